@@ -125,6 +125,12 @@ struct lnd_ni {
 			  * text, for users; or NULL */
 };
 
+/* Memory that the user has registered: addresses that mean the same until
+ * forget() (lnet_mem_register(3)). LNet's. */
+struct lnd_mem {
+	uintptr_t start, end;
+};
+
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
  * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
@@ -137,8 +143,7 @@ struct lnd_msg {
 	 * read; recv(): to be written. */
 	const struct iovec *iov;
 	unsigned int niov;
-	bool registered; /* all of iov lies in one range that the user has
-			  * registered (lnet_mem_register(3), forget()) */
+	const struct lnd_mem *mem; /* all of iov lies in it; or NULL */
 	uint32_t offset;
 	uint32_t length;
 	uint64_t deadline; /* ns, of its loop; LNet enforces it */
@@ -266,18 +271,18 @@ struct lnd {
 	 * sent from a copy, and what is still to come of an incoming one is
 	 * thrown away. Only if there is no memory for the copy, of which each
 	 * peer has a share, or if a device has been given the payload's own
-	 * memory (registered), connections to the peer end.
+	 * memory (mem), connections to the peer end.
 	 *	send, nothing of it has left: LNET_CAUSE_LOCAL_TIMEOUT
 	 *	send, some of it may have left: LNET_CAUSE_NETWORK_TIMEOUT
 	 *	recv: LNET_CAUSE_NETWORK_TIMEOUT
 	 */
 	void (*cancel)(struct lnd_ni *ni, struct lnd_msg *msg, int status);
 
-	/* Optional, for LNDs that do not copy what is registered: the user has
-	 * taken [@addr, @addr + @length) back, and what is found at these
-	 * addresses from now on may be other memory. LNet lends nothing of it
-	 * at present; what a device still holds of messages that were given up
-	 * goes when it can. CPT's thread. */
+	/* Optional, for LNDs that do not copy what is registered: the user
+	 * takes [@addr, @addr + @length) back, and what is found at these
+	 * addresses later may be other memory. LNet lends nothing of it at
+	 * present, and no device touches it on return, whatever it still has of
+	 * messages that were given up. CPT's thread. */
 	void (*forget)(struct lnd_ni *ni, unsigned int cpt, void *addr,
 		       size_t length);
 
@@ -429,11 +434,11 @@ uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
  * next_hop itself, and to nobody behind it; else 0. */
 uint32_t lnet_msg_asks(const struct lnd_msg *msg);
 
-/* Of @msg, for which lnet_msg_asks() is not 0: where its REPLY goes, from the
- * first byte of the first fragment on, if that is memory that the user has
- * registered; else NULL. It is so until lnet_finalize(). */
-const struct iovec *lnet_msg_sink(const struct lnd_msg *msg,
-				  unsigned int *niov);
+/* Of @msg, for which lnet_msg_asks() is not 0: the fragments that its REPLY goes
+ * to, from the first byte of the first one on; and the registered memory that
+ * they lie in. False: in none. So until lnet_finalize(). */
+bool lnet_msg_sink(const struct lnd_msg *msg, const struct iovec **iov,
+		   unsigned int *niov, const struct lnd_mem **mem);
 
 /* Writes the header of the REPLY to @get, whose payload of @length bytes is
  * here already. An LND has such a REPLY come in: lnet_parse(). */

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/share.h"
+#include "lnd/o2iblnd/regcache.h"
 
 #define PAGES	    (IB_CHUNK_BYTES / IB_BLOCK_MIN)
 #define CHUNK_ALIGN (2u << 20) /* of a huge page */
@@ -48,7 +49,6 @@ static unsigned int order_of(uint32_t length)
 
 static int chunk_add(struct ib_arena *a)
 {
-	const struct ib_verbs *verbs = a->port->verbs;
 	struct ib_chunk *c = calloc(1, sizeof(*c));
 	int rc = -ENOMEM;
 
@@ -59,7 +59,8 @@ static int chunk_add(struct ib_arena *a)
 		goto err_free_chunk;
 	/* Fewer pages to pin and to translate; if not, it is as good. */
 	(void)madvise(c->mem, IB_CHUNK_BYTES, MADV_HUGEPAGE);
-	rc = verbs->reg(a->port, c->mem, IB_CHUNK_BYTES, true, &c->mr);
+	rc = ib_regcache_reg(a->spare, a->port, c->mem, IB_CHUNK_BYTES, true,
+			     &c->mr);
 	if (rc)
 		goto err_free_mem;
 	for (unsigned int i = 0; i < PAGES; i++) {

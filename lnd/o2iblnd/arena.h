@@ -23,6 +23,7 @@
 #define IB_CHUNK_BYTES	(4 * IB_BLOCK_MAX)
 
 struct ib_chunk;
+struct ib_regcache;
 
 /* What is lent. The borrower's, by value. */
 struct ib_block {
@@ -35,7 +36,9 @@ struct ib_block {
 struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
-	uint64_t max; /* bytes */
+	uint64_t max;		   /* bytes */
+	struct ib_regcache *spare; /* gives way to it; set after init, or
+				    * NULL */
 
 	uint64_t used, peak; /* bytes, of blocks that are lent */
 	uint64_t registered; /* bytes */

@@ -78,7 +78,7 @@ static uint64_t next_look(const struct ib_conn *conn)
 	if (home->conf->silence.min && conn->ncalls)
 		at = MIN(at,
 			 now_of(conn) + silence_period(&home->conf->silence));
-	if (is_starved(conn))
+	if (is_starved(conn) && !conn->keepalive)
 		at = MIN(at, ask_at(conn));
 	if (home->conf->keepalive && !conn->keepalive)
 		at = MIN(at, conn->sent_at + home->conf->keepalive);
@@ -393,7 +393,9 @@ static int conn_create(struct ib_conn *conn)
 	if (limits->max_qp_wr && IB_RECEIVES(depth) > limits->max_qp_wr)
 		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
 	qp_conf(conn, depth, false, &conf);
-	rc = verbs_of(conn)->create(conn->qp, &conf);
+	do
+		rc = verbs_of(conn)->create(conn->qp, &conf);
+	while (rc == -ENOMEM && ib_regcache_evict(conn->home->spare));
 	for (; rc == -ENOMEM && depth; depth--) {
 		qp_conf(conn, depth, true, &conf);
 		rc = verbs_of(conn)->create(conn->qp, &conf);

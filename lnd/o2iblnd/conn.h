@@ -39,6 +39,7 @@
 
 #include "base/log.h"
 #include "lnd/o2iblnd/admit.h"
+#include "lnd/o2iblnd/regcache.h"
 #include "lnd/o2iblnd/tx.h"
 #include "lnd/silence.h"
 
@@ -144,6 +145,7 @@ struct ib_home {
 
 	/* owner CPT */
 	struct ib_tx_pool *pool;
+	struct ib_regcache *spare; /* gives way to connections; or NULL */
 	uint64_t timeout;   /* ns, for a message; may change at any time */
 	unsigned int conns; /* that are not gone */
 	struct log_limit log_limit;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnd/o2iblnd/direct.h"
 
-#include <errno.h>
-
 #include "base/iov.h"
 
-/* After a registration has failed, all is copied for so long: it takes long to
- * fail, and what a process may lock does not change often. */
-#define PAUSE NSEC_PER_SEC
+/* The pieces that the memory of a kernel node may be in. */
+#define PAGE 4096u
 
 static bool follows(const struct iovec *v, const struct iovec *before)
 {
@@ -45,43 +42,32 @@ static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 	return (struct iovec){ start, (size_t)(end - start) };
 }
 
-/* NULL: it could not be registered, or not just now. That register_max is in
- * use is no failure. */
-static struct ib_reg *reg_get(struct ib_cpt *cpt, struct iovec span, bool sink)
+/* Registrations for @niov pieces: one for all of them, or one each. */
+static bool regs_get(struct ib_cpt *cpt, const struct lnd_mem *mem,
+		     const struct iovec *iov, unsigned int niov, bool sink,
+		     struct ib_direct *d)
 {
 	uint64_t now = loop_now(ib_loop(cpt));
-	struct ib_reg *reg;
-	int rc;
-
-	if (now < cpt->regs_pause)
-		return NULL;
-	rc = ib_regcache_get(&cpt->regs, span.iov_base, span.iov_len, sink,
-			     &reg);
-	if (!rc)
-		return reg;
-	if (rc != -ENOBUFS) {
-		cpt->regs_pause = now + PAUSE;
-		log_warn("o2ib",
-			 "%zu bytes cannot be registered, and are copied: %s",
-			 span.iov_len, strerror(-rc));
-	}
-	return NULL;
-}
-
-/* Registrations for @niov pieces: one for all of them, or one each. */
-static bool regs_get(struct ib_cpt *cpt, const struct iovec *iov,
-		     unsigned int niov, bool sink, struct ib_direct *d)
-{
 	unsigned int nregs = sink ? 1 : niov;
 
 	for (d->nregs = 0; d->nregs < nregs; d->nregs++) {
 		struct iovec v = sink ? span_of(iov, niov) : iov[d->nregs];
 
-		d->regs[d->nregs] = reg_get(cpt, v, sink);
-		if (!d->regs[d->nregs])
+		if (ib_regcache_get(&cpt->regs, mem, v, now,
+				    &d->regs[d->nregs]))
 			return false;
 	}
 	return true;
+}
+
+/* Some kernel nodes have a piece for each page that they write from, and no
+ * more WRITEs for a message than a connection carries pieces: each piece of
+ * ours takes one more of them. */
+static unsigned int frags_max(unsigned int frags, uint32_t length)
+{
+	uint32_t pages = length / PAGE + 1;
+
+	return frags > pages ? frags - pages : 1;
 }
 
 bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
@@ -92,7 +78,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 				   payload->offset, payload->length);
 
 	n = join(iov, n);
-	if (frags && n > frags)
+	if (frags && n > frags_max(frags, payload->length))
 		return false;
 	d->nsges = n;
 	d->sges = &d->own_sge;
@@ -103,7 +89,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 		return false;
 	if (n > 1)
 		d->regs = (void *)(d->sges + n);
-	if (!regs_get(cpt, iov, n, frags, d)) {
+	if (!regs_get(cpt, payload->mem, iov, n, frags, d)) {
 		ib_direct_put(cpt, d);
 		return false;
 	}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Payloads that are not copied: those in memory that the user has registered
- * with LNet (lnd_msg.registered). It is registered with the device when it is
- * first used, and stays so for the next time (regcache.h), up to the tunable
- * register_max. What cannot be is copied, through memory.h.
+ * with LNet (lnd_msg.mem), which is registered with the device as it is used
+ * (regcache.h). What cannot be is copied, through memory.h.
  *
  * A device or a peer uses such memory until the transmit is done. Who gives it
  * up earlier has to end the connection (ib_tx_abandon()).
@@ -17,7 +16,7 @@
 
 /* The pieces of a payload, in its order. Those next to each other are one. What
  * is only read has a registration for each; what a peer writes to has one for
- * all, as the peer gets one key, and so for what is between them, too. */
+ * all, as the peer gets one key. */
 struct ib_direct {
 	unsigned int nregs; /* 0: this is none */
 	unsigned int nsges;
@@ -32,10 +31,11 @@ struct ib_payload {
 	const struct iovec *iov;
 	unsigned int niov;
 	uint32_t offset, length; /* bytes */
+	const struct lnd_mem *mem;
 };
 
-/* @frags: the peer is to write to it, in so many pieces at most; 0: it is only
- * read. False: it has to be copied. */
+/* @frags: the peer is to write to it, over a connection that carries so many
+ * pieces; 0: it is only read. False: it has to be copied. */
 bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 		   unsigned int frags, struct ib_direct *d);
 /* Fine if it is none. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registered memory for payloads that are too large for a message. They are
- * copied, from or to the user's memory, which is the user's again as soon as
- * LNet says so, whatever a device or a peer still does: no time-out and no
- * cancellation has to end a connection, and nothing of the user's is ever
- * registered.
+ * Registered memory for payloads that are too large for a message, and not in
+ * registered memory themselves (direct.h). They are copied, from or to the
+ * user's memory, which is the user's again as soon as LNet says so, whatever a
+ * device or a peer still does: no time-out and no cancellation of theirs has to
+ * end a connection.
  *
  * What this side asks for, and what it answers to peers, have half of it each.
  * A request waits for the memory of a peer's answer, and an answer waits for

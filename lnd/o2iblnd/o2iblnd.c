@@ -224,6 +224,7 @@ static int cpt_init(void *arg)
 		.self = ini->peers_conf.terms.self,
 		.conf = &ini->conn_conf,
 		.pool = &cpt->txs,
+		.spare = &cpt->regs,
 		.timeout = lnet_lnd_timeout(ini->ni),
 	};
 
@@ -379,7 +380,7 @@ static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
 	struct ib_cpt *cpt = cpt_of(ni, index);
 
 	if (cpt->attached)
-		(void)ib_regcache_forget(&cpt->regs, addr, length);
+		ib_regcache_forget(&cpt->regs, addr, length);
 }
 
 static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)

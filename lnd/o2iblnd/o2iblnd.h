@@ -54,7 +54,6 @@ struct ib_cpt {
 	struct ib_tx_pool txs;
 	struct ib_arena arena[IB_USES];
 	struct ib_regcache regs; /* of users' memory */
-	uint64_t regs_pause;	 /* ns: until then none is made: direct.c */
 	struct hash holders;	 /* memory.c's: ib_holder.hash */
 	uint64_t seed;		 /* of the hash */
 	struct pool xfers;

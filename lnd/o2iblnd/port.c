@@ -30,6 +30,9 @@ static void attach(struct ib_cpt *cpt)
 		ib_arena_init(&cpt->arena[i], ini->port, bounce_max / IB_USES);
 	ib_regcache_init(&cpt->regs, ini->port,
 			 (uint64_t)tunables[IB_TUNE_register_max]);
+	cpt->txs.spare = &cpt->regs;
+	for (unsigned int i = 0; i < IB_USES; i++)
+		cpt->arena[i].spare = &cpt->regs;
 	cpt->attached = true;
 	ib_peers_up(&cpt->peers);
 }

@@ -18,7 +18,6 @@ const struct fsm_state ib_rx_states[IB_RX_STATES] = {
 
 int ib_conn_make_receives(struct ib_conn *conn)
 {
-	struct ib_port *port = conn->home->port;
 	unsigned int n = IB_RECEIVES(conn->terms.depth);
 	size_t bytes = (size_t)n * IB_MSG_SIZE_MAX;
 	int rc;
@@ -27,7 +26,8 @@ int ib_conn_make_receives(struct ib_conn *conn)
 	conn->rx_bufs = aligned_alloc(BUF_ALIGN, bytes);
 	if (!conn->rxs || !conn->rx_bufs)
 		return -ENOMEM;
-	rc = port->verbs->reg(port, conn->rx_bufs, bytes, false, &conn->rx_mr);
+	rc = ib_regcache_reg(conn->home->spare, conn->home->port, conn->rx_bufs,
+			     bytes, false, &conn->rx_mr);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < n; i++) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registrations of memory that is the user's, kept for the next time, by the
- * range of its addresses. Nobody tells this cache when memory is given back to
- * the system: whoever lends memory says so (ib_regcache_forget()), or it must
- * not be registered here.
+ * Registrations of memory that is the user's, kept for the next time. The user
+ * has said of whole ranges that they mean the same memory until he takes them
+ * back (lnd_msg.mem). A range is cut into blocks of IB_REG_BLOCK bytes, by
+ * address, and a block is registered when something in it is first used, with
+ * as much of what follows it as the longest payload has: so whatever begins in
+ * a block is in its registration as a whole, and one that is used again is
+ * found, wherever it begins. Registrations of neighbours overlap by that much.
  *
  * Bounded by bytes: what nobody uses gives way, that which was used longest ago
- * first. No more is registered than what was asked for, as peers may write to
- * all of it; ranges that overlap become one.
+ * first; also to what else needs locked memory (ib_regcache_reg()).
  *
  * Owner: a CPT, for one port. Thread: its CPT's.
  */
@@ -17,14 +19,14 @@
 #include "base/list.h"
 #include "lnd/o2iblnd/verbs.h"
 
+#define IB_REG_BLOCK (UINT64_C(4) << 20)
+
 /* A registration. The cache's. */
 struct ib_reg {
 	struct list link; /* cache->idle, while nobody uses it */
-	struct ib_mr *mr;
+	struct ib_mr *mr; /* NULL: forgotten; goes with its last user */
 	uintptr_t start, end;
 	unsigned int users;
-	bool remote; /* peers may write to it */
-	bool known;  /* is found; if not, it goes with its last user */
 };
 
 struct ib_regcache {
@@ -34,10 +36,11 @@ struct ib_regcache {
 
 	uint64_t bytes; /* registered */
 	uint64_t hits, misses, evicted, failed;
-	struct ib_reg **regs; /* known, by address; none overlaps another */
+	uint64_t pause;	      /* ns: until then nothing new is registered */
+	struct ib_reg **regs; /* by the address at which they begin */
 	unsigned int nregs, room;
-	unsigned int unknown; /* registrations that only have users */
-	struct list idle;     /* used last: at the end */
+	unsigned int forgotten; /* registrations that only have users */
+	struct list idle;	/* used last: at the end */
 };
 
 void ib_regcache_init(struct ib_regcache *c, struct ib_port *port,
@@ -45,16 +48,25 @@ void ib_regcache_init(struct ib_regcache *c, struct ib_port *port,
 /* Nobody uses any of it. */
 void ib_regcache_fini(struct ib_regcache *c);
 
-/* A registration that has all of these bytes in it, for use until
- * ib_regcache_put(). -ENOBUFS: too many bytes are in use; -ENOMEM, -EFAULT: as
- * reg() says. */
-int ib_regcache_get(struct ib_regcache *c, void *addr, size_t length,
-		    bool remote, struct ib_reg **reg_p) must_check;
+/* The registration, for peers to write to as well, that has @v, a part of @mem,
+ * in it, for use until ib_regcache_put(). -ENOBUFS: too many bytes are in use;
+ * -EMSGSIZE: no registration has all of it, as it is too long; -EAGAIN: one has
+ * failed less than a second before @now (ns); others: as reg() says, which was
+ * logged. */
+int ib_regcache_get(struct ib_regcache *c, const struct lnd_mem *mem,
+		    struct iovec v, uint64_t now,
+		    struct ib_reg **reg_p) must_check;
 void ib_regcache_put(struct ib_regcache *c, struct ib_reg *reg);
 
-/* These addresses will mean other memory from now on: nothing of them is found
- * again. False: something is in use still, and is registered until its last
- * user puts it. */
-bool ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length);
+/* The user takes [@addr, @addr + @length) back: nothing of it is registered on
+ * return. What has a registration still uses it no more. */
+void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length);
+
+/* Memory of the LND's own: as reg() of @port. When no more can be locked, what
+ * @c has and nobody uses gives way. @c may be NULL. */
+int ib_regcache_reg(struct ib_regcache *c, struct ib_port *port, void *addr,
+		    size_t length, bool remote, struct ib_mr **mr_p) must_check;
+/* What was used longest ago gives way. False: all is in use, or @c is NULL. */
+bool ib_regcache_evict(struct ib_regcache *c);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "lnd/o2iblnd/regcache.h"
+
 #define SLAB_COUNT 64
 #define PAGE_ALIGN 4096
 
@@ -73,7 +75,6 @@ static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
 
 static int pool_grow(struct ib_tx_pool *pool)
 {
-	struct ib_port *port = pool->port;
 	struct ib_tx_slab *slab = calloc(1, sizeof(*slab));
 	int rc = -ENOMEM;
 
@@ -84,8 +85,8 @@ static int pool_grow(struct ib_tx_pool *pool)
 		goto err_free_slab;
 	/* What is sent comes from here: no byte of it is anybody else's. */
 	memset(slab->bufs, 0, pool->slab_bytes);
-	rc = port->verbs->reg(port, slab->bufs, pool->slab_bytes, false,
-			      &slab->mr);
+	rc = ib_regcache_reg(pool->spare, pool->port, slab->bufs,
+			     pool->slab_bytes, false, &slab->mr);
 	if (rc)
 		goto err_free_bufs;
 	slab_fill(pool, slab);

@@ -40,6 +40,7 @@
 #include "lnd/o2iblnd/writes.h"
 
 struct ib_conn;
+struct ib_regcache;
 struct ib_tx_slab;
 
 enum ib_tx_state {
@@ -105,8 +106,10 @@ struct ib_tx {
 struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
-	uint32_t max;	     /* transmits of the user */
-	uint64_t slab_bytes; /* of their buffers */
+	uint32_t max;		   /* transmits of the user */
+	uint64_t slab_bytes;	   /* of their buffers */
+	struct ib_regcache *spare; /* gives way to them; set after init, or
+				    * NULL */
 
 	struct list free;
 	struct list slabs;

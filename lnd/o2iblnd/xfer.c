@@ -123,21 +123,26 @@ static struct ib_sink sink_of(const struct ib_xfer *x, struct ib_frag *frags)
 	return (struct ib_sink){ block->rkey, 1, frags };
 }
 
+/* The payload, if it is in registered memory. */
+static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	*p = (struct ib_payload){ msg->iov, msg->niov, msg->offset, x->length,
+				  msg->mem };
+	if (x->kind != IB_XFER_GET)
+		return msg->mem;
+	p->offset = 0;
+	return lnet_msg_sink(msg, &p->iov, &p->niov, &p->mem);
+}
+
 /* Who waits for memory is not overtaken by what needs none. */
 static bool go_direct(struct ib_xfer *x, const struct ib_conn *conn)
 {
-	const struct lnd_msg *msg = x->msg;
-	struct ib_payload payload = { msg->iov, msg->niov, msg->offset,
-				      x->length };
 	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
+	struct ib_payload payload;
 
-	if (x->kind == IB_XFER_GET) {
-		payload.iov = lnet_msg_sink(msg, &payload.niov);
-		payload.offset = 0;
-	} else if (!msg->registered) {
-		return false;
-	}
-	return payload.iov && x->length &&
+	return payload_of(x, &payload) &&
 	       !ib_memory_is_awaited(x->cpt, use_of(x), &x->peer) &&
 	       ib_direct_get(x->cpt, &payload, sink ? conn->terms.frags : 0,
 			     &x->direct);

@@ -16,7 +16,7 @@ struct msg_copy {
 	/* What the message had before: */
 	const struct iovec *iov;
 	unsigned int niov;
-	bool registered;
+	const struct lnd_mem *mem;
 	uint32_t offset;
 	struct iovec own;
 	uint8_t data[];
@@ -39,7 +39,7 @@ static void copy_lend(struct lnet_msg *msg, struct msg_copy *copy)
 	msg->copy = copy;
 	msg->lnd.iov = &copy->own;
 	msg->lnd.niov = 1;
-	msg->lnd.registered = false;
+	msg->lnd.mem = NULL;
 	msg->lnd.offset = 0;
 }
 
@@ -59,7 +59,7 @@ bool copy_make(struct lnet_msg *msg)
 	copy->again = false;
 	copy->iov = msg->lnd.iov;
 	copy->niov = msg->lnd.niov;
-	copy->registered = msg->lnd.registered;
+	copy->mem = msg->lnd.mem;
 	copy->offset = msg->lnd.offset;
 	copy->own = (struct iovec){ copy->data, msg->lnd.length };
 	iov_gather(copy->data, copy->iov, copy->niov, copy->offset,
@@ -141,7 +141,7 @@ void copy_end(struct lnet_msg *msg, bool sent)
 
 	msg->lnd.iov = copy->iov;
 	msg->lnd.niov = copy->niov;
-	msg->lnd.registered = copy->registered;
+	msg->lnd.mem = copy->mem;
 	msg->lnd.offset = copy->offset;
 	if (!sent || !copy->again || !copy_send(msg)) {
 		copy_count(msg, -copy_size(msg));

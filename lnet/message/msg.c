@@ -192,7 +192,7 @@ void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
-	msg->lnd.registered = false;
+	msg->lnd.mem = NULL;
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
 	msg->lnd.mark = NULL;
@@ -275,7 +275,7 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 {
 	msg->lnd.iov = md->iov;
 	msg->lnd.niov = md->niov;
-	msg->lnd.registered = md->mem != NULL;
+	msg->lnd.mem = mem_range(md->mem);
 	msg->lnd.offset = offset;
 	msg->lnd.length = length;
 }
@@ -763,14 +763,17 @@ uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
 	return msg->hdr.length;
 }
 
-const struct iovec *lnet_msg_sink(const struct lnd_msg *lnd, unsigned int *niov)
+bool lnet_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
+		   unsigned int *niov, const struct lnd_mem **mem)
 {
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);
 	const struct lnet_md *md = msg->op->md;
 
+	*iov = md->iov;
 	*niov = md->niov;
-	return md->mem ? md->iov : NULL;
+	*mem = mem_range(md->mem);
+	return *mem != NULL;
 }
 
 void lnet_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,

@@ -174,7 +174,7 @@ static void request_ack(struct lnet_msg *msg)
 	msg->md = NULL;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
-	msg->lnd.registered = false;
+	msg->lnd.mem = NULL;
 	msg->lnd.offset = 0;
 	msg->lnd.length = 0;
 	fsm_move(&msg->fsm, msg_states, MSG_NEW);

@@ -32,18 +32,28 @@ static int del(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* The NIs may have ended before, when the node is closing. */
+static void ni_forget(struct lnet_ni *ni, const struct lnet_cpt *cpt,
+		      const struct range *r)
+{
+	const struct lnd *lnd = ni->lnd.lnd;
+
+	if (lnd->forget)
+		lnd->forget(&ni->lnd, cpt->index, (void *)r->start,
+			    r->end - r->start);
+}
+
+/* An NI whose LND was told to stop has ended its connections, so no device
+ * touches anything for it. That is all of them when the node is closing. */
 static int forget(struct lnet_cpt *cpt, void *arg)
 {
-	const struct range *r = arg;
+	struct ni_cpt *nc;
 
-	for (unsigned int i = 0; i < cpt->config->nnis && !cpt->closing; i++) {
-		struct lnd_ni *ni = &cpt->config->ni[i]->lnd;
-
-		if (ni->lnd->forget)
-			ni->lnd->forget(ni, cpt->index, (void *)r->start,
-					r->end - r->start);
-	}
+	if (cpt->closing)
+		return 0;
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		ni_forget(cpt->config->ni[i], cpt, arg);
+	list_for_each_entry (nc, &whole_cpt(cpt)->leaving, leaving)
+		ni_forget(nc->ni, cpt, arg);
 	return 0;
 }
 
@@ -57,6 +67,13 @@ static int begin(struct lnet *node, void *addr, size_t length, struct range *r)
 	return node_control_begin(node);
 }
 
+/* MDs may lie in it by now. */
+static void undo(struct lnet *node, struct range *r)
+{
+	(void)node_each_cpt(node, del, r); /* which never fails */
+	(void)node_each_cpt(node, forget, r);
+}
+
 int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 {
 	struct range r;
@@ -66,8 +83,8 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 		return rc;
 	/* What overlaps one does so on the first CPT: then none has it. */
 	rc = node_each_cpt(node, add, &r);
-	if (rc == -ENOMEM)
-		(void)node_each_cpt(node, del, &r); /* which never fails */
+	if (rc && rc != -EEXIST)
+		undo(node, &r);
 	node_control_end(node);
 	return rc;
 }

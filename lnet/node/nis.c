@@ -23,6 +23,7 @@ static void ni_gone_work(struct work *w)
 {
 	struct ni_cpt *nc = container_of(w, struct ni_cpt, shutdown);
 
+	list_del(&nc->leaving);
 	watches_ni_gone(nc->on, nc->ni);
 	shutdown_ni(nc->ni, nc->on);
 }
@@ -31,10 +32,11 @@ static void ni_gone_work(struct work *w)
  * changes the configuration. */
 static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
-	struct work *w = &ni->cpt[cpt->index].shutdown;
+	struct ni_cpt *nc = &ni->cpt[cpt->index];
 
-	w->fn = ni_gone_work;
-	loop_defer(cpt->loop, w);
+	nc->shutdown.fn = ni_gone_work;
+	list_add_tail(&whole_cpt(cpt)->leaving, &nc->leaving);
+	loop_defer(cpt->loop, &nc->shutdown);
 }
 
 /* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.

@@ -43,6 +43,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	recovery_init(cpt);
 	routers_init(cpt);
 	watches_init(cpt);
+	list_init(&whole_cpt(cpt)->leaving);
 }
 
 static void cpt_fini(struct lnet_cpt *cpt)

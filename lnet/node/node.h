@@ -16,6 +16,8 @@ struct whole_cpt {
 	struct discovery_cpt discovery;
 	pthread_t thread;    /* LNET_RUN_THREADS */
 	struct list watches; /* ulnet_peer_watch.opaque (watch.h) */
+	struct list leaving; /* ni_cpt.leaving: have left the configuration, and
+			      * their LND is told at the end of this turn */
 };
 
 static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
@@ -40,8 +42,8 @@ struct whole_node {
 	/* control side: changes of configuration, one at a time; handlers are
 	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
-	struct route_table *routes;   /* as net.config (routes.c) */
-	struct ulnet_routing routing; /* as set; net.config_lock */
+	struct route_table *routes;    /* as net.config (routes.c) */
+	struct ulnet_routing routing;  /* as set; net.config_lock */
 	struct policy_table *policies; /* NULL: none; as net.config
 					* (policies.c) */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */

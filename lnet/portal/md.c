@@ -103,14 +103,22 @@ static void md_find_mem(struct lnet_md *md)
 		mem_use(md->mem);
 }
 
+/* Its memory is the user's again, who may unregister it in the handler of its
+ * last event. */
+static void md_leave_mem(struct lnet_md *md)
+{
+	if (md->mem)
+		mem_unuse(md->mem);
+	md->mem = NULL;
+}
+
 static void md_free(struct lnet_md *md)
 {
 	struct lnet_cpt *cpt = md->cpt;
 
 	if (md->eq)
 		eq_unuse(&portal_node(cpt->node)->eqs, md->eq, 0);
-	if (md->mem)
-		mem_unuse(md->mem);
+	md_leave_mem(md);
 	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
@@ -285,6 +293,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	/* The place that was kept for an UNLINK event. */
 	if (md->eq)
 		eq_unreserve(&portal_node(node)->eqs, md->eq, 1);
+	md_leave_mem(md);
 	md_deliver(md, ev, op);
 	md_free(md);
 }
@@ -305,6 +314,7 @@ static void md_end_idle(struct work *w)
 		.path_hop = LNET_NID_ANY,
 	};
 
+	md_leave_mem(md);
 	md_deliver(md, &ev, 0);
 	md_free(md);
 }

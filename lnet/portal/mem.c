@@ -33,7 +33,7 @@ static unsigned int first_behind(const struct mems *m, uintptr_t start)
 	while (low < high) {
 		unsigned int mid = (low + high) / 2;
 
-		if (m->mem[mid]->end > start)
+		if (m->mem[mid]->range.end > start)
 			high = mid;
 		else
 			low = mid + 1;
@@ -62,7 +62,7 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 	struct lnet_mem *mem;
 	int rc;
 
-	if (at < m->n && m->mem[at]->start < end)
+	if (at < m->n && m->mem[at]->range.start < end)
 		return -EEXIST;
 	rc = make_room(m);
 	if (rc)
@@ -70,7 +70,9 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 	mem = malloc(sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
-	*mem = (struct lnet_mem){ .start = start, .end = end };
+	mem->range = (struct lnd_mem){ start, end };
+	mem->mds = 0;
+	atomic_init(&mem->gone, false);
 	memmove(&m->mem[at + 1], &m->mem[at], (m->n - at) * sizeof(*m->mem));
 	m->mem[at] = mem;
 	m->n++;
@@ -83,7 +85,8 @@ static unsigned int place_of(const struct mems *m, uintptr_t start,
 {
 	unsigned int at = first_behind(m, start);
 
-	if (at < m->n && m->mem[at]->start == start && m->mem[at]->end == end)
+	if (at < m->n && m->mem[at]->range.start == start &&
+	    m->mem[at]->range.end == end)
 		return at;
 	return m->n;
 }
@@ -103,7 +106,7 @@ void mems_del(struct mems *m, uintptr_t start, uintptr_t end)
 
 	if (at == m->n)
 		return;
-	m->mem[at]->gone = true;
+	atomic_store(&m->mem[at]->gone, true);
 	mem_settle(m->mem[at]);
 	m->n--;
 	memmove(&m->mem[at], &m->mem[at + 1], (m->n - at) * sizeof(*m->mem));
@@ -113,8 +116,9 @@ static bool lies_in(const struct iovec *v, const struct lnet_mem *mem)
 {
 	uintptr_t start = (uintptr_t)v->iov_base;
 
-	return !v->iov_len || (start >= mem->start && start < mem->end &&
-			       v->iov_len <= mem->end - start);
+	return !v->iov_len ||
+	       (start >= mem->range.start && start < mem->range.end &&
+		v->iov_len <= mem->range.end - start);
 }
 
 struct lnet_mem *mems_find(const struct mems *m, const struct iovec *iov,

@@ -9,13 +9,15 @@
 #ifndef LNET_MEM_H
 #define LNET_MEM_H
 
+#include <stdatomic.h>
 #include <sys/uio.h>
-#include "base/util.h"
+#include "lnd/lnd.h"
 
 struct lnet_mem {
-	uintptr_t start, end;
+	struct lnd_mem range;
 	uint32_t mds; /* of this CPT, that lie in it */
-	bool gone;    /* is found no more; goes with the last of them */
+	/* Is found no more, and goes with the last of them. Read by all CPTs. */
+	atomic_bool gone;
 };
 
 struct mems {
@@ -36,6 +38,13 @@ void mems_del(struct mems *m, uintptr_t start, uintptr_t end);
 /* The one that all of these fragments lie in, but for empty ones; or NULL. */
 struct lnet_mem *mems_find(const struct mems *m, const struct iovec *iov,
 			   unsigned int niov);
+
+/* What an LND is told of @mem, if it can be used: it is not NULL, and not
+ * gone. */
+static inline const struct lnd_mem *mem_range(const struct lnet_mem *mem)
+{
+	return mem && !mem->gone ? &mem->range : NULL;
+}
 
 /* An MD lies in @mem. */
 static inline void mem_use(struct lnet_mem *mem)

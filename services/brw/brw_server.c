@@ -228,8 +228,12 @@ int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 	if (!b)
 		return -ENOMEM;
 	b->base.type = &brw_service;
-	memory_init(&b->memory, ulrpc_node(rpc),
-		    conf->memory ? conf->memory : SERVICE_MEMORY_DEFAULT);
+	rc = memory_init(&b->memory, ulrpc_node(rpc),
+			 conf->memory ? conf->memory : SERVICE_MEMORY_DEFAULT);
+	if (rc) {
+		free(b);
+		return rc;
+	}
 	service_conf_fill(conf, &brw_service, &c);
 	c.methods = methods;
 	c.nmethods = sizeof(methods) / sizeof(methods[0]);

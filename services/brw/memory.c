@@ -1,16 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "services/pattern.h"
 
 #define PAGE 4096
 
-void memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
+static struct piece *piece_new(unsigned char *data, size_t size)
 {
-	*m = (struct memory){ .node = node, .bytes_max = bytes_max };
+	struct piece *p = malloc(sizeof(*p));
+
+	if (p)
+		*p = (struct piece){ .data = data, .size = size };
+	return p;
+}
+
+int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
+{
+	*m = (struct memory){ .node = node,
+			      .bytes_max = bytes_max / PAGE * PAGE };
+	m->pool = mmap(NULL, m->bytes_max, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m->pool == MAP_FAILED)
+		return -ENOMEM;
+	m->free = piece_new(m->pool, m->bytes_max);
+	if (!m->free) {
+		munmap(m->pool, m->bytes_max);
+		return -ENOMEM;
+	}
 	pthread_mutex_init(&m->lock, NULL);
+	m->registered = node && !lnet_mem_register(node, m->pool, m->bytes_max);
+	return 0;
+}
+
+void memory_fini(struct memory *m)
+{
+	free(m->free);
+	pthread_mutex_destroy(&m->lock);
+	/* What a device may still have stays mapped. */
+	if (!m->registered ||
+	    !lnet_mem_unregister(m->node, m->pool, m->bytes_max))
+		munmap(m->pool, m->bytes_max);
 }
 
 /* ---- who has it ---- */
@@ -64,127 +97,109 @@ static void holder_put(struct memory *m, struct holder *h, size_t size)
 
 /* ---- pieces ---- */
 
-/* False: it is registered, and that cannot be changed just now. */
-static bool piece_free(struct memory *m, struct piece *p)
+/* The smallest one that is large enough. */
+static struct piece **best_free(struct memory *m, size_t size)
 {
-	if (p->registered && lnet_mem_unregister(m->node, p->data, p->size))
+	struct piece **best = NULL;
+
+	for (struct piece **link = &m->free; *link; link = &(*link)->next)
+		if ((*link)->size >= size &&
+		    (!best || (*link)->size < (*best)->size))
+			best = link;
+	return best;
+}
+
+/* Locked. @p gets @size bytes of what is free. */
+static bool take(struct memory *m, struct piece *p, size_t size)
+{
+	struct piece **link = best_free(m, size), *from;
+
+	if (!link)
 		return false;
-	m->bytes -= p->size;
-	free(p->data);
-	free(p);
+	from = *link;
+	p->data = from->data;
+	p->size = size;
+	from->data += size;
+	from->size -= size;
+	if (!from->size) {
+		*link = from->next;
+		free(from);
+	}
 	return true;
 }
 
-static void free_all(struct memory *m)
+/* Locked. @p is free, and one with those that it touches. */
+static void give(struct memory *m, struct piece *p)
 {
-	struct piece **link = &m->free;
+	struct piece *before = NULL, *after = m->free;
 
-	while (*link) {
-		struct piece *p = *link, *next = p->next;
-
-		if (piece_free(m, p))
-			*link = next;
-		else
-			link = &p->next;
+	for (; after && after->data < p->data; after = after->next)
+		before = after;
+	p->next = after;
+	if (after && p->data + p->size == after->data) {
+		p->size += after->size;
+		p->next = after->next;
+		free(after);
 	}
-}
-
-void memory_fini(struct memory *m)
-{
-	free_all(m);
-	pthread_mutex_destroy(&m->lock);
-}
-
-/* The piece that came back last and is of use, but not much too large. */
-static struct piece *take_free(struct memory *m, size_t size)
-{
-	for (struct piece **link = &m->free; *link; link = &(*link)->next) {
-		struct piece *p = *link;
-
-		if (p->size < size || p->size / 2 > size)
-			continue;
-		*link = p->next;
-		return p;
-	}
-	return NULL;
-}
-
-/* Makes room among what may be had; locked. */
-static bool reserve(struct memory *m, size_t size)
-{
-	if (m->bytes + size > m->bytes_max)
-		free_all(m);
-	if (m->bytes + size > m->bytes_max)
-		return false;
-	m->bytes += size;
-	return true;
-}
-
-static struct piece *piece_alloc(size_t size)
-{
-	struct piece *p = malloc(sizeof(*p));
-
-	if (!p)
-		return NULL;
-	*p = (struct piece){ .data = aligned_alloc(PAGE, size), .size = size };
-	if (!p->data) {
+	if (!before) {
+		m->free = p;
+	} else if (before->data + before->size == p->data) {
+		before->size += p->size;
+		before->next = p->next;
 		free(p);
-		return NULL;
+	} else {
+		before->next = p;
 	}
-	/* Pages that nobody wrote to are all the same one. */
-	pattern_fill(p->data, size, 0, 0);
-	return p;
 }
 
-/* A new piece, for which there is room. NULL: no memory; the room is given
- * back. */
-static struct piece *piece_new(struct memory *m, struct holder *h, size_t size)
+/* Locked. How many bytes at the end of @p nobody has had before. */
+static size_t freshen(struct memory *m, const struct piece *p)
 {
-	struct piece *p = piece_alloc(size);
+	size_t end = (size_t)(p->data - m->pool) + p->size, n = 0;
 
-	if (p) {
-		p->registered =
-			m->node && !lnet_mem_register(m->node, p->data, size);
-		return p;
+	if (end > m->fresh) {
+		n = end - m->fresh < p->size ? end - m->fresh : p->size;
+		m->fresh = end;
 	}
-	pthread_mutex_lock(&m->lock);
-	m->bytes -= size;
-	holder_put(m, h, size);
-	pthread_mutex_unlock(&m->lock);
-	return NULL;
+	return n;
 }
 
-static void put_free(struct memory *m, struct piece *p)
+static bool get_locked(struct memory *m, struct piece *p, size_t size,
+		       const struct ulnet_nid *nid, size_t *fresh)
 {
-	p->next = m->free;
-	m->free = p;
+	p->holder = holder_get(m, size, nid);
+	if (!p->holder)
+		return false;
+	if (!take(m, p, size)) {
+		holder_put(m, p->holder, size);
+		return false;
+	}
+	*fresh = freshen(m, p);
+	return true;
 }
 
 struct piece *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid)
 {
-	struct holder *h;
 	struct piece *p;
+	size_t fresh;
+	bool ok;
 
 	if (!size || size > m->bytes_max)
 		return NULL;
 	size = (size + PAGE - 1) / PAGE * PAGE;
-	pthread_mutex_lock(&m->lock);
-	p = take_free(m, size);
-	h = holder_get(m, p ? p->size : size, nid);
-	if (!h && p)
-		put_free(m, p);
-	if (h && !p && !reserve(m, size)) {
-		holder_put(m, h, size);
-		h = NULL;
-	}
-	pthread_mutex_unlock(&m->lock);
-	if (!h)
-		return NULL;
+	p = piece_new(NULL, 0);
 	if (!p)
-		p = piece_new(m, h, size);
-	if (p)
-		p->holder = h;
+		return NULL;
+	pthread_mutex_lock(&m->lock);
+	ok = get_locked(m, p, size, nid, &fresh);
+	pthread_mutex_unlock(&m->lock);
+	if (!ok) {
+		free(p);
+		return NULL;
+	}
+	/* Pages that nobody wrote to are all the same one. */
+	pattern_fill(p->data + p->size - fresh, fresh, 0, 0);
 	return p;
 }
 
@@ -192,6 +207,6 @@ void memory_put(struct memory *m, struct piece *p)
 {
 	pthread_mutex_lock(&m->lock);
 	holder_put(m, p->holder, p->size);
-	put_free(m, p);
+	give(m, p);
 	pthread_mutex_unlock(&m->lock);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The service's memory: pieces that are given out and come back. At most so
- * many bytes in all, and they are used again, since fresh ones cost page
- * faults. What is in a piece is left from before: this is memory of a test. Any
- * thread.
+ * The service's memory: pieces of one pool that are given out and come back.
+ * Pages are used again, since fresh ones cost page faults. What is in a piece is
+ * left from before: this is memory of a test. Any thread.
  *
  * A NID gets more while it has at most what is left for others: one alone has
  * half, two have a third each, and so on. A client that stops in the middle of
@@ -28,31 +27,34 @@ struct holder {
 	uint64_t bytes;
 };
 
+/* Given out, or free. */
 struct piece {
-	struct piece *next;    /* of those that are free */
-	struct holder *holder; /* of those that are not */
+	struct piece *next;    /* free: the next one in memory, not adjacent */
+	struct holder *holder; /* given out */
 	unsigned char *data;   /* page-aligned */
 	size_t size;
-	bool registered;
 };
 
 struct memory {
 	struct lnet *node;
 	pthread_mutex_t lock;
-	struct piece *free;
-	uint64_t bytes; /* of all pieces, free or not */
-	uint64_t out;	/* of those that are not */
+	unsigned char *pool;
+	size_t fresh; /* from here on nobody has had it yet */
+	bool registered;
+	struct piece *free; /* by address */
+	uint64_t out;	    /* bytes that are given out */
 	uint64_t bytes_max;
 	struct holder *holders[MEMORY_BUCKETS];
 };
 
-/* Pieces are registered with @node, if they are made where that can be done: on
- * the thread of its only CPT, or on one that is no CPT's. NULL: none is. */
-void memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max);
+/* Whole pages of @bytes_max; if @node is not NULL, they are registered with it
+ * (lnet_mem_register(3)), where that can be done: not on the thread of one CPT
+ * of several. -ENOMEM: there are not that many. */
+int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max);
 /* All pieces have come back. */
 void memory_fini(struct memory *m);
-/* At least @size bytes, for @nid. NULL: there are not that many, or it has its
- * share. */
+/* At least @size bytes, for @nid. NULL: there are not that many in one piece
+ * just now, or it has its share. */
 struct piece *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid);
 void memory_put(struct memory *m, struct piece *p);

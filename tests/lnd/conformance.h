@@ -95,7 +95,7 @@ struct real_net {
 	 * is not NULL: nobody else depends on how fast the machine is. */
 	const struct ulnet_tunable *tunables, *hasty;
 	unsigned int ntunables;
-	bool registered; /* all memory is: all_memory_keep() was called */
+	bool registered; /* the heap is: heap_keep() was called */
 	/* Optional; -ENOTSUP and *@why: cannot be run here. */
 	int (*may_run)(const char **why);
 };

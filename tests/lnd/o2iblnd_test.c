@@ -254,7 +254,7 @@ static struct lnd_rig rigs[] = {
 
 int main(int argc, char **argv)
 {
-	all_memory_keep();
+	heap_keep();
 	return conformance_main(argc, argv, rigs,
 				sizeof(rigs) / sizeof(rigs[0]));
 }

@@ -33,7 +33,7 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 		return rc;
 	rig->nid[i] = LNET_NID_LO;
 	if (net->registered)
-		BUG_ON(all_memory_register(rig->node[i]));
+		BUG_ON(heap_register(rig->node[i]));
 	if (!net->nids[i])
 		return 0;
 	ni.tunables = rig->hasty && net->hasty ? net->hasty : net->tunables;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that the user has registered: what is in it is not copied, and nobody
  * touches it after its time. */
+#include "lnd/o2iblnd/regcache.h"
 #include "tests/unit/o2iblnd/node_rig.h"
 
 #define SIZE (2 * MIB)
 
 static struct node_rig r;
 static struct seen seen[8], received;
-static uint8_t *memory; /* SIZE bytes, registered with node 0 */
+static uint8_t *memory;	 /* SIZE bytes, registered with node 0, of one block */
+static uint8_t *watched; /* ... a part of this */
 
 static void open_more(unsigned int n, unsigned int cpts,
 		      const struct ulnet_conf *conf)
 {
 	node_rig_open(&r, n, cpts, conf);
-	memory = lnet_sim_buf(r.sim, SIZE);
-	cr_assert(memory);
+	watched = lnet_sim_buf(r.sim, IB_REG_BLOCK + SIZE);
+	cr_assert(watched);
+	memory = watched + IB_REG_BLOCK - (uintptr_t)watched % IB_REG_BLOCK;
 	memset(memory, 'u', SIZE);
 	cr_assert_eq(lnet_mem_register(r.node[0], memory, SIZE), 0);
 }
@@ -201,7 +204,7 @@ static void between_nodes(void (*move)(uint8_t *bytes, struct seen *seen))
 		move(bytes, &seen[i]);
 		node_rig_run(&r, 100 * MSEC);
 		cr_assert_eq(memcmp(memory, bytes, MIB), 0);
-		cr_assert_eq(usage().locked, before + MIB);
+		cr_assert_eq(usage().locked, before + SIZE);
 	}
 	node_rig_close(&r);
 }
@@ -249,7 +252,7 @@ Test(o2ib_direct, answers_node)
 	node_rig_get(&r, 1, r.id[0], bytes, MIB, &seen[1]);
 	node_rig_run(&r, 100 * MSEC);
 	is_all(bytes, MIB, 'y');
-	cr_assert_eq(usage().locked, before + MIB);
+	cr_assert_eq(usage().locked, before + SIZE);
 	node_rig_close(&r);
 }
 
@@ -392,6 +395,9 @@ Test(o2ib_direct, too_much)
 
 	set_tunable("register_max", MIB + MIB / 2);
 	open_one();
+	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
+	cr_assert_eq(lnet_mem_register(r.node[0], memory, MIB), 0);
+	cr_assert_eq(lnet_mem_register(r.node[0], memory + MIB, MIB), 0);
 	s = stranger_new(&r);
 	c = get(s, memory, MIB, 0);
 	msg[0] = hears(c, IB_MSG_GET_REQ);
@@ -464,7 +470,7 @@ Test(o2ib_direct, get_canceled)
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_NETWORK_TIMEOUT);
-	lnet_sim_buf_retire(r.sim, memory);
+	lnet_sim_buf_retire(r.sim, watched);
 	cr_assert_eq(c->disconnected, 1);
 	node_rig_close(&r);
 }
@@ -489,7 +495,7 @@ Test(o2ib_direct, get_canceled_while_written)
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_NETWORK_TIMEOUT);
 	is_all(memory, SIZE, 'u');
-	lnet_sim_buf_retire(r.sim, memory);
+	lnet_sim_buf_retire(r.sim, watched);
 	node_rig_run(&r, 5 * NSEC_PER_SEC);
 	node_rig_close(&r);
 }
@@ -578,7 +584,7 @@ Test(o2ib_direct, unregistered)
 	c->owed--;
 	stranger_answer_get(c, &msg, MIB);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
-	cr_assert_eq(usage().locked, before + MIB);
+	cr_assert_eq(usage().locked, before + SIZE);
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
 	cr_assert_eq(usage().locked, before);
 	memset(memory, 'u', SIZE);
@@ -588,6 +594,109 @@ Test(o2ib_direct, unregistered)
 	cr_assert_eq(stats.refused, 1);
 	is_all(memory, SIZE, 'u');
 	get_is_copied(s, 1, true);
+	node_rig_close(&r);
+}
+
+static struct stranger_conn *put_announced(struct stranger *s)
+{
+	struct ulnet_md umd = md_of(memory, MIB, 0, &seen[1]);
+
+	umd.threshold = 1;
+	umd.timeout = 1000000;
+	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(r.node[0], &umd),
+			     LNET_NOACK_REQ, stranger_id(s), PORTAL, BITS, 0,
+			     0),
+		     0);
+	node_rig_run(&r, 2 * NSEC_PER_SEC);
+	cr_assert_eq(seen[1].ev[0].status, -ETIMEDOUT);
+	return stranger_last(s);
+}
+
+/* ... also if a message that was given up is not over yet. */
+Test(o2ib_direct, unregistered_in_use)
+{
+	struct stranger_conn *c;
+	struct simqp_stats stats;
+	uint64_t before;
+	struct ib_msg msg, put;
+	struct stranger *s;
+
+	open_one();
+	s = stranger_new(&r);
+	get(s, memory, 8, 7);
+	before = usage().locked;
+	c = get(s, memory, MIB, 0);
+	msg = hears(c, IB_MSG_GET_REQ);
+	c->owed--;
+	stranger_answer_get(c, &msg, MIB);
+	c = put_announced(s);
+	put = hears(c, IB_MSG_PUT_REQ);
+	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
+	cr_assert_eq(usage().locked, before);
+	memset(memory, 'u', SIZE);
+	stranger_ack(c, &put, 99, MIB);
+	node_rig_run(&r, MSEC);
+	put = hears(c, IB_MSG_PUT_DONE);
+	cr_assert_eq(put.status, -ECANCELED);
+	stranger_answer_get(c, &msg, MIB);
+	node_rig_run(&r, MSEC);
+	simqp_stats(r.fabric, &stats);
+	cr_assert_eq(stats.refused, 1);
+	is_all(memory, SIZE, 'u');
+	node_rig_close(&r);
+}
+
+/* ... or if the NI has been deleted, and its connections are still there. */
+Test(o2ib_direct, unregistered_after_ni)
+{
+	uint64_t before;
+
+	open_one();
+	get(stranger_new(&r), memory, 8, 7);
+	before = usage().locked;
+	get_is_copied(&r.strangers[0], 0, false);
+	node_rig_run(&r, 2 * NSEC_PER_SEC);
+	cr_assert_eq(lnet_ni_del(r.node[0], &r.id[0].nid), 0);
+	cr_assert_eq(usage().locked, before + SIZE);
+	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
+	cr_assert_eq(usage().locked, before);
+	node_rig_close(&r);
+}
+
+/* What is registered, and not in use, keeps nothing else from being locked. */
+Test(o2ib_direct, gives_way)
+{
+	const struct simqp_device device = { .locked_max = 24 * MIB };
+	const size_t size = 5 * IB_REG_BLOCK;
+	struct stranger *s;
+	struct ib_msg msg;
+	uint8_t *pool;
+
+	open_one();
+	cr_assert_eq(lnet_ni_del(r.node[0], &r.id[0].nid), 0);
+	node_rig_run(&r, MSEC);
+	simqp_device_set(r.fabric, &r.id[0].nid, &device);
+	cr_assert_eq(lnet_ni_add(r.node[0],
+				 &(struct ulnet_ni_conf){ .nid = r.id[0].nid }),
+		     0);
+	pool = lnet_sim_buf(r.sim, size);
+	cr_assert_eq(lnet_mem_register(r.node[0], pool, size), 0);
+	s = stranger_new(&r);
+	for (unsigned int i = 0; i < 5; i++) {
+		struct stranger_conn *c =
+			get(s, pool + i * IB_REG_BLOCK, MIB, i);
+
+		msg = hears(c, IB_MSG_GET_REQ);
+		c->owed--;
+		stranger_answer_get(c, &msg, MIB);
+		node_rig_run(&r, MSEC);
+		has_reply(&seen[i], MIB);
+	}
+	cr_assert_gt(usage().locked, 20 * MIB, "no room for 4 MiB");
+	node_rig_put(&r, 0, stranger_id(s), lnet_sim_buf(r.sim, MIB), MIB, 0,
+		     &seen[5]);
+	node_rig_run(&r, MSEC);
+	hears(stranger_last(s), IB_MSG_PUT_REQ);
 	node_rig_close(&r);
 }
 

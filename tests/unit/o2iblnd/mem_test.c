@@ -110,155 +110,221 @@ Test(o2ib_arena, random)
 
 /* ---- cache ---- */
 
-#define AT(n) ((void *)((uintptr_t)0x10000 + (n)))
+#define BLOCK IB_REG_BLOCK
+#define TAIL  LNET_MTU
+/* Not at the beginning of a block. */
+#define BASE (100 * BLOCK + 5000)
 
-Test(o2ib_regcache, finds)
+static const struct lnd_mem range = { BASE, BASE + 10 * BLOCK };
+static struct ib_regcache c;
+static struct rig r;
+
+static void open_cache(uint64_t max)
 {
-	struct ib_reg *one, *two, *three;
-	struct ib_regcache c;
-	struct rig r;
-
 	rig_open(&r, 8);
-	ib_regcache_init(&c, &r.a.port, 10000);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &one), 0);
-	cr_assert_eq(ib_regcache_get(&c, AT(100), 900, false, &two), 0);
-	cr_expect_eq(one, two, "part of it");
-	cr_expect_eq(c.hits, 1);
-	cr_assert_eq(ib_regcache_get(&c, AT(1000), 10, true, &three), 0);
-	cr_expect_neq(three, one, "beside it");
-	cr_expect_eq(c.bytes, 1010);
-	ib_regcache_put(&c, one);
-	ib_regcache_put(&c, two);
-	ib_regcache_put(&c, three);
-	cr_expect_eq(r.a.mrs, 2, "kept");
-	/* Over both: one. */
-	cr_assert_eq(ib_regcache_get(&c, AT(900), 200, false, &one), 0);
-	cr_expect_eq(r.a.mrs, 1);
-	cr_expect_eq(c.bytes, 1100);
-	cr_expect(one->remote, "as they were");
-	ib_regcache_put(&c, one);
+	ib_regcache_init(&c, &r.a.port, max);
+}
+
+static void close_cache(void)
+{
 	ib_regcache_fini(&c);
 	cr_expect_eq(r.a.mrs, 0);
 	rig_close(&r);
 }
 
-/* For reading is not enough for peers to write to. */
-Test(o2ib_regcache, remote)
+static int get(uintptr_t at, size_t length, struct ib_reg **reg_p)
 {
-	struct ib_reg *one, *two;
-	struct ib_regcache c;
-	struct rig r;
+	struct iovec v = { (void *)at, length };
 
-	rig_open(&r, 8);
-	ib_regcache_init(&c, &r.a.port, 10000);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, false, &one), 0);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &two), 0);
-	cr_expect_neq(one, two);
-	cr_expect(two->remote && !one->remote);
-	cr_expect_eq(r.a.mrs, 2, "the first is used still");
-	ib_regcache_put(&c, one);
-	cr_expect_eq(r.a.mrs, 1);
-	ib_regcache_put(&c, two);
-	ib_regcache_fini(&c);
-	rig_close(&r);
+	return ib_regcache_get(&c, &range, v, 0, reg_p);
+}
+
+static struct ib_reg *got(uintptr_t at, size_t length)
+{
+	struct ib_reg *reg;
+
+	cr_assert_eq(get(at, length, &reg), 0);
+	cr_assert(reg->start <= at && reg->end >= at + length);
+	cr_assert(reg->start >= range.start && reg->end <= range.end);
+	return reg;
+}
+
+static bool is_registered(uintptr_t at)
+{
+	struct ib_reg *reg = got(at, 1);
+	bool was = !c.misses;
+
+	ib_regcache_put(&c, reg);
+	c.misses = 0;
+	return was;
+}
+
+/* What begins in a block is in its registration, which is in the range. */
+Test(o2ib_regcache, blocks)
+{
+	struct ib_reg *first, *second, *last;
+
+	open_cache(UINT64_MAX);
+	first = got(BASE, 1);
+	cr_expect_eq(first->start, BASE);
+	cr_expect_eq(first->end, 101 * BLOCK + TAIL);
+	cr_expect_eq(got(101 * BLOCK - 1, TAIL), first);
+	cr_expect_eq(c.hits, 1);
+	second = got(101 * BLOCK, TAIL);
+	cr_expect_eq(second->start, 101 * BLOCK);
+	cr_expect_eq(second->end, 102 * BLOCK + TAIL);
+	last = got(range.end - 1, 1);
+	cr_expect_eq(last->start, 110 * BLOCK);
+	cr_expect_eq(last->end, range.end);
+	cr_expect_eq(r.a.mrs, 3);
+	cr_expect_eq(c.bytes, 2 * (BLOCK + TAIL) - 5000 + 5000);
+	ib_regcache_put(&c, first);
+	ib_regcache_put(&c, first);
+	ib_regcache_put(&c, second);
+	ib_regcache_put(&c, last);
+	cr_expect_eq(r.a.mrs, 3, "kept");
+	close_cache();
+}
+
+/* Pieces that are far apart have no registration in common. */
+Test(o2ib_regcache, too_long)
+{
+	struct ib_reg *reg;
+
+	open_cache(UINT64_MAX);
+	cr_expect_eq(get(BASE, BLOCK + TAIL, &reg), -EMSGSIZE);
+	cr_expect_eq(get(range.end - 10, 11, &reg), -EMSGSIZE);
+	cr_expect_eq(r.a.mrs, 0);
+	close_cache();
 }
 
 Test(o2ib_regcache, bounds)
 {
-	struct ib_reg *reg[4], *more;
-	struct ib_regcache c;
-	struct rig r;
+	struct ib_reg *reg[3], *more;
 
-	rig_open(&r, 8);
-	ib_regcache_init(&c, &r.a.port, 4000);
-	for (unsigned int i = 0; i < 4; i++)
-		cr_assert_eq(
-			ib_regcache_get(&c, AT(2000 * i), 1000, true, &reg[i]),
-			0);
-	cr_expect_eq(ib_regcache_get(&c, AT(9000), 1, true, &more), -ENOBUFS);
+	open_cache(3 * (BLOCK + TAIL));
+	for (unsigned int i = 0; i < 3; i++)
+		reg[i] = got((101 + i) * BLOCK, 1);
+	cr_expect_eq(get(104 * BLOCK, 1, &more), -ENOBUFS);
 	ib_regcache_put(&c, reg[2]);
 	ib_regcache_put(&c, reg[0]);
-	cr_assert_eq(ib_regcache_get(&c, AT(9000), 1, true, &more), 0);
+	more = got(104 * BLOCK, 1);
 	cr_expect_eq(c.evicted, 1, "that which was used longest ago");
+	c.misses = 0;
+	cr_expect(is_registered(101 * BLOCK));
 	ib_regcache_put(&c, more);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &reg[0]), 0);
-	cr_expect_eq(c.hits, 1);
-	ib_regcache_put(&c, reg[0]);
 	ib_regcache_put(&c, reg[1]);
-	ib_regcache_put(&c, reg[3]);
-	/* No more can be locked. */
-	r.a.fail_reg = -ENOMEM;
-	cr_expect_eq(ib_regcache_get(&c, AT(20000), 1, true, &more), -ENOMEM);
-	cr_expect_eq(r.a.mrs, 0, "all of it was given for that");
-	ib_regcache_fini(&c);
-	rig_close(&r);
+	close_cache();
+	/* What can never be there takes nothing from the others. */
+	open_cache(BLOCK);
+	reg[0] = got(range.end - 1, 1);
+	ib_regcache_put(&c, reg[0]);
+	cr_expect_eq(get(104 * BLOCK, 1, &more), -ENOBUFS);
+	cr_expect_eq(c.evicted, 0);
+	close_cache();
 }
 
+/* What cannot be registered is not tried again for a second; what is there is
+ * found. */
+Test(o2ib_regcache, pause)
+{
+	struct iovec v = { (void *)(103 * BLOCK), 1 };
+	struct ib_reg *reg;
+
+	open_cache(UINT64_MAX);
+	ib_regcache_put(&c, got(101 * BLOCK, 1));
+	r.a.fail_reg = -EFAULT;
+	cr_expect_eq(ib_regcache_get(&c, &range, v, 5, &reg), -EFAULT);
+	cr_expect_eq(r.a.mrs, 1, "which is kept");
+	r.a.fail_reg = 0;
+	cr_expect_eq(ib_regcache_get(&c, &range, v, NSEC_PER_SEC, &reg),
+		     -EAGAIN);
+	ib_regcache_put(&c, got(101 * BLOCK, 1));
+	cr_assert_eq(ib_regcache_get(&c, &range, v, NSEC_PER_SEC + 5, &reg), 0);
+	ib_regcache_put(&c, reg);
+	close_cache();
+}
+
+/* Whatever needs locked memory gets what nobody uses. */
+Test(o2ib_regcache, gives_way)
+{
+	struct ib_reg *used;
+	struct ib_mr *mr;
+	char bytes[64];
+
+	open_cache(UINT64_MAX);
+	used = got(101 * BLOCK, 1);
+	ib_regcache_put(&c, got(102 * BLOCK, 1));
+	ib_regcache_put(&c, got(103 * BLOCK, 1));
+	cr_assert_eq(ib_regcache_reg(&c, &r.a.port, bytes, 64, false, &mr), 0);
+	cr_expect_eq(r.a.mrs, 4, "not needed yet");
+	r.a.port.verbs->dereg(&r.a.port, mr);
+	r.a.fail_reg = -ENOMEM;
+	cr_expect_eq(ib_regcache_reg(&c, &r.a.port, bytes, 64, false, &mr),
+		     -ENOMEM);
+	cr_expect_eq(r.a.mrs, 1, "all that was idle");
+	cr_expect_eq(ib_regcache_reg(NULL, &r.a.port, bytes, 64, false, &mr),
+		     -ENOMEM);
+	r.a.fail_reg = 0;
+	ib_regcache_put(&c, used);
+	close_cache();
+}
+
+/* Nothing of it is registered at once, whoever still has it. */
 Test(o2ib_regcache, forget)
 {
-	struct ib_reg *one, *two;
-	struct ib_regcache c;
-	struct rig r;
+	struct ib_reg *used, *again;
 
-	rig_open(&r, 8);
-	ib_regcache_init(&c, &r.a.port, 10000);
-	cr_expect(ib_regcache_forget(&c, AT(0), 1000));
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &one), 0);
-	ib_regcache_put(&c, one);
-	cr_expect(ib_regcache_forget(&c, AT(999), 1));
+	open_cache(UINT64_MAX);
+	ib_regcache_forget(&c, (void *)range.start, range.end - range.start);
+	ib_regcache_put(&c, got(101 * BLOCK, 1));
+	used = got(102 * BLOCK, 1);
+	cr_expect_eq(r.a.mrs, 2);
+	ib_regcache_forget(&c, (void *)range.start, range.end - range.start);
 	cr_expect_eq(r.a.mrs, 0);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &one), 0);
-	cr_expect(!ib_regcache_forget(&c, AT(0), 1), "it is in use");
+	cr_expect_eq(c.bytes, 0);
+	again = got(102 * BLOCK, 1);
+	cr_expect_neq(again, used);
+	ib_regcache_put(&c, used);
 	cr_expect_eq(r.a.mrs, 1);
-	cr_assert_eq(ib_regcache_get(&c, AT(0), 1000, true, &two), 0);
-	cr_expect_neq(one, two, "not found again");
-	ib_regcache_put(&c, one);
+	ib_regcache_put(&c, again);
+	/* Another range is another one's. */
+	ib_regcache_forget(&c, (void *)(110 * BLOCK), BLOCK);
 	cr_expect_eq(r.a.mrs, 1);
-	ib_regcache_put(&c, two);
-	ib_regcache_fini(&c);
-	rig_close(&r);
+	close_cache();
 }
 
-/* None overlaps another one, and all that is asked for is there. */
 static void run_cache(uint64_t seed)
 {
 	struct ib_reg *held[16] = { 0 };
-	struct ib_regcache c;
 	struct rng rng;
-	struct rig r;
 
 	rng_seed(&rng, seed);
-	rig_open(&r, 8);
-	ib_regcache_init(&c, &r.a.port, 20000);
+	open_cache(6 * (BLOCK + TAIL));
 	for (unsigned int step = 0; step < 2000; step++) {
 		unsigned int i = (unsigned int)rng_below(&rng, 16);
-		uintptr_t at = rng_below(&rng, 30000);
-		size_t length = 1 + rng_below(&rng, 3000);
-		bool remote = rng_below(&rng, 2);
+		uintptr_t at = BASE + rng_below(&rng, 9 * BLOCK);
 
-		r.a.fail_reg = rng_below(&rng, 20) ? 0 : -EFAULT;
+		r.a.fail_reg = rng_below(&rng, 20) ? 0 : -ENOMEM;
+		c.pause = 0;
 		if (held[i]) {
 			ib_regcache_put(&c, held[i]);
 			held[i] = NULL;
-		} else if (!rng_below(&rng, 8)) {
-			ib_regcache_forget(&c, AT(at), length);
-		} else if (!ib_regcache_get(&c, AT(at), length, remote,
-					    &held[i])) {
-			cr_assert(held[i]->start <= (uintptr_t)AT(at) &&
-				  held[i]->end >= (uintptr_t)AT(at + length));
-			cr_assert(held[i]->remote || !remote);
+		} else if (!rng_below(&rng, 40)) {
+			ib_regcache_forget(&c, (void *)range.start,
+					   range.end - range.start);
+		} else if (!get(at, 1 + rng_below(&rng, TAIL), &held[i])) {
+			cr_assert(held[i]->start <= at && held[i]->mr);
 		}
 		cr_assert_leq(c.bytes, c.max);
 		for (unsigned int k = 1; k < c.nregs; k++)
-			cr_assert_leq(c.regs[k - 1]->end, c.regs[k]->start);
-		cr_assert_eq(r.a.mrs, c.nregs + c.unknown);
+			cr_assert_lt(c.regs[k - 1]->start, c.regs[k]->start);
+		cr_assert_eq(r.a.mrs, c.nregs);
 	}
 	for (unsigned int i = 0; i < 16; i++)
 		if (held[i])
 			ib_regcache_put(&c, held[i]);
-	ib_regcache_fini(&c);
-	cr_assert_eq(r.a.mrs, 0);
-	rig_close(&r);
+	close_cache();
 }
 
 Test(o2ib_regcache, random)

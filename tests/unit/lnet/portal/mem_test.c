@@ -24,7 +24,7 @@ static int found(const struct mems *m, const struct iovec *iov,
 {
 	const struct lnet_mem *mem = mems_find(m, iov, niov);
 
-	return mem ? (int)(mem->start - at(0)) : -1;
+	return mem ? (int)(mem->range.start - at(0)) : -1;
 }
 
 static int found_one(const struct mems *m, size_t start, size_t length)
@@ -157,6 +157,34 @@ Test(mem, node)
 Test(mem, node_4_cpts)
 {
 	node_mems(4);
+}
+
+/* In the handler of its last event the MD's memory is free to go. */
+static struct lnet *node_of_md;
+static int at_end;
+
+static void on_end(const struct ulnet_event *ev)
+{
+	cr_assert(ev->unlinked);
+	at_end = lnet_mem_unregister(node_of_md, memory, 1000);
+}
+
+Test(mem, at_the_end)
+{
+	struct lnet_sim *sim = cluster_with(1, 1, NULL);
+	struct ulnet_md umd = md_of(memory, 1000, 0, NULL);
+	struct ulnet_md_handle md;
+
+	node_of_md = lnet_sim_node(sim, 0);
+	cr_assert_eq(lnet_mem_register(node_of_md, memory, 1000), 0);
+	umd.handler = on_end;
+	md = bind_md(node_of_md, &umd);
+	at_end = 1;
+	cr_assert_eq(LNetMDUnlink(md), 0);
+	cr_expect_eq(lnet_mem_unregister(node_of_md, memory, 1000), -EBUSY);
+	lnet_sim_run(sim, MSEC);
+	cr_expect_eq(at_end, 0);
+	cr_expect_eq(lnet_sim_free(sim), 0);
 }
 
 static struct lnet *node_of_turn;
