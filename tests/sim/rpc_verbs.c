@@ -95,6 +95,11 @@ static void fail_call(struct run *r, const struct ulnet_nid *nid)
 	};
 	enum simqp_call call = (enum simqp_call)rnd(r, SIMQP_CALLS);
 
+	/* How much of users' memory is registered, and gives way to others, is
+	 * no part of the seed: see verbs_device(). */
+	if (r->registered &&
+	    (call == SIMQP_CALL_REG || call == SIMQP_CALL_CREATE))
+		call = SIMQP_CALL_CONNECT;
 	simqp_fail_call(r->fabric, nid, call, (unsigned int)rnd(r, 20),
 			statuses[call]);
 }
