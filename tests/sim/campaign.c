@@ -7,8 +7,9 @@
  *	campaign [--long] [--seeds N] [--seed S] [--trace] [--verbose]
  *		 [--mutate NAME]
  *
- * From seed 1, or from S if both are given; S alone is one run. --verbose tells
- * what has happened in the runs, how often, and in how many of them.
+ * From seed 1, and those that have once found something; from S if both are
+ * given; S alone is one run. --verbose tells what has happened in the runs, how
+ * often, and in how many of them.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -124,31 +125,46 @@ static void run_seed(uint64_t seed, FILE *trace, struct result *sum,
 	sum->events += r.events;
 }
 
-static void campaign(uint64_t first, uint64_t n)
+static void try_seed(uint64_t seed, struct result *sum)
 {
-	struct result sum = { 0 }, once, again, ignored = { 0 };
+	struct result once, again, ignored = { 0 };
+	bool ok;
 
-	for (uint64_t seed = first; seed < first + n; seed++) {
-		bool ok;
-
-		run_seed(seed, NULL, &sum, &once);
-		ok = once.violations == 0;
-		if (seed % TWICE_EVERY == 0) {
-			run_seed(seed, NULL, &ignored, &again);
-			if (again.digest != once.digest) {
-				fprintf(stderr,
-					"seed %" PRIu64 ": two runs "
-					"differ\n",
-					seed);
-				ok = false;
-			}
+	run_seed(seed, NULL, sum, &once);
+	ok = once.violations == 0;
+	if (seed % TWICE_EVERY == 0) {
+		run_seed(seed, NULL, &ignored, &again);
+		if (again.digest != once.digest) {
+			fprintf(stderr, "seed %" PRIu64 ": two runs differ\n",
+				seed);
+			ok = false;
 		}
-		passed += ok;
-		failed += !ok;
 	}
+	passed += ok;
+	failed += !ok;
+}
+
+static void campaign_end(uint64_t n, const struct result *sum)
+{
 	printf("campaign: %" PRIu64 " seeds, %" PRIu64 " operations, %" PRIu64
 	       " messages, %" PRIu64 " faults, %" PRIu64 " events\n",
-	       n, sum.operations, sum.messages, sum.faults, sum.events);
+	       n, sum->operations, sum->messages, sum->faults, sum->events);
+}
+
+/* @n from @first on, and, if @kept, those of scenario_kept. */
+static void campaign(uint64_t first, uint64_t n, bool kept)
+{
+	struct result sum = { 0 };
+	uint64_t more = 0;
+
+	for (uint64_t seed = first; seed < first + n; seed++)
+		try_seed(seed, &sum);
+	for (const uint64_t *seed = scenario_kept; kept && *seed; seed++)
+		if (*seed >= first + n) {
+			try_seed(*seed, &sum);
+			more++;
+		}
+	campaign_end(n + more, &sum);
 }
 
 #ifdef ULNET_MUTATIONS
@@ -333,7 +349,7 @@ int main(int argc, char **argv)
 		       last.digest);
 		last.violations ? failed++ : passed++;
 	} else {
-		campaign(one ? seed : 1, seeds);
+		campaign(one ? seed : 1, seeds, !one);
 	}
 	told_print();
 	printf("%d passed, %d failed\n", passed, failed);

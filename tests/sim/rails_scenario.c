@@ -22,6 +22,7 @@
 #define STEPS 400 /* of a run without calls */
 
 const unsigned int scenario_seeds_long = 2000;
+const uint64_t scenario_kept[] = { 0 };
 
 bool scenario_is_for(const char *mutation)
 {

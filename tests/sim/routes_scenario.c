@@ -27,6 +27,7 @@
 #define CALM	   (90 * SEC)
 
 const unsigned int scenario_seeds_long = 1000;
+const uint64_t scenario_kept[] = { 0 };
 
 bool scenario_is_for(const char *mutation)
 {

@@ -46,6 +46,7 @@
 #define RAILS 3 /* of a node */
 
 const unsigned int scenario_seeds_long = 2000;
+const uint64_t scenario_kept[] = { 0 };
 
 bool scenario_is_for(const char *mutation)
 {
