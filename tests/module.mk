@@ -318,6 +318,13 @@ thread_tests += %D%/thread/cpt_thread
 thread_tests += %D%/thread/cpt_tcp_thread
 %C%_thread_cpt_tcp_thread_SOURCES = %D%/thread/cpt_thread.c
 %C%_thread_cpt_tcp_thread_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_TCP=1
+thread_tests += %D%/thread/cpt_o2ib_thread
+%C%_thread_cpt_o2ib_thread_SOURCES = %D%/thread/cpt_thread.c \
+	%D%/thread/ferry.c %D%/thread/ferry.h
+%C%_thread_cpt_o2ib_thread_CPPFLAGS = $(AM_CPPFLAGS) -DOVER_O2IB=1
+thread_tests += %D%/thread/o2ib_thread
+%C%_thread_o2ib_thread_SOURCES = %D%/thread/o2ib_thread.c \
+	%D%/thread/ferry.c %D%/thread/ferry.h
 thread_tests += %D%/thread/call_thread
 thread_tests += %D%/thread/work_thread
 thread_tests += %D%/thread/walk_thread
@@ -693,7 +700,8 @@ SH_LOG_COMPILER = timeout -k 10 900 bash
 
 # The programs with threads and no others: for the thread sanitizer, with which
 # criterion's processes do not get along.
-# Not those of LNDs whose nodes are simulated, in one thread.
+# Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
+# %D%/thread/o2ib_thread, cpt_o2ib_thread.)
 lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
 
 thread-programs: generated

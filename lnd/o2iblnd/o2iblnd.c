@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "lnd/netif.h"
-#include "lnd/o2iblnd/simqp/simqp.h"
 #include "lnd/o2iblnd/xfer.h"
 #include "ulnet/o2ib.h"
 
@@ -267,7 +266,9 @@ static void ib_free(struct lnd_ni *ni)
 
 static const struct ib_verbs *backend(const struct lnd_ni *ni)
 {
-	return ni->fabric ? simqp_verbs() : ib_verbs_rdma();
+	const struct ib_fabric *fabric = ni->fabric;
+
+	return fabric ? fabric->verbs : ib_verbs_rdma();
 }
 
 static int ni_start(struct ib_ni *ini)

@@ -265,6 +265,12 @@ struct ib_verbs {
 	void (*dereg)(struct ib_port *port, struct ib_mr *mr);
 };
 
+/* What a network of simulated devices begins with, which lnd_ni.fabric points
+ * to: the backend of its ports. */
+struct ib_fabric {
+	const struct ib_verbs *verbs;
+};
+
 /* rdma-core's; NULL: this library was built without it. */
 const struct ib_verbs *ib_verbs_rdma(void);
 

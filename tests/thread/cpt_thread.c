@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two nodes with two CPTs each, in threads, over a simulated network on real
- * loops, or over TCP:
+ * loops, over TCP, or over simulated queue pairs:
  *
  *	callers (plain threads, two a node): PUT with and without ACK, GET, and
  *		"calls": a PUT that the other side's handler answers by a PUT to
@@ -34,6 +34,9 @@
 
 #ifndef OVER_TCP
 #define OVER_TCP 0
+#endif
+#ifndef OVER_O2IB
+#define OVER_O2IB 0
 #endif
 
 #define CPTS	  2
@@ -630,9 +633,11 @@ static void later_run(struct side *s)
 
 /* ---- life ---- */
 
-/* The program is built twice: over the simulator's network, and over TCP. */
+/* The program is built three times: over the simulator's network, over TCP, and
+ * over queue pairs. */
 #if OVER_TCP
 #define NID_BASE 0x7f000000u /* 127.0.0.0 */
+#define NET_TYPE LNET_TYPE_SOCK
 
 extern const struct lnd socklnd;
 
@@ -647,13 +652,42 @@ static void lnd_choose(struct node_params *p, struct sim_net *net)
 	p->conf.port = port;
 	p->conf.accept = LNET_ACCEPT_ALL;
 }
+
+static void lnd_done(void)
+{
+}
+#elif OVER_O2IB
+#define NID_BASE 0x0a000000u
+#define NET_TYPE LNET_TYPE_O2IB
+
+#include "tests/thread/ferry.h"
+
+static struct ferry *ferry;
+
+static void lnd_choose(struct node_params *p, struct sim_net *net)
+{
+	(void)net;
+	if (!ferry)
+		ferry = ferry_new(NULL);
+	p->fabric = ferry_fabric(ferry);
+}
+
+static void lnd_done(void)
+{
+	check(ferry_free(ferry));
+}
 #else
 #define NID_BASE 0u
+#define NET_TYPE LNET_TYPE_SOCK
 
 static void lnd_choose(struct node_params *p, struct sim_net *net)
 {
 	p->lnd = &simlnd;
 	p->lnd_net = net;
+}
+
+static void lnd_done(void)
+{
 }
 #endif
 
@@ -663,7 +697,7 @@ static int side_open(struct side *s, struct sim_net *net)
 
 	s->index = (unsigned int)(s - sides);
 	s->other = &sides[1 - s->index];
-	s->changing = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 9),
+	s->changing = lnet_nid_make(LNET_NET(NET_TYPE, 9),
 				    NID_BASE + 9 * 256 + s->index + 1);
 	fill(s->source, SOURCE_SIZE, 0);
 	lnet_conf_init(&p.conf);
@@ -676,7 +710,7 @@ static int side_add_nid(struct side *s)
 {
 	struct ulnet_nid *nid = &s->nids[s->nnids];
 
-	*nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
+	*nid = lnet_nid_make(LNET_NET(NET_TYPE, 0),
 			     NID_BASE + ((s->index + 1) << 8 | (s->nnids + 1)));
 	s->nnids++;
 	return ni_add(s, nid);
@@ -716,7 +750,7 @@ static int network(struct sim_net *net)
 		if (!rc)
 			rc = side_add_nid(&sides[1]);
 	}
-	if (rc || OVER_TCP)
+	if (rc || OVER_TCP || OVER_O2IB)
 		return rc;
 	/* One link that takes its time. */
 	return sim_net_link_set(net, &any, &sides[0].nids[0], &link);
@@ -836,6 +870,7 @@ int main(void)
 		wait_idle(&sides[i]);
 	for (unsigned int i = 0; i < 2; i++)
 		lnet_close(sides[i].node);
+	lnd_done();
 	sim_net_free(net);
 	return atomic_load(&failures) ? 1 : 0;
 }

@@ -34,6 +34,7 @@ int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 
 	if (!f)
 		return -ENOMEM;
+	f->ib.verbs = simqp_verbs();
 	f->world = world;
 	f->conf = conf ? *conf : *def;
 	f->conf.ack_ns = f->conf.ack_ns ? f->conf.ack_ns : def->ack_ns;

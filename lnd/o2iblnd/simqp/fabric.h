@@ -52,6 +52,7 @@ struct simqp_rule {
 };
 
 struct simqp_fabric {
+	struct ib_fabric ib; /* first: lnd_ni.fabric points to it */
 	struct env_sim *world;
 	struct simqp_conf conf;
 	struct rng rng;
@@ -68,6 +69,9 @@ struct simqp_fabric {
 	uint32_t last_key;
 	struct simqp_stats stats;
 };
+
+_Static_assert(offsetof(struct simqp_fabric, ib) == 0,
+	       "a fabric is what lnd_ni.fabric points to");
 
 /* Zeroed memory. What a simulation itself needs is there: else it aborts. */
 void *simqp_alloc(size_t size);
