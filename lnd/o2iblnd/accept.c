@@ -29,6 +29,16 @@ static void log_no_room(struct ib_peers *ps, const struct ulnet_nid *nid)
 			 text, ps->conf->accept_max);
 }
 
+static void log_impostor(struct ib_peers *ps, const struct ulnet_nid *from,
+			 const char *why)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(from, text, sizeof(text));
+	log_warn_limited(&ps->home.log_limit, loop_now(ps->home.loop), "o2ib",
+			 "a request of %s is rejected: %s", text, why);
+}
+
 static bool has_room(struct ib_peers *ps, const struct ib_peer *peer)
 {
 	const struct ib_peers_conf *conf = ps->conf;
@@ -83,7 +93,8 @@ static int accept(struct ib_peer *peer, struct ib_qp *qp,
 }
 
 void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
-			 uint16_t src_port, const void *private, size_t length)
+			 const struct ib_source *from, const void *private,
+			 size_t length)
 {
 	enum ib_reject_reason reason = IB_REJECT_RESOURCES;
 	const struct ib_terms *terms = &ps->conf->terms;
@@ -91,8 +102,12 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 	struct ib_request request;
 	struct ib_reject r;
 	struct ib_peer *peer;
+	int rc;
 
-	if (ib_admit(terms, src_port, private, length, &request, &r, &why)) {
+	rc = ib_admit(terms, from, private, length, &request, &r, &why);
+	if (rc) {
+		if (rc == -EPERM)
+			log_impostor(ps, &from->nid, why);
 		reject(qp, &r, why);
 		return;
 	}

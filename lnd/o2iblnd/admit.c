@@ -53,7 +53,8 @@ static bool is_neighbour(const struct ib_terms *terms,
 }
 
 /* Is it for this life of this NI, and no more than can be had? */
-static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
+static int check_terms(const struct ib_terms *terms,
+		       const struct ib_source *from, const struct ib_msg *msg,
 		       enum ib_reject_reason *reason, const char **why)
 {
 	const struct ib_conn_params *p = &msg->params;
@@ -69,6 +70,11 @@ static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
 		return no(-EPROTO, "a connection for nothing", why);
 	if (!is_neighbour(terms, &msg->env.src.nid))
 		return no(-EPROTO, "it is not of this net", why);
+	/* What peers have their shares by is what they cannot choose. All nodes
+	 * connect from the address of the NI that they name. */
+	if (!lnet_nid_eq(&msg->env.src.nid, &from->nid))
+		return no(-EPERM,
+			  "it comes from another address than its NID's", why);
 	*reason = IB_REJECT_DEPTH;
 	if (p->queue_depth > terms->depth)
 		return no(-E2BIG, "its queue is too deep", why);
@@ -81,7 +87,7 @@ static int check_terms(const struct ib_terms *terms, const struct ib_msg *msg,
 	return 0;
 }
 
-int ib_admit(const struct ib_terms *terms, uint16_t src_port,
+int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 	     const void *private, size_t length, struct ib_request *request,
 	     struct ib_reject *reject, const char **why)
 {
@@ -91,14 +97,14 @@ int ib_admit(const struct ib_terms *terms, uint16_t src_port,
 
 	/* Nothing is said of this side to who may not know it. */
 	reject_init(reject, IB_REJECT_FATAL);
-	if (terms->privileged && src_port >= PRIVILEGED_BELOW)
+	if (terms->privileged && from->port >= PRIVILEGED_BELOW)
 		return no(-EACCES, "its port is not a privileged one", why);
 	if (ib_msg_decode(private, length, &msg, why))
 		return -EPROTO;
 	rc = check_address(terms, &msg, reject, why);
 	if (rc)
 		return rc;
-	rc = check_terms(terms, &msg, &reason, why);
+	rc = check_terms(terms, from, &msg, &reason, why);
 	if (rc) {
 		ib_admit_reject(terms, reason, reject);
 		return rc;

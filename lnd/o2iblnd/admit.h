@@ -11,6 +11,7 @@
 #define LND_O2IBLND_ADMIT_H
 
 #include "lnd/o2iblnd/credit.h"
+#include "lnd/o2iblnd/verbs.h"
 
 /* What this side agrees to. */
 struct ib_terms {
@@ -28,14 +29,15 @@ struct ib_request {
 	uint16_t frags;
 };
 
-/* The connect request with @private, from @src_port. 0; or -errno, the answer
+/* The connect request with @private, @from somebody. 0; or -errno, the answer
  * for the peer in @reject, and constant text for the log in @why:
  *	-EACCES		the port it comes from
+ *	-EPERM		the address it comes from: another NID's
  *	-EPROTO		it makes no sense
  *	-EADDRNOTAVAIL	it is for somebody else
  *	-ESTALE		it is for an earlier life of this side
  *	-E2BIG		it wants a deeper queue, or more fragments */
-int ib_admit(const struct ib_terms *terms, uint16_t src_port,
+int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 	     const void *private, size_t length, struct ib_request *request,
 	     struct ib_reject *reject, const char **why) must_check;
 /* The reject for @reason, with all that this side agrees to. */

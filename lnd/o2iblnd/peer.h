@@ -226,7 +226,8 @@ uint64_t ib_peers_patience(const struct ib_peers *ps);
 /* As ib_events.request(), on the CPT that the request is for: accepts @qp, or
  * rejects and destroys it. */
 void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
-			 uint16_t src_port, const void *private, size_t length);
+			 const struct ib_source *from, const void *private,
+			 size_t length);
 
 /* The port cannot be used (-ENETDOWN), or its device goes (-ENODEV): all
  * connections end, those who wait are told, and nothing is opened or accepted

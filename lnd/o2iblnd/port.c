@@ -184,11 +184,12 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct ib_ni *ini = port->user;
 
-	ib_peers_on_request(&ini->cpts[qp->cpt].peers, qp, src_port, private,
+	ib_peers_on_request(&ini->cpts[qp->cpt].peers, qp, from, private,
 			    length);
 }
 

@@ -167,7 +167,7 @@ struct ibr_qp {
 	struct work arrive;
 	uint8_t private[IB_PRIVATE_REQUEST_SIZE];
 	size_t private_length;
-	uint16_t src_port;
+	struct ib_source from;
 };
 
 static inline struct ibr_port *ibr_port(struct ib_port *port)
@@ -197,6 +197,10 @@ int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
 /* ---- rdma_addr.c ---- */
 
 union ibr_addr ibr_addr(const struct ulnet_nid *nid, uint16_t port);
+/* The NID with this address on the net of @nid; LNET_NID_ANY: it is of another
+ * kind. */
+struct ulnet_nid ibr_addr_nid(const struct sockaddr *sa,
+			      const struct ulnet_nid *nid);
 /* Why the address of @nid cannot be used: constant text; NULL: it can. */
 const char *ibr_addr_fault(const struct ulnet_nid *nid);
 

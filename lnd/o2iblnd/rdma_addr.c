@@ -36,6 +36,22 @@ static bool is_addr(const struct sockaddr *sa, const struct ulnet_nid *nid)
 	       !memcmp(&v6->sin6_addr, nid->addr, sizeof(v6->sin6_addr));
 }
 
+struct ulnet_nid ibr_addr_nid(const struct sockaddr *sa,
+			      const struct ulnet_nid *nid)
+{
+	const struct sockaddr_in *v4 = (const void *)sa;
+	const struct sockaddr_in6 *v6 = (const void *)sa;
+	struct ulnet_nid of = *nid;
+
+	if (lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET)
+		memcpy(of.addr, &v4->sin_addr, sizeof(v4->sin_addr));
+	else if (!lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET6)
+		memcpy(of.addr, &v6->sin6_addr, sizeof(v6->sin6_addr));
+	else
+		return LNET_NID_ANY;
+	return of;
+}
+
 const char *ibr_addr_fault(const struct ulnet_nid *nid)
 {
 	const unsigned int need = IFF_UP | IFF_RUNNING;

@@ -333,7 +333,8 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	qp->state = IBR_ARRIVING;
 	qp->private_length = MIN(ev->private_length, sizeof(qp->private));
 	memcpy(qp->private, ev->private, qp->private_length);
-	qp->src_port = ntohs(rdma_get_dst_port(id));
+	qp->from.nid = ibr_addr_nid(rdma_get_peer_addr(id), &p->port.ni->nid);
+	qp->from.port = ntohs(rdma_get_dst_port(id));
 	/* From then on its events are the CPT's, who may hear one before the
 	 * request has arrived there. */
 	id->context = qp;
@@ -383,7 +384,7 @@ static void on_arrived(struct work *w)
 	}
 	qp_join(qp);
 	qp->state = IBR_READY;
-	p->port.events->request(&p->port, &qp->qp, qp->src_port, qp->private,
+	p->port.events->request(&p->port, &qp->qp, &qp->from, qp->private,
 				qp->private_length);
 }
 

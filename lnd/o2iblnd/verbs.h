@@ -115,6 +115,13 @@ struct ib_wr {
 	void *cookie;	      /* SEND: the LND's name for it */
 };
 
+/* Who sends a connect request, as the CM knows it. */
+struct ib_source {
+	/* Of the port's net, with the address; LNET_NID_ANY: no NID has that. */
+	struct ulnet_nid nid;
+	uint16_t port;
+};
+
 /* How a work request has ended. */
 enum ib_wc_status {
 	IB_WC_OK,
@@ -136,12 +143,14 @@ struct ib_events {
 	 * connect request to be? */
 	unsigned int (*request_cpt)(struct ib_port *port, const void *private,
 				    size_t length);
-	/* A connect request: @qp->user is the LND's to set. @src_port: of its
-	 * sender. @private is borrowed until return. The LND calls create()
-	 * and accept(), or reject(); then or later. If the sender gives up
-	 * meanwhile, there may be no event: accept() fails. */
+	/* A connect request @from somebody, which may say something else of
+	 * itself in @private: @qp->user is the LND's to set. Both are borrowed
+	 * until return. The LND calls create() and accept(), or reject(); then
+	 * or later. If the sender gives up meanwhile, there may be no event:
+	 * accept() fails. */
 	void (*request)(struct ib_port *port, struct ib_qp *qp,
-			uint16_t src_port, const void *private, size_t length);
+			const struct ib_source *from, const void *private,
+			size_t length);
 	/* resolve() has found the peer: the LND calls create(). */
 	void (*resolved)(struct ib_qp *qp);
 	/* Connected. @private: active, what the peer has accepted with;

@@ -70,7 +70,7 @@ struct news {
 	enum news_kind kind;
 	struct ferry_port *port;
 	struct ferry_qp *qp;
-	uint16_t src_port;
+	struct ib_source from;
 	int status; /* or a reason */
 	enum ib_wc_status wc;
 	void *cookie;
@@ -183,7 +183,7 @@ static void tell(const struct news *n)
 
 	switch (n->kind) {
 	case NEWS_REQUEST:
-		to->request(&n->port->ib, qp, n->src_port, n->said, n->length);
+		to->request(&n->port->ib, qp, &n->from, n->said, n->length);
 		break;
 	case NEWS_RESOLVED:
 		to->resolved(qp);
@@ -282,7 +282,8 @@ static unsigned int on_request_cpt(struct ib_port *inner, const void *private,
 }
 
 static void on_request(struct ib_port *inner, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct ferry_port *p = inner->user;
 	struct ferry_qp *outer = qp_new(p, qp->cpt);
@@ -290,7 +291,7 @@ static void on_request(struct ib_port *inner, struct ib_qp *qp,
 
 	outer->inner = qp;
 	qp->user = outer;
-	n->src_port = src_port;
+	n->from = *from;
 	news_say(n, private, length);
 	qp_post(n);
 }

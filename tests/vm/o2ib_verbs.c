@@ -61,7 +61,7 @@ struct end {
 	int failed, reason;
 	size_t private_length;
 	uint8_t private[256];
-	uint16_t src_port;
+	struct ib_source from;
 	unsigned int posted; /* receives */
 	unsigned int sending;
 	unsigned int received[IB_WC_STATUSES], sent[IB_WC_STATUSES];
@@ -158,7 +158,8 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct side *s = port->user;
 	struct end *e;
@@ -174,7 +175,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 		e->qp = qp;
 		qp->user = e;
 		e->cpt = qp->cpt;
-		e->src_port = src_port;
+		e->from = *from;
 		end_private(e, private, length);
 		if (s->answer == ACCEPT) {
 			e->rc = end_create(e);
@@ -607,7 +608,8 @@ static void test_connect(void)
 	check(!memcmp(active[0].private, "welcome", 7));
 	check(!memcmp(active[0].private + 7, zeros,
 		      IB_PRIVATE_ACCEPT_SIZE - 7));
-	check(passive[0].src_port && passive[0].src_port < 1024);
+	check(passive[0].from.port && passive[0].from.port < 1024);
+	check(lnet_nid_eq(&passive[0].from.nid, &active[0].side->ni.nid));
 	check(active[0].qp->max_inline >= 48);
 
 	say("SENDs, both ways, more than a turn takes");

@@ -363,10 +363,15 @@ void simqp_cm_on_req(struct simqp_port *port, struct simqp_item *it)
 
 static void on_request(struct simqp_qp *qp, const struct simqp_item *it)
 {
+	struct ib_source from = { .nid = qp->port->addr->nid,
+				  .port = it->src_port };
+
+	/* The CM knows addresses, and no nets. */
+	memcpy(from.nid.addr, qp->dst_nid.addr, sizeof(from.nid.addr));
 	cm_move(qp, SIMQP_REQUESTED);
 	qp->port->usage.qps++;
-	events_of(qp)->request(&qp->port->ib, &qp->ib, it->src_port,
-			       it->private, IB_PRIVATE_REQUEST_SIZE);
+	events_of(qp)->request(&qp->port->ib, &qp->ib, &from, it->private,
+			       IB_PRIVATE_REQUEST_SIZE);
 }
 
 void simqp_cm_reject_untold(struct simqp_port *port)

@@ -70,6 +70,8 @@ Test(o2ib_admit, requests)
 		  -EPROTO, IB_REJECT_FATAL, true },
 		{ "8: ourselves", 0x10, 0x0202, 0, false, false, 1, 8, 257,
 		  -EPROTO, IB_REJECT_FATAL, true },
+		{ "8: another address", 0x10, 0x0209, 0, false, false, 1, 8,
+		  257, -EPERM, IB_REJECT_FATAL, true },
 		{ "9: depth", 0x30, 9, 0, false, false, 1, 8, 257, -E2BIG,
 		  IB_REJECT_DEPTH, true },
 		{ "9: depth", 0x30, 7, 0, false, false, 1, 8, 257, 0, 0, 0 },
@@ -93,6 +95,8 @@ Test(o2ib_admit, requests)
 					  cases[i].depth, cases[i].frags,
 					  cases[i].privileged,
 					  cases[i].starting };
+		struct ib_source from = { lnet_nid_from_nid4(NID_N),
+					  cases[i].port };
 		struct ib_request request = { 0 };
 		struct ib_reject reject = { 0 };
 		const char *why = NULL;
@@ -104,7 +108,7 @@ Test(o2ib_admit, requests)
 			buf[cases[i].at] = cases[i].value & 0xff;
 			buf[cases[i].at + 1] = (uint8_t)(cases[i].value >> 8);
 		}
-		rc = ib_admit(&terms, cases[i].port, buf,
+		rc = ib_admit(&terms, &from, buf,
 			      cases[i].length ? cases[i].length : sizeof(buf),
 			      &request, &reject, &why);
 		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
@@ -135,23 +139,24 @@ Test(o2ib_admit, known_life)
 	struct ib_envelope env = { IB_VERSION_2, end_of(NID_N, STAMP_N),
 				   end_of(NID_P, STAMP_P) };
 	struct ib_conn_params params = { 4, 256, IB_MSG_SIZE_MAX };
+	struct ib_source from = { env.src.nid, 1 };
 	struct ib_request request;
 	struct ib_reject reject;
 	uint8_t buf[IB_CM_REQ_SIZE];
 	const char *why;
 
 	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
-	cr_assert_eq(
-		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
-		0);
+	cr_assert_eq(ib_admit(&terms, &from, buf, sizeof(buf), &request,
+			      &reject, &why),
+		     0);
 	cr_expect_eq(request.depth, 4);
 	cr_expect_eq(request.frags, 256);
 	/* Who has no incarnation cannot be told from its next life. */
 	env.src.stamp = 0;
 	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
-	cr_assert_eq(
-		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
-		-EPROTO);
+	cr_assert_eq(ib_admit(&terms, &from, buf, sizeof(buf), &request,
+			      &reject, &why),
+		     -EPROTO);
 }
 
 Test(o2ib_admit, answers)

@@ -102,8 +102,8 @@ Test(o2ib_hostile, requests)
 			c = stranger_ask(s, VICTIM);
 			cr_assert_eq(c->established + c->rejected + c->failed,
 				     1, "%s", what);
-			/* magic to type, who is meant */
-			if (turn.at < 7 || turn.at / 8 == 4)
+			/* magic to type, who asks, who is meant */
+			if (turn.at < 7 || turn.at / 8 == 2 || turn.at / 8 == 4)
 				cr_assert_eq(c->rejected, 1, "%s", what);
 			stranger_hang_up(c);
 		}
@@ -527,6 +527,31 @@ Test(o2ib_hostile, many_strangers)
 	node_rig_run(&r, NSEC_PER_SEC);
 	cr_assert_eq(strange.n, 1);
 	cr_assert_eq(strange.ev[0].status, 0);
+	node_rig_close(&r);
+}
+
+/* One who has the NIDs of others, among them that of the sane one, from his
+ * own address: gets nothing by that, and ends nothing. */
+Test(o2ib_hostile, many_names)
+{
+	struct ulnet_nid own;
+
+	open_nodes(2);
+	own = s->self.nid;
+	for (unsigned int i = 0; i < 50; i++) {
+		const struct stranger_conn *c;
+
+		s->self.nid = r.id[SANE].nid;
+		s->self.nid.addr[2] = (uint8_t)i;
+		c = stranger_ask(s, VICTIM);
+		cr_assert_eq(c->rejected, 1, "%u", i);
+		cr_assert(c->said);
+		cr_assert_eq(c->reject.reason, IB_REJECT_FATAL);
+	}
+	nothing_is_left("many names");
+	s->self.nid = own;
+	stranger_hang_up(stranger_connect(s, VICTIM));
+	sane_goes_on(NSEC_PER_SEC, "many names");
 	node_rig_close(&r);
 }
 

@@ -363,6 +363,7 @@ void rig_ask(struct rig *r)
 {
 	struct ib_terms terms = { end_b, (uint16_t)r->b.conf.peer_credits, 257,
 				  false, false };
+	struct ib_source from = { end_a.nid, 1023 };
 	struct ib_request request;
 	struct ib_reject reject;
 	const char *why = "";
@@ -372,7 +373,7 @@ void rig_ask(struct rig *r)
 	if (!r->a.qp || !r->a.qp->private_len)
 		return;
 	memcpy(full, r->a.qp->private, r->a.qp->private_len);
-	cr_assert_eq(ib_admit(&terms, 1023, full, sizeof(full), &request,
+	cr_assert_eq(ib_admit(&terms, &from, full, sizeof(full), &request,
 			      &reject, &why),
 		     0, "%s", why);
 	qp_new(&r->b, true);

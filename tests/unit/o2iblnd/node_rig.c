@@ -149,7 +149,8 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct stranger *s = port->user;
 	struct stranger_conn *c;
@@ -157,7 +158,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	struct ib_msg msg;
 	const char *why;
 
-	(void)src_port;
+	(void)from;
 	cr_assert_eq(ib_msg_decode(private, length, &msg, &why), 0);
 	if (s->answer == STRANGER_REJECTS) {
 		verbs()->reject(qp, NULL, 0);

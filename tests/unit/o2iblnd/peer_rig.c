@@ -219,7 +219,8 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct peer_node *n = port->user;
 	uint8_t bytes[IB_REJECT_SIZE];
@@ -235,7 +236,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 		return;
 	}
 	if (!n->force) {
-		ib_peers_on_request(&n->ps, qp, src_port, private, length);
+		ib_peers_on_request(&n->ps, qp, from, private, length);
 		return;
 	}
 	n->force--;

@@ -460,7 +460,8 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct node *n = port->user;
 	struct world *w = n->w;
@@ -472,8 +473,8 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	const char *why = NULL;
 	struct rec *r;
 
-	cr_assert_eq(ib_admit(&terms, src_port, private, length, &request,
-			      &reject, &why),
+	cr_assert_eq(ib_admit(&terms, from, private, length, &request, &reject,
+			      &why),
 		     0, "%s", why);
 	ib_admit_reject(&terms, IB_REJECT_RESOURCES, &reject);
 	if (w->nrecs == CONNS || n->removed)

@@ -49,7 +49,8 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       uint16_t src_port, const void *private, size_t length)
+		       const struct ib_source *from, const void *private,
+		       size_t length)
 {
 	struct node *node = port->user;
 	struct rig *r = node->ni.priv;
@@ -62,7 +63,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	cr_assert_eq(qp->port, port);
 	cr_assert_eq(qp->cpt, node->request_cpt);
 	node->requests++;
-	c->src_port = src_port;
+	c->from = *from;
 	c->private_length = length;
 	memcpy(c->private, private, length);
 	note(r, 1);

@@ -50,9 +50,9 @@ struct conn {
 	struct ib_qp *qp; /* NULL: none, or destroyed */
 	bool passive;
 	unsigned int resolved, established, rejected, failed, disconnected;
-	uint64_t at; /* ns: of the last of these */
-	int status;  /* or reason */
-	uint16_t src_port;
+	uint64_t at;	       /* ns: of the last of these */
+	int status;	       /* or reason */
+	struct ib_source from; /* passive */
 	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
 	size_t private_length;
 	struct wc wcs[WCS];

@@ -48,7 +48,8 @@ Test(connect, both_sides)
 	cr_assert_eq(p[A]->private_length, 196);
 	cr_assert_str_eq((char *)p[A]->private, "yes");
 	cr_assert(is_filled(p[A]->private + 3, 193, 0));
-	cr_assert_lt(p[B]->src_port, 1024);
+	cr_assert_lt(p[B]->from.port, 1024);
+	cr_assert(lnet_nid_eq(&p[B]->from.nid, rig_nid(r, A)));
 	cr_assert_eq(p[A]->nwcs + p[B]->nwcs, 0);
 	cr_assert_eq(p[A]->qp->max_inline, 64);
 	rig_free(r);
@@ -61,7 +62,7 @@ Test(connect, unprivileged_ports)
 
 	r->conf.privileged = false;
 	rig_pair(r, p);
-	cr_assert_geq(p[B]->src_port, 1024);
+	cr_assert_geq(p[B]->from.port, 1024);
 	rig_free(r);
 }
 
@@ -81,7 +82,8 @@ Test(connect, many)
 		established += r->conns[i].established;
 		for (unsigned int k = 0; k < i; k++)
 			cr_assert(!r->conns[i].passive ||
-				  r->conns[i].src_port != r->conns[k].src_port);
+				  r->conns[i].from.port !=
+					  r->conns[k].from.port);
 	}
 	cr_assert_eq(established, 64);
 	rig_free(r);
