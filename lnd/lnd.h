@@ -246,6 +246,8 @@ struct lnd {
 	 *	-EOPNOTSUPP	this is a GET like others: the REPLY is sent;
 	 *	-errno		there is no other way for the REPLY, which ends
 	 *			as if send() had refused it.
+	 * @msg NULL: only says whether there may be such an answer to @rx: 0,
+	 * or -EOPNOTSUPP; nothing follows from that.
 	 * Takes no credits. Must not block, and makes no upcall.
 	 */
 	int (*answer)(struct lnd_ni *ni, void *rx, struct lnd_msg *msg);

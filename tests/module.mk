@@ -126,6 +126,9 @@ unit_tests += %D%/unit/o2iblnd/direct_test
 unit_tests += %D%/unit/o2iblnd/hostile_test
 %C%_unit_o2iblnd_hostile_test_SOURCES = %D%/unit/o2iblnd/hostile_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
+unit_tests += %D%/unit/o2iblnd/fault_test
+%C%_unit_o2iblnd_fault_test_SOURCES = %D%/unit/o2iblnd/fault_test.c \
+	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
 unit_tests += %D%/unit/o2iblnd/port_test
 %C%_unit_o2iblnd_port_test_SOURCES = %D%/unit/o2iblnd/port_test.c \
 	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h

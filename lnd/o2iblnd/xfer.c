@@ -456,6 +456,8 @@ int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 
 	if (!rx->conn || rx->msg.type != IB_MSG_GET_REQ)
 		return -EOPNOTSUPP;
+	if (!msg)
+		return 0;
 	if (!ib_conn_is_open(rx->conn))
 		return -ENOTCONN;
 	set_timeout(cpt);

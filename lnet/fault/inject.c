@@ -8,6 +8,7 @@
 #include "lnet/message/delay.h"
 #include "lnet/message/drop.h"
 #include "lnet/message/msg.h"
+#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
 static int status_of(enum ulnet_cause cause)
@@ -36,11 +37,18 @@ static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 			 lnet_nid_format(peer, nid, sizeof(nid)));
 }
 
-static void decide(const struct lnet_msg *msg, bool sending,
-		   struct fault_hit *hit)
+static void look_at(const struct lnet_msg *msg, const struct fault_look *look,
+		    struct fault_hit *hit)
 {
 	const struct fault_set *set = container_of(
 		msg_cpt(msg->cpt)->faults, const struct fault_set, does);
+
+	fault_decide(set->rule, set->n, look, hit);
+}
+
+static void decide(const struct lnet_msg *msg, bool sending,
+		   struct fault_hit *hit)
+{
 	const struct fault_look look = {
 		.source = &msg->hdr.src_nid,
 		.dest = &msg->hdr.dest_nid,
@@ -52,7 +60,7 @@ static void decide(const struct lnet_msg *msg, bool sending,
 		.now = loop_now(msg->cpt->loop),
 	};
 
-	fault_decide(set->rule, set->n, &look, hit);
+	look_at(msg, &look, hit);
 }
 
 /* What this node sends to itself is no traffic. */
@@ -114,12 +122,60 @@ static bool fault_depart(struct lnet_msg *msg)
 	}
 }
 
+/* The header is the GET's. */
+static void decide_reply(const struct lnet_msg *msg, struct fault_hit *hit)
+{
+	const struct fault_look look = {
+		.source = &msg->hdr.dest_nid,
+		.dest = &msg->hdr.src_nid,
+		.local = &msg->ni->lnd.nid,
+		.type = LNET_MSG_REPLY,
+		.length = msg->mlength,
+		.sending = true,
+		.now = loop_now(msg->cpt->loop),
+	};
+
+	look_at(msg, &look, hit);
+}
+
+/* As fault_depart(). A REPLY that fails has no other path; the peer's LND hears
+ * that there is none, and the peer's GET waits for it in vain. */
+static bool fault_answer(struct lnet_msg *msg)
+{
+	struct fault_hit hit;
+
+	decide_reply(msg, &hit);
+	switch (hit.act) {
+	case FAULT_DELAY:
+		if (delay_answer(msg, hit.latency_ns))
+			return true;
+		skipped(msg->cpt, &msg->from);
+		return false;
+	case FAULT_CORRUPT:
+		if (copy_make(msg))
+			copy_flip(msg, hit.draw);
+		else
+			skipped(msg->cpt, &msg->from);
+		return false;
+	case FAULT_FAIL:
+		request_forget_reply(msg, status_of(hit.cause), hit.cause);
+		return true;
+	case FAULT_DUPLICATE:
+		/* There is one answer. */
+		cpt_stat(msg->cpt, STAT_faults_skipped);
+		return false;
+	default:
+		return false;
+	}
+}
+
 struct fault_set *fault_set_new(unsigned int n)
 {
 	struct fault_set *set =
 		calloc(1, sizeof(*set) + n * sizeof(set->rule[0]));
 
 	if (set)
-		set->does = (struct msg_faults){ fault_arrive, fault_depart };
+		set->does = (struct msg_faults){ fault_arrive, fault_depart,
+						 fault_answer };
 	return set;
 }

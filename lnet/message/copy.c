@@ -28,9 +28,15 @@ static uint64_t copy_size(const struct lnet_msg *msg)
 	return sizeof(struct msg_copy) + msg->lnd.length;
 }
 
+/* The peer NI that it goes to. */
+static struct lnet_peer_ni *copy_party(const struct lnet_msg *msg)
+{
+	return msg->lpni ? msg->lpni : msg->sender;
+}
+
 static void copy_count(struct lnet_msg *msg, uint64_t bytes)
 {
-	msg->lpni->has.copied_bytes += bytes;
+	copy_party(msg)->has.copied_bytes += bytes;
 	msg_cpt(msg->cpt)->has_all.copied_bytes += bytes;
 }
 
@@ -49,7 +55,7 @@ bool copy_make(struct lnet_msg *msg)
 	uint64_t size = copy_size(msg);
 	struct msg_copy *copy;
 
-	if (!share_allows(msg->lpni->has.copied_bytes,
+	if (!share_allows(copy_party(msg)->has.copied_bytes,
 			  msg_cpt(cpt)->has_all.copied_bytes,
 			  cpt->node->conf.lazy_bytes_max, size))
 		return false;

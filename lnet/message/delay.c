@@ -9,6 +9,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/park.h"
+#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
 static void delay_move(struct lnet_msg *msg, enum msg_state to)
@@ -56,6 +57,32 @@ bool delay_arrival(struct lnet_msg *msg, uint64_t ns)
 	return true;
 }
 
+/* Its sender has been met, and has it among its messages. */
+bool delay_answer(struct lnet_msg *msg, uint64_t ns)
+{
+	struct lnet_cpt *cpt = msg->home;
+	uint64_t until = loop_now(cpt->loop) + ns;
+
+	msg->aside = false;
+	if (!hold_aside(msg))
+		return false;
+	delay_move(msg, MSG_DELAYED);
+	list_add_tail(&msg_cpt(cpt)->delayed_in, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer, MIN(until, msg->lnd.deadline));
+	return true;
+}
+
+static void delay_answered(struct lnet_msg *msg)
+{
+	list_del(&msg->link);
+	hold_not_aside(msg);
+	delay_move(msg, MSG_NEW);
+	if (loop_now(msg->home->loop) >= msg->lnd.deadline)
+		request_forget_reply(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+	else
+		request_give_reply(msg);
+}
+
 static void delay_arrived(struct lnet_msg *msg)
 {
 	struct lnet_cpt *cpt = msg->home;
@@ -78,7 +105,12 @@ void delay_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 		list_del(&msg->link);
 		loop_timer_cancel(cpt->loop, &msg->timer);
 		hold_not_aside(msg);
-		drop_msg(msg, STAT_drop_closing);
+		if (!msg->md) {
+			drop_msg(msg, STAT_drop_closing);
+			continue;
+		}
+		delay_move(msg, MSG_NEW);
+		request_forget_reply(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 	}
 }
 
@@ -91,8 +123,7 @@ void delay_sending(struct lnet_msg *msg, uint64_t ns)
 
 	delay_move(msg, MSG_DELAYED);
 	list_add_tail(&msg_cpt(cpt)->delayed_out, &msg->link);
-	loop_timer_arm(cpt->loop, &msg->timer,
-		       MIN(until, msg->lnd.deadline));
+	loop_timer_arm(cpt->loop, &msg->timer, MIN(until, msg->lnd.deadline));
 }
 
 static void delay_go_on(struct lnet_msg *msg)
@@ -120,6 +151,8 @@ void delay_over(struct lnet_msg *msg)
 {
 	if (msg->lpni)
 		delay_go_on(msg);
+	else if (msg->md)
+		delay_answered(msg);
 	else
 		delay_arrived(msg);
 }

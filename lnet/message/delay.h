@@ -11,6 +11,9 @@
  *
  * What is to go out has its path, no credit, and the memory that it has anyway.
  * It ends at its deadline, or with its NI, as one that waits for a connection.
+ *
+ * A GET whose REPLY is the LND's answer to it (msg_answer()) is both: it has
+ * come in, and what is delayed is what is to go out.
  */
 #ifndef LNET_DELAY_H
 #define LNET_DELAY_H
@@ -25,14 +28,18 @@ struct lnet_ni;
  * its sender's share, or memory, is used up. On its home. */
 bool delay_arrival(struct lnet_msg *msg, uint64_t ns);
 
+/* Keeps a GET that has its MD for @ns, then goes on by request_give_reply().
+ * False: as above. On its home. */
+bool delay_answer(struct lnet_msg *msg, uint64_t ns);
+
 /* Keeps what has a path for @ns, then takes credits. CPT of @msg. */
 void delay_sending(struct lnet_msg *msg, uint64_t ns);
 
 /* The timer of a delayed message. */
 void delay_over(struct lnet_msg *msg);
 
-/* What has come in on @cpt and is delayed, through @ni (NULL: any), is
- * dropped. */
+/* What has come in on @cpt and is delayed, through @ni (NULL: any), is dropped,
+ * or not answered. */
 void delay_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 #endif

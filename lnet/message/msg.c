@@ -813,6 +813,13 @@ void msg_recv(struct lnet_msg *msg)
 	mc->receiving = outer;
 }
 
+bool msg_is_answerable(const struct lnet_msg *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+
+	return lnd->answer && !lnd->answer(&msg->ni->lnd, msg->rx, NULL);
+}
+
 int msg_answer(struct lnet_msg *msg)
 {
 	const struct lnd *lnd = msg->ni->lnd.lnd;

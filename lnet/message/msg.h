@@ -198,6 +198,8 @@ int msg_put_aside(struct lnet_msg *msg);
  * fires, and the payload is put aside; whoever gets @msg back cancels the
  * timer. On the home. */
 bool msg_stands(struct lnet_msg *msg);
+/* Is the REPLY to the GET @msg, which has come in, one for msg_answer()? */
+bool msg_is_answerable(const struct lnet_msg *msg);
 /* A REPLY, whose GET has come in as msg->rx, is given to the LND as the answer
  * to that, by lnd.deadline. 0, or what answer() says; then the GET is to be
  * discarded still. */

@@ -20,6 +20,11 @@ struct msg_faults {
 	bool (*arrive)(struct lnet_msg *msg);
 	/* It is about to go out, and has its path. Not through 0@lo. */
 	bool (*depart)(struct lnet_msg *msg);
+	/* It is a GET that has come in, and its REPLY is about to be given to
+	 * the LND as the answer to it (msg_answer()), and so will not depart:
+	 * it has its payload, and no path of its own. If taken, request.h says
+	 * how it goes on. */
+	bool (*answer)(struct lnet_msg *msg);
 };
 
 struct msg_cpt {

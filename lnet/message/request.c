@@ -80,18 +80,10 @@ static void request_turn_round(struct lnet_msg *msg)
 	msg->flags = MSG_PREFERS;
 }
 
-/* The payload of a GET is what we send, so the LND has nothing to store. It may
- * know where that is to go; else the REPLY goes out like any message. */
-static void request_reply(struct lnet_msg *msg)
+void request_give_reply(struct lnet_msg *msg)
 {
-	int rc;
+	int rc = msg_answer(msg);
 
-	request_count(msg, 0);
-	if (msg->fsm.state != MSG_NEW)
-		fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
-	msg->lnd.deadline = cpt_deadline(msg->cpt);
-	rc = msg_answer(msg);
 	if (rc)
 		msg_discard(msg);
 	request_turn_round(msg);
@@ -102,6 +94,37 @@ static void request_reply(struct lnet_msg *msg)
 	} else if (rc) {
 		msg_fail_later(msg, rc, lnd_refusal_cause(rc));
 	}
+}
+
+void request_forget_reply(struct lnet_msg *msg, int status,
+			  enum ulnet_cause cause)
+{
+	msg_discard(msg);
+	request_turn_round(msg);
+	msg_fail_later(msg, status, cause);
+}
+
+/* Fault rules have something else in mind. What is no answer to the LND has
+ * them look when it departs. */
+static bool request_meets_fault(struct lnet_msg *msg)
+{
+	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
+
+	return unlikely(faults) && msg_is_answerable(msg) &&
+	       faults->answer(msg);
+}
+
+/* The payload of a GET is what we send, so the LND has nothing to store. It may
+ * know where that is to go; else the REPLY goes out like any message. */
+static void request_reply(struct lnet_msg *msg)
+{
+	request_count(msg, 0);
+	if (msg->fsm.state != MSG_NEW)
+		fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
+	msg->lnd.deadline = cpt_deadline(msg->cpt);
+	if (likely(!request_meets_fault(msg)))
+		request_give_reply(msg);
 }
 
 void request_deliver(struct lnet_msg *msg)

@@ -25,6 +25,14 @@ enum lnet_stat request_no_match(int rc);
  * message. */
 void request_deliver(struct lnet_msg *msg);
 
+/* A GET that has its MD, and that the LND has yet to be told what to do with:
+ * its REPLY goes out, by msg->lnd.deadline; or there will be none, which its
+ * MD's user hears of at the end of this turn. On the CPT that received the
+ * message. */
+void request_give_reply(struct lnet_msg *msg);
+void request_forget_reply(struct lnet_msg *msg, int status,
+			  enum ulnet_cause cause);
+
 /* What was received, @length bytes of it stored, counts as accepted. */
 void request_count(const struct lnet_msg *msg, uint32_t length);
 
