@@ -104,6 +104,12 @@ unit_tests += %D%/unit/o2iblnd/conn_test
 %C%_unit_o2iblnd_conn_test_SOURCES = %D%/unit/o2iblnd/conn_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/o2iblnd/credit_test
+unit_tests += %D%/unit/o2iblnd/exchange_hostile_test
+%C%_unit_o2iblnd_exchange_hostile_test_SOURCES = %D%/unit/o2iblnd/exchange_hostile_test.c \
+	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
+unit_tests += %D%/unit/o2iblnd/exchange_seen_test
+%C%_unit_o2iblnd_exchange_seen_test_SOURCES = %D%/unit/o2iblnd/exchange_seen_test.c \
+	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
 unit_tests += %D%/unit/o2iblnd/exchange_test
 %C%_unit_o2iblnd_exchange_test_SOURCES = %D%/unit/o2iblnd/exchange_test.c \
 	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
@@ -147,6 +153,14 @@ unit_tests += %D%/unit/socklnd/sock_test
 unit_tests += %D%/unit/socklnd/tape_test
 %C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
 	%D%/lnd/tape.c %D%/lnd/tape.h
+unit_tests += %D%/unit/o2iblnd/simqp_connect_test
+%C%_unit_o2iblnd_simqp_connect_test_SOURCES = \
+	%D%/unit/o2iblnd/simqp_connect_test.c \
+	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
+unit_tests += %D%/unit/o2iblnd/simqp_end_test
+%C%_unit_o2iblnd_simqp_end_test_SOURCES = \
+	%D%/unit/o2iblnd/simqp_end_test.c \
+	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
 unit_tests += %D%/unit/o2iblnd/simqp_test
 %C%_unit_o2iblnd_simqp_test_SOURCES = %D%/unit/o2iblnd/simqp_test.c \
 	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h

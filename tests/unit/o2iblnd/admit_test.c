@@ -27,109 +27,104 @@ static struct ib_end end_of(uint64_t nid, uint64_t stamp)
 }
 
 /* One byte or two of the request differ, and so does the answer. */
+static const struct request {
+	const char *what;
+	unsigned int at, value; /* 16 bits, little endian */
+	unsigned int length;	/* 0: all */
+	bool privileged, starting;
+	uint16_t port, depth, frags;
+	int rc;
+	unsigned int reason;
+	bool named; /* the reject says who and what */
+} requests[] = {
+	{ "as seen", NONE, 0, 0, false, false, 1023, 8, 257, 0, 0, 0 },
+	{ "1: port", NONE, 0, 0, true, false, 1024, 8, 257, -EACCES,
+	  IB_REJECT_FATAL, false },
+	{ "1: port", NONE, 0, 0, true, false, 1023, 8, 257, 0, 0, 0 },
+	{ "1: any", NONE, 0, 0, false, false, 50000, 8, 257, 0, 0, 0 },
+	{ "2: short", NONE, 0, 5, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "3: magic", 2, 0x0be8, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "3: version", 4, 0x13, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "3: version 1", 4, 0x11, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "4: short", NONE, 0, 55, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "4: type", 6, 0xff, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, false },
+	{ "5: for whom", 0x20, 0x0204, 0, false, false, 1, 8, 257,
+	  -EADDRNOTAVAIL, IB_REJECT_FATAL, false },
+	{ "5: too early", 0x20, 0x0204, 0, false, true, 1, 8, 257,
+	  -EADDRNOTAVAIL, IB_REJECT_EARLY, false },
+	{ "7: life", 0x28, 1, 0, false, false, 1, 8, 257, -ESTALE,
+	  IB_REJECT_STALE, true },
+	{ "8: an answer", 6, 0xc1, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "8: a NOOP", 6, 0xd0, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "8: another net", 0x14, 1, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "8: ourselves", 0x10, 0x0202, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "8: another address", 0x10, 0x0209, 0, false, false, 1, 8, 257,
+	  -EPERM, IB_REJECT_FATAL, true },
+	{ "9: depth", 0x30, 9, 0, false, false, 1, 8, 257, -E2BIG,
+	  IB_REJECT_DEPTH, true },
+	{ "9: depth", 0x30, 7, 0, false, false, 1, 8, 257, 0, 0, 0 },
+	{ "9: no depth", 0x30, 0, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "9 before 10", 0x30, 9, 0, false, false, 1, 8, 256, -E2BIG,
+	  IB_REJECT_DEPTH, true },
+	{ "10: frags", NONE, 0, 0, false, false, 1, 8, 256, -E2BIG,
+	  IB_REJECT_FRAGS, true },
+	{ "10: frags", 0x32, 1, 0, false, false, 1, 8, 256, 0, 0, 0 },
+	{ "10: none", 0x32, 0, 0, false, false, 1, 8, 256, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "12: size", 0x34, 0x1001, 0, false, false, 1, 8, 257, -EPROTO,
+	  IB_REJECT_FATAL, true },
+	{ "12: size", 0x34, 0x0fff, 0, false, false, 1, 8, 257, 0, 0, 0 },
+};
+
+static void check_request(const struct request *q)
+{
+	struct ib_terms terms = { end_of(NID_P, STAMP_P), q->depth, q->frags,
+				  q->privileged, q->starting };
+	struct ib_source from = { lnet_nid_from_nid4(NID_N), q->port };
+	struct ib_request request = { 0 };
+	struct ib_reject reject = { 0 };
+	const char *why = NULL;
+	uint8_t buf[IB_CM_REQ_SIZE];
+	int rc;
+
+	memcpy(buf, seen, sizeof(buf));
+	if (q->at != NONE) {
+		buf[q->at] = q->value & 0xff;
+		buf[q->at + 1] = (uint8_t)(q->value >> 8);
+	}
+	rc = ib_admit(&terms, &from, buf, q->length ? q->length : sizeof(buf),
+		      &request, &reject, &why);
+	cr_expect_eq(rc, q->rc, "%s: %d", q->what, rc);
+	if (!rc) {
+		cr_expect_eq(request.peer.stamp, STAMP_N);
+		cr_expect_eq(lnet_nid_to_nid4(&request.peer.nid), NID_N);
+		return;
+	}
+	cr_expect_not_null(why, "%s", q->what);
+	cr_expect_eq(reject.reason, q->reason, "%s: %u", q->what,
+		     reject.reason);
+	cr_expect_eq(reject.version, IB_VERSION_2);
+	cr_expect_eq(reject.params.max_msg_size, IB_MSG_SIZE_MAX);
+	cr_expect_eq(reject.stamp, q->named ? STAMP_P : 0, "%s", q->what);
+	cr_expect_eq(reject.params.queue_depth, q->named ? q->depth : 0);
+	cr_expect_eq(reject.params.max_frags, q->named ? q->frags : 0);
+}
+
 Test(o2ib_admit, requests)
 {
-	static const struct {
-		const char *what;
-		unsigned int at, value; /* 16 bits, little endian */
-		unsigned int length;	/* 0: all */
-		bool privileged, starting;
-		uint16_t port, depth, frags;
-		int rc;
-		unsigned int reason;
-		bool named; /* the reject says who and what */
-	} cases[] = {
-		{ "as seen", NONE, 0, 0, false, false, 1023, 8, 257, 0, 0, 0 },
-		{ "1: port", NONE, 0, 0, true, false, 1024, 8, 257, -EACCES,
-		  IB_REJECT_FATAL, false },
-		{ "1: port", NONE, 0, 0, true, false, 1023, 8, 257, 0, 0, 0 },
-		{ "1: any", NONE, 0, 0, false, false, 50000, 8, 257, 0, 0, 0 },
-		{ "2: short", NONE, 0, 5, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "3: magic", 2, 0x0be8, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "3: version", 4, 0x13, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "3: version 1", 4, 0x11, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "4: short", NONE, 0, 55, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "4: type", 6, 0xff, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, false },
-		{ "5: for whom", 0x20, 0x0204, 0, false, false, 1, 8, 257,
-		  -EADDRNOTAVAIL, IB_REJECT_FATAL, false },
-		{ "5: too early", 0x20, 0x0204, 0, false, true, 1, 8, 257,
-		  -EADDRNOTAVAIL, IB_REJECT_EARLY, false },
-		{ "7: life", 0x28, 1, 0, false, false, 1, 8, 257, -ESTALE,
-		  IB_REJECT_STALE, true },
-		{ "8: an answer", 6, 0xc1, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, true },
-		{ "8: a NOOP", 6, 0xd0, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, true },
-		{ "8: another net", 0x14, 1, 0, false, false, 1, 8, 257,
-		  -EPROTO, IB_REJECT_FATAL, true },
-		{ "8: ourselves", 0x10, 0x0202, 0, false, false, 1, 8, 257,
-		  -EPROTO, IB_REJECT_FATAL, true },
-		{ "8: another address", 0x10, 0x0209, 0, false, false, 1, 8,
-		  257, -EPERM, IB_REJECT_FATAL, true },
-		{ "9: depth", 0x30, 9, 0, false, false, 1, 8, 257, -E2BIG,
-		  IB_REJECT_DEPTH, true },
-		{ "9: depth", 0x30, 7, 0, false, false, 1, 8, 257, 0, 0, 0 },
-		{ "9: no depth", 0x30, 0, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, true },
-		{ "9 before 10", 0x30, 9, 0, false, false, 1, 8, 256, -E2BIG,
-		  IB_REJECT_DEPTH, true },
-		{ "10: frags", NONE, 0, 0, false, false, 1, 8, 256, -E2BIG,
-		  IB_REJECT_FRAGS, true },
-		{ "10: frags", 0x32, 1, 0, false, false, 1, 8, 256, 0, 0, 0 },
-		{ "10: none", 0x32, 0, 0, false, false, 1, 8, 256, -EPROTO,
-		  IB_REJECT_FATAL, true },
-		{ "12: size", 0x34, 0x1001, 0, false, false, 1, 8, 257, -EPROTO,
-		  IB_REJECT_FATAL, true },
-		{ "12: size", 0x34, 0x0fff, 0, false, false, 1, 8, 257, 0, 0,
-		  0 },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct ib_terms terms = { end_of(NID_P, STAMP_P),
-					  cases[i].depth, cases[i].frags,
-					  cases[i].privileged,
-					  cases[i].starting };
-		struct ib_source from = { lnet_nid_from_nid4(NID_N),
-					  cases[i].port };
-		struct ib_request request = { 0 };
-		struct ib_reject reject = { 0 };
-		const char *why = NULL;
-		uint8_t buf[IB_CM_REQ_SIZE];
-		int rc;
-
-		memcpy(buf, seen, sizeof(buf));
-		if (cases[i].at != NONE) {
-			buf[cases[i].at] = cases[i].value & 0xff;
-			buf[cases[i].at + 1] = (uint8_t)(cases[i].value >> 8);
-		}
-		rc = ib_admit(&terms, &from, buf,
-			      cases[i].length ? cases[i].length : sizeof(buf),
-			      &request, &reject, &why);
-		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
-		if (!rc) {
-			cr_expect_eq(request.peer.stamp, STAMP_N);
-			cr_expect_eq(lnet_nid_to_nid4(&request.peer.nid),
-				     NID_N);
-			continue;
-		}
-		cr_expect_not_null(why, "%s", cases[i].what);
-		cr_expect_eq(reject.reason, cases[i].reason, "%s: %u",
-			     cases[i].what, reject.reason);
-		cr_expect_eq(reject.version, IB_VERSION_2);
-		cr_expect_eq(reject.params.max_msg_size, IB_MSG_SIZE_MAX);
-		cr_expect_eq(reject.stamp, cases[i].named ? STAMP_P : 0, "%s",
-			     cases[i].what);
-		cr_expect_eq(reject.params.queue_depth,
-			     cases[i].named ? cases[i].depth : 0);
-		cr_expect_eq(reject.params.max_frags,
-			     cases[i].named ? cases[i].frags : 0);
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(requests); i++)
+		check_request(&requests[i]);
 }
 
 Test(o2ib_admit, known_life)
@@ -159,159 +154,72 @@ Test(o2ib_admit, known_life)
 		     -EPROTO);
 }
 
-Test(o2ib_admit, answers)
+#define P NID_P, STAMP_P
+#define N NID_N, STAMP_N
+
+/* What P may answer when N has asked for 8 messages and 256 fragments. */
+static const struct answer {
+	const char *what;
+	int rc;
+	enum ib_msg_type type;
+	uint16_t version;
+	uint64_t src, src_stamp, dst, dst_stamp;
+	uint16_t depth, frags;
+	uint32_t size;
+} answers[] = {
+	{ "good", 0, IB_MSG_CONNACK, 0x12, P, N, 8, 256, 4096 },
+	{ "less", 0, IB_MSG_CONNACK, 0x12, P, N, 1, 1, 4096 },
+	{ "a request", -EPROTO, IB_MSG_CONNREQ, 0x12, P, N, 8, 256, 4096 },
+	{ "version", -EPROTO, IB_MSG_CONNACK, 0x11, P, N, 8, 256, 4096 },
+	{ "depth", -EPROTO, IB_MSG_CONNACK, 0x12, P, N, 9, 256, 4096 },
+	{ "no depth", -EPROTO, IB_MSG_CONNACK, 0x12, P, N, 0, 256, 4096 },
+	{ "frags", -EPROTO, IB_MSG_CONNACK, 0x12, P, N, 8, 257, 4096 },
+	{ "no frags", -EPROTO, IB_MSG_CONNACK, 0x12, P, N, 8, 0, 4096 },
+	{ "size", -EPROTO, IB_MSG_CONNACK, 0x12, P, N, 8, 256, 4097 },
+	{ "somebody else", -ESTALE, IB_MSG_CONNACK, 0x12, NID_X, STAMP_P, N, 8,
+	  256, 4096 },
+	{ "no life", -ESTALE, IB_MSG_CONNACK, 0x12, NID_P, 0, N, 8, 256, 4096 },
+	{ "to whom", -ESTALE, IB_MSG_CONNACK, 0x12, P, NID_X, STAMP_N, 8, 256,
+	  4096 },
+	{ "to when", -ESTALE, IB_MSG_CONNACK, 0x12, P, NID_N, 1, 8, 256, 4096 },
+};
+
+static int admit_answer(const void *bytes, size_t length,
+			struct ib_request *agreed)
 {
-	static const struct {
-		const char *what;
-		enum ib_msg_type type;
-		uint16_t version;
-		uint64_t src, src_stamp, dst, dst_stamp;
-		struct ib_conn_params params;
-		int rc;
-	} cases[] = {
-		{ "good",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  0 },
-		{ "less",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 1, 1, 4096 },
-		  0 },
-		{ "a request",
-		  IB_MSG_CONNREQ,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  -EPROTO },
-		{ "version",
-		  IB_MSG_CONNACK,
-		  0x11,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  -EPROTO },
-		{ "depth",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 9, 256, 4096 },
-		  -EPROTO },
-		{ "no depth",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 0, 256, 4096 },
-		  -EPROTO },
-		{ "frags",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 257, 4096 },
-		  -EPROTO },
-		{ "no frags",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 0, 4096 },
-		  -EPROTO },
-		{ "size",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4097 },
-		  -EPROTO },
-		{ "somebody else",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_X,
-		  STAMP_P,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  -ESTALE },
-		{ "no life",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  0,
-		  NID_N,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  -ESTALE },
-		{ "to whom",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_X,
-		  STAMP_N,
-		  { 8, 256, 4096 },
-		  -ESTALE },
-		{ "to when",
-		  IB_MSG_CONNACK,
-		  0x12,
-		  NID_P,
-		  STAMP_P,
-		  NID_N,
-		  1,
-		  { 8, 256, 4096 },
-		  -ESTALE },
-	};
-	struct ib_end self = end_of(NID_N, STAMP_N);
+	struct ib_end self = end_of(N);
 	struct ulnet_nid peer = lnet_nid_from_nid4(NID_P);
-	struct ib_request asked = { .depth = 8, .frags = 256 }, agreed;
+	struct ib_request asked = { .depth = 8, .frags = 256 };
 	const char *why;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct ib_envelope env = {
-			cases[i].version,
-			end_of(cases[i].src, cases[i].src_stamp),
-			end_of(cases[i].dst, cases[i].dst_stamp),
-		};
-		uint8_t buf[IB_CM_REP_SIZE] = { 0 };
-		int rc;
+	return ib_admit_answer(&self, &peer, &asked, bytes, length, agreed,
+			       &why);
+}
 
-		ib_conn_encode(&env, cases[i].type, &cases[i].params, buf);
-		rc = ib_admit_answer(&self, &peer, &asked, buf, sizeof(buf),
-				     &agreed, &why);
-		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
-		if (rc)
-			continue;
-		cr_expect_eq(agreed.depth, cases[i].params.queue_depth);
-		cr_expect_eq(agreed.frags, cases[i].params.max_frags);
-		cr_expect_eq(agreed.peer.stamp, STAMP_P);
-	}
-	cr_expect_eq(
-		ib_admit_answer(&self, &peer, &asked, seen, 10, &agreed, &why),
-		-EPROTO);
+static void check_answer(const struct answer *a)
+{
+	struct ib_envelope env = { a->version, end_of(a->src, a->src_stamp),
+				   end_of(a->dst, a->dst_stamp) };
+	struct ib_conn_params params = { a->depth, a->frags, a->size };
+	uint8_t buf[IB_CM_REP_SIZE] = { 0 };
+	struct ib_request agreed;
+	int rc;
+
+	ib_conn_encode(&env, a->type, &params, buf);
+	rc = admit_answer(buf, sizeof(buf), &agreed);
+	cr_expect_eq(rc, a->rc, "%s: %d", a->what, rc);
+	if (rc)
+		return;
+	cr_expect_eq(agreed.depth, a->depth);
+	cr_expect_eq(agreed.frags, a->frags);
+	cr_expect_eq(agreed.peer.stamp, STAMP_P);
+}
+
+Test(o2ib_admit, answers)
+{
+	struct ib_request agreed;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(answers); i++)
+		check_answer(&answers[i]);
+	cr_expect_eq(admit_answer(seen, 10, &agreed), -EPROTO);
 }

@@ -519,3 +519,44 @@ struct ib_tx *rig_send(struct rig_side *from, uint32_t payload_len, void *who)
 	ib_send_immediate(tx, payload_len);
 	return tx;
 }
+
+struct ib_tx *rig_send_put(struct rig_side *from, const struct ib_sge *source,
+			   uint32_t length, void *who)
+{
+	struct ib_tx *tx = ib_tx_get(from->conn);
+
+	cr_assert_not_null(tx);
+	tx->user = who;
+	rig_header(ib_tx_header(tx), 1, length);
+	ib_send_put(tx, source, length);
+	return tx;
+}
+
+struct ib_tx *rig_send_get(struct rig_side *from, const struct ib_sink *sink,
+			   void *who)
+{
+	struct ib_tx *tx = ib_tx_get(from->conn);
+
+	cr_assert_not_null(tx);
+	tx->user = who;
+	rig_header(ib_tx_header(tx), 2, 0);
+	cr_assert_eq(ib_send_get(tx, sink), 0);
+	return tx;
+}
+
+void rig_end_side(struct rig *r, struct rig_side *s)
+{
+	if (s->conn)
+		ib_conn_close(s->conn, -ESHUTDOWN);
+	rig_run(r, 0);
+	if (s->qp)
+		rig_flush(s);
+	cr_expect_null(s->conn);
+}
+
+void rig_end_all(struct rig *r)
+{
+	rig_end_side(r, &r->a);
+	rig_end_side(r, &r->b);
+	rig_close(r);
+}

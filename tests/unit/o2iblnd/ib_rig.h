@@ -123,6 +123,14 @@ const struct rig_call *rig_last(const struct rig_side *of);
 
 /* An IMMEDIATE with @payload_len bytes of 'x'. NULL: no transmit. */
 struct ib_tx *rig_send(struct rig_side *from, uint32_t payload_len, void *user);
+/* The same for a PUT of what is at @source, and a GET to @sink. */
+struct ib_tx *rig_send_put(struct rig_side *from, const struct ib_sge *source,
+			   uint32_t length, void *user);
+struct ib_tx *rig_send_get(struct rig_side *from, const struct ib_sink *sink,
+			   void *user);
+/* Closes the connection of a side, of both sides and the rig. */
+void rig_end_side(struct rig *r, struct rig_side *s);
+void rig_end_all(struct rig *r);
 /* An LNet header of @type that announces @payload bytes. */
 void rig_header(void *hdr, uint32_t type, uint32_t payload);
 

@@ -482,3 +482,18 @@ unsigned int conn_count(const struct conn *c, bool received,
 		     c->wcs[i].status == status;
 	return n;
 }
+
+/* ---- bytes ---- */
+
+bool rig_is_filled(const uint8_t *p, size_t n, uint8_t with)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != with)
+			return false;
+	return true;
+}
+
+void conn_fill(struct conn *c, uint8_t with)
+{
+	memset(c->out, with, RING);
+}

@@ -128,6 +128,11 @@ void rig_pair(struct rig *r, struct conn *pair[2]);
 /* The last one that was asked for at node @b. NULL: none. */
 struct conn *rig_passive(struct rig *r, unsigned int b);
 
+/* All bytes are @with. */
+bool rig_is_filled(const uint8_t *p, size_t n, uint8_t with);
+/* ... of what @c sends. */
+void conn_fill(struct conn *c, uint8_t with);
+
 /* create(), and its receives. */
 int conn_create(struct conn *c);
 int conn_recv(struct conn *c, uint32_t offset, uint32_t length,
