@@ -117,7 +117,7 @@ struct ib_wr {
 
 /* Who sends a connect request, as the CM knows it. */
 struct ib_source {
-	/* Of the port's net, with the address; LNET_NID_ANY: no NID has that. */
+	/* Of the port's net, with the address; ANY: no NID has that. */
 	struct ulnet_nid nid;
 	uint16_t port;
 };
