@@ -393,7 +393,7 @@ int main(void)
 	/* Who is silent is given up soon. */
 	const struct simqp_conf conf = {
 		.ack_ns = 10 * NSEC_PER_MSEC,
-		.cm_ns = 50 * NSEC_PER_MSEC,
+		.cm_ns = 200 * NSEC_PER_MSEC,
 	};
 
 	ferry = ferry_new(&conf);
