@@ -72,7 +72,8 @@ static bool is_soon(const struct ib_conn *conn)
 	uint64_t soon = silence_period(&home->conf->silence);
 
 	return conn->fsm.state == IB_CONN_OPEN && timer_armed(&conn->timer) &&
-	       conn->timer.at <= now_of(conn) + (soon ? soon : home->timeout / 4);
+	       conn->timer.at <=
+		       now_of(conn) + (soon ? soon : home->timeout / 4);
 }
 
 void ib_conn_arm(struct ib_conn *conn)
@@ -394,7 +395,8 @@ static size_t hello(const struct ib_conn *conn, enum ib_msg_type type,
 				   conn->terms.peer };
 	struct ib_conn_params params = { conn->terms.depth, conn->terms.frags,
 					 IB_MSG_SIZE_MAX };
-	size_t n = ib_conn_encode(&env, type, &params, buf);
+	struct ib_hdr hdr = ib_hdr_of(&env);
+	size_t n = ib_conn_encode(&hdr, type, &params, buf);
 
 	if (conn->home->conf->cksum)
 		ib_msg_set_cksum(buf);
@@ -501,6 +503,18 @@ static bool read_answer(struct ib_conn *conn, const void *private,
 	return !rc;
 }
 
+/* What messages in both directions begin with, now that all is known. */
+static void write_hdrs(struct ib_conn *conn)
+{
+	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+				   conn->terms.peer };
+
+	conn->out = ib_hdr_of(&env);
+	env.src = conn->terms.peer;
+	env.dst = conn->home->self;
+	conn->in = ib_hdr_of(&env);
+}
+
 static void conn_open(struct ib_conn *conn)
 {
 	const struct ib_conn_conf *conf = conn->home->conf;
@@ -511,6 +525,7 @@ static void conn_open(struct ib_conn *conn)
 				     conf->peer_credits_hiw));
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_OPEN);
 	loop_timer_cancel(conn->home->loop, &conn->timer);
+	write_hdrs(conn);
 	conn->established = true;
 	conn->sent_at = conn->heard_at = now_of(conn);
 	conn->home->user->established(conn);

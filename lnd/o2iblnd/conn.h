@@ -167,8 +167,8 @@ struct ib_conn {
 	struct ib_qp *qp;
 	struct ib_request terms; /* the peer, and what is asked for; since it is
 				  * open, what was agreed upon */
-	unsigned int created_depth;
-	void *user; /* the user's */
+	struct ib_hdr out, in;	 /* of messages, since it is open */
+	void *user;		 /* the user's */
 
 	/* why it has ended */
 	int status;

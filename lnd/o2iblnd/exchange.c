@@ -14,12 +14,6 @@ _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
 
 /* ---- to send ---- */
 
-static struct ib_envelope envelope_of(const struct ib_conn *conn)
-{
-	return (struct ib_envelope){ IB_VERSION_2, conn->home->self,
-				     conn->terms.peer };
-}
-
 static struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 {
 	struct ib_tx *tx = ib_tx_new(conn->home->pool, answer);
@@ -47,23 +41,21 @@ void ib_tx_unget(struct ib_tx *tx)
 
 void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
 	BUG_ON(length > IB_IMMEDIATE_MAX);
 	tx->type = IB_MSG_IMMEDIATE;
 	tx->nob = length;
-	tx->size = (uint32_t)ib_immediate_encode(&env, length, ib_tx_buf(tx));
+	tx->size = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
+						 ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 }
 
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
 	tx->type = IB_MSG_PUT_REQ;
 	tx->source = source;
 	tx->length = length;
-	tx->size = (uint32_t)ib_put_req_encode(&env, tx->cookie, ib_tx_buf(tx));
+	tx->size = (uint32_t)ib_put_req_encode(&tx->conn->out, tx->cookie,
+					       ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time / 2);
 }
 
@@ -79,14 +71,13 @@ static bool sink_fits(const struct ib_conn *conn, const struct ib_sink *sink,
 
 int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
 	uint64_t nob;
 
 	if (!sink_fits(tx->conn, sink, &nob))
 		return -EMSGSIZE;
 	tx->type = IB_MSG_GET_REQ;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_get_req_encode(&env, tx->cookie, sink,
+	tx->size = (uint32_t)ib_get_req_encode(&tx->conn->out, tx->cookie, sink,
 					       ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 	return 0;
@@ -96,11 +87,9 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 		      int32_t status, uint64_t time)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
 	tx->type = (uint8_t)type;
-	tx->size = (uint32_t)ib_done_encode(&env, type, cookie, status,
-					    ib_tx_buf(tx));
+	tx->size = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
+					    status, ib_tx_buf(tx));
 	ib_tx_queue(tx, time);
 }
 
@@ -185,7 +174,6 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		 struct ib_tx **tx_p)
 {
 	struct ib_conn *conn = rx->conn;
-	struct ib_envelope env = envelope_of(conn);
 	struct ib_tx *tx;
 	uint64_t nob;
 
@@ -203,8 +191,8 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	/* The peer's message has come in part. */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_put_ack_encode(&env, rx->msg.cookie, tx->cookie,
-					       sink, ib_tx_buf(tx));
+	tx->size = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
+					       tx->cookie, sink, ib_tx_buf(tx));
 	*tx_p = tx;
 	ib_tx_queue(tx, tx->time);
 	answered(rx, true);
@@ -341,12 +329,12 @@ static void cancel_done(struct ib_tx *tx)
 {
 	struct ib_msg msg;
 	const char *why;
-	struct ib_envelope env = envelope_of(tx->conn);
 
 	BUG_ON(ib_msg_decode(ib_tx_buf(tx), tx->size, &msg, &why));
 	ib_writes_init(&tx->writes, NULL, NULL, 0);
 	tx->nwrites = 0;
-	ib_done_encode(&env, tx->type, msg.cookie, -ECANCELED, ib_tx_buf(tx));
+	ib_done_encode(&tx->conn->out, tx->type, msg.cookie, -ECANCELED,
+		       ib_tx_buf(tx));
 }
 
 /* May its memory be read, or written, from now on? */

@@ -242,10 +242,10 @@ static int rx_decode(struct ib_rx *rx, const char **why)
 	if (rc)
 		return rc;
 	*why = "it is of another protocol";
-	if (msg->env.version != IB_VERSION_2 || msg->type < IB_MSG_NOOP)
+	if (msg->version != IB_VERSION_2 || msg->type < IB_MSG_NOOP)
 		return -EPROTO;
 	*why = "it is of another connection";
-	if (ib_msg_is_stale(msg, &home->self, &conn->terms.peer))
+	if (ib_msg_is_stale(msg, &conn->in))
 		return -ESTALE;
 	*why = "more credits than there are";
 	return ib_credit_received(&conn->credit, msg->type, msg->credits);

@@ -239,8 +239,6 @@ static void promote(struct ib_conn *conn)
  * once: so none is there that is not needed any more. */
 static struct ib_tx *add_noop(struct ib_conn *conn)
 {
-	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
-				   conn->terms.peer };
 	struct ib_tx *tx;
 
 	if (conn->noops >= IB_NOOPS_MAX)
@@ -253,7 +251,7 @@ static struct ib_tx *add_noop(struct ib_conn *conn)
 	tx->conn = conn;
 	tx->own = true;
 	tx->type = IB_MSG_NOOP;
-	tx->size = (uint32_t)ib_noop_encode(&env, ib_tx_buf(tx));
+	tx->size = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
 	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
 	list_add_tail(&conn->all, &tx->all);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);

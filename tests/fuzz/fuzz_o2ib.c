@@ -41,14 +41,23 @@ static void check_rdma(const struct ib_rdma *was, const struct ib_rdma *is)
 	BUG_ON(ib_rdma_nob(was) != total || ib_rdma_nob(is) != total);
 }
 
+static void check_same_ends(const struct ib_msg *was, const struct ib_msg *is)
+{
+	struct ib_envelope was_env = ib_msg_env(was), is_env = ib_msg_env(is);
+	struct ib_hdr hdr = ib_hdr_of(&was_env);
+
+	BUG_ON(was_env.version != is_env.version);
+	BUG_ON(!end_same(&was_env.src, &is_env.src));
+	BUG_ON(!end_same(&was_env.dst, &is_env.dst));
+	BUG_ON(lnet_nid_is_any(&was_env.src.nid));
+	BUG_ON(ib_msg_is_stale(is, &hdr));
+}
+
 static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 {
+	check_same_ends(was, is);
 	BUG_ON(was->type != is->type || was->credits != is->credits);
 	BUG_ON(!was->cksum != !is->cksum);
-	BUG_ON(was->env.version != is->env.version);
-	BUG_ON(!end_same(&was->env.src, &is->env.src));
-	BUG_ON(!end_same(&was->env.dst, &is->env.dst));
-	BUG_ON(ib_msg_is_stale(was, &is->env.dst, &is->env.src));
 	BUG_ON(!params_same(&was->params, &is->params));
 	BUG_ON(!was->lnet_hdr != !is->lnet_hdr);
 	BUG_ON(was->lnet_hdr &&
@@ -75,7 +84,6 @@ static void fuzz_message(const uint8_t *data, size_t size)
 		return;
 	BUG_ON(rc && was.type != IB_MSG_IMMEDIATE);
 	BUG_ON(was.nob < IB_HDR_SIZE || was.nob > size);
-	BUG_ON(lnet_nid_is_any(&was.env.src.nid));
 	len = ib_again(&was, again);
 	BUG_ON(ib_msg_decode(again, len, &is, &why) != 0 || is.nob != len);
 	check_same(&was, &is);

@@ -134,13 +134,14 @@ Test(o2ib_admit, known_life)
 				  false };
 	struct ib_envelope env = { IB_VERSION_2, end_of(NID_N, STAMP_N),
 				   end_of(NID_P, STAMP_P) };
+	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { 4, 256, IB_MSG_SIZE_MAX };
 	struct ib_request request;
 	struct ib_reject reject;
 	uint8_t buf[IB_CM_REQ_SIZE];
 	const char *why;
 
-	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
 	cr_assert_eq(
 		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
 		0);
@@ -148,7 +149,8 @@ Test(o2ib_admit, known_life)
 	cr_expect_eq(request.frags, 256);
 	/* Who has no incarnation cannot be told from its next life. */
 	env.src.stamp = 0;
-	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	hdr = ib_hdr_of(&env);
+	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
 	cr_assert_eq(
 		ib_admit(&terms, 1, buf, sizeof(buf), &request, &reject, &why),
 		-EPROTO);
@@ -293,10 +295,11 @@ Test(o2ib_admit, answers)
 			end_of(cases[i].src, cases[i].src_stamp),
 			end_of(cases[i].dst, cases[i].dst_stamp),
 		};
+		struct ib_hdr hdr = ib_hdr_of(&env);
 		uint8_t buf[IB_CM_REP_SIZE] = { 0 };
 		int rc;
 
-		ib_conn_encode(&env, cases[i].type, &cases[i].params, buf);
+		ib_conn_encode(&hdr, cases[i].type, &cases[i].params, buf);
 		rc = ib_admit_answer(&self, &peer, &asked, buf, sizeof(buf),
 				     &agreed, &why);
 		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
