@@ -65,6 +65,7 @@ static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
 		tx->pool = pool;
 		tx->sge.addr = (char *)slab->bufs + i * IB_MSG_SIZE_MAX;
 		tx->sge.lkey = slab->mr->lkey;
+		list_init(&tx->all);
 		list_add_tail(&pool->free, &tx->link);
 	}
 	list_add(&pool->slabs, &slab->link);
@@ -101,7 +102,6 @@ err_free_slab:
 struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 {
 	struct ib_tx *tx;
-	struct ib_sge sge;
 
 	if (pool->asked >= pool->max && !answer) {
 		pool->refused++;
@@ -113,15 +113,22 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	}
 	tx = list_first(&pool->free, struct ib_tx, link);
 	list_del(&tx->link);
-	sge = tx->sge;
-	*tx = (struct ib_tx){
-		.pool = pool,
-		.cookie = pool->next_cookie++,
-		.answer = answer,
-	};
-	tx->sge = sge;
-	list_init(&tx->link);
-	list_init(&tx->all);
+	tx->fsm.state = IB_TX_NEW;
+	tx->type = 0;
+	tx->begun = false;
+	tx->reserved = false;
+	tx->abandoned = false;
+	tx->own = false;
+	tx->known = false;
+	tx->answer = answer;
+	tx->cookie = pool->next_cookie++;
+	tx->source = NULL;
+	tx->length = 0;
+	tx->nwrites = 0;
+	tx->status = 0;
+	tx->cause = LNET_CAUSE_OK;
+	tx->nob = 0;
+	tx->user = NULL;
 	pool->used++;
 	pool->asked += !answer;
 	pool->peak = MAX(pool->peak, pool->used);

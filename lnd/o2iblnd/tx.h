@@ -72,6 +72,7 @@ struct ib_tx {
 	bool reserved;	  /* has a reserved credit, and is not posted yet */
 	bool abandoned;	  /* the user does not want it any more */
 	bool own;	  /* the connection's: the user does not know of it */
+	bool known;	  /* the result is */
 	bool answer;	  /* to a peer: does not count against pool->max */
 	struct list link; /* pool's free ones; connection's queue, or "waiting"
 			   * from posted to done if there is to be an answer */
@@ -94,7 +95,6 @@ struct ib_tx {
 	unsigned int nwrites; /* that are not posted */
 
 	/* The result. */
-	bool known;
 	int status;
 	enum ulnet_cause cause;
 	uint32_t nob; /* bytes that came, or were written */
