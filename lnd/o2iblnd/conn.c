@@ -282,7 +282,7 @@ static void tell_ended(struct ib_conn *conn)
 	}
 }
 
-void ib_conn_settle(struct ib_conn *conn)
+void ib_conn_tell(struct ib_conn *conn)
 {
 	/* First of all the user hears that it has ended. */
 	if (conn->fsm.state == IB_CONN_CLOSING)

@@ -186,7 +186,7 @@ struct ib_conn {
 	/* out (send.c) */
 	struct ib_credit credit;
 	struct list queues[IB_QUEUES]; /* ib_tx.link */
-	unsigned int queued[IB_QUEUES];
+	unsigned int queued;	       /* in all of them */
 	struct list waiting; /* ib_tx.link: posted, and to be answered */
 	struct list all;     /* ib_tx.all */
 	struct list ended;   /* ib_tx.link: to be told */

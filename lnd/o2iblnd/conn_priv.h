@@ -12,21 +12,41 @@
  * it is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
+/* What ib_conn_settle() does, if there is anything to be done. */
+void ib_conn_tell(struct ib_conn *conn);
 /* At the end of the turn: ib_conn_settle(), and what stood behind a message
  * that was answered. */
 void ib_conn_defer(struct ib_conn *conn);
 /* Last of all in an event: tells the user what has ended. @conn may be gone
  * afterwards. */
-void ib_conn_settle(struct ib_conn *conn);
-/* Something has a deadline now. */
+static inline void ib_conn_settle(struct ib_conn *conn)
+{
+	if (conn->fsm.state != IB_CONN_OPEN || !list_empty(&conn->ended))
+		ib_conn_tell(conn);
+}
+/* Something has a deadline now, or is to be acknowledged. */
 void ib_conn_arm(struct ib_conn *conn);
 /* A message that the user held is answered. @conn may be gone afterwards. */
 void ib_conn_unshow(struct ib_conn *conn);
 
 /* ---- send.c ---- */
 
-/* Sends what may be sent. */
-void ib_conn_pump(struct ib_conn *conn);
+/* Sends what waits, and what the peer must be told, as far as that goes. */
+void ib_conn_send(struct ib_conn *conn);
+
+/* Nothing waits, and there is nothing that the peer must be told. */
+static inline bool ib_conn_is_calm(const struct ib_conn *conn)
+{
+	return !conn->queued && !ib_credit_presses(&conn->credit) &&
+	       !conn->keepalive;
+}
+
+static inline void ib_conn_pump(struct ib_conn *conn)
+{
+	if (!ib_conn_is_calm(conn))
+		ib_conn_send(conn);
+}
+
 /* Posting has failed with @rc. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
 /* Where a message of tx->type begins to wait; it may take @time, ns. */

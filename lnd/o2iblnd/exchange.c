@@ -119,7 +119,6 @@ static void answered(struct ib_rx *rx, bool acked)
 	if (!conn->standing && !list_empty(&conn->behind))
 		ib_conn_defer(conn);
 	ib_conn_pump(conn);
-	ib_conn_arm(conn);
 	ib_conn_unshow(conn);
 }
 

@@ -15,36 +15,18 @@ static struct ib_tx *queue_head(const struct ib_conn *conn, enum ib_queue q)
 	return list_first(&conn->queues[q], struct ib_tx, link);
 }
 
-static void enqueue(struct ib_tx *tx, enum ib_queue q)
+static bool is_queued(const struct ib_tx *tx)
 {
-	list_add_tail(&tx->conn->queues[q], &tx->link);
-	tx->conn->queued[q]++;
-}
-
-/* The queue that it waits in, if it does. */
-static int queue_of(const struct ib_tx *tx)
-{
-	switch (tx->fsm.state) {
-	case IB_TX_RESERVED:
-		return IB_QUEUE_RESERVED;
-	case IB_TX_QUEUED:
-	case IB_TX_WRITING:
-		return ib_credit_queue(tx->type) == IB_QUEUE_FREE
-			       ? IB_QUEUE_FREE
-			       : IB_QUEUE_NORMAL;
-	default:
-		return -1;
-	}
+	return tx->fsm.state >= IB_TX_RESERVED &&
+	       tx->fsm.state <= IB_TX_WRITING;
 }
 
 /* Off its queue, or those who wait for an answer. */
 static void unlist(struct ib_tx *tx)
 {
-	int q = queue_of(tx);
-
+	if (is_queued(tx))
+		tx->conn->queued--;
 	list_del(&tx->link);
-	if (q >= 0)
-		tx->conn->queued[q]--;
 }
 
 static bool is_to_be_answered(enum ib_msg_type type)
@@ -55,17 +37,23 @@ static bool is_to_be_answered(enum ib_msg_type type)
 
 /* ---- the end of transmits ---- */
 
-void ib_tx_finish(struct ib_tx *tx)
+/* Its result is known, and it is in no list. */
+static void conclude(struct ib_tx *tx)
 {
 	BUG_ON(!tx->known);
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
+	if (!tx->posts)
+		list_add_tail(&tx->conn->ended, &tx->link);
+}
+
+void ib_tx_finish(struct ib_tx *tx)
+{
 	unlist(tx);
 	if (tx->reserved) {
 		tx->reserved = false;
 		ib_credit_unreserve(&tx->conn->credit);
 	}
-	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
-	if (!tx->posts)
-		list_add_tail(&tx->conn->ended, &tx->link);
+	conclude(tx);
 }
 
 static void end_with_conn(struct ib_tx *tx)
@@ -107,12 +95,18 @@ static unsigned int writes_now(const struct ib_tx *tx)
 		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
 }
 
+/* Where in the ring that is, which is less than twice as long. */
+static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
+{
+	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
+}
+
 static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
 {
 	struct ib_conn *conn = tx->conn;
-	unsigned int at = (conn->first_call + conn->ncalls++) % conn->calls_max;
 
-	conn->calls[at] = (struct ib_call){ tx, send, slots };
+	*call_at(conn, conn->first_call + conn->ncalls++) =
+		(struct ib_call){ tx, send, slots };
 	conn->slots -= slots;
 	if (!conn->timed) {
 		conn->timed = conn->ncalls;
@@ -128,7 +122,8 @@ static struct ib_call call_end(struct ib_conn *conn)
 	struct ib_call call = conn->calls[conn->first_call];
 
 	BUG_ON(!conn->ncalls);
-	conn->first_call = (conn->first_call + 1) % conn->calls_max;
+	if (++conn->first_call == conn->calls_max)
+		conn->first_call = 0;
 	conn->ncalls--;
 	conn->slots += call.slots;
 	call.tx->posts--;
@@ -159,14 +154,16 @@ static void is_sent(struct ib_tx *tx)
 {
 	struct ib_conn *conn = tx->conn;
 
-	unlist(tx);
+	conn->queued--;
+	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_POSTED);
 	tx->reserved = false;
-	conn->noops += tx->type == IB_MSG_NOOP;
 	conn->sent_at = loop_now(conn->home->loop);
 	conn->keepalive = false;
+	conn->noops += tx->type == IB_MSG_NOOP;
 	if (is_to_be_answered(tx->type))
 		list_add_tail(&conn->waiting, &tx->link);
+	ib_conn_arm(conn);
 }
 
 /* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
@@ -227,10 +224,10 @@ static void promote(struct ib_conn *conn)
 
 	while ((tx = queue_head(conn, IB_QUEUE_RESERVED)) &&
 	       ib_credit_reserve(&conn->credit)) {
-		unlist(tx);
+		list_del(&tx->link);
 		tx->reserved = true;
 		fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
-		enqueue(tx, IB_QUEUE_NORMAL);
+		list_add_tail(&conn->queues[IB_QUEUE_NORMAL], &tx->link);
 	}
 }
 
@@ -256,7 +253,7 @@ static struct ib_tx *add_noop(struct ib_conn *conn)
 	list_add_tail(&conn->all, &tx->all);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
 	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
-	conn->queued[IB_QUEUE_FREE]++;
+	conn->queued++;
 	return tx;
 }
 
@@ -273,13 +270,14 @@ void ib_conn_fail_post(struct ib_conn *conn, int rc)
 /* @tx is the next one. False: it cannot be posted now. */
 static bool send(struct ib_conn *conn, struct ib_tx *tx)
 {
+	unsigned int writes = tx->nwrites ? writes_now(tx) : 0;
 	struct ib_tx *end = tx;
 	int rc;
 
 	if (!ib_credit_may_send(&conn->credit, tx->type) ||
-	    conn->slots < writes_now(tx) + 1)
+	    conn->slots < writes + 1)
 		return false;
-	if (writes_now(tx) < tx->nwrites) {
+	if (writes < tx->nwrites) {
 		end = add_noop(conn);
 		if (!end)
 			return false;
@@ -294,35 +292,29 @@ static bool send(struct ib_conn *conn, struct ib_tx *tx)
 
 static struct ib_tx *next_tx(struct ib_conn *conn)
 {
-	struct ib_tx *tx = NULL;
+	struct ib_tx *tx, *free, *normal;
 
 	promote(conn);
+	free = queue_head(conn, IB_QUEUE_FREE);
+	normal = queue_head(conn, IB_QUEUE_NORMAL);
 	if (conn->slots &&
-	    ib_credit_noop_due(&conn->credit, conn->keepalive, conn->queued))
+	    ib_credit_noop_due(&conn->credit, conn->keepalive, free, normal)) {
 		tx = add_noop(conn);
-	if (!tx)
-		tx = queue_head(conn, IB_QUEUE_FREE);
-	return tx ? tx : queue_head(conn, IB_QUEUE_NORMAL);
+		if (tx)
+			return tx;
+	}
+	return free ? free : normal;
 }
 
-/* Nothing waits, and there is nothing that the peer must be told. */
-static bool is_calm(const struct ib_conn *conn)
-{
-	return !(conn->queued[IB_QUEUE_FREE] | conn->queued[IB_QUEUE_NORMAL] |
-		 conn->queued[IB_QUEUE_RESERVED]) &&
-	       conn->credit.owe < conn->credit.hiw && !conn->keepalive;
-}
-
-void ib_conn_pump(struct ib_conn *conn)
+void ib_conn_send(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	while (!is_calm(conn) && ib_conn_is_open(conn) &&
-	       conn->ncalls < conn->calls_max) {
-		tx = next_tx(conn);
-		if (!tx || !send(conn, tx))
+	do {
+		if (!ib_conn_is_open(conn) || conn->ncalls == conn->calls_max)
 			return;
-	}
+		tx = next_tx(conn);
+	} while (tx && send(conn, tx) && !ib_conn_is_calm(conn));
 }
 
 void ib_tx_queue(struct ib_tx *tx, uint64_t time)
@@ -335,11 +327,13 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
-	enqueue(tx, q);
+	list_add_tail(&conn->queues[q], &tx->link);
+	conn->queued++;
 	tx->deadline = loop_now(conn->home->loop) + time;
 	conn->told_silent = false;
-	ib_conn_pump(conn);
-	ib_conn_arm(conn);
+	ib_conn_send(conn);
+	if (is_queued(tx))
+		ib_conn_arm(conn);
 }
 
 /* ---- completions ---- */
@@ -383,7 +377,7 @@ static void completed(struct ib_tx *tx, enum ib_wc_status status)
 			return;
 		}
 		ib_tx_result(tx, 0, LNET_CAUSE_OK);
-		ib_tx_finish(tx);
+		conclude(tx);
 	}
 }
 
