@@ -65,24 +65,10 @@ static uint64_t next_look(const struct ib_conn *conn)
 	return at;
 }
 
-/* Is a look due so soon that no new message needs an earlier one? */
-static bool is_soon(const struct ib_conn *conn)
-{
-	const struct ib_home *home = conn->home;
-	uint64_t soon = silence_period(&home->conf->silence);
-
-	return conn->fsm.state == IB_CONN_OPEN && timer_armed(&conn->timer) &&
-	       conn->timer.at <=
-		       now_of(conn) + (soon ? soon : home->timeout / 4);
-}
-
 void ib_conn_arm(struct ib_conn *conn)
 {
-	uint64_t at;
+	uint64_t at = next_look(conn);
 
-	if (likely(is_soon(conn)))
-		return;
-	at = next_look(conn);
 	if (at == TIME_NEVER ||
 	    (timer_armed(&conn->timer) && conn->timer.at <= at))
 		return;
@@ -231,7 +217,7 @@ static void tell_closed(struct ib_conn *conn)
 	ib_conn_end_txs(conn);
 }
 
-static void conn_free(struct ib_conn *conn)
+void ib_conn_free(struct ib_conn *conn)
 {
 	while (!list_empty(&conn->extras)) {
 		struct ib_rx *rx =
@@ -246,14 +232,7 @@ static void conn_free(struct ib_conn *conn)
 	free(conn);
 }
 
-void ib_conn_unshow(struct ib_conn *conn)
-{
-	BUG_ON(!conn->shown);
-	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
-		conn_free(conn);
-}
-
-static void bury(struct ib_conn *conn)
+static out_of_line void bury(struct ib_conn *conn)
 {
 	struct ib_home *home = conn->home;
 
@@ -416,7 +395,7 @@ int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
 	rc = home->port->verbs->resolve(home->port, home->cpt, &want->peer.nid,
 					conn, &conn->qp);
 	if (rc) {
-		conn_free(conn);
+		ib_conn_free(conn);
 		return rc;
 	}
 	home->conns++;
@@ -453,7 +432,7 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 	conn->sent_at = now_of(conn);
 	rc = conn_create(conn);
 	if (rc) {
-		conn_free(conn);
+		ib_conn_free(conn);
 		return rc;
 	}
 	qp->user = conn;

@@ -26,8 +26,27 @@ static inline void ib_conn_settle(struct ib_conn *conn)
 }
 /* Something has a deadline now, or is to be acknowledged. */
 void ib_conn_arm(struct ib_conn *conn);
+/* It is dead, and no message is shown. */
+void ib_conn_free(struct ib_conn *conn);
+
 /* A message that the user held is answered. @conn may be gone afterwards. */
-void ib_conn_unshow(struct ib_conn *conn);
+static inline void ib_conn_unshow(struct ib_conn *conn)
+{
+	BUG_ON(!conn->shown);
+	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
+		ib_conn_free(conn);
+}
+
+/* It is open: at @now, is a look due so soon that what is sent needs no earlier
+ * one? */
+static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
+{
+	const struct ib_home *home = conn->home;
+	uint64_t soon = silence_period(&home->conf->silence);
+
+	return timer_armed(&conn->timer) &&
+	       conn->timer.at <= now + (soon ? soon : home->timeout / 4);
+}
 
 /* ---- send.c ---- */
 
@@ -76,8 +95,17 @@ void ib_conn_look_early(struct ib_conn *conn);
 void ib_conn_look_behind(struct ib_conn *conn);
 /* None of them will be looked at. */
 void ib_conn_drop_held(struct ib_conn *conn);
-/* After something was flushed: ends a connection of which nothing is left. */
-void ib_conn_check_alive(struct ib_conn *conn);
+/* After something was flushed: of a connection that is open nothing is left.
+ * Ends it. */
+void ib_conn_end_flushed(struct ib_conn *conn);
+
+/* The same, if it is so. */
+static inline void ib_conn_check_alive(struct ib_conn *conn)
+{
+	if (!conn->receives && !conn->ncalls && ib_conn_is_open(conn))
+		ib_conn_end_flushed(conn);
+}
+
 /* The message in it is done with. @acked: ib_credit_reposted(). */
 void ib_rx_repost(struct ib_rx *rx, bool acked);
 

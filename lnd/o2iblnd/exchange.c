@@ -14,7 +14,7 @@ _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
 
 /* ---- to send ---- */
 
-static struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
+static in_line struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 {
 	struct ib_tx *tx = ib_tx_new(conn->home->pool, answer);
 
@@ -108,7 +108,7 @@ static void aim(struct ib_tx *tx, const struct ib_rdma *rdma, uint32_t length)
 
 /* ---- to answer ---- */
 
-static void answered(struct ib_rx *rx, bool acked)
+static in_line void answered(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 
@@ -146,7 +146,7 @@ int ib_rx_set_aside(struct ib_rx *rx)
 }
 
 /* The peer waits for an answer, and there will be no data. */
-static void refuse(struct ib_rx *rx, int status)
+static out_of_line void refuse(struct ib_rx *rx, int status)
 {
 	struct ib_conn *conn = rx->conn;
 	struct ib_tx *tx = tx_begin(conn, true);

@@ -23,8 +23,8 @@ static uint64_t peer_key(const struct ib_peers *ps, const struct ulnet_nid *nid)
 	return hash_u64(lnet_nid_to_nid4(nid), ps->seed);
 }
 
-struct ib_peer *ib_peer_find(const struct ib_peers *ps,
-			     const struct ulnet_nid *nid)
+static in_line struct ib_peer *find(const struct ib_peers *ps,
+				    const struct ulnet_nid *nid)
 {
 	struct hash_node *n;
 
@@ -38,6 +38,12 @@ struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 			return peer;
 	}
 	return NULL;
+}
+
+struct ib_peer *ib_peer_find(const struct ib_peers *ps,
+			     const struct ulnet_nid *nid)
+{
+	return find(ps, nid);
 }
 
 static void is_remembered(struct ib_peer *peer, bool remembered)
@@ -117,7 +123,7 @@ static bool is_good(const struct ib_peer *peer, const struct ib_link *link)
 }
 
 /* The next one, after all those that others have had. NULL: none. */
-static struct ib_link *next_in_turn(struct ib_peer *peer)
+static out_of_line struct ib_link *next_in_turn(struct ib_peer *peer)
 {
 	unsigned int skip = peer->turns++ % peer->n[IB_LINK_OPEN];
 	struct ib_link *link, *found = NULL;
@@ -133,7 +139,7 @@ static struct ib_link *next_in_turn(struct ib_peer *peer)
 }
 
 /* As ib_peers_get() says. NULL: none is open. */
-static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
+static in_line struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 {
 	struct ib_link *link = peer->way;
 
@@ -372,7 +378,7 @@ static const struct ib_conn_user conn_user = {
 static struct ib_conn *peers_conn(const struct ib_peers *ps,
 				  const struct ulnet_nid *nid, bool any)
 {
-	struct ib_peer *peer = ib_peer_find(ps, nid);
+	struct ib_peer *peer = find(ps, nid);
 
 	if (ps->stopping || ps->down || !peer)
 		return NULL;
@@ -393,23 +399,7 @@ static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 	return *peer_p ? 0 : -ENOMEM;
 }
 
-int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
-		 struct ib_conn **conn_p)
-{
-	struct ib_peer *peer;
-	int rc;
-
-	*conn_p = peers_conn(ps, nid, any);
-	if (likely(*conn_p))
-		return 0;
-	rc = peer_get(ps, nid, &peer);
-	if (rc)
-		return rc;
-	ib_attempt_want(peer);
-	return -EINPROGRESS;
-}
-
-int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
+out_of_line int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct ib_peer *peer;
 	int rc = peer_get(ps, nid, &peer);
@@ -417,6 +407,18 @@ int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
 	if (!rc)
 		ib_attempt_want(peer);
 	return rc;
+}
+
+int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
+		 struct ib_conn **conn_p)
+{
+	int rc;
+
+	*conn_p = peers_conn(ps, nid, any);
+	if (likely(*conn_p))
+		return 0;
+	rc = ib_peers_want(ps, nid);
+	return rc ? rc : -EINPROGRESS;
 }
 
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)

@@ -53,7 +53,7 @@ void ib_conn_free_receives(struct ib_conn *conn)
 	conn->rx_mr = NULL;
 }
 
-static int rx_post(struct ib_rx *rx)
+static in_line int rx_post(struct ib_rx *rx)
 {
 	struct ib_conn *conn = rx->conn;
 	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
@@ -75,7 +75,7 @@ int ib_conn_post_receives(struct ib_conn *conn)
 }
 
 /* Posts one that is idle again, after a message of the type that is in it. */
-static void rx_return(struct ib_rx *rx, bool acked)
+static in_line void rx_return(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 	int rc;
@@ -90,16 +90,21 @@ static void rx_return(struct ib_rx *rx, bool acked)
 	ib_credit_reposted(&conn->credit, rx->msg.type, acked);
 }
 
-void ib_rx_repost(struct ib_rx *rx, bool acked)
+/* It has no receive. */
+static out_of_line void rx_spend(struct ib_rx *rx)
 {
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-	if (!rx->copy) {
-		rx_return(rx, acked);
-		return;
-	}
 	free(rx->copy);
 	rx->copy = NULL;
 	list_add(&rx->conn->spares, &rx->link);
+}
+
+void ib_rx_repost(struct ib_rx *rx, bool acked)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (unlikely(rx->copy))
+		rx_spend(rx);
+	else
+		rx_return(rx, acked);
 }
 
 /* ---- messages that are set aside ---- */
@@ -197,7 +202,7 @@ static void show(struct ib_conn *conn, struct ib_rx *rx)
 	conn->home->user->arrived(conn, rx);
 }
 
-static void hold(struct list *list, struct ib_rx *rx)
+static out_of_line void hold(struct list *list, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_HELD);
 	list_add_tail(list, &rx->link);
@@ -227,7 +232,7 @@ void ib_conn_look_behind(struct ib_conn *conn)
 
 /* Is @rx a message of this connection, and of those that pass over it? Returns
  * 0, or -errno and why not. */
-static int rx_decode(struct ib_rx *rx, const char **why)
+static in_line int rx_decode(struct ib_rx *rx, const char **why)
 {
 	struct ib_conn *conn = rx->conn;
 	const struct ib_home *home = conn->home;
@@ -251,15 +256,32 @@ static int rx_decode(struct ib_rx *rx, const char **why)
 	return ib_credit_received(&conn->credit, msg->type, msg->credits);
 }
 
-static void look(struct ib_conn *conn, struct ib_rx *rx)
+static out_of_line void disbelieve(struct ib_rx *rx, int rc, const char *why)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	ib_conn_fail(rx->conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
+		     why);
+}
+
+/* A message for this LND only. */
+static out_of_line void take_own(struct ib_rx *rx)
+{
+	const char *why = NULL;
+
+	if (rx->msg.type != IB_MSG_NOOP)
+		why = ib_exchange_answered(rx->conn, &rx->msg);
+	if (why)
+		ib_conn_fail(rx->conn, -EPROTO, IB_BLAME_PEER, why);
+	ib_rx_repost(rx, false);
+}
+
+static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
 {
 	const char *why;
 	int rc = rx_decode(rx, &why);
 
-	if (rc) {
-		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-		ib_conn_fail(conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
-			     why);
+	if (unlikely(rc)) {
+		disbelieve(rx, rc, why);
 		return;
 	}
 	conn->heard_at = loop_now(conn->home->loop);
@@ -268,15 +290,10 @@ static void look(struct ib_conn *conn, struct ib_rx *rx)
 	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
 		arrived(conn, rx);
-		return;
-	case IB_MSG_NOOP:
 		break;
 	default:
-		why = ib_exchange_answered(conn, &rx->msg);
-		if (why)
-			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER, why);
+		take_own(rx);
 	}
-	ib_rx_repost(rx, false);
 }
 
 void ib_conn_look_early(struct ib_conn *conn)
@@ -305,13 +322,28 @@ void ib_conn_drop_held(struct ib_conn *conn)
 	drop_list(&conn->behind);
 }
 
-void ib_conn_check_alive(struct ib_conn *conn)
+void ib_conn_end_flushed(struct ib_conn *conn)
 {
 	/* What the receives were flushed for, something else has told, or does
 	 * when its turn comes; if nothing is left to do so, this is it. */
-	if (ib_conn_is_open(conn) && !conn->receives && !conn->ncalls)
-		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
-			     "the queue pair is in error");
+	ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+		     "the queue pair is in error");
+}
+
+/* It has failed, or the connection is not open. */
+static out_of_line void received_else(struct ib_conn *conn, struct ib_rx *rx,
+				      enum ib_wc_status status)
+{
+	if (status == IB_WC_OK && conn->fsm.state < IB_CONN_OPEN) {
+		hold(&conn->early, rx);
+		return;
+	}
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (status == IB_WC_FLUSHED)
+		ib_conn_check_alive(conn);
+	else if (status != IB_WC_OK)
+		ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER,
+			     ib_wc_status_name(status));
 }
 
 void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
@@ -323,18 +355,11 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	BUG_ON(rx->fsm.state != IB_RX_POSTED || !conn->receives);
 	conn->receives--;
 	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
-	if (status != IB_WC_OK || conn->fsm.state >= IB_CONN_CLOSING) {
-		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-		if (status == IB_WC_FLUSHED)
-			ib_conn_check_alive(conn);
-		else if (status != IB_WC_OK)
-			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER,
-				     ib_wc_status_name(status));
-	} else if (!ib_conn_is_open(conn)) {
-		hold(&conn->early, rx);
-	} else {
+	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {
 		look(conn, rx);
 		ib_conn_pump(conn);
+	} else {
+		received_else(conn, rx, status);
 	}
 	ib_conn_settle(conn);
 }

@@ -56,7 +56,7 @@ void ib_tx_finish(struct ib_tx *tx)
 	conclude(tx);
 }
 
-static void end_with_conn(struct ib_tx *tx)
+static out_of_line void end_with_conn(struct ib_tx *tx)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -101,7 +101,8 @@ static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
 	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
 }
 
-static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
+static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots,
+		     uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -110,7 +111,7 @@ static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
 	conn->slots -= slots;
 	if (!conn->timed) {
 		conn->timed = conn->ncalls;
-		conn->timed_at = loop_now(conn->home->loop);
+		conn->timed_at = now;
 	}
 	tx->posts++;
 	if (send != tx)
@@ -133,7 +134,7 @@ static struct ib_call call_end(struct ib_conn *conn)
 }
 
 /* The message itself, with the credits that are owed to the peer. */
-static void send_wr(struct ib_tx *tx, struct ib_wr *wr)
+static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 {
 	const struct ib_conn *conn = tx->conn;
 
@@ -150,7 +151,7 @@ static void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 }
 
 /* The SEND is posted. */
-static void is_sent(struct ib_tx *tx)
+static void is_sent(struct ib_tx *tx, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -158,20 +159,22 @@ static void is_sent(struct ib_tx *tx)
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_POSTED);
 	tx->reserved = false;
-	conn->sent_at = loop_now(conn->home->loop);
+	conn->sent_at = now;
 	conn->keepalive = false;
 	conn->noops += tx->type == IB_MSG_NOOP;
 	if (is_to_be_answered(tx->type))
 		list_add_tail(&conn->waiting, &tx->link);
-	ib_conn_arm(conn);
+	if (unlikely(!ib_conn_looks_soon(conn, now)))
+		ib_conn_arm(conn);
 }
 
 /* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
-static int post_wrs(struct ib_tx *tx, struct ib_tx *send, struct ib_wr *wrs,
-		    unsigned int n)
+static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
+			    struct ib_wr *wrs, unsigned int n)
 {
 	struct ib_conn *conn = tx->conn;
 	uint8_t credits = ib_credit_sent(&conn->credit, send->type);
+	uint64_t now;
 	int rc;
 
 	ib_msg_set_credits(ib_tx_buf(send), credits);
@@ -182,12 +185,15 @@ static int post_wrs(struct ib_tx *tx, struct ib_tx *send, struct ib_wr *wrs,
 		return rc;
 	}
 	tx->begun = send->begun = true;
-	call_add(tx, send, n);
-	is_sent(send);
+	now = loop_now(conn->home->loop);
+	call_add(tx, send, n, now);
+	is_sent(send, now);
 	return 0;
 }
 
-static out_of_line int post_writes(struct ib_tx *tx, struct ib_tx *send)
+/* Posts WRITEs of @tx, and @send: its own SEND, or, when there are WRITEs left,
+ * a NOOP. */
+static int post_writes(struct ib_tx *tx, struct ib_tx *send)
 {
 	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
 	struct ib_wr wrs[BATCH_MAX + 1];
@@ -204,16 +210,6 @@ static out_of_line int post_writes(struct ib_tx *tx, struct ib_tx *send)
 	tx->writes = writes;
 	tx->nwrites -= nwrites;
 	return 0;
-}
-
-/* Posts what comes next of @tx, which ends with @send: its own SEND, or, when
- * there are WRITEs left, a NOOP. */
-static int post(struct ib_tx *tx, struct ib_tx *send)
-{
-	struct ib_wr wr;
-
-	return unlikely(tx->nwrites) ? post_writes(tx, send)
-				     : post_wrs(tx, send, &wr, 1);
 }
 
 /* ---- whose turn it is ---- */
@@ -234,7 +230,7 @@ static void promote(struct ib_conn *conn)
 /* A NOOP, first of all that costs nothing. NULL: two are under way; or there is
  * no memory, and the next look tries again. It is made only to be posted at
  * once: so none is there that is not needed any more. */
-static struct ib_tx *add_noop(struct ib_conn *conn)
+static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
@@ -267,25 +263,41 @@ void ib_conn_fail_post(struct ib_conn *conn, int rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
 }
 
-/* @tx is the next one. False: it cannot be posted now. */
-static bool send(struct ib_conn *conn, struct ib_tx *tx)
+/* @tx is the next one, and has WRITEs. */
+static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 {
-	unsigned int writes = tx->nwrites ? writes_now(tx) : 0;
 	struct ib_tx *end = tx;
 	int rc;
 
-	if (!ib_credit_may_send(&conn->credit, tx->type) ||
-	    conn->slots < writes + 1)
+	if (conn->slots < writes_now(tx) + 1)
 		return false;
-	if (writes < tx->nwrites) {
+	if (writes_now(tx) < tx->nwrites) {
 		end = add_noop(conn);
 		if (!end)
 			return false;
 		if (tx->fsm.state == IB_TX_QUEUED)
 			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WRITING);
 	}
-	rc = post(tx, end);
+	rc = post_writes(tx, end);
 	if (rc)
+		ib_conn_fail_post(conn, rc);
+	return !rc;
+}
+
+/* @tx is the next one. False: it cannot be posted now. */
+static in_line bool send(struct ib_conn *conn, struct ib_tx *tx)
+{
+	struct ib_wr wr;
+	int rc;
+
+	if (!ib_credit_may_send(&conn->credit, tx->type))
+		return false;
+	if (unlikely(tx->nwrites))
+		return send_writes(conn, tx);
+	if (!conn->slots)
+		return false;
+	rc = post_wrs(tx, tx, &wr, 1);
+	if (unlikely(rc))
 		ib_conn_fail_post(conn, rc);
 	return !rc;
 }
@@ -306,15 +318,20 @@ static struct ib_tx *next_tx(struct ib_conn *conn)
 	return free ? free : normal;
 }
 
+static bool may_post(const struct ib_conn *conn)
+{
+	return ib_conn_is_open(conn) && conn->ncalls < conn->calls_max;
+}
+
 void ib_conn_send(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	do {
-		if (!ib_conn_is_open(conn) || conn->ncalls == conn->calls_max)
-			return;
+	while (!ib_conn_is_calm(conn) && may_post(conn)) {
 		tx = next_tx(conn);
-	} while (tx && send(conn, tx) && !ib_conn_is_calm(conn));
+		if (!tx || !send(conn, tx))
+			return;
+	}
 }
 
 void ib_tx_queue(struct ib_tx *tx, uint64_t time)
@@ -327,10 +344,13 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
-	list_add_tail(&conn->queues[q], &tx->link);
-	conn->queued++;
 	tx->deadline = loop_now(conn->home->loop) + time;
 	conn->told_silent = false;
+	/* In most cases it goes at once, and is in no queue. */
+	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
+	    may_post(conn) && send(conn, tx) && !is_queued(tx))
+		return;
+	list_add_tail(&conn->queues[q], &tx->link);
 	ib_conn_send(conn);
 	if (is_queued(tx))
 		ib_conn_arm(conn);
@@ -362,7 +382,7 @@ static void heard(struct ib_conn *conn)
 }
 
 /* All that was posted of it has ended. */
-static void completed(struct ib_tx *tx, enum ib_wc_status status)
+static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -381,7 +401,7 @@ static void completed(struct ib_tx *tx, enum ib_wc_status status)
 	}
 }
 
-static void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
+static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -402,7 +422,7 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 
 	BUG_ON(call.send != cookie);
 	conn->noops -= call.send->type == IB_MSG_NOOP;
-	if (status == IB_WC_OK)
+	if (likely(status == IB_WC_OK))
 		heard(conn);
 	else
 		sent_in_vain(call.send, status);

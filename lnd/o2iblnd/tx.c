@@ -72,7 +72,7 @@ static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
 	pool->total += SLAB_COUNT;
 }
 
-static int pool_grow(struct ib_tx_pool *pool)
+static out_of_line int pool_grow(struct ib_tx_pool *pool)
 {
 	struct ib_port *port = pool->port;
 	struct ib_tx_slab *slab = calloc(1, sizeof(*slab));
@@ -133,26 +133,6 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	pool->asked += !answer;
 	pool->peak = MAX(pool->peak, pool->used);
 	return tx;
-}
-
-void ib_tx_put(struct ib_tx *tx)
-{
-	struct ib_tx_pool *pool = tx->pool;
-
-	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
-	BUG_ON(!pool->used);
-	pool->used--;
-	pool->asked -= !tx->answer;
-	list_add(&pool->free, &tx->link);
-}
-
-void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause)
-{
-	if (tx->known)
-		return;
-	tx->known = true;
-	tx->status = status;
-	tx->cause = cause;
 }
 
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame)

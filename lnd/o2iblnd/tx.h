@@ -36,6 +36,7 @@
 #define LND_O2IBLND_TX_H
 
 #include "base/fsm.h"
+#include "base/list.h"
 #include "lnd/o2iblnd/credit.h"
 #include "lnd/o2iblnd/writes.h"
 
@@ -125,8 +126,18 @@ void ib_tx_pool_fini(struct ib_tx_pool *pool);
 /* A new transmit, whose result is not known. NULL: there is no memory; or the
  * limit is reached, unless it is an @answer to a peer. */
 struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer);
+
 /* It is in no list any more. */
-void ib_tx_put(struct ib_tx *tx);
+static inline void ib_tx_put(struct ib_tx *tx)
+{
+	struct ib_tx_pool *pool = tx->pool;
+
+	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
+	BUG_ON(!pool->used);
+	pool->used--;
+	pool->asked -= !tx->answer;
+	list_add(&pool->free, &tx->link);
+}
 
 static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
 {
@@ -134,7 +145,16 @@ static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
 }
 
 /* Its result, if none is known yet. */
-void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause);
+static inline void ib_tx_result(struct ib_tx *tx, int status,
+				enum ulnet_cause cause)
+{
+	if (tx->known)
+		return;
+	tx->known = true;
+	tx->status = status;
+	tx->cause = cause;
+}
+
 /* The cause, if its connection ends now. */
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame);
 

@@ -14,7 +14,6 @@
 
 #define VERSION_OFFSET 4
 #define TYPE_OFFSET    6
-#define CREDITS_OFFSET 7
 #define NOB_OFFSET     8
 #define CKSUM_OFFSET   12
 #define CKSUM_SIZE     4
@@ -103,7 +102,7 @@ static uint32_t msg_cksum(const uint8_t *p, size_t nob, bool negative)
 	return sum ? sum : 1;
 }
 
-static bool cksum_right(const uint8_t *p, const struct ib_msg *m)
+static out_of_line bool cksum_right(const uint8_t *p, const struct ib_msg *m)
 {
 	return m->cksum == msg_cksum(p, m->nob, false) ||
 	       m->cksum == msg_cksum(p, m->nob, true);
@@ -261,11 +260,6 @@ size_t ib_done_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 	return write_finish(&w, buf);
 }
 
-void ib_msg_set_credits(void *buf, uint8_t credits)
-{
-	((uint8_t *)buf)[CREDITS_OFFSET] = credits;
-}
-
 void ib_msg_set_cksum(void *buf)
 {
 	uint8_t *p = buf;
@@ -338,17 +332,15 @@ static const char *read_header(const uint8_t *p, size_t len, struct ib_msg *m)
 		return "too short for a version";
 	if (!wire_is_magic(load_u32(p, false), WIRE_MAGIC, &swap))
 		return "wrong magic";
-	*m = (struct ib_msg){
-		.hdr = p,
-		.swap = swap,
-		.version = load_u16(p + VERSION_OFFSET, swap),
-	};
+	m->hdr = p;
+	m->swap = swap;
+	m->version = load_u16(p + VERSION_OFFSET, swap);
 	if (!version_known(m->version))
 		return "unknown version";
 	if (unlikely(len < IB_HDR_SIZE))
 		return "too short for a header";
 	m->type = (enum ib_msg_type)p[TYPE_OFFSET];
-	m->credits = p[CREDITS_OFFSET];
+	m->credits = p[IB_CREDITS_OFFSET];
 	m->nob = load_u32(p + NOB_OFFSET, swap);
 	m->cksum = load_u32(p + CKSUM_OFFSET, swap);
 	if (m->nob > len)
@@ -444,18 +436,31 @@ static const char *read_fields(struct reader *r, struct ib_msg *m)
 	}
 }
 
-/* @received: bytes, of which the message may be but a part. */
-static const char *read_body(struct ib_msg *m, size_t received)
+static out_of_line const char *read_rest(struct ib_msg *m)
 {
 	struct reader r = reader_of(m->hdr, m->nob);
 	const char *wrong;
 
-	if (m->type == IB_MSG_IMMEDIATE)
-		return read_payload(m, received);
 	read_skip(&r, IB_HDR_SIZE);
 	wrong = read_fields(&r, m);
 	BUG_ON(r.bad);
 	return wrong;
+}
+
+/* @received: bytes, of which the message may be but a part. */
+static const char *read_body(struct ib_msg *m, size_t received)
+{
+	/* One by one: all of it at once would take longer. */
+	m->params = (struct ib_conn_params){ 0 };
+	m->lnet_hdr = NULL;
+	m->payload = NULL;
+	m->payload_len = 0;
+	m->cookie = 0;
+	m->dst_cookie = 0;
+	m->status = 0;
+	m->rdma = (struct ib_rdma){ 0 };
+	return m->type == IB_MSG_IMMEDIATE ? read_payload(m, received)
+					   : read_rest(m);
 }
 
 int ib_msg_decode(const void *buf, size_t len, struct ib_msg *m,

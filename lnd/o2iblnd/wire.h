@@ -22,12 +22,13 @@ enum {
 	IB_VERSION_2 = 0x12, /* what everybody speaks */
 };
 
-#define IB_MSG_SIZE_MAX 4096 /* of a message, and of each buffer for one */
-#define IB_HDR_SIZE	48   /* of each message; also the size of a NOOP */
-#define IB_CONN_SIZE	56   /* CONNREQ, CONNACK */
-#define IB_DONE_SIZE	60   /* PUT_NAK, PUT_DONE, GET_DONE */
-#define IB_PUT_REQ_SIZE 128
-#define IB_FRAG_SIZE	12
+#define IB_MSG_SIZE_MAX	  4096 /* of a message, and of each buffer for one */
+#define IB_HDR_SIZE	  48   /* of each message; also the size of a NOOP */
+#define IB_CREDITS_OFFSET 7    /* in that */
+#define IB_CONN_SIZE	  56   /* CONNREQ, CONNACK */
+#define IB_DONE_SIZE	  60   /* PUT_NAK, PUT_DONE, GET_DONE */
+#define IB_PUT_REQ_SIZE	  128
+#define IB_FRAG_SIZE	  12
 
 /* Of IMMEDIATE, PUT_REQ and GET_REQ; and of IMMEDIATE only. */
 #define IB_LNET_OFFSET	  IB_HDR_SIZE
@@ -185,7 +186,11 @@ size_t ib_done_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 
 /* How many credits the message at @buf gives back: known when it is its turn to
  * be sent, but before it has a checksum. */
-void ib_msg_set_credits(void *buf, uint8_t credits);
+static inline void ib_msg_set_credits(void *buf, uint8_t credits)
+{
+	((uint8_t *)buf)[IB_CREDITS_OFFSET] = credits;
+}
+
 /* Last of all: the checksum of the message at @buf, whose payload, if any, is
  * behind it. */
 void ib_msg_set_cksum(void *buf);

@@ -55,9 +55,12 @@ static void xfer_end(struct ib_xfer *x)
 	struct ib_cpt *cpt = x->cpt;
 
 	xfer_move(x, IB_XFER_DONE);
-	ib_memory_unwait(cpt, &x->memory);
-	ib_memory_put(cpt, &x->memory);
-	free(x->copy);
+	/* Others have no memory, and wait for none. */
+	if (x->length) {
+		ib_memory_unwait(cpt, &x->memory);
+		ib_memory_put(cpt, &x->memory);
+		free(x->copy);
+	}
 	pool_put(&cpt->xfers, x);
 }
 
@@ -95,13 +98,20 @@ static void set_timeout(struct ib_cpt *cpt)
 
 /* ---- sending ---- */
 
+static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
+{
+	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
+	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
+
+	/* One fragment is never too many. */
+	BUG_ON(ib_send_get(tx, &sink));
+}
+
 /* Begins what @x is, on @conn. */
 static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 {
 	struct lnd_msg *msg = x->msg;
 	struct ib_tx *tx = ib_tx_get(conn);
-	struct ib_frag frag = { (uintptr_t)x->memory.block.addr, x->length };
-	struct ib_sink sink = { x->memory.block.rkey, 1, &frag };
 
 	if (!tx)
 		return -ENOBUFS;
@@ -118,8 +128,7 @@ static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 		ib_send_put(tx, &x->memory.sge, x->length);
 		break;
 	default:
-		/* One fragment is never too many. */
-		BUG_ON(ib_send_get(tx, &sink));
+		send_get(x, tx);
 		break;
 	}
 	return 0;
@@ -142,15 +151,12 @@ static void fill(struct ib_xfer *x)
 			   msg->offset, msg->length);
 }
 
-/* Memory for what is too large for a message. -EAGAIN: it waits for it. */
-static int feed_or_wait(struct ib_xfer *x)
+static out_of_line int get_or_wait(struct ib_xfer *x)
 {
 	struct ib_cpt *cpt = x->cpt;
 	enum ib_use use = use_of(x);
 	int rc;
 
-	if (!x->length)
-		return 0;
 	rc = ib_memory_get(cpt, use, &x->peer, x->length, &x->memory);
 	if (!rc)
 		fill(x);
@@ -162,6 +168,12 @@ static int feed_or_wait(struct ib_xfer *x)
 	xfer_move(x, IB_XFER_HUNGRY);
 	list_add_tail(&cpt->hungry, &x->link);
 	return -EAGAIN;
+}
+
+/* Memory for what is too large for a message. -EAGAIN: it waits for it. */
+static int feed_or_wait(struct ib_xfer *x)
+{
+	return x->length ? get_or_wait(x) : 0;
 }
 
 /* Small messages all go by the same connection, and keep their order. */
@@ -222,7 +234,7 @@ int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
 
 /* Nothing of it has left, and there is no connection for it just now: LNet has
  * it back until there is one. False: it cannot be. */
-static bool give_back(struct ib_xfer *x)
+static out_of_line bool give_back(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;
 
@@ -235,7 +247,8 @@ static bool give_back(struct ib_xfer *x)
 
 /* ---- receiving ---- */
 
-static void on_refused_header(struct ib_conn *conn, struct ib_rx *rx)
+static out_of_line void on_refused_header(struct ib_conn *conn,
+					  struct ib_rx *rx)
 {
 	ib_conn_close(conn, -EPROTO);
 	ib_rx_end(rx, -EPROTO);
@@ -256,7 +269,7 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 }
 
 /* The data of a GET, which LNet takes, or not. */
-static void take_data(struct ib_rx *rx, struct lnd_msg *msg)
+static out_of_line void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
 	const void *data = x->copy ? x->copy : x->memory.block.addr;
@@ -326,7 +339,8 @@ static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
 	lnet_finalize(msg, status, cause);
 }
 
-static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
+				 struct lnd_msg *msg)
 {
 	enum ulnet_cause cause;
 	struct ib_xfer *x;
@@ -361,7 +375,7 @@ static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 }
 
 /* What nobody wants. */
-static void discard(struct ib_rx *rx)
+static out_of_line void discard(struct ib_rx *rx)
 {
 	ib_rx_end(rx, rx->msg.type == IB_MSG_GET_REQ ? -ENODATA : 0);
 }
@@ -622,7 +636,7 @@ void ib_xfer_put_aside(struct ib_cpt *cpt)
 /* ---- the end of transmits ---- */
 
 /* What the peer has written is the REPLY's payload. */
-static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
+static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	struct lnd_ni *ni = x->cpt->ini->ni;
 	struct lnd_msg *msg = x->msg;
@@ -646,7 +660,7 @@ static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 	xfer_end(x);
 }
 
-static void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
+static out_of_line void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	const struct lnd_msg *msg = x->msg;
 
