@@ -192,7 +192,7 @@ void ib_conn_free_buffers(struct ib_conn *conn)
 
 /* Not more than one LNet header at a time is shown, until the user is done with
  * it or says that it will take long. */
-static void show(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
 	rx->aside = false;
@@ -208,7 +208,7 @@ static out_of_line void hold(struct list *list, struct ib_rx *rx)
 	list_add_tail(list, &rx->link);
 }
 
-static void arrived(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	if (!conn->standing && list_empty(&conn->behind))
 		show(conn, rx);
@@ -237,21 +237,16 @@ static in_line int rx_decode(struct ib_rx *rx, const char **why)
 	struct ib_conn *conn = rx->conn;
 	const struct ib_home *home = conn->home;
 	struct ib_msg *msg = &rx->msg;
-	int rc = ib_msg_decode(rx->sge.addr, rx->length, msg, why);
+	int rc =
+		ib_msg_decode_on(&conn->in, rx->sge.addr, rx->length, msg, why);
 
-	if (rc == -EBADMSG && home->conf->cksum_lenient) {
+	if (unlikely(rc == -EBADMSG) && home->conf->cksum_lenient) {
 		log_warn_limited(&conn->home->log_limit, loop_now(home->loop),
 				 "o2ib", "a message with a wrong checksum");
 		rc = 0;
 	}
 	if (rc)
 		return rc;
-	*why = "it is of another protocol";
-	if (msg->version != IB_VERSION_2 || msg->type < IB_MSG_NOOP)
-		return -EPROTO;
-	*why = "it is of another connection";
-	if (ib_msg_is_stale(msg, &conn->in))
-		return -ESTALE;
 	*why = "more credits than there are";
 	return ib_credit_received(&conn->credit, msg->type, msg->credits);
 }
@@ -273,6 +268,7 @@ static out_of_line void take_own(struct ib_rx *rx)
 	if (why)
 		ib_conn_fail(rx->conn, -EPROTO, IB_BLAME_PEER, why);
 	ib_rx_repost(rx, false);
+	ib_conn_pump(rx->conn);
 }
 
 static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
@@ -290,6 +286,9 @@ static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
 	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
 		arrived(conn, rx);
+		/* It may have brought credits for what waits. */
+		if (conn->queued)
+			ib_conn_send(conn);
 		break;
 	default:
 		take_own(rx);
@@ -357,7 +356,6 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
 	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {
 		look(conn, rx);
-		ib_conn_pump(conn);
 	} else {
 		received_else(conn, rx, status);
 	}

@@ -12,6 +12,13 @@
 /* magic and version, which say how to read the rest. */
 #define START_SIZE 6
 
+/* The first bytes of an IMMEDIATE of version 2: a number in little endian, but
+ * for the credits, which are the last ones. */
+#define IMMEDIATE_START                                                    \
+	((uint64_t)IB_MSG_IMMEDIATE << 56 | (uint64_t)IB_VERSION_2 << 40 | \
+	 (uint64_t)WIRE_MAGIC << 8)
+#define LE_IS_SWAPPED (__BYTE_ORDER == __BIG_ENDIAN)
+
 #define VERSION_OFFSET 4
 #define TYPE_OFFSET    6
 #define NOB_OFFSET     8
@@ -447,8 +454,7 @@ static out_of_line const char *read_rest(struct ib_msg *m)
 	return wrong;
 }
 
-/* @received: bytes, of which the message may be but a part. */
-static const char *read_body(struct ib_msg *m, size_t received)
+static in_line void clear_body(struct ib_msg *m)
 {
 	/* One by one: all of it at once would take longer. */
 	m->params = (struct ib_conn_params){ 0 };
@@ -459,6 +465,12 @@ static const char *read_body(struct ib_msg *m, size_t received)
 	m->dst_cookie = 0;
 	m->status = 0;
 	m->rdma = (struct ib_rdma){ 0 };
+}
+
+/* @received: bytes, of which the message may be but a part. */
+static const char *read_body(struct ib_msg *m, size_t received)
+{
+	clear_body(m);
 	return m->type == IB_MSG_IMMEDIATE ? read_payload(m, received)
 					   : read_rest(m);
 }
@@ -506,13 +518,63 @@ static bool ends_differ(const uint8_t *p, bool swap, const uint8_t *le)
 	       (load_u64(p + 24, swap) ^ load_le64(le + 24));
 }
 
-bool ib_msg_is_stale(const struct ib_msg *msg, const struct ib_hdr *hdr)
+static bool is_stale(const struct ib_msg *msg, const struct ib_hdr *hdr)
 {
 	const uint8_t *ends = msg->hdr + ENDS_OFFSET;
 	const uint8_t *le = hdr->bytes + ENDS_OFFSET;
 
 	return unlikely(msg->swap) ? ends_differ(ends, true, le)
 				   : ends_differ(ends, false, le);
+}
+
+static out_of_line int decode_any_on(const struct ib_hdr *hdr, const void *buf,
+				     size_t len, struct ib_msg *msg,
+				     const char **why)
+{
+	int rc = ib_msg_decode(buf, len, msg, why);
+
+	if (rc && rc != -EBADMSG)
+		return rc;
+	if (msg->version != IB_VERSION_2 || msg->type < IB_MSG_NOOP) {
+		*why = "it is of another protocol";
+		return -EPROTO;
+	}
+	if (is_stale(msg, hdr)) {
+		*why = "it is of another connection";
+		return -ESTALE;
+	}
+	return rc;
+}
+
+/* Most messages are these: an IMMEDIATE in little endian, of that connection
+ * and without a checksum. False: it is another one, or none. */
+static in_line bool read_immediate(const struct ib_hdr *hdr, const uint8_t *p,
+				   size_t len, struct ib_msg *m)
+{
+	if (len < IB_PAYLOAD_OFFSET || load_le64(p) << 8 != IMMEDIATE_START ||
+	    load_le32(p + CKSUM_OFFSET) ||
+	    ends_differ(p + ENDS_OFFSET, LE_IS_SWAPPED,
+			hdr->bytes + ENDS_OFFSET))
+		return false;
+	m->hdr = p;
+	m->type = IB_MSG_IMMEDIATE;
+	m->nob = load_le32(p + NOB_OFFSET);
+	m->cksum = 0;
+	m->version = IB_VERSION_2;
+	m->swap = LE_IS_SWAPPED;
+	m->credits = p[IB_CREDITS_OFFSET];
+	if (m->nob > len || m->nob < IB_PAYLOAD_OFFSET)
+		return false;
+	clear_body(m);
+	return !read_payload(m, len);
+}
+
+int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
+		     struct ib_msg *msg, const char **why)
+{
+	if (likely(read_immediate(hdr, buf, len, msg)))
+		return 0;
+	return decode_any_on(hdr, buf, len, msg, why);
 }
 
 void ib_rdma_frag(const struct ib_rdma *rdma, unsigned int i, uint64_t *addr,

@@ -213,9 +213,13 @@ int ib_msg_decode(const void *buf, size_t len, struct ib_msg *msg,
 /* Who it is from, and to whom; ->src.nid is not LNET_NID_ANY. */
 struct ib_envelope ib_msg_env(const struct ib_msg *msg);
 
-/* On a connection whose messages begin with @hdr: is the message of another
- * connection, or an earlier life of either end? */
-bool ib_msg_is_stale(const struct ib_msg *msg, const struct ib_hdr *hdr);
+/*
+ * The same, on a connection whose messages of version 2 begin with @hdr. No
+ * others are one then, nor are CONNREQ and CONNACK. -ESTALE: it is of another
+ * connection, or an earlier life of either end; *@why says so.
+ */
+int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
+		     struct ib_msg *msg, const char **why);
 
 /* ---- rejects: private data of who does not accept a connection ---- */
 

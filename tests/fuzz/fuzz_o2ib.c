@@ -44,13 +44,11 @@ static void check_rdma(const struct ib_rdma *was, const struct ib_rdma *is)
 static void check_same_ends(const struct ib_msg *was, const struct ib_msg *is)
 {
 	struct ib_envelope was_env = ib_msg_env(was), is_env = ib_msg_env(is);
-	struct ib_hdr hdr = ib_hdr_of(&was_env);
 
 	BUG_ON(was_env.version != is_env.version);
 	BUG_ON(!end_same(&was_env.src, &is_env.src));
 	BUG_ON(!end_same(&was_env.dst, &is_env.dst));
 	BUG_ON(lnet_nid_is_any(&was_env.src.nid));
-	BUG_ON(ib_msg_is_stale(is, &hdr));
 }
 
 static void check_same(const struct ib_msg *was, const struct ib_msg *is)
@@ -70,6 +68,24 @@ static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 	check_rdma(&was->rdma, &is->rdma);
 }
 
+/* On its own connection a message decodes with @rc again. */
+static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size,
+		     int rc)
+{
+	struct ib_envelope env = ib_msg_env(was);
+	struct ib_hdr hdr = ib_hdr_of(&env);
+	const char *why = NULL;
+	struct ib_msg on;
+
+	/* Nobody has such a connection. */
+	if (lnet_nid_is_any(&env.dst.nid))
+		return;
+	if (was->version != IB_VERSION_2 || was->type < IB_MSG_NOOP)
+		rc = -EPROTO;
+	BUG_ON(ib_msg_decode_on(&hdr, data, size, &on, &why) != rc);
+	BUG_ON(!rc != !why);
+}
+
 static void fuzz_message(const uint8_t *data, size_t size)
 {
 	uint8_t again[IB_MSG_SIZE_MAX];
@@ -87,6 +103,7 @@ static void fuzz_message(const uint8_t *data, size_t size)
 	len = ib_again(&was, again);
 	BUG_ON(ib_msg_decode(again, len, &is, &why) != 0 || is.nob != len);
 	check_same(&was, &is);
+	check_on(&was, data, size, rc);
 }
 
 static void fuzz_reject(const uint8_t *data, size_t size)

@@ -30,14 +30,18 @@ static struct ib_hdr hdr_of(const struct example *e)
 	return ib_hdr_of(&env);
 }
 
-/* Between @self and @peer. */
-static bool is_stale(const struct ib_msg *m, const struct ib_end *self,
+/* Decodes it as one that has come on a connection of @self with @peer. */
+static int decode_on(const uint8_t *buf, size_t len, const struct ib_end *self,
 		     const struct ib_end *peer)
 {
 	struct ib_envelope env = { IB_VERSION_2, *peer, *self };
 	struct ib_hdr hdr = ib_hdr_of(&env);
+	const char *why = NULL;
+	struct ib_msg m;
+	int rc = ib_msg_decode_on(&hdr, buf, len, &m, &why);
 
-	return ib_msg_is_stale(m, &hdr);
+	cr_expect_eq(!rc, !why);
+	return rc;
 }
 
 static size_t encode(const struct example *e, uint8_t *buf)
@@ -97,7 +101,6 @@ static void assert_rdma(const struct ib_msg *m, const struct example *e)
 static void assert_says(const struct ib_msg *m, const struct example *e,
 			const uint8_t *buf)
 {
-	struct ib_hdr hdr = hdr_of(e);
 	struct ib_envelope env = ib_msg_env(m);
 
 	cr_expect_eq(m->type, e->type, "%s", e->name);
@@ -105,7 +108,8 @@ static void assert_says(const struct ib_msg *m, const struct example *e,
 	cr_expect_eq(env.version, IB_VERSION_2, "%s", e->name);
 	cr_expect_eq(lnet_nid_to_nid4(&env.src.nid), e->src, "%s", e->name);
 	cr_expect_eq(lnet_nid_to_nid4(&env.dst.nid), e->dst, "%s", e->name);
-	cr_expect(!ib_msg_is_stale(m, &hdr), "%s", e->name);
+	cr_expect_eq(env.src.stamp, e->src_life, "%s", e->name);
+	cr_expect_eq(env.dst.stamp, e->dst_life, "%s", e->name);
 	cr_expect_eq(m->params.queue_depth, e->params.queue_depth);
 	cr_expect_eq(m->params.max_frags, e->params.max_frags);
 	cr_expect_eq(m->params.max_msg_size, e->params.max_msg_size);
@@ -260,9 +264,8 @@ Test(wire, golden_frames)
 		cr_expect_eq(m.type, frames[i].type);
 		cr_expect_eq(m.credits, frames[i].credits);
 		cr_expect_eq(m.payload_len, frames[i].payload_len);
-		if (m.type == IB_MSG_CONNREQ)
-			self.stamp = 0;
-		cr_expect(!is_stale(&m, &self, &peer));
+		cr_expect_eq(decode_on(buf, received, &self, &peer),
+			     m.type < IB_MSG_NOOP ? -EPROTO : 0);
 		cr_assert_eq(ib_again(&m, again), len);
 		cr_assert_arr_eq(again, buf, len, "%s", frames[i].name);
 	}
@@ -642,25 +645,47 @@ Test(wire, stale)
 	struct ib_end other = { lnet_nid_from_nid4(NID_P), LIFE_A };
 	uint8_t buf[IB_MSG_SIZE_MAX];
 	size_t len = unhex(e->text, buf);
-	const char *why = NULL;
-	struct ib_msg m;
-	struct ib_end end;
 
-	cr_assert_eq(ib_msg_decode(buf, len, &m, &why), 0);
-	cr_expect(!is_stale(&m, &env.dst, &env.src));
-	cr_expect(is_stale(&m, &env.src, &env.dst));
-	end = env.src;
-	end.stamp++;
-	cr_expect(is_stale(&m, &env.dst, &end));
-	end = env.dst;
-	end.stamp = 0;
-	cr_expect(is_stale(&m, &end, &env.src));
-	end = env.src;
-	end.nid = other.nid;
-	cr_expect(is_stale(&m, &env.dst, &end));
-	end = env.dst;
-	end.nid = other.nid;
-	cr_expect(is_stale(&m, &end, &env.src));
+	for (unsigned int order = 0; order < 2; order++) {
+		struct ib_end src = env.src, dst = env.dst;
+
+		cr_expect_eq(decode_on(buf, len, &dst, &src), 0);
+		cr_expect_eq(decode_on(buf, len, &src, &dst), -ESTALE);
+		src.stamp++;
+		cr_expect_eq(decode_on(buf, len, &dst, &src), -ESTALE);
+		dst.stamp = 0;
+		cr_expect_eq(decode_on(buf, len, &dst, &env.src), -ESTALE);
+		src = env.src;
+		src.nid = other.nid;
+		cr_expect_eq(decode_on(buf, len, &env.dst, &src), -ESTALE);
+		dst = env.dst;
+		dst.nid = other.nid;
+		cr_expect_eq(decode_on(buf, len, &dst, &env.src), -ESTALE);
+		swap(buf, len, e->type);
+	}
+}
+
+/* What passes over connections, in either order, and what does not. */
+Test(wire, on_a_connection)
+{
+	for (const struct example *e = examples; e->text; e++) {
+		struct ib_envelope env = envelope_of(e);
+		uint8_t buf[IB_MSG_SIZE_MAX];
+		size_t len = unhex(e->text, buf);
+		int rc = e->type < IB_MSG_NOOP ? -EPROTO : 0;
+
+		for (unsigned int order = 0; order < 2; order++) {
+			cr_expect_eq(decode_on(buf, len, &env.dst, &env.src),
+				     rc, "%s", e->name);
+			cr_expect_eq(
+				decode_on(buf, len - 1, &env.dst, &env.src),
+				-EPROTO, "%s", e->name);
+			swap(buf, len, e->type);
+		}
+		buf[4] = IB_VERSION_1;
+		cr_expect_eq(decode_on(buf, len, &env.dst, &env.src), -EPROTO,
+			     "%s", e->name);
+	}
 }
 
 /* ---- checksum ---- */
