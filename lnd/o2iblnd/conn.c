@@ -248,7 +248,7 @@ static out_of_line void bury(struct ib_conn *conn)
 	ib_conn_unshow(conn);
 }
 
-static void tell_ended(struct ib_conn *conn)
+void ib_conn_tell(struct ib_conn *conn)
 {
 	while (!list_empty(&conn->ended)) {
 		struct ib_tx *tx = list_first(&conn->ended, struct ib_tx, link);
@@ -261,12 +261,12 @@ static void tell_ended(struct ib_conn *conn)
 	}
 }
 
-void ib_conn_tell(struct ib_conn *conn)
+void ib_conn_settle_closed(struct ib_conn *conn)
 {
 	/* First of all the user hears that it has ended. */
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		return;
-	tell_ended(conn);
+	ib_conn_tell(conn);
 	if (conn->fsm.state == IB_CONN_DRAINING && !conn->deferred &&
 	    !conn->receives && !conn->ncalls) {
 		BUG_ON(!list_empty(&conn->all));

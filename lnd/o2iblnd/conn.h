@@ -192,7 +192,7 @@ struct ib_conn {
 	struct list ended;   /* ib_tx.link: to be told */
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
-	unsigned int noops; /* among them */
+	unsigned int noops; /* among them, or about to be */
 	unsigned int timed; /* calls, until one whose time is taken; 0: none */
 	uint64_t timed_at;  /* ns: when that was posted */
 	unsigned int slots; /* of the send queue, free */

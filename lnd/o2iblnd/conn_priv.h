@@ -12,8 +12,10 @@
  * it is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
-/* What ib_conn_settle() does, if there is anything to be done. */
+/* Of what ib_conn_settle() does: tells of transmits; and what there is to be
+ * done for a connection that is not open. */
 void ib_conn_tell(struct ib_conn *conn);
+void ib_conn_settle_closed(struct ib_conn *conn);
 /* At the end of the turn: ib_conn_settle(), and what stood behind a message
  * that was answered. */
 void ib_conn_defer(struct ib_conn *conn);
@@ -21,7 +23,9 @@ void ib_conn_defer(struct ib_conn *conn);
  * afterwards. */
 static inline void ib_conn_settle(struct ib_conn *conn)
 {
-	if (conn->fsm.state != IB_CONN_OPEN || !list_empty(&conn->ended))
+	if (unlikely(conn->fsm.state != IB_CONN_OPEN))
+		ib_conn_settle_closed(conn);
+	else if (!list_empty(&conn->ended))
 		ib_conn_tell(conn);
 }
 /* Something has a deadline now, or is to be acknowledged. */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnd/o2iblnd/credit.h"
 
-#define LAW(type) [IB_MSG_##type - IB_MSG_NOOP]
-
-const struct ib_credit_law ib_credit_laws[] = {
-	LAW(NOOP) = { IB_QUEUE_FREE, false, IB_GIVES_NOTHING },
-	LAW(IMMEDIATE) = { IB_QUEUE_NORMAL, true, IB_GIVES_CREDIT },
-	LAW(PUT_REQ) = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
-	LAW(PUT_NAK) = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
-	LAW(PUT_ACK) = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
-	LAW(PUT_DONE) = { IB_QUEUE_FREE, false, IB_GIVES_CREDIT },
-	LAW(GET_REQ) = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
-	LAW(GET_DONE) = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+const struct ib_credit_law ib_credit_laws[UINT8_MAX + 1] = {
+	[IB_MSG_NOOP] = { IB_QUEUE_FREE, false, IB_GIVES_NOTHING },
+	[IB_MSG_IMMEDIATE] = { IB_QUEUE_NORMAL, true, IB_GIVES_CREDIT },
+	[IB_MSG_PUT_REQ] = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
+	[IB_MSG_PUT_NAK] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+	[IB_MSG_PUT_ACK] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+	[IB_MSG_PUT_DONE] = { IB_QUEUE_FREE, false, IB_GIVES_CREDIT },
+	[IB_MSG_GET_REQ] = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
+	[IB_MSG_GET_DONE] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
 };
 
 void ib_credit_init(struct ib_credit *c, unsigned int depth, unsigned int hiw)

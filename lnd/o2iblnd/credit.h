@@ -85,21 +85,18 @@ enum ib_credit_gives {
 	IB_GIVES_RESERVED, /* to this side */
 };
 
-/* The tables above, by type. CONNREQ and CONNACK travel as private data, and no
- * others come this far: what is not a message's type was no message
- * (ib_msg_decode()). */
+/* The tables above, by type; of a type that is none, or that is private data
+ * only, it says nothing. */
 struct ib_credit_law {
 	uint8_t queue; /* enum ib_queue: where it begins to wait */
 	bool costs;    /* its sender a credit */
 	uint8_t gives; /* enum ib_credit_gives: its receiver, later */
 };
-extern const struct ib_credit_law
-	ib_credit_laws[IB_MSG_GET_DONE - IB_MSG_NOOP + 1];
+extern const struct ib_credit_law ib_credit_laws[UINT8_MAX + 1];
 
 static inline const struct ib_credit_law *ib_credit_law(enum ib_msg_type type)
 {
-	BUG_ON(type < IB_MSG_NOOP || type > IB_MSG_GET_DONE);
-	return &ib_credit_laws[type - IB_MSG_NOOP];
+	return &ib_credit_laws[(uint8_t)type];
 }
 
 /* Where a message of @type begins to wait. */

@@ -44,8 +44,8 @@ void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 	BUG_ON(length > IB_IMMEDIATE_MAX);
 	tx->type = IB_MSG_IMMEDIATE;
 	tx->nob = length;
-	tx->size = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
-						 ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
+						       ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 }
 
@@ -54,8 +54,8 @@ void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 	tx->type = IB_MSG_PUT_REQ;
 	tx->source = source;
 	tx->length = length;
-	tx->size = (uint32_t)ib_put_req_encode(&tx->conn->out, tx->cookie,
-					       ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_req_encode(&tx->conn->out, tx->cookie,
+						     ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time / 2);
 }
 
@@ -77,8 +77,8 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 		return -EMSGSIZE;
 	tx->type = IB_MSG_GET_REQ;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_get_req_encode(&tx->conn->out, tx->cookie, sink,
-					       ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_get_req_encode(&tx->conn->out, tx->cookie,
+						     sink, ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 	return 0;
 }
@@ -88,8 +88,8 @@ static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 		      int32_t status, uint64_t time)
 {
 	tx->type = (uint8_t)type;
-	tx->size = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
-					    status, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
+						  status, ib_tx_buf(tx));
 	ib_tx_queue(tx, time);
 }
 
@@ -190,8 +190,8 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	/* The peer's message has come in part. */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
-					       tx->cookie, sink, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_ack_encode(
+		&conn->out, rx->msg.cookie, tx->cookie, sink, ib_tx_buf(tx));
 	*tx_p = tx;
 	ib_tx_queue(tx, tx->time);
 	answered(rx, true);
@@ -329,7 +329,7 @@ static void cancel_done(struct ib_tx *tx)
 	struct ib_msg msg;
 	const char *why;
 
-	BUG_ON(ib_msg_decode(ib_tx_buf(tx), tx->size, &msg, &why));
+	BUG_ON(ib_msg_decode(ib_tx_buf(tx), tx->sge.length, &msg, &why));
 	ib_writes_init(&tx->writes, NULL, NULL, 0);
 	tx->nwrites = 0;
 	ib_done_encode(&tx->conn->out, tx->type, msg.cookie, -ECANCELED,

@@ -38,7 +38,7 @@ static bool is_to_be_answered(enum ib_msg_type type)
 /* ---- the end of transmits ---- */
 
 /* Its result is known, and it is in no list. */
-static void conclude(struct ib_tx *tx)
+static in_line void conclude(struct ib_tx *tx)
 {
 	BUG_ON(!tx->known);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
@@ -101,8 +101,8 @@ static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
 	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
 }
 
-static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots,
-		     uint64_t now)
+static in_line void call_add(struct ib_tx *tx, struct ib_tx *send,
+			     unsigned int slots, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -127,9 +127,6 @@ static struct ib_call call_end(struct ib_conn *conn)
 		conn->first_call = 0;
 	conn->ncalls--;
 	conn->slots += call.slots;
-	call.tx->posts--;
-	if (call.send != call.tx)
-		call.send->posts--;
 	return call;
 }
 
@@ -140,18 +137,17 @@ static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 
 	if (conn->home->conf->cksum)
 		ib_msg_set_cksum(ib_tx_buf(tx));
-	tx->sge.length = tx->size;
 	*wr = (struct ib_wr){
 		.type = IB_WR_SEND,
 		.sge = &tx->sge,
 		.nsge = 1,
-		.inlined = tx->size <= conn->qp->max_inline,
+		.inlined = tx->sge.length <= conn->qp->max_inline,
 		.cookie = tx,
 	};
 }
 
 /* The SEND is posted. */
-static void is_sent(struct ib_tx *tx, uint64_t now)
+static in_line void is_sent(struct ib_tx *tx, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -161,7 +157,6 @@ static void is_sent(struct ib_tx *tx, uint64_t now)
 	tx->reserved = false;
 	conn->sent_at = now;
 	conn->keepalive = false;
-	conn->noops += tx->type == IB_MSG_NOOP;
 	if (is_to_be_answered(tx->type))
 		list_add_tail(&conn->waiting, &tx->link);
 	if (unlikely(!ib_conn_looks_soon(conn, now)))
@@ -244,12 +239,13 @@ static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 	tx->conn = conn;
 	tx->own = true;
 	tx->type = IB_MSG_NOOP;
-	tx->size = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
 	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
 	list_add_tail(&conn->all, &tx->all);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
 	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
 	conn->queued++;
+	conn->noops++;
 	return tx;
 }
 
@@ -415,21 +411,30 @@ static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
 		     ib_wc_status_name(status));
 }
 
+/* One that was sent behind another one's WRITEs. */
+static out_of_line void noop_completed(struct ib_tx *tx,
+				       enum ib_wc_status status)
+{
+	tx->posts--;
+	completed(tx, status);
+}
+
 void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 {
 	struct ib_conn *conn = qp->user;
 	struct ib_call call = call_end(conn);
 
 	BUG_ON(call.send != cookie);
-	conn->noops -= call.send->type == IB_MSG_NOOP;
+	if (call.send->type == IB_MSG_NOOP)
+		conn->noops--;
 	if (likely(status == IB_WC_OK))
 		heard(conn);
 	else
 		sent_in_vain(call.send, status);
-	if (!call.tx->posts)
+	if (!--call.tx->posts)
 		completed(call.tx, status);
-	if (call.send != call.tx)
-		completed(call.send, status);
+	if (unlikely(call.send != call.tx))
+		noop_completed(call.send, status);
 	ib_conn_check_alive(conn);
 	ib_conn_pump(conn);
 	ib_conn_settle(conn);

@@ -72,7 +72,7 @@ static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
 	pool->total += SLAB_COUNT;
 }
 
-static out_of_line int pool_grow(struct ib_tx_pool *pool)
+static int pool_grow(struct ib_tx_pool *pool)
 {
 	struct ib_port *port = pool->port;
 	struct ib_tx_slab *slab = calloc(1, sizeof(*slab));
@@ -99,6 +99,16 @@ err_free_slab:
 	return rc;
 }
 
+static out_of_line struct ib_tx *new_after_growth(struct ib_tx_pool *pool,
+						  bool answer)
+{
+	if (pool_grow(pool)) {
+		pool->failed++;
+		return NULL;
+	}
+	return ib_tx_new(pool, answer);
+}
+
 struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 {
 	struct ib_tx *tx;
@@ -107,10 +117,8 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 		pool->refused++;
 		return NULL;
 	}
-	if (list_empty(&pool->free) && pool_grow(pool)) {
-		pool->failed++;
-		return NULL;
-	}
+	if (unlikely(list_empty(&pool->free)))
+		return new_after_growth(pool, answer);
 	tx = list_first(&pool->free, struct ib_tx, link);
 	list_del(&tx->link);
 	tx->fsm.state = IB_TX_NEW;
@@ -131,7 +139,6 @@ struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	tx->user = NULL;
 	pool->used++;
 	pool->asked += !answer;
-	pool->peak = MAX(pool->peak, pool->used);
 	return tx;
 }
 

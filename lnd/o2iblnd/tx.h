@@ -80,8 +80,9 @@ struct ib_tx {
 	struct list all;  /* connection's, in order of ib_tx_get() */
 	struct ib_conn *conn;
 	struct ib_tx_pool *pool;
-	struct ib_sge sge;  /* its buffer, IB_MSG_SIZE_MAX bytes */
-	uint32_t size;	    /* of the message in it */
+	/* Its buffer, of IB_MSG_SIZE_MAX bytes; the length is that of the
+	 * message in it. */
+	struct ib_sge sge;
 	uint64_t cookie;    /* differs from all others of the pool */
 	uint64_t time;	    /* ns that it may take; the user may make it less */
 	uint64_t deadline;  /* ns, of this leg */
@@ -111,7 +112,7 @@ struct ib_tx_pool {
 
 	struct list free;
 	struct list slabs;
-	uint32_t total, used, peak;
+	uint32_t total, used;
 	uint32_t asked; /* of those that are used: no answers */
 	uint64_t next_cookie;
 	uint64_t refused; /* times that the limit was reached ... */

@@ -24,9 +24,10 @@ static void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
 
 /* ---- life ---- */
 
-static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
-				const struct ulnet_nid *peer,
-				struct lnd_msg *msg)
+static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
+					enum ib_xfer_kind kind,
+					const struct ulnet_nid *peer,
+					struct lnd_msg *msg)
 {
 	struct ib_xfer *x = pool_get(&cpt->xfers);
 
@@ -49,6 +50,13 @@ static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
 	return x;
 }
 
+static out_of_line void put_memory(struct ib_xfer *x)
+{
+	ib_memory_unwait(x->cpt, &x->memory);
+	ib_memory_put(x->cpt, &x->memory);
+	free(x->copy);
+}
+
 /* What it holds goes back; LNet has the message, or never gave it. */
 static void xfer_end(struct ib_xfer *x)
 {
@@ -56,11 +64,8 @@ static void xfer_end(struct ib_xfer *x)
 
 	xfer_move(x, IB_XFER_DONE);
 	/* Others have no memory, and wait for none. */
-	if (x->length) {
-		ib_memory_unwait(cpt, &x->memory);
-		ib_memory_put(cpt, &x->memory);
-		free(x->copy);
-	}
+	if (x->length)
+		put_memory(x);
 	pool_put(&cpt->xfers, x);
 }
 
@@ -108,7 +113,7 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 }
 
 /* Begins what @x is, on @conn. */
-static int send_on(struct ib_xfer *x, struct ib_conn *conn)
+static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 {
 	struct lnd_msg *msg = x->msg;
 	struct ib_tx *tx = ib_tx_get(conn);
