@@ -117,7 +117,7 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 	look_for_silence(conn, now);
 	if (keepalive && now - conn->sent_at >= keepalive)
 		conn->keepalive = true;
-	ib_conn_pump(conn);
+	ib_conn_send(conn);
 	ib_conn_arm(conn);
 }
 

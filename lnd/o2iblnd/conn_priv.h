@@ -57,16 +57,11 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 /* Sends what waits, and what the peer must be told, as far as that goes. */
 void ib_conn_send(struct ib_conn *conn);
 
-/* Nothing waits, and there is nothing that the peer must be told. */
-static inline bool ib_conn_is_calm(const struct ib_conn *conn)
-{
-	return !conn->queued && !ib_credit_presses(&conn->credit) &&
-	       !conn->keepalive;
-}
-
+/* The same, after something that may have made it possible. A sign of life is
+ * not so urgent: it is looked at once in a while whether one is due. */
 static inline void ib_conn_pump(struct ib_conn *conn)
 {
-	if (!ib_conn_is_calm(conn))
+	if (conn->queued || ib_credit_presses(&conn->credit))
 		ib_conn_send(conn);
 }
 
@@ -110,8 +105,46 @@ static inline void ib_conn_check_alive(struct ib_conn *conn)
 		ib_conn_end_flushed(conn);
 }
 
-/* The message in it is done with. @acked: ib_credit_reposted(). */
-void ib_rx_repost(struct ib_rx *rx, bool acked);
+/* It has a copy instead of a receive. */
+void ib_rx_spend(struct ib_rx *rx);
+
+static inline int ib_rx_post(struct ib_rx *rx)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
+
+	if (unlikely(rc))
+		return rc;
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_POSTED);
+	conn->receives++;
+	return 0;
+}
+
+/* Posts one that is idle again, after a message of the type that is in it.
+ * @acked: ib_credit_reposted(). */
+static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc;
+
+	if (!ib_conn_is_open(conn))
+		return;
+	rc = ib_rx_post(rx);
+	if (unlikely(rc))
+		ib_conn_fail_post(conn, rc);
+	else
+		ib_credit_reposted(&conn->credit, rx->msg.type, acked);
+}
+
+/* The message in it is done with. */
+static in_line void ib_rx_repost(struct ib_rx *rx, bool acked)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (unlikely(rx->copy))
+		ib_rx_spend(rx);
+	else
+		ib_rx_return(rx, acked);
+}
 
 /* ---- exchange.c ---- */
 

@@ -27,6 +27,11 @@ static in_line struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 	return tx;
 }
 
+static out_of_line struct ib_tx *answer_begin(struct ib_conn *conn)
+{
+	return tx_begin(conn, true);
+}
+
 struct ib_tx *ib_tx_get(struct ib_conn *conn)
 {
 	return ib_conn_is_open(conn) ? tx_begin(conn, false) : NULL;
@@ -41,7 +46,6 @@ void ib_tx_unget(struct ib_tx *tx)
 
 void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 {
-	BUG_ON(length > IB_IMMEDIATE_MAX);
 	tx->type = IB_MSG_IMMEDIATE;
 	tx->nob = length;
 	tx->sge.length = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
@@ -108,7 +112,7 @@ static void aim(struct ib_tx *tx, const struct ib_rdma *rdma, uint32_t length)
 
 /* ---- to answer ---- */
 
-static in_line void answered(struct ib_rx *rx, bool acked)
+static in_line void ended(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 
@@ -120,6 +124,12 @@ static in_line void answered(struct ib_rx *rx, bool acked)
 		ib_conn_defer(conn);
 	ib_conn_pump(conn);
 	ib_conn_unshow(conn);
+}
+
+/* By a transmit. */
+static out_of_line void answered(struct ib_rx *rx, bool acked)
+{
+	ended(rx, acked);
 }
 
 int ib_rx_set_aside(struct ib_rx *rx)
@@ -149,7 +159,7 @@ int ib_rx_set_aside(struct ib_rx *rx)
 static out_of_line void refuse(struct ib_rx *rx, int status)
 {
 	struct ib_conn *conn = rx->conn;
-	struct ib_tx *tx = tx_begin(conn, true);
+	struct ib_tx *tx = answer_begin(conn);
 	bool put = rx->msg.type == IB_MSG_PUT_REQ;
 
 	if (!tx) {
@@ -166,7 +176,7 @@ void ib_rx_end(struct ib_rx *rx, int status)
 {
 	if (rx->msg.type != IB_MSG_IMMEDIATE && ib_conn_is_open(rx->conn))
 		refuse(rx, status);
-	answered(rx, false);
+	ended(rx, false);
 }
 
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
@@ -182,7 +192,7 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	if (!sink_fits(conn, sink, &nob) ||
 	    nob > lnet_hdr_payload(rx->msg.lnet_hdr, LNET_HDR_SIZE))
 		return -EMSGSIZE;
-	tx = tx_begin(conn, true);
+	tx = answer_begin(conn);
 	if (!tx)
 		return -ENOMEM;
 	tx->user = user;
@@ -209,7 +219,7 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		return -ENOTCONN;
 	if (length > ib_rdma_nob(&rx->msg.rdma) || length > INT32_MAX)
 		return -EMSGSIZE;
-	tx = tx_begin(conn, true);
+	tx = answer_begin(conn);
 	if (!tx)
 		return -ENOMEM;
 	tx->user = user;

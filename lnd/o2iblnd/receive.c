@@ -53,58 +53,20 @@ void ib_conn_free_receives(struct ib_conn *conn)
 	conn->rx_mr = NULL;
 }
 
-static in_line int rx_post(struct ib_rx *rx)
-{
-	struct ib_conn *conn = rx->conn;
-	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
-
-	if (rc)
-		return rc;
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_POSTED);
-	conn->receives++;
-	return 0;
-}
-
 int ib_conn_post_receives(struct ib_conn *conn)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < conn->nrxs && !rc; i++)
-		rc = rx_post(&conn->rxs[i]);
+		rc = ib_rx_post(&conn->rxs[i]);
 	return rc;
 }
 
-/* Posts one that is idle again, after a message of the type that is in it. */
-static in_line void rx_return(struct ib_rx *rx, bool acked)
-{
-	struct ib_conn *conn = rx->conn;
-	int rc;
-
-	if (!ib_conn_is_open(conn))
-		return;
-	rc = rx_post(rx);
-	if (rc) {
-		ib_conn_fail_post(conn, rc);
-		return;
-	}
-	ib_credit_reposted(&conn->credit, rx->msg.type, acked);
-}
-
-/* It has no receive. */
-static out_of_line void rx_spend(struct ib_rx *rx)
+void ib_rx_spend(struct ib_rx *rx)
 {
 	free(rx->copy);
 	rx->copy = NULL;
 	list_add(&rx->conn->spares, &rx->link);
-}
-
-void ib_rx_repost(struct ib_rx *rx, bool acked)
-{
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-	if (unlikely(rx->copy))
-		rx_spend(rx);
-	else
-		rx_return(rx, acked);
 }
 
 /* ---- messages that are set aside ---- */
@@ -163,7 +125,7 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
 	rx->sge = (struct ib_sge){ 0 };
-	rx_return(other, false);
+	ib_rx_return(other, false);
 	ib_conn_pump(rx->conn);
 	return 0;
 }
@@ -351,7 +313,7 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	struct ib_conn *conn = qp->user;
 	struct ib_rx *rx = cookie;
 
-	BUG_ON(rx->fsm.state != IB_RX_POSTED || !conn->receives);
+	BUG_ON(rx->fsm.state != IB_RX_POSTED);
 	conn->receives--;
 	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
 	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {

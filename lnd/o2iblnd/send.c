@@ -137,13 +137,11 @@ static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 
 	if (conn->home->conf->cksum)
 		ib_msg_set_cksum(ib_tx_buf(tx));
-	*wr = (struct ib_wr){
-		.type = IB_WR_SEND,
-		.sge = &tx->sge,
-		.nsge = 1,
-		.inlined = tx->sge.length <= conn->qp->max_inline,
-		.cookie = tx,
-	};
+	wr->type = IB_WR_SEND;
+	wr->sge = &tx->sge;
+	wr->nsge = 1;
+	wr->inlined = tx->sge.length <= conn->qp->max_inline;
+	wr->cookie = tx;
 }
 
 /* The SEND is posted. */
@@ -323,7 +321,7 @@ void ib_conn_send(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	while (!ib_conn_is_calm(conn) && may_post(conn)) {
+	while (may_post(conn)) {
 		tx = next_tx(conn);
 		if (!tx || !send(conn, tx))
 			return;

@@ -99,47 +99,13 @@ err_free_slab:
 	return rc;
 }
 
-static out_of_line struct ib_tx *new_after_growth(struct ib_tx_pool *pool,
-						  bool answer)
+struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer)
 {
 	if (pool_grow(pool)) {
 		pool->failed++;
 		return NULL;
 	}
 	return ib_tx_new(pool, answer);
-}
-
-struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
-{
-	struct ib_tx *tx;
-
-	if (pool->asked >= pool->max && !answer) {
-		pool->refused++;
-		return NULL;
-	}
-	if (unlikely(list_empty(&pool->free)))
-		return new_after_growth(pool, answer);
-	tx = list_first(&pool->free, struct ib_tx, link);
-	list_del(&tx->link);
-	tx->fsm.state = IB_TX_NEW;
-	tx->type = 0;
-	tx->begun = false;
-	tx->reserved = false;
-	tx->abandoned = false;
-	tx->own = false;
-	tx->known = false;
-	tx->answer = answer;
-	tx->cookie = pool->next_cookie++;
-	tx->source = NULL;
-	tx->length = 0;
-	tx->nwrites = 0;
-	tx->status = 0;
-	tx->cause = LNET_CAUSE_OK;
-	tx->nob = 0;
-	tx->user = NULL;
-	pool->used++;
-	pool->asked += !answer;
-	return tx;
 }
 
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame)

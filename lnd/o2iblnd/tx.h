@@ -124,9 +124,43 @@ void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
 /* All transmits must be back. */
 void ib_tx_pool_fini(struct ib_tx_pool *pool);
 
+/* As ib_tx_new(), when none is free. */
+struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer);
+
 /* A new transmit, whose result is not known. NULL: there is no memory; or the
  * limit is reached, unless it is an @answer to a peer. */
-struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer);
+static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
+{
+	struct ib_tx *tx;
+
+	if (pool->asked >= pool->max && !answer) {
+		pool->refused++;
+		return NULL;
+	}
+	if (unlikely(list_empty(&pool->free)))
+		return ib_tx_new_grown(pool, answer);
+	tx = list_first(&pool->free, struct ib_tx, link);
+	list_del(&tx->link);
+	tx->fsm.state = IB_TX_NEW;
+	tx->type = 0;
+	tx->begun = false;
+	tx->reserved = false;
+	tx->abandoned = false;
+	tx->own = false;
+	tx->known = false;
+	tx->answer = answer;
+	tx->cookie = pool->next_cookie++;
+	tx->source = NULL;
+	tx->length = 0;
+	tx->nwrites = 0;
+	tx->status = 0;
+	tx->cause = LNET_CAUSE_OK;
+	tx->nob = 0;
+	tx->user = NULL;
+	pool->used++;
+	pool->asked += !answer;
+	return tx;
+}
 
 /* It is in no list any more. */
 static inline void ib_tx_put(struct ib_tx *tx)
@@ -134,7 +168,6 @@ static inline void ib_tx_put(struct ib_tx *tx)
 	struct ib_tx_pool *pool = tx->pool;
 
 	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
-	BUG_ON(!pool->used);
 	pool->used--;
 	pool->asked -= !tx->answer;
 	list_add(&pool->free, &tx->link);

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "base/buf.h"
-
 #define WIRE_MAGIC UINT32_C(0x0be91b91)
 /* Which whoever speaks another LND's protocol may reject with. */
 #define REJECT_MAGIC UINT32_C(0x45726963)
@@ -20,8 +18,6 @@
 #define LE_IS_SWAPPED (__BYTE_ORDER == __BIG_ENDIAN)
 
 #define VERSION_OFFSET 4
-#define TYPE_OFFSET    6
-#define NOB_OFFSET     8
 #define CKSUM_OFFSET   12
 #define CKSUM_SIZE     4
 #define ENDS_OFFSET    16 /* source and destination: NID and incarnation */
@@ -147,24 +143,15 @@ struct ib_hdr ib_hdr_of(const struct ib_envelope *env)
 	return hdr;
 }
 
-/* Begins a message of @nob bytes. */
-static void put_header(const struct ib_hdr *hdr, enum ib_msg_type type,
-		       size_t nob, uint8_t *p)
-{
-	BUG_ON(nob > IB_MSG_SIZE_MAX);
-	memcpy(p, hdr->bytes, sizeof(hdr->bytes));
-	p[TYPE_OFFSET] = (uint8_t)type;
-	store_le32(p + NOB_OFFSET, (uint32_t)nob);
-}
-
-/* The same; returns what writes the rest. */
+/* Begins a message of @nob bytes; returns what writes the rest. */
 static struct writer wire_write_header(const struct ib_hdr *hdr,
 				       enum ib_msg_type type, size_t nob,
 				       void *buf)
 {
 	struct writer w = writer_of(buf, nob);
 
-	put_header(hdr, type, nob, buf);
+	BUG_ON(nob > IB_MSG_SIZE_MAX);
+	ib_hdr_put(hdr, type, nob, buf);
 	write_skip(&w, IB_HDR_SIZE);
 	return w;
 }
@@ -209,15 +196,6 @@ size_t ib_noop_encode(const struct ib_hdr *hdr, void *buf)
 	struct writer w = wire_write_header(hdr, IB_MSG_NOOP, IB_HDR_SIZE, buf);
 
 	return write_finish(&w, buf);
-}
-
-size_t ib_immediate_encode(const struct ib_hdr *hdr, size_t payload_len,
-			   void *buf)
-{
-	size_t nob = IB_PAYLOAD_OFFSET + payload_len;
-
-	put_header(hdr, IB_MSG_IMMEDIATE, nob, buf);
-	return nob;
 }
 
 size_t ib_put_req_encode(const struct ib_hdr *hdr, uint64_t cookie, void *buf)
@@ -270,7 +248,7 @@ size_t ib_done_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 void ib_msg_set_cksum(void *buf)
 {
 	uint8_t *p = buf;
-	uint32_t nob = load_le32(p + NOB_OFFSET);
+	uint32_t nob = load_le32(p + IB_NOB_OFFSET);
 
 	BUG_ON(nob < IB_HDR_SIZE || nob > IB_MSG_SIZE_MAX);
 	store_le32(p + CKSUM_OFFSET, msg_cksum(p, nob, false));
@@ -346,9 +324,9 @@ static const char *read_header(const uint8_t *p, size_t len, struct ib_msg *m)
 		return "unknown version";
 	if (unlikely(len < IB_HDR_SIZE))
 		return "too short for a header";
-	m->type = (enum ib_msg_type)p[TYPE_OFFSET];
+	m->type = (enum ib_msg_type)p[IB_TYPE_OFFSET];
 	m->credits = p[IB_CREDITS_OFFSET];
-	m->nob = load_u32(p + NOB_OFFSET, swap);
+	m->nob = load_u32(p + IB_NOB_OFFSET, swap);
 	m->cksum = load_u32(p + CKSUM_OFFSET, swap);
 	if (m->nob > len)
 		return "longer than what was received";
@@ -558,7 +536,7 @@ static in_line bool read_immediate(const struct ib_hdr *hdr, const uint8_t *p,
 		return false;
 	m->hdr = p;
 	m->type = IB_MSG_IMMEDIATE;
-	m->nob = load_le32(p + NOB_OFFSET);
+	m->nob = load_le32(p + IB_NOB_OFFSET);
 	m->cksum = 0;
 	m->version = IB_VERSION_2;
 	m->swap = LE_IS_SWAPPED;

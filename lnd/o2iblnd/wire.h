@@ -15,6 +15,7 @@
 #ifndef LND_O2IBLND_WIRE_H
 #define LND_O2IBLND_WIRE_H
 
+#include "base/buf.h"
 #include "lnd/lnd.h"
 
 enum {
@@ -22,13 +23,17 @@ enum {
 	IB_VERSION_2 = 0x12, /* what everybody speaks */
 };
 
-#define IB_MSG_SIZE_MAX	  4096 /* of a message, and of each buffer for one */
-#define IB_HDR_SIZE	  48   /* of each message; also the size of a NOOP */
-#define IB_CREDITS_OFFSET 7    /* in that */
-#define IB_CONN_SIZE	  56   /* CONNREQ, CONNACK */
-#define IB_DONE_SIZE	  60   /* PUT_NAK, PUT_DONE, GET_DONE */
-#define IB_PUT_REQ_SIZE	  128
-#define IB_FRAG_SIZE	  12
+#define IB_MSG_SIZE_MAX 4096 /* of a message, and of each buffer for one */
+#define IB_HDR_SIZE	48   /* of each message; also the size of a NOOP */
+/* In that: */
+#define IB_TYPE_OFFSET	  6
+#define IB_CREDITS_OFFSET 7
+#define IB_NOB_OFFSET	  8
+
+#define IB_CONN_SIZE	56 /* CONNREQ, CONNACK */
+#define IB_DONE_SIZE	60 /* PUT_NAK, PUT_DONE, GET_DONE */
+#define IB_PUT_REQ_SIZE 128
+#define IB_FRAG_SIZE	12
 
 /* Of IMMEDIATE, PUT_REQ and GET_REQ; and of IMMEDIATE only. */
 #define IB_LNET_OFFSET	  IB_HDR_SIZE
@@ -90,6 +95,15 @@ struct ib_hdr {
 };
 
 struct ib_hdr ib_hdr_of(const struct ib_envelope *env);
+
+/* Begins a message of @nob bytes. */
+static inline void ib_hdr_put(const struct ib_hdr *hdr, enum ib_msg_type type,
+			      size_t nob, uint8_t *p)
+{
+	memcpy(p, hdr->bytes, sizeof(hdr->bytes));
+	p[IB_TYPE_OFFSET] = (uint8_t)type;
+	store_le32(p + IB_NOB_OFFSET, (uint32_t)nob);
+}
 
 /* ---- what is in messages ---- */
 
@@ -170,8 +184,15 @@ size_t ib_conn_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      const struct ib_conn_params *params, void *buf);
 size_t ib_noop_encode(const struct ib_hdr *hdr, void *buf);
 /* @payload_len: at most IB_IMMEDIATE_MAX. */
-size_t ib_immediate_encode(const struct ib_hdr *hdr, size_t payload_len,
-			   void *buf);
+static inline size_t ib_immediate_encode(const struct ib_hdr *hdr,
+					 size_t payload_len, void *buf)
+{
+	size_t nob = IB_PAYLOAD_OFFSET + payload_len;
+
+	BUG_ON(payload_len > IB_IMMEDIATE_MAX);
+	ib_hdr_put(hdr, IB_MSG_IMMEDIATE, nob, buf);
+	return nob;
+}
 size_t ib_put_req_encode(const struct ib_hdr *hdr, uint64_t cookie, void *buf);
 /* @cookie: of the PUT_REQ. At most IB_PUT_ACK_FRAGS fragments. */
 size_t ib_put_ack_encode(const struct ib_hdr *hdr, uint64_t cookie,

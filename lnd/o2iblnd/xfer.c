@@ -690,13 +690,9 @@ static void sent(struct ib_xfer *x, const struct ib_tx *tx)
 		xfer_finalize(x, status_of(tx->status), tx->cause);
 }
 
-void ib_xfer_done(struct ib_tx *tx)
+/* Others than small messages that were sent. */
+static out_of_line void other_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
-	struct ib_xfer *x = tx->user;
-	struct ib_cpt *cpt = x->cpt;
-
-	x->tx = NULL;
-	cpt->under_way--;
 	if (!x->msg)
 		xfer_end(x);
 	else if (x->kind == IB_XFER_SINK)
@@ -706,6 +702,18 @@ void ib_xfer_done(struct ib_tx *tx)
 		get_done(x, tx);
 	else
 		sent(x, tx);
+}
+
+void ib_xfer_done(struct ib_tx *tx)
+{
+	struct ib_xfer *x = tx->user;
+
+	x->tx = NULL;
+	x->cpt->under_way--;
+	if (x->kind == IB_XFER_IMMEDIATE && x->msg && !tx->status)
+		xfer_finalize(x, 0, tx->cause);
+	else
+		other_done(x, tx);
 }
 
 /* ---- silence ---- */
