@@ -36,7 +36,6 @@ void ib_conn_free(struct ib_conn *conn);
 /* A message that the user held is answered. @conn may be gone afterwards. */
 static inline void ib_conn_unshow(struct ib_conn *conn)
 {
-	BUG_ON(!conn->shown);
 	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
 		ib_conn_free(conn);
 }

@@ -333,7 +333,6 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 	struct ib_conn *conn = tx->conn;
 	enum ib_queue q = ib_credit_queue(tx->type);
 
-	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
 	/* It may have waited for the answer that it goes on with. */
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
@@ -344,6 +343,7 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
 	    may_post(conn) && send(conn, tx) && !is_queued(tx))
 		return;
+	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
 	list_add_tail(&conn->queues[q], &tx->link);
 	ib_conn_send(conn);
 	if (is_queued(tx))

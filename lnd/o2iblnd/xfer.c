@@ -94,11 +94,7 @@ static int status_of(int status)
 
 static void set_timeout(struct ib_cpt *cpt)
 {
-	const struct ib_ni *ini = cpt->ini;
-	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
-
-	cpt->peers.home.timeout =
-		own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(ini->ni);
+	cpt->peers.home.timeout = ib_timeout(cpt->ini);
 }
 
 /* ---- sending ---- */
@@ -267,7 +263,6 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 		lnet_hdr_src_pid(rx->msg.lnet_hdr, LNET_HDR_SIZE),
 	};
 
-	set_timeout(cpt);
 	if (lnet_parse(cpt->ini->ni, rx->msg.lnet_hdr, LNET_HDR_SIZE, &from,
 		       rx))
 		on_refused_header(conn, rx);
