@@ -58,8 +58,8 @@ void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 	tx->type = IB_MSG_PUT_REQ;
 	tx->source = source;
 	tx->length = length;
-	tx->sge.length = (uint32_t)ib_put_req_encode(&tx->conn->out, tx->cookie,
-						     ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_req_encode(
+		&tx->conn->out, ib_tx_name(tx), ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time / 2);
 }
 
@@ -81,8 +81,8 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 		return -EMSGSIZE;
 	tx->type = IB_MSG_GET_REQ;
 	tx->length = (uint32_t)nob;
-	tx->sge.length = (uint32_t)ib_get_req_encode(&tx->conn->out, tx->cookie,
-						     sink, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_get_req_encode(
+		&tx->conn->out, ib_tx_name(tx), sink, ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 	return 0;
 }
@@ -200,8 +200,9 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	/* The peer's message has come in part. */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
-	tx->sge.length = (uint32_t)ib_put_ack_encode(
-		&conn->out, rx->msg.cookie, tx->cookie, sink, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
+						     ib_tx_name(tx), sink,
+						     ib_tx_buf(tx));
 	*tx_p = tx;
 	ib_tx_queue(tx, tx->time);
 	answered(rx, true);

@@ -40,7 +40,6 @@ static bool is_to_be_answered(enum ib_msg_type type)
 /* Its result is known, and it is in no list. */
 static in_line void conclude(struct ib_tx *tx)
 {
-	BUG_ON(!tx->known);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
 	if (!tx->posts)
 		list_add_tail(&tx->conn->ended, &tx->link);
@@ -48,6 +47,7 @@ static in_line void conclude(struct ib_tx *tx)
 
 void ib_tx_finish(struct ib_tx *tx)
 {
+	BUG_ON(!tx->known);
 	unlist(tx);
 	if (tx->reserved) {
 		tx->reserved = false;
@@ -375,21 +375,27 @@ static void heard(struct ib_conn *conn)
 		silence_measure(&conn->acks, now - conn->timed_at);
 }
 
-/* All that was posted of it has ended. */
-static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
+/* Its result was known before, or what was posted last has failed, or was not
+ * its SEND. */
+static out_of_line void completed_else(struct ib_tx *tx,
+				       enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
-	if (tx->fsm.state == IB_TX_DONE) {
+	if (tx->fsm.state == IB_TX_DONE)
 		list_add_tail(&conn->ended, &tx->link);
-	} else if (status != IB_WC_OK) {
-		if (conn->fsm.state == IB_CONN_DRAINING)
-			end_with_conn(tx);
-	} else if (tx->fsm.state == IB_TX_POSTED) {
-		if (is_to_be_answered(tx->type)) {
-			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
-			return;
-		}
+	else if (status != IB_WC_OK && conn->fsm.state == IB_CONN_DRAINING)
+		end_with_conn(tx);
+}
+
+/* All that was posted of it has ended. */
+static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
+{
+	if (unlikely(status != IB_WC_OK || tx->fsm.state != IB_TX_POSTED)) {
+		completed_else(tx, status);
+	} else if (is_to_be_answered(tx->type)) {
+		fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
+	} else {
 		ib_tx_result(tx, 0, LNET_CAUSE_OK);
 		conclude(tx);
 	}

@@ -83,7 +83,7 @@ struct ib_tx {
 	/* Its buffer, of IB_MSG_SIZE_MAX bytes; the length is that of the
 	 * message in it. */
 	struct ib_sge sge;
-	uint64_t cookie;    /* differs from all others of the pool */
+	uint64_t cookie;    /* ib_tx_name() */
 	uint64_t time;	    /* ns that it may take; the user may make it less */
 	uint64_t deadline;  /* ns, of this leg */
 	unsigned int posts; /* post_send() that have not ended */
@@ -149,7 +149,6 @@ static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	tx->own = false;
 	tx->known = false;
 	tx->answer = answer;
-	tx->cookie = pool->next_cookie++;
 	tx->source = NULL;
 	tx->length = 0;
 	tx->nwrites = 0;
@@ -176,6 +175,13 @@ static inline void ib_tx_put(struct ib_tx *tx)
 static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
 {
 	return tx->sge.addr;
+}
+
+/* A name for it, to be said to the peer, that no other one of the pool has. */
+static inline uint64_t ib_tx_name(struct ib_tx *tx)
+{
+	tx->cookie = tx->pool->next_cookie++;
+	return tx->cookie;
 }
 
 /* Its result, if none is known yet. */

@@ -706,7 +706,7 @@ void ib_xfer_done(struct ib_tx *tx)
 	x->tx = NULL;
 	x->cpt->under_way--;
 	if (x->kind == IB_XFER_IMMEDIATE && x->msg && !tx->status)
-		xfer_finalize(x, 0, tx->cause);
+		xfer_finalize(x, 0, LNET_CAUSE_OK);
 	else
 		other_done(x, tx);
 }
