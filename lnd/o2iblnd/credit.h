@@ -118,7 +118,8 @@ static inline bool ib_credit_may_send(const struct ib_credit *c,
 	return c->have || !ib_credit_law(type)->costs;
 }
 
-/* One that may go out does so, and gives back as many credits as this returns. */
+/* One that may go out does so, and gives back as many credits as this
+ * returns. */
 static inline uint8_t ib_credit_sent(struct ib_credit *c, enum ib_msg_type type)
 {
 	uint8_t credits = c->owe;
