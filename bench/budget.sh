@@ -3,7 +3,10 @@
 # usage: bench/budget.sh PROGRAM [BUDGET]
 # Counts the instructions of a call of 64 bytes, both sides together, by the folder
 # of the code; those that the LND over RDMA has in it, in place of the one over TCP;
-# and those of the choice of a path (by "core", beside PROGRAM). Prints them, in the
+# and those of the choice of a path (by "core", beside PROGRAM). Of both LNDs only what
+# is above the transport counts: not what the kernel does for sockets; and neither what
+# simulated devices do in place of hardware (lnd/o2iblnd/simqp/), nor what passes work
+# requests on to rdma-core, which does not run here. Prints them, in the
 # form of a budget. With BUDGET, a file in that
 # form, fails if a folder needs over 2 % more. Of libc and libev, whose code depends
 # on the processor, 10 % are tolerated, and of folders with less than 50 instructions

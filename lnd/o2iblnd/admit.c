@@ -31,12 +31,13 @@ static int no(int rc, const char *text, const char **why)
 }
 
 /* Does it make sense, and is it for this NI? */
-static int check_address(const struct ib_terms *terms, const struct ib_msg *msg,
+static int check_address(const struct ib_terms *terms,
+			 const struct ib_envelope *env,
 			 struct ib_reject *reject, const char **why)
 {
-	if (msg->env.version != IB_VERSION_2)
+	if (env->version != IB_VERSION_2)
 		return no(-EPROTO, "version 1", why);
-	if (lnet_nid_eq(&msg->env.dst.nid, &terms->self.nid))
+	if (lnet_nid_eq(&env->dst.nid, &terms->self.nid))
 		return 0;
 	if (terms->starting)
 		reject->reason = IB_REJECT_EARLY;
@@ -55,24 +56,25 @@ static bool is_neighbour(const struct ib_terms *terms,
 /* Is it for this life of this NI, and no more than can be had? */
 static int check_terms(const struct ib_terms *terms,
 		       const struct ib_source *from, const struct ib_msg *msg,
+		       const struct ib_envelope *env,
 		       enum ib_reject_reason *reason, const char **why)
 {
 	const struct ib_conn_params *p = &msg->params;
 
 	*reason = IB_REJECT_STALE;
-	if (msg->env.dst.stamp && msg->env.dst.stamp != terms->self.stamp)
+	if (env->dst.stamp && env->dst.stamp != terms->self.stamp)
 		return no(-ESTALE, "it is for an earlier life of this one",
 			  why);
 	*reason = IB_REJECT_FATAL;
 	if (msg->type != IB_MSG_CONNREQ)
 		return no(-EPROTO, "no connect request", why);
-	if (!p->queue_depth || !p->max_frags || !msg->env.src.stamp)
+	if (!p->queue_depth || !p->max_frags || !env->src.stamp)
 		return no(-EPROTO, "a connection for nothing", why);
-	if (!is_neighbour(terms, &msg->env.src.nid))
+	if (!is_neighbour(terms, &env->src.nid))
 		return no(-EPROTO, "it is not of this net", why);
 	/* What peers have their shares by is what they cannot choose. All nodes
 	 * connect from the address of the NI that they name. */
-	if (!lnet_nid_eq(&msg->env.src.nid, &from->nid))
+	if (!lnet_nid_eq(&env->src.nid, &from->nid))
 		return no(-EPERM,
 			  "it comes from another address than its NID's", why);
 	*reason = IB_REJECT_DEPTH;
@@ -92,6 +94,7 @@ int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 	     struct ib_reject *reject, const char **why)
 {
 	enum ib_reject_reason reason;
+	struct ib_envelope env;
 	struct ib_msg msg;
 	int rc;
 
@@ -101,15 +104,16 @@ int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 		return no(-EACCES, "its port is not a privileged one", why);
 	if (ib_msg_decode(private, length, &msg, why))
 		return -EPROTO;
-	rc = check_address(terms, &msg, reject, why);
+	env = ib_msg_env(&msg);
+	rc = check_address(terms, &env, reject, why);
 	if (rc)
 		return rc;
-	rc = check_terms(terms, from, &msg, &reason, why);
+	rc = check_terms(terms, from, &msg, &env, &reason, why);
 	if (rc) {
 		ib_admit_reject(terms, reason, reject);
 		return rc;
 	}
-	request->peer = msg.env.src;
+	request->peer = env.src;
 	request->depth = msg.params.queue_depth;
 	request->frags = msg.params.max_frags;
 	return 0;
@@ -119,11 +123,13 @@ int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 		    const struct ib_request *asked, const void *private,
 		    size_t length, struct ib_request *agreed, const char **why)
 {
+	struct ib_envelope env;
 	struct ib_msg msg;
 
 	if (ib_msg_decode(private, length, &msg, why))
 		return -EPROTO;
-	if (msg.type != IB_MSG_CONNACK || msg.env.version != IB_VERSION_2)
+	env = ib_msg_env(&msg);
+	if (msg.type != IB_MSG_CONNACK || env.version != IB_VERSION_2)
 		return no(-EPROTO, "not the answer to a connect request", why);
 	if (!msg.params.queue_depth || msg.params.queue_depth > asked->depth)
 		return no(-EPROTO, "its queue is too deep", why);
@@ -131,13 +137,13 @@ int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 		return no(-EPROTO, "it has too many fragments", why);
 	if (msg.params.max_msg_size > IB_MSG_SIZE_MAX)
 		return no(-EPROTO, "its messages are too long", why);
-	if (!lnet_nid_eq(&msg.env.src.nid, peer) || !msg.env.src.stamp)
+	if (!lnet_nid_eq(&env.src.nid, peer) || !env.src.stamp)
 		return no(-ESTALE, "it is somebody else", why);
-	if (!lnet_nid_eq(&msg.env.dst.nid, &self->nid) ||
-	    msg.env.dst.stamp != self->stamp)
+	if (!lnet_nid_eq(&env.dst.nid, &self->nid) ||
+	    env.dst.stamp != self->stamp)
 		return no(-ESTALE, "it is for an earlier life of this one",
 			  why);
-	agreed->peer = msg.env.src;
+	agreed->peer = env.src;
 	agreed->depth = msg.params.queue_depth;
 	agreed->frags = msg.params.max_frags;
 	return 0;

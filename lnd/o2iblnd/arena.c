@@ -88,10 +88,8 @@ err_free_chunk:
 static void chunk_free(struct ib_arena *a, struct ib_chunk *c)
 {
 	BUG_ON(c->lent);
-	for (unsigned int i = 0; i < PAGES; i += 1u << TOP) {
-		BUG_ON(!c->pages[i].free || c->pages[i].order != TOP);
+	for (unsigned int i = 0; i < PAGES; i++)
 		list_del(&c->pages[i].link);
-	}
 	list_del(&c->link);
 	a->idle_chunks--;
 	a->registered -= IB_CHUNK_BYTES;
@@ -121,15 +119,58 @@ static void page_free(struct ib_arena *a, struct page *page, unsigned int order)
 	list_add(&a->free[order], &page->link);
 }
 
+/* Puts the two halves of what was halved together, if both are free. */
+static void merge(struct ib_arena *a, struct page *page, unsigned int order)
+{
+	struct page *first = page - page->at;
+	struct page *other = &first[page->at ^ (1u << order)];
+
+	if (!other->free || other->order != order) {
+		list_add_tail(&a->free[order], &page->link);
+		return;
+	}
+	list_del(&other->link);
+	page->free = false;
+	other->free = false;
+	page_free(a, &first[page->at & ~(1u << order)], order + 1);
+}
+
+static void merge_all(struct ib_arena *a)
+{
+	for (unsigned int order = 0; order < TOP; order++) {
+		struct list all;
+
+		list_init(&all);
+		list_splice_tail(&all, &a->free[order]);
+		while (!list_empty(&all)) {
+			struct page *page = list_first(&all, struct page, link);
+
+			list_del(&page->link);
+			merge(a, page, order);
+		}
+	}
+}
+
+/* The smallest order, from @order on, of which a block is free; or
+ * IB_BLOCK_ORDERS. */
+static unsigned int smallest(const struct ib_arena *a, unsigned int order)
+{
+	while (order < IB_BLOCK_ORDERS && list_empty(&a->free[order]))
+		order++;
+	return order;
+}
+
 /* A free block of @order, out of a larger one if need be; off its list. NULL:
  * there is none. */
 static struct page *take(struct ib_arena *a, unsigned int order)
 {
 	struct page *page;
-	unsigned int from = order;
+	unsigned int from = smallest(a, order);
 
-	while (from < IB_BLOCK_ORDERS && list_empty(&a->free[from]))
-		from++;
+	if (from == IB_BLOCK_ORDERS) {
+		merge_all(a);
+		from = smallest(a, order);
+	}
 	if (from == IB_BLOCK_ORDERS)
 		return NULL;
 	page = list_first(&a->free[from], struct page, link);
@@ -196,16 +237,7 @@ void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
 	a->used -= bytes;
 	*held -= bytes;
 	block->chunk = NULL;
-	/* With the other half of what it was a half of, and so on. */
-	for (; order < TOP; order++) {
-		struct page *other = &c->pages[at ^ ((size_t)1 << order)];
-
-		if (!other->free || other->order != order)
-			break;
-		list_del(&other->link);
-		other->free = false;
-		at &= ~((size_t)1 << order);
-	}
+	/* The next one will be as large as this one was, in most cases. */
 	page_free(a, &c->pages[at], order);
 	if (--c->lent)
 		return;

@@ -42,8 +42,7 @@ static uint64_t now_of(const struct ib_conn *conn)
  * it. After some time a NOOP, which costs nothing, asks its device. */
 static bool is_starved(const struct ib_conn *conn)
 {
-	return !conn->ncalls && (conn->queued[IB_QUEUE_NORMAL] |
-				 conn->queued[IB_QUEUE_RESERVED]);
+	return !conn->ncalls && conn->queued;
 }
 
 static uint64_t ask_at(const struct ib_conn *conn)
@@ -85,24 +84,10 @@ static uint64_t next_look(const struct ib_conn *conn)
 	return at;
 }
 
-/* Is a look due so soon that no new message needs an earlier one? */
-static bool is_soon(const struct ib_conn *conn)
-{
-	const struct ib_home *home = conn->home;
-	uint64_t soon = silence_period(&home->conf->silence);
-
-	return conn->fsm.state == IB_CONN_OPEN && timer_armed(&conn->timer) &&
-	       conn->timer.at <=
-		       now_of(conn) + (soon ? soon : home->timeout / 4);
-}
-
 void ib_conn_arm(struct ib_conn *conn)
 {
-	uint64_t at;
+	uint64_t at = next_look(conn);
 
-	if (likely(is_soon(conn)))
-		return;
-	at = next_look(conn);
 	if (at == TIME_NEVER ||
 	    (timer_armed(&conn->timer) && conn->timer.at <= at))
 		return;
@@ -152,7 +137,7 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 	if ((keepalive && now - conn->sent_at >= keepalive) ||
 	    (is_starved(conn) && now >= ask_at(conn)))
 		conn->keepalive = true;
-	ib_conn_pump(conn);
+	ib_conn_send(conn);
 	ib_conn_arm(conn);
 }
 
@@ -252,7 +237,7 @@ static void tell_closed(struct ib_conn *conn)
 	ib_conn_end_txs(conn);
 }
 
-static void conn_free(struct ib_conn *conn)
+void ib_conn_free(struct ib_conn *conn)
 {
 	while (!list_empty(&conn->extras)) {
 		struct ib_rx *rx =
@@ -267,14 +252,7 @@ static void conn_free(struct ib_conn *conn)
 	free(conn);
 }
 
-void ib_conn_unshow(struct ib_conn *conn)
-{
-	BUG_ON(!conn->shown);
-	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
-		conn_free(conn);
-}
-
-static void bury(struct ib_conn *conn)
+static out_of_line void bury(struct ib_conn *conn)
 {
 	struct ib_home *home = conn->home;
 
@@ -290,7 +268,7 @@ static void bury(struct ib_conn *conn)
 	ib_conn_unshow(conn);
 }
 
-static void tell_ended(struct ib_conn *conn)
+void ib_conn_tell(struct ib_conn *conn)
 {
 	while (!list_empty(&conn->ended)) {
 		struct ib_tx *tx = list_first(&conn->ended, struct ib_tx, link);
@@ -303,12 +281,12 @@ static void tell_ended(struct ib_conn *conn)
 	}
 }
 
-void ib_conn_settle(struct ib_conn *conn)
+void ib_conn_settle_closed(struct ib_conn *conn)
 {
 	/* First of all the user hears that it has ended. */
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		return;
-	tell_ended(conn);
+	ib_conn_tell(conn);
 	if (conn->fsm.state == IB_CONN_DRAINING && !conn->deferred &&
 	    !conn->receives && !conn->ncalls) {
 		BUG_ON(!list_empty(&conn->all));
@@ -418,7 +396,8 @@ static size_t hello(const struct ib_conn *conn, enum ib_msg_type type,
 				   conn->terms.peer };
 	struct ib_conn_params params = { conn->terms.depth, conn->terms.frags,
 					 IB_MSG_SIZE_MAX };
-	size_t n = ib_conn_encode(&env, type, &params, buf);
+	struct ib_hdr hdr = ib_hdr_of(&env);
+	size_t n = ib_conn_encode(&hdr, type, &params, buf);
 
 	if (conn->home->conf->cksum)
 		ib_msg_set_cksum(buf);
@@ -438,7 +417,7 @@ int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
 	rc = home->port->verbs->resolve(home->port, home->cpt, &want->peer.nid,
 					conn, &conn->qp);
 	if (rc) {
-		conn_free(conn);
+		ib_conn_free(conn);
 		return rc;
 	}
 	home->conns++;
@@ -475,7 +454,7 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 	conn->sent_at = now_of(conn);
 	rc = conn_create(conn);
 	if (rc) {
-		conn_free(conn);
+		ib_conn_free(conn);
 		return rc;
 	}
 	qp->user = conn;
@@ -525,6 +504,18 @@ static bool read_answer(struct ib_conn *conn, const void *private,
 	return !rc;
 }
 
+/* What messages in both directions begin with, now that all is known. */
+static void write_hdrs(struct ib_conn *conn)
+{
+	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+				   conn->terms.peer };
+
+	conn->out = ib_hdr_of(&env);
+	env.src = conn->terms.peer;
+	env.dst = conn->home->self;
+	conn->in = ib_hdr_of(&env);
+}
+
 static void conn_open(struct ib_conn *conn)
 {
 	const struct ib_conn_conf *conf = conn->home->conf;
@@ -535,6 +526,7 @@ static void conn_open(struct ib_conn *conn)
 				     conf->peer_credits_hiw));
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_OPEN);
 	loop_timer_cancel(conn->home->loop, &conn->timer);
+	write_hdrs(conn);
 	conn->established = true;
 	conn->sent_at = conn->heard_at = now_of(conn);
 	conn->home->user->established(conn);

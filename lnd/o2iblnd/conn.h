@@ -169,8 +169,8 @@ struct ib_conn {
 	struct ib_qp *qp;
 	struct ib_request terms; /* the peer, and what is asked for; since it is
 				  * open, what was agreed upon */
-	unsigned int created_depth;
-	void *user; /* the user's */
+	struct ib_hdr out, in;	 /* of messages, since it is open */
+	void *user;		 /* the user's */
 
 	/* why it has ended */
 	int status;
@@ -188,13 +188,13 @@ struct ib_conn {
 	/* out (send.c) */
 	struct ib_credit credit;
 	struct list queues[IB_QUEUES]; /* ib_tx.link */
-	unsigned int queued[IB_QUEUES];
+	unsigned int queued;	       /* in all of them */
 	struct list waiting; /* ib_tx.link: posted, and to be answered */
 	struct list all;     /* ib_tx.all */
 	struct list ended;   /* ib_tx.link: to be told */
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
-	unsigned int noops; /* among them */
+	unsigned int noops; /* among them, or about to be */
 	unsigned int timed; /* calls, until one whose time is taken; 0: none */
 	uint64_t timed_at;  /* ns: when that was posted */
 	unsigned int slots; /* of the send queue, free */

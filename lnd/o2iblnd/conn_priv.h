@@ -12,21 +12,58 @@
  * it is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
+/* Of what ib_conn_settle() does: tells of transmits; and what there is to be
+ * done for a connection that is not open. */
+void ib_conn_tell(struct ib_conn *conn);
+void ib_conn_settle_closed(struct ib_conn *conn);
 /* At the end of the turn: ib_conn_settle(), and what stood behind a message
  * that was answered. */
 void ib_conn_defer(struct ib_conn *conn);
 /* Last of all in an event: tells the user what has ended. @conn may be gone
  * afterwards. */
-void ib_conn_settle(struct ib_conn *conn);
-/* Something has a deadline now. */
+static inline void ib_conn_settle(struct ib_conn *conn)
+{
+	if (unlikely(conn->fsm.state != IB_CONN_OPEN))
+		ib_conn_settle_closed(conn);
+	else if (!list_empty(&conn->ended))
+		ib_conn_tell(conn);
+}
+/* Something has a deadline now, or is to be acknowledged. */
 void ib_conn_arm(struct ib_conn *conn);
+/* It is dead, and no message is shown. */
+void ib_conn_free(struct ib_conn *conn);
+
 /* A message that the user held is answered. @conn may be gone afterwards. */
-void ib_conn_unshow(struct ib_conn *conn);
+static inline void ib_conn_unshow(struct ib_conn *conn)
+{
+	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
+		ib_conn_free(conn);
+}
+
+/* It is open: at @now, is a look due so soon that what is sent needs no earlier
+ * one? */
+static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
+{
+	const struct ib_home *home = conn->home;
+	uint64_t soon = silence_period(&home->conf->silence);
+
+	return timer_armed(&conn->timer) &&
+	       conn->timer.at <= now + (soon ? soon : home->timeout / 4);
+}
 
 /* ---- send.c ---- */
 
-/* Sends what may be sent. */
-void ib_conn_pump(struct ib_conn *conn);
+/* Sends what waits, and what the peer must be told, as far as that goes. */
+void ib_conn_send(struct ib_conn *conn);
+
+/* The same, after something that may have made it possible. A sign of life is
+ * not so urgent: it is looked at once in a while whether one is due. */
+static inline void ib_conn_pump(struct ib_conn *conn)
+{
+	if (conn->queued || ib_credit_presses(&conn->credit))
+		ib_conn_send(conn);
+}
+
 /* Posting has failed with @rc. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
 /* Where a message of tx->type begins to wait; it may take @time, ns. */
@@ -56,10 +93,57 @@ void ib_conn_look_early(struct ib_conn *conn);
 void ib_conn_look_behind(struct ib_conn *conn);
 /* None of them will be looked at. */
 void ib_conn_drop_held(struct ib_conn *conn);
-/* After something was flushed: ends a connection of which nothing is left. */
-void ib_conn_check_alive(struct ib_conn *conn);
-/* The message in it is done with. @acked: ib_credit_reposted(). */
-void ib_rx_repost(struct ib_rx *rx, bool acked);
+/* After something was flushed: of a connection that is open nothing is left.
+ * Ends it. */
+void ib_conn_end_flushed(struct ib_conn *conn);
+
+/* The same, if it is so. */
+static inline void ib_conn_check_alive(struct ib_conn *conn)
+{
+	if (!conn->receives && !conn->ncalls && ib_conn_is_open(conn))
+		ib_conn_end_flushed(conn);
+}
+
+/* It has a copy instead of a receive. */
+void ib_rx_spend(struct ib_rx *rx);
+
+static inline int ib_rx_post(struct ib_rx *rx)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
+
+	if (unlikely(rc))
+		return rc;
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_POSTED);
+	conn->receives++;
+	return 0;
+}
+
+/* Posts one that is idle again, after a message of the type that is in it.
+ * @acked: ib_credit_reposted(). */
+static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
+{
+	struct ib_conn *conn = rx->conn;
+	int rc;
+
+	if (!ib_conn_is_open(conn))
+		return;
+	rc = ib_rx_post(rx);
+	if (unlikely(rc))
+		ib_conn_fail_post(conn, rc);
+	else
+		ib_credit_reposted(&conn->credit, rx->msg.type, acked);
+}
+
+/* The message in it is done with. */
+static in_line void ib_rx_repost(struct ib_rx *rx, bool acked)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (unlikely(rx->copy))
+		ib_rx_spend(rx);
+	else
+		ib_rx_return(rx, acked);
+}
 
 /* ---- exchange.c ---- */
 

@@ -39,6 +39,8 @@
 #ifndef LND_O2IBLND_CREDIT_H
 #define LND_O2IBLND_CREDIT_H
 
+#include <errno.h>
+
 #include "lnd/o2iblnd/wire.h"
 
 /* The field of messages has 8 bits. */
@@ -76,8 +78,32 @@ void ib_credit_init(struct ib_credit *c, unsigned int depth, unsigned int hiw);
 unsigned int ib_credit_hiw(unsigned int depth, unsigned int peer_credits,
 			   unsigned int peer_credits_hiw);
 
+/* What a receive is good for, once it is posted again. */
+enum ib_credit_gives {
+	IB_GIVES_NOTHING,
+	IB_GIVES_CREDIT,   /* to the peer */
+	IB_GIVES_RESERVED, /* to this side */
+};
+
+/* The tables above, by type; of a type that is none, or that is private data
+ * only, it says nothing. */
+struct ib_credit_law {
+	uint8_t queue; /* enum ib_queue: where it begins to wait */
+	bool costs;    /* its sender a credit */
+	uint8_t gives; /* enum ib_credit_gives: its receiver, later */
+};
+extern const struct ib_credit_law ib_credit_laws[UINT8_MAX + 1];
+
+static inline const struct ib_credit_law *ib_credit_law(enum ib_msg_type type)
+{
+	return &ib_credit_laws[(uint8_t)type];
+}
+
 /* Where a message of @type begins to wait. */
-enum ib_queue ib_credit_queue(enum ib_msg_type type);
+static inline enum ib_queue ib_credit_queue(enum ib_msg_type type)
+{
+	return ib_credit_law(type)->queue;
+}
 
 /* The reserved credit of a message that goes to IB_QUEUE_NORMAL; false: there
  * is none just now. */
@@ -86,24 +112,82 @@ bool ib_credit_reserve(struct ib_credit *c) must_check;
 void ib_credit_unreserve(struct ib_credit *c);
 
 /* May a message of @type, if it has its reserved credit, go out? */
-bool ib_credit_may_send(const struct ib_credit *c, enum ib_msg_type type);
-/* It goes out, and gives back as many credits as this returns. */
-uint8_t ib_credit_sent(struct ib_credit *c, enum ib_msg_type type);
+static inline bool ib_credit_may_send(const struct ib_credit *c,
+				      enum ib_msg_type type)
+{
+	return c->have || !ib_credit_law(type)->costs;
+}
+
+/* One that may go out does so, and gives back as many credits as this
+ * returns. */
+static inline uint8_t ib_credit_sent(struct ib_credit *c, enum ib_msg_type type)
+{
+	uint8_t credits = c->owe;
+	bool costs = ib_credit_law(type)->costs;
+
+	c->have -= costs;
+	c->owe = 0;
+	/* The peer cannot use them before it has got them, so it never has more
+	 * than this. */
+	c->peer += credits;
+	BUG_ON(c->peer > c->depth);
+	return credits;
+}
+
 /* It has not gone out after all. */
 void ib_credit_unsent(struct ib_credit *c, enum ib_msg_type type,
 		      uint8_t credits);
 
 /* A message has come, with @credits. -EPROTO: the peer gives back more than it
  * has had, or sends more than it may. */
-int ib_credit_received(struct ib_credit *c, enum ib_msg_type type,
-		       uint8_t credits) must_check;
+static inline must_check int ib_credit_received(struct ib_credit *c,
+						enum ib_msg_type type,
+						uint8_t credits)
+{
+	bool costs = ib_credit_law(type)->costs;
+
+	if (unlikely(credits > c->depth - c->have || c->peer < costs))
+		return -EPROTO;
+	c->have += credits;
+	c->peer -= costs;
+	return 0;
+}
+
 /* Its receive is posted again. @acked: it is a PUT_REQ, and a PUT_ACK was its
  * answer. */
-void ib_credit_reposted(struct ib_credit *c, enum ib_msg_type type, bool acked);
+static inline void ib_credit_reposted(struct ib_credit *c,
+				      enum ib_msg_type type, bool acked)
+{
+	BUG_ON(acked && type != IB_MSG_PUT_REQ);
+	switch (acked ? IB_GIVES_NOTHING : ib_credit_law(type)->gives) {
+	case IB_GIVES_CREDIT:
+		c->owe++;
+		BUG_ON(c->owe + c->peer > c->depth);
+		break;
+	case IB_GIVES_RESERVED:
+		ib_credit_unreserve(c);
+		break;
+	default:
+		break;
+	}
+}
 
-/* Is it time for a NOOP? @keepalive: nothing was sent for long. @queued: what
- * waits in a queue, by enum ib_queue. */
-bool ib_credit_noop_due(const struct ib_credit *c, bool keepalive,
-			const unsigned int queued[IB_QUEUES]);
+/* Is so much owed that a NOOP is to say so, if there is nothing else to
+ * send? */
+static inline bool ib_credit_presses(const struct ib_credit *c)
+{
+	return c->owe >= c->hiw;
+}
+
+/* Is it time for a NOOP? @keepalive: nothing was sent for long. @free, @normal:
+ * something waits in this queue. */
+static inline bool ib_credit_noop_due(const struct ib_credit *c, bool keepalive,
+				      bool free, bool normal)
+{
+	if (likely(!ib_credit_presses(c) && !keepalive))
+		return false;
+	/* What can be sent takes the credits along, and is a sign of life. */
+	return !free && (!normal || !c->have);
+}
 
 #endif

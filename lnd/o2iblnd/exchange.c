@@ -14,13 +14,7 @@ _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
 
 /* ---- to send ---- */
 
-static struct ib_envelope envelope_of(const struct ib_conn *conn)
-{
-	return (struct ib_envelope){ IB_VERSION_2, conn->home->self,
-				     conn->terms.peer };
-}
-
-static struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
+static in_line struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 {
 	struct ib_tx *tx = ib_tx_new(conn->home->pool, answer);
 
@@ -31,6 +25,11 @@ static struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 	tx->deadline = TIME_NEVER;
 	list_add_tail(&conn->all, &tx->all);
 	return tx;
+}
+
+static out_of_line struct ib_tx *answer_begin(struct ib_conn *conn)
+{
+	return tx_begin(conn, true);
 }
 
 struct ib_tx *ib_tx_get(struct ib_conn *conn)
@@ -47,23 +46,20 @@ void ib_tx_unget(struct ib_tx *tx)
 
 void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
-	BUG_ON(length > IB_IMMEDIATE_MAX);
 	tx->type = IB_MSG_IMMEDIATE;
 	tx->nob = length;
-	tx->size = (uint32_t)ib_immediate_encode(&env, length, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
+						       ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 }
 
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
 	tx->type = IB_MSG_PUT_REQ;
 	tx->source = source;
 	tx->length = length;
-	tx->size = (uint32_t)ib_put_req_encode(&env, tx->cookie, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_req_encode(
+		&tx->conn->out, ib_tx_name(tx), ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time / 2);
 }
 
@@ -79,15 +75,14 @@ static bool sink_fits(const struct ib_conn *conn, const struct ib_sink *sink,
 
 int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
 	uint64_t nob;
 
 	if (!sink_fits(tx->conn, sink, &nob))
 		return -EMSGSIZE;
 	tx->type = IB_MSG_GET_REQ;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_get_req_encode(&env, tx->cookie, sink,
-					       ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_get_req_encode(
+		&tx->conn->out, ib_tx_name(tx), sink, ib_tx_buf(tx));
 	ib_tx_queue(tx, tx->time);
 	return 0;
 }
@@ -96,11 +91,9 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 		      int32_t status, uint64_t time)
 {
-	struct ib_envelope env = envelope_of(tx->conn);
-
 	tx->type = (uint8_t)type;
-	tx->size = (uint32_t)ib_done_encode(&env, type, cookie, status,
-					    ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
+						  status, ib_tx_buf(tx));
 	ib_tx_queue(tx, time);
 }
 
@@ -119,7 +112,7 @@ static void aim(struct ib_tx *tx, const struct ib_rdma *rdma, uint32_t length)
 
 /* ---- to answer ---- */
 
-static void answered(struct ib_rx *rx, bool acked)
+static in_line void ended(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 
@@ -130,8 +123,13 @@ static void answered(struct ib_rx *rx, bool acked)
 	if (!conn->standing && !list_empty(&conn->behind))
 		ib_conn_defer(conn);
 	ib_conn_pump(conn);
-	ib_conn_arm(conn);
 	ib_conn_unshow(conn);
+}
+
+/* By a transmit. */
+static out_of_line void answered(struct ib_rx *rx, bool acked)
+{
+	ended(rx, acked);
 }
 
 int ib_rx_set_aside(struct ib_rx *rx)
@@ -158,10 +156,10 @@ int ib_rx_set_aside(struct ib_rx *rx)
 }
 
 /* The peer waits for an answer, and there will be no data. */
-static void refuse(struct ib_rx *rx, int status)
+static out_of_line void refuse(struct ib_rx *rx, int status)
 {
 	struct ib_conn *conn = rx->conn;
-	struct ib_tx *tx = tx_begin(conn, true);
+	struct ib_tx *tx = answer_begin(conn);
 	bool put = rx->msg.type == IB_MSG_PUT_REQ;
 
 	if (!tx) {
@@ -178,14 +176,13 @@ void ib_rx_end(struct ib_rx *rx, int status)
 {
 	if (rx->msg.type != IB_MSG_IMMEDIATE && ib_conn_is_open(rx->conn))
 		refuse(rx, status);
-	answered(rx, false);
+	ended(rx, false);
 }
 
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		 struct ib_tx **tx_p)
 {
 	struct ib_conn *conn = rx->conn;
-	struct ib_envelope env = envelope_of(conn);
 	struct ib_tx *tx;
 	uint64_t nob;
 
@@ -195,7 +192,7 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	if (!sink_fits(conn, sink, &nob) ||
 	    nob > lnet_hdr_payload(rx->msg.lnet_hdr, LNET_HDR_SIZE))
 		return -EMSGSIZE;
-	tx = tx_begin(conn, true);
+	tx = answer_begin(conn);
 	if (!tx)
 		return -ENOMEM;
 	tx->user = user;
@@ -203,8 +200,9 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 	/* The peer's message has come in part. */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
-	tx->size = (uint32_t)ib_put_ack_encode(&env, rx->msg.cookie, tx->cookie,
-					       sink, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
+						     ib_tx_name(tx), sink,
+						     ib_tx_buf(tx));
 	*tx_p = tx;
 	ib_tx_queue(tx, tx->time);
 	answered(rx, true);
@@ -222,7 +220,7 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		return -ENOTCONN;
 	if (length > ib_rdma_nob(&rx->msg.rdma) || length > INT32_MAX)
 		return -EMSGSIZE;
-	tx = tx_begin(conn, true);
+	tx = answer_begin(conn);
 	if (!tx)
 		return -ENOMEM;
 	tx->user = user;
@@ -341,12 +339,12 @@ static void cancel_done(struct ib_tx *tx)
 {
 	struct ib_msg msg;
 	const char *why;
-	struct ib_envelope env = envelope_of(tx->conn);
 
-	BUG_ON(ib_msg_decode(ib_tx_buf(tx), tx->size, &msg, &why));
+	BUG_ON(ib_msg_decode(ib_tx_buf(tx), tx->sge.length, &msg, &why));
 	ib_writes_init(&tx->writes, NULL, NULL, 0);
 	tx->nwrites = 0;
-	ib_done_encode(&env, tx->type, msg.cookie, -ECANCELED, ib_tx_buf(tx));
+	ib_done_encode(&tx->conn->out, tx->type, msg.cookie, -ECANCELED,
+		       ib_tx_buf(tx));
 }
 
 /* May its memory be read, or written, from now on? */

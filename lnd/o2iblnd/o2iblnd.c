@@ -224,7 +224,7 @@ static int cpt_init(void *arg)
 		.conf = &ini->conn_conf,
 		.pool = &cpt->txs,
 		.spare = &cpt->regs,
-		.timeout = lnet_lnd_timeout(ini->ni),
+		.timeout = ib_timeout(ini),
 	};
 
 	cpt->feed.fn = ib_xfer_feed;

@@ -94,6 +94,15 @@ static inline struct ib_ni *ib_ni_of(const struct lnd_ni *ni)
 	return ni->priv;
 }
 
+/* How long a message may take, ns: what was asked for may change at any
+ * time. */
+static inline uint64_t ib_timeout(const struct ib_ni *ini)
+{
+	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
+
+	return own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(ini->ni);
+}
+
 static inline struct loop *ib_loop(const struct ib_cpt *cpt)
 {
 	return cpt->ini->ni->loops[cpt->index];

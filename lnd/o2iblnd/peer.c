@@ -70,6 +70,8 @@ static void peer_free(struct ib_peer *peer)
 	BUG_ON(peer->settling || timer_armed(&peer->timer) ||
 	       timer_armed(&peer->patience));
 	is_remembered(peer, false);
+	if (ps->last == peer)
+		ps->last = NULL;
 	hash_del(&ps->hash, &peer->hash);
 	free(peer);
 	if (ps->stopping && !ps->hash.count && !ps->stopped) {
@@ -367,18 +369,6 @@ static const struct ib_conn_user conn_user = {
 	.done = on_done,
 };
 
-/* There is an open connection, as in most cases; NULL: not, or nothing is to be
- * sent by it. */
-static struct ib_conn *peers_conn(const struct ib_peers *ps,
-				  const struct ulnet_nid *nid, bool any)
-{
-	struct ib_peer *peer = ib_peer_find(ps, nid);
-
-	if (ps->stopping || ps->down || !peer)
-		return NULL;
-	return peer_conn(peer, any);
-}
-
 /* The peer, if there can be connections with it. */
 static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		    struct ib_peer **peer_p)
@@ -393,22 +383,6 @@ static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 	return *peer_p ? 0 : -ENOMEM;
 }
 
-int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
-		 struct ib_conn **conn_p)
-{
-	struct ib_peer *peer;
-	int rc;
-
-	*conn_p = peers_conn(ps, nid, any);
-	if (likely(*conn_p))
-		return 0;
-	rc = peer_get(ps, nid, &peer);
-	if (rc)
-		return rc;
-	ib_attempt_want(peer);
-	return -EINPROGRESS;
-}
-
 int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct ib_peer *peer;
@@ -417,6 +391,48 @@ int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
 	if (!rc)
 		ib_attempt_want(peer);
 	return rc;
+}
+
+/* The connection by which the last small message went, if this one can go by
+ * it, as most do; or NULL. */
+static in_line struct ib_conn *last_conn(const struct ib_peers *ps,
+					 const struct ulnet_nid *nid)
+{
+	const struct ib_peer *peer = ps->last;
+
+	if (ps->stopping || ps->down || !peer || !peer->way ||
+	    !lnet_nid_eq(&peer->known.peer.nid, nid) ||
+	    !is_good(peer, peer->way))
+		return NULL;
+	return peer->way->conn;
+}
+
+static out_of_line int get_conn(struct ib_peers *ps,
+				const struct ulnet_nid *nid, bool any,
+				struct ib_conn **conn_p)
+{
+	struct ib_peer *peer = ib_peer_find(ps, nid);
+	int rc;
+
+	ps->last = peer;
+	*conn_p = NULL;
+	if (!ps->stopping && !ps->down && peer)
+		*conn_p = peer_conn(peer, any);
+	if (*conn_p)
+		return 0;
+	rc = ib_peers_want(ps, nid);
+	return rc ? rc : -EINPROGRESS;
+}
+
+int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
+		 struct ib_conn **conn_p)
+{
+	struct ib_conn *conn = any ? NULL : last_conn(ps, nid);
+
+	if (unlikely(!conn))
+		return get_conn(ps, nid, any, conn_p);
+	*conn_p = conn;
+	return 0;
 }
 
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)

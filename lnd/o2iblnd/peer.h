@@ -134,6 +134,7 @@ struct ib_peers {
 
 	/* owner CPT */
 	struct hash hash;
+	struct ib_peer *last; /* who was sent to; or NULL */
 	uint64_t seed;
 	int down; /* -errno: the port cannot be used; 0: it can */
 	bool stopping, stopped;

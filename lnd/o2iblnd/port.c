@@ -175,12 +175,14 @@ static void on_port_changed(struct ib_port *port, bool up, bool removed,
 static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 				   size_t length)
 {
+	struct ib_envelope env;
 	struct ib_msg msg;
 	const char *why;
 
 	if (ib_msg_decode(private, length, &msg, &why))
 		return 0;
-	return lnet_ni_cpt_of(port->ni, &msg.env.src.nid);
+	env = ib_msg_env(&msg);
+	return lnet_ni_cpt_of(port->ni, &env.src.nid);
 }
 
 static void on_request(struct ib_port *port, struct ib_qp *qp,

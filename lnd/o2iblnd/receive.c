@@ -53,50 +53,17 @@ void ib_conn_free_receives(struct ib_conn *conn)
 	conn->rx_mr = NULL;
 }
 
-static int rx_post(struct ib_rx *rx)
-{
-	struct ib_conn *conn = rx->conn;
-	int rc = conn->qp->port->verbs->post_recv(conn->qp, &rx->sge, rx);
-
-	if (rc)
-		return rc;
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_POSTED);
-	conn->receives++;
-	return 0;
-}
-
 int ib_conn_post_receives(struct ib_conn *conn)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < conn->nrxs && !rc; i++)
-		rc = rx_post(&conn->rxs[i]);
+		rc = ib_rx_post(&conn->rxs[i]);
 	return rc;
 }
 
-/* Posts one that is idle again, after a message of the type that is in it. */
-static void rx_return(struct ib_rx *rx, bool acked)
+void ib_rx_spend(struct ib_rx *rx)
 {
-	struct ib_conn *conn = rx->conn;
-	int rc;
-
-	if (!ib_conn_is_open(conn))
-		return;
-	rc = rx_post(rx);
-	if (rc) {
-		ib_conn_fail_post(conn, rc);
-		return;
-	}
-	ib_credit_reposted(&conn->credit, rx->msg.type, acked);
-}
-
-void ib_rx_repost(struct ib_rx *rx, bool acked)
-{
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-	if (!rx->copy) {
-		rx_return(rx, acked);
-		return;
-	}
 	free(rx->copy);
 	rx->copy = NULL;
 	list_add(&rx->conn->spares, &rx->link);
@@ -158,7 +125,7 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
 	rx->sge = (struct ib_sge){ 0 };
-	rx_return(other, false);
+	ib_rx_return(other, false);
 	ib_conn_pump(rx->conn);
 	return 0;
 }
@@ -187,7 +154,7 @@ void ib_conn_free_buffers(struct ib_conn *conn)
 
 /* Not more than one LNet header at a time is shown, until the user is done with
  * it or says that it will take long. */
-static void show(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
 	rx->aside = false;
@@ -197,13 +164,13 @@ static void show(struct ib_conn *conn, struct ib_rx *rx)
 	conn->home->user->arrived(conn, rx);
 }
 
-static void hold(struct list *list, struct ib_rx *rx)
+static out_of_line void hold(struct list *list, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_HELD);
 	list_add_tail(list, &rx->link);
 }
 
-static void arrived(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	if (!conn->standing && list_empty(&conn->behind))
 		show(conn, rx);
@@ -227,39 +194,52 @@ void ib_conn_look_behind(struct ib_conn *conn)
 
 /* Is @rx a message of this connection, and of those that pass over it? Returns
  * 0, or -errno and why not. */
-static int rx_decode(struct ib_rx *rx, const char **why)
+static in_line int rx_decode(struct ib_rx *rx, const char **why)
 {
 	struct ib_conn *conn = rx->conn;
 	const struct ib_home *home = conn->home;
 	struct ib_msg *msg = &rx->msg;
-	int rc = ib_msg_decode(rx->sge.addr, rx->length, msg, why);
+	int rc =
+		ib_msg_decode_on(&conn->in, rx->sge.addr, rx->length, msg, why);
 
-	if (rc == -EBADMSG && home->conf->cksum_lenient) {
+	if (unlikely(rc == -EBADMSG) && home->conf->cksum_lenient) {
 		log_warn_limited(&conn->home->log_limit, loop_now(home->loop),
 				 "o2ib", "a message with a wrong checksum");
 		rc = 0;
 	}
 	if (rc)
 		return rc;
-	*why = "it is of another protocol";
-	if (msg->env.version != IB_VERSION_2 || msg->type < IB_MSG_NOOP)
-		return -EPROTO;
-	*why = "it is of another connection";
-	if (ib_msg_is_stale(msg, &home->self, &conn->terms.peer))
-		return -ESTALE;
 	*why = "more credits than there are";
 	return ib_credit_received(&conn->credit, msg->type, msg->credits);
 }
 
-static void look(struct ib_conn *conn, struct ib_rx *rx)
+static out_of_line void disbelieve(struct ib_rx *rx, int rc, const char *why)
+{
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	ib_conn_fail(rx->conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
+		     why);
+}
+
+/* A message for this LND only. */
+static out_of_line void take_own(struct ib_rx *rx)
+{
+	const char *why = NULL;
+
+	if (rx->msg.type != IB_MSG_NOOP)
+		why = ib_exchange_answered(rx->conn, &rx->msg);
+	if (why)
+		ib_conn_fail(rx->conn, -EPROTO, IB_BLAME_PEER, why);
+	ib_rx_repost(rx, false);
+	ib_conn_pump(rx->conn);
+}
+
+static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
 {
 	const char *why;
 	int rc = rx_decode(rx, &why);
 
-	if (rc) {
-		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-		ib_conn_fail(conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
-			     why);
+	if (unlikely(rc)) {
+		disbelieve(rx, rc, why);
 		return;
 	}
 	conn->heard_at = loop_now(conn->home->loop);
@@ -268,15 +248,13 @@ static void look(struct ib_conn *conn, struct ib_rx *rx)
 	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
 		arrived(conn, rx);
-		return;
-	case IB_MSG_NOOP:
+		/* It may have brought credits for what waits. */
+		if (conn->queued)
+			ib_conn_send(conn);
 		break;
 	default:
-		why = ib_exchange_answered(conn, &rx->msg);
-		if (why)
-			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER, why);
+		take_own(rx);
 	}
-	ib_rx_repost(rx, false);
 }
 
 void ib_conn_look_early(struct ib_conn *conn)
@@ -305,13 +283,28 @@ void ib_conn_drop_held(struct ib_conn *conn)
 	drop_list(&conn->behind);
 }
 
-void ib_conn_check_alive(struct ib_conn *conn)
+void ib_conn_end_flushed(struct ib_conn *conn)
 {
 	/* What the receives were flushed for, something else has told, or does
 	 * when its turn comes; if nothing is left to do so, this is it. */
-	if (ib_conn_is_open(conn) && !conn->receives && !conn->ncalls)
-		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
-			     "the queue pair is in error");
+	ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+		     "the queue pair is in error");
+}
+
+/* It has failed, or the connection is not open. */
+static out_of_line void received_else(struct ib_conn *conn, struct ib_rx *rx,
+				      enum ib_wc_status status)
+{
+	if (status == IB_WC_OK && conn->fsm.state < IB_CONN_OPEN) {
+		hold(&conn->early, rx);
+		return;
+	}
+	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
+	if (status == IB_WC_FLUSHED)
+		ib_conn_check_alive(conn);
+	else if (status != IB_WC_OK)
+		ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER,
+			     ib_wc_status_name(status));
 }
 
 void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
@@ -320,21 +313,13 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	struct ib_conn *conn = qp->user;
 	struct ib_rx *rx = cookie;
 
-	BUG_ON(rx->fsm.state != IB_RX_POSTED || !conn->receives);
+	BUG_ON(rx->fsm.state != IB_RX_POSTED);
 	conn->receives--;
 	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
-	if (status != IB_WC_OK || conn->fsm.state >= IB_CONN_CLOSING) {
-		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-		if (status == IB_WC_FLUSHED)
-			ib_conn_check_alive(conn);
-		else if (status != IB_WC_OK)
-			ib_conn_fail(conn, -EPROTO, IB_BLAME_PEER,
-				     ib_wc_status_name(status));
-	} else if (!ib_conn_is_open(conn)) {
-		hold(&conn->early, rx);
-	} else {
+	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {
 		look(conn, rx);
-		ib_conn_pump(conn);
+	} else {
+		received_else(conn, rx, status);
 	}
 	ib_conn_settle(conn);
 }

@@ -15,36 +15,18 @@ static struct ib_tx *queue_head(const struct ib_conn *conn, enum ib_queue q)
 	return list_first(&conn->queues[q], struct ib_tx, link);
 }
 
-static void enqueue(struct ib_tx *tx, enum ib_queue q)
+static bool is_queued(const struct ib_tx *tx)
 {
-	list_add_tail(&tx->conn->queues[q], &tx->link);
-	tx->conn->queued[q]++;
-}
-
-/* The queue that it waits in, if it does. */
-static int queue_of(const struct ib_tx *tx)
-{
-	switch (tx->fsm.state) {
-	case IB_TX_RESERVED:
-		return IB_QUEUE_RESERVED;
-	case IB_TX_QUEUED:
-	case IB_TX_WRITING:
-		return ib_credit_queue(tx->type) == IB_QUEUE_FREE
-			       ? IB_QUEUE_FREE
-			       : IB_QUEUE_NORMAL;
-	default:
-		return -1;
-	}
+	return tx->fsm.state >= IB_TX_RESERVED &&
+	       tx->fsm.state <= IB_TX_WRITING;
 }
 
 /* Off its queue, or those who wait for an answer. */
 static void unlist(struct ib_tx *tx)
 {
-	int q = queue_of(tx);
-
+	if (is_queued(tx))
+		tx->conn->queued--;
 	list_del(&tx->link);
-	if (q >= 0)
-		tx->conn->queued[q]--;
 }
 
 static bool is_to_be_answered(enum ib_msg_type type)
@@ -55,6 +37,14 @@ static bool is_to_be_answered(enum ib_msg_type type)
 
 /* ---- the end of transmits ---- */
 
+/* Its result is known, and it is in no list. */
+static in_line void conclude(struct ib_tx *tx)
+{
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
+	if (!tx->posts)
+		list_add_tail(&tx->conn->ended, &tx->link);
+}
+
 void ib_tx_finish(struct ib_tx *tx)
 {
 	BUG_ON(!tx->known);
@@ -63,12 +53,10 @@ void ib_tx_finish(struct ib_tx *tx)
 		tx->reserved = false;
 		ib_credit_unreserve(&tx->conn->credit);
 	}
-	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
-	if (!tx->posts)
-		list_add_tail(&tx->conn->ended, &tx->link);
+	conclude(tx);
 }
 
-static void end_with_conn(struct ib_tx *tx)
+static out_of_line void end_with_conn(struct ib_tx *tx)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -107,16 +95,23 @@ static unsigned int writes_now(const struct ib_tx *tx)
 		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
 }
 
-static void call_add(struct ib_tx *tx, struct ib_tx *send, unsigned int slots)
+/* Where in the ring that is, which is less than twice as long. */
+static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
+{
+	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
+}
+
+static in_line void call_add(struct ib_tx *tx, struct ib_tx *send,
+			     unsigned int slots, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
-	unsigned int at = (conn->first_call + conn->ncalls++) % conn->calls_max;
 
-	conn->calls[at] = (struct ib_call){ tx, send, slots };
+	*call_at(conn, conn->first_call + conn->ncalls++) =
+		(struct ib_call){ tx, send, slots };
 	conn->slots -= slots;
 	if (!conn->timed) {
 		conn->timed = conn->ncalls;
-		conn->timed_at = loop_now(conn->home->loop);
+		conn->timed_at = now;
 	}
 	tx->posts++;
 	if (send != tx)
@@ -128,53 +123,51 @@ static struct ib_call call_end(struct ib_conn *conn)
 	struct ib_call call = conn->calls[conn->first_call];
 
 	BUG_ON(!conn->ncalls);
-	conn->first_call = (conn->first_call + 1) % conn->calls_max;
+	if (++conn->first_call == conn->calls_max)
+		conn->first_call = 0;
 	conn->ncalls--;
 	conn->slots += call.slots;
-	call.tx->posts--;
-	if (call.send != call.tx)
-		call.send->posts--;
 	return call;
 }
 
 /* The message itself, with the credits that are owed to the peer. */
-static void send_wr(struct ib_tx *tx, struct ib_wr *wr)
+static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 {
 	const struct ib_conn *conn = tx->conn;
 
 	if (conn->home->conf->cksum)
 		ib_msg_set_cksum(ib_tx_buf(tx));
-	tx->sge.length = tx->size;
-	*wr = (struct ib_wr){
-		.type = IB_WR_SEND,
-		.sge = &tx->sge,
-		.nsge = 1,
-		.inlined = tx->size <= conn->qp->max_inline,
-		.cookie = tx,
-	};
+	wr->type = IB_WR_SEND;
+	wr->sge = &tx->sge;
+	wr->nsge = 1;
+	wr->inlined = tx->sge.length <= conn->qp->max_inline;
+	wr->cookie = tx;
 }
 
 /* The SEND is posted. */
-static void is_sent(struct ib_tx *tx)
+static in_line void is_sent(struct ib_tx *tx, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
-	unlist(tx);
+	conn->queued--;
+	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_POSTED);
 	tx->reserved = false;
-	conn->noops += tx->type == IB_MSG_NOOP;
-	conn->sent_at = loop_now(conn->home->loop);
+	conn->sent_at = now;
 	conn->keepalive = false;
 	if (is_to_be_answered(tx->type))
 		list_add_tail(&conn->waiting, &tx->link);
+	if (unlikely(!ib_conn_looks_soon(conn, now)))
+		ib_conn_arm(conn);
 }
 
 /* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
-static int post_wrs(struct ib_tx *tx, struct ib_tx *send, struct ib_wr *wrs,
-		    unsigned int n)
+static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
+			    struct ib_wr *wrs, unsigned int n)
 {
 	struct ib_conn *conn = tx->conn;
 	uint8_t credits = ib_credit_sent(&conn->credit, send->type);
+	uint64_t now;
 	int rc;
 
 	ib_msg_set_credits(ib_tx_buf(send), credits);
@@ -185,12 +178,15 @@ static int post_wrs(struct ib_tx *tx, struct ib_tx *send, struct ib_wr *wrs,
 		return rc;
 	}
 	tx->begun = send->begun = true;
-	call_add(tx, send, n);
-	is_sent(send);
+	now = loop_now(conn->home->loop);
+	call_add(tx, send, n, now);
+	is_sent(send, now);
 	return 0;
 }
 
-static out_of_line int post_writes(struct ib_tx *tx, struct ib_tx *send)
+/* Posts WRITEs of @tx, and @send: its own SEND, or, when there are WRITEs left,
+ * a NOOP. */
+static int post_writes(struct ib_tx *tx, struct ib_tx *send)
 {
 	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
 	struct ib_wr wrs[BATCH_MAX + 1];
@@ -209,16 +205,6 @@ static out_of_line int post_writes(struct ib_tx *tx, struct ib_tx *send)
 	return 0;
 }
 
-/* Posts what comes next of @tx, which ends with @send: its own SEND, or, when
- * there are WRITEs left, a NOOP. */
-static int post(struct ib_tx *tx, struct ib_tx *send)
-{
-	struct ib_wr wr;
-
-	return unlikely(tx->nwrites) ? post_writes(tx, send)
-				     : post_wrs(tx, send, &wr, 1);
-}
-
 /* ---- whose turn it is ---- */
 
 static void promote(struct ib_conn *conn)
@@ -227,20 +213,18 @@ static void promote(struct ib_conn *conn)
 
 	while ((tx = queue_head(conn, IB_QUEUE_RESERVED)) &&
 	       ib_credit_reserve(&conn->credit)) {
-		unlist(tx);
+		list_del(&tx->link);
 		tx->reserved = true;
 		fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
-		enqueue(tx, IB_QUEUE_NORMAL);
+		list_add_tail(&conn->queues[IB_QUEUE_NORMAL], &tx->link);
 	}
 }
 
 /* A NOOP, first of all that costs nothing. NULL: two are under way; or there is
  * no memory, and the next look tries again. It is made only to be posted at
  * once: so none is there that is not needed any more. */
-static struct ib_tx *add_noop(struct ib_conn *conn)
+static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 {
-	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
-				   conn->terms.peer };
 	struct ib_tx *tx;
 
 	if (conn->noops >= IB_NOOPS_MAX)
@@ -253,12 +237,13 @@ static struct ib_tx *add_noop(struct ib_conn *conn)
 	tx->conn = conn;
 	tx->own = true;
 	tx->type = IB_MSG_NOOP;
-	tx->size = (uint32_t)ib_noop_encode(&env, ib_tx_buf(tx));
+	tx->sge.length = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
 	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
 	list_add_tail(&conn->all, &tx->all);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
 	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
-	conn->queued[IB_QUEUE_FREE]++;
+	conn->queued++;
+	conn->noops++;
 	return tx;
 }
 
@@ -272,14 +257,13 @@ void ib_conn_fail_post(struct ib_conn *conn, int rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
 }
 
-/* @tx is the next one. False: it cannot be posted now. */
-static bool send(struct ib_conn *conn, struct ib_tx *tx)
+/* @tx is the next one, and has WRITEs. */
+static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 {
 	struct ib_tx *end = tx;
 	int rc;
 
-	if (!ib_credit_may_send(&conn->credit, tx->type) ||
-	    conn->slots < writes_now(tx) + 1)
+	if (conn->slots < writes_now(tx) + 1)
 		return false;
 	if (writes_now(tx) < tx->nwrites) {
 		end = add_noop(conn);
@@ -288,39 +272,56 @@ static bool send(struct ib_conn *conn, struct ib_tx *tx)
 		if (tx->fsm.state == IB_TX_QUEUED)
 			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WRITING);
 	}
-	rc = post(tx, end);
+	rc = post_writes(tx, end);
 	if (rc)
+		ib_conn_fail_post(conn, rc);
+	return !rc;
+}
+
+/* @tx is the next one. False: it cannot be posted now. */
+static in_line bool send(struct ib_conn *conn, struct ib_tx *tx)
+{
+	struct ib_wr wr;
+	int rc;
+
+	if (!ib_credit_may_send(&conn->credit, tx->type))
+		return false;
+	if (unlikely(tx->nwrites))
+		return send_writes(conn, tx);
+	if (!conn->slots)
+		return false;
+	rc = post_wrs(tx, tx, &wr, 1);
+	if (unlikely(rc))
 		ib_conn_fail_post(conn, rc);
 	return !rc;
 }
 
 static struct ib_tx *next_tx(struct ib_conn *conn)
 {
-	struct ib_tx *tx = NULL;
+	struct ib_tx *tx, *free, *normal;
 
 	promote(conn);
+	free = queue_head(conn, IB_QUEUE_FREE);
+	normal = queue_head(conn, IB_QUEUE_NORMAL);
 	if (conn->slots &&
-	    ib_credit_noop_due(&conn->credit, conn->keepalive, conn->queued))
+	    ib_credit_noop_due(&conn->credit, conn->keepalive, free, normal)) {
 		tx = add_noop(conn);
-	if (!tx)
-		tx = queue_head(conn, IB_QUEUE_FREE);
-	return tx ? tx : queue_head(conn, IB_QUEUE_NORMAL);
+		if (tx)
+			return tx;
+	}
+	return free ? free : normal;
 }
 
-/* Nothing waits, and there is nothing that the peer must be told. */
-static bool is_calm(const struct ib_conn *conn)
+static bool may_post(const struct ib_conn *conn)
 {
-	return !(conn->queued[IB_QUEUE_FREE] | conn->queued[IB_QUEUE_NORMAL] |
-		 conn->queued[IB_QUEUE_RESERVED]) &&
-	       conn->credit.owe < conn->credit.hiw && !conn->keepalive;
+	return ib_conn_is_open(conn) && conn->ncalls < conn->calls_max;
 }
 
-void ib_conn_pump(struct ib_conn *conn)
+void ib_conn_send(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	while (!is_calm(conn) && ib_conn_is_open(conn) &&
-	       conn->ncalls < conn->calls_max) {
+	while (may_post(conn)) {
 		tx = next_tx(conn);
 		if (!tx || !send(conn, tx))
 			return;
@@ -332,16 +333,21 @@ void ib_tx_queue(struct ib_tx *tx, uint64_t time)
 	struct ib_conn *conn = tx->conn;
 	enum ib_queue q = ib_credit_queue(tx->type);
 
-	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
 	/* It may have waited for the answer that it goes on with. */
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
-	enqueue(tx, q);
 	tx->deadline = loop_now(conn->home->loop) + time;
 	conn->told_silent = false;
-	ib_conn_pump(conn);
-	ib_conn_arm(conn);
+	/* In most cases it goes at once, and is in no queue. */
+	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
+	    may_post(conn) && send(conn, tx) && !is_queued(tx))
+		return;
+	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
+	list_add_tail(&conn->queues[q], &tx->link);
+	ib_conn_send(conn);
+	if (is_queued(tx))
+		ib_conn_arm(conn);
 }
 
 /* ---- completions ---- */
@@ -369,27 +375,33 @@ static void heard(struct ib_conn *conn)
 		silence_measure(&conn->acks, now - conn->timed_at);
 }
 
-/* All that was posted of it has ended. */
-static void completed(struct ib_tx *tx, enum ib_wc_status status)
+/* Its result was known before, or what was posted last has failed, or was not
+ * its SEND. */
+static out_of_line void completed_else(struct ib_tx *tx,
+				       enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
-	if (tx->fsm.state == IB_TX_DONE) {
+	if (tx->fsm.state == IB_TX_DONE)
 		list_add_tail(&conn->ended, &tx->link);
-	} else if (status != IB_WC_OK) {
-		if (conn->fsm.state == IB_CONN_DRAINING)
-			end_with_conn(tx);
-	} else if (tx->fsm.state == IB_TX_POSTED) {
-		if (is_to_be_answered(tx->type)) {
-			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
-			return;
-		}
+	else if (status != IB_WC_OK && conn->fsm.state == IB_CONN_DRAINING)
+		end_with_conn(tx);
+}
+
+/* All that was posted of it has ended. */
+static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
+{
+	if (unlikely(status != IB_WC_OK || tx->fsm.state != IB_TX_POSTED)) {
+		completed_else(tx, status);
+	} else if (is_to_be_answered(tx->type)) {
+		fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
+	} else {
 		ib_tx_result(tx, 0, LNET_CAUSE_OK);
-		ib_tx_finish(tx);
+		conclude(tx);
 	}
 }
 
-static void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
+static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -403,21 +415,30 @@ static void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
 		     ib_wc_status_name(status));
 }
 
+/* One that was sent behind another one's WRITEs. */
+static out_of_line void noop_completed(struct ib_tx *tx,
+				       enum ib_wc_status status)
+{
+	tx->posts--;
+	completed(tx, status);
+}
+
 void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 {
 	struct ib_conn *conn = qp->user;
 	struct ib_call call = call_end(conn);
 
 	BUG_ON(call.send != cookie);
-	conn->noops -= call.send->type == IB_MSG_NOOP;
-	if (status == IB_WC_OK)
+	if (call.send->type == IB_MSG_NOOP)
+		conn->noops--;
+	if (likely(status == IB_WC_OK))
 		heard(conn);
 	else
 		sent_in_vain(call.send, status);
-	if (!call.tx->posts)
+	if (!--call.tx->posts)
 		completed(call.tx, status);
-	if (call.send != call.tx)
-		completed(call.send, status);
+	if (unlikely(call.send != call.tx))
+		noop_completed(call.send, status);
 	ib_conn_check_alive(conn);
 	ib_conn_pump(conn);
 	ib_conn_settle(conn);

@@ -67,6 +67,7 @@ static void slab_fill(struct ib_tx_pool *pool, struct ib_tx_slab *slab)
 		tx->pool = pool;
 		tx->sge.addr = (char *)slab->bufs + i * IB_MSG_SIZE_MAX;
 		tx->sge.lkey = slab->mr->lkey;
+		list_init(&tx->all);
 		list_add_tail(&pool->free, &tx->link);
 	}
 	list_add(&pool->slabs, &slab->link);
@@ -99,54 +100,13 @@ err_free_slab:
 	return rc;
 }
 
-struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
+struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer)
 {
-	struct ib_tx *tx;
-	struct ib_sge sge;
-
-	if (pool->asked >= pool->max && !answer) {
-		pool->refused++;
-		return NULL;
-	}
-	if (list_empty(&pool->free) && pool_grow(pool)) {
+	if (pool_grow(pool)) {
 		pool->failed++;
 		return NULL;
 	}
-	tx = list_first(&pool->free, struct ib_tx, link);
-	list_del(&tx->link);
-	sge = tx->sge;
-	*tx = (struct ib_tx){
-		.pool = pool,
-		.cookie = pool->next_cookie++,
-		.answer = answer,
-	};
-	tx->sge = sge;
-	list_init(&tx->link);
-	list_init(&tx->all);
-	pool->used++;
-	pool->asked += !answer;
-	pool->peak = MAX(pool->peak, pool->used);
-	return tx;
-}
-
-void ib_tx_put(struct ib_tx *tx)
-{
-	struct ib_tx_pool *pool = tx->pool;
-
-	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
-	BUG_ON(!pool->used);
-	pool->used--;
-	pool->asked -= !tx->answer;
-	list_add(&pool->free, &tx->link);
-}
-
-void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause)
-{
-	if (tx->known)
-		return;
-	tx->known = true;
-	tx->status = status;
-	tx->cause = cause;
+	return ib_tx_new(pool, answer);
 }
 
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame)

@@ -36,6 +36,7 @@
 #define LND_O2IBLND_TX_H
 
 #include "base/fsm.h"
+#include "base/list.h"
 #include "lnd/o2iblnd/credit.h"
 #include "lnd/o2iblnd/writes.h"
 
@@ -73,15 +74,17 @@ struct ib_tx {
 	bool reserved;	  /* has a reserved credit, and is not posted yet */
 	bool abandoned;	  /* the user does not want it any more */
 	bool own;	  /* the connection's: the user does not know of it */
+	bool known;	  /* the result is */
 	bool answer;	  /* to a peer: does not count against pool->max */
 	struct list link; /* pool's free ones; connection's queue, or "waiting"
 			   * from posted to done if there is to be an answer */
 	struct list all;  /* connection's, in order of ib_tx_get() */
 	struct ib_conn *conn;
 	struct ib_tx_pool *pool;
-	struct ib_sge sge;  /* its buffer, IB_MSG_SIZE_MAX bytes */
-	uint32_t size;	    /* of the message in it */
-	uint64_t cookie;    /* differs from all others of the pool */
+	/* Its buffer, of IB_MSG_SIZE_MAX bytes; the length is that of the
+	 * message in it. */
+	struct ib_sge sge;
+	uint64_t cookie;    /* ib_tx_name() */
 	uint64_t time;	    /* ns that it may take; the user may make it less */
 	uint64_t deadline;  /* ns, of this leg */
 	unsigned int posts; /* post_send() that have not ended */
@@ -95,7 +98,6 @@ struct ib_tx {
 	unsigned int nwrites; /* that are not posted */
 
 	/* The result. */
-	bool known;
 	int status;
 	enum ulnet_cause cause;
 	uint32_t nob; /* bytes that came, or were written */
@@ -113,7 +115,7 @@ struct ib_tx_pool {
 
 	struct list free;
 	struct list slabs;
-	uint32_t total, used, peak;
+	uint32_t total, used;
 	uint32_t asked; /* of those that are used: no answers */
 	uint64_t next_cookie;
 	uint64_t refused; /* times that the limit was reached ... */
@@ -125,19 +127,77 @@ void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
 /* All transmits must be back. */
 void ib_tx_pool_fini(struct ib_tx_pool *pool);
 
+/* As ib_tx_new(), when none is free. */
+struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer);
+
 /* A new transmit, whose result is not known. NULL: there is no memory; or the
  * limit is reached, unless it is an @answer to a peer. */
-struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer);
+static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
+{
+	struct ib_tx *tx;
+
+	if (pool->asked >= pool->max && !answer) {
+		pool->refused++;
+		return NULL;
+	}
+	if (unlikely(list_empty(&pool->free)))
+		return ib_tx_new_grown(pool, answer);
+	tx = list_first(&pool->free, struct ib_tx, link);
+	list_del(&tx->link);
+	tx->fsm.state = IB_TX_NEW;
+	tx->type = 0;
+	tx->begun = false;
+	tx->reserved = false;
+	tx->abandoned = false;
+	tx->own = false;
+	tx->known = false;
+	tx->answer = answer;
+	tx->source = NULL;
+	tx->length = 0;
+	tx->nwrites = 0;
+	tx->status = 0;
+	tx->cause = LNET_CAUSE_OK;
+	tx->nob = 0;
+	tx->user = NULL;
+	pool->used++;
+	pool->asked += !answer;
+	return tx;
+}
+
 /* It is in no list any more. */
-void ib_tx_put(struct ib_tx *tx);
+static inline void ib_tx_put(struct ib_tx *tx)
+{
+	struct ib_tx_pool *pool = tx->pool;
+
+	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
+	pool->used--;
+	pool->asked -= !tx->answer;
+	list_add(&pool->free, &tx->link);
+}
 
 static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
 {
 	return tx->sge.addr;
 }
 
+/* A name for it, to be said to the peer, that no other one of the pool has. */
+static inline uint64_t ib_tx_name(struct ib_tx *tx)
+{
+	tx->cookie = tx->pool->next_cookie++;
+	return tx->cookie;
+}
+
 /* Its result, if none is known yet. */
-void ib_tx_result(struct ib_tx *tx, int status, enum ulnet_cause cause);
+static inline void ib_tx_result(struct ib_tx *tx, int status,
+				enum ulnet_cause cause)
+{
+	if (tx->known)
+		return;
+	tx->known = true;
+	tx->status = status;
+	tx->cause = cause;
+}
+
 /* The cause, if its connection ends now. */
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame);
 

@@ -15,6 +15,7 @@
 #ifndef LND_O2IBLND_WIRE_H
 #define LND_O2IBLND_WIRE_H
 
+#include "base/buf.h"
 #include "lnd/lnd.h"
 
 enum {
@@ -24,8 +25,13 @@ enum {
 
 #define IB_MSG_SIZE_MAX 4096 /* of a message, and of each buffer for one */
 #define IB_HDR_SIZE	48   /* of each message; also the size of a NOOP */
-#define IB_CONN_SIZE	56   /* CONNREQ, CONNACK */
-#define IB_DONE_SIZE	60   /* PUT_NAK, PUT_DONE, GET_DONE */
+/* In that: */
+#define IB_TYPE_OFFSET	  6
+#define IB_CREDITS_OFFSET 7
+#define IB_NOB_OFFSET	  8
+
+#define IB_CONN_SIZE	56 /* CONNREQ, CONNACK */
+#define IB_DONE_SIZE	60 /* PUT_NAK, PUT_DONE, GET_DONE */
 #define IB_PUT_REQ_SIZE 128
 #define IB_FRAG_SIZE	12
 
@@ -82,6 +88,23 @@ struct ib_envelope {
 	struct ib_end dst;
 };
 
+/* What all messages between the same two begin with, written once; but for
+ * their type, credits, size and checksum. */
+struct ib_hdr {
+	uint8_t bytes[IB_HDR_SIZE];
+};
+
+struct ib_hdr ib_hdr_of(const struct ib_envelope *env);
+
+/* Begins a message of @nob bytes. */
+static inline void ib_hdr_put(const struct ib_hdr *hdr, enum ib_msg_type type,
+			      size_t nob, uint8_t *p)
+{
+	memcpy(p, hdr->bytes, sizeof(hdr->bytes));
+	p[IB_TYPE_OFFSET] = (uint8_t)type;
+	store_le32(p + IB_NOB_OFFSET, (uint32_t)nob);
+}
+
 /* ---- what is in messages ---- */
 
 /* Of CONNREQ and CONNACK; and what a reject says that would do. */
@@ -120,12 +143,13 @@ uint64_t ib_rdma_nob(const struct ib_rdma *rdma);
 
 /* A message that was received. What is not of its type is 0. */
 struct ib_msg {
+	const uint8_t *hdr; /* the message: ib_msg_env() */
 	enum ib_msg_type type;
-	bool swap; /* not in this machine's byte order */
+	uint32_t nob;	  /* its own bytes: IB_HDR_SIZE to what was received */
+	uint32_t cksum;	  /* 0: none */
+	uint16_t version; /* IB_VERSION_* */
+	bool swap;	  /* not in this machine's byte order */
 	uint8_t credits;
-	uint32_t nob;	/* its own bytes: IB_HDR_SIZE to what was received */
-	uint32_t cksum; /* 0: none */
-	struct ib_envelope env;
 
 	struct ib_conn_params params; /* CONNREQ, CONNACK: anything */
 
@@ -156,28 +180,38 @@ struct ib_msg {
  * caller's to write, before or after.
  */
 /* CONNREQ or CONNACK. */
-size_t ib_conn_encode(const struct ib_envelope *env, enum ib_msg_type type,
+size_t ib_conn_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      const struct ib_conn_params *params, void *buf);
-size_t ib_noop_encode(const struct ib_envelope *env, void *buf);
+size_t ib_noop_encode(const struct ib_hdr *hdr, void *buf);
 /* @payload_len: at most IB_IMMEDIATE_MAX. */
-size_t ib_immediate_encode(const struct ib_envelope *env, size_t payload_len,
-			   void *buf);
-size_t ib_put_req_encode(const struct ib_envelope *env, uint64_t cookie,
-			 void *buf);
+static inline size_t ib_immediate_encode(const struct ib_hdr *hdr,
+					 size_t payload_len, void *buf)
+{
+	size_t nob = IB_PAYLOAD_OFFSET + payload_len;
+
+	BUG_ON(payload_len > IB_IMMEDIATE_MAX);
+	ib_hdr_put(hdr, IB_MSG_IMMEDIATE, nob, buf);
+	return nob;
+}
+size_t ib_put_req_encode(const struct ib_hdr *hdr, uint64_t cookie, void *buf);
 /* @cookie: of the PUT_REQ. At most IB_PUT_ACK_FRAGS fragments. */
-size_t ib_put_ack_encode(const struct ib_envelope *env, uint64_t cookie,
+size_t ib_put_ack_encode(const struct ib_hdr *hdr, uint64_t cookie,
 			 uint64_t dst_cookie, const struct ib_sink *sink,
 			 void *buf);
 /* At most IB_GET_REQ_FRAGS fragments. */
-size_t ib_get_req_encode(const struct ib_envelope *env, uint64_t cookie,
+size_t ib_get_req_encode(const struct ib_hdr *hdr, uint64_t cookie,
 			 const struct ib_sink *sink, void *buf);
 /* PUT_NAK, PUT_DONE or GET_DONE. */
-size_t ib_done_encode(const struct ib_envelope *env, enum ib_msg_type type,
+size_t ib_done_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      uint64_t cookie, int32_t status, void *buf);
 
 /* How many credits the message at @buf gives back: known when it is its turn to
  * be sent, but before it has a checksum. */
-void ib_msg_set_credits(void *buf, uint8_t credits);
+static inline void ib_msg_set_credits(void *buf, uint8_t credits)
+{
+	((uint8_t *)buf)[IB_CREDITS_OFFSET] = credits;
+}
+
 /* Last of all: the checksum of the message at @buf, whose payload, if any, is
  * behind it. */
 void ib_msg_set_cksum(void *buf);
@@ -192,15 +226,21 @@ void ib_msg_set_cksum(void *buf);
  * 0: it is one; who sent it, to whom and when in its life is to be checked.
  * -EBADMSG: an IMMEDIATE that differs from its checksum, as those of nodes that
  * compute it of another payload do; @msg is filled in as for 0. -EPROTO: it is
- * none; @msg is left alone. With both, *@why is constant text for the log.
+ * none, and @msg says nothing. With both, *@why is constant text for the log.
  */
 int ib_msg_decode(const void *buf, size_t len, struct ib_msg *msg,
 		  const char **why);
 
-/* On a connection between @self and @peer: is the message of another
- * connection, or an earlier life of either? */
-bool ib_msg_is_stale(const struct ib_msg *msg, const struct ib_end *self,
-		     const struct ib_end *peer);
+/* Who it is from, and to whom; ->src.nid is not LNET_NID_ANY. */
+struct ib_envelope ib_msg_env(const struct ib_msg *msg);
+
+/*
+ * The same, on a connection whose messages of version 2 begin with @hdr. No
+ * others are one then, nor are CONNREQ and CONNACK. -ESTALE: it is of another
+ * connection, or an earlier life of either end; *@why says so.
+ */
+int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
+		     struct ib_msg *msg, const char **why);
 
 /* ---- rejects: private data of who does not accept a connection ---- */
 

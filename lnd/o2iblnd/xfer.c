@@ -24,9 +24,10 @@ static void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
 
 /* ---- life ---- */
 
-static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
-				const struct ulnet_nid *peer,
-				struct lnd_msg *msg)
+static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
+					enum ib_xfer_kind kind,
+					const struct ulnet_nid *peer,
+					struct lnd_msg *msg)
 {
 	struct ib_xfer *x = pool_get(&cpt->xfers);
 
@@ -52,16 +53,23 @@ static struct ib_xfer *xfer_new(struct ib_cpt *cpt, enum ib_xfer_kind kind,
 	return x;
 }
 
+static out_of_line void put_memory(struct ib_xfer *x)
+{
+	ib_direct_put(x->cpt, &x->direct);
+	ib_memory_unwait(x->cpt, &x->memory);
+	ib_memory_put(x->cpt, &x->memory);
+	free(x->copy);
+}
+
 /* What it holds goes back; LNet has the message, or never gave it. */
 static void xfer_end(struct ib_xfer *x)
 {
 	struct ib_cpt *cpt = x->cpt;
 
 	xfer_move(x, IB_XFER_DONE);
-	ib_direct_put(cpt, &x->direct);
-	ib_memory_unwait(cpt, &x->memory);
-	ib_memory_put(cpt, &x->memory);
-	free(x->copy);
+	/* Others have no memory, and wait for none. */
+	if (x->length)
+		put_memory(x);
 	pool_put(&cpt->xfers, x);
 }
 
@@ -90,11 +98,7 @@ static int status_of(int status)
 
 static void set_timeout(struct ib_cpt *cpt)
 {
-	const struct ib_ni *ini = cpt->ini;
-	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
-
-	cpt->peers.home.timeout =
-		own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(ini->ni);
+	cpt->peers.home.timeout = ib_timeout(cpt->ini);
 }
 
 /* ---- the memory of payloads ---- */
@@ -178,24 +182,34 @@ static int feed_or_wait(struct ib_xfer *x)
 	return -EAGAIN;
 }
 
+static out_of_line int find_large(struct ib_xfer *x, const struct ib_conn *conn)
+{
+	return go_direct(x, conn) ? 0 : feed_or_wait(x);
+}
+
 /* Memory for what is too large for a message, and goes by @conn: its own, or
  * some that it is copied through. -EAGAIN: it waits for that. */
 static int find_memory(struct ib_xfer *x, const struct ib_conn *conn)
 {
-	if (!x->length || go_direct(x, conn))
-		return 0;
-	return feed_or_wait(x);
+	return x->length ? find_large(x, conn) : 0;
 }
 
 /* ---- sending ---- */
 
+static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
+{
+	struct ib_frag frags[LNET_MAX_IOV];
+	struct ib_sink sink = sink_of(x, frags);
+
+	/* Not too many fragments: go_direct(). */
+	BUG_ON(ib_send_get(tx, &sink));
+}
+
 /* Begins what @x is, on @conn. */
-static int send_on(struct ib_xfer *x, struct ib_conn *conn)
+static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 {
 	struct lnd_msg *msg = x->msg;
 	struct ib_tx *tx = ib_tx_get(conn);
-	struct ib_frag frags[LNET_MAX_IOV];
-	struct ib_sink sink;
 
 	if (!tx)
 		return -ENOBUFS;
@@ -212,9 +226,7 @@ static int send_on(struct ib_xfer *x, struct ib_conn *conn)
 		ib_send_put(tx, source_of(x), x->length);
 		break;
 	default:
-		sink = sink_of(x, frags);
-		/* Not too many fragments: go_direct(). */
-		BUG_ON(ib_send_get(tx, &sink));
+		send_get(x, tx);
 		break;
 	}
 	return 0;
@@ -278,7 +290,7 @@ int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
 
 /* Nothing of it has left, and there is no connection for it just now: LNet has
  * it back until there is one. False: it cannot be. */
-static bool give_back(struct ib_xfer *x)
+static out_of_line bool give_back(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;
 
@@ -291,7 +303,8 @@ static bool give_back(struct ib_xfer *x)
 
 /* ---- receiving ---- */
 
-static void on_refused_header(struct ib_conn *conn, struct ib_rx *rx)
+static out_of_line void on_refused_header(struct ib_conn *conn,
+					  struct ib_rx *rx)
 {
 	ib_conn_close(conn, -EPROTO);
 	ib_rx_end(rx, -EPROTO);
@@ -305,14 +318,13 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 		lnet_hdr_src_pid(rx->msg.lnet_hdr, LNET_HDR_SIZE),
 	};
 
-	set_timeout(cpt);
 	if (lnet_parse(cpt->ini->ni, rx->msg.lnet_hdr, LNET_HDR_SIZE, &from,
 		       rx))
 		on_refused_header(conn, rx);
 }
 
 /* The data of a GET, which LNet takes, or not. */
-static void take_data(struct ib_rx *rx, struct lnd_msg *msg)
+static out_of_line void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
 	const void *data = x->copy ? x->copy : x->memory.block.addr;
@@ -382,7 +394,8 @@ static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
 	lnet_finalize(msg, status, cause);
 }
 
-static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
+				 struct lnd_msg *msg)
 {
 	enum ulnet_cause cause;
 	struct ib_xfer *x;
@@ -417,7 +430,7 @@ static void take_put(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 }
 
 /* What nobody wants. */
-static void discard(struct ib_rx *rx)
+static out_of_line void discard(struct ib_rx *rx)
 {
 	ib_rx_end(rx, rx->msg.type == IB_MSG_GET_REQ ? -ENODATA : 0);
 }
@@ -680,7 +693,7 @@ void ib_xfer_put_aside(struct ib_cpt *cpt)
 /* ---- the end of transmits ---- */
 
 /* What the peer has written is the REPLY's payload. */
-static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
+static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	struct lnd_ni *ni = x->cpt->ini->ni;
 	struct lnd_msg *msg = x->msg;
@@ -706,7 +719,7 @@ static void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 	xfer_end(x);
 }
 
-static void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
+static out_of_line void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	const struct lnd_msg *msg = x->msg;
 
@@ -731,13 +744,9 @@ static void sent(struct ib_xfer *x, const struct ib_tx *tx)
 		xfer_finalize(x, status_of(tx->status), tx->cause);
 }
 
-void ib_xfer_done(struct ib_tx *tx)
+/* Others than small messages that were sent. */
+static out_of_line void other_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
-	struct ib_xfer *x = tx->user;
-	struct ib_cpt *cpt = x->cpt;
-
-	x->tx = NULL;
-	cpt->under_way--;
 	if (!x->msg)
 		xfer_end(x);
 	else if (x->kind == IB_XFER_SINK)
@@ -747,6 +756,18 @@ void ib_xfer_done(struct ib_tx *tx)
 		get_done(x, tx);
 	else
 		sent(x, tx);
+}
+
+void ib_xfer_done(struct ib_tx *tx)
+{
+	struct ib_xfer *x = tx->user;
+
+	x->tx = NULL;
+	x->cpt->under_way--;
+	if (x->kind == IB_XFER_IMMEDIATE && x->msg && !tx->status)
+		xfer_finalize(x, 0, LNET_CAUSE_OK);
+	else
+		other_done(x, tx);
 }
 
 /* ---- silence ---- */

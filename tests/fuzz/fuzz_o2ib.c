@@ -41,14 +41,21 @@ static void check_rdma(const struct ib_rdma *was, const struct ib_rdma *is)
 	BUG_ON(ib_rdma_nob(was) != total || ib_rdma_nob(is) != total);
 }
 
+static void check_same_ends(const struct ib_msg *was, const struct ib_msg *is)
+{
+	struct ib_envelope was_env = ib_msg_env(was), is_env = ib_msg_env(is);
+
+	BUG_ON(was_env.version != is_env.version);
+	BUG_ON(!end_same(&was_env.src, &is_env.src));
+	BUG_ON(!end_same(&was_env.dst, &is_env.dst));
+	BUG_ON(lnet_nid_is_any(&was_env.src.nid));
+}
+
 static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 {
+	check_same_ends(was, is);
 	BUG_ON(was->type != is->type || was->credits != is->credits);
 	BUG_ON(!was->cksum != !is->cksum);
-	BUG_ON(was->env.version != is->env.version);
-	BUG_ON(!end_same(&was->env.src, &is->env.src));
-	BUG_ON(!end_same(&was->env.dst, &is->env.dst));
-	BUG_ON(ib_msg_is_stale(was, &is->env.dst, &is->env.src));
 	BUG_ON(!params_same(&was->params, &is->params));
 	BUG_ON(!was->lnet_hdr != !is->lnet_hdr);
 	BUG_ON(was->lnet_hdr &&
@@ -59,6 +66,24 @@ static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 	BUG_ON(was->cookie != is->cookie || was->dst_cookie != is->dst_cookie);
 	BUG_ON(was->status != is->status);
 	check_rdma(&was->rdma, &is->rdma);
+}
+
+/* On its own connection a message decodes with @rc again. */
+static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size,
+		     int rc)
+{
+	struct ib_envelope env = ib_msg_env(was);
+	struct ib_hdr hdr = ib_hdr_of(&env);
+	const char *why = NULL;
+	struct ib_msg on;
+
+	/* Nobody has such a connection. */
+	if (lnet_nid_is_any(&env.dst.nid))
+		return;
+	if (was->version != IB_VERSION_2 || was->type < IB_MSG_NOOP)
+		rc = -EPROTO;
+	BUG_ON(ib_msg_decode_on(&hdr, data, size, &on, &why) != rc);
+	BUG_ON(!rc != !why);
 }
 
 static void fuzz_message(const uint8_t *data, size_t size)
@@ -75,10 +100,10 @@ static void fuzz_message(const uint8_t *data, size_t size)
 		return;
 	BUG_ON(rc && was.type != IB_MSG_IMMEDIATE);
 	BUG_ON(was.nob < IB_HDR_SIZE || was.nob > size);
-	BUG_ON(lnet_nid_is_any(&was.env.src.nid));
 	len = ib_again(&was, again);
 	BUG_ON(ib_msg_decode(again, len, &is, &why) != 0 || is.nob != len);
 	check_same(&was, &is);
+	check_on(&was, data, size, rc);
 }
 
 static void fuzz_reject(const uint8_t *data, size_t size)

@@ -133,6 +133,7 @@ Test(o2ib_admit, known_life)
 				  false };
 	struct ib_envelope env = { IB_VERSION_2, end_of(NID_N, STAMP_N),
 				   end_of(NID_P, STAMP_P) };
+	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { 4, 256, IB_MSG_SIZE_MAX };
 	struct ib_source from = { env.src.nid, 1 };
 	struct ib_request request;
@@ -140,7 +141,7 @@ Test(o2ib_admit, known_life)
 	uint8_t buf[IB_CM_REQ_SIZE];
 	const char *why;
 
-	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
 	cr_assert_eq(ib_admit(&terms, &from, buf, sizeof(buf), &request,
 			      &reject, &why),
 		     0);
@@ -148,7 +149,8 @@ Test(o2ib_admit, known_life)
 	cr_expect_eq(request.frags, 256);
 	/* Who has no incarnation cannot be told from its next life. */
 	env.src.stamp = 0;
-	ib_conn_encode(&env, IB_MSG_CONNREQ, &params, buf);
+	hdr = ib_hdr_of(&env);
+	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
 	cr_assert_eq(ib_admit(&terms, &from, buf, sizeof(buf), &request,
 			      &reject, &why),
 		     -EPROTO);
@@ -200,12 +202,13 @@ static void check_answer(const struct answer *a)
 {
 	struct ib_envelope env = { a->version, end_of(a->src, a->src_stamp),
 				   end_of(a->dst, a->dst_stamp) };
+	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { a->depth, a->frags, a->size };
 	uint8_t buf[IB_CM_REP_SIZE] = { 0 };
 	struct ib_request agreed;
 	int rc;
 
-	ib_conn_encode(&env, a->type, &params, buf);
+	ib_conn_encode(&hdr, a->type, &params, buf);
 	rc = admit_answer(buf, sizeof(buf), &agreed);
 	cr_expect_eq(rc, a->rc, "%s: %d", a->what, rc);
 	if (rc)

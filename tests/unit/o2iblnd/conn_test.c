@@ -652,6 +652,32 @@ Test(o2ib_conn, silence)
 	end_all(&r);
 }
 
+/* Of what had to wait for credits, too, which came when all was calm. */
+Test(o2ib_conn, silence_after_waiting)
+{
+	const uint64_t ms = NSEC_PER_MSEC;
+	struct rig r;
+
+	rig_open(&r, 4);
+	r.a.conf.silence.min = 300 * ms;
+	rig_connect(&r);
+	for (int i = 0; i < 5; i++)
+		rig_send(&r.a, 1, NULL);
+	for (int i = 0; i < 4; i++) {
+		rig_carry(&r.a);
+		rig_complete(&r.a, IB_WC_OK);
+	}
+	rig_run(&r, 200 * ms);
+	cr_assert_eq(r.a.qp->ncalls, 0);
+	rig_carry(&r.b);
+	cr_assert_eq(r.a.qp->ncalls, 1);
+	rig_run(&r, 290 * ms);
+	cr_expect_eq(r.a.silent, 0);
+	rig_run(&r, 300 * ms);
+	cr_expect_eq(r.a.silent, 1);
+	end_all(&r);
+}
+
 Test(o2ib_conn, concurrent_sends)
 {
 	struct rig r;

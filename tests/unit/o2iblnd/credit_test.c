@@ -167,9 +167,11 @@ Test(o2ib_credit, noop)
 		ib_credit_init(&c, 8, 4);
 		c.owe = cases[i].owe;
 		c.have = cases[i].have;
-		cr_expect_eq(ib_credit_noop_due(&c, cases[i].keepalive,
-						cases[i].queued),
-			     cases[i].want, "case %u", i);
+		cr_expect_eq(
+			ib_credit_noop_due(&c, cases[i].keepalive,
+					   cases[i].queued[IB_QUEUE_FREE],
+					   cases[i].queued[IB_QUEUE_NORMAL]),
+			cases[i].want, "case %u", i);
 	}
 }
 
@@ -280,16 +282,15 @@ static void pump(struct side *me, bool keepalive)
 	struct line *q = me->queues;
 
 	for (;;) {
-		unsigned int queued[IB_QUEUES];
 		struct line *from;
 
 		while (q[IB_QUEUE_RESERVED].n && ib_credit_reserve(&me->credit))
 			line_add(&q[IB_QUEUE_NORMAL],
 				 line_take(&q[IB_QUEUE_RESERVED]));
-		for (int i = 0; i < IB_QUEUES; i++)
-			queued[i] = q[i].n;
 		if (me->noops < IB_NOOPS_MAX &&
-		    ib_credit_noop_due(&me->credit, keepalive, queued)) {
+		    ib_credit_noop_due(&me->credit, keepalive,
+				       q[IB_QUEUE_FREE].n,
+				       q[IB_QUEUE_NORMAL].n)) {
 			post(me, (struct msg){ .type = NOOP });
 			keepalive = false;
 		}

@@ -157,9 +157,9 @@ static struct ib_msg put_req(struct stranger_conn *c, uint32_t length)
 static int write_put(struct stranger_conn *c, const struct ib_msg *ack,
 		     uint64_t addr, uint32_t length)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_done_encode(&env, IB_MSG_PUT_DONE, ack->dst_cookie,
+	size_t n = ib_done_encode(&head, IB_MSG_PUT_DONE, ack->dst_cookie,
 				  (int32_t)length, bytes);
 
 	memset(c->s->memory, 'w', length);

@@ -12,26 +12,27 @@ static size_t peer_msg(const struct rig *r, enum ib_msg_type type, uint8_t *buf)
 	const struct ib_sink sink = { 9, 1, &frag };
 	struct ib_envelope env = { IB_VERSION_2, r->a.home.self,
 				   r->b.home.self };
+	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { 8, 256, IB_MSG_SIZE_MAX };
 
 	memset(buf, 0, IB_MSG_SIZE_MAX);
 	rig_header(buf + IB_LNET_OFFSET, 1, 10);
 	switch (type) {
 	case IB_MSG_NOOP:
-		return ib_noop_encode(&env, buf);
+		return ib_noop_encode(&hdr, buf);
 	case IB_MSG_IMMEDIATE:
-		return ib_immediate_encode(&env, 10, buf);
+		return ib_immediate_encode(&hdr, 10, buf);
 	case IB_MSG_PUT_REQ:
-		return ib_put_req_encode(&env, 0, buf);
+		return ib_put_req_encode(&hdr, 0, buf);
 	case IB_MSG_GET_REQ:
-		return ib_get_req_encode(&env, 0, &sink, buf);
+		return ib_get_req_encode(&hdr, 0, &sink, buf);
 	case IB_MSG_PUT_ACK:
-		return ib_put_ack_encode(&env, 0, 0, &sink, buf);
+		return ib_put_ack_encode(&hdr, 0, 0, &sink, buf);
 	case IB_MSG_CONNREQ:
 	case IB_MSG_CONNACK:
-		return ib_conn_encode(&env, type, &params, buf);
+		return ib_conn_encode(&hdr, type, &params, buf);
 	default:
-		return ib_done_encode(&env, type, 0, 0, buf);
+		return ib_done_encode(&hdr, type, 0, 0, buf);
 	}
 }
 

@@ -163,6 +163,7 @@ static void seen_get(struct rig *r, struct rig_side *n, struct rig_side *p)
 	talk(r, n, 1, 9);
 	cr_expect_eq(p->conn->credit.have, 8);
 	take(p);
+	p->pool.next_cookie = 6;
 	cr_assert_eq(ib_send_get(tx_like(p, get_req), &sink), 0);
 	check_last(p, get_req);
 	cr_expect_eq(p->conn->credit.have, 7);

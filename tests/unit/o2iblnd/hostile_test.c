@@ -170,32 +170,32 @@ struct stage {
 
 static size_t begin_noop(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 
-	return ib_noop_encode(&env, bytes);
+	return ib_noop_encode(&head, bytes);
 }
 
 static size_t begin_immediate(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct lnet_hdr hdr = stranger_put_hdr(c, 20, 1);
 
 	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
-	return ib_immediate_encode(&env, 20, bytes);
+	return ib_immediate_encode(&head, 20, bytes);
 }
 
 static size_t begin_put(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct lnet_hdr hdr = stranger_put_hdr(c, MIB, 1);
 
 	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
-	return ib_put_req_encode(&env, 4711, bytes);
+	return ib_put_req_encode(&head, 4711, bytes);
 }
 
 static size_t begin_get(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct lnet_hdr hdr = stranger_get_hdr(c, MIB);
 	struct ib_frag frags[2] = {
 		{ (uintptr_t)c->s->memory, MIB / 2 },
@@ -204,7 +204,7 @@ static size_t begin_get(struct stranger_conn *c, uint8_t *bytes)
 	struct ib_sink to = { c->s->mr->rkey, 2, frags };
 
 	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
-	return ib_get_req_encode(&env, 4712, &to, bytes);
+	return ib_get_req_encode(&head, 4712, &to, bytes);
 }
 
 static struct ib_msg heard(struct stranger_conn *c, enum ib_msg_type type)
@@ -218,40 +218,40 @@ static struct ib_msg heard(struct stranger_conn *c, enum ib_msg_type type)
 
 static size_t begin_ack(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, MIB };
 	struct ib_sink to = { c->s->mr->rkey, 1, &frag };
 
 	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
-	return ib_put_ack_encode(&env, heard(c, IB_MSG_PUT_REQ).cookie, 4713,
+	return ib_put_ack_encode(&head, heard(c, IB_MSG_PUT_REQ).cookie, 4713,
 				 &to, bytes);
 }
 
 static size_t begin_nak(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 
 	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
-	return ib_done_encode(&env, IB_MSG_PUT_NAK,
+	return ib_done_encode(&head, IB_MSG_PUT_NAK,
 			      heard(c, IB_MSG_PUT_REQ).cookie, 0, bytes);
 }
 
 static size_t begin_put_done(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	size_t n = begin_put(c, bytes);
 
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
-	return ib_done_encode(&env, IB_MSG_PUT_DONE,
+	return ib_done_encode(&head, IB_MSG_PUT_DONE,
 			      heard(c, IB_MSG_PUT_ACK).dst_cookie, MIB, bytes);
 }
 
 static size_t begin_get_done(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 
 	node_rig_get(&r, VICTIM, stranger_id(c->s), sink, MIB, &got);
-	return ib_done_encode(&env, IB_MSG_GET_DONE,
+	return ib_done_encode(&head, IB_MSG_GET_DONE,
 			      heard(c, IB_MSG_GET_REQ).cookie, MIB, bytes);
 }
 
@@ -716,7 +716,7 @@ static void some_header(struct stranger_conn *c, uint8_t *bytes)
 
 static size_t some_bytes(struct stranger_conn *c, uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct ib_frag frags[3];
 	struct ib_sink to = { c->s->mr->rkey, 1 + (unsigned int)below(3),
 			      frags };
@@ -730,25 +730,25 @@ static size_t some_bytes(struct stranger_conn *c, uint8_t *bytes)
 	some_header(c, bytes);
 	switch (below(8)) {
 	case 0:
-		return ib_noop_encode(&env, bytes);
+		return ib_noop_encode(&head, bytes);
 	case 1:
-		return ib_immediate_encode(&env, below(IB_IMMEDIATE_MAX + 1),
+		return ib_immediate_encode(&head, below(IB_IMMEDIATE_MAX + 1),
 					   bytes);
 	case 2:
-		return ib_put_req_encode(&env, below(10), bytes);
+		return ib_put_req_encode(&head, below(10), bytes);
 	case 3:
-		return ib_get_req_encode(&env, below(10), &to, bytes);
+		return ib_get_req_encode(&head, below(10), &to, bytes);
 	case 4:
-		return ib_put_ack_encode(&env, some_cookie(c), below(10), &to,
+		return ib_put_ack_encode(&head, some_cookie(c), below(10), &to,
 					 bytes);
 	case 5:
-		return ib_done_encode(&env, IB_MSG_PUT_NAK, some_cookie(c),
+		return ib_done_encode(&head, IB_MSG_PUT_NAK, some_cookie(c),
 				      (int32_t)below(3) - 1, bytes);
 	case 6:
-		return ib_done_encode(&env, IB_MSG_PUT_DONE, some_cookie(c),
+		return ib_done_encode(&head, IB_MSG_PUT_DONE, some_cookie(c),
 				      (int32_t)some_length(), bytes);
 	default:
-		return ib_done_encode(&env, IB_MSG_GET_DONE, some_cookie(c),
+		return ib_done_encode(&head, IB_MSG_GET_DONE, some_cookie(c),
 				      (int32_t)some_length(), bytes);
 	}
 }

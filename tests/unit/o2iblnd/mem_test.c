@@ -57,6 +57,34 @@ Test(o2ib_arena, no_memory)
 	rig_close(&r);
 }
 
+/* After small blocks there is room for large ones again, without another
+ * chunk. */
+Test(o2ib_arena, halves)
+{
+	static struct ib_block small[4 * MIB / IB_BLOCK_MIN];
+	struct ib_block large[4];
+	uint64_t held = 0;
+	struct ib_arena a;
+	struct rig r;
+
+	rig_open(&r, 8);
+	ib_arena_init(&a, &r.a.port, 64 * MIB);
+	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
+		cr_assert_eq(ib_arena_get(&a, &held, 1, &small[i]), 0);
+	cr_expect_eq(r.a.mrs, 1);
+	/* In no order. */
+	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
+		ib_arena_put(&a, &held, &small[i * 37 % ARRAY_SIZE(small)]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(large); i++)
+		cr_assert_eq(ib_arena_get(&a, &held, MIB, &large[i]), 0);
+	cr_expect_eq(r.a.mrs, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(large); i++)
+		ib_arena_put(&a, &held, &large[i]);
+	ib_arena_fini(&a);
+	cr_expect_eq(r.a.mrs, 0);
+	rig_close(&r);
+}
+
 #define BLOCKS 200
 
 /* None overlaps another one; each is in registered memory; all comes back. */

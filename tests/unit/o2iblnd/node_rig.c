@@ -130,9 +130,9 @@ static void conn_create(struct stranger_conn *c)
 static size_t conn_hello(struct stranger_conn *c, enum ib_msg_type type,
 			 uint8_t *bytes)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct ib_conn_params params = { STRANGER_DEPTH, 256, IB_MSG_SIZE_MAX };
-	size_t n = ib_conn_encode(&env, type, &params, bytes);
+	size_t n = ib_conn_encode(&head, type, &params, bytes);
 
 	if (c->s->hello)
 		c->s->hello(bytes);
@@ -167,7 +167,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	}
 	c = conn_new(s, qp);
 	qp->user = c;
-	c->peer = msg.env.src;
+	c->peer = ib_msg_env(&msg).src;
 	if (s->answer == STRANGER_IS_MUTE)
 		return;
 	conn_create(c);
@@ -193,7 +193,7 @@ static void on_established(struct ib_qp *qp, const void *private, size_t length)
 	if (!private)
 		return;
 	cr_assert_eq(ib_msg_decode(private, length, &msg, &why), 0);
-	c->peer = msg.env.src;
+	c->peer = ib_msg_env(&msg).src;
 }
 
 static void on_rejected(struct ib_qp *qp, int reason, const void *private,
@@ -399,9 +399,11 @@ void node_rig_close(struct node_rig *r)
 
 /* ---- what it says and hears ---- */
 
-struct ib_envelope stranger_env(const struct stranger_conn *c)
+struct ib_hdr stranger_hdr(const struct stranger_conn *c)
 {
-	return (struct ib_envelope){ IB_VERSION_2, c->s->self, c->peer };
+	struct ib_envelope env = { IB_VERSION_2, c->s->self, c->peer };
+
+	return ib_hdr_of(&env);
 }
 
 static struct ib_sge next_slot(struct stranger_conn *c, void *bytes,
@@ -503,9 +505,9 @@ struct lnet_hdr stranger_get_hdr(const struct stranger_conn *c, uint32_t length)
 
 void stranger_immediate(struct stranger_conn *c, const struct lnet_hdr *hdr)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX] = { 0 };
-	size_t n = ib_immediate_encode(&env, hdr->payload_length, bytes);
+	size_t n = ib_immediate_encode(&head, hdr->payload_length, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	memset(bytes + IB_PAYLOAD_OFFSET, 'i', hdr->payload_length);
@@ -515,9 +517,9 @@ void stranger_immediate(struct stranger_conn *c, const struct lnet_hdr *hdr)
 void stranger_put_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
 		      uint64_t cookie)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_put_req_encode(&env, cookie, bytes);
+	size_t n = ib_put_req_encode(&head, cookie, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
@@ -526,11 +528,11 @@ void stranger_put_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
 void stranger_get_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
 		      uint64_t cookie)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, hdr->length };
 	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_get_req_encode(&env, cookie, &sink, bytes);
+	size_t n = ib_get_req_encode(&head, cookie, &sink, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
@@ -539,11 +541,11 @@ void stranger_get_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
 void stranger_ack(struct stranger_conn *c, const struct ib_msg *msg,
 		  uint64_t cookie, uint32_t length)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, length };
 	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_put_ack_encode(&env, msg->cookie, cookie, &sink, bytes);
+	size_t n = ib_put_ack_encode(&head, msg->cookie, cookie, &sink, bytes);
 
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
 }
@@ -551,9 +553,9 @@ void stranger_ack(struct stranger_conn *c, const struct ib_msg *msg,
 void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
 		   uint64_t cookie, int32_t status)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_done_encode(&env, type, cookie, status, bytes);
+	size_t n = ib_done_encode(&head, type, cookie, status, bytes);
 
 	/* Its PUT_REQ has its receive back. */
 	c->owed += type == IB_MSG_PUT_NAK;
@@ -563,9 +565,9 @@ void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
 void stranger_answer_get(struct stranger_conn *c, const struct ib_msg *get,
 			 uint32_t length)
 {
-	struct ib_envelope env = stranger_env(c);
+	struct ib_hdr head = stranger_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
-	size_t n = ib_done_encode(&env, IB_MSG_GET_DONE, get->cookie,
+	size_t n = ib_done_encode(&head, IB_MSG_GET_DONE, get->cookie,
 				  (int32_t)length, bytes);
 	uint64_t addr;
 	uint32_t nob;

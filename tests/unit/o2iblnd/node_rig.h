@@ -123,7 +123,7 @@ struct lnet_hdr stranger_put_hdr(const struct stranger_conn *c, uint32_t length,
 				 uint64_t hdr_data);
 struct lnet_hdr stranger_get_hdr(const struct stranger_conn *c,
 				 uint32_t length);
-struct ib_envelope stranger_env(const struct stranger_conn *c);
+struct ib_hdr stranger_hdr(const struct stranger_conn *c);
 
 /* The same messages, sent as a sane peer does. */
 void stranger_immediate(struct stranger_conn *c, const struct lnet_hdr *hdr);

@@ -230,6 +230,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 		n->request_at[n->requests] = env_sim_now(n->rig->world);
 	n->requests++;
 	cr_assert_eq(ib_msg_decode(private, length, &n->asked, &why), 0);
+	n->asked_env = ib_msg_env(&n->asked);
 	if (n->mute) {
 		cr_assert_lt(n->nunanswered, ARRAY_SIZE(n->unanswered));
 		n->unanswered[n->nunanswered++] = qp;

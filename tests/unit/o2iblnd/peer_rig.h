@@ -45,6 +45,7 @@ struct peer_node {
 	/* Requests that came, and what the last one asked for. */
 	unsigned int requests;
 	uint64_t request_at[64];
+	struct ib_envelope asked_env;
 	struct ib_msg asked;
 	/* The next ones are rejected so, whatever they say. */
 	unsigned int force;

@@ -108,7 +108,8 @@ Test(o2ib_peer, rejects)
 		if (rejects[i].again) {
 			const struct ib_msg *q = &r->nodes[B].asked;
 
-			cr_expect_eq(q->env.dst.stamp, r->nodes[B].stamp);
+			cr_expect_eq(r->nodes[B].asked_env.dst.stamp,
+				     r->nodes[B].stamp);
 			cr_expect_eq(q->params.queue_depth,
 				     rejects[i].depth ? rejects[i].depth : 8);
 			cr_expect_eq(q->params.max_frags,
@@ -126,7 +127,7 @@ Test(o2ib_peer, remembers)
 	struct ulnet_nid any = LNET_NID_ANY;
 
 	expect_sent((peer_rig_send(r, A, B), peer_rig_run(r, SEC), r->msgs));
-	cr_expect_eq(r->nodes[B].asked.env.dst.stamp, 0);
+	cr_expect_eq(r->nodes[B].asked_env.dst.stamp, 0);
 	simqp_cut(r->fabric, &any, &any);
 	peer_rig_run(r, SEC);
 	cr_expect_eq(told(r, A, B)->disconnected, 1);
@@ -134,7 +135,7 @@ Test(o2ib_peer, remembers)
 	cr_expect_eq(r->nodes[A].ps.hash.count, 0);
 	peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
-	cr_expect_eq(r->nodes[B].asked.env.dst.stamp, 0);
+	cr_expect_eq(r->nodes[B].asked_env.dst.stamp, 0);
 	expect_sent(&r->msgs[1]);
 	peer_rig_free(r);
 }
@@ -293,7 +294,7 @@ Test(o2ib_peer, in_vain)
 	cr_expect_lt(r->nodes[B].requests, 40, "%u", r->nodes[B].requests);
 	cr_expect_gt(r->nodes[B].requests, 4);
 	/* Nothing is known of who may have changed since. */
-	cr_expect_eq(r->nodes[B].asked.env.dst.stamp, 0);
+	cr_expect_eq(r->nodes[B].asked_env.dst.stamp, 0);
 	peer_rig_free(r);
 }
 

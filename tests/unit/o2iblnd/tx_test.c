@@ -20,7 +20,7 @@ Test(o2ib_tx, pool)
 	for (unsigned int i = 0; i < 128; i++) {
 		txs[i] = ib_tx_new(&r.a.pool, false);
 		cr_assert_not_null(txs[i]);
-		cr_expect_eq(txs[i]->cookie, i);
+		cr_expect_eq(ib_tx_name(txs[i]), i);
 		memset(ib_tx_buf(txs[i]), (int)i, IB_MSG_SIZE_MAX);
 	}
 	cr_expect_eq(r.a.mrs, 2, "slabs of 64");
@@ -36,7 +36,6 @@ Test(o2ib_tx, pool)
 	}
 	ib_tx_put(more);
 	cr_expect_eq(r.a.pool.used, 0);
-	cr_expect_eq(r.a.pool.peak, 129);
 	rig_close(&r);
 }
 

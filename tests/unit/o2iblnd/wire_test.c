@@ -23,28 +23,49 @@ static struct ib_envelope envelope_of(const struct example *e)
 	};
 }
 
-static size_t encode(const struct example *e, uint8_t *buf)
+static struct ib_hdr hdr_of(const struct example *e)
 {
 	struct ib_envelope env = envelope_of(e);
+
+	return ib_hdr_of(&env);
+}
+
+/* Decodes it as one that has come on a connection of @self with @peer. */
+static int decode_on(const uint8_t *buf, size_t len, const struct ib_end *self,
+		     const struct ib_end *peer)
+{
+	struct ib_envelope env = { IB_VERSION_2, *peer, *self };
+	struct ib_hdr hdr = ib_hdr_of(&env);
+	const char *why = NULL;
+	struct ib_msg m;
+	int rc = ib_msg_decode_on(&hdr, buf, len, &m, &why);
+
+	cr_expect_eq(!rc, !why);
+	return rc;
+}
+
+static size_t encode(const struct example *e, uint8_t *buf)
+{
+	struct ib_hdr hdr = hdr_of(e);
 	struct ib_sink sink = { e->key, 1, &e->frag };
 
 	switch (e->type) {
 	case IB_MSG_CONNREQ:
 	case IB_MSG_CONNACK:
-		return ib_conn_encode(&env, e->type, &e->params, buf);
+		return ib_conn_encode(&hdr, e->type, &e->params, buf);
 	case IB_MSG_NOOP:
-		return ib_noop_encode(&env, buf);
+		return ib_noop_encode(&hdr, buf);
 	case IB_MSG_IMMEDIATE:
-		return ib_immediate_encode(&env, e->payload_len, buf);
+		return ib_immediate_encode(&hdr, e->payload_len, buf);
 	case IB_MSG_PUT_REQ:
-		return ib_put_req_encode(&env, e->cookie, buf);
+		return ib_put_req_encode(&hdr, e->cookie, buf);
 	case IB_MSG_PUT_ACK:
-		return ib_put_ack_encode(&env, e->cookie, e->dst_cookie, &sink,
+		return ib_put_ack_encode(&hdr, e->cookie, e->dst_cookie, &sink,
 					 buf);
 	case IB_MSG_GET_REQ:
-		return ib_get_req_encode(&env, e->cookie, &sink, buf);
+		return ib_get_req_encode(&hdr, e->cookie, &sink, buf);
 	default:
-		return ib_done_encode(&env, e->type, e->cookie, e->status, buf);
+		return ib_done_encode(&hdr, e->type, e->cookie, e->status, buf);
 	}
 }
 
@@ -80,14 +101,15 @@ static void assert_rdma(const struct ib_msg *m, const struct example *e)
 static void assert_says(const struct ib_msg *m, const struct example *e,
 			const uint8_t *buf)
 {
-	struct ib_envelope env = envelope_of(e);
+	struct ib_envelope env = ib_msg_env(m);
 
 	cr_expect_eq(m->type, e->type, "%s", e->name);
 	cr_expect_eq(m->credits, e->credits, "%s", e->name);
-	cr_expect_eq(m->env.version, IB_VERSION_2, "%s", e->name);
-	cr_expect_eq(lnet_nid_to_nid4(&m->env.src.nid), e->src, "%s", e->name);
-	cr_expect_eq(lnet_nid_to_nid4(&m->env.dst.nid), e->dst, "%s", e->name);
-	cr_expect(!ib_msg_is_stale(m, &env.dst, &env.src), "%s", e->name);
+	cr_expect_eq(env.version, IB_VERSION_2, "%s", e->name);
+	cr_expect_eq(lnet_nid_to_nid4(&env.src.nid), e->src, "%s", e->name);
+	cr_expect_eq(lnet_nid_to_nid4(&env.dst.nid), e->dst, "%s", e->name);
+	cr_expect_eq(env.src.stamp, e->src_life, "%s", e->name);
+	cr_expect_eq(env.dst.stamp, e->dst_life, "%s", e->name);
 	cr_expect_eq(m->params.queue_depth, e->params.queue_depth);
 	cr_expect_eq(m->params.max_frags, e->params.max_frags);
 	cr_expect_eq(m->params.max_msg_size, e->params.max_msg_size);
@@ -169,7 +191,7 @@ Test(wire, version_1)
 		buf[4] = IB_VERSION_1;
 		cr_assert_eq(ib_msg_decode(buf, len, &m, &why), 0, "%s: %s",
 			     e->name, why);
-		cr_expect_eq(m.env.version, IB_VERSION_1);
+		cr_expect_eq(m.version, IB_VERSION_1);
 		cr_assert_eq(ib_again(&m, again), len);
 		cr_assert_arr_eq(again, buf, len, "%s", e->name);
 	}
@@ -242,9 +264,8 @@ Test(wire, golden_frames)
 		cr_expect_eq(m.type, frames[i].type);
 		cr_expect_eq(m.credits, frames[i].credits);
 		cr_expect_eq(m.payload_len, frames[i].payload_len);
-		if (m.type == IB_MSG_CONNREQ)
-			self.stamp = 0;
-		cr_expect(!ib_msg_is_stale(&m, &self, &peer));
+		cr_expect_eq(decode_on(buf, received, &self, &peer),
+			     m.type < IB_MSG_NOOP ? -EPROTO : 0);
 		cr_assert_eq(ib_again(&m, again), len);
 		cr_assert_arr_eq(again, buf, len, "%s", frames[i].name);
 	}
@@ -272,20 +293,17 @@ static int decode_exactly(const uint8_t *buf, size_t len, struct ib_msg *m,
 	return rc;
 }
 
-/* Refused, with a reason, and @m left alone. */
+/* Refused, with a reason. */
 static void assert_refused(const uint8_t *buf, size_t len, const char *name,
 			   const char *reason)
 {
-	struct ib_msg m, was;
+	struct ib_msg m;
 	const char *why = NULL;
 
-	memset(&m, 0x5a, sizeof(m));
-	memcpy(&was, &m, sizeof(m));
 	cr_expect_eq(decode_exactly(buf, len, &m, &why), -EPROTO, "%s: %s",
 		     name, reason);
 	cr_assert_not_null(why, "%s: %s", name, reason);
 	cr_expect_str_eq(why, reason, "%s", name);
-	cr_expect_arr_eq(&m, &was, sizeof(m));
 }
 
 static const char *why_cut_short(size_t len)
@@ -555,7 +573,7 @@ static void assert_frags(const struct ib_msg *m, const struct ib_frag *frags,
 static void try_frags(enum ib_msg_type type, unsigned int n)
 {
 	struct example e = *example_of(type);
-	struct ib_envelope env = envelope_of(&e);
+	struct ib_hdr hdr = hdr_of(&e);
 	struct ib_frag frags[IB_PUT_ACK_FRAGS];
 	struct ib_sink sink = { 0x01020304, n, frags };
 	uint8_t buf[IB_MSG_SIZE_MAX];
@@ -565,9 +583,9 @@ static void try_frags(enum ib_msg_type type, unsigned int n)
 
 	fill_frags(frags, n);
 	if (type == IB_MSG_PUT_ACK)
-		len = ib_put_ack_encode(&env, 1, 2, &sink, buf);
+		len = ib_put_ack_encode(&hdr, 1, 2, &sink, buf);
 	else
-		len = ib_get_req_encode(&env, 1, &sink, buf);
+		len = ib_get_req_encode(&hdr, 1, &sink, buf);
 	for (unsigned int order = 0; order < 2; order++) {
 		cr_assert_eq(ib_msg_decode(buf, len, &m, &why), 0, "%s", why);
 		assert_frags(&m, frags, n);
@@ -627,25 +645,47 @@ Test(wire, stale)
 	struct ib_end other = { lnet_nid_from_nid4(NID_P), LIFE_A };
 	uint8_t buf[IB_MSG_SIZE_MAX];
 	size_t len = unhex(e->text, buf);
-	const char *why = NULL;
-	struct ib_msg m;
-	struct ib_end end;
 
-	cr_assert_eq(ib_msg_decode(buf, len, &m, &why), 0);
-	cr_expect(!ib_msg_is_stale(&m, &env.dst, &env.src));
-	cr_expect(ib_msg_is_stale(&m, &env.src, &env.dst));
-	end = env.src;
-	end.stamp++;
-	cr_expect(ib_msg_is_stale(&m, &env.dst, &end));
-	end = env.dst;
-	end.stamp = 0;
-	cr_expect(ib_msg_is_stale(&m, &end, &env.src));
-	end = env.src;
-	end.nid = other.nid;
-	cr_expect(ib_msg_is_stale(&m, &env.dst, &end));
-	end = env.dst;
-	end.nid = other.nid;
-	cr_expect(ib_msg_is_stale(&m, &end, &env.src));
+	for (unsigned int order = 0; order < 2; order++) {
+		struct ib_end src = env.src, dst = env.dst;
+
+		cr_expect_eq(decode_on(buf, len, &dst, &src), 0);
+		cr_expect_eq(decode_on(buf, len, &src, &dst), -ESTALE);
+		src.stamp++;
+		cr_expect_eq(decode_on(buf, len, &dst, &src), -ESTALE);
+		dst.stamp = 0;
+		cr_expect_eq(decode_on(buf, len, &dst, &env.src), -ESTALE);
+		src = env.src;
+		src.nid = other.nid;
+		cr_expect_eq(decode_on(buf, len, &env.dst, &src), -ESTALE);
+		dst = env.dst;
+		dst.nid = other.nid;
+		cr_expect_eq(decode_on(buf, len, &dst, &env.src), -ESTALE);
+		swap(buf, len, e->type);
+	}
+}
+
+/* What passes over connections, in either order, and what does not. */
+Test(wire, on_a_connection)
+{
+	for (const struct example *e = examples; e->text; e++) {
+		struct ib_envelope env = envelope_of(e);
+		uint8_t buf[IB_MSG_SIZE_MAX];
+		size_t len = unhex(e->text, buf);
+		int rc = e->type < IB_MSG_NOOP ? -EPROTO : 0;
+
+		for (unsigned int order = 0; order < 2; order++) {
+			cr_expect_eq(decode_on(buf, len, &env.dst, &env.src),
+				     rc, "%s", e->name);
+			cr_expect_eq(
+				decode_on(buf, len - 1, &env.dst, &env.src),
+				-EPROTO, "%s", e->name);
+			swap(buf, len, e->type);
+		}
+		buf[4] = IB_VERSION_1;
+		cr_expect_eq(decode_on(buf, len, &env.dst, &env.src), -EPROTO,
+			     "%s", e->name);
+	}
 }
 
 /* ---- checksum ---- */

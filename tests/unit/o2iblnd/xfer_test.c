@@ -361,7 +361,7 @@ Test(o2ib_xfer, sink_canceled)
 {
 	struct stranger_conn *c;
 	uint8_t bytes[IB_MSG_SIZE_MAX], *b;
-	struct ib_envelope env;
+	struct ib_hdr head;
 	struct ib_msg msg;
 	uint64_t addr;
 	uint32_t nob;
@@ -379,8 +379,8 @@ Test(o2ib_xfer, sink_canceled)
 	memset(c->s->memory, 'w', MIB);
 	ib_rdma_frag(&msg.rdma, 0, &addr, &nob);
 	cr_assert_eq(nob, MIB);
-	env = stranger_env(c);
-	n = ib_done_encode(&env, IB_MSG_PUT_DONE, msg.dst_cookie, MIB, bytes);
+	head = stranger_hdr(c);
+	n = ib_done_encode(&head, IB_MSG_PUT_DONE, msg.dst_cookie, MIB, bytes);
 	cr_assert_eq(stranger_write(c, addr, msg.rdma.key, MIB, bytes, n), 0);
 	node_rig_run(&r, MSEC);
 	for (unsigned int i = 0; i < MIB; i++)
