@@ -6,8 +6,9 @@ dnl ULNET_TRY_LINK(CFLAGS, PROGRAM, MESSAGE-IF-IMPOSSIBLE)
 dnl Adds the flags to CFLAGS and LDFLAGS when PROGRAM links with them. -g1 -O1
 dnl take the place of configure's own -g -O2, which need twice the time to compile
 dnl instrumented code: it hardly gets faster, and reports need line numbers only.
+dnl Of the time with -O1 a half would go into the tests' own code.
 AC_DEFUN([ULNET_TRY_LINK], [
-	AS_IF([test "$CFLAGS" = "-g -O2"], [CFLAGS="-g1 -O1"])
+	AS_IF([test "$CFLAGS" = "-g -O2"], [CFLAGS="-g1 -O1" TESTS_CFLAGS=${TESTS_CFLAGS--O0}])
 	CFLAGS="$CFLAGS $1"
 	LDFLAGS="$LDFLAGS $1"
 	AC_MSG_CHECKING([whether $CC links with $1])

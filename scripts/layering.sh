@@ -44,7 +44,7 @@ ours='(base|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
 looked=0 wrong=0
 while IFS=: read -r file line text; do
 	dir=${file%/*}
-	path=$(sed -E 's/^[^"<]*["<]([^">]*)[">].*/\1/' <<<"$text")
+	path=${text#*[\"<]} path=${path%%[\">]*}
 	if [[ $text == *'<'* ]]; then
 		[[ $path =~ ^$ours ]] || continue
 	elif [[ $path == config.h || $path != */* ]]; then

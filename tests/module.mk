@@ -325,6 +325,9 @@ unit_tests += %D%/unit/services/lst_serve_test
 %C%_unit_services_lst_serve_test_SOURCES = %D%/unit/services/lst_serve_test.c \
 	$(lst_sources)
 
+# The tests' own code; not that of campaigns, which takes part in their time.
+%D%/lnd/%.o %D%/thread/%.o %D%/unit/%.o %D%/unit/%.lo: CFLAGS += $(TESTS_CFLAGS)
+
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
 thread_tests =

@@ -6,8 +6,15 @@
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
-lnetd=$PWD/tools/lnetd lnetctl=$PWD/tools/lnetctl lst=$PWD/tools/lst
-rpcserve=$PWD/tools/rpcserve rpcping=$PWD/tools/rpcping
+# In a build, not those scripts of libtool's that call them, which take longer than
+# most of what is called here.
+tools=$PWD/tools
+[ ! -d "$tools/.libs" ] || {
+	tools=$tools/.libs
+	export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+lnetd=$tools/lnetd lnetctl=$tools/lnetctl lst=$tools/lst
+rpcserve=$tools/rpcserve rpcping=$tools/rpcping
 ping=("$rpcping") # what start_ping runs
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ulnet-tools.XXXXXX")
 export ULNET_SOCKET=$dir/lnetd.sock

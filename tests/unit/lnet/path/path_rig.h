@@ -239,6 +239,8 @@ static inline struct lnet_peer_ni *rig_peer_ni(struct path_rig *rig,
 	return p;
 }
 
+#define PATH_TEXT_SIZE (2 * LNET_NIDSTR_SIZE + 2)
+
 /* "10.0.0.1@tcp > 10.0.0.2@tcp". */
 static inline const char *rig_path_text(const struct path *path, char *buf,
 					size_t size)

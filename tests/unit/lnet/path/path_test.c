@@ -16,7 +16,7 @@ static void take(struct path_rig *rig, const char *src, const char *dst,
 	struct ulnet_nid to = rig_nid(dst);
 	struct path_want w = { .src = &from, .dst = &to, .flags = flags };
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	cr_assert_eq(path_get(rig->cpt, &w, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);

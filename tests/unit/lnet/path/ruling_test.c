@@ -31,7 +31,7 @@ static const char *paths_to(struct path_rig *rig, const char *dst)
 	*all = '\0';
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		struct path path;
-		char text[128];
+		char text[PATH_TEXT_SIZE];
 
 		cr_assert_eq(path_get(rig->cpt, &want, &path), 0);
 		rig_path_text(&path, text, sizeof(text));

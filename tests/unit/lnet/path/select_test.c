@@ -27,7 +27,7 @@ static void goes(struct path_rig *rig, const char *src, const char *dst,
 		 const char *want)
 {
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	cr_assert_eq(where(rig, src, dst, 0, NULL, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
@@ -103,7 +103,7 @@ Test(select, eight_cases)
 	};
 	unsigned int seen = 0;
 	struct path_rig rig;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_usual(&rig);
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -328,7 +328,7 @@ static void goes_near(struct path_rig *rig, int node, const char *want)
 		.src = &any, .dst = &to, .flags = PATH_NEAR, .numa_node = node
 	};
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	cr_assert_eq(path_select(rig->cpt, &w, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
@@ -453,7 +453,7 @@ Test(select, down_at_the_peer)
 		struct path_rig rig;
 		struct lnet_ni *a, *b;
 		struct path path;
-		char text[128];
+		char text[PATH_TEXT_SIZE];
 
 		rig_init(&rig);
 		a = rig_ni(&rig, "10.0.0.1@tcp");
@@ -486,7 +486,7 @@ Test(select, down_at_the_peer_is_no_path_left)
 	struct paths_tried tried = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_init(&rig);
 	rig_ni(&rig, "10.0.0.1@tcp");
@@ -526,7 +526,7 @@ Test(select, both_ends_named)
 	struct lnet_peer_ni *x;
 	struct path_rig rig;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_usual(&rig);
 	x = rig_peer_ni(&rig, "10.0.0.2@tcp");
@@ -581,7 +581,7 @@ Test(select, second_try_shares_nothing_with_the_first)
 	struct paths_tried tried = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_init(&rig);
 	rig_ni(&rig, "10.0.0.1@tcp");
@@ -607,7 +607,7 @@ Test(select, second_try_takes_another_net)
 	struct paths_tried tried = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_init(&rig);
 	rig_ni(&rig, "10.0.0.1@tcp");
@@ -733,7 +733,7 @@ Test(select, choice_depends_on_state_alone)
 					     "10.1.0.2@tcp1", "10.1.1.2@tcp1" };
 
 	for (uint64_t round = 0; round < 500; round++) {
-		char text[2][128];
+		char text[2][PATH_TEXT_SIZE];
 
 		for (unsigned int way = 0; way < 2; way++) {
 			struct path_rig rig;
@@ -961,7 +961,7 @@ Test(select, gateway_instead)
 	struct path_rig rig;
 	struct lnet_route *r;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_usual(&rig);
 	rig_ni(&rig, "10.9.0.1@tcp9");
@@ -1076,7 +1076,7 @@ Test(select, families_of_gateways)
 {
 	struct path_rig rig;
 	struct path path;
-	char text[128];
+	char text[PATH_TEXT_SIZE];
 
 	rig_init(&rig);
 	rig_ni(&rig, "10.0.0.1@tcp");
