@@ -70,6 +70,14 @@ static unsigned int frags_max(unsigned int frags, uint32_t length)
 	return frags > pages ? frags - pages : 1;
 }
 
+static void give_up(struct ib_cpt *cpt, struct ib_direct *d)
+{
+	while (d->nregs)
+		ib_regcache_put(&cpt->regs, d->regs[--d->nregs]);
+	if (d->sges != &d->own_sge)
+		free(d->sges);
+}
+
 bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 		   unsigned int frags, struct ib_direct *d)
 {
@@ -90,7 +98,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 	if (n > 1)
 		d->regs = (void *)(d->sges + n);
 	if (!regs_get(cpt, payload->mem, iov, n, frags, d)) {
-		ib_direct_put(cpt, d);
+		give_up(cpt, d);
 		return false;
 	}
 	for (unsigned int i = 0; i < n; i++)
@@ -103,11 +111,8 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 
 void ib_direct_put(struct ib_cpt *cpt, struct ib_direct *d)
 {
-	while (d->nregs)
-		ib_regcache_put(&cpt->regs, d->regs[--d->nregs]);
-	if (d->sges != &d->own_sge)
-		free(d->sges);
-	d->sges = &d->own_sge;
+	if (d->nregs)
+		give_up(cpt, d);
 }
 
 struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags)

@@ -44,11 +44,9 @@ static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
 	list_init(&x->link);
 	x->length = 0;
 	x->direct.nregs = 0;
-	x->direct.sges = &x->direct.own_sge;
 	x->memory.block.chunk = NULL;
 	x->memory.waits = false;
 	x->copy = NULL;
-	x->in_place = false;
 	msg->priv = x;
 	return x;
 }

@@ -107,9 +107,8 @@ static void md_find_mem(struct lnet_md *md)
  * last event. */
 static void md_leave_mem(struct lnet_md *md)
 {
-	if (md->mem)
+	if (unlikely(md->mem))
 		mem_unuse(md->mem);
-	md->mem = NULL;
 }
 
 static void md_free(struct lnet_md *md)
@@ -118,7 +117,6 @@ static void md_free(struct lnet_md *md)
 
 	if (md->eq)
 		eq_unuse(&portal_node(cpt->node)->eqs, md->eq, 0);
-	md_leave_mem(md);
 	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
@@ -190,6 +188,7 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 		rc = md_register(md, umd);
 	if (rc) {
 		md->eq = NULL;
+		md_leave_mem(md);
 		md_free(md);
 		return rc;
 	}
@@ -202,6 +201,7 @@ void md_free_unused(struct lnet_md *md)
 	if (md->eq)
 		eq_unreserve(&portal_node(md->cpt->node)->eqs, md->eq, 1);
 	id_free(&portal_cpt(md->cpt)->mds, md->cookie);
+	md_leave_mem(md);
 	md_free(md);
 }
 
