@@ -13,6 +13,7 @@ libulnetbase_la_SOURCES += \
 	%D%/mutation.h %D%/mutation.def \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
+	%D%/span.h \
 	%D%/siphash.h %D%/siphash.c \
 	%D%/spin.h \
 	%D%/stat.h \

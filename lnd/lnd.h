@@ -80,6 +80,7 @@
 #include <sys/uio.h>
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/span.h"
 #include "lnd/cause.h"
 #include "ulnet/lnet.h"
 
@@ -125,12 +126,6 @@ struct lnd_ni {
 			  * text, for users; or NULL */
 };
 
-/* Memory that the user has registered: addresses that mean the same until
- * forget() (lnet_mem_register(3)). LNet's. */
-struct lnd_mem {
-	uintptr_t start, end;
-};
-
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
  * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
@@ -143,7 +138,9 @@ struct lnd_msg {
 	 * read; recv(): to be written. */
 	const struct iovec *iov;
 	unsigned int niov;
-	const struct lnd_mem *mem; /* all of iov lies in it; or NULL */
+	/* Registered memory that all of iov lies in: addresses that mean the
+	 * same until forget() (lnet_mem_register(3)). NULL: none. */
+	const struct span *mem;
 	uint32_t offset;
 	uint32_t length;
 	uint64_t deadline; /* ns, of its loop; LNet enforces it */
@@ -440,7 +437,7 @@ uint32_t lnet_msg_asks(const struct lnd_msg *msg);
  * to, from the first byte of the first one on; and the registered memory that
  * they lie in. False: in none. So until lnet_finalize(). */
 bool lnet_msg_sink(const struct lnd_msg *msg, const struct iovec **iov,
-		   unsigned int *niov, const struct lnd_mem **mem);
+		   unsigned int *niov, const struct span **mem);
 
 /* Writes the header of the REPLY to @get, whose payload of @length bytes is
  * here already. An LND has such a REPLY come in: lnet_parse(). */

@@ -43,7 +43,7 @@ static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 }
 
 /* Registrations for @niov pieces: one for all of them, or one each. */
-static bool regs_get(struct ib_cpt *cpt, const struct lnd_mem *mem,
+static bool regs_get(struct ib_cpt *cpt, const struct span *mem,
 		     const struct iovec *iov, unsigned int niov, bool sink,
 		     struct ib_direct *d)
 {

@@ -31,7 +31,7 @@ struct ib_payload {
 	const struct iovec *iov;
 	unsigned int niov;
 	uint32_t offset, length; /* bytes */
-	const struct lnd_mem *mem;
+	const struct span *mem;
 };
 
 /* @frags: the peer is to write to it, over a connection that carries so many

@@ -6,7 +6,8 @@
  *	tunable.def	what users may set
  *	port.c		the port of an NI: its changes, and the device that goes
  *			and comes back
- *	xfer.c		LNet's messages, and what they have become
+ *	xfer.c		LNet's messages, and what they have become; payload.c:
+ *			where their payloads are; hungry.c: those who wait
  *	memory.c	registered memory for payloads, and who waits for it;
  *			arena.c: in blocks
  *	direct.c	payloads that are not copied; regcache.c: registrations

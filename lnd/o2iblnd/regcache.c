@@ -164,7 +164,7 @@ static int failed(struct ib_regcache *c, size_t length, uint64_t now, int rc)
 	return rc;
 }
 
-int ib_regcache_get(struct ib_regcache *c, const struct lnd_mem *mem,
+int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 		    struct iovec v, uint64_t now, struct ib_reg **reg_p)
 {
 	uintptr_t first = (uintptr_t)v.iov_base;

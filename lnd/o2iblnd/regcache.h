@@ -53,7 +53,7 @@ void ib_regcache_fini(struct ib_regcache *c);
  * -EMSGSIZE: no registration has all of it, as it is too long; -EAGAIN: one has
  * failed less than a second before @now (ns); others: as reg() says, which was
  * logged. */
-int ib_regcache_get(struct ib_regcache *c, const struct lnd_mem *mem,
+int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 		    struct iovec v, uint64_t now,
 		    struct ib_reg **reg_p) must_check;
 void ib_regcache_put(struct ib_regcache *c, struct ib_reg *reg);

@@ -16,7 +16,7 @@ struct msg_copy {
 	/* What the message had before: */
 	const struct iovec *iov;
 	unsigned int niov;
-	const struct lnd_mem *mem;
+	const struct span *mem;
 	uint32_t offset;
 	struct iovec own;
 	uint8_t data[];

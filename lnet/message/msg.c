@@ -764,7 +764,7 @@ uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
 }
 
 bool lnet_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
-		   unsigned int *niov, const struct lnd_mem **mem)
+		   unsigned int *niov, const struct span **mem)
 {
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);

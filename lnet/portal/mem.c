@@ -70,7 +70,7 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 	mem = malloc(sizeof(*mem));
 	if (!mem)
 		return -ENOMEM;
-	mem->range = (struct lnd_mem){ start, end };
+	mem->range = (struct span){ start, end };
 	mem->mds = 0;
 	atomic_init(&mem->gone, false);
 	memmove(&m->mem[at + 1], &m->mem[at], (m->n - at) * sizeof(*m->mem));

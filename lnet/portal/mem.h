@@ -11,10 +11,11 @@
 
 #include <stdatomic.h>
 #include <sys/uio.h>
-#include "lnd/lnd.h"
+#include "base/span.h"
+#include "base/util.h"
 
 struct lnet_mem {
-	struct lnd_mem range;
+	struct span range;
 	uint32_t mds; /* of this CPT, that lie in it */
 	/* Is found no more, and goes with the last of them. Read by all CPTs. */
 	atomic_bool gone;
@@ -41,7 +42,7 @@ struct lnet_mem *mems_find(const struct mems *m, const struct iovec *iov,
 
 /* What an LND is told of @mem, if it can be used: it is not NULL, and not
  * gone. */
-static inline const struct lnd_mem *mem_range(const struct lnet_mem *mem)
+static inline const struct span *mem_range(const struct lnet_mem *mem)
 {
 	return mem && !mem->gone ? &mem->range : NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The service's memory: pieces of one pool that are given out and come back.
- * Pages are used again, since fresh ones cost page faults. What is in a piece is
- * left from before: this is memory of a test. Any thread.
+ * Pages are used again, since fresh ones cost page faults. What is in a piece
+ * is left from before: this is memory of a test. Any thread.
  *
  * A NID gets more while it has at most what is left for others: one alone has
  * half, two have a third each, and so on. A client that stops in the middle of

@@ -143,7 +143,7 @@ Test(o2ib_arena, random)
 /* Not at the beginning of a block. */
 #define BASE (100 * BLOCK + 5000)
 
-static const struct lnd_mem range = { BASE, BASE + 10 * BLOCK };
+static const struct span range = { BASE, BASE + 10 * BLOCK };
 static struct ib_regcache c;
 static struct rig r;
 

@@ -137,8 +137,8 @@ void stranger_ack(struct stranger_conn *c, const struct ib_msg *msg,
 		  uint64_t cookie, uint32_t length);
 void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
 		   uint64_t cookie, int32_t status);
-/* Writes @length times 'g' to where the GET_REQ wants it, in one piece, and says
- * so. */
+/* Writes @length times 'g' to where the GET_REQ wants it, in one piece, and
+ * says so. */
 void stranger_answer_get(struct stranger_conn *c, const struct ib_msg *get,
 			 uint32_t length);
 
