@@ -19,8 +19,8 @@ rdma link show rxea/1 >/dev/null 2>&1 && rdma link show rxeb/1 >/dev/null 2>&1 |
 	exit 77
 }
 [ "$(id -u)" = 0 ] || {
-	echo "takes root: ports below 1024, links and addresses that go"
+	echo "takes root: ports below 1024, links and addresses and devices that go"
 	exit 77
 }
 
-timeout 300 "$program" 10.77.9.1 10.77.9.2 va || exit 1
+timeout 300 "$program" 10.77.9.1 10.77.9.2 va rxea || exit 1
