@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The backend of o2iblnd on rdma-core, on two Soft-RoCE devices over a veth pair, as
-# vm-run --rdma rxe makes them:
+# The backend of o2iblnd on rdma-core, on two Soft-RoCE devices, as vm-run --rdma rxe
+# makes them:
 #
-#	rxea on va, 10.77.9.1   ----------   rxeb on vb, 10.77.9.2
+#	rxea on va, 10.77.9.1 -------- sa, switch, sb -------- rxeb on vb, 10.77.9.2
 #
 # Few machines that tests run on have such a kernel; ./check --long has a virtual
 # machine with one that does.
