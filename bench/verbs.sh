@@ -6,8 +6,8 @@
 #
 # BUILD is where tools/ was built. Says NAME|UNIT|AIM|MEDIAN|MIN|MAX for each row. The
 # raw bounds are perftest's, in the same run, one after the other: ib_send_lat,
-# which sleeps as the nodes do, and ib_write_bw, which does not. An emulated machine is
-# slow, and its devices are software: only ratios mean anything.
+# which sleeps as the nodes do, ib_write_lat and ib_write_bw, which do not. An emulated
+# machine is slow, and its devices are software: only ratios mean anything.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$top/bench/rows.sh"
@@ -48,18 +48,25 @@ until grep -q ready "$dir/serve"; do
 done
 ping seconds --count 200 >/dev/null
 
-calls=() writes=() reads=() sends=()
+calls=() writes=() reads=() sends=() small=() large=()
 for ((i = 0; i < runs; i++)); do
 	# One way, us.
 	send=$(raw 5 ib_send_lat -e -s 64 -n 1000)
 	call=$(ping p50 --count 1000 --size 64)
 	sends+=("$send")
 	calls+=("$(quotient "$call" "$(quotient "$send" 0.5)")")
+	# The service writes them to the client.
+	write=$(raw 5 ib_write_lat -s 8192 -n 100)
+	small+=("$(quotient "$(ping p50 --count 100 --bulk-read 8k)" "$write")")
+	write=$(raw 5 ib_write_lat -s 65536 -n 100)
+	large+=("$(quotient "$(ping p50 --count 100 --bulk-read 64k)" "$write")")
 	write=$(raw 4 ib_write_bw -s 1048576 -n 200)
 	writes+=("$(quotient "$(rate --bulk-read 1M)" "$write")")
 	reads+=("$(quotient "$(rate --bulk-write 1M)" "$write")")
 done
 sum "ib_send_lat, 64 bytes, one way" us "" "${sends[@]}"
 sum "call of 64 bytes, to twice ib_send_lat" ratio "" "${calls[@]}"
+sum "call with 8 KiB to the client, to ib_write_lat" ratio "" "${small[@]}"
+sum "call with 64 KiB to the client, to ib_write_lat" ratio "" "${large[@]}"
 sum "bulk of 1 MiB to the client, to ib_write_bw" ratio "" "${writes[@]}"
 sum "bulk of 1 MiB to the service, to ib_write_bw" ratio "" "${reads[@]}"

@@ -56,4 +56,5 @@ libulnetrdma_la_SOURCES += %D%/rdma_cq.c
 libulnetrdma_la_SOURCES += %D%/rdma_device.c
 libulnetrdma_la_SOURCES += %D%/rdma_mr.c
 libulnetrdma_la_SOURCES += %D%/rdma_qp.c
+libulnetrdma_la_SOURCES += %D%/rdma_removal.c
 endif

@@ -56,6 +56,7 @@ static void cpt_init(struct ibr_port *p, unsigned int i)
 	cpt->index = i;
 	list_init(&cpt->qps);
 	ibr_cq_init(cpt);
+	ibr_removal_init(cpt);
 }
 
 static int cpt_open(struct ibr_cpt *cpt)
@@ -89,6 +90,7 @@ static void port_close(struct ib_port *port)
 	p->closed = true;
 	ibr_cm_unwatch(p);
 	ibr_device_unwatch(p);
+	ibr_removal_unwatch(p);
 	ibr_cm_deafen(p);
 	if (p->id)
 		rdma_destroy_id(p->id);
@@ -116,6 +118,8 @@ static int port_start(struct ibr_port *p, const char **why)
 		rc = ibr_cm_watch(p);
 	if (!rc)
 		rc = ibr_device_watch(p);
+	if (!rc)
+		ibr_removal_watch(p);
 	return rc;
 }
 

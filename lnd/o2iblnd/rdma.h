@@ -6,6 +6,7 @@
  *	rdma_addr.c	addresses: of NIDs, and which ones the host has
  *	rdma_device.c	the device that has the port's address: what it can do,
  *			and how it is
+ *	rdma_removal.c	devices that go: hearing of it, letting go of them
  *	rdma_cm.c	channels and events of the connection manager (CM)
  *	rdma_conn.c	a connection: identifier, events, and what the LND says
  *	rdma_qp.c	the queues: made, posted to, put in error, unmade
@@ -62,6 +63,8 @@ struct ibr_cpt {
 	struct list ready; /* ibr_qp.ready: may have completions */
 	struct work ready_work;
 	bool ready_deferred;
+	/* CPT 0 posts it, once */
+	struct work removal;
 };
 
 struct ibr_port {
@@ -83,7 +86,7 @@ struct ibr_port {
 	struct rdma_cm_id *id;	     /* bound to the address: is the device
 				      * there? NULL: it has gone */
 	struct rdma_cm_id *listener; /* NULL: does not listen */
-	struct env_io cm_io, async_io;
+	struct env_io cm_io, async_io, files_io;
 	bool closed;
 	bool fatal; /* the device says so */
 	const char *fault;
@@ -219,6 +222,38 @@ void ibr_device_look(struct ibr_port *p);
 /* Is @id at the port's device? */
 bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
 
+/*
+ * ---- rdma_removal.c ----
+ *
+ * When a device is to go, the kernel tells those who use it one after the
+ * other: the CM, which tells us, and waits until our identifiers have gone; and
+ * the verbs, which take the device's file from /dev/infiniband, and, if the
+ * driver cannot take the device from its users (Soft-RoCE's cannot), tell
+ * nobody and wait until all have closed it. Which of them is the first depends
+ * on the order in which their modules were loaded. So the port listens to the
+ * CM, and watches the files.
+ */
+
+/*
+ * Devices that wait until nobody has them open are let go of; returns whether
+ * there are others. Any thread.
+ *
+ * librdmacm opens each device that an identifier gets, and keeps it open. When
+ * it is asked for all devices, it sees which ones have gone, and closes those,
+ * with their last identifier; if none is left it does not, nor is there another
+ * way (rdma-core 56). It opens all the others, too, so it is asked only if one
+ * waits; and they are closed the same way, since ports watch the files of all
+ * devices, and who has lost its port comes here each time it looks for it.
+ */
+bool ibr_removal_check(void);
+void ibr_removal_init(struct ibr_cpt *cpt);
+/* CPT 0's thread. Where files cannot be watched, the CM alone is heard. */
+void ibr_removal_watch(struct ibr_port *p);
+void ibr_removal_unwatch(struct ibr_port *p);
+/* The port's device goes: the LND is told, unless it was. CPT 0's thread, out
+ * of no call of the LND, which may close the port. */
+void ibr_removal_begin(struct ibr_port *p);
+
 /* ---- rdma_cm.c ---- */
 
 struct ibr_cm_event {
@@ -241,6 +276,9 @@ void ibr_cm_unwatch(struct ibr_port *p);
 void ibr_cm_deafen(struct ibr_port *p);
 /* CPT 0's thread: of the port's own identifiers. */
 void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev);
+/* The CPT's queue pairs all fail with @status; its thread, out of no call of
+ * the LND. */
+void ibr_cpt_fail(struct ibr_cpt *cpt, int status);
 /* One more, one less queue pair on the CPT, whose thread it is. */
 int ibr_cpt_use(struct ibr_cpt *cpt);
 void ibr_cpt_unuse(struct ibr_cpt *cpt);

@@ -58,8 +58,7 @@ static int channel_next(struct rdma_event_channel *channel,
 
 /* ---- of a CPT ---- */
 
-/* The system does not let the channels be watched: nothing would be heard. */
-static void cpt_fail(struct ibr_cpt *cpt)
+void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
 {
 	struct ibr_port *p = cpt->port;
 	struct ibr_qp *qp;
@@ -74,7 +73,7 @@ static void cpt_fail(struct ibr_cpt *cpt)
 		list_del(&qp->link);
 		list_add_tail(&cpt->qps, &qp->link);
 		ibr_qp_bury(qp);
-		ibr_conn_fail(qp, -EIO);
+		ibr_conn_fail(qp, status);
 	}
 	ibr_port_put(p);
 }
@@ -87,7 +86,8 @@ static void on_cpt_events(struct env_io *io, int revents)
 
 	if (revents & ENV_ERROR) {
 		log_err("o2iblnd", "RDMA's events cannot be watched");
-		cpt_fail(cpt);
+		/* Nothing would be heard. */
+		ibr_cpt_fail(cpt, -EIO);
 		return;
 	}
 	ibr_port_hold(p);
@@ -126,18 +126,6 @@ void ibr_cpt_unuse(struct ibr_cpt *cpt)
 
 /* ---- of the port ---- */
 
-static void port_removed(struct ibr_port *p)
-{
-	if (!p->id)
-		return;
-	/* The device waits for all that is known of it here. */
-	ibr_cm_deafen(p);
-	rdma_destroy_id(p->id);
-	p->id = NULL;
-	p->fault = "its RDMA device has gone";
-	p->port.events->port_changed(&p->port, false, true, p->fault);
-}
-
 void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
@@ -145,7 +133,7 @@ void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
 		ibr_conn_request(p, ev);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		port_removed(p);
+		ibr_removal_begin(p);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		ibr_device_look(p);
@@ -206,18 +194,6 @@ static const char *why_no_channel(int rc)
 	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK))
 		return "/dev/infiniband/rdma_cm: no permission";
 	return "the RDMA connection manager cannot be used";
-}
-
-/* librdmacm complains on stderr when there is no device at all. */
-static bool has_devices(void)
-{
-	struct ibv_device **all;
-	int n = 0;
-
-	all = ibv_get_device_list(&n);
-	if (all)
-		ibv_free_device_list(all);
-	return n > 0;
 }
 
 static int cpt_open(struct ibr_cpt *cpt)
@@ -298,7 +274,8 @@ int ibr_cm_open(struct ibr_port *p, const char **why)
 {
 	int rc;
 
-	if (!has_devices()) {
+	/* librdmacm complains on stderr when there is no device at all. */
+	if (!ibr_removal_check()) {
 		*why = access("/dev/infiniband", F_OK) ? why_no_channel(-ENODEV)
 						       : "no RDMA device";
 		return -ENODEV;

@@ -358,6 +358,8 @@ void unanswered(struct fx *fx, uint64_t timeout)
 
 static void timeout(struct fx *fx)
 {
+	/* Connections are there: no time is for that. */
+	still_works(fx);
 	for_each_way (fx, from, to) {
 		uint64_t before = fx_stat(fx, from, "response_timeout_count");
 		struct box *put = box_new(fx, 4096, CUT_NONE);

@@ -17,4 +17,11 @@ expect "nothing to complain" \
 	"$dir/err"
 run 0 systemd-analyze security --offline=true "$dir/lnetd.service"
 has out "Overall exposure level.* [0-2]\.[0-9] OK"
+# With what o2iblnd(7) says that RDMA needs.
+mkdir "$dir/lnetd.service.d"
+sed -n '/^\[Service\]$/,/^\.Ed$/ { /^\./!p }' "${srcdir:-.}/man/man7/o2iblnd.7" \
+	>"$dir/lnetd.service.d/rdma.conf"
+run 0 grep -q '^DeviceAllow=' "$dir/lnetd.service.d/rdma.conf"
+run 0 systemd-analyze --man=no verify "$dir/lnetd.service"
+expect "nothing to complain" sh -c '! grep "rdma.conf" "$1"' - "$dir/err"
 finish

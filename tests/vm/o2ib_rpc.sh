@@ -1,17 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Calls over RDMA, between two processes on two Soft-RoCE devices over a veth pair,
-# as vm-run --rdma rxe makes them:
+# Calls over RDMA, between two processes on two Soft-RoCE devices, as vm-run --rdma rxe
+# makes them:
 #
-#	rxea on va, 10.77.9.1   ----------   rxeb on vb, 10.77.9.2
-#	     server                               client
+#	rxea on va, 10.77.9.1 -------- sa, switch, sb -------- rxeb on vb, 10.77.9.2
+#	     server                                                 client
 #
 # Small ones and verified bulk both ways; frames that are lost; a net that is cut
-# under load, and mended; and a second rail over TCP, with which calls go on meanwhile.
-# (A Soft-RoCE device does not go while a process has it open: Linux 6.1. Devices that
-# do are simulated: tests/unit/o2iblnd.) Then LNet's conformance suite. Few machines
-# that tests run on have such a kernel; ./check --long has a virtual machine with one
-# that does.
+# under load, and mended; and a second rail over TCP, with which calls go on meanwhile,
+# also while a link is down, or a device is gone. Then LNet's conformance suite. Few
+# machines that tests run on have such a kernel; ./check --long has a virtual machine
+# with one that does.
 #
 # o2ib_rpc.sh [--short]: the calls only.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
@@ -46,9 +45,7 @@ goes_on() {
 	await "$dir/live" ' [1-9][0-9]* calls/s' $(($(wc -l <"$dir/live") + 2))
 }
 
-# Nothing passes between the devices, or all does. (A link that is taken down under
-# load leaves Soft-RoCE's own queue pair for connect messages deaf now and then, for
-# all processes: Linux 6.1. tests/vm/o2ib_verbs takes links down without.)
+# Nothing passes between the devices, or all does.
 cut() {
 	tc qdisc add dev va root netem loss 100%
 	tc qdisc add dev vb root netem loss 100%
@@ -56,6 +53,25 @@ cut() {
 mend() {
 	tc qdisc del dev va root
 	tc qdisc del dev vb root
+}
+
+# The device of an end, a or b, goes under its users, or is there again.
+unplug() {
+	expect "rxe$1 does not go" timeout 60 rdma link delete "rxe$1"
+}
+plug() {
+	expect "no rxe$1" rdma link add "rxe$1" type rxe netdev "v$1"
+}
+
+# Calls go on without TCP.
+rdma_alone() {
+	nft add table ip rail
+	nft 'add chain ip rail in { type filter hook input priority 0; }'
+	nft add rule ip rail in tcp dport 988 drop
+	nft add rule ip rail in tcp sport 988 drop
+	goes_on
+	nft delete table ip rail
+	goes_on
 }
 
 need_rpcserve server --net 'o2ib(10.77.9.1)'
@@ -103,14 +119,32 @@ for _ in 1 2; do
 	goes_on
 	mend
 	goes_on
-	nft add table ip rail
-	nft 'add chain ip rail in { type filter hook input priority 0; }'
-	nft add rule ip rail in tcp dport 988 drop
-	nft add rule ip rail in tcp sport 988 drop
-	goes_on
-	nft delete table ip rail
-	goes_on
+	rdma_alone
 done
+# A device that goes, and comes back: the server's, and the client's.
+for end in a b; do
+	unplug $end
+	goes_on
+	plug $end
+	rdma_alone
+done
+# A cable that is pulled.
+for end in a b; do
+	ip link set s$end down
+	goes_on
+	ip link set s$end up
+	rdma_alone
+done
+# An interface that is taken down: its routes go, and Soft-RoCE's own queue pair, which
+# the CM uses, receives nothing any more once it has no route to send by (Linux 6.1 and
+# 6.12). So a new device follows.
+ip link set va down
+goes_on
+ip link set va up
+ip route add 10.77.9.2 dev va src 10.77.9.1 table 9001
+unplug a
+plug a
+rdma_alone
 kill -INT "${pids[ping]}"
 end_ping 0
 has out 'lost 0, resent'

@@ -3,10 +3,11 @@
  * The backend of o2iblnd on rdma-core (lnd/o2iblnd/verbs.h), on loops in
  * threads of their own, with two RDMA devices of one host:
  *
- *	o2ib_verbs [ADDRESS ADDRESS [INTERFACE]]
+ *	o2ib_verbs [ADDRESS ADDRESS [INTERFACE DEVICE]]
  *
  * INTERFACE, the first address's, is taken down and up, and loses that address
- * for a while. Exit status 77: there is no RDMA device.
+ * for a while; its Soft-RoCE device, DEVICE, is deleted, and made anew. Exit
+ * status 77: there is no RDMA device.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -872,8 +873,7 @@ static void test_address(const char *interface, const char *address)
 	wait_for(a.up);
 }
 
-/* Soft-RoCE waits for its users before the CM tells them: so it is said here
- * what the CM would say. */
+/* What the CM says, if its module is the first one that hears of it. */
 static const struct ibr_cm_event removal = {
 	.type = RDMA_CM_EVENT_DEVICE_REMOVAL
 };
@@ -892,20 +892,54 @@ static int do_remove(void *arg)
 	return 0;
 }
 
-static void test_removal(void)
+static void removed(void)
 {
-	say("a device that goes");
-	connect_both();
-	loop_call(a.loops[0], do_remove_port, a.port);
-	check(a.removed && !a.up);
-	end_do(&active[0], do_remove);
-	check(active[0].failed == -ENODEV);
+	wait_for(a.removed && !a.up);
+	wait_for(active[0].failed == -ENODEV);
 	wait_for(active[0].received[IB_WC_FLUSHED] == RECVS);
 	active[0].count = 1;
 	check(end_do(&active[0], do_send) == -ENOTCONN);
 	end_close(&active[0]);
-	wait_for(passive[0].disconnected);
+	side_close(&a);
 	end_close(&passive[0]);
+}
+
+static void a_open(void)
+{
+	a.up = true;
+	a.removed = false;
+	check(!side_open(&a));
+}
+
+static void test_removal(void)
+{
+	say("a device that goes, as the CM says");
+	connect_both();
+	loop_call(a.loops[0], do_remove_port, a.port);
+	end_do(&active[0], do_remove);
+	removed();
+	a_open();
+}
+
+/* It does not go while this process has it open in any way. */
+static void test_deleted(const char *interface, const char *device)
+{
+	struct opening o = { .s = &a, .conf = usual };
+	char command[128];
+	FILE *going;
+
+	say("a device that is deleted");
+	connect_both();
+	snprintf(command, sizeof(command), "rdma link delete %s", device);
+	going = popen(command, "r");
+	BUG_ON(!going);
+	removed();
+	check(!pclose(going));
+	check(loop_call(a.loops[0], do_open, &o) == -ENODEV);
+	check(!shell("rdma link add %s type rxe netdev %s", device, interface));
+	a_open();
+	connect_both();
+	close_both();
 }
 
 int main(int argc, char **argv)
@@ -940,10 +974,8 @@ int main(int argc, char **argv)
 	test_given_up();
 	test_many();
 	test_removal();
-	side_close(&a);
-	a.up = true;
-	a.removed = false;
-	check(!side_open(&a));
+	if (argc > 4)
+		test_deleted(argv[3], argv[4]);
 	test_deaf();
 	/* Routes go with them: nothing connects after that. */
 	if (argc > 3) {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The backend of o2iblnd on rdma-core, on two Soft-RoCE devices over a veth pair, as
-# vm-run --rdma rxe makes them:
+# The backend of o2iblnd on rdma-core, on two Soft-RoCE devices, as vm-run --rdma rxe
+# makes them:
 #
-#	rxea on va, 10.77.9.1   ----------   rxeb on vb, 10.77.9.2
+#	rxea on va, 10.77.9.1 -------- sa, switch, sb -------- rxeb on vb, 10.77.9.2
 #
 # Few machines that tests run on have such a kernel; ./check --long has a virtual
 # machine with one that does.
@@ -19,8 +19,8 @@ rdma link show rxea/1 >/dev/null 2>&1 && rdma link show rxeb/1 >/dev/null 2>&1 |
 	exit 77
 }
 [ "$(id -u)" = 0 ] || {
-	echo "takes root: ports below 1024, links and addresses that go"
+	echo "takes root: ports below 1024, links and addresses and devices that go"
 	exit 77
 }
 
-timeout 300 "$program" 10.77.9.1 10.77.9.2 va || exit 1
+timeout 300 "$program" 10.77.9.1 10.77.9.2 va rxea || exit 1
