@@ -118,10 +118,10 @@ struct lnd_ni {
 	/* The node's, for what the NIs of this LND share: NULL at first. CPT
 	 * 0's thread. NULL: this LND shares nothing. */
 	void **shared;
-	void *net; /* where the node's LNDs find what they share (the simulated
+	void *net;  /* where the node's LNDs find what they share (the simulated
 		     * network); NULL in ordinary nodes */
-	void *fabric;	 /* ... and where o2iblnd finds simulated devices */
-	void *priv;	 /* the LND's */
+	void *fabric; /* ... and where o2iblnd finds simulated devices */
+	void *priv; /* the LND's */
 	const char *why; /* startup() has failed, and this is missing: constant
 			  * text, for users; or NULL */
 };
@@ -129,8 +129,8 @@ struct lnd_ni {
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
  * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
-	bool incoming; /* lent by recv(), and not by send() */
-	bool large;    /* send: it needs a header of LNET_HDR_LARGE_SIZE */
+	bool incoming;		   /* lent by recv(), and not by send() */
+	bool large; /* send: it needs a header of LNET_HDR_LARGE_SIZE */
 	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
 	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */

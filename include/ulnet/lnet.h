@@ -214,13 +214,13 @@ struct ulnet_peer_info {
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
 	const char *word; /* by whose word it is the peer's: constant text */
-	bool down;	  /* the peer says that it does not work */
-	int32_t health;	  /* 0 to LNET_HEALTH_MAX */
-	bool recovering;  /* it is ill, and pinged */
+	bool down;	       /* the peer says that it does not work */
+	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
+	bool recovering;       /* it is ill, and pinged */
 	uint32_t pings_silent; /* of these, in a row without an answer */
 	uint64_t next_ping; /* ns, as lnet_now() has it; 0: one is under way */
 	struct ulnet_failures failed;
-	uint64_t resent;		 /* as of an interface of this node */
+	uint64_t resent; /* as of an interface of this node */
 	uint32_t net_priority, priority; /* the same */
 	struct ulnet_times sending, answered;
 	/* What its connections were negotiated to; 0: there is none, or its LND
@@ -357,7 +357,7 @@ struct ulnet_event {
 	struct ulnet_nid sender;     /* NID of the message's last hop */
 	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
 	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
-	struct ulnet_nid path_hop;   /* active: the same, or the gateway's */
+	struct ulnet_nid path_hop; /* active: the same, or the gateway's */
 	uint32_t paths_tried;	     /* active: transmissions begun */
 	uint32_t portal;
 	uint64_t match_bits;

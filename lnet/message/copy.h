@@ -6,8 +6,8 @@
  *
  * A copy belongs to its message, and goes with the path that the message takes.
  * A peer NI has its share (base/share.h) of lazy_bytes_max bytes of copies on
- * each CPT. All functions: CPT of @msg, which has a path, or is a
- * GET that is about to be answered and goes back to its sender.
+ * each CPT. All functions: CPT of @msg, which has a path, or is a GET that is
+ * about to be answered and goes back to its sender.
  */
 #ifndef LNET_COPY_H
 #define LNET_COPY_H

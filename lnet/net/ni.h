@@ -36,9 +36,9 @@ struct ni_cpt {
 	_Atomic int32_t credits_min;
 	struct list first; /* of lnet_msg.link, waiting for a credit, before: */
 	struct list queue;
-	uint64_t use;		 /* when last chosen: a sequence number */
+	uint64_t use; /* when last chosen: a sequence number */
 	struct ni_ruling ruling; /* path/ruling.c's */
-	uint64_t lost_in;	/* health.c's: turn of the last loss; 0: none */
+	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	_Atomic uint64_t heard; /* ns: when a message came last; one writer */
 	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */
 	bool stopped;
@@ -66,12 +66,12 @@ struct lnet_ni {
 	atomic_bool up; /* no hard failure */
 	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
 	atomic_bool recovering; /* a CPT takes care of that (recovery.c): */
-	atomic_uint recovery_silent; /* pings in a row without an answer */
+	atomic_uint recovery_silent;	/* pings in a row without an answer */
 	atomic_bool deaf; /* nobody answers, nor is heard: a router says that it
 			   * is down (recovery.c) */
 	_Atomic uint64_t recovery_next; /* ns: then comes the next; 0: none */
-	atomic_uint live;		/* CPTs that have not let go */
-	struct ni_cpt *cpt;		/* by CPT index */
+	atomic_uint live;	/* CPTs that have not let go */
+	struct ni_cpt *cpt;	/* by CPT index */
 };
 
 static inline struct lnet_ni *ni_of(struct lnd_ni *lnd)

@@ -42,8 +42,8 @@ struct whole_node {
 	/* control side: changes of configuration, one at a time; handlers are
 	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
-	struct route_table *routes;    /* as net.config (routes.c) */
-	struct ulnet_routing routing;  /* as set; net.config_lock */
+	struct route_table *routes;   /* as net.config (routes.c) */
+	struct ulnet_routing routing; /* as set; net.config_lock */
 	struct policy_table *policies; /* NULL: none; as net.config
 					* (policies.c) */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */

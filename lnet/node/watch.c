@@ -139,7 +139,8 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 			container_of(n, struct lnet_peer_ni, hash);
 		const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
-		if (lpni->place.state != PEER_HERE || !is_meant(cpt, lpni, arg))
+		if (lpni->place.state != PEER_HERE ||
+		    !is_meant(cpt, lpni, arg))
 			continue;
 		peer_ref(lpni);
 		watches_tell(cpt, &peer, call);

@@ -88,7 +88,7 @@ void lnet_guard_end(struct lnet *node, unsigned int cpt, const char *fmt, ...)
 static void work_run(struct work *w)
 {
 	struct ulnet_work *work = container_of(w, struct ulnet_work, opaque);
-	void (*fn)(struct ulnet_work * work) = work->fn;
+	void (*fn)(struct ulnet_work *work) = work->fn;
 	struct loop *l = loop_current();
 
 	fn(work);
@@ -120,7 +120,7 @@ void lnet_defer(struct lnet *node, unsigned int cpt, struct ulnet_work *work)
 static void timer_run(struct timer *t)
 {
 	struct ulnet_timer *timer = container_of(t, struct ulnet_timer, opaque);
-	void (*fn)(struct ulnet_timer * timer) = timer->fn;
+	void (*fn)(struct ulnet_timer *timer) = timer->fn;
 	struct loop *l = loop_current();
 
 	fn(timer);

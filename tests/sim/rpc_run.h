@@ -31,7 +31,7 @@ enum weather {
 	WEATHER_CROWDED, /* many calls at once */
 	WEATHER_FICKLE,	 /* callers change their minds */
 	WEATHER_FAIR,	 /* no faults; but slow services, and many calls */
-	WEATHERS,	 /* those that come by chance */
+	WEATHERS, /* those that come by chance */
 	WEATHER_SPARED = WEATHERS, /* rails fail, but for one, and nothing else:
 				    * calls that have the time succeed */
 };
@@ -87,12 +87,12 @@ struct test_call {
 	unsigned int target, service;
 	unsigned int cpt; /* where its callback belongs */
 	enum method method;
-	bool starting;	  /* ulrpc_call() has not returned */
-	bool failed;	  /* it was not taken */
-	bool waiting;	  /* ulrpc_call_wait(): no callback */
+	bool starting;	     /* ulrpc_call() has not returned */
+	bool failed;	     /* it was not taken */
+	bool waiting;	     /* ulrpc_call_wait(): no callback */
 	bool ended, dead; /* dead: with its node, which crashed */
 	bool canceled;
-	bool given_up;	/* some time ago, and its server has been told */
+	bool given_up;	  /* some time ago, and its server has been told */
 	uint64_t probe; /* struct probe; 0: it need not succeed */
 	/* audit_lapses() when it began, on a connection that its server knew;
 	 * else 0 */
@@ -185,11 +185,11 @@ struct job {
 	unsigned int store_number;
 	uint64_t store_until; /* ns: the record is of no use after that */
 	struct ulrpc_record record;
-	bool delayed;	   /* the clock has it */
-	bool blocked;	   /* a worker has it, which waits */
-	bool dead;	   /* its node crashed */
-	uint64_t deadline; /* job_deadline(), at last; 0: not asked for */
-	uint64_t expires;  /* of the request, when looked at last */
+	bool delayed;	    /* the clock has it */
+	bool blocked;	    /* a worker has it, which waits */
+	bool dead;	    /* its node crashed */
+	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
+	uint64_t expires;   /* of the request, when looked at last */
 	bool lost;  /* its service has ended: the request is the handler's */
 	int status; /* of bulk */
 	unsigned int moving;
@@ -217,7 +217,7 @@ struct run {
 	bool registered;     /* nodes with odd numbers register all memory */
 	struct rails *rails; /* NULL: rails do not change in this scenario */
 	struct liar *liar;   /* NULL: there is none */
-	bool quiet;	     /* nobody calls: LNet's own operations only */
+	bool quiet; /* nobody calls: LNet's own operations only */
 	struct ulrpc_conf conf;
 	unsigned int steps;
 	bool waiting;	     /* some node waits: no other may begin to */
@@ -229,7 +229,7 @@ struct run {
 	enum weather weather;
 	bool slow, harsh, tiny, late;
 	unsigned int spare; /* WEATHER_SPARED: the rail, of all nodes */
-	uint64_t longest;   /* ns that a request took, so far */
+	uint64_t longest; /* ns that a request took, so far */
 	struct tally *tally;
 };
 
