@@ -21,7 +21,11 @@
 #define CALC_CONNS_MAX	 127
 #define CALC_SHRINK_MIN	 16  /* model 2.10.54 gives up below */
 #define CALC_LONGEST_WRS 258 /* of one message: 257 fragments and its DONE */
-#define CALC_BULK_BYTES	 (UINT32_C(1) << 20)
+/* This LND's send queues: for each message it and a few WRITEs, and so many at
+ * least. More WRITEs than there is room for take turns (send.c). */
+#define CALC_USER_WRITES  4
+#define CALC_USER_WRS_MIN 64
+#define CALC_BULK_BYTES	  (UINT32_C(1) << 20)
 
 /* What max_send_wr is. */
 enum calc_send {
@@ -115,6 +119,7 @@ enum calc_rule {
 	RULE_SEND_USER,
 	RULE_SEND_SHRINKS,
 	RULE_SEND_FAILS,
+	RULE_SEND_CAPPED,
 	RULE_CQ,
 	RULE_CQ_DEPTH,
 	RULE_CQ_CAPPED,
@@ -153,5 +158,8 @@ void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side);
 /* The work requests that the send queue has for each message of the depth, with
  * so many fragments. */
 uint32_t calc_wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags);
+/* Model user: those of a send queue of this depth; the device may grant less,
+ * which is enough. */
+uint64_t calc_user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth);
 
 #endif

@@ -245,7 +245,7 @@ void lnet_o2ib_conf_init(struct ulnet_o2ib_conf *conf)
 		.wrq_sge = 2,
 		.version = 2,
 		.page_size = 4096,
-		.max_writes = 4,
+		.max_writes = CALC_USER_WRITES,
 		.pieces = 1,
 	};
 }

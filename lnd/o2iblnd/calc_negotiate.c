@@ -29,12 +29,46 @@ uint32_t calc_wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 	return 1 + frags + node->wrs_extra;
 }
 
+/* Model user: has the device queues for this depth, with @wrs to send? */
+static bool user_fits(const struct ulnet_o2ib_node *node, uint32_t depth,
+		      uint64_t wrs)
+{
+	uint64_t receives = 2 * (uint64_t)depth + 2;
+	uint32_t max_wr = node->conf.max_qp_wr, max_cqe = node->conf.max_cqe;
+
+	if (max_wr && wrs > max_wr)
+		wrs = max_wr;
+	return (!max_wr || receives <= max_wr) &&
+	       (!max_cqe || wrs + receives <= max_cqe);
+}
+
+static uint32_t user_capped(const struct ulnet_o2ib_node *node, uint32_t depth)
+{
+	uint64_t each = calc_wrs_each(node, 0);
+
+	while (depth > 1 && !user_fits(node, depth, each * depth))
+		depth--;
+	return depth;
+}
+
+uint64_t calc_user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
+{
+	uint64_t wrs = (uint64_t)calc_wrs_each(node, 0) * depth;
+
+	if (wrs < CALC_USER_WRS_MIN &&
+	    user_fits(node, depth, CALC_USER_WRS_MIN))
+		return CALC_USER_WRS_MIN;
+	return wrs;
+}
+
 /* The depth that a node can have, for the sake of its device. */
 static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 		       uint32_t frags)
 {
 	uint64_t each = calc_wrs_each(node, frags);
 
+	if (is_user(node))
+		return user_capped(node, depth);
 	if (!calc_model(node->conf.model)->capped || !node->conf.max_qp_wr ||
 	    each * depth <= node->conf.max_qp_wr)
 		return depth;

@@ -47,9 +47,14 @@ static uint64_t granted(struct sum *s)
 {
 	uint64_t wrs = s->r->max_send_wr, max = s->node->conf.max_qp_wr;
 
-	/* Where the depth is capped, only the least of model user is above. */
 	if (!max || wrs <= max)
 		return wrs;
+	if (s->model->send == CALC_SEND_USER) {
+		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_CAPPED,
+			  "max_send_wr_granted", (int64_t)max, "%ju > %ju",
+			  (uintmax_t)wrs, (uintmax_t)max);
+		return max;
+	}
 	if (s->model->send != CALC_SEND_CS) {
 		calc_note(s->notes, LNET_O2IB_WARNING, RULE_SEND_FAILS,
 			  "max_send_wr", (int64_t)wrs, "%ju > %ju",
@@ -91,13 +96,11 @@ static void sum_send(struct sum *s)
 			  "(%u + 1 + %u) * %u", f, s->node->wrs_extra, d);
 		break;
 	default:
-		r->max_send_wr = (uint64_t)each * d;
-		if (r->max_send_wr < CALC_LONGEST_WRS)
-			r->max_send_wr = CALC_LONGEST_WRS;
+		r->max_send_wr = calc_user_wrs(s->node, d);
 		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_USER,
 			  "max_send_wr", (int64_t)r->max_send_wr,
 			  "greatest of (%u + 1) * %u and %u", each - 1, d,
-			  CALC_LONGEST_WRS);
+			  CALC_USER_WRS_MIN);
 	}
 	r->max_send_wr_granted = granted(s);
 }
@@ -108,7 +111,9 @@ static int sum_cq(struct sum *s)
 	uint64_t send = r->max_send_wr, max = s->node->conf.max_cqe;
 	enum calc_rule rule = RULE_CQ;
 
-	if (s->model->cq_by_depth) {
+	if (s->model->send == CALC_SEND_USER) {
+		send = r->max_send_wr_granted;
+	} else if (s->model->cq_by_depth) {
 		send = 2 * (uint64_t)s->conn->depth;
 		rule = RULE_CQ_DEPTH;
 	} else if (s->conn->capped[s->side]) {

@@ -111,7 +111,8 @@ static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
 			    "neither more than the acceptor allows" },
 	[RULE_CAP] = { "depth.device",
 		       "since 2.12: no deeper than the device's max_qp_wr "
-		       "work requests are enough for" },
+		       "work requests are enough for; model user: and its "
+		       "max_cqe" },
 	[RULE_FLOW_SCALED] = { "hiw.scaled",
 			       "since 2.16: of the depth as much as "
 			       "peer_credits_hiw is of peer_credits" },
@@ -146,7 +147,7 @@ static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
 			      "registration takes, times the depth" },
 	[RULE_SEND_USER] = { "send.user",
 			     "model user: max_writes and one more, times the "
-			     "depth; at least 258, for the longest message" },
+			     "depth; at least 64, if there is room" },
 	[RULE_SEND_SHRINKS] = { "send.shrinks", "more than the device's "
 						"max_qp_wr: lowered by a "
 						"quarter until it is enough, "
@@ -155,6 +156,9 @@ static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
 	[RULE_SEND_FAILS] = { "send.fails",
 			      "more than the device's max_qp_wr: creating the "
 			      "queue pair may fail" },
+	[RULE_SEND_CAPPED] = { "send.capped",
+			       "model user: no more than the device's "
+			       "max_qp_wr; what is more takes turns" },
 	[RULE_CQ] = { "cq.all", "max_recv_wr and max_send_wr" },
 	[RULE_CQ_DEPTH] = { "cq.depth",
 			    "2.11: max_recv_wr and twice the depth" },

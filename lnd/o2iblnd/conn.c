@@ -3,10 +3,8 @@
 
 #include <errno.h>
 
-/* The send queue has room for so many work requests for each message: it and a
- * few WRITEs. More WRITEs than there is room for take turns. */
-#define SLOTS_PER_MESSAGE 5
-#define SLOTS_MIN	  64
+#include "lnd/o2iblnd/calc.h"
+
 /* How long a peer may take to answer a request to connect, at least. */
 #define ANSWER_MIN (5 * NSEC_PER_SEC)
 
@@ -345,8 +343,8 @@ static void qp_conf(const struct ib_conn *conn, unsigned int depth, bool small,
 	uint32_t max = conn->home->port->limits.max_qp_wr;
 
 	*conf = (struct ib_qp_conf){
-		.max_send_wr =
-			MAX(depth * SLOTS_PER_MESSAGE, small ? 0 : SLOTS_MIN),
+		.max_send_wr = MAX(depth * (1 + CALC_USER_WRITES),
+				   small ? 0 : CALC_USER_WRS_MIN),
 		.max_recv_wr = IB_RECEIVES(depth),
 		.max_send_sge = conn->send_sge,
 		.max_inline = conn->home->conf->max_inline,
@@ -371,9 +369,10 @@ static int conn_create(struct ib_conn *conn)
 	if (limits->max_qp_wr && IB_RECEIVES(depth) > limits->max_qp_wr)
 		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
 	qp_conf(conn, depth, false, &conf);
-	do
+	rc = verbs_of(conn)->create(conn->qp, &conf);
+	/* One block is more than it needs, if memory is what it needs. */
+	if (rc == -ENOMEM && ib_regcache_evict(conn->home->spare))
 		rc = verbs_of(conn)->create(conn->qp, &conf);
-	while (rc == -ENOMEM && ib_regcache_evict(conn->home->spare));
 	for (; rc == -ENOMEM && depth; depth--) {
 		qp_conf(conn, depth, true, &conf);
 		rc = verbs_of(conn)->create(conn->qp, &conf);

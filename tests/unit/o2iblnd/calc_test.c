@@ -612,7 +612,7 @@ Test(o2ib_calc, this_implementation)
 {
 	begin(LNET_O2IB_USER, LNET_O2IB_2_16);
 	connected(8, 256, 0);
-	takes(A, 18, 258, 276);
+	takes(A, 18, 64, 82);
 	takes(B, 18, 2072, 2090);
 	pair.initiator = B;
 	connected(8, 257, 0);
@@ -621,6 +621,25 @@ Test(o2ib_calc, this_implementation)
 	connected(64, 257, 0);
 	cr_assert_eq(got.res[A].max_send_wr, 320);
 	cr_assert_eq(got.res[A].bulk_wrs, 4);
+	/* A device has fewer: what is more takes turns; or less depth. */
+	pair.node[A].max_qp_wr = 200;
+	connected(64, 257, 0);
+	cr_assert_eq(got.res[A].max_send_wr_granted, 200);
+	cr_assert(noted(LNET_O2IB_COMPUTED, A, "send.capped"));
+	pair.node[A].max_cqe = 300;
+	connected(49, 257, 0);
+	cr_assert_eq(got.res[A].cq_entries, 300);
+	cr_assert(noted(LNET_O2IB_CHANGED, A, "depth.device"));
+	pair.node[A].max_qp_wr = 60;
+	connected(29, 257, 0);
+	pair.node[A].max_cqe = pair.node[A].max_qp_wr = 0;
+	/* Less than the usual least. */
+	pair.node[A].peer_credits = 8;
+	pair.node[A].max_cqe = 60;
+	connected(8, 257, 1);
+	cr_assert_eq(got.res[A].max_send_wr, 40);
+	cr_assert_eq(got.res[A].cq_entries, 58);
+	pair.node[A].max_cqe = 0;
 	/* 2.16's rule, but never 0. */
 	pair.node[A].peer_credits = 255;
 	pair.node[A].max_qp_wr = 5;
