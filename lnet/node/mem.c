@@ -10,6 +10,12 @@ struct range {
 	uintptr_t start, end;
 };
 
+static int reserve(struct lnet_cpt *cpt, void *arg)
+{
+	(void)arg;
+	return mems_reserve(&portal_cpt(cpt)->mems);
+}
+
 static int add(struct lnet_cpt *cpt, void *arg)
 {
 	const struct range *r = arg;
@@ -67,13 +73,6 @@ static int begin(struct lnet *node, void *addr, size_t length, struct range *r)
 	return node_control_begin(node);
 }
 
-/* MDs may lie in it by now. */
-static void undo(struct lnet *node, struct range *r)
-{
-	(void)node_each_cpt(node, del, r); /* which never fails */
-	(void)node_each_cpt(node, forget, r);
-}
-
 int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 {
 	struct range r;
@@ -81,10 +80,11 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 
 	if (rc)
 		return rc;
-	/* What overlaps one does so on the first CPT: then none has it. */
-	rc = node_each_cpt(node, add, &r);
-	if (rc && rc != -EEXIST)
-		undo(node, &r);
+	/* Whole or not at all: there is room on each CPT before one has it, and
+	 * what overlaps another does so on the first. */
+	rc = node_each_cpt(node, reserve, &r);
+	if (!rc)
+		rc = node_each_cpt(node, add, &r);
 	node_control_end(node);
 	return rc;
 }

@@ -21,6 +21,7 @@ void mems_fini(struct mems *m)
 		BUG_ON(m->mem[i]->mds);
 		free(m->mem[i]);
 	}
+	free(m->next);
 	free(m->mem);
 	*m = (struct mems){ 0 };
 }
@@ -56,20 +57,26 @@ static int make_room(struct mems *m)
 	return 0;
 }
 
+int mems_reserve(struct mems *m)
+{
+	int rc = make_room(m);
+
+	if (rc)
+		return rc;
+	if (!m->next)
+		m->next = malloc(sizeof(*m->next));
+	return m->next ? 0 : -ENOMEM;
+}
+
 int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 {
 	unsigned int at = first_behind(m, start);
-	struct lnet_mem *mem;
-	int rc;
+	struct lnet_mem *mem = m->next;
 
 	if (at < m->n && m->mem[at]->range.start < end)
 		return -EEXIST;
-	rc = make_room(m);
-	if (rc)
-		return rc;
-	mem = malloc(sizeof(*mem));
-	if (!mem)
-		return -ENOMEM;
+	BUG_ON(!mem || m->n == m->room);
+	m->next = NULL;
 	mem->range = (struct span){ start, end };
 	mem->mds = 0;
 	atomic_init(&mem->gone, false);

@@ -17,19 +17,23 @@
 struct lnet_mem {
 	struct span range;
 	uint32_t mds; /* of this CPT, that lie in it */
-	/* Is found no more, and goes with the last of them. Read by all CPTs. */
+	/* Is found no more, and goes with the last of them. Read by all
+	 * CPTs. */
 	atomic_bool gone;
 };
 
 struct mems {
 	struct lnet_mem **mem; /* by address; none overlaps another */
 	unsigned int n, room;
+	struct lnet_mem *next; /* for the next one; or NULL */
 };
 
 /* All zero at first. No MD lies in any of them at the end. */
 void mems_fini(struct mems *m);
 
-/* -EEXIST: it overlaps one; -ENOMEM. */
+/* For the next one to be added. 0 or -ENOMEM. */
+int mems_reserve(struct mems *m) must_check;
+/* After mems_reserve(). -EEXIST: it overlaps one. */
 int mems_add(struct mems *m, uintptr_t start, uintptr_t end) must_check;
 /* -ENOENT: there is none that begins and ends there; -EBUSY: MDs are in it. */
 int mems_check(const struct mems *m, uintptr_t start, uintptr_t end) must_check;

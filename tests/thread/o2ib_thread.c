@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "lnet/node/node.h"
+#include "tests/all_memory.h"
 #include "tests/thread/check.h"
 #include "tests/thread/ferry.h"
 
@@ -352,6 +353,7 @@ static void side_open(struct side *s, unsigned int index)
 	lnet_conf_init(&p.conf);
 	p.conf.cpts = s->cpts;
 	BUG_ON(node_open(&p, &s->node));
+	BUG_ON(all_memory_register(s->node));
 	sem_init(&s->unlinked, 0, 0);
 	for (unsigned int i = 0; i < NIS; i++) {
 		s->nids[i] = lnet_nid_make(LNET_NET(LNET_TYPE_O2IB, 0),

@@ -15,6 +15,7 @@ static uintptr_t at(size_t offset)
 
 static int add(struct mems *m, size_t start, size_t end)
 {
+	cr_assert_eq(mems_reserve(m), 0);
 	return mems_add(m, at(start), at(end));
 }
 
