@@ -119,7 +119,7 @@ static int port_start(struct ibr_port *p, const char **why)
 	if (!rc)
 		rc = ibr_device_watch(p);
 	if (!rc)
-		ibr_removal_watch(p);
+		rc = ibr_removal_watch(p);
 	return rc;
 }
 

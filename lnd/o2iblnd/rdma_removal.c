@@ -142,7 +142,7 @@ static int files_open(struct env_io *io)
 	return 0;
 }
 
-void ibr_removal_watch(struct ibr_port *p)
+int ibr_removal_watch(struct ibr_port *p)
 {
 	int rc = files_open(&p->files_io);
 
@@ -154,6 +154,7 @@ void ibr_removal_watch(struct ibr_port *p)
 	if (rc)
 		log_debug("o2iblnd", "%s cannot be watched: %s", FILES,
 			  strerror(-rc));
+	return device_is_there(p) ? 0 : -ENODEV;
 }
 
 void ibr_removal_unwatch(struct ibr_port *p)
