@@ -113,7 +113,16 @@ stop_lnetd server
 
 need_rpcserve both --net 'o2ib(10.77.9.1),tcp(127.0.0.1)'
 client=(--net 'o2ib(10.77.9.2),tcp(127.0.0.2)' --deadline 60 --grace 60)
-start_ping --time 1h --inflight 16 --size 1000 --verify "$server,127.0.0.1@tcp"
+rails() { # ARGUMENT...
+	start_ping --time 1h --verify "$@" "$server,127.0.0.1@tcp"
+}
+none_lost() {
+	kill -INT "${pids[ping]}"
+	end_ping 0
+	has out 'lost 0, resent'
+}
+
+rails --inflight 16 --size 1000
 for _ in 1 2; do
 	cut
 	goes_on
@@ -121,23 +130,29 @@ for _ in 1 2; do
 	goes_on
 	rdma_alone
 done
-# A device that goes, and comes back: the server's, and the client's.
-for end in a b; do
-	unplug $end
-	goes_on
-	plug $end
-	rdma_alone
-done
-# A cable that is pulled.
-for end in a b; do
-	ip link set s$end down
-	goes_on
-	ip link set s$end up
-	rdma_alone
+none_lost
+for bulk in --bulk-write --bulk-read; do
+	rails --inflight 4 $bulk 100k
+	# A device that goes, and comes back: the server's, and the client's.
+	for end in a b; do
+		unplug $end
+		goes_on
+		plug $end
+		rdma_alone
+	done
+	# A cable that is pulled.
+	for end in a b; do
+		ip link set s$end down
+		goes_on
+		ip link set s$end up
+		rdma_alone
+	done
+	none_lost
 done
 # An interface that is taken down: its routes go, and Soft-RoCE's own queue pair, which
 # the CM uses, receives nothing any more once it has no route to send by (Linux 6.1 and
 # 6.12). So a new device follows.
+rails --inflight 16 --size 1000
 ip link set va down
 goes_on
 ip link set va up
@@ -145,9 +160,7 @@ ip route add 10.77.9.2 dev va src 10.77.9.1 table 9001
 unplug a
 plug a
 rdma_alone
-kill -INT "${pids[ping]}"
-end_ping 0
-has out 'lost 0, resent'
+none_lost
 stop_lnetd both
 
 # ---- the suite ----
