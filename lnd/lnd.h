@@ -396,8 +396,8 @@ void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
  * (lnet_send_again()), or, if it had done so once before, still has. What waits
  * for a connection goes on waiting. What was begun may still arrive, and
  * lnet_peer_connected() says when a connection can be used again. LNet may take
- * what waits over another path, and cancel() what it has lent and was not begun:
- * the connections do not suffer from that.
+ * what waits over another path, and cancel() what it has lent and was not
+ * begun: the connections do not suffer from that.
  *
  * @ns: for so long nothing has come back, as far as it was looked at. If
  * something else was heard on the NI meanwhile, it is the peer that is silent.
@@ -433,9 +433,9 @@ uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
  * next_hop itself, and to nobody behind it; else 0. */
 uint32_t lnet_msg_asks(const struct lnd_msg *msg);
 
-/* Of @msg, for which lnet_msg_asks() is not 0: the fragments that its REPLY goes
- * to, from the first byte of the first one on; and the registered memory that
- * they lie in. False: in none. So until lnet_finalize(). */
+/* Of @msg, for which lnet_msg_asks() is not 0: the fragments that its REPLY
+ * goes to, from the first byte of the first one on; and the registered memory
+ * that they lie in. False: in none. So until lnet_finalize(). */
 bool lnet_msg_sink(const struct lnd_msg *msg, const struct iovec **iov,
 		   unsigned int *niov, const struct span **mem);
 

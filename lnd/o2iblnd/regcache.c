@@ -157,10 +157,12 @@ static int failed(struct ib_regcache *c, size_t length, uint64_t now, int rc)
 	if (rc == -ENOBUFS)
 		return rc;
 	c->pause = now + PAUSE;
-	log_warn("o2ib",
-		 "%zu bytes of the user's cannot be registered, and "
-		 "are copied: %s",
-		 length, strerror(-rc));
+	if (!c->complained)
+		log_warn("o2ib",
+			 "%zu bytes of the user's cannot be registered, and "
+			 "are copied: %s",
+			 length, strerror(-rc));
+	c->complained = true;
 	return rc;
 }
 
@@ -192,6 +194,7 @@ int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 	rc = reg_new(c, start, end, &reg);
 	if (rc)
 		return failed(c, end - start, now, rc);
+	c->complained = false;
 	reg->users = 1;
 	*reg_p = reg;
 	return 0;

@@ -37,6 +37,7 @@ struct ib_regcache {
 	uint64_t bytes; /* registered */
 	uint64_t hits, misses, evicted, failed;
 	uint64_t pause;	      /* ns: until then nothing new is registered */
+	bool complained;      /* since something could be registered */
 	struct ib_reg **regs; /* by the address at which they begin */
 	unsigned int nregs, room;
 	unsigned int forgotten; /* registrations that only have users */
@@ -51,8 +52,8 @@ void ib_regcache_fini(struct ib_regcache *c);
 /* The registration, for peers to write to as well, that has @v, a part of @mem,
  * in it, for use until ib_regcache_put(). -ENOBUFS: too many bytes are in use;
  * -EMSGSIZE: no registration has all of it, as it is too long; -EAGAIN: one has
- * failed less than a second before @now (ns); others: as reg() says, which was
- * logged. */
+ * failed less than a second before @now (ns); others: as reg() says, which is
+ * logged once. */
 int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 		    struct iovec v, uint64_t now,
 		    struct ib_reg **reg_p) must_check;

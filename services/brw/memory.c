@@ -22,6 +22,9 @@ int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
 {
 	*m = (struct memory){ .node = node,
 			      .bytes_max = bytes_max / PAGE * PAGE };
+	pthread_mutex_init(&m->lock, NULL);
+	if (!m->bytes_max)
+		return 0;
 	m->pool = mmap(NULL, m->bytes_max, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->pool == MAP_FAILED)
@@ -31,7 +34,6 @@ int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
 		munmap(m->pool, m->bytes_max);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&m->lock, NULL);
 	m->registered = node && !lnet_mem_register(node, m->pool, m->bytes_max);
 	return 0;
 }
@@ -40,6 +42,8 @@ void memory_fini(struct memory *m)
 {
 	free(m->free);
 	pthread_mutex_destroy(&m->lock);
+	if (!m->bytes_max)
+		return;
 	/* What a device may still have stays mapped. */
 	if (!m->registered ||
 	    !lnet_mem_unregister(m->node, m->pool, m->bytes_max))
