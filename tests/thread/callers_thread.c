@@ -97,6 +97,7 @@ static int client_run(const struct crowd *c, unsigned int me)
 	check_ok(ulrpc_client_open(rpc, &conf, &client), "client");
 	call(client, me, 0);
 	BUG_ON(write(c->through[1], "", 1) != 1);
+	close(c->through[1]);
 	wait_for(c, 1);
 	for (unsigned int i = 1; i < CALLS; i++)
 		call(client, me, i);
@@ -145,7 +146,8 @@ static void crowd_fork(struct crowd *c)
 	close(c->through[1]);
 }
 
-/* All of them are connected, or have ended. */
+/* Are all of them connected? Those that are not have ended: then the pipe
+ * has. */
 static bool crowd_is_there(const struct crowd *c)
 {
 	unsigned int n = 0;
