@@ -247,8 +247,8 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
  */
 bool ibr_removal_check(void);
 void ibr_removal_init(struct ibr_cpt *cpt);
-/* CPT 0's thread. Where files cannot be watched, the CM alone is heard. -ENODEV:
- * the device has gone since it was opened. */
+/* CPT 0's thread. Where files cannot be watched, the CM alone is heard.
+ * -ENODEV: the device has gone since it was opened. */
 int ibr_removal_watch(struct ibr_port *p) must_check;
 void ibr_removal_unwatch(struct ibr_port *p);
 /* The port's device goes: the LND is told, unless it was. CPT 0's thread, out
