@@ -46,7 +46,7 @@ static inline bool ib_is_direct(const struct ib_direct *d)
 	return d->nregs != 0;
 }
 
-/* As what a peer is told, with @frags, of which there are enough. */
+/* As what a peer is told, with @frags: LNET_MAX_IOV of them are enough. */
 struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags);
 
 #endif

@@ -153,7 +153,6 @@ static int reg_new(struct ib_regcache *c, uintptr_t start, uintptr_t end,
 /* That register_max is in use is no failure. */
 static int failed(struct ib_regcache *c, size_t length, uint64_t now, int rc)
 {
-	c->failed++;
 	if (rc == -ENOBUFS)
 		return rc;
 	c->pause = now + PAUSE;

@@ -34,8 +34,8 @@ struct ib_regcache {
 	struct ib_port *port;
 	uint64_t max; /* bytes */
 
-	uint64_t bytes; /* registered */
-	uint64_t hits, misses, evicted, failed;
+	uint64_t bytes;			/* registered */
+	uint64_t hits, misses, evicted; /* times */
 	uint64_t pause;	      /* ns: until then nothing new is registered */
 	bool complained;      /* since something could be registered */
 	struct ib_reg **regs; /* by the address at which they begin */

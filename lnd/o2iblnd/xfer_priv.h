@@ -52,9 +52,9 @@ void ib_xfer_lost_with(const struct ib_rx *rx, int *status,
 /* ---- payload.c ---- */
 
 enum ib_use ib_xfer_use(const struct ib_xfer *x);
-/* Memory for what is too large for a message, and goes by @conn: its own, or
- * some that it is copied through. -EAGAIN: it waits for that, and whoever lent
- * it to the LND need not know. */
+/* Memory for what is too large for a message (x->length), and goes by @conn:
+ * its own, or some that it is copied through. -EAGAIN: it waits for that;
+ * -ENOMEM. */
 int ib_xfer_find_memory(struct ib_xfer *x, const struct ib_conn *conn);
 /* What is to be sent goes to the memory that it is copied through. */
 void ib_xfer_fill(struct ib_xfer *x);

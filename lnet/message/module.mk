@@ -8,6 +8,7 @@ libulnetcore_la_SOURCES += %D%/forward.c %D%/forward.h
 libulnetcore_la_SOURCES += %D%/funnel.c %D%/funnel.h
 libulnetcore_la_SOURCES += %D%/hold.c %D%/hold.h
 libulnetcore_la_SOURCES += %D%/leave.c %D%/leave.h
+libulnetcore_la_SOURCES += %D%/lent.c
 libulnetcore_la_SOURCES += %D%/msg.c %D%/msg.h
 libulnetcore_la_SOURCES += %D%/msgs.c %D%/msgs.h
 libulnetcore_la_SOURCES += %D%/op.c %D%/op.h

@@ -6,10 +6,6 @@
 #include "lnet/node/node.h"
 #include "lnet/portal/portal.h"
 
-struct range {
-	uintptr_t start, end;
-};
-
 static int reserve(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
@@ -18,28 +14,28 @@ static int reserve(struct lnet_cpt *cpt, void *arg)
 
 static int add(struct lnet_cpt *cpt, void *arg)
 {
-	const struct range *r = arg;
+	const struct span *r = arg;
 
 	return mems_add(&portal_cpt(cpt)->mems, r->start, r->end);
 }
 
 static int check(struct lnet_cpt *cpt, void *arg)
 {
-	const struct range *r = arg;
+	const struct span *r = arg;
 
 	return mems_check(&portal_cpt(cpt)->mems, r->start, r->end);
 }
 
 static int del(struct lnet_cpt *cpt, void *arg)
 {
-	const struct range *r = arg;
+	const struct span *r = arg;
 
 	mems_del(&portal_cpt(cpt)->mems, r->start, r->end);
 	return 0;
 }
 
 static void ni_forget(struct lnet_ni *ni, const struct lnet_cpt *cpt,
-		      const struct range *r)
+		      const struct span *r)
 {
 	const struct lnd *lnd = ni->lnd.lnd;
 
@@ -64,7 +60,7 @@ static int forget(struct lnet_cpt *cpt, void *arg)
 }
 
 /* A change to what is at [@addr, @addr + @length): node_control_begin(). */
-static int begin(struct lnet *node, void *addr, size_t length, struct range *r)
+static int begin(struct lnet *node, void *addr, size_t length, struct span *r)
 {
 	r->start = (uintptr_t)addr;
 	r->end = r->start + length;
@@ -75,7 +71,7 @@ static int begin(struct lnet *node, void *addr, size_t length, struct range *r)
 
 int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 {
-	struct range r;
+	struct span r;
 	int rc = begin(node, addr, length, &r);
 
 	if (rc)
@@ -91,7 +87,7 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 
 int lnet_mem_unregister(struct lnet *node, void *addr, size_t length)
 {
-	struct range r;
+	struct span r;
 	int rc = begin(node, addr, length, &r);
 
 	if (rc)
