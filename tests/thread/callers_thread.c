@@ -2,7 +2,7 @@
 /*
  * Many client processes on the address of the server that they call: each is
  * connected while all others are, and each gets its own answers (requirement
- * I7). The number of processes may be given: 500.
+ * I7). The number of processes may be given.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,15 @@
 
 #define ADDRESS "127.0.0.40@tcp"
 #define CALLS	20
-/* us; far beyond what 500 take. */
+/* ThreadSanitizer makes each process ten times as slow. On one core, 500 of
+ * them leave the server too little of it to answer HELLOs within the 5 s that
+ * a connection request has. */
+#ifdef __SANITIZE_THREAD__
+#define CROWD 100
+#else
+#define CROWD 500
+#endif
+/* us; far beyond what they take. */
 #define DEADLINE UINT64_C(60000000)
 
 /* What holds the processes together. A phase begins when the parent closes
@@ -181,7 +189,7 @@ static void many_files(void)
 
 int main(int argc, char **argv)
 {
-	struct crowd c = { .n = argc > 1 ? (unsigned int)atoi(argv[1]) : 500,
+	struct crowd c = { .n = argc > 1 ? (unsigned int)atoi(argv[1]) : CROWD,
 			   .port = free_port() };
 	struct ulrpc *rpc;
 	struct lnet *node;
