@@ -177,8 +177,8 @@ static void log_end(const struct ib_conn *conn, int status, const char *why)
 				 "peer %s: connection ended: %s: %s", nid, why,
 				 strerror(-status));
 	else
-		log_debug("o2ib", "peer %s: no connection: %s: %s", nid, why,
-			  strerror(-status));
+		log_debug("o2ib", "peer %s: no connection: %s%s%s", nid, why,
+			  status ? ": " : "", status ? strerror(-status) : "");
 }
 
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
