@@ -85,6 +85,7 @@ unit_tests += %D%/unit/lnet/message/forward_test
 unit_tests += %D%/unit/lnet/route/route_test
 unit_tests += %D%/unit/lnet/route/routed_test
 unit_tests += %D%/unit/lnet/path/explain_test
+unit_tests += %D%/unit/lnet/path/gateway_test
 unit_tests += %D%/unit/lnet/path/path_test
 unit_tests += %D%/unit/lnet/policy/policy_test
 unit_tests += %D%/unit/lnet/policy/policies_test
@@ -542,7 +543,8 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 	%D%/unit/lnet/discovery/stranger_test.c \
 	%D%/unit/lnet/message/forward_test.c \
 	%D%/unit/lnet/message/resend_test.c %D%/unit/lnet/message/silence_test.c \
-	%D%/unit/lnet/path/path_test.c %D%/unit/lnet/path/select_test.c \
+	%D%/unit/lnet/path/gateway_test.c %D%/unit/lnet/path/path_test.c \
+	%D%/unit/lnet/path/select_test.c \
 	%D%/unit/lnet/peer/claim_test.c \
 	%D%/unit/lnet/route/routed_test.c \
 	%D%/unit/lnd/silence_test.c \
@@ -709,7 +711,7 @@ EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/rails.h
 EXTRA_DIST += %D%/unit/o2iblnd/examples.h %D%/unit/o2iblnd/wire_again.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
-EXTRA_DIST += %D%/unit/lnet/path/path_rig.h
+EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 
