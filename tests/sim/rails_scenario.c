@@ -29,6 +29,12 @@ bool scenario_is_for(const char *mutation)
 	return strncmp(mutation, "rails_", 6) == 0;
 }
 
+bool scenario_repeats(const struct run *r)
+{
+	(void)r;
+	return true;
+}
+
 static unsigned int some_size(struct run *r)
 {
 	if (chance(r, 85))

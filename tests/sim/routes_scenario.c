@@ -34,6 +34,12 @@ bool scenario_is_for(const char *mutation)
 	return strncmp(mutation, "routes_", 7) == 0;
 }
 
+bool scenario_repeats(const struct run *r)
+{
+	(void)r;
+	return true;
+}
+
 struct member {
 	struct run *run;
 	unsigned int index;

@@ -53,6 +53,12 @@ bool scenario_is_for(const char *mutation)
 	return strncmp(mutation, "rpc_", 4) == 0;
 }
 
+bool scenario_repeats(const struct run *r)
+{
+	(void)r;
+	return true;
+}
+
 int scenario_set_up(struct run *r)
 {
 	unsigned int rails = 1 + (unsigned int)rnd(r, RAILS);

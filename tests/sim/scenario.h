@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed: what campaign.c runs. There are four: LNet's (scenario.c),
+ * from one seed: what campaign.c runs. There are five: LNet's (scenario.c),
  * which uses the public API only, as a user's would; that of RPC
- * (rpc_scenario.c); that of nodes with many rails (rails_scenario.c); and that
- * of nets with routers between them (routes_scenario.c).
+ * (rpc_scenario.c); that of RPC over RDMA (verbs_scenario.c); that of nodes
+ * with many rails (rails_scenario.c); and that of nets with routers between
+ * them (routes_scenario.c).
  */
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H
@@ -32,6 +33,8 @@ int scenario_play(struct run *r);
 typedef void (*scenario_tell_fn)(void *arg, const char *kind, const char *what,
 				 uint64_t n);
 void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg);
+/* Is the run, which has been played, the same each time? */
+bool scenario_repeats(const struct run *r);
 /* The simulation is no more. Returns what is left that should not be. */
 unsigned int scenario_free(struct run *r);
 

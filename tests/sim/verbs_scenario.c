@@ -25,6 +25,14 @@ bool scenario_is_for(const char *mutation)
 	return false;
 }
 
+/* Which pieces of registered memory are next to each other, and have one
+ * registration in common, depends on where malloc() has them; a run by itself
+ * has the same each time under setarch -R. */
+bool scenario_repeats(const struct run *r)
+{
+	return !r->registered;
+}
+
 /* The first is of o2ib, always. */
 static void set_nids(struct member *m, const uint32_t nets[RAILS],
 		     unsigned int rails)
