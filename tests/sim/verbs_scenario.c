@@ -26,8 +26,9 @@ bool scenario_is_for(const char *mutation)
 }
 
 /* Which pieces of registered memory are next to each other, and have one
- * registration in common, depends on where malloc() has them; a run by itself
- * has the same each time under setarch -R. */
+ * registration in common, depends on where malloc() has them. Under setarch -R
+ * a process of its own has the same run each time, but perhaps another one than
+ * a process that has made others before. */
 bool scenario_repeats(const struct run *r)
 {
 	return !r->registered;

@@ -254,4 +254,23 @@ static inline const char *rig_path_text(const struct path *path, char *buf,
 	return buf;
 }
 
+/* Two NIs on tcp, one on tcp1. A multi-rail peer on tcp (two), tcp1 and tcp2,
+ * one that is not, and one far away. */
+static inline void rig_usual(struct path_rig *rig)
+{
+	rig_init(rig);
+	rig_ni(rig, "10.0.0.1@tcp");
+	rig_ni(rig, "10.0.1.1@tcp");
+	rig_ni(rig, "10.1.0.1@tcp1");
+	rig_peer(rig, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1 10.2.0.2@tcp2");
+	rig_peer(rig, "10.0.0.3@tcp");
+	rig_peer(rig, "10.2.0.4@tcp2 10.2.1.4@tcp2");
+	rig_peer(rig, "10.2.0.5@tcp2");
+}
+
+static inline void set_up(struct lnet_ni *ni, bool up)
+{
+	atomic_store(&ni->up, up);
+}
+
 #endif
