@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What calls nobody: in libulnet and in libulrpc.
-libulnetbase_la_SOURCES += \
+libulnetbase_a_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
 	%D%/fsm.h %D%/fsm.c \
@@ -20,7 +20,7 @@ libulnetbase_la_SOURCES += \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
 
-libulnetcore_la_SOURCES += \
+libulnetcore_a_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
 	%D%/code.h %D%/code.c \
 	%D%/cond.h %D%/cond.c \

@@ -93,7 +93,7 @@ rpc_prepare() {
 	else
 		echo "bench: left out: ulnet, there is no bench/rpc"
 	fi
-	deps_install "$top/deps.txt" bench ||
+	"$top/scripts/install_deps" bench ||
 		echo "bench: goes on with the libraries that are there"
 	while IFS='|' read -r name source package debian only; do
 		out=$bin/${source%.*}

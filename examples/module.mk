@@ -1,13 +1,17 @@
 # Programs for users to read. They use what is installed and nothing else:
 #
 #	noinst_PROGRAMS += %D%/NAME             (not in a build with fuzzers)
-#	%C%_NAME_LDADD = libulnet.la
+#	%C%_NAME_LINK = $(HERE_LINK)
+#	%C%_NAME_LDADD = $(libulnet)
 if !WITH_FUZZERS
 noinst_PROGRAMS += %D%/demo %D%/depot %D%/epoll
 endif
-%C%_demo_LDADD = libulnet.la
-%C%_depot_LDADD = libulnet.la
-%C%_epoll_LDADD = libulnet.la
+%C%_demo_LINK = $(HERE_LINK)
+%C%_demo_LDADD = $(libulnet)
+%C%_depot_LINK = $(HERE_LINK)
+%C%_depot_LDADD = $(libulnet)
+%C%_epoll_LINK = $(HERE_LINK)
+%C%_epoll_LDADD = $(libulnet)
 
 EXTRA_DIST += %D%/demo_lib.sh %D%/demo_tcp.sh %D%/demo_rpc.sh
 EXTRA_DIST += %D%/demo_survive.sh %D%/demo_rails.sh %D%/demo_routes.sh

@@ -21,5 +21,5 @@ dist_ulnetinclude_DATA =
 nodist_ulnetinclude_HEADERS =
 dist_ulnetinclude_DATA += %D%/ulnet/rpc.proto
 nodist_ulnetinclude_HEADERS += %D%/ulnet/rpc.pb-c.h
-nodist_libulrpcproto_la_SOURCES += %D%/ulnet/rpc.pb-c.c
+nodist_libulrpcproto_a_SOURCES += %D%/ulnet/rpc.pb-c.c
 protos_made += %D%/ulnet/rpc.pb-c.h %D%/ulnet/rpc.pb-c.c

@@ -1,333 +1,354 @@
-# One line per program; the source of %D%/x/y is %D%/x/y.c unless a _SOURCES line
-# says otherwise.
-
-# criterion programs, in the folders of what they test.
+# One line per file of tests, and one program per room: those of room lnet/path are
+# unit/lnet/path/*_test.c, and all in one program, unit/lnet_path_test. One test alone:
+# unit/lnet_path_test --filter SUITE/NAME.
 unit_tests =
-unit_tests += %D%/unit/base/backoff_test
-unit_tests += %D%/unit/base/hash_test
-unit_tests += %D%/unit/base/herd_test
-%C%_unit_base_herd_test_SOURCES = %D%/unit/base/herd_test.c \
+
+unit_tests += %D%/unit/base_test
+%C%_unit_base_test_SOURCES = \
+	%D%/unit/base/backoff_test.c \
+	%D%/unit/base/buf_test.c \
+	%D%/unit/base/env_sim_test.c \
+	%D%/unit/base/fsm_test.c \
+	%D%/unit/base/hash_test.c \
+	%D%/unit/base/heap_test.c \
+	%D%/unit/base/herd_test.c \
+	%D%/unit/base/id_test.c \
+	%D%/unit/base/iov_test.c \
+	%D%/unit/base/lobby_test.c \
+	%D%/unit/base/lockstep_test.c \
+	%D%/unit/base/log_test.c \
+	%D%/unit/base/loop_guest_test.c \
+	%D%/unit/base/loop_test.c \
+	%D%/unit/base/loop_watch_test.c \
+	%D%/unit/base/pool_test.c \
+	%D%/unit/base/share_test.c \
+	%D%/unit/base/siphash_test.c \
+	%D%/unit/base/spin_test.c \
+	%D%/unit/base/timer_test.c \
+	%D%/unit/base/util_test.c \
 	bench/herd_law.c bench/herd_law.h
-unit_tests += %D%/unit/base/heap_test
-unit_tests += %D%/unit/base/id_test
-unit_tests += %D%/unit/base/iov_test
-unit_tests += %D%/unit/base/pool_test
-unit_tests += %D%/unit/base/share_test
-unit_tests += %D%/unit/base/siphash_test
-unit_tests += %D%/unit/base/spin_test
-unit_tests += %D%/unit/base/timer_test
-unit_tests += %D%/unit/base/util_test
-unit_tests += %D%/unit/base/buf_test
-unit_tests += %D%/unit/base/env_sim_test
-unit_tests += %D%/unit/base/lockstep_test
-unit_tests += %D%/unit/base/loop_test
-unit_tests += %D%/unit/base/loop_guest_test
-unit_tests += %D%/unit/base/loop_watch_test
-unit_tests += %D%/unit/base/lobby_test
-unit_tests += %D%/unit/base/fsm_test
-unit_tests += %D%/unit/base/log_test
-unit_tests += %D%/unit/lnet/core/directory_test
-%C%_unit_lnet_core_directory_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-unit_tests += %D%/unit/lnet/peer/member_test
-%C%_unit_lnet_discovery_merging_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-%C%_unit_lnet_peer_member_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-unit_tests += %D%/unit/lnet/peer/prefer_test
-unit_tests += %D%/unit/lnet/peer/alias_test
-unit_tests += %D%/unit/lnet/peer/claim_test
-unit_tests += %D%/unit/lnet/peer/configured_test
-unit_tests += %D%/unit/lnet/fault/inject_test
-unit_tests += %D%/unit/lnet/fault/rule_test
-unit_tests += %D%/unit/lnet/nid/nid_test
-unit_tests += %D%/unit/lnet/nid/nidlist_test
-unit_tests += %D%/unit/lnet/nid/range_test
-unit_tests += %D%/unit/lnet/node/watch_test
-unit_tests += %D%/unit/lnet/message/wire_test
-unit_tests += %D%/unit/lnet/discovery/ping_test
-unit_tests += %D%/unit/lnet/discovery/recovery_test
-unit_tests += %D%/unit/lnet/discovery/frames_test
-unit_tests += %D%/unit/lnet/discovery/ping_info_test
-unit_tests += %D%/unit/lnet/discovery/merge_test
-unit_tests += %D%/unit/lnet/discovery/state_test
-unit_tests += %D%/unit/lnet/discovery/asked_test
-unit_tests += %D%/unit/lnet/discovery/discover_test
-unit_tests += %D%/unit/lnet/discovery/stranger_test
-unit_tests += %D%/unit/lnet/discovery/waiting_test
-unit_tests += %D%/unit/lnet/discovery/merging_test
-unit_tests += %D%/unit/lnet/portal/match_test
-unit_tests += %D%/unit/lnet/portal/md_test
-unit_tests += %D%/unit/lnet/portal/mem_test
-unit_tests += %D%/unit/lnet/message/op_test
-unit_tests += %D%/unit/lnet/portal/event_test
-unit_tests += %D%/unit/lnet/message/connect_test
-unit_tests += %D%/unit/lnet/message/connecting_test
-unit_tests += %D%/unit/lnet/message/credit_test
-unit_tests += %D%/unit/lnet/message/lazy_test
-unit_tests += %D%/unit/lnet/message/leave_test
-unit_tests += %D%/unit/lnet/net/config_test
-unit_tests += %D%/unit/lnet/net/ni_test
-unit_tests += %D%/unit/lnet/net/numa_test
-unit_tests += %D%/unit/lnet/net/ni_conf_test
-unit_tests += %D%/unit/lnet/core/setting_test
-unit_tests += %D%/unit/lnet/message/rails_test
-unit_tests += %D%/unit/lnet/message/times_test
-unit_tests += %D%/unit/lnet/message/scenario_test
-unit_tests += %D%/unit/lnet/message/silence_test
-unit_tests += %D%/unit/lnet/message/stand_test
-unit_tests += %D%/unit/lnet/core/stat_test
-unit_tests += %D%/unit/lnet/node/conf_test
-unit_tests += %D%/unit/lnet/node/node_test
-unit_tests += %D%/unit/lnet/node/run_test
-unit_tests += %D%/unit/lnet/message/park_test
-unit_tests += %D%/unit/lnet/message/resend_test
-unit_tests += %D%/unit/lnet/message/parse_test
-unit_tests += %D%/unit/lnet/node/work_test
-unit_tests += %D%/unit/lnet/message/forward_test
-unit_tests += %D%/unit/lnet/route/route_test
-unit_tests += %D%/unit/lnet/route/routed_test
-unit_tests += %D%/unit/lnet/path/explain_test
-unit_tests += %D%/unit/lnet/path/gateway_test
-unit_tests += %D%/unit/lnet/path/path_test
-unit_tests += %D%/unit/lnet/policy/policy_test
-unit_tests += %D%/unit/lnet/policy/policies_test
-unit_tests += %D%/unit/lnet/path/rank_test
-unit_tests += %D%/unit/lnet/path/ruling_test
-unit_tests += %D%/unit/lnet/path/select_test
-unit_tests += %D%/unit/lnet/path/tried_test
-unit_tests += %D%/unit/lnd/netif_test
-unit_tests += %D%/unit/socklnd/loss_test
-unit_tests += %D%/unit/socklnd/proto_test
-unit_tests += %D%/unit/o2iblnd/reject_test
-unit_tests += %D%/unit/o2iblnd/wire_test
-unit_tests += %D%/unit/o2iblnd/calc_test
-unit_tests += %D%/unit/o2iblnd/rdma_test
-unit_tests += %D%/unit/o2iblnd/admit_test
-unit_tests += %D%/unit/o2iblnd/conn_test
-%C%_unit_o2iblnd_conn_test_SOURCES = %D%/unit/o2iblnd/conn_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/credit_test
-unit_tests += %D%/unit/o2iblnd/exchange_hostile_test
-%C%_unit_o2iblnd_exchange_hostile_test_SOURCES = %D%/unit/o2iblnd/exchange_hostile_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/exchange_seen_test
-%C%_unit_o2iblnd_exchange_seen_test_SOURCES = %D%/unit/o2iblnd/exchange_seen_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/exchange_test
-%C%_unit_o2iblnd_exchange_test_SOURCES = %D%/unit/o2iblnd/exchange_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/memory_test
-%C%_unit_o2iblnd_memory_test_SOURCES = %D%/unit/o2iblnd/memory_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/mem_test
-%C%_unit_o2iblnd_mem_test_SOURCES = %D%/unit/o2iblnd/mem_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/o2iblnd/peer_random_test
-%C%_unit_o2iblnd_peer_random_test_SOURCES = %D%/unit/o2iblnd/peer_random_test.c \
-	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
-unit_tests += %D%/unit/o2iblnd/peer_test
-%C%_unit_o2iblnd_peer_test_SOURCES = %D%/unit/o2iblnd/peer_test.c \
-	%D%/unit/o2iblnd/peer_rig.c %D%/unit/o2iblnd/peer_rig.h
-unit_tests += %D%/unit/o2iblnd/random_test
-unit_tests += %D%/unit/o2iblnd/direct_test
-%C%_unit_o2iblnd_direct_test_SOURCES = %D%/unit/o2iblnd/direct_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/hostile_test
-%C%_unit_o2iblnd_hostile_test_SOURCES = %D%/unit/o2iblnd/hostile_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/fault_test
-%C%_unit_o2iblnd_fault_test_SOURCES = %D%/unit/o2iblnd/fault_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/port_test
-%C%_unit_o2iblnd_port_test_SOURCES = %D%/unit/o2iblnd/port_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/resource_test
-%C%_unit_o2iblnd_resource_test_SOURCES = %D%/unit/o2iblnd/resource_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/xfer_test
-%C%_unit_o2iblnd_xfer_test_SOURCES = %D%/unit/o2iblnd/xfer_test.c \
-	%D%/unit/o2iblnd/node_rig.c %D%/unit/o2iblnd/node_rig.h
-unit_tests += %D%/unit/o2iblnd/tx_test
-%C%_unit_o2iblnd_tx_test_SOURCES = %D%/unit/o2iblnd/tx_test.c \
-	%D%/unit/o2iblnd/ib_rig.c %D%/unit/o2iblnd/ib_rig.h
-unit_tests += %D%/unit/lnd/cause_test
-unit_tests += %D%/unit/lnd/silence_test
-unit_tests += %D%/unit/socklnd/sock_test
-unit_tests += %D%/unit/socklnd/tape_test
-%C%_unit_socklnd_tape_test_SOURCES = %D%/unit/socklnd/tape_test.c \
+
+unit_tests += %D%/unit/lnet_core_test
+%C%_unit_lnet_core_test_SOURCES = \
+	%D%/unit/lnet/core/directory_test.c \
+	%D%/unit/lnet/core/setting_test.c \
+	%D%/unit/lnet/core/stat_test.c
+%C%_unit_lnet_core_test_LINK = $(LINK) -Wl,--wrap=malloc
+
+unit_tests += %D%/unit/lnet_nid_test
+%C%_unit_lnet_nid_test_SOURCES = \
+	%D%/unit/lnet/nid/nid_test.c \
+	%D%/unit/lnet/nid/nidlist_test.c \
+	%D%/unit/lnet/nid/range_test.c
+
+unit_tests += %D%/unit/lnet_policy_test
+%C%_unit_lnet_policy_test_SOURCES = \
+	%D%/unit/lnet/policy/policies_test.c \
+	%D%/unit/lnet/policy/policy_test.c
+
+unit_tests += %D%/unit/lnet_portal_test
+%C%_unit_lnet_portal_test_SOURCES = \
+	%D%/unit/lnet/portal/event_test.c \
+	%D%/unit/lnet/portal/match_test.c \
+	%D%/unit/lnet/portal/md_test.c \
+	%D%/unit/lnet/portal/mem_test.c
+
+unit_tests += %D%/unit/lnet_net_test
+%C%_unit_lnet_net_test_SOURCES = \
+	%D%/unit/lnet/net/config_test.c \
+	%D%/unit/lnet/net/ni_conf_test.c \
+	%D%/unit/lnet/net/ni_test.c \
+	%D%/unit/lnet/net/numa_test.c
+
+unit_tests += %D%/unit/lnet_peer_test
+%C%_unit_lnet_peer_test_SOURCES = \
+	%D%/unit/lnet/peer/alias_test.c \
+	%D%/unit/lnet/peer/claim_test.c \
+	%D%/unit/lnet/peer/configured_test.c \
+	%D%/unit/lnet/peer/member_test.c \
+	%D%/unit/lnet/peer/prefer_test.c
+%C%_unit_lnet_peer_test_LINK = $(LINK) -Wl,--wrap=malloc
+
+unit_tests += %D%/unit/lnet_route_test
+%C%_unit_lnet_route_test_SOURCES = \
+	%D%/unit/lnet/route/route_test.c \
+	%D%/unit/lnet/route/routed_test.c
+
+unit_tests += %D%/unit/lnet_path_test
+%C%_unit_lnet_path_test_SOURCES = \
+	%D%/unit/lnet/path/explain_test.c \
+	%D%/unit/lnet/path/gateway_test.c \
+	%D%/unit/lnet/path/path_test.c \
+	%D%/unit/lnet/path/rank_test.c \
+	%D%/unit/lnet/path/ruling_test.c \
+	%D%/unit/lnet/path/select_test.c \
+	%D%/unit/lnet/path/tried_test.c
+
+unit_tests += %D%/unit/lnet_message_test
+%C%_unit_lnet_message_test_SOURCES = \
+	%D%/unit/lnet/message/connect_test.c \
+	%D%/unit/lnet/message/connecting_test.c \
+	%D%/unit/lnet/message/credit_test.c \
+	%D%/unit/lnet/message/forward_test.c \
+	%D%/unit/lnet/message/lazy_test.c \
+	%D%/unit/lnet/message/leave_test.c \
+	%D%/unit/lnet/message/op_test.c \
+	%D%/unit/lnet/message/park_test.c \
+	%D%/unit/lnet/message/parse_test.c \
+	%D%/unit/lnet/message/rails_test.c \
+	%D%/unit/lnet/message/resend_test.c \
+	%D%/unit/lnet/message/scenario_test.c \
+	%D%/unit/lnet/message/silence_test.c \
+	%D%/unit/lnet/message/stand_test.c \
+	%D%/unit/lnet/message/times_test.c \
+	%D%/unit/lnet/message/wire_test.c
+
+unit_tests += %D%/unit/lnet_discovery_test
+%C%_unit_lnet_discovery_test_SOURCES = \
+	%D%/unit/lnet/discovery/asked_test.c \
+	%D%/unit/lnet/discovery/discover_test.c \
+	%D%/unit/lnet/discovery/frames_test.c \
+	%D%/unit/lnet/discovery/merge_test.c \
+	%D%/unit/lnet/discovery/merging_test.c \
+	%D%/unit/lnet/discovery/ping_info_test.c \
+	%D%/unit/lnet/discovery/ping_test.c \
+	%D%/unit/lnet/discovery/recovery_test.c \
+	%D%/unit/lnet/discovery/state_test.c \
+	%D%/unit/lnet/discovery/stranger_test.c \
+	%D%/unit/lnet/discovery/waiting_test.c
+%C%_unit_lnet_discovery_test_LINK = $(LINK) -Wl,--wrap=malloc
+
+unit_tests += %D%/unit/lnet_fault_test
+%C%_unit_lnet_fault_test_SOURCES = \
+	%D%/unit/lnet/fault/inject_test.c \
+	%D%/unit/lnet/fault/rule_test.c
+
+unit_tests += %D%/unit/lnet_node_test
+%C%_unit_lnet_node_test_SOURCES = \
+	%D%/unit/lnet/node/conf_test.c \
+	%D%/unit/lnet/node/node_test.c \
+	%D%/unit/lnet/node/run_test.c \
+	%D%/unit/lnet/node/watch_test.c \
+	%D%/unit/lnet/node/work_test.c
+
+unit_tests += %D%/unit/lnd_test
+%C%_unit_lnd_test_SOURCES = \
+	%D%/unit/lnd/cause_test.c \
+	%D%/unit/lnd/netif_test.c \
+	%D%/unit/lnd/silence_test.c
+
+unit_tests += %D%/unit/socklnd_test
+%C%_unit_socklnd_test_SOURCES = \
+	%D%/unit/socklnd/loss_test.c \
+	%D%/unit/socklnd/proto_test.c \
+	%D%/unit/socklnd/sock_test.c \
+	%D%/unit/socklnd/tape_test.c \
 	%D%/lnd/tape.c %D%/lnd/tape.h
-unit_tests += %D%/unit/o2iblnd/simqp_connect_test
-%C%_unit_o2iblnd_simqp_connect_test_SOURCES = \
+
+unit_tests += %D%/unit/o2iblnd_test
+%C%_unit_o2iblnd_test_SOURCES = \
+	%D%/unit/o2iblnd/admit_test.c \
+	%D%/unit/o2iblnd/calc_test.c \
+	%D%/unit/o2iblnd/conn_test.c \
+	%D%/unit/o2iblnd/credit_test.c \
+	%D%/unit/o2iblnd/direct_test.c \
+	%D%/unit/o2iblnd/exchange_hostile_test.c \
+	%D%/unit/o2iblnd/exchange_seen_test.c \
+	%D%/unit/o2iblnd/exchange_test.c \
+	%D%/unit/o2iblnd/fault_test.c \
+	%D%/unit/o2iblnd/hostile_test.c \
+	%D%/unit/o2iblnd/mem_test.c \
+	%D%/unit/o2iblnd/memory_test.c \
+	%D%/unit/o2iblnd/peer_random_test.c \
+	%D%/unit/o2iblnd/peer_test.c \
+	%D%/unit/o2iblnd/port_test.c \
+	%D%/unit/o2iblnd/random_test.c \
+	%D%/unit/o2iblnd/rdma_test.c \
+	%D%/unit/o2iblnd/reject_test.c \
+	%D%/unit/o2iblnd/resource_test.c \
 	%D%/unit/o2iblnd/simqp_connect_test.c \
-	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
-unit_tests += %D%/unit/o2iblnd/simqp_end_test
-%C%_unit_o2iblnd_simqp_end_test_SOURCES = \
 	%D%/unit/o2iblnd/simqp_end_test.c \
-	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
-unit_tests += %D%/unit/o2iblnd/simqp_test
-%C%_unit_o2iblnd_simqp_test_SOURCES = %D%/unit/o2iblnd/simqp_test.c \
-	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
-unit_tests += %D%/unit/o2iblnd/simqp_random_test
-%C%_unit_o2iblnd_simqp_random_test_SOURCES = \
 	%D%/unit/o2iblnd/simqp_random_test.c \
-	%D%/unit/o2iblnd/simqp_rig.c %D%/unit/o2iblnd/simqp_rig.h
-unit_tests += %D%/unit/sim/ni_down_test
-unit_tests += %D%/unit/sim/sim_test
-unit_tests += %D%/unit/config/tree_test
-unit_tests += %D%/unit/config/spec_test
-unit_tests += %D%/unit/config/route_text_test
-unit_tests += %D%/unit/config/ip2nets_test
-unit_tests += %D%/unit/config/request_test
-unit_tests += %D%/unit/config/fault_test
-unit_tests += %D%/unit/config/path_test
-unit_tests += %D%/unit/config/peer_test
-unit_tests += %D%/unit/config/import_test
-unit_tests += %D%/unit/config/o2ib_test
-unit_tests += %D%/unit/config/policy_test
-unit_tests += %D%/unit/config/route_test
-unit_tests += %D%/unit/config/server_test
-unit_tests += %D%/unit/config/poll_test
-unit_tests += %D%/unit/config/program_test
-unit_tests += %D%/unit/rpc/stats/hist_test
-unit_tests += %D%/unit/rpc/stats/stat_test
-unit_tests += %D%/unit/rpc/stats/stats_test
-unit_tests += %D%/unit/rpc/stats/count_test
-unit_tests += %D%/unit/rpc/stats/gauges_test
-unit_tests += %D%/unit/rpc/bulk/bulk_again_test
-unit_tests += %D%/unit/rpc/bulk/bulk_severed_test
-unit_tests += %D%/unit/rpc/bulk/bulk_call_test
-unit_tests += %D%/unit/rpc/bulk/bulk_test
-unit_tests += %D%/unit/rpc/bulk/bulk_wait_test
-unit_tests += %D%/unit/rpc/bulk/transfer_again_test
-unit_tests += %D%/unit/rpc/bulk/transfer_test
-unit_tests += %D%/unit/rpc/oversize_test
-unit_tests += %D%/unit/rpc/rails_test
-unit_tests += %D%/unit/rpc/shard_test
-unit_tests += %D%/unit/rpc/client/call_test
-unit_tests += %D%/unit/rpc/client/call_again_test
-unit_tests += %D%/unit/rpc/client/import_test
-unit_tests += %D%/unit/rpc/client/outage_test
-unit_tests += %D%/unit/rpc/client/retry_call_test
-unit_tests += %D%/unit/rpc/client/retry_test
-unit_tests += %D%/unit/rpc/client/timeout_test
-unit_tests += %D%/unit/rpc/client/attempt_test
-unit_tests += %D%/unit/rpc/client/slots_test
-unit_tests += %D%/unit/rpc/client/slow_start_test
-unit_tests += %D%/unit/rpc/slow_server_test
-unit_tests += %D%/unit/rpc/idle_test
-unit_tests += %D%/unit/rpc/quiet_test
-unit_tests += %D%/unit/rpc/away_pair_test
-unit_tests += %D%/unit/rpc/cancel_pair_test
-unit_tests += %D%/unit/rpc/slow_pair_test
-unit_tests += %D%/unit/rpc/durable_bulk_test
-unit_tests += %D%/unit/rpc/durable_pair_test
-unit_tests += %D%/unit/rpc/pair_test
-unit_tests += %D%/unit/rpc/progress_pair_test
-unit_tests += %D%/unit/rpc/crc32c_test
-unit_tests += %D%/unit/rpc/text_test
-unit_tests += %D%/unit/rpc/trace_test
-unit_tests += %D%/unit/rpc/estimate_test
-unit_tests += %D%/unit/rpc/mean_test
-unit_tests += %D%/unit/rpc/wire/wire_control_test
-unit_tests += %D%/unit/rpc/wire/wire_field_test
-unit_tests += %D%/unit/rpc/wire/wire_random_test
-unit_tests += %D%/unit/rpc/wire/wire_test
-unit_tests += %D%/unit/rpc/wire/wire_version_test
-unit_tests += %D%/unit/rpc/stub/message_test
-unit_tests += %D%/unit/rpc/server/estimates_test
-unit_tests += %D%/unit/rpc/server/export_test
-unit_tests += %D%/unit/rpc/server/record_test
-unit_tests += %D%/unit/rpc/server/again_test
-unit_tests += %D%/unit/rpc/client/reply_buf_test
-unit_tests += %D%/unit/rpc/server/doubt_test
-unit_tests += %D%/unit/rpc/server/durable_test
-unit_tests += %D%/unit/rpc/server/request_test
-unit_tests += %D%/unit/rpc/server/request_end_test
-unit_tests += %D%/unit/rpc/server/request_limit_test
-unit_tests += %D%/unit/rpc/server/stall_test
-unit_tests += %D%/unit/rpc/server/vacant_test
-unit_tests += %D%/unit/rpc/server/hostile_request_test
-unit_tests += %D%/unit/rpc/server/hostile_control_test
-unit_tests += %D%/unit/rpc/client/hostile_reply_test
-unit_tests += %D%/unit/rpc/client/hostile_answer_test
-unit_tests += %D%/unit/rpc/client/severed_test
-unit_tests += %D%/unit/rpc/client/skew_client_test
-unit_tests += %D%/unit/rpc/server/skew_server_test
-unit_tests += %D%/unit/rpc/server/cancel_test
-unit_tests += %D%/unit/rpc/server/oversize_hold_test
-unit_tests += %D%/unit/rpc/server/stray_test
-unit_tests += %D%/unit/rpc/server/share_test
-unit_tests += %D%/unit/rpc/server/exec_test
-unit_tests += %D%/unit/rpc/server/extend_test
-unit_tests += %D%/unit/rpc/server/gate_test
-unit_tests += %D%/unit/rpc/server/grant_test
-unit_tests += %D%/unit/rpc/server/overload_test
-unit_tests += %D%/unit/rpc/server/recovery_test
-unit_tests += %D%/unit/rpc/client/herd_test
-unit_tests += %D%/unit/rpc/client/window_test
-unit_tests += %D%/unit/rpc/inbox_test
-unit_tests += %D%/unit/rpc/server/sched_test
-unit_tests += %D%/unit/rpc/server/stored_test
-unit_tests += %D%/unit/rpc/server/service_test
-unit_tests += %D%/unit/rpc/server/worker_sim_test
-unit_tests += %D%/unit/rpc/stub/stub_test
-unit_tests += %D%/unit/rpc/stub/stub_sim_test
-%C%_unit_rpc_stub_message_test_SOURCES = %D%/unit/rpc/stub/message_test.c
-%C%_unit_rpc_stub_stub_test_SOURCES = %D%/unit/rpc/stub/stub_test.c
-nodist_%C%_unit_rpc_stub_message_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
-%C%_unit_rpc_stub_stub_sim_test_SOURCES = %D%/unit/rpc/stub/stub_sim_test.c
-nodist_%C%_unit_rpc_stub_stub_sim_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
-nodist_%C%_unit_rpc_stub_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
-$(%C%_unit_rpc_stub_message_test_OBJECTS) $(%C%_unit_rpc_stub_stub_test_OBJECTS) \
-$(%C%_unit_rpc_stub_stub_sim_test_OBJECTS): \
+	%D%/unit/o2iblnd/simqp_test.c \
+	%D%/unit/o2iblnd/tx_test.c \
+	%D%/unit/o2iblnd/wire_test.c \
+	%D%/unit/o2iblnd/xfer_test.c \
+	%D%/unit/o2iblnd/ib_rig.c \
+	%D%/unit/o2iblnd/node_rig.c \
+	%D%/unit/o2iblnd/peer_rig.c \
+	%D%/unit/o2iblnd/simqp_rig.c
+
+unit_tests += %D%/unit/sim_test
+%C%_unit_sim_test_SOURCES = \
+	%D%/unit/sim/ni_down_test.c \
+	%D%/unit/sim/sim_test.c
+
+unit_tests += %D%/unit/config_test
+%C%_unit_config_test_SOURCES = \
+	%D%/unit/config/fault_test.c \
+	%D%/unit/config/import_test.c \
+	%D%/unit/config/ip2nets_test.c \
+	%D%/unit/config/o2ib_test.c \
+	%D%/unit/config/path_test.c \
+	%D%/unit/config/peer_test.c \
+	%D%/unit/config/policy_test.c \
+	%D%/unit/config/poll_test.c \
+	%D%/unit/config/program_test.c \
+	%D%/unit/config/request_test.c \
+	%D%/unit/config/route_test.c \
+	%D%/unit/config/route_text_test.c \
+	%D%/unit/config/server_test.c \
+	%D%/unit/config/spec_test.c \
+	%D%/unit/config/tree_test.c
+
+unit_tests += %D%/unit/rpc_test
+%C%_unit_rpc_test_SOURCES = \
+	%D%/unit/rpc/away_pair_test.c \
+	%D%/unit/rpc/cancel_pair_test.c \
+	%D%/unit/rpc/crc32c_test.c \
+	%D%/unit/rpc/durable_bulk_test.c \
+	%D%/unit/rpc/durable_pair_test.c \
+	%D%/unit/rpc/estimate_test.c \
+	%D%/unit/rpc/inbox_test.c \
+	%D%/unit/rpc/mean_test.c \
+	%D%/unit/rpc/oversize_test.c \
+	%D%/unit/rpc/pair_test.c \
+	%D%/unit/rpc/progress_pair_test.c \
+	%D%/unit/rpc/quiet_test.c \
+	%D%/unit/rpc/rails_test.c \
+	%D%/unit/rpc/shard_test.c \
+	%D%/unit/rpc/slow_pair_test.c \
+	%D%/unit/rpc/slow_server_test.c \
+	%D%/unit/rpc/text_test.c \
+	%D%/unit/rpc/trace_test.c
+
+unit_tests += %D%/unit/rpc_wire_test
+%C%_unit_rpc_wire_test_SOURCES = \
+	%D%/unit/rpc/wire/wire_control_test.c \
+	%D%/unit/rpc/wire/wire_field_test.c \
+	%D%/unit/rpc/wire/wire_random_test.c \
+	%D%/unit/rpc/wire/wire_test.c \
+	%D%/unit/rpc/wire/wire_version_test.c
+
+unit_tests += %D%/unit/rpc_stats_test
+%C%_unit_rpc_stats_test_SOURCES = \
+	%D%/unit/rpc/stats/count_test.c \
+	%D%/unit/rpc/stats/gauges_test.c \
+	%D%/unit/rpc/stats/hist_test.c \
+	%D%/unit/rpc/stats/stat_test.c \
+	%D%/unit/rpc/stats/stats_test.c
+
+unit_tests += %D%/unit/rpc_bulk_test
+%C%_unit_rpc_bulk_test_SOURCES = \
+	%D%/unit/rpc/bulk/bulk_again_test.c \
+	%D%/unit/rpc/bulk/bulk_call_test.c \
+	%D%/unit/rpc/bulk/bulk_severed_test.c \
+	%D%/unit/rpc/bulk/bulk_test.c \
+	%D%/unit/rpc/bulk/bulk_wait_test.c \
+	%D%/unit/rpc/bulk/transfer_again_test.c \
+	%D%/unit/rpc/bulk/transfer_test.c
+
+unit_tests += %D%/unit/rpc_client_test
+%C%_unit_rpc_client_test_SOURCES = \
+	%D%/unit/rpc/client/attempt_test.c \
+	%D%/unit/rpc/client/call_again_test.c \
+	%D%/unit/rpc/client/call_test.c \
+	%D%/unit/rpc/client/herd_test.c \
+	%D%/unit/rpc/client/hostile_answer_test.c \
+	%D%/unit/rpc/client/hostile_reply_test.c \
+	%D%/unit/rpc/client/import_test.c \
+	%D%/unit/rpc/client/reply_buf_test.c \
+	%D%/unit/rpc/client/retry_call_test.c \
+	%D%/unit/rpc/client/retry_test.c \
+	%D%/unit/rpc/client/severed_test.c \
+	%D%/unit/rpc/client/skew_client_test.c \
+	%D%/unit/rpc/client/slots_test.c \
+	%D%/unit/rpc/client/slow_start_test.c \
+	%D%/unit/rpc/client/timeout_test.c \
+	%D%/unit/rpc/client/window_test.c
+
+unit_tests += %D%/unit/rpc_server_test
+%C%_unit_rpc_server_test_SOURCES = \
+	%D%/unit/rpc/server/again_test.c \
+	%D%/unit/rpc/server/cancel_test.c \
+	%D%/unit/rpc/server/doubt_test.c \
+	%D%/unit/rpc/server/durable_test.c \
+	%D%/unit/rpc/server/estimates_test.c \
+	%D%/unit/rpc/server/exec_test.c \
+	%D%/unit/rpc/server/export_test.c \
+	%D%/unit/rpc/server/extend_test.c \
+	%D%/unit/rpc/server/gate_test.c \
+	%D%/unit/rpc/server/grant_test.c \
+	%D%/unit/rpc/server/hostile_control_test.c \
+	%D%/unit/rpc/server/hostile_request_test.c \
+	%D%/unit/rpc/server/oversize_hold_test.c \
+	%D%/unit/rpc/server/record_test.c \
+	%D%/unit/rpc/server/request_end_test.c \
+	%D%/unit/rpc/server/request_limit_test.c \
+	%D%/unit/rpc/server/request_test.c \
+	%D%/unit/rpc/server/sched_test.c \
+	%D%/unit/rpc/server/service_test.c \
+	%D%/unit/rpc/server/share_test.c \
+	%D%/unit/rpc/server/skew_server_test.c \
+	%D%/unit/rpc/server/stall_test.c \
+	%D%/unit/rpc/server/stored_test.c \
+	%D%/unit/rpc/server/stray_test.c \
+	%D%/unit/rpc/server/vacant_test.c \
+	%D%/unit/rpc/server/worker_sim_test.c
+
+# RPC under load and in trouble, in virtual time: what comes of it is counted.
+load_tests = %D%/unit/rpc_load_test
+%C%_unit_rpc_load_test_SOURCES = \
+	%D%/unit/rpc/client/outage_test.c \
+	%D%/unit/rpc/server/overload_test.c \
+	%D%/unit/rpc/server/recovery_test.c \
+	%D%/unit/rpc/idle_test.c
+
+unit_tests += %D%/unit/rpc_stub_test
+%C%_unit_rpc_stub_test_SOURCES = \
+	%D%/unit/rpc/stub/message_test.c \
+	%D%/unit/rpc/stub/stub_sim_test.c
+nodist_%C%_unit_rpc_stub_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+# Stubs alone: the calls that they make are the test's own.
+unit_tests += %D%/unit/rpc_stub_alone_test
+%C%_unit_rpc_stub_alone_test_SOURCES = %D%/unit/rpc/stub/stub_test.c
+nodist_%C%_unit_rpc_stub_alone_test_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
+$(%C%_unit_rpc_stub_test_OBJECTS) $(%C%_unit_rpc_stub_alone_test_OBJECTS): \
 	| $(protos_made)
 dist_noinst_DATA += %D%/unit/rpc/stub/box.proto
 protos_made += %D%/unit/rpc/stub/box.pb-c.h %D%/unit/rpc/stub/box.pb-c.c
 
 # The programs' own files.
-unit_tests += %D%/unit/tools/command_test
-unit_tests += %D%/unit/tools/nearest_test
-unit_tests += %D%/unit/tools/words_test
-unit_tests += %D%/unit/tools/notify_test
-unit_tests += %D%/unit/tools/histogram_test
-unit_tests += %D%/unit/tools/option_test
-unit_tests += %D%/unit/tools/load_test
-%C%_unit_tools_load_test_SOURCES = %D%/unit/tools/load_test.c \
-	tools/rpcping_load.c tools/histogram.c
-%C%_unit_tools_histogram_test_SOURCES = %D%/unit/tools/histogram_test.c \
-	tools/histogram.c
-%C%_unit_tools_option_test_SOURCES = %D%/unit/tools/option_test.c tools/option.c
-%C%_unit_tools_command_test_SOURCES = %D%/unit/tools/command_test.c \
+unit_tests += %D%/unit/tools_test
+%C%_unit_tools_test_SOURCES = \
+	%D%/unit/tools/command_test.c \
+	%D%/unit/tools/histogram_test.c \
+	%D%/unit/tools/load_test.c \
+	%D%/unit/tools/nearest_test.c \
+	%D%/unit/tools/notify_test.c \
+	%D%/unit/tools/option_test.c \
+	%D%/unit/tools/words_test.c \
+	tools/rpcping_load.c tools/histogram.c tools/option.c \
 	tools/command.c tools/command_table.c tools/command_help.c \
-	tools/nearest.c tools/place.c tools/request.c tools/words.c
-%C%_unit_tools_nearest_test_SOURCES = %D%/unit/tools/nearest_test.c \
-	tools/nearest.c
-%C%_unit_tools_words_test_SOURCES = %D%/unit/tools/words_test.c tools/words.c
-%C%_unit_tools_notify_test_SOURCES = %D%/unit/tools/notify_test.c \
+	tools/nearest.c tools/place.c tools/request.c tools/words.c \
 	tools/notify.c
 
-# Services: what of them needs no network.
-unit_tests += %D%/unit/services/pattern_test
-unit_tests += %D%/unit/services/memory_test
-unit_tests += %D%/unit/services/lst_console_test
-unit_tests += %D%/unit/services/lst_list_test
-unit_tests += %D%/unit/services/lst_message_test
-unit_tests += %D%/unit/services/lst_serve_test
-%C%_unit_services_pattern_test_SOURCES = %D%/unit/services/pattern_test.c \
-	services/pattern.c
-%C%_unit_services_memory_test_SOURCES = %D%/unit/services/memory_test.c \
-	services/brw/memory.c services/pattern.c
-%C%_unit_services_lst_console_test_SOURCES = \
+# What of services needs no network.
+unit_tests += %D%/unit/services_test
+%C%_unit_services_test_SOURCES = \
 	%D%/unit/services/lst_console_test.c \
+	%D%/unit/services/lst_list_test.c \
+	%D%/unit/services/lst_message_test.c \
+	%D%/unit/services/lst_serve_test.c \
+	%D%/unit/services/memory_test.c \
+	%D%/unit/services/pattern_test.c \
 	$(lst_commands) tools/option.c tools/option.h
-%C%_unit_services_lst_console_test_LDADD = liblst.la $(LDADD)
-%C%_unit_services_lst_list_test_SOURCES = %D%/unit/services/lst_list_test.c \
-	services/lst/list.c
-%C%_unit_services_lst_message_test_SOURCES = \
-	%D%/unit/services/lst_message_test.c services/lst/message.c
-%C%_unit_services_lst_serve_test_SOURCES = %D%/unit/services/lst_serve_test.c \
-	$(lst_sources)
+%C%_unit_services_test_LDADD = liblst.a libservices.a $(LDADD)
 
 # The tests' own code; not that of campaigns, which takes part in their time.
-%D%/lnd/%.o %D%/thread/%.o %D%/unit/%.o %D%/unit/%.lo: CFLAGS += $(TESTS_CFLAGS)
+%D%/lnd/%.o %D%/thread/%.o %D%/unit/%.o: CFLAGS += $(TESTS_CFLAGS)
+# This fills and compares gigabytes.
+%D%/unit/rpc/bulk/bulk_rig.o: CFLAGS += -O2
 
 # Plain programs, exit status 0 passed, 1 failed, 77 skipped (the last line that
 # was printed says why). Also built and run with the thread sanitizer.
@@ -456,10 +477,11 @@ lnd_tests += %D%/lnd/replay
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h
-%C%_lnd_replay_LDADD = liblst.la libulnetcore.la
+%C%_lnd_replay_LDADD = liblst.a $(ulnet_archives) $(ulnet_libs)
 
-# Whole clusters under virtual time: plain programs, too. Built by make check,
-# run by ./check in its stage sim; they get --long when it does.
+# Whole clusters under virtual time: plain programs, too. Built by make check, run by
+# ./check. What befalls the campaigns is random, by seed: they look for what must never
+# be. The measures count: time, memory and shares in situations that somebody chose.
 sim_campaigns =
 sim_campaigns += %D%/sim/campaign
 %C%_sim_campaign_SOURCES = %D%/sim/campaign.c
@@ -494,11 +516,12 @@ sim_campaigns += %D%/sim/verbs_campaign
 sim_campaigns += %D%/sim/rails_campaign
 %C%_sim_rails_campaign_SOURCES = %D%/sim/rails_scenario.c $(rpc_play)
 
-sim_campaigns += %D%/sim/herd
-sim_campaigns += %D%/sim/crowd
-sim_campaigns += %D%/sim/fair
-sim_campaigns += %D%/sim/failover
-sim_campaigns += %D%/sim/takeover
+sim_measures =
+sim_measures += %D%/sim/herd
+sim_measures += %D%/sim/crowd
+sim_measures += %D%/sim/fair
+sim_measures += %D%/sim/failover
+sim_measures += %D%/sim/takeover
 
 # The campaigns once more, with deliberate mistakes to be caught: for ./check. The
 # files that have such mistakes in them (base/mutation.h) are compiled for these
@@ -521,13 +544,11 @@ endif
 	rpc/server/durable.c rpc/server/exec.c rpc/server/export.c rpc/server/extend.c rpc/server/oversize.c \
 	rpc/server/request.c rpc/server/request_reply.c rpc/server/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-%C%_sim_rpc_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
 %C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
 	lnet/discovery/recovery.c lnet/path/path.c lnet/path/select.c lnet/peer/word.c \
 	rpc/client/import.c
 %C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-%C%_sim_rails_mutants_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS)
 $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 %C%_sim_routes_mutants_SOURCES = $(routes_play) \
 	lnet/message/forward.c lnet/node/policies.c lnet/path/ruling.c \
@@ -559,7 +580,8 @@ $(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
 %C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
-# %D%/fuzz/corpus/X/.
+# %D%/fuzz/corpus/X/. In a build without fuzzers they are tests, which read these
+# files.
 fuzz_programs =
 fuzz_programs += %D%/fuzz/fuzz_nid
 fuzz_programs += %D%/fuzz/fuzz_ping
@@ -585,14 +607,34 @@ fuzz_programs += %D%/fuzz/fuzz_lst_serve
 %C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c
 nodist_%C%_fuzz_fuzz_message_SOURCES = %D%/unit/rpc/stub/box.pb-c.c
 $(%C%_fuzz_fuzz_message_OBJECTS): | $(protos_made)
+if !WITH_FUZZERS
+check_LIBRARIES += %D%/fuzz/libreplay.a
+%C%_fuzz_libreplay_a_SOURCES = %D%/fuzz/replay.c
+%C%_fuzz_fuzz_nid_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_ping_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_discover_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_parse_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_request_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_hello_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_frame_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_o2ib_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_yaml_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_o2ibcalc_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_rpc_requests_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_rpc_replies_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_rpc_control_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_message_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_lst_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+%C%_fuzz_fuzz_lst_serve_LDADD = %D%/fuzz/libreplay.a $(LDADD)
+endif
 
 # What the tests of RPC share: rigs, and clients and servers that are played by
 # hand. A test is linked with those that it calls.
 if WITH_CRITERION
 if !WITH_FUZZERS
-check_LTLIBRARIES = librpcrigs.la
-rpc_rigs = librpcrigs.la
-librpcrigs_la_SOURCES = \
+check_LIBRARIES += librpcrigs.a
+rpc_rigs = librpcrigs.a
+librpcrigs_a_SOURCES = \
 	%D%/unit/rpc/bulk/bulk_rig.c %D%/unit/rpc/bulk/bulk_rig.h \
 	%D%/unit/rpc/bulk/transfer_rig.c %D%/unit/rpc/bulk/transfer_rig.h \
 	%D%/unit/rpc/client/call_rig.c %D%/unit/rpc/client/call_rig.h \
@@ -605,7 +647,8 @@ endif
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
-LDADD = $(rpc_rigs) libulrpcwire.la libulrpccore.la libulnetcore.la $(CRITERION_LIBS)
+LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnet_archives) \
+	$(ulrpc_libs) $(ulnet_libs) $(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
@@ -615,17 +658,19 @@ noinst_PROGRAMS += $(fuzz_programs)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
 EXTRA_PROGRAMS += $(mutants)
-check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(lnd_tests)
-TESTS += $(thread_tests) $(lnd_tests)
+check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(sim_measures) \
+	$(lnd_tests) $(fuzz_programs)
+TESTS += $(thread_tests) $(lnd_tests) $(fuzz_programs)
 if WITH_CRITERION
-check_PROGRAMS += $(unit_tests)
-TESTS += $(unit_tests)
+check_PROGRAMS += $(unit_tests) $(load_tests)
+TESTS += $(unit_tests) $(load_tests)
 endif
 endif
 
-dist_check_SCRIPTS += %D%/example_check.sh %D%/man_check.sh \
-	%D%/tutorial_check.sh
-TESTS += %D%/example_check.sh %D%/man_check.sh %D%/tutorial_check.sh
+# What pages say is so.
+page_tests = %D%/example_check.sh %D%/man_check.sh %D%/tutorial_check.sh
+dist_check_SCRIPTS += $(page_tests)
+TESTS += $(page_tests)
 EXTRA_DIST += %D%/install/tutorial.sh %D%/install/readme.sh
 EXTRA_DIST += %D%/install/ledger.sh
 EXTRA_DIST += %D%/model/exactly_once.pml %D%/model/exactly_once.sh
@@ -664,7 +709,7 @@ tool_tests += %D%/tools/wireshark.sh
 	%D%/lnd/tape.c %D%/lnd/tape.h
 
 # The page of states, made of their tables.
-dist_check_SCRIPTS += %D%/states_check.sh
+tool_tests += %D%/states_check.sh
 states:
 	$(MAKE) $(AM_MAKEFLAGS) tests/states
 	tests/states >$(srcdir)/man/man7/lnet_states.7
@@ -682,8 +727,6 @@ tool_tests += %D%/vm/o2ib_verbs.sh
 if WITH_O2IBLND
 if !WITH_FUZZERS
 check_PROGRAMS += %D%/vm/o2ib_verbs
-%C%_vm_o2ib_verbs_LDADD = libulnetcore.la
-%C%_vm_o2ib_verbs_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)
 endif
 endif
 EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
@@ -692,12 +735,12 @@ EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
 dist_check_SCRIPTS += $(tool_tests)
 EXTRA_DIST += %D%/tools/lib.sh
 if !WITH_FUZZERS
-TESTS += $(tool_tests) %D%/states_check.sh
-check_PROGRAMS += %D%/tools/proxy %D%/tools/taker %D%/states
-check_PROGRAMS += %D%/tools/tape_pcap
+TESTS += $(tool_tests)
+tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
+check_PROGRAMS += $(tool_helpers)
 endif
 
-EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/source.h %D%/thread/check.h
+EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config
@@ -715,35 +758,61 @@ EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 
-TEST_EXTENSIONS = .sh
-# A test that hangs fails.
-LOG_COMPILER = timeout -k 10 900
-SH_LOG_COMPILER = timeout -k 10 900 bash
+EXTRA_DIST += %D%/run_test.sh %D%/lsan.supp
 
-# The programs with threads and no others: for the thread sanitizer, with which
-# criterion's processes do not get along.
+TEST_EXTENSIONS = .sh
+# The installed libraries' programs find them by this.
+AM_TESTS_ENVIRONMENT = LD_LIBRARY_PATH=$(abs_builddir)/.libs$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}; \
+	export LD_LIBRARY_PATH;
+LOG_COMPILER = bash $(srcdir)/%D%/run_test.sh
+SH_LOG_COMPILER = $(LOG_COMPILER)
+
+# Each test is run by ./check in the build in which it finds most; all of them, by
+# make check. memory: with the address sanitizer; thread: with the thread sanitizer,
+# with which criterion's processes do not get along; program: as released.
+memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
+program_tests = $(page_tests) $(tool_tests) $(load_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)
 lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
 
+memory-programs: generated
+	$(MAKE) $(AM_MAKEFLAGS) $(memory_tests) $(sim_campaigns)
 thread-programs: generated
-	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests) $(lnd_thread_tests)
-.PHONY: thread-programs
+	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
+program-tests: generated
+	$(MAKE) $(AM_MAKEFLAGS) all $(tool_helpers) $(load_tests) $(sim_measures)
+sim-programs: generated
+	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
+vm-programs: generated
+	$(MAKE) $(AM_MAKEFLAGS) all $(tool_helpers) tests/vm/o2ib_verbs
 
+# They would build everything that make check needs.
+RUN_TESTS = $(MAKE) $(AM_MAKEFLAGS) check-TESTS check_LIBRARIES= \
+	dist_check_SCRIPTS=
+check-memory: memory-programs
+	+$(RUN_TESTS) TESTS='$(memory_tests)' check_PROGRAMS='$(memory_tests)'
 check-thread: thread-programs
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS \
-		TESTS='$(thread_tests) $(lnd_thread_tests)' \
-		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)' \
-		dist_check_SCRIPTS=
-.PHONY: check-thread
+	+$(RUN_TESTS) TESTS='$(thread_tests)' check_PROGRAMS='$(thread_tests)'
+check-thread-lnd: thread-programs
+	$(MAKE) $(AM_MAKEFLAGS) $(lnd_thread_tests)
+	+$(RUN_TESTS) TESTS='$(thread_tests) $(lnd_thread_tests)' \
+		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)'
+check-programs: program-tests
+	+$(RUN_TESTS) TESTS='$(program_tests)' check_PROGRAMS='$(tool_helpers) $(load_tests)'
+.PHONY: memory-programs thread-programs program-tests sim-programs vm-programs
+.PHONY: check-memory check-thread check-thread-lnd check-programs
 
 mutants: $(mutants)
 .PHONY: mutants
 
 # For ./check.
 print-sim-campaigns:
-	@for p in $(sim_campaigns) $(lnd_soak); do echo $$p; done
+	@for p in $(sim_campaigns); do echo $$p; done
+print-sim-measures:
+	@for p in $(sim_measures); do echo $$p; done
+print-soak:
+	@echo $(lnd_soak)
 print-flags:
-	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(YAML_CFLAGS) \
-		$(PROTOBUF_C_CFLAGS) $(ISAL_CFLAGS) $(VERBS_CFLAGS)
-.PHONY: print-sim-campaigns print-flags
+	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
+.PHONY: print-sim-campaigns print-sim-measures print-soak print-flags

@@ -1,5 +1,5 @@
 # Programs to be installed. They use what is installed and nothing else: the
-# public headers, and libulnet.la.
+# public headers, and the two libraries.
 sbin_PROGRAMS =
 bin_PROGRAMS =
 bashcompletiondir = $(datadir)/bash-completion/completions
@@ -29,8 +29,8 @@ exporter_sources += %D%/place.c %D%/place.h
 %C%_lnetctl_SOURCES += %D%/words.c %D%/words.h
 %C%_lnetctl_SOURCES += %D%/say.c %D%/say.h
 %C%_lnetctl_SOURCES += $(exporter_sources)
-%C%_lnetctl_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
-%C%_lnetctl_LDADD = libulnet.la $(MICROHTTPD_LIBS)
+%C%_lnetctl_LINK = $(INSTALLED_LINK)
+%C%_lnetctl_LDADD = $(libulnet) $(MICROHTTPD_LIBS)
 
 # Of every program that is a node.
 node_sources = %D%/node.c %D%/node.h
@@ -50,8 +50,8 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += %D%/metrics_options.c %D%/metrics_options.h
 %C%_lnetd_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_lnetd_SOURCES += $(node_sources)
-%C%_lnetd_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
-%C%_lnetd_LDADD = liblst.la libulnet.la $(MICROHTTPD_LIBS)
+%C%_lnetd_LINK = $(INSTALLED_LINK)
+%C%_lnetd_LDADD = liblst.a $(libulnet) $(MICROHTTPD_LIBS)
 
 # A test runs the commands on a node of its own.
 lst_commands = %D%/lst_command.c %D%/lst_command.h
@@ -63,7 +63,8 @@ lst_commands += %D%/lst_words.c %D%/lst_words.h
 lst_commands += %D%/nearest.c %D%/nearest.h
 
 %C%_lst_SOURCES = %D%/lst.c $(lst_commands) $(node_sources)
-%C%_lst_LDADD = liblst.la libulnet.la
+%C%_lst_LINK = $(INSTALLED_LINK)
+%C%_lst_LDADD = liblst.a $(libulnet)
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
@@ -72,8 +73,8 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 %C%_rpcserve_SOURCES += $(node_sources)
 %C%_rpcserve_SOURCES += $(exporter_sources)
 %C%_rpcserve_SOURCES += %D%/metrics_options.c %D%/metrics_options.h
-%C%_rpcserve_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
-%C%_rpcserve_LDADD = liblst.la libservices.la libulrpc.la libulnet.la \
+%C%_rpcserve_LINK = $(INSTALLED_LINK)
+%C%_rpcserve_LDADD = liblst.a libservices.a $(libulrpc) $(PROTOBUF_C_LIBS) \
 	$(MICROHTTPD_LIBS)
 
 %C%_rpcping_SOURCES = %D%/rpcping.c
@@ -83,7 +84,8 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 %C%_rpcping_SOURCES += %D%/histogram.c %D%/histogram.h
 %C%_rpcping_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcping_SOURCES += $(node_sources)
-%C%_rpcping_LDADD = libservices.la libulrpc.la libulnet.la
+%C%_rpcping_LINK = $(INSTALLED_LINK)
+%C%_rpcping_LDADD = libservices.a $(libulrpc) $(PROTOBUF_C_LIBS)
 
 # What o2ibcalc reads: fuzzed, too.
 o2ibcalc_input_sources = %D%/o2ibcalc_input.c %D%/o2ibcalc_input.h
@@ -100,8 +102,8 @@ o2ibcalc_input_sources += %D%/nearest.c %D%/nearest.h
 %C%_o2ibcalc_SOURCES += $(o2ibcalc_input_sources)
 %C%_o2ibcalc_SOURCES += %D%/file.c %D%/file.h
 %C%_o2ibcalc_SOURCES += %D%/option.c %D%/option.h
-%C%_o2ibcalc_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS)
-%C%_o2ibcalc_LDADD = libulnet.la $(YAML_LIBS)
+%C%_o2ibcalc_LINK = $(INSTALLED_LINK)
+%C%_o2ibcalc_LDADD = $(libulnet) $(YAML_LIBS)
 
 # For those who write .proto files, run by protoc.
 if !WITH_FUZZERS
@@ -110,8 +112,7 @@ endif
 %C%_protoc_gen_ulrpc_SOURCES = %D%/protoc_gen_ulrpc.c
 %C%_protoc_gen_ulrpc_SOURCES += %D%/protoc_name.c %D%/protoc_name.h
 nodist_%C%_protoc_gen_ulrpc_SOURCES = %D%/plugin.pb-c.c
-%C%_protoc_gen_ulrpc_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS)
-%C%_protoc_gen_ulrpc_LDADD = libulrpcproto.la $(PROTOBUF_C_LIBS)
+%C%_protoc_gen_ulrpc_LDADD = libulrpcproto.a $(PROTOBUF_C_LIBS)
 $(%C%_protoc_gen_ulrpc_OBJECTS): | $(protos_made)
 dist_noinst_DATA += %D%/plugin.proto
 protos_made += %D%/plugin.pb-c.h %D%/plugin.pb-c.c

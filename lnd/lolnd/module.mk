@@ -1,2 +1,2 @@
 # Delivery to oneself.
-libulnetcore_la_SOURCES += %D%/lolnd.c
+libulnetcore_a_SOURCES += %D%/lolnd.c

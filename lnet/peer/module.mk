@@ -1,7 +1,7 @@
 # Who is at the other end.
-libulnetcore_la_SOURCES += %D%/claim.c %D%/claim.h
-libulnetcore_la_SOURCES += %D%/configured.c
-libulnetcore_la_SOURCES += %D%/member.c %D%/member.h
-libulnetcore_la_SOURCES += %D%/peer.c %D%/peer.h
-libulnetcore_la_SOURCES += %D%/peers.c
-libulnetcore_la_SOURCES += %D%/word.c %D%/word.h
+libulnetcore_a_SOURCES += %D%/claim.c %D%/claim.h
+libulnetcore_a_SOURCES += %D%/configured.c
+libulnetcore_a_SOURCES += %D%/member.c %D%/member.h
+libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
+libulnetcore_a_SOURCES += %D%/peers.c
+libulnetcore_a_SOURCES += %D%/word.c %D%/word.h

@@ -1,3 +1,3 @@
 # Which paths are to be preferred, as users say.
-libulnetcore_la_SOURCES += %D%/policy.c %D%/table.c
-libulnetcore_la_SOURCES += %D%/policy.h %D%/table.h
+libulnetcore_a_SOURCES += %D%/policy.c %D%/table.c
+libulnetcore_a_SOURCES += %D%/policy.h %D%/table.h

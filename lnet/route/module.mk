@@ -1,3 +1,3 @@
 # Which nets are reached by which gateways.
-libulnetcore_la_SOURCES += %D%/route.c %D%/table.c
-libulnetcore_la_SOURCES += %D%/route.h %D%/table.h
+libulnetcore_a_SOURCES += %D%/route.c %D%/table.c
+libulnetcore_a_SOURCES += %D%/route.h %D%/table.h

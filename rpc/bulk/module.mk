@@ -1,8 +1,8 @@
 # Memory that is lent to the other side, and moving it.
-libulrpccore_la_SOURCES += %D%/bulk.c %D%/bulk.h
-libulrpccore_la_SOURCES += %D%/lent.c
-libulrpccore_la_SOURCES += %D%/place.c %D%/place.h
-libulrpccore_la_SOURCES += %D%/pulse.h
-libulrpccore_la_SOURCES += %D%/transfer.c %D%/transfer.h
-libulrpccore_la_SOURCES += %D%/transfer_priv.h %D%/transfer_sum.c
-libulrpccore_la_SOURCES += %D%/tries.h
+libulrpccore_a_SOURCES += %D%/bulk.c %D%/bulk.h
+libulrpccore_a_SOURCES += %D%/lent.c
+libulrpccore_a_SOURCES += %D%/place.c %D%/place.h
+libulrpccore_a_SOURCES += %D%/pulse.h
+libulrpccore_a_SOURCES += %D%/transfer.c %D%/transfer.h
+libulrpccore_a_SOURCES += %D%/transfer_priv.h %D%/transfer_sum.c
+libulrpccore_a_SOURCES += %D%/tries.h

@@ -1,14 +1,14 @@
 # What goes over the wire.
-libulrpccore_la_SOURCES += %D%/wire.c %D%/wire.h
-libulrpccore_la_SOURCES += %D%/wire_control.c
-libulrpccore_la_SOURCES += %D%/wire_field.c %D%/wire_field.h
-libulrpccore_la_SOURCES += %D%/wire_head.h
-libulrpccore_la_SOURCES += %D%/wire_replies.c
-libulrpccore_la_SOURCES += %D%/wire_requests.c %D%/wire_call.h
-libulrpccore_la_SOURCES += %D%/wire_reply.h
+libulrpccore_a_SOURCES += %D%/wire.c %D%/wire.h
+libulrpccore_a_SOURCES += %D%/wire_control.c
+libulrpccore_a_SOURCES += %D%/wire_field.c %D%/wire_field.h
+libulrpccore_a_SOURCES += %D%/wire_head.h
+libulrpccore_a_SOURCES += %D%/wire_replies.c
+libulrpccore_a_SOURCES += %D%/wire_requests.c %D%/wire_call.h
+libulrpccore_a_SOURCES += %D%/wire_reply.h
 
 # What goes over the wire, as others would read it: the library has a codec of
 # its own, and tests compare the two.
 dist_noinst_DATA += %D%/wire.proto
 protos_made += %D%/wire.pb-c.h %D%/wire.pb-c.c
-nodist_libulrpcwire_la_SOURCES += %D%/wire.pb-c.c
+nodist_libulrpcwire_a_SOURCES += %D%/wire.pb-c.c

@@ -1,5 +1,5 @@
-libservices_la_SOURCES += %D%/brw.h %D%/brw_server.c %D%/brw_client.c
-libservices_la_SOURCES += %D%/memory.c %D%/memory.h
+libservices_a_SOURCES += %D%/brw.h %D%/brw_server.c %D%/brw_client.c
+libservices_a_SOURCES += %D%/memory.c %D%/memory.h
 dist_noinst_DATA += %D%/brw.proto
 protos_made += %D%/brw.pb-c.h %D%/brw.pb-c.c
-nodist_libservices_la_SOURCES += %D%/brw.pb-c.c
+nodist_libservices_a_SOURCES += %D%/brw.pb-c.c

@@ -1,8 +1,6 @@
 # Programs that serve the self-test, or drive it, need nothing else of services/.
-noinst_LTLIBRARIES += liblst.la
-# For objects of its own: tests compile these files, too.
-liblst_la_CFLAGS = $(AM_CFLAGS)
-liblst_la_SOURCES = $(lst_sources)
+noinst_LIBRARIES += liblst.a
+liblst_a_SOURCES = $(lst_sources)
 lst_sources = %D%/lst.c %D%/lst.h %D%/lst_priv.h
 lst_sources += %D%/slot.c %D%/frame.c %D%/session.c %D%/unit.c
 lst_sources += %D%/call.c %D%/call.h

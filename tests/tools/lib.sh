@@ -6,13 +6,10 @@
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
-# In a build, not those scripts of libtool's that call them, which take longer than
-# most of what is called here.
 tools=$PWD/tools
-[ ! -d "$tools/.libs" ] || {
-	tools=$tools/.libs
+# In a build, which is where the programs do not look.
+[ ! -d .libs ] ||
 	export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-}
 lnetd=$tools/lnetd lnetctl=$tools/lnetctl lst=$tools/lst
 rpcserve=$tools/rpcserve rpcping=$tools/rpcping
 ping=("$rpcping") # what start_ping runs

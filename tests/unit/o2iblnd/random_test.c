@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "lnd/o2iblnd/exchange.h"
 #include "lnd/o2iblnd/simqp/simqp.h"
+#include "tests/slice.h"
 
 #define NODES	 3
 #define CONNS	 24
@@ -861,7 +862,7 @@ static void run(uint64_t seed)
 Test(o2ib_random, seeds)
 {
 	const char *more = getenv("O2IB_SEEDS");
-	unsigned long first = 1, count = 200;
+	unsigned long first = 1, count = slice_of(200, 50);
 
 	if (more)
 		sscanf(more, "%lu %lu", &first, &count);

@@ -51,11 +51,11 @@ Test(connect, many)
 	unsigned int established = 0;
 
 	r->receives = 0;
-	rig_open(r, A);
-	rig_open(r, B);
+	qp_rig_open(r, A);
+	qp_rig_open(r, B);
 	for (unsigned int i = 0; i < 32; i++)
 		rig_connect_to(r, A, i % CPTS, rig_nid(r, i % 2 ? A : B));
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	for (unsigned int i = 0; i < r->nconns; i++) {
 		established += r->conns[i].established;
 		for (unsigned int k = 0; k < i; k++)
@@ -74,7 +74,7 @@ Test(connect, ports_run_out)
 	struct node *a = &r->nodes[A];
 	struct conn c = { .rig = r, .node = a };
 
-	rig_open(r, A);
+	qp_rig_open(r, A);
 	for (unsigned int i = 0; i < 512; i++)
 		cr_assert_eq(
 			r->v->resolve(a->port, 0, rig_nid(r, B), &c, &qps[i]),
@@ -118,7 +118,7 @@ static void set_obstacle(struct rig *r, enum obstacle o)
 	if (o != NOBODY)
 		simqp_device_set(r->fabric, b, NULL);
 	if (o != NO_PORT && o != NOBODY)
-		rig_open(r, B);
+		qp_rig_open(r, B);
 	r->conf.service = SERVICE;
 	if (o == DEAF)
 		CALL_VOID(r, r->v->deafen(r->nodes[B].port));
@@ -171,9 +171,9 @@ Test(connect, obstacles)
 		unsigned int receives;
 
 		set_obstacle(r, o);
-		rig_open(r, A);
+		qp_rig_open(r, A);
 		c = rig_connect_to(r, A, 1, rig_nid(r, B));
-		rig_run(r, 100 * NSEC_PER_SEC);
+		qp_rig_run(r, 100 * NSEC_PER_SEC);
 		cr_assert_eq(c->established, 0);
 		cr_assert_eq(c->failed, want[o].failed != 0, "%u", o);
 		cr_assert_eq(c->rejected, want[o].rejected != 0, "%u", o);
@@ -192,7 +192,7 @@ Test(connect, obstacles)
 		/* The next one finds it as it is. */
 		if (o == STALE || o == NO_ADDRESS || o == NO_ROUTE) {
 			c = rig_connect_to(r, A, 0, rig_nid(r, B));
-			rig_run(r, NSEC_PER_SEC);
+			qp_rig_run(r, NSEC_PER_SEC);
 			cr_assert_eq(c->established, 1, "%u", o);
 		}
 		rig_free(r);
@@ -207,17 +207,17 @@ Test(connect, active_gives_up)
 		struct conn *a, *b;
 
 		r->answer = LATER;
-		rig_open(r, A);
-		rig_open(r, B);
+		qp_rig_open(r, A);
+		qp_rig_open(r, B);
 		a = rig_connect_to(r, A, 0, rig_nid(r, B));
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		b = rig_passive(r, B);
 		cr_assert_eq(conn_create(b), 0);
 		if (accepted) {
 			cr_assert_eq(CALL(r, r->v->accept(b->qp, NULL, 0)), 0);
 		}
 		conn_disconnect(a);
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		cr_assert_eq(a->established + a->failed + a->rejected, 0);
 		conn_expect(a, true, 0, r->receives, IB_WC_FLUSHED);
 		cr_assert_eq(b->failed, 1);
@@ -228,7 +228,7 @@ Test(connect, active_gives_up)
 				     -ENOTCONN);
 			CALL_VOID(r, r->v->reject(b->qp, NULL, 0));
 		}
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		cr_assert_eq(b->failed, 1);
 		rig_free(r);
 	}
@@ -242,18 +242,18 @@ Test(connect, passive_takes_back)
 	struct conn *a, *b;
 
 	r->answer = LATER;
-	rig_open(r, A);
-	rig_open(r, B);
+	qp_rig_open(r, A);
+	qp_rig_open(r, B);
 	a = rig_connect_to(r, A, 0, rig_nid(r, B));
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	b = rig_passive(r, B);
 	simqp_silence(r->fabric, rig_nid(r, B), rig_nid(r, A), MSEC);
 	cr_assert_eq(conn_create(b), 0);
 	cr_assert_eq(CALL(r, r->v->accept(b->qp, NULL, 0)), 0);
 	simqp_link_set(r->fabric, rig_nid(r, B), rig_nid(r, A), &slow);
-	rig_run(r, 2 * MSEC);
+	qp_rig_run(r, 2 * MSEC);
 	conn_disconnect(b);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(a->failed, 1);
 	cr_assert_eq(a->status, -ECONNRESET);
 	cr_assert_eq(b->failed, 0);
@@ -267,17 +267,17 @@ Test(connect, unconfirmed)
 	struct conn *b;
 
 	r->answer = LATER;
-	rig_open(r, A);
-	rig_open(r, B);
+	qp_rig_open(r, A);
+	qp_rig_open(r, B);
 	rig_connect_to(r, A, 0, rig_nid(r, B));
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	b = rig_passive(r, B);
 	simqp_silence(r->fabric, rig_nid(r, A), rig_nid(r, B), TIME_NEVER);
 	cr_assert_eq(conn_create(b), 0);
 	cr_assert_eq(CALL(r, r->v->accept(b->qp, NULL, 0)), 0);
-	rig_run(r, 29 * NSEC_PER_SEC);
+	qp_rig_run(r, 29 * NSEC_PER_SEC);
 	cr_assert_eq(b->failed, 0);
-	rig_run(r, 2 * NSEC_PER_SEC);
+	qp_rig_run(r, 2 * NSEC_PER_SEC);
 	cr_assert_eq(b->failed, 1);
 	cr_assert_eq(b->status, -ENETDOWN);
 	cr_assert_eq(b->established, 0);
@@ -296,10 +296,10 @@ Test(connect, lost_messages)
 		struct conn *a, *b;
 
 		simqp_link_set(r->fabric, &LNET_NID_ANY, &LNET_NID_ANY, &link);
-		rig_open(r, A);
-		rig_open(r, B);
+		qp_rig_open(r, A);
+		qp_rig_open(r, B);
 		a = rig_connect_to(r, A, 0, rig_nid(r, B));
-		rig_run(r, 100 * NSEC_PER_SEC);
+		qp_rig_run(r, 100 * NSEC_PER_SEC);
 		b = rig_passive(r, B);
 		cr_assert(b);
 		cr_assert_eq(r->nodes[B].requests, 1);
@@ -326,17 +326,17 @@ Test(connect, data_overtakes)
 	struct conn *a, *b;
 
 	simqp_link_set(r->fabric, rig_nid(r, A), rig_nid(r, B), &link);
-	rig_open(r, A);
-	rig_open(r, B);
+	qp_rig_open(r, A);
+	qp_rig_open(r, B);
 	a = rig_connect_to(r, A, 0, rig_nid(r, B));
 	a->hook = send_when_open;
-	rig_run(r, 10 * MSEC);
+	qp_rig_run(r, 10 * MSEC);
 	b = rig_passive(r, B);
 	cr_assert_eq(b->established, 0);
 	cr_assert_eq(b->early, 1);
 	cr_assert_eq(conn_count(b, true, IB_WC_OK), 1);
 	cr_assert_eq(conn_send(b, 0, 8, 0), -ENOTCONN);
-	rig_run(r, 20 * MSEC);
+	qp_rig_run(r, 20 * MSEC);
 	cr_assert_eq(b->established, 1);
 	simqp_stats(r->fabric, &stats);
 	cr_assert_eq(stats.overtaken, 1);
@@ -352,12 +352,12 @@ Test(connect, deafened_meanwhile)
 	rig_pair(r, p);
 	c = rig_connect_to(r, A, 0, rig_nid(r, B));
 	CALL_VOID(r, r->v->deafen(r->nodes[B].port));
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(c->status, IB_CM_REJECT_NO_LISTENER);
 	cr_assert_eq(r->nodes[B].requests, 1);
 	/* Those that there are go on. */
 	cr_assert_eq(conn_send(p[B], 0, 8, 0), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[B], false, 0, 1, IB_WC_OK);
 	rig_free(r);
 }
@@ -380,7 +380,7 @@ Test(port, open_refused)
 	cr_assert_eq(r->v->open(&a->ni, &r->conf, &rig_events, a, &port, NULL),
 		     -EACCES);
 	cr_assert_null(port);
-	rig_open(r, A);
+	qp_rig_open(r, A);
 	cr_assert_eq(r->v->open(&a->ni, &r->conf, &rig_events, a, &port, &why),
 		     -EADDRINUSE);
 	rig_free(r);
@@ -400,7 +400,7 @@ Test(port, calls_fail)
 	cr_assert_null(qp);
 	r->answer = LATER;
 	rig_connect_to(r, B, 0, nid);
-	rig_run(r, MSEC);
+	qp_rig_run(r, MSEC);
 	late = rig_passive(r, A);
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_CREATE, 0, -ENOMEM);
 	cr_assert_eq(conn_create(late), -ENOMEM);
@@ -415,7 +415,7 @@ Test(port, calls_fail)
 	cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_POST_RECV, 0, -EIO);
 	cr_assert_eq(conn_recv(p[A], 0, 8, 9), -EIO);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 2, IB_WC_OK);
 	rig_free(r);
 }
@@ -430,7 +430,7 @@ Test(port, goes_down_and_comes_back)
 	simqp_port_set(r->fabric, rig_nid(r, B), false, "no carrier");
 	cr_assert_eq(r->nodes[B].changes, 0);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(r->nodes[B].changes, 1);
 	cr_assert_eq(r->nodes[B].ups, 0);
 	cr_assert_str_eq(r->nodes[B].why, "no carrier");
@@ -438,7 +438,7 @@ Test(port, goes_down_and_comes_back)
 	/* Sent again until it is back. */
 	cr_assert_eq(p[A]->nwcs, 0);
 	simqp_port_set(r->fabric, rig_nid(r, B), true, "carrier");
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(r->nodes[B].ups, 1);
 	conn_expect(p[A], false, 0, 1, IB_WC_OK);
 	rig_free(r);
@@ -449,8 +449,8 @@ Test(port, is_down_from_the_start)
 	struct rig *r = rig_new(1, NULL);
 
 	simqp_port_set(r->fabric, rig_nid(r, A), false, "no carrier");
-	rig_open(r, A);
-	rig_run(r, MSEC);
+	qp_rig_open(r, A);
+	qp_rig_run(r, MSEC);
 	cr_assert_eq(r->nodes[A].changes, 1);
 	rig_free(r);
 }
@@ -473,7 +473,7 @@ Test(port, device_is_removed)
 	cr_assert_eq(CALL(r, r->v->reg(r->nodes[B].port, &mr, sizeof(mr), false,
 				       &mr)),
 		     -ENODEV);
-	rig_run(r, 60 * NSEC_PER_SEC);
+	qp_rig_run(r, 60 * NSEC_PER_SEC);
 	cr_assert_eq(r->nodes[B].changes, 1);
 	cr_assert_eq(r->nodes[B].removals, 1);
 	cr_assert_eq(p[B]->failed, 1);
@@ -485,10 +485,10 @@ Test(port, device_is_removed)
 	/* The other side finds silence. */
 	cr_assert_eq(p[A]->failed + p[A]->disconnected + p[A]->nwcs, 0);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-	rig_run(r, 60 * NSEC_PER_SEC);
+	qp_rig_run(r, 60 * NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 1, IB_WC_SILENT);
-	rig_close(r, B);
+	qp_rig_close(r, B);
 	simqp_insert(r->fabric, rig_nid(r, B));
-	rig_open(r, B);
+	qp_rig_open(r, B);
 	rig_free(r);
 }

@@ -16,11 +16,11 @@ Test(ends, disconnect_flushes)
 	simqp_silence(r->fabric, rig_nid(r, A), rig_nid(r, B), MSEC);
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_eq(conn_send(p[A], 0, 8, i), 0);
-	rig_run(r, 2 * MSEC);
+	qp_rig_run(r, 2 * MSEC);
 	conn_disconnect(p[A]);
 	conn_disconnect(p[A]);
 	cr_assert_eq(p[A]->nwcs, 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 3, IB_WC_FLUSHED);
 	conn_expect(p[A], true, 0, 4, IB_WC_FLUSHED);
 	cr_assert_eq(p[A]->disconnected + p[A]->failed, 0);
@@ -31,12 +31,12 @@ Test(ends, disconnect_flushes)
 	conn_disconnect(p[B]);
 	cr_assert_eq(conn_send(p[B], 0, 8, 10), 0);
 	cr_assert_eq(conn_recv(p[B], 0, 8, 4), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[B], false, 9, 2, IB_WC_FLUSHED);
 	conn_expect(p[B], true, 0, 5, IB_WC_FLUSHED);
 	cr_assert_eq(p[A]->disconnected, 0);
 	conn_disconnect(p[A]);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(p[A]->nwcs, 7);
 	rig_free(r);
 }
@@ -60,7 +60,7 @@ Test(ends, destroyed_in_an_event)
 	p[B]->hook = disconnect_in_event;
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 	conn_disconnect(p[A]);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert(!p[A]->qp && !p[B]->qp);
 	simqp_usage(r->fabric, rig_nid(r, B), &u);
 	cr_assert_eq(u.qps, 0);
@@ -76,7 +76,7 @@ Test(ends, destroyed_undisconnected)
 	r->receives = 0;
 	rig_pair(r, p);
 	conn_destroy(p[A]);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(p[B]->disconnected, 1);
 	rig_free(r);
 }
@@ -104,7 +104,7 @@ Test(ends, freed_too_early, .signal = SIGABRT)
 {
 	struct rig *r = rig_new(1, NULL);
 
-	rig_open(r, A);
+	qp_rig_open(r, A);
 	simqp_fabric_free(r->fabric);
 }
 
@@ -122,7 +122,7 @@ Test(ends, error_takes_nothing)
 	cr_assert_eq(CALL(r, r->v->post_send(p[B]->qp, &wr, 1)), 0);
 	cr_assert_eq(conn_write(p[A], p[B]->in, p[B]->in_mr->rkey, 0, RING, 0),
 		     0);
-	rig_run(r, 20 * NSEC_PER_SEC);
+	qp_rig_run(r, 20 * NSEC_PER_SEC);
 	conn_expect(p[B], false, 0, 1, IB_WC_LOCAL_ERROR);
 	conn_expect(p[B], true, 0, 4, IB_WC_FLUSHED);
 	conn_expect(p[A], false, 0, 1, IB_WC_SILENT);
@@ -147,7 +147,7 @@ Test(ends, silence)
 			      is_long ? TIME_NEVER : NSEC_PER_SEC);
 		cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
-		rig_run(r, 20 * NSEC_PER_SEC);
+		qp_rig_run(r, 20 * NSEC_PER_SEC);
 		/* It arrives once, however often it is sent. */
 		cr_assert_eq(conn_count(p[B], true, IB_WC_OK),
 			     is_long && from == A ? 0 : 2);
@@ -172,9 +172,9 @@ Test(ends, silence_taken_back)
 	rig_pair(r, p);
 	simqp_silence(r->fabric, rig_nid(r, A), &LNET_NID_ANY, TIME_NEVER);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-	rig_run(r, MSEC);
+	qp_rig_run(r, MSEC);
 	simqp_silence(r->fabric, rig_nid(r, A), &LNET_NID_ANY, 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 1, IB_WC_OK);
 	rig_free(r);
 }
@@ -195,7 +195,7 @@ Test(ends, lost_packets)
 		p[A]->out[i] = (uint8_t)i;
 		cr_assert_eq(conn_send(p[A], i, 1, i), 0);
 	}
-	rig_run(r, 60 * NSEC_PER_SEC);
+	qp_rig_run(r, 60 * NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 16, IB_WC_OK);
 	conn_expect(p[B], true, 0, 16, IB_WC_OK);
 	for (unsigned int i = 0; i < 16; i++)
@@ -216,10 +216,10 @@ Test(ends, cut)
 	simqp_link_set(r->fabric, &LNET_NID_ANY, &LNET_NID_ANY, &link);
 	waits = rig_connect_to(r, A, 1, rig_nid(r, B));
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-	rig_run(r, 5 * MSEC);
+	qp_rig_run(r, 5 * MSEC);
 	simqp_cut(r->fabric, rig_nid(r, B), &LNET_NID_ANY);
 	cr_assert_eq(p[A]->failed + p[B]->failed, 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	for (unsigned int i = A; i <= B; i++) {
 		cr_assert_eq(p[i]->failed, 1);
 		cr_assert_eq(p[i]->status, -EIO);
@@ -252,7 +252,7 @@ Test(ends, by_fault)
 				     0);
 		else
 			cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-		rig_run(r, 20 * NSEC_PER_SEC);
+		qp_rig_run(r, 20 * NSEC_PER_SEC);
 		conn_expect(p[A], false, 0, 1, end);
 		cr_assert_eq(p[A]->failed, end == IB_WC_FLUSHED);
 		cr_assert_eq(p[B]->failed,
@@ -280,7 +280,7 @@ Test(ends, rnr_by_fault)
 	rig_pair(r, p);
 	simqp_link_set(r->fabric, rig_nid(r, A), rig_nid(r, B), &link);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 1, IB_WC_NOT_READY);
 	conn_expect(p[B], true, 0, 4, IB_WC_FLUSHED);
 	rig_free(r);

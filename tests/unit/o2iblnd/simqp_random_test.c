@@ -284,14 +284,14 @@ static void remove_one(struct run *run)
 	unsigned int n = (unsigned int)rng_below(&run->rng, NODES);
 
 	simqp_remove(r->fabric, rig_nid(r, n));
-	rig_run(r, rng_below(&run->rng, MSEC));
+	qp_rig_run(r, rng_below(&run->rng, MSEC));
 	for (unsigned int i = 0; i < r->nconns; i++) {
 		struct conn *c = &r->conns[i];
 
 		if (c->node == &r->nodes[n] && c->qp && c->created)
 			leave(c->model);
 	}
-	rig_run(r, 3 * MSEC);
+	qp_rig_run(r, 3 * MSEC);
 	cr_assert_gt(r->nodes[n].removals, 0);
 	for (unsigned int i = 0; i < r->nconns; i++) {
 		struct conn *c = &r->conns[i];
@@ -299,9 +299,9 @@ static void remove_one(struct run *run)
 		if (c->node == &r->nodes[n] && c->qp)
 			destroy(c->model);
 	}
-	rig_close(r, n);
+	qp_rig_close(r, n);
 	simqp_insert(r->fabric, rig_nid(r, n));
-	rig_open(r, n);
+	qp_rig_open(r, n);
 }
 
 static void dereg_one(struct side *s)
@@ -357,7 +357,7 @@ static void harm(struct run *run, struct side *s)
 		remove_one(run);
 		break;
 	default: /* some peace */
-		rig_run(r, rng_below(&run->rng, NSEC_PER_SEC));
+		qp_rig_run(r, rng_below(&run->rng, NSEC_PER_SEC));
 		break;
 	}
 }
@@ -368,7 +368,7 @@ static void step(struct run *run)
 	uint64_t action = rng_below(&run->rng, 100);
 	struct side *s;
 
-	rig_run(r, rng_below(&run->rng, MSEC));
+	qp_rig_run(r, rng_below(&run->rng, MSEC));
 	if (action < 8 && r->nconns < CONNS_WANTED)
 		connect_one(run);
 	if (!r->nconns)
@@ -414,11 +414,11 @@ static void end(struct run *run)
 	simqp_link_set(r->fabric, &LNET_NID_ANY, &LNET_NID_ANY, &good);
 	for (unsigned int i = 0; i < NODES; i++)
 		simqp_port_set(r->fabric, rig_nid(r, i), true, "the end");
-	rig_run(r, 10 * NSEC_PER_SEC);
+	qp_rig_run(r, 10 * NSEC_PER_SEC);
 	for (unsigned int i = 0; i < r->nconns; i++)
 		if (r->conns[i].qp && r->conns[i].created)
 			leave(&run->sides[i]);
-	rig_run(r, 60 * NSEC_PER_SEC);
+	qp_rig_run(r, 60 * NSEC_PER_SEC);
 	check_end(run);
 }
 
@@ -449,7 +449,7 @@ static void play(uint64_t seed, bool faults, struct outcome *o)
 	random_link(run, &link);
 	simqp_link_set(r->fabric, &LNET_NID_ANY, &LNET_NID_ANY, &link);
 	for (unsigned int i = 0; i < NODES; i++)
-		rig_open(r, i);
+		qp_rig_open(r, i);
 	for (unsigned int i = 0; i < 400; i++)
 		step(run);
 	end(run);

@@ -265,7 +265,7 @@ const struct ulnet_nid *rig_nid(struct rig *r, unsigned int n)
 	return &r->nodes[n].ni.nid;
 }
 
-void rig_run(struct rig *r, uint64_t ns)
+void qp_rig_run(struct rig *r, uint64_t ns)
 {
 	uint64_t until = env_sim_now(r->world) + ns;
 
@@ -273,7 +273,7 @@ void rig_run(struct rig *r, uint64_t ns)
 		;
 }
 
-void rig_open(struct rig *r, unsigned int n)
+void qp_rig_open(struct rig *r, unsigned int n)
 {
 	struct node *node = &r->nodes[n];
 	int rc = CALL(r, r->v->open(&node->ni, &r->conf, &rig_events, node,
@@ -286,7 +286,7 @@ void rig_open(struct rig *r, unsigned int n)
 	cr_assert_eq(node->port->events, &rig_events);
 }
 
-void rig_close(struct rig *r, unsigned int n)
+void qp_rig_close(struct rig *r, unsigned int n)
 {
 	struct node *node = &r->nodes[n];
 	struct simqp_usage u;
@@ -315,10 +315,10 @@ void rig_free(struct rig *r)
 	for (unsigned int i = 0; i < r->nconns; i++)
 		if (r->conns[i].qp && (r->conns[i].recvs || r->conns[i].sends))
 			conn_disconnect(&r->conns[i]);
-	rig_run(r, 60 * NSEC_PER_SEC);
+	qp_rig_run(r, 60 * NSEC_PER_SEC);
 	for (unsigned int i = 0; i < NODES; i++)
 		if (r->nodes[i].port)
-			rig_close(r, i);
+			qp_rig_close(r, i);
 	simqp_fabric_free(r->fabric);
 	for (unsigned int i = 0; i < NODES; i++)
 		for (unsigned int k = 0; k < CPTS; k++)
@@ -354,9 +354,9 @@ void rig_pair(struct rig *r, struct conn *pair[2])
 {
 	for (unsigned int i = A; i <= B; i++)
 		if (!r->nodes[i].port)
-			rig_open(r, i);
+			qp_rig_open(r, i);
 	pair[A] = rig_connect_to(r, A, 0, rig_nid(r, B));
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	pair[B] = rig_passive(r, B);
 	cr_assert(pair[B]);
 	cr_assert_eq(pair[A]->established, 1);

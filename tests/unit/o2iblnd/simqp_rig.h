@@ -111,10 +111,10 @@ struct rig *rig_new(uint64_t seed, const struct simqp_conf *conf);
 /* Disconnects and destroys what is left, closes, and frees all. */
 void rig_free(struct rig *r);
 /* Lets @ns pass. */
-void rig_run(struct rig *r, uint64_t ns);
+void qp_rig_run(struct rig *r, uint64_t ns);
 /* Opens the port of @n, as r->conf says. */
-void rig_open(struct rig *r, unsigned int n);
-void rig_close(struct rig *r, unsigned int n);
+void qp_rig_open(struct rig *r, unsigned int n);
+void qp_rig_close(struct rig *r, unsigned int n);
 const struct ulnet_nid *rig_nid(struct rig *r, unsigned int n);
 /* A NID that no node has. */
 struct ulnet_nid rig_nobody(void);

@@ -42,7 +42,7 @@ Test(data, sends_and_writes)
 	p[A]->sends++;
 	cr_assert_eq(CALL(r, r->v->post_send(p[A]->qp, &wr, 1)), 0);
 	cr_assert_eq(conn_send(p[A], 0, 0, 2), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 3, IB_WC_OK);
 	conn_expect(p[B], true, 0, 3, IB_WC_OK);
 	cr_assert_eq(p[B]->wcs[0].length, 8);
@@ -85,7 +85,7 @@ Test(data, read_while_it_travels)
 		p[A]->sends++;
 		cr_assert_eq(CALL(r, r->v->post_send(p[A]->qp, &wr, 1)), 0);
 		conn_fill(p[A], 2);
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		cr_assert(rig_is_filled(p[B]->in, 64, inlined ? 1 : 2));
 		rig_free(r);
 	}
@@ -105,7 +105,7 @@ Test(data, flushed_and_yet_received)
 	cr_assert_eq(conn_send(p[A], 0, 64, 0), 0);
 	conn_disconnect(p[A]);
 	conn_fill(p[A], 2);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 1, IB_WC_FLUSHED);
 	cr_assert_eq(p[B]->disconnected, 1);
 	conn_expect(p[B], true, 0, 1, IB_WC_OK);
@@ -131,18 +131,18 @@ Test(data, not_ready)
 		rig_pair(r, p);
 		cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
-		rig_run(r, 2 * MSEC + MSEC / 2);
+		qp_rig_run(r, 2 * MSEC + MSEC / 2);
 		cr_assert_eq(p[A]->nwcs, 0);
 		if (late == 1)
 			post_late(p[B], NULL);
-		rig_run(r, 100 * MSEC);
+		qp_rig_run(r, 100 * MSEC);
 		simqp_stats(r->fabric, &stats);
 		if (late == 2) { /* for ever */
 			cr_assert_eq(p[A]->nwcs, 0);
 			cr_assert_gt(stats.not_ready, 90);
 			post_late(p[B], NULL);
 			post_late(p[B], NULL);
-			rig_run(r, 2 * MSEC);
+			qp_rig_run(r, 2 * MSEC);
 			conn_expect(p[A], false, 0, 2, IB_WC_OK);
 		} else if (late == 1) { /* one in time */
 			cr_assert_eq(p[A]->nwcs, 2);
@@ -158,7 +158,7 @@ Test(data, not_ready)
 			post_late(p[B], NULL);
 			cr_assert_eq(conn_send(p[B], 0, 8, 9), 0);
 			cr_assert_eq(conn_send(p[A], 0, 8, 2), 0);
-			rig_run(r, MSEC);
+			qp_rig_run(r, MSEC);
 			conn_expect(p[B], true, 0, 1, IB_WC_FLUSHED);
 			conn_expect(p[B], false, 9, 1, IB_WC_FLUSHED);
 			cr_assert_eq(conn_sent(p[A], 2)->status, IB_WC_FLUSHED);
@@ -225,7 +225,7 @@ Test(data, writes_refused)
 		CALL_VOID(r, r->v->dereg(r->nodes[B].port, old));
 		cr_assert_eq(conn_write(p[A], to, key, 0, 100, 0), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		/* One completion, of the SEND behind it. */
 		cr_assert_eq(p[A]->sends, 0);
 		cr_assert_eq(conn_sent(p[A], 0)->cookie, 0);
@@ -254,7 +254,7 @@ Test(data, empty_write)
 
 	rig_pair(r, p);
 	cr_assert_eq(conn_write(p[A], NULL, 0, 0, 0, 0), 0);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[A], false, 0, 1, IB_WC_OK);
 	rig_free(r);
 }
@@ -297,7 +297,7 @@ Test(data, local_errors)
 				  r->v->dereg(r->nodes[A].port, p[A]->out_mr));
 			p[A]->out_mr = NULL;
 		}
-		rig_run(r, MSEC);
+		qp_rig_run(r, MSEC);
 		cr_assert_eq(p[A]->sends, 0);
 		if (first)
 			cr_assert_eq(conn_sent(p[A], 0)->status, IB_WC_OK);
@@ -328,7 +328,7 @@ Test(data, bad_receives)
 		}
 		conn_fill(p[A], 1);
 		cr_assert_eq(conn_send(p[A], 0, 65, 0), 0);
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		conn_expect(p[A], false, 0, 1, IB_WC_REMOTE_ERROR);
 		cr_assert_eq(p[B]->wcs[0].cookie, 0);
 		cr_assert_eq(p[B]->wcs[0].status, IB_WC_LOCAL_ERROR);
@@ -360,7 +360,7 @@ Test(data, limits)
 	p[A]->sends += 16;
 	cr_assert_eq(r->v->post_send(p[A]->qp, wrs, 16), 0);
 	cr_assert_eq(r->v->post_send(p[A]->qp, wrs, 1), -ENOMEM);
-	rig_run(r, NSEC_PER_SEC);
+	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(conn_count(p[A], false, IB_WC_OK), 16);
 	sges[0].length = 35;
 	cr_assert_eq(r->v->post_send(p[A]->qp, wrs, 1), -EINVAL);
@@ -394,12 +394,12 @@ Test(data, queues_too_large)
 
 		r->answer = LATER;
 		simqp_device_set(r->fabric, rig_nid(r, B), &cases[i].device);
-		rig_open(r, A);
-		rig_open(r, B);
+		qp_rig_open(r, A);
+		qp_rig_open(r, B);
 		cr_assert_eq(r->nodes[B].port->limits.max_qp_wr,
 			     cases[i].device.limits.max_qp_wr);
 		rig_connect_to(r, A, 0, rig_nid(r, B));
-		rig_run(r, NSEC_PER_SEC);
+		qp_rig_run(r, NSEC_PER_SEC);
 		b = rig_passive(r, B);
 		r->qp_conf = cases[i].conf;
 		cr_assert_eq(conn_create(b), cases[i].rc, "%u", i);
@@ -429,7 +429,7 @@ Test(memory, registration)
 	uint32_t rkey;
 
 	simqp_device_set(r->fabric, rig_nid(r, A), &device);
-	rig_open(r, A);
+	qp_rig_open(r, A);
 	port = r->nodes[A].port;
 	cr_assert_eq(r->v->reg(port, NULL, 10, true, &none), -EFAULT);
 	cr_assert_eq(r->v->reg(port, buf, 0, true, &none), -EINVAL);
@@ -465,7 +465,7 @@ Test(memory, registration_fails_at_random)
 	unsigned int failed = 0;
 
 	simqp_device_set(r->fabric, rig_nid(r, A), &device);
-	rig_open(r, A);
+	qp_rig_open(r, A);
 	for (unsigned int i = 0; i < 100; i++) {
 		struct ib_mr *mr;
 
@@ -494,7 +494,7 @@ Test(memory, fences)
 		cr_assert_eq(conn_write(p[A], p[B]->in, p[B]->in_mr->rkey, 0,
 					RING, 0),
 			     0);
-		rig_run(r, 5 * MSEC);
+		qp_rig_run(r, 5 * MSEC);
 		if (dereg) {
 			CALL_VOID(r,
 				  r->v->dereg(r->nodes[B].port, p[B]->in_mr));
@@ -503,7 +503,7 @@ Test(memory, fences)
 			conn_disconnect(p[B]);
 		}
 		memset(p[B]->in, 9, RING);
-		rig_run(r, 20 * NSEC_PER_SEC);
+		qp_rig_run(r, 20 * NSEC_PER_SEC);
 		cr_assert(rig_is_filled(p[B]->in, RING, 9));
 		cr_assert_eq(p[B]->failed, dereg);
 		cr_assert_eq(p[A]->disconnected, !dereg);

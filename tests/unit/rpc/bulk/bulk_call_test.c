@@ -6,6 +6,7 @@
  * memory that was given back.
  */
 #include <criterion/criterion.h>
+#include "tests/slice.h"
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 #include "ulnet/fault.h"
 #include "ulnet/service.h"
@@ -393,7 +394,7 @@ Test(bulk_call, connections_are_cut)
 				     .checked = true };
 	static struct world w;
 
-	for (uint64_t seed = 1; seed <= 4; seed++) {
+	for (uint64_t seed = 1; seed <= slice_of(4, 1); seed++) {
 		world_open(&w, seed);
 		cluster_links(w.g.sim, &link);
 		job_start(&w, 0, &shape);

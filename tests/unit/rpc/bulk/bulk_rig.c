@@ -102,30 +102,49 @@ void memory_free(struct rig *g, struct memory *m)
 	free(m->iov);
 }
 
-static uint8_t *memory_at(const struct memory *m, struct walk *w, size_t i)
+/* The piece of a fragment that is at @at of the memory, up to @most bytes. */
+static uint8_t *memory_at(const struct memory *m, struct walk *w, size_t at,
+			  size_t most, size_t *length)
 {
-	while (i - w->begin >= m->iov[w->fragment].iov_len)
+	const struct iovec *iov;
+	size_t in;
+
+	while (at - w->begin >= m->iov[w->fragment].iov_len)
 		w->begin += m->iov[w->fragment++].iov_len;
-	return (uint8_t *)m->iov[w->fragment].iov_base + (i - w->begin);
+	iov = &m->iov[w->fragment];
+	in = at - w->begin;
+	*length = iov->iov_len - in < most ? iov->iov_len - in : most;
+	return (uint8_t *)iov->iov_base + in;
 }
 
 void memory_fill(struct memory *m, uint64_t tag)
 {
 	struct walk w = { 0 };
+	size_t n;
 
-	for (size_t i = 0; i < m->length; i++)
-		*memory_at(m, &w, i) = nth_byte(tag, i);
+	for (size_t at = 0; at < m->length; at += n) {
+		uint8_t *p = memory_at(m, &w, at, m->length - at, &n);
+
+		for (size_t i = 0; i < n; i++)
+			p[i] = nth_byte(tag, at + i);
+	}
 }
 
 bool memory_is(const struct memory *m, size_t offset, size_t length,
 	       uint64_t tag, size_t from)
 {
 	struct walk w = { 0 };
+	unsigned int wrong = 0;
+	size_t n;
 
-	for (size_t i = 0; i < length; i++)
-		if (*memory_at(m, &w, offset + i) != nth_byte(tag, from + i))
-			return false;
-	return true;
+	for (size_t at = 0; at < length; at += n) {
+		const uint8_t *p =
+			memory_at(m, &w, offset + at, length - at, &n);
+
+		for (size_t i = 0; i < n; i++)
+			wrong |= p[i] ^ nth_byte(tag, from + at + i);
+	}
+	return !wrong;
 }
 
 bool memory_guarded(const struct memory *m)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The results of ./check: counted, said, and summed. For sourcing; $stage is the one
+# that runs, $logs a folder.
+
+passed=0 failed=0 skipped=0 stage=prepare
+failures=() gists=
+
+pass() { # TEXT [NUMBER]
+	passed=$((passed + ${2:-1}))
+	echo "PASS $stage: $1"
+}
+
+skip() { # TEXT REASON
+	skipped=$((skipped + 1))
+	echo "SKIP $stage: $1: $2"
+}
+
+# What a failure looks like in the logs of criterion, of our own tests, campaigns
+# and scripts, of sanitizers, compilers and make.
+telling='FAIL|^\\[----\\]|not true|BUG|[Aa]ssert|(ERROR|WARNING): |rror: |[*][*][*] '
+telling+='|again with|--seed|timed out'
+
+# gist LOG: what it says of failures, wherever that is, and its end.
+gist() {
+	sed 's/\x1b\[[0-9;]*m//g' "$1" | cut -c 1-300 | awk -v telling="$telling" '
+		{ line[NR] = $0 }
+		END {
+			for (i = 1; i <= NR - 20; i++)
+				if (line[i] ~ telling)
+					told[++n] = line[i]
+			for (i = n > 20 ? n - 19 : 1; i <= n; i++)
+				print told[i]
+			if (n)
+				print "..."
+			for (i = NR > 20 ? NR - 19 : 1; i <= NR; i++)
+				print line[i]
+		}'
+}
+
+# fail TEXT [NUMBER [LOG [COMMAND]]]: the gist of LOG is shown once more at the end,
+# with the COMMAND that repeats what failed: by default, the stage.
+fail() {
+	local again=${4:-./check --only $stage}
+
+	failed=$((failed + ${2:-1}))
+	failures+=("FAIL $stage: $1" "     again: $again")
+	echo "FAIL $stage: $1"
+	echo "     again: $again"
+	[ -n "${3:-}" ] || return 0
+	gists+=$'\n'"==== FAIL $stage: $1"$'\n'$(gist "$3" | sed 's/^/| /')
+	echo "---- $3 (last 150 lines)"
+	tail -n 150 "$3" | sed 's/^/| /'
+	echo "----"
+}
+
+# Who sees no more than the end of the output sees what to repair.
+show_failures() {
+	[ ${#failures[@]} -gt 0 ] || return 0
+	echo "$gists"
+	echo
+	printf '%s\n' "${failures[@]}"
+}
+
+# took WHAT SINCE: keeps the time that a test took until now, in build/times.
+took() {
+	awk -v a="$2" -v b="$EPOCHREALTIME" -v what="$stage: $1" \
+		'BEGIN { printf "%.1f %s\n", b - a, what }' >>"$BUILD/times"
+}
+
+# The tests that took longest.
+show_slowest() {
+	[ -s "$BUILD/times" ] || return 0
+	echo
+	echo "---- the ten slowest tests, s (all: $BUILD/times)"
+	sort -rn "$BUILD/times" | awk 'NR <= 10'
+}
+
+# processor_time NAME: seconds that all programs which ended have used, to variable
+# NAME.
+processor_time() {
+	times >"$logs/times"
+	printf -v "$1" %.0f "$(awk 'NR == 2 {
+		split($1, u, /[ms]/); split($2, s, /[ms]/)
+		print 60 * (u[1] + s[1]) + u[2] + s[2]
+	}' "$logs/times")"
+}
+
+# step WHAT COMMAND...: one result. Stages run on the left of ||, hence without
+# set -e: each says itself what it cannot go on without.
+step() {
+	local what=$1 log=$logs/$stage-${1//[^a-zA-Z0-9_.]/_}.log again=
+	local since=$EPOCHREALTIME
+
+	shift
+	if ("$@") >"$log" 2>&1 </dev/null; then
+		pass "$what"
+		took "$what" "$since"
+	else
+		# A function has no meaning outside of its stage.
+		[ "$(type -t "$1")" = function ] || printf -v again '%q ' "$@"
+		fail "$what" 1 "$log" "$again"
+		return 1
+	fi
+}
+
+# at_once WHAT COMMAND WORD...: COMMAND WORD for each WORD, as many at once as
+# there are cores; and then a result for each, "WHAT WORD".
+at_once() {
+	local what=$1 command=$2 word said
+
+	shift 2
+	for word; do
+		while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+			wait -n || true
+		done
+		said=$logs/$stage-${word//[^a-zA-Z0-9_.]/_}
+		rm -f "$said.passed"
+		{
+			since=$EPOCHREALTIME
+			"$command" "$word" && touch "$said.passed"
+			took "$what $word" "$since"
+		} >"$said.txt" 2>&1 </dev/null &
+	done
+	wait
+	for word; do
+		said=$logs/$stage-${word//[^a-zA-Z0-9_.]/_}
+		if [ -e "$said.passed" ]; then
+			pass "$what $word"
+		else
+			fail "$what $word" 1 "$said.txt"
+		fi
+	done
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What make dist packs is all of the tree, and builds. For sourcing by ./check.
+stage dist touched '^[ADR] |^. (configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
+
+# Tests that read files of the tree. The other ones say nothing new of a copy of it,
+# and are not run there.
+reading_tests() {
+	cd "$SRC" && {
+		grep -rlE '(source|golden|tape|ping_rig)\.h"' \
+			--include='*_test.c' tests/unit |
+			sed 's,^tests/unit/,,; s,/[^/]*$,_test,; s,/,_,g; s,^,tests/unit/,'
+		echo tests/lnd/replay
+		grep -H srcdir tests/*_check.sh tests/{tools,net}/*.sh |
+			grep -vE '/(lib|hosts|harm)\.sh' | cut -d : -f 1
+	} | sort -u | tr '\n' ' '
+}
+
+check_dist() {
+	local tests programs=(tests/states tests/tools/tape_pcap) name
+	local flags="--enable-werror CC=gcc TESTS_CFLAGS='$tests_cflags' \
+		--cache-file=$BUILD/config.cache.gcc"
+
+	# rdma-core is not everywhere.
+	[ $long = no ] || flags+=" --without-verbs"
+	tests=$(reading_tests)
+	for name in $tests; do
+		[[ $name == *.sh ]] || programs+=("$name")
+	done
+	rm -f "$BUILD"/release/ulnet-*.tar.gz
+	tree_make release distcheck TESTS="$tests" \
+		check_PROGRAMS="${programs[*]}" DISTCHECK_CONFIGURE_FLAGS="$flags"
+}
+
+# The tree's files, as git knows them, or all that there are in its folders.
+tree_files() {
+	[ -e "$top/.git" ] && git -C "$top" ls-files 2>/dev/null ||
+		(cd "$SRC" && find base bench config debian demo examples \
+			include lnd lnet m4/ulnet* man packaging rpc scripts \
+			services sim tests tools -type f)
+}
+
+# All that is in the tree, but for what is CI's and git's.
+check_distributed() {
+	tree_files | grep -vE '^\.(ci/|git)' | LC_ALL=C sort >"$logs/tree_files"
+	tar -tzf "$BUILD"/release/ulnet-*.tar.gz | sed 's,^[^/]*/,,' | LC_ALL=C sort |
+		comm -23 "$logs/tree_files" - | sed 's/$/: not distributed/' |
+		{ ! grep .; } && test -s "$logs/tree_files"
+}
+
+stage_dist() {
+	release_configure || return 0
+	step "make distcheck" check_dist || return 0
+	step "all files are distributed" check_distributed || true
+}

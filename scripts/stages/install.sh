@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What make install leaves, and that it is enough for whoever builds with it. For
+# sourcing by ./check.
+stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|debian/|tests/(install|packages)/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
+
+# The headers' functions and the libraries' symbols are the same; protoc-c's are
+# not marked in its headers, and are not looked at.
+check_exports() { # LIBRARY NAMES
+	diff <("$SRC/scripts/public_functions.sh" "$SRC"/include/ulnet/*.h |
+		sed -n 's/^extern //p' | grep -E "^($2)" | LC_ALL=C sort) \
+		<(nm -D --defined-only "$BUILD/installed/lib/$1.so" |
+			awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' |
+			grep -v '^ulrpc__' | LC_ALL=C sort)
+}
+
+# Every header can be the first one, and C++ takes it, too.
+check_headers() {
+	local header lang
+
+	for header in "$BUILD"/installed/include/ulnet/*.h; do
+		for lang in c c++; do
+			echo "#include <ulnet/${header##*/}>" |
+				clang -x $lang -fsyntax-only -Wall -Wextra \
+				-pedantic -Werror -I "$BUILD/installed/include" \
+				- || return 1
+		done
+	done
+}
+
+# What is installed is enough for a .proto that imports ours, and its program.
+check_protos() {
+	local dir=$BUILD/protos include
+
+	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
+		export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig" &&
+		include=$(pkg-config --variable=includedir ulrpc) || return 1
+	cp "$SRC/tests/install/job.proto" "$SRC/tests/install/job.c" . &&
+		protoc-c -I"$include" -I. --c_out=. job.proto &&
+		gcc -Wall -Wextra -Werror job.c job.pb-c.c -o job \
+			$(pkg-config --cflags --libs ulrpc) &&
+		LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 ./job
+}
+
+# build_stranger SOURCE: in a folder of its own, as a user would.
+build_stranger() {
+	local name=${1##*/} dir
+
+	name=${name%.c} dir=$BUILD/$name
+	rm -rf "$dir" && mkdir "$dir" && cp "$SRC/$1" "$dir" &&
+		cd "$dir" && export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig" &&
+		gcc -Wall -Wextra -pedantic -Werror "$name.c" -o "$name" \
+			$(pkg-config --cflags --libs ulnet)
+}
+
+run_hello() {
+	cd / && LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 "$BUILD/hello/hello"
+}
+
+# A newcomer, who has the page and what is installed.
+run_tutorial() {
+	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
+	export LD_LIBRARY_PATH=$BUILD/installed/lib
+	rm -rf "$BUILD/tutorial"
+	bash "$SRC/tests/install/tutorial.sh" run \
+		"$BUILD/installed/share/man/man7/ulrpc_tutorial.7" \
+		"$BUILD/tutorial"
+}
+
+run_readme() {
+	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
+	export LD_LIBRARY_PATH=$BUILD/installed/lib
+	rm -rf "$BUILD/readme"
+	bash "$SRC/tests/install/readme.sh" "$SRC/README.md" "$BUILD/readme"
+}
+
+# A durable service, whose server is killed.
+run_ledger() {
+	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
+	export LD_LIBRARY_PATH=$BUILD/installed/lib
+	local kills=3
+
+	[ $long = no ] || kills=50
+	bash "$SRC/tests/install/ledger.sh" "$SRC/examples/ledger" \
+		"$BUILD/ledger" $kills
+}
+
+# Who links the library needs nothing else; who links it in needs all of these.
+check_pkg_config() {
+	local flag shared static flags=(-lev -lyaml -lz)
+
+	export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig"
+	shared=" $(pkg-config --libs ulnet) " &&
+		static=" $(pkg-config --libs --static ulnet) " || return 1
+	echo "shared:$shared"
+	echo "static:$static"
+	! grep -q '^VERBS_LIBS = .' "$BUILD/release/Makefile" ||
+		flags+=(-libverbs -lrdmacm)
+	for flag in "${flags[@]}"; do
+		[[ $shared != *" $flag "* && $static == *" $flag "* ]] ||
+			return 1
+	done
+	[[ $shared == *" -lulnet "* ]] || return 1
+	shared=" $(pkg-config --libs ulrpc) " || return 1
+	echo "ulrpc:$shared"
+	[[ $shared == *" -lulrpc "* && $shared == *" -lulnet "* &&
+		$shared == *" -lprotobuf-c "* && $shared != *" -lisal "* ]]
+}
+
+# Static libraries, in a prefix of their own. Their programs are linked with them,
+# which shows names that the libraries and the programs both have. ccache has their
+# code from the shared ones.
+install_static() {
+	CONFIG_CACHE=$BUILD/config.cache.gcc \
+		tree_configure static CC=gcc --enable-werror \
+		--disable-shared --enable-static --with-pic \
+		--prefix="$BUILD/installed-static" &&
+		rm -rf "$BUILD/installed-static" && tree_make static install
+}
+
+# No names but the public ones, and programs that link.
+check_static() {
+	local at=$BUILD/installed-static dir=$BUILD/static-programs names
+
+	names=$(nm -g --defined-only "$at/lib/libulnet.a" "$at/lib/libulrpc.a" |
+		awk 'NF == 3 { print $3 }' | LC_ALL=C sort) || return 1
+	! grep -vE '^(LNet|lnet_|ulrpc_)' <<<"$names" || return 1
+	! uniq -d <<<"$names" | grep . || return 1
+	"$SRC/scripts/public_functions.sh" "$SRC"/include/ulnet/*.h |
+		sed -n 's/^extern //p' | LC_ALL=C sort |
+		comm -23 - <(echo "$names") | { ! grep .; } || return 1
+	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
+		export PKG_CONFIG_PATH=$at/lib/pkgconfig || return 1
+	cp "$SRC"/tests/install/{hello.c,job.c,job.proto} . &&
+		protoc-c -I"$at/include" -I. --c_out=. job.proto &&
+		gcc -Werror hello.c -o hello \
+			$(pkg-config --static --cflags --libs ulnet) &&
+		gcc -Werror job.c job.pb-c.c -o job \
+			$(pkg-config --static --cflags --libs ulrpc) &&
+		! ldd hello job | grep ulnet && timeout 60 ./hello &&
+		timeout 60 ./job && "$at/sbin/lnetd" --version
+}
+
+# All that the list has, and nothing else.
+check_manuals() {
+	diff <(sed -n 's/^dist_man_MANS += %D%.//p' "$SRC/man/module.mk" |
+		LC_ALL=C sort) \
+		<(cd "$BUILD/installed/share/man" && find . -type f -size +0 |
+			sed 's,^./,,' | LC_ALL=C sort) &&
+		test -s "$BUILD/installed/share/man/man8/lnetd.8"
+}
+
+# The programs as they were installed: as in the build's folders.
+use_installed() {
+	dir=$BUILD/programs
+	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
+		mkdir tools &&
+		ln -s "$BUILD"/installed/sbin/* "$BUILD"/installed/bin/* tools &&
+		ln -s "$BUILD/depot" examples
+}
+
+run_installed() {
+	local dir
+
+	use_installed || return 1
+	srcdir=$SRC bash "$SRC/tests/tools/tcp.sh" &&
+		test -s "$BUILD/installed/share/bash-completion/completions/lnetctl"
+}
+
+run_installed_demo() {
+	local dir
+
+	use_installed || return 1
+	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
+	export LD_LIBRARY_PATH=$BUILD/installed/lib
+	timeout 600 "$SRC/examples/demo_tcp.sh" "$dir" &&
+		timeout 600 "$SRC/examples/demo_rpc.sh" "$dir" &&
+		timeout 600 "$SRC/examples/demo_routes.sh" "$dir" &&
+		timeout 600 "$SRC/examples/demo_lst.sh" "$dir" &&
+		timeout 600 "$SRC/examples/demo_o2ibcalc.sh" "$dir"
+}
+
+stage_install() {
+	release_build || return 0
+	rm -rf "$BUILD/installed"
+	step "make install" tree_make release install || return 0
+	step "all of it is in the packages" "$SRC/tests/packages/files.sh" \
+		"$BUILD/installed" || true
+	step "exported symbols" check_exports libulnet 'LNet|lnet_' || true
+	step "exported symbols of libulrpc" check_exports libulrpc ulrpc_ || true
+	step "messages for users" check_protos || true
+	step "headers alone, C and C++" check_headers || true
+	step "manual pages" check_manuals || true
+	step "what pkg-config says" check_pkg_config || true
+	step "program built with pkg-config" \
+		build_stranger tests/install/hello.c || return 0
+	step "that program runs" run_hello || true
+	! step "make install, static libraries" install_static ||
+		step "programs built with them" check_static || true
+	step "the tutorial's service, from its page" run_tutorial || true
+	step "the service and client of README" run_readme || true
+	step "a durable service that is killed" run_ledger || true
+	step "depot built with pkg-config" build_stranger examples/depot.c ||
+		return 0
+	step "lnetd and lnetctl, installed" run_installed || true
+	step "demo of what is installed" run_installed_demo || true
+	step "make uninstall" tree_make release uninstall || return 0
+	step "nothing is left" test -z \
+		"$(find "$BUILD/installed" ! -type d)" || true
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What can be seen of the tree without a compiler: dependencies point down, every test
+# is in a list, plots are of what was measured. For sourcing by ./check.
+stage layers always
+
+# A test that is in no list is never run, and a deliberate mistake in a file that
+# mutants do not compile is never made.
+check_lists() {
+	local file listed bad=0
+
+	cd "$SRC" || return 1
+	listed=$(grep -v '^#' tests/module.mk)
+	while read -r file; do
+		grep -qE "%D%${file#tests}( |\.c|\$)" <<<"$listed" || {
+			echo "$file: not in tests/module.mk"
+			bad=1
+		}
+	done < <(find tests/unit tests/thread tests/lnd tests/sim tests/fuzz \
+		tests/vm -name '*.c' | sed 's/\.c$//'
+		ls tests/tools/*.sh tests/net/*.sh tests/vm/*.sh)
+	while read -r file; do
+		grep -qE "[[:space:]]$file( |\$)" <<<"$listed" || {
+			echo "$file: has MUTATE(), and is not among the mutants' files"
+			bad=1
+		}
+	done < <(grep -rl 'MUTATE(' --include='*.c' base config lnd lnet rpc sim)
+	return $bad
+}
+
+# What is drawn is what is written.
+check_plots() {
+	mkdir -p "$BUILD/plots" && rm -f "$BUILD"/plots/* &&
+		"$SRC/bench/plot" "$BUILD/plots" "$SRC/bench/MEASURED.md" &&
+		diff -r "$SRC/bench/plots" "$BUILD/plots"
+}
+
+# .clang-format does not break comments. Tabs go to the next multiple of 8.
+check_comments() {
+	cd "$SRC" && find base bench config examples include lnd lnet rpc \
+		services sim tests tools -name '*.[ch]' \
+		! -name '*.pb-c.[ch]' -print0 | sort -z | xargs -0 perl -CSD -ne '
+			if (m{/\*|^\s*\*}) {
+				1 while s/\t/" " x (8 - $-[0] % 8)/e;
+				chomp;
+				length > 80 or next;
+				print "$ARGV:$.: over 80 columns\n";
+				$bad = 1;
+			}
+			close ARGV if eof;
+			END { $? = $bad }'
+}
+
+stage_layers() {
+	step "all tests are listed" check_lists || true
+	step "dependencies point down" "$SRC/scripts/layering.sh" "$SRC" || true
+	step "plots of measurements" check_plots || true
+	step "comments within 80 columns" check_comments || true
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian's packages are built and used; of the RPMs, only the specification is read.
+# For sourcing by ./check.
+stage packages long
+
+# Lintian's errors and warnings.
+run_lintian() {
+	lintian --allow-root --fail-on error,warning "$BUILD"/packages/*.changes
+}
+
+boot_lnetd() {
+	"$SRC/tests/vm/vm-run" --mem 2000 --timeout 600 -- \
+		"$SRC/tests/packages/boot.sh" "$BUILD/packages/root"
+}
+
+stage_packages() {
+	local what="Debian packages: built, installed, removed"
+	local test=$SRC/tests/packages
+
+	"$SRC/scripts/install_deps" packages vm || {
+		skip "$what" "no tools for it"
+		return 0
+	}
+	step "specification of RPMs" rpmspec -P "$SRC/packaging/ulnet.spec" || true
+	step "Debian packages" "$test/build.sh" "$SRC" "$BUILD/packages" || return 0
+	step "lintian" run_lintian || true
+	if [ "$(id -u)" != 0 ]; then
+		skip "in a clean root" "takes root"
+		return 0
+	fi
+	step "in a clean root" "$test/root.sh" "$SRC" "$BUILD/packages" || return 0
+	step "lnetd.service under systemd" boot_lnetd || true
+}

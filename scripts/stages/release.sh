@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs, as their users see them, with the build that is released, on
+# 127.0.0.x and in network namespaces; and simulations that count time, memory and
+# shares. With --long all tests. For sourcing by ./check.
+stage release always
+
+measure() { # PROGRAM
+	nice timeout -k 10 1800 "$BUILD/release/$1"
+}
+
+stage_release() {
+	local target=check-programs
+
+	if [ $long = yes ]; then
+		target=check
+		export ULNET_SURVIVE=2 ULNET_RAILS=5
+	fi
+	release_build program-tests || return 0
+	suite release $target
+	at_once "simulation" measure $(tree_make release -s \
+		--no-print-directory print-sim-measures)
+}

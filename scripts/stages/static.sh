@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What programs say that read code, and do not run it: of the files that a change
+# touches; with --long of all, and clang-tidy, too. For sourcing by ./check.
+stage static touched '^[AMR] .*\.c$'
+
+own_sources() {
+	(cd "$SRC" && find $(ls -d base lnet lnd config rpc sim services tools \
+		examples bench tests 2>/dev/null) -name '*.c' \
+		! -path 'tests/unit/*' ! -name '*.pb-c.c' | LC_ALL=C sort)
+}
+
+# What headers ask about the compiler. Each answer would have cppcheck read every
+# file once more.
+asked_by_headers=(__GNUC__ __SANITIZE_ADDRESS__ __aarch64__ __clang_analyzer__
+	__has_feature __i386__ __x86_64__)
+
+# run_cppcheck [ARGUMENT...]: of the files whose names come in. It reads no header
+# of the system's, but must know the macros that are loops.
+run_cppcheck() {
+	local queue
+
+	queue=$(${CC:-cc} -E -x c - <<<'#include <sys/queue.h>' |
+		sed -n 's/^# 1 "\(\/.*queue\.h\)".*/\1/p' | head -n 1)
+	cd "$SRC" && nice cppcheck -q -j "$JOBS" \
+		--include="$queue" \
+		--enable=warning,performance,portability --std=c11 \
+		--language=c --inline-suppr --error-exitcode=1 \
+		--suppressions-list=.cppcheck-suppressions \
+		-I . -I include "$@" --file-list=-
+}
+
+# Those that were changed, or all with --long.
+looked_at() {
+	if [ $long = yes ]; then
+		own_sources
+	else
+		comm -12 <(own_sources) <(sed -n 's/^[AMR] //p' "$touched" |
+			LC_ALL=C sort)
+	fi
+}
+
+# With --long, all answers.
+cppcheck_sources() {
+	local answers=()
+
+	[ $long = yes ] || answers=("${asked_by_headers[@]/#/-U}")
+	looked_at >"$logs/looked_at"
+	[ -s "$logs/looked_at" ] || return 0
+	run_cppcheck "${answers[@]}" <"$logs/looked_at"
+}
+
+# All answers, in the headers that ask.
+cppcheck_headers() {
+	local pattern
+
+	pattern=$(IFS='|' && echo "${asked_by_headers[*]}")
+	(cd "$SRC" && grep -rlE "$pattern" --include='*.h' base include lnet \
+		lnd config rpc sim services tools examples bench tests) |
+		run_cppcheck
+}
+
+# Those of programs that are not built in the tree.
+user_headers() { # DIR PROTO...
+	local dir=$1 proto
+	shift
+
+	mkdir -p "$dir"
+	for proto; do
+		protoc-c -I"$SRC/include" -I"${proto%/*}" --c_out="$dir" \
+			"$proto" &&
+			protoc --plugin="$BUILD/release/tools/protoc-gen-ulrpc" \
+				-I"$SRC/include" -I"${proto%/*}" \
+				--ulrpc_out="$dir" "$proto" || return 1
+	done
+}
+
+run_clang_tidy() { # FILE
+	cd "$SRC" && timeout 600 nice clang-tidy --quiet "$1" -- -std=gnu11 \
+		-include "$BUILD/release/config.h" -I . -I include \
+		-isystem "$BUILD/release" -isystem "$BUILD/release/include" \
+		-isystem "$BUILD/user_headers"
+}
+
+stage_static() {
+	local file
+
+	step "cppcheck ($(looked_at | wc -l) files)" cppcheck_sources || true
+	[ $long = yes ] || return 0
+	step "cppcheck, headers" cppcheck_headers || true
+	release_configure || return 0
+	step "generated headers" tree_make release generated \
+		tools/protoc-gen-ulrpc || return 0
+	step "users' generated headers" user_headers "$BUILD/user_headers" \
+		"$SRC/examples/tally/tally.proto" \
+		"$SRC/examples/ledger/ledger.proto" \
+		"$SRC/tests/install/job.proto" || return 0
+	while read -r file; do
+		step "clang-tidy $file" run_clang_tidy "$file" || true
+	# bench/peers needs headers that are not installed here.
+	done < <(own_sources | grep -v '^bench/peers/')
+}
