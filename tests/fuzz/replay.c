@@ -3,12 +3,14 @@
  * A fuzz target without its fuzzer: fuzz_X reads what is in
  * tests/fuzz/corpus/X/ (below $srcdir), and of each file a few copies that
  * are damaged, always in the same way. A build with fuzzers does not need it.
+ */
 #include <dirent.h>
 #include <err.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/util.h"
 
@@ -67,20 +69,18 @@ static size_t damage(uint8_t *data, size_t size)
 	return size;
 }
 
-static void replay(const char *dir, const char *name)
+static void replay(const char *name)
 {
 	static uint8_t data[LARGEST], copy[LARGEST];
-	char path[4096];
 	size_t size;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "r");
+	f = fopen(name, "r");
 	if (!f)
-		err(1, "%s", path);
+		err(1, "%s", name);
 	size = fread(data, 1, sizeof(data), f);
 	if (ferror(f) || !feof(f))
-		errx(1, "%s: cannot be read, or is too large", path);
+		errx(1, "%s: cannot be read, or is too large", name);
 	fclose(f);
 
 	/* What kills the program is the last one that was named. */
@@ -107,12 +107,14 @@ int main(int argc, char **argv)
 	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top ? top : ".",
 		 target + strlen("fuzz_"));
 	/* In an order that is the same everywhere. */
-	n = scandir(dir, &names, NULL, alphasort);
+	if (chdir(dir) != 0)
+		err(1, "%s", dir);
+	n = scandir(".", &names, NULL, alphasort);
 	if (n < 0)
 		err(1, "%s", dir);
 	for (int i = 0; i < n; i++) {
 		if (names[i]->d_name[0] != '.') {
-			replay(dir, names[i]->d_name);
+			replay(names[i]->d_name);
 			seen++;
 		}
 		free(names[i]);
