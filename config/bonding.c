@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "ulnet/lnet.h"
 
 bool bonding_is_setting(const char *name)
@@ -27,7 +26,7 @@ void bonding_note_nis(struct answer *a, uint32_t net, unsigned int n)
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_net_format(net, text, sizeof(text));
-	log_info("config", "%s: %u interfaces of one NI become one NI each",
+	lnet_log(LNET_LOG_INFO, "config", "%s: %u interfaces of one NI become one NI each",
 		 text, n);
 	answer_note(a, "%s: %u interfaces of one NI become one NI each", text,
 		    n);

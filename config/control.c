@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/loop.h"
 #include "config/answer.h"
 #include "config/program.h"
 #include "config/request.h"
 #include "config/server.h"
 #include "config/show.h"
+#include "ulnet/loop.h"
 
 const struct tree_limits request_limits = { REQUEST_MAX, 100000,
 					    TREE_DEPTH_MAX };
@@ -152,7 +152,7 @@ out:
 int lnet_control_request(struct lnet_control *control, const char *request,
 			 char **answer_p)
 {
-	if (loop_current())
+	if (lnet_in_turn())
 		return -EDEADLK;
 	return control_request(control, request, strlen(request), NULL,
 			       answer_p);

@@ -4,7 +4,10 @@
 #include "config/tree.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "ulnet/control.h"
 
 const struct tree_style tree_wide = { 6, 0, 6 };
 const struct tree_style tree_middle = { 4, 4, 2 };
@@ -106,6 +109,27 @@ int tree_emit_quoted(const char *text, FILE *out)
 	}
 	fputc('"', out);
 	return 0;
+}
+
+int lnet_ctl_quote(const char *text, char **quoted_p)
+{
+	char *quoted = NULL;
+	size_t size;
+	FILE *f = open_memstream(&quoted, &size);
+	int rc;
+
+	if (!f)
+		return -ENOMEM;
+	rc = tree_emit_quoted(text, f);
+	if (ferror(f))
+		rc = -ENOMEM;
+	if (fclose(f) && !rc)
+		rc = -ENOMEM;
+	if (rc)
+		free(quoted);
+	else
+		*quoted_p = quoted;
+	return rc;
 }
 
 static void emit_single(const char *text, FILE *out)

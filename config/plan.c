@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/log.h"
 
 void plan_init(struct plan *plan, struct lnet *node)
 {
@@ -593,7 +592,7 @@ static void step_back(struct plan *plan, struct step *step)
 	if (!rc)
 		return;
 	name = step_name(step, text);
-	log_err("config", "%s: could not be restored: %s", name, strerror(-rc));
+	lnet_log(LNET_LOG_ERR, "config", "%s: could not be restored: %s", name, strerror(-rc));
 	answer_note(step->scope.answer, "%s could not be restored: %s", name,
 		    strerror(-rc));
 }
@@ -620,28 +619,28 @@ static void step_log(const struct step *step)
 	char nid[LNET_NIDSTR_SIZE];
 
 	if (step->kind == STEP_SET)
-		log_info("config", "%s: %" PRId64, step->setting, step->value);
+		lnet_log(LNET_LOG_INFO, "config", "%s: %" PRId64, step->setting, step->value);
 	else if (step->kind == STEP_PEER)
-		log_info(
+		lnet_log(LNET_LOG_INFO, 
 			"config", "peer %s: %s",
 			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
 			done[step->peer->kind]);
 	else if (step->kind == STEP_ROUTING)
-		log_info("config", "routing: %s",
+		lnet_log(LNET_LOG_INFO, "config", "routing: %s",
 			 step->routing.enabled ? "on" : "off");
 	else if (step_is_policy(step))
-		log_info("config", "policies: one %s",
+		lnet_log(LNET_LOG_INFO, "config", "policies: one %s",
 			 step->kind == STEP_POLICY_ADD ? "added" : "deleted");
 	else if (step_is_route(step))
-		log_info(
+		lnet_log(LNET_LOG_INFO, 
 			"config", "route by %s: %s",
 			lnet_nid_format(&step->route.gateway, nid, sizeof(nid)),
 			step->kind == STEP_ROUTE_ADD ? "added" : "deleted");
 	else if (step_is_fault(step))
-		log_info("config", "fault rules: one %s",
+		lnet_log(LNET_LOG_INFO, "config", "fault rules: one %s",
 			 step->kind == STEP_FAULT_ADD ? "added" : "deleted");
 	else
-		log_info("config", "%s: %s",
+		lnet_log(LNET_LOG_INFO, "config", "%s: %s",
 			 lnet_nid_format(&step->nid, nid, sizeof(nid)),
 			 step->kind == STEP_NI_ADD ? "added" : "deleted");
 }

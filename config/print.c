@@ -109,24 +109,3 @@ int lnet_ctl_print(const char *answer, FILE *out, FILE *err, int *status_p)
 	doc_free(doc);
 	return rc;
 }
-
-int lnet_ctl_quote(const char *text, char **quoted_p)
-{
-	char *quoted = NULL;
-	size_t size;
-	FILE *f = open_memstream(&quoted, &size);
-	int rc;
-
-	if (!f)
-		return -ENOMEM;
-	rc = tree_emit_quoted(text, f);
-	if (ferror(f))
-		rc = -ENOMEM;
-	if (fclose(f) && !rc)
-		rc = -ENOMEM;
-	if (rc)
-		free(quoted);
-	else
-		*quoted_p = quoted;
-	return rc;
-}

@@ -26,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/share.h"
 #include "config/socket.h"
 #include "ulnet/loop.h"
@@ -116,7 +115,7 @@ static void wait_for(struct pollfd *p, nfds_t n, int timeout)
 		if (errno == EINTR)
 			continue;
 		BUG_ON(errno != ENOMEM && errno != EAGAIN);
-		log_warn("control", "poll: %s", strerror(errno));
+		lnet_log(LNET_LOG_WARN, "control", "poll: %s", strerror(errno));
 		nanosleep(&pause, NULL);
 	}
 }
@@ -238,7 +237,7 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 	if (now < s->next_complaint[m])
 		return;
 	s->next_complaint[m] = now + QUIET;
-	log_warn("control",
+	lnet_log(LNET_LOG_WARN, "control",
 		 "user %u, process %d: no room for a longer %s: those under "
 		 "way of this user have %zu bytes, of all users %zu",
 		 (unsigned int)c->user.uid, (int)c->user.pid, memories[m].name,
@@ -491,7 +490,7 @@ static void client_start(struct server *s, int fd)
 	}
 	if (!rc)
 		return;
-	log_warn("control", "client refused: %s", strerror(-rc));
+	lnet_log(LNET_LOG_WARN, "control", "client refused: %s", strerror(-rc));
 	if (c)
 		client_free(c);
 	else
@@ -583,7 +582,7 @@ static void accept_complain(struct server *s, int error)
 	if (now < s->next_shortage)
 		return;
 	s->next_shortage = now + QUIET;
-	log_warn("control", "cannot take connections: %s", strerror(error));
+	lnet_log(LNET_LOG_WARN, "control", "cannot take connections: %s", strerror(error));
 }
 
 /* Takes one connection. False: there are no file descriptors, or memory. */

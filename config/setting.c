@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "config/scope.h"
 
 int settings_read(struct lnet *node, struct settings *s)

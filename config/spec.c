@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <stdarg.h>
 
-#include "base/log.h"
 #include "base/util.h"
 #include "ulnet/control.h"
 
@@ -200,7 +199,7 @@ static void note_cpts(uint32_t net, const char *cpts)
 	char text[LNET_NIDSTR_SIZE];
 
 	if (*cpts)
-		log_info("config",
+		lnet_log(LNET_LOG_INFO, "config",
 			 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
 			 lnet_net_format(net, text, sizeof(text)), cpts);
 }

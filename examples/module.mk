@@ -9,7 +9,7 @@ endif
 %C%_demo_LINK = $(HERE_LINK)
 %C%_demo_LDADD = $(libulnet)
 %C%_depot_LINK = $(HERE_LINK)
-%C%_depot_LDADD = $(libulnet)
+%C%_depot_LDADD = $(libulnetctl)
 %C%_epoll_LINK = $(HERE_LINK)
 %C%_epoll_LDADD = $(libulnet)
 

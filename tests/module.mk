@@ -477,7 +477,7 @@ lnd_tests += %D%/lnd/replay
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h
-%C%_lnd_replay_LDADD = liblst.a $(ulnet_archives) $(ulnet_libs)
+%C%_lnd_replay_LDADD = liblst.a $(LDADD)
 
 # Whole clusters under virtual time: plain programs, too. Built by make check, run by
 # ./check. What befalls the campaigns is random, by seed: they look for what must never
@@ -647,8 +647,9 @@ endif
 
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
-LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnet_archives) \
-	$(ulrpc_libs) $(ulnet_libs) $(CRITERION_LIBS)
+LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnetctl_archives) \
+	$(ulnet_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
+	$(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
@@ -783,11 +784,11 @@ memory-programs: generated
 thread-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
 program-tests: generated
-	$(MAKE) $(AM_MAKEFLAGS) all $(tool_helpers) $(load_tests) $(sim_measures)
+	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) $(sim_measures)
 sim-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
 vm-programs: generated
-	$(MAKE) $(AM_MAKEFLAGS) all $(tool_helpers) tests/vm/o2ib_verbs
+	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) tests/vm/o2ib_verbs
 
 # They would build everything that make check needs.
 RUN_TESTS = $(MAKE) $(AM_MAKEFLAGS) check-TESTS check_LIBRARIES= \

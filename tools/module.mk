@@ -30,7 +30,7 @@ exporter_sources += %D%/place.c %D%/place.h
 %C%_lnetctl_SOURCES += %D%/say.c %D%/say.h
 %C%_lnetctl_SOURCES += $(exporter_sources)
 %C%_lnetctl_LINK = $(INSTALLED_LINK)
-%C%_lnetctl_LDADD = $(libulnet) $(MICROHTTPD_LIBS)
+%C%_lnetctl_LDADD = $(libulnetctl) $(MICROHTTPD_LIBS)
 
 # Of every program that is a node.
 node_sources = %D%/node.c %D%/node.h
@@ -51,7 +51,7 @@ node_sources += %D%/file.c %D%/file.h
 %C%_lnetd_SOURCES += %D%/lst_options.c %D%/lst_options.h
 %C%_lnetd_SOURCES += $(node_sources)
 %C%_lnetd_LINK = $(INSTALLED_LINK)
-%C%_lnetd_LDADD = liblst.a $(libulnet) $(MICROHTTPD_LIBS)
+%C%_lnetd_LDADD = liblst.a $(libulnetctl) $(MICROHTTPD_LIBS)
 
 # A test runs the commands on a node of its own.
 lst_commands = %D%/lst_command.c %D%/lst_command.h
@@ -64,7 +64,7 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 
 %C%_lst_SOURCES = %D%/lst.c $(lst_commands) $(node_sources)
 %C%_lst_LINK = $(INSTALLED_LINK)
-%C%_lst_LDADD = liblst.a $(libulnet)
+%C%_lst_LDADD = liblst.a $(libulnetctl)
 
 %C%_rpcserve_SOURCES = %D%/rpcserve.c
 %C%_rpcserve_SOURCES += %D%/cutoff.c %D%/cutoff.h
@@ -74,7 +74,7 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 %C%_rpcserve_SOURCES += $(exporter_sources)
 %C%_rpcserve_SOURCES += %D%/metrics_options.c %D%/metrics_options.h
 %C%_rpcserve_LINK = $(INSTALLED_LINK)
-%C%_rpcserve_LDADD = liblst.a libservices.a $(libulrpc) $(PROTOBUF_C_LIBS) \
+%C%_rpcserve_LDADD = liblst.a libservices.a $(libulrpc) $(libulnetctl) $(PROTOBUF_C_LIBS) \
 	$(MICROHTTPD_LIBS)
 
 %C%_rpcping_SOURCES = %D%/rpcping.c
@@ -85,7 +85,7 @@ lst_commands += %D%/nearest.c %D%/nearest.h
 %C%_rpcping_SOURCES += %D%/signals.c %D%/signals.h
 %C%_rpcping_SOURCES += $(node_sources)
 %C%_rpcping_LINK = $(INSTALLED_LINK)
-%C%_rpcping_LDADD = libservices.a $(libulrpc) $(PROTOBUF_C_LIBS)
+%C%_rpcping_LDADD = libservices.a $(libulrpc) $(libulnetctl) $(PROTOBUF_C_LIBS)
 
 # What o2ibcalc reads: fuzzed, too.
 o2ibcalc_input_sources = %D%/o2ibcalc_input.c %D%/o2ibcalc_input.h

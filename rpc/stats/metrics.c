@@ -9,7 +9,7 @@
 
 #include "base/metric.h"
 #include "base/util.h"
-#include "ulnet/control.h"
+#include "rpc/stats/control_weak.h"
 #include "ulnet/rpc.h"
 
 struct printing {

@@ -1,4 +1,5 @@
 # What is counted and timed.
+libulrpccore_a_SOURCES += %D%/control_weak.h
 libulrpccore_a_SOURCES += %D%/counters.c
 libulrpccore_a_SOURCES += %D%/hist.c %D%/hist.h
 libulrpccore_a_SOURCES += %D%/metrics.c %D%/metrics.h

@@ -7,7 +7,7 @@
 
 #include "rpc/crc32c.h"
 #include "rpc/stats/metrics.h"
-#include "ulnet/control.h"
+#include "rpc/stats/control_weak.h"
 
 /* A method's, for who only knows its number. */
 struct method_name {

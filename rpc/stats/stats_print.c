@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ulnet/control.h"
+#include "rpc/stats/control_weak.h"
 
 #define INDENT 4
 

@@ -5,12 +5,28 @@ stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|d
 
 # The headers' functions and the libraries' symbols are the same; protoc-c's are
 # not marked in its headers, and are not looked at.
-check_exports() { # LIBRARY NAMES
-	diff <("$SRC/scripts/public_functions.sh" "$SRC"/include/ulnet/*.h |
-		sed -n 's/^extern //p' | grep -E "^($2)" | LC_ALL=C sort) \
-		<(nm -D --defined-only "$BUILD/installed/lib/$1.so" |
+check_exports() { # LIBRARY HEADER...
+	local library=$1
+
+	shift
+	diff <(cd "$SRC/include/ulnet" && "$SRC/scripts/public_functions.sh" "$@" |
+		sed -n 's/^extern //p' | LC_ALL=C sort) \
+		<(nm -D --defined-only "$BUILD/installed/lib/$library.so" |
 			awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' |
 			grep -v '^ulrpc__' | LC_ALL=C sort)
+}
+
+# Whose functions the headers have.
+ctl_headers=(control.h)
+rpc_headers=(rpc.h service.h stub.h)
+net_headers() {
+	ls "$SRC/include/ulnet" | grep '\.h$' |
+		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${rpc_headers[@]}")"
+}
+
+# A program that makes calls, and nothing else, needs neither.
+check_needed() {
+	! ldd "$BUILD/installed/lib/libulrpc.so" | grep -E 'libyaml|libulnetctl'
 }
 
 # Every header can be the first one, and C++ takes it, too.
@@ -41,15 +57,15 @@ check_protos() {
 		LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 ./job
 }
 
-# build_stranger SOURCE: in a folder of its own, as a user would.
+# build_stranger SOURCE LIBRARY: in a folder of its own, as a user would.
 build_stranger() {
-	local name=${1##*/} dir
+	local name=${1##*/} dir library=$2
 
 	name=${name%.c} dir=$BUILD/$name
 	rm -rf "$dir" && mkdir "$dir" && cp "$SRC/$1" "$dir" &&
 		cd "$dir" && export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig" &&
 		gcc -Wall -Wextra -pedantic -Werror "$name.c" -o "$name" \
-			$(pkg-config --cflags --libs ulnet)
+			$(pkg-config --cflags --libs "$library")
 }
 
 run_hello() {
@@ -86,7 +102,7 @@ run_ledger() {
 
 # Who links the library needs nothing else; who links it in needs all of these.
 check_pkg_config() {
-	local flag shared static flags=(-lev -lyaml -lz)
+	local flag shared static flags=(-lev -lz)
 
 	export PKG_CONFIG_PATH="$BUILD/installed/lib/pkgconfig"
 	shared=" $(pkg-config --libs ulnet) " &&
@@ -100,6 +116,11 @@ check_pkg_config() {
 			return 1
 	done
 	[[ $shared == *" -lulnet "* ]] || return 1
+	shared=" $(pkg-config --libs ulnetctl) " &&
+		static=" $(pkg-config --libs --static ulnetctl) " || return 1
+	echo "ulnetctl:$shared"
+	[[ $shared == *" -lulnetctl "* && $shared == *" -lulnet "* &&
+		$shared != *" -lyaml "* && $static == *" -lyaml "* ]] || return 1
 	shared=" $(pkg-config --libs ulrpc) " || return 1
 	echo "ulrpc:$shared"
 	[[ $shared == *" -lulrpc "* && $shared == *" -lulnet "* &&
@@ -121,7 +142,7 @@ install_static() {
 check_static() {
 	local at=$BUILD/installed-static dir=$BUILD/static-programs names
 
-	names=$(nm -g --defined-only "$at/lib/libulnet.a" "$at/lib/libulrpc.a" |
+	names=$(nm -g --defined-only "$at"/lib/libul{net,netctl,rpc}.a |
 		awk 'NF == 3 { print $3 }' | LC_ALL=C sort) || return 1
 	! grep -vE '^(LNet|lnet_|ulrpc_)' <<<"$names" || return 1
 	! uniq -d <<<"$names" | grep . || return 1
@@ -185,21 +206,26 @@ stage_install() {
 	step "make install" tree_make release install || return 0
 	step "all of it is in the packages" "$SRC/tests/packages/files.sh" \
 		"$BUILD/installed" || true
-	step "exported symbols" check_exports libulnet 'LNet|lnet_' || true
-	step "exported symbols of libulrpc" check_exports libulrpc ulrpc_ || true
+	step "exported symbols of libulnet" \
+		check_exports libulnet $(net_headers) || true
+	step "exported symbols of libulnetctl" \
+		check_exports libulnetctl "${ctl_headers[@]}" || true
+	step "exported symbols of libulrpc" \
+		check_exports libulrpc "${rpc_headers[@]}" || true
+	step "calls without a parser of YAML" check_needed || true
 	step "messages for users" check_protos || true
 	step "headers alone, C and C++" check_headers || true
 	step "manual pages" check_manuals || true
 	step "what pkg-config says" check_pkg_config || true
 	step "program built with pkg-config" \
-		build_stranger tests/install/hello.c || return 0
+		build_stranger tests/install/hello.c ulnet || return 0
 	step "that program runs" run_hello || true
 	! step "make install, static libraries" install_static ||
 		step "programs built with them" check_static || true
 	step "the tutorial's service, from its page" run_tutorial || true
 	step "the service and client of README" run_readme || true
 	step "a durable service that is killed" run_ledger || true
-	step "depot built with pkg-config" build_stranger examples/depot.c ||
+	step "depot built with pkg-config" build_stranger examples/depot.c ulnetctl ||
 		return 0
 	step "lnetd and lnetctl, installed" run_installed || true
 	step "demo of what is installed" run_installed_demo || true
