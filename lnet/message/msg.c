@@ -318,7 +318,8 @@ void msg_transmit(struct lnet_msg *msg)
 	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
 			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
 	msg->tries++;
-	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
+	msg->lnd.ni = &msg->ni->lnd;
+	rc = lnd->send(msg->lnd.ni, &msg->lnd);
 	if (likely(!rc))
 		return;
 	msg->tries--;
@@ -690,7 +691,7 @@ void msg_launch(struct lnet_msg *msg)
 	msg_pass(msg, msg_sender(cpt, &msg->target), msg_send);
 }
 
-void lnet_send_again(struct lnd_msg *lnd)
+void upcall_send_again(struct lnd_msg *lnd)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 
@@ -711,7 +712,7 @@ static bool msg_waits_for(const struct lnet_msg *msg, const struct lnet_ni *ni,
 	       (peer->pid == LNET_PID_ANY || msg->lnd.next_pid == peer->pid);
 }
 
-void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			 int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
@@ -755,8 +756,9 @@ void msg_recv(struct lnet_msg *msg)
 
 	msg_move(msg, MSG_RECV);
 	msg->lnd.incoming = true;
+	msg->lnd.ni = &msg->ni->lnd;
 	mc->receiving = msg;
-	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
+	msg->lnd.ni->lnd->recv(msg->lnd.ni, msg->rx, &msg->lnd,
 			       msg->hdr.payload_length);
 	/* Most messages are over by now, and need no timer. */
 	if (unlikely(mc->receiving == msg))
@@ -780,7 +782,8 @@ int msg_answer(struct lnet_msg *msg)
 	if (likely(!lnd->answer))
 		return -EOPNOTSUPP;
 	msg->lnd.incoming = false;
-	rc = lnd->answer(&msg->ni->lnd, msg->rx, &msg->lnd);
+	msg->lnd.ni = &msg->ni->lnd;
+	rc = lnd->answer(msg->lnd.ni, msg->rx, &msg->lnd);
 	if (rc)
 		return rc;
 	msg->rx = NULL;
@@ -913,7 +916,7 @@ void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	loop_post(cpt->loop, &msg->work);
 }
 
-void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
+void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 

@@ -3,6 +3,7 @@
 #ifndef LNET_MSGS_H
 #define LNET_MSGS_H
 
+#include "lnd/lnd.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/path/path.h"
@@ -65,6 +66,20 @@ extern const struct portal_users msgs_users;
 
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
+
+/* As lnd_upcalls has them; parse.c's, msg.c's and lent.c's. */
+int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+		 const struct ulnet_id *sender, void *rx);
+void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);
+void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			   int status, enum ulnet_cause cause);
+void upcall_send_again(struct lnd_msg *lnd);
+void upcall_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len);
+uint32_t upcall_msg_asks(const struct lnd_msg *lnd);
+bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
+		     unsigned int *niov, const struct span **mem);
+void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
+			     void *hdr, size_t hdr_len);
 
 /* The CPT closes: all that waits ends, operations are given up. */
 void msgs_abandon(struct lnet_cpt *cpt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes in: checks, and who deals with it. lnet_parse() is declared in
- * lnd.h, msg_done() in msg.h.
+ * What comes in: checks, and who deals with it. upcall_parse() is declared in
+ * msgs.h, msg_done() in msg.h.
  */
 #include <errno.h>
 
@@ -414,7 +414,7 @@ void msg_arrived(struct lnet_msg *msg)
 	arrived(msg, lnet_nid_eq(&msg->hdr.src_nid, &msg->from));
 }
 
-int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	       const struct ulnet_id *sender, void *rx)
 {
 	const struct ulnet_nid *from = &sender->nid;
