@@ -249,6 +249,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	net_node(node)->fabric = p->fabric;
 	node->observer = p->observer;
 	portal_node(node)->portal_users = &msgs_users;
+	portal_node(node)->poll = lnet_poll;
 	whole->drive = p->drive;
 	whole->drive_arg = p->drive_arg;
 	whole->all = calloc(node->cpts, sizeof(*whole->all));
