@@ -7,9 +7,9 @@
 
 #include "base/mutation.h"
 #include "base/util.h"
+#include "rpc/bulk/field.h"
 #include "rpc/crc32c.h"
 #include "rpc/rpc.h"
-#include "rpc/stub/message.h"
 #include "ulnet/stub.h"
 
 /* A part of the memory that one message at a time is about. */
@@ -203,7 +203,7 @@ int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 	}
 	c = (struct cutter){ .b = b, .segment_max = c.segment_max };
 	BUG_ON(cut(&c, conf->iov, conf->niov));
-	message_bulk_init(&b->field, b, length, b->access);
+	bulk_field_init(&b->field, b, length, b->access);
 	*bulk_p = b;
 	return 0;
 }
