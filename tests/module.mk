@@ -7,6 +7,7 @@ unit_tests += %D%/unit/base_test
 %C%_unit_base_test_SOURCES = \
 	%D%/unit/base/backoff_test.c \
 	%D%/unit/base/buf_test.c \
+	%D%/unit/base/crc32c_test.c \
 	%D%/unit/base/env_sim_test.c \
 	%D%/unit/base/fsm_test.c \
 	%D%/unit/base/hash_test.c \
@@ -205,7 +206,6 @@ unit_tests += %D%/unit/rpc_test
 %C%_unit_rpc_test_SOURCES = \
 	%D%/unit/rpc/away_pair_test.c \
 	%D%/unit/rpc/cancel_pair_test.c \
-	%D%/unit/rpc/crc32c_test.c \
 	%D%/unit/rpc/durable_bulk_test.c \
 	%D%/unit/rpc/durable_pair_test.c \
 	%D%/unit/rpc/estimate_test.c \

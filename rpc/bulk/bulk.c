@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/mutation.h"
 #include "base/util.h"
 #include "rpc/bulk/field.h"
-#include "rpc/crc32c.h"
 #include "rpc/rpc.h"
 #include "ulnet/stub.h"
 
@@ -255,7 +255,7 @@ static uint32_t crc_of(const struct segment *s, uint32_t length)
 	for (unsigned int i = 0; length; i++) {
 		uint32_t n = (uint32_t)MIN(s->iov[i].iov_len, length);
 
-		crc = rpc_crc32c(crc, s->iov[i].iov_base, n);
+		crc = crc32c(crc, s->iov[i].iov_base, n);
 		length -= n;
 	}
 	return crc;

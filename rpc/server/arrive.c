@@ -11,8 +11,8 @@
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/stall.h"
-#include "rpc/server/stray.h"
 #include "rpc/stats/stat_run.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
 /* ---- origins ---- */

@@ -11,7 +11,7 @@
 #include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/service.h"
-#include "rpc/server/stray.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
 /* A lease is this many keepalives. */

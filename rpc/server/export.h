@@ -33,14 +33,14 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/party.h"
+#include "rpc/rpc.h"
 #include "rpc/server/client_ids.h"
 #include "rpc/server/doubt.h"
 #include "rpc/server/news.h"
-#include "rpc/server/party.h"
 #include "rpc/server/rails.h"
 #include "rpc/server/record.h"
 #include "rpc/server/share.h"
-#include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
 struct wire_control;
