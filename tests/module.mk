@@ -540,7 +540,7 @@ endif
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
 	rpc/server/arrive.c rpc/bulk/bulk.c rpc/client/attempt.c rpc/client/call.c rpc/client/client.c rpc/client/parcel.c \
-	rpc/client/extend.c rpc/client/import.c \
+	rpc/client/import.c \
 	rpc/server/durable.c rpc/server/exec.c rpc/server/export.c rpc/server/extend.c rpc/server/oversize.c \
 	rpc/server/request.c rpc/server/request_reply.c rpc/server/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS

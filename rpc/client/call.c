@@ -515,6 +515,15 @@ static struct holder holder(const struct ulrpc_call *call)
 	return h;
 }
 
+/* FETCH: all of the reply is in call->fetch; @status < 0: the server has
+ * something else there. */
+static void call_on_fetched(struct ulrpc_call *call, int status);
+
+static const struct fetch_users fetch_users = {
+	.fetched = call_on_fetched,
+	.lost = call_fetch_lost,
+};
+
 /* Why the reply cannot be got. */
 static enum ulrpc_cause check_held(struct ulrpc_call *call,
 				   const struct wire_reply *r)
@@ -529,7 +538,7 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;
-	if (fetch_start(call, &from, r))
+	if (fetch_start(call, &from, r, &fetch_users))
 		return ULRPC_CAUSE_NO_MEMORY;
 	return ULRPC_CAUSE_OK;
 }
@@ -556,7 +565,7 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 	return true;
 }
 
-void call_on_fetched(struct ulrpc_call *call, int status)
+static void call_on_fetched(struct ulrpc_call *call, int status)
 {
 	const struct fetch *f = call->fetch;
 	enum ulrpc_cause cause =

@@ -112,7 +112,8 @@ static void reply_buf_join(struct reply_buf *rb, struct parcel *p)
 	p->current = rb;
 }
 
-static int reply_buf_new(struct parcel *p, bool kept)
+static int reply_buf_new(struct parcel *p, bool kept,
+			 const struct reply_buf_users *users)
 {
 	uint32_t room = kept ? KEPT_SIZE : p->need;
 	size_t size = sizeof(struct reply_buf) + room;
@@ -123,6 +124,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 
 	if (!rb)
 		return -ENOMEM;
+	rb->users = users;
 	rb->shard = p->shard;
 	rb->kept = kept;
 	rb->room = room;
@@ -160,14 +162,14 @@ static struct reply_buf *kept_find(const struct parcel *p, struct import *imp)
 	return NULL;
 }
 
-int reply_buf_attach(struct parcel *p)
+int reply_buf_attach(struct parcel *p, const struct reply_buf_users *users)
 {
 	struct import *imp = p->client->imp;
 	struct reply_buf *rb;
 	int rc;
 
 	if (p->n > 1 || p->bulk || p->need > KEPT_ROOM)
-		return reply_buf_new(p, false);
+		return reply_buf_new(p, false, users);
 	rb = kept_find(p, imp);
 	if (likely(rb)) {
 		list_del(&rb->link);
@@ -176,8 +178,8 @@ int reply_buf_attach(struct parcel *p)
 		return 0;
 	}
 	if (imp->nreply_bufs == KEPT_MAX)
-		return reply_buf_new(p, false);
-	rc = reply_buf_new(p, true);
+		return reply_buf_new(p, false, users);
+	rc = reply_buf_new(p, true, users);
 	if (!rc)
 		imp->nreply_bufs++;
 	return rc;
@@ -205,10 +207,12 @@ void reply_buf_release(struct parcel *p)
  * not do. */
 static void reply_buf_renew(struct parcel *p)
 {
-	reply_buf_unlink(p->current, p->client->imp);
+	struct reply_buf *rb = p->current;
+
+	reply_buf_unlink(rb, p->client->imp);
 	p->current = NULL;
 	/* Without memory these calls wait until they are asked about. */
-	(void)reply_buf_new(p, false);
+	(void)reply_buf_new(p, false, rb->users);
 }
 
 /* ---- events ---- */
@@ -216,17 +220,19 @@ static void reply_buf_renew(struct parcel *p)
 static void on_reply_buf_over(struct ulnet_work *work)
 {
 	struct reply_buf *rb = container_of(work, struct reply_buf, work);
+	const struct reply_buf_users *users = rb->users;
 	struct parcel *p = rb->parcel;
 
 	if (p->shard->crashed)
 		return; /* it goes with the parcel */
 	reply_buf_free(rb);
-	parcel_check(p);
+	users->check(p);
 }
 
 static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 			    const struct ulnet_event *ev)
 {
+	const struct reply_buf_users *users = rb->users;
 	bool put = ev->type == LNET_EVENT_PUT;
 	/* Canceled: the buffer was renewed while this was landing in it; all of
 	 * it is here. */
@@ -236,7 +242,7 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 
 	p->landing = true;
 	if (whole && p->open)
-		parcel_on_replies(p, ev);
+		users->on_replies(p, ev);
 	else if (put)
 		stat_count(p->shard, RPC_STAT_replies_late);
 	if (p->open && p->current == rb && (ev->unlinked || rb->room < p->need))
@@ -250,7 +256,7 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 	}
 	if (ev->unlinked)
 		reply_buf_free(rb);
-	parcel_check(p);
+	users->check(p);
 }
 
 /* Messages land one behind the other, but may end in another order. */

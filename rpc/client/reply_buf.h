@@ -32,7 +32,17 @@ struct import;
 struct parcel;
 struct shard;
 
+/* Whose the replies are (parcel.c). */
+struct reply_buf_users {
+	/* A message of replies to calls of @p, which is open, is here. */
+	void (*on_replies)(struct parcel *p, const struct ulnet_event *ev);
+	/* One that @p had is no more, or @p is not landing any more: it may be
+	 * over, and gone when this returns. */
+	void (*check)(struct parcel *p);
+};
+
 struct reply_buf {
+	const struct reply_buf_users *users;
 	struct reply_buf *next; /* parcel.bufs */
 	struct list link;	/* import.reply_bufs; imports.reply_bufs, once
 				 * it is not to be used again */
@@ -49,8 +59,8 @@ struct reply_buf {
 };
 
 /* The replies of @p land somewhere from now on: sets bufs, current and match.
- * 0, -ENOMEM, or what LNetMEAttach(3) says. */
-int reply_buf_attach(struct parcel *p);
+ * 0, -ENOMEM, or what LNetMEAttach(3) says. @users: always the same. */
+int reply_buf_attach(struct parcel *p, const struct reply_buf_users *users);
 /* No call of @p waits any more; parcel.client is still there. */
 void reply_buf_release(struct parcel *p);
 
