@@ -11,4 +11,9 @@ struct cause {
 };
 extern const struct cause causes[ULRPC_CAUSE_COUNT];
 
+static inline int cause_status(enum ulrpc_cause cause)
+{
+	return cause == ULRPC_CAUSE_OK ? 0 : causes[cause].status;
+}
+
 #endif

@@ -365,7 +365,7 @@ static void executed_there(struct ulrpc_outcome *o, const struct fetch *f)
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	struct ulrpc_outcome o = {
-		.status = causes[cause].status,
+		.status = cause_status(cause),
 		.cause = cause,
 		.execution = (call_is_out(call) && !MUTATE(rpc_not_executed)) ||
 					     call->unknown
@@ -571,7 +571,7 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 	enum ulrpc_cause cause =
 		status ? ULRPC_CAUSE_BAD_REPLY : ULRPC_CAUSE_OK;
 	struct ulrpc_outcome o = {
-		.status = causes[cause].status,
+		.status = cause_status(cause),
 		.cause = cause,
 	};
 
@@ -611,7 +611,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		answer_bad(call, r, &o);
 	else if (call_fetch(call, r, &o))
 		return;
-	o.status = causes[o.cause].status;
+	o.status = cause_status(o.cause);
 	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER ||
 		     o.cause == ULRPC_CAUSE_BULK) &&
 	    r->error && r->error <= ERROR_MAX)

@@ -322,6 +322,7 @@ static int imports_open(struct shard *s)
 	list_init(&x->all);
 	list_init(&x->parcels);
 	list_init(&x->reply_bufs);
+	x->reply_buf_users = &parcel_reply_users;
 	list_init(&x->fetches);
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));

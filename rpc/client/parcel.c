@@ -191,7 +191,7 @@ static void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 	replies_take(p, &m, reply, now);
 }
 
-static const struct reply_buf_users reply_buf_users = {
+const struct reply_buf_users parcel_reply_users = {
 	.on_replies = parcel_on_replies,
 	.check = parcel_check,
 };
@@ -802,7 +802,7 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 		return sent;
 	}
 	shard_hold(c->shard);
-	rc = reply_buf_attach(p, &reply_buf_users);
+	rc = reply_buf_attach(p);
 	if (rc) {
 		load_undo(&l, rc);
 		parcel_drop(p);
@@ -852,7 +852,7 @@ bool parcel_query(struct ulrpc_client *c)
 		return false;
 	p->query = true;
 	shard_hold(c->shard);
-	if (reply_buf_attach(p, &reply_buf_users)) {
+	if (reply_buf_attach(p)) {
 		parcel_drop(p);
 		return false;
 	}

@@ -91,4 +91,7 @@ void parcels_abort(struct import *imp);
 /* After a crash. */
 void parcels_gone(struct shard *s);
 
+/* imports.reply_buf_users */
+extern const struct reply_buf_users parcel_reply_users;
+
 #endif

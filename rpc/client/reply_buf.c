@@ -112,8 +112,7 @@ static void reply_buf_join(struct reply_buf *rb, struct parcel *p)
 	p->current = rb;
 }
 
-static int reply_buf_new(struct parcel *p, bool kept,
-			 const struct reply_buf_users *users)
+static int reply_buf_new(struct parcel *p, bool kept)
 {
 	uint32_t room = kept ? KEPT_SIZE : p->need;
 	size_t size = sizeof(struct reply_buf) + room;
@@ -124,7 +123,7 @@ static int reply_buf_new(struct parcel *p, bool kept,
 
 	if (!rb)
 		return -ENOMEM;
-	rb->users = users;
+	rb->users = p->shard->imports->reply_buf_users;
 	rb->shard = p->shard;
 	rb->kept = kept;
 	rb->room = room;
@@ -162,14 +161,14 @@ static struct reply_buf *kept_find(const struct parcel *p, struct import *imp)
 	return NULL;
 }
 
-int reply_buf_attach(struct parcel *p, const struct reply_buf_users *users)
+int reply_buf_attach(struct parcel *p)
 {
 	struct import *imp = p->client->imp;
 	struct reply_buf *rb;
 	int rc;
 
 	if (p->n > 1 || p->bulk || p->need > KEPT_ROOM)
-		return reply_buf_new(p, false, users);
+		return reply_buf_new(p, false);
 	rb = kept_find(p, imp);
 	if (likely(rb)) {
 		list_del(&rb->link);
@@ -178,8 +177,8 @@ int reply_buf_attach(struct parcel *p, const struct reply_buf_users *users)
 		return 0;
 	}
 	if (imp->nreply_bufs == KEPT_MAX)
-		return reply_buf_new(p, false, users);
-	rc = reply_buf_new(p, true, users);
+		return reply_buf_new(p, false);
+	rc = reply_buf_new(p, true);
 	if (!rc)
 		imp->nreply_bufs++;
 	return rc;
@@ -207,12 +206,10 @@ void reply_buf_release(struct parcel *p)
  * not do. */
 static void reply_buf_renew(struct parcel *p)
 {
-	struct reply_buf *rb = p->current;
-
-	reply_buf_unlink(rb, p->client->imp);
+	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
 	/* Without memory these calls wait until they are asked about. */
-	(void)reply_buf_new(p, false, rb->users);
+	(void)reply_buf_new(p, false);
 }
 
 /* ---- events ---- */
@@ -229,10 +226,24 @@ static void on_reply_buf_over(struct ulnet_work *work)
 	users->check(p);
 }
 
+/* Its last event. */
+static void reply_buf_ends(struct reply_buf *rb, struct parcel *p, bool put)
+{
+	const struct reply_buf_users *users = rb->users;
+
+	if (unlikely(put && p->bulk)) {
+		/* Calls with bulk are told of it at the end of this turn. */
+		rb->work.fn = on_reply_buf_over;
+		shard_defer(p->shard, &rb->work);
+		return;
+	}
+	reply_buf_free(rb);
+	users->check(p);
+}
+
 static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 			    const struct ulnet_event *ev)
 {
-	const struct reply_buf_users *users = rb->users;
 	bool put = ev->type == LNET_EVENT_PUT;
 	/* Canceled: the buffer was renewed while this was landing in it; all of
 	 * it is here. */
@@ -242,21 +253,16 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 
 	p->landing = true;
 	if (whole && p->open)
-		users->on_replies(p, ev);
+		rb->users->on_replies(p, ev);
 	else if (put)
 		stat_count(p->shard, RPC_STAT_replies_late);
 	if (p->open && p->current == rb && (ev->unlinked || rb->room < p->need))
 		reply_buf_renew(p);
 	p->landing = false;
-	if (unlikely(ev->unlinked && put && p->bulk)) {
-		/* Calls with bulk are told of it at the end of this turn. */
-		rb->work.fn = on_reply_buf_over;
-		shard_defer(p->shard, &rb->work);
-		return;
-	}
 	if (ev->unlinked)
-		reply_buf_free(rb);
-	users->check(p);
+		reply_buf_ends(rb, p, put);
+	else
+		rb->users->check(p);
 }
 
 /* Messages land one behind the other, but may end in another order. */

@@ -32,7 +32,7 @@ struct import;
 struct parcel;
 struct shard;
 
-/* Whose the replies are (parcel.c). */
+/* Whose the replies are (parcel.c): imports.reply_buf_users. */
 struct reply_buf_users {
 	/* A message of replies to calls of @p, which is open, is here. */
 	void (*on_replies)(struct parcel *p, const struct ulnet_event *ev);
@@ -59,8 +59,8 @@ struct reply_buf {
 };
 
 /* The replies of @p land somewhere from now on: sets bufs, current and match.
- * 0, -ENOMEM, or what LNetMEAttach(3) says. @users: always the same. */
-int reply_buf_attach(struct parcel *p, const struct reply_buf_users *users);
+ * 0, -ENOMEM, or what LNetMEAttach(3) says. */
+int reply_buf_attach(struct parcel *p);
 /* No call of @p waits any more; parcel.client is still there. */
 void reply_buf_release(struct parcel *p);
 
