@@ -15,16 +15,6 @@
 #include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
-/* ---- origins ---- */
-
-void origin_free(struct origin *o)
-{
-	BUG_ON(o->out);
-	if (o->export)
-		export_unref(o->export);
-	pool_put(&o->sc->origins, o);
-}
-
 /* ---- calls ---- */
 
 /* May a call be executed that perhaps has been? Only if its caller does not
