@@ -533,7 +533,7 @@ if WITH_CRITERION
 mutants += %D%/unit/mutants
 endif
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
-	lnet/message/credit.c lnet/message/funnel.c lnet/message/hold.c \
+	lnet/message/credit.c lnet/message/hold.c \
 	lnet/message/msg.c \
 	lnet/message/op.c lnet/message/park.c lnet/message/resend.c \
 	lnd/simlnd/simlnd.c

@@ -9,7 +9,6 @@
 #include "lnet/message/credit.h"
 #include "lnet/message/delay.h"
 #include "lnet/message/forward.h"
-#include "lnet/message/funnel.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msgs.h"
@@ -880,7 +879,7 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 static bool msg_goes_on(struct lnet_msg *msg, int status,
 			enum ulnet_cause cause)
 {
-	return msg->fsm.state != MSG_RECV && funnel_failed(msg, status, cause);
+	return msg->fsm.state != MSG_RECV && resend_failed(msg, status, cause);
 }
 
 static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,

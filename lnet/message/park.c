@@ -3,10 +3,10 @@
 
 #include "base/mutation.h"
 #include "base/share.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
 #define PARK_LOG_PAUSE (60 * NSEC_PER_SEC)

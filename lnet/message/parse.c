@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/mutation.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
