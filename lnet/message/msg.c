@@ -7,9 +7,6 @@
 #include "lnet/message/await.h"
 #include "lnet/message/copy.h"
 #include "lnet/message/credit.h"
-#include "lnet/message/delay.h"
-#include "lnet/message/forward.h"
-#include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
@@ -61,6 +58,12 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_ANSWERING] = { "answering", FSM_TO(MSG_DONE) },
 	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
 };
+
+/* By its home, since another CPT may be taking the message just now. */
+static const struct msg_stages *msg_stages(const struct lnet_msg *msg)
+{
+	return &msg_cpt(msg->home)->stages;
+}
 
 static void msg_move(struct lnet_msg *msg, enum msg_state to)
 {
@@ -136,6 +139,7 @@ static bool msg_takes_more_time(struct lnet_msg *msg)
 static void msg_late(struct timer *t)
 {
 	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
+	const struct msg_stages *stages = msg_stages(msg);
 
 	/* An answer that another CPT is looking at (parse.c), and has not
 	 * returned yet: nothing but the LND's part of it is ours. */
@@ -143,16 +147,8 @@ static void msg_late(struct timer *t)
 		(void)msg_put_aside(msg); /* without memory it stands */
 		return;
 	}
-	if (unlikely(msg->fsm.state == MSG_OFFERED)) {
-		hold_offer_late(msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_DELAYED)) {
-		delay_over(msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_BUFFERLESS)) {
-		forward_late(msg);
+	if (unlikely(stages->late[msg->fsm.state])) {
+		stages->late[msg->fsm.state](msg);
 		return;
 	}
 	if (unlikely(msg->fsm.state == MSG_DISCOVERING)) {
@@ -576,7 +572,7 @@ static void msg_go(struct lnet_msg *msg, int rc)
 		return;
 	}
 	if (unlikely(msg->role == MSG_FORWARD_OUT))
-		forward_goes(msg);
+		msg_stages(msg)->goes(msg);
 	msg->lnd.deadline = resend_deadline(msg);
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_depart(msg);
@@ -632,7 +628,7 @@ static void msg_send(struct work *w)
 	}
 	if (likely(msg_take_only_path(msg))) {
 		if (unlikely(msg->role == MSG_FORWARD_OUT))
-			forward_goes(msg);
+			msg_stages(msg)->goes(msg);
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		msg_depart(msg);
 		return;
@@ -842,11 +838,6 @@ static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
 	return msg->home;
 }
 
-static void msg_done_work(struct work *w)
-{
-	msg_done(container_of(w, struct lnet_msg, work));
-}
-
 /* All but telling those whose message it was. */
 static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
@@ -888,7 +879,7 @@ static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,
 	if (msg_goes_on(msg, status, cause))
 		return;
 	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
 }
 
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
@@ -898,7 +889,7 @@ void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		return;
 	}
 	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
 }
 
 void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
@@ -910,7 +901,7 @@ void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	msg_finish(msg, status, cause);
 	cpt = msg_done_cpt(msg);
 	msg->lnd.cpt = cpt->index;
-	msg->work.fn = msg_done_work;
+	msg->work.fn = msg_stages(msg)->done;
 	msg_goes_to(msg, cpt);
 	loop_post(cpt->loop, &msg->work);
 }
@@ -919,9 +910,9 @@ void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 
-	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
-	       msg->fsm.state != MSG_ANSWERING);
-	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	BUG_ON((msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
+		msg->fsm.state != MSG_ANSWERING) ||
+	       (status == 0) != (cause == LNET_CAUSE_OK));
 	msg_finalize(msg, status, cause);
 }
 
@@ -945,7 +936,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
 		break;
 	case MSG_HELD:
-		hold_late(msg);
+		msg_stages(msg)->cancel_held(msg);
 		break;
 	default:
 		/* About to end (msg_fail_later), or ended, or not begun. */

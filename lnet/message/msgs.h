@@ -6,6 +6,7 @@
 #include "lnd/lnd.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
+#include "lnet/message/msg.h"
 #include "lnet/path/path.h"
 
 struct lnet_msg;
@@ -30,6 +31,7 @@ struct msg_faults {
 
 struct msg_cpt {
 	struct path_cpt path;
+	struct msg_stages stages; /* the same on each CPT */
 	struct id_table ops;
 	struct pool msg_pool, op_pool, wish_pool;
 	struct list active;  /* lnet_msg.active: all messages in life */

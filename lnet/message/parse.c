@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What comes in: checks, and who deals with it. upcall_parse() is declared in
- * msgs.h, msg_done() in msg.h.
+ * msgs.h, parse_done() in msg.h.
  */
 #include <errno.h>
 
@@ -458,8 +458,10 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 
 /* ---- the end of messages ---- */
 
-void msg_done(struct lnet_msg *msg)
+void parse_done(struct work *w)
 {
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
 	switch (msg->role) {
 	case MSG_OP:
 		op_sent(msg->op);
