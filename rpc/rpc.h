@@ -86,8 +86,8 @@ struct ulrpc {
 	uint8_t client_id[RPC_ID_SIZE]; /* of this process, as a client */
 	uint8_t server_id[RPC_ID_SIZE]; /* and as a server */
 	struct shard *shards;		/* ncpts of them */
-	const struct rpc_side *client, *server;
 	struct ulnet_layer layer;
+	const struct rpc_side *client, *server;
 
 	/* any thread */
 	_Atomic unsigned int state; /* enum rpc_state */

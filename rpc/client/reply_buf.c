@@ -227,11 +227,13 @@ static void on_reply_buf_over(struct ulnet_work *work)
 }
 
 /* Its last event. */
-static void reply_buf_ends(struct reply_buf *rb, struct parcel *p, bool put)
+static out_of_line void reply_buf_ends(struct reply_buf *rb,
+				       const struct ulnet_event *ev)
 {
 	const struct reply_buf_users *users = rb->users;
+	struct parcel *p = rb->parcel;
 
-	if (unlikely(put && p->bulk)) {
+	if (unlikely(ev->type == LNET_EVENT_PUT && p->bulk)) {
 		/* Calls with bulk are told of it at the end of this turn. */
 		rb->work.fn = on_reply_buf_over;
 		shard_defer(p->shard, &rb->work);
@@ -260,7 +262,7 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 		reply_buf_renew(p);
 	p->landing = false;
 	if (ev->unlinked)
-		reply_buf_ends(rb, p, put);
+		reply_buf_ends(rb, ev);
 	else
 		rb->users->check(p);
 }
