@@ -16,8 +16,8 @@ static uint32_t crc32c_chunk(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 /* Not inlined: crc32c() would save the registers that this needs each time. */
-static out_of_line uint32_t
-crc32c_long(uint32_t crc, const uint8_t *p, size_t len)
+static out_of_line uint32_t crc32c_long(uint32_t crc, const uint8_t *p,
+					size_t len)
 {
 	for (; len > CHUNK; p += CHUNK, len -= CHUNK)
 		crc = crc32c_chunk(crc, p, CHUNK);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The contract between LNet and an LND (requirement A7). An LND is a folder and
- * one line in lnds.h and lnet/open.c; it knows this header, base/ and the public
- * NIDs, and nothing else of LNet. Each side calls the other by a table: struct
- * lnd, and struct lnd_upcalls. tests/lnd/ holds the suite that every LND passes.
+ * one line in lnds.h and lnet/open.c; it knows this header, base/ and the
+ * public NIDs, and nothing else of LNet. Each side calls the other by a table:
+ * struct lnd, and struct lnd_upcalls. tests/lnd/ holds the suite that every LND
+ * passes.
  *
  * Threads. A node has N CPTs, each a thread with a loop. Whatever concerns a
  * peer happens on the thread of the CPT that owns the peer: lnet_ni_cpt_of().

@@ -115,8 +115,8 @@ struct ulrpc {
 	} shutdown;
 };
 
-/* What a side of RPC, client or server, does with what comes for either. On the
- * CPT that it has come to; functions may be NULL that this does not come for. */
+/* What a side of RPC, client or server, does with what comes for either, on the
+ * CPT that it has come to. NULL: nothing of that kind comes for this side. */
 struct rpc_side {
 	/* A control message for this side; of the client, which CPT @m is
 	 * for. */

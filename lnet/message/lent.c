@@ -26,7 +26,7 @@ uint32_t upcall_msg_asks(const struct lnd_msg *lnd)
 }
 
 bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
-		   unsigned int *niov, const struct span **mem)
+		     unsigned int *niov, const struct span **mem)
 {
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);
@@ -39,7 +39,7 @@ bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 }
 
 void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
-			   void *hdr, size_t hdr_len)
+			     void *hdr, size_t hdr_len)
 {
 	const struct lnet_hdr *get =
 		&container_of(lnd, const struct lnet_msg, lnd)->hdr;

@@ -708,7 +708,7 @@ static bool msg_waits_for(const struct lnet_msg *msg, const struct lnet_ni *ni,
 }
 
 void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
-			 int status, enum ulnet_cause cause)
+			   int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);

@@ -414,7 +414,7 @@ void msg_arrived(struct lnet_msg *msg)
 }
 
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
-	       const struct ulnet_id *sender, void *rx)
+		 const struct ulnet_id *sender, void *rx)
 {
 	const struct ulnet_nid *from = &sender->nid;
 	struct lnet_ni *ni = ni_of(lnd);

@@ -135,7 +135,8 @@ static void resend_pause(struct lnet_msg *msg, uint64_t ns)
 	loop_timer_arm(cpt->loop, &msg->timer, loop_now(cpt->loop) + ns);
 }
 
-static bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause)
+static bool resend_after(struct lnet_msg *msg, int status,
+			 enum ulnet_cause cause)
 {
 	struct paths_tried tried;
 	enum resend_how how;

@@ -10,7 +10,7 @@
 
 struct net_node {
 	struct portal_node portal;
-	const struct lnd *const *lnds; /* that there are; node_params' */
+	const struct lnd *const *lnds;	   /* that there are; node_params' */
 	const struct lnd_upcalls *upcalls; /* of all NIs */
 	void *lnd_net;			 /* node_params.lnd_net, ... */
 	void *fabric;			 /* ... .fabric */

@@ -392,7 +392,7 @@ bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)
 }
 
 unsigned int upcall_ni_cpt_of(const struct lnd_ni *lnd,
-			    const struct ulnet_nid *nid)
+			      const struct ulnet_nid *nid)
 {
 	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
 

@@ -203,7 +203,7 @@ static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 }
 
 void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
-		      uint64_t ns)
+			uint64_t ns)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);

@@ -311,7 +311,8 @@ static struct ulrpc_call *extension_find(const struct import *imp,
 	return call;
 }
 
-static void extension_tell(const struct ulrpc_call *call, const struct wire_extension *e)
+static void extension_tell(const struct ulrpc_call *call,
+			   const struct wire_extension *e)
 {
 	static const enum ulrpc_stage stages[] = {
 		[WIRE_QUEUED] = ULRPC_STAGE_QUEUED,

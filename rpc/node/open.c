@@ -29,8 +29,8 @@
 /* In the order in which they are opened; they end the other way round. All
  * others count. */
 static const struct rpc_part *const parts[] = {
-	&stat_part,    &end_part,	   &stray_part,	 &import_part,
-	&export_part,  &service_part, &vacant_part, &control_part,
+	&stat_part,   &end_part,     &stray_part,  &import_part,
+	&export_part, &service_part, &vacant_part, &control_part,
 };
 
 static const struct rpc_side client_side = {

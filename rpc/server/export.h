@@ -102,8 +102,7 @@ struct export_users {
 	/* ... for @r, which is active. */
 	void (*cancel)(struct ulrpc_request *r);
 	/* The client has been heard from @source: @body is for that, too. */
-	void (*reach)(struct record_body *body,
-		      const struct ulnet_nid *source);
+	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
 };
 
 struct exports {

@@ -71,7 +71,7 @@ static void service_opened(struct shard *s, const char *name,
 /* ---- on a CPT ---- */
 
 static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
-		      unsigned int cpt)
+			     unsigned int cpt)
 {
 	sc->service = svc;
 	sc->shard = rpc_shard_of(svc->rpc, cpt);
@@ -830,7 +830,7 @@ static int part_open(struct ulrpc *rpc)
 }
 
 static void services_gone(struct shard *s, const struct ulnet_id *client,
-		   uint64_t opened)
+			  uint64_t opened)
 {
 	struct service_cpt *sc;
 

@@ -61,6 +61,6 @@ Test(crc32c, chains)
 	whole = crc32c(0, bytes, sizeof(bytes));
 	for (size_t at = 0; at <= sizeof(bytes); at += 97)
 		cr_assert_eq(crc32c(crc32c(0, bytes, at), bytes + at,
-					sizeof(bytes) - at),
+				    sizeof(bytes) - at),
 			     whole);
 }

@@ -524,8 +524,7 @@ Test(bulk, checksums_of_a_source)
 	s = attach(&g, b);
 	cr_assert_eq(s.n, 4);
 	for (unsigned int i = 0; i < s.n; i++) {
-		cr_assert_eq(s.checksum[i],
-			     crc32c(0, bytes + at, s.length[i]));
+		cr_assert_eq(s.checksum[i], crc32c(0, bytes + at, s.length[i]));
 		at += s.length[i];
 	}
 	release_idle(&g, b);
