@@ -19,9 +19,7 @@ void id_table_fini(struct id_table *t)
 	id_table_init(t, t->tag);
 }
 
-/* There is no free slot. Not inlined: id_alloc() would save the registers that
- * growing needs each time. */
-static __attribute__((noinline)) int grow(struct id_table *t)
+static int grow(struct id_table *t)
 {
 	uint32_t size = t->size ? 2 * t->size : FIRST_SLOTS;
 	struct id_slot *slots;
@@ -41,18 +39,24 @@ static __attribute__((noinline)) int grow(struct id_table *t)
 	return 0;
 }
 
+/* There is no free slot. Not inlined: id_alloc() would save the registers that
+ * growing needs each time. */
+static out_of_line int alloc_grown(struct id_table *t, void *obj,
+				   uint64_t *id_p)
+{
+	int rc = grow(t);
+
+	return rc ? rc : id_alloc(t, obj, id_p);
+}
+
 int id_alloc(struct id_table *t, void *obj, uint64_t *id_p)
 {
 	struct id_slot *s;
 	uint32_t slot;
 
 	BUG_ON(!obj);
-	if (unlikely(t->free_head == NO_SLOT)) {
-		int rc = grow(t);
-
-		if (rc)
-			return rc;
-	}
+	if (unlikely(t->free_head == NO_SLOT))
+		return alloc_grown(t, obj, id_p);
 	slot = t->free_head;
 	s = &t->slots[slot];
 	t->free_head = s->next_free;

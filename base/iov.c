@@ -38,18 +38,21 @@ static void place_step(struct place *p, size_t len)
 	}
 }
 
-/* Most lists have one or two fragments, and most of what is copied is small:
- * these two go straight on. */
+/* Most of what is copied is small, and in the first fragment. What has to look
+ * further is not inlined: it would save its registers each time. */
 
-void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
-		size_t offset, size_t len)
+static inline bool is_in_first(const struct iovec *iov, unsigned int niov,
+			       size_t offset, size_t len)
 {
-	const struct iovec *end;
+	return niov && offset < iov->iov_len && len <= iov->iov_len - offset;
+}
+
+static out_of_line void gather_all(void *out, const struct iovec *iov,
+				   unsigned int niov, size_t offset, size_t len)
+{
+	const struct iovec *end = iov + niov;
 	char *to = out;
 
-	if (!len)
-		return; /* the list may be NULL */
-	end = iov + niov;
 	for (; len; iov++) {
 		size_t n;
 
@@ -66,15 +69,23 @@ void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 	}
 }
 
-void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
-		 const void *in, size_t len)
+void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
+		size_t offset, size_t len)
 {
-	const struct iovec *end;
-	const char *from = in;
-
 	if (!len)
 		return; /* the list may be NULL */
-	end = iov + niov;
+	if (likely(is_in_first(iov, niov, offset, len)))
+		memcpy(out, (const char *)iov->iov_base + offset, len);
+	else
+		gather_all(out, iov, niov, offset, len);
+}
+
+static out_of_line void scatter_all(const struct iovec *iov, unsigned int niov,
+				    size_t offset, const void *in, size_t len)
+{
+	const struct iovec *end = iov + niov;
+	const char *from = in;
+
 	for (; len; iov++) {
 		size_t n;
 
@@ -89,6 +100,17 @@ void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
 		len -= n;
 		offset = 0;
 	}
+}
+
+void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
+		 const void *in, size_t len)
+{
+	if (!len)
+		return; /* the list may be NULL */
+	if (likely(is_in_first(iov, niov, offset, len)))
+		memcpy((char *)iov->iov_base + offset, in, len);
+	else
+		scatter_all(iov, niov, offset, in, len);
 }
 
 void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,

@@ -20,6 +20,9 @@ libulnetbase_a_SOURCES += \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
 
+# libulrpc's, for ISA-L.
+libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
+
 libulnetcore_a_SOURCES += \
 	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
 	%D%/code.h %D%/code.c \

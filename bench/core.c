@@ -20,6 +20,7 @@
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 #include "lnet/path/path.h"
 #include "lnet/peer/member.h"
 #include "ulnet/policy.h"
@@ -133,7 +134,7 @@ static struct lnet *bare_open(struct bare *b)
 	struct ulnet_ni_conf ni = { .nid = id_of(0x0a000001).nid,
 				    .credits = 1000000,
 				    .peer_credits = 60000 };
-	struct node_params p = { .lnd = &null_lnd };
+	struct node_params p = { .lnds = open_lnds, .lnd = &null_lnd };
 	struct env *env;
 
 	must(env_sim_new(1, &b->env), "env");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The contract between LNet and an LND (requirement A7). An LND is a folder and
- * one line in lnd.c; it knows this header, base/ and the public NIDs, and
- * nothing else of LNet. tests/lnd/ holds the suite that every LND passes.
+ * one line in lnds.h and lnet/open.c; it knows this header, base/ and the
+ * public NIDs, and nothing else of LNet. Each side calls the other by a table:
+ * struct lnd, and struct lnd_upcalls. tests/lnd/ holds the suite that every LND
+ * passes.
  *
  * Threads. A node has N CPTs, each a thread with a loop. Whatever concerns a
  * peer happens on the thread of the CPT that owns the peer: lnet_ni_cpt_of().
@@ -78,6 +80,7 @@
 #define LND_LND_H
 
 #include <sys/uio.h>
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/loop.h"
 #include "base/span.h"
@@ -86,6 +89,9 @@
 
 #define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */
 #define LNET_HDR_LARGE_SIZE 96 /* header with 20-byte NIDs */
+/* Both end alike: ..., the source's pid, type, length of the payload, and what
+ * depends on the type, of this size. */
+#define LNET_HDR_UNION_SIZE 40
 
 struct lnd;
 
@@ -102,6 +108,7 @@ struct lnd_tunable {
  * startup() has returned. */
 struct lnd_ni {
 	const struct lnd *lnd;
+	const struct lnd_upcalls *upcalls;
 	struct ulnet_nid nid;
 	uint64_t incarnation; /* differs for each start of the NI */
 	unsigned int cpts;
@@ -118,10 +125,10 @@ struct lnd_ni {
 	/* The node's, for what the NIs of this LND share: NULL at first. CPT
 	 * 0's thread. NULL: this LND shares nothing. */
 	void **shared;
-	void *net;  /* where the node's LNDs find what they share (the simulated
+	void *net; /* where the node's LNDs find what they share (the simulated
 		     * network); NULL in ordinary nodes */
-	void *fabric; /* ... and where o2iblnd finds simulated devices */
-	void *priv; /* the LND's */
+	void *fabric;	 /* ... and where o2iblnd finds simulated devices */
+	void *priv;	 /* the LND's */
 	const char *why; /* startup() has failed, and this is missing: constant
 			  * text, for users; or NULL */
 };
@@ -129,8 +136,9 @@ struct lnd_ni {
 /* A message, as an LND sees it. LNet's; lent to the LND from send(), answer()
  * or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
-	bool incoming;		   /* lent by recv(), and not by send() */
-	bool large; /* send: it needs a header of LNET_HDR_LARGE_SIZE */
+	struct lnd_ni *ni; /* that it is lent to */
+	bool incoming;	   /* lent by recv(), and not by send() */
+	bool large;	   /* send: it needs a header of LNET_HDR_LARGE_SIZE */
 	struct ulnet_nid next_hop; /* send: whom to give it to, ... */
 	uint32_t next_pid;	   /* ... which process there */
 	unsigned int cpt;	   /* whose thread handles it */
@@ -325,6 +333,35 @@ struct lnd {
 
 /* ---- LNet's side. Thread: as said above. ---- */
 
+/* What LNet does for LNDs, who have it of their NI: each does what the function
+ * below says that has its name. */
+struct lnd_upcalls {
+	int (*parse)(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
+		     const struct ulnet_id *from, void *rx);
+	void (*finalize)(struct lnd_msg *msg, int status,
+			 enum ulnet_cause cause);
+	void (*peer_connected)(struct lnd_ni *ni, const struct ulnet_id *peer,
+			       int status, enum ulnet_cause cause);
+	void (*peer_disconnected)(struct lnd_ni *ni,
+				  const struct ulnet_id *peer);
+	void (*peer_silent)(struct lnd_ni *ni, const struct ulnet_id *peer,
+			    uint64_t ns);
+	void (*send_again)(struct lnd_msg *msg);
+	void (*msg_header)(const struct lnd_msg *msg, void *hdr,
+			   size_t hdr_len);
+	uint32_t (*msg_asks)(const struct lnd_msg *msg);
+	bool (*msg_sink)(const struct lnd_msg *msg, const struct iovec **iov,
+			 unsigned int *niov, const struct span **mem);
+	void (*msg_reply_header)(const struct lnd_msg *get, uint32_t length,
+				 void *hdr, size_t hdr_len);
+	uint64_t (*lnd_timeout)(const struct lnd_ni *ni);
+	bool (*large_nids)(const struct lnd_ni *ni);
+	void (*ni_set_up)(struct lnd_ni *ni, bool up, const char *why);
+	void (*ni_stopped)(struct lnd_ni *ni, unsigned int cpt);
+	unsigned int (*ni_cpt_of)(const struct lnd_ni *ni,
+				  const struct ulnet_nid *nid);
+};
+
 /*
  * A message has come in from the process @from, which is the one at the other
  * end of the connection, on the net of @ni, and not what the header says. (A
@@ -335,8 +372,11 @@ struct lnd {
  * header is not what a sane peer sends: close the connection; recv() is not
  * called.
  */
-int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
-	       const struct ulnet_id *from, void *rx);
+static inline int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
+			     const struct ulnet_id *from, void *rx)
+{
+	return ni->upcalls->parse(ni, hdr, hdr_len, from, rx);
+}
 
 /*
  * The LND is done with @msg. @status 0 and LNET_CAUSE_OK: sent (its bytes are
@@ -346,7 +386,11 @@ int lnet_parse(struct lnd_ni *ni, const void *hdr, size_t hdr_len,
  * and REMOTE_DROPPED promise that the peer has not got the message and will
  * not. Users' handlers run inside this call and may send.
  */
-void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
+static inline void lnet_finalize(struct lnd_msg *msg, int status,
+				 enum ulnet_cause cause)
+{
+	msg->ni->upcalls->finalize(msg, status, cause);
+}
 
 /*
  * The attempt to connect to @peer is over, for which one or more calls of
@@ -362,8 +406,12 @@ void lnet_finalize(struct lnd_msg *msg, int status, enum ulnet_cause cause);
  * waits before shutdown(). Fine when nobody waits any more, or nobody did: LNet
  * likes to know that there is a connection.
  */
-void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
-			 int status, enum ulnet_cause cause);
+static inline void lnet_peer_connected(struct lnd_ni *ni,
+				       const struct ulnet_id *peer, int status,
+				       enum ulnet_cause cause)
+{
+	ni->upcalls->peer_connected(ni, peer, status, cause);
+}
 
 /*
  * Connections to the process @peer have ended (with LNET_PID_ANY: to any
@@ -382,7 +430,11 @@ void lnet_peer_connected(struct lnd_ni *ni, const struct ulnet_id *peer,
  * it is at all, and an LND without connections never makes this call. How often
  * a peer can cause it is bounded by what connecting takes.
  */
-void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
+static inline void lnet_peer_disconnected(struct lnd_ni *ni,
+					  const struct ulnet_id *peer)
+{
+	ni->upcalls->peer_disconnected(ni, peer);
+}
 
 /*
  * Nothing comes back from the process @peer any more (with LNET_PID_ANY: any of
@@ -406,8 +458,11 @@ void lnet_peer_disconnected(struct lnd_ni *ni, const struct ulnet_id *peer);
  * afterwards. In a turn, out of no other call of either side. (An LND that
  * cannot know never makes this call.)
  */
-void lnet_peer_silent(struct lnd_ni *ni, const struct ulnet_id *peer,
-		      uint64_t ns);
+static inline void lnet_peer_silent(struct lnd_ni *ni,
+				    const struct ulnet_id *peer, uint64_t ns)
+{
+	ni->upcalls->peer_silent(ni, peer, ns);
+}
 
 /*
  * @msg, lent by send(), was to go out on a connection that has ended before
@@ -416,41 +471,58 @@ void lnet_peer_silent(struct lnd_ni *ni, const struct ulnet_id *peer,
  * Only while msg->again is not set. The message goes in front of all that wait,
  * so of several the last one is given back first. No user's handler runs.
  */
-void lnet_send_again(struct lnd_msg *msg);
-
-/* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces;
- * not checked. */
-uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len);
+static inline void lnet_send_again(struct lnd_msg *msg)
+{
+	msg->ni->upcalls->send_again(msg);
+}
 
 /* Writes the header of @msg as it goes on the wire: @hdr_len is LNET_HDR_SIZE
  * (all NIDs must have the 64-bit form) or LNET_HDR_LARGE_SIZE. */
-void lnet_msg_header(const struct lnd_msg *msg, void *hdr, size_t hdr_len);
-
-/* The pid that the header of @hdr_len bytes at @hdr says its source has. */
-uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len);
+static inline void lnet_msg_header(const struct lnd_msg *msg, void *hdr,
+				   size_t hdr_len)
+{
+	msg->ni->upcalls->msg_header(msg, hdr, hdr_len);
+}
 
 /* Bytes that the REPLY to @msg may have, if that is a GET of this node's to
  * next_hop itself, and to nobody behind it; else 0. */
-uint32_t lnet_msg_asks(const struct lnd_msg *msg);
+static inline uint32_t lnet_msg_asks(const struct lnd_msg *msg)
+{
+	return msg->ni->upcalls->msg_asks(msg);
+}
 
 /* Of @msg, for which lnet_msg_asks() is not 0: the fragments that its REPLY
  * goes to, from the first byte of the first one on; and the registered memory
  * that they lie in. False: in none. So until lnet_finalize(). */
-bool lnet_msg_sink(const struct lnd_msg *msg, const struct iovec **iov,
-		   unsigned int *niov, const struct span **mem);
+static inline bool lnet_msg_sink(const struct lnd_msg *msg,
+				 const struct iovec **iov, unsigned int *niov,
+				 const struct span **mem)
+{
+	return msg->ni->upcalls->msg_sink(msg, iov, niov, mem);
+}
 
 /* Writes the header of the REPLY to @get, whose payload of @length bytes is
  * here already. An LND has such a REPLY come in: lnet_parse(). */
-void lnet_msg_reply_header(const struct lnd_msg *get, uint32_t length,
-			   void *hdr, size_t hdr_len);
+static inline void lnet_msg_reply_header(const struct lnd_msg *get,
+					 uint32_t length, void *hdr,
+					 size_t hdr_len)
+{
+	get->ni->upcalls->msg_reply_header(get, length, hdr, hdr_len);
+}
 
 /* How long an LND waits for a sign of progress before it gives a connection up,
  * ns (LNet's "lnd_timeout"; may change at any time). Any thread. */
-uint64_t lnet_lnd_timeout(const struct lnd_ni *ni);
+static inline uint64_t lnet_lnd_timeout(const struct lnd_ni *ni)
+{
+	return ni->upcalls->lnd_timeout(ni);
+}
 
 /* Is the setting large_nids on: does this node offer peers a form of the LND's
  * protocol that carries large NIDs, also where theirs are not? Any thread. */
-bool lnet_large_nids(const struct lnd_ni *ni);
+static inline bool lnet_large_nids(const struct lnd_ni *ni)
+{
+	return ni->upcalls->large_nids(ni);
+}
 
 /*
  * Hard failure of the NI (D7): its link is down, its address or its device has
@@ -467,24 +539,52 @@ bool lnet_large_nids(const struct lnd_ni *ni);
  *	- refuses, by -ENETDOWN, what LNet sends all the same.
  * Fine if nothing has changed. Any CPT's thread.
  */
-void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why);
+static inline void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why)
+{
+	ni->upcalls->ni_set_up(ni, up, why);
+}
 
 /* See shutdown(). */
-void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt);
+static inline void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt)
+{
+	ni->upcalls->ni_stopped(ni, cpt);
+}
 
 /* The CPT that owns the peer @nid: another one than before, perhaps, if there
  * were no connections with it (is_connected()), or before they move. Any
  * thread. */
-unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
-			    const struct ulnet_nid *nid);
+static inline unsigned int lnet_ni_cpt_of(const struct lnd_ni *ni,
+					  const struct ulnet_nid *nid)
+{
+	return ni->upcalls->ni_cpt_of(ni, nid);
+}
 
-/* ---- registry ---- */
+/* ---- headers ---- */
+
+/* Payload length, bytes, that the header of @hdr_len bytes at @hdr announces;
+ * not checked. */
+static inline uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len)
+{
+	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
+
+	return load_le32(end - LNET_HDR_UNION_SIZE - sizeof(uint32_t));
+}
+
+/* The pid that the header of @hdr_len bytes at @hdr says its source has. */
+static inline uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len)
+{
+	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
+
+	return load_le32(end - LNET_HDR_UNION_SIZE - 3 * sizeof(uint32_t));
+}
+
+/* ---- lists of LNDs: a NULL ends one ---- */
 
 #define LND_COUNT_MAX 8
 
-/* The LND that serves nets of this type, or NULL. */
-const struct lnd *lnd_find(int type);
+/* The LND of @lnds that serves nets of this type, or NULL. */
+const struct lnd *lnd_find(const struct lnd *const *lnds, int type);
 /* Its place among them, below LND_COUNT_MAX; -1: it is not one of them. */
-int lnd_index(const struct lnd *lnd);
+int lnd_index(const struct lnd *const *lnds, const struct lnd *lnd);
 
 #endif

@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rpc/client/import.h"
 #include "rpc/ends.h"
 #include "rpc/inbox.h"
-#include "rpc/server/export.h"
-#include "rpc/server/party.h"
-#include "rpc/server/stray.h"
+#include "rpc/party.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
@@ -157,11 +155,11 @@ static void control_answer(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m, const void *payload,
 			   size_t length)
 {
-	unsigned int cpt = import_control_cpt(m);
+	unsigned int cpt = s->rpc->client->control_cpt(m);
 	struct stray *stray;
 
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
-		import_on_control(s, ev, m);
+		s->rpc->client->on_control(s, ev, m);
 		return;
 	}
 	if (s->aborted)
@@ -194,13 +192,13 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 		break;
 	case WIRE_CONNECT:
 		ends_on_sign(s, &ev->source);
-		export_on_control(s, ev, &m);
+		s->rpc->server->on_control(s, ev, &m);
 		break;
 	case WIRE_OPEN:
 	case WIRE_DISCONNECT:
 	case WIRE_KEEPALIVE:
 	case WIRE_CANCEL:
-		export_on_control(s, ev, &m);
+		s->rpc->server->on_control(s, ev, &m);
 		break;
 	default:
 		stat_count(s, RPC_STAT_control_unexpected);
@@ -209,11 +207,12 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 
 static void control_there(struct stray *stray)
 {
+	struct shard *s = stray->to;
 	struct wire_control m;
 
 	if (!wire_control_decode(&m, stray->ev.hdr_data, stray->payload,
 				 stray->length))
-		import_on_control(stray->to, &stray->ev, &m);
+		s->rpc->client->on_control(s, &stray->ev, &m);
 }
 
 /* ---- life ---- */

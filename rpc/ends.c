@@ -3,11 +3,7 @@
 
 #include <pthread.h>
 
-#include "rpc/client/imports.h"
-#include "rpc/client/severed.h"
 #include "rpc/rpc.h"
-#include "rpc/server/doubt.h"
-#include "rpc/server/news.h"
 #include "rpc/stats/stat.h"
 
 /* Between two lines of the log. */
@@ -31,14 +27,14 @@ static void end_take(struct shard *s, const struct end *end)
 {
 	switch (end->kind) {
 	case END_SIGN:
-		imports_on_sign(s, &end->peer.nid);
+		s->rpc->client->on_sign(s, &end->peer.nid);
 		break;
 	case END_SUSPECT:
 		lnet_peer_suspect(s->node, s->cpt, &end->local, &end->peer);
 		break;
 	default:
-		severed_on_end(s, end);
-		doubts_on_end(s, end);
+		s->rpc->client->on_end(s, end);
+		s->rpc->server->on_end(s, end);
 	}
 }
 
@@ -193,7 +189,9 @@ static void on_silent(struct ulnet_peer_watch *watch,
 
 static void on_changed(struct ulnet_peer_watch *watch)
 {
-	news_begin(container_of(watch, struct ends, watch)->shard);
+	struct shard *s = container_of(watch, struct ends, watch)->shard;
+
+	s->rpc->server->on_changed(s);
 }
 
 /* ---- the part ---- */

@@ -1,12 +1,13 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
+libulrpccore_a_SOURCES += %D%/cause.c %D%/cause.h
 libulrpccore_a_SOURCES += %D%/control.c %D%/control.h
-libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
 libulrpccore_a_SOURCES += %D%/ends.c %D%/ends.h
 libulrpccore_a_SOURCES += %D%/estimate.c %D%/estimate.h
 libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_a_SOURCES += %D%/mean.h
-libulrpccore_a_SOURCES += %D%/method.c
+libulrpccore_a_SOURCES += %D%/party.c %D%/party.h
 libulrpccore_a_SOURCES += %D%/rpc.c %D%/rpc.h
+libulrpccore_a_SOURCES += %D%/stray.c %D%/stray.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/trace.c %D%/trace.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h

@@ -3,8 +3,9 @@
  * RPC on a node, and its part on each CPT (a shard). What belongs to a shard is
  * touched by the owner of its CPT only (ulnet/loop.h).
  *
- * The parts of RPC (connections of clients, of services, ...) are known here by
- * a table of functions each: struct rpc_part.
+ * The parts of RPC (connections of clients, of services, ...) and its two sides
+ * are known by a table of functions each, struct rpc_part and struct rpc_side,
+ * which only node/ puts together.
  *
  * End of life: close (refuse), abort (end what is going on), stop (unlink what
  * receives), free (when nobody refers to memory of ours any more).
@@ -24,7 +25,9 @@
 
 #define RPC_ID_SIZE ULRPC_ID_SIZE
 
+struct end;
 struct ulrpc;
+struct wire_control;
 struct imports;
 struct exports;
 struct client_ids;
@@ -84,6 +87,7 @@ struct ulrpc {
 	uint8_t server_id[RPC_ID_SIZE]; /* and as a server */
 	struct shard *shards;		/* ncpts of them */
 	struct ulnet_layer layer;
+	const struct rpc_side *client, *server;
 
 	/* any thread */
 	_Atomic unsigned int state; /* enum rpc_state */
@@ -109,6 +113,22 @@ struct ulrpc {
 		void (*done)(void *arg, int status);
 		void *arg;
 	} shutdown;
+};
+
+/* What a side of RPC, client or server, does with what comes for either, on the
+ * CPT that it has come to. NULL: nothing of that kind comes for this side. */
+struct rpc_side {
+	/* A control message for this side; of the client, which CPT @m is
+	 * for. */
+	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
+			   const struct wire_control *m);
+	unsigned int (*control_cpt)(const struct wire_control *m);
+	/* What LNet tells of connections (ends.h): they have ended, or are
+	 * silent; the node with this NID has sent something new; the rails of
+	 * this node have changed. */
+	void (*on_end)(struct shard *s, const struct end *end);
+	void (*on_sign)(struct shard *s, const struct ulnet_nid *nid);
+	void (*on_changed)(struct shard *s);
 };
 
 /* A part of RPC. Functions may be NULL. Those of a shard are called by the

@@ -6,38 +6,9 @@
 set -euo pipefail
 cd "$1"
 
-# folder	what its files may include of ours (regular expression)
-rules=(
-	'include/ulnet	ulnet/'
-	'base	base/'
-	'lnd/o2iblnd/simqp	base/|ulnet/|lnd/lnd\.h|lnd/o2iblnd/verbs\.h|@/'
-	'lnd/[a-z0-9_]+	base/|ulnet/|lnd/(lnd|netif|silence)\.h|@/'
-	'lnd	base/|ulnet/|lnd/[^/]*$'
-	'lnet/nid	base/|ulnet/|@/'
-	'lnet/policy	base/|ulnet/|@/'
-	'lnet/core	base/|ulnet/|@/'
-	'lnet/portal	base/|ulnet/|@/|lnet/core/'
-	'lnet/net	base/|ulnet/|lnd/lnd\.h|@/|lnet/(core|nid|portal)/'
-	'lnet/peer	base/|ulnet/|@/|lnet/(core|nid|policy|portal|net)/'
-	'lnet/route	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer)/'
-	'lnet/path	base/|ulnet/|@/|lnet/(core|nid|policy|portal|net|peer|route)/'
-	'lnet/message	base/|ulnet/|lnd/lnd\.h|@/|lnet/(core|nid|portal|net|peer|route|path)/'
-	'lnet/discovery	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer|route|path|message)/'
-	'lnet/fault	base/|ulnet/|@/|lnet/(core|nid|portal|net|peer|route|path|message)/'
-	'lnet/node	base/|ulnet/|lnd/lnd\.h|lnet/'
-	'config	base/|ulnet/|config/'
-	'rpc	base/|ulnet/|rpc/'
-	'rpc/wire	base/|ulnet/|@/|rpc/[^/]*$'
-	'rpc/stub	base/|ulnet/|@/|rpc/[^/]*$'
-	'rpc/stats	base/|ulnet/|@/|rpc/[^/]*$|rpc/wire/'
-	'rpc/bulk	base/|ulnet/|@/|rpc/[^/]*$|rpc/(wire|stub|stats)/'
-	'rpc/(client|server)	base/|ulnet/|@/|rpc/[^/]*$|rpc/(wire|bulk|stats)/'
-	'sim	base/|ulnet/|lnd/|lnet/|sim/'
-	'services/[a-z0-9_]+	ulnet/|@/|services/[^/]*$'
-	'services	ulnet/|services/'
-	'tools	ulnet/|tools/|services/(services|lst/(lst|console|list))\.h$'
-	'examples(/[a-z0-9_]+)?	ulnet/|examples/'
-)
+# The rules: folder, what its files may include of ours.
+mapfile -t rules < <(grep -v '^#' scripts/layers.rules)
+
 # What is ours, when it is included with <>.
 ours='(base|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
 
@@ -52,7 +23,7 @@ while IFS=: read -r file line text; do
 	fi
 	looked=$((looked + 1))
 	for rule in "${rules[@]}"; do
-		IFS=$'\t' read -r folder may <<<"$rule"
+		IFS=$'\t' read -r folder may _ <<<"$rule"
 		[[ $dir =~ ^$folder$ ]] || continue
 		may=${may//@/$dir}
 		if ! [[ $path =~ ^($may) ]]; then

@@ -2,5 +2,5 @@
 # headers only.
 noinst_LIBRARIES += libservices.a
 libservices_a_SOURCES = %D%/services.c %D%/services.h
-libservices_a_SOURCES += %D%/pattern.c %D%/pattern.h
+libservices_a_SOURCES += %D%/common/pattern.c %D%/common/pattern.h
 nodist_libservices_a_SOURCES =

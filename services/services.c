@@ -25,17 +25,3 @@ const struct service_type *service_find(const char *name)
 			return types[i];
 	return NULL;
 }
-
-void service_conf_fill(const struct service_conf *from,
-		       const struct service_type *type,
-		       struct ulrpc_service_conf *to)
-{
-	ulrpc_service_conf_init(to);
-	to->name = type->name;
-	to->workers_min = from->workers;
-	to->queue_max = from->queue_max;
-	to->window = from->window;
-	to->segments = from->segments;
-	to->policy = from->policy;
-	to->buffers = from->buffers;
-}

@@ -24,12 +24,6 @@ struct service_conf {
 
 struct service_type;
 
-/* The fields of @conf that are for the library; the rest of @to is the
- * service's affair. */
-void service_conf_fill(const struct service_conf *from,
-		       const struct service_type *type,
-		       struct ulrpc_service_conf *to);
-
 /* A service that runs: the head of the service's own structure. */
 struct service {
 	const struct service_type *type;
@@ -81,6 +75,22 @@ struct service_type {
 	const struct probe *probes; /* the most usual first */
 	unsigned int nprobes;
 };
+
+/* The fields of @from that are for the library; the rest of @to is the
+ * service's affair. */
+static inline void service_conf_fill(const struct service_conf *from,
+				     const struct service_type *type,
+				     struct ulrpc_service_conf *to)
+{
+	ulrpc_service_conf_init(to);
+	to->name = type->name;
+	to->workers_min = from->workers;
+	to->queue_max = from->queue_max;
+	to->window = from->window;
+	to->segments = from->segments;
+	to->policy = from->policy;
+	to->buffers = from->buffers;
+}
 
 /* NULL: there is none. */
 const struct service_type *service_at(unsigned int index);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/loop.h"
+#include "lnd/lnds.h"
 #include "lnet/node/node.h"
 #include "lnet/node/thread.h"
 #include "sim/sim_priv.h"
@@ -175,10 +176,12 @@ static int node_set_up(struct sim_node *n)
 
 static int node_start(struct sim_node *n)
 {
+	static const struct lnd *const lnds[] = { &lolnd, &o2iblnd, NULL };
 	struct lnet_sim *sim = n->sim;
 	struct node_params p = {
 		.conf = n->conf,
 		.loops = sim->loops,
+		.lnds = lnds,
 		.lnd = &simlnd,
 		.lnd_net = sim->net,
 		.fabric = sim->fabric,

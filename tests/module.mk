@@ -7,6 +7,7 @@ unit_tests += %D%/unit/base_test
 %C%_unit_base_test_SOURCES = \
 	%D%/unit/base/backoff_test.c \
 	%D%/unit/base/buf_test.c \
+	%D%/unit/base/crc32c_test.c \
 	%D%/unit/base/env_sim_test.c \
 	%D%/unit/base/fsm_test.c \
 	%D%/unit/base/hash_test.c \
@@ -205,7 +206,6 @@ unit_tests += %D%/unit/rpc_test
 %C%_unit_rpc_test_SOURCES = \
 	%D%/unit/rpc/away_pair_test.c \
 	%D%/unit/rpc/cancel_pair_test.c \
-	%D%/unit/rpc/crc32c_test.c \
 	%D%/unit/rpc/durable_bulk_test.c \
 	%D%/unit/rpc/durable_pair_test.c \
 	%D%/unit/rpc/estimate_test.c \
@@ -533,14 +533,14 @@ if WITH_CRITERION
 mutants += %D%/unit/mutants
 endif
 %C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
-	lnet/message/credit.c lnet/message/funnel.c lnet/message/hold.c \
+	lnet/message/credit.c lnet/message/hold.c \
 	lnet/message/msg.c \
 	lnet/message/op.c lnet/message/park.c lnet/message/resend.c \
 	lnd/simlnd/simlnd.c
 %C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
 %C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
 	rpc/server/arrive.c rpc/bulk/bulk.c rpc/client/attempt.c rpc/client/call.c rpc/client/client.c rpc/client/parcel.c \
-	rpc/client/extend.c rpc/client/import.c \
+	rpc/client/import.c \
 	rpc/server/durable.c rpc/server/exec.c rpc/server/export.c rpc/server/extend.c rpc/server/oversize.c \
 	rpc/server/request.c rpc/server/request_reply.c rpc/server/requests.c
 %C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS

@@ -3,30 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
-
-/* ---- what it says ---- */
-
-const char *ibr_port_name(const struct ibr_port *p, char *text)
-{
-	return lnet_nid_format(&p->port.ni->nid, text, LNET_NIDSTR_SIZE);
-}
-
-int ibr_port_complain(struct ibr_port *p, const char *what, int rc)
-{
-	char text[LNET_NIDSTR_SIZE];
-	struct rlimit limit;
-
-	if (rc != -ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) ||
-	    limit.rlim_cur == RLIM_INFINITY ||
-	    atomic_exchange(&p->locked, true))
-		return rc;
-	log_warn("o2iblnd",
-		 "%s: %s: %s: this process may lock %llu KiB (ulimit -l)",
-		 ibr_port_name(p, text), what, strerror(-rc),
-		 (unsigned long long)(limit.rlim_cur >> 10));
-	return rc;
-}
 
 /* ---- ports ---- */
 
@@ -39,12 +15,6 @@ static void port_free(struct ibr_port *p)
 			ibv_destroy_comp_channel(p->cpts[i].comp);
 	ibr_device_close(p);
 	free(p);
-}
-
-void ibr_port_put(struct ibr_port *p)
-{
-	if (atomic_fetch_sub(&p->refs, 1) == 1)
-		port_free(p);
 }
 
 static void cpt_init(struct ibr_port *p, unsigned int i)
@@ -133,6 +103,7 @@ static struct ibr_port *port_new(struct lnd_ni *ni,
 		return NULL;
 	p->port.verbs = ib_verbs_rdma();
 	p->port.ni = ni;
+	p->free = port_free;
 	p->conf = *conf;
 	p->loop = ni->loops[0];
 	p->ncpts = ni->cpts;

@@ -69,6 +69,7 @@ struct ibr_cpt {
 
 struct ibr_port {
 	struct ib_port port;
+	void (*free)(struct ibr_port *p); /* nobody refers to it; any thread */
 	/* immutable after open() */
 	struct ib_port_conf conf;
 	struct loop *loop; /* CPT 0's */
@@ -183,19 +184,24 @@ static inline struct ibr_qp *ibr_qp(struct ib_qp *qp)
 	return container_of(qp, struct ibr_qp, qp);
 }
 
-/* ---- rdma.c ---- */
+/* ---- ports ---- */
 
 /* Any thread. */
 static inline void ibr_port_hold(struct ibr_port *p)
 {
 	atomic_fetch_add(&p->refs, 1);
 }
-void ibr_port_put(struct ibr_port *p);
+static inline void ibr_port_put(struct ibr_port *p)
+{
+	if (atomic_fetch_sub(&p->refs, 1) == 1)
+		p->free(p);
+}
+
 /* The NID, in @text, of LNET_NIDSTR_SIZE bytes. While the port is open. */
-const char *ibr_port_name(const struct ibr_port *p, char *text);
-/* What failed with @rc, a negative errno, may have wanted locked memory: says
- * so once. Returns @rc. Any thread. */
-int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
+static inline const char *ibr_port_name(const struct ibr_port *p, char *text)
+{
+	return lnet_nid_format(&p->port.ni->nid, text, LNET_NIDSTR_SIZE);
+}
 
 /* ---- rdma_addr.c ---- */
 
@@ -349,5 +355,8 @@ void ibr_cq_tell(struct ibr_qp *qp);
 int ibr_mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
 	       struct ib_mr **mr_p);
 void ibr_mr_dereg(struct ib_port *port, struct ib_mr *mr);
+/* What failed with @rc, a negative errno, may have wanted locked memory: says
+ * so once. Returns @rc. Any thread. */
+int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "lnd/o2iblnd/rdma.h"
 
@@ -7,6 +8,22 @@ struct ibr_mr {
 	struct ib_mr mr;
 	struct ibv_mr *ibv;
 };
+
+int ibr_port_complain(struct ibr_port *p, const char *what, int rc)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct rlimit limit;
+
+	if (rc != -ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY ||
+	    atomic_exchange(&p->locked, true))
+		return rc;
+	log_warn("o2iblnd",
+		 "%s: %s: %s: this process may lock %llu KiB (ulimit -l)",
+		 ibr_port_name(p, text), what, strerror(-rc),
+		 (unsigned long long)(limit.rlim_cur >> 10));
+	return rc;
+}
 
 int ibr_mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
 	       struct ib_mr **mr_p)

@@ -8,7 +8,7 @@
 
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/listener.h"
-#include "lnd/socklnd/move.h"
+#include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/rx.h"
 
 #define CLOSES FSM_TO(CONN_CLOSED)
@@ -21,14 +21,72 @@ const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_REQUESTED] = { "requested", FSM_TO(CONN_GREETED) | CLOSES },
 	[CONN_GREETED] = { "greeted", FSM_TO(CONN_MOVING) | CLOSES },
 	[CONN_MOVING] = { "moving", FSM_TO(CONN_OPEN) | CLOSES },
-	[CONN_OPEN] = { "open", FSM_TO(CONN_ASIDE) | FSM_TO(CONN_MOVING) |
-				      CLOSES },
+	[CONN_OPEN] = { "open",
+			FSM_TO(CONN_ASIDE) | FSM_TO(CONN_MOVING) | CLOSES },
 	[CONN_ASIDE] = { "set aside",
 			 FSM_TO(CONN_OPEN) | FSM_TO(CONN_FINISHING) | CLOSES },
 	[CONN_FINISHING] = { "finishing", FSM_TO(CONN_FINISHED) | CLOSES },
 	[CONN_FINISHED] = { "finished", CLOSES },
 	[CONN_CLOSED] = { "closed", 0 },
 };
+
+/* ---- what a connection leaves behind that moves to another CPT ---- */
+
+/*
+ * The old loop is told to forget the descriptor, but libev does so only when
+ * something comes in on it. Until then nobody else may get a descriptor of the
+ * same number. So the new loop has another descriptor of the socket, and the
+ * old loop's is kept, unwatched, until the connection ends, and closed there.
+ */
+struct sock_left {
+	struct work work;
+	struct sock_ni *sni;
+	struct loop *loop;
+	int fd;
+};
+
+static void on_left(struct work *w)
+{
+	struct sock_left *left = container_of(w, struct sock_left, work);
+	struct sock_ni *sni = left->sni;
+
+	close(left->fd);
+	free(left);
+	passage_arrived(&sni->passage);
+}
+
+/* Its place in the passage is taken from the beginning. NULL: no memory, or the
+ * NI goes down. */
+static struct sock_left *left_new(const struct sock_conn *conn)
+{
+	struct sock_left *left = malloc(sizeof(*left));
+
+	if (!left || !passage_hold(&conn->sni->passage)) {
+		free(left);
+		return NULL;
+	}
+	left->work.fn = on_left;
+	left->sni = conn->sni;
+	left->loop = conn->loop;
+	left->fd = -1;
+	return left;
+}
+
+static void left_free(struct sock_left *left)
+{
+	struct sock_ni *sni = left->sni;
+
+	free(left);
+	passage_arrived(&sni->passage);
+}
+
+/* The connection has ended. Any CPT's thread. */
+static void left_close(struct sock_left *left)
+{
+	loop_post(left->loop, &left->work);
+}
+
+/* ---- life ---- */
 
 static void on_freed(struct work *w)
 {
@@ -78,7 +136,7 @@ static void conn_end(struct sock_conn *conn)
 	conn->host = NULL;
 	close(conn->io.fd);
 	if (conn->left)
-		sock_left_close(conn->left);
+		left_close(conn->left);
 	list_del(&conn->link);
 	free(conn->behind);
 	conn->behind = NULL;
@@ -174,12 +232,20 @@ bool sock_conn_can_move(const struct sock_conn *conn)
 	       conn->reading == CONN_READS && !conn->behind && !conn->left;
 }
 
-int sock_conn_leave(struct sock_conn *conn, int *old)
+int sock_conn_leave(struct sock_conn *conn)
 {
-	int fd = fcntl(conn->io.fd, F_DUPFD_CLOEXEC, 0);
+	struct sock_left *left = left_new(conn);
+	int fd;
 
-	if (fd < 0)
-		return -errno;
+	if (!left)
+		return -ENOMEM;
+	fd = fcntl(conn->io.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0) {
+		int rc = -errno;
+
+		left_free(left);
+		return rc;
+	}
 	sock_peer_del(conn->peer, conn);
 	fsm_move(&conn->fsm, sock_conn_states, CONN_MOVING);
 	loop_unwatch(conn->loop, &conn->io);
@@ -187,7 +253,8 @@ int sock_conn_leave(struct sock_conn *conn, int *old)
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
 	conn->peer = NULL;
-	*old = conn->io.fd;
+	left->fd = conn->io.fd;
+	conn->left = left;
 	conn->io = (struct env_io){ .fd = fd };
 	return 0;
 }

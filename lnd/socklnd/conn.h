@@ -77,7 +77,7 @@ struct sock_conn {
 	struct sock_cpt *cpt; /* NULL till the peer is known */
 	struct sock_peer *peer;
 	struct sock_host *host; /* of an open one that the peer has opened */
-	struct sock_left *left; /* moved: what is still where it was (move.h) */
+	struct sock_left *left; /* moved: what is still where it was (conn.c) */
 	union sock_addr remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
@@ -162,8 +162,9 @@ void sock_conn_has_written(struct sock_conn *conn);
  * time? The beginning of a header may have come: it goes along. */
 bool sock_conn_can_move(const struct sock_conn *conn);
 /* @conn is nobody's from now on, and has a new descriptor, which no loop knows;
- * the one that it had is *@old. 0 or -errno, and nothing has changed. */
-int sock_conn_leave(struct sock_conn *conn, int *old) must_check;
+ * what it leaves behind holds the passage. 0; or -errno, also if the NI goes
+ * down, and nothing has changed. */
+int sock_conn_leave(struct sock_conn *conn) must_check;
 
 /* Ends @conn because of @status, a negative errno: what it has to send, and is
  * receiving, ends with that (loss.h). For peer.c, which looks after the other

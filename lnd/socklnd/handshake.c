@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/peer.h"
 
 #define VERSION_DEFAULT	      3
@@ -318,8 +317,8 @@ static void on_passive_late(struct timer *t)
 	sock_conn_drop(conn);
 }
 
-void sock_handshake_accept(struct sock_listener *l, int fd,
-			   const union sock_addr *from)
+static void hs_accept(struct sock_listener *l, int fd,
+		      const union sock_addr *from)
 {
 	struct sock_conn *conn = sock_conn_new(l->loop, fd, from);
 
@@ -351,7 +350,7 @@ static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 	return sni ? sni : list_first(&l->nis, struct sock_ni, in_listener);
 }
 
-void sock_handshake_refuse(struct sock_listener *l, int fd)
+static void hs_refuse(struct sock_listener *l, int fd)
 {
 	const struct lnd_ni *ni = refused_ni(l, fd)->ni;
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
@@ -368,6 +367,12 @@ void sock_handshake_refuse(struct sock_listener *l, int fd)
 	(void)!send(fd, buf, sock_hello_encode(&no, buf), MSG_NOSIGNAL);
 	close(fd);
 }
+
+const struct sock_listener_users sock_handshakes = {
+	.accept = hs_accept,
+	.refuse = hs_refuse,
+	.drop = sock_conn_drop,
+};
 
 /* ---- active ---- */
 

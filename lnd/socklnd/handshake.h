@@ -7,14 +7,10 @@
 #define LND_SOCKLND_HANDSHAKE_H
 
 #include "lnd/socklnd/conn.h"
+#include "lnd/socklnd/listener.h"
 
-/* Passive: @fd comes from the listener. Takes it in any case. */
-void sock_handshake_accept(struct sock_listener *l, int fd,
-			   const union sock_addr *from);
-
-/* Passive: there is no descriptor to keep @fd, which is closed after the other
- * end was told to come again later. */
-void sock_handshake_refuse(struct sock_listener *l, int fd);
+/* Passive: what comes from a listener. */
+extern const struct sock_listener_users sock_handshakes;
 
 /*
  * Active: a socket that connects to @peer, for a connection of @type, as

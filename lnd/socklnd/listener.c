@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/handshake.h"
+#include "lnd/socklnd/conn.h"
 #include "lnd/socklnd/shared.h"
 
 /* Connections taken in one turn, so that others get theirs. */
@@ -65,9 +65,9 @@ static void listener_take(struct sock_listener *l, int fd,
 		return;
 	}
 	if (l->nhandshakes >= l->conf->accept_max)
-		sock_conn_drop(
+		l->users->drop(
 			list_first(&l->handshakes, struct sock_conn, link));
-	sock_handshake_accept(l, fd, from);
+	l->users->accept(l, fd, from);
 }
 
 /* ---- no file descriptor is left ---- */
@@ -95,7 +95,7 @@ static bool listener_make_room(struct sock_listener *l, int rc)
 	first = list_first(&l->handshakes, struct sock_conn, link);
 	if (!is_silent(first))
 		return false;
-	sock_conn_drop(first);
+	l->users->drop(first);
 	return true;
 }
 
@@ -132,7 +132,7 @@ static int refuse_next(struct sock_listener *l, int rc)
 	fd = sock_accept(l->io.fd, &from);
 	if (fd >= 0) {
 		complain_of_files(l, &from, rc);
-		sock_handshake_refuse(l, fd);
+		l->users->refuse(l, fd);
 	}
 	take_reserve(l);
 	return fd >= 0 || is_passing(fd) ? 0 : fd;
@@ -207,7 +207,7 @@ static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 
 	list_for_each_entry_safe (conn, next, &l->handshakes, link)
 		if (!sni || conn->sni == sni)
-			sock_conn_drop(conn);
+			l->users->drop(conn);
 }
 
 /* The system does not let the lobby be watched. */
@@ -264,7 +264,9 @@ static void listener_free(struct sock_listener *l)
 	free(l);
 }
 
-static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
+static int listener_new(struct sock_ni *sni,
+			const struct sock_listener_users *users,
+			struct sock_listener **l_p)
 {
 	struct sock_shared *s = sock_shared_get(sni->ni->shared);
 	struct sock_listener *l = s ? calloc(1, sizeof(*l)) : NULL;
@@ -274,6 +276,7 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 		sock_shared_put(sni->ni->shared);
 		return -ENOMEM;
 	}
+	l->users = users;
 	l->shared = sni->ni->shared;
 	l->conf = sni->ni->conf;
 	l->loop = sni->ni->loops[0];
@@ -313,7 +316,8 @@ static struct sock_listener *listener_of(const struct sock_ni *sni)
 	return NULL;
 }
 
-int sock_listener_join(struct sock_ni *sni)
+int sock_listener_join(struct sock_ni *sni,
+		       const struct sock_listener_users *users)
 {
 	struct sock_listener *l = listener_of(sni);
 	int rc = 0;
@@ -321,7 +325,7 @@ int sock_listener_join(struct sock_ni *sni)
 	if (sni->ni->conf->accept == LNET_ACCEPT_NONE)
 		return 0;
 	if (!l)
-		rc = listener_new(sni, &l);
+		rc = listener_new(sni, users, &l);
 	if (rc)
 		return rc;
 	list_add_tail(&l->nis, &sni->in_listener);

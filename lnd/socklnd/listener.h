@@ -21,12 +21,26 @@
 #include "lnd/socklnd/socklnd.h"
 
 struct sock_conn;
+struct sock_listener;
+
+/* Who has the handshakes (handshake.c). */
+struct sock_listener_users {
+	/* @fd has come. Takes it in any case. */
+	void (*accept)(struct sock_listener *l, int fd,
+		       const union sock_addr *from);
+	/* There is no descriptor to keep @fd, which is to be closed after the
+	 * other end was told to come again later. */
+	void (*refuse)(struct sock_listener *l, int fd);
+	/* The handshake of @conn ends: sock_listener_del() before return. */
+	void (*drop)(struct sock_conn *conn);
+};
 
 struct sock_listener {
+	const struct sock_listener_users *users;
 	struct env_io io;
 	struct lobby lobby; /* where handshakes wait */
-	struct list link; /* of those of the node */
-	struct list nis;  /* sock_ni.in_listener */
+	struct list link;   /* of those of the node */
+	struct list nis;    /* sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;
 	union sock_addr addr;	/* where it listens */
@@ -42,7 +56,8 @@ struct sock_listener {
 /* @sni wants to be reached: it joins the listener of its address, which is made
  * if need be. 0 or -errno, told to the log. Without effect for a node that does
  * not accept. */
-int sock_listener_join(struct sock_ni *sni);
+int sock_listener_join(struct sock_ni *sni,
+		       const struct sock_listener_users *users);
 /* The handshakes for @sni end. The last NI of a listener closes the listener.
  * Fine for one that is not in. */
 void sock_listener_leave(struct sock_ni *sni);

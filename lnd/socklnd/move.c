@@ -2,61 +2,10 @@
 #include "lnd/socklnd/move.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/host.h"
 #include "lnd/socklnd/peer.h"
-
-/* ---- what is left behind ---- */
-
-struct sock_left {
-	struct work work;
-	struct sock_ni *sni;
-	struct loop *loop;
-	int fd;
-};
-
-static void on_left(struct work *w)
-{
-	struct sock_left *left = container_of(w, struct sock_left, work);
-	struct sock_ni *sni = left->sni;
-
-	close(left->fd);
-	free(left);
-	passage_arrived(&sni->passage);
-}
-
-/* Its place in the passage is taken from the beginning. NULL: no memory, or the
- * NI goes down. */
-static struct sock_left *left_new(const struct sock_conn *conn)
-{
-	struct sock_left *left = malloc(sizeof(*left));
-
-	if (!left || !passage_hold(&conn->sni->passage)) {
-		free(left);
-		return NULL;
-	}
-	left->work.fn = on_left;
-	left->sni = conn->sni;
-	left->loop = conn->loop;
-	left->fd = -1;
-	return left;
-}
-
-static void left_free(struct sock_left *left)
-{
-	struct sock_ni *sni = left->sni;
-
-	free(left);
-	passage_arrived(&sni->passage);
-}
-
-void sock_left_close(struct sock_left *left)
-{
-	loop_post(left->loop, &left->work);
-}
 
 /* ---- where they arrive ---- */
 
@@ -159,17 +108,10 @@ bool sock_can_move(struct lnd_ni *ni, unsigned int index,
 static int conn_move(struct sock_conn *conn)
 {
 	struct sock_peer *peer = conn->peer;
-	struct sock_left *left = left_new(conn);
-	int rc;
+	int rc = sock_conn_leave(conn);
 
-	if (!left)
-		return -ENOMEM;
-	rc = sock_conn_leave(conn, &left->fd);
-	if (rc) {
-		left_free(left);
+	if (rc)
 		return rc;
-	}
-	conn->left = left;
 	/* A process may go by another pid here than its HELLO has said. */
 	conn->hello.src_nid = peer->id.nid;
 	conn->hello.src_pid = peer->id.pid;

@@ -4,20 +4,13 @@
 #include <errno.h>
 
 #include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/link.h"
-#include "lnd/socklnd/listener.h"
 #include "lnd/socklnd/move.h"
 #include "lnd/netif.h"
 #include "lnd/socklnd/rx.h"
 
 #define PAGE 4096
-
-uint64_t sock_ni_timeout(const struct sock_ni *sni)
-{
-	int64_t own = sni->tunables[SOCK_sock_timeout];
-
-	return own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(sni->ni);
-}
 
 static void on_stopped(struct work *w)
 {
@@ -89,7 +82,7 @@ static int sock_join(void *arg)
 	int rc;
 
 	sni->seed = loop_random(sni->ni->loops[0]);
-	rc = sock_listener_join(sni);
+	rc = sock_listener_join(sni, &sock_handshakes);
 	if (rc)
 		return rc;
 	rc = sock_link_join(sni);

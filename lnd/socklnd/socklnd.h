@@ -123,6 +123,11 @@ static inline uint64_t sock_ni_ms(const struct sock_ni *sni,
 }
 
 /* How long a connection may make no progress, ns. */
-uint64_t sock_ni_timeout(const struct sock_ni *sni);
+static inline uint64_t sock_ni_timeout(const struct sock_ni *sni)
+{
+	int64_t own = sni->tunables[SOCK_sock_timeout];
+
+	return own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(sni->ni);
+}
 
 #endif

@@ -101,7 +101,7 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 void disc_hand_over(struct discovery *d);
 
 /* What was told becomes what is known; DISC_ON_MERGED or
- * DISC_ON_MERGE_FAILED, now or later (course_merge.c). */
+ * DISC_ON_MERGE_FAILED, now or later (merging.c). */
 void disc_merge(struct discovery *d);
 
 #endif

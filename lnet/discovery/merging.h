@@ -14,18 +14,6 @@
 
 struct lnet_peer;
 
-/* A NID that another CPT owns, and that a peer is to have. */
-struct told_nid {
-	struct ulnet_nid nid;
-	struct ulnet_nid by; /* which NI of the peer says so */
-	bool agreed;	     /* so has whoever has the NID */
-};
-
-/* 1 and *@nid: to be claimed (peer/claim.h) before told_merge(), since @peer is
- * to have it and another CPT owns it; 0: there is none any more; -ENOMEM. */
-int told_foreign(struct lnet_cpt *cpt, struct lnet_peer *peer,
-		 struct told *told, struct told_nid *nid) must_check;
-
 /* What told_merge() has found. */
 struct told_result {
 	enum merge_verdict verdict;

@@ -1,7 +1,6 @@
 # What nodes tell each other about themselves.
 libulnetcore_a_SOURCES += %D%/ask.c %D%/ask.h
 libulnetcore_a_SOURCES += %D%/course.c %D%/course.h
-libulnetcore_a_SOURCES += %D%/course_merge.c
 libulnetcore_a_SOURCES += %D%/discover.c %D%/discover.h
 libulnetcore_a_SOURCES += %D%/discovery.h
 libulnetcore_a_SOURCES += %D%/info.c %D%/info.h

@@ -292,7 +292,7 @@ void targets_changed(struct lnet *node)
 }
 
 /* The state of an NI is part of what peers see. */
-void lnet_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
+void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 

@@ -11,9 +11,9 @@
 
 #define PUSH_TARGET_SIZE 272
 
-struct lnet_cpt;
-
+struct lnd_ni;
 struct lnet;
+struct lnet_cpt;
 
 /* For a node that is being opened, whose settings are there. */
 void targets_init(struct lnet *node);
@@ -28,6 +28,9 @@ bool targets_are_idle(const struct lnet_cpt *cpt);
 
 /* What peers are told of this node is another. Any thread. */
 void targets_changed(struct lnet *node);
+
+/* As lnd_upcalls has it. */
+void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why);
 
 /* The CPT's configuration has changed: answers pings with the new one. -ENOMEM:
  * goes on answering with the old one. */

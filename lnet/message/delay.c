@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "lnet/message/credit.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"

@@ -6,9 +6,9 @@
 
 #include "base/mutation.h"
 #include "base/share.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
 /* So long a message may wait for a next hop that has failed lately. */

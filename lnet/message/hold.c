@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mutation.h"
 #include "base/share.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/request.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What LNDs ask of the messages that are lent to them (lnd.h). */
 #include "lnet/message/msg.h"
+#include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/message/wire.h"
 #include "lnet/portal/md.h"
 #include "lnet/portal/mem.h"
 
-void lnet_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
+void upcall_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 {
 	hdr_encode(&container_of(lnd, const struct lnet_msg, lnd)->hdr, hdr,
 		   hdr_len);
 }
 
-uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
+uint32_t upcall_msg_asks(const struct lnd_msg *lnd)
 {
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);
@@ -24,8 +25,8 @@ uint32_t lnet_msg_asks(const struct lnd_msg *lnd)
 	return msg->hdr.length;
 }
 
-bool lnet_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
-		   unsigned int *niov, const struct span **mem)
+bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
+		     unsigned int *niov, const struct span **mem)
 {
 	const struct lnet_msg *msg =
 		container_of(lnd, const struct lnet_msg, lnd);
@@ -37,8 +38,8 @@ bool lnet_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 	return *mem != NULL;
 }
 
-void lnet_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
-			   void *hdr, size_t hdr_len)
+void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
+			     void *hdr, size_t hdr_len)
 {
 	const struct lnet_hdr *get =
 		&container_of(lnd, const struct lnet_msg, lnd)->hdr;

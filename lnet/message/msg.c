@@ -7,10 +7,6 @@
 #include "lnet/message/await.h"
 #include "lnet/message/copy.h"
 #include "lnet/message/credit.h"
-#include "lnet/message/delay.h"
-#include "lnet/message/forward.h"
-#include "lnet/message/funnel.h"
-#include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
@@ -62,6 +58,12 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_ANSWERING] = { "answering", FSM_TO(MSG_DONE) },
 	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
 };
+
+/* By its home, since another CPT may be taking the message just now. */
+static const struct msg_stages *msg_stages(const struct lnet_msg *msg)
+{
+	return &msg_cpt(msg->home)->stages;
+}
 
 static void msg_move(struct lnet_msg *msg, enum msg_state to)
 {
@@ -137,6 +139,7 @@ static bool msg_takes_more_time(struct lnet_msg *msg)
 static void msg_late(struct timer *t)
 {
 	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
+	const struct msg_stages *stages = msg_stages(msg);
 
 	/* An answer that another CPT is looking at (parse.c), and has not
 	 * returned yet: nothing but the LND's part of it is ours. */
@@ -144,16 +147,8 @@ static void msg_late(struct timer *t)
 		(void)msg_put_aside(msg); /* without memory it stands */
 		return;
 	}
-	if (unlikely(msg->fsm.state == MSG_OFFERED)) {
-		hold_offer_late(msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_DELAYED)) {
-		delay_over(msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_BUFFERLESS)) {
-		forward_late(msg);
+	if (unlikely(stages->late[msg->fsm.state])) {
+		stages->late[msg->fsm.state](msg);
 		return;
 	}
 	if (unlikely(msg->fsm.state == MSG_DISCOVERING)) {
@@ -318,7 +313,8 @@ void msg_transmit(struct lnet_msg *msg)
 	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
 			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
 	msg->tries++;
-	rc = lnd->send(&msg->ni->lnd, &msg->lnd);
+	msg->lnd.ni = &msg->ni->lnd;
+	rc = lnd->send(msg->lnd.ni, &msg->lnd);
 	if (likely(!rc))
 		return;
 	msg->tries--;
@@ -576,7 +572,7 @@ static void msg_go(struct lnet_msg *msg, int rc)
 		return;
 	}
 	if (unlikely(msg->role == MSG_FORWARD_OUT))
-		forward_goes(msg);
+		msg_stages(msg)->goes(msg);
 	msg->lnd.deadline = resend_deadline(msg);
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_depart(msg);
@@ -632,7 +628,7 @@ static void msg_send(struct work *w)
 	}
 	if (likely(msg_take_only_path(msg))) {
 		if (unlikely(msg->role == MSG_FORWARD_OUT))
-			forward_goes(msg);
+			msg_stages(msg)->goes(msg);
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		msg_depart(msg);
 		return;
@@ -690,7 +686,7 @@ void msg_launch(struct lnet_msg *msg)
 	msg_pass(msg, msg_sender(cpt, &msg->target), msg_send);
 }
 
-void lnet_send_again(struct lnd_msg *lnd)
+void upcall_send_again(struct lnd_msg *lnd)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 
@@ -711,8 +707,8 @@ static bool msg_waits_for(const struct lnet_msg *msg, const struct lnet_ni *ni,
 	       (peer->pid == LNET_PID_ANY || msg->lnd.next_pid == peer->pid);
 }
 
-void lnet_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
-			 int status, enum ulnet_cause cause)
+void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			   int status, enum ulnet_cause cause)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
@@ -755,8 +751,9 @@ void msg_recv(struct lnet_msg *msg)
 
 	msg_move(msg, MSG_RECV);
 	msg->lnd.incoming = true;
+	msg->lnd.ni = &msg->ni->lnd;
 	mc->receiving = msg;
-	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, &msg->lnd,
+	msg->lnd.ni->lnd->recv(msg->lnd.ni, msg->rx, &msg->lnd,
 			       msg->hdr.payload_length);
 	/* Most messages are over by now, and need no timer. */
 	if (unlikely(mc->receiving == msg))
@@ -780,7 +777,8 @@ int msg_answer(struct lnet_msg *msg)
 	if (likely(!lnd->answer))
 		return -EOPNOTSUPP;
 	msg->lnd.incoming = false;
-	rc = lnd->answer(&msg->ni->lnd, msg->rx, &msg->lnd);
+	msg->lnd.ni = &msg->ni->lnd;
+	rc = lnd->answer(msg->lnd.ni, msg->rx, &msg->lnd);
 	if (rc)
 		return rc;
 	msg->rx = NULL;
@@ -840,11 +838,6 @@ static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
 	return msg->home;
 }
 
-static void msg_done_work(struct work *w)
-{
-	msg_done(container_of(w, struct lnet_msg, work));
-}
-
 /* All but telling those whose message it was. */
 static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 {
@@ -877,7 +870,7 @@ static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 static bool msg_goes_on(struct lnet_msg *msg, int status,
 			enum ulnet_cause cause)
 {
-	return msg->fsm.state != MSG_RECV && funnel_failed(msg, status, cause);
+	return msg->fsm.state != MSG_RECV && resend_failed(msg, status, cause);
 }
 
 static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,
@@ -886,7 +879,7 @@ static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,
 	if (msg_goes_on(msg, status, cause))
 		return;
 	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
 }
 
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
@@ -896,7 +889,7 @@ void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		return;
 	}
 	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_done_work);
+	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
 }
 
 void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
@@ -908,18 +901,18 @@ void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	msg_finish(msg, status, cause);
 	cpt = msg_done_cpt(msg);
 	msg->lnd.cpt = cpt->index;
-	msg->work.fn = msg_done_work;
+	msg->work.fn = msg_stages(msg)->done;
 	msg_goes_to(msg, cpt);
 	loop_post(cpt->loop, &msg->work);
 }
 
-void lnet_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
+void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {
 	struct lnet_msg *msg = msg_of(lnd);
 
-	BUG_ON(msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
-	       msg->fsm.state != MSG_ANSWERING);
-	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	BUG_ON((msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
+		msg->fsm.state != MSG_ANSWERING) ||
+	       (status == 0) != (cause == LNET_CAUSE_OK));
 	msg_finalize(msg, status, cause);
 }
 
@@ -943,7 +936,7 @@ void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
 		break;
 	case MSG_HELD:
-		hold_late(msg);
+		msg_stages(msg)->cancel_held(msg);
 		break;
 	default:
 		/* About to end (msg_fail_later), or ended, or not begun. */

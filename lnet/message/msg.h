@@ -125,6 +125,20 @@ struct lnet_msg {
 	bool aside;    /* the LND has put the payload aside */
 };
 
+/* What is above messages: where one was, or is to go on (msgs.c). */
+struct msg_stages {
+	/* Of lnet_msg.work: what the end of a message means to the node, on the
+	 * home of its MD or operation: parse.c. */
+	work_fn done;
+	/* A message of others has its path: forward.c. */
+	void (*goes)(struct lnet_msg *msg);
+	/* By state: what it waits for has not come in time, or is due. NULL:
+	 * the message itself knows. */
+	void (*late[MSG_STATES])(struct lnet_msg *msg);
+	/* MSG_HELD: it is given up. */
+	void (*cancel_held)(struct lnet_msg *msg);
+};
+
 static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
 {
 	return container_of(lnd, struct lnet_msg, lnd);
@@ -160,7 +174,7 @@ static inline void msg_address(struct lnet_msg *msg,
 
 /* Sends: hdr (but for src_nid), want_ni and payload are set, and msg_address()
  * was called. Passes to the CPT of the target, takes path and credits, and ends
- * in msg_done(). */
+ * in msg_stages.done(). */
 void msg_launch(struct lnet_msg *msg);
 
 /* What to look for, for the next try of @msg, when all of @tried have failed.
@@ -208,12 +222,12 @@ int msg_answer(struct lnet_msg *msg);
 void msg_discard(struct lnet_msg *msg);
 
 /* The funnel: whatever state it is in, the message is over. What it holds goes
- * back, who waited for it goes on, statistics are kept; then msg_done(), on the
- * CPT of its MD or operation. */
+ * back, who waited for it goes on, statistics are kept; then
+ * msg_stages.done(), on the CPT of its MD or operation. */
 void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 
-/* As msg_finalize(), but msg_done() runs later: for callers that walk queues,
- * which users' handlers may change. */
+/* As msg_finalize(), but msg_stages.done() runs later: for callers that walk
+ * queues, which users' handlers may change. */
 void msg_finalize_post(struct lnet_msg *msg, int status,
 		       enum ulnet_cause cause);
 
@@ -238,7 +252,7 @@ static inline struct lnet_cpt *msg_where(const struct lnet_msg *msg)
 /* Runs @fn (of msg->work) on @cpt: at once when that is here. */
 void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
 
-/* What the end means to the node (parse.c), on the home of MD or operation. */
-void msg_done(struct lnet_msg *msg);
+/* msg_stages.done (parse.c). */
+void parse_done(struct work *w);
 
 #endif

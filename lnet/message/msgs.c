@@ -12,10 +12,20 @@ const struct portal_users msgs_users = {
 	.buffer_came = hold_buffer_came,
 };
 
+static const struct msg_stages stages = {
+	.done = parse_done,
+	.goes = forward_goes,
+	.late = { [MSG_OFFERED] = hold_offer_late,
+		  [MSG_DELAYED] = delay_over,
+		  [MSG_BUFFERLESS] = forward_late },
+	.cancel_held = hold_late,
+};
+
 void msgs_init(struct lnet_cpt *cpt)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);
 
+	mc->stages = stages;
 	id_table_init(&mc->ops, ID_TAG(cpt->index, ID_OP));
 	pool_init(&mc->msg_pool, sizeof(struct lnet_msg),
 		  cpt->node->conf.messages_max);

@@ -3,8 +3,10 @@
 #ifndef LNET_MSGS_H
 #define LNET_MSGS_H
 
+#include "lnd/lnd.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
+#include "lnet/message/msg.h"
 #include "lnet/path/path.h"
 
 struct lnet_msg;
@@ -29,6 +31,7 @@ struct msg_faults {
 
 struct msg_cpt {
 	struct path_cpt path;
+	struct msg_stages stages; /* the same on each CPT */
 	struct id_table ops;
 	struct pool msg_pool, op_pool, wish_pool;
 	struct list active;  /* lnet_msg.active: all messages in life */
@@ -65,6 +68,20 @@ extern const struct portal_users msgs_users;
 
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
+
+/* As lnd_upcalls has them; parse.c's, msg.c's and lent.c's. */
+int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+		 const struct ulnet_id *sender, void *rx);
+void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);
+void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			   int status, enum ulnet_cause cause);
+void upcall_send_again(struct lnd_msg *lnd);
+void upcall_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len);
+uint32_t upcall_msg_asks(const struct lnd_msg *lnd);
+bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
+		     unsigned int *niov, const struct span **mem);
+void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
+			     void *hdr, size_t hdr_len);
 
 /* The CPT closes: all that waits ends, operations are given up. */
 void msgs_abandon(struct lnet_cpt *cpt);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/park.h"
 
-#include "base/mutation.h"
 #include "base/share.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
+#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
 #define PARK_LOG_PAUSE (60 * NSEC_PER_SEC)
@@ -251,20 +250,6 @@ static void park_wake(struct work *w)
 	mc->unparking = false;
 	if (park_next(cpt))
 		park_wake_later(cpt);
-}
-
-/* Who has room now is found out at the end of the turn, once for all messages
- * that ended in it. */
-void park_wake_later(struct lnet_cpt *cpt)
-{
-	struct msg_cpt *mc = msg_cpt(cpt);
-
-	if (likely(list_empty(&mc->parked)) || mc->unparking)
-		return;
-	if (MUTATE(lose_room))
-		return;
-	mc->unparking = true;
-	loop_defer(cpt->loop, &mc->unpark);
 }
 
 void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)

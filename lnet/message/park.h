@@ -28,7 +28,8 @@
 #ifndef LNET_PARK_H
 #define LNET_PARK_H
 
-#include "base/util.h"
+#include "base/mutation.h"
+#include "lnet/message/msgs.h"
 
 #define PARK_STILL (200 * NSEC_PER_MSEC)
 
@@ -49,8 +50,19 @@ bool park_is_stuck(const struct lnet_msg *msg);
 /* The request waits for room, or is dropped. Takes @msg. */
 void park_request(struct lnet_msg *msg);
 
-/* A message is no more. */
-void park_wake_later(struct lnet_cpt *cpt);
+/* A message is no more. Who has room now is found out at the end of the turn,
+ * once for all messages that ended in it. */
+static inline void park_wake_later(struct lnet_cpt *cpt)
+{
+	struct msg_cpt *mc = msg_cpt(cpt);
+
+	if (likely(list_empty(&mc->parked)) || mc->unparking)
+		return;
+	if (MUTATE(lose_room))
+		return;
+	mc->unparking = true;
+	loop_defer(cpt->loop, &mc->unpark);
+}
 
 /* What is parked on @cpt, received through @ni (NULL: any), is dropped. */
 void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes in: checks, and who deals with it. lnet_parse() is declared in
- * lnd.h, msg_done() in msg.h.
+ * What comes in: checks, and who deals with it. upcall_parse() is declared in
+ * msgs.h, parse_done() in msg.h.
  */
 #include <errno.h>
 
 #include "base/log.h"
 #include "base/mutation.h"
-#include "lnet/message/drop.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
@@ -414,8 +413,8 @@ void msg_arrived(struct lnet_msg *msg)
 	arrived(msg, lnet_nid_eq(&msg->hdr.src_nid, &msg->from));
 }
 
-int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
-	       const struct ulnet_id *sender, void *rx)
+int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
+		 const struct ulnet_id *sender, void *rx)
 {
 	const struct ulnet_nid *from = &sender->nid;
 	struct lnet_ni *ni = ni_of(lnd);
@@ -459,8 +458,10 @@ int lnet_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 
 /* ---- the end of messages ---- */
 
-void msg_done(struct lnet_msg *msg)
+void parse_done(struct work *w)
 {
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
 	switch (msg->role) {
 	case MSG_OP:
 		op_sent(msg->op);

@@ -9,7 +9,9 @@
 #include "lnet/core/stat.h"
 #include "lnet/portal/match.h"
 
+struct lnet_cpt;
 struct lnet_msg;
+struct lnet_ni;
 
 /* What @msg looks for. */
 void request_wants(const struct lnet_msg *msg, struct match_want *want);
@@ -36,8 +38,20 @@ void request_forget_reply(struct lnet_msg *msg, int status,
 /* What was received, @length bytes of it stored, counts as accepted. */
 void request_count(const struct lnet_msg *msg, uint32_t length);
 
-/* The ends of MSG_PUT_IN and MSG_REPLY_OUT, on the MD's CPT (msg_done). */
+/* The ends of MSG_PUT_IN and MSG_REPLY_OUT, on the MD's CPT (parse_done()). */
 void request_put_done(struct lnet_msg *msg);
 void request_reply_sent(struct lnet_msg *msg);
+
+/*
+ * What becomes of received messages that are not wanted: nobody is told but the
+ * counters. For the CPT that received the message.
+ */
+
+/* Before a message was made of what the LND calls @rx. */
+void drop_rx(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx, uint32_t type,
+	     uint32_t length, enum lnet_stat why);
+
+/* The LND throws the payload away; @msg is freed. */
+void drop_msg(struct lnet_msg *msg, enum lnet_stat why);
 
 #endif

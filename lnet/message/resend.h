@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Another try for a message that could not be sent (requirements D3, D4, D5).
+ * What a failed send is evidence of, and another try for the message
+ * (requirements D3, D4, D5).
  *
  * A message is sent again if its try has failed with the promise that the peer
  * has not got it, if there is time, and if there is another path: one that the
@@ -31,10 +32,18 @@ struct msg_again {
 	uint32_t repeats; /* of tries over a path that was tried before */
 };
 
-/* The try of @msg, which has a path, has failed with @status and @cause. True:
- * there will be another one; the message waits for that (MSG_PAUSED), and has
- * let go of all that it had. */
-bool resend_after(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+/*
+ * The first part of the end of a message that was to be sent, and could not be:
+ * @msg, still as it was, has failed with @status and @cause. (The rest is
+ * msg_finalize()'s, in msg.h.) In this order:
+ *	1. it is counted, and noted whether the peer may have got the message;
+ *	2. whose fault it may be loses health: see lnd/cause.h; a message that
+ *	   was too late was so for want of what it waited for;
+ *	3. what was not delivered is sent again, if it may and can be.
+ * True: there will be another try; the message waits for that (MSG_PAUSED), and
+ * has let go of all that it had. On its CPT.
+ */
+bool resend_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause);
 
 /* If the try of @msg, which has a path, were given up now, would there be
  * another one? */

@@ -9,7 +9,7 @@
 
 /* Bytes of a header before its type-specific part, but for the NIDs. */
 #define FIXED_SIZE 16
-#define UNION_SIZE 40
+#define UNION_SIZE LNET_HDR_UNION_SIZE
 
 static uint8_t *encode_nid(uint8_t *p, const struct ulnet_nid *nid, bool large)
 {
@@ -153,18 +153,4 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	hdr->payload_length = load_le32(p + 12);
 	decode_union(p + FIXED_SIZE, hdr);
 	return check_payload(hdr);
-}
-
-uint32_t lnet_hdr_src_pid(const void *hdr, size_t hdr_len)
-{
-	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
-
-	return load_le32(end - UNION_SIZE - 3 * sizeof(uint32_t));
-}
-
-uint32_t lnet_hdr_payload(const void *hdr, size_t hdr_len)
-{
-	const uint8_t *end = (const uint8_t *)hdr + hdr_len;
-
-	return load_le32(end - UNION_SIZE - sizeof(uint32_t));
 }

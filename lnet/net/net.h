@@ -10,6 +10,8 @@
 
 struct net_node {
 	struct portal_node portal;
+	const struct lnd *const *lnds;	   /* that there are; node_params' */
+	const struct lnd_upcalls *upcalls; /* of all NIs */
 	void *lnd_net;			 /* node_params.lnd_net, ... */
 	void *fabric;			 /* ... .fabric */
 	void *lnd_shared[LND_COUNT_MAX]; /* lnd_ni.shared; CPT 0's thread */

@@ -208,6 +208,7 @@ void ni_free(struct lnet_ni *ni)
 static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 		    struct lnet_ni **ni_p)
 {
+	int index = lnd_index(net_node(node)->lnds, lnd);
 	struct lnet_ni *ni = calloc(1, sizeof(*ni));
 
 	if (!ni)
@@ -219,6 +220,7 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	}
 	ni->node = node;
 	ni->lnd.lnd = lnd;
+	ni->lnd.upcalls = net_node(node)->upcalls;
 	ni->lnd.cpts = node->cpts;
 	ni->lnd.numa_node = -1;
 	ni->lnd.loops = node->loops;
@@ -226,8 +228,8 @@ static int ni_alloc(struct lnet *node, const struct lnd *lnd,
 	ni->lnd.conf = &node->conf;
 	ni->lnd.net = net_node(node)->lnd_net;
 	ni->lnd.fabric = net_node(node)->fabric;
-	if (lnd_index(lnd) >= 0)
-		ni->lnd.shared = &net_node(node)->lnd_shared[lnd_index(lnd)];
+	if (index >= 0)
+		ni->lnd.shared = &net_node(node)->lnd_shared[index];
 	atomic_init(&ni->up, true);
 	atomic_init(&ni->health, LNET_HEALTH_MAX);
 	atomic_init(&ni->recovering, false);
@@ -330,7 +332,8 @@ void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info)
 		.recovering = atomic_load(&ni->recovering),
 		.pings_silent = atomic_load(&ni->recovery_silent),
 		.next_ping = atomic_load(&ni->recovery_next),
-		.lnd_timeout = lnet_lnd_timeout(&ni->lnd) / NSEC_PER_USEC,
+		.lnd_timeout = settings_lnd_timeout(&ni->node->settings) /
+			       NSEC_PER_USEC,
 		.ntunables = lnd->ntunables,
 		.numa_node = ni->lnd.numa_node,
 	};
@@ -367,7 +370,7 @@ void ni_let_go(struct lnet_ni *ni)
 	}
 }
 
-void lnet_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
+void upcall_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 
@@ -388,22 +391,22 @@ bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)
 	return true;
 }
 
-unsigned int lnet_ni_cpt_of(const struct lnd_ni *lnd,
-			    const struct ulnet_nid *nid)
+unsigned int upcall_ni_cpt_of(const struct lnd_ni *lnd,
+			      const struct ulnet_nid *nid)
 {
 	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
 
 	return node_cpt_of(ni->node, nid);
 }
 
-bool lnet_large_nids(const struct lnd_ni *lnd)
+bool upcall_large_nids(const struct lnd_ni *lnd)
 {
 	const struct lnet_ni *ni = container_of(lnd, struct lnet_ni, lnd);
 
 	return settings_large_nids(&ni->node->settings);
 }
 
-uint64_t lnet_lnd_timeout(const struct lnd_ni *lnd)
+uint64_t upcall_lnd_timeout(const struct lnd_ni *lnd)
 {
 	const struct lnet_ni *ni = container_of(lnd, const struct lnet_ni, lnd);
 

@@ -138,6 +138,13 @@ void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
 /* CPT: what has been counted here becomes 0. */
 void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt);
 
+/* As lnd_upcalls has them. */
+void upcall_ni_stopped(struct lnd_ni *lnd, unsigned int cpt);
+unsigned int upcall_ni_cpt_of(const struct lnd_ni *lnd,
+			      const struct ulnet_nid *nid);
+bool upcall_large_nids(const struct lnd_ni *lnd);
+uint64_t upcall_lnd_timeout(const struct lnd_ni *lnd);
+
 /* A CPT does not use the NI any more. */
 void ni_let_go(struct lnet_ni *ni);
 

@@ -6,10 +6,29 @@
 #include "base/log.h"
 #include "lnet/discovery/recovery.h"
 #include "lnet/discovery/target.h"
+#include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/node.h"
 #include "lnet/policy/table.h"
 #include "lnet/node/watch.h"
+
+const struct lnd_upcalls nis_upcalls = {
+	.parse = upcall_parse,
+	.finalize = upcall_finalize,
+	.peer_connected = upcall_peer_connected,
+	.peer_disconnected = upcall_peer_disconnected,
+	.peer_silent = upcall_peer_silent,
+	.send_again = upcall_send_again,
+	.msg_header = upcall_msg_header,
+	.msg_asks = upcall_msg_asks,
+	.msg_sink = upcall_msg_sink,
+	.msg_reply_header = upcall_msg_reply_header,
+	.lnd_timeout = upcall_lnd_timeout,
+	.large_nids = upcall_large_nids,
+	.ni_set_up = upcall_ni_set_up,
+	.ni_stopped = upcall_ni_stopped,
+	.ni_cpt_of = upcall_ni_cpt_of,
+};
 
 /* ---- configuration snapshots ---- */
 
@@ -123,7 +142,7 @@ const struct lnd *node_lnd(const struct lnet *node, int type)
 
 	if (whole_node(node)->lnd && type != LNET_TYPE_LO && !verbs)
 		return whole_node(node)->lnd;
-	return lnd_find(type);
+	return lnd_find(net_node(node)->lnds, type);
 }
 
 /* There is room for it, and it is new. */
@@ -258,7 +277,7 @@ int nis_start_lo(struct lnet *node)
 	struct ulnet_ni_conf conf = { .nid = LNET_NID_LO };
 	struct lnet_config *config;
 	struct lnet_ni *ni;
-	int rc = ni_make(node, lnd_find(LNET_TYPE_LO), &conf, &ni);
+	int rc = ni_make(node, node_lnd(node, LNET_TYPE_LO), &conf, &ni);
 
 	if (rc)
 		return rc;

@@ -9,7 +9,11 @@
 #include "base/util.h"
 
 struct lnd;
+struct lnd_upcalls;
 struct lnet;
+
+/* What the rooms of LNet do for LNDs. */
+extern const struct lnd_upcalls nis_upcalls;
 
 /* Every node has 0@lo, from its first moment to its last. */
 int nis_start_lo(struct lnet *node) must_check;

@@ -243,10 +243,13 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	node->conf.nids = NULL;
 	node->cpts = p->conf.cpts;
 	whole->lnd = p->lnd;
+	net_node(node)->lnds = p->lnds;
+	net_node(node)->upcalls = &nis_upcalls;
 	net_node(node)->lnd_net = p->lnd_net;
 	net_node(node)->fabric = p->fabric;
 	node->observer = p->observer;
 	portal_node(node)->portal_users = &msgs_users;
+	portal_node(node)->poll = lnet_poll;
 	whole->drive = p->drive;
 	whole->drive_arg = p->drive_arg;
 	whole->all = calloc(node->cpts, sizeof(*whole->all));
@@ -308,47 +311,6 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 		node->conf.run = LNET_RUN_POLL;
 		node_stop(node);
 		node_free(node);
-		return rc;
-	}
-	*node_p = node;
-	return 0;
-}
-
-/* An NI for each of the NIDs in @text. */
-static int add_nids(struct lnet *node, const char *text)
-{
-	char *copy = strdup(text), *save = NULL;
-	int rc = copy ? 0 : -ENOMEM;
-
-	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word && !rc;
-	     word = strtok_r(NULL, " ", &save)) {
-		struct ulnet_ni_conf ni = { 0 };
-
-		rc = lnet_nid_parse(word, &ni.nid);
-		if (!rc)
-			rc = lnet_ni_add(node, &ni);
-	}
-	free(copy);
-	return rc;
-}
-
-int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p)
-{
-	struct node_params p = { 0 };
-	struct lnet *node;
-	int rc;
-
-	if (conf)
-		p.conf = *conf;
-	rc = node_conf_fill(&p.conf);
-	if (!rc)
-		rc = node_open(&p, &node);
-	if (rc)
-		return rc;
-	if (p.conf.nids)
-		rc = add_nids(node, p.conf.nids);
-	if (rc) {
-		lnet_close(node);
 		return rc;
 	}
 	*node_p = node;

@@ -58,7 +58,9 @@ static inline struct whole_node *whole_node(const struct lnet *node)
 struct node_params {
 	struct ulnet_conf conf;
 	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
-	const struct lnd *lnd;
+	/* A list, borrowed until the node is no more; lolnd is one of them. */
+	const struct lnd *const *lnds;
+	const struct lnd *lnd; /* whole_node.lnd */
 	void *lnd_net; /* lnd_ni.net */
 	/* lnd_ni.fabric. If not NULL, nets of type o2ib are o2iblnd's all the
 	 * same. */

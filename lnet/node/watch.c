@@ -202,8 +202,8 @@ static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 	}
 }
 
-void lnet_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
-		      uint64_t ns)
+void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			uint64_t ns)
 {
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
@@ -246,7 +246,7 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	routers_suspect(node->cpt[cpt], &peer->nid);
 }
 
-void lnet_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
+void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 {
 	struct lnet_cpt *cpt = node_cpt_here(ni_of(lnd)->node);
 

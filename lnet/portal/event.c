@@ -231,8 +231,9 @@ static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 		now = env->ops->clock(env);
 		if (now >= until)
 			break;
-		rc = lnet_poll(node, (until - now + NSEC_PER_USEC - 1) /
-					     NSEC_PER_USEC);
+		rc = portal_node(node)->poll(node,
+					     (until - now + NSEC_PER_USEC - 1) /
+						     NSEC_PER_USEC);
 		if (rc)
 			return rc == -EAGAIN ? 0 : rc;
 	}

@@ -64,6 +64,7 @@ struct portal_node {
 	struct lnet node;
 	struct portal_shared portals[LNET_PORTALS];
 	const struct portal_users *portal_users;
+	int (*poll)(struct lnet *node, uint64_t timeout); /* lnet_poll() */
 	struct eqs eqs;
 };
 

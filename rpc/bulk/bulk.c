@@ -5,11 +5,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/mutation.h"
 #include "base/util.h"
-#include "rpc/crc32c.h"
+#include "rpc/bulk/field.h"
 #include "rpc/rpc.h"
-#include "rpc/stub/message.h"
 #include "ulnet/stub.h"
 
 /* A part of the memory that one message at a time is about. */
@@ -203,7 +203,7 @@ int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 	}
 	c = (struct cutter){ .b = b, .segment_max = c.segment_max };
 	BUG_ON(cut(&c, conf->iov, conf->niov));
-	message_bulk_init(&b->field, b, length, b->access);
+	bulk_field_init(&b->field, b, length, b->access);
 	*bulk_p = b;
 	return 0;
 }
@@ -255,7 +255,7 @@ static uint32_t crc_of(const struct segment *s, uint32_t length)
 	for (unsigned int i = 0; length; i++) {
 		uint32_t n = (uint32_t)MIN(s->iov[i].iov_len, length);
 
-		crc = rpc_crc32c(crc, s->iov[i].iov_base, n);
+		crc = crc32c(crc, s->iov[i].iov_base, n);
 		length -= n;
 	}
 	return crc;

@@ -1,5 +1,5 @@
 # Memory that is lent to the other side, and moving it.
-libulrpccore_a_SOURCES += %D%/bulk.c %D%/bulk.h
+libulrpccore_a_SOURCES += %D%/bulk.c %D%/bulk.h %D%/field.h
 libulrpccore_a_SOURCES += %D%/lent.c
 libulrpccore_a_SOURCES += %D%/place.c %D%/place.h
 libulrpccore_a_SOURCES += %D%/pulse.h

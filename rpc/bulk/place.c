@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/bulk/place.h"
 
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 
 void place_move(const struct span *s, struct place *at, uint64_t length)
 {
@@ -52,7 +52,7 @@ uint32_t place_crc(const struct span *s, struct place at, uint32_t length,
 		const struct iovec *v = &s->iov[at.fragment];
 		uint32_t n = (uint32_t)MIN(v->iov_len - at.in_fragment, length);
 
-		crc = rpc_crc32c(crc, (char *)v->iov_base + at.in_fragment, n);
+		crc = crc32c(crc, (char *)v->iov_base + at.in_fragment, n);
 		at.fragment++;
 		at.in_fragment = 0;
 		length -= n;

@@ -9,6 +9,10 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
+/* Nobody is believed to work on a call for longer than this without saying so
+ * again. */
+#define EXTEND_MAX (300 * NSEC_PER_SEC)
+
 /* How often the time of an attempt is doubled by retries. */
 #define TIME_SHIFTS_MAX 6u
 /* A round trip of which TCP has lost a segment: it waits for 200 ms before it
@@ -271,8 +275,10 @@ static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 		bulk_admit(call->bulks[i], server);
 }
 
-void call_extend(struct ulrpc_call *call, struct ulnet_id server,
-		 uint64_t until)
+/* The server is serving it, and needs until @until, ns: so says @server, one of
+ * its NIDs, with its pid. */
+static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
+			uint64_t until)
 {
 	struct parcel *p = call->out.parcel;
 
@@ -288,6 +294,70 @@ void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 		attempt_move(call, CALL_SENT);
 	if (p->due > call->expected)
 		watch_again(p, call->expected);
+}
+
+/* The call that is meant, if it still waits; what is about an attempt before
+ * the last real one was overtaken, and so is what is about one that was
+ * answered. */
+static struct ulrpc_call *extension_find(const struct import *imp,
+					 const struct wire_extension *e)
+{
+	struct ulrpc_call *call = slots_find(&imp->slots, e->slot);
+
+	if (!call || call->xid != e->xid || !call_is_out(call) ||
+	    call->bulk_failed || e->attempt < call->out.attempt ||
+	    e->attempt >= call->attempts)
+		return NULL;
+	return call;
+}
+
+static void extension_tell(const struct ulrpc_call *call,
+			   const struct wire_extension *e)
+{
+	static const enum ulrpc_stage stages[] = {
+		[WIRE_QUEUED] = ULRPC_STAGE_QUEUED,
+		[WIRE_THROTTLED] = ULRPC_STAGE_THROTTLED,
+		[WIRE_RUNNING] = ULRPC_STAGE_RUNNING,
+		[WIRE_BULK] = ULRPC_STAGE_BULK,
+	};
+	const struct ulrpc_call_progress progress = {
+		.stage = e->state < ARRAY_SIZE(stages) ? stages[e->state]
+						       : ULRPC_STAGE_RUNNING,
+		.position = e->state == WIRE_QUEUED ? e->position : 0,
+		.permille = MIN(e->progress, 1000),
+	};
+
+	call->progress(call->progress_arg, &progress);
+}
+
+void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
+			const struct wire_extend *m)
+{
+	const struct ulnet_id server = { ev->source, imp->pid };
+	uint64_t now = shard_now(imp->shard);
+	struct wire_view view = m->extensions.view;
+	struct wire_extension e;
+
+	import_heard(imp, now);
+	for (uint32_t i = 0; i < m->extensions.n; i++) {
+		struct ulrpc_call *call;
+
+		if (!wire_extension_next(&view, &e))
+			return;
+		call = extension_find(imp, &e);
+		if (!call) {
+			stat_count(imp->shard, RPC_STAT_extensions_late);
+			continue;
+		}
+		stat_count(imp->shard, RPC_STAT_extensions_received);
+		if (MUTATE(rpc_learn_waiting))
+			timeouts_advertised(&call->client->timeouts, e.extend);
+		call_extend(call, server,
+			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
+		/* May do anything, but ends no call before its return. */
+		if (call->progress)
+			extension_tell(call, &e);
+	}
 }
 
 static void ask_anew(struct ulrpc_call *call)

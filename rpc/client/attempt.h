@@ -56,10 +56,6 @@ void attempts_asked(const struct ulrpc_call *call, const struct parcel *p);
 
 /* ... the server is to be asked what became of it. */
 void call_ask(struct ulrpc_call *call);
-/* ... the server is serving it, and needs until @until, ns: so says @server,
- * one of its NIDs, with its pid. */
-void call_extend(struct ulrpc_call *call, struct ulnet_id server,
-		 uint64_t until);
 /* ... this attempt is over: nothing is to land for it any more. The caller
  * moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
@@ -97,6 +93,12 @@ void attempts_forsake(struct ulrpc_client *c);
 /* Ends calls whose slots are not granted any more: by another server, which has
  * fewer. */
 void attempts_without_slot(struct import *imp);
+
+/* Extensions: the server of @imp says that calls take longer than it had let
+ * expect, and are still being served. So what is slow is not asked about. @ev:
+ * the message's. */
+void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
+			const struct wire_extend *m);
 
 /* Moves the calls of @c that are out from the lists that they are on to
  * @calls. */

@@ -6,6 +6,7 @@
 
 #include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/cause.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/cancel.h"
 #include "rpc/client/client.h"
@@ -46,51 +47,6 @@ const struct fsm_state call_states[CALL_STATES] = {
 static void call_move(struct ulrpc_call *call, enum call_state to)
 {
 	fsm_move(&call->fsm, call_states, to);
-}
-
-/* ---- words ---- */
-
-static const struct {
-	const char *name;
-	int status;
-} causes[ULRPC_CAUSE_COUNT] = {
-	[ULRPC_CAUSE_OK] = { "ok", 0 },
-	[ULRPC_CAUSE_HANDLER] = { "handler", -EIO },
-	[ULRPC_CAUSE_DEADLINE] = { "deadline", -ETIMEDOUT },
-	[ULRPC_CAUSE_EXPIRED] = { "expired", -ETIMEDOUT },
-	[ULRPC_CAUSE_CANCELED] = { "canceled", -ECANCELED },
-	[ULRPC_CAUSE_OVERLOADED] = { "overloaded", -EBUSY },
-	[ULRPC_CAUSE_NO_SERVICE] = { "no service", -ENOENT },
-	[ULRPC_CAUSE_NO_METHOD] = { "no method", -ENOSYS },
-	[ULRPC_CAUSE_BAD_REQUEST] = { "bad request", -EINVAL },
-	[ULRPC_CAUSE_BAD_REPLY] = { "bad reply", -EPROTO },
-	[ULRPC_CAUSE_TOO_LONG] = { "too long", -EMSGSIZE },
-	[ULRPC_CAUSE_BULK] = { "bulk", -EIO },
-	[ULRPC_CAUSE_CHECKSUM] = { "checksum", -EBADMSG },
-	[ULRPC_CAUSE_UNREACHABLE] = { "unreachable", -EHOSTUNREACH },
-	[ULRPC_CAUSE_REFUSED] = { "refused", -ECONNREFUSED },
-	[ULRPC_CAUSE_RESTARTED] = { "restarted", -ECONNRESET },
-	[ULRPC_CAUSE_SHUTDOWN] = { "shutdown", -ESHUTDOWN },
-	[ULRPC_CAUSE_NO_MEMORY] = { "no memory", -ENOMEM },
-	[ULRPC_CAUSE_STALLED] = { "stalled", -ETIMEDOUT },
-};
-
-const char *ulrpc_cause_name(enum ulrpc_cause cause)
-{
-	return (unsigned int)cause < ULRPC_CAUSE_COUNT ? causes[cause].name
-						       : "unknown";
-}
-
-const char *ulrpc_execution_name(enum ulrpc_execution execution)
-{
-	switch (execution) {
-	case ULRPC_EXECUTED:
-		return "executed";
-	case ULRPC_NOT_EXECUTED:
-		return "not executed";
-	default:
-		return "unknown";
-	}
 }
 
 /* ---- memory ---- */
@@ -409,7 +365,7 @@ static void executed_there(struct ulrpc_outcome *o, const struct fetch *f)
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 {
 	struct ulrpc_outcome o = {
-		.status = causes[cause].status,
+		.status = cause_status(cause),
 		.cause = cause,
 		.execution = (call_is_out(call) && !MUTATE(rpc_not_executed)) ||
 					     call->unknown
@@ -559,6 +515,15 @@ static struct holder holder(const struct ulrpc_call *call)
 	return h;
 }
 
+/* FETCH: all of the reply is in call->fetch; @status < 0: the server has
+ * something else there. */
+static void call_on_fetched(struct ulrpc_call *call, int status);
+
+static const struct fetch_users fetch_users = {
+	.fetched = call_on_fetched,
+	.lost = call_fetch_lost,
+};
+
 /* Why the reply cannot be got. */
 static enum ulrpc_cause check_held(struct ulrpc_call *call,
 				   const struct wire_reply *r)
@@ -573,7 +538,7 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;
-	if (fetch_start(call, &from, r))
+	if (fetch_start(call, &from, r, &fetch_users))
 		return ULRPC_CAUSE_NO_MEMORY;
 	return ULRPC_CAUSE_OK;
 }
@@ -600,13 +565,13 @@ static out_of_line bool call_fetch(struct ulrpc_call *call,
 	return true;
 }
 
-void call_on_fetched(struct ulrpc_call *call, int status)
+static void call_on_fetched(struct ulrpc_call *call, int status)
 {
 	const struct fetch *f = call->fetch;
 	enum ulrpc_cause cause =
 		status ? ULRPC_CAUSE_BAD_REPLY : ULRPC_CAUSE_OK;
 	struct ulrpc_outcome o = {
-		.status = causes[cause].status,
+		.status = cause_status(cause),
 		.cause = cause,
 	};
 
@@ -646,7 +611,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		answer_bad(call, r, &o);
 	else if (call_fetch(call, r, &o))
 		return;
-	o.status = causes[o.cause].status;
+	o.status = cause_status(o.cause);
 	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER ||
 		     o.cause == ULRPC_CAUSE_BULK) &&
 	    r->error && r->error <= ERROR_MAX)

@@ -232,9 +232,6 @@ void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
 /* An answer to its attempt has come, in a turn that began at @now. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
-/* FETCH: all of the reply is in call->fetch; @status < 0: the server has
- * something else there. */
-void call_on_fetched(struct ulrpc_call *call, int status);
 /* Its deadline has come. */
 void call_expire(struct ulrpc_call *call);
 /* The node has crashed and is gone. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/fetch.h"
 
-#include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
@@ -178,11 +177,11 @@ static void fetch_on_last(struct fetch *f)
 		fetch_move(f, FETCH_LANDED);
 		mean_add(&f->call->client->imp->fetched,
 			 shard_now(f->shard) - f->began);
-		call_on_fetched(f->call, f->too_short ? -EPROTO : 0);
+		f->users->fetched(f->call, f->too_short ? -EPROTO : 0);
 	} else {
 		fetch_move(f, FETCH_WAITING);
 		if (fetch_is_vain(f))
-			call_fetch_lost(f->call);
+			f->users->lost(f->call);
 		else
 			fetch_retry(f);
 	}
@@ -209,7 +208,7 @@ static void fetch_on_event(const struct ulnet_event *ev)
 /* ---- the beginning ---- */
 
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
-		const struct wire_reply *r)
+		const struct wire_reply *r, const struct fetch_users *users)
 {
 	struct shard *s = call->shard;
 	size_t size = sizeof(struct fetch) + r->needed;
@@ -218,6 +217,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	if (!f)
 		return -ENOMEM;
 	*f = (struct fetch){
+		.users = users,
 		.shard = s,
 		.call = call,
 		.fsm.state = FETCH_WAITING,

@@ -43,7 +43,17 @@ struct holder {
 	struct ulnet_nid self; /* or ANY */
 };
 
+/* Whose the reply is (call.c): what a fetch leads to, unless fetch_drop() comes
+ * before. */
+struct fetch_users {
+	/* All is here (0), or the server has sent something else (-EPROTO). */
+	void (*fetched)(struct ulrpc_call *call, int status);
+	/* The call has no deadline, and nothing is answered for minutes. */
+	void (*lost)(struct ulrpc_call *call);
+};
+
 struct fetch {
+	const struct fetch_users *users;
 	struct list link; /* imports.fetches */
 	struct shard *shard;
 	struct ulrpc_call *call; /* NULL: OVER */
@@ -54,9 +64,9 @@ struct fetch {
 	struct tries tries;
 	struct holder holder;
 	uint64_t match;
-	uint64_t deadline;	  /* ns, of the call */
-	uint64_t since, began;	  /* ns: the first try, and this one */
-	uint64_t queue, service;  /* us, as the server says */
+	uint64_t deadline;	 /* ns, of the call */
+	uint64_t since, began;	 /* ns: the first try, and this one */
+	uint64_t queue, service; /* us, as the server says */
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* WAITING */
 	struct ulnet_work work;	  /* frees it */
@@ -66,11 +76,10 @@ struct fetch {
 };
 
 /* Begins to get the reply to @call that @r is about, r->needed bytes from
- * @holder; call->fetch is it. Leads to call_on_fetched(), or to
- * call_fetch_lost() if the call has no deadline and nothing is answered for
- * minutes, unless fetch_drop() comes before. -ENOMEM. */
+ * @holder; call->fetch is it. -ENOMEM. */
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
-		const struct wire_reply *r) must_check;
+		const struct wire_reply *r,
+		const struct fetch_users *users) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */
 void fetch_drop(struct fetch *f);
 /* A rail to the server of @imp has failed: what was asked for by it until then,

@@ -9,7 +9,6 @@
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
-#include "rpc/client/extend.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
@@ -828,7 +827,7 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 	case WIRE_EXTEND:
 		imp = sender(s, ev, m->extend.client, m->extend.epoch);
 		if (imp)
-			extend_on_message(imp, ev, &m->extend);
+			attempts_on_extend(imp, ev, &m->extend);
 		break;
 	case WIRE_GOODBYE:
 		imp = sender(s, ev, m->goodbye.client, m->goodbye.epoch);

@@ -15,6 +15,7 @@
 #include "rpc/slab.h"
 
 struct import;
+struct reply_buf_users;
 
 /* Also what the calls of clients are made of. */
 struct imports {
@@ -33,6 +34,7 @@ struct imports {
 	struct slab slab;	       /* calls, parcels, replies */
 	struct list parcels;	       /* parcel.link: all there are */
 	struct list reply_bufs;	       /* reply_buf.link: no longer kept */
+	const struct reply_buf_users *reply_buf_users;
 	struct list fetches;	       /* fetch.link: all there are */
 };
 

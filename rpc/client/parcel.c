@@ -53,7 +53,9 @@ static void parcel_free(struct parcel *p)
 	slab_put(parcel_slab(p->shard), p, p->size);
 }
 
-void parcel_check(struct parcel *p)
+/* LNet has said its last word of something: frees the parcel, if it was that of
+ * all, and nobody waits. */
+static void parcel_check(struct parcel *p)
 {
 	struct shard *s = p->shard;
 
@@ -156,7 +158,8 @@ static void replies_bad(struct parcel *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
+/* Replies have come, as the event says: whole. */
+static void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
 	uint64_t now = shard_now(p->shard);
@@ -187,6 +190,11 @@ void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 	}
 	replies_take(p, &m, reply, now);
 }
+
+const struct reply_buf_users parcel_reply_users = {
+	.on_replies = parcel_on_replies,
+	.check = parcel_check,
+};
 
 /* ---- the end of waiting ---- */
 

@@ -64,11 +64,6 @@ struct parcel {
 unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
 /* The same for queries, from client.ask. False: there is no memory. */
 bool parcel_query(struct ulrpc_client *c);
-/* Replies have come, as the event says: whole. */
-void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev);
-/* LNet has said its last word of something: frees the parcel, if it was that of
- * all, and nobody waits. */
-void parcel_check(struct parcel *p);
 /* No call of the parcel waits any more: unlinks its memory, and cancels its
  * sending. */
 void parcel_retire(struct parcel *p);
@@ -95,5 +90,8 @@ static inline void parcel_forget_all(struct ulrpc_call *call)
 void parcels_abort(struct import *imp);
 /* After a crash. */
 void parcels_gone(struct shard *s);
+
+/* imports.reply_buf_users */
+extern const struct reply_buf_users parcel_reply_users;
 
 #endif

@@ -123,6 +123,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 
 	if (!rb)
 		return -ENOMEM;
+	rb->users = p->shard->imports->reply_buf_users;
 	rb->shard = p->shard;
 	rb->kept = kept;
 	rb->room = room;
@@ -216,12 +217,30 @@ static void reply_buf_renew(struct parcel *p)
 static void on_reply_buf_over(struct ulnet_work *work)
 {
 	struct reply_buf *rb = container_of(work, struct reply_buf, work);
+	const struct reply_buf_users *users = rb->users;
 	struct parcel *p = rb->parcel;
 
 	if (p->shard->crashed)
 		return; /* it goes with the parcel */
 	reply_buf_free(rb);
-	parcel_check(p);
+	users->check(p);
+}
+
+/* Its last event. */
+static out_of_line void reply_buf_ends(struct reply_buf *rb,
+				       const struct ulnet_event *ev)
+{
+	const struct reply_buf_users *users = rb->users;
+	struct parcel *p = rb->parcel;
+
+	if (unlikely(ev->type == LNET_EVENT_PUT && p->bulk)) {
+		/* Calls with bulk are told of it at the end of this turn. */
+		rb->work.fn = on_reply_buf_over;
+		shard_defer(p->shard, &rb->work);
+		return;
+	}
+	reply_buf_free(rb);
+	users->check(p);
 }
 
 static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
@@ -236,21 +255,16 @@ static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
 
 	p->landing = true;
 	if (whole && p->open)
-		parcel_on_replies(p, ev);
+		rb->users->on_replies(p, ev);
 	else if (put)
 		stat_count(p->shard, RPC_STAT_replies_late);
 	if (p->open && p->current == rb && (ev->unlinked || rb->room < p->need))
 		reply_buf_renew(p);
 	p->landing = false;
-	if (unlikely(ev->unlinked && put && p->bulk)) {
-		/* Calls with bulk are told of it at the end of this turn. */
-		rb->work.fn = on_reply_buf_over;
-		shard_defer(p->shard, &rb->work);
-		return;
-	}
 	if (ev->unlinked)
-		reply_buf_free(rb);
-	parcel_check(p);
+		reply_buf_ends(rb, ev);
+	else
+		rb->users->check(p);
 }
 
 /* Messages land one behind the other, but may end in another order. */

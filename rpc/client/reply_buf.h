@@ -32,7 +32,17 @@ struct import;
 struct parcel;
 struct shard;
 
+/* Whose the replies are (parcel.c): imports.reply_buf_users. */
+struct reply_buf_users {
+	/* A message of replies to calls of @p, which is open, is here. */
+	void (*on_replies)(struct parcel *p, const struct ulnet_event *ev);
+	/* One that @p had is no more, or @p is not landing any more: it may be
+	 * over, and gone when this returns. */
+	void (*check)(struct parcel *p);
+};
+
 struct reply_buf {
+	const struct reply_buf_users *users;
 	struct reply_buf *next; /* parcel.bufs */
 	struct list link;	/* import.reply_bufs; imports.reply_bufs, once
 				 * it is not to be used again */

@@ -59,13 +59,9 @@ static void import_severed(struct import *imp, const struct ulnet_nid *rail)
 	s->at = shard_now(imp->shard);
 	if (lnet_timer_armed(&s->timer))
 		return;
+	lnet_timer_init(&s->timer, on_time_to_ask);
 	due = rpc_at(s->at, severed_pause(imp));
 	shard_arm(imp->shard, &s->timer, MAX(due, s->asked + ASK_EACH));
-}
-
-void severed_init(struct severed *s)
-{
-	lnet_timer_init(&s->timer, on_time_to_ask);
 }
 
 static void sever_import(struct import *imp, void *arg)

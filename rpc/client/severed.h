@@ -31,7 +31,11 @@ struct severed {
 	struct ulnet_timer timer; /* they are to be */
 };
 
-void severed_init(struct severed *s);
+static inline void severed_init(struct severed *s)
+{
+	lnet_timer_init(&s->timer, NULL);
+}
+
 /* Owner of @s. */
 void severed_on_end(struct shard *s, const struct end *end);
 

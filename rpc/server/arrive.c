@@ -11,19 +11,9 @@
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/stall.h"
-#include "rpc/server/stray.h"
 #include "rpc/stats/stat_run.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
-
-/* ---- origins ---- */
-
-void origin_free(struct origin *o)
-{
-	BUG_ON(o->out);
-	if (o->export)
-		export_unref(o->export);
-	pool_put(&o->sc->origins, o);
-}
 
 /* ---- calls ---- */
 

@@ -47,7 +47,7 @@
 #define RPC_EXEC_H
 
 #include "rpc/bulk/pulse.h"
-#include "rpc/server/party.h"
+#include "rpc/party.h"
 #include "rpc/server/sched.h"
 #include "ulnet/thread.h"
 

@@ -6,12 +6,8 @@
 
 #include "base/mutation.h"
 #include "rpc/control.h"
-#include "rpc/server/cancel.h"
 #include "rpc/server/extend.h"
-#include "rpc/server/oversize.h"
-#include "rpc/server/reply.h"
-#include "rpc/server/service.h"
-#include "rpc/server/stray.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
 /* A lease is this many keepalives. */
@@ -47,7 +43,7 @@ static void export_hear(struct exports *x, struct export *e,
 
 	if (rails_hear(&x->rails, e, source))
 		list_for_each_entry (body, &e->records.bodies, link)
-			oversize_reach(body, source);
+			x->users->reach(body, source);
 }
 
 bool export_is_of(struct exports *x, struct export *e,
@@ -113,7 +109,7 @@ static void export_lost(struct exports *x, struct export *e)
 {
 	x->dropped = shard_now(x->shard);
 	if (e->refs > 1)
-		requests_forget(&e->shares);
+		x->users->forget(&e->shares);
 	export_drop(x, e);
 }
 
@@ -124,7 +120,7 @@ static void export_dead(struct exports *x, struct export *e)
 	uint64_t opened = e->opened;
 
 	export_lost(x, e);
-	services_gone(x->shard, &client, opened);
+	x->users->gone(x->shard, &client, opened);
 }
 
 /* Those in x->silent[i] are looked at each 2^i ns, which is a keepalive, or
@@ -175,20 +171,12 @@ static void export_agree(struct exports *x, struct export *e, uint64_t wish)
 		exports_arm(x);
 }
 
-static void export_noted(struct records *rs, int slots)
+void export_noted(struct records *rs, int slots)
 {
 	struct exports *x = container_of(rs->parties, struct exports, chunks);
 
 	stat_now(x->shard, RPC_STAT_slots_noted, slots);
 }
-
-static const struct record_ops record_ops = {
-	.noted = export_noted,
-	.give_up = request_give_up,
-	.forget = request_forget,
-	.let_go = reply_let_go,
-	.body_let_go = oversize_let_go,
-};
 
 static int export_new(struct exports *x, const struct wire_connect *c,
 		      const struct ulnet_event *ev, struct export **e_p)
@@ -219,7 +207,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	e->refs = 1;
 	e->known = true;
 	e->heard = x->heard = shard_now(x->shard);
-	records_init(&e->records, &record_ops, &x->chunks);
+	records_init(&e->records, &x->users->record_ops, &x->chunks);
 	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
@@ -588,7 +576,7 @@ static void on_open(struct exports *x, const struct ulnet_event *ev,
 	m.opened.status =
 		export_check(x, ev, o->connection, o->client, o->epoch, &e);
 	if (e)
-		service_opened(x->shard, o->service, &m.opened);
+		x->users->opened(x->shard, o->service, &m.opened);
 	export_rtt(e, o->rtt);
 	if (e && m.opened.status == WIRE_OK)
 		e->opened |= UINT64_C(1) << m.opened.portal;
@@ -648,7 +636,7 @@ static void call_gone(struct exports *x, struct export *e,
 	switch (record_look(&e->records, &last, &e->source, shard_now(x->shard),
 			    &rec)) {
 	case RECORD_AGAIN:
-		request_cancel(rec->request);
+		x->users->cancel(rec->request);
 		break;
 	case RECORD_ANSWERED:
 		record_drop(&e->records, rec);

@@ -33,17 +33,18 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/party.h"
+#include "rpc/rpc.h"
 #include "rpc/server/client_ids.h"
 #include "rpc/server/doubt.h"
 #include "rpc/server/news.h"
-#include "rpc/server/party.h"
 #include "rpc/server/rails.h"
 #include "rpc/server/record.h"
 #include "rpc/server/share.h"
-#include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
 struct wire_control;
+struct wire_opened;
 
 struct export
 {
@@ -84,8 +85,29 @@ struct export
 
 #define EXPORT_CLOCKS 64
 
+/* Services and requests, which are above exports (service.c). */
+struct export_users {
+	/* Of all records; .noted is export_noted(). */
+	struct record_ops record_ops;
+	/* Fills what a client that asked for @name is told: status, and the
+	 * rest. */
+	void (*opened)(struct shard *s, const char *name,
+		       struct wire_opened *out);
+	/* @client, which had opened the services on the portals @opened (a bit
+	 * for each), is gone without a word: conf.gone. */
+	void (*gone)(struct shard *s, const struct ulnet_id *client,
+		     uint64_t opened);
+	/* Nobody waits for what is under way of these: share.link. */
+	void (*forget)(const struct list *shares);
+	/* ... for @r, which is active. */
+	void (*cancel)(struct ulrpc_request *r);
+	/* The client has been heard from @source: @body is for that, too. */
+	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
+};
+
 struct exports {
 	struct shard *shard;
+	const struct export_users *users; /* set before anybody connects */
 	struct id_table table;
 	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
 	uint64_t said; /* ns: when the log was told of an id that two have */
@@ -180,6 +202,9 @@ struct share *export_share(struct exports *x, struct export *e,
 /* The client of @e cannot be reached: @e is dropped, with all that is under
  * way. */
 void export_vanished(struct exports *x, struct export *e);
+
+/* record_ops.noted */
+void export_noted(struct records *rs, int slots);
 
 /* The service on @portal has gone. */
 void exports_forget_portal(struct shard *s, unsigned int portal);

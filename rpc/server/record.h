@@ -44,7 +44,7 @@
 
 #include "base/list.h"
 #include "base/util.h"
-#include "rpc/server/party.h"
+#include "rpc/party.h"
 #include "rpc/wire/wire.h"
 
 /* Granted to each connection. */

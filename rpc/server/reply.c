@@ -73,6 +73,16 @@ void replies_init(struct service_cpt *sc)
 	pool_init(&sc->messages, sizeof(struct reply_message), 0);
 }
 
+/* ---- origins ---- */
+
+void origin_free(struct origin *o)
+{
+	BUG_ON(o->out);
+	if (o->export)
+		export_unref(o->export);
+	pool_put(&o->sc->origins, o);
+}
+
 /* ---- messages ---- */
 
 /* For @headroom bytes and @bodies, and what the rounding up of sizes leaves. */

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "rpc/server/cancel.h"
 #include "rpc/server/estimates.h"
-#include "rpc/server/gauges.h"
 #include "rpc/server/export.h"
+#include "rpc/server/gauges.h"
+#include "rpc/server/oversize.h"
 #include "rpc/server/reply.h"
 #include "rpc/server/request.h"
 #include "rpc/server/vacant.h"
@@ -42,7 +44,8 @@ static struct service_cpt *find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
-void service_opened(struct shard *s, const char *name, struct wire_opened *out)
+static void service_opened(struct shard *s, const char *name,
+			   struct wire_opened *out)
 {
 	struct service_cpt *sc = find_name(s, name);
 	const struct ulrpc_service *svc;
@@ -65,6 +68,153 @@ void service_opened(struct shard *s, const char *name, struct wire_opened *out)
 	durables_tell(&svc->durables, out);
 }
 
+/* ---- on a CPT ---- */
+
+static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
+			     unsigned int cpt)
+{
+	sc->service = svc;
+	sc->shard = rpc_shard_of(svc->rpc, cpt);
+	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
+	pool_init(&sc->origins, sizeof(struct origin), 0);
+	slab_init(&sc->slab, sc->shard);
+	replies_init(sc);
+	list_init(&sc->oversizes);
+	sc->unknown.host = &sc->strangers;
+	list_init(&sc->link);
+	list_init(&sc->active);
+	list_init(&sc->flush);
+	list_init(&sc->canceled);
+	sc->flush_work.fn = replies_flush;
+	sc->cancel_work.fn = requests_tell;
+}
+
+/* Without memory its requests are not counted by method. */
+static void stats_begin(struct service_cpt *sc)
+{
+	const struct ulrpc_service *svc = sc->service;
+
+	sc->stats =
+		stat_service_get(sc->shard->stats, STAT_REQUESTS, svc->name);
+	for (uint32_t i = 0; i <= svc->methods_mask; i++)
+		if (svc->methods[i].handler)
+			(void)stat_method_add(sc->stats,
+					      svc->methods[i].number);
+}
+
+/* Opens the inbox; the service can be found by its name then. -ESHUTDOWN, or
+ * what inbox_open() says. */
+static int service_cpt_start(struct service_cpt *sc)
+{
+	struct ulrpc_service *svc = sc->service;
+	struct shard *s = sc->shard;
+	int rc;
+
+	if (s->closing)
+		return -ESHUTDOWN;
+	rc = inbox_open(&sc->inbox, s, svc->portal, svc->conf.buffers,
+			svc->conf.buffer_size, svc->message_max,
+			request_on_message, sc);
+	if (rc)
+		return rc;
+	sc->open = true;
+	if (s->cpt == 0)
+		durables_draw(&svc->durables, s);
+	vacant_close(s, svc->portal);
+	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
+	stats_begin(sc);
+	return 0;
+}
+
+/* The steps of the end, each of which includes the ones before it; a second
+ * time nothing happens. */
+
+static void service_cpt_close(struct service_cpt *sc)
+{
+	if (sc->fsm.state != SERVICE_CPT_UP)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_CLOSED);
+	service_cpt_settled(sc);
+}
+
+static void service_cpt_abort(struct service_cpt *sc)
+{
+	service_cpt_close(sc);
+	if (sc->fsm.state != SERVICE_CPT_CLOSED)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_ABORTED);
+	requests_abort(sc);
+	replies_abort(sc);
+	replies_lose(sc);
+	oversizes_abort(sc);
+	service_cpt_settled(sc);
+}
+
+static void on_inbox_closed(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	sc->open = false;
+	service_cpt_settled(sc);
+}
+
+static void workers_end(struct ulrpc_service *svc)
+{
+	if (svc->has_exec && !atomic_exchange(&svc->exec_closed, true))
+		exec_close(&svc->exec);
+}
+
+static void service_cpt_stop(struct service_cpt *sc)
+{
+	service_cpt_abort(sc);
+	if (sc->fsm.state != SERVICE_CPT_ABORTED)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
+	list_del(&sc->link);
+	exports_forget_portal(sc->shard, sc->service->portal);
+	workers_end(sc->service);
+	if (sc->shard->aborted)
+		replies_stop(sc);
+	if (sc->open)
+		inbox_close(&sc->inbox, on_inbox_closed, sc);
+	service_cpt_settled(sc);
+}
+
+/* Nobody refers to it. */
+static void service_cpt_fini(struct service_cpt *sc)
+{
+	requests_lost_free(sc);
+	estimates_fini(sc);
+	slab_fini(&sc->slab);
+	pool_fini(&sc->messages);
+	pool_fini(&sc->requests);
+	pool_fini(&sc->origins);
+}
+
+/* The node has crashed, and then is gone. */
+
+static void service_cpt_crash(struct service_cpt *sc)
+{
+	if (sc->open)
+		inbox_crash(&sc->inbox);
+	if (sc->service->has_exec)
+		exec_crash(&sc->service->exec);
+	requests_crash(sc);
+	replies_crash(sc);
+	oversizes_crash(sc);
+	slab_stop(&sc->slab);
+}
+
+static void service_cpt_gone(struct service_cpt *sc)
+{
+	if (sc->open)
+		inbox_gone(&sc->inbox);
+	sc->open = false;
+	requests_gone(sc);
+	replies_gone(sc);
+	oversizes_gone(sc);
+}
+
 /* ---- memory ---- */
 
 static void service_free(struct ulrpc_service *svc)
@@ -79,12 +229,6 @@ static void service_free(struct ulrpc_service *svc)
 	free(svc->methods);
 	free(svc->names);
 	free(svc);
-}
-
-void service_unref(struct ulrpc_service *svc)
-{
-	if (atomic_fetch_sub(&svc->refs, 1) == 1)
-		service_free(svc);
 }
 
 /* ---- workers ---- */
@@ -310,6 +454,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	}
 	rc = -ENOMEM;
 	svc->rpc = rpc;
+	svc->free = service_free;
 	svc->refs = 1;
 	svc->lost.host = &svc->lost_host;
 	svc->conf = *conf;
@@ -684,8 +829,42 @@ static int part_open(struct ulrpc *rpc)
 	return 0;
 }
 
+static void services_gone(struct shard *s, const struct ulnet_id *client,
+			  uint64_t opened)
+{
+	struct service_cpt *sc;
+
+	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+		const struct ulrpc_service_conf *conf = &sc->service->conf;
+
+		if (!conf->gone ||
+		    !(opened & UINT64_C(1) << sc->service->portal))
+			continue;
+		conf->gone(conf->gone_arg, client);
+		if (unlikely(shard_guard_is_late(s)))
+			lnet_guard_end(s->node, s->cpt,
+				       "service %s, told of a client that is "
+				       "gone,",
+				       sc->service->name);
+	}
+}
+
+static const struct export_users export_users = {
+	.record_ops = { .noted = export_noted,
+			.give_up = request_give_up,
+			.forget = request_forget,
+			.let_go = reply_let_go,
+			.body_let_go = oversize_let_go },
+	.opened = service_opened,
+	.gone = services_gone,
+	.forget = requests_forget,
+	.cancel = request_cancel,
+	.reach = oversize_reach,
+};
+
 static int service_shard_open(struct shard *s)
 {
+	s->exports->users = &export_users;
 	s->stats->learn[STAT_REQUESTS] = estimates_learn;
 	s->stats->gauger[STAT_REQUESTS] = &export_gauger;
 	return 0;
@@ -715,26 +894,6 @@ static void service_shard_abort(struct shard *s)
 static void service_shard_stop(struct shard *s)
 {
 	each_of_shard(s, service_cpt_stop);
-}
-
-void services_gone(struct shard *s, const struct ulnet_id *client,
-		   uint64_t opened)
-{
-	struct service_cpt *sc;
-
-	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
-		const struct ulrpc_service_conf *conf = &sc->service->conf;
-
-		if (!conf->gone ||
-		    !(opened & UINT64_C(1) << sc->service->portal))
-			continue;
-		conf->gone(conf->gone_arg, client);
-		if (unlikely(shard_guard_is_late(s)))
-			lnet_guard_end(s->node, s->cpt,
-				       "service %s, told of a client that is "
-				       "gone,",
-				       sc->service->name);
-	}
 }
 
 static void service_shard_crash(struct shard *s)

@@ -33,8 +33,6 @@
 #include "rpc/rpc.h"
 #include "ulnet/service.h"
 
-struct wire_opened;
-
 struct ulrpc_method {
 	uint32_t number;
 	enum ulrpc_priority priority; /* not the default one */
@@ -51,6 +49,7 @@ struct ulrpc_method {
 struct ulrpc_service {
 	/* immutable after start */
 	struct ulrpc *rpc;
+	void (*free)(struct ulrpc_service *svc); /* refs is 0 */
 	struct ulrpc_service_conf conf; /* without names and methods */
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
@@ -103,9 +102,6 @@ static inline struct ulrpc_method *service_method(
 		i = (i + 1) & svc->methods_mask;
 	return svc->methods[i].handler ? &svc->methods[i] : NULL;
 }
-
-/* Fills what a client that asked for @name is told: status, and the rest. */
-void service_opened(struct shard *s, const char *name, struct wire_opened *out);
 
 /* Of all CPTs, as far as this one has heard. */
 static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
@@ -187,11 +183,11 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
-/* @client, which had opened the services on the portals @opened (a bit for
- * each), is gone without a word: conf.gone. */
-void services_gone(struct shard *s, const struct ulnet_id *client,
-		   uint64_t opened);
 /* A lost request was answered. Any thread; may free @svc. */
-void service_unref(struct ulrpc_service *svc);
+static inline void service_unref(struct ulrpc_service *svc)
+{
+	if (atomic_fetch_sub(&svc->refs, 1) == 1)
+		svc->free(svc);
+}
 
 #endif

@@ -90,25 +90,8 @@ struct service_cpt {
 
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];
 
-void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
-		      unsigned int cpt);
-/* Nobody refers to it. */
-void service_cpt_fini(struct service_cpt *sc);
-/* Opens the inbox; the service can be found by its name then. -ESHUTDOWN, or
- * what inbox_open() says. */
-int service_cpt_start(struct service_cpt *sc);
-
-/* The steps of the end, each of which includes the ones before it; a second
- * time nothing happens. */
-void service_cpt_close(struct service_cpt *sc);
-void service_cpt_abort(struct service_cpt *sc);
-void service_cpt_stop(struct service_cpt *sc);
 /* Something of @sc has ended that its end may have waited for. */
 void service_cpt_settled(struct service_cpt *sc);
-
-/* The node has crashed, and then is gone. */
-void service_cpt_crash(struct service_cpt *sc);
-void service_cpt_gone(struct service_cpt *sc);
 
 /* May one more line be logged about something that strangers can cause? */
 bool service_may_log(struct service_cpt *sc);

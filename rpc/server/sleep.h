@@ -2,7 +2,7 @@
 /*
  * Workers that sleep for a request (ulrpc_request_sleep(3)), until a time or
  * until it is canceled: those of a service, who wake together when one of its
- * requests is canceled, and go on sleeping if it is not theirs.
+ * requests is canceled (cancel.c), and go on sleeping if it is not theirs.
  */
 #ifndef RPC_SLEEP_H
 #define RPC_SLEEP_H
@@ -20,7 +20,5 @@ struct sleepers {
 int sleepers_init(struct sleepers *s);
 /* Nobody sleeps. */
 void sleepers_fini(struct sleepers *s);
-/* A request has been canceled. Any thread. */
-void sleepers_wake(struct sleepers *s);
 
 #endif

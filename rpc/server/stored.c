@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 
 #define FORMAT	  2u  /* version of all this */
 #define HEAD	  24u /* of a value */
@@ -38,7 +38,7 @@ static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 
 static uint32_t sum_of(const uint8_t *value, size_t length)
 {
-	return rpc_crc32c(0, value + CHECKED, length - CHECKED);
+	return crc32c(0, value + CHECKED, length - CHECKED);
 }
 
 void *stored_new(const struct stored *s, const struct wire_moved *moved,

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "rpc/inbox.h"
+#include "rpc/party.h"
 #include "rpc/server/export.h"
-#include "rpc/server/party.h"
 #include "rpc/server/request.h"
-#include "rpc/server/stray.h"
 #include "rpc/stats/stat.h"
+#include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 #include "rpc/wire/wire_reply.h"
 

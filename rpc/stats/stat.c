@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rpc/stats/stats.h"
-
 /* ---- names ---- */
 
 #define NAME(name, help) #name,
@@ -337,30 +335,3 @@ void stat_shard_reset(struct stat_shard *st)
 			service_reset(sv);
 	}
 }
-
-static int shard_open(struct shard *s)
-{
-	s->stats = malloc(sizeof(*s->stats));
-	if (!s->stats)
-		return -ENOMEM;
-	stat_shard_init(s->stats);
-	s->stats->shard = s;
-	return 0;
-}
-
-static void shard_free(struct shard *s)
-{
-	if (!s->stats)
-		return;
-	stat_shard_fini(s->stats);
-	free(s->stats);
-	s->stats = NULL;
-}
-
-const struct rpc_part stat_part = {
-	.name = "statistics",
-	.open = stats_open,
-	.shard_open = shard_open,
-	.shard_free = shard_free,
-	.free = stats_free,
-};

@@ -199,8 +199,6 @@ struct stat_shard {
 	} gone[STAT_SIDES];
 };
 
-extern const struct rpc_part stat_part;
-
 /* ---- places to count in ---- */
 
 /* NULL: no memory; then what is recorded without it counts as unrecorded.

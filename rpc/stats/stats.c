@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 #include "rpc/stats/metrics.h"
 #include "rpc/stats/control_weak.h"
 
@@ -22,7 +22,7 @@ struct stats {
 	struct lnet_control *control;
 };
 
-int stats_open(struct ulrpc *rpc)
+static int stats_open(struct ulrpc *rpc)
 {
 	struct stats *st = calloc(1, sizeof(*st));
 
@@ -34,7 +34,7 @@ int stats_open(struct ulrpc *rpc)
 	return 0;
 }
 
-void stats_free(struct ulrpc *rpc)
+static void stats_free(struct ulrpc *rpc)
 {
 	struct stats *st = rpc->stats;
 	struct method_name *n, *next;
@@ -75,7 +75,7 @@ const char *stats_method_name(struct ulrpc *rpc, uint32_t number)
 int ulrpc_method_declare(struct ulrpc *rpc, const char *name)
 {
 	size_t length = strlen(name);
-	uint32_t number = rpc_crc32c(0, name, length);
+	uint32_t number = crc32c(0, name, length);
 	struct stats *st = rpc->stats;
 	struct method_name *n = NULL;
 	int rc = 0;
@@ -224,3 +224,32 @@ void stats_close(struct ulrpc *rpc)
 	if (rpc->stats)
 		BUG_ON(ulrpc_control(rpc, NULL));
 }
+
+/* ---- the part ---- */
+
+static int stats_shard_open(struct shard *s)
+{
+	s->stats = malloc(sizeof(*s->stats));
+	if (!s->stats)
+		return -ENOMEM;
+	stat_shard_init(s->stats);
+	s->stats->shard = s;
+	return 0;
+}
+
+static void stats_shard_free(struct shard *s)
+{
+	if (!s->stats)
+		return;
+	stat_shard_fini(s->stats);
+	free(s->stats);
+	s->stats = NULL;
+}
+
+const struct rpc_part stat_part = {
+	.name = "statistics",
+	.open = stats_open,
+	.shard_open = stats_shard_open,
+	.shard_free = stats_shard_free,
+	.free = stats_free,
+};

@@ -9,9 +9,7 @@
 
 #include "rpc/stats/stat.h"
 
-/* Of rpc_part. */
-int stats_open(struct ulrpc *rpc);
-void stats_free(struct ulrpc *rpc);
+extern const struct rpc_part stat_part;
 
 /* The first thing that ulrpc_close() does: takes back what ulrpc_control()
  * gave. Waits for requests that are being carried out. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/buf.h"
+#include "rpc/bulk/field.h"
 
 /* ---- types ---- */
 
@@ -193,27 +194,12 @@ void packed_fini(struct packed *packed)
 
 /* ---- bulks ---- */
 
-/*
- * The pointer to unknown fields is nobody's when there are none: it says which
- * bulk a field is of, also in a copy of the field. In what somebody else made,
- * or protobuf-c unpacked, it is NULL.
- */
-void message_bulk_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
-		       uint64_t length, enum ulrpc_bulk_access access)
-{
-	ulrpc__bulk__init(field);
-	field->base.unknown_fields = (ProtobufCMessageUnknownField *)bulk;
-	field->length = length;
-	field->access = access;
-}
-
 static int add_bulk(Ulrpc__Bulk *field, struct bulk_list *list)
 {
-	struct ulrpc_bulk *bulk =
-		(struct ulrpc_bulk *)field->base.unknown_fields;
+	struct ulrpc_bulk *bulk = bulk_of_field(field);
 	unsigned int i;
 
-	if (field->base.n_unknown_fields || !bulk)
+	if (!bulk)
 		return -EINVAL;
 	for (i = 0; i < list->n; i++)
 		if (list->bulks[i] == bulk)

@@ -45,10 +45,6 @@ struct packed {
 int packed_init(struct packed *packed, const ProtobufCMessage *message);
 void packed_fini(struct packed *packed);
 
-/* What ulrpc_bulk_field() returns knows its bulk. */
-void message_bulk_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
-		       uint64_t length, enum ulrpc_bulk_access access);
-
 struct bulk_list {
 	struct ulrpc_bulk *bulks[ULRPC_BULKS_MAX];
 	unsigned int n;

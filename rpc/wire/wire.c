@@ -3,14 +3,14 @@
 #include "rpc/wire/wire.h"
 
 #include <errno.h>
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 #include "rpc/wire/wire_head.h"
 
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 {
 	BUG_ON(length > WIRE_HEAD_MAX);
 	return (uint64_t)WIRE_VERSION << 56 | (uint64_t)kind << 48 |
-	       (uint64_t)length << 32 | rpc_crc32c(0, head, length);
+	       (uint64_t)length << 32 | crc32c(0, head, length);
 }
 
 int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
@@ -24,7 +24,7 @@ int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
 		return -EPROTONOSUPPORT;
 	if (unlikely((hdr_data >> 48 & 0xff) != kind || head > length))
 		return -EPROTO;
-	if (unlikely(rpc_crc32c(0, p, head) != (uint32_t)hdr_data))
+	if (unlikely(crc32c(0, p, head) != (uint32_t)hdr_data))
 		return -EBADMSG;
 	parts->head = (struct wire_view){ p, p + head };
 	parts->bodies = (struct wire_view){ p + head, p + length };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs, as their users see them, with the build that is released, on
 # 127.0.0.x and in network namespaces; and simulations that count time, memory and
-# shares. With --long all tests. For sourcing by ./check.
+# shares. Calls point down in its objects. With --long all tests. For sourcing by ./check.
 stage release always
 
 measure() { # PROGRAM
@@ -16,6 +16,8 @@ stage_release() {
 		export ULNET_SURVIVE=2 ULNET_RAILS=5
 	fi
 	release_build program-tests || return 0
+	step "calls point down" \
+		"$SRC/scripts/layering_symbols.sh" "$SRC" "$BUILD/release" || true
 	suite release $target
 	at_once "simulation" measure $(tree_make release -s \
 		--no-print-directory print-sim-measures)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "services/brw/brw.pb-c.h"
-#include "services/pattern.h"
+#include "services/common/pattern.h"
 
 static int prepare_access(const struct probe_call *call,
 			  enum ulrpc_bulk_access access, void *body)

@@ -7,7 +7,7 @@
 
 #include "memory.h"
 #include "services/brw/brw.pb-c.h"
-#include "services/pattern.h"
+#include "services/common/pattern.h"
 
 struct brw {
 	struct service base;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "services/pattern.h"
+#include "services/common/pattern.h"
 
 #define PAGE 4096
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "services/echo/echo.pb-c.h"
-#include "services/pattern.h"
+#include "services/common/pattern.h"
 
 static bool check_payload(const struct probe_call *call, const void *payload,
 			  size_t length, char *what, size_t size)

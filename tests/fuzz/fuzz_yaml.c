@@ -75,7 +75,7 @@ static void quiet(int level, const char *line, void *arg)
 
 static void node_start(void)
 {
-	struct node_params p = { .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
 
 	if (node)
 		return;

@@ -27,8 +27,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lnd/lnds.h"
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 #include "tests/port.h"
 #include "tests/thread/check.h"
 
@@ -639,8 +641,6 @@ static void later_run(struct side *s)
 #define NID_BASE 0x7f000000u /* 127.0.0.0 */
 #define NET_TYPE LNET_TYPE_SOCK
 
-extern const struct lnd socklnd;
-
 static void lnd_choose(struct node_params *p, struct sim_net *net)
 {
 	static uint16_t port;
@@ -693,7 +693,7 @@ static void lnd_done(void)
 
 static int side_open(struct side *s, struct sim_net *net)
 {
-	struct node_params p = { 0 };
+	struct node_params p = { .lnds = open_lnds };
 
 	s->index = (unsigned int)(s - sides);
 	s->other = &sides[1 - s->index];

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 #include "tests/all_memory.h"
 #include "tests/thread/check.h"
 #include "tests/thread/ferry.h"
@@ -348,7 +349,8 @@ static void disturb(void)
 
 static void side_open(struct side *s, unsigned int index)
 {
-	struct node_params p = { .fabric = ferry_fabric(ferry) };
+	struct node_params p = { .lnds = open_lnds,
+				 .fabric = ferry_fabric(ferry) };
 
 	lnet_conf_init(&p.conf);
 	p.conf.cpts = s->cpts;

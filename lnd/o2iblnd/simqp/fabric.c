@@ -26,15 +26,16 @@ void *simqp_alloc(size_t size)
 	return p;
 }
 
-int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
-		     struct simqp_fabric **fabric_p)
+int simqp_fabric_make(const struct ib_verbs *verbs, struct env_sim *world,
+		      const struct simqp_conf *conf,
+		      struct simqp_fabric **fabric_p)
 {
 	struct simqp_fabric *f = calloc(1, sizeof(*f));
 	const struct simqp_conf *def = &conf_default;
 
 	if (!f)
 		return -ENOMEM;
-	f->ib.verbs = simqp_verbs();
+	f->ib.verbs = verbs;
 	f->world = world;
 	f->conf = conf ? *conf : *def;
 	f->conf.ack_ns = f->conf.ack_ns ? f->conf.ack_ns : def->ack_ns;

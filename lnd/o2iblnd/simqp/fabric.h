@@ -76,6 +76,11 @@ _Static_assert(offsetof(struct simqp_fabric, ib) == 0,
 /* Zeroed memory. What a simulation itself needs is there: else it aborts. */
 void *simqp_alloc(size_t size);
 
+/* As simqp_fabric_new(), whose ports are for @verbs. */
+int simqp_fabric_make(const struct ib_verbs *verbs, struct env_sim *world,
+		      const struct simqp_conf *conf,
+		      struct simqp_fabric **fabric_p) must_check;
+
 uint64_t simqp_now(const struct simqp_fabric *f);
 bool simqp_dice(struct simqp_fabric *f, uint32_t ppm);
 

@@ -57,7 +57,7 @@ int simqp_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
 		return rc;
 	port = simqp_alloc(sizeof(*port));
 	port->ib = (struct ib_port){
-		.verbs = simqp_verbs(),
+		.verbs = f->ib.verbs,
 		.events = events,
 		.ni = ni,
 		.limits = a->device.limits,

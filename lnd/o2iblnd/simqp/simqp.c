@@ -3,6 +3,7 @@
 #include "lnd/o2iblnd/simqp/simqp.h"
 
 #include "lnd/o2iblnd/simqp/cm.h"
+#include "lnd/o2iblnd/simqp/fabric.h"
 #include "lnd/o2iblnd/simqp/mr.h"
 #include "lnd/o2iblnd/simqp/port.h"
 #include "lnd/o2iblnd/simqp/qp.h"
@@ -28,4 +29,10 @@ static const struct ib_verbs verbs = {
 const struct ib_verbs *simqp_verbs(void)
 {
 	return &verbs;
+}
+
+int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
+		     struct simqp_fabric **fabric_p)
+{
+	return simqp_fabric_make(&verbs, world, conf, fabric_p);
 }

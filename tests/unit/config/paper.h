@@ -10,6 +10,7 @@
 #include <string.h>
 #include "lnd/lnd.h"
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 
 static int paper_loses = 97; /* last byte of the address */
 

@@ -245,7 +245,7 @@ Test(program, is_waited_for)
 /* And who waits is the one to make the node's turns. */
 Test(program, is_waited_for_by_polling)
 {
-	struct node_params p = { .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
 	struct slow s = { .in_node = true };
 
 	lnet_conf_init(&p.conf);
@@ -278,7 +278,7 @@ static void *client_main(void *arg)
 Test(program, stop_by_polling)
 {
 	struct ulnet_control_conf conf = { .path = path };
-	struct node_params p = { .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
 	struct slow s = { .in_node = true, .may_end = true };
 	const struct ulnet_control_command command = { .name = "slow",
 						       .fn = on_slow,

@@ -20,7 +20,7 @@ struct rig {
 static inline struct rig rig_open_with(unsigned int cpts,
 				       const struct ulnet_control_conf *conf)
 {
-	struct node_params p = { .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
 	struct rig rig;
 
 	lnet_conf_init(&p.conf);

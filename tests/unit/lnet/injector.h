@@ -15,6 +15,7 @@
 #include "lnd/lnd.h"
 #include "lnet/message/wire.h"
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 
 #define INJECT_NIS  4
 #define INJECT_SENT 64
@@ -453,6 +454,7 @@ static inline struct injector *inject_open(const struct ulnet_conf *conf,
 {
 	struct injector *in = calloc(1, sizeof(*in));
 	struct node_params p = { .conf = *conf,
+				 .lnds = open_lnds,
 				 .lnd = &inject_lnd,
 				 .lnd_net = in,
 				 .observer = &inject_observer,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <string.h>
-#include "services/pattern.h"
+#include "services/common/pattern.h"
 
 #define SIZE 4096
 

@@ -8,6 +8,7 @@
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
+#include "lnet/open.h"
 
 #define PORTAL 5
 #define BITS   0x77
@@ -343,7 +344,7 @@ static void *add_ni(void *arg)
 Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 {
 	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.0.2@tcp") };
-	struct node_params p = { .lnd = &simlnd };
+	struct node_params p = { .lnds = open_lnds, .lnd = &simlnd };
 	struct sim_net *net;
 	struct lnet *node;
 	pthread_t thread;
@@ -374,7 +375,7 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 /* Deleted by a thread that can wait, an NI has gone when that returns. */
 Test(node, deleted_and_added_at_once, .timeout = 60)
 {
-	struct node_params p = { .lnd = &simlnd };
+	struct node_params p = { .lnds = open_lnds, .lnd = &simlnd };
 	struct sim_net *net;
 	struct lnet *node;
 

@@ -2,6 +2,8 @@
 /* Two simulated nodes and memory between guards: see the header. */
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 
+#include "rpc/stats/stats.h"
+
 uint64_t rig_random(struct rig *g, uint64_t below)
 {
 	g->random ^= g->random << 13;

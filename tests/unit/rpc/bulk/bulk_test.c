@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that callers lend. The server is played by raw PUTs and GETs. */
 #include <criterion/criterion.h>
+#include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
-#include "rpc/crc32c.h"
 #include "rpc/wire/wire_reply.h"
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 
@@ -524,8 +524,7 @@ Test(bulk, checksums_of_a_source)
 	s = attach(&g, b);
 	cr_assert_eq(s.n, 4);
 	for (unsigned int i = 0; i < s.n; i++) {
-		cr_assert_eq(s.checksum[i],
-			     rpc_crc32c(0, bytes + at, s.length[i]));
+		cr_assert_eq(s.checksum[i], crc32c(0, bytes + at, s.length[i]));
 		at += s.length[i];
 	}
 	release_idle(&g, b);
@@ -577,7 +576,7 @@ Test(bulk, checksums_of_a_sink)
 	b = bulk_of(&g, &m, ULRPC_BULK_SINK, ULRPC_BULK_CHECKSUM, 300);
 	plain = bulk_of(&g, &m, ULRPC_BULK_SINK, 0, 300);
 	for (unsigned int i = 0; i < 4; i++)
-		crc[i] = rpc_crc32c(0, bytes + i * 300, i < 3 ? 300 : 100);
+		crc[i] = crc32c(0, bytes + i * 300, i < 3 ? 300 : 100);
 	cr_assert_eq(check(b, 4, crc, NULL), 0);
 	cr_assert_eq(check(b, 3, crc, NULL), 0);
 	cr_assert_eq(check(b, 5, crc, NULL), -EPROTO);
@@ -588,7 +587,7 @@ Test(bulk, checksums_of_a_sink)
 	crc[3]--;
 	crc[1] = 0;
 	cr_assert_eq(check(b, 4, crc, length), -EBADMSG);
-	crc[2] = rpc_crc32c(0, bytes + 600, 250);
+	crc[2] = crc32c(0, bytes + 600, 250);
 	cr_assert_eq(check(b, 4, crc, length), 0);
 	length[2] = 301;
 	cr_assert_eq(check(b, 4, crc, length), -EPROTO);

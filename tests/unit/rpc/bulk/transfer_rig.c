@@ -62,7 +62,7 @@ void lend(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
 	for (unsigned int i = 0; i < n; i++) {
 		uint8_t *p = (uint8_t *)l->m.iov->iov_base + at;
 
-		l->crc[i] = rpc_crc32c(0, p, length[i]);
+		l->crc[i] = crc32c(0, p, length[i]);
 		at += length[i];
 	}
 	lend_segments(l);

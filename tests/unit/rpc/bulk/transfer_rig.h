@@ -5,8 +5,8 @@
 #define TESTS_TRANSFER_RIG_H
 
 #include <criterion/criterion.h>
+#include "base/crc32c.h"
 #include "rpc/bulk/transfer_priv.h"
-#include "rpc/crc32c.h"
 #include "rpc/wire/wire_call.h"
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 

@@ -588,7 +588,7 @@ static bool said(const struct lent *l, const struct wire_moved *w,
 		p += l->length[k];
 	return i < w->n &&
 	       (w->length ? w->length[i] : l->length[i]) == length &&
-	       w->checksum[i] == rpc_crc32c(0, p, length);
+	       w->checksum[i] == crc32c(0, p, length);
 }
 
 Test(transfer, sink_checksums)

@@ -3,7 +3,7 @@
  * them. */
 #include <errno.h>
 
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
 static struct serve_rig g;
@@ -295,7 +295,7 @@ Test(again, what_was_said_of_bulk)
 		cr_assert_eq(in.n, 2);
 		wire_moved_checksums(&in, sums[i]);
 	}
-	cr_assert_eq(sums[0][0], rpc_crc32c(0, moved_from, 1000));
+	cr_assert_eq(sums[0][0], crc32c(0, moved_from, 1000));
 	cr_assert_eq(memcmp(sums[0], sums[1], 2 * sizeof(sums[0][0])), 0);
 	serve_fini(&g);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 
 static const uint32_t crc[] = { 11, 22, 33 }, lengths[] = { 4096, 4096, 7 };
 static const struct wire_moved sinks[] = {
@@ -99,7 +99,7 @@ Test(stored, what_makes_no_sense_is_not_read)
 		uint8_t *value = written(ARRAY_SIZE(sinks), &length);
 
 		store_le32(value + bad[i].at, bad[i].word);
-		store_le32(value + 4, rpc_crc32c(0, value + 8, length - 8));
+		store_le32(value + 4, crc32c(0, value + 8, length - 8));
 		cr_assert_eq(stored_read(value, length, &s), -EBADMSG, "%u", i);
 		free(value);
 	}

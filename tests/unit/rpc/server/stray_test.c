@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that come to another CPT than the one that knows their connection,
  * and answers to those who have none: nobody uses up what others need. */
-#include "rpc/server/party.h"
-#include "rpc/server/stray.h"
+#include "rpc/party.h"
+#include "rpc/stray.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
 #define CPTS  2

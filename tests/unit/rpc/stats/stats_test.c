@@ -3,9 +3,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include "base/crc32c.h"
 #include "config/tree.h"
 #include "lnet/node/node.h"
-#include "rpc/crc32c.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/stats/stats.h"
 #include "ulnet/control.h"
@@ -153,7 +153,7 @@ static int record_calls(void *arg)
 			.outcome = &o,
 		};
 
-		r.method = rpc_crc32c(0, "Echo", 4);
+		r.method = crc32c(0, "Echo", 4);
 		stat_call_end(&r);
 		r.method = 3;
 		stat_call_end(&r);

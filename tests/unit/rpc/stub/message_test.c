@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
+#include "rpc/bulk/field.h"
 #include "rpc/stub/message.h"
 #include "tests/unit/rpc/stub/box.pb-c.h"
 
@@ -282,7 +283,7 @@ static Ulrpc__Bulk field_of(unsigned int n)
 {
 	Ulrpc__Bulk field;
 
-	message_bulk_init(&field, BULK(n), 100 + n, ULRPC_BULK_SINK);
+	bulk_field_init(&field, BULK(n), 100 + n, ULRPC_BULK_SINK);
 	return field;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "rpc/bulk/field.h"
 #include "rpc/stub/message.h"
 #include "tests/unit/rpc/stub/box.pb-c.h"
 #include "ulnet/sim.h"
@@ -570,7 +571,7 @@ Test(stub, bulks)
 	Ulrpc__Bulk field, plain = ULRPC__BULK__INIT;
 	Test__Tree *copy;
 
-	message_bulk_init(&field, mine, 10, ULRPC_BULK_SOURCE);
+	bulk_field_init(&field, mine, 10, ULRPC_BULK_SOURCE);
 	tree.one = &field;
 	test__box__plant(stub, &tree, NULL, NULL);
 	cr_assert(line.conf.nbulks == 1 && line.bulks[0] == mine);

@@ -5,7 +5,7 @@
 #include "rpc/wire/wire_reply.h"
 
 #include <errno.h>
-#include "rpc/crc32c.h"
+#include "base/crc32c.h"
 #include "tests/source.h"
 #include "wire_again.h"
 #include "wire_hex.h"
@@ -561,7 +561,7 @@ static void check_request_example(FILE *f)
 		.xid = 42,
 		.timeout = 1000000,
 		.remaining = 1000000,
-		.method = rpc_crc32c(0, "echo", 4),
+		.method = crc32c(0, "echo", 4),
 		.length = 5,
 		.reply_max = 4096,
 	};

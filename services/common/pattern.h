@@ -4,8 +4,8 @@
  * tell whether they are the right ones, in the right place. Quick enough for
  * every byte of a measurement.
  */
-#ifndef SERVICES_PATTERN_H
-#define SERVICES_PATTERN_H
+#ifndef SERVICES_COMMON_PATTERN_H
+#define SERVICES_COMMON_PATTERN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/party.h"
+#include "rpc/party.h"
 
 #include "base/share.h"
 #include "ulnet/loop.h"

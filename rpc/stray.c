@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/stray.h"
+#include "rpc/stray.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/party.h"
 #include "rpc/rpc.h"
-#include "rpc/server/party.h"
 #include "rpc/stats/stat.h"
 
 /* Of a CPT, from which they are under way: bytes. */

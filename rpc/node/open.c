@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RPC on a node: its rooms put together, from its opening to its end. */
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/client/import.h"
+#include "rpc/client/imports.h"
+#include "rpc/client/retry.h"
+#include "rpc/client/severed.h"
+#include "rpc/control.h"
+#include "rpc/ends.h"
+#include "rpc/rpc.h"
+#include "rpc/server/doubt.h"
+#include "rpc/server/export.h"
+#include "rpc/server/news.h"
+#include "rpc/server/service.h"
+#include "rpc/server/vacant.h"
+#include "rpc/stats/stats.h"
+#include "rpc/stray.h"
+
+#define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
+#define IDLE		(300 * UINT64_C(1000000))
+#define CONNECT_TIMEOUT (5 * UINT64_C(1000000))
+#define TIMEOUT_MIN	UINT64_C(50000)
+#define TIMEOUT_MAX	UINT64_C(30000000)
+#define EXPORTS_MAX	65536
+#define CONTROL_BUFFERS 4
+
+/* In the order in which they are opened; they end the other way round. All
+ * others count. */
+static const struct rpc_part *const parts[] = {
+	&stat_part,   &end_part,     &stray_part,  &import_part,
+	&export_part, &service_part, &vacant_part, &control_part,
+};
+
+static const struct rpc_side client_side = {
+	.control_cpt = import_control_cpt,
+	.on_control = import_on_control,
+	.on_sign = imports_on_sign,
+	.on_end = severed_on_end,
+};
+
+static const struct rpc_side server_side = {
+	.on_control = export_on_control,
+	.on_end = doubts_on_end,
+	.on_changed = news_begin,
+};
+
+/* ---- shards ---- */
+
+static void shard_close(struct shard *s)
+{
+	if (s->closing)
+		return;
+	s->closing = true;
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->shard_close)
+			parts[i]->shard_close(s);
+}
+
+static void shard_abort(struct shard *s)
+{
+	if (s->aborted)
+		return;
+	s->aborted = true;
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->shard_abort)
+			parts[i]->shard_abort(s);
+}
+
+static int shard_open(void *arg)
+{
+	struct shard *s = arg;
+	int rc = 0;
+
+	lnet_random(s->node, s->cpt, &s->match, sizeof(s->match));
+	lnet_random(s->node, s->cpt, &s->jitter, sizeof(s->jitter));
+	s->match &= ~(uint64_t)(LNET_CPTS_MAX - 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts) && !rc; i++)
+		if (parts[i]->shard_open)
+			rc = parts[i]->shard_open(s);
+	return rc;
+}
+
+static int shard_end(void *arg)
+{
+	struct shard *s = arg;
+
+	shard_close(s);
+	if (s->work)
+		atomic_store(&s->rpc->shutdown.cut, true);
+	shard_abort(s);
+	shard_settled(s);
+	return 0;
+}
+
+static int shard_stop(void *arg)
+{
+	struct shard *s = arg;
+
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->shard_stop)
+			parts[i]->shard_stop(s);
+	shard_settled(s);
+	return 0;
+}
+
+static int shard_free(void *arg)
+{
+	struct shard *s = arg;
+
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->shard_free)
+			parts[i]->shard_free(s);
+	return 0;
+}
+
+/* ---- ulrpc_shutdown() ---- */
+
+static void shutdown_finish(struct ulrpc *rpc)
+{
+	lnet_timer_cancel(rpc->node, 0, &rpc->shutdown.timer);
+	if (!rpc->shutdown.status && atomic_load(&rpc->shutdown.cut))
+		rpc->shutdown.status = -ECANCELED;
+	if (rpc->shutdown.done)
+		rpc->shutdown.done(rpc->shutdown.arg, rpc->shutdown.status);
+	pthread_mutex_lock(&rpc->wait.lock);
+	rpc->shutdown_due = false;
+	wait_wake(&rpc->wait);
+	pthread_mutex_unlock(&rpc->wait.lock);
+}
+
+/* On CPT 0: a shard has no work left. */
+static void on_shard_idle(struct ulnet_work *work)
+{
+	struct shard *s = container_of(work, struct shard, idle_work);
+	struct ulrpc *rpc = s->rpc;
+
+	if (!s->crashed && --rpc->shutdown.busy == 0 && rpc->shutdown_due)
+		shutdown_finish(rpc);
+	shard_taken(&rpc->shards[0]);
+}
+
+static void on_shard_close(struct ulnet_work *work)
+{
+	struct shard *s = container_of(work, struct shard, close_work);
+
+	if (!s->crashed) {
+		shard_close(s);
+		shard_settled(s);
+	}
+	shard_taken(s);
+}
+
+static void on_shard_abort(struct ulnet_work *work)
+{
+	struct shard *s = container_of(work, struct shard, abort_work);
+
+	if (!s->crashed) {
+		shard_close(s);
+		shard_abort(s);
+	}
+	shard_taken(s);
+}
+
+static void on_shutdown_late(struct ulnet_timer *timer)
+{
+	struct ulrpc *rpc = container_of(timer, struct ulrpc, shutdown.timer);
+
+	rpc->shutdown.status = -ETIMEDOUT;
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		shard_give(&rpc->shards[i], &rpc->shards[i].abort_work);
+}
+
+/* On CPT 0. */
+static void on_shutdown(struct ulnet_work *work)
+{
+	struct ulrpc *rpc = container_of(work, struct ulrpc, shutdown.work);
+
+	if (!rpc->shards[0].crashed) {
+		if (rpc->shutdown.until != TIME_NEVER)
+			lnet_timer_arm(rpc->node, 0, &rpc->shutdown.timer,
+				       rpc->shutdown.until);
+		for (unsigned int i = 0; i < rpc->ncpts; i++)
+			shard_give(&rpc->shards[i], &rpc->shards[i].close_work);
+	}
+	shard_taken(&rpc->shards[0]);
+}
+
+int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
+		   void (*done)(void *arg, int status), void *arg)
+{
+	unsigned int open = RPC_OPEN;
+
+	if (!atomic_compare_exchange_strong(&rpc->state, &open, RPC_SHUTTING))
+		return -EALREADY;
+	rpc->shutdown.until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
+	rpc->shutdown.done = done;
+	rpc->shutdown.arg = arg;
+	pthread_mutex_lock(&rpc->wait.lock);
+	rpc->shutdown_due = true;
+	pthread_mutex_unlock(&rpc->wait.lock);
+	shard_give(&rpc->shards[0], &rpc->shutdown.work);
+	return 0;
+}
+
+/* ---- ulrpc_close() ---- */
+
+static int each_shard(struct ulrpc *rpc, int (*fn)(void *shard))
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
+		rc = lnet_call(rpc->node, i, fn, &rpc->shards[i]);
+	return rc;
+}
+
+static bool work_is_done(void *arg)
+{
+	struct ulrpc *rpc = arg;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		if (!rpc->shards[i].idle)
+			return false;
+	return !rpc->shutdown_due && atomic_load(&rpc->posted) == 0;
+}
+
+static bool is_unused(void *arg)
+{
+	struct ulrpc *rpc = arg;
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		if (!rpc->shards[i].unused)
+			return false;
+	return atomic_load(&rpc->posted) == 0;
+}
+
+static void parts_free(struct ulrpc *rpc)
+{
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->free)
+			parts[i]->free(rpc);
+	wait_fini(&rpc->wait);
+	free(rpc->shards);
+	free(rpc);
+}
+
+/* Nobody will take what LNet holds for us. RPC that is opened on this node
+ * later must not: to it, a copy of a request that we have executed would be one
+ * that was never looked at. */
+static void portals_clear(struct ulrpc *rpc)
+{
+	uint64_t lazy = atomic_load(&rpc->lazy);
+
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		if (lazy & UINT64_C(1) << i)
+			(void)LNetClearLazyPortal(rpc->node, i);
+}
+
+/* All waits are for what has an end of its own. */
+static int rpc_end(struct ulrpc *rpc)
+{
+	int rc;
+
+	stats_close(rpc);
+	atomic_store(&rpc->state, RPC_CLOSING);
+	rc = each_shard(rpc, shard_end);
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, work_is_done, rpc,
+				TIME_NEVER);
+	if (!rc)
+		rc = each_shard(rpc, shard_stop);
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, is_unused, rpc,
+				TIME_NEVER);
+	if (rc)
+		return rc;
+	portals_clear(rpc);
+	each_shard(rpc, shard_free);
+	lnet_layer_del(rpc->node, &rpc->layer);
+	parts_free(rpc);
+	return 0;
+}
+
+int ulrpc_close(struct ulrpc *rpc)
+{
+	if (!rpc)
+		return 0;
+	if (!rpc_may_manage(rpc->node))
+		return -EDEADLK;
+	return rpc_end(rpc);
+}
+
+/* ---- with the node ---- */
+
+static void on_close(struct ulnet_layer *layer)
+{
+	BUG_ON(rpc_end(container_of(layer, struct ulrpc, layer)));
+}
+
+static void on_crash(struct ulnet_layer *layer)
+{
+	struct ulrpc *rpc = container_of(layer, struct ulrpc, layer);
+
+	lnet_timer_cancel(rpc->node, 0, &rpc->shutdown.timer);
+	for (unsigned int i = 0; i < rpc->ncpts; i++) {
+		struct shard *s = &rpc->shards[i];
+
+		s->closing = true;
+		s->aborted = true;
+		s->crashed = true;
+		for (unsigned int j = ARRAY_SIZE(parts); j--;)
+			if (parts[j]->shard_crash)
+				parts[j]->shard_crash(s);
+	}
+}
+
+static void on_gone(struct ulnet_layer *layer)
+{
+	struct ulrpc *rpc = container_of(layer, struct ulrpc, layer);
+
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		shard_free(&rpc->shards[i]);
+	parts_free(rpc);
+}
+
+/* ---- ulrpc_open() ---- */
+
+void ulrpc_conf_init(struct ulrpc_conf *conf)
+{
+	*conf = (struct ulrpc_conf){ 0 };
+}
+
+static void conf_fill(struct ulrpc_conf *c)
+{
+	if (!c->keepalive)
+		c->keepalive = KEEPALIVE;
+	if (!c->idle)
+		c->idle = IDLE;
+	if (!c->connect_timeout)
+		c->connect_timeout = CONNECT_TIMEOUT;
+	if (!c->timeout_max)
+		c->timeout_max = MAX(TIMEOUT_MAX, c->timeout_min);
+	if (!c->timeout_min)
+		c->timeout_min = MIN(TIMEOUT_MIN, c->timeout_max);
+	if (!c->exports_max)
+		c->exports_max = EXPORTS_MAX;
+	if (!c->control_buffers)
+		c->control_buffers = CONTROL_BUFFERS;
+}
+
+static void shard_init(struct ulrpc *rpc, unsigned int cpt)
+{
+	struct shard *s = &rpc->shards[cpt];
+
+	s->rpc = rpc;
+	s->node = rpc->node;
+	s->cpt = cpt;
+	s->late = lnet_guard_late(s->node, cpt);
+	list_init(&s->lent);
+	s->close_work.fn = on_shard_close;
+	s->abort_work.fn = on_shard_abort;
+	s->idle_work.fn = on_shard_idle;
+}
+
+static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
+		     struct ulrpc **rpc_p)
+{
+	struct ulrpc *rpc = calloc(1, sizeof(*rpc));
+	int rc;
+
+	if (!rpc)
+		return -ENOMEM;
+	rpc->node = node;
+	rpc->ncpts = lnet_cpts(node);
+	rpc->conf = *conf;
+	conf_fill(&rpc->conf);
+	rpc->client = &client_side;
+	rpc->server = &server_side;
+	rpc->is_virtual = lnet_is_virtual(node);
+	rpc->shards = calloc(rpc->ncpts, sizeof(*rpc->shards));
+	rc = rpc->shards ? wait_init(&rpc->wait) : -ENOMEM;
+	if (rc) {
+		free(rpc->shards);
+		free(rpc);
+		return rc;
+	}
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		shard_init(rpc, i);
+	rpc->shutdown.busy = rpc->ncpts;
+	rpc->shutdown.work.fn = on_shutdown;
+	lnet_timer_init(&rpc->shutdown.timer, on_shutdown_late);
+	rpc->layer.crash = on_crash;
+	rpc->layer.gone = on_gone;
+	rpc->layer.close = on_close;
+	*rpc_p = rpc;
+	return 0;
+}
+
+static int ids_make(void *arg)
+{
+	struct ulrpc *rpc = arg;
+
+	memcpy(rpc->client_id, rpc->conf.client_id, RPC_ID_SIZE);
+	if (!rpc_id_is_set(rpc->client_id))
+		lnet_random(rpc->node, 0, rpc->client_id, RPC_ID_SIZE);
+	lnet_random(rpc->node, 0, rpc->server_id, sizeof(rpc->server_id));
+	return 0;
+}
+
+static int parts_open(struct ulrpc *rpc)
+{
+	int rc = lnet_call(rpc->node, 0, ids_make, rpc);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts) && !rc; i++)
+		if (parts[i]->open)
+			rc = parts[i]->open(rpc);
+	if (!rc)
+		rc = each_shard(rpc, shard_open);
+	return rc;
+}
+
+static bool conf_ok(const struct ulrpc_conf *conf)
+{
+	if (conf->control_buffers == 1 ||
+	    conf->control_buffers > ULRPC_BUFFERS_MAX ||
+	    (unsigned int)conf->force_policy > ULRPC_BACKOFF_NONE)
+		return false;
+	if (rpc_id_is_set(conf->client_id) != (conf->client_generation != 0))
+		return false;
+	return !conf->timeout_max || conf->timeout_min <= conf->timeout_max;
+}
+
+int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
+	       struct ulrpc **rpc_p)
+{
+	struct ulrpc_conf own;
+	struct ulrpc *rpc;
+	int rc;
+
+	if (!rpc_may_manage(node))
+		return -EDEADLK;
+	ulrpc_conf_init(&own);
+	if (conf)
+		own = *conf;
+	if (retry_force(&own.force_policy) || !conf_ok(&own))
+		return -EINVAL;
+	if (lnet_layer_find(node, on_crash))
+		return -EBUSY;
+	rc = rpc_alloc(node, &own, &rpc);
+	if (rc)
+		return rc;
+	lnet_layer_add(node, &rpc->layer);
+	rc = parts_open(rpc);
+	if (rc) {
+		BUG_ON(rpc_end(rpc));
+		return rc;
+	}
+	*rpc_p = rpc;
+	return 0;
+}
