@@ -774,7 +774,9 @@ SH_LOG_COMPILER = $(LOG_COMPILER)
 # make check. memory: with the address sanitizer; thread: with the thread sanitizer,
 # with which criterion's processes do not get along; program: as released.
 memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
-program_tests = $(page_tests) $(tool_tests) $(load_tests)
+# With the thread sanitizer the crowd is a small one.
+crowd_tests = %D%/thread/callers_thread
+program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
 # %D%/thread/o2ib_thread, cpt_o2ib_thread.)
 lnd_thread_tests = $(filter-out %/simlnd_test %/o2iblnd_test,$(lnd_tests))
@@ -784,7 +786,8 @@ memory-programs: generated
 thread-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
 program-tests: generated
-	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) $(sim_measures)
+	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) \
+		$(crowd_tests) $(sim_measures)
 sim-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
 vm-programs: generated
@@ -802,7 +805,8 @@ check-thread-lnd: thread-programs
 	+$(RUN_TESTS) TESTS='$(thread_tests) $(lnd_thread_tests)' \
 		check_PROGRAMS='$(thread_tests) $(lnd_thread_tests)'
 check-programs: program-tests
-	+$(RUN_TESTS) TESTS='$(program_tests)' check_PROGRAMS='$(tool_helpers) $(load_tests)'
+	+$(RUN_TESTS) TESTS='$(program_tests)' \
+		check_PROGRAMS='$(tool_helpers) $(load_tests) $(crowd_tests)'
 .PHONY: memory-programs thread-programs program-tests sim-programs vm-programs
 .PHONY: check-memory check-thread check-thread-lnd check-programs
 

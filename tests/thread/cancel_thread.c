@@ -17,13 +17,20 @@
 #include "ulnet/service.h"
 
 #define CALLERS	 3
-#define CLIENTS	 25 /* of each caller, one after the other */
+#define CLIENTS	 25 /* of each caller, one after the other, at least */
 #define CALLS	 40 /* of each client, at most */
 #define WORKERS	 4
 #define LONG	 UINT64_C(60000000) /* us: nothing should take so long */
 #define NAP_MOST 3000		    /* us */
 
 static atomic_uint served, slept, canceled, told;
+
+/* All that is to be seen: what happens when is left to chance. */
+static bool seen_all(void)
+{
+	return atomic_load(&slept) && atomic_load(&canceled) &&
+	       atomic_load(&told);
+}
 
 /* ---- the service ---- */
 
@@ -179,7 +186,7 @@ static void *caller(void *arg)
 	conf.nids = &server;
 	conf.nnids = 1;
 	conf.service = "work";
-	for (unsigned int i = 0; i < CLIENTS; i++) {
+	for (unsigned int i = 0; i < CLIENTS || !seen_all(); i++) {
 		struct ulrpc_client *client;
 
 		BUG_ON(ulrpc_client_open(c->rpc, &conf, &client));
@@ -247,9 +254,6 @@ int main(void)
 
 	check(ulrpc_service_stop(service, LONG) == 0);
 	close_node(rpc);
-	/* All of it has happened. */
-	check(atomic_load(&slept) && atomic_load(&canceled) &&
-	      atomic_load(&told));
 	if (atomic_load(&failures))
 		return 1;
 	printf("%u calls, %u served, %u canceled there, %u told so\n", calls,
