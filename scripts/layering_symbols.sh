@@ -25,8 +25,10 @@ lab='^(sim/|lnd/simlnd/|lnd/o2iblnd/simqp/|base/env_sim$)'
 			tools examples -name '*.c')
 		find . -name '*.pb-c.c' | cut -c3-
 	} | sed 's/^/source\t/'
-	find . \( -path ./tests -o -path ./bench \) -prune -o -name '*.o' -print |
-		cut -c3- | xargs -r nm -Ag 2>/dev/null | sed 's/^/symbol\t/'
+	# Tests and benches may have objects of the product's sources of their own.
+	find . \( -path ./tests -o -path ./bench \) -prune -o -name '*.o' \
+		! -name 'tests_*' ! -name 'bench_*' -print | cut -c3- |
+		xargs -r nm -Ag 2>/dev/null | sed 's/^/symbol\t/'
 } | exec perl -e '
 	my ($known, $lab, $from, $to) = @ARGV;
 	my (@rules, %source, %object, %defines, %needs, %uses);
