@@ -24,7 +24,7 @@ libulnetbase_a_SOURCES += \
 libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
 
 libulnetcore_a_SOURCES += \
-	%D%/env.h %D%/env_ev.c %D%/env_sim.c \
+	%D%/env.h %D%/env_ev.c \
 	%D%/code.h %D%/code.c \
 	%D%/cond.h %D%/cond.c \
 	%D%/cpus.h %D%/cpus.c \
@@ -36,3 +36,6 @@ libulnetcore_a_SOURCES += \
 	%D%/loop.h %D%/loop.c \
 	%D%/mailbox.h %D%/mailbox.c \
 	%D%/passage.h %D%/passage.c
+
+# Virtual time.
+libulnetlabcore_a_SOURCES += %D%/env_sim.c

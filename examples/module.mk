@@ -7,7 +7,7 @@ if !WITH_FUZZERS
 noinst_PROGRAMS += %D%/demo %D%/depot %D%/epoll
 endif
 %C%_demo_LINK = $(HERE_LINK)
-%C%_demo_LDADD = $(libulnet)
+%C%_demo_LDADD = $(libulnetlab)
 %C%_depot_LINK = $(HERE_LINK)
 %C%_depot_LDADD = $(libulnetctl)
 %C%_epoll_LINK = $(HERE_LINK)

@@ -15,7 +15,7 @@ cd "$2"
 # then here, too.
 known='
 '
-# What attaches to the product from outside, to try it.
+# What attaches to the product from outside, to try it: libulnetlab.
 lab='^(sim/|lnd/simlnd/|lnd/o2iblnd/simqp/|base/env_sim$)'
 
 {

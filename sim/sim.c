@@ -2,6 +2,7 @@
 /* The cluster: nodes, faults, time. */
 #include "ulnet/sim.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -64,6 +65,17 @@ err_env:
 	return rc;
 }
 
+/* libulnetlab is in the place of libulnet, which libulrpc brings along, only if
+ * it comes before that one where symbols are looked for. */
+static bool in_its_place(void)
+{
+	Dl_info public, own;
+
+	return dladdr((void *)lnet_open, &public) &&
+	       dladdr((void *)loops_open, &own) &&
+	       public.dli_fbase == own.dli_fbase;
+}
+
 int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 {
 	struct lnet_sim *sim;
@@ -71,6 +83,8 @@ int lnet_sim_new(uint64_t seed, unsigned int cpts, struct lnet_sim **sim_p)
 
 	if (cpts < 1 || cpts > LNET_CPTS_MAX)
 		return -EINVAL;
+	if (!in_its_place())
+		return -ELIBSCN;
 	sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return -ENOMEM;

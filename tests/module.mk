@@ -648,7 +648,7 @@ endif
 # criterion's library has a main(), which is taken when the program has none.
 # Others are not linked with it, thanks to -Wl,--as-needed.
 LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnetctl_archives) \
-	$(ulnet_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
+	$(ulnetlab_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
 	$(CRITERION_LIBS)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
@@ -742,7 +742,7 @@ check_PROGRAMS += $(tool_helpers)
 endif
 
 EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/thread/check.h
-EXTRA_DIST += %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
+EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config
 EXTRA_DIST += %D%/unit/base/loop_rig.h %D%/unit/base/note.h

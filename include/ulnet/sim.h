@@ -54,7 +54,8 @@ struct ulnet_sim_stats {
 	uint64_t faults;     /* injected */
 };
 
-/* @cpts: of each node, 1 .. LNET_CPTS_MAX. */
+/* @cpts: of each node, 1 .. LNET_CPTS_MAX. -ELIBSCN: the program is linked with
+ * libulnet before libulnetlab; -EINVAL; -ENOMEM. */
 ULNET_EXPORT int lnet_sim_new(uint64_t seed, unsigned int cpts,
 			      struct lnet_sim **sim_p);
 /* Closes all nodes, checks that nothing is left, and frees everything. Returns

@@ -25,16 +25,16 @@ libulnetcore_a_SOURCES += %D%/wire.c %D%/wire.h
 libulnetcore_a_SOURCES += %D%/writes.c %D%/writes.h
 libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h %D%/xfer_priv.h
 # The backend of tests and simulations.
-libulnetcore_a_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
-libulnetcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
-libulnetcore_a_SOURCES += %D%/simqp/fault.c
-libulnetcore_a_SOURCES += %D%/simqp/flow.c %D%/simqp/flow.h
-libulnetcore_a_SOURCES += %D%/simqp/inbox.c %D%/simqp/inbox.h
-libulnetcore_a_SOURCES += %D%/simqp/mr.c %D%/simqp/mr.h
-libulnetcore_a_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
-libulnetcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
-libulnetcore_a_SOURCES += %D%/simqp/simqp.c %D%/simqp/simqp.h
-libulnetcore_a_SOURCES += %D%/simqp/wr.c %D%/simqp/wr.h
+libulnetlabcore_a_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
+libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
+libulnetlabcore_a_SOURCES += %D%/simqp/fault.c
+libulnetlabcore_a_SOURCES += %D%/simqp/flow.c %D%/simqp/flow.h
+libulnetlabcore_a_SOURCES += %D%/simqp/inbox.c %D%/simqp/inbox.h
+libulnetlabcore_a_SOURCES += %D%/simqp/mr.c %D%/simqp/mr.h
+libulnetlabcore_a_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
+libulnetlabcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
+libulnetlabcore_a_SOURCES += %D%/simqp/simqp.c %D%/simqp/simqp.h
+libulnetlabcore_a_SOURCES += %D%/simqp/wr.c %D%/simqp/wr.h
 # What tunables come to: pure calculation, needs no rdma-core.
 libulnetcore_a_SOURCES += %D%/calc.h
 libulnetcore_a_SOURCES += %D%/calc_adjust.c

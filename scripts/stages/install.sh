@@ -18,15 +18,22 @@ check_exports() { # LIBRARY HEADER...
 
 # Whose functions the headers have.
 ctl_headers=(control.h)
+lab_headers=(sim.h)
 rpc_headers=(rpc.h service.h stub.h)
 net_headers() {
 	ls "$SRC/include/ulnet" | grep '\.h$' |
-		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${rpc_headers[@]}")"
+		grep -vxF "$(printf '%s\n' "${ctl_headers[@]}" "${lab_headers[@]}" \
+			"${rpc_headers[@]}")"
 }
 
-# A program that makes calls, and nothing else, needs neither.
+# A program that makes calls, and nothing else, needs neither; and the laboratory is
+# in no other library.
 check_needed() {
-	! ldd "$BUILD/installed/lib/libulrpc.so" | grep -E 'libyaml|libulnetctl'
+	local at=$BUILD/installed/lib
+
+	! ldd "$at/libulrpc.so" | grep -E 'libyaml|libulnet(ctl|lab)' &&
+		! nm "$at"/libul{net,netctl,rpc}.so |
+			grep -E ' (lnet_sim_|simlnd|simqp|env_sim|audit_)'
 }
 
 # Every header can be the first one, and C++ takes it, too.
@@ -70,6 +77,23 @@ build_stranger() {
 
 run_hello() {
 	cd / && LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 "$BUILD/hello/hello"
+}
+
+# A test of calls, with the laboratory; and the wrong way round.
+check_lab() {
+	local dir=$BUILD/lab
+
+	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
+	export LD_LIBRARY_PATH=$BUILD/installed/lib
+	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
+		gcc -Wall -Werror "$SRC/tests/install/lab.c" -o lab \
+			$(pkg-config --cflags --libs ulnetlab ulrpc) &&
+		gcc -Wall -Werror "$SRC/tests/install/lab.c" -o wrong \
+			$(pkg-config --cflags --libs ulrpc ulnetlab) &&
+		timeout 60 ./lab && {
+		timeout 60 ./wrong
+		[ $? = 2 ]
+	}
 }
 
 # A newcomer, who has the page and what is installed.
@@ -142,7 +166,7 @@ install_static() {
 check_static() {
 	local at=$BUILD/installed-static dir=$BUILD/static-programs names
 
-	names=$(nm -g --defined-only "$at"/lib/libul{net,netctl,rpc}.a |
+	names=$(nm -g --defined-only "$at"/lib/libul{netlab,netctl,rpc}.a |
 		awk 'NF == 3 { print $3 }' | LC_ALL=C sort) || return 1
 	! grep -vE '^(LNet|lnet_|ulrpc_)' <<<"$names" || return 1
 	! uniq -d <<<"$names" | grep . || return 1
@@ -154,7 +178,7 @@ check_static() {
 	cp "$SRC"/tests/install/{hello.c,job.c,job.proto} . &&
 		protoc-c -I"$at/include" -I. --c_out=. job.proto &&
 		gcc -Werror hello.c -o hello \
-			$(pkg-config --static --cflags --libs ulnet) &&
+			$(pkg-config --static --cflags --libs ulnetlab) &&
 		gcc -Werror job.c job.pb-c.c -o job \
 			$(pkg-config --static --cflags --libs ulrpc) &&
 		! ldd hello job | grep ulnet && timeout 60 ./hello &&
@@ -208,18 +232,21 @@ stage_install() {
 		"$BUILD/installed" || true
 	step "exported symbols of libulnet" \
 		check_exports libulnet $(net_headers) || true
+	step "exported symbols of libulnetlab" \
+		check_exports libulnetlab $(net_headers) "${lab_headers[@]}" || true
 	step "exported symbols of libulnetctl" \
 		check_exports libulnetctl "${ctl_headers[@]}" || true
 	step "exported symbols of libulrpc" \
 		check_exports libulrpc "${rpc_headers[@]}" || true
-	step "calls without a parser of YAML" check_needed || true
+	step "no library has more than its own" check_needed || true
 	step "messages for users" check_protos || true
 	step "headers alone, C and C++" check_headers || true
 	step "manual pages" check_manuals || true
 	step "what pkg-config says" check_pkg_config || true
 	step "program built with pkg-config" \
-		build_stranger tests/install/hello.c ulnet || return 0
+		build_stranger tests/install/hello.c ulnetlab || return 0
 	step "that program runs" run_hello || true
+	step "a test of calls, with the laboratory" check_lab || true
 	! step "make install, static libraries" install_static ||
 		step "programs built with them" check_static || true
 	step "the tutorial's service, from its page" run_tutorial || true
