@@ -10,7 +10,6 @@ libulnetbase_a_SOURCES += \
 	%D%/iov.h %D%/iov.c \
 	%D%/list.h \
 	%D%/metric.h %D%/metric.c \
-	%D%/mutation.h %D%/mutation.def \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
 	%D%/span.h \

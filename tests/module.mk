@@ -523,61 +523,9 @@ sim_measures += %D%/sim/fair
 sim_measures += %D%/sim/failover
 sim_measures += %D%/sim/takeover
 
-# The campaigns once more, with deliberate mistakes to be caught: for ./check. The
-# files that have such mistakes in them (base/mutation.h) are compiled for these
-# programs alone, and take the place of the libraries' members of the same name.
-mutants = %D%/sim/mutants %D%/sim/rpc_mutants %D%/sim/rails_mutants
-mutants += %D%/sim/routes_mutants
-mutants += %D%/sim/fair_mutants
-if WITH_CRITERION
-mutants += %D%/unit/mutants
-endif
-%C%_sim_mutants_SOURCES = $(%C%_sim_campaign_SOURCES) \
-	lnet/message/credit.c lnet/message/hold.c \
-	lnet/message/msg.c \
-	lnet/message/op.c lnet/message/park.c lnet/message/resend.c \
-	lnd/simlnd/simlnd.c
-%C%_sim_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-%C%_sim_rpc_mutants_SOURCES = $(%C%_sim_rpc_campaign_SOURCES) \
-	rpc/server/arrive.c rpc/bulk/bulk.c rpc/client/attempt.c rpc/client/call.c rpc/client/client.c rpc/client/parcel.c \
-	rpc/client/import.c \
-	rpc/server/durable.c rpc/server/exec.c rpc/server/export.c rpc/server/extend.c rpc/server/oversize.c \
-	rpc/server/request.c rpc/server/request_reply.c rpc/server/requests.c
-%C%_sim_rpc_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-$(%C%_sim_rpc_mutants_OBJECTS): | $(protos_made)
-%C%_sim_rails_mutants_SOURCES = $(%C%_sim_rails_campaign_SOURCES) \
-	lnet/discovery/recovery.c lnet/path/path.c lnet/path/select.c lnet/peer/word.c \
-	rpc/client/import.c
-%C%_sim_rails_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-$(%C%_sim_rails_mutants_OBJECTS): | $(protos_made)
-%C%_sim_routes_mutants_SOURCES = $(routes_play) \
-	lnet/message/forward.c lnet/node/policies.c lnet/path/ruling.c \
-	lnet/path/select.c lnet/route/route.c
-%C%_sim_routes_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-%C%_sim_fair_mutants_SOURCES = %D%/sim/fair.c lnet/message/forward.c
-%C%_sim_fair_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
-# Unit tests, of which one must fail.
-%C%_unit_mutants_SOURCES = %D%/unit/mutant.c \
-	%D%/unit/lnet/discovery/asked_test.c \
-	%D%/unit/lnet/discovery/discover_test.c %D%/unit/lnet/discovery/merge_test.c \
-	%D%/unit/lnet/discovery/recovery_test.c %D%/unit/lnet/discovery/state_test.c \
-	%D%/unit/lnet/discovery/stranger_test.c \
-	%D%/unit/lnet/message/forward_test.c \
-	%D%/unit/lnet/message/resend_test.c %D%/unit/lnet/message/silence_test.c \
-	%D%/unit/lnet/path/gateway_test.c %D%/unit/lnet/path/path_test.c \
-	%D%/unit/lnet/path/select_test.c \
-	%D%/unit/lnet/peer/claim_test.c \
-	%D%/unit/lnet/route/routed_test.c \
-	%D%/unit/lnd/silence_test.c \
-	lnd/silence.c lnet/discovery/course.c lnet/discovery/discover.c \
-	lnet/discovery/merge.c lnet/discovery/merging.c \
-	lnet/discovery/recovery.c lnet/discovery/state.c \
-	lnet/discovery/witness.c \
-	lnet/message/await.c lnet/message/forward.c \
-	lnet/message/leave.c lnet/message/parse.c \
-	lnet/message/resend.c lnet/path/health.c lnet/path/path.c lnet/path/select.c \
-	lnet/peer/claim.c lnet/peer/word.c
-%C%_unit_mutants_CPPFLAGS = $(AM_CPPFLAGS) -DULNET_MUTATIONS
+# Deliberate mistakes, each of which a campaign or a unit test catches: run.sh patches
+# and compiles the files, and links them in front of the archives of the program.
+EXTRA_DIST += %D%/mutants
 
 # libFuzzer targets; %D%/fuzz/fuzz_X starts from the files of
 # %D%/fuzz/corpus/X/. In a build without fuzzers they are tests, which read these
@@ -658,7 +606,6 @@ if WITH_FUZZERS
 noinst_PROGRAMS += $(fuzz_programs)
 AM_LDFLAGS += $(FUZZER_LDFLAGS)
 else
-EXTRA_PROGRAMS += $(mutants)
 check_PROGRAMS += $(thread_tests) $(sim_campaigns) $(sim_measures) \
 	$(lnd_tests) $(fuzz_programs)
 TESTS += $(thread_tests) $(lnd_tests) $(fuzz_programs)
@@ -810,10 +757,7 @@ check-programs: program-tests
 .PHONY: memory-programs thread-programs program-tests sim-programs vm-programs
 .PHONY: check-memory check-thread check-thread-lnd check-programs
 
-mutants: $(mutants)
-.PHONY: mutants
-
-# For ./check.
+# For ./check and tests/mutants/run.sh.
 print-sim-campaigns:
 	@for p in $(sim_campaigns); do echo $$p; done
 print-sim-measures:
@@ -822,4 +766,6 @@ print-soak:
 	@echo $(lnd_soak)
 print-flags:
 	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
-.PHONY: print-sim-campaigns print-sim-measures print-soak print-flags
+print-compile:
+	@echo $(COMPILE)
+.PHONY: print-sim-campaigns print-sim-measures print-soak print-flags print-compile

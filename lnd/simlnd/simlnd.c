@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/iov.h"
-#include "base/mutation.h"
 #include "lnd/simlnd/conn.h"
 #include "lnd/simlnd/move.h"
 #include "lnd/simlnd/net.h"
@@ -689,20 +688,15 @@ static void pkt_stored(struct timer *t)
 	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
 	struct lnd_msg *msg = pkt->msg;
 	bool cut = pkt->cut;
-	char *late = NULL;
 
 	if (cut)
 		pkt_trace(pkt, SIM_CUT);
 	else
 		pkt_store(pkt, pkt->length / 2, pkt->length);
-	if (MUTATE(early_release) && msg->length > 512)
-		late = (char *)msg->iov[0].iov_base + msg->offset;
 	pkt_free(pkt);
 	msg->priv = NULL;
 	lnet_finalize(msg, cut ? -EIO : 0,
 		      cut ? LNET_CAUSE_REMOTE_ERROR : LNET_CAUSE_OK);
-	if (late)
-		*late = 1;
 }
 
 static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,

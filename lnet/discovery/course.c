@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/backoff.h"
-#include "base/mutation.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/await.h"
 #include "lnet/message/msg.h"
@@ -262,7 +261,7 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 					 ? disc_get(cpt, p->peer)
 					 : NULL;
 
-	if (!heir || MUTATE(unit_no_heir))
+	if (!heir)
 		return;
 	heir->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
 	disc_event(heir, DISC_ON_NEWS);
@@ -398,7 +397,7 @@ static bool undoubted(struct discovery *d)
 
 	if (!p || p->peer != d->peer || !word_is_doubted(p))
 		return false;
-	if (p->word.state == PEER_WORD_CLAIMED && !MUTATE(unit_no_answer))
+	if (p->word.state == PEER_WORD_CLAIMED)
 		d->peer->merged = false;
 	word_undoubted(d->cpt, p);
 	return d->peer->merged && !d->force_ping;

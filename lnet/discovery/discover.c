@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/discovery/course.h"
 #include "lnet/discovery/info.h"
 #include "lnet/discovery/late.h"
@@ -75,8 +74,7 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (disc_mode(cpt) != LNET_DISCOVERY_ON || p->peer->configured ||
 	    p->place.state != PEER_HERE || !disc_may_ask(cpt, &p->nid))
 		return;
-	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after &&
-	    !MUTATE(unit_no_rest)) {
+	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after) {
 		cpt_stat(cpt, STAT_claims_paused);
 		late_claim(cpt, p);
 		return;
@@ -87,7 +85,7 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	word_doubted(cpt, p);
 	/* What it answers may be older than the claim. */
 	if (p->peer->fsm.state == PEER_DISCOVERING &&
-	    lnet_nid_eq(&d->asked, &p->nid) && !MUTATE(unit_old_answer))
+	    lnet_nid_eq(&d->asked, &p->nid))
 		d->again = true;
 	disc_event(d, DISC_ON_WANTED);
 }
@@ -103,7 +101,7 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 /* peer_cpt.freed. They are asked, when they are wanted. */
 static void disc_freed(struct lnet_cpt *cpt)
 {
-	disc_cpt(cpt)->era += !MUTATE(unit_not_freed);
+	disc_cpt(cpt)->era++;
 	cpt_topology_changed(cpt);
 }
 
@@ -140,7 +138,7 @@ static int discover_nid(struct discover_call *c, struct lnet_peer_ni *p)
 		d->force_ping = d->force_push = true;
 	if (!peer->merged)
 		d->force_ping = true;
-	if (p->word.state == PEER_WORD_HEARSAY && !MUTATE(unit_ask_others))
+	if (p->word.state == PEER_WORD_HEARSAY)
 		disc_doubt(c->cpt, p);
 	disc_event(d, DISC_ON_NEWS);
 	return 0;
@@ -261,7 +259,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	struct disc_cpt *dc = disc_cpt(cpt);
 
 	/* Whom this node had no way to ask. */
-	if (cpt->config->nnets > dc->nets && !MUTATE(unit_no_net))
+	if (cpt->config->nnets > dc->nets)
 		dc->era++;
 	dc->nets = cpt->config->nnets;
 	if (dc->version == version)
@@ -327,7 +325,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	if (mode == dc->mode)
 		return;
 	dc->mode = mode;
-	dc->era += !MUTATE(unit_modes_alike);
+	dc->era++;
 	if (on == peer_cpt(cpt)->discovery)
 		return;
 	msg_cpt(cpt)->discovery = on ? &messages : NULL;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "base/util.h"
 
 struct merge_work {
@@ -63,7 +62,6 @@ static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 static bool is_old(const struct merge_work *w)
 {
 	return w->came->source == MERGE_PUSH && w->known->discovered &&
-	       !MUTATE(unit_old_push) &&
 	       disc_later(w->known->sequence, w->info->sequence);
 }
 
@@ -190,9 +188,6 @@ static enum merge_theirs fate_of(enum merge_owner owner)
 	case MERGE_AGREED:
 		return MERGE_TAKE;
 	case MERGE_CONFIGURED:
-		if (MUTATE(unit_foreign_nid))
-			return MERGE_TAKE;
-		break;
 	case MERGE_OURS:
 		break;
 	}

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/mutation.h"
 #include "base/share.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/course.h"
@@ -99,7 +98,7 @@ static bool has_named_us(const struct merging *m, const struct ulnet_nid *nid)
 		if (!word_is_hearsay(p) && !lnet_nid_is_any(&p->claimed_by) &&
 		    directory_same(&m->cpt->node->directory, &p->claimed_by,
 				   nid) &&
-		    (is_named(m, &p->claimed_by) || MUTATE(unit_half_agreed)))
+		    is_named(m, &p->claimed_by))
 			return true;
 	}
 	return false;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/mutation.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/router.h"
@@ -156,8 +155,6 @@ static void recovery_not_heard(struct recovery *r)
 
 	if (!r->pings.silent++)
 		r->silent_since = r->began;
-	if (MUTATE(unit_same_interval))
-		return;
 	r->interval = MIN(2 * r->interval, ANSWER_WITHIN);
 	r->interval = MIN(MAX(r->interval, part), max);
 }
@@ -174,7 +171,7 @@ static bool is_deaf(const struct recovery *r, const struct lnet_ni *ni)
 	uint64_t ns = loop_now(r->cpt->loop) - r->silent_since;
 
 	return r->pings.silent >= DEAF_AFTER &&
-	       !health_ni_hears(r->cpt, ni, ns) && !MUTATE(unit_no_word);
+	       !health_ni_hears(r->cpt, ni, ns);
 }
 
 /* A ping has ended. */
@@ -209,7 +206,7 @@ static uint64_t answer_within(const struct recovery *r)
 	bool quick = r->local && r->pings.silent < DEAF_AFTER &&
 		     atomic_load(&r->cpt->node->routing);
 
-	return quick && !MUTATE(unit_slow_word) ? DEAF_WITHIN : ANSWER_WITHIN;
+	return quick ? DEAF_WITHIN : ANSWER_WITHIN;
 }
 
 /* On error the next one is tried as if this one had not been answered. */
@@ -347,7 +344,7 @@ static void recovery_due(struct timer *t)
 	struct recovery *r = container_of(t, struct recovery, timer);
 	struct lnet_ni *ni;
 
-	if (!is_ill(r) || MUTATE(unit_no_ping) || MUTATE(rails_no_ping)) {
+	if (!is_ill(r)) {
 		recovery_free(r);
 		return;
 	}

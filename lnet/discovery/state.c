@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/discovery/state.h"
 
-#include "base/mutation.h"
 #include "base/util.h"
 #include "lnet/peer/peer.h"
 
@@ -86,7 +85,7 @@ enum disc_action disc_move(struct fsm *fsm, enum disc_event ev)
 
 bool disc_needs_push(const struct disc_facts *f)
 {
-	if (!f->multi_rail || f->calls_only || MUTATE(unit_no_push))
+	if (!f->multi_rail || f->calls_only)
 		return false;
 	if (f->force_push)
 		return true;

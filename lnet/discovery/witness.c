@@ -5,7 +5,6 @@
 
 #include "base/backoff.h"
 #include "base/log.h"
-#include "base/mutation.h"
 #include "lnet/core/cpt.h"
 #include "lnet/discovery/told.h"
 #include "lnet/peer/member.h"
@@ -83,8 +82,8 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 static bool settles(const struct lnet_peer_ni *lpni, const struct told *told,
 		    const struct ulnet_ping_info *info)
 {
-	return told->source == MERGE_REPLY || MUTATE(unit_late_denial) ||
-	       !word_is_doubted(lpni) || names(info, &lpni->claimed_by);
+	return told->source == MERGE_REPLY || !word_is_doubted(lpni) ||
+	       names(info, &lpni->claimed_by);
 }
 
 static int hear(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/core/setting.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -28,8 +27,6 @@ void msg_await(struct lnet_msg *msg, struct list *waiting)
 	fsm_move(&msg->fsm, msg_states, MSG_DISCOVERING);
 	msg->flags |= MSG_AWAITED;
 	list_add_tail(waiting, &msg->link);
-	if (MUTATE(unit_wait_on))
-		tries = 1;
 	loop_timer_arm(cpt->loop, &msg->timer, now + left / tries);
 	cpt_stat(cpt, STAT_discovery_waits);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/credit.h"
 
-#include "base/mutation.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
@@ -92,8 +91,6 @@ static inline void peer_credit_return(struct lnet_peer_ni *lpni)
 {
 	struct lnet_msg *next = NULL;
 
-	if (MUTATE(lose_credit) && lpni->credits == 3)
-		return;
 	if (lpni->credits++ < 0)
 		next = queue_pop(&lpni->first, &lpni->queue);
 	if (next) {

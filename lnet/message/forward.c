@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "base/share.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -113,13 +112,12 @@ bool forward_has_room(const struct lnet_msg *msg)
 	const struct lnet_holdings *from = &msg->sender->has;
 	const struct lnet_holdings *to = &msg->dest->has;
 
-	if (from->forwards >= ni_buffer_credits(msg->ni) &&
-	    !MUTATE(fair_no_credits))
+	if (from->forwards >= ni_buffer_credits(msg->ni))
 		return false;
 	if (!pool_allows(pool, from->forwards) ||
-	    !pool_allows(pool, MUTATE(fair_no_share) ? 0 : to->forwards_to))
+	    !pool_allows(pool, to->forwards_to))
 		return false;
-	return !to->forwards_fail || MUTATE(fair_dead_as_others) ||
+	return !to->forwards_fail ||
 	       pool->failing < MAX(pool->max / FAILING_PART, 1);
 }
 
@@ -165,9 +163,9 @@ static void forward_end(struct lnet_msg *msg)
 			o->forwarded(o->arg, cpt->node, &msg->lnd);
 		buf_put(router_of(cpt), pool, msg->buf);
 		msg->buf = NULL;
-		pool->used -= !MUTATE(routes_lose_buffer);
-		msg->sender->has.forwards -= !MUTATE(routes_lose_credit);
-		msg->dest->has.forwards_to -= !MUTATE(routes_lose_share);
+		pool->used--;
+		msg->sender->has.forwards--;
+		msg->dest->has.forwards_to--;
 		pool->failing -= !!(msg->flags & MSG_SCARCE);
 		forward_wake_later(cpt);
 	}
@@ -186,7 +184,7 @@ static void forward_drop(struct lnet_msg *msg, enum lnet_stat why)
 
 void forward_goes(struct lnet_msg *msg)
 {
-	if (msg->lpni->health == LNET_HEALTH_MAX || MUTATE(unit_patient))
+	if (msg->lpni->health == LNET_HEALTH_MAX)
 		return;
 	msg->deadline =
 		MIN(msg->deadline, loop_now(msg->cpt->loop) + FORWARD_ILL);
@@ -362,7 +360,7 @@ static void forward_wake_later(struct lnet_cpt *cpt)
 
 	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++)
 		waits += r->pool[i].waits;
-	if (!waits || r->waking || MUTATE(routes_lose_turn))
+	if (!waits || r->waking)
 		return;
 	r->waking = true;
 	loop_defer(cpt->loop, &r->wake);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "base/mutation.h"
 #include "base/share.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -700,8 +699,6 @@ int hold_buffer_came(const struct lnet_me *me)
 
 	/* Only PUTs are held. */
 	if (!waiting || !(me->md->options & LNET_MD_OP_PUT))
-		return 0;
-	if (MUTATE(lose_wish))
 		return 0;
 	wish = pool_get(&msg_cpt(cpt)->wish_pool);
 	if (!wish)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/resend.h"
@@ -124,8 +123,6 @@ void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	const struct lnet_config *config = cpt->config;
 	struct list out;
 
-	if (MUTATE(unit_stay_behind))
-		return;
 	list_init(&out);
 	lpni->connecting_from = lpni->connected_from = 0;
 	leave_with_peer(&lpni->connecting, lpni, &out);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/message/await.h"
 #include "lnet/message/copy.h"
 #include "lnet/message/credit.h"
@@ -237,11 +236,6 @@ static void msg_free_home(struct work *w)
 	if (msg->sender) {
 		msg->sender->has.msgs--;
 		peer_unref(cpt, msg->sender);
-	}
-	if (MUTATE(leak_message) && msg->hdr.match_bits % 7 == 3) {
-		list_del(&msg->active);
-		cpt_count_gone(msg->home);
-		return;
 	}
 	msg_fini(msg);
 	pool_put(&msg_cpt(cpt)->msg_pool, msg);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/resend.h"
 #include "lnet/nid/nid.h"
@@ -101,8 +100,6 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 {
 	if (answered)
 		return LNET_OUTCOME_DELIVERED;
-	if (MUTATE(false_not_delivered))
-		return LNET_OUTCOME_NOT_DELIVERED;
 	return op->msg.status == 0 || op->msg.flags & MSG_DOUBTED
 		       ? LNET_OUTCOME_UNKNOWN
 		       : LNET_OUTCOME_NOT_DELIVERED;
@@ -128,10 +125,6 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, op->events);
 	if (ev->status)
 		cpt_stat(cpt, STAT_errors);
-	if (MUTATE(two_terminals) && ev->match_bits % 5 == 2)
-		md_event(md, ev, op->id);
-	if (MUTATE(no_terminal) && ev->match_bits % 5 == 2)
-		ev->terminal = false;
 	md_event_put(md, ev, op->id);
 	op_put(op);
 }
@@ -271,8 +264,6 @@ static void op_wait(struct lnet_op *op)
 
 	op_move(op, OP_WAITING);
 	cpt_stat(cpt, STAT_rst_alloc);
-	if (MUTATE(late_terminal))
-		at += NSEC_PER_SEC;
 	if (op->tracked)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }

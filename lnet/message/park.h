@@ -28,7 +28,6 @@
 #ifndef LNET_PARK_H
 #define LNET_PARK_H
 
-#include "base/mutation.h"
 #include "lnet/message/msgs.h"
 
 #define PARK_STILL (200 * NSEC_PER_MSEC)
@@ -57,8 +56,6 @@ static inline void park_wake_later(struct lnet_cpt *cpt)
 	struct msg_cpt *mc = msg_cpt(cpt);
 
 	if (likely(list_empty(&mc->parked)) || mc->unparking)
-		return;
-	if (MUTATE(lose_room))
 		return;
 	mc->unparking = true;
 	loop_defer(cpt->loop, &mc->unpark);

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/mutation.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
@@ -118,8 +117,7 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		return STAT_drop_bad_source;
 	if (config_is_mine(cpt->config, src))
 		return STAT_drop_bad_source;
-	return config_has_net(cpt->config, lnet_nid_net(src)) &&
-			       !MUTATE(unit_circle)
+	return config_has_net(cpt->config, lnet_nid_net(src))
 		       ? STAT_drop_false_source
 		       : FOR_ME;
 }
@@ -252,8 +250,7 @@ static void meet_hearsay(struct lnet_msg *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->word.state == PEER_WORD_HEARSAY)
 		peer_cpt(msg->home)->doubt(msg->home, lpni);
-	msg->initiator = MUTATE(unit_trust_hearsay) ? lpni->peer->primary
-						    : msg->hdr.src_nid;
+	msg->initiator = msg->hdr.src_nid;
 }
 
 struct way_news {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "lnd/lnd.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
@@ -63,14 +62,12 @@ static enum resend_how resend_how(const struct lnet_msg *msg,
 		return RESEND_ELSEWHERE;
 	if (n == MIN(tried->n, PATHS_TRIED_MAX)) /* there is no other path */
 		return RESEND_NOT;
-	return repeats(msg) < retry_count(msg) || MUTATE(unit_no_count)
-		       ? RESEND_REPEAT
-		       : RESEND_NOT;
+	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
 }
 
 static uint64_t pause_before(const struct lnet_msg *msg, enum resend_how how)
 {
-	if (how != RESEND_REPEAT || MUTATE(unit_no_pause))
+	if (how != RESEND_REPEAT)
 		return 0;
 	return MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
 }
@@ -142,7 +139,7 @@ static bool resend_after(struct lnet_msg *msg, int status,
 	enum resend_how how;
 	uint64_t pause;
 
-	if (!lnd_rule(status, cause).not_delivered && !MUTATE(resend_unknown))
+	if (!lnd_rule(status, cause).not_delivered)
 		return false;
 	how = resend_plan(msg, &tried);
 	if (how == RESEND_NOT || !resend_note(msg, &tried))
@@ -247,8 +244,7 @@ bool resend_failed(struct lnet_msg *msg, int status, enum ulnet_cause cause)
 	bool has_path = msg->ni && msg->lpni;
 
 	count(msg, counted_as(msg, status, cause));
-	if (has_left(msg) && !lnd_rule(status, cause).not_delivered &&
-	    !MUTATE(forget_doubt))
+	if (has_left(msg) && !lnd_rule(status, cause).not_delivered)
 		msg->flags |= MSG_DOUBTED;
 	if (!has_path)
 		return false;
@@ -283,7 +279,7 @@ uint64_t resend_deadline(const struct lnet_msg *msg)
 	uint32_t retries = retry_count(msg);
 	uint64_t tries = UINT64_C(1) + retries - MIN(repeats(msg), retries);
 
-	if (msg->flags & MSG_ONCE || MUTATE(unit_one_deadline))
+	if (msg->flags & MSG_ONCE)
 		return msg->deadline;
 	return now + MIN(left, MAX(left / tries, TRY_MIN));
 }

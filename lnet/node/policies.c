@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "lnet/node/node.h"
 #include "lnet/policy/table.h"
 
@@ -18,8 +17,7 @@ static int policies_take(void *arg)
 	struct policies_call *c = arg;
 
 	c->cpt->policies = c->table;
-	if (!MUTATE(routes_old_ruling))
-		cpt_rules_changed(c->cpt);
+	cpt_rules_changed(c->cpt);
 	return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/core/cpt.h"
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
@@ -91,7 +90,7 @@ bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns)
 {
-	if (health_ni_hears(cpt, ni, ns) && !MUTATE(unit_blame_both))
+	if (health_ni_hears(cpt, ni, ns))
 		health_lose_peer_ni(cpt, lpni);
 	else
 		health_lose_both(cpt, ni, lpni);
@@ -111,10 +110,8 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
 	lpni->down = false;
-	if (!MUTATE(unit_no_gain))
-		lpni->health = health_add(
-			lpni->health,
-			settings_health_gain(&cpt->node->settings));
+	lpni->health = health_add(lpni->health,
+				  settings_health_gain(&cpt->node->settings));
 	routes_health(cpt, lpni);
 	if (watch)
 		watch->peer_ni_heard(cpt, lpni);

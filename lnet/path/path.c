@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "base/mutation.h"
 #include "lnet/peer/word.h"
 #include "lnet/route/route.h"
 
@@ -24,8 +23,7 @@ static void path_remember(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
 	    want->flags & (PATH_PORTAL0 | PATH_FORWARD) ||
 	    lnet_nid_eq(&lpni->preferred, &ni->lnd.nid))
 		return;
-	if (lnet_nid_is_any(&lpni->preferred) ||
-	    (lnet_nid_is_any(want->src) && !MUTATE(unit_two_sources)))
+	if (lnet_nid_is_any(&lpni->preferred) || lnet_nid_is_any(want->src))
 		lpni->preferred = ni->lnd.nid;
 }
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "lnet/route/table.h"
 
 const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
@@ -15,7 +14,7 @@ const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
 		return r;
 	policies_of(cpt->policies, POLICY_SRC_NET, &ni->lnd.nid,
 		    &r->net_priority, &r->priority);
-	if (r->priority == LNET_PRIORITY_NONE && !MUTATE(routes_last_policy))
+	if (r->priority == LNET_PRIORITY_NONE)
 		r->priority = r->net_priority;
 	r->in = cpt->rules;
 	return r;
@@ -36,8 +35,7 @@ static unsigned int find_nis(const struct lnet_cpt *cpt,
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < c->nnis; i++)
-		if (!MUTATE(routes_no_pair) &&
-		    policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
+		if (policies_pair(cpt->policies, &c->ni[i]->lnd.nid, nid))
 			what[n++] = c->ni[i];
 	return n;
 }
@@ -51,8 +49,7 @@ static unsigned int find_routes(const struct lnet_cpt *cpt,
 	for (; i < end; i++) {
 		const struct lnet_route *r = cpt->routes->route[i];
 
-		if (!MUTATE(routes_no_rte) &&
-		    policies_gateway(cpt->policies, nid, &r->gateway))
+		if (policies_gateway(cpt->policies, nid, &r->gateway))
 			what[n++] = r;
 	}
 	return n;

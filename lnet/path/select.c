@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/mutation.h"
 #include "lnet/net/net.h"
 #include "lnet/path/ruling.h"
 #include "lnet/peer/word.h"
@@ -200,8 +199,7 @@ static void rank_their_net(const struct lnet_peer_net *pn, struct path_rank *r)
 	}
 	r->key[LNET_PATH_PEER_UP] = up;
 	r->key[LNET_PATH_PEER_HEALTH] = health;
-	r->key[LNET_PATH_PEER_TURN] =
-		MUTATE(unit_one_rail) ? 0 : rank_of_use(use);
+	r->key[LNET_PATH_PEER_TURN] = rank_of_use(use);
 }
 
 static void rank_our_net(const struct seek *s, const struct lnet_net *net,
@@ -435,7 +433,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		const struct ni_cpt *nc = &ni->cpt[s->cpt->index];
 		struct path_rank *r;
 
-		if (!ni_is_up(ni) && !MUTATE(rails_failed_ni)) {
+		if (!ni_is_up(ni)) {
 			stage_refuse(&st, LNET_PATH_LOCAL_NI, &ni->lnd.nid,
 				     LNET_PATH_DOWN);
 			continue;
@@ -443,8 +441,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 		r = stage_rank(&st);
 		if (unlikely(s->want->tried))
 			rank_ni_tries(s, ni, theirs, r);
-		r->key[LNET_PATH_HEALTH] =
-			MUTATE(unit_ill_ni) ? 0 : ni_health(ni);
+		r->key[LNET_PATH_HEALTH] = ni_health(ni);
 		if (unlikely(s->cpt->policies))
 			rank_ni_by_policy(s, ni, theirs, r);
 		if (unlikely(connecting))
@@ -481,8 +478,6 @@ static void rank_peer_ni_tries(const struct seek *s,
 {
 	const struct paths_tried *tried = s->want->tried;
 
-	if (MUTATE(unit_same_path))
-		return;
 	r->key[LNET_PATH_UNTRIED] =
 		-(int64_t)tried_count(tried, &ni->lnd.nid, &p->nid);
 	r->key[LNET_PATH_LESS_TRIED] =
@@ -593,7 +588,7 @@ static out_of_line int by_route_instead(const struct seek *s, struct path *path)
 	int rc = s->want->flags & PATH_HOP ? -EHOSTUNREACH
 					   : by_route(s, path, true);
 
-	return rc == -EHOSTUNREACH || MUTATE(unit_no_detour) ? -ENETDOWN : rc;
+	return rc == -EHOSTUNREACH ? -ENETDOWN : rc;
 }
 
 static int from_best_to_best(const struct seek *s, struct path *path)
@@ -618,13 +613,13 @@ static struct lnet_ni *known_by(const struct seek *s)
 	struct lnet_ni *ni;
 
 	if (!s->dst || s->dst->peer->multi_rail ||
-	    lnet_nid_is_any(&s->dst->preferred) || MUTATE(rails_two_sources))
+	    lnet_nid_is_any(&s->dst->preferred))
 		return NULL;
 	ni = config_ni(s->cpt->config, &s->dst->preferred);
 	if (unlikely(s->cpt->policies) && ni &&
 	    ruling_has_better(ruling_of(s->cpt, s->dst), ni))
 		return NULL;
-	return ni && (ni_is_up(ni) || MUTATE(rails_old_source)) ? ni : NULL;
+	return ni && ni_is_up(ni) ? ni : NULL;
 }
 
 static int from_best_to_named(const struct seek *s, struct path *path)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutation.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/word.h"
 
@@ -117,10 +116,8 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
 	struct lnet_peer_ni *guest = n->guest;
 
 	peer_arrive(guest);
-	if (!MUTATE(unit_other_source))
-		guest->preferred = n->preferred;
-	if (!MUTATE(unit_well_again))
-		guest->health = n->health;
+	guest->preferred = n->preferred;
+	guest->health = n->health;
 	guest->down = n->down;
 	if (guest->peer != peer)
 		peer_absorb(c->cpt, peer, guest->peer);
@@ -138,10 +135,9 @@ static int claim_take(struct peer_claim *c)
 
 	peer->primary = directory_primary(&c->cpt->node->directory, &c->nid);
 	for (uint32_t i = 0; i < c->n; i++)
-		if (c->nids[i].given && (!i || !MUTATE(unit_one_moves)))
+		if (c->nids[i].given)
 			guest_arrives(c, &c->nids[i], peer);
-	if (!MUTATE(unit_owes_nothing))
-		peer_asked(peer, c->asked_until);
+	peer_asked(peer, c->asked_until);
 	if (!peer_is_here(c->peer))
 		return -EAGAIN;
 	rc = peer_merge(c->cpt, c->peer, peer);
@@ -172,7 +168,7 @@ static int claim_end(struct peer_claim *c)
  * @c keep its own? */
 static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 {
-	if (!peer->claims || MUTATE(unit_both_give))
+	if (!peer->claims)
 		return false;
 	if (peer->nnis != c->nnis)
 		return peer->nnis > c->nnis;
@@ -198,7 +194,7 @@ static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 {
 	if (peer->configured || outranks(peer, c))
 		return -EBUSY;
-	return can_move(cpt, peer) || MUTATE(unit_in_use) ? 0 : -EBUSY;
+	return can_move(cpt, peer) ? 0 : -EBUSY;
 }
 
 /* A NID that somebody has named once, who does not have it any more: nobody was
@@ -271,7 +267,7 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 				     .primary = c->nid,
 				     .cpt = c->cpt->index };
 
-	if (!peer_can_move(cpt, &c->nid) && !MUTATE(unit_in_use))
+	if (!peer_can_move(cpt, &c->nid))
 		return -EBUSY;
 	c->nids[0].given = true;
 	return directory_change(&cpt->node->directory, &e, 1);
@@ -328,8 +324,7 @@ static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
 			   uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (node_cpt_of(cpt->node, &names[i]) != cpt->index &&
-		    !MUTATE(unit_conns_stay))
+		if (node_cpt_of(cpt->node, &names[i]) != cpt->index)
 			peer_move(cpt, &names[i]);
 }
 

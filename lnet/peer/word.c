@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/peer/word.h"
 
-#include "base/mutation.h"
 #include "lnet/peer/member.h"
 
 const struct fsm_state peer_words[PEER_WORDS] = {
@@ -55,8 +54,7 @@ void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		  const struct ulnet_nid *by)
 {
 	lpni->claimed_by = *by;
-	if (!MUTATE(rails_no_claim))
-		peer_cpt(cpt)->doubt(cpt, lpni);
+	peer_cpt(cpt)->doubt(cpt, lpni);
 }
 
 /* One of @peer's NIs of which only another one says so, or NULL. */
@@ -77,8 +75,6 @@ int word_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	struct lnet_peer_ni *other;
 	int rc = 0;
 
-	if (MUTATE(unit_trust_hearsay))
-		return 0;
 	if (word_is_hearsay(lpni))
 		rc = member_split(cpt, lpni);
 	while (!rc && (other = hearsay_of(lpni->peer)))

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/code.h"
-#include "base/mutation.h"
 #include "lnet/portal/match.h"
 
 #define MD_OPTIONS                                                            \

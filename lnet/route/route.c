@@ -2,7 +2,6 @@
 #include "lnet/route/route.h"
 
 #include "base/log.h"
-#include "base/mutation.h"
 #include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
 #include "lnet/route/table.h"
@@ -75,7 +74,7 @@ static bool leads_nowhere(const struct ulnet_ping_info *info, uint32_t near)
 			return false;
 		any = true;
 	}
-	return any && !MUTATE(routes_no_way_out);
+	return any;
 }
 
 enum route_told route_read(const struct ulnet_ping_info *info,
@@ -125,8 +124,6 @@ void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		if (!goes_by(cpt, r, nid))
 			continue;
 		told = route_read(info, &r->gateway, r->net, &multi_hop);
-		if (MUTATE(routes_deaf) && told == ROUTE_TOLD_WORKS)
-			continue;
 		route_say(r, told);
 		atomic_store_explicit(&r->told, (uint8_t)told,
 				      memory_order_relaxed);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "base/mutation.h"
 #include "base/util.h"
 #include "rpc/bulk/field.h"
 #include "rpc/rpc.h"
@@ -321,7 +320,7 @@ bool bulk_release(struct ulrpc_bulk *b)
 	bulk_detach(b);
 	b->over = true;
 	if (!bulk_idle(b))
-		return MUTATE(rpc_bulk_early);
+		return false;
 	bulk_put(b);
 	return true;
 }

@@ -2,7 +2,6 @@
 #include "rpc/client/attempt.h"
 
 #include "base/backoff.h"
-#include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/fetch.h"
 #include "rpc/ends.h"
@@ -190,8 +189,7 @@ static void parcel_missed(struct parcel *p, uint64_t now)
 	for (unsigned int i = 0; i < p->n; i++) {
 		struct ulrpc_call *call = p->entries[i].call;
 
-		if (!call || call->fsm.state == CALL_ASK ||
-		    MUTATE(rpc_no_watch))
+		if (!call || call->fsm.state == CALL_ASK)
 			continue;
 		if (call->expected > now)
 			next = MIN(next, call->expected);
@@ -285,8 +283,7 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 	bulks_admit(call, server);
 	call->extensions++;
 	call->asks = 0;
-	if (!MUTATE(rpc_endless))
-		until = MIN(until, call->deadline);
+	until = MIN(until, call->deadline);
 	call->expected = MAX(call->expected, until);
 	if (call->fsm.state == CALL_ASK)
 		list_del(&call->link);
@@ -350,8 +347,6 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			continue;
 		}
 		stat_count(imp->shard, RPC_STAT_extensions_received);
-		if (MUTATE(rpc_learn_waiting))
-			timeouts_advertised(&call->client->timeouts, e.extend);
 		call_extend(call, server,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
 		/* May do anything, but ends no call before its return. */
@@ -510,10 +505,6 @@ static bool may_be_doubtful(const struct ulrpc_call *call)
 
 void call_doubt(struct ulrpc_call *call)
 {
-	if (MUTATE(rpc_repeat)) {
-		call_repeat(call);
-		return;
-	}
 	if (!may_be_doubtful(call) || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
 		return;
@@ -628,8 +619,6 @@ static bool is_executed_by_nobody(const struct ulrpc_call *call,
 {
 	uint64_t age = shard_now(call->shard) - call->sent;
 
-	if (MUTATE(rpc_believe))
-		return true;
 	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/cause.h"
 #include "rpc/client/attempt.h"
@@ -280,8 +279,6 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			s->node, s->cpt,
 			"what is called at the end of calls of service %s",
 			c->service);
-	if (MUTATE(rpc_two_ends) && call->xid % 64 == 3)
-		call->done(call->arg, o, body, length);
 	client_call_ended(c);
 	shard_work_end(s);
 	call_put(call);
@@ -367,8 +364,7 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	struct ulrpc_outcome o = {
 		.status = cause_status(cause),
 		.cause = cause,
-		.execution = (call_is_out(call) && !MUTATE(rpc_not_executed)) ||
-					     call->unknown
+		.execution = call_is_out(call) || call->unknown
 				     ? ULRPC_EXECUTION_UNKNOWN
 				     : ULRPC_NOT_EXECUTED,
 	};
@@ -694,8 +690,7 @@ static in_line void call_start(struct ulrpc_call *call)
 	c->ncalls++;
 	shard_work_begin(call->shard);
 	call_move(call, CALL_QUEUED);
-	if (call->deadline != TIME_NEVER &&
-	    (!MUTATE(rpc_no_deadline) || c->fsm.state == CLIENT_OPEN))
+	if (call->deadline != TIME_NEVER)
 		client_watch(c, call);
 	client_submit(c, call);
 }

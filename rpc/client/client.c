@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/parcel.h"
@@ -264,8 +263,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 		client_move(c, CLIENT_OPEN);
 		c->ready = shard_now(c->shard);
 	}
-	if (!MUTATE(rpc_no_kick))
-		client_kick(c);
+	client_kick(c);
 }
 
 /* ---- sending ---- */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/backoff.h"
-#include "base/mutation.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
@@ -127,9 +126,7 @@ uint64_t import_pause(const struct import *imp, unsigned int n)
 	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, spread),
 					 .cap = MAX(PAUSE_MAX, spread) };
 
-	return backoff_pause(&law, n + 1,
-			     shard_random(imp->shard, UINT64_MAX)) *
-	       (MUTATE(rpc_lazy_connect) ? 100000 : 1);
+	return backoff_pause(&law, n + 1, shard_random(imp->shard, UINT64_MAX));
 }
 
 /* Tries again after @wait ns. */
@@ -147,8 +144,7 @@ static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
 
-	if (!MUTATE(rails_one_nid))
-		imports_use_nid(imp, (imp->nid + 1) % imp->nnids);
+	imports_use_nid(imp, (imp->nid + 1) % imp->nnids);
 	if (more) {
 		imp->untried--;
 		disconnected(imp, 0);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
@@ -139,10 +138,8 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 				c->imp->patience--;
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}
-		if (MUTATE(rpc_old_reply) && !e && p->entries[0].call)
-			call_on_reply(p->entries[0].call, r, now);
-		else if (likely(e && e->call &&
-				is_of_parcel(p, e->call, r->attempt)))
+		if (likely(e && e->call &&
+			   is_of_parcel(p, e->call, r->attempt)))
 			call_on_reply(e->call, r, now);
 		else
 			stat_count(p->shard, e ? RPC_STAT_replies_late
@@ -528,8 +525,6 @@ static struct parcel *parcel_new(const struct load *l)
 	p->hint = 0;
 	p->sent = l->now;
 	p->due = l->due;
-	if (MUTATE(rpc_old_reply))
-		p->match = 256;
 	p->epoch = c->imp->epoch;
 	p->peer = import_target(c->imp);
 	p->n = p->open = l->n;

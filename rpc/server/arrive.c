@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/durable.h"
 #include "rpc/server/export.h"
@@ -30,7 +29,7 @@ static bool request_may_repeat(const struct ulrpc_service *svc,
 	if (!m)
 		return true;
 	return c->semantics == ULRPC_IDEMPOTENT &&
-	       (m->semantics == ULRPC_IDEMPOTENT || MUTATE(rpc_caller_rules));
+	       m->semantics == ULRPC_IDEMPOTENT;
 }
 
 /* @again: ns until there may be room, if it is overloaded. */
@@ -84,7 +83,7 @@ static uint32_t check_connection(struct origin *o,
 	/* Calls that are refused from here on are noted, so no copy of these
 	 * will be executed later. */
 	o->export = export_ref(e);
-	records_acked(&e->records, m->acked + 8 * MUTATE(rpc_acked_early));
+	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
 		return WIRE_STALE_EPOCH;
 	o->refused = sc->fsm.state != SERVICE_CPT_UP;
@@ -218,8 +217,7 @@ static inline void read_call(struct origin *o, const struct wire_call *c,
 
 	if (likely(e))
 		past = record_look(&e->records, c, &e->source, now, &rec);
-	if (unlikely(past != RECORD_NEW) &&
-	    !(past == RECORD_COPY && MUTATE(rpc_duplicate)))
+	if (unlikely(past != RECORD_NEW))
 		status = read_known(o, c, rec, past, now);
 	if (unlikely(status == WIRE_STATUSES))
 		return;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/export.h"
 #include "rpc/server/request_priv.h"
@@ -239,7 +238,7 @@ bool durable_answers(struct ulrpc_request *r)
 	struct stored s;
 	enum known known;
 
-	if (!x->look || MUTATE(rpc_no_lookup))
+	if (!x->look)
 		return false;
 	x->look = false;
 	known = value_get(r, &value, &s);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "ulnet/loop.h"
 
 /* A worker above min ends after so long without work. */
@@ -605,8 +604,7 @@ void exec_close(struct exec *e)
 	BUG_ON(e->state != EXEC_OPEN);
 	e->state = EXEC_CLOSING;
 	gone = !e->nworkers;
-	if (!MUTATE(rpc_workers_stay))
-		lnet_cond_broadcast(&e->wake);
+	lnet_cond_broadcast(&e->wake);
 	pthread_mutex_unlock(&e->lock);
 	if (gone)
 		e->conf.gone(e->conf.arg);

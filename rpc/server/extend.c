@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/extend.h"
 
-#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
 #include "rpc/server/cancel.h"
@@ -83,12 +82,9 @@ static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 		step = STEP_MAX;
 	if (r->extensions < STEPS_MAX)
 		r->extensions++;
-	if (MUTATE(rpc_chatter))
-		step = r->timeout / 4;
 	least = MAX(least, rpc_at(MAX(r->expires, now), step));
 	r->expires = MAX(r->expires, least);
-	if (!MUTATE(rpc_endless))
-		r->expires = MIN(r->expires, r->deadline);
+	r->expires = MIN(r->expires, r->deadline);
 }
 
 /* ---- messages ---- */
@@ -219,8 +215,6 @@ void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
 void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now)
 {
 	r->timeout = rpc_ns(timeout);
-	if (MUTATE(rpc_less_time))
-		r->expires = 0;
 	r->expires =
 		MAX(r->expires, timeout ? rpc_at(now, r->timeout) : TIME_NEVER);
 	r->expires = MIN(r->expires, r->deadline);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/server/export.h"
 
 struct oversize {
@@ -218,7 +217,6 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 	z->nways = z->linked = 0;
 	z->work = true;
 	memcpy(z->body, body, length);
-	z->body[0] ^= MUTATE(rpc_wrong_bytes);
 	list_init(&z->link);
 	list_init(&z->held.link);
 	lnet_timer_init(&z->timer, oversize_on_timer);
@@ -251,9 +249,7 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 	sc->answers++;
 	shard_work_begin(s);
 	shard_hold(s);
-	if (MUTATE(rpc_held_early))
-		shard_arm(s, &z->timer, shard_now(s));
-	else if (r->deadline != TIME_NEVER)
+	if (r->deadline != TIME_NEVER)
 		shard_arm(s, &z->timer, r->deadline);
 	return z->match;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/deadline.h"
@@ -376,7 +375,7 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 	o->deadline = MAX(o->deadline, r->deadline);
 	if (likely(r->active)) {
 		/* A query has less time than what it asks for. */
-		if (!(c->flags & WIRE_CALL_QUERY) || MUTATE(rpc_less_time))
+		if (!(c->flags & WIRE_CALL_QUERY))
 			deadline_renew(r, c->timeout);
 		extend_now(r);
 	}
@@ -410,8 +409,7 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		pool_put(&sc->requests, r);
 		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
 	}
-	if (!MUTATE(rpc_duplicate) || rec)
-		record_begin(rec, r);
+	record_begin(rec, r);
 	o->refs++;
 	if (m->run == ULRPC_RUN_INLINE)
 		run_inline(r, c);

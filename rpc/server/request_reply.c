@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/durable.h"
@@ -98,7 +97,7 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 		return false;
 	if (may_run_once_more(r))
 		return unlikely(status == WIRE_HELD);
-	return likely(!service_cpt_ended(r->sc)) && !MUTATE(rpc_reply_gone);
+	return !service_cpt_ended(r->sc);
 }
 
 /* The record that is to keep the reply of a request that ends with @status.
@@ -444,8 +443,6 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	if (unlikely(!owned))
 		request_cancel_end(r);
 	r->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : status;
-	if (MUTATE(rpc_refused_runs) && service_is_full(r->sc, r->share, 0))
-		r->status = WIRE_OVERLOADED;
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	r->replied = shard_now(s);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "base/mutation.h"
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/cancel.h"
 #include "rpc/server/deadline.h"
@@ -44,8 +43,7 @@ void request_deactivate(struct ulrpc_request *r)
 	if (request_state(r) != REQUEST_LOST)
 		list_del(&r->cancel_link);
 	r->active = false;
-	if (!MUTATE(rpc_lose_count) || r->xid % 8)
-		service_held(sc, r->share, -1, -(int64_t)r->held);
+	service_held(sc, r->share, -1, -(int64_t)r->held);
 	service_cpt_settled(sc);
 	shard_work_end(s);
 }

@@ -1,32 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Deliberate mistakes, each of which a campaign must catch, or a unit test. For
-# sourcing by ./check.
-stage mutations touched '^. (base|lnet|lnd|rpc|sim|tests/(sim|unit))/.*\.(c|h|def)$'
+# Deliberate mistakes (tests/mutants/), each of which a campaign must catch, or a unit
+# test: those in files that were changed, and those that what was changed must catch;
+# with --long, all. For sourcing by ./check.
+stage mutations touched '^. (base|lnet|lnd|rpc|sim|tests/(sim|unit|mutants))/'
 
-# All of them take seconds; a mistake may have one of them go on for ever.
-run_unit_mutants() { # [ARGUMENT...]
-	nice timeout -k 10 120 "$BUILD/release/tests/unit/mutants" "$@"
+# The mistakes whose files, or whose catcher's, were changed.
+mistake_is_touched() { # NAME
+	local patch=tests/mutants/$1.patch files room catcher=tests/sim/
+
+	files=$(sed -n 's,^--- a/,,p' "$SRC/$patch" | paste -sd '|')
+	# Of tests/unit/lnet_path_test: tests/unit/lnet/path/.
+	room=$(sed -n 's,^caught-by: tests/unit/\([^ ]*\)_test.*,\1,p' "$SRC/$patch")
+	[ -z "$room" ] || catcher=tests/unit/${room//_//}/
+	is_touched "^. ($files|$catcher.*\.[ch]|$patch|tests/mutants/run.sh)\$"
 }
 
-# Deliberate mistakes, each of which the campaign must catch, or a unit test.
-run_mutation() { # NAME
-	local program=mutants
+mistakes() {
+	local patch name
 
-	[[ $1 != rpc_* ]] || program=rpc_mutants
-	[[ $1 != rails_* ]] || program=rails_mutants
-	[[ $1 != routes_* ]] || program=routes_mutants
-	[[ $1 != fair_* ]] || program=fair_mutants
-	if [[ $1 = unit_* ]]; then
-		! ULNET_MUTATION=$1 run_unit_mutants --fail-fast
-		return
-	fi
-	nice timeout -k 10 1800 "$BUILD/release/tests/sim/$program" \
-		--mutate "$1"
+	for patch in "$SRC"/tests/mutants/*.patch; do
+		name=$(basename "$patch" .patch)
+		if [ $long = yes ] || mistake_is_touched "$name"; then
+			echo "$name"
+		fi
+	done
+}
+
+run_mutant() { # NAME
+	nice "$SRC/tests/mutants/run.sh" --prepared "$BUILD/release" "$1"
 }
 
 stage_mutations() {
-	release_build mutants || return 0
-	step "without any" run_unit_mutants || return 0
-	at_once "caught:" run_mutation $(sed -n 's/^MUTATION(\([a-z_]*\),.*/\1/p' \
-		"$SRC/base/mutation.def")
+	local names all=("$SRC"/tests/mutants/*.patch)
+
+	mapfile -t names < <(mistakes)
+	echo "${#names[@]} of ${#all[@]} mistakes"
+	[ ${#names[@]} -gt 0 ] || {
+		skip "mistakes" "none is in what was changed $touched_since"
+		return 0
+	}
+	release_configure || return 0
+	step "nothing is caught without" nice "$SRC/tests/mutants/run.sh" \
+		--prepare "$BUILD/release" "${names[@]}" || return 0
+	at_once "caught:" run_mutant "${names[@]}"
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the random scenario for many seeds. A mutant, which is a campaign with
- * deliberate mistakes compiled in, shows that each invariant catches the
- * mistake that was made for it.
+ * Runs the random scenario for many seeds.
  *
- *	campaign [--long] [--seeds N] [--seed S] [--trace] [--verbose]
- *		 [--mutate NAME]
+ *	campaign [--long] [--seeds N] [--seed S] [--until-failure] [--trace]
+ *		 [--verbose]
  *
  * From seed 1, and those that have once found something; from S if both are
- * given; S alone is one run. --verbose tells what has happened in the runs, how
- * often, and in how many of them.
+ * given; S alone is one run. --until-failure stops at the first violation.
+ * --verbose tells what has happened in the runs, how often, and in how many of
+ * them.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,13 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mutation.h"
 #include "sim/sim_priv.h"
 #include "tests/sim/scenario.h"
 
-#define SEEDS	       200
-#define MUTATION_SEEDS 100
-#define TWICE_EVERY    10
+#define SEEDS	    200
+#define TWICE_EVERY 10
 
 struct result {
 	unsigned int violations;
@@ -45,7 +42,7 @@ static struct told {
 static bool verbose;
 
 static int passed, failed;
-static const char *program, *mutating; /* how to repeat a run */
+static const char *program; /* how to repeat a run */
 
 static void tell(void *arg, const char *kind, const char *what, uint64_t n)
 {
@@ -112,8 +109,7 @@ static void run_seed(uint64_t seed, FILE *trace, struct result *sum,
 	struct result r = { 0 };
 	char command[256];
 
-	snprintf(command, sizeof(command), "%s --seed %" PRIu64 "%s%s", program,
-		 seed, mutating ? " --mutate " : "", mutating ? mutating : "");
+	snprintf(command, sizeof(command), "%s --seed %" PRIu64, program, seed);
 	if (run(seed, command, trace, &r)) {
 		fprintf(stderr, "seed %" PRIu64 ": could not be set up\n",
 			seed);
@@ -169,23 +165,10 @@ static void campaign(uint64_t first, uint64_t n, bool kept)
 	campaign_end(n + more, &sum);
 }
 
-#ifdef ULNET_MUTATIONS
-enum mutation mutation_now;
-
-static const struct {
-	const char *name;
-	const char *what;
-} mutations[] = {
-	[MUTATION_NONE] = { "none", "" },
-#define MUTATION(name, what) { #name, what },
-#include "base/mutation.def"
-#undef MUTATION
-};
-
+/* The line of a report that says how to repeat the run is its last. */
 #define REPEAT "sim: to repeat: "
 
-/* Passes on what a run says. True: it has reported a violation, whose last line
- * says how to repeat it. */
+/* Passes on what a run says. True: it has reported a violation. */
 static bool hears_violation(int fd)
 {
 	FILE *said = fdopen(fd, "r");
@@ -202,12 +185,12 @@ static bool hears_violation(int fd)
 	return found;
 }
 
-/* One seed of a mutant, in a process of its own, which ends at the first
- * violation: with the mistake in it a run may never end by itself. */
-static bool is_caught(uint64_t seed)
+/* A seed in a process of its own, which ends at the first violation: after one,
+ * a run may never end by itself. False: it has crashed. */
+static bool try_alone(uint64_t seed)
 {
 	struct result sum = { 0 }, last;
-	bool caught;
+	bool violated;
 	int said[2], status = 0;
 	pid_t pid;
 
@@ -222,65 +205,35 @@ static bool is_caught(uint64_t seed)
 		_exit(sum.violations ? 1 : 0);
 	}
 	close(said[1]);
-	caught = hears_violation(said[0]);
-	if (caught)
+	violated = hears_violation(said[0]);
+	if (violated)
 		kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	return caught || (WIFEXITED(status) && WEXITSTATUS(status) == 1);
-}
-
-/* Caught if any seed reports a violation. */
-static void mutate(enum mutation m, uint64_t only)
-{
-	uint64_t seed = only ? only : 1;
-	uint64_t end = only ? only : MUTATION_SEEDS;
-	bool caught = false;
-
-	mutation_now = m;
-	mutating = mutations[m].name;
-	for (; seed <= end && !caught; seed++)
-		caught = is_caught(seed);
-	mutation_now = MUTATION_NONE;
-	if (caught) {
-		printf("mutation %s: caught by seed %" PRIu64 " (%s)\n",
-		       mutations[m].name, seed - 1, mutations[m].what);
-		passed++;
-	} else {
-		printf("mutation %s: NOT caught (%s)\n", mutations[m].name,
-		       mutations[m].what);
+	if (!violated && !WIFEXITED(status)) {
+		fprintf(stderr, "seed %" PRIu64 ": signal %d\n", seed,
+			WTERMSIG(status));
+		return false;
+	}
+	if (violated || WEXITSTATUS(status))
 		failed++;
-	}
+	else
+		passed++;
+	return true;
 }
 
-static int mutate_all(const char *only, uint64_t seed)
+/* @n from @first on, up to the first that fails. */
+static bool campaign_until_failure(uint64_t first, uint64_t n)
 {
-	bool found = false;
-
-	for (int m = MUTATION_NONE + 1; m < MUTATION_COUNT; m++) {
-		if (strcmp(only, "all") != 0 &&
-		    strcmp(only, mutations[m].name) != 0)
-			continue;
-		if (!scenario_is_for(mutations[m].name))
-			continue;
-		found = true;
-		mutate((enum mutation)m, seed);
-	}
-	return found ? 0 : -1;
+	for (uint64_t seed = first; seed < first + n && !failed; seed++)
+		if (!try_alone(seed))
+			return false;
+	return true;
 }
-#else
-static int mutate_all(const char *only, uint64_t seed)
-{
-	(void)only;
-	(void)seed;
-	fprintf(stderr, "campaign: only mutants take --mutate\n");
-	return -1;
-}
-#endif
 
 static int usage(void)
 {
 	fprintf(stderr, "usage: campaign [--long] [--seeds N] [--seed S] "
-			"[--trace] [--verbose] [--mutate NAME|all]\n");
+			"[--until-failure] [--trace] [--verbose]\n");
 	return 2;
 }
 
@@ -304,13 +257,12 @@ int main(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "verbose", no_argument, NULL, 'v' },
-		{ "mutate", required_argument, NULL, 'm' },
+		{ "until-failure", no_argument, NULL, 'u' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct result sum = { 0 }, last;
 	uint64_t seeds = SEEDS, seed = 0;
-	bool one = false, many = false, trace = false;
-	const char *mutation = NULL;
+	bool one = false, many = false, until = false, trace = false;
 	int c;
 
 	program = argv[0];
@@ -335,16 +287,17 @@ int main(int argc, char **argv)
 		case 'v':
 			verbose = true;
 			break;
-		case 'm':
-			mutation = optarg;
+		case 'u':
+			until = true;
 			break;
 		default:
 			return usage();
 		}
 	}
-	if (mutation) {
-		if (mutate_all(mutation, seed))
-			return usage();
+	if (until) {
+		if (!campaign_until_failure(one ? seed : 1,
+					    one && !many ? 1 : seeds))
+			return 2;
 	} else if (one && !many) {
 		run_seed(seed, trace ? stdout : NULL, &sum, &last);
 		printf("seed %" PRIu64 ": digest %016" PRIx64 "\n", seed,

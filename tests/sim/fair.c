@@ -10,10 +10,10 @@
  *
  *	senders, flooders, prober --- router --- receivers
  *
- *	fair [--long] [--mutate NAME]
+ *	fair [--long] [--only TEXT]
  *
- * --long: for longer, and with more senders. --mutate, which only the mutants
- * take: with that deliberate mistake, which must be found.
+ * --long: for longer, and with more senders. --only: under those circumstances
+ * whose name has TEXT in it.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -22,8 +22,6 @@
 #include <string.h>
 #include <ulnet/route.h>
 #include <ulnet/sim.h>
-
-#include "base/mutation.h"
 
 #define MSEC	  UINT64_C(1000000)
 #define SEC	  (1000 * MSEC)
@@ -517,52 +515,33 @@ static const struct setup setups_long[] = {
 #define NSETUPS	     (sizeof(setups) / sizeof(setups[0]))
 #define NSETUPS_LONG (sizeof(setups_long) / sizeof(setups_long[0]))
 
-#ifdef ULNET_MUTATIONS
-enum mutation mutation_now;
-#endif
-
-/* Is the mistake @name found? */
-static int mutate(const char *name)
+static void play_all(const struct setup *setup, size_t n, const char *only,
+		     bool longer)
 {
-#ifdef ULNET_MUTATIONS
-	static const char *const names[] = {
-#define MUTATION(mutation, what) #mutation,
-#include "base/mutation.def"
-#undef MUTATION
-	};
-
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			mutation_now = (enum mutation)(i + 1);
-	if (mutation_now == MUTATION_NONE) {
-		fprintf(stderr, "fair: no mutation %s\n", name);
-		return 2;
-	}
-	for (size_t i = 0; i < NSETUPS && !failed; i++)
-		play(&setups[i], false);
-	printf("mutation %s: %s\n", name, failed ? "caught" : "NOT caught");
-	return failed ? 0 : 1;
-#else
-	fprintf(stderr, "fair: only mutants take --mutate %s\n", name);
-	return 2;
-#endif
+	for (size_t i = 0; i < n; i++)
+		if (!only || strstr(setup[i].what, only))
+			play(&setup[i], longer);
 }
 
 int main(int argc, char **argv)
 {
-	bool all = argc == 2 && !strcmp(argv[1], "--long");
+	const char *only = NULL;
+	bool all = false;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	if (argc == 3 && !strcmp(argv[1], "--mutate"))
-		return mutate(argv[2]);
-	if (argc > 2 || (argc == 2 && !all)) {
-		fprintf(stderr, "usage: fair [--long] [--mutate NAME]\n");
-		return 2;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--long")) {
+			all = true;
+		} else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
+			only = argv[++i];
+		} else {
+			fprintf(stderr, "usage: fair [--long] [--only TEXT]\n");
+			return 2;
+		}
 	}
-	for (size_t i = 0; i < NSETUPS; i++)
-		play(&setups[i], all);
-	for (size_t i = 0; all && i < NSETUPS_LONG; i++)
-		play(&setups_long[i], false);
+	play_all(setups, NSETUPS, only, all);
+	if (all)
+		play_all(setups_long, NSETUPS_LONG, only, false);
 	printf("%d passed, %d failed\n", passed, failed);
-	return failed ? 1 : 0;
+	return failed || !passed ? 1 : 0;
 }

@@ -13,8 +13,6 @@
  * No NI that has failed is chosen; who is not multi-rail sees one source.
  *	way_send() (sim/way.c), of every simulation
  */
-#include <string.h>
-
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
@@ -23,11 +21,6 @@
 
 const unsigned int scenario_seeds_long = 2000;
 const uint64_t scenario_kept[] = { 0 };
-
-bool scenario_is_for(const char *mutation)
-{
-	return strncmp(mutation, "rails_", 6) == 0;
-}
 
 bool scenario_repeats(const struct run *r)
 {

@@ -14,7 +14,6 @@
 #include "tests/sim/scenario.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <ulnet/route.h>
 
 #include "tests/sim/traffic.h"
@@ -28,11 +27,6 @@
 
 const unsigned int scenario_seeds_long = 1000;
 const uint64_t scenario_kept[] = { 0 };
-
-bool scenario_is_for(const char *mutation)
-{
-	return strncmp(mutation, "routes_", 7) == 0;
-}
 
 bool scenario_repeats(const struct run *r)
 {

@@ -37,8 +37,6 @@
  * one id (tests/unit/rpc/server/export_test.c), other processors and pages
  * (tests/unit/rpc/wire, bulk). Wall time is read by nobody: env.h has none.
  */
-#include <string.h>
-
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
@@ -47,11 +45,6 @@
 
 const unsigned int scenario_seeds_long = 2000;
 const uint64_t scenario_kept[] = { 0 };
-
-bool scenario_is_for(const char *mutation)
-{
-	return strncmp(mutation, "rpc_", 4) == 0;
-}
 
 bool scenario_repeats(const struct run *r)
 {

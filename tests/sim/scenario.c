@@ -14,13 +14,6 @@
 const unsigned int scenario_seeds_long = 1000;
 const uint64_t scenario_kept[] = { 0 };
 
-bool scenario_is_for(const char *mutation)
-{
-	return strncmp(mutation, "rpc_", 4) != 0 &&
-	       strncmp(mutation, "rails_", 6) != 0 &&
-	       strncmp(mutation, "routes_", 7) != 0;
-}
-
 bool scenario_repeats(const struct run *r)
 {
 	(void)r;

@@ -19,8 +19,6 @@ extern const unsigned int scenario_seeds_long;
 /* Seeds that have once found something, in ascending order, then 0. Each
  * campaign from seed 1 has them, however short it is. */
 extern const uint64_t scenario_kept[];
-/* Is this one of the deliberate mistakes that it is to catch? */
-bool scenario_is_for(const char *mutation);
 
 struct run;
 

@@ -3,8 +3,6 @@
  * RPC among the nodes of a random cluster, whose o2ib nets are queue pairs
  * (sim/verbs.h). What must hold, and who looks: rpc_scenario.c.
  */
-#include <string.h>
-
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
@@ -19,12 +17,6 @@ const uint64_t scenario_kept[] = {
 };
 
 /* They are rpc_scenario.c's. */
-bool scenario_is_for(const char *mutation)
-{
-	(void)mutation;
-	return false;
-}
-
 /* Which pieces of registered memory are next to each other, and have one
  * registration in common, depends on where malloc() has them. Under setarch -R
  * a process of its own has the same run each time, but perhaps another one than
