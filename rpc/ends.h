@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notifications about connections: LNet tells the CPT that owns a NID when connections with
- * that NID have ended or are silent. Imports and exports of other CPTs want to
- * know, too: a client may name NIDs that several CPTs own, and the clients of a
- * server may call from such NIDs.
+ * Notifications about connections: LNet tells the CPT that owns a NID when
+ * connections with that NID have ended or are silent. Imports and exports of
+ * other CPTs want to know, too: a client may name NIDs that several CPTs own,
+ * and the clients of a server may call from such NIDs.
  *
  * A CPT is told of the NIDs of others only while it has something to do with
  * them (shard.far). At most ENDS_MAX notifications wait for a CPT to take
