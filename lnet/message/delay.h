@@ -5,9 +5,9 @@
  *
  * A message that has come in counts as one of its sender's messages while it is
  * delayed, as a parked message does (park.h), and its payload is put aside
- * within the sender's share of what is held (hold.h): so a rule makes nobody
- * hold more than without it. What the message says of its sender is taken note
- * of when the delay is over, as if it came then.
+ * within the sender's share of what is held (hold.h): so no sender holds more
+ * for a rule than without it. That the sender is alive is noted when the delay
+ * is over, as if the message came then.
  *
  * A message that is to go out has its path, no credit, and the memory that it
  * has anyway. It ends at its deadline, or with its NI, like a message that
