@@ -31,11 +31,10 @@
  * deadlines that there is no answer. (A kernel node that allows several
  * connections of a type accepts the new one, and uses both. So the side that
  * opens the new connection never ends an old one by itself: a kernel node would
- * close all connections then.)
- * The same is done when our own link comes back after a while, with connections
- * that we have opened: nothing of ours may be on its way, but the peer may have
- * something for us that its TCP repeats late. If the peer refuses a new
- * connection then, the old ones are used again.
+ * close all connections then.) The same is done when our own link comes back
+ * after a while, with connections that we have opened: nothing of ours may be
+ * on its way, but the peer may have something for us that its TCP repeats late.
+ * If the peer refuses a new connection then, the old ones are used again.
  *
  * A process that only calls cannot be connected to. Its connections are set
  * aside, too. Messages then wait for the process to open a new one, or for TCP
