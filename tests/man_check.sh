@@ -183,6 +183,8 @@ done < <(sed -n '/^static const char \*request_end_name/,/^}/p' rpc/stats/stat.c
 said=$(grep -rnE '\b[A-K][0-9]{1,2}\b|[Rr]equirements? [A-Z]|[Ss]pecification section' \
 	man README.md) &&
 	complain "numbers of requirements: $said"
+said=$(grep -rnE '^\.S[hs]( .*)? (A[dnprt]|Em|In|No|Op|Pa|St|Sy|Ux|Va)( |$)' man) &&
+	complain "a word of a title is a macro: $said"
 said=$(grep -rLE '^\.(Os ulnet$|so )' man --include='*.[1-8]')
 [ -z "$said" ] || complain "no \".Os ulnet\": $said"
 
