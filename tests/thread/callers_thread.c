@@ -24,8 +24,8 @@
 #else
 #define CROWD 500
 #endif
-/* us: of calls, and for what a connection request has 5 s by default; far beyond
- * what they take, also on one core that others use, too. */
+/* us: of calls, and for what a connection request has 5 s by default; far
+ * beyond what they take, also on one core that others use, too. */
 #define DEADLINE UINT64_C(600000000)
 
 /* What holds the processes together. A phase begins when the parent closes
