@@ -106,10 +106,10 @@ uint64_t env_sim_now(const struct env_sim *s);
 uint64_t env_sim_random(struct env_sim *s);
 /* Does the next thing: a thread in lockstep runs on that is ready to, or else a
  * loop gets a turn that has something to do now, or else the clock moves to the
- * next alarm. At each instant loops are served in
- * rounds, in the order in which they were made. Returns false, and does
- * nothing, when there is nothing left to do, or only after @until (ns): then
- * the clock is at @until unless that is TIME_NEVER. */
+ * next alarm. At each instant loops are served in rounds, in the order in which
+ * they were made. Returns false, and does nothing, when there is nothing left
+ * to do, or only after @until (ns): then the clock is at @until unless that is
+ * TIME_NEVER. */
 bool env_sim_step(struct env_sim *s, uint64_t until);
 
 /* A small seeded generator (xoshiro256**), for those who need their own. */

@@ -3,8 +3,8 @@
  * The queue between loops: many threads put, the owner takes everything at
  * once. Items are embedded in what they carry, so posting allocates nothing and
  * cannot fail. The length is bounded by the number of things that can be in
- * flight; users who create things to post (calls from foreign threads) are
- * bounded by waiting for their answer.
+ * flight. A thread that runs no loop could post without end: it waits for the
+ * answer to what it has posted before it posts again.
  */
 #ifndef BASE_MAILBOX_H
 #define BASE_MAILBOX_H

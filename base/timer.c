@@ -66,7 +66,7 @@ static inline void unplace(struct timer_wheel *w, struct timer *t)
 
 #define NO_SLOT UINT_MAX
 
-/* The first one in the order of time. */
+/* The first slot with timers, in the order of time. */
 static unsigned int first_slot(const struct timer_wheel *w)
 {
 	for (unsigned int l = 0; l < TIMER_LEVELS; l++) {

@@ -6,9 +6,9 @@
  * splits the one above it down to a nanosecond.
  *
  * A level has 64 slots; a timer sits on the level of the highest 6-bit digit in
- * which its time differs from the wheel's base, and moves down when the base
- * does. The base follows the time only when a timer is due: a turn of a loop in
- * which none is costs a comparison.
+ * which its time differs from the wheel's base, and moves to a lower level as
+ * the base comes nearer to its time. The base follows the time only when a
+ * timer is due: a turn of a loop in which no timer is due costs a comparison.
  *
  * Thread: owner.
  */
@@ -65,10 +65,10 @@ void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
 /* No effect when not armed. After it, t->fn is not called. */
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
 
-/* The earliest timer's time; TIME_NEVER without timers. It may be too early
- * (never too late) after a cancel: then advancing to it gets nearer, and at
- * most TIMER_LEVELS steps lead to any timer. A time that has passed counts as
- * w->now. */
+/* The earliest timer's time; TIME_NEVER without timers. After a cancel the time
+ * may be too early, never too late: then each timer_wheel_advance() to the time
+ * that this function returns gets nearer to the timer, and TIMER_LEVELS of them
+ * are enough. A time that has passed counts as w->now. */
 static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
 {
 	return w->earliest;

@@ -10,10 +10,10 @@
 enum import_mode { IMPORT_ADD, IMPORT_DEL, IMPORT_SHOW, IMPORT_EXEC };
 
 /*
- * Does with the file @text what @mode says. Without the control's lock, which
- * it takes for all but IMPORT_EXEC; with IMPORT_LOCKED the caller has it. The
- * node is as it was when it fails; with IMPORT_IGNORE_ERRORS each item is done
- * or not done by itself, and the answer has an error for each that fails.
+ * Does with the file @text what @mode says. Takes the control's lock for all
+ * modes but IMPORT_EXEC, unless IMPORT_LOCKED says that the caller has it. If
+ * it fails the node is as it was before; with IMPORT_IGNORE_ERRORS each item is
+ * done or not done by itself, and the answer has an error for each that fails.
  */
 enum import_flag { IMPORT_LOCKED = 1, IMPORT_IGNORE_ERRORS = 2 };
 int import_text(struct request *r, const char *text, enum import_mode mode,

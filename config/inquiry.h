@@ -10,7 +10,7 @@
 
 struct inquiries;
 
-/* By which one thread ends what another one waits for. Whoever waits owns
+/* For one thread to end what another one waits for. The one that waits owns
  * it. */
 struct cancel {
 	pthread_mutex_t lock;

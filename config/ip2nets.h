@@ -19,8 +19,7 @@ struct ip2nets_address {
  *
  * -EINVAL: not of this form; a net comes twice; an interface that is there has
  * no address in the ranges of its rule. -ENOENT: nothing matched. -ENOMEM. Each
- * with *@err filled, when not NULL. Knows no
- * host: any thread.
+ * with *@err filled, when not NULL. Knows no host: any thread.
  */
 int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 		     unsigned int n, char **networks_p,

@@ -40,7 +40,8 @@ struct word {
 
 typedef int (*word_fn)(struct reader *r, const char *at, const char *word);
 
-/* A word of which the first bytes are known. */
+/* A word with brackets, which is being expanded: of @word the first bytes are
+ * known so far. */
 struct expansion {
 	struct reader *r;
 	word_fn fn;

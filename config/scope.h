@@ -24,8 +24,8 @@ struct scope {
 
 int scope_fail(const struct scope *s, const struct tree *at, int rc,
 	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* -EINVAL, always with the place: it is not put together as it has to be. Who
- * used a tool, which made the request, never sees that. */
+/* -EINVAL, always with the place: the request is malformed. Users of a tool
+ * never see that, since tools make no such requests. */
 int scope_misread(const struct scope *s, const struct tree *at, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
 

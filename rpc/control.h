@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control portal: small messages about connections, each of which may be
- * lost, and may be repeated. Handled at once, where they arrive. Of those that
- * may be on their way out each NID has its share (party.h): what is for one
- * that takes none is not sent, and it asks again.
+ * lost, and may be repeated. They are handled at once, where they arrive. The
+ * number of those on their way out is limited, and each NID has its share of it
+ * (party.h): to a NID that does not take its messages no more are sent; it can
+ * ask again.
  */
 #ifndef RPC_CONTROL_H
 #define RPC_CONTROL_H
@@ -16,16 +17,16 @@ struct wire_control;
 
 extern const struct rpc_part control_part;
 
-/* Sends @m from @self (or LNET_NID_ANY). -errno: it was not even begun to be
- * sent, for want of a way there, or of something here (rpc_is_short(); -ENOMEM:
- * also, too many are on their way there); what happens later nobody hears of.
- * Owner. */
+/* Sends @m from @self (or LNET_NID_ANY). -errno: sending has not begun, for
+ * want of a way there, or of something here (rpc_is_short(); -ENOMEM may also
+ * mean that too many are on their way there). What happens later nobody hears
+ * of. Owner. */
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 
-/* As control_send(), and calls @done with the SEND event, never inside of the
- * call. By @id @done finds the sender, who may be gone by then; @tag is the
- * sender's own. */
+/* As control_send(), and calls @done with the SEND event, never before this
+ * returns. @id is for @done to find the sender, who may be gone by then; @tag
+ * is the sender's own. */
 typedef void (*control_sent_fn)(struct shard *s, uint64_t id, uint64_t tag,
 				const struct ulnet_event *ev);
 int control_send_tracked(struct shard *s, struct ulnet_nid self,

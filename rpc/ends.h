@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What LNet tells the CPT that owns a NID of the connections with it, and what
- * imports and exports of any CPT want to know: a client may name NIDs that
- * several CPTs own, and so may a server's client call from such NIDs.
+ * Notifications about connections: LNet tells the CPT that owns a NID when
+ * connections with that NID have ended or are silent. Imports and exports of
+ * other CPTs want to know, too: a client may name NIDs that several CPTs own,
+ * and the clients of a server may call from such NIDs.
  *
- * Told to another CPT only while that one has something to do with NIDs of
- * others (shard.far). What it has not taken yet is bounded: beyond that it is
- * told that a connection has ended, and not whose; of signs of life and
- * suspicions it is told nothing then. All of these are hints.
+ * A CPT is told of the NIDs of others only while it has something to do with
+ * them (shard.far). At most ENDS_MAX notifications wait for a CPT to take
+ * them: of what comes beyond that, the CPT learns that some connection has
+ * ended, and nothing of signs of life and suspicions. All of them are hints.
  */
 #ifndef RPC_ENDS_H
 #define RPC_ENDS_H
@@ -20,17 +21,18 @@ struct shard;
 enum end_kind {
 	END_DISCONNECTED, /* ulnet_peer_watch.disconnected */
 	END_SILENT,	  /* ulnet_peer_watch.silent */
-	END_SIGN,	  /* none: the node has sent something new */
-	END_SUSPECT,	  /* none: ends_suspect() */
+	END_SIGN,	  /* ends_on_sign(): the node has sent something */
+	END_SUSPECT,	  /* ends_suspect() */
 };
 
 struct end {
 	enum end_kind kind;
-	struct ulnet_id peer; /* NID ANY: whoever, of other CPTs */
+	struct ulnet_id peer; /* NID ANY: any whose NIDs other CPTs own */
 	struct ulnet_nid local; /* END_SUSPECT */
 };
 
-/* Not taken yet by one CPT; of signs of life and suspicions half as many. */
+/* Notifications that wait for one CPT; of these, signs of life and suspicions
+ * may be half. */
 #define ENDS_MAX 64
 
 extern const struct rpc_part end_part;
@@ -40,8 +42,8 @@ extern const struct rpc_part end_part;
 void ends_on_sign(struct shard *s, const struct ulnet_nid *nid);
 
 /* A message from @local to @peer by the next hop @hop (a gateway, or the peer
- * itself), or its answer, is lost, and the peer is there: if it has other
- * rails, or there are other gateways, they are better. Owner of @s. */
+ * itself) is lost, or its answer is, although the peer is there: other rails to
+ * the peer, or other gateways, are better, if there are any. Owner of @s. */
 void ends_suspect(struct shard *s, const struct ulnet_nid *local,
 		  const struct ulnet_id *peer, const struct ulnet_nid *hop);
 

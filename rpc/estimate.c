@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/estimate.h"
 
-/* Of a sample: so a lone one is forgotten after three halvings. */
+/* The weight of a sample: a lone one is forgotten after three halvings. */
 #define WEIGHT 4u
-/* Of all weight, what may be above the tail: one part in so many. */
+/* The tail is a time that all but one of so many parts of the weight are
+ * below. */
 #define TAIL 1000u
 /* The first bucket begins at 2^FIRST ns, and takes what is below, too. */
 #define FIRST 10u

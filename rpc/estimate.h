@@ -4,19 +4,19 @@
  * larger one of
  * - a time that 999 of 1000 samples do not exceed, where a sample counts half
  *   as much with every ESTIMATE_HALF_LIFE, and nothing after some of these;
- * - the longest sample of the last ESTIMATE_RECENT, at least, and at most twice
- *   that: so a server that becomes slow is believed at once.
- * One sample that is far off is so forgotten within seconds where there are
- * many, and within minutes where there are few.
+ * - the longest sample of the last ESTIMATE_RECENT, or of up to twice that
+ *   time: so a server that becomes slow is believed at once.
+ * So a single sample that is far off is forgotten within seconds where there
+ * are many samples, and within minutes where there are few.
  *
  * Samples are work that was done, as the one who did it measured it: never how
  * long somebody was willing to wait for it, nor by how much a wait was
  * extended; that would have estimates feed on themselves.
  *
- * Adding takes a few instructions, reading too, but for once in
- * ESTIMATE_RECENT. Empty if zeroed. Times are ns of one monotonic clock; one
- * that is before the last one counts as the same. No owner of its own: one
- * thread at a time.
+ * Adding takes a few instructions; so does reading, except once in
+ * ESTIMATE_RECENT. Empty if zeroed. Times are ns of one monotonic clock; a time
+ * before the last one counts as the last one. No owner of its own: one thread
+ * at a time.
  */
 #ifndef RPC_ESTIMATE_H
 #define RPC_ESTIMATE_H

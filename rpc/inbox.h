@@ -5,13 +5,13 @@
  * fit; then the buffer is posted again, at once, unless something in it is
  * still in use. Knows nothing of what the messages mean.
  *
- * The buffers are nobody's share: a message is in one as long as it is read, or
- * pinned. A quarter of them may be pinned; by whom does not matter, as whoever
- * cannot pin copies.
+ * Buffers are not divided among senders: a message is in one only as long as it
+ * is read, or pinned. At most a quarter of the buffers may be pinned, no matter
+ * by whom, since whoever cannot pin copies instead.
  *
  * The portal is lazy: while no buffer is posted, LNet holds what comes, within
- * the node's lazy_max and lazy_bytes_max, of which each peer has its share; one
- * that has used that up is not read from.
+ * the node's lazy_max and lazy_bytes_max. Of these each peer has its share;
+ * LNet does not read from a peer that has used up its share.
  *
  * Thread: owner (the CPT).
  */
@@ -67,9 +67,10 @@ int inbox_open_heads(struct inbox *in, struct shard *s, unsigned int portal,
 		     unsigned int buffers, uint32_t buffer_size,
 		     uint32_t message_max, inbox_fn fn, void *arg);
 
-/* No message begins to come after this; those that are landing still do, unless
- * the shard is aborted. @done is called once, never inside, when LNet refers to
- * no buffer, none is pinned, and all are freed: @in may be freed then. */
+/* No new message comes after this; those that are landing still do, unless the
+ * shard is aborted. @done is called once, never before this returns, when LNet
+ * refers to no buffer, none is pinned, and all are freed: @in may be freed
+ * then. */
 void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg);
 
 /* The node has crashed: no event comes any more. Cancels the timer. */
@@ -82,9 +83,8 @@ void inbox_gone(struct inbox *in);
  * of the buffers are pinned already, so the caller has to copy. */
 struct inbox_buffer *inbox_pin(struct inbox *in);
 void inbox_unpin(struct inbox_buffer *b);
-/* A pin becomes one that the inbox does not wait for when it closes: the buffer
- * takes no message any more, and is freed by inbox_kept_put() if that is last.
- */
+/* From now on the inbox does not wait for this pin when it closes: the buffer
+ * takes no message any more, and the last inbox_kept_put() frees it. */
 void inbox_pin_keep(struct inbox_buffer *b);
 /* Any thread. */
 void inbox_kept_put(struct inbox_buffer *b);

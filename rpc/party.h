@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who holds how much of something that there is a limit to, by NID: so nobody
- * gets more than the share of base/share.h. Knows nothing of what it is.
+ * Quotas: how much of a limited resource each NID holds, so that none gets more
+ * than the share of base/share.h. What the resource is, the user of this file
+ * knows.
  *
- * The NID is the one that a message came from, or goes to, which its connection
- * bears out; not one that its sender has made up.
+ * The NID is the one that a message came from, or goes to, and that the LND's
+ * connection confirms; never one that its sender only claims in the message.
  *
  * Thread: owner.
  */
@@ -15,7 +16,7 @@
 #include "base/pool.h"
 #include "ulnet/lnet.h"
 
-/* There as long as it holds anything. */
+/* Exists as long as it holds anything. */
 struct party {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
@@ -35,11 +36,11 @@ struct parties {
 /* @seed: random, or strangers could choose NIDs of one bucket. */
 void parties_init(struct parties *ps, const char *what, uint32_t max,
 		  uint64_t seed);
-/* Everything has been given back. */
+/* Everything has to have been given back. */
 void parties_fini(struct parties *ps);
 
-/* @n more (not 0) for @nid; NULL: it has its share, which the log is told, but
- * not each time, or there is no memory. */
+/* @n more (not 0) for @nid. NULL: it has its share already, which is logged,
+ * but not each time; or there is no memory. */
 struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
 /* Gives back as many as party_take() has taken. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting, whoever it is that makes the node's turns: its own threads, another
- * one of the application's, or the one that waits.
+ * Waiting, whichever thread makes the node's turns: its own threads, one of the
+ * application's, or the one that waits.
  */
 #ifndef RPC_WAIT_H
 #define RPC_WAIT_H
@@ -26,9 +26,10 @@ static inline void wait_wake(struct wait *w)
 }
 
 /*
- * Until @ready(@arg), which is called with the lock held, or until @until (ns,
- * as lnet_now(); TIME_NEVER). Makes turns of @node if this thread is the one to
- * make them, else sleeps. The lock is not held by the caller.
+ * Waits until @ready(@arg), which is called with the lock held, is true, or
+ * until @until (ns, as lnet_now(); TIME_NEVER). Makes turns of @node if this
+ * thread is the one that makes them, else sleeps. The caller does not hold the
+ * lock.
  * 0, -ETIMEDOUT; -EDEADLK: in a turn, or under virtual time when nothing that
  * could still happen will end it; -ECANCELED: the node of this thread, which is
  * one of lnet_thread_start(), has crashed.

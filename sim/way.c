@@ -16,7 +16,7 @@
 #include "lnet/peer/peer.h"
 #include "sim/sim_priv.h"
 
-/* What has chosen its way is sent within this time. */
+/* A message is sent within this time after its path was chosen. */
 #define WAIT_MAX (50 * NSEC_PER_SEC)
 
 /* The source that a peer NI has seen last. */
@@ -26,7 +26,7 @@ struct way {
 	struct ulnet_nid dst, src;
 	uint64_t changes; /* sim_net_ni_changes() of @src then */
 	bool policies;	  /* there were some then */
-	uint64_t any_until; /* ns: it may see others */
+	uint64_t any_until; /* ns: until then other sources are right, too */
 };
 
 static uint64_t way_hash(const struct lnet *node, const struct ulnet_nid *dst)
@@ -63,7 +63,7 @@ static struct way *way_new(struct lnet_sim *sim, const struct lnet *node,
 	return w;
 }
 
-/* It may be on its way out, and sends no more. */
+/* @nid is no interface of the node any more, as far as new messages go. */
 static bool is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	return !config_ni(cpt->config, nid);
@@ -87,7 +87,8 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		      lnet_nid_format(src, is, sizeof(is)));
 }
 
-/* Is it for LNet to choose the source, so that a peer takes it for ours? */
+/* Was the source of @msg chosen by LNet, so that it is the one by which the
+ * peer knows this node? */
 static bool way_is_chosen(const struct lnet_msg *msg)
 {
 	return msg->role == MSG_OP && lnet_nid_is_any(&msg->want_ni) &&
@@ -140,7 +141,7 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	struct lnet_sim *sim = arg;
 	char nid[LNET_NIDSTR_SIZE];
 
-	/* In the moment of the failure not everybody has heard of it. */
+	/* At the moment of a failure not every CPT has heard of it yet. */
 	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->want_ni) &&
 	    has_other(msg))
 		lnet_sim_fail(sim,

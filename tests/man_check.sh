@@ -172,11 +172,32 @@ while read -r name section; do
 done < <(grep -rhoE '^\.Xr ((lnet|LNet|ulrpc|ulnet|rpc|protoc-gen-)[^ ]*|socklnd|o2iblnd|o2ibcalc) [1-8]' \
 	man | sed 's/^\.Xr //' | LC_ALL=C sort -u)
 
+# How requests end; what is held ends as ok.
+while read -r name; do
+	grep -qE "^\.Ql $name\b" man/man3/ulrpc_stats.3 ||
+		complain "man/man3/ulrpc_stats.3: no \"$name\""
+done < <(sed -n '/^static const char \*request_end_name/,/^}/p' rpc/stats/stat.c |
+	sed -nE 's/.*\[(WIRE|STAT)_[A-Z_]+\] = "([a-z ]+)",/\2/p' | grep -v '^held$')
+
 # What readers cannot look up.
-said=$(grep -rnE 'requirements? [A-Z][0-9]' man README.md) &&
+said=$(grep -rnE '\b[A-K][0-9]{1,2}\b|[Rr]equirements? [A-Z]|[Ss]pecification section' \
+	man README.md) &&
 	complain "numbers of requirements: $said"
+said=$(grep -rnE '^\.S[hs]( .*)? (A[dnprt]|Em|In|No|Op|Pa|St|Sy|Ux|Va)( |$)' man) &&
+	complain "a word of a title is a macro: $said"
 said=$(grep -rLE '^\.(Os ulnet$|so )' man --include='*.[1-8]')
 [ -z "$said" ] || complain "no \".Os ulnet\": $said"
+
+# In 80 columns as man-db shows them, no table runs into the right margin, where groff
+# puts each word on a line of its own.
+if command -v groff >/dev/null; then
+	for page in $(grep -l '^\.Bl -column' $pages); do
+		said=$(groff -mandoc -Tascii -rLL=78n "$page" 2>&1 | col -bx |
+			awk 'match($0, /[^ ]/) > 60') ||
+			complain "$page: groff fails"
+		[ -z "$said" ] || complain "$page: a table is too wide: $said"
+	done
+fi
 
 if ! command -v mandoc >/dev/null; then
 	[ $bad = 0 ] || exit 1

@@ -9,6 +9,8 @@
 #include "base/util.h"
 #include "config/debug.h"
 #include "lnet/discovery/state.h"
+#include "lnet/message/msg.h"
+#include "lnet/message/op.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
 #include "lnet/peer/word.h"
@@ -66,6 +68,48 @@ static const char *const word_meaning[PEER_WORDS] = {
 		"is asked.",
 	[PEER_WORD_HEARSAY] = "Only another NID of the peer has said so.",
 	[PEER_WORD_DOUBTED] = "The same, and now it is used: it is asked.",
+};
+
+static const char *const op_meaning[OP_STATES] = {
+	[OP_SENDING] = "The request is on its way out.",
+	[OP_SENDING_RECEIVING] = "So it is, and its REPLY is coming in.",
+	[OP_SENDING_ANSWERED] = "So it is, and its answer is there.",
+	[OP_WAITING] = "The request was sent; its answer is awaited, until the "
+		       "deadline.",
+	[OP_RECEIVING] = "The request was sent; its REPLY is coming in.",
+	[OP_DONE] = "Its terminal event has come.",
+};
+
+static const char *const msg_meaning[MSG_STATES] = {
+	[MSG_NEW] = "Nothing has been taken for it yet.",
+	[MSG_PEER_QUEUE] =
+		"It waits for a credit of the peer's interface, and has none "
+		"of this node's.",
+	[MSG_NI_QUEUE] = "It has a credit of the peer's interface, and waits "
+			 "for one of this node's.",
+	[MSG_LND] = "It has both credits, and the LND is sending it.",
+	[MSG_REFUSED] = "It has both credits, and the LND did not take it: "
+			"its try is about to fail.",
+	[MSG_CONNECTING] = "It has no credit, and waits until the LND has a "
+			   "connection.",
+	[MSG_PAUSED] =
+		"It was certainly not delivered, and waits for another try, "
+		"without a credit and without a path.",
+	[MSG_DISCOVERING] = "It waits until its peer is discovered.",
+	[MSG_DELAYED] = "A fault rule keeps it back.",
+	[MSG_PARKED] = "It has come in, and waits: its sender has its share of "
+		       "messages.",
+	[MSG_BUFFERLESS] = "It has come in for another node, and waits for a "
+			   "buffer of this router.",
+	[MSG_OFFERED] = "It has come in, and the CPTs are asked for a match "
+			"entry, one after the other.",
+	[MSG_HELD] = "It has come in, and a lazy portal keeps it until there "
+		     "is a match entry.",
+	[MSG_RECV] = "It has come in, and the LND stores its payload.",
+	[MSG_ANSWERING] = "A REPLY that the LND writes to where the GET has "
+			  "said, without a credit.",
+	[MSG_DONE] = "It is over; the message of a PUT may become that of its "
+		     "ACK.",
 };
 
 static const char *const events[DISC_EVENTS] = {
@@ -134,6 +178,26 @@ static void machine(const struct fsm_state *table, unsigned int n,
 	puts(".El");
 }
 
+/* The same, where more follow a state than a line has room for. */
+static void listed(const struct fsm_state *table, unsigned int n,
+		   const char *const *texts)
+{
+	puts(".Bl -tag -width Ds");
+	for (unsigned int i = 0; i < n; i++) {
+		const char *before = "\nThen:\n";
+
+		printf(".It Ql %s\n%s", table[i].name, meaning(texts, i));
+		for (unsigned int to = 0; to < n; to++) {
+			if (!(table[i].next & FSM_TO(to)))
+				continue;
+			printf("%s%s", before, table[to].name);
+			before = ";\n";
+		}
+		puts(table[i].next ? "." : "");
+	}
+	puts(".El");
+}
+
 /* Each line of the table of discovery. */
 static void moves(void)
 {
@@ -159,20 +223,22 @@ static void moves(void)
 }
 
 #define MACHINE(table, texts) machine(table, ARRAY_SIZE(texts), texts)
+#define LISTED(table, texts)  listed(table, ARRAY_SIZE(texts), texts)
 
 int main(void)
 {
 	puts(".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
 	     ".\\\" Written by \"make states\": change the tables, or "
 	     "tests/states.c.\n"
-	     ".Dd November 23, 2026\n"
+	     ".Dd November 28, 2026\n"
 	     ".Dt LNET_STATES 7\n"
 	     ".Os ulnet\n"
 	     ".Sh NAME\n"
 	     ".Nm lnet_states\n"
-	     ".Nd states of interfaces, nets, peers and their NIDs\n"
+	     ".Nd states of interfaces, nets, peers, operations and messages\n"
 	     ".Sh DESCRIPTION\n"
-	     "What a node has, and what it knows of others, has states that\n"
+	     "What a node has, and what it knows of others, has states.\n"
+	     "Those of interfaces, nets and peers\n"
 	     ".Xr lnetctl 8\n"
 	     "shows by name:\n"
 	     ".Ql net show -v 5 ,\n"
@@ -212,10 +278,18 @@ int main(void)
 	MACHINE(peer_words, word_meaning);
 	puts("And it remembers which CPT owns it:");
 	MACHINE(peer_places, place_meaning);
+	puts(".Ss Operations\n"
+	     "A PUT or a GET of this node, from the call to its terminal event\n"
+	     ".Pq Xr lnet_events 7 .");
+	LISTED(op_states, op_meaning);
+	puts(".Ss Messages\n"
+	     "Requests, answers, what comes in and what a router passes on.");
+	LISTED(msg_states, msg_meaning);
 	puts(".Sh SEE ALSO\n"
 	     ".Xr lnet_discover 3 ,\n"
 	     ".Xr lnet_ni_info 3 ,\n"
 	     ".Xr lnet_peer_info 3 ,\n"
+	     ".Xr lnet_events 7 ,\n"
 	     ".Xr lnet_multirail 7 ,\n"
 	     ".Xr lnetctl 8");
 	if (missing)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be said of a node: names, and values as text, for options and files.
+ * The inputs that o2ibcalc takes for a node: their names, and their values as
+ * text, as options and files have them.
  */
 #ifndef TOOLS_O2IBCALC_INPUT_H
 #define TOOLS_O2IBCALC_INPUT_H
@@ -25,24 +26,26 @@ __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 
 struct input;
 
-/* How many there are; and each, by numbers from 0. */
+/* How many inputs there are; and each of them, by its number from 0. */
 unsigned int inputs(void);
 const struct input *input_at(unsigned int number);
 const char *input_name(const struct input *in);
-/* A number, or a text in quotes where YAML would take it for something else. */
+/* Is the value of @in in @conf a number? In YAML other values need quotes where
+ * they look like something else. */
 bool input_is_number(const struct input *in,
 		     const struct ulnet_o2ib_conf *conf);
 
-/* By its name, or by the one that lnetctl shows; NULL: there is none, and
- * nothing is said. */
+/* Finds an input by its name, or by the name that lnetctl shows for it; NULL:
+ * there is no such input. */
 const struct input *input_find(const char *name);
 /* The nearest name, or NULL. */
 const char *input_near(const char *name);
 
-/* Returns 0 or -1, and then @c tells why; its line is left alone. */
+/* Sets the input to the value that @text says. Returns 0; or -1, and then @c
+ * tells why, but for c->line, which is left alone. */
 int input_set(const struct input *in, const char *text,
 	      struct ulnet_o2ib_conf *conf, struct complaint *c);
-/* As input_set() takes it. Returns @buf. */
+/* Writes the value to @buf, as input_set() would take it. Returns @buf. */
 char *input_text(const struct input *in, const struct ulnet_o2ib_conf *conf,
 		 char buf[INPUT_TEXT_SIZE]);
 

@@ -12,15 +12,15 @@
 
 struct top_sample; /* one answer */
 
-/* Reads what a node says to the request "top"; lines that are not known are
- * skipped. NULL: no memory, or it has no time. */
+/* Reads a node's answer to the request "top"; lines that are not known are
+ * skipped. NULL: no memory, or the answer has no line "clock". */
 struct top_sample *top_read(const char *text);
 void top_free(struct top_sample *s);
 
-/* Prints the block for the time between the two; with at most @rows NIDs of
- * peers, those where most happens, or waits, and routes, first those that are
- * not up. How many are not shown is said. Columns that do not fit into @width
- * are left out; 0: there is room for all. */
+/* Prints the block for the time between two samples. It has at most @rows NIDs
+ * of peers, namely those where most happens or waits, and as many routes, first
+ * those that are not up; then it says how many are left out. Columns that do
+ * not fit into @width are left out; 0: there is room for all. */
 void top_print(const struct top_sample *before, const struct top_sample *now,
 	       unsigned int rows, unsigned int width, FILE *out);
 

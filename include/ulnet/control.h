@@ -38,9 +38,9 @@ ULNET_EXPORT int lnet_networks_parse(const char *text,
 				     struct ulnet_text_error *err);
 
 /*
- * "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16": of these rules those of which
- * a range matches an address of this host, in their order; a net without
- * interfaces gets that of the first such address. Else as
+ * "tcp1(eth1) 10.1.*.*; o2ib 10.[2-3].0.0/16": takes those rules that have a
+ * range that matches an address of this host, in their order. A net without
+ * interfaces gets the interface of the first such address. The rest is as for
  * lnet_networks_parse(); -ENOENT: nothing matches. lnet_ip2nets_parse(3).
  */
 ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
@@ -52,10 +52,10 @@ ULNET_EXPORT int lnet_ip2nets_parse(const char *text,
 
 /*
  * "tcp1 10.0.0.[1-4]@tcp:1; o2ib[1,2] 3 10.0.0.9@tcp": what lnet_route_add()
- * wants to know of each route, in the order of the text; each net of an entry
- * by each of its gateways. *@routes_p, *@n_p of them (NULL and 0 if the text
- * has none), is to be given back with free(). -EINVAL with *@err filled (when
- * not NULL); -ENOMEM.
+ * wants to know of each route, in the order of the text. An entry stands for a
+ * route to each of its nets by each of its gateways. *@routes_p, *@n_p of them
+ * (NULL and 0 if the text has none), is to be given back with free(). -EINVAL
+ * with *@err filled (when not NULL); -ENOMEM.
  */
 ULNET_EXPORT int lnet_routes_parse(const char *text,
 				   struct ulnet_route **routes_p,
@@ -96,10 +96,10 @@ ULNET_EXPORT int lnet_control_request(struct lnet_control *control,
 				      const char *request, char **answer_p);
 
 /*
- * What "lnet configure: {all: true}" brings back after "lnet unconfigure":
- * @config, YAML as in lnet.conf(5), which is copied and looked at only then;
- * NULL: what the node has now, which is also what it is without this call, as
- * of lnet_control_start(). -ENOMEM.
+ * Sets what "lnet configure: {all: true}" brings back after "lnet unconfigure":
+ * @config, YAML as in lnet.conf(5), which is copied now and read only then;
+ * NULL: the configuration that the node has now. Without this call it is the
+ * configuration at the time of lnet_control_start(). -ENOMEM.
  */
 ULNET_EXPORT int lnet_control_remember(struct lnet_control *control,
 				       const char *config);

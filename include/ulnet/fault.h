@@ -50,11 +50,13 @@ struct ulnet_fault {
 	struct ulnet_nid local; /* the NI that sends or receives them */
 	uint64_t portals; /* PUTs and GETs to these: bits; 0: all messages */
 	uint32_t messages; /* LNET_FAULT_PUT and so on; 0: all */
-	/* How often; one of both is not 0: */
-	uint32_t rate;	   /* one of each so many, at a random place */
-	uint64_t interval; /* us: one in each such time, at a random moment */
-	bool random;	   /* each by chance: one of rate, or one in interval,
-			    * on average */
+	/* How often; exactly one of the two is not 0: */
+	uint32_t rate;	   /* strikes one message of each so many, at a random
+			    * place among them */
+	uint64_t interval; /* us: strikes one message in each such time, at a
+			    * random moment */
+	bool random;	   /* strikes by chance instead: one of rate, or one in
+			    * interval, on average */
 	/* What befalls them: */
 	uint64_t latency; /* LNET_FAULT_DELAY: us */
 	uint32_t causes; /* LNET_FAULT_ERROR, LNET_FAULT_DROP: one of these is
@@ -63,9 +65,9 @@ struct ulnet_fault {
 
 struct ulnet_fault_info {
 	struct ulnet_fault fault;
-	uint64_t seen;		    /* messages that it was about */
-	uint64_t fired;		    /* ... and that it struck, ... */
-	struct ulnet_counts struck; /* ... by type */
+	uint64_t seen;		    /* messages that it is about */
+	uint64_t fired;		    /* how many of these it struck */
+	struct ulnet_counts struck; /* the same, by type */
 };
 
 /* All messages, of all kinds; the rest of the rule is 0. */

@@ -88,11 +88,11 @@ ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
-/* For other event loops: a descriptor that is readable when lnet_poll() has
- * something to do, the node's until close; and the us after which it has, even
- * if the descriptor stays silent (0: now; UINT64_MAX: never), to be asked
- * before each wait. LNET_RUN_POLL; the thread of lnet_open(), outside of
- * handlers. */
+/* For other event loops. lnet_fd(): a descriptor that is readable when
+ * lnet_poll() has something to do; it is the node's until close.
+ * lnet_next_timeout(): us after which lnet_poll() has something to do even if
+ * the descriptor stays silent (0: now; UINT64_MAX: never), to be asked before
+ * each wait. LNET_RUN_POLL; the thread of lnet_open(), outside of handlers. */
 ULNET_EXPORT int lnet_fd(struct lnet *node);
 ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
@@ -140,9 +140,9 @@ struct ulnet_ni_conf {
 	unsigned int ntunables;
 	struct ulnet_nid *nid_p; /* if not NULL, lnet_ni_add() writes the NID
 				  * there that the NI has got */
-	const char **why_p; /* if not NULL, and it fails for want of something
-			     * that the LND can name: constant text is written
-			     * there */
+	const char **why_p; /* if not NULL, lnet_ni_add() that fails writes
+			     * there what is missing, if the LND can tell:
+			     * constant text */
 };
 
 /* Messages by type. */
@@ -155,8 +155,9 @@ struct ulnet_times {
 	uint64_t n, ns;
 };
 
-/* Sends that failed, by cause: the first six are evidence against interfaces of
- * this node, the others against those of peers, or the net between. */
+/* Sends that failed, by cause: those of the first line are evidence against
+ * interfaces of this node, the others against those of peers, or the net
+ * between. */
 struct ulnet_failures {
 	uint64_t interrupts, dropped, aborted, no_route, timeouts, errors;
 	uint64_t remote_dropped, remote_timeouts, remote_errors;
@@ -203,8 +204,8 @@ struct ulnet_peer_info {
 	unsigned int cpt;
 	uint32_t credits_max;
 	int64_t credits, credits_min;
-	/* Of a router's buffers it may have so many more; negative: that many
-	 * of its messages wait for one. */
+	/* How many more of this router's buffers it may have; negative: that
+	 * many of its messages wait for one. */
 	int64_t router_credits, router_credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
 	uint64_t queued;       /* messages that wait for a credit */
@@ -266,9 +267,9 @@ ULNET_EXPORT int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 ULNET_EXPORT int lnet_peer_del(struct lnet *node,
 			       const struct ulnet_nid *primary,
 			       const struct ulnet_nid *nids, unsigned int n);
-/* The primary NID of the peer that has @nid: @nid itself, as far as is known
- * now, unless the peer is known to have several. By the primary NID a peer is
- * known in events and match entries. -EINVAL: LNET_NID_ANY. Any thread. */
+/* The primary NID of the peer that has @nid, as far as is known now: @nid
+ * itself, unless the peer is known to have several. Events and match entries
+ * name a peer by its primary NID. -EINVAL: LNET_NID_ANY. Any thread. */
 ULNET_EXPORT int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 			      struct ulnet_nid *primary);
 /* Is the peer with @nid known to have several NIDs? Any thread. */
@@ -443,12 +444,13 @@ ULNET_EXPORT int LNetClearLazyPortal(struct lnet *node, unsigned int portal);
 
 /* ---- registered memory: lnet_mem_register(3) ---- */
 
-/* [@addr, @addr + @length) stays mapped as it is until it is unregistered.
- * LNDs over RDMA move the payload of MDs that lie in it, all fragments,
- * without a copy; peers with whom it was moved can write to it until then. */
+/* Registers [@addr, @addr + @length), which must stay mapped as it is until it
+ * is unregistered. LNDs over RDMA move the payload of an MD without a copy if
+ * all fragments of the MD lie in it. Until it is unregistered, peers with whom
+ * payload was moved can write to it. */
 ULNET_EXPORT int lnet_mem_register(struct lnet *node, void *addr,
 				   size_t length);
-/* The same range; no MD is in it. */
+/* @addr and @length: as it was registered. No MD may lie in it. */
 ULNET_EXPORT int lnet_mem_unregister(struct lnet *node, void *addr,
 				     size_t length);
 

@@ -46,17 +46,17 @@ ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
 			      size_t len);
 
 /*
- * After a call of something of a user's, in a layer that makes such calls: if
- * it kept the CPT from its turns for too long, the log names it, as printf()
- * does: "method Add of service tally". Does nothing while the turn is young.
- * Owner, in a turn.
+ * For layers that call functions of users, after each such call: if it has kept
+ * the CPT from its turns for too long, that is logged, with the name that @fmt
+ * makes of it, as printf(): "method Add of service tally". Does nothing while
+ * the turn is young. Owner, in a turn.
  */
 ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
 				 const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* For ulnet's own layers, which make very many such calls (base/guard.h): where
- * the tick is, as long as the node is open, up to which lnet_guard_end() does
- * nothing. Any thread; to be read by the owner. */
+/* For ulnet's own layers, which make very many such calls (base/guard.h): the
+ * address of the tick up to which lnet_guard_end() does nothing, valid as long
+ * as the node is open. Any thread; to be read by the owner. */
 ULNET_EXPORT const uint64_t *lnet_guard_late(struct lnet *node,
 					     unsigned int cpt);
 
@@ -113,14 +113,14 @@ struct ulnet_peer_watch {
 	/* Connections to the process @peer have ended (its pid may be
 	 * LNET_PID_ANY: to all processes of that NID), and not in order:
 	 * messages that were sent over them, to @peer or from it, may be lost,
-	 * though SEND events have said that they are sent. A hint, after which
-	 * nothing is certain: messages may all the same have arrived, and may
-	 * be lost without it. So for all peers on the net of an interface of
-	 * this node that is deleted. Never for connections that this node has
-	 * ended itself as it closes, or once all that went over them had
-	 * arrived. In a turn of the CPT, in no other call of the user's: may
-	 * send, and may take watches away, itself too. A watch that is added
-	 * hears of this, too. */
+	 * though SEND events have said that they are sent. This is a hint:
+	 * messages may have arrived all the same, and may be lost without it.
+	 * It also comes, for all peers on the net, when an interface of this
+	 * node is deleted; never for connections that this node has ended as it
+	 * closes, or that have ended once all that went over them had arrived.
+	 * In a turn of the CPT, in no other call of the user's: may send, and
+	 * may delete watches, itself too. A watch that is added meanwhile hears
+	 * of this, too. */
 	void (*disconnected)(struct ulnet_peer_watch *watch,
 			     const struct ulnet_id *peer);
 	/* Nothing comes back from @peer any more over connections to this NID
@@ -130,10 +130,10 @@ struct ulnet_peer_watch {
 	 * be lost, or late. As disconnected(); NULL: that does not matter. */
 	void (*silent)(struct ulnet_peer_watch *watch,
 		       const struct ulnet_id *peer);
-	/* This node has other NIDs than it had, or one of its interfaces has
-	 * gone down or come up: what peers are told by discovery. lnet_tell()
-	 * is for those that are not. In a turn, as disconnected(); NULL: that
-	 * does not matter. */
+	/* The NIDs of this node have changed, or one of its interfaces has gone
+	 * down or come up. Discovery tells that to peers; lnet_tell() is for
+	 * those that discovery does not tell. In a turn, as disconnected();
+	 * NULL: that does not matter. */
 	void (*changed)(struct ulnet_peer_watch *watch);
 };
 
@@ -152,10 +152,11 @@ ULNET_EXPORT void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
 			   const struct ulnet_id *peer);
 
-/* What was sent from the local NID @local to @peer, or the answer, seems to be
- * lost on that path, as those know who hear from the peer by another one: as if
- * the LND had said that nothing comes back. Both ends lose health, and messages
- * take other paths, if there are any, until the path answers recovery pings.
+/* Reports that a message from the local NID @local to @peer, or the answer,
+ * seems to be lost on that path, for example because the peer was heard by
+ * another path. The effect is as if the LND had said that nothing comes back:
+ * both ends lose health, and messages take other paths, if there are any, until
+ * the path answers recovery pings.
  * Owner of @cpt, which owns the NID of @peer; else without effect. */
 ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 				    const struct ulnet_nid *local,

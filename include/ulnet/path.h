@@ -15,9 +15,9 @@ extern "C" {
  * have taken. */
 #define LNET_HEALTH_MAX 1000
 
-/* What candidates for a path are: one of each is chosen, in this order. For
- * what is on none of our nets a gateway is chosen before, and then the rest for
- * the gateway. */
+/* What candidates for a path are: one of each kind is chosen, in this order. If
+ * the target is on none of this node's nets, a gateway is chosen first, and
+ * then the others for the gateway. */
 enum ulnet_path_kind {
 	LNET_PATH_NET,
 	LNET_PATH_LOCAL_NI,
@@ -60,8 +60,8 @@ struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid;	 /* of a net: its address is 0 */
 	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or what it lost by */
-	int64_t own;  /* health, credits or priority, if it decided: of this */
-	int64_t best; /* ... and of the chosen one */
+	int64_t own;  /* if health, credits or priority decided: this one's */
+	int64_t best; /* ... and that of the chosen one */
 };
 
 /* What would become of a message that was sent now. */

@@ -37,8 +37,8 @@ struct ulrpc_bulk; /* memory that a server may move data to or from */
 /* ---- when calls are sent again: ulrpc_retry(7) ---- */
 
 enum ulrpc_backoff {
-	ULRPC_BACKOFF_DEFAULT = 0, /* ULRPC_BACKOFF_FULL; or, where a policy can
-				    * be forced on all calls: none is */
+	ULRPC_BACKOFF_DEFAULT = 0, /* ULRPC_BACKOFF_FULL; in force_policy: no
+				    * policy is forced */
 	ULRPC_BACKOFF_FULL,
 	ULRPC_BACKOFF_EQUAL,
 	ULRPC_BACKOFF_MAD,
@@ -51,11 +51,13 @@ struct ulrpc_retry {
 	enum ulrpc_backoff policy;
 	uint32_t max; /* 0 = none at all; ULRPC_RETRIES_ANY = as many as there
 		       * is time for */
-	uint64_t base; /* us: the range of the first pause; 0 = half of what the
-			* attempt had, but at least 10 ms, and two round
+	uint64_t base; /* us: the range of the first pause; 0 = half of the
+			* attempt's timeout, but at least 10 ms, and two round
 			* trips */
 	uint64_t cap;  /* us: the range of the longest one; 0 = 5 s */
-	bool tell_overloaded; /* ends with ULRPC_CAUSE_OVERLOADED at once */
+	bool tell_overloaded; /* a call that a server is too busy for is not
+			       * sent again, but ends at once, with
+			       * ULRPC_CAUSE_OVERLOADED */
 };
 
 /* ---- RPC on a node: ulrpc_open(3) ---- */
@@ -73,22 +75,23 @@ struct ulrpc_conf {
 	uint64_t keepalive; /* us without traffic until a peer is asked whether
 			     * it is there; of a connection, the smaller one of
 			     * client and server counts; 0 = 10 s */
-	uint64_t idle;	    /* us without a call until a client's connection is
-			     * given up until the next call; 0 = 300 s;
-			     * ULRPC_NEVER */
+	uint64_t idle;	    /* us without a call after which a client's
+			     * connection is closed; the next call makes a new
+			     * one; 0 = 300 s; ULRPC_NEVER */
 	uint64_t connect_timeout; /* us for one attempt to connect; 0 = 5 s */
-	/* us: bounds of the time that the server has for an attempt of a call
-	 * before the client asks after it, which is never more than half of
-	 * what the call has left; 0 = 50 ms, and 30 s. A minimum above the
-	 * maximum is refused. */
+	/* us: bounds of an attempt's timeout: how long the server has before
+	 * the client asks what became of the attempt. The timeout is never more
+	 * than half of the time that the call has left. 0 = 50 ms, and 30 s. A
+	 * minimum above the maximum is refused. */
 	uint64_t timeout_min, timeout_max;
 	/* The policy of all calls, whatever they say; 0 = their own. */
 	enum ulrpc_backoff force_policy;
-	/* Who this node is to servers, also after a restart; all 0: random. Two
-	 * processes must not have the same: the second is refused. With it a
-	 * number that is higher at each start, such as the time in seconds, so
-	 * that servers do not take a call for one of the process before: not 0;
-	 * higher by one for each 2^32 calls that were made. */
+	/* An id by which servers know this client again after a restart; all 0:
+	 * a random one. Two processes must not have the same: the second is
+	 * refused. An id needs a generation: a number that is higher at each
+	 * start, such as the time in seconds, so that servers do not take a
+	 * call for one of the process before. It is not 0, and higher by at
+	 * least one for each 2^32 calls that the process before has made. */
 	uint8_t client_id[ULRPC_ID_SIZE];
 	uint32_t client_generation;
 	/* What strangers can make the node hold, each for one CPT: */
@@ -112,12 +115,13 @@ ULNET_EXPORT void ulrpc_conf_init(struct ulrpc_conf *conf);
 ULNET_EXPORT int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 			    struct ulrpc **rpc_p);
 /*
- * From now on calls are refused, and so are requests (as certainly not
- * executed). Calls @done once, when what was going on has ended, at last after
- * @timeout: what has not ended by then is ended as canceled (calls) or left
- * without an answer (requests). @status: 0, -ETIMEDOUT: something had to be;
- * -ECANCELED: ulrpc_close() or lnet_close() came in between, and it had to.
- * @done may be NULL. -EALREADY: it has been called before. Never waits.
+ * From now on new calls are refused, and so are new requests (as certainly not
+ * executed). Calls @done once, when all that was under way has ended, at the
+ * latest after @timeout: calls that have not ended by then are canceled, and
+ * requests stay without an answer. @status: 0: all has ended by itself;
+ * -ETIMEDOUT: some had to be ended; -ECANCELED: some had to be ended earlier,
+ * by ulrpc_close() or lnet_close(). @done may be NULL. -EALREADY: it has been
+ * called before. Never waits.
  */
 ULNET_EXPORT int ulrpc_shutdown(struct ulrpc *rpc, uint64_t timeout,
 				void (*done)(void *arg, int status), void *arg);
@@ -147,8 +151,8 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_OVERLOADED,	 /* the server has no room */
 	ULRPC_CAUSE_NO_SERVICE,	 /* the target has none of that name */
 	ULRPC_CAUSE_NO_METHOD,	 /* the service has none of that name */
-	ULRPC_CAUSE_BAD_REQUEST, /* the service cannot read it */
-	ULRPC_CAUSE_BAD_REPLY,	 /* and the other way round */
+	ULRPC_CAUSE_BAD_REQUEST, /* the service cannot read the request */
+	ULRPC_CAUSE_BAD_REPLY,	 /* the caller cannot read the reply */
 	ULRPC_CAUSE_TOO_LONG,	 /* the reply is longer than the caller takes,
 				  * or than the server can hold for it */
 	ULRPC_CAUSE_BULK,	 /* bulk data could not be moved */
@@ -168,7 +172,7 @@ struct ulrpc_outcome {
 	enum ulrpc_cause cause;
 	enum ulrpc_execution execution;
 	bool bulk_free;	   /* the memory of all its bulks is the caller's again;
-			    * else when ulrpc_bulk_close() says so */
+			    * if false: not before ulrpc_bulk_close() says so */
 	uint32_t attempts; /* messages that carried it */
 	uint32_t paths;	   /* transmissions begun for these */
 	struct ulnet_nid local; /* rail of the last attempt; ANY: none */
@@ -179,18 +183,20 @@ struct ulrpc_outcome {
 	uint64_t total;
 	uint64_t connecting;	   /* waiting for the connection */
 	uint64_t window;	   /* waiting for a place in flight */
-	uint64_t wire;		   /* from sending to answer, without: */
-	uint64_t server_throttled; /* at the server, held back by its rules */
-	uint64_t server_queue;	   /* then, until its handler began */
-	uint64_t service;	   /* in the handler, until the reply */
+	uint64_t wire;		   /* from sending to answer, less the time at
+				    * the server, which is: */
+	uint64_t server_throttled; /* held back by the service's rules, */
+	uint64_t server_queue;	   /* then queued, until the handler began, */
+	uint64_t service;	   /* then in the handler, until the reply */
 	uint64_t fetch; /* getting a reply that was longer than reply_max */
 	uint64_t retry_after;	   /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed;	   /* TOO_LONG: bytes that the reply has */
-	/* How the call went: of @attempts, */
+	/* How the call went. Of @attempts: */
 	uint32_t retries;    /* repetitions of a message that was delivered */
 	uint32_t queries;    /* questions what became of an attempt */
-	uint32_t extensions; /* times the server said that it needs longer */
-	uint32_t refusals;   /* times it refused, before it was asked again */
+	/* What the server answered meanwhile: */
+	uint32_t extensions; /* how often it said that it needs longer */
+	uint32_t refusals;   /* how often it refused, and was called again */
 	/* What the service says of its failure, for people; "": nothing. It may
 	 * be anybody's words; without control characters. */
 	char text[ULRPC_TEXT_MAX];
@@ -208,10 +214,11 @@ struct ulrpc_client_conf {
 	uint32_t pid;		 /* of the node; 0 = LNet's usual one, 12345 */
 	const char *service;	 /* name; copied */
 	uint32_t inflight_max;	 /* calls in flight; more wait; 0 = 1024 */
-	uint32_t inflight_begin; /* of these, when a connection begins: twice as
-				  * many as soon as so many were answered, or
-				  * others have waited for half a second in
-				  * which none was; 0 = 2 */
+	uint32_t inflight_begin; /* slow start: how many of these a new
+				  * connection begins with. The number doubles
+				  * when so many were answered, or when calls
+				  * have waited for half a second in which none
+				  * was; 0 = 2 */
 	uint32_t batch_max;	 /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
 	const struct ulrpc_retry *retry; /* of calls that say nothing of it;
@@ -226,7 +233,7 @@ struct ulrpc_client_conf {
 
 ULNET_EXPORT void ulrpc_client_conf_init(struct ulrpc_client_conf *conf);
 /* Does not connect yet: the first call does. Clients of the same NIDs share a
- * connection, if the same one comes first. -EINVAL, -ENOMEM, -ESHUTDOWN;
+ * connection if they name the same NID first. -EINVAL, -ENOMEM, -ESHUTDOWN;
  * -EDEADLK: in a turn of another CPT than the first NID's. */
 ULNET_EXPORT int ulrpc_client_open(struct ulrpc *rpc,
 				   const struct ulrpc_client_conf *conf,
@@ -251,9 +258,9 @@ enum ulrpc_priority {
 enum ulrpc_semantics {
 	ULRPC_AT_MOST_ONCE = 0,
 	ULRPC_IDEMPOTENT,
-	ULRPC_EXACTLY_ONCE, /* and if the service is durable, also when its
-			     * server has ended in between; else as at most
-			     * once */
+	ULRPC_EXACTLY_ONCE, /* by a durable service, even if its server ends
+			     * and is started again meanwhile; by others as
+			     * at most once */
 };
 
 #define ULRPC_BULKS_MAX	 16 /* of one call */
@@ -281,14 +288,15 @@ typedef void (*ulrpc_progress_fn)(void *arg,
 				  const struct ulrpc_call_progress *progress);
 
 struct ulrpc_call_conf {
-	uint64_t deadline; /* us from now; not 0; ULRPC_NEVER: none, which is to
-			    * be said */
+	uint64_t deadline; /* us from now; ULRPC_NEVER: none; 0 is refused, so
+			    * that none is a choice */
 	uint32_t reply_max; /* bytes of the reply's body for which there is room
 			     * from the beginning; 0 = 4096; at most
-			     * ULRPC_BODY_MAX. What is longer is held by the
+			     * ULRPC_BODY_MAX. A longer one is held by the
 			     * server, and fetched */
-	uint32_t reply_limit; /* bytes of what is fetched at most; more is
-			       * ULRPC_CAUSE_TOO_LONG; 0 = ULRPC_BODY_MAX */
+	uint32_t reply_limit; /* bytes of a body that is fetched, at most; a
+			       * longer one is ULRPC_CAUSE_TOO_LONG; 0 =
+			       * ULRPC_BODY_MAX */
 	enum ulrpc_priority priority;
 	enum ulrpc_semantics semantics;
 	struct ulrpc_bulk *const *bulks; /* the server may use; by index */
@@ -371,9 +379,9 @@ ULNET_EXPORT int ulrpc_set_call(struct ulrpc_set *set,
 				const void *body, size_t length,
 				const struct ulrpc_call_conf *conf, void *arg,
 				struct ulrpc_call **call_p);
-/* Waits until @n calls (1: any; ULRPC_SET_ALL: all that were made) have ended
- * and wait to be taken, at most @timeout us. Returns how many do; -ETIMEDOUT
- * when fewer. Waits, as *_wait. */
+/* Waits until @n results (1: any; ULRPC_SET_ALL: those of all calls that were
+ * made) wait to be taken, at most @timeout us. Returns how many there are;
+ * -ETIMEDOUT: fewer than @n. Waits, as *_wait. */
 ULNET_EXPORT int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n,
 				uint64_t timeout);
 /* Takes the result that has waited longest; -EAGAIN: none. */
@@ -398,7 +406,8 @@ enum ulrpc_bulk_access {
 struct ulrpc_bulk_conf {
 	const struct iovec *iov; /* copied; the memory is borrowed */
 	unsigned int niov;	 /* any number; a segment has at most
-				  * LNET_MAX_IOV fragments, and ends early */
+				  * LNET_MAX_IOV fragments, and is shorter if
+				  * it would need more */
 	enum ulrpc_bulk_access access;
 	uint32_t flags;
 	uint32_t segment; /* bytes of each message but the last; 0 = LNET_MTU,
@@ -411,9 +420,9 @@ ULNET_EXPORT int ulrpc_bulk_new(struct ulrpc *rpc,
 				const struct ulrpc_bulk_conf *conf,
 				struct ulrpc_bulk **bulk_p);
 /*
- * Gives the bulk up. Its memory is the caller's again when @released is called,
- * which is before the return if nothing uses it, and else when the last message
- * has been fenced off. @released may be NULL when outcome.bulk_free was true.
+ * Gives the bulk up. Its memory is the caller's again when @released is called:
+ * before the return if nothing uses the memory, and else when no message can
+ * touch it any more. @released may be NULL when outcome.bulk_free was true.
  */
 ULNET_EXPORT void ulrpc_bulk_close(struct ulrpc_bulk *bulk,
 				   void (*released)(void *arg), void *arg);
@@ -449,9 +458,10 @@ struct ulrpc_counter {
 typedef void (*ulrpc_counter_fn)(void *arg, const struct ulrpc_counter *c);
 
 /*
- * Calls @fn, on the caller's thread, for each of the numbers that belong to no
- * peer: first those of no method, then those of methods, the same one of all
- * methods together. -ENOMEM: not once. Waits, as *_wait, before the first call.
+ * Calls @fn, on the caller's thread, for each number that does not belong to a
+ * peer: first for those of no method, then for those of methods, where numbers
+ * of the same name follow each other. -ENOMEM: @fn was not called. Waits, as
+ * *_wait, before the first call.
  */
 ULNET_EXPORT int ulrpc_counters(struct ulrpc *rpc, ulrpc_counter_fn fn,
 				void *arg);
@@ -461,10 +471,9 @@ ULNET_EXPORT int ulrpc_stats_reset(struct ulrpc *rpc);
  * Methods of this node's services have their names without this. -ENOMEM. */
 ULNET_EXPORT int ulrpc_method_declare(struct ulrpc *rpc, const char *name);
 /*
- * Answers "rpc show" and "rpc reset" of lnetctl(8), by way of @control, the
- * node's (ulnet/control.h), until the next call of this, with NULL, or until
- * @rpc or @control is closed. Waits, as *_wait. -EEXIST: another one answers
- * them; -ENOMEM.
+ * Lets the node's @control (ulnet/control.h) answer "rpc show" and "rpc reset"
+ * of lnetctl(8), until this is called with NULL, or @rpc or @control is closed.
+ * Waits, as *_wait. -EEXIST: another one answers them; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_control(struct ulrpc *rpc, struct lnet_control *control);
 

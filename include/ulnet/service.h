@@ -38,9 +38,10 @@ struct ulrpc_method_conf {
 	void *arg;
 	enum ulrpc_run run;
 	enum ulrpc_priority priority;	/* default: normal */
-	enum ulrpc_semantics semantics; /* idempotent: a call that says so, too,
-					 * and may have been executed before, is
-					 * executed; else none is */
+	enum ulrpc_semantics semantics; /* a call that may have been executed
+					 * before is executed again only if
+					 * both this and the call say
+					 * ULRPC_IDEMPOTENT */
 };
 
 struct ulrpc_service_conf {
@@ -50,17 +51,17 @@ struct ulrpc_service_conf {
 	unsigned int portal; /* 0: a free one */
 	/* Workers are threads; also where time is virtual, one at a time. */
 	unsigned int workers_min; /* 0 = 1, if a method wants workers */
-	unsigned int workers_max; /* 0 = workers_min: a fixed number; and at
-				   * most as many in the place of those that
-				   * wait for bulk */
+	unsigned int workers_max; /* 0 = workers_min: a fixed number. As many
+				   * spare ones, at most, stand in for workers
+				   * that wait for bulk */
 	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
 				   * ULRPC_BODY_MAX */
 	uint32_t buffers;	  /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
 	uint32_t buffer_size;	  /* bytes; 0: room for several messages */
-	/* What one client may have, alone. All have four times as much, of
-	 * which each host has at most what is left for others, and each client
-	 * of that at most what is left for its host's others. */
+	/* What one client may have if it is alone. All clients together have
+	 * four times as much. Of that a host may have at most as much as it
+	 * leaves free for others, and so may a client of its host's part. */
 	uint32_t queue_max;	  /* requests waiting for a worker, or for their
 			     * handler's reply; more are refused as overloaded,
 			     * never executed; 0 = 4096 */
@@ -69,11 +70,11 @@ struct ulrpc_service_conf {
 				   * have not taken; 0 = 32 MiB */
 	uint32_t window; /* calls in flight granted to each client, at most;
 			  * 0 = 1024 */
-	uint64_t queue_target; /* us in the queue above which, while no request
-				* waits less, windows shrink; 0 = 5 ms, or the
-				* time of two requests, if that is longer */
-	uint64_t retry_after;  /* us, told to those who are refused, at least;
-			       * 0 = 10 ms */
+	uint64_t queue_target; /* us: windows shrink while all requests wait for
+				* longer than this; 0 = 5 ms, or the time of two
+				* requests, if that is longer */
+	uint64_t retry_after;  /* us after which a client that is refused may
+				* call again, at least; 0 = 10 ms */
 	uint64_t stuck;	  /* us in a handler without a reply, after which it is
 			 * reported, once; 0 = 60 s; ULRPC_NEVER */
 	uint64_t stalled; /* us in a handler without a reply, and without
@@ -89,10 +90,10 @@ struct ulrpc_service_conf {
 	uint32_t high_ratio; /* high-priority requests in a row while others
 			      * wait; 0 = 10 */
 	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
-	/* Called once for each client that had opened the service and is gone
-	 * without a word: silent for its lease, not there any more after its
-	 * connection had ended, or replaced by a process with the same client
-	 * id. On the CPT of the client, in a turn, when its
+	/* Called once for each client that had opened the service and has gone
+	 * without saying so: it was silent for its lease, or was not alive any
+	 * more when its connection had ended, or was replaced by a process with
+	 * the same client id. On the CPT of the client, in a turn, when its
 	 * requests have been canceled; must not block. May be NULL. */
 	void (*gone)(void *arg, const struct ulnet_id *client);
 	void *gone_arg;
@@ -114,10 +115,10 @@ struct ulrpc_service_conf {
 struct ulrpc_durable {
 	uint8_t incarnation[16]; /* of the store: random, made with it; not all
 				  * 0 */
-	/* What was last stored under @key, of ULRPC_RECORD_KEY bytes, as memory
-	 * from malloc(), which is freed here. On the thread that would run the
-	 * handler. -ENOENT: nothing; another -errno: it cannot be told, and the
-	 * call ends with its execution unknown. */
+	/* Brings what was last stored under @key, of ULRPC_RECORD_KEY bytes, as
+	 * memory from malloc(), which ulnet frees. On the thread that would run
+	 * the handler. -ENOENT: nothing was; another -errno: that cannot be
+	 * known, and the call ends with its execution unknown. */
 	int (*lookup)(void *arg, const void *key, void **value_p,
 		      size_t *length_p);
 	void *arg;
@@ -144,9 +145,9 @@ ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
 				     struct ulrpc_service **service_p);
 /*
  * New requests are refused; those under way have @timeout us to be answered.
- * Then their callers are told that they may have been executed, and their
- * replies go nowhere. Waits for them, and for handlers that run, and
- * frees. -ETIMEDOUT: something was not answered in time (and is lost).
+ * Callers of the others are told that the call may have been executed, and the
+ * replies to these go nowhere. Waits until all are replied to and no handler
+ * runs, and frees the service. -ETIMEDOUT: some were not answered in time.
  * -EDEADLK: in a turn, or by a worker of its own; nothing is done.
  */
 ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
@@ -187,13 +188,14 @@ ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);
 ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
 
 /*
- * For methods that are to be executed exactly once, of a durable service: what
- * is to be stored in the transaction that has the effects of @request, when its
- * reply is going to be @body, or (with @length 0) the negative errno @status.
- * The memory of @record is the request's until the reply, or the next call of
- * this. Whoever has @request. -EBUSY: bulk is still being moved; -EOPNOTSUPP:
- * another method, or service; -EINVAL; -EMSGSIZE: more than the caller has room
- * for; -ENOMEM. After it nothing more can be put to the caller.
+ * For methods of a durable service that are executed exactly once. *@record is
+ * what the handler is to store, in the transaction that has the effects of
+ * @request, before it replies with @body, or (with @length 0) fails with the
+ * negative errno @status. The memory of @record is the request's until the
+ * reply, or the next call of this. Called by whoever has @request. After it
+ * nothing more can be put to the caller's bulk. -EBUSY: bulk is still being
+ * moved; -EOPNOTSUPP: another kind of method or service; -EINVAL; -EMSGSIZE:
+ * more than the caller has room for; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_request_record(struct ulrpc_request *request, int status,
 				      const void *body, size_t length,
@@ -223,11 +225,12 @@ ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
 
 /*
  * Calls @fn(@arg, @request) on a worker of the service, in the order of its
- * queue: what is left to do when bulk has been moved, say, and takes time or
- * may block, so that no worker waits for the bulk. Any thread. The request is
- * still to be replied to, and is left alone until @fn is called; then @fn may
- * do the same again. @fn is always called: if the service ends, perhaps inside
- * of this. -EOPNOTSUPP: the service has no workers; then it is not.
+ * queue. For what is left to do when bulk has been moved, for example, if it
+ * takes time or may block: so no worker has to wait for the bulk. Any thread.
+ * The request is still to be replied to; nobody may use it until @fn is called,
+ * which may do the same again. @fn is always called; if the service ends,
+ * perhaps before this returns. -EOPNOTSUPP: the service has no workers, and @fn
+ * is not called.
  */
 typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,
@@ -304,9 +307,10 @@ ULNET_EXPORT int ulrpc_bulk_put(struct ulrpc_request *request,
 				unsigned int index, uint64_t offset,
 				const struct iovec *iov, unsigned int niov,
 				ulrpc_bulk_fn done, void *arg);
-/* For workers: the same, and wait for the end; meanwhile a spare thread serves
- * what waits for a worker. Without any, -ETIMEDOUT may end the wait for a
- * client that has been silent for a second. -EDEADLK on a CPT's thread. */
+/* For workers: the same, and wait for the end. Meanwhile a spare thread serves
+ * what waits for a worker. If there is no spare thread left, the wait for a
+ * client that has been silent for a second may end with -ETIMEDOUT. -EDEADLK on
+ * a CPT's thread. */
 ULNET_EXPORT int ulrpc_bulk_get_wait(struct ulrpc_request *request,
 				     unsigned int index, uint64_t offset,
 				     const struct iovec *iov,

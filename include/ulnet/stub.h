@@ -93,10 +93,10 @@ ULNET_EXPORT int ulrpc_set_message(struct ulrpc_set *set,
 				   const struct ulrpc_call_conf *conf,
 				   void *arg, struct ulrpc_call **call_p);
 /*
- * Makes a message of the bytes in @result, which it frees. *@reply_p: as of
- * ulrpc_call_message_wait(); when it is NULL result->outcome says why, also
- * when that is known only now. -ENOENT: @service has no such method; -EINVAL:
- * @result is of another one. Any thread; never waits.
+ * Makes a message of the bytes in @result, which it frees. *@reply_p: as
+ * ulrpc_call_message_wait() does. If it is NULL, result->outcome says why, even
+ * if the reason was found only now. -ENOENT: @service has no such method;
+ * -EINVAL: @result is of another one. Any thread; never waits.
  */
 ULNET_EXPORT int ulrpc_result_message(struct ulrpc_result *result,
 				      const ProtobufCServiceDescriptor *service,
@@ -125,9 +125,9 @@ ULNET_EXPORT int ulrpc_serve(struct ulrpc *rpc,
 			     const struct ulrpc_method_options *options,
 			     const struct ulrpc_service_conf *conf,
 			     struct ulrpc_service **service_p);
-/* The request that a function of the service was given @closure_data with, for
- * its information and its bulk, until it is answered: by the closure or by
- * ulrpc_closure_fail*() only. Any thread. */
+/* The request that belongs to @closure_data, which a function of the service
+ * was given: for its information and its bulk, until it is answered, which only
+ * the closure and ulrpc_closure_fail*() may do. Any thread. */
 ULNET_EXPORT struct ulrpc_request *ulrpc_request_of(void *closure_data);
 /* As ulrpc_request_record(), when the closure is going to be called with
  * @reply. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registered memory for payloads that have to be copied: whose own memory is
- * not registered, or is in too many pieces for one key. Blocks of powers of
- * two, in chunks that are registered once, for peers to write to as well. A
- * block is halved for a smaller one, and halves are put together again when no
- * larger one is free.
+ * Registered memory for payloads that have to be copied, because their own
+ * memory is not registered, or is in too many pieces for one key. Blocks of
+ * powers of two, in chunks that are registered once, for peers to write to as
+ * well. A block is halved for a smaller one, and halves are put together again
+ * when no larger one is free.
  *
  * Bounded by the bytes of all blocks that are lent; each peer has a share of
  * them (base/share.h), and who has used up its share is refused, and nobody

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Payloads that are not copied: those in memory that the user has registered
- * with LNet (lnd_msg.mem), which is registered with the device as it is used
- * (regcache.h). What cannot be is copied, through memory.h.
+ * with LNet (lnd_msg.mem). It is registered with the device when it is used
+ * (regcache.h). All other payloads are copied, through memory.h.
  *
  * A device or a peer uses such memory until the transmit is done. Who gives it
  * up earlier has to end the connection (ib_tx_abandon()).

@@ -2,18 +2,18 @@
 /*
  * Registered memory for payloads that are too large for a message, and not in
  * registered memory themselves (direct.h). They are copied, from or to the
- * user's memory, which is the user's again as soon as LNet says so, whatever a
- * device or a peer still does: no time-out and no cancellation of theirs has to
- * end a connection.
+ * user's memory. The user's memory is the user's again as soon as LNet says so,
+ * whatever a device or a peer still does. So no time-out and no cancellation of
+ * such a message has to end a connection.
  *
- * What this side asks for, and what it answers to peers, have half of it each.
- * A request waits for the memory of a peer's answer, and an answer waits for
- * nothing: so two nodes that are short of memory never wait for each other.
+ * PUTs and GETs of this side have one half of the memory, answers to those of
+ * peers the other half. A request may wait for memory that a peer's answer
+ * needs, but an answer waits for nothing: so two nodes that are short of memory
+ * never wait for each other.
  *
- * Bounded by the tunable bounce_max, and each peer has a share of that
- * (arena.h). Beyond it transfers wait. What one peer waits for, it gets in the
- * order in which it came, for each of the two uses; who has its share stands in
- * nobody else's way.
+ * Bounded by the tunable bounce_max, of which each peer has a share (arena.h).
+ * Beyond it transfers wait: those of one peer in their order, for each of the
+ * two uses; those of a peer that has its share keep nobody else waiting.
  *
  * Thread: the CPT's.
  */

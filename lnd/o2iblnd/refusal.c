@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Less than @asked is offered: @known is no more than that. */
+/* If the peer offers less than @asked, lowers @known to the offer. */
 static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *known)
 {
 	if (!offered || offered >= asked)
@@ -12,7 +12,8 @@ static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *known)
 	return true;
 }
 
-/* What the peer's LND has said. */
+/* Does the peer's LND, which has rejected with @r, want to be asked again? If
+ * it offers something, @known becomes that. */
 static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 		     struct ib_request *known)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A request to connect that came to nothing: is it to be made again, and how?
- * If not, what is said of the messages that waited for it. Pure.
+ * If not, how do the messages end that have waited for it? Pure.
  *
  *	answer			again?
  *	RACE			yes; the peer's own request is on its way
@@ -22,16 +22,17 @@
 
 #include "lnd/o2iblnd/conn.h"
 
-/* What is said of those who wait, if it is not made again, or not any more. */
 struct ib_verdict {
-	bool again;
+	bool again; /* the request is to be made again */
+	/* How the messages that wait end, if it is not, or if it has been made
+	 * again too often: */
 	int status;
 	enum ulnet_cause cause;
 };
 
-/* @status and @refusal as ib_conn_user.refused() had them, of a connection that
- * asked for @asked. @known: what the next one is to ask for, which is changed
- * as the peer wants it. */
+/* A connection that asked for @asked was refused with @status and @refusal, as
+ * ib_conn_user.refused() has them. @known is what the next request is to ask
+ * for: it becomes what the peer wants. */
 struct ib_verdict ib_refusal_judge(int status, const struct ib_refusal *refusal,
 				   const struct ib_request *asked,
 				   struct ib_request *known);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registrations of memory that is the user's, kept for the next time. The user
- * has said of whole ranges that they mean the same memory until he takes them
- * back (lnd_msg.mem). A range is cut into blocks of IB_REG_BLOCK bytes, by
- * address, and a block is registered when something in it is first used, with
- * as much of what follows it as the longest payload has: so whatever begins in
- * a block is in its registration as a whole, and one that is used again is
- * found, wherever it begins. Registrations of neighbours overlap by that much.
+ * Registrations of users' memory, kept for the next time. A user registers
+ * whole ranges, which mean the same memory until he takes them back
+ * (lnd_msg.mem). A range is cut into blocks of IB_REG_BLOCK bytes, by address.
+ * A block is registered when something in it is first used, together with what
+ * follows it, up to the length of the longest payload. So every payload that
+ * begins in a block lies in the registration of the block as a whole, and finds
+ * it when it is used again. Registrations of neighbours overlap by that length.
  *
  * Bounded by bytes: what nobody uses gives way, that which was used longest ago
  * first; also to what else needs locked memory (ib_regcache_reg()).

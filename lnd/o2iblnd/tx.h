@@ -10,10 +10,10 @@
  *				    |		         (waiting) ----' |
  *				    `--- PUT_ACK came ------'-- answered-'
  *
- * done: its result is known. The user is told once the device needs neither its
- * buffer nor its memory any more either, which is when all that was posted of
- * it has ended. A result is that which was known first: what befalls a transmit
- * later does not change it.
+ * done: its result is known. The user is told later, when the device does not
+ * need its buffer and its memory any more, because all that was posted of it
+ * has ended. The first result counts: what befalls a transmit later does not
+ * change it.
  *
  * Causes of those whose connection ends (lnd.h, cause.h), by what was left of
  * them, and what the end was due to:

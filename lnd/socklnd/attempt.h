@@ -20,10 +20,10 @@
  * that has none. If it refuses STALL_REFUSALS times in a row, the stalled
  * connections are reset.
  *
- * What peers that do not answer could use up has a bound for each CPT: attempts
- * under way (max_connecting). When there are more peers to connect to, they
- * take turns, by NID (host.h): an attempt that has heard nothing yields to the
- * NID that has waited for longest. Of peers to which no connection could be
+ * Peers that do not answer could use up everything, so each CPT has a bound of
+ * attempts under way (max_connecting). When there are more peers to connect to,
+ * they take turns, by NID (host.h): an attempt that has heard nothing yields to
+ * the NID that has waited for longest. Of peers to which no connection could be
  * made, and for which nobody waits, the last ATTEMPT_FAILURES_MAX are
  * remembered.
  */
@@ -61,7 +61,7 @@ void sock_attempt_in_vain(struct sock_peer *peer, int status);
  * again. */
 void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
 
-/* Has @peer something to be remembered, or to be done? */
+/* False: @peer has failures to be remembered, or an attempt to be made. */
 bool sock_attempt_is_idle(const struct sock_peer *peer);
 
 /* The peer, or the CPT, goes. */

@@ -7,10 +7,10 @@
  * What a stranger can hold: accept_max handshakes, each for accept_timeout;
  * when there are more, the one that has been silent longest makes room.
  *
- * When no file descriptor is left, and no handshake can make room, those who
- * come are refused by a HELLO, which tells them to try again later, rather than
- * left waiting for an answer. For that the listener keeps one descriptor in
- * reserve. Should it have lost that to another thread, it rests for a moment.
+ * When no file descriptor is left, and no handshake can make room, a peer that
+ * connects is not left waiting, but refused by a HELLO that tells it to try
+ * again later. For that the listener keeps one descriptor in reserve. If
+ * another thread has taken that, the listener rests for a moment.
  */
 #ifndef LND_SOCKLND_LISTENER_H
 #define LND_SOCKLND_LISTENER_H

@@ -4,9 +4,9 @@
  * more, what waits for one. The CPT that owns its NID has it, from the first
  * message or connection until there is neither, nor a failure to be remembered.
  *
- * A process that only calls (a "user" process: its pid has LNET_PID_USERFLAG)
- * has a peer while it has connections, all of which it has opened itself.
- * Nothing waits for more of them but while these are set aside.
+ * There is a peer for a process that only calls (a "user" process: its pid has
+ * LNET_PID_USERFLAG) while it has connections, all of which it has opened
+ * itself. Messages wait for another connection only while these are set aside.
  *
  * Closing one connection closes all of the peer (spec section 3.12).
  *
@@ -14,10 +14,10 @@
  * less and less often, so an open connection may be of no use for long after
  * the network is back. Therefore, when one of them is silent (silence.h), all
  * connections of the peer are set aside, and LNet is told, which may know
- * another path. What they have
- * begun stays with them, and TCP delivers it, late but once. What they have not
- * begun goes back to LNet, and waits there with all that comes after it, until
- * one of two things happens:
+ * another path. A message that a connection has begun to send stays with it,
+ * and TCP delivers it, late but once. Those that were not begun go back to
+ * LNet, and wait there with all that come after them, until one of two things
+ * happens:
  *	- A new connection is open (attempt.h). An ulnet node that accepts it
  *	  sets its own old connections aside, too. Both ends let the old ones
  *	  finish: a connection is closed when both have written all that they
@@ -31,15 +31,14 @@
  * deadlines that there is no answer. (A kernel node that allows several
  * connections of a type accepts the new one, and uses both. So the side that
  * opens the new connection never ends an old one by itself: a kernel node would
- * close all connections then.)
- * The same is done when our own link comes back after a while, with connections
- * that we have opened: nothing of ours may be on its way, but the peer may have
- * something for us that its TCP repeats late. If the peer refuses a new
- * connection then, the old ones are used again.
+ * close all connections then.) The same is done when our own link comes back
+ * after a while, with connections that we have opened: nothing of ours may be
+ * on its way, but the peer may have something for us that its TCP repeats late.
+ * If the peer refuses a new connection then, the old ones are used again.
  *
  * A process that only calls cannot be connected to. Its connections are set
- * aside, too: what waits then, waits for the process to open a new one, or for
- * TCP; and ends when the old ones do.
+ * aside, too. Messages then wait for the process to open a new one, or for TCP
+ * to get through; they end when the old connections do.
  */
 #ifndef LND_SOCKLND_PEER_H
 #define LND_SOCKLND_PEER_H
@@ -74,8 +73,8 @@ struct sock_peer {
 	uint64_t met;	 /* ns: when that was */
 	uint64_t incarnation; /* as version */
 
-	bool watched;	/* for progress, not only for silence, */
-	uint64_t since; /* ns: ... for as long as this */
+	bool watched;	/* for progress, not only for silence, ... */
+	uint64_t since; /* ns: ... since then */
 	uint64_t cut;	/* ns: when connections were set aside last */
 	uint64_t gone;	/* ns: when the NI's link went; 0: it is there */
 	bool renewing;	/* those set aside are not used again, as it looks */
@@ -185,16 +184,15 @@ void sock_peer_watch(struct sock_peer *peer);
 
 /* At the end of the turn (since nothing may end within send()): ends what has
  * been cut off, tells LNet of connections that have ended with messages perhaps
- * lost, opens connections if
- * messages wait for one, or forgets the peer if nothing is left of it. */
+ * lost, opens connections if messages wait for one, or forgets the peer if
+ * nothing is left of it. */
 void sock_peer_settle(struct sock_peer *peer);
 
-/* The link or the address of the NI has gone: at the end of the turn all ends
- * that is under way, and LNet is told that messages may be lost. Connections
+/* The link or the address of the NI has gone: at the end of the turn all that
+ * is under way ends, and LNet is told that messages may be lost. Connections
  * stay (link.h). */
 void sock_peers_link_down(struct sock_cpt *cpt);
-/* A link or an address has come, perhaps this NI's: what waits for a time waits
- * no longer. */
+/* A link or an address has come, perhaps this NI's: pauses end. */
 void sock_peers_link_up(struct sock_cpt *cpt);
 /* The CPT goes down. */
 void sock_peers_stop(struct sock_cpt *cpt);

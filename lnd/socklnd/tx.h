@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages out. All that a turn of the loop has queued on a connection goes out
- * at its end, in as few writes as possible: small ones are put together in one
- * buffer, and are done with that (the last one with the write); a large one
- * (from zc_min_payload on) is sent from where it is, and done when the socket
- * has taken a copy of all of it. So the peer need not say when it has taken a
- * payload, and is not asked to; kernel nodes, which send from where it is until
- * then, ask us. What we tell them, and signs of life, are NOOPs, which go last:
- * a message that goes to the peer takes the first one along.
+ * at its end, in as few writes as possible. Small messages are put together in
+ * one buffer, and are done when they are in it (the last one when it is
+ * written). A large one (from zc_min_payload on) is sent from where it is, and
+ * is done when the socket has taken a copy of all of it.
+ *
+ * So this node need not know when the peer has taken a payload, and does not
+ * ask. Kernel nodes do ask, since they send from the user's memory until then
+ * (zero copy). The answers to that, and signs of life, are NOOPs, which go
+ * last: a message that goes to the peer takes the first one along.
  *
  * When LNet gives up a message whose frame is partly written, the rest of the
  * frame is copied, and sent like any other: what was announced must come, or
@@ -35,9 +37,9 @@ void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
 /* ... or that we are alive. */
 void sock_tx_keepalive(struct sock_conn *conn);
 
-/* @conn is about to be closed, or was set aside: LNet gets back what was queued
- * on @conn and not begun, and has not been given back before. No user's handler
- * runs. */
+/* @conn is about to be closed, or was set aside: gives back to LNet the
+ * messages that were queued on @conn and not begun, but for those that were
+ * given back once before. No user's handler runs. */
 void sock_tx_give_back(struct sock_conn *conn);
 /* Takes all messages off @conn, which goes on: one that is being written goes
  * to @begun, and the rest of its frame is sent from a copy; those of which

@@ -50,16 +50,16 @@ struct lnet_cpt {
 	const struct policy_table
 		*policies; /* ... (policy/table.h); NULL: there
 					      * are none */
-	uint64_t rules;	   /* cpt_rules_changed(): how often, and 1 */
-	uint64_t topology; /* cpt_topology_changed(): how often, and 1 */
+	uint64_t rules;	   /* 1, and how often cpt_rules_changed() was called */
+	uint64_t topology; /* the same of cpt_topology_changed() */
 	struct log_limit limits_log; /* who has reached its share */
 	stat_t stats[STAT_COUNT];    /* read by any thread */
 };
 
 struct lnet {
 	/* immutable after open */
-	struct ulnet_conf conf; /* defaults filled in; what is a setting, too,
-				 * may be another one by now */
+	struct ulnet_conf conf; /* defaults filled in; of what is a setting,
+				 * too, only the value at first */
 	uint64_t incarnation;
 	uint64_t hash_seed;
 	unsigned int cpts;
@@ -75,8 +75,8 @@ struct lnet {
 	atomic_bool routing;   /* messages for others are passed on */
 	atomic_uint news; /* of gateways, on their way between CPTs */
 	atomic_uint next_home; /* CPT for the next object of a plain thread */
-	/* What peers are told of this node, how often it has changed, +1. Is
-	 * counted after the change, before CPTs are told of it. */
+	/* 1, and how often what peers are told of this node has changed. Is
+	 * increased after the change, before CPTs are told of it. */
 	_Atomic uint32_t info_version;
 
 	/* closing, or an NI's deleter: something that was in use went away */
@@ -130,8 +130,8 @@ struct lnet_cpt *node_home(struct lnet *node);
 /* The CPT that a handle's cookie names, or NULL. */
 struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
 
-/* The end of @pool, of which nothing may be in use: an observer hears of what
- * is, without one it is a bug that aborts. */
+/* The end of @pool, of which nothing may be in use. If something is, an
+ * observer is told; without one it is a bug that aborts. */
 void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what);
 
 /* The NIs of this node have changed, or those of a peer that the CPT owns, or
@@ -161,7 +161,7 @@ static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
 	       settings_transaction_timeout(&cpt->node->settings);
 }
 
-/* Of messages and operations that are alive, there is one more, or less. */
+/* Counts the messages and operations that are alive: one more; one less. */
 static inline void cpt_count_begun(struct lnet_cpt *cpt)
 {
 	uint64_t alive = stat_get(&cpt->stats[STAT_msgs_alloc]) + 1;

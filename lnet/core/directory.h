@@ -8,15 +8,15 @@
  * others: NIDs of peers with several, and NIDs that were moved to another CPT.
  *
  * Threads. CPTs read without locks, in turns of the node's loops: entries stand
- * in shards that are never written once they can be seen; a change replaces
- * those shards that it is about. All other threads read under the mutex, which
- * those who change the directory take as well, on any thread. Each CPT is told
- * of a change in a turn, one after the other. After that the shards that were
+ * in shards that are never written once they can be seen; a change replaces the
+ * shards that have its entries. All other threads read under the mutex, which a
+ * change takes as well, on whatever thread it is made. Each CPT is told of a
+ * change in a turn, one after the other. After that the shards that were
  * replaced are freed, since a CPT looks at a shard within a call and keeps
  * nothing of it.
  *
  * Memory: 8 KiB with the first entry, then 56 bytes an entry. A change copies
- * 1/1,024 of the entries for each NID that it is about.
+ * 1/1,024 of the entries for each of its NIDs.
  */
 #ifndef LNET_DIRECTORY_H
 #define LNET_DIRECTORY_H
@@ -39,10 +39,10 @@ struct directory_entry {
 	bool several; /* the peer has more NIDs than this one */
 };
 
-/* Whom the directory tells what. */
+/* Whom the directory tells of changes. */
 struct directory_users {
-	/* In a turn of @cpt's loop, after a change: what was said of these NIDs
-	 * then. In the order of the changes. May be NULL. */
+	/* In a turn of @cpt's loop, after a change: @to are its entries. Called
+	 * in the order of the changes. May be NULL. */
 	void (*changed)(struct directory *d, unsigned int cpt,
 			const struct directory_entry *to, unsigned int n);
 	/* In a turn: directory_is_idle() has become true. May be NULL. */
@@ -133,8 +133,8 @@ static inline struct ulnet_nid directory_primary(struct directory *d,
 bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 		       const struct ulnet_nid *b);
 
-/* Are these NIDs of one peer? While the peer's NIDs get another primary NID,
- * they are. Any thread. */
+/* Are these NIDs of one peer? True also while a change gives the peer's NIDs
+ * another primary NID. Any thread. */
 static inline bool directory_same(struct directory *d,
 				  const struct ulnet_nid *a,
 				  const struct ulnet_nid *b)
@@ -147,10 +147,10 @@ static inline bool directory_same(struct directory *d,
 }
 
 /*
- * Says all of @to, @n entries of different NIDs, from now on, or -ENOMEM, and
- * what was said before holds. An entry that says what holds without an entry is
- * removed, which may take memory, too. Whoever reads meanwhile may see some of
- * the entries before others; each entry is seen as a whole. Any thread.
+ * Sets all of @to, @n entries of different NIDs. -ENOMEM: nothing has changed.
+ * An entry that says no more than no entry would is removed, which may take
+ * memory, too. Whoever reads meanwhile may see some of the entries before
+ * others; each entry is seen as a whole. Any thread.
  */
 int directory_change(struct directory *d, const struct directory_entry *to,
 		     unsigned int n) must_check;

@@ -52,7 +52,8 @@ static inline void times_add(struct times *t, uint64_t ns)
 	stat_add(&t->ns, ns);
 }
 
-/* Of messages that @t has counted, one in so many is measured. */
+/* Is the last message that @t has counted one to be measured? One in
+ * TIMES_EVERY is. */
 #define TIMES_EVERY 16
 static inline bool times_is_turn(const struct traffic *t, uint32_t type)
 {

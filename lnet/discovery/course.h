@@ -84,18 +84,19 @@ void disc_look(struct discovery *d);
  * next one. */
 void disc_kick(struct disc_cpt *dc);
 
-/* What is merged next, of what waits for that and @told, which it takes. Either
- * may have been overtaken on its way by the other, for instance a push by the
- * reply to a ping: the peer is asked then which of them is so. */
+/* Keeps @told, which it takes, or what waits to be merged already, whichever is
+ * later. Either may have been overtaken on its way by the other, for instance a
+ * push by the reply to a ping: if that cannot be told, the peer is asked. */
 void disc_keep(struct discovery *d, struct told *told);
-/* It pauses because NIDs are in use on other CPTs. To be told of them again
- * changes nothing, and would have two nodes tell each other without end. */
+/* It pauses because NIDs are in use on other CPTs. If the peer tells them again
+ * that changes nothing: to answer that would have two nodes tell each other
+ * without end. */
 bool disc_is_held_up(const struct discovery *d);
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
 void disc_pass_on(struct lnet_cpt *cpt, struct told *told,
 		  struct lnet_peer *of);
-/* What was to become known by @nid was not merged, and that peer is no more:
- * who has @nid now, if it is this CPT's, is asked. */
+/* What a peer with @nid told was not merged, and that peer exists no more: asks
+ * the peer that has @nid now, if it is this CPT's. */
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* The peer has lost all its NIDs: what waits goes to those who have them. */
 void disc_hand_over(struct discovery *d);

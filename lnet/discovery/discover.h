@@ -35,9 +35,9 @@ struct disc_cpt {
 	uint32_t version;   /* of what is told of this node's NIDs; never 0 */
 	enum ulnet_discovery mode; /* that messages go by */
 	uint32_t nets;	    /* local ones, in that version */
-	uint32_t era; /* begins with each mode, with each local net that comes,
-		       * and when NIDs are an administrator's no more: what was
-		       * merged before, or missed, is asked for again */
+	uint32_t era; /* increases with each change of the mode, with each local
+		       * net that comes, and when NIDs stop being configured:
+		       * peers that were merged before are asked again */
 	struct list all;    /* of discovery.all */
 	struct list first;  /* of discovery.queued: messages wait, or users */
 	struct list others; /* of discovery.queued */
@@ -45,15 +45,16 @@ struct disc_cpt {
 	uint32_t turns;	    /* that are being taken */
 	struct work work;   /* begins turns, and tells news to peers */
 	bool posted;
-	/* The peers are walked through for those who do not have this
-	 * version. */
+	/* The peers are being walked through, for those that were not told this
+	 * version yet. */
 	bool sweeping;
 	uint32_t bucket, mask;
-	/* The peer has said that this NI of it is down, or no longer its own:
-	 * whoever watches the peer's connections is told (node/watch.h), in a
-	 * turn. */
+	/* Called when a peer has said that its NI @lpni is down, or not its own
+	 * any more: tells who watches the peer's connections (node/watch.h), in
+	 * a turn. */
 	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* There are news, as disc_news() has said: the same, in a turn. */
+	/* Called after disc_news(): the same for this node's own NIDs, in a
+	 * turn. */
 	void (*changed)(struct lnet_cpt *cpt);
 	bool unsaid; /* disc_cpt.changed is to be called */
 };
@@ -64,10 +65,11 @@ void disc_stop(struct lnet_cpt *cpt);
 /* Is nothing left to be done? */
 bool disc_is_idle(const struct lnet_cpt *cpt);
 
-/* What is told of this node is another: @version, which is later. */
+/* What this node tells of itself has changed, to @version, which is later. */
 void disc_news(struct lnet_cpt *cpt, uint32_t version);
 
-/* There are other routes: peers that this node had no way to ask. */
+/* Routes have changed: there may be a way now to ask peers to which there was
+ * none. */
 void disc_routes(struct lnet_cpt *cpt);
 
 /* The mode may be another. */

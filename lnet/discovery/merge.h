@@ -4,9 +4,9 @@
  * which changes nothing and knows no peers, only their description.
  *
  * What was configured wins over what is discovered: a configured peer keeps its
- * NIDs, and other peers do not get them; that they differ is worth a warning.
- * And nobody is made a part of a peer that he knows nothing of: two peers
- * become one when each has named the other.
+ * NIDs, and other peers do not get them; a difference is worth a warning. And
+ * no node is made a part of a peer that it knows nothing of: two peers become
+ * one when each has named the other.
  */
 #ifndef LNET_DISCOVERY_MERGE_H
 #define LNET_DISCOVERY_MERGE_H

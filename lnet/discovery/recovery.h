@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bringing interfaces back to health (requirement D6). Those that are ill are
- * chosen last, so that no message would ever tell that they are well again:
- * they are pinged.
+ * chosen last, so there may be no message that shows that they are well again.
+ * Therefore they are pinged.
  *
  *	an NI of a peer		is asked, by its NID
  *	an NI of this node	asks one of the peers on its net that are known
@@ -20,9 +20,10 @@
  * would ever be more than dead. After recovery_limit it is given up, and comes
  * back by what comes in.
  *
- * An NI of a router that is not answered twice, and hears nobody else, is told
- * of as one that is down, until something comes in on it: else its neighbours
- * on other nets would go on sending by it what it cannot get across.
+ * If an NI of a router had no answer to two pings, and hears nobody else, the
+ * router tells its neighbours that the NI is down, until something comes in on
+ * it. Otherwise neighbours on other nets would go on sending messages that
+ * cannot get across.
  *
  * Only where there is a choice: an NI that is the only one, of this node or of
  * the peer, is used whatever its health. So strangers cannot make a node ping.

@@ -31,15 +31,15 @@ struct router_watch {
 void routers_init(struct lnet_cpt *cpt);
 void routers_stop(struct lnet_cpt *cpt);
 
-/* There are other routes than before. */
+/* Routes have changed. */
 void routers_changed(struct lnet_cpt *cpt);
 
-/* @lpni is in full health again. If it is a gateway's, that may have been
- * started anew, and know nobody whom it could tell of changes. */
+/* @lpni is in full health again. If it is a gateway's, the gateway may have
+ * been restarted, and then knows no peer that it would tell of changes. */
 void routers_well(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
 
-/* A message that may have gone by @nid is lost. If it is a gateway's, that may
- * have more to say than when it was asked last. */
+/* A message that may have gone by @nid is lost. If @nid is a gateway's, the
+ * state of its interfaces may have changed since it was asked last. */
 void routers_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The peer NI that @d has asked gave no answer. */

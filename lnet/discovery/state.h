@@ -102,8 +102,8 @@ static inline bool disc_later(uint32_t a, uint32_t b)
 
 /* Does the peer need to hear of us? */
 bool disc_needs_push(const struct disc_facts *f);
-/* DISC_ON_STEP_*, in the order merge, ping, push, end: but who is to be asked
- * only whether more can be merged now hears the news first. */
+/* DISC_ON_STEP_*, in the order merge, ping, push, end. One exception: a peer
+ * that is to be asked only because more can be merged now is told first. */
 enum disc_event disc_step(const struct disc_facts *f);
 /* Is there nothing to do about it? */
 static inline bool disc_up_to_date(const struct disc_facts *f)

@@ -13,11 +13,12 @@ struct told {
 	struct ulnet_nid from;
 	uint32_t sequence; /* as it says */
 	uint32_t pid;
-	/* NIDs of it that other CPTs own: up to which they were claimed, and
-	 * which of them their owners keep. */
+	/* NIDs that other CPTs own are claimed one by one: how many entries of
+	 * it were looked at so far, and how many NIDs their owners keep, which
+	 * keeps[] names. */
 	unsigned int claimed, kept;
-	/* A question that began before this came, and had no answer: 0, or why.
-	 * The process that told this may be no more. */
+	/* Why a question that began before this came had no answer; or 0. If
+	 * there was none, the process that told this may have ended. */
 	int unanswered;
 	bool *keeps;
 	size_t length; /* of @bytes: less than it says if it was cut */

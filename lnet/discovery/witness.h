@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For whom does an NI speak that has told something? For its peer, if it is
- * known to be one of that peer's by its own word. If not (peer/word.h), for its
- * peer only if it names another NI that is; else it is split off, and speaks
- * for itself.
+ * For whom does an NI speak that has told something? For its peer, if it has
+ * said itself that it belongs to that peer (peer/word.h). If only others have
+ * said so, it speaks for its peer only if it names an NI that has said so
+ * itself; else it leaves the peer, and speaks for itself.
  */
 #ifndef LNET_WITNESS_H
 #define LNET_WITNESS_H

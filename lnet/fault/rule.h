@@ -63,8 +63,9 @@ struct fault_rule *fault_rule_new(const struct ulnet_fault *f, uint64_t seed,
 				  uint64_t now);
 void fault_rule_free(struct fault_rule *rule);
 
-/* The first of @n rules that strikes decides; those before it, and it, count
- * the message as seen if they are about such messages. Any thread. */
+/* The first of @n rules that strikes the message decides. That rule, and those
+ * before it, count the message as seen if they are about such messages. Any
+ * thread. */
 void fault_decide(struct fault_rule *const *rules, unsigned int n,
 		  const struct fault_look *look, struct fault_hit *hit);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that wait until their peer is discovered, which the message knows
- * nothing of but that it may be asked to. They hold nothing: neither credits
- * nor a path.
+ * Messages that wait until their peer is discovered. This room knows nothing of
+ * discovery but whether a message has to wait for it. Messages that wait hold
+ * neither credits nor a path.
  *
- * A message waits for its share of the time that it has, as for one try, and
- * goes on to the NID that it names when that is over. So a peer that does not
- * answer costs it no more than a path that fails.
+ * A message waits for as long as one try may take, a part of the time that it
+ * has, and then goes to the NID that it names. So a peer that does not answer
+ * costs it no more than a path that fails.
  */
 #ifndef LNET_AWAIT_H
 #define LNET_AWAIT_H

@@ -3,17 +3,18 @@
  * Messages that are kept back for a while (MSG_DELAYED), because a fault rule
  * says so (lnet/fault/).
  *
- * What has come in is one of its sender's messages meanwhile, as a parked one
- * is (park.h), and its payload is put aside within the sender's share of what
- * is held (hold.h): so a rule makes nobody hold more than without it. As far as
- * its peer goes the message has not come yet: the peer is met when the time is
- * over.
+ * A message that has come in counts as one of its sender's messages while it is
+ * delayed, as a parked message does (park.h), and its payload is put aside
+ * within the sender's share of what is held (hold.h): so no sender holds more
+ * for a rule than without it. That the sender is alive is noted when the delay
+ * is over, as if the message came then.
  *
- * What is to go out has its path, no credit, and the memory that it has anyway.
- * It ends at its deadline, or with its NI, as one that waits for a connection.
+ * A message that is to go out has its path, no credit, and the memory that it
+ * has anyway. It ends at its deadline, or with its NI, like a message that
+ * waits for a connection.
  *
- * A GET whose REPLY is the LND's answer to it (msg_answer()) is both: it has
- * come in, and what is delayed is what is to go out.
+ * A GET that the LND answers itself (msg_answer()) is both: the GET has come
+ * in, and what is delayed is the REPLY, which is to go out.
  */
 #ifndef LNET_DELAY_H
 #define LNET_DELAY_H

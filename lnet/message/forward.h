@@ -9,23 +9,22 @@
  * made when they are first needed, and kept until routing is turned off: what a
  * router takes is bounded in bytes.
  *
- * Shares. Whoever sends may have peer_buffer_credits of its NI in buffers, and
- * a share (base/share.h) of each pool: all that it sends beyond stays on its
- * connections, which stand still (lnd.h). So does what is for a NID that others
- * wait for as well, which has a share, too: one that does not read keeps no
- * buffer from what is for others. The dead are many at times: all NIDs to which
- * the last message could not be sent on share a quarter of each pool. Of those
- * that wait, the first that may go on does so; none waits while a buffer is
- * free that it may have (node_check()).
+ * Shares. A sender may have peer_buffer_credits of its NI in buffers, and a
+ * share (base/share.h) of each pool: all that it sends beyond stays on its
+ * connections, which stand still (lnd.h). A NID that messages are for has such
+ * a share, too, so that one that does not read keeps no buffer from the others.
+ * Many may be dead at a time: all NIDs to which the last message could not be
+ * sent on share a quarter of each pool. Of the messages that wait, the first
+ * that may go on does so; none waits while a buffer is free that it may have
+ * (node_check()).
  *
  * A message has the node's lnd_timeout to get through: the sender gives each of
- * its tries no more, and goes on when it hears nothing. It has far less if its
- * next hop, or what was last passed on to its NID, has failed, and none when
- * the next hop has become silent (lnet_peer_silent()): otherwise all that a
- * sender may have here would soon wait for the one node that is dead. What is
- * late is dropped and counted, and
- * so is what cannot be sent on; nobody tells the sender, who knows by the
- * answer that does not come.
+ * its tries no more, and goes on when it hears nothing. A message has far less
+ * if its next hop has failed, or the last message to its NID was not sent on;
+ * and none when the next hop has become silent (lnet_peer_silent()). Otherwise
+ * all that a sender may have here would soon wait for one dead node. A message
+ * that is late, or cannot be sent on, is dropped and counted. Nobody tells the
+ * sender, who knows by the answer that does not come.
  *
  * All functions but forward_goes() are for the CPT that received the message,
  * its home.

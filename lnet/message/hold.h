@@ -25,12 +25,12 @@
  * answered for a millisecond (msg_stands()). That is within the share of its
  * sender (base/share.h) of lazy_max messages and lazy_bytes_max bytes on each
  * CPT. Beyond that the LND's connection stands still while the message is
- * offered, and then the message is dropped rather than held; unless its sender
- * has nothing held and others have all the room, as when very many call at
- * once. Then the connection goes on standing still (MSG_HELD without
- * lnet_msg.aside), within the sender's share of a quarter of messages_max on
- * each CPT, and only as long as the sender owes us no answer, which might stand
- * behind the message (park.h).
+ * offered, and then the message is dropped instead of being held. There is one
+ * exception: if its sender has nothing held and others have all the room, as
+ * when very many call at once, the connection goes on standing still (MSG_HELD
+ * without lnet_msg.aside), within the sender's share of a quarter of
+ * messages_max on each CPT, and only as long as the sender owes us no answer,
+ * which might stand behind the message (park.h).
  *
  * Order: of the messages that one CPT holds, the first that a buffer matches
  * gets it. A newcomer does not overtake them on the way to a buffer of its own

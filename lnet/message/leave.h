@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that wait, for a connection, a credit or the end of a delay, take
+ * Messages that wait (for a connection, a credit or the end of a delay) take
  * another path when their NI goes down or is deleted, or when the peer is
- * silent on theirs; those that wait for a connection, when it is not there soon
- * and the peer is connected by another path. When their peer becomes another
- * CPT's they go there.
+ * silent on their path. Those that wait for a connection do so, too, when it
+ * does not come soon and the peer is connected by another path. When their peer
+ * becomes another CPT's they go to that CPT.
  */
 #ifndef LNET_LEAVE_H
 #define LNET_LEAVE_H

@@ -3,16 +3,16 @@
  * What a failed send is evidence of, and another try for the message
  * (requirements D3, D4, D5).
  *
- * A message is sent again if its try has failed with the promise that the peer
- * has not got it, if there is time, and if there is another path: one that the
- * message has not tried at once, as often as there are such paths; one that it
- * has tried before after a pause, retry_count times. If only one path leads to
- * the peer there is no other try: who sent the message hears at once, and knows
- * better whether to send again.
+ * A message is sent again if it is certain that the peer has not got it, if
+ * there is time, and if there is another path. A path that the message has not
+ * tried yet is tried at once, as often as there is one; a path that it has
+ * tried before is tried after a pause, retry_count times in all. If only one
+ * path leads to the peer there is no other try: the sender hears at once, and
+ * knows better whether to send again.
  *
  * Each try gets a part of the time that is left, so that one that waits for a
- * peer NI which does not answer leaves time for others. A try that has begun to
- * leave, or without which there would be none, may take all of the time.
+ * peer NI which does not answer leaves time for others. A try may take all of
+ * the time if it has begun to leave, or if no other one could follow.
  */
 #ifndef LNET_RESEND_H
 #define LNET_RESEND_H

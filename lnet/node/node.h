@@ -66,8 +66,8 @@ struct node_params {
 	 * same. */
 	void *fabric;
 	const struct lnet_observer *observer;
-	/* With loops of others: does the next thing that is not after @until
-	 * (ns); false: there is none, and it is that time now. */
+	/* With loops of others: does the next thing that is due up to @until
+	 * (ns). False: there was none, and it is @until now. */
 	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
@@ -76,10 +76,10 @@ struct node_params {
 int node_conf_fill(struct ulnet_conf *c) must_check;
 /* @p->conf is what node_conf_fill() has made; its nids are not looked at. */
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
-/* Begins a change. The caller must be able to have things done on all CPTs,
- * asked first so that a change is whole or not at all: -EXDEV. A loop does not
- * wait for another thread's change, which may be waiting for this loop:
- * -EBUSY. */
+/* Begins a change. -EXDEV: the caller cannot have things done on all CPTs; this
+ * is asked first, so that a change is made as a whole or not at all. -EBUSY: in
+ * a loop, which must not wait for the change of another thread, since that may
+ * be waiting for this loop. */
 int node_control_begin(struct lnet *node) must_check;
 void node_control_end(struct lnet *node);
 
@@ -90,10 +90,9 @@ void node_faults_free(struct lnet *node);
 void node_crash(struct lnet *node);
 
 /*
- * Consistency of all that the node holds: credits against the messages that
- * have them, queues, references. Outside of any turn. Returns NULL, or what is
- * wrong, in
- * @buf.
+ * Checks the consistency of all that the node holds: credits against the
+ * messages that have them, queues, references. Outside of any turn. Returns
+ * NULL, or what is wrong, in @buf.
  */
 const char *node_check(struct lnet *node, char *buf, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The paths that messages take: what was chosen is referenced, and gets into
- * the books that the next choices go by. What a CPT keeps for that.
+ * The paths that messages take: references what was chosen, and records the
+ * choice, by which the next choices take turns. And what a CPT keeps for that.
  */
 #ifndef LNET_PATH_H
 #define LNET_PATH_H
@@ -30,8 +30,8 @@ static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 	     struct path *path);
 
-/* If there is nothing to choose, as the last message to @dst has found out: the
- * peer NI, and its .only; both referenced. Else NULL: see path_get(). */
+/* If the last message to @dst has found that there is only one path: the peer
+ * NI, and its .only, both referenced. Else NULL: use path_get(). */
 static inline struct lnet_peer_ni *path_get_only(struct lnet_cpt *cpt,
 						 const struct ulnet_nid *src,
 						 const struct ulnet_nid *dst)

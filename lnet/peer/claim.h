@@ -66,11 +66,10 @@ struct peer_claim {
 /*
  * Makes @nid one of the NIDs of @peer, which is @cpt's and which the caller
  * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
- * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: see
- * above; -EPERM: it is an administrator's there, or has
- * not said itself whose it is, and is asked (word.h); -EAGAIN: others have had
- * @nid, or all NIDs of @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has
- * changed.
+ * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: see above;
+ * -EPERM: it is an administrator's there, or has not said itself whose it is,
+ * and is asked (word.h); -EAGAIN: others have had @nid, or all NIDs of @peer,
+ * meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;

@@ -13,7 +13,7 @@
  * Strangers can make a node remember peer NIs, up to a limit; beyond it the
  * peer that has been idle longest is forgotten, with all of its NIs. An
  * administrator's peers (lnet_peer_add(3)) are never forgotten. An idle peer
- * costs its memory, and nothing else: it has no timer.
+ * costs memory only: it has no timer.
  *
  * Owner of all of it: the CPT.
  */
@@ -51,8 +51,8 @@ struct lnet_peer {
 			* whoever else holds it */
 	struct fsm fsm;
 	bool configured; /* by an administrator */
-	bool multi_rail; /* whichever of our NIs and of its NIs, it is the same
-			  * peer to both sides */
+	bool multi_rail; /* both sides know each other as one peer, whichever
+			  * NIs a message takes */
 	/* Discovery's: */
 	bool settled;	   /* discovery has ended once, well or not: messages
 			    * do not wait for it any more */
@@ -82,11 +82,12 @@ struct lnet_peer_net {
 };
 
 /*
- * What a peer NI has of what is bounded for all of them on its CPT. Shares are
- * those of NIs, and not of peers: which NIDs make up a peer is its own word,
- * and may be another one with each message, while an address that connections
- * bear out cannot be made up (base/share.h). And what waits for its share waits
- * on the connections of its NI alone: those of the peer's other NIs go on.
+ * What a peer NI holds of each resource that is bounded for all peer NIs of its
+ * CPT. NIs have shares, peers do not: which NIDs make up a peer is what the
+ * peer says, and it may say something else with each message, while an address
+ * that connections confirm cannot be made up (base/share.h). And what waits for
+ * its share keeps the connections of its NI waiting only: those of the peer's
+ * other NIs go on.
  */
 struct lnet_holdings {
 	uint32_t msgs;	      /* of its CPT's, received from it and not over */
@@ -106,7 +107,7 @@ struct lnet_holdings {
 	 * sent to it. */
 	uint32_t forwards, forward_waits, forwards_max, forwards_to;
 	bool forwards_fail; /* what was last passed on to it was not sent */
-	/* ns: it was said that there are no more; not again before */
+	/* ns: the log was told that its share is used up; not again before */
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };
 
@@ -142,7 +143,7 @@ struct lnet_peer_ni {
 	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
 	struct fsm place;
-	struct fsm word; /* whose it is its peer's by (word.h) */
+	struct fsm word; /* by whose word it is its peer's (word.h) */
 	struct ulnet_nid nid;
 	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
 				      * by its own word: the last one; ANY */
@@ -161,8 +162,9 @@ struct lnet_peer_ni {
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
 	struct peer_ruling ruling;  /* path/ruling.c's */
-	struct ulnet_nid way; /* by which gateway a process that only calls was
-			       * heard last; ANY: by none. Also of guests */
+	struct ulnet_nid way; /* of a process that only calls: the gateway by
+			       * which it was heard last; ANY: directly. Also
+			       * of guests */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
 	bool down;		    /* the peer says so (discovery), and nothing
 				     * has come from it since */
@@ -178,9 +180,9 @@ struct lnet_peer_ni {
 	int32_t credits, credits_min;
 	uint8_t queue_told; /* route.c's: magnitude of its queue, for routes */
 	/* of lnet_msg.link, waiting for a credit */
-	struct list first; /* ... before others: answers end what the peer waits
-			    * for, and may be why it does not read; and what
-			    * LNET_MD_URGENT says of */
+	struct list first; /* ... before others: answers, since the peer may
+			    * not read until it has them; and messages of
+			    * MDs with LNET_MD_URGENT */
 	struct list queue;
 	uint64_t queued_bytes;
 	struct list connecting; /* of lnet_msg.link: wait for a connection, and
@@ -200,17 +202,16 @@ struct peer_cpt {
 	struct pool peer_pool, net_pool, ni_pool;
 	struct list hearsay; /* lnet_peer_ni.hearsay, longest first ... */
 	uint32_t nhearsay;   /* of them */
-	/* A peer NI is to be asked itself whose it is; or nothing happens.
-	 * Discovery's. */
+	/* Discovery's: asks a peer NI itself whose it is, if it can. */
 	void (*doubt)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* A peer NI, which is held, has become a guest: nothing that waits for
-	 * it waits here any longer. Discovery's. */
+	/* Discovery's: a peer NI, which is held, has become a guest, so that
+	 * what waits for it here is to go to its new CPT. */
 	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* NIDs of @peer have come from another CPT, and some may be ill.
-	 * Recovery's. */
+	/* Recovery's: NIDs of @peer have come from another CPT, and some may be
+	 * ill. */
 	void (*came)(struct lnet_cpt *cpt, struct lnet_peer *peer);
-	/* NIDs are an administrator's no more: peers that have named them may
-	 * have them. Discovery's. */
+	/* Discovery's: NIDs are not configured any more, so that peers that
+	 * have named them may have them. */
 	void (*freed)(struct lnet_cpt *cpt);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
@@ -283,7 +284,7 @@ static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 }
 
 /* One more message waits for a connection to @lpni from the local NI with this
- * bit; and what has come of that. */
+ * bit. peer_connected() says how that has ended. */
 static inline void peer_connecting(struct lnet_peer_ni *lpni, uint64_t ni_bit)
 {
 	lpni->nconnecting++;
@@ -300,9 +301,8 @@ static inline void peer_connected(struct lnet_peer_ni *lpni, uint64_t ni_bit,
 		lpni->connected_from |= ni_bit;
 }
 
-/* Room for one more peer NI, for which the peer that has been idle longest is
- * forgotten. False, and it is logged: peers_max are in use when @nid comes.
- */
+/* Makes room for one more peer NI, that of @nid: the peer that has been idle
+ * longest is forgotten. False, which is logged: peers_max are in use. */
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* By which peer_cpt.peers finds @nid. */
@@ -316,10 +316,10 @@ bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		struct lnd_terms *terms);
 
-/* Are they such that another CPT can have them (lnd.can_move())? True if there
- * are none. */
+/* Can another CPT have these connections (lnd.can_move())? True if there are
+ * none. */
 bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-/* Then, when the directory names that CPT. */
+/* Moves them, when the directory names that CPT. */
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* @lpni is the CPT's, or a guest, as the directory says. One that is awaited

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * By whose word a peer NI is its peer's. What one NI of a peer says of another
- * one's NID is hearsay, until that NID itself has said the same: so nobody can
- * be made a part of a peer that he knows nothing of.
+ * Provenance: by whose statement a peer NI belongs to its peer. What one NI of
+ * a peer says of another NID is unverified ("hearsay") until that NID itself
+ * has said the same: so no node can be made a part of a peer that it knows
+ * nothing of.
  *
- *	own	its own word, or an administrator's, or it is alone
- *	claimed	... and another peer names it: it is to be asked again
- *	hearsay	only that of another NI of its peer; never used
- *	doubted	... and now it is used: it is to be asked
+ *	own	verified: it has said so itself, or an administrator has, or it
+ *		is the only NI of its peer
+ *	claimed	verified, but another peer names it now: it is to be asked again
+ *	hearsay	only another NI of its peer has said so; it was never used
+ *	doubted	the same, but it is used now: it is to be asked
  *
- * To a NID that is hearsay, messages go by no other NID; those to its peer may
- * go by it. Who asks is discovery. Peers that are configured are not asked.
+ * A message to a NID that is hearsay takes no other NID of its peer; a message
+ * to its peer may take it. Discovery is who asks. Peers that are configured are
+ * not asked.
  *
  * Liars may claim the same NID again and again, in turn: after each claim that
  * it has denied, a NID is not asked for a time, which doubles up to a minute.
@@ -45,9 +48,9 @@ static inline bool word_is_doubted(const struct lnet_peer_ni *lpni)
 	       lpni->word.state == PEER_WORD_DOUBTED;
 }
 
-/* It has spoken, or need not any more. */
+/* It has spoken for itself, or need not any more. */
 void word_given(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* It is its peer's because @by has said so. */
+/* It belongs to its peer because @by has said so. */
 void word_hearsay(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		  const struct ulnet_nid *by);
 /* It is to be asked. */
@@ -60,10 +63,10 @@ void word_undoubted(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		  const struct ulnet_nid *by);
 
-/* What strangers may have said is no part of what an administrator makes: not
- * that @lpni is another one's, nor that others are its peer's. Those that are
- * only said to be of its peer become peers of their own. 0, or -ENOMEM, when
- * some may have. */
+/* Separates what is verified from what is not, before an administrator changes
+ * the peer of @lpni: @lpni leaves its peer if it is there by hearsay only, and
+ * others that are leave it. Each becomes a peer of its own. 0, or -ENOMEM, when
+ * some may have left. */
 int word_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
 /* Forgets one that is hearsay and idle. False: there is none. */

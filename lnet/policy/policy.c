@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What stands before the net in the list that a pattern of nets is kept as:
- * every NID on it. */
+/* A pattern of nets is kept as a list of NIDs, namely all that are on these
+ * nets: this is put in front of its text. */
 #define ALL_ON	   "*@"
 #define ALL_ON_LEN (sizeof(ALL_ON) - 1)
 
@@ -65,7 +65,8 @@ bool pattern_has_net(const struct pattern *p, uint32_t net)
 
 /* ---- policies ---- */
 
-/* The patterns that make the kinds: nets are no interfaces. */
+/* Which kind of policy do the patterns of @p make? Pairs and gateways are made
+ * of NIDs, for a net is no interface. */
 static int find_kind(struct policy *p, struct ulnet_text_error *err)
 {
 	bool src = p->src.list, dst = p->dst.list, rte = p->rte.list;

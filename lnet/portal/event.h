@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues. Nothing is ever lost in one: whoever may have to deliver an
- * event reserves its place first, and does without the operation when there is
- * none.
+ * Event queues. No event is ever lost: before an operation begins that may have
+ * to deliver an event, a place for the event is reserved; if there is none, the
+ * operation does not begin.
  *
  * The queues of a node share a lock, because any thread may poll them. Users
  * who want speed take handlers, which know no lock.

@@ -12,9 +12,9 @@
  *
  * An entry that names a NID is for the peer that has the NID, from whichever of
  * its NIDs a message comes. Entries are hashed by the NID that they name, and
- * never hashed again: the NIDs of a peer may change at any time. So a message
- * that came from a peer with several NIDs, and finds nothing by the one that it
- * came from, looks for it among all entries with its match bits.
+ * never hashed again, although the NIDs of a peer may change at any time. So if
+ * a message comes from a peer with several NIDs, and there is no entry for the
+ * NID that it came from, all entries with its match bits are looked at.
  */
 #ifndef LNET_MATCH_H
 #define LNET_MATCH_H

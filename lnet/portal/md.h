@@ -64,9 +64,9 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 void md_free_unused(struct lnet_md *md);
 
 /* The handle becomes invalid; the memory is the user's with the last event,
- * which comes after this call. @canceled: the user wishes it, so operations on
- * the MD end as soon as possible. An operation that has succeeded all the same
- * is reported as a success, since the peer was told the same. */
+ * which comes after this call. @canceled: the user has unlinked it, so that
+ * operations on the MD end as soon as possible. An operation that succeeds
+ * before that is reported as a success, since the peer was told the same. */
 void md_unlink(struct lnet_md *md, bool canceled);
 
 /* An operation begins on referenced @md: one less of threshold, which may
@@ -78,7 +78,7 @@ static inline void md_ref(struct lnet_md *md)
 	md->refs++;
 }
 
-/* Exhausted for good: nothing more may begin on it. */
+/* Its threshold, or its memory, is used up: nothing more may begin on it. */
 bool md_exhausted(const struct lnet_md *md);
 
 /* Drops a reference, and delivers @ev (which has type, status and the like) as

@@ -17,8 +17,8 @@
 struct lnet_mem {
 	struct span range;
 	uint32_t mds; /* of this CPT, that lie in it */
-	/* Is found no more, and goes with the last of them. Read by all
-	 * CPTs. */
+	/* New MDs do not find it any more, and it is freed with the last MD.
+	 * Read by all CPTs. */
 	atomic_bool gone;
 };
 

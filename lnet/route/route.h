@@ -5,7 +5,8 @@
  *
  * What is known of its gateway is the same for all CPTs: a few atomic words,
  * which the CPT that owns the gateway writes, and by which any CPT chooses. It
- * is news, and not a promise: a gateway may die before the next message.
+ * is the latest that is known, not a promise: a gateway may die before the next
+ * message.
  *
  *	state	what is known				chosen
  *	up	nothing that speaks against it		first
@@ -16,9 +17,9 @@
  *		net, or on the net of the route, are
  *		down
  *
- * A route of which nothing is known yet is up. One that is down is not tried:
- * the gateway would drop what it cannot pass on, and the sender would wait for
- * an answer in vain, where now it hears at once that there is no way.
+ * A route of which nothing is known yet is up. A route that is down is not
+ * tried: the gateway would drop the message, and the sender would wait for an
+ * answer in vain. So the sender hears at once that there is no way.
  */
 #ifndef LNET_ROUTE_H
 #define LNET_ROUTE_H
@@ -85,17 +86,17 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 			   const struct ulnet_nid *gateway, uint32_t net,
 			   bool *multi_hop);
 
-/* Of all routes by the peer with @nid, on the CPT that owns it: what it has
- * told, and that its health may be another. */
+/* For all routes by the peer with @nid, on the CPT that owns it: note what the
+ * peer has told; look at its health again. */
 void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		 const struct ulnet_ping_info *info);
 void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni);
 /*
- * Messages wait for credits of @lpni, or one of these has left its queue: if a
- * route goes by it, all CPTs are told of the shortest queue among its peer's
- * NIs. By its magnitude only: 0, 1, 2 for up to 3, 3 for up to 7, and so on,
- * and not each time that it goes up and down a little, for all routes have to
- * be looked at. On the CPT that owns @lpni.
+ * The queue of messages that wait for credits of @lpni has changed: if a route
+ * goes by it, all CPTs are told how long the shortest queue among its peer's
+ * NIs is. Only the magnitude is told (0, 1, 2 for up to 3, 3 for up to 7, and
+ * so on), and not each time that it goes up and down a little, because all
+ * routes have to be looked at. On the CPT that owns @lpni.
  */
 void routes_queue(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 

@@ -28,8 +28,8 @@
 struct shard;
 struct stat_service;
 
-/* Who counts what is moved after its call has ended: @fn is called when it is
- * idle. The rest is for that. */
+/* For counting what is moved after the call has ended: @fn is called when the
+ * bulk is idle. The rest is for @fn. */
 struct bulk_late {
 	void (*fn)(struct shard *s, const struct bulk_late *late, uint64_t in,
 		   uint64_t out);
@@ -56,12 +56,12 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
-/* The peer is known by another NID from now on, which only the directory of
- * LNet may know to be one of the same peer: its messages find the segments as
- * before, by whatever NID as long as LNet knows that it is the peer's, and by
- * this one even if the peer loses the NID that it had before. Without memory
- * some find none, until the next call of this function. No effect when nothing
- * is attached. Owner. */
+/* From now on the peer is known by another NID, of which perhaps only LNet's
+ * directory knows that it is the same peer's. Its messages find the segments as
+ * before: from any NID that LNet knows to be the peer's, and from this one even
+ * if the peer loses the NID that it had before. If there is no memory, messages
+ * may find no segment until the next call of this function. No effect when
+ * nothing is attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
 /* A message of the peer has come from this NID of it: bulk_follow(), unless
  * messages from there find the segments anyway. Owner. */
@@ -79,7 +79,7 @@ void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 /* Nobody waits for the bulk to become idle any more. Owner. */
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
-/* Compares what is in a sink with what the server says to have put there. 0;
+/* Compares what is in a sink with what the server says that it put there. 0;
  * -EBADMSG: they differ; -EPROTO: no such segments. Sinks without checksums,
  * and sources: always 0. About 0.1 ms for each MiB. Owner. */
 int bulk_check(const struct ulrpc_bulk *b,

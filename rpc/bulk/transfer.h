@@ -69,15 +69,15 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
  */
 void transfers_follow(struct transfers *t, const struct transfers_conf *conf);
 /*
- * The rail @rail to the caller of those in @busy, a NID of the caller's, has
- * failed, and tries may be lost with it. Those that went by it until now, and
- * are still under way after a random pause of about @rtt, ns (0: not known),
- * are given up, and others take their place (tries.h). The pauses are longer,
- * up to 0.1 s, while rails fail and nothing is moved between.
+ * A rail has failed: @rail, a NID of the caller that the transfers in @busy
+ * belong to. Tries that went by it may be lost. Those that are still under way
+ * after a random pause of about @rtt, ns (0: not known), are given up, and
+ * others take their place (tries.h). The pauses become longer, up to 0.1 s,
+ * while rails fail and nothing is moved between.
  */
 void transfers_severed(const struct list *busy, uint64_t rtt,
 		       const struct ulnet_nid *rail);
-/* @t stays, for transfers_free() to come once more. Any thread. */
+/* One more reference to @t, for one more transfers_free(). Any thread. */
 void transfers_get(struct transfers *t);
 /* What is still going on ends by itself. Any thread. After transfer_crash() it
  * does not: then owner, when the node is gone. */

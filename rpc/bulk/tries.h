@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries to move something by GET or PUT, until a deadline. Each has but a part
- * of the time left: a quarter, but at least 50 ms and at most 5 s, or, once it
- * is known how long others took, at most four times that, and not less than 200
- * ms; and twice the time of an earlier one that was too short. One that took
- * all of its time is followed by the next one at once. One that failed sooner
- * is, too, for the first time, and then after a pause since the last one began
- * (base/backoff.h). Pure: any thread.
+ * Tries to move something by GET or PUT, until a deadline. Pure: any thread.
+ *
+ * How long a try has: a quarter of the time that is left, but at least 50 ms
+ * and at most a limit. The limit is 5 s; or, once it is known how long other
+ * tries took, four times that, if that is less, but no less than 200 ms. Each
+ * try that took all of its time doubles the limit.
+ *
+ * When the next one begins: at once, if a try took all of its time. If it
+ * failed sooner, at once for the first time, and then after a pause, counted
+ * from the beginning of the last try (base/backoff.h).
  */
 #ifndef RPC_TRIES_H
 #define RPC_TRIES_H

@@ -23,14 +23,14 @@
 #include "rpc/client/parcel.h"
 #include "rpc/client/timeout.h"
 
-/* T of an attempt that begins at @now, ns, which doubles with each retry; and
- * when it is to be answered at the latest. */
+/* T of an attempt that begins at @now, ns: doubles with each retry. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
+/* When an attempt that has T = @time is to be answered at the latest. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
-/* At p->due, or soon after, the calls of @p that nothing was heard of are asked
- * about. */
+/* At p->due, or soon after, the server is asked about those calls of @p that
+ * nothing was heard of. */
 void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p);
 static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
 {
@@ -44,9 +44,9 @@ static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
 /* client.watch_timer */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* The query about the call, which is the entry @index of @p, is being made:
- * @p->due is not after the time when that is to be answered. @random: 64 bits,
- * the same for all calls of @p. */
+/* A query about @call is being made, as the entry @index of @p: makes @p->due
+ * earlier, if this query is to be answered earlier. @random: 64 bits, the same
+ * for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
 		      uint64_t random);
 /* @p, with queries about @call and others, is on its way. */
@@ -76,12 +76,12 @@ void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
 /* The connection was made again, with the same server: whatever was sent before
  * may be lost, or its reply. */
 void attempts_ask(struct import *imp);
-/* @call, which was asked about, is answered by @r: did the attempt get lost, or
- * what answered it? Then LNet hears of its rail. */
+/* @r is the answer to a query about @call. If it shows that the attempt, or the
+ * answer to it, was lost, LNet is told that its rail loses messages. */
 void attempt_look_back(const struct ulrpc_call *call,
 		       const struct wire_reply *r);
-/* A rail has failed: the same, of what was sent by it and LNet has no more to
- * say about. */
+/* A rail has failed: the same as attempts_ask(), for calls that were sent by
+ * it, and whose messages LNet is done with. */
 void attempts_ask_severed(struct import *imp, const struct severed *s);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */

@@ -29,18 +29,19 @@ struct stat_peer;
 struct stat_service;
 struct wire_reply;
 
-/* Where a call is, and what counts it; the simulator's campaign looks.
+/* What a call waits for in each state, in which list it is, and which counter
+ * has it. The simulator's campaign checks that.
  *
  * NEW	   Given to its CPT by call.work; its client does not know it.
  * QUEUED  Waits for a connection, its service, or a place in flight: in
  *	   client.again, .queue or .stalled; or, when it cannot be sent and
  *	   call.work will end it, in .fenced. Counted in client.nqueued.
- * SENT	   An attempt is under way, and until call.expected its reply, or word
- *	   that it takes longer: in the parcel of call.out.
- * ASK	   As SENT, but there is a doubt: the server is to be asked what became
- *	   of the attempt, when there is a connection. In client.ask.
- * ASKED   As SENT, and it has been asked: also in the parcel of call.query. The
- *	   answer may come to either of them.
+ * SENT	   An attempt is under way, in the parcel of call.out. Its reply, or an
+ *	   extension, is expected until call.expected.
+ * ASK	   As SENT, but the attempt may be lost: the server is to be asked what
+ *	   became of it, when there is a connection. In client.ask.
+ * ASKED   As SENT, and the server has been asked: also in the parcel of
+ *	   call.query. The answer may come to either of them.
  * WAIT	   To be sent again, at call.pause.
  * FETCH   Executed; its reply is longer than reply_max, and being got from the
  *	   server: in client.fetching, with call.fetch.
@@ -98,11 +99,11 @@ struct ulrpc_call {
 	uint64_t xid;	       /* its number; 0: it was never sent */
 	struct place out;      /* of the last attempt that is not a query */
 	struct place query;    /* of the last one that is */
-	uint64_t expected;     /* SENT, ASKED: ns; asked about if not heard of
-				* until then */
+	uint64_t expected;     /* SENT, ASKED: ns; the server is asked if it
+				* has said nothing until then */
 	uint64_t sent;	       /* ns: the last attempt that is not a query */
-	/* What the call says of itself in a message, but for its numbers: the
-	 * bytes of that are the same for calls with the same said[]. */
+	/* All that a message says of the call, besides numbers and body. Calls
+	 * with the same said[] have the same bytes there. */
 	union {
 		struct {
 			uint64_t deadline; /* ns; TIME_NEVER */
@@ -123,8 +124,8 @@ struct ulrpc_call {
 	uint8_t watch;	     /* enum call_watch */
 	bool unknown; /* an attempt before the last one may have been executed:
 		       * only of calls that may be repeated, or looked up */
-	bool bulk_failed; /* said the answer to the last attempt: the server is
-			   * asked whether there may be another one */
+	bool bulk_failed; /* the answer to the last attempt says so: the server
+			   * is asked whether there may be another one */
 	bool forsaken; /* its service has had another store since it was sent */
 	uint8_t class;	     /* slab_class_of() this, with what follows */
 	uint32_t reply_need; /* bytes that its reply may take */
@@ -204,7 +205,7 @@ static inline void call_put(struct ulrpc_call *call)
 		call_free(call);
 }
 
-/* Time since it was queued counts as waiting for one thing or another. */
+/* Adds the time since it was queued to call.connecting and call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
 /* QUEUED -> SENT, as number @index in @p, which is being made. */
 static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,

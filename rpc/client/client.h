@@ -5,8 +5,8 @@
  * as can carry them. When as many calls wait as are under way, they are sent
  * before the turn ends: so messages grow with the queue, and the server is busy
  * with some calls while others are being made.
- * How many calls wait is limited by nothing but their deadlines: they are the
- * memory of whoever makes them.
+ * Nothing but their deadlines limits how many calls wait: the memory is that of
+ * the program that makes them.
  *
  * Owner: the CPT of the import.
  */
@@ -85,10 +85,10 @@ struct ulrpc_client {
 	/* Armed while calls are held back by slow start. */
 	struct ulnet_timer window_timer;
 
-	/* Calls that have not ended, by their deadlines: usually each comes
-	 * after the one before, for which no timer is armed, and none is
-	 * canceled. due_timer comes at due_at, which is not after the first one
-	 * of them: what it finds then may be due, or not yet. */
+	/* Calls that have not ended, sorted by their deadlines. A new one
+	 * usually belongs at the end, for which no timer has to be armed or
+	 * canceled. due_timer comes at due_at, which is not after the first
+	 * deadline: the first call may then be due, or not yet. */
 	struct list due; /* ulrpc_call.due */
 	uint64_t due_at; /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer due_timer;
@@ -98,8 +98,9 @@ struct ulrpc_client {
 	struct list watched; /* parcel.of_watch */
 	uint64_t watch_at;   /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer watch_timer;
-	uint64_t watch_jitter; /* 64 bits: by how much attempt_due() is later;
-				* others when none was under way */
+	uint64_t watch_jitter; /* 64 random bits: how much is added in
+				* attempt_due(); drawn anew when no attempt is
+				* under way */
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
@@ -121,8 +122,8 @@ static inline void client_submit(struct ulrpc_client *c,
 	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
-/* Ends a call, which has a deadline, at that, unless client_unwatch() comes
- * before. */
+/* Ends @call at its deadline, of which there is one, unless client_unwatch()
+ * comes before. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
 static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
 {
@@ -165,9 +166,10 @@ static inline void client_call_ended(struct ulrpc_client *c)
 }
 /* The server has answered a call, and says how many it grants; 0: as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
-/* It was not too busy for @n calls, in slow start. */
+/* Slow start: the server was not too busy for @n calls. */
 void client_grow(struct ulrpc_client *c, uint32_t n);
-/* The server seems not to have the service (there) any more: asks. */
+/* The server seems to have the service no more, or at another portal: it is
+ * asked. */
 void client_verify(struct ulrpc_client *c);
 /* The server certainly has no such service at the known portal: asks where the
  * service is before anything else is sent, soon, and ever more seldom while
@@ -198,8 +200,9 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 
 /* Ends all calls. */
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
-/* No timer of its own, or also none of its calls, is armed any more. */
+/* Disarms its timers. */
 void client_stop(struct ulrpc_client *c);
+/* Disarms its timers, and those of its calls. */
 void client_crash(struct ulrpc_client *c);
 /* Frees the client, and what it has; after a crash, or when the shard is
  * freed. */

@@ -93,7 +93,7 @@ struct import {
 	uint64_t keepalive;   /* ns */
 	uint64_t heard, sent; /* ns: when last */
 	uint64_t told;	      /* import_acked(), as the server was told last */
-	bool tells;	      /* the timer is to find out whether that is old */
+	bool tells;	      /* the timer looks soon whether told is old */
 	struct retry_budget budget;
 	uint64_t made_in;    /* ns: from the first question on */
 	struct mean rtt;     /* of first attempts, but for their time at the
@@ -109,12 +109,13 @@ struct import {
 	uint64_t probed;	   /* ns: when the last one was sent, or the
 			      * connection was made */
 
-	/* Attempts and queries have so many times twice as long as they usually
-	 * would. It grows when a query is not answered in its time, but not
-	 * before patient_until, ns, and shrinks when a call is answered that
-	 * was not asked about. What is asked about is not learned from: so the
-	 * usual time would stay as short as it was when the server had less to
-	 * do, and those who ask would keep the server busy. */
+	/* Attempts and queries have 2^patience times their usual time. It grows
+	 * when a query is not answered in its time, but not before
+	 * patient_until, ns, and shrinks when a call is answered that was not
+	 * asked about. Calls that are asked about are no samples of how long
+	 * calls take. So without it the usual time would stay as short as it
+	 * was when the server had less to do, and queries would keep the server
+	 * busy. */
 	unsigned int patience;
 	uint64_t patient_until;
 
@@ -136,8 +137,8 @@ struct import {
 
 	/* Failures in a row, without an answered call between: connections that
 	 * could not be made, or were lost, and messages that were not
-	 * delivered. What was sent before the last of these, failed with it:
-	 * one event is one failure, however many messages it hits. */
+	 * delivered. A message that was sent before the last failure belongs to
+	 * that one: one event is one failure, however many messages it hits. */
 	unsigned int failures;
 	uint64_t failed; /* ns: the last one, of messages */
 	struct severed severed;
@@ -166,7 +167,8 @@ static inline bool import_is_up(const struct import *imp)
 
 /* The number up to which all calls are over. */
 uint64_t import_acked(const struct import *imp);
-/* Calls end: soon the server is told so, by the next message or without one. */
+/* Calls have ended: the server will soon be told, by the next message, or by
+ * one for that alone. */
 void import_tell(struct import *imp);
 
 static inline struct ulnet_id import_target(const struct import *imp)
@@ -194,7 +196,7 @@ void import_asked(struct import *imp, uint32_t epoch, uint64_t within);
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
 /* The server has answered a call. */
 void import_served(struct import *imp);
-/* @ns, as long as patience makes it: that is no more than this, or @ns. */
+/* @ns, lengthened by patience, but not beyond this. */
 #define IMPORT_PATIENCE (5 * NSEC_PER_SEC)
 static inline uint64_t import_patiently(const struct import *imp, uint64_t ns)
 {
@@ -207,7 +209,7 @@ static inline bool import_is_ready(const struct import *imp)
 {
 	return import_is_up(imp) && !lnet_timer_armed(&imp->pause);
 }
-/* A sign of life of this import's server; only a timer is armed here. */
+/* There was a sign of life of this import's server. Only arms a timer. */
 void import_on_sign(struct import *imp);
 /* Clients of the server that have failed at the same moment spread what they do
  * next over so long, ns: 0 if the server has few of them. */
@@ -217,10 +219,10 @@ uint64_t import_spread(const struct import *imp);
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
-/* The server says that of what was sent by the rail from @local to @target
- * (ANY: not known). Perhaps it knows the connection by other NIDs of ours,
- * since it has not found out whose this one is, or cannot: so it is told, by
- * that rail, whose that is, by the same Connect as before. */
+/* The server does not know the connection that a message named which it got by
+ * the rail from @local to @target (ANY: not known). Perhaps it knows the
+ * connection by other NIDs of ours, and not that @local is ours, too: so it is
+ * sent the same Connect as before by that rail. */
 void import_unknown(struct import *imp, uint32_t epoch,
 		    const struct ulnet_nid *local,
 		    const struct ulnet_nid *target);

@@ -57,13 +57,13 @@ void import_close(struct import *imp);
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* From now on that one of its NIDs is in use. */
+/* From now on nids[@nid] of its NIDs is the one in use. */
 void imports_use_nid(struct import *imp, unsigned int nid);
-/* Is the NID in use one of another peer by now? It is found by that from now
- * on. */
+/* The NID in use may belong to another peer by now: then the import is found by
+ * that one from now on. */
 void imports_renew_nid(struct import *imp);
-/* For each import that uses a NID of the peer that has @nid, as far as has been
- * known since imports_renew_nid(); @fn changes none of that. */
+/* For each import that uses a NID of the peer that has @nid, as of its last
+ * imports_renew_nid(); @fn changes none of that. */
 void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 		     void (*fn)(struct import *imp, void *arg), void *arg);
 /* For each whose server has NIDs that other CPTs may own. */

@@ -2,8 +2,8 @@
 /*
  * A parcel: one message with calls of one client, and the memory where their
  * replies land (reply_buf.h). It is one attempt of each of its calls, or one
- * query about each. Numbers of calls, and of their attempts, tell what comes
- * late, wherever it lands.
+ * query about each. An answer that comes late is known by the numbers of its
+ * call and attempt, wherever it lands.
  *
  * A parcel ends when none of its calls waits any more; its memory is free when
  * LNet has told the end of everything that LNet was given.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When calls are sent again, and whether: the rule that their caller gave, or
- * the client's, or the one that is forced on all, as a law of back-offs
- * (base/backoff.h); and the budget of a connection, from which each repetition
- * of a call is paid. So repetitions add little to the load of a server that is
- * slow already: a tenth of the calls, and ten in a second.
+ * When calls are sent again, and whether. Two things say that: the rule of the
+ * caller, or of the client, or the one that is forced on all, as a law of
+ * back-offs (base/backoff.h); and the budget of a connection, from which each
+ * repetition of a call is paid. So repetitions add little to the load of a
+ * server that is slow already: a tenth of the calls, and ten in a second.
  *
  * What was certainly not delivered is sent again without all of this.
  *
@@ -22,11 +22,12 @@ struct retry_rule {
 	bool tell_overloaded;	/* who is refused so is not to be sent again */
 };
 
-/* What is wrong with it: -EINVAL. NULL is fine. */
+/* 0, or -EINVAL if there is something wrong with it. NULL is fine. */
 int retry_check(const struct ulrpc_retry *r) must_check;
 
 /* Sets *@force to the policy that the administrator has put into the
- * environment, if any: it goes before the program's. 0, -EINVAL: it is none. */
+ * environment, if any: it goes before the program's. 0, or -EINVAL if there is
+ * no such policy. */
 int retry_force(enum ulrpc_backoff *force) must_check;
 
 /* @r: NULL stands for the default. @force: ULRPC_BACKOFF_DEFAULT: nothing. */
@@ -37,8 +38,8 @@ void retry_rule_init(struct retry_rule *rule, const struct ulrpc_retry *r,
 
 struct retry_budget {
 	uint64_t spent; /* and not earned since, in thousandths of a retry */
-	uint64_t calls; /* sent, as of then */
-	uint64_t at;	/* ns: then */
+	uint64_t calls; /* sent, when spent was brought up to date */
+	uint64_t at;	/* ns: when that was */
 };
 
 /* The connection is new: nothing is spent. @calls: sent so far. */
@@ -71,13 +72,13 @@ struct retry_case {
 	uint64_t random;   /* 64 bits */
 };
 
-/* ns that a server makes us wait that says @us: no server can stop a client for
- * ever. */
+/* How many ns to wait if a server says @us: not always as long as that, so that
+ * no server can stop a client for ever. */
 uint64_t retry_after_ns(uint64_t us);
 /* b, ns: the range of the first pause of attempts that have @timeout. */
 uint64_t retry_base(uint64_t timeout, uint64_t rtt);
-/* X(@n), ns: how much longer than that it waits before retry @n who has heard
- * nothing of an attempt that had @timeout. */
+/* X(@n), ns: the pause between the end of an attempt that had @timeout and was
+ * not heard of, and retry @n. */
 uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 		     uint64_t timeout, uint64_t rtt, uint64_t random);
 /* BACKOFF_RETRY: one more attempt is to be made at *@at_p, ns, and has been

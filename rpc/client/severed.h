@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A connection of the LND to a server has ended, or nothing comes back over it
- * any more, and requests or replies that it had taken may be lost with it. The
- * import stays as it is, for one rail is not the server; but the server is
- * asked at once about the calls that were sent that way until then, and for the
- * long replies that are being fetched, instead of when their time has passed.
- * This is a hint only: whatever it misses is found out by that time.
+ * any more: requests or replies may be lost with it. The import stays as it is,
+ * for one rail is not the server. But the server is asked at once about the
+ * calls that were sent that way until then, instead of when their time has
+ * passed; and long replies that were being fetched that way are fetched again.
+ * This is a hint only: what it misses is found out when the time has passed.
  *
  * At once means after a random pause, because all clients of a server lose it
  * in the same moment. The pause is about a round trip, or longer if the server

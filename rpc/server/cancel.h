@@ -4,11 +4,12 @@
  * has said so, or used their slot again, or is gone; or the caller's deadline
  * has passed; or their service stops.
  *
- * Who waits for a worker is dropped. What is being run goes on, as only its
- * handler can end it; but the handler can ask, is told by a callback, and its
- * bulk ends with -ECANCELED, that under way and that to come, so that whoever
- * waits for it goes on. Nobody gets its reply, unless the service stops and the
- * handler has been in time.
+ * A request that waits for a worker is dropped. One that is being run goes on,
+ * as only its handler can end it. But the handler can ask, and is told by a
+ * callback; and its bulk ends with -ECANCELED, both what is under way and what
+ * is begun later, so that a worker that waits for it goes on. Nobody gets its
+ * reply, unless it was canceled because the service stops, and the handler
+ * replies in time.
  *
  * A callback is not called inside of what cancels, which may be walking over
  * requests, but at the end of the turn. ulrpc_request.cancel is moved by the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is who, among the clients of a node: their ids, and on which CPT the
- * connection of each is, for the next Connect of the same id may come from
- * another NID, and so to another CPT. An id has one connection at a time.
+ * The ids of a node's clients, and on which CPT the connection of each is: the
+ * next Connect with the same id may come from another NID, and so to another
+ * CPT. An id has one connection at a time.
  *
  * Any thread.
  */
@@ -30,11 +30,12 @@ struct client_ids {
 void client_ids_init(struct client_ids *ids, uint64_t seed);
 void client_ids_fini(struct client_ids *ids);
 
-/* @c->id, of a connection on @c->cpt. -EEXIST: there is one already;
- * -ENOMEM. */
+/* Adds @c->id, of a connection on @c->cpt. -EEXIST: there is a connection of
+ * that id already; -ENOMEM. */
 int client_ids_add(struct client_ids *ids, struct client_id *c) must_check;
 void client_ids_del(struct client_ids *ids, struct client_id *c);
-/* Whose id it is, to be used by the owner of *@cpt_p only; NULL: nobody's. */
+/* The connection that has @id, to be used by the owner of *@cpt_p only; NULL:
+ * none has. */
 struct client_id *client_ids_find(struct client_ids *ids,
 				  const uint8_t id[RPC_ID_SIZE],
 				  unsigned int *cpt_p);

@@ -5,10 +5,10 @@
  * costs nothing between two of its times. What may be due:
  * - the client of a request that will not be answered in the time of its
  *   attempt is told that the request is being served: extend.h;
- * - a queued request whose time has come (`expires`: that of its attempt, with
- *   what it was extended by; or as long before the caller's deadline as the
- *   refusal may take to reach him) is refused as EXPIRED, at that time,
- *   whatever the workers do;
+ * - a request that is still queued is refused as EXPIRED, whatever the workers
+ *   do: when the time of its attempt is over, extensions included (`expires`),
+ *   or so long before the caller's deadline that the refusal reaches him in
+ *   time;
  * - a request that is being run, or whose reply waits for bulk, is canceled at
  *   its caller's deadline: the Cancel of a client that has vanished does not
  *   come, and no worker is to wait for it;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients a connection of which has ended, that of the LND, while requests of
- * theirs are under way. A client that is there hears of that, too, and asks
- * what has become of its calls (client/severed.h), over a new connection. If
- * nothing has come from it for two seconds (of which clients of a busy server
- * may spread their questions over one), it is sent a word. When that is refused
- * by each of its rails (rails.h), or the client does not listen and so has no
- * connection any more, the client is gone, and is forgotten at once, instead of
- * after its lease: its requests are canceled, and no worker waits for its bulk.
+ * Is a client still alive, the LND's connection with which has ended while
+ * requests of the client were under way? A client that is alive hears of the
+ * end, too, and asks over a new connection what has become of its calls
+ * (client/severed.h). If nothing comes from it for two seconds (the clients of
+ * a busy server may spread their questions over one second), the server sends
+ * it a message. If that is refused on each of the client's rails (rails.h), or
+ * if the client does not listen and so cannot be reached any more, the client
+ * is gone. It is forgotten at once, instead of after its lease: its requests
+ * are canceled, and no worker waits for its bulk.
  *
- * A host that answers nothing may just be cut off for a while. It, and whoever
- * vanishes without the end of a connection, as a host that loses its power, is
- * forgotten after the lease.
+ * A host that answers nothing at all may be cut off for a while only. Its
+ * clients are forgotten after the lease, as are those that vanish without the
+ * end of a connection, because their host loses its power, say.
  *
  * Bulk that was being moved may be lost with the connection, and is moved again
  * at once: transfers_severed().

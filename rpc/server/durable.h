@@ -63,13 +63,14 @@ void durables_draw(struct durables *d, struct shard *s);
 /* What a client is told of the service. Any thread. */
 void durables_tell(const struct durables *d, struct wire_opened *out);
 
-/* Does the store of @svc know whether the call was executed? Its caller is to
- * have asked for that: others do not mind whether their service has come back
- * with another store. */
+/* Does the store of @svc know whether the call was executed? Only if the caller
+ * has asked for exactly once: the others do not mind whether the service has
+ * come back with another store. */
 bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
 
-/* Of @r, which has come with @c from the client with this id: nothing, or
- * r->durable. -EBUSY: another request of its key is under way; -ENOMEM. */
+/* Sets r->durable, if @r is one that is to be stored; @r has come with @c from
+ * the client with this id. -EBUSY: another request of its key is under way;
+ * -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
 /* Another attempt of @r's call has come as @c: sets r->resent, as does
@@ -78,12 +79,12 @@ void durable_again(struct ulrpc_request *r, const struct wire_call *c);
 /* Asks the store, if that is due. True: @r has been answered from there, and is
  * gone. On the thread that is to run the handler. */
 bool durable_answers(struct ulrpc_request *r);
-/* What the sinks of the caller were given before @x's request was replayed: up
- * to ULRPC_BULKS_MAX entries, borrowed from @x. */
+/* What was put to the caller's sinks when the request of @x, which is replayed,
+ * was executed: up to ULRPC_BULKS_MAX entries, borrowed from @x. */
 unsigned int durable_moved(const struct durable *x, struct wire_moved *out);
 /* @r has ended, and had r->durable. Any thread. */
 void durable_end(struct ulrpc_request *r);
-/* The same, on its CPT, and counts. */
+/* The same, on its CPT; also counts it. */
 void durable_finish(struct ulrpc_request *r);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long requests may take here, from what they took lately, by method: the
- * time in the queue and in the handler (rpc/estimate.h), but not that for which
- * a policy held them back. Clients are told the longest of all methods, when
- * they open the service and with replies, for calls of methods that they have
- * not called lately.
+ * How long requests may take here, by method, from what they took lately
+ * (rpc/estimate.h): the time in the queue and in the handler, without the time
+ * for which rules held them back. Clients are told the longest of all methods
+ * when they open the service, and with replies: they use it for calls of
+ * methods that they have not called lately.
  *
  * Requests are counted by the run (struct stat_run), so that one costs nothing
  * here. Owner: the CPT.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers of a service: threads, which take waiting requests in the order of
- * sched.h and run them. There are `min` of them; while all are busy and
- * something waits, there come to be up to `max`; those above min that have been
- * idle for a while end.
+ * sched.h and run them. There are `min` of them. While all are busy and
+ * something waits, more are made, up to `max`; those above `min` end when they
+ * have been idle for a while.
  *
  * If `reserve` is set and max is at least 2, at most max - 1 requests that are
  * not of the high lane run at a time: a high one always finds, or gets, a
@@ -35,9 +35,10 @@
  * `max` may be running for a moment; none of them takes another request until
  * there is a seat for it.
  *
- * A wait for whose host there is no share left keeps its seat, until others
- * have waited for one in vain, and its client has not answered anything that
- * workers have asked for, for at least a second: then it is given up.
+ * If there is no share left for the host of the client that is waited for, the
+ * worker keeps its seat while it waits. The wait is given up when other
+ * requests have waited for a seat in vain, and the client has answered nothing
+ * that workers have asked it for in at least a second.
  *
  * On virtual time workers are threads, too, in lockstep with the loops
  * (ulnet/thread.h), and so block as they do elsewhere. None is made before

@@ -14,17 +14,17 @@
  * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
  * - another handle, from another process (peer or pid), while the one that has
  *   the connection is heard: REFUSED, for an id is one process';
- *   (of both, nothing holds against a connection that no message has named yet:
- *   what made that may have been a late copy of a Connect, and who connects now
- *   the client;)
+ *   (These two do not hold while no message has named the connection yet: it
+ *   may have been made by a late copy of a Connect, and the one that comes now
+ *   be that of the client.)
  * - another handle: the old connection is given up for a new one, for a process
  *   has one to each server, and this may be the next process.
  *
  * Its keepalive is what the client wishes, but at least 0.1 s, and at most the
  * node's. Once in that time its silence is looked at.
  *
- * Of ulrpc_conf.exports_max each host has its share (party.h), and so it has of
- * the records of calls (record.h).
+ * Each host has its share of ulrpc_conf.exports_max (party.h), and of the
+ * records of calls (record.h).
  *
  * Owner: the CPT that owns the NID which the Connect came from.
  */
@@ -134,7 +134,8 @@ extern const struct rpc_part export_part;
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 
-/* CPT that a handle belongs to, were it made up. */
+/* The CPT that @handle belongs to. The handle may be made up, and the CPT not
+ * be there. */
 static inline unsigned int export_cpt(uint64_t handle)
 {
 	return id_tag(handle);
@@ -147,9 +148,10 @@ bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
 
-/* The export that a message of @initiator, sent from @source, names, which so
- * has been heard; NULL: not known (any more), or another's. Borrowed: within
- * this turn. */
+/* A message of @initiator has come, from @source, and names @handle and
+ * @client. Returns the export of that connection, and notes that its client has
+ * been heard; NULL: it is not known (any more), or is another client's.
+ * Borrowed within this turn. */
 static inline struct export *export_find(struct exports *x, uint64_t handle,
 					 uint64_t client,
 					 const struct ulnet_id *initiator,
@@ -170,7 +172,7 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 	return e;
 }
 
-/* Calls @fn for each; @fn drops none. */
+/* Calls @fn for each export; @fn drops none of them. */
 void exports_each(struct exports *x, void (*fn)(struct export *e));
 
 static inline struct export *export_ref(struct export *e)
@@ -180,10 +182,10 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* us for which @handle, that export_find() has not found, has not been known:
- * since an export was last dropped. What was sent on such a connection within
- * that time was executed by nobody. One that is known, but was made from
- * other addresses, has been known until now. */
+/* export_find() has not found @handle. For how many us, at least, has there
+ * been no such connection? Since an export was last dropped: what was sent over
+ * the connection within that time was executed by nobody. 0: there is such a
+ * connection, but it was made from other addresses. */
 static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
 				     uint64_t now)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What services and exports of a CPT know that is not counted: how long
- * requests may take, and how many a client may have under way. Looked at when
- * somebody wants to see it.
+ * Gauges of the services and exports of a CPT, read when somebody wants to see
+ * them: how long requests may take, and how many a client may have under way.
  *
  * Owner: the CPT.
  */

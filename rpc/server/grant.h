@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How many calls a client is granted to have in flight at a service, from how
- * long its own requests wait for workers (as CoDel, for each flow): if even the
- * one that waited least in 100 ms waited longer than the target, the client has
- * a standing queue, which makes its calls wait and nothing faster, and its
- * window shrinks to 0.8 of what it has under way; else it grows by an eighth,
+ * long its own requests wait for workers (as CoDel, for each flow). If even the
+ * request that waited least in 100 ms waited longer than the target, the client
+ * has a standing queue, which makes calls wait and nothing faster: its window
+ * shrinks to 0.8 of what it has under way. Else the window grows by an eighth,
  * at least by one. (By one alone it would take minutes to grow back.) A queue
  * that comes and goes is left alone.
  *
- * As the queue is fair, who asks for more than his share is who waits, and so
- * is slowed down; others are not. In a queue in order of arrival all wait
- * alike, and those who have more than others under way lose more.
+ * In a fair queue a client that asks for more than its share is the one that
+ * waits, and so is slowed down, and no other. In a queue in order of arrival
+ * all wait alike, and clients that have more under way than others lose more.
  *
  * Requests that are run inline do not wait. Time in the gate (gate.h) does not
  * count: rules hold back what is too much, and nobody else waits for it.

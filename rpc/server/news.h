@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients that accept no connections hear nothing of this node's NIs but over
- * connections of their own: discovery does not know them. When an NI of this
- * node goes, or comes back, each of them is told by every NID that it has been
- * heard from (lnet_tell(3)), so that it leaves a rail before it has to notice
- * that nothing comes back on it.
+ * Notifies clients that accept no connections when an NI of this node goes, or
+ * comes back. Discovery does not know such clients: they hear of this node's
+ * NIs over the connections that they have made themselves, or not at all. So
+ * each of them is told at every NID that it has been heard from (lnet_tell(3)).
+ * It then leaves a rail that has gone at once, instead of after a timeout.
  *
- * NEWS_SLICE of them in a millisecond, so that calls go on meanwhile. What gets
- * lost is not repeated: then they have to notice.
+ * At most NEWS_SLICE clients are told in a millisecond, so that calls go on
+ * meanwhile. A notification that is lost is not repeated: that client has to
+ * notice by itself.
  *
  * Owner: the CPT of the exports.
  */
@@ -30,7 +31,7 @@ struct news {
 void news_init(struct news *news, struct exports *x);
 void news_stop(struct news *news);
 
-/* The node's NIs, or their states, are others than they were. */
+/* The node's NIs, or their states, have changed. */
 void news_begin(struct shard *s);
 
 #endif

@@ -31,9 +31,9 @@
 #include "rpc/server/record.h"
 #include "rpc/server/request.h"
 
-/* Holds a copy of @body, the reply to @r; when it is held no longer, the record
- * of @r, which is to keep the reply, is @then. Returns its match value; 0:
- * there is no room, or nobody to get it. */
+/* Holds a copy of @body, the reply to @r, whose record is to keep the reply.
+ * When the body is let go, the state of that record becomes @then. Returns the
+ * match value of the body; 0: there is no room, or nobody to get it. */
 uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 		       uint32_t length, enum record_state then);
 /* record_ops.body_let_go */

@@ -2,10 +2,11 @@
 /*
  * The NIDs that clients are heard from: those of an export, and the exports of
  * a NID. A client with several rails sends over any of them. Its NIDs are those
- * of the peer that has connected; but who they belong to may not be known here,
- * or not yet, or never if it only calls: so they are also those that it has
- * connected from, by its id, of which nobody else knows. What its messages are
- * counted for is the host that it connected from last, whatever rail they take.
+ * of the peer that has connected. But discovery may not know yet which NIDs
+ * belong to one peer, or never know it if the client only calls. So the NIDs
+ * that a client has sent a Connect from are its own, too: nobody else knows its
+ * id. Its messages count for the host that it connected from last, whatever
+ * rail they take.
  *
  * Owner: the CPT of the exports.
  */
@@ -20,9 +21,10 @@
 struct export;
 struct shard;
 
-/* Of one export: as many as a client may name of a server. A new one takes the
- * place of the one that was heard from longest ago, which is counted: if it was
- * known by nothing but a Connect, its client has to connect by it again. */
+/* Of one export: as many as a client may name of a server. One more takes the
+ * place of the one that was heard from longest ago, which is counted. If that
+ * one was known from a Connect only, the client has to connect from it again.
+ */
 #define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
 /* Of a CPT. */
@@ -50,8 +52,8 @@ void rails_fini(struct rails *rs);
  * whether that is a new one. */
 bool rails_hear(struct rails *rs, struct export *e,
 		const struct ulnet_nid *nid);
-/* Which of them other CPTs own may have changed: looked up anew, once in a
- * keepalive of each client. */
+/* Looks up again which of @e's NIDs other CPTs own, which may have changed:
+ * once per keepalive of each client. */
 void rails_look(struct rails *rs, const struct export *e);
 bool rails_know(const struct export *e, const struct ulnet_nid *nid);
 /* @e cannot be reached by @nid. Returns whether there is another one. */
@@ -60,7 +62,8 @@ bool rails_leave(struct rails *rs, struct export *e,
 /* @e is heard from none of them any more. */
 void rails_drop(struct rails *rs, struct export *e);
 
-/* For each export that was heard from @nid; @fn neither adds nor drops any. */
+/* Calls @fn for each export that was heard from @nid; @fn neither adds nor
+ * drops any. */
 void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 		   void (*fn)(struct export *e, void *arg), void *arg);
 

@@ -19,9 +19,9 @@
  *		STALLED			RECORD_HOPELESS
  *		NONE, DONE		RECORD_NEW, RECORD_REPEATED
  *
- * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN where another request would be
- * executed. It is noted as any attempt: an earlier one that comes later is a
- * copy, and so is never executed.
+ * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN in those cases in which another
+ * request would be executed. It is noted like any attempt: so an earlier
+ * attempt that comes after it is a copy, and is never executed.
  *
  * Replies that are kept lie in the messages in which they went (record_reply).
  * A message is let go when all calls with a reply in it are acknowledged, or
@@ -31,11 +31,12 @@
  * is let go as soon as the call is over for the client.
  *
  * Records are in chunks, made when a slot of theirs is used for the first time;
- * the clients of one host have their share of all there may be (party.h). A
- * request that comes when there is no room for a chunk is not executed, and so
- * may be refused, if what comes later is not taken for new that may be a copy
- * of it: up to the xid and the attempt of such requests, a chunk that is made
- * later refuses, too (BLANK). Whoever was refused comes with higher attempts.
+ * the clients of one host have their share of all chunks (party.h). A request
+ * that comes when there is no room for a chunk is refused, as not executed. A
+ * late copy of it must not be executed afterwards, when there is room: so the
+ * highest xid and attempt of such requests are kept, and a chunk that is made
+ * later refuses everything up to these (BLANK). A client that was refused comes
+ * with higher attempts.
  *
  * Thread: owner.
  */
@@ -98,13 +99,13 @@ struct record {
 
 /* What the owner of records is told. */
 struct record_ops {
-	/* There is memory for so many more slots, or less. */
+	/* There is memory for @slots more slots, or for fewer if negative. */
 	void (*noted)(struct records *rs, int slots);
-	/* Nobody waits for it any more; its record is another call's. */
+	/* Nobody waits for @r any more; its record is another call's. */
 	void (*give_up)(struct ulrpc_request *r);
-	/* It has no record any more, because its connection has gone. */
+	/* @r has no record any more, because its connection has gone. */
 	void (*forget)(struct ulrpc_request *r);
-	/* No record has it any more. */
+	/* No record has the reply, or the body, any more. */
 	void (*let_go)(struct record_reply *reply);
 	void (*body_let_go)(struct record_body *body);
 };

@@ -12,10 +12,10 @@
  * so that fewer requests of this client are taken (struct share). A request is
  * taken only if there is room for the longest reply that it may have, so the
  * reply of a request that was executed is never given up for want of room.
- * Refusals of requests that had no room have a limit of their own, and so are
- * in nobody's way: queue_bytes_max on each CPT, of which each host has its
- * share, whether it is connected or not. Refusals beyond that are given up, and
- * counted.
+ * Refusals of requests for which there was no room have a limit of their own,
+ * so that they take no room from replies: queue_bytes_max on each CPT, of which
+ * each host has its share, whether it is connected or not. Refusals beyond that
+ * are given up, and counted.
  *
  * Owner: CPT.
  */
@@ -35,10 +35,10 @@ uint64_t reply_size(uint32_t length);
  * memory; NULL: none does. */
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed, struct record *keep);
-/* A call of @o gets none. */
+/* A call of @o gets no reply. */
 void reply_skip(struct origin *o);
-/* To an attempt of @o, the reply that @rec has, which is RECORD_KEPT. False: no
- * memory, or @o is of another service. */
+/* Replies to an attempt of @o once more with what @rec, which is RECORD_KEPT,
+ * has. False: no memory, or @o is of another service. */
 bool reply_again_to(struct origin *o, const struct record *rec);
 /* record_ops.let_go */
 void reply_let_go(struct record_reply *kept);

@@ -36,7 +36,7 @@ enum request_state {
 	REQUEST_QUEUED,
 	REQUEST_RUNNING,   /* its handler has it */
 	REQUEST_ANSWERING, /* the reply is written, and on its way to the CPT */
-	REQUEST_REPLIED,   /* there it is, and waits for bulk */
+	REQUEST_REPLIED,   /* the reply is on the CPT, and waits for bulk */
 	REQUEST_LOST,
 	REQUEST_STATES
 };
@@ -64,11 +64,12 @@ struct origin {
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls that this is the address of */
-	/* As of this one of service_cpt.changes there is room for one more that
-	 * is not longer than this, and whose reply is not either. */
+	/* When service_cpt.changes was room_as_of, there was room for one more
+	 * request of up to room_length with a reply of up to room_reply; as
+	 * long as it has not changed, that need not be found out again. */
 	uint32_t room_as_of;
 	uint32_t room_length, room_reply;
-	bool reading;		   /* what has come; replies wait until then */
+	bool reading;		   /* the message; replies wait for its end */
 	bool refused;		   /* all of it: the service stops */
 	struct reply_message *out; /* being packed */
 	struct list link;	   /* service_cpt.flush */
@@ -151,14 +152,13 @@ struct ulrpc_request {
 /* A message has come to the portal of @sc. */
 void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
-/* A call of @o, which holds for it, with its record: is served, or will be
- * (WIRE_OK); else why it is not: enum wire_status, and, if workers are too busy
- * for it, *@again_p, ns until they may not be. @may_pin: it lies in the
- * inbox. */
+/* A call of @o has come, and has got the record @rec. WIRE_OK: it is served, or
+ * will be; else why not (enum wire_status). If workers are too busy for it,
+ * *@again_p is for how long, in ns. @may_pin: it lies in the inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p);
-/* A later attempt of @r's call has come with @o, and is what @r is for from now
+/* A later attempt of @r's call has come with @o: @r answers that one from now
  * on. False: it is for another service, or lends other memory. */
 bool request_again(struct ulrpc_request *r, struct origin *o,
 		   const struct wire_call *c, uint64_t now);
@@ -171,8 +171,8 @@ void origin_await(struct origin *o, const struct wire_call *c, uint64_t now);
 void request_run(struct sched_item *item);
 /* Takes what is under way: refuses what is queued, loses what handlers have. */
 void requests_abort(struct service_cpt *sc);
-/* The connection that has @shares ends: what is queued is refused as
- * STALE_EPOCH, for that it was not executed is certain; what is being run is
+/* The connection that has @shares ends: queued requests are refused as
+ * STALE_EPOCH, since they were certainly not executed; running ones are
  * canceled. */
 void requests_forget(const struct list *shares);
 /* The node has crashed; and then is gone: frees all. */

@@ -31,7 +31,8 @@ static inline bool request_move(struct ulrpc_request *r,
 	return atomic_compare_exchange_strong(&r->state, &was, to);
 }
 
-/* The address of its answer is none any more, for now. */
+/* Gives back @r's reference to where its reply goes; the caller sets another
+ * one, or frees @r. */
 static inline void request_answer_put(struct ulrpc_request *r)
 {
 	if (unlikely(r->answer != r->origin))
@@ -55,7 +56,7 @@ void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
  * the request has not run, and will not. On its CPT; nobody else has the
  * request. */
 void request_refuse_queued(struct ulrpc_request *r, uint32_t status);
-/* A lost one ends in this way, and so does its record. */
+/* @r, which is lost, counts as having ended as @end; its record does, too. */
 void request_record_lost(struct ulrpc_request *r, unsigned int end);
 
 /* ---- requests.c ---- */
@@ -74,9 +75,9 @@ bool request_lose(struct ulrpc_request *r, enum request_state from);
 void request_lost(struct ulrpc_request *r, unsigned int end);
 /* Its handler is done with it. Any thread; the memory goes with the service. */
 void request_lost_end(struct ulrpc_request *r);
-/* Handlers' threads may be about to use what ends with RPC on the node: those
- * that have come after @r was lost do not, and those before are soon
- * through. */
+/* Waits for the threads that are looking at @r's shard (ulrpc_request.users),
+ * before the shard is freed. It is short: those that come after @r was lost see
+ * that, and do not look. */
 void request_wait_users(const struct ulrpc_request *r);
 
 #endif

@@ -27,7 +27,7 @@ struct ulrpc_service;
 enum service_cpt_state {
 	SERVICE_CPT_UP,
 	SERVICE_CPT_CLOSED,  /* new requests are refused */
-	SERVICE_CPT_ABORTED, /* nothing is under way, or about to end */
+	SERVICE_CPT_ABORTED, /* what was under way has ended, or is about to */
 	SERVICE_CPT_STOPPED, /* buffers are being unlinked; what still comes, of
 			      * other CPTs, too, is refused */
 	SERVICE_CPT_GONE,    /* nobody refers to it */
@@ -73,8 +73,8 @@ struct service_cpt {
 	 * may be asked for. */
 	_Atomic uint64_t kept_bytes;
 	uint64_t refusals; /* bytes that they take, of all clients */
-	/* Of clients without a connection, until something is held for them; if
-	 * there is no memory, after that, too. */
+	/* For requests without a connection, until something is held for them;
+	 * after that, too, if there is no memory for a share of their own. */
 	struct share unknown;
 	struct host strangers;
 

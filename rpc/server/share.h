@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients hold of a service, and their hosts. A host is a NID, which is
- * not to be made up, but can have any number of connections: so each host has
+ * What clients and their hosts hold of a service. A host is a NID, which nobody
+ * can make up, but which can have any number of connections. So each host has
  * its share of all there is (base/share.h), and each client its share of its
- * host's. Somebody without a connection is charged to the host, too.
+ * host's. What comes without a connection of RPC is charged to the host, too.
  *
  * Knows the numbers, not what they are of.
  *
@@ -96,7 +96,7 @@ static inline void share_held(struct share *share, int requests, int64_t bytes,
 }
 
 /* The law of shares twice: the host has its share of all, and the client its
- * share of what the host may have as things are. */
+ * share of what the host may have now. */
 static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 				uint64_t max, uint64_t n)
 {

@@ -169,12 +169,13 @@ struct stat_run {
 
 struct stat_shard;
 
-/* How a side says what it knows, on the CPT that it is known on. -ENOMEM: a
- * part is missing in @sum. */
+/* Where a side's gauges come from: functions that the side provides, called on
+ * the CPT whose gauges are read. -ENOMEM: a part is missing in @sum. */
 struct stat_gauger {
-	/* What is known of methods, but for what peers know. */
+	/* Adds to @sum the gauges of methods that belong to no peer. */
 	int (*methods)(struct shard *s, struct stat_shard *sum);
-	/* What is known of a peer, which goes to *@g, and of its methods. */
+	/* Sets *@g to the gauges of peer @p, and adds those of its methods to
+	 * @sum. */
 	int (*peer)(struct shard *s, struct stat_peer *p,
 		    struct stat_peer_gauges *g, struct stat_shard *sum);
 };
@@ -233,14 +234,15 @@ static inline void stat_count(struct shard *s, enum rpc_stat stat)
 	s->stats->counts[stat]++;
 }
 
-/* There is so much more, or less, of a STAT_NOW() one. */
+/* A counter that goes up and down, a STAT_NOW(), grows by @n, or shrinks. */
 static inline void stat_now(struct shard *s, enum rpc_stat stat, int64_t n)
 {
 	s->stats->counts[stat] += (uint64_t)n;
 }
 
-/* Of a message that cannot be read, because of @rc: what to add to
- * RPC_STAT_*_malformed, which the other two follow. */
+/* The counters *_malformed, *_damaged and *_unversioned stand in a row: which
+ * of them, counted from the first, is that of a message that cannot be read for
+ * the reason @rc? */
 static inline enum rpc_stat stat_of_bad(int rc)
 {
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
@@ -293,7 +295,7 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 /* To be called before a method or a peer is read: folds the runs. */
 void stat_fold(struct stat_shard *st);
 
-/* What a side has, to be named. */
+/* The ends and times of a side, and their names. */
 struct stat_kind {
 	unsigned int nends, ntimes;
 	unsigned int counts; /* a bit for each enum stat_count */

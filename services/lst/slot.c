@@ -296,8 +296,8 @@ static void slot_on_request(struct lst_md *md)
 
 /* ---- the beginning and the end ---- */
 
-/* Several for framework requests, too: one that waits for a list of
- * destinations keeps nobody else waiting. */
+/* Requests of consoles have several slots, too, so that one that waits for a
+ * list of destinations keeps no other one waiting. */
 static const struct {
 	enum lst_service service;
 	unsigned int slots;
@@ -315,7 +315,7 @@ static const struct {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* The first one tells whether the portals are fit. */
+/* Posts @n slots. If the portals cannot be used, the first one fails. */
 static int slots_add(struct lst_cpt *cpt, enum lst_service service,
 		     unsigned int n)
 {

@@ -16,8 +16,8 @@
  * and what comes meanwhile is held by a lazy portal. NIDs of one node are used
  * on both CPTs of the other before discovery finds out that they are one
  * peer's, and brings them together under traffic, with their connections if the
- * network has any. All contents are verified,
- * and what was sent is counted where it arrives.
+ * network has any. All contents are verified, and what was sent is counted
+ * where it arrives.
  */
 #include <errno.h>
 #include <pthread.h>

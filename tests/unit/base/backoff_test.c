@@ -64,8 +64,8 @@ Test(backoff, equal_ranges)
 	expect_range(&law, 1, 3, 7);
 }
 
-/* The time from attempt n to retry n + 1, as the law's table has it: in units
- * of 511 ms, less up to one of them. */
+/* The time from attempt n to retry n + 1, as the law's table has it, in
+ * ulrpc_retry(7), too: in units of 511 ms, less up to one of them. */
 Test(backoff, mad_ranges)
 {
 	static const struct {

@@ -64,8 +64,8 @@ static struct service_cpt *cpt0(struct serve_rig *g)
 	return &g->service->cpt[0];
 }
 
-/* The server hears of it at once; what was canceled in one turn, in as few
- * messages as may be; what was answered, not at all. */
+/* The server hears of it at once, as ulrpc_call(3) says; what was canceled in
+ * one turn, in as few messages as may be; what was answered, not at all. */
 Test(cancel_pair, canceled)
 {
 	struct serve_rig g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A durable service whose node crashes again and again, and a client whose
- * calls are to be executed exactly once. */
+ * calls are to be executed exactly once: so they are, as ulrpc(7) says. */
 #include <errno.h>
 #include "tests/unit/rpc/serve_rig.h"
 

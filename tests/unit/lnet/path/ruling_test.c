@@ -194,6 +194,21 @@ static const struct lnet_route *by(struct path_rig *rig, const char *dst)
 	return path.route;
 }
 
+/* ... of an answer to what came by @hop. */
+static const struct lnet_route *back_by(struct path_rig *rig, const char *dst,
+					const char *hop)
+{
+	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
+	const struct ulnet_nid last = rig_nid(hop);
+	const struct path_want want = {
+		.src = &any, .dst = &to, .hop = &last, .flags = PATH_EXACT
+	};
+	struct path path;
+
+	cr_assert_eq(path_select(rig->cpt, &want, &path), 0);
+	return path.route;
+}
+
 Test(ruling, gateways)
 {
 	struct lnet_route *r[3];
@@ -214,6 +229,12 @@ Test(ruling, gateways)
 	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[0]);
 	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
 	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	/* An answer does not go back by the way of its question:
+	 * lnet_routing(7), lnet_policy(7). */
+	atomic_store(&r[1]->told, ROUTE_TOLD_WORKS);
+	cr_assert_eq(back_by(&rig, "10.5.0.9@tcp5", "10.0.0.91@tcp"), r[1]);
+	cr_assert_eq(back_by(&rig, "10.5.0.1@tcp5", "10.0.0.91@tcp"), r[0]);
+	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
 	/* Of a peer with NIs on several nets, the better net. */
 	r[2] = rig_route(&rig, "tcp6", "10.0.0.91@tcp", 1, 0);
 	rig_policy(&rig, "", "tcp6", "", 0);

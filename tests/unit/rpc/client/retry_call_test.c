@@ -264,6 +264,8 @@ Test(retry_call, pauses_are_as_the_caller_says)
 	pauses_of(&equal, &least, &most);
 	cr_expect(least >= 500 * MSEC && least < 600 * MSEC);
 	cr_expect(most > 900 * MSEC && most <= SEC + MSEC);
+	/* The server has said how long to wait, which was nothing: "mad" adds
+	 * no time of an attempt to that (ulrpc_retry(7)). */
 	pauses_of(&mad, &least, &most);
 	cr_expect_leq(most, MSEC);
 	pauses_of(NULL, &least, &most); /* the rig's */
@@ -368,6 +370,64 @@ Test(retry_call, an_overloaded_server_sees_few_retries)
 	cr_expect_eq(sent, 3000);
 	cr_expect(g.fake->ncalls - before - sent <= 300 + 1800 + 64 + 20, "%u",
 		  g.fake->ncalls - before - sent);
+	rig_close(&g);
+}
+
+static uint64_t spent(void)
+{
+	return g.client->imp->budget.spent;
+}
+
+/* Sends a call that the server answers with @status, until it has come often
+ * enough; then all goes well. */
+static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
+		       unsigned int times)
+{
+	unsigned int before = g.fake->ncalls;
+
+	g.fake->call_status = status;
+	call_with(&g, &n, conf, "hello", 5);
+	while (g.fake->ncalls < before + times)
+		run(&g, MSEC);
+	g.fake->call_status = WIRE_OK;
+	run(&g, SEC);
+	ended_well(&n);
+}
+
+/* What was certainly not executed is sent again whatever the caller says, and
+ * is no retry: ulrpc_retry(7). */
+Test(retry_call, what_is_no_retry_costs_nothing)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000,
+					      .retry = &none };
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	call_until(&conf, WIRE_STALE_EPOCH, 3);
+	cr_assert_geq(n.outcome.attempts, 4);
+	cr_assert_eq(n.outcome.retries, 0);
+	cr_assert_eq(spent(), 0);
+	rig_close(&g);
+}
+
+/* The retry after a restart is one, and costs nothing; that of a call which
+ * the server had no room for, or did not know, is paid: ulrpc_retry(7). */
+Test(retry_call, who_pays)
+{
+	const struct ulrpc_call_conf conf = { .deadline = 10000000,
+					      .retry = &two,
+					      .semantics = ULRPC_IDEMPOTENT };
+
+	open_with_policy(ULRPC_BACKOFF_DEFAULT);
+	g.fake->absent = 0;
+	g.fake->forgets = true;
+	call_until(&conf, WIRE_NOT_CONNECTED, 1);
+	cr_assert_eq(n.outcome.retries, 1);
+	cr_assert_eq(spent(), 0);
+	g.fake->forgets = false;
+	g.fake->retry_after = 10000;
+	call_until(&conf, WIRE_OVERLOADED, 1);
+	cr_assert_eq(n.outcome.retries, 1);
+	cr_assert_gt(spent(), 0);
 	rig_close(&g);
 }
 
