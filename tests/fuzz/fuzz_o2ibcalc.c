@@ -5,7 +5,7 @@
  * and each of their inputs is read again from its text.
  */
 #include "base/util.h"
-#include "tools/o2ibcalc_yaml.h"
+#include "tools/o2ibcalc/o2ibcalc_yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "tools/lst_command.h"
+#include "tools/lst/lst_command.h"
 
 #define AT_STAMP  40 /* in a request that makes a session */
 #define AT_BATCH  56 /* in one that adds a test */

@@ -3,7 +3,7 @@
 # o2ibcalc: what it prints, and what it says of input that is wrong (requirement F7).
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 # Messages name files as they were given.
-program=$PWD/tools/o2ibcalc
+program=$PWD/tools/bin/o2ibcalc
 cd "$dir" || exit
 
 calc() { # STATUS ARGUMENT...

@@ -8,7 +8,7 @@
 #include "services/lst/list.h"
 #include "services/lst/lst_priv.h"
 #include "tests/unit/lnet/cluster.h"
-#include "tools/lst_command.h"
+#include "tools/lst/lst_command.h"
 
 #define SEC	  UINT64_C(1000000000)
 #define NODES_MAX 12

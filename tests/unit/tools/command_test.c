@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "tools/command.h"
-#include "tools/words.h"
+#include "tools/lnetctl/command.h"
+#include "tools/lnetctl/words.h"
 
 struct row {
 	const char *line;

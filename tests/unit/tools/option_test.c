@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
-#include "tools/option.h"
+#include "tools/common/option.h"
 
 #define NO UINT64_MAX /* an error is expected */
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "node_options.h"
+#include "tools/common/node_options.h"
 #include "rpcping_load.h"
 
 /* Who is called: a node. */

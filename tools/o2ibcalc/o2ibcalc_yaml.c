@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <yaml.h>
 
-#include "nearest.h"
+#include "tools/common/nearest.h"
 
 #define DEPTH_MAX 32
 #define NODES_MAX 1000000

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/protoc_name.h"
+#include "protoc_name.h"
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/service.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "request.h"
+#include "tools/common/request.h"
 
 enum option_kind {
 	OPTION_FLAG, /* present: true */

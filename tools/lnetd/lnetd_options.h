@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "lst_options.h"
-#include "metrics_options.h"
-#include "node_options.h"
+#include "tools/common/lst_options.h"
+#include "tools/common/metrics_options.h"
+#include "tools/common/node_options.h"
 
 struct lnetd_options {
 	struct node_options node; /* socket is not NULL */

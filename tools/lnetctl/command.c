@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics.h"
-#include "nearest.h"
-#include "place.h"
+#include "tools/common/metrics.h"
+#include "tools/common/nearest.h"
+#include "tools/common/place.h"
 
 #define OPTIONS_MAX 20 /* of one command */
 

@@ -7,7 +7,7 @@
 #include "lst_command.h"
 #include "lst_nodes.h"
 #include "lst_words.h"
-#include "option.h"
+#include "tools/common/option.h"
 
 #define ALL_STATES ((1u << NODE_STATES) - 1)
 

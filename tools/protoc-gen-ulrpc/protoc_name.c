@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/protoc_name.h"
+#include "protoc_name.h"
 
 #include <ctype.h>
 #include <err.h>

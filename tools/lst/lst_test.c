@@ -7,7 +7,7 @@
 #include "lst_command.h"
 #include "lst_nodes.h"
 #include "lst_words.h"
-#include "option.h"
+#include "tools/common/option.h"
 #include "services/lst/list.h"
 
 static const struct option options_test[] = {

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "file.h"
-#include "nearest.h"
-#include "option.h"
+#include "tools/common/file.h"
+#include "tools/common/nearest.h"
+#include "tools/common/option.h"
 
 #define WHO "o2ibcalc"
 

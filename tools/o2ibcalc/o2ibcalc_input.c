@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "nearest.h"
+#include "tools/common/nearest.h"
 
 enum kind {
 	KIND_NUMBER,

@@ -7,7 +7,7 @@
 #define TOOLS_PROTOC_NAME_H
 
 #include <stdio.h>
-#include "tools/plugin.pb-c.h"
+#include "tools/protoc-gen-ulrpc/plugin.pb-c.h"
 
 /* As asprintf(). */
 char *name_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

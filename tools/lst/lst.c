@@ -10,10 +10,10 @@
 
 #include "lst_command.h"
 #include "lst_words.h"
-#include "nearest.h"
-#include "node.h"
-#include "option.h"
-#include "secure.h"
+#include "tools/common/nearest.h"
+#include "tools/common/node.h"
+#include "tools/common/option.h"
+#include "tools/common/secure.h"
 
 static const char help_head[] =
 	"usage: lst [OPTION]... COMMAND [ARGUMENT]...\n"

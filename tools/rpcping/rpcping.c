@@ -15,12 +15,12 @@
 
 #include "ulnet/route.h"
 
-#include "node.h"
+#include "tools/common/node.h"
 #include "rpcping_load.h"
 #include "rpcping_options.h"
 #include "rpcping_report.h"
-#include "secure.h"
-#include "signals.h"
+#include "tools/common/secure.h"
+#include "tools/common/signals.h"
 
 #define NS_PER_US UINT64_C(1000)
 /* Time after which --poll looks at what is not the network's. */

@@ -17,11 +17,11 @@
 #include <ulnet/control.h>
 
 #include "command.h"
-#include "exporter.h"
-#include "file.h"
-#include "metrics.h"
-#include "nearest.h"
-#include "secure.h"
+#include "tools/common/exporter.h"
+#include "tools/common/file.h"
+#include "tools/common/metrics.h"
+#include "tools/common/nearest.h"
+#include "tools/common/secure.h"
 #include "top.h"
 #include "words.h"
 

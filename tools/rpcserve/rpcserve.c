@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "cutoff.h"
-#include "exporter.h"
-#include "lst_options.h"
-#include "metrics.h"
-#include "metrics_options.h"
-#include "node.h"
-#include "option.h"
+#include "tools/common/exporter.h"
+#include "tools/common/lst_options.h"
+#include "tools/common/metrics.h"
+#include "tools/common/metrics_options.h"
+#include "tools/common/node.h"
+#include "tools/common/option.h"
 #include "services/services.h"
-#include "secure.h"
-#include "signals.h"
+#include "tools/common/secure.h"
+#include "tools/common/signals.h"
 
 #define WHO	     "rpcserve"
 #define SERVICES_MAX 24 /* there are no portals for more */

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "option.h"
+#include "tools/common/option.h"
 
 #define WHO	      "rpcping"
 #define INFLIGHT_MAX  65536

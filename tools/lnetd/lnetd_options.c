@@ -6,7 +6,7 @@
 
 #include <ulnet/control.h>
 
-#include "option.h"
+#include "tools/common/option.h"
 
 static const char help[] =
 	"usage: lnetd [OPTION]...\n"

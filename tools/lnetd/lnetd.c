@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "exporter.h"
+#include "tools/common/exporter.h"
 #include "lnetd_options.h"
-#include "metrics.h"
-#include "node.h"
+#include "tools/common/metrics.h"
+#include "tools/common/node.h"
 #include "notify.h"
 #include "pidfile.h"
-#include "secure.h"
+#include "tools/common/secure.h"
 
 struct lnetd {
 	struct lnetd_options options;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lst_state.h"
-#include "nearest.h"
-#include "option.h"
+#include "tools/common/nearest.h"
+#include "tools/common/option.h"
 
 static int see_help(const char *command)
 {
