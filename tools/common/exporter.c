@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "metrics.h"
-#include "place.h"
 
 #define FRESH_NS  UINT64_C(1000000000)
 #define BACKLOG	  64
@@ -161,7 +160,7 @@ int exporter_start(const struct metrics_source *source, const char *address,
 	if (!address)
 		return 0;
 	e = calloc(1, sizeof(*e));
-	rc = e ? place_resolve(address, &info) : -ENOMEM;
+	rc = e ? metrics_place(address, &info) : -ENOMEM;
 	if (!rc) {
 		e->source = source;
 		e->say = s;

@@ -18,9 +18,10 @@ struct metrics_source;
 #define EXPORTER_TIMEOUT_S   5
 
 /*
- * Serves at @address (place.h). If it is NULL, nothing is done. @source, which
- * the exporter's thread asks, and @say are borrowed until exporter_stop(). Logs
- * what fails; -EINVAL, -ENOMEM, or what the address is refused with.
+ * Serves at @address, as metrics_place() reads it. If it is NULL, nothing is
+ * done. @source, which the exporter's thread asks, and @say are borrowed until
+ * exporter_stop(). Logs what fails; -EINVAL, -ENOMEM, or what the address is
+ * refused with.
  */
 int exporter_start(const struct metrics_source *source, const char *address,
 		   const struct say *say, struct exporter **exporter_p);

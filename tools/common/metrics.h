@@ -4,7 +4,7 @@
 #ifndef TOOLS_METRICS_H
 #define TOOLS_METRICS_H
 
-#include <stddef.h>
+#include "option.h"
 
 /* Peer NIs that have metrics of their own, unless more are asked for: each has
  * some forty time series. */
@@ -28,5 +28,21 @@ int metrics_ask_control(void *arg, const char *request, char **answer_p);
  */
 int metrics_text(const struct metrics_source *source, char **text_p,
 		 size_t *len_p);
+
+/* Where to listen for TCP: "[ADDRESS:]PORT", in numbers, with the address in
+ * brackets if it has colons; without one 127.0.0.1. *@info is to be given to
+ * freeaddrinfo(). -EINVAL: not such a text. */
+struct addrinfo;
+int metrics_place(const char *address, struct addrinfo **info);
+
+/* The part of a command line that has a node's metrics served. */
+struct metrics_options {
+	const char *address; /* NULL: they are not served */
+	unsigned int peers;  /* at first METRICS_PEERS */
+};
+
+extern const struct option_row metrics_rows[];
+/* A row's take(): a place, which goes to where the row says. */
+int metrics_take_place(const struct option_at *at);
 
 #endif

@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,108 @@
 
 #include "file.h"
 #include "request.h"
+
+/* ---- the command line ---- */
+
+static const char *const accepts[] = {
+	[LNET_ACCEPT_SECURE] = "secure",
+	[LNET_ACCEPT_ALL] = "all",
+	[LNET_ACCEPT_NONE] = "none",
+	NULL,
+};
+
+static const char *const levels[] = {
+	[LNET_LOG_ERR] = "err",
+	[LNET_LOG_WARN] = "warn",
+	[LNET_LOG_INFO] = "info",
+	[LNET_LOG_DEBUG] = "debug",
+	NULL,
+};
+
+static int take_net(const struct option_at *at)
+{
+	struct node_options *o = at->object;
+	const char **nets;
+
+	if (!*at->text)
+		return option_bad(at, "a net is expected, like tcp(eth0)");
+	nets = realloc(o->nets, (o->nnets + 1) * sizeof(o->nets[0]));
+	if (!nets)
+		return option_bad(at, strerror(ENOMEM));
+	o->nets = nets;
+	o->nets[o->nnets++] = at->text;
+	return 0;
+}
+
+static int take_group(const struct option_at *at)
+{
+	struct node_options *o = at->object;
+	const char *name = at->text;
+
+	if (!name[strspn(name, "0123456789")] ? !*name : !getgrnam(name))
+		return option_bad(at, "there is no such group");
+	o->group = name;
+	return 0;
+}
+
+#define AT(field) offsetof(struct node_options, field)
+
+const struct option_row node_net_rows[] = {
+	{ "config", 'c', "FILE",
+	  "configure it with this YAML, as lnetctl import does; - is stdin",
+	  .kind = OPTION_FILE, AT(config) },
+	{ "net", 'n', "SPEC",
+	  "add networks: tcp(eth0,eth1),tcp1(10.1.0.1); can be given several "
+	  "times",
+	  .kind = OPTION_CALL, .take = take_net },
+	{ "ip2nets", 0, "RULES",
+	  "add networks by this host's addresses: \"tcp1(eth1) 10.1.*.*; tcp2 "
+	  "10.2.*.*\"",
+	  .kind = OPTION_TEXT, AT(ip2nets), .min = 1 },
+	{ "routes", 0, "ROUTES", "add routes: \"tcp2 10.1.0.9@tcp1\"",
+	  .kind = OPTION_TEXT, AT(routes), .min = 1 },
+	{ "port", 'p', "N", "TCP port to listen on and to connect to (988)",
+	  .kind = OPTION_NUMBER, AT(port), 1, 65535 },
+	{ "accept", 'a', "secure|all|none",
+	  "take connections from privileged ports only, from all, or none",
+	  .kind = OPTION_WORD, AT(accept), LNET_ACCEPT_SECURE,
+	  .words = accepts },
+	{ 0 },
+};
+
+const struct option_row node_socket_rows[] = {
+	{ "socket", 's', "PATH", "for lnetctl; none is made without it",
+	  .kind = OPTION_PATH, AT(socket) },
+	{ 0 },
+};
+
+const struct option_row node_rows[] = {
+	{ "group", 'g', "NAME", "may use the socket, too", .kind = OPTION_CALL,
+	  .take = take_group },
+	{ "cpts", 't', "N", "threads that serve messages",
+	  .kind = OPTION_NUMBER, AT(cpts), 1, LNET_CPTS_MAX },
+	{ 0 },
+};
+
+const struct option_row node_log_rows[] = {
+	{ "log", 'l', "LEVEL", "err, warn (default), info or debug",
+	  .kind = OPTION_WORD, AT(log), .words = levels },
+	{ 0 },
+};
+
+void node_options_init(struct node_options *o)
+{
+	*o = (struct node_options){ .log = LNET_LOG_WARN };
+}
+
+void node_options_free(struct node_options *o)
+{
+	free(o->config);
+	free(o->socket);
+	free(o->nets);
+}
+
+/* ---- limits ---- */
 
 /* Each connection takes a file descriptor, and the usual limit is 1024. It is
  * that low for select(), which nobody uses here. */
@@ -39,7 +142,7 @@ int node_open(struct node *n, const struct node_options *o, const struct say *s,
 	*n = (struct node){ .options = o, .say = s };
 	lnet_conf_init(&conf);
 	conf.run = run;
-	conf.port = o->port;
+	conf.port = (uint16_t)o->port;
 	conf.accept = o->accept;
 	if (o->cpts)
 		conf.cpts = o->cpts;

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that is a node: opened, put under control and configured as its
- * command line says. Failures are logged, and returned as a negative errno.
+ * A program that is a node: its options; opened, put under control and
+ * configured as they say. Failures are logged, and returned as a negative errno.
  */
 #ifndef TOOLS_NODE_H
 #define TOOLS_NODE_H
 
 #include <ulnet/control.h>
 
-#include "node_options.h"
+#include "option.h"
 #include "say.h"
 
 #define NODE_DEFAULT_PORT 988
+
+/* The part of a command line that says what node a program is. */
+struct node_options {
+	char *config;	   /* file; NULL: none */
+	char *socket;	   /* path; NULL: none */
+	const char *group; /* NULL: none */
+	const char **nets; /* nnets of them */
+	unsigned int nnets;
+	const char *ip2nets, *routes; /* NULL: none */
+	unsigned int port;	      /* 0: the default one */
+	enum ulnet_accept accept;
+	unsigned int cpts; /* 0: the default */
+	enum ulnet_log_level log;
+};
+
+/* Where it is; its socket; who and how many; what it logs. */
+extern const struct option_row node_net_rows[];
+extern const struct option_row node_socket_rows[];
+extern const struct option_row node_rows[];
+extern const struct option_row node_log_rows[];
+
+void node_options_init(struct node_options *o);
+void node_options_free(struct node_options *o);
 
 struct node {
 	const struct node_options *options;

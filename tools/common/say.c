@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "say.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <syslog.h>
+#include <unistd.h>
 
 static const int priorities[] = {
 	[LNET_LOG_ERR] = LOG_ERR,
@@ -40,4 +43,17 @@ void say_to_syslog(struct say *s)
 	openlog(s->who, LOG_PID, LOG_DAEMON);
 	s->syslog = true;
 	lnet_log_set(s->level, log_to_syslog, NULL);
+}
+
+int secure_stdio(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }

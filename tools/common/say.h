@@ -19,4 +19,9 @@ __attribute__((format(printf, 3, 4))) void say(const struct say *s,
 /* From now on messages, the library's too, go to syslog(3). */
 void say_to_syslog(struct say *s);
 
+/* Makes sure that descriptors 0 to 2 are open, before anything else is opened:
+ * a program that was started without them would otherwise write its messages to
+ * a socket that got such a number. 0 or -errno. */
+int secure_stdio(void);
+
 #endif

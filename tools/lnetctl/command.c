@@ -3,14 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/metrics.h"
 #include "tools/common/nearest.h"
-#include "tools/common/place.h"
 
 #define OPTIONS_MAX 20 /* of one command */
 
@@ -27,14 +23,14 @@ const struct command *command_find(int argc, char *const *argv, bool *sub_p)
 	return NULL;
 }
 
-static unsigned int count_options(const struct option_def *defs)
+const struct option_row *command_row(const struct command *c, unsigned int i)
 {
-	unsigned int n = 0;
-
-	while (defs[n].name)
-		if (++n > OPTIONS_MAX)
-			abort();
-	return n;
+	for (unsigned int k = 0; k < COMMAND_TABLES && c->options[k]; k++)
+		for (const struct option_row *row = c->options[k]; row->name;
+		     row++)
+			if (!i--)
+				return row;
+	return NULL;
 }
 
 /* ---- what was given ---- */
@@ -52,22 +48,6 @@ static int usage(const struct given *g)
 {
 	command_help(stderr, g->command);
 	return EXIT_USAGE;
-}
-
-/* getopt has said that the last word it has seen is no option. */
-static int bad_option(const struct given *g, const char *word)
-{
-	const struct option_def *defs = g->command->options;
-	struct nearest near;
-
-	if (!optopt && !strncmp(word, "--", 2)) {
-		nearest_init(&near, word + 2);
-		nearest_try(&near, "help");
-		for (unsigned int i = 0; defs[i].name; i++)
-			nearest_try(&near, defs[i].name);
-		nearest_say(&near, "--", stderr);
-	}
-	return usage(g);
 }
 
 /* Prints an error in the form that kernel nodes' lnetctl has for it. */
@@ -97,66 +77,12 @@ static bool number_parse(const char *text, int64_t *value_p)
 	return true;
 }
 
-static bool is_number(enum option_kind kind)
-{
-	return kind == OPTION_NUMBER || kind == OPTION_LEVEL;
-}
-
-/* What getopt_long() wants: short options and long ones, each of which returns
- * the index of its definition and 1. */
-static void getopt_tables(const struct option_def *defs, char *letters,
-			  struct option *longs)
-{
-	unsigned int n = count_options(defs);
-
-	for (unsigned int i = 0; i < n; i++) {
-		int has = defs[i].arg ? required_argument : no_argument;
-
-		if (defs[i].kind == OPTION_LEVEL)
-			has = optional_argument;
-		longs[i] = (struct option){ defs[i].name, has, NULL,
-					    CHAR_MAX + 1 + (int)i };
-		if (!defs[i].letter)
-			continue;
-		*letters++ = defs[i].letter;
-		for (int colons = has; colons; colons--)
-			*letters++ = ':';
-	}
-	longs[n] = (struct option){ "help", no_argument, NULL, 'h' };
-	longs[n + 1] = (struct option){ 0 };
-	letters[0] = 'h';
-	letters[1] = '\0';
-}
-
-static unsigned int option_index(const struct option_def *defs, int option)
-{
-	unsigned int i = 0;
-
-	if (option > CHAR_MAX)
-		return (unsigned int)(option - CHAR_MAX - 1);
-	while (defs[i].letter != option)
-		i++;
-	return i;
-}
-
-/* "-v 2" has its number, as "-v2" has; "-v" and "-v --net tcp" have none. */
-static const char *level_value(int argc, char **argv)
-{
-	int64_t value;
-
-	if (optarg)
-		return optarg;
-	if (optind < argc && number_parse(argv[optind], &value))
-		return argv[optind++];
-	return "1";
-}
-
 /* The option came before: both values, with a comma between. Exit status. */
-static int given_join(struct given *g, unsigned int i)
+static int given_join(struct given *g, unsigned int i, const char *value)
 {
 	char *both;
 
-	if (asprintf(&both, "%s,%s", g->values[i], optarg) < 0) {
+	if (asprintf(&both, "%s,%s", g->values[i], value) < 0) {
 		perror(g->who);
 		return 255;
 	}
@@ -172,48 +98,85 @@ static void given_fini(struct given *g)
 		free(g->joined[i]);
 }
 
-/* Exit status; *@help_p: help was asked for. The last of equal options counts,
- * but of those that can be many all do. */
-static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
+/* The last of equal options counts, but of those that can be many all do. */
+static int given_take(void *arg, const struct option_at *at)
 {
-	const struct option_def *defs = g->command->options;
-	char letters[OPTIONS_MAX * 3 + 3];
-	struct option longs[OPTIONS_MAX + 2];
-	char *name = argv[0];
-	int option;
+	struct given *g = arg;
+	const struct option_row *row;
+	unsigned int i = 0;
 
-	/* A setting may be negative: options must come before it. */
-	letters[0] = '+';
-	getopt_tables(defs, letters + (g->command->kind == COMMAND_SET), longs);
-	argv[0] =
-		(char *)g->who; /* that is what getopt's messages begin with */
-	optind = 0;
-	while ((option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		unsigned int i;
-
-		if (option == '?' || option == 'h') {
-			argv[0] = name;
-			*help_p = option == 'h';
-			return option == 'h' ? 0
-					     : bad_option(g, argv[optind - 1]);
-		}
-		i = option_index(defs, option);
-		if (defs[i].kind == OPTION_LEVEL)
-			g->values[i] = level_value(argc, argv);
-		else if (defs[i].kind != OPTION_MANY || !g->values[i])
-			g->values[i] = optarg ? optarg : defs[i].name;
-		else if (given_join(g, i))
-			return 255;
-		/* Modes exclude each other. */
-		for (unsigned int j = 0; defs[j].name; j++)
-			if (defs[i].kind == OPTION_MODE &&
-			    defs[j].kind == OPTION_MODE && j != i)
-				g->values[j] = NULL;
-	}
-	argv[0] = name;
-	g->args = argv + optind;
-	g->nargs = (unsigned int)(argc - optind);
+	while ((row = command_row(g->command, i)) && row != at->row)
+		i++;
+	if (!row)
+		return 0;
+	if (i >= OPTIONS_MAX)
+		abort();
+	if (row->own == GIVEN_MANY && g->values[i])
+		return given_join(g, i, at->text);
+	g->values[i] = at->text			 ? at->text
+		       : row->own == GIVEN_LEVEL ? "1"
+						 : row->name;
+	/* Modes exclude each other. */
+	for (unsigned int k = 0; command_row(g->command, k); k++)
+		if (row->own == GIVEN_MODE && k != i &&
+		    command_row(g->command, k)->own == GIVEN_MODE)
+			g->values[k] = NULL;
 	return 0;
+}
+
+static int take_help(const struct option_at *at)
+{
+	((struct command_args *)at->object)->help = true;
+	return OPTION_DONE;
+}
+
+static const struct option_row help_rows[] = {
+	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
+	  .take = take_help },
+	{ 0 },
+};
+
+/* How many words a command may have that are no options. */
+static void words_wanted(const struct command *c, struct option_set *set)
+{
+	static const int most[] = {
+		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
+		[COMMAND_FAULT] = 1, [COMMAND_KERNEL] = 0,
+	};
+
+	set->words = c->args;
+	set->max = c->list ? -1 : most[c->kind];
+	set->min = c->kind == COMMAND_SET		 ? 2
+		   : c->kind == COMMAND_FAULT || c->list ? 1
+							 : 0;
+}
+
+/* Exit status; @args: help was asked for. */
+static int given_parse(struct given *g, int argc, char **argv,
+		       struct command_args *args)
+{
+	struct option_set set = {
+		.who = g->who,
+		.parts = { { help_rows, args } },
+		/* A setting may be negative: options must come before it. */
+		.in_order = g->command->kind == COMMAND_SET,
+		.taken = given_take,
+		.arg = g,
+	};
+	int status;
+
+	for (unsigned int i = 0; i < COMMAND_TABLES && g->command->options[i];
+	     i++) {
+		set.parts[i + 1].rows = g->command->options[i];
+		set.parts[i + 1].object = args;
+	}
+	words_wanted(g->command, &set);
+	status = options_parse(&set, argc, argv);
+	g->args = set.args;
+	g->nargs = (unsigned int)set.nargs;
+	if (status == OPTION_USAGE)
+		return usage(g);
+	return status == OPTION_DONE ? 0 : status;
 }
 
 /* ---- is it what the command wants? ---- */
@@ -221,19 +184,19 @@ static int given_parse(struct given *g, int argc, char **argv, bool *help_p)
 /* Was one of the options of a list like "net|nid" given? */
 static bool needed_there(const struct given *g)
 {
-	const struct option_def *defs = g->command->options;
+	const struct option_row *row;
 	const char *needs = g->command->needs;
 
 	if (!needs)
 		return true;
-	for (unsigned int i = 0; defs[i].name; i++) {
-		size_t length = strlen(defs[i].name);
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++) {
+		size_t length = strlen(row->name);
 
 		if (!g->values[i])
 			continue;
 		for (const char *n = needs; n; n = strchr(n, '|')) {
 			n += *n == '|';
-			if (strncmp(n, defs[i].name, length) == 0 &&
+			if (strncmp(n, row->name, length) == 0 &&
 			    (!n[length] || n[length] == '|'))
 				return true;
 		}
@@ -252,47 +215,20 @@ static void say_missing(const struct given *g)
 	fputc('\n', stderr);
 }
 
-static int check_args(const struct given *g)
-{
-	static const unsigned int most[] = {
-		[COMMAND_SET] = 2,    [COMMAND_IMPORT] = 1,
-		[COMMAND_EXPORT] = 1, [COMMAND_FAULT] = 1,
-		[COMMAND_TOP] = 0,    [COMMAND_METRICS] = 0,
-	};
-	unsigned int max = most[g->command->kind];
-	unsigned int min = g->command->kind == COMMAND_SET     ? 2
-			   : g->command->kind == COMMAND_FAULT ? 1
-							       : 0;
-
-	if (g->command->list) {
-		max = UINT_MAX;
-		min = 1;
-	}
-	if (g->nargs < min) {
-		fprintf(stderr, "%s: missing: %s\n", g->who, g->command->args);
-		return usage(g);
-	}
-	if (g->nargs > max) {
-		fprintf(stderr, "%s: unexpected argument: %s\n", g->who,
-			g->args[max]);
-		return usage(g);
-	}
-	return 0;
-}
-
 static int check_options(const struct given *g)
 {
-	const struct option_def *defs = g->command->options;
+	const struct option_row *row;
 	int64_t value;
 
 	if (!needed_there(g)) {
 		say_missing(g);
 		return usage(g);
 	}
-	for (unsigned int i = 0; defs[i].name; i++)
-		if (g->values[i] && is_number(defs[i].kind) &&
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
+		if (g->values[i] &&
+		    (row->own == GIVEN_NUMBER || row->own == GIVEN_LEVEL) &&
 		    !number_parse(g->values[i], &value))
-			return bad_number(g->command, defs[i].key);
+			return bad_number(g->command, row->key);
 	return 0;
 }
 
@@ -328,30 +264,27 @@ static void add_list(struct request *r, const char *key, const char *value)
 	free(copy);
 }
 
-static void add_option(struct request *r, const struct option_def *def,
+static void add_option(struct request *r, const struct option_row *def,
 		       const char *value)
 {
 	int64_t number;
 
-	switch (def->kind) {
-	case OPTION_FLAG:
+	switch (def->own) {
+	case GIVEN_FLAG:
 		request_flag(r, def->key);
 		break;
-	case OPTION_TEXT:
-	case OPTION_MODE:
+	case GIVEN_TEXT:
+	case GIVEN_MODE:
 		request_text(r, def->key, value);
 		break;
-	case OPTION_NUMBER:
-	case OPTION_LEVEL:
+	case GIVEN_NUMBER:
+	case GIVEN_LEVEL:
 		if (number_parse(value, &number))
 			request_number(r, def->key, number);
 		break;
-	case OPTION_LIST:
-	case OPTION_MANY:
+	case GIVEN_LIST:
+	case GIVEN_MANY:
 		add_list(r, def->key, value);
-		break;
-	case OPTION_NOTHING:
-	case OPTION_LOCAL:
 		break;
 	}
 }
@@ -408,7 +341,7 @@ static void begin_other(const struct given *g, struct request *r)
 static int request_make(const struct given *g, struct request *r)
 {
 	const struct command *command = g->command;
-	const struct option_def *defs = command->options;
+	const struct option_row *row;
 
 	if (command->kind == COMMAND_FAULT)
 		begin_fault(g, r);
@@ -416,9 +349,9 @@ static int request_make(const struct given *g, struct request *r)
 		begin_rule(g, r);
 	else
 		begin_other(g, r);
-	for (unsigned int i = 0; defs[i].name; i++)
-		if (g->values[i])
-			add_option(r, &defs[i], g->values[i]);
+	for (unsigned int i = 0; (row = command_row(command, i)); i++)
+		if (g->values[i] && row->kind == OPTION_OWN)
+			add_option(r, row, g->values[i]);
 	if (command->list)
 		request_list(r, command->list, g->args, g->nargs);
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
@@ -427,93 +360,21 @@ static int request_make(const struct given *g, struct request *r)
 /* The node asks all at once. */
 static uint64_t ping_us(const struct given *g)
 {
-	const struct option_def *defs = g->command->options;
+	const struct option_row *row;
 	int64_t seconds = g->command->seconds;
 
-	for (unsigned int i = 0; defs[i].name; i++)
-		if (g->values[i] && !strcmp(defs[i].name, "timeout"))
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
+		if (g->values[i] && !strcmp(row->name, "timeout"))
 			number_parse(g->values[i], &seconds);
 	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
-}
-
-/* The option's number, in [@min, @max]; left alone if it was not given. Exit
- * status. */
-static int local_number(const struct given *g, const char *name, double min,
-			double max, double *value_p)
-{
-	const struct option_def *defs = g->command->options;
-	const char *text = NULL;
-	double value;
-	char *end;
-
-	for (unsigned int i = 0; defs[i].name; i++)
-		if (strcmp(defs[i].name, name) == 0)
-			text = g->values[i];
-	if (!text)
-		return 0;
-	value = strtod(text, &end);
-	if (!isdigit((unsigned char)*text) || *end || !(value >= min) ||
-	    !(value <= max)) {
-		fprintf(stderr, "%s: --%s '%s': %g to %g is expected\n", g->who,
-			name, text, min, max);
-		return usage(g);
-	}
-	*value_p = value;
-	return 0;
-}
-
-static int top_args(const struct given *g, struct command_args *args)
-{
-	double interval = 1, count = 0, rows = 20;
-	int status = local_number(g, "interval", 0.1, 86400, &interval);
-
-	if (!status)
-		status = local_number(g, "count", 1, 1e9, &count);
-	if (!status)
-		status = local_number(g, "rows", 0, 1000, &rows);
-	args->top.interval_us = (uint64_t)(interval * 1e6);
-	args->top.count = (unsigned int)count;
-	args->top.rows = (unsigned int)rows;
-	return status;
-}
-
-static int metrics_args(const struct given *g, struct command_args *args)
-{
-	const struct option_def *defs = g->command->options;
-	double peers = METRICS_PEERS;
-	int status = local_number(g, "peers", 0, METRICS_PEERS_MAX, &peers);
-	const char *listen = NULL;
-
-	for (unsigned int i = 0; defs[i].name; i++)
-		if (strcmp(defs[i].name, "listen") == 0)
-			listen = g->values[i];
-	if (!status && listen && place_check(listen)) {
-		fprintf(stderr,
-			"%s: --listen '%s': [ADDRESS:]PORT is expected, with "
-			"an "
-			"address in numbers, like 127.0.0.1:9988\n",
-			g->who, listen);
-		status = usage(g);
-	}
-	args->metrics.peers = (unsigned int)peers;
-	args->metrics.listen = listen;
-	return status;
 }
 
 static int command_make(const struct given *g, struct command_args *args,
 			struct request *r)
 {
 	enum command_kind kind = g->command->kind;
-	int status = check_args(g);
+	int status = check_options(g);
 
-	if (!status)
-		status = check_options(g);
-	if (status)
-		return status;
-	if (kind == COMMAND_TOP)
-		status = top_args(g, args);
-	if (kind == COMMAND_METRICS)
-		status = metrics_args(g, args);
 	if (status)
 		return status;
 	if (kind == COMMAND_PING)
@@ -529,9 +390,11 @@ int command_parse(const struct command *command, const char *who, int argc,
 	struct given g = { .command = command, .who = who };
 	int status;
 
-	*args = (struct command_args){ 0 };
+	*args = (struct command_args){ .top = { .interval_us = 1000000,
+						.rows = 20 },
+				       .metrics.peers = METRICS_PEERS };
 	*r = (struct request){ 0 };
-	status = given_parse(&g, argc, argv, &args->help);
+	status = given_parse(&g, argc, argv, args);
 	if (!status && !args->help)
 		status = command_make(&g, args, r);
 	given_fini(&g);

@@ -10,28 +10,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tools/common/metrics.h"
 #include "tools/common/request.h"
 
-enum option_kind {
-	OPTION_FLAG, /* present: true */
-	OPTION_TEXT,
-	OPTION_NUMBER,
-	OPTION_LEVEL, /* a number that may be left out: 1 */
-	OPTION_LIST,  /* of texts, by commas that are not in brackets */
-	OPTION_MANY,  /* such a list, of all that is given if it comes again */
-	OPTION_MODE,  /* the option's name is the value of "mode" */
-	OPTION_NOTHING, /* taken and not needed: see its help */
-	OPTION_LOCAL,	/* what lnetctl itself wants, not the node */
+/* What becomes of an option's value: a row's own kind. */
+enum given_kind {
+	GIVEN_FLAG, /* present: true */
+	GIVEN_TEXT,
+	GIVEN_NUMBER,
+	GIVEN_LEVEL,   /* a number that may be left out: 1 */
+	GIVEN_LIST,    /* of texts, by commas that are not in brackets */
+	GIVEN_MANY,    /* such a list, of all that is given if it comes again */
+	GIVEN_MODE,    /* the option's name is the value of "mode" */
+	GIVEN_NOTHING, /* taken and not needed: see its help */
 };
 
-struct option_def {
-	const char *name;
-	char letter; /* 0: none */
-	enum option_kind kind;
-	const char *key; /* in the request */
-	const char *arg; /* what the help calls its argument */
-	const char *help;
-};
+#define COMMAND_TABLES 6
 
 enum command_kind {
 	COMMAND_PLAIN,
@@ -53,7 +47,9 @@ enum command_kind {
 struct command {
 	const char *name, *sub; /* sub NULL: the command has no sub-commands */
 	const char *help;
-	const struct option_def *options; /* ends with name NULL */
+	/* Ends with NULL. Rows are OPTION_OWN, and become a part of the request;
+	 * or are about struct command_args. */
+	const struct option_row *options[COMMAND_TABLES];
 	const char *needs; /* options of which one must be there: "net|nid" */
 	const char *args;  /* for the help: arguments that are no options */
 	const char *list;  /* their key, of at least one; NULL: none is given */
@@ -65,23 +61,23 @@ struct command {
 extern const struct command commands[]; /* ends with name NULL; by name */
 extern const char *const settings[];	/* of "set"; ends with NULL */
 
+/* The options of a command, by numbers from 0; NULL: there are no more. */
+const struct option_row *command_row(const struct command *c, unsigned int i);
+
 /* The command of @argv[0], and @argv[1] if it has sub-commands; NULL: none,
  * and *@sub_p tells whether it is the sub-command that is wrong or missing. */
 const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 
 /* What is no part of the request. Borrows from argv. */
 struct command_args {
-	bool help;	   /* was asked for, and nothing else was looked at */
-	const char *file;  /* of import and export; NULL: none given */
+	bool help;	  /* was asked for, and nothing else was looked at */
+	const char *file; /* of import and export; NULL: none given */
 	struct {
 		uint64_t interval_us;
 		unsigned int count; /* blocks; 0: until it is stopped */
 		unsigned int rows;  /* NIDs of peers */
 	} top;
-	struct {
-		unsigned int peers; /* NIDs of peers that have metrics */
-		const char *listen; /* [ADDRESS:]PORT; NULL: print them */
-	} metrics;
+	struct metrics_options metrics; /* address NULL: print them */
 	uint64_t takes_us; /* time that carrying the request out may take by
 			    * itself */
 };

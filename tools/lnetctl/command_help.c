@@ -4,28 +4,6 @@
 
 #include "command.h"
 
-#define COLUMN 30 /* where explanations begin */
-
-static void explain(FILE *to, int written, const char *text)
-{
-	if (written >= COLUMN - 1)
-		written = fprintf(to, "\n") - 1;
-	fprintf(to, "%*s%s\n", COLUMN - written, "", text);
-}
-
-static void help_option(FILE *to, const struct option_def *def)
-{
-	int n;
-
-	n = def->letter ? fprintf(to, "  -%c, --%s", def->letter, def->name)
-			: fprintf(to, "      --%s", def->name);
-	if (def->arg && def->kind == OPTION_LEVEL)
-		n += fprintf(to, " [%s]", def->arg);
-	else if (def->arg)
-		n += fprintf(to, " %s", def->arg);
-	explain(to, n, def->help);
-}
-
 static void help_settings(FILE *to)
 {
 	for (unsigned int i = 0; settings[i]; i++)
@@ -36,10 +14,10 @@ void command_help(FILE *to, const struct command *c)
 {
 	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s\n", c->name,
 		c->sub ? " " : "", c->sub ? c->sub : "",
-		c->options->name ? " [OPTION]..." : "", c->args ? " " : "",
+		c->options[0] ? " [OPTION]..." : "", c->args ? " " : "",
 		c->args ? c->args : "", c->help);
-	for (const struct option_def *def = c->options; def->name; def++)
-		help_option(to, def);
+	for (unsigned int i = 0; command_row(c, i); i++)
+		option_help(command_row(c, i), to);
 	if (c->kind == COMMAND_SET)
 		help_settings(to);
 }
@@ -59,27 +37,13 @@ void command_help_group(FILE *to, const char *name)
 
 void command_help_all(FILE *to)
 {
-	fputs("usage: lnetctl [OPTION]... COMMAND [ARGUMENT]...\n"
-	      "       lnetctl [OPTION]...                 reads commands from "
-	      "stdin\n"
-	      "       lnetctl --help | --version | --list-commands\n"
-	      "       lnetctl COMMAND --help\n"
-	      "\n"
-	      "options:\n"
-	      "  --socket PATH      of lnetd(8); else $ULNET_SOCKET, else the "
-	      "usual one\n"
-	      "  --timeout SECONDS  to wait for the node's answer (10); 0: for "
-	      "ever\n"
-	      "\n"
-	      "commands:\n",
-	      to);
 	for (const struct command *c = commands; c->name; c++)
 		if (c->kind != COMMAND_KERNEL)
-			explain(to,
-				fprintf(to, "  %s%s%s", c->name,
-					c->sub ? " " : "",
-					c->sub ? c->sub : ""),
-				c->help);
+			option_explain(to,
+				       fprintf(to, "  %s%s%s", c->name,
+					       c->sub ? " " : "",
+					       c->sub ? c->sub : ""),
+				       c->help);
 }
 
 /* ---- names, in columns ---- */

@@ -4,7 +4,6 @@
  * answers. Knows the connection; commands are in command.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #include "tools/common/file.h"
 #include "tools/common/metrics.h"
 #include "tools/common/nearest.h"
-#include "tools/common/secure.h"
+#include "tools/common/say.h"
 #include "top.h"
 #include "words.h"
 
@@ -30,7 +29,7 @@
 #define TERMINAL_WIDTH 80 /* of one that does not know */
 
 struct session {
-	const char *path; /* of the socket; NULL: the library's default */
+	const char *path;      /* of the socket; NULL: the library's default */
 	unsigned int patience; /* s, beyond what the command may take; 0: for
 				* ever */
 	struct lnet_ctl *ctl;
@@ -258,7 +257,8 @@ static int top_ask(struct session *s, const struct command *command,
 	}
 	free(answer);
 	if (!status && !*sample_p) {
-		fputs("lnetctl top: the node's answer makes no sense\n", stderr);
+		fputs("lnetctl top: the node's answer makes no sense\n",
+		      stderr);
 		status = 1;
 	}
 	return status;
@@ -392,8 +392,8 @@ static int metrics(struct session *s, const struct command_args *args)
 	const struct metrics_source source = { metrics_ask, s,
 					       args->metrics.peers };
 
-	return args->metrics.listen
-		       ? metrics_serve(&source, args->metrics.listen)
+	return args->metrics.address
+		       ? metrics_serve(&source, args->metrics.address)
 		       : metrics_print(&source);
 }
 
@@ -475,7 +475,8 @@ static int no_command(int argc, char **argv, bool sub)
 	const char *of = sub ? " " : "", *group = sub ? argv[0] : "";
 
 	if (sub && argc < 2) {
-		fprintf(stderr, "lnetctl %s: missing: a sub-command\n", argv[0]);
+		fprintf(stderr, "lnetctl %s: missing: a sub-command\n",
+			argv[0]);
 		command_help_group(stderr, argv[0]);
 		return EXIT_USAGE;
 	}
@@ -509,6 +510,8 @@ static int run_words(struct session *s, int argc, char **argv)
 	return run(s, command, argc - !!command->sub, argv + !!command->sub);
 }
 
+static void print_help(void);
+
 /* ---- a session ---- */
 
 /* Exit status; *@quit_p: no more lines are wanted. */
@@ -526,7 +529,7 @@ static int run_line(struct session *s, char *line, bool *quit_p)
 	    (strcmp(words[0], "quit") == 0 || strcmp(words[0], "exit") == 0))
 		*quit_p = true;
 	else if (n && strcmp(words[0], "help") == 0)
-		command_help_all(stdout);
+		print_help();
 	else if (n && strcmp(words[0], "--list-commands") == 0)
 		command_list(stdout, NULL);
 	else if (n)
@@ -564,69 +567,58 @@ static int run_lines(struct session *s)
 
 /* ---- options of lnetctl itself ---- */
 
-static const struct option options[] = {
-	{ "socket", required_argument, NULL, 's' },
-	{ "timeout", required_argument, NULL, 't' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "list-commands", no_argument, NULL, 'l' },
+static int take_ask(const struct option_at *at)
+{
+	if (at->row->own == 'l')
+		command_list(stdout, NULL);
+	else if (at->row->own == 'V')
+		print_version();
+	else
+		print_help();
+	return OPTION_DONE;
+}
+
+static const struct option_row rows[] = {
+	{ "socket", 0, "PATH",
+	  "of lnetd(8); else $ULNET_SOCKET, else the usual one",
+	  .kind = OPTION_TEXT, offsetof(struct session, path), .min = 1 },
+	{ "timeout", 0, "SECONDS",
+	  "to wait for the node's answer (10); 0: for ever",
+	  .kind = OPTION_NUMBER, offsetof(struct session, patience), 0,
+	  PATIENCE_S_MAX },
+	{ "list-commands", 0, NULL, "print the names of commands",
+	  .kind = OPTION_CALL, .take = take_ask, .own = 'l' },
+	{ "help", 'h', NULL, "print this",
+	  .kind = OPTION_CALL, .take = take_ask, .own = 'h' },
+	{ "version", 0, NULL, "print the version", .kind = OPTION_CALL,
+	  .take = take_ask, .own = 'V' },
 	{ 0 },
 };
 
-static int bad_option(const char *option, const char *expected)
+static struct option_set options(struct session *s)
 {
-	fprintf(stderr, "lnetctl: --%s '%s': %s is expected\n", option, optarg,
-		expected);
-	return EXIT_USAGE;
+	return (struct option_set){
+		.who = "lnetctl",
+		.see = "lnetctl --help",
+		.head = "usage: lnetctl [OPTION]... COMMAND [ARGUMENT]...\n"
+			"       lnetctl [OPTION]...                 reads "
+			"commands from stdin\n"
+			"       lnetctl COMMAND --help\n"
+			"\n"
+			"options:\n",
+		.tail = "\ncommands:\n",
+		.parts = { { rows, s } },
+		.in_order = true,
+		.max = -1,
+	};
 }
 
-static bool take_patience(const char *text, unsigned int *seconds_p)
+static void print_help(void)
 {
-	unsigned long value;
-	char *end;
+	const struct option_set set = options(NULL);
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno ||
-	    value > PATIENCE_S_MAX)
-		return false;
-	*seconds_p = (unsigned int)value;
-	return true;
-}
-
-/* < 0: go on with what stands from optind on; else the exit status. */
-static int take_options(int argc, char **argv, struct session *s)
-{
-	int option;
-
-	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
-		switch (option) {
-		case 's':
-			if (!*optarg)
-				return bad_option("socket", "a path");
-			s->path = optarg;
-			break;
-		case 't':
-			if (!take_patience(optarg, &s->patience))
-				return bad_option("timeout",
-						  "a number of seconds, 0 to "
-						  "86400,");
-			break;
-		case 'h':
-			command_help_all(stdout);
-			return 0;
-		case 'V':
-			print_version();
-			return 0;
-		case 'l':
-			command_list(stdout, NULL);
-			return 0;
-		default:
-			fputs("See 'lnetctl --help'.\n", stderr);
-			return EXIT_USAGE;
-		}
-	}
-	return -1;
+	options_help(&set, stdout);
+	command_help_all(stdout);
 }
 
 /* Output that could not be printed has not reached anybody. */
@@ -645,18 +637,21 @@ static int close_stdout(int status)
 int main(int argc, char **argv)
 {
 	struct session s = { .patience = PATIENCE_S };
+	struct option_set set;
 	int status;
 
 	if (secure_stdio())
 		return 1;
 	signal(SIGPIPE, SIG_IGN);
-	argv[0] = "lnetctl";
-	status = take_options(argc, argv, &s);
-	if (status < 0) {
-		int n = argc - optind;
-
-		status = n ? run_words(&s, n, argv + optind) : run_lines(&s);
-	}
+	set = options(&s);
+	status = options_parse(&set, argc, argv);
+	if (!status)
+		status = set.nargs ? run_words(&s, set.nargs, set.args)
+				   : run_lines(&s);
+	else if (status == OPTION_USAGE)
+		status = EXIT_USAGE;
+	else if (status == OPTION_DONE)
+		status = 0;
 	lnet_ctl_close(s.ctl);
 	return close_stdout(status);
 }

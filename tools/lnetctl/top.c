@@ -51,7 +51,7 @@ struct top_sample {
 	struct lines nis, nids, routes;
 	struct buffers_line buffers[KINDS_MAX];
 	size_t nbuffers; /* 0: it does not route */
-	bool failed; /* no memory */
+	bool failed;	 /* no memory */
 };
 
 /* ---- reading ---- */

@@ -11,23 +11,78 @@
 
 #include "daemon.h"
 #include "tools/common/exporter.h"
-#include "lnetd_options.h"
+#include "tools/common/lst_options.h"
 #include "tools/common/metrics.h"
 #include "tools/common/node.h"
 #include "notify.h"
 #include "pidfile.h"
-#include "tools/common/secure.h"
+#include "tools/common/say.h"
+
+#define WHO "lnetd"
 
 struct lnetd {
-	struct lnetd_options options;
+	struct node_options options; /* socket is not NULL, once it is read */
+	struct metrics_options metrics_options;
+	struct lst_options lst_options;
+	bool foreground;
+	char *pidpath; /* NULL: none */
 	struct say say;
 	struct node node;
 	struct metrics_source metrics;
 	struct exporter *exporter; /* NULL: none */
 	struct lst *lst;	   /* NULL: none */
-	int pidfile; /* < 0: none */
-	int report;  /* of daemon_begin(); < 0: nobody waits */
+	int pidfile;		   /* < 0: none */
+	int report;		   /* of daemon_begin(); < 0: nobody waits */
 };
+
+/* ---- the command line ---- */
+
+#define AT(field) offsetof(struct lnetd, field)
+
+static const struct option_row rows[] = {
+	{ "socket", 's', "PATH",
+	  "for lnetctl; else $ULNET_SOCKET, else " LNET_CTL_PATH,
+	  .kind = OPTION_PATH, AT(options.socket) },
+	{ "foreground", 'f', NULL, "stay in the foreground, log to stderr",
+	  .kind = OPTION_FLAG, AT(foreground) },
+	{ "pidfile", 'P', "FILE", "write the process's id there",
+	  .kind = OPTION_PATH, AT(pidpath) },
+	{ 0 },
+};
+
+static int default_socket(struct lnetd *d)
+{
+	const char *path = getenv("ULNET_SOCKET");
+
+	return options_take(rows, d, WHO, "socket",
+			    path && *path ? path : LNET_CTL_PATH);
+}
+
+static int parse(struct lnetd *d, int argc, char **argv)
+{
+	struct option_set set = {
+		.who = WHO,
+		.see = WHO " --help",
+		.head = "usage: lnetd [OPTION]...\n"
+			"An LNet node of its own, in user space.\n\n",
+		.parts = { { node_net_rows, &d->options },
+			   { node_rows, &d->options },
+			   { rows, d },
+			   { metrics_rows, &d->metrics_options },
+			   { lst_rows, &d->lst_options },
+			   { node_log_rows, &d->options },
+			   { option_rows } },
+	};
+	int status = options_parse(&set, argc, argv);
+
+	if (!status)
+		status = lst_options_check(&d->lst_options, WHO);
+	if (!status && !d->options.socket)
+		status = default_socket(d);
+	return status;
+}
+
+/* ---- from the beginning to the end ---- */
 
 static void tell_manager(const struct lnetd *d, const char *state)
 {
@@ -45,7 +100,7 @@ static int print_ready(const struct lnetd *d, const char *nids)
 
 	node_port_note(&d->node, port, sizeof(port));
 	if (printf("lnetd: ready: %s%s, socket %s\n", nids, port,
-		   d->options.node.socket) < 0 ||
+		   d->options.socket) < 0 ||
 	    fflush(stdout))
 		return -errno;
 	return 0;
@@ -91,7 +146,7 @@ static void wait_for_end(const struct lnetd *d, const sigset_t *signals)
 
 static int take_pidfile(struct lnetd *d)
 {
-	const char *path = d->options.pidfile;
+	const char *path = d->pidpath;
 	int rc = path ? pidfile_take(path, &d->pidfile) : 0;
 
 	if (rc)
@@ -107,8 +162,8 @@ static int serve_metrics(struct lnetd *d)
 {
 	d->metrics =
 		(struct metrics_source){ metrics_ask_control, d->node.control,
-					 d->options.metrics.peers };
-	return exporter_start(&d->metrics, d->options.metrics.address, &d->say,
+					 d->metrics_options.peers };
+	return exporter_start(&d->metrics, d->metrics_options.address, &d->say,
 			      &d->exporter);
 }
 
@@ -116,7 +171,7 @@ static int serve_metrics(struct lnetd *d)
  * answer. */
 static int serve_lst(struct lnetd *d)
 {
-	return lst_options_open(&d->options.lst, &d->say, d->node.lnet,
+	return lst_options_open(&d->lst_options, &d->say, d->node.lnet,
 				&d->lst);
 }
 
@@ -126,7 +181,7 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	int rc = take_pidfile(d);
 
 	if (!rc)
-		rc = node_open(&d->node, &d->options.node, &d->say,
+		rc = node_open(&d->node, &d->options, &d->say,
 			       LNET_RUN_THREADS);
 	if (!rc)
 		rc = node_control(&d->node);
@@ -143,7 +198,7 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	exporter_stop(d->exporter);
 	node_close(&d->node);
 	lst_free(d->lst);
-	pidfile_drop(d->options.pidfile, d->pidfile);
+	pidfile_drop(d->pidpath, d->pidfile);
 	return rc;
 }
 
@@ -166,12 +221,14 @@ int main(int argc, char **argv)
 
 	if (secure_stdio())
 		return 1;
-	status = lnetd_options_parse(&d.options, argc, argv);
-	if (status >= 0)
+	node_options_init(&d.options);
+	d.metrics_options.peers = METRICS_PEERS;
+	status = parse(&d, argc, argv);
+	if (status)
 		goto out;
-	d.say = (struct say){ .who = "lnetd", .level = d.options.node.log };
+	d.say = (struct say){ .who = WHO, .level = d.options.log };
 	lnet_log_set(d.say.level, NULL, NULL);
-	if (!d.options.foreground && !notify_wanted()) {
+	if (!d.foreground && !notify_wanted()) {
 		d.report = daemon_begin();
 		if (d.report < 0) {
 			say(&d.say, LNET_LOG_ERR,
@@ -186,6 +243,8 @@ int main(int argc, char **argv)
 	status = serve(&d, &signals) ? 1 : 0;
 	daemon_report(d.report, status);
 out:
-	lnetd_options_free(&d.options);
-	return status;
+	node_options_free(&d.options);
+	lst_options_free(&d.lst_options);
+	free(d.pidpath);
+	return status == OPTION_DONE ? 0 : status;
 }

@@ -1,5 +1,4 @@
 tools_bin_lnetd_SOURCES = %D%/lnetd.c
-tools_bin_lnetd_SOURCES += %D%/lnetd_options.c %D%/lnetd_options.h
 tools_bin_lnetd_SOURCES += %D%/daemon.c %D%/daemon.h
 tools_bin_lnetd_SOURCES += %D%/notify.c %D%/notify.h
 tools_bin_lnetd_SOURCES += %D%/pidfile.c %D%/pidfile.h

@@ -3,73 +3,31 @@
  * lst(8): a console of LNet's self-test. Each command is a process, and a node
  * of its own; what lasts is in a file (lst_state.h).
  */
-#include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lst_command.h"
-#include "lst_words.h"
 #include "tools/common/nearest.h"
 #include "tools/common/node.h"
 #include "tools/common/option.h"
-#include "tools/common/secure.h"
+#include "tools/common/say.h"
 
-static const char help_head[] =
-	"usage: lst [OPTION]... COMMAND [ARGUMENT]...\n"
-	"Drives LNet's self-test on other nodes, in the session that "
-	"$LST_SESSION names.\n"
-	"\n" NODE_HELP_NETS "  -j, --json                   answers as JSON\n"
-	"  -l, --log LEVEL              err, warn (default), info or debug\n"
-	"  -h, --help [COMMAND]         print this, or what a command has\n"
-	"  -V, --version                print the version\n"
-	"\n"
-	"These options, given to new_session, hold for the session.\n"
-	"\n"
-	"Commands:\n";
 static const char help_test[] =
 	"\n"
 	"TEST: ping, or brw [read|write] [check=none|simple|full] [size=SIZE] "
 	"[off=SIZE]\n";
 
-static const struct option options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "net", required_argument, NULL, 'n' },
-	{ "ip2nets", required_argument, NULL, NODE_IP2NETS },
-	{ "routes", required_argument, NULL, NODE_ROUTES },
-	{ "port", required_argument, NULL, 'p' },
-	{ "accept", required_argument, NULL, 'a' },
-	{ "log", required_argument, NULL, 'l' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
-};
-
 struct lst_tool {
 	struct lst_console console;
 	const struct lst_command *command;
+	struct lst_words words;
 	struct node_options options;
 	struct say say;
 	struct node node;
+	char **argv;
 };
-
-static int flushed(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	perror(WHO ": stdout");
-	return 1;
-}
-
-static const struct lst_command *command_named(const char *name)
-{
-	const struct lst_command *c = lst_commands;
-
-	while (c->name && strcmp(c->name, name) != 0)
-		c++;
-	return c->name ? c : NULL;
-}
 
 static int no_command(const char *name)
 {
@@ -90,111 +48,107 @@ static int print_command(const struct lst_command *c)
 	       *c->args ? " " : "", c->args);
 	if (c->run == lst_add_test)
 		fputs(help_test, stdout);
-	return flushed();
+	return option_printed(WHO);
 }
 
-/* @name NULL: of all commands. */
-static int print_help(const char *name)
+static int take_help(const struct option_at *at);
+
+static const struct option_row rows[] = {
+	{ "json", 'j', NULL, "answers as JSON", .kind = OPTION_FLAG,
+	  .at = offsetof(struct lst_tool, console.json) },
+	{ "help", 'h', "COMMAND", "print this, or what a command has",
+	  .kind = OPTION_CALL, .take = take_help, .optional = true },
+	{ "version", 'V', NULL, "print the version", .kind = OPTION_VERSION },
+	{ 0 },
+};
+
+/* Of the options of the node those are kept that its commands need again; the
+ * next one may be given in another directory. */
+static int keep_option(void *arg, const struct option_at *at)
 {
-	const struct lst_command *one = name ? command_named(name) : NULL;
+	struct lst_tool *t = arg;
+	struct state *s = &t->console.state;
+	const char *value = at->text;
 
-	if (name)
-		return one ? print_command(one) : no_command(name);
-	fputs(help_head, stdout);
-	for (const struct lst_command *c = lst_commands; c->name; c++)
-		printf("  %-12s %s\n", c->name, c->args);
-	fputs(help_test, stdout);
-	return flushed();
-}
-
-/* Of the options of the node those are kept that its commands need again. */
-static int keep_arg(struct state *s, int option, const char *value)
-{
-	size_t length = strlen(value);
-
-	if (s->nargs == STATE_NODE_ARGS || length >= STATE_VALUE ||
-	    strpbrk(value, "\n")) {
-		fprintf(stderr, WHO ": %s: too long, or too many options\n",
-			value);
-		return OPTION_USAGE;
-	}
-	s->args[s->nargs].option = option;
-	memcpy(s->args[s->nargs++].value, value, length + 1);
+	if (at->object != &t->options)
+		return 0;
+	if (strcmp(at->name, "config") == 0)
+		value = t->options.config;
+	if (s->nargs == STATE_NODE_ARGS || strlen(value) >= STATE_VALUE ||
+	    strpbrk(value, "\n"))
+		return option_bad(at, "too long, or too many options");
+	strcpy(s->args[s->nargs].option, at->name);
+	strcpy(s->args[s->nargs++].value, value);
 	return 0;
 }
 
-/* The next command may be given in another directory. */
-static int take_arg(struct lst_tool *t, int letter)
+static struct option_set options(struct lst_tool *t)
 {
-	char *path = NULL;
-	int status =
-		letter == 'c' ? option_path(WHO, "config", optarg, &path) : 0;
-
-	if (!status)
-		status = keep_arg(&t->console.state, letter,
-				  path ? path : optarg);
-	free(path);
-	return status ? status : -1;
+	return (struct option_set){
+		.who = WHO,
+		.see = WHO " --help",
+		.head = "usage: lst [OPTION]... COMMAND [ARGUMENT]...\n"
+			"Drives LNet's self-test on other nodes, in the "
+			"session "
+			"that $LST_SESSION names.\n\n",
+		.tail = "\nThese options, given to new_session, hold for the "
+			"session.\n\nCommands:\n",
+		.parts = { { node_net_rows, &t->options },
+			   { node_log_rows, &t->options },
+			   { rows, t } },
+		.in_order = true,
+		.taken = keep_option,
+		.arg = t,
+		.words = "a command",
+		.min = 1,
+		.max = -1,
+	};
 }
 
-/* @word: the one that was read; @next: the one after it, or NULL. */
-static int take_option(struct lst_tool *t, int option, const char *word,
-		       const char *next)
+static int take_help(const struct option_at *at)
 {
-	switch (option) {
-	case 'h':
-		return print_help(next);
-	case 'V':
-		puts(WHO " (" PACKAGE_NAME ") " PACKAGE_VERSION);
-		return flushed();
-	case 'j':
-		t->console.json = true;
-		return -1;
-	case '?':
-		return lst_bad_option(NULL, options, word);
-	}
-	return take_arg(t, option);
+	struct lst_tool *t = at->object;
+	const char *name = at->text ? at->text : t->argv[optind];
+	const struct lst_command *one = name ? lst_command_find(name) : NULL;
+	const struct option_set set = options(t);
+
+	if (name)
+		return one ? print_command(one) : no_command(name);
+	options_help(&set, stdout);
+	for (const struct lst_command *c = lst_commands; c->name; c++)
+		printf("  %-12s %s\n", c->name, c->args);
+	fputs(help_test, stdout);
+	return option_printed(WHO);
 }
 
-static int find_command(struct lst_tool *t, char **words)
-{
-	if (!*words) {
-		fputs(WHO ": a command is missing\nSee '" WHO " --help'.\n",
-		      stderr);
-		return OPTION_USAGE;
-	}
-	t->command = command_named(*words);
-	if (!t->command)
-		return no_command(*words);
-	if (words[1] && strcmp(words[1], "--help") == 0)
-		return print_command(t->command);
-	return -1;
-}
-
-/* Exit status, or -1: go on, with the command at optind. */
 static int parse(struct lst_tool *t, int argc, char **argv)
 {
-	int option, status;
+	struct option_set set = options(t);
+	int status;
 
-	argv[0] = WHO;
-	while ((option = getopt_long(argc, argv, "+c:n:p:a:l:jhV", options,
-				     NULL)) != -1) {
-		status = take_option(t, option, argv[optind - 1], argv[optind]);
-		if (status >= 0)
-			return status;
-	}
-	return find_command(t, argv + optind);
+	t->argv = argv;
+	status = options_parse(&set, argc, argv);
+	if (status)
+		return status;
+	t->command = lst_command_find(set.args[0]);
+	if (!t->command)
+		return no_command(set.args[0]);
+	if (set.nargs > 1 && strcmp(set.args[1], "--help") == 0)
+		return print_command(t->command);
+	return lst_words_take(&t->words, t->command, set.nargs, set.args);
 }
 
 /* The options of this command line, or else those of the session. */
-static int node_args(struct lst_tool *t)
+static int node_args(struct lst_tool *t, bool given)
 {
 	struct state *s = &t->console.state;
 	int status = 0;
 
-	for (unsigned int i = 0; i < s->nargs && !status; i++)
-		status = node_options_take(&t->options, WHO, s->args[i].option,
-					   s->args[i].value);
+	for (unsigned int i = 0; !given && i < s->nargs && !status; i++)
+		status = options_take(
+			strcmp(s->args[i].option, "log") == 0 ? node_log_rows
+							      : node_net_rows,
+			&t->options, WHO, s->args[i].option, s->args[i].value);
 	t->say = (struct say){ .who = WHO, .level = t->options.log };
 	lnet_log_set(t->say.level, NULL, NULL);
 	return status;
@@ -236,7 +190,7 @@ static int check_session(const struct lst_tool *t)
 	return 1;
 }
 
-static int run_command(struct lst_tool *t, int argc, char **argv)
+static int run_command(struct lst_tool *t)
 {
 	struct state *s = &t->console.state;
 	unsigned int given = s->nargs;
@@ -250,12 +204,12 @@ static int run_command(struct lst_tool *t, int argc, char **argv)
 		s->nargs = given;
 	status = check_session(t);
 	if (!status)
-		status = node_args(t);
+		status = node_args(t, given);
 	if (!status && t->command->asks)
 		status = start_node(t);
 	ready = !status;
 	if (ready)
-		status = t->command->run(&t->console, argc, argv);
+		status = t->command->run(&t->console, &t->words);
 	if (ready && t->console.json && !t->command->answers &&
 	    status != OPTION_USAGE)
 		printf("{\"command\": \"%s\", \"done\": %s}\n",
@@ -265,7 +219,7 @@ static int run_command(struct lst_tool *t, int argc, char **argv)
 	if (ready && s->exists && state_save(s))
 		status = 1;
 	state_close(s);
-	return status ? status : flushed();
+	return status ? status : option_printed(WHO);
 }
 
 int main(int argc, char **argv)
@@ -278,8 +232,8 @@ int main(int argc, char **argv)
 	node_options_init(&t.options);
 	t.options.accept = LNET_ACCEPT_NONE;
 	status = parse(&t, argc, argv);
-	if (status < 0)
-		status = run_command(&t, argc - optind, argv + optind);
+	if (!status)
+		status = run_command(&t);
 	node_options_free(&t.options);
-	return status;
+	return status == OPTION_DONE ? 0 : status;
 }

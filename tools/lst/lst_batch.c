@@ -6,26 +6,8 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
 
 #define STOP_S 60
-
-static const struct option options_force[] = {
-	{ "force", no_argument, NULL, OPT_FORCE },
-	{ 0 },
-};
-static const struct option options_run[] = {
-	{ "wait", no_argument, NULL, OPT_WAIT },
-	{ "timeout", required_argument, NULL, OPT_RUN },
-	{ 0 },
-};
-static const struct option options_query[] = {
-	{ "test", required_argument, NULL, OPT_TEST },
-	{ "server", no_argument, NULL, OPT_SERVER },
-	{ "timeout", required_argument, NULL, OPT_ASK },
-	{ 0 },
-};
-static const struct option options_none[] = { { 0 } };
 
 /* Asks again and again until no client of @batch is running. */
 static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
@@ -81,21 +63,17 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 	return status ? status : await_idle(c, b->name, b->id, true, false);
 }
 
-int lst_add_batch(struct lst_console *c, int argc, char **argv)
+int lst_add_batch(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *s = &c->state;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 1, 1);
 
-	if (status)
-		return status;
-	if (lst_check_name("batch", argv[optind]))
+	if (lst_check_name("batch", w->args[0]))
 		return FAILED;
-	if (state_batch(s, argv[optind]))
-		return lst_fail("there is a batch %s already", argv[optind]);
+	if (state_batch(s, w->args[0]))
+		return lst_fail("there is a batch %s already", w->args[0]);
 	if (s->nbatches == STATE_BATCHES)
 		return lst_fail("there are %u batches already", s->nbatches);
-	state_name_copy(s->batches[s->nbatches].name, argv[optind]);
+	state_name_copy(s->batches[s->nbatches].name, w->args[0]);
 	s->batches[s->nbatches++].id = s->next_batch++;
 	return 0;
 }
@@ -131,17 +109,13 @@ static void list_tests(const struct lst_console *c, const char *batch)
 	}
 }
 
-int lst_list_batch(struct lst_console *c, int argc, char **argv)
+int lst_list_batch(struct lst_console *c, const struct lst_words *w)
 {
 	const struct state *s = &c->state;
 	const struct state_batch *one = NULL;
-	struct lst_words w;
 	const char *comma = "";
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 1);
 
-	if (status)
-		return status;
-	if (argv[optind] && !(one = lst_batch_named(c, argv[optind])))
+	if (w->args[0] && !(one = lst_batch_named(c, w->args[0])))
 		return FAILED;
 	fputs(c->json ? "{\"batches\": [" : "", stdout);
 	for (unsigned int i = 0; i < s->nbatches; i++) {
@@ -158,21 +132,17 @@ int lst_list_batch(struct lst_console *c, int argc, char **argv)
 	return 0;
 }
 
-int lst_run(struct lst_console *c, int argc, char **argv)
+int lst_run(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_msg start = { .type = LST_BATCH, .batch.op = LST_RUN };
 	struct lst_nodes nodes = { 0 };
-	struct state_batch *b;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_run, argc, argv, 0, 1);
+	struct state_batch *b = lst_batch_named(c, w->args[0]);
+	int status;
 
-	if (status)
-		return status;
-	b = lst_batch_named(c, argv[optind]);
 	if (!b)
 		return FAILED;
 	start.batch.id = b->id;
-	start.batch.arg = w.run;
+	start.batch.arg = w->run;
 	status = lst_nodes_add_clients(&nodes, &c->state, b->name);
 	if (!status && !nodes.n)
 		status = lst_fail("batch %s has no tests", b->name);
@@ -183,21 +153,16 @@ int lst_run(struct lst_console *c, int argc, char **argv)
 		status = lst_nodes_failed(&nodes, b->name, 0);
 	}
 	free(nodes.asks);
-	if (!status && w.wait)
+	if (!status && w->wait)
 		status = await_idle(c, b->name, b->id, false, true);
 	return status;
 }
 
-int lst_stop(struct lst_console *c, int argc, char **argv)
+int lst_stop(struct lst_console *c, const struct lst_words *w)
 {
-	struct state_batch *b;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_force, argc, argv, 0, 1);
+	struct state_batch *b = lst_batch_named(c, w->args[0]);
 
-	if (status)
-		return status;
-	b = lst_batch_named(c, argv[optind]);
-	return b ? lst_batch_stop(c, b, w.force) : FAILED;
+	return b ? lst_batch_stop(c, b, w->force) : FAILED;
 }
 
 /* ---- what runs ---- */
@@ -272,22 +237,18 @@ static void print_running(const struct lst_console *c, const char *comma,
 		       requests ? "requests" : "tests");
 }
 
-int lst_query(struct lst_console *c, int argc, char **argv)
+int lst_query(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_nodes nodes = { 0 };
-	struct state_batch *b;
-	struct lst_words w;
+	struct state_batch *b = lst_batch_named(c, w->args[0]);
 	const char *comma = "";
-	int status = lst_words_take(&w, options_query, argc, argv, 0, 1);
+	int status;
 
-	if (status)
-		return status;
-	b = lst_batch_named(c, argv[optind]);
-	if (!b || query_nodes(&nodes, &c->state, b, &w)) {
+	if (!b || query_nodes(&nodes, &c->state, b, w)) {
 		free(nodes.asks);
 		return FAILED;
 	}
-	lst_nodes_ask_each(c, &nodes, w.ask);
+	lst_nodes_ask_each(c, &nodes, w->ask);
 	status = lst_nodes_failed(&nodes, b->name, 0);
 	lst_nodes_keep_alive(c);
 	fputs(c->json ? "{\"nodes\": [" : "", stdout);
@@ -296,7 +257,7 @@ int lst_query(struct lst_console *c, int argc, char **argv)
 
 		if (ask->status || ask->reply.status)
 			continue;
-		print_running(c, comma, ask, w.test);
+		print_running(c, comma, ask, w->test);
 		comma = ", ";
 	}
 	fputs(c->json ? "]}\n" : "", stdout);

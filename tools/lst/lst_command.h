@@ -5,6 +5,10 @@
 
 #include "lst_state.h"
 #include "services/lst/console.h"
+#include "tools/common/option.h"
+
+#define WHO    "lst"
+#define FAILED 1 /* exit status */
 
 struct lst_console {
 	struct state state;
@@ -14,33 +18,61 @@ struct lst_console {
 	const char *comma; /* in a list of JSON, before what comes next */
 };
 
+/* What stands behind a command: options, of which each command has some, and
+ * words. */
+struct lst_words {
+	bool force, wait, refresh, session, server;
+	bool rate, bw, read, write, avg, min, max, mbs;
+	unsigned int states; /* bits of enum node_state */
+	unsigned int delay, count, concurrency, loop;
+	unsigned int ask;     /* s, in which nodes have to answer */
+	unsigned int timeout; /* s, of a session */
+	unsigned int run;     /* s, that nodes are told with a batch */
+	unsigned int test;    /* of a batch, from 1 on; 0: all */
+	const char *batch, *from, *to, *distribute, *clean, *remove;
+	const char *group, *nodes;
+	char **args; /* the words, which end with NULL */
+	int n;
+};
+
 struct lst_command {
 	const char *name;
 	const char *args; /* for --help */
-	bool makes;	  /* the session is not there yet */
-	bool asks;	  /* it needs a node */
+	const struct option_row *rows;
+	int min, max; /* words; max < 0: any number */
 	/* Returns the exit status; what is wrong has been said. */
-	int (*run)(struct lst_console *c, int argc, char **argv);
+	int (*run)(struct lst_console *c, const struct lst_words *w);
+	bool makes;   /* the session is not there yet */
+	bool asks;    /* it needs a node */
 	bool answers; /* as JSON, too; else it is told that it is done */
 };
 
+/* They end with one without a name. */
+extern const struct lst_command lst_commands[];
+
+/* NULL: there is none of this name. */
+const struct lst_command *lst_command_find(const char *name);
+/* Reads what stands behind the command, argv[0]. 0, or OPTION_USAGE. */
+int lst_words_take(struct lst_words *w, const struct lst_command *command,
+		   int argc, char **argv);
+
 /* Each is a struct lst_command's run(). */
-int lst_new_session(struct lst_console *c, int argc, char **argv);
-int lst_end_session(struct lst_console *c, int argc, char **argv);
-int lst_show_session(struct lst_console *c, int argc, char **argv);
-int lst_add_group(struct lst_console *c, int argc, char **argv);
-int lst_del_group(struct lst_console *c, int argc, char **argv);
-int lst_update_group(struct lst_console *c, int argc, char **argv);
-int lst_list_group(struct lst_console *c, int argc, char **argv);
-int lst_add_batch(struct lst_console *c, int argc, char **argv);
-int lst_list_batch(struct lst_console *c, int argc, char **argv);
-int lst_run(struct lst_console *c, int argc, char **argv);
-int lst_stop(struct lst_console *c, int argc, char **argv);
-int lst_query(struct lst_console *c, int argc, char **argv);
-int lst_add_test(struct lst_console *c, int argc, char **argv);
-int lst_ping(struct lst_console *c, int argc, char **argv);
-int lst_stat(struct lst_console *c, int argc, char **argv);
-int lst_show_error(struct lst_console *c, int argc, char **argv);
+int lst_new_session(struct lst_console *c, const struct lst_words *w);
+int lst_end_session(struct lst_console *c, const struct lst_words *w);
+int lst_show_session(struct lst_console *c, const struct lst_words *w);
+int lst_add_group(struct lst_console *c, const struct lst_words *w);
+int lst_del_group(struct lst_console *c, const struct lst_words *w);
+int lst_update_group(struct lst_console *c, const struct lst_words *w);
+int lst_list_group(struct lst_console *c, const struct lst_words *w);
+int lst_add_batch(struct lst_console *c, const struct lst_words *w);
+int lst_list_batch(struct lst_console *c, const struct lst_words *w);
+int lst_run(struct lst_console *c, const struct lst_words *w);
+int lst_stop(struct lst_console *c, const struct lst_words *w);
+int lst_query(struct lst_console *c, const struct lst_words *w);
+int lst_add_test(struct lst_console *c, const struct lst_words *w);
+int lst_ping(struct lst_console *c, const struct lst_words *w);
+int lst_stat(struct lst_console *c, const struct lst_words *w);
+int lst_show_error(struct lst_console *c, const struct lst_words *w);
 
 /* The batch that is named, or the only one there is; NULL, and it is said. */
 struct state_batch *lst_batch_named(struct lst_console *c, const char *name);
@@ -48,7 +80,20 @@ struct state_batch *lst_batch_named(struct lst_console *c, const char *name);
 int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 		   bool force);
 
-/* They end with one without a name. */
-extern const struct lst_command lst_commands[];
+/* Says what is wrong with a command. Returns OPTION_USAGE. */
+int lst_usage(const char *command, const char *what);
+/* Says why a command fails. Returns FAILED. */
+int lst_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Is it one? 0, or FAILED. */
+int lst_check_name(const char *what, const char *name);
+#define LST_LABEL_SIZE 64
+
+/* A session's name is a label: what others may read, and nothing else. 0, or
+ * FAILED. */
+int lst_check_label(const char *name);
+/* A session's name, perhaps as a node has told it: what terminals do not print
+ * becomes a question mark; with @json quotes and backslashes have another
+ * backslash. Returns @text, of LST_LABEL_SIZE bytes. */
+const char *lst_label(const char *name, bool json, char *text);
 
 #endif

@@ -6,26 +6,6 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
-#include "tools/common/option.h"
-
-#define ALL_STATES ((1u << NODE_STATES) - 1)
-
-static const struct option options_none[] = { { 0 } };
-static const struct option options_update[] = {
-	{ "refresh", no_argument, NULL, OPT_REFRESH },
-	{ "clean", required_argument, NULL, OPT_CLEAN },
-	{ "remove", required_argument, NULL, OPT_REMOVE },
-	{ 0 },
-};
-static const struct option options_list[] = {
-	{ "all", no_argument, NULL, OPT_ALL },
-	{ "active", no_argument, NULL, OPT_ACTIVE },
-	{ "busy", no_argument, NULL, OPT_BUSY },
-	{ "down", no_argument, NULL, OPT_DOWN },
-	{ "unknown", no_argument, NULL, OPT_UNKNOWN },
-	{ 0 },
-};
 
 /* ---- members ---- */
 
@@ -62,7 +42,7 @@ static int group_refresh(struct lst_console *c, const struct state_group *g,
 	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
 	lst_nodes_ask(c, &nodes, &debug, ASK_S);
 	status |= lst_nodes_add_group(&nodes, &c->state, g->name);
-	lst_nodes_keep(&nodes, &c->state, ALL_STATES & ~(1u << NODE_ACTIVE));
+	lst_nodes_keep(&nodes, &c->state, NODES_ALL & ~(1u << NODE_ACTIVE));
 	status |= nodes_make(c, &nodes, what);
 	free(nodes.asks);
 	return status;
@@ -106,25 +86,22 @@ static int group_make(struct state *s, struct state_group *g,
 	return 0;
 }
 
-int lst_add_group(struct lst_console *c, int argc, char **argv)
+int lst_add_group(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *s = &c->state;
 	struct lst_nodes nodes = { 0 };
 	struct state_group *g = &s->groups[s->ngroups];
-	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 2, INT32_MAX);
+	int status = 0;
 
-	if (status)
-		return status;
-	if (lst_check_name("group", argv[optind]))
+	if (lst_check_name("group", w->args[0]))
 		return FAILED;
-	if (state_group(s, argv[optind]))
-		return lst_fail("there is a group %s already", argv[optind]);
+	if (state_group(s, w->args[0]))
+		return lst_fail("there is a group %s already", w->args[0]);
 	if (s->ngroups == STATE_GROUPS)
 		return lst_fail("there are %u groups already", s->ngroups);
-	state_name_copy(g->name, argv[optind]);
-	for (int i = optind + 1; i < argc && !status; i++)
-		status = lst_nodes_add_nids(&nodes, argv[i]);
+	state_name_copy(g->name, w->args[0]);
+	for (int i = 1; i < w->n && !status; i++)
+		status = lst_nodes_add_nids(&nodes, w->args[i]);
 	if (!status)
 		status = group_make(s, g, &nodes);
 	free(nodes.asks);
@@ -154,16 +131,12 @@ static struct state_group *group_unused(struct state *s, const char *name)
 	return g;
 }
 
-int lst_del_group(struct lst_console *c, int argc, char **argv)
+int lst_del_group(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_nodes nodes = { 0 };
-	struct state_group *g;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 1, 1);
+	struct state_group *g = group_unused(&c->state, w->args[0]);
+	int status;
 
-	if (status)
-		return status;
-	g = group_unused(&c->state, argv[optind]);
 	if (!g)
 		return FAILED;
 	status = lst_nodes_add_group(&nodes, &c->state, g->name);
@@ -176,16 +149,15 @@ int lst_del_group(struct lst_console *c, int argc, char **argv)
 /* Nodes in a state; those that are not active are "invalid". */
 static int take_states(const char *word, unsigned int *states_p)
 {
-	static const char *const words[NODE_STATES + 1] = { "unknown", "active",
-							    "busy", "down",
-							    "invalid" };
+	static const char *const words[] = { "unknown", "active",  "busy",
+					     "down",	"invalid", NULL };
+	const struct option_at at = { .who = WHO,
+				      .name = "clean",
+				      .text = word };
 	unsigned int state = 0;
-	int status = option_word(WHO, "clean", word, words, NODE_STATES + 1,
-				 "active, busy, down, unknown, or invalid, "
-				 "all but active",
-				 &state);
+	int status = option_word(&at, words, 0, &state);
 
-	*states_p = state == NODE_STATES ? ALL_STATES & ~(1u << NODE_ACTIVE)
+	*states_p = state == NODE_STATES ? NODES_ALL & ~(1u << NODE_ACTIVE)
 					 : 1u << state;
 	return status;
 }
@@ -224,27 +196,22 @@ static int group_remove(struct lst_console *c, struct state_group *g,
 	return status;
 }
 
-int lst_update_group(struct lst_console *c, int argc, char **argv)
+int lst_update_group(struct lst_console *c, const struct lst_words *w)
 {
 	struct state_group *g;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_update, argc, argv, 1, 1);
 
-	if (status)
-		return status;
-	if (w.refresh + (w.clean != NULL) + (w.remove != NULL) != 1)
+	if (w->refresh + (w->clean != NULL) + (w->remove != NULL) != 1)
 		return lst_usage("update_group", "one of --refresh, --clean "
 						 "and --remove is needed");
-	g = w.refresh ? state_group(&c->state, argv[optind])
-		      : group_unused(&c->state, argv[optind]);
+	g = w->refresh ? state_group(&c->state, w->args[0])
+		       : group_unused(&c->state, w->args[0]);
 	if (!g)
-		return w.refresh
-			       ? lst_fail("there is no group %s", argv[optind])
-			       : FAILED;
-	if (w.refresh)
+		return w->refresh ? lst_fail("there is no group %s", w->args[0])
+				  : FAILED;
+	if (w->refresh)
 		return group_refresh(c, g, "update_group");
-	return w.clean ? group_clean(c, g, w.clean)
-		       : group_remove(c, g, w.remove);
+	return w->clean ? group_clean(c, g, w->clean)
+			: group_remove(c, g, w->remove);
 }
 
 /* ---- the list ---- */
@@ -280,16 +247,12 @@ static void print_group(bool json, bool first, const struct state_group *g,
 	fputs(json ? "]}" : "\n", stdout);
 }
 
-int lst_list_group(struct lst_console *c, int argc, char **argv)
+int lst_list_group(struct lst_console *c, const struct lst_words *w)
 {
 	const struct state *s = &c->state;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_list, argc, argv, 0, 1);
-	const char *one = argv[optind];
+	const char *one = w->args[0];
 	bool first = true;
 
-	if (status)
-		return status;
 	if (one && !state_group(&c->state, one))
 		return lst_fail("there is no group %s", one);
 	fputs(c->json ? "{\"groups\": [" : "", stdout);
@@ -297,7 +260,7 @@ int lst_list_group(struct lst_console *c, int argc, char **argv)
 		if (one && strcmp(s->groups[i].name, one) != 0)
 			continue;
 		print_group(c->json, first, &s->groups[i],
-			    w.states ? w.states : ALL_STATES);
+			    w->states ? w->states : NODES_ALL);
 		first = false;
 	}
 	fputs(c->json ? "]}\n" : "", stdout);

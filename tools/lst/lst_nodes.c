@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lst_words.h"
-
 #define REMOVES_MAX 64
 
 int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)

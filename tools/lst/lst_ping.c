@@ -5,17 +5,6 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
-
-static const struct option options_ping[] = {
-	{ "session", no_argument, NULL, OPT_SESSION },
-	{ "group", required_argument, NULL, OPT_GROUP },
-	{ "nodes", required_argument, NULL, OPT_NODES },
-	{ "batch", required_argument, NULL, OPT_BATCH },
-	{ "server", no_argument, NULL, OPT_SERVER },
-	{ "timeout", required_argument, NULL, OPT_ASK },
-	{ 0 },
-};
 
 static void print_json(const struct lst_ask *ask, const char *nid,
 		       const char *state)
@@ -69,20 +58,17 @@ static int take_nodes(struct lst_console *c, const struct lst_words *w,
 	return status;
 }
 
-int lst_ping(struct lst_console *c, int argc, char **argv)
+int lst_ping(struct lst_console *c, const struct lst_words *w)
 {
 	const struct lst_msg debug = { .type = LST_DEBUG };
 	struct lst_nodes nodes = { 0 };
-	struct lst_words w;
-	int status = lst_words_take(&w, options_ping, argc, argv, 0, 0);
+	int status = 0;
 
-	if (status)
-		return status;
-	if (w.server && !w.batch)
+	if (w->server && !w->batch)
 		return lst_usage("ping", "--server: of which --batch?");
-	status = take_nodes(c, &w, &nodes);
+	status = take_nodes(c, w, &nodes);
 	if (!status) {
-		lst_nodes_ask(c, &nodes, &debug, w.ask);
+		lst_nodes_ask(c, &nodes, &debug, w->ask);
 		fputs(c->json ? "{\"nodes\": [" : "", stdout);
 		for (unsigned int i = 0; i < nodes.n; i++) {
 			fputs(c->json && i ? ", " : "", stdout);

@@ -7,14 +7,6 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
-
-static const struct option options_new[] = {
-	{ "force", no_argument, NULL, OPT_FORCE },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ 0 },
-};
-static const struct option options_none[] = { { 0 } };
 
 /* Members are let go only when they have stopped: kernel nodes hang else. */
 static int session_end(struct lst_console *c)
@@ -34,16 +26,12 @@ static int session_end(struct lst_console *c)
 	return status;
 }
 
-int lst_new_session(struct lst_console *c, int argc, char **argv)
+int lst_new_session(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *s = &c->state;
-	struct lst_words w;
 	struct ulnet_id id;
-	int status = lst_words_take(&w, options_new, argc, argv, 0, 1);
-	const char *name = argc > optind ? argv[optind] : getenv("USER");
+	const char *name = w->n ? w->args[0] : getenv("USER");
 
-	if (status)
-		return status;
 	name = name ? name : "session";
 	if (lst_check_label(name))
 		return FAILED;
@@ -66,31 +54,26 @@ int lst_new_session(struct lst_console *c, int argc, char **argv)
 	state_name_copy(s->name, name);
 	s->console = lnet_nid_to_nid4(&id.nid);
 	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
-	s->force = w.force;
-	s->timeout = w.timeout;
+	s->force = w->force;
+	s->timeout = w->timeout;
 	s->next_batch = 1;
 	s->exists = true;
 	return 0;
 }
 
-int lst_end_session(struct lst_console *c, int argc, char **argv)
+int lst_end_session(struct lst_console *c, const struct lst_words *w)
 {
-	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
-
-	return status ? status : session_end(c);
+	(void)w;
+	return session_end(c);
 }
 
-int lst_show_session(struct lst_console *c, int argc, char **argv)
+int lst_show_session(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_session_id id = { c->state.console, c->state.stamp };
 	struct ulnet_nid nid = lnet_nid_from_nid4(id.console);
 	char text[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
-	struct lst_words w;
-	int status = lst_words_take(&w, options_none, argc, argv, 0, 0);
 
-	if (status)
-		return status;
+	(void)w;
 	lnet_nid_format(&nid, text, sizeof(text));
 	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
 			 "\"stamp\": %" PRId64 ", \"timeout\": %u}\n"

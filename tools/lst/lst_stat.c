@@ -6,27 +6,6 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
-
-static const struct option options_stat[] = {
-	{ "delay", required_argument, NULL, OPT_DELAY },
-	{ "count", required_argument, NULL, OPT_COUNT },
-	{ "timeout", required_argument, NULL, OPT_ASK },
-	{ "rate", no_argument, NULL, OPT_RATE },
-	{ "bw", no_argument, NULL, OPT_BW },
-	{ "read", no_argument, NULL, OPT_READ },
-	{ "write", no_argument, NULL, OPT_WRITE },
-	{ "avg", no_argument, NULL, OPT_AVG },
-	{ "min", no_argument, NULL, OPT_MIN },
-	{ "max", no_argument, NULL, OPT_MAX },
-	{ "mbs", no_argument, NULL, OPT_MBS },
-	{ 0 },
-};
-static const struct option options_error[] = {
-	{ "session", no_argument, NULL, OPT_SESSION },
-	{ "timeout", required_argument, NULL, OPT_ASK },
-	{ 0 },
-};
 
 /* ---- rates, per second ---- */
 
@@ -209,25 +188,22 @@ static int section_make(struct lst_console *c, struct section *s, char *word)
 	return s->rounds ? 0 : lst_fail("%s", strerror(ENOMEM));
 }
 
-int lst_stat(struct lst_console *c, int argc, char **argv)
+int lst_stat(struct lst_console *c, const struct lst_words *w)
 {
 	struct section *sections;
-	struct lst_words w;
-	int status = lst_words_take(&w, options_stat, argc, argv, 1, INT32_MAX);
-	int n = argc - optind;
+	int status = 0;
+	int n = w->n;
 
-	if (status)
-		return status;
 	sections = calloc((size_t)n, sizeof(*sections));
 	if (!sections)
 		return lst_fail("%s", strerror(ENOMEM));
 	for (int i = 0; i < n && !status; i++)
-		status = section_make(c, &sections[i], argv[optind + i]);
+		status = section_make(c, &sections[i], w->args[i]);
 	if (!status)
-		status = sections_round(c, &w, sections, n, true);
-	for (unsigned int i = 0; !status && (!w.count || i < w.count); i++) {
-		lst_ask_wait(&c->calls, w.delay * SECOND_US);
-		status = sections_round(c, &w, sections, n, false);
+		status = sections_round(c, w, sections, n, true);
+	for (unsigned int i = 0; !status && (!w->count || i < w->count); i++) {
+		lst_ask_wait(&c->calls, w->delay * SECOND_US);
+		status = sections_round(c, w, sections, n, false);
 	}
 	for (int i = 0; i < n; i++) {
 		free(sections[i].rounds);
@@ -259,25 +235,21 @@ static bool print_errors(struct lst_console *c, const struct lst_ask *ask)
 	return true;
 }
 
-int lst_show_error(struct lst_console *c, int argc, char **argv)
+int lst_show_error(struct lst_console *c, const struct lst_words *w)
 {
 	const struct lst_msg ask = { .type = LST_STAT };
 	struct lst_nodes nodes = { 0 };
-	struct lst_words w;
-	int status =
-		lst_words_take(&w, options_error, argc, argv, 0, INT32_MAX);
+	int status = 0;
 	unsigned int bad = 0;
 
-	if (status)
-		return status;
-	if (argc == optind && !w.session)
+	if (!w->n && !w->session)
 		return lst_usage("show_error", "groups, NIDs or --session are "
 					       "needed");
-	if (w.session)
+	if (w->session)
 		status = lst_nodes_add_session(&nodes, &c->state);
-	for (int i = optind; i < argc && !status; i++)
-		status = lst_nodes_add_word(c, &nodes, argv[i]);
-	lst_nodes_ask(c, &nodes, &ask, w.ask);
+	for (int i = 0; i < w->n && !status; i++)
+		status = lst_nodes_add_word(c, &nodes, w->args[i]);
+	lst_nodes_ask(c, &nodes, &ask, w->ask);
 	status |= lst_nodes_failed(&nodes, "show_error", 0);
 	c->comma = "";
 	fputs(c->json ? "{\"nodes\": [" : "", stdout);

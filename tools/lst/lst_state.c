@@ -191,7 +191,7 @@ static bool read_test(struct state *s, const char *rest)
 static bool read_arg(struct state *s, const char *rest)
 {
 	if (s->nargs == STATE_NODE_ARGS ||
-	    sscanf(rest, "%d %399[^\n]", &s->args[s->nargs].option,
+	    sscanf(rest, "%31s %399[^\n]", s->args[s->nargs].option,
 		   s->args[s->nargs].value) != 2)
 		return false;
 	s->nargs++;
@@ -337,7 +337,7 @@ static void state_write(const struct state *s)
 		s->console, s->stamp, s->next_batch, s->force, s->timeout,
 		s->name);
 	for (unsigned int i = 0; i < s->nargs; i++)
-		fprintf(s->file, "arg %d %s\n", s->args[i].option,
+		fprintf(s->file, "arg %s %s\n", s->args[i].option,
 			s->args[i].value);
 	for (unsigned int i = 0; i < s->ngroups; i++) {
 		const struct state_group *g = &s->groups[i];

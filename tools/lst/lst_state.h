@@ -30,6 +30,7 @@ enum node_state {
 	NODE_DOWN,
 	NODE_STATES
 };
+#define NODES_ALL ((1u << NODE_STATES) - 1)
 extern const char *const node_states[NODE_STATES];
 
 struct state_node {
@@ -67,7 +68,7 @@ struct state {
 	/* The options that say what node the console is, and values. */
 	unsigned int nargs;
 	struct {
-		int option;
+		char option[STATE_NAME_SIZE];
 		char value[STATE_VALUE];
 	} args[STATE_NODE_ARGS];
 	unsigned int ngroups, nbatches, ntests;

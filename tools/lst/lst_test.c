@@ -6,19 +6,7 @@
 
 #include "lst_command.h"
 #include "lst_nodes.h"
-#include "lst_words.h"
-#include "tools/common/option.h"
 #include "services/lst/list.h"
-
-static const struct option options_test[] = {
-	{ "batch", required_argument, NULL, OPT_BATCH },
-	{ "loop", required_argument, NULL, OPT_LOOP },
-	{ "concurrency", required_argument, NULL, OPT_CONCURRENCY },
-	{ "distribute", required_argument, NULL, OPT_DISTRIBUTE },
-	{ "from", required_argument, NULL, OPT_FROM },
-	{ "to", required_argument, NULL, OPT_TO },
-	{ 0 },
-};
 
 static bool word_is(const char *word, const char *key, const char **value_p)
 {
@@ -32,14 +20,21 @@ static bool word_is(const char *word, const char *key, const char **value_p)
 
 static int take_check(const char *value, uint32_t *check_p)
 {
-	static const char *const words[] = { NULL, "none", "simple", "full" };
-	unsigned int check;
-	int status = option_word(WHO, "check=", value, words, 4,
-				 "none, simple or full", &check);
+	static const char *const words[] = { "", "none", "simple", "full",
+					     NULL };
+	const struct option_at at = {
+		.who = WHO, .name = "check=", .text = value
+	};
 
-	if (!status)
-		*check_p = check;
-	return status;
+	return option_word(&at, words, 1, check_p);
+}
+
+static int take_size(const char *name, const char *value, uint64_t min,
+		     uint64_t max, uint64_t *size_p)
+{
+	const struct option_at at = { .who = WHO, .name = name, .text = value };
+
+	return option_size(&at, min, max, size_p);
 }
 
 /* Kernel nodes crash over sizes and offsets that this refuses. */
@@ -60,11 +55,10 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 		else if (word_is(argv[i], "check", &value))
 			status = take_check(value, &brw->flags);
 		else if (word_is(argv[i], "size", &value))
-			status = option_size(WHO, "size=", value, 8, LNET_MTU,
-					     &size);
+			status = take_size("size=", value, 8, LNET_MTU, &size);
 		else if (word_is(argv[i], "off", &value))
-			status = option_size(WHO, "off=", value, 0,
-					     LST_PAGE_SIZE - 8, &off);
+			status = take_size("off=", value, 0, LST_PAGE_SIZE - 8,
+					   &off);
 		else
 			status = lst_usage("add_test", "brw has read, write, "
 						       "check=, size=, off=");
@@ -199,34 +193,31 @@ static int both_active(struct lst_console *c, const struct state_group *from,
 	return status;
 }
 
-int lst_add_test(struct lst_console *c, int argc, char **argv)
+int lst_add_test(struct lst_console *c, const struct lst_words *w)
 {
 	struct state *st = &c->state;
 	const struct state_group *from, *to;
 	struct state_batch *b;
 	struct lst_msg msg;
-	struct lst_words w;
 	unsigned int d, s, clients;
-	int status = lst_words_take(&w, options_test, argc, argv, 1, 8);
+	int status = take_test(&msg, w, w->n, w->args);
 
-	if (!status)
-		status = take_test(&msg, &w, argc - optind, argv + optind);
 	if (status)
 		return status;
-	if (!w.from || !w.to)
+	if (!w->from || !w->to)
 		return lst_usage("add_test", "--from and --to are needed");
-	b = lst_batch_named(c, w.batch);
-	from = state_group(st, w.from);
-	to = state_group(st, w.to);
+	b = lst_batch_named(c, w->batch);
+	from = state_group(st, w->from);
+	to = state_group(st, w->to);
 	if (!b)
 		return FAILED;
 	if (!from || !to)
-		return lst_fail("there is no group %s", from ? w.to : w.from);
+		return lst_fail("there is no group %s", from ? w->to : w->from);
 	if (!from->n)
 		return lst_fail("group %s has no nodes", from->name);
 	if (st->ntests == STATE_TESTS)
 		return lst_fail("there are %u tests already", st->ntests);
-	status = take_distribute(w.distribute, to->n, &d, &s);
+	status = take_distribute(w->distribute, to->n, &d, &s);
 	if (status)
 		return status;
 	msg.test.batch = b->id;
@@ -236,10 +227,10 @@ int lst_add_test(struct lst_console *c, int argc, char **argv)
 		return status;
 	status = test_servers(c, to, &msg,
 			      (clients + to->n / s - 1) / (to->n / s) * d *
-				      w.concurrency);
+				      w->concurrency);
 	if (!status)
 		status = test_clients(c, from, to, &msg, d, s);
 	if (!status)
-		note_test(st, &w, b, argc - optind, argv + optind);
+		note_test(st, w, b, w->n, w->args);
 	return status;
 }

@@ -4,7 +4,6 @@ lst_commands += %D%/lst_session.c %D%/lst_group.c %D%/lst_batch.c
 lst_commands += %D%/lst_test.c %D%/lst_ping.c %D%/lst_stat.c
 lst_commands += %D%/lst_nodes.c %D%/lst_nodes.h
 lst_commands += %D%/lst_state.c %D%/lst_state.h
-lst_commands += %D%/lst_words.c %D%/lst_words.h
 
 tools_bin_lst_SOURCES = %D%/lst.c $(lst_commands)
 tools_bin_lst_LINK = $(INSTALLED_LINK)

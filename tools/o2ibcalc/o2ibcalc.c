@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	status = o2ibcalc_options_parse(o, argc, argv);
-	if (status < 0) {
+	if (!status) {
 		calculate(&o->report);
 		status = print(o);
 		if (!status)
@@ -63,5 +63,5 @@ int main(int argc, char **argv)
 	}
 	o2ibcalc_options_free(o);
 	free(o);
-	return status;
+	return status < 0 ? 0 : status;
 }

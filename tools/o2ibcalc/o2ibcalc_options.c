@@ -4,81 +4,15 @@
 #include "o2ibcalc_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "tools/common/file.h"
-#include "tools/common/nearest.h"
 #include "tools/common/option.h"
 
 #define WHO "o2ibcalc"
-
-static const char help[] =
-	"usage: o2ibcalc [OPTION]... [FILE]\n"
-	"Calculates what the tunables of two nodes, A and B, on an o2ib net "
-	"come to: how\n"
-	"they are adjusted, what a connection is negotiated to, work requests, "
-	"memory.\n"
-	"FILE is YAML with \"a:\" and \"b:\", or what \"lnetctl net show -v "
-	"4\" "
-	"prints.\n"
-	"\n"
-	"the nodes (o2ibcalc(1) lists the names):\n"
-	"  -a, --a NAME=VALUE[,...]     of A\n"
-	"  -b, --b NAME=VALUE[,...]     of B\n"
-	"      --both NAME=VALUE[,...]  of both\n"
-	"      --a-file FILE            A is what lnetctl shows there\n"
-	"      --b-file FILE            B is\n"
-	"  -i, --initiator A|B          which asks for the connection (A)\n"
-	"  -n, --npeers N               peers of each, for memory (1)\n"
-	"what is asked:\n"
-	"  -w, --what-if NAME=VALUE[,VALUE]...  answers for other values, "
-	"beside the\n"
-	"                               current ones; a.NAME, b.NAME: of one "
-	"node\n"
-	"  -e, --explain                say which rule made each value\n"
-	"      --negotiated FILE        compare with what nodes have "
-	"negotiated\n"
-	"output:\n"
-	"      --yaml                   YAML, which can be a FILE\n"
-	"      --json                   JSON, on one line\n"
-	"  -h, --help                   print this\n"
-	"  -V, --version                print the version\n"
-	"\n"
-	"Exit status: 0: there is a connection; 1: there is none, or it is "
-	"not as in the\n"
-	"file of --negotiated; 2: the command line or a file is wrong.\n";
-
-enum {
-	OPT_BOTH = 256,
-	OPT_A_FILE,
-	OPT_B_FILE,
-	OPT_NEGOTIATED,
-	OPT_YAML,
-	OPT_JSON,
-};
-
-static const struct option options[] = {
-	{ "a", required_argument, NULL, 'a' },
-	{ "b", required_argument, NULL, 'b' },
-	{ "both", required_argument, NULL, OPT_BOTH },
-	{ "a-file", required_argument, NULL, OPT_A_FILE },
-	{ "b-file", required_argument, NULL, OPT_B_FILE },
-	{ "initiator", required_argument, NULL, 'i' },
-	{ "npeers", required_argument, NULL, 'n' },
-	{ "what-if", required_argument, NULL, 'w' },
-	{ "explain", no_argument, NULL, 'e' },
-	{ "negotiated", required_argument, NULL, OPT_NEGOTIATED },
-	{ "yaml", no_argument, NULL, OPT_YAML },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
-};
-#define LETTERS "a:b:i:n:w:ehV"
 
 /* What is said of nodes, in the order of the command line. */
 #define SAYINGS_MAX 64
@@ -93,14 +27,11 @@ struct given {
 	} sayings[SAYINGS_MAX];
 	unsigned int nwhat_ifs;
 	const char *what_ifs[WHAT_IFS];
-	const char *initiator, *npeers, *negotiated;
+	const char *negotiated;
+	enum ulnet_o2ib_side initiator; /* LNET_O2IB_BOTH: not given */
+	unsigned int npeers;		/* 0: the same */
+	bool explain, yaml, json;
 };
-
-static int wrong(const char *what)
-{
-	fprintf(stderr, WHO ": %s\n", what);
-	return OPTION_USAGE;
-}
 
 /* @where: an option or a file. */
 static int refuse(const char *where, const struct complaint *c)
@@ -254,17 +185,6 @@ static int check_sayings(const struct given *given)
 	return 0;
 }
 
-static int take_initiator(struct o2ibcalc_options *o, const char *text)
-{
-	if (!text)
-		return 0;
-	if (strcasecmp(text, "a") != 0 && strcasecmp(text, "b") != 0)
-		return option_bad(WHO, "initiator", text, "A or B is expected");
-	o->report.pair.initiator =
-		strcasecmp(text, "b") == 0 ? LNET_O2IB_B : LNET_O2IB_A;
-	return 0;
-}
-
 /* ---- what if ---- */
 
 static int add_value(struct what_if *w, const char *value, struct complaint *c)
@@ -343,12 +263,12 @@ static int take_what_ifs(struct o2ibcalc_options *o, const struct given *given)
 		return 0;
 	r->what_ifs = calloc(given->nwhat_ifs, sizeof(*r->what_ifs));
 	if (!r->what_ifs)
-		return wrong(strerror(ENOMEM));
+		return option_wrong(WHO, "%s", strerror(ENOMEM));
 	r->nwhat_ifs = given->nwhat_ifs;
 	for (unsigned int i = 0; i < r->nwhat_ifs; i++) {
 		copy = strdup(given->what_ifs[i]);
 		if (!copy)
-			return wrong(strerror(ENOMEM));
+			return option_wrong(WHO, "%s", strerror(ENOMEM));
 		rc = parse_what_if(o, copy, &r->what_ifs[i], &c);
 		free(copy);
 		if (rc)
@@ -357,128 +277,103 @@ static int take_what_ifs(struct o2ibcalc_options *o, const struct given *given)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- options ---- */
 
-static int say(struct given *given, enum ulnet_o2ib_side side,
-	       const char *option, const char *text)
+static int take_saying(const struct option_at *at)
 {
+	struct given *given = at->object;
+
 	if (given->n == SAYINGS_MAX)
-		return wrong("too many of --a, --b and --both");
-	given->sayings[given->n].side = side;
-	given->sayings[given->n].option = option;
-	given->sayings[given->n++].text = text;
-	return -1;
+		return option_bad(at, "too many of --a, --b and --both");
+	given->sayings[given->n].side = (enum ulnet_o2ib_side)at->row->own;
+	given->sayings[given->n].option = at->row->key;
+	given->sayings[given->n++].text = at->text;
+	return 0;
 }
 
-static int print(const char *text)
+static int take_what_if(const struct option_at *at)
 {
-	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
-		return 0;
-	perror(WHO ": stdout");
-	return 1;
+	struct given *given = at->object;
+
+	if (given->nwhat_ifs == WHAT_IFS)
+		return option_bad(at, "at most 8 of them");
+	given->what_ifs[given->nwhat_ifs++] = at->text;
+	return 0;
 }
 
-static int set_format(struct o2ibcalc_options *o, enum format format)
+static int take_initiator(const struct option_at *at)
 {
-	if (o->format != FORMAT_TABLE && o->format != format)
-		return wrong("--yaml and --json: one of them");
-	o->format = format;
-	return -1;
+	struct given *given = at->object;
+
+	if (strcasecmp(at->text, "a") != 0 && strcasecmp(at->text, "b") != 0)
+		return option_bad(at, "A or B is expected");
+	given->initiator =
+		strcasecmp(at->text, "b") == 0 ? LNET_O2IB_B : LNET_O2IB_A;
+	return 0;
 }
 
-/* -1, or the exit status. */
-static int take_option(struct o2ibcalc_options *o, struct given *given,
-		       int option, const char *text)
-{
-	switch (option) {
-	case 'a':
-		return say(given, LNET_O2IB_A, "--a", text);
-	case 'b':
-		return say(given, LNET_O2IB_B, "--b", text);
-	case OPT_BOTH:
-		return say(given, LNET_O2IB_BOTH, "--both", text);
-	case OPT_A_FILE:
-		given->files[LNET_O2IB_A] = text;
-		return -1;
-	case OPT_B_FILE:
-		given->files[LNET_O2IB_B] = text;
-		return -1;
-	case 'i':
-		given->initiator = text;
-		return -1;
-	case 'n':
-		given->npeers = text;
-		return -1;
-	case 'w':
-		if (given->nwhat_ifs == WHAT_IFS)
-			return wrong("--what-if: at most 8 of them");
-		given->what_ifs[given->nwhat_ifs++] = text;
-		return -1;
-	case 'e':
-		o->report.explain = true;
-		return -1;
-	case OPT_NEGOTIATED:
-		given->negotiated = text;
-		return -1;
-	case OPT_YAML:
-		return set_format(o, FORMAT_YAML);
-	case OPT_JSON:
-		return set_format(o, FORMAT_JSON);
-	case 'h':
-		return print(help);
-	case 'V':
-		return print(WHO " (" PACKAGE_NAME ") " PACKAGE_VERSION "\n");
-	default:
-		return OPTION_USAGE;
+#define AT(field) offsetof(struct given, field)
+#define SAYING(letter, name, side, help)                          \
+	{                                                         \
+		name, letter, "NAME=VALUE[,...]", help,           \
+			.kind = OPTION_CALL, .take = take_saying, \
+			.own = (side), .key = "--" name,          \
 	}
-}
 
-/* getopt_long() has said that the option is unknown. */
-static void say_near(const char *option)
-{
-	struct nearest near;
-	char name[64];
+static const struct option_row rows[] = {
+	{ .help = "the nodes (o2ibcalc(1) lists the names):" },
+	SAYING('a', "a", LNET_O2IB_A, "of A"),
+	SAYING('b', "b", LNET_O2IB_B, "of B"),
+	SAYING(0, "both", LNET_O2IB_BOTH, "of both"),
+	{ "a-file", 0, "FILE", "A is what lnetctl shows there",
+	  .kind = OPTION_TEXT, AT(files[LNET_O2IB_A]) },
+	{ "b-file", 0, "FILE", "B is", .kind = OPTION_TEXT,
+	  AT(files[LNET_O2IB_B]) },
+	{ "initiator", 'i', "A|B", "which asks for the connection (A)",
+	  .kind = OPTION_CALL, .take = take_initiator },
+	{ "npeers", 'n', "N", "peers of each, for memory (1)",
+	  .kind = OPTION_NUMBER, AT(npeers), 1, 1000000 },
+	{ .help = "what is asked:" },
+	{ "what-if", 'w', "NAME=VALUE[,VALUE]...",
+	  "answers for other values, beside the current ones; a.NAME, b.NAME: "
+	  "of one node",
+	  .kind = OPTION_CALL, .take = take_what_if },
+	{ "explain", 'e', NULL, "say which rule made each value",
+	  .kind = OPTION_FLAG, AT(explain) },
+	{ "negotiated", 0, "FILE", "compare with what nodes have negotiated",
+	  .kind = OPTION_TEXT, AT(negotiated) },
+	{ .help = "output:" },
+	{ "yaml", 0, NULL, "YAML, which can be a FILE", .kind = OPTION_FLAG,
+	  AT(yaml) },
+	{ "json", 0, NULL, "JSON, on one line", .kind = OPTION_FLAG, AT(json) },
+	{ 0 },
+};
 
-	if (strncmp(option, "--", 2) != 0)
-		return;
-	if (strncmp(option, "--a.", 4) == 0 ||
-	    strncmp(option, "--b.", 4) == 0) {
-		fprintf(stderr, "Did you mean '--%c %.*s=VALUE'?\n", option[2],
-			(int)strcspn(option + 4, "="), option + 4);
-		return;
-	}
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(option + 2, "="),
-		 option + 2);
-	nearest_init(&near, name);
-	for (unsigned int i = 0; options[i].name; i++)
-		nearest_try(&near, options[i].name);
-	/* It may be there, and want an argument. */
-	if (near.name && strcmp(near.name, name) != 0)
-		nearest_say(&near, "--", stderr);
-}
+/* ---- all of them ---- */
 
 static int complete(struct o2ibcalc_options *o, const struct given *given)
 {
-	unsigned int npeers;
 	int status = check_sayings(given);
 
+	if (!status && given->yaml && given->json)
+		status = option_wrong(WHO, "--yaml and --json: one of them");
 	if (!status)
 		status = read_files(o, given);
 	if (!status)
 		status = take_sayings(o, given);
-	if (!status)
-		status = take_initiator(o, given->initiator);
-	if (!status && given->npeers) {
-		status = option_number(WHO, "npeers", given->npeers, 1, 1000000,
-				       &npeers);
-		if (!status)
-			o->report.pair.npeers = npeers;
-	}
+	if (given->initiator != LNET_O2IB_BOTH)
+		o->report.pair.initiator = given->initiator;
+	if (given->npeers)
+		o->report.pair.npeers = given->npeers;
+	o->report.explain = given->explain;
+	o->format = given->yaml	  ? FORMAT_YAML
+		    : given->json ? FORMAT_JSON
+				  : FORMAT_TABLE;
 	if (!status)
 		status = take_what_ifs(o, given);
 	if (!status)
 		status = read_negotiated(o, given->negotiated);
-	return status ? status : -1;
+	return status;
 }
 
 /* An input with a value, where a file is expected? */
@@ -492,35 +387,55 @@ static bool is_setting(const char *text)
 	return input_find(name) != NULL;
 }
 
+/* An input is no option of its own. */
+static int hint_side(const char *word)
+{
+	if (strncmp(word, "--a.", 4) == 0 || strncmp(word, "--b.", 4) == 0)
+		fprintf(stderr, "Did you mean '--%c %.*s=VALUE'?\n", word[2],
+			(int)strcspn(word + 4, "="), word + 4);
+	return OPTION_USAGE;
+}
+
 int o2ibcalc_options_parse(struct o2ibcalc_options *o, int argc, char **argv)
 {
-	struct given given = { .n = 0 };
-	int option, status;
+	struct given given = { .initiator = LNET_O2IB_BOTH };
+	struct option_set set = {
+		.who = WHO,
+		.head = "usage: o2ibcalc [OPTION]... [FILE]\n"
+			"Calculates what the tunables of two nodes, A and B, "
+			"on "
+			"an o2ib net come to: how\n"
+			"they are adjusted, what a connection is negotiated "
+			"to, "
+			"work requests, memory.\n"
+			"FILE is YAML with \"a:\" and \"b:\", or what "
+			"\"lnetctl "
+			"net show -v 4\" prints.\n"
+			"\n",
+		.tail = "\n"
+			"Exit status: 0: there is a connection; 1: there is "
+			"none, or it is not as in the\n"
+			"file of --negotiated; 2: the command line or a file "
+			"is wrong.\n",
+		.parts = { { rows, &given }, { option_rows } },
+		.max = 1,
+	};
+	const char *file;
+	int status;
 
 	*o = (struct o2ibcalc_options){ .report.pair.npeers = 1 };
 	lnet_o2ib_conf_init(&o->report.pair.node[LNET_O2IB_A]);
 	lnet_o2ib_conf_init(&o->report.pair.node[LNET_O2IB_B]);
-	argv[0] = WHO;
-	while ((option = getopt_long(argc, argv, LETTERS, options, NULL)) !=
-	       -1) {
-		status = take_option(o, &given, option, optarg);
-		if (option == '?')
-			say_near(argv[optind - 1]);
-		if (status >= 0)
-			return status;
-	}
-	if (argc - optind > 1) {
-		fprintf(stderr, WHO ": unexpected argument: %s\n",
-			argv[optind + 1]);
-		return OPTION_USAGE;
-	}
-	given.files[LNET_O2IB_BOTH] = argv[optind];
-	if (argv[optind] && is_setting(argv[optind])) {
-		fprintf(stderr,
-			WHO ": %s: whose? Say --a, --b or --both before it\n",
-			argv[optind]);
-		return OPTION_USAGE;
-	}
+	status = options_parse(&set, argc, argv);
+	if (status == OPTION_USAGE)
+		return hint_side(set.args[-1]);
+	if (status)
+		return status;
+	file = given.files[LNET_O2IB_BOTH] = set.args[0];
+	if (file && is_setting(file))
+		return option_wrong(
+			WHO, "%s: whose? Say --a, --b or --both before it",
+			file);
 	return complete(o, &given);
 }
 

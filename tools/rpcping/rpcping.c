@@ -19,7 +19,7 @@
 #include "rpcping_load.h"
 #include "rpcping_options.h"
 #include "rpcping_report.h"
-#include "tools/common/secure.h"
+#include "tools/common/say.h"
 #include "tools/common/signals.h"
 
 #define NS_PER_US UINT64_C(1000)
@@ -358,7 +358,7 @@ static int report(struct rpcping *p)
 	for (unsigned int i = 0; !rc && !o->json && i < n + (n > 1); i++)
 		rc = report_text(o, i < n ? o->targets[i].text : "all",
 				 &p->now[i]);
-	if (!rc && o->explain)
+	if (!rc && o->load.explain)
 		rc = report_explain(&p->now[n], p->rpc);
 	if (rc)
 		say(&p->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
@@ -402,7 +402,7 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	status = rpcping_options_parse(&p.options, argc, argv);
-	if (status >= 0)
+	if (status)
 		goto out;
 	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };
 	lnet_log_set(p.say.level, NULL, NULL);
@@ -420,5 +420,5 @@ int main(int argc, char **argv)
 	close_all(&p);
 out:
 	rpcping_options_free(&p.options);
-	return status;
+	return status == OPTION_DONE ? 0 : status;
 }

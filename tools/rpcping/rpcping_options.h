@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "tools/common/node_options.h"
+#include "tools/common/node.h"
 #include "rpcping_load.h"
 
 /* Who is called: a node. */
@@ -18,17 +18,18 @@ struct target {
 
 struct rpcping_options {
 	struct node_options node;
-	struct load_conf load; /* the same for all targets, without what they
+	struct load_conf load;	  /* the same for all targets, without what they
 				* are and who is told of the end */
 	struct ulrpc_retry retry; /* load.retry, unless that is NULL */
 	struct target *targets;
 	unsigned int ntargets;
 	uint64_t interval; /* us between live lines */
 	uint64_t grace;	   /* us for calls under way when a signal comes */
-	bool live, poll, json, explain;
+	enum ulrpc_bulk_access bulk; /* 0: none */
+	bool live, poll, json;
 };
 
-/* < 0: go on, with @o filled; else the exit status, as lnetd's.
+/* 0: go on, with @o filled; OPTION_DONE; else the exit status.
  * rpcping_options_free() is due in any case. */
 int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv);
 void rpcping_options_free(struct rpcping_options *o);

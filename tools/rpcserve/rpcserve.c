@@ -15,11 +15,10 @@
 #include "tools/common/exporter.h"
 #include "tools/common/lst_options.h"
 #include "tools/common/metrics.h"
-#include "tools/common/metrics_options.h"
 #include "tools/common/node.h"
 #include "tools/common/option.h"
 #include "services/services.h"
-#include "tools/common/secure.h"
+#include "tools/common/say.h"
 #include "tools/common/signals.h"
 
 #define WHO	     "rpcserve"
@@ -45,80 +44,20 @@ struct rpcserve {
 	struct ulrpc *rpc;
 	struct lst *lst; /* NULL: none */
 	struct metrics_source metrics;
-	struct exporter *exporter; /* NULL: none */
+	struct exporter *exporter;		/* NULL: none */
 	struct service *services[SERVICES_MAX]; /* those that run */
 	unsigned int nservices;
 };
 
 /* ---- the command line ---- */
 
-static const char help[] =
-	"usage: rpcserve [OPTION]...\n"
-	"A node that runs services, until SIGINT or SIGTERM.\n"
-	"\n"
-	"      --service NAME           run this one, instead of all; can be "
-	"given\n"
-	"                               several times\n"
-	"      --list                   print services and methods, and exit\n"
-	"      --workers N              threads for each service\n"
-	"      --queue N                requests of a client that may wait\n"
-	"      --window N               calls in flight for each client\n"
-	"      --policy TEXT            order and limits of waiting requests\n"
-	"      --segments N             bulk messages in flight for each "
-	"request\n"
-	"      --buffers N              request buffers for each service\n"
-	"      --memory SIZE            for bulk data at most (256M)\n"
-	"      --grace T                for requests under way at the end (5 "
-	"s)\n"
-	METRICS_HELP LST_HELP
-	"      --poll                   be the node's thread, and never "
-	"sleep\n" NODE_HELP_NETS
-	"  -s, --socket PATH            for lnetctl; none is made without "
-	"it\n" NODE_HELP_REST
-	"  -l, --log LEVEL              err, warn (default), info or debug\n"
-	"  -h, --help                   print this\n"
-	"  -V, --version                print the version\n";
-
-enum {
-	OPT_SERVICE = 256,
-	OPT_LIST,
-	OPT_WORKERS,
-	OPT_QUEUE,
-	OPT_WINDOW,
-	OPT_POLICY,
-	OPT_SEGMENTS,
-	OPT_BUFFERS,
-	OPT_MEMORY,
-	OPT_GRACE,
-	OPT_POLL,
-};
-
-static const struct option options[] = {
-	NODE_OPTIONS,
-	{ "service", required_argument, NULL, OPT_SERVICE },
-	{ "list", no_argument, NULL, OPT_LIST },
-	{ "workers", required_argument, NULL, OPT_WORKERS },
-	{ "queue", required_argument, NULL, OPT_QUEUE },
-	{ "window", required_argument, NULL, OPT_WINDOW },
-	{ "policy", required_argument, NULL, OPT_POLICY },
-	{ "segments", required_argument, NULL, OPT_SEGMENTS },
-	{ "buffers", required_argument, NULL, OPT_BUFFERS },
-	{ "memory", required_argument, NULL, OPT_MEMORY },
-	{ "grace", required_argument, NULL, OPT_GRACE },
-	METRICS_OPTIONS,
-	LST_OPTIONS,
-	{ "poll", no_argument, NULL, OPT_POLL },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
-};
-
-static int take_service(struct rpcserve *r, const char *name)
+static int take_service(const struct option_at *at)
 {
-	const struct service_type *type = service_find(name);
+	const struct service_type *type = service_find(at->text);
+	struct rpcserve *r = at->object;
 
 	if (!type) {
-		fprintf(stderr, WHO ": --service %s: there are:", name);
+		fprintf(stderr, WHO ": --service %s: there are:", at->text);
 		for (unsigned int i = 0; (type = service_at(i)); i++)
 			fprintf(stderr, "%s %s", i ? "," : "", type->name);
 		fputc('\n', stderr);
@@ -131,71 +70,7 @@ static int take_service(struct rpcserve *r, const char *name)
 	return 0;
 }
 
-static int take_number(const char *option, const char *arg, unsigned int min,
-		       unsigned int max, uint32_t *value_p)
-{
-	unsigned int number;
-	int status = option_number(WHO, option, arg, min, max, &number);
-
-	if (!status)
-		*value_p = number;
-	return status;
-}
-
-static int take_option(struct rpcserve *r, int option, const char *arg)
-{
-	int status = node_options_take(&r->options, WHO, option, arg);
-
-	if (status < 0)
-		status = lst_options_take(&r->lst_options, WHO, option, arg);
-	if (status < 0)
-		status = metrics_options_take(&r->metrics_options, WHO, option,
-					      arg);
-	if (status >= 0)
-		return status;
-	switch (option) {
-	case OPT_SERVICE:
-		return take_service(r, arg);
-	case OPT_WORKERS:
-		return take_number("workers", arg, 1, WORKERS_MAX,
-				   &r->conf.workers);
-	case OPT_QUEUE:
-		return take_number("queue", arg, 1, 1u << 24,
-				   &r->conf.queue_max);
-	case OPT_WINDOW:
-		return take_number("window", arg, 1, 1u << 20,
-				   &r->conf.window);
-	case OPT_POLICY:
-		r->conf.policy = arg;
-		return 0;
-	case OPT_SEGMENTS:
-		return take_number("segments", arg, 1, ULRPC_SEGMENTS_MAX,
-				   &r->conf.segments);
-	case OPT_BUFFERS:
-		return take_number("buffers", arg, 2, ULRPC_BUFFERS_MAX,
-				   &r->conf.buffers);
-	case OPT_MEMORY:
-		return option_size(WHO, "memory", arg, 4096, MEMORY_MAX,
-				   &r->conf.memory);
-	case OPT_GRACE:
-		return option_time(WHO, "grace", arg, 0, &r->grace);
-	case OPT_POLL:
-		r->poll = true;
-		return 0;
-	}
-	fputs("See '" WHO " --help'.\n", stderr); /* getopt said why */
-	return OPTION_USAGE;
-}
-
-static int flushed(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	perror(WHO ": stdout");
-	return 1;
-}
-
-static int print_list(void)
+static int print_list(const struct option_at *at)
 {
 	const struct service_type *type;
 
@@ -205,58 +80,78 @@ static int print_list(void)
 			printf("  %-14s %s\n", type->probes[k].method,
 			       type->probes[k].text);
 	}
-	return flushed();
+	return option_printed(at->who);
 }
 
-/* As lnetd's. */
-static int parse(struct rpcserve *r, int argc, char **argv)
-{
-	int option, status;
+#define AT(field) offsetof(struct rpcserve, field)
 
-	argv[0] = WHO;
-	while ((option = getopt_long(argc, argv,
-				     NODE_LETTERS METRICS_LETTERS "hV", options,
-				     NULL)) != -1) {
-		if (option == 'h' || option == 'V') {
-			fputs(option == 'h' ? help
-					    : WHO " (" PACKAGE_NAME
-						  ") " PACKAGE_VERSION "\n",
-			      stdout);
-			return flushed();
-		}
-		if (option == OPT_LIST)
-			return print_list();
-		status = take_option(r, option, optarg);
-		if (status)
-			return status;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			WHO ": unexpected argument: %s\nSee '" WHO
-			    " --help'.\n",
-			argv[optind]);
-		return OPTION_USAGE;
-	}
+static const struct option_row rows[] = {
+	{ "service", 0, "NAME",
+	  "run this one, instead of all; can be given several times",
+	  .kind = OPTION_CALL, .take = take_service },
+	{ "list", 0, NULL, "print services and methods, and exit",
+	  .kind = OPTION_CALL, .take = print_list },
+	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
+	  AT(conf.workers), 1, WORKERS_MAX },
+	{ "queue", 0, "N", "requests of a client that may wait",
+	  .kind = OPTION_NUMBER, AT(conf.queue_max), 1, 1u << 24 },
+	{ "window", 0, "N", "calls in flight for each client",
+	  .kind = OPTION_NUMBER, AT(conf.window), 1, 1u << 20 },
+	{ "policy", 0, "TEXT", "order and limits of waiting requests",
+	  .kind = OPTION_TEXT, AT(conf.policy) },
+	{ "segments", 0, "N", "bulk messages in flight for each request",
+	  .kind = OPTION_NUMBER, AT(conf.segments), 1, ULRPC_SEGMENTS_MAX },
+	{ "buffers", 0, "N", "request buffers for each service",
+	  .kind = OPTION_NUMBER, AT(conf.buffers), 2, ULRPC_BUFFERS_MAX },
+	{ "memory", 0, "SIZE", "for bulk data at most (256M)",
+	  .kind = OPTION_SIZE, AT(conf.memory), 4096, MEMORY_MAX },
+	{ "grace", 0, "T", "for requests under way at the end (5 s)",
+	  .kind = OPTION_TIME, AT(grace) },
+	{ "poll", 0, NULL, "be the node's thread, and never sleep",
+	  .kind = OPTION_FLAG, AT(poll) },
+	{ 0 },
+};
+
+static int complete(struct rpcserve *r)
+{
 	if (lst_options_check(&r->lst_options, WHO))
 		return OPTION_USAGE;
-	if (r->poll && r->options.cpts > 1) {
-		fputs(WHO ": --cpts: with --poll there is one thread, the "
-			  "program's own\n",
-		      stderr);
-		return OPTION_USAGE;
-	}
-	if (r->poll && r->metrics_options.address) {
-		fputs(WHO ": --metrics: not with --poll, where the node does "
-			  "nothing while the program waits for who asks: use "
-			  "--socket, and 'lnetctl metrics'\n",
-		      stderr);
-		return OPTION_USAGE;
-	}
+	if (r->poll && r->options.cpts > 1)
+		return option_wrong(WHO, "--cpts: with --poll there is one "
+					 "thread, the program's own");
+	if (r->poll && r->metrics_options.address)
+		return option_wrong(WHO,
+				    "--metrics: not with --poll, where the "
+				    "node does nothing while the program waits "
+				    "for who asks: use --socket, and 'lnetctl "
+				    "metrics'");
 	for (unsigned int i = 0; !r->ntypes && service_at(i); i++)
 		r->types[i] = service_at(i);
 	while (r->types[r->ntypes])
 		r->ntypes++;
-	return -1;
+	return 0;
+}
+
+static int parse(struct rpcserve *r, int argc, char **argv)
+{
+	struct option_set set = {
+		.who = WHO,
+		.see = WHO " --help",
+		.head = "usage: rpcserve [OPTION]...\n"
+			"A node that runs services, until SIGINT or "
+			"SIGTERM.\n\n",
+		.parts = { { rows, r },
+			   { metrics_rows, &r->metrics_options },
+			   { lst_rows, &r->lst_options },
+			   { node_net_rows, &r->options },
+			   { node_socket_rows, &r->options },
+			   { node_rows, &r->options },
+			   { node_log_rows, &r->options },
+			   { option_rows } },
+	};
+	int status = options_parse(&set, argc, argv);
+
+	return status ? status : complete(r);
 }
 
 /* ---- services ---- */
@@ -431,9 +326,9 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	node_options_init(&r.options);
-	metrics_options_init(&r.metrics_options);
+	r.metrics_options.peers = METRICS_PEERS;
 	status = parse(&r, argc, argv);
-	if (status >= 0)
+	if (status)
 		goto out;
 	r.say = (struct say){ .who = WHO, .level = r.options.log };
 	lnet_log_set(r.say.level, NULL, NULL);
@@ -449,5 +344,5 @@ int main(int argc, char **argv)
 out:
 	node_options_free(&r.options);
 	lst_options_free(&r.lst_options);
-	return status;
+	return status == OPTION_DONE ? 0 : status;
 }
