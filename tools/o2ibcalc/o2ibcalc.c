@@ -5,8 +5,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "o2ibcalc_options.h"
+#include "tools/common/option.h"
 
 static void calculate(struct report *r)
 {
@@ -33,14 +35,17 @@ static void calculate(struct report *r)
 
 static int print(const struct o2ibcalc_options *o)
 {
+	int rc = 0;
+
 	if (o->format == FORMAT_TABLE)
 		report_table(&o->report, stdout);
 	else
-		report_emit(&o->report, o->format == FORMAT_JSON, stdout);
-	if (!ferror(stdout) && fflush(stdout) == 0)
-		return 0;
-	perror("o2ibcalc: stdout");
-	return 1;
+		rc = report_emit(&o->report, o->format == FORMAT_JSON, stdout);
+	if (rc) {
+		option_wrong("o2ibcalc", "%s", strerror(-rc));
+		return 1;
+	}
+	return option_printed("o2ibcalc") == OPTION_DONE ? 0 : 1;
 }
 
 int main(int argc, char **argv)

@@ -37,7 +37,8 @@ struct report {
 };
 
 void report_table(const struct report *r, FILE *out);
-void report_emit(const struct report *r, bool json, FILE *out);
+/* 0, or -ENOMEM. */
+int report_emit(const struct report *r, bool json, FILE *out);
 
 /* Does the connection differ from what was predicted? */
 bool report_depth_differs(const struct report *r, const struct negotiated *c);
