@@ -328,10 +328,8 @@ unit_tests += %D%/unit/tools_test
 	%D%/unit/tools/notify_test.c \
 	%D%/unit/tools/option_test.c \
 	%D%/unit/tools/words_test.c \
-	tools/rpcping/rpcping_load.c tools/rpcping/histogram.c \
-	tools/lnetctl/command.c tools/lnetctl/command_table.c \
-	tools/lnetctl/command_help.c tools/lnetctl/words.c \
-	tools/lnetd/notify.c
+	tools/rpcping/rpcping_load.c tools/lnetd/daemon.c \
+	tools/lnetctl/command.c tools/lnetctl/command_table.c
 %C%_unit_tools_test_LDADD = libtools.a $(LDADD)
 
 # What of services needs no network.
@@ -595,7 +593,8 @@ fuzz_programs += %D%/fuzz/fuzz_o2ib
 fuzz_programs += %D%/fuzz/fuzz_yaml
 fuzz_programs += %D%/fuzz/fuzz_o2ibcalc
 %C%_fuzz_fuzz_o2ibcalc_SOURCES = %D%/fuzz/fuzz_o2ibcalc.c \
-	$(o2ibcalc_input_sources) tools/common/nearest.c
+	$(o2ibcalc_input_sources) \
+	tools/common/nearest.c tools/common/option.c
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control

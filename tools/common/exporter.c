@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "metrics.h"
@@ -47,14 +46,6 @@ static int listen_at(const struct addrinfo *info)
 
 /* ---- answers ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void refresh(struct exporter *e)
 {
 	struct MHD_Response *made;
@@ -62,7 +53,7 @@ static void refresh(struct exporter *e)
 	size_t len;
 	int rc;
 
-	if (e->last && now_ns() - e->made_ns < FRESH_NS)
+	if (e->last && clock_ns() - e->made_ns < FRESH_NS)
 		return;
 	if (e->last)
 		MHD_destroy_response(e->last);
@@ -80,7 +71,7 @@ static void refresh(struct exporter *e)
 	}
 	MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, TEXT_TYPE);
 	e->last = made;
-	e->made_ns = now_ns();
+	e->made_ns = clock_ns();
 }
 
 static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status,

@@ -8,7 +8,7 @@
 #ifndef TOOLS_EXPORTER_H
 #define TOOLS_EXPORTER_H
 
-#include "say.h"
+#include "program.h"
 
 struct exporter;
 struct metrics_source;

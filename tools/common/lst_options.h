@@ -5,7 +5,7 @@
 #define TOOLS_LST_OPTIONS_H
 
 #include "option.h"
-#include "say.h"
+#include "program.h"
 #include "services/lst/lst.h"
 
 struct lst_options {

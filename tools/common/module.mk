@@ -7,6 +7,5 @@ libtools_a_SOURCES += %D%/metrics.c %D%/metrics.h
 libtools_a_SOURCES += %D%/nearest.c %D%/nearest.h
 libtools_a_SOURCES += %D%/node.c %D%/node.h
 libtools_a_SOURCES += %D%/option.c %D%/option.h
+libtools_a_SOURCES += %D%/program.c %D%/program.h
 libtools_a_SOURCES += %D%/request.c %D%/request.h
-libtools_a_SOURCES += %D%/say.c %D%/say.h
-libtools_a_SOURCES += %D%/signals.c %D%/signals.h

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Longer words are no names of ours. */
-#define LETTERS 40
+#define LETTERS	  40
 #define BEGINNING 3 /* letters that may stand for a name */
 
 static unsigned int least(unsigned int a, unsigned int b)

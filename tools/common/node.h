@@ -9,7 +9,7 @@
 #include <ulnet/control.h>
 
 #include "option.h"
-#include "say.h"
+#include "program.h"
 
 #define NODE_DEFAULT_PORT 988
 

@@ -41,19 +41,31 @@ int option_wrong(const char *who, const char *fmt, ...)
 	return OPTION_USAGE;
 }
 
+bool number_parse(const char *text, uint64_t min, uint64_t max,
+		  uint64_t *value_p)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || value < min ||
+	    value > max)
+		return false;
+	*value_p = value;
+	return true;
+}
+
 int option_number(const struct option_at *at, uint64_t min, uint64_t max,
 		  unsigned int *value_p)
 {
-	unsigned long value;
-	char range[80], *end;
+	uint64_t value;
+	char range[80];
 
-	errno = 0;
-	value = strtoul(at->text, &end, 10);
 	snprintf(range, sizeof(range),
 		 "a number from %" PRIu64 " to %" PRIu64 " is expected", min,
 		 max);
-	if (!isdigit((unsigned char)*at->text) || *end || errno ||
-	    value < min || value > max)
+	if (!number_parse(at->text, min, max, &value))
 		return option_bad(at, range);
 	*value_p = (unsigned int)value;
 	return 0;

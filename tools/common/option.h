@@ -115,6 +115,9 @@ int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p);
 int option_word(const struct option_at *at, const char *const *words,
 		unsigned int first, unsigned int *index_p);
 int option_path(const struct option_at *at, char **path_p);
+/* A number from @min to @max that is all of @text. */
+bool number_parse(const char *text, uint64_t min, uint64_t max,
+		  uint64_t *value_p);
 /* A message that names no option, or several. */
 int option_wrong(const char *who, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -62,7 +62,7 @@ static int bad_number(const struct command *command, const char *key)
 	return 255;
 }
 
-static bool number_parse(const char *text, int64_t *value_p)
+static bool integer_parse(const char *text, int64_t *value_p)
 {
 	char *end;
 	long long value;
@@ -227,7 +227,7 @@ static int check_options(const struct given *g)
 	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
 		if (g->values[i] &&
 		    (row->own == GIVEN_NUMBER || row->own == GIVEN_LEVEL) &&
-		    !number_parse(g->values[i], &value))
+		    !integer_parse(g->values[i], &value))
 			return bad_number(g->command, row->key);
 	return 0;
 }
@@ -279,7 +279,7 @@ static void add_option(struct request *r, const struct option_row *def,
 		break;
 	case GIVEN_NUMBER:
 	case GIVEN_LEVEL:
-		if (number_parse(value, &number))
+		if (integer_parse(value, &number))
 			request_number(r, def->key, number);
 		break;
 	case GIVEN_LIST:
@@ -307,7 +307,7 @@ static int add_setting(const struct given *g, struct request *r)
 		nearest_say(&near, "", stderr);
 		return 255;
 	}
-	if (!number_parse(g->args[1], &value))
+	if (!integer_parse(g->args[1], &value))
 		return bad_number(g->command, name);
 	request_number(r, name, value);
 	return 0;
@@ -365,7 +365,7 @@ static uint64_t ping_us(const struct given *g)
 
 	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
 		if (g->values[i] && !strcmp(row->name, "timeout"))
-			number_parse(g->values[i], &seconds);
+			integer_parse(g->values[i], &seconds);
 	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
 }
 
@@ -399,4 +399,155 @@ int command_parse(const struct command *command, const char *who, int argc,
 		status = command_make(&g, args, r);
 	given_fini(&g);
 	return status;
+}
+
+/* ---- help ---- */
+
+static void help_settings(FILE *to)
+{
+	for (unsigned int i = 0; settings[i]; i++)
+		fprintf(to, "  %s\n", settings[i]);
+}
+
+void command_help(FILE *to, const struct command *c)
+{
+	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s\n", c->name,
+		c->sub ? " " : "", c->sub ? c->sub : "",
+		c->options[0] ? " [OPTION]..." : "", c->args ? " " : "",
+		c->args ? c->args : "", c->help);
+	for (unsigned int i = 0; command_row(c, i); i++)
+		option_help(command_row(c, i), to);
+	if (c->kind == COMMAND_SET)
+		help_settings(to);
+}
+
+void command_help_group(FILE *to, const char *name)
+{
+	const char *between = "";
+
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, name) != 0)
+			continue;
+		fputs(between, to);
+		between = "\n";
+		command_help(to, c);
+	}
+}
+
+void command_help_all(FILE *to)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (c->kind != COMMAND_KERNEL)
+			option_explain(to,
+				       fprintf(to, "  %s%s%s", c->name,
+					       c->sub ? " " : "",
+					       c->sub ? c->sub : ""),
+				       c->help);
+}
+
+/* ---- names, in columns ---- */
+
+#define LIST_WIDTH   20
+#define LIST_COLUMNS 4
+
+struct listing {
+	FILE *to;
+	unsigned int n;
+	int width; /* of the last name */
+};
+
+/* The next name goes behind one that is longer than its column. */
+static int list_gap(const struct listing *l)
+{
+	return l->width < LIST_WIDTH ? LIST_WIDTH - l->width : 1;
+}
+
+static void list_name(struct listing *l, const char *name)
+{
+	if (l->n && l->n % LIST_COLUMNS == 0)
+		fputc('\n', l->to);
+	else if (l->n)
+		fprintf(l->to, "%*s", list_gap(l), "");
+	l->width = fprintf(l->to, "%s", name);
+	l->n++;
+}
+
+static void list_settings(struct listing *l)
+{
+	for (unsigned int i = 0; settings[i]; i++)
+		list_name(l, settings[i]);
+}
+
+/* Those of one command stand together in the table. */
+void command_list(FILE *to, const char *name)
+{
+	struct listing l = { .to = to };
+	const char *before = "";
+
+	for (const struct command *c = commands; c->name; c++) {
+		bool first = strcmp(c->name, before) != 0;
+
+		before = c->name;
+		if (c->kind == COMMAND_KERNEL)
+			continue;
+		if (!name && first)
+			list_name(&l, c->name);
+		if (name && strcmp(c->name, name) == 0 && c->sub)
+			list_name(&l, c->sub);
+		if (name && strcmp(c->name, name) == 0 &&
+		    c->kind == COMMAND_SET)
+			list_settings(&l);
+	}
+	if (l.n)
+		fputc('\n', to);
+}
+
+/* ---- lines ---- */
+
+/* Unquotes the word at *@from into *@to, and sets both behind it. */
+static int take_word(char **from, char **to)
+{
+	char *in = *from, *out = *to, quote = 0;
+
+	for (; *in && (quote || !isspace((unsigned char)*in)); in++) {
+		if (quote && *in == quote)
+			quote = 0;
+		else if (!quote && (*in == '"' || *in == '\''))
+			quote = *in;
+		else if (*in == '\\' && quote != '\'' && in[1])
+			*out++ = *++in;
+		else
+			*out++ = *in;
+	}
+	*from = *in ? in + 1 : in;
+	*to = out;
+	return quote ? -EINVAL : 0;
+}
+
+int words_split(char *line, char ***words_p)
+{
+	/* Words are one character at least, and a blank each. */
+	char **words = calloc(strlen(line) / 2 + 2, sizeof(*words));
+	char *in = line, *out = line;
+	int n = 0, rc;
+
+	if (!words)
+		return -ENOMEM;
+	for (;;) {
+		while (isspace((unsigned char)*in))
+			in++;
+		if (!*in || *in == '#')
+			break;
+		words[n++] = out;
+		rc = take_word(&in, &out);
+		if (rc) {
+			free(words);
+			return rc;
+		}
+		/* @out never overtakes @in, which is behind a blank or the end,
+		 * where nothing more is read. */
+		*out++ = 0;
+	}
+	*words_p = words;
+	return n;
 }

@@ -100,6 +100,15 @@ void command_help(FILE *to, const struct command *command);
 /* Names, in columns; @name NULL: of commands, else of its sub-commands. */
 void command_list(FILE *to, const char *name);
 
+/*
+ * Cuts @line, which it changes, at blanks; text in '' or "" is one word, and a
+ * backslash takes what is special from the next character (but in ''). A # at
+ * the beginning of a word ends the line. *@words_p: to be freed, its words are
+ * in @line; ends with NULL. Returns how many; -EINVAL: a quote is not closed;
+ * -ENOMEM.
+ */
+int words_split(char *line, char ***words_p);
+
 #define EXIT_USAGE 234 /* -EINVAL */
 
 #endif

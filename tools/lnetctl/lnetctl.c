@@ -4,6 +4,7 @@
  * answers. Knows the connection; commands are in command.c.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,9 +21,8 @@
 #include "tools/common/file.h"
 #include "tools/common/metrics.h"
 #include "tools/common/nearest.h"
-#include "tools/common/say.h"
+#include "tools/common/program.h"
 #include "top.h"
-#include "words.h"
 
 #define PATIENCE_S     10 /* for an answer */
 #define PATIENCE_S_MAX 86400
@@ -82,18 +82,10 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 	fputs(" request may or may not have been carried out\n", stderr);
 }
 
-static uint64_t clock_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* What is left of @us since @began; 0 stands for ever. */
 static uint64_t time_left(uint64_t us, uint64_t began)
 {
-	uint64_t gone = clock_us() - began;
+	uint64_t gone = clock_ns() / 1000 - began;
 
 	if (!us)
 		return 0;
@@ -104,7 +96,7 @@ static uint64_t time_left(uint64_t us, uint64_t began)
 static int ask(struct session *s, const char *request, uint64_t us,
 	       char **answer_p)
 {
-	uint64_t began = clock_us();
+	uint64_t began = clock_ns() / 1000;
 	int rc = 0;
 
 	us = s->patience ? us + s->patience * UINT64_C(1000000) : 0;
@@ -210,33 +202,36 @@ static void print_version(void)
 
 /* ---- top ---- */
 
-static sigset_t top_signals(void)
+/* Until @at, of clock_ns(), or, if it is 0, for ever. False: it is to end. */
+static bool wait_until(int signals, uint64_t at)
 {
-	sigset_t signals;
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	uint64_t now = clock_ns(), left = at > now ? at - now : 0;
+	struct timespec t = { .tv_sec = (time_t)(left / 1000000000),
+			      .tv_nsec = (long)(left % 1000000000) };
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
+	return ppoll(&fd, 1, at ? &t : NULL, NULL) <= 0;
+}
+
+/* Signals end what goes on until then. A shell that starts programs in the
+ * background may ignore them. */
+static int open_signals(void)
+{
+	int signals = signals_open();
+
+	signal(SIGINT, SIG_DFL);
+	if (signals < 0)
+		fprintf(stderr, "lnetctl: signals: %s\n", strerror(-signals));
 	return signals;
 }
 
-/* Until @at, of clock_us(). False: it is to end. */
-static bool top_wait(uint64_t at)
+static void close_signals(int signals)
 {
-	sigset_t signals = top_signals();
-	struct timespec t;
-	uint64_t us;
-
-	do {
-		uint64_t now = clock_us();
-
-		us = at > now ? at - now : 0;
-		t = (struct timespec){ .tv_sec = (time_t)(us / 1000000),
-				       .tv_nsec = (long)(us % 1000000) * 1000 };
-		if (sigtimedwait(&signals, NULL, &t) > 0)
-			return false;
-	} while (us && errno == EINTR);
-	return true;
+	if (signals < 0)
+		return;
+	signals_take(signals);
+	close(signals);
+	signals_release();
 }
 
 /* Exit status; *@sample_p is to be freed, or was left alone. */
@@ -300,19 +295,20 @@ static bool top_has_screen(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-static int top_loop(struct session *s, const struct command *command,
-		    const struct command_args *args, const struct request *r)
+static int top(struct session *s, const struct command *command,
+	       const struct command_args *args, const struct request *r)
 {
 	struct top_sample *before = NULL, *now = NULL;
 	bool screen = top_has_screen();
-	uint64_t at = clock_us();
-	int status = top_ask(s, command, r, &before);
+	uint64_t at = clock_ns(), interval = args->top.interval_us * 1000;
+	int signals = open_signals();
+	int status = signals < 0 ? 1 : top_ask(s, command, r, &before);
 
 	for (unsigned int n = 0; !status && !ferror(stdout); n++) {
 		if (args->top.count && n == args->top.count)
 			break;
-		at += args->top.interval_us;
-		if (!top_wait(at))
+		at += interval;
+		if (!wait_until(signals, at))
 			break;
 		now = NULL;
 		status = top_ask(s, command, r, &now);
@@ -321,24 +317,11 @@ static int top_loop(struct session *s, const struct command *command,
 		top_block(before, now, args->top.rows, screen, n == 0);
 		top_free(before);
 		before = now;
-		if (clock_us() > at + args->top.interval_us)
-			at = clock_us(); /* the node was late */
+		if (clock_ns() > at + interval)
+			at = clock_ns(); /* the node was late */
 	}
 	top_free(before);
-	return status;
-}
-
-static int top(struct session *s, const struct command *command,
-	       const struct command_args *args, const struct request *r)
-{
-	sigset_t signals = top_signals(), before;
-	int status;
-
-	/* A shell that starts programs in the background may ignore it. */
-	signal(SIGINT, SIG_DFL);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	status = top_loop(s, command, args, r);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	close_signals(signals);
 	return status;
 }
 
@@ -369,22 +352,21 @@ static int metrics_serve(const struct metrics_source *source,
 {
 	const struct say say = { .who = "lnetctl metrics",
 				 .level = LNET_LOG_ERR };
-	sigset_t signals = top_signals();
 	struct exporter *exporter = NULL;
-	int rc, number;
+	int rc, signals = open_signals();
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_DFL); /* as for top */
-	sigprocmask(SIG_BLOCK, &signals, NULL);
+	if (signals < 0)
+		return 1;
 	rc = exporter_start(source, address, &say, &exporter);
-	if (rc)
-		return status_of(rc);
-	printf("lnetctl metrics: serving at %s\n", address);
-	fflush(stdout);
-	while (sigwait(&signals, &number))
-		;
-	exporter_stop(exporter);
-	return 0;
+	if (!rc) {
+		printf("lnetctl metrics: serving at %s\n", address);
+		fflush(stdout);
+		while (wait_until(signals, 0))
+			;
+		exporter_stop(exporter);
+	}
+	close_signals(signals);
+	return status_of(rc);
 }
 
 static int metrics(struct session *s, const struct command_args *args)
@@ -588,8 +570,8 @@ static const struct option_row rows[] = {
 	  PATIENCE_S_MAX },
 	{ "list-commands", 0, NULL, "print the names of commands",
 	  .kind = OPTION_CALL, .take = take_ask, .own = 'l' },
-	{ "help", 'h', NULL, "print this",
-	  .kind = OPTION_CALL, .take = take_ask, .own = 'h' },
+	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
+	  .take = take_ask, .own = 'h' },
 	{ "version", 0, NULL, "print the version", .kind = OPTION_CALL,
 	  .take = take_ask, .own = 'V' },
 	{ 0 },

@@ -9,25 +9,35 @@
 
 #include <ulnet/nid.h>
 
-#include "table.h"
-
 #define NAME_WIDTH 16 /* at least, so that it seldom changes */
 
-/* An interface of the node, a NID of a peer, or a route, and the NID of its
- * gateway: in their lines there are other fields at the end. */
+/* What lines have: not all of it each. */
+enum field {
+	HEALTH,
+	CREDITS,
+	CREDITS_MAX, /* 0: never sent to */
+	CREDITS_MIN,
+	SENT,
+	RECEIVED,
+	SENT_BYTES,
+	RECEIVED_BYTES,
+	DROPPED,
+	FAILED,
+	RESENT,
+	QUEUED,
+	QUEUED_BYTES,
+	CONNECTING,
+	ROUTER_CREDITS,
+	FIELDS,
+};
+
+/* An interface of the node, a NID of a peer, a route with the NID of its gateway,
+ * or a router's buffers of a kind. */
 struct line {
-	char nid[LNET_NIDSTR_SIZE];
+	char nid[LNET_NIDSTR_SIZE]; /* or the kind */
 	char net[LNET_NIDSTR_SIZE]; /* routes */
 	char state[8];
-	int32_t health;
-	int64_t credits, credits_min;
-	uint32_t credits_max; /* 0: never sent to */
-	uint64_t sent, received;
-	uint64_t sent_bytes, received_bytes; /* interfaces */
-	uint64_t queued;
-	uint64_t queued_bytes, connecting; /* peers, gateways */
-	uint64_t dropped, failed, resent;
-	int64_t router_credits; /* peers, gateways */
+	int64_t n[FIELDS];
 };
 
 struct lines {
@@ -35,26 +45,53 @@ struct lines {
 	size_t n;
 };
 
-/* Of a router. */
-struct buffers_line {
-	char kind[16];
-	uint32_t count;
-	int64_t free, free_min, waiting;
-};
-
-#define KINDS_MAX 8 /* of buffers */
-
 struct top_sample {
 	uint64_t ns;
 	uint64_t peers; /* that the node knows */
 	uint64_t alive, awaited, errors, dropped, forwarded;
 	struct lines nis, nids, routes;
-	struct buffers_line buffers[KINDS_MAX];
-	size_t nbuffers; /* 0: it does not route */
-	bool failed;	 /* no memory */
+	struct lines buffers; /* none: it does not route */
+	bool failed;	      /* no memory */
 };
 
 /* ---- reading ---- */
+
+#define USE                                                                \
+	HEALTH, CREDITS, CREDITS_MAX, CREDITS_MIN, SENT, RECEIVED, QUEUED, \
+		QUEUED_BYTES, CONNECTING, DROPPED, FAILED, RESENT,         \
+		ROUTER_CREDITS, FIELDS
+
+/* How lines begin, which texts they have, and which numbers: @least of them, for
+ * nodes of an earlier version do not tell all. */
+static const struct kind {
+	const char *name;
+	size_t at; /* in the sample */
+	bool net, state;
+	unsigned int least;
+	enum field fields[FIELDS];
+} kinds[] = {
+	{ "ni",
+	  offsetof(struct top_sample, nis),
+	  false,
+	  true,
+	  11,
+	  { HEALTH, CREDITS, CREDITS_MAX, CREDITS_MIN, SENT, RECEIVED,
+	    SENT_BYTES, RECEIVED_BYTES, DROPPED, FAILED, RESENT, QUEUED,
+	    FIELDS } },
+	{ "peer", offsetof(struct top_sample, nids), false, true, 12, { USE } },
+	{ "route",
+	  offsetof(struct top_sample, routes),
+	  true,
+	  true,
+	  1,
+	  { USE } },
+	{ "buffers",
+	  offsetof(struct top_sample, buffers),
+	  false,
+	  false,
+	  4,
+	  { CREDITS_MAX, CREDITS, CREDITS_MIN, QUEUED, FIELDS } },
+};
 
 static void add(struct top_sample *s, struct lines *to, const struct line *line)
 {
@@ -68,77 +105,36 @@ static void add(struct top_sample *s, struct lines *to, const struct line *line)
 	all[to->n++] = *line;
 }
 
-/* From the credits on, what all three have; up to *@at bytes behind @text. */
-static bool read_traffic(const char *text, struct line *l, int *at)
+/* False: there is no word. */
+static bool read_word(const char **text, char *word, size_t size)
 {
-	return sscanf(text,
-		      "%" SCNd64 " %" SCNu32 " %" SCNd64 " %" SCNu64 " %" SCNu64
-		      "%n",
-		      &l->credits, &l->credits_max, &l->credits_min, &l->sent,
-		      &l->received, at) == 5;
+	const char *from = *text + strspn(*text, " ");
+	size_t length = strcspn(from, " ");
+
+	snprintf(word, size, "%.*s", (int)length, from);
+	*text = from + length;
+	return length && length < size;
 }
 
-static void read_ni(struct top_sample *s, const char *text)
+static void read_kind(struct top_sample *s, const struct kind *k,
+		      const char *text)
 {
-	struct line l = { .health = 0 };
-	int begin, at;
+	struct line l = { .net = "" };
+	unsigned int n = 0;
+	int length;
 
-	if (sscanf(text, "%63s %7s %" SCNd32 "%n", l.nid, l.state, &l.health,
-		   &begin) == 3 &&
-	    read_traffic(text + begin, &l, &at) &&
-	    sscanf(text + begin + at,
-		   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64,
-		   &l.sent_bytes, &l.received_bytes, &l.dropped, &l.failed,
-		   &l.resent, &l.queued) >= 5)
-		add(s, &s->nis, &l);
-}
-
-/* A NID of a peer, from its credits on. */
-static bool read_use(const char *text, struct line *l)
-{
-	int at;
-
-	return read_traffic(text, l, &at) &&
-	       sscanf(text + at,
-		      " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		      " %" SCNu64 " %" SCNu64 " %" SCNd64,
-		      &l->queued, &l->queued_bytes, &l->connecting, &l->dropped,
-		      &l->failed, &l->resent, &l->router_credits) >= 6;
-}
-
-static void read_peer(struct top_sample *s, const char *text)
-{
-	struct line l = { .health = 0 };
-	int at;
-
-	if (sscanf(text, "%63s %7s %" SCNd32 "%n", l.nid, l.state, &l.health,
-		   &at) == 3 &&
-	    read_use(text + at, &l))
-		add(s, &s->nids, &l);
-}
-
-/* Nodes of an earlier version do not tell of the gateway. */
-static void read_route(struct top_sample *s, const char *text)
-{
-	struct line l = { .health = 0 };
-	int at;
-
-	if (sscanf(text, "%63s %63s %7s %" SCNd32 "%n", l.net, l.nid, l.state,
-		   &l.health, &at) != 4)
+	if ((k->net && !read_word(&text, l.net, sizeof(l.net))) ||
+	    !read_word(&text, l.nid, sizeof(l.nid)) ||
+	    (k->state && !read_word(&text, l.state, sizeof(l.state))))
 		return;
-	(void)read_use(text + at, &l);
-	add(s, &s->routes, &l);
-}
-
-static void read_buffers(struct top_sample *s, const char *text)
-{
-	struct buffers_line b;
-
-	if (s->nbuffers < KINDS_MAX &&
-	    sscanf(text, "%15s %" SCNu32 " %" SCNd64 " %" SCNd64 " %" SCNd64,
-		   b.kind, &b.count, &b.free, &b.free_min, &b.waiting) == 5)
-		s->buffers[s->nbuffers++] = b;
+	while (k->fields[n] != FIELDS &&
+	       sscanf(text, "%" SCNd64 "%n", &l.n[k->fields[n]], &length) ==
+		       1) {
+		text += length;
+		n++;
+	}
+	if (n >= k->least)
+		add(s, (struct lines *)((char *)s + k->at), &l);
 }
 
 static void read_stat(struct top_sample *s, const char *text)
@@ -163,20 +159,19 @@ static void read_stat(struct top_sample *s, const char *text)
 
 static void read_line(struct top_sample *s, const char *line)
 {
-	if (strncmp(line, "clock ", 6) == 0)
-		sscanf(line + 6, "%" SCNu64, &s->ns);
-	else if (strncmp(line, "peers ", 6) == 0)
-		sscanf(line + 6, "%" SCNu64, &s->peers);
-	else if (strncmp(line, "stat ", 5) == 0)
-		read_stat(s, line + 5);
-	else if (strncmp(line, "ni ", 3) == 0)
-		read_ni(s, line + 3);
-	else if (strncmp(line, "peer ", 5) == 0)
-		read_peer(s, line + 5);
-	else if (strncmp(line, "route ", 6) == 0)
-		read_route(s, line + 6);
-	else if (strncmp(line, "buffers ", 8) == 0)
-		read_buffers(s, line + 8);
+	char name[16];
+
+	if (!read_word(&line, name, sizeof(name)))
+		return;
+	if (strcmp(name, "clock") == 0)
+		sscanf(line, "%" SCNu64, &s->ns);
+	else if (strcmp(name, "peers") == 0)
+		sscanf(line, "%" SCNu64, &s->peers);
+	else if (strcmp(name, "stat") == 0)
+		read_stat(s, line);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(name, kinds[i].name) == 0)
+			read_kind(s, &kinds[i], line);
 }
 
 /* sscanf() looks for the end of its text first: each line is one of its own,
@@ -203,6 +198,7 @@ void top_free(struct top_sample *s)
 	free(s->nis.all);
 	free(s->nids.all);
 	free(s->routes.all);
+	free(s->buffers.all);
 	free(s);
 }
 
@@ -224,7 +220,7 @@ static const struct line *before_of(const struct lines *before, size_t hint,
 }
 
 /* Counters may have been reset meanwhile. */
-static double rate(uint64_t before, uint64_t now, double seconds)
+static double rate(int64_t before, int64_t now, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds
 					   : 0;
@@ -247,67 +243,29 @@ static const char *number(double value, char *buf, size_t size)
 	return buf;
 }
 
-/* ---- cells ---- */
+/* ---- tables that are as wide as a terminal ---- */
 
-static void rate_cell(struct table *t, uint64_t before, uint64_t now,
-		      double seconds)
-{
-	char buf[32];
+enum cell {
+	CELL_NID,
+	CELL_NET,
+	CELL_STATE,
+	CELL_HEALTH,  /* or the state, if that is not up */
+	CELL_CREDITS, /* those of a peer come with the first message to it */
+	CELL_LEAST,   /* the fewest credits so far */
+	CELL_WAITING,
+	CELL_NUMBER, /* of the field, as these two */
+	CELL_BYTES,
+	CELL_RATE,
+};
 
-	table_cell(t, "%s",
-		   number(rate(before, now, seconds), buf, sizeof(buf)));
-}
-
-static void bytes_cell(struct table *t, uint64_t bytes)
-{
-	char buf[32];
-
-	table_cell(t, "%s", number((double)bytes, buf, sizeof(buf)));
-}
-
-static void health_cell(struct table *t, const struct line *l)
-{
-	if (strcmp(l->state, "up") == 0)
-		table_cell(t, "%" PRId32, l->health);
-	else
-		table_cell(t, "%s", l->state);
-}
-
-/* Credits, and the lowest so far: those of a peer come with the first message
- * to it. */
-static void credits_cells(struct table *t, const struct line *l)
-{
-	if (!l->credits_max) {
-		table_cell(t, "-");
-		table_cell(t, "-");
-		return;
-	}
-	table_cell(t, "%" PRId64 "/%" PRIu32, l->credits, l->credits_max);
-	table_cell(t, "%" PRId64, l->credits_min);
-}
-
-static uint64_t waiting(const struct line *l)
-{
-	return l->queued + l->connecting;
-}
-
-static void traffic_cells(struct table *t, const struct line *b,
-			  const struct line *l, double seconds)
-{
-	rate_cell(t, b->sent, l->sent, seconds);
-	rate_cell(t, b->received, l->received, seconds);
-	table_cell(t, "%" PRIu64, waiting(l));
-}
-
-static void loss_cells(struct table *t, const struct line *b,
-		       const struct line *l, double seconds)
-{
-	rate_cell(t, b->dropped, l->dropped, seconds);
-	rate_cell(t, b->failed, l->failed, seconds);
-	rate_cell(t, b->resent, l->resent, seconds);
-}
-
-/* ---- tables ---- */
+struct column {
+	const char *title;
+	int width; /* negative: its cells stand at the left; 0: a name's */
+	unsigned int rank; /* how soon it is left out: the highest is the first;
+			    * 0: never */
+	enum cell cell;
+	enum field field;
+};
 
 /* What a block is made of. */
 struct view {
@@ -318,7 +276,132 @@ struct view {
 	FILE *out;
 };
 
+struct table {
+	const struct view *view;
+	const struct column *columns;
+	unsigned int n;
+	unsigned int hidden; /* bits: columns that are left out */
+};
+
 #define COUNT(array) ((unsigned int)(sizeof(array) / sizeof((array)[0])))
+
+static bool is_hidden(const struct table *t, unsigned int i)
+{
+	return t->hidden >> i & 1;
+}
+
+static int column_width(const struct table *t, unsigned int i)
+{
+	return t->columns[i].width ? t->columns[i].width : -t->view->name_width;
+}
+
+/* With a blank before each column but the first. */
+static unsigned int width_of(const struct table *t)
+{
+	unsigned int width = 0;
+
+	for (unsigned int i = 0; i < t->n; i++)
+		if (!is_hidden(t, i))
+			width += (unsigned int)abs(column_width(t, i)) +
+				 (width != 0);
+	return width;
+}
+
+/* False: none is left that may be. */
+static bool hide_one(struct table *t)
+{
+	unsigned int worst = 0, rank = 0;
+
+	for (unsigned int i = 0; i < t->n; i++)
+		if (!is_hidden(t, i) && t->columns[i].rank > rank) {
+			rank = t->columns[i].rank;
+			worst = i;
+		}
+	if (rank)
+		t->hidden |= 1u << worst;
+	return rank != 0;
+}
+
+/* The first column is never hidden, so blanks go before all others. */
+static void put_cell(const struct table *t, unsigned int i, const char *text)
+{
+	if (!is_hidden(t, i))
+		fprintf(t->view->out, "%s%*s", i ? " " : "", column_width(t, i),
+			text);
+	if (i + 1 == t->n)
+		fputc('\n', t->view->out);
+}
+
+/* Prints the heads of those of the @n columns that fit. */
+static void table_begin(struct table *t, const struct view *v,
+			const struct column *columns, unsigned int n)
+{
+	*t = (struct table){ .view = v, .columns = columns, .n = n };
+	while (v->width && width_of(t) > v->width && hide_one(t))
+		;
+	for (unsigned int i = 0; i < n; i++)
+		put_cell(t, i, columns[i].title);
+}
+
+static int64_t waiting(const struct line *l)
+{
+	return l->n[QUEUED] + l->n[CONNECTING];
+}
+
+static void cell_text(const struct column *c, const struct line *b,
+		      const struct line *l, double seconds, char *buf,
+		      size_t size)
+{
+	const char *text = c->cell == CELL_NID	 ? l->nid
+			   : c->cell == CELL_NET ? l->net
+						 : l->state;
+
+	switch (c->cell) {
+	case CELL_RATE:
+		number(rate(b->n[c->field], l->n[c->field], seconds), buf,
+		       size);
+		return;
+	case CELL_BYTES:
+		number((double)l->n[c->field], buf, size);
+		return;
+	case CELL_NUMBER:
+		snprintf(buf, size, "%" PRId64, l->n[c->field]);
+		return;
+	case CELL_WAITING:
+		snprintf(buf, size, "%" PRId64, waiting(l));
+		return;
+	case CELL_CREDITS:
+		snprintf(buf, size, "%" PRId64 "/%" PRId64, l->n[CREDITS],
+			 l->n[CREDITS_MAX]);
+		break;
+	case CELL_LEAST:
+		snprintf(buf, size, "%" PRId64, l->n[CREDITS_MIN]);
+		break;
+	case CELL_HEALTH:
+		if (strcmp(text, "up") == 0) {
+			snprintf(buf, size, "%" PRId64, l->n[HEALTH]);
+			return;
+		}
+		/* Fall through. */
+	default:
+		snprintf(buf, size, "%s", text);
+		return;
+	}
+	if (!l->n[CREDITS_MAX])
+		snprintf(buf, size, "-");
+}
+
+static void put_line(const struct table *t, const struct line *b,
+		     const struct line *l)
+{
+	char buf[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < t->n; i++) {
+		cell_text(&t->columns[i], b, l, t->view->seconds, buf,
+			  sizeof(buf));
+		put_cell(t, i, buf);
+	}
+}
 
 static int longest(const struct lines *lines, int width)
 {
@@ -332,84 +415,62 @@ static int longest(const struct lines *lines, int width)
 
 static void print_nis(const struct view *v)
 {
-	const struct table_column columns[] = {
-		{ "INTERFACE", -v->name_width, 0 },
-		{ "HEALTH", 6, 1 },
-		{ "CREDITS", 9, 3 },
-		{ "MIN", 6, 7 },
-		{ "SENT/s", 8, 4 },
-		{ "RECV/s", 8, 5 },
-		{ "WAITING", 8, 2 },
-		{ "SENT B/s", 8, 9 },
-		{ "RECV B/s", 8, 10 },
-		{ "DROP/s", 8, 8 },
-		{ "FAIL/s", 8, 6 },
-		{ "RESEND/s", 8, 11 },
+	static const struct column columns[] = {
+		{ "INTERFACE", 0, 0, CELL_NID, 0 },
+		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 7, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "SENT B/s", 8, 9, CELL_RATE, SENT_BYTES },
+		{ "RECV B/s", 8, 10, CELL_RATE, RECEIVED_BYTES },
+		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
 	};
 	struct table t;
 
-	table_begin(&t, columns, COUNT(columns), v->width, v->out);
+	table_begin(&t, v, columns, COUNT(columns));
 	for (size_t i = 0; i < v->now->nis.n; i++) {
 		const struct line *l = &v->now->nis.all[i];
-		const struct line *b = before_of(&v->before->nis, i, l);
 
-		table_cell(&t, "%s", l->nid);
-		health_cell(&t, l);
-		credits_cells(&t, l);
-		traffic_cells(&t, b, l, v->seconds);
-		rate_cell(&t, b->sent_bytes, l->sent_bytes, v->seconds);
-		rate_cell(&t, b->received_bytes, l->received_bytes, v->seconds);
-		loss_cells(&t, b, l, v->seconds);
+		put_line(&t, before_of(&v->before->nis, i, l), l);
 	}
-}
-
-static void print_route(const struct view *v, struct table *t, size_t i)
-{
-	const struct line *l = &v->now->routes.all[i];
-	const struct line *b = before_of(&v->before->routes, i, l);
-
-	table_cell(t, "%s", l->nid);
-	table_cell(t, "%s", l->net);
-	table_cell(t, "%s", l->state);
-	table_cell(t, "%" PRId32, l->health);
-	credits_cells(t, l);
-	traffic_cells(t, b, l, v->seconds);
-	bytes_cell(t, l->queued_bytes);
-	loss_cells(t, b, l, v->seconds);
 }
 
 /* Those that are not up come first; else they stay as the node has them. */
 static void print_routes(const struct view *v)
 {
-	const struct lines *routes = &v->now->routes;
-	const struct table_column columns[] = {
-		{ "GATEWAY", -v->name_width, 0 },
-		{ "TO", -8, 0 },
-		{ "STATE", 5, 0 },
-		{ "HEALTH", 6, 1 },
-		{ "CREDITS", 9, 3 },
-		{ "MIN", 6, 7 },
-		{ "SENT/s", 8, 4 },
-		{ "RECV/s", 8, 5 },
-		{ "WAITING", 8, 2 },
-		{ "WAIT B", 8, 9 },
-		{ "DROP/s", 8, 8 },
-		{ "FAIL/s", 8, 6 },
-		{ "RESEND/s", 8, 10 },
+	static const struct column columns[] = {
+		{ "GATEWAY", 0, 0, CELL_NID, 0 },
+		{ "TO", -8, 0, CELL_NET, 0 },
+		{ "STATE", 5, 0, CELL_STATE, 0 },
+		{ "HEALTH", 6, 1, CELL_NUMBER, HEALTH },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 7, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "WAIT B", 8, 9, CELL_BYTES, QUEUED_BYTES },
+		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 10, CELL_RATE, RESENT },
 	};
+	const struct lines *routes = &v->now->routes;
 	size_t shown = 0;
 	struct table t;
 
 	if (!routes->n)
 		return;
-	table_begin(&t, columns, COUNT(columns), v->width, v->out);
+	table_begin(&t, v, columns, COUNT(columns));
 	for (unsigned int up = 0; up < 2; up++)
 		for (size_t i = 0; i < routes->n && shown < v->rows; i++) {
-			const char *state = routes->all[i].state;
+			const struct line *l = &routes->all[i];
 
-			if ((strcmp(state, "up") == 0) != up)
+			if ((strcmp(l->state, "up") == 0) != up)
 				continue;
-			print_route(v, &t, i);
+			put_line(&t, before_of(&v->before->routes, i, l), l);
 			shown++;
 		}
 	if (routes->n > shown)
@@ -418,27 +479,21 @@ static void print_routes(const struct view *v)
 
 static void print_buffers(const struct view *v)
 {
-	const struct table_column columns[] = {
-		{ "BUFFERS", -v->name_width, 0 },
-		{ "FREE", 6, 0 },
-		{ "OF", 9, 1 },
-		{ "MIN", 6, 2 },
-		{ "WAITING", 8, 0 },
+	static const struct column columns[] = {
+		{ "BUFFERS", 0, 0, CELL_NID, 0 },
+		{ "FREE", 6, 0, CELL_NUMBER, CREDITS },
+		{ "OF", 9, 1, CELL_NUMBER, CREDITS_MAX },
+		{ "MIN", 6, 2, CELL_NUMBER, CREDITS_MIN },
+		{ "WAITING", 8, 0, CELL_NUMBER, QUEUED },
 	};
+	const struct lines *buffers = &v->now->buffers;
 	struct table t;
 
-	if (!v->now->nbuffers)
+	if (!buffers->n)
 		return;
-	table_begin(&t, columns, COUNT(columns), v->width, v->out);
-	for (size_t i = 0; i < v->now->nbuffers; i++) {
-		const struct buffers_line *b = &v->now->buffers[i];
-
-		table_cell(&t, "%s", b->kind);
-		table_cell(&t, "%" PRId64, b->free);
-		table_cell(&t, "%" PRIu32, b->count);
-		table_cell(&t, "%" PRId64, b->free_min);
-		table_cell(&t, "%" PRId64, b->waiting);
-	}
+	table_begin(&t, v, columns, COUNT(columns));
+	for (size_t i = 0; i < buffers->n; i++)
+		put_line(&t, &buffers->all[i], &buffers->all[i]);
 }
 
 struct row {
@@ -450,52 +505,39 @@ struct row {
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	uint64_t waits_x = waiting(x->now), waits_y = waiting(y->now);
+	int64_t waits_x = waiting(x->now), waits_y = waiting(y->now);
 
 	if (waits_x != waits_y)
 		return waits_x > waits_y ? -1 : 1;
-	if (x->now->health != y->now->health)
-		return x->now->health < y->now->health ? -1 : 1;
+	if (x->now->n[HEALTH] != y->now->n[HEALTH])
+		return x->now->n[HEALTH] < y->now->n[HEALTH] ? -1 : 1;
 	if (x->weight > y->weight || x->weight < y->weight)
 		return x->weight > y->weight ? -1 : 1;
 	return strcmp(x->now->nid, y->now->nid);
 }
 
-static void print_row(const struct view *v, struct table *t,
-		      const struct row *r, bool routing)
-{
-	table_cell(t, "%s", r->now->nid);
-	health_cell(t, r->now);
-	credits_cells(t, r->now);
-	traffic_cells(t, r->before, r->now, v->seconds);
-	bytes_cell(t, r->now->queued_bytes);
-	loss_cells(t, r->before, r->now, v->seconds);
-	if (routing)
-		table_cell(t, "%" PRId64, r->now->router_credits);
-}
-
 static void print_rows(const struct view *v, const struct row *rows, size_t n)
 {
-	const struct table_column columns[] = {
-		{ "NID OF A PEER", -v->name_width, 0 },
-		{ "HEALTH", 6, 1 },
-		{ "CREDITS", 9, 3 },
-		{ "MIN", 6, 8 },
-		{ "SENT/s", 8, 4 },
-		{ "RECV/s", 8, 5 },
-		{ "WAITING", 8, 2 },
-		{ "WAIT B", 8, 10 },
-		{ "DROP/s", 8, 9 },
-		{ "FAIL/s", 8, 7 },
-		{ "RESEND/s", 8, 11 },
-		{ "ROUTER", 6, 6 }, /* routers only */
+	static const struct column columns[] = {
+		{ "NID OF A PEER", 0, 0, CELL_NID, 0 },
+		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 8, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "WAIT B", 8, 10, CELL_BYTES, QUEUED_BYTES },
+		{ "DROP/s", 8, 9, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 7, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
+		/* routers only */
+		{ "ROUTER", 6, 6, CELL_NUMBER, ROUTER_CREDITS },
 	};
-	bool routing = v->now->nbuffers != 0;
 	struct table t;
 
-	table_begin(&t, columns, COUNT(columns) - !routing, v->width, v->out);
+	table_begin(&t, v, columns, COUNT(columns) - !v->now->buffers.n);
 	for (size_t i = 0; i < n; i++)
-		print_row(v, &t, &rows[i], routing);
+		put_line(&t, rows[i].before, rows[i].now);
 }
 
 static void print_nids(const struct view *v)
@@ -512,10 +554,10 @@ static void print_nids(const struct view *v)
 		const struct line *l = &nids->all[i];
 		const struct line *b = before_of(&v->before->nids, i, l);
 
-		rows[i] =
-			(struct row){ b, l,
-				      rate(b->sent + b->received,
-					   l->sent + l->received, v->seconds) };
+		rows[i] = (struct row){ b, l,
+					rate(b->n[SENT] + b->n[RECEIVED],
+					     l->n[SENT] + l->n[RECEIVED],
+					     v->seconds) };
 	}
 	qsort(rows, nids->n, sizeof(*rows), compare_rows);
 	print_rows(v, rows, shown);

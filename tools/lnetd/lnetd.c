@@ -14,9 +14,7 @@
 #include "tools/common/lst_options.h"
 #include "tools/common/metrics.h"
 #include "tools/common/node.h"
-#include "notify.h"
-#include "pidfile.h"
-#include "tools/common/say.h"
+#include "tools/common/program.h"
 
 #define WHO "lnetd"
 

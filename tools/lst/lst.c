@@ -12,7 +12,7 @@
 #include "tools/common/nearest.h"
 #include "tools/common/node.h"
 #include "tools/common/option.h"
-#include "tools/common/say.h"
+#include "tools/common/program.h"
 
 static const char help_test[] =
 	"\n"

@@ -1,11 +1,88 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups of nodes: lst(8). */
+/* Sessions, groups of nodes, and whose nodes are: lst(8). */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lst_command.h"
-#include "lst_nodes.h"
+
+/* ---- sessions ---- */
+
+/* Members are let go only when they have stopped: kernel nodes hang else. */
+static int session_end(struct lst_console *c)
+{
+	struct state *s = &c->state;
+	struct lst_nodes nodes = { 0 };
+	int status = 0;
+
+	for (unsigned int i = 0; i < s->nbatches; i++)
+		status |= lst_batch_stop(c, &s->batches[i], false);
+	for (unsigned int i = 0; i < s->ngroups; i++)
+		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
+	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
+	status |= lst_nodes_remove(c, &nodes, "end_session");
+	free(nodes.asks);
+	state_clear(s);
+	return status;
+}
+
+int lst_new_session(struct lst_console *c, const struct lst_words *w)
+{
+	struct state *s = &c->state;
+	struct ulnet_id id;
+	const char *name = w->n ? w->args[0] : getenv("USER");
+
+	name = name ? name : "session";
+	if (lst_check_label(name))
+		return FAILED;
+	if (state_expired(s))
+		session_end(c);
+	if (s->exists)
+		return lst_fail(
+			"there is a session already: %s; end_session ends "
+			"it",
+			s->name);
+	/* The first NID that is not 0@lo. */
+	for (unsigned int i = 0;; i++) {
+		if (LNetGetId(c->node, i, &id))
+			return lst_fail(
+				"no network with addresses of 4 bytes: "
+				"--net is needed, like --net 'tcp(eth0)'");
+		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
+			break;
+	}
+	state_name_copy(s->name, name);
+	s->console = lnet_nid_to_nid4(&id.nid);
+	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
+	s->force = w->force;
+	s->timeout = w->timeout;
+	s->next_batch = 1;
+	s->exists = true;
+	return 0;
+}
+
+int lst_end_session(struct lst_console *c, const struct lst_words *w)
+{
+	(void)w;
+	return session_end(c);
+}
+
+int lst_show_session(struct lst_console *c, const struct lst_words *w)
+{
+	struct lst_session_id id = { c->state.console, c->state.stamp };
+	struct ulnet_nid nid = lnet_nid_from_nid4(id.console);
+	char text[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
+
+	(void)w;
+	lnet_nid_format(&nid, text, sizeof(text));
+	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
+			 "\"stamp\": %" PRId64 ", \"timeout\": %u}\n"
+		       : "%s: console %s, stamp %" PRId64 ", timeout %u s\n",
+	       lst_label(c->state.name, c->json, name), text, id.stamp,
+	       c->state.timeout);
+	return 0;
+}
 
 /* ---- members ---- */
 
@@ -265,4 +342,83 @@ int lst_list_group(struct lst_console *c, const struct lst_words *w)
 	}
 	fputs(c->json ? "]}\n" : "", stdout);
 	return 0;
+}
+
+/* ---- ping ---- */
+
+static void ping_json(const struct lst_ask *ask, const char *nid,
+		      const char *state)
+{
+	char name[LST_LABEL_SIZE];
+
+	printf("{\"nid\": \"%s\", \"state\": \"%s\"", nid, state);
+	if (!ask->status && !ask->reply.status)
+		printf(", \"session\": \"%s\", \"timeout\": %u",
+		       lst_label(ask->reply.name, true, name),
+		       ask->reply.timeout);
+	fputs("}", stdout);
+}
+
+static void ping_print(bool json, const struct lst_ask *ask,
+		       enum node_state state)
+{
+	char nid[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
+
+	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
+	if (json)
+		ping_json(ask, nid, node_states[state]);
+	else if (!ask->status && !ask->reply.status)
+		printf("%s: %s, session %s\n", nid, node_states[state],
+		       lst_label(ask->reply.name, false, name));
+	else
+		printf("%s: %s\n", nid, node_states[state]);
+}
+
+static int ping_nodes(struct lst_console *c, const struct lst_words *w,
+		      struct lst_nodes *nodes)
+{
+	struct state *s = &c->state;
+	const struct state_batch *b;
+	int status = 0;
+
+	if (w->group)
+		status = lst_nodes_add_group(nodes, s, w->group);
+	if (w->nodes)
+		status |= lst_nodes_add_nids(nodes, w->nodes);
+	if (w->batch) {
+		b = lst_batch_named(c, w->batch);
+		if (!b)
+			return FAILED;
+		status |= lst_nodes_add_batch(nodes, s, b->name, false);
+		if (w->server)
+			status |= lst_nodes_add_batch(nodes, s, b->name, true);
+	}
+	if (w->session || (!w->group && !w->nodes && !w->batch))
+		status |= lst_nodes_add_session(nodes, s);
+	return status;
+}
+
+int lst_ping(struct lst_console *c, const struct lst_words *w)
+{
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+	int status = 0;
+
+	if (w->server && !w->batch)
+		return lst_usage("ping", "--server: of which --batch?");
+	status = ping_nodes(c, w, &nodes);
+	if (!status) {
+		lst_nodes_ask(c, &nodes, &debug, w->ask);
+		fputs(c->json ? "{\"nodes\": [" : "", stdout);
+		for (unsigned int i = 0; i < nodes.n; i++) {
+			fputs(c->json && i ? ", " : "", stdout);
+			ping_print(c->json, &nodes.asks[i],
+				   lst_node_said(c, &nodes.asks[i]));
+		}
+		fputs(c->json ? "]}\n" : "", stdout);
+		/* To be in no session is no failure. */
+		status = lst_nodes_failed(&nodes, "ping", ESRCH);
+	}
+	free(nodes.asks);
+	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lst_nodes.h"
+#include "lst_command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -115,9 +115,8 @@ int lst_nodes_add_group(struct lst_nodes *nodes, struct state *s,
 	return status;
 }
 
-/* Of tests of a batch; with NULL of any batch. */
-static int add_parties(struct lst_nodes *nodes, struct state *s,
-		       const char *batch, bool servers)
+int lst_nodes_add_batch(struct lst_nodes *nodes, struct state *s,
+			const char *batch, bool servers)
 {
 	int status = 0;
 
@@ -129,18 +128,6 @@ static int add_parties(struct lst_nodes *nodes, struct state *s,
 						     servers ? t->to : t->from);
 	}
 	return status;
-}
-
-int lst_nodes_add_clients(struct lst_nodes *nodes, struct state *s,
-			  const char *batch)
-{
-	return add_parties(nodes, s, batch, false);
-}
-
-int lst_nodes_add_servers(struct lst_nodes *nodes, struct state *s,
-			  const char *batch)
-{
-	return add_parties(nodes, s, batch, true);
 }
 
 int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lst_command.h"
-#include "lst_nodes.h"
 
 /* ---- rates, per second ---- */
 

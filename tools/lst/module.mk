@@ -1,8 +1,7 @@
 # A test runs the commands on a node of its own.
 lst_commands = %D%/lst_command.c %D%/lst_command.h
-lst_commands += %D%/lst_session.c %D%/lst_group.c %D%/lst_batch.c
-lst_commands += %D%/lst_test.c %D%/lst_ping.c %D%/lst_stat.c
-lst_commands += %D%/lst_nodes.c %D%/lst_nodes.h
+lst_commands += %D%/lst_group.c %D%/lst_batch.c %D%/lst_stat.c
+lst_commands += %D%/lst_nodes.c
 lst_commands += %D%/lst_state.c %D%/lst_state.h
 
 tools_bin_lst_SOURCES = %D%/lst.c $(lst_commands)

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "o2ibcalc_report.h"
-#include "o2ibcalc_value.h"
+#include "o2ibcalc.h"
 #include "config/tree.h"
 
 /* ---- values ---- */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "o2ibcalc_input.h"
+#include "o2ibcalc.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,21 +105,6 @@ const char *input_near(const char *name)
 	return near.name;
 }
 
-bool number_parse(const char *text, unsigned long min, unsigned long max,
-		  unsigned long *value_p)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || value < min ||
-	    value > max)
-		return false;
-	*value_p = value;
-	return true;
-}
-
 static bool is_one_of(const char *text, const char *a, const char *b)
 {
 	return strcasecmp(text, a) == 0 || strcasecmp(text, b) == 0;
@@ -138,7 +122,7 @@ static int not_a(const struct input *in, const char *text, const char *expected,
 static int set_number(const struct input *in, const char *text, void *field,
 		      const char *or_else, struct complaint *c)
 {
-	unsigned long value;
+	uint64_t value;
 	uint32_t number;
 	char range[96];
 
@@ -155,7 +139,7 @@ static int set_number(const struct input *in, const char *text, void *field,
 static int set_page(const struct input *in, const char *text, void *field,
 		    struct complaint *c)
 {
-	unsigned long value;
+	uint64_t value;
 
 	if (!number_parse(text, in->min, in->max, &value) ||
 	    (value & (value - 1)))

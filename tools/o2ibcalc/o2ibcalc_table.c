@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "o2ibcalc_report.h"
-#include "o2ibcalc_value.h"
+#include "o2ibcalc.h"
 
 #define NAME_WIDTH  20
 #define VALUE_WIDTH 14
@@ -408,16 +407,16 @@ static void put_negotiated(const struct report *r, FILE *out)
 		}
 		if (report_depth_differs(r, c))
 			fprintf(out,
-				"%s:%lu: %s%squeue_depth is %lu; %u was "
+				"%s:%lu: %s%squeue_depth is %ju; %u was "
 				"predicted\n",
 				r->negotiated_file, c->line, c->nid, gap,
-				c->depth, conn->depth);
+				(uintmax_t)c->depth, conn->depth);
 		if (report_frags_differ(r, c))
 			fprintf(out,
-				"%s:%lu: %s%smax_frags is %lu; %u was "
+				"%s:%lu: %s%smax_frags is %ju; %u was "
 				"predicted\n",
 				r->negotiated_file, c->line, c->nid, gap,
-				c->frags, conn->frags);
+				(uintmax_t)c->frags, conn->frags);
 	}
 }
 

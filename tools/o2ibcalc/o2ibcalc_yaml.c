@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "o2ibcalc_yaml.h"
+#include "o2ibcalc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,14 +26,14 @@ static const char *text_of(const struct tree *t)
 }
 
 /* NULL: @c tells why. */
-static struct doc *parse(struct complaint *c, const char *text, size_t length)
+static struct doc *parse(struct complaint *c, const char *text)
 {
 	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
 						   TREE_DEPTH_MAX };
 	struct tree_error err = { 0 };
 	struct doc *doc;
 
-	if (tree_parse(text, length, &limits, &doc, &err)) {
+	if (tree_parse(text, strlen(text), &limits, &doc, &err)) {
 		complain(c, "%s", err.what);
 		c->line = err.line;
 		return NULL;
@@ -223,7 +223,7 @@ static int take_npeers(struct complaint *c, const struct tree *value,
 		       struct ulnet_o2ib_pair *pair)
 {
 	const char *text = text_of(value) ? value->text : "";
-	unsigned long n;
+	uint64_t n;
 
 	if (!number_parse(text, 1, 1000000, &n)) {
 		complain(
@@ -316,30 +316,20 @@ static int take_pair(struct complaint *c, const struct tree *map,
 	return 0;
 }
 
-int pair_read(const char *text, size_t length, struct ulnet_o2ib_pair *pair,
-	      struct node_origin *origin, struct complaint *c)
+int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
+	       enum ulnet_o2ib_side side, struct node_origin *origin,
+	       struct complaint *c)
 {
-	struct doc *doc = parse(c, text, length);
+	struct doc *doc = parse(c, text);
 	int rc;
 
 	*origin = (struct node_origin){ .nid = "" };
 	if (!doc)
 		return -1;
-	rc = take_pair(c, doc_root(doc), pair, origin);
-	doc_free(doc);
-	return rc;
-}
-
-int node_read(const char *text, size_t length, struct ulnet_o2ib_conf *conf,
-	      struct node_origin *origin, struct complaint *c)
-{
-	struct doc *doc = parse(c, text, length);
-	int rc;
-
-	*origin = (struct node_origin){ .nid = "" };
-	if (!doc)
-		return -1;
-	rc = take_node(c, doc_root(doc), conf, origin);
+	if (side == LNET_O2IB_BOTH)
+		rc = take_pair(c, doc_root(doc), pair, origin);
+	else
+		rc = take_node(c, doc_root(doc), &pair->node[side], origin);
 	doc_free(doc);
 	return rc;
 }
@@ -347,7 +337,7 @@ int node_read(const char *text, size_t length, struct ulnet_o2ib_conf *conf,
 /* ---- what was negotiated ---- */
 
 static int take_count(struct complaint *c, const struct tree *map,
-		      const char *name, bool *has, unsigned long *value_p)
+		      const char *name, bool *has, uint64_t *value_p)
 {
 	const struct tree *value = tree_get(map, name);
 
@@ -401,10 +391,10 @@ static int find_conns(struct complaint *c, const struct tree *t,
 	return 0;
 }
 
-int negotiated_read(const char *text, size_t length,
-		    struct negotiated_list *list, struct complaint *c)
+int negotiated_read(const char *text, struct negotiated_list *list,
+		    struct complaint *c)
 {
-	struct doc *doc = parse(c, text, length);
+	struct doc *doc = parse(c, text);
 	int rc;
 
 	*list = (struct negotiated_list){ NULL, 0 };

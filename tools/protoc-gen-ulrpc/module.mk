@@ -1,6 +1,5 @@
 # For those who write .proto files, run by protoc.
 tools_bin_protoc_gen_ulrpc_SOURCES = %D%/protoc_gen_ulrpc.c
-tools_bin_protoc_gen_ulrpc_SOURCES += %D%/protoc_name.c %D%/protoc_name.h
 nodist_tools_bin_protoc_gen_ulrpc_SOURCES = %D%/plugin.pb-c.c
 tools_bin_protoc_gen_ulrpc_LDADD = libulrpcproto.a $(PROTOBUF_C_LIBS)
 $(tools_bin_protoc_gen_ulrpc_OBJECTS): | $(protos_made)

@@ -17,10 +17,8 @@
 
 #include "tools/common/node.h"
 #include "rpcping_load.h"
-#include "rpcping_options.h"
-#include "rpcping_report.h"
-#include "tools/common/say.h"
-#include "tools/common/signals.h"
+#include "rpcping.h"
+#include "tools/common/program.h"
 
 #define NS_PER_US UINT64_C(1000)
 /* Time after which --poll looks at what is not the network's. */
@@ -42,14 +40,6 @@ struct rpcping {
 	/* ntargets + 2 each: the sum comes next, and then room for one. */
 	struct load_stats *now, *before;
 };
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the node ---- */
 

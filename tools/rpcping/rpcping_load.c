@@ -58,39 +58,31 @@ static void advance(struct load *l, uint64_t now);
 
 /* ---- counting ---- */
 
-static void count_rail(struct load_explain *e, const struct ulrpc_outcome *o)
+static void count_rail(struct load_explain *e, const struct ulnet_nid *local,
+		       const struct ulnet_nid *target, uint64_t n)
 {
 	struct load_rail *r = e->rail;
 	unsigned int i;
 
 	for (i = 0; i < e->nrails; i++, r++)
-		if (lnet_nid_eq(&r->local, &o->local) &&
-		    lnet_nid_eq(&r->target, &o->target))
+		if (lnet_nid_eq(&r->local, local) &&
+		    lnet_nid_eq(&r->target, target))
 			break;
 	if (i == LOAD_RAILS) {
 		r--;
 		r->local = r->target = LNET_NID_ANY;
 	} else if (i == e->nrails) {
 		e->nrails++;
-		r->local = o->local;
-		r->target = o->target;
+		r->local = *local;
+		r->target = *target;
 	}
-	r->n++;
+	r->n += n;
 }
 
 /* How often the call itself was sent: queries only ask what became of it. */
 static uint32_t sendings(const struct ulrpc_outcome *o)
 {
 	return o->attempts - o->queries;
-}
-
-static void count_went(struct load_went *w, const struct ulrpc_outcome *o)
-{
-	w->attempts += sendings(o);
-	w->retries += o->retries;
-	w->queries += o->queries;
-	w->extensions += o->extensions;
-	w->refusals += o->refusals;
 }
 
 static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
@@ -110,7 +102,7 @@ static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
 	if (sendings(o) > e->attempts_max)
 		e->attempts_max = sendings(o);
 	e->paths += o->paths;
-	count_rail(e, o);
+	count_rail(e, &o->local, &o->target, 1);
 }
 
 static void count_lost(struct load *l, unsigned int kind,
@@ -151,7 +143,11 @@ static bool judge(struct load *l, const struct slot *s,
 	l->stats.last = now;
 	if (sendings(o) > 1)
 		l->stats.resent += sendings(o) - 1;
-	count_went(&l->stats.went, o);
+	l->stats.went[LOAD_ATTEMPTS] += sendings(o);
+	l->stats.went[LOAD_RETRIES] += o->retries;
+	l->stats.went[LOAD_QUERIES] += o->queries;
+	l->stats.went[LOAD_EXTENSIONS] += o->extensions;
+	l->stats.went[LOAD_REFUSALS] += o->refusals;
 	if (l->conf.explain)
 		explain(&l->stats.explain, o);
 	if (kind == ULRPC_CAUSE_OK)
@@ -608,15 +604,6 @@ void load_stats(struct load *l, struct load_stats *stats)
 	lnet_call(l->node, l->cpt, copy_stats, &c);
 }
 
-static void went_merge(struct load_went *to, const struct load_went *from)
-{
-	to->attempts += from->attempts;
-	to->retries += from->retries;
-	to->queries += from->queries;
-	to->extensions += from->extensions;
-	to->refusals += from->refusals;
-}
-
 static void explain_merge(struct load_explain *to,
 			  const struct load_explain *from)
 {
@@ -625,17 +612,9 @@ static void explain_merge(struct load_explain *to,
 	if (from->attempts_max > to->attempts_max)
 		to->attempts_max = from->attempts_max;
 	to->paths += from->paths;
-	for (unsigned int i = 0; i < from->nrails; i++) {
-		struct ulrpc_outcome o = { .local = from->rail[i].local,
-					   .target = from->rail[i].target };
-
-		count_rail(to, &o);
-		/* count_rail() has counted one of them. */
-		for (unsigned int k = 0; k < to->nrails; k++)
-			if (lnet_nid_eq(&to->rail[k].local, &o.local) &&
-			    lnet_nid_eq(&to->rail[k].target, &o.target))
-				to->rail[k].n += from->rail[i].n - 1;
-	}
+	for (unsigned int i = 0; i < from->nrails; i++)
+		count_rail(to, &from->rail[i].local, &from->rail[i].target,
+			   from->rail[i].n);
 }
 
 void load_stats_merge(struct load_stats *to, const struct load_stats *from)
@@ -658,6 +637,67 @@ void load_stats_merge(struct load_stats *to, const struct load_stats *from)
 		}
 		to->loss[i].n += from->loss[i].n;
 	}
-	went_merge(&to->went, &from->went);
+	for (unsigned int i = 0; i < LOAD_WENT; i++)
+		to->went[i] += from->went[i];
 	explain_merge(&to->explain, &from->explain);
+}
+
+/* ---- histograms ---- */
+
+void histogram_merge(struct histogram *to, const struct histogram *from)
+{
+	if (!from->n)
+		return;
+	if (!to->n || from->min < to->min)
+		to->min = from->min;
+	if (from->max > to->max)
+		to->max = from->max;
+	to->n += from->n;
+	to->sum += from->sum;
+	for (unsigned int i = 0; i < HISTOGRAM_SIZE; i++)
+		to->count[i] += from->count[i];
+}
+
+static uint64_t middle_of(unsigned int index)
+{
+	unsigned int shift;
+	uint64_t low;
+
+	if (index < 2u << HISTOGRAM_BITS)
+		return index;
+	shift = (index >> HISTOGRAM_BITS) - 1;
+	low = (uint64_t)(index - (shift << HISTOGRAM_BITS)) << shift;
+	return low + ((UINT64_C(1) << shift) - 1) / 2;
+}
+
+uint64_t histogram_quantile(const struct histogram *h, double q)
+{
+	uint64_t rank = (uint64_t)(q * (double)h->n), seen = 0, ns;
+
+	if (!h->n)
+		return 0;
+	/* The rank is rounded up, and at least 1. */
+	if ((double)rank < q * (double)h->n || !rank)
+		rank++;
+	if (rank >= h->n)
+		return h->max;
+	for (unsigned int i = 0; i < HISTOGRAM_SIZE; i++) {
+		seen += h->count[i];
+		if (seen < rank)
+			continue;
+		ns = middle_of(i);
+		return ns < h->min ? h->min : ns > h->max ? h->max : ns;
+	}
+	return h->max;
+}
+
+void histogram_since(struct histogram *to, const struct histogram *now,
+		     const struct histogram *before)
+{
+	to->n = now->n - before->n;
+	to->min = now->min;
+	to->max = now->max;
+	to->sum = now->sum - before->sum;
+	for (unsigned int i = 0; i < HISTOGRAM_SIZE; i++)
+		to->count[i] = now->count[i] - before->count[i];
 }

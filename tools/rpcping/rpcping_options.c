@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpcping_options.h"
+#include "rpcping.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,17 +31,6 @@ static int take_bulk(const struct option_at *at)
 	return option_size(at, 1, ULRPC_BULK_MAX, &o->load.bulk);
 }
 
-static bool retries_parse(const char *text, uint32_t *max_p)
-{
-	char *end;
-	unsigned long max = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || max >= ULRPC_RETRIES_ANY)
-		return false;
-	*max_p = (uint32_t)max;
-	return true;
-}
-
 /* POLICY[:MAX] */
 static int take_retry(const struct option_at *at)
 {
@@ -53,18 +42,21 @@ static int take_retry(const struct option_at *at)
 		[ULRPC_BACKOFF_MAD] = "mad",
 		[ULRPC_BACKOFF_NONE] = "none",
 	};
-	struct ulrpc_retry retry = { .max = ULRPC_RETRIES_ANY };
+	struct ulrpc_retry retry = { 0 };
 	size_t length = strcspn(arg, ":");
+	uint64_t max = ULRPC_RETRIES_ANY;
 
 	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == length &&
 		    !strncmp(arg, names[i], length))
 			retry.policy = (enum ulrpc_backoff)i;
 	if (!retry.policy ||
-	    (arg[length] && !retries_parse(arg + length + 1, &retry.max)))
+	    (arg[length] &&
+	     !number_parse(arg + length + 1, 0, ULRPC_RETRIES_ANY - 1, &max)))
 		return option_bad(at, "full, equal, mad and none are expected, "
 				      "and the number of retries behind a "
 				      "colon");
+	retry.max = (uint32_t)max;
 	o->retry = retry;
 	o->load.retry = &o->retry;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpcping_report.h"
+#include "rpcping.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -311,10 +311,15 @@ static void print_shares(struct lnet *node)
 
 /* ---- the sum of all ---- */
 
+static const char *const went_names[LOAD_WENT] = {
+	[LOAD_ATTEMPTS] = "attempts", [LOAD_RETRIES] = "retries",
+	[LOAD_QUERIES] = "queries",   [LOAD_EXTENSIONS] = "extensions",
+	[LOAD_REFUSALS] = "refusals",
+};
+
 int report_json(const struct load_stats *s, struct lnet *node)
 {
 	const struct histogram *h = &s->latency;
-	const struct load_went *w = &s->went;
 	double time = seconds(s);
 
 	printf("{\"calls\": %ju, \"lost\": %ju, \"resent\": %ju, "
@@ -323,11 +328,8 @@ int report_json(const struct load_stats *s, struct lnet *node)
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
 	       (uintmax_t)s->resent, (uintmax_t)s->behind, (uintmax_t)s->bytes,
 	       time, per_second(s->answered, time), per_second(s->bytes, time));
-	printf("\"attempts\": %ju, \"retries\": %ju, \"queries\": %ju, "
-	       "\"extensions\": %ju, \"refusals\": %ju, ",
-	       (uintmax_t)w->attempts, (uintmax_t)w->retries,
-	       (uintmax_t)w->queries, (uintmax_t)w->extensions,
-	       (uintmax_t)w->refusals);
+	for (unsigned int i = 0; i < LOAD_WENT; i++)
+		printf("\"%s\": %ju, ", went_names[i], (uintmax_t)s->went[i]);
 	print_json_losses(s);
 	print_json_shares(node);
 	fputs("\"latency_us\": {", stdout);
@@ -419,7 +421,6 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 {
 	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
-	const struct load_went *w = &s->went;
 	uint64_t n = e->stage[LOAD_WIRE].n;
 	char *yaml = NULL;
 
@@ -430,9 +431,11 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
 	       n ? (double)(n + s->resent) / (double)n : 0.0,
-	       (uintmax_t)e->attempts_max, (uintmax_t)w->queries,
-	       (uintmax_t)w->extensions, (uintmax_t)w->retries,
-	       (uintmax_t)w->refusals, n ? (double)e->paths / (double)n : 0.0);
+	       (uintmax_t)e->attempts_max, (uintmax_t)s->went[LOAD_QUERIES],
+	       (uintmax_t)s->went[LOAD_EXTENSIONS],
+	       (uintmax_t)s->went[LOAD_RETRIES],
+	       (uintmax_t)s->went[LOAD_REFUSALS],
+	       n ? (double)e->paths / (double)n : 0.0);
 	if (ulrpc_stats(rpc, &yaml) == 0)
 		print_counters(yaml);
 	free(yaml);

@@ -4,22 +4,22 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cutoff.h"
 #include "tools/common/exporter.h"
 #include "tools/common/lst_options.h"
 #include "tools/common/metrics.h"
 #include "tools/common/node.h"
 #include "tools/common/option.h"
 #include "services/services.h"
-#include "tools/common/say.h"
-#include "tools/common/signals.h"
+#include "tools/common/program.h"
 
 #define WHO	     "rpcserve"
 #define SERVICES_MAX 24 /* there are no portals for more */
@@ -28,7 +28,8 @@
 #define GRACE_US     5000000
 #define REPLIES_US   1000000 /* more, for replies that are on their way */
 /* With --poll, a look for signals after that many turns. */
-#define TURNS 10000
+#define TURNS	10000
+#define TURN_US 10000
 
 struct rpcserve {
 	struct node_options options;
@@ -154,6 +155,88 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 	return status ? status : complete(r);
 }
 
+/* ---- the end, in bounded time ---- */
+
+/* A peer that has been stopped takes nothing more, and what is half sent to it is
+ * in LNet's hands until the peer is given up. So when the program has had its
+ * time, a thread takes the node's networks away, and all of that ends. */
+struct cutoff {
+	struct lnet *node;
+	struct timespec at;
+	bool running; /* there is a thread */
+	pthread_t thread;
+	pthread_mutex_t lock; /* for over */
+	pthread_cond_t changed;
+	bool over;	   /* nothing is to be cut off any more */
+	atomic_bool ended; /* the thread will do nothing more */
+};
+
+static void take_networks(struct lnet *node)
+{
+	struct ulnet_ni_info info;
+
+	/* The first is 0@lo, which stays. */
+	while (lnet_ni_info(node, 1, &info) == 0 &&
+	       lnet_ni_del(node, &info.nid) == 0)
+		;
+}
+
+static void *cutoff_main(void *arg)
+{
+	struct cutoff *c = arg;
+	int rc = 0;
+	bool over;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->over && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&c->changed, &c->lock, &c->at);
+	over = c->over;
+	pthread_mutex_unlock(&c->lock);
+	if (!over)
+		take_networks(c->node);
+	atomic_store(&c->ended, true);
+	return NULL;
+}
+
+/* In @us the networks go. Without a thread, for lack of resources, they do not.
+ * @node must stay open until cutoff_end(). */
+static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
+{
+	pthread_condattr_t attr;
+
+	*c = (struct cutoff){ .node = node };
+	clock_gettime(CLOCK_MONOTONIC, &c->at);
+	c->at.tv_sec += (time_t)(us / 1000000);
+	c->at.tv_nsec += (long)(us % 1000000) * 1000;
+	if (c->at.tv_nsec >= 1000000000) {
+		c->at.tv_sec++;
+		c->at.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	c->running = !pthread_create(&c->thread, NULL, cutoff_main, c);
+}
+
+/* They stay, unless they have gone. Makes the turns of a polled node that the
+ * thread waits for. */
+static void cutoff_end(struct cutoff *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->over = true;
+	pthread_cond_signal(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	while (c->running && !atomic_load(&c->ended) &&
+	       lnet_poll(c->node, TURN_US) == 0)
+		;
+	if (c->running)
+		pthread_join(c->thread, NULL);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->lock);
+}
+
 /* ---- services ---- */
 
 static int start_services(struct rpcserve *r)
@@ -193,26 +276,18 @@ static int start_metrics(struct rpcserve *r)
 			      &r->exporter);
 }
 
-static uint64_t clock_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* Stops the services, the last one first. What one of them leaves of the grace
  * is for the next, because there is one grace for all of them. */
 static void stop_services(struct rpcserve *r)
 {
-	uint64_t end = clock_us() + r->grace;
+	uint64_t end = clock_ns() / 1000 + r->grace;
 	struct cutoff cutoff;
 
 	cutoff_begin(&cutoff, r->node.lnet, r->grace + REPLIES_US);
 	while (r->nservices) {
 		struct service *s = r->services[--r->nservices];
 		const char *name = s->type->name;
-		uint64_t now = clock_us();
+		uint64_t now = clock_ns() / 1000;
 		int rc = s->type->stop(s, end > now ? end - now : 0);
 
 		if (rc)

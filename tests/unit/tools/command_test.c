@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include "tools/lnetctl/command.h"
-#include "tools/lnetctl/words.h"
 
 struct row {
 	const char *line;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program says while it runs: on stderr, or to syslog(3). */
-#ifndef TOOLS_SAY_H
-#define TOOLS_SAY_H
+/* What a program has while it runs: what it says, on stderr or to syslog(3); the
+ * signals that end it; the time. */
+#ifndef TOOLS_PROGRAM_H
+#define TOOLS_PROGRAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <ulnet/lnet.h>
 
@@ -23,5 +25,19 @@ void say_to_syslog(struct say *s);
  * a program that was started without them would otherwise write its messages to
  * a socket that got such a number. 0 or -errno. */
 int secure_stdio(void);
+
+/* SIGINT and SIGTERM as something to be asked for, which needs no handler. Before
+ * there are threads: blocks them, and ignores SIGPIPE. Returns a
+ * descriptor that is readable when there is one; -errno. */
+int signals_open(void);
+/* The number of a signal that has come, which is taken; 0: none. Does not
+ * wait. */
+int signals_take(int fd);
+/* From now on a signal ends the program at once, also one that has come and was
+ * not taken. */
+void signals_release(void);
+
+/* Of CLOCK_MONOTONIC. */
+uint64_t clock_ns(void);
 
 #endif

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "say.h"
+#include "program.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/signalfd.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- what it says ---- */
 
 static const int priorities[] = {
 	[LNET_LOG_ERR] = LOG_ERR,
@@ -56,4 +61,53 @@ int secure_stdio(void)
 		return -errno;
 	close(fd);
 	return 0;
+}
+
+/* ---- signals ---- */
+
+static sigset_t signals_ours(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	return signals;
+}
+
+int signals_open(void)
+{
+	sigset_t signals = signals_ours();
+	int fd;
+
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int signals_take(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return read(fd, &info, sizeof(info)) == sizeof(info)
+		       ? (int)info.ssi_signo
+		       : 0;
+}
+
+void signals_release(void)
+{
+	sigset_t signals = signals_ours();
+
+	/* A shell that starts programs in the background may ignore it. */
+	signal(SIGINT, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+}
+
+uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
