@@ -16,10 +16,8 @@ static void again(const struct ulnet_o2ib_conf *conf)
 	char text[INPUT_TEXT_SIZE];
 
 	lnet_o2ib_conf_init(&same);
-	for (unsigned int i = 0; i < inputs(); i++)
-		BUG_ON(input_set(input_at(i),
-				 input_text(input_at(i), conf, text), &same,
-				 &c));
+	for (const struct input *in = inputs; in->name; in++)
+		BUG_ON(input_set(in, input_text(in, conf, text), &same, &c));
 	BUG_ON(memcmp(&same, conf, sizeof(same)) != 0);
 }
 

@@ -153,8 +153,8 @@ static int add_value(struct what_if *w, const char *value, struct complaint *c)
 	if (input_set(w->input, value, &scratch, c))
 		return -1;
 	if (w->n == WHAT_IF_VALUES)
-		return complain(c, "%s: more than %u values",
-				input_name(w->input), WHAT_IF_VALUES);
+		return complain(c, "%s: more than %u values", w->input->name,
+				WHAT_IF_VALUES);
 	snprintf(w->values[w->n++].text, INPUT_TEXT_SIZE, "%s", value);
 	return 0;
 }

@@ -30,12 +30,20 @@ struct complaint {
 __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 						   const char *fmt, ...);
 
-struct input;
+struct input {
+	const char *name;
+	size_t offset; /* in struct ulnet_o2ib_conf */
+	unsigned int min, max;
+	const char *alias; /* in what lnetctl shows */
+	const struct word *words;
+	const char *or_else;  /* besides numbers, what is expected */
+	const char *expected; /* instead of numbers, or of any */
+	const char *(*name_of)(unsigned int i); /* of an enumeration */
+	bool is_kernel;				/* a release */
+};
 
-/* How many there are; and each, by numbers from 0. */
-unsigned int inputs(void);
-const struct input *input_at(unsigned int number);
-const char *input_name(const struct input *in);
+extern const struct input inputs[]; /* they end with one without a name */
+
 /* A number, or a text in quotes where YAML would take it for something else. */
 bool input_is_number(const struct input *in,
 		     const struct ulnet_o2ib_conf *conf);
@@ -112,7 +120,8 @@ struct value {
 
 #define VALUE_TEXT_SIZE 32
 
-const struct value *value_at(unsigned int number); /* NULL: no more */
+extern const struct value
+	result_values[]; /* they end with one without a name */
 int64_t value_of(const struct value *v, const struct ulnet_o2ib_result *r,
 		 enum ulnet_o2ib_side side);
 bool value_is_bool(const struct value *v);

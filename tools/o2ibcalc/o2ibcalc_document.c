@@ -43,14 +43,12 @@ static void put_conf(struct tree *parent, const char *key,
 	struct tree *t = tree_map(parent, key);
 	char text[INPUT_TEXT_SIZE];
 
-	for (unsigned int i = 0; i < inputs(); i++) {
-		const struct input *in = input_at(i);
-
+	for (const struct input *in = inputs; in->name; in++) {
 		input_text(in, conf, text);
 		if (input_is_number(in, conf))
-			tree_int(t, input_name(in), atol(text));
+			tree_int(t, in->name, atol(text));
 		else
-			emit_text(t, input_name(in), text);
+			emit_text(t, in->name, text);
 	}
 }
 
@@ -81,7 +79,7 @@ static void put_side(struct tree *parent, const char *key,
 	const struct value *v;
 
 	put_conf(t, "tunables", &result->node[side].conf);
-	for (unsigned int i = 0; (v = value_at(i)); i++)
+	for (v = result_values; v->name; v++)
 		if (v->group == VALUE_LIMITS || has_sides(result))
 			put_value(t, v, result, side);
 }
@@ -175,7 +173,7 @@ static void put_variant(struct tree *list, const struct variant *variant)
 	put_conn(t, &variant->result.conn);
 	for (int side = 0; side < 2 && has_sides(&variant->result); side++) {
 		side_t = tree_map(t, sides[side]);
-		for (unsigned int i = 0; (v = value_at(i)); i++)
+		for (v = result_values; v->name; v++)
 			if (v->what_if)
 				put_value(side_t, v, &variant->result,
 					  side ? LNET_O2IB_B : LNET_O2IB_A);
@@ -199,7 +197,7 @@ static void put_what_ifs(struct tree *parent, const struct report *r)
 		emit_text(t, "of",
 			  w->side == LNET_O2IB_BOTH ? "both"
 						    : side_name(w->side));
-		emit_text(t, "input", input_name(w->input));
+		emit_text(t, "input", w->input->name);
 		if (a)
 			emit_text(t, "a", a);
 		if (b)

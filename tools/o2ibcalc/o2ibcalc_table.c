@@ -43,7 +43,7 @@ static char *tunable_text(const struct report *r, const struct input *in,
 
 	input_text(in, &r->result.node[side].conf, buf);
 	length = strlen(buf);
-	if (changed(r, side, input_name(in)) && length + 1 < INPUT_TEXT_SIZE)
+	if (changed(r, side, in->name) && length + 1 < INPUT_TEXT_SIZE)
 		memcpy(buf + length, "*", 2);
 	return buf;
 }
@@ -68,11 +68,9 @@ static void put_tunables(const struct report *r, FILE *out)
 
 	fprintf(out, "%-*s%*s%*s\n", NAME_WIDTH + 2, "Tunables, as adjusted",
 		VALUE_WIDTH, "A", VALUE_WIDTH, "B");
-	for (unsigned int i = 0; i < inputs(); i++) {
-		const struct input *in = input_at(i);
-
-		if (is_shown(r, input_name(in)))
-			row(out, input_name(in), tunable_text(r, in, 0, a),
+	for (const struct input *in = inputs; in->name; in++) {
+		if (is_shown(r, in->name))
+			row(out, in->name, tunable_text(r, in, 0, a),
 			    tunable_text(r, in, 1, b), "");
 	}
 }
@@ -114,7 +112,7 @@ static void put_group(const struct report *r, enum value_group group,
 
 	fprintf(out, "\n%-*s%*s%*s\n", NAME_WIDTH + 2, title, VALUE_WIDTH, "A",
 		VALUE_WIDTH, "B");
-	for (unsigned int i = 0; (v = value_at(i)); i++) {
+	for (v = result_values; v->name; v++) {
 		if (v->group != group || is_granted(r, v))
 			continue;
 		for (int side = 0; side < 2; side++) {
@@ -291,7 +289,7 @@ static void put_values(const struct report *r, const struct what_if *w,
 	const struct value *v;
 	char name[64];
 
-	for (unsigned int i = 0; (v = value_at(i)); i++) {
+	for (v = result_values; v->name; v++) {
 		if (!v->what_if)
 			continue;
 		if (same_for_both(r, w, v)) {
@@ -330,7 +328,7 @@ static void put_beyond(const struct report *r, const struct what_if *w,
 	const struct ulnet_o2ib_conn *c = &v->result.conn;
 
 	(void)r;
-	if (strcmp(input_name(w->input), "concurrent_sends") != 0 ||
+	if (strcmp(w->input->name, "concurrent_sends") != 0 ||
 	    c->verdict != LNET_O2IB_CONNECTED)
 		return;
 	for (int i = 0; i < 2; i++) {
@@ -351,7 +349,7 @@ static void put_what_if(const struct report *r, const struct what_if *w,
 	const struct variant *v;
 	char title[64];
 
-	snprintf(title, sizeof(title), "What if %s", input_name(w->input));
+	snprintf(title, sizeof(title), "What if %s", w->input->name);
 	fprintf(out, "\n%s of %s were\n", title, side_name(w->side));
 	fprintf(out, "%-*s%*s", NAME_WIDTH + 4, "", WHAT_WIDTH, "now");
 	for (unsigned int i = 0; i < w->n; i++)

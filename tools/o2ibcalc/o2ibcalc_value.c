@@ -19,7 +19,7 @@ enum place {
 	IN_RES, offsetof(struct ulnet_o2ib_resources, field), \
 		sizeof(((struct ulnet_o2ib_resources *)0)->field)
 
-static const struct value table[] = {
+const struct value result_values[] = {
 	{ "starts", VALUE_LIMITS, "the NI starts", false, NODE(starts) },
 	{ "pools", VALUE_LIMITS, "pools of memory regions", false,
 	  NODE(pools) },
@@ -75,13 +75,8 @@ static const struct value table[] = {
 	{ "mr_pages", VALUE_NODE, "pages of each", false, RES(mr_pages) },
 	{ "node_rx_bytes", VALUE_NODE, "memory of messages that can come", true,
 	  RES(node_rx_bytes) },
+	{ 0 },
 };
-
-const struct value *value_at(unsigned int number)
-{
-	return number < sizeof(table) / sizeof(table[0]) ? &table[number]
-							 : NULL;
-}
 
 bool value_is_bool(const struct value *v)
 {
@@ -179,7 +174,7 @@ const char *what_if_words(const struct report *r, const struct what_if *w,
 			  enum ulnet_o2ib_side side)
 {
 	enum ulnet_o2ib_model model = r->result.node[side].conf.model;
-	const char *name = input_name(w->input);
+	const char *name = w->input->name;
 
 	if (w->side != LNET_O2IB_BOTH && w->side != side)
 		return NULL;

@@ -52,7 +52,7 @@ static int take_value(struct complaint *c, const struct input *in,
 		      const struct tree *value, struct ulnet_o2ib_conf *conf)
 {
 	if (!text_of(value)) {
-		complain(c, "%s: a value is expected", input_name(in));
+		complain(c, "%s: a value is expected", in->name);
 		return wrong(c, value);
 	}
 	return input_set(in, value->text, conf, c) ? wrong(c, value) : 0;
@@ -155,11 +155,10 @@ static int take_input(struct complaint *c, const struct tree *value,
 		c->near = input_near(value->key);
 		return wrong(c, value);
 	}
-	for (unsigned int i = 0; i < inputs(); i++)
-		if (input_at(i) == in && is_given(given, i)) {
-			complain(c, "%s is there twice", input_name(in));
-			return wrong(c, value);
-		}
+	if (is_given(given, (unsigned int)(in - inputs))) {
+		complain(c, "%s is there twice", in->name);
+		return wrong(c, value);
+	}
 	return take_value(c, in, value, conf);
 }
 
