@@ -594,7 +594,7 @@ fuzz_programs += %D%/fuzz/fuzz_yaml
 fuzz_programs += %D%/fuzz/fuzz_o2ibcalc
 %C%_fuzz_fuzz_o2ibcalc_SOURCES = %D%/fuzz/fuzz_o2ibcalc.c \
 	$(o2ibcalc_input_sources) \
-	tools/common/nearest.c tools/common/option.c
+	tools/common/option.c
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control

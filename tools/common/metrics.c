@@ -73,45 +73,31 @@ int metrics_text(const struct metrics_source *source, char **text_p,
 
 #define AT_HOME "127.0.0.1"
 
-struct place {
-	char host[64];
-	char port[8];
-};
-
-/* What is in front of the last colon, without brackets. */
-static int split(const char *address, struct place *p)
-{
-	const char *colon = strrchr(address, ':');
-	const char *port = colon ? colon + 1 : address;
-	const char *host = colon ? address : AT_HOME;
-	size_t len = colon ? (size_t)(colon - address) : strlen(host);
-	size_t port_len = strlen(port);
-
-	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
-		host++;
-		len -= 2;
-	} else if (memchr(host, ':', len)) {
-		return -EINVAL;
-	}
-	if (!len || len >= sizeof(p->host) || !port_len || port_len > 5 ||
-	    port[strspn(port, "0123456789")] || strtoul(port, NULL, 10) < 1 ||
-	    strtoul(port, NULL, 10) > 65535)
-		return -EINVAL;
-	memcpy(p->host, host, len);
-	p->host[len] = '\0';
-	memcpy(p->port, port, port_len + 1);
-	return 0;
-}
-
 int metrics_place(const char *address, struct addrinfo **info)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
 		.ai_socktype = SOCK_STREAM,
 	};
-	struct place p;
+	const char *colon = strrchr(address, ':');
+	const char *port = colon ? colon + 1 : address;
+	size_t length = colon ? (size_t)(colon - address) : strlen(AT_HOME);
+	char text[64], *host = text;
+	uint64_t number;
 
-	if (split(address, &p) || getaddrinfo(p.host, p.port, &hints, info))
+	if (length >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, colon ? address : AT_HOME, length);
+	text[length] = '\0';
+	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
+		text[length - 1] = '\0';
+		host++;
+	} else if (strchr(text, ':')) {
+		return -EINVAL;
+	}
+	if (!*host || strlen(port) > 5 ||
+	    !number_parse(port, 1, 65535, &number) ||
+	    getaddrinfo(host, port, &hints, info))
 		return -EINVAL;
 	return 0;
 }
@@ -130,15 +116,3 @@ int metrics_take_place(const struct option_at *at)
 	*(const char **)((char *)at->object + at->row->at) = at->text;
 	return 0;
 }
-
-const struct option_row metrics_rows[] = {
-	{ "metrics", 'm', "[ADDRESS:]PORT",
-	  "serve metrics to Prometheus there, by HTTP; without an address at "
-	  "127.0.0.1",
-	  .kind = OPTION_CALL, offsetof(struct metrics_options, address),
-	  .take = metrics_take_place },
-	{ "metrics-peers", 0, "N",
-	  "with metrics of so many NIDs of peers (256)", .kind = OPTION_NUMBER,
-	  offsetof(struct metrics_options, peers), 0, METRICS_PEERS_MAX },
-	{ 0 },
-};

@@ -41,7 +41,6 @@ struct metrics_options {
 	unsigned int peers;  /* at first METRICS_PEERS */
 };
 
-extern const struct option_row metrics_rows[];
 /* A row's take(): a place, which goes to where the row says. */
 int metrics_take_place(const struct option_at *at);
 

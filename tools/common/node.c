@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "file.h"
+#include "program.h"
 #include "request.h"
 
 /* ---- the command line ---- */

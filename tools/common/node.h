@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program that is a node: its options; opened, put under control and
- * configured as they say. Failures are logged, and returned as a negative errno.
+ * configured as they say. Failures are logged, and returned as a negative
+ * errno.
  */
 #ifndef TOOLS_NODE_H
 #define TOOLS_NODE_H

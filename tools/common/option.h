@@ -15,26 +15,33 @@
 #define OPTION_USAGE 2	/* exit status: the command line is wrong */
 #define OPTION_DONE  -1 /* nothing is left to be done: --help was printed */
 
-enum option_kind {		  /* and what is at the row's offset */
-		   OPTION_TITLE,  /* no option: a line of the help */
-		   OPTION_FLAG,	  /* bool */
-		   OPTION_BITS,	  /* unsigned int: adds @min */
-		   OPTION_NUMBER, /* unsigned int: from @min to @max */
-		   OPTION_SIZE, /* uint64_t: the same, or with k, M, G (powers of 1024) */
-		   OPTION_RATE, /* double: above 0, to @max; with k, M, G (of 1000) */
-		   OPTION_TIME, /* uint64_t, us: at least @min (0 or 1), at most 366 days;
-			* given in seconds, or with us, ms, s, m, h */
-		   OPTION_TEXT, /* const char *, borrowed: of @min to @max bytes, but of
-			* any length if @max is 0 */
-		   OPTION_PATH, /* char *, to be freed: absolute, because the program's
-			* working directory may change */
-		   OPTION_FILE, /* the same, or - */
-		   OPTION_WORD, /* unsigned int: the index in @words, from @min on; they
-			* end with NULL */
-		   OPTION_CALL, /* void *: @take takes it */
-		   OPTION_OWN,	/* nothing: the set's @taken takes it */
-		   OPTION_HELP,
-		   OPTION_VERSION,
+/* And what is at the row's offset. */
+enum option_kind {
+	OPTION_TITLE,  /* no option: a line of the help */
+	OPTION_FLAG,   /* bool */
+	OPTION_BITS,   /* unsigned int: adds @min */
+	OPTION_NUMBER, /* unsigned int: from @min to @max */
+	/* uint64_t: the same, or with k, M, G (powers of 1024) */
+	OPTION_SIZE,
+	/* double: above 0, to @max; with k, M, G (powers of 1000) */
+	OPTION_RATE,
+	/* uint64_t, us: at least @min (0 or 1), at most 366 days; given in
+	 * seconds, or with us, ms, s, m, h */
+	OPTION_TIME,
+	/* const char *, borrowed: of @min to @max bytes, but of any length if
+	 * @max is 0 */
+	OPTION_TEXT,
+	/* char *, to be freed: absolute, because the program's working
+	 * directory may change */
+	OPTION_PATH,
+	OPTION_FILE, /* the same, or - */
+	/* unsigned int: the index in @words, from @min on; they end with
+	 * NULL */
+	OPTION_WORD,
+	OPTION_CALL, /* void *: @take takes it */
+	OPTION_OWN,  /* nothing: the set's @taken takes it */
+	OPTION_HELP,
+	OPTION_VERSION,
 };
 
 struct option_row;
@@ -121,5 +128,27 @@ bool number_parse(const char *text, uint64_t min, uint64_t max,
 /* A message that names no option, or several. */
 int option_wrong(const char *who, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* ---- spelling ---- */
+
+/* Of several names, which are offered one after the other, the one that a
+ * mistyped word was probably meant to be. */
+
+struct nearest {
+	const char *word;   /* borrowed, as names are */
+	const char *name;   /* NULL: none is near */
+	unsigned int steps; /* from the word to the name */
+};
+
+void nearest_init(struct nearest *n, const char *word);
+
+/* Near is what takes so few letters to be put in, left out, replaced or
+ * swapped with the next one: one for each three of the word, and one more. What
+ * begins with the word, if that has three letters or more, is one step away. Of
+ * those that are as near the first one counts. */
+void nearest_try(struct nearest *n, const char *name);
+
+/* "Did you mean 'BEFORE NAME'?", a line, if one is near. */
+void nearest_say(const struct nearest *n, const char *before, FILE *to);
 
 #endif

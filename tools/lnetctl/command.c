@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/nearest.h"
+#include "tools/common/option.h"
 
 #define OPTIONS_MAX 20 /* of one command */
 

@@ -47,8 +47,8 @@ enum command_kind {
 struct command {
 	const char *name, *sub; /* sub NULL: the command has no sub-commands */
 	const char *help;
-	/* Ends with NULL. Rows are OPTION_OWN, and become a part of the request;
-	 * or are about struct command_args. */
+	/* Ends with NULL. Rows are OPTION_OWN, and become a part of the
+	 * request; or are about struct command_args. */
 	const struct option_row *options[COMMAND_TABLES];
 	const char *needs; /* options of which one must be there: "net|nid" */
 	const char *args;  /* for the help: arguments that are no options */
@@ -108,6 +108,24 @@ void command_list(FILE *to, const char *name);
  * -ENOMEM.
  */
 int words_split(char *line, char ***words_p);
+
+/* ---- the view of "lnetctl top" ---- */
+
+/* Rates between two answers of a node, and what is so now. */
+
+struct top_sample; /* one answer */
+
+/* Reads what a node says to the request "top"; lines that are not known are
+ * skipped. NULL: no memory, or it has no time. */
+struct top_sample *top_read(const char *text);
+void top_free(struct top_sample *s);
+
+/* Prints the block for the time between the two; with at most @rows NIDs of
+ * peers, those where most happens, or waits, and routes, first those that are
+ * not up. How many are not shown is said. Columns that do not fit into @width
+ * are left out; 0: there is room for all. */
+void top_print(const struct top_sample *before, const struct top_sample *now,
+	       unsigned int rows, unsigned int width, FILE *out);
 
 #define EXIT_USAGE 234 /* -EINVAL */
 

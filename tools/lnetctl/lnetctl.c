@@ -18,11 +18,9 @@
 
 #include "command.h"
 #include "tools/common/exporter.h"
-#include "tools/common/file.h"
-#include "tools/common/metrics.h"
-#include "tools/common/nearest.h"
 #include "tools/common/program.h"
-#include "top.h"
+#include "tools/common/metrics.h"
+#include "tools/common/option.h"
 
 #define PATIENCE_S     10 /* for an answer */
 #define PATIENCE_S_MAX 86400
@@ -217,12 +215,8 @@ static bool wait_until(int signals, uint64_t at)
  * background may ignore them. */
 static int open_signals(void)
 {
-	int signals = signals_open();
-
 	signal(SIGINT, SIG_DFL);
-	if (signals < 0)
-		fprintf(stderr, "lnetctl: signals: %s\n", strerror(-signals));
-	return signals;
+	return signals_open("lnetctl");
 }
 
 static void close_signals(int signals)

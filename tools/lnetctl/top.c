@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "top.h"
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -31,8 +31,8 @@ enum field {
 	FIELDS,
 };
 
-/* An interface of the node, a NID of a peer, a route with the NID of its gateway,
- * or a router's buffers of a kind. */
+/* An interface of the node, a NID of a peer, a route with the NID of its
+ * gateway, or a router's buffers of a kind. */
 struct line {
 	char nid[LNET_NIDSTR_SIZE]; /* or the kind */
 	char net[LNET_NIDSTR_SIZE]; /* routes */
@@ -61,8 +61,8 @@ struct top_sample {
 		QUEUED_BYTES, CONNECTING, DROPPED, FAILED, RESENT,         \
 		ROUTER_CREDITS, FIELDS
 
-/* How lines begin, which texts they have, and which numbers: @least of them, for
- * nodes of an earlier version do not tell all. */
+/* How lines begin, which texts they have, and which numbers: @least of them,
+ * for nodes of an earlier version do not tell all. */
 static const struct kind {
 	const char *name;
 	size_t at; /* in the sample */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process in the background: its parent, who waits until it is ready; a service
- * manager, who is told; and the file with its id. */
+/* A process in the background: its parent, who waits until it is ready; a
+ * service manager, who is told; and the file with its id. */
 #ifndef TOOLS_DAEMON_H
 #define TOOLS_DAEMON_H
 
@@ -28,11 +28,11 @@ bool notify_wanted(void);
 int notify_send(const char *state);
 
 /*
- * A file with the process's id, which is locked while the process lives: one left
- * behind by a crash is no obstacle. Makes @path, or takes over one that nobody has locked. *@fd_p is its lock,
- * for pidfile_drop(). -EEXIST: a running process has it; -EMEDIUMTYPE: there is
- * a file that has something else in it, and is left as it is; -errno, and
- * nothing is left.
+ * A file with the process's id, which is locked while the process lives: one
+ * left behind by a crash is no obstacle. Makes @path, or takes over one that
+ * nobody has locked. *@fd_p is its lock, for pidfile_drop(). -EEXIST: a running
+ * process has it; -EMEDIUMTYPE: there is a file that has something else in it,
+ * and is left as it is; -errno, and nothing is left.
  */
 int pidfile_take(const char *path, int *fd_p);
 /* Removes the file, if it is still there. @fd < 0: there is none. */

@@ -10,27 +10,21 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "tools/common/exporter.h"
-#include "tools/common/lst_options.h"
-#include "tools/common/metrics.h"
 #include "tools/common/node.h"
 #include "tools/common/program.h"
+#include "tools/common/serve.h"
 
 #define WHO "lnetd"
 
 struct lnetd {
 	struct node_options options; /* socket is not NULL, once it is read */
-	struct metrics_options metrics_options;
-	struct lst_options lst_options;
 	bool foreground;
 	char *pidpath; /* NULL: none */
 	struct say say;
 	struct node node;
-	struct metrics_source metrics;
-	struct exporter *exporter; /* NULL: none */
-	struct lst *lst;	   /* NULL: none */
-	int pidfile;		   /* < 0: none */
-	int report;		   /* of daemon_begin(); < 0: nobody waits */
+	struct serve serve;
+	int pidfile; /* < 0: none */
+	int report;  /* of daemon_begin(); < 0: nobody waits */
 };
 
 /* ---- the command line ---- */
@@ -66,15 +60,14 @@ static int parse(struct lnetd *d, int argc, char **argv)
 		.parts = { { node_net_rows, &d->options },
 			   { node_rows, &d->options },
 			   { rows, d },
-			   { metrics_rows, &d->metrics_options },
-			   { lst_rows, &d->lst_options },
+			   { serve_rows, &d->serve },
 			   { node_log_rows, &d->options },
-			   { option_rows } },
+			   { option_rows, NULL } },
 	};
 	int status = options_parse(&set, argc, argv);
 
 	if (!status)
-		status = lst_options_check(&d->lst_options, WHO);
+		status = serve_check(&d->serve, WHO);
 	if (!status && !d->options.socket)
 		status = default_socket(d);
 	return status;
@@ -156,23 +149,6 @@ static int take_pidfile(struct lnetd *d)
 	return rc;
 }
 
-static int serve_metrics(struct lnetd *d)
-{
-	d->metrics =
-		(struct metrics_source){ metrics_ask_control, d->node.control,
-					 d->metrics_options.peers };
-	return exporter_start(&d->metrics, d->metrics_options.address, &d->say,
-			      &d->exporter);
-}
-
-/* Before there is a network, so that nobody finds a node that does not
- * answer. */
-static int serve_lst(struct lnetd *d)
-{
-	return lst_options_open(&d->lst_options, &d->say, d->node.lnet,
-				&d->lst);
-}
-
 /* Runs the node from its beginning to its end. */
 static int serve(struct lnetd *d, const sigset_t *signals)
 {
@@ -184,18 +160,17 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	if (!rc)
 		rc = node_control(&d->node);
 	if (!rc)
-		rc = serve_lst(d);
+		rc = serve_selftest(&d->serve, &d->say, d->node.lnet);
 	if (!rc)
 		rc = node_configure(&d->node);
 	if (!rc)
-		rc = serve_metrics(d);
+		rc = serve_metrics(&d->serve, &d->say, d->node.control);
 	if (!rc)
 		rc = announce(d);
 	if (!rc)
 		wait_for_end(d, signals);
-	exporter_stop(d->exporter);
+	serve_stop(&d->serve);
 	node_close(&d->node);
-	lst_free(d->lst);
 	pidfile_drop(d->pidpath, d->pidfile);
 	return rc;
 }
@@ -220,7 +195,7 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	node_options_init(&d.options);
-	d.metrics_options.peers = METRICS_PEERS;
+	serve_init(&d.serve);
 	status = parse(&d, argc, argv);
 	if (status)
 		goto out;
@@ -242,7 +217,7 @@ int main(int argc, char **argv)
 	daemon_report(d.report, status);
 out:
 	node_options_free(&d.options);
-	lst_options_free(&d.lst_options);
+	serve_free(&d.serve);
 	free(d.pidpath);
 	return status == OPTION_DONE ? 0 : status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lst(8): a console of LNet's self-test. Each command is a process, and a node
- * of its own; what lasts is in a file (lst_state.h).
+ * of its own; what lasts is in a file (lst_state.c).
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "lst_command.h"
-#include "tools/common/nearest.h"
-#include "tools/common/node.h"
 #include "tools/common/option.h"
+#include "tools/common/node.h"
 #include "tools/common/program.h"
 
 static const char help_test[] =
@@ -33,7 +32,7 @@ static int no_command(const char *name)
 {
 	struct nearest near;
 
-	fprintf(stderr, WHO ": no such command: %s\n", name);
+	option_wrong(WHO, "no such command: %s", name);
 	nearest_init(&near, name);
 	for (const struct lst_command *c = lst_commands; c->name; c++)
 		nearest_try(&near, c->name);
@@ -175,19 +174,14 @@ static int check_session(const struct lst_tool *t)
 
 	if (t->command->makes)
 		return 0;
-	if (!s->exists) {
-		fprintf(stderr,
-			WHO ": there is no session %s: new_session makes one\n",
-			getenv("LST_SESSION"));
-		return 1;
-	}
+	if (!s->exists)
+		return lst_fail("there is no session %s: new_session makes one",
+				getenv("LST_SESSION"));
 	if (!state_expired(s) || t->command->run == lst_end_session)
 		return 0;
-	fprintf(stderr,
-		WHO ": the session %s has ended: no command for %u s, "
-		    "--timeout %u; new_session makes another one\n",
-		s->name, s->idle, s->timeout);
-	return 1;
+	return lst_fail("the session %s has ended: no command for %u s, "
+			"--timeout %u; new_session makes another one",
+			s->name, s->idle, s->timeout);
 }
 
 static int run_command(struct lst_tool *t)

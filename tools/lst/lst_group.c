@@ -18,8 +18,7 @@ static int session_end(struct lst_console *c)
 
 	for (unsigned int i = 0; i < s->nbatches; i++)
 		status |= lst_batch_stop(c, &s->batches[i], false);
-	for (unsigned int i = 0; i < s->ngroups; i++)
-		status |= lst_nodes_add_group(&nodes, s, s->groups[i].name);
+	status |= lst_nodes_add_session(&nodes, s);
 	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
 	status |= lst_nodes_remove(c, &nodes, "end_session");
 	free(nodes.asks);

@@ -8,8 +8,10 @@
 
 /* ---- rates, per second ---- */
 
+enum rate { RATE_IN, RATE_OUT, RATE_IN_BYTES, RATE_OUT_BYTES, RATES };
+
 struct rates {
-	double in, out, in_bytes, out_bytes;
+	double of[RATES];
 };
 
 /* What the counters of a node were when it was asked before. */
@@ -29,12 +31,12 @@ static struct rates rates_of(const struct lst_counters *a,
 	uint32_t ms = b->running_ms - a->running_ms;
 
 	/* Counters of 32 bits wrap. */
-	return (struct rates){
-		.in = per_second(b->recv_count - a->recv_count, 0, ms),
-		.out = per_second(b->send_count - a->send_count, 0, ms),
-		.in_bytes = per_second(b->recv_length, a->recv_length, ms),
-		.out_bytes = per_second(b->send_length, a->send_length, ms),
-	};
+	return (struct rates){ {
+		per_second(b->recv_count - a->recv_count, 0, ms),
+		per_second(b->send_count - a->send_count, 0, ms),
+		per_second(b->recv_length, a->recv_length, ms),
+		per_second(b->send_length, a->send_length, ms),
+	} };
 }
 
 static void print_way(const struct lst_words *w, const char *way, double count,
@@ -67,16 +69,17 @@ static void print_rates(struct lst_console *c, const struct lst_words *w,
 		printf("\"received_per_s\": %.1f, \"sent_per_s\": %.1f, "
 		       "\"received_bytes_per_s\": %.0f, "
 		       "\"sent_bytes_per_s\": %.0f}",
-		       r->in, r->out, r->in_bytes, r->out_bytes);
+		       r->of[RATE_IN], r->of[RATE_OUT], r->of[RATE_IN_BYTES],
+		       r->of[RATE_OUT_BYTES]);
 		return;
 	}
 	printf("%s%s%s: ", name, of ? " " : "", of ? of : "");
 	if (both || w->read)
-		print_way(w, "received", r->in, r->in_bytes);
+		print_way(w, "received", r->of[RATE_IN], r->of[RATE_IN_BYTES]);
 	if (both)
 		fputs("; ", stdout);
 	if (both || w->write)
-		print_way(w, "sent", r->out, r->out_bytes);
+		print_way(w, "sent", r->of[RATE_OUT], r->of[RATE_OUT_BYTES]);
 	fputs("\n", stdout);
 }
 
@@ -87,33 +90,26 @@ struct summary {
 	struct rates sum, min, max;
 };
 
-static void add(double value, bool first, double *sum, double *min, double *max)
-{
-	*sum += value;
-	if (first || value < *min)
-		*min = value;
-	if (first || value > *max)
-		*max = value;
-}
-
 static void summary_add(struct summary *s, const struct rates *r)
 {
 	bool first = s->n++ == 0;
 
-	add(r->in, first, &s->sum.in, &s->min.in, &s->max.in);
-	add(r->out, first, &s->sum.out, &s->min.out, &s->max.out);
-	add(r->in_bytes, first, &s->sum.in_bytes, &s->min.in_bytes,
-	    &s->max.in_bytes);
-	add(r->out_bytes, first, &s->sum.out_bytes, &s->min.out_bytes,
-	    &s->max.out_bytes);
+	for (unsigned int i = 0; i < RATES; i++) {
+		s->sum.of[i] += r->of[i];
+		if (first || r->of[i] < s->min.of[i])
+			s->min.of[i] = r->of[i];
+		if (first || r->of[i] > s->max.of[i])
+			s->max.of[i] = r->of[i];
+	}
 }
 
 static void summary_print(struct lst_console *c, const struct lst_words *w,
 			  const char *name, const struct summary *s)
 {
-	struct rates avg = { s->sum.in / s->n, s->sum.out / s->n,
-			     s->sum.in_bytes / s->n, s->sum.out_bytes / s->n };
+	struct rates avg = s->sum;
 
+	for (unsigned int i = 0; i < RATES; i++)
+		avg.of[i] /= s->n;
 	if (w->avg)
 		print_rates(c, w, name, "avg", &avg);
 	if (w->min)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lst_state.h"
+#include "lst_command.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 lst_commands = %D%/lst_command.c %D%/lst_command.h
 lst_commands += %D%/lst_group.c %D%/lst_batch.c %D%/lst_stat.c
 lst_commands += %D%/lst_nodes.c
-lst_commands += %D%/lst_state.c %D%/lst_state.h
+lst_commands += %D%/lst_state.c
 
 tools_bin_lst_SOURCES = %D%/lst.c $(lst_commands)
 tools_bin_lst_LINK = $(INSTALLED_LINK)

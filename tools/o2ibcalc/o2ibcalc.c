@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "o2ibcalc.h"
-#include "tools/common/file.h"
+#include "tools/common/program.h"
 #include "tools/common/option.h"
 
 #define WHO "o2ibcalc"
@@ -379,7 +379,7 @@ static int parse(struct o2ibcalc *o, int argc, char **argv)
 			"none, or it is not as in the\n"
 			"file of --negotiated; 2: the command line or a file "
 			"is wrong.\n",
-		.parts = { { rows, o }, { option_rows } },
+		.parts = { { rows, o }, { option_rows, NULL } },
 		.max = 1,
 	};
 	const char *file;

@@ -15,7 +15,8 @@
 #include "tools/common/option.h"
 
 /* ---- inputs ---- */
-/* What can be said of a node: names, and values as text, for options and files. */
+/* What can be said of a node: names, and values as text, for options and
+ * files. */
 
 /* Longer texts of values are cut. */
 #define INPUT_TEXT_SIZE LNET_O2IB_KERNEL_SIZE
@@ -87,8 +88,8 @@ struct node_origin {
 };
 
 /* @side LNET_O2IB_BOTH: @text is about two nodes; else about one, its inputs
- * alone, or what lnetctl shows. Changes what the file is about. Returns 0 or -1,
- * and then @c tells why. */
+ * alone, or what lnetctl shows. Changes what the file is about. Returns 0 or
+ * -1, and then @c tells why. */
 int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
 	       enum ulnet_o2ib_side side, struct node_origin *origin,
 	       struct complaint *c);

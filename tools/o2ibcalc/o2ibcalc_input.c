@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "o2ibcalc.h"
-#include "tools/common/nearest.h"
+#include "tools/common/option.h"
 
 /* Words for numbers. */
 struct word {

@@ -240,35 +240,28 @@ static void put_whys(const struct report *r, FILE *out)
 
 /* ---- what if ---- */
 
-static void put_line(const struct report *r, const struct what_if *w,
-		     const char *name,
-		     int64_t (*get)(const struct ulnet_o2ib_result *,
-				    const void *, enum ulnet_o2ib_side),
-		     const void *arg, enum ulnet_o2ib_side side, FILE *out)
+/* @v NULL: of the connection. */
+static int64_t line_value(const struct ulnet_o2ib_result *result,
+			  const char *name, const struct value *v,
+			  enum ulnet_o2ib_side side)
 {
-	fprintf(out, "  %-*s%*" PRId64, NAME_WIDTH + 2, name, WHAT_WIDTH,
-		get(&r->result, arg, side));
-	for (unsigned int i = 0; i < w->n; i++)
-		fprintf(out, "%*" PRId64, WHAT_WIDTH,
-			get(&w->values[i].result, arg, side));
-	fputc('\n', out);
-}
-
-static int64_t get_value(const struct ulnet_o2ib_result *result,
-			 const void *arg, enum ulnet_o2ib_side side)
-{
-	return value_of(arg, result, side);
-}
-
-static int64_t get_conn(const struct ulnet_o2ib_result *result, const void *arg,
-			enum ulnet_o2ib_side side)
-{
-	const char *name = arg;
-
-	(void)side;
+	if (v)
+		return value_of(v, result, side);
 	if (*name == 'q')
 		return result->conn.depth;
 	return *name == 'm' ? result->conn.frags : result->conn.rejects;
+}
+
+static void put_line(const struct report *r, const struct what_if *w,
+		     const char *name, const struct value *v,
+		     enum ulnet_o2ib_side side, FILE *out)
+{
+	fprintf(out, "  %-*s%*" PRId64, NAME_WIDTH + 2, name, WHAT_WIDTH,
+		line_value(&r->result, name, v, side));
+	for (unsigned int i = 0; i < w->n; i++)
+		fprintf(out, "%*" PRId64, WHAT_WIDTH,
+			line_value(&w->values[i].result, name, v, side));
+	fputc('\n', out);
 }
 
 static bool same_for_both(const struct report *r, const struct what_if *w,
@@ -293,13 +286,13 @@ static void put_values(const struct report *r, const struct what_if *w,
 		if (!v->what_if)
 			continue;
 		if (same_for_both(r, w, v)) {
-			put_line(r, w, v->name, get_value, v, LNET_O2IB_A, out);
+			put_line(r, w, v->name, v, LNET_O2IB_A, out);
 			continue;
 		}
 		for (int side = 0; side < 2; side++) {
 			snprintf(name, sizeof(name), "%s: %s", side ? "B" : "A",
 				 v->name);
-			put_line(r, w, name, get_value, v,
+			put_line(r, w, name, v,
 				 side ? LNET_O2IB_B : LNET_O2IB_A, out);
 		}
 	}
@@ -362,9 +355,9 @@ static void put_what_if(const struct report *r, const struct what_if *w,
 				? "yes"
 				: "no");
 	fputc('\n', out);
-	put_line(r, w, "queue_depth", get_conn, "q", LNET_O2IB_A, out);
-	put_line(r, w, "max_frags", get_conn, "m", LNET_O2IB_A, out);
-	put_line(r, w, "rejects", get_conn, "r", LNET_O2IB_A, out);
+	put_line(r, w, "queue_depth", NULL, LNET_O2IB_A, out);
+	put_line(r, w, "max_frags", NULL, LNET_O2IB_A, out);
+	put_line(r, w, "rejects", NULL, LNET_O2IB_A, out);
 	put_values(r, w, out);
 	put_words(r, w, out);
 	for (unsigned int i = 0; i < w->n; i++) {

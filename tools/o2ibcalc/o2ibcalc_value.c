@@ -136,7 +136,7 @@ const char *side_name(enum ulnet_o2ib_side side)
 	return names[side];
 }
 
-/* ---- what an input means; what was negotiated, compared to what was predicted ---- */
+/* ---- what an input means; how what was negotiated compares ---- */
 
 static const char *sends_words(enum ulnet_o2ib_model model)
 {

@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "config/tree.h"
-#include "tools/common/file.h"
-#include "tools/common/nearest.h"
+#include "tools/common/program.h"
+#include "tools/common/option.h"
 
 /* ---- documents ---- */
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -92,13 +91,6 @@ static bool has_route(const struct rpcping *p, uint32_t net)
 	return found;
 }
 
-static bool may_reach(const struct rpcping *p, const struct ulnet_nid *nid)
-{
-	uint32_t net = lnet_nid_net(nid);
-
-	return has_net(p, net) || has_route(p, net);
-}
-
 /* Calls of a target that is on none of our nets would wait until their
  * deadline, as nets, and routes, may come while they do. Here none will come,
  * but by lnetctl. */
@@ -113,7 +105,8 @@ static int check_nets(const struct rpcping *p)
 		unsigned int k = 0;
 		char *nids;
 
-		while (k < t->nnids && !may_reach(p, &t->nids[k]))
+		while (k < t->nnids && !has_net(p, lnet_nid_net(&t->nids[k])) &&
+		       !has_route(p, lnet_nid_net(&t->nids[k])))
 			k++;
 		if (k < t->nnids)
 			continue;
@@ -339,20 +332,16 @@ static int report(struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
 	unsigned int n = p->nloads;
-	int rc = 0;
 
 	if (o->live)
 		report_live_end();
 	if (o->json)
-		rc = report_json(&p->now[n], ulrpc_node(p->rpc));
-	for (unsigned int i = 0; !rc && !o->json && i < n + (n > 1); i++)
-		rc = report_text(o, i < n ? o->targets[i].text : "all",
-				 &p->now[i]);
-	if (!rc && o->load.explain)
-		rc = report_explain(&p->now[n], p->rpc);
-	if (rc)
-		say(&p->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
-	return rc;
+		report_json(&p->now[n], ulrpc_node(p->rpc));
+	for (unsigned int i = 0; !o->json && i < n + (n > 1); i++)
+		report_text(o, i < n ? o->targets[i].text : "all", &p->now[i]);
+	if (o->load.explain)
+		report_explain(&p->now[n], p->rpc);
+	return option_printed("rpcping");
 }
 
 /* Of the whole run: 0 if every call was answered. */
@@ -362,7 +351,7 @@ static int result(struct rpcping *p)
 
 	collect(p);
 	report_new_losses(p);
-	if (report(p))
+	if (report(p) != OPTION_DONE)
 		return 1;
 	sum = &p->now[p->nloads];
 	return sum->lost || !sum->answered ? 1 : 0;
@@ -397,11 +386,9 @@ int main(int argc, char **argv)
 	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };
 	lnet_log_set(p.say.level, NULL, NULL);
 	status = 1;
-	p.signals = signals_open();
-	if (p.signals < 0) {
-		say(&p.say, LNET_LOG_ERR, "signals: %s", strerror(-p.signals));
+	p.signals = signals_open("rpcping");
+	if (p.signals < 0)
 		goto out;
-	}
 	node_raise_files(&p.say);
 	if (!open_node(&p) && !open_loads(&p)) {
 		run(&p);

@@ -50,11 +50,11 @@ void report_losses(const char *target, unsigned int port,
 		   const struct load_stats *now,
 		   const struct load_stats *before);
 
-/* Prints on stdout. -errno of writing. */
-int report_text(const struct rpcping_options *o, const char *title,
-		const struct load_stats *stats);
-int report_json(const struct load_stats *stats, struct lnet *node);
+/* On stdout. */
+void report_text(const struct rpcping_options *o, const char *title,
+		 const struct load_stats *stats);
+void report_json(const struct load_stats *stats, struct lnet *node);
 /* Where the time went, and what @rpc has counted. Not in a turn. */
-int report_explain(const struct load_stats *stats, struct ulrpc *rpc);
+void report_explain(const struct load_stats *stats, struct ulrpc *rpc);
 
 #endif

@@ -359,7 +359,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 			   { node_socket_rows, &o->node },
 			   { node_rows, &o->node },
 			   { node_log_rows, &o->node },
-			   { option_rows } },
+			   { option_rows, NULL } },
 		.words = "NID[,NID]...",
 		.min = 1,
 		.max = -1,

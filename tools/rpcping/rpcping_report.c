@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpcping.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +34,6 @@ static const char *rate_text(double rate, char *buf, size_t size)
 	snprintf(buf, size, "%.*f %s/s", rate >= 100 || !i ? 0 : 2, rate,
 		 units[i]);
 	return buf;
-}
-
-static int written(void)
-{
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return errno ? -errno : -EIO;
 }
 
 /* ---- while it runs ---- */
@@ -186,8 +175,8 @@ static void print_losses(const struct load_stats *s)
 		       (uintmax_t)s->behind);
 }
 
-int report_text(const struct rpcping_options *o, const char *title,
-		const struct load_stats *s)
+void report_text(const struct rpcping_options *o, const char *title,
+		 const struct load_stats *s)
 {
 	const struct histogram *h = &s->latency;
 	double time = seconds(s);
@@ -214,7 +203,6 @@ int report_text(const struct rpcping_options *o, const char *title,
 		       us(histogram_quantile(h, 0.99)),
 		       us(histogram_quantile(h, 0.999)), us(h->max));
 	print_losses(s);
-	return written();
 }
 
 /* Without an answer there is no latency. */
@@ -276,37 +264,29 @@ static double percent(uint64_t n, uint64_t all)
 	return all ? 100.0 * (double)n / (double)all : 0.0;
 }
 
-static void print_json_shares(struct lnet *node)
+static void print_shares(struct lnet *node, bool json)
 {
 	struct traffic all = traffic_of(node);
 	char nid[LNET_NIDSTR_SIZE];
 	struct ulnet_ni_info info;
 
-	fputs("\"rails\": [", stdout);
-	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++)
-		printf("%s{\"nid\": \"%s\", \"sent\": %ju, "
-		       "\"sent_percent\": %.1f, \"received\": %ju, "
-		       "\"received_percent\": %.1f}",
-		       i > 1 ? ", " : "",
-		       lnet_nid_format(&info.nid, nid, sizeof(nid)),
-		       (uintmax_t)info.send_length,
-		       percent(info.send_length, all.sent),
-		       (uintmax_t)info.recv_length,
-		       percent(info.recv_length, all.received));
-	fputs("], ", stdout);
-}
+	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++) {
+		double sent = percent(info.send_length, all.sent);
+		double received = percent(info.recv_length, all.received);
 
-static void print_shares(struct lnet *node)
-{
-	struct traffic all = traffic_of(node);
-	char nid[LNET_NIDSTR_SIZE];
-	struct ulnet_ni_info info;
-
-	for (unsigned int i = 1; !lnet_ni_info(node, i, &info); i++)
-		printf("  interface %s: sent %.1f%%, received %.1f%%\n",
-		       lnet_nid_format(&info.nid, nid, sizeof(nid)),
-		       percent(info.send_length, all.sent),
-		       percent(info.recv_length, all.received));
+		lnet_nid_format(&info.nid, nid, sizeof(nid));
+		if (json)
+			printf("%s{\"nid\": \"%s\", \"sent\": %ju, "
+			       "\"sent_percent\": %.1f, \"received\": %ju, "
+			       "\"received_percent\": %.1f}",
+			       i > 1 ? ", " : "", nid,
+			       (uintmax_t)info.send_length, sent,
+			       (uintmax_t)info.recv_length, received);
+		else
+			printf("  interface %s: sent %.1f%%, received "
+			       "%.1f%%\n",
+			       nid, sent, received);
+	}
 }
 
 /* ---- the sum of all ---- */
@@ -317,7 +297,7 @@ static const char *const went_names[LOAD_WENT] = {
 	[LOAD_REFUSALS] = "refusals",
 };
 
-int report_json(const struct load_stats *s, struct lnet *node)
+void report_json(const struct load_stats *s, struct lnet *node)
 {
 	const struct histogram *h = &s->latency;
 	double time = seconds(s);
@@ -331,7 +311,9 @@ int report_json(const struct load_stats *s, struct lnet *node)
 	for (unsigned int i = 0; i < LOAD_WENT; i++)
 		printf("\"%s\": %ju, ", went_names[i], (uintmax_t)s->went[i]);
 	print_json_losses(s);
-	print_json_shares(node);
+	fputs("\"rails\": [", stdout);
+	print_shares(node, true);
+	fputs("], ", stdout);
 	fputs("\"latency_us\": {", stdout);
 	print_latency("min", h, h->min, ", ");
 	print_latency("p50", h, histogram_quantile(h, 0.5), ", ");
@@ -339,7 +321,6 @@ int report_json(const struct load_stats *s, struct lnet *node)
 	print_latency("p99", h, histogram_quantile(h, 0.99), ", ");
 	print_latency("p999", h, histogram_quantile(h, 0.999), ", ");
 	print_latency("max", h, h->max, "}}\n");
-	return written();
 }
 
 /* ---- where the time went ---- */
@@ -417,7 +398,7 @@ static void print_counters(const char *yaml)
 	putchar('\n');
 }
 
-int report_explain(const struct load_stats *s, struct ulrpc *rpc)
+void report_explain(const struct load_stats *s, struct ulrpc *rpc)
 {
 	struct lnet *node = ulrpc_node(rpc);
 	const struct load_explain *e = &s->explain;
@@ -426,7 +407,7 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 
 	print_stages(e);
 	print_rails(e, node);
-	print_shares(node);
+	print_shares(node, false);
 	printf("  attempts: %.3f for each call, at most %ju; queries %ju, "
 	       "early replies %ju, retries %ju, refusals %ju; transmissions "
 	       "%.3f\n",
@@ -439,5 +420,4 @@ int report_explain(const struct load_stats *s, struct ulrpc *rpc)
 	if (ulrpc_stats(rpc, &yaml) == 0)
 		print_counters(yaml);
 	free(yaml);
-	return written();
 }

@@ -13,13 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/common/exporter.h"
-#include "tools/common/lst_options.h"
-#include "tools/common/metrics.h"
 #include "tools/common/node.h"
 #include "tools/common/option.h"
 #include "services/services.h"
 #include "tools/common/program.h"
+#include "tools/common/serve.h"
 
 #define WHO	     "rpcserve"
 #define SERVICES_MAX 24 /* there are no portals for more */
@@ -36,16 +34,12 @@ struct rpcserve {
 	struct service_conf conf;
 	const struct service_type *types[SERVICES_MAX];
 	unsigned int ntypes;
-	struct lst_options lst_options;
-	struct metrics_options metrics_options;
 	bool poll;
 	uint64_t grace; /* us */
 	struct say say;
 	struct node node;
 	struct ulrpc *rpc;
-	struct lst *lst; /* NULL: none */
-	struct metrics_source metrics;
-	struct exporter *exporter;		/* NULL: none */
+	struct serve serve;
 	struct service *services[SERVICES_MAX]; /* those that run */
 	unsigned int nservices;
 };
@@ -115,12 +109,12 @@ static const struct option_row rows[] = {
 
 static int complete(struct rpcserve *r)
 {
-	if (lst_options_check(&r->lst_options, WHO))
+	if (serve_check(&r->serve, WHO))
 		return OPTION_USAGE;
 	if (r->poll && r->options.cpts > 1)
 		return option_wrong(WHO, "--cpts: with --poll there is one "
 					 "thread, the program's own");
-	if (r->poll && r->metrics_options.address)
+	if (r->poll && r->serve.metrics.address)
 		return option_wrong(WHO,
 				    "--metrics: not with --poll, where the "
 				    "node does nothing while the program waits "
@@ -142,13 +136,12 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 			"A node that runs services, until SIGINT or "
 			"SIGTERM.\n\n",
 		.parts = { { rows, r },
-			   { metrics_rows, &r->metrics_options },
-			   { lst_rows, &r->lst_options },
+			   { serve_rows, &r->serve },
 			   { node_net_rows, &r->options },
 			   { node_socket_rows, &r->options },
 			   { node_rows, &r->options },
 			   { node_log_rows, &r->options },
-			   { option_rows } },
+			   { option_rows, NULL } },
 	};
 	int status = options_parse(&set, argc, argv);
 
@@ -157,9 +150,9 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 
 /* ---- the end, in bounded time ---- */
 
-/* A peer that has been stopped takes nothing more, and what is half sent to it is
- * in LNet's hands until the peer is given up. So when the program has had its
- * time, a thread takes the node's networks away, and all of that ends. */
+/* A peer that has been stopped takes nothing more, and what is half sent to it
+ * is in LNet's hands until the peer is given up. So when the program has had
+ * its time, a thread takes the node's networks away, and all of that ends. */
 struct cutoff {
 	struct lnet *node;
 	struct timespec at;
@@ -261,21 +254,6 @@ static int start_services(struct rpcserve *r)
 	return rc;
 }
 
-static int start_selftest(struct rpcserve *r)
-{
-	return lst_options_open(&r->lst_options, &r->say, r->node.lnet,
-				&r->lst);
-}
-
-static int start_metrics(struct rpcserve *r)
-{
-	r->metrics =
-		(struct metrics_source){ metrics_ask_control, r->node.control,
-					 r->metrics_options.peers };
-	return exporter_start(&r->metrics, r->metrics_options.address, &r->say,
-			      &r->exporter);
-}
-
 /* Stops the services, the last one first. What one of them leaves of the grace
  * is for the next, because there is one grace for all of them. */
 static void stop_services(struct rpcserve *r)
@@ -371,13 +349,13 @@ static int serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = start_services(r);
 	if (!rc)
-		rc = start_selftest(r);
+		rc = serve_selftest(&r->serve, &r->say, r->node.lnet);
 	if (!rc)
 		rc = node_configure(&r->node);
 	if (!rc)
 		rc = check_reachable(r);
 	if (!rc)
-		rc = start_metrics(r);
+		rc = serve_metrics(&r->serve, &r->say, r->node.control);
 	if (!rc)
 		rc = announce(r);
 	if (!rc) {
@@ -385,11 +363,10 @@ static int serve(struct rpcserve *r, int signals)
 		    strsignal(wait_for_end(r, signals)));
 		signals_release();
 	}
-	exporter_stop(r->exporter); /* which asks RPC and the node */
+	serve_stop(&r->serve);
 	if (r->node.lnet)
 		stop_services(r);
 	node_close(&r->node);
-	lst_free(r->lst);
 	return rc;
 }
 
@@ -401,23 +378,21 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	node_options_init(&r.options);
-	r.metrics_options.peers = METRICS_PEERS;
+	serve_init(&r.serve);
 	status = parse(&r, argc, argv);
 	if (status)
 		goto out;
 	r.say = (struct say){ .who = WHO, .level = r.options.log };
 	lnet_log_set(r.say.level, NULL, NULL);
 	status = 1;
-	signals = signals_open();
-	if (signals < 0) {
-		say(&r.say, LNET_LOG_ERR, "signals: %s", strerror(-signals));
+	signals = signals_open(WHO);
+	if (signals < 0)
 		goto out;
-	}
 	node_raise_files(&r.say);
 	status = serve(&r, signals) ? 1 : 0;
 	close(signals);
 out:
 	node_options_free(&r.options);
-	lst_options_free(&r.lst_options);
+	serve_free(&r.serve);
 	return status == OPTION_DONE ? 0 : status;
 }

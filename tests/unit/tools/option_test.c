@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
+#include <stdlib.h>
 #include <string.h>
 #include "tools/common/option.h"
 
@@ -212,7 +213,9 @@ static int parse(struct all *all, const char *line)
 		.see = "prog --help",
 		.head = "usage: prog\n",
 		.tail = "That is all.\n",
-		.parts = { { rows, all }, { more_rows, all }, { option_rows } },
+		.parts = { { rows, all },
+			   { more_rows, all },
+			   { option_rows, NULL } },
 		.taken = taken,
 		.arg = all,
 		.words = "WORD",
@@ -246,10 +249,13 @@ Test(option, row_kinds)
 	cr_expect_str_eq(all.file, "-");
 	cr_expect_eq(all.word, 2);
 	cr_expect_str_eq(all.called, "so");
+	free(all.path);
+	free(all.file);
 	cr_assert_eq(parse(&all, "x --colour green --path b"), 0);
 	cr_expect_eq(all.word, 1);
 	cr_expect_eq(all.path[0], '/');
 	cr_expect_str_eq(strrchr(all.path, '/'), "/b");
+	free(all.path);
 }
 
 Test(option, value_left_out)
