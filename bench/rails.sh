@@ -53,7 +53,7 @@ serve() {
 	fi
 	at server
 	mkfifo "$dir/ready"
-	"${at[@]}" "$build/tools/rpcserve" --config "$dir/$1.conf" --port 988 \
+	"${at[@]}" "$build/tools/bin/rpcserve" --config "$dir/$1.conf" --port 988 \
 		--accept all --socket "$dir/server.sock" --log err \
 		>"$dir/ready" &
 	server=$!
@@ -66,7 +66,7 @@ read_bulk() {
 	local at
 
 	at client
-	exec "${at[@]}" "$build/tools/rpcping" --config "$dir/$1.conf" \
+	exec "${at[@]}" "$build/tools/bin/rpcping" --config "$dir/$1.conf" \
 		--port 988 --log err --bulk-read "$2" --deadline 60 \
 		--grace 60 --json "${@:3}" 10.9.0.2@tcp
 }
@@ -184,7 +184,7 @@ two_to_one() {
 }
 
 peer_ni() {
-	"$build/tools/lnetctl" --socket "$dir/server.sock" net "$1" \
+	"$build/tools/bin/lnetctl" --socket "$dir/server.sock" net "$1" \
 		--net ${nets[1]} --if eth1
 }
 peer_ni_del() { peer_ni del; }

@@ -66,7 +66,7 @@ node() {
 
 	at "$1"
 	mkfifo "$dir/ready"
-	"${at[@]}" "$build/tools/$2" "${@:3}" --port 988 --accept all \
+	"${at[@]}" "$build/tools/bin/$2" "${@:3}" --port 988 --accept all \
 		--socket "$dir/$1.sock" --log err >"$dir/ready" &
 	pids[$1]=$!
 	read -r _ <"$dir/ready"
@@ -75,7 +75,7 @@ node() {
 
 router() { # NAME
 	node "$1" lnetd --foreground --net "tcp1(eth0),tcp2(eth1)"
-	"$build/tools/lnetctl" --socket "$dir/$1.sock" set routing 1
+	"$build/tools/bin/lnetctl" --socket "$dir/$1.sock" set routing 1
 }
 
 # carried NAME: until that router has passed on 4 MiB more
@@ -92,7 +92,7 @@ call() { # ARGUMENT...
 	local at
 
 	at client
-	exec "${at[@]}" "$build/tools/rpcping" --config "$dir/client.conf" \
+	exec "${at[@]}" "$build/tools/bin/rpcping" --config "$dir/client.conf" \
 		--port 988 --log err --time 1h --deadline 60 --grace 60 --verify \
 		--json "$@" 10.9.1.2@tcp2
 }

@@ -27,7 +27,7 @@ raw() {
 
 # ping NAME ARGUMENT...: that of rpcping's numbers
 ping() {
-	"$build/tools/rpcping" --net 'o2ib(10.77.9.2)' --deadline 60 --json \
+	"$build/tools/bin/rpcping" --net 'o2ib(10.77.9.2)' --deadline 60 --json \
 		"${@:2}" 10.77.9.1@o2ib >"$dir/json" 2>"$dir/err"
 	value "$1" "$dir/json"
 }
@@ -42,7 +42,7 @@ quotient() {
 	awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f\n", a / b }'
 }
 
-"$build/tools/rpcserve" --net 'o2ib(10.77.9.1)' >"$dir/serve" 2>&1 &
+"$build/tools/bin/rpcserve" --net 'o2ib(10.77.9.1)' >"$dir/serve" 2>&1 &
 until grep -q ready "$dir/serve"; do
 	sleep 0.1
 done

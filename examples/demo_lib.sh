@@ -4,7 +4,7 @@
 # which is removed at the end with the processes of $pids and of *.pid in it.
 
 set -uo pipefail
-PATH=$(cd "${1:-.}" && pwd)/tools:$(cd "${1:-.}" && pwd)/examples:$PATH
+PATH=$(cd "${1:-.}" && pwd)/tools/bin:$(cd "${1:-.}" && pwd)/examples:$PATH
 unset ULNET_SOCKET NOTIFY_SOCKET
 examples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit
 

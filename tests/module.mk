@@ -328,10 +328,9 @@ unit_tests += %D%/unit/tools_test
 	%D%/unit/tools/notify_test.c \
 	%D%/unit/tools/option_test.c \
 	%D%/unit/tools/words_test.c \
-	tools/rpcping_load.c tools/histogram.c tools/option.c \
-	tools/command.c tools/command_table.c tools/command_help.c \
-	tools/nearest.c tools/place.c tools/request.c tools/words.c \
-	tools/notify.c
+	tools/rpcping/rpcping_load.c tools/lnetd/daemon.c \
+	tools/lnetctl/command.c tools/lnetctl/command_table.c
+%C%_unit_tools_test_LDADD = libtools.a $(LDADD)
 
 # What of services needs no network.
 unit_tests += %D%/unit/services_test
@@ -342,8 +341,8 @@ unit_tests += %D%/unit/services_test
 	%D%/unit/services/lst_serve_test.c \
 	%D%/unit/services/memory_test.c \
 	%D%/unit/services/pattern_test.c \
-	$(lst_commands) tools/option.c tools/option.h
-%C%_unit_services_test_LDADD = liblst.a libservices.a $(LDADD)
+	$(lst_commands)
+%C%_unit_services_test_LDADD = libtools.a liblst.a libservices.a $(LDADD)
 
 # The tests' own code; not that of campaigns, which takes part in their time.
 %D%/lnd/%.o %D%/thread/%.o %D%/unit/%.o: CFLAGS += $(TESTS_CFLAGS)
@@ -471,13 +470,13 @@ lnd_tests += %D%/lnd/replay
 	%D%/lnd/replay_plan.c %D%/lnd/replay_check.c \
 	%D%/lnd/replay_beside.c %D%/lnd/replay_far.c \
 	%D%/lnd/replay_lst.c %D%/lnd/replay_lst.h %D%/lnd/replay_console.c \
-	$(lst_commands) tools/option.c tools/option.h \
+	$(lst_commands) \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	%D%/lnd/raw.c %D%/lnd/raw.h \
 	%D%/lnd/tape.c %D%/lnd/tape.h
-%C%_lnd_replay_LDADD = liblst.a $(LDADD)
+%C%_lnd_replay_LDADD = libtools.a liblst.a $(LDADD)
 
 # Whole clusters under virtual time: plain programs, too. Built by make check, run by
 # ./check. What befalls the campaigns is random, by seed: they look for what must never
@@ -542,7 +541,8 @@ fuzz_programs += %D%/fuzz/fuzz_o2ib
 fuzz_programs += %D%/fuzz/fuzz_yaml
 fuzz_programs += %D%/fuzz/fuzz_o2ibcalc
 %C%_fuzz_fuzz_o2ibcalc_SOURCES = %D%/fuzz/fuzz_o2ibcalc.c \
-	$(o2ibcalc_input_sources)
+	$(o2ibcalc_input_sources) \
+	tools/common/option.c
 fuzz_programs += %D%/fuzz/fuzz_rpc_requests
 fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control

@@ -198,8 +198,8 @@ check_manuals() {
 use_installed() {
 	dir=$BUILD/programs
 	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&
-		mkdir tools &&
-		ln -s "$BUILD"/installed/sbin/* "$BUILD"/installed/bin/* tools &&
+		mkdir -p tools/bin &&
+		ln -s "$BUILD"/installed/sbin/* "$BUILD"/installed/bin/* tools/bin &&
 		ln -s "$BUILD/depot" examples
 }
 

@@ -68,7 +68,7 @@ user_headers() { # DIR PROTO...
 	for proto; do
 		protoc-c -I"$SRC/include" -I"${proto%/*}" --c_out="$dir" \
 			"$proto" &&
-			protoc --plugin="$BUILD/release/tools/protoc-gen-ulrpc" \
+			protoc --plugin="$BUILD/release/tools/bin/protoc-gen-ulrpc" \
 				-I"$SRC/include" -I"${proto%/*}" \
 				--ulrpc_out="$dir" "$proto" || return 1
 	done
@@ -89,7 +89,7 @@ stage_static() {
 	step "cppcheck, headers" cppcheck_headers || true
 	release_configure || return 0
 	step "generated headers" tree_make release generated \
-		tools/protoc-gen-ulrpc || return 0
+		tools/bin/protoc-gen-ulrpc || return 0
 	step "users' generated headers" user_headers "$BUILD/user_headers" \
 		"$SRC/examples/tally/tally.proto" \
 		"$SRC/examples/ledger/ledger.proto" \

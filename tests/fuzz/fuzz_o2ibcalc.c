@@ -5,7 +5,7 @@
  * and each of their inputs is read again from its text.
  */
 #include "base/util.h"
-#include "tools/o2ibcalc_yaml.h"
+#include "tools/o2ibcalc/o2ibcalc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,14 +16,12 @@ static void again(const struct ulnet_o2ib_conf *conf)
 	char text[INPUT_TEXT_SIZE];
 
 	lnet_o2ib_conf_init(&same);
-	for (unsigned int i = 0; i < inputs(); i++)
-		BUG_ON(input_set(input_at(i),
-				 input_text(input_at(i), conf, text), &same,
-				 &c));
+	for (const struct input *in = inputs; in->name; in++)
+		BUG_ON(input_set(in, input_text(in, conf, text), &same, &c));
 	BUG_ON(memcmp(&same, conf, sizeof(same)) != 0);
 }
 
-static void fuzz_pair(const char *text, size_t size)
+static void fuzz_nodes(const char *text, enum ulnet_o2ib_side side)
 {
 	static struct ulnet_o2ib_result result;
 	static struct ulnet_o2ib_notes notes;
@@ -33,7 +31,7 @@ static void fuzz_pair(const char *text, size_t size)
 
 	lnet_o2ib_conf_init(&pair.node[0]);
 	lnet_o2ib_conf_init(&pair.node[1]);
-	if (pair_read(text, size, &pair, &origin, &c)) {
+	if (nodes_read(text, &pair, side, &origin, &c)) {
 		BUG_ON(!*c.what);
 		return;
 	}
@@ -44,25 +42,12 @@ static void fuzz_pair(const char *text, size_t size)
 	again(&pair.node[1]);
 }
 
-static void fuzz_node(const char *text, size_t size)
-{
-	struct ulnet_o2ib_conf conf;
-	struct complaint c = { .what = "" };
-	struct node_origin origin;
-
-	lnet_o2ib_conf_init(&conf);
-	if (node_read(text, size, &conf, &origin, &c))
-		BUG_ON(!*c.what);
-	else
-		again(&conf);
-}
-
-static void fuzz_negotiated(const char *text, size_t size)
+static void fuzz_negotiated(const char *text)
 {
 	struct negotiated_list list;
 	struct complaint c = { .what = "" };
 
-	if (negotiated_read(text, size, &list, &c)) {
+	if (negotiated_read(text, &list, &c)) {
 		BUG_ON(!*c.what || list.n);
 		return;
 	}
@@ -72,19 +57,23 @@ static void fuzz_negotiated(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *text = (const char *)data + 1;
+	char *text;
 
 	if (!size)
 		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	if (!text)
+		return 0;
 	switch (data[0] % 3) {
 	case 0:
-		fuzz_pair(text, size - 1);
+		fuzz_nodes(text, LNET_O2IB_BOTH);
 		break;
 	case 1:
-		fuzz_node(text, size - 1);
+		fuzz_nodes(text, LNET_O2IB_A);
 		break;
 	default:
-		fuzz_negotiated(text, size - 1);
+		fuzz_negotiated(text);
 	}
+	free(text);
 	return 0;
 }

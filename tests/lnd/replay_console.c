@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "tools/lst_command.h"
+#include "tools/lst/lst_command.h"
 
 #define AT_STAMP  40 /* in a request that makes a session */
 #define AT_BATCH  56 /* in one that adds a test */
@@ -160,7 +160,8 @@ static bool take_numbers(const struct replay *r, struct state *s)
 
 static bool run_command(struct lst_console *c, const char *text)
 {
-	const struct lst_command *command = lst_commands;
+	const struct lst_command *command;
+	struct lst_words read;
 	char words[256], *argv[WORDS_MAX + 1], *save = NULL;
 	int argc = 0;
 
@@ -169,9 +170,9 @@ static bool run_command(struct lst_console *c, const char *text)
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	while (command->name && (!argc || strcmp(command->name, argv[0]) != 0))
-		command++;
-	if (command->name && command->run(c, argc, argv) == 0)
+	command = argc ? lst_command_find(argv[0]) : NULL;
+	if (command && lst_words_take(&read, command, argc, argv) == 0 &&
+	    command->run(c, &read) == 0)
 		return true;
 	fprintf(stderr, "lst %s: has failed\n", text);
 	return false;

@@ -6,7 +6,7 @@
 hosts_enter bash "$0" "$@" || exit 77
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-PATH=$PWD/tools:$PATH
+PATH=$PWD/tools/bin:$PATH
 
 # The page, with the addresses of these hosts: the first host is client, the second
 # one server.
@@ -54,7 +54,7 @@ node() { # HOST ARGUMENT...
 # What ctl of lib.sh runs, too.
 lnetctl=client_ctl
 client_ctl() {
-	on client "$PWD/tools/lnetctl" --socket "$dir/client.sock" "$@"
+	on client "$PWD/tools/bin/lnetctl" --socket "$dir/client.sock" "$@"
 }
 
 hosts_pair || exit

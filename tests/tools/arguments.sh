@@ -247,12 +247,12 @@ cat >"$dir/wrong" <<'END'
 234 | cannot parse NID 'nonsense' | debug peer --nid nonsense
 254 | cannot get peer information of 10.0.0.99@tcp: no such peer | debug peer --nid 10.0.0.99@tcp
 234 | option '--interval' requires an argument | top --interval
-234 | top: --interval 'often': 0.1 to 86400 is expected | top --interval often
-234 | top: --count '0': 1 to 1e[+]09 is expected | top --count 0
-234 | top: --rows '1001': 0 to 1000 is expected | top --rows 1001
+234 | top: --interval often: a time above 0,  | top --interval often
+234 | top: --count 0: a number from 1 to 1000000000 is expected | top --count 0
+234 | top: --rows 1001: a number from 0 to 1000 is expected | top --rows 1001
 234 | unexpected argument: b | top b
-234 | metrics: --peers '10001': 0 to 10000 is expected | metrics --peers 10001
-234 | metrics: --listen ':9988': \[ADDRESS:\]PORT is expected | metrics --listen :9988
+234 | metrics: --peers 10001: a number from 0 to 10000 is expected | metrics --peers 10001
+234 | metrics: --listen :9988: \[ADDRESS:\]PORT is expected | metrics --listen :9988
 234 | option '--listen' requires an argument | metrics --listen
 234 | unexpected argument: 9988 | metrics 9988
 234 | missing: NID... | ping

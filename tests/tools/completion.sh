@@ -102,10 +102,10 @@ words _lst lst add_test ping --fr
 
 # ---- o2ibcalc ----
 
-run 0 tools/o2ibcalc --help
+run 0 tools/bin/o2ibcalc --help
 options_of "$dir/out" >"$dir/known"
 words _o2ibcalc o2ibcalc --
-run 0 tools/o2ibcalc --yaml
+run 0 tools/bin/o2ibcalc --yaml
 sed -n '/^b:/q; s/^    \([a-z_]*\):.*/\1=/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
 words _o2ibcalc o2ibcalc --a ""
 words _o2ibcalc o2ibcalc --both ""
@@ -121,16 +121,16 @@ words _o2ibcalc o2ibcalc --initiator ""
 # ---- rpcping, rpcserve ----
 
 for name in rpcping rpcserve; do
-	run 0 "tools/$name" --help
+	run 0 "tools/bin/$name" --help
 	options_of "$dir/out" >"$dir/known"
 	words "_$name" "$name" --
-	run 0 tools/rpcserve --list
+	run 0 tools/bin/rpcserve --list
 	grep -oE '^[^ :]+' "$dir/out" | LC_ALL=C sort >"$dir/known"
 	words "_$name" "$name" --service ""
 	printf '%s\n' all none secure >"$dir/known"
 	words "_$name" "$name" --accept ""
 done
-run 0 tools/rpcserve --list
+run 0 tools/bin/rpcserve --list
 sed -n 's/^  \([^ ]*\).*/\1/p' "$dir/out" | LC_ALL=C sort >"$dir/known"
 words _rpcping rpcping --method ""
 

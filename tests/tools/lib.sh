@@ -6,7 +6,7 @@
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
-tools=$PWD/tools
+tools=$PWD/tools/bin
 # In a build, which is where the programs do not look.
 [ ! -d .libs ] ||
 	export LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -160,7 +160,7 @@ has out "^lnetd \(ulnet\) [0-9]"
 usage "--port 0: a number from 1 to 65535" --port 0
 usage "--port 65536: a number" --port 65536
 usage "--port 1x: a number" --port 1x
-usage "--port : a number" --port ""
+usage "--port '': a number" --port ""
 usage "--cpts 17: a number from 1 to 16" --cpts 17
 usage "--cpts -1: a number" --cpts -1
 usage "--accept maybe: secure, all or none" --accept maybe

@@ -21,7 +21,7 @@ wrong() {
 
 # ---- the command line, and no session ----
 
-wrong 2 'lst: a command is missing'
+wrong 2 'lst: missing: a command'
 wrong 2 'lst: no such command: nonsense' nonsense
 wrong 2 "unrecognized option '--nope'" --nope
 wrong 2 "no such command: ad_group" ad_group
@@ -58,7 +58,7 @@ silent out
 wrong 1 'there is a session already: lab' "${console[@]}" new_session lab
 lst 0 show_session
 has out '^lab: console 127.0.0.3@tcp, stamp '
-wrong 2 'arguments are missing' add_group clients
+wrong 2 'missing: arguments' add_group clients
 wrong 1 "'nonsense': at character 1: '@' and a net" add_group clients nonsense
 wrong 1 "'\*@tcp': a group has at most 1024 nodes" add_group clients '*@tcp'
 wrong 1 '0@lo: a NID with an address' add_group clients 0@lo
@@ -89,7 +89,7 @@ wrong 1 'add_test: 127.0.0.9@tcp is down: see update_group' \
 wrong 2 'one of --refresh, --clean and --remove' update_group some
 wrong 2 'one of --refresh, --clean and --remove' \
 	update_group --refresh --clean down some
-wrong 2 '--clean ill: active, busy, down' update_group --clean ill some
+wrong 2 '--clean ill: unknown, active, busy, down or invalid' update_group --clean ill some
 wrong 1 'there is no group nobody' update_group --clean down nobody
 wrong 1 'there is no group nobody' update_group --refresh nobody
 wrong 1 "group some has no node of '127.0.0.8@tcp'" \

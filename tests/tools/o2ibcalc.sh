@@ -3,7 +3,7 @@
 # o2ibcalc: what it prints, and what it says of input that is wrong (requirement F7).
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 # Messages name files as they were given.
-program=$PWD/tools/o2ibcalc
+program=$PWD/tools/bin/o2ibcalc
 cd "$dir" || exit
 
 calc() { # STATUS ARGUMENT...
@@ -380,10 +380,12 @@ file() {
 	refused bad.yaml "bad.yaml:$2" "${3:-}"
 }
 file 'a:\n  peer_creditz: 1\n' '2: peer_creditz: there is no such input' peer_credits
-file 'a:\n  credits: 9\n  credits: 9\n' '3: credits is there twice'
-file 'a: {}\na: {}\n' '2: a is there twice'
+file 'a:\n  credits: 9\n  credits: 9\n' "3: key 'credits' comes twice"
+file 'a: {}\na: {}\n' "2: key 'a' comes twice"
+file 'a: {}\nA: {}\n' '2: a is there twice'
+file 'a: {peer_credits_hiw: 4, peercredits_hiw: 4}' '1: peer_credits_hiw is there twice'
 file 'a: {peer_credits: []}' '1: peer_credits: a value is expected'
-file 'a: {[]: 1}' '1: the name of an input is expected'
+file 'a: {[]: 1}' '1: a key must be a text'
 file 'a: 5' '1: inputs such as'
 file 'a: {model: 3}' '1: model: 3: there are'
 file 'peer_credits: 8\n' '1: peer_credits: of "a:", "b:" or "both:"\?'
@@ -392,12 +394,12 @@ file 'initiator: c' '1: initiator: c: A or B'
 file 'npeers: -1' '1: npeers: -1: a number'
 file '- 1' '1: "a:" and "b:" are expected'
 file '' ' there is nothing in it'
-file 'a: {' '2: no YAML: '
+file 'a: {' '2: did not find'
 file 'net: []' '1: no NI is on an o2ib net'
 file 'net: [{net type: o2ib, local NI(s): [{nid: 10.0.0.1@o2ib}]}]' \
 	'1: 10.0.0.1@o2ib has no "lnd tunables": show it with "lnetctl net show -v 4"'
 printf '&x [*x]' >bad.yaml
-refused '--negotiated bad.yaml' 'bad.yaml:1: too deep, or too much'
+refused '--negotiated bad.yaml' 'bad.yaml:1: anchors and aliases are not supported'
 
 # ---- the rest ----
 

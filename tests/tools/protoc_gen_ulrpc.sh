@@ -7,7 +7,7 @@
 command -v protoc >/dev/null || skip "protoc is not installed"
 include=$(cd "${srcdir:-.}/include" && pwd)
 made=$PWD/include
-plugin=$PWD/tools/protoc-gen-ulrpc
+plugin=$PWD/tools/bin/protoc-gen-ulrpc
 
 generate() { # STATUS FILE.proto
 	run "$1" protoc --plugin="$plugin" -I"$include" -I"$dir" \

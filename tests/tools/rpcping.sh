@@ -98,7 +98,7 @@ usage() { # PATTERN ARGUMENT...
 	has err "$1"
 	silent out
 }
-usage "^rpcping: no target"
+usage "^rpcping: missing: NID"
 usage "^rpcping: 'x' is no NID" x
 usage "^rpcping: 10.0.0.1@tcp,: '' is no NID" 10.0.0.1@tcp,
 usage "^rpcping: '\\*@tcp' is no NID" '*@tcp'

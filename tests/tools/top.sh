@@ -20,7 +20,7 @@ for wrong in '--interval 0' '--interval x' '--interval -1' '--interval nan' \
 	'--count 0' '--rows 1001'; do
 	# shellcheck disable=SC2086
 	ctl 234 top $wrong
-	has err "lnetctl top: ${wrong% *} '${wrong#* }': .* is expected"
+	has err "lnetctl top: $wrong: .* is expected"
 done
 ctl 234 top b
 has err 'unexpected argument: b'

@@ -8,7 +8,7 @@
 #include "services/lst/list.h"
 #include "services/lst/lst_priv.h"
 #include "tests/unit/lnet/cluster.h"
-#include "tools/lst_command.h"
+#include "tools/lst/lst_command.h"
 
 #define SEC	  UINT64_C(1000000000)
 #define NODES_MAX 12
@@ -129,9 +129,10 @@ void lst_ask_wait(struct lst_calls *calls, uint64_t us)
 /* Its exit status. */
 static int lst(const char *format, ...)
 {
-	const struct lst_command *command = lst_commands;
+	const struct lst_command *command;
+	struct lst_words read;
 	char words[256], *argv[WORDS_MAX + 1], *save = NULL;
-	int argc = 0;
+	int argc = 0, status;
 	va_list ap;
 
 	va_start(ap, format);
@@ -141,10 +142,10 @@ static int lst(const char *format, ...)
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
-	while (command->name && strcmp(command->name, argv[0]) != 0)
-		command++;
-	cr_assert(command->name, "%s", argv[0]);
-	return command->run(&console, argc, argv);
+	command = lst_command_find(argv[0]);
+	cr_assert_not_null(command, "%s", argv[0]);
+	status = lst_words_take(&read, command, argc, argv);
+	return status ? status : command->run(&console, &read);
 }
 
 /* A console, and so many members. */

@@ -3,8 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "tools/command.h"
-#include "tools/words.h"
+#include "tools/lnetctl/command.h"
 
 struct row {
 	const char *line;
@@ -200,12 +199,15 @@ Test(command, table)
 		struct request r;
 
 		cr_assert_not_null(c->help);
-		for (const struct option_def *o = c->options; o->name; o++) {
+		for (unsigned int i = 0; command_row(c, i); i++) {
+			const struct option_row *o = command_row(c, i);
+
 			cr_assert_not_null(o->help);
-			cr_assert(o->key || o->kind == OPTION_NOTHING ||
-				  o->kind == OPTION_LOCAL);
-			for (const struct option_def *p = c->options; p < o;
-			     p++) {
+			cr_assert(o->kind != OPTION_OWN || o->key ||
+				  o->own == GIVEN_NOTHING);
+			for (unsigned int k = 0; k < i; k++) {
+				const struct option_row *p = command_row(c, k);
+
 				cr_assert_str_neq(o->name, p->name);
 				cr_assert(!o->letter || o->letter != p->letter);
 			}

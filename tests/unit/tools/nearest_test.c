@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <string.h>
-#include "tools/nearest.h"
+#include "tools/common/option.h"
 
 static const char *const names[] = { "net", "peer", "discover", "export",
 				     "import", "transaction_timeout", "set" };

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "tools/notify.h"
+#include "tools/lnetd/daemon.h"
 
 /* A manager on a socket of that name: what it is told. */
 static void check_told(const char *name)

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "tools/words.h"
+#include "tools/lnetctl/command.h"
 
 struct row {
 	const char *line;

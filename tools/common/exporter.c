@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "exporter.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "metrics.h"
+
+#define FRESH_NS  UINT64_C(1000000000)
+#define BACKLOG	  64
+#define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct exporter {
+	const struct metrics_source *source;
+	const struct say *say;
+	struct MHD_Daemon *daemon;
+	/* its thread: the last answer, which connections share, until it is
+	 * FRESH_NS old */
+	struct MHD_Response *last;
+	uint64_t made_ns;
+};
+
+/* ---- where ---- */
+
+static int listen_at(const struct addrinfo *info)
+{
+	int on = 1, rc;
+	int fd = socket(info->ai_family,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, info->ai_addr, info->ai_addrlen) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* ---- answers ---- */
+
+static void refresh(struct exporter *e)
+{
+	struct MHD_Response *made;
+	char *text;
+	size_t len;
+	int rc;
+
+	if (e->last && clock_ns() - e->made_ns < FRESH_NS)
+		return;
+	if (e->last)
+		MHD_destroy_response(e->last);
+	e->last = NULL;
+	rc = metrics_text(e->source, &text, &len);
+	if (rc) {
+		say(e->say, LNET_LOG_WARN, "no metrics: %s", strerror(-rc));
+		return;
+	}
+	made = MHD_create_response_from_buffer(len, text,
+					       MHD_RESPMEM_MUST_FREE);
+	if (!made) {
+		free(text);
+		return;
+	}
+	MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, TEXT_TYPE);
+	e->last = made;
+	e->made_ns = clock_ns();
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status,
+			      const char *text)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result rc;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
+	rc = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+/* Called once with the headers, and then for each piece of a body, which nobody
+ * wants: an answer to the headers ends the connection before there is one. */
+static enum MHD_Result answer(void *arg, struct MHD_Connection *c,
+			      const char *url, const char *method,
+			      const char *version, const char *body,
+			      size_t *nbody, void **state)
+{
+	struct exporter *e = arg;
+
+	(void)version;
+	(void)body;
+	(void)nbody;
+	(void)state;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+			      "only GET and HEAD\n");
+	if (strcmp(url, "/metrics") != 0)
+		return refuse(c, MHD_HTTP_NOT_FOUND, "try /metrics\n");
+	refresh(e);
+	if (!e->last)
+		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+			      "no answer of the node\n");
+	return MHD_queue_response(c, MHD_HTTP_OK, e->last);
+}
+
+/* ---- its life ---- */
+
+static struct MHD_Daemon *daemon_start(struct exporter *e, int fd)
+{
+	return MHD_start_daemon(
+		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
+		answer, e, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)EXPORTER_CONNECTIONS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)EXPORTER_MEMORY,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)EXPORTER_TIMEOUT_S,
+		MHD_OPTION_END);
+}
+
+static int serve_at(struct exporter *e, const struct addrinfo *info)
+{
+	int fd = listen_at(info);
+
+	if (fd < 0)
+		return fd;
+	e->daemon = daemon_start(e, fd);
+	if (e->daemon)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+int exporter_start(const struct metrics_source *source, const char *address,
+		   const struct say *s, struct exporter **exporter_p)
+{
+	struct addrinfo *info = NULL;
+	struct exporter *e;
+	int rc;
+
+	if (!address)
+		return 0;
+	e = calloc(1, sizeof(*e));
+	rc = e ? metrics_place(address, &info) : -ENOMEM;
+	if (!rc) {
+		e->source = source;
+		e->say = s;
+		rc = serve_at(e, info);
+		freeaddrinfo(info);
+	}
+	if (rc) {
+		say(s, LNET_LOG_ERR, "metrics at %s: %s", address,
+		    strerror(-rc));
+		free(e);
+		return rc;
+	}
+	*exporter_p = e;
+	return 0;
+}
+
+void exporter_stop(struct exporter *e)
+{
+	if (!e)
+		return;
+	MHD_stop_daemon(e->daemon);
+	if (e->last)
+		MHD_destroy_response(e->last);
+	free(e);
+}

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/option.h"
+
+#define OPTIONS_MAX 20 /* of one command */
+
+const struct command *command_find(int argc, char *const *argv, bool *sub_p)
+{
+	*sub_p = false;
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, argv[0]) != 0)
+			continue;
+		*sub_p = true;
+		if (!c->sub || (argc > 1 && strcmp(c->sub, argv[1]) == 0))
+			return c;
+	}
+	return NULL;
+}
+
+const struct option_row *command_row(const struct command *c, unsigned int i)
+{
+	for (unsigned int k = 0; k < COMMAND_TABLES && c->options[k]; k++)
+		for (const struct option_row *row = c->options[k]; row->name;
+		     row++)
+			if (!i--)
+				return row;
+	return NULL;
+}
+
+/* ---- what was given ---- */
+
+struct given {
+	const struct command *command;
+	const char *who;
+	const char *values[OPTIONS_MAX]; /* of the option; NULL: not given */
+	char *joined[OPTIONS_MAX];	 /* values made of several; else NULL */
+	char **args;			 /* the rest */
+	unsigned int nargs;
+};
+
+static int usage(const struct given *g)
+{
+	command_help(stderr, g->command);
+	return EXIT_USAGE;
+}
+
+/* Prints an error in the form that kernel nodes' lnetctl has for it. */
+static int bad_number(const struct command *command, const char *key)
+{
+	fprintf(stderr,
+		"parser:\n"
+		"    - %s:\n"
+		"          errno: -1\n"
+		"          descr: \"cannot parse %s value\"\n",
+		command->name, key);
+	return 255;
+}
+
+static bool integer_parse(const char *text, int64_t *value_p)
+{
+	char *end;
+	long long value;
+
+	if (!isdigit((unsigned char)text[text[0] == '-']))
+		return false;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*value_p = value;
+	return true;
+}
+
+/* The option came before: both values, with a comma between. Exit status. */
+static int given_join(struct given *g, unsigned int i, const char *value)
+{
+	char *both;
+
+	if (asprintf(&both, "%s,%s", g->values[i], value) < 0) {
+		perror(g->who);
+		return 255;
+	}
+	free(g->joined[i]);
+	g->joined[i] = both;
+	g->values[i] = both;
+	return 0;
+}
+
+static void given_fini(struct given *g)
+{
+	for (unsigned int i = 0; i < OPTIONS_MAX; i++)
+		free(g->joined[i]);
+}
+
+/* The last of equal options counts, but of those that can be many all do. */
+static int given_take(void *arg, const struct option_at *at)
+{
+	struct given *g = arg;
+	const struct option_row *row;
+	unsigned int i = 0;
+
+	while ((row = command_row(g->command, i)) && row != at->row)
+		i++;
+	if (!row)
+		return 0;
+	if (i >= OPTIONS_MAX)
+		abort();
+	if (row->own == GIVEN_MANY && g->values[i])
+		return given_join(g, i, at->text);
+	g->values[i] = at->text			 ? at->text
+		       : row->own == GIVEN_LEVEL ? "1"
+						 : row->name;
+	/* Modes exclude each other. */
+	for (unsigned int k = 0; command_row(g->command, k); k++)
+		if (row->own == GIVEN_MODE && k != i &&
+		    command_row(g->command, k)->own == GIVEN_MODE)
+			g->values[k] = NULL;
+	return 0;
+}
+
+static int take_help(const struct option_at *at)
+{
+	((struct command_args *)at->object)->help = true;
+	return OPTION_DONE;
+}
+
+static const struct option_row help_rows[] = {
+	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
+	  .take = take_help },
+	{ 0 },
+};
+
+/* How many words a command may have that are no options. */
+static void words_wanted(const struct command *c, struct option_set *set)
+{
+	static const int most[] = {
+		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
+		[COMMAND_FAULT] = 1, [COMMAND_KERNEL] = 0,
+	};
+
+	set->words = c->args;
+	set->max = c->list ? -1 : most[c->kind];
+	set->min = c->kind == COMMAND_SET		 ? 2
+		   : c->kind == COMMAND_FAULT || c->list ? 1
+							 : 0;
+}
+
+/* Exit status; @args: help was asked for. */
+static int given_parse(struct given *g, int argc, char **argv,
+		       struct command_args *args)
+{
+	struct option_set set = {
+		.who = g->who,
+		.parts = { { help_rows, args } },
+		/* A setting may be negative: options must come before it. */
+		.in_order = g->command->kind == COMMAND_SET,
+		.taken = given_take,
+		.arg = g,
+	};
+	int status;
+
+	for (unsigned int i = 0; i < COMMAND_TABLES && g->command->options[i];
+	     i++) {
+		set.parts[i + 1].rows = g->command->options[i];
+		set.parts[i + 1].object = args;
+	}
+	words_wanted(g->command, &set);
+	status = options_parse(&set, argc, argv);
+	g->args = set.args;
+	g->nargs = (unsigned int)set.nargs;
+	if (status == OPTION_USAGE)
+		return usage(g);
+	return status == OPTION_DONE ? 0 : status;
+}
+
+/* ---- is it what the command wants? ---- */
+
+/* Was one of the options of a list like "net|nid" given? */
+static bool needed_there(const struct given *g)
+{
+	const struct option_row *row;
+	const char *needs = g->command->needs;
+
+	if (!needs)
+		return true;
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++) {
+		size_t length = strlen(row->name);
+
+		if (!g->values[i])
+			continue;
+		for (const char *n = needs; n; n = strchr(n, '|')) {
+			n += *n == '|';
+			if (strncmp(n, row->name, length) == 0 &&
+			    (!n[length] || n[length] == '|'))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void say_missing(const struct given *g)
+{
+	fprintf(stderr, "%s: missing: --", g->who);
+	for (const char *n = g->command->needs; *n; n++)
+		if (*n == '|')
+			fputs(" or --", stderr);
+		else
+			fputc(*n, stderr);
+	fputc('\n', stderr);
+}
+
+static int check_options(const struct given *g)
+{
+	const struct option_row *row;
+	int64_t value;
+
+	if (!needed_there(g)) {
+		say_missing(g);
+		return usage(g);
+	}
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
+		if (g->values[i] &&
+		    (row->own == GIVEN_NUMBER || row->own == GIVEN_LEVEL) &&
+		    !integer_parse(g->values[i], &value))
+			return bad_number(g->command, row->key);
+	return 0;
+}
+
+/* ---- the request ---- */
+
+/* Cuts @value at commas outside of brackets, and blanks around them. */
+static void add_list(struct request *r, const char *key, const char *value)
+{
+	char **items = calloc(strlen(value) / 2 + 2, sizeof(*items));
+	char *copy = strdup(value), *c = copy, *end;
+	unsigned int n = 0, depth = 0;
+
+	if (!copy || !items)
+		request_fail(r, -ENOMEM);
+	while (copy && items && *c) {
+		c += strspn(c, " ,");
+		if (!*c)
+			break;
+		items[n++] = c;
+		for (; *c && (depth || *c != ','); c++)
+			if (*c == '[')
+				depth++;
+			else if (*c == ']' && depth)
+				depth--;
+		for (end = c; end[-1] == ' ';)
+			end--;
+		if (*c)
+			c++;
+		*end = 0;
+	}
+	request_list(r, key, items, n);
+	free(items);
+	free(copy);
+}
+
+static void add_option(struct request *r, const struct option_row *def,
+		       const char *value)
+{
+	int64_t number;
+
+	switch (def->own) {
+	case GIVEN_FLAG:
+		request_flag(r, def->key);
+		break;
+	case GIVEN_TEXT:
+	case GIVEN_MODE:
+		request_text(r, def->key, value);
+		break;
+	case GIVEN_NUMBER:
+	case GIVEN_LEVEL:
+		if (integer_parse(value, &number))
+			request_number(r, def->key, number);
+		break;
+	case GIVEN_LIST:
+	case GIVEN_MANY:
+		add_list(r, def->key, value);
+		break;
+	}
+}
+
+static int add_setting(const struct given *g, struct request *r)
+{
+	const char *name = g->args[0];
+	struct nearest near;
+	int64_t value;
+	unsigned int i = 0;
+
+	nearest_init(&near, name);
+	while (settings[i] && strcmp(settings[i], name) != 0)
+		nearest_try(&near, settings[i++]);
+	if (!settings[i]) {
+		fprintf(stderr,
+			"%s: '%s' is not a valid command. See '%s "
+			"--list-commands'.\n",
+			g->who, name, g->who);
+		nearest_say(&near, "", stderr);
+		return 255;
+	}
+	if (!integer_parse(g->args[1], &value))
+		return bad_number(g->command, name);
+	request_number(r, name, value);
+	return 0;
+}
+
+/* All rules are changed by one request. */
+static void begin_fault(const struct given *g, struct request *r)
+{
+	request_begin(r, g->command->name);
+	request_text(r, "action", g->args[0]);
+	if (g->command->sub)
+		request_text(r, "rule_type", g->command->sub);
+}
+
+static void begin_rule(const struct given *g, struct request *r)
+{
+	request_begin(r, g->command->name);
+	request_text(r, "action", g->command->sub);
+}
+
+static void begin_other(const struct given *g, struct request *r)
+{
+	const struct command *command = g->command;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s%s", command->name,
+		 command->sub ? " " : "", command->sub ? command->sub : "");
+	request_begin(r, name);
+}
+
+static int request_make(const struct given *g, struct request *r)
+{
+	const struct command *command = g->command;
+	const struct option_row *row;
+
+	if (command->kind == COMMAND_FAULT)
+		begin_fault(g, r);
+	else if (command->kind == COMMAND_RULE)
+		begin_rule(g, r);
+	else
+		begin_other(g, r);
+	for (unsigned int i = 0; (row = command_row(command, i)); i++)
+		if (g->values[i] && row->kind == OPTION_OWN)
+			add_option(r, row, g->values[i]);
+	if (command->list)
+		request_list(r, command->list, g->args, g->nargs);
+	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
+}
+
+/* The node asks all at once. */
+static uint64_t ping_us(const struct given *g)
+{
+	const struct option_row *row;
+	int64_t seconds = g->command->seconds;
+
+	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
+		if (g->values[i] && !strcmp(row->name, "timeout"))
+			integer_parse(g->values[i], &seconds);
+	return seconds > 0 && seconds < 86400 ? (uint64_t)seconds * 1000000 : 0;
+}
+
+static int command_make(const struct given *g, struct command_args *args,
+			struct request *r)
+{
+	enum command_kind kind = g->command->kind;
+	int status = check_options(g);
+
+	if (status)
+		return status;
+	if (kind == COMMAND_PING)
+		args->takes_us = ping_us(g);
+	if (g->nargs && (kind == COMMAND_IMPORT || kind == COMMAND_EXPORT))
+		args->file = g->args[0];
+	return request_make(g, r);
+}
+
+int command_parse(const struct command *command, const char *who, int argc,
+		  char **argv, struct command_args *args, struct request *r)
+{
+	struct given g = { .command = command, .who = who };
+	int status;
+
+	*args = (struct command_args){ .top = { .interval_us = 1000000,
+						.rows = 20 },
+				       .metrics.peers = METRICS_PEERS };
+	*r = (struct request){ 0 };
+	status = given_parse(&g, argc, argv, args);
+	if (!status && !args->help)
+		status = command_make(&g, args, r);
+	given_fini(&g);
+	return status;
+}
+
+/* ---- help ---- */
+
+static void help_settings(FILE *to)
+{
+	for (unsigned int i = 0; settings[i]; i++)
+		fprintf(to, "  %s\n", settings[i]);
+}
+
+void command_help(FILE *to, const struct command *c)
+{
+	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s\n", c->name,
+		c->sub ? " " : "", c->sub ? c->sub : "",
+		c->options[0] ? " [OPTION]..." : "", c->args ? " " : "",
+		c->args ? c->args : "", c->help);
+	for (unsigned int i = 0; command_row(c, i); i++)
+		option_help(command_row(c, i), to);
+	if (c->kind == COMMAND_SET)
+		help_settings(to);
+}
+
+void command_help_group(FILE *to, const char *name)
+{
+	const char *between = "";
+
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(c->name, name) != 0)
+			continue;
+		fputs(between, to);
+		between = "\n";
+		command_help(to, c);
+	}
+}
+
+void command_help_all(FILE *to)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (c->kind != COMMAND_KERNEL)
+			option_explain(to,
+				       fprintf(to, "  %s%s%s", c->name,
+					       c->sub ? " " : "",
+					       c->sub ? c->sub : ""),
+				       c->help);
+}
+
+/* ---- names, in columns ---- */
+
+#define LIST_WIDTH   20
+#define LIST_COLUMNS 4
+
+struct listing {
+	FILE *to;
+	unsigned int n;
+	int width; /* of the last name */
+};
+
+/* The next name goes behind one that is longer than its column. */
+static int list_gap(const struct listing *l)
+{
+	return l->width < LIST_WIDTH ? LIST_WIDTH - l->width : 1;
+}
+
+static void list_name(struct listing *l, const char *name)
+{
+	if (l->n && l->n % LIST_COLUMNS == 0)
+		fputc('\n', l->to);
+	else if (l->n)
+		fprintf(l->to, "%*s", list_gap(l), "");
+	l->width = fprintf(l->to, "%s", name);
+	l->n++;
+}
+
+static void list_settings(struct listing *l)
+{
+	for (unsigned int i = 0; settings[i]; i++)
+		list_name(l, settings[i]);
+}
+
+/* Those of one command stand together in the table. */
+void command_list(FILE *to, const char *name)
+{
+	struct listing l = { .to = to };
+	const char *before = "";
+
+	for (const struct command *c = commands; c->name; c++) {
+		bool first = strcmp(c->name, before) != 0;
+
+		before = c->name;
+		if (c->kind == COMMAND_KERNEL)
+			continue;
+		if (!name && first)
+			list_name(&l, c->name);
+		if (name && strcmp(c->name, name) == 0 && c->sub)
+			list_name(&l, c->sub);
+		if (name && strcmp(c->name, name) == 0 &&
+		    c->kind == COMMAND_SET)
+			list_settings(&l);
+	}
+	if (l.n)
+		fputc('\n', to);
+}
+
+/* ---- lines ---- */
+
+/* Unquotes the word at *@from into *@to, and sets both behind it. */
+static int take_word(char **from, char **to)
+{
+	char *in = *from, *out = *to, quote = 0;
+
+	for (; *in && (quote || !isspace((unsigned char)*in)); in++) {
+		if (quote && *in == quote)
+			quote = 0;
+		else if (!quote && (*in == '"' || *in == '\''))
+			quote = *in;
+		else if (*in == '\\' && quote != '\'' && in[1])
+			*out++ = *++in;
+		else
+			*out++ = *in;
+	}
+	*from = *in ? in + 1 : in;
+	*to = out;
+	return quote ? -EINVAL : 0;
+}
+
+int words_split(char *line, char ***words_p)
+{
+	/* Words are one character at least, and a blank each. */
+	char **words = calloc(strlen(line) / 2 + 2, sizeof(*words));
+	char *in = line, *out = line;
+	int n = 0, rc;
+
+	if (!words)
+		return -ENOMEM;
+	for (;;) {
+		while (isspace((unsigned char)*in))
+			in++;
+		if (!*in || *in == '#')
+			break;
+		words[n++] = out;
+		rc = take_word(&in, &out);
+		if (rc) {
+			free(words);
+			return rc;
+		}
+		/* @out never overtakes @in, which is behind a blank or the end,
+		 * where nothing more is read. */
+		*out++ = 0;
+	}
+	*words_p = words;
+	return n;
+}

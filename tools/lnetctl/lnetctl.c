@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lnetctl(8): makes requests of commands, sends them to a node, prints its
+ * answers. Knows the connection; commands are in command.c.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ulnet/control.h>
+
+#include "command.h"
+#include "tools/common/exporter.h"
+#include "tools/common/program.h"
+#include "tools/common/metrics.h"
+#include "tools/common/option.h"
+
+#define PATIENCE_S     10 /* for an answer */
+#define PATIENCE_S_MAX 86400
+#define TERMINAL_WIDTH 80 /* of one that does not know */
+
+struct session {
+	const char *path;      /* of the socket; NULL: the library's default */
+	unsigned int patience; /* s, beyond what the command may take; 0: for
+				* ever */
+	struct lnet_ctl *ctl;
+};
+
+/* The exit status for @rc as a shell sees it; no error becomes a success. */
+static int status_of(int rc)
+{
+	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
+}
+
+/* ---- the node ---- */
+
+static const char *path_of(const struct session *s)
+{
+	const char *path = s->path ? s->path : getenv("ULNET_SOCKET");
+
+	return path && *path ? path : LNET_CTL_PATH;
+}
+
+static void say_unreachable(const struct session *s, int rc)
+{
+	const char *what = "is there a node? Start lnetd(8), or name its "
+			   "socket: --socket PATH or ULNET_SOCKET";
+
+	if (rc == -EACCES || rc == -EPERM)
+		what = "the node's owner may use it, and the group that lnetd "
+		       "was given with --group";
+	else if (rc == -ETIMEDOUT)
+		what = "too many programs wait for the node already: is it "
+		       "stopped, or busy?";
+	else if (rc != -ENOENT && rc != -ECONNREFUSED)
+		what = "no connection to a node";
+	fprintf(stderr, "lnetctl: %s: %s: %s\n", path_of(s), strerror(-rc),
+		what);
+}
+
+static void say_no_answer(const struct session *s, int rc, uint64_t us)
+{
+	fprintf(stderr, "lnetctl: %s: ", path_of(s));
+	if (rc == -ETIMEDOUT)
+		fprintf(stderr,
+			"no answer within %ju s: is the node stopped, or busy? "
+			"See --timeout. The",
+			(uintmax_t)(us / 1000000));
+	else if (rc == -ECONNRESET)
+		fprintf(stderr, "%s: the node went away; the", strerror(-rc));
+	else
+		fprintf(stderr, "%s. The", strerror(-rc));
+	fputs(" request may or may not have been carried out\n", stderr);
+}
+
+/* What is left of @us since @began; 0 stands for ever. */
+static uint64_t time_left(uint64_t us, uint64_t began)
+{
+	uint64_t gone = clock_ns() / 1000 - began;
+
+	if (!us)
+		return 0;
+	return us > gone ? us - gone : 1;
+}
+
+/* @us: that the command itself may take. */
+static int ask(struct session *s, const char *request, uint64_t us,
+	       char **answer_p)
+{
+	uint64_t began = clock_ns() / 1000;
+	int rc = 0;
+
+	us = s->patience ? us + s->patience * UINT64_C(1000000) : 0;
+
+	if (!s->ctl)
+		rc = lnet_ctl_connect(s->path, us, &s->ctl);
+	if (rc) {
+		say_unreachable(s, rc);
+		return rc;
+	}
+	rc = lnet_ctl_request(s->ctl, request, time_left(us, began), answer_p);
+	if (rc) {
+		lnet_ctl_close(s->ctl);
+		s->ctl = NULL;
+		if (rc == -EMSGSIZE)
+			fprintf(stderr,
+				"lnetctl: %s: the request, or its answer, is "
+				"too long\n",
+				path_of(s));
+		else
+			say_no_answer(s, rc, us);
+	}
+	return rc;
+}
+
+/* ---- answers ---- */
+
+/* What @answer has for stdout. To be freed. */
+static int output_of(const char *answer, char **text_p)
+{
+	size_t size;
+	FILE *out = open_memstream(text_p, &size);
+	int rc;
+
+	if (!out)
+		return -ENOMEM;
+	rc = lnet_ctl_print(answer, out, NULL, NULL);
+	if (fclose(out) && !rc)
+		rc = -ENOMEM;
+	if (rc) {
+		free(*text_p);
+		*text_p = NULL;
+	}
+	return rc;
+}
+
+/* Exit status. @file: where the output goes; NULL: to stdout. */
+static int answer_print(const struct command *command, const char *file,
+			const char *answer)
+{
+	char *output = NULL;
+	int status = 0;
+	int rc = output_of(answer, &output);
+
+	if (!rc && !file)
+		fputs(output, stdout); /* close_stdout() finds out whether it
+				        * works */
+	if (!rc)
+		rc = lnet_ctl_print(answer, NULL, stderr, &status);
+	if (rc)
+		fprintf(stderr, "lnetctl: the node's answer: %s\n",
+			rc == -EINVAL ? "makes no sense" : strerror(-rc));
+	else if (file && !status)
+		rc = file_write("lnetctl", file, output);
+	free(output);
+	/* Scripts know 255 as "did not answer". */
+	if (!rc && status && command->kind == COMMAND_PING)
+		return 255;
+	return status_of(rc ? rc : status);
+}
+
+static int not_here(const struct command *command)
+{
+	fprintf(stderr,
+		"---\n"
+		"manage:\n"
+		"-     %s:\n"
+		"      errno: %d\n"
+		"      descr: ! \"only for kernel nodes: %s\"\n"
+		"...\n",
+		command->name, -EOPNOTSUPP, command->help);
+	return status_of(-EOPNOTSUPP);
+}
+
+/* ---- commands ---- */
+
+static int import_text(const char *file, struct request *r)
+{
+	char *text;
+	int rc = file_read("lnetctl", file ? file : "-", &text);
+
+	if (rc)
+		return rc;
+	request_text(r, "text", text);
+	free(text);
+	return 0;
+}
+
+static void print_version(void)
+{
+	puts("lnetctl (" PACKAGE_NAME ") " PACKAGE_VERSION);
+}
+
+/* ---- top ---- */
+
+/* Until @at, of clock_ns(), or, if it is 0, for ever. False: it is to end. */
+static bool wait_until(int signals, uint64_t at)
+{
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	uint64_t now = clock_ns(), left = at > now ? at - now : 0;
+	struct timespec t = { .tv_sec = (time_t)(left / 1000000000),
+			      .tv_nsec = (long)(left % 1000000000) };
+
+	return ppoll(&fd, 1, at ? &t : NULL, NULL) <= 0;
+}
+
+/* Signals end what goes on until then. A shell that starts programs in the
+ * background may ignore them. */
+static int open_signals(void)
+{
+	signal(SIGINT, SIG_DFL);
+	return signals_open("lnetctl");
+}
+
+static void close_signals(int signals)
+{
+	if (signals < 0)
+		return;
+	signals_take(signals);
+	close(signals);
+	signals_release();
+}
+
+/* Exit status; *@sample_p is to be freed, or was left alone. */
+static int top_ask(struct session *s, const struct command *command,
+		   const struct request *r, struct top_sample **sample_p)
+{
+	char *answer, *text;
+	int rc = ask(s, r->text, 0, &answer), status = 0;
+
+	if (rc)
+		return status_of(rc);
+	rc = lnet_ctl_print(answer, NULL, NULL, &status);
+	if (rc || status) {
+		status = answer_print(command, NULL, answer);
+	} else if (output_of(answer, &text) == 0) {
+		*sample_p = top_read(text);
+		free(text);
+	}
+	free(answer);
+	if (!status && !*sample_p) {
+		fputs("lnetctl top: the node's answer makes no sense\n",
+		      stderr);
+		status = 1;
+	}
+	return status;
+}
+
+/* A terminal shows one block at a time, anything else one behind the other. */
+/* As wide as COLUMNS says, or the terminal is; 0: neither does. */
+static unsigned int top_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (columns && *columns && !columns[strspn(columns, "0123456789")])
+		return (unsigned int)strtoul(columns, NULL, 10);
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
+		       ? size.ws_col
+		       : TERMINAL_WIDTH;
+}
+
+static void top_block(const struct top_sample *before,
+		      const struct top_sample *now, unsigned int rows,
+		      bool screen, bool first)
+{
+	if (screen)
+		fputs("\033[H\033[J", stdout);
+	else if (!first)
+		putchar('\n');
+	top_print(before, now, rows, top_width(), stdout);
+	fflush(stdout);
+}
+
+static bool top_has_screen(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static int top(struct session *s, const struct command *command,
+	       const struct command_args *args, const struct request *r)
+{
+	struct top_sample *before = NULL, *now = NULL;
+	bool screen = top_has_screen();
+	uint64_t at = clock_ns(), interval = args->top.interval_us * 1000;
+	int signals = open_signals();
+	int status = signals < 0 ? 1 : top_ask(s, command, r, &before);
+
+	for (unsigned int n = 0; !status && !ferror(stdout); n++) {
+		if (args->top.count && n == args->top.count)
+			break;
+		at += interval;
+		if (!wait_until(signals, at))
+			break;
+		now = NULL;
+		status = top_ask(s, command, r, &now);
+		if (status)
+			break;
+		top_block(before, now, args->top.rows, screen, n == 0);
+		top_free(before);
+		before = now;
+		if (clock_ns() > at + interval)
+			at = clock_ns(); /* the node was late */
+	}
+	top_free(before);
+	close_signals(signals);
+	return status;
+}
+
+/* ---- metrics ---- */
+
+/* What a node is asked with, by the thread that serves, if there is one. */
+static int metrics_ask(void *arg, const char *request, char **answer_p)
+{
+	return ask(arg, request, 0, answer_p);
+}
+
+static int metrics_print(const struct metrics_source *source)
+{
+	size_t len;
+	char *text;
+	int rc = metrics_text(source, &text, &len);
+
+	if (rc)
+		return status_of(rc);
+	fputs(text, stdout);
+	free(text);
+	return 0;
+}
+
+/* A node that is not there now may be when somebody asks. */
+static int metrics_serve(const struct metrics_source *source,
+			 const char *address)
+{
+	const struct say say = { .who = "lnetctl metrics",
+				 .level = LNET_LOG_ERR };
+	struct exporter *exporter = NULL;
+	int rc, signals = open_signals();
+
+	if (signals < 0)
+		return 1;
+	rc = exporter_start(source, address, &say, &exporter);
+	if (!rc) {
+		printf("lnetctl metrics: serving at %s\n", address);
+		fflush(stdout);
+		while (wait_until(signals, 0))
+			;
+		exporter_stop(exporter);
+	}
+	close_signals(signals);
+	return status_of(rc);
+}
+
+static int metrics(struct session *s, const struct command_args *args)
+{
+	const struct metrics_source source = { metrics_ask, s,
+					       args->metrics.peers };
+
+	return args->metrics.address
+		       ? metrics_serve(&source, args->metrics.address)
+		       : metrics_print(&source);
+}
+
+/* Carries out a command whose arguments are @args and @r. Exit status. */
+static int carry_out(struct session *s, const struct command *command,
+		     const struct command_args *args, struct request *r)
+{
+	char *answer;
+	int status;
+	int rc;
+
+	if (command->kind == COMMAND_VERSION) {
+		print_version();
+		return 0;
+	}
+	if (command->kind == COMMAND_IMPORT) {
+		rc = import_text(args->file, r);
+		if (rc)
+			return status_of(rc);
+	}
+	rc = request_end(r);
+	if (rc) {
+		fprintf(stderr, "lnetctl: %s: %s\n", command->name,
+			rc == -EILSEQ ? "text that is not UTF-8"
+				      : strerror(-rc));
+		return status_of(rc);
+	}
+	if (command->kind == COMMAND_TOP)
+		return top(s, command, args, r);
+	if (command->kind == COMMAND_METRICS)
+		return metrics(s, args);
+	rc = ask(s, r->text, args->takes_us, &answer);
+	if (rc)
+		return status_of(rc);
+	status = answer_print(
+		command, command->kind == COMMAND_EXPORT ? args->file : NULL,
+		answer);
+	free(answer);
+	return status;
+}
+
+static int run(struct session *s, const struct command *command, int argc,
+	       char **argv)
+{
+	struct command_args args;
+	struct request r;
+	char who[64];
+	int status;
+
+	snprintf(who, sizeof(who), "lnetctl %s%s%s", command->name,
+		 command->sub ? " " : "", command->sub ? command->sub : "");
+	status = command_parse(command, who, argc, argv, &args, &r);
+	if (!status && args.help)
+		command_help(stdout, command);
+	else if (!status)
+		status = carry_out(s, command, &args, &r);
+	request_free(&r);
+	return status;
+}
+
+/* @group NULL: a command; else a sub-command of that one. */
+static void say_nearest(const char *group, const char *name)
+{
+	struct nearest near;
+
+	nearest_init(&near, name);
+	for (const struct command *c = commands; c->name; c++)
+		if (!group && c->kind != COMMAND_KERNEL)
+			nearest_try(&near, c->name);
+		else if (group && strcmp(c->name, group) == 0 && c->sub)
+			nearest_try(&near, c->sub);
+	nearest_say(&near, "", stderr);
+}
+
+/* @argv[0] is a command's name, and @argv[1] not that of a sub-command. */
+static int no_command(int argc, char **argv, bool sub)
+{
+	const char *name = sub ? argv[1] : argv[0];
+	const char *of = sub ? " " : "", *group = sub ? argv[0] : "";
+
+	if (sub && argc < 2) {
+		fprintf(stderr, "lnetctl %s: missing: a sub-command\n",
+			argv[0]);
+		command_help_group(stderr, argv[0]);
+		return EXIT_USAGE;
+	}
+	fprintf(stderr,
+		"lnetctl%s%s: '%s' is not a valid command. "
+		"See 'lnetctl%s%s --list-commands'.\n",
+		of, group, name, of, group);
+	say_nearest(sub ? group : NULL, name);
+	return 255;
+}
+
+/* One command, @argv ends with NULL. Exit status. */
+static int run_words(struct session *s, int argc, char **argv)
+{
+	const struct command *command;
+	bool sub;
+
+	command = command_find(argc, argv, &sub);
+	if (command && command->kind == COMMAND_KERNEL)
+		return not_here(command);
+	if (sub && argc > 1 && strcmp(argv[1], "--list-commands") == 0) {
+		command_list(stdout, argv[0]);
+		return 0;
+	}
+	if (sub && argc > 1 && strcmp(argv[1], "--help") == 0) {
+		command_help_group(stdout, argv[0]);
+		return 0;
+	}
+	if (!command)
+		return no_command(argc, argv, sub);
+	return run(s, command, argc - !!command->sub, argv + !!command->sub);
+}
+
+static void print_help(void);
+
+/* ---- a session ---- */
+
+/* Exit status; *@quit_p: no more lines are wanted. */
+static int run_line(struct session *s, char *line, bool *quit_p)
+{
+	char **words;
+	int n = words_split(line, &words), status = 0;
+
+	if (n < 0) {
+		fprintf(stderr, "lnetctl: %s\n",
+			n == -EINVAL ? "a quote is not closed" : strerror(-n));
+		return status_of(n);
+	}
+	if (n == 1 &&
+	    (strcmp(words[0], "quit") == 0 || strcmp(words[0], "exit") == 0))
+		*quit_p = true;
+	else if (n && strcmp(words[0], "help") == 0)
+		print_help();
+	else if (n && strcmp(words[0], "--list-commands") == 0)
+		command_list(stdout, NULL);
+	else if (n)
+		status = run_words(s, n, words);
+	free(words);
+	return status;
+}
+
+/* Commands from stdin, one a line. The exit status is that of the last one. */
+static int run_lines(struct session *s)
+{
+	bool tty = isatty(STDIN_FILENO), quit = false;
+	char *line = NULL;
+	size_t size = 0;
+	int status = 0;
+
+	while (!quit && !ferror(stdout)) {
+		if (tty)
+			fputs("lnetctl > ", stdout);
+		fflush(stdout);
+		if (getline(&line, &size, stdin) < 0)
+			break;
+		if (strspn(line, " \t\n") < strlen(line))
+			status = run_line(s, line, &quit);
+	}
+	if (ferror(stdin)) {
+		perror("lnetctl: stdin");
+		status = 1;
+	}
+	if (tty && !quit)
+		fputc('\n', stdout);
+	free(line);
+	return status;
+}
+
+/* ---- options of lnetctl itself ---- */
+
+static int take_ask(const struct option_at *at)
+{
+	if (at->row->own == 'l')
+		command_list(stdout, NULL);
+	else if (at->row->own == 'V')
+		print_version();
+	else
+		print_help();
+	return OPTION_DONE;
+}
+
+static const struct option_row rows[] = {
+	{ "socket", 0, "PATH",
+	  "of lnetd(8); else $ULNET_SOCKET, else the usual one",
+	  .kind = OPTION_TEXT, offsetof(struct session, path), .min = 1 },
+	{ "timeout", 0, "SECONDS",
+	  "to wait for the node's answer (10); 0: for ever",
+	  .kind = OPTION_NUMBER, offsetof(struct session, patience), 0,
+	  PATIENCE_S_MAX },
+	{ "list-commands", 0, NULL, "print the names of commands",
+	  .kind = OPTION_CALL, .take = take_ask, .own = 'l' },
+	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
+	  .take = take_ask, .own = 'h' },
+	{ "version", 0, NULL, "print the version", .kind = OPTION_CALL,
+	  .take = take_ask, .own = 'V' },
+	{ 0 },
+};
+
+static struct option_set options(struct session *s)
+{
+	return (struct option_set){
+		.who = "lnetctl",
+		.see = "lnetctl --help",
+		.head = "usage: lnetctl [OPTION]... COMMAND [ARGUMENT]...\n"
+			"       lnetctl [OPTION]...                 reads "
+			"commands from stdin\n"
+			"       lnetctl COMMAND --help\n"
+			"\n"
+			"options:\n",
+		.tail = "\ncommands:\n",
+		.parts = { { rows, s } },
+		.in_order = true,
+		.max = -1,
+	};
+}
+
+static void print_help(void)
+{
+	const struct option_set set = options(NULL);
+
+	options_help(&set, stdout);
+	command_help_all(stdout);
+}
+
+/* Output that could not be printed has not reached anybody. */
+static int close_stdout(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !failed)
+		return status;
+	fprintf(stderr, "lnetctl: stdout: %s\n",
+		errno ? strerror(errno) : "could not be written");
+	return status ? status : 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct session s = { .patience = PATIENCE_S };
+	struct option_set set;
+	int status;
+
+	if (secure_stdio())
+		return 1;
+	signal(SIGPIPE, SIG_IGN);
+	set = options(&s);
+	status = options_parse(&set, argc, argv);
+	if (!status)
+		status = set.nargs ? run_words(&s, set.nargs, set.args)
+				   : run_lines(&s);
+	else if (status == OPTION_USAGE)
+		status = EXIT_USAGE;
+	else if (status == OPTION_DONE)
+		status = 0;
+	lnet_ctl_close(s.ctl);
+	return close_stdout(status);
+}

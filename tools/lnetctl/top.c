@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "command.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulnet/nid.h>
+
+#define NAME_WIDTH 16 /* at least, so that it seldom changes */
+
+/* What lines have: not all of it each. */
+enum field {
+	HEALTH,
+	CREDITS,
+	CREDITS_MAX, /* 0: never sent to */
+	CREDITS_MIN,
+	SENT,
+	RECEIVED,
+	SENT_BYTES,
+	RECEIVED_BYTES,
+	DROPPED,
+	FAILED,
+	RESENT,
+	QUEUED,
+	QUEUED_BYTES,
+	CONNECTING,
+	ROUTER_CREDITS,
+	FIELDS,
+};
+
+/* An interface of the node, a NID of a peer, a route with the NID of its
+ * gateway, or a router's buffers of a kind. */
+struct line {
+	char nid[LNET_NIDSTR_SIZE]; /* or the kind */
+	char net[LNET_NIDSTR_SIZE]; /* routes */
+	char state[8];
+	int64_t n[FIELDS];
+};
+
+struct lines {
+	struct line *all;
+	size_t n;
+};
+
+struct top_sample {
+	uint64_t ns;
+	uint64_t peers; /* that the node knows */
+	uint64_t alive, awaited, errors, dropped, forwarded;
+	struct lines nis, nids, routes;
+	struct lines buffers; /* none: it does not route */
+	bool failed;	      /* no memory */
+};
+
+/* ---- reading ---- */
+
+#define USE                                                                \
+	HEALTH, CREDITS, CREDITS_MAX, CREDITS_MIN, SENT, RECEIVED, QUEUED, \
+		QUEUED_BYTES, CONNECTING, DROPPED, FAILED, RESENT,         \
+		ROUTER_CREDITS, FIELDS
+
+/* How lines begin, which texts they have, and which numbers: @least of them,
+ * for nodes of an earlier version do not tell all. */
+static const struct kind {
+	const char *name;
+	size_t at; /* in the sample */
+	bool net, state;
+	unsigned int least;
+	enum field fields[FIELDS];
+} kinds[] = {
+	{ "ni",
+	  offsetof(struct top_sample, nis),
+	  false,
+	  true,
+	  11,
+	  { HEALTH, CREDITS, CREDITS_MAX, CREDITS_MIN, SENT, RECEIVED,
+	    SENT_BYTES, RECEIVED_BYTES, DROPPED, FAILED, RESENT, QUEUED,
+	    FIELDS } },
+	{ "peer", offsetof(struct top_sample, nids), false, true, 12, { USE } },
+	{ "route",
+	  offsetof(struct top_sample, routes),
+	  true,
+	  true,
+	  1,
+	  { USE } },
+	{ "buffers",
+	  offsetof(struct top_sample, buffers),
+	  false,
+	  false,
+	  4,
+	  { CREDITS_MAX, CREDITS, CREDITS_MIN, QUEUED, FIELDS } },
+};
+
+static void add(struct top_sample *s, struct lines *to, const struct line *line)
+{
+	struct line *all = realloc(to->all, (to->n + 1) * sizeof(*all));
+
+	if (!all) {
+		s->failed = true;
+		return;
+	}
+	to->all = all;
+	all[to->n++] = *line;
+}
+
+/* False: there is no word. */
+static bool read_word(const char **text, char *word, size_t size)
+{
+	const char *from = *text + strspn(*text, " ");
+	size_t length = strcspn(from, " ");
+
+	snprintf(word, size, "%.*s", (int)length, from);
+	*text = from + length;
+	return length && length < size;
+}
+
+static void read_kind(struct top_sample *s, const struct kind *k,
+		      const char *text)
+{
+	struct line l = { .net = "" };
+	unsigned int n = 0;
+	int length;
+
+	if ((k->net && !read_word(&text, l.net, sizeof(l.net))) ||
+	    !read_word(&text, l.nid, sizeof(l.nid)) ||
+	    (k->state && !read_word(&text, l.state, sizeof(l.state))))
+		return;
+	while (k->fields[n] != FIELDS &&
+	       sscanf(text, "%" SCNd64 "%n", &l.n[k->fields[n]], &length) ==
+		       1) {
+		text += length;
+		n++;
+	}
+	if (n >= k->least)
+		add(s, (struct lines *)((char *)s + k->at), &l);
+}
+
+static void read_stat(struct top_sample *s, const char *text)
+{
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} wanted[] = { { "msgs_alloc", &s->alive },
+		       { "rst_alloc", &s->awaited },
+		       { "errors", &s->errors },
+		       { "drop_count", &s->dropped },
+		       { "route_count", &s->forwarded } };
+	uint64_t value;
+	char name[64];
+
+	if (sscanf(text, "%63s %" SCNu64, name, &value) != 2)
+		return;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (strcmp(name, wanted[i].name) == 0)
+			*wanted[i].to = value;
+}
+
+static void read_line(struct top_sample *s, const char *line)
+{
+	char name[16];
+
+	if (!read_word(&line, name, sizeof(name)))
+		return;
+	if (strcmp(name, "clock") == 0)
+		sscanf(line, "%" SCNu64, &s->ns);
+	else if (strcmp(name, "peers") == 0)
+		sscanf(line, "%" SCNu64, &s->peers);
+	else if (strcmp(name, "stat") == 0)
+		read_stat(s, line);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(name, kinds[i].name) == 0)
+			read_kind(s, &kinds[i], line);
+}
+
+/* sscanf() looks for the end of its text first: each line is one of its own,
+ * not the rest of all. */
+struct top_sample *top_read(const char *text)
+{
+	struct top_sample *s = calloc(1, sizeof(*s));
+	char *copy = strdup(text), *rest = copy, *line;
+
+	while (s && copy && (line = strsep(&rest, "\n")))
+		read_line(s, line);
+	free(copy);
+	if (!copy || (s && (s->failed || !s->ns))) {
+		top_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void top_free(struct top_sample *s)
+{
+	if (!s)
+		return;
+	free(s->nis.all);
+	free(s->nids.all);
+	free(s->routes.all);
+	free(s->buffers.all);
+	free(s);
+}
+
+/* ---- the block ---- */
+
+/* The line of the same NID; both lists are the node's, but it may have come or
+ * gone. Zeros: it was not there. */
+static const struct line *before_of(const struct lines *before, size_t hint,
+				    const struct line *l)
+{
+	static const struct line none;
+
+	if (hint < before->n && strcmp(before->all[hint].nid, l->nid) == 0)
+		return &before->all[hint];
+	for (size_t i = 0; i < before->n; i++)
+		if (strcmp(before->all[i].nid, l->nid) == 0)
+			return &before->all[i];
+	return &none;
+}
+
+/* Counters may have been reset meanwhile. */
+static double rate(int64_t before, int64_t now, double seconds)
+{
+	return now > before && seconds > 0 ? (double)(now - before) / seconds
+					   : 0;
+}
+
+/* At most 6 characters. */
+static const char *number(double value, char *buf, size_t size)
+{
+	static const char units[] = " kMGTPE";
+	unsigned int unit = 0;
+
+	for (; value >= 99999.5 || (unit && value >= 999.5); value /= 1000)
+		unit++;
+	if (unit)
+		snprintf(buf, size, "%.*f%c", value < 99.95 ? 1 : 0, value,
+			 units[unit]);
+	else
+		snprintf(buf, size, "%.*f", value < 99.95 && value > 0 ? 1 : 0,
+			 value);
+	return buf;
+}
+
+/* ---- tables that are as wide as a terminal ---- */
+
+enum cell {
+	CELL_NID,
+	CELL_NET,
+	CELL_STATE,
+	CELL_HEALTH,  /* or the state, if that is not up */
+	CELL_CREDITS, /* those of a peer come with the first message to it */
+	CELL_LEAST,   /* the fewest credits so far */
+	CELL_WAITING,
+	CELL_NUMBER, /* of the field, as these two */
+	CELL_BYTES,
+	CELL_RATE,
+};
+
+struct column {
+	const char *title;
+	int width; /* negative: its cells stand at the left; 0: a name's */
+	unsigned int rank; /* how soon it is left out: the highest is the first;
+			    * 0: never */
+	enum cell cell;
+	enum field field;
+};
+
+/* What a block is made of. */
+struct view {
+	const struct top_sample *before, *now;
+	double seconds;
+	unsigned int rows, width;
+	int name_width; /* of the first columns */
+	FILE *out;
+};
+
+struct table {
+	const struct view *view;
+	const struct column *columns;
+	unsigned int n;
+	unsigned int hidden; /* bits: columns that are left out */
+};
+
+#define COUNT(array) ((unsigned int)(sizeof(array) / sizeof((array)[0])))
+
+static bool is_hidden(const struct table *t, unsigned int i)
+{
+	return t->hidden >> i & 1;
+}
+
+static int column_width(const struct table *t, unsigned int i)
+{
+	return t->columns[i].width ? t->columns[i].width : -t->view->name_width;
+}
+
+/* With a blank before each column but the first. */
+static unsigned int width_of(const struct table *t)
+{
+	unsigned int width = 0;
+
+	for (unsigned int i = 0; i < t->n; i++)
+		if (!is_hidden(t, i))
+			width += (unsigned int)abs(column_width(t, i)) +
+				 (width != 0);
+	return width;
+}
+
+/* False: none is left that may be. */
+static bool hide_one(struct table *t)
+{
+	unsigned int worst = 0, rank = 0;
+
+	for (unsigned int i = 0; i < t->n; i++)
+		if (!is_hidden(t, i) && t->columns[i].rank > rank) {
+			rank = t->columns[i].rank;
+			worst = i;
+		}
+	if (rank)
+		t->hidden |= 1u << worst;
+	return rank != 0;
+}
+
+/* The first column is never hidden, so blanks go before all others. */
+static void put_cell(const struct table *t, unsigned int i, const char *text)
+{
+	if (!is_hidden(t, i))
+		fprintf(t->view->out, "%s%*s", i ? " " : "", column_width(t, i),
+			text);
+	if (i + 1 == t->n)
+		fputc('\n', t->view->out);
+}
+
+/* Prints the heads of those of the @n columns that fit. */
+static void table_begin(struct table *t, const struct view *v,
+			const struct column *columns, unsigned int n)
+{
+	*t = (struct table){ .view = v, .columns = columns, .n = n };
+	while (v->width && width_of(t) > v->width && hide_one(t))
+		;
+	for (unsigned int i = 0; i < n; i++)
+		put_cell(t, i, columns[i].title);
+}
+
+static int64_t waiting(const struct line *l)
+{
+	return l->n[QUEUED] + l->n[CONNECTING];
+}
+
+static void cell_text(const struct column *c, const struct line *b,
+		      const struct line *l, double seconds, char *buf,
+		      size_t size)
+{
+	const char *text = c->cell == CELL_NID	 ? l->nid
+			   : c->cell == CELL_NET ? l->net
+						 : l->state;
+
+	switch (c->cell) {
+	case CELL_RATE:
+		number(rate(b->n[c->field], l->n[c->field], seconds), buf,
+		       size);
+		return;
+	case CELL_BYTES:
+		number((double)l->n[c->field], buf, size);
+		return;
+	case CELL_NUMBER:
+		snprintf(buf, size, "%" PRId64, l->n[c->field]);
+		return;
+	case CELL_WAITING:
+		snprintf(buf, size, "%" PRId64, waiting(l));
+		return;
+	case CELL_CREDITS:
+		snprintf(buf, size, "%" PRId64 "/%" PRId64, l->n[CREDITS],
+			 l->n[CREDITS_MAX]);
+		break;
+	case CELL_LEAST:
+		snprintf(buf, size, "%" PRId64, l->n[CREDITS_MIN]);
+		break;
+	case CELL_HEALTH:
+		if (strcmp(text, "up") == 0) {
+			snprintf(buf, size, "%" PRId64, l->n[HEALTH]);
+			return;
+		}
+		/* Fall through. */
+	default:
+		snprintf(buf, size, "%s", text);
+		return;
+	}
+	if (!l->n[CREDITS_MAX])
+		snprintf(buf, size, "-");
+}
+
+static void put_line(const struct table *t, const struct line *b,
+		     const struct line *l)
+{
+	char buf[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < t->n; i++) {
+		cell_text(&t->columns[i], b, l, t->view->seconds, buf,
+			  sizeof(buf));
+		put_cell(t, i, buf);
+	}
+}
+
+static int longest(const struct lines *lines, int width)
+{
+	for (size_t i = 0; i < lines->n; i++) {
+		int len = (int)strlen(lines->all[i].nid);
+
+		width = len > width ? len : width;
+	}
+	return width;
+}
+
+static void print_nis(const struct view *v)
+{
+	static const struct column columns[] = {
+		{ "INTERFACE", 0, 0, CELL_NID, 0 },
+		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 7, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "SENT B/s", 8, 9, CELL_RATE, SENT_BYTES },
+		{ "RECV B/s", 8, 10, CELL_RATE, RECEIVED_BYTES },
+		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
+	};
+	struct table t;
+
+	table_begin(&t, v, columns, COUNT(columns));
+	for (size_t i = 0; i < v->now->nis.n; i++) {
+		const struct line *l = &v->now->nis.all[i];
+
+		put_line(&t, before_of(&v->before->nis, i, l), l);
+	}
+}
+
+/* Those that are not up come first; else they stay as the node has them. */
+static void print_routes(const struct view *v)
+{
+	static const struct column columns[] = {
+		{ "GATEWAY", 0, 0, CELL_NID, 0 },
+		{ "TO", -8, 0, CELL_NET, 0 },
+		{ "STATE", 5, 0, CELL_STATE, 0 },
+		{ "HEALTH", 6, 1, CELL_NUMBER, HEALTH },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 7, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "WAIT B", 8, 9, CELL_BYTES, QUEUED_BYTES },
+		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 10, CELL_RATE, RESENT },
+	};
+	const struct lines *routes = &v->now->routes;
+	size_t shown = 0;
+	struct table t;
+
+	if (!routes->n)
+		return;
+	table_begin(&t, v, columns, COUNT(columns));
+	for (unsigned int up = 0; up < 2; up++)
+		for (size_t i = 0; i < routes->n && shown < v->rows; i++) {
+			const struct line *l = &routes->all[i];
+
+			if ((strcmp(l->state, "up") == 0) != up)
+				continue;
+			put_line(&t, before_of(&v->before->routes, i, l), l);
+			shown++;
+		}
+	if (routes->n > shown)
+		fprintf(v->out, "... and %zu more\n", routes->n - shown);
+}
+
+static void print_buffers(const struct view *v)
+{
+	static const struct column columns[] = {
+		{ "BUFFERS", 0, 0, CELL_NID, 0 },
+		{ "FREE", 6, 0, CELL_NUMBER, CREDITS },
+		{ "OF", 9, 1, CELL_NUMBER, CREDITS_MAX },
+		{ "MIN", 6, 2, CELL_NUMBER, CREDITS_MIN },
+		{ "WAITING", 8, 0, CELL_NUMBER, QUEUED },
+	};
+	const struct lines *buffers = &v->now->buffers;
+	struct table t;
+
+	if (!buffers->n)
+		return;
+	table_begin(&t, v, columns, COUNT(columns));
+	for (size_t i = 0; i < buffers->n; i++)
+		put_line(&t, &buffers->all[i], &buffers->all[i]);
+}
+
+struct row {
+	const struct line *before, *now;
+	double weight;
+};
+
+/* Who waits comes first, then who is ill, then by traffic; then by NID. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int64_t waits_x = waiting(x->now), waits_y = waiting(y->now);
+
+	if (waits_x != waits_y)
+		return waits_x > waits_y ? -1 : 1;
+	if (x->now->n[HEALTH] != y->now->n[HEALTH])
+		return x->now->n[HEALTH] < y->now->n[HEALTH] ? -1 : 1;
+	if (x->weight > y->weight || x->weight < y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return strcmp(x->now->nid, y->now->nid);
+}
+
+static void print_rows(const struct view *v, const struct row *rows, size_t n)
+{
+	static const struct column columns[] = {
+		{ "NID OF A PEER", 0, 0, CELL_NID, 0 },
+		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
+		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
+		{ "MIN", 6, 8, CELL_LEAST, 0 },
+		{ "SENT/s", 8, 4, CELL_RATE, SENT },
+		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
+		{ "WAITING", 8, 2, CELL_WAITING, 0 },
+		{ "WAIT B", 8, 10, CELL_BYTES, QUEUED_BYTES },
+		{ "DROP/s", 8, 9, CELL_RATE, DROPPED },
+		{ "FAIL/s", 8, 7, CELL_RATE, FAILED },
+		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
+		/* routers only */
+		{ "ROUTER", 6, 6, CELL_NUMBER, ROUTER_CREDITS },
+	};
+	struct table t;
+
+	table_begin(&t, v, columns, COUNT(columns) - !v->now->buffers.n);
+	for (size_t i = 0; i < n; i++)
+		put_line(&t, rows[i].before, rows[i].now);
+}
+
+static void print_nids(const struct view *v)
+{
+	const struct lines *nids = &v->now->nids;
+	size_t shown = nids->n < v->rows ? nids->n : v->rows;
+	struct row *rows = calloc(nids->n + 1, sizeof(*rows));
+
+	if (!rows) {
+		fputs("no memory for NIDs of peers\n", v->out);
+		return;
+	}
+	for (size_t i = 0; i < nids->n; i++) {
+		const struct line *l = &nids->all[i];
+		const struct line *b = before_of(&v->before->nids, i, l);
+
+		rows[i] = (struct row){ b, l,
+					rate(b->n[SENT] + b->n[RECEIVED],
+					     l->n[SENT] + l->n[RECEIVED],
+					     v->seconds) };
+	}
+	qsort(rows, nids->n, sizeof(*rows), compare_rows);
+	print_rows(v, rows, shown);
+	if (v->now->peers > shown)
+		fprintf(v->out, "... and %" PRIu64 " more\n",
+			v->now->peers - shown);
+	free(rows);
+}
+
+/* ---- what stands above them ---- */
+
+/* Another part of the first line, or of one below it if that is full: @at is
+ * how far the line is. */
+static void head_part(const struct view *v, unsigned int *at, const char *fmt,
+		      ...) __attribute__((format(printf, 3, 4)));
+
+static void head_part(const struct view *v, unsigned int *at, const char *fmt,
+		      ...)
+{
+	const char *between = *at ? ", " : "";
+	char text[96];
+	unsigned int len;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	len = (unsigned int)strlen(text);
+	if (v->width && *at && *at + len + 3 > v->width) {
+		between = ",\n  ";
+		*at = 0;
+	}
+	fprintf(v->out, "%s%s", between, text);
+	*at += len + 2;
+}
+
+static void print_head(const struct view *v)
+{
+	const struct top_sample *b = v->before, *n = v->now;
+	unsigned int at = 0;
+
+	head_part(v, &at, "%.1f s: %" PRIu64 " messages alive", v->seconds,
+		  n->alive);
+	head_part(v, &at, "%" PRIu64 " answers awaited", n->awaited);
+	head_part(v, &at, "%.1f errors/s",
+		  rate(b->errors, n->errors, v->seconds));
+	head_part(v, &at, "%.1f drops/s",
+		  rate(b->dropped, n->dropped, v->seconds));
+	head_part(v, &at, "%.1f forwarded/s",
+		  rate(b->forwarded, n->forwarded, v->seconds));
+	head_part(v, &at, "%" PRIu64 " NIDs of peers", n->peers);
+	fputc('\n', v->out);
+}
+
+void top_print(const struct top_sample *before, const struct top_sample *now,
+	       unsigned int rows, unsigned int width, FILE *out)
+{
+	struct view v = { .before = before,
+			  .now = now,
+			  .seconds = (double)(now->ns - before->ns) / 1e9,
+			  .rows = rows,
+			  .width = width,
+			  .out = out };
+
+	v.name_width = longest(&now->nis, NAME_WIDTH);
+	v.name_width = longest(&now->nids, v.name_width);
+	v.name_width = longest(&now->routes, v.name_width);
+	print_head(&v);
+	print_nis(&v);
+	print_buffers(&v);
+	print_routes(&v);
+	print_nids(&v);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lnetd(8): a node of its own. Opens it, puts it under control, configures it,
+ * and waits for a signal. What the configuration means is the library's affair.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "tools/common/node.h"
+#include "tools/common/program.h"
+#include "tools/common/serve.h"
+
+#define WHO "lnetd"
+
+struct lnetd {
+	struct node_options options; /* socket is not NULL, once it is read */
+	bool foreground;
+	char *pidpath; /* NULL: none */
+	struct say say;
+	struct node node;
+	struct serve serve;
+	int pidfile; /* < 0: none */
+	int report;  /* of daemon_begin(); < 0: nobody waits */
+};
+
+/* ---- the command line ---- */
+
+#define AT(field) offsetof(struct lnetd, field)
+
+static const struct option_row rows[] = {
+	{ "socket", 's', "PATH",
+	  "for lnetctl; else $ULNET_SOCKET, else " LNET_CTL_PATH,
+	  .kind = OPTION_PATH, AT(options.socket) },
+	{ "foreground", 'f', NULL, "stay in the foreground, log to stderr",
+	  .kind = OPTION_FLAG, AT(foreground) },
+	{ "pidfile", 'P', "FILE", "write the process's id there",
+	  .kind = OPTION_PATH, AT(pidpath) },
+	{ 0 },
+};
+
+static int default_socket(struct lnetd *d)
+{
+	const char *path = getenv("ULNET_SOCKET");
+
+	return options_take(rows, d, WHO, "socket",
+			    path && *path ? path : LNET_CTL_PATH);
+}
+
+static int parse(struct lnetd *d, int argc, char **argv)
+{
+	struct option_set set = {
+		.who = WHO,
+		.see = WHO " --help",
+		.head = "usage: lnetd [OPTION]...\n"
+			"An LNet node of its own, in user space.\n\n",
+		.parts = { { node_net_rows, &d->options },
+			   { node_rows, &d->options },
+			   { rows, d },
+			   { serve_rows, &d->serve },
+			   { node_log_rows, &d->options },
+			   { option_rows, NULL } },
+	};
+	int status = options_parse(&set, argc, argv);
+
+	if (!status)
+		status = serve_check(&d->serve, WHO);
+	if (!status && !d->options.socket)
+		status = default_socket(d);
+	return status;
+}
+
+/* ---- from the beginning to the end ---- */
+
+static void tell_manager(const struct lnetd *d, const char *state)
+{
+	int rc = notify_send(state);
+
+	if (rc)
+		say(&d->say, LNET_LOG_WARN,
+		    "%s: %s: the service manager is not told",
+		    getenv("NOTIFY_SOCKET"), strerror(-rc));
+}
+
+static int print_ready(const struct lnetd *d, const char *nids)
+{
+	char port[64];
+
+	node_port_note(&d->node, port, sizeof(port));
+	if (printf("lnetd: ready: %s%s, socket %s\n", nids, port,
+		   d->options.socket) < 0 ||
+	    fflush(stdout))
+		return -errno;
+	return 0;
+}
+
+/* Whoever started it learns now that it is ready. */
+static int announce(struct lnetd *d)
+{
+	char *nids = node_nids(&d->node);
+
+	if (!nids || print_ready(d, nids)) {
+		say(&d->say, LNET_LOG_ERR, "stdout: %s",
+		    strerror(nids ? errno : ENOMEM));
+		free(nids);
+		return -EIO;
+	}
+	free(nids);
+	tell_manager(d, "READY=1\n");
+	if (d->report < 0)
+		return 0;
+	say_to_syslog(&d->say);
+	daemon_detach();
+	daemon_report(d->report, 0);
+	d->report = -1;
+	return 0;
+}
+
+static void wait_for_end(const struct lnetd *d, const sigset_t *signals)
+{
+	int number;
+
+	for (;;) {
+		if (sigwait(signals, &number))
+			continue;
+		if (number != SIGHUP)
+			break;
+		say(&d->say, LNET_LOG_WARN,
+		    "SIGHUP is ignored: use lnetctl import, or restart");
+	}
+	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
+	tell_manager(d, "STOPPING=1\n");
+}
+
+static int take_pidfile(struct lnetd *d)
+{
+	const char *path = d->pidpath;
+	int rc = path ? pidfile_take(path, &d->pidfile) : 0;
+
+	if (rc)
+		say(&d->say, LNET_LOG_ERR, "--pidfile %s: %s", path,
+		    rc == -EEXIST	 ? "a running process has it"
+		    : rc == -EMEDIUMTYPE ? "the file there has no process id "
+					   "in it, and is left alone"
+					 : strerror(-rc));
+	return rc;
+}
+
+/* Runs the node from its beginning to its end. */
+static int serve(struct lnetd *d, const sigset_t *signals)
+{
+	int rc = take_pidfile(d);
+
+	if (!rc)
+		rc = node_open(&d->node, &d->options, &d->say,
+			       LNET_RUN_THREADS);
+	if (!rc)
+		rc = node_control(&d->node);
+	if (!rc)
+		rc = serve_selftest(&d->serve, &d->say, d->node.lnet);
+	if (!rc)
+		rc = node_configure(&d->node);
+	if (!rc)
+		rc = serve_metrics(&d->serve, &d->say, d->node.control);
+	if (!rc)
+		rc = announce(d);
+	if (!rc)
+		wait_for_end(d, signals);
+	serve_stop(&d->serve);
+	node_close(&d->node);
+	pidfile_drop(d->pidpath, d->pidfile);
+	return rc;
+}
+
+/* Threads that are started later leave these signals to us. */
+static void block_signals(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+	struct lnetd d = { .pidfile = -1, .report = -1 };
+	sigset_t signals;
+	int status;
+
+	if (secure_stdio())
+		return 1;
+	node_options_init(&d.options);
+	serve_init(&d.serve);
+	status = parse(&d, argc, argv);
+	if (status)
+		goto out;
+	d.say = (struct say){ .who = WHO, .level = d.options.log };
+	lnet_log_set(d.say.level, NULL, NULL);
+	if (!d.foreground && !notify_wanted()) {
+		d.report = daemon_begin();
+		if (d.report < 0) {
+			say(&d.say, LNET_LOG_ERR,
+			    "cannot go to the background: %s",
+			    strerror(-d.report));
+			status = 1;
+			goto out;
+		}
+	}
+	block_signals(&signals);
+	node_raise_files(&d.say);
+	status = serve(&d, &signals) ? 1 : 0;
+	daemon_report(d.report, status);
+out:
+	node_options_free(&d.options);
+	serve_free(&d.serve);
+	free(d.pidpath);
+	return status == OPTION_DONE ? 0 : status;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions, groups of nodes, and whose nodes are: lst(8). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lst_command.h"
+
+/* ---- sessions ---- */
+
+/* Members are let go only when they have stopped: kernel nodes hang else. */
+static int session_end(struct lst_console *c)
+{
+	struct state *s = &c->state;
+	struct lst_nodes nodes = { 0 };
+	int status = 0;
+
+	for (unsigned int i = 0; i < s->nbatches; i++)
+		status |= lst_batch_stop(c, &s->batches[i], false);
+	status |= lst_nodes_add_session(&nodes, s);
+	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
+	status |= lst_nodes_remove(c, &nodes, "end_session");
+	free(nodes.asks);
+	state_clear(s);
+	return status;
+}
+
+int lst_new_session(struct lst_console *c, const struct lst_words *w)
+{
+	struct state *s = &c->state;
+	struct ulnet_id id;
+	const char *name = w->n ? w->args[0] : getenv("USER");
+
+	name = name ? name : "session";
+	if (lst_check_label(name))
+		return FAILED;
+	if (state_expired(s))
+		session_end(c);
+	if (s->exists)
+		return lst_fail(
+			"there is a session already: %s; end_session ends "
+			"it",
+			s->name);
+	/* The first NID that is not 0@lo. */
+	for (unsigned int i = 0;; i++) {
+		if (LNetGetId(c->node, i, &id))
+			return lst_fail(
+				"no network with addresses of 4 bytes: "
+				"--net is needed, like --net 'tcp(eth0)'");
+		if (!lnet_nid_is_lo(&id.nid) && lnet_nid_is_nid4(&id.nid))
+			break;
+	}
+	state_name_copy(s->name, name);
+	s->console = lnet_nid_to_nid4(&id.nid);
+	s->stamp = (int64_t)(lnet_now(c->node, LST_HOME) / 1000000);
+	s->force = w->force;
+	s->timeout = w->timeout;
+	s->next_batch = 1;
+	s->exists = true;
+	return 0;
+}
+
+int lst_end_session(struct lst_console *c, const struct lst_words *w)
+{
+	(void)w;
+	return session_end(c);
+}
+
+int lst_show_session(struct lst_console *c, const struct lst_words *w)
+{
+	struct lst_session_id id = { c->state.console, c->state.stamp };
+	struct ulnet_nid nid = lnet_nid_from_nid4(id.console);
+	char text[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
+
+	(void)w;
+	lnet_nid_format(&nid, text, sizeof(text));
+	printf(c->json ? "{\"session\": \"%s\", \"console\": \"%s\", "
+			 "\"stamp\": %" PRId64 ", \"timeout\": %u}\n"
+		       : "%s: console %s, stamp %" PRId64 ", timeout %u s\n",
+	       lst_label(c->state.name, c->json, name), text, id.stamp,
+	       c->state.timeout);
+	return 0;
+}
+
+/* ---- members ---- */
+
+/* Makes the session at these nodes. */
+static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
+		      const char *what)
+{
+	struct lst_msg make = { .type = LST_MAKE,
+				.make.force = c->state.force };
+	int status = 0;
+
+	state_name_copy(make.name, c->state.name);
+	lst_nodes_ask(c, nodes, &make, ASK_S);
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		struct lst_ask *ask = &nodes->asks[i];
+
+		if (!ask->status && !ask->reply.status &&
+		    ask->reply.features != LST_BYTES)
+			ask->reply.status = EPROTO;
+		status |= lst_node_failed(ask, what, 0);
+	}
+	return status;
+}
+
+/* Makes members of those that are none: who was one is asked first, for being
+ * made twice it would have to be let go twice. */
+static int group_refresh(struct lst_console *c, const struct state_group *g,
+			 const char *what)
+{
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+	int status = lst_nodes_add_group(&nodes, &c->state, g->name);
+
+	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
+	lst_nodes_ask(c, &nodes, &debug, ASK_S);
+	status |= lst_nodes_add_group(&nodes, &c->state, g->name);
+	lst_nodes_keep(&nodes, &c->state, NODES_ALL & ~(1u << NODE_ACTIVE));
+	status |= nodes_make(c, &nodes, what);
+	free(nodes.asks);
+	return status;
+}
+
+/* Takes the nodes out of the group. Nodes of other groups stay members; who is
+ * down leaves by itself, when it has heard nothing for long enough. */
+static int group_drop(struct lst_console *c, struct state_group *g,
+		      struct lst_nodes *nodes, const char *what)
+{
+	struct lst_nodes gone = { 0 };
+	int status = 0;
+
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		const struct ulnet_nid *nid = &nodes->asks[i].to.nid;
+		enum node_state state = state_of(&c->state, nid);
+
+		state_group_remove(g, nid);
+		if (!state_has(&c->state, nid) && state == NODE_ACTIVE)
+			status |= lst_nodes_add(&gone, nid);
+	}
+	status |= lst_nodes_remove(c, &gone, what);
+	free(gone.asks);
+	return status;
+}
+
+/* ---- commands ---- */
+
+static int group_make(struct state *s, struct state_group *g,
+		      const struct lst_nodes *nodes)
+{
+	for (unsigned int i = 0; i < nodes->n; i++) {
+		struct state_node node = { .nid = nodes->asks[i].to.nid };
+
+		node.state = state_of(s, &node.nid);
+		if (state_group_add(g, &node))
+			return lst_fail("group %s: a group has at most %u "
+					"nodes",
+					g->name, STATE_NODES);
+	}
+	return 0;
+}
+
+int lst_add_group(struct lst_console *c, const struct lst_words *w)
+{
+	struct state *s = &c->state;
+	struct lst_nodes nodes = { 0 };
+	struct state_group *g = &s->groups[s->ngroups];
+	int status = 0;
+
+	if (lst_check_name("group", w->args[0]))
+		return FAILED;
+	if (state_group(s, w->args[0]))
+		return lst_fail("there is a group %s already", w->args[0]);
+	if (s->ngroups == STATE_GROUPS)
+		return lst_fail("there are %u groups already", s->ngroups);
+	state_name_copy(g->name, w->args[0]);
+	for (int i = 1; i < w->n && !status; i++)
+		status = lst_nodes_add_nids(&nodes, w->args[i]);
+	if (!status)
+		status = group_make(s, g, &nodes);
+	free(nodes.asks);
+	if (status) {
+		free(g->nodes);
+		*g = (struct state_group){ 0 };
+		return status;
+	}
+	s->ngroups++;
+	return group_refresh(c, g, "add_group");
+}
+
+/* A group by its name, which nothing refers to; NULL, and it is said. */
+static struct state_group *group_unused(struct state *s, const char *name)
+{
+	struct state_group *g = state_group(s, name);
+
+	if (!g)
+		lst_fail("there is no group %s", name);
+	for (unsigned int i = 0; i < s->ntests && g; i++) {
+		if (strcmp(s->tests[i].from, name) != 0 &&
+		    strcmp(s->tests[i].to, name) != 0)
+			continue;
+		lst_fail("group %s is in a test", name);
+		g = NULL;
+	}
+	return g;
+}
+
+int lst_del_group(struct lst_console *c, const struct lst_words *w)
+{
+	struct lst_nodes nodes = { 0 };
+	struct state_group *g = group_unused(&c->state, w->args[0]);
+	int status;
+
+	if (!g)
+		return FAILED;
+	status = lst_nodes_add_group(&nodes, &c->state, g->name);
+	status |= group_drop(c, g, &nodes, "del_group");
+	free(nodes.asks);
+	state_group_del(&c->state, g);
+	return status;
+}
+
+/* Nodes in a state; those that are not active are "invalid". */
+static int take_states(const char *word, unsigned int *states_p)
+{
+	static const char *const words[] = { "unknown", "active",  "busy",
+					     "down",	"invalid", NULL };
+	const struct option_at at = { .who = WHO,
+				      .name = "clean",
+				      .text = word };
+	unsigned int state = 0;
+	int status = option_word(&at, words, 0, &state);
+
+	*states_p = state == NODE_STATES ? NODES_ALL & ~(1u << NODE_ACTIVE)
+					 : 1u << state;
+	return status;
+}
+
+static int group_clean(struct lst_console *c, struct state_group *g,
+		       const char *word)
+{
+	struct lst_nodes nodes = { 0 };
+	unsigned int states;
+	int status = take_states(word, &states);
+
+	if (!status)
+		status = lst_nodes_add_group(&nodes, &c->state, g->name);
+	if (!status) {
+		lst_nodes_keep(&nodes, &c->state, states);
+		status = group_drop(c, g, &nodes, "update_group");
+	}
+	free(nodes.asks);
+	return status;
+}
+
+/* Ranges may have nodes that the group has not, but not only such. */
+static int group_remove(struct lst_console *c, struct state_group *g,
+			const char *text)
+{
+	struct lst_nodes nodes = { 0 };
+	unsigned int before = g->n;
+	int status = lst_nodes_add_nids(&nodes, text);
+
+	if (!status)
+		status = group_drop(c, g, &nodes, "update_group");
+	if (!status && g->n == before)
+		status =
+			lst_fail("group %s has no node of '%s'", g->name, text);
+	free(nodes.asks);
+	return status;
+}
+
+int lst_update_group(struct lst_console *c, const struct lst_words *w)
+{
+	struct state_group *g;
+
+	if (w->refresh + (w->clean != NULL) + (w->remove != NULL) != 1)
+		return lst_usage("update_group", "one of --refresh, --clean "
+						 "and --remove is needed");
+	g = w->refresh ? state_group(&c->state, w->args[0])
+		       : group_unused(&c->state, w->args[0]);
+	if (!g)
+		return w->refresh ? lst_fail("there is no group %s", w->args[0])
+				  : FAILED;
+	if (w->refresh)
+		return group_refresh(c, g, "update_group");
+	return w->clean ? group_clean(c, g, w->clean)
+			: group_remove(c, g, w->remove);
+}
+
+/* ---- the list ---- */
+
+static void print_node(bool json, bool first, const struct state_node *node)
+{
+	const char *state = node_states[node->state];
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&node->nid, nid, sizeof(nid));
+	if (json)
+		printf("%s{\"nid\": \"%s\", \"state\": \"%s\"}",
+		       first ? "" : ", ", nid, state);
+	else if (node->state == NODE_ACTIVE)
+		printf(" %s", nid);
+	else
+		printf(" %s (%s)", nid, state);
+}
+
+static void print_group(bool json, bool first, const struct state_group *g,
+			unsigned int states)
+{
+	bool any = false;
+
+	printf(json ? "%s{\"group\": \"%s\", \"nodes\": [" : "%s%s:",
+	       json && !first ? ", " : "", g->name);
+	for (unsigned int i = 0; i < g->n; i++) {
+		if (!(states & 1u << g->nodes[i].state))
+			continue;
+		print_node(json, !any, &g->nodes[i]);
+		any = true;
+	}
+	fputs(json ? "]}" : "\n", stdout);
+}
+
+int lst_list_group(struct lst_console *c, const struct lst_words *w)
+{
+	const struct state *s = &c->state;
+	const char *one = w->args[0];
+	bool first = true;
+
+	if (one && !state_group(&c->state, one))
+		return lst_fail("there is no group %s", one);
+	fputs(c->json ? "{\"groups\": [" : "", stdout);
+	for (unsigned int i = 0; i < s->ngroups; i++) {
+		if (one && strcmp(s->groups[i].name, one) != 0)
+			continue;
+		print_group(c->json, first, &s->groups[i],
+			    w->states ? w->states : NODES_ALL);
+		first = false;
+	}
+	fputs(c->json ? "]}\n" : "", stdout);
+	return 0;
+}
+
+/* ---- ping ---- */
+
+static void ping_json(const struct lst_ask *ask, const char *nid,
+		      const char *state)
+{
+	char name[LST_LABEL_SIZE];
+
+	printf("{\"nid\": \"%s\", \"state\": \"%s\"", nid, state);
+	if (!ask->status && !ask->reply.status)
+		printf(", \"session\": \"%s\", \"timeout\": %u",
+		       lst_label(ask->reply.name, true, name),
+		       ask->reply.timeout);
+	fputs("}", stdout);
+}
+
+static void ping_print(bool json, const struct lst_ask *ask,
+		       enum node_state state)
+{
+	char nid[LNET_NIDSTR_SIZE], name[LST_LABEL_SIZE];
+
+	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
+	if (json)
+		ping_json(ask, nid, node_states[state]);
+	else if (!ask->status && !ask->reply.status)
+		printf("%s: %s, session %s\n", nid, node_states[state],
+		       lst_label(ask->reply.name, false, name));
+	else
+		printf("%s: %s\n", nid, node_states[state]);
+}
+
+static int ping_nodes(struct lst_console *c, const struct lst_words *w,
+		      struct lst_nodes *nodes)
+{
+	struct state *s = &c->state;
+	const struct state_batch *b;
+	int status = 0;
+
+	if (w->group)
+		status = lst_nodes_add_group(nodes, s, w->group);
+	if (w->nodes)
+		status |= lst_nodes_add_nids(nodes, w->nodes);
+	if (w->batch) {
+		b = lst_batch_named(c, w->batch);
+		if (!b)
+			return FAILED;
+		status |= lst_nodes_add_batch(nodes, s, b->name, false);
+		if (w->server)
+			status |= lst_nodes_add_batch(nodes, s, b->name, true);
+	}
+	if (w->session || (!w->group && !w->nodes && !w->batch))
+		status |= lst_nodes_add_session(nodes, s);
+	return status;
+}
+
+int lst_ping(struct lst_console *c, const struct lst_words *w)
+{
+	const struct lst_msg debug = { .type = LST_DEBUG };
+	struct lst_nodes nodes = { 0 };
+	int status = 0;
+
+	if (w->server && !w->batch)
+		return lst_usage("ping", "--server: of which --batch?");
+	status = ping_nodes(c, w, &nodes);
+	if (!status) {
+		lst_nodes_ask(c, &nodes, &debug, w->ask);
+		fputs(c->json ? "{\"nodes\": [" : "", stdout);
+		for (unsigned int i = 0; i < nodes.n; i++) {
+			fputs(c->json && i ? ", " : "", stdout);
+			ping_print(c->json, &nodes.asks[i],
+				   lst_node_said(c, &nodes.asks[i]));
+		}
+		fputs(c->json ? "]}\n" : "", stdout);
+		/* To be in no session is no failure. */
+		status = lst_nodes_failed(&nodes, "ping", ESRCH);
+	}
+	free(nodes.asks);
+	return status;
+}

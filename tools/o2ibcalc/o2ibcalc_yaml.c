@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "o2ibcalc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/tree.h"
+#include "tools/common/program.h"
+#include "tools/common/option.h"
+
+/* ---- documents ---- */
+
+static int wrong(struct complaint *c, const struct tree *t)
+{
+	c->line = t->line;
+	return -1;
+}
+
+/* NULL: it is no text. */
+static const char *text_of(const struct tree *t)
+{
+	return t && t->kind == TREE_SCALAR ? t->text : NULL;
+}
+
+/* NULL: @c tells why. */
+static struct doc *parse(struct complaint *c, const char *text)
+{
+	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
+						   TREE_DEPTH_MAX };
+	struct tree_error err = { 0 };
+	struct doc *doc;
+
+	if (tree_parse(text, strlen(text), &limits, &doc, &err)) {
+		complain(c, "%s", err.what);
+		c->line = err.line;
+		return NULL;
+	}
+	c->line = 0;
+	if (!tree_is_null(doc_root(doc)))
+		return doc;
+	complain(c, "there is nothing in it");
+	doc_free(doc);
+	return NULL;
+}
+
+/* ---- a node's inputs ---- */
+
+static int take_value(struct complaint *c, const struct input *in,
+		      const struct tree *value, struct ulnet_o2ib_conf *conf)
+{
+	if (!text_of(value)) {
+		complain(c, "%s: a value is expected", in->name);
+		return wrong(c, value);
+	}
+	return input_set(in, value->text, conf, c) ? wrong(c, value) : 0;
+}
+
+/* What lnetctl shows has much that is not asked for. */
+static int take_shown(struct complaint *c, const struct tree *map,
+		      struct ulnet_o2ib_conf *conf)
+{
+	const struct tree *value;
+	const struct input *in;
+
+	if (!map || map->kind != TREE_MAP)
+		return 0;
+	tree_for_each (value, map) {
+		in = input_find(value->key);
+		if (in && take_value(c, in, value, conf))
+			return -1;
+	}
+	return 0;
+}
+
+static int take_tunables(struct complaint *c, const struct tree *ni,
+			 struct ulnet_o2ib_conf *conf)
+{
+	if (take_shown(c, tree_get(ni, "tunables"), conf) ||
+	    take_shown(c, tree_get(ni, "lnd tunables"), conf))
+		return -1;
+	return 0;
+}
+
+static bool is_seq(const struct tree *t)
+{
+	return t && t->kind == TREE_SEQ;
+}
+
+/* The first NI on a net of this type, and how many more there are. */
+static const struct tree *find_ni(const struct tree *nets,
+				  struct node_origin *origin)
+{
+	const struct tree *net, *ni, *nis, *first = NULL;
+	const char *type, *nid;
+
+	if (!is_seq(nets))
+		return NULL;
+	tree_for_each (net, nets) {
+		type = text_of(tree_get(net, "net type"));
+		nis = tree_get(net, "local NI(s)");
+		if (!type || strncmp(type, "o2ib", 4) != 0 || !is_seq(nis))
+			continue;
+		tree_for_each (ni, nis) {
+			if (first) {
+				origin->others++;
+				continue;
+			}
+			first = ni;
+			nid = text_of(tree_get(ni, "nid"));
+			snprintf(origin->nid, sizeof(origin->nid), "%s",
+				 nid ? nid : "?");
+		}
+	}
+	return first;
+}
+
+static int take_nets(struct complaint *c, const struct tree *nets,
+		     struct ulnet_o2ib_conf *conf, struct node_origin *origin)
+{
+	const struct tree *ni = find_ni(nets, origin);
+
+	if (ni && !tree_get(ni, "lnd tunables")) {
+		complain(c,
+			 "%s has no \"lnd tunables\": show it with "
+			 "\"lnetctl net show -v 4\"",
+			 origin->nid);
+		return wrong(c, ni);
+	}
+	if (ni)
+		return take_tunables(c, ni, conf);
+	complain(c, "no NI is on an o2ib net");
+	return wrong(c, nets);
+}
+
+/* Names that mean the same are not there twice. */
+static bool is_given(uint64_t *given, unsigned int number)
+{
+	bool before = *given >> number & 1;
+
+	*given |= UINT64_C(1) << number;
+	return before;
+}
+
+/* An input by its name. @given: what was there already. */
+static int take_input(struct complaint *c, const struct tree *value,
+		      uint64_t *given, struct ulnet_o2ib_conf *conf)
+{
+	const struct input *in = input_find(value->key);
+
+	if (!in) {
+		complain(c, "%.80s: there is no such input", value->key);
+		c->near = input_near(value->key);
+		return wrong(c, value);
+	}
+	if (is_given(given, (unsigned int)(in - inputs))) {
+		complain(c, "%s is there twice", in->name);
+		return wrong(c, value);
+	}
+	return take_value(c, in, value, conf);
+}
+
+static int take_node(struct complaint *c, const struct tree *map,
+		     struct ulnet_o2ib_conf *conf, struct node_origin *origin)
+{
+	const struct tree *value, *nets = tree_get(map, "net");
+	uint64_t given = 0;
+	bool shown;
+
+	/* What lnetctl shows, and inputs beside that, which count more. */
+	if (map->kind != TREE_MAP) {
+		complain(c, "inputs such as \"peer_credits: 8\" are expected");
+		return wrong(c, map);
+	}
+	shown = nets || tree_get(map, "tunables") ||
+		tree_get(map, "lnd tunables");
+	if ((nets && take_nets(c, nets, conf, origin)) ||
+	    take_tunables(c, map, conf))
+		return -1;
+	tree_for_each (value, map)
+		if ((!shown || input_find(value->key)) &&
+		    take_input(c, value, &given, conf))
+			return -1;
+	return 0;
+}
+
+/* ---- two nodes ---- */
+
+enum top {
+	TOP_A,
+	TOP_B,
+	TOP_BOTH,
+	TOP_INITIATOR,
+	TOP_NPEERS,
+};
+
+/* The rest is output of this program, which may be fed in again. */
+static const char *const tops[] = {
+	"a",	  "b",	     "both",	   "initiator", "npeers",
+	"result", "what_if", "negotiated", NULL,
+};
+
+static int take_initiator(struct complaint *c, const struct tree *value,
+			  struct ulnet_o2ib_pair *pair)
+{
+	const char *text = text_of(value) ? value->text : "";
+
+	if (strcasecmp(text, "a") == 0) {
+		pair->initiator = LNET_O2IB_A;
+	} else if (strcasecmp(text, "b") == 0) {
+		pair->initiator = LNET_O2IB_B;
+	} else {
+		complain(c, "initiator: %.80s: A or B is expected", text);
+		return wrong(c, value);
+	}
+	return 0;
+}
+
+static int take_npeers(struct complaint *c, const struct tree *value,
+		       struct ulnet_o2ib_pair *pair)
+{
+	const char *text = text_of(value) ? value->text : "";
+	uint64_t n;
+
+	if (!number_parse(text, 1, 1000000, &n)) {
+		complain(
+			c,
+			"npeers: %.80s: a number from 1 to 1000000 is expected",
+			text);
+		return wrong(c, value);
+	}
+	pair->npeers = (uint32_t)n;
+	return 0;
+}
+
+static int no_top(struct complaint *c, const struct tree *value)
+{
+	struct nearest near;
+
+	/* An input that is not said to be whose. */
+	if (input_find(value->key)) {
+		complain(c, "%s: of \"a:\", \"b:\" or \"both:\"?", value->key);
+		return wrong(c, value);
+	}
+	nearest_init(&near, value->key);
+	for (unsigned int i = 0; tops[i]; i++)
+		nearest_try(&near, tops[i]);
+	complain(c,
+		 "%.80s: there are a, b, both, initiator and npeers, or what "
+		 "lnetctl shows",
+		 value->key);
+	c->near = near.name;
+	return wrong(c, value);
+}
+
+static int take_both(struct complaint *c, const struct tree *map,
+		     struct ulnet_o2ib_pair *pair, struct node_origin *origin)
+{
+	struct node_origin again = { .nid = "" };
+
+	if (take_node(c, map, &pair->node[LNET_O2IB_A], origin))
+		return -1;
+	return take_node(c, map, &pair->node[LNET_O2IB_B], &again);
+}
+
+static int take_top(struct complaint *c, unsigned int top,
+		    const struct tree *value, struct ulnet_o2ib_pair *pair,
+		    struct node_origin *origin)
+{
+	switch (top) {
+	case TOP_A:
+		return take_node(c, value, &pair->node[LNET_O2IB_A], origin);
+	case TOP_B:
+		return take_node(c, value, &pair->node[LNET_O2IB_B], origin);
+	case TOP_INITIATOR:
+		return take_initiator(c, value, pair);
+	case TOP_NPEERS:
+		return take_npeers(c, value, pair);
+	default:
+		return 0;
+	}
+}
+
+static int take_pair(struct complaint *c, const struct tree *map,
+		     struct ulnet_o2ib_pair *pair, struct node_origin *origin)
+{
+	const struct tree *value, *both = tree_get(map, "both");
+	uint64_t given = 0;
+
+	if (map->kind != TREE_MAP) {
+		complain(c, "\"a:\" and \"b:\" are expected");
+		return wrong(c, map);
+	}
+	if (tree_get(map, "net") || tree_get(map, "lnd tunables"))
+		return take_both(c, map, pair, origin);
+	/* What one node has comes after what both have. */
+	if (both && take_both(c, both, pair, origin))
+		return -1;
+	tree_for_each (value, map) {
+		unsigned int top = 0;
+
+		while (tops[top] && strcasecmp(value->key, tops[top]) != 0)
+			top++;
+		if (!tops[top])
+			return no_top(c, value);
+		if (is_given(&given, top)) {
+			complain(c, "%s is there twice", tops[top]);
+			return wrong(c, value);
+		}
+		if (take_top(c, top, value, pair, origin))
+			return -1;
+	}
+	return 0;
+}
+
+int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
+	       enum ulnet_o2ib_side side, struct node_origin *origin,
+	       struct complaint *c)
+{
+	struct doc *doc = parse(c, text);
+	int rc;
+
+	*origin = (struct node_origin){ .nid = "" };
+	if (!doc)
+		return -1;
+	if (side == LNET_O2IB_BOTH)
+		rc = take_pair(c, doc_root(doc), pair, origin);
+	else
+		rc = take_node(c, doc_root(doc), &pair->node[side], origin);
+	doc_free(doc);
+	return rc;
+}
+
+/* ---- what was negotiated ---- */
+
+static int take_count(struct complaint *c, const struct tree *map,
+		      const char *name, bool *has, uint64_t *value_p)
+{
+	const struct tree *value = tree_get(map, name);
+
+	if (!value)
+		return 0;
+	if (!text_of(value) || !number_parse(value->text, 0, 65535, value_p)) {
+		complain(c, "%s: a number from 0 to 65535 is expected", name);
+		return wrong(c, value);
+	}
+	*has = true;
+	return 0;
+}
+
+static int add_conn(struct complaint *c, const struct tree *map,
+		    const char *nid, struct negotiated_list *list)
+{
+	struct negotiated conn = { .line = map->line }, *conns;
+
+	if (take_count(c, map, "queue_depth", &conn.has_depth, &conn.depth) ||
+	    take_count(c, map, "max_frags", &conn.has_frags, &conn.frags))
+		return -1;
+	if (!conn.has_depth && !conn.has_frags)
+		return 0;
+	snprintf(conn.nid, sizeof(conn.nid), "%s", nid);
+	conns = realloc(list->conns, (list->n + 1) * sizeof(*conns));
+	if (!conns) {
+		complain(c, "%s", strerror(ENOMEM));
+		return wrong(c, map);
+	}
+	list->conns = conns;
+	conns[list->n++] = conn;
+	return 0;
+}
+
+/* @nid: of what is around. */
+static int find_conns(struct complaint *c, const struct tree *t,
+		      const char *nid, struct negotiated_list *list)
+{
+	const struct tree *child;
+	const char *own = text_of(tree_get(t, "nid"));
+
+	if (!own)
+		own = text_of(tree_get(t, "primary nid"));
+	if (own)
+		nid = own;
+	if (t->kind == TREE_MAP && add_conn(c, t, nid, list))
+		return -1;
+	tree_for_each (child, t)
+		if (find_conns(c, child, nid, list))
+			return -1;
+	return 0;
+}
+
+int negotiated_read(const char *text, struct negotiated_list *list,
+		    struct complaint *c)
+{
+	struct doc *doc = parse(c, text);
+	int rc;
+
+	*list = (struct negotiated_list){ NULL, 0 };
+	if (!doc)
+		return -1;
+	rc = find_conns(c, doc_root(doc), "", list);
+	doc_free(doc);
+	if (!rc && !list->n) {
+		c->line = 0;
+		rc = complain(c, "no connection: neither queue_depth nor "
+				 "max_frags is in it");
+	}
+	if (rc)
+		negotiated_free(list);
+	return rc;
+}
+
+void negotiated_free(struct negotiated_list *list)
+{
+	free(list->conns);
+	*list = (struct negotiated_list){ NULL, 0 };
+}

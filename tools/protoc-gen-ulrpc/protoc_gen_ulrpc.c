@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A plug-in of protoc: writes what protoc-c leaves out, for ulnet/stub.h:
+ * tables of the options of methods, and functions that call with the methods'
+ * own types. X.proto gives X.ulrpc.h. What it is asked comes on stdin, what it
+ * answers goes to stdout.
+ */
+#include <ctype.h>
+#include <err.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/protoc-gen-ulrpc/plugin.pb-c.h"
+#include "ulnet/rpc.pb-c.h"
+#include "ulnet/service.h"
+
+/* ---- names of C as protoc-c makes them of those in a .proto ---- */
+
+/* As asprintf(). What names return is to be given back with free(); without
+ * memory the program ends. */
+static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
+							       ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		errx(1, "no memory");
+	return text;
+}
+
+/* "dir/kv.proto" with suffix ".pb-c.h" is dir/kv.pb-c.h. */
+static char *name_file(const char *proto, const char *suffix)
+{
+	size_t len = strlen(proto);
+
+	if (len > 6 && strcmp(proto + len - 6, ".proto") == 0)
+		len -= 6;
+	return name_format("%.*s%s", (int)len, proto, suffix);
+}
+
+/* ---- spelling ---- */
+
+/* Each character of a name in a .proto becomes two of C at most. */
+static char *room_for(const char *name)
+{
+	char *room = malloc(2 * strlen(name) + 1);
+
+	if (!room)
+		errx(1, "no memory");
+	return room;
+}
+
+/* kv.KeyStore: kv__key_store */
+static char *to_lower(const char *name)
+{
+	char *lower = room_for(name), *to = lower;
+	bool was_upper = true;
+
+	for (; *name; name++) {
+		bool is_upper = isupper((unsigned char)*name);
+
+		if (*name == '.') {
+			*to++ = '_';
+			*to++ = '_';
+			was_upper = true;
+			continue;
+		}
+		if (is_upper && !was_upper)
+			*to++ = '_';
+		*to++ = (char)tolower((unsigned char)*name);
+		was_upper = is_upper;
+	}
+	*to = '\0';
+	return lower;
+}
+
+/* kv.key_part: Kv__KeyPart */
+static char *to_camel(const char *name)
+{
+	char *camel = room_for(name), *to = camel;
+	bool next_is_upper = true;
+
+	for (; *name; name++) {
+		if (*name == '.') {
+			*to++ = '_';
+			*to++ = '_';
+			next_is_upper = true;
+		} else if (*name == '_') {
+			next_is_upper = true;
+		} else {
+			*to++ = next_is_upper
+					? (char)toupper((unsigned char)*name)
+					: *name;
+			next_is_upper = false;
+		}
+	}
+	*to = '\0';
+	return camel;
+}
+
+/* ---- packages ---- */
+
+/* The package for C may be another one. */
+static const char *c_package(const Plugin__File *file)
+{
+	const Plugin__ProtobufCFileOptions *options =
+		file->options ? file->options->pb_c_file : NULL;
+
+	return options && *options->c_package ? options->c_package
+					      : file->package;
+}
+
+/* @name within the package @package, or in none. */
+static char *in_package(const char *package, const char *name)
+{
+	return name_format("%s%s%s", package, *package ? "." : "", name);
+}
+
+/* KeyStore of package kv: kv__key_store. */
+static char *name_service(const Plugin__File *file,
+			  const Plugin__Service *service)
+{
+	char *full = in_package(c_package(file), service->name);
+	char *lower = to_lower(full);
+
+	free(full);
+	return lower;
+}
+
+/* Its method GetAll: get_all. */
+static char *name_method(const Plugin__Method *method)
+{
+	return to_lower(method->name);
+}
+
+/* ---- messages ---- */
+
+/* Is @name, such as Key.Part, one of these messages, or in one of them? */
+static bool has_message(Plugin__Message *const *messages, size_t n,
+			const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(messages[i]->name);
+
+		if (strncmp(messages[i]->name, name, len) != 0)
+			continue;
+		if (!name[len])
+			return true;
+		if (name[len] == '.' &&
+		    has_message(messages[i]->nested_type,
+				messages[i]->n_nested_type, name + len + 1))
+			return true;
+	}
+	return false;
+}
+
+/* What follows the package of @file in @full, ".kv.Key"; NULL: it is in
+ * another package. */
+static const char *after_package(const Plugin__File *file, const char *full)
+{
+	size_t len = strlen(file->package);
+
+	if (*full++ != '.')
+		return NULL;
+	if (!len)
+		return full;
+	return strncmp(full, file->package, len) == 0 && full[len] == '.'
+		       ? full + len + 1
+		       : NULL;
+}
+
+/* The struct of the message ".kv.Key.Part" is Kv__Key__Part. NULL: no file of
+ * @request has such a message. */
+static char *name_message(const Plugin__Request *request, const char *full)
+{
+	for (size_t i = 0; i < request->n_proto_file; i++) {
+		const Plugin__File *file = request->proto_file[i];
+		const char *name = after_package(file, full);
+		char *mine, *camel;
+
+		if (!name || !has_message(file->message_type,
+					  file->n_message_type, name))
+			continue;
+		mine = in_package(c_package(file), name);
+		camel = to_camel(mine);
+		free(mine);
+		return camel;
+	}
+	return NULL;
+}
+
+/* ---- guards ---- */
+
+/* A macro for each path. */
+static void print_guard(FILE *out, const char *path)
+{
+	fputs("ULRPC_", out);
+	for (; *path; path++)
+		if (isalnum((unsigned char)*path))
+			fputc(*path, out);
+		else
+			fprintf(out, "_%02x", (unsigned char)*path);
+}
+
+/* ---- options ---- */
+
+static const char *const semantics_names[] = {
+	[ULRPC__SEMANTICS__AT_MOST_ONCE] = "ULRPC_AT_MOST_ONCE",
+	[ULRPC__SEMANTICS__IDEMPOTENT] = "ULRPC_IDEMPOTENT",
+	[ULRPC__SEMANTICS__EXACTLY_ONCE] = "ULRPC_EXACTLY_ONCE",
+};
+static const char *const priority_names[] = {
+	[ULRPC__PRIORITY__DEFAULT] = "ULRPC_PRIORITY_DEFAULT",
+	[ULRPC__PRIORITY__NORMAL] = "ULRPC_PRIORITY_NORMAL",
+	[ULRPC__PRIORITY__HIGH] = "ULRPC_PRIORITY_HIGH",
+	[ULRPC__PRIORITY__BACKGROUND] = "ULRPC_PRIORITY_BACKGROUND",
+};
+static const char *const run_names[] = {
+	[ULRPC__RUN__WORKER] = "ULRPC_RUN_WORKER",
+	[ULRPC__RUN__INLINE] = "ULRPC_RUN_INLINE",
+};
+
+/* NULL: @value has no name. */
+static const char *name_of(const char *const *names, size_t n,
+			   unsigned int value)
+{
+	return value < n ? names[value] : NULL;
+}
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof(*(array)))
+#define NAME_OF(names, value) \
+	name_of(names, ARRAY_SIZE(names), (unsigned int)(value))
+
+/* In one piece: protobuf-c does not merge what comes in several. */
+static Ulrpc__MethodOptions *read_options(const Plugin__Method *method)
+{
+	const Plugin__Options *parts = method->options;
+	Ulrpc__MethodOptions *options;
+	size_t length = 0, n = parts ? parts->n_method : 0;
+	uint8_t *bytes;
+
+	for (size_t i = 0; i < n; i++)
+		length += parts->method[i].len;
+	bytes = malloc(length + 1);
+	if (!bytes)
+		errx(1, "no memory");
+	length = 0;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(bytes + length, parts->method[i].data,
+		       parts->method[i].len);
+		length += parts->method[i].len;
+	}
+	options = ulrpc__method_options__unpack(NULL, length, bytes);
+	free(bytes);
+	return options;
+}
+
+/* Returns what is wrong with it, or NULL. */
+static const char *print_options(FILE *out, const char *method,
+				 const Ulrpc__MethodOptions *o)
+{
+	const char *semantics = NAME_OF(semantics_names, o->semantics);
+	const char *priority = NAME_OF(priority_names, o->priority);
+	const char *run = NAME_OF(run_names, o->run);
+
+	if (!semantics)
+		return "unknown semantics";
+	if (!priority)
+		return "unknown priority";
+	if (!run)
+		return "unknown value of run";
+	if (o->reply_max > ULRPC_BODY_MAX)
+		return "reply_max is above 983040, which is the most";
+	fprintf(out, "\t{ \"%s\", %s, %s, %s, %u },\n", method, semantics,
+		priority, run, o->reply_max);
+	return NULL;
+}
+
+/* A line of the table. */
+static const char *print_line(FILE *out, const Plugin__Method *method)
+{
+	Ulrpc__MethodOptions *options;
+	const char *wrong;
+
+	if (method->client_streaming || method->server_streaming)
+		return "streams are not supported";
+	options = read_options(method);
+	if (!options)
+		return "its options cannot be read";
+	wrong = print_options(out, method->name, options);
+	ulrpc__method_options__free_unpacked(options, NULL);
+	return wrong;
+}
+
+/* ---- tables ---- */
+
+static char *wrong_with(const Plugin__File *file,
+			const Plugin__Service *service,
+			const Plugin__Method *method, const char *wrong)
+{
+	return name_format("%s: %s.%s: %s", file->name, service->name,
+			   method->name, wrong);
+}
+
+static char *print_table(FILE *out, const Plugin__File *file,
+			 const Plugin__Service *service)
+{
+	char *name = name_service(file, service);
+
+	fprintf(out,
+		"\n__attribute__((unused)) "
+		"static const struct ulrpc_method_options\n"
+		"%s__options[] = {\n",
+		name);
+	free(name);
+	for (size_t i = 0; i < service->n_method; i++) {
+		const char *wrong = print_line(out, service->method[i]);
+
+		if (wrong)
+			return wrong_with(file, service, service->method[i],
+					  wrong);
+	}
+	fputs("\t{ NULL, ULRPC_AT_MOST_ONCE, ULRPC_PRIORITY_DEFAULT, "
+	      "ULRPC_RUN_WORKER, 0 },\n};\n",
+	      out);
+	return NULL;
+}
+
+/* ---- typed calls ---- */
+
+/* What the functions of a method are made of. */
+struct typed {
+	char *service, *method, *request, *reply; /* names of C */
+	const char *name;			  /* in the .proto */
+};
+
+/* Each of them: its last name, and its text, in which $ stands for a name. */
+static const struct {
+	const char *suffix, *text;
+} functions[] = {
+	{ .suffix = "wait",
+	  .text = "static inline int $F(ProtobufCService *stub,\n"
+		  "\t\tconst $Q *request, $R **reply_p,\n"
+		  "\t\tstruct ulrpc_outcome *outcome)\n"
+		  "{\n"
+		  "\tProtobufCMessage *reply = NULL;\n"
+		  "\tint rc = ulrpc_call_message_wait(stub, \"$N\",\n"
+		  "\t\t\t(const ProtobufCMessage *)request, NULL,\n"
+		  "\t\t\t&reply, outcome);\n"
+		  "\n"
+		  "\t*reply_p = ($R *)reply;\n"
+		  "\treturn rc;\n"
+		  "}\n" },
+	{ .suffix = "set",
+	  .text = "static inline int $F(struct ulrpc_set *set,\n"
+		  "\t\tProtobufCService *stub, const $Q *request,\n"
+		  "\t\tvoid *arg, struct ulrpc_call **call_p)\n"
+		  "{\n"
+		  "\treturn ulrpc_set_message(set, stub, \"$N\",\n"
+		  "\t\t\t(const ProtobufCMessage *)request, NULL, arg,\n"
+		  "\t\t\tcall_p);\n"
+		  "}\n" },
+	{ .suffix = "result",
+	  .text = "static inline int $F(struct ulrpc_result *result,\n"
+		  "\t\t$R **reply_p)\n"
+		  "{\n"
+		  "\tProtobufCMessage *reply = NULL;\n"
+		  "\tint rc = ulrpc_result_message(result, &$S__descriptor,\n"
+		  "\t\t\t\"$N\", &reply);\n"
+		  "\n"
+		  "\t*reply_p = ($R *)reply;\n"
+		  "\treturn rc;\n"
+		  "}\n" },
+};
+
+static void print_text(FILE *out, const char *text, const struct typed *t,
+		       const char *function)
+{
+	for (; *text; text++) {
+		if (*text != '$') {
+			fputc(*text, out);
+			continue;
+		}
+		switch (*++text) {
+		case 'F':
+			fputs(function, out);
+			break;
+		case 'N':
+			fputs(t->name, out);
+			break;
+		case 'Q':
+			fputs(t->request, out);
+			break;
+		case 'R':
+			fputs(t->reply, out);
+			break;
+		default:
+			fputs(t->service, out);
+			break;
+		}
+	}
+}
+
+/* The method of @service whose own function in C is <service>__<name>. */
+static const Plugin__Method *find_method(const Plugin__Service *service,
+					 const char *name)
+{
+	for (size_t i = 0; i < service->n_method; i++) {
+		char *other = name_method(service->method[i]);
+		bool same = strcmp(other, name) == 0;
+
+		free(other);
+		if (same)
+			return service->method[i];
+	}
+	return NULL;
+}
+
+/* A function whose name is taken by another method is left out: the options of
+ * such a service are of use without it. */
+static void print_function(FILE *out, const Plugin__Service *service,
+			   const struct typed *t, size_t which)
+{
+	char *own = name_format("%s_%s", t->method, functions[which].suffix);
+	char *full = name_format("%s__%s", t->service, own);
+	const Plugin__Method *other = find_method(service, own);
+
+	if (other)
+		fprintf(out,
+			"\n/* No %s() for %s: the name is that of %s. */\n",
+			full, t->name, other->name);
+	else {
+		fputc('\n', out);
+		print_text(out, functions[which].text, t, full);
+	}
+	free(own);
+	free(full);
+}
+
+static char *print_method(FILE *out, const Plugin__Request *request,
+			  const Plugin__File *file,
+			  const Plugin__Service *service,
+			  const Plugin__Method *method)
+{
+	struct typed t = {
+		.name = method->name,
+		.service = name_service(file, service),
+		.method = name_method(method),
+		.request = name_message(request, method->input_type),
+		.reply = name_message(request, method->output_type),
+	};
+	char *wrong = NULL;
+
+	if (!t.request || !t.reply)
+		wrong = wrong_with(file, service, method,
+				   "protoc does not describe its messages");
+	for (size_t i = 0; !wrong && i < ARRAY_SIZE(functions); i++)
+		print_function(out, service, &t, i);
+	free(t.service);
+	free(t.method);
+	free(t.request);
+	free(t.reply);
+	return wrong;
+}
+
+/* ---- files ---- */
+
+static char *print_service(FILE *out, const Plugin__Request *request,
+			   const Plugin__File *file,
+			   const Plugin__Service *service)
+{
+	char *wrong = print_table(out, file, service);
+
+	for (size_t i = 0; !wrong && i < service->n_method; i++)
+		wrong = print_method(out, request, file, service,
+				     service->method[i]);
+	return wrong;
+}
+
+static void print_includes(FILE *out, const Plugin__File *file)
+{
+	char *messages = name_file(file->name, ".pb-c.h");
+
+	fputs("\n\n#include <ulnet/stub.h>\n", out);
+	if (file->n_service)
+		fprintf(out, "#include \"%s\"\n", messages);
+	free(messages);
+}
+
+static char *print_file(FILE *out, const Plugin__Request *request,
+			const Plugin__File *file)
+{
+	char *wrong = NULL;
+
+	fprintf(out,
+		"/* Made of %s by protoc-gen-ulrpc: options of methods, for "
+		"ulrpc_stub_new()\n * and ulrpc_serve(), and typed calls. "
+		"Do not edit. */\n"
+		"#ifndef ",
+		file->name);
+	print_guard(out, file->name);
+	fputs("\n#define ", out);
+	print_guard(out, file->name);
+	print_includes(out, file);
+	for (size_t i = 0; !wrong && i < file->n_service; i++)
+		wrong = print_service(out, request, file, file->service[i]);
+	fputs("\n#endif\n", out);
+	return wrong;
+}
+
+static const Plugin__File *find_file(const Plugin__Request *request,
+				     const char *name)
+{
+	for (size_t i = 0; i < request->n_proto_file; i++)
+		if (strcmp(request->proto_file[i]->name, name) == 0)
+			return request->proto_file[i];
+	return NULL;
+}
+
+/* Returns what is wrong, to be freed, or NULL. */
+static char *generate(const Plugin__Request *request, const char *name,
+		      Plugin__Output *output)
+{
+	const Plugin__File *file = find_file(request, name);
+	size_t size;
+	char *wrong;
+	FILE *out;
+
+	if (!file)
+		return name_format("%s: protoc does not describe it", name);
+	out = open_memstream(&output->content, &size);
+	if (!out)
+		errx(1, "no memory");
+	wrong = print_file(out, request, file);
+	if (ferror(out) | fclose(out))
+		errx(1, "no memory");
+	output->name = name_file(name, ".ulrpc.h");
+	return wrong;
+}
+
+/* ---- protoc ---- */
+
+static uint8_t *read_all(FILE *in, size_t *length_p)
+{
+	size_t length = 0, size = 1 << 16, n;
+	uint8_t *bytes = malloc(size), *more;
+
+	if (!bytes)
+		errx(1, "no memory");
+	while ((n = fread(bytes + length, 1, size - length, in))) {
+		length += n;
+		if (length < size)
+			continue;
+		more = realloc(bytes, size *= 2);
+		if (!more) {
+			free(bytes);
+			errx(1, "no memory");
+		}
+		bytes = more;
+	}
+	if (ferror(in))
+		err(1, "stdin");
+	*length_p = length;
+	return bytes;
+}
+
+static void write_response(const Plugin__Response *response)
+{
+	size_t length = plugin__response__get_packed_size(response);
+	uint8_t *bytes = malloc(length + 1);
+
+	if (!bytes)
+		errx(1, "no memory");
+	plugin__response__pack(response, bytes);
+	if (fwrite(bytes, 1, length, stdout) != length || fflush(stdout))
+		err(1, "stdout");
+	free(bytes);
+}
+
+static void response_free(Plugin__Response *response)
+{
+	for (size_t i = 0; i < response->n_file; i++) {
+		if (response->file[i]->name != protobuf_c_empty_string)
+			free(response->file[i]->name);
+		if (response->file[i]->content != protobuf_c_empty_string)
+			free(response->file[i]->content);
+		free(response->file[i]);
+	}
+	free(response->file);
+	if (response->error != protobuf_c_empty_string)
+		free(response->error);
+}
+
+static void answer(const Plugin__Request *request)
+{
+	Plugin__Response response = PLUGIN__RESPONSE__INIT;
+	char *wrong = NULL;
+
+	response.supported_features = 1;
+	response.file =
+		calloc(request->n_file_to_generate + 1, sizeof(*response.file));
+	if (!response.file)
+		errx(1, "no memory");
+	if (*request->parameter)
+		wrong = name_format("there are no parameters: %s",
+				    request->parameter);
+	for (size_t i = 0; !wrong && i < request->n_file_to_generate; i++) {
+		Plugin__Output *output = malloc(sizeof(*output));
+
+		if (!output)
+			errx(1, "no memory");
+		plugin__output__init(output);
+		response.file[response.n_file++] = output;
+		wrong = generate(request, request->file_to_generate[i], output);
+	}
+	if (wrong)
+		response.error = wrong;
+	write_response(&response);
+	response_free(&response);
+}
+
+int main(int argc, char **argv)
+{
+	Plugin__Request *request;
+	uint8_t *bytes;
+	size_t length;
+
+	(void)argv;
+	if (argc > 1)
+		errx(2, "usage: protoc --ulrpc_out=DIR FILE.proto");
+	bytes = read_all(stdin, &length);
+	request = plugin__request__unpack(NULL, length, bytes);
+	free(bytes);
+	if (!request)
+		errx(1, "stdin is not a request of protoc: run\n\t"
+			"protoc --ulrpc_out=DIR FILE.proto");
+	answer(request);
+	plugin__request__free_unpacked(request, NULL);
+	return 0;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpcping(1): a node that calls services of others, and says how quickly they
+ * answer. The calls are rpcping_load.c's affair; here is what is around them.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ulnet/route.h"
+
+#include "tools/common/node.h"
+#include "rpcping_load.h"
+#include "rpcping.h"
+#include "tools/common/program.h"
+
+#define NS_PER_US UINT64_C(1000)
+/* Time after which --poll looks at what is not the network's. */
+#define LOOK_NS (10000 * NS_PER_US)
+
+struct rpcping {
+	struct rpcping_options options;
+	struct say say;
+	struct node node;
+	struct ulrpc *rpc;
+	struct load **loads; /* of the targets */
+	unsigned int nloads;
+	int signals; /* a descriptor */
+	int wake;    /* a descriptor: a load has ended */
+	atomic_uint ended;
+	uint64_t tick;	  /* ns: the next live line */
+	uint64_t give_up; /* ns: after a signal; else 0 */
+	bool canceled;
+	/* ntargets + 2 each: the sum comes next, and then room for one. */
+	struct load_stats *now, *before;
+};
+
+/* ---- the node ---- */
+
+/* "tcp,tcp1": the targets' nets, each once. */
+static int add_nets(struct rpcping *p)
+{
+	const struct rpcping_options *o = &p->options;
+	uint32_t nets[ULRPC_NIDS_MAX];
+	unsigned int n = 0, k;
+	char text[LNET_NIDSTR_SIZE];
+	int rc = 0;
+
+	if (o->node.nnets || o->node.ip2nets || o->node.config)
+		return 0;
+	for (unsigned int i = 0; !rc && i < o->ntargets; i++) {
+		const struct ulnet_nid *nid = &o->targets[i].nids[0];
+		uint32_t net = lnet_nid_net(nid);
+
+		for (k = 0; k < n && nets[k] != net; k++)
+			;
+		if (k < n || n == ULRPC_NIDS_MAX || lnet_nid_is_lo(nid))
+			continue;
+		nets[n++] = net;
+		rc = node_add_networks(
+			&p->node, lnet_net_format(net, text, sizeof(text)));
+	}
+	return rc;
+}
+
+static bool has_net(const struct rpcping *p, uint32_t net)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; lnet_ni_info(p->node.lnet, i, &info) == 0; i++)
+		if (lnet_nid_net(&info.nid) == net)
+			return true;
+	return false;
+}
+
+static bool has_route(const struct rpcping *p, uint32_t net)
+{
+	int n = lnet_routes(p->node.lnet, NULL, 0);
+	struct ulnet_route_info *infos = calloc((size_t)n + 1, sizeof(*infos));
+	bool found = false;
+
+	n = infos ? lnet_routes(p->node.lnet, infos, (unsigned int)n) : 0;
+	for (int i = 0; i < n; i++)
+		found |= infos[i].route.net == net;
+	free(infos);
+	return found;
+}
+
+/* Calls of a target that is on none of our nets would wait until their
+ * deadline, as nets, and routes, may come while they do. Here none will come,
+ * but by lnetctl. */
+static int check_nets(const struct rpcping *p)
+{
+	const struct rpcping_options *o = &p->options;
+
+	if (o->node.socket)
+		return 0;
+	for (unsigned int i = 0; i < o->ntargets; i++) {
+		const struct target *t = &o->targets[i];
+		unsigned int k = 0;
+		char *nids;
+
+		while (k < t->nnids && !has_net(p, lnet_nid_net(&t->nids[k])) &&
+		       !has_route(p, lnet_nid_net(&t->nids[k])))
+			k++;
+		if (k < t->nnids)
+			continue;
+		nids = node_nids(&p->node);
+		say(&p->say, LNET_LOG_ERR,
+		    "%s: on no net of this node, which is %s, and there is no "
+		    "route: see --net, --config",
+		    t->text, nids ? nids : "on others");
+		free(nids);
+		return -ENETUNREACH;
+	}
+	return 0;
+}
+
+static int open_node(struct rpcping *p)
+{
+	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
+	int rc = node_open(&p->node, &p->options.node, &p->say, run);
+
+	if (!rc)
+		rc = node_control(&p->node);
+	if (!rc)
+		rc = node_configure(&p->node);
+	if (!rc)
+		rc = add_nets(p);
+	if (!rc)
+		rc = check_nets(p);
+	if (rc)
+		return rc;
+	rc = ulrpc_open(p->node.lnet, NULL, &p->rpc);
+	if (!rc)
+		rc = ulrpc_control(p->rpc, p->node.control);
+	if (rc)
+		say(&p->say, LNET_LOG_ERR, "cannot open RPC: %s",
+		    strerror(-rc));
+	return rc;
+}
+
+/* ---- the loads ---- */
+
+static void on_ended(void *arg)
+{
+	struct rpcping *p = arg;
+	const uint64_t one = 1;
+
+	atomic_fetch_add(&p->ended, 1);
+	if (!p->options.poll && write(p->wake, &one, sizeof(one)) < 0)
+		abort(); /* an eventfd cannot fail in this way */
+}
+
+static const char *why_not(int rc)
+{
+	switch (rc) {
+	case -EXDEV:
+		return "its NIDs belong to different threads here: use one of "
+		       "them, or --cpts 1";
+	case -EMSGSIZE:
+		return "--size: too long for one message";
+	}
+	return strerror(-rc);
+}
+
+static int open_load(struct rpcping *p, const struct target *t)
+{
+	struct load_conf conf = p->options.load;
+	int rc;
+
+	conf.nids = t->nids;
+	conf.nnids = t->nnids;
+	conf.pid = t->pid;
+	conf.seed += (uint64_t)p->nloads << 48;
+	conf.ended = on_ended;
+	conf.arg = p;
+	rc = load_open(p->rpc, &conf, &p->loads[p->nloads]);
+	if (rc)
+		say(&p->say, LNET_LOG_ERR, "%s: %s", t->text, why_not(rc));
+	else
+		p->nloads++;
+	return rc;
+}
+
+static int open_loads(struct rpcping *p)
+{
+	unsigned int n = p->options.ntargets;
+	int rc = 0;
+
+	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake < 0)
+		rc = -errno;
+	p->loads = calloc(n, sizeof(*p->loads));
+	p->now = calloc(n + 2, sizeof(*p->now));
+	p->before = calloc(n + 2, sizeof(*p->before));
+	if (!p->loads || !p->now || !p->before)
+		rc = -ENOMEM;
+	if (rc)
+		say(&p->say, LNET_LOG_ERR, "cannot start the calls: %s",
+		    strerror(-rc));
+	for (unsigned int i = 0; !rc && i < n; i++)
+		rc = open_load(p, &p->options.targets[i]);
+	return rc;
+}
+
+/* What has been counted: of all, and their sum. */
+static void collect(struct rpcping *p)
+{
+	struct load_stats *sum = &p->now[p->nloads];
+
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned int i = 0; i < p->nloads; i++) {
+		load_stats(p->loads[i], &p->now[i]);
+		load_stats_merge(sum, &p->now[i]);
+	}
+}
+
+/* ---- while it runs ---- */
+
+static void report_new_losses(const struct rpcping *p)
+{
+	unsigned int port = p->options.node.port;
+
+	for (unsigned int i = 0; i < p->nloads; i++)
+		report_losses(p->options.targets[i].text,
+			      port ? port : NODE_DEFAULT_PORT, &p->now[i],
+			      &p->before[i]);
+}
+
+static void tick(struct rpcping *p, uint64_t now)
+{
+	struct load_stats *other = p->before;
+	unsigned int n = p->nloads;
+
+	p->tick = now + p->options.interval * NS_PER_US;
+	collect(p);
+	report_new_losses(p);
+	p->now[n].last = now;
+	if (p->options.live)
+		report_live(&p->now[n], &p->before[n], now,
+			    &p->now[n + 1].latency);
+	p->before = p->now;
+	p->now = other;
+}
+
+static void stop(struct rpcping *p, uint64_t now)
+{
+	if (!p->give_up) {
+		p->give_up = now + p->options.grace * NS_PER_US;
+		for (unsigned int i = 0; i < p->nloads; i++)
+			load_stop(p->loads[i]);
+	} else if (!p->canceled) {
+		p->canceled = true;
+		for (unsigned int i = 0; i < p->nloads; i++)
+			load_cancel(p->loads[i]);
+	}
+}
+
+static bool ended(struct rpcping *p)
+{
+	return atomic_load(&p->ended) == p->nloads;
+}
+
+/* What is not the network's. */
+static void look(struct rpcping *p, uint64_t now)
+{
+	if (signals_take(p->signals) || (p->give_up && now >= p->give_up))
+		stop(p, now);
+	if (now >= p->tick)
+		tick(p, now);
+}
+
+static void run_polling(struct rpcping *p)
+{
+	uint64_t next = 0, now;
+
+	while (!ended(p)) {
+		lnet_poll(p->node.lnet, 0);
+		now = clock_ns();
+		if (now < next)
+			continue;
+		next = now + LOOK_NS;
+		look(p, now);
+	}
+}
+
+static void run_waiting(struct rpcping *p)
+{
+	struct pollfd fds[] = { { .fd = p->signals, .events = POLLIN },
+				{ .fd = p->wake, .events = POLLIN } };
+	uint64_t now, until, counts;
+	struct timespec t;
+
+	while (!ended(p)) {
+		now = clock_ns();
+		until = p->tick;
+		if (p->give_up && !p->canceled && p->give_up < until)
+			until = p->give_up;
+		until = until > now ? until - now : 0;
+		t.tv_sec = (time_t)(until / 1000000000);
+		t.tv_nsec = (long)(until % 1000000000);
+		ppoll(fds, 2, &t, NULL);
+		if (read(p->wake, &counts, sizeof(counts)) < 0)
+			counts = 0; /* the event was another one */
+		look(p, clock_ns());
+	}
+}
+
+static void run(struct rpcping *p)
+{
+	uint64_t now = clock_ns();
+
+	p->tick = now + p->options.interval * NS_PER_US;
+	p->before[p->nloads].last = now;
+	for (unsigned int i = 0; i < p->nloads; i++)
+		load_start(p->loads[i]);
+	if (p->options.poll)
+		run_polling(p);
+	else
+		run_waiting(p);
+}
+
+/* ---- the end ---- */
+
+static int report(struct rpcping *p)
+{
+	const struct rpcping_options *o = &p->options;
+	unsigned int n = p->nloads;
+
+	if (o->live)
+		report_live_end();
+	if (o->json)
+		report_json(&p->now[n], ulrpc_node(p->rpc));
+	for (unsigned int i = 0; !o->json && i < n + (n > 1); i++)
+		report_text(o, i < n ? o->targets[i].text : "all", &p->now[i]);
+	if (o->load.explain)
+		report_explain(&p->now[n], p->rpc);
+	return option_printed("rpcping");
+}
+
+/* Of the whole run: 0 if every call was answered. */
+static int result(struct rpcping *p)
+{
+	const struct load_stats *sum;
+
+	collect(p);
+	report_new_losses(p);
+	if (report(p) != OPTION_DONE)
+		return 1;
+	sum = &p->now[p->nloads];
+	return sum->lost || !sum->answered ? 1 : 0;
+}
+
+static void close_all(struct rpcping *p)
+{
+	for (unsigned int i = 0; i < p->nloads; i++)
+		load_free(p->loads[i]);
+	free(p->loads);
+	free(p->now);
+	free(p->before);
+	if (p->rpc)
+		ulrpc_close(p->rpc);
+	node_close(&p->node);
+	if (p->wake >= 0)
+		close(p->wake);
+	if (p->signals >= 0)
+		close(p->signals);
+}
+
+int main(int argc, char **argv)
+{
+	struct rpcping p = { .signals = -1, .wake = -1 };
+	int status;
+
+	if (secure_stdio())
+		return 1;
+	status = rpcping_options_parse(&p.options, argc, argv);
+	if (status)
+		goto out;
+	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };
+	lnet_log_set(p.say.level, NULL, NULL);
+	status = 1;
+	p.signals = signals_open("rpcping");
+	if (p.signals < 0)
+		goto out;
+	node_raise_files(&p.say);
+	if (!open_node(&p) && !open_loads(&p)) {
+		run(&p);
+		status = result(&p);
+	}
+	close_all(&p);
+out:
+	rpcping_options_free(&p.options);
+	return status == OPTION_DONE ? 0 : status;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpcserve(1): a node that runs services by name. What they do is in services/.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/common/node.h"
+#include "tools/common/option.h"
+#include "services/services.h"
+#include "tools/common/program.h"
+#include "tools/common/serve.h"
+
+#define WHO	     "rpcserve"
+#define SERVICES_MAX 24 /* there are no portals for more */
+#define WORKERS_MAX  4096
+#define MEMORY_MAX   (UINT64_C(1) << 40)
+#define GRACE_US     5000000
+#define REPLIES_US   1000000 /* more, for replies that are on their way */
+/* With --poll, a look for signals after that many turns. */
+#define TURNS	10000
+#define TURN_US 10000
+
+struct rpcserve {
+	struct node_options options;
+	struct service_conf conf;
+	const struct service_type *types[SERVICES_MAX];
+	unsigned int ntypes;
+	bool poll;
+	uint64_t grace; /* us */
+	struct say say;
+	struct node node;
+	struct ulrpc *rpc;
+	struct serve serve;
+	struct service *services[SERVICES_MAX]; /* those that run */
+	unsigned int nservices;
+};
+
+/* ---- the command line ---- */
+
+static int take_service(const struct option_at *at)
+{
+	const struct service_type *type = service_find(at->text);
+	struct rpcserve *r = at->object;
+
+	if (!type) {
+		fprintf(stderr, WHO ": --service %s: there are:", at->text);
+		for (unsigned int i = 0; (type = service_at(i)); i++)
+			fprintf(stderr, "%s %s", i ? "," : "", type->name);
+		fputc('\n', stderr);
+		return OPTION_USAGE;
+	}
+	for (unsigned int i = 0; i < r->ntypes; i++)
+		if (r->types[i] == type)
+			return 0;
+	r->types[r->ntypes++] = type;
+	return 0;
+}
+
+static int print_list(const struct option_at *at)
+{
+	const struct service_type *type;
+
+	for (unsigned int i = 0; (type = service_at(i)); i++) {
+		printf("%s: %s\n", type->name, type->text);
+		for (unsigned int k = 0; k < type->nprobes; k++)
+			printf("  %-14s %s\n", type->probes[k].method,
+			       type->probes[k].text);
+	}
+	return option_printed(at->who);
+}
+
+#define AT(field) offsetof(struct rpcserve, field)
+
+static const struct option_row rows[] = {
+	{ "service", 0, "NAME",
+	  "run this one, instead of all; can be given several times",
+	  .kind = OPTION_CALL, .take = take_service },
+	{ "list", 0, NULL, "print services and methods, and exit",
+	  .kind = OPTION_CALL, .take = print_list },
+	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
+	  AT(conf.workers), 1, WORKERS_MAX },
+	{ "queue", 0, "N", "requests of a client that may wait",
+	  .kind = OPTION_NUMBER, AT(conf.queue_max), 1, 1u << 24 },
+	{ "window", 0, "N", "calls in flight for each client",
+	  .kind = OPTION_NUMBER, AT(conf.window), 1, 1u << 20 },
+	{ "policy", 0, "TEXT", "order and limits of waiting requests",
+	  .kind = OPTION_TEXT, AT(conf.policy) },
+	{ "segments", 0, "N", "bulk messages in flight for each request",
+	  .kind = OPTION_NUMBER, AT(conf.segments), 1, ULRPC_SEGMENTS_MAX },
+	{ "buffers", 0, "N", "request buffers for each service",
+	  .kind = OPTION_NUMBER, AT(conf.buffers), 2, ULRPC_BUFFERS_MAX },
+	{ "memory", 0, "SIZE", "for bulk data at most (256M)",
+	  .kind = OPTION_SIZE, AT(conf.memory), 4096, MEMORY_MAX },
+	{ "grace", 0, "T", "for requests under way at the end (5 s)",
+	  .kind = OPTION_TIME, AT(grace) },
+	{ "poll", 0, NULL, "be the node's thread, and never sleep",
+	  .kind = OPTION_FLAG, AT(poll) },
+	{ 0 },
+};
+
+static int complete(struct rpcserve *r)
+{
+	if (serve_check(&r->serve, WHO))
+		return OPTION_USAGE;
+	if (r->poll && r->options.cpts > 1)
+		return option_wrong(WHO, "--cpts: with --poll there is one "
+					 "thread, the program's own");
+	if (r->poll && r->serve.metrics.address)
+		return option_wrong(WHO,
+				    "--metrics: not with --poll, where the "
+				    "node does nothing while the program waits "
+				    "for who asks: use --socket, and 'lnetctl "
+				    "metrics'");
+	for (unsigned int i = 0; !r->ntypes && service_at(i); i++)
+		r->types[i] = service_at(i);
+	while (r->types[r->ntypes])
+		r->ntypes++;
+	return 0;
+}
+
+static int parse(struct rpcserve *r, int argc, char **argv)
+{
+	struct option_set set = {
+		.who = WHO,
+		.see = WHO " --help",
+		.head = "usage: rpcserve [OPTION]...\n"
+			"A node that runs services, until SIGINT or "
+			"SIGTERM.\n\n",
+		.parts = { { rows, r },
+			   { serve_rows, &r->serve },
+			   { node_net_rows, &r->options },
+			   { node_socket_rows, &r->options },
+			   { node_rows, &r->options },
+			   { node_log_rows, &r->options },
+			   { option_rows, NULL } },
+	};
+	int status = options_parse(&set, argc, argv);
+
+	return status ? status : complete(r);
+}
+
+/* ---- the end, in bounded time ---- */
+
+/* A peer that has been stopped takes nothing more, and what is half sent to it
+ * is in LNet's hands until the peer is given up. So when the program has had
+ * its time, a thread takes the node's networks away, and all of that ends. */
+struct cutoff {
+	struct lnet *node;
+	struct timespec at;
+	bool running; /* there is a thread */
+	pthread_t thread;
+	pthread_mutex_t lock; /* for over */
+	pthread_cond_t changed;
+	bool over;	   /* nothing is to be cut off any more */
+	atomic_bool ended; /* the thread will do nothing more */
+};
+
+static void take_networks(struct lnet *node)
+{
+	struct ulnet_ni_info info;
+
+	/* The first is 0@lo, which stays. */
+	while (lnet_ni_info(node, 1, &info) == 0 &&
+	       lnet_ni_del(node, &info.nid) == 0)
+		;
+}
+
+static void *cutoff_main(void *arg)
+{
+	struct cutoff *c = arg;
+	int rc = 0;
+	bool over;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->over && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&c->changed, &c->lock, &c->at);
+	over = c->over;
+	pthread_mutex_unlock(&c->lock);
+	if (!over)
+		take_networks(c->node);
+	atomic_store(&c->ended, true);
+	return NULL;
+}
+
+/* In @us the networks go. Without a thread, for lack of resources, they do not.
+ * @node must stay open until cutoff_end(). */
+static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
+{
+	pthread_condattr_t attr;
+
+	*c = (struct cutoff){ .node = node };
+	clock_gettime(CLOCK_MONOTONIC, &c->at);
+	c->at.tv_sec += (time_t)(us / 1000000);
+	c->at.tv_nsec += (long)(us % 1000000) * 1000;
+	if (c->at.tv_nsec >= 1000000000) {
+		c->at.tv_sec++;
+		c->at.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	c->running = !pthread_create(&c->thread, NULL, cutoff_main, c);
+}
+
+/* They stay, unless they have gone. Makes the turns of a polled node that the
+ * thread waits for. */
+static void cutoff_end(struct cutoff *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->over = true;
+	pthread_cond_signal(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	while (c->running && !atomic_load(&c->ended) &&
+	       lnet_poll(c->node, TURN_US) == 0)
+		;
+	if (c->running)
+		pthread_join(c->thread, NULL);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->lock);
+}
+
+/* ---- services ---- */
+
+static int start_services(struct rpcserve *r)
+{
+	int rc = ulrpc_open(r->node.lnet, NULL, &r->rpc);
+
+	if (!rc)
+		rc = ulrpc_control(r->rpc, r->node.control);
+	if (rc)
+		say(&r->say, LNET_LOG_ERR, "cannot open RPC: %s",
+		    strerror(-rc));
+	for (unsigned int i = 0; !rc && i < r->ntypes; i++) {
+		const struct service_type *type = r->types[i];
+
+		rc = type->start(r->rpc, &r->conf, &r->services[r->nservices]);
+		if (rc)
+			say(&r->say, LNET_LOG_ERR, "service %s: %s", type->name,
+			    strerror(-rc));
+		else
+			r->nservices++;
+	}
+	return rc;
+}
+
+/* Stops the services, the last one first. What one of them leaves of the grace
+ * is for the next, because there is one grace for all of them. */
+static void stop_services(struct rpcserve *r)
+{
+	uint64_t end = clock_ns() / 1000 + r->grace;
+	struct cutoff cutoff;
+
+	cutoff_begin(&cutoff, r->node.lnet, r->grace + REPLIES_US);
+	while (r->nservices) {
+		struct service *s = r->services[--r->nservices];
+		const char *name = s->type->name;
+		uint64_t now = clock_ns() / 1000;
+		int rc = s->type->stop(s, end > now ? end - now : 0);
+
+		if (rc)
+			say(&r->say, LNET_LOG_WARN,
+			    "service %s: requests were left unanswered: %s",
+			    name,
+			    rc == -ETIMEDOUT ? "the time of --grace was over"
+					     : strerror(-rc));
+	}
+	if (r->rpc)
+		ulrpc_close(r->rpc);
+	cutoff_end(&cutoff);
+}
+
+/* ---- from the beginning to the end ---- */
+
+static int announce(const struct rpcserve *r)
+{
+	char *nids = node_nids(&r->node), port[64];
+	int rc = nids ? 0 : -ENOMEM;
+
+	node_port_note(&r->node, port, sizeof(port));
+	if (!rc)
+		printf(WHO ": ready: %s%s, services", nids, port);
+	for (unsigned int i = 0; !rc && i < r->nservices; i++) {
+		const struct service *s = r->services[i];
+
+		printf("%s %s (portal %u)", i ? "," : "", s->type->name,
+		       ulrpc_service_portal(s->running));
+	}
+	if (!rc && r->options.socket)
+		printf(", socket %s", r->options.socket);
+	if (!rc && (putchar('\n') < 0 || fflush(stdout)))
+		rc = -EIO;
+	if (rc)
+		say(&r->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
+	free(nids);
+	return rc;
+}
+
+/* Without a network nobody can call, and without a socket none can be added. */
+static int check_reachable(const struct rpcserve *r)
+{
+	struct ulnet_ni_info info;
+
+	for (unsigned int i = 0; lnet_ni_info(r->node.lnet, i, &info) == 0; i++)
+		if (!lnet_nid_is_lo(&info.nid))
+			return 0;
+	if (r->options.socket)
+		return 0;
+	say(&r->say, LNET_LOG_ERR,
+	    "no network: --net or --config is needed, or --socket, to add one "
+	    "later");
+	return -ENETDOWN;
+}
+
+/* The signal's number. */
+static int wait_for_end(struct rpcserve *r, int signals)
+{
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	int number;
+
+	while (!(number = signals_take(signals))) {
+		if (!r->poll)
+			poll(&fd, 1, -1);
+		for (unsigned int i = 0; r->poll && i < TURNS; i++)
+			lnet_poll(r->node.lnet, 0);
+	}
+	return number;
+}
+
+static int serve(struct rpcserve *r, int signals)
+{
+	int rc = node_open(&r->node, &r->options, &r->say,
+			   r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
+
+	if (!rc)
+		rc = node_control(&r->node);
+	/* Before there is a network, so that nobody is told "no such service"
+	 * who comes too early. */
+	if (!rc)
+		rc = start_services(r);
+	if (!rc)
+		rc = serve_selftest(&r->serve, &r->say, r->node.lnet);
+	if (!rc)
+		rc = node_configure(&r->node);
+	if (!rc)
+		rc = check_reachable(r);
+	if (!rc)
+		rc = serve_metrics(&r->serve, &r->say, r->node.control);
+	if (!rc)
+		rc = announce(r);
+	if (!rc) {
+		say(&r->say, LNET_LOG_INFO, "%s: ending",
+		    strsignal(wait_for_end(r, signals)));
+		signals_release();
+	}
+	serve_stop(&r->serve);
+	if (r->node.lnet)
+		stop_services(r);
+	node_close(&r->node);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct rpcserve r = { .grace = GRACE_US };
+	int status, signals;
+
+	if (secure_stdio())
+		return 1;
+	node_options_init(&r.options);
+	serve_init(&r.serve);
+	status = parse(&r, argc, argv);
+	if (status)
+		goto out;
+	r.say = (struct say){ .who = WHO, .level = r.options.log };
+	lnet_log_set(r.say.level, NULL, NULL);
+	status = 1;
+	signals = signals_open(WHO);
+	if (signals < 0)
+		goto out;
+	node_raise_files(&r.say);
+	status = serve(&r, signals) ? 1 : 0;
+	close(signals);
+out:
+	node_options_free(&r.options);
+	serve_free(&r.serve);
+	return status == OPTION_DONE ? 0 : status;
+}
