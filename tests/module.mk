@@ -675,7 +675,8 @@ tool_tests += %D%/vm/o2ib_rpc.sh
 tool_tests += %D%/vm/o2ib_verbs.sh
 if WITH_O2IBLND
 if !WITH_FUZZERS
-check_PROGRAMS += %D%/vm/o2ib_verbs
+vm_programs = %D%/vm/o2ib_verbs
+check_PROGRAMS += $(vm_programs)
 endif
 endif
 EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
@@ -735,11 +736,11 @@ thread-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(thread_tests)
 program-tests: generated
 	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(load_tests) \
-		$(crowd_tests) $(sim_measures)
+		$(crowd_tests) $(sim_measures) $(vm_programs)
 sim-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) $(sim_campaigns) $(sim_measures) $(lnd_soak)
 vm-programs: generated
-	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) tests/vm/o2ib_verbs
+	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(vm_programs)
 
 # They would build everything that make check needs.
 RUN_TESTS = $(MAKE) $(AM_MAKEFLAGS) check-TESTS check_LIBRARIES= \
