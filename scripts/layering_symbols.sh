@@ -160,5 +160,5 @@ lab='^(sim/|lnd/simlnd/|lnd/o2iblnd/simqp/|base/env_sim$)'
 
 	my $objects = grep { defined } values %object;
 	print "$objects objects, $edges uses, $wrong wrong\n";
-	exit($wrong || !$edges);
+	exit($wrong || !$edges ? 1 : 0);
 ' "$known" "$lab" "${@:3}"

@@ -38,9 +38,14 @@ gist() {
 }
 
 # fail TEXT [NUMBER [LOG [COMMAND]]]: the gist of LOG is shown once more at the end,
-# with the COMMAND that repeats what failed: by default, the stage.
+# with the COMMAND that repeats what failed: by default ./check, with the stage.
 fail() {
-	local again=${4:-./check --only $stage}
+	local again=${4:-}
+
+	if [ -z "$again" ]; then
+		again="./check$([ $long = no ] || echo ' --long')"
+		[[ " ${stages[*]} " != *" $stage "* ]] || again+=" --only $stage"
+	fi
 
 	failed=$((failed + ${2:-1}))
 	failures+=("FAIL $stage: $1" "     again: $again")
@@ -67,12 +72,13 @@ took() {
 		'BEGIN { printf "%.1f %s\n", b - a, what }' >>"$BUILD/times"
 }
 
-# The tests that took longest.
+# The tests that took longest; not what is built for them.
 show_slowest() {
 	[ -s "$BUILD/times" ] || return 0
 	echo
-	echo "---- the ten slowest tests, s (all: $BUILD/times)"
-	sort -rn "$BUILD/times" | awk 'NR <= 10'
+	echo "---- the ten slowest tests, s (all, and builds: $BUILD/times)"
+	grep -vE '^[^:]*: (build|configure|make)' "$BUILD/times" | sort -rn |
+		awk 'NR <= 10'
 }
 
 # processor_time NAME: seconds that all programs which ended have used, to variable
@@ -93,9 +99,10 @@ step() {
 
 	shift
 	if ("$@") >"$log" 2>&1 </dev/null; then
-		pass "$what"
 		took "$what" "$since"
+		pass "$what"
 	else
+		took "$what" "$since"
 		# A function has no meaning outside of its stage.
 		[ "$(type -t "$1")" = function ] || printf -v again '%q ' "$@"
 		fail "$what" 1 "$log" "$again"
@@ -109,6 +116,10 @@ at_once() {
 	local what=$1 command=$2 word said
 
 	shift 2
+	[ $# -gt 0 ] || {
+		fail "$what: there is nothing of which"
+		return 0
+	}
 	for word; do
 		while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
 			wait -n || true

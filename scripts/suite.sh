@@ -8,6 +8,8 @@ configure() {
 	shift 2
 	step "configure ($cc)" tree_configure "$name" CC="$cc" "$@" || return 1
 	grep -q '^CRITERION_LIBS = .' "$BUILD/$name/Makefile" || {
+		# It may have come by the next time.
+		rm -f "$BUILD/$name/configured-as"
 		fail "criterion not found: unit tests cannot be built"
 		return 1
 	}
@@ -93,18 +95,24 @@ suite_result() {
 	esac
 }
 
-# suite_again DIR NAME: the command that repeats the test; of a criterion program,
-# only those tests in it that failed.
+# suite_again DIR NAME: the command that repeats the test, in the environment that it
+# had; of a criterion program, only those tests in it that failed.
 suite_again() {
-	local dir=$1 name=$2 bad
+	local dir=$1 name=$2 bad set="srcdir=$SRC" variable
+
+	for variable in ULNET_LONG RUN_UNDER {A,L,T,UB}SAN_OPTIONS; do
+		[ -z "${!variable:-}" ] || set+=" $variable='${!variable}'"
+	done
 
 	bad=$(sed 's/\x1b\[[0-9;]*m//g' "$dir/$name.log" |
 		sed -nE 's/^\[(FAIL|----)\] ([a-zA-Z0-9_]+)::([a-zA-Z0-9_]+):.*/\2\/\3/p' |
 		sort -u | paste -sd '|')
 	if [ -n "$bad" ]; then
-		echo "(cd $dir && srcdir=$SRC $name --filter '@($bad)')"
+		echo "(cd $dir && $set $name --filter '@($bad)')"
+	elif [ -e "$dir/$name" ]; then
+		echo "(cd $dir && $set bash $SRC/tests/run_test.sh ./$name)"
 	else
-		echo "make -C $dir check TESTS=$name${ULNET_LONG:+ ULNET_LONG=1}"
+		echo "(cd $dir && $set bash $SRC/tests/run_test.sh $SRC/$name.sh)"
 	fi
 }
 

@@ -6,30 +6,37 @@
 #	touched_since	text: since when
 #
 # A change is what is not committed, and all commits since it left the main branch:
-# $ULNET_BASE, or the merge base with origin's. On that branch itself, all that
-# came to it in the day before its last commit.
+# $ULNET_BASE, or the merge base with origin's, or with "main". On that branch itself,
+# all that came to it in the day before its last commit. Where neither is known, or
+# there is no git, everything counts as changed.
 
 touched_find() { # TOP FILE
-	local top=$1 base last
+	local top=$1 base=${ULNET_BASE:-} main last
+	local git=(git -C "$top" -c core.quotePath=false)
 	touched=$2
 
-	if ! git -C "$top" rev-parse -q --verify HEAD >/dev/null 2>&1; then
-		touched_since="there is no git: everything counts as changed"
-		(cd "$top" && find . -type f ! -path './build/*' |
-			sed 's,^\./,A ,') >"$touched"
+	for main in origin/HEAD origin/main main; do
+		# Not those of a repository that the tree only lies in.
+		[ -z "$base" ] && [ -z "$("${git[@]}" rev-parse --show-prefix \
+			2>/dev/null)" ] || break
+		base=$("${git[@]}" merge-base HEAD "$main" 2>/dev/null) || base=
+	done
+	if [ -z "$base" ]; then
+		touched_since="as far as is known"
+		(cd "$top" && find . -name .git -prune -o -type f \
+			! -path './build*' -print | sed 's,^\./,A ,') >"$touched"
 		return 0
 	fi
-	base=${ULNET_BASE:-$(git -C "$top" merge-base HEAD origin/HEAD \
-		2>/dev/null)} || base=
-	if [ -z "$base" ] || [ "$base" = "$(git -C "$top" rev-parse HEAD)" ]; then
-		last=$(git -C "$top" log -1 --format=%ct)
-		base=$(git -C "$top" rev-list -1 --before=$((last - 86400)) HEAD)
-		: "${base:=$(git -C "$top" hash-object -t tree /dev/null)}"
+	if [ "$base" = "$("${git[@]}" rev-parse HEAD)" ]; then
+		last=$("${git[@]}" log -1 --format=%ct)
+		base=$("${git[@]}" rev-list -1 --first-parent \
+			--before=$((last - 86400)) HEAD)
+		: "${base:=$("${git[@]}" hash-object -t tree /dev/null)}"
 	fi
 	touched_since="since ${base:0:12}"
 	{
-		git -C "$top" diff --name-status -M "$base" --
-		git -C "$top" ls-files --others --exclude-standard |
+		"${git[@]}" diff --name-status -M "$base" --
+		"${git[@]}" ls-files --others --exclude-standard |
 			sed 's/^/A\t/'
 	} | awk -F '\t' '{
 		print substr($1, 1, 1), $NF

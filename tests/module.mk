@@ -723,7 +723,7 @@ SH_LOG_COMPILER = $(LOG_COMPILER)
 # make check. memory: with the address sanitizer; thread: with the thread sanitizer,
 # with which criterion's processes do not get along; program: as released.
 memory_tests = $(unit_tests) $(lnd_tests) $(fuzz_programs)
-# With the thread sanitizer the crowd is a small one.
+# 500 processes; the thread sanitizer, under which it runs, too, has fewer.
 crowd_tests = %D%/thread/callers_thread
 program_tests = $(page_tests) $(tool_tests) $(load_tests) $(crowd_tests)
 # Not those of LNDs whose nodes are simulated, in one thread. (o2iblnd in threads:
@@ -742,7 +742,7 @@ sim-programs: generated
 vm-programs: generated
 	$(MAKE) $(AM_MAKEFLAGS) all-am $(tool_helpers) $(vm_programs)
 
-# They would build everything that make check needs.
+# Without these variables, check-TESTS builds everything that make check needs.
 RUN_TESTS = $(MAKE) $(AM_MAKEFLAGS) check-TESTS check_LIBRARIES= \
 	dist_check_SCRIPTS=
 check-memory: memory-programs

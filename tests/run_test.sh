@@ -13,10 +13,10 @@ kept=times/${name//\//+}
 
 [ ! -d times ] || [[ $program == *.sh ]] ||
 	export CRITERION_OUTPUTS=xml:$kept.xml
-since=$EPOCHREALTIME
+since=${EPOCHREALTIME:-0}
 # shellcheck disable=SC2086
 timeout -k 10 "${TEST_SECONDS:-900}" ${RUN_UNDER:-} "$@"
 status=$?
-[ ! -d times ] || awk -v a="$since" -v b="$EPOCHREALTIME" -v name="$name" \
+[ ! -d times ] || awk -v a="$since" -v b="${EPOCHREALTIME:-0}" -v name="$name" \
 	'BEGIN { printf "%.1f %s\n", b - a, name }' >"$kept.s"
 exit $status

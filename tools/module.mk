@@ -1,6 +1,6 @@
 # Programs to be installed, each made in a folder of its own, and found in %D%/bin/ of
 # the build. They use what is installed and nothing else: the public headers, and
-# the two libraries.
+# the libraries.
 sbin_PROGRAMS =
 bin_PROGRAMS =
 bashcompletiondir = $(datadir)/bash-completion/completions

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What clang says of every file. No code is made. For sourcing by ./check.
+# What clang says of every file, of which no code is made; with --long it also builds
+# all that is installed. For sourcing by ./check.
 stage clang always
 
 clang_opinion() {
-	local flags
+	local flags verbs=()
 
 	flags=$(tree_make release -s --no-print-directory print-flags) || return 1
-	cd "$BUILD/release" && find "$SRC" -path "$BUILD" -prune -o -name '*.c' \
+	grep -q '^VERBS_LIBS = .' "$BUILD/release/Makefile" ||
+		verbs=(! -path '*/o2iblnd/rdma*' ! -name 'o2ib_verbs.c')
+	cd "$BUILD/release" && find "$SRC" \( -path "$BUILD" -o -path "$SRC/build" \
+		-o -path "$SRC/build-*" \) -prune -o -name '*.c' "${verbs[@]}" \
 		! -path '*/peers/*' ! -path '*/install/*' ! -path '*/tally/*' \
 		! -path '*/ledger/*' -print0 |
 		nice xargs -0 -n 8 -P "$JOBS" clang -fsyntax-only -Werror $flags
@@ -15,4 +19,7 @@ clang_opinion() {
 stage_clang() {
 	release_build generated || return 0
 	step "every file" clang_opinion || true
+	[ $long = yes ] || return 0
+	configure clang clang --enable-werror || return 0
+	step "build all" tree_make clang -k all || true
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ./demo, as whoever calls this, and as somebody who may write nowhere. For sourcing
 # by ./check.
-stage demo touched '^. (demo|deps\.txt|scripts/|examples/|tools/|configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
+stage demo touched '^. (demo|deps\.txt|scripts/|examples/|tools/|services/|include/|lib.*map|.*\.pc\.in|configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
 
 # As ./check builds everything else with gcc, so that ccache knows it already.
 run_demo() {

@@ -33,7 +33,11 @@ check_dist() {
 
 # The tree's files, as git knows them, or all that there are in its folders.
 tree_files() {
-	[ -e "$top/.git" ] && git -C "$top" ls-files 2>/dev/null ||
+	[ -e "$top/.git" ] && git -C "$top" ls-files --cached --others \
+		--exclude-standard --deduplicate 2>/dev/null |
+		(cd "$top" && while read -r file; do
+			[ ! -e "$file" ] || echo "$file"
+		done) ||
 		(cd "$SRC" && find base bench config debian demo examples \
 			include lnd lnet m4/ulnet* man packaging rpc scripts \
 			services sim tests tools -type f)

@@ -16,7 +16,13 @@ check_lists() {
 		}
 	done < <(find tests/unit tests/thread tests/lnd tests/sim tests/fuzz \
 		tests/vm -name '*.c' | sed 's/\.c$//'
-		ls tests/tools/*.sh tests/net/*.sh tests/vm/*.sh)
+		ls tests/*_check.sh tests/tools/*.sh tests/net/*.sh tests/vm/*.sh)
+	while read -r file; do
+		[[ " ${stages[*]} " == *" $file "* ]] || {
+			echo "scripts/stages/$file.sh: not among the stages of check"
+			bad=1
+		}
+	done < <(ls scripts/stages | sed 's/\.sh$//')
 	return $bad
 }
 

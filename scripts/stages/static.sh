@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What programs say that read code, and do not run it: of the files that a change
 # touches; with --long of all, and clang-tidy, too. For sourcing by ./check.
-stage static touched '^[AMR] .*\.c$'
+stage static touched '^[AMR] (base|bench|config|examples|lnd|lnet|rpc|services|sim|tests|tools)/.*\.[ch]$|^. \.cppcheck'
 
 own_sources() {
 	(cd "$SRC" && find $(ls -d base lnet lnd config rpc sim services tools \
@@ -44,9 +44,7 @@ cppcheck_sources() {
 	local answers=()
 
 	[ $long = yes ] || answers=("${asked_by_headers[@]/#/-U}")
-	looked_at >"$logs/looked_at"
-	[ -s "$logs/looked_at" ] || return 0
-	run_cppcheck "${answers[@]}" <"$logs/looked_at"
+	looked_at | run_cppcheck "${answers[@]}"
 }
 
 # All answers, in the headers that ask.
@@ -82,11 +80,16 @@ run_clang_tidy() { # FILE
 }
 
 stage_static() {
-	local file
+	local file files
 
-	step "cppcheck ($(looked_at | wc -l) files)" cppcheck_sources || true
-	[ $long = yes ] || return 0
+	files=$(looked_at | wc -l)
+	if [ "$files" = 0 ]; then
+		skip "cppcheck" "of no file that it looks at"
+	else
+		step "cppcheck ($files files)" cppcheck_sources || true
+	fi
 	step "cppcheck, headers" cppcheck_headers || true
+	[ $long = yes ] || return 0
 	release_configure || return 0
 	step "generated headers" tree_make release generated \
 		tools/bin/protoc-gen-ulrpc || return 0

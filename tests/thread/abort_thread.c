@@ -238,7 +238,9 @@ static void one_round(unsigned int n)
 	struct ulrpc_bulk *bulks[CALLS];
 	struct ulrpc_client *c = client_open();
 
+	pthread_mutex_lock(&seen.lock);
 	seen.begun = seen.ended = seen.released = seen.replied = 0;
+	pthread_mutex_unlock(&seen.lock);
 	for (unsigned int i = 0; i < CALLS; i++)
 		bulks[i] = call(c, i, goes ? DEADLINE : 500 + 100 * (n % 20),
 				&done[i]);
