@@ -61,9 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	text = strndup((const char *)data + 1, size - 1);
+	text = malloc(size);
 	if (!text)
 		return 0;
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = 0;
 	switch (data[0] % 3) {
 	case 0:
 		fuzz_nodes(text, LNET_O2IB_BOTH);
