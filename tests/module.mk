@@ -580,7 +580,9 @@ endif
 # hand. A test is linked with those that it calls.
 if WITH_CRITERION
 if !WITH_FUZZERS
-check_LIBRARIES += librpcrigs.a
+check_LIBRARIES += librpcrigs.a %D%/unit/libnogit.a
+no_git = %D%/unit/libnogit.a
+%C%_unit_libnogit_a_SOURCES = %D%/unit/no_git.c
 rpc_rigs = librpcrigs.a
 librpcrigs_a_SOURCES = \
 	%D%/unit/rpc/bulk/bulk_rig.c %D%/unit/rpc/bulk/bulk_rig.h \
@@ -597,7 +599,7 @@ endif
 # Others are not linked with it, thanks to -Wl,--as-needed.
 LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnetctl_archives) \
 	$(ulnetlab_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
-	$(CRITERION_LIBS)
+	$(CRITERION_LIBS) $(no_git)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
