@@ -5,6 +5,7 @@
  * one end, and nothing is left of any connection.
  */
 #include "base/env.h"
+#include "tests/slice.h"
 #include "tests/unit/o2iblnd/peer_rig.h"
 
 struct run {
@@ -173,7 +174,7 @@ static void run(uint64_t seed)
 Test(o2ib_peer_random, seeds)
 {
 	const char *more = getenv("O2IB_SEEDS");
-	unsigned long first = 1, count = 300;
+	unsigned long first = 1, count = slice_of(300, 80);
 
 	if (more)
 		sscanf(more, "%lu %lu", &first, &count);
