@@ -74,8 +74,8 @@ static const char *const op_meaning[OP_STATES] = {
 	[OP_SENDING] = "The request is on its way out.",
 	[OP_SENDING_RECEIVING] = "So it is, and its REPLY is coming in.",
 	[OP_SENDING_ANSWERED] = "So it is, and its answer is there.",
-	[OP_WAITING] = "The request was sent; its answer is awaited, until the "
-		       "deadline.",
+	[OP_WAITING] = ("The request was sent; its answer is awaited, until "
+			"the deadline."),
 	[OP_RECEIVING] = "The request was sent; its REPLY is coming in.",
 	[OP_DONE] = "Its terminal event has come.",
 };
