@@ -58,4 +58,4 @@ row "longest circle of files in a room, by symbols" "$(circle files)"
 row "processor time of a build (make all), s" \
 	"$(awk '{ printf "%.0f", $1 + $2 }' "$dir/time")"
 [ -z "$log" ] || row "./check, s of wall time; of processor time" \
-	"$(sed -nE 's/^---- all: ([0-9]+) s, processor ([0-9]+) s/\1; \2/p' "$log")"
+	"$(sed -nE 's/^---- all: ([0-9]+) s, processor ([0-9]+) s.*/\1; \2/p' "$log")"

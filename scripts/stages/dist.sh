@@ -3,11 +3,12 @@
 stage dist touched '^[ADR] |^. (configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
 
 # Tests that read files of the tree. The other ones say nothing new of a copy of it,
-# and are not run there.
+# and are not run there; nor, but with --long, unit tests, which compile for long.
 reading_tests() {
 	cd "$SRC" && {
-		grep -rlE '(source|golden|tape|ping_rig)\.h"' \
-			--include='*_test.c' tests/unit |
+		[ $long = no ] ||
+			grep -rlE '(source|golden|tape|ping_rig)\.h"' \
+				--include='*_test.c' tests/unit |
 			sed 's,^tests/unit/,,; s,/[^/]*$,_test,; s,/,_,g; s,^,tests/unit/,'
 		echo tests/lnd/replay
 		grep -H srcdir tests/*_check.sh tests/{tools,net}/*.sh |
