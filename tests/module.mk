@@ -580,9 +580,9 @@ endif
 # hand. A test is linked with those that it calls.
 if WITH_CRITERION
 if !WITH_FUZZERS
-check_LIBRARIES += librpcrigs.a %D%/unit/libnogit.a
-no_git = %D%/unit/libnogit.a
-%C%_unit_libnogit_a_SOURCES = %D%/unit/no_git.c
+check_LIBRARIES += librpcrigs.a %D%/unit/librunner.a
+unit_runner = %D%/unit/librunner.a
+%C%_unit_librunner_a_SOURCES = %D%/unit/runner.c
 rpc_rigs = librpcrigs.a
 librpcrigs_a_SOURCES = \
 	%D%/unit/rpc/bulk/bulk_rig.c %D%/unit/rpc/bulk/bulk_rig.h \
@@ -599,7 +599,7 @@ endif
 # Others are not linked with it, thanks to -Wl,--as-needed.
 LDADD = $(rpc_rigs) libulrpcwire.a $(ulrpc_archives) $(ulnetctl_archives) \
 	$(ulnetlab_archives) $(ulrpc_libs) $(ulnetctl_libs) $(ulnet_libs) \
-	$(CRITERION_LIBS) $(no_git)
+	$(CRITERION_LIBS) $(unit_runner)
 AM_CPPFLAGS += $(CRITERION_CFLAGS)
 
 # A build with fuzzers has no other programs: the main() that -fsanitize=fuzzer
@@ -712,7 +712,7 @@ EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
 EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 
-EXTRA_DIST += %D%/run_test.sh %D%/lsan.supp
+EXTRA_DIST += %D%/run_test.sh
 
 TEST_EXTENSIONS = .sh
 # The installed libraries' programs find them by this.

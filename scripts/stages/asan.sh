@@ -15,12 +15,10 @@ stage_asan() {
 	# gcc's warnings about instrumented code are often wrong.
 	configure asan gcc --enable-sanitizer=asan --disable-werror || return 0
 	step "build" tree_make asan -k memory-programs || return 0
-	# libcriterion loses a few bytes of its own now and then.
 	export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
-	export LSAN_OPTIONS=suppressions=$SRC/tests/lsan.supp:print_suppressions=0
 	export UBSAN_OPTIONS=print_stacktrace=1
 	suite asan $target
 	at_once "40 seeds of" asan_campaign $(tree_make asan -s \
 		--no-print-directory print-sim-campaigns)
-	unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
+	unset ASAN_OPTIONS UBSAN_OPTIONS
 }
