@@ -19,6 +19,16 @@
  * other. A wish that passes by while a message is away being offered marks the
  * message (msg->came), so that the message asks again. node_check() looks.
  *
+ * Why messages ask, and buffers look, instead of both going to one CPT that
+ * owns the portal: what matches is decided where the MD lives, because its
+ * offset, threshold and events are that CPT's alone, on lazy portals and others
+ * (LNetMEAttach(3)), so an owner of the portal would have to pass each message
+ * on all the same. A message's share, deadline and interface, and the order of
+ * its peer's messages, belong to its home, so that leaving an owner's queue
+ * would be a question to another CPT whenever time is over, an interface stops,
+ * or a newcomer must not overtake. And a server's CPT that attaches its next
+ * buffer finds what it holds itself, which is nearly all, without another CPT.
+ *
  * A payload is put aside by its LND, if that can, so that what comes behind it
  * can be received: a short one at once; a long one, whose copy would cost more,
  * when the message is to be held, or when the CPTs that it asks have not
