@@ -219,6 +219,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/shard_test.c \
 	%D%/unit/rpc/slow_pair_test.c \
 	%D%/unit/rpc/slow_server_test.c \
+	%D%/unit/rpc/stray_test.c \
 	%D%/unit/rpc/text_test.c \
 	%D%/unit/rpc/trace_test.c
 
@@ -269,39 +270,38 @@ unit_tests += %D%/unit/rpc_client_test
 
 unit_tests += %D%/unit/rpc_server_test
 %C%_unit_rpc_server_test_SOURCES = \
-	%D%/unit/rpc/server/again_test.c \
-	%D%/unit/rpc/server/cancel_test.c \
-	%D%/unit/rpc/server/doubt_test.c \
-	%D%/unit/rpc/server/durable_test.c \
-	%D%/unit/rpc/server/estimates_test.c \
-	%D%/unit/rpc/server/exec_test.c \
-	%D%/unit/rpc/server/export_test.c \
-	%D%/unit/rpc/server/extend_test.c \
-	%D%/unit/rpc/server/gate_test.c \
-	%D%/unit/rpc/server/grant_test.c \
-	%D%/unit/rpc/server/hostile_control_test.c \
-	%D%/unit/rpc/server/hostile_request_test.c \
-	%D%/unit/rpc/server/oversize_hold_test.c \
-	%D%/unit/rpc/server/record_test.c \
-	%D%/unit/rpc/server/request_end_test.c \
-	%D%/unit/rpc/server/request_limit_test.c \
-	%D%/unit/rpc/server/request_test.c \
-	%D%/unit/rpc/server/sched_test.c \
-	%D%/unit/rpc/server/service_test.c \
-	%D%/unit/rpc/server/share_test.c \
-	%D%/unit/rpc/server/skew_server_test.c \
-	%D%/unit/rpc/server/stall_test.c \
-	%D%/unit/rpc/server/stored_test.c \
-	%D%/unit/rpc/server/stray_test.c \
-	%D%/unit/rpc/server/vacant_test.c \
-	%D%/unit/rpc/server/worker_sim_test.c
+	%D%/unit/rpc/server/queue/exec_test.c \
+	%D%/unit/rpc/server/queue/gate_test.c \
+	%D%/unit/rpc/server/queue/grant_test.c \
+	%D%/unit/rpc/server/queue/sched_test.c \
+	%D%/unit/rpc/server/queue/share_test.c \
+	%D%/unit/rpc/server/queue/worker_sim_test.c \
+	%D%/unit/rpc/server/serve/again_test.c \
+	%D%/unit/rpc/server/serve/cancel_test.c \
+	%D%/unit/rpc/server/serve/durable_test.c \
+	%D%/unit/rpc/server/serve/estimates_test.c \
+	%D%/unit/rpc/server/serve/extend_test.c \
+	%D%/unit/rpc/server/serve/hostile_request_test.c \
+	%D%/unit/rpc/server/serve/oversize_hold_test.c \
+	%D%/unit/rpc/server/serve/request_end_test.c \
+	%D%/unit/rpc/server/serve/request_limit_test.c \
+	%D%/unit/rpc/server/serve/request_test.c \
+	%D%/unit/rpc/server/serve/skew_server_test.c \
+	%D%/unit/rpc/server/serve/stall_test.c \
+	%D%/unit/rpc/server/serve/stored_test.c \
+	%D%/unit/rpc/server/session/doubt_test.c \
+	%D%/unit/rpc/server/session/export_test.c \
+	%D%/unit/rpc/server/session/hostile_control_test.c \
+	%D%/unit/rpc/server/session/record_test.c \
+	%D%/unit/rpc/server/services_test.c \
+	%D%/unit/rpc/server/vacant_test.c
 
 # RPC under load and in trouble, in virtual time: what comes of it is counted.
 load_tests = %D%/unit/rpc_load_test
 %C%_unit_rpc_load_test_SOURCES = \
 	%D%/unit/rpc/client/outage_test.c \
-	%D%/unit/rpc/server/overload_test.c \
-	%D%/unit/rpc/server/recovery_test.c \
+	%D%/unit/rpc/server/serve/overload_test.c \
+	%D%/unit/rpc/server/session/recovery_test.c \
 	%D%/unit/rpc/idle_test.c
 
 unit_tests += %D%/unit/rpc_stub_test

@@ -3,9 +3,9 @@
  * How many calls of a client may be in flight: slow start. After a connection
  * has been made, or made again, a client begins with a few calls, and may have
  * twice as many as soon as that many were answered, until it has what the
- * server grants (rpc/server/grant.h) and the user allows. So a server that has
- * just come back, with all its clients waiting, is asked for no more than it
- * answers. Calls that it was too busy for do not count as answered.
+ * server grants (rpc/server/queue/grant.h) and the user allows. So a server
+ * that has just come back, with all its clients waiting, is asked for no more
+ * than it answers. Calls that it was too busy for do not count as answered.
  *
  * Calls may wait in their handlers, for other calls even. So while calls are
  * held back by slow start, and nothing is answered for WINDOW_PATIENCE, the

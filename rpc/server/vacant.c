@@ -6,8 +6,8 @@
 
 #include "rpc/inbox.h"
 #include "rpc/party.h"
-#include "rpc/server/export.h"
-#include "rpc/server/request.h"
+#include "rpc/server/session/export.h"
+#include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"
 #include "rpc/stray.h"
 #include "rpc/wire/wire.h"

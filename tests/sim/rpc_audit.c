@@ -8,9 +8,9 @@
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
-#include "rpc/server/export.h"
-#include "rpc/server/request.h"
-#include "rpc/server/service.h"
+#include "rpc/server/session/export.h"
+#include "rpc/server/serve/request.h"
+#include "rpc/server/serve/service.h"
 #include "tests/sim/rpc_run.h"
 
 /* ---- while calls are under way ---- */

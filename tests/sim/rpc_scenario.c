@@ -34,8 +34,9 @@
  * Looked at elsewhere, each with a scenario of its own: how soon the dead are
  * found out (tests/unit/rpc/client/attempt_test.c, import_test.c), what comes
  * after a restart of a server with many clients (herd.c), two processes with
- * one id (tests/unit/rpc/server/export_test.c), other processors and pages
- * (tests/unit/rpc/wire, bulk). Wall time is read by nobody: env.h has none.
+ * one id (tests/unit/rpc/server/session/export_test.c), other processors and
+ * pages (tests/unit/rpc/wire, bulk). Wall time is read by nobody: env.h has
+ * none.
  */
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"

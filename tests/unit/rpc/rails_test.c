@@ -7,7 +7,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/ends.h"
-#include "rpc/server/export.h"
+#include "rpc/server/session/export.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/rpc.h"

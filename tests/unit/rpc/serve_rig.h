@@ -4,10 +4,10 @@
 #ifndef TESTS_SERVE_RIG_H
 #define TESTS_SERVE_RIG_H
 
-#include "rpc/server/export.h"
-#include "rpc/server/reply.h"
-#include "rpc/server/request.h"
-#include "rpc/server/service.h"
+#include "rpc/server/session/export.h"
+#include "rpc/server/serve/reply.h"
+#include "rpc/server/serve/request.h"
+#include "rpc/server/serve/service.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 #include "tests/unit/lnet/cluster.h"

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workers of a service: threads, which take waiting requests in the order of
+ * sched.h and run them. There are `min` of them. While all are busy and
+ * something waits, more are made, up to `max`; those above `min` end when they
+ * have been idle for a while.
+ *
+ * If `reserve` is set and max is at least 2, at most max - 1 requests that are
+ * not of the high lane run at a time: a high one always finds, or gets, a
+ * worker.
+ *
+ * What cannot be done in time is not begun, so that overload costs no more than
+ * what is above the capacity. The time that a request will take is known from
+ * those before it: how long they have held a worker, and how long their method
+ * has taken to reply. A request whose turn would come too late is not even
+ * queued; one whose turn has come too late (others came before it, or were
+ * slower) is marked `late` when it is run. Nothing is refused while a worker is
+ * free, nor is what a worker has taken, before its deadline, when nothing else
+ * waits: then there is nothing better to do, and what is measured stays up to
+ * date. A sixteenth of a request's time is left for its reply to travel.
+ *
+ * No client has workers of its own: while nobody else waits, one may have all
+ * of them. Who comes then waits until the next one is free, whatever that
+ * client has queued: whose turn it is, the policy says (sched.h).
+ *
+ * A worker that waits for the client of what it runs (exec_wait_begin()) does
+ * nothing for the service meanwhile. As soon as other requests wait for a
+ * worker it is `away`: it has given up its seat, of which there are `max`, and
+ * another thread is made, if none is idle, to sit there. At most `max` threads
+ * are away, so there are no more than 2 * max in all, and of these seats away
+ * each host has its share (base/share.h): what a client that has vanished can
+ * have of the workers is bounded. A worker whose wait is over goes on at once,
+ * whether there is a seat for it or not: to wait for one would hold up its
+ * client, and the memory that both have at hand, for nothing. So more than
+ * `max` may be running for a moment; none of them takes another request until
+ * there is a seat for it.
+ *
+ * If there is no share left for the host of the client that is waited for, the
+ * worker keeps its seat while it waits. The wait is given up when other
+ * requests have waited for a seat in vain, and the client has answered nothing
+ * that workers have asked it for in at least a second.
+ *
+ * On virtual time workers are threads, too, in lockstep with the loops
+ * (ulnet/thread.h), and so block as they do elsewhere. None is made before
+ * something is to be run.
+ */
+#ifndef RPC_EXEC_H
+#define RPC_EXEC_H
+
+#include "rpc/bulk/pulse.h"
+#include "rpc/party.h"
+#include "rpc/server/queue/sched.h"
+#include "ulnet/thread.h"
+
+struct exec_conf {
+	struct lnet *node;
+	bool is_virtual;	       /* time */
+	unsigned int min, max;	       /* at least 1 */
+	const struct sched_plan *plan; /* borrowed as long as the exec */
+	unsigned int ratio;
+	bool reserve;
+	uint64_t seed; /* random: party.h */
+	/* On a worker: runs a request, or, if item->late, refuses it. */
+	void (*run)(struct sched_item *item);
+	/* All workers have ended: on the last one, as the last thing it does
+	 * with what is not its own; or inside of exec_close(). */
+	void (*gone)(void *arg);
+	void *arg;
+};
+
+enum exec_state {
+	EXEC_OPEN,
+	EXEC_CLOSING, /* workers end when nothing is queued */
+	EXEC_CRASHED, /* workers end, and run nothing more */
+};
+
+struct exec {
+	struct exec_conf conf;
+	pthread_mutex_t lock; /* for all that follows */
+	struct ulnet_cond wake;
+	struct lanes lanes;
+	struct list workers;   /* exec_worker.link */
+	struct list ended;     /* to be joined */
+	unsigned int nworkers; /* that run */
+	unsigned int idle;     /* of these, with nothing to do */
+	unsigned int seated;   /* of these, running something and not away */
+	struct parties away;   /* the others that run something */
+	struct list waits;     /* exec_wait.link: of both */
+	unsigned int leaving;  /* waits that are EXEC_WAIT_OVER */
+	unsigned int normal;   /* seated, with requests that are not high */
+	uint32_t taken;	       /* from the queue, in all */
+	struct mean hold;      /* how long a request has its worker */
+	uint64_t again; /* ns: when an idle worker looks what the gate has let
+			 * through; TIME_NEVER: none does */
+	enum exec_state state;
+};
+
+/* 0, -ENOMEM, -errno of making threads. */
+int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
+/* Queues @item, in item->lane. Any thread. @now: ns. False: it would not be
+ * done in time, and is not queued; item->again ns from now there may be
+ * room. */
+bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
+/* The same for an item that was run before, whose run() goes on: it is never
+ * too late for that. False: the workers have ended, or are about to. */
+bool exec_add_again(struct exec *e, struct sched_item *item,
+		    uint64_t now) must_check;
+/* @item, if it is queued, is @to's from now on, as its client may go. Any
+ * thread. */
+void exec_hand_over(struct exec *e, struct sched_item *item,
+		    struct sched_client *to, uint64_t now);
+/* Where an item is, about. */
+struct exec_place {
+	bool held;	    /* in the gate */
+	unsigned int ahead; /* so many are served before it */
+	uint64_t wait;	    /* ns until a worker has it */
+};
+/* False: it is not queued. Any thread. */
+bool exec_find(struct exec *e, const struct sched_item *item, uint64_t now,
+	       struct exec_place *place);
+/* Takes @item out, if it is still queued. Any thread. */
+bool exec_remove(struct exec *e, struct sched_item *item);
+/* Is the calling thread one of its workers? */
+bool exec_is_mine(const struct exec *e);
+
+enum exec_wait_state {
+	EXEC_WAIT_SEATED, /* its worker has a seat, which it would give up */
+	EXEC_WAIT_AWAY,
+	EXEC_WAIT_OVER, /* it is to end, for the sake of others */
+};
+
+/* A wait of a worker for a client. */
+struct exec_wait {
+	/* the worker's, before the beginning */
+	struct sched_client *client;   /* borrowed; exec_hand_over() */
+	const struct sched_item *item; /* of what is waited for */
+	const struct ulnet_nid *host;  /* the client's; borrowed */
+	const struct pulse *pulse;     /* what came of what is waited for;
+					* borrowed */
+	/* exec_wait_look() has something to say: with the exec's lock held, on
+	 * any thread. */
+	void (*wake)(struct exec_wait *w);
+	/* exec.lock's */
+	struct list link; /* exec.waits */
+	struct exec_worker *worker;
+	enum exec_wait_state state;
+	bool woken; /* others wait for its seat: it looks again by itself */
+	struct party *party; /* away */
+	uint64_t began;	     /* ns */
+};
+
+/* The calling thread is going to wait. False: it is not a worker of @e: there
+ * is nothing to do. */
+bool exec_wait_begin(struct exec *e, struct exec_wait *w) must_check;
+/* What has become of the wait. *@until: ns, when to ask again, unless it is
+ * woken before. By its worker. */
+enum exec_wait_state exec_wait_look(struct exec *e, struct exec_wait *w,
+				    uint64_t *until);
+void exec_wait_end(struct exec *e, struct exec_wait *w);
+
+/* Workers end when nothing is queued. Once. Any thread. */
+void exec_close(struct exec *e);
+/* The node has crashed, in the simulator: workers end when their handlers have
+ * come to an end; conf.gone is not called. */
+void exec_crash(struct exec *e);
+/* After conf.gone, or a crash; nothing is queued. Joins threads that have
+ * nothing left to do. */
+void exec_free(struct exec *e);
+
+#endif

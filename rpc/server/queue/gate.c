@@ -1,0 +1,830 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/queue/gate.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/pool.h"
+#include "ulnet/rpc.h"
+
+#define RULES_MAX 256
+#define DEPTH	  3
+#define RATE_MAX  1000000000u
+#define DEPTH_MAX 1000000u
+
+enum gate_per { GATE_PER_HOST, GATE_PER_CLIENT, GATE_PER_RULE };
+
+struct gate_rule {
+	struct ulnet_nidlist *nids; /* NULL: any */
+	bool one_pid, one_method;   /* else any */
+	uint32_t pid, method;
+	uint32_t rate;	/* requests a second; not 0 */
+	uint32_t depth; /* not 0 */
+	enum gate_per per;
+};
+
+/* Immutable. */
+struct gate_rules {
+	unsigned int n;
+	struct gate_rule rule[];
+};
+
+/* An item of a rule: both parts are in the text. */
+struct gate_word {
+	const char *name, *value;
+	int name_length, value_length;
+};
+
+struct gate_parser {
+	const char *text, *at;
+	unsigned int rule; /* that is being read; the first one is 1 */
+	struct ulnet_text_error *err;
+};
+
+/* ---- errors ---- */
+
+static int __attribute__((format(printf, 3, 4)))
+gate_error(const struct gate_parser *p, const char *where, const char *fmt, ...)
+{
+	char what[64];
+	va_list args;
+
+	if (!p->err)
+		return -EINVAL;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	p->err->offset = (size_t)(where - p->text);
+	snprintf(p->err->what, sizeof(p->err->what), "rule %u: %s", p->rule,
+		 what);
+	return -EINVAL;
+}
+
+static int word_error(const struct gate_parser *p, const struct gate_word *w,
+		      const char *what)
+{
+	return gate_error(p, w->name, "%.*s: %s", MIN(w->name_length, 16),
+			  w->name, what);
+}
+
+/* ---- words ---- */
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+static bool is_item(const char *s)
+{
+	size_t n = strcspn(s, " \t;=");
+
+	return n && s[n] == '=';
+}
+
+static bool word_is(const char *s, int length, const char *name)
+{
+	return (size_t)length == strlen(name) &&
+	       !strncmp(s, name, (size_t)length);
+}
+
+/* A list of NIDs has blanks: it goes on until the next item. */
+static int list_length(const char *value)
+{
+	const char *s = value, *end = value;
+
+	while (*s && *s != ';' && !is_item(s)) {
+		s += strcspn(s, " \t;");
+		end = s;
+		s = skip_blanks(s);
+	}
+	return (int)(end - value);
+}
+
+/* 1; 0: the rule ends here; -EINVAL. */
+static int next_word(struct gate_parser *p, struct gate_word *w)
+{
+	p->at = skip_blanks(p->at);
+	if (!*p->at || *p->at == ';')
+		return 0;
+	w->name = p->at;
+	w->name_length = (int)strcspn(p->at, " \t;=");
+	if (!is_item(p->at))
+		return word_error(p, w, "is to be name=value");
+	w->value = w->name + w->name_length + 1;
+	w->value_length = word_is(w->name, w->name_length, "nid")
+				  ? list_length(w->value)
+				  : (int)strcspn(w->value, " \t;");
+	p->at = w->value + w->value_length;
+	return w->value_length ? 1 : word_error(p, w, "has no value");
+}
+
+/* ---- items ---- */
+
+static int take_count(const struct gate_parser *p, const struct gate_word *w,
+		      uint32_t min, uint32_t max, uint32_t *n_p)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < w->value_length; i++) {
+		if (!isdigit((unsigned char)w->value[i]))
+			return word_error(p, w, "not a number");
+		n = MIN(n * 10 + (uint64_t)(w->value[i] - '0'), UINT32_MAX);
+	}
+	if (n < min || n > max)
+		return gate_error(p, w->value, "%.*s: not from %u to %u",
+				  w->name_length, w->name, min, max);
+	*n_p = (uint32_t)n;
+	return 0;
+}
+
+static int take_nids(struct gate_parser *p, const struct gate_word *w,
+		     struct gate_rule *r)
+{
+	struct ulnet_text_error err;
+	char *text = strndup(w->value, (size_t)w->value_length);
+	int rc = text ? lnet_nidlist_parse(text, &r->nids, &err) : -ENOMEM;
+
+	free(text);
+	return rc == -EINVAL ? gate_error(p, w->value + err.offset, "nid: %s",
+					  err.what)
+			     : rc;
+}
+
+static int take_method(struct gate_rule *r, const struct gate_word *w)
+{
+	char *name = strndup(w->value, (size_t)w->value_length);
+
+	if (!name)
+		return -ENOMEM;
+	r->one_method = true;
+	r->method = ulrpc_method(name);
+	free(name);
+	return 0;
+}
+
+static int take_per(const struct gate_parser *p, struct gate_rule *r,
+		    const struct gate_word *w)
+{
+	static const char *const names[] = {
+		[GATE_PER_HOST] = "host",
+		[GATE_PER_CLIENT] = "client",
+		[GATE_PER_RULE] = "rule",
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
+		if (word_is(w->value, w->value_length, names[i])) {
+			r->per = (enum gate_per)i;
+			return 0;
+		}
+	return word_error(p, w, "is to be host, client or rule");
+}
+
+enum gate_item {
+	ITEM_NID,
+	ITEM_PID,
+	ITEM_METHOD,
+	ITEM_RATE,
+	ITEM_DEPTH,
+	ITEM_PER,
+	ITEMS
+};
+
+static const char *const item_names[ITEMS] = {
+	[ITEM_NID] = "nid",   [ITEM_PID] = "pid",     [ITEM_METHOD] = "method",
+	[ITEM_RATE] = "rate", [ITEM_DEPTH] = "depth", [ITEM_PER] = "per",
+};
+
+static int take_item(struct gate_parser *p, struct gate_rule *r,
+		     const struct gate_word *w, enum gate_item item)
+{
+	switch (item) {
+	case ITEM_NID:
+		return take_nids(p, w, r);
+	case ITEM_PID:
+		r->one_pid = true;
+		return take_count(p, w, 0, UINT32_MAX, &r->pid);
+	case ITEM_METHOD:
+		return take_method(r, w);
+	case ITEM_RATE:
+		return take_count(p, w, 1, RATE_MAX, &r->rate);
+	case ITEM_DEPTH:
+		return take_count(p, w, 1, DEPTH_MAX, &r->depth);
+	default:
+		return take_per(p, r, w);
+	}
+}
+
+/* ---- rules ---- */
+
+static int take_word(struct gate_parser *p, struct gate_rule *r,
+		     const struct gate_word *w, unsigned int *seen)
+{
+	for (unsigned int i = 0; i < ITEMS; i++) {
+		if (!word_is(w->name, w->name_length, item_names[i]))
+			continue;
+		if (*seen & 1u << i)
+			return word_error(p, w, "there twice");
+		*seen |= 1u << i;
+		return take_item(p, r, w, (enum gate_item)i);
+	}
+	return word_error(p, w, "there is no such item");
+}
+
+static int take_rule(struct gate_parser *p, struct gate_rule *r)
+{
+	const char *begin = skip_blanks(p->at);
+	unsigned int seen = 0;
+	struct gate_word w;
+	int rc;
+
+	*r = (struct gate_rule){ .depth = DEPTH };
+	while ((rc = next_word(p, &w)) > 0) {
+		rc = take_word(p, r, &w, &seen);
+		if (rc)
+			return rc;
+	}
+	if (!rc && !r->rate)
+		return gate_error(p, begin, "has no rate");
+	return rc;
+}
+
+static bool rule_takes_all(const struct gate_rule *r)
+{
+	return !r->nids && !r->one_pid && !r->one_method;
+}
+
+static int take_rules(struct gate_parser *p, struct gate_rules *rules,
+		      unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct gate_rule *r = &rules->rule[i];
+		int rc;
+
+		p->rule = i + 1;
+		if (i && rule_takes_all(r - 1))
+			return gate_error(p, p->at,
+					  "never reached: rule %u is for all",
+					  i);
+		rc = take_rule(p, r);
+		rules->n++;
+		if (rc)
+			return rc;
+		p->at += *p->at == ';';
+	}
+	return 0;
+}
+
+static unsigned int rules_count(const char *text)
+{
+	unsigned int n = 1;
+
+	while ((text = strchr(text, ';'))) {
+		text = skip_blanks(text + 1);
+		n += *text != 0; /* one may end with ';' */
+	}
+	return n;
+}
+
+int gate_rules_parse(const char *text, struct gate_rules **rules_p,
+		     struct ulnet_text_error *err)
+{
+	struct gate_parser p = {
+		.text = text, .at = text, .rule = 1, .err = err
+	};
+	unsigned int n = rules_count(text);
+	struct gate_rules *rules;
+	int rc;
+
+	if (n > RULES_MAX)
+		return gate_error(&p, text, "there are more than %u",
+				  RULES_MAX);
+	rules = calloc(1, sizeof(*rules) + n * sizeof(rules->rule[0]));
+	if (!rules)
+		return -ENOMEM;
+	rc = take_rules(&p, rules, n);
+	if (rc) {
+		gate_rules_free(rules);
+		return rc;
+	}
+	*rules_p = rules;
+	return 0;
+}
+
+void gate_rules_free(struct gate_rules *rules)
+{
+	for (unsigned int i = 0; rules && i < rules->n; i++)
+		lnet_nidlist_free(rules->rule[i].nids);
+	free(rules);
+}
+
+static unsigned int gate_rules_match(const struct gate_rules *rules,
+			      const struct sched_item *item)
+{
+	const struct sched_client *c = item->client;
+	unsigned int i;
+
+	for (i = 0; i < rules->n; i++) {
+		const struct gate_rule *r = &rules->rule[i];
+
+		if (r->one_method && r->method != item->method)
+			continue;
+		if (r->one_pid && r->pid != c->pid)
+			continue;
+		if (!r->nids || lnet_nidlist_match(r->nids, c->host->nid))
+			break;
+	}
+	return i;
+}
+
+/*
+ * Token buckets. A bucket is a time, `full`: when it would be full again if
+ * nothing more passed. Each request that passes moves that on by the time of
+ * one token; there is a token as long as `full` is less than depth - 1 tokens
+ * away. What is left of a nanosecond is kept, so that rates are exact.
+ */
+
+/* Whose a bucket is, or a flow in it. Without padding, for it is hashed. Where
+ * rules and buckets are no stranger knows, and so can make no collisions. */
+struct gate_key {
+	uint64_t of;	      /* address of a rule or a bucket */
+	uint64_t client;      /* 0: of any */
+	struct ulnet_nid nid; /* 0: of any */
+	uint8_t zero[4];
+};
+_Static_assert(sizeof(struct gate_key) ==
+		       2 * sizeof(uint64_t) + sizeof(struct ulnet_nid) + 4,
+	       "no padding");
+
+/* Who takes turns at a bucket, in one lane: there while it has items. */
+struct gate_flow {
+	struct hash_node by_key; /* gate.flows, unless it is bucket.common */
+	struct gate_key key;
+	struct gate_bucket *bucket;
+	struct list link;  /* gate_lane.flows */
+	struct list items; /* sched_item.link */
+	unsigned int n;	   /* of these */
+	unsigned int lane;
+};
+
+/* The items of a bucket that are of one lane. */
+struct gate_lane {
+	struct list flows; /* gate_flow.link: whose turn it is, first */
+	unsigned int nflows, nitems;
+	unsigned int row;	 /* passed while lower lanes waited */
+	struct gate_flow common; /* of those that there is no memory for */
+};
+
+/* There while it has items, or is not full. */
+struct gate_bucket {
+	struct hash_node by_key; /* gate.buckets, unless it is of gate.common */
+	struct gate_key key;
+	const struct gate_rule *rule;
+	struct heap_node due; /* gate.due, while there are items */
+	struct list link;     /* gate_idle of its rule, while there are not */
+	uint64_t full;	      /* ns */
+	uint32_t part;	      /* and so many rate-th parts of a ns */
+	unsigned int n;	      /* items */
+	struct gate_lane lane[LANES];
+};
+
+struct gate {
+	const struct gate_rules *rules;
+	unsigned int ratio;
+	unsigned int n;	 /* items */
+	struct heap due; /* gate_bucket.due: when its next item may pass */
+	struct hash buckets, flows;
+	struct pool bucket_pool, flow_pool;
+	/* By rule: */
+	struct list *idle;	    /* buckets without items, oldest first */
+	struct gate_bucket *common; /* for those that there is no memory for */
+};
+
+/* ---- flows ---- */
+
+static uint64_t gate_hash(const struct gate_key *key, unsigned int lane)
+{
+	return hash_bytes(key, sizeof(*key), lane);
+}
+
+static bool key_eq(const struct gate_key *a, const struct gate_key *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* One level below that of buckets. */
+static struct gate_key flow_key(const struct gate_bucket *b,
+				const struct sched_item *item)
+{
+	struct gate_key key = { .of = (uintptr_t)b };
+
+	if (b->rule->per == GATE_PER_RULE)
+		key.nid = *item->client->host->nid;
+	else if (b->rule->per == GATE_PER_HOST)
+		key.client = item->client->id;
+	return key;
+}
+
+static struct gate_flow *flow_find(const struct gate *g,
+				   const struct gate_key *key,
+				   unsigned int lane)
+{
+	struct hash_node *n = hash_first(&g->flows, gate_hash(key, lane));
+
+	for (; n; n = hash_next(n)) {
+		struct gate_flow *f = container_of(n, struct gate_flow, by_key);
+
+		if (f->lane == lane && key_eq(&f->key, key))
+			return f;
+	}
+	return NULL;
+}
+
+static void flow_init(struct gate_flow *f, struct gate_bucket *b,
+		      const struct gate_key *key, unsigned int lane)
+{
+	f->bucket = b;
+	f->key = *key;
+	f->lane = lane;
+	f->n = 0;
+	list_init(&f->items);
+	list_init(&f->link);
+}
+
+static struct gate_flow *flow_get(struct gate *g, struct gate_bucket *b,
+				  const struct sched_item *item)
+{
+	struct gate_key key = flow_key(b, item);
+	struct gate_flow *f = flow_find(g, &key, item->lane);
+
+	if (f)
+		return f;
+	f = pool_get(&g->flow_pool);
+	if (!f)
+		return &b->lane[item->lane].common;
+	flow_init(f, b, &key, item->lane);
+	if (!hash_add(&g->flows, &f->by_key, gate_hash(&key, item->lane)))
+		return f;
+	pool_put(&g->flow_pool, f);
+	return &b->lane[item->lane].common;
+}
+
+static void flow_put(struct gate *g, struct gate_flow *f)
+{
+	if (f == &f->bucket->lane[f->lane].common)
+		return;
+	hash_del(&g->flows, &f->by_key);
+	pool_put(&g->flow_pool, f);
+}
+
+static void flow_add(struct gate_flow *f, struct sched_item *item)
+{
+	struct gate_lane *l = &f->bucket->lane[f->lane];
+
+	if (f->n++ == 0) {
+		list_add_tail(&l->flows, &f->link);
+		l->nflows++;
+	}
+	l->nitems++;
+	list_add_tail(&f->items, &item->link);
+	item->flow = f;
+}
+
+/* The flow is gone when that was its last item. */
+static void flow_del(struct gate *g, struct sched_item *item)
+{
+	struct gate_flow *f = item->flow;
+	struct gate_lane *l = &f->bucket->lane[f->lane];
+
+	list_del(&item->link);
+	item->flow = NULL;
+	l->nitems--;
+	if (--f->n)
+		return;
+	list_del(&f->link);
+	l->nflows--;
+	flow_put(g, f);
+}
+
+/* ---- buckets ---- */
+
+static struct gate_key bucket_key(const struct gate_rule *rule,
+				  const struct sched_item *item)
+{
+	struct gate_key key = { .of = (uintptr_t)rule };
+
+	if (rule->per != GATE_PER_RULE)
+		key.nid = *item->client->host->nid;
+	if (rule->per == GATE_PER_CLIENT)
+		key.client = item->client->id;
+	return key;
+}
+
+static struct gate_bucket *bucket_find(const struct gate *g,
+				       const struct gate_key *key)
+{
+	struct hash_node *n = hash_first(&g->buckets, gate_hash(key, 0));
+
+	for (; n; n = hash_next(n)) {
+		struct gate_bucket *b =
+			container_of(n, struct gate_bucket, by_key);
+
+		if (key_eq(&b->key, key))
+			return b;
+	}
+	return NULL;
+}
+
+static void bucket_init(struct gate_bucket *b, const struct gate_rule *rule,
+			const struct gate_key *key)
+{
+	*b = (struct gate_bucket){ .rule = rule, .key = *key };
+	list_init(&b->link);
+	for (unsigned int i = 0; i < LANES; i++) {
+		list_init(&b->lane[i].flows);
+		flow_init(&b->lane[i].common, b, key, i);
+	}
+}
+
+/* A bucket that is full again is like one that there has never been. Two for
+ * each new one: so there are never many more than are not full. */
+static void buckets_reap(struct gate *g, struct list *idle, uint64_t now)
+{
+	for (unsigned int i = 0; i < 2 && !list_empty(idle); i++) {
+		struct gate_bucket *b =
+			list_first(idle, struct gate_bucket, link);
+
+		if (b->full > now)
+			return;
+		list_del(&b->link);
+		hash_del(&g->buckets, &b->by_key);
+		pool_put(&g->bucket_pool, b);
+	}
+}
+
+static struct gate_bucket *bucket_new(struct gate *g, unsigned int rule,
+				      const struct gate_key *key)
+{
+	struct gate_bucket *b = pool_get(&g->bucket_pool);
+
+	if (!b)
+		return &g->common[rule];
+	bucket_init(b, &g->rules->rule[rule], key);
+	if (!hash_add(&g->buckets, &b->by_key, gate_hash(key, 0)))
+		return b;
+	pool_put(&g->bucket_pool, b);
+	return &g->common[rule];
+}
+
+static struct gate_bucket *bucket_get(struct gate *g, unsigned int rule,
+				      const struct sched_item *item,
+				      uint64_t now)
+{
+	struct gate_key key = bucket_key(&g->rules->rule[rule], item);
+	struct gate_bucket *b = bucket_find(g, &key);
+
+	if (b)
+		return b;
+	buckets_reap(g, &g->idle[rule], now);
+	return bucket_new(g, rule, &key);
+}
+
+static bool bucket_is_common(const struct gate *g, const struct gate_bucket *b)
+{
+	return b == &g->common[b->rule - g->rules->rule];
+}
+
+/* Nothing waits for it: the last of those that may be forgotten. */
+static void bucket_idle(struct gate *g, struct gate_bucket *b)
+{
+	if (bucket_is_common(g, b))
+		return;
+	list_del(&b->link);
+	list_add_tail(&g->idle[b->rule - g->rules->rule], &b->link);
+}
+
+static uint64_t token_ns(const struct gate_rule *r, uint64_t n)
+{
+	return n * NSEC_PER_SEC / r->rate;
+}
+
+/* ns: when there is a token. */
+static uint64_t bucket_next(const struct gate_bucket *b)
+{
+	uint64_t away = token_ns(b->rule, b->rule->depth - 1);
+
+	return b->full > away ? b->full - away : 0;
+}
+
+/* A token is taken at @at. */
+static void bucket_take(struct gate_bucket *b, uint64_t at)
+{
+	uint32_t rate = b->rule->rate;
+
+	if (b->full < at) {
+		b->full = at;
+		b->part = 0;
+	}
+	b->full += NSEC_PER_SEC / rate;
+	b->part += (uint32_t)(NSEC_PER_SEC % rate);
+	if (b->part >= rate) {
+		b->part -= rate;
+		b->full++;
+	}
+}
+
+/* It has items, and @now is the time of what has changed. */
+static void bucket_wait(struct gate *g, struct gate_bucket *b, uint64_t now)
+{
+	heap_add(&g->due, &b->due, MAX(bucket_next(b), now));
+}
+
+/* The lane whose turn it is; there are items. */
+static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
+{
+	struct gate_lane *best = NULL;
+
+	for (unsigned int i = 0; i < LANES; i++) {
+		struct gate_lane *l = &b->lane[i];
+
+		if (!l->nitems)
+			continue;
+		if (best) { /* a lower one waits */
+			if (best->row++ < ratio)
+				return best;
+			best->row = 0;
+		}
+		best = l;
+	}
+	return best;
+}
+
+/* The next item of the flow whose turn it is, which is over then. */
+static struct sched_item *lane_turn(struct gate_lane *l)
+{
+	struct gate_flow *f = list_first(&l->flows, struct gate_flow, link);
+
+	list_del(&f->link);
+	list_add_tail(&l->flows, &f->link);
+	return list_first(&f->items, struct sched_item, link);
+}
+
+/* ---- the gate ---- */
+
+bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now)
+{
+	unsigned int rule;
+	struct gate_bucket *b;
+
+	if (item->goes_on)
+		return false;
+	rule = gate_rules_match(g->rules, item);
+	if (rule == g->rules->n)
+		return false;
+	b = bucket_get(g, rule, item, now);
+	if (!b->n && bucket_next(b) <= now) {
+		bucket_take(b, now);
+		bucket_idle(g, b);
+		return false;
+	}
+	flow_add(flow_get(g, b, item), item);
+	g->n++;
+	if (b->n++ == 0) {
+		list_del(&b->link);
+		bucket_wait(g, b, now);
+	}
+	return true;
+}
+
+/* @item leaves its bucket; the rest of them waits from @at on. */
+static void gate_leave(struct gate *g, struct sched_item *item, uint64_t at)
+{
+	struct gate_bucket *b = item->flow->bucket;
+
+	heap_del(&g->due, &b->due);
+	flow_del(g, item);
+	g->n--;
+	if (--b->n)
+		bucket_wait(g, b, at);
+	else
+		bucket_idle(g, b);
+}
+
+struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again)
+{
+	struct heap_node *n = heap_first(&g->due);
+	struct sched_item *item;
+	struct gate_bucket *b;
+
+	if (!n)
+		return NULL;
+	if (n->key > now) {
+		*again = MIN(*again, n->key);
+		return NULL;
+	}
+	b = container_of(n, struct gate_bucket, due);
+	item = lane_turn(bucket_lane(b, g->ratio));
+	item->released = MAX(n->key, 1);
+	/* What has expired is only refused: it costs nothing. */
+	if (item->deadline > item->released)
+		bucket_take(b, item->released);
+	gate_leave(g, item, item->released);
+	return item;
+}
+
+void gate_remove(struct gate *g, struct sched_item *item)
+{
+	gate_leave(g, item, item->flow->bucket->due.key);
+}
+
+/* Items of the bucket that pass before @item, at most. */
+static uint64_t gate_ahead(const struct gate *g, const struct gate_bucket *b,
+			   const struct sched_item *item)
+{
+	const struct gate_lane *own = &b->lane[item->lane];
+	struct gate_key key = flow_key(b, item);
+	const struct gate_flow *f = flow_find(g, &key, item->lane);
+	uint64_t turns = f ? f->n : 0, n = turns, others = own->nflows;
+
+	if (f)
+		others--;
+	n = MIN(own->nitems, n + (turns + 1) * others);
+	for (unsigned int i = 0; i < item->lane; i++)
+		n += MIN(b->lane[i].nitems, (n + 1) * g->ratio);
+	return MIN(n + (n / g->ratio), b->n);
+}
+
+uint64_t gate_wait(const struct gate *g, const struct sched_item *item,
+		   uint64_t now)
+{
+	unsigned int rule;
+	const struct gate_bucket *b;
+	struct gate_key key;
+	uint64_t at;
+
+	if (item->goes_on)
+		return 0;
+	rule = gate_rules_match(g->rules, item);
+	if (rule == g->rules->n)
+		return 0;
+	key = bucket_key(&g->rules->rule[rule], item);
+	b = bucket_find(g, &key);
+	if (!b)
+		return 0;
+	at = bucket_next(b) + token_ns(b->rule, gate_ahead(g, b, item));
+	return at > now ? at - now : 0;
+}
+
+bool gate_holds(const struct gate *g)
+{
+	return g->n != 0;
+}
+
+/* ---- life ---- */
+
+struct gate *gate_new(const struct gate_rules *rules, unsigned int ratio)
+{
+	struct gate *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->rules = rules;
+	g->ratio = ratio;
+	heap_init(&g->due);
+	hash_init(&g->buckets);
+	hash_init(&g->flows);
+	pool_init(&g->bucket_pool, sizeof(struct gate_bucket), 0);
+	pool_init(&g->flow_pool, sizeof(struct gate_flow), 0);
+	g->idle = calloc(rules->n, sizeof(g->idle[0]));
+	g->common = calloc(rules->n, sizeof(g->common[0]));
+	if (!g->idle || !g->common) {
+		free(g->idle);
+		free(g->common);
+		free(g);
+		return NULL;
+	}
+	for (unsigned int i = 0; i < rules->n; i++) {
+		struct gate_key key = { .of = (uintptr_t)&rules->rule[i] };
+
+		list_init(&g->idle[i]);
+		bucket_init(&g->common[i], &rules->rule[i], &key);
+	}
+	return g;
+}
+
+void gate_free(struct gate *g)
+{
+	BUG_ON(g->n);
+	for (unsigned int i = 0; i < g->rules->n; i++)
+		while (!list_empty(&g->idle[i]))
+			buckets_reap(g, &g->idle[i], TIME_NEVER);
+	hash_fini(&g->buckets);
+	hash_fini(&g->flows);
+	pool_fini(&g->bucket_pool);
+	pool_fini(&g->flow_pool);
+	free(g->idle);
+	free(g->common);
+	free(g);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A gate in front of the queues of a service: token buckets by rules. Each rule
+ * says whom it is for and how many requests a second may pass; the first rule
+ * that matches a request holds for it, and what none matches passes freely.
+ * What comes faster waits in the gate. A bucket fills with the rule's rate up
+ * to its depth, so that many may pass at once after a pause.
+ *
+ * The text of rules, which ';' separates:
+ *
+ *	rules := rule { ';' rule }
+ *	rule  := item { item }, one of which is rate
+ *	item  := 'nid=' nidlist		of the client (nid.h)
+ *	       | 'pid=' number		of the client's process
+ *	       | 'method=' name		of the service
+ *	       | 'rate=' number		requests a second: 1 to 1000000000
+ *	       | 'depth=' number	of each bucket; default: 3
+ *	       | 'per=' ( 'host' | 'client' | 'rule' )
+ *
+ * A rule has a bucket for each host (a NID; the default), for each client, or
+ * one for all it matches. Who shares a bucket takes turns at it: the hosts of a
+ * rule, the clients of a host. Of one client requests of a higher priority go
+ * first, `ratio` of them in a row while lower ones wait.
+ *
+ * The gate has no timer: gate_next() lets through what is due, each as of its
+ * own time, and says when the next one is.
+ *
+ * Thread: owner.
+ */
+#ifndef RPC_GATE_H
+#define RPC_GATE_H
+
+#include "rpc/server/queue/sched.h"
+
+struct gate_rules;
+struct gate;
+
+/* 0; -EINVAL with *@err filled; -ENOMEM. */
+int gate_rules_parse(const char *text, struct gate_rules **rules_p,
+		     struct ulnet_text_error *err) must_check;
+void gate_rules_free(struct gate_rules *rules);
+
+/* @rules: borrowed as long as the gate. NULL: no memory. */
+struct gate *gate_new(const struct gate_rules *rules, unsigned int ratio);
+/* It holds nothing. */
+void gate_free(struct gate *g);
+/* True: @item waits here, until gate_next() returns it or gate_remove() takes
+ * it. False: it may pass, and has taken its token. */
+bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now);
+/* The next one that may pass by @now, at item->released; NULL: none. Then
+ * *@again, if something is held, is lowered to the time (ns) of the next. */
+struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again);
+/* @item is held here. */
+void gate_remove(struct gate *g, struct sched_item *item);
+/* ns for which @item would be held, at most, were it to come now. */
+uint64_t gate_wait(const struct gate *g, const struct sched_item *item,
+		   uint64_t now);
+bool gate_holds(const struct gate *g);
+
+#endif

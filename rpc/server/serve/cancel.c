@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/cancel.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/serve/request_priv.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+/* ---- workers that sleep ---- */
+
+int sleepers_init(struct sleepers *s)
+{
+	int rc = lnet_cond_init(&s->woken);
+
+	if (rc)
+		return rc;
+	pthread_mutex_init(&s->lock, NULL);
+	atomic_init(&s->n, 0);
+	return 0;
+}
+
+void sleepers_fini(struct sleepers *s)
+{
+	pthread_mutex_destroy(&s->lock);
+	lnet_cond_destroy(&s->woken);
+}
+
+/* The request is marked before this, and a sleeper counted before it looks for
+ * the mark: so either it sees that, or is woken. */
+static void sleepers_wake(struct sleepers *s)
+{
+	if (!atomic_load(&s->n))
+		return;
+	pthread_mutex_lock(&s->lock);
+	lnet_cond_broadcast(&s->woken);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- states ---- */
+
+static bool cancel_move(struct ulrpc_request *r, enum cancel_state from,
+			enum cancel_state to)
+{
+	uint8_t was = from;
+
+	return atomic_compare_exchange_strong(&r->cancel, &was, to);
+}
+
+/* ---- on the CPT ---- */
+
+static void tell_later(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	list_add_tail(&sc->canceled, &r->cancel_link);
+	if (sc->telling)
+		return;
+	sc->telling = true;
+	shard_hold(sc->shard);
+	shard_defer(sc->shard, &sc->cancel_work);
+}
+
+/* Who replies to @r finds either the callback that is not called any more, or
+ * @r in sc->told. */
+static void tell(struct service_cpt *sc, struct ulrpc_request *r)
+{
+	atomic_store(&sc->teller, pthread_self());
+	atomic_store(&sc->told, r);
+	if (cancel_move(r, CANCEL_DUE, CANCEL_TOLD))
+		r->on_cancel(r->on_cancel_arg, r);
+	/* r may be gone */
+	atomic_store(&sc->told, NULL);
+}
+
+void requests_tell(struct ulnet_work *w)
+{
+	struct service_cpt *sc =
+		container_of(w, struct service_cpt, cancel_work);
+
+	sc->telling = false;
+	if (sc->shard->crashed)
+		return;
+	while (!list_empty(&sc->canceled)) {
+		struct ulrpc_request *r = list_first(
+			&sc->canceled, struct ulrpc_request, cancel_link);
+
+		list_del(&r->cancel_link);
+		tell(sc, r);
+	}
+	shard_release(sc->shard);
+}
+
+/* False: it is canceled already. */
+static bool cancel_mark(struct ulrpc_request *r)
+{
+	enum cancel_state was, to;
+
+	do {
+		was = atomic_load(&r->cancel);
+		if (was >= CANCEL_DUE)
+			return false;
+		to = was == CANCEL_ASKED ? CANCEL_DUE : CANCEL_CANCELED;
+	} while (!cancel_move(r, was, to));
+	if (to == CANCEL_DUE)
+		tell_later(r);
+	sleepers_wake(&r->sc->service->sleepers);
+	return true;
+}
+
+void request_cancel_tell(struct ulrpc_request *r)
+{
+	cancel_mark(r);
+}
+
+void request_cancel(struct ulrpc_request *r)
+{
+	r->unwanted = true;
+	if (!cancel_mark(r))
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_canceled);
+	if (request_state(r) == REQUEST_QUEUED &&
+	    exec_remove(&r->sc->service->exec, &r->item))
+		request_refuse_queued(r, WIRE_EXPIRED);
+	else
+		transfer_abort(r->transfers, -ECANCELED);
+}
+
+/* ---- any thread ---- */
+
+void request_cancel_end(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+
+	if (likely(atomic_load(&r->cancel) == CANCEL_NONE) ||
+	    cancel_move(r, CANCEL_ASKED, CANCEL_NONE) ||
+	    cancel_move(r, CANCEL_DUE, CANCEL_CANCELED))
+		return;
+	while (atomic_load(&sc->told) == r &&
+	       !pthread_equal(atomic_load(&sc->teller), pthread_self()))
+		sched_yield();
+}
+
+bool ulrpc_request_canceled(const struct ulrpc_request *request)
+{
+	return request_canceled(request);
+}
+
+int ulrpc_request_on_cancel(struct ulrpc_request *request, ulrpc_cancel_fn fn,
+			    void *arg)
+{
+	if (!cancel_move(request, CANCEL_NONE, CANCEL_SETTING))
+		return request_canceled(request) ? -ECANCELED : -EALREADY;
+	request->on_cancel = fn;
+	request->on_cancel_arg = arg;
+	return cancel_move(request, CANCEL_SETTING, CANCEL_ASKED) ? 0
+								  : -ECANCELED;
+}
+
+/* ns; 0 for a request that is lost: its node may be gone. */
+static uint64_t sleep_from(struct ulrpc_request *r)
+{
+	uint64_t now = 0;
+
+	/* See request_wait_users(). */
+	atomic_fetch_add(&r->users, 1);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		now = shard_now(r->sc->shard);
+	atomic_fetch_sub(&r->users, 1);
+	return now;
+}
+
+int ulrpc_request_sleep(struct ulrpc_request *request, uint64_t us)
+{
+	struct sleepers *s = &request->sc->service->sleepers;
+	uint64_t until;
+	int rc = 0;
+
+	if (lnet_in_turn())
+		return -EDEADLK;
+	until = rpc_at(sleep_from(request), rpc_ns(us));
+	atomic_fetch_add(&s->n, 1);
+	pthread_mutex_lock(&s->lock);
+	while (!rc && !ulrpc_request_canceled(request))
+		rc = lnet_cond_wait(&s->woken, &s->lock, until);
+	pthread_mutex_unlock(&s->lock);
+	atomic_fetch_sub(&s->n, 1);
+	if (ulrpc_request_canceled(request))
+		return -ECANCELED;
+	return rc == -ETIMEDOUT ? 0 : rc;
+}

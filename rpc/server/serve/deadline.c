@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/deadline.h"
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/control.h"
+#include "rpc/server/serve/cancel.h"
+#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/session/export.h"
+#include "rpc/stats/stat.h"
+#include "rpc/wire/wire.h"
+
+#define STALL_LOOK_MIN (10 * NSEC_PER_MSEC)
+
+static uint64_t stall_time(const struct ulrpc_request *r)
+{
+	return rpc_ns(r->sc->service->conf.stalled);
+}
+
+static void look_later(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t time = stall_time(r);
+
+	r->look =
+		time == TIME_NEVER
+			? TIME_NEVER
+			: rpc_at(now, MAX(time / STALL_LOOKS, STALL_LOOK_MIN));
+}
+
+void stall_begin(struct ulrpc_request *r, uint64_t now)
+{
+	r->stalled = false;
+	r->progressed = 0;
+	r->segments = 0;
+	look_later(r, now);
+}
+
+uint64_t stall_at(const struct ulrpc_request *r)
+{
+	return request_state(r) > REQUEST_RUNNING || request_canceled(r)
+		       ? TIME_NEVER
+		       : r->look;
+}
+
+/* Since this was called before. */
+static bool has_progressed(struct ulrpc_request *r)
+{
+	uint64_t segments = r->transfers ? transfer_segments(r->transfers) : 0;
+	bool moved = segments != r->segments;
+
+	r->segments = segments;
+	return (atomic_fetch_and_explicit(&r->progress, ~STALL_PROGRESS,
+					  memory_order_relaxed) &
+		STALL_PROGRESS) ||
+	       moved;
+}
+
+bool stall_look(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t since = request_started(r);
+	bool was = r->stalled;
+
+	if (now < r->look || stall_at(r) == TIME_NEVER)
+		return false;
+	look_later(r, now);
+	if (has_progressed(r))
+		r->progressed = now;
+	since = MAX(since, r->progressed);
+	r->stalled = since && now >= rpc_at(since, stall_time(r));
+	return r->stalled && !was;
+}
+
+#define MARGIN_MIN  (20 * NSEC_PER_MSEC)
+#define MARGIN_PART 10 /* of T */
+#define MARGIN_MOST 4  /* at most that part of it */
+#define RTTS	    2  /* but at least as many round trips, ... */
+#define RTTS_MOST   2  /* ... up to that part of it */
+#define GRAIN_PART  8  /* due times are multiples of up to that part */
+#define STEPS_MAX   32 /* doublings */
+/* Clients believe no more than five minutes at once. */
+#define STEP_MAX  (240 * NSEC_PER_SEC)
+#define EARLY_MAX (60 * NSEC_PER_SEC) /* of T, for margin and grain */
+
+/* ---- what is known of the time that is left ---- */
+
+/* ns that its handler will take, if it takes as long as others did. */
+static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t cost = mean_upto(&r->method->cost, 2);
+	uint64_t started = request_started(r);
+	uint64_t since = started && now > started ? now - started : 0;
+
+	return cost > since ? cost - since : 0;
+}
+
+static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t left = handler_left(r, now);
+	struct exec_place place;
+
+	if (request_state(r) == REQUEST_QUEUED &&
+	    exec_find(&r->sc->service->exec, &r->item, now, &place))
+		left += place.wait;
+	return left;
+}
+
+/* ---- deadlines ---- */
+
+/* For the way to the client, before its attempt would be over. */
+static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
+{
+	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
+	uint64_t rtt = rpc_ns(r->origin->export->rtt);
+
+	margin = MIN(margin, timeout / MARGIN_MOST);
+	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
+}
+
+uint64_t extend_at(const struct ulrpc_request *r)
+{
+	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
+	uint64_t grain = UINT64_C(1)
+			 << (63 - __builtin_clzll(timeout | GRAIN_PART));
+
+	/* The caller waits no longer anyway, or there is nobody to be told, or
+	 * nothing to wait for. */
+	if (r->expires >= r->deadline || !r->timeout || !r->origin->export ||
+	    r->stalled || request_canceled(r))
+		return TIME_NEVER;
+	grain /= GRAIN_PART;
+	return (r->expires - extend_margin(r, timeout)) & ~(grain - 1);
+}
+
+/* Moves `expires` on: by the next step, and for at least twice @left, what is
+ * left to do. */
+static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
+{
+	uint64_t least = rpc_at(now, MIN(2 * left, STEP_MAX));
+	uint64_t step = r->timeout / 2 << r->extensions;
+
+	if (step >> r->extensions != r->timeout / 2 || step > STEP_MAX)
+		step = STEP_MAX;
+	if (r->extensions < STEPS_MAX)
+		r->extensions++;
+	least = MAX(least, rpc_at(MAX(r->expires, now), step));
+	r->expires = MAX(r->expires, least);
+	r->expires = MIN(r->expires, r->deadline);
+}
+
+/* ---- messages ---- */
+
+void extend_now(struct ulrpc_request *r)
+{
+	struct export *e = r->origin->export;
+	struct exports *x = r->sc->shard->exports;
+
+	if (!e || !e->known || !list_empty(&r->extend_link))
+		return;
+	list_add_tail(&e->extending, &r->extend_link);
+	if (!list_empty(&e->extend_link))
+		return;
+	list_add_tail(&x->extending, &e->extend_link);
+	if (x->telling)
+		return;
+	x->telling = true;
+	shard_hold(x->shard);
+	shard_defer(x->shard, &x->extend_work);
+}
+
+static enum wire_extension_state state_of(const struct ulrpc_request *r)
+{
+	if (request_state(r) == REQUEST_QUEUED)
+		return WIRE_QUEUED;
+	return r->transfers && transfer_busy(r->transfers) ? WIRE_BULK
+							   : WIRE_RUNNING;
+}
+
+static void extension_of(const struct ulrpc_request *r, uint64_t now,
+			 struct wire_extension *out)
+{
+	struct exec_place place;
+
+	*out = (struct wire_extension){
+		.xid = r->xid,
+		.slot = r->slot,
+		.attempt = r->latest,
+		.state = state_of(r),
+		.progress = atomic_load_explicit(&r->progress,
+						 memory_order_relaxed) &
+			    ~STALL_PROGRESS,
+	};
+	if (out->state == WIRE_QUEUED &&
+	    exec_find(&r->sc->service->exec, &r->item, now, &place)) {
+		out->state = place.held ? WIRE_THROTTLED : WIRE_QUEUED;
+		out->position = place.ahead;
+	}
+	if (r->expires > now)
+		out->extend =
+			(MIN(r->expires, r->deadline) - now) / NSEC_PER_USEC;
+}
+
+/* As many as one message takes. */
+static void extend_send(struct exports *x, struct export *e, uint64_t now)
+{
+	struct ulnet_id to = { e->rail, e->peer.pid };
+	struct wire_extension entries[WIRE_ENTRIES_MAX];
+	struct wire_control m = {
+		.kind = WIRE_EXTEND,
+		.extend = { .client = e->client, .epoch = e->epoch },
+	};
+	struct ulnet_nid self = LNET_NID_ANY;
+	uint32_t n = 0;
+
+	while (n < WIRE_ENTRIES_MAX && !list_empty(&e->extending)) {
+		struct ulrpc_request *r = list_first(
+			&e->extending, struct ulrpc_request, extend_link);
+
+		list_del(&r->extend_link);
+		self = r->answer->local;
+		to.nid = r->answer->source;
+		extension_of(r, now, &entries[n++]);
+	}
+	if (!n)
+		return;
+	m.extend.extensions.n = n;
+	m.extend.extensions.list = entries;
+	/* One that cannot be sent is as if it were lost: the client asks. */
+	if (control_send(x->shard, self, to, &m))
+		return;
+	stat_count(x->shard, RPC_STAT_extends_sent);
+	x->shard->stats->counts[RPC_STAT_extensions_sent] += n;
+}
+
+void exports_extend(struct ulnet_work *w)
+{
+	struct exports *x = container_of(w, struct exports, extend_work);
+	uint64_t now;
+
+	x->telling = false;
+	if (x->shard->crashed)
+		return;
+	now = shard_now(x->shard);
+	while (!list_empty(&x->extending)) {
+		struct export *e =
+			list_first(&x->extending, struct export, extend_link);
+
+		list_del(&e->extend_link);
+		while (!list_empty(&e->extending))
+			extend_send(x, e, now);
+	}
+	shard_release(x->shard);
+}
+
+/* ---- life ---- */
+
+void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
+		  uint64_t now)
+{
+	uint64_t left;
+
+	list_init(&r->extend_link);
+	r->slot = c->slot;
+	r->extensions = 0;
+	r->expires = 0;
+	extend_renew(r, c->timeout, now);
+	if (extend_at(r) == TIME_NEVER || r->method->run == ULRPC_RUN_INLINE)
+		return;
+	left = r->item.wait + handler_left(r, now);
+	if (left > r->timeout) {
+		extend_by_step(r, now, left);
+		extend_now(r);
+	}
+}
+
+void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now)
+{
+	r->timeout = rpc_ns(timeout);
+	r->expires =
+		MAX(r->expires, timeout ? rpc_at(now, r->timeout) : TIME_NEVER);
+	r->expires = MIN(r->expires, r->deadline);
+}
+
+void extend_end(struct ulrpc_request *r)
+{
+	list_del(&r->extend_link);
+}
+
+void extend_due(struct ulrpc_request *r, uint64_t now)
+{
+	extend_by_step(r, now, time_to_go(r, now));
+	extend_now(r);
+}
+
+/* ---- any thread ---- */
+
+void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
+{
+	atomic_store_explicit(&request->progress,
+			      MIN(permille, 1000) | STALL_PROGRESS,
+			      memory_order_relaxed);
+}
+
+/* A worker takes a request from the queue without a word to the CPT of the
+ * request: as long as the request waits, the CPT looks for that this often. */
+#define STUCK_LOOKS    4
+#define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
+
+/* A refusal takes the way back, and turns of the two loops; but that is never
+ * more than this part of the time there is. */
+#define TURNS	 (5 * NSEC_PER_MSEC)
+#define WAY_PART 4
+
+static void deadline_on_timer(struct ulnet_timer *t);
+
+/* ns: when @r is to be looked at to see whether its handler is stuck. */
+static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t stuck = rpc_ns(r->sc->service->conf.stuck);
+	uint64_t started = request_started(r);
+
+	if (r->reported || stuck == TIME_NEVER ||
+	    request_state(r) > REQUEST_RUNNING)
+		return TIME_NEVER;
+	/* The time may have come while a worker is about to begin. */
+	if (started)
+		return MAX(rpc_at(started, stuck), now + STUCK_LOOK_MIN);
+	return rpc_at(now, MAX(stuck / STUCK_LOOKS, STUCK_LOOK_MIN));
+}
+
+static void arm_at(struct ulrpc_request *r, uint64_t at)
+{
+	if (at != TIME_NEVER)
+		shard_arm(r->sc->shard, &r->timer, at);
+}
+
+/* When a request that is still queued is refused: with its attempt, and so that
+ * the caller hears of it before his deadline. */
+static uint64_t refuse_at(const struct ulrpc_request *r)
+{
+	const struct export *e = r->origin->export;
+	uint64_t way = (e ? rpc_ns(e->rtt) : 0) + TURNS;
+
+	if (r->deadline == TIME_NEVER)
+		return r->expires;
+	way = MIN(way, (r->deadline - r->arrival) / WAY_PART);
+	return MIN(r->expires, r->deadline - way);
+}
+
+/* Arms the timer for what is due first. What was due by @now is done. */
+static void deadline_arm(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
+
+	if (refuse_at(r) > now && request_state(r) == REQUEST_QUEUED)
+		at = MIN(at, refuse_at(r));
+	if (!request_canceled(r))
+		at = MIN(at, r->deadline);
+	arm_at(r, at);
+}
+
+void deadline_watch(struct ulrpc_request *r, const struct wire_call *c)
+{
+	lnet_timer_init(&r->timer, deadline_on_timer);
+	stall_begin(r, r->arrival);
+	extend_begin(r, c, r->arrival);
+	deadline_arm(r, r->arrival);
+}
+
+void deadline_renew(struct ulrpc_request *r, uint64_t timeout)
+{
+	uint64_t now = shard_now(r->sc->shard);
+
+	extend_renew(r, timeout, now);
+	deadline_arm(r, now);
+}
+
+void deadline_unwatch(struct ulrpc_request *r)
+{
+	shard_cancel(r->sc->shard, &r->timer);
+	extend_end(r);
+}
+
+static void report_handler(struct ulrpc_request *r, const char *what,
+			   uint64_t since)
+{
+	char text[LNET_NIDSTR_SIZE], trace[ULRPC_TRACE_SIZE] = "";
+
+	if (!service_may_log(r->sc))
+		return;
+	if (r->traced)
+		trace_format(r->trace, trace);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "service %s, method %s: request %llu of %s: no %s after "
+		 "%llu ms in its handler%s%s",
+		 r->sc->service->name, r->method->name,
+		 (unsigned long long)r->xid,
+		 lnet_nid_format(&r->origin->source, text, sizeof(text)), what,
+		 (unsigned long long)(since / NSEC_PER_MSEC),
+		 r->traced ? "; trace " : "", trace);
+}
+
+static void look_stuck(struct ulrpc_request *r, uint64_t now)
+{
+	uint64_t started = request_started(r);
+
+	if (started && !r->reported && request_state(r) == REQUEST_RUNNING &&
+	    now >= rpc_at(started, rpc_ns(r->sc->service->conf.stuck))) {
+		r->reported = true;
+		stat_count(r->sc->shard, RPC_STAT_requests_stuck);
+		report_handler(r, "reply", now - started);
+	}
+}
+
+static void look_stalled(struct ulrpc_request *r, uint64_t now)
+{
+	if (!stall_look(r, now))
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_stalled);
+	report_handler(r, "progress", now - request_started(r));
+}
+
+static void deadline_on_timer(struct ulnet_timer *t)
+{
+	struct ulrpc_request *r = container_of(t, struct ulrpc_request, timer);
+	uint64_t now = shard_now(r->sc->shard);
+
+	look_stalled(r, now);
+	if (extend_at(r) <= now)
+		extend_due(r, now);
+	if (now >= refuse_at(r) && request_state(r) == REQUEST_QUEUED &&
+	    exec_remove(&r->sc->service->exec, &r->item)) {
+		request_refuse_queued(r, WIRE_EXPIRED);
+		return; /* r is gone */
+	}
+	look_stuck(r, now);
+	if (now < r->deadline || request_canceled(r)) {
+		deadline_arm(r, now);
+		return;
+	}
+	arm_at(r, stuck_at(r, now));
+	request_cancel(r);
+	/* r may be gone */
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/durable.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/session/export.h"
+#include "rpc/wire/wire.h"
+
+#define FORMAT	  2u  /* version of all this */
+#define HEAD	  24u /* of a value */
+#define CHECKED	  8u  /* the checksum is of what follows */
+#define SINK_HEAD 12u /* of each sink's checksums */
+#define WORD	  4u
+
+/* ---- writing ---- */
+
+static size_t tables_size(const struct wire_moved *m)
+{
+	return (size_t)m->n * WORD * (m->length ? 2 : 1);
+}
+
+static uint8_t *put_words(uint8_t *p, const uint32_t *word, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++, p += WORD)
+		store_le32(p, word[i]);
+	return p;
+}
+
+static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
+{
+	const uint32_t head[] = { m->index, m->n, m->length != NULL };
+
+	p = put_words(p, head, ARRAY_SIZE(head));
+	p = put_words(p, m->checksum, m->n);
+	return m->length ? put_words(p, m->length, m->n) : p;
+}
+
+static uint32_t sum_of(const uint8_t *value, size_t length)
+{
+	return crc32c(0, value + CHECKED, length - CHECKED);
+}
+
+void *stored_new(const struct stored *s, const struct wire_moved *moved,
+		 unsigned int nmoved, size_t *length_p)
+{
+	size_t length = HEAD + s->length;
+	uint8_t *value, *p;
+
+	for (unsigned int i = 0; i < nmoved; i++)
+		length += SINK_HEAD + tables_size(&moved[i]);
+	value = malloc(length);
+	if (!value)
+		return NULL;
+	store_le32(value, FORMAT);
+	store_le32(value + 8, s->error);
+	store_le64(value + 12, s->xid);
+	store_le32(value + 20, nmoved);
+	p = value + HEAD;
+	for (unsigned int i = 0; i < nmoved; i++)
+		p = put_moved(p, &moved[i]);
+	if (s->length)
+		memcpy(p, s->body, s->length);
+	store_le32(value + 4, sum_of(value, length));
+	*length_p = length;
+	return value;
+}
+
+/* ---- reading ---- */
+
+/* The next @n words, in this machine's byte order from now on. */
+static const uint32_t *own_words(struct reader *in, uint8_t *value, uint32_t n)
+{
+	const uint8_t *from = read_skip(in, (size_t)n * WORD);
+	uint8_t *p;
+
+	if (!from)
+		return NULL;
+	p = value + (from - value);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t word = load_le32(p + i * WORD);
+
+		memcpy(p + i * WORD, &word, WORD);
+	}
+	return (const uint32_t *)(const void *)from;
+}
+
+static bool own_sink(struct reader *in, uint8_t *value)
+{
+	const uint32_t *head = own_words(in, value, SINK_HEAD / WORD);
+
+	if (!head || head[0] >= ULRPC_BULKS_MAX ||
+	    head[1] > ULRPC_SEGMENTS_MAX || head[2] > 1)
+		return false;
+	return own_words(in, value, head[1] * (head[2] + 1)) != NULL;
+}
+
+int stored_read(void *value, size_t length, struct stored *out)
+{
+	struct reader in = reader_of(value, length);
+	const uint32_t *sinks;
+
+	if (length < HEAD || read_le32(&in) != FORMAT ||
+	    read_le32(&in) != sum_of(value, length))
+		return -EBADMSG;
+	out->error = read_le32(&in);
+	out->xid = read_le64(&in);
+	sinks = own_words(&in, value, 1);
+	if (!sinks || *sinks > ULRPC_BULKS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < *sinks; i++)
+		if (!own_sink(&in, value))
+			return -EBADMSG;
+	out->body = in.p;
+	out->length = reader_left(&in);
+	return 0;
+}
+
+unsigned int stored_moved(const void *value, struct wire_moved *out)
+{
+	const uint32_t *word = value;
+	unsigned int n = word[HEAD / WORD - 1];
+
+	word += HEAD / WORD;
+	for (unsigned int i = 0; i < n; i++) {
+		out[i] = (struct wire_moved){
+			.index = word[0],
+			.n = word[1],
+			.checksum = word + SINK_HEAD / WORD,
+		};
+		if (word[2])
+			out[i].length = out[i].checksum + out[i].n;
+		word = out[i].checksum + out[i].n * (word[2] + 1);
+	}
+	return n;
+}
+
+/* A call may be sent again until its caller's deadline, and what was sent last
+ * may be on its way for longer than that, but not longer than any LND keeps a
+ * message. */
+#define KEEP_AFTER (60 * UINT64_C(1000000)) /* us */
+
+/* ---- of a service ---- */
+
+static bool is_zero(const uint8_t id[RPC_ID_SIZE])
+{
+	static const uint8_t zero[RPC_ID_SIZE];
+
+	return memcmp(id, zero, RPC_ID_SIZE) == 0;
+}
+
+int durables_init(struct durables *d, const struct ulrpc_durable *conf)
+{
+	if (!conf)
+		return 0;
+	if (!conf->lookup || is_zero(conf->incarnation))
+		return -EINVAL;
+	d->conf = *conf;
+	return 0;
+}
+
+void durables_draw(struct durables *d, struct shard *s)
+{
+	if (d->conf.lookup)
+		memcpy(d->incarnation, d->conf.incarnation, RPC_ID_SIZE);
+	else
+		lnet_random(s->node, s->cpt, d->incarnation, RPC_ID_SIZE);
+}
+
+void durables_tell(const struct durables *d, struct wire_opened *out)
+{
+	memcpy(out->incarnation, d->incarnation, RPC_ID_SIZE);
+	out->durable = d->conf.lookup;
+}
+
+static bool is_durable(const struct ulrpc_service *svc,
+		       const struct ulrpc_method *m)
+{
+	return svc->durables.conf.lookup && m->semantics == ULRPC_EXACTLY_ONCE;
+}
+
+bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c)
+{
+	const struct ulrpc_method *m =
+		svc ? service_method(svc, c->method) : NULL;
+
+	return m && is_durable(svc, m) && c->semantics == ULRPC_EXACTLY_ONCE;
+}
+
+/* ---- keys of requests under way ---- */
+
+struct durable_keys {
+	_Atomic unsigned int refs; /* RPC's, and that of each entry */
+	pthread_mutex_t lock;
+	struct hash table; /* durable.hash */
+	uint64_t seed;
+};
+
+struct durable_keys *durable_keys_new(uint64_t seed)
+{
+	struct durable_keys *keys = calloc(1, sizeof(*keys));
+
+	if (!keys)
+		return NULL;
+	if (pthread_mutex_init(&keys->lock, NULL)) {
+		free(keys);
+		return NULL;
+	}
+	atomic_init(&keys->refs, 1);
+	hash_init(&keys->table);
+	keys->seed = seed;
+	return keys;
+}
+
+void durable_keys_put(struct durable_keys *keys)
+{
+	if (!keys || atomic_fetch_sub(&keys->refs, 1) > 1)
+		return;
+	hash_fini(&keys->table);
+	pthread_mutex_destroy(&keys->lock);
+	free(keys);
+}
+
+static bool is_taken(const struct durable_keys *keys, const struct durable *x,
+		     uint64_t h)
+{
+	struct hash_node *n = hash_first(&keys->table, h);
+
+	for (; n; n = hash_next(n)) {
+		const struct durable *y = container_of(n, struct durable, hash);
+
+		if (!memcmp(x->key, y->key, sizeof(x->key)) &&
+		    !memcmp(x->store, y->store, sizeof(x->store)))
+			return true;
+	}
+	return false;
+}
+
+static int key_take(struct durable_keys *keys, struct durable *x)
+{
+	uint64_t h = hash_bytes(x->key, sizeof(x->key), keys->seed);
+	int rc = -EBUSY;
+
+	pthread_mutex_lock(&keys->lock);
+	if (!is_taken(keys, x, h))
+		rc = hash_add(&keys->table, &x->hash, h);
+	pthread_mutex_unlock(&keys->lock);
+	if (rc)
+		return rc;
+	atomic_fetch_add(&keys->refs, 1);
+	x->keys = keys;
+	return 0;
+}
+
+static void key_give_back(struct durable *x)
+{
+	struct durable_keys *keys = x->keys;
+
+	pthread_mutex_lock(&keys->lock);
+	hash_del(&keys->table, &x->hash);
+	pthread_mutex_unlock(&keys->lock);
+	durable_keys_put(keys);
+}
+
+/* ---- of a request ---- */
+
+void durable_again(struct ulrpc_request *r, const struct wire_call *c)
+{
+	r->resent |=
+		c->flags & WIRE_CALL_RESENT && durable_knows(r->sc->service, c);
+}
+
+int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
+		  const uint8_t client_id[RPC_ID_SIZE])
+{
+	struct ulrpc_service *svc = r->sc->service;
+	struct durable *x;
+	int rc;
+
+	r->durable = NULL;
+	if (!is_durable(svc, r->method))
+		return 0;
+	x = malloc(sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	memcpy(x->store, svc->durables.incarnation, RPC_ID_SIZE);
+	memcpy(x->key, client_id, RPC_ID_SIZE);
+	store_le32(x->key + RPC_ID_SIZE, c->slot);
+	x->look = c->flags & WIRE_CALL_RESENT;
+	x->replayed = x->proven = false;
+	x->value = NULL;
+	rc = key_take(svc->rpc->services->durable_keys, x);
+	if (rc) {
+		free(x);
+		return rc;
+	}
+	r->durable = x;
+	durable_again(r, c);
+	return 0;
+}
+
+void durable_end(struct ulrpc_request *r)
+{
+	struct durable *x = r->durable;
+
+	r->durable = NULL;
+	key_give_back(x);
+	free(x->value);
+	free(x);
+}
+
+void durable_finish(struct ulrpc_request *r)
+{
+	if (r->durable->replayed)
+		stat_count(r->sc->shard, RPC_STAT_requests_replayed);
+	durable_end(r);
+}
+
+/* ---- what the store knows ---- */
+
+enum known {
+	KNOWN_NOT, /* the call has not been executed */
+	KNOWN,	   /* it has */
+	KNOWN_BAD, /* that cannot be told, or a later call has been */
+};
+
+static enum known value_read(const struct ulrpc_request *r, void *value,
+			     size_t length, struct stored *out)
+{
+	if (stored_read(value, length, out)) {
+		lnet_log(LNET_LOG_ERR, "rpc",
+			 "service %s: a record of %zu bytes cannot be read",
+			 r->sc->service->name, length);
+		return KNOWN_BAD;
+	}
+	if (out->xid == r->xid)
+		return KNOWN;
+	return out->xid < r->xid ? KNOWN_NOT : KNOWN_BAD;
+}
+
+static enum known value_get(const struct ulrpc_request *r, void **value_p,
+			    struct stored *out)
+{
+	const struct ulrpc_durable *conf = &r->sc->service->durables.conf;
+	size_t length = 0;
+	int rc = conf->lookup(conf->arg, r->durable->key, value_p, &length);
+
+	if (rc == -ENOENT)
+		return KNOWN_NOT;
+	if (!rc)
+		return value_read(r, *value_p, length, out);
+	lnet_log(LNET_LOG_ERR, "rpc", "service %s: no record of a call: %s",
+		 r->sc->service->name, strerror(-rc));
+	return KNOWN_BAD;
+}
+
+bool durable_answers(struct ulrpc_request *r)
+{
+	struct durable *x = r->durable;
+	void *value = NULL;
+	struct stored s;
+	enum known known;
+
+	if (!x->look)
+		return false;
+	x->look = false;
+	known = value_get(r, &value, &s);
+	if (known == KNOWN) {
+		x->value = value;
+		x->replayed = true;
+		request_answer(r, s.error ? WIRE_FAILED : WIRE_OK, s.error,
+			       s.body, s.length);
+		return true;
+	}
+	free(value);
+	x->proven = known == KNOWN_NOT;
+	if (x->proven)
+		return false;
+	request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
+	return true;
+}
+
+unsigned int durable_moved(const struct durable *x, struct wire_moved *out)
+{
+	return stored_moved(x->value, out);
+}
+
+/* ---- what the handler stores ---- */
+
+static uint64_t keep_for(const struct ulrpc_request *r)
+{
+	struct ulrpc_request_info info;
+
+	ulrpc_request_info(r, &info);
+	return info.time_left == ULRPC_NEVER ? ULRPC_NEVER
+					     : info.time_left + KEEP_AFTER;
+}
+
+int ulrpc_request_record(struct ulrpc_request *r, int status, const void *body,
+			 size_t length, struct ulrpc_record *record)
+{
+	struct wire_moved moved[ULRPC_BULKS_MAX];
+	struct durable *x = r->durable;
+	unsigned int nmoved;
+	size_t size;
+	void *value;
+
+	if (!x)
+		return -EOPNOTSUPP;
+	if (status > 0 || (status && length))
+		return -EINVAL;
+	if (length > r->reply_max)
+		return -EMSGSIZE;
+	if (transfer_busy(r->transfers))
+		return -EBUSY;
+	nmoved = transfer_moved(r->transfers, moved, ULRPC_BULKS_MAX);
+	value = stored_new(&(struct stored){ .xid = r->xid,
+					     .error = (uint32_t)-status,
+					     .body = body,
+					     .length = length },
+			   moved, nmoved, &size);
+	if (!value)
+		return -ENOMEM;
+	free(x->value);
+	x->value = value;
+	*record = (struct ulrpc_record){
+		.key = x->key,
+		.value = value,
+		.length = size,
+		.keep = keep_for(r),
+	};
+	return 0;
+}

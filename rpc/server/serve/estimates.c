@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/estimates.h"
+
+#include <errno.h>
+
+#include "rpc/estimate.h"
+#include "rpc/stats/stat_run.h"
+
+/* How old may be what clients are told. */
+#define RENEW_EACH (100 * NSEC_PER_MSEC)
+
+int estimates_init(struct service_cpt *sc)
+{
+	uint32_t n = sc->service->methods_mask + 1;
+
+	sc->estimates = calloc(n, sizeof(*sc->estimates));
+	return sc->estimates ? 0 : -ENOMEM;
+}
+
+void estimates_fini(struct service_cpt *sc)
+{
+	free(sc->estimates);
+	sc->estimates = NULL;
+}
+
+static struct estimate *estimate_of(const struct service_cpt *sc,
+				    const struct ulrpc_method *m)
+{
+	return &sc->estimates[m - sc->service->methods];
+}
+
+/* What the handler refused says nothing of those that it does not. */
+static bool is_sample(const struct stat_run *run)
+{
+	unsigned int end = run->how & RUN_END;
+
+	return (run->how & RUN_REQUEST_RUN) == RUN_REQUEST_RUN &&
+	       end != WIRE_OVERLOADED && end != WIRE_BAD_REQUEST;
+}
+
+void estimates_learn(struct shard *s, const struct stat_run *run)
+{
+	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
+	uint64_t took = run->times[STAT_REQUEST_TIME_queue] +
+			run->times[STAT_REQUEST_TIME_service];
+	struct service_cpt *sc;
+
+	if (!run->service || !is_sample(run))
+		return;
+	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+		const struct ulrpc_method *m;
+
+		if (sc->stats != run->service)
+			continue;
+		m = service_method(sc->service, run->number);
+		if (m)
+			estimate_add(estimate_of(sc, m), took, n, run->began);
+	}
+}
+
+void estimates_renew(struct service_cpt *sc, uint64_t now)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t longest = 0;
+
+	stat_run_fold(sc->shard->stats, STAT_REQUESTS);
+	for (uint32_t i = 0; i <= svc->methods_mask; i++) {
+		uint64_t ns = estimate_read(&sc->estimates[i], now);
+
+		longest = MAX(longest, ns);
+	}
+	/* 0 would say that nothing is known. */
+	sc->estimate = (longest + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+	sc->estimates_until = now + RENEW_EACH;
+}
+
+int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t now = shard_now(sc->shard);
+	int rc = 0;
+
+	for (uint32_t i = 0; i <= svc->methods_mask && !rc; i++) {
+		const struct ulrpc_method *m = &svc->methods[i];
+		struct stat_method_gauges g = { 0 };
+
+		if (!m->handler)
+			continue;
+		g.estimate = estimate_read(estimate_of(sc, m), now);
+		rc = stat_gauge(sum, STAT_REQUESTS, svc->name, m->number, &g);
+	}
+	return rc;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/request_priv.h"
+
+#include <errno.h>
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/serve/durable.h"
+
+static uint64_t time_left(struct ulrpc_request *r)
+{
+	uint64_t now = TIME_NEVER;
+
+	/* See request_wait_users(). */
+	atomic_fetch_add(&r->users, 1);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		now = shard_now(r->sc->shard);
+	atomic_fetch_sub(&r->users, 1);
+	if (now != TIME_NEVER && r->deadline == TIME_NEVER)
+		return ULRPC_NEVER;
+	return now < r->deadline ? (r->deadline - now) / NSEC_PER_USEC : 0;
+}
+
+void ulrpc_request_info(const struct ulrpc_request *request,
+			struct ulrpc_request_info *info)
+{
+	const struct origin *o = request->origin;
+
+	*info = (struct ulrpc_request_info){
+		.client = o->client,
+		.source = o->source,
+		.local = o->local,
+		.xid = request->xid,
+		.attempt = request->attempt + 1,
+		.method = request->method->number,
+		.reply_max = request->reply_max,
+		.time_left = time_left((struct ulrpc_request *)request),
+		.priority = request->priority,
+		.nbulks = transfers_count(request->transfers),
+		.service = request->sc->service->name,
+		.method_name = request->method->name,
+	};
+	if (request->traced)
+		trace_format(request->trace, info->trace);
+}
+
+struct ulrpc *ulrpc_request_rpc(const struct ulrpc_request *request)
+{
+	return request->sc->service->rpc;
+}
+
+unsigned int ulrpc_request_cpt(const struct ulrpc_request *request)
+{
+	const struct service_cpt *sc = request->sc;
+
+	return (unsigned int)(sc - sc->service->cpt);
+}
+
+/* The bulk of requests, as services see it: transfer.h under public names. */
+
+/* The bulk of @request; NULL: none. Any thread. */
+static struct transfers *request_transfers(const struct ulrpc_request *request)
+{
+	return request_state(request) == REQUEST_LOST ? NULL
+						      : request->transfers;
+}
+
+/* The same, with transfers_use(). */
+static struct transfers *request_transfers_use(const struct ulrpc_request *r)
+{
+	struct transfers *t = r->transfers;
+
+	if (!t)
+		return NULL;
+	transfers_use(t);
+	if (atomic_load(&r->state) != REQUEST_LOST)
+		return t;
+	transfers_unuse(t);
+	return NULL;
+}
+
+int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
+		       struct ulrpc_bulk_info *info)
+{
+	return transfers_info(request_transfers(request), index, info);
+}
+
+/* The reply is stored already, as if nothing more were put to the caller. */
+static bool is_too_late(const struct ulrpc_request *r,
+			enum ulrpc_bulk_access access)
+{
+	return r->durable && r->durable->value && access == ULRPC_BULK_SINK;
+}
+
+/* In done the request may be replied to: then it is gone, and @t is ours. */
+static int bulk_start(struct ulrpc_request *request, unsigned int index,
+		      enum ulrpc_bulk_access access, uint64_t offset,
+		      const struct iovec *iov, unsigned int niov,
+		      ulrpc_bulk_fn done, void *arg)
+{
+	struct transfers *t;
+	int rc;
+
+	if (is_too_late(request, access))
+		return -EPERM;
+	t = request_transfers_use(request);
+	rc = transfer_start(t, index, access, offset, iov, niov, done, arg);
+	if (t)
+		transfers_unuse(t);
+	return rc;
+}
+
+int ulrpc_bulk_get(struct ulrpc_request *request, unsigned int index,
+		   uint64_t offset, const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	return bulk_start(request, index, ULRPC_BULK_SOURCE, offset, iov, niov,
+			  done, arg);
+}
+
+int ulrpc_bulk_put(struct ulrpc_request *request, unsigned int index,
+		   uint64_t offset, const struct iovec *iov, unsigned int niov,
+		   ulrpc_bulk_fn done, void *arg)
+{
+	return bulk_start(request, index, ULRPC_BULK_SINK, offset, iov, niov,
+			  done, arg);
+}
+
+int ulrpc_bulk_timeout(struct ulrpc_request *request, unsigned int index,
+		       uint64_t timeout)
+{
+	return transfer_timeout(request_transfers(request), index, timeout);
+}
+
+int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
+{
+	struct transfers *t = request_transfers_use(request);
+	int rc = transfer_cancel(t, index);
+
+	if (t)
+		transfers_unuse(t);
+	return rc;
+}
+
+/* ---- waiting ---- */
+
+/* Of a worker, for whose seat others may wait. */
+struct bulk_wait {
+	struct transfer_waiter waiter;
+	struct exec_wait wait;
+	bool listed; /* by the exec */
+};
+
+static void bulk_wait_wake(struct exec_wait *w)
+{
+	transfer_wait_wake(&container_of(w, struct bulk_wait, wait)->waiter);
+}
+
+/* While the bulk of @r is in use, so that @r is not lost meanwhile. */
+static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct ulrpc_service *svc = r->sc->service;
+
+	b->wait = (struct exec_wait){
+		.client = &r->share->queue,
+		.item = &r->item,
+		.host = &r->origin->source,
+		.pulse = transfers_pulse(r->transfers),
+		.wake = bulk_wait_wake,
+	};
+	return svc->has_exec && exec_wait_begin(&svc->exec, &b->wait);
+}
+
+static void bulk_wait_give_up(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct transfers *t = request_transfers_use(r);
+
+	if (!t)
+		return; /* it ends anyway */
+	transfer_wait_give_up(t, &b->waiter);
+	transfers_unuse(t);
+}
+
+/* Until the end, which may come early if others wait for this worker. */
+static void bulk_wait_listed(struct ulrpc_request *r, struct bulk_wait *b)
+{
+	struct exec *e = &r->sc->service->exec;
+	uint64_t until = TIME_NEVER;
+	bool over = false;
+
+	while (transfer_wait(&b->waiter, until)) {
+		if (over)
+			continue;
+		over = exec_wait_look(e, &b->wait, &until) == EXEC_WAIT_OVER;
+		if (over)
+			bulk_wait_give_up(r, b);
+	}
+	exec_wait_end(e, &b->wait);
+}
+
+static int bulk_start_wait(struct ulrpc_request *request, unsigned int index,
+			   enum ulrpc_bulk_access access, uint64_t offset,
+			   const struct iovec *iov, unsigned int niov)
+{
+	struct transfers *t;
+	struct bulk_wait b;
+	int rc;
+
+	if (is_too_late(request, access))
+		return -EPERM;
+	t = request_transfers_use(request);
+	rc = transfer_wait_begin(t, index, access, offset, iov, niov,
+				 &b.waiter);
+	b.listed = !rc && bulk_wait_list(request, &b);
+	if (t)
+		transfers_unuse(t);
+	if (rc)
+		return rc;
+	if (b.listed)
+		bulk_wait_listed(request, &b);
+	return transfer_wait_end(&b.waiter);
+}
+
+int ulrpc_bulk_get_wait(struct ulrpc_request *request, unsigned int index,
+			uint64_t offset, const struct iovec *iov,
+			unsigned int niov)
+{
+	return bulk_start_wait(request, index, ULRPC_BULK_SOURCE, offset, iov,
+			       niov);
+}
+
+int ulrpc_bulk_put_wait(struct ulrpc_request *request, unsigned int index,
+			uint64_t offset, const struct iovec *iov,
+			unsigned int niov)
+{
+	return bulk_start_wait(request, index, ULRPC_BULK_SINK, offset, iov,
+			       niov);
+}

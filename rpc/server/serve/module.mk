@@ -1,0 +1,13 @@
+# Requests, from their arrival to their reply.
+libulrpccore_a_SOURCES += %D%/arrive.c
+libulrpccore_a_SOURCES += %D%/cancel.c %D%/cancel.h
+libulrpccore_a_SOURCES += %D%/deadline.c %D%/deadline.h
+libulrpccore_a_SOURCES += %D%/durable.c %D%/durable.h
+libulrpccore_a_SOURCES += %D%/estimates.c %D%/estimates.h
+libulrpccore_a_SOURCES += %D%/handler.c
+libulrpccore_a_SOURCES += %D%/oversize.c %D%/oversize.h
+libulrpccore_a_SOURCES += %D%/reply.c %D%/reply.h
+libulrpccore_a_SOURCES += %D%/request.c %D%/request.h
+libulrpccore_a_SOURCES += %D%/request_end.c
+libulrpccore_a_SOURCES += %D%/request_priv.h
+libulrpccore_a_SOURCES += %D%/service.c %D%/service.h

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/oversize.h"
+
+#include <string.h>
+
+#include "rpc/server/session/export.h"
+
+struct oversize {
+	struct service_cpt *sc;
+	struct share *share;
+	struct list link; /* service_cpt.oversizes */
+	struct record_body held;
+	struct records *records; /* that has it */
+	enum record_state then;	 /* of its record, when it is not held */
+	bool work; /* counts as such: nobody has got all of it yet */
+	uint32_t length;
+	uint32_t pid; /* of the client */
+	uint64_t match;
+	size_t size; /* of all this, as slab_size() */
+	/* The NIDs by which it can be got: one of each peer that the client is
+	 * known as, for who only calls, or is not discovered, is several. */
+	struct {
+		struct ulnet_nid nid;
+		struct ulnet_md_handle md;
+	} way[EXPORT_RAILS_MAX];
+	unsigned int nways;
+	unsigned int linked; /* of these, MDs that have not had their last
+			      * event */
+	struct ulnet_timer timer; /* its time is over */
+	_Alignas(uint64_t) uint8_t body[];
+};
+
+/* ---- the end ---- */
+
+static void oversize_free(struct oversize *z)
+{
+	struct service_cpt *sc = z->sc;
+
+	list_del(&z->link);
+	service_held(sc, z->share, 0, -(int64_t)z->size);
+	slab_put(&sc->slab, z, z->size);
+}
+
+/* Nobody is waited for any more on its account. */
+static void oversize_settle(struct oversize *z)
+{
+	struct service_cpt *sc = z->sc;
+
+	if (!z->work)
+		return;
+	z->work = false;
+	sc->answers--;
+	service_cpt_settled(sc);
+	shard_work_end(sc->shard);
+}
+
+/* Leads to the last event, after which it is freed. After a crash, there is
+ * none, and it is freed with the service. */
+void oversize_let_go(struct record_body *body)
+{
+	struct oversize *z = container_of(body, struct oversize, held);
+	unsigned int n = z->nways;
+
+	if (z->sc->shard->crashed)
+		return;
+	shard_cancel(z->sc->shard, &z->timer);
+	oversize_settle(z);
+	for (unsigned int i = 0; i < n; i++)
+		LNetMDUnlink(z->way[i].md);
+}
+
+static void oversize_end(struct oversize *z)
+{
+	if (!z->held.of)
+		return;
+	record_unhold(z->records, &z->held, z->then);
+	oversize_let_go(&z->held);
+}
+
+static void oversize_on_event(const struct ulnet_event *ev)
+{
+	struct oversize *z = ev->user_ptr;
+	struct service_cpt *sc = z->sc;
+	struct shard *s = sc->shard;
+
+	if (ev->type == LNET_EVENT_GET && !ev->status &&
+	    ev->mlength == z->length) {
+		stat_count(s, RPC_STAT_held_fetched);
+		oversize_settle(z);
+	} else if (ev->type == LNET_EVENT_PUT) {
+		oversize_end(z);
+	}
+	if (!ev->unlinked || --z->linked)
+		return;
+	if (z->held.of)
+		record_unhold(z->records, &z->held, z->then);
+	oversize_settle(z);
+	shard_cancel(s, &z->timer);
+	oversize_free(z);
+	service_cpt_settled(sc);
+	shard_release(s); /* sc may go */
+}
+
+static void oversize_on_timer(struct ulnet_timer *timer)
+{
+	oversize_end(container_of(timer, struct oversize, timer));
+}
+
+/* ---- the beginning ---- */
+
+static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
+{
+	struct lnet *node = z->sc->shard->node;
+	struct ulnet_md md = {
+		.start = z->body,
+		.length = z->length,
+		.threshold = LNET_MD_THRESH_INF,
+		.options =
+			LNET_MD_MANAGE_REMOTE | LNET_MD_OP_GET | LNET_MD_OP_PUT,
+		.user_ptr = z,
+		.handler = oversize_on_event,
+	};
+	struct ulnet_md_handle handle;
+	struct ulnet_me_handle me;
+	/* On this CPT, whatever NID the client is known by. */
+	int rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, *who, z->match, 0,
+			      LNET_UNLINK, LNET_INS_LOCAL, &me);
+
+	if (!rc)
+		rc = LNetMDAttach(me, &md, LNET_RETAIN, &handle);
+	if (rc)
+		return rc;
+	z->way[z->nways].nid = who->nid;
+	z->way[z->nways++].md = handle;
+	z->linked++;
+	return 0;
+}
+
+/* By @nid, too, unless it is a NID of a peer that can get it already. It is one
+ * that the export believes (rails.h): others could guess the match value. */
+static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
+{
+	struct ulnet_id who = { *nid, z->pid };
+
+	if (z->nways == EXPORT_RAILS_MAX)
+		return;
+	for (unsigned int i = 0; i < z->nways; i++)
+		if (shard_same_peer(z->sc->shard, &z->way[i].nid, nid))
+			return;
+	(void)oversize_attach(z, &who); /* there are other ways */
+}
+
+void oversize_reach(struct record_body *body, const struct ulnet_nid *nid)
+{
+	oversize_add_way(container_of(body, struct oversize, held), nid);
+}
+
+static int oversize_offer(struct oversize *z, const struct origin *o)
+{
+	const struct export_rail *rail;
+	int rc = oversize_attach(z, &o->client);
+
+	if (rc)
+		return rc;
+	list_for_each_entry (rail, &o->export->rails, link)
+		oversize_add_way(z, &rail->nid);
+	return 0;
+}
+
+/* Once a second for each service: somebody may want to give it more room. */
+static void say_no_room(struct service_cpt *sc, const struct origin *o,
+			uint32_t length)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(sc->shard, RPC_STAT_held_refused);
+	if (service_may_log(sc))
+		lnet_log(
+			LNET_LOG_WARN, "rpc",
+			"service %s: a reply of %u bytes to %s cannot be held: "
+			"the share of this client is used up",
+			sc->service->name, length,
+			lnet_nid_format(&o->source, text, sizeof(text)));
+}
+
+/* Room is made of what nobody will ask for. */
+static bool has_room(const struct origin *o, uint64_t size)
+{
+	if (service_has_bytes(o->sc, o->share, size))
+		return true;
+	records_trim(&o->export->records, shard_now(o->sc->shard));
+	return service_has_bytes(o->sc, o->share, size);
+}
+
+static struct oversize *oversize_new(struct origin *o, const void *body,
+				     uint32_t length)
+{
+	struct service_cpt *sc = o->sc;
+	size_t size = slab_size(sizeof(struct oversize) + length);
+	struct oversize *z;
+
+	if (!has_room(o, size)) {
+		say_no_room(sc, o, length);
+		return NULL;
+	}
+	z = slab_get(&sc->slab, size);
+	if (!z)
+		return NULL;
+	z->sc = sc;
+	z->share = o->share;
+	z->records = &o->export->records;
+	z->held.of = NULL;
+	z->length = length;
+	z->pid = o->client.pid;
+	z->match = shard_match_alloc(sc->shard);
+	z->size = size;
+	z->nways = z->linked = 0;
+	z->work = true;
+	memcpy(z->body, body, length);
+	list_init(&z->link);
+	list_init(&z->held.link);
+	lnet_timer_init(&z->timer, oversize_on_timer);
+	return z;
+}
+
+uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
+		       uint32_t length, enum record_state then)
+{
+	struct origin *o = r->answer;
+	struct service_cpt *sc = o->sc;
+	struct shard *s = sc->shard;
+	struct oversize *z;
+
+	if (!o->export || !o->export->known || service_cpt_ended(sc))
+		return 0;
+	z = oversize_new(o, body, length);
+	if (!z)
+		return 0;
+	/* The call may have turned out to be over. */
+	if (!r->record || oversize_offer(z, o)) {
+		slab_put(&sc->slab, z, z->size);
+		return 0;
+	}
+	stat_count(s, RPC_STAT_replies_held);
+	z->then = then;
+	record_hold(z->records, r->record, &z->held);
+	service_held(sc, z->share, 0, (int64_t)z->size);
+	list_add_tail(&sc->oversizes, &z->link);
+	sc->answers++;
+	shard_work_begin(s);
+	shard_hold(s);
+	if (r->deadline != TIME_NEVER)
+		shard_arm(s, &z->timer, r->deadline);
+	return z->match;
+}
+
+/* ---- letting go ---- */
+
+void oversizes_abort(struct service_cpt *sc)
+{
+	struct oversize *z, *next;
+
+	list_for_each_entry_safe (z, next, &sc->oversizes, link)
+		oversize_end(z);
+}
+
+void oversizes_crash(struct service_cpt *sc)
+{
+	struct oversize *z;
+
+	list_for_each_entry (z, &sc->oversizes, link)
+		shard_cancel(sc->shard, &z->timer);
+}
+
+void oversizes_gone(struct service_cpt *sc)
+{
+	while (!list_empty(&sc->oversizes))
+		oversize_free(
+			list_first(&sc->oversizes, struct oversize, link));
+}

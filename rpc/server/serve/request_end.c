@@ -1,0 +1,777 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/serve/request_priv.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "rpc/bulk/transfer.h"
+#include "rpc/server/serve/cancel.h"
+#include "rpc/server/serve/deadline.h"
+#include "rpc/server/serve/durable.h"
+#include "rpc/server/serve/oversize.h"
+#include "rpc/server/serve/reply.h"
+#include "rpc/server/session/export.h"
+#include "rpc/server/session/record.h"
+#include "rpc/stats/stat_run.h"
+#include "rpc/text.h"
+#include "rpc/wire/wire.h"
+
+/* A queue that is shorter than this, ns, does no harm. */
+#define TARGET_MIN (5 * NSEC_PER_MSEC)
+
+/* ---- the end ---- */
+
+static void body_drop(struct ulrpc_request *r)
+{
+	if (r->pin)
+		inbox_unpin(r->pin);
+	if (r->copy)
+		slab_put(&r->sc->slab, r->copy, r->length);
+	r->pin = NULL;
+	r->copy = NULL;
+}
+
+void request_drop(struct ulrpc_request *r)
+{
+	if (r->transfers)
+		transfers_free(r->transfers);
+	body_drop(r);
+}
+
+static void request_end(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct origin *o = r->origin;
+
+	if (sc->running == r)
+		sc->running = NULL;
+	/* A body that lies elsewhere is pinned, or a copy. */
+	if (unlikely(r->body != r->room || r->transfers))
+		request_drop(r);
+	if (unlikely(r->durable))
+		durable_finish(r);
+	if (r->active)
+		request_deactivate(r);
+	request_answer_put(r);
+	pool_put(&sc->requests, r);
+	origin_unref(o);
+}
+
+/* ---- its record ---- */
+
+/* Those that say that the handler was not called, or has done nothing. */
+#define NOT_EXECUTED                                         \
+	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
+	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
+	 1u << WIRE_BAD_REQUEST)
+
+static bool may_run_once_more(const struct ulrpc_request *r)
+{
+	return r->semantics == ULRPC_IDEMPOTENT &&
+	       r->method->semantics == ULRPC_IDEMPOTENT;
+}
+
+/* What is known of a request that ends with @status, unless its reply is
+ * kept. */
+static enum record_state record_after(const struct ulrpc_request *r,
+				      uint32_t status)
+{
+	if (1u << status & NOT_EXECUTED)
+		return RECORD_NONE;
+	/* Its client was told so, and may not have heard it. */
+	if (unlikely(r->unwanted && r->stalled))
+		return RECORD_STALLED;
+	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
+}
+
+/* Its reply is not kept. */
+static out_of_line void settle(struct ulrpc_request *r, uint32_t status)
+{
+	record_end(r->record, record_after(r, status));
+}
+
+/* Is the reply of a request that ends with @status to be kept? */
+static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
+{
+	if (unlikely(status) && 1u << status & NOT_EXECUTED)
+		return false;
+	if (may_run_once_more(r))
+		return unlikely(status == WIRE_HELD);
+	return !service_cpt_ended(r->sc);
+}
+
+/* The record that is to keep the reply of a request that ends with @status.
+ * NULL: none, and what is known is noted. */
+static inline struct record *record_for(struct ulrpc_request *r,
+					uint32_t status)
+{
+	if (likely(r->record) && !keeps(r, status)) {
+		settle(r, status);
+		return NULL;
+	}
+	return r->record;
+}
+
+void request_forget(struct ulrpc_request *r)
+{
+	r->record = NULL;
+}
+
+void request_give_up(struct ulrpc_request *r)
+{
+	r->record = NULL;
+	request_cancel(r);
+}
+
+static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
+			      struct wire_moved *room)
+{
+	const struct durable *x = r->durable;
+
+	reply->nbulks = x && x->replayed ? durable_moved(x, room)
+					 : transfer_moved(r->transfers, room,
+							  ULRPC_BULKS_MAX);
+	reply->bulk = room;
+	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
+		reply->status = WIRE_BULK_FAILED;
+}
+
+/* Threads look at the clock at different times. */
+static uint64_t ns_between(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+static out_of_line void record_with_bulk(const struct ulrpc_request *r,
+					 struct request_report report)
+{
+	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
+
+	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
+	report.bulk = &bulk;
+	stat_request_end(r->sc->shard->stats, &report);
+}
+
+static in_line void record(const struct ulrpc_request *r,
+			   const struct request_report *report)
+{
+	if (unlikely(r->transfers))
+		record_with_bulk(r, *report);
+	else
+		stat_request_end(r->sc->shard->stats, report);
+}
+
+/* Of a request that ends now, as if it had not been run; but for its end. */
+static in_line struct request_report report_of(const struct ulrpc_request *r,
+					       uint64_t now)
+{
+	const struct origin *o = r->origin;
+
+	return (struct request_report){
+		.service = r->sc->stats,
+		.peer = o->export ? &o->export->stats : NULL,
+		.method = r->method->number,
+		.total = ns_between(r->arrival, now),
+		.received = r->length,
+	};
+}
+
+void request_record_lost(struct ulrpc_request *r, unsigned int end)
+{
+	struct request_report report = report_of(r, shard_now(r->sc->shard));
+
+	report.end = end;
+	if (r->record)
+		settle(r, end);
+	r->record = NULL;
+	record(r, &report);
+}
+
+/* What the next ones of its method will take. Those that the handler refused,
+ * or that were canceled, say nothing of that. */
+static void learn_cost(const struct ulrpc_request *r, uint64_t started)
+{
+	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
+
+	if (r->status != WIRE_OVERLOADED && r->status != WIRE_BAD_REQUEST &&
+	    !request_canceled(r))
+		mean_add(&r->method->cost,
+			 ns_between(started + bulk, r->replied));
+}
+
+/* Nobody waits for it. */
+static out_of_line void request_skip(struct ulrpc_request *r,
+				     struct request_report report)
+{
+	if (r->record)
+		settle(r, r->status);
+	report.end = STAT_CANCELED;
+	report.sent = 0;
+	record(r, &report);
+	reply_skip(r->answer);
+}
+
+/* A worker has taken it after @delay ns in the queue. */
+static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
+{
+	struct service_cpt *sc = r->sc;
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t target = rpc_ns(svc->conf.queue_target);
+
+	if (!target)
+		target = MAX(TARGET_MIN, 2 * mean_value(&svc->exec.hold));
+	if (grant_sample(&r->share->grant, delay, target, svc->conf.window,
+			 r->share->held.requests, shard_now(sc->shard)))
+		stat_count(sc->shard, RPC_STAT_windows_shrunk);
+}
+
+/* What is known of a request that a worker has run. The time in which the gate
+ * held it back is apart from that in the queue. */
+static in_line void report_worker(const struct ulrpc_request *r,
+				  uint64_t started,
+				  struct request_report *report,
+				  struct wire_reply *reply)
+{
+	uint64_t released = r->item.released;
+
+	if (unlikely(released)) {
+		report->throttled = ns_between(r->arrival, released);
+		report->queue = ns_between(released, started);
+		reply->throttled = report->throttled / NSEC_PER_USEC;
+	}
+	learn_delay(r, report->queue);
+	learn_cost(r, started);
+}
+
+/* A request that has not been run: its turn came too late, or the service ends,
+ * or nobody waits for it. */
+static void report_not_run(const struct ulrpc_request *r, uint64_t now)
+{
+	if (!r->item.late)
+		return;
+	stat_count(r->sc->shard, RPC_STAT_requests_overdue);
+	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
+}
+
+/* The caller has no room for the reply. True: it is held until he has fetched
+ * it. False: it cannot be held, and he is told its length. If @r's call is
+ * found to be acknowledged, @r has no record after that. */
+static out_of_line bool oversized(struct ulrpc_request *r,
+				  struct wire_reply *reply, const void *body)
+{
+	reply->needed = reply->length;
+	reply->length = 0;
+	if (r->status == WIRE_OK)
+		reply->held = oversize_hold(r, body, reply->needed,
+					    record_after(r, WIRE_OK));
+	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
+	return reply->held;
+}
+
+static in_line void request_finish(struct ulrpc_request *r, const void *body,
+				   uint64_t now)
+{
+	uint64_t started =
+		atomic_load_explicit(&r->started, memory_order_relaxed);
+	struct wire_moved room[ULRPC_BULKS_MAX];
+	struct request_report report = report_of(r, now);
+	struct wire_reply reply;
+
+	wire_reply_clear(&reply);
+	reply.xid = r->xid;
+	reply.attempt = r->latest;
+	reply.status = r->status;
+	reply.error = r->error;
+	reply.length = r->reply_length;
+	if (unlikely(r->status == WIRE_OVERLOADED))
+		reply.retry_after =
+			service_retry_after(r->sc->service, r->item.again);
+	if (unlikely(r->durable))
+		reply.unexecuted = r->durable->proven &&
+				   1u << r->status & NOT_EXECUTED;
+	if (unlikely(r->transfers))
+		moved(r, &reply, room);
+	report.end = reply.status;
+	if (likely(started)) {
+		report.run = true;
+		report.queue = ns_between(r->arrival, started);
+		if (r->method->run == ULRPC_RUN_WORKER)
+			report_worker(r, started, &report, &reply);
+		report.service_time = ns_between(started, r->replied);
+		report.sent = reply.length;
+		reply.queue = report.queue / NSEC_PER_USEC;
+		reply.service = report.service_time / NSEC_PER_USEC;
+	} else {
+		report_not_run(r, now);
+	}
+	if (unlikely(r->unwanted)) {
+		request_skip(r, report);
+	} else {
+		if (unlikely(reply.length > r->reply_max) &&
+		    !oversized(r, &reply, body)) {
+			report.end = WIRE_TOO_LONG;
+			report.sent = 0;
+		}
+		record(r, &report);
+		reply_add(r->answer, &reply, body, true,
+			  record_for(r, reply.status));
+	}
+	request_end(r);
+}
+
+/* Not in its handler. */
+static void request_finish_later(struct ulrpc_request *r, const void *body)
+{
+	request_finish(r, body, shard_now(r->sc->shard));
+}
+
+static void finish_kept(struct ulrpc_request *r)
+{
+	void *reply = r->reply;
+	bool own = reply != r->room;
+
+	request_finish_later(r, reply);
+	if (own)
+		free(reply);
+}
+
+/* ---- bulk that is still being moved ---- */
+
+/* Also in the done of the last transfer: it is told after that. */
+static bool bulk_is_awaited(const struct ulrpc_request *r)
+{
+	return r->transfers && (r->waiting || transfer_busy(r->transfers));
+}
+
+static void on_bulk_done(void *arg);
+
+void request_wait_bulk(struct ulrpc_request *r)
+{
+	if (r->waiting)
+		return;
+	r->waiting = true;
+	transfer_on_done(r->transfers, on_bulk_done, r);
+}
+
+/* The bulk of a request has ended after its handler replied, on the assumption
+ * that all of it would be moved. */
+static void finish_late(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r))) {
+		request_wait_bulk(r);
+		return;
+	}
+	if (r->status == WIRE_OK && transfer_status(r->transfers)) {
+		r->status = WIRE_BULK_FAILED;
+		r->error = (uint32_t)-transfer_status(r->transfers);
+		r->reply_length = 0;
+	}
+	finish_kept(r);
+}
+
+/* Bulk has ended, of a request that is replied, or to be lost. A reply that is
+ * still on its way ends it when it comes. */
+static void on_bulk_done(void *arg)
+{
+	struct ulrpc_request *r = arg;
+
+	r->waiting = false;
+	if (request_state(r) == REQUEST_REPLIED)
+		finish_late(r);
+	else if (r->losing && request_lose(r, REQUEST_RUNNING))
+		request_lost(r, STAT_UNANSWERED);
+}
+
+static void finish_or_wait(struct ulrpc_request *r)
+{
+	if (unlikely(bulk_is_awaited(r)))
+		request_wait_bulk(r);
+	else
+		finish_kept(r);
+}
+
+/* ---- the reply ---- */
+
+/* The reply of a request has arrived on the CPT of the request. */
+static void reply_come(struct ulrpc_request *r)
+{
+	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
+	finish_or_wait(r);
+}
+
+void request_on_replied(struct ulnet_work *w)
+{
+	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
+	struct shard *s = r->sc->shard;
+
+	if (!s->crashed)
+		reply_come(r);
+	shard_taken(s);
+}
+
+static void keep_reply(struct ulrpc_request *r, const void *body)
+{
+	size_t length = r->status == WIRE_TOO_LONG ? 0 : r->reply_length;
+
+	r->reply = length <= REQUEST_ROOM ? r->room : malloc(length);
+	if (r->reply && length) {
+		memmove(r->reply, body, length);
+	} else if (!r->reply) {
+		r->reply = r->room;
+		r->reply_length = 0;
+		r->status = WIRE_FAILED;
+		r->error = ENOMEM;
+	}
+}
+
+void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
+		    const void *body, size_t length)
+{
+	struct shard *s;
+	bool owned;
+
+	/* It is ours alone, until its CPT has got what is written here. */
+	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
+		/* Else it is a second reply. */
+		BUG_ON(request_state(r) != REQUEST_LOST);
+		request_cancel_end(r);
+		request_lost_end(r);
+		return;
+	}
+	s = r->sc->shard;
+	owned = shard_owned(s);
+	if (unlikely(!owned))
+		request_cancel_end(r);
+	r->status = length > ULRPC_BODY_MAX ? WIRE_TOO_LONG : status;
+	r->error = error;
+	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
+	r->replied = shard_now(s);
+	if (likely(owned) && likely(!bulk_is_awaited(r))) {
+		request_finish(r, body, r->replied);
+		return;
+	}
+	keep_reply(r, body);
+	if (owned) {
+		reply_come(r);
+		return;
+	}
+	r->work.fn = request_on_replied;
+	shard_give(s, &r->work);
+}
+
+void request_answer_nothing(struct ulrpc_request *r, uint32_t status)
+{
+	r->status = status;
+	r->error = 0;
+	r->reply_length = 0;
+}
+
+void request_refuse_queued(struct ulrpc_request *r, uint32_t status)
+{
+	BUG_ON(!request_move(r, REQUEST_QUEUED, REQUEST_ANSWERING));
+	request_answer_nothing(r, status);
+	request_finish_later(r, NULL);
+}
+
+void ulrpc_reply(struct ulrpc_request *request, const void *body, size_t length)
+{
+	BUG_ON(length && !body);
+	request_answer(request, WIRE_OK, 0, body, length);
+}
+
+void ulrpc_fail(struct ulrpc_request *request, int status)
+{
+	BUG_ON(status >= 0);
+	request_answer(request, WIRE_FAILED, (uint32_t)-status, NULL, 0);
+}
+
+void ulrpc_fail_text(struct ulrpc_request *request, int status,
+		     const char *text)
+{
+	size_t length = text_fit(
+		text, MIN(request->reply_max, (uint32_t)ULRPC_TEXT_MAX - 1));
+
+	BUG_ON(status >= 0);
+	request_answer(request, WIRE_FAILED, (uint32_t)-status, text, length);
+}
+
+void ulrpc_refuse(struct ulrpc_request *request)
+{
+	request_answer(request, WIRE_BAD_REQUEST, 0, NULL, 0);
+}
+
+void ulrpc_overloaded(struct ulrpc_request *request)
+{
+	request_answer(request, WIRE_OVERLOADED, 0, NULL, 0);
+}
+
+/* Requests that are not answered at once: those that are under way on a CPT,
+ * and those that are lost. */
+
+/* ---- under way ---- */
+
+void request_activate(struct ulrpc_request *r, const struct wire_call *c,
+		      uint64_t held)
+{
+	struct service_cpt *sc = r->sc;
+
+	r->active = true;
+	r->held = held;
+	list_add_tail(&sc->active, &r->link);
+	list_add_tail(&r->share->active, &r->share_link);
+	list_init(&r->cancel_link);
+	service_held(sc, r->share, 1, (int64_t)r->held);
+	shard_work_begin(sc->shard);
+	deadline_watch(r, c);
+}
+
+void request_deactivate(struct ulrpc_request *r)
+{
+	struct service_cpt *sc = r->sc;
+	struct shard *s = sc->shard;
+
+	deadline_unwatch(r);
+	list_del(&r->link);
+	list_del(&r->share_link);
+	/* Its callback has not been called, and will not be. A lost one is the
+	 * handler's, who has to be told. */
+	if (request_state(r) != REQUEST_LOST)
+		list_del(&r->cancel_link);
+	r->active = false;
+	service_held(sc, r->share, -1, -(int64_t)r->held);
+	service_cpt_settled(sc);
+	shard_work_end(s);
+}
+
+/* ---- lost ---- */
+
+void request_lost_end(struct ulrpc_request *r)
+{
+	struct ulrpc_service *svc = r->sc->service;
+
+	if (r->transfers)
+		transfers_free(r->transfers);
+	if (r->pin)
+		inbox_kept_put(r->pin);
+	free(r->copy);
+	if (r->durable)
+		durable_end(r);
+	service_unref(svc);
+}
+
+void request_wait_users(const struct ulrpc_request *r)
+{
+	while (atomic_load(&r->users) ||
+	       (r->transfers && transfers_used(r->transfers)))
+		sched_yield();
+}
+
+bool request_lose(struct ulrpc_request *r, enum request_state from)
+{
+	struct service_cpt *sc = r->sc;
+	struct inbox_buffer *pin = r->pin;
+	bool copied = r->copy;
+
+	/* A lost request belongs to whoever replies, and may be answered at
+	 * once; request_lost() still looks at its bulk after that. */
+	atomic_fetch_add(&sc->service->refs, 1);
+	if (pin)
+		inbox_pin_keep(pin);
+	if (r->transfers)
+		transfers_get(r->transfers);
+	if (!request_move(r, from, REQUEST_LOST)) {
+		if (r->transfers)
+			transfers_free(r->transfers);
+		if (pin) {
+			r->pin = NULL;
+			inbox_kept_put(pin);
+		}
+		service_unref(sc->service);
+		return false;
+	}
+	if (copied)
+		slab_disown(&sc->slab);
+	request_wait_users(r);
+	/* A continuation that is queued is called all the same. */
+	if (sc->service->has_exec)
+		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
+			       shard_now(sc->shard));
+	r->lost_link = sc->lost;
+	sc->lost = r;
+	return true;
+}
+
+/* Whoever waits is not left to find out. */
+static void lost_tell(const struct ulrpc_request *r, uint32_t status)
+{
+	struct wire_reply reply = {
+		.xid = r->xid,
+		.attempt = r->latest,
+		.status = status,
+	};
+
+	if (r->unwanted)
+		reply_skip(r->answer);
+	else
+		reply_add(r->answer, &reply, NULL, true, NULL);
+}
+
+/* The end of a call that is sent again already, because it may have been
+ * executed, is in the store: its client waits until that is back. */
+static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
+{
+	if (end != STAT_UNANSWERED)
+		return end;
+	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
+}
+
+void request_lost(struct ulrpc_request *r, unsigned int end)
+{
+	struct origin *o = r->origin;
+
+	lost_tell(r, lost_status(r, end));
+	request_record_lost(r, end);
+	if (r->active)
+		deadline_unwatch(r);
+	/* Bulk that was asked for, and has not begun, does not begin. */
+	transfer_abort(r->transfers, -ESHUTDOWN);
+	if (r->transfers)
+		transfers_free(r->transfers);
+	request_answer_put(r);
+	r->answer = o;
+	if (o->export)
+		export_unref(o->export);
+	o->export = NULL;
+	o->share = &r->sc->unknown;
+	if (r->active)
+		request_deactivate(r);
+}
+
+/* ---- the end of a connection ---- */
+
+static void share_forget(struct share *share)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &share->active, share_link) {
+		if (request_state(r) == REQUEST_QUEUED &&
+		    exec_remove(&r->sc->service->exec, &r->item))
+			request_refuse_queued(r, WIRE_STALE_EPOCH);
+		else
+			request_cancel(r);
+	}
+}
+
+/* So the end of many clients costs as much as they have under way, and not that
+ * for each of them. */
+void requests_forget(const struct list *shares)
+{
+	struct share *share;
+
+	list_for_each_entry (share, shares, link)
+		share_forget(share);
+}
+
+/* ---- the end of the service ---- */
+
+static void abort_queued(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	list_for_each_entry_safe (r, next, &sc->active, link)
+		if (request_state(r) == REQUEST_QUEUED &&
+		    exec_remove(&sc->service->exec, &r->item))
+			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
+}
+
+/* A worker has it in its hands, and has not begun. */
+static bool lose_taken(struct ulrpc_request *r)
+{
+	if (!request_lose(r, REQUEST_QUEUED))
+		return false;
+	request_lost(r, WIRE_SHUTTING_DOWN);
+	return true;
+}
+
+void requests_abort(struct service_cpt *sc)
+{
+	struct ulrpc_request *r, *next;
+
+	abort_queued(sc);
+	list_for_each_entry_safe (r, next, &sc->active, link) {
+		request_cancel_tell(r);
+		if (r->transfers && transfer_busy(r->transfers)) {
+			r->losing = true;
+			request_wait_bulk(r);
+			transfer_abort(r->transfers, -ESHUTDOWN);
+		} else if (lose_taken(r)) {
+			continue;
+		} else if (request_lose(r, REQUEST_RUNNING)) {
+			request_lost(r, STAT_UNANSWERED);
+		}
+		/* else its reply is on the way */
+	}
+}
+
+void requests_crash(struct service_cpt *sc)
+{
+	struct ulrpc_request *r;
+
+	list_for_each_entry (r, &sc->active, link) {
+		deadline_unwatch(r);
+		if (r->transfers)
+			transfer_crash(r->transfers);
+	}
+}
+
+static void reply_drop(struct ulrpc_request *r)
+{
+	if (r->reply != r->room)
+		free(r->reply);
+	r->reply = NULL;
+}
+
+static void request_gone(struct ulrpc_request *r)
+{
+	struct origin *o = r->origin;
+
+	if (r->item.queued)
+		exec_remove(&r->sc->service->exec, &r->item);
+	list_del(&r->link);
+	list_del(&r->share_link);
+	service_held(r->sc, r->share, -1, -(int64_t)r->held);
+	r->pin = NULL;
+	reply_drop(r);
+	if (r->durable)
+		durable_end(r);
+	request_drop(r);
+	request_answer_put(r);
+	pool_put(&r->sc->requests, r);
+	origin_unref(o);
+}
+
+void requests_gone(struct service_cpt *sc)
+{
+	while (!list_empty(&sc->flush)) {
+		struct origin *o = list_first(&sc->flush, struct origin, link);
+
+		list_del(&o->link);
+		o->out = NULL; /* among sc->replies */
+		origin_unref(o);
+	}
+	while (!list_empty(&sc->active))
+		request_gone(
+			list_first(&sc->active, struct ulrpc_request, link));
+}
+
+void requests_lost_free(struct service_cpt *sc)
+{
+	while (sc->lost) {
+		struct ulrpc_request *r = sc->lost;
+
+		sc->lost = r->lost_link;
+		origin_unref(r->origin);
+		pool_put(&sc->requests, r);
+	}
+}

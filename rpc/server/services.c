@@ -1,0 +1,992 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/services.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "rpc/server/serve/cancel.h"
+#include "rpc/server/serve/deadline.h"
+#include "rpc/server/serve/estimates.h"
+#include "rpc/server/session/export.h"
+#include "rpc/server/serve/oversize.h"
+#include "rpc/server/serve/reply.h"
+#include "rpc/server/serve/request.h"
+#include "rpc/server/vacant.h"
+#include "rpc/wire/wire.h"
+
+#define REQUEST_MAX	    (UINT32_C(64) << 10)
+#define BUFFERS		    4
+#define MESSAGES_PER_BUFFER 4
+#define QUEUE_MAX	    4096
+/* Room for QUEUE_MAX requests without long bodies, with replies of up to
+ * 4096. */
+#define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
+#define WINDOW		1024
+#define RETRY_AFTER_US	UINT64_C(10000)
+#define STUCK_US	UINT64_C(60000000)
+#define HIGH_RATIO	10
+#define SEGMENTS	8
+#define WORKERS_MAX	4096
+/* At the end replies that are on their way have that long. */
+#define LINGER_NS NSEC_PER_SEC
+
+/* ---- gauges ---- */
+
+static struct list *services_of(const struct shard *s)
+{
+	return &s->rpc->services->shard[s->cpt];
+}
+
+static int service_gauges(struct shard *s, struct stat_shard *sum)
+{
+	struct service_cpt *sc;
+	int rc = 0;
+
+	list_for_each_entry (sc, services_of(s), link)
+		if (!rc)
+			rc = estimates_gauge(sc, sum);
+	return rc;
+}
+
+/* Of the service on the portal of @share; 0: it has gone. */
+static uint32_t window_of(const struct shard *s, const struct share *share)
+{
+	const struct service_cpt *sc;
+
+	list_for_each_entry (sc, services_of(s), link)
+		if (sc->service->portal == share->portal)
+			return grant_of(&share->grant,
+					sc->service->conf.window);
+	return 0;
+}
+
+static int export_gauges(struct shard *s, struct stat_peer *p,
+			 struct stat_peer_gauges *g, struct stat_shard *sum)
+{
+	const struct export *e = container_of(p, struct export, stats);
+	const struct share *share;
+
+	(void)sum;
+	*g = (struct stat_peer_gauges){
+		.rtt = e->rtt,
+		.silent = shard_now(s) - e->heard,
+	};
+	list_for_each_entry (share, &e->shares, link) {
+		g->window += window_of(s, share);
+		g->under_way += share->held.requests;
+	}
+	return 0;
+}
+
+static const struct stat_gauger service_gauger = {
+	.methods = service_gauges,
+	.peer = export_gauges,
+};
+
+/* ---- found by name ---- */
+
+static struct service_cpt *find_name(struct shard *s, const char *name)
+{
+	struct list *head = &s->rpc->services->shard[s->cpt];
+	struct service_cpt *sc;
+
+	list_for_each_entry (sc, head, link)
+		if (!strcmp(sc->service->name, name))
+			return sc;
+	return NULL;
+}
+
+static void service_opened(struct shard *s, const char *name,
+			   struct wire_opened *out)
+{
+	struct service_cpt *sc = find_name(s, name);
+	const struct ulrpc_service *svc;
+
+	if (!sc) {
+		out->status = s->closing ? WIRE_SHUTTING_DOWN : WIRE_NO_SERVICE;
+		return;
+	}
+	if (sc->fsm.state != SERVICE_CPT_UP) {
+		out->status = WIRE_SHUTTING_DOWN;
+		return;
+	}
+	svc = sc->service;
+	out->status = WIRE_OK;
+	out->portal = svc->portal;
+	out->request_max = svc->conf.request_max;
+	out->window = svc->conf.window;
+	out->message_max = svc->message_max;
+	out->estimate = estimates_told(sc, shard_now(s));
+	durables_tell(&svc->durables, out);
+}
+
+/* ---- on a CPT ---- */
+
+static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
+			     unsigned int cpt)
+{
+	sc->service = svc;
+	sc->shard = rpc_shard_of(svc->rpc, cpt);
+	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
+	pool_init(&sc->origins, sizeof(struct origin), 0);
+	slab_init(&sc->slab, sc->shard);
+	replies_init(sc);
+	list_init(&sc->oversizes);
+	sc->unknown.host = &sc->strangers;
+	list_init(&sc->link);
+	list_init(&sc->active);
+	list_init(&sc->flush);
+	list_init(&sc->canceled);
+	sc->flush_work.fn = replies_flush;
+	sc->cancel_work.fn = requests_tell;
+}
+
+/* Without memory its requests are not counted by method. */
+static void stats_begin(struct service_cpt *sc)
+{
+	const struct ulrpc_service *svc = sc->service;
+
+	sc->stats =
+		stat_service_get(sc->shard->stats, STAT_REQUESTS, svc->name);
+	for (uint32_t i = 0; i <= svc->methods_mask; i++)
+		if (svc->methods[i].handler)
+			(void)stat_method_add(sc->stats,
+					      svc->methods[i].number);
+}
+
+/* Opens the inbox; the service can be found by its name then. -ESHUTDOWN, or
+ * what inbox_open() says. */
+static int service_cpt_start(struct service_cpt *sc)
+{
+	struct ulrpc_service *svc = sc->service;
+	struct shard *s = sc->shard;
+	int rc;
+
+	if (s->closing)
+		return -ESHUTDOWN;
+	rc = inbox_open(&sc->inbox, s, svc->portal, svc->conf.buffers,
+			svc->conf.buffer_size, svc->message_max,
+			request_on_message, sc);
+	if (rc)
+		return rc;
+	sc->open = true;
+	if (s->cpt == 0)
+		durables_draw(&svc->durables, s);
+	vacant_close(s, svc->portal);
+	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
+	stats_begin(sc);
+	return 0;
+}
+
+/* The steps of the end, each of which includes the ones before it; a second
+ * time nothing happens. */
+
+static void service_cpt_close(struct service_cpt *sc)
+{
+	if (sc->fsm.state != SERVICE_CPT_UP)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_CLOSED);
+	service_cpt_settled(sc);
+}
+
+static void service_cpt_abort(struct service_cpt *sc)
+{
+	service_cpt_close(sc);
+	if (sc->fsm.state != SERVICE_CPT_CLOSED)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_ABORTED);
+	requests_abort(sc);
+	replies_abort(sc);
+	replies_lose(sc);
+	oversizes_abort(sc);
+	service_cpt_settled(sc);
+}
+
+static void on_inbox_closed(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	sc->open = false;
+	service_cpt_settled(sc);
+}
+
+static void workers_end(struct ulrpc_service *svc)
+{
+	if (svc->has_exec && !atomic_exchange(&svc->exec_closed, true))
+		exec_close(&svc->exec);
+}
+
+static void service_cpt_stop(struct service_cpt *sc)
+{
+	service_cpt_abort(sc);
+	if (sc->fsm.state != SERVICE_CPT_ABORTED)
+		return;
+	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
+	list_del(&sc->link);
+	exports_forget_portal(sc->shard, sc->service->portal);
+	workers_end(sc->service);
+	if (sc->shard->aborted)
+		replies_stop(sc);
+	if (sc->open)
+		inbox_close(&sc->inbox, on_inbox_closed, sc);
+	service_cpt_settled(sc);
+}
+
+/* Nobody refers to it. */
+static void service_cpt_fini(struct service_cpt *sc)
+{
+	requests_lost_free(sc);
+	estimates_fini(sc);
+	slab_fini(&sc->slab);
+	pool_fini(&sc->messages);
+	pool_fini(&sc->requests);
+	pool_fini(&sc->origins);
+}
+
+/* The node has crashed, and then is gone. */
+
+static void service_cpt_crash(struct service_cpt *sc)
+{
+	if (sc->open)
+		inbox_crash(&sc->inbox);
+	if (sc->service->has_exec)
+		exec_crash(&sc->service->exec);
+	requests_crash(sc);
+	replies_crash(sc);
+	oversizes_crash(sc);
+	slab_stop(&sc->slab);
+}
+
+static void service_cpt_gone(struct service_cpt *sc)
+{
+	if (sc->open)
+		inbox_gone(&sc->inbox);
+	sc->open = false;
+	requests_gone(sc);
+	replies_gone(sc);
+	oversizes_gone(sc);
+}
+
+/* ---- memory ---- */
+
+static void service_free(struct ulrpc_service *svc)
+{
+	if (svc->started && svc->conf.ended)
+		svc->conf.ended(svc->conf.ended_arg);
+	for (unsigned int i = 0; i < svc->ncpts; i++)
+		service_cpt_fini(&svc->cpt[i]);
+	sched_plan_free(&svc->plan);
+	sleepers_fini(&svc->sleepers);
+	free(svc->cpt);
+	free(svc->methods);
+	free(svc->names);
+	free(svc);
+}
+
+/* ---- workers ---- */
+
+/* On CPT 0, which is held as long as there are workers. */
+static void on_workers_gone(struct ulnet_work *w)
+{
+	struct ulrpc_service *svc =
+		container_of(w, struct ulrpc_service, exec_work);
+	struct shard *s = rpc_shard_of(svc->rpc, 0);
+	struct wait *wait = &svc->rpc->wait;
+
+	if (!s->crashed) {
+		pthread_mutex_lock(&wait->lock);
+		svc->workers = false;
+		wait_wake(wait);
+		pthread_mutex_unlock(&wait->lock);
+		/* svc may be gone */
+		shard_release(s);
+	}
+	shard_taken(s);
+}
+
+static void workers_gone(void *arg)
+{
+	struct ulrpc_service *svc = arg;
+
+	shard_give(rpc_shard_of(svc->rpc, 0), &svc->exec_work);
+}
+
+static bool reserves(const struct ulrpc_service *svc)
+{
+	for (uint32_t i = 0; i <= svc->methods_mask; i++)
+		if (svc->methods[i].handler &&
+		    svc->methods[i].priority == ULRPC_PRIORITY_HIGH)
+			return true;
+	return false;
+}
+
+static int workers_start(struct ulrpc_service *svc)
+{
+	struct exec_conf conf = {
+		.node = svc->rpc->node,
+		.is_virtual = svc->rpc->is_virtual,
+		.min = svc->conf.workers_min,
+		.max = svc->conf.workers_max,
+		.plan = &svc->plan,
+		.ratio = svc->conf.high_ratio,
+		.reserve = reserves(svc),
+		.seed = rpc_shard_of(svc->rpc, 0)->exports->hosts.seed,
+		.run = request_run,
+		.gone = workers_gone,
+		.arg = svc,
+	};
+	int rc;
+
+	if (!svc->has_exec)
+		return 0;
+	svc->exec_work.fn = on_workers_gone;
+	rc = exec_open(&svc->exec, &conf);
+	if (rc)
+		svc->has_exec = false;
+	return rc;
+}
+
+/* ---- methods ---- */
+
+static bool wants_workers(const struct ulrpc_service_conf *conf)
+{
+	for (unsigned int i = 0; i < conf->nmethods; i++)
+		if (conf->methods[i].run != ULRPC_RUN_INLINE)
+			return true;
+	return false;
+}
+
+static int method_add(struct ulrpc_service *svc,
+		      const struct ulrpc_method_conf *mc, char **names)
+{
+	uint32_t number = ulrpc_method(mc->name);
+	uint32_t i = number & svc->methods_mask;
+
+	for (; svc->methods[i].handler; i = (i + 1) & svc->methods_mask)
+		if (svc->methods[i].number == number)
+			return -EEXIST;
+	svc->methods[i] = (struct ulrpc_method){
+		.number = number,
+		.priority = mc->priority ? mc->priority : ULRPC_PRIORITY_NORMAL,
+		.handler = mc->handler,
+		.arg = mc->arg,
+		.run = mc->run,
+		.semantics = mc->semantics,
+		.name = *names,
+	};
+	*names = stpcpy(*names, mc->name) + 1;
+	return ulrpc_method_declare(svc->rpc, mc->name);
+}
+
+static bool method_ok(const struct ulrpc_method_conf *mc)
+{
+	return mc->name && mc->name[0] && mc->handler &&
+	       mc->run <= ULRPC_RUN_INLINE &&
+	       mc->priority <= ULRPC_PRIORITY_BACKGROUND &&
+	       mc->semantics <= ULRPC_EXACTLY_ONCE;
+}
+
+static int methods_make(struct ulrpc_service *svc,
+			const struct ulrpc_service_conf *conf)
+{
+	size_t size = 0, places = 4;
+	char *names;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < conf->nmethods; i++) {
+		if (!method_ok(&conf->methods[i]))
+			return -EINVAL;
+		size += strlen(conf->methods[i].name) + 1;
+	}
+	while (places < 2 * (size_t)conf->nmethods)
+		places *= 2;
+	svc->names = names = malloc(size);
+	svc->methods = calloc(places, sizeof(*svc->methods));
+	svc->methods_mask = (uint32_t)places - 1;
+	if (!svc->names || !svc->methods)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < conf->nmethods && !rc; i++)
+		rc = method_add(svc, &conf->methods[i], &names);
+	return rc;
+}
+
+/* ---- start ---- */
+
+void ulrpc_service_conf_init(struct ulrpc_service_conf *conf)
+{
+	*conf = (struct ulrpc_service_conf){ 0 };
+}
+
+static void conf_fill(struct ulrpc_service_conf *c, bool workers)
+{
+	uint64_t message;
+
+	if (!c->workers_min)
+		c->workers_min = workers ? 1 : 0;
+	if (!c->workers_max)
+		c->workers_max = c->workers_min;
+	if (!c->request_max)
+		c->request_max = REQUEST_MAX;
+	if (!c->buffers)
+		c->buffers = BUFFERS;
+	message = MIN(LNET_MTU, (uint64_t)c->request_max + WIRE_HEAD_MAX);
+	if (!c->buffer_size)
+		c->buffer_size = (uint32_t)message * MESSAGES_PER_BUFFER;
+	if (!c->queue_max)
+		c->queue_max = QUEUE_MAX;
+	if (!c->queue_bytes_max)
+		c->queue_bytes_max = QUEUE_BYTES_MAX;
+	c->queue_bytes_max =
+		MIN(c->queue_bytes_max, UINT64_MAX / (2 * SERVICE_LIMITS));
+	if (!c->window)
+		c->window = WINDOW;
+	if (!c->retry_after)
+		c->retry_after = RETRY_AFTER_US;
+	if (!c->stuck)
+		c->stuck = STUCK_US;
+	if (!c->stalled)
+		c->stalled = ULRPC_NEVER;
+	if (!c->high_ratio)
+		c->high_ratio = HIGH_RATIO;
+	if (!c->segments)
+		c->segments = SEGMENTS;
+}
+
+static bool portal_ok(unsigned int portal)
+{
+	return portal < LNET_PORTALS && portal != ULRPC_PORTAL_CONTROL &&
+	       portal != ULRPC_PORTAL_REPLY && portal != ULRPC_PORTAL_BULK;
+}
+
+static int conf_check(const struct ulrpc_service_conf *c)
+{
+	if (!c->name || !c->name[0] || !c->nmethods || !c->methods)
+		return -EINVAL;
+	if (strlen(c->name) >= ULRPC_SERVICE_NAME)
+		return -EINVAL;
+	if (c->request_max > ULRPC_BODY_MAX || !portal_ok(c->portal))
+		return -EINVAL;
+	if (c->workers_max && c->workers_max < MAX(c->workers_min, 1u))
+		return -EINVAL;
+	if (MAX(c->workers_min, c->workers_max) > WORKERS_MAX)
+		return -EINVAL;
+	if (c->buffers == 1 || c->buffers > ULRPC_BUFFERS_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+/* What is wrong with its text is said in the log: it may be long. */
+static int policy_read(struct ulrpc_service *svc, const char *policy)
+{
+	struct ulnet_text_error err = { .what = "no memory" };
+	int rc = sched_plan_parse(policy, &svc->plan, &err);
+
+	svc->conf.policy = NULL;
+	if (rc)
+		lnet_log(LNET_LOG_ERR, "rpc",
+			 "service %s: policy \"%s\", at byte %zu: %s",
+			 svc->name, policy, err.offset, err.what);
+	return rc;
+}
+
+static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
+		       struct ulrpc_service **svc_p)
+{
+	struct ulrpc_service *svc = calloc(1, sizeof(*svc));
+	int rc = -ENOMEM;
+
+	if (!svc)
+		return -ENOMEM;
+	rc = durables_init(&svc->durables, conf->durable);
+	if (!rc)
+		rc = sleepers_init(&svc->sleepers);
+	if (rc) {
+		free(svc);
+		return rc;
+	}
+	rc = -ENOMEM;
+	svc->rpc = rpc;
+	svc->free = service_free;
+	svc->refs = 1;
+	svc->lost.host = &svc->lost_host;
+	svc->conf = *conf;
+	text_copy(svc->name, sizeof(svc->name), conf->name);
+	svc->has_exec = wants_workers(conf);
+	conf_fill(&svc->conf, svc->has_exec);
+	svc->conf.name = svc->name;
+	svc->conf.methods = NULL;
+	svc->conf.durable = NULL;
+	svc->message_max = (uint32_t)MIN(
+		LNET_MTU, (uint64_t)svc->conf.request_max + WIRE_HEAD_MAX);
+	list_init(&svc->link);
+	svc->cpt = calloc(rpc->ncpts, sizeof(*svc->cpt));
+	if (!svc->cpt)
+		goto err;
+	svc->ncpts = rpc->ncpts;
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		service_cpt_init(&svc->cpt[i], svc, i);
+	rc = svc->conf.buffer_size < svc->message_max ||
+			     svc->conf.queue_bytes_max < svc->conf.request_max
+		     ? -EINVAL
+		     : methods_make(svc, conf);
+	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
+		rc = estimates_init(&svc->cpt[i]);
+	if (!rc)
+		rc = policy_read(svc, conf->policy);
+	if (rc)
+		goto err;
+	*svc_p = svc;
+	return 0;
+
+err:
+	service_unref(svc);
+	return rc;
+}
+
+static struct ulrpc_service *find_portal(struct services *all,
+					 unsigned int portal)
+{
+	struct ulrpc_service *svc;
+
+	list_for_each_entry (svc, &all->all, link)
+		if (svc->portal == portal)
+			return svc;
+	return NULL;
+}
+
+/* The one that a service of that name had before: clients may still send there.
+ * 0: none, or it is taken. */
+static unsigned int portal_former(struct services *all, const char *name)
+{
+	for (unsigned int i = 0; i < LNET_PORTALS; i++)
+		if (!strcmp(all->former[i], name) && !find_portal(all, i))
+			return i;
+	return 0;
+}
+
+/* The portal that a service of that name had before, or else the one that has
+ * been free for the longest time, so that a late message for a service that is
+ * gone does not reach another one. */
+static int portal_choose(struct services *all, const char *name,
+			 unsigned int *portal_p)
+{
+	unsigned int n = ULRPC_PORTAL_LAST - ULRPC_PORTAL_FIRST + 1;
+
+	*portal_p = portal_former(all, name);
+	if (*portal_p)
+		return 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int portal =
+			ULRPC_PORTAL_FIRST + (all->next_portal + i) % n;
+
+		if (find_portal(all, portal))
+			continue;
+		all->next_portal = (all->next_portal + i + 1) % n;
+		*portal_p = portal;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* Locked: name and portal are its own from now on. */
+static int claim(struct services *all, struct ulrpc_service *svc)
+{
+	struct ulrpc_service *other;
+
+	list_for_each_entry (other, &all->all, link)
+		if (!strcmp(other->name, svc->name))
+			return -EEXIST;
+	svc->portal = svc->conf.portal;
+	if (svc->portal && find_portal(all, svc->portal))
+		return -EEXIST;
+	if (!svc->portal) {
+		int rc = portal_choose(all, svc->name, &svc->portal);
+
+		if (rc)
+			return rc;
+	}
+	list_add_tail(&all->all, &svc->link);
+	all->former[svc->portal][0] = 0;
+	return 0;
+}
+
+static void unclaim(struct ulrpc_service *svc)
+{
+	struct services *all = svc->rpc->services;
+
+	pthread_mutex_lock(&svc->rpc->wait.lock);
+	list_del(&svc->link);
+	if (svc->started)
+		text_copy(all->former[svc->portal], ULRPC_SERVICE_NAME,
+			  svc->name);
+	pthread_mutex_unlock(&svc->rpc->wait.lock);
+}
+
+static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < svc->ncpts && !rc; i++)
+		rc = lnet_call(svc->rpc->node, i, fn, &svc->cpt[i]);
+	return rc;
+}
+
+static int do_start(void *arg)
+{
+	return service_cpt_start(arg);
+}
+
+static int do_stop(void *arg)
+{
+	service_cpt_stop(arg);
+	return 0;
+}
+
+static int do_leave(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	sc->leaving = true;
+	service_cpt_settled(sc);
+	return 0;
+}
+
+static int do_cut(void *arg)
+{
+	replies_stop(arg);
+	return 0;
+}
+
+static int do_vacate(void *arg)
+{
+	const struct service_cpt *sc = arg;
+
+	return vacant_open(sc->shard, sc->service->portal);
+}
+
+static int do_close_vacant(void *arg)
+{
+	const struct service_cpt *sc = arg;
+
+	vacant_close(sc->shard, sc->service->portal);
+	return 0;
+}
+
+static int do_hold(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	if (sc->shard->closing)
+		return -ESHUTDOWN;
+	shard_hold(sc->shard);
+	return 0;
+}
+
+static int do_release(void *arg)
+{
+	struct service_cpt *sc = arg;
+
+	shard_release(sc->shard);
+	return 0;
+}
+
+static bool all_shut(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return svc->shut == (UINT32_C(1) << svc->ncpts) - 1;
+}
+
+/* Workers may take longer. */
+static bool cpts_gone(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return svc->gone == (UINT32_C(1) << svc->ncpts) - 1;
+}
+
+static bool all_gone(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return cpts_gone(arg) && !svc->workers;
+}
+
+static bool all_idle(void *arg)
+{
+	const struct ulrpc_service *svc = arg;
+
+	return svc->idle == (UINT32_C(1) << svc->ncpts) - 1;
+}
+
+/* What comes for it, and what LNet held meanwhile, is told that it has gone. If
+ * that cannot be, nobody will take what is held. */
+static void vacate(struct ulrpc_service *svc)
+{
+	if (svc->started && !on_each(svc, do_vacate))
+		return;
+	(void)on_each(svc, do_close_vacant);
+	(void)LNetClearLazyPortal(svc->rpc->node, svc->portal);
+}
+
+/* From here on nothing of the service is left, but requests that handlers
+ * have. */
+static int service_end(struct ulrpc_service *svc)
+{
+	struct ulrpc *rpc = svc->rpc;
+	int rc = on_each(svc, do_stop);
+
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, all_shut, svc,
+				TIME_NEVER);
+	if (!rc)
+		rc = on_each(svc, do_leave);
+	if (!rc && wait_until(&rpc->wait, rpc->node, cpts_gone, svc,
+			      lnet_now(rpc->node, 0) + LINGER_NS))
+		rc = on_each(svc, do_cut);
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, all_gone, svc,
+				TIME_NEVER);
+	if (rc)
+		return rc;
+	vacate(svc);
+	if (svc->has_exec)
+		exec_free(&svc->exec);
+	unclaim(svc);
+	service_unref(svc);
+	return 0;
+}
+
+/* Workers hold CPT 0. */
+static int start_all(struct ulrpc_service *svc)
+{
+	struct lnet *node = svc->rpc->node;
+	int rc = lnet_call(node, 0, do_hold, &svc->cpt[0]);
+
+	if (rc)
+		goto err_claim;
+	rc = workers_start(svc);
+	svc->workers = svc->has_exec;
+	if (!svc->has_exec)
+		lnet_call(node, 0, do_release, &svc->cpt[0]);
+	if (rc)
+		goto err_claim;
+	rc = on_each(svc, do_start);
+	if (rc)
+		BUG_ON(service_end(svc));
+	return rc;
+
+err_claim:
+	unclaim(svc);
+	service_unref(svc);
+	return rc;
+}
+
+int ulrpc_service_start(struct ulrpc *rpc,
+			const struct ulrpc_service_conf *conf,
+			struct ulrpc_service **service_p)
+{
+	struct ulrpc_service *svc;
+	int rc = conf_check(conf);
+
+	if (rc)
+		return rc;
+	if (!rpc_may_manage(rpc->node))
+		return -EDEADLK;
+	if (atomic_load(&rpc->state) != RPC_OPEN)
+		return -ESHUTDOWN;
+	rc = service_new(rpc, conf, &svc);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&rpc->wait.lock);
+	rc = claim(rpc->services, svc);
+	pthread_mutex_unlock(&rpc->wait.lock);
+	if (rc) {
+		service_unref(svc);
+		return rc;
+	}
+	rc = start_all(svc);
+	if (rc)
+		return rc;
+	svc->started = true;
+	if (service_p)
+		*service_p = svc;
+	return 0;
+}
+
+unsigned int ulrpc_service_portal(const struct ulrpc_service *service)
+{
+	return service->portal;
+}
+
+/* ---- stop ---- */
+
+static int do_close(void *arg)
+{
+	service_cpt_close(arg);
+	return 0;
+}
+
+static int do_abort(void *arg)
+{
+	service_cpt_abort(arg);
+	return 0;
+}
+
+int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
+{
+	struct ulrpc *rpc = service->rpc;
+	uint64_t until;
+	int rc, late;
+
+	if (!rpc_may_manage(rpc->node) ||
+	    (service->has_exec && exec_is_mine(&service->exec)))
+		return -EDEADLK;
+	until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
+	rc = on_each(service, do_close);
+	if (rc)
+		return rc;
+	/* Under virtual time what nothing will end is too late at once. */
+	late = wait_until(&rpc->wait, rpc->node, all_idle, service, until);
+	rc = on_each(service, do_abort);
+	if (!rc)
+		rc = wait_until(&rpc->wait, rpc->node, all_idle, service,
+				TIME_NEVER);
+	if (!rc)
+		rc = service_end(service);
+	return rc ? rc : late ? -ETIMEDOUT : 0;
+}
+
+/* ---- with RPC on the node ---- */
+
+static int part_open(struct ulrpc *rpc)
+{
+	struct services *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	all->shard = calloc(rpc->ncpts, sizeof(*all->shard));
+	all->durable_keys = durable_keys_new(load_le64(rpc->server_id));
+	if (!all->shard || !all->durable_keys) {
+		durable_keys_put(all->durable_keys);
+		free(all->shard);
+		free(all);
+		return -ENOMEM;
+	}
+	list_init(&all->all);
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		list_init(&all->shard[i]);
+	rpc->services = all;
+	return 0;
+}
+
+static void services_gone(struct shard *s, const struct ulnet_id *client,
+			  uint64_t opened)
+{
+	struct service_cpt *sc;
+
+	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+		const struct ulrpc_service_conf *conf = &sc->service->conf;
+
+		if (!conf->gone ||
+		    !(opened & UINT64_C(1) << sc->service->portal))
+			continue;
+		conf->gone(conf->gone_arg, client);
+		if (unlikely(shard_guard_is_late(s)))
+			lnet_guard_end(s->node, s->cpt,
+				       "service %s, told of a client that is "
+				       "gone,",
+				       sc->service->name);
+	}
+}
+
+static const struct export_users export_users = {
+	.record_ops = { .noted = export_noted,
+			.give_up = request_give_up,
+			.forget = request_forget,
+			.let_go = reply_let_go,
+			.body_let_go = oversize_let_go },
+	.opened = service_opened,
+	.gone = services_gone,
+	.forget = requests_forget,
+	.cancel = request_cancel,
+	.reach = oversize_reach,
+};
+
+static int service_shard_open(struct shard *s)
+{
+	s->exports->users = &export_users;
+	s->exports->extend_work.fn = exports_extend;
+	s->stats->learn[STAT_REQUESTS] = estimates_learn;
+	s->stats->gauger[STAT_REQUESTS] = &service_gauger;
+	return 0;
+}
+
+static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
+{
+	struct service_cpt *sc, *next;
+
+	if (!s->rpc->services)
+		return;
+	list_for_each_entry_safe (sc, next, &s->rpc->services->shard[s->cpt],
+				  link)
+		fn(sc);
+}
+
+static void service_shard_close(struct shard *s)
+{
+	each_of_shard(s, service_cpt_close);
+}
+
+static void service_shard_abort(struct shard *s)
+{
+	each_of_shard(s, service_cpt_abort);
+}
+
+static void service_shard_stop(struct shard *s)
+{
+	each_of_shard(s, service_cpt_stop);
+}
+
+static void service_shard_crash(struct shard *s)
+{
+	each_of_shard(s, service_cpt_crash);
+}
+
+static void service_drop(struct ulrpc_service *svc, bool crashed)
+{
+	for (unsigned int i = 0; i < svc->ncpts && crashed; i++)
+		service_cpt_gone(&svc->cpt[i]);
+	if (svc->has_exec)
+		exec_free(&svc->exec);
+	list_del(&svc->link);
+	service_unref(svc);
+}
+
+static void part_free(struct ulrpc *rpc)
+{
+	struct services *all = rpc->services;
+
+	if (!all)
+		return;
+	while (!list_empty(&all->all))
+		service_drop(list_first(&all->all, struct ulrpc_service, link),
+			     rpc->shards[0].crashed);
+	durable_keys_put(all->durable_keys);
+	free(all->shard);
+	free(all);
+	rpc->services = NULL;
+}
+
+const struct rpc_part service_part = {
+	.name = "services",
+	.open = part_open,
+	.shard_open = service_shard_open,
+	.shard_close = service_shard_close,
+	.shard_abort = service_shard_abort,
+	.shard_stop = service_shard_stop,
+	.shard_crash = service_shard_crash,
+	.free = part_free,
+};

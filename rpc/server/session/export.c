@@ -1,0 +1,910 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/session/export.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/control.h"
+#include "rpc/stray.h"
+#include "rpc/wire/wire.h"
+
+/* A lease is this many keepalives. */
+#define LEASE_KEEPALIVES 3
+/* us: no client is looked after more often than that, if the node's own setting
+ * is not shorter, whatever the client wishes. */
+#define KEEPALIVE_LEAST UINT64_C(100000)
+#define RETRY_AFTER_US	 UINT64_C(1000000)
+/* Of all clients of a CPT: 130 MiB. */
+#define RECORD_CHUNKS_MAX 65536
+
+/* us */
+static uint64_t keepalive_of(const struct ulrpc *rpc, const struct export *e)
+{
+	return e && e->keepalive ? e->keepalive : rpc->conf.keepalive;
+}
+
+uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
+{
+	uint64_t keepalive = keepalive_of(rpc, e);
+
+	return keepalive > TIME_NEVER / LEASE_KEEPALIVES
+		       ? TIME_NEVER
+		       : keepalive * LEASE_KEEPALIVES;
+}
+
+/* ---- life ---- */
+
+static void export_hear(struct exports *x, struct export *e,
+			const struct ulnet_nid *source)
+{
+	struct record_body *body;
+
+	if (rails_hear(&x->rails, e, source))
+		list_for_each_entry (body, &e->records.bodies, link)
+			x->users->reach(body, source);
+}
+
+bool export_is_of(struct exports *x, struct export *e,
+		  const struct ulnet_id *initiator,
+		  const struct ulnet_nid *source)
+{
+	if (e->peer.pid != initiator->pid ||
+	    (!rails_know(e, source) &&
+	     !shard_same_peer(x->shard, &e->peer.nid, &initiator->nid)))
+		return false;
+	export_hear(x, e, source);
+	return true;
+}
+
+struct share *export_share(struct exports *x, struct export *e,
+			   unsigned int portal)
+{
+	struct share *share;
+
+	list_for_each_entry (share, &e->shares, link)
+		if (likely(share->portal == portal))
+			return share;
+	share = share_new(&x->hosts, &e->source, portal);
+	if (!share)
+		return NULL;
+	share->queue.id = e->handle;
+	share->queue.pid = e->peer.pid;
+	list_add_tail(&e->shares, &share->link);
+	return share;
+}
+
+void export_unref(struct export *e)
+{
+	BUG_ON(!e->refs);
+	if (--e->refs)
+		return;
+	BUG_ON(!list_empty(&e->extending));
+	list_del(&e->extend_link);
+	/* Replies that are on their way are still sent. */
+	shares_drop(&e->shares);
+	free(e);
+}
+
+/* Requests of the export that are being served still refer to it. */
+static void export_drop(struct exports *x, struct export *e)
+{
+	BUG_ON(!e->known);
+	e->known = false;
+	records_fini(&e->records);
+	doubt_end(e);
+	rails_drop(&x->rails, e);
+	party_put(&x->parties, e->party, 1);
+	id_free(&x->table, e->id);
+	client_ids_del(x->ids, &e->id_of);
+	list_del(&e->link);
+	stat_peer_del(x->shard->stats, STAT_REQUESTS, &e->stats);
+	export_unref(e);
+}
+
+/* The client has gone, or has forgotten us: nobody waits for its requests any
+ * more, nor lends memory to them. */
+static void export_lost(struct exports *x, struct export *e)
+{
+	x->dropped = shard_now(x->shard);
+	if (e->refs > 1)
+		x->users->forget(&e->shares);
+	export_drop(x, e);
+}
+
+/* ... and it did not say so. Services that it has opened are told, at last. */
+static void export_dead(struct exports *x, struct export *e)
+{
+	struct ulnet_id client = e->peer;
+	uint64_t opened = e->opened;
+
+	export_lost(x, e);
+	x->users->gone(x->shard, &client, opened);
+}
+
+/* Those in x->silent[i] are looked at each 2^i ns, which is a keepalive, or
+ * more than half of it. */
+static unsigned int clock_of(const struct exports *x, const struct export *e)
+{
+	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));
+
+	return 63 - (unsigned int)__builtin_clzll(ns | 1);
+}
+
+static void exports_arm(struct exports *x)
+{
+	uint64_t at = TIME_NEVER;
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++) {
+		const struct export *e;
+
+		if (list_empty(&x->silent[i]))
+			continue;
+		e = list_first(&x->silent[i], struct export, link);
+		if (rpc_ns(export_lease(x->shard->rpc, e)) != TIME_NEVER)
+			at = MIN(at, rpc_at(e->looked, UINT64_C(1) << i));
+	}
+	if (at != TIME_NEVER)
+		shard_arm(x->shard, &x->timer, at);
+}
+
+static void export_looked(struct exports *x, struct export *e, uint64_t now)
+{
+	e->looked = now;
+	list_del(&e->link);
+	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
+}
+
+/* The client wishes a keepalive of @wish us; 0: it does not say. */
+static void export_agree(struct exports *x, struct export *e, uint64_t wish)
+{
+	uint64_t agreed = MIN(MAX(wish, KEEPALIVE_LEAST), UINT32_MAX);
+
+	if (!wish || agreed >= x->shard->rpc->conf.keepalive)
+		agreed = 0;
+	if (agreed == e->keepalive && !list_empty(&e->link))
+		return;
+	e->keepalive = (uint32_t)agreed;
+	export_looked(x, e, shard_now(x->shard));
+	if (!lnet_timer_armed(&x->timer) || agreed)
+		exports_arm(x);
+}
+
+void export_noted(struct records *rs, int slots)
+{
+	struct exports *x = container_of(rs->parties, struct exports, chunks);
+
+	stat_now(x->shard, RPC_STAT_slots_noted, slots);
+}
+
+static int export_new(struct exports *x, const struct wire_connect *c,
+		      const struct ulnet_event *ev, struct export **e_p)
+{
+	struct export *e;
+	int rc;
+
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	rc = -ENOSPC;
+	e->party = party_take(&x->parties, &ev->source, 1, shard_now(x->shard));
+	if (!e->party)
+		goto err_free;
+	rc = id_alloc(&x->table, e, &e->id);
+	if (rc)
+		goto err_party;
+	memcpy(e->id_of.id, c->client_id, RPC_ID_SIZE);
+	e->id_of.cpt = x->shard->cpt;
+	rc = client_ids_add(x->ids, &e->id_of);
+	if (rc)
+		goto err_id;
+	e->handle = shard_handle(x->shard, e->id);
+	e->client = c->client;
+	e->epoch = c->epoch;
+	e->peer = ev->initiator;
+	e->source = ev->source;
+	e->refs = 1;
+	e->known = true;
+	e->heard = x->heard = shard_now(x->shard);
+	records_init(&e->records, &x->users->record_ops, &x->chunks);
+	list_init(&e->rails);
+	list_init(&e->shares);
+	list_init(&e->bulk);
+	list_init(&e->extending);
+	list_init(&e->extend_link);
+	list_init(&e->link);
+	(void)rails_hear(&x->rails, e, &ev->source);
+	stat_count(x->shard, RPC_STAT_clients_accepted);
+	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
+		      (struct ulnet_id){ ev->source, ev->initiator.pid });
+	export_agree(x, e, c->keepalive);
+	*e_p = e;
+	return 0;
+
+err_id:
+	id_free(&x->table, e->id);
+err_party:
+	party_put(&x->parties, e->party, 1);
+err_free:
+	free(e);
+	return rc;
+}
+
+/* ---- silence ---- */
+
+/* ns of silence until @e is forgotten. If nobody at all has been heard of late,
+ * it may be us who cannot hear: then more patience is due. */
+static uint64_t patience(const struct exports *x, const struct export *e,
+			 uint64_t now)
+{
+	const struct ulrpc *rpc = x->shard->rpc;
+	uint64_t lease = rpc_ns(export_lease(rpc, e));
+	bool deaf = now - x->heard > rpc_ns(keepalive_of(rpc, e));
+
+	return deaf ? rpc_at(lease, lease) : lease;
+}
+
+static void export_forget(struct exports *x, struct export *e, const char *why)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	stat_count(x->shard, RPC_STAT_clients_lost);
+	if (lnet_log_on(LNET_LOG_INFO))
+		lnet_log(LNET_LOG_INFO, "rpc", "client %s: %s, forgotten",
+			 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
+			 why);
+	export_dead(x, e);
+}
+
+void export_vanished(struct exports *x, struct export *e)
+{
+	stat_count(x->shard, RPC_STAT_clients_vanished);
+	export_forget(x, e, "its connection has ended, and it is not there");
+}
+
+static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
+{
+	struct list *silent = &x->silent[clock];
+
+	while (!list_empty(silent)) {
+		struct export *e = list_first(silent, struct export, link);
+
+		if (rpc_at(e->looked, UINT64_C(1) << clock) > now)
+			break;
+		if (now - e->heard > patience(x, e, now)) {
+			export_forget(x, e, "silent for its lease");
+			continue;
+		}
+		records_trim(&e->records, now);
+		rails_look(&x->rails, e);
+		export_looked(x, e, now);
+	}
+}
+
+/* Each export is looked at once in a keepalive, so one that is silent is
+ * forgotten after its lease and before another keepalive has passed. */
+static void exports_look(struct ulnet_timer *t)
+{
+	struct exports *x = container_of(t, struct exports, timer);
+	uint64_t now = shard_now(x->shard);
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		exports_look_at(x, i, now);
+	exports_arm(x);
+}
+
+void exports_each(struct exports *x, void (*fn)(struct export *e))
+{
+	struct export *e;
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry (e, &x->silent[i], link)
+			fn(e);
+}
+
+void exports_forget_portal(struct shard *s, unsigned int portal)
+{
+	struct exports *x = s->exports;
+	struct export *e;
+
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_for_each_entry (e, &x->silent[i], link)
+			e->opened &= ~(UINT64_C(1) << portal);
+}
+
+/* ---- answers ---- */
+
+static void export_answer(struct shard *s, const struct ulnet_event *ev,
+			  const struct wire_control *m)
+{
+	struct ulnet_id to = { ev->source, ev->initiator.pid };
+
+	/* An answer that cannot be sent is asked for again. */
+	(void)control_send(s, ev->target.nid, to, m);
+}
+
+/* By the rail that the answer took at last the client knows us from now on, and
+ * may use it for messages that nobody answers. */
+static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
+			   const struct ulnet_event *ev)
+{
+	struct exports *x = s->exports;
+	struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
+
+	(void)tag;
+	if (e && e->handle == handle && !ev->status &&
+	    !lnet_nid_is_any(&ev->path_peer)) /* not to ourselves */
+		export_hear(x, e, &ev->path_peer);
+}
+
+static void export_welcome(struct shard *s, const struct ulnet_event *ev,
+			   const struct wire_control *m,
+			   const struct export *e)
+{
+	struct ulnet_id to = { ev->source, ev->initiator.pid };
+
+	(void)control_send_tracked(s, ev->target.nid, to, m, on_answer_sent,
+				   e->handle, 0);
+}
+
+/* A client that this does not reach finds out by itself. */
+static void export_goodbye(struct exports *x, const struct export *e)
+{
+	struct ulnet_id to = { e->rail, e->peer.pid };
+	const struct wire_control m = {
+		.kind = WIRE_GOODBYE,
+		.goodbye = { .client = e->client,
+			     .connection = e->handle,
+			     .epoch = e->epoch,
+			     .status = WIRE_SHUTTING_DOWN },
+	};
+
+	(void)control_send(x->shard, LNET_NID_ANY, to, &m);
+}
+
+/* ---- Connect ---- */
+
+/* Keepalives that a client is silent for, until another process may have its
+ * id: one of them is missing then. */
+#define ALIVE_KEEPALIVES 2
+/* Between two lines of the log. */
+#define SAID_NS (60 * NSEC_PER_SEC)
+
+static struct export *find_client(struct exports *x,
+				  const uint8_t id[RPC_ID_SIZE])
+{
+	unsigned int cpt;
+	struct client_id *c = client_ids_find(x->ids, id, &cpt);
+
+	return c && cpt == x->shard->cpt ? container_of(c, struct export, id_of)
+					 : NULL;
+}
+
+/* us until another process may have the id of @e, if that is not heard any
+ * more. */
+static uint64_t alive_for(const struct exports *x, const struct export *e)
+{
+	uint64_t now = shard_now(x->shard);
+	uint64_t keepalive = rpc_ns(keepalive_of(x->shard->rpc, e));
+	uint64_t until = e->heard;
+
+	for (unsigned int i = 0; i < ALIVE_KEEPALIVES; i++)
+		until = rpc_at(until, keepalive);
+	return until > now ? (until - now) / NSEC_PER_USEC + 1 : 0;
+}
+
+static void say_taken(struct exports *x, const struct export *e,
+		      const struct ulnet_event *ev)
+{
+	char has[LNET_NIDSTR_SIZE], wants[LNET_NIDSTR_SIZE];
+	uint64_t now = shard_now(x->shard);
+
+	if (x->said && now - x->said < SAID_NS)
+		return;
+	x->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "client %s, pid %u: refused: its id is that of %s, pid %u, "
+		 "which is already connected",
+		 lnet_nid_format(&ev->source, wants, sizeof(wants)),
+		 ev->initiator.pid,
+		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
+}
+
+/* Status, and the export when that is WIRE_OK; none: a new one is to be made,
+ * of a client whose handle before was *@former_p. */
+static uint32_t connect_known(struct exports *x, struct export *e,
+			      const struct wire_connect *c,
+			      const struct ulnet_event *ev, struct export **e_p,
+			      struct wire_connected *out, uint64_t *former_p)
+{
+	bool same = c->client == e->client;
+
+	if (!same && e->used && !export_is_of(x, e, &ev->initiator, &ev->source)) {
+		out->retry_after = alive_for(x, e);
+		if (out->retry_after) {
+			say_taken(x, e, ev);
+			return WIRE_REFUSED;
+		}
+	}
+	if (same ? c->epoch < e->epoch : e->used && c->client == e->former)
+		return WIRE_STALE_EPOCH;
+	if (!same) {
+		*former_p = e->client;
+		export_dead(x, e);
+		return WIRE_OK; /* and a new one */
+	}
+	if (c->epoch > e->epoch) {
+		e->source = ev->source;
+		e->returned = true;
+		stat_count(x->shard, RPC_STAT_clients_returned);
+	}
+	out->reconnected = e->returned;
+	e->epoch = c->epoch;
+	e->peer = ev->initiator;
+	doubt_end(e);
+	export_hear(x, e, &ev->source);
+	e->heard = x->heard = shard_now(x->shard);
+	export_agree(x, e, c->keepalive);
+	*e_p = e;
+	return WIRE_OK;
+}
+
+/* Where a connection of this NID is best. */
+static unsigned int source_cpt(const struct exports *x,
+			       const struct ulnet_event *ev)
+{
+	int cpt = lnet_cpt_of(x->shard->node, &ev->source);
+
+	return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
+}
+
+static void export_pass_on(struct exports *x, unsigned int cpt,
+			   const struct ulnet_event *ev,
+			   const struct wire_control *m);
+
+/* Status, and the export when that is WIRE_OK; WIRE_STATUSES: its old
+ * connection was here, and a new one is not to be. */
+static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
+			       const struct ulnet_event *ev,
+			       struct export **e_p, struct wire_connected *out)
+{
+	struct export *e;
+	uint32_t status = WIRE_OK;
+	uint64_t former = 0;
+
+	if (x->closing)
+		return WIRE_SHUTTING_DOWN;
+	if (c->version_min > WIRE_VERSION || c->version_max < WIRE_VERSION)
+		return WIRE_VERSION_UNKNOWN;
+	if (!rpc_id_is_set(c->client_id))
+		return WIRE_BAD_REQUEST;
+	e = find_client(x, c->client_id);
+	if (e)
+		status = connect_known(x, e, c, ev, e_p, out, &former);
+	if (status || *e_p)
+		return status;
+	if (unlikely(source_cpt(x, ev) != x->shard->cpt))
+		return WIRE_STATUSES;
+	if (export_new(x, c, ev, e_p))
+		return WIRE_OVERLOADED;
+	(*e_p)->former = former;
+	return WIRE_OK;
+}
+
+/* Of the server, about: they are spread over the CPTs. */
+static uint32_t clients_of(const struct exports *x)
+{
+	return x->table.used * x->shard->rpc->ncpts;
+}
+
+static void on_connect(struct exports *x, const struct ulnet_event *ev,
+		       const struct wire_connect *c)
+{
+	const struct ulrpc *rpc = x->shard->rpc;
+	struct wire_control m = {
+		.kind = WIRE_CONNECTED,
+		.connected = {
+			.client = c->client,
+			.epoch = c->epoch,
+			.version = WIRE_VERSION,
+		},
+	};
+	struct wire_connected *out = &m.connected;
+	struct export *e = NULL;
+
+	out->status = connect_status(x, c, ev, &e, out);
+	if (unlikely(out->status == WIRE_STATUSES)) {
+		struct wire_control again = { .kind = WIRE_CONNECT,
+					      .connect = *c };
+
+		export_pass_on(x, source_cpt(x, ev), ev, &again);
+		return;
+	}
+	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
+	out->clients = clients_of(x);
+	if (e) {
+		out->connection = e->handle;
+		out->slots = RECORD_SLOTS;
+		out->keepalive = keepalive_of(rpc, e);
+		out->lease = export_lease(rpc, e);
+		export_welcome(x->shard, ev, &m, e);
+		return;
+	}
+	stat_count(x->shard, RPC_STAT_clients_refused);
+	/* When a server that ends will be back, nobody knows. */
+	if (out->status == WIRE_OVERLOADED)
+		out->retry_after = RETRY_AFTER_US;
+	export_answer(x->shard, ev, &m);
+}
+
+/* ---- the rest ---- */
+
+static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
+			     uint64_t connection, uint64_t client,
+			     uint32_t epoch, struct export **e_p)
+{
+	struct export *e = export_find(x, connection, client, &ev->initiator,
+				       &ev->source, shard_now(x->shard));
+
+	if (!e)
+		return WIRE_NOT_CONNECTED;
+	if (e->epoch != epoch)
+		return WIRE_STALE_EPOCH;
+	*e_p = e;
+	return WIRE_OK;
+}
+
+/* The client of @e (NULL: it is not known) says how long round trips take. */
+static void export_rtt(struct export *e, uint64_t us)
+{
+	if (e && us)
+		e->rtt = (uint32_t)MIN(us, UINT32_MAX);
+}
+
+static void on_open(struct exports *x, const struct ulnet_event *ev,
+		    const struct wire_open *o)
+{
+	struct wire_control m = {
+		.kind = WIRE_OPENED,
+		.opened = { .client = o->client,
+			    .epoch = o->epoch,
+			    .tag = o->tag },
+	};
+	struct export *e = NULL;
+
+	m.opened.status =
+		export_check(x, ev, o->connection, o->client, o->epoch, &e);
+	if (e)
+		x->users->opened(x->shard, o->service, &m.opened);
+	export_rtt(e, o->rtt);
+	if (e && m.opened.status == WIRE_OK)
+		e->opened |= UINT64_C(1) << m.opened.portal;
+	export_answer(x->shard, ev, &m);
+}
+
+static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
+			  const struct wire_disconnect *d)
+{
+	struct wire_control m = {
+		.kind = WIRE_DISCONNECTED,
+		.disconnected = { .client = d->client, .epoch = d->epoch },
+	};
+	struct export *e = NULL;
+
+	/* One that is not there, or goes on with a later epoch, is not of this
+	 * epoch any more in either case. */
+	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
+		stat_count(x->shard, RPC_STAT_clients_left);
+		export_lost(x, e);
+	}
+	export_answer(x->shard, ev, &m);
+}
+
+static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
+			 const struct wire_keepalive *k)
+{
+	struct wire_control m = {
+		.kind = WIRE_ALIVE,
+		.alive = { .client = k->client,
+			   .epoch = k->epoch,
+			   .sequence = k->sequence },
+	};
+	struct export *e = NULL;
+
+	m.alive.status =
+		export_check(x, ev, k->connection, k->client, k->epoch, &e);
+	if (e) {
+		records_acked(&e->records, k->acked);
+		m.alive.clients = clients_of(x);
+	}
+	export_rtt(e, k->rtt);
+	export_answer(x->shard, ev, &m);
+}
+
+/* The call is over for its client, whatever of it has come, or comes later: so
+ * it is noted as asked for by the last attempt that there can be. */
+static void call_gone(struct exports *x, struct export *e,
+		      const struct wire_gone *gone)
+{
+	const struct wire_call last = { .xid = gone->xid,
+					.slot = gone->slot,
+					.attempt = UINT32_MAX,
+					.flags = WIRE_CALL_QUERY };
+	struct record *rec;
+
+	switch (record_look(&e->records, &last, &e->source, shard_now(x->shard),
+			    &rec)) {
+	case RECORD_AGAIN:
+		x->users->cancel(rec->request);
+		break;
+	case RECORD_ANSWERED:
+		record_drop(&e->records, rec);
+		break;
+	default: /* nothing is held for it */
+		break;
+	}
+}
+
+/* A number of a call is its own in all epochs. */
+static void on_cancel(struct exports *x, const struct ulnet_event *ev,
+		      const struct wire_cancel *c)
+{
+	struct export *e =
+		export_find(x, c->connection, c->client, &ev->initiator,
+			    &ev->source, shard_now(x->shard));
+	struct wire_view view = c->gone.view; /* nothing, if n is 0 */
+	struct wire_gone gone;
+
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < c->gone.n; i++)
+		if (wire_gone_next(&view, &gone))
+			call_gone(x, e, &gone);
+}
+
+static void export_handle(struct exports *x, const struct ulnet_event *ev,
+			  const struct wire_control *m)
+{
+	switch (m->kind) {
+	case WIRE_CANCEL:
+		on_cancel(x, ev, &m->cancel);
+		break;
+	case WIRE_CONNECT:
+		on_connect(x, ev, &m->connect);
+		break;
+	case WIRE_OPEN:
+		on_open(x, ev, &m->open);
+		break;
+	case WIRE_DISCONNECT:
+		on_disconnect(x, ev, &m->disconnect);
+		break;
+	case WIRE_KEEPALIVE:
+		on_keepalive(x, ev, &m->keepalive);
+		break;
+	default:
+		stat_count(x->shard, RPC_STAT_control_unexpected);
+	}
+}
+
+/* ---- what came to another CPT than its own ---- */
+
+static void export_stray_there(struct stray *stray)
+{
+	struct exports *x = stray->to->exports;
+
+	/* None yet while RPC is being opened. */
+	if (x)
+		export_handle(x, &stray->ev,
+			      (const struct wire_control *)stray->payload);
+}
+
+/* Bytes that a message refers to, and does not contain. */
+static size_t entries_size(const struct wire_control *m)
+{
+	const struct wire_view *v = &m->cancel.gone.view;
+
+	return m->kind == WIRE_CANCEL && m->cancel.gone.n
+		       ? (size_t)(v->end - v->p)
+		       : 0;
+}
+
+static void stray_fill(struct stray *stray, const struct wire_control *m,
+		       size_t more)
+{
+	struct wire_control *to = (struct wire_control *)stray->payload;
+	uint8_t *entries = (uint8_t *)(to + 1);
+
+	*to = *m;
+	if (!more)
+		return;
+	memcpy(entries, m->cancel.gone.view.p, more);
+	to->cancel.gone.view = (struct wire_view){ entries, entries + more };
+}
+
+static void export_pass_on(struct exports *x, unsigned int cpt,
+			   const struct ulnet_event *ev,
+			   const struct wire_control *m)
+{
+	size_t more = entries_size(m);
+	struct stray *stray = NULL;
+
+	if (!x->shard->aborted)
+		stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more);
+	if (!stray)
+		return; /* it is asked again */
+	stray_fill(stray, m, more);
+	stray_send(stray, export_stray_there, NULL, NULL);
+}
+
+/* Where the connection of that client is, or would be. */
+static unsigned int connect_home(const struct exports *x,
+				 const struct ulnet_event *ev,
+				 const uint8_t id[RPC_ID_SIZE])
+{
+	unsigned int home;
+
+	if (client_ids_find(x->ids, id, &home))
+		return home;
+	return source_cpt(x, ev);
+}
+
+/* The handle that the message names; a Connect has none yet. */
+static unsigned int export_home(const struct exports *x,
+				const struct ulnet_event *ev,
+				const struct wire_control *m)
+{
+	switch (m->kind) {
+	case WIRE_OPEN:
+		return export_cpt(m->open.connection);
+	case WIRE_DISCONNECT:
+		return export_cpt(m->disconnect.connection);
+	case WIRE_KEEPALIVE:
+		return export_cpt(m->keepalive.connection);
+	case WIRE_CANCEL:
+		return export_cpt(m->cancel.connection);
+	case WIRE_CONNECT:
+		return connect_home(x, ev, m->connect.client_id);
+	default:
+		return x->shard->cpt;
+	}
+}
+
+void export_on_control(struct shard *s, const struct ulnet_event *ev,
+		       const struct wire_control *m)
+{
+	unsigned int cpt = export_home(s->exports, ev, m);
+
+	/* A handle whose CPT does not exist is answered here. */
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
+		export_handle(s->exports, ev, m);
+	else
+		export_pass_on(s->exports, cpt, ev, m);
+}
+
+/* ---- the part ---- */
+
+static int ids_init(void *arg)
+{
+	struct ulrpc *rpc = arg;
+	uint64_t seed;
+
+	lnet_random(rpc->node, 0, &seed, sizeof(seed));
+	client_ids_init(rpc->client_ids, seed);
+	return 0;
+}
+
+static int export_open(struct ulrpc *rpc)
+{
+	rpc->client_ids = malloc(sizeof(*rpc->client_ids));
+	if (!rpc->client_ids)
+		return -ENOMEM;
+	return lnet_call(rpc->node, 0, ids_init, rpc);
+}
+
+static void export_free(struct ulrpc *rpc)
+{
+	if (!rpc->client_ids)
+		return;
+	client_ids_fini(rpc->client_ids);
+	free(rpc->client_ids);
+	rpc->client_ids = NULL;
+}
+
+static int export_shard_open(struct shard *s)
+{
+	struct exports *x = calloc(1, sizeof(*x));
+	uint64_t seed;
+
+	if (!x)
+		return -ENOMEM;
+	x->shard = s;
+	x->dropped = shard_now(s);
+	id_table_init(&x->table, (uint8_t)s->cpt);
+	x->ids = s->rpc->client_ids;
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		list_init(&x->silent[i]);
+	lnet_timer_init(&x->timer, exports_look);
+	list_init(&x->extending);
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	hosts_init(&x->hosts, seed);
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	rails_init(&x->rails, s, seed);
+	doubts_init(&x->doubts, x);
+	news_init(&x->news, x);
+	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
+	parties_init(&x->parties, "connections of clients",
+		     s->rpc->conf.exports_max, seed);
+	parties_init(&x->chunks, "blocks of 64 slots for requests",
+		     RECORD_CHUNKS_MAX, seed);
+	s->exports = x;
+	return 0;
+}
+
+static void export_shard_close(struct shard *s)
+{
+	if (s->exports)
+		s->exports->closing = true;
+}
+
+static struct export *exports_first(struct exports *x)
+{
+	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
+		if (!list_empty(&x->silent[i]))
+			return list_first(&x->silent[i], struct export, link);
+	return NULL;
+}
+
+/* The last replies have been sent. */
+static void export_shard_stop(struct shard *s)
+{
+	struct exports *x = s->exports;
+	struct export *e;
+
+	if (!x)
+		return;
+	shard_cancel(s, &x->timer);
+	doubts_stop(&x->doubts);
+	news_stop(&x->news);
+	while ((e = exports_first(x))) {
+		export_goodbye(x, e);
+		export_drop(x, e);
+	}
+}
+
+static void export_shard_crash(struct shard *s)
+{
+	if (!s->exports)
+		return;
+	shard_cancel(s, &s->exports->timer);
+	shard_cancel(s, &s->exports->doubts.timer);
+	news_stop(&s->exports->news);
+}
+
+static void export_shard_free(struct shard *s)
+{
+	struct exports *x = s->exports;
+	struct export *e;
+
+	if (!x)
+		return;
+	while ((e = exports_first(x)))
+		export_drop(x, e);
+	id_table_fini(&x->table);
+	rails_fini(&x->rails);
+	parties_fini(&x->chunks);
+	parties_fini(&x->parties);
+	/* After a crash services have something of clients still. */
+	hosts_fini(&x->hosts);
+	free(x);
+	s->exports = NULL;
+}
+
+const struct rpc_part export_part = {
+	.name = "exports",
+	.open = export_open,
+	.shard_open = export_shard_open,
+	.shard_close = export_shard_close,
+	.shard_stop = export_shard_stop,
+	.shard_crash = export_shard_crash,
+	.shard_free = export_shard_free,
+	.free = export_free,
+};

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/server/session/rails.h"
+
+#include <stdlib.h>
+
+#include "rpc/rpc.h"
+#include "rpc/server/session/export.h"
+#include "rpc/stats/stat.h"
+
+/* Between two lines of the log. */
+#define RAILS_SAID_NS (60 * NSEC_PER_SEC)
+
+static uint64_t rail_hash(const struct rails *rs, const struct ulnet_nid *nid)
+{
+	return hash_bytes(nid, sizeof(*nid), rs->seed);
+}
+
+static struct export_rail *rail_find(const struct export *e,
+				     const struct ulnet_nid *nid)
+{
+	struct export_rail *rail;
+
+	list_for_each_entry (rail, &e->rails, link)
+		if (lnet_nid_eq(&rail->nid, nid))
+			return rail;
+	return NULL;
+}
+
+bool rails_know(const struct export *e, const struct ulnet_nid *nid)
+{
+	return rail_find(e, nid) != NULL;
+}
+
+static void rail_del(struct rails *rs, struct export_rail *rail)
+{
+	if (rail->far)
+		atomic_fetch_sub(&rs->shard->far, 1);
+	hash_del(&rs->by_nid, &rail->hash);
+	list_del(&rail->link);
+	rail->export->nrails--;
+	free(rail);
+}
+
+/* NIDs move to other CPTs. */
+static void rail_look(struct shard *s, struct export_rail *rail)
+{
+	bool far = lnet_cpt_of(s->node, &rail->nid) != (int)s->cpt;
+
+	if (far && !rail->far)
+		atomic_fetch_add(&s->far, 1);
+	else if (!far && rail->far)
+		atomic_fetch_sub(&s->far, 1);
+	rail->far = far;
+}
+
+void rails_look(struct rails *rs, const struct export *e)
+{
+	struct export_rail *rail;
+
+	list_for_each_entry (rail, &e->rails, link)
+		rail_look(rs->shard, rail);
+}
+
+static struct export_rail *rail_add(struct rails *rs, struct export *e,
+				    const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = calloc(1, sizeof(*rail));
+
+	if (!rail)
+		return NULL;
+	rail->export = e;
+	rail->nid = *nid;
+	if (hash_add(&rs->by_nid, &rail->hash, rail_hash(rs, nid))) {
+		free(rail);
+		return NULL;
+	}
+	rail_look(rs->shard, rail);
+	e->nrails++;
+	return rail;
+}
+
+static void say_replaced(struct rails *rs, const struct export *e)
+{
+	char text[LNET_NIDSTR_SIZE];
+	uint64_t now = shard_now(rs->shard);
+
+	if (rs->said && now - rs->said < RAILS_SAID_NS)
+		return;
+	rs->said = MAX(now, 1);
+	lnet_log(LNET_LOG_WARN, "rpc",
+		 "client %s, pid %u, is heard from more than %d NIDs",
+		 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
+		 e->peer.pid, EXPORT_RAILS_MAX);
+}
+
+static void rail_replaced(struct rails *rs, struct export *e)
+{
+	stat_count(rs->shard, RPC_STAT_rails_replaced);
+	say_replaced(rs, e);
+	rail_del(rs, list_first(&e->rails, struct export_rail, link));
+}
+
+bool rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = rail_find(e, nid);
+	bool new = !rail;
+
+	if (rail) {
+		list_del(&rail->link);
+	} else {
+		if (e->nrails == EXPORT_RAILS_MAX)
+			rail_replaced(rs, e);
+		rail = rail_add(rs, e, nid);
+	}
+	if (rail)
+		list_add_tail(&e->rails, &rail->link);
+	e->rail = *nid;
+	return new && rail;
+}
+
+bool rails_leave(struct rails *rs, struct export *e,
+		 const struct ulnet_nid *nid)
+{
+	struct export_rail *rail = rail_find(e, nid);
+
+	if (rail)
+		rail_del(rs, rail);
+	if (list_empty(&e->rails))
+		return false;
+	e->rail = list_entry(e->rails.prev, struct export_rail, link)->nid;
+	return true;
+}
+
+void rails_drop(struct rails *rs, struct export *e)
+{
+	while (!list_empty(&e->rails))
+		rail_del(rs, list_first(&e->rails, struct export_rail, link));
+}
+
+void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
+		   void (*fn)(struct export *e, void *arg), void *arg)
+{
+	struct hash_node *n = hash_first(&rs->by_nid, rail_hash(rs, nid));
+
+	for (; n; n = hash_next(n)) {
+		const struct export_rail *rail =
+			container_of(n, struct export_rail, hash);
+
+		if (lnet_nid_eq(&rail->nid, nid))
+			fn(rail->export, arg);
+	}
+}
+
+void rails_init(struct rails *rs, struct shard *s, uint64_t seed)
+{
+	rs->shard = s;
+	rs->seed = seed;
+	rs->said = 0;
+	hash_init(&rs->by_nid);
+}
+
+void rails_fini(struct rails *rs)
+{
+	hash_fini(&rs->by_nid);
+}
+
+static void client_tell(struct exports *x, const struct export *e)
+{
+	const struct export_rail *rail;
+	bool told = false;
+
+	list_for_each_entry (rail, &e->rails, link) {
+		const struct ulnet_id to = { rail->nid, e->peer.pid };
+
+		told |= lnet_tell(x->shard->node, x->shard->cpt, &to) == 0;
+	}
+	if (told)
+		stat_count(x->shard, RPC_STAT_callers_told);
+}
+
+static void news_tell(struct ulnet_timer *t)
+{
+	struct news *news = container_of(t, struct news, timer);
+	struct exports *x = news->exports;
+	const struct export *e = NULL;
+	unsigned int n = 0;
+
+	while (n < NEWS_SLICE && (e = id_walk(&x->table, &news->pos))) {
+		if (!(e->peer.pid & LNET_PID_USERFLAG))
+			continue;
+		client_tell(x, e);
+		n++;
+	}
+	if (e)
+		shard_arm(x->shard, &news->timer,
+			  rpc_at(shard_now(x->shard), NSEC_PER_MSEC));
+}
+
+void news_begin(struct shard *s)
+{
+	struct news *news;
+
+	if (!s->exports || s->exports->closing)
+		return;
+	news = &s->exports->news;
+	news->pos = 0;
+	if (!lnet_timer_armed(&news->timer))
+		shard_arm(s, &news->timer, shard_now(s));
+}
+
+void news_init(struct news *news, struct exports *x)
+{
+	news->exports = x;
+	news->pos = 0;
+	lnet_timer_init(&news->timer, news_tell);
+}
+
+void news_stop(struct news *news)
+{
+	shard_cancel(news->exports->shard, &news->timer);
+}

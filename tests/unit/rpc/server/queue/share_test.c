@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shares of clients and of their hosts: how long they are there, and the
+ * law. */
+#include <criterion/criterion.h>
+
+#include "rpc/server/queue/share.h"
+
+#define MAX_HELD 1000
+
+static struct hosts hosts;
+
+static struct ulnet_nid nid_of(const char *text)
+{
+	struct ulnet_nid nid;
+
+	cr_assert_eq(lnet_nid_parse(text, &nid), 0);
+	return nid;
+}
+
+static unsigned int count(const struct list *head)
+{
+	unsigned int n = 0;
+
+	for (const struct list *l = head->next; l != head; l = l->next)
+		n++;
+	return n;
+}
+
+/* One host for each NID and service; gone with its last share. */
+Test(share, hosts)
+{
+	struct ulnet_nid a = nid_of("10.0.0.1@tcp"), b = nid_of("10.0.0.2@tcp");
+	struct share *s[4];
+	struct list mine;
+
+	hosts_init(&hosts, 1);
+	list_init(&mine);
+	s[0] = share_new(&hosts, &a, 30);
+	s[1] = share_new(&hosts, &a, 30);
+	s[2] = share_new(&hosts, &a, 31);
+	s[3] = share_new(&hosts, &b, 30);
+	cr_assert_eq(s[0]->host, s[1]->host);
+	cr_assert_neq(s[0]->host, s[2]->host);
+	cr_assert_neq(s[0]->host, s[3]->host);
+	cr_assert_eq(count(&hosts.all), 3);
+	for (unsigned int i = 0; i < 4; i++)
+		list_add_tail(&mine, &s[i]->link);
+	/* What still holds something, of whatever kind, stays. */
+	share_held(s[0], 1, 0, 0);
+	share_held(s[1], 0, 10, 0);
+	share_held(s[2], 0, 0, 100);
+	cr_assert_eq(s[1]->host->held.requests, 1);
+	cr_assert_eq(s[1]->host->held.bytes, 10);
+	shares_drop(&mine);
+	cr_assert(list_empty(&mine));
+	cr_assert_eq(count(&hosts.all), 2);
+	share_held(s[2], 0, 0, -100);
+	cr_assert_eq(count(&hosts.all), 1);
+	share_held(s[0], -1, 0, 0);
+	cr_assert_eq(count(&hosts.all), 1);
+	cr_assert_eq(s[1]->host->held.requests, 0);
+	share_held(s[1], 0, -10, 0);
+	cr_assert_eq(count(&hosts.all), 0);
+	hosts_fini(&hosts);
+}
+
+/* Of somebody without a connection: charged to the host, as others' are. */
+Test(share, once)
+{
+	struct ulnet_nid a = nid_of("10.0.0.1@tcp");
+	struct share *s, *t;
+
+	hosts_init(&hosts, 1);
+	s = share_new_once(&hosts, &a, 30);
+	t = share_new_once(&hosts, &a, 30);
+	share_held(s, 0, 0, 5);
+	share_held(t, 0, 0, 6);
+	cr_assert_eq(s->host, t->host);
+	cr_assert_eq(s->host->held.refusals, 11);
+	share_held(t, 0, 0, -6);
+	cr_assert_eq(s->host->shares, 1);
+	/* The others go first. */
+	hosts_fini(&hosts);
+	share_held(s, 0, 0, -5);
+}
+
+/* Alone on a host that is alone a client gets half of a half. The next one of
+ * that host gets less than one of another host. */
+Test(share, law)
+{
+	uint64_t n = 0, same, other = 0;
+
+	while (shares_allow(n, n, n, MAX_HELD, 1))
+		n++;
+	cr_assert_geq(n, MAX_HELD / 4);
+	cr_assert_leq(n, MAX_HELD / 4 + 1);
+	while (shares_allow(other, n + other, n + other, MAX_HELD, 1))
+		other++;
+	same = other;
+	cr_assert_gt(same, MAX_HELD / 20);
+	other = 0;
+	while (shares_allow(other, other, n + other, MAX_HELD, 1))
+		other++;
+	cr_assert_gt(other, same);
+	cr_assert_gt(other, MAX_HELD / 6);
+	cr_assert_not(shares_allow(0, 0, MAX_HELD, MAX_HELD, 1));
+	cr_assert_not(shares_allow(0, 0, 2 * MAX_HELD, MAX_HELD, 1));
+}

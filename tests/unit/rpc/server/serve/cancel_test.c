@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that nobody waits for any more. */
+#include <errno.h>
+
+#include "rpc/server/serve/cancel.h"
+#include "tests/unit/rpc/server/request_rig.h"
+
+static struct ulrpc_request *active(struct serve_rig *g, uint64_t xid)
+{
+	struct ulrpc_request *r;
+
+	list_for_each_entry (r, &cpt0(g)->active, link)
+		if (r->xid == xid)
+			return r;
+	cr_assert_fail("%llu is not active", (unsigned long long)xid);
+	return NULL;
+}
+
+static void nothing_left(struct serve_rig *g)
+{
+	cr_assert_eq(atomic_load(&cpt0(g)->held), 0);
+	cr_assert_eq(serve_holds(cpt0(g)), 0);
+	cr_assert(list_empty(&cpt0(g)->active));
+	cr_assert(list_empty(&cpt0(g)->canceled));
+}
+
+/* It is not executed, nobody is told, and its place is free at once; calls that
+ * came in one message with it are answered. */
+Test(cancel, what_is_queued_is_dropped)
+{
+	struct ulrpc_service_conf conf = { .queue_max = 4 };
+	struct wire_call calls[3];
+	struct serve_rig g;
+
+	rig_with(&g, &conf, 1);
+	stranger_call(&a, 1, "park", "x");
+	for (unsigned int i = 0; i < 3; i++)
+		calls[i] = stranger_call_of(2 + i, "work", 1);
+	stranger_send(&a, calls, 3, "xyz", 0);
+	settle(&g);
+	stranger_cancel(&a, (uint64_t[]){ 3 }, 1);
+	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
+	stranger_call(&a, 5, "work", "x");
+	settle(&g);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 4);
+	cr_assert_eq(g.served.runs, 4);
+	for (unsigned int i = 0; i < a.replies; i++) {
+		cr_assert_neq(a.reply[i].xid, 3);
+		cr_assert_eq(a.reply[i].status, WIRE_OK);
+	}
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 1);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* The reply is not kept for it any more. */
+Test(cancel, what_was_answered_is_let_go)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "echo", "x");
+	settle(&g);
+	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		stranger_cancel(&a, (uint64_t[]){ 1 }, 1);
+		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
+		cr_assert_eq(serve_holds(cpt0(&g)), 0);
+	}
+	serve_fini(&g);
+}
+
+/* Late, early, and repeated ones: what is canceled is not run, whenever it
+ * comes, and nothing else is. */
+Test(cancel, whenever_it_comes)
+{
+	static const uint64_t all[] = { 7, 8, 9 };
+	struct wire_call c;
+	struct serve_rig g;
+
+	rig(&g);
+	/* Before the call, which comes in two attempts. */
+	stranger_cancel(&a, all, 3);
+	stranger_call(&a, 8, "echo", "x");
+	c = stranger_call_of(8, "echo", 1);
+	c.attempt = 1;
+	c.flags = WIRE_CALL_RESENT;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(g.served.runs, 0);
+	cr_assert_eq(a.replies, 0);
+	/* The next call in that slot. */
+	c = stranger_call_of(8 + WIRE_SLOTS_USUAL, "echo", 1);
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+	/* After a later call has come in the slot, after the reply, again. */
+	stranger_call(&a, 9 + WIRE_SLOTS_USUAL, "hold", "x");
+	settle(&g);
+	stranger_cancel(&a, all, 3);
+	stranger_cancel(&a, &c.xid, 1);
+	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 9 + WIRE_SLOTS_USUAL)->status, WIRE_OK);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 0);
+	/* Slots that do not exist, and messages of nobody. */
+	stranger_cancel(&a, (uint64_t[]){ 0, UINT64_MAX }, 2);
+	stranger_call(&a, 10, "hold", "x");
+	settle(&g);
+	a.connection++;
+	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	a.connection--;
+	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
+	/* Of an epoch that is over, all the same. */
+	a.epoch++;
+	stranger_connect(&a);
+	a.epoch--;
+	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* A client that uses a slot again does not wait for the call before. */
+Test(cancel, by_the_next_call_in_a_slot)
+{
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "hold", "x");
+	settle(&g);
+	stranger_call(&a, 1 + WIRE_SLOTS_USUAL, "echo", "x");
+	settle(&g);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 1);
+	serve_fini(&g);
+}
+
+/* As many entries as there may be; also for the wrong CPTs, which they are
+ * passed on to. */
+Test(cancel, many)
+{
+	uint64_t xids[WIRE_ENTRIES_MAX], connection;
+	struct serve_rig g;
+
+	rig_with(&g, NULL, 4);
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++) {
+		xids[i] = 1 + i;
+		stranger_call(&a, xids[i], "hold", "x");
+	}
+	settle(&g);
+	cr_assert_eq(g.served.parked, WIRE_ENTRIES_MAX);
+	connection = a.connection;
+	for (uint64_t cpt = 0; cpt < 6; cpt++) {
+		a.connection = (connection & ~UINT64_C(0xff000000)) | cpt << 24;
+		if (a.connection != connection)
+			stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+	}
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
+		cr_assert_not(ulrpc_request_canceled(g.served.park[i]));
+	a.connection = connection;
+	stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
+		cr_assert(ulrpc_request_canceled(g.served.park[i]));
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
+/* ---- running ---- */
+
+struct told {
+	unsigned int times;
+	bool reply;
+	const struct ulrpc_request *request;
+};
+
+static void on_cancel(void *arg, struct ulrpc_request *r)
+{
+	struct told *t = arg;
+
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert(lnet_in_turn());
+	t->times++;
+	t->request = r;
+	if (t->reply)
+		ulrpc_reply(r, "nobody", 6);
+}
+
+Test(cancel, what_is_run_is_told)
+{
+	struct told told = { 0 }, other = { 0 };
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_not(ulrpc_request_canceled(r));
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &other), -EALREADY);
+	request_cancel(r);
+	request_cancel(r);
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert_eq(told.times, 0, "not inside of what cancels");
+	settle(&g);
+	cr_assert_eq(told.times, 1);
+	cr_assert_eq(told.request, r);
+	cr_assert_eq(other.times, 0);
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &other), -ECANCELED);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	nothing_left(&g);
+	/* The worker is there for others. */
+	stranger_call(&a, 2, "work", "x");
+	settle(&g);
+	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(told.times, 1);
+	serve_fini(&g);
+}
+
+Test(cancel, the_callback_may_reply)
+{
+	struct told told[3] = { { .reply = true }, { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 3; i++) {
+		stranger_call(&a, 1 + i, "hold", "x");
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		request_cancel(g.served.park[i]);
+	/* Replied to before it is called. */
+	ulrpc_reply(g.served.park[1], NULL, 0);
+	settle(&g);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 0);
+	cr_assert_eq(told[2].times, 1);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	g.served.parked = 0;
+	serve_fini(&g);
+}
+
+/* A service that stops, and leaves handlers behind: they hear of it. */
+Test(cancel, what_is_lost_is_told)
+{
+	struct told told = { 0 };
+	struct ulrpc_request *r;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_call(&a, 1, "park", "x");
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
+	serve_dismiss_at(&g, MSEC);
+	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
+	cr_assert_eq(told.times, 1);
+	cr_assert(ulrpc_request_canceled(r));
+	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), -ECANCELED);
+	serve_release(&g.served);
+	serve_fini(&g);
+}
+
+/* A client that leaves, or is forgotten, takes all of its requests along. */
+Test(cancel, with_its_client)
+{
+	struct told told[2] = { { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 2; i++) {
+		stranger_call(&a, 1 + i, "hold", "x");
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	stranger_disconnect(&a);
+	settle(&g);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 1);
+	cr_assert_eq(g.served.park[0], told[0].request);
+	ulrpc_reply(g.served.park[0], NULL, 0);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	g.served.parked = 0;
+	serve_fini(&g);
+}
+
+/* How many requests are under way that hang on this one's connection: those,
+ * and no others, are looked at when it ends. */
+static unsigned int hanging(struct ulrpc_request *r)
+{
+	const struct export *e = r->origin->export;
+	const struct share *share;
+	struct ulrpc_request *other;
+	unsigned int n = 0;
+
+	list_for_each_entry (share, &e->shares, link)
+		list_for_each_entry (other, &share->active, share_link) {
+			cr_assert_eq(other->origin->export, e);
+			n++;
+		}
+	return n;
+}
+
+Test(cancel, with_no_other_client)
+{
+	struct ulrpc_request *others;
+	static struct stranger b;
+	struct serve_rig g;
+
+	rig(&g);
+	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+	cr_assert_eq(stranger_open(&b, "test")->status, WIRE_OK);
+	for (uint64_t i = 1; i <= 3; i++) {
+		stranger_call(&a, i, i == 3 ? "park" : "hold", "x");
+		settle(&g);
+	}
+	stranger_call(&b, 1, "hold", "x");
+	stranger_call(&b, 2, "work", "x"); /* queued */
+	settle(&g);
+	cr_assert_eq(g.served.parked, 4);
+	others = g.served.park[3];
+	cr_assert_eq(hanging(g.served.park[0]), 3);
+	cr_assert_eq(hanging(others), 2);
+	stranger_disconnect(&a);
+	settle(&g);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert(ulrpc_request_canceled(g.served.park[i]));
+	cr_assert_not(ulrpc_request_canceled(others));
+	cr_assert_eq(hanging(others), 2);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(b.replies, 2);
+	cr_assert_eq(stranger_reply(&b, 2)->status, WIRE_OK);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* A client that says nothing any more: what its callers waited for, until when
+ * they said, is canceled then, be it run inline, by a worker, or replied and
+ * waiting for bulk. */
+Test(cancel, at_the_callers_deadline)
+{
+	static const char *const methods[] = { "park", "hold", "hold" };
+	struct told told[3] = { { 0 }, { 0 }, { .reply = true } };
+	struct serve_rig g;
+
+	rig(&g);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct wire_call c = stranger_call_of(1 + i, methods[i], 1);
+
+		c.timeout = 500000;
+		c.remaining = 2000000;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
+						     on_cancel, &told[i]),
+			     0);
+	}
+	lnet_sim_run(g.sim, 1939 * MSEC);
+	cr_assert_eq(told[0].times, 0);
+	cr_assert_eq(a.replies, 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(told[0].times, 1);
+	cr_assert_eq(told[1].times, 0);
+	lnet_sim_run(g.sim, 60 * MSEC);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(told[i].times, 1);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 3);
+	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
+	g.served.parked--;
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* Who does not end early is reported, whether somebody waits or not. */
+Test(cancel, stuck_after_the_deadline)
+{
+	struct ulrpc_service_conf conf = { .stuck = 5000000 };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct serve_rig g;
+
+	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
+	rig_with(&g, &conf, 1);
+	c.remaining = 1000000;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 2 * SEC);
+	cr_assert(ulrpc_request_canceled(g.served.park[0]));
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stuck), 0);
+	lnet_sim_run(g.sim, 4 * SEC);
+	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stuck), 1);
+	serve_release(&g.served);
+	settle(&g);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* ---- workers that sleep ---- */
+
+struct nap {
+	uint64_t us;
+	int rc;
+	uint64_t slept; /* ns */
+	unsigned int times;
+};
+
+static void take_nap(void *arg, struct ulrpc_request *r, const void *body,
+		     size_t length)
+{
+	struct nap *nap = arg;
+	struct lnet *node = ulrpc_node(ulrpc_request_rpc(r));
+	uint64_t from = lnet_now(node, 0);
+
+	(void)body;
+	(void)length;
+	nap->rc = ulrpc_request_sleep(r, nap->us);
+	nap->slept = lnet_now(node, 0) - from;
+	nap->times++;
+	ulrpc_reply(r, NULL, 0);
+}
+
+static void nap_rig(struct serve_rig *g, struct nap *nap)
+{
+	struct ulrpc_method_conf methods[] = {
+		{ .name = "nap", .handler = take_nap, .arg = nap },
+		{ .name = "inline",
+		  .handler = take_nap,
+		  .arg = nap,
+		  .run = ULRPC_RUN_INLINE },
+	};
+	struct ulrpc_service_conf conf = { .name = "test",
+					   .methods = methods,
+					   .nmethods = 2,
+					   .workers_min = 2 };
+
+	serve_init(g, 1, 1);
+	serve_open(g, NULL);
+	serve_start(g, &conf);
+	stranger_init(&a, g->sim, CALLER, SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+}
+
+Test(cancel, wakes_a_worker)
+{
+	struct nap nap = { .us = 5000000 };
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	stranger_call(&a, 1, "nap", "x");
+	lnet_sim_run(g.sim, 4999 * MSEC);
+	cr_assert_eq(nap.times, 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, 0);
+	cr_assert_eq(nap.slept, 5 * SEC);
+	stranger_call(&a, 2, "inline", "x");
+	settle(&g);
+	cr_assert_eq(nap.rc, -EDEADLK);
+	/* Two sleep, and one is woken. */
+	for (uint64_t xid = 3; xid <= 4; xid++) {
+		struct wire_call c = stranger_call_of(xid, "nap", 1);
+
+		c.timeout = c.remaining = 0;
+		stranger_send(&a, &c, 1, "x", 0);
+	}
+	lnet_sim_run(g.sim, 1234 * MSEC);
+	stranger_cancel(&a, (uint64_t[]){ 4 }, 1);
+	cr_assert_eq(nap.times, 3);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	cr_assert_eq(nap.slept, 1234 * MSEC);
+	lnet_sim_run(g.sim, 5 * SEC);
+	cr_assert_eq(nap.times, 4);
+	cr_assert_eq(nap.rc, 0);
+	cr_assert_eq(nap.slept, 5 * SEC);
+	cr_assert_eq(a.replies, 3);
+	serve_fini(&g);
+}
+
+/* A caller past his deadline holds no worker, whatever becomes of his word. */
+Test(cancel, wakes_a_worker_at_the_deadline)
+{
+	struct nap nap = { .us = ULRPC_NEVER };
+	struct wire_call c = stranger_call_of(1, "nap", 1);
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	c.remaining = 3000000;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 10 * SEC);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	cr_assert_eq(nap.slept, 3 * SEC);
+	serve_fini(&g);
+}
+
+/* For ever, but for the end of the service, or of the node. */
+Test(cancel, wakes_a_worker_at_the_end)
+{
+	struct nap nap = { .us = ULRPC_NEVER };
+	struct serve_rig g;
+
+	nap_rig(&g, &nap);
+	stranger_call(&a, 1, "nap", "x");
+	lnet_sim_run(g.sim, SEC);
+	cr_assert_eq(ulrpc_service_stop(g.service, 100000), -ETIMEDOUT);
+	cr_assert_eq(nap.times, 1);
+	cr_assert_eq(nap.rc, -ECANCELED);
+	serve_fini(&g);
+}
+
+/* ---- bulk ---- */
+
+static void on_moved(void *arg, int status, uint64_t moved)
+{
+	(void)moved;
+	*(int *)arg = status;
+}
+
+static const uint32_t lent_length = 64;
+static const struct wire_segments lent = { .match = 0x77000,
+					   .access = WIRE_ACCESS_SINK,
+					   .n = 1,
+					   .length = &lent_length };
+
+/* Memory that nobody lends: the transfer under way ends at once, and so does
+ * what is begun later. */
+Test(cancel, bulk_ends)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct ulrpc_request *r;
+	struct serve_rig g;
+	int status = 1;
+
+	rig(&g);
+	c.timeout = c.remaining = 0;
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	r = g.served.park[0];
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, &status), 0);
+	settle(&g);
+	cr_assert_eq(status, 1, "it goes on");
+	request_cancel(r);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED, "%d", status);
+	status = 1;
+	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, &status), 0);
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED, "%d", status);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* A worker that moves bulk of nobody is free at the caller's deadline. */
+static void bulk_wait(void *arg, struct ulrpc_request *r, const void *body,
+		      size_t length)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+
+	(void)body;
+	(void)length;
+	*(int *)arg = ulrpc_bulk_put_wait(r, 0, 0, &iov, 1);
+	ulrpc_reply(r, NULL, 0);
+}
+
+Test(cancel, bulk_ends_at_the_deadline)
+{
+	int rc = 1;
+	const struct ulrpc_method_conf method = { .name = "put",
+						  .handler = bulk_wait,
+						  .arg = &rc };
+	struct ulrpc_service_conf conf = { .name = "test",
+					   .methods = &method,
+					   .nmethods = 1 };
+	struct wire_call c = stranger_call_of(1, "put", 1);
+	struct serve_rig g;
+
+	serve_init(&g, 1, 1);
+	serve_open(&g, NULL);
+	serve_start(&g, &conf);
+	stranger_init(&a, g.sim, CALLER, SERVER);
+	stranger_connect(&a);
+	stranger_open(&a, "test");
+	c.remaining = 2000000;
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	lnet_sim_run(g.sim, 1999 * MSEC);
+	cr_assert_eq(rc, 1);
+	lnet_sim_run(g.sim, 2 * MSEC);
+	cr_assert_eq(rc, -ECANCELED, "%d", rc);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* The handler has replied, and the reply waits for bulk: no longer. */
+Test(cancel, a_reply_does_not_wait_for_bulk)
+{
+	static char memory[64];
+	const struct iovec iov = { memory, sizeof(memory) };
+	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct serve_rig g;
+	int status = 1;
+
+	rig(&g);
+	c.nbulks = 1;
+	c.bulk = &lent;
+	stranger_send(&a, &c, 1, "x", 0);
+	settle(&g);
+	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
+				    &status),
+		     0);
+	serve_release(&g.served);
+	settle(&g);
+	cr_assert_eq(status, 1);
+	request_cancel(active(&g, 1));
+	lnet_sim_run(g.sim, MSEC);
+	cr_assert_eq(status, -ECANCELED);
+	cr_assert_eq(a.replies, 0);
+	nothing_left(&g);
+	serve_fini(&g);
+}
+
+/* Room is looked for, for a reply that is longer than its caller wants: what is
+ * noted of the call itself, which is acknowledged, goes with that. */
+Test(cancel, acknowledged_while_it_is_answered)
+{
+	static const char *const methods[] = { "hold_again", "hold" };
+	static char big[500000];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(methods); i++) {
+		struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
+		struct wire_call c = stranger_call_of(1, methods[i], 1);
+		struct serve_rig g;
+
+		rig_with(&g, &conf, 1);
+		c.semantics = ULRPC_IDEMPOTENT;
+		stranger_send(&a, &c, 1, "x", 0);
+		settle(&g);
+		/* In another chunk, so that the first one is free to go. */
+		c = stranger_call_of(1 + RECORD_CHUNK, "echo", 1);
+		stranger_send(&a, &c, 1, "x", RECORD_CHUNK);
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+		ulrpc_reply(unpark(&g.served), big, sizeof(big));
+		settle(&g);
+		stranger_call(&a, 2 + RECORD_CHUNK, "echo", "x");
+		settle(&g);
+		cr_assert_eq(stranger_reply(&a, 2 + RECORD_CHUNK)->status,
+			     WIRE_OK);
+		cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+		serve_fini(&g);
+	}
+}
