@@ -685,7 +685,7 @@ EXTRA_DIST += %D%/packages/boot.sh %D%/packages/build.sh
 EXTRA_DIST += %D%/packages/files.sh %D%/packages/root.sh
 EXTRA_DIST += %D%/net/hosts.sh %D%/net/harm.sh %D%/vm/vm-run
 dist_check_SCRIPTS += $(tool_tests)
-EXTRA_DIST += %D%/tools/lib.sh
+EXTRA_DIST += %D%/port.sh %D%/tools/lib.sh
 if !WITH_FUZZERS
 TESTS += $(tool_tests)
 tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states

@@ -7,7 +7,7 @@
 
 #define ACCOUNT	 "demo"
 #define INFLIGHT 16
-#define PATIENCE 10000000 /* us for each call */
+#define PATIENCE 60000000 /* us for each call */
 
 static struct {
 	long ok, failed, unknown;

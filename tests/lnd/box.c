@@ -417,7 +417,7 @@ void box_end(struct box *b)
 
 uint64_t fx_patience(const struct fx *fx)
 {
-	return fx->rig->patience ? fx->rig->patience : 30 * 1000000;
+	return fx->rig->patience ? fx->rig->patience : 60 * 1000000;
 }
 
 static uint64_t real_now(void)

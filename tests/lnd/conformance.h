@@ -57,7 +57,7 @@ struct lnd_rig {
 	unsigned int can; /* RIG_* */
 	const struct lnd_rig_ops *ops;
 	void *arg;	   /* the rig's: what to bring up */
-	uint64_t patience; /* us: what can be done is done by then; 0 = 30 s */
+	uint64_t patience; /* us: what can be done is done by then; 0 = 60 s */
 	bool hasty;	   /* the behaviour waits for peers to be given up */
 	/* up() sets: */
 	struct lnet *node[2];

@@ -97,7 +97,7 @@ has out 'nid: fd77:1::2@tcp$'
 # back the same.
 both router >"$dir/router.conf"
 on_host router "$lnetd" --foreground --config "$dir/router.conf"
-ctl 0 --socket "$dir/router.sock" ping --timeout 30 fd77:1::2@tcp
+ctl 0 --socket "$dir/router.sock" ping --timeout 60 fd77:1::2@tcp
 has out 'primary nid: 10.9.0.2@tcp'
 has out 'nid: fd77:1::2@tcp'
 ctl 0 --socket "$dir/router.sock" discover fd77:1::2@tcp
@@ -199,7 +199,7 @@ stop_lnetd server
 ctl 0 --socket "$dir/router.sock" set large_nids 0
 sed -i '/^global/d' "$dir/server.conf"
 on_host server "$rpcserve" --config "$dir/server.conf"
-ctl 0 --socket "$dir/router.sock" ping --timeout 30 10.9.1.2@tcp2
+ctl 0 --socket "$dir/router.sock" ping --timeout 60 10.9.1.2@tcp2
 run 1 "${ping[@]}" --config "$dir/client.conf" --port 988 --count 1 \
 	--deadline 2 10.9.1.2@tcp2
 has router.err 'IPv6 NID cannot go over .* \(set large_nids to 1 on both nodes\)'

@@ -6,7 +6,7 @@
 # asked whether one was forgotten.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 need_lnetd a --net 'tcp(127.0.0.1),tcp1(127.0.0.3)' --port "$port"
 ctl 0 peer add --prim_nid 10.0.0.5@tcp --nid 10.0.1.5@tcp1
 ctl 0 fault drop add --source 10.0.0.5@tcp --dest 127.0.0.1@tcp --rate 1000

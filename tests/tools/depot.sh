@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 depot=$PWD/examples/depot
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 
 orders() { # STATUS LINE...: to a depot without nets
 	printf '%s\n' "${@:2}" >"$dir/orders"

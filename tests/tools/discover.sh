@@ -3,7 +3,7 @@
 # Discovery by lnetctl, between nodes of two NIDs that talk over TCP.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 b=$dir/b.sock
 
 need_lnetd a --net 'tcp(127.0.0.1),tcp1(127.0.0.3)' --port "$port"

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 command -v dot >/dev/null || skip "no dot (Debian: graphviz)"
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 
 # draw ARGUMENT...: in Graphviz' own form, a statement a line, in $dir/out.
 draw() {

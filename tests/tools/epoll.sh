@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
 epoll=$PWD/examples/epoll
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 
 run 2 "$epoll"
 has err 'usage: epoll PORT NID$'

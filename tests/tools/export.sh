@@ -8,7 +8,7 @@
 fresh() { # NAME [ARGUMENT...]
 	local port
 
-	port=$(free_port) || skip "perl cannot find a free port"
+	free_port port || skip "perl cannot find a free port"
 	need_lnetd "$1" --port "$port" --socket "$dir/$1.sock" "${@:2}"
 }
 

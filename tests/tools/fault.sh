@@ -4,7 +4,7 @@
 # the health of their interfaces show of it: requirements D9, H7.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 b=$dir/b.sock serve=$dir/serve.sock
 
 need_lnetd a --net 'tcp(127.0.0.1)' --port "$port"

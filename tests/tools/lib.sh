@@ -6,6 +6,7 @@
 #	ULNET_SOCKET	a socket in it, for both
 
 set -uo pipefail
+. "${srcdir:-.}/tests/port.sh" || exit
 tools=$PWD/tools/bin
 # In a build, which is where the programs do not look.
 [ ! -d .libs ] ||
@@ -100,21 +101,6 @@ silent() { # out|err
 expect() { # TEXT COMMAND...: a condition
 	checks=$((checks + 1))
 	"${@:2}" || complain "$1"
-}
-
-# A TCP port that nobody uses, on any of our addresses, below those that the system
-# gives to connections.
-free_port() {
-	perl -MIO::Socket::INET -e '
-		for (1 .. 1000) {
-			my $port = 1024 + int rand 31744;
-			IO::Socket::INET->new(Listen => 1, Proto => "tcp",
-				LocalAddr => "0.0.0.0", LocalPort => $port)
-				or next;
-			print $port;
-			exit;
-		}
-		exit 1'
 }
 
 # start NAME COMMAND...: in the foreground; returns when it has said a line, that

@@ -6,7 +6,7 @@
 
 export LST_SESSION=lst-test XDG_RUNTIME_DIR=$dir/run
 mkdir "$XDG_RUNTIME_DIR"
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 
 lst() { # STATUS ARGUMENT...
 	run "$1" "$lst" "${@:2}"

@@ -6,8 +6,8 @@
 
 src=${srcdir:-.}
 perl -MIO::Socket::INET -MJSON::PP -e 1 || skip "perl lacks IO::Socket or JSON::PP"
-port=$(free_port) || skip "perl cannot find a free port"
-web=$(free_port)
+free_port port || skip "perl cannot find a free port"
+free_port web
 
 # http METHOD PATH: head to $dir/head, body to $dir/out.
 http() {
@@ -114,7 +114,8 @@ ctl 254 --socket "$dir/nobody" metrics
 has err 'No such file'
 
 # A node with services says the same, and what RPC has counted.
-lnetd_web=$web web=$(free_port)
+lnetd_web=$web
+free_port web
 run 2 "$rpcserve" --poll --metrics "$web"
 has err '^rpcserve: --metrics: not with --poll'
 run 2 "$rpcserve" --metrics 0

@@ -4,7 +4,7 @@
 # another client needs, and is not waited for at the end: requirement I2.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 socket=$dir/rpc.sock
 need_rpcserve a --net 'tcp(127.0.0.2)' --port "$port" --service brw \
 	--workers 1 --grace 0 --socket "$socket"
@@ -41,7 +41,7 @@ unset "pids[paused]"
 # What is half sent to a stopped client is in the network's hands, who would wait
 # for it for long; the end of the server does not.
 for mode in "" --poll; do
-	port=$(free_port) || skip "perl cannot find a free port"
+	free_port port || skip "perl cannot find a free port"
 	need_rpcserve b --net 'tcp(127.0.0.2)' --port "$port" --service echo \
 		--grace 1ms --socket "$dir/b.sock" $mode
 	run 0 "$lnetctl" --socket "$dir/b.sock" set transaction_timeout 3600

@@ -9,7 +9,7 @@
 # other one says that it routes no more. No call is lost.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 a=$dir/a.sock b=$dir/b.sock right=$dir/right.sock
 
 router() { # NAME TCP1 TCP2

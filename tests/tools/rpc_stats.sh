@@ -3,7 +3,7 @@
 # What rpcserve has counted, by lnetctl.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 socket=$dir/rpc.sock
 
 for poll in '' --poll; do

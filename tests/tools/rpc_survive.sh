@@ -7,9 +7,9 @@
 # stops for 5 s, and with more than one round once more for 20 s.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-rounds=${ULNET_SURVIVE:-1} deadline=40
-at=$(free_port) || skip "perl cannot find a free port"
-behind=$(free_port)
+rounds=${ULNET_SURVIVE:-1} deadline=90
+free_port at || skip "perl cannot find a free port"
+free_port behind
 server=127.0.0.2@tcp
 client=(--net 'tcp(127.0.0.1)' --port "$at")
 
@@ -53,7 +53,7 @@ recovered() {
 survive() {
 	local what=$1 does=$2 round
 
-	start_ping --time 1h --verify --deadline "$deadline" --grace 40 --explain \
+	start_ping --time 1h --verify --deadline "$deadline" --grace 90 --explain \
 		"${@:3}" "$server"
 	for ((round = 0; round < rounds; round++)); do
 		$does
@@ -81,7 +81,7 @@ kill_server() {
 # For a time, whatever rpcping says meanwhile: deadlines are times, too.
 stop_server() {
 	kill -STOP "${pids[server]}"
-	sleep $((deadline > 20 ? 20 : 5))
+	sleep $((deadline > 60 ? 20 : 5))
 	kill -CONT "${pids[server]}"
 }
 
@@ -143,14 +143,14 @@ from_proxy=${proxy[0]} to_proxy=${proxy[1]}
 read -r -t 60 ready <&"$from_proxy" || complain "the proxy does not listen"
 
 survive "nothing" true --inflight 16
-# Whoever has 20 s notices nothing but time.
-deadline=20
+# Whoever has a minute notices nothing but time.
+deadline=60
 survive "cut" cut --inflight 16
 survive "stopped" stop_server --inflight 16
 survive "stopped, at most once" stop_server --inflight 16 \
 	--semantics at-most-once
 survive "killed" kill_server --inflight 16
-deadline=40
+deadline=90
 survive "cut, at most once" cut --inflight 16 --semantics at-most-once
 survive "cut, bulk read" cut --inflight 4 --bulk-read 300k
 survive "cut, bulk written" cut --inflight 4 --bulk-write 300k

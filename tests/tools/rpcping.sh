@@ -4,7 +4,7 @@
 # requirement H4.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 # Nothing is to be too late, unless it says so by another deadline.
 client=(--net 'tcp(127.0.0.1)' --port "$port" --deadline 60)
 server=127.0.0.2@tcp

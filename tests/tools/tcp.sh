@@ -3,7 +3,7 @@
 # Nodes on TCP, each with a loopback address of its own: requirements E3, E4.
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 
 said_port="port $port (kernel nodes use 988)"
 
@@ -35,7 +35,7 @@ ping:
   - nid: 127.0.0.2@tcp
   - nid: 127.0.0.3@tcp1
 END
-ctl 0 --socket "$dir/b" ping 127.0.0.1@tcp --timeout 30
+ctl 0 --socket "$dir/b" ping 127.0.0.1@tcp --timeout 60
 same out <<END
 ping:
 - primary nid: 127.0.0.1@tcp

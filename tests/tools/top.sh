@@ -3,7 +3,7 @@
 # lnetctl top: what several nodes do, as it happens (requirement H8).
 . "${srcdir:-.}/tests/tools/lib.sh" || exit
 
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 need_lnetd a --net 'tcp(127.0.0.1)' --port "$port"
 need_lnetd b --net 'tcp(127.0.0.2)' --port "$port" --socket "$dir/b.sock"
 need_lnetd c --net 'tcp(127.0.0.3),tcp1(127.0.0.3)' --port "$port" \

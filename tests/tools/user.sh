@@ -26,7 +26,7 @@ fi
 
 # One of its own.
 export ULNET_SOCKET=$dir/home/lnetd.sock
-port=$(free_port) || skip "perl cannot find a free port"
+free_port port || skip "perl cannot find a free port"
 run 0 "${as_user[@]}" "$lnetd" --pidfile "$dir/home/pid" \
 	--net 'tcp(127.0.0.1)' --port "$port"
 has out "^lnetd: ready: 127.0.0.1@tcp, port $port \(kernel nodes use 988\), socket "

@@ -46,7 +46,7 @@ all_have_ended() {
 harm() {
 	local most=$((seats + share))
 
-	port=$(free_port) || skip "perl cannot find a free port"
+	free_port port || skip "perl cannot find a free port"
 	start server "$taker" serve 127.0.0.2@tcp "$port" || {
 		complain "the service does not start"
 		sed 's/^/| /' "$dir/server.err"
