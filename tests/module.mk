@@ -761,7 +761,13 @@ check-programs: program-tests
 .PHONY: memory-programs thread-programs program-tests sim-programs vm-programs
 .PHONY: check-memory check-thread check-thread-lnd check-programs
 
-# For ./check and tests/mutants/run.sh.
+# For ./check, scripts/stress.sh and tests/mutants/run.sh.
+print-program-tests:
+	@echo $(program_tests)
+print-thread-tests:
+	@echo $(thread_tests)
+print-lnd-tests:
+	@echo $(lnd_tests)
 print-sim-campaigns:
 	@for p in $(sim_campaigns); do echo $$p; done
 print-sim-measures:
@@ -772,4 +778,5 @@ print-flags:
 	@echo $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
 print-compile:
 	@echo $(COMPILE)
+.PHONY: print-program-tests print-thread-tests print-lnd-tests
 .PHONY: print-sim-campaigns print-sim-measures print-soak print-flags print-compile

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Debian's packages are built and used; of the RPMs, only the specification is read.
-# For sourcing by ./check.
-stage packages long
+# Debian's packages are built, and with --long used, in a Debian made for that; of the
+# RPMs, only the specification is read. For sourcing by ./check.
+stage packages touched '^. (debian/|packaging/|tests/packages/|deps\.txt)'
 
 # Lintian's errors and warnings.
 run_lintian() {
@@ -14,20 +14,24 @@ boot_lnetd() {
 }
 
 stage_packages() {
-	local what="Debian packages: built, installed, removed"
 	local test=$SRC/tests/packages
 
-	"$SRC/scripts/install_deps" packages vm || {
-		skip "$what" "no tools for it"
+	"$SRC/scripts/install_deps" packages || {
+		skip "Debian packages" "no tools for them"
 		return 0
 	}
 	step "specification of RPMs" rpmspec -P "$SRC/packaging/ulnet.spec" || true
 	step "Debian packages" "$test/build.sh" "$SRC" "$BUILD/packages" || return 0
 	step "lintian" run_lintian || true
+	[ $long = yes ] || return 0
 	if [ "$(id -u)" != 0 ]; then
 		skip "in a clean root" "takes root"
 		return 0
 	fi
 	step "in a clean root" "$test/root.sh" "$SRC" "$BUILD/packages" || return 0
+	"$SRC/scripts/install_deps" vm || {
+		skip "lnetd.service under systemd" "no virtual machines"
+		return 0
+	}
 	step "lnetd.service under systemd" boot_lnetd || true
 }

@@ -41,7 +41,7 @@ inside 'apt-get update -q'
 files | grep -vE "$kept" >"$dir/before"
 
 install
-inside 'cc -o /tmp/hello /packages/hello.c $(pkg-config --cflags --libs ulnet)
+inside 'cc -o /tmp/hello /packages/hello.c $(pkg-config --cflags --libs ulnetlab)
 	/tmp/hello'
 inside 'cd /tmp && echo "int main(void) { return !ulrpc_conf_init; }" |
 	cc -include ulnet/rpc.h -x c -o rpc - $(pkg-config --cflags --libs ulrpc)
