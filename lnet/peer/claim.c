@@ -37,15 +37,13 @@ static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
  * for some; -ENOMEM. */
 static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 	uint32_t n = c->n;
 	int rc = 0;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (rc >= 0)
-				rc = claim_name(c, &lpni->nid);
+	peer_for_each_ni (lpni, peer)
+		if (rc >= 0)
+			rc = claim_name(c, &lpni->nid);
 	if (rc < 0)
 		return rc;
 	return c->n > n ? -EXDEV : 0;
@@ -178,13 +176,11 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 /* Or has an LND something under way with one of the peer's NIDs? */
 static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (!peer_can_move(cpt, &lpni->nid))
-				return false;
+	peer_for_each_ni (lpni, peer)
+		if (!peer_can_move(cpt, &lpni->nid))
+			return false;
 	return true;
 }
 

@@ -67,8 +67,7 @@ static int add_peer(void *arg)
 	lpni = peer_get(c->cpt, c->primary);
 	if (!lpni)
 		return -ENOBUFS;
-	rc = lpni->place.state == PEER_HERE ? word_part(c->cpt, lpni)
-					    : -EAGAIN;
+	rc = lpni->place.state == PEER_HERE ? word_part(c->cpt, lpni) : -EAGAIN;
 	if (!rc)
 		rc = peer_configure(c, lpni->peer);
 	peer_unref(c->cpt, lpni);
@@ -120,13 +119,11 @@ static int del_nid(void *arg)
 /* An NI of @peer that is not its primary one, or NULL. */
 static struct lnet_peer_ni *secondary(const struct lnet_peer *peer)
 {
-	struct lnet_peer_net *pnet;
 	struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (!lnet_nid_eq(&lpni->nid, &peer->primary))
-				return lpni;
+	peer_for_each_ni (lpni, peer)
+		if (!lnet_nid_eq(&lpni->nid, &peer->primary))
+			return lpni;
 	return NULL;
 }
 

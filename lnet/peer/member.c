@@ -132,26 +132,15 @@ void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }
 
-/* One of the NIs of @peer, which has some. */
-static struct lnet_peer_ni *peer_first(const struct lnet_peer *peer)
-{
-	const struct lnet_peer_net *pnet =
-		list_first(&peer->nets, struct lnet_peer_net, link);
-
-	return list_first(&pnet->nis, struct lnet_peer_ni, link);
-}
-
 /* The first NI of @peer that is not @but, or NULL. */
 static struct lnet_peer_ni *peer_other(const struct lnet_peer *peer,
 				       const struct lnet_peer_ni *but)
 {
-	struct lnet_peer_net *pnet;
 	struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (lpni != but)
-				return lpni;
+	peer_for_each_ni (lpni, peer)
+		if (lpni != but)
+			return lpni;
 	return NULL;
 }
 
@@ -159,7 +148,7 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	BUG_ON(peer->refs);
 	while (peer->nnis)
-		member_free(cpt, peer_first(peer));
+		member_free(cpt, peer_next_ni(peer, NULL));
 	list_del(&peer->idle);
 	pool_put(&peer_cpt(cpt)->peer_pool, peer);
 }
@@ -188,9 +177,8 @@ static int say_begin(struct say *s, struct lnet_cpt *cpt, unsigned int n)
 static void say_add(struct say *s, const struct ulnet_nid *nid,
 		    const struct ulnet_nid *primary, bool several)
 {
-	s->entries[s->n++] = (struct directory_entry){
-		*nid, *primary, s->cpt->index, several
-	};
+	s->entries[s->n++] = (struct directory_entry){ *nid, *primary,
+						       s->cpt->index, several };
 }
 
 /* All NIs of @peer but @but (NULL: none) have that primary NID. */
@@ -198,13 +186,11 @@ static void say_peer(struct say *s, const struct lnet_peer *peer,
 		     const struct lnet_peer_ni *but,
 		     const struct ulnet_nid *primary, bool several)
 {
-	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (!but || lpni != but)
-				say_add(s, &lpni->nid, primary, several);
+	peer_for_each_ni (lpni, peer)
+		if (lpni != but)
+			say_add(s, &lpni->nid, primary, several);
 }
 
 /* @lpni is one of @peer's from now on. An NI that was alone is so no more. */
@@ -424,15 +410,13 @@ static int rooms_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *stays,
 		      struct list *rooms)
 {
 	const struct lnet_peer *peer = stays->peer;
-	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 	int rc = 0;
 
 	list_init(rooms);
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (lpni != stays && !rc)
-				rc = room_make(cpt, lpni, rooms);
+	peer_for_each_ni (lpni, peer)
+		if (lpni != stays && !rc)
+			rc = room_make(cpt, lpni, rooms);
 	if (rc)
 		rooms_free(cpt, rooms);
 	return rc;
@@ -527,17 +511,15 @@ static int say_nothing(struct say *s, const struct lnet_peer_ni *lpni)
 
 static int peer_say_nothing(struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pnet;
 	const struct lnet_peer_ni *lpni;
 	struct say say;
 	int said, rc = say_begin(&say, cpt, peer->nnis);
 
 	if (rc)
 		return rc;
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (!rc && lpni->place.state == PEER_HERE)
-				rc = say_nothing(&say, lpni);
+	peer_for_each_ni (lpni, peer)
+		if (!rc && lpni->place.state == PEER_HERE)
+			rc = say_nothing(&say, lpni);
 	if (rc)
 		say.n = 0;
 	said = say_end(&say);

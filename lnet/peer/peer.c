@@ -7,14 +7,14 @@
 
 const struct fsm_state peer_states[PEER_STATES] = {
 	[PEER_UNKNOWN] = { "unknown", FSM_TO(PEER_QUEUED) },
-	[PEER_QUEUED] = { "queued",
-			  FSM_TO(PEER_DISCOVERING) | FSM_TO(PEER_MERGING) |
-				  FSM_TO(PEER_PUSHING) |
-				  FSM_TO(PEER_DISCOVERED) |
-				  FSM_TO(PEER_UNKNOWN) },
+	[PEER_QUEUED] = { "queued", FSM_TO(PEER_DISCOVERING) |
+					    FSM_TO(PEER_MERGING) |
+					    FSM_TO(PEER_PUSHING) |
+					    FSM_TO(PEER_DISCOVERED) |
+					    FSM_TO(PEER_UNKNOWN) },
 	[PEER_DISCOVERING] = { "discovering", FSM_TO(PEER_QUEUED) |
-					      FSM_TO(PEER_FAILED) |
-					      FSM_TO(PEER_UNKNOWN) },
+						      FSM_TO(PEER_FAILED) |
+						      FSM_TO(PEER_UNKNOWN) },
 	[PEER_MERGING] = { "merging", FSM_TO(PEER_QUEUED) |
 					      FSM_TO(PEER_FAILED) |
 					      FSM_TO(PEER_UNKNOWN) },
@@ -114,9 +114,8 @@ static struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
 {
 	struct lnet *node = cpt->node;
 	struct ulnet_nid primary = directory_primary(&node->directory, nid);
-	enum peer_place place = node_cpt_of(node, nid) == cpt->index
-					? PEER_HERE
-					: PEER_GUEST;
+	enum peer_place place =
+		node_cpt_of(node, nid) == cpt->index ? PEER_HERE : PEER_GUEST;
 	struct lnet_peer_ni *lpni;
 	struct lnet_peer *peer;
 
@@ -162,12 +161,10 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* An administrator's word is as good as their own. */
 static void peer_words_given(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
-	struct lnet_peer_net *pnet;
 	struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			word_given(cpt, lpni);
+	peer_for_each_ni (lpni, peer)
+		word_given(cpt, lpni);
 }
 
 void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
@@ -252,12 +249,11 @@ void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
-	enum peer_place place =
-		node_cpt_of(cpt->node, &lpni->nid) == cpt->index ? PEER_HERE
-								 : PEER_GUEST;
+	enum peer_place place = node_cpt_of(cpt->node, &lpni->nid) == cpt->index
+					? PEER_HERE
+					: PEER_GUEST;
 
-	if (lpni->place.state == place ||
-	    (place == PEER_HERE && lpni->awaited))
+	if (lpni->place.state == place || (place == PEER_HERE && lpni->awaited))
 		return;
 	fsm_move(&lpni->place, peer_places, place);
 	/* Nothing is sent before somebody has looked who owns it. */
@@ -272,13 +268,9 @@ void peer_arrive(struct lnet_peer_ni *lpni)
 
 bool peer_is_here(const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pnet;
+	const struct lnet_peer_ni *first = peer_next_ni(peer, NULL);
 
-	if (list_empty(&peer->nets))
-		return false;
-	pnet = list_first(&peer->nets, struct lnet_peer_net, link);
-	return list_first(&pnet->nis, struct lnet_peer_ni, link)->place.state ==
-	       PEER_HERE;
+	return first && first->place.state == PEER_HERE;
 }
 
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)

@@ -78,7 +78,8 @@ struct lnet_peer_net {
 	struct list link;
 	struct lnet_peer *peer;
 	uint32_t segment; /* lnet/nid/nid.h */
-	struct list nis; /* of lnet_peer_ni.link, as they came; never empty */
+	struct list nis; /* of lnet_peer_ni.link, as they came; empty only while
+			  * one is to come */
 };
 
 /*
@@ -147,9 +148,9 @@ struct lnet_peer_ni {
 	struct ulnet_nid nid;
 	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
 				      * by its own word: the last one; ANY */
-	uint32_t claims_denied; /* witness.c's: since it has confirmed one */
+	uint32_t claims_denied; /* reconcile.c's: since it has confirmed one */
 	uint64_t claims_after;	/* ... ns: it is not asked before */
-	bool claim_late;	/* late.c's: it is to be asked then */
+	bool claim_late;	/* discovery.c's: it is to be asked then */
 	struct list hearsay; /* peer_cpt.hearsay */
 	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
 			      * this CPT's, with others */
@@ -221,6 +222,31 @@ static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
 {
 	return container_of(cpt, struct peer_cpt, portal.cpt);
 }
+
+/* The NI of @peer that comes after @p, net by net; the first one after NULL.
+ * NULL: there is none. */
+static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
+						const struct lnet_peer_ni *p)
+{
+	const struct list *net = p ? &p->net->link : peer->nets.next;
+	const struct list *l = p ? p->link.next : NULL;
+
+	for (; net != &peer->nets; net = net->next, l = NULL) {
+		const struct lnet_peer_net *pnet =
+			container_of(net, struct lnet_peer_net, link);
+
+		if (!l)
+			l = pnet->nis.next;
+		if (l != &pnet->nis)
+			return container_of(l, struct lnet_peer_ni, link);
+	}
+	return NULL;
+}
+
+/* No NI may leave the peer meanwhile. */
+#define peer_for_each_ni(p, peer)                 \
+	for ((p) = peer_next_ni(peer, NULL); (p); \
+	     (p) = peer_next_ni(peer, p))
 
 /* A peer that is held is neither forgotten nor freed. */
 static inline void peer_hold(struct lnet_peer *peer)

@@ -60,13 +60,11 @@ void word_claimed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 /* One of @peer's NIs of which only another one says so, or NULL. */
 static struct lnet_peer_ni *hearsay_of(const struct lnet_peer *peer)
 {
-	struct lnet_peer_net *pnet;
 	struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (word_is_hearsay(lpni))
-				return lpni;
+	peer_for_each_ni (lpni, peer)
+		if (word_is_hearsay(lpni))
+			return lpni;
 	return NULL;
 }
 

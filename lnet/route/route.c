@@ -138,14 +138,12 @@ void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 static int32_t best_health(const struct lnet_cpt *cpt,
 			   const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pn;
 	const struct lnet_peer_ni *p;
 	int32_t best = 0;
 
-	list_for_each_entry (pn, &peer->nets, link)
-		if (config_net(cpt->config, pn->segment))
-			list_for_each_entry (p, &pn->nis, link)
-				best = MAX(best, p->health);
+	peer_for_each_ni (p, peer)
+		if (config_net(cpt->config, p->net->segment))
+			best = MAX(best, p->health);
 	return best;
 }
 
@@ -175,14 +173,12 @@ static uint8_t magnitude(const struct lnet_peer_ni *lpni)
 static uint8_t shortest_queue(const struct lnet_cpt *cpt,
 			      const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pn;
 	const struct lnet_peer_ni *p;
 	uint8_t least = UINT8_MAX;
 
-	list_for_each_entry (pn, &peer->nets, link)
-		if (config_net(cpt->config, pn->segment))
-			list_for_each_entry (p, &pn->nis, link)
-				least = MIN(least, p->queue_told);
+	peer_for_each_ni (p, peer)
+		if (config_net(cpt->config, p->net->segment))
+			least = MIN(least, p->queue_told);
 	return least;
 }
 
