@@ -16,7 +16,7 @@
 
 #include "base/loop.h"
 #include "config/ip2nets.h"
-#include "lnet/discovery/course.h"
+#include "lnet/discovery/session.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"

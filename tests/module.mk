@@ -106,13 +106,13 @@ unit_tests += %D%/unit/lnet_message_test
 
 unit_tests += %D%/unit/lnet_discovery_test
 %C%_unit_lnet_discovery_test_SOURCES = \
+	%D%/unit/lnet/discovery/ask_test.c \
 	%D%/unit/lnet/discovery/asked_test.c \
-	%D%/unit/lnet/discovery/discover_test.c \
+	%D%/unit/lnet/discovery/discovery_test.c \
 	%D%/unit/lnet/discovery/frames_test.c \
 	%D%/unit/lnet/discovery/merge_test.c \
-	%D%/unit/lnet/discovery/merging_test.c \
 	%D%/unit/lnet/discovery/ping_info_test.c \
-	%D%/unit/lnet/discovery/ping_test.c \
+	%D%/unit/lnet/discovery/reconcile_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c \
 	%D%/unit/lnet/discovery/state_test.c \
 	%D%/unit/lnet/discovery/stranger_test.c \

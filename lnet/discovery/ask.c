@@ -3,11 +3,13 @@
 
 #include <errno.h>
 
+#include "lnet/discovery/info.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/wire.h"
 #include "lnet/portal/md.h"
 #include "lnet/portal/portal.h"
+#include "ulnet/loop.h"
 
 void ask_init(struct ask *a, struct lnet_cpt *cpt, void (*done)(struct ask *))
 {
@@ -35,23 +37,19 @@ int ask_reserve(struct ask *a, size_t size)
 	return 0;
 }
 
-static void ask_answered(struct ask *a, const struct ulnet_event *ev)
-{
-	a->status = ev->status;
-	a->length = ev->mlength;
-	a->ni = ev->path_local;
-	a->lpni = ev->path_peer;
-}
-
 static void ask_event(const struct ulnet_event *ev)
 {
 	struct ask *a = ev->user_ptr;
 	struct lnet_md *md;
 
-	if (ev->type == LNET_EVENT_REPLY || ev->type == LNET_EVENT_ACK)
-		ask_answered(a, ev);
-	else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED)
+	if (ev->type == LNET_EVENT_REPLY || ev->type == LNET_EVENT_ACK) {
+		a->status = ev->status;
+		a->length = ev->mlength;
+		a->ni = ev->path_local;
+		a->lpni = ev->path_peer;
+	} else if (ev->terminal && ev->outcome != LNET_OUTCOME_DELIVERED) {
 		a->status = ev->status ? ev->status : -ETIMEDOUT;
+	}
 	md = id_lookup(&portal_cpt(a->cpt)->mds, ev->md.cookie);
 	if (ev->terminal && md)
 		md_unlink(md, false);
@@ -103,34 +101,163 @@ int ask_get(struct ask *a, const struct ulnet_nid *self,
 	return ask_begin(a, &args, a->size, timeout);
 }
 
-int ask_exact(struct ask *a, const struct ulnet_nid *from,
-	      const struct ulnet_nid *to, uint64_t timeout)
+int ask_tell(struct ask *a, const struct ulnet_nid *self,
+	     const struct ulnet_id *target, uint8_t flags, uint64_t timeout)
 {
-	const struct ulnet_id target = { *to, LNET_PID_LUSTRE };
-
-	return ask_get(a, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
-		       timeout);
-}
-
-int ask_put(struct ask *a, const struct ulnet_nid *self,
-	    const struct ulnet_id *target, size_t length, uint64_t timeout)
-{
+	const struct lnet_cpt *cpt = a->cpt;
+	size_t size = ping_info_encode(cpt->node, cpt->config, NULL, 0);
 	struct op_args args = { .type = LNET_MSG_PUT,
 				.self = *self,
 				.target = *target,
+				.flags = flags,
 				.ack = true };
+	int rc = ask_reserve(a, size);
 
-	return ask_begin(a, &args, length, timeout);
+	if (rc)
+		return rc;
+	ping_info_encode(cpt->node, cpt->config, a->buf, size);
+	return ask_begin(a, &args, size, timeout);
 }
 
-int ask_tell(struct ask *a, const struct ulnet_id *to, size_t length,
-	     uint64_t timeout)
-{
-	struct op_args args = { .type = LNET_MSG_PUT,
-				.self = LNET_NID_ANY,
-				.target = *to,
-				.flags = MSG_EXACT | MSG_PROBE,
-				.ack = true };
+/* ---- lnet_ping(): one question, with its answer for the caller ---- */
 
-	return ask_begin(a, &args, length, timeout);
+/* Sink of a first ping: what kernel nodes use. */
+#define PING_SINK_SIZE 3960
+
+struct ping {
+	struct ask ask;
+	struct ulnet_nid self; /* that asks; ANY: any */
+	struct ulnet_id target;
+	uint64_t timeout, until; /* ns */
+	ulnet_ping_fn done;
+	void *arg;
+};
+
+static void ping_free(struct ping *p)
+{
+	ask_fini(&p->ask);
+	free(p);
+}
+
+/* On error nothing has been begun. */
+static int ping_ask(struct ping *p, size_t size)
+{
+	uint64_t now = loop_now(p->ask.cpt->loop);
+	int rc = ask_reserve(&p->ask, size);
+
+	if (rc)
+		return rc;
+	if (now >= p->until)
+		return -ETIMEDOUT;
+	return ask_get(&p->ask, &p->self, &p->target, 0, p->until - now);
+}
+
+static void ping_asked(struct ask *a)
+{
+	struct ping *p = container_of(a, struct ping, ask);
+	struct ulnet_ping_info info;
+	struct ulnet_ping_ni *ni = NULL;
+	size_t need = 0;
+	int rc = a->status;
+
+	if (!rc)
+		rc = ping_info_read(a->cpt, a->buf, a->length, &info, &ni,
+				    &need);
+	if (rc == -EMSGSIZE && need > a->size) {
+		rc = ping_ask(p, need);
+		if (!rc) {
+			free(ni);
+			return;
+		}
+	}
+	if (!a->cpt->node->crashed)
+		p->done(p->arg, rc, rc ? NULL : &info);
+	free(ni);
+	ping_free(p);
+}
+
+static int ping_begin(void *arg)
+{
+	struct ping *p = arg;
+	const struct lnet_cpt *cpt = p->ask.cpt;
+
+	p->until = loop_now(cpt->loop) + p->timeout;
+	return cpt->closing ? -ESHUTDOWN : ping_ask(p, PING_SINK_SIZE);
+}
+
+int lnet_ping_from(struct lnet *node, const struct ulnet_nid *self,
+		   struct ulnet_id target, uint64_t timeout, ulnet_ping_fn done,
+		   void *arg)
+{
+	struct lnet_cpt *cpt = node_home(node);
+	struct ping *p;
+	int rc;
+
+	if (!done || lnet_nid_is_any(&target.nid))
+		return -EINVAL;
+	if (target.pid == LNET_PID_ANY)
+		target.pid = LNET_PID_LUSTRE;
+	timeout = timeout ? MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC
+			  : settings_transaction_timeout(&node->settings);
+	p = malloc(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct ping){ .self = *self,
+			    .target = target,
+			    .timeout = timeout,
+			    .done = done,
+			    .arg = arg };
+	ask_init(&p->ask, cpt, ping_asked);
+	rc = loop_call(cpt->loop, ping_begin, p);
+	if (rc)
+		ping_free(p);
+	return rc;
+}
+
+int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
+	      ulnet_ping_fn done, void *arg)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+
+	return lnet_ping_from(node, &any, target, timeout, done, arg);
+}
+
+/* ---- lnet_tell(): one push to a process that nobody discovers ---- */
+
+/* Whoever takes longer has lost the connection. */
+#define TELL_TIMEOUT NSEC_PER_SEC
+
+static void tell_done(struct ask *a)
+{
+	if (!a->status)
+		cpt_stat(a->cpt, STAT_pushes_sent);
+	ask_fini(a);
+	free(a);
+}
+
+int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
+{
+	const struct ulnet_nid any = LNET_NID_ANY;
+	struct lnet_cpt *here = node->cpt[cpt];
+	struct ask *a;
+	int rc;
+
+	loop_assert_owner(here->loop);
+	if (!pid_only_calls(peer->pid))
+		return -EINVAL;
+	if (here->closing)
+		return -ESHUTDOWN;
+	if (settings_discovery(&node->settings) == LNET_DISCOVERY_OFF)
+		return -EOPNOTSUPP;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	ask_init(a, here, tell_done);
+	/* At that very NID; that there is no ACK costs nobody any health. */
+	rc = ask_tell(a, &any, peer, MSG_EXACT | MSG_PROBE, TELL_TIMEOUT);
+	if (rc) {
+		ask_fini(a);
+		free(a);
+	}
+	return rc;
 }

@@ -2,7 +2,8 @@
 /*
  * A GET or PUT of LNet's own, to the ping or the push target of a peer: what
  * nodes ask each other, and tell each other. One at a time for each struct ask.
- * CPT thread.
+ * CPT thread. What users ask and tell that way (lnet_ping(), lnet_tell()) is
+ * here, too.
  */
 #ifndef LNET_ASK_H
 #define LNET_ASK_H
@@ -39,23 +40,16 @@ static inline bool ask_is_under_way(const struct ask *a)
 /* Room for @size bytes in a->buf. -ENOMEM: it is as before. */
 int ask_reserve(struct ask *a, size_t size) must_check;
 
-/* Asks for as many bytes as a->buf has room for, from the local NI @self, or
- * ANY; @flags: MSG_*; @timeout: ns. On error nothing was begun. */
+/* Both begin from the local NI @self, or ANY; @flags: MSG_*; @timeout: ns. On
+ * error nothing was begun. */
+
+/* Asks for as many bytes as a->buf has room for. */
 int ask_get(struct ask *a, const struct ulnet_nid *self,
 	    const struct ulnet_id *target, uint8_t flags,
 	    uint64_t timeout) must_check;
-/* The same of the listening process of @to, whatever else is known of that
- * peer. It is asked once, and that there is no answer costs nobody any
- * health. */
-int ask_exact(struct ask *a, const struct ulnet_nid *from,
-	      const struct ulnet_nid *to, uint64_t timeout) must_check;
-/* Tells the process @to, at that very NID, @length bytes of a->buf, and waits
- * for the ACK. That there is none costs nobody any health. */
-int ask_tell(struct ask *a, const struct ulnet_id *to, size_t length,
+/* Tells what this node is (info.h), and waits for the ACK. */
+int ask_tell(struct ask *a, const struct ulnet_nid *self,
+	     const struct ulnet_id *target, uint8_t flags,
 	     uint64_t timeout) must_check;
-/* Tells @length bytes of a->buf, and waits for the ACK. */
-int ask_put(struct ask *a, const struct ulnet_nid *self,
-	    const struct ulnet_id *target, size_t length,
-	    uint64_t timeout) must_check;
 
 #endif

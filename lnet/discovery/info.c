@@ -8,9 +8,9 @@
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 
-#define PING_MAGIC UINT32_C(0x70696e67)
-#define PING_UP	   UINT32_C(0x15aac0de)
-#define PING_DOWN  UINT32_C(0xdeadface)
+#define PING_MAGIC	 UINT32_C(0x70696e67)
+#define PING_UP		 UINT32_C(0x15aac0de)
+#define PING_DOWN	 UINT32_C(0xdeadface)
 #define PING_FEATURES	 (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
 #define SHORT_ENTRY_SIZE 12 /* the shortest one: status and a NID of 8 bytes */
 
@@ -257,4 +257,15 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 unsigned int ping_info_room(size_t len, unsigned int max)
 {
 	return MAX(MIN(max, len / SHORT_ENTRY_SIZE), 1);
+}
+
+int ping_info_read(const struct lnet_cpt *cpt, const void *buf, size_t len,
+		   struct ulnet_ping_info *info, struct ulnet_ping_ni **ni_p,
+		   size_t *need_p)
+{
+	unsigned int max = settings_interfaces_max(&cpt->node->settings);
+
+	*ni_p = malloc(ping_info_room(len, max) * sizeof(**ni_p));
+	return *ni_p ? ping_info_decode(buf, len, info, *ni_p, max, need_p)
+		     : -ENOMEM;
 }

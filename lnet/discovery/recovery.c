@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
-#include "lnet/discovery/router.h"
 #include "lnet/discovery/target.h"
+#include "lnet/message/msg.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"
@@ -25,7 +25,7 @@
 #define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {
-	struct list link; /* recovery_cpt.ill */
+	struct list link; /* discovery_cpt.ill */
 	struct lnet_cpt *cpt;
 	bool local; /* of this node, else of a peer */
 	struct ulnet_nid nid;
@@ -45,11 +45,6 @@ struct recovery {
 	unsigned int looked;	/* CPTs, for this ping */
 	struct ulnet_nid found; /* ANY: nobody */
 };
-
-static struct recovery_cpt *recovery_cpt(const struct lnet_cpt *cpt)
-{
-	return &discovery_cpt(cpt)->recovery;
-}
 
 /* ---- who is ill ---- */
 
@@ -213,10 +208,14 @@ static uint64_t answer_within(const struct recovery *r)
 static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 			  const struct ulnet_nid *to)
 {
+	const struct ulnet_id target = { *to, LNET_PID_LUSTRE };
+
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	if (ask_exact(&r->ask, from, to, answer_within(r)))
+	/* Once, and that there is no answer costs nobody any health. */
+	if (ask_get(&r->ask, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
+		    answer_within(r)))
 		recovery_wait(r, r->interval);
 }
 
@@ -381,7 +380,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	r->since = loop_now(cpt->loop);
 	recovery_heard(r);
 	timer_init(&r->timer, recovery_due);
-	list_add_tail(&recovery_cpt(cpt)->ill, &r->link);
+	list_add_tail(&discovery_cpt(cpt)->ill, &r->link);
 	recovery_wait(r, FIRST);
 	return r;
 }
@@ -437,7 +436,7 @@ static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	struct recovery *r;
 
 	if (lpni->health == LNET_HEALTH_MAX)
-		routers_well(cpt, lpni);
+		disc_gateway_suspect(cpt, &lpni->nid);
 	if (!lpni->recovery)
 		return;
 	r = container_of(lpni->recovery, struct recovery, pings);
@@ -458,13 +457,11 @@ void recovery_of_nis(struct lnet_cpt *cpt)
 
 void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
-	struct lnet_peer_net *pnet;
 	struct lnet_peer_ni *lpni;
 
-	list_for_each_entry (pnet, &peer->nets, link)
-		list_for_each_entry (lpni, &pnet->nis, link)
-			if (lpni->health < LNET_HEALTH_MAX)
-				peer_ni_ill(cpt, lpni);
+	peer_for_each_ni (lpni, peer)
+		if (lpni->health < LNET_HEALTH_MAX)
+			peer_ni_ill(cpt, lpni);
 }
 
 static const struct health_watch watch = {
@@ -476,7 +473,7 @@ static const struct health_watch watch = {
 
 void recovery_init(struct lnet_cpt *cpt)
 {
-	list_init(&recovery_cpt(cpt)->ill);
+	list_init(&discovery_cpt(cpt)->ill);
 	path_cpt(cpt)->watch = &watch;
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
@@ -487,7 +484,7 @@ void recovery_stop(struct lnet_cpt *cpt)
 {
 	struct recovery *r, *next;
 
-	list_for_each_entry_safe (r, next, &recovery_cpt(cpt)->ill, link) {
+	list_for_each_entry_safe (r, next, &discovery_cpt(cpt)->ill, link) {
 		if (r->away || ask_is_under_way(&r->ask))
 			continue;
 		loop_timer_cancel(cpt->loop, &r->timer);
@@ -499,7 +496,7 @@ bool recovery_is_idle(const struct lnet_cpt *cpt)
 {
 	const struct recovery *r;
 
-	list_for_each_entry (r, &recovery_cpt(cpt)->ill, link)
+	list_for_each_entry (r, &discovery_cpt(cpt)->ill, link)
 		if (r->away)
 			return false;
 	return true;

@@ -40,14 +40,8 @@
 
 #include <stdbool.h>
 
-#include "base/list.h"
-
 struct lnet_cpt;
 struct lnet_peer;
-
-struct recovery_cpt {
-	struct list ill; /* struct recovery */
-};
 
 void recovery_init(struct lnet_cpt *cpt);
 /* There may be a choice now where there was none, among the NIs of this node,

@@ -7,7 +7,6 @@
 
 #include "base/cpus.h"
 #include "lnet/discovery/recovery.h"
-#include "lnet/discovery/router.h"
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
@@ -39,9 +38,7 @@ static void cpt_init(struct lnet *node, unsigned int index)
 	paths_init(cpt);
 	msgs_init(cpt);
 	disc_init(cpt);
-	late_init(cpt);
 	recovery_init(cpt);
-	routers_init(cpt);
 	watches_init(cpt);
 	list_init(&whole_cpt(cpt)->leaving);
 }
@@ -417,9 +414,7 @@ static int cpt_close(void *arg)
 
 	cpt->closing = true;
 	disc_stop(cpt);
-	late_stop(cpt);
 	recovery_stop(cpt);
-	routers_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);

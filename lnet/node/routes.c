@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "lnet/discovery/router.h"
 #include "lnet/discovery/target.h"
 #include "lnet/nid/nid.h"
 #include "lnet/node/node.h"
@@ -32,9 +31,7 @@ static int routes_take(void *arg)
 
 	c->cpt->routes = c->table;
 	cpt_rules_changed(c->cpt);
-	/* Peers behind a new gateway could not be asked before. */
-	disc_routes(c->cpt);
-	routers_changed(c->cpt);
+	disc_routes_changed(c->cpt);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/node/watch.h"
 
-#include "lnet/discovery/router.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/message/leave.h"
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
@@ -243,7 +243,7 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	if (!ni)
 		return;
 	leave_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
-	routers_suspect(node->cpt[cpt], &peer->nid);
+	disc_gateway_suspect(node->cpt[cpt], &peer->nid);
 }
 
 void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)

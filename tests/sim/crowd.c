@@ -20,7 +20,7 @@
 #include <ulnet/sim.h>
 
 #include "lnd/simlnd/net.h"
-#include "lnet/discovery/course.h"
+#include "lnet/discovery/session.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/node/node.h"
 
@@ -202,7 +202,7 @@ static const struct disc_cpt *server_disc(const struct crowd *c)
 {
 	const struct lnet *server = lnet_sim_node(c->sim, c->n);
 
-	return &discovery_cpt(server->cpt[0])->disc;
+	return disc_cpt(server->cpt[0]);
 }
 
 static void look(struct crowd *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Asking for the discovery of a peer: lnet_discover(3). */
-#include "lnet/discovery/course.h"
+#include "lnet/discovery/session.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "lnet/discovery/told.h"
+#include "lnet/discovery/reconcile.h"
 
 #define ROOM 512
 
@@ -473,23 +473,23 @@ Test(merge, hundreds)
 
 /* ---- what comes last, and what is so ---- */
 
-struct told_case {
+struct announced_case {
 	enum merge_source source; /* of what came last, ... */
 	uint32_t pid, sequence;	  /* ... its process and number; 1 and 7 were
 				   * told before */
 	uint8_t byte;		  /* of its contents, which was 0 */
-	enum told_order order;
+	enum announcement_order order;
 };
 
-static struct told *told_with(enum merge_source source, uint32_t pid,
-			      uint32_t sequence, uint8_t byte)
+static struct announcement *told_with(enum merge_source source, uint32_t pid,
+				      uint32_t sequence, uint8_t byte)
 {
-	struct told *told = calloc(1, sizeof(*told) + 1);
+	struct announcement *told = calloc(1, sizeof(*told) + 1);
 
 	cr_assert_not_null(told);
 	told->source = source;
-	told->pid = pid;
-	told->sequence = sequence;
+	told->info.pid = pid;
+	told->info.sequence = sequence;
 	told->length = 1;
 	told->bytes[0] = byte;
 	return told;
@@ -499,24 +499,25 @@ static struct told *told_with(enum merge_source source, uint32_t pid,
  * that has started anew counts anew. */
 Test(merge, order_of_what_was_told)
 {
-	static const struct told_case cases[] = {
-		{ PUSH, 1, 8, 1, TOLD_LATER },
-		{ REPLY, 1, 8, 1, TOLD_LATER },
-		{ PUSH, 1, 7, 0, TOLD_LATER },
-		{ PUSH, 1, 7, 1, TOLD_PERHAPS_LATER },
-		{ REPLY, 1, 7, 1, TOLD_PERHAPS_LATER },
-		{ REPLY, 1, 6, 1, TOLD_PERHAPS_LATER },
-		{ PUSH, 1, 6, 1, TOLD_PERHAPS_EARLIER },
-		{ PUSH, 2, 1, 1, TOLD_LATER },
+	static const struct announced_case cases[] = {
+		{ PUSH, 1, 8, 1, ANNOUNCED_LATER },
+		{ REPLY, 1, 8, 1, ANNOUNCED_LATER },
+		{ PUSH, 1, 7, 0, ANNOUNCED_LATER },
+		{ PUSH, 1, 7, 1, ANNOUNCED_PERHAPS_LATER },
+		{ REPLY, 1, 7, 1, ANNOUNCED_PERHAPS_LATER },
+		{ REPLY, 1, 6, 1, ANNOUNCED_PERHAPS_LATER },
+		{ PUSH, 1, 6, 1, ANNOUNCED_PERHAPS_EARLIER },
+		{ PUSH, 2, 1, 1, ANNOUNCED_LATER },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct told *was = told_with(PUSH, 1, 7, 0);
-		struct told *is =
+		struct announcement *was = told_with(PUSH, 1, 7, 0);
+		struct announcement *is =
 			told_with(cases[i].source, cases[i].pid,
 				  cases[i].sequence, cases[i].byte);
 
-		cr_assert_eq(told_order(was, is), cases[i].order, "%zu", i);
+		cr_assert_eq(announcement_order(was, is), cases[i].order, "%zu",
+			     i);
 		free(was);
 		free(is);
 	}

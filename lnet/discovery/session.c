@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/discovery/course.h"
+#include "lnet/discovery/session.h"
 
 #include <errno.h>
 
@@ -9,6 +9,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
+#include "lnet/path/health.h"
 #include "lnet/peer/word.h"
 #include "lnet/route/table.h"
 
@@ -43,13 +44,11 @@ static const struct backoff_law pauses_held_up = {
 /* One that is to be asked itself whose it is, or NULL. */
 static struct lnet_peer_ni *doubted_ni(const struct lnet_peer *peer)
 {
-	const struct lnet_peer_net *pn;
 	struct lnet_peer_ni *p;
 
-	list_for_each_entry (pn, &peer->nets, link)
-		list_for_each_entry (p, &pn->nis, link)
-			if (word_is_doubted(p))
-				return p;
+	peer_for_each_ni (p, peer)
+		if (word_is_doubted(p))
+			return p;
 	return NULL;
 }
 
@@ -74,8 +73,6 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 	};
 }
 
-/* What this node has no net or route to, it has no way to ask; and it need not
- * ask itself, nor other processes that have its own NIDs. */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	return (config_net(cpt->config, nid_segment(nid)) ||
@@ -93,7 +90,6 @@ bool disc_is_up_to_date(const struct lnet_cpt *cpt,
 
 /* ---- turns ---- */
 
-/* At the end of this turn of the loop, or in the next one. */
 void disc_kick(struct disc_cpt *dc)
 {
 	if (dc->posted || dc->cpt->closing)
@@ -170,8 +166,8 @@ static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
 void disc_free(struct discovery *d)
 {
 	list_del(&d->all);
-	told_free(d->told);
-	told_free(d->merging);
+	announcement_free(d->told);
+	announcement_free(d->merging);
 	ask_fini(&d->ask);
 	free(d);
 }
@@ -218,40 +214,38 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
-/* What is merged next, of what waits for that and @told. Either may have been
- * overtaken on its way by the other, for instance a push by the reply to a
- * ping: the peer is asked then which of them is so. */
-void disc_keep(struct discovery *d, struct told *told)
+static void keep(struct discovery *d, struct announcement *told)
 {
-	enum told_order order =
-		d->told ? told_order(d->told, told) : TOLD_LATER;
+	enum announcement_order order =
+		d->told ? announcement_order(d->told, told) : ANNOUNCED_LATER;
 
-	if (order != TOLD_LATER && disc_mode(d->cpt) != LNET_DISCOVERY_OFF)
+	if (order != ANNOUNCED_LATER && disc_mode(d->cpt) != LNET_DISCOVERY_OFF)
 		d->force_ping = true;
-	if (order == TOLD_PERHAPS_EARLIER) {
-		told_free(told);
+	if (order == ANNOUNCED_PERHAPS_EARLIER) {
+		announcement_free(told);
 		return;
 	}
-	told_free(d->told);
+	announcement_free(d->told);
 	d->told = told;
 }
 
-bool disc_is_held_up(const struct discovery *d)
+void disc_hear(struct discovery *d, struct announcement *told)
 {
-	return d->peer->fsm.state == PEER_FAILED && d->held_up;
+	bool held_up = d->peer->fsm.state == PEER_FAILED && d->held_up;
+
+	keep(d, told);
+	disc_event(d, held_up ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
-/* What has come to a peer is that of another one, or nobody's here (NULL). */
-void disc_pass_on(struct lnet_cpt *cpt, struct told *told, struct lnet_peer *of)
+void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
+		  struct lnet_peer *of)
 {
 	struct discovery *its = of ? disc_get(cpt, of) : NULL;
 
-	if (!its) {
-		told_free(told);
-		return;
-	}
-	disc_keep(its, told);
-	disc_event(its, disc_is_held_up(its) ? DISC_ON_WANTED : DISC_ON_NEWS);
+	if (its)
+		disc_hear(its, told);
+	else
+		announcement_free(told);
 }
 
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -282,11 +276,11 @@ void disc_hand_over(struct discovery *d)
 	disc_event(d, DISC_ON_OVER);
 }
 
-/* The NI that @msg waits for, if it is the peer's. */
-static struct lnet_peer_ni *waits_for(const struct discovery *d,
-				      const struct lnet_msg *msg)
+/* The peer's NI with @nid, or NULL. */
+static struct lnet_peer_ni *member_of(const struct discovery *d,
+				      const struct ulnet_nid *nid)
 {
-	struct lnet_peer_ni *p = peer_find(d->cpt, &msg->target);
+	struct lnet_peer_ni *p = peer_find(d->cpt, nid);
 
 	return p && p->peer == d->peer ? p : NULL;
 }
@@ -305,7 +299,7 @@ static void let_go(struct discovery *d, struct disc_facts facts)
 		return;
 	list_init(&out);
 	list_for_each_entry_safe (msg, next, &d->waiting, link) {
-		const struct lnet_peer_ni *p = waits_for(d, msg);
+		const struct lnet_peer_ni *p = member_of(d, &msg->target);
 
 		if (p && !word_is_hearsay(p)) {
 			list_del(&msg->link);
@@ -333,7 +327,7 @@ static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 	const struct lnet_msg *msg;
 
 	list_for_each_entry (msg, &d->waiting, link) {
-		const struct lnet_peer_ni *p = waits_for(d, msg);
+		const struct lnet_peer_ni *p = member_of(d, &msg->target);
 
 		if (p && word_is_doubted(p))
 			return p;
@@ -347,25 +341,17 @@ static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
 	const struct lnet_peer_ni *p = awaited_ni(d);
-	const struct lnet_peer_net *pn;
 
 	if (!p)
 		p = doubted_ni(d->peer);
 	if (p)
 		return p;
 
-	list_for_each_entry (pn, &d->peer->nets, link)
-		list_for_each_entry (p, &pn->nis, link)
-			if (skip-- == 0)
-				return p;
+	peer_for_each_ni (p, d->peer)
+		if (skip-- == 0)
+			return p;
 	BUG_ON(true);
 	return NULL;
-}
-
-static struct ulnet_id disc_target(const struct discovery *d,
-				   const struct ulnet_nid *nid)
-{
-	return (struct ulnet_id){ *nid, d->pid };
 }
 
 /* Messages wait for the answer: one that is lost is to cost them little. A peer
@@ -393,9 +379,9 @@ static size_t sink_size(const struct lnet_peer *peer)
  * the doubt all the question was for? */
 static bool undoubted(struct discovery *d)
 {
-	struct lnet_peer_ni *p = peer_find(d->cpt, &d->asked);
+	struct lnet_peer_ni *p = member_of(d, &d->asked);
 
-	if (!p || p->peer != d->peer || !word_is_doubted(p))
+	if (!p || !word_is_doubted(p))
 		return false;
 	if (p->word.state == PEER_WORD_CLAIMED)
 		d->peer->merged = false;
@@ -403,11 +389,21 @@ static bool undoubted(struct discovery *d)
 	return d->peer->merged && !d->force_ping;
 }
 
+/* A gateway that does not answer loses health, as by a message that failed. */
+static void gateway_silent(const struct discovery *d)
+{
+	struct lnet_peer_ni *p =
+		d->cpt->routes->n ? member_of(d, &d->asked) : NULL;
+
+	if (p && routes_go_by(d->cpt, &p->nid, LNET_NET_ANY))
+		health_lose_peer_ni(d->cpt, p);
+}
+
 /* The NI that was asked has not answered: others may. */
 static void pinged_in_vain(struct discovery *d, int status)
 {
 	d->status = status;
-	routers_silent(d);
+	gateway_silent(d);
 	if (d->told)
 		d->told->unanswered = status;
 	if (undoubted(d))
@@ -429,7 +425,7 @@ static uint8_t question_flags(const struct lnet_peer_ni *asked)
 static void act_ping(struct discovery *d)
 {
 	const struct lnet_peer_ni *p = ni_to_ask(d);
-	struct ulnet_id target = disc_target(d, &p->nid);
+	struct ulnet_id target = { p->nid, d->pid };
 	const struct ulnet_nid any = LNET_NID_ANY;
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
@@ -445,30 +441,17 @@ static void act_ping(struct discovery *d)
 }
 
 /* By the way by which it has answered; else as any message. */
-static int push_begin(struct discovery *d)
-{
-	const struct lnet_cpt *cpt = d->cpt;
-	const struct lnet_config *config = cpt->config;
-	size_t size = ping_info_encode(cpt->node, config, NULL, 0);
-	struct ulnet_nid self = d->ni;
-	struct ulnet_id target;
-	int rc = ask_reserve(&d->ask, size);
-
-	if (rc)
-		return rc;
-	ping_info_encode(cpt->node, config, d->ask.buf, size);
-	d->pushing = disc_cpt(cpt)->version;
-	if (!config_ni(config, &self))
-		self = LNET_NID_ANY;
-	target = disc_target(d, lnet_nid_is_any(&self) ? &d->peer->primary
-						       : &d->lpni);
-	return ask_put(&d->ask, &self, &target, size, try_timeout(d));
-}
-
 static void act_push(struct discovery *d)
 {
-	int rc = push_begin(d);
+	const struct lnet_cpt *cpt = d->cpt;
+	bool way = config_ni(cpt->config, &d->ni);
+	const struct ulnet_nid any = LNET_NID_ANY;
+	const struct ulnet_id target = { way ? d->lpni : d->peer->primary,
+					 d->pid };
+	int rc;
 
+	d->pushing = disc_cpt(cpt)->version;
+	rc = ask_tell(&d->ask, way ? &d->ni : &any, &target, 0, try_timeout(d));
 	if (!rc)
 		return;
 	d->status = rc;
@@ -539,28 +522,28 @@ void disc_event(struct discovery *d, enum disc_event ev)
 
 static void pinged(struct discovery *d)
 {
-	struct told *told = NULL;
+	struct announcement *told;
 	int rc = d->ask.status;
 
 	if (!rc) {
 		d->ni = d->ask.ni;
 		d->lpni = d->ask.lpni;
-		rc = told_new(d->cpt, d->ask.buf, d->ask.length, &told);
+		rc = announcement_new(d->cpt, d->ask.buf, d->ask.length, &told);
 	}
-	if (!rc) {
-		d->force_ping = d->again;
-		d->again = false;
-		d->silent = 0;
-		told->source = MERGE_REPLY;
-		told->from = d->lpni;
-		/* The answer of another NI settles no doubt about this one. */
-		if (!lnet_nid_eq(&d->asked, &d->lpni))
-			(void)undoubted(d);
-		disc_keep(d, told);
-		disc_event(d, DISC_ON_ANSWER);
+	if (rc) {
+		pinged_in_vain(d, rc);
 		return;
 	}
-	pinged_in_vain(d, rc);
+	d->force_ping = d->again;
+	d->again = false;
+	d->silent = 0;
+	told->source = MERGE_REPLY;
+	told->from = d->lpni;
+	/* The answer of another NI settles no doubt about this one. */
+	if (!lnet_nid_eq(&d->asked, &d->lpni))
+		(void)undoubted(d);
+	keep(d, told);
+	disc_event(d, DISC_ON_ANSWER);
 }
 
 static void pushed(struct discovery *d)
@@ -600,7 +583,6 @@ static void disc_pause_over(struct timer *t)
 						   : DISC_ON_GIVE_UP);
 }
 
-/* The discovery of @peer; NULL: no memory, or the CPT closes. */
 struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	struct discovery *d = peer->discovery;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes that ask each other for their NIDs before the first message. */
-#include "lnet/discovery/course.h"
+#include "lnet/discovery/session.h"
 #include "lnet/discovery/info.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"

@@ -446,9 +446,9 @@ Test(ping, takes_memory_for_what_there_is)
 	conf.interfaces_max = INTERFACES_LIMIT;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
 	for (int i = 0; i < 2; i++)
-		cr_assert_eq(lnet_sim_node_add(sim, i ? "10.0.0.1@tcp"
-						      : "10.0.0.0@tcp",
-					       &conf, NULL, NULL),
+		cr_assert_eq(lnet_sim_node_add(
+				     sim, i ? "10.0.0.1@tcp" : "10.0.0.0@tcp",
+				     &conf, NULL, NULL),
 			     i);
 	ping(sim, 0, id_of("10.0.0.1@tcp"), 0); /* the pools' first slabs */
 	before = memory_used();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The discovery of one peer, while it is under way. Who has a turn when, is in
- * discover.h; the course is a table (state.h).
+ * discovery.h; the course is a table (state.h).
  *
  * Owner of all of it: the CPT.
  */
-#ifndef LNET_COURSE_H
-#define LNET_COURSE_H
+#ifndef LNET_SESSION_H
+#define LNET_SESSION_H
 
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
-#include "lnet/discovery/told.h"
+#include "lnet/discovery/reconcile.h"
 #include "lnet/peer/claim.h"
 
 /* Somebody who asked for a discovery, of a peer that had @nid then. */
@@ -25,19 +25,19 @@ struct asker {
 /* Of a peer that is not PEER_UNKNOWN or PEER_DISCOVERED: until then. */
 struct discovery {
 	struct lnet_cpt *cpt;
-	struct lnet_peer *peer;	  /* held; NULL: over, but for the question that
+	struct lnet_peer *peer; /* held; NULL: over, but for the question that
 				 * is under way */
-	struct list all;	  /* disc_cpt.all */
-	struct list queued;	  /* disc_cpt.first or .others */
-	bool turn;		  /* ... or it has one */
-	struct list waiting;	  /* of lnet_msg.link */
-	struct list askers;	  /* of asker.link */
-	struct told *told;	  /* to be merged, or NULL */
-	struct told *merging;	  /* PEER_MERGING: being merged; or NULL */
-	struct peer_claim claim;  /* for that, ... */
-	bool claiming;		  /* ... while it is under way */
-	struct ulnet_nid told_by; /* which NI has told what is merged */
-	struct ulnet_nid asked;	  /* PEER_DISCOVERING: that NI, which ... */
+	struct list all;	/* disc_cpt.all */
+	struct list queued;	/* disc_cpt.first or .others */
+	bool turn;		/* ... or it has one */
+	struct list waiting;	/* of lnet_msg.link */
+	struct list askers;	/* of asker.link */
+	struct announcement *told;    /* to be merged, or NULL */
+	struct announcement *merging; /* PEER_MERGING: being merged; or NULL */
+	struct peer_claim claim;      /* for that, ... */
+	bool claiming;		      /* ... while it is under way */
+	struct ulnet_nid told_by;     /* which NI has told what is merged */
+	struct ulnet_nid asked;	      /* PEER_DISCOVERING: that NI, which ... */
 	bool again; /* ... is asked once more: it was claimed meanwhile */
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
@@ -51,11 +51,6 @@ struct discovery {
 	struct timer timer;	   /* PEER_FAILED */
 	struct ask ask;
 };
-
-static inline struct disc_cpt *disc_cpt(const struct lnet_cpt *cpt)
-{
-	return &discovery_cpt(cpt)->disc;
-}
 
 static inline enum ulnet_discovery disc_mode(const struct lnet_cpt *cpt)
 {
@@ -84,16 +79,15 @@ void disc_look(struct discovery *d);
  * next one. */
 void disc_kick(struct disc_cpt *dc);
 
-/* Keeps @told, which it takes, or what waits to be merged already, whichever is
+/* Takes @told, which is merged next, unless what waits for that already is
  * later. Either may have been overtaken on its way by the other, for instance a
- * push by the reply to a ping: if that cannot be told, the peer is asked. */
-void disc_keep(struct discovery *d, struct told *told);
-/* It pauses because NIDs are in use on other CPTs. If the peer tells them again
- * that changes nothing: to answer that would have two nodes tell each other
- * without end. */
-bool disc_is_held_up(const struct discovery *d);
+ * push by the reply to a ping: if that cannot be told, the peer is asked. If
+ * the session pauses because NIDs are in use on other CPTs, it goes on pausing:
+ * to answer a peer that only repeats itself would have two nodes tell each
+ * other without end. */
+void disc_hear(struct discovery *d, struct announcement *told);
 /* What has come to a peer is that of another one, or nobody's here (NULL). */
-void disc_pass_on(struct lnet_cpt *cpt, struct told *told,
+void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
 		  struct lnet_peer *of);
 /* What a peer with @nid told was not merged, and that peer exists no more: asks
  * the peer that has @nid now, if it is this CPT's. */
@@ -102,7 +96,7 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 void disc_hand_over(struct discovery *d);
 
 /* What was told becomes what is known; DISC_ON_MERGED or
- * DISC_ON_MERGE_FAILED, now or later (merging.c). */
+ * DISC_ON_MERGE_FAILED, now or later (reconcile.c). */
 void disc_merge(struct discovery *d);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a peer has told becomes what is known of it, while memory is short. */
-#include "lnet/discovery/merging.h"
+#include "lnet/discovery/reconcile.h"
 
 #include <errno.h>
 
@@ -22,7 +22,7 @@ void *__wrap_malloc(size_t size)
 	return __real_malloc(size);
 }
 
-TestSuite(merging, .timeout = 60);
+TestSuite(reconcile, .timeout = 60);
 
 static const char *const nids[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
 				    "10.0.2.2@tcp", "10.0.3.2@tcp",
@@ -36,21 +36,16 @@ struct half {
 	int rc;	  /* what the merge came to then */
 };
 
-static void lost(struct lnet_peer *from)
-{
-	(void)from;
-}
-
-static struct told *what_it_tells(struct lnet_cpt *cpt,
-				  const struct lnet *peer)
+static struct announcement *what_it_tells(struct lnet_cpt *cpt,
+					  const struct lnet *peer)
 {
 	uint8_t bytes[512];
 	size_t length = ping_info_encode(peer, peer->cpt[0]->config, bytes,
 					 sizeof(bytes));
-	struct told *told;
+	struct announcement *told;
 
 	cr_assert_leq(length, sizeof(bytes));
-	cr_assert_eq(told_new(cpt, bytes, length, &told), 0);
+	cr_assert_eq(announcement_new(cpt, bytes, length, &told), 0);
 	told->source = MERGE_PUSH;
 	told->from = nid_of(nids[0]);
 	return told;
@@ -73,22 +68,22 @@ static int merge_twice(void *arg)
 {
 	struct half *h = arg;
 	struct lnet_cpt *cpt = h->node->cpt[0];
-	struct told *told = what_it_tells(cpt, h->peer);
+	struct announcement *told = what_it_tells(cpt, h->peer);
 	struct lnet_peer *peer = peer_find(cpt, &told->from)->peer;
-	struct told_result result;
+	size_t ask;
 
 	cr_assert(peer->merged);
 	peer_hold(peer);
 	mallocs_left = h->left;
-	h->rc = told_merge(cpt, peer, told, lost, &result);
+	h->rc = reconcile(cpt, peer, told, &ask);
 	mallocs_left = -1;
 	cr_assert_eq(peer->merged, h->rc == 0);
 	check_directory(cpt);
-	cr_assert_eq(told_merge(cpt, peer, told, lost, &result), 0);
+	cr_assert_eq(reconcile(cpt, peer, told, &ask), 0);
 	cr_assert(peer->merged);
 	check_directory(cpt);
 	peer_drop(cpt, peer);
-	told_free(told);
+	announcement_free(told);
 	return 0;
 }
 
@@ -122,7 +117,7 @@ static int half_a_merge(int left)
 	return h.rc;
 }
 
-Test(merging, half_a_merge_is_mended)
+Test(reconcile, half_a_merge_is_mended)
 {
 	int left = 0, rc;
 

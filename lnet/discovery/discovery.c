@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How discoveries begin: by messages, users, pushes of peers, and news of this
- * node; and whose turn it is. */
-#include "lnet/discovery/discover.h"
+ * node, and gateways; and whose turn it is. */
+#include "lnet/discovery/discovery.h"
 
 #include <errno.h>
 
-#include "lnet/discovery/course.h"
 #include "lnet/discovery/info.h"
-#include "lnet/discovery/late.h"
+#include "lnet/discovery/session.h"
 #include "lnet/message/await.h"
 #include "lnet/message/leave.h"
 #include "lnet/message/msg.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/word.h"
+#include "lnet/route/table.h"
 
 /* Turns begun, and peers looked at, in one turn of the loop: between two of
  * them messages go on. */
@@ -64,6 +64,54 @@ static bool disc_waits(struct lnet_msg *msg)
 	waits = disc_for(msg, p);
 	peer_unref(cpt, p);
 	return waits;
+}
+
+/* ---- claims of NIDs that are not to be asked yet ---- */
+
+/* At most one for each peer NI. The NID may be forgotten meanwhile, or another
+ * CPT's. */
+struct late_claim {
+	struct list link;
+	struct timer timer;
+	struct lnet_cpt *cpt;
+	struct ulnet_nid nid;
+};
+
+static void late_free(struct late_claim *late)
+{
+	list_del(&late->link);
+	free(late);
+}
+
+static void late_over(struct timer *t)
+{
+	struct late_claim *late = container_of(t, struct late_claim, timer);
+	struct lnet_cpt *cpt = late->cpt;
+	struct lnet_peer_ni *p = peer_find(cpt, &late->nid);
+
+	late_free(late);
+	if (!p)
+		return;
+	p->claim_late = false;
+	peer_cpt(cpt)->doubt(cpt, p);
+}
+
+/* Without memory the next claim tries. */
+static void late_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+{
+	struct late_claim *late;
+
+	if (p->claim_late || cpt->closing)
+		return;
+	late = calloc(1, sizeof(*late));
+	if (!late)
+		return;
+	p->claim_late = true;
+	late->cpt = cpt;
+	late->nid = p->nid;
+	list_add_tail(&disc_cpt(cpt)->late, &late->link);
+	timer_init(&late->timer, late_over);
+	loop_timer_arm(cpt->loop, &late->timer, p->claims_after);
 }
 
 /* peer_cpt.doubt */
@@ -191,8 +239,8 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 {
 	struct lnet_peer_ni *p = peer_find(cpt, &push->from);
 	struct discovery *d;
-	struct told *told;
-	int rc = told_new(cpt, push->bytes, push->length, &told);
+	struct announcement *told;
+	int rc = announcement_new(cpt, push->bytes, push->length, &told);
 
 	cpt_stat(cpt,
 		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
@@ -200,7 +248,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 		    ? disc_get(cpt, p->peer)
 		    : NULL;
 	if (!d) {
-		told_free(told);
+		announcement_free(told);
 		return;
 	}
 	/* The process that spoke last is the one that is answered. */
@@ -214,8 +262,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	}
 	told->source = MERGE_PUSH;
 	told->from = push->from;
-	disc_keep(d, told);
-	disc_event(d, disc_is_held_up(d) ? DISC_ON_WANTED : DISC_ON_NEWS);
+	disc_hear(d, told);
 }
 
 /* ---- news of this node ---- */
@@ -271,9 +318,72 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	disc_kick(dc);
 }
 
-void disc_routes(struct lnet_cpt *cpt)
+/* ---- gateways ---- */
+
+/* As kernel nodes do (alive_router_check_interval). */
+#define CHECK_EVERY (60 * NSEC_PER_SEC)
+/* Of a process that only calls: routers do not know whom to tell. */
+#define CHECK_CALLER NSEC_PER_SEC
+
+static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 {
-	disc_cpt(cpt)->era++;
+	struct lnet_peer_ni *p = peer_get(cpt, gateway);
+	struct discovery *d = p ? disc_get(cpt, p->peer) : NULL;
+
+	if (d) {
+		d->force_ping = true;
+		d->force_push = disc_mode(cpt) != LNET_DISCOVERY_OFF;
+		disc_event(d, DISC_ON_NEWS);
+	}
+	if (p)
+		peer_unref(cpt, p);
+}
+
+/* A gateway of several routes is asked once: it is asked already. */
+static void gateways_ask(struct timer *t)
+{
+	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);
+	struct lnet_cpt *cpt = dc->cpt;
+	bool caller = pid_only_calls(cpt->node->conf.pid);
+
+	for (unsigned int i = 0; i < cpt->routes->n; i++) {
+		const struct ulnet_nid *gateway =
+			&cpt->routes->route[i]->gateway;
+
+		if (node_cpt_of(cpt->node, gateway) == cpt->index &&
+		    disc_may_ask(cpt, gateway))
+			gateway_ask(cpt, gateway);
+	}
+	loop_timer_arm(cpt->loop, t,
+		       loop_now(cpt->loop) +
+			       (caller ? CHECK_CALLER : CHECK_EVERY));
+}
+
+void disc_gateway_suspect(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+{
+	if (unlikely(routes_go_by(cpt, nid, LNET_NET_ANY)))
+		gateway_ask(cpt, nid);
+}
+
+void disc_routes_changed(struct lnet_cpt *cpt)
+{
+	struct disc_cpt *dc = disc_cpt(cpt);
+	const struct route_table *t = cpt->routes;
+
+	dc->era++;
+	if (cpt->closing)
+		return;
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct lnet_peer_ni *p =
+			peer_find(cpt, &t->route[i]->gateway);
+
+		if (p && p->place.state == PEER_HERE)
+			routes_health(cpt, p);
+	}
+	if (timer_armed(&dc->gateways))
+		loop_timer_cancel(cpt->loop, &dc->gateways);
+	if (t->n)
+		loop_timer_arm(cpt->loop, &dc->gateways, loop_now(cpt->loop));
 }
 
 /* ---- the CPT ---- */
@@ -352,6 +462,8 @@ void disc_init(struct lnet_cpt *cpt)
 	list_init(&dc->first);
 	list_init(&dc->others);
 	list_init(&dc->lost);
+	list_init(&dc->late);
+	timer_init(&dc->gateways, gateways_ask);
 }
 
 void disc_stop(struct lnet_cpt *cpt)
@@ -360,6 +472,15 @@ void disc_stop(struct lnet_cpt *cpt)
 	struct discovery *d, *next;
 
 	dc->sweeping = false;
+	if (timer_armed(&dc->gateways))
+		loop_timer_cancel(cpt->loop, &dc->gateways);
+	while (!list_empty(&dc->late)) {
+		struct late_claim *late =
+			list_first(&dc->late, struct late_claim, link);
+
+		loop_timer_cancel(cpt->loop, &late->timer);
+		late_free(late);
+	}
 	list_for_each_entry_safe (d, next, &dc->all, all) {
 		if (!d->peer)
 			continue;

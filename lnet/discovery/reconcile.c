@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/discovery/reconcile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/log.h"
+#include "base/share.h"
+#include "lnet/discovery/info.h"
+#include "lnet/discovery/recovery.h"
+#include "lnet/discovery/session.h"
+#include "lnet/message/leave.h"
+#include "lnet/net/config.h"
+#include "lnet/nid/nid.h"
+#include "lnet/peer/member.h"
+#include "lnet/peer/word.h"
+#include "lnet/route/route.h"
+
+/* ---- announcements ---- */
+
+int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
+		     struct announcement **told_p)
+{
+	struct announcement *told = calloc(1, sizeof(*told) + length);
+	size_t whole;
+	int rc;
+
+	*told_p = NULL;
+	if (!told)
+		return -ENOMEM;
+	rc = ping_info_read(cpt, bytes, length, &told->info, &told->ni, &whole);
+	if (rc == -EMSGSIZE)
+		told->cut = whole;
+	else if (rc)
+		goto err_free;
+	told->keeps = calloc(MAX(told->info.nnis, 1), sizeof(told->keeps[0]));
+	rc = -ENOMEM;
+	if (!told->keeps)
+		goto err_free;
+	told->length = length;
+	memcpy(told->bytes, bytes, length);
+	*told_p = told;
+	return 0;
+
+err_free:
+	announcement_free(told);
+	return rc;
+}
+
+void announcement_free(struct announcement *told)
+{
+	if (!told)
+		return;
+	free(told->ni);
+	free(told->keeps);
+	free(told);
+}
+
+enum announcement_order announcement_order(const struct announcement *was,
+					   const struct announcement *is)
+{
+	bool same = was->length == is->length &&
+		    !memcmp(was->bytes, is->bytes, is->length);
+
+	if (was->info.pid != is->info.pid || same ||
+	    disc_later(is->info.sequence, was->info.sequence))
+		return ANNOUNCED_LATER;
+	if (is->source == MERGE_REPLY ||
+	    is->info.sequence == was->info.sequence)
+		return ANNOUNCED_PERHAPS_LATER;
+	return ANNOUNCED_PERHAPS_EARLIER;
+}
+
+/* Is @nid one of those that it names? */
+static bool names(const struct announcement *told, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < told->info.nnis; i++)
+		if (lnet_nid_eq(&told->ni[i].nid, nid))
+			return true;
+	return false;
+}
+
+/* ---- whom an NI speaks for ---- */
+
+/* Does @lpni name another NI of its peer that is known to be so? */
+static bool agrees(const struct lnet_peer_ni *lpni,
+		   const struct announcement *told)
+{
+	const struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, lpni->peer)
+		if (p != lpni && !word_is_hearsay(p) && names(told, &p->nid))
+			return true;
+	return lpni->peer->nnis == 1;
+}
+
+static const struct backoff_law denials = {
+	.policy = BACKOFF_EQUAL,
+	.max = BACKOFF_NO_MAX,
+	.base = NSEC_PER_SEC,
+	.cap = 60 * NSEC_PER_SEC,
+};
+
+static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct loop *loop = cpt->loop;
+
+	lpni->claims_denied += lpni->claims_denied < UINT32_MAX;
+	lpni->claims_after =
+		loop_now(loop) +
+		backoff_pause(&denials, lpni->claims_denied, loop_random(loop));
+}
+
+static void claim_confirmed(struct lnet_peer_ni *lpni)
+{
+	lpni->claims_denied = 0;
+	lpni->claims_after = 0;
+}
+
+/* Who has claimed @lpni is refused, unless @lpni says the same. */
+static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			 const struct announcement *told)
+{
+	char by[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
+
+	if (lnet_nid_is_any(&lpni->claimed_by))
+		return;
+	if (names(told, &lpni->claimed_by)) {
+		claim_confirmed(lpni);
+		return;
+	}
+	claim_denied(cpt, lpni);
+	cpt_stat(cpt, STAT_claims_refused);
+	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "discovery",
+			 "%s names %s as one of its NIDs, which says otherwise",
+			 lnet_nid_format(&lpni->claimed_by, by, sizeof(by)),
+			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
+}
+
+/* A push that denies a claim may be older than what is claimed, and late: the
+ * answer to a question is not. */
+static bool settles(const struct lnet_peer_ni *lpni,
+		    const struct announcement *told)
+{
+	return told->source == MERGE_REPLY || !word_is_doubted(lpni) ||
+	       names(told, &lpni->claimed_by);
+}
+
+/* *@of: whose @told is that has come to @peer; NULL: nobody's here. -ENOMEM:
+ * nothing is changed. */
+static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
+			   const struct announcement *told,
+			   struct lnet_peer **of)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, &told->from);
+	int rc = 0;
+
+	*of = NULL;
+	if (!lpni || lpni->place.state != PEER_HERE)
+		return 0;
+	if (lpni->peer == peer && lpni->word.state != PEER_WORD_OWN &&
+	    disc_mode(cpt) == LNET_DISCOVERY_ON && !told->cut &&
+	    settles(lpni, told)) {
+		answer_claim(cpt, lpni, told);
+		if (agrees(lpni, told))
+			word_given(cpt, lpni);
+		else
+			rc = member_split(cpt, lpni);
+	}
+	*of = lpni->peer;
+	return rc;
+}
+
+/* ---- the plan ---- */
+
+struct reconcile {
+	struct lnet_cpt *cpt;
+	struct lnet_peer *peer;
+	const struct announcement *told;
+	uint8_t *owners;	/* of told->ni */
+	struct merge_ni *known; /* NIs of the peer, before any changes */
+	unsigned int nknown;
+	struct ulnet_nid from; /* which of them has told it */
+	unsigned int hearsay;  /* NIs of the peer that are */
+	unsigned int unheard;  /* NIDs that are more than its share */
+	struct merge_plan plan;
+};
+
+static void reconcile_free(struct reconcile *m)
+{
+	merge_plan_fini(&m->plan);
+	free(m->owners);
+	free(m->known);
+}
+
+static int reconcile_gather(struct reconcile *m)
+{
+	struct lnet_peer_ni *p;
+
+	m->known = malloc(m->peer->nnis * sizeof(m->known[0]));
+	m->owners = malloc(MAX(m->told->info.nnis, 1));
+	if (!m->known || !m->owners)
+		return -ENOMEM;
+	peer_for_each_ni (p, m->peer) {
+		m->known[m->nknown++] =
+			(struct merge_ni){ p->nid, p->down, p->used };
+		m->hearsay += word_is_hearsay(p);
+	}
+	/* It may be another's by now. */
+	p = peer_find(m->cpt, &m->told->from);
+	m->from = p && p->peer == m->peer ? p->nid : m->peer->primary;
+	return 0;
+}
+
+static bool is_foreign(const struct reconcile *m, const struct ulnet_nid *nid)
+{
+	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
+}
+
+/* Has the peer that has @nid said by itself that one of these NIDs is its own,
+ * by an NI that this peer names as well? Who names @nid alone does not say that
+ * it is one with a stranger who has named both. */
+static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
+{
+	const struct lnet_peer_ni *p;
+
+	peer_for_each_ni (p, m->peer)
+		if (!word_is_hearsay(p) && !lnet_nid_is_any(&p->claimed_by) &&
+		    directory_same(&m->cpt->node->directory, &p->claimed_by,
+				   nid) &&
+		    names(m->told, &p->claimed_by))
+			return true;
+	return false;
+}
+
+static enum merge_owner owner_of(const struct reconcile *m, unsigned int i)
+{
+	const struct ulnet_nid *nid = &m->told->ni[i].nid;
+	const struct lnet_peer_ni *p;
+
+	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
+		return MERGE_OURS;
+	if (is_foreign(m, nid) && m->told->keeps[i])
+		return MERGE_CONFIGURED;
+	p = peer_find(m->cpt, nid);
+	if (p && p->peer == m->peer)
+		return MERGE_NOBODY;
+	if (p && p->peer->configured)
+		return MERGE_CONFIGURED;
+	if (has_named_us(m, nid))
+		return MERGE_AGREED;
+	/* What another CPT owns is claimed there, if it is known there. */
+	return p && !is_foreign(m, nid) ? MERGE_OTHER : MERGE_NOBODY;
+}
+
+static int reconcile_plan(struct reconcile *m)
+{
+	const struct lnet_peer *peer = m->peer;
+	const struct merge_known known = {
+		.mode = settings_discovery(&m->cpt->node->settings),
+		.primary = peer->primary,
+		.ni = m->known,
+		.nnis = m->nknown,
+		.configured = peer->configured,
+		.multi_rail = peer->multi_rail,
+		/* Another process on the same node counts otherwise. */
+		.discovered = peer->merged && peer->pid == m->told->info.pid,
+		.sequence = peer->sequence,
+	};
+	const struct merge_came came = { .source = m->told->source,
+					 .from = m->from,
+					 .info = &m->told->info,
+					 .cut = m->told->cut,
+					 .owner = m->owners };
+
+	for (unsigned int i = 0; i < m->told->info.nnis; i++)
+		m->owners[i] = (uint8_t)owner_of(m, i);
+	return merge_plan(&known, &came, &m->plan);
+}
+
+/* ---- what the peer gets and loses ---- */
+
+/* What @from has said of itself is not so any more: it is asked again, or it
+ * has lost all that it had. That is looked at when this peer is reconciled. */
+static void reconcile_lost(struct lnet_peer *from)
+{
+	struct discovery *d = from->discovery;
+
+	from->merged = false;
+	if (!d)
+		return;
+	list_del(&d->lost);
+	list_add_tail(&disc_cpt(d->cpt)->lost, &d->lost);
+}
+
+static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+	bool hearsay = p && word_is_hearsay(p);
+	struct lnet_peer *from;
+	int rc;
+
+	/* It has gone since: it is named again, if it is to come. */
+	if (!p || p->peer == m->peer)
+		return 0;
+	from = p->peer;
+	peer_hold(from);
+	/* A peer that was told need not be told again, by whichever of its NIDs
+	 * it was. */
+	if (!m->peer->told || disc_later(from->told, m->peer->told))
+		m->peer->told = from->told;
+	/* And if messages to it did not wait, they do not now. */
+	m->peer->settled |= from->settled;
+	rc = member_take(m->cpt, m->peer, p);
+	if (!rc && hearsay)
+		word_hearsay(m->cpt, p, &m->from);
+	reconcile_lost(from);
+	peer_drop(m->cpt, from);
+	return rc;
+}
+
+/* May the peer name one more NID that nobody else has confirmed? */
+static bool reconcile_may_add(const struct reconcile *m)
+{
+	const struct peer_cpt *pc = peer_cpt(m->cpt);
+
+	return share_allows(m->hearsay, pc->nhearsay, pc->ni_pool.max, 1);
+}
+
+static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p;
+	int rc;
+
+	if (!reconcile_may_add(m)) {
+		m->unheard++;
+		return 0;
+	}
+	rc = member_add(m->cpt, m->peer, nid);
+	p = peer_find(m->cpt, nid);
+	if (rc || !p)
+		return rc;
+	m->hearsay++;
+	word_hearsay(m->cpt, p, &m->from);
+	return 0;
+}
+
+/* Another one has it, and is to say what it says of it. */
+static void reconcile_claim(struct reconcile *m, const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+
+	if (p && p->peer != m->peer)
+		word_claimed(m->cpt, p, &m->from);
+}
+
+static int reconcile_come(struct reconcile *m)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < m->told->info.nnis && !rc; i++) {
+		const struct ulnet_nid *nid = &m->told->ni[i].nid;
+
+		switch ((enum merge_theirs)m->plan.theirs[i]) {
+		case MERGE_ADD:
+			rc = reconcile_add(m, nid);
+			break;
+		case MERGE_TAKE:
+			rc = reconcile_take(m, nid);
+			break;
+		case MERGE_CLAIM:
+			reconcile_claim(m, nid);
+			break;
+		case MERGE_HAS:
+		case MERGE_LEAVE:
+			break;
+		}
+	}
+	return rc;
+}
+
+/* The peer's NI with @nid; NULL: it has gone meanwhile. */
+static struct lnet_peer_ni *member_of(const struct reconcile *m,
+				      const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
+
+	return p && p->peer == m->peer ? p : NULL;
+}
+
+/* What is under way over @p, or waits to be, is not going to arrive. */
+static void reconcile_leave(const struct reconcile *m, struct lnet_peer_ni *p)
+{
+	leave_peer_ni_down(m->cpt, p);
+	discovery_cpt(m->cpt)->disc.gone(m->cpt, p);
+}
+
+static int reconcile_go(struct reconcile *m)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < m->nknown && !rc; i++) {
+		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+
+		if (!p || !(m->plan.ours[i] & MERGE_GOES))
+			continue;
+		if (!word_is_hearsay(p))
+			reconcile_leave(m, p);
+		rc = member_split(m->cpt, p);
+	}
+	return rc;
+}
+
+/* The peer knows best, until something is seen of the NI itself: which it is
+ * if it was the one that said so. */
+static void ni_is_down(const struct reconcile *m, struct lnet_peer_ni *p,
+		       bool down)
+{
+	bool was = p->down;
+
+	if (down && lnet_nid_eq(&p->nid, &m->told->from))
+		return;
+	p->down = down;
+	p->health = down ? 0 : LNET_HEALTH_MAX;
+	if (down && !was)
+		reconcile_leave(m, p);
+}
+
+static void reconcile_states(struct reconcile *m)
+{
+	for (unsigned int i = 0; i < m->nknown; i++) {
+		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+
+		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
+			ni_is_down(m, p, m->plan.ours[i] & MERGE_DOWN);
+	}
+	/* Those that came since. */
+	for (unsigned int i = 0; i < m->told->info.nnis; i++) {
+		struct lnet_peer_ni *p;
+
+		if (m->plan.theirs[i] != MERGE_ADD &&
+		    m->plan.theirs[i] != MERGE_TAKE)
+			continue;
+		p = member_of(m, &m->told->ni[i].nid);
+		if (p)
+			ni_is_down(m, p, !m->told->ni[i].up);
+	}
+}
+
+static void reconcile_say(const struct reconcile *m)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&m->peer->primary, text, sizeof(text));
+	if (m->plan.verdict == MERGE_REFUSE)
+		log_warn_limited(
+			&m->cpt->limits_log, loop_now(m->cpt->loop),
+			"discovery",
+			"peer %s says that its NIDs are others than those "
+			"known, which stay: %s",
+			text, merge_why_text(m->plan.why));
+	if (m->unheard)
+		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
+				 "limits",
+				 "peer %s names NIDs beyond its share of those "
+				 "that nobody confirms: %u",
+				 text, m->unheard);
+	if (m->plan.left && m->plan.verdict == MERGE_APPLY)
+		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
+				 "discovery",
+				 "peer %s names NIDs that others keep: %u",
+				 text, m->plan.left);
+}
+
+/* Other NIs may be as healthy as the peer's, if it is a gateway. */
+static void reconcile_route(const struct reconcile *m)
+{
+	const struct lnet_peer_ni *p = member_of(m, &m->peer->primary);
+
+	if (p)
+		routes_health(m->cpt, p);
+}
+
+static int reconcile_apply(struct reconcile *m)
+{
+	struct lnet_peer *peer = m->peer;
+	int rc = reconcile_come(m);
+
+	reconcile_say(m);
+	if (m->plan.verdict == MERGE_APPLY) {
+		if (!rc)
+			rc = peer_set_primary(m->cpt, peer, &m->plan.primary);
+		if (!rc)
+			rc = reconcile_go(m);
+	}
+	if (rc)
+		return rc;
+	reconcile_states(m);
+	if (peer->multi_rail != m->plan.multi_rail)
+		cpt_topology_changed(m->cpt);
+	/* Another process of that node knows nothing of us. */
+	if (peer->pid != m->told->info.pid)
+		peer->told = 0;
+	peer->multi_rail = m->plan.multi_rail;
+	peer->no_discovery = m->plan.no_discovery;
+	peer->sequence = m->plan.sequence;
+	peer->pid = m->told->info.pid;
+	peer->merged = true;
+	peer->merged_in = discovery_cpt(m->cpt)->disc.era;
+	recovery_of_peer(m->cpt, peer);
+	reconcile_route(m);
+	return 0;
+}
+
+static int reconcile_begin(struct reconcile *m)
+{
+	int rc = reconcile_gather(m);
+
+	return rc ? rc : reconcile_plan(m);
+}
+
+static int reconcile_do(struct reconcile *m, size_t *ask_p)
+{
+	int rc = reconcile_begin(m);
+
+	if (rc)
+		return rc;
+	*ask_p = m->plan.ask;
+	if (m->plan.verdict == MERGE_ASK)
+		return 1;
+	if (m->plan.verdict == MERGE_DROP)
+		return m->peer->merged ? 0 : -EPROTO;
+	routes_told(m->cpt, &m->told->from, &m->told->info);
+	rc = reconcile_apply(m);
+	if (!rc && m->plan.verdict == MERGE_REFUSE)
+		cpt_stat(m->cpt, STAT_discoveries_refused);
+	return rc;
+}
+
+int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
+	      const struct announcement *told, size_t *ask_p)
+{
+	struct reconcile m = { .cpt = cpt, .peer = peer, .told = told };
+	int rc = reconcile_do(&m, ask_p);
+
+	if (rc < 0)
+		peer->merged = false;
+	reconcile_free(&m);
+	return rc;
+}
+
+/* ---- in the course of a session ---- */
+
+static void look_at_lost(struct disc_cpt *dc)
+{
+	while (!list_empty(&dc->lost)) {
+		struct discovery *d =
+			list_first(&dc->lost, struct discovery, lost);
+
+		list_del(&d->lost);
+		if (d->peer->nnis)
+			disc_event(d, DISC_ON_NEWS);
+		else
+			disc_hand_over(d);
+	}
+}
+
+/* 1: d->claim is of the next NID that another CPT owns, and that the peer is to
+ * have; 0: there is none any more; -ENOMEM. */
+static int claim_next(struct discovery *d)
+{
+	struct announcement *told = d->merging;
+	struct reconcile m = { .cpt = d->cpt, .peer = d->peer, .told = told };
+	int rc = reconcile_begin(&m);
+
+	if (!rc && m.plan.verdict == MERGE_APPLY)
+		while (!rc && told->claimed < told->info.nnis) {
+			const unsigned int i = told->claimed++;
+			const uint8_t fate = m.plan.theirs[i];
+
+			if ((fate != MERGE_ADD && fate != MERGE_TAKE) ||
+			    !is_foreign(&m, &told->ni[i].nid))
+				continue;
+			d->claim.nid = told->ni[i].nid;
+			d->claim.by =
+				fate == MERGE_TAKE ? LNET_NID_ANY : m.from;
+			d->told_by = m.from;
+			rc = reconcile_may_add(&m);
+			told->keeps[i] = !rc;
+		}
+	reconcile_free(&m);
+	return rc;
+}
+
+/* What one claim has led to: 0, or why nothing can be reconciled. */
+static int claim_over(struct discovery *d, int rc)
+{
+	struct announcement *told = d->merging;
+	struct lnet_peer_ni *p = peer_find(d->cpt, &d->claim.nid);
+
+	switch (rc) {
+	case 0:
+		if (p && p->peer == d->peer)
+			word_hearsay(d->cpt, p, &d->told_by);
+		if (d->claim.discovering)
+			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
+		return 0;
+	case -EBUSY:
+	case -EAGAIN:
+		told->kept++;
+		/* fallthrough */
+	case -EPERM:
+		told->keeps[told->claimed - 1] = true;
+		/* fallthrough */
+	case -EEXIST:
+		return 0;
+	default:
+		return rc;
+	}
+}
+
+static void disc_claimed(struct peer_claim *claim, int rc);
+
+/* NIDs that other CPTs own are claimed, one after the other. -EINPROGRESS:
+ * disc_claimed() goes on. */
+static int claim_all(struct discovery *d)
+{
+	int rc;
+
+	d->claim.done = disc_claimed;
+	while ((rc = claim_next(d)) > 0) {
+		rc = peer_claim(d->cpt, d->peer, &d->claim.nid, &d->claim);
+		if (rc == -EINPROGRESS) {
+			d->claiming = true;
+			peer_hold(d->peer);
+			return rc;
+		}
+		rc = claim_over(d, rc);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+static int reconcile_told(struct discovery *d)
+{
+	size_t ask;
+	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
+
+	if (rc > 0) {
+		/* Who has been given the room that he needs, and does not use
+		 * it, would be asked for ever. */
+		if (ask && ask <= d->ask.size)
+			return -EPROTO;
+		d->force_ping = true;
+		rc = ask_reserve(&d->ask, ask);
+	}
+	if (rc)
+		return rc;
+	/* NIDs that are in use elsewhere may be had later, and who gave no
+	 * answer may be another one by now: it is asked again. */
+	rc = d->merging->kept ? -EBUSY : d->merging->unanswered;
+	if (rc)
+		d->peer->merged = false;
+	return rc;
+}
+
+static void reconcile_go_on(struct discovery *d, int rc)
+{
+	if (!rc)
+		rc = claim_all(d);
+	if (rc == -EINPROGRESS)
+		return;
+	/* What it has told is lost, and it does not tell it again unasked. */
+	if (rc)
+		d->peer->merged = false;
+	if (!rc && d->peer->nnis)
+		rc = reconcile_told(d);
+	announcement_free(d->merging);
+	d->merging = NULL;
+	d->status = rc;
+	look_at_lost(disc_cpt(d->cpt));
+	disc_event(d, rc ? DISC_ON_MERGE_FAILED : DISC_ON_MERGED);
+}
+
+static void disc_claimed(struct peer_claim *claim, int rc)
+{
+	struct discovery *d = container_of(claim, struct discovery, claim);
+	struct lnet_cpt *cpt = d->cpt;
+
+	d->claiming = false;
+	peer_drop(cpt, claim->peer);
+	if (d->peer) {
+		reconcile_go_on(d, claim_over(d, rc));
+		return;
+	}
+	/* It has come for a peer that is no more, and is one of its own. */
+	if (!cpt->closing)
+		disc_ask_heir(cpt, &claim->nid);
+	disc_free(d);
+	cpt_ended_one(cpt);
+}
+
+void disc_merge(struct discovery *d)
+{
+	bool answer = d->told->source == MERGE_REPLY;
+	struct announcement *told = d->told;
+	uint32_t nnis = d->peer->nnis;
+	struct lnet_peer *of;
+	int rc = ownership_check(d->cpt, d->peer, told, &of);
+
+	d->told = NULL;
+	if (rc || of == d->peer) {
+		d->merging = told;
+		reconcile_go_on(d, rc);
+		return;
+	}
+	disc_pass_on(d->cpt, told, of);
+	/* Who answers for another one, and stays what it is, would be asked
+	 * again at once. */
+	d->status = -EPROTO;
+	disc_event(d, answer && d->peer->nnis == nnis ? DISC_ON_MERGE_FAILED
+						      : DISC_ON_MERGED);
+}
