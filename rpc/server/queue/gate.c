@@ -321,7 +321,7 @@ void gate_rules_free(struct gate_rules *rules)
 }
 
 static unsigned int gate_rules_match(const struct gate_rules *rules,
-			      const struct sched_item *item)
+				     const struct sched_item *item)
 {
 	const struct sched_client *c = item->client;
 	unsigned int i;

@@ -135,6 +135,18 @@ void sched_plan_free(struct sched_plan *plan)
 	plan->rules = NULL;
 }
 
+static struct sched *sched_new(const struct sched_plan *plan)
+{
+	struct sched *s = calloc(1, plan->ops->size);
+
+	if (!s)
+		return NULL;
+	s->ops = plan->ops;
+	if (s->ops->init)
+		s->ops->init(s, plan);
+	return s;
+}
+
 int lanes_init(struct lanes *l, const struct sched_plan *plan,
 	       unsigned int ratio)
 {
@@ -142,7 +154,7 @@ int lanes_init(struct lanes *l, const struct sched_plan *plan,
 
 	*l = (struct lanes){ .ratio = ratio };
 	for (unsigned int i = 0; i < LANES; i++) {
-		l->lane[i].sched = plan->ops->new (plan);
+		l->lane[i].sched = sched_new(plan);
 		ok = ok && l->lane[i].sched;
 	}
 	if (plan->rules) {
@@ -157,11 +169,9 @@ int lanes_init(struct lanes *l, const struct sched_plan *plan,
 
 void lanes_fini(struct lanes *l)
 {
+	BUG_ON(l->queued);
 	for (unsigned int i = 0; i < LANES; i++) {
-		struct sched *s = l->lane[i].sched;
-
-		if (s)
-			s->ops->free(s);
+		free(l->lane[i].sched);
 		l->lane[i].sched = NULL;
 	}
 	if (l->gate)

@@ -110,11 +110,10 @@ struct sched; /* a policy's state begins with it */
 
 struct sched_ops {
 	const char *name;
-	bool quantum; /* the plan's is for it */
-	/* NULL: no memory. */
-	struct sched *(*new)(const struct sched_plan *plan);
-	/* Nothing is queued. */
-	void (*free)(struct sched *s);
+	unsigned int quantum; /* by default; 0: the plan's is not for it */
+	size_t size;	      /* of its state, which is zero at first */
+	/* NULL: as that is, it is good. */
+	void (*init)(struct sched *s, const struct sched_plan *plan);
 	void (*enqueue)(struct sched *s, struct sched_item *item, uint64_t now);
 	/* The next to be served; NULL: none now. Then *@again, if something is
 	 * held back, is lowered to the time (ns) when to ask. */

@@ -2,132 +2,46 @@
 /* Policies: tables of functions, which sched.c finds by their names. */
 #include "rpc/server/queue/sched.h"
 
-/* ---- first come, first served ---- */
-
-struct fifo {
-	struct sched sched;
-	struct list items;
-};
-
-static struct sched *fifo_new(const struct sched_plan *plan)
-{
-	struct fifo *f = malloc(sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->sched.ops = plan->ops;
-	list_init(&f->items);
-	return &f->sched;
-}
-
-static void fifo_free(struct sched *s)
-{
-	struct fifo *f = container_of(s, struct fifo, sched);
-
-	BUG_ON(!list_empty(&f->items));
-	free(f);
-}
-
-static void fifo_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
-{
-	struct fifo *f = container_of(s, struct fifo, sched);
-
-	(void)now;
-	list_add_tail(&f->items, &item->link);
-}
-
-static struct sched_item *fifo_dequeue(struct sched *s, uint64_t now,
-				       uint64_t *again)
-{
-	struct fifo *f = container_of(s, struct fifo, sched);
-	struct sched_item *item;
-
-	(void)now;
-	(void)again;
-	if (list_empty(&f->items))
-		return NULL;
-	item = list_first(&f->items, struct sched_item, link);
-	list_del(&item->link);
-	return item;
-}
-
-static void fifo_remove(struct sched *s, struct sched_item *item)
-{
-	(void)s;
-	list_del(&item->link);
-}
-
-const struct sched_ops sched_fifo = {
-	.name = "fifo",
-	.new = fifo_new,
-	.free = fifo_free,
-	.enqueue = fifo_enqueue,
-	.dequeue = fifo_dequeue,
-	.remove = fifo_remove,
-};
-
-/* ---- earliest deadline first ---- */
+/* ---- by one key: first come, first served; earliest deadline first ---- */
 
 /*
- * Requests with the same deadline, or without one,
- * which come last, in the order of their arrival. As long as all can be done in
- * time, all are; a caller who gives little time goes before others, so this is
- * for callers who can be trusted with that.
+ * Of equal keys the one that came first is first. In the order of arrival all
+ * keys are alike. By deadline those without one come last; as long as all can
+ * be done in time, all are. A caller who gives little time goes before others,
+ * so this is for callers who can be trusted with that.
  */
-
-struct edf {
+struct keyed {
 	struct sched sched;
-	struct heap items; /* sched_item.node, by deadline */
+	struct heap items; /* sched_item.node */
 };
 
-static struct sched *edf_new(const struct sched_plan *plan)
+static void keyed_enqueue(struct sched *s, struct sched_item *item,
+			  uint64_t now)
 {
-	struct edf *f = malloc(sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->sched.ops = plan->ops;
-	heap_init(&f->items);
-	return &f->sched;
-}
-
-static void edf_free(struct sched *s)
-{
-	struct edf *f = container_of(s, struct edf, sched);
-
-	BUG_ON(heap_first(&f->items));
-	free(f);
-}
-
-static void edf_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
-{
-	struct edf *f = container_of(s, struct edf, sched);
+	struct keyed *k = container_of(s, struct keyed, sched);
 
 	(void)now;
-	heap_add(&f->items, &item->node, item->deadline);
+	heap_add(&k->items, &item->node,
+		 s->ops == &sched_edf ? item->deadline : 0);
 }
 
-static void edf_remove(struct sched *s, struct sched_item *item)
+static void keyed_remove(struct sched *s, struct sched_item *item)
 {
-	struct edf *f = container_of(s, struct edf, sched);
-
-	heap_del(&f->items, &item->node);
+	heap_del(&container_of(s, struct keyed, sched)->items, &item->node);
 }
 
-static struct sched_item *edf_dequeue(struct sched *s, uint64_t now,
-				      uint64_t *again)
+static struct sched_item *keyed_dequeue(struct sched *s, uint64_t now,
+					uint64_t *again)
 {
-	struct edf *f = container_of(s, struct edf, sched);
-	struct heap_node *n = heap_first(&f->items);
-	struct sched_item *item;
+	struct keyed *k = container_of(s, struct keyed, sched);
+	struct heap_node *n = heap_first(&k->items);
 
 	(void)now;
 	(void)again;
 	if (!n)
 		return NULL;
-	item = container_of(n, struct sched_item, node);
-	heap_del(&f->items, n);
-	return item;
+	heap_del(&k->items, n);
+	return container_of(n, struct sched_item, node);
 }
 
 /* Between none and all of them it is not known, so it is all. */
@@ -135,21 +49,30 @@ static unsigned int edf_ahead(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued)
 {
-	const struct edf *f = container_of(s, struct edf, sched);
-	const struct heap_node *n = heap_first(&f->items);
+	const struct keyed *k = container_of(s, struct keyed, sched);
+	const struct heap_node *n = heap_first(&k->items);
 
 	return n && n->key <= item->deadline ? queued : 0;
 }
 
+const struct sched_ops sched_fifo = {
+	.name = "fifo",
+	.size = sizeof(struct keyed),
+	.enqueue = keyed_enqueue,
+	.dequeue = keyed_dequeue,
+	.remove = keyed_remove,
+};
+
 const struct sched_ops sched_edf = {
 	.name = "edf",
-	.new = edf_new,
-	.free = edf_free,
-	.enqueue = edf_enqueue,
-	.dequeue = edf_dequeue,
-	.remove = edf_remove,
+	.size = sizeof(struct keyed),
+	.enqueue = keyed_enqueue,
+	.dequeue = keyed_dequeue,
+	.remove = keyed_remove,
 	.ahead = edf_ahead,
 };
+
+/* ---- fair, and round robin ---- */
 
 /*
  * Fair between hosts, and between the clients of each host, in rounds: in each,
@@ -223,7 +146,7 @@ static void turns_init(struct turns *ts)
 	ts->left = 0;
 }
 
-/* ---- fair, and round robin ---- */
+/* ---- the two policies ---- */
 
 struct fair {
 	struct sched sched;
@@ -231,35 +154,12 @@ struct fair {
 	struct turns hosts;
 };
 
-static struct sched *fair_make(const struct sched_plan *plan,
-			       unsigned int quantum)
-{
-	struct fair *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->sched.ops = plan->ops;
-	f->quantum = plan->quantum ? plan->quantum : quantum;
-	turns_init(&f->hosts);
-	return &f->sched;
-}
-
-static struct sched *fair_new(const struct sched_plan *plan)
-{
-	return fair_make(plan, 1);
-}
-
-static struct sched *rr_new(const struct sched_plan *plan)
-{
-	return fair_make(plan, RR_QUANTUM);
-}
-
-static void fair_free(struct sched *s)
+static void fair_init(struct sched *s, const struct sched_plan *plan)
 {
 	struct fair *f = container_of(s, struct fair, sched);
 
-	BUG_ON(f->hosts.n);
-	free(f);
+	f->quantum = plan->quantum ? plan->quantum : plan->ops->quantum;
+	turns_init(&f->hosts);
 }
 
 static void fair_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
@@ -339,9 +239,9 @@ static unsigned int fair_ahead(const struct sched *s,
 
 const struct sched_ops sched_fair = {
 	.name = "fair",
-	.quantum = true,
-	.new = fair_new,
-	.free = fair_free,
+	.quantum = 1,
+	.size = sizeof(struct fair),
+	.init = fair_init,
 	.enqueue = fair_enqueue,
 	.dequeue = fair_dequeue,
 	.remove = fair_remove,
@@ -350,9 +250,9 @@ const struct sched_ops sched_fair = {
 
 const struct sched_ops sched_rr = {
 	.name = "rr",
-	.quantum = true,
-	.new = rr_new,
-	.free = fair_free,
+	.quantum = RR_QUANTUM,
+	.size = sizeof(struct fair),
+	.init = fair_init,
 	.enqueue = fair_enqueue,
 	.dequeue = fair_dequeue,
 	.remove = fair_remove,

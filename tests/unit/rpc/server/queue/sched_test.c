@@ -73,8 +73,9 @@ Test(sched, policies_that_there_are_not)
 		size_t offset;
 		const char *what;
 	} wrong[] = {
-		{ "lifo", -EOPNOTSUPP, 0, 
-		  "'lifo' is no policy: fair, rr, fifo, edf or tbf is expected" },
+		{ "lifo", -EOPNOTSUPP, 0,
+		  "'lifo' is no policy: fair, rr, fifo, edf or tbf is "
+		  "expected" },
 		{ "", -EOPNOTSUPP, 0,
 		  "'' is no policy: fair, rr, fifo, edf or tbf is expected" },
 		{ "fifo quantum=3", -EINVAL, 5, "fifo has no quantum" },
@@ -335,7 +336,6 @@ Test(sched, mask)
 
 /* ---- a policy that holds back ---- */
 
-static struct sched slow = { NULL };
 static struct sched_item *slow_item;
 
 static struct sched_item *slow_dequeue(struct sched *s, uint64_t now,
@@ -359,29 +359,16 @@ static void slow_enqueue(struct sched *s, struct sched_item *item, uint64_t now)
 	slow_item = item;
 }
 
-static struct sched *slow_new(const struct sched_plan *p)
-{
-	(void)p;
-	return &slow;
-}
-
-static void slow_free(struct sched *s)
-{
-	(void)s;
-}
-
 Test(sched, held_back)
 {
 	static const struct sched_ops ops = {
 		.name = "slow",
-		.new = slow_new,
-		.free = slow_free,
+		.size = sizeof(struct sched),
 		.enqueue = slow_enqueue,
 		.dequeue = slow_dequeue,
 	};
 	uint64_t again = TIME_NEVER;
 
-	slow.ops = &ops;
 	plan = (struct sched_plan){ .ops = &ops };
 	items[0].client = &clients[0];
 	cr_assert_eq(lanes_init(&lanes, &plan, 1), 0);
