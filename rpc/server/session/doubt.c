@@ -2,7 +2,6 @@
 #include "rpc/server/session/doubt.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
@@ -13,50 +12,35 @@
 /* A client that is there has been heard by then. */
 #define GRACE (2 * NSEC_PER_SEC)
 
-static bool was_heard(const struct doubt *d)
+static bool was_heard(const struct export *e)
 {
-	return d->export->heard > d->at;
+	return e->heard > e->doubt.at;
 }
 
-static void doubt_close(struct doubt *d)
+void doubt_end(struct export *e)
 {
-	list_del(&d->link);
-	d->export->doubt = NULL;
-	free(d);
+	list_del(&e->doubt.link);
+	e->doubt.at = 0;
 }
 
 static void doubts_arm(struct doubts *ds)
 {
-	const struct doubt *first;
+	const struct export *first;
 
 	if (list_empty(&ds->open) || lnet_timer_armed(&ds->timer))
 		return;
-	first = list_first(&ds->open, struct doubt, link);
-	shard_arm(ds->exports->shard, &ds->timer, first->at + GRACE);
-}
-
-static struct doubt *doubt_of(struct export *e)
-{
-	struct doubt *d = e->doubt ? e->doubt : malloc(sizeof(*d));
-
-	if (d && !e->doubt) {
-		*d = (struct doubt){ .export = e };
-		list_init(&d->link);
-		e->doubt = d;
-	}
-	return d;
+	first = list_first(&ds->open, struct export, doubt.link);
+	shard_arm(ds->exports->shard, &ds->timer, first->doubt.at + GRACE);
 }
 
 /* Nobody minds what becomes of one without requests: its lease ends it. */
 static void doubt_open(struct doubts *ds, struct export *e)
 {
-	struct doubt *d = e->refs > 1 ? doubt_of(e) : NULL;
-
-	if (!d || (!list_empty(&d->link) && !was_heard(d)))
+	if (e->refs == 1 || (!list_empty(&e->doubt.link) && !was_heard(e)))
 		return;
-	d->at = shard_now(ds->exports->shard);
-	list_del(&d->link);
-	list_add_tail(&ds->open, &d->link);
+	e->doubt.at = MAX(shard_now(ds->exports->shard), 1);
+	list_del(&e->doubt.link);
+	list_add_tail(&ds->open, &e->doubt.link);
 	doubts_arm(ds);
 }
 
@@ -121,11 +105,11 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct exports *x = s->exports;
 	struct export *e = id_slot_obj(&x->table, (uint32_t)id);
 
-	if (!e || e->handle != id || !e->doubt || e->doubt->at != tag)
+	if (!e || e->handle != id || e->doubt.at != tag)
 		return;
-	if (was_heard(e->doubt) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
+	if (was_heard(e) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
 	    !is_refusal(e, ev->status))
-		doubt_close(e->doubt);
+		doubt_end(e);
 	else if (rails_leave(&x->rails, e, &e->rail))
 		doubt_ask(&x->doubts, e);
 	else
@@ -144,12 +128,12 @@ static void doubt_ask(struct doubts *ds, struct export *e)
 			   .status = WIRE_OK },
 	};
 	int rc = control_send_tracked(x->shard, LNET_NID_ANY, to, &m,
-				      on_word_sent, e->handle, e->doubt->at);
+				      on_word_sent, e->handle, e->doubt.at);
 
 	if (rpc_is_short(rc))
 		doubt_open(ds, e); /* later */
 	else if (rc)
-		doubt_close(e->doubt);
+		doubt_end(e);
 }
 
 static void doubts_look(struct ulnet_timer *t)
@@ -158,26 +142,21 @@ static void doubts_look(struct ulnet_timer *t)
 	uint64_t now = shard_now(ds->exports->shard);
 
 	while (!list_empty(&ds->open)) {
-		struct doubt *d = list_first(&ds->open, struct doubt, link);
+		struct export *e =
+			list_first(&ds->open, struct export, doubt.link);
 
-		if (d->at + GRACE > now)
+		if (e->doubt.at + GRACE > now)
 			break;
-		list_del(&d->link);
-		if (was_heard(d) || d->export->refs == 1)
-			doubt_close(d);
+		list_del(&e->doubt.link);
+		if (was_heard(e) || e->refs == 1)
+			doubt_end(e);
 		else
-			doubt_ask(ds, d->export);
+			doubt_ask(ds, e);
 	}
 	doubts_arm(ds);
 }
 
 /* ---- life ---- */
-
-void doubt_end(struct export *e)
-{
-	if (e->doubt)
-		doubt_close(e->doubt);
-}
 
 void doubts_init(struct doubts *ds, struct exports *x)
 {

@@ -30,11 +30,10 @@ struct export;
 struct exports;
 struct shard;
 
-/* Of an export, as long as it is in doubt. */
+/* Of an export. */
 struct doubt {
-	struct export *export;
 	struct list link; /* doubts.open; not while it is asked */
-	uint64_t at;	  /* ns: when the connection ended */
+	uint64_t at;	  /* ns: when the connection ended; 0: no doubt */
 };
 
 /* Of a CPT. */

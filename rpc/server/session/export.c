@@ -209,6 +209,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
+	list_init(&e->doubt.link);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_init(&e->link);

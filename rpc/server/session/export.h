@@ -77,7 +77,7 @@ struct export
 	bool used;     /* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
 	struct party *party; /* of the NID that it was made for */
-	struct doubt *doubt;	 /* NULL: none */
+	struct doubt doubt;
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 };

@@ -89,8 +89,8 @@ static void say_replaced(struct rails *rs, const struct export *e)
 	rs->said = MAX(now, 1);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "client %s, pid %u, is heard from more than %d NIDs",
-		 lnet_nid_format(&e->peer.nid, text, sizeof(text)),
-		 e->peer.pid, EXPORT_RAILS_MAX);
+		 lnet_nid_format(&e->peer.nid, text, sizeof(text)), e->peer.pid,
+		 EXPORT_RAILS_MAX);
 }
 
 static void rail_replaced(struct rails *rs, struct export *e)
@@ -115,7 +115,7 @@ bool rails_hear(struct rails *rs, struct export *e, const struct ulnet_nid *nid)
 	if (rail)
 		list_add_tail(&e->rails, &rail->link);
 	e->rail = *nid;
-	return new && rail;
+	return new &&rail;
 }
 
 bool rails_leave(struct rails *rs, struct export *e,

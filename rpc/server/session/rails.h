@@ -48,7 +48,7 @@ struct rails {
 };
 
 struct export_rail {
-	struct list link;     /* export.rails, by when it was heard of */
+	struct list link;      /* export.rails, by when it was heard of */
 	struct hash_node hash; /* rails.by_nid */
 	struct export *export;
 	struct ulnet_nid nid;
