@@ -157,7 +157,7 @@ _Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
  * is not like the run, or somebody reads.
  */
 struct stat_run {
-	uint32_t how;	 /* for stat_run.c; 0: empty */
+	uint32_t how;	 /* stat_run.h; 0: empty */
 	uint32_t number; /* of the method */
 	struct stat_service *service;
 	struct stat_peer *peer;

@@ -8,6 +8,16 @@
 #define RPC_STATS_H
 
 #include "rpc/stats/stat.h"
+#include "ulnet/control.h"
+
+/* Commands of RPC are added to a control, which only a program with libulnetctl
+ * has. libulrpc is not linked with that library, so that a program that makes
+ * calls, and nothing else, loads neither it nor the YAML parser. Nothing of it
+ * is called without a control. */
+#pragma weak lnet_control_add
+#pragma weak lnet_control_del
+#pragma weak lnet_control_number
+#pragma weak lnet_ctl_quote
 
 extern const struct rpc_part stat_part;
 
@@ -18,7 +28,7 @@ void stats_close(struct ulrpc *rpc);
 /* The name of a method, or NULL; stays valid as long as @rpc. */
 const char *stats_method_name(struct ulrpc *rpc, uint32_t number);
 
-/* ---- for stats_print.c and counters.c ---- */
+/* ---- among the files of statistics ---- */
 
 /* A copy, as of some moment of the reading. */
 struct stat_peer_copy {
@@ -40,6 +50,11 @@ int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
 /* The same without peers, which there may be many of. */
 int stats_sum_methods(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
 void stats_sum_free(struct stats_sum *sum);
+
+/* The output of the request "rpc metrics", in the text format of Prometheus: a
+ * mapping, whose text it is; to be freed. 0, -ENOMEM, or what ulrpc_counters()
+ * says. Manual: ulnet_metrics(7). */
+int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
 
 /* As YAML; @buckets: with all of the histograms. Errors are in ferror(). */
 void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,

@@ -7,8 +7,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "rpc/stats/control_weak.h"
-
 #define INDENT 4
 
 struct yaml {
@@ -145,15 +143,19 @@ static void print_counts(struct yaml *y, enum stat_side side,
 			line_count(y, stat_count_names[i], counts[i]);
 }
 
+static bool has_ends(const uint64_t *ends)
+{
+	for (unsigned int i = 0; i < STAT_ENDS_MAX; i++)
+		if (ends[i])
+			return true;
+	return false;
+}
+
 /* Prints how many calls ended in which way, without the zeros. */
 static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 		       const uint64_t *ends)
 {
-	bool some = false;
-
-	for (unsigned int i = 0; i < stat_kinds[side].nends; i++)
-		some = some || ends[i];
-	line(y, some ? "%s:" : "%s: {}", key);
+	line(y, has_ends(ends) ? "%s:" : "%s: {}", key);
 	y->depth++;
 	for (unsigned int i = 0; i < stat_kinds[side].nends; i++)
 		if (ends[i])
@@ -264,14 +266,6 @@ static int by_service(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-static bool has_ends(const uint64_t *ends)
-{
-	for (unsigned int i = 0; i < STAT_ENDS_MAX; i++)
-		if (ends[i])
-			return true;
-	return false;
-}
-
 static void print_refused(struct yaml *y, const struct stat_shard *all)
 {
 	const struct list *services = &all->services[STAT_REQUESTS];
@@ -310,8 +304,7 @@ static bool same_peer(const struct stat_peer_copy *a,
 static void add_peer(uint64_t *counts, struct hist *h,
 		     const struct stat_peer_copy *p)
 {
-	for (unsigned int i = 0; i < STAT_COUNTS_ALL; i++)
-		counts[i] += p->counts[i];
+	stat_counts_add(counts, p->counts);
 	if (p->times)
 		hist_merge_small(h, p->times);
 }
