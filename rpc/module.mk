@@ -1,5 +1,4 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
-libulrpccore_a_SOURCES += %D%/cause.c %D%/cause.h
 libulrpccore_a_SOURCES += %D%/control.c %D%/control.h
 libulrpccore_a_SOURCES += %D%/ends.c %D%/ends.h
 libulrpccore_a_SOURCES += %D%/estimate.c %D%/estimate.h

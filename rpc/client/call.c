@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "rpc/bulk/bulk.h"
-#include "rpc/cause.h"
 #include "rpc/client/attempt.h"
 #include "rpc/client/cancel.h"
 #include "rpc/client/client.h"

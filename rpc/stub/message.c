@@ -4,8 +4,95 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include "base/buf.h"
+#include "base/util.h"
 #include "rpc/bulk/field.h"
+
+/* ---- memory ---- */
+
+#define ALIGN	  _Alignof(max_align_t)
+#define CHUNK_MIN 4096
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	_Alignas(max_align_t) uint8_t bytes[];
+};
+
+static void *take(struct arena *a, size_t size)
+{
+	a->last = a->p;
+	a->p += size;
+	return a->last;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	struct arena_chunk *chunk;
+	size_t room;
+
+	if (unlikely(size > SIZE_MAX - ALIGN))
+		return NULL;
+	size = (MAX(size, 1) + ALIGN - 1) / ALIGN * ALIGN;
+	if (likely(size <= (size_t)(a->end - a->p)))
+		return take(a, size);
+	if (size > a->left)
+		return NULL;
+	room = MIN(MAX(size, CHUNK_MIN), a->left / ALIGN * ALIGN);
+	chunk = malloc(sizeof(*chunk) + room);
+	if (!chunk) {
+		a->no_memory = true;
+		return NULL;
+	}
+	chunk->next = a->chunks;
+	a->chunks = chunk;
+	a->left -= room;
+	a->p = chunk->bytes;
+	a->end = a->p + room;
+	return take(a, size);
+}
+
+static void *alloc_for_protobuf(void *arena, size_t size)
+{
+	return arena_alloc(arena, size);
+}
+
+/* The newest only: protobuf-c's tables of what it has seen often are. */
+static void free_for_protobuf(void *arena, void *p)
+{
+	struct arena *a = arena;
+
+	if (p && p == a->last) {
+		a->p = a->last;
+		a->last = NULL;
+	}
+}
+
+void arena_init(struct arena *a, void *first, size_t size, size_t limit)
+{
+	size_t skip = -(uintptr_t)first % ALIGN;
+
+	*a = (struct arena){
+		.allocator = { alloc_for_protobuf, free_for_protobuf, a },
+		.p = first,
+		.end = first,
+		.left = limit,
+	};
+	if (size >= skip + ALIGN) {
+		a->p += skip;
+		a->end = a->p + (size - skip) / ALIGN * ALIGN;
+	}
+}
+
+void arena_fini(struct arena *a)
+{
+	struct arena_chunk *chunk;
+
+	while ((chunk = a->chunks)) {
+		a->chunks = chunk->next;
+		free(chunk);
+	}
+}
 
 /* ---- types ---- */
 
@@ -260,4 +347,70 @@ int message_bulks(const ProtobufCMessage *message, struct bulk_list *list)
 		}
 	}
 	return 0;
+}
+
+/* ---- methods ---- */
+
+static int check_options(const struct ulrpc_method_options *o)
+{
+	return (unsigned int)o->semantics > ULRPC_EXACTLY_ONCE ||
+			       (unsigned int)o->priority >
+				       ULRPC_PRIORITY_BACKGROUND ||
+			       (unsigned int)o->run > ULRPC_RUN_INLINE ||
+			       o->reply_max > ULRPC_BODY_MAX
+		       ? -EINVAL
+		       : 0;
+}
+
+static int set_options(struct stub_method *methods,
+		       const ProtobufCServiceDescriptor *descriptor,
+		       const struct ulrpc_method_options *options)
+{
+	const ProtobufCMethodDescriptor *m;
+	int rc = 0;
+
+	for (; !rc && options->method; options++) {
+		m = protobuf_c_service_descriptor_get_method_by_name(
+			descriptor, options->method);
+		rc = m ? check_options(options) : -ENOENT;
+		if (!rc)
+			methods[m - descriptor->methods].options = *options;
+	}
+	return rc;
+}
+
+static int set_method(struct stub_method *method,
+		      const ProtobufCMethodDescriptor *descriptor)
+{
+	int rc = message_type_init(&method->input, descriptor->input);
+
+	if (!rc)
+		rc = message_type_init(&method->output, descriptor->output);
+	method->name = descriptor->name;
+	method->number = ulrpc_method(descriptor->name);
+	return rc;
+}
+
+int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
+		     const struct ulrpc_method_options *options,
+		     struct stub_method **methods_p)
+{
+	struct stub_method *methods;
+	int rc = 0;
+
+	if (descriptor->magic != PROTOBUF_C__SERVICE_DESCRIPTOR_MAGIC)
+		return -EINVAL;
+	/* A service may have no methods yet. */
+	methods = calloc(descriptor->n_methods + 1, sizeof(*methods));
+	if (!methods)
+		return -ENOMEM;
+	for (unsigned int i = 0; !rc && i < descriptor->n_methods; i++)
+		rc = set_method(&methods[i], &descriptor->methods[i]);
+	if (!rc && options)
+		rc = set_options(methods, descriptor, options);
+	if (rc)
+		free(methods);
+	else
+		*methods_p = methods;
+	return rc;
 }

@@ -1,6 +1,4 @@
 # Protobuf messages as bodies of calls and replies.
-libulrpccore_a_SOURCES += %D%/arena.c %D%/arena.h
 libulrpccore_a_SOURCES += %D%/message.c %D%/message.h
 libulrpccore_a_SOURCES += %D%/serve.c
 libulrpccore_a_SOURCES += %D%/stub.c
-libulrpccore_a_SOURCES += %D%/stub_method.c %D%/stub_method.h

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/util.h"
-#include "rpc/stub/stub_method.h"
+#include "rpc/stub/message.h"
 
 /* A service, from start to end. */
 struct serving {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
-#include "rpc/stub/stub_method.h"
+#include "rpc/stub/message.h"
 #include "ulnet/loop.h"
 
 struct stub {
