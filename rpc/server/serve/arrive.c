@@ -76,8 +76,8 @@ static uint32_t check_connection(struct origin *o,
 	e = export_find(sc->shard->exports, m->connection, m->client,
 			&o->client, &o->source, now);
 	if (!e) {
-		o->absent = export_absent(sc->shard->exports, m->connection,
-					  now);
+		o->absent =
+			export_absent(sc->shard->exports, m->connection, now);
 		return WIRE_NOT_CONNECTED;
 	}
 	/* Calls that are refused from here on are noted, so no copy of these
@@ -229,9 +229,12 @@ static inline void read_call(struct origin *o, const struct wire_call *c,
 		request_refuse(o, c, status, now, again);
 }
 
+/* @refused: all of them are, as this (enum wire_status) at least; else
+ * WIRE_OK. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
-		       const struct wire_call *calls, bool may_pin)
+		       const struct wire_call *calls, bool may_pin,
+		       uint32_t refused)
 {
 	uint64_t now = shard_now(sc->shard);
 	struct origin *o = origin_new(sc, ev, m);
@@ -242,6 +245,8 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		return;
 	}
 	all = check_connection(o, m, now);
+	if (likely(!all))
+		all = refused;
 	if (likely(m->ncalls))
 		origin_await(o, &calls[0], now);
 	for (uint32_t i = 0; i < m->ncalls; i++)
@@ -277,7 +282,7 @@ static void request_stray_there(struct stray *stray)
 	if (!stray->to->aborted &&
 	    !wire_requests_decode(&m, calls, stray->ev.hdr_data, stray->payload,
 				  stray->length))
-		read_calls(to, &stray->ev, &m, calls, false);
+		read_calls(to, &stray->ev, &m, calls, false, WIRE_OK);
 }
 
 static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
@@ -303,33 +308,13 @@ struct refusal {
 	struct wire_call calls[];
 };
 
-static void refuse_calls(struct service_cpt *sc, const struct ulnet_event *ev,
-			 const struct refusal *x)
-{
-	uint64_t now = shard_now(sc->shard);
-	struct origin *o = origin_new(sc, ev, &x->m);
-	uint32_t status;
-
-	if (!o) {
-		stat_count(sc->shard, RPC_STAT_requests_dropped);
-		return;
-	}
-	status = check_connection(o, &x->m, now);
-	for (unsigned int i = 0; i < x->m.ncalls; i++)
-		read_call(o, &x->calls[i], status ? status : WIRE_OVERLOADED,
-			  false, now);
-	o->reading = false;
-	reply_flush(o);
-	origin_unref(o);
-}
-
 static void refusal_there(struct stray *stray)
 {
-	struct service_cpt *to = stray_to(stray);
+	const struct refusal *x = (const struct refusal *)stray->payload;
 
 	if (!stray->to->aborted)
-		refuse_calls(to, &stray->ev,
-			     (const struct refusal *)stray->payload);
+		read_calls(stray_to(stray), &stray->ev, &x->m, x->calls, false,
+			   WIRE_OVERLOADED);
 }
 
 /* The message is gone when the other CPT looks at what is known of its calls.
@@ -400,7 +385,7 @@ void request_on_message(void *arg, const struct ulnet_event *ev,
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == sc->shard->cpt || cpt >= sc->shard->rpc->ncpts))
-		read_calls(sc, ev, &m, calls, true);
+		read_calls(sc, ev, &m, calls, true, WIRE_OK);
 	else if (!request_pass_on(sc, cpt, ev, payload, length))
 		refuse_all(sc, cpt, ev, &m, calls);
 }

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "rpc/bulk/transfer.h"
-#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 

@@ -4,11 +4,13 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/control.h"
 #include "rpc/server/serve/cancel.h"
-#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/serve/request.h"
 #include "rpc/server/session/export.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
+/* The CPT looks for progress so many times in the time of the limit. */
+#define STALL_LOOKS    4
 #define STALL_LOOK_MIN (10 * NSEC_PER_MSEC)
 
 static uint64_t stall_time(const struct ulrpc_request *r)
@@ -26,7 +28,7 @@ static void look_later(struct ulrpc_request *r, uint64_t now)
 			: rpc_at(now, MAX(time / STALL_LOOKS, STALL_LOOK_MIN));
 }
 
-void stall_begin(struct ulrpc_request *r, uint64_t now)
+static void stall_begin(struct ulrpc_request *r, uint64_t now)
 {
 	r->stalled = false;
 	r->progressed = 0;
@@ -34,7 +36,8 @@ void stall_begin(struct ulrpc_request *r, uint64_t now)
 	look_later(r, now);
 }
 
-uint64_t stall_at(const struct ulrpc_request *r)
+/* ns: when stall_look() is due; TIME_NEVER. */
+static uint64_t stall_at(const struct ulrpc_request *r)
 {
 	return request_state(r) > REQUEST_RUNNING || request_canceled(r)
 		       ? TIME_NEVER
@@ -54,7 +57,8 @@ static bool has_progressed(struct ulrpc_request *r)
 	       moved;
 }
 
-bool stall_look(struct ulrpc_request *r, uint64_t now)
+/* Any time. True: @r is found to be stalled, and was not before. */
+static bool stall_look(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t since = request_started(r);
 	bool was = r->stalled;
@@ -115,7 +119,8 @@ static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
 }
 
-uint64_t extend_at(const struct ulrpc_request *r)
+/* ns: when its client is to be told; TIME_NEVER. */
+static uint64_t extend_at(const struct ulrpc_request *r)
 {
 	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
 	uint64_t grain = UINT64_C(1)
@@ -252,8 +257,18 @@ void exports_extend(struct ulnet_work *w)
 
 /* ---- life ---- */
 
-void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
-		  uint64_t now)
+/* An attempt of it has come, which has @timeout us. */
+static void extend_renew(struct ulrpc_request *r, uint64_t timeout,
+			 uint64_t now)
+{
+	r->timeout = rpc_ns(timeout);
+	r->expires =
+		MAX(r->expires, timeout ? rpc_at(now, r->timeout) : TIME_NEVER);
+	r->expires = MIN(r->expires, r->deadline);
+}
+
+static void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
+			 uint64_t now)
 {
 	uint64_t left;
 
@@ -269,25 +284,6 @@ void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
 		extend_by_step(r, now, left);
 		extend_now(r);
 	}
-}
-
-void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now)
-{
-	r->timeout = rpc_ns(timeout);
-	r->expires =
-		MAX(r->expires, timeout ? rpc_at(now, r->timeout) : TIME_NEVER);
-	r->expires = MIN(r->expires, r->deadline);
-}
-
-void extend_end(struct ulrpc_request *r)
-{
-	list_del(&r->extend_link);
-}
-
-void extend_due(struct ulrpc_request *r, uint64_t now)
-{
-	extend_by_step(r, now, time_to_go(r, now));
-	extend_now(r);
 }
 
 /* ---- any thread ---- */
@@ -376,7 +372,7 @@ void deadline_renew(struct ulrpc_request *r, uint64_t timeout)
 void deadline_unwatch(struct ulrpc_request *r)
 {
 	shard_cancel(r->sc->shard, &r->timer);
-	extend_end(r);
+	list_del(&r->extend_link);
 }
 
 static void report_handler(struct ulrpc_request *r, const char *what,
@@ -424,8 +420,10 @@ static void deadline_on_timer(struct ulnet_timer *t)
 	uint64_t now = shard_now(r->sc->shard);
 
 	look_stalled(r, now);
-	if (extend_at(r) <= now)
-		extend_due(r, now);
+	if (extend_at(r) <= now) {
+		extend_by_step(r, now, time_to_go(r, now));
+		extend_now(r);
+	}
 	if (now >= refuse_at(r) && request_state(r) == REQUEST_QUEUED &&
 	    exec_remove(&r->sc->service->exec, &r->item)) {
 		request_refuse_queued(r, WIRE_EXPIRED);

@@ -73,17 +73,6 @@ void deadline_unwatch(struct ulrpc_request *r);
  * Extensions are in no statistics of times. Owner: CPT.
  */
 
-/* @r, which has come as @c, is active from now on. */
-void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
-		  uint64_t now);
-/* Another attempt of it has come, which has @timeout us. */
-void extend_renew(struct ulrpc_request *r, uint64_t timeout, uint64_t now);
-/* @r is not active any more. */
-void extend_end(struct ulrpc_request *r);
-/* ns: when its client is to be told; TIME_NEVER. */
-uint64_t extend_at(const struct ulrpc_request *r);
-/* That time has come. */
-void extend_due(struct ulrpc_request *r, uint64_t now);
 /* Sends an Extend that says what `expires` is now, at the end of this turn: it
  * was moved, or the client has asked, so that the last one may be lost. */
 void extend_now(struct ulrpc_request *r);
@@ -102,23 +91,15 @@ void exports_extend(struct ulnet_work *w);
  * request is canceled. If the handler makes progress before that, the request
  * is not stalled any more.
  *
- * The CPT looks for progress STALL_LOOKS times in the time of the limit, so
- * that the handler needs no clock.
+ * The CPT looks for progress a few times in the time of the limit, so that the
+ * handler needs no clock.
  *
  * Owner: CPT.
  */
 
-#define STALL_LOOKS 4
-
 /* In ulrpc_request.progress: said since the CPT has looked. */
 #define STALL_PROGRESS (UINT32_C(1) << 31)
 
-/* @r is active from now on. */
-void stall_begin(struct ulrpc_request *r, uint64_t now);
-/* ns: when stall_look() is due; TIME_NEVER. */
-uint64_t stall_at(const struct ulrpc_request *r);
-/* Any time. True: @r is found to be stalled, and was not before. */
-bool stall_look(struct ulrpc_request *r, uint64_t now);
 /* Its client asks: is there nothing left but to tell it? */
 static inline bool stall_is_over(const struct ulrpc_request *r, uint64_t now)
 {

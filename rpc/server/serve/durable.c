@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/crc32c.h"
 #include "rpc/bulk/transfer.h"
-#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/serve/request.h"
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 

@@ -9,5 +9,4 @@ libulrpccore_a_SOURCES += %D%/oversize.c %D%/oversize.h
 libulrpccore_a_SOURCES += %D%/reply.c %D%/reply.h
 libulrpccore_a_SOURCES += %D%/request.c %D%/request.h
 libulrpccore_a_SOURCES += %D%/request_end.c
-libulrpccore_a_SOURCES += %D%/request_priv.h
 libulrpccore_a_SOURCES += %D%/service.c %D%/service.h

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/serve/request.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/serve/request_priv.h"
+#include "rpc/server/serve/request.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -288,8 +288,8 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		reply.retry_after =
 			service_retry_after(r->sc->service, r->item.again);
 	if (unlikely(r->durable))
-		reply.unexecuted = r->durable->proven &&
-				   1u << r->status & NOT_EXECUTED;
+		reply.unexecuted =
+			r->durable->proven && 1u << r->status & NOT_EXECUTED;
 	if (unlikely(r->transfers))
 		moved(r, &reply, room);
 	report.end = reply.status;

@@ -241,37 +241,15 @@ static inline struct ulrpc_method *service_method(
 	return svc->methods[i].handler ? &svc->methods[i] : NULL;
 }
 
-/* Of all CPTs, as far as this one has heard. */
-static inline uint64_t service_held_bytes(const struct ulrpc_service *svc)
-{
-	uint64_t n = 0;
-
-	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
-		n += atomic_load_explicit(&svc->cpt[i].held_bytes,
-					  memory_order_relaxed);
-	return n;
-}
-
-/* Of these, what is held of calls that are over. */
-static inline uint64_t service_kept_bytes(const struct ulrpc_service *svc)
-{
-	uint64_t n = 0;
-
-	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
-		n += atomic_load_explicit(&svc->cpt[i].kept_bytes,
-					  memory_order_relaxed);
-	return n;
-}
-
-static inline uint64_t service_held_requests(const struct ulrpc_service *svc)
-{
-	uint64_t n = 0;
-
-	for (unsigned int i = 0; i < svc->rpc->ncpts; i++)
-		n += atomic_load_explicit(&svc->cpt[i].held,
-					  memory_order_relaxed);
-	return n;
-}
+/* Of all CPTs, as far as this one has heard: a member of service_cpt. */
+#define service_sum(svc, member)                                              \
+	({                                                                    \
+		uint64_t n_ = 0;                                              \
+		for (unsigned int i_ = 0; i_ < (svc)->ncpts; i_++)            \
+			n_ += atomic_load_explicit(&(svc)->cpt[i_].member,    \
+						   memory_order_relaxed);     \
+		n_;                                                           \
+	})
 
 /* Of this many times the configured limits: one client alone, on one host
  * alone, has the limit. */
@@ -284,7 +262,7 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 	const struct ulrpc_service *svc = sc->service;
 
 	return shares_allow(share->held.bytes, share->host->held.bytes,
-			      service_held_bytes(svc),
+			      service_sum(svc, held_bytes),
 			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
 			      bytes);
 }
@@ -297,16 +275,16 @@ static inline bool service_is_full(const struct service_cpt *sc,
 {
 	const struct ulrpc_service *svc = sc->service;
 	const struct held *mine = &share->held, *host = &share->host->held;
-	uint64_t used = service_held_bytes(svc);
+	uint64_t used = service_sum(svc, held_bytes);
 
 	return !shares_allow(mine->requests + 1, host->requests,
-			       service_held_requests(svc),
+			       service_sum(svc, held),
 			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
 			       1) ||
 	       (!shares_allow(mine->bytes, host->bytes, used,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
 				bytes) &&
-		(mine->bytes || used > service_kept_bytes(svc)));
+		(mine->bytes || used > service_sum(svc, kept_bytes)));
 }
 
 /* us until what was refused is to come again. @again: ns until there may be
@@ -317,7 +295,7 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 {
 	if (!again && svc->has_exec)
 		again = mean_value(&svc->exec.hold) *
-			service_held_requests(svc) / svc->conf.workers_max / 2;
+			service_sum(svc, held) / svc->conf.workers_max / 2;
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 
