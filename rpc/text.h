@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What errors are called: texts in UTF-8, which travel as the bodies of replies,
- * and the causes of outcomes.
+ * What errors are called: texts in UTF-8, which travel as the bodies of
+ * replies, and the causes of outcomes.
  */
 #ifndef RPC_TEXT_H
 #define RPC_TEXT_H
