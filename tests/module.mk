@@ -227,6 +227,7 @@ unit_tests += %D%/unit/rpc_wire_test
 %C%_unit_rpc_wire_test_SOURCES = \
 	%D%/unit/rpc/wire/wire_control_test.c \
 	%D%/unit/rpc/wire/wire_field_test.c \
+	%D%/unit/rpc/wire/wire_messages_test.c \
 	%D%/unit/rpc/wire/wire_random_test.c \
 	%D%/unit/rpc/wire/wire_test.c \
 	%D%/unit/rpc/wire/wire_version_test.c

@@ -50,31 +50,31 @@ static void transfers_destroy(struct transfers *t)
 
 uint64_t transfers_size(const struct wire_call *call)
 {
-	struct wire_view bulks = call->bulks;
+	struct wire_view bulks = call->bulks.view;
 	struct wire_segments_in s;
 	uint64_t size = 0;
 
-	if (likely(call->nbulks == 0))
+	if (likely(call->bulks.n == 0))
 		return 0;
-	for (unsigned int i = 0; i < call->nbulks; i++)
+	for (unsigned int i = 0; i < call->bulks.n; i++)
 		if (wire_segments_next(&bulks, &s))
 			size += s.n * sizeof(uint32_t) * REMOTE_ARRAYS;
-	return sizeof(struct transfers) + call->nbulks * sizeof(struct remote) +
-	       size;
+	return sizeof(struct transfers) +
+	       call->bulks.n * sizeof(struct remote) + size;
 }
 
 int transfers_new(const struct transfers_conf *conf,
 		  const struct wire_call *call, struct transfers **t_p)
 {
-	struct wire_view bulks = call->bulks;
+	struct wire_view bulks = call->bulks.view;
 	struct wire_segments_in s;
 	struct transfers *t;
 
-	if (call->nbulks == 0) {
+	if (call->bulks.n == 0) {
 		*t_p = NULL;
 		return 0;
 	}
-	t = calloc(1, sizeof(*t) + call->nbulks * sizeof(t->remotes[0]));
+	t = calloc(1, sizeof(*t) + call->bulks.n * sizeof(t->remotes[0]));
 	if (!t)
 		return -ENOMEM;
 	t->conf = *conf;
@@ -83,7 +83,7 @@ int transfers_new(const struct transfers_conf *conf,
 	atomic_init(&t->refs, 1);
 	list_init(&t->active);
 	list_init(&t->link);
-	while (t->n < call->nbulks && wire_segments_next(&bulks, &s)) {
+	while (t->n < call->bulks.n && wire_segments_next(&bulks, &s)) {
 		int rc = remote_init(&t->remotes[t->n++], &s);
 
 		if (rc) {

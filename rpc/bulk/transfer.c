@@ -761,13 +761,13 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		      const struct wire_call *call)
 {
-	struct wire_view bulks = call->bulks;
+	struct wire_view bulks = call->bulks.view;
 	struct wire_segments_in s[ULRPC_BULKS_MAX];
 	struct transfer *x;
 
-	if (call->nbulks != transfers_count(t))
+	if (call->bulks.n != transfers_count(t))
 		return -EPROTO;
-	for (unsigned int i = 0; i < call->nbulks; i++)
+	for (unsigned int i = 0; i < call->bulks.n; i++)
 		if (!wire_segments_next(&bulks, &s[i]) ||
 		    !remote_is_same(&t->remotes[i], &s[i]))
 			return -EPROTO;
@@ -775,7 +775,7 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		return 0;
 	transfers_path(t, conf);
 	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
-	for (unsigned int i = 0; i < call->nbulks; i++)
+	for (unsigned int i = 0; i < call->bulks.n; i++)
 		t->remotes[i].match = s[i].match;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)

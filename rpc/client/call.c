@@ -418,11 +418,11 @@ void call_expire(struct ulrpc_call *call)
  * it was, of each that anything was put to. */
 static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
-	struct wire_view view = r->bulks;
+	struct wire_view view = r->bulks.view;
 	struct wire_moved_in m;
 	uint32_t said = 0; /* a bit for each */
 
-	for (unsigned int i = 0; i < r->nbulks; i++) {
+	for (unsigned int i = 0; i < r->bulks.n; i++) {
 		int rc;
 
 		if (!wire_moved_next(&view, &m) || m.index >= call->nbulks)
@@ -469,7 +469,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 
 	if (unlikely(r->length > call->reply_max))
 		return ULRPC_CAUSE_BAD_REPLY;
-	if (likely(!(r->nbulks | call->nbulks)))
+	if (likely(!(r->bulks.n | call->nbulks)))
 		return ULRPC_CAUSE_OK;
 	rc = bulks_check(call, r);
 	if (!rc)

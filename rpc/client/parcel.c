@@ -11,7 +11,7 @@
 #include "rpc/client/fetch.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/trace.h"
-#include "rpc/wire/wire_call.h"
+#include "rpc/wire/wire_put.h"
 
 /* Bodies from this length on are sent from the call's own memory. */
 #define BODY_BORROWED 1024
@@ -305,9 +305,9 @@ struct load {
 	unsigned int n, nsegments, niov;
 	size_t head, bodies, borrowed; /* bytes; borrowed: of the bodies */
 	uint32_t need;
-	uint32_t slots; /* that are left for calls that have none */
-	uint64_t until; /* the last deadline */
-	uint64_t due;	/* when the answers are expected */
+	uint32_t slots;	     /* that are left for calls that have none */
+	uint64_t until;	     /* the last deadline */
+	uint64_t due;	     /* when the answers are expected */
 	unsigned int nagain; /* calls that have a number */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[BULKS_MAX];
@@ -327,17 +327,23 @@ static bool is_borrowed(const struct ulrpc_call *call)
 	return call->length >= BODY_BORROWED;
 }
 
-static uint32_t trace_length(const struct ulrpc_call *call)
+static struct wire_view trace_of(struct ulrpc_call *call)
 {
-	return call->flags & CALL_TRACED ? TRACE_LENGTH : 0;
+	const uint8_t *p = call_trace(call);
+
+	return (struct wire_view){
+		p, p + (call->flags & CALL_TRACED ? TRACE_LENGTH : 0)
+	};
 }
 
 /* Bytes that the call needs in the head of a message. */
-static size_t load_head(struct load *l, const struct ulrpc_call *call)
+static size_t load_head(struct load *l, struct ulrpc_call *call)
 {
-	struct wire_call w = { .nbulks = call->nbulks,
-			       .bulk = &l->segments[l->nsegments],
-			       .trace_length = trace_length(call) };
+	struct wire_call w = {
+		.bulks = { .n = call->nbulks,
+			   .list = &l->segments[l->nsegments] },
+		.trace = trace_of(call),
+	};
 
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_describe(call->bulks[i], &l->segments[l->nsegments + i]);
@@ -511,8 +517,8 @@ static struct parcel *parcel_new(const struct load *l)
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
 	size_t size = sizeof(struct parcel) +
-		      l->n * sizeof(struct parcel_entry) + l->head +
-		      l->bodies - l->borrowed;
+		      l->n * sizeof(struct parcel_entry) + l->head + l->bodies -
+		      l->borrowed;
 	struct parcel *p = slab_get(parcel_slab(s), size);
 
 	if (!p)
@@ -551,7 +557,8 @@ static struct parcel *parcel_new(const struct load *l)
 
 /* The call becomes part of the parcel; a new one gets its number and slot. */
 static in_line void entry_fill(struct parcel *p, unsigned int i,
-		       struct ulrpc_call *call, uint64_t due, uint64_t now)
+			       struct ulrpc_call *call, uint64_t due,
+			       uint64_t now)
 {
 	struct import *imp = p->client->imp;
 
@@ -590,10 +597,8 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 		.reply_max = call->reply_max,
 		.slot = call->slot,
 		.semantics = call->semantics,
-		.nbulks = call->nbulks,
-		.bulk = segments,
-		.trace_length = trace_length(call),
-		.trace = call_trace(call),
+		.bulks = { .n = call->nbulks, .list = segments },
+		.trace = trace_of(call),
 	};
 }
 
@@ -631,8 +636,9 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 		w = wire_call_of(call, segments, time, l->now);
 		segments += call->nbulks;
 		/* One that is sent again may have more time. */
-		like = w.nbulks || w.trace_length || i < p->nagain ? NULL
-								   : call;
+		like = w.bulks.n || view_length(w.trace) || i < p->nagain
+			       ? NULL
+			       : call;
 		if (like && i + 1 < l->n)
 			wire_call_rest_make(&rest, &w);
 		at = wire_call_put(at, &w);
@@ -646,14 +652,14 @@ static uint8_t *encode_queries(struct parcel *p, const struct load *l,
 {
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
-		struct wire_call w =
-			wire_call_of(call, NULL, attempt_time(call, l->now),
-				     l->now);
+		struct wire_call w = wire_call_of(
+			call, NULL, attempt_time(call, l->now), l->now);
 
 		w.attempt = call->query.attempt;
 		w.flags |= WIRE_CALL_QUERY;
-		w.length = w.trace_length = 0;
-		w.nbulks = 0;
+		w.length = 0;
+		w.trace = (struct wire_view){ NULL, NULL };
+		w.bulks.n = 0;
 		at = wire_call_put(at, &w);
 		p->entries[i].held = NULL;
 	}

@@ -11,7 +11,7 @@
 #include "rpc/stats/stat.h"
 #include "rpc/stray.h"
 #include "rpc/wire/wire.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 
 #define BUFFERS 2
 /* A head, whatever it says. */

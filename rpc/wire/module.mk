@@ -1,11 +1,7 @@
 # What goes over the wire.
-libulrpccore_a_SOURCES += %D%/wire.c %D%/wire.h
-libulrpccore_a_SOURCES += %D%/wire_control.c
+libulrpccore_a_SOURCES += %D%/wire.c %D%/wire.h %D%/wire_messages.h
 libulrpccore_a_SOURCES += %D%/wire_field.c %D%/wire_field.h
-libulrpccore_a_SOURCES += %D%/wire_head.h
-libulrpccore_a_SOURCES += %D%/wire_replies.c
-libulrpccore_a_SOURCES += %D%/wire_requests.c %D%/wire_call.h
-libulrpccore_a_SOURCES += %D%/wire_reply.h
+libulrpccore_a_SOURCES += %D%/wire_put.h
 
 # What goes over the wire, as others would read it: the library has a codec of
 # its own, and tests compare the two.

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Header data, and the heads that they describe. */
+/*
+ * Header data, and the heads that they describe: what writes and reads each
+ * message of wire_messages.h.
+ */
 #include "rpc/wire/wire.h"
 
 #include <errno.h>
 #include "base/crc32c.h"
-#include "rpc/wire/wire_head.h"
+#include "rpc/wire/wire_put.h"
+
+/* ---- to bytes ---- */
 
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 {
@@ -13,8 +18,369 @@ uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 	       (uint64_t)length << 32 | crc32c(0, head, length);
 }
 
-int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
-		    uint64_t hdr_data, const void *payload, size_t length)
+#define DEFINE_PUT(name, message, fields)                                \
+	uint8_t *wire_##name(uint8_t *p, const struct wire_##message *m) \
+	{                                                                \
+		PUT_FIELDS(fields)                                       \
+		return p;                                                \
+	}
+
+static DEFINE_PUT(extension_put, extension, WIRE_EXTENSION_FIELDS) static DEFINE_PUT(
+	gone_put, gone, WIRE_GONE_FIELDS) static DEFINE_PUT(moved_put, moved,
+							    WIRE_MOVED_FIELDS)
+	DEFINE_PUT(segments_put, segments,
+		   WIRE_SEGMENTS_FIELDS) DEFINE_PUT(requests_put, requests,
+						    WIRE_REQUESTS_FIELDS)
+		DEFINE_PUT(replies_put, replies, WIRE_REPLIES_FIELDS)
+			DEFINE_PUT(reply_put_rare, reply, WIRE_REPLY_RARE)
+
+				uint8_t *wire_estimate_put(uint8_t *p,
+							   uint64_t estimate)
+{
+	return put_varint_field(p, 5, estimate);
+}
+
+uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
+{
+	if (!length)
+		return p;
+	*p++ = (uint8_t)TAG(15, WT_LEN);
+	return put_varint(p, length);
+}
+
+/* Of a message with two tables of @n numbers, and @fields bytes of others. */
+static size_t tables_bound(size_t fields, uint32_t n)
+{
+	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
+}
+
+size_t wire_call_bound(const struct wire_call *call)
+{
+	const struct wire_segments *segments = call->bulks.list;
+	size_t bound = WIRE_CALL_BOUND + view_length(call->trace);
+
+	for (size_t i = 0; i < call->bulks.n; i++)
+		bound += tables_bound(9 + 6 + 2, segments[i].n);
+	return bound;
+}
+
+size_t wire_reply_bound(const struct wire_reply *reply)
+{
+	const struct wire_moved *moved = reply->bulks.list;
+	size_t bound = WIRE_REPLY_BOUND;
+
+	for (size_t i = 0; i < reply->bulks.n; i++)
+		bound += tables_bound(6, moved[i].n);
+	return bound;
+}
+
+size_t wire_control_bound(const struct wire_control *m)
+{
+	size_t n = m->kind == WIRE_EXTEND   ? m->extend.extensions.n
+		   : m->kind == WIRE_CANCEL ? m->cancel.gone.n
+					    : 0;
+
+	return WIRE_CONTROL_BOUND + n * WIRE_ENTRY_BOUND;
+}
+
+#define DEFINE_PUT_CONTROL(number, kind, member) \
+	static DEFINE_PUT(member##_put, member, WIRE_##kind##_FIELDS)
+WIRE_CONTROLS(DEFINE_PUT_CONTROL)
+
+#define PUT_CONTROL(number, kind, member)               \
+	case number:                                    \
+		p = wire_##member##_put(p, &m->member); \
+		break;
+
+size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
+			   uint64_t *hdr_data)
+{
+	uint8_t *begin = put_begin(buf, m->kind), *p = begin;
+	size_t length;
+
+	switch (m->kind) {
+		WIRE_CONTROLS(PUT_CONTROL)
+	default:
+		BUG_ON(true);
+	}
+	length = (size_t)(put_end(begin, p) - buf);
+	*hdr_data = wire_hdr_data(WIRE_CONTROL, buf, length);
+	return length;
+}
+
+/* ---- from bytes ---- */
+
+/* A field of @m, at @p within @in: cases of a switch by its tag. */
+#define GET(number, type, member)                      \
+	case TAG(number, WT_##type):                   \
+		p = get_##type(p, in.end, &m->member); \
+		break;
+
+#define GET_NUMBERS(number, type, member)                               \
+	case TAG(number, WT_LEN):                                       \
+	case TAG(number, WT_##type):                                    \
+		p = get_numbers(p, in.end, tag, WT_##type, &m->member); \
+		break;
+
+#define GET_ENTRIES(number, message, member)                         \
+	case TAG(number, WT_LEN):                                    \
+		p = get_entry(p, in, &m->member, WIRE_MAX_##message, \
+			      is_##message);                         \
+		break;
+
+#define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
+
+/* One more: is well-formed, and counted. All are in one part of the message in
+ * which they are. */
+static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
+				struct wire_entries *to, size_t max,
+				bool (*is_one)(struct wire_view))
+{
+	struct wire_view entry;
+
+	p = get_bytes(p, in.end, &entry);
+	if (!p || to->n == max || !is_one(entry))
+		return NULL;
+	if (to->n++ == 0)
+		to->view = in;
+	return to->view.end == in.end ? p : NULL;
+}
+
+/* What is there several times is merged, as in protobuf. */
+#define DEFINE_GET(message, fields)                              \
+	static bool get_##message(struct wire_view in,           \
+				  struct wire_##message *m)      \
+	{                                                        \
+		const uint8_t *p = in.p;                         \
+		uint32_t tag;                                    \
+                                                                 \
+		while (next_field(&p, in.end, &tag)) {           \
+			switch (tag) {                           \
+				GET_FIELDS(fields)               \
+			default:                                 \
+				p = get_unknown(p, in.end, tag); \
+			}                                        \
+		}                                                \
+		return p == in.end;                              \
+	}
+
+DEFINE_GET(extension, WIRE_EXTENSION_FIELDS)
+DEFINE_GET(gone, WIRE_GONE_FIELDS)
+DEFINE_GET(segments_in, WIRE_SEGMENTS_FIELDS)
+DEFINE_GET(moved_in, WIRE_MOVED_FIELDS)
+
+static bool read_extension(struct wire_view in, struct wire_extension *e)
+{
+	memset(e, 0, sizeof(*e));
+	return get_extension(in, e);
+}
+
+static bool read_gone(struct wire_view in, struct wire_gone *g)
+{
+	memset(g, 0, sizeof(*g));
+	return get_gone(in, g);
+}
+
+#define COUNTED                           \
+	{                                 \
+		.max = ULRPC_SEGMENTS_MAX \
+	}
+
+static bool read_segments(struct wire_view in, struct wire_segments_in *s)
+{
+	*s = (struct wire_segments_in){ .length = COUNTED,
+					.checksum = COUNTED,
+					.view = in };
+	if (!get_segments_in(in, s))
+		return false;
+	s->n = s->length.n;
+	s->has_checksums = s->checksum.n;
+	return !s->has_checksums || s->checksum.n == s->n;
+}
+
+static bool read_moved(struct wire_view in, struct wire_moved_in *m)
+{
+	*m = (struct wire_moved_in){ .length = COUNTED,
+				     .checksum = COUNTED,
+				     .view = in };
+	if (!get_moved_in(in, m))
+		return false;
+	m->n = m->checksum.n;
+	m->has_lengths = m->length.n;
+	return !m->has_lengths || m->length.n == m->n;
+}
+
+#define DEFINE_ENTRY(number, message, type)                                 \
+	static bool is_##message(struct wire_view in)                       \
+	{                                                                   \
+		struct type entry;                                          \
+                                                                            \
+		return read_##message(in, &entry);                          \
+	}                                                                   \
+                                                                            \
+	bool wire_##message##_next(struct wire_view *view, struct type *to) \
+	{                                                                   \
+		struct wire_view in = { NULL, NULL };                       \
+		bool found = get_next(view, TAG(number, WT_LEN), &in);      \
+                                                                            \
+		return read_##message(in, to) && found;                     \
+	}
+
+DEFINE_ENTRY(3, extension, wire_extension)
+DEFINE_ENTRY(4, gone, wire_gone)
+DEFINE_ENTRY(12, segments, wire_segments_in)
+DEFINE_ENTRY(9, moved, wire_moved_in)
+
+#define DEFINE_NUMBERS(message, member)                                        \
+	void wire_##message##_##member##s(const struct wire_##message##_in *m, \
+					  uint32_t *out)                       \
+	{                                                                      \
+		struct wire_##message##_in again = { .length = COUNTED,        \
+						     .checksum = COUNTED };    \
+                                                                               \
+		again.member.out = memset(out, 0, m->n * sizeof(*out));        \
+		again.member.max = m->n;                                       \
+		get_##message##_in(m->view, &again);                           \
+	}
+
+DEFINE_NUMBERS(segments, length)
+DEFINE_NUMBERS(segments, checksum)
+DEFINE_NUMBERS(moved, length)
+DEFINE_NUMBERS(moved, checksum)
+
+/* ---- from bytes: a call ---- */
+
+/* Fields in which the calls of a message hardly differ. A sender writes them
+ * one behind the other, so a call that has the bytes of the one before it need
+ * not have them read again. */
+struct common {
+	const uint8_t *bytes;
+	size_t length; /* COMMON_NONE: there is nothing to compare */
+	const struct wire_call *call; /* which has what the bytes say */
+};
+
+/* So few are read as fast as compared. */
+#define COMMON_MIN sizeof(uint64_t)
+/* No call is as long. */
+#define COMMON_NONE SIZE_MAX
+
+/* As far as there are such fields. */
+static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
+				 struct wire_call *m)
+{
+	const uint8_t *field = p;
+	uint32_t tag;
+
+	for (; next_field(&p, in.end, &tag); field = p) {
+		switch (tag) {
+			GET_FIELDS(WIRE_CALL_COMMON)
+		default:
+			return field;
+		}
+	}
+	return p;
+}
+
+/* The call before has others: keeps these for the next one to be compared. */
+static out_of_line const uint8_t *get_common_first(const uint8_t *p,
+						   struct wire_view in,
+						   struct wire_call *m,
+						   struct common *common)
+{
+	const uint8_t *next = get_common(p, in, m);
+	size_t length = next ? (size_t)(next - p) : 0;
+
+	common->bytes = p;
+	common->length = length < COMMON_MIN ? COMMON_NONE : length;
+	common->call = m;
+	return next;
+}
+
+/* memcmp(), of @n >= COMMON_MIN bytes: its call would take longer. */
+static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	size_t last = n - COMMON_MIN;
+
+	for (size_t i = 0; i < last; i += COMMON_MIN)
+		if (load_le64(a + i) != load_le64(b + i))
+			return false;
+	return load_le64(a + last) == load_le64(b + last);
+}
+
+static inline bool is_common(const struct common *common, const uint8_t *p,
+			     const uint8_t *end)
+{
+	return (size_t)(end - p) >= common->length &&
+	       is_same(p, common->bytes, common->length);
+}
+
+static inline void take_common(struct wire_call *m,
+			       const struct wire_call *from)
+{
+#define TAKE(number, type, member) m->member = from->member;
+	/* What has a length has a call. NOLINTNEXTLINE(clang-analyzer-*) */
+	WIRE_CALL_COMMON(TAKE, , )
+#undef TAKE
+}
+
+/* A field where most senders do not write it, or that most calls do not have.
+ * What was said before of common ones does not hold then. */
+static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
+				    struct wire_view in, uint32_t tag,
+				    struct wire_call *m, struct common *common)
+{
+	const uint8_t *next;
+
+	switch (tag) {
+		GET(1, varint, xid)
+		GET_FIELDS(WIRE_CALL_END)
+	default:
+		next = get_common(field, in, m);
+		if (next == field)
+			return get_unknown(p, in.end, tag);
+		common->length = COMMON_NONE;
+		return next;
+	}
+	return p;
+}
+
+static bool get_call(struct wire_view in, struct wire_call *m,
+		     struct common *common)
+{
+	const uint8_t *p = in.p, *field;
+	uint32_t tag;
+
+	wire_clear(m, sizeof(*m));
+	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
+		p = get_varint(p + 1, in.end, &m->xid);
+	if (likely(p && is_common(common, p, in.end))) {
+		take_common(m, common->call);
+		p += common->length;
+	} else if (p) {
+		p = get_common_first(p, in, m, common);
+	}
+	for (field = p; next_field(&p, in.end, &tag); field = p) {
+		switch (tag) {
+			GET(10, varint32, slot)
+			GET(11, varint32, semantics)
+		default:
+			p = get_call_late(field, p, in, tag, m, common);
+		}
+	}
+	return p == in.end;
+}
+
+/* ---- from bytes: requests and replies ---- */
+
+/* What a message consists of. */
+struct parts {
+	struct wire_view head;
+	struct wire_view bodies;
+};
+
+/* Cuts the payload into its parts. 0 or as wire.h says. */
+static int cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
+	       const void *payload, size_t length)
 {
 	static const uint8_t nothing[1];
 	const uint8_t *p = payload ? payload : nothing;
@@ -31,10 +397,274 @@ int wire_head_check(struct wire_parts *parts, enum wire_kind kind,
 	return 0;
 }
 
-uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
+/* The tag of the bodies has been read: their length ends the head. */
+static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
+					uint64_t *length)
 {
-	if (!length)
-		return p;
-	*p++ = (uint8_t)TAG(15, WT_LEN);
-	return put_varint(p, length);
+	p = get_varint(p, end, length);
+	return p == end ? p : NULL;
+}
+
+static const uint8_t *get_call_part(const uint8_t *p, const uint8_t *end,
+				    struct wire_requests *m,
+				    struct wire_call *calls,
+				    struct common *common)
+{
+	struct wire_view in;
+
+	p = get_bytes(p, end, &in);
+	if (unlikely(!p || m->ncalls == WIRE_CALLS_MAX ||
+		     !get_call(in, &calls[m->ncalls], common)))
+		return NULL;
+	m->ncalls++;
+	return p;
+}
+
+static bool get_requests(struct wire_view in, struct wire_requests *m,
+			 struct wire_call *calls, uint64_t *bodies)
+{
+	struct common common = { .length = COMMON_NONE };
+	const uint8_t *p = in.p;
+	uint32_t tag;
+
+	while (next_field(&p, in.end, &tag)) {
+		switch (tag) {
+			GET_FIELDS(WIRE_REQUESTS_FIELDS)
+		case TAG(5, WT_LEN):
+			p = get_call_part(p, in.end, m, calls, &common);
+			break;
+		case TAG(15, WT_LEN):
+			p = get_bodies(p, in.end, bodies);
+			break;
+		default:
+			p = get_unknown(p, in.end, tag);
+		}
+	}
+	return p == in.end;
+}
+
+static const uint8_t *get_reply_rare(const uint8_t *p, struct wire_view in,
+				     uint32_t tag, struct wire_reply *m)
+{
+	switch (tag) {
+		GET_FIELDS(WIRE_REPLY_RARE)
+	default:
+		p = get_unknown(p, in.end, tag);
+	}
+	return p;
+}
+
+#define SET(number, type, member)                     \
+	case number:                                  \
+		m->member = (__typeof__(m->member))v; \
+		break;
+
+static bool get_reply(struct wire_view in, struct wire_reply *m)
+{
+	const uint8_t *p = in.p;
+	uint32_t tag;
+	uint64_t v;
+
+	wire_clear(m, sizeof(*m));
+	/* Most have little more. */
+	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
+		p = get_varint(p + 1, in.end, &m->xid);
+	while (next_field(&p, in.end, &tag)) {
+		/* The usual fields are numbers: one reader for all. */
+		if (unlikely((tag & 7) != WT_VARINT || tag >= TAG(8, 0))) {
+			p = get_reply_rare(p, in, tag, m);
+			continue;
+		}
+		p = get_varint(p, in.end, &v);
+		if (unlikely(!p))
+			return false;
+		switch (tag >> 3) {
+			WIRE_REPLY_USUAL(SET, , )
+		default:
+			return false;
+		}
+	}
+	return p == in.end;
+}
+
+static const uint8_t *get_reply_part(const uint8_t *p, const uint8_t *end,
+				     struct wire_replies *m,
+				     struct wire_reply *replies)
+{
+	struct wire_view in;
+
+	p = get_bytes(p, end, &in);
+	if (unlikely(!p || m->nreplies == WIRE_CALLS_MAX ||
+		     !get_reply(in, &replies[m->nreplies])))
+		return NULL;
+	m->nreplies++;
+	return p;
+}
+
+static bool get_replies(struct wire_view in, struct wire_replies *m,
+			struct wire_reply *replies, uint64_t *bodies)
+{
+	const uint8_t *p = in.p;
+	uint32_t tag;
+
+	while (next_field(&p, in.end, &tag)) {
+		switch (tag) {
+			GET_FIELDS(WIRE_REPLIES_FIELDS)
+			GET(5, varint, estimate)
+		case TAG(4, WT_LEN):
+			p = get_reply_part(p, in.end, m, replies);
+			break;
+		case TAG(15, WT_LEN):
+			p = get_bodies(p, in.end, bodies);
+			break;
+		default:
+			p = get_unknown(p, in.end, tag);
+		}
+	}
+	return p == in.end;
+}
+
+/* Gives each of @n calls or replies its body. Together they are to have all
+ * there is. */
+#define DEFINE_TAKE_BODIES(of)                                              \
+	static bool take_bodies_of_##of(struct wire_view bodies,            \
+					struct wire_##of *list, uint32_t n) \
+	{                                                                   \
+		for (uint32_t i = 0; i < n; i++) {                          \
+			if (unlikely(list[i].length > view_length(bodies))) \
+				return false;                               \
+			list[i].body = bodies.p;                            \
+			bodies.p += list[i].length;                         \
+		}                                                           \
+		return bodies.p == bodies.end;                              \
+	}
+
+DEFINE_TAKE_BODIES(call)
+DEFINE_TAKE_BODIES(reply)
+
+static uint64_t sum_of_bodies(const struct wire_requests *m,
+			      const struct wire_call *calls)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < m->ncalls; i++)
+		sum += calls[i].length;
+	return sum;
+}
+
+static int decode_requests(struct wire_requests *m, struct wire_call *calls,
+			   uint64_t hdr_data, const void *payload,
+			   size_t length, bool whole)
+{
+	struct wire_requests got = { 0 };
+	uint64_t bodies = 0;
+	struct parts parts;
+	int rc;
+
+	rc = cut(&parts, WIRE_REQUESTS, hdr_data, payload, length);
+	if (rc)
+		return rc;
+	if (!get_requests(parts.head, &got, calls, &bodies) ||
+	    bodies < view_length(parts.bodies))
+		return -EPROTO;
+	if (whole ? bodies != view_length(parts.bodies) ||
+			    !take_bodies_of_call(parts.bodies, calls,
+						 got.ncalls)
+		  : bodies != sum_of_bodies(&got, calls))
+		return -EPROTO;
+	*m = got;
+	return 0;
+}
+
+int wire_requests_decode(struct wire_requests *m,
+			 struct wire_call calls[WIRE_CALLS_MAX],
+			 uint64_t hdr_data, const void *payload, size_t length)
+{
+	return decode_requests(m, calls, hdr_data, payload, length, true);
+}
+
+int wire_requests_decode_heads(struct wire_requests *m,
+			       struct wire_call calls[WIRE_CALLS_MAX],
+			       uint64_t hdr_data, const void *payload,
+			       size_t length)
+{
+	return decode_requests(m, calls, hdr_data, payload, length, false);
+}
+
+int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
+			uint64_t hdr_data, const void *payload, size_t length)
+{
+	struct wire_replies got = { 0 };
+	uint64_t bodies = 0;
+	struct parts parts;
+	int rc;
+
+	rc = cut(&parts, WIRE_REPLIES, hdr_data, payload, length);
+	if (rc)
+		return rc;
+	if (!get_replies(parts.head, &got, reply, &bodies) ||
+	    bodies != view_length(parts.bodies) ||
+	    !take_bodies_of_reply(parts.bodies, reply, got.nreplies))
+		return -EPROTO;
+	*m = got;
+	return 0;
+}
+
+/* ---- from bytes: control ---- */
+
+#define DEFINE_GET_CONTROL(number, kind, member) \
+	DEFINE_GET(member, WIRE_##kind##_FIELDS)
+WIRE_CONTROLS(DEFINE_GET_CONTROL)
+
+#define GET_CONTROL(number, kind, member) \
+	case number:                      \
+		return get_##member(in, &m->member);
+
+static bool get_kind(struct wire_view in, enum wire_control_kind kind,
+		     struct wire_control *m)
+{
+	if (m->kind != WIRE_CONTROL_UNKNOWN && m->kind != kind)
+		return false;
+	m->kind = kind;
+	switch (kind) {
+		WIRE_CONTROLS(GET_CONTROL)
+	default:
+		return false;
+	}
+}
+
+static bool get_control(struct wire_view head, struct wire_control *m)
+{
+	const uint8_t *p = head.p;
+	struct wire_view in;
+	uint32_t tag;
+
+	while (next_field(&p, head.end, &tag)) {
+		if ((tag & 7) != WT_LEN || tag >> 3 < WIRE_CONNECT ||
+		    tag >> 3 > WIRE_GOODBYE) {
+			p = get_unknown(p, head.end, tag);
+			continue;
+		}
+		p = get_bytes(p, head.end, &in);
+		if (!p || !get_kind(in, tag >> 3, m))
+			return false;
+	}
+	return p == head.end;
+}
+
+int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
+			const void *payload, size_t length)
+{
+	struct wire_control got;
+	struct parts parts;
+	int rc;
+
+	rc = cut(&parts, WIRE_CONTROL, hdr_data, payload, length);
+	if (rc)
+		return rc;
+	memset(&got, 0, sizeof(got));
+	if (view_length(parts.bodies) || !get_control(parts.head, &got))
+		return -EPROTO;
+	*m = got;
+	return 0;
 }

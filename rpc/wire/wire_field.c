@@ -91,7 +91,7 @@ uint8_t *put_end_long(uint8_t *begin, uint8_t *end)
 	return end - 1 + n;
 }
 
-bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
+bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
 {
 	const uint8_t *p = v->p;
 	uint32_t is;
@@ -108,82 +108,96 @@ bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out)
 	return false;
 }
 
-static bool add(struct numbers *to, uint32_t v)
-{
-	if (to->n == to->max)
-		return false;
-	if (to->out)
-		to->out[to->n] = v;
-	to->n++;
-	return true;
-}
-
-const uint8_t *get_varint_into(const uint8_t *p, const uint8_t *end,
-			       struct numbers *to)
-{
-	uint64_t v;
-
-	p = get_varint(p, end, &v);
-	return p && add(to, (uint32_t)v) ? p : NULL;
-}
-
-const uint8_t *get_fixed32_into(const uint8_t *p, const uint8_t *end,
-				struct numbers *to)
+static const uint8_t *get_number(const uint8_t *p, const uint8_t *end,
+				 unsigned int type, struct wire_numbers *to)
 {
 	uint32_t v;
 
-	p = get_fixed32(p, end, &v);
-	return p && add(to, v) ? p : NULL;
+	p = type == WT_VARINT ? get_varint32(p, end, &v)
+			      : get_fixed32(p, end, &v);
+	if (!p || to->n == to->max)
+		return NULL;
+	if (to->out)
+		to->out[to->n] = v;
+	to->n++;
+	return p;
 }
 
-const uint8_t *get_packed_varint(const uint8_t *p, const uint8_t *end,
-				 struct numbers *to)
+const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
+			   unsigned int type, struct wire_numbers *to)
 {
 	struct wire_view in;
-	const uint8_t *next = get_bytes(p, end, &in);
 
-	if (!next)
-		return NULL;
-	while (in.p && in.p < in.end)
-		in.p = get_varint_into(in.p, in.end, to);
-	return in.p ? next : NULL;
+	if ((tag & 7) == type)
+		return get_number(p, end, type, to);
+	p = get_bytes(p, end, &in);
+	while (p && in.p != in.end) {
+		in.p = get_number(in.p, in.end, type, to);
+		if (!in.p)
+			return NULL;
+	}
+	return p;
 }
 
-const uint8_t *get_packed_fixed32(const uint8_t *p, const uint8_t *end,
-				  struct numbers *to)
-{
-	struct wire_view in;
-	const uint8_t *next = get_bytes(p, end, &in);
-
-	if (!next)
-		return NULL;
-	while (in.p && in.p < in.end)
-		in.p = get_fixed32_into(in.p, in.end, to);
-	return in.p ? next : NULL;
-}
-
-uint8_t *put_packed_fixed32(uint8_t *p, unsigned int number, const uint32_t *v,
-			    uint32_t n)
+uint8_t *put_numbers(uint8_t *p, unsigned int number, unsigned int type,
+		     const uint32_t *v, size_t n)
 {
 	uint8_t *begin = put_begin(p, number);
 
 	if (!n)
 		return p;
 	p = begin;
-	for (uint32_t i = 0; i < n; i++)
-		p = put_fixed32(p, v[i]);
+	for (size_t i = 0; i < n; i++)
+		p = type == WT_VARINT ? put_varint(p, v[i])
+				      : put_fixed32(p, v[i]);
 	return put_end(begin, p);
 }
 
-uint8_t *put_packed_varint(uint8_t *p, unsigned int number, const uint32_t *v,
-			   uint32_t n)
+const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
+		      uint8_t (*id)[WIRE_ID_SIZE])
 {
-	uint8_t *begin = put_begin(p, number);
+	struct wire_view in = { NULL, NULL };
+	size_t length;
 
-	if (!n)
+	p = get_bytes(p, end, &in);
+	length = view_length(in);
+	if (!p || (length && length != WIRE_ID_SIZE))
+		return NULL;
+	memset(*id, 0, WIRE_ID_SIZE);
+	memcpy(*id, in.p, length);
+	return p;
+}
+
+uint8_t *put_id_field(uint8_t *p, unsigned int number, const uint8_t *id)
+{
+	static const uint8_t none[WIRE_ID_SIZE];
+
+	if (memcmp(id, none, sizeof(none)) == 0)
 		return p;
-	p = begin;
-	for (uint32_t i = 0; i < n; i++)
-		p = put_varint(p, v[i]);
-	return put_end(begin, p);
+	return put_bytes_field(p, number,
+			       (struct wire_view){ id, id + WIRE_ID_SIZE });
+}
+
+const uint8_t *get_name(const uint8_t *p, const uint8_t *end,
+			char (*name)[ULRPC_SERVICE_NAME])
+{
+	struct wire_view in = { NULL, NULL };
+	size_t length;
+
+	p = get_bytes(p, end, &in);
+	length = view_length(in);
+	if (!p || length >= ULRPC_SERVICE_NAME || memchr(in.p, 0, length))
+		return NULL;
+	memset(*name, 0, ULRPC_SERVICE_NAME);
+	memcpy(*name, in.p, length);
+	return p;
+}
+
+uint8_t *put_name_field(uint8_t *p, unsigned int number, const char *name)
+{
+	const uint8_t *bytes = (const uint8_t *)name;
+
+	BUG_ON(!memchr(name, 0, ULRPC_SERVICE_NAME));
+	return put_bytes_field(
+		p, number, (struct wire_view){ bytes, bytes + strlen(name) });
 }

@@ -22,38 +22,37 @@ enum {
 
 #define TAG(number, type) ((uint32_t)(number) << 3 | (type))
 
+/* The types of wire_messages.h: how each is written. What get_TYPE() reads, and
+ * put_TYPE_field() writes, is the member that wire.h has for it. */
+enum {
+	WT_varint = WT_VARINT,
+	WT_varint32 = WT_VARINT,
+	WT_flag = WT_VARINT,
+	WT_fixed64 = WT_FIXED64,
+	WT_fixed32 = WT_FIXED32,
+	WT_bytes = WT_LEN,
+	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes, or none: all 0 */
+	WT_name = WT_LEN, /* terminated within ULRPC_SERVICE_NAME bytes */
+};
+
 /* Bytes of the longest one. */
 #define VARINT_MAX 10
-
-/* Of a field that is a varint; 0 is no field's number. */
-static inline bool is_number(uint32_t tag)
-{
-	return (tag & 7) == WT_VARINT && tag >> 3;
-}
 
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
 /* Over a field of an unknown number or type, whose tag has been read. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
-/* As get_next(), whatever comes before the field. */
-bool find_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
-
-/* The numbers of a repeated field, which may be packed or not. With nowhere to
- * go they are counted; more than @max cannot be. */
-struct numbers {
-	uint32_t *out; /* or NULL */
-	uint32_t max;
-	uint32_t n;
-};
-
-const uint8_t *get_varint_into(const uint8_t *p, const uint8_t *end,
-			       struct numbers *to);
-const uint8_t *get_fixed32_into(const uint8_t *p, const uint8_t *end,
-				struct numbers *to);
-const uint8_t *get_packed_varint(const uint8_t *p, const uint8_t *end,
-				 struct numbers *to);
-const uint8_t *get_packed_fixed32(const uint8_t *p, const uint8_t *end,
-				  struct numbers *to);
+/* Takes the content of the next field with @tag, which is one of type WT_LEN,
+ * and what is before it, from @v; false: there is none, and @v is empty. */
+bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
+/* Of a repeated field of numbers with @type, packed or not, as @tag says. */
+const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
+			   unsigned int type, struct wire_numbers *to);
+/* Sets all of @id or @name, unless the bytes cannot be one. */
+const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
+		      uint8_t (*id)[WIRE_ID_SIZE]);
+const uint8_t *get_name(const uint8_t *p, const uint8_t *end,
+			char (*name)[ULRPC_SERVICE_NAME]);
 
 static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end,
 					uint64_t *v)
@@ -145,23 +144,6 @@ static inline const uint8_t *get_bytes(const uint8_t *p, const uint8_t *end,
 	return p + length;
 }
 
-/* Takes the content of the next field with @tag, which is one of type WT_LEN,
- * and what is before it, from @v; false: there is none, and @v is empty. */
-static inline bool get_next(struct wire_view *v, uint32_t tag,
-			    struct wire_view *out)
-{
-	const uint8_t *p = v->p;
-
-	/* Nearly always: @tag is next, and the content is short. */
-	if (likely(v->end - p >= 2 && p[0] == tag && p[1] < 0x80 &&
-		   p[1] <= v->end - p - 2)) {
-		out->p = p + 2;
-		out->end = v->p = p + 2 + p[1];
-		return true;
-	}
-	return find_next(v, tag, out);
-}
-
 /* Of a number of 32 bits, as protobuf has it: what does not fit is cut off. */
 static inline const uint8_t *get_varint32(const uint8_t *p, const uint8_t *end,
 					  uint32_t *v)
@@ -171,6 +153,17 @@ static inline const uint8_t *get_varint32(const uint8_t *p, const uint8_t *end,
 	p = get_varint(p, end, &wide);
 	if (likely(p))
 		*v = (uint32_t)wide;
+	return p;
+}
+
+static inline const uint8_t *get_flag(const uint8_t *p, const uint8_t *end,
+				      bool *v)
+{
+	uint64_t wide;
+
+	p = get_varint(p, end, &wide);
+	if (likely(p))
+		*v = wide;
 	return p;
 }
 
@@ -198,6 +191,9 @@ static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 	*p++ = (uint8_t)TAG(number, WT_VARINT);
 	return put_varint(p, v);
 }
+
+#define put_varint32_field put_varint_field
+#define put_flag_field	   put_varint_field
 
 static inline uint8_t *put_fixed32(uint8_t *p, uint32_t v)
 {
@@ -227,16 +223,20 @@ static inline uint8_t *put_fixed64_field(uint8_t *p, unsigned int number,
 }
 
 static inline uint8_t *put_bytes_field(uint8_t *p, unsigned int number,
-				       const void *bytes, size_t length)
+				       struct wire_view v)
 {
+	size_t length = view_length(v);
+
 	if (!length)
 		return p;
 	*p++ = (uint8_t)TAG(number, WT_LEN);
 	p = put_varint(p, length);
-	memcpy(p, bytes, length);
+	memcpy(p, v.p, length);
 	return p + length;
 }
 
+uint8_t *put_id_field(uint8_t *p, unsigned int number, const uint8_t *id);
+uint8_t *put_name_field(uint8_t *p, unsigned int number, const char *name);
 uint8_t *put_end_long(uint8_t *begin, uint8_t *end);
 
 /*
@@ -261,9 +261,8 @@ static inline uint8_t *put_end(uint8_t *begin, uint8_t *end)
 /* Of a tag and a length that put_begin() and put_end() write. */
 #define PUT_NESTED_BOUND 4u
 
-uint8_t *put_packed_varint(uint8_t *p, unsigned int number, const uint32_t *v,
-			   uint32_t n);
-uint8_t *put_packed_fixed32(uint8_t *p, unsigned int number, const uint32_t *v,
-			    uint32_t n);
+/* Packed: @n numbers with @type, of which there may be none. */
+uint8_t *put_numbers(uint8_t *p, unsigned int number, unsigned int type,
+		     const uint32_t *v, size_t n);
 
 #endif

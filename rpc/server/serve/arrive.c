@@ -323,9 +323,9 @@ static void refusal_there(struct stray *stray)
 static void keep_head(struct wire_call *to, const struct wire_call *c)
 {
 	*to = *c;
-	to->nbulks = to->trace_length = 0;
-	to->bulks = (struct wire_view){ NULL, NULL };
-	to->trace = to->body = NULL;
+	to->bulks = (struct wire_entries){ 0 };
+	to->trace = (struct wire_view){ NULL, NULL };
+	to->body = NULL;
 }
 
 /* The message cannot be passed on as it is. When its sender has too many even

@@ -7,7 +7,7 @@
 #include "base/backoff.h"
 #include "rpc/server/serve/estimates.h"
 #include "rpc/server/session/export.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 
 /* Pauses before what was not delivered is sent again. There may be many replies
  * to clients that have gone: so these are longer than a client's own. */
@@ -342,9 +342,9 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	m->kept.until = o->deadline;
 	/* As long as a silent client is remembered, but no longer. */
 	if (m->deadline == TIME_NEVER)
-		m->deadline = rpc_at(shard_now(m->sc->shard),
-				     rpc_ns(export_lease(m->sc->shard->rpc,
-						         o->export)));
+		m->deadline = rpc_at(
+			shard_now(m->sc->shard),
+			rpc_ns(export_lease(m->sc->shard->rpc, o->export)));
 }
 
 /* There is nothing in it but refusals. False: there is no room for it. */
@@ -422,7 +422,7 @@ static struct reply_message *room_for(struct origin *o,
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
-	if (unlikely(r->nbulks))
+	if (unlikely(r->bulks.n))
 		bound = wire_reply_bound(r);
 	if (likely(o->out && has_room(o->out, r, bound)))
 		return o->out;
@@ -511,9 +511,9 @@ static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
 	struct wire_moved *out =
-		calloc(from->nbulks, sizeof(*out) + words * sizeof(uint32_t));
-	uint32_t *at = (uint32_t *)(out + from->nbulks);
-	struct wire_view view = from->bulks;
+		calloc(from->bulks.n, sizeof(*out) + words * sizeof(uint32_t));
+	uint32_t *at = (uint32_t *)(out + from->bulks.n);
+	struct wire_view view = from->bulks.view;
 	struct wire_moved_in in;
 
 	for (uint32_t i = 0; out && wire_moved_next(&view, &in); i++) {
@@ -536,11 +536,11 @@ static bool reply_once_more(struct origin *o, struct wire_reply *r,
 {
 	struct wire_moved *moved = NULL;
 
-	if (r->nbulks) {
+	if (r->bulks.n) {
 		moved = moved_again(r);
 		if (!moved)
 			return false;
-		r->bulk = moved;
+		r->bulks.list = moved;
 	}
 	r->attempt = attempt;
 	reply_add(o, r, r->body, false, NULL);

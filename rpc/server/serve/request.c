@@ -143,7 +143,7 @@ static uint64_t request_size(const struct wire_call *c)
 	uint64_t size = sizeof(struct ulrpc_request) +
 			reply_size(MIN(c->reply_max, ULRPC_BODY_MAX));
 
-	if (unlikely(c->nbulks))
+	if (unlikely(c->bulks.n))
 		size += transfers_size(c);
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
@@ -270,7 +270,7 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 
 	if (likely(o->room_as_of == sc->changes &&
 		   c->length <= o->room_length &&
-		   c->reply_max <= o->room_reply && !c->nbulks))
+		   c->reply_max <= o->room_reply && !c->bulks.n))
 		return true;
 	if (service_is_full(sc, o->share, request_size(c)) && !fits_now(o, c))
 		return false;
@@ -284,9 +284,10 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 static out_of_line void keep_trace(struct ulrpc_request *r,
 				   const struct wire_call *c)
 {
-	r->traced = trace_is_good(c->trace, c->trace_length);
+	r->traced = trace_is_good(c->trace.p,
+				  (uint32_t)(c->trace.end - c->trace.p));
 	if (r->traced)
-		memcpy(r->trace, c->trace, TRACE_LENGTH);
+		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
 }
 
 /* Fills in all that there is to know of it, but for its body. */
@@ -316,7 +317,7 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	r->length = c->length;
 	r->semantics = (uint8_t)c->semantics;
 	r->priority = m->priority;
-	if (unlikely(c->trace_length))
+	if (unlikely(c->trace.p != c->trace.end))
 		keep_trace(r, c);
 	if (unlikely(c->priority) && c->priority <= ULRPC_PRIORITY_BACKGROUND)
 		r->priority = (enum ulrpc_priority)c->priority;
@@ -329,7 +330,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 {
 	int rc = keep_body(r, c, may_pin);
 
-	if (likely(!rc) && unlikely(c->nbulks))
+	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
 	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
 		rc = durable_begin(r, c, r->origin->export->id_of.id);

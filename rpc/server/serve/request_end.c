@@ -129,10 +129,10 @@ static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
 {
 	const struct durable *x = r->durable;
 
-	reply->nbulks = x && x->replayed ? durable_moved(x, room)
-					 : transfer_moved(r->transfers, room,
-							  ULRPC_BULKS_MAX);
-	reply->bulk = room;
+	reply->bulks.n = x && x->replayed ? durable_moved(x, room)
+					  : transfer_moved(r->transfers, room,
+							   ULRPC_BULKS_MAX);
+	reply->bulks.list = room;
 	if (r->status == WIRE_FAILED && transfer_status(r->transfers))
 		reply->status = WIRE_BULK_FAILED;
 }
@@ -278,7 +278,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 	struct request_report report = report_of(r, now);
 	struct wire_reply reply;
 
-	wire_reply_clear(&reply);
+	wire_clear(&reply, sizeof(reply));
 	reply.xid = r->xid;
 	reply.attempt = r->latest;
 	reply.status = r->status;

@@ -121,9 +121,9 @@ Test(stray, one_floods)
 		serve_counted(&g.service->cpt[!home], RPC_STAT_strays_dropped),
 		FLOOD);
 	/* What was not even refused. */
-	cr_assert_gt(
-		serve_counted(&g.service->cpt[!home], RPC_STAT_requests_dropped),
-		FLOOD / 2);
+	cr_assert_gt(serve_counted(&g.service->cpt[!home],
+				   RPC_STAT_requests_dropped),
+		     FLOOD / 2);
 	ev = event_of(CALLER);
 	(void)stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	request_on_message(&g.service->cpt[!home], &ev, bytes, length);
@@ -169,8 +169,8 @@ Test(stray, refused_attempt_lends_nothing)
 	rig_with(&g, NULL, CPTS);
 	home = &g.service->cpt[export_cpt(a.connection)];
 	other = &g.service->cpt[!home->shard->cpt];
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(g.served.parked, 1);

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 
 static struct ulrpc_bulk *bulk_of(struct rig *g, const struct memory *m,
@@ -540,7 +540,7 @@ static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 	const struct wire_moved moved = { .n = n,
 					  .checksum = crc,
 					  .length = length };
-	struct wire_reply reply = { .nbulks = 1, .bulk = &moved };
+	struct wire_reply reply = { .bulks = { .n = 1, .list = &moved } };
 	struct wire_reply decoded[WIRE_CALLS_MAX];
 	struct wire_replies got;
 	struct wire_moved_in in;
@@ -556,7 +556,7 @@ static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 					 buf, (size_t)(p - buf)),
 		     0);
 	cr_assert_eq(got.nreplies, 1);
-	cr_assert(wire_moved_next(&decoded[0].bulks, &in));
+	cr_assert(wire_moved_next(&decoded[0].bulks.view, &in));
 	return bulk_check(b, &in);
 }
 

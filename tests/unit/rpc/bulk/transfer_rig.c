@@ -108,7 +108,7 @@ struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
 const struct wire_call *call_of(const struct wire_segments *s, unsigned int n)
 {
 	struct wire_requests head = { .client = 1 };
-	struct wire_call call = { .nbulks = n, .bulk = s };
+	struct wire_call call = { .bulks = { .n = n, .list = s } };
 	static struct wire_call got[WIRE_CALLS_MAX];
 	static uint8_t buf[65536];
 	uint8_t *p = buf;

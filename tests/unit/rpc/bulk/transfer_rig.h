@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include "base/crc32c.h"
 #include "rpc/bulk/transfer_priv.h"
-#include "rpc/wire/wire_call.h"
+#include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 
 #define MATCH UINT64_C(0x123456700)

@@ -237,7 +237,7 @@ static void fake_on_requests(const struct ulnet_event *ev)
 					.source = ev->source,
 					.local = ev->target.nid,
 					.pid = ev->initiator.pid };
-		if (wire_segments_next(&c.bulks, &bulk))
+		if (wire_segments_next(&c.bulks.view, &bulk))
 			now.bulk_match = bulk.match;
 		memcpy(now.body, c.body, MIN(c.length, sizeof(now.body)));
 		if (c.flags & WIRE_CALL_QUERY) {

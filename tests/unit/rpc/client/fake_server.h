@@ -9,7 +9,7 @@
 
 #include "rpc/client/import.h"
 #include "rpc/wire/wire.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/rpc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client, and a server that says what it should not. Calls to another one go
  * on meanwhile, by the same node. */
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
 static uint8_t bytes[1 << 20];
@@ -359,13 +359,18 @@ Test(hostile_reply, moved_what_there_is_not)
 	} cases[] = {
 		/* Memory of 100 bytes, one segment, nothing moved: its
 		 * checksum cannot be this. */
-		{ { 0, 1, some, NULL }, ULRPC_CAUSE_CHECKSUM },
-		{ { 1, 1, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
-		{ { UINT32_MAX, 1, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
-		{ { 0, 2, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
-		{ { 0, 256, some, NULL }, ULRPC_CAUSE_BAD_REPLY },
-		{ { 0, 1, some, (uint32_t[]){ 101 } }, ULRPC_CAUSE_BAD_REPLY },
-		{ { 0, 1, some, (uint32_t[]){ UINT32_MAX } },
+		{ { .n = 1, .checksum = some }, ULRPC_CAUSE_CHECKSUM },
+		{ { .index = 1, .n = 1, .checksum = some },
+		  ULRPC_CAUSE_BAD_REPLY },
+		{ { .index = UINT32_MAX, .n = 1, .checksum = some },
+		  ULRPC_CAUSE_BAD_REPLY },
+		{ { .n = 2, .checksum = some }, ULRPC_CAUSE_BAD_REPLY },
+		{ { .n = 256, .checksum = some }, ULRPC_CAUSE_BAD_REPLY },
+		{ { .n = 1, .checksum = some, .length = (uint32_t[]){ 101 } },
+		  ULRPC_CAUSE_BAD_REPLY },
+		{ { .n = 1,
+		    .checksum = some,
+		    .length = (uint32_t[]){ UINT32_MAX } },
 		  ULRPC_CAUSE_BAD_REPLY },
 	};
 	struct iovec iov = { memory, sizeof(memory) };
@@ -384,8 +389,8 @@ Test(hostile_reply, moved_what_there_is_not)
 		cr_assert_eq(ulrpc_bulk_new(g.rpc, &conf, &bulk), 0);
 		a = pending_bulk(bulk);
 		r = reply_to(a);
-		r.nbulks = 1;
-		r.bulk = &cases[i].moved;
+		r.bulks.n = 1;
+		r.bulks.list = &cases[i].moved;
 		send_reply(a, &r, "hello");
 		run(&g, 10 * MSEC);
 		cr_assert_eq(n.ended, 1, "case %u", i);
@@ -397,8 +402,8 @@ Test(hostile_reply, moved_what_there_is_not)
 	/* Of a call without any. */
 	a = pending(1000000);
 	r = reply_to(a);
-	r.nbulks = 1;
-	r.bulk = &cases[0].moved;
+	r.bulks.n = 1;
+	r.bulks.list = &cases[0].moved;
 	send_reply(a, &r, "hello");
 	run(&g, 10 * MSEC);
 	ended_by(&n, ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);

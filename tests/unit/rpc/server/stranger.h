@@ -4,7 +4,7 @@
 #ifndef TESTS_RPC_STRANGER_H
 #define TESTS_RPC_STRANGER_H
 
-#include "rpc/wire/wire_call.h"
+#include "rpc/wire/wire_put.h"
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/rpc.h"
 

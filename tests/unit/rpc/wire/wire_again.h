@@ -8,8 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "rpc/wire/wire_call.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 
 struct again {
 	uint64_t hdr_data;
@@ -46,7 +45,7 @@ static inline bool again_end(struct again *out, enum wire_kind kind, uint8_t *p,
 
 static inline void again_segments(struct wire_call *call, struct tables *t)
 {
-	struct wire_view bulks = call->bulks;
+	struct wire_view bulks = call->bulks.view;
 	struct wire_segments_in in;
 	uint32_t i;
 
@@ -63,8 +62,8 @@ static inline void again_segments(struct wire_call *call, struct tables *t)
 			.checksum = in.has_checksums ? t->checksum[i] : NULL,
 		};
 	}
-	BUG_ON(i != call->nbulks);
-	call->bulk = t->segments;
+	BUG_ON(i != call->bulks.n);
+	call->bulks.list = t->segments;
 }
 
 /* 0 and *@out, or what wire_requests_decode() says. -E2BIG: see again_end(). */
@@ -106,7 +105,7 @@ static inline int again_requests(const uint8_t *bytes, size_t length,
 
 static inline void again_moved(struct wire_reply *reply, struct tables *t)
 {
-	struct wire_view bulks = reply->bulks;
+	struct wire_view bulks = reply->bulks.view;
 	struct wire_moved_in in;
 	uint32_t i;
 
@@ -122,8 +121,8 @@ static inline void again_moved(struct wire_reply *reply, struct tables *t)
 			.length = in.has_lengths ? t->length[i] : NULL,
 		};
 	}
-	BUG_ON(i != reply->nbulks);
-	reply->bulk = t->moved;
+	BUG_ON(i != reply->bulks.n);
+	reply->bulks.list = t->moved;
 }
 
 static inline int again_replies(const uint8_t *bytes, size_t length,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests and replies against the code that protoc-c makes of wire.proto. */
-#include "rpc/wire/wire_call.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 #include "wire_random.h"
 
 #define ROUNDS	   3000
@@ -98,12 +97,10 @@ static void make_call(struct call *c, const struct call *like, uint32_t nbulks,
 		.reply_max = number32(),
 		.slot = number32(),
 		.semantics = number32(),
-		.nbulks = nbulks,
-		.trace_length = below(4) ? 0 : below(TRACE),
-		.trace = c->trace,
-		.bulk = c->segments,
+		.bulks = { .n = nbulks, .list = c->segments },
+		.trace = { c->trace, c->trace + (below(4) ? 0 : below(TRACE)) },
 	};
-	for (uint32_t i = 0; i < c->call.trace_length; i++)
+	for (uint32_t i = 0; i < view_length(c->call.trace); i++)
 		c->trace[i] = (uint8_t)below(256);
 	for (uint32_t i = 0; i < nbulks; i++) {
 		make_bulk(&c->bulk[i], &c->segments[i], segments);
@@ -126,17 +123,17 @@ static void make_call(struct call *c, const struct call *like, uint32_t nbulks,
 	c->pb.semantics = c->call.semantics;
 	c->pb.n_bulk = nbulks;
 	c->pb.bulk = c->pb_bulk;
-	c->pb.trace.len = c->call.trace_length;
+	c->pb.trace.len = view_length(c->call.trace);
 	c->pb.trace.data = c->trace;
 }
 
 static void check_bulks(const struct wire_call *got, const struct call *want)
 {
 	uint32_t numbers[ULRPC_SEGMENTS_MAX];
-	struct wire_view bulks = got->bulks;
+	struct wire_view bulks = got->bulks.view;
 	struct wire_segments_in s;
 
-	for (uint32_t i = 0; i < want->call.nbulks; i++) {
+	for (uint32_t i = 0; i < want->call.bulks.n; i++) {
 		const struct wire_segments *w = &want->segments[i];
 
 		cr_assert(wire_segments_next(&bulks, &s), "seed %u", seed);
@@ -170,9 +167,9 @@ static void check_call(const struct wire_call *got, const struct call *c)
 	CHECK(got->reply_max, want->reply_max);
 	CHECK(got->slot, want->slot);
 	CHECK(got->semantics, want->semantics);
-	CHECK(got->nbulks, want->nbulks);
-	check_bytes("trace", got->trace, got->trace_length, want->trace,
-		    want->trace_length);
+	CHECK(got->bulks.n, want->bulks.n);
+	check_bytes("trace", got->trace.p, view_length(got->trace),
+		    want->trace.p, view_length(want->trace));
 	check_bulks(got, c);
 }
 
@@ -216,9 +213,9 @@ static size_t put_requests(uint8_t *buf, const struct wire_requests *m,
 
 		end = wire_call_put(p, &calls[i].call);
 		cr_assert_leq((size_t)(end - p), bound, "seed %u", seed);
-		if (!calls[i].call.nbulks)
-			CHECK(bound,
-			      WIRE_CALL_BOUND + calls[i].call.trace_length);
+		if (!calls[i].call.bulks.n)
+			CHECK(bound, WIRE_CALL_BOUND +
+					     view_length(calls[i].call.trace));
 		p = end;
 		length += calls[i].call.length;
 	}
@@ -347,8 +344,7 @@ static void make_reply(struct reply *r, uint32_t nbulks, uint32_t segments)
 		.absent = number(),
 		.held = number(),
 		.unexecuted = below(2),
-		.nbulks = nbulks,
-		.bulk = r->moved,
+		.bulks = { .n = nbulks, .list = r->moved },
 	};
 	for (uint32_t i = 0; i < nbulks; i++)
 		make_moved(r, i, segments);
@@ -374,7 +370,7 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 {
 	uint32_t numbers[ULRPC_SEGMENTS_MAX];
 	const struct wire_reply *want = &r->reply;
-	struct wire_view bulks = got->bulks;
+	struct wire_view bulks = got->bulks.view;
 	struct wire_moved_in m;
 
 	CHECK(got->xid, want->xid);
@@ -390,8 +386,8 @@ static void check_reply(const struct wire_reply *got, const struct reply *r)
 	CHECK(got->absent, want->absent);
 	CHECK(got->held, want->held);
 	CHECK(got->unexecuted, want->unexecuted);
-	CHECK(got->nbulks, want->nbulks);
-	for (uint32_t i = 0; i < want->nbulks; i++) {
+	CHECK(got->bulks.n, want->bulks.n);
+	for (uint32_t i = 0; i < want->bulks.n; i++) {
 		cr_assert(wire_moved_next(&bulks, &m), "seed %u", seed);
 		CHECK(m.index, r->moved[i].index);
 		CHECK(m.n, r->moved[i].n);
@@ -457,7 +453,7 @@ static void try_replies(struct reply *replies, uint32_t nreplies)
 
 		end = wire_reply_put(p, &replies[i].reply);
 		cr_assert_leq((size_t)(end - p), bound, "seed %u", seed);
-		if (!replies[i].reply.nbulks)
+		if (!replies[i].reply.bulks.n)
 			CHECK(bound, WIRE_REPLY_BOUND);
 		p = end;
 		length += replies[i].reply.length;

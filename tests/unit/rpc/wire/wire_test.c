@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages made by hand, good ones and others, and such as other versions of
  * this protocol may send. */
-#include "rpc/wire/wire_call.h"
-#include "rpc/wire/wire_reply.h"
+#include "rpc/wire/wire_put.h"
 
 #include <errno.h>
 #include "base/crc32c.h"

@@ -141,7 +141,7 @@ Test(wire_version, fields_of_an_earlier_version)
 	cr_assert_eq(memcmp(&rest, &none, sizeof(none)), 0);
 	cr_assert_eq(call.xid, 7);
 	cr_assert_eq(call.body, bytes + n);
-	cr_assert_not(wire_segments_next(&call.bulks,
+	cr_assert_not(wire_segments_next(&call.bulks.view,
 					 &(struct wire_segments_in){ 0 }));
 }
 

@@ -272,24 +272,24 @@ Test(again, what_was_said_of_bulk)
 	stranger_open(&a, "test");
 	stranger_attach(&a, ULRPC_PORTAL_BULK, ~UINT64_C(0), sink, sizeof(sink),
 			on_sink);
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	c.attempt = 1;
 	c.flags = WIRE_CALL_QUERY;
-	c.length = c.nbulks = 0;
+	c.length = c.bulks.n = 0;
 	stranger_send(&a, &c, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 2);
 	for (unsigned int i = 0; i < 2; i++) {
-		struct wire_view view = a.reply[i].bulks;
+		struct wire_view view = a.reply[i].bulks.view;
 		struct wire_moved_in in;
 
 		cr_assert_eq(a.reply[i].attempt, i);
 		cr_assert_eq(a.reply[i].status, WIRE_OK);
 		cr_assert_eq(memcmp(a.body[i], "put", 3), 0);
-		cr_assert_eq(a.reply[i].nbulks, 1);
+		cr_assert_eq(a.reply[i].bulks.n, 1);
 		cr_assert(wire_moved_next(&view, &in));
 		cr_assert_eq(in.index, 0);
 		cr_assert_eq(in.n, 2);
@@ -434,8 +434,8 @@ Test(again, no_room_for_records_of_a_caller)
 		chunks->max = 4 * room;
 		lnet_sim_run(g.sim, 2 * SEC);
 		cr_assert_eq(c.ended, 1);
-		cr_assert_eq(c.outcome.cause, room ? ULRPC_CAUSE_OK
-						   : ULRPC_CAUSE_OVERLOADED);
+		cr_assert_eq(c.outcome.cause,
+			     room ? ULRPC_CAUSE_OK : ULRPC_CAUSE_OVERLOADED);
 		cr_assert_eq(c.outcome.execution,
 			     room ? ULRPC_EXECUTED : ULRPC_NOT_EXECUTED);
 		cr_assert_eq(g.served.runs, room);

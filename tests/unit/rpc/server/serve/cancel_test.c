@@ -560,8 +560,8 @@ Test(cancel, bulk_ends)
 
 	rig(&g);
 	c.timeout = c.remaining = 0;
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	r = g.served.park[0];
@@ -614,8 +614,8 @@ Test(cancel, bulk_ends_at_the_deadline)
 	stranger_connect(&a);
 	stranger_open(&a, "test");
 	c.remaining = 2000000;
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 1999 * MSEC);
 	cr_assert_eq(rc, 1);
@@ -635,8 +635,8 @@ Test(cancel, a_reply_does_not_wait_for_bulk)
 	int status = 1;
 
 	rig(&g);
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,

@@ -356,8 +356,8 @@ Test(extend, bulk)
 	struct serve_rig g;
 
 	rig(&g);
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, bulk_ended,

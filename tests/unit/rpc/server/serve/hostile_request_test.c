@@ -508,8 +508,7 @@ Test(hostile_request, odd_values)
 		{ "trace",
 		  { .timeout = 9999999,
 		    .reply_max = 99,
-		    .trace = other,
-		    .trace_length = 60000 },
+		    .trace = { other, other + 60000 } },
 		  WIRE_OK },
 	};
 
@@ -523,7 +522,7 @@ Test(hostile_request, odd_values)
 			c[j].length = 10;
 			c[j].method = ulrpc_method(j ? "work" : "echo");
 		}
-		if (cases[i].c.trace_length) {
+		if (cases[i].c.trace.p) {
 			stranger_send(h.a, &c[0], 1, SENTENCE, 0);
 			stranger_send(h.a, &c[1], 1, SENTENCE, 0);
 		} else {
@@ -580,8 +579,8 @@ Test(hostile_request, tables_of_nonsense)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct wire_call c = stranger_call_of(i + 1, "echo", 0);
 
-		c.nbulks = 1;
-		c.bulk = &cases[i];
+		c.bulks.n = 1;
+		c.bulks.list = &cases[i];
 		stranger_send(h.a, &c, 1, "", 0);
 		hostile_settle(&h);
 		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
@@ -597,8 +596,8 @@ Test(hostile_request, tables_of_nonsense)
 					      .length = ones };
 		struct wire_call c = stranger_call_of(100, "echo", 0);
 
-		c.nbulks = 1;
-		c.bulk = &most;
+		c.bulks.n = 1;
+		c.bulks.list = &most;
 		stranger_send(h.a, &c, 1, "", 0);
 		hostile_settle(&h);
 		cr_assert_eq(stranger_reply(h.a, 100)->status, WIRE_OK);

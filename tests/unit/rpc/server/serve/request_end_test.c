@@ -23,8 +23,8 @@ static void two_for_ever(struct serve_rig *g)
 	for (uint64_t xid = 1; xid <= 2; xid++) {
 		c = stranger_call_of(xid, xid == 1 ? "park" : "work", 1);
 		c.timeout = c.remaining = 0;
-		c.nbulks = xid == 1;
-		c.bulk = &lent;
+		c.bulks.n = xid == 1;
+		c.bulks.list = &lent;
 		stranger_send(&a, &c, 1, "x", 0);
 	}
 	settle(g);
@@ -155,8 +155,8 @@ Test(request_end, stop_answers_what_is_replied)
 	int status = 1;
 
 	rig(&g);
-	c.nbulks = 1;
-	c.bulk = &lent;
+	c.bulks.n = 1;
+	c.bulks.list = &lent;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,

@@ -322,8 +322,8 @@ Test(request_limit, overload_by_bytes_of_descriptors)
 	for (uint64_t xid = 1; xid <= 100; xid++) {
 		struct wire_call c = stranger_call_of(xid, "park", 1);
 
-		c.nbulks = ARRAY_SIZE(lent);
-		c.bulk = lent;
+		c.bulks.n = ARRAY_SIZE(lent);
+		c.bulks.list = lent;
 		stranger_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);

@@ -40,8 +40,7 @@ Test(request, trace)
 	rig(&g);
 	for (uint32_t length = 0; length <= sizeof(trace); length++) {
 		c = stranger_call_of(length + 1, "echo", 1);
-		c.trace = trace;
-		c.trace_length = length;
+		c.trace = (struct wire_view){ trace, trace + length };
 		stranger_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		cr_assert_eq(a.reply[length].status, WIRE_OK);

@@ -28,8 +28,8 @@ Test(skew_server, says_more)
 		for (unsigned int j = 0; j < 2; j++) {
 			c[j] = stranger_call_of(10 * i + j + 1,
 						j ? "work" : "echo", 5);
-			c[j].nbulks = 1;
-			c[j].bulk = &lent;
+			c[j].bulks.n = 1;
+			c[j].bulks.list = &lent;
 		}
 		hostile_forget(&h);
 		stranger_send(h.a, c, 2, "helloworld", 0);

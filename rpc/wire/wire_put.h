@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages to bytes: how the lists of wire_messages.h become code, and calls
+ * and replies, inline, so that nothing is done for what the caller leaves out.
+ */
+#ifndef RPC_WIRE_PUT_H
+#define RPC_WIRE_PUT_H
+
+#include "rpc/wire/wire_field.h"
+
+/* A field of @m, to @p. Those that have their default are left out. */
+#define PUT(number, type, member) p = put_##type##_field(p, number, m->member);
+
+#define PUT_ENTRIES(number, message, member)                            \
+	BUG_ON(m->member.n > WIRE_MAX_##message);                       \
+	for (size_t i = 0; i < m->member.n; i++) {                      \
+		const struct wire_##message *entries = m->member.list;  \
+		uint8_t *at = put_begin(p, number);                     \
+                                                                        \
+		p = put_end(at, wire_##message##_put(at, &entries[i])); \
+	}
+
+#define PUT_NUMBERS(number, type, member)  \
+	BUG_ON(m->n > ULRPC_SEGMENTS_MAX); \
+	p = put_numbers(p, number, WT_##type, m->member, m->member ? m->n : 0);
+
+#define PUT_FIELDS(fields) fields(PUT, PUT_ENTRIES, PUT_NUMBERS)
+
+uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *m);
+uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m);
+
+/* As wire.h says of encoding. */
+static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)
+{
+	uint8_t *begin = put_begin(p, 5);
+
+	p = begin;
+	PUT_FIELDS(WIRE_CALL_FIELDS)
+	return put_end(begin, p);
+}
+
+/* The rest of a call without bulks and trace, for others that differ from it in
+ * their numbers (xid, attempt, slot) only. */
+struct wire_call_rest {
+	uint8_t bytes[64]; /* of that many there is room behind numbers */
+	uint8_t end[8];
+	uint8_t length, end_length;
+};
+
+static inline void wire_call_rest_make(struct wire_call_rest *rest,
+				       const struct wire_call *m)
+{
+	uint8_t *p = rest->bytes;
+
+	PUT_FIELDS(WIRE_CALL_SAME)
+	rest->length = (uint8_t)(p - rest->bytes);
+	p = rest->end;
+	PUT_FIELDS(WIRE_CALL_END)
+	rest->end_length = (uint8_t)(p - rest->end);
+}
+
+static inline uint8_t *wire_call_put_with(uint8_t *p, uint64_t xid,
+					  uint32_t attempt, uint32_t slot,
+					  const struct wire_call_rest *rest)
+{
+	uint8_t *begin = put_begin(p, 5);
+
+	p = put_varint_field(begin, 1, xid);
+	p = put_varint_field(p, 2, attempt);
+	memcpy(p, rest->bytes, sizeof(rest->bytes));
+	p = put_varint_field(p + rest->length, 10, slot);
+	memcpy(p, rest->end, sizeof(rest->end));
+	return put_end(begin, p + rest->end_length);
+}
+
+/* As wire.h says of encoding. */
+static inline uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *m)
+{
+	uint8_t *begin = put_begin(p, 4);
+
+#define OR(number, type, member)	 | m->member
+#define OR_ENTRIES(number, type, member) | m->member.n
+	p = begin;
+	PUT_FIELDS(WIRE_REPLY_USUAL)
+	if (unlikely(0 WIRE_REPLY_RARE(OR, OR_ENTRIES, )))
+		p = wire_reply_put_rare(p, m);
+#undef OR
+#undef OR_ENTRIES
+	return put_end(begin, p);
+}
+
+#endif
