@@ -90,6 +90,7 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/connect_test.c \
 	%D%/unit/lnet/message/connecting_test.c \
 	%D%/unit/lnet/message/credit_test.c \
+	%D%/unit/lnet/message/end_test.c \
 	%D%/unit/lnet/message/forward_test.c \
 	%D%/unit/lnet/message/lazy_test.c \
 	%D%/unit/lnet/message/leave_test.c \
@@ -97,7 +98,6 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/park_test.c \
 	%D%/unit/lnet/message/parse_test.c \
 	%D%/unit/lnet/message/rails_test.c \
-	%D%/unit/lnet/message/resend_test.c \
 	%D%/unit/lnet/message/scenario_test.c \
 	%D%/unit/lnet/message/silence_test.c \
 	%D%/unit/lnet/message/stand_test.c \

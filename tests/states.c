@@ -94,7 +94,7 @@ static const char *const msg_meaning[MSG_STATES] = {
 			   "connection.",
 	[MSG_PAUSED] =
 		"It was certainly not delivered, and waits for another try, "
-		"without a credit and without a path.",
+		"without a credit.",
 	[MSG_DISCOVERING] = "It waits until its peer is discovered.",
 	[MSG_DELAYED] = "A fault rule keeps it back.",
 	[MSG_PARKED] = "It has come in, and waits: its sender has its share of "

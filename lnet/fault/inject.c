@@ -6,6 +6,7 @@
 
 #include "lnet/message/copy.h"
 #include "lnet/message/delay.h"
+#include "lnet/message/end.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"

@@ -7,6 +7,7 @@
 #include "base/iov.h"
 #include "base/share.h"
 #include "lnet/message/credit.h"
+#include "lnet/message/end.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
@@ -108,6 +109,7 @@ static struct lnet_msg *copy_twin(struct lnet_msg *msg)
 
 	if (!twin)
 		return NULL;
+	twin->done = msg_free_work;
 	twin->hdr = msg->hdr;
 	twin->flags = MSG_ONCE;
 	twin->want_ni = msg->want_ni;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lnet/message/credit.h"
+#include "lnet/message/end.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"

@@ -191,14 +191,51 @@ void forward_goes(struct lnet_msg *msg)
 	msg->lnd.deadline = MIN(msg->lnd.deadline, msg->deadline);
 }
 
+/* It has been sent on, or could not be. */
+static void forward_sent(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct lnet_cpt *cpt = msg->home;
+
+	msg->dest->has.forwards_fail = msg->status != 0;
+	if (msg->status) {
+		cpt_stat(cpt, STAT_drop_count);
+		stat_add(&cpt->stats[STAT_drop_length],
+			 msg->hdr.payload_length);
+		cpt_stat(cpt, msg->status == -ETIMEDOUT
+				      ? STAT_drop_route_late
+				      : STAT_drop_route_failed);
+	}
+	forward_end(msg);
+	msg_free(msg);
+}
+
 /* @msg, whose payload is in its buffer, is sent. */
 static void forward_out(struct lnet_msg *msg)
 {
 	msg->role = MSG_FORWARD_OUT;
+	msg->done = forward_sent;
 	msg->flags = MSG_EXACT | (msg->flags & MSG_SCARCE);
 	msg->want_ni = LNET_NID_ANY;
 	msg_address(msg, &msg->hdr.dest_nid, msg->deadline);
 	msg_launch(msg);
+}
+
+/* Its payload is here, or will not come. */
+static void forward_received(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	if (msg->status) {
+		cpt_stat(msg->home, STAT_drop_count);
+		stat_add(&msg->home->stats[STAT_drop_length],
+			 msg->hdr.payload_length);
+		cpt_stat(msg->home, STAT_drop_route_failed);
+		forward_end(msg);
+		msg_free(msg);
+		return;
+	}
+	fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	forward_out(msg);
 }
 
 static void forward_in(struct lnet_msg *msg)
@@ -223,45 +260,13 @@ static void forward_in(struct lnet_msg *msg)
 		    msg->hdr.payload_length);
 	if (msg->hdr.payload_length) {
 		msg->lnd.deadline = msg->deadline;
-		msg_recv(msg);
+		msg_recv(msg, forward_received);
 		return;
 	}
 	msg_discard(msg);
 	ni_unref(msg->ni, cpt->index);
 	msg->ni = NULL;
 	forward_out(msg);
-}
-
-void forward_received(struct lnet_msg *msg)
-{
-	if (msg->status) {
-		cpt_stat(msg->home, STAT_drop_count);
-		stat_add(&msg->home->stats[STAT_drop_length],
-			 msg->hdr.payload_length);
-		cpt_stat(msg->home, STAT_drop_route_failed);
-		forward_end(msg);
-		msg_free(msg);
-		return;
-	}
-	fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	forward_out(msg);
-}
-
-void forward_sent(struct lnet_msg *msg)
-{
-	struct lnet_cpt *cpt = msg->home;
-
-	msg->dest->has.forwards_fail = msg->status != 0;
-	if (msg->status) {
-		cpt_stat(cpt, STAT_drop_count);
-		stat_add(&cpt->stats[STAT_drop_length],
-			 msg->hdr.payload_length);
-		cpt_stat(cpt, msg->status == -ETIMEDOUT
-				      ? STAT_drop_route_late
-				      : STAT_drop_route_failed);
-	}
-	forward_end(msg);
-	msg_free(msg);
 }
 
 /* ---- waiting ---- */

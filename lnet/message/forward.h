@@ -72,12 +72,8 @@ void router_set(struct lnet_cpt *cpt, bool on,
  * is dropped. Takes @msg. */
 void forward_msg(struct lnet_msg *msg);
 
-/* Its payload is here, or will not come. Takes @msg. */
-void forward_received(struct lnet_msg *msg);
 /* It has a path, on the CPT of the next hop. */
 void forward_goes(struct lnet_msg *msg);
-/* It has been sent on, or could not be. Takes @msg. */
-void forward_sent(struct lnet_msg *msg);
 
 /* It has waited for a buffer until its time was over. */
 void forward_late(struct lnet_msg *msg);

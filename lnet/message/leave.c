@@ -5,7 +5,7 @@
 
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/resend.h"
+#include "lnet/message/end.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 
@@ -125,6 +125,7 @@ void leave_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 	list_init(&out);
 	lpni->connecting_from = lpni->connected_from = 0;
+	resend_leave(cpt, NULL, lpni);
 	leave_with_peer(&lpni->connecting, lpni, &out);
 	leave_with_peer(&lpni->first, lpni, &out);
 	leave_with_peer(&lpni->queue, lpni, &out);

@@ -10,7 +10,7 @@
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
-#include "lnet/message/resend.h"
+#include "lnet/message/end.h"
 #include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
@@ -58,17 +58,6 @@ const struct fsm_state msg_states[MSG_STATES] = {
 	[MSG_DONE] = { "done", FSM_TO(MSG_NEW) },
 };
 
-/* By its home, since another CPT may be taking the message just now. */
-static const struct msg_stages *msg_stages(const struct lnet_msg *msg)
-{
-	return &msg_cpt(msg->home)->stages;
-}
-
-static void msg_move(struct lnet_msg *msg, enum msg_state to)
-{
-	fsm_move(&msg->fsm, msg_states, to);
-}
-
 /* Payloads from this size on are better left with the LND for a moment than put
  * aside and copied. */
 #define ASIDE_MIN   16384
@@ -93,78 +82,6 @@ int msg_put_aside(struct lnet_msg *msg)
 	if (msg->hdr.payload_length)
 		cpt_stat(cpt, STAT_aside);
 	return msg->ni->lnd.lnd->eager_recv(&msg->ni->lnd, msg->rx);
-}
-
-/* Is it to be sent, and has a path? */
-static bool msg_is_out(const struct lnet_msg *msg)
-{
-	switch ((enum msg_state)msg->fsm.state) {
-	case MSG_PEER_QUEUE:
-	case MSG_NI_QUEUE:
-	case MSG_LND:
-	case MSG_CONNECTING:
-		return msg->lpni != NULL;
-	default:
-		return false;
-	}
-}
-
-/* Has something of it left, so that it had better not be given up? */
-static bool msg_has_begun(const struct lnet_msg *msg)
-{
-	const struct lnd *lnd;
-
-	if (msg->fsm.state != MSG_LND)
-		return false;
-	lnd = msg->ni->lnd.lnd;
-	return !lnd->has_begun || lnd->has_begun(&msg->ni->lnd, &msg->lnd);
-}
-
-/* The deadline of its try has passed. True: it may take the time of all. */
-static bool msg_takes_more_time(struct lnet_msg *msg)
-{
-	struct loop *loop = msg->cpt->loop;
-
-	if (likely(loop_now(loop) >= msg->deadline))
-		return false;
-	if (!msg_has_begun(msg) && resend_could(msg))
-		return false;
-	msg->lnd.deadline = msg->deadline;
-	loop_timer_arm(loop, &msg->timer, msg->deadline);
-	return true;
-}
-
-/* What it was waiting for has not come in time, or what it waits for is due. */
-static void msg_late(struct timer *t)
-{
-	struct lnet_msg *msg = container_of(t, struct lnet_msg, timer);
-	const struct msg_stages *stages = msg_stages(msg);
-
-	/* An answer that another CPT is looking at (parse.c), and has not
-	 * returned yet: nothing but the LND's part of it is ours. */
-	if (unlikely(msg->role == MSG_REPLY_IN && msg->fsm.state == MSG_NEW)) {
-		(void)msg_put_aside(msg); /* without memory it stands */
-		return;
-	}
-	if (unlikely(stages->late[msg->fsm.state])) {
-		stages->late[msg->fsm.state](msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_DISCOVERING)) {
-		await_late(msg);
-		return;
-	}
-	if (unlikely(msg->fsm.state == MSG_PAUSED)) {
-		resend_due(msg);
-		return;
-	}
-	if (msg_is_out(msg) && loop_now(msg->cpt->loop) < msg->lnd.deadline) {
-		leave_soon(msg);
-		return;
-	}
-	if (msg_is_out(msg) && msg_takes_more_time(msg))
-		return;
-	msg_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
 void msg_init(struct lnet_msg *msg, struct lnet_cpt *cpt, enum msg_role role)
@@ -228,7 +145,7 @@ struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role)
 	return msg;
 }
 
-static void msg_free_home(struct work *w)
+void msg_free_work(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
 	struct lnet_cpt *cpt = msg->home;
@@ -244,7 +161,15 @@ static void msg_free_home(struct work *w)
 
 void msg_free(struct lnet_msg *msg)
 {
-	msg_pass(msg, msg->home, msg_free_home);
+	msg_pass(msg, msg->home, msg_free_work);
+}
+
+void msg_post(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
+{
+	msg->lnd.cpt = cpt->index;
+	msg->work.fn = fn;
+	msg_goes_to(msg, cpt);
+	loop_post(cpt->loop, &msg->work);
 }
 
 void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
@@ -253,10 +178,7 @@ void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn)
 		fn(&msg->work);
 		return;
 	}
-	msg->lnd.cpt = cpt->index;
-	msg->work.fn = fn;
-	msg_goes_to(msg, cpt);
-	loop_post(cpt->loop, &msg->work);
+	msg_post(msg, cpt, fn);
 }
 
 void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
@@ -269,8 +191,7 @@ void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
 	msg->lnd.length = length;
 }
 
-/* Gives back what the message holds in its present state. */
-static void msg_release(struct lnet_msg *msg)
+void msg_release(struct lnet_msg *msg)
 {
 	switch ((enum msg_state)msg->fsm.state) {
 	case MSG_PEER_QUEUE:
@@ -281,10 +202,8 @@ static void msg_release(struct lnet_msg *msg)
 		break;
 	case MSG_DELAYED:
 	case MSG_DISCOVERING:
-		list_del(&msg->link);
-		break;
 	case MSG_PAUSED:
-		resend_unpause(msg);
+		list_del(&msg->link);
 		break;
 	case MSG_CONNECTING:
 		list_del(&msg->link);
@@ -322,21 +241,6 @@ void msg_transmit(struct lnet_msg *msg)
 	}
 	msg_move(msg, MSG_REFUSED);
 	msg_fail_later(msg, rc, lnd_refusal_cause(rc));
-}
-
-static void msg_fail_work(struct work *w)
-{
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-
-	msg_finalize(msg, msg->status, msg->cause);
-}
-
-void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause)
-{
-	msg->status = status;
-	msg->cause = cause;
-	msg->work.fn = msg_fail_work;
-	loop_defer(msg->cpt->loop, &msg->work);
 }
 
 static enum ulnet_cause cause_of_select(int rc)
@@ -465,6 +369,25 @@ static void msg_set_gateway(struct lnet_msg *msg, const struct path *path)
 	msg->gateway_from = path->from ? path->from->lnd.nid : LNET_NID_ANY;
 }
 
+void msg_use_path(struct lnet_msg *msg, const struct path *path)
+{
+	msg_set_gateway(msg, path);
+	if (path->dst)
+		msg->hdr.dest_nid = path->dst->nid;
+	else if (!path->route)
+		msg->hdr.dest_nid = path->lpni->nid;
+	if (path->ni)
+		msg_set_path(msg, path->ni, path->lpni);
+}
+
+void msg_forget_path(struct lnet_msg *msg)
+{
+	peer_unref(msg->cpt, msg->lpni);
+	ni_unref(msg->ni, msg->cpt->index);
+	msg->lpni = NULL;
+	msg->ni = NULL;
+}
+
 /* 0, and the message has a path, but for the gateway that it goes by; or what
  * path_get() says. */
 static int msg_choose_path(struct lnet_msg *msg)
@@ -475,16 +398,9 @@ static int msg_choose_path(struct lnet_msg *msg)
 
 	msg_path_want(msg, msg_tried(msg), &want);
 	rc = path_get(msg->cpt, &want, &path);
-	if (rc)
-		return rc;
-	msg_set_gateway(msg, &path);
-	if (path.dst)
-		msg->hdr.dest_nid = path.dst->nid;
-	else if (!path.route)
-		msg->hdr.dest_nid = path.lpni->nid;
-	if (path.ni)
-		msg_set_path(msg, path.ni, path.lpni);
-	return 0;
+	if (!rc)
+		msg_use_path(msg, &path);
+	return rc;
 }
 
 /* The way to its gateway, on the CPT that owns that. */
@@ -559,17 +475,21 @@ static void msg_depart(struct lnet_msg *msg)
 	credit_take(msg);
 }
 
-static void msg_go(struct lnet_msg *msg, int rc)
+void msg_go(struct lnet_msg *msg)
 {
-	if (rc) {
-		msg_fail_later(msg, rc, cause_of_select(rc));
-		return;
-	}
 	if (unlikely(msg->role == MSG_FORWARD_OUT))
 		msg_stages(msg)->goes(msg);
 	msg->lnd.deadline = resend_deadline(msg);
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	msg_depart(msg);
+}
+
+static void msg_go_if(struct lnet_msg *msg, int rc)
+{
+	if (likely(!rc))
+		msg_go(msg);
+	else
+		msg_fail_later(msg, rc, cause_of_select(rc));
 }
 
 /* It may have been on its way here when it was given up. */
@@ -592,7 +512,7 @@ static void msg_send_by_gateway(struct work *w)
 	else if (owner != msg->cpt)
 		msg_pass(msg, owner, msg_send_by_gateway);
 	else if (!msg_is_given_up(msg))
-		msg_go(msg, msg_choose_gateway_path(msg));
+		msg_go_if(msg, msg_choose_gateway_path(msg));
 }
 
 /* By whatever path is best now. */
@@ -601,7 +521,7 @@ static void msg_send_by_choice(struct lnet_msg *msg)
 	int rc = msg_choose_path(msg);
 
 	if (likely(rc || msg->lpni)) {
-		msg_go(msg, rc);
+		msg_go_if(msg, rc);
 		return;
 	}
 	/* Of a path that it had before, which needed no gateway. */
@@ -653,10 +573,7 @@ void msg_withdraw(struct lnet_msg *msg, enum msg_state to)
 	if (unlikely(msg->copy))
 		copy_end(msg, false);
 	msg_move(msg, to);
-	peer_unref(msg->cpt, msg->lpni);
-	ni_unref(msg->ni, msg->cpt->index);
-	msg->lpni = NULL;
-	msg->ni = NULL;
+	msg_forget_path(msg);
 	msg->lnd.again = false;
 }
 
@@ -737,13 +654,14 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 
 /* ---- receiving ---- */
 
-void msg_recv(struct lnet_msg *msg)
+void msg_recv(struct lnet_msg *msg, work_fn done)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	struct msg_cpt *mc = msg_cpt(cpt);
 	struct lnet_msg *outer = mc->receiving;
 
 	msg_move(msg, MSG_RECV);
+	msg->done = done;
 	msg->lnd.incoming = true;
 	msg->lnd.ni = &msg->ni->lnd;
 	mc->receiving = msg;
@@ -786,154 +704,4 @@ void msg_discard(struct lnet_msg *msg)
 	msg->ni->lnd.lnd->recv(&msg->ni->lnd, msg->rx, NULL,
 			       msg->hdr.payload_length);
 	msg->rx = NULL;
-}
-
-/* ---- the end ---- */
-
-static out_of_line void msg_time_sent(struct lnet_msg *msg)
-{
-	uint64_t took;
-
-	if (msg->role != MSG_OP)
-		return;
-	took = loop_now(msg->cpt->loop) - msg->op->began;
-	times_add(&msg->ni->cpt[msg->cpt->index].traffic.sending, took);
-	times_add(&msg->lpni->traffic.sending, took);
-}
-
-static void msg_count_sent(struct lnet_msg *msg)
-{
-	struct lnet_cpt *cpt = msg->cpt;
-	uint32_t length = msg->hdr.payload_length;
-	uint32_t type = msg->hdr.type;
-
-	if (likely(msg->role != MSG_FORWARD_OUT)) {
-		cpt_stat(cpt, STAT_send_count);
-		stat_add(&cpt->stats[STAT_send_length], length);
-	} else {
-		cpt_stat(cpt, STAT_route_count);
-		stat_add(&cpt->stats[STAT_route_length], length);
-	}
-	traffic_add(&msg->ni->cpt[cpt->index].traffic.send, type, length);
-	if (!msg->lpni)
-		return;
-	if (unlikely(times_is_turn(&msg->lpni->traffic.send, type)))
-		msg_time_sent(msg);
-	traffic_add(&msg->lpni->traffic.send, type, length);
-}
-
-/* The CPT that deals with the end of @msg. */
-static struct lnet_cpt *msg_done_cpt(const struct lnet_msg *msg)
-{
-	if (msg->op)
-		return msg->op->cpt;
-	if (msg->md)
-		return msg->md->cpt;
-	return msg->home;
-}
-
-/* All but telling those whose message it was. */
-static void msg_finish(struct lnet_msg *msg, int status, enum ulnet_cause cause)
-{
-	struct lnet_cpt *cpt = msg->cpt;
-	bool received = msg->fsm.state == MSG_RECV;
-
-	msg->status = status;
-	msg->cause = cause;
-	if (msg_cpt(cpt)->receiving == msg)
-		msg_cpt(cpt)->receiving = NULL;
-	if (timer_armed(&msg->timer))
-		loop_timer_cancel(cpt->loop, &msg->timer);
-	if (!received) {
-		if (likely(status == 0))
-			msg_count_sent(msg);
-		msg_release(msg);
-	}
-	if (unlikely(msg->copy))
-		copy_end(msg, status == 0);
-	msg_move(msg, MSG_DONE);
-	if (msg->lpni)
-		peer_unref(cpt, msg->lpni);
-	if (msg->ni)
-		ni_unref(msg->ni, cpt->index);
-	msg->lpni = NULL;
-	msg->ni = NULL;
-}
-
-/* It has failed, and goes on: it will be sent again. */
-static bool msg_goes_on(struct lnet_msg *msg, int status,
-			enum ulnet_cause cause)
-{
-	return msg->fsm.state != MSG_RECV && resend_failed(msg, status, cause);
-}
-
-static out_of_line void msg_finalize_failed(struct lnet_msg *msg, int status,
-					    enum ulnet_cause cause)
-{
-	if (msg_goes_on(msg, status, cause))
-		return;
-	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
-}
-
-void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause)
-{
-	if (unlikely(status)) {
-		msg_finalize_failed(msg, status, cause);
-		return;
-	}
-	msg_finish(msg, status, cause);
-	msg_pass(msg, msg_done_cpt(msg), msg_stages(msg)->done);
-}
-
-void msg_finalize_post(struct lnet_msg *msg, int status, enum ulnet_cause cause)
-{
-	struct lnet_cpt *cpt;
-
-	if (status && msg_goes_on(msg, status, cause))
-		return;
-	msg_finish(msg, status, cause);
-	cpt = msg_done_cpt(msg);
-	msg->lnd.cpt = cpt->index;
-	msg->work.fn = msg_stages(msg)->done;
-	msg_goes_to(msg, cpt);
-	loop_post(cpt->loop, &msg->work);
-}
-
-void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
-{
-	struct lnet_msg *msg = msg_of(lnd);
-
-	BUG_ON((msg->fsm.state != MSG_LND && msg->fsm.state != MSG_RECV &&
-		msg->fsm.state != MSG_ANSWERING) ||
-	       (status == 0) != (cause == LNET_CAUSE_OK));
-	msg_finalize(msg, status, cause);
-}
-
-void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause)
-{
-	const struct lnd *lnd;
-
-	switch ((enum msg_state)msg->fsm.state) {
-	case MSG_PEER_QUEUE:
-	case MSG_NI_QUEUE:
-	case MSG_DELAYED:
-	case MSG_DISCOVERING:
-	case MSG_CONNECTING:
-	case MSG_PAUSED:
-		msg_finalize(msg, status, cause);
-		break;
-	case MSG_LND:
-	case MSG_RECV:
-	case MSG_ANSWERING:
-		lnd = msg->ni->lnd.lnd;
-		lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
-		break;
-	case MSG_HELD:
-		msg_stages(msg)->cancel_held(msg);
-		break;
-	default:
-		/* About to end (msg_fail_later), or ended, or not begun. */
-		break;
-	}
 }

@@ -4,7 +4,7 @@
  *
  * It is made on one CPT (its home, whose pool it comes from) and handled on the
  * one that owns the peer; it passes between CPTs by posting itself.
- * msg_finalize() is the one funnel through which every message ends.
+ * How it ends: end.h.
  */
 #ifndef LNET_MSG_H
 #define LNET_MSG_H
@@ -24,6 +24,7 @@ struct router_buf;
 struct lnet_wish;
 struct msg_again;
 struct msg_copy;
+struct path;
 struct path_want;
 struct paths_tried;
 
@@ -49,7 +50,7 @@ enum msg_state {
 	MSG_LND,	 /* has both; the LND is sending it */
 	MSG_REFUSED,	 /* has both; the LND did not want it; about to fail */
 	MSG_CONNECTING,	 /* has none; waits until the LND has a connection */
-	MSG_PAUSED,	 /* has none, and no path; waits for another try */
+	MSG_PAUSED,	 /* has none; waits for another try */
 	MSG_DISCOVERING, /* waits until its peer is discovered (await.h) */
 	MSG_DELAYED,	 /* kept back: received, or has a path (delay.h) */
 	MSG_PARKED,	 /* received; waits for its sender's share (park.h) */
@@ -64,13 +65,13 @@ enum msg_state {
 extern const struct fsm_state msg_states[MSG_STATES];
 
 /* Flags. */
-#define MSG_ONCE    1u /* is never sent again */
-#define MSG_EXACT   2u /* goes to the NID asked for, and to no other */
-#define MSG_PREFERS 4u /* NI and NID asked for are left when they fail */
-#define MSG_DOUBTED 8u /* a try has failed, and the peer may have got it */
-#define MSG_PROBE   16u /* that it fails is no news: it costs no health */
-#define MSG_AWAITED 32u /* has waited for discovery, and does not again */
-#define MSG_ROUTED  64u /* this try goes by a gateway */
+#define MSG_ONCE    1u	 /* is never sent again */
+#define MSG_EXACT   2u	 /* goes to the NID asked for, and to no other */
+#define MSG_PREFERS 4u	 /* NI and NID asked for are left when they fail */
+#define MSG_DOUBTED 8u	 /* a try has failed, and the peer may have got it */
+#define MSG_PROBE   16u	 /* that it fails is no news: it costs no health */
+#define MSG_AWAITED 32u	 /* has waited for discovery, and does not again */
+#define MSG_ROUTED  64u	 /* this try goes by a gateway */
 #define MSG_SCARCE  128u /* forward.c's: it counts in router_pool.failing */
 
 struct lnet_msg {
@@ -92,18 +93,21 @@ struct lnet_msg {
 	/* MSG_ROUTED: by which, and from which NI of ours; ANY: from any. */
 	struct ulnet_nid gateway;
 	struct ulnet_nid gateway_from;
-	struct list link;	   /* in a queue of waiting messages, or in
+	struct list link;	 /* in a queue of waiting messages, or in
 				    * hold.waiting */
-	struct list active;	   /* msg_cpt.active */
-	struct work work;	   /* passage between CPTs, deferred end */
-	struct timer timer;	   /* of what it waits for, on cpt's loop */
-	uint32_t tries;		   /* transmissions begun */
-	struct msg_copy *copy;	   /* sent from that (copy.h); NULL: not */
-	struct msg_again *again; /* of its failed tries (resend.h); or NULL */
+	struct list active;	 /* msg_cpt.active */
+	struct work work;	 /* passage between CPTs, deferred end */
+	struct timer timer;	 /* of what it waits for, on cpt's loop */
+	uint32_t tries;		 /* transmissions begun */
+	struct msg_copy *copy;	 /* sent from that (copy.h); NULL: not */
+	struct msg_again *again; /* of its failed tries (end.h); or NULL */
 	uint8_t flags;		 /* MSG_* */
+	/* Of work: what its end means to those whose message it is; on the CPT
+	 * of its MD or operation, else its home's. */
+	work_fn done;
 	atomic_bool forsaken; /* nobody wants it any more: no other try */
-	struct lnet_op *op;	   /* MSG_OP, *_IN answers */
-	struct lnet_md *md;	   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
+	struct lnet_op *op;   /* MSG_OP, *_IN answers */
+	struct lnet_md *md;   /* PUT_IN, GET_IN, REPLY_OUT: referenced */
 	uint32_t mlength;
 	uint32_t offset; /* in the MD */
 	/* received: */
@@ -127,9 +131,6 @@ struct lnet_msg {
 
 /* What is above messages: where one was, or is to go on (msgs.c). */
 struct msg_stages {
-	/* Of lnet_msg.work: what the end of a message means to the node, on the
-	 * home of its MD or operation: parse.c. */
-	work_fn done;
 	/* A message of others has its path: forward.c. */
 	void (*goes)(struct lnet_msg *msg);
 	/* By state: what it waits for has not come in time, or is due. NULL:
@@ -138,6 +139,11 @@ struct msg_stages {
 	/* MSG_HELD: it is given up. */
 	void (*cancel_held)(struct lnet_msg *msg);
 };
+
+static inline void msg_move(struct lnet_msg *msg, enum msg_state to)
+{
+	fsm_move(&msg->fsm, msg_states, to);
+}
 
 static inline struct lnet_msg *msg_of(struct lnd_msg *lnd)
 {
@@ -153,6 +159,8 @@ void msg_fini(struct lnet_msg *msg);
 struct lnet_msg *msg_new(struct lnet_cpt *cpt, enum msg_role role);
 /* On any CPT. */
 void msg_free(struct lnet_msg *msg);
+/* The same, as the end of a message that nobody waits for; on its home. */
+void msg_free_work(struct work *w);
 
 /* The payload is [@offset, @offset + @length) of @md. */
 void msg_set_payload(struct lnet_msg *msg, const struct lnet_md *md,
@@ -174,13 +182,20 @@ static inline void msg_address(struct lnet_msg *msg,
 
 /* Sends: hdr (but for src_nid), want_ni and payload are set, and msg_address()
  * was called. Passes to the CPT of the target, takes path and credits, and ends
- * in msg_stages.done(). */
+ * in msg->done(). */
 void msg_launch(struct lnet_msg *msg);
 
 /* What to look for, for the next try of @msg, when all of @tried have failed.
  * @want lives as long as @msg and @tried. */
 void msg_path_want(const struct lnet_msg *msg, const struct paths_tried *tried,
 		   struct path_want *want);
+
+/* @path, which was taken for that, is the one of the next try of @msg. */
+void msg_use_path(struct lnet_msg *msg, const struct path *path);
+/* @msg has no path any more; it has no credit. */
+void msg_forget_path(struct lnet_msg *msg);
+/* What has a path begins its try. */
+void msg_go(struct lnet_msg *msg);
 
 /* What has a path and credits (credit.h) goes to the LND. */
 void msg_transmit(struct lnet_msg *msg);
@@ -192,6 +207,9 @@ void msg_arrived(struct lnet_msg *msg);
  * nowhere else, whatever else its peer may have? */
 bool msg_keeps_path(const struct lnet_msg *msg);
 
+/* Gives back what the message holds in its present state. */
+void msg_release(struct lnet_msg *msg);
+
 /* A message that waits for a connection or a credit gets another path, on
  * msg->cpt, in three steps. Is there one? It is looked for without the NI that
  * the message waits for, which is down or no longer in the configuration. */
@@ -202,8 +220,8 @@ void msg_withdraw(struct lnet_msg *msg, enum msg_state to);
 /* It is sent, by the deadline that it has. */
 void msg_send_anew(struct lnet_msg *msg);
 
-/* The LND shall store the payload, by lnd.deadline. */
-void msg_recv(struct lnet_msg *msg);
+/* The LND shall store the payload, by lnd.deadline; then comes @done. */
+void msg_recv(struct lnet_msg *msg, work_fn done);
 /* The LND shall put the payload aside, in memory of its own, so that it can
  * give us what comes behind. 0, or what eager_recv() says. On the home. */
 int msg_put_aside(struct lnet_msg *msg);
@@ -221,22 +239,6 @@ int msg_answer(struct lnet_msg *msg);
 /* The LND shall throw it away; nothing of it remains to be done there. */
 void msg_discard(struct lnet_msg *msg);
 
-/* The funnel: whatever state it is in, the message is over. What it holds goes
- * back, who waited for it goes on, statistics are kept; then
- * msg_stages.done(), on the CPT of its MD or operation. */
-void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
-
-/* As msg_finalize(), but msg_stages.done() runs later: for callers that walk
- * queues, which users' handlers may change. */
-void msg_finalize_post(struct lnet_msg *msg, int status,
-		       enum ulnet_cause cause);
-
-/* As msg_finalize(), at the end of this turn. */
-void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause);
-
-/* Stops what the message is doing; it ends through the funnel before return. */
-void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause);
-
 /* @cpt handles @msg from now on, and whoever had it before does not look into
  * it any more. Others, who do not know where it is, ask msg_where(): what it
  * was before can be read if that is the own CPT. */
@@ -251,8 +253,7 @@ static inline struct lnet_cpt *msg_where(const struct lnet_msg *msg)
 
 /* Runs @fn (of msg->work) on @cpt: at once when that is here. */
 void msg_pass(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
-
-/* msg_stages.done (parse.c). */
-void parse_done(struct work *w);
+/* ... in a later turn. */
+void msg_post(struct lnet_msg *msg, struct lnet_cpt *cpt, work_fn fn);
 
 #endif

@@ -5,7 +5,7 @@
 #include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
-#include "lnet/message/resend.h"
+#include "lnet/message/end.h"
 
 const struct portal_users msgs_users = {
 	.abandon = op_abandon_link,
@@ -13,7 +13,6 @@ const struct portal_users msgs_users = {
 };
 
 static const struct msg_stages stages = {
-	.done = parse_done,
 	.goes = forward_goes,
 	.late = { [MSG_OFFERED] = hold_offer_late,
 		  [MSG_DELAYED] = delay_over,

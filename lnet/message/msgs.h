@@ -44,7 +44,7 @@ struct msg_cpt {
 	const struct msg_discovery *discovery; /* NULL: it is off (await.h) */
 	const struct msg_faults *faults; /* NULL: there are no rules */
 	struct list delayed_in, delayed_out; /* lnet_msg.link (delay.h) */
-	struct list paused;		     /* lnet_msg.link (resend.h) */
+	struct list paused;		     /* lnet_msg.link (end.h) */
 
 	struct lnet_holdings has; /* what came through 0@lo */
 	struct lnet_holdings has_all;
@@ -63,13 +63,19 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
+/* By its home, since another CPT may be taking the message just now. */
+static inline const struct msg_stages *msg_stages(const struct lnet_msg *msg)
+{
+	return &msg_cpt(msg->home)->stages;
+}
+
 /* What operations and messages do for portals. */
 extern const struct portal_users msgs_users;
 
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
 
-/* As lnd_upcalls has them; parse.c's, msg.c's and lent.c's. */
+/* As lnd_upcalls has them; parse.c's, msg.c's, end.c's and lent.c's. */
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		 const struct ulnet_id *sender, void *rx);
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "lnet/message/msgs.h"
-#include "lnet/message/resend.h"
+#include "lnet/message/end.h"
 #include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
 
@@ -132,6 +132,7 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 /* ---- beginning ---- */
 
 static void op_late(struct timer *t);
+static void op_sent(struct work *w);
 
 static void op_header(struct lnet_op *op, const struct op_args *a)
 {
@@ -182,6 +183,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 			: settings_transaction_timeout(&cpt->node->settings);
 
 	msg_init(&op->msg, cpt, MSG_OP);
+	op->msg.done = op_sent;
 	op->msg.op = op;
 	op->msg.flags = op_flags(md, a);
 	op->msg.want_ni = a->self;
@@ -288,8 +290,10 @@ static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 	ev->cause = op->cancel_cause;
 }
 
-void op_sent(struct lnet_op *op)
+/* lnet_msg.done of the request. */
+static void op_sent(struct work *w)
 {
+	struct lnet_op *op = container_of(w, struct lnet_op, msg.work);
 	struct ulnet_event ev;
 
 	op_event(op, &ev, LNET_EVENT_SEND, op->msg.status);

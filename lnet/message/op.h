@@ -60,9 +60,6 @@ struct op_args {
 /* On the home of the MD; as LNetPut(3). */
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
-/* The request is over (parse_done()). */
-void op_sent(struct lnet_op *op);
-
 /* An ACK has come in, as @msg. Returns STAT_COUNT, or why it is dropped. */
 enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What comes in: checks, and who deals with it. upcall_parse() is declared in
- * msgs.h, parse_done() in msg.h.
+ * msgs.h.
  */
 #include <errno.h>
 
@@ -50,6 +50,14 @@ static void answer_count_time(const struct lnet_msg *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
+static void reply_done(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+
+	op_replied(msg->op, msg);
+	msg_free(msg);
+}
+
 static void reply_recv(struct work *w)
 {
 	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
@@ -57,7 +65,7 @@ static void reply_recv(struct work *w)
 	answer_returned(msg);
 	answer_count_time(msg);
 	request_count(msg, msg->mlength);
-	msg_recv(msg);
+	msg_recv(msg, reply_done);
 }
 
 /* On the home of the operation. */
@@ -299,8 +307,9 @@ static void meet_caller(const struct lnet_msg *msg)
 	news = owner == home ? NULL : malloc(sizeof(*news));
 	if (!news)
 		return;
-	*news = (struct way_news){ { .fn = way_news }, owner, *caller,
-				   msg->from };
+	*news = (struct way_news){
+		{ .fn = way_news }, owner, *caller, msg->from
+	};
 	atomic_fetch_add(&home->node->news, 1);
 	loop_post(owner->loop, &news->work);
 }
@@ -451,36 +460,4 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	if (likely(!faults) || !faults->arrive(msg))
 		arrived(msg, direct);
 	return 0;
-}
-
-/* ---- the end of messages ---- */
-
-void parse_done(struct work *w)
-{
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-
-	switch (msg->role) {
-	case MSG_OP:
-		op_sent(msg->op);
-		break;
-	case MSG_REPLY_IN:
-		op_replied(msg->op, msg);
-		msg_free(msg);
-		break;
-	case MSG_PUT_IN:
-		request_put_done(msg);
-		break;
-	case MSG_REPLY_OUT:
-		request_reply_sent(msg);
-		break;
-	case MSG_FORWARD_IN:
-		forward_received(msg);
-		break;
-	case MSG_FORWARD_OUT:
-		forward_sent(msg);
-		break;
-	default:
-		msg_free(msg);
-		break;
-	}
 }

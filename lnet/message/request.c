@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnet/message/end.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
@@ -63,6 +64,97 @@ enum lnet_stat request_no_match(int rc)
 	}
 }
 
+/* ---- its end ---- */
+
+static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
+			  enum ulnet_event_type type)
+{
+	const struct lnet_hdr *hdr = &msg->hdr;
+	bool get = type == LNET_EVENT_GET;
+	/* A GET has turned into its REPLY, which went where the GET came
+	 * from. */
+	const struct ulnet_nid *peer = get ? &msg->target : &hdr->src_nid;
+
+	ev->type = type;
+	ev->status = msg->status;
+	ev->terminal = false;
+	ev->outcome = LNET_OUTCOME_NONE;
+	ev->cause = msg->cause;
+	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
+	ev->target.nid = get ? msg->want_ni : hdr->dest_nid;
+	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
+	ev->initiator.nid = msg->initiator;
+	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
+	ev->source = *peer;
+	ev->sender = msg->from;
+	ev->path_local = LNET_NID_ANY;
+	ev->path_peer = LNET_NID_ANY;
+	ev->path_hop = LNET_NID_ANY;
+	ev->paths_tried = 0;
+	ev->portal = hdr->portal;
+	ev->match_bits = hdr->match_bits;
+	ev->rlength = get ? hdr->length : hdr->payload_length;
+	ev->mlength = msg->mlength;
+	ev->offset = msg->offset;
+	ev->hdr_data = hdr->hdr_data;
+	ev->elapsed = 0;
+}
+
+/* The message of the PUT becomes that of its ACK. */
+static void request_ack(struct lnet_msg *msg)
+{
+	struct lnet_hdr *hdr = &msg->hdr;
+	struct lnet_cpt *cpt = msg->cpt;
+
+	msg->role = MSG_ACK_OUT;
+	msg->done = msg_free_work;
+	msg->flags = MSG_PREFERS;
+	msg->want_ni = hdr->dest_nid;
+	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
+	hdr->dest_pid = hdr->src_pid;
+	hdr->src_pid = cpt->node->conf.pid;
+	hdr->type = LNET_MSG_ACK;
+	hdr->payload_length = 0;
+	hdr->length = msg->mlength;
+	hdr->portal = 0;
+	msg->md = NULL;
+	msg->lnd.iov = NULL;
+	msg->lnd.niov = 0;
+	msg->lnd.mem = NULL;
+	msg->lnd.offset = 0;
+	msg->lnd.length = 0;
+	fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	msg_launch(msg);
+}
+
+static void request_put_done(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct ulnet_event ev;
+	bool ack = msg->status == 0 && !wire_handle_is_none(&msg->hdr.wmd) &&
+		   !(msg->md->options & LNET_MD_ACK_DISABLE);
+
+	request_event(msg, &ev, LNET_EVENT_PUT);
+	md_event_put(msg->md, &ev, 0);
+	msg->md = NULL;
+	/* A node that has crashed may not have told its user: no ACK, then. */
+	if (ack && likely(!msg->cpt->node->crashed))
+		request_ack(msg);
+	else
+		msg_free(msg);
+}
+
+static void request_reply_sent(struct work *w)
+{
+	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct ulnet_event ev;
+
+	request_event(msg, &ev, LNET_EVENT_GET);
+	md_event_put(msg->md, &ev, 0);
+	msg->md = NULL;
+	msg_free(msg);
+}
+
 /* ---- its payload ---- */
 
 /* The message is the REPLY to the GET that it was. */
@@ -77,6 +169,7 @@ static void request_turn_round(struct lnet_msg *msg)
 	hdr->type = LNET_MSG_REPLY;
 	hdr->payload_length = msg->mlength;
 	msg->role = MSG_REPLY_OUT;
+	msg->done = request_reply_sent;
 	msg->flags = MSG_PREFERS;
 }
 
@@ -139,95 +232,7 @@ void request_deliver(struct lnet_msg *msg)
 	}
 	request_count(msg, msg->mlength);
 	msg->lnd.deadline = cpt_deadline(msg->cpt);
-	msg_recv(msg);
-}
-
-/* ---- its end ---- */
-
-static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
-			  enum ulnet_event_type type)
-{
-	const struct lnet_hdr *hdr = &msg->hdr;
-	bool get = type == LNET_EVENT_GET;
-	/* A GET has turned into its REPLY, which went where the GET came
-	 * from. */
-	const struct ulnet_nid *peer = get ? &msg->target : &hdr->src_nid;
-
-	ev->type = type;
-	ev->status = msg->status;
-	ev->terminal = false;
-	ev->outcome = LNET_OUTCOME_NONE;
-	ev->cause = msg->cause;
-	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
-	ev->target.nid = get ? msg->want_ni : hdr->dest_nid;
-	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
-	ev->initiator.nid = msg->initiator;
-	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
-	ev->source = *peer;
-	ev->sender = msg->from;
-	ev->path_local = LNET_NID_ANY;
-	ev->path_peer = LNET_NID_ANY;
-	ev->path_hop = LNET_NID_ANY;
-	ev->paths_tried = 0;
-	ev->portal = hdr->portal;
-	ev->match_bits = hdr->match_bits;
-	ev->rlength = get ? hdr->length : hdr->payload_length;
-	ev->mlength = msg->mlength;
-	ev->offset = msg->offset;
-	ev->hdr_data = hdr->hdr_data;
-	ev->elapsed = 0;
-}
-
-/* The message of the PUT becomes that of its ACK. */
-static void request_ack(struct lnet_msg *msg)
-{
-	struct lnet_hdr *hdr = &msg->hdr;
-	struct lnet_cpt *cpt = msg->cpt;
-
-	msg->role = MSG_ACK_OUT;
-	msg->flags = MSG_PREFERS;
-	msg->want_ni = hdr->dest_nid;
-	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
-	hdr->dest_pid = hdr->src_pid;
-	hdr->src_pid = cpt->node->conf.pid;
-	hdr->type = LNET_MSG_ACK;
-	hdr->payload_length = 0;
-	hdr->length = msg->mlength;
-	hdr->portal = 0;
-	msg->md = NULL;
-	msg->lnd.iov = NULL;
-	msg->lnd.niov = 0;
-	msg->lnd.mem = NULL;
-	msg->lnd.offset = 0;
-	msg->lnd.length = 0;
-	fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	msg_launch(msg);
-}
-
-void request_put_done(struct lnet_msg *msg)
-{
-	struct ulnet_event ev;
-	bool ack = msg->status == 0 && !wire_handle_is_none(&msg->hdr.wmd) &&
-		   !(msg->md->options & LNET_MD_ACK_DISABLE);
-
-	request_event(msg, &ev, LNET_EVENT_PUT);
-	md_event_put(msg->md, &ev, 0);
-	msg->md = NULL;
-	/* A node that has crashed may not have told its user: no ACK, then. */
-	if (ack && likely(!msg->cpt->node->crashed))
-		request_ack(msg);
-	else
-		msg_free(msg);
-}
-
-void request_reply_sent(struct lnet_msg *msg)
-{
-	struct ulnet_event ev;
-
-	request_event(msg, &ev, LNET_EVENT_GET);
-	md_event_put(msg->md, &ev, 0);
-	msg->md = NULL;
-	msg_free(msg);
+	msg_recv(msg, request_put_done);
 }
 
 /* ---- what is not wanted ---- */

@@ -38,10 +38,6 @@ void request_forget_reply(struct lnet_msg *msg, int status,
 /* What was received, @length bytes of it stored, counts as accepted. */
 void request_count(const struct lnet_msg *msg, uint32_t length);
 
-/* The ends of MSG_PUT_IN and MSG_REPLY_OUT, on the MD's CPT (parse_done()). */
-void request_put_done(struct lnet_msg *msg);
-void request_reply_sent(struct lnet_msg *msg);
-
 /*
  * What becomes of received messages that are not wanted: nobody is told but the
  * counters. For the CPT that received the message.

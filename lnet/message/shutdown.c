@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lnet/message/delay.h"
+#include "lnet/message/end.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
 #include "lnet/message/leave.h"
@@ -46,6 +47,7 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	ni->cpt[cpt->index].stopped = true;
 	if (!cpt->closing)
 		leave_ni(ni, cpt);
+	resend_leave(cpt, ni, NULL);
 	fail_queued(ni, cpt);
 	delay_discard(cpt, ni);
 	park_discard(cpt, ni);

@@ -60,8 +60,8 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 }
 
 /* References to the next hop, which is @nid's. */
-static int path_take(struct lnet_cpt *cpt, struct path *path,
-		     const struct ulnet_nid *nid)
+static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
+			    const struct ulnet_nid *nid)
 {
 	if (likely(path->lpni))
 		peer_ref(path->lpni);
@@ -90,14 +90,15 @@ static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 
 /* Through a gateway. Whom the message is for need not be known, unless it is to
  * know this node by one NI. */
-static int path_get_routed(struct lnet_cpt *cpt, const struct path_want *want,
-			   struct path *path)
+static out_of_line int path_take_routed(struct lnet_cpt *cpt,
+					const struct path_want *want,
+					struct path *path)
 {
 	const struct lnet_ni *ni = path->ni ? path->ni : path->from;
 	struct lnet_peer_ni *dst;
 
 	if (path->ni) {
-		int rc = path_take(cpt, path, &path->route->gateway);
+		int rc = hop_take(cpt, path, &path->route->gateway);
 
 		if (rc)
 			return rc;
@@ -112,16 +113,14 @@ static int path_get_routed(struct lnet_cpt *cpt, const struct path_want *want,
 	return 0;
 }
 
-int path_get(struct lnet_cpt *cpt, const struct path_want *want,
-	     struct path *path)
+static in_line int take(struct lnet_cpt *cpt, const struct path_want *want,
+			struct path *path)
 {
-	int rc = path_select(cpt, want, path);
+	int rc;
 
-	if (rc)
-		return rc;
 	if (unlikely(path->route))
-		return path_get_routed(cpt, want, path);
-	rc = path_take(cpt, path, want->dst);
+		return path_take_routed(cpt, want, path);
+	rc = hop_take(cpt, path, want->dst);
 	if (rc)
 		return rc;
 	path_remember(path->lpni, path->ni, want);
@@ -130,4 +129,18 @@ int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 		path->lpni->only_in = cpt->topology;
 	}
 	return 0;
+}
+
+int path_take(struct lnet_cpt *cpt, const struct path_want *want,
+	      struct path *path)
+{
+	return take(cpt, want, path);
+}
+
+int path_get(struct lnet_cpt *cpt, const struct path_want *want,
+	     struct path *path)
+{
+	int rc = path_select(cpt, want, path);
+
+	return rc ? rc : take(cpt, want, path);
 }

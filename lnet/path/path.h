@@ -14,7 +14,7 @@ struct health_watch;
 
 struct path_cpt {
 	struct peer_cpt peer;
-	uint64_t uses; /* of paths: numbers the choices */
+	uint64_t uses;			  /* of paths: numbers the choices */
 	const struct health_watch *watch; /* health.h; NULL: nobody's */
 };
 
@@ -23,10 +23,15 @@ static inline struct path_cpt *path_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct path_cpt, peer.portal.cpt);
 }
 
-/* As path_select(), with a reference to the local NI and to the peer NI of the
- * next hop, which is made if need be: never for a path that does not exist,
- * since strangers may name sources as they like. Neither if the next hop is
- * another CPT's gateway. -ENOBUFS: peers_max are in use. */
+/* What path_select() has just chosen is taken: with a reference to the local NI
+ * and to the peer NI of the next hop, which is made if need be: never for a
+ * path that does not exist, since strangers may name sources as they like.
+ * Neither if the next hop is another CPT's gateway. -ENOBUFS: peers_max are in
+ * use. */
+int path_take(struct lnet_cpt *cpt, const struct path_want *want,
+	      struct path *path);
+
+/* path_select(), and path_take(). */
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 	     struct path *path);
 

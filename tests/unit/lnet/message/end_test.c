@@ -10,7 +10,7 @@
 
 /* ---- another path at once ---- */
 
-Test(resend, an_untried_path_is_taken_at_once)
+Test(end, an_untried_path_is_taken_at_once)
 {
 	struct lnet_sim *sim = rails();
 	uint64_t began = lnet_sim_now(sim);
@@ -42,7 +42,7 @@ Test(resend, an_untried_path_is_taken_at_once)
 }
 
 /* Once one NI of the peer is less healthy, nobody begins with it. */
-Test(resend, the_ill_path_is_left)
+Test(end, the_ill_path_is_left)
 {
 	struct lnet_sim *sim = rails();
 
@@ -65,7 +65,7 @@ Test(resend, the_ill_path_is_left)
 
 /* Four paths at once, then retry_count times one of them, after pauses of 10,
  * 20, ... ms. */
-Test(resend, tried_paths_are_tried_again_after_pauses)
+Test(end, tried_paths_are_tried_again_after_pauses)
 {
 	for (unsigned int retries = 0; retries < 4; retries++) {
 		struct lnet_sim *sim = rails();
@@ -93,7 +93,7 @@ Test(resend, tried_paths_are_tried_again_after_pauses)
 	}
 }
 
-Test(resend, not_beyond_the_deadline)
+Test(end, not_beyond_the_deadline)
 {
 	struct lnet_sim *sim = rails();
 
@@ -110,7 +110,7 @@ Test(resend, not_beyond_the_deadline)
 }
 
 /* One NI here, one there: who sends hears at once, as ever. */
-Test(resend, nothing_changes_with_one_path)
+Test(end, nothing_changes_with_one_path)
 {
 	struct lnet_sim *sim = cluster(2);
 
@@ -137,7 +137,7 @@ Test(resend, nothing_changes_with_one_path)
 
 /* ---- scenario 1: a try gets a part of the time ---- */
 
-Test(resend, what_waits_too_long_goes_another_way)
+Test(end, what_waits_too_long_goes_another_way)
 {
 	struct lnet_sim *sim = rails();
 
@@ -162,7 +162,7 @@ Test(resend, what_waits_too_long_goes_another_way)
 
 /* The example of lnet_multirail(7): 50 s, retry_count 2, and four paths that
  * take nothing. When the tries end, in ms; those between them are paused. */
-Test(resend, the_deadline_is_divided_as_the_page_says)
+Test(end, the_deadline_is_divided_as_the_page_says)
 {
 	static const uint64_t ends[] = { 16667, 27778, 35185, 40123, 45067 };
 	struct lnet_sim *sim = rails();
@@ -188,7 +188,7 @@ Test(resend, the_deadline_is_divided_as_the_page_says)
 	rails_end(sim);
 }
 
-Test(resend, the_last_try_may_take_all_the_time)
+Test(end, the_last_try_may_take_all_the_time)
 {
 	struct lnet_sim *sim = rails();
 
@@ -206,7 +206,7 @@ Test(resend, the_last_try_may_take_all_the_time)
 
 /* ---- scenario 2: begun, and not completed ---- */
 
-Test(resend, what_has_begun_is_not_cut_off)
+Test(end, what_has_begun_is_not_cut_off)
 {
 	/* 4,096 bytes take 820 ms. */
 	const struct ulnet_sim_link slow = { .bandwidth = 5000 };
@@ -228,7 +228,7 @@ Test(resend, what_has_begun_is_not_cut_off)
 }
 
 /* An error, and the peer may have got the message or not. */
-Test(resend, what_may_have_arrived_is_not_sent_again)
+Test(end, what_may_have_arrived_is_not_sent_again)
 {
 	struct lnet_sim *sim = rails();
 
@@ -251,7 +251,7 @@ Test(resend, what_may_have_arrived_is_not_sent_again)
 }
 
 /* One try that may have arrived, after one that has not. */
-Test(resend, one_doubtful_try_is_enough)
+Test(end, one_doubtful_try_is_enough)
 {
 	struct lnet_sim *sim = rails();
 
@@ -270,7 +270,7 @@ Test(resend, one_doubtful_try_is_enough)
 
 /* ---- scenario 3: sent, and not acknowledged ---- */
 
-Test(resend, what_is_not_answered_is_not_sent_again)
+Test(end, what_is_not_answered_is_not_sent_again)
 {
 	const struct ulnet_sim_link loses = { .loss = LNET_SIM_ALWAYS };
 	struct lnet_sim *sim = rails();
@@ -292,7 +292,7 @@ Test(resend, what_is_not_answered_is_not_sent_again)
 
 /* ---- who named an NI ---- */
 
-Test(resend, who_names_an_ni_gets_it)
+Test(end, who_names_an_ni_gets_it)
 {
 	struct lnet_sim *sim = rails();
 
@@ -306,7 +306,7 @@ Test(resend, who_names_an_ni_gets_it)
 	rails_end(sim);
 }
 
-Test(resend, who_prefers_an_ni_begins_with_it)
+Test(end, who_prefers_an_ni_begins_with_it)
 {
 	struct lnet_sim *sim = rails();
 
@@ -329,7 +329,7 @@ Test(resend, who_prefers_an_ni_begins_with_it)
 /* ---- answers ---- */
 
 /* Node 1 knows node 0 as multi-rail, too; its way back is blocked. */
-Test(resend, answers_take_another_path)
+Test(end, answers_take_another_path)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md umd = md_of(source, 100, 0, &sent);
@@ -381,7 +381,7 @@ static void pause_one(struct lnet_sim *sim, struct ulnet_md_handle *md)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 }
 
-Test(resend, what_pauses_can_be_given_up)
+Test(end, what_pauses_can_be_given_up)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md_handle md;
@@ -426,13 +426,13 @@ static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
 	rails_end(sim);
 }
 
-Test(resend, what_is_given_up_is_not_sent_again)
+Test(end, what_is_given_up_is_not_sent_again)
 {
 	give_up_in_the_lnd(&refuses, LNET_OUTCOME_NOT_DELIVERED);
 	give_up_in_the_lnd(&stalls, LNET_OUTCOME_NOT_DELIVERED);
 }
 
-Test(resend, what_is_given_up_under_way_may_arrive)
+Test(end, what_is_given_up_under_way_may_arrive)
 {
 	const struct ulnet_sim_link slow = { .latency = 10 * MSEC,
 					     .bandwidth = 10000 };
@@ -440,7 +440,7 @@ Test(resend, what_is_given_up_under_way_may_arrive)
 	give_up_in_the_lnd(&slow, LNET_OUTCOME_UNKNOWN);
 }
 
-Test(resend, what_pauses_ends_with_the_node)
+Test(end, what_pauses_ends_with_the_node)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md_handle md;
@@ -451,7 +451,7 @@ Test(resend, what_pauses_ends_with_the_node)
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
 }
 
-Test(resend, what_pauses_outlives_its_ni)
+Test(end, what_pauses_outlives_its_ni)
 {
 	struct lnet_sim *sim = rails();
 	const struct ulnet_nid nid = nid_of(mine[0]);
@@ -471,7 +471,7 @@ Test(resend, what_pauses_outlives_its_ni)
 /* ---- health ---- */
 
 /* A message that comes in is evidence; one that could be sent is none. */
-Test(resend, health_comes_back_by_messages_received)
+Test(end, health_comes_back_by_messages_received)
 {
 	struct lnet_sim *sim = rails();
 	const struct ulnet_sim_link works = { .latency = 10000 };
@@ -505,7 +505,7 @@ Test(resend, health_comes_back_by_messages_received)
 }
 
 /* What fails in one turn fails of one thing, however many messages wait. */
-Test(resend, one_failure_counts_once)
+Test(end, one_failure_counts_once)
 {
 	struct lnet_sim *sim = rails();
 	const struct ulnet_sim_link link = { .latency = 10000,
@@ -521,7 +521,7 @@ Test(resend, one_failure_counts_once)
 	rails_end(sim);
 }
 
-Test(resend, without_sensitivity_nothing_is_lost)
+Test(end, without_sensitivity_nothing_is_lost)
 {
 	struct lnet_sim *sim = rails();
 
@@ -540,7 +540,7 @@ Test(resend, without_sensitivity_nothing_is_lost)
 
 /* ---- what users see, and set ---- */
 
-Test(resend, failures_are_shown_by_cause)
+Test(end, failures_are_shown_by_cause)
 {
 	struct lnet_sim *sim = rails();
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -569,7 +569,7 @@ Test(resend, failures_are_shown_by_cause)
 	rails_end(sim);
 }
 
-Test(resend, health_can_be_set)
+Test(end, health_can_be_set)
 {
 	struct lnet_sim *sim = rails();
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -627,7 +627,7 @@ static void silent(struct lnet_sim *sim, const char *from, const char *to)
 }
 
 /* What waits there takes another path at once, long before its try is over. */
-Test(resend, a_silent_path_is_left)
+Test(end, a_silent_path_is_left)
 {
 	const struct ulnet_sim_link slow = { .connect = 100 * SECOND * 1000 };
 	struct lnet_sim *sim = rails();
@@ -655,7 +655,7 @@ Test(resend, a_silent_path_is_left)
 
 /* What has no other path goes on waiting, and arrives if the peer comes back.
  */
-Test(resend, who_has_no_other_path_bears_the_silence)
+Test(end, who_has_no_other_path_bears_the_silence)
 {
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
 	struct lnet_sim *sim = rails();
