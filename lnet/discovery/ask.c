@@ -129,6 +129,7 @@ struct ping {
 	struct ulnet_nid self; /* that asks; ANY: any */
 	struct ulnet_id target;
 	uint64_t timeout, until; /* ns */
+	unsigned int ni_max;	 /* max_interfaces, when it began */
 	ulnet_ping_fn done;
 	void *arg;
 };
@@ -161,7 +162,7 @@ static void ping_asked(struct ask *a)
 	int rc = a->status;
 
 	if (!rc)
-		rc = ping_info_read(a->cpt, a->buf, a->length, &info, &ni,
+		rc = ping_info_read(a->buf, a->length, &info, &ni, p->ni_max,
 				    &need);
 	if (rc == -EMSGSIZE && need > a->size) {
 		rc = ping_ask(p, need);
@@ -182,6 +183,7 @@ static int ping_begin(void *arg)
 	const struct lnet_cpt *cpt = p->ask.cpt;
 
 	p->until = loop_now(cpt->loop) + p->timeout;
+	p->ni_max = settings_interfaces_max(&cpt->node->settings);
 	return cpt->closing ? -ESHUTDOWN : ping_ask(p, PING_SINK_SIZE);
 }
 

@@ -259,12 +259,10 @@ unsigned int ping_info_room(size_t len, unsigned int max)
 	return MAX(MIN(max, len / SHORT_ENTRY_SIZE), 1);
 }
 
-int ping_info_read(const struct lnet_cpt *cpt, const void *buf, size_t len,
-		   struct ulnet_ping_info *info, struct ulnet_ping_ni **ni_p,
+int ping_info_read(const void *buf, size_t len, struct ulnet_ping_info *info,
+		   struct ulnet_ping_ni **ni_p, unsigned int max,
 		   size_t *need_p)
 {
-	unsigned int max = settings_interfaces_max(&cpt->node->settings);
-
 	*ni_p = malloc(ping_info_room(len, max) * sizeof(**ni_p));
 	return *ni_p ? ping_info_decode(buf, len, info, *ni_p, max, need_p)
 		     : -ENOMEM;

@@ -12,7 +12,6 @@
 #define PING_LARGE_SIZE	 24 /* of an entry with an IPv6 NID */
 
 struct lnet_config;
-struct lnet_cpt;
 
 /* A process that only calls. Nobody discovers it: others of its host have the
  * same NIDs, and there is nobody to answer. */
@@ -38,10 +37,10 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     size_t *need_p);
 /* How many entries of @len bytes are put anywhere at most; never 0. */
 unsigned int ping_info_room(size_t len, unsigned int max);
-/* The same with as many entries as @cpt's node allows, for which *@ni_p is the
- * memory, to be freed also on error. -ENOMEM. */
-int ping_info_read(const struct lnet_cpt *cpt, const void *buf, size_t len,
-		   struct ulnet_ping_info *info, struct ulnet_ping_ni **ni_p,
+/* The same; *@ni_p is the memory of the entries, to be freed also on error.
+ * -ENOMEM. */
+int ping_info_read(const void *buf, size_t len, struct ulnet_ping_info *info,
+		   struct ulnet_ping_ni **ni_p, unsigned int max,
 		   size_t *need_p);
 
 #endif

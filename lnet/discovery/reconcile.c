@@ -30,7 +30,9 @@ int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 	*told_p = NULL;
 	if (!told)
 		return -ENOMEM;
-	rc = ping_info_read(cpt, bytes, length, &told->info, &told->ni, &whole);
+	rc = ping_info_read(bytes, length, &told->info, &told->ni,
+			    settings_interfaces_max(&cpt->node->settings),
+			    &whole);
 	if (rc == -EMSGSIZE)
 		told->cut = whole;
 	else if (rc)
