@@ -107,7 +107,7 @@ static void loops_poll(struct lnet *node)
 		stat_t *stats = node->cpt[i]->stats;
 
 		loop_poll_before_sleep(node->loops[i],
-				       &node->settings.busy_poll,
+				       &node->settings.value[SETTING_BUSY_POLL],
 				       &stats[STAT_busy_poll_hits],
 				       &stats[STAT_busy_poll_misses]);
 	}

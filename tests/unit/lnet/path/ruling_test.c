@@ -215,7 +215,8 @@ Test(ruling, gateways)
 	struct path_rig rig;
 
 	rig_rails(&rig);
-	atomic_init(&rig.cpt->node->settings.router_sensitivity, 100);
+	atomic_init(&rig.cpt->node->settings.value[SETTING_ROUTER_SENSITIVITY],
+		    100);
 	rig_peer(&rig, "10.5.0.1@tcp5 10.6.0.1@tcp6");
 	rig_peer(&rig, "10.5.0.9@tcp5");
 	r[0] = rig_route(&rig, "tcp5", "10.0.0.91@tcp", 1, 0);

@@ -301,9 +301,9 @@ Test(select, local_nis_near_the_memory)
 	credits_set(&b->cpt->credits, 0);
 	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	/* Both within the range: credits decide. */
-	atomic_store(&rig.cpt->node->settings.numa_range, 21);
+	atomic_store(&rig.cpt->node->settings.value[SETTING_NUMA_RANGE], 21);
 	goes_near(&rig, 1, "10.0.0.1@tcp > 10.0.0.3@tcp");
-	atomic_store(&rig.cpt->node->settings.numa_range, 20);
+	atomic_store(&rig.cpt->node->settings.value[SETTING_NUMA_RANGE], 20);
 	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	/* Who does not know its node is farthest; health comes first. */
 	b->lnd.numa_node = -1;
