@@ -2,19 +2,9 @@
 #include "config/control.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "config/answer.h"
-#include "config/program.h"
-#include "config/request.h"
-#include "config/server.h"
-#include "config/show.h"
+#include "config/request/show.h"
 #include "ulnet/loop.h"
-
-const struct tree_limits request_limits = { REQUEST_MAX, 100000,
-					    TREE_DEPTH_MAX };
-const struct tree_limits answer_limits = { ANSWER_MAX, 4000000,
-					   TREE_DEPTH_MAX };
 
 /* What the node has now, as a file. */
 static int start_now(struct lnet *node, char **text_p)

@@ -11,25 +11,27 @@
  * left end their client. An answer for which its user has no share of the
  * memory left is replaced by one that says so.
  */
-#include "config/server.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/share.h"
-#include "config/socket.h"
+#include "config/control.h"
 #include "ulnet/loop.h"
 
+#define BACKLOG	    64
+#define GROUP_SIZE  65536 /* of what the system knows of a group */
 #define CLIENTS_MAX 16
 #define READ_SIZE   65536
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
@@ -53,6 +55,13 @@ static const struct {
 } memories[MEMORIES] = {
 	[REQUESTS] = { "request", REQUESTS_SUM_MAX },
 	[ANSWERS] = { "answer", ANSWERS_SUM_MAX },
+};
+
+struct control_socket {
+	int fd; /* listens; -1: closed */
+	char *path;
+	dev_t dev; /* of the file */
+	ino_t ino;
 };
 
 struct client {
@@ -582,7 +591,8 @@ static void accept_complain(struct server *s, int error)
 	if (now < s->next_shortage)
 		return;
 	s->next_shortage = now + QUIET;
-	lnet_log(LNET_LOG_WARN, "control", "cannot take connections: %s", strerror(error));
+	lnet_log(LNET_LOG_WARN, "control", "cannot take connections: %s",
+		 strerror(error));
 }
 
 /* Takes one connection. False: there are no file descriptors, or memory. */
@@ -646,6 +656,143 @@ static void *acceptor_main(void *arg)
 	if (atomic_load(&s->polled))
 		lnet_post(s->control->node, 0, &s->over_work);
 	return NULL;
+}
+
+/* ---- the socket ---- */
+
+static int find_group(const char *group, gid_t *gid_p)
+{
+	struct group g, *found = NULL;
+	char *end, *buf;
+	unsigned long n;
+	int rc;
+
+	errno = 0;
+	n = strtoul(group, &end, 10);
+	if (*group >= '0' && *group <= '9' && !*end && !errno &&
+	    n < (gid_t)-1) {
+		*gid_p = (gid_t)n;
+		return 0;
+	}
+	buf = malloc(GROUP_SIZE);
+	if (!buf)
+		return -ENOMEM;
+	rc = getgrnam_r(group, &g, buf, GROUP_SIZE, &found) || !found ? -EINVAL
+								      : 0;
+	if (!rc)
+		*gid_p = g.gr_gid;
+	free(buf);
+	return rc;
+}
+
+/* Of two nodes that start at the same time, one waits here for the other: what
+ * is looked at stays as it is until the socket listens. */
+static int lock_directory(const char *path)
+{
+	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+	const char *dir = slash == copy ? "/" : slash ? copy : ".";
+	int fd, rc;
+
+	if (!copy)
+		return -ENOMEM;
+	if (slash)
+		*slash = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = fd < 0 ? -errno : 0;
+	free(copy);
+	while (!rc && flock(fd, LOCK_EX) && (rc = -errno) == -EINTR)
+		rc = 0;
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? rc : fd;
+}
+
+/* Does somebody listen there? Removes the file of one who did. */
+static int remove_stale(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	int fd, rc;
+
+	if (lstat(addr->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno
+								       : 0;
+	close(fd);
+	if (rc == -ECONNREFUSED)
+		return unlink(addr->sun_path) ? -errno : 0;
+	/* The queue of the socket is full: somebody listens. */
+	return rc == -EAGAIN || !rc ? -EADDRINUSE : rc;
+}
+
+static int socket_make(struct control_socket *s, const struct sockaddr_un *addr,
+		       const gid_t *gid)
+{
+	struct stat st;
+
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return -errno;
+	/* The file is born with the mode of its socket. */
+	if (fchmod(s->fd, 0600) ||
+	    bind(s->fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		return -errno;
+	if (lstat(addr->sun_path, &st))
+		return -errno;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	s->path = strdup(addr->sun_path);
+	if (!s->path)
+		return -ENOMEM;
+	if (gid && (lchown(s->path, (uid_t)-1, *gid) || chmod(s->path, 0660)))
+		return -errno;
+	return listen(s->fd, BACKLOG) ? -errno : 0;
+}
+
+static void socket_close(struct control_socket *s)
+{
+	struct stat st;
+
+	if (s->path && !lstat(s->path, &st) && st.st_dev == s->dev &&
+	    st.st_ino == s->ino)
+		unlink(s->path);
+	free(s->path);
+	s->path = NULL;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+static int socket_open(struct control_socket *s, const char *path,
+		       const char *group)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int dir, rc;
+	gid_t gid;
+
+	*s = (struct control_socket){ .fd = -1 };
+	if (!*path)
+		return -EINVAL;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	text_copy(addr.sun_path, sizeof(addr.sun_path), path);
+	rc = group ? find_group(group, &gid) : 0;
+	if (rc)
+		return rc;
+	dir = lock_directory(path);
+	if (dir < 0)
+		return dir;
+	rc = remove_stale(&addr);
+	if (!rc)
+		rc = socket_make(s, &addr, group ? &gid : NULL);
+	if (rc)
+		socket_close(s);
+	close(dir);
+	return rc;
 }
 
 /* ---- the server ---- */

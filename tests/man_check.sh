@@ -62,13 +62,13 @@ for lnd in o2iblnd socklnd; do
 done
 
 # The requests of the table are those of their page.
-requests=$(sed -n '/^static const struct command {/,/^};/p' config/request.c |
+requests=$(sed -n '/^static const struct command {/,/^};/p' config/request/request.c |
 	perl -ne 'print "$1\n" if /^\t\{ "([^"]+)",/' | LC_ALL=C sort)
-[ -n "$requests" ] || complain "config/request.c cannot be read"
+[ -n "$requests" ] || complain "config/request/request.c cannot be read"
 said=$(diff <(echo "$requests") <(sed -n '/^\.Ss Requests/,/^\.Ss Answers/p' \
 	man/man7/lnet_control.7 | sed -n 's/^\.It Ic //p' | sed 's/ , /\n/g' |
 	LC_ALL=C sort)) ||
-	complain "config/request.c, and man/man7/lnet_control.7: $said"
+	complain "config/request/request.c, and man/man7/lnet_control.7: $said"
 
 # The rules of o2ib's tunables.
 while read -r rule; do

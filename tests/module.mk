@@ -186,21 +186,20 @@ unit_tests += %D%/unit/sim_test
 
 unit_tests += %D%/unit/config_test
 %C%_unit_config_test_SOURCES = \
-	%D%/unit/config/fault_test.c \
-	%D%/unit/config/import_test.c \
-	%D%/unit/config/ip2nets_test.c \
-	%D%/unit/config/o2ib_test.c \
-	%D%/unit/config/path_test.c \
-	%D%/unit/config/peer_test.c \
-	%D%/unit/config/policy_test.c \
 	%D%/unit/config/poll_test.c \
-	%D%/unit/config/program_test.c \
-	%D%/unit/config/request_test.c \
-	%D%/unit/config/route_test.c \
-	%D%/unit/config/route_text_test.c \
 	%D%/unit/config/server_test.c \
-	%D%/unit/config/spec_test.c \
-	%D%/unit/config/tree_test.c
+	%D%/unit/config/request/debug_test.c \
+	%D%/unit/config/request/fault_test.c \
+	%D%/unit/config/request/import_test.c \
+	%D%/unit/config/request/o2ib_test.c \
+	%D%/unit/config/request/peer_test.c \
+	%D%/unit/config/request/policy_test.c \
+	%D%/unit/config/request/program_test.c \
+	%D%/unit/config/request/request_test.c \
+	%D%/unit/config/request/route_test.c \
+	%D%/unit/config/text/networks_test.c \
+	%D%/unit/config/text/routes_test.c \
+	%D%/unit/config/yaml/tree_test.c
 
 unit_tests += %D%/unit/rpc_test
 %C%_unit_rpc_test_SOURCES = \

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
-#include "config/debug.h"
+#include "config/request/show.h"
 #include "lnet/discovery/state.h"
 #include "lnet/message/msg.h"
 #include "lnet/message/op.h"

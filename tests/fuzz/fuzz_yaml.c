@@ -7,9 +7,8 @@
  */
 #include "tests/unit/config/paper.h"
 
-#include "config/ip2nets.h"
-#include "config/spec.h"
-#include "config/tree.h"
+#include "config/text/networks.h"
+#include "config/yaml/tree.h"
 #include "ulnet/control.h"
 
 static const struct tree_limits limits = { 1 << 20, 20000, TREE_DEPTH_MAX };

@@ -5,6 +5,6 @@ tools_bin_o2ibcalc_SOURCES = %D%/o2ibcalc.c $(o2ibcalc_input_sources)
 tools_bin_o2ibcalc_SOURCES += %D%/o2ibcalc_document.c %D%/o2ibcalc_table.c
 tools_bin_o2ibcalc_SOURCES += %D%/o2ibcalc_value.c
 # The tree of YAML is hidden in the library, and knows nothing of LNet.
-tools_bin_o2ibcalc_SOURCES += config/tree.c config/tree.h config/parse.c config/emit.c
+tools_bin_o2ibcalc_SOURCES += config/yaml/tree.c config/yaml/tree.h
 tools_bin_o2ibcalc_LINK = $(INSTALLED_LINK)
 tools_bin_o2ibcalc_LDADD = libtools.a $(libulnet) $(YAML_LIBS)

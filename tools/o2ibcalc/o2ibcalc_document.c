@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "o2ibcalc.h"
-#include "config/tree.h"
+#include "config/yaml/tree.h"
 
 /* ---- values ---- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/tree.h"
+#include "config/yaml/tree.h"
 #include "tools/common/program.h"
 #include "tools/common/option.h"
 

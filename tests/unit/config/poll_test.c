@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control socket and its clients, while poll() does what it seldom does. */
-#include "rig.h"
+#include "tests/unit/config/rig.h"
 
 #include <poll.h>
 #include <stdatomic.h>

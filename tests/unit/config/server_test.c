@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control socket: its file, its clients, and those that mean no good. */
-#include "rig.h"
+#include "tests/unit/config/rig.h"
 
 #include <grp.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "config/tree.h"
+#include "config/yaml/tree.h"
 #include "ulnet/control.h"
 #include "ulnet/service.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/crc32c.h"
-#include "config/tree.h"
+#include "config/yaml/tree.h"
 #include "lnet/node/node.h"
 #include "rpc/stats/stat_run.h"
 #include "rpc/stats/stats.h"

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/metrics/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metric.h"
+
+enum kind { U64, U32, I64, I32, BOOL, NS };
+
+/* A field of what is known of an interface, a peer NI, a route, or buffers.
+ * Rows with the same name stand together: they are one metric, and a label
+ * tells them apart. */
+struct metric {
+	const char *name;  /* behind "ulnet_ni_" and the like */
+	const char *type;  /* as Prometheus calls it */
+	const char *help;  /* NULL: that of the row before */
+	const char *label; /* of this row, or NULL */
+	size_t at;
+	enum kind kind;
+};
+
+/* clang-format off */
+/* What both have, in structures of two types with the same names. */
+#define BY_TYPE(S, name, what, help)                                           \
+	{ name, "counter", help, "type=\"put\"",                               \
+	  offsetof(S, what.put), U64 },                                        \
+	{ name, "counter", NULL, "type=\"get\"",                               \
+	  offsetof(S, what.get), U64 },                                        \
+	{ name, "counter", NULL, "type=\"reply\"",                             \
+	  offsetof(S, what.reply), U64 },                                      \
+	{ name, "counter", NULL, "type=\"ack\"",                               \
+	  offsetof(S, what.ack), U64 }
+#define FAILED(S, cause, field, help)                                          \
+	{ "send_failures_total", "counter", help, "cause=\"" cause "\"",       \
+	  offsetof(S, failed.field), U64 }
+/* Prometheus knows a sum and a count that belong together as a summary. */
+#define TIMES(S, name, what, help)                                             \
+	{ name "_sum", "summary", help, NULL, offsetof(S, what.ns), NS },      \
+	{ name "_count", "summary", NULL, NULL, offsetof(S, what.n), U64 }
+#define BOTH(S)                                                                \
+	{ "health", "gauge", "Health of the interface, 0 to 1000",             \
+	  NULL, offsetof(S, health), I32 },                                    \
+	{ "recovering", "gauge", "1 if it is ill, and pinged until it is well",\
+	  NULL, offsetof(S, recovering), BOOL },                               \
+	{ "credits", "gauge",                                                  \
+	  "Messages that may be sent at once; negative: that many wait",       \
+	  NULL, offsetof(S, credits), I64 },                                   \
+	{ "credits_min", "gauge", "Lowest number of credits so far",           \
+	  NULL, offsetof(S, credits_min), I64 },                               \
+	{ "credits_max", "gauge", "Credits when nothing is being sent",        \
+	  NULL, offsetof(S, credits_max), U32 },                               \
+	BY_TYPE(S, "sent_messages_total", sent, "Messages sent"),              \
+	BY_TYPE(S, "received_messages_total", received, "Messages received"),  \
+	BY_TYPE(S, "dropped_messages_total", dropped,                          \
+		"Messages received and dropped"),                              \
+	{ "resends_total", "counter",                                          \
+	  "Messages that had another try, having failed here",                 \
+	  NULL, offsetof(S, resent), U64 },                                    \
+	FAILED(S, "local_interrupt", interrupts, "Sends that failed"),         \
+	FAILED(S, "local_dropped", dropped, NULL),                             \
+	FAILED(S, "local_aborted", aborted, NULL),                             \
+	FAILED(S, "local_no_route", no_route, NULL),                           \
+	FAILED(S, "local_timeout", timeouts, NULL),                            \
+	FAILED(S, "local_error", errors, NULL),                                \
+	FAILED(S, "remote_dropped", remote_dropped, NULL),                     \
+	FAILED(S, "remote_timeout", remote_timeouts, NULL),                    \
+	FAILED(S, "remote_error", remote_errors, NULL),                        \
+	FAILED(S, "network_timeout", network_timeouts, NULL),                  \
+	TIMES(S, "send_seconds", sending,                                      \
+	      "Time until PUTs and GETs were sent; samples"),                  \
+	TIMES(S, "answer_seconds", answered,                                   \
+	      "Time until the ACK or REPLY of PUTs and GETs came")
+/* clang-format on */
+
+#define NI(field) offsetof(struct ulnet_ni_info, field)
+static const struct metric ni_metrics[] = {
+	{ "up", "gauge", "1 if the interface can be used", NULL, NI(up), BOOL },
+	BOTH(struct ulnet_ni_info),
+	{ "sent_bytes_total", "counter", "Payload bytes sent", NULL,
+	  NI(send_length), U64 },
+	{ "received_bytes_total", "counter", "Payload bytes received", NULL,
+	  NI(recv_length), U64 },
+	{ "dropped_bytes_total", "counter", "Payload bytes dropped", NULL,
+	  NI(drop_length), U64 },
+	{ "queued_messages", "gauge", "Messages that wait for a credit", NULL,
+	  NI(queued), U64 },
+};
+
+#define PEER(field) offsetof(struct ulnet_peer_info, field)
+static const struct metric peer_metrics[] = {
+	{ "down", "gauge", "1 if the peer says that this NID does not work",
+	  NULL, PEER(down), BOOL },
+	BOTH(struct ulnet_peer_info),
+	{ "router_credits", "gauge",
+	  "Buffers of this router it may have; negative: that many wait", NULL,
+	  PEER(router_credits), I64 },
+	{ "queued_messages", "gauge", "Messages that wait for a credit", NULL,
+	  PEER(queued), U64 },
+	{ "queued_bytes", "gauge", "Bytes that wait for a credit", NULL,
+	  PEER(queued_bytes), U64 },
+	{ "connecting_messages", "gauge", "Messages that wait for a connection",
+	  NULL, PEER(connecting), U64 },
+	{ "used_by_messages", "gauge", "Messages that are using it", NULL,
+	  PEER(refs), U64 },
+};
+
+struct route_row {
+	struct ulnet_route_info info;
+	bool down;
+};
+
+#define ROUTE(field) offsetof(struct route_row, field)
+static const struct metric route_metrics[] = {
+	{ "up", "gauge", "1 if the route works", NULL, ROUTE(info.up), BOOL },
+	{ "down", "gauge", "1 if nothing is sent by it; what is neither is ill",
+	  NULL, ROUTE(down), BOOL },
+	{ "health", "gauge", "Health of the gateway's best NID, 0 to 1000",
+	  NULL, ROUTE(info.health), I32 },
+};
+
+#define BUFFERS(field) offsetof(struct buffers_sum, field)
+static const struct metric router_metrics[] = {
+	{ "buffers", "gauge", "Buffers for messages that are passed on", NULL,
+	  BUFFERS(count), U32 },
+	{ "buffers_free", "gauge", "Buffers that are free", NULL, BUFFERS(free),
+	  I64 },
+	{ "buffers_min", "gauge",
+	  "Lowest number of free buffers so far; negative: that many waited",
+	  NULL, BUFFERS(free_min), I64 },
+	{ "buffers_waiting", "gauge", "Messages that wait for a buffer", NULL,
+	  BUFFERS(waiting), I64 },
+};
+
+/* ---- the format ---- */
+
+static void print_nid(FILE *out, const char *label, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	fprintf(out, "%s=", label);
+	metric_quoted(out, lnet_nid_format(nid, text, sizeof(text)));
+}
+
+static void print_net(FILE *out, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	fputs(",net=", out);
+	metric_quoted(out,
+		      lnet_net_format(lnet_nid_net(nid), text, sizeof(text)));
+}
+
+static void print_value(FILE *out, const struct metric *m, const char *info)
+{
+	const void *p = info + m->at;
+
+	switch (m->kind) {
+	case U64:
+		fprintf(out, "%" PRIu64 "\n", *(const uint64_t *)p);
+		break;
+	case U32:
+		fprintf(out, "%" PRIu32 "\n", *(const uint32_t *)p);
+		break;
+	case I64:
+		fprintf(out, "%" PRId64 "\n", *(const int64_t *)p);
+		break;
+	case I32:
+		fprintf(out, "%" PRId32 "\n", *(const int32_t *)p);
+		break;
+	case BOOL:
+		fprintf(out, "%d\n", *(const bool *)p);
+		break;
+	case NS:
+		metric_seconds(out, *(const uint64_t *)p);
+		break;
+	}
+}
+
+/* Things of one kind, their metrics, and what labels they have. */
+struct room {
+	const char *prefix;
+	const struct metric *metrics;
+	size_t nmetrics;
+	const char *infos;
+	size_t n, size; /* how many; of each */
+	void (*labels)(FILE *out, const void *info);
+};
+
+/* The row is no other label of the metric before, and no summary's count. */
+static bool begins_metric(const struct room *r, size_t i)
+{
+	return i == 0 || r->metrics[i].help != NULL;
+}
+
+static void print_room_head(FILE *out, const struct room *r, size_t i)
+{
+	const struct metric *m = &r->metrics[i];
+	char name[128];
+	int len = (int)strlen(m->name);
+
+	if (strcmp(m->type, "summary") == 0)
+		len -= (int)strlen("_sum");
+	snprintf(name, sizeof(name), "ulnet_%s_%.*s", r->prefix, len, m->name);
+	metric_head(out, name, m->type, m->help);
+}
+
+static void print_sample(FILE *out, const struct room *r, size_t i, size_t k)
+{
+	const struct metric *m = &r->metrics[i];
+	const char *info = r->infos + k * r->size;
+
+	fprintf(out, "ulnet_%s_%s{", r->prefix, m->name);
+	r->labels(out, info);
+	if (m->label)
+		fprintf(out, ",%s", m->label);
+	fputs("} ", out);
+	print_value(out, m, info);
+}
+
+/* All samples of a metric stand together. */
+static void print_room(FILE *out, const struct room *r)
+{
+	for (size_t i = 0; r->n && i < r->nmetrics; i++) {
+		if (begins_metric(r, i))
+			print_room_head(out, r, i);
+		for (size_t k = 0; k < r->n; k++)
+			print_sample(out, r, i, k);
+	}
+}
+
+/* ---- what there is ---- */
+
+static void ni_labels(FILE *out, const void *info)
+{
+	const struct ulnet_ni_info *ni = info;
+
+	print_nid(out, "nid", &ni->nid);
+	print_net(out, &ni->nid);
+	fputs(",interface=", out);
+	metric_quoted(out, ni->interface);
+}
+
+static int print_nis(FILE *out, struct lnet *node)
+{
+	struct ulnet_ni_info *infos = NULL, *more;
+	struct room r = { .prefix = "ni",
+			  .metrics = ni_metrics,
+			  .nmetrics = ARRAY_SIZE(ni_metrics),
+			  .size = sizeof(*infos),
+			  .labels = ni_labels };
+
+	for (;; r.n++) {
+		more = realloc(infos, (r.n + 1) * sizeof(*infos));
+		if (!more) {
+			free(infos);
+			return -ENOMEM;
+		}
+		infos = more;
+		if (lnet_ni_info(node, (unsigned int)r.n, &infos[r.n]))
+			break;
+	}
+	r.infos = (const char *)infos;
+	print_room(out, &r);
+	free(infos);
+	return 0;
+}
+
+static void peer_labels(FILE *out, const void *info)
+{
+	const struct ulnet_peer_info *peer = info;
+
+	print_nid(out, "nid", &peer->nid);
+	fputc(',', out);
+	print_nid(out, "peer", &peer->primary);
+	print_net(out, &peer->nid);
+}
+
+static int print_peers(FILE *out, struct lnet *node, unsigned int max)
+{
+	struct ulnet_peer_info *infos = calloc(max ? max : 1, sizeof(*infos));
+	struct room r = { .prefix = "peer",
+			  .metrics = peer_metrics,
+			  .nmetrics = ARRAY_SIZE(peer_metrics),
+			  .infos = (const char *)infos,
+			  .size = sizeof(*infos),
+			  .labels = peer_labels };
+	int known;
+
+	if (!infos)
+		return -ENOMEM;
+	known = lnet_peers(node, infos, max);
+	if (known < 0) {
+		free(infos);
+		return known;
+	}
+	r.n = MIN((unsigned int)known, max);
+	metric_head(out, "ulnet_peer_nis", "gauge", "NIDs of peers known now");
+	fprintf(out, "ulnet_peer_nis %d\n", known);
+	metric_head(out, "ulnet_peer_nis_hidden", "gauge",
+		    "NIDs of peers that have no metrics here: over the limit");
+	fprintf(out, "ulnet_peer_nis_hidden %zu\n", (size_t)known - r.n);
+	print_room(out, &r);
+	free(infos);
+	return 0;
+}
+
+/* "send_count" becomes "send_total", "send_length" "send_bytes_total", "errors"
+ * "errors_total": that is how Prometheus wants counters to be called. */
+static void stat_name(const struct ulnet_stat *s, char *buf, size_t size)
+{
+	static const char *const ends[][2] = { { "_count", "" },
+					       { "_length", "_bytes" } };
+	size_t len = strlen(s->name);
+	const char *unit = "";
+
+	for (size_t i = 0; !s->now && i < ARRAY_SIZE(ends); i++) {
+		size_t end = strlen(ends[i][0]);
+
+		if (len > end && strcmp(s->name + len - end, ends[i][0]) == 0) {
+			len -= end;
+			unit = ends[i][1];
+			break;
+		}
+	}
+	snprintf(buf, size, "ulnet_%.*s%s%s", (int)len, s->name, unit,
+		 s->now ? "" : "_total");
+}
+
+static int print_stats(FILE *out, struct lnet *node)
+{
+	struct ulnet_stat *stats;
+	int n = stats_read(node, &stats);
+	char name[128];
+
+	for (int i = 0; i < n; i++) {
+		stat_name(&stats[i], name, sizeof(name));
+		metric_head(out, name, stats[i].now ? "gauge" : "counter",
+			    stats[i].help);
+		fprintf(out, "%s %" PRIu64 "\n", name, stats[i].value);
+	}
+	free(stats);
+	return MIN(n, 0);
+}
+
+static void route_labels(FILE *out, const void *info)
+{
+	const struct ulnet_route *route =
+		&((const struct route_row *)info)->info.route;
+	char net[LNET_NIDSTR_SIZE];
+
+	fputs("net=", out);
+	metric_quoted(out, lnet_net_format(route->net, net, sizeof(net)));
+	fputc(',', out);
+	print_nid(out, "gateway", &route->gateway);
+}
+
+static int print_routes(FILE *out, struct lnet *node)
+{
+	struct ulnet_route_info *infos;
+	int n = routes_read(node, &infos);
+	struct route_row *rows = calloc((size_t)MAX(n, 0) + 1, sizeof(*rows));
+	struct room r = { .prefix = "route",
+			  .metrics = route_metrics,
+			  .nmetrics = ARRAY_SIZE(route_metrics),
+			  .infos = (const char *)rows,
+			  .size = sizeof(*rows),
+			  .labels = route_labels };
+
+	for (; rows && (int)r.n < n; r.n++)
+		rows[r.n] =
+			(struct route_row){ infos[r.n], strcmp(infos[r.n].state,
+							       "down") == 0 };
+	print_room(out, &r);
+	free(infos);
+	free(rows);
+	return rows ? MIN(n, 0) : -ENOMEM;
+}
+
+static void buffers_labels(FILE *out, const void *info)
+{
+	fputs("kind=", out);
+	metric_quoted(out, ((const struct buffers_sum *)info)->kind);
+}
+
+static void print_buffers(FILE *out, struct lnet *node)
+{
+	struct buffers_sum sums[LNET_BUFFER_KINDS];
+	struct room r = { .prefix = "router",
+			  .metrics = router_metrics,
+			  .nmetrics = ARRAY_SIZE(router_metrics),
+			  .infos = (const char *)sums,
+			  .n = LNET_BUFFER_KINDS,
+			  .size = sizeof(sums[0]),
+			  .labels = buffers_labels };
+
+	if (buffers_sum(node, sums))
+		print_room(out, &r);
+}
+
+int metrics_print(FILE *out, struct lnet *node, unsigned int peers)
+{
+	int rc;
+
+	metric_head(out, "ulnet_build_info", "gauge",
+		    "1; its label is the version");
+	fputs("ulnet_build_info{version=\"" PACKAGE_VERSION "\"} 1\n", out);
+	rc = print_stats(out, node);
+	if (!rc)
+		rc = print_nis(out, node);
+	if (!rc)
+		rc = print_routes(out, node);
+	if (!rc)
+		print_buffers(out, node);
+	return rc ? rc : print_peers(out, node, peers);
+}

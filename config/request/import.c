@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Configuration files: lnet.conf(5). */
+#include <errno.h>
+
+#include "config/request/request.h"
+#include "config/request/show.h"
+
+static const char *const mode_names[] = { "add", "del", "show", "exec" };
+
+struct import {
+	struct request *request;
+	enum import_mode mode;
+	bool ignore_errors;
+	bool has_rules, rule_applied; /* of "ip2nets" */
+	struct plan plan;
+};
+
+/* ---- sections that are no mere changes ---- */
+
+static int take_rule(struct import *im, const struct scope *s,
+		     const struct tree *item)
+{
+	im->has_rules = true;
+	return ip2nets_item(&im->plan, s, item, im->mode == IMPORT_ADD,
+			    &im->rule_applied);
+}
+
+static int inquire_item(struct import *im, const struct scope *s,
+			const struct tree *item, enum inquiry_kind kind)
+{
+	struct scope ps = *s;
+	struct inquiry q;
+	int rc;
+
+	ps.subject.top = "manage";
+	ps.lenient = false;
+	rc = inquiry_read(&ps, item, kind, &q);
+	return rc ? rc : inquire(im->plan.node, &ps, &q, im->request->cancel);
+}
+
+/* "ping: [ {nids: [...], timeout: 5} ]", or what ping prints. */
+static int take_ping(struct import *im, const struct scope *s,
+		     const struct tree *item)
+{
+	return inquire_item(im, s, item, INQUIRY_PING);
+}
+
+static int take_discover(struct import *im, const struct scope *s,
+			 const struct tree *item)
+{
+	return inquire_item(im, s, item, INQUIRY_DISCOVER);
+}
+
+static int show_global(struct lnet *node, const struct scope *s,
+		       const struct tree *map)
+{
+	(void)map;
+	return show_settings(node, answer_output(s->answer));
+}
+
+static int show_statistics(struct lnet *node, const struct scope *s,
+			   const struct tree *map)
+{
+	(void)map;
+	return show_stats(node, answer_output(s->answer));
+}
+
+/* ---- the file ---- */
+
+#define M(mode)	   (1u << IMPORT_##mode)
+#define M_ADD_DEL  (M(ADD) | M(DEL))
+#define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
+
+/* What is called, for each item of the section or once: to add or delete; to
+ * show; or for all of it. */
+static const struct section {
+	const char *name;
+	unsigned int modes; /* in which it means something */
+	bool sequence;	    /* of items */
+	int (*plan)(struct plan *plan, const struct scope *s,
+		    const struct tree *t, bool add);
+	int (*show)(struct lnet *node, const struct scope *s,
+		    const struct tree *t);
+	int (*all)(struct import *im, const struct scope *s,
+		   const struct tree *t);
+} sections[] = {
+	{ "net", M_NOT_EXEC, true, net_item, net_show_item, NULL },
+	{ "routing", M_NOT_EXEC, true, routing_item, NULL, NULL },
+	{ "route", M_NOT_EXEC, true, route_item, route_show_item, NULL },
+	{ "peer", M_NOT_EXEC, true, peer_item, peer_show_item, NULL },
+	{ "ip2nets", M_ADD_DEL, true, NULL, NULL, take_rule },
+	{ "buffers", M(ADD), false, buffers_section, NULL, NULL },
+	{ "statistics", M(SHOW), false, NULL, show_statistics, NULL },
+	{ "global", M(ADD) | M(SHOW), false, global_section, show_global,
+	  NULL },
+	{ "numa", M(ADD), false, numa_section, NULL, NULL },
+	{ "ping", M(EXEC), true, NULL, NULL, take_ping },
+	{ "discover", M(EXEC), true, NULL, NULL, take_discover },
+	{ "udsp", M_NOT_EXEC, true, policy_item, policy_show_item, NULL },
+	{ "fault", M_ADD_DEL, true, fault_item, NULL, NULL },
+};
+
+/* The one that a top-level key begins with. */
+static const struct section *section_of(const char *key)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(sections); i++)
+		if (!strncmp(key, sections[i].name, strlen(sections[i].name)))
+			return &sections[i];
+	return NULL;
+}
+
+/* An item that was read, with @rc, is carried out by itself if errors of others
+ * are none of its business. Returns what the next item is to be begun with. */
+static int item_end(struct import *im, int rc)
+{
+	if (!im->ignore_errors)
+		return rc;
+	if (!rc)
+		(void)plan_run(&im->plan);
+	plan_fini(&im->plan);
+	plan_init(&im->plan, im->request->control->node);
+	im->plan.keep_notes = true;
+	return 0;
+}
+
+/* Rules of which none is about this host are as wrong as a network without
+ * interfaces. */
+static int check_rules(struct import *im, const struct scope *s,
+		       const struct tree *t)
+{
+	bool idle = im->has_rules && !im->rule_applied;
+
+	im->has_rules = im->rule_applied = false;
+	return idle ? scope_fail(s, t, -ENOENT,
+				 "no rule matches an address of this host")
+		    : 0;
+}
+
+static int section_call(struct import *im, const struct section *sec,
+			const struct scope *s, const struct tree *t)
+{
+	if (sec->all)
+		return sec->all(im, s, t);
+	if (im->mode == IMPORT_SHOW)
+		return sec->show ? sec->show(im->plan.node, s, t) : 0;
+	return sec->plan(&im->plan, s, t, im->mode == IMPORT_ADD);
+}
+
+static int section_run(struct import *im, const struct section *sec,
+		       struct scope *s, const struct tree *t)
+{
+	const struct tree *item = NULL;
+	int rc;
+
+	s->subject.item = sec->name;
+	if (!(sec->modes & 1u << im->mode))
+		return 0;
+	if (!sec->sequence) {
+		s->subject.seq_no = tree_get(t, "seq_no");
+		return item_end(im, section_call(im, sec, s, t));
+	}
+	rc = t->kind == TREE_SCALAR && im->mode == IMPORT_EXEC
+		     ? 0
+		     : scope_seq(s, t);
+	while (!rc && (item = list_next(t, item))) {
+		s->index++;
+		s->subject.seq_no = tree_get(item, "seq_no");
+		rc = item_end(im, section_call(im, sec, s, item));
+	}
+	return rc ? rc : check_rules(im, s, t);
+}
+
+/* Settings come first, wherever they stand in the file: what interfaces stand
+ * for, and what is said on the first connection, goes by them. */
+static bool is_early(const struct import *im, const struct section *sec)
+{
+	return sec && sec->plan == global_section && im->mode == IMPORT_ADD;
+}
+
+static int import_key(struct import *im, struct scope *s, const struct tree *t)
+{
+	const struct section *sec = section_of(t->key);
+	int rc;
+
+	s->subject.item = "import";
+	s->subject.seq_no = NULL;
+	s->index = 0;
+	rc = sec ? section_run(im, sec, s, t)
+		 : scope_misread(s, t, "unknown key '%s'", t->key);
+	if (!sec && im->mode == IMPORT_EXEC)
+		return rc;
+	return im->mode == IMPORT_EXEC || im->ignore_errors ? 0 : rc;
+}
+
+static int import_keys(struct import *im, struct scope *s,
+		       const struct tree *root, bool early)
+{
+	const struct tree *t;
+	int rc = 0;
+
+	tree_for_each (t, root) {
+		if (is_early(im, section_of(t->key)) == early)
+			rc = import_key(im, s, t);
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
+static int import_tree(struct import *im, const struct tree *root)
+{
+	struct scope s = {
+		.answer = im->request->answer,
+		.subject = { mode_names[im->mode], "import", NULL },
+		.places = true,
+		.lenient = true,
+	};
+	int rc;
+
+	if (root->kind != TREE_MAP && !tree_is_null(root))
+		return scope_misread(&s, root, "not a mapping");
+	rc = import_keys(im, &s, root, true);
+	if (!rc)
+		rc = import_keys(im, &s, root, false);
+	if (rc)
+		return rc;
+	return im->mode == IMPORT_EXEC || im->ignore_errors
+		       ? im->request->answer->status
+		       : plan_run(&im->plan);
+}
+
+static int import_parsed(struct request *r, const struct tree *root,
+			 enum import_mode mode, unsigned int flags)
+{
+	bool lock = !(flags & IMPORT_LOCKED) && mode != IMPORT_EXEC;
+	struct import im = {
+		.request = r,
+		.mode = mode,
+		.ignore_errors =
+			flags & IMPORT_IGNORE_ERRORS && mode != IMPORT_EXEC,
+	};
+	int rc;
+
+	plan_init(&im.plan, r->control->node);
+	im.plan.keep_notes = im.ignore_errors;
+	if (lock)
+		pthread_mutex_lock(&r->control->lock);
+	rc = lock && r->control->down ? request_down(r)
+				      : import_tree(&im, root);
+	if (lock)
+		pthread_mutex_unlock(&r->control->lock);
+	plan_fini(&im.plan);
+	return rc;
+}
+
+int import_text(struct request *r, const char *text, enum import_mode mode,
+		unsigned int flags)
+{
+	const struct subject subject = { mode_names[mode], "import", NULL };
+	struct tree_error err;
+	struct doc *doc;
+	int rc = tree_parse(text, strlen(text), &request_limits, &doc, &err);
+
+	if (rc) {
+		answer_error(r->answer, &subject, rc, "line %u, column %u: %s",
+			     err.line, err.column, err.what);
+		return rc;
+	}
+	rc = import_parsed(r, doc_root(doc), mode, flags);
+	doc_free(doc);
+	return rc;
+}

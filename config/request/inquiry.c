@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/request/inquiry.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "config/request/request.h"
+#include "config/request/show.h"
+
+#define NIDS_MAX 1024 /* in one request */
+/* us, of a node that this thread runs */
+#define TURN		 UINT64_C(100000)
+#define PING_TIMEOUT	 1 /* s, of one that says none */
+#define DISCOVER_TIMEOUT 30
+#define TIMEOUT_MAX	 3600
+
+struct question {
+	struct inquiries *of;
+	const char *text; /* borrowed while the request lasts */
+	struct ulnet_nid nid;
+	bool ended;
+	int status;  /* when it has ended */
+	bool unread; /* the text is no NID */
+	struct ulnet_ping_ni *ni;
+	unsigned int nnis;
+};
+
+/* Who waits, and each question on its way, has a reference: those that are
+ * waited for no more end after it has gone. */
+struct inquiries {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned int refs;
+	unsigned int pending;
+	bool canceled;
+	bool over; /* nobody waits any more: the questions stay as they are */
+	unsigned int n;
+	struct question question[];
+};
+
+/* ---- ending ---- */
+
+void cancel_init(struct cancel *c)
+{
+	*c = (struct cancel){ .canceled = false };
+	pthread_mutex_init(&c->lock, NULL);
+}
+
+void cancel_fini(struct cancel *c)
+{
+	pthread_mutex_destroy(&c->lock);
+}
+
+static void inquiries_cancel(struct inquiries *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->canceled = true;
+	pthread_cond_signal(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cancel_now(struct cancel *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->canceled = true;
+	if (c->waiting)
+		inquiries_cancel(c->waiting);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void cancel_watch(struct cancel *c, struct inquiries *p)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->waiting = p;
+	if (p && c->canceled)
+		inquiries_cancel(p);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the questions ---- */
+
+static struct inquiries *inquiries_new(unsigned int n)
+{
+	struct inquiries *p = calloc(1, sizeof(*p) + n * sizeof(*p->question));
+	pthread_condattr_t attr;
+
+	if (!p)
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	p->refs = 1;
+	p->n = n;
+	return p;
+}
+
+/* Called with the lock held, and returns without it. */
+static void inquiries_put(struct inquiries *p)
+{
+	bool last = --p->refs == 0;
+
+	pthread_mutex_unlock(&p->lock);
+	if (!last)
+		return;
+	for (unsigned int i = 0; i < p->n; i++)
+		free(p->question[i].ni);
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static void question_keep(struct question *one,
+			  const struct ulnet_ping_info *info)
+{
+	size_t size = info ? info->nnis * sizeof(*info->ni) : 0;
+
+	if (!size)
+		return;
+	one->ni = malloc(size);
+	if (!one->ni) {
+		one->status = -ENOMEM;
+		return;
+	}
+	memcpy(one->ni, info->ni, size);
+	one->nnis = info->nnis;
+}
+
+static void pinged(void *arg, int status, const struct ulnet_ping_info *info)
+{
+	struct question *one = arg;
+	struct inquiries *p = one->of;
+
+	pthread_mutex_lock(&p->lock);
+	if (!p->over) {
+		one->ended = true;
+		one->status = status;
+		question_keep(one, info);
+	}
+	p->pending--;
+	pthread_cond_signal(&p->changed);
+	inquiries_put(p);
+}
+
+static void discovered(void *arg, int status)
+{
+	pinged(arg, status, NULL);
+}
+
+static void question_ask(struct lnet *node, const struct inquiry *q,
+			 struct question *one)
+{
+	struct ulnet_id id = { one->nid, LNET_PID_ANY };
+	struct inquiries *p = one->of;
+	int rc;
+
+	pthread_mutex_lock(&p->lock);
+	p->refs++;
+	p->pending++;
+	pthread_mutex_unlock(&p->lock);
+	if (q->kind == INQUIRY_PING)
+		rc = lnet_ping_from(node, &q->source, id, q->timeout, pinged,
+				    one);
+	else
+		rc = lnet_discover(node, &one->nid,
+				   q->force ? LNET_DISCOVER_FORCE : 0,
+				   discovered, one);
+	if (rc)
+		pinged(one, rc, NULL);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static bool has_ended(struct inquiries *p)
+{
+	bool ended;
+
+	pthread_mutex_lock(&p->lock);
+	ended = !p->pending || p->canceled;
+	pthread_mutex_unlock(&p->lock);
+	return ended;
+}
+
+/* Until @until, in us. */
+static void inquiries_wait(struct lnet *node, struct inquiries *p,
+			   uint64_t until)
+{
+	const struct timespec end = {
+		.tv_sec = (time_t)(until / 1000000),
+		.tv_nsec = (long)(until % 1000000 * 1000),
+	};
+	uint64_t now = now_us();
+	int rc = lnet_poll(node, 0);
+
+	/* A node whose turns this thread makes does not run while the thread
+	 * waits. */
+	while ((!rc || rc == -EAGAIN) && !has_ended(p) && now < until) {
+		rc = lnet_poll(node, MIN(TURN, until - now));
+		now = now_us();
+	}
+	rc = 0;
+	pthread_mutex_lock(&p->lock);
+	while (p->pending && !p->canceled && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&p->changed, &p->lock, &end);
+	p->over = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- results ---- */
+
+static void show_result(struct tree *result, const struct ulnet_nid *primary,
+			bool multi_rail, struct tree **nis_p)
+{
+	show_nid(result, "primary nid", primary);
+	tree_text(result, "Multi-Rail", TREE_PLAIN,
+		  multi_rail ? "true" : "false");
+	*nis_p = tree_seq(result, "peer_ni");
+}
+
+static void show_ping(struct lnet *node, const struct question *one,
+		      struct tree *result)
+{
+	struct ulnet_peer_info peer = { 0 };
+	bool multi_rail =
+		!lnet_peer_info(node, &one->nid, &peer) && peer.multi_rail;
+	struct tree *nis;
+
+	/* A node without NIs has only 0@lo, which is not in its answer. */
+	show_result(result, one->nnis ? &one->ni[0].nid : &one->nid, multi_rail,
+		    &nis);
+	for (unsigned int i = 0; i < one->nnis; i++)
+		show_nid(tree_map(nis, NULL), "nid", &one->ni[i].nid);
+	if (!one->nnis)
+		show_nid(tree_map(nis, NULL), "nid", &one->nid);
+}
+
+/* What is known of the peer now. */
+static void show_discovered(const struct peer_list *list,
+			    const struct question *one, struct tree *result)
+{
+	const struct ulnet_peer_info *infos = NULL;
+	unsigned int span = peer_list_find(list, &one->nid, &infos);
+	struct tree *nis;
+
+	show_result(result, span ? &infos->primary : &one->nid,
+		    span && infos->multi_rail, &nis);
+	for (unsigned int i = 0; i < span; i++)
+		show_nid(tree_map(nis, NULL), "nid", &infos[i].nid);
+}
+
+static const char *const kind_names[] = { "ping", "discover" };
+
+static int question_status(const struct inquiries *p,
+			   const struct question *one)
+{
+	if (one->ended)
+		return one->status;
+	return p->canceled ? -ECANCELED : -ETIMEDOUT;
+}
+
+static const char *question_reason(const struct inquiry *q,
+				   const struct question *one, int rc)
+{
+	if (one->unread)
+		return "that is no NID";
+	if (rc == -EINVAL && q->kind == INQUIRY_DISCOVER)
+		return "that is a NID of this node";
+	if (rc == -EINVAL && !lnet_nid_is_any(&q->source))
+		return "the source is no NID of this node";
+	return strerror(-rc);
+}
+
+static int inquiries_show(struct lnet *node, const struct inquiries *p,
+			  const struct scope *s, const struct inquiry *q)
+{
+	enum inquiry_kind kind = q->kind;
+	struct tree *results = NULL, *result;
+	struct peer_list list = { NULL, 0 };
+	int first = 0, rc;
+
+	if (kind == INQUIRY_DISCOVER) {
+		rc = peer_list_read(node, &list);
+		if (rc)
+			return scope_fail(s, NULL, rc, "cannot get peers: %s",
+					  strerror(-rc));
+	}
+	for (unsigned int i = 0; i < p->n; i++) {
+		const struct question *one = &p->question[i];
+
+		rc = question_status(p, one);
+		if (rc) {
+			answer_error(s->answer, &s->subject, rc,
+				     "failed to %s %s: %s", kind_names[kind],
+				     one->text, question_reason(q, one, rc));
+			first = first ? first : rc;
+			continue;
+		}
+		if (!results)
+			results = tree_seq(answer_output(s->answer),
+					   kind_names[kind]);
+		result = tree_map(results, NULL);
+		if (kind == INQUIRY_PING)
+			show_ping(node, one, result);
+		else
+			show_discovered(&list, one, result);
+	}
+	peer_list_free(&list);
+	return first;
+}
+
+/* ---- what is asked ---- */
+
+static int read_timeout(const struct scope *s, const struct tree *args,
+			struct inquiry *q)
+{
+	int64_t seconds =
+		q->kind == INQUIRY_PING ? PING_TIMEOUT : DISCOVER_TIMEOUT;
+	int rc = scope_get_number(s, args, "timeout", 1, TIMEOUT_MAX, &seconds);
+
+	q->timeout = (uint64_t)seconds * 1000000;
+	return rc;
+}
+
+static int read_options(const struct scope *s, const struct tree *args,
+			struct inquiry *q)
+{
+	static const char *const ping_keys[] = {
+		"nids",	   "nid",	 "timeout", "source", "primary nid",
+		"peer_ni", "Multi-Rail", "seq_no",  "errno",  NULL
+	};
+	static const char *const discover_keys[] = {
+		"nids",	   "nid",	 "timeout", "force", "primary nid",
+		"peer_ni", "Multi-Rail", "seq_no",  "errno", NULL
+	};
+	int rc = scope_keys(
+		s, args, q->kind == INQUIRY_PING ? ping_keys : discover_keys);
+
+	if (!rc)
+		rc = scope_get_nid(s, args, "source", &q->source);
+	if (!rc)
+		rc = scope_get_bool(s, args, "force", &q->force);
+	return rc ? rc : read_timeout(s, args, q);
+}
+
+int inquiry_read(const struct scope *s, const struct tree *args,
+		 enum inquiry_kind kind, struct inquiry *q)
+{
+	static const char *const keys[] = { "nids", "nid", "primary nid",
+					    NULL };
+
+	int rc;
+
+	*q = (struct inquiry){ .kind = kind, .source = LNET_NID_ANY };
+	if (tree_is_text(args)) {
+		q->nids = args;
+		return read_timeout(s, args, q);
+	}
+	for (unsigned int i = 0; !q->nids && keys[i]; i++)
+		q->nids = tree_get(args, keys[i]);
+	rc = read_options(s, args, q);
+	if (!rc && !q->nids)
+		rc = scope_fail(s, args, -EINVAL, "%s: nids is missing",
+				kind_names[kind]);
+	return rc;
+}
+
+static int read_nids(const struct scope *s, const struct tree *nids,
+		     struct inquiries *p)
+{
+	const struct tree *t = NULL;
+	unsigned int i = 0;
+	int rc;
+
+	while ((t = list_next(nids, t))) {
+		struct question *one = &p->question[i++];
+
+		rc = scope_text(s, t, &one->text);
+		if (rc)
+			return rc;
+		one->of = p;
+		if (lnet_nid_parse(one->text, &one->nid) ||
+		    lnet_nid_is_any(&one->nid)) {
+			one->ended = true;
+			one->status = -EINVAL;
+			one->unread = true;
+		}
+	}
+	return 0;
+}
+
+static int inquire_all(struct lnet *node, const struct scope *s,
+		       const struct inquiry *q, struct inquiries *p,
+		       struct cancel *cancel)
+{
+	uint64_t until = now_us() + q->timeout;
+
+	for (unsigned int i = 0; i < p->n; i++)
+		if (!p->question[i].ended)
+			question_ask(node, q, &p->question[i]);
+	cancel_watch(cancel, p);
+	inquiries_wait(node, p, until);
+	cancel_watch(cancel, NULL);
+	return inquiries_show(node, p, s, q);
+}
+
+int inquire(struct lnet *node, const struct scope *s, const struct inquiry *q,
+	    struct cancel *cancel)
+{
+	const struct tree *t = NULL;
+	unsigned int n = 0;
+	struct inquiries *p;
+	int rc;
+
+	while ((t = list_next(q->nids, t)))
+		n++;
+	if (!n)
+		return scope_fail(s, q->nids, -EINVAL, "no NID is given");
+	if (n > NIDS_MAX)
+		return scope_fail(s, q->nids, -EMSGSIZE, "more than %d NIDs",
+				  NIDS_MAX);
+	p = inquiries_new(n);
+	if (!p)
+		return scope_fail(s, q->nids, -ENOMEM, "no memory");
+	rc = read_nids(s, q->nids, p);
+	if (!rc)
+		rc = inquire_all(node, s, q, p, cancel);
+	pthread_mutex_lock(&p->lock);
+	inquiries_put(p);
+	return rc;
+}

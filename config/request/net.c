@@ -1,0 +1,890 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nets and NIs as users write them, in "net add" and in files, by name or by
+ * the addresses of this host (ip2nets): into steps of a plan.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "config/request/request.h"
+#include "config/request/show.h"
+#include "config/text/networks.h"
+
+/* What is printed and has no meaning as configuration. */
+static const char *const ni_read_only[] = {
+	"status",
+	"statistics",
+	"sent_stats",
+	"received_stats",
+	"dropped_stats",
+	"udsp info",
+	"state name",
+	"dev cpt",
+	"health stats",
+	"resend_count",
+	"sending",
+	"answered",
+	NULL,
+};
+static const char *const ni_keys[] = {
+	"nid", "interfaces",  "tunables", "lnd tunables",
+	"CPT", "tcp bonding", "seq_no",	  NULL,
+};
+
+/* ---- names ---- */
+
+/* A net that can have NIs: not lo. */
+static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
+{
+	int rc = scope_net(s, t, net_p);
+
+	if (!rc && LNET_NET_TYPE(*net_p) == LNET_TYPE_LO)
+		rc = scope_fail(s, t, -EINVAL, "net lo is always there");
+	return rc;
+}
+
+/* ---- tunables ---- */
+
+/* -1 stands for the default everywhere. */
+static int set_credits(const struct scope *s, const struct tree *t,
+		       uint32_t max, uint32_t *field)
+{
+	int64_t v;
+	int rc = scope_number(s, t, -1, max, &v);
+
+	if (!rc)
+		*field = v < 0 ? 0 : (uint32_t)v;
+	return rc;
+}
+
+/* 0 is "never asks" to a kernel, and the default to struct ulnet_ni_conf. */
+static int set_peer_timeout(const struct scope *s, const struct tree *t,
+			    int32_t *field)
+{
+	int64_t v;
+	int rc = scope_number(s, t, -1, INT32_MAX, &v);
+
+	if (!rc)
+		*field = v < 0 ? 0 : v == 0 ? -1 : (int32_t)v;
+	return rc;
+}
+
+static const char *const net_tunables[] = { "credits", "peer_credits",
+					    "peer_buffer_credits",
+					    "peer_timeout", NULL };
+
+static int unknown_tunable(const struct scope *s, const struct tree *t,
+			   const struct ulnet_tunable_info *infos, int n)
+{
+	const char *names[LNET_TUNABLES_MAX + 1];
+	const char *near = key_near(t->key, net_tunables);
+
+	if (!s->lenient)
+		return scope_fail(s, t, -EINVAL, "no such tunable: '%s'",
+				  t->key);
+	for (int i = 0; i < n; i++)
+		names[i] = infos[i].name;
+	names[MAX(n, 0)] = NULL;
+	return scope_unknown(s, t, "tunable",
+			     near ? near : key_near(t->key, names));
+}
+
+static int tunable_value(const struct scope *s, const struct tree *t,
+			 int64_t *value_p)
+{
+	bool on;
+	int rc;
+
+	/* Kernel nodes show it as a word. */
+	if (strcmp(t->key, "map_on_demand") || t->kind != TREE_SCALAR ||
+	    tree_number(t, value_p))
+		return scope_number(s, t, INT64_MIN, INT64_MAX, value_p);
+	rc = scope_bool(s, t, &on);
+	if (!rc)
+		*value_p = on;
+	return rc;
+}
+
+static int set_lnd_tunable(struct lnet *node, const struct scope *s,
+			   const struct tree *t, struct ni_wish *wish)
+{
+	struct ulnet_tunable_info infos[LNET_TUNABLES_MAX];
+	int n = lnet_tunables(node, lnet_nid_net(&wish->conf.nid), infos,
+			      LNET_TUNABLES_MAX);
+	int64_t v;
+	int i = 0, rc;
+
+	while (i < n && strcmp(infos[i].name, t->key) != 0)
+		i++;
+	if (i >= n && strcmp(t->key, "timeout") != 0)
+		return unknown_tunable(s, t, infos, n);
+	rc = tunable_value(s, t, &v);
+	if (rc)
+		return rc;
+	if (i >= n)
+		return 0; /* follows from the settings */
+	if (v == -1)
+		return 0;
+	if (v < infos[i].min || v > infos[i].max)
+		return scope_fail(s, t, -EINVAL,
+				  "%s: %" PRId64 " is not in %" PRId64
+				  "..%" PRId64,
+				  t->key, v, infos[i].min, infos[i].max);
+	if (wish->conf.ntunables == LNET_TUNABLES_MAX)
+		return scope_fail(s, t, -EINVAL, "too many tunables");
+	wish->tunables[wish->conf.ntunables++] =
+		(struct ulnet_tunable){ infos[i].name, v };
+	return 0;
+}
+
+static int set_tunable(struct lnet *node, const struct scope *s,
+		       const struct tree *t, struct ni_wish *wish)
+{
+	if (!strcmp(t->key, "credits"))
+		return set_credits(s, t, LNET_CREDITS_MAX, &wish->conf.credits);
+	if (!strcmp(t->key, "peer_credits"))
+		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
+				   &wish->conf.peer_credits);
+	if (!strcmp(t->key, "peer_buffer_credits"))
+		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
+				   &wish->conf.peer_buffer_credits);
+	if (!strcmp(t->key, "peer_timeout"))
+		return set_peer_timeout(s, t, &wish->conf.peer_timeout);
+	return set_lnd_tunable(node, s, t, wish);
+}
+
+/* The tunables that are in @map (NULL: none), but for the keys in @others
+ * (NULL: none), which ends with NULL. */
+static int set_tunables(struct lnet *node, const struct scope *s,
+			const struct tree *map, const char *const *others,
+			struct ni_wish *wish)
+{
+	const struct tree *t;
+	int rc;
+
+	if (!map)
+		return 0;
+	rc = scope_map(s, map);
+	if (rc)
+		return rc;
+	tree_for_each (t, map) {
+		if (!others || !key_in(t->key, others))
+			rc = set_tunable(node, s, t, wish);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- interfaces ---- */
+
+static int check_cpts(struct lnet *node, const struct scope *s,
+		      const struct tree *t, const char *text)
+{
+	unsigned int cpts = lnet_cpts(node);
+	unsigned long highest = 0;
+	int rc = spec_cpts(text, cpts, &highest);
+
+	if (!s->lenient && highest >= cpts)
+		return scope_fail(s, t, -EINVAL,
+				  "there is no CPT %lu: this node has %u, "
+				  "numbered from 0",
+				  highest, cpts);
+	if (rc == -EOPNOTSUPP && s->lenient) {
+		answer_note_once(s->answer,
+				 "%s: CPTs %s are passed over: " SPEC_ALL_CPTS,
+				 s->subject.item, text);
+		return 0;
+	}
+	if (rc == -EOPNOTSUPP)
+		return scope_fail(s, t, rc,
+				  "CPTs %s: an interface for some of the CPTs "
+				  "only is not supported: " SPEC_ALL_CPTS,
+				  text);
+	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
+}
+
+/* @t NULL: all of them. A list of some is an error, and so is a CPT that the
+ * node does not have; in a lenient scope, since a file may come from a node
+ * with more of them or fewer, the former is a note, and the latter nothing. */
+static int check_cpts_at(struct lnet *node, const struct scope *s,
+			 const struct tree *t)
+{
+	const char *text;
+	int rc = t ? scope_text(s, t, &text) : 0;
+
+	return !t || rc ? rc : check_cpts(node, s, t, text);
+}
+
+/* Calls @fn for each name in @list: a sequence, a mapping {0: eth0}, or texts
+ * with commas; with the list of CPTs behind it, "" for none. Returns how many
+ * there were, or -errno. */
+static int each_interface(const struct scope *s, const struct tree *list,
+			  int (*fn)(void *arg, const struct tree *at,
+				    const char *name, const char *cpts),
+			  void *arg)
+{
+	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
+	const struct tree *t = NULL;
+	const char *text;
+	int n = 0, rc = 0;
+
+	while ((t = list_next(list, t))) {
+		rc = scope_text(s, t, &text);
+		if (rc)
+			return rc;
+		while ((rc = spec_interface(&text, name, cpts)) > 0) {
+			rc = fn(arg, t, name, cpts);
+			if (rc)
+				return rc;
+			n++;
+		}
+		if (rc)
+			return scope_fail(s, t, rc,
+					  "'%s' is not the name of an "
+					  "interface",
+					  text);
+	}
+	return n;
+}
+
+struct add_call {
+	struct plan *plan;
+	const struct scope *scope;
+	struct ni_wish *wish;
+};
+
+static int add_interface(void *arg, const struct tree *at, const char *name,
+			 const char *cpts)
+{
+	struct add_call *c = arg;
+	int rc = *cpts ? check_cpts(c->plan->node, c->scope, at, cpts) : 0;
+
+	if (rc)
+		return rc;
+	text_copy(c->wish->interface, sizeof(c->wish->interface), name);
+	return plan_ni_add(c->plan, c->scope, at, c->wish);
+}
+
+/* On @net, and of the family that interfaces are to give an address of: that of
+ * @nid, if it is said besides them; else what the setting large_nids says. */
+static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
+				const struct tree *nid)
+{
+	struct ulnet_nid any = lnet_nid_make(net, 0), named;
+
+	if (nid && nid->kind == TREE_SCALAR &&
+	    !lnet_nid_parse(nid->text, &named))
+		any.size = named.size;
+	else if (plan_setting_is_on(plan, "large_nids"))
+		any.size = LNET_NID_IPV6_SIZE;
+	return any;
+}
+
+/* One NI for each interface; without one, @nid says it. */
+static int add_nis(struct plan *plan, const struct scope *s,
+		   const struct tree *at, const struct tree *interfaces,
+		   const struct tree *nid, struct ni_wish *wish)
+{
+	struct add_call c = { plan, s, wish };
+	uint32_t net = lnet_nid_net(&wish->conf.nid);
+	int n = 0, rc;
+
+	if (interfaces)
+		n = each_interface(s, interfaces, add_interface, &c);
+	if (n)
+		return n < 0 ? n : 0;
+	if (!nid)
+		return scope_fail(s, at, -EINVAL,
+				  "neither an interface nor a NID is given");
+	rc = scope_nid(s, nid, &wish->conf.nid);
+	if (rc)
+		return rc;
+	if (lnet_nid_net(&wish->conf.nid) != net)
+		return scope_fail(s, nid, -EINVAL, "NID '%s' is on another net",
+				  nid->text);
+	return plan_ni_add(plan, s, nid, wish);
+}
+
+/* An LND serves @net, which @t says. */
+static int check_served(struct lnet *node, const struct scope *s,
+			const struct tree *t, uint32_t net)
+{
+	int n = lnet_tunables(node, net, NULL, 0);
+
+	return n < 0 ? scope_fail(s, t, n, "no LND of this build serves net %s",
+				  t->text)
+		     : 0;
+}
+
+struct del_call {
+	struct plan *plan;
+	const struct scope *scope;
+	uint32_t net;
+};
+
+/* Is @name the NI's interface, or its address? */
+static bool ni_named(const struct ulnet_ni_info *info, const char *name)
+{
+	char nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&info->nid, nid, sizeof(nid));
+	*strchrnul(nid, '@') = '\0';
+	return !strcmp(info->interface, name) || !strcmp(nid, name);
+}
+
+/* Plans the end of the NIs that are on @net, have @nid, and are called @name;
+ * NULL: any. */
+static int del_nis(struct plan *plan, const struct scope *s,
+		   const struct tree *at, uint32_t net,
+		   const struct ulnet_nid *nid, const char *name)
+{
+	struct ulnet_ni_info info;
+	unsigned int found = 0;
+	char text[LNET_NIDSTR_SIZE];
+	int rc;
+
+	for (unsigned int i = 1; !lnet_ni_info(plan->node, i, &info); i++) {
+		if (lnet_nid_net(&info.nid) != net ||
+		    (nid && !lnet_nid_eq(nid, &info.nid)) ||
+		    (name && !ni_named(&info, name)) ||
+		    plan_deletes(plan, &info.nid))
+			continue;
+		rc = plan_ni_del(plan, s, at, &info);
+		if (rc)
+			return rc;
+		found++;
+	}
+	if (found)
+		return 0;
+	if (nid)
+		lnet_nid_format(nid, text, sizeof(text));
+	else
+		lnet_net_format(net, text, sizeof(text));
+	return scope_fail(s, at, -EINVAL, "cannot del network: no %s%s%s%s",
+			  text, name ? "(" : "", name ? name : "",
+			  name ? ")" : "");
+}
+
+/* ---- by the addresses of this host ---- */
+
+static const char *const rule_args_keys[] = {
+	"ip2net", "cpts", "tunables", "skip_mr_route_setup", NULL,
+};
+static const char *const excluded[] = { "net", "nid", "interfaces", "interface",
+					NULL };
+static const char *const rule_keys[] = {
+	"net-spec",	"interfaces", "ip-range", "tunables",
+	"lnd tunables", "CPT",	      "seq_no",	  NULL,
+};
+
+/* What all NIs of a rule have: the tunables in @map, but for the keys @others,
+ * and those in @tunables. */
+struct nis {
+	struct plan *plan;
+	const struct scope *scope;
+	const struct tree *at, *map, *tunables;
+	const char *const *others; /* NULL: none */
+	bool add;
+};
+
+static int plan_one(const struct nis *nis, const struct ulnet_ni_conf *conf)
+{
+	struct lnet *node = nis->plan->node;
+	uint32_t net = lnet_nid_net(&conf->nid);
+	struct ni_wish wish = { .conf.nid = lnet_nid_make(net, 0) };
+	int rc = check_served(node, nis->scope, nis->at, net);
+
+	if (!rc && !nis->add)
+		return del_nis(nis->plan, nis->scope, nis->at, net, NULL,
+			       conf->interface);
+	if (!rc)
+		rc = set_tunables(node, nis->scope, nis->map, nis->others,
+				  &wish);
+	if (!rc)
+		rc = set_tunables(node, nis->scope, nis->tunables, NULL, &wish);
+	if (rc)
+		return rc;
+	text_copy(wish.interface, sizeof(wish.interface), conf->interface);
+	return plan_ni_add(nis->plan, nis->scope, nis->at, &wish);
+}
+
+/* -ENOENT, and nothing said: no rule matches. */
+static int plan_rules(const struct nis *nis, const char *rules)
+{
+	struct ulnet_text_error err = { 0, "" };
+	struct ulnet_ni_conf *confs;
+	unsigned int n;
+	int rc = lnet_ip2nets_parse(rules, &confs, &n, &err);
+
+	if (rc == -ENOENT)
+		return rc;
+	if (rc)
+		return scope_fail(nis->scope, nis->at, rc,
+				  "'%.64s': at character %zu: %s", rules,
+				  err.offset + 1,
+				  *err.what ? err.what : strerror(-rc));
+	for (unsigned int i = 0; !rc && i < n; i++)
+		rc = plan_one(nis, &confs[i]);
+	free(confs);
+	return rc;
+}
+
+/* The arguments of "net add" that have @rules, which must match: no net,
+ * interface or NID is among them. */
+static int ip2nets_args(struct plan *plan, const struct scope *s,
+			const struct tree *args, const struct tree *rules)
+{
+	struct nis nis = {
+		plan,		s,   rules, args, tree_get(args, "tunables"),
+		rule_args_keys, true
+	};
+	const char *text;
+	int rc = scope_text(s, rules, &text);
+
+	for (unsigned int i = 0; !rc && excluded[i]; i++)
+		if (tree_get(args, excluded[i]))
+			rc = scope_fail(s, args, -EINVAL,
+					"ip2net says the networks: '%s' does "
+					"not go with it",
+					excluded[i]);
+	if (!rc)
+		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
+	if (rc)
+		return rc;
+	rc = plan_rules(&nis, text);
+	return rc == -ENOENT
+		       ? scope_fail(s, rules, rc,
+				    "no rule matches an address of this host")
+		       : rc;
+}
+
+/* Adds the texts of @list, a sequence or the values of a mapping, to @out. */
+static int put_texts(const struct scope *s, const struct tree *list,
+		     const char *between, FILE *out)
+{
+	const struct tree *t = NULL;
+	const char *text, *before = "";
+
+	while (list && (t = list_next(list, t))) {
+		int rc = scope_text(s, t, &text);
+
+		if (rc)
+			return rc;
+		fprintf(out, "%s%s", before, text);
+		before = between;
+	}
+	return 0;
+}
+
+static int put_rule(const struct scope *s, const struct tree *item,
+		    const char *net, FILE *out)
+{
+	const struct tree *interfaces = tree_get(item, "interfaces");
+	int rc;
+
+	fputs(net, out);
+	if (interfaces) {
+		fputc('(', out);
+		rc = put_texts(s, interfaces, ",", out);
+		if (rc)
+			return rc;
+		fputc(')', out);
+	}
+	fputc(' ', out);
+	return put_texts(s, tree_get(item, "ip-range"), " ", out);
+}
+
+/* The rule that the item says; to be freed. */
+static int rule_of(const struct scope *s, const struct tree *item,
+		   char **rule_p)
+{
+	const struct tree *net = tree_get(item, "net-spec");
+	const char *name;
+	FILE *out;
+	size_t size;
+	int rc;
+
+	if (!net)
+		return scope_misread(s, item, "net-spec is missing");
+	if (!tree_get(item, "ip-range"))
+		return scope_misread(s, item, "ip-range is missing");
+	rc = scope_text(s, net, &name);
+	if (rc)
+		return rc;
+	out = open_memstream(rule_p, &size);
+	if (!out)
+		return scope_fail(s, item, -ENOMEM, "no memory");
+	rc = put_rule(s, item, name, out);
+	if (fclose(out) && !rc)
+		rc = scope_fail(s, item, -ENOMEM, "no memory");
+	if (rc)
+		free(*rule_p);
+	return rc;
+}
+
+int ip2nets_item(struct plan *plan, const struct scope *s,
+		 const struct tree *item, bool add, bool *applied_p)
+{
+	struct nis nis = { plan,
+			   s,
+			   item,
+			   tree_get(item, "tunables"),
+			   tree_get(item, "lnd tunables"),
+			   NULL,
+			   add };
+	char *rule = NULL;
+	int rc = scope_keys(s, item, rule_keys);
+
+	if (!rc)
+		rc = check_cpts_at(plan->node, s, tree_get(item, "CPT"));
+	if (!rc)
+		rc = rule_of(s, item, &rule);
+	if (rc)
+		return rc;
+	rc = plan_rules(&nis, rule);
+	free(rule);
+	if (rc == -ENOENT)
+		return 0;
+	*applied_p = true;
+	return rc;
+}
+
+/* ---- net add, net del ---- */
+
+static const char *const add_other_keys[] = {
+	"net",	"interfaces", "interface",	     "nid",
+	"cpts", "tunables",   "skip_mr_route_setup", NULL,
+};
+/* What kernel nodes' lnetctl takes, and why it is refused here. */
+static const char *const add_refused[][2] = {
+	{ "auth_key", "only networks of type kfi have it" },
+	{ "traffic_class", "only networks of type kfi have it" },
+	{ "lnd_timeout",
+	  "it follows from transaction_timeout and retry_count: set" },
+};
+
+/* The net that "net" names; without "net", the one of "nid". */
+static int add_net(struct lnet *node, const struct scope *s,
+		   const struct tree *args, uint32_t *net_p)
+{
+	const struct tree *net = tree_get(args, "net");
+	const struct tree *nid = tree_get(args, "nid");
+	struct ulnet_nid n;
+	int rc;
+
+	if (net)
+		rc = own_net(s, net, net_p);
+	else if (nid)
+		rc = scope_nid(s, nid, &n);
+	else
+		return scope_fail(s, args, -EINVAL, "net add: net is missing");
+	if (!rc && !net)
+		*net_p = lnet_nid_net(&n);
+	return rc ? rc : check_served(node, s, net ? net : nid, *net_p);
+}
+
+/* Of "net add" and "net del", where each of the two names interfaces. */
+static int refuse_both(const struct scope *s, const struct tree *interfaces,
+		       const struct tree *nid)
+{
+	return interfaces && nid ? scope_fail(s, nid, -EINVAL,
+					      "either interfaces or nid is "
+					      "needed, not both")
+				 : 0;
+}
+
+static int refuse_add(const struct scope *s, const struct tree *args)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(add_refused); i++) {
+		const struct tree *t = tree_get(args, add_refused[i][0]);
+
+		if (t)
+			return scope_fail(s, t, -EOPNOTSUPP,
+					  "%s: not supported: %s", t->key,
+					  add_refused[i][1]);
+	}
+	return 0;
+}
+
+static int net_add(struct plan *plan, const struct scope *s,
+		   const struct tree *args)
+{
+	const struct tree *t, *interfaces = tree_get(args, "interfaces");
+	struct ni_wish wish = { .interface = "" };
+	uint32_t number = 0;
+	int rc = refuse_add(s, args);
+
+	t = tree_get(args, "ip2net");
+	if (t)
+		return rc ? rc : ip2nets_args(plan, s, args, t);
+	if (!interfaces)
+		interfaces = tree_get(args, "interface");
+	if (!rc)
+		rc = refuse_both(s, interfaces, tree_get(args, "nid"));
+	if (!rc)
+		rc = add_net(plan->node, s, args, &number);
+	if (args->kind != TREE_MAP || rc)
+		return rc;
+	wish.conf.nid = any_nid(plan, number, NULL);
+	tree_for_each (t, args) {
+		if (!key_in(t->key, add_other_keys))
+			rc = set_tunable(plan->node, s, t, &wish);
+		if (rc)
+			return rc;
+	}
+	rc = set_tunables(plan->node, s, tree_get(args, "tunables"), NULL,
+			  &wish);
+	if (!rc)
+		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
+	return rc ? rc
+		  : add_nis(plan, s, args, interfaces, tree_get(args, "nid"),
+			    &wish);
+}
+
+static int del_interface(void *arg, const struct tree *at, const char *name,
+			 const char *cpts)
+{
+	struct del_call *c = arg;
+
+	(void)cpts; /* says no more than which interface is meant */
+	return del_nis(c->plan, c->scope, at, c->net, NULL, name);
+}
+
+static int net_del(struct plan *plan, const struct scope *s,
+		   const struct tree *args)
+{
+	static const char *const keys[] = { "net", "interfaces", "interface",
+					    "nid", NULL };
+	const struct tree *net = tree_get(args, "net");
+	const struct tree *nid = tree_get(args, "nid");
+	const struct tree *list = tree_get(args, "interfaces");
+	struct del_call c = { plan, s, 0 };
+	struct ulnet_nid n;
+	int rc = scope_keys(s, args, keys);
+
+	if (!list)
+		list = tree_get(args, "interface");
+	if (!rc && !net && !nid)
+		return scope_fail(s, args, -EINVAL, "net del: net is missing");
+	if (!rc)
+		rc = refuse_both(s, list, nid);
+	if (!rc && net)
+		rc = own_net(s, net, &c.net);
+	if (!rc && nid)
+		rc = scope_nid(s, nid, &n);
+	if (rc)
+		return rc;
+	if (nid && net && lnet_nid_net(&n) != c.net)
+		return scope_fail(s, nid, -EINVAL,
+				  "cannot del network: NID '%s' is on another "
+				  "net",
+				  nid->text);
+	if (list) {
+		rc = each_interface(s, list, del_interface, &c);
+		return rc < 0 ? rc
+		       : rc   ? 0
+			      : scope_fail(s, list, -EINVAL,
+					   "no interface is given");
+	}
+	return del_nis(plan, s, nid ? nid : net, nid ? lnet_nid_net(&n) : c.net,
+		       nid ? &n : NULL, NULL);
+}
+
+int net_args(struct plan *plan, const struct scope *s, const struct tree *args,
+	     bool add)
+{
+	return add ? net_add(plan, s, args) : net_del(plan, s, args);
+}
+
+/* ---- bonding ---- */
+
+int bonding_set(struct answer *a, int64_t value)
+{
+	if (value != 0 && value != 1)
+		return -EINVAL;
+	if (value)
+		answer_note(a, "use_tcp_bonding: each interface has an NI of "
+			       "its own here, and all of them are used");
+	return 0;
+}
+
+/* One NI with @n interfaces on @net has become @n NIs. */
+static void bonding_note_nis(struct answer *a, uint32_t net, unsigned int n)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_net_format(net, text, sizeof(text));
+	lnet_log(LNET_LOG_INFO, "config",
+		 "%s: %u interfaces of one NI become one NI each", text, n);
+	answer_note(a, "%s: %u interfaces of one NI become one NI each", text,
+		    n);
+}
+
+/* ---- the net section of a file ---- */
+
+static int check_ni_keys(const struct scope *s, const struct tree *ni)
+{
+	const struct tree *t;
+	int rc = scope_map(s, ni);
+
+	if (rc)
+		return rc;
+	tree_for_each (t, ni) {
+		if (key_in(t->key, ni_keys) || key_in(t->key, ni_read_only))
+			continue;
+		rc = scope_unknown(s, t, "key", key_near(t->key, ni_keys));
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int take_bonding(const struct scope *s, const struct tree *t)
+{
+	int64_t on;
+	int rc;
+
+	if (!t)
+		return 0;
+	rc = scope_number(s, t, 0, 1, &on);
+	return rc ? rc : bonding_set(s->answer, on);
+}
+
+static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
+		       const struct tree *ni)
+{
+	struct ni_wish wish = { .conf.nid = any_nid(plan, net,
+						    tree_get(ni, "nid")) };
+	const struct tree *interfaces = tree_get(ni, "interfaces");
+	unsigned int before = plan->n;
+	int rc = take_bonding(s, tree_get(ni, "tcp bonding"));
+
+	if (!rc)
+		rc = set_tunables(plan->node, s, tree_get(ni, "tunables"), NULL,
+				  &wish);
+	if (!rc)
+		rc = set_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
+				  NULL, &wish);
+	if (!rc)
+		rc = check_cpts_at(plan->node, s, tree_get(ni, "CPT"));
+	if (!rc)
+		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
+			     &wish);
+	if (!rc && plan->n - before > 1)
+		bonding_note_nis(s->answer, net, plan->n - before);
+	return rc;
+}
+
+static int file_ni_del(struct plan *plan, const struct scope *s, uint32_t net,
+		       const struct tree *ni)
+{
+	const struct tree *interfaces = tree_get(ni, "interfaces");
+	const struct tree *nid = tree_get(ni, "nid");
+	struct del_call c = { plan, s, net };
+	struct ulnet_nid n;
+	int rc = 0;
+
+	if (nid) {
+		rc = scope_nid(s, nid, &n);
+		return rc ? rc : del_nis(plan, s, nid, net, &n, NULL);
+	}
+	if (interfaces)
+		rc = each_interface(s, interfaces, del_interface, &c);
+	return rc < 0 ? rc
+	       : rc   ? 0
+		      : scope_fail(s, ni, -EINVAL,
+				   "neither an interface nor a NID is given");
+}
+
+static bool is_lo(const struct tree *type)
+{
+	uint32_t net;
+
+	return type && type->kind == TREE_SCALAR &&
+	       !lnet_net_parse(type->text, &net) &&
+	       LNET_NET_TYPE(net) == LNET_TYPE_LO;
+}
+
+static int file_nis(struct plan *plan, const struct scope *item_scope,
+		    uint32_t net, const struct tree *nis, bool add)
+{
+	const struct tree *ni = NULL;
+	int rc = scope_seq(item_scope, nis);
+
+	while (!rc && (ni = list_next(nis, ni))) {
+		struct scope s = *item_scope;
+
+		if (tree_get(ni, "seq_no"))
+			s.subject.seq_no = tree_get(ni, "seq_no");
+		rc = check_ni_keys(&s, ni);
+		if (rc)
+			break;
+		rc = add ? file_ni_add(plan, &s, net, ni)
+			 : file_ni_del(plan, &s, net, ni);
+	}
+	return rc;
+}
+
+int net_item(struct plan *plan, const struct scope *s, const struct tree *item,
+	     bool add)
+{
+	static const char *const keys[] = {
+		"net type",	"local NI(s)", "seq_no", "state name",
+		"health value", "statistics",  NULL,
+	};
+	const struct tree *type, *nis;
+	uint32_t net;
+	int rc = scope_keys(s, item, keys);
+
+	if (rc)
+		return rc;
+	type = tree_get(item, "net type");
+	nis = tree_get(item, "local NI(s)");
+	if (!type)
+		return scope_misread(s, item, "net type is missing");
+	if (is_lo(type))
+		return 0;
+	rc = own_net(s, type, &net);
+	if (!rc)
+		rc = check_served(plan->node, s, type, net);
+	if (rc)
+		return rc;
+	if (nis && list_next(nis, NULL))
+		return file_nis(plan, s, net, nis, add);
+	if (add)
+		return scope_misread(s, item, "local NI(s) is missing");
+	return del_nis(plan, s, type, net, NULL, NULL);
+}
+
+/* ---- showing ---- */
+
+void net_show(struct request *r)
+{
+	struct show show = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
+
+	if (scope_get_verbose(&r->scope, r->args, &show.verbose) ||
+	    scope_get_net(&r->scope, r->args, "net", &show.net))
+		return;
+	cannot_get(&r->scope,
+		   show_nets(r->control->node, &show, answer_output(r->answer)),
+		   "networks");
+}
+
+int net_show_item(struct lnet *node, const struct scope *s,
+		  const struct tree *item)
+{
+	const struct tree *type = tree_get(item, "net type");
+	struct show show = { .verbose = 2, .nid = LNET_NID_ANY };
+	int rc;
+
+	if (!type)
+		return scope_misread(s, item, "net type is missing");
+	rc = scope_net(s, type, &show.net);
+	if (rc)
+		return rc;
+	rc = show_nets(node, &show, answer_output(s->answer));
+	return rc ? scope_fail(s, item, rc, "cannot get networks: %s",
+			       strerror(-rc))
+		  : 0;
+}

@@ -1,0 +1,805 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/request/plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum step_kind {
+	STEP_NI,
+	STEP_PEER,
+	STEP_FAULT,
+	STEP_ROUTE,
+	STEP_ROUTING,
+	STEP_POLICY,
+	STEP_SET,
+};
+
+struct step {
+	enum step_kind kind;
+	bool add; /* NI, FAULT, ROUTE, POLICY: it comes, else it goes */
+	struct scope scope; /* for errors; its trees are borrowed */
+	const struct tree *at;
+	struct ni_wish wish; /* NI that comes; that goes: what brings it back */
+	struct ulnet_nid nid; /* NI that goes; that comes: what came of it */
+	const char *missing;  /* NI that did not come: constant text, or NULL */
+	struct peer_change *peer; /* the plan's */
+	struct ulnet_fault fault; /* FAULT that goes: its kind and ends */
+	struct ulnet_route route;
+	struct ulnet_routing routing, routing_old;
+	struct ulnet_policy *policy; /* the plan's */
+	unsigned int index;	     /* POLICY: its place; LNET_POLICY_LAST.
+				      * When it was done: where it is, or was */
+	struct ulnet_text_error why; /* POLICY: what is wrong with it */
+	const char *setting;	     /* constant text */
+	int64_t value, old;
+	bool deferred; /* SET: to the end, once */
+};
+
+void plan_init(struct plan *plan, struct lnet *node)
+{
+	*plan = (struct plan){ .node = node };
+}
+
+void plan_fini(struct plan *plan)
+{
+	for (unsigned int i = 0; i < plan->n; i++) {
+		free(plan->steps[i].peer);
+		free(plan->steps[i].policy);
+	}
+	free(plan->steps);
+	free(plan->faults);
+	peer_list_free(&plan->peers);
+}
+
+/* ---- gathering ---- */
+
+static int step_new(struct plan *plan, const struct scope *s,
+		    const struct tree *at, enum step_kind kind, bool add,
+		    struct step **step_p)
+{
+	struct step *steps = plan->steps;
+	unsigned int room = plan->room ? plan->room * 2 : 8;
+
+	if (plan->n == plan->room) {
+		steps = realloc(plan->steps, room * sizeof(*steps));
+		if (!steps)
+			return scope_fail(s, at, -ENOMEM, "no memory");
+		plan->steps = steps;
+		plan->room = room;
+	}
+	*step_p = &steps[plan->n++];
+	**step_p = (struct step){
+		.kind = kind, .add = add, .scope = *s, .at = at
+	};
+	return 0;
+}
+
+int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ni_wish *wish)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_NI, true, &step);
+
+	if (!rc)
+		step->wish = *wish;
+	return rc;
+}
+
+static bool step_deletes_ni(const struct step *step)
+{
+	return step->kind == STEP_NI && !step->add;
+}
+
+bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < plan->n; i++)
+		if (step_deletes_ni(&plan->steps[i]) &&
+		    lnet_nid_eq(&plan->steps[i].nid, nid))
+			return true;
+	return false;
+}
+
+int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_ni_info *info)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_NI, false, &step);
+
+	if (rc)
+		return rc;
+	step->nid = info->nid;
+	step->wish.conf = (struct ulnet_ni_conf){
+		.nid = info->nid,
+		.credits = info->tx_credits,
+		.peer_credits = info->peer_credits,
+		.peer_timeout = info->peer_timeout ? info->peer_timeout : -1,
+		.peer_buffer_credits = info->peer_buffer_credits,
+		.ntunables = info->ntunables,
+	};
+	memcpy(step->wish.tunables, info->tunables, sizeof(info->tunables));
+	return 0;
+}
+
+static int read_peers(struct plan *plan, const struct scope *s,
+		      const struct tree *at)
+{
+	int rc =
+		plan->peers_read ? 0 : peer_list_read(plan->node, &plan->peers);
+
+	if (rc)
+		return scope_fail(s, at, rc, "cannot get peers: %s",
+				  strerror(-rc));
+	if (!plan->peers_read)
+		peer_list_keep_configured(&plan->peers);
+	plan->peers_read = true;
+	return 0;
+}
+
+int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
+	      struct peer_change *change)
+{
+	const struct peer_list *list = &plan->peers;
+	unsigned int i = 0;
+	struct step *step;
+	int rc = read_peers(plan, s, at);
+
+	if (!rc)
+		rc = step_new(plan, s, at, STEP_PEER, true, &step);
+	if (rc) {
+		free(change);
+		return rc;
+	}
+	step->peer = change;
+	while (i < list->n &&
+	       !lnet_nid_eq(&list->infos[i].primary, &change->nids[0]))
+		i++;
+	if (i == list->n)
+		return 0;
+	change->before = &list->infos[i];
+	change->nbefore = peer_list_span(list, i);
+	return 0;
+}
+
+int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_fault *fault, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_FAULT, add, &step);
+
+	if (!rc)
+		step->fault = *fault;
+	return rc;
+}
+
+/* What brings a route back is what it was. */
+static int route_remember(const struct plan *plan, struct ulnet_route *route)
+{
+	struct ulnet_route_info *infos;
+	int n = routes_read(plan->node, &infos);
+
+	for (int i = 0; i < n; i++)
+		if (infos[i].route.net == route->net &&
+		    lnet_nid_eq(&infos[i].route.gateway, &route->gateway))
+			*route = infos[i].route;
+	free(infos);
+	return MIN(n, 0);
+}
+
+int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
+	       const struct ulnet_route *route, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_ROUTE, add, &step);
+
+	if (rc)
+		return rc;
+	step->route = *route;
+	if (add || !route_remember(plan, &step->route))
+		return 0;
+	return scope_fail(s, at, -ENOMEM, "no memory");
+}
+
+/* The one step about routing, which is made if there is none. */
+static struct step *routing_step(struct plan *plan, const struct scope *s,
+				 const struct tree *at)
+{
+	struct step *step;
+
+	for (unsigned int i = 0; i < plan->n; i++)
+		if (plan->steps[i].kind == STEP_ROUTING)
+			return &plan->steps[i];
+	if (step_new(plan, s, at, STEP_ROUTING, true, &step))
+		return NULL;
+	lnet_routing(plan->node, &step->routing);
+	step->routing_old = step->routing;
+	return step;
+}
+
+int plan_routing(struct plan *plan, const struct scope *s,
+		 const struct tree *at, bool enable)
+{
+	struct step *step = routing_step(plan, s, at);
+
+	if (!step)
+		return -ENOMEM;
+	step->routing.enabled = enable;
+	return 0;
+}
+
+int plan_buffers(struct plan *plan, const struct scope *s,
+		 const struct tree *at, unsigned int kind, uint32_t n)
+{
+	struct step *step = routing_step(plan, s, at);
+
+	if (!step)
+		return -ENOMEM;
+	step->routing.buffers[kind] = n;
+	return 0;
+}
+
+int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
+		const struct ulnet_policy *policy, unsigned int index, bool add)
+{
+	struct step *step;
+	int rc = step_new(plan, s, at, STEP_POLICY, add, &step);
+
+	if (rc)
+		return rc;
+	step->index = index;
+	step->policy = malloc(sizeof(*policy));
+	if (!step->policy)
+		return scope_fail(s, at, -ENOMEM, "no memory");
+	*step->policy = *policy;
+	return 0;
+}
+
+static int read_settings(struct plan *plan)
+{
+	int rc = plan->settings_read
+			 ? 0
+			 : settings_read(plan->node, &plan->settings);
+
+	plan->settings_read = !rc;
+	return rc;
+}
+
+int plan_need_settings(struct plan *plan, const struct scope *s)
+{
+	int rc = read_settings(plan);
+
+	return rc ? scope_fail(s, NULL, rc, "cannot get settings: %s",
+			       strerror(-rc))
+		  : 0;
+}
+
+/* NULL: there is none. */
+static struct step *setting_step(const struct plan *plan, const char *setting)
+{
+	for (unsigned int i = 0; i < plan->n; i++)
+		if (plan->steps[i].kind == STEP_SET &&
+		    !strcmp(plan->steps[i].setting, setting))
+			return &plan->steps[i];
+	return NULL;
+}
+
+int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
+	     const struct ulnet_setting *setting, int64_t value)
+{
+	struct step *step = setting_step(plan, setting->name);
+	int rc;
+
+	/* The last value counts, even if it is the one that the node has. */
+	if (step) {
+		step->value = value;
+		return 0;
+	}
+	if (value == setting->value)
+		return 0;
+	rc = step_new(plan, s, at, STEP_SET, true, &step);
+	if (rc)
+		return rc;
+	step->setting = setting->name;
+	step->old = setting->value;
+	step->value = value;
+	return 0;
+}
+
+bool plan_setting_is_on(struct plan *plan, const char *name)
+{
+	const struct step *step = setting_step(plan, name);
+
+	return step ? step->value != 0
+		    : !read_settings(plan) &&
+			       settings_are_on(&plan->settings, name);
+}
+
+/* ---- peers, done and undone ---- */
+
+/* One by one: it is known then which of them it fails with. */
+static int peer_nid_add(struct lnet *node, const struct ulnet_nid *primary,
+			const struct ulnet_nid *nid, bool multi_rail)
+{
+	const struct ulnet_nid pair[] = { *primary, *nid };
+
+	return lnet_peer_add(node, pair, lnet_nid_eq(primary, nid) ? 1 : 2,
+			     multi_rail);
+}
+
+static int peer_do(struct lnet *node, struct peer_change *c)
+{
+	bool add = c->kind == PEER_ADD;
+	int rc = 0;
+
+	if (c->kind == PEER_STAYS_US)
+		return 0;
+	if (c->kind == PEER_DEL_WHOLE)
+		return lnet_peer_del(node, &c->nids[0], NULL, 0);
+	for (unsigned int i = !add; !rc && i < c->n; i++) {
+		c->at = i;
+		rc = add ? peer_nid_add(node, &c->nids[0], &c->nids[i],
+					c->multi_rail)
+			 : lnet_peer_del(node, &c->nids[0], &c->nids[i], 1);
+	}
+	if (rc == -EINVAL && add && c->at == 0 && c->may_be_us) {
+		c->kind = PEER_IS_US;
+		rc = 0;
+	}
+	return rc;
+}
+
+static bool peer_was_there(const struct peer_change *c,
+			   const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->nbefore; i++)
+		if (lnet_nid_eq(&c->before[i].nid, nid))
+			return true;
+	return false;
+}
+
+/* What is not there need not be taken away. */
+static int gone(int rc)
+{
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* What was done before it failed, or all of it. */
+static int peer_undo(struct lnet *node, const struct peer_change *c)
+{
+	const struct ulnet_nid *primary = &c->nids[0];
+	int rc = 0;
+
+	if (c->kind == PEER_IS_US || c->kind == PEER_STAYS_US)
+		return 0;
+	if (!c->nbefore)
+		return gone(lnet_peer_del(node, primary, NULL, 0));
+	for (unsigned int i = 0; !rc && i < c->nbefore; i++)
+		rc = peer_nid_add(node, primary, &c->before[i].nid,
+				  c->before->multi_rail);
+	for (unsigned int i = 1; !rc && i < c->n; i++)
+		if (!peer_was_there(c, &c->nids[i]))
+			rc = gone(lnet_peer_del(node, primary, &c->nids[i], 1));
+	return rc;
+}
+
+/* ---- fault rules, done and undone ---- */
+
+static int faults_remember(struct plan *plan)
+{
+	if (plan->faults)
+		return 0;
+	plan->faults = calloc(LNET_FAULTS_MAX, sizeof(*plan->faults));
+	if (!plan->faults)
+		return -ENOMEM;
+	plan->nfaults = lnet_fault_list(plan->node, LNET_FAULT_KINDS,
+					plan->faults, LNET_FAULTS_MAX);
+	return MIN(plan->nfaults, 0);
+}
+
+static int fault_do(struct plan *plan, const struct step *step)
+{
+	const struct ulnet_fault *f = &step->fault;
+	int rc = faults_remember(plan);
+
+	if (rc)
+		return rc;
+	if (step->add)
+		return lnet_fault_add(plan->node, f);
+	rc = lnet_fault_del(plan->node, f->kind, &f->source, &f->dest);
+	return rc ? MIN(rc, 0) : -ENOENT;
+}
+
+/* All rules are as before the plan, but that they count from 0: the first
+ * of its steps to be undone does that for all. */
+static int faults_undo(struct plan *plan)
+{
+	int rc = lnet_fault_del(plan->node, LNET_FAULT_KINDS, NULL, NULL);
+
+	for (int i = 0; rc >= 0 && i < plan->nfaults; i++)
+		rc = lnet_fault_add(plan->node, &plan->faults[i].fault);
+	return MIN(rc, 0);
+}
+
+/* ---- each step, done and undone ---- */
+
+static int ni_add(struct lnet *node, struct step *step)
+{
+	struct ni_wish *wish = &step->wish;
+
+	wish->conf.interface = *wish->interface ? wish->interface : NULL;
+	wish->conf.tunables = wish->tunables;
+	wish->conf.nid_p = &step->nid;
+	wish->conf.why_p = &step->missing;
+	return lnet_ni_add(node, &wish->conf);
+}
+
+/* Other steps may have moved it. */
+static int policy_find(struct lnet *node, struct step *step)
+{
+	struct ulnet_policy *all;
+	int n = policies_read(node, &all), i = 0;
+
+	while (i < n && memcmp(&all[i], step->policy, sizeof(*all)) != 0)
+		i++;
+	free(all);
+	step->index = (unsigned int)i;
+	return MIN(n, 0);
+}
+
+static int policy_do(struct lnet *node, struct step *step)
+{
+	unsigned int n = (unsigned int)MAX(lnet_policies(node, NULL, 0), 0);
+	int rc;
+
+	if (!step->add) {
+		rc = policy_find(node, step);
+		return rc ? rc : lnet_policy_del(node, step->index);
+	}
+	rc = lnet_policy_add(node, step->index, step->policy, &step->why);
+	if (!rc && step->index == LNET_POLICY_LAST)
+		step->index = n;
+	return rc;
+}
+
+/* Does the step, or takes it back: what came goes then, and what went comes. */
+static int step_apply(struct plan *plan, struct step *step, bool forth)
+{
+	struct lnet *node = plan->node;
+	bool add = step->add == forth;
+
+	switch (step->kind) {
+	case STEP_NI:
+		return add ? ni_add(node, step) : lnet_ni_del(node, &step->nid);
+	case STEP_PEER:
+		return forth ? peer_do(node, step->peer)
+			     : peer_undo(node, step->peer);
+	case STEP_FAULT:
+		return forth ? fault_do(plan, step) : faults_undo(plan);
+	case STEP_ROUTE:
+		return add ? lnet_route_add(node, &step->route)
+			   : lnet_route_del(node, step->route.net,
+					    &step->route.gateway);
+	case STEP_ROUTING:
+		return lnet_routing_set(node, forth ? &step->routing
+						    : &step->routing_old);
+	case STEP_POLICY:
+		if (forth)
+			return policy_do(node, step);
+		return add ? lnet_policy_add(node, step->index, step->policy,
+					     NULL)
+			   : lnet_policy_del(node, step->index);
+	default:
+		return lnet_setting_set(node, step->setting,
+					forth ? step->value : step->old);
+	}
+}
+
+/* ---- words: of the kernel's lnetctl, and numbers, where it has some ---- */
+
+/* "tcp(eth0)" or "10.0.0.1@tcp" */
+#define STEP_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
+
+static const char *wish_name(const struct ni_wish *wish,
+			     char name[STEP_NAME_SIZE])
+{
+	char net[LNET_NIDSTR_SIZE];
+
+	if (!*wish->interface)
+		return lnet_nid_format(&wish->conf.nid, name, STEP_NAME_SIZE);
+	snprintf(name, STEP_NAME_SIZE, "%s(%s)",
+		 lnet_net_format(lnet_nid_net(&wish->conf.nid), net,
+				 sizeof(net)),
+		 wish->interface);
+	return name;
+}
+
+/* What the LND says of it, if anything, says more than the error does. */
+static void ni_complain(const struct step *step, int rc)
+{
+	bool absent = rc == -ENODEV || rc == -EADDRNOTAVAIL;
+	const char *what = step->missing, *error = NULL;
+	char name[STEP_NAME_SIZE];
+
+	wish_name(&step->wish, name);
+	if (!step->add) {
+		scope_fail(&step->scope, step->at, rc,
+			   "cannot del network %s: %s", name, strerror(-rc));
+		return;
+	}
+	if (!what && absent)
+		what = rc == -ENODEV ? "no such interface"
+				     : "the interface has no address that can "
+				       "be used";
+	if (!absent)
+		error = strerror(-rc);
+	scope_fail(&step->scope, step->at, absent ? -ENETDOWN : rc,
+		   "cannot add network %s: %s%s%s", name, what ? what : "",
+		   what && error ? ": " : "", error ? error : "");
+}
+
+static const char *peer_why(int rc)
+{
+	switch (rc) {
+	case -EEXIST:
+		return "another configured peer has it";
+	case -ENOENT:
+		return "no such peer was configured";
+	case -EINVAL: /* the scope has refused what else is no peer's NID */
+		return "that is a NID of this node";
+	case -EBUSY:
+		return "it is in use, or another configured peer has it";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static void peer_complain(const struct step *step, int rc)
+{
+	const struct peer_change *c = step->peer;
+	const char *what = c->kind == PEER_ADD ? "add" : "del";
+	char primary[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(&c->nids[0], primary, sizeof(primary));
+	lnet_nid_format(&c->nids[c->at], nid, sizeof(nid));
+	if (c->at)
+		scope_fail(&step->scope, step->at, rc,
+			   "cannot %s NID %s %s peer %s: %s", what, nid,
+			   c->kind == PEER_ADD ? "to" : "from", primary,
+			   rc == -ENOENT ? "the peer has not got it"
+					 : peer_why(rc));
+	else
+		scope_fail(&step->scope, step->at, rc, "cannot %s peer %s: %s",
+			   what, primary, peer_why(rc));
+}
+
+static const char *route_why(const struct step *step, int rc)
+{
+	if (!step->add)
+		return rc == -ENOENT ? "there is no such route" : strerror(-rc);
+	switch (rc) {
+	case -EEXIST:
+		return "Route already exists";
+	case -EHOSTUNREACH:
+		return "No interface configured on the same net as gateway";
+	case -EINVAL:
+		return "the network is local, or the gateway is no other node "
+		       "on a local network";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static void route_complain(const struct step *step, int rc)
+{
+	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
+
+	scope_fail(
+		&step->scope, step->at, rc, "cannot %s route to %s by %s: %s",
+		step->add ? "add" : "delete",
+		lnet_net_format(step->route.net, net, sizeof(net)),
+		lnet_nid_format(&step->route.gateway, gateway, sizeof(gateway)),
+		route_why(step, rc));
+}
+
+static void policy_complain(const struct step *step, int rc)
+{
+	const char *why = strerror(-rc);
+
+	if (rc == -EINVAL && *step->why.what)
+		why = step->why.what;
+	else if (rc == -EEXIST)
+		why = "there is one with these patterns";
+	else if (rc == -ERANGE)
+		why = "idx: there are fewer policies";
+	else if (rc == -ENOSPC)
+		why = "there are as many as a node may have";
+	scope_fail(&step->scope, step->at, rc, "cannot %s udsp: %s",
+		   step->add ? "add" : "del", why);
+}
+
+static void setting_complain(const struct step *step, int rc)
+{
+	const struct scope *s = &step->scope;
+	const char *why = strerror(-rc);
+
+	if (rc == -EINVAL) /* in its range: so another one forbids it */
+		why = "transaction_timeout has to be more than retry_count";
+	if (s->set)
+		scope_set_fail(s, step->setting, rc, why);
+	else
+		scope_fail(s, step->at, rc, "cannot configure %s: %s",
+			   step->setting, why);
+}
+
+static void step_complain(const struct step *step, int rc)
+{
+	switch (step->kind) {
+	case STEP_NI:
+		ni_complain(step, rc);
+		break;
+	case STEP_PEER:
+		peer_complain(step, rc);
+		break;
+	case STEP_FAULT:
+		scope_fail(&step->scope, step->at, rc,
+			   "cannot %s fault rule: %s",
+			   step->add ? "add" : "del",
+			   rc == -ENOENT   ? "there is no such rule"
+			   : rc == -EEXIST ? "there is this rule already"
+					   : strerror(-rc));
+		break;
+	case STEP_ROUTE:
+		route_complain(step, rc);
+		break;
+	case STEP_ROUTING:
+		scope_fail(&step->scope, step->at, rc,
+			   "cannot configure routing: %s", strerror(-rc));
+		break;
+	case STEP_POLICY:
+		policy_complain(step, rc);
+		break;
+	default:
+		setting_complain(step, rc);
+	}
+}
+
+static void step_log(const struct step *step)
+{
+	static const char *const fates[] = { [PEER_ADD] = "added",
+					     [PEER_DEL] = "has fewer NIDs",
+					     [PEER_DEL_WHOLE] = "deleted",
+					     [PEER_IS_US] = "is this node",
+					     [PEER_STAYS_US] = "is this node" };
+	const char *fate = step->add ? "added" : "deleted";
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (step->kind == STEP_SET)
+		lnet_log(LNET_LOG_INFO, "config", "%s: %" PRId64, step->setting,
+			 step->value);
+	else if (step->kind == STEP_PEER)
+		lnet_log(
+			LNET_LOG_INFO, "config", "peer %s: %s",
+			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
+			fates[step->peer->kind]);
+	else if (step->kind == STEP_ROUTING)
+		lnet_log(LNET_LOG_INFO, "config", "routing: %s",
+			 step->routing.enabled ? "on" : "off");
+	else if (step->kind == STEP_POLICY)
+		lnet_log(LNET_LOG_INFO, "config", "policies: one %s", fate);
+	else if (step->kind == STEP_FAULT)
+		lnet_log(LNET_LOG_INFO, "config", "fault rules: one %s", fate);
+	else if (step->kind == STEP_ROUTE)
+		lnet_log(
+			LNET_LOG_INFO, "config", "route by %s: %s",
+			lnet_nid_format(&step->route.gateway, nid, sizeof(nid)),
+			fate);
+	else
+		lnet_log(LNET_LOG_INFO, "config", "%s: %s",
+			 lnet_nid_format(&step->nid, nid, sizeof(nid)), fate);
+}
+
+/* Of what could not be restored. */
+static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
+{
+	switch (step->kind) {
+	case STEP_NI:
+		return wish_name(&step->wish, text);
+	case STEP_PEER:
+		return lnet_nid_format(&step->peer->nids[0], text,
+				       STEP_NAME_SIZE);
+	case STEP_FAULT:
+		return "fault rules";
+	case STEP_ROUTE:
+		return lnet_nid_format(&step->route.gateway, text,
+				       STEP_NAME_SIZE);
+	case STEP_ROUTING:
+		return "routing";
+	case STEP_POLICY:
+		return "udsp";
+	default:
+		return step->setting;
+	}
+}
+
+/* ---- all of them ---- */
+
+static void step_done(const struct step *step)
+{
+	static const char *const not_done[] = {
+		[PEER_IS_US] = "not added",
+		[PEER_STAYS_US] = "not deleted",
+	};
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (step->kind == STEP_PEER && step->peer->kind >= PEER_IS_US)
+		answer_note(
+			step->scope.answer, "peer %s is this node itself: %s",
+			lnet_nid_format(&step->peer->nids[0], nid, sizeof(nid)),
+			not_done[step->peer->kind]);
+	step_log(step);
+}
+
+static void step_back(struct plan *plan, struct step *step)
+{
+	char text[STEP_NAME_SIZE];
+	const char *name;
+	int rc = step_apply(plan, step, false);
+
+	if (!rc)
+		return;
+	name = step_name(step, text);
+	lnet_log(LNET_LOG_ERR, "config", "%s: could not be restored: %s", name,
+		 strerror(-rc));
+	answer_note(step->scope.answer, "%s could not be restored: %s", name,
+		    strerror(-rc));
+}
+
+/* The NIs of a net stand in the order in which they came: those that come back
+ * do so in the order in which they went. */
+static void plan_undo(struct plan *plan, unsigned int done)
+{
+	for (unsigned int i = done; i--;)
+		if (!step_deletes_ni(&plan->steps[i]))
+			step_back(plan, &plan->steps[i]);
+	for (unsigned int i = 0; i < done; i++)
+		if (step_deletes_ni(&plan->steps[i]))
+			step_back(plan, &plan->steps[i]);
+}
+
+/* A setting may be refused because of the value of another one, which comes
+ * later: it then waits till the others have theirs. */
+static bool step_defer(struct plan *plan, unsigned int i)
+{
+	struct step step = plan->steps[i];
+
+	if (step.kind != STEP_SET || step.deferred || i + 1 == plan->n)
+		return false;
+	step.deferred = true;
+	memmove(&plan->steps[i], &plan->steps[i + 1],
+		(plan->n - i - 1) * sizeof(step));
+	plan->steps[plan->n - 1] = step;
+	return true;
+}
+
+int plan_run(struct plan *plan)
+{
+	unsigned int i = 0;
+
+	while (i < plan->n) {
+		int rc = step_apply(plan, &plan->steps[i], true);
+
+		if (!rc) {
+			step_done(&plan->steps[i++]);
+			continue;
+		}
+		if (rc == -EINVAL && step_defer(plan, i))
+			continue;
+		/* What was noted will not happen. */
+		if (!plan->keep_notes)
+			plan->steps[i].scope.answer->notes = NULL;
+		step_complain(&plan->steps[i], rc);
+		/* A change of a peer may have been half made. */
+		plan_undo(plan, i + (plan->steps[i].kind == STEP_PEER));
+		return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/request/request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "config/metrics/metrics.h"
+#include "config/request/show.h"
+
+int request_down(struct request *r)
+{
+	answer_error(r->answer, &r->scope.subject, -ENETDOWN,
+		     "LNet is not configured: %s", strerror(ENETDOWN));
+	return -ENETDOWN;
+}
+
+/* ---- the node as one text ---- */
+
+/* What prints it, "cannot get WHAT: ..."; of how many peers, if the request
+ * does not say it, and at most. */
+struct print {
+	int (*fn)(FILE *out, struct lnet *node, unsigned int peers);
+	const char *what;
+	int64_t peers, peers_max;
+};
+
+/* *@text_p is to be freed. */
+static int print_text(struct lnet *node, const struct print *print,
+		      unsigned int peers, char **text_p)
+{
+	size_t size;
+	FILE *out = open_memstream(text_p, &size);
+	int rc, failed;
+
+	if (!out)
+		return -ENOMEM;
+	rc = print->fn(out, node, peers);
+	failed = ferror(out);
+	failed |= fclose(out);
+	if (!rc && failed)
+		rc = -ENOMEM;
+	if (rc)
+		free(*text_p);
+	return rc;
+}
+
+static void request_print(struct request *r, const struct print *print)
+{
+	int64_t peers = print->peers;
+	char *text;
+	int rc;
+
+	if (scope_get_number(&r->scope, r->args, "peers", 0, print->peers_max,
+			     &peers))
+		return;
+	rc = print_text(r->control->node, print, (unsigned int)peers, &text);
+	if (cannot_get(&r->scope, rc, print->what))
+		return;
+	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
+	free(text);
+}
+
+/* Each peer NI has some forty time series: no more would fit into an answer. */
+static const struct print metrics = { metrics_print, "metrics", 256, 10000 };
+static const struct print top = { top_print, "counters", 1000, 100000 };
+static const struct print drawing = { dot_print, "configuration", 0, 0 };
+
+/* ---- show ---- */
+
+static int routing_show(struct lnet *node, struct tree *out)
+{
+	return show_routing(node, false, out);
+}
+
+static void export(struct request *r)
+{
+	bool backup = false, dot = false;
+
+	if (scope_get_bool(&r->scope, r->args, "backup", &backup) ||
+	    scope_get_bool(&r->scope, r->args, "dot", &dot))
+		return;
+	if (dot && backup)
+		scope_fail(&r->scope, tree_get(r->args, "dot"), -EINVAL,
+			   "dot: a drawing is no backup: give one of them");
+	else if (dot)
+		request_print(r, &drawing);
+	else
+		cannot_get(&r->scope,
+			   show_all(r->control->node, backup,
+				    answer_output(r->answer)),
+			   "configuration");
+}
+
+/* ---- the node as a whole ---- */
+
+static void stats_reset(struct request *r)
+{
+	int rc = lnet_stats_reset(r->control->node);
+
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot reset statistics: %s",
+			   strerror(-rc));
+}
+
+static void lnet_configure(struct request *r)
+{
+	struct lnet_control *c = r->control;
+	bool all = false, large = false;
+
+	if (scope_get_bool(&r->scope, r->args, "all", &all) ||
+	    scope_get_bool(&r->scope, r->args, "large", &large))
+		return;
+	if (!c->down) {
+		scope_fail(&r->scope, NULL, -EBUSY,
+			   "LNet configure error: Object busy");
+		return;
+	}
+	if (large && lnet_setting_set(c->node, "large_nids", 1))
+		return;
+	if (!all || !import_text(r, c->start, IMPORT_ADD, IMPORT_LOCKED))
+		c->down = false;
+}
+
+static int plan_nothing(struct plan *plan, const struct scope *s)
+{
+	struct ulnet_ni_info info;
+	int rc = plan_need_settings(plan, s);
+
+	if (!rc)
+		rc = routes_forget(plan, s);
+	if (!rc)
+		rc = policies_forget(plan, s);
+	for (unsigned int i = 1; !rc && !lnet_ni_info(plan->node, i, &info);
+	     i++)
+		rc = plan_ni_del(plan, s, NULL, &info);
+	for (unsigned int i = 0; !rc && i < plan->settings.n; i++)
+		if (!plan->settings.all[i].derived)
+			rc = plan_set(plan, s, NULL, &plan->settings.all[i],
+				      plan->settings.all[i].def);
+	return rc;
+}
+
+/* All peers that were added. */
+static int forget_peers(struct lnet *node)
+{
+	struct peer_list list;
+	int rc = peer_list_read(node, &list);
+
+	if (rc)
+		return rc;
+	peer_list_keep_configured(&list);
+	for (unsigned int i = 0; !rc && i < list.n;
+	     i += peer_list_span(&list, i)) {
+		rc = lnet_peer_del(node, &list.infos[i].primary, NULL, 0);
+		if (rc == -ENOENT) /* it has gone meanwhile */
+			rc = 0;
+	}
+	peer_list_free(&list);
+	return rc;
+}
+
+/* What is no step: there may be more of it than a plan has room for. */
+static void forget_rest(struct request *r)
+{
+	int rc = forget_peers(r->control->node);
+
+	if (rc)
+		scope_fail(&r->scope, NULL, rc, "cannot delete peers: %s",
+			   strerror(-rc));
+	rc = lnet_fault_del(r->control->node, LNET_FAULT_KINDS, NULL, NULL);
+	if (rc < 0)
+		scope_fail(&r->scope, NULL, rc, "cannot delete fault rules: %s",
+			   strerror(-rc));
+}
+
+static void lnet_unconfigure(struct request *r)
+{
+	struct plan plan;
+
+	plan_init(&plan, r->control->node);
+	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
+		r->control->down = true;
+		forget_rest(r);
+	}
+	plan_fini(&plan);
+}
+
+/* ---- without the lock ---- */
+
+static bool is_down(struct request *r)
+{
+	bool down;
+
+	pthread_mutex_lock(&r->control->lock);
+	down = r->control->down;
+	pthread_mutex_unlock(&r->control->lock);
+	if (down)
+		request_down(r);
+	return down;
+}
+
+static void inquire_of(struct request *r, enum inquiry_kind kind)
+{
+	struct inquiry q;
+
+	if (!is_down(r) && !inquiry_read(&r->scope, r->args, kind, &q))
+		inquire(r->control->node, &r->scope, &q, r->cancel);
+}
+
+static void ping(struct request *r)
+{
+	inquire_of(r, INQUIRY_PING);
+}
+
+static void discover(struct request *r)
+{
+	inquire_of(r, INQUIRY_DISCOVER);
+}
+
+static void import(struct request *r)
+{
+	static const char *const modes[] = { "add", "del", "show", "exec" };
+	const struct tree *file = tree_get(r->args, "text");
+	const char *text = "", *mode = "add";
+	bool goes_on = false;
+	unsigned int i;
+
+	if (is_down(r))
+		return;
+	if (!file) {
+		scope_misread(&r->scope, r->args, "import: text is missing");
+		return;
+	}
+	if (file->kind == TREE_SCALAR)
+		text = file->text; /* of an empty file, too */
+	else if (scope_text(&r->scope, file, &text))
+		return;
+	if (scope_get_text(&r->scope, r->args, "mode", &mode) ||
+	    scope_get_bool(&r->scope, r->args, "ignore_errors", &goes_on))
+		return;
+	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]) != 0; i++)
+		;
+	if (i == ARRAY_SIZE(modes))
+		scope_misread(&r->scope, tree_get(r->args, "mode"),
+			      "mode: add, del, show or exec is expected");
+	else
+		import_text(r, text, (enum import_mode)i,
+			    goes_on ? IMPORT_IGNORE_ERRORS : 0);
+}
+
+/* ---- commands that programs may have ---- */
+
+static void rpc_absent(struct request *r)
+{
+	scope_fail(&r->scope, NULL, -EOPNOTSUPP, "this node runs no RPC");
+}
+
+/* ---- the table ---- */
+
+enum {
+	CMD_UNLOCKED = 1,  /* takes the lock itself, and looks whether LNet is
+			    * down */
+	CMD_WHEN_DOWN = 2, /* makes sense then, too */
+	CMD_PROGRAM = 4,   /* the program may add it; fn is for when it has
+			    * not */
+};
+
+static const struct command {
+	const char *name;
+	const char *top, *item;	 /* what errors are about */
+	const char *const *keys; /* NULL: what is called looks itself */
+	unsigned int flags;
+	/* Carried out is one of these. */
+	void (*fn)(struct request *r);
+	int (*show)(struct lnet *node, struct tree *out);
+	const char *what; /* "cannot get WHAT"; NULL: the item */
+	const struct print *print;
+	int (*plan)(struct plan *plan, const struct scope *s,
+		    const struct tree *args, bool add); /* add: that is top */
+} commands[] = {
+#define KEYS(...)                     \
+	.keys = (const char *const[]) \
+	{                             \
+		__VA_ARGS__, NULL     \
+	}
+#define PROGRAM .flags = CMD_PROGRAM | CMD_UNLOCKED, .fn = rpc_absent
+	/* clang-format off */
+	{ "net add", "add", "net", .plan = net_args },
+	{ "net del", "del", "net", .plan = net_args },
+	{ "net show", "show", "net", KEYS("net", "verbose"), .fn = net_show },
+	{ "net set", "set", "net",
+	  KEYS("nid", "all", "health", "net", "conns_per_peer", "lnd_timeout"),
+	  .fn = health_net_set },
+	{ "peer show", "show", "peer", KEYS("nid", "verbose"),
+	  .fn = peer_show },
+	{ "peer list", "show", "peer", KEYS(NULL), .show = show_peer_list,
+	  .what = "peer information" },
+	{ "peer add", "add", "peer", .plan = peer_args },
+	{ "peer del", "del", "peer", .plan = peer_args },
+	{ "peer set", "set", "peer", KEYS("nid", "all", "health", "state"),
+	  .fn = health_peer_set },
+	{ "path show", "show", "path", KEYS("nid", "source"),
+	  .fn = path_show },
+	{ "stats show", "show", "statistics", KEYS(NULL), .show = show_stats },
+	{ "stats reset", "reset", "statistics", KEYS(NULL),
+	  .fn = stats_reset },
+	{ "global show", "show", "global", KEYS(NULL), .show = show_settings,
+	  .what = "settings" },
+	{ "set", "add", "set", .plan = setting_args },
+	{ "ping", "manage", "ping", .flags = CMD_UNLOCKED, .fn = ping },
+	{ "discover", "manage", "discover", .flags = CMD_UNLOCKED,
+	  .fn = discover },
+	{ "import", "import", "import", KEYS("mode", "text", "ignore_errors"),
+	  .flags = CMD_UNLOCKED, .fn = import },
+	{ "export", "export", "export", KEYS("backup", "dot"), .fn = export },
+	{ "lnet configure", "configure", "lnet", KEYS("all", "large"),
+	  .flags = CMD_WHEN_DOWN, .fn = lnet_configure },
+	{ "lnet unconfigure", "unconfigure", "lnet", KEYS(NULL),
+	  .fn = lnet_unconfigure },
+	{ "route add", "add", "route", .plan = route_args },
+	{ "route del", "del", "route", .plan = route_args },
+	{ "route show", "show", "route",
+	  KEYS("net", "gateway", "hop", "priority", "verbose"),
+	  .fn = route_show },
+	{ "routing show", "show", "routing", KEYS(NULL), .show = routing_show },
+	{ "top", "show", "top", KEYS("peers"), .print = &top },
+	{ "metrics", "show", "metrics", KEYS("peers"), .flags = CMD_WHEN_DOWN,
+	  .print = &metrics },
+	{ "udsp add", "add", "udsp", .plan = policy_args },
+	{ "udsp del", "del", "udsp", .plan = policy_args },
+	{ "udsp show", "show", "udsp", KEYS("idx"), .fn = policy_show },
+	{ "debug recovery", "show", "recovery", KEYS("local", "peer"),
+	  .fn = debug_recovery },
+	{ "debug peer", "show", "peer", KEYS("nid"), .fn = debug_peer },
+	{ "fault", "manage", "fault",
+	  KEYS("rule_type", "action", "source", "dest", "local_nid", "portal",
+	       "message", "rate", "interval", "random", "drop_all", "latency",
+	       "health_error", "all"),
+	  .fn = fault_request },
+	{ "cpt-of-nid", "manage", "cpt-of-nid", KEYS("nids"),
+	  .fn = debug_cpt_of_nid },
+	{ "rpc show", "show", "rpc", PROGRAM },
+	{ "rpc metrics", "show", "rpc", PROGRAM },
+	{ "rpc reset", "reset", "rpc", PROGRAM },
+	/* clang-format on */
+};
+
+static const struct command *command_of(const char *name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+bool request_is_ours(const char *name)
+{
+	const struct command *cmd = command_of(name);
+
+	return cmd && !(cmd->flags & CMD_PROGRAM);
+}
+
+static void command_carry_out(const struct command *cmd, struct request *r)
+{
+	struct plan plan;
+
+	if (cmd->fn) {
+		cmd->fn(r);
+	} else if (cmd->print) {
+		request_print(r, cmd->print);
+	} else if (cmd->show) {
+		cannot_get(
+			&r->scope,
+			cmd->show(r->control->node, answer_output(r->answer)),
+			cmd->what ? cmd->what : cmd->item);
+	} else {
+		plan_init(&plan, r->control->node);
+		if (!cmd->plan(&plan, &r->scope, r->args,
+			       !strcmp(cmd->top, "add")))
+			(void)plan_run(&plan);
+		plan_fini(&plan);
+	}
+}
+
+static void command_run(const struct command *cmd, struct request *r)
+{
+	if (cmd->flags & CMD_UNLOCKED) {
+		command_carry_out(cmd, r);
+		return;
+	}
+	pthread_mutex_lock(&r->control->lock);
+	if (r->control->down && !(cmd->flags & CMD_WHEN_DOWN))
+		request_down(r);
+	else
+		command_carry_out(cmd, r);
+	pthread_mutex_unlock(&r->control->lock);
+}
+
+void request_carry_out(struct lnet_control *control, const struct tree *root,
+		       struct cancel *cancel, struct answer *answer)
+{
+	struct request r = {
+		.control = control,
+		.answer = answer,
+		.cancel = cancel,
+		.scope = { .answer = answer,
+			   .subject = { "parser", "request", NULL } },
+	};
+	const struct command *cmd;
+	int rc;
+
+	if (root->kind != TREE_MAP || root->count != 1) {
+		scope_misread(&r.scope, root,
+			      "a mapping with one key, the command, is "
+			      "expected");
+		return;
+	}
+	r.args = list_next(root, NULL);
+	cmd = command_of(r.args->key);
+	r.scope.subject = cmd ? (struct subject){ cmd->top, cmd->item, NULL }
+			      : (struct subject){ "manage", r.args->key, NULL };
+	if ((!cmd || cmd->flags & CMD_PROGRAM) && program_run(&r, r.args->key))
+		return;
+	if (!cmd) {
+		r.scope.subject = (struct subject){ "parser", "request", NULL };
+		scope_misread(&r.scope, r.args, "unknown command '%s'",
+			      r.args->key);
+		return;
+	}
+	rc = cmd->keys ? scope_keys(&r.scope, r.args, cmd->keys)
+		       : scope_map(&r.scope, r.args);
+	if (!rc)
+		command_run(cmd, &r);
+}

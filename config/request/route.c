@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Routes and routing in requests and files: "route add", "route:", "set
+ * routing", "routing:", "buffers:". */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "config/request/request.h"
+#include "config/request/show.h"
+
+#define PAGE 4096
+
+/* What a kernel node prints for hops that nobody has said. */
+#define NO_HOPS (-1)
+
+#define AS_OTHERS                                                 \
+	"gateways lose health as other peers do, by the setting " \
+	"health_sensitivity"
+
+static const char *const args_keys[] = {
+	"net", "gateway", "hop", "priority", "health_sensitivity", NULL
+};
+static const char *const del_keys[] = { "net", "gateway", NULL };
+static const char *const file_keys[] = {
+	"net",	 "gateway",    "hop",  "priority", "health_sensitivity",
+	"state", "state name", "type", "seq_no",   NULL
+};
+
+/* ---- reading ---- */
+
+/* A sensitivity of its own for each gateway is what kernel nodes had for some
+ * releases, and then no more; they print the default of 1 for all. */
+static int read_sensitivity(const struct scope *s, const struct tree *t)
+{
+	int64_t v;
+	int rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
+
+	if (!t || rc || v <= 1)
+		return rc;
+	if (!s->lenient)
+		return scope_fail(s, t, -EOPNOTSUPP,
+				  "health_sensitivity %" PRId64 " of a route: "
+				  "not supported: " AS_OTHERS,
+				  v);
+	answer_note_once(
+		s->answer,
+		"route: health_sensitivity is passed over: " AS_OTHERS);
+	return 0;
+}
+
+static int read_hops(const struct scope *s, const struct tree *map,
+		     uint32_t *hops_p)
+{
+	int64_t v = NO_HOPS;
+	int rc = scope_get_number(s, map, "hop", NO_HOPS, LNET_HOPS_MAX, &v);
+
+	if (!rc && v == 0)
+		rc = scope_fail(s, tree_get(map, "hop"), -EINVAL,
+				"hop: 0 is not in 1..%d", LNET_HOPS_MAX);
+	*hops_p = v < 0 ? 0 : (uint32_t)v;
+	return rc;
+}
+
+/* Net and gateway; both must be there. */
+static int read_ends(const struct scope *s, const struct tree *map,
+		     struct ulnet_route *r)
+{
+	const struct tree *net = tree_get(map, "net");
+	const struct tree *gateway = tree_get(map, "gateway");
+	int rc;
+
+	if (!net)
+		return scope_fail(s, map, -EINVAL, "net is missing");
+	if (!gateway)
+		return scope_fail(s, map, -EINVAL, "gateway is missing");
+	rc = scope_net(s, net, &r->net);
+	return rc ? rc : scope_nid(s, gateway, &r->gateway);
+}
+
+static int read_route(const struct scope *s, const struct tree *map,
+		      struct ulnet_route *r)
+{
+	int64_t v = 0;
+	int rc = read_ends(s, map, r);
+
+	if (!rc)
+		rc = read_hops(s, map, &r->hops);
+	if (!rc)
+		rc = scope_get_number(s, map, "priority", 0, INT32_MAX, &v);
+	if (!rc)
+		rc = read_sensitivity(s, tree_get(map, "health_sensitivity"));
+	r->priority = (uint32_t)v;
+	return rc;
+}
+
+/* ---- commands and files ---- */
+
+int route_args(struct plan *plan, const struct scope *s,
+	       const struct tree *args, bool add)
+{
+	struct ulnet_route route = { 0 };
+	int rc = scope_keys(s, args, add ? args_keys : del_keys);
+
+	if (!rc)
+		rc = add ? read_route(s, args, &route)
+			 : read_ends(s, args, &route);
+	return rc ? rc : plan_route(plan, s, args, &route, add);
+}
+
+int route_item(struct plan *plan, const struct scope *s,
+	       const struct tree *item, bool add)
+{
+	struct ulnet_route route = { 0 };
+	int rc = scope_keys(s, item, file_keys);
+
+	if (!rc)
+		rc = read_route(s, item, &route);
+	return rc ? rc : plan_route(plan, s, item, &route, add);
+}
+
+int buffers_section(struct plan *plan, const struct scope *s,
+		    const struct tree *map, bool add)
+{
+	static const char *const keys[] = { "tiny", "small", "large", "seq_no",
+					    NULL };
+	int rc = scope_keys(s, map, keys);
+
+	(void)add; /* nothing means deleting them */
+	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++) {
+		const struct tree *t = tree_get(map, buffer_names[i]);
+		int64_t v;
+
+		rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
+		if (t && !rc)
+			rc = plan_buffers(plan, s, t, i, (uint32_t)v);
+	}
+	return rc;
+}
+
+/* An item says how many buffers there are, which is no configuration, or
+ * whether the node routes. */
+int routing_item(struct plan *plan, const struct scope *s,
+		 const struct tree *item, bool add)
+{
+	static const char *const keys[] = { "enable", "seq_no", NULL };
+	const struct tree *enable = tree_get(item, "enable"), *t;
+	bool on = false;
+	int rc = scope_map(s, item);
+
+	if (rc)
+		return rc;
+	tree_for_each (t, item) {
+		if (!rc && strncmp(t->key, "cpt[", 4) != 0 &&
+		    !key_in(t->key, keys))
+			rc = scope_unknown(s, t, "key", key_near(t->key, keys));
+	}
+	if (rc || !enable)
+		return rc;
+	rc = scope_bool(s, enable, &on);
+	return rc ? rc : plan_routing(plan, s, enable, add && on);
+}
+
+/* ---- set ---- */
+
+static const char *const setting_names[] = {
+	[LNET_TINY_BUFFERS] = "tiny_buffers",
+	[LNET_SMALL_BUFFERS] = "small_buffers",
+	[LNET_LARGE_BUFFERS] = "large_buffers",
+	[LNET_BUFFER_KINDS] = "routing",
+};
+
+int routing_set(struct plan *plan, const struct scope *s, const struct tree *at,
+		int64_t value)
+{
+	int64_t max = strcmp(at->key, "routing") == 0 ? 1 : INT32_MAX;
+	unsigned int kind = 0;
+	char why[64];
+
+	while (kind < ARRAY_SIZE(setting_names) &&
+	       strcmp(setting_names[kind], at->key) != 0)
+		kind++;
+	if (kind == ARRAY_SIZE(setting_names))
+		return -ENOENT;
+	if (value < 0 || value > max) {
+		snprintf(why, sizeof(why), "not in 0..%" PRId64, max);
+		scope_set_fail(s, at->key, -EINVAL, why);
+		return -EINVAL;
+	}
+	return kind == LNET_BUFFER_KINDS
+		       ? plan_routing(plan, s, at, value)
+		       : plan_buffers(plan, s, at, kind, (uint32_t)value);
+}
+
+int routes_forget(struct plan *plan, const struct scope *s)
+{
+	struct ulnet_route_info *infos;
+	int n = routes_read(plan->node, &infos), rc = 0;
+
+	if (n < 0)
+		return scope_fail(s, NULL, -ENOMEM, "no memory");
+	for (int i = 0; !rc && i < n; i++)
+		rc = plan_route(plan, s, NULL, &infos[i].route, false);
+	free(infos);
+	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++)
+		rc = plan_buffers(plan, s, NULL, i, 0);
+	return rc ? rc : plan_routing(plan, s, NULL, false);
+}
+
+/* ---- showing ---- */
+
+static bool is_shown(const struct ulnet_route *r,
+		     const struct ulnet_route *only)
+{
+	return !only || ((only->net == LNET_NET_ANY || only->net == r->net) &&
+			 (lnet_nid_is_any(&only->gateway) ||
+			  lnet_nid_eq(&only->gateway, &r->gateway)) &&
+			 (only->hops == UINT32_MAX || only->hops == r->hops) &&
+			 (only->priority == UINT32_MAX ||
+			  only->priority == r->priority));
+}
+
+static void show_route(const struct ulnet_route_info *info, int verbose,
+		       bool backup, struct tree *routes)
+{
+	struct tree *map = tree_map(routes, NULL);
+	char text[LNET_NIDSTR_SIZE];
+
+	tree_text(map, "net", TREE_PLAIN,
+		  lnet_net_format(info->route.net, text, sizeof(text)));
+	show_nid(map, "gateway", &info->route.gateway);
+	if (verbose < 1)
+		return;
+	tree_int(map, "hop",
+		 info->route.hops ? (int64_t)info->route.hops : NO_HOPS);
+	tree_uint(map, "priority", info->route.priority);
+	tree_uint(map, "health_sensitivity", 1);
+	if (backup)
+		return;
+	tree_text(map, "state", TREE_PLAIN, info->up ? "up" : "down");
+	if (verbose >= 5)
+		tree_text(map, "state name", TREE_PLAIN, info->state);
+	tree_text(map, "type", TREE_PLAIN,
+		  info->multi_hop ? "multi-hop" : "single-hop");
+}
+
+int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
+		bool backup, struct tree *out)
+{
+	struct ulnet_route_info *infos;
+	struct tree *routes = NULL;
+	int n = routes_read(node, &infos);
+
+	for (int i = 0; i < n; i++) {
+		if (!is_shown(&infos[i].route, only))
+			continue;
+		if (!routes)
+			routes = show_section(out, "route");
+		show_route(&infos[i], verbose, backup, routes);
+	}
+	free(infos);
+	return MIN(n, 0);
+}
+
+/* What is not asked for matches all: the values that no route has. */
+void route_show(struct request *r)
+{
+	struct ulnet_route only = { .net = LNET_NET_ANY,
+				    .gateway = LNET_NID_ANY,
+				    .hops = UINT32_MAX };
+	const struct scope *s = &r->scope;
+	int64_t priority = UINT32_MAX;
+	int verbose;
+
+	if (scope_get_verbose(s, r->args, &verbose) ||
+	    scope_get_net(s, r->args, "net", &only.net) ||
+	    scope_get_nid(s, r->args, "gateway", &only.gateway) ||
+	    (tree_get(r->args, "hop") && read_hops(s, r->args, &only.hops)) ||
+	    scope_get_number(s, r->args, "priority", 0, INT32_MAX, &priority))
+		return;
+	only.priority = (uint32_t)priority;
+	cannot_get(s,
+		   show_routes(r->control->node, &only, verbose, false,
+			       answer_output(r->answer)),
+		   "routes");
+}
+
+int route_show_item(struct lnet *node, const struct scope *s,
+		    const struct tree *item)
+{
+	struct ulnet_route only = { .hops = UINT32_MAX,
+				    .priority = UINT32_MAX };
+	int rc = read_ends(s, item, &only);
+
+	if (!rc)
+		rc = show_routes(node, &only, 1, false,
+				 answer_output(s->answer));
+	return rc;
+}
+
+static void show_pool(const struct ulnet_buffers_info *info, const char *name,
+		      struct tree *cpt)
+{
+	struct tree *map = tree_map(cpt, name);
+
+	tree_uint(map, "npages", (info->size + PAGE - 1) / PAGE);
+	tree_uint(map, "nbuffers", info->count);
+	tree_int(map, "credits", info->free);
+	tree_int(map, "mincredits", info->free_min);
+}
+
+static int show_pools(struct lnet *node, struct tree *seq)
+{
+	for (unsigned int i = 0; i < lnet_cpts(node); i++) {
+		struct ulnet_buffers_info infos[LNET_BUFFER_KINDS];
+		struct tree *cpt;
+		char name[16];
+		int rc = lnet_routing_buffers(node, i, infos);
+
+		if (rc)
+			return rc;
+		snprintf(name, sizeof(name), "cpt[%u]", i);
+		cpt = tree_map(tree_map(seq, NULL), name);
+		for (unsigned int k = 0; k < LNET_BUFFER_KINDS; k++)
+			show_pool(&infos[k], buffer_names[k], cpt);
+	}
+	return 0;
+}
+
+static bool routing_is_default(const struct ulnet_routing *r)
+{
+	return !r->enabled &&
+	       r->buffers[LNET_TINY_BUFFERS] == LNET_TINY_BUFFERS_DEFAULT &&
+	       r->buffers[LNET_SMALL_BUFFERS] == LNET_SMALL_BUFFERS_DEFAULT &&
+	       r->buffers[LNET_LARGE_BUFFERS] == LNET_LARGE_BUFFERS_DEFAULT;
+}
+
+/* Of a node that is like any other there is nothing to say. */
+int show_routing(struct lnet *node, bool backup, struct tree *out)
+{
+	struct ulnet_routing routing;
+	struct tree *seq, *map;
+	int rc = 0;
+
+	lnet_routing(node, &routing);
+	if (routing_is_default(&routing))
+		return 0;
+	seq = tree_seq(out, "routing");
+	if (!backup && routing.enabled)
+		rc = show_pools(node, seq);
+	tree_uint(tree_map(seq, NULL), "enable", routing.enabled);
+	map = tree_map(out, "buffers");
+	for (unsigned int k = 0; k < LNET_BUFFER_KINDS; k++)
+		tree_uint(map, buffer_names[k], routing.buffers[k]);
+	return rc;
+}

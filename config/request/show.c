@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/request/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "ulnet/loop.h"
+
+/* Lines of an answer, roughly: more are refused. */
+#define LINES_MAX	     1000000
+#define LINES_OF_PEER	     12
+#define LINES_OF_PEER_DETAIL 48
+
+#define PEER_NI_STATE "NA" /* known by routers only */
+#define HELLO_COUNT   0	   /* HELLOs are the LNDs', not messages */
+#define DEV_CPT	      (-1)
+#define DEV_CPT_LO    0
+
+/* -1: none. */
+static void show_priority(struct tree *out, const char *key, uint32_t priority)
+{
+	tree_int(out, key,
+		 priority == LNET_PRIORITY_NONE ? -1 : (int64_t)priority);
+}
+
+static void show_priorities(struct tree *out, uint32_t of_net, uint32_t own)
+{
+	struct tree *map = tree_map(out, "udsp info");
+
+	show_priority(map, "net priority", of_net);
+	show_priority(map, "nid priority", own);
+}
+
+void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	tree_text(out, key, TREE_PLAIN,
+		  lnet_nid_format(nid, text, sizeof(text)));
+}
+
+struct tree *show_section(struct tree *out, const char *key)
+{
+	struct tree *seq = tree_get(out, key);
+
+	return seq ? seq : tree_seq(out, key);
+}
+
+static void show_statistics(struct tree *out, uint64_t sent, uint64_t received,
+			    uint64_t dropped)
+{
+	struct tree *map = tree_map(out, "statistics");
+
+	tree_uint(map, "send_count", sent);
+	tree_uint(map, "recv_count", received);
+	tree_uint(map, "drop_count", dropped);
+}
+
+static void show_times(struct tree *out, const char *key,
+		       const struct ulnet_times *t)
+{
+	struct tree *map = tree_map(out, key);
+
+	tree_uint(map, "samples", t->n);
+	tree_uint(map, "avg_nsec", t->n ? t->ns / t->n : 0);
+}
+
+/* What kernel nodes do not show. */
+static void show_ways(struct tree *out, uint64_t resent,
+		      const struct ulnet_times *sending,
+		      const struct ulnet_times *answered)
+{
+	tree_uint(out, "resend_count", resent);
+	show_times(out, "sending", sending);
+	show_times(out, "answered", answered);
+}
+
+static void show_counts(struct tree *out, const char *key,
+			const struct ulnet_counts *c)
+{
+	struct tree *map = tree_map(out, key);
+
+	tree_uint(map, "put", c->put);
+	tree_uint(map, "get", c->get);
+	tree_uint(map, "reply", c->reply);
+	tree_uint(map, "ack", c->ack);
+	tree_uint(map, "hello", HELLO_COUNT);
+}
+
+uint64_t show_seconds_to(struct lnet *node, uint64_t at)
+{
+	uint64_t now = lnet_now(node, 0);
+
+	return at > now ? (at - now + NSEC_PER_SEC - 1) / NSEC_PER_SEC : 0;
+}
+
+/* Of pings for the sake of health. */
+static void show_health_pings(struct lnet *node, uint32_t silent, uint64_t next,
+			      struct tree *map)
+{
+	tree_uint(map, "ping_count", silent);
+	tree_uint(map, "next_ping", show_seconds_to(node, next));
+}
+
+static void show_ni_health(struct lnet *node, const struct ulnet_ni_info *info,
+			   struct tree *out)
+{
+	struct tree *map = tree_map(out, "health stats");
+	const struct ulnet_failures *f = &info->failed;
+	bool lo = lnet_nid_is_lo(&info->nid);
+
+	tree_uint(map, "fatal_error", !info->up);
+	tree_int(map, "health value", lo ? 0 : info->health);
+	tree_uint(map, "interrupts", f->interrupts);
+	tree_uint(map, "dropped", f->dropped);
+	tree_uint(map, "aborted", f->aborted);
+	tree_uint(map, "no route", f->no_route);
+	tree_uint(map, "timeouts", f->timeouts);
+	tree_uint(map, "error", f->errors);
+	show_health_pings(node, info->pings_silent, info->next_ping, map);
+}
+
+static void show_peer_health(struct lnet *node,
+			     const struct ulnet_peer_info *info,
+			     struct tree *out)
+{
+	struct tree *map = tree_map(out, "health stats");
+	const struct ulnet_failures *f = &info->failed;
+
+	tree_int(map, "health value", info->health);
+	tree_uint(map, "dropped", f->remote_dropped);
+	tree_uint(map, "timeout", f->remote_timeouts);
+	tree_uint(map, "error", f->remote_errors);
+	tree_uint(map, "network timeout", f->network_timeouts);
+	show_health_pings(node, info->pings_silent, info->next_ping, map);
+}
+
+/* ---- states by name ---- */
+
+const struct fsm_state debug_nets[DEBUG_NETS] = {
+	[DEBUG_NET_ACTIVE] = { "active", FSM_TO(DEBUG_NET_INACTIVE) },
+	[DEBUG_NET_INACTIVE] = { "inactive", FSM_TO(DEBUG_NET_ACTIVE) },
+};
+
+const struct fsm_state debug_nis[DEBUG_NIS] = {
+	[DEBUG_NI_ACTIVE] = { "active", FSM_TO(DEBUG_NI_ILL) |
+						FSM_TO(DEBUG_NI_RECOVERING) |
+						FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_ILL] = { "ill", FSM_TO(DEBUG_NI_ACTIVE) |
+					  FSM_TO(DEBUG_NI_RECOVERING) |
+					  FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_RECOVERING] = { "recovering", FSM_TO(DEBUG_NI_ACTIVE) |
+							FSM_TO(DEBUG_NI_ILL) |
+							FSM_TO(DEBUG_NI_DOWN) },
+	[DEBUG_NI_DOWN] = { "down", FSM_TO(DEBUG_NI_ACTIVE) |
+					    FSM_TO(DEBUG_NI_ILL) |
+					    FSM_TO(DEBUG_NI_RECOVERING) },
+};
+
+static const char *by_health(bool down, bool recovering, int32_t health)
+{
+	enum debug_ni state = DEBUG_NI_ACTIVE;
+
+	if (down)
+		state = DEBUG_NI_DOWN;
+	else if (recovering)
+		state = DEBUG_NI_RECOVERING;
+	else if (health < LNET_HEALTH_MAX)
+		state = DEBUG_NI_ILL;
+	return debug_nis[state].name;
+}
+
+/* Of an NI that is not active, its own. */
+static const char *debug_ni_state(const struct ulnet_ni_info *info)
+{
+	if (strcmp(info->state, "active") != 0)
+		return info->state;
+	return by_health(!info->up, info->recovering, info->health);
+}
+
+const char *debug_peer_ni_state(const struct ulnet_peer_info *info)
+{
+	return by_health(info->down, info->recovering, info->health);
+}
+
+/* ---- net ---- */
+
+static void show_cpts(struct lnet *node, struct tree *out)
+{
+	char text[LNET_CPTS_MAX * 3 + 2] = "[0";
+	size_t len = 2;
+
+	for (unsigned int i = 1; i < lnet_cpts(node); i++)
+		len += (size_t)sprintf(text + len, ",%u", i);
+	text_copy(text + len, sizeof(text) - len, "]");
+	tree_text(out, "CPT", TREE_DOUBLE, text);
+}
+
+static void show_tunables(const struct ulnet_ni_info *info, struct tree *out)
+{
+	struct tree *map = tree_map(out, "tunables");
+	bool lo = lnet_nid_is_lo(&info->nid);
+	uint32_t buffer_credits = info->peer_buffer_credits;
+
+	/* 0 stands for the same, and is what a kernel shows. */
+	if (buffer_credits == info->peer_credits)
+		buffer_credits = 0;
+	tree_int(map, "peer_timeout",
+		 lo || info->peer_timeout < 0 ? 0 : info->peer_timeout);
+	tree_uint(map, "peer_credits", lo ? 0 : info->peer_credits);
+	tree_uint(map, "peer_buffer_credits", lo ? 0 : buffer_credits);
+	tree_uint(map, "credits", lo ? 0 : info->tx_credits);
+}
+
+static const struct ulnet_tunable *tunable(const struct ulnet_ni_info *info,
+					   const char *name)
+{
+	for (unsigned int i = 0; i < info->ntunables; i++)
+		if (!strcmp(info->tunables[i].name, name))
+			return &info->tunables[i];
+	return NULL;
+}
+
+static bool is_default(const struct ulnet_tunable *t,
+		       const struct ulnet_tunable_info *infos, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(infos[i].name, t->name))
+			return t->value == infos[i].def;
+	return false;
+}
+
+/* A time of 0 stands for the node's, which is shown, unless it were to be set
+ * when what is shown is read again. */
+static void show_timeout(const struct ulnet_ni_info *info,
+			 const struct ulnet_tunable *t, const struct show *show,
+			 struct tree *map)
+{
+	if (t && (t->value || show->backup))
+		tree_int(map, "timeout", t->value);
+	else
+		tree_uint(map, "timeout", info->lnd_timeout / 1000000);
+}
+
+/* Those that the kernel shows, and what differs from its default. */
+static void show_lnd_tunables(struct lnet *node,
+			      const struct ulnet_ni_info *info,
+			      const struct show *show, struct tree *out)
+{
+	static const char *const always[] = {
+		"peercredits_hiw",
+		"concurrent_sends",
+		"map_on_demand",
+		"fmr_pool_size",
+		"fmr_flush_trigger",
+		"fmr_cache",
+		"ntx",
+		"conns_per_peer",
+		"timeout",
+		"tos",
+		NULL,
+	};
+	struct ulnet_tunable_info defs[LNET_TUNABLES_MAX];
+	int n = lnet_tunables(node, lnet_nid_net(&info->nid), defs,
+			      LNET_TUNABLES_MAX);
+	const struct ulnet_tunable *t;
+	struct tree *map;
+
+	if (lnet_nid_is_lo(&info->nid))
+		return;
+	map = tree_map(out, "lnd tunables");
+	for (unsigned int i = 0; always[i]; i++) {
+		t = tunable(info, always[i]);
+		if (!strcmp(always[i], "timeout"))
+			show_timeout(info, t, show, map);
+		else if (t)
+			tree_int(map, t->name, t->value);
+	}
+	for (unsigned int i = 0; i < info->ntunables; i++) {
+		t = &info->tunables[i];
+		if (!key_in(t->name, always) && !is_default(t, defs, n))
+			tree_int(map, t->name, t->value);
+	}
+}
+
+/* Does its interface alone not lead to the same NID again? */
+static bool needs_nid(struct lnet *node, const struct ulnet_ni_info *info)
+{
+	struct setting_list settings;
+
+	return !*info->interface || !lnet_nid_is_nid4(&info->nid) ||
+	       (!settings_read(node, &settings) &&
+		settings_are_on(&settings, "large_nids"));
+}
+
+static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
+		    const struct show *show, struct tree *nis)
+{
+	struct tree *ni = tree_map(nis, NULL);
+	bool lo = lnet_nid_is_lo(&info->nid);
+
+	if (!show->backup || needs_nid(node, info))
+		show_nid(ni, "nid", &info->nid);
+	if (!show->backup)
+		tree_text(ni, "status", TREE_PLAIN, info->up ? "up" : "down");
+	if (*info->interface)
+		tree_text(tree_map(ni, "interfaces"), "0", TREE_PLAIN,
+			  info->interface);
+	if (show->verbose < 1)
+		return;
+	if (!show->backup)
+		show_statistics(ni, info->send_count, info->recv_count,
+				info->drop_count);
+	if (show->verbose >= 4)
+		show_priorities(ni, info->net_priority, info->priority);
+	if (show->verbose >= 5)
+		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
+	if (show->verbose >= 5 && !show->backup)
+		show_ways(ni, info->resent, &info->sending, &info->answered);
+	if (show->verbose >= 2 && !show->backup) {
+		show_counts(ni, "sent_stats", &info->sent);
+		show_counts(ni, "received_stats", &info->received);
+		show_counts(ni, "dropped_stats", &info->dropped);
+		show_ni_health(node, info, ni);
+	}
+	show_tunables(info, ni);
+	show_lnd_tunables(node, info, show, ni);
+	if (!show->backup)
+		tree_int(ni, "dev cpt", lo ? DEV_CPT_LO : DEV_CPT);
+	show_cpts(node, ni);
+}
+
+/* What the NIs of @net are together. */
+static void show_net(struct lnet *node, uint32_t net, struct tree *out)
+{
+	uint64_t sent = 0, received = 0, dropped = 0;
+	struct ulnet_ni_info info;
+	unsigned int up = 0;
+	int32_t health = 0;
+
+	for (unsigned int i = 0; !lnet_ni_info(node, i, &info); i++) {
+		if (lnet_nid_net(&info.nid) != net)
+			continue;
+		sent += info.send_count;
+		received += info.recv_count;
+		dropped += info.drop_count;
+		if (info.up && info.health > health)
+			health = info.health;
+		up += info.up;
+	}
+	tree_text(out, "state name", TREE_PLAIN,
+		  debug_nets[up ? DEBUG_NET_ACTIVE : DEBUG_NET_INACTIVE].name);
+	tree_int(out, "health value", health);
+	show_statistics(out, sent, received, dropped);
+}
+
+int show_nets(struct lnet *node, const struct show *show, struct tree *out)
+{
+	uint32_t net = LNET_NET_ANY;
+	struct tree *nets = NULL, *item, *nis = NULL;
+	struct ulnet_ni_info info;
+	char text[LNET_NIDSTR_SIZE];
+	int rc;
+
+	for (unsigned int i = 0;; i++) {
+		rc = lnet_ni_info(node, i, &info);
+		if (rc)
+			break;
+		if (show->net != LNET_NET_ANY &&
+		    show->net != lnet_nid_net(&info.nid))
+			continue;
+		if (show->backup && lnet_nid_is_lo(&info.nid))
+			continue;
+		if (!nets)
+			nets = show_section(out, "net");
+		if (net != lnet_nid_net(&info.nid)) {
+			net = lnet_nid_net(&info.nid);
+			item = tree_map(nets, NULL);
+			tree_text(item, "net type", TREE_PLAIN,
+				  lnet_net_format(net, text, sizeof(text)));
+			if (show->verbose >= 5 && !show->backup)
+				show_net(node, net, item);
+			nis = tree_seq(item, "local NI(s)");
+		}
+		show_ni(node, &info, show, nis);
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- peers ---- */
+
+static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
+			 const struct show *show, struct tree *nis)
+{
+	struct tree *ni = tree_map(nis, NULL);
+
+	show_nid(ni, "nid", &info->nid);
+	if (show->backup)
+		return;
+	if (show->verbose >= 4)
+		show_priorities(ni, info->net_priority, info->priority);
+	tree_text(ni, "state", TREE_PLAIN, PEER_NI_STATE);
+	if (show->verbose >= 5)
+		tree_text(ni, "state name", TREE_PLAIN,
+			  debug_peer_ni_state(info));
+	if (show->verbose < 1)
+		return;
+	tree_uint(ni, "max_ni_tx_credits", info->credits_max);
+	tree_int(ni, "available_tx_credits", info->credits);
+	tree_int(ni, "min_tx_credits", info->credits_min);
+	tree_uint(ni, "tx_q_num_of_buf", info->queued_bytes);
+	tree_int(ni, "available_rtr_credits", info->router_credits);
+	tree_int(ni, "min_rtr_credits", info->router_credits_min);
+	tree_uint(ni, "refcount", info->refs + 1);
+	if (info->queue_depth) {
+		tree_uint(ni, "queue_depth", info->queue_depth);
+		tree_uint(ni, "max_frags", info->max_frags);
+	}
+	show_statistics(ni, info->send_count, info->recv_count,
+			info->drop_count);
+	if (show->verbose < 2)
+		return;
+	show_counts(ni, "sent_stats", &info->sent);
+	show_counts(ni, "received_stats", &info->received);
+	show_counts(ni, "dropped_stats", &info->dropped);
+	show_peer_health(node, info, ni);
+	if (show->verbose >= 5)
+		show_ways(ni, info->resent, &info->sending, &info->answered);
+}
+
+/* The NIs of one peer, @n of them. */
+static void show_peer(struct lnet *node, const struct ulnet_peer_info *infos,
+		      unsigned int n, const struct show *show,
+		      struct tree *peers)
+{
+	struct tree *peer = tree_map(peers, NULL), *nis;
+
+	show_nid(peer, "primary nid", &infos->primary);
+	tree_text(peer, "Multi-Rail", TREE_PLAIN,
+		  infos->multi_rail ? "true" : "false");
+	if (show->verbose >= 3 && !show->backup)
+		tree_uint(peer, "peer state", infos->state);
+	if (show->verbose >= 5)
+		tree_text(peer, "state name", TREE_PLAIN, infos->state_name);
+	nis = tree_seq(peer, "peer ni");
+	for (unsigned int i = 0; i < n; i++)
+		show_peer_ni(node, &infos[i], show, nis);
+}
+
+static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
+		    const struct ulnet_nid *nid)
+{
+	if (lnet_nid_eq(&infos->primary, nid))
+		return true;
+	for (unsigned int i = 0; i < n; i++)
+		if (lnet_nid_eq(&infos[i].nid, nid))
+			return true;
+	return false;
+}
+
+/* Is there one? */
+static bool show_peers_of(struct lnet *node, const struct peer_list *list,
+			  const struct show *show, struct tree *out)
+{
+	bool all = lnet_nid_is_any(&show->nid);
+	struct tree *peers = NULL;
+	unsigned int span;
+
+	for (unsigned int i = 0; i < list->n; i += span) {
+		const struct ulnet_peer_info *infos = &list->infos[i];
+
+		span = peer_list_span(list, i);
+		if (!all && !has_nid(infos, span, &show->nid))
+			continue;
+		if (!peers)
+			peers = show_section(out, "peer");
+		show_peer(node, infos, span, show, peers);
+	}
+	return peers;
+}
+
+int show_peers(struct lnet *node, const struct show *show, struct tree *out)
+{
+	unsigned int lines =
+		show->verbose ? LINES_OF_PEER_DETAIL : LINES_OF_PEER;
+	bool all = lnet_nid_is_any(&show->nid);
+	struct peer_list list;
+	int rc = peer_list_read(node, &list);
+
+	if (rc)
+		return rc;
+	if (show->backup)
+		peer_list_keep_configured(&list);
+	if (all && list.n > LINES_MAX / lines)
+		rc = -EMSGSIZE;
+	else if (!show_peers_of(node, &list, show, out) && !all)
+		rc = -ENOENT;
+	peer_list_free(&list);
+	return rc;
+}
+
+int show_peer_list(struct lnet *node, struct tree *out)
+{
+	struct peer_list list;
+	struct tree *seq = NULL;
+	int rc = peer_list_read(node, &list);
+
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < list.n; i += peer_list_span(&list, i)) {
+		if (!seq)
+			seq = tree_seq(out, "peer list");
+		show_nid(tree_map(seq, NULL), "nid", &list.infos[i].primary);
+	}
+	peer_list_free(&list);
+	return 0;
+}
+
+/* ---- statistics, settings ---- */
+
+/* In the kernel's order. */
+static const char *const kernel_stats[] = {
+	"msgs_alloc",
+	"msgs_max",
+	"rst_alloc",
+	"errors",
+	"send_count",
+	"resend_count",
+	"response_timeout_count",
+	"local_interrupt_count",
+	"local_dropped_count",
+	"local_aborted_count",
+	"local_no_route_count",
+	"local_timeout_count",
+	"local_error_count",
+	"remote_dropped_count",
+	"remote_error_count",
+	"remote_timeout_count",
+	"network_timeout_count",
+	"recv_count",
+	"route_count",
+	"drop_count",
+	"send_length",
+	"recv_length",
+	"route_length",
+	"drop_length",
+	NULL,
+};
+
+static uint64_t stat_value(const struct ulnet_stat *stats, int n,
+			   const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(stats[i].name, name))
+			return stats[i].value;
+	BUG_ON(true);
+	return 0;
+}
+
+int show_stats(struct lnet *node, struct tree *out)
+{
+	struct ulnet_stat *stats;
+	int n = stats_read(node, &stats);
+	struct tree *map;
+
+	if (n < 0)
+		return n;
+	map = tree_map(out, "statistics");
+	for (unsigned int i = 0; kernel_stats[i]; i++)
+		tree_uint(map, kernel_stats[i],
+			  stat_value(stats, n, kernel_stats[i]));
+	for (int i = 0; i < n; i++)
+		if (!key_in(stats[i].name, kernel_stats))
+			tree_uint(map, stats[i].name, stats[i].value);
+	free(stats);
+	return 0;
+}
+
+int show_settings(struct lnet *node, struct tree *out)
+{
+	struct setting_list settings;
+	struct tree *map;
+	int rc = settings_read(node, &settings);
+
+	if (rc)
+		return rc;
+	map = tree_map(out, "global");
+	for (unsigned int i = 0; i < settings.n; i++)
+		tree_int(map, settings.all[i].name, settings.all[i].value);
+	return 0;
+}
+
+/* ---- everything ---- */
+
+int show_all(struct lnet *node, bool backup, struct tree *out)
+{
+	struct show show = {
+		.verbose = 3,
+		.backup = backup,
+		.net = LNET_NET_ANY,
+		.nid = LNET_NID_ANY,
+	};
+	int rc = show_nets(node, &show, out);
+
+	if (!rc)
+		rc = show_routes(node, NULL, 1, backup, out);
+	if (!rc)
+		rc = show_routing(node, backup, out);
+	if (!rc)
+		rc = show_peers(node, &show, out);
+	if (!rc)
+		rc = show_settings(node, out);
+	if (!rc)
+		rc = show_policies(node, LNET_POLICY_LAST, out);
+	return rc ? rc : show_faults(node, LNET_FAULT_KINDS, backup, out);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a node is, as trees with the keys of the kernel's lnetctl, in its order.
+ * Each function adds to the mapping @out, and returns 0, or what reading the
+ * node fails with; -EMSGSIZE when the answer would be too long.
+ */
+#ifndef CONFIG_REQUEST_SHOW_H
+#define CONFIG_REQUEST_SHOW_H
+
+#include "base/fsm.h"
+#include "config/node/list.h"
+#include "config/yaml/scope.h"
+#include "ulnet/fault.h"
+
+/* How much is shown. */
+struct show {
+	int verbose;	      /* as -v */
+	bool backup;	      /* only what makes it anew */
+	uint32_t net;	      /* LNET_NET_ANY: all */
+	struct ulnet_nid nid; /* LNET_NID_ANY: all */
+};
+
+/* One key, and the NID as text. */
+void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
+/* s until lnet_now() is @at, rounded up; 0: it is past. */
+uint64_t show_seconds_to(struct lnet *node, uint64_t at);
+/* The section @key, a sequence, which an earlier call may have begun. */
+struct tree *show_section(struct tree *out, const char *key);
+
+int show_nets(struct lnet *node, const struct show *show, struct tree *out);
+/* With a NID: the peer that has it; -ENOENT: there is none. */
+int show_peers(struct lnet *node, const struct show *show, struct tree *out);
+int show_peer_list(struct lnet *node, struct tree *out);
+int show_stats(struct lnet *node, struct tree *out);
+int show_settings(struct lnet *node, struct tree *out);
+int show_all(struct lnet *node, bool backup, struct tree *out);
+
+/* These are in the files of what they show. Nothing, if there is nothing. */
+
+/* @only: NULL, or what routes are to match. @verbose: as in "route show -v". */
+int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
+		bool backup, struct tree *out);
+/* Whether it routes, and its buffers. */
+int show_routing(struct lnet *node, bool backup, struct tree *out);
+/* @only: the one there; LNET_POLICY_LAST: all. */
+int show_policies(struct lnet *node, unsigned int only, struct tree *out);
+/* LNET_FAULT_KINDS: all, in their order. @backup: without what they have
+ * counted. */
+int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
+		struct tree *out);
+
+/* ---- states by name ---- */
+
+/* How a net of this node does, and an NI, of this node or of a peer. This
+ * follows from what the node shows, so nobody makes the moves:
+ * lnet_states(7). */
+enum debug_net { DEBUG_NET_ACTIVE, DEBUG_NET_INACTIVE, DEBUG_NETS };
+enum debug_ni {
+	DEBUG_NI_ACTIVE,
+	DEBUG_NI_ILL,
+	DEBUG_NI_RECOVERING,
+	DEBUG_NI_DOWN,
+	DEBUG_NIS
+};
+extern const struct fsm_state debug_nets[DEBUG_NETS];
+extern const struct fsm_state debug_nis[DEBUG_NIS];
+
+const char *debug_peer_ni_state(const struct ulnet_peer_info *info);
+
+#endif

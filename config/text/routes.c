@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Routes in one text, as the kernel's module parameter "routes" has them. Knows
+ * no node. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "config/text/networks.h"
+#include "ulnet/control.h"
+
+#define ROUTES_MAX 4096 /* more is an error */
+#define WORD_SIZE  128	/* of a net or a gateway, brackets expanded */
+
+/* What has been read so far. */
+struct reader {
+	const char *text; /* all of it */
+	struct ulnet_text_error *err;
+	struct ulnet_route *routes;
+	unsigned int n, room;
+	/* of the entry that is being read */
+	uint32_t nets[ROUTES_MAX];
+	unsigned int nnets;
+	uint32_t hops; /* 0: not said */
+	bool gateways; /* there was one */
+};
+
+/* Part of the text. */
+struct word {
+	const char *at;
+	size_t len;
+};
+
+#define wrong(r, at, ...) \
+	spec_wrong((r)->err, (r)->text, at, -EINVAL, __VA_ARGS__)
+
+/* ---- [1-9/2,x] ---- */
+
+typedef int (*word_fn)(struct reader *r, const char *at, const char *word);
+
+/* A word with brackets, which is being expanded: of @word the first bytes are
+ * known so far. */
+struct expansion {
+	struct reader *r;
+	word_fn fn;
+	const char *at, *end; /* the whole word, in the text */
+	char word[WORD_SIZE];
+};
+
+static int expand(struct expansion *e, size_t used, const char *rest);
+
+/* @item, of @len bytes, in the place of brackets that end before @rest. */
+static int expand_item(struct expansion *e, size_t used, const char *item,
+		       size_t len, const char *rest)
+{
+	if (used + len >= WORD_SIZE)
+		return wrong(e->r, e->at, "longer than %d bytes",
+			     WORD_SIZE - 1);
+	memcpy(e->word + used, item, len);
+	return expand(e, used + len, rest);
+}
+
+static bool read_number(const char **pos, uint64_t *v)
+{
+	const char *s = *pos;
+
+	*v = 0;
+	while (isdigit((unsigned char)*s) && s - *pos < 11)
+		*v = *v * 10 + (uint64_t)(*s++ - '0');
+	if (s == *pos || *v > UINT32_MAX)
+		return false;
+	*pos = s;
+	return true;
+}
+
+/* Is @item, to @end, "a-b" or "a-b/s"? */
+static bool read_range(const char *item, const char *end, uint64_t *low,
+		       uint64_t *high, uint64_t *step)
+{
+	*step = 1;
+	if (!read_number(&item, low) || *item++ != '-' ||
+	    !read_number(&item, high))
+		return false;
+	if (*item == '/' && (item++, !read_number(&item, step)))
+		return false;
+	return item == end;
+}
+
+static int expand_range(struct expansion *e, size_t used, const char *item,
+			const char *end, const char *rest)
+{
+	uint64_t low, high, step;
+	char number[16];
+	int rc = 0;
+
+	if (!read_range(item, end, &low, &high, &step))
+		return expand_item(e, used, item, (size_t)(end - item), rest);
+	if (low > high)
+		return wrong(e->r, item, "range low end is above its high end");
+	if (!step)
+		return wrong(e->r, item, "a range goes in steps of 1 or more");
+	for (; !rc && low <= high; low += step) {
+		int len = snprintf(number, sizeof(number), "%" PRIu64, low);
+
+		rc = expand_item(e, used, number, (size_t)len, rest);
+	}
+	return rc;
+}
+
+/* What is between @open and @close, one after the other. */
+static int expand_brackets(struct expansion *e, size_t used, const char *open,
+			   const char *close)
+{
+	const char *item = open + 1, *end;
+	int rc = 0;
+
+	for (; !rc && item <= close; item = end + 1) {
+		end = item + strcspn(item, ",]");
+		if (end == item)
+			return wrong(e->r, item,
+				     "a range or a word is "
+				     "expected");
+		if (memchr(item, '[', (size_t)(end - item)))
+			return wrong(e->r, item, "brackets in brackets");
+		rc = expand_range(e, used, item, end, close + 1);
+	}
+	return rc;
+}
+
+/* Depth of recursion: every pair of brackets adds a byte to the word. */
+static int expand(struct expansion *e, size_t used, const char *rest)
+{
+	size_t left = (size_t)(e->end - rest);
+	size_t plain = MIN(strcspn(rest, "[]"), left);
+	const char *open = rest + plain, *close;
+
+	if (used + plain >= WORD_SIZE)
+		return wrong(e->r, e->at, "longer than %d bytes",
+			     WORD_SIZE - 1);
+	memcpy(e->word + used, rest, plain);
+	used += plain;
+	if (plain == left) {
+		e->word[used] = '\0';
+		return e->fn(e->r, e->at, e->word);
+	}
+	if (*open == ']')
+		return wrong(e->r, open, "']' without '['");
+	close = memchr(open, ']', (size_t)(e->end - open));
+	if (!close)
+		return wrong(e->r, open, "']' is missing");
+	return expand_brackets(e, used, open, close);
+}
+
+static int each_word(struct reader *r, const struct word *w, word_fn fn)
+{
+	struct expansion e = { r, fn, w->at, w->at + w->len, "" };
+
+	return expand(&e, 0, w->at);
+}
+
+/* ---- nets, hops, gateways ---- */
+
+static int add_net(struct reader *r, const char *at, const char *word)
+{
+	uint32_t net;
+
+	if (lnet_net_parse(word, &net))
+		return wrong(r, at, "no such net: %.64s", word);
+	if (LNET_NET_TYPE(net) == LNET_TYPE_LO)
+		return wrong(r, at, "no route leads to net lo");
+	if (r->nnets == ROUTES_MAX)
+		return wrong(r, at, "more than %d nets", ROUTES_MAX);
+	r->nets[r->nnets++] = net;
+	return 0;
+}
+
+static int add_route(struct reader *r, const char *at,
+		     const struct ulnet_route *route)
+{
+	unsigned int room = r->room ? r->room * 2 : 16;
+	struct ulnet_route *routes = r->routes;
+	char net[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
+
+	for (unsigned int i = 0; i < r->n; i++)
+		if (routes[i].net == route->net &&
+		    lnet_nid_eq(&routes[i].gateway, &route->gateway))
+			return wrong(
+				r, at, "%s by %s comes twice",
+				lnet_net_format(route->net, net, sizeof(net)),
+				lnet_nid_format(&route->gateway, nid,
+						sizeof(nid)));
+	if (r->n == ROUTES_MAX)
+		return wrong(r, at, "more than %d routes", ROUTES_MAX);
+	if (r->n == r->room) {
+		routes = realloc(routes, room * sizeof(*routes));
+		if (!routes)
+			return spec_wrong(r->err, r->text, at, -ENOMEM,
+					  "no memory");
+		r->routes = routes;
+		r->room = room;
+	}
+	routes[r->n++] = *route;
+	return 0;
+}
+
+/* The ':' before the priority of a gateway, or NULL. An address may have such
+ * characters, too, but that of IPv6 has its net behind it. */
+static const char *priority_of(const char *word)
+{
+	const char *at = strchr(word, '@'), *colon;
+
+	if (at)
+		return strchr(at, ':');
+	colon = strchr(word, ':');
+	return colon && !strchr(colon + 1, ':') ? colon : NULL;
+}
+
+static int add_gateway(struct reader *r, const char *at, const char *word)
+{
+	const char *colon = priority_of(word), *s = colon ? colon + 1 : word;
+	struct ulnet_route route = { .hops = r->hops };
+	char nid[WORD_SIZE];
+	uint64_t v = 0;
+	int rc = 0;
+
+	if (colon && (!read_number(&s, &v) || *s || v > INT32_MAX))
+		return wrong(r, at, "priority '%.40s' is not in 0..%d",
+			     colon + 1, INT32_MAX);
+	snprintf(nid, sizeof(nid), "%.*s",
+		 (int)(colon ? (size_t)(colon - word) : strlen(word)), word);
+	if (lnet_nid_parse(nid, &route.gateway) ||
+	    lnet_nid_is_any(&route.gateway) || lnet_nid_is_lo(&route.gateway))
+		return wrong(r, at, "not the NID of a gateway: '%.64s'", nid);
+	route.priority = (uint32_t)v;
+	for (unsigned int i = 0; !rc && i < r->nnets; i++) {
+		route.net = r->nets[i];
+		rc = add_route(r, at, &route);
+	}
+	r->gateways = true;
+	return rc;
+}
+
+static bool is_number(const struct word *w)
+{
+	return strspn(w->at, "0123456789") >= w->len;
+}
+
+/* Names of nets begin with a letter, and NIDs have an '@', or an address. */
+static bool is_net(const struct word *w)
+{
+	return (isalpha((unsigned char)*w->at) || *w->at == '[') &&
+	       !memchr(w->at, '@', w->len) && !memchr(w->at, ':', w->len) &&
+	       !memchr(w->at, '.', w->len);
+}
+
+static int read_hops(struct reader *r, const struct word *w)
+{
+	const char *s = w->at;
+	uint64_t v;
+
+	if (!read_number(&s, &v) || s != w->at + w->len || !v ||
+	    v > LNET_HOPS_MAX)
+		return wrong(r, w->at, "%.*s hops: not in 1..%d",
+			     (int)MIN(w->len, 16), w->at, LNET_HOPS_MAX);
+	r->hops = (uint32_t)v;
+	return 0;
+}
+
+static int read_word(struct reader *r, const struct word *w)
+{
+	bool nets_end = r->hops || r->gateways;
+
+	if (!r->nnets || (!nets_end && is_net(w)))
+		return each_word(r, w, add_net);
+	if (!nets_end && is_number(w))
+		return read_hops(r, w);
+	return each_word(r, w, add_gateway);
+}
+
+/* ---- entries ---- */
+
+static void entry_begin(struct reader *r)
+{
+	r->nnets = 0;
+	r->hops = 0;
+	r->gateways = false;
+}
+
+static int entry_end(struct reader *r, const char *at)
+{
+	if (r->nnets && !r->gateways)
+		return wrong(r, at, "a gateway is expected");
+	entry_begin(r);
+	return 0;
+}
+
+static int read_all(struct reader *r)
+{
+	const char *s = r->text;
+	int rc = 0;
+
+	entry_begin(r);
+	while (!rc) {
+		struct word w = { s, strcspn(s, " \t\r\n;#") };
+
+		s += w.len;
+		if (w.len)
+			rc = read_word(r, &w);
+		else if (*s == '#')
+			s += strcspn(s, "\n");
+		else if (!*s)
+			return entry_end(r, s);
+		else if (*s == ';' || *s == '\n')
+			rc = entry_end(r, s++);
+		else
+			s++;
+	}
+	return rc;
+}
+
+int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
+		      unsigned int *n_p, struct ulnet_text_error *err)
+{
+	struct reader *r = malloc(sizeof(*r));
+	int rc;
+
+	if (!r)
+		return spec_wrong(err, text, text, -ENOMEM, "no memory");
+	r->text = text;
+	r->err = err;
+	r->routes = NULL;
+	r->n = 0;
+	r->room = 0;
+	rc = read_all(r);
+	if (rc) {
+		free(r->routes);
+	} else {
+		*routes_p = r->routes;
+		*n_p = r->n;
+	}
+	free(r);
+	return rc;
+}

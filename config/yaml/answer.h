@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a request leads to: status, output, errors in the shapes that the
+ * kernel's lnetctl prints, notes. Knows no command.
+ */
+#ifndef CONFIG_YAML_ANSWER_H
+#define CONFIG_YAML_ANSWER_H
+
+#include "config/yaml/tree.h"
+
+#define REQUEST_MAX ((size_t)4 << 20)  /* bytes */
+#define ANSWER_MAX  ((size_t)64 << 20) /* bytes */
+
+/* Of what users send; and of answers, which are the node's own. */
+extern const struct tree_limits request_limits, answer_limits;
+
+struct answer {
+	struct doc *doc;
+	int status;
+	struct tree *output, *error, *notes; /* NULL: nothing yet */
+};
+
+/* What an error is about. */
+struct subject {
+	const char *top;	   /* what was done: "add", "manage" */
+	const char *item;	   /* to what: "net", "ping" */
+	const struct tree *seq_no; /* that the user gave it; NULL: none */
+};
+
+/* Longest description of an error; a longer one is cut. */
+#define DESCR_SIZE 512
+
+int answer_init(struct answer *a);
+void answer_fini(struct answer *a);
+/* The mapping that is printed on stdout. NULL: no memory. */
+struct tree *answer_output(struct answer *a);
+/* One more thing that went wrong; the first one's @rc is the status. */
+void answer_error(struct answer *a, const struct subject *s, int rc,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The same for settings, which the kernel's lnetctl prints differently. */
+void answer_setting_error(struct answer *a, const char *top, const char *name,
+			  int rc, const char *descr);
+void answer_note(struct answer *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same, but that what has been said is not said again, nor anything once
+ * there are NOTES_MAX notes: of what may come with each item of a long file. */
+void answer_note_once(struct answer *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define NOTES_MAX 64
+
+/* As YAML text, to be freed. -ENOMEM; -EMSGSIZE: longer than @max. */
+int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/yaml/scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+static void fail(const struct scope *s, const struct tree *at, bool place,
+		 int rc, const char *fmt, va_list ap)
+{
+	char where[64] = "", what[DESCR_SIZE];
+
+	if (place && at && at->line && s->index)
+		snprintf(where, sizeof(where), "line %u, %s %u: ", at->line,
+			 s->subject.item, s->index);
+	else if (place && at && at->line)
+		snprintf(where, sizeof(where), "line %u, column %u: ", at->line,
+			 at->column);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	answer_error(s->answer, &s->subject, rc, "%s%s", where, what);
+}
+
+int scope_fail(const struct scope *s, const struct tree *at, int rc,
+	       const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail(s, at, s->places, rc, fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+int scope_misread(const struct scope *s, const struct tree *at, const char *fmt,
+		  ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail(s, at, true, -EINVAL, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+void scope_set_fail(const struct scope *s, const char *name, int rc,
+		    const char *why)
+{
+	char words[TREE_KEY_SIZE], descr[DESCR_SIZE];
+
+	snprintf(words, sizeof(words), "%s", name);
+	for (char *c = words; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+	snprintf(descr, sizeof(descr), "cannot configure %s: %s", words, why);
+	/* Scripts know one number for all that is wrong with a value. */
+	answer_setting_error(s->answer, "add", name,
+			     rc == -EINVAL || rc == -ENOENT ? -ENODATA : rc,
+			     descr);
+}
+
+static const char *name_of(const struct tree *t)
+{
+	return t->key ? t->key : "item";
+}
+
+int scope_text(const struct scope *s, const struct tree *t, const char **text_p)
+{
+	if (!tree_is_text(t))
+		return scope_misread(s, t, "%s: a text is expected",
+				     name_of(t));
+	*text_p = t->text;
+	return 0;
+}
+
+int scope_number(const struct scope *s, const struct tree *t, int64_t min,
+		 int64_t max, int64_t *value_p)
+{
+	int64_t v;
+
+	if (t->kind != TREE_SCALAR || !tree_number(t, &v))
+		return scope_fail(s, t, -EINVAL, "%s: a number is expected",
+				  name_of(t));
+	if (v < min || v > max)
+		return scope_fail(s, t, -EINVAL,
+				  "%s: %" PRId64 " is not in %" PRId64
+				  "..%" PRId64,
+				  name_of(t), v, min, max);
+	*value_p = v;
+	return 0;
+}
+
+int scope_bool(const struct scope *s, const struct tree *t, bool *value_p)
+{
+	static const char *const words[] = { "false", "true", "no",
+					     "yes",   "0",    "1" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
+		if (t->kind == TREE_SCALAR && !strcasecmp(t->text, words[i])) {
+			*value_p = i & 1;
+			return 0;
+		}
+	}
+	return scope_fail(s, t, -EINVAL, "%s: true or false is expected",
+			  name_of(t));
+}
+
+int scope_get_text(const struct scope *s, const struct tree *map,
+		   const char *key, const char **text_p)
+{
+	const struct tree *t = tree_get(map, key);
+
+	return t ? scope_text(s, t, text_p) : 0;
+}
+
+int scope_get_number(const struct scope *s, const struct tree *map,
+		     const char *key, int64_t min, int64_t max,
+		     int64_t *value_p)
+{
+	const struct tree *t = tree_get(map, key);
+
+	return t ? scope_number(s, t, min, max, value_p) : 0;
+}
+
+int scope_get_bool(const struct scope *s, const struct tree *map,
+		   const char *key, bool *value_p)
+{
+	const struct tree *t = tree_get(map, key);
+
+	return t ? scope_bool(s, t, value_p) : 0;
+}
+
+int scope_map(const struct scope *s, const struct tree *t)
+{
+	if (t->kind == TREE_MAP || tree_is_null(t))
+		return 0;
+	return scope_misread(s, t, "%s: a mapping is expected", name_of(t));
+}
+
+int scope_seq(const struct scope *s, const struct tree *t)
+{
+	if (t->kind == TREE_SEQ || tree_is_null(t))
+		return 0;
+	return scope_misread(s, t, "%s: a sequence is expected", name_of(t));
+}
+
+bool key_in(const char *key, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (!strcmp(key, *keys))
+			return true;
+	return false;
+}
+
+/* Does it take no more than that many letters to be put in, left out, replaced
+ * or swapped with the next one to make one of the other? */
+static bool alike(const char *a, const char *b, unsigned int letters)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (*a == *b)
+		return true;
+	if (!letters)
+		return false;
+	letters--;
+	return (*a && *b && alike(a + 1, b + 1, letters)) ||
+	       (*a && *b && a[0] == b[1] && a[1] == b[0] &&
+		alike(a + 2, b + 2, letters)) ||
+	       (*a && alike(a + 1, b, letters)) ||
+	       (*b && alike(a, b + 1, letters));
+}
+
+/* Shorter ones look like everything. */
+#define LETTERS_MIN 3
+
+const char *key_near(const char *key, const char *const *keys)
+{
+	size_t len = strlen(key);
+
+	for (; len >= LETTERS_MIN && *keys; keys++)
+		if (!strncmp(*keys, key, len) ||
+		    alike(key, *keys, len < 5 ? 1 : 2))
+			return *keys;
+	return NULL;
+}
+
+int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
+		  const char *near)
+{
+	if (near)
+		return scope_misread(s, t, "unknown %s '%s': '%s' may be meant",
+				     what, t->key, near);
+	if (!s->lenient)
+		return scope_misread(s, t, "unknown %s '%s'", what, t->key);
+	answer_note_once(s->answer, "%s: unknown %s '%s' is passed over",
+			 s->subject.item, what, t->key);
+	return 0;
+}
+
+int scope_keys(const struct scope *s, const struct tree *t,
+	       const char *const *keys)
+{
+	const struct tree *child;
+	int rc = scope_map(s, t);
+
+	if (rc)
+		return rc;
+	tree_for_each (child, t) {
+		if (key_in(child->key, keys))
+			continue;
+		rc = scope_unknown(s, child, "key",
+				   s->lenient ? key_near(child->key, keys)
+					      : NULL);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+const struct tree *list_next(const struct tree *list, const struct tree *prev)
+{
+	const struct list *next;
+
+	if (list->kind == TREE_SCALAR)
+		return prev || tree_is_null(list) ? NULL : list;
+	next = prev ? prev->link.next : list->children.next;
+	return next == &list->children
+		       ? NULL
+		       : container_of(next, const struct tree, link);
+}

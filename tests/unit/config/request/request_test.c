@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands: what they do, print, and say when they fail. */
+#include "tests/unit/config/rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LO_ONLY                   \
+	"net:\n"                  \
+	"-     net type: lo\n"    \
+	"      local NI(s):\n"    \
+	"      -     nid: 0@lo\n" \
+	"            status: up\n"
+#define NI(nid, interface)           \
+	"      -     nid: " nid "\n" \
+	"            status: up\n"   \
+	"            interfaces:\n"  \
+	"                  0: " interface "\n"
+#define NET(net)                    \
+	"-     net type: " net "\n" \
+	"      local NI(s):\n"
+
+Test(request, nets)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net show:", LO_ONLY);
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_out(&rig, "net add: {net: tcp1, interfaces: \"eth1, eth2\"}", "");
+	ask_out(&rig, "net add: {net: tcp, nid: 10.77.0.6@tcp}", "");
+	ask_out(&rig, "net show: {verbose: 0}",
+		LO_ONLY NET("tcp") NI("10.77.0.2@tcp", "eth0")
+			NI("10.77.0.6@tcp", "eth4") NET("tcp1")
+				NI("10.77.0.3@tcp1", "eth1")
+					NI("10.77.0.4@tcp1", "eth2"));
+	ask_out(&rig, "net show: {net: tcp9}", "");
+	ask_out(&rig, "net del: {net: tcp1, interface: eth2}", "");
+	ask_out(&rig, "net del: {nid: 10.77.0.2@tcp}", "");
+	ask_out(&rig, "net show: {net: tcp1}",
+		"net:\n" NET("tcp1") NI("10.77.0.3@tcp1", "eth1"));
+	ask_out(&rig, "net del: {net: tcp}", "");
+	ask_out(&rig, "net del: {net: tcp1, interfaces: [10.77.0.3]}", "");
+	ask_out(&rig, "net show:", LO_ONLY);
+	rig_close(&rig);
+}
+
+struct going {
+	struct lnet_cpt *cpt;
+	unsigned int ni;
+};
+
+static int goes_down(void *arg)
+{
+	const struct going *g = arg;
+
+	lnet_ni_set_up(&g->cpt->config->ni[1 + g->ni]->lnd, false, "it burns");
+	return 0;
+}
+
+static void ni_goes_down(struct rig *rig, unsigned int ni)
+{
+	struct going g = { rig->node->cpt[0], ni };
+
+	cr_assert_eq(loop_call(g.cpt->loop, goes_down, &g), 0);
+}
+
+/* What is shown of the net begins so. */
+static void net_is(struct rig *rig, const char *lines)
+{
+	struct result r = ask(rig, "net show: {net: tcp, verbose: 5}");
+
+	cr_assert_eq(strncmp(r.out, lines, strlen(lines)), 0, "%s", r.out);
+	result_free(&r);
+}
+
+Test(request, states_of_nets)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 700}", "");
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: active\n"
+		     "      health value: 1000\n"
+		     "      statistics:\n"
+		     "            send_count: 0\n");
+	ni_goes_down(&rig, 1);
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: active\n"
+		     "      health value: 700\n");
+	ni_goes_down(&rig, 0);
+	net_is(&rig, "net:\n-     net type: tcp\n"
+		     "      state name: inactive\n"
+		     "      health value: 0\n");
+	rig_close(&rig);
+}
+
+Test(request, net_errors)
+{
+	struct rig rig = rig_open();
+	char *before, *after;
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	before = rig_state(&rig);
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth9]}", -100,
+		 "---\nadd:\n-     net:\n      errno: -100\n      descr: ! "
+		 "\"cannot add network tcp(eth9): no such interface\"\n...\n");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [none]}", -100,
+		 "no address");
+	ask_fail(&rig, "net add: {net: tpc, interfaces: [eth0]}", -2,
+		 "cannot parse net 'tpc'");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth0]}", -17,
+		 "File exists");
+	/* The first of two goes again. */
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1, eth9]}", -100,
+		 "eth9");
+	ask_fail(&rig, "net add: {net: lo, interfaces: [eth1]}", -22,
+		 "always there");
+	ask_fail(&rig, "net add: {net: tcp}", -22, "neither an interface");
+	ask_fail(&rig, "net add: {interfaces: [eth1]}", -22, "net is missing");
+	ask_fail(&rig, "net add:", -22, "net is missing");
+	ask_fail(&rig, "net add: {net: [tcp]}", -22, "a text is expected");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[1]']}", -22,
+		 "there is no CPT 1: this node has 1");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: ['eth1[0']}", -22,
+		 "is not the name of an interface");
+	ask_fail(&rig, "net add: {net: tcp, nid: 10.77.0.3@tcp1}", -22,
+		 "another net");
+	ask_fail(&rig, "net add: {net: tcp, nid: foo@bar}", -22,
+		 "cannot parse NID 'foo@bar'");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], bogus: 1}", -22,
+		 "no such tunable: 'bogus'");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], tos: 256}", -22,
+		 "tos: 256 is not in -1..255");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], credits: x}",
+		 -22, "credits: a number is expected");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], ip2net: x}",
+		 -22, "ip2net says the networks: 'net' does not go with it");
+	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1], cpts: '[1]'}",
+		 -22, "there is no CPT 1: this node has 1");
+	ask_fail(&rig, "net del: {net: tcp7}", -22, "cannot del network");
+	ask_fail(&rig, "net del: {net: tcp, interface: eth3}", -22,
+		 "no tcp(eth3)");
+	ask_fail(&rig, "net del: {net: lo}", -22, "always there");
+	ask_fail(&rig, "net del: {net: tcp, interfaces: []}", -22,
+		 "no interface is given");
+	ask_fail(&rig, "net show: {net: tpc}", -2, "cannot parse net");
+	after = rig_state(&rig);
+	cr_assert_str_eq(after, before);
+	free(before);
+	free(after);
+	rig_close(&rig);
+}
+
+/* Those of lnet_ni_add(), and no place in a text that the user never saw. */
+Test(request, ranges)
+{
+	static const struct {
+		const char *args, *said;
+	} cases[] = {
+		{ "credits: 1073741824",
+		  "\"credits: 1073741824 is not in -1..1073741823\"" },
+		{ "credits: -7", "\"credits: -7 is not in -1..1073741823\"" },
+		{ "peer_credits: 70000",
+		  "\"peer_credits: 70000 is not in -1..65535\"" },
+		{ "peer_buffer_credits: 65536",
+		  "\"peer_buffer_credits: 65536 is not in -1..65535\"" },
+		{ "peer_timeout: x", "\"peer_timeout: a number is expected\"" },
+		{ "tos: 256", "\"tos: 256 is not in -1..255\"" },
+	};
+	struct rig rig = rig_open();
+	char request[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(request, sizeof(request),
+			 "net add: {net: tcp, interfaces: [eth0], %s}",
+			 cases[i].args);
+		ask_fail(&rig, request, -22, cases[i].said);
+	}
+	ask_fail(&rig, "net add:", -22, "\"net add: net is missing\"");
+	ask_fail(&rig, "ping: {nids: 0@lo, timeout: 0}", -22,
+		 "timeout: 0 is not in 1..");
+	ask_out(&rig,
+		"net add: {net: tcp, interfaces: [eth0], credits: 1073741823, "
+		"peer_credits: 65535, peer_buffer_credits: 65535}",
+		"");
+	rig_close(&rig);
+}
+
+Test(request, tunables)
+{
+	struct rig rig = rig_open_with(2, NULL);
+
+	ask_out(&rig,
+		"net add: {net: tcp, interfaces: [eth0], credits: 64, "
+		"peer_credits: 4, peer_timeout: 0, peer_buffer_credits: 16, "
+		"conns_per_peer: 3, tunables: {nagle: 1}, cpts: '[0-1]'}",
+		"");
+	ask_out(&rig, "export: {backup: true}",
+		"net:\n"
+		"-     net type: tcp\n"
+		"      local NI(s):\n"
+		"      -     interfaces:\n"
+		"                  0: eth0\n"
+		"            tunables:\n"
+		"                  peer_timeout: 0\n"
+		"                  peer_credits: 4\n"
+		"                  peer_buffer_credits: 16\n"
+		"                  credits: 64\n"
+		"            lnd tunables:\n"
+		"                  conns_per_peer: 3\n"
+		"                  timeout: 16\n"
+		"                  tos: -1\n"
+		"                  nagle: 1\n"
+		"            CPT: \"[0,1]\"\n"
+		"global:\n"
+		"    numa_range: 0\n"
+		"    max_interfaces: 200\n"
+		"    discovery: 1\n"
+		"    drop_asym_route: 0\n"
+		"    retry_count: 2\n"
+		"    transaction_timeout: 50\n"
+		"    health_sensitivity: 100\n"
+		"    recovery_interval: 1\n"
+		"    router_sensitivity: 100\n"
+		"    lnd_timeout: 16\n"
+		"    response_tracking: 3\n"
+		"    recovery_limit: 0\n"
+		"    max_recovery_ping_interval: 900\n"
+		"    health_gain: 0\n"
+		"    busy_poll: 0\n"
+		"    large_nids: 0\n");
+	rig_close(&rig);
+}
+
+Test(request, malformed)
+{
+	struct rig rig = rig_open();
+
+	ask_fail(&rig, "", -22, "one key, the command, is expected");
+	ask_fail(&rig, "net show", -22, "line 1, column 1: a mapping");
+	ask_fail(&rig, "{}", -22, "a mapping with one key");
+	ask_fail(&rig, "net show:\nping:\n", -22, "a mapping with one key");
+	ask_fail(&rig, "net show: [\n", -22, "line 2, column 1: ");
+	ask_fail(&rig, "frob:\n", -22, "unknown command 'frob'");
+	ask_fail(&rig, "errno: 1\n", -22, "unknown command 'errno'");
+	ask_fail(&rig, "net show:\n  nett: x\n", -22,
+		 "line 2, column 9: unknown key 'nett'");
+	ask_fail(&rig, "net show: tcp\n", -22,
+		 "net show: a mapping is expected");
+	ask_fail(&rig, "net show: {verbose: [1]}\n", -22,
+		 "verbose: a number is expected");
+	ask_fail(&rig, "net show: {verbose: -1}\n", -22, "-1 is not in 0..");
+	ask_fail(&rig, "peer show: {nid: 5}\n", -22, "cannot parse NID");
+	ask_fail(&rig, "peer show: {nid: x@y}\n", -22, "cannot parse NID");
+	ask_fail(&rig, "export: {backup: maybe}\n", -22,
+		 "true or false is expected");
+	rig_close(&rig);
+}
+
+Test(request, cpt_of_nid)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, 0@lo]}",
+		"cpt-of-nid:\n"
+		"- nid: 10.77.0.3@tcp\n"
+		"  cpt: 0\n"
+		"- nid: 0@lo\n"
+		"  cpt: 0\n");
+	ask_fail(&rig, "cpt-of-nid:", -EINVAL, "nids is missing");
+	ask_fail(&rig, "cpt-of-nid: {nids: []}", -EINVAL, "nids is missing");
+	/* All or nothing. */
+	ask_fail(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, '*']}", -EINVAL,
+		 "cannot parse NID ''*''");
+	rig_close(&rig);
+}
+
+Test(request, settings)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	ask_out(&rig, "set: {retry_count: 3}", "");
+	r = ask(&rig, "global show:");
+	cr_assert(strstr(r.out, "global:\n    numa_range: 0\n"));
+	cr_assert(strstr(r.out, "    retry_count: 3\n"));
+	result_free(&r);
+	/* Only in the other order, which is found. */
+	ask_out(&rig, "set: {retry_count: 100, transaction_timeout: 200}", "");
+	ask_out(&rig, "set: {transaction_timeout: 40, retry_count: 2}", "");
+	/* All or nothing. */
+	ask_fail(&rig, "set: {transaction_timeout: 41, retry_count: 60}", -61,
+		 "add:\n    - retry_count:\n          errno: -61\n"
+		 "          descr: \"cannot configure retry count: "
+		 "transaction_timeout has to be more than retry_count\"\n");
+	r = ask(&rig, "global show:");
+	cr_assert(strstr(r.out, "    transaction_timeout: 40\n"), "%s", r.out);
+	result_free(&r);
+	ask_fail(&rig, "set: {retry_count: many}", -1,
+		 "parser:\n    - set:\n          errno: -1\n"
+		 "          descr: \"cannot parse retry_count value\"\n");
+	ask_fail(&rig, "set: {retry_count: -1}", -61, "Invalid argument");
+	ask_fail(&rig, "set: {recovery_interval: 2}", -95,
+		 "without effect: the longer an interface is silent");
+	ask_out(&rig, "set: {health_sensitivity: 100, routing: 0}", "");
+	ask_fail(&rig, "set: {retry_count: 1, routing: 2}", -61, "not in 0..1");
+	ask_fail(&rig, "set: {lnd_timeout: 5}", -1, "follows from others");
+	ask_fail(&rig, "set: {nonsense: 5}", -61, "no such setting");
+	ask_fail(&rig, "set: {use_tcp_bonding: 2}", -61, "not in 0..1");
+	ask_out(&rig, "set: {use_tcp_bonding: 0}", "");
+	r = ask(&rig, "set: {use_tcp_bonding: 1}");
+	cr_assert_eq(r.status, 0);
+	cr_assert(strstr(r.err, "# use_tcp_bonding: each interface has an NI"),
+		  "%s", r.err);
+	result_free(&r);
+	ask_fail(&rig, "set:", -22, "no setting is given");
+	rig_close(&rig);
+}
+
+Test(request, ping)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	ask_out(&rig, "ping: {nids: [0@lo]}",
+		"ping:\n"
+		"- primary nid: 0@lo\n"
+		"  Multi-Rail: false\n"
+		"  peer_ni:\n"
+		"  - nid: 0@lo\n");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	r = ask(&rig, "ping: {nids: [10.77.0.98@tcp, 0@lo, bad, "
+		      "10.77.0.97@tcp], timeout: 1}");
+	cr_assert_eq(r.status, -EHOSTUNREACH);
+	cr_assert_str_eq(r.out, "ping:\n"
+				"- primary nid: 10.77.0.2@tcp\n"
+				"  Multi-Rail: false\n"
+				"  peer_ni:\n"
+				"  - nid: 10.77.0.2@tcp\n");
+	cr_assert_str_eq(
+		r.err,
+		"manage:\n"
+		"- ping:\n"
+		"  errno: -113\n"
+		"  descr: ! 'failed to ping 10.77.0.98@tcp: No route to host'\n"
+		"- ping:\n"
+		"  errno: -22\n"
+		"  descr: ! 'failed to ping bad: that is no NID'\n"
+		"- ping:\n"
+		"  errno: -110\n"
+		"  descr: ! 'failed to ping 10.77.0.97@tcp: Connection timed "
+		"out'\n");
+	result_free(&r);
+	ask_fail(&rig, "ping: {nids: []}", -22, "no NID is given");
+	ask_fail(&rig, "ping:", -22, "nids is missing");
+	ask_fail(&rig, "ping: {nids: 0@lo, timeout: 0}", -22, "timeout");
+	ask_fail(&rig, "ping: {nids: {a: [b]}}", -22, "a text is expected");
+	rig_close(&rig);
+}
+
+Test(request, ping_from)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_fail(&rig, "ping: {nids: 0@lo, source: bad}", -22,
+		 "cannot parse NID ''bad''");
+	ask_fail(&rig, "ping: {nids: 10.77.0.3@tcp, source: 10.77.0.9@tcp}",
+		 -22,
+		 "failed to ping 10.77.0.3@tcp: the source is no NID of this "
+		 "node");
+	ask_fail(&rig, "ping: {nids: 0@lo, force: true}", -22,
+		 "unknown key ''force''");
+	rig_close(&rig);
+}
+
+Test(request, discover)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_fail(&rig, "discover: {nids: [10.77.0.98@tcp, bad]}", -113,
+		 "manage:\n"
+		 "- discover:\n"
+		 "  errno: -113\n"
+		 "  descr: ! 'failed to discover 10.77.0.98@tcp: No route to "
+		 "host'\n"
+		 "- discover:\n"
+		 "  errno: -22\n"
+		 "  descr: ! 'failed to discover bad: that is no NID'\n");
+	ask_fail(&rig, "discover: {nids: 10.77.0.97@tcp, timeout: 1}", -110,
+		 "failed to discover 10.77.0.97@tcp: Connection timed out");
+	ask_fail(&rig, "discover: {nids: 10.78.0.1@tcp9}", -113, "No route");
+	ask_fail(&rig, "discover: {nids: 10.77.0.2@tcp}", -22,
+		 "failed to discover 10.77.0.2@tcp: that is a NID of this "
+		 "node");
+	ask_fail(&rig, "discover:", -22, "discover: nids is missing");
+	ask_fail(&rig, "discover: {nids: []}", -22, "no NID is given");
+	ask_fail(&rig, "discover: {nids: a, force: maybe}", -22, "force");
+	ask_fail(&rig, "discover: {nids: a, source: 0@lo}", -22,
+		 "unknown key ''source''");
+	rig_close(&rig);
+}
+
+Test(request, debug)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "debug recovery:", "");
+	ask_fail(&rig, "debug recovery: {local: 7}", -22, "true or false");
+	ask_fail(&rig, "debug recovery: {nid: 0@lo}", -22, "unknown key 'nid'");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
+	ask_out(&rig,
+		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
+		"");
+	ask_out(&rig, "debug recovery: {peer: true, local: true}", "");
+	/* There is a choice, so that what is ill is pinged. */
+	ask_out(&rig, "set: {health_gain: 1}", "");
+	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 10}", "");
+	ask_out(&rig, "peer set: {nid: 10.77.0.97@tcp, health: 10}", "");
+	ask_out(&rig, "debug recovery: {local: true}",
+		"Local NI recovery:\n"
+		"      nid-0: 10.77.0.2@tcp\n");
+	ask_out(&rig, "debug recovery: {peer: true}",
+		"Peer NI recovery:\n"
+		"      nid-0: 10.77.0.97@tcp\n");
+	ask_out(&rig, "debug recovery:",
+		"Local NI recovery:\n"
+		"      nid-0: 10.77.0.2@tcp\n"
+		"Peer NI recovery:\n"
+		"      nid-0: 10.77.0.97@tcp\n");
+	rig_close(&rig);
+}
+
+Test(request, debug_peer)
+{
+	struct rig rig = rig_open();
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	ask_out(&rig,
+		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
+		"");
+	ask_out(&rig, "debug peer: {nid: 10.77.0.98@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.77.0.97@tcp\n"
+		"      state: unknown\n"
+		"      peer state: 9\n"
+		"      state bits:\n"
+		"      - MULTI_RAIL\n"
+		"      - CONFIGURED\n"
+		"      CPT: 0\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.97@tcp\n"
+		"            state: active\n"
+		"            by word: own\n"
+		"            health value: 1000\n"
+		"            ping_count: 0\n"
+		"            next_ping: 0\n"
+		"            refcount: 0\n"
+		"            waiting for a credit: 0\n"
+		"            waiting for a connection: 0\n"
+		"      -     nid: 10.77.0.98@tcp\n"
+		"            state: active\n"
+		"            by word: own\n"
+		"            health value: 1000\n"
+		"            ping_count: 0\n"
+		"            next_ping: 0\n"
+		"            refcount: 0\n"
+		"            waiting for a credit: 0\n"
+		"            waiting for a connection: 0\n");
+	ask_fail(&rig, "debug peer:", -22, "nid is missing");
+	ask_fail(&rig, "debug peer: {nid: bad}", -22, "cannot parse NID");
+	ask_fail(&rig, "debug peer: {nid: 10.77.0.9@tcp}", -2,
+		 "show:\n-     peer:\n");
+	rig_close(&rig);
+}
+
+/* From the thread of a node that nobody else runs. */
+Test(request, ping_polled)
+{
+	struct ulnet_conf conf;
+	struct rig rig;
+
+	lnet_conf_init(&conf);
+	conf.run = LNET_RUN_POLL;
+	cr_assert_eq(lnet_open(&conf, &rig.node), 0);
+	cr_assert_eq(lnet_control_start(rig.node, NULL, &rig.control), 0);
+	ask_out(&rig, "ping: {nids: 0@lo}",
+		"ping:\n"
+		"- primary nid: 0@lo\n"
+		"  Multi-Rail: false\n"
+		"  peer_ni:\n"
+		"  - nid: 0@lo\n");
+	rig_close(&rig);
+}
+
+static int request_inside(void *arg)
+{
+	char *answer;
+
+	return lnet_control_request(arg, "net show:", &answer);
+}
+
+Test(request, inside_a_loop)
+{
+	struct rig rig = rig_open();
+
+	cr_assert_eq(lnet_call(rig.node, 0, request_inside, rig.control),
+		     -EDEADLK);
+	rig_close(&rig);
+}
+
+Test(request, peers)
+{
+	struct rig rig = rig_open();
+	struct result r;
+
+	ask_out(&rig, "peer show:", "");
+	ask_out(&rig, "peer list:", "");
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0]}", "");
+	r = ask(&rig, "ping: {nids: [10.77.0.98@tcp, 10.77.0.5@tcp]}");
+	result_free(&r);
+	ask_out(&rig, "peer list:",
+		"peer list:\n"
+		"-     nid: 10.77.0.5@tcp\n"
+		"-     nid: 10.77.0.98@tcp\n");
+	ask_out(&rig, "peer show: {nid: 10.77.0.98@tcp}",
+		"peer:\n"
+		"-     primary nid: 10.77.0.98@tcp\n"
+		"      Multi-Rail: false\n"
+		"      peer ni:\n"
+		"      -     nid: 10.77.0.98@tcp\n"
+		"            state: NA\n");
+	ask_fail(&rig, "peer show: {nid: 10.77.0.99@tcp}", -2,
+		 "cannot get peer information");
+	rig_close(&rig);
+}
+
+Test(request, stats)
+{
+	struct rig rig = rig_open();
+	struct result r = ask(&rig, "ping: {nids: 0@lo}");
+
+	result_free(&r);
+	r = ask(&rig, "stats show:");
+	/* The ping that was answered may be alive for a moment more. */
+	cr_assert_eq(strncmp(r.out, "statistics:\n    msgs_alloc: ", 28), 0);
+	cr_assert(strstr(r.out, "    send_count: 2\n    resend_count: 0\n"));
+	cr_assert(strstr(r.out, "    drop_length: 0\n    protocol_errors: 0\n"),
+		  "%s", r.out);
+	result_free(&r);
+	ask_out(&rig, "stats reset:", "");
+	r = ask(&rig, "stats show:");
+	cr_assert(strstr(r.out, "    send_count: 0\n"));
+	result_free(&r);
+	rig_close(&rig);
+}
+
+Test(request, configure)
+{
+	struct rig rig = rig_open();
+	char *full, *again;
+
+	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1], tos: 7}",
+		"");
+	ask_out(&rig, "set: {retry_count: 4}", "");
+	cr_assert_eq(lnet_control_remember(rig.control, NULL), 0);
+	full = rig_state(&rig);
+	ask_fail(&rig, "lnet configure:", -16,
+		 "---\nconfigure:\n-     lnet:\n      errno: -16\n"
+		 "      descr: ! \"LNet configure error: Object busy\"\n...\n");
+	ask_out(&rig, "lnet unconfigure:", "");
+	ask_fail(&rig, "net show:", -100, "Network is down");
+	ask_fail(&rig, "ping: {nids: 0@lo}", -100, "Network is down");
+	ask_fail(&rig, "import: {text: ''}", -100, "Network is down");
+	ask_fail(&rig, "lnet unconfigure:", -100, "Network is down");
+	ask_out(&rig, "lnet configure:", "");
+	ask_out(&rig, "net show:", LO_ONLY);
+	ask_out(&rig, "lnet unconfigure:", "");
+	ask_out(&rig, "lnet configure: {all: true}", "");
+	again = rig_state(&rig);
+	cr_assert_str_eq(again, full);
+	free(again);
+	/* One that does not work leaves it down. */
+	cr_assert_eq(lnet_control_remember(rig.control,
+					   "net: [{net type: tcp, local NI(s): "
+					   "[{interfaces: {0: eth9}}]}]"),
+		     0);
+	ask_out(&rig, "lnet unconfigure:", "");
+	ask_fail(&rig, "lnet configure: {all: true}", -100, "tcp(eth9)");
+	ask_fail(&rig, "net show:", -100, "Network is down");
+	free(full);
+	rig_close(&rig);
+}
+
+/* ---- an application that changes its node meanwhile ---- */
+
+struct application {
+	struct lnet *node;
+	atomic_bool ended;
+	unsigned int times, bad;
+};
+
+static void *application_main(void *arg)
+{
+	struct application *a = arg;
+	struct ulnet_ni_conf conf = { .credits = 8 };
+
+	if (lnet_nid_parse("10.77.0.7@tcp", &conf.nid))
+		a->bad++;
+	while (!atomic_load(&a->ended)) {
+		a->bad += lnet_ni_add(a->node, &conf) != 0;
+		a->bad += lnet_ni_del(a->node, &conf.nid) != 0;
+		a->times++;
+	}
+	return NULL;
+}
+
+/* What is undone is what was done, and not what the application did. */
+Test(request, beside_the_application)
+{
+	struct rig rig = rig_open();
+	struct application a = { .node = rig.node };
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, application_main, &a), 0);
+	for (int i = 0; i < 300; i++) {
+		struct result r = ask(&rig, "net add: {net: tcp, interfaces: "
+					    "[eth0, eth1, eth2, eth9]}");
+
+		cr_assert_eq(r.status, -100, "%s", r.answer);
+		cr_assert_not(strstr(r.answer, "could not be restored"), "%s",
+			      r.answer);
+		result_free(&r);
+	}
+	atomic_store(&a.ended, true);
+	pthread_join(thread, NULL);
+	cr_assert_eq(a.bad, 0, "%u of %u", a.bad, a.times);
+	ask_out(&rig, "net show:", LO_ONLY);
+	rig_close(&rig);
+}
