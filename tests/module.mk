@@ -135,6 +135,7 @@ unit_tests += %D%/unit/lnet_node_test
 unit_tests += %D%/unit/lnd_test
 %C%_unit_lnd_test_SOURCES = \
 	%D%/unit/lnd/cause_test.c \
+	%D%/unit/lnd/connect_test.c \
 	%D%/unit/lnd/netif_test.c \
 	%D%/unit/lnd/silence_test.c
 

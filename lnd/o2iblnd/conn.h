@@ -79,13 +79,6 @@ struct ib_rx {
 	void *user;	   /* the user's */
 };
 
-/* What the peer, or its system, has answered to a request; all 0: nothing. */
-struct ib_refusal {
-	int cm_reason; /* IB_CM_REJECT_* or another number of the CM */
-	bool said;     /* by an LND: */
-	struct ib_reject reject;
-};
-
 struct ib_conn_user {
 	/* Messages may be sent; those of the peer come next. conn->peer and
 	 * the rest of what was agreed upon is known. */

@@ -1,6 +1,5 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
-libulnetcore_a_SOURCES += %D%/accept.c
 libulnetcore_a_SOURCES += %D%/admit.c %D%/admit.h
 libulnetcore_a_SOURCES += %D%/arena.c %D%/arena.h
 libulnetcore_a_SOURCES += %D%/attempt.c
@@ -14,9 +13,7 @@ libulnetcore_a_SOURCES += %D%/memory.c %D%/memory.h
 libulnetcore_a_SOURCES += %D%/o2iblnd.c %D%/o2iblnd.h
 libulnetcore_a_SOURCES += %D%/payload.c
 libulnetcore_a_SOURCES += %D%/port.c
-libulnetcore_a_SOURCES += %D%/race.c %D%/race.h
 libulnetcore_a_SOURCES += %D%/receive.c %D%/send.c
-libulnetcore_a_SOURCES += %D%/refusal.c %D%/refusal.h
 libulnetcore_a_SOURCES += %D%/regcache.c %D%/regcache.h
 libulnetcore_a_SOURCES += %D%/tunable.c %D%/tunable.h %D%/tunable.def
 libulnetcore_a_SOURCES += %D%/tx.c %D%/tx.h

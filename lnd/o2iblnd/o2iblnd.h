@@ -12,8 +12,7 @@
  *			arena.c: in blocks
  *	direct.c	payloads that are not copied; regcache.c: registrations
  *			of users' memory
- *	peer.c		peers and their connections; attempt.c, accept.c,
- *			race.c, refusal.c belong to it
+ *	peer.c		peers and their connections; attempt.c belongs to it
  *	conn.c		a connection; send.c, receive.c, exchange.c, credit.c,
  *			admit.c belong to it
  *	tx.c		buffers for messages

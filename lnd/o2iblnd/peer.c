@@ -40,19 +40,6 @@ struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 	return NULL;
 }
 
-static void is_remembered(struct ib_peer *peer, bool remembered)
-{
-	struct ib_peers *ps = peer->ps;
-
-	if (list_empty(&peer->failed) == !remembered)
-		return;
-	if (remembered)
-		list_add_tail(&ps->failed, &peer->failed);
-	else
-		list_del(&peer->failed);
-	ps->nfailed += remembered ? 1 : -1u;
-}
-
 /* Nothing is known of it, as of one who was never met. */
 static void forget_terms(struct ib_peer *peer)
 {
@@ -67,9 +54,8 @@ static void peer_free(struct ib_peer *peer)
 {
 	struct ib_peers *ps = peer->ps;
 
-	BUG_ON(peer->settling || timer_armed(&peer->timer) ||
-	       timer_armed(&peer->patience));
-	is_remembered(peer, false);
+	BUG_ON(peer->settling || timer_armed(&peer->connect.timer));
+	connect_unremember(&peer->connect);
 	if (ps->last == peer)
 		ps->last = NULL;
 	hash_del(&ps->hash, &peer->hash);
@@ -83,23 +69,18 @@ static void peer_free(struct ib_peer *peer)
 /* Nothing is left of it but what has failed. */
 static bool is_idle(const struct ib_peer *peer)
 {
-	return peer->fsm.state == IB_PEER_IDLE && list_empty(&peer->links) &&
-	       !peer->wanted && !peer->severed && !peer->settling;
+	return connect_is_idle(&peer->connect) && list_empty(&peer->links) &&
+	       !peer->severed && !peer->settling;
 }
 
 static void peer_forget(struct ib_peer *peer)
 {
-	struct ib_peers *ps = peer->ps;
-
 	if (!is_idle(peer))
 		return;
-	if (!peer->failures || ps->stopping) {
+	if (!peer->connect.failures || peer->ps->stopping)
 		peer_free(peer);
-		return;
-	}
-	is_remembered(peer, true);
-	if (ps->nfailed > IB_FAILURES_MAX)
-		peer_free(list_first(&ps->failed, struct ib_peer, failed));
+	else
+		connect_remember(&peer->connect);
 }
 
 /* Who opens a connection may have lost those that it had, and has not been
@@ -162,11 +143,9 @@ static void on_peer_work(struct work *w)
 		if (!ps->stopping)
 			ps->user->disconnected(ps, &peer->known.peer.nid);
 	}
-	if (peer->wanted && peer_conn(peer, false)) {
+	if (peer->connect.wanted && peer_conn(peer, false))
 		ib_attempt_opened(peer);
-		ps->user->connected(ps, &peer->known.peer.nid);
-	}
-	ib_attempt_settle(peer);
+	connect_settle(&peer->connect);
 	emptied = ps->down && !ps->home.conns;
 	peer_forget(peer);
 	if (emptied)
@@ -175,7 +154,7 @@ static void on_peer_work(struct work *w)
 
 void ib_peer_settle(struct ib_peer *peer)
 {
-	is_remembered(peer, false);
+	connect_unremember(&peer->connect);
 	if (peer->settling)
 		return;
 	peer->settling = true;
@@ -196,9 +175,8 @@ struct ib_peer *ib_peer_make(struct ib_peers *ps, const struct ulnet_nid *nid)
 	forget_terms(peer);
 	list_init(&peer->links);
 	list_init(&peer->open);
-	list_init(&peer->failed);
 	peer->work.fn = on_peer_work;
-	ib_attempt_init(peer);
+	connect_init(&peer->connect, &ps->connects);
 	if (hash_add(&ps->hash, &peer->hash, peer_key(ps, nid))) {
 		free(peer);
 		return NULL;
@@ -267,16 +245,14 @@ static void on_established(struct ib_conn *conn)
 {
 	struct ib_link *link = conn->user;
 	struct ib_peer *peer = link->peer;
-	struct ib_peers *ps = peer->ps;
 
 	link_move(link, IB_LINK_OPEN);
 	link->opened = peer_now(peer);
 	list_add_tail(&peer->open, &link->open);
 	peer->known = conn->terms;
-	peer->known.frags = MIN(peer->known.frags, ps->conf->frags);
+	peer->known.frags = MIN(peer->known.frags, peer->ps->conf->frags);
 	ib_peer_close_others(peer, conn->terms.peer.stamp);
 	ib_attempt_opened(peer);
-	ps->user->connected(ps, &peer->known.peer.nid);
 }
 
 static void on_refused(struct ib_conn *conn, int status,
@@ -338,7 +314,7 @@ static void on_gone(struct ib_conn *conn)
 static void link_heard(struct ib_link *link)
 {
 	link->heard = true;
-	link->peer->failures = 0;
+	link->peer->connect.failures = 0;
 }
 
 static void on_arrived(struct ib_conn *conn, struct ib_rx *rx)
@@ -439,7 +415,7 @@ bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	const struct ib_peer *peer = ib_peer_find(ps, nid);
 
-	return peer && (peer->wanted || !list_empty(&peer->links));
+	return peer && (peer->connect.wanted || !list_empty(&peer->links));
 }
 
 const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
@@ -457,7 +433,7 @@ bool ib_peers_are_awaited(const struct ib_peers *ps,
 {
 	const struct ib_peer *peer = ib_peer_find(ps, nid);
 
-	return peer && peer->wanted;
+	return peer && peer->connect.wanted;
 }
 
 /* ---- all of them ---- */
@@ -483,7 +459,7 @@ void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
 	};
 	ps->home.user = &conn_user;
 	hash_init(&ps->hash);
-	list_init(&ps->failed);
+	connect_set_init(&ps->connects, home->loop, &ib_attempt_ops);
 }
 
 void ib_peers_fini(struct ib_peers *ps)

@@ -7,24 +7,14 @@
  *
  * A peer is a NID: from the first message to it, or its first request, until
  * there is no connection, nobody waits, and no failure is to be remembered. A
- * peer opens nothing by itself:
+ * peer opens nothing by itself. When it connects, and how often, connect.h says;
+ * an attempt is a round of as many as there are to be connections. If the peer
+ * says how it wants to be asked, the next round follows at once for the first
+ * ten times in a row, then one each second.
  *
- *	idle		nothing is to be opened; or it waits for what the peer
- *			is opening
- *	connecting	one round of attempts, as many as there are to be
- *			connections, is under way
- *	again		the peer has said how it wants to be asked: the next
- *			round follows, at once for the first ten times in a
- *			row, then one each second
- *	paused		a round has failed: who waited was told, and who comes
- *			now waits for the end of the pause, which is longer
- *			after each failure in a row, with jitter
- *
- * A connection that is established, whoever has opened it, ends all that: all
- * who wait may send. A round has failed when none of its attempts is left.
- * There is a round only while somebody waits; rounds that follow each other for
- * one who waits come to an end (ib_peers_patience()). Pauses are those of one
- * peer, and hold nothing of others. A peer that takes connections and ends them
+ * A round has failed when none of its attempts is left. There is a round only
+ * while somebody waits; rounds that follow each other for one who waits come to
+ * an end (ib_peers_patience()). A peer that takes connections and ends them
  * before anything has come over them gets pauses, too. As long as there is one
  * connection, those that have ended are not replaced.
  *
@@ -40,8 +30,8 @@
  * have accept_peer_max, and no more than its share (base/share.h). Beyond that
  * requests are rejected: no resources. A NID is what a request says; who makes
  * up many of them can use up all that strangers may have, but nothing of what
- * this side opens. Failures are remembered of IB_FAILURES_MAX peers, all of
- * them of our own messages.
+ * this side opens. Failures are remembered (connect.h), all of them of our own
+ * messages.
  *
  * The user is told in turns, and never inside of a call that it makes. In what
  * it is told it may call whatever there is here.
@@ -52,19 +42,8 @@
 #define LND_O2IBLND_PEER_H
 
 #include "base/hash.h"
+#include "lnd/connect.h"
 #include "lnd/o2iblnd/exchange.h"
-#include "lnd/o2iblnd/race.h"
-
-#define IB_FAILURES_MAX 1024
-
-enum ib_peer_state {
-	IB_PEER_IDLE,
-	IB_PEER_CONNECTING,
-	IB_PEER_AGAIN,
-	IB_PEER_PAUSED,
-	IB_PEER_STATES
-};
-extern const struct fsm_state ib_peer_states[IB_PEER_STATES];
 
 /* A connection, as its peer has it. */
 enum ib_link_state {
@@ -140,14 +119,12 @@ struct ib_peers {
 	bool stopping, stopped;
 	struct work work;
 	unsigned int accepted; /* opened by others, not gone */
-	struct list failed;    /* ib_peer.failed: the oldest first */
-	unsigned int nfailed;
+	struct connect_set connects;
 };
 
 struct ib_peer {
 	struct hash_node hash;
 	struct ib_peers *ps;
-	struct fsm fsm;
 	struct ib_request known; /* what is asked for next */
 
 	struct list links;   /* ib_link.link, of all that are not gone */
@@ -159,21 +136,10 @@ struct ib_peer {
 	unsigned int races;    /* rejects since its last accepted request */
 	unsigned int refused;  /* attempts that have failed, not gone */
 
-	/* attempt.c's */
-	bool wanted;	  /* somebody waits, and is to be told */
-	bool told_silent; /* ... and knows that nothing was heard */
-	bool again;	  /* one of the round's was told how to ask */
-	int status;	  /* of the round's last refusal */
-	enum ulnet_cause cause;
-	unsigned int retries;  /* rounds in a row that the peer has asked for */
-	unsigned int failures; /* in a row */
-	uint64_t began;	       /* ns: this round, or the last one */
-	uint64_t give_up;   /* ns: those who wait are told then; 0: not yet */
-	struct timer timer; /* again, paused: the end of it */
-	struct timer patience;
+	struct connect connect;
+	bool again; /* one of the round's was told how to ask */
 
-	struct list failed; /* ib_peers.failed: nothing but failures */
-	bool severed;	    /* disconnected() is due */
+	bool severed; /* disconnected() is due */
 	bool settling;
 	struct work work;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of peers share: peer.c, attempt.c, accept.c. */
+/* What the files of peers share: peer.c, attempt.c. */
 #ifndef LND_O2IBLND_PEER_PRIV_H
 #define LND_O2IBLND_PEER_PRIV_H
 
@@ -31,15 +31,13 @@ void ib_peer_close_others(struct ib_peer *peer, uint64_t stamp);
 
 /* ---- attempt.c ---- */
 
-void ib_attempt_init(struct ib_peer *peer);
+extern const struct connect_ops ib_attempt_ops;
 /* Somebody waits. */
 void ib_attempt_want(struct ib_peer *peer);
-/* At the end of a turn: begins what is to begin now. */
-void ib_attempt_settle(struct ib_peer *peer);
 /* An attempt of this side is refused. */
 void ib_attempt_refused(struct ib_link *link, int status,
 			const struct ib_refusal *refusal);
-/* A connection is established: who waits is told. */
+/* There is a connection: those who wait are told. */
 void ib_attempt_opened(struct ib_peer *peer);
 /* The only connection has ended, and has been of no use. */
 void ib_attempt_in_vain(struct ib_peer *peer);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/backoff.h"
 #include "base/log.h"
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
@@ -16,29 +15,14 @@
  * not make room for others until it was looked after so many times. */
 #define LOOKS 8
 
-const struct fsm_state sock_peer_states[SOCK_PEER_STATES] = {
-	[SOCK_PEER_IDLE] = { "idle", FSM_TO(SOCK_PEER_QUEUED) |
-					     FSM_TO(SOCK_PEER_CONNECTING) |
-					     FSM_TO(SOCK_PEER_PAUSED) },
-	[SOCK_PEER_QUEUED] = { "waits for its turn",
-			       FSM_TO(SOCK_PEER_IDLE) |
-				       FSM_TO(SOCK_PEER_CONNECTING) |
-				       FSM_TO(SOCK_PEER_PAUSED) },
-	[SOCK_PEER_CONNECTING] = { "connecting",
-				   FSM_TO(SOCK_PEER_IDLE) |
-					   FSM_TO(SOCK_PEER_QUEUED) |
-					   FSM_TO(SOCK_PEER_PAUSED) },
-	[SOCK_PEER_PAUSED] = { "paused", FSM_TO(SOCK_PEER_IDLE) },
-};
+static struct sock_peer *peer_of(const struct connect *c)
+{
+	return container_of(c, struct sock_peer, connect);
+}
 
 static uint64_t attempt_now(const struct sock_peer *peer)
 {
 	return loop_now(peer->cpt->loop);
-}
-
-static void attempt_timer(struct sock_peer *peer, uint64_t at)
-{
-	loop_timer_arm(peer->cpt->loop, &peer->timer, at);
 }
 
 /* ---- which connection ---- */
@@ -72,35 +56,48 @@ static bool is_content(struct sock_peer *peer)
 	return true;
 }
 
-/* Is there a connection to be opened? */
-static bool is_due(const struct sock_peer *peer)
+/* A process that only calls does not listen: has it to connect, or to be heard
+ * again? */
+static int is_callers_turn(const struct sock_peer *peer)
 {
-	/* Who only calls does not listen. */
-	if (sock_pid_is_user(peer->id.pid) || !sock_ni_is_up(peer->cpt->sni))
-		return false;
-	if (peer->wanted)
-		return true;
-	return peer->opens && !list_empty(&peer->conns) &&
-	       missing(peer) != SOCK_NONE;
+	if (!peer->connect.wanted)
+		return -ENOENT;
+	return sock_peer_is_cut(peer) ? -EAGAIN : -EHOSTUNREACH;
+}
+
+static int attempt_is_due(const struct connect *c)
+{
+	const struct sock_peer *peer = peer_of(c);
+
+	if (!sock_ni_is_up(peer->cpt->sni))
+		return c->wanted ? -ENETDOWN : -ENOENT;
+	if (sock_pid_is_user(peer->id.pid))
+		return is_callers_turn(peer);
+	if (!c->wanted && (!peer->opens || list_empty(&peer->conns)))
+		return -ENOENT;
+	if (missing(peer) == SOCK_NONE)
+		return c->wanted ? -EAGAIN : -ENOENT;
+	return 0;
 }
 
 /* ---- what comes of it ---- */
 
-/* Those who wait for a connection hear what has come of it, and may send. LNet
- * is told of one that the peer has opened, too. */
-static void attempt_tell(struct sock_peer *peer, int status)
+/* LNet is told of a connection that the peer has opened, too. */
+static void attempt_tell(struct connect *c, bool wanted, int status,
+			 enum ulnet_cause cause)
 {
-	bool wanted = peer->wanted;
+	struct sock_peer *peer = peer_of(c);
 
-	peer->wanted = false;
-	peer->told_silent = false;
-	/* An attempt that goes on has still to end in time. */
-	if (peer->fsm.state != SOCK_PEER_CONNECTING)
-		peer->give_up = 0;
-	if (wanted || (!status && !sock_pid_is_user(peer->id.pid)))
+	if (wanted || !sock_pid_is_user(peer->id.pid))
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
-				    sock_loss_unconnected(status));
-	sock_peer_settle(peer);
+				    cause);
+}
+
+static void attempt_silent(struct connect *c, uint64_t ns)
+{
+	struct sock_peer *peer = peer_of(c);
+
+	lnet_peer_silent(peer->cpt->sni->ni, &peer->id, ns);
 }
 
 static const char *hint(int status)
@@ -122,7 +119,7 @@ static bool is_gone(int status)
 	       status == -ETIMEDOUT;
 }
 
-static void log_failure(struct sock_peer *peer, int status)
+static void log_failure(struct sock_peer *peer, int status, bool first)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -130,43 +127,24 @@ static void log_failure(struct sock_peer *peer, int status)
 	if (is_gone(status))
 		log_debug("socklnd", "%s: cannot connect: %s", nid,
 			  strerror(-status));
-	else if (!peer->failures)
+	else if (first)
 		log_warn_limited(&peer->cpt->complaints, attempt_now(peer),
 				 "socklnd", "%s: cannot connect: %s%s", nid,
 				 strerror(-status), hint(status));
 }
 
-/* ---- failures that are remembered ---- */
-
-static void stop_remembering(struct sock_peer *peer)
+static void attempt_log(struct connect *c, int status, bool first)
 {
-	if (list_empty(&peer->failed))
-		return;
-	list_del(&peer->failed);
-	peer->cpt->nfailed--;
+	struct sock_peer *peer = peer_of(c);
+
+	sock_peer_refused(peer);
+	log_failure(peer, status, first);
+	peer->offer = 0;
 }
 
-/* As if there had been no failure. */
-static void attempt_forget(struct sock_peer *peer)
+static void attempt_failed(struct sock_peer *peer, int status)
 {
-	stop_remembering(peer);
-	peer->failures = 0;
-	loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	if (peer->fsm.state == SOCK_PEER_PAUSED)
-		fsm_move(&peer->fsm, sock_peer_states, SOCK_PEER_IDLE);
-	sock_peer_settle(peer);
-}
-
-static void attempt_remember(struct sock_peer *peer)
-{
-	struct sock_cpt *cpt = peer->cpt;
-
-	if (peer->wanted || !list_empty(&peer->failed))
-		return;
-	list_add_tail(&cpt->failed, &peer->failed);
-	if (++cpt->nfailed > ATTEMPT_FAILURES_MAX)
-		attempt_forget(
-			list_first(&cpt->failed, struct sock_peer, failed));
+	connect_failed(&peer->connect, status, sock_loss_unconnected(status));
 }
 
 /* ---- turns ---- */
@@ -214,49 +192,18 @@ static void leave_host(struct sock_peer *peer)
 	sock_host_release(peer->cpt, host);
 }
 
-/* Stops what is going on; what follows is another state. */
-static void attempt_leave(struct sock_peer *peer, enum sock_peer_state to)
+static void attempt_leave(struct connect *c, enum connect_state to)
 {
-	struct sock_cpt *cpt = peer->cpt;
+	struct sock_peer *peer = peer_of(c);
 
-	if (peer->fsm.state == SOCK_PEER_CONNECTING) {
+	if (c->fsm.state == CONNECT_CONNECTING) {
 		drop_sockets(peer);
-		cpt->connecting--;
+		peer->cpt->connecting--;
 		peer->host->connecting = false;
 	}
 	list_del(&peer->turn);
-	if (to == SOCK_PEER_IDLE || to == SOCK_PEER_PAUSED)
+	if (to != CONNECT_QUEUED && to != CONNECT_CONNECTING)
 		leave_host(peer);
-	loop_timer_cancel(cpt->loop, &peer->timer);
-	if ((enum sock_peer_state)peer->fsm.state != to)
-		fsm_move(&peer->fsm, sock_peer_states, to);
-}
-
-/* ns, before retry @n. */
-static uint64_t attempt_pause(const struct sock_peer *peer, unsigned int n)
-{
-	const struct sock_ni *sni = peer->cpt->sni;
-	const struct backoff_law law = {
-		.base = sock_ni_ms(sni, SOCK_min_reconnectms),
-		.cap = sock_ni_ms(sni, SOCK_max_reconnectms),
-	};
-
-	return backoff_pause(&law, n, loop_random(peer->cpt->loop));
-}
-
-static void attempt_failed(struct sock_peer *peer, int status)
-{
-	uint64_t pause = attempt_pause(peer, peer->failures + 1);
-
-	attempt_leave(peer, SOCK_PEER_PAUSED);
-	sock_peer_refused(peer);
-	log_failure(peer, status);
-	peer->retries = 0;
-	peer->offer = 0;
-	peer->failures++;
-	attempt_timer(peer, attempt_now(peer) + pause);
-	attempt_tell(peer, status);
-	attempt_remember(peer);
 }
 
 /* When to look after an attempt again: jitter keeps many clients of one server
@@ -266,7 +213,7 @@ static void look_later(struct sock_peer *peer)
 	uint64_t half = sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms) / 2;
 	uint64_t after = half + loop_random(peer->cpt->loop) % (half + 1);
 
-	attempt_timer(peer, MIN(attempt_now(peer) + after, peer->give_up));
+	connect_look_at(&peer->connect, attempt_now(peer) + after);
 }
 
 static void attempt_begin(struct sock_peer *peer)
@@ -274,7 +221,7 @@ static void attempt_begin(struct sock_peer *peer)
 	enum sock_type type = missing(peer);
 	int rc;
 
-	attempt_leave(peer, SOCK_PEER_CONNECTING);
+	connect_begin(&peer->connect);
 	peer->cpt->connecting++;
 	peer->host->connecting = true;
 	host_line_up(peer->cpt, peer->host);
@@ -288,22 +235,17 @@ static void attempt_begin(struct sock_peer *peer)
 
 static void wait_for_turn(struct sock_peer *peer)
 {
-	attempt_leave(peer, SOCK_PEER_QUEUED);
+	connect_queue(&peer->connect);
 	list_add_tail(&peer->host->waiting, &peer->turn);
 	host_line_up(peer->cpt, peer->host);
-	attempt_timer(peer, peer->give_up);
 }
 
-static void begin_or_wait(struct sock_peer *peer)
+static void begin_or_wait(struct connect *c)
 {
-	if (missing(peer) == SOCK_NONE)
-		return;
-	stop_remembering(peer);
-	if (peer->wanted)
+	struct sock_peer *peer = peer_of(c);
+
+	if (c->wanted)
 		peer->opens = true;
-	if (!peer->give_up)
-		peer->give_up =
-			attempt_now(peer) + sock_ni_timeout(peer->cpt->sni);
 	peer->host = sock_host_hold(peer->cpt, &peer->id.nid);
 	if (!peer->host)
 		attempt_failed(peer, -ENOMEM);
@@ -312,17 +254,6 @@ static void begin_or_wait(struct sock_peer *peer)
 		wait_for_turn(peer);
 	else
 		attempt_begin(peer);
-}
-
-/* The next one, or none for now. */
-static void begin_or_rest(struct sock_peer *peer)
-{
-	if (is_due(peer)) {
-		begin_or_wait(peer);
-		return;
-	}
-	peer->give_up = 0;
-	sock_peer_settle(peer);
 }
 
 static void on_turns(struct work *w)
@@ -337,31 +268,6 @@ static void on_turns(struct work *w)
 		attempt_begin(
 			list_first(&host->waiting, struct sock_peer, turn));
 	}
-}
-
-/* Is it @peer that has to connect, or to be heard again? */
-static bool is_callers_turn(const struct sock_peer *peer)
-{
-	return sock_pid_is_user(peer->id.pid) && sock_peer_is_cut(peer) &&
-	       sock_ni_is_up(peer->cpt->sni);
-}
-
-void sock_attempt_settle(struct sock_peer *peer)
-{
-	if (peer->fsm.state != SOCK_PEER_IDLE)
-		return;
-	if (is_due(peer))
-		begin_or_wait(peer);
-	else if (peer->wanted && !is_callers_turn(peer))
-		attempt_tell(peer, sock_ni_is_up(peer->cpt->sni) ? -EHOSTUNREACH
-								 : -ENETDOWN);
-}
-
-void sock_attempt_want(struct sock_peer *peer)
-{
-	peer->wanted = true;
-	stop_remembering(peer);
-	sock_peer_settle(peer);
 }
 
 /* ---- an attempt ---- */
@@ -422,27 +328,19 @@ static bool gives_way(struct sock_peer *peer)
 }
 
 /* Nothing was heard for as long as a path may be silent at least, as it is not
- * known what is usual: those who wait may know another path. Once for all
- * attempts for them. */
+ * known what is usual: those who wait may know another path. */
 static void tell_of_silence(struct sock_peer *peer)
 {
-	const struct sock_ni *sni = peer->cpt->sni;
-	uint64_t min = sock_ni_ms(sni, SOCK_path_silent_min);
-	uint64_t began = peer->give_up - sock_ni_timeout(sni);
+	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
 
-	if (!peer->wanted || peer->told_silent || !min ||
-	    attempt_now(peer) - began < min)
-		return;
-	peer->told_silent = true;
-	lnet_peer_silent(sni->ni, &peer->id, attempt_now(peer) - began);
+	if (min)
+		connect_tell_silent(&peer->connect, min);
 }
 
-static void look_after(struct sock_peer *peer)
+static void look_after(struct connect *c)
 {
-	if (attempt_now(peer) >= peer->give_up) {
-		attempt_failed(peer, -ETIMEDOUT);
-		return;
-	}
+	struct sock_peer *peer = peer_of(c);
+
 	if (gives_way(peer)) {
 		wait_for_turn(peer);
 		return;
@@ -454,66 +352,31 @@ static void look_after(struct sock_peer *peer)
 	look_later(peer);
 }
 
-/* After a pause. Nobody waits: the failure is remembered for a while, unless
- * the peer was heard since, on a connection that is gone by now. */
-static void go_on(struct sock_peer *peer)
-{
-	fsm_move(&peer->fsm, sock_peer_states, SOCK_PEER_IDLE);
-	begin_or_rest(peer);
-	if (peer->fsm.state != SOCK_PEER_IDLE)
-		return;
-	if (peer->failures)
-		attempt_timer(peer, attempt_now(peer) +
-					    sock_ni_ms(peer->cpt->sni,
-						       SOCK_max_reconnectms));
-	else
-		stop_remembering(peer);
-}
-
-static void on_attempt_timer(struct timer *t)
-{
-	struct sock_peer *peer = container_of(t, struct sock_peer, timer);
-
-	switch ((enum sock_peer_state)peer->fsm.state) {
-	case SOCK_PEER_IDLE:
-		attempt_forget(peer);
-		break;
-	case SOCK_PEER_QUEUED:
-		attempt_failed(peer, -ETIMEDOUT);
-		break;
-	case SOCK_PEER_CONNECTING:
-		look_after(peer);
-		break;
-	default:
-		go_on(peer);
-		break;
-	}
-}
-
 /* The peer wants the connection to be tried again later. That happens once when
  * both have connected at the same time; after several times somebody may want
  * to know. */
 static void retry_later(struct sock_peer *peer)
 {
-	uint64_t pause = attempt_pause(peer, peer->retries + 1);
+	struct connect *c = &peer->connect;
+	uint64_t pause = connect_pause_ns(c, c->retries + 1);
 
-	if (peer->retries == RETRIES && !sock_peer_has_conns(peer))
-		log_failure(peer, -EALREADY);
-	attempt_leave(peer, SOCK_PEER_PAUSED);
+	if (c->retries == RETRIES && !sock_peer_has_conns(peer))
+		log_failure(peer, -EALREADY, !c->failures);
+	connect_again(c, attempt_now(peer) + pause, -EALREADY,
+		      sock_loss_unconnected(-EALREADY));
 	sock_peer_refused(peer);
-	attempt_timer(peer, attempt_now(peer) + pause);
-	if (peer->retries == STALL_REFUSALS && list_empty(&peer->conns))
+	if (c->retries == STALL_REFUSALS && list_empty(&peer->conns))
 		sock_peer_reset_stalled(peer);
 }
 
 /* Is there no sense in asking the peer once more? */
 static bool is_final(struct sock_peer *peer, int status)
 {
-	peer->retries++;
+	peer->connect.retries++;
 	if (status == -EALREADY &&
 	    (list_empty(&peer->conns) || sock_peer_is_cut(peer)))
-		return attempt_now(peer) >= peer->give_up;
-	return peer->retries > RETRIES && !is_content(peer);
+		return attempt_now(peer) >= peer->connect.give_up;
+	return peer->connect.retries > RETRIES && !is_content(peer);
 }
 
 void sock_attempt_done(struct sock_peer *peer, int status)
@@ -521,8 +384,8 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 	bool again = status == -EALREADY || status == -EPROTONOSUPPORT;
 
 	if (!status) {
-		peer->retries = 0;
-		peer->give_up = 0;
+		peer->connect.retries = 0;
+		peer->connect.give_up = 0;
 	} else if (!again || is_final(peer, status)) {
 		attempt_failed(peer, status);
 		return;
@@ -530,13 +393,14 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 		retry_later(peer);
 		return;
 	}
-	attempt_leave(peer, SOCK_PEER_IDLE);
-	begin_or_rest(peer);
+	connect_leave(&peer->connect, CONNECT_IDLE);
 }
 
 void sock_attempt_in_vain(struct sock_peer *peer, int status)
 {
-	if (peer->fsm.state != SOCK_PEER_PAUSED)
+	enum connect_state state = peer->connect.fsm.state;
+
+	if (state != CONNECT_PAUSED && state != CONNECT_AGAIN)
 		attempt_failed(peer, status);
 }
 
@@ -546,64 +410,68 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 
 	/* The connection is what an attempt of ours that has heard nothing was
 	 * for. */
-	if (peer->fsm.state == SOCK_PEER_CONNECTING && attempt &&
-	    attempt->type == (int)type && is_unheard(attempt))
-		attempt_leave(peer, SOCK_PEER_IDLE);
-	if (peer->fsm.state == SOCK_PEER_PAUSED ||
-	    peer->fsm.state == SOCK_PEER_QUEUED)
-		attempt_leave(peer, SOCK_PEER_IDLE);
-	if (peer->fsm.state == SOCK_PEER_IDLE)
-		loop_timer_cancel(peer->cpt->loop, &peer->timer);
-	stop_remembering(peer);
+	if (attempt && attempt->type == (int)type && is_unheard(attempt))
+		connect_leave(&peer->connect, CONNECT_IDLE);
+	connect_opened(&peer->connect);
 	if (sock_peer_choose(peer, 1))
-		attempt_tell(peer, 0);
-}
-
-bool sock_attempt_is_idle(const struct sock_peer *peer)
-{
-	return peer->fsm.state == SOCK_PEER_IDLE && !peer->wanted &&
-	       !timer_armed(&peer->timer);
+		connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
 }
 
 void sock_attempt_stop(struct sock_peer *peer)
 {
-	peer->wanted = false;
-	attempt_leave(peer, SOCK_PEER_IDLE);
-	attempt_forget(peer);
+	peer->connect.wanted = false;
+	connect_reset(&peer->connect);
 }
 
 /* ---- events of links and addresses ---- */
 
 void sock_attempt_cut_off(struct sock_peer *peer)
 {
-	attempt_leave(peer, SOCK_PEER_IDLE);
-	peer->retries = 0;
-	attempt_forget(peer);
-	attempt_tell(peer, -ENETDOWN);
+	connect_reset(&peer->connect);
+	connect_tell(&peer->connect, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE);
 }
 
 void sock_attempt_hurry(struct sock_peer *peer)
 {
-	if (!peer->wanted)
+	if (!peer->connect.wanted)
 		return;
-	if (peer->fsm.state == SOCK_PEER_PAUSED)
-		attempt_timer(peer, attempt_now(peer));
-	else if (peer->fsm.state == SOCK_PEER_CONNECTING && peer->second)
+	connect_hurry(&peer->connect);
+	if (peer->second)
 		try_second(peer);
 }
 
 /* ---- */
 
-void sock_attempt_init(struct sock_peer *peer)
+static void attempt_law(const struct connect *c, struct connect_law *law)
 {
-	list_init(&peer->turn);
-	list_init(&peer->failed);
-	timer_init(&peer->timer, on_attempt_timer);
+	const struct sock_ni *sni = peer_of(c)->cpt->sni;
+
+	law->min_pause = sock_ni_ms(sni, SOCK_min_reconnectms);
+	law->max_pause = sock_ni_ms(sni, SOCK_max_reconnectms);
+	law->memory = law->max_pause;
+	law->patience = sock_ni_timeout(sni);
 }
+
+static void attempt_settle(struct connect *c)
+{
+	sock_peer_settle(peer_of(c));
+}
+
+static const struct connect_ops attempt_ops = {
+	.law = attempt_law,
+	.is_due = attempt_is_due,
+	.begin = begin_or_wait,
+	.leave = attempt_leave,
+	.look = look_after,
+	.failed = attempt_log,
+	.tell = attempt_tell,
+	.silent = attempt_silent,
+	.settle = attempt_settle,
+};
 
 void sock_attempts_init(struct sock_cpt *cpt)
 {
+	connect_set_init(&cpt->connects, cpt->loop, &attempt_ops);
 	list_init(&cpt->turns);
-	list_init(&cpt->failed);
 	cpt->turns_work.fn = on_turns;
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attempts to connect to a peer: when, how often, and how many at once. This is
- * the one clock of reconnecting: nobody above socklnd waits in addition to it.
- *
- * While somebody waits, attempts follow each other after pauses that double
- * from min_reconnectms to max_reconnectms, with full jitter (base/backoff.h).
- * One attempt is one failure, however many messages wait for it, and all of
- * them share its outcome; a message that comes during a pause waits for the
- * next attempt. What shows that the peer or the way to it is back ends a pause:
- * a connection that the peer opens, and events of links and addresses.
+ * Attempts to connect to a peer: what TCP adds to what all LNDs do (connect.h),
+ * and how many there may be at once.
  *
  * An attempt that hears nothing is repeated on a second socket while the first
  * one waits on, since the system doubles the time between its own attempts (SYN
@@ -23,26 +16,16 @@
  * Peers that do not answer could use up everything, so each CPT has a bound of
  * attempts under way (max_connecting). When there are more peers to connect to,
  * they take turns, by NID (host.h): an attempt that has heard nothing yields to
- * the NID that has waited for longest. Of peers to which no connection could be
- * made, and for which nobody waits, the last ATTEMPT_FAILURES_MAX are
- * remembered.
+ * the NID that has waited for longest.
  */
 #ifndef LND_SOCKLND_ATTEMPT_H
 #define LND_SOCKLND_ATTEMPT_H
 
 #include "lnd/socklnd/peer.h"
 
-#define ATTEMPT_FAILURES_MAX 1024
-#define STALL_REFUSALS	     5
+#define STALL_REFUSALS 5
 
-void sock_attempt_init(struct sock_peer *peer);
 void sock_attempts_init(struct sock_cpt *cpt);
-
-/* LNet waits for a connection to @peer. Not before the end of the turn. */
-void sock_attempt_want(struct sock_peer *peer);
-
-/* At the end of a turn: begins an attempt if one is wanted and may begin. */
-void sock_attempt_settle(struct sock_peer *peer);
 
 /* TCP has brought @conn, the attempt's first or second socket, to the peer: one
  * of the two is dropped. False: this one. */
@@ -60,9 +43,6 @@ void sock_attempt_in_vain(struct sock_peer *peer, int status);
 /* A connection of @type, opened by either side, is open, or can be used
  * again. */
 void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
-
-/* False: @peer has failures to be remembered, or an attempt to be made. */
-bool sock_attempt_is_idle(const struct sock_peer *peer);
 
 /* The peer, or the CPT, goes. */
 void sock_attempt_stop(struct sock_peer *peer);

@@ -25,8 +25,8 @@ struct sock_host {
 	unsigned int conns; /* that it has opened */
 	uint64_t copied;    /* bytes, of frames to it that were given up */
 	/* attempt.c's: */
-	bool connecting;     /* one of its peers is SOCK_PEER_CONNECTING */
-	struct list waiting; /* sock_peer.turn: SOCK_PEER_QUEUED */
+	bool connecting;     /* one of its peers is CONNECT_CONNECTING */
+	struct list waiting; /* sock_peer.turn: CONNECT_QUEUED */
 	struct list turn;    /* sock_cpt.turns: waiting, and not connecting */
 };
 

@@ -65,7 +65,7 @@ static bool peer_can_move(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
-	if (!sock_attempt_is_idle(peer) || !list_empty(&peer->aside) ||
+	if (!connect_is_idle(&peer->connect) || !list_empty(&peer->aside) ||
 	    peer->cut_off || peer->severed)
 		return false;
 	list_for_each_entry (conn, &peer->conns, link)

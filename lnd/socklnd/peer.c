@@ -72,7 +72,8 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	peer->want = cpt->sni->conns_per_peer;
 	list_init(&peer->conns);
 	list_init(&peer->aside);
-	sock_attempt_init(peer);
+	connect_init(&peer->connect, &cpt->connects);
+	list_init(&peer->turn);
 	timer_init(&peer->check, on_peer_check);
 	peer->work.fn = on_peer_settle;
 	if (hash_add(&cpt->peers, &peer->hash, peer_hash(cpt, id))) {
@@ -115,7 +116,7 @@ char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
 
 static bool is_idle(const struct sock_peer *peer)
 {
-	return !sock_peer_has_conns(peer) && sock_attempt_is_idle(peer);
+	return !sock_peer_has_conns(peer) && connect_is_idle(&peer->connect);
 }
 
 bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid)
@@ -223,11 +224,11 @@ static void on_peer_settle(struct work *w)
 	if (unlikely(peer->gone))
 		come_back(peer);
 	tell_severed(peer);
-	sock_attempt_settle(peer);
+	connect_settle(&peer->connect);
 	/* Handlers have run. */
 	if (peer->settling || !is_idle(peer))
 		return;
-	BUG_ON(!list_empty(&peer->failed) || !list_empty(&peer->turn));
+	BUG_ON(!list_empty(&peer->connect.failed) || !list_empty(&peer->turn));
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 	if (peer->cpt->last == peer)
 		peer->cpt->last = NULL;
@@ -372,7 +373,7 @@ static void come_back(struct sock_peer *peer)
 		return;
 	peer->renewing = true;
 	set_aside(peer);
-	sock_attempt_want(peer);
+	connect_want(&peer->connect);
 }
 
 /* The peer has opened another connection: at its end the old ones are set
@@ -392,7 +393,7 @@ static void make_room(struct sock_peer *peer, const struct sock_conn *conn)
 		return;
 	if (peer->count[SOCK_CONTROL]) {
 		/* Whoever sends meanwhile waits for it. */
-		sock_attempt_want(peer);
+		connect_want(&peer->connect);
 		set_aside(peer);
 	}
 	if (!conn->active)
@@ -765,7 +766,7 @@ static void on_peer_check(struct timer *t)
 		return;
 	look_for_silence(peer);
 	if (!list_empty(&peer->conns) && is_proven(peer))
-		peer->failures = 0;
+		peer->connect.failures = 0;
 	if (peer->watched && is_busy(peer)) {
 		check_soon(peer);
 		keep_alive(peer, now);

@@ -43,22 +43,13 @@
 #ifndef LND_SOCKLND_PEER_H
 #define LND_SOCKLND_PEER_H
 
+#include "lnd/connect.h"
 #include "lnd/socklnd/conn.h"
-
-enum sock_peer_state {
-	SOCK_PEER_IDLE,	  /* opens nothing */
-	SOCK_PEER_QUEUED, /* is to be connected to, and waits for its turn */
-	SOCK_PEER_CONNECTING, /* one connection, at a time */
-	SOCK_PEER_PAUSED,     /* one has failed; the next is not before timer */
-	SOCK_PEER_STATES
-};
-extern const struct fsm_state sock_peer_states[SOCK_PEER_STATES];
 
 struct sock_peer {
 	struct hash_node hash;
 	struct sock_cpt *cpt;
 	struct ulnet_id id;
-	struct fsm fsm;
 	struct list conns;		       /* sock_conn.link: CONN_OPEN */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
 	struct list aside; /* sock_conn.link: CONN_ASIDE and what follows */
@@ -82,22 +73,12 @@ struct sock_peer {
 	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
 	uint64_t uses;	     /* of its connections */
 	/* attempt.c's: */
-	bool wanted;	  /* LNet waits for a connection: it is to be told */
-	bool told_silent; /* ... and knows that nobody has answered so far */
-	struct sock_conn *attempt; /* SOCK_PEER_CONNECTING */
+	struct connect connect;
+	struct sock_conn *attempt; /* CONNECT_CONNECTING */
 	struct sock_conn *second;  /* ... once more, or NULL */
 	unsigned int looks;	   /* at an attempt that goes on */
-	unsigned int retries;  /* the peer said "later", so often in a row */
-	unsigned int failures; /* of attempts, in a row */
-	/* ns: then those who wait are told that it failed. Set when the first
-	 * attempt for them begins or has to wait for its turn, kept through
-	 * turns and refusals, and 0 when they have been told. */
-	uint64_t give_up;
-	struct timer timer;
-	struct sock_host
-		*host;	    /* while SOCK_PEER_QUEUED or SOCK_PEER_CONNECTING */
-	struct list turn;   /* sock_host.waiting: SOCK_PEER_QUEUED */
-	struct list failed; /* sock_cpt.failed: remembered, nobody waits */
+	struct sock_host *host; /* while CONNECT_QUEUED or CONNECT_CONNECTING */
+	struct list turn;	/* sock_host.waiting: CONNECT_QUEUED */
 
 	struct work work; /* sock_peer_settle() */
 	bool settling;
@@ -176,7 +157,7 @@ void sock_peer_close(struct sock_peer *peer, int status);
 static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
-	peer->failures = 0;
+	peer->connect.failures = 0;
 }
 
 /* @peer has something to do that must come to an end: look after it. */

@@ -31,6 +31,7 @@
 #include "base/log.h"
 #include "base/passage.h"
 #include "base/pool.h"
+#include "lnd/connect.h"
 #include "lnd/lnd.h"
 #include "lnd/socklnd/tunable.h"
 
@@ -60,8 +61,7 @@ struct sock_cpt {
 	struct list turns; /* sock_host.turn: wait until there are fewer */
 	struct work turns_work;
 	bool turns_scheduled;
-	struct list failed; /* sock_peer.failed, oldest first */
-	unsigned int nfailed;
+	struct connect_set connects;
 	/* link.c's: */
 	struct work news;
 	atomic_bool news_posted; /* news is on its way here */

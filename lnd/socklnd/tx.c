@@ -129,12 +129,12 @@ static int tx_wait(struct sock_peer *peer)
 {
 	/* Who only calls cannot be called; but it may be calling just now, or
 	 * be heard again. */
-	if (sock_pid_is_user(peer->id.pid) && !peer->wanted &&
+	if (sock_pid_is_user(peer->id.pid) && !peer->connect.wanted &&
 	    !sock_peer_is_cut(peer)) {
 		sock_peer_settle(peer);
 		return -EHOSTUNREACH;
 	}
-	sock_attempt_want(peer);
+	connect_want(&peer->connect);
 	return -EINPROGRESS;
 }
 
@@ -217,7 +217,7 @@ void sock_tx_give_back(struct sock_conn *conn)
 			continue;
 		tx_unqueue(tx);
 		pool_put(&conn->cpt->txs, tx);
-		sock_attempt_want(conn->peer);
+		connect_want(&conn->peer->connect);
 		lnet_send_again(msg);
 	}
 }

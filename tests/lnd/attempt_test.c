@@ -503,7 +503,7 @@ static int nothing_is_heard(void)
 /* What is remembered of peers that do not exist has a bound. */
 static int failures_are_forgotten(void)
 {
-	enum { N = ATTEMPT_FAILURES_MAX + 300 };
+	enum { N = CONNECT_FAILURES_MAX + 300 };
 	struct box *b;
 	struct census c;
 	struct fx fx;
@@ -525,7 +525,7 @@ static int failures_are_forgotten(void)
 	expect(&fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == N);
 	expect(&fx, box_unlink(b) == 0);
 	census_take(pair.node[0], NULL, &c);
-	expect(&fx, c.peers <= ATTEMPT_FAILURES_MAX && c.peers > 0);
+	expect(&fx, c.peers <= CONNECT_FAILURES_MAX && c.peers > 0);
 	return pair_down(&fx);
 }
 

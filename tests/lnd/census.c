@@ -40,9 +40,9 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 	const struct sock_conn *conn;
 
 	c->peers++;
-	c->wanted += peer->wanted;
-	c->attempts += peer->fsm.state == SOCK_PEER_CONNECTING;
-	c->failures = MAX(c->failures, peer->failures);
+	c->wanted += peer->connect.wanted;
+	c->attempts += peer->connect.fsm.state == CONNECT_CONNECTING;
+	c->failures = MAX(c->failures, peer->connect.failures);
 	list_for_each_entry (conn, &peer->conns, link) {
 		c->conns++;
 		c->writing += conn->tx != NULL;

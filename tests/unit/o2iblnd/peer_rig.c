@@ -456,14 +456,15 @@ static void check_peers(struct peer_node *n)
 		}
 		cr_assert_leq(p->accepted, n->conf.accept_peer_max);
 		/* The queue pair of the attempt before it is gone. */
-		cr_assert(!p->retries || n->conf.conns_per_peer > 1 ||
-			  p->fsm.state != IB_PEER_CONNECTING || !p->refused);
+		cr_assert(!p->connect.retries || n->conf.conns_per_peer > 1 ||
+			  p->connect.fsm.state != CONNECT_CONNECTING ||
+			  !p->refused);
 		/* There is always something that ends the wait. */
-		cr_assert(!p->wanted || p->settling || timer_armed(&p->timer) ||
-				  timer_armed(&p->patience),
+		cr_assert(!p->connect.wanted || p->settling ||
+				  timer_armed(&p->connect.timer),
 			  "seed %ju: waits for nothing, %s",
 			  (uintmax_t)n->rig->seed,
-			  fsm_name(&p->fsm, ib_peer_states));
+			  fsm_name(&p->connect.fsm, connect_states));
 	}
 	cr_assert_eq(links, n->ps.home.conns);
 	cr_assert_eq(accepted, n->ps.accepted);

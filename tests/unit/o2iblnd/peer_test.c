@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers: how they are connected to, how often, what is remembered of them. */
-#include "lnd/o2iblnd/refusal.h"
 #include "tests/unit/o2iblnd/peer_rig.h"
 
 static const struct told *told(struct peer_rig *r, unsigned int from,
@@ -304,15 +303,15 @@ Test(o2ib_peer, failures_are_forgotten)
 	struct peer_rig *r = peer_rig_new_up(0);
 	struct ib_conn *conn;
 
-	for (unsigned int i = 0; i < IB_FAILURES_MAX + 100; i++) {
+	for (unsigned int i = 0; i < CONNECT_FAILURES_MAX + 100; i++) {
 		struct ulnet_nid nid = o2ib(0x0b000001 + i);
 
 		cr_assert_eq(ib_peers_get(&r->nodes[A].ps, &nid, true, &conn),
 			     -EINPROGRESS);
 	}
 	peer_rig_run(r, 10 * SEC);
-	cr_expect_eq(r->nodes[A].ps.nfailed, IB_FAILURES_MAX);
-	cr_expect_eq(r->nodes[A].ps.hash.count, IB_FAILURES_MAX);
+	cr_expect_eq(r->nodes[A].ps.connects.nfailed, CONNECT_FAILURES_MAX);
+	cr_expect_eq(r->nodes[A].ps.hash.count, CONNECT_FAILURES_MAX);
 	peer_rig_free(r);
 }
 
