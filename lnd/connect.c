@@ -250,8 +250,8 @@ static void on_next_attempt(struct connect *c)
 	c->set->ops->settle(c);
 }
 
-/* Nobody waits: the failure is remembered for a while, unless the peer was heard
- * since, on a connection that is gone by now. */
+/* Nobody waits: the failure is remembered for a while, unless the peer was
+ * heard since, on a connection that is gone by now. */
 static void on_pause_over(struct connect *c)
 {
 	uint64_t memory = connect_law(c).memory;

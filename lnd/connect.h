@@ -4,8 +4,8 @@
  * for all LNDs that have connections. Knows nothing of connections: whoever has
  * them opens them when told to, and says what has come of it.
  *
- *	idle		nothing is to be opened; or the peer is opening something
- *	queued		waits for its turn, where only so many may connect at once
+ *	idle		nothing is to be opened; or the peer opens something
+ *	queued		waits for its turn, where only so many may connect
  *	connecting	an attempt is under way
  *	again		the peer has said how it wants to be asked: the next
  *			attempt follows, now or at a time
@@ -59,20 +59,20 @@ struct connect;
 struct connect_ops {
 	/* What it may change at any time. */
 	void (*law)(const struct connect *c, struct connect_law *law);
-	/* Is an attempt to be made? 0: yes; -ENOENT: no; -EAGAIN: not now, which
-	 * those who wait endure without end; -EINPROGRESS: not now, they have
-	 * law.patience; another: never, they are told that. */
+	/* Is an attempt to be made? 0: yes; -ENOENT: no; -EAGAIN: not now, and
+	 * those who wait do so without end; -EINPROGRESS: not now, and they
+	 * have law.patience; another: never, they are told that. */
 	int (*is_due)(const struct connect *c);
 	/* Begins an attempt: connect_begin(), connect_queue(), or
 	 * connect_failed(). */
 	void (*begin)(struct connect *c);
-	/* Optional: a state that is not idle or paused is left for @to. What was
-	 * under way ends, without a word. */
+	/* Optional: a state is left for @to. What was under way ends, without a
+	 * word. */
 	void (*leave)(struct connect *c, enum connect_state to);
 	/* The time of connect_look_at() has come: look after the attempt. */
 	void (*look)(struct connect *c);
-	/* An attempt has failed with @status, the first in a row or another one:
-	 * for the log. */
+	/* An attempt has failed with @status, the first in a row or another
+	 * one: for the log. */
 	void (*failed)(struct connect *c, int status, bool first);
 	/* Those who wait (@wanted) are told; all others, too, if there is a
 	 * connection (0). Users' handlers may run. */
@@ -82,7 +82,7 @@ struct connect_ops {
 	void (*silent)(struct connect *c, uint64_t ns);
 	/* At the end of the turn: connect_settle(). */
 	void (*settle)(struct connect *c);
-	/* Attempts end by themselves, when those who waited are told already. */
+	/* Attempts end by themselves, when those who waited are told. */
 	bool outlasts;
 };
 
@@ -159,8 +159,8 @@ void connect_queue(struct connect *c);
 void connect_leave(struct connect *c, enum connect_state to);
 /* ops->look() is to be called at @at, ns, or TIME_NEVER. */
 void connect_look_at(struct connect *c, uint64_t at);
-/* Nothing was heard for @least, ns, or longer? Then those who wait are told, who
- * may know another way: once. */
+/* Nothing was heard for @least, ns, or longer? Then those who wait are told,
+ * who may know another way: once. */
 void connect_tell_silent(struct connect *c, uint64_t least);
 /* The pause before retry @n, ns. */
 uint64_t connect_pause_ns(const struct connect *c, unsigned int n);

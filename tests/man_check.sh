@@ -74,8 +74,8 @@ said=$(diff <(echo "$requests") <(sed -n '/^\.Ss Requests/,/^\.Ss Answers/p' \
 while read -r rule; do
 	grep -qxF ".It Li $rule" man/man1/o2ibcalc.1 ||
 		complain "man/man1/o2ibcalc.1: no rule $rule"
-done < <(perl -0ne 'print "$1\n" while /\[RULE_\w+\]\s*=\s*\{\s*"([^"]+)"/g' \
-	lnd/o2iblnd/calc_rule.c)
+done < <(sed -n 's/^RULE([A-Z0-9_]*, "\([^"]*\)".*/\1/p' \
+	lnd/o2iblnd/calc_rule.def)
 
 # Every field of a structure of the API is explained.
 fields() { # HEADER STRUCTURE

@@ -159,13 +159,13 @@ unit_tests += %D%/unit/o2iblnd_test
 	%D%/unit/o2iblnd/exchange_test.c \
 	%D%/unit/o2iblnd/fault_test.c \
 	%D%/unit/o2iblnd/hostile_test.c \
-	%D%/unit/o2iblnd/mem_test.c \
 	%D%/unit/o2iblnd/memory_test.c \
 	%D%/unit/o2iblnd/peer_random_test.c \
 	%D%/unit/o2iblnd/peer_test.c \
 	%D%/unit/o2iblnd/port_test.c \
 	%D%/unit/o2iblnd/random_test.c \
 	%D%/unit/o2iblnd/rdma_test.c \
+	%D%/unit/o2iblnd/regcache_test.c \
 	%D%/unit/o2iblnd/reject_test.c \
 	%D%/unit/o2iblnd/resource_test.c \
 	%D%/unit/o2iblnd/simqp_connect_test.c \

@@ -56,89 +56,10 @@ struct calc_model {
 
 const struct calc_model *calc_model(enum ulnet_o2ib_model model);
 
-/* In the order of the table in calc_rule.c. */
 enum calc_rule {
-	RULE_KERNEL,
-	RULE_KERNEL_UNKNOWN,
-	RULE_KERNEL_BAD,
-	RULE_MR_GIVEN,
-	RULE_PC_MIN,
-	RULE_PC_MAX,
-	RULE_PC_CREDITS,
-	RULE_HIW_MIN,
-	RULE_HIW_MAX,
-	RULE_MAP_DEFAULT,
-	RULE_MAP_RANGE,
-	RULE_MAP_ONE,
-	RULE_MAP_NEEDED,
-	RULE_CS_DEFAULT,
-	RULE_CS_MAP,
-	RULE_CS_MAX,
-	RULE_CS_MIN,
-	RULE_CS_LOW,
-	RULE_CS_IGNORED,
-	RULE_CS_V1,
-	RULE_CONNS,
-	RULE_CONNS_MAX,
-	RULE_POOLS,
-	RULE_POOL_SIZE,
-	RULE_REG_USUAL,
-	RULE_REG_MODEL,
-	RULE_REG_NO_MR,
-	RULE_REG_NO_POOLS,
-	RULE_EXTRA,
-	RULE_FRAGS_MAP,
-	RULE_FRAGS_MODEL,
-	RULE_FRAGS_USER,
-	RULE_DEPTH,
-	RULE_DEPTH_V1,
-	RULE_NO_NI,
-	RULE_ASK_VERSION,
-	RULE_ASK_DEPTH,
-	RULE_ASK_FRAGS,
-	RULE_ASK_FIXED,
-	RULE_ASK_DEMANDED,
-	RULE_ASK_V1,
-	RULE_ASK_NO_V1,
-	RULE_ASK_NO_DEPTH,
-	RULE_ACCEPTED,
-	RULE_CAP,
-	RULE_FLOW_SCALED,
-	RULE_FLOW_BELOW,
-	RULE_FLOW_CONFIGURED,
-	RULE_FLOW_V1,
-	RULE_FLOW_STALL,
-	RULE_FLOW_ZERO,
-	RULE_RX,
-	RULE_RX_V1,
-	RULE_RX_BYTES,
-	RULE_RX_PAGES,
-	RULE_SEND_CS,
-	RULE_SEND_DEPTH,
-	RULE_SEND_EXTRA,
-	RULE_SEND_USER,
-	RULE_SEND_SHRINKS,
-	RULE_SEND_FAILS,
-	RULE_SEND_CAPPED,
-	RULE_CQ,
-	RULE_CQ_DEPTH,
-	RULE_CQ_CAPPED,
-	RULE_CQ_MAX,
-	RULE_POSTED,
-	RULE_POSTED_DEPTH,
-	RULE_BULK_GLOBAL,
-	RULE_BULK_FMR,
-	RULE_BULK_FASTREG,
-	RULE_BULK_USER,
-	RULE_TYPICAL,
-	RULE_TYPICAL_MANY,
-	RULE_WORST,
-	RULE_WORST_PERCENT,
-	RULE_WIRE,
-	RULE_PEER,
-	RULE_TX_POOL,
-	RULE_MR_POOL,
-	RULE_NODE_RX,
+#define RULE(rule, name, text) RULE_##rule,
+#include "lnd/o2iblnd/calc_rule.def"
+#undef RULE
 	RULE_COUNT
 };
 
@@ -154,12 +75,5 @@ __attribute__((format(printf, 6, 7))) void calc_note(
 void calc_value(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		const char *name, int64_t value);
 void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side);
-
-/* The work requests that the send queue has for each message of the depth, with
- * so many fragments. */
-uint32_t calc_wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags);
-/* Model user: those of a send queue of this depth; the device may grant less,
- * which is enough. */
-uint64_t calc_user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth);
 
 #endif

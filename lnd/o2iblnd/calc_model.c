@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The models: which release calculates how; kernels; and names. */
-#include "lnd/o2iblnd/calc.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
+#include "lnd/o2iblnd/calc.h"
 
 static const struct calc_model models[LNET_O2IB_MODELS] = {
 	[LNET_O2IB_2_10_54] = { .name = "2.10.54",
@@ -227,4 +228,82 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 		return -EINVAL;
 	return major < UPSTREAM_MAJOR ||
 	       (major == UPSTREAM_MAJOR && minor < UPSTREAM_MINOR);
+}
+
+/* ---- rules, and notes of what they did ---- */
+
+/* The rules in words, and the notes of what they did. */
+
+static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
+#define RULE(rule, name, text) [RULE_##rule] = { name, text },
+#include "lnd/o2iblnd/calc_rule.def"
+#undef RULE
+};
+
+const struct ulnet_o2ib_rule *lnet_o2ib_rule(unsigned int number)
+{
+	return number < RULE_COUNT ? &rules[number] : NULL;
+}
+
+static struct ulnet_o2ib_note *note_add(struct ulnet_o2ib_notes *notes,
+					enum ulnet_o2ib_note_kind kind,
+					enum calc_rule rule, const char *name)
+{
+	struct ulnet_o2ib_note *note;
+
+	if (!notes)
+		return NULL;
+	if (notes->n >= LNET_O2IB_NOTES_MAX) {
+		notes->lost++;
+		return NULL;
+	}
+	note = &notes->note[notes->n++];
+	*note = (struct ulnet_o2ib_note){ .kind = kind,
+					  .side = notes->side,
+					  .name = name,
+					  .rule = &rules[rule] };
+	return note;
+}
+
+void calc_changed(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
+		  const char *name, int64_t before, int64_t value)
+{
+	struct ulnet_o2ib_note *note =
+		note_add(notes, LNET_O2IB_CHANGED, rule, name);
+
+	if (!note)
+		return;
+	note->before = before;
+	note->value = value;
+}
+
+void calc_value(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
+		const char *name, int64_t value)
+{
+	struct ulnet_o2ib_note *note =
+		note_add(notes, LNET_O2IB_COMPUTED, rule, name);
+
+	if (note)
+		note->value = value;
+}
+
+void calc_note(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_note_kind kind,
+	       enum calc_rule rule, const char *name, int64_t value,
+	       const char *how, ...)
+{
+	struct ulnet_o2ib_note *note = note_add(notes, kind, rule, name);
+	va_list ap;
+
+	if (!note)
+		return;
+	note->value = value;
+	va_start(ap, how);
+	vsnprintf(note->how, sizeof(note->how), how, ap);
+	va_end(ap);
+}
+
+void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side)
+{
+	if (notes)
+		notes->side = side;
 }

@@ -2,6 +2,11 @@
 #include "lnd/o2iblnd/memory.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+
+#include "base/share.h"
+#include "lnd/o2iblnd/o2iblnd.h"
+#include "lnd/o2iblnd/regcache.h"
 
 static uint64_t holder_key(const struct ib_cpt *cpt,
 			   const struct ulnet_nid *nid)
@@ -151,4 +156,245 @@ void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m)
 	m->holder->blocks--;
 	holder_settle(cpt, m->holder);
 	feed_soon(cpt);
+}
+
+/* ---- blocks ---- */
+
+#define PAGES	    (IB_CHUNK_BYTES / IB_BLOCK_MIN)
+#define CHUNK_ALIGN (2u << 20) /* of a huge page */
+#define TOP	    (IB_BLOCK_ORDERS - 1)
+
+/* What is known of a block is with its first page; and not in the block, which
+ * a peer may write to. */
+struct page {
+	struct list link; /* arena->free[order], while it is free */
+	uint16_t at;	  /* its number in the chunk */
+	uint8_t order;
+	bool free;
+};
+
+struct ib_chunk {
+	struct list link; /* arena->chunks */
+	uint8_t *mem;
+	struct ib_mr *mr;
+	unsigned int lent; /* blocks */
+	struct page pages[PAGES];
+};
+
+void ib_arena_init(struct ib_arena *a, struct ib_port *port, uint64_t max)
+{
+	*a = (struct ib_arena){ .port = port, .max = max };
+	list_init(&a->chunks);
+	for (unsigned int i = 0; i < IB_BLOCK_ORDERS; i++)
+		list_init(&a->free[i]);
+}
+
+static unsigned int order_of(uint32_t length)
+{
+	unsigned int order = 0;
+
+	while ((IB_BLOCK_MIN << order) < length)
+		order++;
+	return order;
+}
+
+/* ---- chunks ---- */
+
+static int chunk_add(struct ib_arena *a)
+{
+	struct ib_chunk *c = calloc(1, sizeof(*c));
+	int rc = -ENOMEM;
+
+	if (!c)
+		return rc;
+	c->mem = aligned_alloc(CHUNK_ALIGN, IB_CHUNK_BYTES);
+	if (!c->mem)
+		goto err_free_chunk;
+	/* Fewer pages to pin and to translate; if not, it is as good. */
+	(void)madvise(c->mem, IB_CHUNK_BYTES, MADV_HUGEPAGE);
+	rc = ib_regcache_reg(a->spare, a->port, c->mem, IB_CHUNK_BYTES, true,
+			     &c->mr);
+	if (rc)
+		goto err_free_mem;
+	for (unsigned int i = 0; i < PAGES; i++) {
+		list_init(&c->pages[i].link);
+		c->pages[i].at = (uint16_t)i;
+	}
+	for (unsigned int i = 0; i < PAGES; i += 1u << TOP) {
+		c->pages[i].order = TOP;
+		c->pages[i].free = true;
+		list_add_tail(&a->free[TOP], &c->pages[i].link);
+	}
+	list_add(&a->chunks, &c->link);
+	a->registered += IB_CHUNK_BYTES;
+	a->idle_chunks++;
+	return 0;
+
+err_free_mem:
+	free(c->mem);
+err_free_chunk:
+	free(c);
+	return rc;
+}
+
+/* All of it is free. */
+static void chunk_free(struct ib_arena *a, struct ib_chunk *c)
+{
+	BUG_ON(c->lent);
+	for (unsigned int i = 0; i < PAGES; i++)
+		list_del(&c->pages[i].link);
+	list_del(&c->link);
+	a->idle_chunks--;
+	a->registered -= IB_CHUNK_BYTES;
+	a->port->verbs->dereg(a->port, c->mr);
+	free(c->mem);
+	free(c);
+}
+
+void ib_arena_fini(struct ib_arena *a)
+{
+	BUG_ON(a->used);
+	while (!list_empty(&a->chunks))
+		chunk_free(a, list_first(&a->chunks, struct ib_chunk, link));
+}
+
+/* ---- blocks ---- */
+
+static struct ib_chunk *chunk_of(struct page *page)
+{
+	return container_of(page - page->at, struct ib_chunk, pages[0]);
+}
+
+static void page_free(struct ib_arena *a, struct page *page, unsigned int order)
+{
+	page->order = (uint8_t)order;
+	page->free = true;
+	list_add(&a->free[order], &page->link);
+}
+
+/* Puts the two halves of what was halved together, if both are free. */
+static void merge(struct ib_arena *a, struct page *page, unsigned int order)
+{
+	struct page *first = page - page->at;
+	struct page *other = &first[page->at ^ (1u << order)];
+
+	if (!other->free || other->order != order) {
+		list_add_tail(&a->free[order], &page->link);
+		return;
+	}
+	list_del(&other->link);
+	page->free = false;
+	other->free = false;
+	page_free(a, &first[page->at & ~(1u << order)], order + 1);
+}
+
+static void merge_all(struct ib_arena *a)
+{
+	for (unsigned int order = 0; order < TOP; order++) {
+		struct list all;
+
+		list_init(&all);
+		list_splice_tail(&all, &a->free[order]);
+		while (!list_empty(&all)) {
+			struct page *page = list_first(&all, struct page, link);
+
+			list_del(&page->link);
+			merge(a, page, order);
+		}
+	}
+}
+
+/* The smallest order, from @order on, of which a block is free; or
+ * IB_BLOCK_ORDERS. */
+static unsigned int smallest(const struct ib_arena *a, unsigned int order)
+{
+	while (order < IB_BLOCK_ORDERS && list_empty(&a->free[order]))
+		order++;
+	return order;
+}
+
+/* A free block of @order, out of a larger one if need be; off its list. NULL:
+ * there is none. */
+static struct page *take(struct ib_arena *a, unsigned int order)
+{
+	struct page *page;
+	unsigned int from = smallest(a, order);
+
+	if (from == IB_BLOCK_ORDERS) {
+		merge_all(a);
+		from = smallest(a, order);
+	}
+	if (from == IB_BLOCK_ORDERS)
+		return NULL;
+	page = list_first(&a->free[from], struct page, link);
+	list_del(&page->link);
+	while (from > order) {
+		from--;
+		page_free(a, page + (1u << from), from);
+	}
+	page->free = false;
+	page->order = (uint8_t)order;
+	return page;
+}
+
+int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
+		 struct ib_block *block)
+{
+	unsigned int order;
+	struct page *page;
+	struct ib_chunk *c;
+	uint64_t bytes;
+	int rc;
+
+	BUG_ON(!length || length > IB_BLOCK_MAX);
+	order = order_of(length);
+	bytes = (uint64_t)IB_BLOCK_MIN << order;
+	if (!share_allows(*held, a->used, a->max, bytes)) {
+		a->refused++;
+		return -ENOBUFS;
+	}
+	page = take(a, order);
+	if (!page) {
+		rc = chunk_add(a);
+		if (rc) {
+			a->failed++;
+			return rc;
+		}
+		page = take(a, order);
+	}
+	c = chunk_of(page);
+	if (!c->lent++)
+		a->idle_chunks--;
+	a->used += bytes;
+	a->peak = MAX(a->peak, a->used);
+	*held += bytes;
+	*block = (struct ib_block){
+		.addr = c->mem + (size_t)(page - c->pages) * IB_BLOCK_MIN,
+		.length = length,
+		.lkey = c->mr->lkey,
+		.rkey = c->mr->rkey,
+		.chunk = c,
+	};
+	return 0;
+}
+
+void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
+{
+	struct ib_chunk *c = block->chunk;
+	size_t at = (size_t)((uint8_t *)block->addr - c->mem) / IB_BLOCK_MIN;
+	unsigned int order = c->pages[at].order;
+	uint64_t bytes = (uint64_t)IB_BLOCK_MIN << order;
+
+	BUG_ON(c->pages[at].free || order != order_of(block->length));
+	BUG_ON(a->used < bytes || *held < bytes);
+	a->used -= bytes;
+	*held -= bytes;
+	block->chunk = NULL;
+	/* The next one will be as large as this one was, in most cases. */
+	page_free(a, &c->pages[at], order);
+	if (--c->lent)
+		return;
+	a->idle_chunks++;
+	if (a->idle_chunks > 1)
+		chunk_free(a, c);
 }

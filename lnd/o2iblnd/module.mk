@@ -1,17 +1,13 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
 libulnetcore_a_SOURCES += %D%/admit.c %D%/admit.h
-libulnetcore_a_SOURCES += %D%/arena.c %D%/arena.h
 libulnetcore_a_SOURCES += %D%/attempt.c
 libulnetcore_a_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_a_SOURCES += %D%/credit.c %D%/credit.h
-libulnetcore_a_SOURCES += %D%/direct.c %D%/direct.h
 libulnetcore_a_SOURCES += %D%/exchange.c %D%/exchange.h
-libulnetcore_a_SOURCES += %D%/hungry.c
 libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h %D%/peer_priv.h
 libulnetcore_a_SOURCES += %D%/memory.c %D%/memory.h
 libulnetcore_a_SOURCES += %D%/o2iblnd.c %D%/o2iblnd.h
-libulnetcore_a_SOURCES += %D%/payload.c
 libulnetcore_a_SOURCES += %D%/port.c
 libulnetcore_a_SOURCES += %D%/receive.c %D%/send.c
 libulnetcore_a_SOURCES += %D%/regcache.c %D%/regcache.h
@@ -19,8 +15,7 @@ libulnetcore_a_SOURCES += %D%/tunable.c %D%/tunable.h %D%/tunable.def
 libulnetcore_a_SOURCES += %D%/tx.c %D%/tx.h
 libulnetcore_a_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_a_SOURCES += %D%/wire.c %D%/wire.h
-libulnetcore_a_SOURCES += %D%/writes.c %D%/writes.h
-libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h %D%/xfer_priv.h
+libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h
 # The backend of tests and simulations.
 libulnetlabcore_a_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
 libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
@@ -35,19 +30,11 @@ libulnetlabcore_a_SOURCES += %D%/simqp/wr.c %D%/simqp/wr.h
 # What tunables come to: pure calculation, needs no rdma-core.
 libulnetcore_a_SOURCES += %D%/calc.h
 libulnetcore_a_SOURCES += %D%/calc_adjust.c
-libulnetcore_a_SOURCES += %D%/calc_model.c
-libulnetcore_a_SOURCES += %D%/calc_negotiate.c
-libulnetcore_a_SOURCES += %D%/calc_resources.c
-libulnetcore_a_SOURCES += %D%/calc_rule.c
+libulnetcore_a_SOURCES += %D%/calc_model.c %D%/calc_rule.def
+libulnetcore_a_SOURCES += %D%/calc_conn.c
 # The backend on rdma-core.
 if WITH_O2IBLND
 libulnetcore_a_SOURCES += %D%/rdma.c %D%/rdma.h
-libulnetcore_a_SOURCES += %D%/rdma_addr.c
-libulnetcore_a_SOURCES += %D%/rdma_cm.c
 libulnetcore_a_SOURCES += %D%/rdma_conn.c
-libulnetcore_a_SOURCES += %D%/rdma_cq.c
-libulnetcore_a_SOURCES += %D%/rdma_device.c
-libulnetcore_a_SOURCES += %D%/rdma_mr.c
 libulnetcore_a_SOURCES += %D%/rdma_qp.c
-libulnetcore_a_SOURCES += %D%/rdma_removal.c
 endif

@@ -6,12 +6,10 @@
  *	tunable.def	what users may set
  *	port.c		the port of an NI: its changes, and the device that goes
  *			and comes back
- *	xfer.c		LNet's messages, and what they have become; payload.c:
- *			where their payloads are; hungry.c: those who wait
- *	memory.c	registered memory for payloads, and who waits for it;
- *			arena.c: in blocks
- *	direct.c	payloads that are not copied; regcache.c: registrations
- *			of users' memory
+ *	xfer.c		LNet's messages, and what they have become
+ *	memory.c	registered memory for payloads, and who waits for it
+ *	regcache.c	registrations of users' memory: payloads that are not
+ *			copied
  *	peer.c		peers and their connections; attempt.c belongs to it
  *	conn.c		a connection; send.c, receive.c, exchange.c, credit.c,
  *			admit.c belong to it
@@ -30,17 +28,10 @@
 #include <stdatomic.h>
 #include "base/passage.h"
 #include "base/pool.h"
-#include "lnd/o2iblnd/arena.h"
+#include "lnd/o2iblnd/memory.h"
 #include "lnd/o2iblnd/peer.h"
 #include "lnd/o2iblnd/regcache.h"
 #include "lnd/o2iblnd/tunable.h"
-
-/* What registered memory is for (memory.h). */
-enum ib_use {
-	IB_USE_ASKS,	/* a PUT or GET of this side */
-	IB_USE_ANSWERS, /* the other end of a peer's */
-	IB_USES
-};
 
 /* Owner: its CPT's thread. */
 struct ib_cpt {

@@ -7,10 +7,10 @@
  *
  * A peer is a NID: from the first message to it, or its first request, until
  * there is no connection, nobody waits, and no failure is to be remembered. A
- * peer opens nothing by itself. When it connects, and how often, connect.h says;
- * an attempt is a round of as many as there are to be connections. If the peer
- * says how it wants to be asked, the next round follows at once for the first
- * ten times in a row, then one each second.
+ * peer opens nothing by itself. When it connects, and how often, connect.h
+ * says; an attempt is a round of as many as there are to be connections. If the
+ * peer says how it wants to be asked, the next round follows at once for the
+ * first ten times in a row, then one each second.
  *
  * A round has failed when none of its attempts is left. There is a round only
  * while somebody waits; rounds that follow each other for one who waits come to

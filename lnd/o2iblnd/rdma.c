@@ -1,8 +1,455 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnd/o2iblnd/rdma.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void device_unwatch(struct ibr_port *p);
+static void removal_unwatch(struct ibr_port *p);
+
+/* ---- devices ---- */
+
+/* Events taken in one turn. */
+#define BATCH 64
+
+/* ---- what it can do ---- */
+
+static void take_limits(struct ib_limits *l, const struct ibv_device_attr *a)
+{
+	l->max_qp_wr = a->max_qp_wr > 0 ? (uint32_t)a->max_qp_wr : 0;
+	l->max_cqe = a->max_cqe > 0 ? (uint32_t)a->max_cqe : 0;
+	l->max_sge = a->max_sge > 0 ? (uint32_t)a->max_sge : 1;
+	l->max_sge = MIN(l->max_sge, IBR_SGE_MAX);
+	l->max_mr_size = a->max_mr_size;
+}
+
+static int numa_node_of(const struct ibv_device *dev)
+{
+	char path[sizeof(dev->ibdev_path) + sizeof("/device/numa_node")];
+	int node = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/device/numa_node", dev->ibdev_path);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &node) != 1)
+		node = -1;
+	fclose(f);
+	return node;
+}
+
+/* Memory that devices use must not become the child's: the parent would have a
+ * copy then that they do not know. Recent kernels see to that themselves. */
+static void mind_forks(void)
+{
+	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED && ibv_fork_init())
+		log_warn("o2iblnd",
+			 "RDMA was used before: a fork() of this process may "
+			 "cost it data (RDMAV_FORK_SAFE=1 helps)");
+}
+
+/* Opens the device of port->id. 0, or -errno and *@why. */
+static int device_open(struct ibr_port *p, const char **why)
+{
+	struct ibv_device *dev = p->id->verbs->device;
+	struct ibv_device_attr attr;
+	int rc;
+
+	mind_forks();
+	p->number = p->id->port_num;
+	p->ctx = ibv_open_device(dev);
+	if (!p->ctx) {
+		rc = errno ? -errno : -ENODEV;
+		*why = rc == -EACCES || rc == -EPERM
+			       ? "/dev/infiniband/uverbs*: no permission"
+			       : "the RDMA device cannot be opened";
+		return rc;
+	}
+	rc = -ibv_query_device(p->ctx, &attr);
+	if (!rc) {
+		take_limits(&p->port.limits, &attr);
+		p->port.ni->numa_node = numa_node_of(dev);
+		errno = 0;
+		p->pd = ibv_alloc_pd(p->ctx);
+		if (!p->pd)
+			rc = errno ? -errno : -ENOMEM;
+	}
+	if (rc)
+		*why = "the RDMA device does not work";
+	return rc;
+}
+
+/* Any thread: nobody uses it any more. */
+static void device_close(struct ibr_port *p)
+{
+	if (p->pd)
+		ibv_dealloc_pd(p->pd);
+	if (p->ctx)
+		ibv_close_device(p->ctx);
+}
+
+bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
+{
+	return id->verbs && !strcmp(ibv_get_device_name(id->verbs->device),
+				    ibv_get_device_name(p->ctx->device));
+}
+
+/* ---- how it is ---- */
+
+static const char *device_fault(const struct ibr_port *p)
+{
+	struct ibv_port_attr attr;
+
+	if (!p->id)
+		return "its RDMA device has gone";
+	if (p->fatal)
+		return "its RDMA device has failed";
+	if (ibv_query_port(p->ctx, p->number, &attr))
+		return "its RDMA device does not answer";
+	if (attr.state != IBV_PORT_ACTIVE &&
+	    attr.state != IBV_PORT_ACTIVE_DEFER)
+		return "the port of its RDMA device is down";
+	return ibr_addr_fault(&p->port.ni->nid);
+}
+
+void ibr_device_look(struct ibr_port *p)
+{
+	const char *fault = device_fault(p), *was = p->fault;
+
+	p->fault = fault;
+	if (!fault != !was)
+		p->port.events->port_changed(&p->port, !fault, false,
+					     fault ? fault
+						   : "its RDMA device works");
+}
+
+/* ---- events ---- */
+
+/* Between an event and its acknowledgement the queue pair exists: whoever
+ * unmakes it waits for that. */
+static void device_event(struct ibr_port *p, const struct ibv_async_event *ev,
+			 bool *look)
+{
+	switch (ev->event_type) {
+	case IBV_EVENT_COMM_EST:
+		ibr_qp_tell(ev->element.qp->qp_context, IBR_NEWS_HEARD);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		ibr_qp_tell(ev->element.qp->qp_context, IBR_NEWS_FAILED);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		ibr_qp_tell(ev->element.cq->cq_context, IBR_NEWS_FAILED);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+		p->fatal = true;
+		*look = true;
+		break;
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_GID_CHANGE:
+		*look = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_async(struct env_io *io, int revents)
+{
+	struct ibr_port *p = container_of(io, struct ibr_port, async_io);
+	int rc = revents & ENV_ERROR ? ENOMEM : 0;
+	bool look = false;
+
+	for (unsigned int i = 0; i < BATCH && !rc; i++) {
+		struct ibv_async_event ev;
+
+		errno = 0;
+		if (ibv_get_async_event(p->ctx, &ev)) {
+			rc = errno ? errno : EIO;
+			break;
+		}
+		device_event(p, &ev, &look);
+		ibv_ack_async_event(&ev);
+	}
+	if (rc && rc != EAGAIN && rc != EINTR) {
+		/* The device has gone, and its channel with it. */
+		log_warn("o2iblnd", "the RDMA device says nothing any more: %s",
+			 strerror(rc));
+		device_unwatch(p);
+		look = true;
+	}
+	if (look)
+		ibr_device_look(p);
+}
+
+static void on_look(struct work *w)
+{
+	struct ibr_port *p = container_of(w, struct ibr_port, look);
+
+	if (!p->closed)
+		ibr_device_look(p);
+	ibr_port_put(p);
+}
+
+/* Its events are heard of, from now on. CPT 0's thread, as is _unwatch. */
+static int device_watch(struct ibr_port *p)
+{
+	int flags = fcntl(p->ctx->async_fd, F_GETFL), rc;
+
+	if (fcntl(p->ctx->async_fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	p->async_io = (struct env_io){ .fd = p->ctx->async_fd,
+				       .events = ENV_READ,
+				       .fn = on_async };
+	rc = loop_watch(p->loop, &p->async_io);
+	if (rc)
+		return rc;
+	/* How it is now, the LND hears in a turn of its own. */
+	p->look.fn = on_look;
+	ibr_port_hold(p);
+	loop_post(p->loop, &p->look);
+	return 0;
+}
+
+static void device_unwatch(struct ibr_port *p)
+{
+	if (p->async_io.fn)
+		loop_unwatch(p->loop, &p->async_io);
+}
+
+/* ---- devices that go ---- */
+
+/* Where each device has a file, until it goes. */
+#define FILES "/dev/infiniband"
+/* Where each one has a folder, until it has gone. */
+#define FOLDERS "/sys/class/infiniband"
+
+/* ---- which ones ---- */
+
+/* Does the system still have the port's device? While the port has it open, no
+ * other one is taken for it. */
+static bool device_is_there(const struct ibr_port *p)
+{
+	struct ibv_device **all = ibv_get_device_list(NULL);
+	bool is = !all;
+
+	for (unsigned int i = 0; all && all[i] && !is; i++)
+		is = all[i] == p->ctx->device;
+	if (all)
+		ibv_free_device_list(all);
+	return is;
+}
+
+static bool is_listed(struct ibv_device **all, const char *name)
+{
+	for (; *all; all++)
+		if (!strcmp(ibv_get_device_name(*all), name))
+			return true;
+	return false;
+}
+
+/* Is there one that is to go, but is not among @all any more, and waits? */
+static bool one_goes(struct ibv_device **all)
+{
+	DIR *dir = opendir(FOLDERS);
+	const struct dirent *e;
+	bool goes = false;
+
+	if (!dir)
+		return false;
+	while (!goes && (e = readdir(dir)))
+		goes = e->d_name[0] != '.' && !is_listed(all, e->d_name);
+	closedir(dir);
+	return goes;
+}
+
+bool ibr_removal_check(void)
+{
+	struct ibv_context **open = NULL;
+	struct ibv_device **all;
+	int n = 0;
+
+	all = ibv_get_device_list(&n);
+	if (!all)
+		return false;
+	if (n > 0 && one_goes(all))
+		open = rdma_get_devices(NULL);
+	if (open)
+		rdma_free_devices(open);
+	ibv_free_device_list(all);
+	return n > 0;
+}
+
+/* ---- the port's ---- */
+
+void ibr_removal_begin(struct ibr_port *p)
+{
+	if (!p->id)
+		return;
+	/* The device waits for all that is known of it here. */
+	ibr_cm_deafen(p);
+	rdma_destroy_id(p->id);
+	p->id = NULL;
+	p->fault = "its RDMA device has gone";
+	ibr_removal_check();
+	for (unsigned int i = 0; i < p->ncpts; i++) {
+		ibr_port_hold(p);
+		loop_post(p->cpts[i].loop, &p->cpts[i].removal);
+	}
+	p->port.events->port_changed(&p->port, false, true, p->fault);
+}
+
+static void on_cpt_removal(struct work *w)
+{
+	struct ibr_cpt *cpt = container_of(w, struct ibr_cpt, removal);
+
+	ibr_cpt_fail(cpt, -ENODEV);
+	ibr_port_put(cpt->port);
+}
+
+static void removal_init(struct ibr_cpt *cpt)
+{
+	cpt->removal.fn = on_cpt_removal;
+}
+
+/* ---- files ---- */
+
+/* What has happened does not matter. False: nothing. */
+static bool drain(int fd)
+{
+	char buf[4096]
+		__attribute__((aligned(__alignof__(struct inotify_event))));
+	bool any = false;
+
+	while (read(fd, buf, sizeof(buf)) > 0)
+		any = true;
+	return any;
+}
+
+static void on_files(struct env_io *io, int revents)
+{
+	struct ibr_port *p = container_of(io, struct ibr_port, files_io);
+
+	if (revents & ENV_ERROR || !drain(io->fd))
+		return;
+	ibr_port_hold(p);
+	if (device_is_there(p))
+		ibr_removal_check();
+	else
+		ibr_removal_begin(p);
+	ibr_port_put(p);
+}
+
+static int files_open(struct env_io *io)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (inotify_add_watch(fd, FILES, IN_DELETE) < 0) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	*io = (struct env_io){ .fd = fd, .events = ENV_READ, .fn = on_files };
+	return 0;
+}
+
+/* CPT 0's thread. Where files cannot be watched, the CM alone is heard.
+ * -ENODEV: the device has gone since it was opened. */
+static int removal_watch(struct ibr_port *p)
+{
+	int rc = files_open(&p->files_io);
+
+	if (!rc) {
+		rc = loop_watch(p->loop, &p->files_io);
+		if (rc)
+			removal_unwatch(p);
+	}
+	if (rc)
+		log_debug("o2iblnd", "%s cannot be watched: %s", FILES,
+			  strerror(-rc));
+	return device_is_there(p) ? 0 : -ENODEV;
+}
+
+static void removal_unwatch(struct ibr_port *p)
+{
+	if (!p->files_io.fn)
+		return;
+	loop_unwatch(p->loop, &p->files_io);
+	close(p->files_io.fd);
+	p->files_io.fn = NULL;
+}
+
+/* ---- registered memory ---- */
+
+struct ibr_mr {
+	struct ib_mr mr;
+	struct ibv_mr *ibv;
+};
+
+int ibr_port_complain(struct ibr_port *p, const char *what, int rc)
+{
+	char text[LNET_NIDSTR_SIZE];
+	struct rlimit limit;
+
+	if (rc != -ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY ||
+	    atomic_exchange(&p->locked, true))
+		return rc;
+	log_warn("o2iblnd",
+		 "%s: %s: %s: this process may lock %llu KiB (ulimit -l)",
+		 ibr_port_name(p, text), what, strerror(-rc),
+		 (unsigned long long)(limit.rlim_cur >> 10));
+	return rc;
+}
+
+static int mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
+		  struct ib_mr **mr_p)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE;
+	struct ibr_port *p = ibr_port(port);
+	struct ibr_mr *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	/* No relaxed ordering: what tells of the data must not overtake it. */
+	if (remote)
+		access |= IBV_ACCESS_REMOTE_WRITE;
+	m->ibv = ibv_reg_mr(p->pd, addr, length, access);
+	if (!m->ibv) {
+		int rc = -errno;
+
+		free(m);
+		return ibr_port_complain(p, "memory cannot be registered", rc);
+	}
+	m->mr.addr = addr;
+	m->mr.length = length;
+	m->mr.lkey = m->ibv->lkey;
+	m->mr.rkey = m->ibv->rkey;
+	*mr_p = &m->mr;
+	return 0;
+}
+
+static void mr_dereg(struct ib_port *port, struct ib_mr *mr)
+{
+	struct ibr_mr *m = container_of(mr, struct ibr_mr, mr);
+	char text[LNET_NIDSTR_SIZE];
+	int rc = ibv_dereg_mr(m->ibv);
+
+	/* A device that has gone touches nothing. */
+	if (rc && rc != EIO && rc != ENODEV)
+		log_err("o2iblnd", "%s: memory cannot be deregistered: %s",
+			ibr_port_name(ibr_port(port), text), strerror(rc));
+	free(m);
+}
 
 /* ---- ports ---- */
 
@@ -13,7 +460,7 @@ static void port_free(struct ibr_port *p)
 	for (unsigned int i = 0; i < p->ncpts; i++)
 		if (p->cpts[i].comp)
 			ibv_destroy_comp_channel(p->cpts[i].comp);
-	ibr_device_close(p);
+	device_close(p);
 	free(p);
 }
 
@@ -26,7 +473,7 @@ static void cpt_init(struct ibr_port *p, unsigned int i)
 	cpt->index = i;
 	list_init(&cpt->qps);
 	ibr_cq_init(cpt);
-	ibr_removal_init(cpt);
+	removal_init(cpt);
 }
 
 static int cpt_open(struct ibr_cpt *cpt)
@@ -59,8 +506,8 @@ static void port_close(struct ib_port *port)
 	loop_assert_owner(p->loop);
 	p->closed = true;
 	ibr_cm_unwatch(p);
-	ibr_device_unwatch(p);
-	ibr_removal_unwatch(p);
+	device_unwatch(p);
+	removal_unwatch(p);
 	ibr_cm_deafen(p);
 	if (p->id)
 		rdma_destroy_id(p->id);
@@ -79,7 +526,7 @@ static int port_start(struct ibr_port *p, const char **why)
 	int rc = ibr_cm_open(p, why);
 
 	if (!rc)
-		rc = ibr_device_open(p, why);
+		rc = device_open(p, why);
 	if (!rc)
 		rc = cpts_open(p, why);
 	if (!rc && p->conf.listen)
@@ -87,9 +534,9 @@ static int port_start(struct ibr_port *p, const char **why)
 	if (!rc)
 		rc = ibr_cm_watch(p);
 	if (!rc)
-		rc = ibr_device_watch(p);
+		rc = device_watch(p);
 	if (!rc)
-		rc = ibr_removal_watch(p);
+		rc = removal_watch(p);
 	return rc;
 }
 
@@ -153,8 +600,8 @@ static const struct ib_verbs rdma = {
 	.destroy = ibr_conn_destroy,
 	.post_recv = ibr_qp_post_recv,
 	.post_send = ibr_qp_post_send,
-	.reg = ibr_mr_reg,
-	.dereg = ibr_mr_dereg,
+	.reg = mr_reg,
+	.dereg = mr_dereg,
 };
 
 const struct ib_verbs *ib_verbs_rdma(void)

@@ -2,16 +2,13 @@
 /*
  * The backend on rdma-core: what its files share.
  *
- *	rdma.c		what the LND calls; ports, from open to close
- *	rdma_addr.c	addresses: of NIDs, and which ones the host has
- *	rdma_device.c	the device that has the port's address: what it can do,
- *			and how it is
- *	rdma_removal.c	devices that go: hearing of it, letting go of them
- *	rdma_cm.c	channels and events of the connection manager (CM)
- *	rdma_conn.c	a connection: identifier, events, and what the LND says
- *	rdma_qp.c	the queues: made, posted to, put in error, unmade
- *	rdma_cq.c	completions
- *	rdma_mr.c	registered memory
+ *	rdma.c		what the LND calls; ports, from open to close; the
+ *			device that has the port's address, and that may go;
+ *			registered memory
+ *	rdma_conn.c	a connection: identifier, events of the connection
+ *			manager (CM), and what the LND says; addresses
+ *	rdma_qp.c	the queues: made, posted to, put in error, unmade; their
+ *			completions
  *
  * Each port has a context of its own of its device, and makes its queue pairs
  * on it, not on the context that librdmacm keeps: that one is the process's,
@@ -203,34 +200,18 @@ static inline const char *ibr_port_name(const struct ibr_port *p, char *text)
 	return lnet_nid_format(&p->port.ni->nid, text, LNET_NIDSTR_SIZE);
 }
 
-/* ---- rdma_addr.c ---- */
+/* ---- rdma.c ---- */
 
-union ibr_addr ibr_addr(const struct ulnet_nid *nid, uint16_t port);
-/* The NID with this address on the net of @nid; LNET_NID_ANY: it is of another
- * kind. */
-struct ulnet_nid ibr_addr_nid(const struct sockaddr *sa,
-			      const struct ulnet_nid *nid);
-/* Why the address of @nid cannot be used: constant text; NULL: it can. */
-const char *ibr_addr_fault(const struct ulnet_nid *nid);
-
-/* ---- rdma_device.c ---- */
-
-/* Opens the device of port->id. 0, or -errno and *@why. */
-int ibr_device_open(struct ibr_port *p, const char **why);
-/* Any thread: nobody uses it any more. */
-void ibr_device_close(struct ibr_port *p);
-/* Its events are heard of, from now on. CPT 0's thread, as is _unwatch. */
-int ibr_device_watch(struct ibr_port *p);
-void ibr_device_unwatch(struct ibr_port *p);
 /* Looks how device, link, and address are, and tells the LND what has
  * changed. CPT 0's thread, out of no call of the LND. */
 void ibr_device_look(struct ibr_port *p);
 /* Is @id at the port's device? */
 bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
+/* What failed with @rc, a negative errno, may have wanted locked memory: says
+ * so once. Returns @rc. Any thread. */
+int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
 
 /*
- * ---- rdma_removal.c ----
- *
  * When a device is to go, the kernel tells those who use it one after the
  * other: the CM, which tells us, and waits until our identifiers have gone; and
  * the verbs, which take the device's file from /dev/infiniband, and, if the
@@ -252,25 +233,14 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
  * devices, and who has lost its port comes here each time it looks for it.
  */
 bool ibr_removal_check(void);
-void ibr_removal_init(struct ibr_cpt *cpt);
-/* CPT 0's thread. Where files cannot be watched, the CM alone is heard.
- * -ENODEV: the device has gone since it was opened. */
-int ibr_removal_watch(struct ibr_port *p) must_check;
-void ibr_removal_unwatch(struct ibr_port *p);
 /* The port's device goes: the LND is told, unless it was. CPT 0's thread, out
  * of no call of the LND, which may close the port. */
 void ibr_removal_begin(struct ibr_port *p);
 
-/* ---- rdma_cm.c ---- */
+/* ---- rdma_conn.c ---- */
 
-struct ibr_cm_event {
-	enum rdma_cm_event_type type;
-	int status;
-	struct rdma_cm_id *id;
-	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
-	size_t private_length;
-};
-
+/* Why the address of @nid cannot be used: constant text; NULL: it can. */
+const char *ibr_addr_fault(const struct ulnet_nid *nid);
 /* Channels of the port and its CPTs, and the identifier that is bound to its
  * address. 0, or -errno and *@why; ibr_cm_close() also after that. */
 int ibr_cm_open(struct ibr_port *p, const char **why);
@@ -281,28 +251,9 @@ int ibr_cm_listen(struct ibr_port *p, const char **why);
 int ibr_cm_watch(struct ibr_port *p);
 void ibr_cm_unwatch(struct ibr_port *p);
 void ibr_cm_deafen(struct ibr_port *p);
-/* CPT 0's thread: of the port's own identifiers. */
-void ibr_cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev);
 /* The CPT's queue pairs all fail with @status; its thread, out of no call of
  * the LND. */
 void ibr_cpt_fail(struct ibr_cpt *cpt, int status);
-/* One more, one less queue pair on the CPT, whose thread it is. */
-int ibr_cpt_use(struct ibr_cpt *cpt);
-void ibr_cpt_unuse(struct ibr_cpt *cpt);
-
-/* ---- rdma_conn.c ---- */
-
-/* CPT 0's thread: a connect request. Takes its identifier. */
-void ibr_conn_request(struct ibr_port *p, const struct ibr_cm_event *ev);
-/* Its CPT's thread: the queue pair may be gone after that. */
-void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev);
-void ibr_conn_news(struct ibr_qp *qp, unsigned int news);
-/* The connection, or the way to it, fails, unless it has done so before. */
-void ibr_conn_fail(struct ibr_qp *qp, int status);
-
-/* CPT 0's thread: may this process connect from a privileged port? 0,
- * -errno. */
-int ibr_conn_try_privileged(struct ibr_port *p);
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
 		     const struct ulnet_nid *dst, void *user,
@@ -335,8 +286,6 @@ void ibr_qp_tell(struct ibr_qp *qp, unsigned int news);
 int ibr_qp_post_recv(struct ib_qp *qp, const struct ib_sge *sge, void *cookie);
 int ibr_qp_post_send(struct ib_qp *qp, const struct ib_wr *wrs, unsigned int n);
 
-/* ---- rdma_cq.c ---- */
-
 /* wr_id: queues end in their order, so nothing else is to be known. */
 enum { IBR_WR_RECV, IBR_WR_WRITE, IBR_WR_SEND };
 
@@ -344,19 +293,5 @@ void ibr_cq_init(struct ibr_cpt *cpt);
 /* Watches the CPT's completions, or does so no more. */
 int ibr_cq_watch(struct ibr_cpt *cpt);
 void ibr_cq_unwatch(struct ibr_cpt *cpt);
-/* What the device says that has ended is noted, and all else as flushed. */
-void ibr_cq_take_all(struct ibr_qp *qp);
-/* The LND hears of what has ended. Out of no call of the LND, which may call
- * destroy(). */
-void ibr_cq_tell(struct ibr_qp *qp);
-
-/* ---- rdma_mr.c ---- */
-
-int ibr_mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
-	       struct ib_mr **mr_p);
-void ibr_mr_dereg(struct ib_port *port, struct ib_mr *mr);
-/* What failed with @rc, a negative errno, may have wanted locked memory: says
- * so once. Returns @rc. Any thread. */
-int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
 
 #endif

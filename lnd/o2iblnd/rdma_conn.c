@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <unistd.h>
 
 #include "lnd/o2iblnd/rdma.h"
 
@@ -10,6 +15,88 @@
 #define PRIVILEGED_LAST 1023
 /* That the first look for a peer may take; those after it double. */
 #define LOOK_MS 50u
+
+struct ibr_cm_event {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_cm_id *id;
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
+	size_t private_length;
+};
+
+static void conn_news(struct ibr_qp *qp, unsigned int news);
+static int cpt_use(struct ibr_cpt *cpt);
+static void cpt_unuse(struct ibr_cpt *cpt);
+
+/* ---- addresses ---- */
+
+static union ibr_addr ibr_addr(const struct ulnet_nid *nid, uint16_t port)
+{
+	union ibr_addr a;
+
+	memset(&a, 0, sizeof(a));
+	if (lnet_nid_is_nid4(nid)) {
+		a.v4.sin_family = AF_INET;
+		a.v4.sin_port = htons(port);
+		memcpy(&a.v4.sin_addr, nid->addr, sizeof(a.v4.sin_addr));
+	} else {
+		a.v6.sin6_family = AF_INET6;
+		a.v6.sin6_port = htons(port);
+		memcpy(&a.v6.sin6_addr, nid->addr, sizeof(a.v6.sin6_addr));
+	}
+	return a;
+}
+
+static bool is_addr(const struct sockaddr *sa, const struct ulnet_nid *nid)
+{
+	const struct sockaddr_in *v4 = (const void *)sa;
+	const struct sockaddr_in6 *v6 = (const void *)sa;
+
+	if (!sa)
+		return false;
+	if (lnet_nid_is_nid4(nid))
+		return sa->sa_family == AF_INET &&
+		       !memcmp(&v4->sin_addr, nid->addr, sizeof(v4->sin_addr));
+	return sa->sa_family == AF_INET6 &&
+	       !memcmp(&v6->sin6_addr, nid->addr, sizeof(v6->sin6_addr));
+}
+
+/* The NID with this address on the net of @nid; LNET_NID_ANY: it is of another
+ * kind. */
+static struct ulnet_nid addr_nid(const struct sockaddr *sa,
+				 const struct ulnet_nid *nid)
+{
+	const struct sockaddr_in *v4 = (const void *)sa;
+	const struct sockaddr_in6 *v6 = (const void *)sa;
+	struct ulnet_nid of = *nid;
+
+	if (lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET)
+		memcpy(of.addr, &v4->sin_addr, sizeof(v4->sin_addr));
+	else if (!lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET6)
+		memcpy(of.addr, &v6->sin6_addr, sizeof(v6->sin6_addr));
+	else
+		return LNET_NID_ANY;
+	return of;
+}
+
+const char *ibr_addr_fault(const struct ulnet_nid *nid)
+{
+	const unsigned int need = IFF_UP | IFF_RUNNING;
+	const char *fault = "no interface has its address";
+	struct ifaddrs *all;
+
+	/* Not known: what the device says counts. */
+	if (getifaddrs(&all))
+		return NULL;
+	for (const struct ifaddrs *i = all; i && fault; i = i->ifa_next) {
+		if (!is_addr(i->ifa_addr, nid))
+			continue;
+		fault = (i->ifa_flags & need) == need ? NULL
+						      : "its link is down";
+	}
+	freeifaddrs(all);
+	return fault;
+}
 
 /* ---- the object ---- */
 
@@ -22,7 +109,7 @@ static void on_news(struct work *w)
 	news = atomic_exchange(&qp->news, 0);
 	qp->busy++;
 	if (!qp->gone)
-		ibr_conn_news(qp, news);
+		conn_news(qp, news);
 	ibr_qp_put(qp);
 }
 
@@ -74,7 +161,7 @@ void ibr_conn_destroy(struct ib_qp *ib)
 	ibr_qp_unmake(qp);
 	rdma_destroy_id(qp->id);
 	qp->id = NULL;
-	ibr_cpt_unuse(qp->cpt);
+	cpt_unuse(qp->cpt);
 	qp->gone = true;
 	qp->busy++;
 	ibr_qp_put(qp);
@@ -82,7 +169,8 @@ void ibr_conn_destroy(struct ib_qp *ib)
 
 /* ---- how it ends ---- */
 
-void ibr_conn_fail(struct ibr_qp *qp, int status)
+/* The connection, or the way to it, fails, unless it has done so before. */
+static void conn_fail(struct ibr_qp *qp, int status)
 {
 	bool known = qp->state != IBR_ARRIVING;
 
@@ -98,7 +186,7 @@ void ibr_conn_fail(struct ibr_qp *qp, int status)
 static void conn_hung_up(struct ibr_qp *qp)
 {
 	if (qp->state != IBR_UP) {
-		ibr_conn_fail(qp, -ECONNRESET);
+		conn_fail(qp, -ECONNRESET);
 		return;
 	}
 	qp->state = IBR_DOWN;
@@ -108,7 +196,7 @@ static void conn_hung_up(struct ibr_qp *qp)
 static void conn_rejected(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	if (!qp->active || qp->state != IBR_CONNECTING) {
-		ibr_conn_fail(qp, -ECONNRESET);
+		conn_fail(qp, -ECONNRESET);
 		return;
 	}
 	qp->state = IBR_DOWN;
@@ -153,7 +241,9 @@ static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return -EADDRINUSE;
 }
 
-int ibr_conn_try_privileged(struct ibr_port *p)
+/* CPT 0's thread: may this process connect from a privileged port? 0,
+ * -errno. */
+static int conn_try_privileged(struct ibr_port *p)
 {
 	struct rdma_cm_id *id;
 	int rc;
@@ -229,14 +319,14 @@ int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
 	qp->active = true;
 	qp->qp.user = user;
 	qp->state = IBR_RESOLVING;
-	rc = ibr_cpt_use(qp->cpt);
+	rc = cpt_use(qp->cpt);
 	if (rc) {
 		qp_drop(qp);
 		return rc;
 	}
 	rc = resolve_from(qp, dst);
 	if (rc) {
-		ibr_cpt_unuse(qp->cpt);
+		cpt_unuse(qp->cpt);
 		qp_drop(qp);
 		return rc;
 	}
@@ -254,7 +344,7 @@ static void conn_found(struct ibr_qp *qp)
 	qp->state = IBR_ROUTING;
 	if (!ibr_device_is(qp->port, qp->id) ||
 	    rdma_resolve_route(qp->id, (int)qp->port->conf.resolve_ms))
-		ibr_conn_fail(qp, -EHOSTUNREACH);
+		conn_fail(qp, -EHOSTUNREACH);
 }
 
 static void conn_routed(struct ibr_qp *qp)
@@ -302,7 +392,7 @@ static void conn_answered(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		return;
 	if (ibr_qp_start(qp) || rdma_establish(qp->id)) {
 		(void)!!rdma_reject(qp->id, NULL, 0);
-		ibr_conn_fail(qp, -ENOTCONN);
+		conn_fail(qp, -ENOTCONN);
 		return;
 	}
 	qp->state = IBR_UP;
@@ -333,7 +423,7 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	qp->state = IBR_ARRIVING;
 	qp->private_length = MIN(ev->private_length, sizeof(qp->private));
 	memcpy(qp->private, ev->private, qp->private_length);
-	qp->from.nid = ibr_addr_nid(rdma_get_peer_addr(id), &p->port.ni->nid);
+	qp->from.nid = addr_nid(rdma_get_peer_addr(id), &p->port.ni->nid);
 	qp->from.port = ntohs(rdma_get_dst_port(id));
 	/* From then on its events are the CPT's, who may hear one before the
 	 * request has arrived there. */
@@ -351,7 +441,8 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	loop_post(qp->cpt->loop, &qp->arrive);
 }
 
-void ibr_conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
+/* CPT 0's thread: a connect request. Takes its identifier. */
+static void conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
 	if (atomic_load(&p->deaf)) {
 		rdma_destroy_id(ev->id);
@@ -377,7 +468,7 @@ static void on_arrived(struct work *w)
 
 	atomic_fetch_sub(&p->arriving, 1);
 	if (qp->state != IBR_ARRIVING || atomic_load(&p->deaf) ||
-	    ibr_cpt_use(qp->cpt)) {
+	    cpt_use(qp->cpt)) {
 		(void)!!rdma_reject(qp->id, NULL, 0);
 		qp_drop(qp);
 		return;
@@ -429,7 +520,8 @@ static void conn_established(struct ibr_qp *qp)
 	qp->port->port.events->established(&qp->qp, NULL, 0);
 }
 
-void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
+/* Its CPT's thread: the queue pair may be gone after that. */
+static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -443,8 +535,8 @@ void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 			break;
 		/* fallthrough */
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		ibr_conn_fail(qp, ev->status == -ETIMEDOUT ? -ETIMEDOUT
-							   : -EHOSTUNREACH);
+		conn_fail(qp, ev->status == -ETIMEDOUT ? -ETIMEDOUT
+						       : -EHOSTUNREACH);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		conn_answered(qp, ev);
@@ -456,10 +548,10 @@ void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_rejected(qp, ev);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		ibr_conn_fail(qp, -ENETDOWN);
+		conn_fail(qp, -ENETDOWN);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		ibr_conn_fail(qp, -ENOTCONN);
+		conn_fail(qp, -ENOTCONN);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		conn_hung_up(qp);
@@ -467,20 +559,340 @@ void ibr_conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/* One that was down before is still the device's. */
 		ibr_qp_bury(qp);
-		ibr_conn_fail(qp, -ENODEV);
+		conn_fail(qp, -ENODEV);
 		break;
 	default:
 		break;
 	}
 }
 
-void ibr_conn_news(struct ibr_qp *qp, unsigned int news)
+static void conn_news(struct ibr_qp *qp, unsigned int news)
 {
 	/* The CM may wait for a message of its own that is lost. */
 	if (news & IBR_NEWS_HEARD && qp->state == IBR_ACCEPTING)
 		(void)!!rdma_notify(qp->id, IBV_EVENT_COMM_EST);
 	if (news & IBR_NEWS_FAILED) {
 		ibr_qp_bury(qp);
-		ibr_conn_fail(qp, -EIO);
+		conn_fail(qp, -EIO);
 	}
+}
+
+/* ---- channels and events ---- */
+
+/* Events taken in one turn of a channel, so that others get theirs. */
+#define BATCH 64
+/* Requests that the kernel keeps for us. */
+#define BACKLOG 256
+
+/* ---- channels ---- */
+
+static int set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+static int channel_open(struct rdma_event_channel **channel_p)
+{
+	errno = 0;
+	*channel_p = rdma_create_event_channel();
+	if (!*channel_p)
+		return errno ? -errno : -ENODEV;
+	return set_nonblock((*channel_p)->fd);
+}
+
+/* The next event, acknowledged: identifiers cannot be destroyed before that.
+ * 0; -EAGAIN: there is none. */
+static int channel_next(struct rdma_event_channel *channel,
+			struct ibr_cm_event *ev)
+{
+	struct rdma_cm_event *e;
+	const struct rdma_conn_param *conn;
+
+	errno = 0;
+	if (rdma_get_cm_event(channel, &e))
+		return errno ? -errno : -EIO;
+	conn = &e->param.conn;
+	ev->type = e->event;
+	ev->status = e->status;
+	ev->id = e->id;
+	ev->private_length = 0;
+	if (conn->private_data)
+		ev->private_length =
+			MIN(conn->private_data_len, sizeof(ev->private));
+	if (ev->private_length)
+		memcpy(ev->private, conn->private_data, ev->private_length);
+	rdma_ack_cm_event(e);
+	return 0;
+}
+
+/* ---- of a CPT ---- */
+
+void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
+{
+	struct ibr_port *p = cpt->port;
+	struct ibr_qp *qp;
+	struct list qps;
+
+	list_init(&qps);
+	list_splice_tail(&qps, &cpt->qps);
+	ibr_port_hold(p);
+	/* An event may destroy any of them. */
+	while (!list_empty(&qps)) {
+		qp = list_first(&qps, struct ibr_qp, link);
+		list_del(&qp->link);
+		list_add_tail(&cpt->qps, &qp->link);
+		ibr_qp_bury(qp);
+		conn_fail(qp, status);
+	}
+	ibr_port_put(p);
+}
+
+static void on_cpt_events(struct env_io *io, int revents)
+{
+	struct ibr_cpt *cpt = container_of(io, struct ibr_cpt, cm_io);
+	struct ibr_port *p = cpt->port;
+	struct ibr_cm_event ev;
+
+	if (revents & ENV_ERROR) {
+		log_err("o2iblnd", "RDMA's events cannot be watched");
+		/* Nothing would be heard. */
+		ibr_cpt_fail(cpt, -EIO);
+		return;
+	}
+	ibr_port_hold(p);
+	for (unsigned int i = 0; i < BATCH; i++) {
+		if (channel_next(cpt->channel, &ev))
+			break;
+		conn_event(ev.id->context, &ev);
+	}
+	ibr_port_put(p);
+}
+
+/* One more, one less queue pair on the CPT, whose thread it is. */
+static int cpt_use(struct ibr_cpt *cpt)
+{
+	int rc;
+
+	if (cpt->users++)
+		return 0;
+	rc = loop_watch(cpt->loop, &cpt->cm_io);
+	if (!rc) {
+		rc = ibr_cq_watch(cpt);
+		if (rc)
+			loop_unwatch(cpt->loop, &cpt->cm_io);
+	}
+	if (rc)
+		cpt->users--;
+	return rc;
+}
+
+static void cpt_unuse(struct ibr_cpt *cpt)
+{
+	if (--cpt->users)
+		return;
+	ibr_cq_unwatch(cpt);
+	loop_unwatch(cpt->loop, &cpt->cm_io);
+}
+
+/* ---- of the port ---- */
+
+/* CPT 0's thread: of the port's own identifiers. */
+static void cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
+{
+	switch (ev->type) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		conn_request(p, ev);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		ibr_removal_begin(p);
+		break;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		ibr_device_look(p);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_port_events(struct env_io *io, int revents)
+{
+	struct ibr_port *p = container_of(io, struct ibr_port, cm_io);
+	struct ibr_cm_event ev;
+	int rc = revents & ENV_ERROR ? -ENOMEM : 0;
+
+	ibr_port_hold(p);
+	for (unsigned int i = 0; i < BATCH && !rc && !p->closed; i++) {
+		rc = channel_next(p->channel, &ev);
+		if (!rc)
+			cm_port_event(p, &ev);
+	}
+	if (rc && rc != -EAGAIN && rc != -EINTR && !p->closed)
+		log_warn_limited(&p->complaints, loop_now(p->loop), "o2iblnd",
+				 "connect requests cannot be taken: %s",
+				 strerror(-rc));
+	ibr_port_put(p);
+}
+
+int ibr_cm_watch(struct ibr_port *p)
+{
+	p->cm_io = (struct env_io){ .fd = p->channel->fd,
+				    .events = ENV_READ,
+				    .fn = on_port_events };
+	return loop_watch(p->loop, &p->cm_io);
+}
+
+void ibr_cm_unwatch(struct ibr_port *p)
+{
+	if (p->cm_io.fn)
+		loop_unwatch(p->loop, &p->cm_io);
+}
+
+/* ---- its life ---- */
+
+/* Why there is no channel. */
+static const char *why_no_channel(int rc)
+{
+	if (rc == -EMFILE || rc == -ENFILE)
+		return "no file descriptor is left (ulimit -n)";
+	if (rc == -ENOMEM)
+		return NULL;
+	if (access("/dev/infiniband", F_OK))
+		return "there is no /dev/infiniband: no RDMA device, or the "
+		       "kernel's modules ib_uverbs and rdma_ucm are not loaded";
+	if (access("/dev/infiniband/rdma_cm", F_OK))
+		return "there is no /dev/infiniband/rdma_cm: the kernel's "
+		       "module rdma_ucm is not loaded";
+	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK))
+		return "/dev/infiniband/rdma_cm: no permission";
+	return "the RDMA connection manager cannot be used";
+}
+
+static int cpt_open(struct ibr_cpt *cpt)
+{
+	int rc = channel_open(&cpt->channel);
+
+	if (!rc)
+		cpt->cm_io = (struct env_io){ .fd = cpt->channel->fd,
+					      .events = ENV_READ,
+					      .fn = on_cpt_events };
+	return rc;
+}
+
+static int channels_open(struct ibr_port *p, const char **why)
+{
+	int rc = channel_open(&p->channel);
+
+	for (unsigned int i = 0; i < p->ncpts && !rc; i++)
+		rc = cpt_open(&p->cpts[i]);
+	if (rc)
+		*why = why_no_channel(rc);
+	return rc == -ENOENT ? -ENODEV : rc;
+}
+
+/* Why the address, and the port, cannot be bound; and what the LND calls
+ * that. */
+static int bind_error(int rc, const char **why)
+{
+	switch (rc) {
+	case -ENODEV:
+		*why = "no RDMA device has this address";
+		return -ENODEV;
+	case -EADDRNOTAVAIL:
+		*why = "no interface has this address";
+		return -ENODEV;
+	case -EACCES:
+		*why = "to listen on a port below 1024 takes "
+		       "CAP_NET_BIND_SERVICE";
+		return rc;
+	case -EADDRINUSE:
+		*why = "another node, or the kernel's, listens there";
+		return rc;
+	default:
+		*why = "the address cannot be bound";
+		return rc;
+	}
+}
+
+/* An identifier at the port's address. */
+static int id_open(struct ibr_port *p, uint16_t service,
+		   struct rdma_cm_id **id_p, const char **why)
+{
+	union ibr_addr a = ibr_addr(&p->port.ni->nid, service);
+	uint8_t tos = (uint8_t)p->conf.tos;
+	struct rdma_cm_id *id;
+	int rc;
+
+	errno = 0;
+	if (rdma_create_id(p->channel, &id, p, RDMA_PS_TCP)) {
+		*why = "the RDMA connection manager refuses";
+		return errno ? -errno : -ENODEV;
+	}
+	if (p->conf.tos >= 0)
+		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
+				sizeof(tos));
+	rc = rdma_bind_addr(id, &a.sa) ? -errno : 0;
+	if (!rc && !id->verbs)
+		rc = -ENODEV;
+	if (rc) {
+		rdma_destroy_id(id);
+		return bind_error(rc, why);
+	}
+	*id_p = id;
+	return 0;
+}
+
+int ibr_cm_open(struct ibr_port *p, const char **why)
+{
+	int rc;
+
+	/* librdmacm complains on stderr when there is no device at all. */
+	if (!ibr_removal_check()) {
+		*why = access("/dev/infiniband", F_OK) ? why_no_channel(-ENODEV)
+						       : "no RDMA device";
+		return -ENODEV;
+	}
+	rc = channels_open(p, why);
+	if (!rc)
+		rc = id_open(p, 0, &p->id, why);
+	if (!rc && p->conf.privileged && conn_try_privileged(p) == -EACCES) {
+		*why = "to connect from a port below 1024 takes "
+		       "CAP_NET_BIND_SERVICE";
+		return -EACCES;
+	}
+	return rc;
+}
+
+int ibr_cm_listen(struct ibr_port *p, const char **why)
+{
+	int rc = id_open(p, p->conf.service, &p->listener, why);
+
+	if (rc)
+		return rc;
+	if (rdma_listen(p->listener, BACKLOG) == 0)
+		return 0;
+	rc = bind_error(-errno, why);
+	ibr_cm_deafen(p);
+	return rc;
+}
+
+void ibr_cm_deafen(struct ibr_port *p)
+{
+	atomic_store(&p->deaf, true);
+	if (p->listener)
+		rdma_destroy_id(p->listener);
+	p->listener = NULL;
+}
+
+void ibr_cm_close(struct ibr_port *p)
+{
+	for (unsigned int i = 0; i < p->ncpts; i++)
+		if (p->cpts[i].channel)
+			rdma_destroy_event_channel(p->cpts[i].channel);
+	if (p->channel)
+		rdma_destroy_event_channel(p->channel);
 }

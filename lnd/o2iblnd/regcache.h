@@ -18,6 +18,7 @@
 
 #include "base/list.h"
 #include "lnd/o2iblnd/verbs.h"
+#include "lnd/o2iblnd/wire.h"
 
 #define IB_REG_BLOCK (UINT64_C(4) << 20)
 
@@ -69,5 +70,55 @@ int ib_regcache_reg(struct ib_regcache *c, struct ib_port *port, void *addr,
 		    size_t length, bool remote, struct ib_mr **mr_p) must_check;
 /* What was used longest ago gives way. False: all is in use, or @c is NULL. */
 bool ib_regcache_evict(struct ib_regcache *c);
+
+/* ---- payloads that are not copied ---- */
+
+/*
+ * Payloads that are not copied: those in memory that the user has registered
+ * with LNet (lnd_msg.mem). It is registered with the device when it is used.
+ * All other payloads are copied, through memory.h.
+ *
+ * A device or a peer uses such memory until the transmit is done. Who gives it
+ * up earlier has to end the connection (ib_tx_abandon()).
+ *
+ * Thread: the CPT's.
+ */
+
+struct ib_cpt;
+
+/* The pieces of a payload, in its order. Those next to each other are one. What
+ * is only read has a registration for each; what a peer writes to has one for
+ * all, as the peer gets one key. */
+struct ib_direct {
+	unsigned int nregs; /* 0: this is none */
+	unsigned int nsges;
+	struct ib_sge *sges;
+	struct ib_reg **regs;
+	struct ib_sge own_sge;	/* if there is no more than one ... */
+	struct ib_reg *own_reg; /* ... of either */
+};
+
+/* Where a payload is, or goes. */
+struct ib_payload {
+	const struct iovec *iov;
+	unsigned int niov;
+	uint32_t offset, length; /* bytes */
+	const struct span *mem;
+};
+
+/* @frags: the peer is to write to it, over a connection that carries so many
+ * pieces; 0: it is only read. False: it has to be copied. */
+bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
+		   unsigned int frags, struct ib_direct *d);
+/* Fine if it is none. */
+void ib_direct_put(struct ib_cpt *cpt, struct ib_direct *d);
+
+static inline bool ib_is_direct(const struct ib_direct *d)
+{
+	return d->nregs != 0;
+}
+
+/* As what a peer is told, with @frags: LNET_MAX_IOV of them are enough. */
+struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/xfer_priv.h"
+#include "lnd/o2iblnd/xfer.h"
 
 #include <errno.h>
 
@@ -18,6 +18,17 @@ const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
 };
 
 /* ---- life ---- */
+
+static inline void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
+{
+	fsm_move(&x->fsm, ib_xfer_states, to);
+}
+
+/* An NI whose device has gone is down, too. */
+static inline int xfer_status(int status)
+{
+	return status == -ENODEV ? -ENETDOWN : status;
+}
 
 static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
 					enum ib_xfer_kind kind,
@@ -46,7 +57,7 @@ static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
 	return x;
 }
 
-void ib_xfer_put_memory(struct ib_xfer *x)
+static void xfer_put_memory(struct ib_xfer *x)
 {
 	ib_direct_put(x->cpt, &x->direct);
 	ib_memory_unwait(x->cpt, &x->memory);
@@ -54,11 +65,22 @@ void ib_xfer_put_memory(struct ib_xfer *x)
 	free(x->copy);
 }
 
-void ib_xfer_finalize(struct ib_xfer *x, int status, enum ulnet_cause cause)
+/* What it holds goes back; LNet has the message, or never gave it. */
+static inline void xfer_end(struct ib_xfer *x)
+{
+	xfer_move(x, IB_XFER_DONE);
+	/* Others have no memory, and wait for none. */
+	if (x->length)
+		xfer_put_memory(x);
+	pool_put(&x->cpt->xfers, x);
+}
+
+/* The message is LNet's again, and the transfer is over. */
+static void xfer_finalize(struct ib_xfer *x, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *msg = x->msg;
 
-	ib_xfer_end(x);
+	xfer_end(x);
 	if (msg)
 		lnet_finalize(msg, status, cause);
 }
@@ -67,7 +89,7 @@ static void xfer_moves(struct ib_xfer *x, struct ib_tx *tx)
 {
 	x->tx = tx;
 	x->cpt->under_way++;
-	ib_xfer_move(x, IB_XFER_MOVING);
+	xfer_move(x, IB_XFER_MOVING);
 }
 
 static void set_timeout(struct ib_cpt *cpt)
@@ -75,12 +97,135 @@ static void set_timeout(struct ib_cpt *cpt)
 	cpt->peers.home.timeout = ib_timeout(cpt->ini);
 }
 
+/* ---- payloads ---- */
+
+static enum ib_use xfer_use(const struct ib_xfer *x)
+{
+	return x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER
+		       ? IB_USE_ANSWERS
+		       : IB_USE_ASKS;
+}
+
+/* Where it is read from. */
+static const struct ib_sge *xfer_source(const struct ib_xfer *x)
+{
+	return ib_is_direct(&x->direct) ? x->direct.sges : &x->memory.sge;
+}
+
+/* Where the peer is to write it to, in words of @frags: LNET_MAX_IOV. */
+static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
+{
+	const struct ib_block *block = &x->memory.block;
+
+	if (ib_is_direct(&x->direct))
+		return ib_direct_sink(&x->direct, frags);
+	*frags = (struct ib_frag){ (uintptr_t)block->addr, x->length };
+	return (struct ib_sink){ block->rkey, 1, frags };
+}
+
+/* The payload, if it is in registered memory. */
+static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	*p = (struct ib_payload){ msg->iov, msg->niov, msg->offset, x->length,
+				  msg->mem };
+	if (x->kind != IB_XFER_GET)
+		return msg->mem;
+	p->offset = 0;
+	return lnet_msg_sink(msg, &p->iov, &p->niov, &p->mem);
+}
+
+/* Who waits for memory is not overtaken by what needs none. */
+static bool go_direct(struct ib_xfer *x, const struct ib_conn *conn)
+{
+	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
+	struct ib_payload payload;
+
+	return payload_of(x, &payload) &&
+	       !ib_memory_is_awaited(x->cpt, xfer_use(x), &x->peer) &&
+	       ib_direct_get(x->cpt, &payload, sink ? conn->terms.frags : 0,
+			     &x->direct);
+}
+
+/* What is to be sent goes to the memory that it is copied through. */
+static void xfer_fill(struct ib_xfer *x)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	if (x->kind == IB_XFER_PUT || x->kind == IB_XFER_ANSWER)
+		iov_gather(x->memory.block.addr, msg->iov, msg->niov,
+			   msg->offset, msg->length);
+}
+
+/* ... and what has come, from there to where it is wanted. */
+static void xfer_empty(const struct ib_xfer *x)
+{
+	const struct lnd_msg *msg = x->msg;
+
+	if (!ib_is_direct(&x->direct))
+		iov_scatter(msg->iov, msg->niov, msg->offset,
+			    x->memory.block.addr, msg->length);
+}
+
+/* -EAGAIN: it waits for memory; or -ENOMEM. */
+static int xfer_hunger(struct ib_xfer *x)
+{
+	int rc = ib_memory_wait(x->cpt, xfer_use(x), &x->peer, &x->memory);
+
+	if (rc)
+		return rc;
+	xfer_move(x, IB_XFER_HUNGRY);
+	list_add_tail(&x->cpt->hungry, &x->link);
+	return -EAGAIN;
+}
+
+/* It was taken off those who wait, and ends. */
+static void xfer_starved(struct ib_xfer *x, int status, enum ulnet_cause cause)
+{
+	if (x->rx)
+		ib_rx_end(x->rx, status);
+	xfer_finalize(x, status, cause);
+}
+
+/* Memory for what is too large for a message (x->length), and goes by @conn:
+ * its own, or some that it is copied through. -EAGAIN: it waits for that;
+ * -ENOMEM. */
+static int xfer_find_memory(struct ib_xfer *x, const struct ib_conn *conn)
+{
+	int rc;
+
+	if (go_direct(x, conn))
+		return 0;
+	rc = ib_memory_get(x->cpt, xfer_use(x), &x->peer, x->length,
+			   &x->memory);
+	if (!rc)
+		xfer_fill(x);
+	return rc == -ENOBUFS ? xfer_hunger(x) : rc;
+}
+
+void ib_xfer_put_aside(struct ib_cpt *cpt)
+{
+	struct ib_xfer *x;
+
+	list_for_each_entry (x, &cpt->got, link) {
+		if (!x->memory.block.chunk)
+			continue;
+		/* Without memory LNet hears so when it takes it. */
+		x->copy = malloc(x->length);
+		if (x->copy)
+			memcpy(x->copy, x->memory.block.addr, x->length);
+		ib_memory_put(cpt, &x->memory);
+		x->memory.block.addr = NULL;
+	}
+}
+
 /* ---- sending ---- */
 
 static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 {
 	struct ib_frag frags[LNET_MAX_IOV];
-	struct ib_sink sink = ib_xfer_sink(x, frags);
+	struct ib_sink sink = xfer_sink(x, frags);
 
 	/* Not too many fragments: go_direct(). */
 	BUG_ON(ib_send_get(tx, &sink));
@@ -103,7 +248,7 @@ static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 		ib_send_immediate(tx, msg->length);
 		break;
 	case IB_XFER_PUT:
-		ib_send_put(tx, ib_xfer_source(x), x->length);
+		ib_send_put(tx, xfer_source(x), x->length);
 		break;
 	default:
 		send_get(x, tx);
@@ -119,12 +264,9 @@ static in_line int connection(const struct ib_xfer *x, struct ib_conn **conn_p)
 			    x->kind != IB_XFER_IMMEDIATE, conn_p);
 }
 
-int ib_xfer_connection(const struct ib_xfer *x, struct ib_conn **conn_p)
-{
-	return connection(x, conn_p);
-}
-
-int ib_xfer_send_begin(struct ib_xfer *x)
+/* It has memory now, and begins; or it ends. -EINPROGRESS: neither, as there is
+ * no connection. */
+static int xfer_send_begin(struct ib_xfer *x)
 {
 	struct ib_conn *conn;
 	int rc = connection(x, &conn);
@@ -134,8 +276,8 @@ int ib_xfer_send_begin(struct ib_xfer *x)
 	if (!rc)
 		rc = send_on(x, conn);
 	if (rc)
-		ib_xfer_finalize(x, ib_xfer_status(rc),
-				 lnd_refusal_cause(ib_xfer_status(rc)));
+		xfer_finalize(x, xfer_status(rc),
+			      lnd_refusal_cause(xfer_status(rc)));
 	return 0;
 }
 
@@ -175,26 +317,28 @@ int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
 		return -ENOMEM;
 	rc = connection(x, &conn);
 	if (rc) {
-		ib_xfer_end(x);
-		return ib_xfer_status(rc);
+		xfer_end(x);
+		return xfer_status(rc);
 	}
-	rc = x->length ? ib_xfer_find_memory(x, conn) : 0;
+	rc = x->length ? xfer_find_memory(x, conn) : 0;
 	if (rc == -EAGAIN)
 		return 0;
 	if (!rc)
 		rc = send_on(x, conn);
 	if (rc)
-		ib_xfer_end(x);
+		xfer_end(x);
 	return rc;
 }
 
-bool ib_xfer_give_back(struct ib_xfer *x)
+/* Nothing of it has left, and there is no connection for it just now: LNet has
+ * it back until there is one. False: it cannot be. */
+static bool xfer_give_back(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;
 
 	if (msg->again || ib_peers_want(&x->cpt->peers, &x->peer))
 		return false;
-	ib_xfer_end(x);
+	xfer_end(x);
 	lnet_send_again(msg);
 	return true;
 }
@@ -232,7 +376,7 @@ static out_of_line void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 		iov_scatter(msg->iov, msg->niov, msg->offset, data,
 			    msg->length);
 	list_del(&x->link);
-	ib_xfer_end(x);
+	xfer_end(x);
 	if (msg)
 		lnet_finalize(msg, status,
 			      status ? LNET_CAUSE_LOCAL_ERROR : LNET_CAUSE_OK);
@@ -251,21 +395,23 @@ static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
 		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
 }
 
-void ib_xfer_lost_with(const struct ib_rx *rx, int *status,
-		       enum ulnet_cause *cause)
+/* The connection that a peer's PUT or GET came by has ended. Of the PUT some
+ * has come, and nothing has left of the answer to the GET. */
+static void xfer_lost_with(const struct ib_rx *rx, int *status,
+			   enum ulnet_cause *cause)
 {
 	const struct ib_conn *conn = rx->conn;
 	const struct ib_tx as = { .begun = rx->msg.type == IB_MSG_PUT_REQ };
 
-	*status = conn->status ? ib_xfer_status(conn->status) : -ECONNRESET;
+	*status = conn->status ? xfer_status(conn->status) : -ECONNRESET;
 	*cause = ib_tx_cause(&as, conn->blame);
 }
 
-void ib_xfer_sink_begin(struct ib_xfer *x)
+static void xfer_sink_begin(struct ib_xfer *x)
 {
 	struct ib_rx *rx = x->rx;
 	struct ib_frag frags[LNET_MAX_IOV];
-	struct ib_sink sink = ib_xfer_sink(x, frags);
+	struct ib_sink sink = xfer_sink(x, frags);
 	enum ulnet_cause cause = LNET_CAUSE_LOCAL_ERROR;
 	struct ib_tx *tx;
 	int rc = ib_rx_accept(rx, &sink, x, &tx);
@@ -276,9 +422,9 @@ void ib_xfer_sink_begin(struct ib_xfer *x)
 		return;
 	}
 	if (rc == -ENOTCONN)
-		ib_xfer_lost_with(rx, &rc, &cause);
+		xfer_lost_with(rx, &rc, &cause);
 	ib_rx_end(rx, rc);
-	ib_xfer_finalize(x, rc, cause);
+	xfer_finalize(x, rc, cause);
 }
 
 /* A PUT of a peer ends before anything of its payload has come. */
@@ -297,7 +443,7 @@ static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
 	int rc;
 
 	if (!ib_conn_is_open(rx->conn)) {
-		ib_xfer_lost_with(rx, &rc, &cause);
+		xfer_lost_with(rx, &rc, &cause);
 		end_put(rx, msg, rc, cause);
 		return;
 	}
@@ -313,15 +459,15 @@ static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
 	}
 	x->rx = rx;
 	x->length = msg->length;
-	rc = x->length ? ib_xfer_find_memory(x, rx->conn) : 0;
+	rc = x->length ? xfer_find_memory(x, rx->conn) : 0;
 	if (rc == -EAGAIN)
 		return;
 	if (!rc) {
-		ib_xfer_sink_begin(x);
+		xfer_sink_begin(x);
 		return;
 	}
 	ib_rx_end(rx, rc);
-	ib_xfer_finalize(x, rc, LNET_CAUSE_LOCAL_ERROR);
+	xfer_finalize(x, rc, LNET_CAUSE_LOCAL_ERROR);
 }
 
 /* What nobody wants. */
@@ -344,9 +490,10 @@ void ib_xfer_recv(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 
 /* ---- answering ---- */
 
-int ib_xfer_answer_begin(struct ib_xfer *x)
+/* 0; -errno: it has not begun. */
+static int xfer_answer_begin(struct ib_xfer *x)
 {
-	const struct ib_sge *source = x->length ? ib_xfer_source(x) : NULL;
+	const struct ib_sge *source = x->length ? xfer_source(x) : NULL;
 	struct ib_tx *tx;
 	int rc = ib_rx_answer(x->rx, source, x->length, x, &tx);
 
@@ -374,13 +521,13 @@ int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
 		return -ENOMEM;
 	x->rx = rx;
 	x->length = msg->length;
-	rc = x->length ? ib_xfer_find_memory(x, rx->conn) : 0;
+	rc = x->length ? xfer_find_memory(x, rx->conn) : 0;
 	if (rc == -EAGAIN)
 		return 0;
 	if (!rc)
-		rc = ib_xfer_answer_begin(x);
+		rc = xfer_answer_begin(x);
 	if (rc)
-		ib_xfer_end(x);
+		xfer_end(x);
 	return rc;
 }
 
@@ -400,24 +547,24 @@ static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 		x->msg = NULL;
 		x->in_place = ib_is_direct(&x->direct);
 		ib_direct_put(x->cpt, &x->direct);
-		ib_xfer_move(x, IB_XFER_GOT);
+		xfer_move(x, IB_XFER_GOT);
 		list_add_tail(&x->cpt->got, &x->link);
 	} else {
-		ib_xfer_end(x);
+		xfer_end(x);
 	}
 	/* Nobody may have wanted to reply: it is sent all the same. */
 	lnet_finalize(msg, 0, LNET_CAUSE_OK);
 	if (!replied || !lnet_parse(ni, hdr, sizeof(hdr), &from, &x->data))
 		return;
 	list_del(&x->link);
-	ib_xfer_end(x);
+	xfer_end(x);
 }
 
 static out_of_line void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	if (!tx->status)
-		ib_xfer_empty(x);
-	ib_xfer_finalize(x, ib_xfer_status(tx->status), tx->cause);
+		xfer_empty(x);
+	xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
 /* Was it lost with its connection before anything of it had left, and may go by
@@ -431,15 +578,15 @@ static bool may_go_anew(const struct ib_xfer *x, const struct ib_tx *tx)
 
 static void sent(struct ib_xfer *x, const struct ib_tx *tx)
 {
-	if (!may_go_anew(x, tx) || !ib_xfer_give_back(x))
-		ib_xfer_finalize(x, ib_xfer_status(tx->status), tx->cause);
+	if (!may_go_anew(x, tx) || !xfer_give_back(x))
+		xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
 /* Others than small messages that were sent. */
 static out_of_line void other_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	if (!x->msg)
-		ib_xfer_end(x);
+		xfer_end(x);
 	else if (x->kind == IB_XFER_SINK)
 		sink_done(x, tx);
 	else if (x->kind == IB_XFER_GET &&
@@ -456,7 +603,7 @@ void ib_xfer_done(struct ib_tx *tx)
 	x->tx = NULL;
 	x->cpt->under_way--;
 	if (x->kind == IB_XFER_IMMEDIATE && x->msg && !tx->status)
-		ib_xfer_finalize(x, 0, LNET_CAUSE_OK);
+		xfer_finalize(x, 0, LNET_CAUSE_OK);
 	else
 		other_done(x, tx);
 }
@@ -512,9 +659,9 @@ void ib_xfer_cancel(struct lnd_msg *msg, int status)
 
 	if (x->fsm.state == IB_XFER_HUNGRY) {
 		list_del(&x->link);
-		ib_xfer_starved(x, status,
-				begun ? LNET_CAUSE_NETWORK_TIMEOUT
-				      : LNET_CAUSE_LOCAL_TIMEOUT);
+		xfer_starved(x, status,
+			     begun ? LNET_CAUSE_NETWORK_TIMEOUT
+				   : LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	}
 	x->msg = NULL;
@@ -522,4 +669,173 @@ void ib_xfer_cancel(struct lnd_msg *msg, int status)
 	lnet_finalize(msg, status,
 		      begun ? LNET_CAUSE_NETWORK_TIMEOUT
 			    : LNET_CAUSE_LOCAL_TIMEOUT);
+}
+
+/* ---- who waits for memory ---- */
+
+static void answer_goes_on(struct ib_xfer *x)
+{
+	enum ulnet_cause cause = LNET_CAUSE_LOCAL_DROPPED;
+	int rc = xfer_answer_begin(x);
+
+	if (!rc)
+		return;
+	if (rc == -ENOTCONN)
+		xfer_lost_with(x->rx, &rc, &cause);
+	xfer_starved(x, rc, cause);
+}
+
+/* @lost: those for which there is no connection any more, the last one
+ * first. */
+static void send_goes_on(struct ib_xfer *x, struct list *lost)
+{
+	if (xfer_send_begin(x) != -EINPROGRESS)
+		return;
+	x->memory.holder->lost = x->cpt->round;
+	list_add(lost, &x->link);
+}
+
+/* Those who have waited, and have got memory now: to @fed; or never will: to
+ * @starved. Nobody is told. */
+static void feed_all(struct ib_cpt *cpt, struct list *fed, struct list *starved)
+{
+	struct ib_xfer *x, *tmp;
+
+	cpt->round++;
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		int rc = ib_memory_feed(cpt, cpt->round, x->length, &x->memory);
+
+		if (rc == -ENOBUFS)
+			continue;
+		list_del(&x->link);
+		list_add_tail(rc ? starved : fed, &x->link);
+		if (!rc)
+			xfer_fill(x);
+	}
+}
+
+static void go_on_all(struct ib_cpt *cpt, struct list *fed, struct list *lost)
+{
+	while (!list_empty(fed)) {
+		struct ib_xfer *x = list_first(fed, struct ib_xfer, link);
+
+		list_del(&x->link);
+		/* Not earlier: who is new does not overtake it. */
+		ib_memory_unwait(cpt, &x->memory);
+		if (x->kind == IB_XFER_SINK)
+			xfer_sink_begin(x);
+		else if (x->kind == IB_XFER_ANSWER)
+			answer_goes_on(x);
+		else
+			send_goes_on(x, lost);
+	}
+}
+
+/* Those behind them, for the same peers, need not wait for memory any more; and
+ * given back later, they would get in front. */
+static void follow_lost(struct ib_cpt *cpt, struct list *lost)
+{
+	struct ib_xfer *x, *tmp;
+
+	if (list_empty(lost))
+		return;
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		if (xfer_use(x) != IB_USE_ASKS ||
+		    x->memory.holder->lost != cpt->round)
+			continue;
+		list_del(&x->link);
+		list_add(lost, &x->link);
+	}
+}
+
+void ib_xfer_feed(struct work *w)
+{
+	struct ib_cpt *cpt = container_of(w, struct ib_cpt, feed);
+	struct list fed, starved, lost;
+	struct ib_xfer *x;
+
+	cpt->feeding = false;
+	list_init(&fed);
+	list_init(&starved);
+	list_init(&lost);
+	feed_all(cpt, &fed, &starved);
+	go_on_all(cpt, &fed, &lost);
+	follow_lost(cpt, &lost);
+	while (!list_empty(&lost)) {
+		x = list_first(&lost, struct ib_xfer, link);
+		list_del(&x->link);
+		/* Its connection was lost while it waited, for the second
+		 * time: it has waited too long. */
+		if (!xfer_give_back(x))
+			xfer_finalize(x, -ENOBUFS, LNET_CAUSE_LOCAL_DROPPED);
+	}
+	while (!list_empty(&starved)) {
+		x = list_first(&starved, struct ib_xfer, link);
+		list_del(&x->link);
+		xfer_starved(x, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
+	}
+	ib_cpt_settle(cpt);
+}
+
+void ib_xfer_starve(struct ib_cpt *cpt, int status)
+{
+	while (!list_empty(&cpt->hungry)) {
+		struct ib_xfer *x =
+			list_first(&cpt->hungry, struct ib_xfer, link);
+		bool down = status == -ENETDOWN;
+		enum ulnet_cause none = down ? LNET_CAUSE_LOCAL_NO_ROUTE
+					     : LNET_CAUSE_LOCAL_ABORTED;
+		enum ulnet_cause some =
+			down ? LNET_CAUSE_LOCAL_ERROR : LNET_CAUSE_SHUTDOWN;
+
+		list_del(&x->link);
+		xfer_starved(x, status, x->kind == IB_XFER_SINK ? some : none);
+	}
+}
+
+/* There may be no connection with @peer any more. What waits for memory to be
+ * sent there came behind what was to go by that one, so it is given back before
+ * that; nobody is told. */
+static void hungry_go_back(struct ib_cpt *cpt, const struct ulnet_nid *peer)
+{
+	struct list *l, *before;
+
+	for (l = cpt->hungry.prev; l != &cpt->hungry; l = before) {
+		struct ib_xfer *x = list_entry(l, struct ib_xfer, link);
+		struct ib_conn *conn;
+
+		before = l->prev;
+		if (xfer_use(x) != IB_USE_ASKS ||
+		    !lnet_nid_eq(&x->peer, peer) || x->msg->again ||
+		    connection(x, &conn) != -EINPROGRESS)
+			continue;
+		list_del(&x->link);
+		if (!xfer_give_back(x))
+			list_add(before, &x->link);
+	}
+}
+
+void ib_xfer_closed(struct ib_conn *conn)
+{
+	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(conn));
+	struct ib_xfer *x, *tmp;
+	struct list lost;
+
+	hungry_go_back(cpt, &conn->terms.peer.nid);
+	list_init(&lost);
+	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+		if (!x->rx || x->rx->conn != conn)
+			continue;
+		list_del(&x->link);
+		list_add_tail(&lost, &x->link);
+	}
+	while (!list_empty(&lost)) {
+		enum ulnet_cause cause;
+		int status;
+
+		x = list_first(&lost, struct ib_xfer, link);
+		list_del(&x->link);
+		xfer_lost_with(x->rx, &status, &cause);
+		xfer_starved(x, status, cause);
+	}
 }

@@ -25,7 +25,7 @@
  *	  `-----------------------^  `-> got ---^
  *
  *	hungry	waits for memory to be copied through (memory.h), unless its
- *		own can be used (direct.h)
+ *		own can be used (regcache.h)
  *	moving	has a transmit
  *	got	of a GET: its data waits for LNet to take it
  *
@@ -34,8 +34,7 @@
 #ifndef LND_O2IBLND_XFER_H
 #define LND_O2IBLND_XFER_H
 
-#include "lnd/o2iblnd/direct.h"
-#include "lnd/o2iblnd/memory.h"
+#include "lnd/o2iblnd/o2iblnd.h"
 
 enum ib_xfer_state {
 	IB_XFER_NEW,

@@ -1,12 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory for payloads: shares, two uses, and who waits for it. */
-#include "lnd/o2iblnd/memory.h"
+#include "lnd/o2iblnd/o2iblnd.h"
 #include "tests/unit/o2iblnd/ib_rig.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 
 #define MIB (1u << 20)
+
+/* ---- blocks ---- */
+
+Test(o2ib_arena, shares)
+{
+	uint64_t one = 0, two = 0;
+	struct ib_block b[8], c;
+	struct ib_arena a;
+	struct rig r;
+
+	rig_open(&r, 8);
+	ib_arena_init(&a, &r.a.port, 8 * MIB);
+	for (unsigned int i = 0; i < 5; i++)
+		cr_assert_eq(ib_arena_get(&a, &one, MIB, &b[i]), 0);
+	cr_expect_eq(ib_arena_get(&a, &one, MIB, &c), -ENOBUFS,
+		     "more than is left");
+	cr_expect_eq(a.refused, 1);
+	cr_assert_eq(ib_arena_get(&a, &two, MIB, &b[5]), 0, "others may");
+	cr_assert_eq(ib_arena_get(&a, &two, 1, &b[6]), 0);
+	cr_expect_eq(two, MIB + 4096);
+	cr_expect_eq(a.used, 6 * MIB + 4096);
+	cr_expect_eq(r.a.mrs, 2);
+	for (unsigned int i = 0; i < 7; i++)
+		ib_arena_put(&a, i < 5 ? &one : &two, &b[i]);
+	cr_expect_eq(one, 0);
+	cr_expect_eq(two, 0);
+	cr_expect_eq(a.used, 0);
+	cr_expect_eq(r.a.mrs, 1, "one chunk is kept");
+	ib_arena_fini(&a);
+	rig_close(&r);
+}
+
+Test(o2ib_arena, no_memory)
+{
+	struct ib_arena a;
+	struct ib_block b;
+	uint64_t held = 0;
+	struct rig r;
+
+	rig_open(&r, 8);
+	ib_arena_init(&a, &r.a.port, 8 * MIB);
+	r.a.fail_reg = -ENOMEM;
+	cr_expect_eq(ib_arena_get(&a, &held, 1, &b), -ENOMEM);
+	cr_expect_eq(a.failed, 1);
+	cr_expect_eq(held, 0);
+	ib_arena_fini(&a);
+	rig_close(&r);
+}
+
+/* After small blocks there is room for large ones again, without another
+ * chunk. */
+Test(o2ib_arena, halves)
+{
+	static struct ib_block small[4 * MIB / IB_BLOCK_MIN];
+	struct ib_block large[4];
+	uint64_t held = 0;
+	struct ib_arena a;
+	struct rig r;
+
+	rig_open(&r, 8);
+	ib_arena_init(&a, &r.a.port, 64 * MIB);
+	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
+		cr_assert_eq(ib_arena_get(&a, &held, 1, &small[i]), 0);
+	cr_expect_eq(r.a.mrs, 1);
+	/* In no order. */
+	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
+		ib_arena_put(&a, &held, &small[i * 37 % ARRAY_SIZE(small)]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(large); i++)
+		cr_assert_eq(ib_arena_get(&a, &held, MIB, &large[i]), 0);
+	cr_expect_eq(r.a.mrs, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(large); i++)
+		ib_arena_put(&a, &held, &large[i]);
+	ib_arena_fini(&a);
+	cr_expect_eq(r.a.mrs, 0);
+	rig_close(&r);
+}
+
+#define BLOCKS 200
+
+/* None overlaps another one; each is in registered memory; all comes back. */
+static void run_arena(uint64_t seed)
+{
+	static struct ib_block blocks[BLOCKS];
+	uint64_t held = 0;
+	struct ib_arena a;
+	struct rng rng;
+	struct rig r;
+
+	rng_seed(&rng, seed);
+	rig_open(&r, 8);
+	ib_arena_init(&a, &r.a.port, 64 * MIB);
+	memset(blocks, 0, sizeof(blocks));
+	for (unsigned int step = 0; step < 3000; step++) {
+		struct ib_block *b = &blocks[rng_below(&rng, BLOCKS)];
+		uint32_t length =
+			1 + (uint32_t)rng_below(&rng, rng_below(&rng, 4) ? 20000
+									 : MIB);
+		uint8_t mark = (uint8_t)(b - blocks);
+
+		if (b->chunk) {
+			cr_assert_eq(*(uint8_t *)b->addr, mark);
+			cr_assert_eq(((uint8_t *)b->addr)[b->length - 1], mark);
+			ib_arena_put(&a, &held, b);
+		} else if (!ib_arena_get(&a, &held, length, b)) {
+			cr_assert_eq((uintptr_t)b->addr % IB_BLOCK_MIN, 0);
+			cr_assert(b->lkey && b->rkey);
+			*(uint8_t *)b->addr = mark;
+			((uint8_t *)b->addr)[b->length - 1] = mark;
+		}
+		cr_assert_eq(held, a.used);
+		cr_assert_leq(a.used, a.max);
+		cr_assert_leq(a.used, a.registered);
+	}
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		if (blocks[i].chunk)
+			ib_arena_put(&a, &held, &blocks[i]);
+	cr_assert_eq(held, 0);
+	cr_assert_leq(r.a.mrs, 1);
+	ib_arena_fini(&a);
+	rig_close(&r);
+}
+
+Test(o2ib_arena, random)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		run_arena(seed);
+}
+
+/* ---- shares, and who waits ---- */
 
 static struct rig r;
 static struct ib_ni ini;
