@@ -7,12 +7,6 @@
 
 #include "rpc/stats/stat.h"
 
-/* After the end of a connection: bounds of the range of the first pause, and
- * that of the longest one. */
-#define PAUSE_MIN  NSEC_PER_MSEC
-#define PAUSE_MOST (10 * NSEC_PER_MSEC)
-#define PAUSE_CAP  (100 * NSEC_PER_MSEC)
-
 static const struct fsm_state piece_states[PIECE_STATES] = {
 	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
 	[PIECE_FLYING] = { "flying",
@@ -324,19 +318,13 @@ static void transfers_go(struct transfers *t)
 	}
 }
 
-/* Was the try under way by the rail that has failed? */
-static bool piece_is_severed(const struct piece *p, const struct transfer *x)
-{
-	return p->fsm.state == PIECE_FLYING && p->began <= x->severed &&
-	       (lnet_nid_is_any(&x->rail) || lnet_nid_is_any(&p->rail) ||
-		lnet_nid_eq(&x->rail, &p->rail));
-}
-
 static void transfer_sweep(struct transfer *x)
 {
 	x->sweep = TIME_NEVER;
 	for (unsigned int i = 0; i < x->npieces; i++)
-		if (piece_is_severed(&x->pieces[i], x))
+		if (x->pieces[i].fsm.state == PIECE_FLYING &&
+		    severed_has(&x->severed, x->pieces[i].began,
+				&x->pieces[i].rail))
 			piece_give_up(&x->pieces[i]);
 }
 
@@ -785,28 +773,16 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 
 /* ---- the end of a connection ---- */
 
-static uint64_t severed_pause(struct transfers *t, uint64_t rtt)
-{
-	const struct backoff_law law = {
-		.base = rtt ? MIN(MAX(rtt, PAUSE_MIN), PAUSE_MOST) : PAUSE_MOST,
-		.cap = PAUSE_CAP,
-	};
-
-	return backoff_pause(&law, ++t->severings,
-			     shard_random(t->conf.shard, UINT64_MAX));
-}
-
 static void transfer_severed(struct transfer *x, const struct ulnet_nid *rail,
 			     uint64_t pause)
 {
-	x->severed = shard_now(x->t->conf.shard);
-	if (x->sweep != TIME_NEVER) {
-		if (!lnet_nid_eq(&x->rail, rail))
-			x->rail = LNET_NID_ANY;
+	uint64_t now = shard_now(x->t->conf.shard);
+	bool pending = x->sweep != TIME_NEVER;
+
+	severed_note(&x->severed, rail, now, pending);
+	if (pending)
 		return;
-	}
-	x->rail = *rail;
-	x->sweep = x->severed + pause;
+	x->sweep = now + pause;
 	transfer_arm(x);
 }
 
@@ -817,7 +793,9 @@ void transfers_severed(const struct list *busy, uint64_t rtt,
 	struct transfer *x;
 
 	list_for_each_entry (t, busy, link) {
-		uint64_t pause = severed_pause(t, rtt);
+		uint64_t pause =
+			severed_pause(rtt, 0, ++t->severings,
+				      shard_random(t->conf.shard, UINT64_MAX));
 
 		list_for_each_entry (x, &t->active, link)
 			transfer_severed(x, rail, pause);

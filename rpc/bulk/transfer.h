@@ -22,13 +22,21 @@
 #ifndef RPC_TRANSFER_H
 #define RPC_TRANSFER_H
 
-#include "rpc/bulk/pulse.h"
+#include <stdatomic.h>
+
 #include "rpc/wire/wire.h"
 #include "ulnet/service.h"
 #include "ulnet/thread.h"
 
 struct shard;
 struct transfers;
+
+/* How a caller answers when its bulk is moved. Written by the owner of the
+ * transfers, read by any thread. */
+struct pulse {
+	_Atomic uint64_t last;	  /* ns: when a piece was moved; 0: none was */
+	_Atomic uint64_t slowest; /* ns: that one took, of those moved */
+};
 
 struct transfers_conf {
 	struct shard *shard;

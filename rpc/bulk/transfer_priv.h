@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of transfers share: what a caller has lent (lent.c), transfers
- * (transfer.c) and their checksums (transfer_sum.c). */
+/* What the files of transfers share: what a caller has lent, and its checksums
+ * (remote.c), and transfers (transfer.c). */
 #ifndef RPC_TRANSFER_PRIV_H
 #define RPC_TRANSFER_PRIV_H
 
@@ -8,6 +8,7 @@
 #include "base/fsm.h"
 #include "base/list.h"
 #include "rpc/bulk/place.h"
+#include "rpc/bulk/severed.h"
 #include "rpc/bulk/tries.h"
 #include "rpc/rpc.h"
 #include "rpc/bulk/transfer.h"
@@ -44,16 +45,16 @@ struct transfers {
 	struct pulse pulse;
 	/* owner */
 	struct list active;
-	struct list link;  /* conf.busy, while there are active ones */
-	unsigned int busy; /* pieces that are not free, of all */
+	struct list link;	/* conf.busy, while there are active ones */
+	unsigned int busy;	/* pieces that are not free, of all */
 	unsigned int severings; /* in a row, since a piece was moved */
-	int aborted;	   /* 0, or why everything ends */
+	int aborted;		/* 0, or why everything ends */
 	int failed;
 	bool crashed;
-	uint64_t in, out; /* bytes */
+	uint64_t in, out;  /* bytes */
 	uint64_t segments; /* moved */
-	uint64_t since;	  /* ns: something is active */
-	uint64_t time;	  /* ns: before that */
+	uint64_t since;	   /* ns: something is active */
+	uint64_t time;	   /* ns: before that */
 	void (*on_done)(void *arg);
 	void *on_done_arg;
 	unsigned int n;
@@ -70,10 +71,10 @@ enum piece_state {
 struct piece {
 	struct transfer *x;
 	struct fsm fsm;
-	bool answered;	/* status is the answer's */
-	bool final;	/* no other try could do better */
-	int status;	/* of this try */
-	uint64_t match; /* remote.match, as this try has it */
+	bool answered;	       /* status is the answer's */
+	bool final;	       /* no other try could do better */
+	int status;	       /* of this try */
+	uint64_t match;	       /* remote.match, as this try has it */
 	struct ulnet_nid rail; /* of the peer's, that it went to; ANY: LNet has
 				* not said yet */
 	struct ulnet_md_handle md;
@@ -94,10 +95,9 @@ struct transfer {
 	ulrpc_bulk_fn done;
 	void *arg;
 	struct span span;
-	uint64_t timeout;     /* ns; TIME_NEVER: none of its own */
-	uint64_t deadline;    /* ns: by that */
-	uint64_t severed;     /* ns: when a rail has failed */
-	struct ulnet_nid rail; /* which; ANY: several */
+	uint64_t timeout;	/* ns; TIME_NEVER: none of its own */
+	uint64_t deadline;	/* ns: by that */
+	struct severed severed; /* a rail has failed */
 	uint64_t sweep;	      /* ns: when tries that began before that are given
 			       * up; TIME_NEVER */
 	unsigned int cancels; /* the remote's, when it was asked for */
@@ -118,7 +118,7 @@ struct transfer {
 /* Gives a reference back; the last one frees @t. Any thread. */
 void transfers_put(struct transfers *t);
 
-/* ---- checksums: transfer_sum.c ---- */
+/* ---- checksums ---- */
 
 /* Can it be checked, if that is asked for? Parts of a source's segment cannot.
  * Any thread. */

@@ -377,7 +377,7 @@ static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
 	const struct parcel *p =
 		call->query.parcel ? call->query.parcel : call->out.parcel;
 
-	return p->sent <= s->at && !p->sending && severed_is_at(s, &p->target);
+	return !p->sending && severed_has(s, p->sent, &p->target);
 }
 
 void attempts_ask_severed(struct import *imp, const struct severed *s)

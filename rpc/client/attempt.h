@@ -7,7 +7,7 @@
  * is below the call's: T (rpc/client/timeout.h), and the way there and back.
  * When that time has passed, when LNet does not know what became of the
  * message, or when a connection was lost (the import's, or the LND's:
- * rpc/client/severed.h), the server is asked what became of the call. A call
+ * rpc/client/imports.h), the server is asked what became of the call. A call
  * that the server does not know is sent again, with the same number and slot,
  * so that the server can tell that it is the same call. A query that is not
  * answered is repeated ever more seldom, and makes the import look whether the

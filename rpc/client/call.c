@@ -6,7 +6,6 @@
 
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/attempt.h"
-#include "rpc/client/cancel.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"

@@ -287,9 +287,8 @@ static void import_connect(struct import *imp)
 	stat_count(imp->shard, RPC_STAT_connections_begun);
 	imp->epoch++;
 	imp->begun = shard_now(imp->shard);
-	imp->attempt_end =
-		rpc_at(imp->begun,
-		       rpc_ns(imp->shard->rpc->conf.connect_timeout));
+	imp->attempt_end = rpc_at(
+		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));
 	imp->asking = false;
 	connect_ask(imp);
 }
@@ -747,7 +746,8 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 }
 
 /* Is it one of the NIDs of the import's server, as far as is known by now? */
-static bool import_has_nid(const struct import *imp, const struct ulnet_nid *nid)
+static bool import_has_nid(const struct import *imp,
+			   const struct ulnet_nid *nid)
 {
 	for (unsigned int i = 0; i < imp->nnids; i++)
 		if (shard_same_peer(imp->shard, &imp->nids[i], nid))
@@ -862,17 +862,8 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->calls);
 	lnet_timer_init(&imp->timer, on_timer);
 	lnet_timer_init(&imp->pause, on_pause_over);
-	severed_init(&imp->severed);
+	lnet_timer_init(&imp->severed.timer, NULL);
 	return imp;
-}
-
-void import_free(struct import *imp)
-{
-	name_drop(imp);
-	slots_fini(&imp->slots);
-	list_del(&imp->cancels.link);
-	free(imp->cancels.list);
-	free(imp);
 }
 
 void import_disarm(struct import *imp)

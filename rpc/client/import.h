@@ -24,11 +24,8 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "rpc/mean.h"
-#include "rpc/client/cancel.h"
 #include "rpc/client/imports.h"
-#include "rpc/client/names.h"
 #include "rpc/client/retry.h"
-#include "rpc/client/severed.h"
 #include "rpc/client/slots.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -141,16 +138,16 @@ struct import {
 	 * that one: one event is one failure, however many messages it hits. */
 	unsigned int failures;
 	uint64_t failed; /* ns: the last one, of messages */
-	struct severed severed;
+	struct import_severed severed;
 
 	struct ulnet_timer timer; /* what is next in this state */
 	struct ulnet_timer pause; /* FULL: no calls are sent till then */
 };
 
-/* Any thread. A new one, not known to the shard yet. NULL: no memory. */
+/* Any thread. A new one, not known to the shard yet. NULL: no memory;
+ * else for import_free() (rpc/client/imports.h), or import_attach(). */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid);
-void import_free(struct import *imp);
 /* For each of its clients, which stay in its list meanwhile. */
 void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Tells the server that it is not needed any more, and does nothing after

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/client/imports.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/siphash.h"
 #include "rpc/bulk/bulk.h"
+#include "rpc/client/attempt.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/parcel.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
+#include "rpc/control.h"
+#include "rpc/ends.h"
+#include "rpc/wire/wire.h"
 
 /* ---- by handle ---- */
 
@@ -76,16 +85,18 @@ static void far_set(struct import *imp, bool far)
 
 void imports_renew_nid(struct import *imp)
 {
-	struct ulnet_nid primary =
-		primary_of(imp->shard, &imp->nids[imp->nid]);
+	struct ulnet_nid primary = primary_of(imp->shard, &imp->nids[imp->nid]);
 
 	if (unlikely(!lnet_nid_eq(&primary, &imp->primary)))
 		imports_use_nid(imp, imp->nid);
 	far_set(imp, may_be_far(imp));
 }
 
-void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
-		     void (*fn)(struct import *imp, void *arg), void *arg)
+/* For each import that uses a NID of the peer that has @nid, as of its last
+ * imports_renew_nid(); @fn changes none of that. */
+static void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
+			    void (*fn)(struct import *imp, void *arg),
+			    void *arg)
 {
 	struct ulnet_nid primary = primary_of(s, nid);
 	struct imports *x = s->imports;
@@ -99,8 +110,10 @@ void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 	}
 }
 
-void imports_each_far(struct shard *s,
-		      void (*fn)(struct import *imp, void *arg), void *arg)
+/* For each whose server has NIDs that other CPTs may own. */
+static void imports_each_far(struct shard *s,
+			     void (*fn)(struct import *imp, void *arg),
+			     void *arg)
 {
 	struct import *imp;
 
@@ -119,6 +132,129 @@ void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 {
 	if (s->imports)
 		imports_each_at(s, nid, sign_import, NULL);
+}
+
+/* ---- by the ids that servers know ---- */
+
+/* Those that are to outlive the process. */
+struct import_names {
+	pthread_mutex_t lock;
+	struct hash by_target;
+};
+
+/* What an id is computed from. */
+struct name_text {
+	uint64_t what; /* the target, or the import's handle; little endian */
+	uint32_t number;
+	uint32_t is_target;
+};
+
+/* Does not depend on the order of the NIDs. */
+static uint64_t target_of(const struct import *imp)
+{
+	const uint8_t *key = imp->shard->rpc->client_id;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < imp->nnids; i++) {
+		uint8_t out[SIPHASH_SIZE];
+		uint64_t part;
+
+		siphash(key, &imp->nids[i], sizeof(imp->nids[i]), out);
+		memcpy(&part, out, sizeof(part));
+		sum += le64toh(part);
+	}
+	return sum + imp->pid;
+}
+
+static void name_compute(struct import *imp, uint64_t what, bool is_target)
+{
+	const struct name_text text = {
+		.what = htole64(what),
+		.number = htole32(imp->name.number),
+		.is_target = htole32(is_target),
+	};
+
+	_Static_assert(RPC_ID_SIZE == SIPHASH_SIZE, "an id is one result");
+	siphash(imp->shard->rpc->client_id, &text, sizeof(text), imp->name.id);
+}
+
+/* The lock is held. */
+static bool is_taken(const struct import_names *names, uint64_t target,
+		     uint32_t number)
+{
+	struct hash_node *n = hash_first(&names->by_target, target);
+
+	for (; n; n = hash_next(n))
+		if (container_of(n, struct import_name, by_target)->number ==
+		    number)
+			return true;
+	return false;
+}
+
+static int name_list(struct import_names *names, struct import_name *name,
+		     uint64_t target)
+{
+	int rc;
+
+	pthread_mutex_lock(&names->lock);
+	while (is_taken(names, target, name->number))
+		name->number++;
+	rc = hash_add(&names->by_target, &name->by_target, target);
+	pthread_mutex_unlock(&names->lock);
+	name->listed = !rc;
+	return rc;
+}
+
+/* @imp, which has a handle, gets its id. -ENOMEM. */
+static int name_give(struct import *imp)
+{
+	const struct ulrpc *rpc = imp->shard->rpc;
+	uint64_t target;
+	int rc;
+
+	if (!rpc_id_is_set(rpc->conf.client_id)) {
+		name_compute(imp, imp->handle, false);
+		return 0;
+	}
+	target = target_of(imp);
+	rc = name_list(rpc->names, &imp->name, target);
+	if (rc)
+		return rc;
+	name_compute(imp, target, true);
+	return 0;
+}
+
+/* ... and gives it back, if it has one. */
+static void name_drop(struct import *imp)
+{
+	struct import_names *names = imp->shard->rpc->names;
+
+	if (!imp->name.listed)
+		return;
+	pthread_mutex_lock(&names->lock);
+	hash_del(&names->by_target, &imp->name.by_target);
+	pthread_mutex_unlock(&names->lock);
+	imp->name.listed = false;
+}
+
+static int names_open(struct ulrpc *rpc)
+{
+	rpc->names = malloc(sizeof(*rpc->names));
+	if (!rpc->names)
+		return -ENOMEM;
+	pthread_mutex_init(&rpc->names->lock, NULL);
+	hash_init(&rpc->names->by_target);
+	return 0;
+}
+
+static void names_free(struct ulrpc *rpc)
+{
+	if (!rpc->names)
+		return;
+	hash_fini(&rpc->names->by_target);
+	pthread_mutex_destroy(&rpc->names->lock);
+	free(rpc->names);
+	rpc->names = NULL;
 }
 
 /* ---- by all their NIDs ---- */
@@ -140,17 +276,6 @@ static bool same_target(const struct import *a, const struct import *b)
 		if (!has_nid(b, &a->nids[i]))
 			return false;
 	return true;
-}
-
-/* Does not depend on their order. */
-static uint64_t target_hash(const struct imports *x, const struct import *imp)
-{
-	uint64_t h = imp->pid;
-
-	for (unsigned int i = 0; i < imp->nnids; i++)
-		h += hash_bytes(&imp->nids[i], sizeof(imp->nids[i]),
-				x->hash_seed);
-	return h;
 }
 
 /* In all tables, or in none. */
@@ -185,7 +310,7 @@ static void tables_del(struct imports *x, struct import *imp)
 int import_attach(struct import *fresh, struct import **imp_p)
 {
 	struct imports *x = fresh->shard->imports;
-	uint64_t h = target_hash(x, fresh);
+	uint64_t h = target_of(fresh);
 	struct hash_node *n;
 	int rc;
 
@@ -227,11 +352,144 @@ static void import_detach(struct import *imp)
 	stat_peer_del(imp->shard->stats, STAT_CALLS, &imp->stats);
 }
 
+void import_free(struct import *imp)
+{
+	name_drop(imp);
+	slots_fini(&imp->slots);
+	list_del(&imp->cancels.link);
+	free(imp->cancels.list);
+	free(imp);
+}
+
 void import_close(struct import *imp)
 {
 	import_end(imp);
 	import_detach(imp);
 	import_free(imp);
+}
+
+/* ---- calls that nobody waits for ---- */
+
+static void cancels_send(struct import *imp)
+{
+	const struct wire_control m = {
+		.kind = WIRE_CANCEL,
+		.cancel = { .connection = imp->connection,
+			    .client = imp->handle,
+			    .epoch = imp->epoch,
+			    .gone = { .n = imp->cancels.n,
+				      .list = imp->cancels.list } },
+	};
+	struct ulnet_id to = { imp->join.to, imp->pid };
+
+	/* By a rail that the server knows us by, since there is no answer. */
+	if (import_is_up(imp) &&
+	    !control_send(imp->shard, imp->join.made, to, &m))
+		stat_count(imp->shard, RPC_STAT_cancels_sent);
+	imp->cancels.n = 0;
+}
+
+static void imports_cancel(struct ulnet_work *w)
+{
+	struct imports *x = container_of(w, struct imports, cancel_work);
+	struct shard *s = x->shard;
+
+	x->telling = false;
+	if (s->crashed)
+		return;
+	while (!list_empty(&x->canceling)) {
+		struct import *imp =
+			list_first(&x->canceling, struct import, cancels.link);
+
+		list_del(&imp->cancels.link);
+		cancels_send(imp);
+	}
+	shard_release(s);
+}
+
+static bool cancels_make(struct cancels *c)
+{
+	if (!c->list)
+		c->list = malloc(WIRE_ENTRIES_MAX * sizeof(c->list[0]));
+	return c->list;
+}
+
+void cancel_call(const struct ulrpc_call *call)
+{
+	struct import *imp = call->client->imp;
+	struct imports *x = imp->shard->imports;
+	struct cancels *c = &imp->cancels;
+
+	if (!import_is_up(imp) || !cancels_make(c))
+		return;
+	if (c->n == WIRE_ENTRIES_MAX)
+		cancels_send(imp);
+	c->list[c->n++] =
+		(struct wire_gone){ .xid = call->xid, .slot = call->slot };
+	if (!list_empty(&c->link))
+		return;
+	list_add_tail(&x->canceling, &c->link);
+	if (x->telling)
+		return;
+	x->telling = true;
+	shard_hold(imp->shard);
+	shard_defer(imp->shard, &x->cancel_work);
+}
+
+/* ---- rails that have failed ---- */
+
+/* Between two rounds of asking. */
+#define ASK_EACH (10 * NSEC_PER_MSEC)
+
+/* A connection that is made again leads to questions of its own. */
+static void on_time_to_ask(struct ulnet_timer *timer)
+{
+	struct import *imp = container_of(timer, struct import, severed.timer);
+
+	if (!import_is_up(imp))
+		return;
+	imp->severed.asked = shard_now(imp->shard);
+	attempts_ask_severed(imp, &imp->severed.last);
+	fetches_severed(imp, &imp->severed.last);
+}
+
+static void import_severed(struct import *imp, const struct ulnet_nid *rail)
+{
+	struct import_severed *s = &imp->severed;
+	uint64_t now = shard_now(imp->shard), pause;
+	bool armed = lnet_timer_armed(&s->timer);
+
+	if (!import_is_up(imp) || list_empty(&imp->calls))
+		return;
+	severed_note(&s->last, rail, now, armed);
+	if (armed)
+		return;
+	lnet_timer_init(&s->timer, on_time_to_ask);
+	pause = severed_pause(import_rtt(imp), import_spread(imp),
+			      ++imp->failures,
+			      shard_random(imp->shard, UINT64_MAX));
+	shard_arm(imp->shard, &s->timer,
+		  MAX(rpc_at(now, pause), s->asked + ASK_EACH));
+}
+
+static void sever_import(struct import *imp, void *arg)
+{
+	const struct ulnet_id *peer = arg;
+
+	if (peer->pid == imp->pid || peer->pid == LNET_PID_ANY)
+		import_severed(imp, &peer->nid);
+}
+
+void imports_on_end(struct shard *s, const struct end *end)
+{
+	struct ulnet_id peer = end->peer;
+
+	if (!s->imports)
+		return;
+	if (lnet_nid_is_any(&peer.nid))
+		imports_each_far(s, sever_import, &peer);
+	else
+		imports_each_at(s, &peer.nid, sever_import, &peer);
 }
 
 /* ---- what is known of them that is not counted ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The imports of a CPT, found by their handles, by the NIDs of their servers,
- * and by the primary NID of that one that is in use. With them begins and ends
- * all that is a client's on the CPT.
+ * and by the primary NID of that one that is in use; and what they are told
+ * together: that rails have failed. With them begins and ends all that is a
+ * client's on the CPT.
  *
  * Owner: the CPT.
  */
@@ -11,11 +12,67 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "rpc/bulk/severed.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 
+struct end;
 struct import;
 struct reply_buf_users;
+struct ulrpc_call;
+struct wire_gone;
+
+/*
+ * The id by which servers know an import. For a server an id is one client with
+ * one connection, so no two imports of this process have the same. Each is
+ * computed with the process's own id as the key: a server that has been told
+ * one of them cannot tell those that other servers know.
+ *
+ * An id that is to outlive the process is that of the target, the set of NIDs
+ * that its clients name, and so is the same in the next process. While there is
+ * another import to that target already, which may be on another CPT, as NIDs
+ * move between them, an import is the target's second one, or third.
+ */
+struct import_name {
+	struct hash_node by_target; /* ulrpc.names */
+	bool listed;
+	uint32_t number; /* among those of its target, from 0 */
+	uint8_t id[RPC_ID_SIZE];
+};
+
+/*
+ * Calls of an import that end without an answer after they were sent: their
+ * server is told that nobody waits, so that it does not execute what it has not
+ * begun, and whoever serves one of them can stop. Those of one turn travel
+ * together. A server that is not told learns the same from the next call in the
+ * slot.
+ */
+struct cancels {
+	struct list link;	/* imports.canceling, if n is not 0 */
+	struct wire_gone *list; /* WIRE_ENTRIES_MAX of them; NULL: never used */
+	unsigned int n;
+};
+
+/*
+ * A connection of the LND to the server of an import has ended, or nothing
+ * comes back over it any more: requests or replies may be lost with it. The
+ * import stays as it is, for one rail is not the server. But the server is
+ * asked at once about the calls that were sent that way until then, instead of
+ * when their time has passed; and long replies that were being fetched that way
+ * are fetched again. This is a hint only: what it misses is found out when the
+ * time has passed.
+ *
+ * At once means after a random pause, because all clients of a server lose it
+ * in the same moment. The pause is about a round trip, or longer if the server
+ * has many clients, and doubles with each end in a row without an answered call
+ * between; an import asks so at most 100 times a second, however often
+ * connections end.
+ */
+struct import_severed {
+	struct severed last;
+	uint64_t asked;		  /* ns: when calls were asked about for one */
+	struct ulnet_timer timer; /* they are to be */
+};
 
 /* Also what the calls of clients are made of. */
 struct imports {
@@ -31,11 +88,11 @@ struct imports {
 	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
-	struct slab slab;	       /* calls, parcels, replies */
-	struct list parcels;	       /* parcel.link: all there are */
-	struct list reply_bufs;	       /* reply_buf.link: no longer kept */
+	struct slab slab;	/* calls, parcels, replies */
+	struct list parcels;	/* parcel.link: all there are */
+	struct list reply_bufs; /* reply_buf.link: no longer kept */
 	const struct reply_buf_users *reply_buf_users;
-	struct list fetches;	       /* fetch.link: all there are */
+	struct list fetches; /* fetch.link: all there are */
 };
 
 extern const struct rpc_part import_part;
@@ -62,14 +119,14 @@ void imports_use_nid(struct import *imp, unsigned int nid);
 /* The NID in use may belong to another peer by now: then the import is found by
  * that one from now on. */
 void imports_renew_nid(struct import *imp);
-/* For each import that uses a NID of the peer that has @nid, as of its last
- * imports_renew_nid(); @fn changes none of that. */
-void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
-		     void (*fn)(struct import *imp, void *arg), void *arg);
-/* For each whose server has NIDs that other CPTs may own. */
-void imports_each_far(struct shard *s,
-		      void (*fn)(struct import *imp, void *arg), void *arg);
 /* The node with this NID has sent something: whoever waits to try it, tries. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
+/* Connections of the LND have ended, or are silent: rpc_side.on_end. */
+void imports_on_end(struct shard *s, const struct end *end);
+
+/* @call, which holds a slot, is about to end without an answer. */
+void cancel_call(const struct ulrpc_call *call);
+/* Any thread: frees what import_new() has made, and the import's id. */
+void import_free(struct import *imp);
 
 #endif

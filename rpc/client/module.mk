@@ -1,18 +1,14 @@
 # Connections to services, and calls.
 libulrpccore_a_SOURCES += %D%/attempt.c %D%/attempt.h
 libulrpccore_a_SOURCES += %D%/call.c %D%/call.h
-libulrpccore_a_SOURCES += %D%/cancel.c %D%/cancel.h
 libulrpccore_a_SOURCES += %D%/client.c %D%/client.h
 libulrpccore_a_SOURCES += %D%/fetch.c %D%/fetch.h
 libulrpccore_a_SOURCES += %D%/import.c %D%/import.h
 libulrpccore_a_SOURCES += %D%/imports.c %D%/imports.h
-libulrpccore_a_SOURCES += %D%/names.c %D%/names.h
 libulrpccore_a_SOURCES += %D%/parcel.c %D%/parcel.h
 libulrpccore_a_SOURCES += %D%/reply_buf.c %D%/reply_buf.h
+libulrpccore_a_SOURCES += %D%/results.c
 libulrpccore_a_SOURCES += %D%/retry.c %D%/retry.h
-libulrpccore_a_SOURCES += %D%/set.c
-libulrpccore_a_SOURCES += %D%/severed.c %D%/severed.h
 libulrpccore_a_SOURCES += %D%/slots.c %D%/slots.h
-libulrpccore_a_SOURCES += %D%/sync.c
 libulrpccore_a_SOURCES += %D%/timeout.c %D%/timeout.h
 libulrpccore_a_SOURCES += %D%/window.h

@@ -6,7 +6,6 @@
 #include "rpc/client/import.h"
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
-#include "rpc/client/severed.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
 #include "rpc/rpc.h"
@@ -37,7 +36,7 @@ static const struct rpc_side client_side = {
 	.control_cpt = import_control_cpt,
 	.on_control = import_on_control,
 	.on_sign = imports_on_sign,
-	.on_end = severed_on_end,
+	.on_end = imports_on_end,
 };
 
 static const struct rpc_side server_side = {

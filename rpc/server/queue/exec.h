@@ -47,7 +47,7 @@
 #ifndef RPC_EXEC_H
 #define RPC_EXEC_H
 
-#include "rpc/bulk/pulse.h"
+#include "rpc/bulk/transfer.h"
 #include "rpc/party.h"
 #include "rpc/server/queue/sched.h"
 #include "ulnet/thread.h"

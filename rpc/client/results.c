@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Sets of calls: results are kept until they are taken. Calls of a set may
- * belong to any CPTs; the set is guarded by its lock. It is freed by the user,
- * or when the last of its calls has ended after that.
- */
+/* Results that are waited for: of sets of calls, and of a call alone. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -13,6 +9,24 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
+/* A copy of the reply, which is there. */
+static void *reply_copy(const void *reply, size_t length,
+			struct ulrpc_outcome *o)
+{
+	void *copy = malloc(MAX(length, 1));
+
+	if (copy)
+		return memcpy(copy, reply, length);
+	o->cause = ULRPC_CAUSE_NO_MEMORY;
+	o->status = -ENOMEM;
+	return NULL;
+}
+
+/* ---- sets ---- */
+
+/* Keeps results until they are taken. Calls of a set may belong to any CPTs;
+ * the set is guarded by its lock. It is freed by the user, or when the last of
+ * its calls has ended after that. */
 struct ulrpc_set {
 	struct ulrpc *rpc;
 	struct wait wait;	    /* its lock guards what follows */
@@ -71,7 +85,7 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* ---- the descriptor; with the lock held ---- */
+/* The descriptor; with the lock held. */
 
 static void fd_raise(struct ulrpc_set *set)
 {
@@ -110,32 +124,18 @@ int ulrpc_set_fd(struct ulrpc_set *set)
 	return fd;
 }
 
-/* ---- calls ---- */
-
-static void result_fill(struct ulrpc_result *r, const struct ulrpc_outcome *o,
-			const void *reply, size_t length)
-{
-	r->outcome = *o;
-	if (!reply)
-		return;
-	r->reply = malloc(MAX(length, 1));
-	if (!r->reply) {
-		r->outcome.cause = ULRPC_CAUSE_NO_MEMORY;
-		r->outcome.status = -ENOMEM;
-		return;
-	}
-	memcpy(r->reply, reply, length);
-	r->length = length;
-}
-
-static void on_done(void *arg, const struct ulrpc_outcome *outcome,
-		    const void *reply, size_t length)
+static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
+			   const void *reply, size_t length)
 {
 	struct member *m = arg;
 	struct ulrpc_set *set = m->set;
 	bool freed, last;
 
-	result_fill(&m->result, outcome, reply, length);
+	m->result.outcome = *outcome;
+	if (reply)
+		m->result.reply = reply_copy(reply, length, &m->result.outcome);
+	if (m->result.reply)
+		m->result.length = length;
 	pthread_mutex_lock(&set->wait.lock);
 	list_del(&m->link);
 	set->npending--;
@@ -173,7 +173,7 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 	list_add_tail(&set->pending, &m->link);
 	set->npending++;
 	pthread_mutex_unlock(&set->wait.lock);
-	rc = ulrpc_call(client, method, body, length, conf, on_done, m,
+	rc = ulrpc_call(client, method, body, length, conf, on_member_done, m,
 			&m->call);
 	if (!rc && call_p) {
 		call_get(m->call);
@@ -189,8 +189,6 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *client,
 	pthread_mutex_unlock(&set->wait.lock);
 	return rc;
 }
-
-/* ---- results ---- */
 
 struct set_wait {
 	struct ulrpc_set *set;
@@ -277,4 +275,117 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	}
 	if (last)
 		set_destroy(set);
+}
+
+/* ---- a call alone ---- */
+
+struct sync {
+	struct wait wait;
+	bool done;
+	bool alloc;  /* the reply is to be a piece of memory of its own */
+	void *reply; /* else: NULL, or room for @size bytes */
+	size_t size, length;
+	struct ulrpc_outcome outcome;
+};
+
+static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
+			 const void *reply, size_t length)
+{
+	struct sync *sync = arg;
+
+	sync->outcome = *outcome;
+	sync->length = length;
+	if (sync->alloc && length) {
+		sync->reply = reply_copy(reply, length, &sync->outcome);
+		sync->length = sync->reply ? length : 0;
+	} else if (length && sync->reply) {
+		memcpy(sync->reply, reply, MIN(length, sync->size));
+	}
+	/* Wakes with the lock held, because @sync is gone when the lock is
+	 * free. */
+	pthread_mutex_lock(&sync->wait.lock);
+	sync->done = true;
+	wait_wake(&sync->wait);
+	pthread_mutex_unlock(&sync->wait.lock);
+}
+
+static bool sync_ready(void *arg)
+{
+	return ((struct sync *)arg)->done;
+}
+
+/* Returns in any case: under virtual time, when nothing is left to happen, the
+ * call ends as canceled. -ECANCELED: the node has crashed, and nobody will come
+ * back to @sync. */
+static int sync_wait(struct sync *sync, struct lnet *node,
+		     struct ulrpc_call *call)
+{
+	int rc;
+
+	while ((rc = wait_until(&sync->wait, node, sync_ready, sync,
+				TIME_NEVER)) &&
+	       rc != -ECANCELED) {
+		BUG_ON(!call);
+		ulrpc_cancel(call);
+	}
+	ulrpc_call_put(call);
+	return rc;
+}
+
+static int sync_call(struct sync *sync, struct ulrpc_client *client,
+		     uint32_t method, const void *body, size_t length,
+		     const struct ulrpc_call_conf *conf)
+{
+	struct ulrpc *rpc = client->rpc;
+	struct ulrpc_call *call = NULL;
+	int rc;
+
+	if (lnet_in_turn())
+		return -EDEADLK;
+	rc = wait_init(&sync->wait);
+	if (rc)
+		return rc;
+	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, sync,
+			rpc->is_virtual ? &call : NULL);
+	if (!rc) {
+		/* No other call will come that could travel with this one. */
+		if (shard_owned(client->shard))
+			client_flush(client);
+		rc = sync_wait(sync, rpc->node, call);
+	}
+	wait_fini(&sync->wait);
+	return rc;
+}
+
+int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
+		    const void *body, size_t length,
+		    const struct ulrpc_call_conf *conf, void *reply,
+		    size_t size, size_t *length_p,
+		    struct ulrpc_outcome *outcome)
+{
+	struct sync sync = { .reply = reply, .size = size };
+	int rc = sync_call(&sync, client, method, body, length, conf);
+
+	if (rc)
+		return rc;
+	*outcome = sync.outcome;
+	if (length_p)
+		*length_p = sync.length;
+	return 0;
+}
+
+int ulrpc_call_wait_alloc(struct ulrpc_client *client, uint32_t method,
+			  const void *body, size_t length,
+			  const struct ulrpc_call_conf *conf, void **reply_p,
+			  size_t *length_p, struct ulrpc_outcome *outcome)
+{
+	struct sync sync = { .alloc = true };
+	int rc = sync_call(&sync, client, method, body, length, conf);
+
+	if (rc)
+		return rc;
+	*outcome = sync.outcome;
+	*reply_p = sync.reply;
+	*length_p = sync.length;
+	return 0;
 }
