@@ -6,6 +6,7 @@ libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
 libulrpccore_a_SOURCES += %D%/mean.h
 libulrpccore_a_SOURCES += %D%/party.c %D%/party.h
 libulrpccore_a_SOURCES += %D%/rpc.c %D%/rpc.h
+libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/stray.c %D%/stray.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/trace.c %D%/trace.h

@@ -39,6 +39,7 @@ struct strays;
 struct ends;
 struct stats;
 struct stat_shard;
+struct runs;
 
 /* Owner: its CPT. */
 struct shard {
@@ -66,6 +67,7 @@ struct shard {
 	atomic_uint far; /* imports and clients whose NIDs other CPTs may own:
 			  * any thread */
 	struct stat_shard *stats;
+	struct runs *runs;
 
 	/* ulrpc_shutdown() */
 	struct ulnet_work close_work, abort_work, idle_work;

@@ -9,7 +9,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/parcel.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/trace.h"
 #include "rpc/wire/wire.h"
@@ -255,7 +255,7 @@ static in_line void call_record(const struct ulrpc_call *call,
 		.outcome = o,
 	};
 
-	stat_call_end(&report);
+	run_call_end(&report);
 	if (unlikely(call->nbulks))
 		bulks_record(call);
 }

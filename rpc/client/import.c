@@ -12,7 +12,7 @@
 #include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
 /* A question that is not answered is repeated. */
@@ -609,7 +609,7 @@ static void on_timer(struct ulnet_timer *timer)
 
 static void forget_times(struct ulrpc_client *c)
 {
-	stat_run_fold(c->shard->stats, STAT_CALLS);
+	run_fold(c->shard, STAT_CALLS);
 	timeouts_forget(&c->timeouts);
 }
 

@@ -18,6 +18,7 @@
 #include "rpc/client/timeout.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
+#include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
 /* ---- by handle ---- */
@@ -585,7 +586,7 @@ static int imports_open(struct shard *s)
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
-	s->stats->learn[STAT_CALLS] = timeouts_learn;
+	s->runs->learn[STAT_CALLS] = timeouts_learn;
 	s->stats->gauger[STAT_CALLS] = &import_gauger;
 	return 0;
 }

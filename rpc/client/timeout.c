@@ -4,7 +4,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/estimate.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 
 #define GRACE_MIN (20 * NSEC_PER_MSEC)
 /* Without an estimate. */
@@ -72,7 +72,7 @@ static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
 	return m;
 }
 
-void timeouts_learn(struct shard *s, const struct stat_run *run)
+void timeouts_learn(struct shard *s, const struct run *run)
 {
 	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
 	uint64_t there = run->times[STAT_CALL_TIME_queue] +
@@ -107,7 +107,7 @@ uint64_t client_estimate(struct ulrpc_client *c, uint32_t method)
 	struct method_timeout *m;
 
 	if (unlikely(now >= t->folded)) {
-		stat_run_fold(c->shard->stats, STAT_CALLS);
+		run_fold(c->shard, STAT_CALLS);
 		t->folded = now + FOLD_EACH;
 	}
 	m = method_find(t, method);

@@ -12,8 +12,9 @@
  * round trip. Without any estimate T is a second.
  *
  * Samples are queue and service of first attempts, as the server reports them,
- * and round trips are what is left of the whole: calls are counted by the run
- * (struct stat_run), so that a call costs nothing here.
+ * and round trips are what is left of the whole: calls are observed by the run
+ * (rpc/run.h), so that a call costs nothing here. Statistics may show what is
+ * known, and have no part in it.
  *
  * Owner: the CPT of the client.
  */
@@ -25,7 +26,7 @@
 
 struct import;
 struct shard;
-struct stat_run;
+struct run;
 struct stat_shard;
 struct ulrpc_client;
 
@@ -63,7 +64,7 @@ uint64_t import_rtt_us(const struct import *imp);
 /* Tells @sum what is known of the methods that @c has had answers of.
  * -ENOMEM. */
 int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
-/* stat_shard.learn, of calls. */
-void timeouts_learn(struct shard *s, const struct stat_run *run);
+/* runs.learn, of calls. */
+void timeouts_learn(struct shard *s, const struct run *run);
 
 #endif

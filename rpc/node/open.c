@@ -9,6 +9,7 @@
 #include "rpc/control.h"
 #include "rpc/ends.h"
 #include "rpc/rpc.h"
+#include "rpc/run.h"
 #include "rpc/server/session/doubt.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/rails.h"
@@ -28,7 +29,7 @@
 /* In the order in which they are opened; they end the other way round. All
  * others count. */
 static const struct rpc_part *const parts[] = {
-	&stat_part,   &end_part,     &stray_part,  &import_part,
+	&run_part,    &stat_part,    &end_part,	   &stray_part,	  &import_part,
 	&export_part, &service_part, &vacant_part, &control_part,
 };
 

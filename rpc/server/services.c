@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "rpc/run.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/estimates.h"
@@ -919,7 +920,7 @@ static int service_shard_open(struct shard *s)
 {
 	s->exports->users = &export_users;
 	s->exports->extend_work.fn = exports_extend;
-	s->stats->learn[STAT_REQUESTS] = estimates_learn;
+	s->runs->learn[STAT_REQUESTS] = estimates_learn;
 	s->stats->gauger[STAT_REQUESTS] = &service_gauger;
 	return 0;
 }

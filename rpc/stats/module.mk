@@ -2,6 +2,5 @@
 libulrpccore_a_SOURCES += %D%/hist.c %D%/hist.h
 libulrpccore_a_SOURCES += %D%/metrics.c
 libulrpccore_a_SOURCES += %D%/stat.c %D%/stat.h %D%/stat.def
-libulrpccore_a_SOURCES += %D%/stat_run.h
 libulrpccore_a_SOURCES += %D%/stats.c %D%/stats.h
 libulrpccore_a_SOURCES += %D%/stats_print.c

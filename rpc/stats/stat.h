@@ -110,6 +110,9 @@ struct stat_peer_gauges {
 				* 0: there is none; calls only */
 };
 
+struct run;
+struct call_report;
+
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
@@ -144,31 +147,6 @@ struct stat_cursor {
 	struct list *next; /* of stat_shard.peers[side], or its head */
 };
 
-#define STAT_TIMES_MAX 8
-_Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
-		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
-	       "room for all times");
-
-/*
- * Calls, or requests, that ended one after another and are alike: of one
- * service, method and peer, with one end, and with the same times. Most calls
- * of a message are, as times are those of turns. A run is counted here, and
- * folded into the counters of its method and its peer when something ends that
- * is not like the run, or somebody reads.
- */
-struct stat_run {
-	uint32_t how;	 /* stat_run.h; 0: empty */
-	uint32_t number; /* of the method */
-	struct stat_service *service;
-	struct stat_peer *peer;
-	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
-	uint64_t began;			/* ns; if anybody learns from it */
-	struct stat_method *method;	/* NULL: it has no place */
-	uint64_t counts[STAT_COUNTS_ALL];
-};
-
-struct stat_shard;
-
 /* Where a side's gauges come from: functions that the side provides, called on
  * the CPT whose gauges are read. -ENOMEM: a part is missing in @sum. */
 struct stat_gauger {
@@ -181,10 +159,6 @@ struct stat_gauger {
 };
 
 struct stat_shard {
-	struct stat_run run[STAT_SIDES];
-	/* Who is told of a run when it is folded, besides the counters; NULL:
-	 * nobody. */
-	void (*learn[STAT_SIDES])(struct shard *s, const struct stat_run *run);
 	const struct stat_gauger *gauger[STAT_SIDES]; /* NULL: none */
 	struct shard *shard;			      /* NULL: a sum */
 	uint64_t counts[RPC_STATS];
@@ -248,41 +222,9 @@ static inline enum rpc_stat stat_of_bad(int rc)
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
-/* What statistics may want to know of a call that ended. Borrowed until
- * return. */
-struct call_report {
-	struct shard *shard;
-	struct stat_service *stats; /* the client's; NULL: no memory */
-	struct stat_peer *peer;	    /* the import's; NULL: none */
-	uint32_t method;
-	size_t sent, received;		   /* bytes of the bodies */
-	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
-	const struct ulrpc_outcome *outcome;
-};
-
-/* Bulk was moved for a call that stat_call_end() (rpc/stats/stat_run.h) has
- * recorded; the call's peer, or NULL, may have gone since. */
+/* Bulk was moved for a call that run_call_end() has recorded; the call's peer,
+ * or NULL, may have gone since. */
 void stat_call_late(const struct call_report *r);
-
-/* Bulk data of a request. */
-struct bulk_report {
-	uint64_t time;		 /* ns */
-	uint64_t received, sent; /* bytes */
-};
-
-/* A request that was read, at its end. Times in ns. */
-struct request_report {
-	struct stat_service *service; /* NULL: none of that portal */
-	struct stat_peer *peer;	      /* NULL: not connected */
-	uint32_t method;
-	unsigned int end; /* enum wire_status, or STAT_... */
-	bool run;	  /* its handler was called, and has replied */
-	uint64_t total;
-	uint64_t queue, service_time;	/* if it was run */
-	uint64_t throttled;		/* before that; 0: it was not */
-	uint64_t received, sent;	/* bytes of the bodies */
-	const struct bulk_report *bulk; /* NULL: none was to be moved */
-};
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 {
@@ -292,8 +234,10 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 
 /* ---- reading ---- */
 
-/* To be called before a method or a peer is read: folds the runs. */
+/* To be called before a method or a peer is read: what has ended is counted. */
 void stat_fold(struct stat_shard *st);
+/* runs.count */
+void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
 
 /* The ends and times of a side, and their names. */
 struct stat_kind {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "rpc/run.h"
 
 /* ---- reading what all CPTs have counted ---- */
 
@@ -432,6 +433,7 @@ static int stats_shard_open(struct shard *s)
 		return -ENOMEM;
 	stat_shard_init(s->stats);
 	s->stats->shard = s;
+	s->runs->count = stat_on_run;
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/serve/deadline.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "rpc/stray.h"
 #include "rpc/wire/wire.h"
 
@@ -51,7 +51,7 @@ static out_of_line void request_refuse(struct origin *o,
 		.received = c->length,
 	};
 
-	stat_request_end(o->sc->shard->stats, &report);
+	run_request_end(o->sc->shard, &report);
 	if (status == WIRE_OVERLOADED) {
 		stat_count(o->sc->shard, again ? RPC_STAT_requests_hopeless
 					       : RPC_STAT_requests_unroomed);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "rpc/estimate.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 
 /* How old may be what clients are told. */
 #define RENEW_EACH (100 * NSEC_PER_MSEC)
@@ -30,7 +30,7 @@ static struct estimate *estimate_of(const struct service_cpt *sc,
 }
 
 /* What the handler refused says nothing of those that it does not. */
-static bool is_sample(const struct stat_run *run)
+static bool is_sample(const struct run *run)
 {
 	unsigned int end = run->how & RUN_END;
 
@@ -38,7 +38,7 @@ static bool is_sample(const struct stat_run *run)
 	       end != WIRE_OVERLOADED && end != WIRE_BAD_REQUEST;
 }
 
-void estimates_learn(struct shard *s, const struct stat_run *run)
+void estimates_learn(struct shard *s, const struct run *run)
 {
 	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
 	uint64_t took = run->times[STAT_REQUEST_TIME_queue] +
@@ -63,7 +63,7 @@ void estimates_renew(struct service_cpt *sc, uint64_t now)
 	const struct ulrpc_service *svc = sc->service;
 	uint64_t longest = 0;
 
-	stat_run_fold(sc->shard->stats, STAT_REQUESTS);
+	run_fold(sc->shard, STAT_REQUESTS);
 	for (uint32_t i = 0; i <= svc->methods_mask; i++) {
 		uint64_t ns = estimate_read(&sc->estimates[i], now);
 

@@ -6,15 +6,15 @@
  * when they open the service, and with replies: they use it for calls of
  * methods that they have not called lately.
  *
- * Requests are counted by the run (struct stat_run), so that one costs nothing
- * here. Owner: the CPT.
+ * Requests are observed by the run (rpc/run.h), so that one costs nothing here.
+ * Owner: the CPT.
  */
 #ifndef RPC_SERVER_ESTIMATES_H
 #define RPC_SERVER_ESTIMATES_H
 
 #include "rpc/server/serve/service.h"
 
-struct stat_run;
+struct run;
 
 /* -ENOMEM. */
 int estimates_init(struct service_cpt *sc) must_check;
@@ -22,8 +22,8 @@ void estimates_fini(struct service_cpt *sc);
 
 /* Tells @sum what is known. -ENOMEM. */
 int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum);
-/* stat_shard.learn, of requests. */
-void estimates_learn(struct shard *s, const struct stat_run *run);
+/* runs.learn, of requests. */
+void estimates_learn(struct shard *s, const struct run *run);
 
 void estimates_renew(struct service_cpt *sc, uint64_t now);
 /* us, of the longest method; 0: not known. */

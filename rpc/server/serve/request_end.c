@@ -13,7 +13,7 @@
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/record.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
@@ -150,7 +150,7 @@ static out_of_line void record_with_bulk(const struct ulrpc_request *r,
 
 	transfer_bytes(r->transfers, &bulk.received, &bulk.sent);
 	report.bulk = &bulk;
-	stat_request_end(r->sc->shard->stats, &report);
+	run_request_end(r->sc->shard, &report);
 }
 
 static in_line void record(const struct ulrpc_request *r,
@@ -159,7 +159,7 @@ static in_line void record(const struct ulrpc_request *r,
 	if (unlikely(r->transfers))
 		record_with_bulk(r, *report);
 	else
-		stat_request_end(r->sc->shard->stats, report);
+		run_request_end(r->sc->shard, report);
 }
 
 /* Of a request that ends now, as if it had not been run; but for its end. */

@@ -5,7 +5,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/timeout.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "tests/unit/rpc/serve_rig.h"
 
 #define ROOM 100 /* for replies */
@@ -228,7 +228,7 @@ Test(oversize, says_nothing_of_round_trips)
 		cr_assert_geq(a.outcome.fetch, 190000);
 		cr_assert_leq(a.outcome.wire, 10000);
 	}
-	stat_run_fold(g.client->shard->stats, STAT_CALLS);
+	run_fold(g.client->shard, STAT_CALLS);
 	cr_assert_leq(import_rtt(g.client->imp), 10 * MSEC);
 	fini();
 }

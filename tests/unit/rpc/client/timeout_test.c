@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How long attempts may take, from what the server says, and from replies. */
 #include "rpc/client/timeout.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
 #define METHOD 77 /* of call() */

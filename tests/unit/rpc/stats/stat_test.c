@@ -2,14 +2,16 @@
 /* What is recorded, and where it is counted. */
 #include <criterion/criterion.h>
 #include <string.h>
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 
 static struct stat_shard stats;
-static struct shard shard = { .stats = &stats };
+static struct runs ended = { .count = stat_on_run };
+static struct shard shard = { .stats = &stats, .runs = &ended };
 
 static void begin(void)
 {
 	stat_shard_init(&stats);
+	stats.shard = &shard;
 }
 
 static void end(void)
@@ -44,9 +46,10 @@ static struct ulrpc_outcome ok_outcome(void)
 static const struct stat_method *only_method(const struct stat_service *sv)
 {
 	uint32_t bucket = 0;
-	const struct stat_method *m = stat_method_walk(sv, &bucket, NULL);
+	const struct stat_method *m;
 
 	stat_fold(&stats);
+	m = stat_method_walk(sv, &bucket, NULL);
 	cr_assert_not_null(m);
 	cr_assert_null(stat_method_walk(sv, &bucket, m));
 	return m;
@@ -71,14 +74,14 @@ Test(stat, calls_by_method)
 
 	cr_assert_eq(stat_service_get(&stats, STAT_CALLS, "echo"), sv);
 	cr_assert_neq(stat_service_get(&stats, STAT_REQUESTS, "echo"), sv);
-	stat_call_end(&r);
+	run_call_end(&r);
 	o.attempts = 3;
 	o.total = 200;
-	stat_call_end(&r);
+	run_call_end(&r);
 	o.cause = ULRPC_CAUSE_DEADLINE;
 	o.execution = ULRPC_EXECUTION_UNKNOWN;
 	r.received = 0;
-	stat_call_end(&r);
+	run_call_end(&r);
 	m = only_method(sv);
 	cr_assert_eq(m->number, 7);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 3);
@@ -113,7 +116,7 @@ Test(stat, many_methods)
 					 .method = i * i % 101 << 20,
 					 .outcome = &o };
 
-		stat_call_end(&r);
+		run_call_end(&r);
 	}
 	stat_fold(&stats);
 	while ((m = stat_method_walk(sv, &bucket, m))) {
@@ -133,8 +136,8 @@ Test(stat, unrecorded)
 	struct ulrpc_outcome o = ok_outcome();
 	struct call_report r = { .shard = &shard, .outcome = &o };
 
-	stat_call_end(&r);
-	stat_call_end(&r);
+	run_call_end(&r);
+	run_call_end(&r);
 	stat_fold(&stats);
 	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 2);
 }
@@ -169,7 +172,7 @@ Test(stat, requests_by_method)
 		const struct bulk_report bulk = { .time = 5000, .sent = 4096 };
 
 		r.bulk = i == 0 ? &bulk : NULL;
-		stat_request_end(&stats, &r);
+		run_request_end(&shard, &r);
 	}
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], 6);
@@ -194,10 +197,10 @@ Test(stat, requests_for_what_is_not)
 		struct request_report r = request_to(sv, WIRE_NO_METHOD);
 
 		r.method = i;
-		stat_request_end(&stats, &r);
+		run_request_end(&shard, &r);
 		r.service = NULL;
 		r.end = WIRE_NO_SERVICE;
-		stat_request_end(&stats, &r);
+		run_request_end(&shard, &r);
 	}
 	stat_fold(&stats);
 	cr_assert_null(stat_method_walk(sv, &bucket, NULL));
@@ -220,8 +223,8 @@ Test(stat, throttled)
 	for (unsigned int i = 0; i < 5; i++) {
 		r.throttled = i == 1 || i == 2 ? 7000 : 0;
 		o.server_throttled = r.throttled / 1000;
-		stat_request_end(&stats, &r);
-		stat_call_end(&call);
+		run_request_end(&shard, &r);
+		run_call_end(&call);
 	}
 	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_queue), 5);
 	cr_assert_eq(times_count(only_method(sv), STAT_REQUEST_TIME_throttled),
@@ -242,8 +245,8 @@ Test(stat, peers)
 	stat_peer_add(&stats, STAT_REQUESTS, &a, id_of(1));
 	stat_peer_add(&stats, STAT_REQUESTS, &b, id_of(2));
 	r.peer = &a;
-	stat_request_end(&stats, &r);
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
+	run_request_end(&shard, &r);
 	stat_fold(&stats);
 	cr_assert_eq(a.counts[STAT_COUNT_calls], 2);
 	cr_assert_eq(a.counts[STAT_COUNT_received_bytes], 200);
@@ -298,9 +301,9 @@ Test(stat, merge_and_reset)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
 	r.service = NULL;
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	stat_count(&shard, RPC_STAT_replies_late);
 
@@ -331,6 +334,7 @@ Test(stat, merge_and_reset)
 
 struct some {
 	struct stat_shard stats;
+	struct runs runs;
 	struct shard shard;
 	struct stat_service *services[2];
 	struct stat_peer peers[2];
@@ -340,6 +344,9 @@ static void some_begin(struct some *s)
 {
 	stat_shard_init(&s->stats);
 	s->shard.stats = &s->stats;
+	s->stats.shard = &s->shard;
+	s->shard.runs = &s->runs;
+	s->runs.count = stat_on_run;
 	s->services[0] = stat_service_get(&s->stats, STAT_CALLS, "a");
 	s->services[1] = stat_service_get(&s->stats, STAT_CALLS, "b");
 	for (unsigned int i = 0; i < 2; i++)
@@ -386,7 +393,7 @@ static void some_calls(struct some *s, bool fold_each)
 		r.sent = thing;
 		r.received = value;
 		r.bulk_sent = 4096;
-		stat_call_end(&r);
+		run_call_end(&r);
 		if (thing == 11)
 			stat_call_late(&r);
 		if (fold_each)
@@ -447,11 +454,11 @@ Test(stat, a_run_has_a_longest)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
 	/* as if they had ended */
-	stats.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
+	ended.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
 	for (int i = 0; i < 3; i++)
-		stat_request_end(&stats, &r);
+		run_request_end(&shard, &r);
 	m = only_method(sv);
 	cr_assert_eq(m->counts[STAT_COUNT_calls], UINT64_C(0x100000001));
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_total),
@@ -473,13 +480,13 @@ Test(stat, run_of_a_peer_that_goes)
 	cr_assert_eq(stat_method_add(sv, 5), 0);
 	r.peer = &peer;
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	cr_assert_eq(gone[STAT_COUNT_calls], 1);
-	stat_request_end(&stats, &r); /* a late one */
+	run_request_end(&shard, &r); /* a late one */
 	peer = (struct stat_peer){ 0 };
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(2));
-	stat_request_end(&stats, &r);
+	run_request_end(&shard, &r);
 	stat_fold(&stats);
 	cr_assert_eq(gone[STAT_COUNT_calls], 2);
 	cr_assert_eq(peer.counts[STAT_COUNT_calls], 1);

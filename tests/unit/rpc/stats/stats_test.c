@@ -6,7 +6,7 @@
 #include "base/crc32c.h"
 #include "config/yaml/tree.h"
 #include "lnet/node/node.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "rpc/stats/stats.h"
 #include "ulnet/control.h"
 
@@ -20,12 +20,15 @@ struct rig {
 
 static int shard_begin(void *arg)
 {
-	return stat_part.shard_open(arg);
+	int rc = run_part.shard_open(arg);
+
+	return rc ? rc : stat_part.shard_open(arg);
 }
 
 static int shard_end(void *arg)
 {
 	stat_part.shard_free(arg);
+	run_part.shard_free(arg);
 	return 0;
 }
 
@@ -154,9 +157,9 @@ static int record_calls(void *arg)
 		};
 
 		r.method = crc32c(0, "Echo", 4);
-		stat_call_end(&r);
+		run_call_end(&r);
 		r.method = 3;
-		stat_call_end(&r);
+		run_call_end(&r);
 	}
 	stat_count(s, RPC_STAT_parcels_sent);
 	return 0;
@@ -316,7 +319,7 @@ static int crowd_come(void *arg)
 		stat_peer_add(crowd->shard->stats, STAT_REQUESTS,
 			      &crowd->peers[i], id_of(i == 0 ? PEERS - 1 : i));
 		r.peer = &crowd->peers[i];
-		stat_request_end(crowd->shard->stats, &r);
+		run_request_end(crowd->shard, &r);
 	}
 	return 0;
 }

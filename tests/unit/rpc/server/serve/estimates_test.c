@@ -3,7 +3,7 @@
 #include "rpc/client/client.h"
 #include "rpc/estimate.h"
 #include "rpc/server/serve/estimates.h"
-#include "rpc/stats/stat_run.h"
+#include "rpc/run.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
 static struct serve_rig g;
@@ -66,7 +66,7 @@ static uint64_t estimate_of(const char *method)
 	const struct ulrpc_method *m =
 		service_method(g.service, ulrpc_method(method));
 
-	stat_run_fold(sc->shard->stats, STAT_REQUESTS);
+	run_fold(sc->shard, STAT_REQUESTS);
 	return estimate_read(&sc->estimates[m - g.service->methods],
 			     lnet_sim_now(g.sim));
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void run_fold(struct shard *s, enum stat_side side)
+{
+	struct runs *runs = s->runs;
+	struct run *run = &runs->run[side];
+
+	if (run->how == RUN_NONE)
+		return;
+	if (run->how & RUN_END)
+		run->counts[STAT_COUNT_failed] = run->counts[STAT_COUNT_calls];
+	if (runs->learn[side])
+		runs->learn[side](s, run);
+	if (runs->count)
+		runs->count(s, side, run);
+	run->how = RUN_NONE;
+}
+
+void runs_fold(struct shard *s)
+{
+	for (enum stat_side side = 0; side < STAT_SIDES; side++)
+		run_fold(s, side);
+}
+
+/* Begins the run of a call or a request that is not like those before it. */
+static struct run *run_begin(struct shard *s, enum stat_side side, uint32_t how,
+			     struct stat_peer *peer)
+{
+	struct run *run = &s->runs->run[side];
+
+	run_fold(s, side);
+	memset(run->counts, 0, sizeof(run->counts));
+	run->how = how;
+	if (unlikely(peer && !peer->link.next))
+		run->how |= RUN_GONE;
+	run->peer = peer;
+	if (s->runs->learn[side])
+		run->began = shard_now(s);
+	return run;
+}
+
+/* A time that few have: each of these is a run of its own, and the time is
+ * asked for in no other. */
+static void run_rare(struct run *run, unsigned int time, uint64_t took)
+{
+	run->how |= RUN_TIME(time);
+	run->times[time] = took;
+}
+
+void run_call_begin(struct shard *s, struct stat_service *sv,
+		    struct stat_peer *peer, uint32_t method,
+		    const struct ulrpc_outcome *o)
+{
+	struct run *run = run_begin(s, STAT_CALLS, call_how(o), peer);
+
+	run->number = method;
+	run->service = sv;
+	run->times[STAT_CALL_TIME_total] = o->total;
+	run->times[STAT_CALL_TIME_connecting] = o->connecting;
+	run->times[STAT_CALL_TIME_window] = o->window;
+	run->times[STAT_CALL_TIME_wire] = o->wire;
+	run->times[STAT_CALL_TIME_queue] = o->server_queue;
+	run->times[STAT_CALL_TIME_service] = o->service;
+	if (unlikely(o->server_throttled))
+		run_rare(run, STAT_CALL_TIME_throttled, o->server_throttled);
+	if (unlikely(o->fetch))
+		run_rare(run, STAT_CALL_TIME_fetch, o->fetch);
+}
+
+void run_request_begin(struct shard *s, const struct request_report *r)
+{
+	struct run *run = run_begin(s, STAT_REQUESTS, request_how(r), r->peer);
+
+	run->number = r->method;
+	run->service = r->service;
+	run->times[STAT_REQUEST_TIME_total] = r->total;
+	run->times[STAT_REQUEST_TIME_queue] = r->queue;
+	run->times[STAT_REQUEST_TIME_service] = r->service_time;
+	if (unlikely(r->throttled))
+		run_rare(run, STAT_REQUEST_TIME_throttled, r->throttled);
+	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
+}
+
+/* ---- the part ---- */
+
+static int run_shard_open(struct shard *s)
+{
+	s->runs = calloc(1, sizeof(*s->runs));
+	return s->runs ? 0 : -ENOMEM;
+}
+
+static void run_shard_free(struct shard *s)
+{
+	free(s->runs);
+	s->runs = NULL;
+}
+
+const struct rpc_part run_part = {
+	.name = "runs",
+	.shard_open = run_shard_open,
+	.shard_free = run_shard_free,
+};

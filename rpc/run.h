@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls and requests that have ended, as they are observed: in runs, of those
+ * that ended one after another and are alike: of one service, method and peer,
+ * with one end, and with the same times. Most calls of a message are, as times
+ * are those of turns. So an end costs little, and what is made of it is made
+ * once for each run, when something ends that is not like it, or somebody wants
+ * to know: statistics count it (rpc/stats), and the time-outs of its side learn
+ * from it. Neither needs the other.
+ *
+ * Recording is inline, as ends are many; it reads no clock but the turn's.
+ * Owner: the CPT.
+ */
+#ifndef RPC_RUN_H
+#define RPC_RUN_H
+
+#include "rpc/stats/stat.h"
+
+#define STAT_TIMES_MAX 8
+_Static_assert((int)STAT_CALL_TIMES_ALL <= STAT_TIMES_MAX &&
+		       (int)STAT_REQUEST_TIMES_ALL <= STAT_TIMES_MAX,
+	       "room for all times");
+
+struct run {
+	uint32_t how;	 /* RUN_...; 0: empty */
+	uint32_t number; /* of the method */
+	struct stat_service *service;
+	struct stat_peer *peer;
+	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
+	uint64_t began;			/* ns; if anybody learns from it */
+	uint64_t counts[STAT_COUNTS_ALL];
+};
+
+struct runs {
+	struct run run[STAT_SIDES];
+	/* Who is told of each run, first who learns from it; NULL: nobody. */
+	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
+	void (*count)(struct shard *s, enum stat_side side,
+		      const struct run *run);
+};
+
+extern const struct rpc_part run_part;
+
+/* What there is to know of a call that ended. Borrowed until return. */
+struct call_report {
+	struct shard *shard;
+	struct stat_service *stats; /* the client's; NULL: no memory */
+	struct stat_peer *peer;	    /* the import's; NULL: none */
+	uint32_t method;
+	size_t sent, received;		   /* bytes of the bodies */
+	uint64_t bulk_sent, bulk_received; /* bytes, for stat_call_late() */
+	const struct ulrpc_outcome *outcome;
+};
+
+/* Bulk data of a request. */
+struct bulk_report {
+	uint64_t time;		 /* ns */
+	uint64_t received, sent; /* bytes */
+};
+
+/* A request that was read, at its end. Times in ns. */
+struct request_report {
+	struct stat_service *service; /* NULL: none of that portal */
+	struct stat_peer *peer;	      /* NULL: not connected */
+	uint32_t method;
+	unsigned int end; /* enum wire_status, or STAT_... */
+	bool run;	  /* its handler was called, and has replied */
+	uint64_t total;
+	uint64_t queue, service_time;	/* if it was run */
+	uint64_t throttled;		/* before that; 0: it was not */
+	uint64_t received, sent;	/* bytes of the bodies */
+	const struct bulk_report *bulk; /* NULL: none was to be moved */
+};
+
+/* run.how: the end; whether the peer had gone before, for then run.peer
+ * may be the memory of another peer by now, and nothing is like that run; and a
+ * bit for each of the times that there is. */
+#define RUN_END	       0xffu
+#define RUN_GONE       0x100u
+#define RUN_TIME(time) (0x200u << (time))
+#define RUN_NONE       0 /* empty: each has a total time */
+_Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
+
+#define RUN_CALL                               \
+	(RUN_TIME(STAT_CALL_TIME_total) |      \
+	 RUN_TIME(STAT_CALL_TIME_connecting) | \
+	 RUN_TIME(STAT_CALL_TIME_window))
+#define RUN_CALL_EXECUTED                                                 \
+	(RUN_TIME(STAT_CALL_TIME_wire) | RUN_TIME(STAT_CALL_TIME_queue) | \
+	 RUN_TIME(STAT_CALL_TIME_service))
+
+#define RUN_REQUEST_RUN                      \
+	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
+	 RUN_TIME(STAT_REQUEST_TIME_service))
+
+/* The run is over, if there is one: those who want to know are told of it. */
+void run_fold(struct shard *s, enum stat_side side);
+
+/* The same on both sides. */
+void runs_fold(struct shard *s);
+
+static inline void run_count(struct shard *s, enum stat_side side,
+			     uint64_t sent, uint64_t received)
+{
+	struct run *run = &s->runs->run[side];
+
+	run->counts[STAT_COUNT_sent_bytes] += sent;
+	run->counts[STAT_COUNT_received_bytes] += received;
+	/* Histograms add no more at a time. */
+	if (unlikely(++run->counts[STAT_COUNT_calls] == UINT32_MAX))
+		run_fold(s, side);
+}
+
+static inline uint32_t call_how(const struct ulrpc_outcome *o)
+{
+	return (uint32_t)o->cause | RUN_CALL |
+	       (o->execution == ULRPC_EXECUTED ? RUN_CALL_EXECUTED : 0);
+}
+
+static inline bool call_is_like(const struct run *run,
+				const struct call_report *r)
+{
+	const struct ulrpc_outcome *o = r->outcome;
+
+	return run->how == call_how(o) && run->number == r->method &&
+	       run->service == r->stats && run->peer == r->peer &&
+	       run->times[STAT_CALL_TIME_total] == o->total &&
+	       run->times[STAT_CALL_TIME_connecting] == o->connecting &&
+	       run->times[STAT_CALL_TIME_window] == o->window &&
+	       run->times[STAT_CALL_TIME_wire] == o->wire &&
+	       run->times[STAT_CALL_TIME_queue] == o->server_queue &&
+	       run->times[STAT_CALL_TIME_service] == o->service &&
+	       likely(!(o->server_throttled | o->fetch));
+}
+
+/* Begins the run of a call that is not like those before it. @sv, @peer: as in
+ * struct call_report. */
+void run_call_begin(struct shard *s, struct stat_service *sv,
+		    struct stat_peer *peer, uint32_t method,
+		    const struct ulrpc_outcome *o);
+
+/* A call has ended, in any way. Its bulk data is for stat_call_late(). */
+static in_line void run_call_end(const struct call_report *r)
+{
+	struct shard *s = r->shard;
+	struct run *run = &s->runs->run[STAT_CALLS];
+
+	if (unlikely(!call_is_like(run, r)))
+		run_call_begin(s, r->stats, r->peer, r->method, r->outcome);
+	run->counts[STAT_COUNT_attempts] += r->outcome->attempts;
+	run_count(s, STAT_CALLS, r->sent, r->received);
+}
+
+static inline uint32_t request_how(const struct request_report *r)
+{
+	uint32_t how = r->end | RUN_TIME(STAT_REQUEST_TIME_total);
+
+	if (likely(r->run))
+		how |= RUN_REQUEST_RUN;
+	if (unlikely(r->bulk))
+		how |= RUN_TIME(STAT_REQUEST_TIME_bulk);
+	return how;
+}
+
+static inline bool request_is_like(const struct run *run,
+				   const struct request_report *r)
+{
+	const uint64_t *times = run->times;
+
+	return run->how == request_how(r) && run->number == r->method &&
+	       run->service == r->service && run->peer == r->peer &&
+	       times[STAT_REQUEST_TIME_total] == r->total &&
+	       times[STAT_REQUEST_TIME_queue] == r->queue &&
+	       times[STAT_REQUEST_TIME_service] == r->service_time &&
+	       (likely(!r->bulk) ||
+		times[STAT_REQUEST_TIME_bulk] == r->bulk->time) &&
+	       likely(!r->throttled);
+}
+
+/* Begins the run of a request that is not like those before it. */
+void run_request_begin(struct shard *s, const struct request_report *r);
+
+/* A request that was read has ended. */
+static in_line void run_request_end(struct shard *s,
+				    const struct request_report *r)
+{
+	struct run *run = &s->runs->run[STAT_REQUESTS];
+
+	if (unlikely(!request_is_like(run, r))) {
+		/* So that *r need not be in memory. */
+		struct request_report copy = *r;
+
+		run_request_begin(s, &copy);
+	}
+	if (unlikely(r->bulk)) {
+		run->counts[STAT_COUNT_bulk_sent_bytes] += r->bulk->sent;
+		run->counts[STAT_COUNT_bulk_received_bytes] +=
+			r->bulk->received;
+	}
+	run_count(s, STAT_REQUESTS, r->sent, r->received);
+}
+
+#endif
