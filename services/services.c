@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "services/brw/brw.h"
-#include "services/echo/echo.h"
-
 static const struct service_type *const types[] = {
 	&echo_service,
 	&brw_service,

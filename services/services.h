@@ -17,7 +17,7 @@ struct service_conf {
 	uint32_t segments;
 	uint32_t buffers;
 	const char *policy; /* NULL: the same */
-	uint64_t memory; /* bytes for bulk data; 0 = 256 MiB */
+	uint64_t memory;    /* bytes for bulk data; 0 = 256 MiB */
 };
 
 #define SERVICE_MEMORY_DEFAULT (UINT64_C(256) << 20)
@@ -34,7 +34,7 @@ struct service {
 
 /* What a call is to be like. */
 struct probe_call {
-	uint64_t size;	 /* bytes of payload in the bodies, each way */
+	uint64_t size;	   /* bytes of payload in the bodies, each way */
 	uint64_t delay;	   /* us that the service takes its time; 0: none */
 	uint32_t progress; /* reports of progress meanwhile */
 	void *bulk;	   /* memory; NULL without */
@@ -76,20 +76,34 @@ struct service_type {
 	unsigned int nprobes;
 };
 
-/* The fields of @from that are for the library; the rest of @to is the
- * service's affair. */
-static inline void service_conf_fill(const struct service_conf *from,
-				     const struct service_type *type,
-				     struct ulrpc_service_conf *to)
+extern const struct service_type echo_service, brw_service;
+
+/* What a type's start() ends with: starts @service, of that @type, with the
+ * fields of @conf that are for the library. @request_max: bytes; 0: as usual.
+ * As ulrpc_service_start(). */
+static inline int service_run(struct service *service,
+			      const struct service_type *type,
+			      struct ulrpc *rpc,
+			      const struct service_conf *conf,
+			      const struct ulrpc_method_conf *methods,
+			      unsigned int nmethods, uint32_t request_max)
 {
-	ulrpc_service_conf_init(to);
-	to->name = type->name;
-	to->workers_min = from->workers;
-	to->queue_max = from->queue_max;
-	to->window = from->window;
-	to->segments = from->segments;
-	to->policy = from->policy;
-	to->buffers = from->buffers;
+	struct ulrpc_service_conf c;
+
+	service->type = type;
+	ulrpc_service_conf_init(&c);
+	c.name = type->name;
+	c.workers_min = conf->workers;
+	c.queue_max = conf->queue_max;
+	c.window = conf->window;
+	c.segments = conf->segments;
+	c.policy = conf->policy;
+	c.buffers = conf->buffers;
+	c.methods = methods;
+	c.nmethods = nmethods;
+	if (request_max)
+		c.request_max = request_max;
+	return ulrpc_service_start(rpc, &c, &service->running);
 }
 
 /* NULL: there is none. */

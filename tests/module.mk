@@ -331,13 +331,12 @@ unit_tests += %D%/unit/tools_test
 	%D%/unit/tools/words_test.c \
 	tools/rpcping/rpcping_load.c tools/lnetd/daemon.c \
 	tools/lnetctl/command.c tools/lnetctl/command_table.c
-%C%_unit_tools_test_LDADD = libtools.a $(LDADD)
+%C%_unit_tools_test_LDADD = libtools.a $(LDADD) $(MICROHTTPD_LIBS)
 
 # What of services needs no network.
 unit_tests += %D%/unit/services_test
 %C%_unit_services_test_SOURCES = \
 	%D%/unit/services/lst_console_test.c \
-	%D%/unit/services/lst_list_test.c \
 	%D%/unit/services/lst_message_test.c \
 	%D%/unit/services/lst_serve_test.c \
 	%D%/unit/services/memory_test.c \
@@ -549,8 +548,7 @@ fuzz_programs += %D%/fuzz/fuzz_rpc_replies
 fuzz_programs += %D%/fuzz/fuzz_rpc_control
 fuzz_programs += %D%/fuzz/fuzz_message
 fuzz_programs += %D%/fuzz/fuzz_lst
-%C%_fuzz_fuzz_lst_SOURCES = %D%/fuzz/fuzz_lst.c services/lst/list.c \
-	services/lst/message.c
+%C%_fuzz_fuzz_lst_SOURCES = %D%/fuzz/fuzz_lst.c services/lst/message.c
 fuzz_programs += %D%/fuzz/fuzz_lst_serve
 %C%_fuzz_fuzz_lst_serve_SOURCES = %D%/fuzz/fuzz_lst_serve.c $(lst_sources)
 %C%_fuzz_fuzz_message_SOURCES = %D%/fuzz/fuzz_message.c

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <ulnet/lnet.h>
 
-#include "list.h"
-
 #define FILLED	 UINT64_C(0xeeb0eeb1eeb2eeb3)
 #define POISONED UINT64_C(0xbeefbeefbeefbeef)
 

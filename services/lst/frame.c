@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "data.h"
-#include "list.h"
 #include "lst_priv.h"
 
 #define TARGETS_MAX	87296

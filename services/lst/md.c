@@ -45,48 +45,42 @@ static struct ulnet_md md_of(struct lst_md *md, void *memory, uint32_t length,
 				  .handler = md_on_event };
 }
 
-/* The operation could not begin on an MD that is there: the UNLINK event is its
- * end. */
-static void md_begun(struct lst_md *md, int rc)
+/* A PUT, or a GET. If it could not begin on an MD that is there, the UNLINK
+ * event is its end. */
+static int md_begin(struct lst_md *md, const struct lst_place *at, void *memory,
+		    uint32_t length, bool get)
 {
+	/* Of a GET, the request and its REPLY. */
+	struct ulnet_md conf = md_of(md, memory, length, get ? 2 : 1);
+	int rc;
+
+	md->wanted = get ? LNET_EVENT_REPLY : LNET_EVENT_SEND;
+	conf.timeout = at->timeout;
+	rc = LNetMDBind(at->node, &conf, LNET_UNLINK, &md->handle);
+	if (rc)
+		return rc;
 	md->busy = true;
-	if (!rc)
-		return;
-	md->status = rc;
-	LNetMDUnlink(md->handle);
+	rc = get ? LNetGet(at->self, md->handle, at->peer, at->portal, at->bits,
+			   0)
+		 : LNetPut(at->self, md->handle, LNET_NOACK_REQ, at->peer,
+			   at->portal, at->bits, 0, 0);
+	if (rc) {
+		md->status = rc;
+		LNetMDUnlink(md->handle);
+	}
+	return 0;
 }
 
 int lst_md_put(struct lst_md *md, const struct lst_place *to, void *memory,
 	       uint32_t length)
 {
-	struct ulnet_md conf = md_of(md, memory, length, 1);
-	int rc;
-
-	md->wanted = LNET_EVENT_SEND;
-	conf.timeout = to->timeout;
-	rc = LNetMDBind(to->node, &conf, LNET_UNLINK, &md->handle);
-	if (rc)
-		return rc;
-	md_begun(md, LNetPut(to->self, md->handle, LNET_NOACK_REQ, to->peer,
-			     to->portal, to->bits, 0, 0));
-	return 0;
+	return md_begin(md, to, memory, length, false);
 }
 
 int lst_md_get(struct lst_md *md, const struct lst_place *from, void *memory,
 	       uint32_t length)
 {
-	/* The request, and its REPLY. */
-	struct ulnet_md conf = md_of(md, memory, length, 2);
-	int rc;
-
-	md->wanted = LNET_EVENT_REPLY;
-	conf.timeout = from->timeout;
-	rc = LNetMDBind(from->node, &conf, LNET_UNLINK, &md->handle);
-	if (rc)
-		return rc;
-	md_begun(md, LNetGet(from->self, md->handle, from->peer, from->portal,
-			     from->bits, 0));
-	return 0;
+	return md_begin(md, from, memory, length, true);
 }
 
 int lst_md_expect(struct lst_md *md, const struct lst_place *from,

@@ -8,4 +8,3 @@ lst_sources += %D%/console.c %D%/console.h
 lst_sources += %D%/md.c %D%/md.h
 lst_sources += %D%/data.c %D%/data.h
 lst_sources += %D%/message.c %D%/message.h
-lst_sources += %D%/list.c %D%/list.h

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "data.h"
-#include "list.h"
 #include "lst_priv.h"
 
 /* Less than the 64 s for which requesters wait. */

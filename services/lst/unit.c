@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "data.h"
-#include "list.h"
 #include "lst_priv.h"
 
 static void unit_next(struct lst_unit *u);

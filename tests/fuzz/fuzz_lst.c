@@ -4,7 +4,6 @@
  * destinations. A message that is understood is encoded, and decodes to the
  * same.
  */
-#include "services/lst/list.h"
 #include "services/lst/message.h"
 
 #include <errno.h>

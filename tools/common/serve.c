@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "exporter.h"
-
 static int take_consoles(const struct option_at *at)
 {
 	struct serve *o = at->object;

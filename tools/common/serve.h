@@ -4,7 +4,7 @@
 #ifndef TOOLS_SERVE_H
 #define TOOLS_SERVE_H
 
-#include "metrics.h"
+#include "exporter.h"
 #include "option.h"
 #include "program.h"
 #include "services/lst/lst.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "tools/common/metrics.h"
+#include "tools/common/exporter.h"
 #include "tools/common/request.h"
 
 /* What becomes of an option's value: a row's own kind. */

@@ -19,7 +19,6 @@
 #include "command.h"
 #include "tools/common/exporter.h"
 #include "tools/common/program.h"
-#include "tools/common/metrics.h"
 #include "tools/common/option.h"
 
 #define PATIENCE_S     10 /* for an answer */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lst_command.h"
-#include "services/lst/list.h"
+#include "services/lst/message.h"
 
 #define STOP_S 60
 

@@ -99,39 +99,6 @@ int negotiated_read(const char *text, struct negotiated_list *list,
 		    struct complaint *c);
 void negotiated_free(struct negotiated_list *list);
 
-/* ---- results ---- */
-/* What was calculated of a node, as a list of values with names. */
-
-enum value_group {
-	VALUE_LIMITS, /* of a node, before it is connected */
-	VALUE_CONN,   /* of its side of a connection */
-	VALUE_PEER,   /* of all connections to the peer */
-	VALUE_NODE,   /* of the node */
-	VALUE_GROUPS
-};
-
-struct value {
-	const char *name;
-	enum value_group group;
-	const char *words;
-	bool what_if; /* is shown there */
-	int place;
-	size_t offset, size;
-};
-
-#define VALUE_TEXT_SIZE 32
-
-extern const struct value
-	result_values[]; /* they end with one without a name */
-int64_t value_of(const struct value *v, const struct ulnet_o2ib_result *r,
-		 enum ulnet_o2ib_side side);
-bool value_is_bool(const struct value *v);
-
-/* The value of a note: numbers stand for some. Returns @buf. */
-char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
-		char buf[VALUE_TEXT_SIZE]);
-const char *side_name(enum ulnet_o2ib_side side); /* A, B, "A and B" */
-
 /* ---- reports ---- */
 /* What is printed: as a table that a person reads, as YAML, as JSON. */
 
@@ -167,18 +134,7 @@ void report_table(const struct report *r, FILE *out);
 /* 0, or -ENOMEM. */
 int report_emit(const struct report *r, bool json, FILE *out);
 
-/* Does the connection differ from what was predicted? */
-bool report_depth_differs(const struct report *r, const struct negotiated *c);
-bool report_frags_differ(const struct report *r, const struct negotiated *c);
-/* Is the connection there, and should not be? */
-bool report_unexpected(const struct report *r);
+/* Is any connection other than what was predicted? */
 bool report_differs(const struct report *r);
-
-/* What an input means for these nodes, in a sentence for A or B; NULL: nothing
- * special. */
-const char *what_if_words(const struct report *r, const struct what_if *w,
-			  enum ulnet_o2ib_side side);
-/* Was it noted without the other value, too? */
-bool what_if_is_new(const struct report *r, const struct ulnet_o2ib_note *n);
 
 #endif

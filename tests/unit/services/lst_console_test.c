@@ -5,7 +5,7 @@
  * nodes hang, or crash, if a console lets go of them while requests are under
  * way, or wants of them what their own console would never want.
  */
-#include "services/lst/list.h"
+#include "services/lst/message.h"
 #include "services/lst/lst_priv.h"
 #include "tests/unit/lnet/cluster.h"
 #include "tools/lst/lst_command.h"

@@ -4,7 +4,7 @@
 #include <malloc.h>
 
 #include "services/lst/data.h"
-#include "services/lst/list.h"
+#include "services/lst/message.h"
 #include "services/lst/lst_priv.h"
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/lnet/golden.h"

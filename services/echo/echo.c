@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs echo. What is to take its time waits by a timer on a loop, or sleeps in
- * a worker; either ends early when nobody waits for the answer any more.
+ * Service "echo": what is sent comes back, if wished after a delay. What is to
+ * take its time waits by a timer on a loop, or sleeps in a worker; either ends
+ * early when nobody waits for the answer any more.
  */
-#include "echo.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <ulnet/loop.h>
 
+#include "services/common/pattern.h"
 #include "services/echo/echo.pb-c.h"
+#include "services/services.h"
 
 #define DELAY_MAX    (UINT64_C(366) * 86400 * 1000000) /* us */
 #define PROGRESS_MAX 999
@@ -214,8 +216,8 @@ static void on_echo_worker(void *arg, struct ulrpc_request *request,
 
 /* ---- beginning and end ---- */
 
-int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
-	       struct service **service_p)
+static int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
+		      struct service **service_p)
 {
 	struct echo *e = calloc(1, sizeof(*e));
 	const struct ulrpc_method_conf methods[] = {
@@ -238,27 +240,21 @@ int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
 		  .arg = e,
 		  .semantics = ULRPC_IDEMPOTENT },
 	};
-	struct ulrpc_service_conf c;
 	int rc;
 
 	if (!e)
 		return -ENOMEM;
-	e->base.type = &echo_service;
 	e->rpc = rpc;
-	service_conf_fill(conf, &echo_service, &c);
-	c.methods = methods;
-	c.nmethods = sizeof(methods) / sizeof(methods[0]);
-	c.request_max = ULRPC_BODY_MAX;
-	rc = ulrpc_service_start(rpc, &c, &e->base.running);
-	if (rc) {
+	rc = service_run(&e->base, &echo_service, rpc, conf, methods,
+			 sizeof(methods) / sizeof(methods[0]), ULRPC_BODY_MAX);
+	if (rc)
 		free(e);
-		return rc;
-	}
-	*service_p = &e->base;
-	return 0;
+	else
+		*service_p = &e->base;
+	return rc;
 }
 
-int echo_stop(struct service *service, uint64_t timeout)
+static int echo_stop(struct service *service, uint64_t timeout)
 {
 	struct echo *e = (struct echo *)service; /* its head */
 	int rc = ulrpc_service_stop(e->base.running, timeout);
@@ -266,3 +262,102 @@ int echo_stop(struct service *service, uint64_t timeout)
 	free(e);
 	return rc;
 }
+
+/* ---- how it is called ---- */
+
+static bool check_payload(const struct probe_call *call, const void *payload,
+			  size_t length, char *what, size_t size)
+{
+	size_t good;
+
+	if (length != call->size) {
+		snprintf(what, size, "%zu bytes came back, not %ju", length,
+			 (uintmax_t)call->size);
+		return false;
+	}
+	good = pattern_check(payload, length, call->seed, call->offset);
+	if (good == length)
+		return true;
+	snprintf(what, size, "byte %zu of %zu is not what was sent", good,
+		 length);
+	return false;
+}
+
+/* ---- bytes ---- */
+
+static int raw_prepare(const struct probe_call *call, void *body)
+{
+	pattern_fill(body, call->size, call->seed, call->offset);
+	return (int)call->size;
+}
+
+/* ---- messages ---- */
+
+static int message_prepare(const struct probe_call *call, void *body)
+{
+	Ulrpc__Echo__EchoRequest m = ULRPC__ECHO__ECHO_REQUEST__INIT;
+	size_t length;
+
+	m.delay = call->delay;
+	m.progress = call->progress;
+	m.payload.len = call->size;
+	m.payload.data = malloc(call->size + 1);
+	if (!m.payload.data)
+		return -ENOMEM;
+	pattern_fill(m.payload.data, call->size, call->seed, call->offset);
+	length = ulrpc__echo__echo_request__pack(&m, body);
+	free(m.payload.data);
+	return (int)length;
+}
+
+static bool message_check(const struct probe_call *call, const void *reply,
+			  size_t length, char *what, size_t size)
+{
+	Ulrpc__Echo__EchoReply *m =
+		ulrpc__echo__echo_reply__unpack(NULL, length, reply);
+	bool good;
+
+	if (!m) {
+		snprintf(what, size, "the reply cannot be read");
+		return false;
+	}
+	good = check_payload(call, m->payload.data, m->payload.len, what, size);
+	ulrpc__echo__echo_reply__free_unpacked(m, NULL);
+	return good;
+}
+
+static const struct probe probes[] = {
+	{ .method = "Raw",
+	  .text = "bytes, on the loop",
+	  .verifies = true,
+	  .prepare = raw_prepare,
+	  .check = check_payload },
+	{ .method = "RawWorker",
+	  .text = "bytes, by a worker",
+	  .worker = true,
+	  .verifies = true,
+	  .prepare = raw_prepare,
+	  .check = check_payload },
+	{ .method = "Echo",
+	  .text = "a message, on the loop; waits by a timer",
+	  .delays = true,
+	  .verifies = true,
+	  .prepare = message_prepare,
+	  .check = message_check },
+	{ .method = "EchoWorker",
+	  .text = "a message, by a worker, who sleeps",
+	  .delays = true,
+	  .worker = true,
+	  .verifies = true,
+	  .prepare = message_prepare,
+	  .check = message_check },
+};
+
+const struct service_type echo_service = {
+	.name = "echo",
+	.text = "what is sent comes back",
+	.start = echo_start,
+	.stop = echo_stop,
+	.probes = probes,
+	.nprobes = sizeof(probes) / sizeof(probes[0]),
+};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs brw. */
-#include "brw.h"
-
+/* Service "brw": bulk data from and to the service's memory. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "memory.h"
 #include "services/brw/brw.pb-c.h"
 #include "services/common/pattern.h"
+#include "services/services.h"
 
 struct brw {
 	struct service base;
@@ -112,30 +112,32 @@ static void on_moved(void *arg, int status, uint64_t moved)
 	move_end(m, status, m->iov.iov_len);
 }
 
+/* Begins what the request asks for, from or to @m's memory. */
+static void move_begin(struct move *m, bool get, ulrpc_bulk_fn done)
+{
+	int rc = (get ? ulrpc_bulk_get : ulrpc_bulk_put)(m->request, m->bulk, 0,
+							 &m->iov, 1, done, m);
+
+	if (rc)
+		move_end(m, rc, 0);
+}
+
 static void on_read(void *arg, struct ulrpc_request *request, const void *body,
 		    size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
-	int rc;
 
-	if (!m)
-		return;
-	rc = ulrpc_bulk_put(request, m->bulk, 0, &m->iov, 1, on_moved, m);
-	if (rc)
-		move_end(m, rc, 0);
+	if (m)
+		move_begin(m, false, on_moved);
 }
 
 static void on_write(void *arg, struct ulrpc_request *request, const void *body,
 		     size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
-	int rc;
 
-	if (!m)
-		return;
-	rc = ulrpc_bulk_get(request, m->bulk, 0, &m->iov, 1, on_moved, m);
-	if (rc)
-		move_end(m, rc, 0);
+	if (m)
+		move_begin(m, true, on_moved);
 }
 
 /* ---- by workers ---- */
@@ -146,14 +148,11 @@ static void on_read_verified(void *arg, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
-	int rc;
 
 	if (!m)
 		return;
 	pattern_fill(m->iov.iov_base, m->iov.iov_len, m->seed, m->offset);
-	rc = ulrpc_bulk_put(request, m->bulk, 0, &m->iov, 1, on_moved, m);
-	if (rc)
-		move_end(m, rc, 0);
+	move_begin(m, false, on_moved);
 }
 
 static void check_written(void *arg, struct ulrpc_request *request)
@@ -181,13 +180,9 @@ static void on_write_verified(void *arg, struct ulrpc_request *request,
 			      const void *body, size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
-	int rc;
 
-	if (!m)
-		return;
-	rc = ulrpc_bulk_get(request, m->bulk, 0, &m->iov, 1, on_written, m);
-	if (rc)
-		move_end(m, rc, 0);
+	if (m)
+		move_begin(m, true, on_written);
 }
 
 /* ---- beginning and end ---- */
@@ -198,8 +193,8 @@ static void brw_free(struct brw *b)
 	free(b);
 }
 
-int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
-	      struct service **service_p)
+static int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
+		     struct service **service_p)
 {
 	struct brw *b = calloc(1, sizeof(*b));
 	const struct ulrpc_method_conf methods[] = {
@@ -222,31 +217,26 @@ int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 		  .arg = b,
 		  .semantics = ULRPC_IDEMPOTENT },
 	};
-	struct ulrpc_service_conf c;
 	int rc;
 
 	if (!b)
 		return -ENOMEM;
-	b->base.type = &brw_service;
 	rc = memory_init(&b->memory, ulrpc_node(rpc),
 			 conf->memory ? conf->memory : SERVICE_MEMORY_DEFAULT);
 	if (rc) {
 		free(b);
 		return rc;
 	}
-	service_conf_fill(conf, &brw_service, &c);
-	c.methods = methods;
-	c.nmethods = sizeof(methods) / sizeof(methods[0]);
-	rc = ulrpc_service_start(rpc, &c, &b->base.running);
-	if (rc) {
+	rc = service_run(&b->base, &brw_service, rpc, conf, methods,
+			 sizeof(methods) / sizeof(methods[0]), 0);
+	if (rc)
 		brw_free(b);
-		return rc;
-	}
-	*service_p = &b->base;
-	return 0;
+	else
+		*service_p = &b->base;
+	return rc;
 }
 
-int brw_stop(struct service *service, uint64_t timeout)
+static int brw_stop(struct service *service, uint64_t timeout)
 {
 	struct brw *b = (struct brw *)service; /* its head */
 	int rc = ulrpc_service_stop(b->base.running, timeout);
@@ -254,3 +244,107 @@ int brw_stop(struct service *service, uint64_t timeout)
 	brw_free(b);
 	return rc;
 }
+
+/* ---- how it is called ---- */
+
+static int prepare_access(const struct probe_call *call,
+			  enum ulrpc_bulk_access access, void *body)
+{
+	Ulrpc__Brw__BrwRequest m = ULRPC__BRW__BRW_REQUEST__INIT;
+	Ulrpc__Bulk bulk = ULRPC__BULK__INIT;
+
+	bulk.length = call->length;
+	bulk.access = access;
+	m.bulk = &bulk;
+	m.seed = call->seed;
+	m.offset = call->offset;
+	return (int)ulrpc__brw__brw_request__pack(&m, body);
+}
+
+static int read_prepare(const struct probe_call *call, void *body)
+{
+	return prepare_access(call, ULRPC_BULK_SINK, body);
+}
+
+static int write_prepare(const struct probe_call *call, void *body)
+{
+	return prepare_access(call, ULRPC_BULK_SOURCE, body);
+}
+
+static int write_prepare_pattern(const struct probe_call *call, void *body)
+{
+	pattern_fill(call->bulk, call->length, call->seed, call->offset);
+	return write_prepare(call, body);
+}
+
+static bool check(const struct probe_call *call, const void *reply,
+		  size_t length, char *what, size_t size)
+{
+	Ulrpc__Brw__BrwReply *m =
+		ulrpc__brw__brw_reply__unpack(NULL, length, reply);
+
+	*what = 0;
+	if (!m)
+		snprintf(what, size, "the reply cannot be read");
+	else if (m->wrong)
+		snprintf(what, size, "byte %ju of %ju arrived changed",
+			 (uintmax_t)m->wrong_at, (uintmax_t)call->length);
+	else if (m->moved != call->length)
+		snprintf(what, size, "%ju bytes were moved, not %ju",
+			 (uintmax_t)m->moved, (uintmax_t)call->length);
+	if (m)
+		ulrpc__brw__brw_reply__free_unpacked(m, NULL);
+	return !*what;
+}
+
+static bool read_check(const struct probe_call *call, const void *reply,
+		       size_t length, char *what, size_t size)
+{
+	size_t good;
+
+	if (!check(call, reply, length, what, size))
+		return false;
+	good = pattern_check(call->bulk, call->length, call->seed,
+			     call->offset);
+	if (good == call->length)
+		return true;
+	snprintf(what, size, "byte %zu of %ju is not what it must be", good,
+		 (uintmax_t)call->length);
+	return false;
+}
+
+static const struct probe probes[] = {
+	{ .method = "Read",
+	  .text = "bulk read, on the loop",
+	  .bulk = ULRPC_BULK_SINK,
+	  .prepare = read_prepare,
+	  .check = check },
+	{ .method = "Write",
+	  .text = "bulk write, on the loop",
+	  .bulk = ULRPC_BULK_SOURCE,
+	  .prepare = write_prepare,
+	  .check = check },
+	{ .method = "ReadVerified",
+	  .text = "bulk read of a pattern, by a worker",
+	  .bulk = ULRPC_BULK_SINK,
+	  .worker = true,
+	  .verifies = true,
+	  .prepare = read_prepare,
+	  .check = read_check },
+	{ .method = "WriteVerified",
+	  .text = "bulk write of a pattern, by a worker",
+	  .bulk = ULRPC_BULK_SOURCE,
+	  .worker = true,
+	  .verifies = true,
+	  .prepare = write_prepare_pattern,
+	  .check = check },
+};
+
+const struct service_type brw_service = {
+	.name = "brw",
+	.text = "bulk data from and to memory",
+	.start = brw_start,
+	.stop = brw_stop,
+	.probes = probes,
+	.nprobes = sizeof(probes) / sizeof(probes[0]),
+};
