@@ -104,6 +104,12 @@ struct lnd_tunable {
 	int64_t min, max, def;
 };
 
+/* A row of an LND's table, of which tunable.def has one line for each. */
+#define LND_TUNABLE(name_, unit_, min_, max_, def_, help_) \
+	{                                                  \
+#name_, unit_, help_, min_, max_, def_     \
+	}
+
 /* A local interface, as its LND sees it. LNet's, except priv. Immutable once
  * startup() has returned. */
 struct lnd_ni {

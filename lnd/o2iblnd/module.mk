@@ -11,7 +11,7 @@ libulnetcore_a_SOURCES += %D%/o2iblnd.c %D%/o2iblnd.h
 libulnetcore_a_SOURCES += %D%/port.c
 libulnetcore_a_SOURCES += %D%/receive.c %D%/send.c
 libulnetcore_a_SOURCES += %D%/regcache.c %D%/regcache.h
-libulnetcore_a_SOURCES += %D%/tunable.c %D%/tunable.h %D%/tunable.def
+libulnetcore_a_SOURCES += %D%/tunable.def
 libulnetcore_a_SOURCES += %D%/tx.c %D%/tx.h
 libulnetcore_a_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_a_SOURCES += %D%/wire.c %D%/wire.h
@@ -19,14 +19,9 @@ libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h
 # The backend of tests and simulations.
 libulnetlabcore_a_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
 libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
-libulnetlabcore_a_SOURCES += %D%/simqp/fault.c
-libulnetlabcore_a_SOURCES += %D%/simqp/flow.c %D%/simqp/flow.h
-libulnetlabcore_a_SOURCES += %D%/simqp/inbox.c %D%/simqp/inbox.h
-libulnetlabcore_a_SOURCES += %D%/simqp/mr.c %D%/simqp/mr.h
 libulnetlabcore_a_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
 libulnetlabcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
-libulnetlabcore_a_SOURCES += %D%/simqp/simqp.c %D%/simqp/simqp.h
-libulnetlabcore_a_SOURCES += %D%/simqp/wr.c %D%/simqp/wr.h
+libulnetlabcore_a_SOURCES += %D%/simqp/simqp.h
 # What tunables come to: pure calculation, needs no rdma-core.
 libulnetcore_a_SOURCES += %D%/calc.h
 libulnetcore_a_SOURCES += %D%/calc_adjust.c

@@ -420,6 +420,12 @@ static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 				    nid);
 }
 
+static const struct lnd_tunable ib_tunables[IB_TUNABLES] = {
+#define TUNABLE(name, ...) [IB_TUNE_##name] = LND_TUNABLE(name, __VA_ARGS__),
+#include "lnd/o2iblnd/tunable.def"
+#undef TUNABLE
+};
+
 const struct lnd o2iblnd = {
 	.name = "o2ib",
 	.type = LNET_TYPE_O2IB,

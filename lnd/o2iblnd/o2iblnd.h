@@ -31,7 +31,15 @@
 #include "lnd/o2iblnd/memory.h"
 #include "lnd/o2iblnd/peer.h"
 #include "lnd/o2iblnd/regcache.h"
-#include "lnd/o2iblnd/tunable.h"
+
+/* The numbers that users may set for an NI: o2iblnd(7). The names are those of
+ * the kernel's module parameters. */
+enum ib_tunable {
+#define TUNABLE(name, unit, min, max, def, help) IB_TUNE_##name,
+#include "lnd/o2iblnd/tunable.def"
+#undef TUNABLE
+	IB_TUNABLES
+};
 
 /* Owner: its CPT's thread. */
 struct ib_cpt {

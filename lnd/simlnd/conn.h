@@ -43,7 +43,7 @@ void sim_conn_lost(struct sim_path *p);
  * on. */
 void sim_conn_heard(struct sim_path *p);
 
-/* Can it go to another CPT (move.h)? */
+/* Can it go to another CPT (sim_can_move())? */
 bool sim_conn_is_quiet(const struct sim_path *p);
 /* It leaves this CPT, and nobody is told; it comes to another one. */
 void sim_conn_leave(struct sim_path *p);
@@ -63,5 +63,20 @@ void sim_conns_tell(struct sim_cpt *sc);
 
 /* The CPT goes down: no upcall any more. */
 void sim_conns_stop(struct sim_cpt *sc);
+
+/* ---- to another CPT ---- */
+
+/*
+ * Connections that go to another CPT, with the NID that they lead to (lnd.h,
+ * can_move() and move()). The connection leaves its path here, and comes to the
+ * path there in a turn of that CPT's. What is on its way to this CPT meanwhile
+ * is passed on when it arrives, and what was sent later may overtake it then.
+ * Inside simlnd only.
+ */
+
+/* As lnd.h. */
+bool sim_can_move(struct lnd_ni *ni, unsigned int cpt,
+		  const struct ulnet_nid *nid);
+void sim_move(struct lnd_ni *ni, unsigned int cpt, const struct ulnet_nid *nid);
 
 #endif

@@ -15,7 +15,6 @@
 
 #include "base/iov.h"
 #include "lnd/simlnd/conn.h"
-#include "lnd/simlnd/move.h"
 #include "lnd/simlnd/net.h"
 
 /* A message at its sender. */
@@ -44,7 +43,7 @@ struct sim_pkt {
 	uint64_t store_time; /* ns that the payload takes */
 	bool cut;
 	void *mark;
-	uint32_t number; /* hold()'s */
+	uint32_t number;  /* hold()'s */
 	struct work work; /* to the loop of the receiver */
 	struct timer timer;
 	struct lnd_msg *msg; /* being stored */

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/loss.h"
 
 /* Refusals in a row after which the connections that there are must do. */
 #define RETRIES 3

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/rx.h"
 

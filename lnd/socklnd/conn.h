@@ -29,7 +29,7 @@ enum conn_state {
 	CONN_REQUESTED, /* its request is being read */
 	CONN_GREETED,	/* its HELLO is being read */
 	CONN_MOVING,	/* to the CPT of its peer, where it is answered; or
-			 * later, to the one that has become that (move.c) */
+			 * later, to the one that has become that (socklnd.c) */
 	/* both */
 	CONN_OPEN,
 	/* open, but no message is given to it any more (peer.h): */
@@ -167,7 +167,7 @@ bool sock_conn_can_move(const struct sock_conn *conn);
 int sock_conn_leave(struct sock_conn *conn) must_check;
 
 /* Ends @conn because of @status, a negative errno: what it has to send, and is
- * receiving, ends with that (loss.h). For peer.c, which looks after the other
+ * receiving, ends with that (sock.h). For peer.c, which looks after the other
  * connections of the peer. */
 void sock_conn_close(struct sock_conn *conn, int status);
 

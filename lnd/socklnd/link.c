@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "lnd/netif.h"
+#include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/peer.h"
-#include "lnd/socklnd/shared.h"
 
 /* Messages taken in one turn, before looking. */
 #define BATCH 64

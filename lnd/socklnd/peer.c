@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "lnd/socklnd/attempt.h"
-#include "lnd/socklnd/loss.h"
 #include "lnd/socklnd/rx.h"
 
 /* When to look for progress (parts of the timeout), and whether TCP gets

@@ -7,7 +7,6 @@
 #include <sys/uio.h>
 
 #include "base/iov.h"
-#include "lnd/socklnd/loss.h"
 
 /* Payloads from this size on are better read than copied to where they belong.
  */

@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 #include "base/util.h"
+#include "lnd/lnd.h"
 #include "ulnet/nid.h"
 
 #define SOCK_ADDRSTR_SIZE 64 /* "[fd77::1]:988" */
@@ -75,5 +76,21 @@ void sock_reset_on_close(int fd);
  * nothing in flight. */
 struct silence_acks;
 void sock_tcp_look(int fd, struct silence_acks *tcp);
+
+/* ---- errors in LNet's words ---- */
+
+/* Why messages end that could not be sent over TCP: what the errors of sockets,
+ * of handshakes and of connections are in LNet's words (lnd.h). */
+
+/* No connection could be made, because of @status: the cause for what has
+ * waited for it. Promises that nothing was delivered. */
+enum ulnet_cause sock_loss_unconnected(int status);
+
+/* A connection has ended with @status, a negative errno: the cause for what was
+ * under way on it, either way. */
+enum ulnet_cause sock_loss_begun(int status);
+/* ... and for what was to go out on it, and had not begun. Promises that
+ * nothing was delivered. */
+enum ulnet_cause sock_loss_queued(int status);
 
 #endif

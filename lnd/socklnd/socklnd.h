@@ -3,21 +3,20 @@
  * The LND over TCP: an NI, and its part on each CPT.
  *
  *	socklnd.c	what LNet calls
- *	listener.c	one for each address: takes connections, finds out for
- *			which NI they are. CPT 0.
  *	link.c		one for the node: notices that addresses and links go
  *			and come. CPT 0.
- *	handshake.c	request and HELLO, both sides. A passive one begins on
- *			CPT 0 and goes to the CPT that owns the peer.
+ *	handshake.c	request and HELLO, both sides. A listener, one for each
+ *			address, takes connections and finds out for which NI
+ *			they are, on CPT 0; a passive handshake goes on to the
+ *			CPT that owns the peer.
  *	attempt.c	when connections to a peer are opened, and how many at
  *			once
  *	host.c		what the processes of one address have opened
  *	peer.c		a peer and its connections: chooses them, gives them up
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
- *	loss.c		why messages end that could not be sent
  *	proto.c		bytes on the wire
- *	sock.c		what the system has
+ *	sock.c		what the system has, and its errors in LNet's words
  *	../netif.c	... of interfaces
  *	../silence.c	how long a peer may leave what was sent without answer
  *
@@ -33,7 +32,6 @@
 #include "base/pool.h"
 #include "lnd/connect.h"
 #include "lnd/lnd.h"
-#include "lnd/socklnd/tunable.h"
 
 /* One read takes up to so many bytes besides those that go where they belong.
  * Large, since a turn's small messages come in one read. */
@@ -43,6 +41,15 @@
 
 struct sock_links;
 struct sock_listener;
+
+/* The numbers that users may set for an NI: socklnd(7). The names are those of
+ * the kernel's module parameters, where there are such. */
+enum sock_tunable {
+#define TUNABLE(name, unit, min, max, def, help) SOCK_##name,
+#include "lnd/socklnd/tunable.def"
+#undef TUNABLE
+	SOCK_TUNABLES
+};
 
 /* Owner: its CPT's thread. */
 struct sock_cpt {

@@ -8,7 +8,6 @@
 #include "base/iov.h"
 #include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/loss.h"
 
 /* Writes to one connection in a turn, so that others get theirs. */
 #define WRITES_PER_TURN 2

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lnd/socklnd/listener.h"
+#include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/rx.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
@@ -127,14 +127,14 @@ void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status)
 	}
 }
 
-struct setting {
+struct link_setting {
 	struct lnet_cpt *cpt;
 	bool up;
 };
 
 static int set_link(void *arg)
 {
-	struct setting *k = arg;
+	struct link_setting *k = arg;
 	struct sock_ni *sni = sni_of(k->cpt);
 	struct sock_cpt *cpt = &sni->cpts[k->cpt->index];
 
@@ -149,7 +149,7 @@ static int set_link(void *arg)
 void census_set_link(struct lnet *node, bool up)
 {
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct setting k = { node->cpt[i], up };
+		struct link_setting k = { node->cpt[i], up };
 
 		BUG_ON(lnet_call(node, i, set_link, &k));
 	}

@@ -4,7 +4,9 @@
 #include <errno.h>
 
 #include "lnd/o2iblnd/simqp/cm.h"
+#include "lnd/o2iblnd/simqp/fabric.h"
 #include "lnd/o2iblnd/simqp/qp.h"
+#include "lnd/o2iblnd/simqp/simqp.h"
 
 #define PRIVILEGED_MIN 512
 #define PRIVILEGED_MAX 1023
@@ -142,4 +144,250 @@ uint16_t simqp_src_port_get(struct simqp_port *port)
 void simqp_src_port_put(struct simqp_port *port, uint16_t src_port)
 {
 	port->src_ports[src_port / 8] &= (uint8_t) ~(1 << src_port % 8);
+}
+
+/* ---- registered memory ---- */
+
+struct key {
+	struct hash_node hash; /* port.keys, by the key */
+	bool remote;
+};
+
+struct mr {
+	struct ib_mr ib;
+	struct key lkey, rkey;
+	bool remote;
+};
+
+/* No key of a port comes twice: who uses an old one is found out. */
+static uint32_t key_new(struct simqp_fabric *f)
+{
+	f->last_key += 1 + (uint32_t)rng_below(&f->key_rng, 200);
+	return f->last_key;
+}
+
+static int keys_add(struct simqp_port *port, struct mr *mr)
+{
+	mr->ib.lkey = key_new(port->fabric);
+	mr->ib.rkey = key_new(port->fabric);
+	mr->rkey.remote = true;
+	if (hash_add(&port->keys, &mr->lkey.hash, mr->ib.lkey))
+		return -ENOMEM;
+	if (hash_add(&port->keys, &mr->rkey.hash, mr->ib.rkey)) {
+		hash_del(&port->keys, &mr->lkey.hash);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int reg_refused(struct simqp_port *port, const void *addr, size_t length)
+{
+	const struct simqp_device *d = &port->addr->device;
+
+	if (port->removed)
+		return -ENODEV;
+	if (!addr)
+		return -EFAULT;
+	if (!length || length > UINTPTR_MAX - (uintptr_t)addr ||
+	    (d->limits.max_mr_size && length > d->limits.max_mr_size))
+		return -EINVAL;
+	if (d->locked_max && length > d->locked_max - port->usage.locked)
+		return -ENOMEM;
+	if (simqp_dice(port->fabric, d->reg_fails))
+		return -ENOMEM;
+	return simqp_addr_fails(port->addr, SIMQP_CALL_REG);
+}
+
+int simqp_reg(struct ib_port *ib, void *addr, size_t length, bool remote,
+	      struct ib_mr **mr_p)
+{
+	struct simqp_port *port = simqp_port(ib);
+	int rc = reg_refused(port, addr, length);
+	struct mr *mr;
+
+	if (rc)
+		return rc;
+	mr = simqp_alloc(sizeof(*mr));
+	mr->ib.addr = addr;
+	mr->ib.length = length;
+	mr->remote = remote;
+	rc = keys_add(port, mr);
+	if (rc) {
+		free(mr);
+		return rc;
+	}
+	port->usage.mrs++;
+	port->usage.locked += length;
+	*mr_p = &mr->ib;
+	return 0;
+}
+
+void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
+{
+	struct simqp_port *port = simqp_port(ib);
+	struct mr *mr = container_of(ib_mr, struct mr, ib);
+
+	hash_del(&port->keys, &mr->lkey.hash);
+	hash_del(&port->keys, &mr->rkey.hash);
+	port->usage.mrs--;
+	port->usage.locked -= mr->ib.length;
+	free(mr);
+}
+
+/* NULL: no memory has it. */
+static const struct key *key_find(const struct simqp_port *port, uint32_t key)
+{
+	struct hash_node *n = hash_first(&port->keys, key);
+
+	return n ? container_of(n, struct key, hash) : NULL;
+}
+
+static bool mr_covers(const struct mr *mr, uint64_t addr, uint64_t length)
+{
+	uint64_t start = (uintptr_t)mr->ib.addr;
+
+	return addr >= start && length <= mr->ib.length &&
+	       addr - start <= mr->ib.length - length;
+}
+
+bool simqp_mr_is_local(const struct simqp_port *port, const struct ib_sge *sge)
+{
+	const struct key *key;
+
+	if (!sge->length)
+		return true;
+	key = key_find(port, sge->lkey);
+	return key && !key->remote &&
+	       mr_covers(container_of(key, struct mr, lkey),
+			 (uintptr_t)sge->addr, sge->length);
+}
+
+bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,
+			uint64_t length, uint32_t rkey)
+{
+	const struct key *key = key_find(port, rkey);
+	const struct mr *mr;
+
+	if (!key || !key->remote)
+		return false;
+	mr = container_of(key, struct mr, rkey);
+	return mr->remote && mr_covers(mr, addr, length);
+}
+
+/* ---- faults ---- */
+
+/* Faults of connections, ports and devices that there are. */
+
+static bool is_between(const struct simqp_qp *qp, const struct ulnet_nid *a,
+		       const struct ulnet_nid *b)
+{
+	const struct ulnet_nid *here = &qp->port->addr->nid;
+	const struct ulnet_nid *there = &qp->dst_nid;
+
+	return (simqp_is_named(here, a) && simqp_is_named(there, b)) ||
+	       (simqp_is_named(here, b) && simqp_is_named(there, a));
+}
+
+static void cut(struct simqp_qp *qp)
+{
+	bool open = qp->cm.state == SIMQP_OPEN || qp->cm.state == SIMQP_LEFT;
+
+	if (!open && qp->cm.state != SIMQP_ACCEPTED &&
+	    qp->cm.state != SIMQP_CONNECTING)
+		return;
+	simqp_inbox_cut(&qp->inbox);
+	simqp_qp_fail(qp, IB_WC_FLUSHED);
+	simqp_cm_fail(qp, open ? -EIO : -ENOTCONN);
+}
+
+void simqp_cut(struct simqp_fabric *f, const struct ulnet_nid *a,
+	       const struct ulnet_nid *b)
+{
+	struct simqp_addr *addr;
+	struct simqp_qp *qp;
+
+	list_for_each_entry (addr, &f->addrs, link) {
+		if (!addr->port)
+			continue;
+		list_for_each_entry (qp, &addr->port->qps, link)
+			if (is_between(qp, a, b))
+				cut(qp);
+	}
+}
+
+void simqp_port_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
+		    bool up, const char *why)
+{
+	struct simqp_addr *a = simqp_addr_get(f, nid);
+
+	if (a->down == !up)
+		return;
+	a->down = !up;
+	a->why = why;
+	if (a->port && !a->port->removed)
+		simqp_port_changed(a->port, up, false, why);
+}
+
+static void remove_port(struct simqp_port *port)
+{
+	struct simqp_qp *qp;
+
+	port->removed = true;
+	port->listening = false;
+	simqp_cm_reject_untold(port);
+	list_for_each_entry (qp, &port->qps, link) {
+		simqp_qp_fail(qp, IB_WC_FLUSHED);
+		if (qp->cm.state != SIMQP_ENDED)
+			simqp_cm_fail(qp, -ENODEV);
+	}
+	simqp_port_changed(port, false, true, "its device has gone");
+}
+
+void simqp_remove(struct simqp_fabric *f, const struct ulnet_nid *nid)
+{
+	struct simqp_addr *a = simqp_addr_get(f, nid);
+
+	if (a->gone)
+		return;
+	a->gone = true;
+	if (a->port)
+		remove_port(a->port);
+}
+
+void simqp_insert(struct simqp_fabric *f, const struct ulnet_nid *nid)
+{
+	simqp_addr_get(f, nid)->gone = false;
+}
+
+/* ---- the backend, as the LND sees it ---- */
+
+/* The backend, as the LND sees it. */
+
+static const struct ib_verbs verbs = {
+	.name = "simulated",
+	.open = simqp_open,
+	.close = simqp_close,
+	.deafen = simqp_deafen,
+	.resolve = simqp_resolve,
+	.create = simqp_create,
+	.connect = simqp_connect,
+	.accept = simqp_accept,
+	.reject = simqp_reject,
+	.disconnect = simqp_disconnect,
+	.destroy = simqp_destroy,
+	.post_recv = simqp_post_recv,
+	.post_send = simqp_post_send,
+	.reg = simqp_reg,
+	.dereg = simqp_dereg,
+};
+
+const struct ib_verbs *simqp_verbs(void)
+{
+	return &verbs;
+}
+
+int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
+		     struct simqp_fabric **fabric_p)
+{
+	return simqp_fabric_make(&verbs, world, conf, fabric_p);
 }

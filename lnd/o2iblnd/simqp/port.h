@@ -4,7 +4,7 @@
 #ifndef LND_O2IBLND_SIMQP_PORT_H
 #define LND_O2IBLND_SIMQP_PORT_H
 
-#include "lnd/o2iblnd/simqp/inbox.h"
+#include "lnd/o2iblnd/simqp/fabric.h"
 
 struct simqp_port {
 	struct ib_port ib;
@@ -15,7 +15,7 @@ struct simqp_port {
 	bool removed;		  /* its device has gone */
 	struct simqp_inbox inbox; /* CPT 0 */
 	struct list qps;	  /* simqp_qp.link */
-	struct hash keys;	  /* mr.c's */
+	struct hash keys;	  /* of registered memory */
 	struct simqp_usage usage;
 	uint16_t last_src_port;
 	uint8_t src_ports[8192]; /* a bit for each that is in use */
@@ -40,5 +40,20 @@ void simqp_src_port_put(struct simqp_port *port, uint16_t src_port);
 /* Tells the LND. */
 void simqp_port_changed(struct simqp_port *port, bool up, bool removed,
 			const char *why);
+
+/* ---- registered memory ---- */
+
+/* Registered memory of a port, by its keys. Inside simqp only. */
+
+/* As verbs.h. */
+int simqp_reg(struct ib_port *ib, void *addr, size_t length, bool remote,
+	      struct ib_mr **mr_p);
+void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr);
+
+/* Is all of it memory that has this lkey? What is empty, is. */
+bool simqp_mr_is_local(const struct simqp_port *port, const struct ib_sge *sge);
+/* May peers write there? */
+bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,
+			uint64_t length, uint32_t rkey);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: their queues, the error state, completions. How data flows is
- * flow.h's, how they are connected cm.h's. Inside simqp only.
+ * Queue pairs: their queues, the error state, completions; and how data gets to
+ * the peer: packets, one for each work request, and acknowledgements. What is
+ * lost, and what follows it, is sent again. How queue pairs are connected is
+ * cm.h's. Inside simqp only.
  */
 #ifndef LND_O2IBLND_SIMQP_QP_H
 #define LND_O2IBLND_SIMQP_QP_H
 
 #include "base/fsm.h"
-#include "lnd/o2iblnd/simqp/inbox.h"
+#include "lnd/o2iblnd/simqp/fabric.h"
 #include "lnd/o2iblnd/simqp/port.h"
-#include "lnd/o2iblnd/simqp/wr.h"
 
 enum simqp_state {
 	/* active */
@@ -62,7 +63,7 @@ struct simqp_qp {
 	struct list rq;	    /* simqp_recv.link */
 	uint32_t send_used; /* work requests, until they are told */
 	uint32_t recv_used;
-	/* flow.c's: what is sent */
+	/* what is sent */
 	uint64_t next_seq;
 	uint64_t data_at; /* ns: arrival of the last packet there */
 	uint64_t ack_at;
@@ -103,5 +104,43 @@ void simqp_destroy(struct ib_qp *ib);
 void simqp_disconnect(struct ib_qp *ib);
 int simqp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie);
 int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n);
+
+/* ---- work requests ---- */
+
+/*
+ * Work requests for sending, and where their bytes are: in the LND's memory for
+ * as long as they are posted, unless inlined. Inside simqp only.
+ */
+
+struct simqp_wr {
+	struct list link; /* simqp_qp.sq */
+	unsigned int refs;
+	uint64_t seq;
+	uint64_t sent_at; /* ns: when the last of it has left */
+	enum ib_wr_type type;
+	void *cookie;
+	uint32_t batch; /* SEND: work requests that end with it */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t length;
+	enum ib_wc_status ends;	 /* as is to be; OK: by itself */
+	bool local_error;	 /* it cannot be sent */
+	struct simqp_port *port; /* whose memory it is; NULL: bytes has what
+				  * is left of it */
+	uint8_t *bytes;
+	unsigned int nsge;
+	struct ib_sge sge[];
+};
+
+/* Inlined bytes are copied. */
+struct simqp_wr *simqp_wr_new(struct simqp_port *port,
+			      const struct ib_wr *from);
+void simqp_wr_put(struct simqp_wr *wr);
+/* May the device read all of it? */
+bool simqp_wr_is_readable(const struct simqp_wr *wr);
+/* Copies all of it. */
+void simqp_wr_read(const struct simqp_wr *wr, void *to);
+/* It is not posted any more; what is under way of it keeps its bytes. */
+void simqp_wr_detach(struct simqp_wr *wr);
 
 #endif
