@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/util.h"
 #include "rpc/bulk/field.h"
+#include "rpc/bulk/place.h"
 #include "rpc/rpc.h"
 #include "ulnet/stub.h"
 
@@ -40,15 +40,15 @@ struct ulrpc_bulk {
 	void *released_arg;
 
 	/* owner CPT, while claimed */
-	struct shard *shard; /* held while MDs are linked */
-	struct list link;    /* shard.lent, while they are */
-	unsigned int linked; /* MDs whose last event has not come */
-	bool attached;	     /* handles of segments mean something */
+	struct shard *shard;  /* held while MDs are linked */
+	struct list link;     /* shard.lent, while they are */
+	unsigned int linked;  /* MDs whose last event has not come */
+	bool attached;	      /* handles of segments mean something */
 	struct ulnet_id peer; /* attached: whose messages may come, */
-	uint64_t match;	     /* with these bits, from the first segment on */
-	bool touched;	     /* the server has put something, in this attempt */
-	uint64_t moved;	     /* bytes, of all attempts */
-	uint64_t *heard;     /* attached: who counts signs of life; or NULL */
+	uint64_t match;	      /* with these bits, from the first segment on */
+	bool touched;	 /* the server has put something, in this attempt */
+	uint64_t moved;	 /* bytes, of all attempts */
+	uint64_t *heard; /* attached: who counts signs of life; or NULL */
 	struct bulk_late late; /* fn NULL: nobody */
 	bool over;	       /* released, waits for being idle */
 	void (*idle_fn)(void *arg);
@@ -57,61 +57,36 @@ struct ulrpc_bulk {
 
 /* ---- cutting ---- */
 
-/* Cuts memory into segments: counts them first, then, with @b, writes them. */
-struct cutter {
-	struct ulrpc_bulk *b;
-	uint32_t segment_max;
-	unsigned int nfragments;
-	unsigned int nsegments;
-	/* of the last segment */
-	uint32_t length;
-	unsigned int niov;
-};
-
-static bool cut_full(const struct cutter *c)
+static uint32_t segment_max(const struct ulrpc_bulk_conf *conf)
 {
-	return c->nsegments == 0 || c->length == c->segment_max ||
-	       c->niov == LNET_MAX_IOV;
+	return conf->segment ? conf->segment : LNET_MTU;
 }
 
-static void cut_fragment(struct cutter *c, uint8_t *base, uint32_t length)
+static int cut(struct ulrpc_bulk *b, const struct ulrpc_bulk_conf *conf)
 {
-	struct ulrpc_bulk *b = c->b;
+	struct iovec *to = b->iov;
+	struct segment *s = NULL;
+	uint32_t *length = NULL;
 
-	if (cut_full(c)) {
-		c->nsegments++;
-		c->length = 0;
-		c->niov = 0;
-	}
-	if (b) {
-		struct segment *s = &b->segments[c->nsegments - 1];
-
-		if (c->niov == 0)
-			s->iov = &b->iov[c->nfragments];
-		s->iov[c->niov] = (struct iovec){ base, length };
-		s->niov = c->niov + 1;
-		b->lengths[c->nsegments - 1] += length;
-	}
-	c->length += length;
-	c->niov++;
-	c->nfragments++;
-}
-
-static int cut(struct cutter *c, const struct iovec *iov, unsigned int niov)
-{
-	for (unsigned int i = 0; i < niov; i++) {
-		uint8_t *base = iov[i].iov_base;
-		size_t left = iov[i].iov_len;
+	for (unsigned int i = 0; i < conf->niov; i++) {
+		uint8_t *base = conf->iov[i].iov_base;
+		size_t left = conf->iov[i].iov_len;
 
 		while (left) {
-			uint32_t room = cut_full(c)
-						? c->segment_max
-						: c->segment_max - c->length;
-			uint32_t take = (uint32_t)MIN(left, room);
+			uint32_t take;
 
-			cut_fragment(c, base, take);
-			if (c->nsegments > ULRPC_SEGMENTS_MAX)
-				return -EMSGSIZE;
+			if (!s || *length == segment_max(conf) ||
+			    s->niov == LNET_MAX_IOV) {
+				if (b->n == ULRPC_SEGMENTS_MAX)
+					return -EMSGSIZE;
+				length = &b->lengths[b->n];
+				s = &b->segments[b->n++];
+				s->iov = to;
+			}
+			take = (uint32_t)MIN(left, segment_max(conf) - *length);
+			*to++ = (struct iovec){ base, take };
+			s->niov++;
+			*length += take;
 			base += take;
 			left -= take;
 		}
@@ -123,85 +98,62 @@ static int cut(struct cutter *c, const struct iovec *iov, unsigned int niov)
 
 static int conf_check(const struct ulrpc_bulk_conf *conf, uint64_t *length_p)
 {
-	uint64_t length = 0;
-
-	if (conf->access != ULRPC_BULK_SOURCE &&
-	    conf->access != ULRPC_BULK_SINK)
+	if ((conf->access != ULRPC_BULK_SOURCE &&
+	     conf->access != ULRPC_BULK_SINK) ||
+	    conf->flags & ~ULRPC_BULK_CHECKSUM || conf->segment > LNET_MTU)
 		return -EINVAL;
-	if (conf->flags & ~ULRPC_BULK_CHECKSUM || conf->segment > LNET_MTU ||
-	    (conf->niov && !conf->iov))
-		return -EINVAL;
-	for (unsigned int i = 0; i < conf->niov; i++) {
-		const struct iovec *v = &conf->iov[i];
-
-		if (v->iov_len && !v->iov_base)
-			return -EINVAL;
-		if (v->iov_len > ULRPC_BULK_MAX - length)
-			return -EMSGSIZE;
-		length += v->iov_len;
-	}
-	*length_p = length;
-	return 0;
+	return place_iov_length(conf->iov, conf->niov, -EMSGSIZE, length_p);
 }
 
-static void bulk_free(struct ulrpc_bulk *b)
+/* With all that it has, of which there is perhaps a little more than it needs:
+ * a segment is full, or has all the fragments that it can have, or is the last
+ * one. */
+static struct ulrpc_bulk *bulk_alloc(const struct ulrpc_bulk_conf *conf,
+				     uint64_t length)
 {
-	free(b->segments);
-	free(b->lengths);
-	free(b->iov);
-	free(b->crc);
-	free(b);
-}
+	uint64_t full = MIN(length / segment_max(conf), ULRPC_SEGMENTS_MAX);
+	size_t n = MIN(full + (conf->niov + full) / LNET_MAX_IOV + 1,
+		       ULRPC_SEGMENTS_MAX);
+	size_t fragments = conf->niov + n;
+	struct ulrpc_bulk *b;
 
-static int bulk_alloc(struct ulrpc_bulk *b, const struct cutter *counted)
-{
-	unsigned int n = counted->nsegments;
-
-	b->n = n;
-	if (n == 0)
-		return 0;
-	b->segments = calloc(n, sizeof(*b->segments));
-	b->lengths = calloc(n, sizeof(*b->lengths));
-	b->iov = calloc(counted->nfragments, sizeof(*b->iov));
-	if (b->checked && b->access == ULRPC_BULK_SOURCE)
-		b->crc = calloc(n, sizeof(*b->crc));
-	else
-		b->crc = NULL;
-	if (!b->segments || !b->lengths || !b->iov ||
-	    (b->checked && b->access == ULRPC_BULK_SOURCE && !b->crc))
-		return -ENOMEM;
-	return 0;
+	b = calloc(1, sizeof(*b) + n * sizeof(*b->segments) +
+			      fragments * sizeof(*b->iov) +
+			      n * sizeof(*b->lengths) + n * sizeof(*b->crc));
+	if (!b)
+		return NULL;
+	b->segments = (struct segment *)(b + 1);
+	b->iov = (struct iovec *)(b->segments + n);
+	b->lengths = (uint32_t *)(b->iov + fragments);
+	if (conf->flags & ULRPC_BULK_CHECKSUM &&
+	    conf->access == ULRPC_BULK_SOURCE)
+		b->crc = b->lengths + n;
+	return b;
 }
 
 int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 		   struct ulrpc_bulk **bulk_p)
 {
-	struct cutter c = { .segment_max =
-				    conf->segment ? conf->segment : LNET_MTU };
 	struct ulrpc_bulk *b;
 	uint64_t length;
 	int rc = conf_check(conf, &length);
 
-	if (!rc)
-		rc = cut(&c, conf->iov, conf->niov);
 	if (rc)
 		return rc;
-	b = calloc(1, sizeof(*b));
+	b = bulk_alloc(conf, length);
 	if (!b)
 		return -ENOMEM;
+	rc = cut(b, conf);
+	if (rc) {
+		free(b);
+		return rc;
+	}
 	b->rpc = rpc;
 	b->access = conf->access;
 	b->checked = conf->flags & ULRPC_BULK_CHECKSUM;
 	b->length = length;
 	list_init(&b->link);
 	atomic_init(&b->refs, 1);
-	rc = bulk_alloc(b, &c);
-	if (rc) {
-		bulk_free(b);
-		return rc;
-	}
-	c = (struct cutter){ .b = b, .segment_max = c.segment_max };
-	BUG_ON(cut(&c, conf->iov, conf->niov));
 	bulk_field_init(&b->field, b, length, b->access);
 	*bulk_p = b;
 	return 0;
@@ -229,7 +181,7 @@ static void bulk_put(struct ulrpc_bulk *b)
 		return;
 	released = b->released;
 	arg = b->released_arg;
-	bulk_free(b);
+	free(b);
 	if (released)
 		released(arg);
 }
@@ -249,15 +201,9 @@ void ulrpc_bulk_close(struct ulrpc_bulk *bulk, void (*released)(void *arg),
 
 static uint32_t crc_of(const struct segment *s, uint32_t length)
 {
-	uint32_t crc = 0;
+	const struct span all = { .iov = s->iov };
 
-	for (unsigned int i = 0; length; i++) {
-		uint32_t n = (uint32_t)MIN(s->iov[i].iov_len, length);
-
-		crc = crc32c(crc, s->iov[i].iov_base, n);
-		length -= n;
-	}
-	return crc;
+	return place_crc(&all, (struct place){ 0 }, length, 0);
 }
 
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)

@@ -1,7 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/bulk/place.h"
 
+#include <errno.h>
+
 #include "base/crc32c.h"
+#include "ulnet/rpc.h"
+
+int place_iov_length(const struct iovec *iov, unsigned int niov, int too_long,
+		     uint64_t *length_p)
+{
+	uint64_t length = 0;
+
+	if (niov && !iov)
+		return -EINVAL;
+	for (unsigned int i = 0; i < niov; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -EINVAL;
+		if (iov[i].iov_len > ULRPC_BULK_MAX - length)
+			return too_long;
+		length += iov[i].iov_len;
+	}
+	*length_p = length;
+	return 0;
+}
 
 void place_move(const struct span *s, struct place *at, uint64_t length)
 {

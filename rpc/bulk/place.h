@@ -52,6 +52,11 @@ unsigned int place_slice(const struct span *s, const struct place *at,
 uint32_t place_crc(const struct span *s, struct place at, uint32_t length,
 		   uint32_t crc);
 
+/* Bytes in all of @iov. -EINVAL: there is no such memory; @too_long: more than
+ * ULRPC_BULK_MAX. */
+int place_iov_length(const struct iovec *iov, unsigned int niov, int too_long,
+		     uint64_t *length_p) must_check;
+
 /* Goes over a span by segments. */
 #define place_for_each_segment(at, s)                        \
 	for (at = place_begin(s); (at).offset < (s)->length; \

@@ -472,24 +472,6 @@ static void transfer_begin_posted(struct ulnet_work *w)
 	shard_taken(s);
 }
 
-static int iov_sum(const struct iovec *iov, unsigned int niov,
-		   uint64_t *length_p)
-{
-	uint64_t length = 0;
-
-	if (niov && !iov)
-		return -EINVAL;
-	for (unsigned int i = 0; i < niov; i++) {
-		if (iov[i].iov_len && !iov[i].iov_base)
-			return -EINVAL;
-		if (iov[i].iov_len > ULRPC_BULK_MAX - length)
-			return -ERANGE;
-		length += iov[i].iov_len;
-	}
-	*length_p = length;
-	return 0;
-}
-
 /* Copies what has bytes in it. */
 static void span_set_iov(struct span *s, const struct iovec *iov,
 			 unsigned int niov)
@@ -573,7 +555,7 @@ int transfer_start(struct transfers *t, unsigned int index,
 	r = &t->remotes[index];
 	if (r->access != access)
 		return -EACCES;
-	rc = iov_sum(iov, niov, &length);
+	rc = place_iov_length(iov, niov, -ERANGE, &length);
 	if (rc)
 		return rc;
 	if (!done)

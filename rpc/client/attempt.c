@@ -33,11 +33,6 @@ static const struct backoff_law query_law = {
 	.cap = NSEC_PER_SEC,
 };
 
-static void attempt_move(struct ulrpc_call *call, enum call_state to)
-{
-	fsm_move(&call->fsm, call_states, to);
-}
-
 /* ---- time ---- */
 
 static uint64_t time_left(const struct ulrpc_call *call, uint64_t now)
@@ -227,7 +222,7 @@ void call_ask(struct ulrpc_call *call)
 
 	if (call->fsm.state == CALL_ASK)
 		return;
-	attempt_move(call, CALL_ASK);
+	call_move(call, CALL_ASK);
 	list_add_tail(&c->ask, &call->link);
 	client_kick(c);
 }
@@ -251,7 +246,7 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
 	stat_count(call->shard, RPC_STAT_queries_sent);
 	call->expected = query_due(call, p->sent, random);
 	p->due = MIN(p->due, call->expected);
-	attempt_move(call, CALL_ASKED);
+	call_move(call, CALL_ASKED);
 }
 
 void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
@@ -288,7 +283,7 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 	if (call->fsm.state == CALL_ASK)
 		list_del(&call->link);
 	if (call->fsm.state != CALL_SENT)
-		attempt_move(call, CALL_SENT);
+		call_move(call, CALL_SENT);
 	if (p->due > call->expected)
 		watch_again(p, call->expected);
 }
@@ -355,21 +350,6 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 	}
 }
 
-static void ask_anew(struct ulrpc_call *call)
-{
-	call->asks = 0;
-	call_ask(call);
-}
-
-void attempts_ask(struct import *imp)
-{
-	struct ulrpc_call *call;
-
-	list_for_each_entry (call, &imp->calls, order)
-		if (call_is_out(call))
-			ask_anew(call);
-}
-
 /* Was the last message about the call sent by that rail until it failed, and
  * has LNet nothing more to say about it? */
 static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
@@ -380,13 +360,16 @@ static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
 	return !p->sending && severed_has(s, p->sent, &p->target);
 }
 
-void attempts_ask_severed(struct import *imp, const struct severed *s)
+void attempts_ask(struct import *imp, const struct severed *s)
 {
 	struct ulrpc_call *call;
 
-	list_for_each_entry (call, &imp->calls, order)
-		if (call_is_out(call) && is_severed(call, s))
-			ask_anew(call);
+	list_for_each_entry (call, &imp->calls, order) {
+		if (!call_is_out(call) || (s && !is_severed(call, s)))
+			continue;
+		call->asks = 0;
+		call_ask(call);
+	}
 }
 
 /* ---- another attempt ---- */
@@ -410,7 +393,7 @@ static void requeue(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
 
-	attempt_move(call, CALL_QUEUED);
+	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
 	/* It would be looked up in a store that does not know. */
 	if (unlikely(call->forsaken && call->flags & WIRE_CALL_RESENT)) {
@@ -438,7 +421,7 @@ static void fence_or_requeue(struct ulrpc_call *call)
 		requeue(call);
 		return;
 	}
-	attempt_move(call, CALL_FENCE);
+	call_move(call, CALL_FENCE);
 	list_add_tail(&call->client->fenced, &call->link);
 }
 
@@ -571,7 +554,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 static void attempt_wait(struct ulrpc_call *call)
 {
 	attempt_end(call);
-	attempt_move(call, CALL_WAIT);
+	call_move(call, CALL_WAIT);
 	list_add_tail(&call->client->fenced, &call->link);
 	lnet_timer_init(&call->pause, on_pause_over);
 }

@@ -73,16 +73,14 @@ void call_fetch_lost(struct ulrpc_call *call);
 /* The query of @p was not delivered, or the attempt. */
 void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
 
-/* The connection was made again, with the same server: whatever was sent before
- * may be lost, or its reply. */
-void attempts_ask(struct import *imp);
 /* @r is the answer to a query about @call. If it shows that the attempt, or the
  * answer to it, was lost, LNet is told that its rail loses messages. */
 void attempt_look_back(const struct ulrpc_call *call,
 		       const struct wire_reply *r);
-/* A rail has failed: the same as attempts_ask(), for calls that were sent by
- * it, and whose messages LNet is done with. */
-void attempts_ask_severed(struct import *imp, const struct severed *s);
+/* The connection was made again, with the same server: whatever was sent before
+ * may be lost, or its reply. @s: a rail has failed: the same for calls that
+ * were sent by it, and whose messages LNet is done with; or NULL. */
+void attempts_ask(struct import *imp, const struct severed *s);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
 void attempts_doubt(struct ulrpc_client *c);

@@ -41,11 +41,6 @@ const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_DONE] = { "done", 0 },
 };
 
-static void call_move(struct ulrpc_call *call, enum call_state to)
-{
-	fsm_move(&call->fsm, call_states, to);
-}
-
 /* ---- memory ---- */
 
 void call_free(struct ulrpc_call *call)

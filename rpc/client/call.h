@@ -70,6 +70,7 @@ enum call_state {
 	CALL_STATES
 };
 extern const struct fsm_state call_states[CALL_STATES];
+#define call_move(call, to) fsm_move(&(call)->fsm, call_states, to)
 
 /* Who ends a call at its deadline. */
 enum call_watch {
@@ -92,16 +93,16 @@ struct ulrpc_call {
 	/* what sending and answering touch */
 	struct ulrpc_client *client;
 	struct shard *shard;
-	struct list link;      /* one of the client's lists: enum call_state */
-	struct list due;       /* WATCH_DUE: client.due */
-	struct list order;     /* import.calls, while it has a slot */
+	struct list link;  /* one of the client's lists: enum call_state */
+	struct list due;   /* WATCH_DUE: client.due */
+	struct list order; /* import.calls, while it has a slot */
 	struct retry_rule *retry; /* its own; NULL: the client's */
-	uint64_t xid;	       /* its number; 0: it was never sent */
-	struct place out;      /* of the last attempt that is not a query */
-	struct place query;    /* of the last one that is */
-	uint64_t expected;     /* SENT, ASKED: ns; the server is asked if it
+	uint64_t xid;		  /* its number; 0: it was never sent */
+	struct place out;	  /* of the last attempt that is not a query */
+	struct place query;	  /* of the last one that is */
+	uint64_t expected;	  /* SENT, ASKED: ns; the server is asked if it
 				* has said nothing until then */
-	uint64_t sent;	       /* ns: the last attempt that is not a query */
+	uint64_t sent;		  /* ns: the last attempt that is not a query */
 	/* All that a message says of the call, besides numbers and body. Calls
 	 * with the same said[] have the same bytes there. */
 	union {
@@ -121,20 +122,20 @@ struct ulrpc_call {
 	bool shared; /* the user may have a reference: a malloc of its own */
 	bool gone;   /* with its node, which crashed: it never ends */
 	bool alone;  /* could not be sent for want of memory: goes by itself */
-	uint8_t watch;	     /* enum call_watch */
-	bool unknown; /* an attempt before the last one may have been executed:
+	uint8_t watch; /* enum call_watch */
+	bool unknown;  /* an attempt before the last one may have been executed:
 		       * only of calls that may be repeated, or looked up */
 	bool bulk_failed; /* the answer to the last attempt says so: the server
 			   * is asked whether there may be another one */
 	bool forsaken; /* its service has had another store since it was sent */
-	uint8_t class;	     /* slab_class_of() this, with what follows */
+	uint8_t class; /* slab_class_of() this, with what follows */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */
 	uint32_t attempts;   /* with queries */
 	uint32_t retries;    /* of these, repetitions of what was delivered */
 	uint32_t queries, extensions;
-	uint32_t refusals;   /* after which it was to be sent again */
-	uint32_t asks;	     /* queries in a row that were not answered */
+	uint32_t refusals; /* after which it was to be sent again */
+	uint32_t asks;	   /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
@@ -217,7 +218,7 @@ static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,
 	call->expected = due;
 	call->sent = now;
 	call->alone = false;
-	fsm_move(&call->fsm, call_states, CALL_SENT);
+	call_move(call, CALL_SENT);
 }
 
 static inline bool call_is_out(const struct ulrpc_call *call)

@@ -476,8 +476,7 @@ static void on_due(struct ulnet_timer *timer)
 
 /* ---- the connection ---- */
 
-/* The server knows nothing of us any more, nor holds replies for us. */
-static void client_forgotten(struct ulrpc_client *c)
+void client_forgotten(struct ulrpc_client *c)
 {
 	while (!list_empty(&c->fetching))
 		call_fetch_lost(
@@ -500,11 +499,6 @@ void client_on_joined(struct ulrpc_client *c)
 {
 	if (c->asking && c->stranger)
 		open_ask(c);
-}
-
-void client_on_goodbye(struct ulrpc_client *c)
-{
-	client_forgotten(c);
 }
 
 void client_on_disconnected(struct ulrpc_client *c)
@@ -556,11 +550,7 @@ static void client_leave(struct ulrpc_client *c)
 {
 	struct import *imp = c->imp;
 
-	ask_no_more(c);
-	shard_cancel(c->shard, &c->stall_timer);
-	shard_cancel(c->shard, &c->window_timer);
-	shard_cancel(c->shard, &c->due_timer);
-	shard_cancel(c->shard, &c->watch_timer);
+	client_stop(c);
 	list_del(&c->link);
 	client_free(c);
 	if (list_empty(&imp->clients))

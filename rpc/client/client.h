@@ -189,9 +189,9 @@ enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
  * before, or with one that has forgotten us; client_unopen() came before);
  * there is none; the server does not want us. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
-/* The server has ended: it will answer nothing any more. client_unopen() and
- * client_on_disconnected() came before. */
-void client_on_goodbye(struct ulrpc_client *c);
+/* The server knows nothing of us any more, nor holds replies for us.
+ * client_unopen() came before. */
+void client_forgotten(struct ulrpc_client *c);
 /* The server knows us by one more rail. */
 void client_on_joined(struct ulrpc_client *c);
 void client_on_disconnected(struct ulrpc_client *c);

@@ -660,7 +660,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	if (forgotten)
 		import_tell_all(imp, client_unopen);
 	else
-		attempts_ask(imp);
+		attempts_ask(imp, NULL);
 	attempts_without_slot(imp);
 	list_for_each_entry (c, &imp->clients, link)
 		client_on_connected(c, forgotten);
@@ -757,11 +757,12 @@ static bool import_has_nid(const struct import *imp,
 
 /* Only the process that was asked may answer. */
 static struct import *sender(struct shard *s, const struct ulnet_event *ev,
-			     uint64_t handle, uint32_t epoch)
+			     const struct wire_control *m)
 {
-	struct import *imp = import_find(s, handle);
+	struct import *imp = import_find(s, wire_control_client(m));
 
-	if (imp && imp->epoch == epoch && imp->pid == ev->initiator.pid &&
+	if (imp && imp->epoch == wire_control_epoch(m) &&
+	    imp->pid == ev->initiator.pid &&
 	    import_has_nid(imp, &ev->initiator.nid))
 		return imp;
 	stat_count(s, RPC_STAT_control_unexpected);
@@ -778,23 +779,19 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	import_lost(imp, imp->epoch);
 	import_tell_all(imp, client_unopen);
-	import_tell_all(imp, client_on_goodbye);
+	import_tell_all(imp, client_forgotten);
 }
 
 unsigned int import_control_cpt(const struct wire_control *m)
 {
 	switch (m->kind) {
 	case WIRE_CONNECTED:
-		return import_cpt(m->connected.client);
 	case WIRE_OPENED:
-		return import_cpt(m->opened.client);
 	case WIRE_ALIVE:
-		return import_cpt(m->alive.client);
 	case WIRE_EXTEND:
-		return import_cpt(m->extend.client);
 	case WIRE_GOODBYE:
-		return import_cpt(m->goodbye.client);
-	default:
+		return import_cpt(wire_control_client(m));
+	default: /* Disconnected: we do not wait for it */
 		return UINT_MAX;
 	}
 }
@@ -804,34 +801,23 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 {
 	struct import *imp;
 
+	if (import_control_cpt(m) == UINT_MAX || !(imp = sender(s, ev, m)))
+		return;
 	switch (m->kind) {
 	case WIRE_CONNECTED:
-		imp = sender(s, ev, m->connected.client, m->connected.epoch);
-		if (imp)
-			on_connected(imp, ev, &m->connected);
+		on_connected(imp, ev, &m->connected);
 		break;
 	case WIRE_OPENED:
-		imp = sender(s, ev, m->opened.client, m->opened.epoch);
-		if (imp)
-			on_opened(imp, ev, &m->opened);
+		on_opened(imp, ev, &m->opened);
 		break;
 	case WIRE_ALIVE:
-		imp = sender(s, ev, m->alive.client, m->alive.epoch);
-		if (imp)
-			on_alive(imp, ev, &m->alive);
+		on_alive(imp, ev, &m->alive);
 		break;
 	case WIRE_EXTEND:
-		imp = sender(s, ev, m->extend.client, m->extend.epoch);
-		if (imp)
-			attempts_on_extend(imp, ev, &m->extend);
+		attempts_on_extend(imp, ev, &m->extend);
 		break;
-	case WIRE_GOODBYE:
-		imp = sender(s, ev, m->goodbye.client, m->goodbye.epoch);
-		if (imp)
-			on_goodbye(imp, &m->goodbye);
-		break;
-	default: /* Disconnected: we do not wait for it */
-		break;
+	default:
+		on_goodbye(imp, &m->goodbye);
 	}
 }
 

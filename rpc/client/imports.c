@@ -450,7 +450,7 @@ static void on_time_to_ask(struct ulnet_timer *timer)
 	if (!import_is_up(imp))
 		return;
 	imp->severed.asked = shard_now(imp->shard);
-	attempts_ask_severed(imp, &imp->severed.last);
+	attempts_ask(imp, &imp->severed.last);
 	fetches_severed(imp, &imp->severed.last);
 }
 

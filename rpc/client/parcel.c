@@ -30,11 +30,6 @@
 
 /* ---- memory ---- */
 
-static struct slab *parcel_slab(const struct shard *s)
-{
-	return &s->imports->slab;
-}
-
 static void entries_unhold(struct parcel *p)
 {
 	for (unsigned int i = 0; p->held; i++) {
@@ -49,7 +44,7 @@ static void entries_unhold(struct parcel *p)
 static void parcel_free(struct parcel *p)
 {
 	list_del(&p->all);
-	slab_put(parcel_slab(p->shard), p, p->size);
+	slab_put(&p->shard->imports->slab, p, p->size);
 }
 
 /* LNet has said its last word of something: frees the parcel, if it was that of
@@ -433,16 +428,11 @@ static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
 	call_fail_later(call, cause);
 }
 
-static bool may_pass(int rc)
-{
-	return rc == -EAGAIN || rpc_is_short(rc);
-}
-
 /* Others may go before it does. */
 static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
 		    enum ulrpc_cause cause)
 {
-	if (may_pass(rc))
+	if (rc == -EAGAIN || rpc_is_short(rc))
 		client_stall(c, call);
 	else
 		set_aside(c, call, cause);
@@ -519,7 +509,7 @@ static struct parcel *parcel_new(const struct load *l)
 	size_t size = sizeof(struct parcel) +
 		      l->n * sizeof(struct parcel_entry) + l->head + l->bodies -
 		      l->borrowed;
-	struct parcel *p = slab_get(parcel_slab(s), size);
+	struct parcel *p = slab_get(&s->imports->slab, size);
 
 	if (!p)
 		return NULL;
@@ -682,14 +672,15 @@ static uint8_t *encode_head(struct parcel *p, const struct load *l)
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
-/* The bodies, behind the head or where they are. Returns how many fragments. */
+/* The bodies, behind the head or where they are; queries have none. Returns how
+ * many fragments. */
 static unsigned int encode_bodies(struct parcel *p, const struct load *l,
 				  uint8_t *at, struct iovec *iov)
 {
+	unsigned int niov = 0, n = p->query ? 0 : l->n;
 	uint8_t *from = p->head;
-	unsigned int niov = 0;
 
-	for (unsigned int i = 0; i < l->n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		struct ulrpc_call *call = l->calls[i];
 
 		if (likely(!is_borrowed(call))) {
@@ -709,13 +700,6 @@ static unsigned int encode_bodies(struct parcel *p, const struct load *l,
 	if (at > from)
 		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
 	return niov;
-}
-
-static unsigned int head_only(struct parcel *p, const uint8_t *end,
-			      struct iovec *iov)
-{
-	iov[0] = (struct iovec){ p->head, (size_t)(end - p->head) };
-	return 1;
 }
 
 static int parcel_put(struct parcel *p, const struct load *l,
@@ -759,7 +743,7 @@ static int parcel_launch(struct parcel *p, const struct load *l)
 	at = encode_head(p, l);
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
-	niov = p->query ? head_only(p, at, iov) : encode_bodies(p, l, at, iov);
+	niov = encode_bodies(p, l, at, iov);
 	return parcel_put(p, l, iov, niov, hdr_data);
 }
 

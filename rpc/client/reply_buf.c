@@ -13,11 +13,6 @@
 #define KEPT_SIZE 4096
 #define KEPT_ROOM 768
 
-static struct slab *reply_slab(const struct shard *s)
-{
-	return &s->imports->slab;
-}
-
 /* ---- the end ---- */
 
 static void reply_buf_leave(struct reply_buf *rb)
@@ -38,7 +33,7 @@ static void reply_buf_put(struct reply_buf *rb)
 	if (rb->parcel)
 		reply_buf_leave(rb);
 	list_del(&rb->link);
-	slab_put(reply_slab(rb->shard), rb, rb->size);
+	slab_put(&rb->shard->imports->slab, rb, rb->size);
 }
 
 /* With LNet's last word. */
@@ -116,7 +111,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 {
 	uint32_t room = kept ? KEPT_SIZE : p->need;
 	size_t size = sizeof(struct reply_buf) + room;
-	struct reply_buf *rb = slab_get(reply_slab(p->shard), size);
+	struct reply_buf *rb = slab_get(&p->shard->imports->slab, size);
 	struct ulnet_me_handle me;
 	struct ulnet_md md;
 	int rc;
@@ -137,7 +132,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_UNLINK, &rb->md);
 	if (rc) {
-		slab_put(reply_slab(p->shard), rb, size);
+		slab_put(&p->shard->imports->slab, rb, size);
 		return rc;
 	}
 	reply_buf_join(rb, p);

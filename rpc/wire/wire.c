@@ -18,24 +18,43 @@ uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 	       (uint64_t)length << 32 | crc32c(0, head, length);
 }
 
-#define DEFINE_PUT(name, message, fields)                                \
-	uint8_t *wire_##name(uint8_t *p, const struct wire_##message *m) \
-	{                                                                \
-		PUT_FIELDS(fields)                                       \
-		return p;                                                \
+#define DEFINE_PUT(message, fields)                                          \
+	static uint8_t *wire_##message##_put(uint8_t *p,                     \
+					     const struct wire_##message *m) \
+	{                                                                    \
+		PUT_FIELDS(fields)                                           \
+		return p;                                                    \
 	}
 
-static DEFINE_PUT(extension_put, extension, WIRE_EXTENSION_FIELDS) static DEFINE_PUT(
-	gone_put, gone, WIRE_GONE_FIELDS) static DEFINE_PUT(moved_put, moved,
-							    WIRE_MOVED_FIELDS)
-	DEFINE_PUT(segments_put, segments,
-		   WIRE_SEGMENTS_FIELDS) DEFINE_PUT(requests_put, requests,
-						    WIRE_REQUESTS_FIELDS)
-		DEFINE_PUT(replies_put, replies, WIRE_REPLIES_FIELDS)
-			DEFINE_PUT(reply_put_rare, reply, WIRE_REPLY_RARE)
+DEFINE_PUT(extension, WIRE_EXTENSION_FIELDS)
+DEFINE_PUT(gone, WIRE_GONE_FIELDS)
+DEFINE_PUT(moved, WIRE_MOVED_FIELDS)
 
-				uint8_t *wire_estimate_put(uint8_t *p,
-							   uint64_t estimate)
+uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *m)
+{
+	PUT_FIELDS(WIRE_SEGMENTS_FIELDS)
+	return p;
+}
+
+uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m)
+{
+	PUT_FIELDS(WIRE_REQUESTS_FIELDS)
+	return p;
+}
+
+uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m)
+{
+	PUT_FIELDS(WIRE_REPLIES_FIELDS)
+	return p;
+}
+
+uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m)
+{
+	PUT_FIELDS(WIRE_REPLY_RARE)
+	return p;
+}
+
+uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate)
 {
 	return put_varint_field(p, 5, estimate);
 }
@@ -84,7 +103,7 @@ size_t wire_control_bound(const struct wire_control *m)
 }
 
 #define DEFINE_PUT_CONTROL(number, kind, member) \
-	static DEFINE_PUT(member##_put, member, WIRE_##kind##_FIELDS)
+	DEFINE_PUT(member, WIRE_##kind##_FIELDS)
 WIRE_CONTROLS(DEFINE_PUT_CONTROL)
 
 #define PUT_CONTROL(number, kind, member)               \
@@ -611,6 +630,31 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 }
 
 /* ---- from bytes: control ---- */
+
+#define CONTROL_CLIENT(number, kind, member) \
+	case number:                         \
+		return m->member.client;
+#define CONTROL_EPOCH(number, kind, member) \
+	case number:                        \
+		return m->member.epoch;
+
+uint64_t wire_control_client(const struct wire_control *m)
+{
+	switch (m->kind) {
+		WIRE_CONTROLS(CONTROL_CLIENT)
+	default:
+		return 0;
+	}
+}
+
+uint32_t wire_control_epoch(const struct wire_control *m)
+{
+	switch (m->kind) {
+		WIRE_CONTROLS(CONTROL_EPOCH)
+	default:
+		return 0;
+	}
+}
 
 #define DEFINE_GET_CONTROL(number, kind, member) \
 	DEFINE_GET(member, WIRE_##kind##_FIELDS)

@@ -339,6 +339,10 @@ struct wire_control {
 #define WIRE_CONTROL_MAX \
 	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
+/* The handle of the client, and the epoch, which all have; 0: UNKNOWN. */
+uint64_t wire_control_client(const struct wire_control *m);
+uint32_t wire_control_epoch(const struct wire_control *m);
+
 size_t wire_control_bound(const struct wire_control *m);
 /* Puts it to @buf, which has room for wire_control_bound() bytes, sets
  * *@hdr_data and returns how many bytes it has. */
