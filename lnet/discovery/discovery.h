@@ -33,9 +33,8 @@
 #define LNET_DISCOVERY_H
 
 #include "lnet/discovery/state.h"
+#include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
-
-struct targets;
 
 #define DISC_TURNS_MAX 128
 
@@ -73,7 +72,7 @@ struct disc_cpt {
 /* What a CPT has for telling peers of this node, and for asking them. */
 struct discovery_cpt {
 	struct msg_cpt msg;
-	struct targets *targets;
+	struct targets targets;
 	struct disc_cpt disc;
 	struct list ill; /* of recovery.link (recovery.c) */
 };

@@ -12,17 +12,6 @@
 #include "lnet/portal/match.h"
 #include "lnet/portal/md.h"
 
-struct targets {
-	struct lnet_cpt *cpt;
-	struct lnet_me *ping; /* NULL: none posted */
-	uint64_t push;	      /* cookie of its entry, which goes with a push */
-	struct work work;     /* targets_changed() */
-	atomic_bool posted;
-	bool away; /* a push's memory is with another CPT */
-	struct target_buf *spare; /* could not be posted, for want of memory */
-	struct timer again;	  /* ... and is tried again then */
-};
-
 /* How soon memory may be there again. */
 #define AGAIN_NS (NSEC_PER_SEC / 10)
 
@@ -36,6 +25,11 @@ struct target_buf {
 	uint32_t wanted;       /* bytes that the whole of it has */
 	uint8_t bytes[];
 };
+
+static struct targets *targets_of(const struct lnet_cpt *cpt)
+{
+	return &discovery_cpt(cpt)->targets;
+}
 
 static struct target_buf *target_buf_new(struct lnet_cpt *cpt, size_t size)
 {
@@ -81,7 +75,7 @@ int targets_refresh(struct lnet_cpt *cpt)
 {
 	size_t size = ping_info_encode(cpt->node, cpt->config, NULL, 0);
 	struct target_buf *b = target_buf_new(cpt, size);
-	struct lnet_me *old = discovery_cpt(cpt)->targets->ping;
+	struct lnet_me *old = targets_of(cpt)->ping;
 	struct ulnet_md umd = {
 		.length = (uint32_t)size,
 		.threshold = LNET_MD_THRESH_INF,
@@ -97,8 +91,7 @@ int targets_refresh(struct lnet_cpt *cpt)
 		return -ENOMEM;
 	umd.start = b->bytes;
 	ping_info_encode(cpt->node, cpt->config, b->bytes, size);
-	rc = target_attach(b, &umd, LNET_RETAIN,
-			   &discovery_cpt(cpt)->targets->ping);
+	rc = target_attach(b, &umd, LNET_RETAIN, &targets_of(cpt)->ping);
 	if (rc) {
 		free(b);
 		return rc;
@@ -134,7 +127,7 @@ static void push_back(struct work *w)
 	struct target_buf *b = container_of(w, struct target_buf, work);
 	struct lnet_cpt *cpt = b->cpt;
 
-	discovery_cpt(cpt)->targets->away = false;
+	targets_of(cpt)->away = false;
 	push_over(b);
 	cpt_ended_one(cpt);
 }
@@ -165,7 +158,7 @@ static void push_pass(struct target_buf *b)
 		push_over(b);
 		return;
 	}
-	discovery_cpt(cpt)->targets->away = true;
+	targets_of(cpt)->away = true;
 	b->work.fn = push_deliver;
 	push_deliver(&b->work);
 }
@@ -183,7 +176,7 @@ static void push_target_event(const struct ulnet_event *ev)
 				      .length = ev->mlength };
 	if (!ev->unlinked)
 		return;
-	discovery_cpt(cpt)->targets->push = 0;
+	targets_of(cpt)->push = 0;
 	if (came && !cpt->closing)
 		push_pass(b);
 	else
@@ -207,7 +200,7 @@ static int push_post(struct target_buf *b)
 
 	if (rc)
 		return rc;
-	discovery_cpt(cpt)->targets->push = me->cookie;
+	targets_of(cpt)->push = me->cookie;
 	return 0;
 }
 
@@ -215,7 +208,7 @@ static int push_post(struct target_buf *b)
 static void push_spare(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
-	struct targets *t = discovery_cpt(cpt)->targets;
+	struct targets *t = targets_of(cpt);
 
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "ping",
 			 "no memory: pushes of peers are held");
@@ -252,12 +245,11 @@ static void push_repost(struct target_buf *b, uint32_t size)
 /* The first target, or one more try after there was no memory. */
 static int push_start(struct lnet_cpt *cpt)
 {
+	const struct targets *t = targets_of(cpt);
 	struct target_buf *b;
 	int rc;
 
-	if (discovery_cpt(cpt)->targets->push ||
-	    discovery_cpt(cpt)->targets->away ||
-	    discovery_cpt(cpt)->targets->spare)
+	if (t->push || t->away || t->spare)
 		return 0;
 	b = target_buf_new(cpt, PUSH_TARGET_SIZE);
 	rc = b ? push_post(b) : -ENOMEM;
@@ -268,14 +260,16 @@ static int push_start(struct lnet_cpt *cpt)
 
 static void target_changed(struct work *w)
 {
-	struct targets *t = container_of(w, struct targets, work);
+	struct discovery_cpt *dc =
+		container_of(w, struct discovery_cpt, targets.work);
+	struct lnet_cpt *cpt = dc->disc.cpt;
 
-	atomic_store(&t->posted, false);
-	if (t->cpt->closing)
+	atomic_store(&dc->targets.posted, false);
+	if (cpt->closing)
 		return;
-	leave_nis_down(t->cpt);
-	disc_mode_changed(t->cpt);
-	if (targets_refresh(t->cpt) || push_start(t->cpt))
+	leave_nis_down(cpt);
+	disc_mode_changed(cpt);
+	if (targets_refresh(cpt) || push_start(cpt))
 		log_warn("ping", "no memory: pings are answered with an older "
 				 "state, or pushes not");
 }
@@ -284,7 +278,7 @@ void targets_changed(struct lnet *node)
 {
 	atomic_fetch_add(&node->info_version, 1);
 	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct targets *t = discovery_cpt(node->cpt[i])->targets;
+		struct targets *t = targets_of(node->cpt[i]);
 
 		if (!atomic_exchange(&t->posted, true))
 			loop_post(node->loops[i], &t->work);
@@ -309,29 +303,26 @@ void targets_init(struct lnet *node)
 {
 	atomic_init(&node->info_version, 1);
 	node->settings.discovery_changed = discovery_changed;
+	for (unsigned int i = 0; i < node->cpts; i++) {
+		struct targets *t = targets_of(node->cpt[i]);
+
+		t->work.fn = target_changed;
+		timer_init(&t->again, push_again);
+	}
 }
 
 int targets_start(struct lnet_cpt *cpt)
 {
-	struct targets *t = calloc(1, sizeof(*t));
 	int rc;
 
-	if (!t)
-		return -ENOMEM;
-	t->cpt = cpt;
-	t->work.fn = target_changed;
-	timer_init(&t->again, push_again);
-	discovery_cpt(cpt)->targets = t;
 	disc_mode_changed(cpt);
 	rc = targets_refresh(cpt);
-	if (!rc)
-		rc = push_start(cpt);
-	return rc;
+	return rc ? rc : push_start(cpt);
 }
 
 void targets_stop(struct lnet_cpt *cpt)
 {
-	struct targets *t = discovery_cpt(cpt)->targets;
+	struct targets *t = targets_of(cpt);
 	struct lnet_me *push = id_lookup(&portal_cpt(cpt)->mes, t->push);
 
 	if (t->ping)
@@ -347,15 +338,7 @@ void targets_stop(struct lnet_cpt *cpt)
 	t->spare = NULL;
 }
 
-void targets_fini(struct lnet_cpt *cpt)
-{
-	free(discovery_cpt(cpt)->targets);
-	discovery_cpt(cpt)->targets = NULL;
-}
-
 bool targets_are_idle(const struct lnet_cpt *cpt)
 {
-	const struct targets *t = discovery_cpt(cpt)->targets;
-
-	return !t || !t->away;
+	return !targets_of(cpt)->away;
 }

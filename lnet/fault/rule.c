@@ -100,11 +100,6 @@ struct fault_rule *fault_rule_new(const struct ulnet_fault *f, uint64_t seed,
 	return rule;
 }
 
-void fault_rule_free(struct fault_rule *rule)
-{
-	free(rule);
-}
-
 /* ---- which messages ---- */
 
 static bool nid_fits(const struct ulnet_nid *pattern,

@@ -58,10 +58,9 @@ struct fault_hit {
 int fault_check(const struct ulnet_fault *f) must_check;
 
 /* @f has been checked. @now: ns, of the CPTs' loops. NULL: no memory.
- * fault_rule_free() when no CPT knows it any more. */
+ * free() when no CPT knows it any more. */
 struct fault_rule *fault_rule_new(const struct ulnet_fault *f, uint64_t seed,
 				  uint64_t now);
-void fault_rule_free(struct fault_rule *rule);
 
 /* The first of @n rules that strikes the message decides. That rule, and those
  * before it, count the message as seen if they are about such messages. Any

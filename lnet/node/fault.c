@@ -15,16 +15,11 @@ static unsigned int set_count(const struct fault_set *set)
 
 /* ---- changes ---- */
 
-struct take_call {
-	struct lnet_cpt *cpt;
-	const struct fault_set *set;
-};
-
-static int take(void *arg)
+static int faults_take(struct lnet_cpt *cpt, void *arg)
 {
-	struct take_call *c = arg;
+	const struct fault_set *set = arg;
 
-	msg_cpt(c->cpt)->faults = c->set ? &c->set->does : NULL;
+	msg_cpt(cpt)->faults = set ? &set->does : NULL;
 	return 0;
 }
 
@@ -37,11 +32,7 @@ static void publish(struct lnet *node, struct fault_set *new)
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	whole_node(node)->faults = new;
 	pthread_mutex_unlock(&net_node(node)->config_lock);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct take_call c = { node->cpt[i], new };
-
-		BUG_ON(loop_call(node->loops[i], take, &c));
-	}
+	BUG_ON(node_each_cpt(node, faults_take, new));
 	free(old);
 }
 
@@ -143,7 +134,7 @@ static int del_locked(struct lnet *node, const struct choice *c)
 		return n;
 	publish(node, new);
 	for (int i = 0; i < n; i++)
-		fault_rule_free(gone[i]);
+		free(gone[i]);
 	return n;
 }
 
@@ -163,12 +154,12 @@ int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 	return rc;
 }
 
-void node_faults_free(struct lnet *node)
+void faults_fini(struct lnet *node)
 {
 	struct fault_set *set = whole_node(node)->faults;
 
 	for (unsigned int i = 0; i < set_count(set); i++)
-		fault_rule_free(set->rule[i]);
+		free(set->rule[i]);
 	free(set);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/node/nis.h"
+/* Interfaces that come and go: the control side of net/. Changes are made one
+ * at a time; each publishes a new snapshot to all CPTs. */
+#include "lnet/node/node.h"
 
 #include <errno.h>
 
@@ -8,9 +10,8 @@
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
-#include "lnet/node/node.h"
-#include "lnet/policy/table.h"
 #include "lnet/node/watch.h"
+#include "lnet/policy/table.h"
 
 const struct lnd_upcalls nis_upcalls = {
 	.parse = upcall_parse,
@@ -32,8 +33,7 @@ const struct lnd_upcalls nis_upcalls = {
 
 /* ---- configuration snapshots ---- */
 
-struct config_call {
-	struct lnet_cpt *cpt;
+struct config_change {
 	const struct lnet_config *config;
 	struct lnet_ni *gone;
 };
@@ -60,18 +60,18 @@ static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 
 /* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
  */
-static int config_take(void *arg)
+static int config_take(struct lnet_cpt *cpt, void *arg)
 {
-	struct config_call *c = arg;
+	const struct config_change *c = arg;
 
-	c->cpt->config = c->config;
-	cpt_rules_changed(c->cpt);
-	if (targets_refresh(c->cpt))
+	cpt->config = c->config;
+	cpt_rules_changed(cpt);
+	if (targets_refresh(cpt))
 		log_warn("ping", "no memory: pings are answered with older "
 				 "interfaces");
 	if (c->gone)
-		ni_gone_soon(c->gone, c->cpt);
-	recovery_of_nis(c->cpt);
+		ni_gone_soon(c->gone, cpt);
+	recovery_of_nis(cpt);
 	return 0;
 }
 
@@ -80,6 +80,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 			   struct lnet_ni *gone)
 {
 	struct lnet_config *old = net_node(node)->config;
+	struct config_change change = { new, gone };
 
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	net_node(node)->config = new;
@@ -87,11 +88,7 @@ static void config_publish(struct lnet *node, struct lnet_config *new,
 		fsm_move(&gone->fsm, ni_states, NI_DELETING);
 	pthread_mutex_unlock(&net_node(node)->config_lock);
 	atomic_fetch_add(&node->info_version, 1);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { node->cpt[i], new, gone };
-
-		BUG_ON(loop_call(node->loops[i], config_take, &c));
-	}
+	BUG_ON(node_each_cpt(node, config_take, &change));
 	free(old);
 }
 
@@ -116,24 +113,10 @@ void node_control_end(struct lnet *node)
 	pthread_mutex_unlock(&whole_node(node)->control);
 }
 
-/* An NI that nobody uses yet, or that has left the configuration, on every CPT.
- */
-static int ni_drop_call(void *arg)
+static int ni_drop(struct lnet_cpt *cpt, void *ni)
 {
-	struct config_call *c = arg;
-
-	shutdown_ni(c->gone, c->cpt);
+	shutdown_ni(ni, cpt);
 	return 0;
-}
-
-static void ni_drop(struct lnet *node, struct lnet_ni *ni)
-{
-	fsm_move(&ni->fsm, ni_states, NI_DELETING);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct config_call c = { node->cpt[i], NULL, ni };
-
-		BUG_ON(loop_call(node->loops[i], ni_drop_call, &c));
-	}
 }
 
 const struct lnd *node_lnd(const struct lnet *node, int type)
@@ -181,7 +164,8 @@ static int ni_add_locked(struct lnet *node, const struct ulnet_ni_conf *conf)
 	}
 	new = config_with(net_node(node)->config, ni);
 	if (!new) {
-		ni_drop(node, ni);
+		fsm_move(&ni->fsm, ni_states, NI_DELETING);
+		BUG_ON(node_each_cpt(node, ni_drop, ni));
 		return -ENOMEM;
 	}
 	if (conf->nid_p)
@@ -299,4 +283,28 @@ void nis_fini(struct lnet *node)
 {
 	free(net_node(node)->config);
 	free(net_node(node)->numa);
+}
+
+/* ---- what can be said about an LND without an NI of it ---- */
+
+int lnet_tunables(struct lnet *node, uint32_t net,
+		  struct ulnet_tunable_info *infos, unsigned int n)
+{
+	const struct lnd *lnd = node_lnd(node, (int)LNET_NET_TYPE(net));
+
+	if (!lnd)
+		return -EPROTONOSUPPORT;
+	for (unsigned int i = 0; i < n && i < lnd->ntunables; i++) {
+		const struct lnd_tunable *t = &lnd->tunables[i];
+
+		infos[i] = (struct ulnet_tunable_info){
+			.name = t->name,
+			.unit = t->unit,
+			.help = t->help,
+			.min = t->min,
+			.max = t->max,
+			.def = t->def,
+		};
+	}
+	return (int)lnd->ntunables;
 }

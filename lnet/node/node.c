@@ -11,9 +11,6 @@
 #include "lnet/message/msgs.h"
 #include "lnet/message/shutdown.h"
 #include "lnet/node/layer.h"
-#include "lnet/node/nis.h"
-#include "lnet/node/policies.h"
-#include "lnet/node/routes.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"
 #include "lnet/peer/claim.h"
@@ -45,7 +42,6 @@ static void cpt_init(struct lnet *node, unsigned int index)
 
 static void cpt_fini(struct lnet_cpt *cpt)
 {
-	targets_fini(cpt);
 	peers_fini(cpt);
 	msgs_fini(cpt);
 	portals_fini(cpt);
@@ -175,7 +171,7 @@ static void node_free(struct lnet *node)
 	nis_fini(node);
 	routes_fini(node);
 	policies_fini(node);
-	node_faults_free(node);
+	faults_fini(node);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_fini(node->cpt[i]);
 	directory_fini(&node->directory);
@@ -259,7 +255,6 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	list_init(&whole->layers);
 	list_init(&whole->threads);
 	settings_init(&node->settings, &node->conf, busy_poll_default(node));
-	targets_init(node);
 	pthread_mutex_init(&whole->control, NULL);
 	pthread_mutex_init(&net_node(node)->config_lock, NULL);
 	pthread_mutex_init(&node->ended_lock, NULL);
@@ -273,6 +268,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 	atomic_store(&portal_node(node)->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		cpt_init(node, i);
+	targets_init(node);
 	if (node->own_loops)
 		loops_poll(node);
 	*node_p = node;
@@ -402,35 +398,28 @@ int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
 
 /* ---- closing: close, stop, free ---- */
 
-struct stop_call {
-	struct lnet_cpt *cpt;
-	bool idle;
-};
-
 /* The CPT refuses new work, and ends what it has. */
-static int cpt_close(void *arg)
+static int cpt_close(struct lnet_cpt *cpt, void *arg)
 {
-	struct lnet_cpt *cpt = ((struct stop_call *)arg)->cpt;
-
+	(void)arg;
 	cpt->closing = true;
 	disc_stop(cpt);
 	recovery_stop(cpt);
 	msgs_abandon(cpt);
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);
-	if (discovery_cpt(cpt)->targets)
-		targets_stop(cpt);
+	targets_stop(cpt);
 	portals_unlink(cpt);
 	return 0;
 }
 
-static int cpt_is_idle(void *arg)
+static int cpt_is_idle(struct lnet_cpt *cpt, void *arg)
 {
-	struct stop_call *c = arg;
+	bool *idle = arg;
 
-	c->idle = msgs_idle(c->cpt) && portals_idle(c->cpt) &&
-		  peer_claims_idle(c->cpt) && targets_are_idle(c->cpt) &&
-		  disc_is_idle(c->cpt) && recovery_is_idle(c->cpt);
+	*idle = *idle && msgs_idle(cpt) && portals_idle(cpt) &&
+		peer_claims_idle(cpt) && targets_are_idle(cpt) &&
+		disc_is_idle(cpt) && recovery_is_idle(cpt);
 	return 0;
 }
 
@@ -440,12 +429,7 @@ static bool node_is_idle(struct lnet *node)
 		    atomic_load(&node->news) == 0 &&
 		    directory_is_idle(&node->directory);
 
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct stop_call c = { .cpt = node->cpt[i] };
-
-		BUG_ON(loop_call(node->loops[i], cpt_is_idle, &c));
-		idle = idle && c.idle;
-	}
+	BUG_ON(node_each_cpt(node, cpt_is_idle, &idle));
 	return idle;
 }
 
@@ -503,11 +487,7 @@ static void node_stop(struct lnet *node)
 	uint64_t seen;
 
 	atomic_store(&node->closing, true);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct stop_call c = { .cpt = node->cpt[i] };
-
-		BUG_ON(loop_call(node->loops[i], cpt_close, &c));
-	}
+	BUG_ON(node_each_cpt(node, cpt_close, NULL));
 	for (seen = ended_count(node); !node_is_idle(node);
 	     seen = ended_count(node))
 		node_turn(node, seen);

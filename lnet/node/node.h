@@ -83,8 +83,20 @@ int node_open(const struct node_params *p, struct lnet **node_p) must_check;
 int node_control_begin(struct lnet *node) must_check;
 void node_control_end(struct lnet *node);
 
-/* The fault rules, at the end of the node. */
-void node_faults_free(struct lnet *node);
+/* What the rooms of LNet do for LNDs. */
+extern const struct lnd_upcalls nis_upcalls;
+/* Which LND serves nets of @type on the node, or NULL. */
+const struct lnd *node_lnd(const struct lnet *node, int type);
+
+/* From the first moment of the node to the last one. There is 0@lo, and there
+ * are no routes yet; at the end all NIs are gone, and no CPT uses the others
+ * any more. */
+int nis_start_lo(struct lnet *node) must_check;
+int routes_start(struct lnet *node) must_check;
+void nis_fini(struct lnet *node);
+void routes_fini(struct lnet *node);
+void policies_fini(struct lnet *node);
+void faults_fini(struct lnet *node);
 
 /* As lnet_close(), as if its process had been killed: no event is delivered. */
 void node_crash(struct lnet *node);

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/node/policies.h"
+/* The policies of a node: control side of policy/table.h. */
+#include "lnet/node/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lnet/node/node.h"
 #include "lnet/policy/table.h"
 
-struct policies_call {
-	struct lnet_cpt *cpt;
-	const struct policy_table *table;
-};
-
-static int policies_take(void *arg)
+static int policies_take(struct lnet_cpt *cpt, void *table)
 {
-	struct policies_call *c = arg;
-
-	c->cpt->policies = c->table;
-	cpt_rules_changed(c->cpt);
+	cpt->policies = table;
+	cpt_rules_changed(cpt);
 	return 0;
 }
 
@@ -35,11 +28,7 @@ static void policies_publish(struct lnet *node, struct policy_table *new)
 	pthread_mutex_lock(&whole->net.config_lock);
 	whole->policies = new;
 	pthread_mutex_unlock(&whole->net.config_lock);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct policies_call c = { node->cpt[i], new };
-
-		BUG_ON(loop_call(node->loops[i], policies_take, &c));
-	}
+	BUG_ON(node_each_cpt(node, policies_take, new));
 	free(old);
 }
 
@@ -50,36 +39,24 @@ static unsigned int policies_count(const struct lnet *node)
 	return t ? t->n : 0;
 }
 
-/* Where @policy may stand: 0 or an error. */
-static int place_check(const struct lnet *node, const struct policy *policy,
-		       unsigned int index)
+/* Takes @policy if it returns 0. */
+static int policy_add_locked(struct lnet *node, unsigned int index,
+			     struct policy *policy)
 {
-	const struct policy_table *t = whole_node(node)->policies;
+	const struct policy_table *old = whole_node(node)->policies;
 	unsigned int n = policies_count(node);
+	struct policy_table *new;
 
+	if (index == LNET_POLICY_LAST)
+		index = n;
 	if (index > n)
 		return -ERANGE;
 	if (n == LNET_POLICIES_MAX)
 		return -ENOSPC;
 	for (unsigned int i = 0; i < n; i++)
-		if (policy_same(t->policy[i], policy))
+		if (policy_same(old->policy[i], policy))
 			return -EEXIST;
-	return 0;
-}
-
-/* Takes @policy if it returns 0. */
-static int policy_add_locked(struct lnet *node, unsigned int index,
-			     struct policy *policy)
-{
-	struct policy_table *new;
-	int rc;
-
-	if (index == LNET_POLICY_LAST)
-		index = policies_count(node);
-	rc = place_check(node, policy, index);
-	if (rc)
-		return rc;
-	new = policy_table_with(whole_node(node)->policies, index, policy);
+	new = policy_table_with(old, index, policy);
 	if (!new)
 		return -ENOMEM;
 	policies_publish(node, new);
@@ -108,31 +85,26 @@ int lnet_policy_add(struct lnet *node, unsigned int index,
 	return rc;
 }
 
-static int policy_del_locked(struct lnet *node, unsigned int index)
-{
-	struct policy_table *old = whole_node(node)->policies, *new;
-	struct policy *policy;
-
-	if (index >= policies_count(node))
-		return -ENOENT;
-	policy = old->policy[index];
-	new = policy_table_without(old, index);
-	if (!new)
-		return -ENOMEM;
-	policies_publish(node, new);
-	policy_free(policy);
-	return 0;
-}
-
 int lnet_policy_del(struct lnet *node, unsigned int index)
 {
+	struct policy_table *old, *new = NULL;
+	struct policy *policy = NULL;
 	int rc = node_control_begin(node);
 
 	if (rc)
 		return rc;
-	rc = policy_del_locked(node, index);
+	old = whole_node(node)->policies;
+	if (index < policies_count(node)) {
+		policy = old->policy[index];
+		new = policy_table_without(old, index);
+	}
+	if (new)
+		policies_publish(node, new);
 	node_control_end(node);
-	return rc;
+	if (!new)
+		return policy ? -ENOMEM : -ENOENT;
+	policy_free(policy);
+	return 0;
 }
 
 int lnet_policies(struct lnet *node, struct ulnet_policy *policies,

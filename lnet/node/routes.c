@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Routes that come and go, and routing for others: the control side of route/
  * and of message/forward.h. */
-#include "lnet/node/routes.h"
+#include "lnet/node/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "lnet/discovery/target.h"
 #include "lnet/nid/nid.h"
-#include "lnet/node/node.h"
 #include "lnet/route/table.h"
 
 static const uint32_t default_buffers[LNET_BUFFER_KINDS] = {
@@ -20,18 +19,11 @@ static const uint32_t default_buffers[LNET_BUFFER_KINDS] = {
 
 /* ---- routes ---- */
 
-struct routes_call {
-	struct lnet_cpt *cpt;
-	const struct route_table *table;
-};
-
-static int routes_take(void *arg)
+static int routes_take(struct lnet_cpt *cpt, void *table)
 {
-	struct routes_call *c = arg;
-
-	c->cpt->routes = c->table;
-	cpt_rules_changed(c->cpt);
-	disc_routes_changed(c->cpt);
+	cpt->routes = table;
+	cpt_rules_changed(cpt);
+	disc_routes_changed(cpt);
 	return 0;
 }
 
@@ -45,11 +37,7 @@ static void routes_publish(struct lnet *node, struct route_table *new)
 	pthread_mutex_lock(&whole->net.config_lock);
 	whole->routes = new;
 	pthread_mutex_unlock(&whole->net.config_lock);
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct routes_call c = { node->cpt[i], new };
-
-		BUG_ON(loop_call(node->loops[i], routes_take, &c));
-	}
+	BUG_ON(node_each_cpt(node, routes_take, new));
 	free(old);
 }
 
@@ -117,32 +105,26 @@ int lnet_route_add(struct lnet *node, const struct ulnet_route *route)
 	return rc;
 }
 
-static int route_del_locked(struct lnet *node, uint32_t net,
-			    const struct ulnet_nid *gateway)
-{
-	struct route_table *old = whole_node(node)->routes, *new;
-	struct lnet_route *route = route_find(old, net, gateway);
-
-	if (!route)
-		return -ENOENT;
-	new = route_table_without(old, route);
-	if (!new)
-		return -ENOMEM;
-	routes_publish(node, new);
-	free(route);
-	return 0;
-}
-
 int lnet_route_del(struct lnet *node, uint32_t net,
 		   const struct ulnet_nid *gateway)
 {
+	struct route_table *old, *new = NULL;
+	struct lnet_route *route;
 	int rc = node_control_begin(node);
 
 	if (rc)
 		return rc;
-	rc = route_del_locked(node, net, gateway);
+	old = whole_node(node)->routes;
+	route = route_find(old, net, gateway);
+	if (route)
+		new = route_table_without(old, route);
+	if (new)
+		routes_publish(node, new);
 	node_control_end(node);
-	return rc;
+	if (!new)
+		return route ? -ENOMEM : -ENOENT;
+	free(route);
+	return 0;
 }
 
 static void route_info(const struct lnet *node, const struct lnet_route *r,
@@ -176,30 +158,17 @@ int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,
 
 /* ---- routing ---- */
 
-struct routing_call {
-	struct lnet_cpt *cpt;
-	bool on;
+/* @arg: struct ulnet_routing, whose buffers the CPTs share. */
+static int routing_take(struct lnet_cpt *cpt, void *arg)
+{
+	const struct ulnet_routing *r = arg;
 	uint32_t buffers[LNET_BUFFER_KINDS];
-};
 
-static int routing_take(void *arg)
-{
-	struct routing_call *c = arg;
-
-	if (!c->cpt->closing)
-		router_set(c->cpt, c->on, c->buffers);
+	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++)
+		buffers[i] = MAX(r->buffers[i] / cpt->node->cpts, 1);
+	if (!cpt->closing)
+		router_set(cpt, r->enabled, buffers);
 	return 0;
-}
-
-static void routing_publish(struct lnet *node, const struct ulnet_routing *r)
-{
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct routing_call c = { node->cpt[i], r->enabled, { 0 } };
-
-		for (unsigned int k = 0; k < LNET_BUFFER_KINDS; k++)
-			c.buffers[k] = MAX(r->buffers[k] / node->cpts, 1);
-		BUG_ON(loop_call(node->loops[i], routing_take, &c));
-	}
 }
 
 int lnet_routing_set(struct lnet *node, const struct ulnet_routing *routing)
@@ -218,10 +187,10 @@ int lnet_routing_set(struct lnet *node, const struct ulnet_routing *routing)
 	whole->routing = r;
 	pthread_mutex_unlock(&whole->net.config_lock);
 	if (r.enabled)
-		routing_publish(node, &r);
+		BUG_ON(node_each_cpt(node, routing_take, &r));
 	was = atomic_exchange(&node->routing, r.enabled);
 	if (!r.enabled)
-		routing_publish(node, &r);
+		BUG_ON(node_each_cpt(node, routing_take, &r));
 	if (was != r.enabled) {
 		log_info("route", "messages of others are %spassed on",
 			 r.enabled ? "" : "no longer ");

@@ -42,26 +42,19 @@ static bool reserve_locked(struct eq *eq, uint32_t places)
 	return true;
 }
 
-static int use_locked(struct eqs *q, uint64_t cookie, uint32_t places,
-		      struct eq **eq_p)
-{
-	struct eq *eq = id_lookup(&q->table, cookie);
-
-	if (!eq)
-		return -ENOENT;
-	if (!reserve_locked(eq, places))
-		return -ENOBUFS;
-	eq->mds++;
-	*eq_p = eq;
-	return 0;
-}
-
 int eq_use(struct eqs *q, uint64_t cookie, uint32_t places, struct eq **eq_p)
 {
-	int rc;
+	struct eq *eq;
+	int rc = -ENOENT;
 
 	pthread_mutex_lock(&q->lock);
-	rc = use_locked(q, cookie, places, eq_p);
+	eq = id_lookup(&q->table, cookie);
+	if (eq)
+		rc = reserve_locked(eq, places) ? 0 : -ENOBUFS;
+	if (!rc) {
+		eq->mds++;
+		*eq_p = eq;
+	}
 	pthread_mutex_unlock(&q->lock);
 	return rc;
 }
@@ -127,31 +120,27 @@ int LNetEQAlloc(struct lnet *node, uint32_t count, struct ulnet_eq_handle *eq_p)
 	return 0;
 }
 
-static int eq_free_locked(struct eqs *q, uint64_t cookie)
-{
-	struct eq *eq = id_lookup(&q->table, cookie);
-
-	if (!eq)
-		return -ENOENT;
-	if (eq->mds)
-		return -EBUSY;
-	id_free(&q->table, cookie);
-	free(eq);
-	/* A thread that sleeps on the queue finds that it is gone. */
-	cond_broadcast(&q->filled);
-	return 0;
-}
-
 int LNetEQFree(struct ulnet_eq_handle h)
 {
-	int rc;
+	struct eqs *q;
+	struct eq *eq;
+	bool used = false;
 
 	if (!h.node)
 		return -ENOENT;
-	pthread_mutex_lock(&portal_node(h.node)->eqs.lock);
-	rc = eq_free_locked(&portal_node(h.node)->eqs, h.cookie);
-	pthread_mutex_unlock(&portal_node(h.node)->eqs.lock);
-	return rc;
+	q = &portal_node(h.node)->eqs;
+	pthread_mutex_lock(&q->lock);
+	eq = id_lookup(&q->table, h.cookie);
+	if (eq)
+		used = eq->mds;
+	if (eq && !used) {
+		id_free(&q->table, h.cookie);
+		free(eq);
+		/* A thread that sleeps on the queue finds that it is gone. */
+		cond_broadcast(&q->filled);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return used ? -EBUSY : eq ? 0 : -ENOENT;
 }
 
 /* 1 and an event, 0, or -ENOENT. */

@@ -18,11 +18,6 @@ struct ulnet_md_handle md_handle(const struct lnet_md *md)
 	return (struct ulnet_md_handle){ md->cpt->node, md->cookie };
 }
 
-static struct lnet_md *md_lookup(struct lnet_cpt *cpt, uint64_t cookie)
-{
-	return id_lookup(&portal_cpt(cpt)->mds, cookie);
-}
-
 /* ---- making ---- */
 
 /* Bytes of all fragments; -EINVAL when they do not make sense. */
@@ -387,7 +382,7 @@ int LNetMDBind(struct lnet *node, const struct ulnet_md *umd,
 static int unlink_call(void *arg)
 {
 	struct md_call *c = arg;
-	struct lnet_md *md = md_lookup(c->cpt, c->cookie);
+	struct lnet_md *md = id_lookup(&portal_cpt(c->cpt)->mds, c->cookie);
 
 	if (!md)
 		return -ENOENT;

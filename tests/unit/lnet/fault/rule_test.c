@@ -152,7 +152,7 @@ static void check_filter(const struct filter_case *c)
 	cr_expect_eq(decide(rule, &e.look).act,
 		     c->fits ? FAULT_DUPLICATE : FAULT_NOTHING, "%s", c->what);
 	cr_expect_eq(seen_by(rule), c->fits, "%s", c->what);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, which_messages)
@@ -208,7 +208,7 @@ Test(rule, a_large_nid_is_on_its_net)
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_DUPLICATE);
 	cr_assert_eq(lnet_nid_parse("fd77::1@tcp1", &e.source), 0);
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, where_each_kind_strikes)
@@ -233,7 +233,7 @@ Test(rule, where_each_kind_strikes)
 		cr_expect_eq(decide(rule, &e.look).act, cases[i].sending);
 		e.look.sending = false;
 		cr_expect_eq(decide(rule, &e.look).act, cases[i].receiving);
-		fault_rule_free(rule);
+		free(rule);
 	}
 }
 
@@ -252,7 +252,7 @@ Test(rule, a_drop_with_causes_fails_sends)
 	cr_expect_eq(hit.cause, LNET_CAUSE_REMOTE_DROPPED);
 	e.look.sending = false;
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, what_has_no_payload_is_not_corrupted)
@@ -265,7 +265,7 @@ Test(rule, what_has_no_payload_is_not_corrupted)
 	e.look.length = 0;
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
 	cr_expect_eq(seen_by(rule), 0);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* ---- when ---- */
@@ -299,7 +299,7 @@ static void check_rate(uint32_t rate)
 		cr_expect(places[i] > BLOCKS / rate / 2, "rate %u, place %u",
 			  rate, i);
 	cr_expect_eq(seen_by(rule), (uint64_t)rate * BLOCKS);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, rate_strikes_one_of_each_block)
@@ -331,7 +331,7 @@ Test(rule, random_rate_strikes_by_chance)
 	}
 	cr_expect(n > BLOCKS * 8 / 10 && n < BLOCKS * 12 / 10, "%u", n);
 	cr_expect(uneven > BLOCKS / 4, "%u", uneven);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* A message each millisecond, an interval of 50: how many are struck in each
@@ -364,7 +364,7 @@ Test(rule, interval_strikes_one_in_each)
 	}
 	cr_expect(first < 5 && last > 45, "%u to %u", first, last);
 	cr_expect_eq(seen_by(rule), 50 * BLOCKS);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 static unsigned int struck_in(struct fault_rule *rule, uint64_t ns,
@@ -394,12 +394,12 @@ Test(rule, as_many_intervals_as_hits)
 	 * own is then passed over. */
 	n = struck_in(rule, NSEC_PER_SEC, NSEC_PER_USEC);
 	cr_expect(n > 990 && n <= 1000, "%u", n);
-	fault_rule_free(rule);
+	free(rule);
 	f.random = true;
 	rule = rule_of(&f);
 	n = struck_in(rule, NSEC_PER_SEC, NSEC_PER_USEC);
 	cr_expect(n > 900 && n < 1100, "%u", n);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* After a pause one message is struck, and not one for each interval. */
@@ -416,7 +416,7 @@ Test(rule, a_pause_is_not_made_up_for)
 	e.look.now = NSEC_PER_SEC;
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_DUPLICATE);
 	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* ---- several rules ---- */
@@ -447,7 +447,7 @@ Test(rule, the_first_that_strikes_decides)
 	cr_expect_eq(seen_by(rules[1]), 400);
 	cr_expect_eq(seen_by(rules[2]), 300);
 	for (unsigned int i = 0; i < 3; i++)
-		fault_rule_free(rules[i]);
+		free(rules[i]);
 }
 
 /* ---- with what ---- */
@@ -469,7 +469,7 @@ Test(rule, each_of_the_causes_is_drawn)
 			     c >= LNET_CAUSE_LOCAL_INTERRUPT &&
 				     c <= LNET_CAUSE_NETWORK_TIMEOUT,
 			     "%s: %u", lnet_cause_name(c), drawn[c]);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, latency_is_in_nanoseconds)
@@ -482,7 +482,7 @@ Test(rule, latency_is_in_nanoseconds)
 	rule = rule_of(&f);
 	example_init(&e);
 	cr_expect_eq(decide(rule, &e.look).latency_ns, 1500 * NSEC_PER_USEC);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* ---- what is known of them ---- */
@@ -515,7 +515,7 @@ Test(rule, counts_and_reset)
 	fault_rule_reset(rule);
 	fault_rule_info(rule, &info);
 	cr_expect_eq(info.seen + info.fired + info.struck.put, 0);
-	fault_rule_free(rule);
+	free(rule);
 }
 
 Test(rule, found_by_source_and_destination)
@@ -532,7 +532,7 @@ Test(rule, found_by_source_and_destination)
 	cr_expect_not(fault_rule_is(rule, LNET_FAULT_DROP, &b, NULL));
 	cr_expect_not(fault_rule_is(rule, LNET_FAULT_DROP, &a, &b));
 	cr_expect_not(fault_rule_is(rule, LNET_FAULT_DELAY, NULL, NULL));
-	fault_rule_free(rule);
+	free(rule);
 }
 
 /* The same seed, the same messages: the same faults. */
@@ -561,5 +561,5 @@ Test(rule, what_is_drawn_follows_from_the_seed)
 	cr_expect_eq(same, 700);
 	cr_expect(other > 50, "%u", other);
 	for (unsigned int i = 0; i < 3; i++)
-		fault_rule_free(r[i]);
+		free(r[i]);
 }
