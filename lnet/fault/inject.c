@@ -11,6 +11,9 @@
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
+/* Where rules meet a message. The answer to a GET has the GET's header. */
+enum fault_place { ARRIVES, DEPARTS, IS_ANSWERED };
+
 static int status_of(enum ulnet_cause cause)
 {
 	switch (cause) {
@@ -37,136 +40,108 @@ static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 			 lnet_nid_format(peer, nid, sizeof(nid)));
 }
 
-static void look_at(const struct lnet_msg *msg, const struct fault_look *look,
-		    struct fault_hit *hit)
+static void decide(const struct lnet_msg *msg, enum fault_place place,
+		   struct fault_hit *hit)
 {
 	const struct fault_set *set = container_of(
 		msg_cpt(msg->cpt)->faults, const struct fault_set, does);
-
-	fault_decide(set->rule, set->n, look, hit);
-}
-
-static void decide(const struct lnet_msg *msg, bool sending,
-		   struct fault_hit *hit)
-{
+	const struct lnet_hdr *hdr = &msg->hdr;
+	bool answer = place == IS_ANSWERED;
 	const struct fault_look look = {
-		.source = &msg->hdr.src_nid,
-		.dest = &msg->hdr.dest_nid,
+		.source = answer ? &hdr->dest_nid : &hdr->src_nid,
+		.dest = answer ? &hdr->src_nid : &hdr->dest_nid,
 		.local = &msg->ni->lnd.nid,
-		.type = msg->hdr.type,
-		.portal = msg->hdr.portal,
-		.length = msg->hdr.payload_length,
-		.sending = sending,
+		.type = answer ? LNET_MSG_REPLY : hdr->type,
+		.portal = hdr->portal,
+		.length = answer ? msg->mlength : hdr->payload_length,
+		.sending = place != ARRIVES,
 		.now = loop_now(msg->cpt->loop),
 	};
 
-	look_at(msg, &look, hit);
+	fault_decide(set->rule, set->n, &look, hit);
+}
+
+/* False: there is no room for one more that is delayed. */
+static bool delay(struct lnet_msg *msg, enum fault_place place, uint64_t ns)
+{
+	if (place == ARRIVES)
+		return delay_arrival(msg, ns);
+	if (place == IS_ANSWERED)
+		return delay_answer(msg, ns);
+	delay_sending(msg, ns);
+	return true;
+}
+
+/* Nothing of @msg leaves, and nothing of the connections that it would have
+ * used is touched. The path was tried, and the event names it. A REPLY that
+ * fails has no other path; the peer's LND hears that there is none, and the
+ * peer's GET waits for it in vain. */
+static void fail(struct lnet_msg *msg, enum fault_place place,
+		 enum ulnet_cause cause)
+{
+	if (place == IS_ANSWERED) {
+		request_forget_reply(msg, status_of(cause), cause);
+		return;
+	}
+	msg->tries++;
+	msg_fail_later(msg, status_of(cause), cause);
+}
+
+/* As msg_faults: true if @msg does not go on. */
+static bool strike(struct lnet_msg *msg, enum fault_place place)
+{
+	bool made = true, stays = false;
+	struct fault_hit hit;
+
+	decide(msg, place, &hit);
+	switch (hit.act) {
+	case FAULT_NOTHING:
+		return false;
+	case FAULT_DROP:
+		drop_msg(msg, STAT_drop_fault);
+		return true;
+	case FAULT_FAIL:
+		fail(msg, place, hit.cause);
+		return true;
+	case FAULT_DELAY:
+		made = stays = delay(msg, place, hit.latency_ns);
+		break;
+	case FAULT_DUPLICATE:
+		/* There is one answer. */
+		if (place == IS_ANSWERED) {
+			cpt_stat(msg->cpt, STAT_faults_skipped);
+			return false;
+		}
+		made = copy_make(msg);
+		if (made)
+			copy_again(msg);
+		break;
+	case FAULT_CORRUPT:
+		made = copy_make(msg);
+		if (made)
+			copy_flip(msg, hit.draw);
+		break;
+	}
+	if (!made)
+		skipped(msg->cpt,
+			place == DEPARTS ? &msg->lnd.next_hop : &msg->from);
+	return stays;
 }
 
 /* What this node sends to itself is no traffic. */
 static bool fault_arrive(struct lnet_msg *msg)
 {
-	struct fault_hit hit;
-
-	if (ni_is_lo(msg->ni))
-		return false;
-	decide(msg, false, &hit);
-	switch (hit.act) {
-	case FAULT_DROP:
-		drop_msg(msg, STAT_drop_fault);
-		return true;
-	case FAULT_DELAY:
-		if (delay_arrival(msg, hit.latency_ns))
-			return true;
-		skipped(msg->cpt, &msg->from);
-		return false;
-	default:
-		return false;
-	}
-}
-
-/* Nothing of @msg leaves, and nothing of the connections that it would have
- * used is touched. The path was tried, and the event names it. */
-static void fail(struct lnet_msg *msg, enum ulnet_cause cause)
-{
-	msg->tries++;
-	msg_fail_later(msg, status_of(cause), cause);
+	return !ni_is_lo(msg->ni) && strike(msg, ARRIVES);
 }
 
 static bool fault_depart(struct lnet_msg *msg)
 {
-	struct fault_hit hit;
-
-	decide(msg, true, &hit);
-	switch (hit.act) {
-	case FAULT_DELAY:
-		delay_sending(msg, hit.latency_ns);
-		return true;
-	case FAULT_DUPLICATE:
-		if (copy_make(msg))
-			copy_again(msg);
-		else
-			skipped(msg->cpt, &msg->lnd.next_hop);
-		return false;
-	case FAULT_CORRUPT:
-		if (copy_make(msg))
-			copy_flip(msg, hit.draw);
-		else
-			skipped(msg->cpt, &msg->lnd.next_hop);
-		return false;
-	case FAULT_FAIL:
-		fail(msg, hit.cause);
-		return true;
-	default:
-		return false;
-	}
+	return strike(msg, DEPARTS);
 }
 
-/* The header is the GET's. */
-static void decide_reply(const struct lnet_msg *msg, struct fault_hit *hit)
-{
-	const struct fault_look look = {
-		.source = &msg->hdr.dest_nid,
-		.dest = &msg->hdr.src_nid,
-		.local = &msg->ni->lnd.nid,
-		.type = LNET_MSG_REPLY,
-		.length = msg->mlength,
-		.sending = true,
-		.now = loop_now(msg->cpt->loop),
-	};
-
-	look_at(msg, &look, hit);
-}
-
-/* As fault_depart(). A REPLY that fails has no other path; the peer's LND hears
- * that there is none, and the peer's GET waits for it in vain. */
 static bool fault_answer(struct lnet_msg *msg)
 {
-	struct fault_hit hit;
-
-	decide_reply(msg, &hit);
-	switch (hit.act) {
-	case FAULT_DELAY:
-		if (delay_answer(msg, hit.latency_ns))
-			return true;
-		skipped(msg->cpt, &msg->from);
-		return false;
-	case FAULT_CORRUPT:
-		if (copy_make(msg))
-			copy_flip(msg, hit.draw);
-		else
-			skipped(msg->cpt, &msg->from);
-		return false;
-	case FAULT_FAIL:
-		request_forget_reply(msg, status_of(hit.cause), hit.cause);
-		return true;
-	case FAULT_DUPLICATE:
-		/* There is one answer. */
-		cpt_stat(msg->cpt, STAT_faults_skipped);
-		return false;
-	default:
-		return false;
-	}
+	return strike(msg, IS_ANSWERED);
 }
 
 struct fault_set *fault_set_new(unsigned int n)

@@ -19,32 +19,26 @@
 /* Ports that only privileged processes get. */
 #define PRIVILEGED_PORTS 1024
 
+#define DEFAULT(field, value)              \
+	do {                               \
+		if (!(field))              \
+			(field) = (value); \
+	} while (0)
+
 static void conf_defaults(struct ulnet_conf *c)
 {
-	if (!c->cpts)
-		c->cpts = 1;
-	if (!c->transaction_timeout)
-		c->transaction_timeout = 50 * USEC_PER_SEC;
-	if (!c->peers_max)
-		c->peers_max = 100000;
-	if (!c->messages_max)
-		c->messages_max = 65536;
-	if (!c->lazy_max)
-		c->lazy_max = 4096;
-	if (!c->lazy_bytes_max)
-		c->lazy_bytes_max = UINT64_C(64) << 20;
-	if (c->discovery == LNET_DISCOVERY_DEFAULT)
-		c->discovery = LNET_DISCOVERY_ON;
-	if (!c->interfaces_max)
-		c->interfaces_max = 200;
-	if (!c->port)
-		c->port = ACCEPT_PORT;
-	if (!c->accept_backlog)
-		c->accept_backlog = ACCEPT_BACKLOG;
-	if (!c->accept_max)
-		c->accept_max = ACCEPT_MAX;
-	if (!c->accept_timeout)
-		c->accept_timeout = ACCEPT_TIMEOUT_USEC;
+	DEFAULT(c->cpts, 1);
+	DEFAULT(c->transaction_timeout, 50 * USEC_PER_SEC);
+	DEFAULT(c->peers_max, 100000);
+	DEFAULT(c->messages_max, 65536);
+	DEFAULT(c->lazy_max, 4096);
+	DEFAULT(c->lazy_bytes_max, UINT64_C(64) << 20);
+	DEFAULT(c->discovery, LNET_DISCOVERY_ON);
+	DEFAULT(c->interfaces_max, 200);
+	DEFAULT(c->port, ACCEPT_PORT);
+	DEFAULT(c->accept_backlog, ACCEPT_BACKLOG);
+	DEFAULT(c->accept_max, ACCEPT_MAX);
+	DEFAULT(c->accept_timeout, ACCEPT_TIMEOUT_USEC);
 }
 
 void lnet_conf_init(struct ulnet_conf *conf)

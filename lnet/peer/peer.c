@@ -181,70 +181,69 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	}
 }
 
-/* The net of the NIs that may have connections with @nid, or NULL. */
-static const struct lnet_net *net_to(const struct lnet_cpt *cpt,
-				     const struct ulnet_nid *nid)
+/* The first NI from *@i on that may have connections with @nid, or NULL; on with
+ * the one behind it. */
+static struct lnd_ni *lnd_to(const struct lnet_cpt *cpt,
+			     const struct ulnet_nid *nid, unsigned int *i)
 {
-	return cpt->closing ? NULL : config_net(cpt->config, nid_segment(nid));
+	const struct lnet_net *net =
+		cpt->closing ? NULL : config_net(cpt->config, nid_segment(nid));
+
+	return net && *i < net->nnis ? &net->ni[(*i)++]->lnd : NULL;
 }
 
-static bool is_connected(struct lnd_ni *lnd, const struct lnet_cpt *cpt,
-			 const struct ulnet_nid *nid)
+/* The same that has some. */
+static struct lnd_ni *lnd_connected(const struct lnet_cpt *cpt,
+				    const struct ulnet_nid *nid,
+				    unsigned int *i)
 {
-	return lnd->lnd->is_connected &&
-	       lnd->lnd->is_connected(lnd, cpt->index, nid);
+	struct lnd_ni *lnd;
+
+	while ((lnd = lnd_to(cpt, nid, i)))
+		if (lnd->lnd->is_connected &&
+		    lnd->lnd->is_connected(lnd, cpt->index, nid))
+			break;
+	return lnd;
 }
 
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	const struct lnet_net *net = net_to(cpt, nid);
-
-	for (unsigned int i = 0; net && i < net->nnis; i++)
-		if (is_connected(&net->ni[i]->lnd, cpt, nid))
-			return true;
-	return false;
+	return lnd_connected(cpt, nid, &(unsigned int){ 0 });
 }
 
 bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		struct lnd_terms *terms)
 {
-	const struct lnet_net *net = net_to(cpt, nid);
+	unsigned int i = 0;
+	struct lnd_ni *lnd;
 
-	for (unsigned int i = 0; net && i < net->nnis; i++) {
-		struct lnd_ni *lnd = &net->ni[i]->lnd;
-
+	while ((lnd = lnd_to(cpt, nid, &i)))
 		if (lnd->lnd->terms &&
 		    lnd->lnd->terms(lnd, cpt->index, nid, terms))
 			return true;
-	}
 	return false;
 }
 
 bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	const struct lnet_net *net = net_to(cpt, nid);
+	unsigned int i = 0;
+	struct lnd_ni *lnd;
 
-	for (unsigned int i = 0; net && i < net->nnis; i++) {
-		struct lnd_ni *lnd = &net->ni[i]->lnd;
-
-		if (is_connected(lnd, cpt, nid) &&
-		    (!lnd->lnd->can_move ||
-		     !lnd->lnd->can_move(lnd, cpt->index, nid)))
+	while ((lnd = lnd_connected(cpt, nid, &i)))
+		if (!lnd->lnd->can_move ||
+		    !lnd->lnd->can_move(lnd, cpt->index, nid))
 			return false;
-	}
 	return true;
 }
 
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	const struct lnet_net *net = net_to(cpt, nid);
+	unsigned int i = 0;
+	struct lnd_ni *lnd;
 
-	for (unsigned int i = 0; net && i < net->nnis; i++) {
-		struct lnd_ni *lnd = &net->ni[i]->lnd;
-
-		if (lnd->lnd->move && is_connected(lnd, cpt, nid))
+	while ((lnd = lnd_connected(cpt, nid, &i)))
+		if (lnd->lnd->move)
 			lnd->lnd->move(lnd, cpt->index, nid);
-	}
 }
 
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
