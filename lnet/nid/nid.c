@@ -6,7 +6,6 @@
 #include "ulnet/nid.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +13,10 @@
 #include "base/util.h"
 #include "lnet/nid/nid.h"
 #include "lnet/nid/nid_priv.h"
-#include "lnet/nid/range.h"
 
 #define PID_ANY_TEXT "LNET_PID_ANY"
 
-/* No name may begin another one: lnet_net_type_prefix() takes the first. */
+/* No name may begin another one: lnet_net_type_take() takes the first. */
 static const struct lnet_net_type net_types[] = {
 	{ LNET_TYPE_SOCK, LNET_ADDR_IP, "tcp", true },
 	{ LNET_TYPE_O2IB, LNET_ADDR_IP, "o2ib", true },
@@ -43,32 +41,19 @@ const struct lnet_net_type *lnet_net_type_find(uint32_t type)
 	return NULL;
 }
 
-const struct lnet_net_type *lnet_net_type_prefix(const char *text, size_t len)
+const struct lnet_net_type *lnet_net_type_take(struct lnet_text *t)
 {
-	const char *name;
-	size_t i;
+	for (size_t i = 0; i < ARRAY_SIZE(net_types); i++) {
+		const char *name = net_types[i].name;
+		size_t len = name ? strlen(name) : 0;
 
-	for (i = 0; i < ARRAY_SIZE(net_types); i++) {
-		name = net_types[i].name;
-		if (name && strlen(name) <= len &&
-		    memcmp(text, name, strlen(name)) == 0)
-			return &net_types[i];
+		if (!len || len > (size_t)(t->end - t->p) ||
+		    memcmp(t->p, name, len) != 0)
+			continue;
+		t->p += len;
+		return &net_types[i];
 	}
 	return NULL;
-}
-
-static void put_be32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static uint32_t get_be32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
 }
 
 static struct ulnet_nid nid_on(uint32_t net)
@@ -147,15 +132,21 @@ static bool ip_size(const struct ulnet_nid *nid)
 	return nid->size == 0 || nid->size == LNET_NID_IPV6_SIZE;
 }
 
+void lnet_ip_print(struct lnet_text_out *out, const struct ulnet_nid *nid)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	lnet_text_printf(out, "%s",
+			 inet_ntop(nid->size ? AF_INET6 : AF_INET, nid->addr,
+				   ip, sizeof(ip)));
+}
+
 static bool print_addr(struct lnet_text_out *out, const struct ulnet_nid *nid)
 {
 	const struct lnet_net_type *t = named_type(lnet_nid_net(nid));
-	char ip[INET6_ADDRSTRLEN];
 
 	if (t && t->kind == LNET_ADDR_IP && ip_size(nid))
-		lnet_text_printf(out, "%s",
-				 inet_ntop(nid->size ? AF_INET6 : AF_INET,
-					   nid->addr, ip, sizeof(ip)));
+		lnet_ip_print(out, nid);
 	else if (t && t->kind == LNET_ADDR_NUMBER && nid->size == 0)
 		lnet_text_printf(out, "%u", get_be32(nid->addr));
 	else
@@ -255,14 +246,12 @@ static int take_words_net(struct lnet_text *t, uint32_t *net_p)
 
 static int take_named_net(struct lnet_text *t, uint32_t *net_p)
 {
-	const struct lnet_net_type *type;
+	const struct lnet_net_type *type = lnet_net_type_take(t);
 	uint32_t num = 0;
 	int rc;
 
-	type = lnet_net_type_prefix(t->p, (size_t)(t->end - t->p));
 	if (!type)
 		return -EINVAL;
-	t->p += strlen(type->name);
 	if (type->numbered && !lnet_text_at_end(t)) {
 		rc = take_decimal(t, LNET_NET_NUM_MAX, &num);
 		if (rc)
@@ -290,21 +279,17 @@ int lnet_net_parse(const char *text, uint32_t *net_p)
 	return 0;
 }
 
-static int parse_ip(const struct lnet_text *t, struct ulnet_nid *nid)
+bool lnet_ip_parse(const char *text, size_t len, struct ulnet_nid *nid)
 {
-	size_t len = (size_t)(t->end - t->p);
 	char ip[INET6_ADDRSTRLEN];
-	int family = AF_INET;
+	bool six = memchr(text, ':', len);
 
 	if (len >= sizeof(ip))
-		return -EINVAL;
-	memcpy(ip, t->p, len);
+		return false;
+	memcpy(ip, text, len);
 	ip[len] = '\0';
-	if (strchr(ip, ':')) {
-		family = AF_INET6;
-		nid->size = LNET_NID_IPV6_SIZE;
-	}
-	return inet_pton(family, ip, nid->addr) == 1 ? 0 : -EINVAL;
+	nid->size = six ? LNET_NID_IPV6_SIZE : 0;
+	return inet_pton(six ? AF_INET6 : AF_INET, ip, nid->addr) == 1;
 }
 
 static int parse_number(struct lnet_text *t, struct ulnet_nid *nid)
@@ -349,12 +334,13 @@ static int parse_addr(struct lnet_text *t, bool words, struct ulnet_nid *nid)
 	if (words)
 		return parse_words(t, nid);
 	if (lnet_net_type_find(nid->type)->kind == LNET_ADDR_IP)
-		return parse_ip(t, nid);
+		return lnet_ip_parse(t->p, (size_t)(t->end - t->p), nid)
+			       ? 0
+			       : -EINVAL;
 	return parse_number(t, nid);
 }
 
-/* 255.255.255.255@net stands for a whole net in rules: no end point. */
-static bool is_net_wildcard(const struct ulnet_nid *nid)
+bool lnet_nid_is_net(const struct ulnet_nid *nid)
 {
 	const struct lnet_net_type *t = lnet_net_type_find(nid->type);
 
@@ -386,7 +372,7 @@ int lnet_nid_parse(const char *text, struct ulnet_nid *nid_p)
 	rc = parse_addr(&t, at && at[1] == '<', &nid);
 	if (rc)
 		return rc;
-	if (is_net_wildcard(&nid))
+	if (lnet_nid_is_net(&nid))
 		return -EINVAL;
 	*nid_p = nid;
 	return 0;

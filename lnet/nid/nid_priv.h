@@ -6,7 +6,9 @@
 #ifndef LNET_NID_PRIV_H
 #define LNET_NID_PRIV_H
 
-#include "ulnet/nid.h"
+#include <endian.h>
+
+#include "lnet/nid/range.h"
 
 #define LNET_NET_NUM_MAX UINT32_C(65535)
 
@@ -26,7 +28,30 @@ struct lnet_net_type {
 /* The type with this number, or NULL. */
 const struct lnet_net_type *lnet_net_type_find(uint32_t type);
 
-/* The type whose name @text[0..len) begins with, or NULL. */
-const struct lnet_net_type *lnet_net_type_prefix(const char *text, size_t len);
+/* Steps over the name of a type, if one comes; else NULL. */
+const struct lnet_net_type *lnet_net_type_take(struct lnet_text *t);
+
+/* Sets the address of @nid to the IPv4 or IPv6 address that @text[0..len) says.
+ * False: it says none. */
+bool lnet_ip_parse(const char *text, size_t len, struct ulnet_nid *nid);
+/* Prints an address of that kind. */
+void lnet_ip_print(struct lnet_text_out *out, const struct ulnet_nid *nid);
+
+/* 255.255.255.255@net, which stands for a whole net in rules: no end point. */
+bool lnet_nid_is_net(const struct ulnet_nid *nid);
+
+static inline void put_be32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline uint32_t get_be32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
 
 #endif

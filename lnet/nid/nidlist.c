@@ -5,14 +5,12 @@
  */
 #include "ulnet/nid.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "lnet/nid/nid_priv.h"
-#include "lnet/nid/range.h"
 
 /* More is an error: a match walks over all of them. */
 #define NIDRANGES_MAX 1024
@@ -180,18 +178,6 @@ static int parse_net_nums(struct lnet_text *t, struct lnet_ranges *nums)
 	return lnet_ranges_one(0, LNET_NET_NUM_MAX, num, nums);
 }
 
-static const struct lnet_net_type *take_net_type(struct lnet_text *t)
-{
-	const struct lnet_net_type *type;
-
-	type = lnet_net_type_prefix(t->p, (size_t)(t->end - t->p));
-	if (type)
-		t->p += strlen(type->name);
-	else
-		lnet_text_fail(t, t->p, "unknown type of net");
-	return type;
-}
-
 /* What follows the name. @nums is the caller's to free, on error too. */
 static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
 			 struct lnet_ranges *nums)
@@ -245,23 +231,12 @@ static void clear_host_bits(uint8_t *addr, size_t len, unsigned int bits)
 /* Takes an IPv4 or IPv6 address, up to '/' or the end. */
 static int take_ip(struct lnet_text *t, struct ulnet_nid *prefix)
 {
-	char ip[INET6_ADDRSTRLEN];
 	const char *start = t->p;
-	int family = AF_INET;
-	size_t len = 0;
 
 	while (!lnet_text_at_end(t) && lnet_text_peek(t) != '/' &&
-	       !lnet_text_is_blank(lnet_text_peek(t))) {
-		if (len == sizeof(ip) - 1)
-			return lnet_text_fail(t, start, "bad IP address");
-		ip[len++] = *t->p++;
-	}
-	ip[len] = '\0';
-	if (strchr(ip, ':')) {
-		family = AF_INET6;
-		prefix->size = LNET_NID_IPV6_SIZE;
-	}
-	if (inet_pton(family, ip, prefix->addr) != 1)
+	       !lnet_text_is_blank(lnet_text_peek(t)))
+		t->p++;
+	if (!lnet_ip_parse(start, (size_t)(t->p - start), prefix))
 		return lnet_text_fail(t, start, "bad IP address");
 	lnet_text_skip_blanks(t);
 	return 0;
@@ -368,11 +343,9 @@ static int take_addr(struct lnet_text *t, enum lnet_addr_kind kind,
 /* 255.255.255.255@net is LNet's other word for "*@net". */
 static bool is_broadcast(const struct term *term)
 {
-	static const uint8_t ones[4] = { 0xff, 0xff, 0xff, 0xff };
-
 	return term->kind == TERM_PREFIX && term->bits == 32 &&
 	       term->prefix.size == 0 &&
-	       memcmp(term->prefix.addr, ones, sizeof(ones)) == 0;
+	       get_be32(term->prefix.addr) == UINT32_MAX;
 }
 
 /* @term is the caller's to finish, on error too. */
@@ -405,9 +378,9 @@ static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
 		return lnet_text_fail(t, t->p, "'@' and a net are missing");
 	addr.end = at;
 	t->p = at + 1;
-	type = take_net_type(t);
+	type = lnet_net_type_take(t);
 	if (!type)
-		return -EINVAL;
+		return lnet_text_fail(t, t->p, "unknown type of net");
 	rc = take_net_nums(t, type, &nums);
 	if (rc)
 		goto err_free_nums;
@@ -535,11 +508,8 @@ bool lnet_nidlist_match(const struct ulnet_nidlist *list,
 static void format_prefix(const struct term *term, struct lnet_text_out *out)
 {
 	unsigned int all = (term->prefix.size + 4U) * 8;
-	char ip[INET6_ADDRSTRLEN];
 
-	lnet_text_printf(out, "%s",
-			 inet_ntop(term->prefix.size ? AF_INET6 : AF_INET,
-				   term->prefix.addr, ip, sizeof(ip)));
+	lnet_ip_print(out, &term->prefix);
 	if (term->bits != all)
 		lnet_text_printf(out, "/%u", term->bits);
 }
@@ -635,11 +605,8 @@ static bool is_there(const struct expansion *x, const struct ulnet_nid *nid)
 
 static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 {
-	static const uint8_t ones[4] = { 0xff, 0xff, 0xff, 0xff };
-
 	/* It is no NID: see is_broadcast(). */
-	if (x->net->type->kind == LNET_ADDR_IP && lnet_nid_is_nid4(nid) &&
-	    memcmp(nid->addr, ones, sizeof(ones)) == 0)
+	if (lnet_nid_is_net(nid))
 		return 0;
 	if (is_there(x, nid))
 		return 0;
@@ -647,14 +614,6 @@ static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 		return -E2BIG;
 	x->nids[x->n++] = *nid;
 	return 0;
-}
-
-static void put_be32(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
 }
 
 /* One range of a set, without what those before it have. @each is called with
@@ -723,8 +682,7 @@ static int expand_prefix(struct expansion *x, struct ulnet_nid *nid)
 		return -E2BIG;
 	nid->size = prefix->size;
 	memcpy(nid->addr, prefix->addr, sizeof(nid->addr));
-	base = (uint32_t)last[0] << 24 | (uint32_t)last[1] << 16 |
-	       (uint32_t)last[2] << 8 | last[3];
+	base = get_be32(last);
 	for (uint32_t i = 0; i < UINT32_C(1) << host && !rc; i++) {
 		put_be32(last, base | i);
 		rc = expand_nid(x, nid);

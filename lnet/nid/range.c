@@ -61,30 +61,28 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 	return 0;
 }
 
-static int check_bounds(const struct lnet_text *t, const char *at, uint32_t min,
-			uint32_t max, uint64_t v)
+/* Takes digits up to the end of the word, if it must be a word of its own. */
+static int take_value(struct lnet_text *t, const char *start, unsigned int base,
+		      bool alone, uint32_t min, uint32_t max, uint32_t *value_p)
 {
+	uint64_t v;
+	int rc = take_digits(t, base, &v);
+
+	if (rc)
+		return rc;
+	if (alone && is_word(lnet_text_peek(t)))
+		return lnet_text_fail(t, t->p, "bad digit in a number");
 	if (v < min || v > max)
-		return lnet_text_fail(t, at, "number is not within %u..%u", min,
-				      max);
+		return lnet_text_fail(t, start, "number is not within %u..%u",
+				      min, max);
+	*value_p = (uint32_t)v;
 	return 0;
 }
 
 int lnet_text_digits(struct lnet_text *t, unsigned int base, uint32_t min,
 		     uint32_t max, uint32_t *value_p)
 {
-	const char *start = t->p;
-	uint64_t v;
-	int rc;
-
-	rc = take_digits(t, base, &v);
-	if (rc)
-		return rc;
-	rc = check_bounds(t, start, min, max, v);
-	if (rc)
-		return rc;
-	*value_p = (uint32_t)v;
-	return 0;
+	return take_value(t, t->p, base, false, min, max, value_p);
 }
 
 /* Steps over "0x"; the 0 before octal digits is one of them. */
@@ -103,19 +101,8 @@ int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
 		     uint32_t *value_p)
 {
 	const char *start = t->p;
-	uint64_t v;
-	int rc;
 
-	rc = take_digits(t, take_base(t), &v);
-	if (rc)
-		return rc;
-	if (is_word(lnet_text_peek(t)))
-		return lnet_text_fail(t, t->p, "bad digit in a number");
-	rc = check_bounds(t, start, min, max, v);
-	if (rc)
-		return rc;
-	*value_p = (uint32_t)v;
-	return 0;
+	return take_value(t, start, take_base(t), true, min, max, value_p);
 }
 
 void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)

@@ -56,13 +56,6 @@ static int pattern_format(const struct pattern *p, char *buf)
 	return 0;
 }
 
-bool pattern_has_net(const struct pattern *p, uint32_t net)
-{
-	const struct ulnet_nid any = lnet_nid_make(net, 0);
-
-	return p->nets && lnet_nidlist_match(p->list, &any);
-}
-
 /* ---- policies ---- */
 
 /* Which kind of policy do the patterns of @p make? Pairs and gateways are made

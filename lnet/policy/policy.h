@@ -37,19 +37,11 @@ int policy_make(const struct ulnet_policy *text, struct ulnet_text_error *err,
 		struct policy **policy_p) must_check;
 void policy_free(struct policy *policy); /* NULL is fine */
 
-/* Does the pattern, of NIDs, name @nid; does one of nets name @net? */
-static inline bool pattern_has_nid(const struct pattern *p,
-				   const struct ulnet_nid *nid)
-{
-	return !p->nets && lnet_nidlist_match(p->list, nid);
-}
-bool pattern_has_net(const struct pattern *p, uint32_t net);
-/* Does it name @nid, or its net? */
+/* Does the pattern name @nid, or its net if it is one of nets? */
 static inline bool pattern_covers(const struct pattern *p,
 				  const struct ulnet_nid *nid)
 {
-	return p->nets ? pattern_has_net(p, lnet_nid_net(nid))
-		       : lnet_nidlist_match(p->list, nid);
+	return lnet_nidlist_match(p->list, nid);
 }
 
 /* Are they the same but for their priority? */

@@ -3,29 +3,17 @@
 
 #include <stdlib.h>
 
-uint32_t policies_of_net(const struct policy_table *t, enum policy_kind kind,
-			 uint32_t net)
+/* The first one of that kind that matches: its priority. */
+static uint32_t priority_of(const struct policy_table *t, enum policy_kind kind,
+			    const struct ulnet_nid *nid)
 {
+	bool src = kind == POLICY_SRC_NET || kind == POLICY_SRC_NID;
+
 	for (unsigned int i = 0; i < t->n; i++) {
 		const struct policy *p = t->policy[i];
 
 		if (p->kind == kind &&
-		    pattern_has_net(kind == POLICY_SRC_NET ? &p->src : &p->dst,
-				    net))
-			return p->priority;
-	}
-	return LNET_PRIORITY_NONE;
-}
-
-uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
-			 const struct ulnet_nid *nid)
-{
-	for (unsigned int i = 0; i < t->n; i++) {
-		const struct policy *p = t->policy[i];
-
-		if (p->kind == kind &&
-		    pattern_has_nid(kind == POLICY_SRC_NID ? &p->src : &p->dst,
-				    nid))
+		    pattern_covers(src ? &p->src : &p->dst, nid))
 			return p->priority;
 	}
 	return LNET_PRIORITY_NONE;
@@ -41,8 +29,8 @@ void policies_of(const struct policy_table *t, enum policy_kind net_kind,
 	*net_priority_p = *priority_p = LNET_PRIORITY_NONE;
 	if (!t)
 		return;
-	*net_priority_p = policies_of_net(t, net_kind, lnet_nid_net(nid));
-	*priority_p = policies_of_nid(t, nid_kind, nid);
+	*net_priority_p = priority_of(t, net_kind, nid);
+	*priority_p = priority_of(t, nid_kind, nid);
 }
 
 bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
@@ -51,8 +39,8 @@ bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 	for (unsigned int i = 0; i < t->n; i++) {
 		const struct policy *p = t->policy[i];
 
-		if (p->kind == POLICY_PAIR && pattern_has_nid(&p->src, src) &&
-		    pattern_has_nid(&p->dst, dst))
+		if (p->kind == POLICY_PAIR && pattern_covers(&p->src, src) &&
+		    pattern_covers(&p->dst, dst))
 			return true;
 	}
 	return false;
@@ -65,7 +53,7 @@ bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 		const struct policy *p = t->policy[i];
 
 		if (p->kind == POLICY_GATEWAY && pattern_covers(&p->dst, dst) &&
-		    pattern_has_nid(&p->rte, gateway))
+		    pattern_covers(&p->rte, gateway))
 			return true;
 	}
 	return false;

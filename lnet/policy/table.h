@@ -17,14 +17,9 @@ struct policy_table {
 	struct policy *policy[];
 };
 
-/* The first one of that kind that matches: its priority, or
- * LNET_PRIORITY_NONE. */
-uint32_t policies_of_net(const struct policy_table *t, enum policy_kind kind,
-			 uint32_t net);
-uint32_t policies_of_nid(const struct policy_table *t, enum policy_kind kind,
-			 const struct ulnet_nid *nid);
-/* Both, of @nid and of its net, of this node (POLICY_SRC_NET) or of a peer
- * (POLICY_DST_NET). @t NULL: none. */
+/* The priorities of @nid and of its net, of this node (POLICY_SRC_NET) or of a
+ * peer (POLICY_DST_NET): those of the first policies that match, or
+ * LNET_PRIORITY_NONE. @t NULL: there are none. */
 void policies_of(const struct policy_table *t, enum policy_kind net_kind,
 		 const struct ulnet_nid *nid, uint32_t *net_priority_p,
 		 uint32_t *priority_p);
