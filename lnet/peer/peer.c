@@ -181,8 +181,8 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	}
 }
 
-/* The first NI from *@i on that may have connections with @nid, or NULL; on with
- * the one behind it. */
+/* The first NI from *@i on that may have connections with @nid, or NULL. *@i
+ * becomes the place behind it. */
 static struct lnd_ni *lnd_to(const struct lnet_cpt *cpt,
 			     const struct ulnet_nid *nid, unsigned int *i)
 {
