@@ -219,29 +219,6 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 	return 0;
 }
 
-/* ---- texts in requests ---- */
-
-int lnet_ctl_quote(const char *text, char **quoted_p)
-{
-	char *quoted = NULL;
-	size_t size;
-	FILE *f = open_memstream(&quoted, &size);
-	int rc;
-
-	if (!f)
-		return -ENOMEM;
-	rc = tree_emit_quoted(text, f);
-	if (ferror(f))
-		rc = -ENOMEM;
-	if (fclose(f) && !rc)
-		rc = -ENOMEM;
-	if (rc)
-		free(quoted);
-	else
-		*quoted_p = quoted;
-	return rc;
-}
-
 /* ---- answers, printed ---- */
 
 /* The style follows from the top key. */

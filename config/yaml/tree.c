@@ -8,6 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "ulnet/control.h"
+
 #define CHUNK_SIZE 16384
 
 /* Memory of a document, given back as a whole. */
@@ -724,4 +726,27 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 		    FILE *out)
 {
 	emit_pair(t, style, 0, out);
+}
+
+/* Here, and not with the rest of the client: RPC knows it weakly, and has it
+ * wherever there is a control. */
+int lnet_ctl_quote(const char *text, char **quoted_p)
+{
+	char *quoted = NULL;
+	size_t size;
+	FILE *f = open_memstream(&quoted, &size);
+	int rc;
+
+	if (!f)
+		return -ENOMEM;
+	rc = tree_emit_quoted(text, f);
+	if (ferror(f))
+		rc = -ENOMEM;
+	if (fclose(f) && !rc)
+		rc = -ENOMEM;
+	if (rc)
+		free(quoted);
+	else
+		*quoted_p = quoted;
+	return rc;
 }
