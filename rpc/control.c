@@ -164,7 +164,7 @@ static void control_answer(struct shard *s, const struct ulnet_event *ev,
 	}
 	if (s->aborted)
 		return;
-	stray = stray_new(s, cpt, ev, payload, length);
+	stray = stray_new(s, cpt, ev, payload, length, false);
 	if (stray) /* else it is asked for again */
 		stray_send(stray, control_there, NULL, NULL);
 }
@@ -220,16 +220,14 @@ static void control_there(struct stray *stray)
 static int control_shard_open(struct shard *s)
 {
 	struct control *c = calloc(1, sizeof(*c));
-	uint64_t seed;
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
 	slab_init(&c->slab, s);
 	list_init(&c->sending);
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&c->parties, "control messages on their way", SENDS_MAX,
-		     seed);
+		     shard_random(s, UINT64_MAX));
 	s->control = c;
 	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
 			s->rpc->conf.control_buffers, BUFFER_SIZE,

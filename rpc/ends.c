@@ -6,9 +6,6 @@
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
-/* Between two lines of the log. */
-#define ENDS_SAID_NS (60 * NSEC_PER_SEC)
-
 struct ends {
 	struct shard *shard;
 	struct ulnet_peer_watch watch;
@@ -107,13 +104,11 @@ static void end_no_room(struct shard *s, unsigned int cpt,
 {
 	char text[LNET_NIDSTR_SIZE];
 	struct ends *ends = s->ends;
-	uint64_t now = shard_now(s);
 
 	if (!is_end(end))
 		stat_count(s, RPC_STAT_ends_untold);
-	if (ends->said && now - ends->said < ENDS_SAID_NS)
+	if (!rpc_says(&ends->said, shard_now(s)))
 		return;
-	ends->said = MAX(now, 1);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "CPT %u is told too much of connections at once, the last of "
 		 "it about %s: it hears of some late",

@@ -2,10 +2,8 @@
 #include "rpc/party.h"
 
 #include "base/share.h"
+#include "rpc/rpc.h"
 #include "ulnet/loop.h"
-
-/* Between two lines of the log. */
-#define PARTY_SAID_NS (60 * NSEC_PER_SEC)
 
 void parties_init(struct parties *ps, const char *what, uint32_t max,
 		  uint64_t seed)
@@ -62,9 +60,8 @@ static void party_say(struct parties *ps, const struct ulnet_nid *nid,
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	if (ps->said && now - ps->said < PARTY_SAID_NS)
+	if (!rpc_says(&ps->said, now))
 		return;
-	ps->said = MAX(now, 1);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "%s has %u of %u %s, others have %u: no more for now",
 		 lnet_nid_format(nid, text, sizeof(text)), held, ps->max,

@@ -302,6 +302,16 @@ static inline uint64_t rpc_ns(uint64_t us)
 					       : us * NSEC_PER_USEC;
 }
 
+/* Is a line of the log due that comes once a minute at most? *@said: ns, when
+ * the last one was; 0: never. */
+static inline bool rpc_says(uint64_t *said, uint64_t now)
+{
+	if (*said && now - *said < 60 * NSEC_PER_SEC)
+		return false;
+	*said = MAX(now, 1);
+	return true;
+}
+
 /* Does @rc say that there is no memory here, or not enough of something else
  * that comes back by itself? */
 static inline bool rpc_is_short(int rc)

@@ -32,9 +32,9 @@ static void stray_free(struct stray *stray)
 	free(stray);
 }
 
-static struct stray *stray_make(struct shard *from, unsigned int cpt,
-				const struct ulnet_event *ev,
-				const void *payload, size_t length, bool whole)
+struct stray *stray_new(struct shard *from, unsigned int cpt,
+			const struct ulnet_event *ev, const void *payload,
+			size_t length, bool whole)
 {
 	struct stray *stray = malloc(sizeof(*stray) + length);
 
@@ -55,20 +55,6 @@ static struct stray *stray_make(struct shard *from, unsigned int cpt,
 	if (payload)
 		memcpy(stray->payload, payload, length);
 	return stray;
-}
-
-struct stray *stray_new(struct shard *from, unsigned int cpt,
-			const struct ulnet_event *ev, const void *payload,
-			size_t length)
-{
-	return stray_make(from, cpt, ev, payload, length, false);
-}
-
-struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
-			      const struct ulnet_event *ev, const void *payload,
-			      size_t length)
-{
-	return stray_make(from, cpt, ev, payload, length, true);
 }
 
 static void on_back(struct ulnet_work *w)
@@ -108,11 +94,10 @@ void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg)
 static int stray_shard_open(struct shard *s)
 {
 	struct strays *all = calloc(1, sizeof(*all));
-	uint64_t seed;
+	uint64_t seed = shard_random(s, UINT64_MAX);
 
 	if (!all)
 		return -ENOMEM;
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&all->heads, "bytes of heads for other CPTs",
 		     STRAY_HEADS_MAX, seed);
 	parties_init(&all->whole, "bytes of messages for other CPTs",

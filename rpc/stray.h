@@ -42,16 +42,12 @@ struct stray {
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* With a copy of @ev and @payload, which may be NULL: then to be filled. For
- * what has no bodies. NULL: no memory, or its NID has its share, which is
- * counted. Owner of @from. */
+/* With a copy of @ev and @payload, which may be NULL: then to be filled.
+ * @whole: the message is as it came; else it has no bodies. NULL: no memory, or
+ * its NID has its share, which is counted. Owner of @from. */
 struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
-			size_t length);
-/* The same, for a message as it came. */
-struct stray *stray_new_whole(struct shard *from, unsigned int cpt,
-			      const struct ulnet_event *ev, const void *payload,
-			      size_t length);
+			size_t length, bool whole);
 /* Calls @there on its CPT, and then @back, unless it is NULL, on the sender's,
  * neither if the node has crashed, and frees it. Owner of its sender. */
 void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg);

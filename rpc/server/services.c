@@ -158,8 +158,9 @@ static void stats_begin(struct service_cpt *sc)
 
 /* Opens the inbox; the service can be found by its name then. -ESHUTDOWN, or
  * what inbox_open() says. */
-static int service_cpt_start(struct service_cpt *sc)
+static int service_cpt_start(void *arg)
 {
+	struct service_cpt *sc = arg;
 	struct ulrpc_service *svc = sc->service;
 	struct shard *s = sc->shard;
 	int rc;
@@ -181,27 +182,33 @@ static int service_cpt_start(struct service_cpt *sc)
 }
 
 /* The steps of the end, each of which includes the ones before it; a second
- * time nothing happens. */
+ * time nothing happens. All return 0. */
 
-static void service_cpt_close(struct service_cpt *sc)
+static int service_cpt_close(void *arg)
 {
+	struct service_cpt *sc = arg;
+
 	if (sc->fsm.state != SERVICE_CPT_UP)
-		return;
+		return 0;
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_CLOSED);
 	service_cpt_settled(sc);
+	return 0;
 }
 
-static void service_cpt_abort(struct service_cpt *sc)
+static int service_cpt_abort(void *arg)
 {
+	struct service_cpt *sc = arg;
+
 	service_cpt_close(sc);
 	if (sc->fsm.state != SERVICE_CPT_CLOSED)
-		return;
+		return 0;
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_ABORTED);
 	requests_abort(sc);
 	replies_abort(sc);
 	replies_lose(sc);
 	oversizes_abort(sc);
 	service_cpt_settled(sc);
+	return 0;
 }
 
 static void on_inbox_closed(void *arg)
@@ -218,20 +225,29 @@ static void workers_end(struct ulrpc_service *svc)
 		exec_close(&svc->exec);
 }
 
-static void service_cpt_stop(struct service_cpt *sc)
+static void forget_portal(struct export *e, void *sc)
 {
+	e->opened &=
+		~(UINT64_C(1) << ((struct service_cpt *)sc)->service->portal);
+}
+
+static int service_cpt_stop(void *arg)
+{
+	struct service_cpt *sc = arg;
+
 	service_cpt_abort(sc);
 	if (sc->fsm.state != SERVICE_CPT_ABORTED)
-		return;
+		return 0;
 	fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_STOPPED);
 	list_del(&sc->link);
-	exports_forget_portal(sc->shard, sc->service->portal);
+	exports_each(sc->shard->exports, forget_portal, sc);
 	workers_end(sc->service);
 	if (sc->shard->aborted)
 		replies_stop(sc);
 	if (sc->open)
 		inbox_close(&sc->inbox, on_inbox_closed, sc);
 	service_cpt_settled(sc);
+	return 0;
 }
 
 /* Nobody refers to it. */
@@ -247,8 +263,10 @@ static void service_cpt_fini(struct service_cpt *sc)
 
 /* The node has crashed, and then is gone. */
 
-static void service_cpt_crash(struct service_cpt *sc)
+static int service_cpt_crash(void *arg)
 {
+	struct service_cpt *sc = arg;
+
 	if (sc->open)
 		inbox_crash(&sc->inbox);
 	if (sc->service->has_exec)
@@ -257,6 +275,7 @@ static void service_cpt_crash(struct service_cpt *sc)
 	replies_crash(sc);
 	oversizes_crash(sc);
 	slab_stop(&sc->slab);
+	return 0;
 }
 
 static void service_cpt_gone(struct service_cpt *sc)
@@ -634,17 +653,6 @@ static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 	return rc;
 }
 
-static int do_start(void *arg)
-{
-	return service_cpt_start(arg);
-}
-
-static int do_stop(void *arg)
-{
-	service_cpt_stop(arg);
-	return 0;
-}
-
 static int do_leave(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -693,33 +701,30 @@ static int do_release(void *arg)
 	return 0;
 }
 
-static bool all_shut(void *arg)
+static bool is_all(const struct ulrpc_service *svc, uint32_t cpts)
 {
-	const struct ulrpc_service *svc = arg;
+	return cpts == (UINT32_C(1) << svc->ncpts) - 1;
+}
 
-	return svc->shut == (UINT32_C(1) << svc->ncpts) - 1;
+static bool all_shut(void *svc)
+{
+	return is_all(svc, ((struct ulrpc_service *)svc)->shut);
 }
 
 /* Workers may take longer. */
-static bool cpts_gone(void *arg)
+static bool cpts_gone(void *svc)
 {
-	const struct ulrpc_service *svc = arg;
-
-	return svc->gone == (UINT32_C(1) << svc->ncpts) - 1;
+	return is_all(svc, ((struct ulrpc_service *)svc)->gone);
 }
 
-static bool all_gone(void *arg)
+static bool all_gone(void *svc)
 {
-	const struct ulrpc_service *svc = arg;
-
-	return cpts_gone(arg) && !svc->workers;
+	return cpts_gone(svc) && !((struct ulrpc_service *)svc)->workers;
 }
 
-static bool all_idle(void *arg)
+static bool all_idle(void *svc)
 {
-	const struct ulrpc_service *svc = arg;
-
-	return svc->idle == (UINT32_C(1) << svc->ncpts) - 1;
+	return is_all(svc, ((struct ulrpc_service *)svc)->idle);
 }
 
 /* What comes for it, and what LNet held meanwhile, is told that it has gone. If
@@ -737,7 +742,7 @@ static void vacate(struct ulrpc_service *svc)
 static int service_end(struct ulrpc_service *svc)
 {
 	struct ulrpc *rpc = svc->rpc;
-	int rc = on_each(svc, do_stop);
+	int rc = on_each(svc, service_cpt_stop);
 
 	if (!rc)
 		rc = wait_until(&rpc->wait, rpc->node, all_shut, svc,
@@ -774,7 +779,7 @@ static int start_all(struct ulrpc_service *svc)
 		lnet_call(node, 0, do_release, &svc->cpt[0]);
 	if (rc)
 		goto err_claim;
-	rc = on_each(svc, do_start);
+	rc = on_each(svc, service_cpt_start);
 	if (rc)
 		BUG_ON(service_end(svc));
 	return rc;
@@ -824,18 +829,6 @@ unsigned int ulrpc_service_portal(const struct ulrpc_service *service)
 
 /* ---- stop ---- */
 
-static int do_close(void *arg)
-{
-	service_cpt_close(arg);
-	return 0;
-}
-
-static int do_abort(void *arg)
-{
-	service_cpt_abort(arg);
-	return 0;
-}
-
 int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 {
 	struct ulrpc *rpc = service->rpc;
@@ -846,12 +839,12 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	    (service->has_exec && exec_is_mine(&service->exec)))
 		return -EDEADLK;
 	until = rpc_at(lnet_now(rpc->node, 0), rpc_ns(timeout));
-	rc = on_each(service, do_close);
+	rc = on_each(service, service_cpt_close);
 	if (rc)
 		return rc;
 	/* Under virtual time what nothing will end is too late at once. */
 	late = wait_until(&rpc->wait, rpc->node, all_idle, service, until);
-	rc = on_each(service, do_abort);
+	rc = on_each(service, service_cpt_abort);
 	if (!rc)
 		rc = wait_until(&rpc->wait, rpc->node, all_idle, service,
 				TIME_NEVER);
@@ -925,7 +918,7 @@ static int service_shard_open(struct shard *s)
 	return 0;
 }
 
-static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
+static void each_of_shard(struct shard *s, int (*fn)(void *sc))
 {
 	struct service_cpt *sc, *next;
 
@@ -933,7 +926,7 @@ static void each_of_shard(struct shard *s, void (*fn)(struct service_cpt *sc))
 		return;
 	list_for_each_entry_safe (sc, next, &s->rpc->services->shard[s->cpt],
 				  link)
-		fn(sc);
+		(void)fn(sc);
 }
 
 static void service_shard_close(struct shard *s)

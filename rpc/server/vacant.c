@@ -234,7 +234,7 @@ static void vacant_pass_on(struct shard *s, unsigned int cpt,
 	struct stray *stray = NULL;
 
 	if (!s->aborted)
-		stray = stray_new(s, cpt, ev, payload, length);
+		stray = stray_new(s, cpt, ev, payload, length, false);
 	if (!stray) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
@@ -333,13 +333,11 @@ void vacant_close(struct shard *s, unsigned int portal)
 static int vacant_shard_open(struct shard *s)
 {
 	struct vacants *v = calloc(1, sizeof(*v));
-	uint64_t seed;
 
 	if (!v)
 		return -ENOMEM;
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&v->to, "bytes of answers from portals without a service",
-		     ANSWERS_MAX, seed);
+		     ANSWERS_MAX, shard_random(s, UINT64_MAX));
 	list_init(&v->open);
 	list_init(&v->closing);
 	list_init(&v->answers);

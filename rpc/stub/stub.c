@@ -292,8 +292,8 @@ void ulrpc_stub_deadline(ProtobufCService *service, uint64_t deadline)
 
 /* ---- calls by name ---- */
 
-static const struct stub_method *find(const ProtobufCService *service,
-				      const char *name)
+static const struct stub_method *stub_find(const ProtobufCService *service,
+					   const char *name)
 {
 	const struct stub *stub =
 		container_of(service, const struct stub, service);
@@ -307,7 +307,7 @@ static const struct stub_method *find(const ProtobufCService *service,
 int ulrpc_stub_conf(const ProtobufCService *service, const char *method,
 		    struct ulrpc_call_conf *conf)
 {
-	const struct stub_method *m = find(service, method);
+	const struct stub_method *m = stub_find(service, method);
 
 	if (!m)
 		return -ENOENT;
@@ -322,7 +322,7 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 		       struct ulrpc_call **call_p)
 {
 	struct stub *stub = container_of(service, struct stub, service);
-	const struct stub_method *m = find(service, method);
+	const struct stub_method *m = stub_find(service, method);
 	struct stub_call *call;
 	int rc;
 
@@ -403,7 +403,7 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 			    struct ulrpc_outcome *outcome)
 {
 	struct stub *stub = container_of(service, struct stub, service);
-	const struct stub_method *m = find(service, method);
+	const struct stub_method *m = stub_find(service, method);
 	struct letter letter;
 	int rc = letter_init(&letter, stub, m, request, conf);
 
@@ -422,7 +422,7 @@ int ulrpc_set_message(struct ulrpc_set *set, ProtobufCService *service,
 		      struct ulrpc_call **call_p)
 {
 	struct stub *stub = container_of(service, struct stub, service);
-	const struct stub_method *m = find(service, method);
+	const struct stub_method *m = stub_find(service, method);
 	struct letter letter;
 	int rc = letter_init(&letter, stub, m, request, conf);
 

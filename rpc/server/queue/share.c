@@ -66,7 +66,7 @@ void hosts_fini(struct hosts *hs)
 /* ---- shares ---- */
 
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
-			unsigned int portal)
+			unsigned int portal, bool once)
 {
 	struct share *share = calloc(1, sizeof(*share));
 
@@ -80,18 +80,9 @@ struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 	share->host->shares++;
 	share->queue.host = &share->host->queue;
 	share->portal = portal;
+	share->gone = once;
 	list_init(&share->link);
 	list_init(&share->active);
-	return share;
-}
-
-struct share *share_new_once(struct hosts *hs, const struct ulnet_nid *nid,
-			     unsigned int portal)
-{
-	struct share *share = share_new(hs, nid, portal);
-
-	if (share)
-		share->gone = true;
 	return share;
 }
 

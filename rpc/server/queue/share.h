@@ -65,13 +65,11 @@ void hosts_init(struct hosts *hs, uint64_t seed);
 /* What is still held is given back later. */
 void hosts_fini(struct hosts *hs);
 
-/* Of a new client at @nid, for the service on @portal. NULL: no memory. */
+/* Of a new client at @nid, for the service on @portal. @once: of somebody who
+ * is not connected: to be charged with something at once, and gone as soon as
+ * it holds nothing again. NULL: no memory. */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
-			unsigned int portal);
-/* The same for somebody who is not connected: to be charged with something at
- * once, and gone as soon as it holds nothing again. */
-struct share *share_new_once(struct hosts *hs, const struct ulnet_nid *nid,
-			     unsigned int portal);
+			unsigned int portal, bool once);
 /* The connection of these (share.link) is gone: each is freed as soon as it
  * holds nothing. */
 void shares_drop(struct list *shares);

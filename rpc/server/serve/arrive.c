@@ -293,7 +293,7 @@ static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 
 	if (service_cpt_ended(from))
 		return false;
-	stray = stray_new_whole(from->shard, cpt, ev, payload, length);
+	stray = stray_new(from->shard, cpt, ev, payload, length, true);
 	if (!stray)
 		return false;
 	from->strays++;
@@ -341,7 +341,7 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 
 	if (!from->shard->aborted)
 		stray = stray_new(from->shard, cpt, ev, NULL,
-				  sizeof(*x) + size);
+				  sizeof(*x) + size, false);
 	if (!stray) {
 		stat_count(from->shard, RPC_STAT_requests_dropped);
 		return;

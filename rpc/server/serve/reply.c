@@ -143,8 +143,8 @@ static void message_held(struct reply_message *m, int64_t bytes)
 static out_of_line struct share *stranger_share(const struct origin *o)
 {
 	struct service_cpt *sc = o->sc;
-	struct share *share = share_new_once(&sc->shard->exports->hosts,
-					     &o->source, sc->service->portal);
+	struct share *share = share_new(&sc->shard->exports->hosts, &o->source,
+					sc->service->portal, true);
 
 	return share ? share : o->share;
 }
@@ -577,13 +577,14 @@ static bool reply_is_of(const struct record_reply *kept, void *sc)
 	return container_of(kept, struct reply_message, kept)->sc == sc;
 }
 
+static void lose_of(struct export *e, void *sc)
+{
+	records_lose(&e->records, reply_is_of, sc);
+}
+
 void replies_lose(struct service_cpt *sc)
 {
-	struct export *e;
-
-	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
-		list_for_each_entry (e, &sc->shard->exports->silent[i], link)
-			records_lose(&e->records, reply_is_of, sc);
+	exports_each(sc->shard->exports, lose_of, sc);
 }
 
 /* ---- the end ---- */

@@ -241,15 +241,29 @@ static inline struct ulrpc_method *service_method(
 	return svc->methods[i].handler ? &svc->methods[i] : NULL;
 }
 
-/* Of all CPTs, as far as this one has heard: a member of service_cpt. */
-#define service_sum(svc, member)                                              \
-	({                                                                    \
-		uint64_t n_ = 0;                                              \
-		for (unsigned int i_ = 0; i_ < (svc)->ncpts; i_++)            \
-			n_ += atomic_load_explicit(&(svc)->cpt[i_].member,    \
-						   memory_order_relaxed);     \
-		n_;                                                           \
-	})
+/* What is held of a service on all CPTs, as far as this one has heard. */
+struct service_sum {
+	uint64_t requests; /* under way */
+	uint64_t bytes;
+	uint64_t kept; /* bytes of these: of calls that are over */
+};
+
+static inline struct service_sum service_sum(const struct ulrpc_service *svc)
+{
+	struct service_sum sum = { 0 };
+
+	for (unsigned int i = 0; i < svc->ncpts; i++) {
+		const struct service_cpt *sc = &svc->cpt[i];
+
+		sum.requests += atomic_load_explicit(&sc->held,
+						     memory_order_relaxed);
+		sum.bytes += atomic_load_explicit(&sc->held_bytes,
+						  memory_order_relaxed);
+		sum.kept += atomic_load_explicit(&sc->kept_bytes,
+						 memory_order_relaxed);
+	}
+	return sum;
+}
 
 /* Of this many times the configured limits: one client alone, on one host
  * alone, has the limit. */
@@ -262,7 +276,7 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 	const struct ulrpc_service *svc = sc->service;
 
 	return shares_allow(share->held.bytes, share->host->held.bytes,
-			      service_sum(svc, held_bytes),
+			      service_sum(svc).bytes,
 			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
 			      bytes);
 }
@@ -275,16 +289,16 @@ static inline bool service_is_full(const struct service_cpt *sc,
 {
 	const struct ulrpc_service *svc = sc->service;
 	const struct held *mine = &share->held, *host = &share->host->held;
-	uint64_t used = service_sum(svc, held_bytes);
+	struct service_sum all = service_sum(svc);
 
 	return !shares_allow(mine->requests + 1, host->requests,
-			       service_sum(svc, held),
+			       all.requests,
 			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
 			       1) ||
-	       (!shares_allow(mine->bytes, host->bytes, used,
+	       (!shares_allow(mine->bytes, host->bytes, all.bytes,
 				SERVICE_LIMITS * svc->conf.queue_bytes_max,
 				bytes) &&
-		(mine->bytes || used > service_sum(svc, kept_bytes)));
+		(mine->bytes || all.bytes > all.kept));
 }
 
 /* us until what was refused is to come again. @again: ns until there may be
@@ -295,7 +309,7 @@ static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 {
 	if (!again && svc->has_exec)
 		again = mean_value(&svc->exec.hold) *
-			service_sum(svc, held) / svc->conf.workers_max / 2;
+			service_sum(svc).requests / svc->conf.workers_max / 2;
 	return MAX(svc->conf.retry_after, again / NSEC_PER_USEC);
 }
 

@@ -63,10 +63,11 @@ static void export_severed(struct export *e, void *arg)
 
 /* Perhaps it was the connection of any client that was heard from a NID of
  * another CPT: their bulk goes on, and the rest is for their leases. */
-static void export_perhaps_severed(struct export *e)
+static void export_perhaps_severed(struct export *e, void *arg)
 {
 	const struct export_rail *rail;
 
+	(void)arg;
 	list_for_each_entry (rail, &e->rails, link)
 		if (rail->far)
 			transfers_severed(&e->bulk, rpc_ns(e->rtt), &rail->nid);
@@ -79,7 +80,7 @@ void doubts_on_end(struct shard *s, const struct end *end)
 	if (!s->exports)
 		return;
 	if (lnet_nid_is_any(&end->peer.nid))
-		exports_each(s->exports, export_perhaps_severed);
+		exports_each(s->exports, export_perhaps_severed, NULL);
 	else
 		rails_each_at(&s->exports->rails, &end->peer.nid,
 			      export_severed, &by);

@@ -13,7 +13,7 @@
 /* us: no client is looked after more often than that, if the node's own setting
  * is not shorter, whatever the client wishes. */
 #define KEEPALIVE_LEAST UINT64_C(100000)
-#define RETRY_AFTER_US	 UINT64_C(1000000)
+#define RETRY_AFTER_US	UINT64_C(1000000)
 /* Of all clients of a CPT: 130 MiB. */
 #define RECORD_CHUNKS_MAX 65536
 
@@ -64,7 +64,7 @@ struct share *export_share(struct exports *x, struct export *e,
 	list_for_each_entry (share, &e->shares, link)
 		if (likely(share->portal == portal))
 			return share;
-	share = share_new(&x->hosts, &e->source, portal);
+	share = share_new(&x->hosts, &e->source, portal, false);
 	if (!share)
 		return NULL;
 	share->queue.id = e->handle;
@@ -293,23 +293,14 @@ static void exports_look(struct ulnet_timer *t)
 	exports_arm(x);
 }
 
-void exports_each(struct exports *x, void (*fn)(struct export *e))
+void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
+		  void *arg)
 {
 	struct export *e;
 
 	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
 		list_for_each_entry (e, &x->silent[i], link)
-			fn(e);
-}
-
-void exports_forget_portal(struct shard *s, unsigned int portal)
-{
-	struct exports *x = s->exports;
-	struct export *e;
-
-	for (unsigned int i = 0; i < EXPORT_CLOCKS; i++)
-		list_for_each_entry (e, &x->silent[i], link)
-			e->opened &= ~(UINT64_C(1) << portal);
+			fn(e, arg);
 }
 
 /* ---- answers ---- */
@@ -338,8 +329,7 @@ static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 }
 
 static void export_welcome(struct shard *s, const struct ulnet_event *ev,
-			   const struct wire_control *m,
-			   const struct export *e)
+			   const struct wire_control *m, const struct export *e)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 
@@ -367,8 +357,6 @@ static void export_goodbye(struct exports *x, const struct export *e)
 /* Keepalives that a client is silent for, until another process may have its
  * id: one of them is missing then. */
 #define ALIVE_KEEPALIVES 2
-/* Between two lines of the log. */
-#define SAID_NS (60 * NSEC_PER_SEC)
 
 static struct export *find_client(struct exports *x,
 				  const uint8_t id[RPC_ID_SIZE])
@@ -397,11 +385,9 @@ static void say_taken(struct exports *x, const struct export *e,
 		      const struct ulnet_event *ev)
 {
 	char has[LNET_NIDSTR_SIZE], wants[LNET_NIDSTR_SIZE];
-	uint64_t now = shard_now(x->shard);
 
-	if (x->said && now - x->said < SAID_NS)
+	if (!rpc_says(&x->said, shard_now(x->shard)))
 		return;
-	x->said = MAX(now, 1);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "client %s, pid %u: refused: its id is that of %s, pid %u, "
 		 "which is already connected",
@@ -419,7 +405,8 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 {
 	bool same = c->client == e->client;
 
-	if (!same && e->used && !export_is_of(x, e, &ev->initiator, &ev->source)) {
+	if (!same && e->used &&
+	    !export_is_of(x, e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
 		if (out->retry_after) {
 			say_taken(x, e, ev);
@@ -729,7 +716,8 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 	struct stray *stray = NULL;
 
 	if (!x->shard->aborted)
-		stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more);
+		stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more,
+				  false);
 	if (!stray)
 		return; /* it is asked again */
 	stray_fill(stray, m, more);
@@ -813,7 +801,7 @@ static void export_free(struct ulrpc *rpc)
 static int export_shard_open(struct shard *s)
 {
 	struct exports *x = calloc(1, sizeof(*x));
-	uint64_t seed;
+	uint64_t seed = shard_random(s, UINT64_MAX);
 
 	if (!x)
 		return -ENOMEM;
@@ -825,13 +813,10 @@ static int export_shard_open(struct shard *s)
 		list_init(&x->silent[i]);
 	lnet_timer_init(&x->timer, exports_look);
 	list_init(&x->extending);
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
-	hosts_init(&x->hosts, seed);
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
-	rails_init(&x->rails, s, seed);
+	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
+	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
 	doubts_init(&x->doubts, x);
 	news_init(&x->news, x);
-	lnet_random(s->node, s->cpt, &seed, sizeof(seed));
 	parties_init(&x->parties, "connections of clients",
 		     s->rpc->conf.exports_max, seed);
 	parties_init(&x->chunks, "blocks of 64 slots for requests",

@@ -172,7 +172,8 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 }
 
 /* Calls @fn for each export; @fn drops none of them. */
-void exports_each(struct exports *x, void (*fn)(struct export *e));
+void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
+		  void *arg);
 
 static inline struct export *export_ref(struct export *e)
 {
@@ -206,9 +207,6 @@ void export_vanished(struct exports *x, struct export *e);
 
 /* record_ops.noted */
 void export_noted(struct records *rs, int slots);
-
-/* The service on @portal has gone. */
-void exports_forget_portal(struct shard *s, unsigned int portal);
 
 /* us of silence after which the client of @e is forgotten; of NULL, one that
  * has not said what it wishes. */

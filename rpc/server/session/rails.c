@@ -7,9 +7,6 @@
 #include "rpc/server/session/export.h"
 #include "rpc/stats/stat.h"
 
-/* Between two lines of the log. */
-#define RAILS_SAID_NS (60 * NSEC_PER_SEC)
-
 static uint64_t rail_hash(const struct rails *rs, const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), rs->seed);
@@ -82,11 +79,9 @@ static struct export_rail *rail_add(struct rails *rs, struct export *e,
 static void say_replaced(struct rails *rs, const struct export *e)
 {
 	char text[LNET_NIDSTR_SIZE];
-	uint64_t now = shard_now(rs->shard);
 
-	if (rs->said && now - rs->said < RAILS_SAID_NS)
+	if (!rpc_says(&rs->said, shard_now(rs->shard)))
 		return;
-	rs->said = MAX(now, 1);
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "client %s, pid %u, is heard from more than %d NIDs",
 		 lnet_nid_format(&e->peer.nid, text, sizeof(text)), e->peer.pid,

@@ -371,8 +371,9 @@ static void discover(unsigned int from, unsigned int to)
 	lnet_sim_run(w.sim, 100 * MSEC);
 }
 
-static void knows_both(struct export *e)
+static void knows_both(struct export *e, void *arg)
 {
+	(void)arg;
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert(rails_know(e, &w.nid[CALLER][i]));
 }
@@ -399,7 +400,7 @@ Test(rails, the_answer_takes_another_one)
 	call("echo", NULL);
 	while (!counted(CALLER, RPC_STAT_connections_made))
 		lnet_sim_run(w.sim, MSEC);
-	exports_each(w.rpc[SERVER]->shards[0].exports, knows_both);
+	exports_each(w.rpc[SERVER]->shards[0].exports, knows_both, NULL);
 	ended_well(SEC);
 	end();
 }

@@ -48,8 +48,7 @@ static unsigned int flood(unsigned int node, const void *whole, size_t length)
 
 	for (; n < FLOOD; n++) {
 		struct stray *stray =
-			whole ? stray_new_whole(s, 1, &ev, whole, length)
-			      : stray_new(s, 1, &ev, NULL, length);
+			stray_new(s, 1, &ev, whole, length, whole != NULL);
 
 		if (!stray)
 			break;
@@ -147,7 +146,7 @@ static void fill(unsigned int node, struct shard *from, unsigned int to)
 	struct stray *stray;
 
 	for (size_t length = LONG; length; length /= 2)
-		while ((stray = stray_new_whole(from, to, &ev, whole, length)))
+		while ((stray = stray_new(from, to, &ev, whole, length, true)))
 			stray_send(stray, on_passed, NULL, NULL);
 }
 

@@ -35,10 +35,10 @@ Test(share, hosts)
 
 	hosts_init(&hosts, 1);
 	list_init(&mine);
-	s[0] = share_new(&hosts, &a, 30);
-	s[1] = share_new(&hosts, &a, 30);
-	s[2] = share_new(&hosts, &a, 31);
-	s[3] = share_new(&hosts, &b, 30);
+	s[0] = share_new(&hosts, &a, 30, false);
+	s[1] = share_new(&hosts, &a, 30, false);
+	s[2] = share_new(&hosts, &a, 31, false);
+	s[3] = share_new(&hosts, &b, 30, false);
 	cr_assert_eq(s[0]->host, s[1]->host);
 	cr_assert_neq(s[0]->host, s[2]->host);
 	cr_assert_neq(s[0]->host, s[3]->host);
@@ -71,8 +71,8 @@ Test(share, once)
 	struct share *s, *t;
 
 	hosts_init(&hosts, 1);
-	s = share_new_once(&hosts, &a, 30);
-	t = share_new_once(&hosts, &a, 30);
+	s = share_new(&hosts, &a, 30, true);
+	t = share_new(&hosts, &a, 30, true);
 	share_held(s, 0, 0, 5);
 	share_held(t, 0, 0, 6);
 	cr_assert_eq(s->host, t->host);
