@@ -9,10 +9,14 @@
 
 /* ---- recovery ---- */
 
-static void add_nid(struct tree *map, const struct ulnet_nid *nid)
+static void add_nid(struct tree *out, const char *section,
+		    const struct ulnet_nid *nid)
 {
+	struct tree *map = tree_get(out, section);
 	char key[24];
 
+	if (!map)
+		map = tree_map(out, section);
 	snprintf(key, sizeof(key), "nid-%u", map ? map->count : 0);
 	show_nid(map, key, nid);
 }
@@ -20,34 +24,24 @@ static void add_nid(struct tree *map, const struct ulnet_nid *nid)
 static int recovery_of_nis(struct lnet *node, struct tree *out)
 {
 	struct ulnet_ni_info info;
-	struct tree *map = NULL;
 	int rc;
 
-	for (unsigned int i = 0; !(rc = lnet_ni_info(node, i, &info)); i++) {
-		if (!info.recovering)
-			continue;
-		if (!map)
-			map = tree_map(out, "Local NI recovery");
-		add_nid(map, &info.nid);
-	}
+	for (unsigned int i = 0; !(rc = lnet_ni_info(node, i, &info)); i++)
+		if (info.recovering)
+			add_nid(out, "Local NI recovery", &info.nid);
 	return rc == -ENOENT ? 0 : rc;
 }
 
 static int recovery_of_peers(struct lnet *node, struct tree *out)
 {
 	struct peer_list list;
-	struct tree *map = NULL;
 	int rc = peer_list_read(node, &list);
 
 	if (rc)
 		return rc;
-	for (unsigned int i = 0; i < list.n; i++) {
-		if (!list.infos[i].recovering)
-			continue;
-		if (!map)
-			map = tree_map(out, "Peer NI recovery");
-		add_nid(map, &list.infos[i].nid);
-	}
+	for (unsigned int i = 0; i < list.n; i++)
+		if (list.infos[i].recovering)
+			add_nid(out, "Peer NI recovery", &list.infos[i].nid);
 	peer_list_free(&list);
 	return 0;
 }
@@ -111,7 +105,7 @@ static void debug_show_peer(struct lnet *node,
 			    const struct ulnet_peer_info *infos, unsigned int n,
 			    struct tree *out)
 {
-	struct tree *peer = tree_map(tree_seq(out, "peer"), NULL), *nis;
+	struct tree *peer = tree_item(out, "peer"), *nis;
 
 	show_nid(peer, "primary nid", &infos->primary);
 	tree_text(peer, "state", TREE_PLAIN, infos->state_name);
@@ -153,19 +147,10 @@ void debug_peer(struct request *r)
 
 /* ---- cpt-of-nid ---- */
 
-static void show_cpt(struct lnet *node, const struct ulnet_nid *nid,
-		     struct tree *seq)
-{
-	struct tree *item = tree_map(seq, NULL);
-
-	show_nid(item, "nid", nid);
-	tree_int(item, "cpt", lnet_cpt_of(node, nid));
-}
-
 void debug_cpt_of_nid(struct request *r)
 {
 	const struct tree *list = tree_get(r->args, "nids"), *t = NULL;
-	struct tree *seq;
+	struct tree *item;
 	struct ulnet_nid nid;
 
 	if (!list || !list_next(list, NULL)) {
@@ -175,10 +160,13 @@ void debug_cpt_of_nid(struct request *r)
 	while ((t = list_next(list, t)))
 		if (scope_nid(&r->scope, t, &nid))
 			return;
-	seq = tree_seq(answer_output(r->answer), "cpt-of-nid");
-	while ((t = list_next(list, t)))
-		if (!scope_nid(&r->scope, t, &nid))
-			show_cpt(r->control->node, &nid, seq);
+	while ((t = list_next(list, t))) {
+		if (scope_nid(&r->scope, t, &nid))
+			return;
+		item = tree_item(answer_output(r->answer), "cpt-of-nid");
+		show_nid(item, "nid", &nid);
+		tree_int(item, "cpt", lnet_cpt_of(r->control->node, &nid));
+	}
 }
 
 /* ---- path show ---- */
@@ -314,7 +302,7 @@ static void path_show_candidates(struct lnet *node, const struct explained *e,
 				 struct tree *out)
 {
 	for (unsigned int k = 0; k < ARRAY_SIZE(kinds); k++) {
-		struct tree *seq = NULL, *item;
+		struct tree *item;
 
 		for (int i = 0; i < e->n; i++) {
 			const struct ulnet_path_candidate *c =
@@ -324,9 +312,7 @@ static void path_show_candidates(struct lnet *node, const struct explained *e,
 			    (c->kind == LNET_PATH_PEER_NI &&
 			     is_of_gateway(e, i) != kinds[k].of_gateway))
 				continue;
-			if (!seq)
-				seq = tree_seq(out, kinds[k].key);
-			item = tree_map(seq, NULL);
+			item = tree_item(out, kinds[k].key);
 			kinds[k].show(node, &c->nid, item);
 			path_show_why(c, item);
 		}
@@ -336,8 +322,7 @@ static void path_show_candidates(struct lnet *node, const struct explained *e,
 static void path_show_all(struct request *r, const struct ulnet_nid *dst,
 			  const struct explained *e)
 {
-	struct tree *out =
-		tree_map(tree_seq(answer_output(r->answer), "path"), NULL);
+	struct tree *out = tree_item(answer_output(r->answer), "path");
 	const struct ulnet_path *p = &e->path;
 
 	show_nid(out, "destination", dst);

@@ -50,7 +50,7 @@ static const struct bit_name causes[] = {
 	{ NULL, 0 },
 };
 
-/* ---- reading ---- */
+/* ---- reading: what is wrong has been said ---- */
 
 /* "*", "*@tcp", "255.255.255.255@tcp", or a NID. */
 static int pattern_parse(const char *text, struct ulnet_nid *nid_p)
@@ -169,16 +169,12 @@ static int read_rate(const struct scope *s, const struct tree *args,
 {
 	bool all = false;
 	int64_t rate = 0;
-	int rc = scope_get_number(s, args, "rate", 1, UINT32_MAX, &rate);
 
-	if (!rc)
-		rc = read_seconds(s, args, "interval", &f->interval);
-	if (!rc)
-		rc = scope_get_bool(s, args, "drop_all", &all);
-	if (!rc)
-		rc = scope_get_bool(s, args, "random", &f->random);
-	if (rc)
-		return rc;
+	if (scope_get_number(s, args, "rate", 1, UINT32_MAX, &rate) ||
+	    read_seconds(s, args, "interval", &f->interval) ||
+	    scope_get_bool(s, args, "drop_all", &all) ||
+	    scope_get_bool(s, args, "random", &f->random))
+		return -EINVAL;
 	if ((rate != 0) + (f->interval != 0) + all != 1)
 		return scope_fail(s, args, -EINVAL,
 				  "one of rate, interval and drop_all is "
@@ -216,23 +212,16 @@ static int check_kind(const struct scope *s, const struct tree *args,
 static int read_rule(const struct scope *s, const struct tree *args,
 		     struct ulnet_fault *f)
 {
-	int rc = read_nid(s, args, "source", &f->source);
-
-	if (!rc)
-		rc = read_nid(s, args, "dest", &f->dest);
-	if (!rc)
-		rc = read_nid(s, args, "local_nid", &f->local);
-	if (!rc)
-		rc = read_portals(s, args, &f->portals);
-	if (!rc)
-		rc = read_bits(s, args, "message", messages, &f->messages);
-	if (!rc)
-		rc = read_bits(s, args, "health_error", causes, &f->causes);
-	if (!rc)
-		rc = read_seconds(s, args, "latency", &f->latency);
-	if (!rc)
-		rc = read_rate(s, args, f);
-	return rc ? rc : check_kind(s, args, f);
+	if (read_nid(s, args, "source", &f->source) ||
+	    read_nid(s, args, "dest", &f->dest) ||
+	    read_nid(s, args, "local_nid", &f->local) ||
+	    read_portals(s, args, &f->portals) ||
+	    read_bits(s, args, "message", messages, &f->messages) ||
+	    read_bits(s, args, "health_error", causes, &f->causes) ||
+	    read_seconds(s, args, "latency", &f->latency) ||
+	    read_rate(s, args, f) || check_kind(s, args, f))
+		return -EINVAL;
+	return 0;
 }
 
 /* ---- showing ---- */
@@ -286,11 +275,10 @@ static void show_portals(struct tree *out, uint64_t portals)
 			tree_uint(seq, NULL, i);
 }
 
-static void show_rule(struct tree *seq, const struct ulnet_fault_info *info,
+static void show_rule(struct tree *out, const struct ulnet_fault_info *info,
 		      bool backup)
 {
 	const struct ulnet_fault *f = &info->fault;
-	struct tree *out = tree_map(seq, NULL);
 	struct tree *counts;
 
 	tree_text(out, "rule_type", TREE_PLAIN, kind_names[f->kind]);
@@ -386,10 +374,9 @@ int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
 		calloc(LNET_FAULTS_MAX, sizeof(*infos));
 	int n = infos ? lnet_fault_list(node, kind, infos, LNET_FAULTS_MAX)
 		      : -ENOMEM;
-	struct tree *seq = n > 0 ? tree_seq(out, "fault") : NULL;
 
-	for (int i = 0; seq && i < n; i++)
-		show_rule(seq, &infos[i], backup);
+	for (int i = 0; i < n; i++)
+		show_rule(tree_item(out, "fault"), &infos[i], backup);
 	free(infos);
 	return MIN(n, 0);
 }

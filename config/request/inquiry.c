@@ -283,7 +283,7 @@ static int inquiries_show(struct lnet *node, const struct inquiries *p,
 			  const struct scope *s, const struct inquiry *q)
 {
 	enum inquiry_kind kind = q->kind;
-	struct tree *results = NULL, *result;
+	struct tree *result;
 	struct peer_list list = { NULL, 0 };
 	int first = 0, rc;
 
@@ -304,10 +304,7 @@ static int inquiries_show(struct lnet *node, const struct inquiries *p,
 			first = first ? first : rc;
 			continue;
 		}
-		if (!results)
-			results = tree_seq(answer_output(s->answer),
-					   kind_names[kind]);
-		result = tree_map(results, NULL);
+		result = tree_item(answer_output(s->answer), kind_names[kind]);
 		if (kind == INQUIRY_PING)
 			show_ping(node, one, result);
 		else

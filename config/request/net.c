@@ -216,96 +216,6 @@ static int check_cpts_at(struct lnet *node, const struct scope *s,
 	return !t || rc ? rc : check_cpts(node, s, t, text);
 }
 
-/* Calls @fn for each name in @list: a sequence, a mapping {0: eth0}, or texts
- * with commas; with the list of CPTs behind it, "" for none. Returns how many
- * there were, or -errno. */
-static int each_interface(const struct scope *s, const struct tree *list,
-			  int (*fn)(void *arg, const struct tree *at,
-				    const char *name, const char *cpts),
-			  void *arg)
-{
-	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
-	const struct tree *t = NULL;
-	const char *text;
-	int n = 0, rc = 0;
-
-	while ((t = list_next(list, t))) {
-		rc = scope_text(s, t, &text);
-		if (rc)
-			return rc;
-		while ((rc = spec_interface(&text, name, cpts)) > 0) {
-			rc = fn(arg, t, name, cpts);
-			if (rc)
-				return rc;
-			n++;
-		}
-		if (rc)
-			return scope_fail(s, t, rc,
-					  "'%s' is not the name of an "
-					  "interface",
-					  text);
-	}
-	return n;
-}
-
-struct add_call {
-	struct plan *plan;
-	const struct scope *scope;
-	struct ni_wish *wish;
-};
-
-static int add_interface(void *arg, const struct tree *at, const char *name,
-			 const char *cpts)
-{
-	struct add_call *c = arg;
-	int rc = *cpts ? check_cpts(c->plan->node, c->scope, at, cpts) : 0;
-
-	if (rc)
-		return rc;
-	text_copy(c->wish->interface, sizeof(c->wish->interface), name);
-	return plan_ni_add(c->plan, c->scope, at, c->wish);
-}
-
-/* On @net, and of the family that interfaces are to give an address of: that of
- * @nid, if it is said besides them; else what the setting large_nids says. */
-static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
-				const struct tree *nid)
-{
-	struct ulnet_nid any = lnet_nid_make(net, 0), named;
-
-	if (nid && nid->kind == TREE_SCALAR &&
-	    !lnet_nid_parse(nid->text, &named))
-		any.size = named.size;
-	else if (plan_setting_is_on(plan, "large_nids"))
-		any.size = LNET_NID_IPV6_SIZE;
-	return any;
-}
-
-/* One NI for each interface; without one, @nid says it. */
-static int add_nis(struct plan *plan, const struct scope *s,
-		   const struct tree *at, const struct tree *interfaces,
-		   const struct tree *nid, struct ni_wish *wish)
-{
-	struct add_call c = { plan, s, wish };
-	uint32_t net = lnet_nid_net(&wish->conf.nid);
-	int n = 0, rc;
-
-	if (interfaces)
-		n = each_interface(s, interfaces, add_interface, &c);
-	if (n)
-		return n < 0 ? n : 0;
-	if (!nid)
-		return scope_fail(s, at, -EINVAL,
-				  "neither an interface nor a NID is given");
-	rc = scope_nid(s, nid, &wish->conf.nid);
-	if (rc)
-		return rc;
-	if (lnet_nid_net(&wish->conf.nid) != net)
-		return scope_fail(s, nid, -EINVAL, "NID '%s' is on another net",
-				  nid->text);
-	return plan_ni_add(plan, s, nid, wish);
-}
-
 /* An LND serves @net, which @t says. */
 static int check_served(struct lnet *node, const struct scope *s,
 			const struct tree *t, uint32_t net)
@@ -317,11 +227,19 @@ static int check_served(struct lnet *node, const struct scope *s,
 		     : 0;
 }
 
-struct del_call {
-	struct plan *plan;
-	const struct scope *scope;
-	uint32_t net;
-};
+/* What an NI has by @map, but for the keys @others (NULL: none), by @tunables,
+ * and by @cpts; each may be NULL. */
+static int wish_read(struct lnet *node, const struct scope *s,
+		     const struct tree *map, const char *const *others,
+		     const struct tree *tunables, const struct tree *cpts,
+		     struct ni_wish *wish)
+{
+	int rc = set_tunables(node, s, map, others, wish);
+
+	if (!rc)
+		rc = set_tunables(node, s, tunables, NULL, wish);
+	return rc ? rc : check_cpts_at(node, s, cpts);
+}
 
 /* Is @name the NI's interface, or its address? */
 static bool ni_named(const struct ulnet_ni_info *info, const char *name)
@@ -366,6 +284,96 @@ static int del_nis(struct plan *plan, const struct scope *s,
 			  name ? ")" : "");
 }
 
+/* What is to become of NIs. */
+struct nis {
+	struct plan *plan;
+	const struct scope *scope;
+	bool add;
+	struct ni_wish wish; /* but for the interface; to be deleted: its net */
+};
+
+/* The one of interface @name, with the list of CPTs behind it, "" for none. */
+static int plan_ni(struct nis *nis, const struct tree *at, const char *name,
+		   const char *cpts)
+{
+	struct ni_wish *wish = &nis->wish;
+	int rc;
+
+	/* What is deleted says by its CPTs only which one is meant. */
+	if (!nis->add)
+		return del_nis(nis->plan, nis->scope, at,
+			       lnet_nid_net(&wish->conf.nid), NULL, name);
+	rc = *cpts ? check_cpts(nis->plan->node, nis->scope, at, cpts) : 0;
+	if (rc)
+		return rc;
+	text_copy(wish->interface, sizeof(wish->interface), name);
+	return plan_ni_add(nis->plan, nis->scope, at, wish);
+}
+
+/* Those of all names in @list: NULL, a sequence, a mapping {0: eth0}, or texts
+ * with commas. Returns how many there were, or -errno. */
+static int plan_nis(struct nis *nis, const struct tree *list)
+{
+	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
+	const struct tree *t = NULL;
+	const char *text;
+	int n = 0, rc = 0;
+
+	while (list && (t = list_next(list, t))) {
+		rc = scope_text(nis->scope, t, &text);
+		if (rc)
+			return rc;
+		for (; (rc = spec_interface(&text, name, cpts)) > 0; n++) {
+			rc = plan_ni(nis, t, name, cpts);
+			if (rc)
+				return rc;
+		}
+		if (rc)
+			return scope_fail(nis->scope, t, rc,
+					  "'%s' is not the name of an "
+					  "interface",
+					  text);
+	}
+	return n;
+}
+
+/* On @net, and of the family that interfaces are to give an address of: that of
+ * @nid, if it is said besides them; else what the setting large_nids says. */
+static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
+				const struct tree *nid)
+{
+	struct ulnet_nid any = lnet_nid_make(net, 0), named;
+
+	if (nid && nid->kind == TREE_SCALAR &&
+	    !lnet_nid_parse(nid->text, &named))
+		any.size = named.size;
+	else if (plan_setting_is_on(plan, "large_nids"))
+		any.size = LNET_NID_IPV6_SIZE;
+	return any;
+}
+
+/* One NI for each interface; without one, @nid says it. */
+static int add_nis(struct nis *nis, const struct tree *at,
+		   const struct tree *interfaces, const struct tree *nid)
+{
+	const struct scope *s = nis->scope;
+	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
+	int n = plan_nis(nis, interfaces), rc;
+
+	if (n)
+		return MIN(n, 0);
+	if (!nid)
+		return scope_fail(s, at, -EINVAL,
+				  "neither an interface nor a NID is given");
+	rc = scope_nid(s, nid, &nis->wish.conf.nid);
+	if (rc)
+		return rc;
+	if (lnet_nid_net(&nis->wish.conf.nid) != net)
+		return scope_fail(s, nid, -EINVAL, "NID '%s' is on another net",
+				  nid->text);
+	return plan_ni_add(nis->plan, s, nid, &nis->wish);
+}
+
 /* ---- by the addresses of this host ---- */
 
 static const char *const rule_args_keys[] = {
@@ -378,40 +386,14 @@ static const char *const rule_keys[] = {
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
 
-/* What all NIs of a rule have: the tunables in @map, but for the keys @others,
- * and those in @tunables. */
-struct nis {
-	struct plan *plan;
-	const struct scope *scope;
-	const struct tree *at, *map, *tunables;
-	const char *const *others; /* NULL: none */
-	bool add;
-};
-
-static int plan_one(const struct nis *nis, const struct ulnet_ni_conf *conf)
+/* The NIs that @rules, which are @at a place, lead to; with the tunables in
+ * @map, but for the keys @others (NULL: none), and those in @tunables. -ENOENT,
+ * and nothing said: no rule matches. */
+static int plan_rules(struct nis *nis, const struct tree *at, const char *rules,
+		      const struct tree *map, const char *const *others,
+		      const struct tree *tunables)
 {
 	struct lnet *node = nis->plan->node;
-	uint32_t net = lnet_nid_net(&conf->nid);
-	struct ni_wish wish = { .conf.nid = lnet_nid_make(net, 0) };
-	int rc = check_served(node, nis->scope, nis->at, net);
-
-	if (!rc && !nis->add)
-		return del_nis(nis->plan, nis->scope, nis->at, net, NULL,
-			       conf->interface);
-	if (!rc)
-		rc = set_tunables(node, nis->scope, nis->map, nis->others,
-				  &wish);
-	if (!rc)
-		rc = set_tunables(node, nis->scope, nis->tunables, NULL, &wish);
-	if (rc)
-		return rc;
-	text_copy(wish.interface, sizeof(wish.interface), conf->interface);
-	return plan_ni_add(nis->plan, nis->scope, nis->at, &wish);
-}
-
-/* -ENOENT, and nothing said: no rule matches. */
-static int plan_rules(const struct nis *nis, const char *rules)
-{
 	struct ulnet_text_error err = { 0, "" };
 	struct ulnet_ni_conf *confs;
 	unsigned int n;
@@ -420,12 +402,22 @@ static int plan_rules(const struct nis *nis, const char *rules)
 	if (rc == -ENOENT)
 		return rc;
 	if (rc)
-		return scope_fail(nis->scope, nis->at, rc,
+		return scope_fail(nis->scope, at, rc,
 				  "'%.64s': at character %zu: %s", rules,
 				  err.offset + 1,
 				  *err.what ? err.what : strerror(-rc));
-	for (unsigned int i = 0; !rc && i < n; i++)
-		rc = plan_one(nis, &confs[i]);
+	for (unsigned int i = 0; !rc && i < n; i++) {
+		uint32_t net = lnet_nid_net(&confs[i].nid);
+
+		nis->wish =
+			(struct ni_wish){ .conf.nid = lnet_nid_make(net, 0) };
+		rc = check_served(node, nis->scope, at, net);
+		if (!rc && nis->add)
+			rc = wish_read(node, nis->scope, map, others, tunables,
+				       NULL, &nis->wish);
+		if (!rc)
+			rc = plan_ni(nis, at, confs[i].interface, "");
+	}
 	free(confs);
 	return rc;
 }
@@ -435,10 +427,7 @@ static int plan_rules(const struct nis *nis, const char *rules)
 static int ip2nets_args(struct plan *plan, const struct scope *s,
 			const struct tree *args, const struct tree *rules)
 {
-	struct nis nis = {
-		plan,		s,   rules, args, tree_get(args, "tunables"),
-		rule_args_keys, true
-	};
+	struct nis nis = { .plan = plan, .scope = s, .add = true };
 	const char *text;
 	int rc = scope_text(s, rules, &text);
 
@@ -452,7 +441,8 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
 	if (rc)
 		return rc;
-	rc = plan_rules(&nis, text);
+	rc = plan_rules(&nis, rules, text, args, rule_args_keys,
+			tree_get(args, "tunables"));
 	return rc == -ENOENT
 		       ? scope_fail(s, rules, rc,
 				    "no rule matches an address of this host")
@@ -526,13 +516,7 @@ static int rule_of(const struct scope *s, const struct tree *item,
 int ip2nets_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add, bool *applied_p)
 {
-	struct nis nis = { plan,
-			   s,
-			   item,
-			   tree_get(item, "tunables"),
-			   tree_get(item, "lnd tunables"),
-			   NULL,
-			   add };
+	struct nis nis = { .plan = plan, .scope = s, .add = add };
 	char *rule = NULL;
 	int rc = scope_keys(s, item, rule_keys);
 
@@ -542,7 +526,8 @@ int ip2nets_item(struct plan *plan, const struct scope *s,
 		rc = rule_of(s, item, &rule);
 	if (rc)
 		return rc;
-	rc = plan_rules(&nis, rule);
+	rc = plan_rules(&nis, item, rule, tree_get(item, "tunables"), NULL,
+			tree_get(item, "lnd tunables"));
 	free(rule);
 	if (rc == -ENOENT)
 		return 0;
@@ -611,7 +596,7 @@ static int net_add(struct plan *plan, const struct scope *s,
 		   const struct tree *args)
 {
 	const struct tree *t, *interfaces = tree_get(args, "interfaces");
-	struct ni_wish wish = { .interface = "" };
+	struct nis nis = { .plan = plan, .scope = s, .add = true };
 	uint32_t number = 0;
 	int rc = refuse_add(s, args);
 
@@ -624,31 +609,13 @@ static int net_add(struct plan *plan, const struct scope *s,
 		rc = refuse_both(s, interfaces, tree_get(args, "nid"));
 	if (!rc)
 		rc = add_net(plan->node, s, args, &number);
-	if (args->kind != TREE_MAP || rc)
+	if (rc)
 		return rc;
-	wish.conf.nid = any_nid(plan, number, NULL);
-	tree_for_each (t, args) {
-		if (!key_in(t->key, add_other_keys))
-			rc = set_tunable(plan->node, s, t, &wish);
-		if (rc)
-			return rc;
-	}
-	rc = set_tunables(plan->node, s, tree_get(args, "tunables"), NULL,
-			  &wish);
-	if (!rc)
-		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
-	return rc ? rc
-		  : add_nis(plan, s, args, interfaces, tree_get(args, "nid"),
-			    &wish);
-}
-
-static int del_interface(void *arg, const struct tree *at, const char *name,
-			 const char *cpts)
-{
-	struct del_call *c = arg;
-
-	(void)cpts; /* says no more than which interface is meant */
-	return del_nis(c->plan, c->scope, at, c->net, NULL, name);
+	nis.wish.conf.nid = any_nid(plan, number, NULL);
+	rc = wish_read(plan->node, s, args, add_other_keys,
+		       tree_get(args, "tunables"), tree_get(args, "cpts"),
+		       &nis.wish);
+	return rc ? rc : add_nis(&nis, args, interfaces, tree_get(args, "nid"));
 }
 
 static int net_del(struct plan *plan, const struct scope *s,
@@ -659,7 +626,8 @@ static int net_del(struct plan *plan, const struct scope *s,
 	const struct tree *net = tree_get(args, "net");
 	const struct tree *nid = tree_get(args, "nid");
 	const struct tree *list = tree_get(args, "interfaces");
-	struct del_call c = { plan, s, 0 };
+	struct nis nis = { .plan = plan, .scope = s };
+	uint32_t number = 0;
 	struct ulnet_nid n;
 	int rc = scope_keys(s, args, keys);
 
@@ -670,25 +638,24 @@ static int net_del(struct plan *plan, const struct scope *s,
 	if (!rc)
 		rc = refuse_both(s, list, nid);
 	if (!rc && net)
-		rc = own_net(s, net, &c.net);
+		rc = own_net(s, net, &number);
 	if (!rc && nid)
 		rc = scope_nid(s, nid, &n);
 	if (rc)
 		return rc;
-	if (nid && net && lnet_nid_net(&n) != c.net)
+	if (nid && net && lnet_nid_net(&n) != number)
 		return scope_fail(s, nid, -EINVAL,
 				  "cannot del network: NID '%s' is on another "
 				  "net",
 				  nid->text);
-	if (list) {
-		rc = each_interface(s, list, del_interface, &c);
-		return rc < 0 ? rc
-		       : rc   ? 0
-			      : scope_fail(s, list, -EINVAL,
-					   "no interface is given");
-	}
-	return del_nis(plan, s, nid ? nid : net, nid ? lnet_nid_net(&n) : c.net,
-		       nid ? &n : NULL, NULL);
+	if (!list)
+		return del_nis(plan, s, nid ? nid : net,
+			       nid ? lnet_nid_net(&n) : number, nid ? &n : NULL,
+			       NULL);
+	nis.wish.conf.nid = lnet_nid_make(number, 0);
+	rc = plan_nis(&nis, list);
+	return rc ? MIN(rc, 0)
+		  : scope_fail(s, list, -EINVAL, "no interface is given");
 }
 
 int net_args(struct plan *plan, const struct scope *s, const struct tree *args,
@@ -740,61 +707,46 @@ static int check_ni_keys(const struct scope *s, const struct tree *ni)
 	return 0;
 }
 
-static int take_bonding(const struct scope *s, const struct tree *t)
+static int file_ni_add(struct nis *nis, const struct tree *ni)
 {
-	int64_t on;
-	int rc;
-
-	if (!t)
-		return 0;
-	rc = scope_number(s, t, 0, 1, &on);
-	return rc ? rc : bonding_set(s->answer, on);
-}
-
-static int file_ni_add(struct plan *plan, const struct scope *s, uint32_t net,
-		       const struct tree *ni)
-{
-	struct ni_wish wish = { .conf.nid = any_nid(plan, net,
-						    tree_get(ni, "nid")) };
-	const struct tree *interfaces = tree_get(ni, "interfaces");
+	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
+	const struct scope *s = nis->scope;
+	struct plan *plan = nis->plan;
 	unsigned int before = plan->n;
-	int rc = take_bonding(s, tree_get(ni, "tcp bonding"));
+	int64_t bonding = 0;
+	int rc = scope_get_number(s, ni, "tcp bonding", 0, 1, &bonding);
 
 	if (!rc)
-		rc = set_tunables(plan->node, s, tree_get(ni, "tunables"), NULL,
-				  &wish);
+		rc = bonding_set(s->answer, bonding);
+	nis->wish.conf.nid = any_nid(plan, net, tree_get(ni, "nid"));
 	if (!rc)
-		rc = set_tunables(plan->node, s, tree_get(ni, "lnd tunables"),
-				  NULL, &wish);
+		rc = wish_read(plan->node, s, tree_get(ni, "tunables"), NULL,
+			       tree_get(ni, "lnd tunables"),
+			       tree_get(ni, "CPT"), &nis->wish);
 	if (!rc)
-		rc = check_cpts_at(plan->node, s, tree_get(ni, "CPT"));
-	if (!rc)
-		rc = add_nis(plan, s, ni, interfaces, tree_get(ni, "nid"),
-			     &wish);
+		rc = add_nis(nis, ni, tree_get(ni, "interfaces"),
+			     tree_get(ni, "nid"));
 	if (!rc && plan->n - before > 1)
 		bonding_note_nis(s->answer, net, plan->n - before);
 	return rc;
 }
 
-static int file_ni_del(struct plan *plan, const struct scope *s, uint32_t net,
-		       const struct tree *ni)
+static int file_ni_del(struct nis *nis, const struct tree *ni)
 {
-	const struct tree *interfaces = tree_get(ni, "interfaces");
+	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
 	const struct tree *nid = tree_get(ni, "nid");
-	struct del_call c = { plan, s, net };
+	const struct scope *s = nis->scope;
 	struct ulnet_nid n;
-	int rc = 0;
+	int rc;
 
 	if (nid) {
 		rc = scope_nid(s, nid, &n);
-		return rc ? rc : del_nis(plan, s, nid, net, &n, NULL);
+		return rc ? rc : del_nis(nis->plan, s, nid, net, &n, NULL);
 	}
-	if (interfaces)
-		rc = each_interface(s, interfaces, del_interface, &c);
-	return rc < 0 ? rc
-	       : rc   ? 0
-		      : scope_fail(s, ni, -EINVAL,
-				   "neither an interface nor a NID is given");
+	rc = plan_nis(nis, tree_get(ni, "interfaces"));
+	return rc ? MIN(rc, 0)
+		  : scope_fail(s, ni, -EINVAL,
+			       "neither an interface nor a NID is given");
 }
 
 static bool is_lo(const struct tree *type)
@@ -814,14 +766,17 @@ static int file_nis(struct plan *plan, const struct scope *item_scope,
 
 	while (!rc && (ni = list_next(nis, ni))) {
 		struct scope s = *item_scope;
+		struct nis one = { .plan = plan,
+				   .scope = &s,
+				   .add = add,
+				   .wish.conf.nid = lnet_nid_make(net, 0) };
 
 		if (tree_get(ni, "seq_no"))
 			s.subject.seq_no = tree_get(ni, "seq_no");
 		rc = check_ni_keys(&s, ni);
-		if (rc)
-			break;
-		rc = add ? file_ni_add(plan, &s, net, ni)
-			 : file_ni_del(plan, &s, net, ni);
+		if (!rc)
+			rc = add ? file_ni_add(&one, ni)
+				 : file_ni_del(&one, ni);
 	}
 	return rc;
 }

@@ -239,10 +239,8 @@ int policy_item(struct plan *plan, const struct scope *s,
 /* ---- showing ---- */
 
 static void show_policy(const struct ulnet_policy *p, unsigned int index,
-			struct tree *policies)
+			struct tree *map)
 {
-	struct tree *map = tree_map(policies, NULL);
-
 	tree_uint(map, "idx", index);
 	tree_text(map, "src", TREE_PLAIN, *p->src ? p->src : NO_PATTERN);
 	tree_text(map, "dst", TREE_PLAIN, *p->dst ? p->dst : NO_PATTERN);
@@ -254,15 +252,9 @@ static void show_policy(const struct ulnet_policy *p, unsigned int index,
 static void show_some(const struct ulnet_policy *all, int n, unsigned int only,
 		      struct tree *out)
 {
-	struct tree *policies = NULL;
-
-	for (int i = 0; i < n; i++) {
-		if (only != ANY_INDEX && only != (unsigned int)i)
-			continue;
-		if (!policies)
-			policies = show_section(out, "udsp");
-		show_policy(&all[i], (unsigned int)i, policies);
-	}
+	for (unsigned int i = 0; (int)i < n; i++)
+		if (only == ANY_INDEX || only == i)
+			show_policy(&all[i], i, tree_item(out, "udsp"));
 }
 
 int show_policies(struct lnet *node, unsigned int only, struct tree *out)

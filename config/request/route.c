@@ -219,9 +219,8 @@ static bool is_shown(const struct ulnet_route *r,
 }
 
 static void show_route(const struct ulnet_route_info *info, int verbose,
-		       bool backup, struct tree *routes)
+		       bool backup, struct tree *map)
 {
-	struct tree *map = tree_map(routes, NULL);
 	char text[LNET_NIDSTR_SIZE];
 
 	tree_text(map, "net", TREE_PLAIN,
@@ -246,16 +245,12 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 		bool backup, struct tree *out)
 {
 	struct ulnet_route_info *infos;
-	struct tree *routes = NULL;
 	int n = routes_read(node, &infos);
 
-	for (int i = 0; i < n; i++) {
-		if (!is_shown(&infos[i].route, only))
-			continue;
-		if (!routes)
-			routes = show_section(out, "route");
-		show_route(&infos[i], verbose, backup, routes);
-	}
+	for (int i = 0; i < n; i++)
+		if (is_shown(&infos[i].route, only))
+			show_route(&infos[i], verbose, backup,
+				   tree_item(out, "route"));
 	free(infos);
 	return MIN(n, 0);
 }

@@ -39,13 +39,6 @@ void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid)
 		  lnet_nid_format(nid, text, sizeof(text)));
 }
 
-struct tree *show_section(struct tree *out, const char *key)
-{
-	struct tree *seq = tree_get(out, key);
-
-	return seq ? seq : tree_seq(out, key);
-}
-
 static void show_statistics(struct tree *out, uint64_t sent, uint64_t received,
 			    uint64_t dropped)
 {
@@ -357,7 +350,7 @@ static void show_net(struct lnet *node, uint32_t net, struct tree *out)
 int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 {
 	uint32_t net = LNET_NET_ANY;
-	struct tree *nets = NULL, *item, *nis = NULL;
+	struct tree *item, *nis = NULL;
 	struct ulnet_ni_info info;
 	char text[LNET_NIDSTR_SIZE];
 	int rc;
@@ -371,11 +364,9 @@ int show_nets(struct lnet *node, const struct show *show, struct tree *out)
 			continue;
 		if (show->backup && lnet_nid_is_lo(&info.nid))
 			continue;
-		if (!nets)
-			nets = show_section(out, "net");
 		if (net != lnet_nid_net(&info.nid)) {
 			net = lnet_nid_net(&info.nid);
-			item = tree_map(nets, NULL);
+			item = tree_item(out, "net");
 			tree_text(item, "net type", TREE_PLAIN,
 				  lnet_net_format(net, text, sizeof(text)));
 			if (show->verbose >= 5 && !show->backup)
@@ -431,9 +422,9 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 /* The NIs of one peer, @n of them. */
 static void show_peer(struct lnet *node, const struct ulnet_peer_info *infos,
 		      unsigned int n, const struct show *show,
-		      struct tree *peers)
+		      struct tree *peer)
 {
-	struct tree *peer = tree_map(peers, NULL), *nis;
+	struct tree *nis;
 
 	show_nid(peer, "primary nid", &infos->primary);
 	tree_text(peer, "Multi-Rail", TREE_PLAIN,
@@ -458,27 +449,6 @@ static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
 	return false;
 }
 
-/* Is there one? */
-static bool show_peers_of(struct lnet *node, const struct peer_list *list,
-			  const struct show *show, struct tree *out)
-{
-	bool all = lnet_nid_is_any(&show->nid);
-	struct tree *peers = NULL;
-	unsigned int span;
-
-	for (unsigned int i = 0; i < list->n; i += span) {
-		const struct ulnet_peer_info *infos = &list->infos[i];
-
-		span = peer_list_span(list, i);
-		if (!all && !has_nid(infos, span, &show->nid))
-			continue;
-		if (!peers)
-			peers = show_section(out, "peer");
-		show_peer(node, infos, span, show, peers);
-	}
-	return peers;
-}
-
 int show_peers(struct lnet *node, const struct show *show, struct tree *out)
 {
 	unsigned int lines =
@@ -493,8 +463,16 @@ int show_peers(struct lnet *node, const struct show *show, struct tree *out)
 		peer_list_keep_configured(&list);
 	if (all && list.n > LINES_MAX / lines)
 		rc = -EMSGSIZE;
-	else if (!show_peers_of(node, &list, show, out) && !all)
-		rc = -ENOENT;
+	else
+		rc = all ? 0 : -ENOENT;
+	for (unsigned int i = 0, n; rc != -EMSGSIZE && i < list.n; i += n) {
+		n = peer_list_span(&list, i);
+		if (!all && !has_nid(&list.infos[i], n, &show->nid))
+			continue;
+		show_peer(node, &list.infos[i], n, show,
+			  tree_item(out, "peer"));
+		rc = 0;
+	}
 	peer_list_free(&list);
 	return rc;
 }
@@ -502,16 +480,13 @@ int show_peers(struct lnet *node, const struct show *show, struct tree *out)
 int show_peer_list(struct lnet *node, struct tree *out)
 {
 	struct peer_list list;
-	struct tree *seq = NULL;
 	int rc = peer_list_read(node, &list);
 
 	if (rc)
 		return rc;
-	for (unsigned int i = 0; i < list.n; i += peer_list_span(&list, i)) {
-		if (!seq)
-			seq = tree_seq(out, "peer list");
-		show_nid(tree_map(seq, NULL), "nid", &list.infos[i].primary);
-	}
+	for (unsigned int i = 0; i < list.n; i += peer_list_span(&list, i))
+		show_nid(tree_item(out, "peer list"), "nid",
+			 &list.infos[i].primary);
 	peer_list_free(&list);
 	return 0;
 }

@@ -24,8 +24,6 @@ struct show {
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
 /* s until lnet_now() is @at, rounded up; 0: it is past. */
 uint64_t show_seconds_to(struct lnet *node, uint64_t at);
-/* The section @key, a sequence, which an earlier call may have begun. */
-struct tree *show_section(struct tree *out, const char *key);
 
 int show_nets(struct lnet *node, const struct show *show, struct tree *out);
 /* With a NID: the peer that has it; -ENOENT: there is none. */

@@ -41,12 +41,9 @@ struct tree *answer_output(struct answer *a)
 
 static struct tree *error_item(struct answer *a, const char *top, int rc)
 {
-	struct tree *error = part(a, &a->error, "error", true), *seq;
-
 	if (!a->status)
 		a->status = rc;
-	seq = error ? tree_get(error, top) : NULL;
-	return tree_map(seq ? seq : tree_seq(error, top), NULL);
+	return tree_item(part(a, &a->error, "error", true), top);
 }
 
 void answer_error(struct answer *a, const struct subject *s, int rc,

@@ -229,6 +229,13 @@ struct tree *tree_get(const struct tree *map, const char *key)
 	return NULL;
 }
 
+struct tree *tree_item(struct tree *parent, const char *key)
+{
+	struct tree *seq = tree_get(parent, key);
+
+	return tree_map(seq ? seq : tree_seq(parent, key), NULL);
+}
+
 bool tree_is_null(const struct tree *t)
 {
 	return t->kind == TREE_SCALAR && t->form == TREE_PLAIN &&

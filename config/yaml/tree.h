@@ -64,6 +64,9 @@ bool doc_failed(const struct doc *doc);
  */
 struct tree *tree_map(struct tree *parent, const char *key);
 struct tree *tree_seq(struct tree *parent, const char *key);
+/* One more mapping in the sequence @key of @parent, a mapping; the sequence is
+ * made, if it is not there yet. */
+struct tree *tree_item(struct tree *parent, const char *key);
 struct tree *tree_null(struct tree *parent, const char *key);
 struct tree *tree_int(struct tree *parent, const char *key, int64_t value);
 struct tree *tree_uint(struct tree *parent, const char *key, uint64_t value);

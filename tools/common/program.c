@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -79,11 +80,13 @@ static sigset_t signals_ours(void)
 	return signals;
 }
 
-int signals_open(const char *who)
+int signals_open(const char *who, int also)
 {
 	sigset_t signals = signals_ours();
 	int fd;
 
+	if (also)
+		sigaddset(&signals, also);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -99,6 +102,25 @@ int signals_take(int fd)
 	return read(fd, &info, sizeof(info)) == sizeof(info)
 		       ? (int)info.ssi_signo
 		       : 0;
+}
+
+int signals_wait(int fd, uint64_t at)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct timespec t;
+	uint64_t left;
+	int number;
+
+	while (!(number = signals_take(fd))) {
+		left = clock_ns();
+		left = at > left ? at - left : 0;
+		if (at && !left)
+			break;
+		t.tv_sec = (time_t)(left / 1000000000);
+		t.tv_nsec = (long)(left % 1000000000);
+		ppoll(&p, 1, at ? &t : NULL, NULL);
+	}
+	return number;
 }
 
 void signals_release(void)

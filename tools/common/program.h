@@ -27,13 +27,17 @@ void say_to_syslog(struct say *s);
  * a socket that got such a number. 0 or -errno. */
 int secure_stdio(void);
 
-/* SIGINT and SIGTERM as something to be asked for, which needs no handler.
- * Before there are threads: blocks them, and ignores SIGPIPE. Returns a
- * descriptor that is readable when there is one; -1, after a message. */
-int signals_open(const char *who);
+/* SIGINT, SIGTERM and @also (0: no other) as something to be asked for, which
+ * needs no handler. Before there are threads: blocks them, and ignores SIGPIPE.
+ * Returns a descriptor that is readable when there is one; -1, after a
+ * message. */
+int signals_open(const char *who, int also);
 /* The number of a signal that has come, which is taken; 0: none. Does not
  * wait. */
 int signals_take(int fd);
+/* The same, but that it waits until @at, of clock_ns(), or, if that is 0, for
+ * ever. */
+int signals_wait(int fd, uint64_t at);
 /* From now on a signal ends the program at once, also one that has come and was
  * not taken. */
 void signals_release(void);

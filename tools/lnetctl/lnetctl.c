@@ -4,14 +4,12 @@
  * answers. Knows the connection; commands are in command.c.
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <ulnet/control.h>
@@ -199,23 +197,12 @@ static void print_version(void)
 
 /* ---- top ---- */
 
-/* Until @at, of clock_ns(), or, if it is 0, for ever. False: it is to end. */
-static bool wait_until(int signals, uint64_t at)
-{
-	struct pollfd fd = { .fd = signals, .events = POLLIN };
-	uint64_t now = clock_ns(), left = at > now ? at - now : 0;
-	struct timespec t = { .tv_sec = (time_t)(left / 1000000000),
-			      .tv_nsec = (long)(left % 1000000000) };
-
-	return ppoll(&fd, 1, at ? &t : NULL, NULL) <= 0;
-}
-
 /* Signals end what goes on until then. A shell that starts programs in the
  * background may ignore them. */
 static int open_signals(void)
 {
 	signal(SIGINT, SIG_DFL);
-	return signals_open("lnetctl");
+	return signals_open("lnetctl", 0);
 }
 
 static void close_signals(int signals)
@@ -252,7 +239,6 @@ static int top_ask(struct session *s, const struct command *command,
 	return status;
 }
 
-/* A terminal shows one block at a time, anything else one behind the other. */
 /* As wide as COLUMNS says, or the terminal is; 0: neither does. */
 static unsigned int top_width(void)
 {
@@ -268,6 +254,7 @@ static unsigned int top_width(void)
 		       : TERMINAL_WIDTH;
 }
 
+/* A terminal shows one block at a time, anything else one behind the other. */
 static void top_block(const struct top_sample *before,
 		      const struct top_sample *now, unsigned int rows,
 		      bool screen, bool first)
@@ -301,7 +288,7 @@ static int top(struct session *s, const struct command *command,
 		if (args->top.count && n == args->top.count)
 			break;
 		at += interval;
-		if (!wait_until(signals, at))
+		if (signals_wait(signals, at))
 			break;
 		now = NULL;
 		status = top_ask(s, command, r, &now);
@@ -354,8 +341,7 @@ static int metrics_serve(const struct metrics_source *source,
 	if (!rc) {
 		printf("lnetctl metrics: serving at %s\n", address);
 		fflush(stdout);
-		while (wait_until(signals, 0))
-			;
+		signals_wait(signals, 0);
 		exporter_stop(exporter);
 	}
 	close_signals(signals);

@@ -119,18 +119,13 @@ static int announce(struct lnetd *d)
 	return 0;
 }
 
-static void wait_for_end(const struct lnetd *d, const sigset_t *signals)
+static void wait_for_end(const struct lnetd *d, int signals)
 {
 	int number;
 
-	for (;;) {
-		if (sigwait(signals, &number))
-			continue;
-		if (number != SIGHUP)
-			break;
+	while ((number = signals_wait(signals, 0)) == SIGHUP)
 		say(&d->say, LNET_LOG_WARN,
 		    "SIGHUP is ignored: use lnetctl import, or restart");
-	}
 	say(&d->say, LNET_LOG_INFO, "%s: ending", strsignal(number));
 	tell_manager(d, "STOPPING=1\n");
 }
@@ -150,7 +145,7 @@ static int take_pidfile(struct lnetd *d)
 }
 
 /* Runs the node from its beginning to its end. */
-static int serve(struct lnetd *d, const sigset_t *signals)
+static int serve(struct lnetd *d, int signals)
 {
 	int rc = take_pidfile(d);
 
@@ -175,22 +170,10 @@ static int serve(struct lnetd *d, const sigset_t *signals)
 	return rc;
 }
 
-/* Threads that are started later leave these signals to us. */
-static void block_signals(sigset_t *signals)
-{
-	sigemptyset(signals);
-	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGINT);
-	sigaddset(signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 int main(int argc, char **argv)
 {
 	struct lnetd d = { .pidfile = -1, .report = -1 };
-	sigset_t signals;
-	int status;
+	int status, signals;
 
 	if (secure_stdio())
 		return 1;
@@ -211,9 +194,9 @@ int main(int argc, char **argv)
 			goto out;
 		}
 	}
-	block_signals(&signals);
+	signals = signals_open(WHO, SIGHUP);
 	node_raise_files(&d.say);
-	status = serve(&d, &signals) ? 1 : 0;
+	status = signals < 0 || serve(&d, signals) ? 1 : 0;
 	daemon_report(d.report, status);
 out:
 	node_options_free(&d.options);

@@ -386,7 +386,7 @@ int main(int argc, char **argv)
 	p.say = (struct say){ .who = "rpcping", .level = p.options.node.log };
 	lnet_log_set(p.say.level, NULL, NULL);
 	status = 1;
-	p.signals = signals_open("rpcping");
+	p.signals = signals_open("rpcping", 0);
 	if (p.signals < 0)
 		goto out;
 	node_raise_files(&p.say);

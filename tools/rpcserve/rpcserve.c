@@ -3,7 +3,6 @@
  * rpcserve(1): a node that runs services by name. What they do is in services/.
  */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -325,15 +324,13 @@ static int check_reachable(const struct rpcserve *r)
 /* The signal's number. */
 static int wait_for_end(struct rpcserve *r, int signals)
 {
-	struct pollfd fd = { .fd = signals, .events = POLLIN };
 	int number;
 
-	while (!(number = signals_take(signals))) {
-		if (!r->poll)
-			poll(&fd, 1, -1);
-		for (unsigned int i = 0; r->poll && i < TURNS; i++)
+	if (!r->poll)
+		return signals_wait(signals, 0);
+	while (!(number = signals_take(signals)))
+		for (unsigned int i = 0; i < TURNS; i++)
 			lnet_poll(r->node.lnet, 0);
-	}
 	return number;
 }
 
@@ -385,7 +382,7 @@ int main(int argc, char **argv)
 	r.say = (struct say){ .who = WHO, .level = r.options.log };
 	lnet_log_set(r.say.level, NULL, NULL);
 	status = 1;
-	signals = signals_open(WHO);
+	signals = signals_open(WHO, 0);
 	if (signals < 0)
 		goto out;
 	node_raise_files(&r.say);
