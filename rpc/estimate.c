@@ -50,7 +50,7 @@ static void halve(struct estimate *e, uint64_t times)
 		e->weight[i] >>= shift;
 }
 
-static out_of_line void advance(struct estimate *e, uint64_t span)
+static out_of_line void estimate_advance(struct estimate *e, uint64_t span)
 {
 	e->recent[1] = span == e->span + 1 ? e->recent[0] : 0;
 	e->recent[0] = 0;
@@ -60,10 +60,10 @@ static out_of_line void advance(struct estimate *e, uint64_t span)
 	e->tail = tail_of(e);
 }
 
-static void settle(struct estimate *e, uint64_t now)
+static void estimate_settle(struct estimate *e, uint64_t now)
 {
 	if (unlikely(now / ESTIMATE_RECENT > e->span))
-		advance(e, now / ESTIMATE_RECENT);
+		estimate_advance(e, now / ESTIMATE_RECENT);
 }
 
 void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now)
@@ -73,7 +73,7 @@ void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now)
 
 	if (!n)
 		return;
-	settle(e, now);
+	estimate_settle(e, now);
 	sum = *weight + (uint64_t)n * WEIGHT;
 	*weight = (uint32_t)MIN(sum, UINT32_MAX);
 	/* 0 would say that nothing is known. */
@@ -82,6 +82,6 @@ void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now)
 
 uint64_t estimate_read(struct estimate *e, uint64_t now)
 {
-	settle(e, now);
+	estimate_settle(e, now);
 	return MAX(e->tail, MAX(e->recent[0], e->recent[1]));
 }

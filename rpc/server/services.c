@@ -438,7 +438,7 @@ void ulrpc_service_conf_init(struct ulrpc_service_conf *conf)
 	*conf = (struct ulrpc_service_conf){ 0 };
 }
 
-static void conf_fill(struct ulrpc_service_conf *c, bool workers)
+static void service_conf_fill(struct ulrpc_service_conf *c, bool workers)
 {
 	uint64_t message;
 
@@ -479,7 +479,7 @@ static bool portal_ok(unsigned int portal)
 	       portal != ULRPC_PORTAL_REPLY && portal != ULRPC_PORTAL_BULK;
 }
 
-static int conf_check(const struct ulrpc_service_conf *c)
+static int service_conf_check(const struct ulrpc_service_conf *c)
 {
 	if (!c->name || !c->name[0] || !c->nmethods || !c->methods)
 		return -EINVAL;
@@ -533,7 +533,7 @@ static int service_new(struct ulrpc *rpc, const struct ulrpc_service_conf *conf,
 	svc->conf = *conf;
 	text_copy(svc->name, sizeof(svc->name), conf->name);
 	svc->has_exec = wants_workers(conf);
-	conf_fill(&svc->conf, svc->has_exec);
+	service_conf_fill(&svc->conf, svc->has_exec);
 	svc->conf.name = svc->name;
 	svc->conf.methods = NULL;
 	svc->conf.durable = NULL;
@@ -611,7 +611,7 @@ static int portal_choose(struct services *all, const char *name,
 }
 
 /* Locked: name and portal are its own from now on. */
-static int claim(struct services *all, struct ulrpc_service *svc)
+static int service_claim(struct services *all, struct ulrpc_service *svc)
 {
 	struct ulrpc_service *other;
 
@@ -632,7 +632,7 @@ static int claim(struct services *all, struct ulrpc_service *svc)
 	return 0;
 }
 
-static void unclaim(struct ulrpc_service *svc)
+static void service_unclaim(struct ulrpc_service *svc)
 {
 	struct services *all = svc->rpc->services;
 
@@ -729,7 +729,7 @@ static bool all_idle(void *svc)
 
 /* What comes for it, and what LNet held meanwhile, is told that it has gone. If
  * that cannot be, nobody will take what is held. */
-static void vacate(struct ulrpc_service *svc)
+static void service_vacate(struct ulrpc_service *svc)
 {
 	if (svc->started && !on_each(svc, do_vacate))
 		return;
@@ -757,10 +757,10 @@ static int service_end(struct ulrpc_service *svc)
 				TIME_NEVER);
 	if (rc)
 		return rc;
-	vacate(svc);
+	service_vacate(svc);
 	if (svc->has_exec)
 		exec_free(&svc->exec);
-	unclaim(svc);
+	service_unclaim(svc);
 	service_unref(svc);
 	return 0;
 }
@@ -785,7 +785,7 @@ static int start_all(struct ulrpc_service *svc)
 	return rc;
 
 err_claim:
-	unclaim(svc);
+	service_unclaim(svc);
 	service_unref(svc);
 	return rc;
 }
@@ -795,7 +795,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 			struct ulrpc_service **service_p)
 {
 	struct ulrpc_service *svc;
-	int rc = conf_check(conf);
+	int rc = service_conf_check(conf);
 
 	if (rc)
 		return rc;
@@ -807,7 +807,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&rpc->wait.lock);
-	rc = claim(rpc->services, svc);
+	rc = service_claim(rpc->services, svc);
 	pthread_mutex_unlock(&rpc->wait.lock);
 	if (rc) {
 		service_unref(svc);

@@ -166,7 +166,7 @@ static void begin_metric(struct printing *p, const struct ulrpc_counter *c)
 			    : c->help);
 }
 
-static void print_method(FILE *out, const struct ulrpc_counter *c)
+static void print_labels(FILE *out, const struct ulrpc_counter *c)
 {
 	char number[16];
 
@@ -187,7 +187,7 @@ static void print_series(const struct printing *p, const char *end,
 {
 	fprintf(p->out, "%s%s", p->name, end);
 	if (c->service)
-		print_method(p->out, c);
+		print_labels(p->out, c);
 	fputc(' ', p->out);
 }
 

@@ -146,7 +146,7 @@ struct stat_method *stat_method_walk(const struct stat_service *sv,
 		hash_walk(&sv->methods, bucket, m ? &m->hash : NULL));
 }
 
-static void service_free(struct stat_service *sv)
+static void stat_service_free(struct stat_service *sv)
 {
 	struct stat_method *m, *next;
 	uint32_t bucket = 0;
@@ -252,7 +252,7 @@ void stat_shard_fini(struct stat_shard *st)
 	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
 		BUG_ON(!list_empty(&st->peers[side]));
 		list_for_each_entry_safe (sv, next, &st->services[side], link)
-			service_free(sv);
+			stat_service_free(sv);
 	}
 	while (!list_empty(&st->cursors))
 		stat_cursor_end(

@@ -345,7 +345,7 @@ static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
 }
 
 /* The control ends first. */
-static void on_gone(void *arg)
+static void on_control_gone(void *arg)
 {
 	struct stats *st = ((struct ulrpc *)arg)->stats;
 
@@ -382,7 +382,7 @@ static int control_add(struct ulrpc *rpc, struct lnet_control *control)
 		struct ulnet_control_command c = stats_commands[i];
 		int rc;
 
-		c.gone = on_gone;
+		c.gone = on_control_gone;
 		c.arg = rpc;
 		rc = lnet_control_add(control, &c);
 		if (rc) {

@@ -40,7 +40,7 @@ const struct ulrpc_outcome *ulrpc_stub_outcome(void)
 
 /* ---- the end of calls ---- */
 
-static void tell(const struct stub_call *call,
+static void stub_call_tell(const struct stub_call *call,
 		 const struct ulrpc_outcome *outcome,
 		 const ProtobufCMessage *reply)
 {
@@ -71,7 +71,7 @@ static void on_done(void *arg, const struct ulrpc_outcome *outcome,
 	uint8_t first[1024];
 
 	if (outcome->cause != ULRPC_CAUSE_OK) {
-		tell(call, outcome, NULL);
+		stub_call_tell(call, outcome, NULL);
 		free(call);
 		return;
 	}
@@ -83,7 +83,7 @@ static void on_done(void *arg, const struct ulrpc_outcome *outcome,
 		spoil(&worse, arena.no_memory);
 		outcome = &worse;
 	}
-	tell(call, outcome, reply);
+	stub_call_tell(call, outcome, reply);
 	arena_fini(&arena);
 	free(call);
 }
@@ -111,7 +111,7 @@ static void tell_failure(const struct stub_call *call)
 		.bulk_free = call->status != -EBUSY, /* another call has it */
 	};
 
-	tell(call, &outcome, NULL);
+	stub_call_tell(call, &outcome, NULL);
 }
 
 static void on_failure(struct ulnet_work *work)

@@ -123,8 +123,8 @@ static int next_word(struct gate_parser *p, struct gate_word *w)
 
 /* ---- items ---- */
 
-static int take_count(const struct gate_parser *p, const struct gate_word *w,
-		      uint32_t min, uint32_t max, uint32_t *n_p)
+static int take_number(const struct gate_parser *p, const struct gate_word *w,
+		       uint32_t min, uint32_t max, uint32_t *n_p)
 {
 	uint64_t n = 0;
 
@@ -140,8 +140,8 @@ static int take_count(const struct gate_parser *p, const struct gate_word *w,
 	return 0;
 }
 
-static int take_nids(struct gate_parser *p, const struct gate_word *w,
-		     struct gate_rule *r)
+static int take_nids(const struct gate_parser *p, struct gate_rule *r,
+		     const struct gate_word *w)
 {
 	struct ulnet_text_error err;
 	char *text = strndup(w->value, (size_t)w->value_length);
@@ -153,16 +153,37 @@ static int take_nids(struct gate_parser *p, const struct gate_word *w,
 			     : rc;
 }
 
-static int take_method(struct gate_rule *r, const struct gate_word *w)
+static int take_pid(const struct gate_parser *p, struct gate_rule *r,
+		    const struct gate_word *w)
+{
+	r->one_pid = true;
+	return take_number(p, w, 0, UINT32_MAX, &r->pid);
+}
+
+static int take_method(const struct gate_parser *p, struct gate_rule *r,
+		       const struct gate_word *w)
 {
 	char *name = strndup(w->value, (size_t)w->value_length);
 
+	(void)p;
 	if (!name)
 		return -ENOMEM;
 	r->one_method = true;
 	r->method = ulrpc_method(name);
 	free(name);
 	return 0;
+}
+
+static int take_rate(const struct gate_parser *p, struct gate_rule *r,
+		     const struct gate_word *w)
+{
+	return take_number(p, w, 1, RATE_MAX, &r->rate);
+}
+
+static int take_depth(const struct gate_parser *p, struct gate_rule *r,
+		      const struct gate_word *w)
+{
+	return take_number(p, w, 1, DEPTH_MAX, &r->depth);
 }
 
 static int take_per(const struct gate_parser *p, struct gate_rule *r,
@@ -182,53 +203,28 @@ static int take_per(const struct gate_parser *p, struct gate_rule *r,
 	return word_error(p, w, "is to be host, client or rule");
 }
 
-enum gate_item {
-	ITEM_NID,
-	ITEM_PID,
-	ITEM_METHOD,
-	ITEM_RATE,
-	ITEM_DEPTH,
-	ITEM_PER,
-	ITEMS
+static const struct {
+	const char *name;
+	int (*take)(const struct gate_parser *p, struct gate_rule *r,
+		    const struct gate_word *w);
+} items[] = {
+	{ "nid", take_nids },	   { "pid", take_pid },
+	{ "method", take_method }, { "rate", take_rate },
+	{ "depth", take_depth },   { "per", take_per },
 };
-
-static const char *const item_names[ITEMS] = {
-	[ITEM_NID] = "nid",   [ITEM_PID] = "pid",     [ITEM_METHOD] = "method",
-	[ITEM_RATE] = "rate", [ITEM_DEPTH] = "depth", [ITEM_PER] = "per",
-};
-
-static int take_item(struct gate_parser *p, struct gate_rule *r,
-		     const struct gate_word *w, enum gate_item item)
-{
-	switch (item) {
-	case ITEM_NID:
-		return take_nids(p, w, r);
-	case ITEM_PID:
-		r->one_pid = true;
-		return take_count(p, w, 0, UINT32_MAX, &r->pid);
-	case ITEM_METHOD:
-		return take_method(r, w);
-	case ITEM_RATE:
-		return take_count(p, w, 1, RATE_MAX, &r->rate);
-	case ITEM_DEPTH:
-		return take_count(p, w, 1, DEPTH_MAX, &r->depth);
-	default:
-		return take_per(p, r, w);
-	}
-}
 
 /* ---- rules ---- */
 
 static int take_word(struct gate_parser *p, struct gate_rule *r,
 		     const struct gate_word *w, unsigned int *seen)
 {
-	for (unsigned int i = 0; i < ITEMS; i++) {
-		if (!word_is(w->name, w->name_length, item_names[i]))
+	for (unsigned int i = 0; i < ARRAY_SIZE(items); i++) {
+		if (!word_is(w->name, w->name_length, items[i].name))
 			continue;
 		if (*seen & 1u << i)
 			return word_error(p, w, "there twice");
 		*seen |= 1u << i;
-		return take_item(p, r, w, (enum gate_item)i);
+		return items[i].take(p, r, w);
 	}
 	return word_error(p, w, "there is no such item");
 }

@@ -215,7 +215,7 @@ void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now)
 	lane_put(l, item, now);
 }
 
-static void taken(struct lanes *l, struct sched_item *item)
+static void lanes_taken(struct lanes *l, struct sched_item *item)
 {
 	item->queued = false;
 	item->client->queued--;
@@ -234,7 +234,7 @@ void lanes_remove(struct lanes *l, struct sched_item *item)
 		return;
 	}
 	s->ops->remove(s, item);
-	taken(l, item);
+	lanes_taken(l, item);
 }
 
 static bool lower_waits(const struct lanes *l, unsigned int lane,
@@ -259,7 +259,7 @@ static struct sched_item *take_from(struct lanes *l, unsigned int i,
 	if (!item)
 		return NULL;
 	lane->row = lower_waits(l, i, mask) ? lane->row + 1 : 0;
-	taken(l, item);
+	lanes_taken(l, item);
 	return item;
 }
 

@@ -51,7 +51,7 @@ static bool cancel_move(struct ulrpc_request *r, enum cancel_state from,
 
 /* ---- on the CPT ---- */
 
-static void tell_later(struct ulrpc_request *r)
+static void cancel_tell_later(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
 
@@ -65,7 +65,7 @@ static void tell_later(struct ulrpc_request *r)
 
 /* Who replies to @r finds either the callback that is not called any more, or
  * @r in sc->told. */
-static void tell(struct service_cpt *sc, struct ulrpc_request *r)
+static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 {
 	atomic_store(&sc->teller, pthread_self());
 	atomic_store(&sc->told, r);
@@ -88,7 +88,7 @@ void requests_tell(struct ulnet_work *w)
 			&sc->canceled, struct ulrpc_request, cancel_link);
 
 		list_del(&r->cancel_link);
-		tell(sc, r);
+		cancel_tell(sc, r);
 	}
 	shard_release(sc->shard);
 }
@@ -105,7 +105,7 @@ static bool cancel_mark(struct ulrpc_request *r)
 		to = was == CANCEL_ASKED ? CANCEL_DUE : CANCEL_CANCELED;
 	} while (!cancel_move(r, was, to));
 	if (to == CANCEL_DUE)
-		tell_later(r);
+		cancel_tell_later(r);
 	sleepers_wake(&r->sc->service->sleepers);
 	return true;
 }

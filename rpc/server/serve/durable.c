@@ -148,18 +148,11 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 
 /* ---- of a service ---- */
 
-static bool is_zero(const uint8_t id[RPC_ID_SIZE])
-{
-	static const uint8_t zero[RPC_ID_SIZE];
-
-	return memcmp(id, zero, RPC_ID_SIZE) == 0;
-}
-
 int durables_init(struct durables *d, const struct ulrpc_durable *conf)
 {
 	if (!conf)
 		return 0;
-	if (!conf->lookup || is_zero(conf->incarnation))
+	if (!conf->lookup || !rpc_id_is_set(conf->incarnation))
 		return -EINVAL;
 	d->conf = *conf;
 	return 0;
@@ -227,7 +220,7 @@ void durable_keys_put(struct durable_keys *keys)
 	free(keys);
 }
 
-static bool is_taken(const struct durable_keys *keys, const struct durable *x,
+static bool key_is_taken(const struct durable_keys *keys, const struct durable *x,
 		     uint64_t h)
 {
 	struct hash_node *n = hash_first(&keys->table, h);
@@ -248,7 +241,7 @@ static int key_take(struct durable_keys *keys, struct durable *x)
 	int rc = -EBUSY;
 
 	pthread_mutex_lock(&keys->lock);
-	if (!is_taken(keys, x, h))
+	if (!key_is_taken(keys, x, h))
 		rc = hash_add(&keys->table, &x->hash, h);
 	pthread_mutex_unlock(&keys->lock);
 	if (rc)

@@ -6,7 +6,7 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/serve/durable.h"
 
-static uint64_t time_left(struct ulrpc_request *r)
+static uint64_t request_time_left(struct ulrpc_request *r)
 {
 	uint64_t now = TIME_NEVER;
 
@@ -33,7 +33,7 @@ void ulrpc_request_info(const struct ulrpc_request *request,
 		.attempt = request->attempt + 1,
 		.method = request->method->number,
 		.reply_max = request->reply_max,
-		.time_left = time_left((struct ulrpc_request *)request),
+		.time_left = request_time_left((struct ulrpc_request *)request),
 		.priority = request->priority,
 		.nbulks = transfers_count(request->transfers),
 		.service = request->sc->service->name,

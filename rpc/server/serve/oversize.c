@@ -184,7 +184,7 @@ static void say_no_room(struct service_cpt *sc, const struct origin *o,
 }
 
 /* Room is made of what nobody will ask for. */
-static bool has_room(const struct origin *o, uint64_t size)
+static bool oversize_has_room(const struct origin *o, uint64_t size)
 {
 	if (service_has_bytes(o->sc, o->share, size))
 		return true;
@@ -199,7 +199,7 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 	size_t size = slab_size(sizeof(struct oversize) + length);
 	struct oversize *z;
 
-	if (!has_room(o, size)) {
+	if (!oversize_has_room(o, size)) {
 		say_no_room(sc, o, length);
 		return NULL;
 	}

@@ -395,7 +395,7 @@ void reply_flush(struct origin *o)
 		message_send(m);
 }
 
-static bool has_room(const struct reply_message *m, const struct wire_reply *r,
+static bool message_has_room(const struct reply_message *m, const struct wire_reply *r,
 		     size_t bound)
 {
 	size_t head = (size_t)(m->end - m->data);
@@ -424,7 +424,7 @@ static struct reply_message *room_for(struct origin *o,
 
 	if (unlikely(r->bulks.n))
 		bound = wire_reply_bound(r);
-	if (likely(o->out && has_room(o->out, r, bound)))
+	if (likely(o->out && message_has_room(o->out, r, bound)))
 		return o->out;
 	return message_next(o, r, bound);
 }

@@ -149,7 +149,7 @@ static uint64_t request_size(const struct wire_call *c)
 }
 
 /* False: it would not be run in time. */
-static bool queue(struct ulrpc_request *r, const struct wire_call *c)
+static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct service_cpt *sc = r->sc;
 
@@ -334,7 +334,7 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 		rc = keep_bulk(r, c);
 	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
 		rc = durable_begin(r, c, r->origin->export->id_of.id);
-	if (rc || r->method->run == ULRPC_RUN_INLINE || queue(r, c))
+	if (rc || r->method->run == ULRPC_RUN_INLINE || request_queue(r, c))
 		return rc;
 	*again_p = r->item.again;
 	return -EBUSY;

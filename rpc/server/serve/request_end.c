@@ -86,13 +86,13 @@ static enum record_state record_after(const struct ulrpc_request *r,
 }
 
 /* Its reply is not kept. */
-static out_of_line void settle(struct ulrpc_request *r, uint32_t status)
+static out_of_line void request_settle(struct ulrpc_request *r, uint32_t status)
 {
 	record_end(r->record, record_after(r, status));
 }
 
 /* Is the reply of a request that ends with @status to be kept? */
-static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
+static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 {
 	if (unlikely(status) && 1u << status & NOT_EXECUTED)
 		return false;
@@ -106,8 +106,8 @@ static inline bool keeps(const struct ulrpc_request *r, uint32_t status)
 static inline struct record *record_for(struct ulrpc_request *r,
 					uint32_t status)
 {
-	if (likely(r->record) && !keeps(r, status)) {
-		settle(r, status);
+	if (likely(r->record) && !request_keeps(r, status)) {
+		request_settle(r, status);
 		return NULL;
 	}
 	return r->record;
@@ -124,7 +124,7 @@ void request_give_up(struct ulrpc_request *r)
 	request_cancel(r);
 }
 
-static out_of_line void moved(struct ulrpc_request *r, struct wire_reply *reply,
+static out_of_line void reply_moved(struct ulrpc_request *r, struct wire_reply *reply,
 			      struct wire_moved *room)
 {
 	const struct durable *x = r->durable;
@@ -153,7 +153,7 @@ static out_of_line void record_with_bulk(const struct ulrpc_request *r,
 	run_request_end(r->sc->shard, &report);
 }
 
-static in_line void record(const struct ulrpc_request *r,
+static in_line void request_record(const struct ulrpc_request *r,
 			   const struct request_report *report)
 {
 	if (unlikely(r->transfers))
@@ -183,9 +183,9 @@ void request_record_lost(struct ulrpc_request *r, unsigned int end)
 
 	report.end = end;
 	if (r->record)
-		settle(r, end);
+		request_settle(r, end);
 	r->record = NULL;
-	record(r, &report);
+	request_record(r, &report);
 }
 
 /* What the next ones of its method will take. Those that the handler refused,
@@ -205,10 +205,10 @@ static out_of_line void request_skip(struct ulrpc_request *r,
 				     struct request_report report)
 {
 	if (r->record)
-		settle(r, r->status);
+		request_settle(r, r->status);
 	report.end = STAT_CANCELED;
 	report.sent = 0;
-	record(r, &report);
+	request_record(r, &report);
 	reply_skip(r->answer);
 }
 
@@ -257,7 +257,7 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 /* The caller has no room for the reply. True: it is held until he has fetched
  * it. False: it cannot be held, and he is told its length. If @r's call is
  * found to be acknowledged, @r has no record after that. */
-static out_of_line bool oversized(struct ulrpc_request *r,
+static out_of_line bool reply_oversized(struct ulrpc_request *r,
 				  struct wire_reply *reply, const void *body)
 {
 	reply->needed = reply->length;
@@ -291,7 +291,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		reply.unexecuted =
 			r->durable->proven && 1u << r->status & NOT_EXECUTED;
 	if (unlikely(r->transfers))
-		moved(r, &reply, room);
+		reply_moved(r, &reply, room);
 	report.end = reply.status;
 	if (likely(started)) {
 		report.run = true;
@@ -309,11 +309,11 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		request_skip(r, report);
 	} else {
 		if (unlikely(reply.length > r->reply_max) &&
-		    !oversized(r, &reply, body)) {
+		    !reply_oversized(r, &reply, body)) {
 			report.end = WIRE_TOO_LONG;
 			report.sent = 0;
 		}
-		record(r, &report);
+		request_record(r, &report);
 		reply_add(r->answer, &reply, body, true,
 			  record_for(r, reply.status));
 	}

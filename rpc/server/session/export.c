@@ -32,6 +32,90 @@ uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
 		       : keepalive * LEASE_KEEPALIVES;
 }
 
+/* ---- the ids of clients ---- */
+
+/*
+ * The ids of a node's clients, and on which CPT the connection of each is: the
+ * next Connect with the same id may come from another NID, and so to another
+ * CPT. An id has one connection at a time.
+ *
+ * Any thread.
+ */
+struct client_ids {
+	pthread_mutex_t lock; /* for by_id */
+	struct hash by_id;
+	uint64_t seed;
+};
+
+static void client_ids_init(struct client_ids *ids, uint64_t seed)
+{
+	pthread_mutex_init(&ids->lock, NULL);
+	hash_init(&ids->by_id);
+	ids->seed = seed;
+}
+
+static void client_ids_fini(struct client_ids *ids)
+{
+	hash_fini(&ids->by_id);
+	pthread_mutex_destroy(&ids->lock);
+}
+
+static uint64_t id_hash(const struct client_ids *ids,
+			const uint8_t id[RPC_ID_SIZE])
+{
+	return hash_bytes(id, RPC_ID_SIZE, ids->seed);
+}
+
+/* The lock is held. */
+static struct client_id *id_find(const struct client_ids *ids,
+				 const uint8_t id[RPC_ID_SIZE])
+{
+	struct hash_node *n = hash_first(&ids->by_id, id_hash(ids, id));
+
+	for (; n; n = hash_next(n)) {
+		struct client_id *c = container_of(n, struct client_id, by_id);
+
+		if (!memcmp(c->id, id, RPC_ID_SIZE))
+			return c;
+	}
+	return NULL;
+}
+
+/* -EEXIST: there is a connection of that id already; -ENOMEM. */
+static int client_ids_add(struct client_ids *ids, struct client_id *c)
+{
+	int rc = -EEXIST;
+
+	pthread_mutex_lock(&ids->lock);
+	if (!id_find(ids, c->id))
+		rc = hash_add(&ids->by_id, &c->by_id, id_hash(ids, c->id));
+	pthread_mutex_unlock(&ids->lock);
+	return rc;
+}
+
+static void client_ids_del(struct client_ids *ids, struct client_id *c)
+{
+	pthread_mutex_lock(&ids->lock);
+	hash_del(&ids->by_id, &c->by_id);
+	pthread_mutex_unlock(&ids->lock);
+}
+
+/* The connection that has @id, to be used by the owner of *@cpt_p only; NULL:
+ * none has. */
+static struct client_id *client_ids_find(struct client_ids *ids,
+					 const uint8_t id[RPC_ID_SIZE],
+					 unsigned int *cpt_p)
+{
+	struct client_id *c;
+
+	pthread_mutex_lock(&ids->lock);
+	c = id_find(ids, id);
+	if (c)
+		*cpt_p = c->cpt;
+	pthread_mutex_unlock(&ids->lock);
+	return c;
+}
+
 /* ---- life ---- */
 
 static void export_hear(struct exports *x, struct export *e,
@@ -234,8 +318,8 @@ err_free:
 
 /* ns of silence until @e is forgotten. If nobody at all has been heard of late,
  * it may be us who cannot hear: then more patience is due. */
-static uint64_t patience(const struct exports *x, const struct export *e,
-			 uint64_t now)
+static uint64_t export_patience(const struct exports *x, const struct export *e,
+				uint64_t now)
 {
 	const struct ulrpc *rpc = x->shard->rpc;
 	uint64_t lease = rpc_ns(export_lease(rpc, e));
@@ -271,7 +355,7 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 
 		if (rpc_at(e->looked, UINT64_C(1) << clock) > now)
 			break;
-		if (now - e->heard > patience(x, e, now)) {
+		if (now - e->heard > export_patience(x, e, now)) {
 			export_forget(x, e, "silent for its lease");
 			continue;
 		}
@@ -484,9 +568,10 @@ static uint32_t clients_of(const struct exports *x)
 	return x->table.used * x->shard->rpc->ncpts;
 }
 
-static void on_connect(struct exports *x, const struct ulnet_event *ev,
-		       const struct wire_connect *c)
+static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
+			      const struct wire_control *in)
 {
+	const struct wire_connect *c = &in->connect;
 	const struct ulrpc *rpc = x->shard->rpc;
 	struct wire_control m = {
 		.kind = WIRE_CONNECTED,
@@ -548,9 +633,10 @@ static void export_rtt(struct export *e, uint64_t us)
 		e->rtt = (uint32_t)MIN(us, UINT32_MAX);
 }
 
-static void on_open(struct exports *x, const struct ulnet_event *ev,
-		    const struct wire_open *o)
+static void export_on_open(struct exports *x, const struct ulnet_event *ev,
+			   const struct wire_control *in)
 {
+	const struct wire_open *o = &in->open;
 	struct wire_control m = {
 		.kind = WIRE_OPENED,
 		.opened = { .client = o->client,
@@ -569,9 +655,11 @@ static void on_open(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
-			  const struct wire_disconnect *d)
+static void export_on_disconnect(struct exports *x,
+				 const struct ulnet_event *ev,
+				 const struct wire_control *in)
 {
+	const struct wire_disconnect *d = &in->disconnect;
 	struct wire_control m = {
 		.kind = WIRE_DISCONNECTED,
 		.disconnected = { .client = d->client, .epoch = d->epoch },
@@ -587,9 +675,10 @@ static void on_disconnect(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-static void on_keepalive(struct exports *x, const struct ulnet_event *ev,
-			 const struct wire_keepalive *k)
+static void export_on_keepalive(struct exports *x, const struct ulnet_event *ev,
+				const struct wire_control *in)
 {
+	const struct wire_keepalive *k = &in->keepalive;
 	struct wire_control m = {
 		.kind = WIRE_ALIVE,
 		.alive = { .client = k->client,
@@ -633,9 +722,10 @@ static void call_gone(struct exports *x, struct export *e,
 }
 
 /* A number of a call is its own in all epochs. */
-static void on_cancel(struct exports *x, const struct ulnet_event *ev,
-		      const struct wire_cancel *c)
+static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
+			     const struct wire_control *in)
 {
+	const struct wire_cancel *c = &in->cancel;
 	struct export *e =
 		export_find(x, c->connection, c->client, &ev->initiator,
 			    &ev->source, shard_now(x->shard));
@@ -649,40 +739,37 @@ static void on_cancel(struct exports *x, const struct ulnet_event *ev,
 			call_gone(x, e, &gone);
 }
 
-static void export_handle(struct exports *x, const struct ulnet_event *ev,
-			  const struct wire_control *m)
-{
-	switch (m->kind) {
-	case WIRE_CANCEL:
-		on_cancel(x, ev, &m->cancel);
-		break;
-	case WIRE_CONNECT:
-		on_connect(x, ev, &m->connect);
-		break;
-	case WIRE_OPEN:
-		on_open(x, ev, &m->open);
-		break;
-	case WIRE_DISCONNECT:
-		on_disconnect(x, ev, &m->disconnect);
-		break;
-	case WIRE_KEEPALIVE:
-		on_keepalive(x, ev, &m->keepalive);
-		break;
-	default:
-		stat_count(x->shard, RPC_STAT_control_unexpected);
-	}
-}
+/* By kind: what is done with a message, and where it has the handle of its
+ * connection; 0: it names none yet. */
+static const struct export_kind {
+	void (*on)(struct exports *x, const struct ulnet_event *ev,
+		   const struct wire_control *in);
+	size_t connection;
+} export_kinds[] = {
+	[WIRE_CONNECT] = { export_on_connect, 0 },
+	[WIRE_OPEN] = { export_on_open,
+			offsetof(struct wire_control, open.connection) },
+	[WIRE_DISCONNECT] = { export_on_disconnect,
+			      offsetof(struct wire_control,
+				       disconnect.connection) },
+	[WIRE_KEEPALIVE] = { export_on_keepalive,
+			     offsetof(struct wire_control,
+				      keepalive.connection) },
+	[WIRE_CANCEL] = { export_on_cancel,
+			  offsetof(struct wire_control, cancel.connection) },
+};
 
 /* ---- what came to another CPT than its own ---- */
 
 static void export_stray_there(struct stray *stray)
 {
+	const struct wire_control *in =
+		(const struct wire_control *)stray->payload;
 	struct exports *x = stray->to->exports;
 
 	/* None yet while RPC is being opened. */
 	if (x)
-		export_handle(x, &stray->ev,
-			      (const struct wire_control *)stray->payload);
+		export_kinds[in->kind].on(x, &stray->ev, in);
 }
 
 /* Bytes that a message refers to, and does not contain. */
@@ -736,35 +823,20 @@ static unsigned int connect_home(const struct exports *x,
 	return source_cpt(x, ev);
 }
 
-/* The handle that the message names; a Connect has none yet. */
-static unsigned int export_home(const struct exports *x,
-				const struct ulnet_event *ev,
-				const struct wire_control *m)
-{
-	switch (m->kind) {
-	case WIRE_OPEN:
-		return export_cpt(m->open.connection);
-	case WIRE_DISCONNECT:
-		return export_cpt(m->disconnect.connection);
-	case WIRE_KEEPALIVE:
-		return export_cpt(m->keepalive.connection);
-	case WIRE_CANCEL:
-		return export_cpt(m->cancel.connection);
-	case WIRE_CONNECT:
-		return connect_home(x, ev, m->connect.client_id);
-	default:
-		return x->shard->cpt;
-	}
-}
-
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m)
 {
-	unsigned int cpt = export_home(s->exports, ev, m);
+	const struct export_kind *kind = &export_kinds[m->kind];
+	unsigned int cpt;
 
+	if (kind->connection)
+		cpt = export_cpt(*(const uint64_t *)((const char *)m +
+						     kind->connection));
+	else
+		cpt = connect_home(s->exports, ev, m->connect.client_id);
 	/* A handle whose CPT does not exist is answered here. */
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
-		export_handle(s->exports, ev, m);
+		kind->on(s->exports, ev, m);
 	else
 		export_pass_on(s->exports, cpt, ev, m);
 }

@@ -35,7 +35,6 @@
 #include "base/id.h"
 #include "rpc/party.h"
 #include "rpc/rpc.h"
-#include "rpc/server/session/client_ids.h"
 #include "rpc/server/session/doubt.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/session/record.h"
@@ -44,6 +43,13 @@
 
 struct wire_control;
 struct wire_opened;
+
+/* The id of a client, and on which CPT its connection is. */
+struct client_id {
+	struct hash_node by_id;
+	uint8_t id[RPC_ID_SIZE];
+	unsigned int cpt;
+};
 
 struct export
 {

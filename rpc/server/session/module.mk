@@ -1,5 +1,4 @@
 # Clients as their server knows them.
-libulrpccore_a_SOURCES += %D%/client_ids.c %D%/client_ids.h
 libulrpccore_a_SOURCES += %D%/doubt.c %D%/doubt.h
 libulrpccore_a_SOURCES += %D%/export.c %D%/export.h
 libulrpccore_a_SOURCES += %D%/rails.c %D%/rails.h
