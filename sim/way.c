@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
@@ -89,13 +89,13 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 
 /* Was the source of @msg chosen by LNet, so that it is the one by which the
  * peer knows this node? */
-static bool way_is_chosen(const struct lnet_msg *msg)
+static bool way_is_chosen(const struct msg_out *msg)
 {
-	return msg->role == MSG_OP && lnet_nid_is_any(&msg->want_ni) &&
+	return msg->role == OUT_OP && lnet_nid_is_any(&msg->want_ni) &&
 	       msg->hdr.portal != 0;
 }
 
-static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
+static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 		      const struct ulnet_nid *dst)
 {
 	const struct ulnet_nid *src = &msg->ni->lnd.nid;
@@ -123,7 +123,7 @@ static void way_taken(struct lnet_sim *sim, const struct lnet_msg *msg,
 }
 
 /* Is there an NI on the same net that has not failed? */
-static bool has_other(const struct lnet_msg *msg)
+static bool has_other(const struct msg_out *msg)
 {
 	const struct lnet_net *net =
 		config_net(msg->cpt->config, ni_segment(msg->ni));
@@ -136,7 +136,7 @@ static bool has_other(const struct lnet_msg *msg)
 
 void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 {
-	const struct lnet_msg *msg = container_of(lnd, struct lnet_msg, lnd);
+	const struct msg_out *msg = container_of(lnd, struct msg_out, lnd);
 	const struct ulnet_nid *src = &msg->ni->lnd.nid;
 	struct lnet_sim *sim = arg;
 	char nid[LNET_NIDSTR_SIZE];

@@ -93,11 +93,11 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/end_test.c \
 	%D%/unit/lnet/message/forward_test.c \
 	%D%/unit/lnet/message/lazy_test.c \
-	%D%/unit/lnet/message/leave_test.c \
 	%D%/unit/lnet/message/op_test.c \
 	%D%/unit/lnet/message/park_test.c \
 	%D%/unit/lnet/message/parse_test.c \
 	%D%/unit/lnet/message/rails_test.c \
+	%D%/unit/lnet/message/reroute_test.c \
 	%D%/unit/lnet/message/scenario_test.c \
 	%D%/unit/lnet/message/silence_test.c \
 	%D%/unit/lnet/message/stand_test.c \

@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "config/request/show.h"
 #include "lnet/discovery/state.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/in.h"
 #include "lnet/message/op.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
@@ -25,11 +25,11 @@ static const char *const ni_does[DEBUG_NIS] = {
 	[DEBUG_NI_ACTIVE] = "Nothing is wrong with it.",
 	[DEBUG_NI_ILL] = "Failures have taken from its health: others are used "
 			 "before it.",
-	[DEBUG_NI_RECOVERING] = "The same, and pings are sent until it is well.",
-	[DEBUG_NI_DOWN] =
-		"Of this node: its link or its address is gone.\n"
-		"Of a peer: the peer says so.\n"
-		"Nothing is sent by it.",
+	[DEBUG_NI_RECOVERING] =
+		"The same, and pings are sent until it is well.",
+	[DEBUG_NI_DOWN] = "Of this node: its link or its address is gone.\n"
+			  "Of a peer: the peer says so.\n"
+			  "Nothing is sent by it.",
 };
 
 static const char *const net_does[DEBUG_NETS] = {
@@ -80,36 +80,40 @@ static const char *const op_meaning[OP_STATES] = {
 	[OP_DONE] = "Its terminal event has come.",
 };
 
-static const char *const msg_meaning[MSG_STATES] = {
-	[MSG_NEW] = "Nothing has been taken for it yet.",
-	[MSG_PEER_QUEUE] =
+static const char *const out_meaning[OUT_STATES] = {
+	[OUT_NEW] = "Nothing has been taken for it yet.",
+	[OUT_DISCOVERING] = "It waits until its peer is discovered.",
+	[OUT_DELAYED] = "It has its path, and a fault rule keeps it back.",
+	[OUT_PEER_QUEUE] =
 		"It waits for a credit of the peer's interface, and has none "
 		"of this node's.",
-	[MSG_NI_QUEUE] = "It has a credit of the peer's interface, and waits "
+	[OUT_NI_QUEUE] = "It has a credit of the peer's interface, and waits "
 			 "for one of this node's.",
-	[MSG_LND] = "It has both credits, and the LND is sending it.",
-	[MSG_REFUSED] = "It has both credits, and the LND did not take it: "
-			"its try is about to fail.",
-	[MSG_CONNECTING] = "It has no credit, and waits until the LND has a "
+	[OUT_CONNECTING] = "It has no credit, and waits until the LND has a "
 			   "connection.",
-	[MSG_PAUSED] =
+	[OUT_LND] =
+		("It has both credits, and the LND is sending it.\n"
+		 "A REPLY that the LND writes to where the GET has said needs "
+		 "none."),
+	[OUT_REFUSED] = "It has both credits, and the LND did not take it: "
+			"its try is about to fail.",
+	[OUT_PAUSED] =
 		"It was certainly not delivered, and waits for another try, "
 		"without a credit.",
-	[MSG_DISCOVERING] = "It waits until its peer is discovered.",
-	[MSG_DELAYED] = "A fault rule keeps it back.",
-	[MSG_PARKED] = "It has come in, and waits: its sender has its share of "
-		       "messages.",
-	[MSG_BUFFERLESS] = "It has come in for another node, and waits for a "
-			   "buffer of this router.",
-	[MSG_OFFERED] = "It has come in, and the CPTs are asked for a match "
-			"entry, one after the other.",
-	[MSG_HELD] = "It has come in, and a lazy portal keeps it until there "
-		     "is a match entry.",
-	[MSG_RECV] = "It has come in, and the LND stores its payload.",
-	[MSG_ANSWERING] = "A REPLY that the LND writes to where the GET has "
-			  "said, without a credit.",
-	[MSG_DONE] = "It is over; the message of a PUT may become that of its "
-		     "ACK.",
+	[OUT_DONE] = "It is over.",
+};
+
+static const char *const in_meaning[IN_STATES] = {
+	[IN_NEW] = "Nobody has been told of it yet.",
+	[IN_DELAYED] = "A fault rule keeps it back.",
+	[IN_PARKED] = "It waits: its sender has its share of messages.",
+	[IN_BUFFERLESS] = "It is for another node, and waits for a buffer of "
+			  "this router.",
+	[IN_OFFERED] = "The CPTs are asked for a match entry, one after the "
+		       "other.",
+	[IN_HELD] = "A lazy portal keeps it until there is a match entry.",
+	[IN_RECV] = "The LND stores its payload.",
+	[IN_DONE] = "It is over, or answered, or passed on: then it goes out.",
 };
 
 static const char *const events[DISC_EVENTS] = {
@@ -279,12 +283,16 @@ int main(void)
 	puts("And it remembers which CPT owns it:");
 	MACHINE(peer_places, place_meaning);
 	puts(".Ss Operations\n"
-	     "A PUT or a GET of this node, from the call to its terminal event\n"
+	     "A PUT or a GET of this node, from the call to its terminal "
+	     "event\n"
 	     ".Pq Xr lnet_events 7 .");
 	LISTED(op_states, op_meaning);
-	puts(".Ss Messages\n"
-	     "Requests, answers, what comes in and what a router passes on.");
-	LISTED(msg_states, msg_meaning);
+	puts(".Ss Messages that go out\n"
+	     "Requests, answers, and what a router passes on.");
+	LISTED(out_states, out_meaning);
+	puts(".Ss Messages that come in\n"
+	     "Requests and answers of others, and what is for other nodes.");
+	LISTED(in_states, in_meaning);
 	puts(".Sh SEE ALSO\n"
 	     ".Xr lnet_discover 3 ,\n"
 	     ".Xr lnet_ni_info 3 ,\n"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "lnet/discovery/info.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/message/op.h"
 #include "lnet/message/wire.h"
 #include "lnet/portal/md.h"

@@ -7,9 +7,8 @@
 
 #include "lnet/discovery/info.h"
 #include "lnet/discovery/session.h"
-#include "lnet/message/await.h"
-#include "lnet/message/leave.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
+#include "lnet/message/reroute.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/word.h"
@@ -23,7 +22,7 @@
 /* Messages to a peer wait if nobody has ever tried to discover it: it is to
  * know whose they are. Those to a NID that is hearsay wait until it has been
  * asked, unless they go nowhere else in any case. */
-static bool disc_for(struct lnet_msg *msg, struct lnet_peer_ni *p)
+static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
 	bool hearsay = word_is_hearsay(p);
@@ -39,16 +38,16 @@ static bool disc_for(struct lnet_msg *msg, struct lnet_peer_ni *p)
 		d->pid = msg->hdr.dest_pid;
 	if (hearsay)
 		word_doubted(msg->cpt, p);
-	waits = (!peer->settled || (hearsay && !msg_keeps_path(msg))) &&
+	waits = (!peer->settled || (hearsay && !out_keeps_path(msg))) &&
 		peer->fsm.state != PEER_FAILED;
 	if (waits)
-		msg_await(msg, &d->waiting);
+		out_await(msg, &d->waiting);
 	disc_event(d, DISC_ON_WANTED);
 	return waits;
 }
 
 /* msg_discovery.waits */
-static bool disc_waits(struct lnet_msg *msg)
+static bool disc_waits(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	struct lnet_peer_ni *p;
@@ -143,7 +142,7 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	if (p->peer->discovery)
 		disc_hand_over(p->peer->discovery);
-	leave_peer_ni(cpt, p);
+	reroute_peer_ni(cpt, p);
 }
 
 /* peer_cpt.freed. They are asked, when they are wanted. */
@@ -444,7 +443,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	if (on)
 		return;
 	list_for_each_entry (d, &dc->all, all)
-		await_over(&d->waiting);
+		out_await_over(&d->waiting);
 }
 
 void disc_init(struct lnet_cpt *cpt)

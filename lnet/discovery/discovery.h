@@ -8,7 +8,7 @@
  * peers, DISC_TURNS_MAX have a turn; the others wait, those with messages that
  * wait for them before the rest. A turn ends with the peer's answer, or without
  * it after lnd_timeout for each NID that was asked: until then a message waits
- * for its own share of time (message/await.h), not for the queue.
+ * for its own share of time (message/out.h), not for the queue.
  *
  * A discovery that has failed pauses, longer with each failure, and is given up
  * after some: the next message begins anew. A peer that is up to date, or that

@@ -11,7 +11,7 @@
 #include "lnet/discovery/info.h"
 #include "lnet/discovery/recovery.h"
 #include "lnet/discovery/session.h"
-#include "lnet/message/leave.h"
+#include "lnet/message/reroute.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
@@ -395,7 +395,7 @@ static struct lnet_peer_ni *member_of(const struct reconcile *m,
 /* What is under way over @p, or waits to be, is not going to arrive. */
 static void reconcile_leave(const struct reconcile *m, struct lnet_peer_ni *p)
 {
-	leave_peer_ni_down(m->cpt, p);
+	reroute_peer_ni_down(m->cpt, p);
 	discovery_cpt(m->cpt)->disc.gone(m->cpt, p);
 }
 

@@ -7,7 +7,7 @@
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/target.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"

@@ -5,8 +5,7 @@
 
 #include "base/backoff.h"
 #include "lnet/discovery/info.h"
-#include "lnet/message/await.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/path/health.h"
@@ -187,7 +186,7 @@ static void disc_over(struct discovery *d, int status)
 		loop_timer_cancel(cpt->loop, &d->timer);
 	d->peer = NULL;
 	peer->discovery = NULL;
-	await_over(&d->waiting);
+	out_await_over(&d->waiting);
 	tell_askers(d, peer, status);
 	peer_drop(cpt, peer);
 	if (!ask_is_under_way(&d->ask) && !d->claiming)
@@ -264,7 +263,7 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 /* Messages of a peer that is no more wait for the one that has its NIDs. */
 void disc_hand_over(struct discovery *d)
 {
-	struct lnet_msg *msg;
+	struct msg_out *msg;
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
@@ -289,7 +288,7 @@ static struct lnet_peer_ni *member_of(const struct discovery *d,
  * wait for the word of the NI that they name, and not for those of others. */
 static void let_go(struct discovery *d, struct disc_facts facts)
 {
-	struct lnet_msg *msg, *next;
+	struct msg_out *msg, *next;
 	struct list out;
 
 	facts.doubted = false;
@@ -306,7 +305,7 @@ static void let_go(struct discovery *d, struct disc_facts facts)
 			list_add_tail(&out, &msg->link);
 		}
 	}
-	await_over(&out);
+	out_await_over(&out);
 }
 
 void disc_look(struct discovery *d)
@@ -324,7 +323,7 @@ void disc_look(struct discovery *d)
 /* The first one that a message waits for, or NULL. */
 static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 {
-	const struct lnet_msg *msg;
+	const struct msg_out *msg;
 
 	list_for_each_entry (msg, &d->waiting, link) {
 		const struct lnet_peer_ni *p = member_of(d, &msg->target);
@@ -493,7 +492,7 @@ static void act_pause(struct discovery *d)
 	cpt_stat(d->cpt, STAT_discoveries_failed);
 	turn_over(d);
 	loop_timer_arm(loop, &d->timer, loop_now(loop) + pause);
-	await_over(&d->waiting);
+	out_await_over(&d->waiting);
 	tell_askers(d, d->peer, d->status);
 }
 

@@ -30,7 +30,7 @@ struct discovery {
 	struct list all;	/* disc_cpt.all */
 	struct list queued;	/* disc_cpt.first or .others */
 	bool turn;		/* ... or it has one */
-	struct list waiting;	/* of lnet_msg.link */
+	struct list waiting;	/* of msg_out.link */
 	struct list askers;	/* of asker.link */
 	struct announcement *told;    /* to be merged, or NULL */
 	struct announcement *merging; /* PEER_MERGING: being merged; or NULL */

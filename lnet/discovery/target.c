@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
-#include "lnet/message/leave.h"
+#include "lnet/message/reroute.h"
 #include "lnet/message/wire.h"
 #include "lnet/net/net.h"
 #include "lnet/portal/match.h"
@@ -267,7 +267,7 @@ static void target_changed(struct work *w)
 	atomic_store(&dc->targets.posted, false);
 	if (cpt->closing)
 		return;
-	leave_nis_down(cpt);
+	reroute_nis_down(cpt);
 	disc_mode_changed(cpt);
 	if (targets_refresh(cpt) || push_start(cpt))
 		log_warn("ping", "no memory: pings are answered with an older "

@@ -4,15 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lnet/message/copy.h"
-#include "lnet/message/delay.h"
 #include "lnet/message/end.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/request.h"
+#include "lnet/message/tamper.h"
 #include "lnet/net/net.h"
 
 /* Where rules meet a message. The answer to a GET has the GET's header. */
 enum fault_place { ARRIVES, DEPARTS, IS_ANSWERED };
+
+/* What has come in, of which @msg is a part, unless it DEPARTS. */
+static struct msg_in *came_in(const struct msg_out *msg)
+{
+	return container_of(msg, struct msg_in, out);
+}
 
 static int status_of(enum ulnet_cause cause)
 {
@@ -40,7 +44,7 @@ static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 			 lnet_nid_format(peer, nid, sizeof(nid)));
 }
 
-static void decide(const struct lnet_msg *msg, enum fault_place place,
+static void decide(const struct msg_out *msg, enum fault_place place,
 		   struct fault_hit *hit)
 {
 	const struct fault_set *set = container_of(
@@ -53,7 +57,7 @@ static void decide(const struct lnet_msg *msg, enum fault_place place,
 		.local = &msg->ni->lnd.nid,
 		.type = answer ? LNET_MSG_REPLY : hdr->type,
 		.portal = hdr->portal,
-		.length = answer ? msg->mlength : hdr->payload_length,
+		.length = answer ? came_in(msg)->mlength : hdr->payload_length,
 		.sending = place != ARRIVES,
 		.now = loop_now(msg->cpt->loop),
 	};
@@ -62,13 +66,13 @@ static void decide(const struct lnet_msg *msg, enum fault_place place,
 }
 
 /* False: there is no room for one more that is delayed. */
-static bool delay(struct lnet_msg *msg, enum fault_place place, uint64_t ns)
+static bool delay(struct msg_out *msg, enum fault_place place, uint64_t ns)
 {
 	if (place == ARRIVES)
-		return delay_arrival(msg, ns);
+		return tamper_delay(came_in(msg), ns);
 	if (place == IS_ANSWERED)
-		return delay_answer(msg, ns);
-	delay_sending(msg, ns);
+		return tamper_delay_answer(came_in(msg), ns);
+	out_delay(msg, ns);
 	return true;
 }
 
@@ -76,19 +80,19 @@ static bool delay(struct lnet_msg *msg, enum fault_place place, uint64_t ns)
  * used is touched. The path was tried, and the event names it. A REPLY that
  * fails has no other path; the peer's LND hears that there is none, and the
  * peer's GET waits for it in vain. */
-static void fail(struct lnet_msg *msg, enum fault_place place,
+static void fail(struct msg_out *msg, enum fault_place place,
 		 enum ulnet_cause cause)
 {
 	if (place == IS_ANSWERED) {
-		request_forget_reply(msg, status_of(cause), cause);
+		request_forget_reply(came_in(msg), status_of(cause), cause);
 		return;
 	}
 	msg->tries++;
-	msg_fail_later(msg, status_of(cause), cause);
+	out_fail_later(msg, status_of(cause), cause);
 }
 
 /* As msg_faults: true if @msg does not go on. */
-static bool strike(struct lnet_msg *msg, enum fault_place place)
+static bool strike(struct msg_out *msg, enum fault_place place)
 {
 	bool made = true, stays = false;
 	struct fault_hit hit;
@@ -98,7 +102,7 @@ static bool strike(struct lnet_msg *msg, enum fault_place place)
 	case FAULT_NOTHING:
 		return false;
 	case FAULT_DROP:
-		drop_msg(msg, STAT_drop_fault);
+		in_drop(came_in(msg), STAT_drop_fault);
 		return true;
 	case FAULT_FAIL:
 		fail(msg, place, hit.cause);
@@ -112,36 +116,36 @@ static bool strike(struct lnet_msg *msg, enum fault_place place)
 			cpt_stat(msg->cpt, STAT_faults_skipped);
 			return false;
 		}
-		made = copy_make(msg);
+		made = tamper_copy(msg);
 		if (made)
-			copy_again(msg);
+			tamper_send_twice(msg);
 		break;
 	case FAULT_CORRUPT:
-		made = copy_make(msg);
+		made = tamper_copy(msg);
 		if (made)
-			copy_flip(msg, hit.draw);
+			tamper_flip(msg, hit.draw);
 		break;
 	}
 	if (!made)
-		skipped(msg->cpt,
-			place == DEPARTS ? &msg->lnd.next_hop : &msg->from);
+		skipped(msg->cpt, place == DEPARTS ? &msg->lnd.next_hop
+						   : &came_in(msg)->from);
 	return stays;
 }
 
 /* What this node sends to itself is no traffic. */
-static bool fault_arrive(struct lnet_msg *msg)
+static bool fault_arrive(struct msg_in *msg)
 {
-	return !ni_is_lo(msg->ni) && strike(msg, ARRIVES);
+	return !ni_is_lo(msg->out.ni) && strike(&msg->out, ARRIVES);
 }
 
-static bool fault_depart(struct lnet_msg *msg)
+static bool fault_depart(struct msg_out *msg)
 {
 	return strike(msg, DEPARTS);
 }
 
-static bool fault_answer(struct lnet_msg *msg)
+static bool fault_answer(struct msg_in *msg)
 {
-	return strike(msg, IS_ANSWERED);
+	return strike(&msg->out, IS_ANSWERED);
 }
 
 struct fault_set *fault_set_new(unsigned int n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rules of a node, and what they do to its messages. What a rule makes the
- * node keep is bounded as said in lnet/message/delay.h and copy.h; a message
+ * node keep is bounded as said in lnet/message/tamper.h and copy.h; a message
  * for which that is used up goes on as if no rule had struck it, and is counted
  * (faults_skipped).
  */

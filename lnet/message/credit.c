@@ -1,44 +1,107 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/credit.h"
 
-#include "lnet/message/msg.h"
+#include <errno.h>
+
+#include "lnet/message/end.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
+#include "lnet/nid/nid.h"
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
-static void credit_move(struct lnet_msg *msg, enum msg_state to)
-{
-	fsm_move(&msg->fsm, msg_states, to);
-}
-
-static uint64_t wire_bytes(const struct lnet_msg *msg)
+static uint64_t wire_bytes(const struct msg_out *msg)
 {
 	return LNET_HDR_SIZE + (uint64_t)msg->hdr.payload_length;
 }
 
-static struct ni_cpt *credit_ni(const struct lnet_msg *msg)
+static struct ni_cpt *credit_ni(const struct msg_out *msg)
 {
 	return &msg->ni->cpt[msg->cpt->index];
 }
 
+/* ---- connections that take long ---- */
+
+/* What connecting usually takes, within a site. */
+#define CONNECTED_SOON (20 * NSEC_PER_MSEC)
+
+/* @msg begins to wait for a connection: its timer goes off soon, if there may
+ * be another path. */
+static void connect_begin(struct msg_out *msg)
+{
+	uint64_t soon = loop_now(msg->cpt->loop) + CONNECTED_SOON;
+
+	if (msg->lpni->only_in != msg->cpt->topology &&
+	    soon < msg->lnd.deadline)
+		loop_timer_arm(msg->cpt->loop, &msg->timer, soon);
+}
+
+/* Would @msg go by a path that is connected, if it was sent now? */
+static bool is_connected_elsewhere(const struct msg_out *msg)
+{
+	struct path path;
+
+	return !out_select(msg, &path) && path.ni && path.lpni &&
+	       path.lpni->connected_from & path.ni->bit;
+}
+
+void credit_connect_late(struct msg_out *msg)
+{
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	if (msg->fsm.state != OUT_CONNECTING || msg->role == OUT_TWIN ||
+	    !is_connected_elsewhere(msg))
+		return;
+	out_withdraw(msg, OUT_NEW);
+	out_send_anew(msg);
+}
+
+/* ---- to the LND ---- */
+
+static void credit_refund(struct msg_out *msg);
+
+void credit_transmit(struct msg_out *msg)
+{
+	const struct lnd *lnd = msg->ni->lnd.lnd;
+	int rc;
+
+	out_move(msg, OUT_LND);
+	msg->lnd.incoming = false;
+	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
+			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
+	msg->tries++;
+	msg->lnd.ni = &msg->ni->lnd;
+	rc = lnd->send(msg->lnd.ni, &msg->lnd);
+	if (likely(!rc))
+		return;
+	msg->tries--;
+	if (rc == -EINPROGRESS) {
+		out_move(msg, OUT_CONNECTING);
+		list_add_tail(&msg->lpni->connecting, &msg->link);
+		peer_connecting(msg->lpni, msg->ni->bit);
+		connect_begin(msg);
+		credit_refund(msg);
+		return;
+	}
+	out_move(msg, OUT_REFUSED);
+	out_fail_later(msg, rc, lnd_refusal_cause(rc));
+}
+
 /* ---- taking ---- */
 
-static bool goes_first(const struct lnet_msg *msg)
+static bool goes_first(const struct msg_out *msg)
 {
 	switch (msg->role) {
-	case MSG_ACK_OUT:
-	case MSG_REPLY_OUT:
+	case OUT_ANSWER:
 		return true;
-	case MSG_OP:
+	case OUT_OP:
 		return msg->op->md->options & LNET_MD_URGENT;
 	default:
 		return false;
 	}
 }
 
-static inline void take_ni_credit(struct lnet_msg *msg)
+static inline void take_ni_credit(struct msg_out *msg)
 {
 	struct ni_cpt *nc = credit_ni(msg);
 	int32_t left = credits_get(&nc->credits) - 1;
@@ -47,14 +110,14 @@ static inline void take_ni_credit(struct lnet_msg *msg)
 	if (left < credits_get(&nc->credits_min))
 		credits_set(&nc->credits_min, left);
 	if (left >= 0) {
-		msg_transmit(msg);
+		credit_transmit(msg);
 		return;
 	}
-	credit_move(msg, MSG_NI_QUEUE);
+	out_move(msg, OUT_NI_QUEUE);
 	list_add_tail(goes_first(msg) ? &nc->first : &nc->queue, &msg->link);
 }
 
-void credit_take(struct lnet_msg *msg)
+void credit_take(struct msg_out *msg)
 {
 	struct lnet_peer_ni *lpni = msg->lpni;
 
@@ -65,7 +128,7 @@ void credit_take(struct lnet_msg *msg)
 		take_ni_credit(msg);
 		return;
 	}
-	credit_move(msg, MSG_PEER_QUEUE);
+	out_move(msg, OUT_PEER_QUEUE);
 	lpni->queued_bytes += wire_bytes(msg);
 	list_add_tail(goes_first(msg) ? &lpni->first : &lpni->queue,
 		      &msg->link);
@@ -74,22 +137,22 @@ void credit_take(struct lnet_msg *msg)
 
 /* ---- giving back ---- */
 
-static struct lnet_msg *queue_pop(struct list *first, struct list *queue)
+static struct msg_out *queue_pop(struct list *first, struct list *queue)
 {
-	struct lnet_msg *msg;
+	struct msg_out *msg;
 
 	if (!list_empty(first))
 		queue = first;
 	if (list_empty(queue))
 		return NULL;
-	msg = list_first(queue, struct lnet_msg, link);
+	msg = list_first(queue, struct msg_out, link);
 	list_del(&msg->link);
 	return msg;
 }
 
 static inline void peer_credit_return(struct lnet_peer_ni *lpni)
 {
-	struct lnet_msg *next = NULL;
+	struct msg_out *next = NULL;
 
 	if (lpni->credits++ < 0)
 		next = queue_pop(&lpni->first, &lpni->queue);
@@ -103,16 +166,19 @@ static inline void peer_credit_return(struct lnet_peer_ni *lpni)
 static inline void ni_credit_return(struct ni_cpt *nc)
 {
 	int32_t had = credits_get(&nc->credits);
-	struct lnet_msg *next = NULL;
+	struct msg_out *next = NULL;
 
 	credits_set(&nc->credits, had + 1);
 	if (had < 0)
 		next = queue_pop(&nc->first, &nc->queue);
 	if (next)
-		msg_transmit(next);
+		credit_transmit(next);
 }
 
-void credit_refund(struct lnet_msg *msg)
+/* Those who get them may have to wait for a connection as well, and give them
+ * back: they do so in line, and not within each other, since there may be
+ * thousands. */
+static void credit_refund(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	struct msg_cpt *mc = msg_cpt(cpt);
@@ -122,7 +188,7 @@ void credit_refund(struct lnet_msg *msg)
 		return;
 	mc->refunding = true;
 	while (!list_empty(&mc->refunds)) {
-		msg = list_first(&mc->refunds, struct lnet_msg, lnd.link);
+		msg = list_first(&mc->refunds, struct msg_out, lnd.link);
 		list_del(&msg->lnd.link);
 		ni_credit_return(credit_ni(msg));
 		peer_credit_return(msg->lpni);
@@ -131,12 +197,12 @@ void credit_refund(struct lnet_msg *msg)
 }
 
 /* Of a message that waits. */
-static void leave_queue(struct lnet_msg *msg)
+static void leave_queue(struct msg_out *msg)
 {
 	struct ni_cpt *nc = credit_ni(msg);
 
 	list_del(&msg->link);
-	if (msg->fsm.state == MSG_PEER_QUEUE) {
+	if (msg->fsm.state == OUT_PEER_QUEUE) {
 		msg->lpni->credits++;
 		msg->lpni->queued_bytes -= wire_bytes(msg);
 		routes_queue(msg->cpt, msg->lpni);
@@ -146,15 +212,72 @@ static void leave_queue(struct lnet_msg *msg)
 	}
 }
 
-void credit_return(struct lnet_msg *msg)
+void credit_return(struct msg_out *msg)
 {
-	bool waits = msg->fsm.state == MSG_PEER_QUEUE ||
-		     msg->fsm.state == MSG_NI_QUEUE;
+	bool waits = msg->fsm.state == OUT_PEER_QUEUE ||
+		     msg->fsm.state == OUT_NI_QUEUE;
 
 	if (unlikely(waits)) {
 		leave_queue(msg);
 	} else if (likely(msg->lpni)) { /* else: through 0@lo */
 		ni_credit_return(credit_ni(msg));
 		peer_credit_return(msg->lpni);
+	}
+}
+
+/* ---- connections ---- */
+
+void upcall_send_again(struct lnd_msg *lnd)
+{
+	struct msg_out *msg = out_of(lnd);
+
+	BUG_ON(!msg->lpni || lnd->again);
+	lnd->again = true;
+	msg->tries--;
+	out_move(msg, OUT_CONNECTING);
+	list_add(&msg->lpni->connecting, &msg->link);
+	peer_connecting(msg->lpni, msg->ni->bit);
+	credit_refund(msg);
+}
+
+/* Does @msg wait for a connection of @ni's to @peer? */
+static bool out_waits_for(const struct msg_out *msg, const struct lnet_ni *ni,
+			  const struct ulnet_id *peer)
+{
+	return msg->ni == ni &&
+	       (peer->pid == LNET_PID_ANY || msg->lnd.next_pid == peer->pid);
+}
+
+void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			   int status, enum ulnet_cause cause)
+{
+	struct lnet_ni *ni = ni_of(lnd);
+	struct lnet_cpt *cpt = node_cpt_here(ni->node);
+	struct lnet_peer_ni *lpni = peer_find(cpt, &peer->nid);
+	struct msg_out *msg, *next;
+	struct list waiting;
+
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	if (!lpni)
+		return;
+	peer_connected(lpni, ni->bit, !status);
+	/* What users' handlers send meanwhile waits for the next attempt. */
+	list_init(&waiting);
+	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
+		if (!out_waits_for(msg, ni, peer))
+			continue;
+		list_del(&msg->link);
+		list_add_tail(&waiting, &msg->link);
+	}
+	while (!list_empty(&waiting)) {
+		msg = list_first(&waiting, struct msg_out, link);
+		list_del(&msg->link);
+		if (!status) {
+			lpni->nconnecting--;
+			credit_take(msg);
+			continue;
+		}
+		msg->tries++; /* of connecting: its event names the path */
+		out_finalize(msg, status, cause);
 	}
 }

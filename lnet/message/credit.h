@@ -20,20 +20,21 @@
 #ifndef LNET_CREDIT_H
 #define LNET_CREDIT_H
 
-struct lnet_msg;
+struct msg_out;
 
 /* @msg, which has a path, takes both credits, and is given to the LND; or it
  * waits for what is missing. */
-void credit_take(struct lnet_msg *msg);
+void credit_take(struct msg_out *msg);
 
 /* Whatever credits @msg has in its state go back, and it leaves the queue that
  * it waits in for one. Its state is for the caller to change. */
-void credit_return(struct lnet_msg *msg);
+void credit_return(struct msg_out *msg);
 
-/* Both credits of @msg, which was given to the LND and waits for a connection
- * from now on. Those who get them may have to wait as well, and give them back:
- * they do so in line, and not within each other, since there may be
- * thousands. */
-void credit_refund(struct lnet_msg *msg);
+/* What has a path, and credits or no need of them, goes to the LND. */
+void credit_transmit(struct msg_out *msg);
+
+/* The timer of @msg has gone off before its try was over: @msg takes another
+ * path, if it still waits for a connection and that path has one. */
+void credit_connect_late(struct msg_out *msg);
 
 #endif

@@ -23,7 +23,7 @@
 #include "lnet/core/cpt.h"
 #include "lnet/path/tried.h"
 
-struct lnet_msg;
+struct msg_out;
 struct lnet_ni;
 struct lnet_peer_ni;
 
@@ -39,29 +39,28 @@ struct msg_again {
 /* The funnel: whatever state it is in, the message is over, unless it has
  * failed and is sent again. What it holds goes back, who waited for it goes on,
  * statistics are kept; then msg->done(). */
-void msg_finalize(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* As msg_finalize(), but msg->done() runs later: for callers that walk queues,
+/* As out_finalize(), but msg->done() runs later: for callers that walk queues,
  * which users' handlers may change. */
-void msg_finalize_post(struct lnet_msg *msg, int status,
-		       enum ulnet_cause cause);
+void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* As msg_finalize(), at the end of this turn. */
-void msg_fail_later(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+/* As out_finalize(), at the end of this turn. */
+void out_fail_later(struct msg_out *msg, int status, enum ulnet_cause cause);
 
 /* Stops what the message is doing; it ends through the funnel before return. */
-void msg_cancel(struct lnet_msg *msg, int status, enum ulnet_cause cause);
+void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* lnet_msg.timer: what it was waiting for has not come in time, or what it
+/* msg_out.timer: what it was waiting for has not come in time, or what it
  * waits for is due. */
-void msg_late(struct timer *t);
+void out_late(struct timer *t);
 
 /* If the try of @msg, which has a path, were given up now, would there be
  * another one? */
-bool resend_could(const struct lnet_msg *msg);
+bool resend_could(const struct msg_out *msg);
 
 /* When the try of @msg that is about to begin is to end, ns. */
-uint64_t resend_deadline(const struct lnet_msg *msg);
+uint64_t resend_deadline(const struct msg_out *msg);
 
 /* @ni goes away on @cpt, or @lpni from it (NULL: not): what waits for another
  * try over it will choose another path. */
@@ -69,7 +68,7 @@ void resend_leave(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		  const struct lnet_peer_ni *lpni);
 
 /* @msg is over: what is known of its tries is forgotten. */
-void resend_end(struct lnet_msg *msg);
+void resend_end(struct msg_out *msg);
 
 /* The CPT closes: what waits for another try ends. */
 void resend_discard(struct lnet_cpt *cpt);

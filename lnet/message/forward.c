@@ -5,13 +5,10 @@
 #include <stdlib.h>
 
 #include "base/share.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
-/* So long a message may wait for a next hop that has failed lately. */
-#define FORWARD_ILL (250 * NSEC_PER_MSEC)
 /* The part of a pool that is for NIDs to which the last message failed. */
 #define FAILING_PART 4
 
@@ -35,9 +32,9 @@ struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length)
 	return pool;
 }
 
-static struct router_pool *pool_of(const struct lnet_msg *msg)
+static struct router_pool *pool_of(const struct msg_in *msg)
 {
-	return router_pool_of(msg->home, msg->hdr.payload_length);
+	return router_pool_of(msg->out.home, msg->out.hdr.payload_length);
 }
 
 /* ---- buffers ---- */
@@ -106,13 +103,13 @@ static bool pool_allows(const struct router_pool *pool, uint32_t held)
 	return share_allows(held, pool->used, pool->max, 1);
 }
 
-bool forward_has_room(const struct lnet_msg *msg)
+bool forward_has_room(const struct msg_in *msg)
 {
 	const struct router_pool *pool = pool_of(msg);
 	const struct lnet_holdings *from = &msg->sender->has;
 	const struct lnet_holdings *to = &msg->dest->has;
 
-	if (from->forwards >= ni_buffer_credits(msg->ni))
+	if (from->forwards >= ni_buffer_credits(msg->out.ni))
 		return false;
 	if (!pool_allows(pool, from->forwards) ||
 	    !pool_allows(pool, to->forwards_to))
@@ -121,19 +118,13 @@ bool forward_has_room(const struct lnet_msg *msg)
 	       pool->failing < MAX(pool->max / FAILING_PART, 1);
 }
 
-bool forward_has_buffer(const struct lnet_msg *msg)
-{
-	return (msg->role == MSG_FORWARD_IN || msg->role == MSG_FORWARD_OUT) &&
-	       msg->buf;
-}
-
 static void note_sender(struct lnet_holdings *has)
 {
 	has->forwards_max =
 		MAX(has->forwards_max, has->forwards + has->forward_waits);
 }
 
-static void forward_take(struct lnet_msg *msg, struct router_buf *buf)
+static void forward_take(struct msg_in *msg, struct router_buf *buf)
 {
 	struct router_pool *pool = pool_of(msg);
 
@@ -143,8 +134,9 @@ static void forward_take(struct lnet_msg *msg, struct router_buf *buf)
 	msg->sender->has.forwards++;
 	note_sender(&msg->sender->has);
 	msg->dest->has.forwards_to++;
+	msg->scarce = false;
 	if (msg->dest->has.forwards_fail) {
-		msg->flags |= MSG_SCARCE;
+		msg->scarce = true;
 		pool->failing++;
 	}
 }
@@ -152,95 +144,88 @@ static void forward_take(struct lnet_msg *msg, struct router_buf *buf)
 static void forward_wake_later(struct lnet_cpt *cpt);
 
 /* Gives back what it has. */
-static void forward_end(struct lnet_msg *msg)
+static void forward_end(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet_observer *o = cpt->node->observer;
 	struct router_pool *pool = pool_of(msg);
 
 	if (msg->buf) {
 		if (unlikely(o))
-			o->forwarded(o->arg, cpt->node, &msg->lnd);
+			o->forwarded(o->arg, cpt->node, &msg->out.lnd);
 		buf_put(router_of(cpt), pool, msg->buf);
 		msg->buf = NULL;
 		pool->used--;
 		msg->sender->has.forwards--;
 		msg->dest->has.forwards_to--;
-		pool->failing -= !!(msg->flags & MSG_SCARCE);
+		pool->failing -= msg->scarce;
 		forward_wake_later(cpt);
 	}
 	peer_unref(cpt, msg->dest);
 	msg->dest = NULL;
 }
 
-static void forward_drop(struct lnet_msg *msg, enum lnet_stat why)
+static void forward_drop(struct msg_in *msg, enum lnet_stat why)
 {
 	if (msg->dest)
 		forward_end(msg);
-	drop_msg(msg, why);
+	in_drop(msg, why);
 }
 
 /* ---- through the node ---- */
 
-void forward_goes(struct lnet_msg *msg)
+/* It has got no further, for the reason @why; STAT_COUNT: it has been sent. */
+static void forward_over(struct msg_in *msg, enum lnet_stat why)
 {
-	if (msg->lpni->health == LNET_HEALTH_MAX)
-		return;
-	msg->deadline =
-		MIN(msg->deadline, loop_now(msg->cpt->loop) + FORWARD_ILL);
-	msg->lnd.deadline = MIN(msg->lnd.deadline, msg->deadline);
-}
+	struct lnet_cpt *cpt = msg->out.home;
 
-/* It has been sent on, or could not be. */
-static void forward_sent(struct work *w)
-{
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	struct lnet_cpt *cpt = msg->home;
-
-	msg->dest->has.forwards_fail = msg->status != 0;
-	if (msg->status) {
+	if (why != STAT_COUNT) {
 		cpt_stat(cpt, STAT_drop_count);
 		stat_add(&cpt->stats[STAT_drop_length],
-			 msg->hdr.payload_length);
-		cpt_stat(cpt, msg->status == -ETIMEDOUT
-				      ? STAT_drop_route_late
-				      : STAT_drop_route_failed);
+			 msg->out.hdr.payload_length);
+		cpt_stat(cpt, why);
 	}
 	forward_end(msg);
-	msg_free(msg);
+	in_free(msg);
+}
+
+static void forward_sent(struct work *w)
+{
+	struct msg_in *msg = in_of_work(w);
+	int status = msg->out.status;
+
+	msg->dest->has.forwards_fail = status != 0;
+	forward_over(msg, !status		 ? STAT_COUNT
+			  : status == -ETIMEDOUT ? STAT_drop_route_late
+						 : STAT_drop_route_failed);
 }
 
 /* @msg, whose payload is in its buffer, is sent. */
-static void forward_out(struct lnet_msg *msg)
+static void forward_out(struct msg_in *msg)
 {
-	msg->role = MSG_FORWARD_OUT;
-	msg->done = forward_sent;
-	msg->flags = MSG_EXACT | (msg->flags & MSG_SCARCE);
-	msg->want_ni = LNET_NID_ANY;
-	msg_address(msg, &msg->hdr.dest_nid, msg->deadline);
-	msg_launch(msg);
+	struct msg_out *out = &msg->out;
+
+	in_turn(msg, OUT_FORWARD, forward_sent);
+	out->flags = MSG_EXACT;
+	out->want_ni = LNET_NID_ANY;
+	out_address(out, &out->hdr.dest_nid, out->deadline);
+	out_launch(out);
 }
 
 /* Its payload is here, or will not come. */
 static void forward_received(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	if (msg->status) {
-		cpt_stat(msg->home, STAT_drop_count);
-		stat_add(&msg->home->stats[STAT_drop_length],
-			 msg->hdr.payload_length);
-		cpt_stat(msg->home, STAT_drop_route_failed);
-		forward_end(msg);
-		msg_free(msg);
-		return;
-	}
-	fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	forward_out(msg);
+	struct msg_in *msg = in_of_work(w);
+
+	if (msg->out.status)
+		forward_over(msg, STAT_drop_route_failed);
+	else
+		forward_out(msg);
 }
 
-static void forward_in(struct lnet_msg *msg)
+static void forward_in(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet_observer *o = cpt->node->observer;
 	struct router_buf *buf = buf_get(pool_of(msg));
 
@@ -250,66 +235,66 @@ static void forward_in(struct lnet_msg *msg)
 	}
 	forward_take(msg, buf);
 	if (unlikely(o))
-		o->forward(o->arg, cpt->node, &msg->ni->lnd, msg->rx,
-			   &msg->lnd);
-	msg->lnd.iov = &buf->iov;
-	msg->lnd.niov = 1;
-	msg->lnd.offset = 0;
-	msg->lnd.length = msg->hdr.payload_length;
-	traffic_add(&msg->ni->cpt[cpt->index].traffic.recv, msg->hdr.type,
-		    msg->hdr.payload_length);
-	if (msg->hdr.payload_length) {
-		msg->lnd.deadline = msg->deadline;
-		msg_recv(msg, forward_received);
+		o->forward(o->arg, cpt->node, &msg->out.ni->lnd, msg->rx,
+			   &msg->out.lnd);
+	msg->out.lnd.iov = &buf->iov;
+	msg->out.lnd.niov = 1;
+	msg->out.lnd.offset = 0;
+	msg->out.lnd.length = msg->out.hdr.payload_length;
+	traffic_add(&msg->out.ni->cpt[cpt->index].traffic.recv,
+		    msg->out.hdr.type, msg->out.hdr.payload_length);
+	if (msg->out.hdr.payload_length) {
+		msg->out.lnd.deadline = msg->out.deadline;
+		in_recv(msg, cpt, forward_received);
 		return;
 	}
-	msg_discard(msg);
-	ni_unref(msg->ni, cpt->index);
-	msg->ni = NULL;
+	in_discard(msg);
+	ni_unref(msg->out.ni, cpt->index);
+	msg->out.ni = NULL;
 	forward_out(msg);
 }
 
 /* ---- waiting ---- */
 
-static void wait_begin(struct lnet_msg *msg)
+static void wait_begin(struct msg_in *msg)
 {
 	struct router_pool *pool = pool_of(msg);
 
-	fsm_move(&msg->fsm, msg_states, MSG_BUFFERLESS);
-	list_add_tail(&pool->waiting, &msg->link);
+	in_move(msg, IN_BUFFERLESS);
+	list_add_tail(&pool->waiting, &msg->out.link);
 	pool->waits++;
 	pool_note(pool);
 	msg->sender->has.forward_waits++;
 	note_sender(&msg->sender->has);
-	loop_timer_arm(msg->home->loop, &msg->timer, msg->deadline);
+	loop_timer_arm(msg->out.home->loop, &msg->out.timer, msg->out.deadline);
 }
 
-static void wait_end(struct lnet_msg *msg)
+static void wait_end(struct msg_in *msg)
 {
-	list_del(&msg->link);
+	list_del(&msg->out.link);
 	pool_of(msg)->waits--;
 	msg->sender->has.forward_waits--;
-	if (timer_armed(&msg->timer))
-		loop_timer_cancel(msg->home->loop, &msg->timer);
-	fsm_move(&msg->fsm, msg_states, MSG_NEW);
+	if (timer_armed(&msg->out.timer))
+		loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
+	in_move(msg, IN_NEW);
 }
 
-void forward_msg(struct lnet_msg *msg)
+void forward_msg(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	const struct settings *s = &cpt->node->settings;
 
 	/* It was turned off while a fault rule kept the message back. */
 	if (!router_of(cpt)->on || !msg->sender) {
-		drop_msg(msg, STAT_drop_not_mine);
+		in_drop(msg, STAT_drop_not_mine);
 		return;
 	}
-	msg->dest = peer_get(cpt, &msg->hdr.dest_nid);
+	msg->dest = peer_get(cpt, &msg->out.hdr.dest_nid);
 	if (!msg->dest) {
-		drop_msg(msg, STAT_drop_no_memory);
+		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	msg->deadline =
+	msg->out.deadline =
 		loop_now(cpt->loop) + (msg->dest->has.forwards_fail
 					       ? FORWARD_ILL
 					       : settings_lnd_timeout(s));
@@ -320,7 +305,7 @@ void forward_msg(struct lnet_msg *msg)
 		wait_begin(msg);
 }
 
-void forward_late(struct lnet_msg *msg)
+void forward_late(struct msg_in *msg)
 {
 	wait_end(msg);
 	forward_drop(msg, STAT_drop_route_late);
@@ -335,16 +320,16 @@ static void pool_wake(struct router_pool *pool)
 	list_init(&waiting);
 	list_splice_tail(&waiting, &pool->waiting);
 	while (!list_empty(&waiting)) {
-		struct lnet_msg *msg =
-			list_first(&waiting, struct lnet_msg, link);
+		struct msg_in *msg =
+			list_first(&waiting, struct msg_in, out.link);
 
 		if (forward_has_room(msg)) {
 			wait_end(msg);
 			forward_in(msg);
 			continue;
 		}
-		list_del(&msg->link);
-		list_add_tail(&pool->waiting, &msg->link);
+		list_del(&msg->out.link);
+		list_add_tail(&pool->waiting, &msg->out.link);
 	}
 }
 
@@ -374,12 +359,12 @@ static void forward_wake_later(struct lnet_cpt *cpt)
 void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	struct router *r = router_of(cpt);
-	struct lnet_msg *msg, *next;
+	struct msg_in *msg, *next;
 
 	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++)
 		list_for_each_entry_safe (msg, next, &r->pool[i].waiting,
-					  link) {
-			if (ni && msg->ni != ni)
+					  out.link) {
+			if (ni && msg->out.ni != ni)
 				continue;
 			wait_end(msg);
 			forward_drop(msg, STAT_drop_closing);

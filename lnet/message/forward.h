@@ -26,8 +26,7 @@
  * that is late, or cannot be sent on, is dropped and counted. Nobody tells the
  * sender, who knows by the answer that does not come.
  *
- * All functions but forward_goes() are for the CPT that received the message,
- * its home.
+ * All functions are for the CPT that received the message, its home.
  */
 #ifndef LNET_FORWARD_H
 #define LNET_FORWARD_H
@@ -36,8 +35,11 @@
 #include "base/mailbox.h"
 #include "ulnet/route.h"
 
+/* So long a message may wait for a next hop that has failed lately. */
+#define FORWARD_ILL (250 * NSEC_PER_MSEC)
+
 struct lnet_cpt;
-struct lnet_msg;
+struct msg_in;
 struct lnet_ni;
 
 struct router_pool {
@@ -45,10 +47,10 @@ struct router_pool {
 	uint32_t max;
 	uint32_t used;
 	uint32_t failing; /* of these: for NIDs that nothing could be sent to */
-	int64_t free_min;    /* max - used - waits: the lowest so far */
-	uint32_t made;	     /* used ones, and ... */
+	int64_t free_min; /* max - used - waits: the lowest so far */
+	uint32_t made;	  /* used ones, and ... */
 	struct list spare;   /* ... router_buf.link */
-	struct list waiting; /* lnet_msg.link, first come first */
+	struct list waiting; /* msg_in.link, first come first */
 	uint32_t waits;	     /* of them */
 };
 
@@ -70,13 +72,10 @@ void router_set(struct lnet_cpt *cpt, bool on,
 
 /* @msg, which is for others, waits for a buffer, takes it, and goes on; or it
  * is dropped. Takes @msg. */
-void forward_msg(struct lnet_msg *msg);
-
-/* It has a path, on the CPT of the next hop. */
-void forward_goes(struct lnet_msg *msg);
+void forward_msg(struct msg_in *msg);
 
 /* It has waited for a buffer until its time was over. */
-void forward_late(struct lnet_msg *msg);
+void forward_late(struct msg_in *msg);
 
 /* What waits and came in on @ni (NULL: any) is dropped. */
 void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
@@ -84,8 +83,6 @@ void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 /* The pool whose buffers a payload of @length takes. */
 struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length);
 /* May @msg, which waits, have one now? */
-bool forward_has_room(const struct lnet_msg *msg);
-/* Is @msg, of any role, one that has a buffer? */
-bool forward_has_buffer(const struct lnet_msg *msg);
+bool forward_has_room(const struct msg_in *msg);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/share.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
@@ -50,9 +49,9 @@ size_t hold_wish_size(void)
 	return sizeof(struct lnet_wish);
 }
 
-static struct hold *hold_of(const struct lnet_msg *msg)
+static struct hold *hold_of(const struct msg_in *msg)
 {
-	return &msg_cpt(msg->home)->holds[msg->hdr.portal];
+	return &msg_cpt(msg->out.home)->holds[msg->out.hdr.portal];
 }
 
 static uint32_t cpt_bit(const struct lnet_cpt *cpt)
@@ -62,29 +61,29 @@ static uint32_t cpt_bit(const struct lnet_cpt *cpt)
 
 /* ---- shares ---- */
 
-static struct lnet_holdings *hold_party(const struct lnet_msg *msg)
+static struct lnet_holdings *hold_party(const struct msg_in *msg)
 {
-	return msg->sender ? &msg->sender->has : &msg_cpt(msg->home)->has;
+	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
 }
 
-static bool hold_has_share(const struct lnet_msg *msg)
+static bool hold_has_share(const struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 	const struct ulnet_conf *conf = &cpt->node->conf;
 	const struct lnet_holdings *has = hold_party(msg);
 
 	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
 			    conf->lazy_max, 1) &&
 	       share_allows(has->held_bytes, msg_cpt(cpt)->has_all.held_bytes,
-			    conf->lazy_bytes_max, msg->hdr.payload_length);
+			    conf->lazy_bytes_max, msg->out.hdr.payload_length);
 }
 
 /* Others have all the room for payloads: may the connection of @msg stand still
  * instead? Not if an answer of the sender could stand behind @msg, and not
  * beyond the sender's share of messages that stand. */
-static bool hold_may_stand(const struct lnet_msg *msg)
+static bool hold_may_stand(const struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet_peer_ni *sender = msg->sender;
 
 	return sender && !sender->has.held && msg_cpt(cpt)->has_all.held &&
@@ -94,21 +93,21 @@ static bool hold_may_stand(const struct lnet_msg *msg)
 			    cpt->node->conf.messages_max / 4, 1);
 }
 
-static bool hold_stands(const struct lnet_msg *msg)
+static bool hold_stands(const struct msg_in *msg)
 {
-	return msg->fsm.state == MSG_HELD && !msg->aside;
+	return msg->fsm.state == IN_HELD && !msg->aside;
 }
 
-static void hold_count_standing(const struct lnet_msg *msg, int n)
+static void hold_count_standing(const struct msg_in *msg, int n)
 {
 	hold_party(msg)->standing += (uint32_t)n;
-	msg_cpt(msg->home)->has_all.standing += (uint32_t)n;
+	msg_cpt(msg->out.home)->has_all.standing += (uint32_t)n;
 }
 
 /* Says once in a while who has reached its share. */
-static void hold_tell_full(const struct lnet_msg *msg, const char *what)
+static void hold_tell_full(const struct msg_in *msg, const char *what)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	struct lnet_holdings *has = hold_party(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
@@ -120,39 +119,39 @@ static void hold_tell_full(const struct lnet_msg *msg, const char *what)
 			 "%u: messages of %s %s: no buffer is posted, "
 			 "and its share of what may be held is used up (%u "
 			 "messages, %" PRIu64 " bytes)",
-			 msg->hdr.portal,
+			 msg->out.hdr.portal,
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
 			 has->held, has->held_bytes);
 }
 
-static void hold_count(const struct lnet_msg *msg, int n)
+static void hold_count(const struct msg_in *msg, int n)
 {
 	struct lnet_holdings *party[] = { hold_party(msg),
-					  &msg_cpt(msg->home)->has_all };
+					  &msg_cpt(msg->out.home)->has_all };
 
 	for (size_t i = 0; i < ARRAY_SIZE(party); i++) {
 		party[i]->held += (uint32_t)n;
 		party[i]->held_bytes +=
-			(uint64_t)((int64_t)n * msg->hdr.payload_length);
+			(uint64_t)((int64_t)n * msg->out.hdr.payload_length);
 	}
 }
 
 /* 0, or -ENOMEM. Handlers may run. */
-static int hold_put_aside(struct lnet_msg *msg)
+static int hold_put_aside(struct msg_in *msg)
 {
-	if (msg_put_aside(msg))
+	if (in_put_aside(msg))
 		return -ENOMEM;
 	msg->aside = true;
 	hold_count(msg, 1);
 	return 0;
 }
 
-bool hold_aside(struct lnet_msg *msg)
+bool hold_aside(struct msg_in *msg)
 {
 	return hold_has_share(msg) && !hold_put_aside(msg);
 }
 
-void hold_not_aside(struct lnet_msg *msg)
+void hold_not_aside(struct msg_in *msg)
 {
 	if (msg->aside)
 		hold_count(msg, -1);
@@ -163,12 +162,12 @@ void hold_not_aside(struct lnet_msg *msg)
 
 /* By match bits; on unique portals by the initiator's NID as well, as entries
  * are, so that an exact entry finds its messages and no others. */
-static uint64_t hold_hash(const struct lnet_msg *msg)
+static uint64_t hold_hash(const struct msg_in *msg)
 {
 	struct match_want want;
 
 	request_wants(msg, &want);
-	return match_hash(msg->home, &want);
+	return match_hash(msg->out.home, &want);
 }
 
 /* Messages may come before the first entry decides of what kind the portal is,
@@ -177,12 +176,12 @@ static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct hold *h = &msg_cpt(cpt)->holds[portal];
 	enum portal_kind kind = portal_kind(cpt, portal);
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	if (likely(h->waiting_kind == kind))
 		return;
 	h->waiting_kind = kind;
-	list_for_each_entry (msg, &h->waiting, link) {
+	list_for_each_entry (msg, &h->waiting, out.link) {
 		hash_del(&h->waiting_by_bits, &msg->by_bits);
 		/* There is a table, since the message was in it just now. */
 		BUG_ON(hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
@@ -190,107 +189,107 @@ static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 	}
 }
 
-static int hold_enter(struct lnet_msg *msg)
+static int hold_enter(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	struct hold *h = hold_of(msg);
 	int rc;
 
-	hold_hash_again(cpt, msg->hdr.portal);
+	hold_hash_again(cpt, msg->out.hdr.portal);
 	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits, hold_hash(msg));
 	if (rc)
 		return rc;
 	msg->arrival = ++msg_cpt(cpt)->arrivals;
-	list_add_tail(&h->waiting, &msg->link);
+	list_add_tail(&h->waiting, &msg->out.link);
 	if (h->waiting_by_bits.count == 1)
 		atomic_fetch_or(&portal_node(cpt->node)
-					 ->portals[msg->hdr.portal]
+					 ->portals[msg->out.hdr.portal]
 					 .waiting,
 				cpt_bit(cpt));
 	return 0;
 }
 
-static void hold_leave(struct lnet_msg *msg)
+static void hold_leave(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	struct hold *h = hold_of(msg);
 
 	if (hold_stands(msg))
 		hold_count_standing(msg, -1);
-	list_del(&msg->link);
+	list_del(&msg->out.link);
 	hash_del(&h->waiting_by_bits, &msg->by_bits);
 	if (h->waiting_by_bits.count == 0)
 		atomic_fetch_and(&portal_node(cpt->node)
-					  ->portals[msg->hdr.portal]
+					  ->portals[msg->out.hdr.portal]
 					  .waiting,
 				 ~cpt_bit(cpt));
 	hold_not_aside(msg);
-	if (timer_armed(&msg->timer))
-		loop_timer_cancel(cpt->loop, &msg->timer);
+	if (timer_armed(&msg->out.timer))
+		loop_timer_cancel(cpt->loop, &msg->out.timer);
 }
 
-static void hold_leave_and_drop(struct lnet_msg *msg, enum lnet_stat why)
+static void hold_leave_and_drop(struct msg_in *msg, enum lnet_stat why)
 {
 	hold_leave(msg);
-	drop_msg(msg, why);
+	in_drop(msg, why);
 }
 
 /* @msg is not held any more, but waits as before. */
-static void hold_offer(struct lnet_msg *msg)
+static void hold_offer(struct msg_in *msg)
 {
 	if (hold_stands(msg))
 		hold_count_standing(msg, -1);
-	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	in_move(msg, IN_OFFERED);
 	msg->came = 0;
 }
 
 /* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
  * held. */
-static enum lnet_stat hold_refuses(const struct lnet_msg *msg)
+static enum lnet_stat hold_refuses(const struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet *node = cpt->node;
 
-	if (cpt->closing || msg->ni->cpt[cpt->index].stopped)
+	if (cpt->closing || msg->out.ni->cpt[cpt->index].stopped)
 		return STAT_drop_closing;
-	if (msg->role != MSG_PUT_IN ||
-	    !atomic_load(&portal_node(node)->portals[msg->hdr.portal].lazy))
+	if (msg->out.hdr.type != LNET_MSG_PUT ||
+	    !atomic_load(&portal_node(node)->portals[msg->out.hdr.portal].lazy))
 		return STAT_drop_no_match;
 	/* No entry for these bits will ever be attached to portal 0. */
-	if (msg->hdr.portal == PING_PORTAL &&
-	    msg->hdr.match_bits != PING_MATCH_BITS)
+	if (msg->out.hdr.portal == PING_PORTAL &&
+	    msg->out.hdr.match_bits != PING_MATCH_BITS)
 		return STAT_drop_no_match;
 	if (!msg->aside && !hold_has_share(msg))
 		return STAT_drop_lazy_full;
 	return STAT_COUNT;
 }
 
-static void hold_enter_held(struct lnet_msg *msg)
+static void hold_enter_held(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	uint64_t until;
 
-	fsm_move(&msg->fsm, msg_states, MSG_HELD);
+	in_move(msg, IN_HELD);
 	/* A message that is held again keeps its deadline. */
-	if (msg->lnd.deadline == 0)
-		msg->lnd.deadline = cpt_deadline(cpt);
-	until = msg->lnd.deadline;
+	if (msg->out.lnd.deadline == 0)
+		msg->out.lnd.deadline = cpt_deadline(cpt);
+	until = msg->out.lnd.deadline;
 	if (hold_stands(msg)) {
 		hold_count_standing(msg, 1);
 		until = MIN(until, loop_now(cpt->loop) + HOLD_STANDING);
 	}
-	loop_timer_arm(cpt->loop, &msg->timer, until);
+	loop_timer_arm(cpt->loop, &msg->out.timer, until);
 }
 
 /* No CPT has a buffer: held if the portal is lazy. */
-static void hold_or_drop(struct lnet_msg *msg)
+static void hold_or_drop(struct msg_in *msg)
 {
 	enum lnet_stat why = hold_refuses(msg);
 
 	if (why == STAT_drop_lazy_full && hold_may_stand(msg)) {
 		hold_tell_full(msg, "wait at its connection");
-		if (msg->lnd.deadline == 0) /* for the first time */
-			cpt_stat(msg->home, STAT_stood);
+		if (msg->out.lnd.deadline == 0) /* for the first time */
+			cpt_stat(msg->out.home, STAT_stood);
 		hold_enter_held(msg);
 		return;
 	}
@@ -308,9 +307,9 @@ static void hold_or_drop(struct lnet_msg *msg)
 		hold_leave_and_drop(msg, why);
 }
 
-void hold_late(struct lnet_msg *msg)
+void hold_late(struct msg_in *msg)
 {
-	if (loop_now(msg->home->loop) >= msg->lnd.deadline) {
+	if (loop_now(msg->out.home->loop) >= msg->out.lnd.deadline) {
 		hold_leave_and_drop(msg, STAT_drop_lazy_late);
 		return;
 	}
@@ -325,13 +324,13 @@ void hold_late(struct lnet_msg *msg)
 static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish);
 static void wish_end(struct lnet_wish *wish);
 
-static void hold_ask(struct lnet_msg *msg);
+static void hold_ask(struct msg_in *msg);
 
 /* At home: a CPT had a buffer, and the message has it now. */
 static void hold_found(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	struct lnet_cpt *home = msg->home;
+	struct msg_in *msg = in_of_work(w);
+	struct lnet_cpt *home = msg->out.home;
 	struct lnet_wish *wish = msg->wish;
 
 	hold_leave(msg);
@@ -343,14 +342,14 @@ static void hold_found(struct work *w)
 /* At home: no CPT that was asked has a buffer. */
 static void hold_not_found(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	struct lnet_cpt *home = msg->home;
+	struct msg_in *msg = in_of_work(w);
+	struct lnet_cpt *home = msg->out.home;
 	struct lnet_wish *wish = msg->wish;
-	bool gone = msg->status == -ENOENT;
+	bool gone = msg->out.status == -ENOENT;
 
 	msg->wish = NULL;
 	if (!gone) {
-		hold_leave_and_drop(msg, request_no_match(msg->status));
+		hold_leave_and_drop(msg, request_no_match(msg->out.status));
 	} else if (msg->came) {
 		msg->asks = msg->came;
 		msg->came = 0;
@@ -370,36 +369,36 @@ static void hold_not_found(struct work *w)
 /* On the CPT that is asked. */
 static void hold_asked(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 	int rc = request_match(msg);
 
-	msg->asks &= ~cpt_bit(msg->cpt);
-	msg->status = rc;
+	msg->asks &= ~cpt_bit(msg->out.cpt);
+	msg->out.status = rc;
 	if (rc == 0)
-		msg_pass(msg, msg->home, hold_found);
+		in_pass(msg, msg->out.home, hold_found);
 	else if (rc == -ENOENT && msg->asks)
 		hold_ask(msg);
 	else
-		msg_pass(msg, msg->home, hold_not_found);
+		in_pass(msg, msg->out.home, hold_not_found);
 }
 
 /* Asks the next CPT of msg->asks. */
-static void hold_ask(struct lnet_msg *msg)
+static void hold_ask(struct msg_in *msg)
 {
-	struct lnet *node = msg->home->node;
+	struct lnet *node = msg->out.home->node;
 
-	msg_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
+	in_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
 }
 
 static void hold_ask_first(struct work *w)
 {
-	hold_ask(container_of(w, struct lnet_msg, work));
+	hold_ask(in_of_work(w));
 }
 
 /* A held message fetched by @wish, whose buffer is on another CPT. */
-static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
+static void hold_fetched(struct msg_in *msg, struct lnet_wish *wish)
 {
-	loop_timer_cancel(msg->home->loop, &msg->timer);
+	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
 	hold_offer(msg);
 	msg->asks = cpt_bit(wish->home);
 	msg->wish = wish;
@@ -407,37 +406,38 @@ static void hold_fetched(struct lnet_msg *msg, struct lnet_wish *wish)
 }
 
 /* @msg is of a peer that has other NIDs now: there may be entries for it. */
-static void hold_ask_all(struct lnet_msg *msg)
+static void hold_ask_all(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	uint32_t cpts = atomic_load(
-		&portal_node(cpt->node)->portals[msg->hdr.portal].cpts);
+		&portal_node(cpt->node)->portals[msg->out.hdr.portal].cpts);
 
-	if (msg->fsm.state == MSG_OFFERED)
+	if (msg->fsm.state == IN_OFFERED)
 		msg->came |= cpts;
-	if (msg->fsm.state != MSG_HELD || !cpts)
+	if (msg->fsm.state != IN_HELD || !cpts)
 		return;
-	loop_timer_cancel(cpt->loop, &msg->timer);
+	loop_timer_cancel(cpt->loop, &msg->out.timer);
 	hold_offer(msg);
 	msg->asks = cpts;
 	msg->wish = NULL;
 	/* Not in this call, in which no handler may run. */
-	msg->work.fn = hold_ask_first;
-	loop_defer(cpt->loop, &msg->work);
+	msg->out.work.fn = hold_ask_first;
+	loop_defer(cpt->loop, &msg->out.work);
 }
 
 void hold_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		list_for_each_entry (msg, &msg_cpt(cpt)->holds[i].waiting, link)
+		list_for_each_entry (msg, &msg_cpt(cpt)->holds[i].waiting,
+				     out.link)
 			if (directory_same(&cpt->node->directory,
-					   &msg->hdr.src_nid, nid))
+					   &msg->out.hdr.src_nid, nid))
 				hold_ask_all(msg);
 }
 
-void hold_offer_late(struct lnet_msg *msg)
+void hold_offer_late(struct msg_in *msg)
 {
 	if (hold_has_share(msg))
 		(void)hold_put_aside(msg); /* without memory it stands */
@@ -445,28 +445,28 @@ void hold_offer_late(struct lnet_msg *msg)
 
 /* There is no buffer on the message's own CPT. The LND need not wait for other
  * CPTs, or not for long, while the sender has room for one more message. */
-static void hold_wait(struct lnet_msg *msg)
+static void hold_wait(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 
 	msg->aside = false;
 	msg->wish = NULL;
 	msg->came = 0;
-	fsm_move(&msg->fsm, msg_states, MSG_OFFERED);
+	in_move(msg, IN_OFFERED);
 	if (hold_enter(msg)) {
-		drop_msg(msg, STAT_drop_no_memory);
+		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
 	/* Read only once other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&portal_node(cpt->node)
-					 ->portals[msg->hdr.portal]
+					 ->portals[msg->out.hdr.portal]
 					 .cpts) &
 		    ~cpt_bit(cpt);
 	if (!msg->asks) {
 		hold_or_drop(msg);
 		return;
 	}
-	if (!msg_stands(msg) && hold_has_share(msg) && hold_put_aside(msg)) {
+	if (!in_stands(msg) && hold_has_share(msg) && hold_put_aside(msg)) {
 		hold_leave_and_drop(msg, STAT_drop_no_memory);
 		return;
 	}
@@ -475,20 +475,20 @@ static void hold_wait(struct lnet_msg *msg)
 
 static void wishes_look(struct lnet_cpt *cpt, unsigned int portal);
 
-void hold_request(struct lnet_msg *msg)
+void hold_request(struct msg_in *msg)
 {
 	int rc;
 
 	/* What came earlier is served first. */
 	if (unlikely(!list_empty(&hold_of(msg)->wishes)))
-		wishes_look(msg->home, msg->hdr.portal);
+		wishes_look(msg->out.home, msg->out.hdr.portal);
 	rc = request_match(msg);
 	if (likely(!rc))
 		request_deliver(msg);
 	else if (rc == -ENOENT)
 		hold_wait(msg);
 	else
-		drop_msg(msg, request_no_match(rc));
+		in_drop(msg, request_no_match(rc));
 }
 
 /* ---- wishes: a buffer asks CPTs for messages ---- */
@@ -500,29 +500,28 @@ enum wish_fit {
 	FIT
 };
 
-static enum wish_fit wish_fits(struct lnet_wish *wish, struct lnet_msg *msg)
+static enum wish_fit wish_fits(struct lnet_wish *wish, struct msg_in *msg)
 {
 	struct match_want want;
 
-	cpt_stat(msg->home, STAT_hold_tries);
+	cpt_stat(msg->out.home, STAT_hold_tries);
 	request_wants(msg, &want);
 	if (!me_is_for(&wish->is, &want))
 		return FIT_NOT;
-	if (msg->fsm.state == MSG_HELD)
+	if (msg->fsm.state == IN_HELD)
 		return FIT;
 	msg->came |= cpt_bit(wish->home);
 	return FIT_AWAY;
 }
 
 /* Among those with the hash of an exact entry. */
-static struct lnet_msg *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
-				       uint64_t hash)
+static struct msg_in *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
+				     uint64_t hash)
 {
 	struct hash_node *n;
 
 	for (n = hash_first(&h->waiting_by_bits, hash); n; n = hash_next(n)) {
-		struct lnet_msg *msg =
-			container_of(n, struct lnet_msg, by_bits);
+		struct msg_in *msg = container_of(n, struct msg_in, by_bits);
 
 		if (wish_fits(wish, msg) == FIT)
 			return msg;
@@ -530,22 +529,22 @@ static struct lnet_msg *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
 	return NULL;
 }
 
-static struct lnet_msg *wish_seek_exact(struct lnet_cpt *cpt,
-					struct lnet_wish *wish)
+static struct msg_in *wish_seek_exact(struct lnet_cpt *cpt,
+				      struct lnet_wish *wish)
 {
 	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
 	const struct match_want want = { .peers = &cpt->node->directory,
 					 .id = wish->is.match_id,
 					 .bits = wish->is.match_bits,
 					 .portal = wish->is.portal };
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	hold_hash_again(cpt, wish->is.portal);
 	msg = wish_seek_hash(h, wish, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
 	/* From another NID of the peer that the entry names. */
-	list_for_each_entry (msg, &h->waiting, link)
+	list_for_each_entry (msg, &h->waiting, out.link)
 		if (wish_fits(wish, msg) == FIT)
 			return msg;
 	return NULL;
@@ -557,7 +556,8 @@ static struct list *waiting_after(struct hold *h, uint64_t arrival)
 	struct list *l = &h->waiting;
 
 	while (l->prev != &h->waiting &&
-	       container_of(l->prev, struct lnet_msg, link)->arrival > arrival)
+	       container_of(l->prev, struct msg_in, out.link)->arrival >
+		       arrival)
 		l = l->prev;
 	return l;
 }
@@ -566,8 +566,8 @@ static struct list *waiting_after(struct hold *h, uint64_t arrival)
  * entry like this one has passed over before need no second look: the buffers
  * of a portal are mostly alike, and strangers must not make every way along the
  * list long. */
-static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
-					 struct lnet_wish *wish)
+static struct msg_in *wish_seek_masked(struct lnet_cpt *cpt,
+				       struct lnet_wish *wish)
 {
 	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
 	bool passing = true;
@@ -578,7 +578,7 @@ static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 		h->passed = 0;
 	}
 	for (l = waiting_after(h, h->passed); l != &h->waiting; l = l->next) {
-		struct lnet_msg *msg = container_of(l, struct lnet_msg, link);
+		struct msg_in *msg = container_of(l, struct msg_in, out.link);
 		enum wish_fit fit = wish_fits(wish, msg);
 
 		if (fit == FIT)
@@ -592,7 +592,7 @@ static struct lnet_msg *wish_seek_masked(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-static struct lnet_msg *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
+static struct msg_in *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
 {
 	return wish->is.ignore_bits ? wish_seek_masked(cpt, wish)
 				    : wish_seek_exact(cpt, wish);
@@ -601,7 +601,7 @@ static struct lnet_msg *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
 /* At the buffer's own CPT. False: the buffer takes no more. */
 static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	while ((msg = wish_seek(cpt, wish))) {
 		int rc = request_match(msg);
@@ -674,7 +674,7 @@ static void wish_go_on(struct lnet_wish *wish)
 /* Each message that is fetched brings the wish back here (hold_found). */
 static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	if (cpt == wish->home) {
 		if (wish_serve(cpt, wish))
@@ -722,11 +722,11 @@ int hold_buffer_came(const struct lnet_me *me)
 static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
 			   enum lnet_stat why)
 {
-	struct lnet_msg *msg, *next;
+	struct msg_in *msg, *next;
 
 	/* Messages that are being offered see it when they come back. */
-	list_for_each_entry_safe (msg, next, waiting, link)
-		if (msg->fsm.state == MSG_HELD && (!ni || msg->ni == ni))
+	list_for_each_entry_safe (msg, next, waiting, out.link)
+		if (msg->fsm.state == IN_HELD && (!ni || msg->out.ni == ni))
 			hold_leave_and_drop(msg, why);
 }
 

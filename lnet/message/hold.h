@@ -3,9 +3,9 @@
  * Requests (PUTs and GETs) that found no buffer on the CPT that received them,
  * their home. They wait there, in order of arrival, in one of two states:
  *
- *	MSG_OFFERED	the message visits the CPTs in msg->asks, one after the
+ *	IN_OFFERED	the message visits the CPTs in msg->asks, one after the
  *			other, and asks each of them for a buffer
- *	MSG_HELD	all were asked, the portal is lazy, and the message
+ *	IN_HELD	all were asked, the portal is lazy, and the message
  *			waits for a buffer that comes
  *
  * Whoever attaches a buffer sends a wish to the CPTs where messages wait for
@@ -32,13 +32,13 @@
  * A payload is put aside by its LND, if that can, so that what comes behind it
  * can be received: a short one at once; a long one, whose copy would cost more,
  * when the message is to be held, or when the CPTs that it asks have not
- * answered for a millisecond (msg_stands()). That is within the share of its
+ * answered for a millisecond (in_stands()). That is within the share of its
  * sender (base/share.h) of lazy_max messages and lazy_bytes_max bytes on each
  * CPT. Beyond that the LND's connection stands still while the message is
  * offered, and then the message is dropped instead of being held. There is one
  * exception: if its sender has nothing held and others have all the room, as
- * when very many call at once, the connection goes on standing still (MSG_HELD
- * without lnet_msg.aside), within the sender's share of a quarter of
+ * when very many call at once, the connection goes on standing still (IN_HELD
+ * without msg_in.aside), within the sender's share of a quarter of
  * messages_max on each CPT, and only as long as the sender owes us no answer,
  * which might stand behind the message (park.h).
  *
@@ -52,13 +52,13 @@
 #include "lnet/portal/match.h"
 
 struct lnet_cpt;
-struct lnet_msg;
+struct msg_in;
 struct lnet_ni;
 
 /* What waits for buffers of a portal on a CPT. Owner: CPT. */
 struct hold {
-	struct list waiting;	       /* of lnet_msg.link, by arrival */
-	struct hash waiting_by_bits;   /* the same, of lnet_msg.by_bits */
+	struct list waiting;	       /* of msg_in.link, by arrival */
+	struct hash waiting_by_bits;   /* the same, of msg_in.by_bits */
 	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
 	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
 	struct me_args passed_by; /* an entry like that did not match ... */
@@ -69,7 +69,7 @@ void holds_fini(struct lnet_cpt *cpt);
 
 /* A request has come in: finds its buffer, or waits for one, or is dropped. On
  * its home. */
-void hold_request(struct lnet_msg *msg);
+void hold_request(struct msg_in *msg);
 
 /* portal_users.buffer_came: the messages that wait for the MD get it, soon. */
 int hold_buffer_came(const struct lnet_me *me) must_check;
@@ -86,16 +86,16 @@ void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 /* A parked request (park.h): its payload is put aside, if the sender's share
  * allows it. False: it is not. */
-bool hold_aside(struct lnet_msg *msg);
+bool hold_aside(struct msg_in *msg);
 /* @msg is parked no more. */
-void hold_not_aside(struct lnet_msg *msg);
+void hold_not_aside(struct msg_in *msg);
 
 /* A CPT that @msg asks for a buffer takes its time: the connection of @msg
  * stands no longer, if the sender's share allows it. */
-void hold_offer_late(struct lnet_msg *msg);
+void hold_offer_late(struct msg_in *msg);
 
 /* The time is over for which @msg was to be held, or to stand still. */
-void hold_late(struct lnet_msg *msg);
+void hold_late(struct msg_in *msg);
 
 /* Bytes of a wish (for the pool). */
 size_t hold_wish_size(void);

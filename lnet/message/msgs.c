@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/message/msgs.h"
 
-#include "lnet/message/delay.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
+#include "lnet/message/tamper.h"
+#include "lnet/portal/md.h"
+#include "lnet/portal/mem.h"
 #include "lnet/message/end.h"
 
 const struct portal_users msgs_users = {
@@ -12,25 +13,17 @@ const struct portal_users msgs_users = {
 	.buffer_came = hold_buffer_came,
 };
 
-static const struct msg_stages stages = {
-	.goes = forward_goes,
-	.late = { [MSG_OFFERED] = hold_offer_late,
-		  [MSG_DELAYED] = delay_over,
-		  [MSG_BUFFERLESS] = forward_late },
-	.cancel_held = hold_late,
-};
-
 void msgs_init(struct lnet_cpt *cpt)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);
 
-	mc->stages = stages;
 	id_table_init(&mc->ops, ID_TAG(cpt->index, ID_OP));
-	pool_init(&mc->msg_pool, sizeof(struct lnet_msg),
+	pool_init(&mc->msg_pool, sizeof(struct msg_in),
 		  cpt->node->conf.messages_max);
 	pool_init(&mc->op_pool, sizeof(struct lnet_op), 0);
 	pool_init(&mc->wish_pool, hold_wish_size(), 0);
-	list_init(&mc->active);
+	list_init(&mc->active_in);
+	list_init(&mc->active_out);
 	list_init(&mc->refunds);
 	list_init(&mc->delayed_in);
 	list_init(&mc->delayed_out);
@@ -54,7 +47,7 @@ void msgs_fini(struct lnet_cpt *cpt)
 
 void msgs_abandon(struct lnet_cpt *cpt)
 {
-	delay_discard(cpt, NULL);
+	tamper_discard(cpt, NULL);
 	resend_discard(cpt);
 	forward_discard(cpt, NULL);
 	park_discard(cpt, NULL);
@@ -66,6 +59,70 @@ bool msgs_idle(const struct lnet_cpt *cpt)
 {
 	const struct msg_cpt *mc = msg_cpt(cpt);
 
-	return list_empty(&mc->active) && mc->ops.used == 0 &&
-	       mc->op_pool.used == 0 && mc->wish_pool.used == 0;
+	return list_empty(&mc->active_in) && list_empty(&mc->active_out) &&
+	       mc->ops.used == 0 && mc->op_pool.used == 0 &&
+	       mc->wish_pool.used == 0;
+}
+
+/* ---- what LNDs say, and ask, of the messages that are lent to them ---- */
+
+void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
+{
+	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
+	if (lnd->incoming) {
+		in_received(in_of(lnd), status, cause);
+		return;
+	}
+	BUG_ON(out_of(lnd)->fsm.state != OUT_LND);
+	out_finalize(out_of(lnd), status, cause);
+}
+
+static const struct msg_out *out_lent(const struct lnd_msg *lnd)
+{
+	return container_of(lnd, const struct msg_out, lnd);
+}
+
+void upcall_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
+{
+	hdr_encode(&out_lent(lnd)->hdr, hdr, hdr_len);
+}
+
+uint32_t upcall_msg_asks(const struct lnd_msg *lnd)
+{
+	const struct msg_out *msg = out_lent(lnd);
+
+	if (likely(msg->hdr.type != LNET_MSG_GET) || msg->role != OUT_OP ||
+	    msg->flags & MSG_ROUTED ||
+	    !lnet_nid_eq(&msg->hdr.dest_nid, &lnd->next_hop))
+		return 0;
+	return msg->hdr.length;
+}
+
+bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
+		     unsigned int *niov, const struct span **mem)
+{
+	const struct msg_out *msg = out_lent(lnd);
+	const struct lnet_md *md = msg->op->md;
+
+	*iov = md->iov;
+	*niov = md->niov;
+	*mem = mem_range(md->mem);
+	return *mem != NULL;
+}
+
+void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
+			     void *hdr, size_t hdr_len)
+{
+	const struct lnet_hdr *get = &out_lent(lnd)->hdr;
+	const struct lnet_hdr reply = {
+		.dest_nid = get->src_nid,
+		.src_nid = get->dest_nid,
+		.dest_pid = get->src_pid,
+		.src_pid = get->dest_pid,
+		.type = LNET_MSG_REPLY,
+		.payload_length = length,
+		.wmd = get->wmd,
+	};
+
+	hdr_encode(&reply, hdr, hdr_len);
 }

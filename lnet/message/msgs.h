@@ -6,11 +6,8 @@
 #include "lnd/lnd.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/in.h"
 #include "lnet/path/path.h"
-
-struct lnet_msg;
-struct msg_discovery;
 
 /*
  * What becomes of messages by rules that lie in another room (lnet/fault/):
@@ -19,39 +16,39 @@ struct msg_discovery;
  */
 struct msg_faults {
 	/* It has come in, was admitted, and nobody was told yet. */
-	bool (*arrive)(struct lnet_msg *msg);
+	bool (*arrive)(struct msg_in *msg);
 	/* It is about to go out, and has its path. Not through 0@lo. */
-	bool (*depart)(struct lnet_msg *msg);
+	bool (*depart)(struct msg_out *msg);
 	/* It is a GET that has come in, and its REPLY is about to be given to
-	 * the LND as the answer to it (msg_answer()), and so will not depart:
+	 * the LND as the answer to it (in_answer()), and so will not depart:
 	 * it has its payload, and no path of its own. If taken, request.h says
 	 * how it goes on. */
-	bool (*answer)(struct lnet_msg *msg);
+	bool (*answer)(struct msg_in *msg);
 };
 
 struct msg_cpt {
 	struct path_cpt path;
-	struct msg_stages stages; /* the same on each CPT */
 	struct id_table ops;
 	struct pool msg_pool, op_pool, wish_pool;
-	struct list active;  /* lnet_msg.active: all messages in life */
-	struct list refunds; /* lnet_msg.lnd.link: messages that are about to
+	/* msg_out.active: of all messages in life, in msg_in or lnet_op: */
+	struct list active_in, active_out;
+	struct list refunds; /* msg_out.lnd.link: messages that are about to
 			      * give their credits back (credit.c) */
 	bool refunding;	     /* ... one after the other, just now */
-	struct lnet_msg *receiving; /* being given to recv() just now */
-	uint64_t next_complaint;    /* ns: not before, about headers */
+	struct msg_in *receiving; /* being given to recv() just now */
+	uint64_t next_complaint;  /* ns: not before, about headers */
 
-	const struct msg_discovery *discovery; /* NULL: it is off (await.h) */
-	const struct msg_faults *faults; /* NULL: there are no rules */
-	struct list delayed_in, delayed_out; /* lnet_msg.link (delay.h) */
-	struct list paused;		     /* lnet_msg.link (end.h) */
+	const struct msg_discovery *discovery; /* NULL: it is off (out.h) */
+	const struct msg_faults *faults;       /* NULL: there are no rules */
+	struct list delayed_in, delayed_out;   /* msg_out.link */
+	struct list paused;		       /* msg_out.link (end.h) */
 
 	struct lnet_holdings has; /* what came through 0@lo */
 	struct lnet_holdings has_all;
-	uint64_t arrivals; /* numbers lnet_msg.arrival */
+	uint64_t arrivals; /* numbers msg_in.arrival */
 	struct hold holds[LNET_PORTALS];
 	struct router router;
-	struct list parked; /* lnet_msg.link (park.h) */
+	struct list parked; /* msg_in.out.link (park.h) */
 	struct work unpark;
 	bool unparking; /* that is under way */
 	uint64_t unpark_round;
@@ -63,19 +60,13 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
-/* By its home, since another CPT may be taking the message just now. */
-static inline const struct msg_stages *msg_stages(const struct lnet_msg *msg)
-{
-	return &msg_cpt(msg->home)->stages;
-}
-
 /* What operations and messages do for portals. */
 extern const struct portal_users msgs_users;
 
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
 
-/* As lnd_upcalls has them; parse.c's, msg.c's, end.c's and lent.c's. */
+/* As lnd_upcalls has them; parse.c's, credit.c's and msgs.c's. */
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		 const struct ulnet_id *sender, void *rx);
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);

@@ -33,7 +33,7 @@ static void op_put(struct lnet_op *op)
 
 	if (--op->refs)
 		return;
-	msg_fini(&op->msg);
+	out_fini(&op->msg);
 	pool_put(&msg_cpt(cpt)->op_pool, op);
 	cpt_ended_one(cpt);
 }
@@ -42,7 +42,7 @@ static void op_put(struct lnet_op *op)
 
 /* The path of the last try. One that was chosen since, and not taken, does not
  * count. */
-static void op_event_path(const struct lnet_msg *req, struct ulnet_event *ev)
+static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 {
 	ev->paths_tried = req->tries;
 	if (unlikely(!req->tries)) {
@@ -63,7 +63,7 @@ static void op_event_path(const struct lnet_msg *req, struct ulnet_event *ev)
 static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
 {
-	const struct lnet_msg *req = &op->msg;
+	const struct msg_out *req = &op->msg;
 	uint32_t length = req->hdr.type == LNET_MSG_GET
 				  ? req->hdr.length
 				  : req->hdr.payload_length;
@@ -182,7 +182,8 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 			? md->timeout
 			: settings_transaction_timeout(&cpt->node->settings);
 
-	msg_init(&op->msg, cpt, MSG_OP);
+	out_init(&op->msg, cpt, &msg_cpt(cpt)->active_out, out_late);
+	op->msg.role = OUT_OP;
 	op->msg.done = op_sent;
 	op->msg.op = op;
 	op->msg.flags = op_flags(md, a);
@@ -193,7 +194,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	op->tracked = op_is_tracked(cpt->node, md, a->type);
 	op->md = md;
 	op->began = loop_now(cpt->loop);
-	msg_address(&op->msg, &a->target.nid, op->began + timeout);
+	out_address(&op->msg, &a->target.nid, op->began + timeout);
 	op->events = OP_EVENTS;
 	op->refs = 1;
 	op->canceling = false;
@@ -202,7 +203,7 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	md_ref(md);
 	op_header(op, a);
 	if (a->type == LNET_MSG_PUT)
-		msg_set_payload(&op->msg, md, 0, md->length);
+		out_set_payload(&op->msg, md, 0, md->length);
 }
 
 static void op_observe(struct lnet_op *op)
@@ -241,7 +242,7 @@ int op_begin(struct lnet_cpt *cpt, const struct op_args *a)
 	op_init(op, cpt, md, a);
 	op_observe(op);
 	md_take(md, 0, 0);
-	msg_launch(&op->msg);
+	out_launch(&op->msg);
 	return 0;
 
 err_free_id:
@@ -273,7 +274,7 @@ static void op_wait(struct lnet_op *op)
 /* An LND knows how far a message had come that was given up; why that was, the
  * operation knows. */
 static enum ulnet_cause op_cause(const struct lnet_op *op,
-				 const struct lnet_msg *msg)
+				 const struct msg_out *msg)
 {
 	if (unlikely(op->canceling) && msg->status == op->cancel_status)
 		return op->cancel_cause;
@@ -290,7 +291,7 @@ static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 	ev->cause = op->cancel_cause;
 }
 
-/* lnet_msg.done of the request. */
+/* msg_out.done of the request. */
 static void op_sent(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, msg.work);
@@ -337,29 +338,29 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 }
 
 static bool op_asked_elsewhere(const struct lnet_op *op,
-			       const struct lnet_msg *answer)
+			       const struct msg_in *answer)
 {
 	return directory_same(&op->cpt->node->directory, &op->msg.target,
-			      &answer->hdr.src_nid);
+			      &answer->out.hdr.src_nid);
 }
 
 /* Was it the peer with this answer that the operation asked? It may answer from
  * any of its NIDs, and so may the request have gone to any of them. (Where the
  * request went to is not asked, since another CPT may be about to change
  * it.) */
-static bool op_asked(const struct lnet_op *op, const struct lnet_msg *answer)
+static bool op_asked(const struct lnet_op *op, const struct msg_in *answer)
 {
-	if (!pid_is_same(answer->hdr.src_pid, op->msg.hdr.dest_pid))
+	if (!pid_is_same(answer->out.hdr.src_pid, op->msg.hdr.dest_pid))
 		return false;
-	return likely(lnet_nid_eq(&answer->hdr.src_nid, &op->msg.target)) ||
+	return likely(lnet_nid_eq(&answer->out.hdr.src_nid, &op->msg.target)) ||
 	       op_asked_elsewhere(op, answer);
 }
 
 static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
 			    enum ulnet_event_type type, int status,
-			    const struct lnet_msg *answer)
+			    const struct msg_in *answer)
 {
-	const struct lnet_hdr *hdr = &answer->hdr;
+	const struct lnet_hdr *hdr = &answer->out.hdr;
 
 	op_event(op, ev, type, status);
 	ev->initiator = (struct ulnet_id){ hdr->src_nid, hdr->src_pid };
@@ -380,14 +381,14 @@ static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 }
 
 /* It was ours, and has come. */
-static void op_measure(const struct lnet_op *op, struct lnet_msg *answer)
+static void op_measure(const struct lnet_op *op, struct msg_in *answer)
 {
 	answer->took = loop_now(op->cpt->loop) - op->began;
 }
 
-enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg)
+enum lnet_stat op_acked(struct lnet_cpt *cpt, struct msg_in *msg)
 {
-	const struct lnet_hdr *hdr = &msg->hdr;
+	const struct lnet_hdr *hdr = &msg->out.hdr;
 	struct lnet_op *op = op_lookup(cpt, hdr, LNET_MSG_PUT);
 	struct ulnet_event ev;
 
@@ -406,11 +407,11 @@ enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	return STAT_COUNT;
 }
 
-enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
+enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct msg_in *msg)
 {
-	struct lnet_op *op = op_lookup(cpt, &msg->hdr, LNET_MSG_GET);
+	struct lnet_op *op = op_lookup(cpt, &msg->out.hdr, LNET_MSG_GET);
 	struct lnet_md *md;
-	uint32_t length = msg->hdr.payload_length;
+	uint32_t length = msg->out.hdr.payload_length;
 
 	if (!op)
 		return STAT_drop_bad_handle;
@@ -434,19 +435,20 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg)
 	op->reply = msg;
 	msg->mlength = MIN(length, md->length);
 	/* A REPLY that is not tracked may come after the deadline. */
-	msg->lnd.deadline = op->tracked ? op->msg.deadline : cpt_deadline(cpt);
-	msg_set_payload(msg, md, 0, msg->mlength);
+	msg->out.lnd.deadline =
+		op->tracked ? op->msg.deadline : cpt_deadline(cpt);
+	out_set_payload(&msg->out, md, 0, msg->mlength);
 	return STAT_COUNT;
 }
 
-void op_replied(struct lnet_op *op, const struct lnet_msg *msg)
+void op_replied(struct lnet_op *op, const struct msg_in *msg)
 {
 	struct ulnet_event ev;
 
-	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->status, msg);
-	ev.cause = op_cause(op, msg);
-	ev.rlength = msg->hdr.payload_length;
-	ev.mlength = msg->status ? 0 : msg->mlength;
+	op_answer_event(op, &ev, LNET_EVENT_REPLY, msg->out.status, msg);
+	ev.cause = op_cause(op, &msg->out);
+	ev.rlength = msg->out.hdr.payload_length;
+	ev.mlength = msg->out.status ? 0 : msg->mlength;
 	op_answered(op, &ev);
 }
 
@@ -496,19 +498,15 @@ static void op_cancel_reply(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
 
-	if (!loop_is_owner(op->cpt->loop) || op_is_receiving(op)) {
-		struct lnet_msg *reply = op->reply;
-
-		if (reply->fsm.state == MSG_RECV)
-			msg_cancel(reply, op->cancel_status, op->cancel_cause);
-	}
+	if (!loop_is_owner(op->cpt->loop) || op_is_receiving(op))
+		in_cancel(op->reply, op->cancel_status);
 	op_cancel_return(op);
 }
 
 static void op_cancel_receiving(struct lnet_op *op)
 {
 	op->cancel.fn = op_cancel_reply;
-	loop_post(op->reply->home->loop, &op->cancel);
+	loop_post(op->reply->out.home->loop, &op->cancel);
 }
 
 /* The request is over, or about to be. No answer was accepted meanwhile, but
@@ -536,27 +534,13 @@ static void op_cancel_waiting(struct work *w)
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
-	struct lnet_msg *req = &op->msg;
-	struct lnet_cpt *where = msg_where(req);
+	struct lnet_cpt *where = out_where(&op->msg);
 
 	if (unlikely(!loop_is_owner(where->loop))) {
 		loop_post(where->loop, &op->cancel);
 		return;
 	}
-
-	switch ((enum msg_state)req->fsm.state) {
-	case MSG_PEER_QUEUE:
-	case MSG_NI_QUEUE:
-	case MSG_DELAYED:
-	case MSG_DISCOVERING:
-	case MSG_CONNECTING:
-	case MSG_PAUSED:
-	case MSG_LND:
-		msg_cancel(req, op->cancel_status, op->cancel_cause);
-		break;
-	default:
-		break;
-	}
+	out_cancel(&op->msg, op->cancel_status, op->cancel_cause);
 	op->cancel.fn = op_cancel_answer;
 	loop_post(op->cpt->loop, &op->cancel);
 }
@@ -578,7 +562,7 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 		op_cancel_receiving(op);
 	} else {
 		op->cancel.fn = op_cancel_request;
-		loop_post(msg_where(&op->msg)->loop, &op->cancel);
+		loop_post(out_where(&op->msg)->loop, &op->cancel);
 	}
 }
 

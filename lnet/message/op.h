@@ -9,7 +9,7 @@
 #define LNET_OP_H
 
 #include "lnet/core/stat.h"
-#include "lnet/message/msg.h"
+#include "lnet/message/in.h"
 
 enum op_state {
 	OP_SENDING,	      /* the request is on its way out */
@@ -23,18 +23,18 @@ enum op_state {
 extern const struct fsm_state op_states[OP_STATES];
 
 struct lnet_op {
-	struct lnet_msg msg; /* the request; first: shares its memory */
+	struct msg_out msg; /* the request; first: shares its memory */
 	struct lnet_cpt *cpt;
 	uint64_t id;
 	struct fsm fsm;
 	bool want_answer;
-	bool tracked;	    /* the answer has the deadline, too */
-	struct lnet_md *md; /* referenced */
-	struct list link;   /* md->ops */
-	uint64_t began;	    /* ns; the deadline is the request's */
-	struct timer timer; /* while OP_WAITING */
-	struct lnet_msg *reply; /* OP_SENDING_RECEIVING, OP_RECEIVING */
-	uint32_t events;    /* event places still reserved */
+	bool tracked;	      /* the answer has the deadline, too */
+	struct lnet_md *md;   /* referenced */
+	struct list link;     /* md->ops */
+	uint64_t began;	      /* ns; the deadline is the request's */
+	struct timer timer;   /* while OP_WAITING */
+	struct msg_in *reply; /* OP_SENDING_RECEIVING, OP_RECEIVING */
+	uint32_t events;      /* event places still reserved */
 	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
 	struct work cancel; /* passes to the CPT of the request, or of the
 			     * reply, and back */
@@ -61,12 +61,12 @@ struct op_args {
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
 /* An ACK has come in, as @msg. Returns STAT_COUNT, or why it is dropped. */
-enum lnet_stat op_acked(struct lnet_cpt *cpt, struct lnet_msg *msg);
+enum lnet_stat op_acked(struct lnet_cpt *cpt, struct msg_in *msg);
 
 /* A REPLY has come in, as @msg: on STAT_COUNT it is set up to be received, and
  * op_replied() follows; else it is to be dropped for the reason returned. */
-enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct lnet_msg *msg);
-void op_replied(struct lnet_op *op, const struct lnet_msg *msg);
+enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct msg_in *msg);
+void op_replied(struct lnet_op *op, const struct msg_in *msg);
 
 /* The MD was unlinked by its user, or the node closes: the operation ends soon,
  * wherever its request is, or its answer. */

@@ -3,7 +3,6 @@
 
 #include "base/share.h"
 #include "lnet/message/hold.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
@@ -21,16 +20,16 @@ static uint32_t parked_max(const struct lnet *node)
 	return node->conf.messages_max - node->conf.messages_max / 16;
 }
 
-bool park_has_room(const struct lnet_msg *msg)
+bool park_has_room(const struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
 	const struct lnet_holdings *has =
 		msg->sender ? &msg->sender->has : &mc->has;
 	uint32_t max = requests_max(cpt->node);
 	/* Messages that are parked do not count, or they would wait for each
 	 * other; nor does @msg itself, yet. */
-	uint32_t itself = msg->fsm.state != MSG_PARKED;
+	uint32_t itself = msg->fsm.state != IN_PARKED;
 	uint32_t used = mc->msg_pool.used - mc->has_all.parked - itself;
 
 	if (!msg->sender)
@@ -38,26 +37,26 @@ bool park_has_room(const struct lnet_msg *msg)
 	return share_allows(has->msgs - has->parked - itself, used, max, 1);
 }
 
-bool park_admits(const struct lnet_msg *msg)
+bool park_admits(const struct msg_in *msg)
 {
 	if (unlikely(msg->sender && msg->sender->has.parked))
 		return false;
 	return park_has_room(msg);
 }
 
-static void park_count(struct lnet_msg *msg, int n)
+static void park_count(struct msg_in *msg, int n)
 {
 	msg->sender->has.parked += (uint32_t)n;
-	msg_cpt(msg->home)->has_all.parked += (uint32_t)n;
+	msg_cpt(msg->out.home)->has_all.parked += (uint32_t)n;
 	if (!msg->aside)
 		msg->sender->has.stopped += (uint32_t)n;
 }
 
 /* Says once in a while who has reached its share. */
-static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
+static void park_tell(const struct msg_in *msg, uint64_t *quiet_until,
 		      const char *what)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
 	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &mc->has;
 	uint64_t now = loop_now(cpt->loop);
@@ -82,46 +81,46 @@ static void park_tell(const struct lnet_msg *msg, uint64_t *quiet_until,
 			 cpt->node->conf.messages_max);
 }
 
-static void park_drop(struct lnet_msg *msg)
+static void park_drop(struct msg_in *msg)
 {
 	struct lnet_holdings *has =
-		msg->sender ? &msg->sender->has : &msg_cpt(msg->home)->has;
+		msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
 
 	park_tell(msg, &has->drops_quiet_until, "is not listened to");
-	drop_msg(msg, STAT_drop_no_memory);
+	in_drop(msg, STAT_drop_no_memory);
 }
 
 /* ---- answers that may stand behind requests ---- */
 
-static bool park_keeps_answers(const struct lnet_msg *msg)
+static bool park_keeps_answers(const struct msg_in *msg)
 {
-	return msg->sender->peer->asked_until > loop_now(msg->home->loop);
+	return msg->sender->peer->asked_until > loop_now(msg->out.home->loop);
 }
 
 /* Has none of the sender's requests gone on for so long? */
-static bool park_stood(const struct lnet_msg *msg, uint64_t ns)
+static bool park_stood(const struct msg_in *msg, uint64_t ns)
 {
 	const struct lnet_holdings *has = &msg->sender->has;
 
 	return has->parked &&
-	       has->still_since + ns <= loop_now(msg->home->loop);
+	       has->still_since + ns <= loop_now(msg->out.home->loop);
 }
 
-static bool park_keeps_too_long(const struct lnet_msg *msg)
+static bool park_keeps_too_long(const struct msg_in *msg)
 {
 	return park_keeps_answers(msg) && park_stood(msg, PARK_STILL);
 }
 
-bool park_is_stuck(const struct lnet_msg *msg)
+bool park_is_stuck(const struct msg_in *msg)
 {
 	return !msg->aside && park_keeps_answers(msg) &&
 	       park_stood(msg, 2 * PARK_STILL + NSEC_PER_MSEC);
 }
 
 /* What comes behind @msg can be received, if its sender has a share left. */
-static bool park_aside(struct lnet_msg *msg)
+static bool park_aside(struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 
 	return share_allows(msg->sender->has.parked,
 			    msg_cpt(cpt)->has_all.parked,
@@ -129,9 +128,9 @@ static bool park_aside(struct lnet_msg *msg)
 	       hold_aside(msg);
 }
 
-static void park_unlink(struct lnet_msg *msg)
+static void park_unlink(struct msg_in *msg)
 {
-	list_del(&msg->link);
+	list_del(&msg->out.link);
 	park_count(msg, -1);
 	hold_not_aside(msg);
 }
@@ -139,9 +138,9 @@ static void park_unlink(struct lnet_msg *msg)
 /* May one more connection of the sender stand still? The first may. Others may
  * within the sender's share of all messages: a connection that ends leaves its
  * message here, so whoever opens many would have as many messages. */
-static bool park_may_stop(const struct lnet_msg *msg)
+static bool park_may_stop(const struct msg_in *msg)
 {
-	const struct lnet_cpt *cpt = msg->home;
+	const struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet_holdings *has = &msg->sender->has;
 
 	return !has->stopped ||
@@ -150,7 +149,7 @@ static bool park_may_stop(const struct lnet_msg *msg)
 }
 
 /* A parked message keeps answers back: it is put aside, if there is a share. */
-static bool park_aside_late(struct lnet_msg *msg)
+static bool park_aside_late(struct msg_in *msg)
 {
 	if (!park_aside(msg))
 		return false;
@@ -163,9 +162,9 @@ static void park_look(struct timer *t)
 {
 	struct msg_cpt *mc = container_of(t, struct msg_cpt, park_timer);
 	struct lnet_cpt *cpt = &mc->path.peer.portal.cpt;
-	struct lnet_msg *msg, *next;
+	struct msg_in *msg, *next;
 
-	list_for_each_entry_safe (msg, next, &mc->parked, link) {
+	list_for_each_entry_safe (msg, next, &mc->parked, out.link) {
 		if (msg->aside || !park_keeps_answers(msg) ||
 		    park_aside_late(msg) || !park_stood(msg, PARK_STILL))
 			continue;
@@ -178,9 +177,9 @@ static void park_look(struct timer *t)
 
 /* ---- parking, and going on ---- */
 
-void park_request(struct lnet_msg *msg)
+void park_request(struct msg_in *msg)
 {
-	struct lnet_cpt *cpt = msg->home;
+	struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
 	struct lnet_holdings *has;
 	bool aside;
@@ -197,23 +196,23 @@ void park_request(struct lnet_msg *msg)
 		return;
 	}
 	park_tell(msg, &has->msgs_quiet_until, "waits");
-	fsm_move(&msg->fsm, msg_states, MSG_PARKED);
+	in_move(msg, IN_PARKED);
 	cpt_stat(cpt, STAT_parked);
 	if (!has->parked)
 		has->still_since = loop_now(cpt->loop);
 	park_count(msg, 1);
-	list_add_tail(&mc->parked, &msg->link);
+	list_add_tail(&mc->parked, &msg->out.link);
 	if (!timer_armed(&mc->park_timer))
 		loop_timer_arm(cpt->loop, &mc->park_timer,
 			       loop_now(cpt->loop) + PARK_STILL);
 }
 
 /* The first message that may go on, or NULL. */
-static struct lnet_msg *park_next(struct lnet_cpt *cpt)
+static struct msg_in *park_next(struct lnet_cpt *cpt)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
-	list_for_each_entry (msg, &msg_cpt(cpt)->parked, link)
+	list_for_each_entry (msg, &msg_cpt(cpt)->parked, out.link)
 		if (park_has_room(msg))
 			return msg;
 	return NULL;
@@ -229,22 +228,22 @@ static void park_wake(struct work *w)
 	uint64_t round = ++mc->unpark_round;
 	struct lnet_holdings *has;
 	struct list parked;
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	list_init(&parked);
 	list_splice_tail(&parked, &mc->parked);
 	while (!list_empty(&parked)) {
-		msg = list_first(&parked, struct lnet_msg, link);
+		msg = list_first(&parked, struct msg_in, out.link);
 		has = &msg->sender->has;
 		if (has->passed_over == round || !park_has_room(msg)) {
 			has->passed_over = round;
-			list_del(&msg->link);
-			list_add_tail(&mc->parked, &msg->link);
+			list_del(&msg->out.link);
+			list_add_tail(&mc->parked, &msg->out.link);
 			continue;
 		}
 		park_unlink(msg);
 		has->still_since = loop_now(cpt->loop);
-		fsm_move(&msg->fsm, msg_states, MSG_NEW);
+		in_move(msg, IN_NEW);
 		hold_request(msg);
 	}
 	mc->unparking = false;
@@ -255,13 +254,13 @@ static void park_wake(struct work *w)
 void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);
-	struct lnet_msg *msg, *next;
+	struct msg_in *msg, *next;
 
-	list_for_each_entry_safe (msg, next, &mc->parked, link) {
-		if (ni && msg->ni != ni)
+	list_for_each_entry_safe (msg, next, &mc->parked, out.link) {
+		if (ni && msg->out.ni != ni)
 			continue;
 		park_unlink(msg);
-		drop_msg(msg, STAT_drop_closing);
+		in_drop(msg, STAT_drop_closing);
 	}
 	if (list_empty(&mc->parked) && timer_armed(&mc->park_timer))
 		loop_timer_cancel(cpt->loop, &mc->park_timer);

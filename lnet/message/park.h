@@ -33,21 +33,21 @@
 #define PARK_STILL (200 * NSEC_PER_MSEC)
 
 struct lnet_cpt;
-struct lnet_msg;
+struct msg_in;
 struct lnet_ni;
 
 /* Has the sender of @msg room for one more request? */
-bool park_has_room(const struct lnet_msg *msg);
+bool park_has_room(const struct msg_in *msg);
 
 /* May @msg, which has just come in, be dealt with? Not before those of its
  * sender that are parked. */
-bool park_admits(const struct lnet_msg *msg);
+bool park_admits(const struct msg_in *msg);
 
 /* Does @msg, parked, keep answers back for longer than it may? */
-bool park_is_stuck(const struct lnet_msg *msg);
+bool park_is_stuck(const struct msg_in *msg);
 
 /* The request waits for room, or is dropped. Takes @msg. */
-void park_request(struct lnet_msg *msg);
+void park_request(struct msg_in *msg);
 
 /* A message is no more. Who has room now is found out at the end of the turn,
  * once for all messages that ended in it. */

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "lnet/message/forward.h"
 #include "lnet/message/hold.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/message/park.h"
@@ -20,30 +19,30 @@
 
 /* ---- answers ---- */
 
-static void answer_returned(struct lnet_msg *msg)
+static void answer_returned(struct msg_in *msg)
 {
-	if (unlikely(timer_armed(&msg->timer)))
-		loop_timer_cancel(msg->home->loop, &msg->timer);
+	if (unlikely(timer_armed(&msg->out.timer)))
+		loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
 }
 
 static void drop_answer(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 
 	answer_returned(msg);
-	drop_msg(msg, (enum lnet_stat)msg->status);
+	in_drop(msg, (enum lnet_stat)msg->out.status);
 }
 
-static void answer_back(struct lnet_msg *msg, enum lnet_stat why)
+static void answer_back(struct msg_in *msg, enum lnet_stat why)
 {
-	msg->status = (int)why;
-	msg_pass(msg, msg->home, drop_answer);
+	msg->out.status = (int)why;
+	in_pass(msg, msg->out.home, drop_answer);
 }
 
 /* How long its operation has waited for it. On its home. */
-static void answer_count_time(const struct lnet_msg *msg)
+static void answer_count_time(const struct msg_in *msg)
 {
-	struct ni_cpt *nc = &msg->ni->cpt[msg->cpt->index];
+	struct ni_cpt *nc = &msg->out.ni->cpt[msg->out.cpt->index];
 
 	times_add(&nc->traffic.answered, msg->took);
 	if (msg->sender)
@@ -52,54 +51,54 @@ static void answer_count_time(const struct lnet_msg *msg)
 
 static void reply_done(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 
 	op_replied(msg->op, msg);
-	msg_free(msg);
+	in_free(msg);
 }
 
 static void reply_recv(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 
 	answer_returned(msg);
 	answer_count_time(msg);
-	request_count(msg, msg->mlength);
-	msg_recv(msg, reply_done);
+	in_count(msg, msg->mlength);
+	in_recv(msg, msg->op->cpt, reply_done);
 }
 
 /* On the home of the operation. */
 static void reply_in(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	enum lnet_stat why = op_accept_reply(msg->cpt, msg);
+	struct msg_in *msg = in_of_work(w);
+	enum lnet_stat why = op_accept_reply(msg->out.cpt, msg);
 
 	if (why == STAT_COUNT)
-		msg_pass(msg, msg->home, reply_recv);
+		in_pass(msg, msg->out.home, reply_recv);
 	else
 		answer_back(msg, why);
 }
 
 static void ack_received(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 
 	answer_count_time(msg);
-	request_count(msg, 0);
-	msg_discard(msg);
-	ni_unref(msg->ni, msg->cpt->index);
-	msg->ni = NULL;
-	msg_free(msg);
+	in_count(msg, 0);
+	in_discard(msg);
+	ni_unref(msg->out.ni, msg->out.cpt->index);
+	msg->out.ni = NULL;
+	in_free(msg);
 }
 
 /* On the home of the operation. */
 static void ack_in(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
-	enum lnet_stat why = op_acked(msg->cpt, msg);
+	struct msg_in *msg = in_of_work(w);
+	enum lnet_stat why = op_acked(msg->out.cpt, msg);
 
 	if (why == STAT_COUNT)
-		msg_pass(msg, msg->home, ack_received);
+		in_pass(msg, msg->out.home, ack_received);
 	else
 		answer_back(msg, why);
 }
@@ -206,23 +205,23 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 /* What comes behind an answer does not wait for another CPT: for long, if the
  * payload is long and would have to be copied; through 0@lo nothing waits.
  * False: no memory. */
-static bool let_others_pass(struct lnet_msg *msg)
+static bool let_others_pass(struct msg_in *msg)
 {
-	return ni_is_lo(msg->ni) || msg_stands(msg) || !msg_put_aside(msg);
+	return ni_is_lo(msg->out.ni) || in_stands(msg) || !in_put_aside(msg);
 }
 
 /* To the home of the operation. */
-static void pass_answer(struct lnet_msg *msg, work_fn fn)
+static void pass_answer(struct msg_in *msg, work_fn fn)
 {
-	struct lnet_cpt *home = answer_cpt(msg->cpt, &msg->hdr);
+	struct lnet_cpt *home = answer_cpt(msg->out.cpt, &msg->out.hdr);
 
-	if (home != msg->cpt && !let_others_pass(msg))
-		drop_msg(msg, STAT_drop_no_memory);
+	if (home != msg->out.cpt && !let_others_pass(msg))
+		in_drop(msg, STAT_drop_no_memory);
 	else
-		msg_pass(msg, home, fn);
+		in_pass(msg, home, fn);
 }
 
-static void pass_request(struct lnet_msg *msg)
+static void pass_request(struct msg_in *msg)
 {
 	if (likely(park_admits(msg)))
 		hold_request(msg);
@@ -230,23 +229,17 @@ static void pass_request(struct lnet_msg *msg)
 		park_request(msg);
 }
 
-static in_line void dispatch(struct lnet_msg *msg)
+static in_line void dispatch(struct msg_in *msg)
 {
-	switch (msg->hdr.type) {
+	switch (msg->out.hdr.type) {
 	case LNET_MSG_PUT:
-		msg->role = MSG_PUT_IN;
-		pass_request(msg);
-		break;
 	case LNET_MSG_GET:
-		msg->role = MSG_GET_IN;
 		pass_request(msg);
 		break;
 	case LNET_MSG_REPLY:
-		msg->role = MSG_REPLY_IN;
 		pass_answer(msg, reply_in);
 		break;
 	default:
-		msg->role = MSG_ACK_IN;
 		pass_answer(msg, ack_in);
 		break;
 	}
@@ -254,11 +247,11 @@ static in_line void dispatch(struct lnet_msg *msg)
 
 /* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
  * until it has been asked. */
-static void meet_hearsay(struct lnet_msg *msg, struct lnet_peer_ni *lpni)
+static void meet_hearsay(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->word.state == PEER_WORD_HEARSAY)
-		peer_cpt(msg->home)->doubt(msg->home, lpni);
-	msg->initiator = msg->hdr.src_nid;
+		peer_cpt(msg->out.home)->doubt(msg->out.home, lpni);
+	msg->initiator = msg->out.hdr.src_nid;
 }
 
 struct way_news {
@@ -294,10 +287,11 @@ static void way_news(struct work *w)
 /* A process that only calls is reached by the gateways that it has used, and
  * by no others: the last one is remembered where messages to the process are
  * sent. Without memory it is not, which costs a message. */
-static void meet_caller(const struct lnet_msg *msg)
+static void meet_caller(const struct msg_in *msg)
 {
-	const struct ulnet_nid *caller = &msg->hdr.src_nid;
-	struct lnet_cpt *home = msg->home, *owner = msg_sender(home, caller);
+	const struct ulnet_nid *caller = &msg->out.hdr.src_nid;
+	struct lnet_cpt *home = msg->out.home,
+			*owner = out_sender(home, caller);
 	const struct lnet_peer_ni *lpni = peer_find(home, caller);
 	struct way_news *news;
 
@@ -315,33 +309,33 @@ static void meet_caller(const struct lnet_msg *msg)
 }
 
 /* The sender is a gateway. */
-static void meet_far(struct lnet_msg *msg)
+static void meet_far(struct msg_in *msg)
 {
-	msg->initiator = directory_primary(&msg->home->node->directory,
-					   &msg->hdr.src_nid);
-	if (msg->hdr.src_pid & LNET_PID_USERFLAG && msg->role != MSG_FORWARD_IN)
+	msg->initiator = directory_primary(&msg->out.home->node->directory,
+					   &msg->out.hdr.src_nid);
+	if (msg->out.hdr.src_pid & LNET_PID_USERFLAG && !msg->forward)
 		meet_caller(msg);
 }
 
 /* Remembers the sender, and the primary NID of the initiator. False: there are
  * too many peers. */
-static in_line bool meet_peer(struct lnet_msg *msg, struct lnet_ni *ni,
+static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 			      bool direct)
 {
-	const struct lnet_hdr *hdr = &msg->hdr;
+	const struct lnet_hdr *hdr = &msg->out.hdr;
 	struct lnet_peer_ni *lpni;
 
 	if (ni_is_lo(ni)) {
 		msg->initiator = hdr->src_nid;
 		return true;
 	}
-	lpni = peer_get(msg->home, &msg->from);
+	lpni = peer_get(msg->out.home, &msg->from);
 	if (!lpni)
 		return false;
 	traffic_add(&lpni->traffic.recv, hdr->type, hdr->payload_length);
 	msg->sender = lpni;
 	lpni->has.msgs++;
-	health_heard(msg->home, ni, lpni);
+	health_heard(msg->out.home, ni, lpni);
 	if (unlikely(word_is_hearsay(lpni)))
 		meet_hearsay(msg, lpni);
 	else if (likely(direct))
@@ -385,38 +379,37 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		return protocol_error(cpt, ni, from, "bad header");
 	if (admit(cpt, ni, &hdr, from) == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, from, "misdirected");
-	drop_rx(cpt, ni, rx, hdr.type, hdr.payload_length, STAT_drop_no_memory);
+	rx_drop(cpt, ni, rx, hdr.type, hdr.payload_length, STAT_drop_no_memory);
 	return 0;
 }
 
 /* 0, or -EPROTO: @why says why @msg is not admitted. */
-static int turn_away(struct lnet_msg *msg, struct lnet_ni *ni, void *rx,
-		     int why)
+static int turn_away(struct msg_in *msg, struct lnet_ni *ni, void *rx, int why)
 {
-	struct lnet_cpt *cpt = msg->home;
-	uint32_t length = msg->hdr.payload_length, type = msg->hdr.type;
+	struct lnet_cpt *cpt = msg->out.home;
+	uint32_t length = msg->out.hdr.payload_length, type = msg->out.hdr.type;
 	struct ulnet_nid from = msg->from;
 
-	msg_free(msg);
+	in_free(msg);
 	if (why == PROTOCOL_ERROR)
 		return protocol_error(cpt, ni, &from, "misdirected");
-	drop_rx(cpt, ni, rx, type, length, (enum lnet_stat)why);
+	rx_drop(cpt, ni, rx, type, length, (enum lnet_stat)why);
 	return 0;
 }
 
-static in_line void arrived(struct lnet_msg *msg, bool direct)
+static in_line void arrived(struct msg_in *msg, bool direct)
 {
-	if (unlikely(!meet_peer(msg, msg->ni, direct)))
-		drop_msg(msg, STAT_drop_no_memory);
-	else if (likely(msg->role != MSG_FORWARD_IN))
+	if (unlikely(!meet_peer(msg, msg->out.ni, direct)))
+		in_drop(msg, STAT_drop_no_memory);
+	else if (likely(!msg->forward))
 		dispatch(msg);
 	else
 		forward_msg(msg);
 }
 
-void msg_arrived(struct lnet_msg *msg)
+void in_arrived(struct msg_in *msg)
 {
-	arrived(msg, lnet_nid_eq(&msg->hdr.src_nid, &msg->from));
+	arrived(msg, lnet_nid_eq(&msg->out.hdr.src_nid, &msg->from));
 }
 
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
@@ -425,39 +418,65 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	const struct ulnet_nid *from = &sender->nid;
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
-	struct lnet_msg *msg = msg_new(cpt, MSG_PUT_IN);
+	struct msg_in *msg = in_new(cpt, in_late);
 	const struct msg_faults *faults;
 	bool direct; /* is the sender the source, and no router? */
 	int rc;
 
 	if (unlikely(!msg))
 		return parse_without_memory(cpt, ni, bytes, hdr_len, from, rx);
-	rc = hdr_decode(&msg->hdr, bytes, hdr_len);
+	rc = hdr_decode(&msg->out.hdr, bytes, hdr_len);
 	if (unlikely(rc)) {
-		msg_free(msg);
+		in_free(msg);
 		return protocol_error(cpt, ni, from, "bad header");
 	}
-	direct = lnet_nid_eq(&msg->hdr.src_nid, from);
+	direct = lnet_nid_eq(&msg->out.hdr.src_nid, from);
 	/* The connection knows which process of its NID the sender is; a router
 	 * does not know it of others. */
 	if (likely(direct))
-		msg->hdr.src_pid = sender->pid;
+		msg->out.hdr.src_pid = sender->pid;
 	msg->from = *from;
-	rc = admit(cpt, ni, &msg->hdr, from);
+	rc = admit(cpt, ni, &msg->out.hdr, from);
 	if (unlikely(rc != FOR_ME)) {
 		if (rc != FOR_OTHERS)
 			return turn_away(msg, ni, rx, rc);
-		msg->role = MSG_FORWARD_IN;
-		msg->buf = NULL;
 		msg->dest = NULL;
 	}
-	msg->ni = ni;
+	msg->forward = rc == FOR_OTHERS;
+	msg->out.ni = ni;
 	msg->rx = rx;
-	msg->lnd.cpt = cpt->index;
-	msg->lnd.deadline = 0;
+	msg->out.lnd.cpt = cpt->index;
+	msg->out.lnd.deadline = 0;
 	ni_ref(ni, cpt->index);
 	faults = msg_cpt(cpt)->faults;
 	if (likely(!faults) || !faults->arrive(msg))
 		arrived(msg, direct);
 	return 0;
+}
+
+/* ---- its time is over ---- */
+
+void in_late(struct timer *t)
+{
+	struct msg_in *msg = container_of(t, struct msg_in, out.timer);
+
+	switch ((enum in_state)msg->fsm.state) {
+	case IN_NEW:
+		/* An answer that another CPT is looking at, and has not
+		 * returned yet: nothing but the LND's part of it is ours. */
+		(void)in_put_aside(msg); /* without memory it stands */
+		break;
+	case IN_BUFFERLESS:
+		forward_late(msg);
+		break;
+	case IN_OFFERED:
+		hold_offer_late(msg);
+		break;
+	case IN_HELD:
+		hold_late(msg);
+		break;
+	default:
+		in_cancel(msg, -ETIMEDOUT);
+		break;
+	}
 }

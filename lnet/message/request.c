@@ -4,51 +4,41 @@
 #include <errno.h>
 
 #include "lnet/message/end.h"
-#include "lnet/message/msg.h"
 #include "lnet/message/msgs.h"
 #include "lnet/net/net.h"
 #include "lnet/portal/md.h"
 
-void request_count(const struct lnet_msg *msg, uint32_t length)
-{
-	struct lnet_cpt *cpt = msg->cpt;
-
-	cpt_stat(cpt, STAT_recv_count);
-	stat_add(&cpt->stats[STAT_recv_length], length);
-	traffic_add(&msg->ni->cpt[cpt->index].traffic.recv, msg->hdr.type,
-		    length);
-}
-
 /* ---- its MD ---- */
 
-void request_wants(const struct lnet_msg *msg, struct match_want *want)
+void request_wants(const struct msg_in *msg, struct match_want *want)
 {
-	bool get = msg->hdr.type == LNET_MSG_GET;
+	const struct lnet_hdr *hdr = &msg->out.hdr;
+	bool get = hdr->type == LNET_MSG_GET;
 
-	want->peers = &msg->home->node->directory;
-	want->id.nid = msg->hdr.src_nid;
-	want->id.pid = msg->hdr.src_pid;
-	want->bits = msg->hdr.match_bits;
-	want->portal = msg->hdr.portal;
+	want->peers = &msg->out.home->node->directory;
+	want->id.nid = hdr->src_nid;
+	want->id.pid = hdr->src_pid;
+	want->bits = hdr->match_bits;
+	want->portal = hdr->portal;
 	want->op = get ? LNET_MD_OP_GET : LNET_MD_OP_PUT;
-	want->rlength = get ? msg->hdr.length : msg->hdr.payload_length;
-	want->roffset = msg->hdr.offset;
+	want->rlength = get ? hdr->length : hdr->payload_length;
+	want->roffset = hdr->offset;
 }
 
-int request_match(struct lnet_msg *msg)
+int request_match(struct msg_in *msg)
 {
 	struct match_want want;
 	struct match_found found;
 	int rc;
 
 	request_wants(msg, &want);
-	rc = match_find(msg->cpt, &want, &found);
+	rc = match_find(msg->out.cpt, &want, &found);
 	if (rc)
 		return rc;
 	msg->md = found.md;
 	msg->mlength = found.mlength;
 	msg->offset = found.offset;
-	msg_set_payload(msg, found.md, found.offset, found.mlength);
+	out_set_payload(&msg->out, found.md, found.offset, found.mlength);
 	return 0;
 }
 
@@ -66,22 +56,22 @@ enum lnet_stat request_no_match(int rc)
 
 /* ---- its end ---- */
 
-static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
+static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 			  enum ulnet_event_type type)
 {
-	const struct lnet_hdr *hdr = &msg->hdr;
+	const struct lnet_hdr *hdr = &msg->out.hdr;
 	bool get = type == LNET_EVENT_GET;
 	/* A GET has turned into its REPLY, which went where the GET came
 	 * from. */
-	const struct ulnet_nid *peer = get ? &msg->target : &hdr->src_nid;
+	const struct ulnet_nid *peer = get ? &msg->out.target : &hdr->src_nid;
 
 	ev->type = type;
-	ev->status = msg->status;
+	ev->status = msg->out.status;
 	ev->terminal = false;
 	ev->outcome = LNET_OUTCOME_NONE;
-	ev->cause = msg->cause;
+	ev->cause = msg->out.cause;
 	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
-	ev->target.nid = get ? msg->want_ni : hdr->dest_nid;
+	ev->target.nid = get ? msg->out.want_ni : hdr->dest_nid;
 	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
 	ev->initiator.nid = msg->initiator;
 	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
@@ -100,169 +90,134 @@ static void request_event(const struct lnet_msg *msg, struct ulnet_event *ev,
 	ev->elapsed = 0;
 }
 
-/* The message of the PUT becomes that of its ACK. */
-static void request_ack(struct lnet_msg *msg)
+/* It goes back, by the way that the request came. */
+static void request_answer(struct msg_in *msg, enum ulnet_msg_type type,
+			   uint32_t length, work_fn done)
 {
-	struct lnet_hdr *hdr = &msg->hdr;
-	struct lnet_cpt *cpt = msg->cpt;
+	struct msg_out *out = &msg->out;
+	struct lnet_hdr *hdr = &out->hdr;
 
-	msg->role = MSG_ACK_OUT;
-	msg->done = msg_free_work;
-	msg->flags = MSG_PREFERS;
-	msg->want_ni = hdr->dest_nid;
-	msg_address(msg, &hdr->src_nid, cpt_deadline(cpt));
+	in_turn(msg, OUT_ANSWER, done);
+	out->flags = MSG_PREFERS;
+	out->want_ni = hdr->dest_nid;
+	out_address(out, &hdr->src_nid, cpt_deadline(out->cpt));
 	hdr->dest_pid = hdr->src_pid;
-	hdr->src_pid = cpt->node->conf.pid;
-	hdr->type = LNET_MSG_ACK;
-	hdr->payload_length = 0;
-	hdr->length = msg->mlength;
-	hdr->portal = 0;
-	msg->md = NULL;
-	msg->lnd.iov = NULL;
-	msg->lnd.niov = 0;
-	msg->lnd.mem = NULL;
-	msg->lnd.offset = 0;
-	msg->lnd.length = 0;
-	fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	msg_launch(msg);
+	hdr->src_pid = out->cpt->node->conf.pid;
+	hdr->type = type;
+	hdr->payload_length = length;
+}
+
+static void request_ack(struct msg_in *msg)
+{
+	struct msg_out *out = &msg->out;
+
+	request_answer(msg, LNET_MSG_ACK, 0, in_free_work);
+	out->hdr.length = msg->mlength;
+	out->hdr.portal = 0;
+	out->lnd.iov = NULL;
+	out->lnd.niov = 0;
+	out->lnd.mem = NULL;
+	out->lnd.offset = 0;
+	out->lnd.length = 0;
+	out_launch(out);
 }
 
 static void request_put_done(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 	struct ulnet_event ev;
-	bool ack = msg->status == 0 && !wire_handle_is_none(&msg->hdr.wmd) &&
+	bool ack = msg->out.status == 0 &&
+		   !wire_handle_is_none(&msg->out.hdr.wmd) &&
 		   !(msg->md->options & LNET_MD_ACK_DISABLE);
 
 	request_event(msg, &ev, LNET_EVENT_PUT);
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
 	/* A node that has crashed may not have told its user: no ACK, then. */
-	if (ack && likely(!msg->cpt->node->crashed))
+	if (ack && likely(!msg->out.cpt->node->crashed))
 		request_ack(msg);
 	else
-		msg_free(msg);
+		in_free(msg);
 }
 
 static void request_reply_sent(struct work *w)
 {
-	struct lnet_msg *msg = container_of(w, struct lnet_msg, work);
+	struct msg_in *msg = in_of_work(w);
 	struct ulnet_event ev;
 
 	request_event(msg, &ev, LNET_EVENT_GET);
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
-	msg_free(msg);
+	in_free(msg);
 }
 
 /* ---- its payload ---- */
 
-/* The message is the REPLY to the GET that it was. */
-static void request_turn_round(struct lnet_msg *msg)
+/* Its end is for the CPT of the MD. */
+static void request_turn_round(struct msg_in *msg)
 {
-	struct lnet_hdr *hdr = &msg->hdr;
-
-	msg->want_ni = hdr->dest_nid;
-	msg_address(msg, &hdr->src_nid, cpt_deadline(msg->cpt));
-	hdr->dest_pid = hdr->src_pid;
-	hdr->src_pid = msg->cpt->node->conf.pid;
-	hdr->type = LNET_MSG_REPLY;
-	hdr->payload_length = msg->mlength;
-	msg->role = MSG_REPLY_OUT;
-	msg->done = request_reply_sent;
-	msg->flags = MSG_PREFERS;
+	request_answer(msg, LNET_MSG_REPLY, msg->mlength, request_reply_sent);
+	msg->out.done_cpt = msg->md->cpt;
 }
 
-void request_give_reply(struct lnet_msg *msg)
+void request_give_reply(struct msg_in *msg)
 {
-	int rc = msg_answer(msg);
+	int rc = in_answer(msg);
 
 	if (rc)
-		msg_discard(msg);
+		in_discard(msg);
 	request_turn_round(msg);
 	if (likely(rc == -EOPNOTSUPP)) {
-		ni_unref(msg->ni, msg->cpt->index);
-		msg->ni = NULL;
-		msg_launch(msg);
+		ni_unref(msg->out.ni, msg->out.cpt->index);
+		msg->out.ni = NULL;
+		out_launch(&msg->out);
 	} else if (rc) {
-		msg_fail_later(msg, rc, lnd_refusal_cause(rc));
+		out_fail_later(&msg->out, rc, lnd_refusal_cause(rc));
 	}
 }
 
-void request_forget_reply(struct lnet_msg *msg, int status,
+void request_forget_reply(struct msg_in *msg, int status,
 			  enum ulnet_cause cause)
 {
-	msg_discard(msg);
+	in_discard(msg);
 	request_turn_round(msg);
-	msg_fail_later(msg, status, cause);
+	out_fail_later(&msg->out, status, cause);
 }
 
 /* Fault rules have something else in mind. What is no answer to the LND has
  * them look when it departs. */
-static bool request_meets_fault(struct lnet_msg *msg)
+static bool request_meets_fault(struct msg_in *msg)
 {
-	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
+	const struct msg_faults *faults = msg_cpt(msg->out.cpt)->faults;
 
-	return unlikely(faults) && msg_is_answerable(msg) &&
-	       faults->answer(msg);
+	return unlikely(faults) && in_is_answerable(msg) && faults->answer(msg);
 }
 
 /* The payload of a GET is what we send, so the LND has nothing to store. It may
  * know where that is to go; else the REPLY goes out like any message. */
-static void request_reply(struct lnet_msg *msg)
+static void request_reply(struct msg_in *msg)
 {
-	request_count(msg, 0);
-	if (msg->fsm.state != MSG_NEW)
-		fsm_move(&msg->fsm, msg_states, MSG_NEW);
-	msg_set_payload(msg, msg->md, msg->offset, msg->mlength);
-	msg->lnd.deadline = cpt_deadline(msg->cpt);
+	in_count(msg, 0);
+	if (msg->fsm.state != IN_NEW)
+		in_move(msg, IN_NEW);
+	out_set_payload(&msg->out, msg->md, msg->offset, msg->mlength);
+	msg->out.lnd.deadline = cpt_deadline(msg->out.cpt);
 	if (likely(!request_meets_fault(msg)))
 		request_give_reply(msg);
 }
 
-void request_deliver(struct lnet_msg *msg)
+void request_deliver(struct msg_in *msg)
 {
-	const struct lnet_observer *o = msg->cpt->node->observer;
+	struct msg_out *out = &msg->out;
+	const struct lnet_observer *o = out->cpt->node->observer;
 
 	if (o)
-		o->accepted(o->arg, msg->cpt->node, &msg->ni->lnd, msg->rx);
-	if (msg->role == MSG_GET_IN) {
+		o->accepted(o->arg, out->cpt->node, &out->ni->lnd, msg->rx);
+	if (out->hdr.type == LNET_MSG_GET) {
 		request_reply(msg);
 		return;
 	}
-	request_count(msg, msg->mlength);
-	msg->lnd.deadline = cpt_deadline(msg->cpt);
-	msg_recv(msg, request_put_done);
-}
-
-/* ---- what is not wanted ---- */
-
-static void drop_count(struct lnet_cpt *cpt, struct lnet_ni *ni, uint32_t type,
-		       uint32_t length, enum lnet_stat why)
-{
-	cpt_stat(cpt, STAT_drop_count);
-	stat_add(&cpt->stats[STAT_drop_length], length);
-	cpt_stat(cpt, why);
-	traffic_add(&ni->cpt[cpt->index].traffic.drop, type, length);
-}
-
-void drop_rx(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx, uint32_t type,
-	     uint32_t length, enum lnet_stat why)
-{
-	drop_count(cpt, ni, type, length, why);
-	ni->lnd.lnd->recv(&ni->lnd, rx, NULL, length);
-}
-
-void drop_msg(struct lnet_msg *msg, enum lnet_stat why)
-{
-	struct lnet_cpt *cpt = msg->cpt;
-
-	if (msg->sender)
-		traffic_add(&msg->sender->traffic.drop, msg->hdr.type,
-			    msg->hdr.payload_length);
-	drop_count(cpt, msg->ni, msg->hdr.type, msg->hdr.payload_length, why);
-	msg_discard(msg);
-	ni_unref(msg->ni, cpt->index);
-	msg->ni = NULL;
-	msg_free(msg);
+	in_count(msg, msg->mlength);
+	out->lnd.deadline = cpt_deadline(out->cpt);
+	in_recv(msg, msg->md->cpt, request_put_done);
 }

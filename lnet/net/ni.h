@@ -17,7 +17,7 @@
 #include "ulnet/path.h"
 
 struct lnet_cpt;
-struct lnet_msg;
+struct msg_out;
 
 enum ni_state { NI_INIT, NI_ACTIVE, NI_DELETING, NI_STATES };
 extern const struct fsm_state ni_states[NI_STATES];
@@ -34,7 +34,7 @@ struct ni_cpt {
 	int32_t credits_max;
 	_Atomic int32_t credits; /* one writer; negative: messages queued */
 	_Atomic int32_t credits_min;
-	struct list first; /* of lnet_msg.link, waiting for a credit, before: */
+	struct list first; /* of msg_out.link, waiting for a credit, before: */
 	struct list queue;
 	uint64_t use; /* when last chosen: a sequence number */
 	struct ni_ruling ruling; /* path/ruling.c's */

@@ -2,7 +2,7 @@
 /*
  * node_check(): counts again what the node keeps counts of.
  */
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/message/park.h"
 #include "lnet/message/request.h"
 #include "lnet/net/ni.h"
@@ -21,21 +21,31 @@ static void count_zero(struct lnet_cpt *cpt)
 }
 
 /* A credit that is held, or waited for: taken from both counts alike. */
-static void count_msg(const struct lnet_msg *msg)
+static void count_msg(const struct msg_out *msg)
 {
 	if (!msg->lpni)
 		return;
 	switch (msg->fsm.state) {
-	case MSG_PEER_QUEUE:
+	case OUT_PEER_QUEUE:
 		msg->lpni->counted++;
 		break;
-	case MSG_NI_QUEUE:
-	case MSG_LND:
-	case MSG_REFUSED:
+	case OUT_NI_QUEUE:
+	case OUT_LND:
+	case OUT_REFUSED:
 		msg->lpni->counted++;
 		msg->ni->cpt[msg->cpt->index].counted++;
 		break;
 	}
+}
+
+static void count_msgs(const struct lnet_cpt *cpt)
+{
+	const struct msg_out *msg;
+
+	list_for_each_entry (msg, &msg_cpt(cpt)->active_in, active)
+		count_msg(msg);
+	list_for_each_entry (msg, &msg_cpt(cpt)->active_out, active)
+		count_msg(msg);
 }
 
 static int32_t queue_length(const struct list *queue)
@@ -81,11 +91,11 @@ static bool connecting_from_wrong(const struct lnet_cpt *cpt,
  * promised? */
 static bool connecting_wrong(const struct lnet_peer_ni *p)
 {
-	struct lnet_msg *msg;
+	struct msg_out *msg;
 	uint64_t n = 0;
 
 	list_for_each_entry (msg, &p->connecting, link) {
-		if (msg->fsm.state != MSG_CONNECTING ||
+		if (msg->fsm.state != OUT_CONNECTING ||
 		    !(p->connecting_from & msg->ni->bit) ||
 		    nobody_connects(msg->ni, p))
 			return true;
@@ -219,7 +229,7 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 
 /* Does @msg wait for a buffer that is there, with no wish on its way to tell
  * (hold.h)? */
-static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
+static bool held_wrong(struct lnet *node, const struct msg_in *msg, char *buf,
 		       size_t size)
 {
 	struct match_want want;
@@ -231,7 +241,7 @@ static bool held_wrong(struct lnet *node, const struct lnet_msg *msg, char *buf,
 		snprintf(buf, size,
 			 "portal %u: a message is held on CPT %u, though there "
 			 "is a buffer on CPT %u",
-			 want.portal, msg->home->index, i);
+			 want.portal, msg->out.home->index, i);
 		return true;
 	}
 	return false;
@@ -242,20 +252,20 @@ struct holding {
 	uint32_t aside, standing;
 };
 
-static void holding_add(struct holding *on, const struct lnet_msg *msg)
+static void holding_add(struct holding *on, const struct msg_in *msg)
 {
-	struct holding *h = &on[msg->home->index];
+	struct holding *h = &on[msg->out.home->index];
 
-	switch ((enum msg_state)msg->fsm.state) {
-	case MSG_HELD:
+	switch ((enum in_state)msg->fsm.state) {
+	case IN_HELD:
 		h->standing += !msg->aside;
 		/* fallthrough */
-	case MSG_OFFERED:
-	case MSG_PARKED:
+	case IN_OFFERED:
+	case IN_PARKED:
 		h->aside += msg->aside;
 		break;
-	case MSG_DELAYED:
-		h->aside += !msg->lpni;
+	case IN_DELAYED:
+		h->aside++;
 		break;
 	default:
 		break;
@@ -265,11 +275,11 @@ static void holding_add(struct holding *on, const struct lnet_msg *msg)
 static bool holding_wrong(struct lnet *node, char *buf, size_t size)
 {
 	struct holding on[LNET_CPTS_MAX] = { 0 };
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
-				     active)
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active_in,
+				     out.active)
 			holding_add(on, msg);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		const struct lnet_cpt *cpt = node->cpt[i];
@@ -290,11 +300,11 @@ static bool holding_wrong(struct lnet *node, char *buf, size_t size)
 
 static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	if (msg_cpt(cpt)->unparking)
 		return false;
-	list_for_each_entry (msg, &msg_cpt(cpt)->parked, link) {
+	list_for_each_entry (msg, &msg_cpt(cpt)->parked, out.link) {
 		char nid[LNET_NIDSTR_SIZE];
 		bool stuck = park_is_stuck(msg);
 
@@ -315,9 +325,9 @@ static bool parked_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 /* Does a message wait for a buffer that it may have? */
 static bool buffers_wait(const struct router_pool *pool)
 {
-	const struct lnet_msg *msg;
+	const struct msg_in *msg;
 
-	list_for_each_entry (msg, &pool->waiting, link)
+	list_for_each_entry (msg, &pool->waiting, out.link)
 		if (forward_has_room(msg))
 			return true;
 	return false;
@@ -328,11 +338,11 @@ static bool router_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 {
 	const struct router *r = &msg_cpt(cpt)->router;
 	uint32_t used[LNET_BUFFER_KINDS] = { 0 };
-	const struct lnet_msg *msg;
+	const struct msg_in *msg;
 
-	list_for_each_entry (msg, &msg_cpt(cpt)->active, active)
-		if (forward_has_buffer(msg))
-			used[router_pool_of(cpt, msg->hdr.payload_length) -
+	list_for_each_entry (msg, &msg_cpt(cpt)->active_in, out.active)
+		if (msg->buf)
+			used[router_pool_of(cpt, msg->out.hdr.payload_length) -
 			     r->pool]++;
 	for (unsigned int i = 0; i < LNET_BUFFER_KINDS; i++) {
 		const struct router_pool *pool = &r->pool[i];
@@ -359,13 +369,13 @@ static uint32_t forwards_charged(const struct lnet_peer_ni *p, bool to)
 
 static void forwards_count(struct lnet_cpt *cpt, bool to)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	count_zero(cpt);
-	list_for_each_entry (msg, &msg_cpt(cpt)->active, active)
-		if (forward_has_buffer(msg))
+	list_for_each_entry (msg, &msg_cpt(cpt)->active_in, out.active)
+		if (msg->buf)
 			(to ? msg->dest : msg->sender)->counted++;
-		else if (!to && msg->fsm.state == MSG_BUFFERLESS)
+		else if (!to && msg->fsm.state == IN_BUFFERLESS)
 			msg->sender->counted++;
 }
 
@@ -399,7 +409,7 @@ static bool forwards_wrong(struct lnet_cpt *cpt, bool to, char *buf,
 
 static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 {
-	struct lnet_msg *msg;
+	struct msg_in *msg;
 
 	if (holding_wrong(node, buf, size))
 		return true;
@@ -413,9 +423,9 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 		if (msg_cpt(node->cpt[i])->wish_pool.used)
 			return false;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
-				     active)
-			if (msg->fsm.state == MSG_HELD &&
+		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active_in,
+				     out.active)
+			if (msg->fsm.state == IN_HELD &&
 			    held_wrong(node, msg, buf, size))
 				return true;
 	return false;
@@ -423,14 +433,10 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 
 const char *node_check(struct lnet *node, char *buf, size_t size)
 {
-	struct lnet_msg *msg;
-
 	for (unsigned int i = 0; i < node->cpts; i++)
 		count_zero(node->cpt[i]);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active,
-				     active)
-			count_msg(msg);
+		count_msgs(node->cpt[i]);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (peers_wrong(node->cpt[i], buf, size) ||
 		    nis_wrong(node->cpt[i], buf, size))

@@ -9,7 +9,7 @@
 #include "lnet/discovery/recovery.h"
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/shutdown.h"
+#include "lnet/message/reroute.h"
 #include "lnet/node/layer.h"
 #include "lnet/node/thread.h"
 #include "lnet/node/watch.h"

@@ -2,7 +2,7 @@
 #include "lnet/node/watch.h"
 
 #include "lnet/discovery/discovery.h"
-#include "lnet/message/leave.h"
+#include "lnet/message/reroute.h"
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
@@ -208,7 +208,7 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	struct lnet_ni *ni = ni_of(lnd);
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
-	leave_silent(ni, cpt, peer, ns);
+	reroute_silent(ni, cpt, peer, ns);
 	tell_silent(cpt, peer);
 	tell_behind(cpt, &peer->nid, call_silent);
 }
@@ -242,7 +242,7 @@ void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 	ni = config_ni(node->cpt[cpt]->config, local);
 	if (!ni)
 		return;
-	leave_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
+	reroute_silent(ni, node->cpt[cpt], peer, SUSPECTED_AFTER);
 	disc_gateway_suspect(node->cpt[cpt], &peer->nid);
 }
 

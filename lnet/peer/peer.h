@@ -180,13 +180,13 @@ struct lnet_peer_ni {
 	int32_t credits_max;  /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	uint8_t queue_told; /* route.c's: magnitude of its queue, for routes */
-	/* of lnet_msg.link, waiting for a credit */
+	/* of msg_out.link, waiting for a credit */
 	struct list first; /* ... before others: answers, since the peer may
 			    * not read until it has them; and messages of
 			    * MDs with LNET_MD_URGENT */
 	struct list queue;
 	uint64_t queued_bytes;
-	struct list connecting; /* of lnet_msg.link: wait for a connection, and
+	struct list connecting; /* of msg_out.link: wait for a connection, and
 				 * hold no credit meanwhile */
 	uint64_t nconnecting;	/* of them */
 	/* lnet_ni.bit of those whose LND is connecting to it for messages, and

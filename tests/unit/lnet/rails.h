@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include "lnet/message/msg.h"
+#include "lnet/message/out.h"
 #include "lnet/node/node.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/member.h"

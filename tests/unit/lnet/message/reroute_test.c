@@ -112,7 +112,7 @@ static void in_order(uint64_t next)
 			cr_assert_eq(seen.ev[i].hdr_data, next++);
 }
 
-Test(leave, messages_that_wait_take_another_path)
+Test(reroute, messages_that_wait_take_another_path)
 {
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(places) * 4; i++) {
 		unsigned int place = i % ARRAY_SIZE(places);
@@ -138,7 +138,7 @@ Test(leave, messages_that_wait_take_another_path)
 
 /* There is nothing else: what was deleted says so at once; an NI that is down
  * may come back. */
-Test(leave, without_another_path)
+Test(reroute, without_another_path)
 {
 	for (unsigned int place = 0; place < ARRAY_SIZE(places); place++) {
 		struct lnet_sim *sim =
@@ -159,7 +159,7 @@ Test(leave, without_another_path)
 }
 
 /* Who named the NI gets no other one. */
-Test(leave, the_ni_was_named)
+Test(reroute, the_ni_was_named)
 {
 	const struct ulnet_sim_link link = places[0].link;
 	struct lnet_sim *sim = stuck(8, 8, 1, &link);
@@ -178,7 +178,7 @@ Test(leave, the_ni_was_named)
 }
 
 /* A rule delays what goes out by the first NI. */
-Test(leave, delayed_messages_do_too)
+Test(reroute, delayed_messages_do_too)
 {
 	const struct ulnet_sim_link perfect = { .latency = 1000 };
 
@@ -205,7 +205,7 @@ Test(leave, delayed_messages_do_too)
 
 /* What a rule has sent twice belongs to nobody, the second time: its payload is
  * in a copy, which no other path is for. */
-Test(leave, copies_stay)
+Test(reroute, copies_stay)
 {
 	const struct ulnet_sim_link slow = { .latency = 1000,
 					     .bandwidth = 100000 };
@@ -232,7 +232,7 @@ Test(leave, copies_stay)
 }
 
 /* The deadline is the one that the message began with. */
-Test(leave, the_deadline_stays)
+Test(reroute, the_deadline_stays)
 {
 	const struct ulnet_sim_link none = { .connect = 100 * SECOND * 1000 };
 	const struct ulnet_nid second = nid_of(OTHER), any = LNET_NID_ANY;

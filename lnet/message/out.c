@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/message/out.h"
+
+#include <errno.h>
+
+#include "lnet/message/credit.h"
+#include "lnet/message/end.h"
+#include "lnet/message/msgs.h"
+#include "lnet/message/op.h"
+#include "lnet/net/net.h"
+#include "lnet/nid/nid.h"
+#include "lnet/portal/md.h"
+#include "lnet/route/route.h"
+
+/* From what has a path to what takes credits. */
+#define TO_CREDITS \
+	(FSM_TO(OUT_PEER_QUEUE) | FSM_TO(OUT_NI_QUEUE) | FSM_TO(OUT_LND))
+/* The end of a try. */
+#define TO_END (FSM_TO(OUT_PAUSED) | FSM_TO(OUT_DONE))
+
+const struct fsm_state out_states[OUT_STATES] = {
+	[OUT_NEW] = { "new", TO_CREDITS | FSM_TO(OUT_DELAYED) |
+				     FSM_TO(OUT_DISCOVERING) | TO_END },
+	[OUT_DISCOVERING] = { "waits for discovery",
+			      FSM_TO(OUT_NEW) | FSM_TO(OUT_DONE) },
+	[OUT_DELAYED] = { "delayed", TO_CREDITS | FSM_TO(OUT_NEW) | TO_END },
+	[OUT_PEER_QUEUE] = { "waits for peer credit",
+			     FSM_TO(OUT_NI_QUEUE) | FSM_TO(OUT_LND) |
+				     FSM_TO(OUT_NEW) | TO_END },
+	[OUT_NI_QUEUE] = { "waits for NI credit",
+			   FSM_TO(OUT_LND) | FSM_TO(OUT_NEW) | TO_END },
+	[OUT_CONNECTING] = { "waits for a connection",
+			     TO_CREDITS | FSM_TO(OUT_NEW) | TO_END },
+	[OUT_LND] = { "sending",
+		      FSM_TO(OUT_REFUSED) | FSM_TO(OUT_CONNECTING) | TO_END },
+	[OUT_REFUSED] = { "refused", TO_END },
+	[OUT_PAUSED] = { "waits for another try",
+			 FSM_TO(OUT_NEW) | FSM_TO(OUT_DONE) },
+	[OUT_DONE] = { "done", 0 },
+};
+
+/* ---- life ---- */
+
+void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
+	      timer_fn late)
+{
+	msg->home = cpt;
+	msg->cpt = cpt;
+	msg->done_cpt = cpt;
+	msg->hop = NULL;
+	msg->fsm.state = OUT_NEW;
+	msg->ni = NULL;
+	msg->lpni = NULL;
+	msg->op = NULL;
+	msg->tries = 0;
+	msg->copy = NULL;
+	msg->again = NULL;
+	msg->flags = 0;
+	atomic_init(&msg->forsaken, false);
+	msg->lnd.again = false;
+	msg->lnd.iov = NULL;
+	msg->lnd.niov = 0;
+	msg->lnd.mem = NULL;
+	msg->lnd.offset = 0;
+	msg->lnd.length = 0;
+	msg->lnd.mark = NULL;
+	list_init(&msg->link);
+	list_init(&msg->lnd.link);
+	timer_init(&msg->timer, late);
+	list_add_tail(active, &msg->active);
+	cpt_count_begun(cpt);
+}
+
+static inline void out_leave_life(struct msg_out *msg)
+{
+	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
+	list_del(&msg->active);
+	cpt_count_gone(msg->home);
+	cpt_ended_one(msg->home);
+}
+
+static out_of_line void out_fini_resent(struct msg_out *msg)
+{
+	resend_end(msg);
+	out_leave_life(msg);
+}
+
+void out_fini(struct msg_out *msg)
+{
+	if (likely(!msg->again))
+		out_leave_life(msg);
+	else
+		out_fini_resent(msg);
+}
+
+void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
+{
+	msg->lnd.cpt = cpt->index;
+	msg->work.fn = fn;
+	out_goes_to(msg, cpt);
+	loop_post(cpt->loop, &msg->work);
+}
+
+void out_pass(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
+{
+	if (likely(msg->cpt == cpt)) {
+		fn(&msg->work);
+		return;
+	}
+	out_post(msg, cpt, fn);
+}
+
+void out_set_payload(struct msg_out *msg, const struct lnet_md *md,
+		     uint32_t offset, uint32_t length)
+{
+	msg->lnd.iov = md->iov;
+	msg->lnd.niov = md->niov;
+	msg->lnd.mem = mem_range(md->mem);
+	msg->lnd.offset = offset;
+	msg->lnd.length = length;
+}
+
+void out_release(struct msg_out *msg)
+{
+	switch ((enum out_state)msg->fsm.state) {
+	case OUT_PEER_QUEUE:
+	case OUT_NI_QUEUE:
+	case OUT_LND:
+	case OUT_REFUSED:
+		credit_return(msg);
+		break;
+	case OUT_DELAYED:
+	case OUT_DISCOVERING:
+	case OUT_PAUSED:
+		list_del(&msg->link);
+		break;
+	case OUT_CONNECTING:
+		list_del(&msg->link);
+		msg->lpni->nconnecting--;
+		break;
+	default:
+		break;
+	}
+}
+
+static enum ulnet_cause cause_of_select(int rc)
+{
+	switch (rc) {
+	case -EHOSTUNREACH:
+		return LNET_CAUSE_LOCAL_NO_ROUTE;
+	case -ENETDOWN:
+		return LNET_CAUSE_LOCAL_DROPPED;
+	default:
+		return LNET_CAUSE_LOCAL_ERROR;
+	}
+}
+
+/* The message goes from @ni to @lpni; takes the references to both. */
+static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
+			 struct lnet_peer_ni *lpni)
+{
+	msg->ni = ni;
+	msg->lpni = lpni;
+	if (msg->role == OUT_OP && !wire_handle_is_none(&msg->hdr.wmd))
+		peer_asked(lpni->peer, msg->deadline);
+	if (likely(msg->role != OUT_FORWARD))
+		msg->hdr.src_nid = ni->lnd.nid;
+	msg->lnd.next_hop = lpni->nid;
+	msg->lnd.next_pid = unlikely(msg->flags & MSG_ROUTED)
+				    ? LNET_PID_LUSTRE
+				    : msg->hdr.dest_pid;
+}
+
+/* Without a choice, as long as there is none. */
+static bool out_take_only_path(struct msg_out *msg)
+{
+	struct lnet_peer_ni *lpni =
+		path_get_only(msg->cpt, &msg->want_ni, &msg->target);
+
+	if (!lpni)
+		return false;
+	msg->flags &= ~MSG_ROUTED;
+	out_set_path(msg, lpni->only, lpni);
+	return true;
+}
+
+static unsigned int out_path_flags(const struct msg_out *msg)
+{
+	unsigned int flags = 0;
+
+	if (msg->flags & MSG_EXACT)
+		flags |= PATH_EXACT;
+	if (msg->role == OUT_OP && msg->hdr.portal == 0)
+		flags |= PATH_PORTAL0;
+	if (unlikely(msg->role == OUT_FORWARD))
+		flags |= PATH_FORWARD;
+	if (msg->hdr.dest_pid & LNET_PID_USERFLAG)
+		flags |= PATH_CALLER;
+	return flags;
+}
+
+/* Is the NI there, and up, that its sender has named? */
+static bool out_has_ni(const struct msg_out *msg)
+{
+	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->want_ni);
+
+	return ni && ni_is_up(ni);
+}
+
+bool out_keeps_path(const struct msg_out *msg)
+{
+	return out_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
+}
+
+void out_path_want(const struct msg_out *msg, const struct paths_tried *tried,
+		   struct path_want *want)
+{
+	static const struct ulnet_nid any = LNET_NID_ANY;
+	bool leaves = msg->flags & MSG_PREFERS && (tried || !out_has_ni(msg));
+
+	want->src = leaves ? &any : &msg->want_ni;
+	want->dst = &msg->target;
+	want->tried = tried;
+	want->hop = msg->hop;
+	want->flags = out_path_flags(msg);
+	if (leaves)
+		want->flags &= PATH_CALLER;
+	if (msg->role == OUT_OP && msg->op->md->options & LNET_MD_NUMA_NODE) {
+		want->flags |= PATH_NEAR;
+		want->numa_node = msg->op->md->numa_node;
+	}
+}
+
+static const struct paths_tried *out_tried(const struct msg_out *msg)
+{
+	return msg->again ? &msg->again->tried : NULL;
+}
+
+int out_select(const struct msg_out *msg, struct path *path)
+{
+	struct path_want want;
+
+	out_path_want(msg, out_tried(msg), &want);
+	return path_select(msg->cpt, &want, path);
+}
+
+bool out_can_leave(const struct msg_out *msg)
+{
+	struct path path;
+
+	return msg->role != OUT_TWIN && !out_select(msg, &path);
+}
+
+static void out_set_gateway(struct msg_out *msg, const struct path *path)
+{
+	if (likely(!path->route)) {
+		msg->flags &= ~MSG_ROUTED;
+		return;
+	}
+	msg->flags |= MSG_ROUTED;
+	msg->gateway = path->route->gateway;
+	msg->gateway_from = path->from ? path->from->lnd.nid : LNET_NID_ANY;
+}
+
+void out_use_path(struct msg_out *msg, const struct path *path)
+{
+	out_set_gateway(msg, path);
+	if (path->dst)
+		msg->hdr.dest_nid = path->dst->nid;
+	else if (!path->route)
+		msg->hdr.dest_nid = path->lpni->nid;
+	if (path->ni)
+		out_set_path(msg, path->ni, path->lpni);
+}
+
+void out_forget_path(struct msg_out *msg)
+{
+	peer_unref(msg->cpt, msg->lpni);
+	ni_unref(msg->ni, msg->cpt->index);
+	msg->lpni = NULL;
+	msg->ni = NULL;
+}
+
+/* 0, and the message has a path, but for the gateway that it goes by; or what
+ * path_get() says. */
+static int out_choose_path(struct msg_out *msg)
+{
+	struct path_want want;
+	struct path path;
+	int rc;
+
+	out_path_want(msg, out_tried(msg), &want);
+	rc = path_get(msg->cpt, &want, &path);
+	if (!rc)
+		out_use_path(msg, &path);
+	return rc;
+}
+
+/* The way to its gateway, on the CPT that owns that. */
+static int out_choose_gateway_path(struct msg_out *msg)
+{
+	struct path_want want;
+	struct path path;
+	int rc;
+
+	out_path_want(msg, out_tried(msg), &want);
+	want.src = &msg->gateway_from;
+	want.dst = &msg->gateway;
+	want.hop = NULL;
+	want.flags = (want.flags & ~(PATH_EXACT | PATH_FORWARD)) | PATH_HOP;
+	rc = path_get(msg->cpt, &want, &path);
+	if (rc)
+		return rc;
+	out_set_path(msg, path.ni, path.lpni);
+	return 0;
+}
+
+/* To this node itself: through 0@lo. The source it was given stays, so that
+ * entries that name a NID of ours match. */
+static void out_send_self(struct msg_out *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	if (!lnet_nid_is_any(&msg->want_ni) &&
+	    !config_ni(cpt->config, &msg->want_ni)) {
+		out_fail_later(msg, -EINVAL, LNET_CAUSE_LOCAL_ERROR);
+		return;
+	}
+	msg->ni = cpt->config->ni[0];
+	ni_ref(msg->ni, cpt->index);
+	msg->hdr.src_nid =
+		lnet_nid_is_any(&msg->want_ni) ? msg->target : msg->want_ni;
+	msg->lnd.next_hop = msg->ni->lnd.nid;
+	msg->lnd.next_pid = cpt->node->conf.pid;
+	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
+	credit_transmit(msg);
+}
+
+/* Is this process the destination? A NID of this node may be that of other
+ * processes, too: of those that only call if this one listens, and also of the
+ * one that listens if this one only calls. */
+static bool out_is_to_self(const struct msg_out *msg)
+{
+	const struct lnet_cpt *cpt = msg->cpt;
+
+	if (!config_is_mine(cpt->config, &msg->target))
+		return false;
+	return pid_is_same(msg->hdr.dest_pid, cpt->node->conf.pid) ||
+	       lnet_nid_is_lo(&msg->target);
+}
+
+struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
+{
+	struct lnet *node = cpt->node;
+
+	if (lnet_nid_is_lo(dst))
+		return cpt;
+	return node->cpt[node_cpt_of(node, dst)];
+}
+
+/* The message has its path. Fault rules may have something else in mind. */
+static void out_depart(struct msg_out *msg)
+{
+	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
+
+	if (unlikely(faults) && faults->depart(msg))
+		return;
+	credit_take(msg);
+}
+
+/* A router keeps nothing for long that is for a next hop that has failed. */
+static void out_hurry(struct msg_out *msg)
+{
+	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_ILL;
+
+	if (msg->lpni->health == LNET_HEALTH_MAX)
+		return;
+	msg->deadline = MIN(msg->deadline, until);
+	msg->lnd.deadline = MIN(msg->lnd.deadline, msg->deadline);
+}
+
+void out_go(struct msg_out *msg)
+{
+	if (unlikely(msg->role == OUT_FORWARD))
+		out_hurry(msg);
+	msg->lnd.deadline = resend_deadline(msg);
+	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+	out_depart(msg);
+}
+
+static void out_go_if(struct msg_out *msg, int rc)
+{
+	if (likely(!rc))
+		out_go(msg);
+	else
+		out_fail_later(msg, rc, cause_of_select(rc));
+}
+
+/* It may have been on its way here when it was given up. */
+static bool out_is_given_up(struct msg_out *msg)
+{
+	if (likely(!atomic_load(&msg->forsaken)))
+		return false;
+	out_fail_later(msg, msg->op->cancel_status, msg->op->cancel_cause);
+	return true;
+}
+
+/* On the CPT that owned the gateway when the message was passed to it. */
+static void out_send_by_gateway(struct work *w)
+{
+	struct msg_out *msg = container_of(w, struct msg_out, work);
+	struct lnet_cpt *owner = out_sender(msg->cpt, &msg->gateway);
+
+	if (msg->cpt->closing)
+		out_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+	else if (owner != msg->cpt)
+		out_pass(msg, owner, out_send_by_gateway);
+	else if (!out_is_given_up(msg))
+		out_go_if(msg, out_choose_gateway_path(msg));
+}
+
+/* By whatever path is best now. */
+static void out_send_by_choice(struct msg_out *msg)
+{
+	int rc = out_choose_path(msg);
+
+	if (likely(rc || msg->lpni)) {
+		out_go_if(msg, rc);
+		return;
+	}
+	/* Of a path that it had before, which needed no gateway. */
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(msg->cpt->loop, &msg->timer);
+	out_pass(msg, out_sender(msg->cpt, &msg->gateway), out_send_by_gateway);
+}
+
+/* ---- waiting for discovery ---- */
+
+static bool out_must_wait(struct msg_out *msg)
+{
+	const struct msg_discovery *d = msg_cpt(msg->cpt)->discovery;
+
+	/* Answers go where the question came from, and what LNet itself sends
+	 * is what the others wait for. */
+	return d && msg->role == OUT_OP && msg->hdr.portal != PING_PORTAL &&
+	       !(msg->flags & MSG_AWAITED) && d->waits(msg);
+}
+
+void out_await(struct msg_out *msg, struct list *waiting)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	uint64_t now = loop_now(cpt->loop);
+	uint64_t left = msg->deadline - MIN(now, msg->deadline);
+	uint32_t tries = MAX(settings_retry_count(&cpt->node->settings) + 1, 2);
+
+	out_move(msg, OUT_DISCOVERING);
+	msg->flags |= MSG_AWAITED;
+	list_add_tail(waiting, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer, now + left / tries);
+	cpt_stat(cpt, STAT_discovery_waits);
+}
+
+static void await_end(struct msg_out *msg)
+{
+	list_del(&msg->link);
+	loop_timer_cancel(msg->cpt->loop, &msg->timer);
+	out_move(msg, OUT_NEW);
+	out_launch(msg);
+}
+
+void out_await_late(struct msg_out *msg)
+{
+	cpt_stat(msg->cpt, STAT_discovery_late);
+	await_end(msg);
+}
+
+void out_await_over(struct list *waiting)
+{
+	while (!list_empty(waiting))
+		await_end(list_first(waiting, struct msg_out, link));
+}
+
+/* ---- delays ---- */
+
+void out_delay(struct msg_out *msg, uint64_t ns)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+	uint64_t until = loop_now(cpt->loop) + ns;
+
+	out_move(msg, OUT_DELAYED);
+	list_add_tail(&msg_cpt(cpt)->delayed_out, &msg->link);
+	loop_timer_arm(cpt->loop, &msg->timer, MIN(until, msg->lnd.deadline));
+}
+
+void out_delay_late(struct msg_out *msg)
+{
+	struct loop *loop = msg->cpt->loop;
+
+	if (loop_now(loop) >= msg->lnd.deadline) {
+		out_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		return;
+	}
+	/* Another path may have come since the NI of this one went down, when
+	 * there was none (reroute.h). */
+	if (!ni_is_up(msg->ni) && out_can_leave(msg)) {
+		out_withdraw(msg, OUT_NEW);
+		out_send_anew(msg);
+		return;
+	}
+	list_del(&msg->link);
+	loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
+	credit_take(msg);
+}
+
+/* ---- launching ---- */
+
+/* On the CPT that owned the destination when the message was passed to it. */
+static void out_send(struct work *w)
+{
+	struct msg_out *msg = container_of(w, struct msg_out, work);
+	struct lnet_cpt *owner;
+
+	if (msg->cpt->closing) {
+		out_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
+		return;
+	}
+	if (likely(out_take_only_path(msg))) {
+		if (unlikely(msg->role == OUT_FORWARD))
+			out_hurry(msg);
+		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
+		out_depart(msg);
+		return;
+	}
+	if (out_is_given_up(msg))
+		return;
+	owner = out_sender(msg->cpt, &msg->target);
+	if (unlikely(owner != msg->cpt)) {
+		out_pass(msg, owner, out_send);
+		return;
+	}
+	if (out_is_to_self(msg)) {
+		out_send_self(msg);
+		return;
+	}
+	if (out_must_wait(msg))
+		return;
+	out_send_by_choice(msg);
+}
+
+void out_withdraw(struct msg_out *msg, enum out_state to)
+{
+	struct loop *loop = msg->cpt->loop;
+
+	if (msg->fsm.state == OUT_DELAYED) /* it was the delay's timer */
+		loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
+	out_release(msg);
+	if (unlikely(msg->copy))
+		msg->copy->end(msg, false);
+	out_move(msg, to);
+	out_forget_path(msg);
+	msg->lnd.again = false;
+}
+
+/* What went by a gateway is not on the CPT of its target. */
+void out_send_anew(struct msg_out *msg)
+{
+	if (!(msg->flags & MSG_ROUTED)) {
+		out_send_by_choice(msg);
+		return;
+	}
+	if (timer_armed(&msg->timer))
+		loop_timer_cancel(msg->cpt->loop, &msg->timer);
+	out_launch(msg);
+}
+
+void out_launch(struct msg_out *msg)
+{
+	struct lnet_cpt *cpt = msg->cpt;
+
+	msg->lnd.cpt = cpt->index;
+	out_pass(msg, out_sender(cpt, &msg->target), out_send);
+}
