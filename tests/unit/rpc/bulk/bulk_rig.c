@@ -2,6 +2,7 @@
 /* Two simulated nodes and memory between guards: see the header. */
 #include "tests/unit/rpc/bulk/bulk_rig.h"
 
+#include "rpc/run.h"
 #include "rpc/stats/stats.h"
 
 uint64_t rig_random(struct rig *g, uint64_t below)
@@ -29,6 +30,7 @@ void rig_init(struct rig *g, uint64_t seed)
 		g->shard[i] = (struct shard){ .rpc = &g->rpc[i],
 					      .node = g->rpc[i].node,
 					      .match = seed << 20 };
+		cr_assert_eq(run_part.shard_open(&g->shard[i]), 0);
 		cr_assert_eq(stat_part.shard_open(&g->shard[i]), 0);
 		list_init(&g->shard[i].lent);
 	}
@@ -38,8 +40,10 @@ void rig_end(struct rig *g)
 {
 	cr_assert_eq(lnet_sim_free(g->sim), 0, "seed %llu",
 		     (unsigned long long)g->seed);
-	for (unsigned int i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++) {
 		stat_part.shard_free(&g->shard[i]);
+		run_part.shard_free(&g->shard[i]);
+	}
 }
 
 void rig_fini(struct rig *g)
