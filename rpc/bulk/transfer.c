@@ -677,30 +677,20 @@ static bool remote_is_same(const struct remote *r,
 	return !size || memcmp(values, r->crc, size) == 0;
 }
 
-/* Its next try is due, and the one under way, if any, is given up. */
-static void piece_anew(struct piece *p, uint64_t now)
+/* The next try of each piece is due, and the one under way, if any, is given
+ * up. @by_match: only where the match value is another one by now. */
+static void transfer_anew(struct transfer *x, bool by_match)
 {
-	if (p->fsm.state == PIECE_WAITING)
-		p->again = now;
-	else if (p->fsm.state == PIECE_FLYING)
-		piece_give_up(p);
-}
+	for (unsigned int i = 0; i < x->npieces; i++) {
+		struct piece *p = &x->pieces[i];
 
-static void transfer_anew(struct transfer *x, uint64_t now)
-{
-	for (unsigned int i = 0; i < x->npieces; i++)
-		piece_anew(&x->pieces[i], now);
-	transfer_arm(x);
-}
-
-/* The match values of @x's remote are new. */
-static void transfer_refresh(struct transfer *x)
-{
-	uint64_t now = shard_now(x->t->conf.shard);
-
-	for (unsigned int i = 0; i < x->npieces; i++)
-		if (x->pieces[i].match != x->r->match)
-			piece_anew(&x->pieces[i], now);
+		if (by_match && p->match == x->r->match)
+			continue;
+		if (p->fsm.state == PIECE_WAITING)
+			p->again = shard_now(x->t->conf.shard);
+		else if (p->fsm.state == PIECE_FLYING)
+			piece_give_up(p);
+	}
 	transfer_arm(x);
 }
 
@@ -725,7 +715,7 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
 		return;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
-		transfer_anew(x, shard_now(t->conf.shard));
+		transfer_anew(x, false);
 }
 
 int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
@@ -749,7 +739,7 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 		t->remotes[i].match = s[i].match;
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
-		transfer_refresh(x);
+		transfer_anew(x, true);
 	return 0;
 }
 

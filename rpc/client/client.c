@@ -161,41 +161,24 @@ static void fail_all(struct list *calls, enum ulrpc_cause cause)
 		call_fail(list_first(calls, struct ulrpc_call, link), cause);
 }
 
-/* Ends all that wait to be sent. */
-static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause)
+/* Ends those that wait to be sent; @impatient: and whose callers want no
+ * retries, since an answer has come. */
+static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
+			bool impatient)
 {
-	struct list all;
-
-	list_init(&all);
-	list_splice_tail(&all, &c->again);
-	list_splice_tail(&all, &c->stalled);
-	list_splice_tail(&all, &c->queue);
-	/* Callbacks may queue more calls: those are left alone. */
-	fail_all(&all, cause);
-}
-
-static void move_impatient(struct list *calls, struct list *to)
-{
+	struct list *const from[] = { &c->again, &c->stalled, &c->queue };
 	struct ulrpc_call *call, *next;
-
-	list_for_each_entry_safe (call, next, calls, link) {
-		if (call_rule(call)->law.max)
-			continue;
-		list_del(&call->link);
-		list_add_tail(to, &call->link);
-	}
-}
-
-/* Ends those that wait to be sent, and whose callers want no retries: an answer
- * has come. */
-static void fail_impatient(struct ulrpc_client *c, enum ulrpc_cause cause)
-{
 	struct list some;
 
 	list_init(&some);
-	move_impatient(&c->again, &some);
-	move_impatient(&c->stalled, &some);
-	move_impatient(&c->queue, &some);
+	for (unsigned int i = 0; i < ARRAY_SIZE(from); i++)
+		list_for_each_entry_safe (call, next, from[i], link) {
+			if (impatient && call_rule(call)->law.max)
+				continue;
+			list_del(&call->link);
+			list_add_tail(&some, &call->link);
+		}
+	/* Callbacks may queue more calls: those are left alone. */
 	fail_all(&some, cause);
 }
 
@@ -223,7 +206,7 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 	if (!c->refusal)
 		say_missing(c);
 	c->refusal = cause;
-	fail_impatient(c, cause);
+	fail_queued(c, cause, true);
 	if (c->fsm.state == CLIENT_OPEN)
 		client_reopen(c);
 	else
@@ -510,7 +493,7 @@ void client_on_disconnected(struct ulrpc_client *c)
 
 void client_on_refused(struct ulrpc_client *c)
 {
-	fail_queued(c, ULRPC_CAUSE_REFUSED);
+	fail_queued(c, ULRPC_CAUSE_REFUSED, false);
 }
 
 /* ---- the end of calls ---- */
@@ -529,7 +512,7 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	struct list sent;
 
-	fail_queued(c, cause);
+	fail_queued(c, cause, false);
 	fail_all(&c->fenced, cause);
 	fail_all(&c->fetching, cause);
 	list_init(&sent);

@@ -209,33 +209,35 @@ static void reply_buf_renew(struct parcel *p)
 
 /* ---- events ---- */
 
-static void on_reply_buf_over(struct ulnet_work *work)
+/* The parcel may be over with that. */
+static void reply_buf_end(struct reply_buf *rb)
 {
-	struct reply_buf *rb = container_of(work, struct reply_buf, work);
 	const struct reply_buf_users *users = rb->users;
 	struct parcel *p = rb->parcel;
 
-	if (p->shard->crashed)
-		return; /* it goes with the parcel */
 	reply_buf_free(rb);
 	users->check(p);
+}
+
+static void on_reply_buf_over(struct ulnet_work *work)
+{
+	struct reply_buf *rb = container_of(work, struct reply_buf, work);
+
+	if (!rb->shard->crashed) /* else it goes with the parcel */
+		reply_buf_end(rb);
 }
 
 /* Its last event. */
 static out_of_line void reply_buf_ends(struct reply_buf *rb,
 				       const struct ulnet_event *ev)
 {
-	const struct reply_buf_users *users = rb->users;
-	struct parcel *p = rb->parcel;
-
-	if (unlikely(ev->type == LNET_EVENT_PUT && p->bulk)) {
+	if (unlikely(ev->type == LNET_EVENT_PUT && rb->parcel->bulk)) {
 		/* Calls with bulk are told of it at the end of this turn. */
 		rb->work.fn = on_reply_buf_over;
-		shard_defer(p->shard, &rb->work);
+		shard_defer(rb->shard, &rb->work);
 		return;
 	}
-	reply_buf_free(rb);
-	users->check(p);
+	reply_buf_end(rb);
 }
 
 static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
