@@ -157,7 +157,7 @@ static void compare_ours(struct merge_work *w)
 
 /* ---- what comes and goes ---- */
 
-static void let_go(struct merge_work *w, unsigned int i)
+static void plan_goes(struct merge_work *w, unsigned int i)
 {
 	w->plan->ours[i] |= MERGE_GOES;
 	w->plan->go++;
@@ -172,26 +172,10 @@ static void plan_single(struct merge_work *w)
 	w->plan->primary = *stays;
 	for (unsigned int i = 0; i < k->nnis; i++)
 		if (!lnet_nid_eq(&k->ni[i].nid, stays))
-			let_go(w, i);
+			plan_goes(w, i);
 	for (unsigned int i = 0; i < w->info->nnis; i++)
 		if (w->plan->theirs[i] != MERGE_HAS)
 			w->plan->theirs[i] = MERGE_LEAVE;
-}
-
-static enum merge_theirs fate_of(enum merge_owner owner)
-{
-	switch (owner) {
-	case MERGE_NOBODY:
-		return MERGE_ADD;
-	case MERGE_OTHER:
-		return MERGE_CLAIM;
-	case MERGE_AGREED:
-		return MERGE_TAKE;
-	case MERGE_CONFIGURED:
-	case MERGE_OURS:
-		break;
-	}
-	return MERGE_LEAVE;
 }
 
 static void plan_theirs(struct merge_work *w)
@@ -201,7 +185,7 @@ static void plan_theirs(struct merge_work *w)
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
 		if (plan->theirs[i] != MERGE_ADD)
 			continue;
-		plan->theirs[i] = fate_of(w->came->owner[i]);
+		plan->theirs[i] = w->came->fate[i];
 		if (plan->theirs[i] == MERGE_LEAVE)
 			plan->left++;
 		else if (plan->theirs[i] != MERGE_CLAIM)
@@ -219,7 +203,7 @@ static void plan_ours(struct merge_work *w)
 		if (!(w->plan->ours[i] & MERGE_UNNAMED))
 			continue;
 		if (!k->ni[i].used)
-			let_go(w, i);
+			plan_goes(w, i);
 		else if (!k->ni[i].down)
 			w->plan->ours[i] |= MERGE_DOWN;
 	}
@@ -277,7 +261,7 @@ static void plan_nothing(struct merge_work *w, enum merge_why why)
 static bool primary_is_taken(const struct merge_work *w)
 {
 	return w->plan->theirs[0] == MERGE_ADD &&
-	       fate_of(w->came->owner[0]) == MERGE_LEAVE;
+	       w->came->fate[0] == MERGE_LEAVE;
 }
 
 /* ---- the plan ---- */

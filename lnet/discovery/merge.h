@@ -19,16 +19,6 @@ enum merge_source {
 	MERGE_PUSH,  /* may have been overtaken by a later one */
 };
 
-/* Whose a NID of the information is now. */
-enum merge_owner {
-	MERGE_NOBODY,	  /* ... or it is the peer's own */
-	MERGE_OTHER,	  /* another peer's */
-	MERGE_AGREED,	  /* ... which has named this peer before,
-			   * by an NI that this peer names */
-	MERGE_CONFIGURED, /* of another peer, by configuration */
-	MERGE_OURS,	  /* this node's */
-};
-
 /* A NID that the peer has, as far as we know. */
 struct merge_ni {
 	struct ulnet_nid nid;
@@ -55,7 +45,9 @@ struct merge_came {
 	const struct ulnet_ping_info *info; /* decoded; its ->ni whole,
 					     * unless @cut */
 	size_t cut; /* bytes that the whole information has; 0: this is it */
-	const uint8_t *owner; /* enum merge_owner of each of info->ni */
+	/* enum merge_theirs of each of info->ni, as far as it depends on whose
+	 * that NID is: MERGE_ADD if it is nobody's, or the peer's own */
+	const uint8_t *fate;
 };
 
 enum merge_verdict {
@@ -83,9 +75,11 @@ enum merge_why {
 enum merge_theirs {
 	MERGE_HAS,   /* the peer's already */
 	MERGE_ADD,   /* comes from nobody */
-	MERGE_TAKE,  /* comes from another peer, which loses it */
-	MERGE_CLAIM, /* stays whose it is, which is to be asked */
-	MERGE_LEAVE, /* stays whose it is, or nobody's */
+	MERGE_TAKE,  /* comes from another peer, which has named this peer, by
+		      * an NI that this peer names, and loses it */
+	MERGE_CLAIM, /* stays another peer's, which is to be asked */
+	MERGE_LEAVE, /* stays this node's, or another peer's by configuration,
+		      * or nobody's */
 };
 
 /* ... and of one that the peer has. Bits. */

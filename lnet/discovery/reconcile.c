@@ -181,7 +181,7 @@ struct reconcile {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer;
 	const struct announcement *told;
-	uint8_t *owners;	/* of told->ni */
+	uint8_t *fate;		/* of told->ni */
 	struct merge_ni *known; /* NIs of the peer, before any changes */
 	unsigned int nknown;
 	struct ulnet_nid from; /* which of them has told it */
@@ -193,7 +193,7 @@ struct reconcile {
 static void reconcile_free(struct reconcile *m)
 {
 	merge_plan_fini(&m->plan);
-	free(m->owners);
+	free(m->fate);
 	free(m->known);
 }
 
@@ -202,8 +202,8 @@ static int reconcile_gather(struct reconcile *m)
 	struct lnet_peer_ni *p;
 
 	m->known = malloc(m->peer->nnis * sizeof(m->known[0]));
-	m->owners = malloc(MAX(m->told->info.nnis, 1));
-	if (!m->known || !m->owners)
+	m->fate = malloc(MAX(m->told->info.nnis, 1));
+	if (!m->known || !m->fate)
 		return -ENOMEM;
 	peer_for_each_ni (p, m->peer) {
 		m->known[m->nknown++] =
@@ -211,8 +211,8 @@ static int reconcile_gather(struct reconcile *m)
 		m->hearsay += word_is_hearsay(p);
 	}
 	/* It may be another's by now. */
-	p = peer_find(m->cpt, &m->told->from);
-	m->from = p && p->peer == m->peer ? p->nid : m->peer->primary;
+	p = peer_member(m->cpt, m->peer, &m->told->from);
+	m->from = p ? p->nid : m->peer->primary;
 	return 0;
 }
 
@@ -237,24 +237,25 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 	return false;
 }
 
-static enum merge_owner owner_of(const struct reconcile *m, unsigned int i)
+/* As merge_came.fate. */
+static enum merge_theirs fate_of(const struct reconcile *m, unsigned int i)
 {
 	const struct ulnet_nid *nid = &m->told->ni[i].nid;
 	const struct lnet_peer_ni *p;
 
 	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
-		return MERGE_OURS;
+		return MERGE_LEAVE;
 	if (is_foreign(m, nid) && m->told->keeps[i])
-		return MERGE_CONFIGURED;
+		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);
 	if (p && p->peer == m->peer)
-		return MERGE_NOBODY;
+		return MERGE_ADD;
 	if (p && p->peer->configured)
-		return MERGE_CONFIGURED;
+		return MERGE_LEAVE;
 	if (has_named_us(m, nid))
-		return MERGE_AGREED;
+		return MERGE_TAKE;
 	/* What another CPT owns is claimed there, if it is known there. */
-	return p && !is_foreign(m, nid) ? MERGE_OTHER : MERGE_NOBODY;
+	return p && !is_foreign(m, nid) ? MERGE_CLAIM : MERGE_ADD;
 }
 
 static int reconcile_plan(struct reconcile *m)
@@ -275,10 +276,10 @@ static int reconcile_plan(struct reconcile *m)
 					 .from = m->from,
 					 .info = &m->told->info,
 					 .cut = m->told->cut,
-					 .owner = m->owners };
+					 .fate = m->fate };
 
 	for (unsigned int i = 0; i < m->told->info.nnis; i++)
-		m->owners[i] = (uint8_t)owner_of(m, i);
+		m->fate[i] = (uint8_t)fate_of(m, i);
 	return merge_plan(&known, &came, &m->plan);
 }
 
@@ -383,15 +384,6 @@ static int reconcile_come(struct reconcile *m)
 	return rc;
 }
 
-/* The peer's NI with @nid; NULL: it has gone meanwhile. */
-static struct lnet_peer_ni *member_of(const struct reconcile *m,
-				      const struct ulnet_nid *nid)
-{
-	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
-
-	return p && p->peer == m->peer ? p : NULL;
-}
-
 /* What is under way over @p, or waits to be, is not going to arrive. */
 static void reconcile_leave(const struct reconcile *m, struct lnet_peer_ni *p)
 {
@@ -404,7 +396,8 @@ static int reconcile_go(struct reconcile *m)
 	int rc = 0;
 
 	for (unsigned int i = 0; i < m->nknown && !rc; i++) {
-		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+		struct lnet_peer_ni *p =
+			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
 		if (!p || !(m->plan.ours[i] & MERGE_GOES))
 			continue;
@@ -433,7 +426,8 @@ static void ni_is_down(const struct reconcile *m, struct lnet_peer_ni *p,
 static void reconcile_states(struct reconcile *m)
 {
 	for (unsigned int i = 0; i < m->nknown; i++) {
-		struct lnet_peer_ni *p = member_of(m, &m->known[i].nid);
+		struct lnet_peer_ni *p =
+			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
 		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
 			ni_is_down(m, p, m->plan.ours[i] & MERGE_DOWN);
@@ -445,7 +439,7 @@ static void reconcile_states(struct reconcile *m)
 		if (m->plan.theirs[i] != MERGE_ADD &&
 		    m->plan.theirs[i] != MERGE_TAKE)
 			continue;
-		p = member_of(m, &m->told->ni[i].nid);
+		p = peer_member(m->cpt, m->peer, &m->told->ni[i].nid);
 		if (p)
 			ni_is_down(m, p, !m->told->ni[i].up);
 	}
@@ -479,7 +473,8 @@ static void reconcile_say(const struct reconcile *m)
 /* Other NIs may be as healthy as the peer's, if it is a gateway. */
 static void reconcile_route(const struct reconcile *m)
 {
-	const struct lnet_peer_ni *p = member_of(m, &m->peer->primary);
+	const struct lnet_peer_ni *p =
+		peer_member(m->cpt, m->peer, &m->peer->primary);
 
 	if (p)
 		routes_health(m->cpt, p);
@@ -600,11 +595,11 @@ static int claim_next(struct discovery *d)
 static int claim_over(struct discovery *d, int rc)
 {
 	struct announcement *told = d->merging;
-	struct lnet_peer_ni *p = peer_find(d->cpt, &d->claim.nid);
+	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->claim.nid);
 
 	switch (rc) {
 	case 0:
-		if (p && p->peer == d->peer)
+		if (p)
 			word_hearsay(d->cpt, p, &d->told_by);
 		if (d->claim.discovering)
 			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;

@@ -275,18 +275,9 @@ void disc_hand_over(struct discovery *d)
 	disc_event(d, DISC_ON_OVER);
 }
 
-/* The peer's NI with @nid, or NULL. */
-static struct lnet_peer_ni *member_of(const struct discovery *d,
-				      const struct ulnet_nid *nid)
-{
-	struct lnet_peer_ni *p = peer_find(d->cpt, nid);
-
-	return p && p->peer == d->peer ? p : NULL;
-}
-
 /* Messages to a peer that is known, but for NIs that are still to be asked,
  * wait for the word of the NI that they name, and not for those of others. */
-static void let_go(struct discovery *d, struct disc_facts facts)
+static void messages_go(struct discovery *d, struct disc_facts facts)
 {
 	struct msg_out *msg, *next;
 	struct list out;
@@ -298,7 +289,8 @@ static void let_go(struct discovery *d, struct disc_facts facts)
 		return;
 	list_init(&out);
 	list_for_each_entry_safe (msg, next, &d->waiting, link) {
-		const struct lnet_peer_ni *p = member_of(d, &msg->target);
+		const struct lnet_peer_ni *p =
+			peer_member(d->cpt, d->peer, &msg->target);
 
 		if (p && !word_is_hearsay(p)) {
 			list_del(&msg->link);
@@ -312,7 +304,7 @@ void disc_look(struct discovery *d)
 {
 	struct disc_facts facts = disc_facts_of(d->cpt, d->peer);
 
-	let_go(d, facts);
+	messages_go(d, facts);
 	/* An administrator may have taken all NIDs that it had. */
 	if (d->peer->nnis)
 		disc_event(d, disc_step(&facts));
@@ -326,7 +318,8 @@ static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 	const struct msg_out *msg;
 
 	list_for_each_entry (msg, &d->waiting, link) {
-		const struct lnet_peer_ni *p = member_of(d, &msg->target);
+		const struct lnet_peer_ni *p =
+			peer_member(d->cpt, d->peer, &msg->target);
 
 		if (p && word_is_doubted(p))
 			return p;
@@ -378,7 +371,7 @@ static size_t sink_size(const struct lnet_peer *peer)
  * the doubt all the question was for? */
 static bool undoubted(struct discovery *d)
 {
-	struct lnet_peer_ni *p = member_of(d, &d->asked);
+	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
 
 	if (!p || !word_is_doubted(p))
 		return false;
@@ -392,7 +385,8 @@ static bool undoubted(struct discovery *d)
 static void gateway_silent(const struct discovery *d)
 {
 	struct lnet_peer_ni *p =
-		d->cpt->routes->n ? member_of(d, &d->asked) : NULL;
+		d->cpt->routes->n ? peer_member(d->cpt, d->peer, &d->asked)
+				  : NULL;
 
 	if (p && routes_go_by(d->cpt, &p->nid, LNET_NET_ANY))
 		health_lose_peer_ni(d->cpt, p);

@@ -211,10 +211,10 @@ static bool is_nobodys(const struct lnet_peer_ni *lpni)
 static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		       const struct lnet_peer *peer)
 {
-	struct lnet_peer_ni *lpni = peer_find(cpt, &c->names[i]);
+	struct lnet_peer_ni *lpni = peer_member(cpt, peer, &c->names[i]);
 	struct claim_nid *n = &c->nids[i];
 
-	if (!lpni || lpni->peer != peer)
+	if (!lpni)
 		return;
 	n->given = true;
 	n->health = lpni->health;

@@ -107,9 +107,10 @@ static int del_nid(void *arg)
 {
 	const struct peer_call *c = arg;
 	struct lnet_peer *peer = configured(c);
-	struct lnet_peer_ni *lpni = peer_find(c->cpt, c->nid);
+	struct lnet_peer_ni *lpni =
+		peer ? peer_member(c->cpt, peer, c->nid) : NULL;
 
-	if (!peer || !lpni || lpni->peer != peer)
+	if (!lpni)
 		return -ENOENT;
 	if (lnet_nid_eq(c->nid, &peer->primary))
 		return -EINVAL;

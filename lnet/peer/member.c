@@ -116,7 +116,8 @@ err_put_net:
 	return NULL;
 }
 
-void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+/* Frees an NI that nothing refers to, of a peer which may have no NI left. */
+static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
 
@@ -474,11 +475,11 @@ int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, unsigned int to)
 int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		     const struct ulnet_nid *nid)
 {
-	const struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+	const struct lnet_peer_ni *lpni = peer_member(cpt, peer, nid);
 	struct say say;
 	int rc;
 
-	if (!lpni || lpni->peer != peer)
+	if (!lpni)
 		return -ENOENT;
 	rc = say_begin(&say, cpt, peer->nnis);
 	if (rc)

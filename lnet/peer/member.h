@@ -23,9 +23,6 @@ struct lnet_peer *peer_new(struct lnet_cpt *cpt,
 struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 				const struct ulnet_nid *nid, uint64_t hash,
 				enum peer_place place);
-/* Frees an NI that nothing refers to. The directory is the caller's; so is the
- * peer, which may have no NI left. */
-void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 /* Frees a peer that nobody holds, and its NIs. The directory is the
  * caller's. */
 void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer);

@@ -288,6 +288,16 @@ static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 	return likely(lpni) ? lpni : peer_search(cpt, nid);
 }
 
+/* The NI of @peer with @nid, or NULL. */
+static inline struct lnet_peer_ni *peer_member(struct lnet_cpt *cpt,
+					       const struct lnet_peer *peer,
+					       const struct ulnet_nid *nid)
+{
+	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
+
+	return lpni && lpni->peer == peer ? lpni : NULL;
+}
+
 void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 static inline void peer_ref(struct lnet_peer_ni *lpni)
 {

@@ -37,7 +37,7 @@ struct merge_case {
 
 static struct merge_ni known[ROOM];
 static struct ulnet_ping_ni came[ROOM];
-static uint8_t owners[ROOM];
+static uint8_t fates[ROOM];
 
 static struct ulnet_nid short_nid(const char *text)
 {
@@ -62,21 +62,20 @@ static const char *short_text(const struct ulnet_nid *nid)
 	return text;
 }
 
-static uint8_t owner_of(const char *word)
+static uint8_t fate_of(const char *word)
 {
 	const char *colon = strchr(word, ':');
 
 	switch (colon ? colon[1] : 0) {
 	case 'o':
-		return MERGE_OTHER;
+		return MERGE_CLAIM;
 	case 'a':
-		return MERGE_AGREED;
+		return MERGE_TAKE;
 	case 'c':
-		return MERGE_CONFIGURED;
 	case 'm':
-		return MERGE_OURS;
+		return MERGE_LEAVE;
 	}
-	return MERGE_NOBODY;
+	return MERGE_ADD;
 }
 
 /* Calls for each word of @text. */
@@ -105,7 +104,7 @@ static void add_came(unsigned int i, const char *word)
 	bool down = *word == '-';
 
 	came[i] = (struct ulnet_ping_ni){ short_nid(word + down), !down };
-	owners[i] = owner_of(word);
+	fates[i] = fate_of(word);
 }
 
 /* ---- a plan as text ---- */
@@ -191,7 +190,7 @@ static void check_with(const struct merge_case *c, uint32_t sequence,
 				 .from = known[0].nid,
 				 .info = &info,
 				 .cut = cut,
-				 .owner = owners };
+				 .fate = fates };
 	struct merge_plan plan;
 
 	cr_assert_eq(merge_plan(&k, &in, &plan), 0);
@@ -448,9 +447,10 @@ Test(merge, hundreds)
 {
 	struct merge_known k = { .mode = ON, .ni = known, .nnis = 200 };
 	struct ulnet_ping_info info = { .features = FULL, .ni = came };
-	struct merge_came in = { .info = &info, .owner = owners };
+	struct merge_came in = { .info = &info, .fate = fates };
 	struct merge_plan plan;
 
+	memset(fates, MERGE_ADD, sizeof(fates));
 	for (unsigned int i = 0; i < k.nnis; i++)
 		known[i].nid = nth(i);
 	k.primary = in.from = known[0].nid;
