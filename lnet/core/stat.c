@@ -105,6 +105,12 @@ void traffic_reset(struct traffic_stats *t)
 
 /* ---- words ---- */
 
+static const char *name_of(const char *const *names, unsigned int n,
+			   unsigned int i)
+{
+	return i < n && names[i] ? names[i] : "?";
+}
+
 const char *lnet_event_name(enum ulnet_event_type type)
 {
 	static const char *const names[] = {
@@ -113,9 +119,7 @@ const char *lnet_event_name(enum ulnet_event_type type)
 		[LNET_EVENT_SEND] = "SEND",   [LNET_EVENT_UNLINK] = "UNLINK",
 	};
 
-	if ((unsigned int)type >= ARRAY_SIZE(names) || !names[type])
-		return "?";
-	return names[type];
+	return name_of(names, ARRAY_SIZE(names), type);
 }
 
 const char *lnet_outcome_name(enum ulnet_outcome outcome)
@@ -127,9 +131,7 @@ const char *lnet_outcome_name(enum ulnet_outcome outcome)
 		[LNET_OUTCOME_UNKNOWN] = "unknown",
 	};
 
-	if ((unsigned int)outcome >= ARRAY_SIZE(names))
-		return "?";
-	return names[outcome];
+	return name_of(names, ARRAY_SIZE(names), outcome);
 }
 
 const char *lnet_cause_name(enum ulnet_cause cause)
@@ -151,7 +153,5 @@ const char *lnet_cause_name(enum ulnet_cause cause)
 		[LNET_CAUSE_SHUTDOWN] = "shutdown",
 	};
 
-	if ((unsigned int)cause >= LNET_CAUSE_COUNT)
-		return "?";
-	return names[cause];
+	return name_of(names, LNET_CAUSE_COUNT, cause);
 }

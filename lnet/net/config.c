@@ -34,18 +34,6 @@ static void config_find_nets(struct lnet_config *c)
 	}
 }
 
-struct lnet_config *config_first(struct lnet_ni *ni)
-{
-	struct lnet_config *new = config_alloc(1);
-
-	if (!new)
-		return NULL;
-	new->sequence = 1;
-	new->ni[0] = ni;
-	config_find_nets(new);
-	return new;
-}
-
 /* Behind those of the segment; else behind those of the net; else the last. */
 static unsigned int place_for(const struct lnet_config *c, uint32_t segment)
 {
@@ -61,16 +49,19 @@ static unsigned int place_for(const struct lnet_config *c, uint32_t segment)
 struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni)
 {
-	unsigned int at = place_for(old, ni_segment(ni));
-	struct lnet_config *new = config_alloc(old->nnis + 1);
+	unsigned int n = old ? old->nnis : 0;
+	unsigned int at = n ? place_for(old, ni_segment(ni)) : 0;
+	struct lnet_config *new = config_alloc(n + 1);
 
 	if (!new)
 		return NULL;
-	new->sequence = old->sequence + 1;
-	memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
+	new->sequence = old ? old->sequence + 1 : 1;
+	if (n) {
+		memcpy(new->ni, old->ni, at * sizeof(new->ni[0]));
+		memcpy(new->ni + at + 1, old->ni + at,
+		       (n - at) * sizeof(new->ni[0]));
+	}
 	new->ni[at] = ni;
-	memcpy(new->ni + at + 1, old->ni + at,
-	       (old->nnis - at) * sizeof(new->ni[0]));
 	config_find_nets(new);
 	return new;
 }

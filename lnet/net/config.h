@@ -31,9 +31,8 @@ struct lnet_config {
 	struct lnet_ni *ni[];
 };
 
-/* A new one, for free(): with @ni alone; with @ni added behind those of its
- * net; without @ni. NULL: no memory. The interfaces stay the caller's. */
-struct lnet_config *config_first(struct lnet_ni *ni);
+/* A new one, for free(): with @ni added behind those of its net, or alone (@old
+ * NULL); without @ni. NULL: no memory. The interfaces stay the caller's. */
 struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni);
 struct lnet_config *config_without(const struct lnet_config *old,

@@ -6,7 +6,7 @@
 
 #include "base/util.h"
 
-static FILE *node_open(const char *dir, unsigned int node)
+static FILE *distance_open(const char *dir, unsigned int node)
 {
 	char path[512];
 
@@ -35,7 +35,7 @@ struct numa *numa_read(const char *dir)
 	FILE *f;
 
 	for (unsigned int i = 0; i < NUMA_NODES_MAX; i++) {
-		f = node_open(dir, i);
+		f = distance_open(dir, i);
 		if (!f)
 			continue;
 		nodes[n++] = i;
@@ -43,7 +43,7 @@ struct numa *numa_read(const char *dir)
 	}
 	numa = n > 1 ? calloc(1, sizeof(*numa)) : NULL;
 	for (unsigned int i = 0; numa && i < n; i++) {
-		f = node_open(dir, nodes[i]);
+		f = distance_open(dir, nodes[i]);
 		if (!f)
 			continue;
 		node_read(numa, f, nodes[i], nodes, n);

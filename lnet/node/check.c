@@ -407,18 +407,10 @@ static bool forwards_wrong(struct lnet_cpt *cpt, bool to, char *buf,
 	return false;
 }
 
-static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
+static bool buffers_missed(struct lnet *node, char *buf, size_t size)
 {
 	struct msg_in *msg;
 
-	if (holding_wrong(node, buf, size))
-		return true;
-	for (unsigned int i = 0; i < node->cpts; i++)
-		if (parked_wrong(node->cpt[i], buf, size) ||
-		    router_wrong(node->cpt[i], buf, size) ||
-		    forwards_wrong(node->cpt[i], true, buf, size) ||
-		    forwards_wrong(node->cpt[i], false, buf, size))
-			return true;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (msg_cpt(node->cpt[i])->wish_pool.used)
 			return false;
@@ -431,7 +423,8 @@ static bool waiting_wrong(struct lnet *node, char *buf, size_t size)
 	return false;
 }
 
-const char *node_check(struct lnet *node, char *buf, size_t size)
+/* Credits are counted on all CPTs before they are looked at on any. */
+static bool credits_wrong(struct lnet *node, char *buf, size_t size)
 {
 	for (unsigned int i = 0; i < node->cpts; i++)
 		count_zero(node->cpt[i]);
@@ -440,6 +433,19 @@ const char *node_check(struct lnet *node, char *buf, size_t size)
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (peers_wrong(node->cpt[i], buf, size) ||
 		    nis_wrong(node->cpt[i], buf, size))
+			return true;
+	return false;
+}
+
+const char *node_check(struct lnet *node, char *buf, size_t size)
+{
+	if (credits_wrong(node, buf, size) || holding_wrong(node, buf, size))
+		return buf;
+	for (unsigned int i = 0; i < node->cpts; i++)
+		if (parked_wrong(node->cpt[i], buf, size) ||
+		    router_wrong(node->cpt[i], buf, size) ||
+		    forwards_wrong(node->cpt[i], true, buf, size) ||
+		    forwards_wrong(node->cpt[i], false, buf, size))
 			return buf;
-	return waiting_wrong(node, buf, size) ? buf : NULL;
+	return buffers_missed(node, buf, size) ? buf : NULL;
 }

@@ -23,12 +23,16 @@ static int faults_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Control. All CPTs hold @new afterwards, NULL for no rules: the old set can
- * go, and so can rules that are not in @new. */
-static void publish(struct lnet *node, struct fault_set *new)
+/* Control. All CPTs hold @new afterwards, or nothing if it has no rules: the
+ * old set can go, and so can rules that are not in @new. */
+static void faults_publish(struct lnet *node, struct fault_set *new)
 {
 	struct fault_set *old = whole_node(node)->faults;
 
+	if (!new->n) {
+		free(new);
+		new = NULL;
+	}
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	whole_node(node)->faults = new;
 	pthread_mutex_unlock(&net_node(node)->config_lock);
@@ -74,7 +78,7 @@ static int add_locked(struct lnet *node, const struct ulnet_fault *fault)
 		return -ENOMEM;
 	}
 	new->n++;
-	publish(node, new);
+	faults_publish(node, new);
 	return 0;
 }
 
@@ -91,67 +95,36 @@ int lnet_fault_add(struct lnet *node, const struct ulnet_fault *fault)
 	return rc;
 }
 
-struct choice {
-	enum ulnet_fault_kind kind;
-	const struct ulnet_nid *source, *dest;
-};
-
-static bool is_chosen(const struct choice *c, const struct fault_rule *rule)
-{
-	return fault_rule_is(rule, c->kind, c->source, c->dest);
-}
-
-/* Those that stay in *@new_p, NULL if none does; those that go at @gone, with
- * room for all. Returns how many go, or -ENOMEM. */
-static int choose(const struct fault_set *old, const struct choice *c,
-		  struct fault_set **new_p, struct fault_rule **gone)
-{
-	struct fault_set *new = fault_set_new(set_count(old));
-	int ngone = 0;
-
-	if (!new)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < set_count(old); i++)
-		if (is_chosen(c, old->rule[i]))
-			gone[ngone++] = old->rule[i];
-		else
-			new->rule[new->n++] = old->rule[i];
-	if (!new->n) {
-		free(new);
-		new = NULL;
-	}
-	*new_p = new;
-	return ngone;
-}
-
-static int del_locked(struct lnet *node, const struct choice *c)
-{
-	struct fault_rule *gone[LNET_FAULTS_MAX];
-	struct fault_set *new;
-	int n = choose(whole_node(node)->faults, c, &new, gone);
-
-	if (n < 0)
-		return n;
-	publish(node, new);
-	for (int i = 0; i < n; i++)
-		free(gone[i]);
-	return n;
-}
-
 int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 		   const struct ulnet_nid *source, const struct ulnet_nid *dest)
 {
-	const struct choice c = { kind, source, dest };
-	int rc;
+	struct fault_rule *gone[LNET_FAULTS_MAX];
+	const struct fault_set *old;
+	struct fault_set *new;
+	int rc, ngone = 0;
 
 	if ((unsigned int)kind > LNET_FAULT_KINDS)
 		return -EINVAL;
 	rc = node_control_begin(node);
 	if (rc)
 		return rc;
-	rc = del_locked(node, &c);
+	old = whole_node(node)->faults;
+	new = fault_set_new(set_count(old));
+	for (unsigned int i = 0; new &&i < set_count(old); i++)
+		if (fault_rule_is(old->rule[i], kind, source, dest))
+			gone[ngone++] = old->rule[i];
+		else
+			new->rule[new->n++] = old->rule[i];
+	if (new)
+		faults_publish(node, new);
+	else
+		rc = -ENOMEM;
 	node_control_end(node);
-	return rc;
+	if (rc)
+		return rc;
+	for (int i = 0; i < ngone; i++)
+		free(gone[i]);
+	return ngone;
 }
 
 void faults_fini(struct lnet *node)
@@ -165,14 +138,14 @@ void faults_fini(struct lnet *node)
 
 /* ---- what there is ---- */
 
-/* Calls @fn for each rule of this kind; returns how many there are. */
-static int each(struct lnet *node, enum ulnet_fault_kind kind,
-		void (*fn)(struct fault_rule *rule, unsigned int i, void *arg),
-		void *arg)
+/* Rules of this kind: the first @n are described in @infos, or all begin to
+ * count anew; returns how many there are. */
+static int faults_walk(struct lnet *node, enum ulnet_fault_kind kind,
+		       struct ulnet_fault_info *infos, unsigned int n,
+		       bool reset)
 {
-	const struct choice c = { .kind = kind };
 	const struct fault_set *set;
-	int n = 0;
+	unsigned int count = 0;
 
 	if ((unsigned int)kind > LNET_FAULT_KINDS)
 		return -EINVAL;
@@ -180,44 +153,28 @@ static int each(struct lnet *node, enum ulnet_fault_kind kind,
 		return -ESHUTDOWN;
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	set = whole_node(node)->faults;
-	for (unsigned int i = 0; i < set_count(set); i++)
-		if (is_chosen(&c, set->rule[i]))
-			fn(set->rule[i], (unsigned int)n++, arg);
+	for (unsigned int i = 0; i < set_count(set); i++) {
+		if (!fault_rule_is(set->rule[i], kind, NULL, NULL))
+			continue;
+		if (reset)
+			fault_rule_reset(set->rule[i]);
+		else if (count < n)
+			fault_rule_info(set->rule[i], &infos[count]);
+		count++;
+	}
 	pthread_mutex_unlock(&net_node(node)->config_lock);
-	return n;
-}
-
-struct list_call {
-	struct ulnet_fault_info *infos;
-	unsigned int n;
-};
-
-static void list_one(struct fault_rule *rule, unsigned int i, void *arg)
-{
-	const struct list_call *c = arg;
-
-	if (i < c->n)
-		fault_rule_info(rule, &c->infos[i]);
+	return (int)count;
 }
 
 int lnet_fault_list(struct lnet *node, enum ulnet_fault_kind kind,
 		    struct ulnet_fault_info *infos, unsigned int n)
 {
-	struct list_call c = { infos, n };
-
-	return each(node, kind, list_one, &c);
-}
-
-static void reset_one(struct fault_rule *rule, unsigned int i, void *arg)
-{
-	(void)i;
-	(void)arg;
-	fault_rule_reset(rule);
+	return faults_walk(node, kind, infos, n, false);
 }
 
 int lnet_fault_reset(struct lnet *node, enum ulnet_fault_kind kind)
 {
-	int rc = each(node, kind, reset_one, NULL);
+	int rc = faults_walk(node, kind, NULL, 0, true);
 
 	return MIN(rc, 0);
 }

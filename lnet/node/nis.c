@@ -265,7 +265,7 @@ int nis_start_lo(struct lnet *node)
 
 	if (rc)
 		return rc;
-	config = config_first(ni);
+	config = config_with(NULL, ni);
 	rc = config ? ni_start(ni) : -ENOMEM;
 	if (rc) {
 		free(config);

@@ -68,7 +68,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	struct lnet_ni b = ni_make_fake("10.0.0.2@tcp1");
 	struct lnet_ni c = ni_make_fake("10.0.0.3@tcp");
 	struct lnet_ni d = ni_make_fake("10.0.0.4@o2ib");
-	struct lnet_config *config = config_first(&lo);
+	struct lnet_config *config = config_with(NULL, &lo);
 
 	cr_assert_not_null(config);
 	cr_assert_eq(config->sequence, 1);
@@ -107,7 +107,7 @@ Test(config, families_of_a_net)
 	struct lnet_ni c = ni_make_fake("10.0.0.3@tcp");
 	struct lnet_ni d = ni_make_fake("10.0.0.4@o2ib");
 	struct lnet_ni e = ni_make_fake("fd77::2@tcp");
-	struct lnet_config *config = config_first(&lo);
+	struct lnet_config *config = config_with(NULL, &lo);
 
 	cr_assert_not_null(config);
 	config = with(config, &a);

@@ -82,7 +82,7 @@ static inline void rig_init(struct path_rig *rig)
 	paths_init(rig->cpt);
 	rig->routes = calloc(1, sizeof(*rig->routes));
 	rig->cpt->routes = rig->routes;
-	rig_config(rig, config_first(rig_ni_make(rig, "0@lo")));
+	rig_config(rig, config_with(NULL, rig_ni_make(rig, "0@lo")));
 }
 
 /* A route to @net; its gateway is as healthy as can be. */
