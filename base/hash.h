@@ -77,6 +77,31 @@ static inline void hash_keep(struct hash *h, bool keep)
 struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
 			    const struct hash_node *n);
 
+/* Each entry, as @pos; it may not be removed in the body. */
+#define hash_for_each(pos, h, member)                                   \
+	for (struct hash_cursor pos##_at = { 0 };                       \
+	     hash_step(h, &pos##_at) &&                                 \
+	     (pos = container_of(pos##_at.n, __typeof__(*pos), member), \
+	     true);)
+
+struct hash_cursor {
+	struct hash_node *n;
+	uint32_t bucket;
+};
+
+static inline bool hash_step(const struct hash *h, struct hash_cursor *at)
+{
+	at->n = hash_walk(h, &at->bucket, at->n);
+	return at->n;
+}
+
+/* Each entry with @hash, as @pos; it may not be removed in the body. */
+#define hash_for_each_equal(pos, h, hash_, member)                          \
+	for (struct hash_node *pos##_n = hash_first(h, hash_);              \
+	     pos##_n &&                                                     \
+	     (pos = container_of(pos##_n, __typeof__(*pos), member), true); \
+	     pos##_n = hash_next(pos##_n))
+
 /* Keyed hashes (XXH3): who does not know @seed cannot make collisions. */
 uint64_t hash_u64(uint64_t key, uint64_t seed);
 uint64_t hash_bytes(const void *key, size_t len, uint64_t seed);

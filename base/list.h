@@ -77,6 +77,18 @@ static inline struct list *list_after(const struct list *l)
 #define list_first(head, type, member) \
 	list_entry(list_after(head), type, member)
 
+static inline struct list *list_take(struct list *head)
+{
+	struct list *first = list_after(head);
+
+	list_del(first);
+	return first;
+}
+
+/* The first entry, taken off; NULL: there is none. */
+#define list_pop(head, type, member) \
+	(list_empty(head) ? NULL : list_entry(list_take(head), type, member))
+
 #define list_for_each_entry(pos, head, member)                         \
 	for (pos = list_entry((head)->next, __typeof__(*pos), member); \
 	     &pos->member != (head);                                   \

@@ -121,18 +121,15 @@ static void enter_slot(struct timer_wheel *w, unsigned int slot, uint64_t now)
 {
 	struct timer_slot *s = &w->slots[slot];
 	struct list moving;
+	struct timer *t;
 
 	list_init(&moving);
 	list_splice_tail(&moving, &s->timers);
 	w->occupied[slot / TIMER_SLOTS] &= ~slot_bit(slot);
 	w->base = MIN(s->earliest, now);
 	w->now = MAX(w->now, w->base);
-	while (!list_empty(&moving)) {
-		struct timer *t = list_first(&moving, struct timer, link);
-
-		list_del(&t->link);
+	while ((t = list_pop(&moving, struct timer, link)))
 		place(w, t, MAX(t->at, w->base));
-	}
 }
 
 static void expire_slot(struct timer_wheel *w, struct timer_slot *s)

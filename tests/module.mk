@@ -15,6 +15,7 @@ unit_tests += %D%/unit/base_test
 	%D%/unit/base/herd_test.c \
 	%D%/unit/base/id_test.c \
 	%D%/unit/base/iov_test.c \
+	%D%/unit/base/list_test.c \
 	%D%/unit/base/lobby_test.c \
 	%D%/unit/base/lockstep_test.c \
 	%D%/unit/base/log_test.c \

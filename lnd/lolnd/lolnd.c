@@ -122,6 +122,7 @@ static void lo_run(struct work *w)
 {
 	struct lo_cpt *lo = container_of(w, struct lo_cpt, work);
 	struct list batch;
+	struct lnd_msg *tx;
 
 	lo->scheduled = false;
 	if (lo->stopping) {
@@ -130,12 +131,8 @@ static void lo_run(struct work *w)
 	}
 	list_init(&batch);
 	list_splice_tail(&batch, &lo->queue);
-	while (!list_empty(&batch)) {
-		struct lnd_msg *tx = list_first(&batch, struct lnd_msg, link);
-
-		list_del(&tx->link);
+	while ((tx = list_pop(&batch, struct lnd_msg, link)))
 		lo_parse(lo, tx);
-	}
 }
 
 static void lo_store(const struct lo_rx *rx, const struct lnd_msg *msg)
@@ -205,15 +202,11 @@ static void lo_shutdown(struct lnd_ni *ni, unsigned int cpt)
 {
 	struct lo_cpt *lo = lo_cpt(ni, cpt);
 	struct lo_rx *rx;
+	struct lnd_msg *tx;
 
 	lo->stopping = true;
-	while (!list_empty(&lo->queue)) {
-		struct lnd_msg *tx =
-			list_first(&lo->queue, struct lnd_msg, link);
-
-		list_del(&tx->link);
+	while ((tx = list_pop(&lo->queue, struct lnd_msg, link)))
 		lnet_finalize(tx, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED);
-	}
 	list_for_each_entry (rx, &lo->rxs, link)
 		if (rx->tx)
 			lo_sent(rx, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);

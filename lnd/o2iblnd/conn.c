@@ -237,13 +237,10 @@ static void tell_closed(struct ib_conn *conn)
 
 void ib_conn_free(struct ib_conn *conn)
 {
-	while (!list_empty(&conn->extras)) {
-		struct ib_rx *rx =
-			list_first(&conn->extras, struct ib_rx, extra);
+	struct ib_rx *rx;
 
-		list_del(&rx->extra);
+	while ((rx = list_pop(&conn->extras, struct ib_rx, extra)))
 		free(rx);
-	}
 	free(conn->rx_bufs);
 	free(conn->rxs);
 	free(conn->calls);
@@ -268,10 +265,9 @@ static out_of_line void bury(struct ib_conn *conn)
 
 void ib_conn_tell(struct ib_conn *conn)
 {
-	while (!list_empty(&conn->ended)) {
-		struct ib_tx *tx = list_first(&conn->ended, struct ib_tx, link);
+	struct ib_tx *tx;
 
-		list_del(&tx->link);
+	while ((tx = list_pop(&conn->ended, struct ib_tx, link))) {
 		list_del(&tx->all);
 		if (!tx->own)
 			conn->home->user->done(tx);

@@ -17,14 +17,11 @@ static uint64_t holder_key(const struct ib_cpt *cpt,
 static struct ib_holder *holder_find(const struct ib_cpt *cpt,
 				     const struct ulnet_nid *nid, uint64_t key)
 {
-	struct hash_node *n = hash_first(&cpt->holders, key);
+	struct ib_holder *h;
 
-	for (; n; n = hash_next(n)) {
-		struct ib_holder *h = container_of(n, struct ib_holder, hash);
-
+	hash_for_each_equal (h, &cpt->holders, key, hash)
 		if (lnet_nid_eq(&h->nid, nid))
 			return h;
-	}
 	return NULL;
 }
 
@@ -290,17 +287,15 @@ static void merge(struct ib_arena *a, struct page *page, unsigned int order)
 
 static void merge_all(struct ib_arena *a)
 {
+	struct page *page;
+
 	for (unsigned int order = 0; order < TOP; order++) {
 		struct list all;
 
 		list_init(&all);
 		list_splice_tail(&all, &a->free[order]);
-		while (!list_empty(&all)) {
-			struct page *page = list_first(&all, struct page, link);
-
-			list_del(&page->link);
+		while ((page = list_pop(&all, struct page, link)))
 			merge(a, page, order);
-		}
 	}
 }
 

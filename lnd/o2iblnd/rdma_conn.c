@@ -642,9 +642,7 @@ void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
 	list_splice_tail(&qps, &cpt->qps);
 	ibr_port_hold(p);
 	/* An event may destroy any of them. */
-	while (!list_empty(&qps)) {
-		qp = list_first(&qps, struct ibr_qp, link);
-		list_del(&qp->link);
+	while ((qp = list_pop(&qps, struct ibr_qp, link))) {
 		list_add_tail(&cpt->qps, &qp->link);
 		ibr_qp_bury(qp);
 		conn_fail(qp, status);

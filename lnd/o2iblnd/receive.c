@@ -269,12 +269,10 @@ void ib_conn_look_early(struct ib_conn *conn)
 
 static void drop_list(struct list *list)
 {
-	while (!list_empty(list)) {
-		struct ib_rx *rx = list_first(list, struct ib_rx, link);
+	struct ib_rx *rx;
 
-		list_del(&rx->link);
+	while ((rx = list_pop(list, struct ib_rx, link)))
 		fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-	}
 }
 
 void ib_conn_drop_held(struct ib_conn *conn)

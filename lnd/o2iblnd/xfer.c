@@ -716,10 +716,9 @@ static void feed_all(struct ib_cpt *cpt, struct list *fed, struct list *starved)
 
 static void go_on_all(struct ib_cpt *cpt, struct list *fed, struct list *lost)
 {
-	while (!list_empty(fed)) {
-		struct ib_xfer *x = list_first(fed, struct ib_xfer, link);
+	struct ib_xfer *x;
 
-		list_del(&x->link);
+	while ((x = list_pop(fed, struct ib_xfer, link))) {
 		/* Not earlier: who is new does not overtake it. */
 		ib_memory_unwait(cpt, &x->memory);
 		if (x->kind == IB_XFER_SINK)
@@ -761,19 +760,14 @@ void ib_xfer_feed(struct work *w)
 	feed_all(cpt, &fed, &starved);
 	go_on_all(cpt, &fed, &lost);
 	follow_lost(cpt, &lost);
-	while (!list_empty(&lost)) {
-		x = list_first(&lost, struct ib_xfer, link);
-		list_del(&x->link);
+	while ((x = list_pop(&lost, struct ib_xfer, link))) {
 		/* Its connection was lost while it waited, for the second
 		 * time: it has waited too long. */
 		if (!xfer_give_back(x))
 			xfer_finalize(x, -ENOBUFS, LNET_CAUSE_LOCAL_DROPPED);
 	}
-	while (!list_empty(&starved)) {
-		x = list_first(&starved, struct ib_xfer, link);
-		list_del(&x->link);
+	while ((x = list_pop(&starved, struct ib_xfer, link)))
 		xfer_starved(x, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
-	}
 	ib_cpt_settle(cpt);
 }
 
@@ -829,12 +823,10 @@ void ib_xfer_closed(struct ib_conn *conn)
 		list_del(&x->link);
 		list_add_tail(&lost, &x->link);
 	}
-	while (!list_empty(&lost)) {
+	while ((x = list_pop(&lost, struct ib_xfer, link))) {
 		enum ulnet_cause cause;
 		int status;
 
-		x = list_first(&lost, struct ib_xfer, link);
-		list_del(&x->link);
 		xfer_lost_with(x->rx, &status, &cause);
 		xfer_starved(x, status, cause);
 	}

@@ -127,14 +127,11 @@ static void attempt_fail(struct sim_path *p)
 
 void sim_conns_fail(struct sim_cpt *sc)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sim_path *p;
 
 	/* Who is told may send, once the NI is back. */
 	hash_keep(&sc->paths, true);
-	while ((n = hash_walk(&sc->paths, &bucket, n))) {
-		struct sim_path *p = container_of(n, struct sim_path, hash);
-
+	hash_for_each (p, &sc->paths, hash) {
 		if (p->conn.state != SIM_CONN_OPEN) {
 			attempt_fail(p);
 			continue;
@@ -147,12 +144,11 @@ void sim_conns_fail(struct sim_cpt *sc)
 
 void sim_conns_tell(struct sim_cpt *sc)
 {
-	while (!list_empty(&sc->severed)) {
-		struct sim_path *p =
-			list_first(&sc->severed, struct sim_path, severed);
+	struct sim_path *p;
+
+	while ((p = list_pop(&sc->severed, struct sim_path, severed))) {
 		struct ulnet_id all = { p->dst, LNET_PID_ANY };
 
-		list_del(&p->severed);
 		lnet_peer_disconnected(sc->ni, &all);
 	}
 }
@@ -331,12 +327,9 @@ void sim_conn_heard(struct sim_path *p)
 
 void sim_conns_stop(struct sim_cpt *sc)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sim_path *p;
 
-	while ((n = hash_walk(&sc->paths, &bucket, n))) {
-		struct sim_path *p = container_of(n, struct sim_path, hash);
-
+	hash_for_each (p, &sc->paths, hash) {
 		loop_timer_cancel(sc->loop, &p->timer);
 		if (timer_armed(&p->silence))
 			loop_timer_cancel(sc->loop, &p->silence);

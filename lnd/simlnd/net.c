@@ -63,14 +63,11 @@ void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats)
 
 struct sim_ep *net_ep(const struct sim_net *net, const struct ulnet_nid *nid)
 {
-	struct hash_node *n;
+	struct sim_ep *ep;
 
-	for (n = hash_first(&net->eps, net_hash(nid)); n; n = hash_next(n)) {
-		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
-
+	hash_for_each_equal (ep, &net->eps, net_hash(nid), hash)
 		if (lnet_nid_eq(&ep->nid, nid))
 			return ep;
-	}
 	return NULL;
 }
 
@@ -158,16 +155,13 @@ static struct sim_rule *rule_find(const struct sim_net *net,
 				  const struct ulnet_nid *dst)
 {
 	struct ulnet_nid pair[2] = { *src, *dst };
-	struct hash_node *n =
-		hash_first(&net->rules, hash_bytes(pair, sizeof(pair), 0));
+	uint64_t hash = hash_bytes(pair, sizeof(pair), 0);
+	struct sim_rule *r;
 
-	for (; n; n = hash_next(n)) {
-		struct sim_rule *r = container_of(n, struct sim_rule, hash);
-
+	hash_for_each_equal (r, &net->rules, hash, hash)
 		if (lnet_nid_eq(&r->pair[0], src) &&
 		    lnet_nid_eq(&r->pair[1], dst))
 			return r;
-	}
 	return NULL;
 }
 
@@ -238,12 +232,9 @@ static void cut_conns_to(struct sim_ep *to, const struct ulnet_nid *from)
 void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 		 const struct ulnet_nid *b)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sim_ep *ep;
 
-	while ((n = hash_walk(&net->eps, &bucket, n))) {
-		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
-
+	hash_for_each (ep, &net->eps, hash) {
 		if (is_named(&ep->nid, a))
 			cut_conns_to(ep, b);
 		if (is_named(&ep->nid, b))
@@ -291,8 +282,8 @@ static void path_resolve(struct sim_path *p, const struct sim_ep *src)
 	p->ep = net_ep(net, &p->dst);
 	back = link_resolve(net, &p->dst, &src->nid, &partitioned);
 	p->link = link_resolve(net, &src->nid, &p->dst, &p->partitioned);
-	p->deaf = p->link.loss >= LNET_SIM_ALWAYS ||
-		  back.loss >= LNET_SIM_ALWAYS;
+	p->deaf =
+		p->link.loss >= LNET_SIM_ALWAYS || back.loss >= LNET_SIM_ALWAYS;
 }
 
 static struct sim_path *path_new(struct sim_cpt *sc,
@@ -319,14 +310,11 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 struct sim_path *net_path_find(const struct sim_cpt *sc,
 			       const struct ulnet_nid *dst)
 {
-	struct hash_node *n = hash_first(&sc->paths, net_hash(dst));
+	struct sim_path *p;
 
-	for (; n; n = hash_next(n)) {
-		struct sim_path *p = container_of(n, struct sim_path, hash);
-
+	hash_for_each_equal (p, &sc->paths, net_hash(dst), hash)
 		if (lnet_nid_eq(&p->dst, dst))
 			return p;
-	}
 	return NULL;
 }
 

@@ -211,12 +211,9 @@ static void pkt_answered(struct sim_pkt *pkt)
 /* Packets that stand behind others go with the NI, or when it fails. */
 static void paths_drop(struct sim_cpt *sc)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sim_path *p;
 
-	while ((n = hash_walk(&sc->paths, &bucket, n))) {
-		struct sim_path *p = container_of(n, struct sim_path, hash);
-
+	hash_for_each (p, &sc->paths, hash) {
 		if (timer_armed(&p->resume))
 			loop_timer_cancel(sc->loop, &p->resume);
 		while (!list_empty(&p->behind))
@@ -607,6 +604,7 @@ static void sim_run(struct work *w)
 {
 	struct sim_cpt *sc = container_of(w, struct sim_cpt, work);
 	struct list batch;
+	struct sim_tx *tx;
 
 	sc->scheduled = false;
 	if (!sc->running) {
@@ -619,10 +617,7 @@ static void sim_run(struct work *w)
 	list_init(&batch);
 	list_splice_tail(&batch, &sc->blocked);
 	list_splice_tail(&batch, &sc->queue);
-	while (!list_empty(&batch)) {
-		struct sim_tx *tx = list_first(&batch, struct sim_tx, link);
-
-		list_del(&tx->link);
+	while ((tx = list_pop(&batch, struct sim_tx, link))) {
 		if (unlikely(window_is_full(sc, tx->path)))
 			list_add_tail(&sc->blocked, &tx->link);
 		else

@@ -15,15 +15,11 @@ static uint64_t host_hash(const struct sock_cpt *cpt,
 static struct sock_host *host_find(struct sock_cpt *cpt,
 				   const struct ulnet_nid *nid)
 {
-	struct hash_node *n = hash_first(&cpt->hosts, host_hash(cpt, nid));
+	struct sock_host *host;
 
-	for (; n; n = hash_next(n)) {
-		struct sock_host *host =
-			container_of(n, struct sock_host, hash);
-
+	hash_for_each_equal (host, &cpt->hosts, host_hash(cpt, nid), hash)
 		if (lnet_nid_eq(&host->nid, nid))
 			return host;
-	}
 	return NULL;
 }
 

@@ -36,15 +36,11 @@ static bool is_id(const struct sock_peer *peer, const struct ulnet_id *id)
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id)
 {
-	struct hash_node *n;
+	struct sock_peer *peer;
 
 	if (cpt->last && is_id(cpt->last, id))
 		return cpt->last;
-	n = hash_first(&cpt->peers, peer_hash(cpt, id));
-	for (; n; n = hash_next(n)) {
-		struct sock_peer *peer =
-			container_of(n, struct sock_peer, hash);
-
+	hash_for_each_equal (peer, &cpt->peers, peer_hash(cpt, id), hash) {
 		if (is_id(peer, id)) {
 			cpt->last = peer;
 			return peer;
@@ -120,13 +116,9 @@ static bool is_idle(const struct sock_peer *peer)
 
 bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	const struct sock_peer *peer;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
-		const struct sock_peer *peer =
-			container_of(n, struct sock_peer, hash);
-
+	hash_for_each (peer, &cpt->peers, hash) {
 		if (lnet_nid_eq(&peer->id.nid, nid) && !is_idle(peer))
 			return true;
 	}
@@ -790,13 +782,9 @@ void sock_peer_refused(struct sock_peer *peer)
 
 void sock_peers_link_down(struct sock_cpt *cpt)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sock_peer *peer;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n))) {
-		struct sock_peer *peer =
-			container_of(n, struct sock_peer, hash);
-
+	hash_for_each (peer, &cpt->peers, hash) {
 		peer->cut_off = true;
 		if (!peer->gone)
 			peer->gone = peer_now(peer);
@@ -816,11 +804,10 @@ static void look_again(struct sock_peer *peer)
 
 void sock_peers_link_up(struct sock_cpt *cpt)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sock_peer *peer;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n)))
-		look_again(container_of(n, struct sock_peer, hash));
+	hash_for_each (peer, &cpt->peers, hash)
+		look_again(peer);
 }
 
 /* ---- the end ---- */
@@ -833,9 +820,8 @@ static void peer_stop(struct sock_peer *peer)
 
 void sock_peers_stop(struct sock_cpt *cpt)
 {
-	struct hash_node *n = NULL;
-	uint32_t bucket = 0;
+	struct sock_peer *peer;
 
-	while ((n = hash_walk(&cpt->peers, &bucket, n)))
-		peer_stop(container_of(n, struct sock_peer, hash));
+	hash_for_each (peer, &cpt->peers, hash)
+		peer_stop(peer);
 }

@@ -198,12 +198,10 @@ void sock_rx_detach(struct sock_conn *conn, struct list *coming)
 
 void sock_rx_end(struct list *coming, int status)
 {
-	while (!list_empty(coming)) {
-		struct lnd_msg *msg = list_first(coming, struct lnd_msg, link);
+	struct lnd_msg *msg;
 
-		list_del(&msg->link);
+	while ((msg = list_pop(coming, struct lnd_msg, link)))
 		lnet_finalize(msg, status, sock_loss_begun(status));
-	}
 }
 
 void sock_rx_cancel(struct sock_rx *rx, int status)

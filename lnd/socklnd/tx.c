@@ -514,27 +514,19 @@ void sock_tx_flush(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, flush_work);
 	struct list acks;
+	struct sock_conn *conn;
 
 	list_init(&acks);
 	cpt->flush_scheduled = false;
-	while (!list_empty(&cpt->flush)) {
-		struct sock_conn *conn =
-			list_first(&cpt->flush, struct sock_conn, flush);
-
-		list_del(&conn->flush);
+	while ((conn = list_pop(&cpt->flush, struct sock_conn, flush))) {
 		if (begins_with_noop(conn))
 			list_add_tail(&acks, &conn->flush);
 		else
 			out_write(conn);
 	}
 	/* Connections whose NOOPs no message has taken along. */
-	while (!list_empty(&acks)) {
-		struct sock_conn *conn =
-			list_first(&acks, struct sock_conn, flush);
-
-		list_del(&conn->flush);
+	while ((conn = list_pop(&acks, struct sock_conn, flush)))
 		out_write(conn);
-	}
 }
 
 void sock_tx_writable(struct sock_conn *conn)

@@ -378,14 +378,11 @@ void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at)
 void simqp_inbox_cut(struct simqp_inbox *b)
 {
 	struct list all;
+	struct simqp_item *it;
 
 	list_init(&all);
 	list_splice_tail(&all, &b->items);
-	while (!list_empty(&all)) {
-		struct simqp_item *it =
-			list_first(&all, struct simqp_item, link);
-
-		list_del(&it->link);
+	while ((it = list_pop(&all, struct simqp_item, link))) {
 		if (it->way)
 			simqp_item_free(it);
 		else

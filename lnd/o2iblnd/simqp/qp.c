@@ -176,11 +176,9 @@ void simqp_qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
 
 static void flush_sends(struct simqp_qp *qp, enum ib_wc_status first)
 {
-	while (!list_empty(&qp->sq)) {
-		struct simqp_wr *wr =
-			list_first(&qp->sq, struct simqp_wr, link);
+	struct simqp_wr *wr;
 
-		list_del(&wr->link);
+	while ((wr = list_pop(&qp->sq, struct simqp_wr, link))) {
 		simqp_wr_detach(wr);
 		if (wr->type == IB_WR_SEND) {
 			simqp_qp_sent(qp, wr, first);
@@ -192,11 +190,9 @@ static void flush_sends(struct simqp_qp *qp, enum ib_wc_status first)
 
 static void flush_recvs(struct simqp_qp *qp)
 {
-	while (!list_empty(&qp->rq)) {
-		struct simqp_recv *r =
-			list_first(&qp->rq, struct simqp_recv, link);
+	struct simqp_recv *r;
 
-		list_del(&r->link);
+	while ((r = list_pop(&qp->rq, struct simqp_recv, link))) {
 		simqp_qp_received(qp, r->cookie, 0, IB_WC_FLUSHED);
 		free(r);
 	}

@@ -16,12 +16,11 @@ static struct entry *entry_of(struct hash_node *n)
 
 static struct entry *find(const struct hash *h, unsigned int key)
 {
-	struct hash_node *n;
+	struct entry *e;
 
-	for (n = hash_first(h, hash_u64(key, 1)); n; n = hash_next(n)) {
-		if (entry_of(n)->key == key)
-			return entry_of(n);
-	}
+	hash_for_each_equal (e, h, hash_u64(key, 1), node)
+		if (e->key == key)
+			return e;
 	return NULL;
 }
 
@@ -191,4 +190,31 @@ Test(hash, functions_are_keyed)
 	cr_assert_eq(hash_u64(5, 9), hash_u64(5, 9));
 	cr_assert_eq(hash_bytes("abc", 3, 4), hash_bytes("abcd", 3, 4));
 	cr_assert_neq(hash_bytes("abc", 3, 4), hash_bytes("abc", 3, 5));
+}
+
+Test(hash, for_each)
+{
+	enum { N = 100 };
+	static struct entry entries[N];
+	unsigned int seen = 0, sum = 0;
+	struct entry *e;
+	struct hash h;
+
+	hash_init(&h);
+	hash_for_each (e, &h, node)
+		seen++;
+	cr_expect_eq(seen, 0);
+	for (unsigned int i = 0; i < N; i++) {
+		entries[i].key = i;
+		cr_assert_eq(hash_add(&h, &entries[i].node, hash_u64(i, 1)), 0);
+	}
+	hash_for_each (e, &h, node) {
+		seen++;
+		sum += e->key;
+	}
+	cr_expect_eq(seen, N);
+	cr_expect_eq(sum, N * (N - 1) / 2);
+	for (unsigned int i = 0; i < N; i++)
+		hash_del(&h, &entries[i].node);
+	hash_fini(&h);
 }
