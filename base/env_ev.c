@@ -10,12 +10,13 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/io_mirror.h"
 #include "base/list.h"
 #include "base/loop.h"
 
@@ -38,6 +39,108 @@
  * that open some just then. */
 #define SPARE_FILES 4
 
+/*
+ * One descriptor that is readable when one of those that a loop watches is
+ * ready, or when another thread has rung: for those who wait with poll() or
+ * epoll of their own instead of with libev, which tells the kernel of changes
+ * only when it is about to wait itself, and hears other threads only then.
+ */
+struct io_mirror {
+	int fd;		  /* epoll; -1: there is none. Owner */
+	_Atomic int bell; /* eventfd in it; -1: there is none. Any thread */
+};
+
+static void io_mirror_init(struct io_mirror *m)
+{
+	m->fd = -1;
+	atomic_init(&m->bell, -1);
+}
+
+static bool io_mirror_is_open(const struct io_mirror *m)
+{
+	return m->fd >= 0;
+}
+
+static int mirror_ctl(struct io_mirror *m, int op, int fd, int events)
+{
+	struct epoll_event ev = { .data.fd = fd };
+
+	if (events & ENV_READ)
+		ev.events |= EPOLLIN;
+	if (events & ENV_WRITE)
+		ev.events |= EPOLLOUT;
+	return epoll_ctl(m->fd, op, fd, &ev) ? -errno : 0;
+}
+
+static void io_mirror_close(struct io_mirror *m)
+{
+	int bell = atomic_exchange(&m->bell, -1);
+
+	if (bell >= 0)
+		close(bell);
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}
+
+/* 0; -errno. */
+static int io_mirror_open(struct io_mirror *m)
+{
+	int bell, rc;
+
+	m->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (m->fd < 0)
+		return -errno;
+	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = bell < 0 ? -errno : mirror_ctl(m, EPOLL_CTL_ADD, bell, ENV_READ);
+	/* The store, and the load in io_mirror_ring(), are sequentially
+	 * consistent. */
+	if (!rc)
+		atomic_store(&m->bell, bell);
+	else
+		io_mirror_close(m);
+	if (rc && bell >= 0)
+		close(bell);
+	return rc;
+}
+
+/* From @before to @events, 0 being not watched, at once. No effect while there
+ * is no mirror. 0; -errno: nothing has changed. */
+static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
+{
+	int op = !before  ? EPOLL_CTL_ADD
+		 : events ? EPOLL_CTL_MOD
+			  : EPOLL_CTL_DEL;
+
+	if (!io_mirror_is_open(m) || events == before)
+		return 0;
+	return mirror_ctl(m, op, fd, events);
+}
+
+/* Any thread: readable until io_mirror_hush(). The caller has just executed a
+ * full fence: an owner that opens the mirror without being seen here sees what
+ * the caller has done before. */
+static void io_mirror_ring(struct io_mirror *m)
+{
+	int bell = atomic_load(&m->bell);
+	uint64_t one = 1;
+
+	if (bell >= 0)
+		BUG_ON(write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN);
+}
+
+/* Before the owner looks for what others have done. */
+static void io_mirror_hush(struct io_mirror *m)
+{
+	int bell = atomic_load_explicit(&m->bell, memory_order_relaxed);
+	uint64_t rung;
+
+	if (bell >= 0)
+		BUG_ON(read(bell, &rung, sizeof(rung)) < 0 && errno != EAGAIN);
+}
+
+/* ---- the env ---- */
+
 struct ev_env {
 	struct env env;
 	struct ev_loop *ev;
@@ -54,7 +157,7 @@ struct ev_env {
 	uint8_t random[RANDOM_BYTES];
 	struct env_io *hot[HOT_MAX]; /* last active first */
 	unsigned int hots;
-	uint64_t looked; /* ns: when all descriptors were looked at */
+	uint64_t looked;	/* ns: when all descriptors were looked at */
 	struct ev_watch *first; /* is ready, and a turn begins because of that;
 				 * NULL: not any more */
 	struct list watches;
@@ -445,8 +548,7 @@ static void real_run_once(struct env *env, enum env_wait wait)
 	ev_unref(e->ev);
 	/* The time of the turn that has just been made, or, if there was none,
 	 * of the clock. */
-	e->looked = env->loop->now != before ? env->loop->now
-					     : real_clock(env);
+	e->looked = env->loop->now != before ? env->loop->now : real_clock(env);
 }
 
 static void start_watchers(struct ev_env *e)

@@ -28,7 +28,6 @@ libulnetcore_a_SOURCES += \
 	%D%/cond.h %D%/cond.c \
 	%D%/cpus.h %D%/cpus.c \
 	%D%/guard.h %D%/guard.c %D%/tick.h \
-	%D%/io_mirror.h %D%/io_mirror.c \
 	%D%/lobby.h %D%/lobby.c \
 	%D%/lockstep.h %D%/lockstep.c \
 	%D%/log.h %D%/log.c \
