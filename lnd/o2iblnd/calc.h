@@ -22,7 +22,7 @@
 #define CALC_SHRINK_MIN	 16  /* model 2.10.54 gives up below */
 #define CALC_LONGEST_WRS 258 /* of one message: 257 fragments and its DONE */
 /* This LND's send queues: for each message it and a few WRITEs, and so many at
- * least. More WRITEs than there is room for take turns (send.c). */
+ * least. More WRITEs than there is room for take turns (exchange.c). */
 #define CALC_USER_WRITES  4
 #define CALC_USER_WRS_MIN 64
 #define CALC_BULK_BYTES	  (UINT32_C(1) << 20)

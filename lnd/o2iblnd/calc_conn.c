@@ -344,6 +344,11 @@ struct sum {
 	struct ulnet_o2ib_notes *notes;
 };
 
+/* What a number is, and how it has come about, as printf() makes it. */
+#define computed(s, rule, name, value, ...)                   \
+	calc_note((s)->notes, LNET_O2IB_COMPUTED, rule, name, \
+		  (int64_t)(value), __VA_ARGS__)
+
 static uint64_t ceiling(uint64_t a, uint64_t b)
 {
 	return a / b + (a % b != 0);
@@ -356,21 +361,19 @@ static void sum_recv(struct sum *s)
 
 	if (s->conn->version == 1) {
 		r->max_recv_wr = 2 * d;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_V1,
-			  "max_recv_wr", r->max_recv_wr, "2 * %u", d);
+		computed(s, RULE_RX_V1, "max_recv_wr", r->max_recv_wr, "2 * %u",
+			 d);
 	} else {
 		r->max_recv_wr = 2 * d + 2;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX, "max_recv_wr",
-			  r->max_recv_wr, "2 * %u + 2", d);
+		computed(s, RULE_RX, "max_recv_wr", r->max_recv_wr,
+			 "2 * %u + 2", d);
 	}
 	r->rx_bytes = (uint64_t)r->max_recv_wr * CALC_MSG_BYTES;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_BYTES, "rx_bytes",
-		  (int64_t)r->rx_bytes, "%u * %u", r->max_recv_wr,
-		  CALC_MSG_BYTES);
+	computed(s, RULE_RX_BYTES, "rx_bytes", r->rx_bytes, "%u * %u",
+		 r->max_recv_wr, CALC_MSG_BYTES);
 	r->rx_pages = ceiling(r->rx_bytes, page);
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_PAGES, "rx_pages",
-		  (int64_t)r->rx_pages, "%ju / %u", (uintmax_t)r->rx_bytes,
-		  page);
+	computed(s, RULE_RX_PAGES, "rx_pages", r->rx_pages, "%ju / %u",
+		 (uintmax_t)r->rx_bytes, page);
 }
 
 /* What a device grants that is asked for more. */
@@ -381,9 +384,8 @@ static uint64_t granted(struct sum *s)
 	if (!max || wrs <= max)
 		return wrs;
 	if (s->model->send == CALC_SEND_USER) {
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_CAPPED,
-			  "max_send_wr_granted", (int64_t)max, "%ju > %ju",
-			  (uintmax_t)wrs, (uintmax_t)max);
+		computed(s, RULE_SEND_CAPPED, "max_send_wr_granted", max,
+			 "%ju > %ju", (uintmax_t)wrs, (uintmax_t)max);
 		return max;
 	}
 	if (s->model->send != CALC_SEND_CS) {
@@ -410,28 +412,24 @@ static void sum_send(struct sum *s)
 	switch (s->model->send) {
 	case CALC_SEND_CS:
 		r->max_send_wr = (uint64_t)(f + 1) * cs;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_CS,
-			  "max_send_wr", (int64_t)r->max_send_wr,
-			  "(%u + 1) * %u", f, cs);
+		computed(s, RULE_SEND_CS, "max_send_wr", r->max_send_wr,
+			 "(%u + 1) * %u", f, cs);
 		break;
 	case CALC_SEND_DEPTH:
 		r->max_send_wr = (uint64_t)(f + 1) * d;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_DEPTH,
-			  "max_send_wr", (int64_t)r->max_send_wr,
-			  "(%u + 1) * %u", f, d);
+		computed(s, RULE_SEND_DEPTH, "max_send_wr", r->max_send_wr,
+			 "(%u + 1) * %u", f, d);
 		break;
 	case CALC_SEND_EXTRA:
 		r->max_send_wr = (uint64_t)each * d;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_EXTRA,
-			  "max_send_wr", (int64_t)r->max_send_wr,
-			  "(%u + 1 + %u) * %u", f, s->node->wrs_extra, d);
+		computed(s, RULE_SEND_EXTRA, "max_send_wr", r->max_send_wr,
+			 "(%u + 1 + %u) * %u", f, s->node->wrs_extra, d);
 		break;
 	default:
 		r->max_send_wr = user_wrs(s->node, d);
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_SEND_USER,
-			  "max_send_wr", (int64_t)r->max_send_wr,
-			  "greatest of (%u + 1) * %u and %u", each - 1, d,
-			  CALC_USER_WRS_MIN);
+		computed(s, RULE_SEND_USER, "max_send_wr", r->max_send_wr,
+			 "greatest of (%u + 1) * %u and %u", each - 1, d,
+			 CALC_USER_WRS_MIN);
 	}
 	r->max_send_wr_granted = granted(s);
 }
@@ -452,9 +450,8 @@ static int sum_cq(struct sum *s)
 		rule = RULE_CQ_CAPPED;
 	}
 	r->cq_entries = r->max_recv_wr + send;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, rule, "cq_entries",
-		  (int64_t)r->cq_entries, "%u + %ju", r->max_recv_wr,
-		  (uintmax_t)send);
+	computed(s, rule, "cq_entries", r->cq_entries, "%u + %ju",
+		 r->max_recv_wr, (uintmax_t)send);
 	if (!max || r->cq_entries <= max)
 		return 0;
 	calc_note(s->notes, LNET_O2IB_ERROR, RULE_CQ_MAX, "cq_entries",
@@ -471,21 +468,18 @@ static uint32_t bulk_wrs(struct sum *s)
 	switch (c->registration) {
 	case LNET_O2IB_REG_GLOBAL:
 		n = (uint32_t)ceiling(CALC_BULK_BYTES, c->page_size) + 1;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_GLOBAL,
-			  "bulk_wrs", n, "%u + 1", n - 1);
+		computed(s, RULE_BULK_GLOBAL, "bulk_wrs", n, "%u + 1", n - 1);
 		return n;
 	case LNET_O2IB_REG_FMR:
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_FMR,
-			  "bulk_wrs", 2, "1 + 1");
+		computed(s, RULE_BULK_FMR, "bulk_wrs", 2, "1 + 1");
 		return 2;
 	case LNET_O2IB_REG_USER:
 		n = (uint32_t)ceiling(c->pieces, c->wrq_sge) + 1;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_USER,
-			  "bulk_wrs", n, "%u / %u + 1", c->pieces, c->wrq_sge);
+		computed(s, RULE_BULK_USER, "bulk_wrs", n, "%u / %u + 1",
+			 c->pieces, c->wrq_sge);
 		return n;
 	default:
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_BULK_FASTREG,
-			  "bulk_wrs", 4, "3 + 1");
+		computed(s, RULE_BULK_FASTREG, "bulk_wrs", 4, "3 + 1");
 		return 4;
 	}
 }
@@ -504,9 +498,8 @@ static void sum_use(struct sum *s)
 		   "posted_max", r->posted_max);
 	r->bulk_wrs = bulk_wrs(s);
 	r->typical_wrs = (uint64_t)r->posted_max * r->bulk_wrs;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_TYPICAL, "typical_wrs",
-		  (int64_t)r->typical_wrs, "%u * %u", r->posted_max,
-		  r->bulk_wrs);
+	computed(s, RULE_TYPICAL, "typical_wrs", r->typical_wrs, "%u * %u",
+		 r->posted_max, r->bulk_wrs);
 	/* Model user waits for free slots. */
 	if (r->typical_wrs > r->max_send_wr_granted &&
 	    s->model->send != CALC_SEND_USER)
@@ -515,13 +508,13 @@ static void sum_use(struct sum *s)
 			  (uintmax_t)r->typical_wrs,
 			  (uintmax_t)r->max_send_wr_granted);
 	r->worst_wrs = (uint64_t)r->posted_max * most;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_WORST, "worst_wrs",
-		  (int64_t)r->worst_wrs, "%u * %u", r->posted_max, most);
+	computed(s, RULE_WORST, "worst_wrs", r->worst_wrs, "%u * %u",
+		 r->posted_max, most);
 	if (r->max_send_wr)
 		r->worst_percent = r->worst_wrs * 100 / r->max_send_wr;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_WORST_PERCENT,
-		  "worst_percent", (int64_t)r->worst_percent, "100 * %ju / %ju",
-		  (uintmax_t)r->worst_wrs, (uintmax_t)r->max_send_wr);
+	computed(s, RULE_WORST_PERCENT, "worst_percent", r->worst_percent,
+		 "100 * %ju / %ju", (uintmax_t)r->worst_wrs,
+		 (uintmax_t)r->max_send_wr);
 	r->wire_messages = r->wire_answers = d;
 	calc_value(s->notes, RULE_WIRE, "wire_messages", d);
 	calc_value(s->notes, RULE_WIRE, "wire_answers", d);
@@ -543,9 +536,8 @@ static void sum_peer(struct sum *s, uint32_t conns)
 	r->conns = conns;
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		*rows[i].all = rows[i].one * conns;
-		calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_PEER, rows[i].name,
-			  (int64_t)*rows[i].all, "%ju * %u",
-			  (uintmax_t)rows[i].one, conns);
+		computed(s, RULE_PEER, rows[i].name, *rows[i].all, "%ju * %u",
+			 (uintmax_t)rows[i].one, conns);
 	}
 }
 
@@ -562,21 +554,19 @@ static void sum_node(struct sum *s, uint32_t npeers)
 	struct ulnet_o2ib_resources *r = s->r;
 
 	r->tx_buffers = pool(c->ntx, c->ncpts);
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_TX_POOL, "tx_buffers",
-		  (int64_t)r->tx_buffers, "%u * greatest of %u / %u and %u",
-		  c->ncpts, c->ntx, c->ncpts, CALC_POOL_MIN);
+	computed(s, RULE_TX_POOL, "tx_buffers", r->tx_buffers,
+		 "%u * greatest of %u / %u and %u", c->ncpts, c->ntx, c->ncpts,
+		 CALC_POOL_MIN);
 	r->tx_bytes = r->tx_buffers * CALC_MSG_BYTES;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_RX_BYTES, "tx_bytes",
-		  (int64_t)r->tx_bytes, "%ju * %u", (uintmax_t)r->tx_buffers,
-		  CALC_MSG_BYTES);
+	computed(s, RULE_RX_BYTES, "tx_bytes", r->tx_bytes, "%ju * %u",
+		 (uintmax_t)r->tx_buffers, CALC_MSG_BYTES);
 	r->mr_regions = s->node->pools ? pool(c->fmr_pool_size, c->ncpts) : 0;
 	r->mr_pages = s->node->pools ? s->model->frags_accepted : 0;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_MR_POOL, "mr_regions",
-		  (int64_t)r->mr_regions, "%u pages each", r->mr_pages);
+	computed(s, RULE_MR_POOL, "mr_regions", r->mr_regions, "%u pages each",
+		 r->mr_pages);
 	r->node_rx_bytes = npeers * r->peer_rx_bytes;
-	calc_note(s->notes, LNET_O2IB_COMPUTED, RULE_NODE_RX, "node_rx_bytes",
-		  (int64_t)r->node_rx_bytes, "%u * %ju", npeers,
-		  (uintmax_t)r->peer_rx_bytes);
+	computed(s, RULE_NODE_RX, "node_rx_bytes", r->node_rx_bytes, "%u * %ju",
+		 npeers, (uintmax_t)r->peer_rx_bytes);
 }
 
 int lnet_o2ib_resources(const struct ulnet_o2ib_node *nodes,

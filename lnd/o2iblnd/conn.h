@@ -178,7 +178,7 @@ struct ib_conn {
 	struct silence_acks acks; /* as they have been measured */
 	bool told_silent;	  /* the user is */
 
-	/* out (send.c) */
+	/* out (exchange.c) */
 	struct ib_credit credit;
 	struct list queues[IB_QUEUES]; /* ib_tx.link */
 	unsigned int queued;	       /* in all of them */

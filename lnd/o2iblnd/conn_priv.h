@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of a connection share: conn.c, send.c, receive.c,
- * exchange.c. */
+/* What the files of a connection share: conn.c, receive.c, exchange.c. */
 #ifndef LND_O2IBLND_CONN_PRIV_H
 #define LND_O2IBLND_CONN_PRIV_H
 
@@ -51,7 +50,7 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 	       conn->timer.at <= now + (soon ? soon : home->timeout / 4);
 }
 
-/* ---- send.c ---- */
+/* ---- exchange.c ---- */
 
 /* Sends what waits, and what the peer must be told, as far as that goes. */
 void ib_conn_send(struct ib_conn *conn);
@@ -66,13 +65,11 @@ static inline void ib_conn_pump(struct ib_conn *conn)
 
 /* Posting has failed with @rc. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
-/* Where a message of tx->type begins to wait; it may take @time, ns. */
-void ib_tx_queue(struct ib_tx *tx, uint64_t time);
-/* Its result is known: off the lists. The user is told when it is settled that
- * nothing of it is posted. */
-void ib_tx_finish(struct ib_tx *tx);
 /* @conn has ended: all its transmits do. */
 void ib_conn_end_txs(struct ib_conn *conn);
+/* PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE. NULL, or what is wrong with it. */
+const char *ib_exchange_answered(struct ib_conn *conn,
+				 const struct ib_msg *msg);
 
 /* ---- receive.c ---- */
 
@@ -144,11 +141,5 @@ static in_line void ib_rx_repost(struct ib_rx *rx, bool acked)
 	else
 		ib_rx_return(rx, acked);
 }
-
-/* ---- exchange.c ---- */
-
-/* PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE. NULL, or what is wrong with it. */
-const char *ib_exchange_answered(struct ib_conn *conn,
-				 const struct ib_msg *msg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/conn_priv.h"
-
 #include <errno.h>
+
+#include "lnd/o2iblnd/conn_priv.h"
 
 /* The peer's descriptor is kept in the transmit's buffer, behind the DONE that
  * will be sent from there. */
@@ -11,6 +11,451 @@ _Static_assert(RDMA_OFFSET >= IB_DONE_SIZE, "room for the message");
 _Static_assert(RDMA_OFFSET + IB_PUT_ACK_FRAGS * IB_FRAG_SIZE <= IB_MSG_SIZE_MAX,
 	       "room for any descriptor");
 _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
+
+/* WRITEs posted at a time. What needs more has NOOPs among them, as all that is
+ * posted ends with a SEND. */
+#define BATCH_MAX 64
+
+/* ---- which message goes out next, and what there is room for ---- */
+
+static struct ib_tx *queue_head(const struct ib_conn *conn, enum ib_queue q)
+{
+	if (list_empty(&conn->queues[q]))
+		return NULL;
+	return list_first(&conn->queues[q], struct ib_tx, link);
+}
+
+static bool is_queued(const struct ib_tx *tx)
+{
+	return tx->fsm.state >= IB_TX_RESERVED &&
+	       tx->fsm.state <= IB_TX_WRITING;
+}
+
+/* Off its queue, or those who wait for an answer. */
+static void unlist(struct ib_tx *tx)
+{
+	if (is_queued(tx))
+		tx->conn->queued--;
+	list_del(&tx->link);
+}
+
+static bool is_to_be_answered(enum ib_msg_type type)
+{
+	return type == IB_MSG_PUT_REQ || type == IB_MSG_GET_REQ ||
+	       type == IB_MSG_PUT_ACK;
+}
+
+/* ---- the end of transmits ---- */
+
+/* Its result is known, and it is in no list. */
+static in_line void conclude(struct ib_tx *tx)
+{
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
+	if (!tx->posts)
+		list_add_tail(&tx->conn->ended, &tx->link);
+}
+
+/* Its result is known: off the lists. The user is told when it is settled that
+ * nothing of it is posted. */
+static void tx_finish(struct ib_tx *tx)
+{
+	BUG_ON(!tx->known);
+	unlist(tx);
+	if (tx->reserved) {
+		tx->reserved = false;
+		ib_credit_unreserve(&tx->conn->credit);
+	}
+	conclude(tx);
+}
+
+static out_of_line void end_with_conn(struct ib_tx *tx)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (tx->fsm.state == IB_TX_DONE)
+		return;
+	/* Whether the peer's device has it, its completion tells. */
+	if (tx->fsm.state == IB_TX_POSTED && tx->posts &&
+	    !is_to_be_answered(tx->type))
+		return;
+	ib_tx_result(tx, conn->status ? conn->status : -ECONNRESET,
+		     ib_tx_cause(tx, conn->blame));
+	tx_finish(tx);
+}
+
+void ib_conn_end_txs(struct ib_conn *conn)
+{
+	struct list *l;
+	struct ib_tx *tx;
+
+	/* The last one first: that is how they are given back (lnd.h). */
+	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
+		tx = list_entry(l, struct ib_tx, all);
+		if (!tx->begun)
+			end_with_conn(tx);
+	}
+	list_for_each_entry (tx, &conn->all, all)
+		end_with_conn(tx);
+}
+
+/* ---- posting ---- */
+
+/* Its WRITEs; or as many of them as go at a time. */
+static unsigned int writes_now(const struct ib_tx *tx)
+{
+	return MIN(tx->nwrites,
+		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
+}
+
+/* Where in the ring that is, which is less than twice as long. */
+static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
+{
+	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
+}
+
+static in_line void call_add(struct ib_tx *tx, struct ib_tx *send,
+			     unsigned int slots, uint64_t now)
+{
+	struct ib_conn *conn = tx->conn;
+
+	*call_at(conn, conn->first_call + conn->ncalls++) =
+		(struct ib_call){ tx, send, slots };
+	conn->slots -= slots;
+	if (!conn->timed) {
+		conn->timed = conn->ncalls;
+		conn->timed_at = now;
+	}
+	tx->posts++;
+	if (send != tx)
+		send->posts++;
+}
+
+static struct ib_call call_end(struct ib_conn *conn)
+{
+	struct ib_call call = conn->calls[conn->first_call];
+
+	BUG_ON(!conn->ncalls);
+	if (++conn->first_call == conn->calls_max)
+		conn->first_call = 0;
+	conn->ncalls--;
+	conn->slots += call.slots;
+	return call;
+}
+
+/* The message itself, with the credits that are owed to the peer. */
+static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
+{
+	const struct ib_conn *conn = tx->conn;
+
+	if (conn->home->conf->cksum)
+		ib_msg_set_cksum(ib_tx_buf(tx));
+	wr->type = IB_WR_SEND;
+	wr->sge = &tx->sge;
+	wr->nsge = 1;
+	wr->inlined = tx->sge.length <= conn->qp->max_inline;
+	wr->cookie = tx;
+}
+
+/* The SEND is posted. */
+static in_line void is_sent(struct ib_tx *tx, uint64_t now)
+{
+	struct ib_conn *conn = tx->conn;
+
+	conn->queued--;
+	list_del(&tx->link);
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_POSTED);
+	tx->reserved = false;
+	conn->sent_at = now;
+	conn->keepalive = false;
+	if (is_to_be_answered(tx->type))
+		list_add_tail(&conn->waiting, &tx->link);
+	if (unlikely(!ib_conn_looks_soon(conn, now)))
+		ib_conn_arm(conn);
+}
+
+/* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
+static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
+			    struct ib_wr *wrs, unsigned int n)
+{
+	struct ib_conn *conn = tx->conn;
+	uint8_t credits = ib_credit_sent(&conn->credit, send->type);
+	uint64_t now;
+	int rc;
+
+	ib_msg_set_credits(ib_tx_buf(send), credits);
+	send_wr(send, &wrs[n - 1]);
+	rc = conn->qp->port->verbs->post_send(conn->qp, wrs, n);
+	if (rc) {
+		ib_credit_unsent(&conn->credit, send->type, credits);
+		return rc;
+	}
+	tx->begun = send->begun = true;
+	now = loop_now(conn->home->loop);
+	call_add(tx, send, n, now);
+	is_sent(send, now);
+	return 0;
+}
+
+/* Posts WRITEs of @tx, and @send: its own SEND, or, when there are WRITEs left,
+ * a NOOP. */
+static int post_writes(struct ib_tx *tx, struct ib_tx *send)
+{
+	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
+	struct ib_wr wrs[BATCH_MAX + 1];
+	struct ib_writes writes = tx->writes;
+	unsigned int nwrites = writes_now(tx);
+	int rc;
+
+	for (unsigned int i = 0; i < nwrites; i++)
+		ib_writes_next(&writes, &wrs[i], &sges[i * IB_WRITE_SGES],
+			       tx->conn->send_sge);
+	rc = post_wrs(tx, send, wrs, nwrites + 1);
+	if (rc)
+		return rc;
+	tx->writes = writes;
+	tx->nwrites -= nwrites;
+	return 0;
+}
+
+/* ---- whose turn it is ---- */
+
+static void promote(struct ib_conn *conn)
+{
+	struct ib_tx *tx;
+
+	while ((tx = queue_head(conn, IB_QUEUE_RESERVED)) &&
+	       ib_credit_reserve(&conn->credit)) {
+		list_del(&tx->link);
+		tx->reserved = true;
+		fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
+		list_add_tail(&conn->queues[IB_QUEUE_NORMAL], &tx->link);
+	}
+}
+
+/* A NOOP, first of all that costs nothing. NULL: two are under way; or there is
+ * no memory, and the next look tries again. It is made only to be posted at
+ * once: so none is there that is not needed any more. */
+static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
+{
+	struct ib_tx *tx;
+
+	if (conn->noops >= IB_NOOPS_MAX)
+		return NULL;
+	tx = ib_tx_new(conn->home->pool, true);
+	if (!tx) {
+		conn->keepalive = true;
+		return NULL;
+	}
+	tx->conn = conn;
+	tx->own = true;
+	tx->type = IB_MSG_NOOP;
+	tx->sge.length = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
+	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
+	list_add_tail(&conn->all, &tx->all);
+	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
+	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
+	conn->queued++;
+	conn->noops++;
+	return tx;
+}
+
+void ib_conn_fail_post(struct ib_conn *conn, int rc)
+{
+	/* The connection has ended, and what says so is on its way. */
+	if (rc == -ENOTCONN)
+		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+			     "the queue pair is in error");
+	else
+		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
+}
+
+/* @tx is the next one, and has WRITEs. */
+static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
+{
+	struct ib_tx *end = tx;
+	int rc;
+
+	if (conn->slots < writes_now(tx) + 1)
+		return false;
+	if (writes_now(tx) < tx->nwrites) {
+		end = add_noop(conn);
+		if (!end)
+			return false;
+		if (tx->fsm.state == IB_TX_QUEUED)
+			fsm_move(&tx->fsm, ib_tx_states, IB_TX_WRITING);
+	}
+	rc = post_writes(tx, end);
+	if (rc)
+		ib_conn_fail_post(conn, rc);
+	return !rc;
+}
+
+/* @tx is the next one. False: it cannot be posted now. */
+static in_line bool send(struct ib_conn *conn, struct ib_tx *tx)
+{
+	struct ib_wr wr;
+	int rc;
+
+	if (!ib_credit_may_send(&conn->credit, tx->type))
+		return false;
+	if (unlikely(tx->nwrites))
+		return send_writes(conn, tx);
+	if (!conn->slots)
+		return false;
+	rc = post_wrs(tx, tx, &wr, 1);
+	if (unlikely(rc))
+		ib_conn_fail_post(conn, rc);
+	return !rc;
+}
+
+static struct ib_tx *next_tx(struct ib_conn *conn)
+{
+	struct ib_tx *tx, *free, *normal;
+
+	promote(conn);
+	free = queue_head(conn, IB_QUEUE_FREE);
+	normal = queue_head(conn, IB_QUEUE_NORMAL);
+	if (conn->slots &&
+	    ib_credit_noop_due(&conn->credit, conn->keepalive, free, normal)) {
+		tx = add_noop(conn);
+		if (tx)
+			return tx;
+	}
+	return free ? free : normal;
+}
+
+static bool may_post(const struct ib_conn *conn)
+{
+	return ib_conn_is_open(conn) && conn->ncalls < conn->calls_max;
+}
+
+void ib_conn_send(struct ib_conn *conn)
+{
+	struct ib_tx *tx;
+
+	while (may_post(conn)) {
+		tx = next_tx(conn);
+		if (!tx || !send(conn, tx))
+			return;
+	}
+}
+
+/* Where a message of tx->type begins to wait; it may take @time, ns. */
+static void tx_queue(struct ib_tx *tx, uint64_t time)
+{
+	struct ib_conn *conn = tx->conn;
+	enum ib_queue q = ib_credit_queue(tx->type);
+
+	/* It may have waited for the answer that it goes on with. */
+	list_del(&tx->link);
+	fsm_move(&tx->fsm, ib_tx_states,
+		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
+	tx->deadline = loop_now(conn->home->loop) + time;
+	conn->told_silent = false;
+	/* In most cases it goes at once, and is in no queue. */
+	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
+	    may_post(conn) && send(conn, tx) && !is_queued(tx))
+		return;
+	BUG_ON(conn->fsm.state > IB_CONN_CLOSING);
+	list_add_tail(&conn->queues[q], &tx->link);
+	ib_conn_send(conn);
+	if (is_queued(tx))
+		ib_conn_arm(conn);
+}
+
+/* ---- completions ---- */
+
+static const struct {
+	int status;
+	enum ib_blame blame;
+} failures[IB_WC_STATUSES] = {
+	/* Something else has failed, or the peer has closed the connection. */
+	[IB_WC_FLUSHED] = { -ECONNRESET, IB_BLAME_PEER },
+	[IB_WC_SILENT] = { -ETIMEDOUT, IB_BLAME_SILENCE },
+	[IB_WC_NOT_READY] = { -ECONNABORTED, IB_BLAME_PEER },
+	[IB_WC_REMOTE_ACCESS] = { -EREMOTEIO, IB_BLAME_PEER },
+	[IB_WC_REMOTE_ERROR] = { -EREMOTEIO, IB_BLAME_PEER },
+	[IB_WC_LOCAL_ERROR] = { -EIO, IB_BLAME_SELF },
+};
+
+/* The oldest call has been acknowledged. */
+static void heard(struct ib_conn *conn)
+{
+	uint64_t now = loop_now(conn->home->loop);
+
+	conn->heard_at = now;
+	if (conn->timed && !--conn->timed)
+		silence_measure(&conn->acks, now - conn->timed_at);
+}
+
+/* Its result was known before, or what was posted last has failed, or was not
+ * its SEND. */
+static out_of_line void completed_else(struct ib_tx *tx,
+				       enum ib_wc_status status)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (tx->fsm.state == IB_TX_DONE)
+		list_add_tail(&conn->ended, &tx->link);
+	else if (status != IB_WC_OK && conn->fsm.state == IB_CONN_DRAINING)
+		end_with_conn(tx);
+}
+
+/* All that was posted of it has ended. */
+static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
+{
+	if (unlikely(status != IB_WC_OK || tx->fsm.state != IB_TX_POSTED)) {
+		completed_else(tx, status);
+	} else if (is_to_be_answered(tx->type)) {
+		fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
+	} else {
+		ib_tx_result(tx, 0, LNET_CAUSE_OK);
+		conclude(tx);
+	}
+}
+
+static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
+{
+	struct ib_conn *conn = tx->conn;
+
+	if (!ib_conn_is_open(conn))
+		return;
+	/* The peer's device has refused to take the message itself. */
+	if (status == IB_WC_NOT_READY && tx->fsm.state == IB_TX_POSTED &&
+	    ib_credit_queue(tx->type) != IB_QUEUE_FREE)
+		ib_tx_result(tx, -ECONNABORTED, LNET_CAUSE_REMOTE_DROPPED);
+	ib_conn_fail(conn, failures[status].status, failures[status].blame,
+		     ib_wc_status_name(status));
+}
+
+/* One that was sent behind another one's WRITEs. */
+static out_of_line void noop_completed(struct ib_tx *tx,
+				       enum ib_wc_status status)
+{
+	tx->posts--;
+	completed(tx, status);
+}
+
+void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
+{
+	struct ib_conn *conn = qp->user;
+	struct ib_call call = call_end(conn);
+
+	BUG_ON(call.send != cookie);
+	if (call.send->type == IB_MSG_NOOP)
+		conn->noops--;
+	if (likely(status == IB_WC_OK))
+		heard(conn);
+	else
+		sent_in_vain(call.send, status);
+	if (!--call.tx->posts)
+		completed(call.tx, status);
+	if (unlikely(call.send != call.tx))
+		noop_completed(call.send, status);
+	ib_conn_check_alive(conn);
+	ib_conn_pump(conn);
+	ib_conn_settle(conn);
+}
 
 /* ---- to send ---- */
 
@@ -50,7 +495,7 @@ void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 	tx->nob = length;
 	tx->sge.length = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
 						       ib_tx_buf(tx));
-	ib_tx_queue(tx, tx->time);
+	tx_queue(tx, tx->time);
 }
 
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
@@ -60,7 +505,7 @@ void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 	tx->length = length;
 	tx->sge.length = (uint32_t)ib_put_req_encode(
 		&tx->conn->out, ib_tx_name(tx), ib_tx_buf(tx));
-	ib_tx_queue(tx, tx->time / 2);
+	tx_queue(tx, tx->time / 2);
 }
 
 static bool sink_fits(const struct ib_conn *conn, const struct ib_sink *sink,
@@ -83,7 +528,7 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 	tx->length = (uint32_t)nob;
 	tx->sge.length = (uint32_t)ib_get_req_encode(
 		&tx->conn->out, ib_tx_name(tx), sink, ib_tx_buf(tx));
-	ib_tx_queue(tx, tx->time);
+	tx_queue(tx, tx->time);
 	return 0;
 }
 
@@ -94,7 +539,7 @@ static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 	tx->type = (uint8_t)type;
 	tx->sge.length = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
 						  status, ib_tx_buf(tx));
-	ib_tx_queue(tx, time);
+	tx_queue(tx, time);
 }
 
 /* What is to be written where @rdma says, which is in a receive. */
@@ -204,7 +649,7 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 						     ib_tx_name(tx), sink,
 						     ib_tx_buf(tx));
 	*tx_p = tx;
-	ib_tx_queue(tx, tx->time);
+	tx_queue(tx, tx->time);
 	answered(rx, true);
 	return 0;
 }
@@ -273,7 +718,7 @@ static void finish(struct ib_tx *tx, int32_t status)
 		ib_tx_result(tx, status, LNET_CAUSE_REMOTE_ERROR);
 	else
 		ib_tx_result(tx, 0, LNET_CAUSE_OK);
-	ib_tx_finish(tx);
+	tx_finish(tx);
 }
 
 static const char *on_put_nak(struct ib_conn *conn, const struct ib_msg *msg)
@@ -378,7 +823,7 @@ bool ib_tx_abandon(struct ib_tx *tx, bool memory_stays)
 		    tx->type == IB_MSG_GET_DONE) {
 			cancel_done(tx);
 		} else if (!begun) {
-			ib_tx_finish(tx);
+			tx_finish(tx);
 			ib_conn_defer(conn);
 		}
 	}

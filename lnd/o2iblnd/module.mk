@@ -1,15 +1,14 @@
 # The LND over RDMA. All but the backend on rdma-core needs no verbs, and is always
 # built.
 libulnetcore_a_SOURCES += %D%/admit.c %D%/admit.h
-libulnetcore_a_SOURCES += %D%/attempt.c
 libulnetcore_a_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_a_SOURCES += %D%/credit.c %D%/credit.h
+libulnetcore_a_SOURCES += %D%/receive.c
 libulnetcore_a_SOURCES += %D%/exchange.c %D%/exchange.h
-libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h %D%/peer_priv.h
+libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_a_SOURCES += %D%/memory.c %D%/memory.h
 libulnetcore_a_SOURCES += %D%/o2iblnd.c %D%/o2iblnd.h
 libulnetcore_a_SOURCES += %D%/port.c
-libulnetcore_a_SOURCES += %D%/receive.c %D%/send.c
 libulnetcore_a_SOURCES += %D%/regcache.c %D%/regcache.h
 libulnetcore_a_SOURCES += %D%/tunable.def
 libulnetcore_a_SOURCES += %D%/tx.c %D%/tx.h

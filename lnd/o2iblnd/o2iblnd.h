@@ -10,9 +10,9 @@
  *	memory.c	registered memory for payloads, and who waits for it
  *	regcache.c	registrations of users' memory: payloads that are not
  *			copied
- *	peer.c		peers and their connections; attempt.c belongs to it
- *	conn.c		a connection; send.c, receive.c, exchange.c, credit.c,
- *			admit.c belong to it
+ *	peer.c		peers, their connections, and attempts to have some
+ *	conn.c		a connection; receive.c, exchange.c, credit.c, admit.c
+ *			belong to it
  *	tx.c		buffers for messages
  *	wire.c		bytes on the wire
  *	verbs.h		the contract with the two backends:

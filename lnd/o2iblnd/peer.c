@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/peer_priv.h"
+#include "lnd/o2iblnd/peer.h"
 
 #include <errno.h>
+
+#include "base/share.h"
+
+/* Rounds in a row that a peer may ask for at once; then one each ... */
+#define RETRIES_AT_ONCE 10
+#define RETRY_PAUSE	NSEC_PER_SEC
+/* Nothing was heard for so long: the peer is silent. Less than a lost connect
+ * message would explain, for LNet may know another path. */
+#define SILENCE (2 * NSEC_PER_SEC + NSEC_PER_SEC / 2)
+/* What a request may take: two look-ups, and an answer; and a little more, so
+ * that its own result is what those who wait are told. */
+#define RESOLVE_TIME (11 * NSEC_PER_SEC)
+#define ANSWER_MIN   (5 * NSEC_PER_SEC)
 
 const struct fsm_state ib_link_states[IB_LINK_STATES] = {
 	[IB_LINK_NEW] = { "new",
@@ -16,6 +29,11 @@ const struct fsm_state ib_link_states[IB_LINK_STATES] = {
 	[IB_LINK_GONE] = { "gone", 0 },
 };
 
+static inline uint64_t peer_now(const struct ib_peer *peer)
+{
+	return loop_now(peer->ps->home.loop);
+}
+
 /* ---- peers by NID ---- */
 
 static uint64_t peer_key(const struct ib_peers *ps, const struct ulnet_nid *nid)
@@ -26,17 +44,13 @@ static uint64_t peer_key(const struct ib_peers *ps, const struct ulnet_nid *nid)
 struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid)
 {
-	struct hash_node *n;
+	struct ib_peer *peer;
 
 	if (!lnet_nid_is_nid4(nid))
 		return NULL;
-	n = hash_first(&ps->hash, peer_key(ps, nid));
-	for (; n; n = hash_next(n)) {
-		struct ib_peer *peer = container_of(n, struct ib_peer, hash);
-
+	hash_for_each_equal (peer, &ps->hash, peer_key(ps, nid), hash)
 		if (lnet_nid_eq(&peer->known.peer.nid, nid))
 			return peer;
-	}
 	return NULL;
 }
 
@@ -129,6 +143,8 @@ static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 	return link ? link->conn : NULL;
 }
 
+static void attempt_opened(struct ib_peer *peer);
+
 static void on_peer_work(struct work *w)
 {
 	struct ib_peer *peer = container_of(w, struct ib_peer, work);
@@ -144,7 +160,7 @@ static void on_peer_work(struct work *w)
 			ps->user->disconnected(ps, &peer->known.peer.nid);
 	}
 	if (peer->connect.wanted && peer_conn(peer, false))
-		ib_attempt_opened(peer);
+		attempt_opened(peer);
 	connect_settle(&peer->connect);
 	emptied = ps->down && !ps->home.conns;
 	peer_forget(peer);
@@ -152,7 +168,8 @@ static void on_peer_work(struct work *w)
 		ps->user->emptied(ps);
 }
 
-void ib_peer_settle(struct ib_peer *peer)
+/* At the end of the turn: looks what there is to be done. */
+static void peer_settle(struct ib_peer *peer)
 {
 	connect_unremember(&peer->connect);
 	if (peer->settling)
@@ -161,7 +178,10 @@ void ib_peer_settle(struct ib_peer *peer)
 	loop_defer(peer->ps->home.loop, &peer->work);
 }
 
-struct ib_peer *ib_peer_make(struct ib_peers *ps, const struct ulnet_nid *nid)
+/* NULL: no memory. It is forgotten at the end of the turn, unless there is more
+ * to it then. */
+static struct ib_peer *peer_make(struct ib_peers *ps,
+				 const struct ulnet_nid *nid)
 {
 	struct ib_peer *peer = ib_peer_find(ps, nid);
 
@@ -182,13 +202,14 @@ struct ib_peer *ib_peer_make(struct ib_peers *ps, const struct ulnet_nid *nid)
 		return NULL;
 	}
 found:
-	ib_peer_settle(peer);
+	peer_settle(peer);
 	return peer;
 }
 
 /* ---- connections ---- */
 
-struct ib_link *ib_link_new(struct ib_peer *peer, bool passive)
+/* What the user of a connection has, or NULL: no memory. */
+static struct ib_link *link_new(struct ib_peer *peer, bool passive)
 {
 	struct ib_link *link = calloc(1, sizeof(*link));
 
@@ -209,17 +230,19 @@ static void link_move(struct ib_link *link, enum ib_link_state to)
 	peer->n[link->fsm.state]--;
 	fsm_move(&link->fsm, ib_link_states, to);
 	peer->n[to]++;
-	ib_peer_settle(peer);
+	peer_settle(peer);
 }
 
-void ib_link_drop(struct ib_link *link)
+/* It is to have a connection, which could not be had. */
+static void link_drop(struct ib_link *link)
 {
 	link->peer->n[link->fsm.state]--;
 	list_del(&link->link);
 	free(link);
 }
 
-void ib_link_begin(struct ib_link *link, struct ib_conn *conn)
+/* link->conn is there. */
+static void link_begin(struct ib_link *link, struct ib_conn *conn)
 {
 	link->conn = conn;
 	link_move(link, link->passive ? IB_LINK_ACCEPTING : IB_LINK_ASKING);
@@ -229,7 +252,9 @@ void ib_link_begin(struct ib_link *link, struct ib_conn *conn)
 	link->peer->ps->accepted++;
 }
 
-void ib_peer_close_others(struct ib_peer *peer, uint64_t stamp)
+/* Closes all connections of @peer that were asked for or accepted by another
+ * incarnation than @stamp. */
+static void peer_close_others(struct ib_peer *peer, uint64_t stamp)
 {
 	struct ib_link *link;
 
@@ -241,6 +266,371 @@ void ib_peer_close_others(struct ib_peer *peer, uint64_t stamp)
 			ib_conn_close(link->conn, -ESTALE);
 }
 
+/* ---- attempts ---- */
+
+static struct ib_peer *peer_of(const struct connect *c)
+{
+	return container_of(c, struct ib_peer, connect);
+}
+
+uint64_t ib_peers_patience(const struct ib_peers *ps)
+{
+	return RESOLVE_TIME + MAX(ANSWER_MIN, ps->home.timeout / 4);
+}
+
+static void attempt_law(const struct connect *c, struct connect_law *law)
+{
+	const struct ib_peers *ps = peer_of(c)->ps;
+
+	law->min_pause = ps->conf->min_pause;
+	law->max_pause = ps->conf->max_pause;
+	law->memory = TIME_NEVER;
+	law->patience = ib_peers_patience(ps);
+}
+
+/* ---- those who wait ---- */
+
+static void look_for_silence(struct connect *c)
+{
+	if (c->fsm.state == CONNECT_CONNECTING)
+		connect_look_at(c, c->began + SILENCE);
+}
+
+/* Somebody waits. */
+static void attempt_want(struct ib_peer *peer)
+{
+	struct connect *c = &peer->connect;
+
+	/* Who comes later does not know yet. */
+	if (c->told_silent || !c->wanted)
+		look_for_silence(c);
+	c->told_silent = false;
+	connect_want(c);
+}
+
+static void attempt_look(struct connect *c)
+{
+	connect_tell_silent(c, SILENCE);
+}
+
+static void attempt_silent(struct connect *c, uint64_t ns)
+{
+	struct ib_peer *peer = peer_of(c);
+
+	peer->ps->user->silent(peer->ps, &peer->known.peer.nid, ns);
+}
+
+static void attempt_tell(struct connect *c, bool wanted, int status,
+			 enum ulnet_cause cause)
+{
+	struct ib_peer *peer = peer_of(c);
+	struct ib_peers *ps = peer->ps;
+	const struct ulnet_nid *nid = &peer->known.peer.nid;
+
+	(void)wanted;
+	if (status)
+		ps->user->failed(ps, nid, status, cause);
+	else
+		ps->user->connected(ps, nid);
+}
+
+static void attempt_settle(struct connect *c)
+{
+	peer_settle(peer_of(c));
+}
+
+static void attempt_failed(struct connect *c, int status, bool first)
+{
+	struct ib_peer *peer = peer_of(c);
+	char nid[LNET_NIDSTR_SIZE];
+
+	if (!first)
+		return;
+	lnet_nid_format(&peer->known.peer.nid, nid, sizeof(nid));
+	log_warn_limited(&peer->ps->home.log_limit, peer_now(peer), "o2ib",
+			 "peer %s: cannot be connected to: %s", nid,
+			 strerror(-status));
+}
+
+/* ---- rounds ---- */
+
+/* The peer wants to be asked again, or is asking itself. */
+static void round_again(struct ib_peer *peer)
+{
+	struct connect *c = &peer->connect;
+	uint64_t at = 0;
+
+	if (++c->retries > RETRIES_AT_ONCE)
+		at = c->began + RETRY_PAUSE;
+	connect_again(c, at, c->status, c->cause);
+}
+
+/* None of its attempts is left. */
+static void round_over(struct ib_peer *peer)
+{
+	struct connect *c = &peer->connect;
+
+	if (peer->again || peer->n[IB_LINK_ACCEPTING])
+		round_again(peer);
+	else
+		connect_failed(c, c->status, c->cause);
+}
+
+static int ask(struct ib_peer *peer)
+{
+	struct ib_link *link = link_new(peer, false);
+	struct ib_conn *conn;
+	int rc;
+
+	if (!link)
+		return -ENOMEM;
+	rc = ib_conn_connect(&peer->ps->home, &peer->known, link, &conn);
+	if (rc)
+		link_drop(link);
+	else
+		link_begin(link, conn);
+	return rc;
+}
+
+static void round_begin(struct connect *c)
+{
+	struct ib_peer *peer = peer_of(c);
+	unsigned int n = MAX(peer->ps->conf->conns_per_peer, 1u);
+	int rc = 0;
+
+	connect_begin(c);
+	peer->again = false;
+	c->began = peer_now(peer);
+	look_for_silence(c);
+	/* Those of a round before, which had success, count. */
+	while (!rc && peer->n[IB_LINK_ASKING] < n)
+		rc = ask(peer);
+	if (peer->n[IB_LINK_ASKING])
+		return;
+	c->status = rc;
+	c->cause = rc == -ENODEV ? LNET_CAUSE_LOCAL_NO_ROUTE
+				 : LNET_CAUSE_LOCAL_DROPPED;
+	round_over(peer);
+}
+
+static int round_is_due(const struct connect *c)
+{
+	const struct ib_peer *peer = peer_of(c);
+
+	if (peer->ps->down)
+		return peer->ps->down;
+	if (!c->wanted)
+		return -ENOENT;
+	if (peer->n[IB_LINK_ACCEPTING])
+		return -EINPROGRESS;
+	/* The queue pairs of those before are to be gone. */
+	return c->fsm.state == CONNECT_AGAIN && peer->refused ? -EINPROGRESS
+							      : 0;
+}
+
+static const struct connect_ops attempt_ops = {
+	.law = attempt_law,
+	.is_due = round_is_due,
+	.begin = round_begin,
+	.look = attempt_look,
+	.failed = attempt_failed,
+	.tell = attempt_tell,
+	.silent = attempt_silent,
+	.settle = attempt_settle,
+	.outlasts = true,
+};
+
+/* ---- what becomes of them ---- */
+
+/* An attempt of this side is refused. */
+static void attempt_refused(struct ib_link *link, int status,
+			    const struct ib_refusal *refusal)
+{
+	const struct ib_request *asked = &link->conn->terms;
+	struct ib_peer *peer = link->peer;
+	struct ib_verdict v =
+		ib_refusal_judge(status, refusal, asked, &peer->known);
+
+	/* A queue pair as it was wanted could not be had: one as deep as it
+	 * came to is asked for at once, next time. */
+	peer->known.depth = MIN(peer->known.depth, asked->depth);
+	if (peer->connect.fsm.state != CONNECT_CONNECTING)
+		return;
+	peer->again |= v.again;
+	peer->connect.status = v.status;
+	peer->connect.cause = v.cause;
+	if (!peer->n[IB_LINK_ASKING])
+		round_over(peer);
+}
+
+/* There is a connection: those who wait are told. */
+static void attempt_opened(struct ib_peer *peer)
+{
+	peer->connect.retries = 0;
+	connect_opened(&peer->connect);
+	connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
+}
+
+/* The only connection has ended, and has been of no use. */
+static void attempt_in_vain(struct ib_peer *peer)
+{
+	if (peer->ps->stopping || peer->ps->down)
+		return;
+	if (peer->connect.fsm.state == CONNECT_IDLE)
+		connect_pause(&peer->connect);
+}
+
+/* Nothing is to be opened any more; what has failed before is forgotten. */
+static void attempt_stop(struct ib_peer *peer)
+{
+	if (peer->ps->stopping)
+		peer->connect.wanted = false;
+	connect_reset(&peer->connect);
+}
+
+/* ---- requests of peers ---- */
+
+/* Those that ib_admit() finds good are accepted, unless the peer has changed,
+ * races with this side, or has what it may have. */
+
+static void reject(struct ib_qp *qp, const struct ib_reject *r, const char *why)
+{
+	uint8_t bytes[IB_REJECT_SIZE];
+	size_t n = ib_reject_encode(r, bytes);
+
+	log_debug("o2ib", "rejected a connection: %s: %s",
+		  ib_reject_name(r->reason), why);
+	qp->port->verbs->reject(qp, bytes, n);
+	qp->port->verbs->destroy(qp);
+}
+
+static void log_no_room(struct ib_peers *ps, const struct ulnet_nid *nid)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(nid, text, sizeof(text));
+	log_warn_limited(&ps->home.log_limit, loop_now(ps->home.loop), "o2ib",
+			 "peer %s: rejected: it has its share of %u "
+			 "connections",
+			 text, ps->conf->accept_max);
+}
+
+static void log_impostor(struct ib_peers *ps, const struct ulnet_nid *from,
+			 const char *why)
+{
+	char text[LNET_NIDSTR_SIZE];
+
+	lnet_nid_format(from, text, sizeof(text));
+	log_warn_limited(&ps->home.log_limit, loop_now(ps->home.loop), "o2ib",
+			 "a request of %s is rejected: %s", text, why);
+}
+
+static bool has_room(struct ib_peers *ps, const struct ib_peer *peer)
+{
+	const struct ib_peers_conf *conf = ps->conf;
+
+	if (peer->accepted < conf->accept_peer_max &&
+	    share_allows(peer->accepted, ps->accepted, conf->accept_max, 1))
+		return true;
+	log_no_room(ps, &peer->known.peer.nid);
+	return false;
+}
+
+/* Is the peer somebody else than it was? */
+static bool is_reborn(struct ib_peer *peer, uint64_t stamp)
+{
+	if (!peer->known.peer.stamp || peer->known.peer.stamp == stamp)
+		return false;
+	peer_close_others(peer, stamp);
+	peer->known.peer.stamp = stamp;
+	return true;
+}
+
+/* Are both sides about to connect, and is it this side's that goes on? */
+static bool loses_race(struct ib_peer *peer)
+{
+	const struct ib_peers *ps = peer->ps;
+
+	if (!peer->n[IB_LINK_ASKING] || peer->races >= IB_RACE_REJECTS_MAX ||
+	    !ib_race_is_lower(ps->conf->race, &peer->known.peer.nid,
+			      &ps->home.self.nid))
+		return false;
+	peer->races++;
+	return true;
+}
+
+static int accept(struct ib_peer *peer, struct ib_qp *qp,
+		  const struct ib_request *request)
+{
+	struct ib_link *link = link_new(peer, true);
+	struct ib_conn *conn;
+	int rc;
+
+	if (!link)
+		return -ENOMEM;
+	rc = ib_conn_accept(&peer->ps->home, qp, request, link, &conn);
+	if (rc) {
+		link_drop(link);
+		return rc;
+	}
+	link_begin(link, conn);
+	peer->races = 0;
+	return 0;
+}
+
+void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
+			 const struct ib_source *from, const void *private,
+			 size_t length)
+{
+	enum ib_reject_reason reason = IB_REJECT_RESOURCES;
+	const struct ib_terms *terms = &ps->conf->terms;
+	const char *why = "the port is down";
+	struct ib_request request;
+	struct ib_reject r;
+	struct ib_peer *peer;
+	int rc;
+
+	rc = ib_admit(terms, from, private, length, &request, &r, &why);
+	if (rc) {
+		if (rc == -EPERM)
+			log_impostor(ps, &from->nid, why);
+		reject(qp, &r, why);
+		return;
+	}
+	if (ps->stopping || ps->down)
+		goto no;
+	if (!ps->user->owns(ps, &request.peer.nid)) {
+		reason = IB_REJECT_STALE;
+		why = "another CPT has this peer now";
+		goto no;
+	}
+	why = "no memory, or it has its share";
+	peer = peer_make(ps, &request.peer.nid);
+	if (!peer)
+		goto no;
+	/* First, as it may be its former life's share. */
+	if (is_reborn(peer, request.peer.stamp)) {
+		reason = IB_REJECT_STALE;
+		why = "it is another one than before";
+		goto no;
+	}
+	if (!has_room(ps, peer))
+		goto no;
+	reason = IB_REJECT_RACE;
+	why = "this side connects to it";
+	if (loses_race(peer))
+		goto no;
+	reason = IB_REJECT_RESOURCES;
+	why = "no queue pair can be had";
+	if (!accept(peer, qp, &request))
+		return;
+no:
+	ib_admit_reject(terms, reason, &r);
+	reject(qp, &r, why);
+}
+
+/* ---- what connections tell ---- */
+
 static void on_established(struct ib_conn *conn)
 {
 	struct ib_link *link = conn->user;
@@ -251,8 +641,8 @@ static void on_established(struct ib_conn *conn)
 	list_add_tail(&peer->open, &link->open);
 	peer->known = conn->terms;
 	peer->known.frags = MIN(peer->known.frags, peer->ps->conf->frags);
-	ib_peer_close_others(peer, conn->terms.peer.stamp);
-	ib_attempt_opened(peer);
+	peer_close_others(peer, conn->terms.peer.stamp);
+	attempt_opened(peer);
 }
 
 static void on_refused(struct ib_conn *conn, int status,
@@ -264,7 +654,7 @@ static void on_refused(struct ib_conn *conn, int status,
 	if (link->passive)
 		return;
 	link->peer->refused++;
-	ib_attempt_refused(link, status, refusal);
+	attempt_refused(link, status, refusal);
 }
 
 static void link_lost(struct ib_link *link, int status)
@@ -282,7 +672,7 @@ static void link_lost(struct ib_link *link, int status)
 	if (conn->terms.peer.stamp == peer->known.peer.stamp)
 		forget_terms(peer);
 	if (!link->passive && !link->heard)
-		ib_attempt_in_vain(peer);
+		attempt_in_vain(peer);
 }
 
 static void on_closed(struct ib_conn *conn, int status)
@@ -355,7 +745,7 @@ static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		return ps->down;
 	if (!lnet_nid_is_nid4(nid))
 		return -EAFNOSUPPORT;
-	*peer_p = ib_peer_make(ps, nid);
+	*peer_p = peer_make(ps, nid);
 	return *peer_p ? 0 : -ENOMEM;
 }
 
@@ -365,7 +755,7 @@ int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
 	int rc = peer_get(ps, nid, &peer);
 
 	if (!rc)
-		ib_attempt_want(peer);
+		attempt_want(peer);
 	return rc;
 }
 
@@ -459,7 +849,7 @@ void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
 	};
 	ps->home.user = &conn_user;
 	hash_init(&ps->hash);
-	connect_set_init(&ps->connects, home->loop, &ib_attempt_ops);
+	connect_set_init(&ps->connects, home->loop, &attempt_ops);
 }
 
 void ib_peers_fini(struct ib_peers *ps)
@@ -478,10 +868,10 @@ static void peers_end(struct ib_peers *ps, int status)
 		struct ib_peer *peer = container_of(n, struct ib_peer, hash);
 		struct ib_link *link;
 
-		ib_attempt_stop(peer);
+		attempt_stop(peer);
 		list_for_each_entry (link, &peer->links, link)
 			ib_conn_close(link->conn, status);
-		ib_peer_settle(peer);
+		peer_settle(peer);
 	}
 }
 

@@ -181,6 +181,9 @@ int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid) must_check;
 /* Are there connections with @nid, or attempts at them? */
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid);
+/* NULL: there is none. */
+struct ib_peer *ib_peer_find(const struct ib_peers *ps,
+			     const struct ulnet_nid *nid);
 /* The oldest connection with @nid; or NULL. */
 const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
 				    const struct ulnet_nid *nid);

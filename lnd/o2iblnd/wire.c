@@ -27,30 +27,17 @@
 
 const char *ib_msg_name(enum ib_msg_type type)
 {
-	switch (type) {
-	case IB_MSG_CONNREQ:
-		return "CONNREQ";
-	case IB_MSG_CONNACK:
-		return "CONNACK";
-	case IB_MSG_NOOP:
-		return "NOOP";
-	case IB_MSG_IMMEDIATE:
-		return "IMMEDIATE";
-	case IB_MSG_PUT_REQ:
-		return "PUT_REQ";
-	case IB_MSG_PUT_NAK:
-		return "PUT_NAK";
-	case IB_MSG_PUT_ACK:
-		return "PUT_ACK";
-	case IB_MSG_PUT_DONE:
-		return "PUT_DONE";
-	case IB_MSG_GET_REQ:
-		return "GET_REQ";
-	case IB_MSG_GET_DONE:
-		return "GET_DONE";
-	default:
-		return "unknown";
-	}
+	static const char *const names[UINT8_MAX + 1] = {
+		[IB_MSG_CONNREQ] = "CONNREQ", [IB_MSG_CONNACK] = "CONNACK",
+		[IB_MSG_NOOP] = "NOOP",	      [IB_MSG_IMMEDIATE] = "IMMEDIATE",
+		[IB_MSG_PUT_REQ] = "PUT_REQ", [IB_MSG_PUT_NAK] = "PUT_NAK",
+		[IB_MSG_PUT_ACK] = "PUT_ACK", [IB_MSG_PUT_DONE] = "PUT_DONE",
+		[IB_MSG_GET_REQ] = "GET_REQ", [IB_MSG_GET_DONE] = "GET_DONE",
+	};
+
+	if ((unsigned int)type < ARRAY_SIZE(names) && names[type])
+		return names[type];
+	return "unknown";
 }
 
 const char *ib_reject_name(unsigned int reason)

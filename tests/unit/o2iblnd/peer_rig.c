@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/env.h"
-#include "lnd/o2iblnd/peer_priv.h"
+#include "lnd/o2iblnd/peer.h"
 
 #define NET   LNET_NET(LNET_TYPE_O2IB, 0)
 #define ID_AT 40 /* of a message, in its LNet header */
