@@ -585,6 +585,10 @@ struct expansion {
 	/* Where it is: */
 	const struct net_terms *net;
 	const struct term *term;
+	/* Sets of the numbers that the NIDs of the term are made of: of the
+	 * net, then the address or its bytes. */
+	const struct lnet_ranges *set[5];
+	unsigned int nsets;
 };
 
 /* Does what comes before this term say @nid, too? Such NIDs are there already,
@@ -616,100 +620,74 @@ static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* One range of a set, without what those before it have. @each is called with
- * numbers in their order, until it fails. */
-static int expand_range(const struct lnet_ranges *set, unsigned int i,
-			struct expansion *x, struct ulnet_nid *nid,
-			unsigned int part,
-			int (*each)(struct expansion *x, struct ulnet_nid *nid,
-				    unsigned int part, uint32_t v))
-{
-	const struct lnet_range *r = &set->range[i];
-	uint32_t v = r->lo;
-	int rc = 0;
-
-	for (;; v += r->stride) {
-		unsigned int k = 0;
-
-		while (k < i && !lnet_range_match(&set->range[k], v))
-			k++;
-		if (k == i)
-			rc = each(x, nid, part, v);
-		if (rc || v == r->hi)
-			return rc;
-	}
-}
-
-static int expand_set(const struct lnet_ranges *set, struct expansion *x,
-		      struct ulnet_nid *nid, unsigned int part,
-		      int (*each)(struct expansion *x, struct ulnet_nid *nid,
-				  unsigned int part, uint32_t v))
-{
-	int rc = 0;
-
-	for (unsigned int i = 0; i < set->count && !rc; i++)
-		rc = expand_range(set, i, x, nid, part, each);
-	return rc;
-}
-
-static int expand_number(struct expansion *x, struct ulnet_nid *nid,
-			 unsigned int part, uint32_t v)
-{
-	(void)part;
-	put_be32(nid->addr, v);
-	return expand_nid(x, nid);
-}
-
-/* Byte @part of an address is @v: on to the next one, or there is one. */
-static int expand_byte(struct expansion *x, struct ulnet_nid *nid,
-		       unsigned int part, uint32_t v)
-{
-	nid->addr[part++] = (uint8_t)v;
-	return part == 4 ? expand_nid(x, nid)
-			 : expand_set(&x->term->part[part], x, nid, part,
-				      expand_byte);
-}
-
-static int expand_prefix(struct expansion *x, struct ulnet_nid *nid)
+/* Number @v of set @i. */
+static void place_number(const struct expansion *x, struct ulnet_nid *nid,
+			 unsigned int i, uint32_t v)
 {
 	const struct ulnet_nid *prefix = &x->term->prefix;
-	unsigned int host = (prefix->size + 4u) * 8 - x->term->bits;
-	uint8_t *last = nid->addr + prefix->size;
-	uint32_t base;
+
+	if (i == 0) {
+		nid->num[0] = (uint8_t)(v >> 8);
+		nid->num[1] = (uint8_t)v;
+	} else if (x->term->kind == TERM_IP) {
+		nid->addr[i - 1] = (uint8_t)v;
+	} else {
+		put_be32(nid->addr + prefix->size,
+			 get_be32(prefix->addr + prefix->size) | v);
+	}
+}
+
+static bool is_in_ranges(const struct lnet_range *r, unsigned int n, uint32_t v)
+{
+	while (n && !lnet_range_match(&r[n - 1], v))
+		n--;
+	return n;
+}
+
+/* All NIDs with the numbers that @nid has of the first @i sets; each once, in
+ * the order of the numbers. */
+static int expand_sets(struct expansion *x, struct ulnet_nid *nid,
+		       unsigned int i)
+{
+	const struct lnet_ranges *set;
 	int rc = 0;
 
-	if (host >= 32)
-		return -E2BIG;
-	nid->size = prefix->size;
-	memcpy(nid->addr, prefix->addr, sizeof(nid->addr));
-	base = get_be32(last);
-	for (uint32_t i = 0; i < UINT32_C(1) << host && !rc; i++) {
-		put_be32(last, base | i);
-		rc = expand_nid(x, nid);
+	if (i == x->nsets)
+		return expand_nid(x, nid);
+	set = x->set[i];
+	for (unsigned int k = 0; k < set->count && !rc; k++) {
+		const struct lnet_range *r = &set->range[k];
+
+		for (uint64_t v = r->lo; v <= r->hi && !rc; v += r->stride) {
+			if (is_in_ranges(set->range, k, (uint32_t)v))
+				continue;
+			place_number(x, nid, i, (uint32_t)v);
+			rc = expand_sets(x, nid, i + 1);
+		}
 	}
 	return rc;
 }
 
-/* A term on net number @num. */
-static int expand_term(struct expansion *x, struct ulnet_nid *nid,
-		       unsigned int part, uint32_t num)
+static int expand_term(struct expansion *x)
 {
-	*nid = (struct ulnet_nid){ .type = (uint8_t)x->net->type->type,
-				   .num = { (uint8_t)(num >> 8),
-					    (uint8_t)num } };
-	switch (x->term->kind) {
-	case TERM_ALL:
-		break;
-	case TERM_PREFIX:
-		return expand_prefix(x, nid);
-	case TERM_IP:
-		return expand_set(&x->term->part[part], x, nid, part,
-				  expand_byte);
-	case TERM_NUMBER:
-		return expand_set(&x->term->part[part], x, nid, part,
-				  expand_number);
+	const struct term *term = x->term;
+	unsigned int host = (term->prefix.size + 4u) * 8 - term->bits;
+	struct lnet_range hosts = { 0, 0, 1 };
+	const struct lnet_ranges low = { .count = 1, .range = &hosts };
+	struct ulnet_nid nid = term->prefix;
+
+	if (term->kind == TERM_ALL || (term->kind == TERM_PREFIX && host >= 32))
+		return -E2BIG;
+	nid.type = (uint8_t)x->net->type->type;
+	x->set[0] = &x->net->nums;
+	x->nsets = term->kind == TERM_IP ? 5 : 2;
+	for (unsigned int i = 1; i < x->nsets; i++)
+		x->set[i] = &term->part[i - 1];
+	if (term->kind == TERM_PREFIX) {
+		hosts.hi = (UINT32_C(1) << host) - 1;
+		x->set[1] = &low;
 	}
-	return -E2BIG;
+	return expand_sets(x, &nid, 0);
 }
 
 int lnet_nidlist_expand(const struct ulnet_nidlist *list,
@@ -717,13 +695,12 @@ int lnet_nidlist_expand(const struct ulnet_nidlist *list,
 {
 	struct expansion x = { .list = list, .nids = nids, .max = max };
 	const struct net_terms *end = list->net + list->count;
-	struct ulnet_nid nid;
 	int rc = 0;
 
 	for (x.net = list->net; x.net < end && !rc; x.net++)
 		for (x.term = x.net->term;
 		     x.term < x.net->term + x.net->count && !rc; x.term++)
-			rc = expand_set(&x.net->nums, &x, &nid, 0, expand_term);
+			rc = expand_term(&x);
 	if (!rc)
 		*n_p = x.n;
 	return rc;
