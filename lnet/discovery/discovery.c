@@ -14,10 +14,8 @@
 #include "lnet/peer/word.h"
 #include "lnet/route/table.h"
 
-/* Turns begun, and peers looked at, in one turn of the loop: between two of
- * them messages go on. */
+/* Turns begun in one turn of the loop: between two of them messages go on. */
 #define TURNS_SLICE 16
-#define SWEEP_SLICE 256
 
 /* Messages to a peer wait if nobody has ever tried to discover it: it is to
  * know whose they are. Those to a NID that is hearsay wait until it has been
@@ -156,60 +154,44 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-struct discover_call {
-	struct lnet_cpt *cpt;
-	struct ulnet_nid nid;
-	unsigned int flags;
-	ulnet_discover_fn done;
-	void *arg;
-};
-
-/* A NID that is known by hearsay is asked itself: perhaps it is another
- * peer's. */
-static int discover_nid(struct discover_call *c, struct lnet_peer_ni *p)
+/* Takes @a if it returns 0. A NID that is known by hearsay is asked itself:
+ * perhaps it is another peer's. */
+static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
-	struct asker *a = malloc(sizeof(*a));
-	struct lnet_peer *peer = p->peer;
-	struct discovery *d;
+	struct discovery *d = disc_get(a->cpt, p->peer);
 
-	if (!a)
+	if (!d)
 		return -ENOMEM;
-	d = disc_get(c->cpt, peer);
-	if (!d) {
-		free(a);
-		return -ENOMEM;
-	}
-	*a = (struct asker){ .nid = c->nid, .done = c->done, .arg = c->arg };
 	list_add_tail(&d->askers, &a->link);
-	if (c->flags & LNET_DISCOVER_FORCE)
+	if (a->flags & LNET_DISCOVER_FORCE)
 		d->force_ping = d->force_push = true;
-	if (!peer->merged)
+	if (!p->peer->merged)
 		d->force_ping = true;
 	if (p->word.state == PEER_WORD_HEARSAY)
-		disc_doubt(c->cpt, p);
+		disc_doubt(a->cpt, p);
 	disc_event(d, DISC_ON_NEWS);
 	return 0;
 }
 
 static int discover_begin(void *arg)
 {
-	struct discover_call *c = arg;
-	struct lnet_cpt *cpt = c->cpt;
+	struct asker *a = arg;
+	struct lnet_cpt *cpt = a->cpt;
 	struct lnet_peer_ni *p;
 	int rc;
 
 	if (cpt->closing)
 		return -ESHUTDOWN;
-	if (node_cpt_of(cpt->node, &c->nid) != cpt->index)
+	if (node_cpt_of(cpt->node, &a->nid) != cpt->index)
 		return -EAGAIN;
-	if (lnet_nid_is_lo(&c->nid) || config_is_mine(cpt->config, &c->nid))
+	if (lnet_nid_is_lo(&a->nid) || config_is_mine(cpt->config, &a->nid))
 		return -EINVAL;
-	if (!disc_may_ask(cpt, &c->nid))
+	if (!disc_may_ask(cpt, &a->nid))
 		return -EHOSTUNREACH;
-	p = peer_get(cpt, &c->nid);
+	p = peer_get(cpt, &a->nid);
 	if (!p)
 		return -ENOBUFS;
-	rc = discover_nid(c, p);
+	rc = discover_nid(a, p);
 	peer_unref(cpt, p);
 	return rc;
 }
@@ -217,18 +199,24 @@ static int discover_begin(void *arg)
 int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 		  unsigned int flags, ulnet_discover_fn done, void *arg)
 {
-	struct discover_call c = {
-		.nid = *nid, .flags = flags, .done = done, .arg = arg
-	};
+	struct asker *a;
 	int rc;
 
 	if (!done || lnet_nid_is_any(nid) || flags & ~LNET_DISCOVER_FORCE)
 		return -EINVAL;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	*a = (struct asker){
+		.nid = *nid, .flags = flags, .done = done, .arg = arg
+	};
 	/* The peer may move while the call does. */
 	do {
-		c.cpt = node->cpt[node_cpt_of(node, nid)];
-		rc = loop_call(c.cpt->loop, discover_begin, &c);
+		a->cpt = node->cpt[node_cpt_of(node, nid)];
+		rc = loop_call(a->cpt->loop, discover_begin, a);
 	} while (rc == -EAGAIN);
+	if (rc)
+		free(a);
 	return rc;
 }
 
@@ -266,38 +254,19 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 /* ---- news of this node ---- */
 
-static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
-	struct lnet_peer *peer = p->peer;
-	struct disc_facts facts = disc_facts_of(cpt, peer);
+	struct disc_facts facts;
 	struct discovery *d;
 
-	if (!lnet_nid_eq(&p->nid, &peer->primary) || !peer->settled ||
-	    p->place.state != PEER_HERE || !disc_needs_push(&facts))
+	(void)arg;
+	if (!p || !lnet_nid_eq(&p->nid, &p->peer->primary) ||
+	    !p->peer->settled || p->place.state != PEER_HERE)
 		return;
-	d = disc_get(cpt, peer);
+	facts = disc_facts_of(cpt, p->peer);
+	d = disc_needs_push(&facts) ? disc_get(cpt, p->peer) : NULL;
 	if (d)
 		disc_event(d, DISC_ON_WANTED);
-}
-
-/* A part of the peers; the rest when there are turns again for them. */
-static void sweep(struct disc_cpt *dc)
-{
-	struct hash *peers = &peer_cpt(dc->cpt)->peers;
-	struct hash_node *n = NULL;
-	unsigned int seen = 0;
-
-	if (dc->mask != peers->mask) {
-		dc->mask = peers->mask;
-		dc->bucket = 0;
-	}
-	do {
-		n = hash_walk(peers, &dc->bucket, n);
-		if (n)
-			sweep_look(dc->cpt,
-				   container_of(n, struct lnet_peer_ni, hash));
-	} while (n && (++seen < SWEEP_SLICE || n->next));
-	dc->sweeping = n != NULL;
 }
 
 void disc_news(struct lnet_cpt *cpt, uint32_t version)
@@ -313,7 +282,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 	dc->version = version;
 	dc->sweeping = true;
 	dc->unsaid = true;
-	dc->bucket = 0;
+	dc->swept = PEERS_FIRST;
 	disc_kick(dc);
 }
 
@@ -419,7 +388,8 @@ static void disc_work(struct work *w)
 		disc_look(d);
 	}
 	if (dc->sweeping && list_empty(&dc->first) && list_empty(&dc->others))
-		sweep(dc);
+		dc->sweeping =
+			peers_some(dc->cpt, &dc->swept, sweep_look, NULL);
 	if (n == TURNS_SLICE || (dc->sweeping && dc->turns < DISC_TURNS_MAX))
 		disc_kick(dc);
 }
@@ -455,7 +425,6 @@ void disc_init(struct lnet_cpt *cpt)
 	peer_cpt(cpt)->freed = disc_freed;
 	dc->cpt = cpt;
 	dc->version = 1;
-	dc->mask = UINT32_MAX;
 	dc->work.fn = disc_work;
 	list_init(&dc->all);
 	list_init(&dc->first);

@@ -56,7 +56,7 @@ struct disc_cpt {
 	/* The peers are being walked through, for those that were not told this
 	 * version yet. */
 	bool sweeping;
-	uint32_t bucket, mask;
+	struct peers_place swept; /* up to there */
 	struct list late;      /* of late_claim.link */
 	struct timer gateways; /* to ask them; armed while there are routes */
 	/* Called when a peer has said that its NI @lpni is down, or not its own

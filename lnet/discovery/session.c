@@ -195,11 +195,6 @@ static void disc_over(struct discovery *d, int status)
 
 /* ---- actions of the table ---- */
 
-static void act_ignore(struct discovery *d)
-{
-	(void)d;
-}
-
 static void act_enqueue(struct discovery *d)
 {
 	struct disc_cpt *dc = disc_cpt(d->cpt);
@@ -501,14 +496,17 @@ static void act_forget(struct discovery *d)
 void disc_event(struct discovery *d, enum disc_event ev)
 {
 	static void (*const acts[DISC_ACTIONS])(struct discovery *) = {
-		[DISC_IGNORE] = act_ignore, [DISC_ENQUEUE] = act_enqueue,
+		[DISC_IGNORE] = NULL,	    [DISC_ENQUEUE] = act_enqueue,
 		[DISC_LOOK] = disc_look,    [DISC_PING] = act_ping,
 		[DISC_MERGE] = disc_merge,  [DISC_PUSH] = act_push,
 		[DISC_END] = act_end,	    [DISC_PAUSE] = act_pause,
 		[DISC_FORGET] = act_forget,
 	};
 
-	acts[disc_move(&d->peer->fsm, ev)](d);
+	enum disc_action action = disc_move(&d->peer->fsm, ev);
+
+	if (acts[action])
+		acts[action](d);
 }
 
 /* ---- questions that have ended ---- */

@@ -16,8 +16,10 @@
 /* Somebody who asked for a discovery, of a peer that had @nid then. */
 struct asker {
 	struct list link;
+	struct lnet_cpt *cpt; /* that owned @nid */
 	struct ulnet_nid nid;
-	bool passed_on; /* to a peer that has got it since: once */
+	unsigned int flags; /* LNET_DISCOVER_* */
+	bool passed_on;	    /* to a peer that has got it since: once */
 	ulnet_discover_fn done;
 	void *arg;
 };

@@ -75,12 +75,13 @@ bool disc_row(enum peer_state from, enum disc_event ev,
 
 enum disc_action disc_move(struct fsm *fsm, enum disc_event ev)
 {
-	const struct disc_row *row = &rows[fsm->state][ev];
+	enum peer_state from = (enum peer_state)fsm->state, to;
+	enum disc_action action;
 
-	BUG_ON(row->action == DISC_NO_MOVE);
-	if (row->next != fsm->state)
-		fsm_move(fsm, peer_states, row->next);
-	return row->action;
+	BUG_ON(!disc_row(from, ev, &action, &to));
+	if (to != from)
+		fsm_move(fsm, peer_states, to);
+	return action;
 }
 
 bool disc_needs_push(const struct disc_facts *f)

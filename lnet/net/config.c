@@ -82,15 +82,6 @@ struct lnet_config *config_without(const struct lnet_config *old,
 	return new;
 }
 
-struct lnet_ni *config_ni(const struct lnet_config *c,
-			  const struct ulnet_nid *nid)
-{
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
-			return c->ni[i];
-	return NULL;
-}
-
 const struct lnet_net *config_net(const struct lnet_config *c, uint32_t segment)
 {
 	for (unsigned int i = 0; i < c->nnets; i++)

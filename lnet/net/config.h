@@ -39,16 +39,19 @@ struct lnet_config *config_without(const struct lnet_config *old,
 				   const struct lnet_ni *ni);
 
 /* The NI with this NID, or NULL. */
-struct lnet_ni *config_ni(const struct lnet_config *c,
-			  const struct ulnet_nid *nid);
+static inline struct lnet_ni *config_ni(const struct lnet_config *c,
+					const struct ulnet_nid *nid)
+{
+	for (unsigned int i = 0; i < c->nnis; i++)
+		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
+			return c->ni[i];
+	return NULL;
+}
 /* Is it a NID of this node? */
 static inline bool config_is_mine(const struct lnet_config *c,
 				  const struct ulnet_nid *nid)
 {
-	for (unsigned int i = 0; i < c->nnis; i++)
-		if (lnet_nid_eq(&c->ni[i]->lnd.nid, nid))
-			return true;
-	return false;
+	return config_ni(c, nid);
 }
 
 /* That segment, or NULL: none of the NIs is on it. */

@@ -220,38 +220,47 @@ int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 	return rc;
 }
 
-int lnet_ni_info(struct lnet *node, unsigned int index,
-		 struct ulnet_ni_info *info)
+/* With config_lock, if it returns 0. */
+static int ni_lock(struct lnet *node, unsigned int index, struct lnet_ni **ni_p)
 {
-	int rc = -ENOENT;
+	struct net_node *net = net_node(node);
 
 	if (atomic_load(&node->closing))
 		return -ESHUTDOWN;
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	if (index < net_node(node)->config->nnis) {
-		ni_info(net_node(node)->config->ni[index], info);
-		policies_of(whole_node(node)->policies, POLICY_SRC_NET,
-			    &info->nid, &info->net_priority, &info->priority);
-		rc = 0;
+	pthread_mutex_lock(&net->config_lock);
+	if (index < net->config->nnis) {
+		*ni_p = net->config->ni[index];
+		return 0;
 	}
+	pthread_mutex_unlock(&net->config_lock);
+	return -ENOENT;
+}
+
+int lnet_ni_info(struct lnet *node, unsigned int index,
+		 struct ulnet_ni_info *info)
+{
+	struct lnet_ni *ni;
+	int rc = ni_lock(node, index, &ni);
+
+	if (rc)
+		return rc;
+	ni_info(ni, info);
+	policies_of(whole_node(node)->policies, POLICY_SRC_NET, &info->nid,
+		    &info->net_priority, &info->priority);
 	pthread_mutex_unlock(&net_node(node)->config_lock);
-	return rc;
+	return 0;
 }
 
 int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 {
-	int rc = -ENOENT;
+	struct lnet_ni *ni;
+	int rc = ni_lock(node, index, &ni);
 
-	if (atomic_load(&node->closing))
-		return -ESHUTDOWN;
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	if (index < net_node(node)->config->nnis) {
-		id->nid = net_node(node)->config->ni[index]->lnd.nid;
-		id->pid = node->conf.pid;
-		rc = 0;
-	}
+	if (rc)
+		return rc;
+	*id = (struct ulnet_id){ ni->lnd.nid, node->conf.pid };
 	pthread_mutex_unlock(&net_node(node)->config_lock);
-	return rc;
+	return 0;
 }
 
 /* ---- 0@lo ---- */

@@ -384,6 +384,16 @@ typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 			 void *arg);
 int peers_each(struct lnet *node, peers_fn fn, void *arg);
 
+/* The same for some of the peer NIs of @cpt, on its thread: those behind *@at,
+ * which goes on. True: there are more. */
+struct peers_place {
+	uint32_t bucket; /* in a table of ... */
+	uint32_t mask;	 /* ... that size; UINT32_MAX: not begun */
+};
+#define PEERS_FIRST ((struct peers_place){ .mask = UINT32_MAX })
+bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
+		void *arg);
+
 /* Of all peers: what has been counted becomes 0. As peers_each(). */
 int peers_stats_reset(struct lnet *node);
 

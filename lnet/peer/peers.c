@@ -11,57 +11,58 @@
  * on. */
 #define PEERS_SLICE 256
 
+bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
+		void *arg)
+{
+	const struct hash *h = &peer_cpt(cpt)->peers;
+	struct hash_node *n = NULL;
+	unsigned int seen = 0;
+
+	if (at->mask != h->mask) {
+		at->mask = h->mask;
+		at->bucket = 0;
+		fn(cpt, NULL, arg);
+	}
+	/* Ends between two buckets, which stay what they are until the table
+	 * grows. */
+	do {
+		n = hash_walk(h, &at->bucket, n);
+		if (n)
+			fn(cpt, container_of(n, struct lnet_peer_ni, hash),
+			   arg);
+	} while (n && (++seen < PEERS_SLICE || n->next));
+	return n != NULL;
+}
+
 struct peers_walk {
 	struct lnet_cpt *cpt;
 	peers_fn fn;
 	void *arg;
-	uint32_t bucket; /* where it is, */
-	uint32_t mask;	 /* in a table of that size; UINT32_MAX: not begun */
-	bool more;
+	struct peers_place at;
 };
 
-/* Ends between two buckets, which stay what they are until the table grows. */
+/* 1: there are more. */
 static int peers_slice(void *arg)
 {
 	struct peers_walk *w = arg;
-	const struct hash *h = &peer_cpt(w->cpt)->peers;
-	struct hash_node *n = NULL;
-	unsigned int seen = 0;
 
-	if (w->mask != h->mask) {
-		w->mask = h->mask;
-		w->bucket = 0;
-		w->fn(w->cpt, NULL, w->arg);
-	}
-	do {
-		n = hash_walk(h, &w->bucket, n);
-		if (n)
-			w->fn(w->cpt,
-			      container_of(n, struct lnet_peer_ni, hash),
-			      w->arg);
-	} while (n && (++seen < PEERS_SLICE || n->next));
-	w->more = n != NULL;
-	return 0;
+	return peers_some(w->cpt, &w->at, w->fn, w->arg);
 }
 
 int peers_each(struct lnet *node, peers_fn fn, void *arg)
 {
+	int rc = 0;
+
 	if (!node_may_wait(node))
 		return -EXDEV;
-	for (unsigned int i = 0; i < node->cpts; i++) {
-		struct peers_walk w = { .cpt = node->cpt[i],
-					.fn = fn,
-					.arg = arg,
-					.mask = UINT32_MAX };
-		int rc;
+	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
+		struct peers_walk w = { node->cpt[i], fn, arg, PEERS_FIRST };
 
 		do
 			rc = loop_call(node->loops[i], peers_slice, &w);
-		while (!rc && w.more);
-		if (rc)
-			return rc;
+		while (rc > 0);
 	}
-	return 0;
+	return rc;
 }
 
 static void peer_stats_reset(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
@@ -102,8 +103,8 @@ static const uint32_t state_bits[PEER_STATES] = {
 	[PEER_QUEUED] = STATE_DISCOVERING,
 	[PEER_DISCOVERING] = STATE_DISCOVERING | STATE_PING_SENT,
 	[PEER_MERGING] = STATE_DISCOVERING | STATE_DATA_PRESENT,
-	[PEER_PUSHING] = STATE_DISCOVERING | STATE_NIDS_UPTODATE |
-			 STATE_PUSH_SENT,
+	[PEER_PUSHING] =
+		STATE_DISCOVERING | STATE_NIDS_UPTODATE | STATE_PUSH_SENT,
 	[PEER_DISCOVERED] = STATE_DISCOVERED | STATE_NIDS_UPTODATE,
 	[PEER_FAILED] = STATE_PING_FAILED,
 };
