@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <string.h>
 
 static void set_addr(struct ulnet_nid *nid, const void *bytes, uint8_t size)
@@ -15,8 +14,7 @@ static void set_addr(struct ulnet_nid *nid, const void *bytes, uint8_t size)
 	memcpy(nid->addr, bytes, size + sizeof(struct in_addr));
 }
 
-/* The address in @sa becomes that of @nid. False: it is of another kind. */
-static bool take_addr(struct ulnet_nid *nid, const struct sockaddr *sa)
+bool netif_addr_take(struct ulnet_nid *nid, const struct sockaddr *sa)
 {
 	const struct sockaddr_in *v4 = (const void *)sa;
 	const struct sockaddr_in6 *v6 = (const void *)sa;
@@ -30,11 +28,38 @@ static bool take_addr(struct ulnet_nid *nid, const struct sockaddr *sa)
 	return true;
 }
 
+union netif_addr netif_addr(const struct ulnet_nid *nid, uint16_t port)
+{
+	union netif_addr a;
+
+	memset(&a, 0, sizeof(a));
+	if (lnet_nid_is_nid4(nid)) {
+		a.v4.sin_family = AF_INET;
+		a.v4.sin_port = htons(port);
+		memcpy(&a.v4.sin_addr, nid->addr, sizeof(a.v4.sin_addr));
+	} else {
+		a.v6.sin6_family = AF_INET6;
+		a.v6.sin6_port = htons(port);
+		memcpy(&a.v6.sin6_addr, nid->addr, sizeof(a.v6.sin6_addr));
+	}
+	return a;
+}
+
+bool netif_addr_is(const union netif_addr *a, const struct ulnet_nid *nid)
+{
+	if (lnet_nid_is_nid4(nid))
+		return a->any.sa_family == AF_INET &&
+		       !memcmp(&a->v4.sin_addr, nid->addr,
+			       sizeof(a->v4.sin_addr));
+	return a->any.sa_family == AF_INET6 &&
+	       !memcmp(&a->v6.sin6_addr, nid->addr, sizeof(a->v6.sin6_addr));
+}
+
 static bool has_addr(const struct ifaddrs *i, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid a = *nid;
 
-	return take_addr(&a, i->ifa_addr) && lnet_nid_eq(&a, nid);
+	return netif_addr_take(&a, i->ifa_addr) && lnet_nid_eq(&a, nid);
 }
 
 /* Every IPv4 address of a loopback network is this host's. */
@@ -42,8 +67,9 @@ static bool is_loopback(const struct ifaddrs *i, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid a = *nid, mask = *nid;
 
-	if (!(i->ifa_flags & IFF_LOOPBACK) || !take_addr(&a, i->ifa_addr) ||
-	    !take_addr(&mask, i->ifa_netmask) || !lnet_nid_is_nid4(&a) ||
+	if (!(i->ifa_flags & IFF_LOOPBACK) ||
+	    !netif_addr_take(&a, i->ifa_addr) ||
+	    !netif_addr_take(&mask, i->ifa_netmask) || !lnet_nid_is_nid4(&a) ||
 	    !lnet_nid_is_nid4(nid))
 		return false;
 	for (unsigned int b = 0; b < sizeof(struct in_addr); b++)
@@ -107,7 +133,7 @@ static bool find_name(const struct ifaddrs *all, const char *name,
 
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
 		if (strcmp(i->ifa_name, name) != 0 ||
-		    !take_addr(&a, i->ifa_addr) || a.size != size ||
+		    !netif_addr_take(&a, i->ifa_addr) || a.size != size ||
 		    is_of_link(&a))
 			continue;
 		*nid = a;

@@ -30,21 +30,15 @@
 #define LND_O2IBLND_RDMA_H
 
 #include <infiniband/verbs.h>
-#include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "lnd/netif.h"
 #include "lnd/o2iblnd/verbs.h"
 
 /* Pieces of a work request: what devices have, and not more than this. */
 #define IBR_SGE_MAX 32
-
-union ibr_addr {
-	struct sockaddr sa;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
 
 /* Immutable but for what is below "owner", whose thread is the CPT's. */
 struct ibr_cpt {
@@ -138,7 +132,7 @@ struct ibr_qp {
 	bool cut; /* disconnect() has told the peer */
 
 	/* active, while it is looked for */
-	union ibr_addr to;
+	union netif_addr to;
 	uint32_t look_ms;   /* that this look may take, */
 	uint32_t looked_ms; /* and those before it have taken */
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <unistd.h>
 
 #include "lnd/o2iblnd/rdma.h"
@@ -30,70 +28,26 @@ static void cpt_unuse(struct ibr_cpt *cpt);
 
 /* ---- addresses ---- */
 
-static union ibr_addr ibr_addr(const struct ulnet_nid *nid, uint16_t port)
-{
-	union ibr_addr a;
-
-	memset(&a, 0, sizeof(a));
-	if (lnet_nid_is_nid4(nid)) {
-		a.v4.sin_family = AF_INET;
-		a.v4.sin_port = htons(port);
-		memcpy(&a.v4.sin_addr, nid->addr, sizeof(a.v4.sin_addr));
-	} else {
-		a.v6.sin6_family = AF_INET6;
-		a.v6.sin6_port = htons(port);
-		memcpy(&a.v6.sin6_addr, nid->addr, sizeof(a.v6.sin6_addr));
-	}
-	return a;
-}
-
-static bool is_addr(const struct sockaddr *sa, const struct ulnet_nid *nid)
-{
-	const struct sockaddr_in *v4 = (const void *)sa;
-	const struct sockaddr_in6 *v6 = (const void *)sa;
-
-	if (!sa)
-		return false;
-	if (lnet_nid_is_nid4(nid))
-		return sa->sa_family == AF_INET &&
-		       !memcmp(&v4->sin_addr, nid->addr, sizeof(v4->sin_addr));
-	return sa->sa_family == AF_INET6 &&
-	       !memcmp(&v6->sin6_addr, nid->addr, sizeof(v6->sin6_addr));
-}
-
 /* The NID with this address on the net of @nid; LNET_NID_ANY: it is of another
  * kind. */
 static struct ulnet_nid addr_nid(const struct sockaddr *sa,
 				 const struct ulnet_nid *nid)
 {
-	const struct sockaddr_in *v4 = (const void *)sa;
-	const struct sockaddr_in6 *v6 = (const void *)sa;
 	struct ulnet_nid of = *nid;
 
-	if (lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET)
-		memcpy(of.addr, &v4->sin_addr, sizeof(v4->sin_addr));
-	else if (!lnet_nid_is_nid4(nid) && sa->sa_family == AF_INET6)
-		memcpy(of.addr, &v6->sin6_addr, sizeof(v6->sin6_addr));
-	else
-		return LNET_NID_ANY;
-	return of;
+	return netif_addr_take(&of, sa) && of.size == nid->size ? of
+								: LNET_NID_ANY;
 }
 
 const char *ibr_addr_fault(const struct ulnet_nid *nid)
 {
-	const unsigned int need = IFF_UP | IFF_RUNNING;
-	const char *fault = "no interface has its address";
 	struct ifaddrs *all;
+	const char *fault;
 
 	/* Not known: what the device says counts. */
 	if (getifaddrs(&all))
 		return NULL;
-	for (const struct ifaddrs *i = all; i && fault; i = i->ifa_next) {
-		if (!is_addr(i->ifa_addr, nid))
-			continue;
-		fault = (i->ifa_flags & need) == need ? NULL
-						      : "its link is down";
-	}
+	fault = netif_fault(all, nid);
 	freeifaddrs(all);
 	return fault;
 }
@@ -230,9 +184,9 @@ static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 			    sizeof(on)))
 		return -errno;
 	for (unsigned int port = PRIVILEGED_LAST; port; port--) {
-		union ibr_addr a = ibr_addr(nid, (uint16_t)port);
+		union netif_addr a = netif_addr(nid, (uint16_t)port);
 
-		if (!rdma_bind_addr(id, &a.sa))
+		if (!rdma_bind_addr(id, &a.any))
 			return 0;
 		rc = -errno;
 		if (rc != -EADDRINUSE && rc != -EADDRNOTAVAIL)
@@ -257,8 +211,8 @@ static int conn_try_privileged(struct ibr_port *p)
 
 static int bind_any(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 {
-	union ibr_addr a = ibr_addr(nid, 0);
-	int rc = rdma_bind_addr(id, &a.sa) ? -errno : 0;
+	union netif_addr a = netif_addr(nid, 0);
+	int rc = rdma_bind_addr(id, &a.any) ? -errno : 0;
 
 	return rc == -EADDRNOTAVAIL ? -ENODEV : rc;
 }
@@ -270,7 +224,7 @@ static int look(struct ibr_qp *qp)
 	uint32_t left = qp->port->conf.resolve_ms - qp->looked_ms;
 
 	qp->look_ms = MIN(qp->look_ms ? 2 * qp->look_ms : LOOK_MS, left);
-	if (rdma_resolve_addr(qp->id, NULL, &qp->to.sa, (int)qp->look_ms))
+	if (rdma_resolve_addr(qp->id, NULL, &qp->to.any, (int)qp->look_ms))
 		return -errno;
 	return 0;
 }
@@ -302,7 +256,7 @@ static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
 	    rdma_set_option(qp->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
 			    sizeof(tos)))
 		return -errno;
-	qp->to = ibr_addr(dst, conf->service);
+	qp->to = netif_addr(dst, conf->service);
 	return look(qp);
 }
 
@@ -820,7 +774,7 @@ static int bind_error(int rc, const char **why)
 static int id_open(struct ibr_port *p, uint16_t service,
 		   struct rdma_cm_id **id_p, const char **why)
 {
-	union ibr_addr a = ibr_addr(&p->port.ni->nid, service);
+	union netif_addr a = netif_addr(&p->port.ni->nid, service);
 	uint8_t tos = (uint8_t)p->conf.tos;
 	struct rdma_cm_id *id;
 	int rc;
@@ -833,7 +787,7 @@ static int id_open(struct ibr_port *p, uint16_t service,
 	if (p->conf.tos >= 0)
 		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
 				sizeof(tos));
-	rc = rdma_bind_addr(id, &a.sa) ? -errno : 0;
+	rc = rdma_bind_addr(id, &a.any) ? -errno : 0;
 	if (!rc && !id->verbs)
 		rc = -ENODEV;
 	if (rc) {

@@ -94,7 +94,7 @@ static void on_freed(struct work *w)
 }
 
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
-				const union sock_addr *remote)
+				const union netif_addr *remote)
 {
 	struct sock_conn *conn = calloc(1, sizeof(*conn));
 
@@ -228,7 +228,7 @@ void sock_conn_has_read(struct sock_conn *conn)
 bool sock_conn_can_move(const struct sock_conn *conn)
 {
 	return conn->fsm.state == CONN_OPEN && !has_to_write(conn) &&
-	       conn->out.state == OUT_IDLE && !conn->rx &&
+	       conn->out.state == SOCK_OUT_IDLE && !conn->rx &&
 	       conn->reading == CONN_READS && !conn->behind && !conn->left;
 }
 

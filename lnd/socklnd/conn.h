@@ -42,15 +42,15 @@ enum conn_state {
 extern const struct fsm_state sock_conn_states[CONN_STATES];
 
 /* What an open connection does with what it has to send (tx.c). */
-enum out_state {
-	OUT_IDLE,    /* nothing is queued */
-	OUT_LISTED,  /* in sock_cpt.flush: written to at the end of the turn */
-	OUT_WRITING, /* is being written to just now */
-	OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is asked
+enum sock_out_state {
+	SOCK_OUT_IDLE, /* nothing is queued */
+	SOCK_OUT_LISTED, /* in sock_cpt.flush: written to at the end of the turn */
+	SOCK_OUT_WRITING, /* is being written to just now */
+	SOCK_OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is asked
 		      * for, and in no other state */
-	OUT_STATES
+	SOCK_OUT_STATES
 };
-extern const struct fsm_state sock_out_states[OUT_STATES];
+extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
 
 /* The longest that is read in a handshake; no header is longer. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
@@ -78,7 +78,7 @@ struct sock_conn {
 	struct sock_peer *peer;
 	struct sock_host *host; /* of an open one that the peer has opened */
 	struct sock_left *left; /* moved: what is still where it was (conn.c) */
-	union sock_addr remote;
+	union netif_addr remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
 	/* Of its passive handshake, till the peer is known: */
@@ -93,8 +93,8 @@ struct sock_conn {
 	/* out: */
 	struct list queue;  /* sock_tx.link, nothing of them written */
 	uint64_t queued;    /* their bytes */
-	struct fsm out;	    /* enum out_state */
-	struct list flush;  /* sock_cpt.flush: OUT_LISTED */
+	struct fsm out;	    /* enum sock_out_state */
+	struct list flush;  /* sock_cpt.flush: SOCK_OUT_LISTED */
 	struct sock_tx *tx; /* large, being written; its header was first */
 	uint32_t tx_done;   /* bytes of its payload written */
 	uint8_t *rest;	    /* bytes before it that did not fit; or the rest of
@@ -138,7 +138,7 @@ static inline bool sock_conn_is_open(const struct sock_conn *conn)
 /* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
  * memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
-				const union sock_addr *remote);
+				const union netif_addr *remote);
 /* What is waited for, reading only while it does not stand still; io.fn is
  * called. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);

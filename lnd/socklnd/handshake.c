@@ -292,7 +292,7 @@ static int hello_check(const struct sock_conn *conn)
 		return -EPROTO;
 	/* Whoever has no privileged port speaks for its own address only. */
 	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
-	    !sock_addr_is(&conn->remote, &h->src_nid))
+	    !netif_addr_is(&conn->remote, &h->src_nid))
 		return -EACCES;
 	return 0;
 }
@@ -396,7 +396,7 @@ static void on_passive_late(struct timer *t)
 }
 
 static void hs_accept(struct sock_listener *l, int fd,
-		      const union sock_addr *from)
+		      const union netif_addr *from)
 {
 	struct sock_conn *conn = sock_conn_new(l->loop, fd, from);
 
@@ -488,7 +488,7 @@ static bool is_passing(int rc)
 }
 
 static void listener_take(struct sock_listener *l, int fd,
-			  const union sock_addr *from)
+			  const union netif_addr *from)
 {
 	char who[SOCK_ADDRSTR_SIZE];
 
@@ -543,7 +543,7 @@ static void take_reserve(struct sock_listener *l)
 }
 
 static void complain_of_files(struct sock_listener *l,
-			      const union sock_addr *from, int rc)
+			      const union netif_addr *from, int rc)
 {
 	char who[SOCK_ADDRSTR_SIZE];
 
@@ -559,7 +559,7 @@ static void complain_of_files(struct sock_listener *l,
  * was possible. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
-	union sock_addr from;
+	union netif_addr from;
 	int fd;
 
 	if (!is_out_of_files(rc) || l->reserve < 0)
@@ -578,7 +578,7 @@ static int refuse_next(struct sock_listener *l, int rc)
 /* Takes the next connection. 0; -EAGAIN: none; -errno: none can be taken. */
 static int listener_next(struct sock_listener *l)
 {
-	union sock_addr from;
+	union netif_addr from;
 	int fd = sock_accept(l->io.fd, &from);
 
 	if (fd >= 0) {
@@ -687,7 +687,7 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	l->shared = sni->ni->shared;
 	l->conf = sni->ni->conf;
 	l->loop = sni->ni->loops[0];
-	l->addr = sock_addr(&sni->ni->nid, l->conf->port);
+	l->addr = netif_addr(&sni->ni->nid, l->conf->port);
 	list_init(&l->nis);
 	list_init(&l->handshakes);
 	timer_init(&l->rest, on_rested);
@@ -718,7 +718,7 @@ static struct sock_listener *listener_of(const struct sock_ni *sni)
 
 	if (s)
 		list_for_each_entry (l, &s->listeners, link)
-			if (sock_addr_is(&l->addr, &sni->ni->nid))
+			if (netif_addr_is(&l->addr, &sni->ni->nid))
 				return l;
 	return NULL;
 }
@@ -874,7 +874,7 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
 			   struct sock_conn **conn_p)
 {
 	struct sock_ni *sni = peer->cpt->sni;
-	union sock_addr to = sock_addr(&peer->id.nid, sni->ni->conf->port);
+	union netif_addr to = netif_addr(&peer->id.nid, sni->ni->conf->port);
 	int fd = connect_to(sni, &peer->id.nid);
 	struct sock_conn *conn;
 	int rc;

@@ -41,7 +41,7 @@ struct sock_listener {
 	struct list nis;    /* sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;
-	union sock_addr addr;	/* where it listens */
+	union netif_addr addr;	/* where it listens */
 	void **shared;		/* where what lists them is */
 	struct list handshakes; /* sock_conn.link; those that have done nothing
 				 * for longest come first */

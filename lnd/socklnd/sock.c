@@ -16,60 +16,25 @@
 #define PORT_HIGHEST 1023
 #define PORT_LOWEST  512
 
-static int family_of(const struct ulnet_nid *nid)
-{
-	return lnet_nid_is_nid4(nid) ? AF_INET : AF_INET6;
-}
-
-union sock_addr sock_addr(const struct ulnet_nid *nid, uint16_t port)
-{
-	union sock_addr a = { .any.sa_family = (sa_family_t)family_of(nid) };
-
-	if (a.any.sa_family == AF_INET) {
-		a.v4.sin_port = htons(port);
-		memcpy(&a.v4.sin_addr, nid->addr, sizeof(a.v4.sin_addr));
-	} else {
-		a.v6.sin6_port = htons(port);
-		memcpy(&a.v6.sin6_addr, nid->addr, sizeof(a.v6.sin6_addr));
-	}
-	return a;
-}
-
-static const void *addr_bytes(const union sock_addr *a, size_t *len)
-{
-	bool v4 = a->any.sa_family == AF_INET;
-
-	*len = v4 ? sizeof(a->v4.sin_addr) : sizeof(a->v6.sin6_addr);
-	return v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr;
-}
-
-uint16_t sock_port_of(const union sock_addr *a)
+uint16_t sock_port_of(const union netif_addr *a)
 {
 	return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port
 						 : a->v6.sin6_port);
 }
 
-bool sock_addr_is(const union sock_addr *a, const struct ulnet_nid *nid)
-{
-	size_t len;
-	const void *bytes = addr_bytes(a, &len);
-
-	return a->any.sa_family == family_of(nid) &&
-	       memcmp(bytes, nid->addr, len) == 0;
-}
-
-char *sock_addr_format(const union sock_addr *a, char *buf, size_t size)
+char *sock_addr_format(const union netif_addr *a, char *buf, size_t size)
 {
 	bool v4 = a->any.sa_family == AF_INET;
+	const void *bytes =
+		v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr;
 	char addr[INET6_ADDRSTRLEN];
-	size_t len;
 
-	inet_ntop(a->any.sa_family, addr_bytes(a, &len), addr, sizeof(addr));
+	inet_ntop(a->any.sa_family, bytes, addr, sizeof(addr));
 	snprintf(buf, size, v4 ? "%s:%u" : "[%s]:%u", addr, sock_port_of(a));
 	return buf;
 }
 
-static socklen_t addr_len(const union sock_addr *a)
+static socklen_t addr_len(const union netif_addr *a)
 {
 	return a->any.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
 }
@@ -81,7 +46,7 @@ static int set_int(int fd, int level, int option, int64_t value)
 	return setsockopt(fd, level, option, &v, sizeof(v)) ? -errno : 0;
 }
 
-static int new_socket(const union sock_addr *a)
+static int new_socket(const union netif_addr *a)
 {
 	int fd = socket(a->any.sa_family,
 			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -89,7 +54,7 @@ static int new_socket(const union sock_addr *a)
 	return fd < 0 ? -errno : fd;
 }
 
-int sock_listen(const union sock_addr *at, unsigned int backlog)
+int sock_listen(const union netif_addr *at, unsigned int backlog)
 {
 	int fd = new_socket(at), rc;
 
@@ -106,7 +71,7 @@ int sock_listen(const union sock_addr *at, unsigned int backlog)
 	return rc;
 }
 
-int sock_accept(int listener, union sock_addr *from)
+int sock_accept(int listener, union netif_addr *from)
 {
 	socklen_t len = sizeof(*from);
 	int fd = accept4(listener, &from->any, &len,
@@ -152,16 +117,17 @@ int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 	if (!rc && t[SOCK_rx_buffer_size])
 		rc = set_int(fd, SOL_SOCKET, SO_RCVBUF, t[SOCK_rx_buffer_size]);
 	if (!rc && t[SOCK_tos] >= 0)
-		rc = set_tos(fd, family_of(nid), t[SOCK_tos]);
+		rc = set_tos(fd, lnet_nid_is_nid4(nid) ? AF_INET : AF_INET6,
+			     t[SOCK_tos]);
 	return rc ? rc : keepalive_options(fd, t);
 }
 
 /* One attempt from one port (0: the system chooses). *@taken: it is in use. */
 static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
-			const union sock_addr *to, const int64_t *tunables,
+			const union netif_addr *to, const int64_t *tunables,
 			bool *taken)
 {
-	union sock_addr local = sock_addr(from, from_port);
+	union netif_addr local = netif_addr(from, from_port);
 	int fd = new_socket(&local), rc;
 
 	*taken = false;
@@ -190,7 +156,7 @@ static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 int sock_connect(const struct ulnet_nid *from, const struct ulnet_nid *to,
 		 uint16_t port, bool privileged, const int64_t *tunables)
 {
-	union sock_addr a = sock_addr(to, port);
+	union netif_addr a = netif_addr(to, port);
 	bool taken;
 	int rc = 0;
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sockets: how they are made, and with which options. All are non-blocking and
- * close-on-exec. Of a NID that says where one leads, only the address counts:
- * IPv4 or IPv6. */
+ * close-on-exec. */
 #ifndef LND_SOCKLND_SOCK_H
 #define LND_SOCKLND_SOCK_H
 
-#include <netinet/in.h>
 #include "base/util.h"
 #include "lnd/lnd.h"
+#include "lnd/netif.h"
 #include "ulnet/nid.h"
 
 #define SOCK_ADDRSTR_SIZE 64 /* "[fd77::1]:988" */
@@ -15,18 +14,8 @@
 /* The least time after which TCP repeats what was not acknowledged. */
 #define SOCK_RTO_MIN (200 * NSEC_PER_MSEC)
 
-/* An address and a port. */
-union sock_addr {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-union sock_addr sock_addr(const struct ulnet_nid *nid, uint16_t port);
-char *sock_addr_format(const union sock_addr *a, char *buf, size_t size);
-uint16_t sock_port_of(const union sock_addr *a);
-/* Is it the address of @nid, whatever the ports? */
-bool sock_addr_is(const union sock_addr *a, const struct ulnet_nid *nid);
+char *sock_addr_format(const union netif_addr *a, char *buf, size_t size);
+uint16_t sock_port_of(const union netif_addr *a);
 
 /* Is @port one of those that only privileged programs can have (for LNet: up to
  * 1023)? */
@@ -36,10 +25,10 @@ static inline bool sock_port_is_privileged(uint16_t port)
 }
 
 /* The socket, or -errno. */
-int sock_listen(const union sock_addr *at, unsigned int backlog);
+int sock_listen(const union netif_addr *at, unsigned int backlog);
 
 /* The next connection and where it is from, or -errno; -EAGAIN: none now. */
-int sock_accept(int listener, union sock_addr *from);
+int sock_accept(int listener, union netif_addr *from);
 
 /*
  * Begins to connect, from @from, with the options of @tunables. @privileged: a

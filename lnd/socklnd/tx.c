@@ -67,14 +67,16 @@ static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
 
 /* ---- queues ---- */
 
-const struct fsm_state sock_out_states[OUT_STATES] = {
-	[OUT_IDLE] = { "idle", FSM_TO(OUT_LISTED) | FSM_TO(OUT_WAITING) },
-	[OUT_LISTED] = { "listed", FSM_TO(OUT_WRITING) },
-	[OUT_WRITING] = { "writing", FSM_TO(OUT_IDLE) | FSM_TO(OUT_WAITING) },
-	[OUT_WAITING] = { "waiting", FSM_TO(OUT_WRITING) },
+const struct fsm_state sock_out_states[SOCK_OUT_STATES] = {
+	[SOCK_OUT_IDLE] = { "idle", FSM_TO(SOCK_OUT_LISTED) |
+					    FSM_TO(SOCK_OUT_WAITING) },
+	[SOCK_OUT_LISTED] = { "listed", FSM_TO(SOCK_OUT_WRITING) },
+	[SOCK_OUT_WRITING] = { "writing", FSM_TO(SOCK_OUT_IDLE) |
+						  FSM_TO(SOCK_OUT_WAITING) },
+	[SOCK_OUT_WAITING] = { "waiting", FSM_TO(SOCK_OUT_WRITING) },
 };
 
-static void out_move(struct sock_conn *conn, enum out_state to)
+static void out_move(struct sock_conn *conn, enum sock_out_state to)
 {
 	fsm_move(&conn->out, sock_out_states, to);
 }
@@ -84,16 +86,16 @@ static void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
-	if (conn->out.state != OUT_IDLE)
+	if (conn->out.state != SOCK_OUT_IDLE)
 		return;
 	/* Once a turn is enough: what handlers send on and on must let the
 	 * others in. */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
-		out_move(conn, OUT_WAITING);
+		out_move(conn, SOCK_OUT_WAITING);
 		return;
 	}
-	out_move(conn, OUT_LISTED);
+	out_move(conn, SOCK_OUT_LISTED);
 	list_add_tail(&cpt->flush, &conn->flush);
 	if (cpt->flush_scheduled)
 		return;
@@ -490,14 +492,14 @@ static void out_write(struct sock_conn *conn)
 {
 	bool pending;
 
-	out_move(conn, OUT_WRITING);
+	out_move(conn, SOCK_OUT_WRITING);
 	conn->flushed = loop_now(conn->loop);
 	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
 		;
 	if (!sock_conn_is_open(conn))
 		return;
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
-	out_move(conn, pending ? OUT_WAITING : OUT_IDLE);
+	out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
 		sock_peer_lost(conn, -ENOMEM);
 	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
@@ -531,7 +533,7 @@ void sock_tx_flush(struct work *w)
 
 void sock_tx_writable(struct sock_conn *conn)
 {
-	if (conn->out.state == OUT_WAITING)
+	if (conn->out.state == SOCK_OUT_WAITING)
 		out_write(conn);
 }
 

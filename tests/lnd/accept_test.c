@@ -42,7 +42,7 @@ static bool up(struct fx *fx, enum ulnet_accept mode)
 static bool is_privileged(void)
 {
 	struct ulnet_nid nid = lnet_nid_make(ON_TCP, 0x7f000007);
-	union sock_addr at = sock_addr(&nid, 1000);
+	union netif_addr at = netif_addr(&nid, 1000);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	bool good = bind(fd, &at.any, sizeof(at)) == 0;
 
@@ -56,7 +56,7 @@ static bool is_privileged(void)
 static int open_from_privileged(struct stranger *s, const char *from)
 {
 	struct ulnet_nid server = lnet_nid_make(ON_TCP, 0x7f000005);
-	union sock_addr to = sock_addr(&server, s->port);
+	union netif_addr to = netif_addr(&server, s->port);
 	uint8_t buf[128];
 	struct sock_hello h = { 0 };
 	struct ulnet_nid nid;
@@ -66,7 +66,7 @@ static int open_from_privileged(struct stranger *s, const char *from)
 	if (lnet_nid_parse(from, &nid))
 		return -EINVAL;
 	for (uint16_t p = 1023; p > 512 && rc; p--) {
-		union sock_addr at = sock_addr(&nid, p);
+		union netif_addr at = netif_addr(&nid, p);
 
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		rc = bind(fd, &at.any, sizeof(at)) ? -errno : 0;

@@ -463,7 +463,7 @@ static unsigned long dropped(void)
 /* Nobody takes this connection: the queue is full. */
 static int fill(const struct stranger *s)
 {
-	union sock_addr a = sock_addr(&s->nid, s->port);
+	union netif_addr a = netif_addr(&s->nid, s->port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	return connect(fd, &a.any, sizeof(a)) ? -errno : fd;

@@ -28,7 +28,7 @@ static struct sock_ni *sni_of(const struct lnet_cpt *cpt)
 
 static uint32_t key_of(const struct sock_conn *conn)
 {
-	union sock_addr a = { 0 };
+	union netif_addr a = { 0 };
 	socklen_t len = sizeof(a);
 
 	getsockname(conn->io.fd, &a.any, &len);

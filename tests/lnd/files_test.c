@@ -343,7 +343,7 @@ static unsigned int somaxconn(void)
 
 static int connect_now(const struct stranger *s)
 {
-	union sock_addr to = sock_addr(&s->to, s->port);
+	union netif_addr to = netif_addr(&s->to, s->port);
 	struct pollfd p = { .events = POLLOUT };
 
 	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int socket_at(const union sock_addr *at, int *fd_p)
+static int socket_at(const union netif_addr *at, int *fd_p)
 {
 	int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0),
 	    one = 1, rc;
@@ -44,7 +44,7 @@ static int conn_of(int fd, struct raw_conn *c)
 	return 0;
 }
 
-int raw_listen(const union sock_addr *at, int *fd_p)
+int raw_listen(const union netif_addr *at, int *fd_p)
 {
 	int fd = -1, rc = socket_at(at, &fd);
 
@@ -62,7 +62,7 @@ int raw_listen(const union sock_addr *at, int *fd_p)
 	return 0;
 }
 
-int raw_accept(int listen_fd, struct raw_conn *c, union sock_addr *from)
+int raw_accept(int listen_fd, struct raw_conn *c, union netif_addr *from)
 {
 	socklen_t len = sizeof(*from);
 	int fd = accept4(listen_fd, &from->any, &len, SOCK_CLOEXEC);
@@ -71,7 +71,7 @@ int raw_accept(int listen_fd, struct raw_conn *c, union sock_addr *from)
 }
 
 /* The other end is on this machine: its kernel answers at once. */
-int raw_connect(const union sock_addr *from, const union sock_addr *to,
+int raw_connect(const union netif_addr *from, const union netif_addr *to,
 		struct raw_conn *c)
 {
 	int fd = -1, rc = socket_at(from, &fd);

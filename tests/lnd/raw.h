@@ -19,12 +19,12 @@ struct raw_conn {
 /* All: 0 or a negative errno. */
 
 /* *@fd_p listens. */
-int raw_listen(const union sock_addr *at, int *fd_p) must_check;
+int raw_listen(const union netif_addr *at, int *fd_p) must_check;
 /* -EAGAIN: nobody is there. */
 int raw_accept(int listen_fd, struct raw_conn *c,
-	       union sock_addr *from) must_check;
+	       union netif_addr *from) must_check;
 /* Connects from that very port. */
-int raw_connect(const union sock_addr *from, const union sock_addr *to,
+int raw_connect(const union netif_addr *from, const union netif_addr *to,
 		struct raw_conn *c) must_check;
 void raw_close(struct raw_conn *c);
 

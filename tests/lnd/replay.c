@@ -143,14 +143,14 @@ static int add_ni(struct replay *r, const char *text)
 					    { "max_reconnectms", 3600000 },
 					    { "keepalive", r->c->keepalive } };
 	struct ulnet_ni_conf conf = { 0 };
-	union sock_addr addr;
+	union netif_addr addr;
 	int rc = lnet_nid_parse(text, &conf.nid);
 
 	if (rc)
 		return rc;
 	conf.tunables = tunables;
 	conf.ntunables = r->c->keepalive ? 4 : 3;
-	addr = sock_addr(&conf.nid, 0);
+	addr = netif_addr(&conf.nid, 0);
 	rc = replay_add_addr(&addr);
 	return rc ? rc : lnet_ni_add(r->node, &conf);
 }
@@ -340,9 +340,9 @@ bool replay_pump(struct replay *r, unsigned int i)
 
 static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 {
-	const union sock_addr *want = &r->tape.conn[k].from;
+	const union netif_addr *want = &r->tape.conn[k].from;
 	char text[SOCK_ADDRSTR_SIZE], real[SOCK_ADDRSTR_SIZE];
-	union sock_addr from;
+	union netif_addr from;
 	int rc;
 
 	while ((rc = raw_accept(r->listen_fd, &r->conn[k], &from)) == -EAGAIN)
@@ -515,7 +515,7 @@ void replay_give_up(const struct replay *r)
 
 static bool play(struct replay *r)
 {
-	const union sock_addr *at = &r->tape.conn[0].to;
+	const union netif_addr *at = &r->tape.conn[0].to;
 	bool ok = true;
 
 	if (r->c->connects && raw_listen(at, &r->listen_fd))
@@ -707,7 +707,7 @@ static bool nothing_more(struct replay *r)
 	return ok;
 }
 
-int replay_add_addr(const union sock_addr *a)
+int replay_add_addr(const union netif_addr *a)
 {
 	char text[SOCK_ADDRSTR_SIZE];
 	int rc;

@@ -116,7 +116,7 @@ struct beside_conn {
 };
 
 struct replay_beside {
-	union sock_addr at[REPLAY_NIDS_MAX];
+	union netif_addr at[REPLAY_NIDS_MAX];
 	int listen_fd[REPLAY_NIDS_MAX];
 	unsigned int nlisten, nconns;
 	struct beside_conn conn[REPLAY_BESIDE_MAX];
@@ -184,7 +184,7 @@ void replay_take_info(const struct replay *r, uint8_t *info);
 
 /* One more address of the network that is the test's own. 0 or a negative
  * errno. */
-int replay_add_addr(const union sock_addr *a) must_check;
+int replay_add_addr(const union netif_addr *a) must_check;
 
 /* What the node says that is on no tape, and where it may say it. */
 bool replay_beside_open(struct replay *r) must_check;

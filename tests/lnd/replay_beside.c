@@ -22,10 +22,10 @@
 static bool listens_at(struct replay *r, const struct ulnet_nid *nid)
 {
 	struct replay_beside *b = &r->beside;
-	union sock_addr to = sock_addr(nid, ACCEPT_PORT);
+	union netif_addr to = netif_addr(nid, ACCEPT_PORT);
 
 	for (unsigned int k = 0; k < b->nlisten; k++)
-		if (sock_addr_is(&b->at[k], nid))
+		if (netif_addr_is(&b->at[k], nid))
 			return true;
 	if (b->nlisten == REPLAY_NIDS_MAX || replay_add_addr(&to) ||
 	    raw_listen(&to, &b->listen_fd[b->nlisten]))
@@ -49,7 +49,7 @@ static bool listen_as_told(struct replay *r, unsigned int i)
 	for (unsigned int k = 0; k < info.nnis; k++) {
 		if (lnet_nid_net(&ni[k].nid) ==
 			    lnet_nid_net(&r->plan.step[i].hdr.src_nid) &&
-		    !sock_addr_is(&r->tape.conn[0].to, &ni[k].nid) &&
+		    !netif_addr_is(&r->tape.conn[0].to, &ni[k].nid) &&
 		    !listens_at(r, &ni[k].nid))
 			return false;
 	}
@@ -280,7 +280,7 @@ static bool beside_step(struct replay *r, struct beside_conn *c)
 static bool beside_accept(struct replay *r, int fd)
 {
 	struct replay_beside *b = &r->beside;
-	union sock_addr from;
+	union netif_addr from;
 	struct raw_conn raw;
 	int rc = raw_accept(fd, &raw, &from);
 

@@ -18,9 +18,9 @@
 #define COOKIES_LEN 16
 #define MIN_BULK    1024 /* bytes of payload */
 
-static const enum sock_type types[REPLAY_FAR_CONNS] = {
-	SOCK_CONTROL, SOCK_BULK_IN, SOCK_BULK_OUT
-};
+static const enum sock_type types[REPLAY_FAR_CONNS] = { SOCK_CONTROL,
+							SOCK_BULK_IN,
+							SOCK_BULK_OUT };
 
 static bool send_all(struct replay *r, unsigned int i, struct raw_conn *c,
 		     const void *bytes, size_t len)
@@ -53,8 +53,8 @@ static bool connect_far(struct replay *r, unsigned int k,
 			const struct ulnet_nid *far,
 			const struct ulnet_nid *near)
 {
-	union sock_addr from = sock_addr(far, (uint16_t)(FAR_PORT - k));
-	union sock_addr to = sock_addr(near, ACCEPT_PORT);
+	union netif_addr from = netif_addr(far, (uint16_t)(FAR_PORT - k));
+	union netif_addr to = netif_addr(near, ACCEPT_PORT);
 	struct sock_hello h = { .version = 3,
 				.src_nid = *far,
 				.dst_nid = *near,
@@ -95,13 +95,13 @@ static bool find_near(const struct replay *r, const struct ulnet_nid *far,
 bool replay_far_open(struct replay *r)
 {
 	struct ulnet_nid far, near;
-	union sock_addr at;
+	union netif_addr at;
 
 	if (!r->c->router)
 		return true;
 	if (lnet_nid_parse(r->c->far, &far) || !find_near(r, &far, &near))
 		return replay_complain(r, 0, "no net of the far node");
-	at = sock_addr(&far, 0);
+	at = netif_addr(&far, 0);
 	if (replay_add_addr(&at))
 		return replay_complain(r, 0, "no address of the far node");
 	for (unsigned int k = 0; k < REPLAY_FAR_CONNS; k++)

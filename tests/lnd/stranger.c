@@ -54,7 +54,7 @@ static void be_patient(int fd)
 
 static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 {
-	union sock_addr at = sock_addr(nid, port);
+	union netif_addr at = netif_addr(nid, port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	if (fd < 0)
@@ -68,7 +68,7 @@ static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 
 int stranger_connect(struct stranger *s)
 {
-	union sock_addr to = sock_addr(&s->to, s->port);
+	union netif_addr to = netif_addr(&s->to, s->port);
 	int fd = bound_socket(&s->nid, 0);
 
 	if (fd < 0)

@@ -110,7 +110,7 @@ static bool read_bytes_line(struct tape_frame *f, const char *p)
 }
 
 /* "10.0.0.1:988", "[fd77::1]:988" */
-static bool read_addr(char *text, union sock_addr *a)
+static bool read_addr(char *text, union netif_addr *a)
 {
 	char *colon = strrchr(text, ':');
 	in_port_t port;

@@ -16,7 +16,7 @@
 enum tape_kind { TAPE_REQUEST, TAPE_HELLO, TAPE_LNET, TAPE_NOOP };
 
 struct tape_conn {
-	union sock_addr from, to; /* "from" has connected */
+	union netif_addr from, to; /* "from" has connected */
 };
 
 struct tape_frame {

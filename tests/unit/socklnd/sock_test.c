@@ -44,7 +44,7 @@ static const int64_t tunables[SOCK_TUNABLES] = { [SOCK_tos] = -1 };
 /* A port that somebody listens on. */
 static uint16_t called(const struct ulnet_nid *nid)
 {
-	union sock_addr a = sock_addr(nid, 0);
+	union netif_addr a = netif_addr(nid, 0);
 	socklen_t len = sizeof(a);
 	int fd = socket(a.any.sa_family, SOCK_STREAM, 0);
 
@@ -105,7 +105,7 @@ Test(sock, ports_are_taken)
 	int fd;
 
 	while ((fd = sock_connect(FROM, TO, port, true, tunables)) >= 0) {
-		union sock_addr a;
+		union netif_addr a;
 		socklen_t len = sizeof(a);
 
 		cr_assert_eq(getsockname(fd, &a.any, &len), 0);
@@ -143,13 +143,13 @@ Test(sock, address)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
 		cr_assert_eq(lnet_nid_parse(cases[i].nid, &nid[i]), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		union sock_addr a = sock_addr(&nid[i], cases[i].port);
+		union netif_addr a = netif_addr(&nid[i], cases[i].port);
 
 		cr_expect_str_eq(sock_addr_format(&a, text, sizeof(text)),
 				 cases[i].text);
 		cr_expect_eq(sock_port_of(&a), cases[i].port);
 		for (unsigned int k = 0; k < ARRAY_SIZE(cases); k++)
-			cr_expect_eq(sock_addr_is(&a, &nid[k]), i == k);
+			cr_expect_eq(netif_addr_is(&a, &nid[k]), i == k);
 	}
 }
 
@@ -160,7 +160,7 @@ Test(sock, ipv6)
 				     [SOCK_keepalive_idle] = 30,
 				     [SOCK_keepalive_intvl] = 5,
 				     [SOCK_keepalive_count] = 10 };
-	union sock_addr at = sock_addr(&loopback6, 0);
+	union netif_addr at = netif_addr(&loopback6, 0);
 	int listener = sock_listen(&at, 1), fd, class = 0;
 	socklen_t len = sizeof(at);
 
@@ -177,7 +177,7 @@ Test(sock, ipv6)
 	cr_assert_eq(sock_error(fd), 0);
 	fd = sock_accept(listener, &at);
 	cr_assert(fd >= 0, "%d", fd);
-	cr_assert(sock_addr_is(&at, &loopback6));
+	cr_assert(netif_addr_is(&at, &loopback6));
 }
 
 /* ---- errors in LNet's words ---- */
