@@ -5,22 +5,17 @@
 
 #include "base/backoff.h"
 
+#define TO(state) FSM_TO(CONNECT_##state)
+
 const struct fsm_state connect_states[CONNECT_STATES] = {
-	[CONNECT_IDLE] = { "idle", FSM_TO(CONNECT_QUEUED) |
-					   FSM_TO(CONNECT_CONNECTING) |
-					   FSM_TO(CONNECT_PAUSED) },
+	[CONNECT_IDLE] = { "idle", TO(QUEUED) | TO(CONNECTING) | TO(PAUSED) },
 	[CONNECT_QUEUED] = { "waits for its turn",
-			     FSM_TO(CONNECT_IDLE) | FSM_TO(CONNECT_CONNECTING) |
-				     FSM_TO(CONNECT_PAUSED) },
-	[CONNECT_CONNECTING] = { "connecting", FSM_TO(CONNECT_IDLE) |
-						       FSM_TO(CONNECT_QUEUED) |
-						       FSM_TO(CONNECT_AGAIN) |
-						       FSM_TO(CONNECT_PAUSED) },
-	[CONNECT_AGAIN] = { "again", FSM_TO(CONNECT_IDLE) |
-					     FSM_TO(CONNECT_QUEUED) |
-					     FSM_TO(CONNECT_CONNECTING) |
-					     FSM_TO(CONNECT_PAUSED) },
-	[CONNECT_PAUSED] = { "paused", FSM_TO(CONNECT_IDLE) },
+			     TO(IDLE) | TO(CONNECTING) | TO(PAUSED) },
+	[CONNECT_CONNECTING] = { "connecting", TO(IDLE) | TO(QUEUED) |
+						       TO(AGAIN) | TO(PAUSED) },
+	[CONNECT_AGAIN] = { "again", TO(IDLE) | TO(QUEUED) | TO(CONNECTING) |
+					     TO(PAUSED) },
+	[CONNECT_PAUSED] = { "paused", TO(IDLE) },
 };
 
 static struct connect_law connect_law(const struct connect *c)
@@ -43,7 +38,7 @@ static void connect_arm(struct connect *c)
 		loop_timer_arm(c->set->loop, &c->timer, at);
 }
 
-void connect_leave(struct connect *c, enum connect_state to)
+void connect_move(struct connect *c, enum connect_state to)
 {
 	const struct connect_ops *ops = c->set->ops;
 
@@ -130,7 +125,7 @@ static void connect_forget(struct connect *c)
 {
 	connect_unremember(c);
 	c->failures = 0;
-	connect_leave(c, CONNECT_IDLE);
+	connect_move(c, CONNECT_IDLE);
 }
 
 void connect_remember(struct connect *c)
@@ -147,16 +142,6 @@ void connect_remember(struct connect *c)
 
 /* ---- attempts ---- */
 
-void connect_begin(struct connect *c)
-{
-	connect_leave(c, CONNECT_CONNECTING);
-}
-
-void connect_queue(struct connect *c)
-{
-	connect_leave(c, CONNECT_QUEUED);
-}
-
 uint64_t connect_pause_ns(const struct connect *c, unsigned int n)
 {
 	struct connect_law law = connect_law(c);
@@ -170,7 +155,7 @@ void connect_pause(struct connect *c)
 {
 	uint64_t ns = connect_pause_ns(c, ++c->failures);
 
-	connect_leave(c, CONNECT_PAUSED);
+	connect_move(c, CONNECT_PAUSED);
 	/* Who waits, waits for the attempt after it. */
 	c->give_up = 0;
 	connect_look_at(c, connect_now(c) + ns);
@@ -188,7 +173,7 @@ void connect_failed(struct connect *c, int status, enum ulnet_cause cause)
 void connect_again(struct connect *c, uint64_t at, int status,
 		   enum ulnet_cause cause)
 {
-	connect_leave(c, CONNECT_AGAIN);
+	connect_move(c, CONNECT_AGAIN);
 	c->status = status;
 	c->cause = cause;
 	if (at > connect_now(c))
@@ -216,7 +201,7 @@ void connect_settle(struct connect *c)
 		return;
 	}
 	if (state == CONNECT_AGAIN)
-		connect_leave(c, CONNECT_IDLE);
+		connect_move(c, CONNECT_IDLE);
 	if (rc == -ENOENT)
 		connect_no_wait(c);
 	else
@@ -256,7 +241,7 @@ static void on_pause_over(struct connect *c)
 {
 	uint64_t memory = connect_law(c).memory;
 
-	connect_leave(c, CONNECT_IDLE);
+	connect_move(c, CONNECT_IDLE);
 	if (!c->failures)
 		connect_unremember(c);
 	else if (!c->wanted && memory != TIME_NEVER)
@@ -296,7 +281,7 @@ void connect_hurry(struct connect *c)
 void connect_opened(struct connect *c)
 {
 	if (c->fsm.state != CONNECT_CONNECTING || c->set->ops->outlasts)
-		connect_leave(c, CONNECT_IDLE);
+		connect_move(c, CONNECT_IDLE);
 	connect_unremember(c);
 }
 
@@ -305,7 +290,7 @@ void connect_reset(struct connect *c)
 	connect_unremember(c);
 	c->retries = c->failures = 0;
 	c->give_up = 0;
-	connect_leave(c, CONNECT_IDLE);
+	connect_move(c, CONNECT_IDLE);
 }
 
 /* ---- */

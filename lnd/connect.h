@@ -63,8 +63,7 @@ struct connect_ops {
 	 * those who wait do so without end; -EINPROGRESS: not now, and they
 	 * have law.patience; another: never, they are told that. */
 	int (*is_due)(const struct connect *c);
-	/* Begins an attempt: connect_begin(), connect_queue(), or
-	 * connect_failed(). */
+	/* Begins an attempt: connect_move(), or connect_failed(). */
 	void (*begin)(struct connect *c);
 	/* Optional: a state is left for @to. What was under way ends, without a
 	 * word. */
@@ -151,12 +150,11 @@ void connect_unremember(struct connect *c);
 
 /* ---- of attempts ---- */
 
-/* An attempt is under way from now on. */
-void connect_begin(struct connect *c);
-/* It waits for its turn: connect_begin() follows, or it ends in time. */
-void connect_queue(struct connect *c);
-/* What goes on ends; what follows is @to. */
-void connect_leave(struct connect *c, enum connect_state to);
+/* What goes on ends, and what follows is @to:
+ *	CONNECT_IDLE		the attempt has ended, well or not
+ *	CONNECT_CONNECTING	an attempt is under way from now on
+ *	CONNECT_QUEUED		it waits for its turn, or ends in time */
+void connect_move(struct connect *c, enum connect_state to);
 /* ops->look() is to be called at @at, ns, or TIME_NEVER. */
 void connect_look_at(struct connect *c, uint64_t at);
 /* Nothing was heard for @least, ns, or longer? Then those who wait are told,

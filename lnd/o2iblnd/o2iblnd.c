@@ -332,48 +332,7 @@ static void ib_shutdown(struct lnd_ni *ni, unsigned int index)
 		ib_port_stop(ini);
 }
 
-/* ---- messages ---- */
-
-static int ib_send(struct lnd_ni *ni, struct lnd_msg *msg)
-{
-	return ib_xfer_send(cpt_of(ni, msg->cpt), msg);
-}
-
-/* The CPT whose thread this is. */
-static struct ib_cpt *cpt_of_rx(const struct ib_rx *rx)
-{
-	if (!rx->conn)
-		return container_of(rx, struct ib_xfer, data)->cpt;
-	return ib_cpt_of(ib_peers_of(rx->conn));
-}
-
-static void ib_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
-		    uint32_t rlength)
-{
-	(void)ni;
-	(void)rlength;
-	ib_xfer_recv(cpt_of_rx(rx), rx, msg);
-}
-
-static int ib_eager_recv(struct lnd_ni *ni, void *arg)
-{
-	struct ib_rx *rx = arg;
-
-	(void)ni;
-	return rx->conn ? ib_rx_set_aside(rx) : 0;
-}
-
-static int ib_answer(struct lnd_ni *ni, void *rx, struct lnd_msg *msg)
-{
-	(void)ni;
-	return ib_xfer_answer(cpt_of_rx(rx), rx, msg);
-}
-
-static void ib_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
-{
-	(void)ni;
-	ib_xfer_cancel(msg, status);
-}
+/* ---- what there is ---- */
 
 static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
 		      size_t length)
@@ -382,12 +341,6 @@ static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
 
 	if (cpt->attached)
 		ib_regcache_forget(&cpt->regs, addr, length);
-}
-
-static bool ib_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
-{
-	(void)ni;
-	return ib_xfer_has_begun(msg);
 }
 
 /* What waits for memory will want a connection on this CPT, even if the one
@@ -435,13 +388,13 @@ const struct lnd o2iblnd = {
 	.startup = ib_startup,
 	.shutdown = ib_shutdown,
 	.free = ib_free,
-	.send = ib_send,
-	.recv = ib_recv,
-	.eager_recv = ib_eager_recv,
-	.answer = ib_answer,
-	.cancel = ib_cancel,
+	.send = ib_xfer_send,
+	.recv = ib_xfer_recv,
+	.eager_recv = ib_xfer_eager_recv,
+	.answer = ib_xfer_answer,
+	.cancel = ib_xfer_cancel,
 	.forget = ib_forget,
-	.has_begun = ib_has_begun,
+	.has_begun = ib_xfer_has_begun,
 	.is_connected = ib_is_connected,
 	.terms = ib_terms,
 	.is_connecting = ib_is_connecting,

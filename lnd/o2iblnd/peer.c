@@ -398,7 +398,7 @@ static void round_begin(struct connect *c)
 	unsigned int n = MAX(peer->ps->conf->conns_per_peer, 1u);
 	int rc = 0;
 
-	connect_begin(c);
+	connect_move(c, CONNECT_CONNECTING);
 	peer->again = false;
 	c->began = peer_now(peer);
 	look_for_silence(c);

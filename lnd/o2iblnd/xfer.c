@@ -299,8 +299,9 @@ static struct ib_xfer *xfer_for(struct ib_cpt *cpt, struct lnd_msg *msg)
 	return x;
 }
 
-int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg)
+int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
+	struct ib_cpt *cpt = &ib_ni_of(ni)->cpts[msg->cpt];
 	struct ib_conn *conn;
 	struct ib_xfer *x;
 	int rc;
@@ -476,16 +477,29 @@ static out_of_line void discard(struct ib_rx *rx)
 	ib_rx_end(rx, rx->msg.type == IB_MSG_GET_REQ ? -ENODATA : 0);
 }
 
-void ib_xfer_recv(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+void ib_xfer_recv(struct lnd_ni *ni, void *arg, struct lnd_msg *msg,
+		  uint32_t rlength)
 {
+	struct ib_rx *rx = arg;
+
+	(void)ni;
+	(void)rlength;
 	if (!rx->conn)
 		take_data(rx, msg);
 	else if (!msg)
 		discard(rx);
 	else if (rx->msg.type == IB_MSG_PUT_REQ)
-		take_put(cpt, rx, msg);
+		take_put(ib_cpt_of(ib_peers_of(rx->conn)), rx, msg);
 	else
 		take_immediate(rx, msg);
+}
+
+int ib_xfer_eager_recv(struct lnd_ni *ni, void *arg)
+{
+	struct ib_rx *rx = arg;
+
+	(void)ni;
+	return rx->conn ? ib_rx_set_aside(rx) : 0;
 }
 
 /* ---- answering ---- */
@@ -504,17 +518,21 @@ static int xfer_answer_begin(struct ib_xfer *x)
 	return 0;
 }
 
-int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg)
+int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg)
 {
+	struct ib_rx *rx = arg;
+	struct ib_cpt *cpt;
 	struct ib_xfer *x;
 	int rc;
 
+	(void)ni;
 	if (!rx->conn || rx->msg.type != IB_MSG_GET_REQ)
 		return -EOPNOTSUPP;
 	if (!msg)
 		return 0;
 	if (!ib_conn_is_open(rx->conn))
 		return -ENOTCONN;
+	cpt = ib_cpt_of(ib_peers_of(rx->conn));
 	set_timeout(cpt);
 	x = xfer_new(cpt, IB_XFER_ANSWER, &rx->conn->terms.peer.nid, msg);
 	if (!x)
@@ -645,18 +663,20 @@ void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns)
 
 /* ---- giving up ---- */
 
-bool ib_xfer_has_begun(const struct lnd_msg *msg)
+bool ib_xfer_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 {
 	const struct ib_xfer *x = msg->priv;
 
+	(void)ni;
 	return x->fsm.state == IB_XFER_MOVING && x->tx->begun;
 }
 
-void ib_xfer_cancel(struct lnd_msg *msg, int status)
+void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 {
 	struct ib_xfer *x = msg->priv;
 	bool begun = msg->incoming;
 
+	(void)ni;
 	if (x->fsm.state == IB_XFER_HUNGRY) {
 		list_del(&x->link);
 		xfer_starved(x, status,

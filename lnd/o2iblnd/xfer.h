@@ -77,11 +77,13 @@ struct ib_xfer {
 
 /* ---- what LNet calls: as lnd.h says of them ---- */
 
-int ib_xfer_send(struct ib_cpt *cpt, struct lnd_msg *msg);
-void ib_xfer_recv(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg);
-int ib_xfer_answer(struct ib_cpt *cpt, struct ib_rx *rx, struct lnd_msg *msg);
-void ib_xfer_cancel(struct lnd_msg *msg, int status);
-bool ib_xfer_has_begun(const struct lnd_msg *msg);
+int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg);
+void ib_xfer_recv(struct lnd_ni *ni, void *arg, struct lnd_msg *msg,
+		  uint32_t rlength);
+int ib_xfer_eager_recv(struct lnd_ni *ni, void *arg);
+int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg);
+void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status);
+bool ib_xfer_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 
 /* ---- what connections tell: as peer.h says ---- */
 

@@ -220,7 +220,7 @@ static void attempt_begin(struct sock_peer *peer)
 	enum sock_type type = missing(peer);
 	int rc;
 
-	connect_begin(&peer->connect);
+	connect_move(&peer->connect, CONNECT_CONNECTING);
 	peer->cpt->connecting++;
 	peer->host->connecting = true;
 	host_line_up(peer->cpt, peer->host);
@@ -234,7 +234,7 @@ static void attempt_begin(struct sock_peer *peer)
 
 static void wait_for_turn(struct sock_peer *peer)
 {
-	connect_queue(&peer->connect);
+	connect_move(&peer->connect, CONNECT_QUEUED);
 	list_add_tail(&peer->host->waiting, &peer->turn);
 	host_line_up(peer->cpt, peer->host);
 }
@@ -392,7 +392,7 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 		retry_later(peer);
 		return;
 	}
-	connect_leave(&peer->connect, CONNECT_IDLE);
+	connect_move(&peer->connect, CONNECT_IDLE);
 }
 
 void sock_attempt_in_vain(struct sock_peer *peer, int status)
@@ -410,7 +410,7 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 	/* The connection is what an attempt of ours that has heard nothing was
 	 * for. */
 	if (attempt && attempt->type == (int)type && is_unheard(attempt))
-		connect_leave(&peer->connect, CONNECT_IDLE);
+		connect_move(&peer->connect, CONNECT_IDLE);
 	connect_opened(&peer->connect);
 	if (sock_peer_choose(peer, 1))
 		connect_tell(&peer->connect, 0, LNET_CAUSE_OK);

@@ -64,7 +64,7 @@ static void put_be32(uint8_t *p, uint32_t value)
 }
 
 /* IP's, for @len bytes behind it; returns its own. */
-static size_t fill_ip(const union sock_addr *from, const union sock_addr *to,
+static size_t fill_ip(const union netif_addr *from, const union netif_addr *to,
 		      size_t len, uint8_t *p)
 {
 	if (from->any.sa_family == AF_INET) {
@@ -90,8 +90,8 @@ static size_t fill_headers(const struct capture *c, const struct tape_frame *f,
 			   size_t len, uint8_t *p)
 {
 	const struct tape_conn *conn = &c->tape->conn[f->conn];
-	const union sock_addr *from = f->back ? &conn->to : &conn->from;
-	const union sock_addr *to = f->back ? &conn->from : &conn->to;
+	const union netif_addr *from = f->back ? &conn->to : &conn->from;
+	const union netif_addr *to = f->back ? &conn->from : &conn->to;
 	size_t ip;
 
 	memset(p, 0, HEADERS_MAX);
@@ -256,8 +256,8 @@ static int print_fields(const struct tape *t)
 						  : print_message(f, hdr_size);
 
 		if (!ok) {
-			fprintf(stderr, "%s.tape:%u: not understood\n",
-				t->name, f->line);
+			fprintf(stderr, "%s.tape:%u: not understood\n", t->name,
+				f->line);
 			return 1;
 		}
 		if (f->kind == TAPE_HELLO)

@@ -47,10 +47,10 @@ static void on_begin(struct connect *c)
 	struct rig *r = rig_of(c);
 
 	if (r->queue) {
-		connect_queue(c);
+		connect_move(c, CONNECT_QUEUED);
 		return;
 	}
-	connect_begin(c);
+	connect_move(c, CONNECT_CONNECTING);
 	r->begun++;
 	connect_look_at(c, connect_now(c) + 300 * MS);
 }
@@ -164,7 +164,7 @@ Test(connect, opened)
 	/* Of an LND whose attempts do not end by themselves. */
 	connect_opened(&r.c);
 	expect_state(&r, CONNECT_CONNECTING);
-	connect_leave(&r.c, CONNECT_IDLE);
+	connect_move(&r.c, CONNECT_IDLE);
 	connect_tell(&r.c, 0, LNET_CAUSE_OK);
 	cr_expect(r.told == 1 && !r.status && r.left == 1);
 	run(&r, 10 * PATIENCE);

@@ -21,7 +21,7 @@ struct line {
 
 struct net {
 	struct ifaddrs ifa[ENTRIES];
-	union sock_addr addr[ENTRIES], mask[ENTRIES];
+	union netif_addr addr[ENTRIES], mask[ENTRIES];
 };
 
 static struct ulnet_nid nid_of(const char *addr)
@@ -32,11 +32,11 @@ static struct ulnet_nid nid_of(const char *addr)
 	return nid;
 }
 
-static struct sockaddr *sockaddr_of(union sock_addr *a, const char *text)
+static struct sockaddr *sockaddr_of(union netif_addr *a, const char *text)
 {
 	if (!text)
 		return NULL;
-	*a = (union sock_addr){ 0 };
+	*a = (union netif_addr){ 0 };
 	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1)
 		a->any.sa_family = AF_INET;
 	else if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1)
