@@ -43,11 +43,12 @@ extern const struct fsm_state sock_conn_states[CONN_STATES];
 
 /* What an open connection does with what it has to send (tx.c). */
 enum sock_out_state {
-	SOCK_OUT_IDLE, /* nothing is queued */
-	SOCK_OUT_LISTED, /* in sock_cpt.flush: written to at the end of the turn */
+	SOCK_OUT_IDLE,	  /* nothing is queued */
+	SOCK_OUT_LISTED,  /* in sock_cpt.flush: written to at the end of the
+			   * turn */
 	SOCK_OUT_WRITING, /* is being written to just now */
-	SOCK_OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is asked
-		      * for, and in no other state */
+	SOCK_OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is
+			   * asked for, and in no other state */
 	SOCK_OUT_STATES
 };
 extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
