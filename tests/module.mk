@@ -239,8 +239,6 @@ unit_tests += %D%/unit/rpc_stats_test
 	%D%/unit/rpc/stats/hist_test.c \
 	%D%/unit/rpc/stats/stat_test.c \
 	%D%/unit/rpc/stats/stats_test.c
-# Of libulnetctl, which the library uses only where a program has it, too.
-%C%_unit_rpc_stats_test_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,lnet_ctl_quote
 
 unit_tests += %D%/unit/rpc_bulk_test
 %C%_unit_rpc_bulk_test_SOURCES = \

@@ -573,7 +573,7 @@ Test(stats, rpc_ends_first)
 	rig_close(rig);
 }
 
-static int in_turn(void *arg)
+static int read_in_turn(void *arg)
 {
 	struct ulrpc *rpc = arg;
 	char *text;
@@ -588,6 +588,6 @@ Test(stats, not_in_a_turn)
 {
 	struct rig *rig = rig_open();
 
-	cr_assert_eq(lnet_call(rig->rpc.node, 0, in_turn, &rig->rpc), 0);
+	cr_assert_eq(lnet_call(rig->rpc.node, 0, read_in_turn, &rig->rpc), 0);
 	rig_close(rig);
 }
