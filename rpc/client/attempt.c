@@ -779,15 +779,11 @@ void attempts_forsake(struct ulrpc_client *c)
 
 void attempts_doubt(struct ulrpc_client *c)
 {
+	struct ulrpc_call *call;
 	struct list out;
 
 	list_init(&out);
 	attempts_list(c, &out);
-	while (!list_empty(&out)) {
-		struct ulrpc_call *call =
-			list_first(&out, struct ulrpc_call, link);
-
-		list_del(&call->link);
+	while ((call = list_pop(&out, struct ulrpc_call, link)))
 		call_doubt(call);
-	}
 }

@@ -101,14 +101,11 @@ static void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 {
 	struct ulnet_nid primary = primary_of(s, nid);
 	struct imports *x = s->imports;
-	struct hash_node *n = hash_first(&x->by_nid, nid_hash(x, &primary));
+	struct import *imp;
 
-	for (; n; n = hash_next(n)) {
-		struct import *imp = container_of(n, struct import, by_nid);
-
+	hash_for_each_equal (imp, &x->by_nid, nid_hash(x, &primary), by_nid)
 		if (lnet_nid_eq(&imp->primary, &primary))
 			fn(imp, arg);
-	}
 }
 
 /* For each whose server has NIDs that other CPTs may own. */
@@ -183,11 +180,10 @@ static void name_compute(struct import *imp, uint64_t what, bool is_target)
 static bool is_taken(const struct import_names *names, uint64_t target,
 		     uint32_t number)
 {
-	struct hash_node *n = hash_first(&names->by_target, target);
+	const struct import_name *name;
 
-	for (; n; n = hash_next(n))
-		if (container_of(n, struct import_name, by_target)->number ==
-		    number)
+	hash_for_each_equal (name, &names->by_target, target, by_target)
+		if (name->number == number)
 			return true;
 	return false;
 }
@@ -312,12 +308,10 @@ int import_attach(struct import *fresh, struct import **imp_p)
 {
 	struct imports *x = fresh->shard->imports;
 	uint64_t h = target_of(fresh);
-	struct hash_node *n;
+	struct import *imp;
 	int rc;
 
-	for (n = hash_first(&x->by_nids, h); n; n = hash_next(n)) {
-		struct import *imp = container_of(n, struct import, hash);
-
+	hash_for_each_equal (imp, &x->by_nids, h, hash) {
 		if (!same_target(imp, fresh))
 			continue;
 		import_free(fresh);
@@ -394,17 +388,13 @@ static void imports_cancel(struct ulnet_work *w)
 {
 	struct imports *x = container_of(w, struct imports, cancel_work);
 	struct shard *s = x->shard;
+	struct import *imp;
 
 	x->telling = false;
 	if (s->crashed)
 		return;
-	while (!list_empty(&x->canceling)) {
-		struct import *imp =
-			list_first(&x->canceling, struct import, cancels.link);
-
-		list_del(&imp->cancels.link);
+	while ((imp = list_pop(&x->canceling, struct import, cancels.link)))
 		cancels_send(imp);
-	}
 	shard_release(s);
 }
 

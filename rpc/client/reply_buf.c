@@ -55,11 +55,9 @@ static void reply_buf_unlink(struct reply_buf *rb, struct import *imp)
 
 void reply_bufs_drop(struct import *imp)
 {
-	while (!list_empty(&imp->reply_bufs)) {
-		struct reply_buf *rb =
-			list_first(&imp->reply_bufs, struct reply_buf, link);
+	struct reply_buf *rb;
 
-		list_del(&rb->link);
+	while ((rb = list_pop(&imp->reply_bufs, struct reply_buf, link))) {
 		list_add_tail(&rb->shard->imports->reply_bufs, &rb->link);
 		reply_buf_unlink(rb, imp);
 	}

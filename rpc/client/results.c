@@ -233,8 +233,7 @@ int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
 		pthread_mutex_unlock(&set->wait.lock);
 		return -EAGAIN;
 	}
-	m = list_first(&set->ended, struct member, link);
-	list_del(&m->link);
+	m = list_pop(&set->ended, struct member, link);
 	if (--set->nended == 0)
 		fd_clear(set);
 	*result = m->result;
@@ -268,11 +267,8 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	}
 	last = set->npending == 0;
 	pthread_mutex_unlock(&set->wait.lock);
-	while (!list_empty(&ended)) {
-		m = list_first(&ended, struct member, link);
-		list_del(&m->link);
+	while ((m = list_pop(&ended, struct member, link)))
 		member_put(m);
-	}
 	if (last)
 		set_destroy(set);
 }
