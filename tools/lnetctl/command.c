@@ -313,29 +313,22 @@ static int add_setting(const struct given *g, struct request *r)
 	return 0;
 }
 
-/* All rules are changed by one request. */
-static void begin_fault(const struct given *g, struct request *r)
+/* All fault rules are changed by one request. */
+static void begin_request(const struct given *g, struct request *r)
 {
-	request_begin(r, g->command->name);
-	request_text(r, "action", g->args[0]);
-	if (g->command->sub)
-		request_text(r, "rule_type", g->command->sub);
-}
-
-static void begin_rule(const struct given *g, struct request *r)
-{
-	request_begin(r, g->command->name);
-	request_text(r, "action", g->command->sub);
-}
-
-static void begin_other(const struct given *g, struct request *r)
-{
-	const struct command *command = g->command;
+	const struct command *c = g->command;
+	bool faults = c->kind == COMMAND_FAULT || c->kind == COMMAND_RULE;
+	const char *sub = faults ? NULL : c->sub;
 	char name[64];
 
-	snprintf(name, sizeof(name), "%s%s%s", command->name,
-		 command->sub ? " " : "", command->sub ? command->sub : "");
+	snprintf(name, sizeof(name), "%s%s%s", c->name, sub ? " " : "",
+		 sub ? sub : "");
 	request_begin(r, name);
+	if (faults)
+		request_text(r, "action",
+			     c->kind == COMMAND_FAULT ? g->args[0] : c->sub);
+	if (c->kind == COMMAND_FAULT && c->sub)
+		request_text(r, "rule_type", c->sub);
 }
 
 static int request_make(const struct given *g, struct request *r)
@@ -343,12 +336,7 @@ static int request_make(const struct given *g, struct request *r)
 	const struct command *command = g->command;
 	const struct option_row *row;
 
-	if (command->kind == COMMAND_FAULT)
-		begin_fault(g, r);
-	else if (command->kind == COMMAND_RULE)
-		begin_rule(g, r);
-	else
-		begin_other(g, r);
+	begin_request(g, r);
 	for (unsigned int i = 0; (row = command_row(command, i)); i++)
 		if (g->values[i] && row->kind == OPTION_OWN)
 			add_option(r, row, g->values[i]);

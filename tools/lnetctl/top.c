@@ -258,14 +258,52 @@ enum cell {
 	CELL_RATE,
 };
 
-struct column {
+/* The tables that a column is in. */
+enum {
+	OF_NIS = 1,
+	OF_ROUTES = 2,
+	OF_NIDS = 4,
+	OF_BUFFERS = 8,
+	OF_ROUTER = 16, /* NIDs of peers of a node that routes */
+	OF_ALL = OF_NIS | OF_ROUTES | OF_NIDS
+};
+
+static const struct column {
 	const char *title;
+	unsigned int tables;
 	int width; /* negative: its cells stand at the left; 0: a name's */
 	unsigned int rank; /* how soon it is left out: the highest is the first;
 			    * 0: never */
 	enum cell cell;
 	enum field field;
+} columns[] = {
+	{ "INTERFACE", OF_NIS, 0, 0, CELL_NID, 0 },
+	{ "GATEWAY", OF_ROUTES, 0, 0, CELL_NID, 0 },
+	{ "NID OF A PEER", OF_NIDS, 0, 0, CELL_NID, 0 },
+	{ "BUFFERS", OF_BUFFERS, 0, 0, CELL_NID, 0 },
+	{ "TO", OF_ROUTES, -8, 0, CELL_NET, 0 },
+	{ "STATE", OF_ROUTES, 5, 0, CELL_STATE, 0 },
+	{ "HEALTH", OF_NIS | OF_NIDS, 6, 1, CELL_HEALTH, 0 },
+	{ "HEALTH", OF_ROUTES, 6, 1, CELL_NUMBER, HEALTH },
+	{ "CREDITS", OF_ALL, 9, 3, CELL_CREDITS, 0 },
+	{ "FREE", OF_BUFFERS, 6, 0, CELL_NUMBER, CREDITS },
+	{ "OF", OF_BUFFERS, 9, 1, CELL_NUMBER, CREDITS_MAX },
+	{ "MIN", OF_ALL, 6, 8, CELL_LEAST, 0 },
+	{ "MIN", OF_BUFFERS, 6, 2, CELL_NUMBER, CREDITS_MIN },
+	{ "SENT/s", OF_ALL, 8, 4, CELL_RATE, SENT },
+	{ "RECV/s", OF_ALL, 8, 5, CELL_RATE, RECEIVED },
+	{ "WAITING", OF_ALL, 8, 2, CELL_WAITING, 0 },
+	{ "WAITING", OF_BUFFERS, 8, 0, CELL_NUMBER, QUEUED },
+	{ "SENT B/s", OF_NIS, 8, 10, CELL_RATE, SENT_BYTES },
+	{ "RECV B/s", OF_NIS, 8, 11, CELL_RATE, RECEIVED_BYTES },
+	{ "WAIT B", OF_ROUTES | OF_NIDS, 8, 12, CELL_BYTES, QUEUED_BYTES },
+	{ "DROP/s", OF_ALL, 8, 9, CELL_RATE, DROPPED },
+	{ "FAIL/s", OF_ALL, 8, 7, CELL_RATE, FAILED },
+	{ "RESEND/s", OF_ALL, 8, 13, CELL_RATE, RESENT },
+	{ "ROUTER", OF_ROUTER, 6, 6, CELL_NUMBER, ROUTER_CREDITS },
 };
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* What a block is made of. */
 struct view {
@@ -278,12 +316,8 @@ struct view {
 
 struct table {
 	const struct view *view;
-	const struct column *columns;
-	unsigned int n;
-	unsigned int hidden; /* bits: columns that are left out */
+	unsigned int hidden; /* bits: columns of others, or that are left out */
 };
-
-#define COUNT(array) ((unsigned int)(sizeof(array) / sizeof((array)[0])))
 
 static bool is_hidden(const struct table *t, unsigned int i)
 {
@@ -292,7 +326,7 @@ static bool is_hidden(const struct table *t, unsigned int i)
 
 static int column_width(const struct table *t, unsigned int i)
 {
-	return t->columns[i].width ? t->columns[i].width : -t->view->name_width;
+	return columns[i].width ? columns[i].width : -t->view->name_width;
 }
 
 /* With a blank before each column but the first. */
@@ -300,7 +334,7 @@ static unsigned int width_of(const struct table *t)
 {
 	unsigned int width = 0;
 
-	for (unsigned int i = 0; i < t->n; i++)
+	for (unsigned int i = 0; i < COLUMNS; i++)
 		if (!is_hidden(t, i))
 			width += (unsigned int)abs(column_width(t, i)) +
 				 (width != 0);
@@ -312,9 +346,9 @@ static bool hide_one(struct table *t)
 {
 	unsigned int worst = 0, rank = 0;
 
-	for (unsigned int i = 0; i < t->n; i++)
-		if (!is_hidden(t, i) && t->columns[i].rank > rank) {
-			rank = t->columns[i].rank;
+	for (unsigned int i = 0; i < COLUMNS; i++)
+		if (!is_hidden(t, i) && columns[i].rank > rank) {
+			rank = columns[i].rank;
 			worst = i;
 		}
 	if (rank)
@@ -322,25 +356,30 @@ static bool hide_one(struct table *t)
 	return rank != 0;
 }
 
-/* The first column is never hidden, so blanks go before all others. */
+/* The name, which comes first, is never hidden: blanks go before all others. */
 static void put_cell(const struct table *t, unsigned int i, const char *text)
 {
 	if (!is_hidden(t, i))
-		fprintf(t->view->out, "%s%*s", i ? " " : "", column_width(t, i),
-			text);
-	if (i + 1 == t->n)
+		fprintf(t->view->out, "%s%*s",
+			columns[i].cell == CELL_NID ? "" : " ",
+			column_width(t, i), text);
+	if (i + 1 == COLUMNS)
 		fputc('\n', t->view->out);
 }
 
-/* Prints the heads of those of the @n columns that fit. */
-static void table_begin(struct table *t, const struct view *v,
-			const struct column *columns, unsigned int n)
+/* Prints the heads of those columns of @tables that fit. */
+static struct table table_begin(const struct view *v, unsigned int tables)
 {
-	*t = (struct table){ .view = v, .columns = columns, .n = n };
-	while (v->width && width_of(t) > v->width && hide_one(t))
+	struct table t = { .view = v };
+
+	for (unsigned int i = 0; i < COLUMNS; i++)
+		if (!(columns[i].tables & tables))
+			t.hidden |= 1u << i;
+	while (v->width && width_of(&t) > v->width && hide_one(&t))
 		;
-	for (unsigned int i = 0; i < n; i++)
-		put_cell(t, i, columns[i].title);
+	for (unsigned int i = 0; i < COLUMNS; i++)
+		put_cell(&t, i, columns[i].title);
+	return t;
 }
 
 static int64_t waiting(const struct line *l)
@@ -396,8 +435,8 @@ static void put_line(const struct table *t, const struct line *b,
 {
 	char buf[LNET_NIDSTR_SIZE];
 
-	for (unsigned int i = 0; i < t->n; i++) {
-		cell_text(&t->columns[i], b, l, t->view->seconds, buf,
+	for (unsigned int i = 0; i < COLUMNS; i++) {
+		cell_text(&columns[i], b, l, t->view->seconds, buf,
 			  sizeof(buf));
 		put_cell(t, i, buf);
 	}
@@ -415,23 +454,8 @@ static int longest(const struct lines *lines, int width)
 
 static void print_nis(const struct view *v)
 {
-	static const struct column columns[] = {
-		{ "INTERFACE", 0, 0, CELL_NID, 0 },
-		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
-		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
-		{ "MIN", 6, 7, CELL_LEAST, 0 },
-		{ "SENT/s", 8, 4, CELL_RATE, SENT },
-		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
-		{ "WAITING", 8, 2, CELL_WAITING, 0 },
-		{ "SENT B/s", 8, 9, CELL_RATE, SENT_BYTES },
-		{ "RECV B/s", 8, 10, CELL_RATE, RECEIVED_BYTES },
-		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
-		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
-		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
-	};
-	struct table t;
+	const struct table t = table_begin(v, OF_NIS);
 
-	table_begin(&t, v, columns, COUNT(columns));
 	for (size_t i = 0; i < v->now->nis.n; i++) {
 		const struct line *l = &v->now->nis.all[i];
 
@@ -442,28 +466,13 @@ static void print_nis(const struct view *v)
 /* Those that are not up come first; else they stay as the node has them. */
 static void print_routes(const struct view *v)
 {
-	static const struct column columns[] = {
-		{ "GATEWAY", 0, 0, CELL_NID, 0 },
-		{ "TO", -8, 0, CELL_NET, 0 },
-		{ "STATE", 5, 0, CELL_STATE, 0 },
-		{ "HEALTH", 6, 1, CELL_NUMBER, HEALTH },
-		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
-		{ "MIN", 6, 7, CELL_LEAST, 0 },
-		{ "SENT/s", 8, 4, CELL_RATE, SENT },
-		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
-		{ "WAITING", 8, 2, CELL_WAITING, 0 },
-		{ "WAIT B", 8, 9, CELL_BYTES, QUEUED_BYTES },
-		{ "DROP/s", 8, 8, CELL_RATE, DROPPED },
-		{ "FAIL/s", 8, 6, CELL_RATE, FAILED },
-		{ "RESEND/s", 8, 10, CELL_RATE, RESENT },
-	};
 	const struct lines *routes = &v->now->routes;
 	size_t shown = 0;
 	struct table t;
 
 	if (!routes->n)
 		return;
-	table_begin(&t, v, columns, COUNT(columns));
+	t = table_begin(v, OF_ROUTES);
 	for (unsigned int up = 0; up < 2; up++)
 		for (size_t i = 0; i < routes->n && shown < v->rows; i++) {
 			const struct line *l = &routes->all[i];
@@ -479,19 +488,12 @@ static void print_routes(const struct view *v)
 
 static void print_buffers(const struct view *v)
 {
-	static const struct column columns[] = {
-		{ "BUFFERS", 0, 0, CELL_NID, 0 },
-		{ "FREE", 6, 0, CELL_NUMBER, CREDITS },
-		{ "OF", 9, 1, CELL_NUMBER, CREDITS_MAX },
-		{ "MIN", 6, 2, CELL_NUMBER, CREDITS_MIN },
-		{ "WAITING", 8, 0, CELL_NUMBER, QUEUED },
-	};
 	const struct lines *buffers = &v->now->buffers;
 	struct table t;
 
 	if (!buffers->n)
 		return;
-	table_begin(&t, v, columns, COUNT(columns));
+	t = table_begin(v, OF_BUFFERS);
 	for (size_t i = 0; i < buffers->n; i++)
 		put_line(&t, &buffers->all[i], &buffers->all[i]);
 }
@@ -518,24 +520,9 @@ static int compare_rows(const void *a, const void *b)
 
 static void print_rows(const struct view *v, const struct row *rows, size_t n)
 {
-	static const struct column columns[] = {
-		{ "NID OF A PEER", 0, 0, CELL_NID, 0 },
-		{ "HEALTH", 6, 1, CELL_HEALTH, 0 },
-		{ "CREDITS", 9, 3, CELL_CREDITS, 0 },
-		{ "MIN", 6, 8, CELL_LEAST, 0 },
-		{ "SENT/s", 8, 4, CELL_RATE, SENT },
-		{ "RECV/s", 8, 5, CELL_RATE, RECEIVED },
-		{ "WAITING", 8, 2, CELL_WAITING, 0 },
-		{ "WAIT B", 8, 10, CELL_BYTES, QUEUED_BYTES },
-		{ "DROP/s", 8, 9, CELL_RATE, DROPPED },
-		{ "FAIL/s", 8, 7, CELL_RATE, FAILED },
-		{ "RESEND/s", 8, 11, CELL_RATE, RESENT },
-		/* routers only */
-		{ "ROUTER", 6, 6, CELL_NUMBER, ROUTER_CREDITS },
-	};
-	struct table t;
+	const struct table t = table_begin(
+		v, v->now->buffers.n ? OF_NIDS | OF_ROUTER : OF_NIDS);
 
-	table_begin(&t, v, columns, COUNT(columns) - !v->now->buffers.n);
 	for (size_t i = 0; i < n; i++)
 		put_line(&t, rows[i].before, rows[i].now);
 }

@@ -55,11 +55,7 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 	int status = lst_nodes_add_batch(&nodes, &c->state, b->name, false);
 
 	lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
-	if (!status) {
-		lst_nodes_ask(c, &nodes, &stop, ASK_S);
-		status = lst_nodes_failed(&nodes, b->name, ESRCH);
-	}
-	free(nodes.asks);
+	status = lst_nodes_tell(c, &nodes, status, &stop, b->name, ESRCH);
 	return status ? status : await_idle(c, b->name, b->id, true, false);
 }
 
@@ -113,22 +109,20 @@ int lst_list_batch(struct lst_console *c, const struct lst_words *w)
 {
 	const struct state *s = &c->state;
 	const struct state_batch *one = NULL;
-	const char *comma = "";
 
 	if (w->args[0] && !(one = lst_batch_named(c, w->args[0])))
 		return FAILED;
-	fputs(c->json ? "{\"batches\": [" : "", stdout);
+	lst_list_begin(c, "batches");
 	for (unsigned int i = 0; i < s->nbatches; i++) {
 		if (one && one != &s->batches[i])
 			continue;
-		printf(c->json ? "%s{\"batch\": \"%s\", \"tests\": ["
-			       : "%s%s:\n",
-		       c->json ? comma : "", s->batches[i].name);
+		lst_list_next(c);
+		printf(c->json ? "{\"batch\": \"%s\", \"tests\": [" : "%s:\n",
+		       s->batches[i].name);
 		list_tests(c, s->batches[i].name);
 		fputs(c->json ? "]}" : "", stdout);
-		comma = ", ";
 	}
-	fputs(c->json ? "]}\n" : "", stdout);
+	lst_list_end(c);
 	return 0;
 }
 
@@ -148,11 +142,7 @@ int lst_run(struct lst_console *c, const struct lst_words *w)
 		status = lst_fail("batch %s has no tests", b->name);
 	if (!status)
 		status = lst_nodes_need_active(&nodes, &c->state, b->name);
-	if (!status) {
-		lst_nodes_ask(c, &nodes, &start, ASK_S);
-		status = lst_nodes_failed(&nodes, b->name, 0);
-	}
-	free(nodes.asks);
+	status = lst_nodes_tell(c, &nodes, status, &start, b->name, 0);
 	if (!status && w->wait)
 		status = await_idle(c, b->name, b->id, false, true);
 	return status;
@@ -223,14 +213,15 @@ static int query_nodes(struct lst_nodes *nodes, struct state *s,
 	return status;
 }
 
-static void print_running(const struct lst_console *c, const char *comma,
-			  const struct lst_ask *ask, bool requests)
+static void print_running(struct lst_console *c, const struct lst_ask *ask,
+			  bool requests)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(&ask->to.nid, nid, sizeof(nid));
+	lst_list_next(c);
 	if (c->json)
-		printf("%s{\"nid\": \"%s\", \"running\": %u}", comma, nid,
+		printf("{\"nid\": \"%s\", \"running\": %u}", nid,
 		       ask->reply.batch.active);
 	else
 		printf("%s: %u %s are running\n", nid, ask->reply.batch.active,
@@ -241,7 +232,6 @@ int lst_query(struct lst_console *c, const struct lst_words *w)
 {
 	struct lst_nodes nodes = { 0 };
 	struct state_batch *b = lst_batch_named(c, w->args[0]);
-	const char *comma = "";
 	int status;
 
 	if (!b || query_nodes(&nodes, &c->state, b, w)) {
@@ -251,16 +241,11 @@ int lst_query(struct lst_console *c, const struct lst_words *w)
 	lst_nodes_ask_each(c, &nodes, w->ask);
 	status = lst_nodes_failed(&nodes, b->name, 0);
 	lst_nodes_keep_alive(c);
-	fputs(c->json ? "{\"nodes\": [" : "", stdout);
-	for (unsigned int i = 0; i < nodes.n; i++) {
-		const struct lst_ask *ask = &nodes.asks[i];
-
-		if (ask->status || ask->reply.status)
-			continue;
-		print_running(c, comma, ask, w->test);
-		comma = ", ";
-	}
-	fputs(c->json ? "]}\n" : "", stdout);
+	lst_list_begin(c, "nodes");
+	for (unsigned int i = 0; i < nodes.n; i++)
+		if (!nodes.asks[i].status && !nodes.asks[i].reply.status)
+			print_running(c, &nodes.asks[i], w->test);
+	lst_list_end(c);
 	free(nodes.asks);
 	return status;
 }
@@ -381,12 +366,7 @@ static int test_servers(struct lst_console *c, const struct state_group *to,
 	int status = lst_nodes_add_group(&nodes, &c->state, to->name);
 
 	msg.test.loop = wanted;
-	if (!status) {
-		lst_nodes_ask(c, &nodes, &msg, ASK_S);
-		status = lst_nodes_failed(&nodes, "add_test", 0);
-	}
-	free(nodes.asks);
-	return status;
+	return lst_nodes_tell(c, &nodes, status, &msg, "add_test", 0);
 }
 
 /* Each client fetches its list of servers. */
@@ -417,11 +397,7 @@ static int test_clients(struct lst_console *c, const struct state_group *from,
 	}
 	msg.test.is_client = 1;
 	msg.test.targets = s;
-	if (!status) {
-		lst_nodes_ask(c, &nodes, &msg, ASK_S);
-		status = lst_nodes_failed(&nodes, "add_test", 0);
-	}
-	free(nodes.asks);
+	status = lst_nodes_tell(c, &nodes, status, &msg, "add_test", 0);
 	free(lists);
 	return status;
 }

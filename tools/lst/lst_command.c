@@ -65,6 +65,28 @@ const char *lst_label(const char *name, bool json, char *text)
 	return text;
 }
 
+/* ---- lists ---- */
+
+void lst_list_begin(struct lst_console *c, const char *name)
+{
+	if (c->json)
+		printf("{\"%s\": [", name);
+	c->comma = "";
+}
+
+void lst_list_next(struct lst_console *c)
+{
+	if (c->json)
+		fputs(c->comma, stdout);
+	c->comma = ", ";
+}
+
+void lst_list_end(struct lst_console *c)
+{
+	if (c->json)
+		fputs("]}\n", stdout);
+}
+
 /* ---- options ---- */
 
 #define AT(field) offsetof(struct lst_words, field)

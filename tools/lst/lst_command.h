@@ -206,6 +206,12 @@ int lst_check_label(const char *name);
  * backslash. Returns @text, of LST_LABEL_SIZE bytes. */
 const char *lst_label(const char *name, bool json, char *text);
 
+/* A list in JSON, {"NAME": [...]}: its beginning, what stands before each item,
+ * and its end. As text there is none of that. */
+void lst_list_begin(struct lst_console *c, const char *name);
+void lst_list_next(struct lst_console *c);
+void lst_list_end(struct lst_console *c);
+
 #define ASK_S	  30 /* until a node has to have answered */
 #define SECOND_US UINT64_C(1000000)
 
@@ -253,6 +259,10 @@ enum node_state lst_node_said(const struct lst_console *c,
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also);
 int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 		     uint32_t also);
+/* Unless @status says that something is wrong already, asks them in ASK_S, and
+ * says which did not do it. Frees the list. Returns the exit status. */
+int lst_nodes_tell(struct lst_console *c, struct lst_nodes *nodes, int status,
+		   const struct lst_msg *msg, const char *what, uint32_t also);
 /* Nodes forget the session unless they are asked something: servers, too, of
  * which nobody has anything to ask while tests run. */
 void lst_nodes_keep_alive(struct lst_console *c);

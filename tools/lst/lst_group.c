@@ -307,13 +307,13 @@ static void print_node(bool json, bool first, const struct state_node *node)
 		printf(" %s (%s)", nid, state);
 }
 
-static void print_group(bool json, bool first, const struct state_group *g,
+static void print_group(struct lst_console *c, const struct state_group *g,
 			unsigned int states)
 {
-	bool any = false;
+	bool any = false, json = c->json;
 
-	printf(json ? "%s{\"group\": \"%s\", \"nodes\": [" : "%s%s:",
-	       json && !first ? ", " : "", g->name);
+	lst_list_next(c);
+	printf(json ? "{\"group\": \"%s\", \"nodes\": [" : "%s:", g->name);
 	for (unsigned int i = 0; i < g->n; i++) {
 		if (!(states & 1u << g->nodes[i].state))
 			continue;
@@ -327,19 +327,15 @@ int lst_list_group(struct lst_console *c, const struct lst_words *w)
 {
 	const struct state *s = &c->state;
 	const char *one = w->args[0];
-	bool first = true;
 
 	if (one && !state_group(&c->state, one))
 		return lst_fail("there is no group %s", one);
-	fputs(c->json ? "{\"groups\": [" : "", stdout);
-	for (unsigned int i = 0; i < s->ngroups; i++) {
-		if (one && strcmp(s->groups[i].name, one) != 0)
-			continue;
-		print_group(c->json, first, &s->groups[i],
-			    w->states ? w->states : NODES_ALL);
-		first = false;
-	}
-	fputs(c->json ? "]}\n" : "", stdout);
+	lst_list_begin(c, "groups");
+	for (unsigned int i = 0; i < s->ngroups; i++)
+		if (!one || strcmp(s->groups[i].name, one) == 0)
+			print_group(c, &s->groups[i],
+				    w->states ? w->states : NODES_ALL);
+	lst_list_end(c);
 	return 0;
 }
 
@@ -408,13 +404,13 @@ int lst_ping(struct lst_console *c, const struct lst_words *w)
 	status = ping_nodes(c, w, &nodes);
 	if (!status) {
 		lst_nodes_ask(c, &nodes, &debug, w->ask);
-		fputs(c->json ? "{\"nodes\": [" : "", stdout);
+		lst_list_begin(c, "nodes");
 		for (unsigned int i = 0; i < nodes.n; i++) {
-			fputs(c->json && i ? ", " : "", stdout);
+			lst_list_next(c);
 			ping_print(c->json, &nodes.asks[i],
 				   lst_node_said(c, &nodes.asks[i]));
 		}
-		fputs(c->json ? "]}\n" : "", stdout);
+		lst_list_end(c);
 		/* To be in no session is no failure. */
 		status = lst_nodes_failed(&nodes, "ping", ESRCH);
 	}

@@ -177,6 +177,17 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 	lst_nodes_ask_each(c, nodes, seconds);
 }
 
+int lst_nodes_tell(struct lst_console *c, struct lst_nodes *nodes, int status,
+		   const struct lst_msg *msg, const char *what, uint32_t also)
+{
+	if (!status) {
+		lst_nodes_ask(c, nodes, msg, ASK_S);
+		status = lst_nodes_failed(nodes, what, also);
+	}
+	free(nodes->asks);
+	return status;
+}
+
 void lst_nodes_keep_alive(struct lst_console *c)
 {
 	const struct lst_msg debug = { .type = LST_DEBUG };

@@ -61,9 +61,8 @@ static void print_rates(struct lst_console *c, const struct lst_words *w,
 	bool both = w->read == w->write;
 
 	if (c->json) {
-		printf("%s{\"%s\": \"%s\", ", c->comma, of ? "group" : "nid",
-		       name);
-		c->comma = ", ";
+		lst_list_next(c);
+		printf("{\"%s\": \"%s\", ", of ? "group" : "nid", name);
 		if (of)
 			printf("\"of\": \"%s\", ", of);
 		printf("\"received_per_s\": %.1f, \"sent_per_s\": %.1f, "
@@ -160,14 +159,14 @@ static int section_round(struct lst_console *c, const struct lst_words *w,
 static int sections_round(struct lst_console *c, const struct lst_words *w,
 			  struct section *sections, int n, bool first)
 {
-	bool json = c->json && !first;
 	int status = 0;
 
-	c->comma = "";
-	fputs(json ? "{\"rates\": [" : "", stdout);
+	if (!first)
+		lst_list_begin(c, "rates");
 	for (int i = 0; i < n; i++)
 		status |= section_round(c, w, &sections[i]);
-	fputs(json ? "]}\n" : "", stdout);
+	if (!first)
+		lst_list_end(c);
 	fflush(stdout);
 	return status;
 }
@@ -218,15 +217,14 @@ static bool print_errors(struct lst_console *c, const struct lst_ask *ask)
 	if (ask->status || ask->reply.status ||
 	    (!s->brw_errors && !s->ping_errors && !s->errors))
 		return false;
-	printf(c->json ? "%s{\"nid\": \"%s\", \"brw_errors\": %u, "
+	lst_list_next(c);
+	printf(c->json ? "{\"nid\": \"%s\", \"brw_errors\": %u, "
 			 "\"ping_errors\": %u, \"errors\": %u, "
 			 "\"dropped\": %u, \"expired\": %u}"
-		       : "%s%s: brw errors %u, ping errors %u; RPCs: "
+		       : "%s: brw errors %u, ping errors %u; RPCs: "
 			 "errors %u, dropped %u, expired %u\n",
-	       c->json ? c->comma : "",
 	       lnet_nid_format(&ask->to.nid, nid, sizeof(nid)), s->brw_errors,
 	       s->ping_errors, s->errors, s->rpcs_dropped, s->rpcs_expired);
-	c->comma = ", ";
 	return true;
 }
 
@@ -246,8 +244,7 @@ int lst_show_error(struct lst_console *c, const struct lst_words *w)
 		status = lst_nodes_add_word(c, &nodes, w->args[i]);
 	lst_nodes_ask(c, &nodes, &ask, w->ask);
 	status |= lst_nodes_failed(&nodes, "show_error", 0);
-	c->comma = "";
-	fputs(c->json ? "{\"nodes\": [" : "", stdout);
+	lst_list_begin(c, "nodes");
 	for (unsigned int i = 0; i < nodes.n; i++)
 		bad += print_errors(c, &nodes.asks[i]);
 	if (c->json)

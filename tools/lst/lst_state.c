@@ -213,23 +213,22 @@ static bool read_session(struct state *s, const char *rest)
 
 static bool read_line(struct state *s, char *line)
 {
+	static const struct {
+		const char *word;
+		bool (*read)(struct state *s, const char *rest);
+	} lines[] = { { "session", read_session }, { "arg", read_arg },
+		      { "group", read_group },	   { "node", read_node },
+		      { "batch", read_batch },	   { "test", read_test } };
 	char *rest = strchr(line, ' ');
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!rest)
 		return false;
 	*rest++ = '\0';
-	if (strcmp(line, "session") == 0)
-		return read_session(s, rest);
-	if (strcmp(line, "arg") == 0)
-		return read_arg(s, rest);
-	if (strcmp(line, "group") == 0)
-		return read_group(s, rest);
-	if (strcmp(line, "node") == 0)
-		return read_node(s, rest);
-	if (strcmp(line, "batch") == 0)
-		return read_batch(s, rest);
-	return strcmp(line, "test") == 0 && read_test(s, rest);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (strcmp(line, lines[i].word) == 0)
+			return lines[i].read(s, rest);
+	return false;
 }
 
 static int state_read(struct state *s)

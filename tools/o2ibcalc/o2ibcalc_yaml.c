@@ -13,11 +13,8 @@
 
 /* ---- documents ---- */
 
-static int wrong(struct complaint *c, const struct tree *t)
-{
-	c->line = t->line;
-	return -1;
-}
+/* As complain(), about @t. */
+#define wrong(c, t, ...) ((c)->line = (t)->line, complain(c, __VA_ARGS__))
 
 /* NULL: it is no text. */
 static const char *text_of(const struct tree *t)
@@ -51,11 +48,10 @@ static struct doc *parse(struct complaint *c, const char *text)
 static int take_value(struct complaint *c, const struct input *in,
 		      const struct tree *value, struct ulnet_o2ib_conf *conf)
 {
-	if (!text_of(value)) {
-		complain(c, "%s: a value is expected", in->name);
-		return wrong(c, value);
-	}
-	return input_set(in, value->text, conf, c) ? wrong(c, value) : 0;
+	if (!text_of(value))
+		return wrong(c, value, "%s: a value is expected", in->name);
+	c->line = value->line;
+	return input_set(in, value->text, conf, c);
 }
 
 /* What lnetctl shows has much that is not asked for. */
@@ -122,17 +118,14 @@ static int take_nets(struct complaint *c, const struct tree *nets,
 {
 	const struct tree *ni = find_ni(nets, origin);
 
-	if (ni && !tree_get(ni, "lnd tunables")) {
-		complain(c,
-			 "%s has no \"lnd tunables\": show it with "
-			 "\"lnetctl net show -v 4\"",
-			 origin->nid);
-		return wrong(c, ni);
-	}
+	if (ni && !tree_get(ni, "lnd tunables"))
+		return wrong(c, ni,
+			     "%s has no \"lnd tunables\": show it with "
+			     "\"lnetctl net show -v 4\"",
+			     origin->nid);
 	if (ni)
 		return take_tunables(c, ni, conf);
-	complain(c, "no NI is on an o2ib net");
-	return wrong(c, nets);
+	return wrong(c, nets, "no NI is on an o2ib net");
 }
 
 /* Names that mean the same are not there twice. */
@@ -151,14 +144,12 @@ static int take_input(struct complaint *c, const struct tree *value,
 	const struct input *in = input_find(value->key);
 
 	if (!in) {
-		complain(c, "%.80s: there is no such input", value->key);
+		wrong(c, value, "%.80s: there is no such input", value->key);
 		c->near = input_near(value->key);
-		return wrong(c, value);
+		return -1;
 	}
-	if (is_given(given, (unsigned int)(in - inputs))) {
-		complain(c, "%s is there twice", in->name);
-		return wrong(c, value);
-	}
+	if (is_given(given, (unsigned int)(in - inputs)))
+		return wrong(c, value, "%s is there twice", in->name);
 	return take_value(c, in, value, conf);
 }
 
@@ -170,10 +161,9 @@ static int take_node(struct complaint *c, const struct tree *map,
 	bool shown;
 
 	/* What lnetctl shows, and inputs beside that, which count more. */
-	if (map->kind != TREE_MAP) {
-		complain(c, "inputs such as \"peer_credits: 8\" are expected");
-		return wrong(c, map);
-	}
+	if (map->kind != TREE_MAP)
+		return wrong(c, map,
+			     "inputs such as \"peer_credits: 8\" are expected");
 	shown = nets || tree_get(map, "tunables") ||
 		tree_get(map, "lnd tunables");
 	if ((nets && take_nets(c, nets, conf, origin)) ||
@@ -212,8 +202,8 @@ static int take_initiator(struct complaint *c, const struct tree *value,
 	} else if (strcasecmp(text, "b") == 0) {
 		pair->initiator = LNET_O2IB_B;
 	} else {
-		complain(c, "initiator: %.80s: A or B is expected", text);
-		return wrong(c, value);
+		return wrong(c, value, "initiator: %.80s: A or B is expected",
+			     text);
 	}
 	return 0;
 }
@@ -224,13 +214,11 @@ static int take_npeers(struct complaint *c, const struct tree *value,
 	const char *text = text_of(value) ? value->text : "";
 	uint64_t n;
 
-	if (!number_parse(text, 1, 1000000, &n)) {
-		complain(
-			c,
+	if (!number_parse(text, 1, 1000000, &n))
+		return wrong(
+			c, value,
 			"npeers: %.80s: a number from 1 to 1000000 is expected",
 			text);
-		return wrong(c, value);
-	}
 	pair->npeers = (uint32_t)n;
 	return 0;
 }
@@ -240,19 +228,18 @@ static int no_top(struct complaint *c, const struct tree *value)
 	struct nearest near;
 
 	/* An input that is not said to be whose. */
-	if (input_find(value->key)) {
-		complain(c, "%s: of \"a:\", \"b:\" or \"both:\"?", value->key);
-		return wrong(c, value);
-	}
+	if (input_find(value->key))
+		return wrong(c, value, "%s: of \"a:\", \"b:\" or \"both:\"?",
+			     value->key);
 	nearest_init(&near, value->key);
 	for (unsigned int i = 0; tops[i]; i++)
 		nearest_try(&near, tops[i]);
-	complain(c,
-		 "%.80s: there are a, b, both, initiator and npeers, or what "
-		 "lnetctl shows",
-		 value->key);
+	wrong(c, value,
+	      "%.80s: there are a, b, both, initiator and npeers, or what "
+	      "lnetctl shows",
+	      value->key);
 	c->near = near.name;
-	return wrong(c, value);
+	return -1;
 }
 
 static int take_both(struct complaint *c, const struct tree *map,
@@ -289,10 +276,8 @@ static int take_pair(struct complaint *c, const struct tree *map,
 	const struct tree *value, *both = tree_get(map, "both");
 	uint64_t given = 0;
 
-	if (map->kind != TREE_MAP) {
-		complain(c, "\"a:\" and \"b:\" are expected");
-		return wrong(c, map);
-	}
+	if (map->kind != TREE_MAP)
+		return wrong(c, map, "\"a:\" and \"b:\" are expected");
 	if (tree_get(map, "net") || tree_get(map, "lnd tunables"))
 		return take_both(c, map, pair, origin);
 	/* What one node has comes after what both have. */
@@ -305,10 +290,8 @@ static int take_pair(struct complaint *c, const struct tree *map,
 			top++;
 		if (!tops[top])
 			return no_top(c, value);
-		if (is_given(&given, top)) {
-			complain(c, "%s is there twice", tops[top]);
-			return wrong(c, value);
-		}
+		if (is_given(&given, top))
+			return wrong(c, value, "%s is there twice", tops[top]);
 		if (take_top(c, top, value, pair, origin))
 			return -1;
 	}
@@ -342,10 +325,9 @@ static int take_count(struct complaint *c, const struct tree *map,
 
 	if (!value)
 		return 0;
-	if (!text_of(value) || !number_parse(value->text, 0, 65535, value_p)) {
-		complain(c, "%s: a number from 0 to 65535 is expected", name);
-		return wrong(c, value);
-	}
+	if (!text_of(value) || !number_parse(value->text, 0, 65535, value_p))
+		return wrong(c, value,
+			     "%s: a number from 0 to 65535 is expected", name);
 	*has = true;
 	return 0;
 }
@@ -362,10 +344,8 @@ static int add_conn(struct complaint *c, const struct tree *map,
 		return 0;
 	snprintf(conn.nid, sizeof(conn.nid), "%s", nid);
 	conns = realloc(list->conns, (list->n + 1) * sizeof(*conns));
-	if (!conns) {
-		complain(c, "%s", strerror(ENOMEM));
-		return wrong(c, map);
-	}
+	if (!conns)
+		return wrong(c, map, "%s", strerror(ENOMEM));
 	list->conns = conns;
 	conns[list->n++] = conn;
 	return 0;

@@ -19,6 +19,14 @@
 
 /* ---- names of C as protoc-c makes them of those in a .proto ---- */
 
+/* @memory, without which the program ends. */
+static void *need(void *memory)
+{
+	if (!memory)
+		errx(1, "no memory");
+	return memory;
+}
+
 /* As asprintf(). What names return is to be given back with free(); without
  * memory the program ends. */
 static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
@@ -26,14 +34,12 @@ static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	if (n < 0)
-		errx(1, "no memory");
-	return text;
+	return need(text);
 }
 
 /* "dir/kv.proto" with suffix ".pb-c.h" is dir/kv.pb-c.h. */
@@ -51,11 +57,7 @@ static char *name_file(const char *proto, const char *suffix)
 /* Each character of a name in a .proto becomes two of C at most. */
 static char *room_for(const char *name)
 {
-	char *room = malloc(2 * strlen(name) + 1);
-
-	if (!room)
-		errx(1, "no memory");
-	return room;
+	return need(malloc(2 * strlen(name) + 1));
 }
 
 /* kv.KeyStore: kv__key_store */
@@ -249,9 +251,7 @@ static Ulrpc__MethodOptions *read_options(const Plugin__Method *method)
 
 	for (size_t i = 0; i < n; i++)
 		length += parts->method[i].len;
-	bytes = malloc(length + 1);
-	if (!bytes)
-		errx(1, "no memory");
+	bytes = need(malloc(length + 1));
 	length = 0;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(bytes + length, parts->method[i].data,
@@ -385,27 +385,15 @@ static void print_text(FILE *out, const char *text, const struct typed *t,
 		       const char *function)
 {
 	for (; *text; text++) {
-		if (*text != '$') {
+		if (*text != '$')
 			fputc(*text, out);
-			continue;
-		}
-		switch (*++text) {
-		case 'F':
-			fputs(function, out);
-			break;
-		case 'N':
-			fputs(t->name, out);
-			break;
-		case 'Q':
-			fputs(t->request, out);
-			break;
-		case 'R':
-			fputs(t->reply, out);
-			break;
-		default:
-			fputs(t->service, out);
-			break;
-		}
+		else
+			fputs(*++text == 'F' ? function
+			      : *text == 'N' ? t->name
+			      : *text == 'Q' ? t->request
+			      : *text == 'R' ? t->reply
+					     : t->service,
+			      out);
 	}
 }
 
@@ -536,9 +524,7 @@ static char *generate(const Plugin__Request *request, const char *name,
 
 	if (!file)
 		return name_format("%s: protoc does not describe it", name);
-	out = open_memstream(&output->content, &size);
-	if (!out)
-		errx(1, "no memory");
+	out = need(open_memstream(&output->content, &size));
 	wrong = print_file(out, request, file);
 	if (ferror(out) | fclose(out))
 		errx(1, "no memory");
@@ -551,20 +537,12 @@ static char *generate(const Plugin__Request *request, const char *name,
 static uint8_t *read_all(FILE *in, size_t *length_p)
 {
 	size_t length = 0, size = 1 << 16, n;
-	uint8_t *bytes = malloc(size), *more;
+	uint8_t *bytes = need(malloc(size));
 
-	if (!bytes)
-		errx(1, "no memory");
 	while ((n = fread(bytes + length, 1, size - length, in))) {
 		length += n;
-		if (length < size)
-			continue;
-		more = realloc(bytes, size *= 2);
-		if (!more) {
-			free(bytes);
-			errx(1, "no memory");
-		}
-		bytes = more;
+		if (length == size)
+			bytes = need(realloc(bytes, size *= 2));
 	}
 	if (ferror(in))
 		err(1, "stdin");
@@ -575,10 +553,8 @@ static uint8_t *read_all(FILE *in, size_t *length_p)
 static void write_response(const Plugin__Response *response)
 {
 	size_t length = plugin__response__get_packed_size(response);
-	uint8_t *bytes = malloc(length + 1);
+	uint8_t *bytes = need(malloc(length + 1));
 
-	if (!bytes)
-		errx(1, "no memory");
 	plugin__response__pack(response, bytes);
 	if (fwrite(bytes, 1, length, stdout) != length || fflush(stdout))
 		err(1, "stdout");
@@ -605,18 +581,14 @@ static void answer(const Plugin__Request *request)
 	char *wrong = NULL;
 
 	response.supported_features = 1;
-	response.file =
-		calloc(request->n_file_to_generate + 1, sizeof(*response.file));
-	if (!response.file)
-		errx(1, "no memory");
+	response.file = need(calloc(request->n_file_to_generate + 1,
+				    sizeof(*response.file)));
 	if (*request->parameter)
 		wrong = name_format("there are no parameters: %s",
 				    request->parameter);
 	for (size_t i = 0; !wrong && i < request->n_file_to_generate; i++) {
-		Plugin__Output *output = malloc(sizeof(*output));
+		Plugin__Output *output = need(malloc(sizeof(*output)));
 
-		if (!output)
-			errx(1, "no memory");
 		plugin__output__init(output);
 		response.file[response.n_file++] = output;
 		wrong = generate(request, request->file_to_generate[i], output);
