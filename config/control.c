@@ -10,29 +10,20 @@
 static int start_now(struct lnet *node, char **text_p)
 {
 	struct doc *doc = doc_new();
-	size_t size;
 	FILE *f = NULL;
+	size_t size;
 	int rc = -ENOMEM;
 
-	if (!doc || !doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL))
-		goto out;
-	rc = show_all(node, true, doc_root(doc));
-	if (!rc && doc_failed(doc))
+	if (doc && doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL))
+		rc = show_all(node, true, doc_root(doc));
+	if (!rc && !doc_failed(doc))
+		f = open_memstream(text_p, &size);
+	if (f) {
+		tree_emit(doc_root(doc), &tree_narrow, f);
+		rc = text_end(f, 0, text_p);
+	} else if (!rc) {
 		rc = -ENOMEM;
-	if (rc)
-		goto out;
-	f = open_memstream(text_p, &size);
-	if (!f) {
-		rc = -ENOMEM;
-		goto out;
 	}
-	tree_emit(doc_root(doc), &tree_narrow, f);
-	rc = ferror(f) ? -ENOMEM : 0;
-	if (fclose(f) && !rc)
-		rc = -ENOMEM;
-	if (rc)
-		free(*text_p);
-out:
 	doc_free(doc);
 	return rc;
 }

@@ -506,11 +506,9 @@ static int rule_of(const struct scope *s, const struct tree *item,
 	if (!out)
 		return scope_fail(s, item, -ENOMEM, "no memory");
 	rc = put_rule(s, item, name, out);
-	if (fclose(out) && !rc)
-		rc = scope_fail(s, item, -ENOMEM, "no memory");
-	if (rc)
-		free(*rule_p);
-	return rc;
+	if (!text_end(out, rc, rule_p))
+		return 0;
+	return rc ? rc : scope_fail(s, item, -ENOMEM, "no memory");
 }
 
 int ip2nets_item(struct plan *plan, const struct scope *s,

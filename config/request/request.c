@@ -30,18 +30,9 @@ static int print_text(struct lnet *node, const struct print *print,
 {
 	size_t size;
 	FILE *out = open_memstream(text_p, &size);
-	int rc, failed;
 
-	if (!out)
-		return -ENOMEM;
-	rc = print->fn(out, node, peers);
-	failed = ferror(out);
-	failed |= fclose(out);
-	if (!rc && failed)
-		rc = -ENOMEM;
-	if (rc)
-		free(*text_p);
-	return rc;
+	return out ? text_end(out, print->fn(out, node, peers), text_p)
+		   : -ENOMEM;
 }
 
 static void request_print(struct request *r, const struct print *print)

@@ -137,39 +137,65 @@ static bool net_is_ip(uint32_t net)
 	}
 }
 
-/* Is it an address that messages to other hosts can use? */
-static bool is_outward(const struct ifaddrs *i, int family)
+static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 {
+	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
 	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
 
-	return i->ifa_addr && i->ifa_addr->sa_family == family &&
-	       i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) &&
-	       (family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr));
+	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
+		return false;
+	text_copy(a->interface, sizeof(a->interface), i->ifa_name);
+	a->loopback = i->ifa_flags & IFF_LOOPBACK;
+	a->nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0), 0);
+	if (i->ifa_addr->sa_family == AF_INET) {
+		memcpy(a->nid.addr, &v4->sin_addr, 4);
+		return true;
+	}
+	if (i->ifa_addr->sa_family != AF_INET6)
+		return false;
+	a->nid.size = LNET_NID_IPV6_SIZE;
+	memcpy(a->nid.addr, &v6->sin6_addr, 16);
+	/* What means something else on each link, no NID can say. */
+	return !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
-static const struct ifaddrs *first_outward(const struct ifaddrs *list,
-					   int family)
+/* Those of this host: *@addrs_p, for free(); their number, or -errno. */
+static int host_addresses(struct ip2nets_address **addrs_p)
 {
-	for (; list && !is_outward(list, family); list = list->ifa_next)
-		;
-	return list;
-}
-
-/* The first interface with such an address, of IPv4 if there is one. */
-static int first_interface(char name[LNET_INTERFACE_SIZE])
-{
-	const struct ifaddrs *i;
+	struct ip2nets_address *addrs;
 	struct ifaddrs *list;
+	size_t room = 1;
+	int n = 0;
 
 	if (getifaddrs(&list))
 		return -errno;
-	i = first_outward(list, AF_INET);
-	if (!i)
-		i = first_outward(list, AF_INET6);
-	if (i)
-		snprintf(name, LNET_INTERFACE_SIZE, "%s", i->ifa_name);
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		room++;
+	addrs = calloc(room, sizeof(*addrs));
+	for (const struct ifaddrs *i = list; addrs && i; i = i->ifa_next)
+		n += address_of(i, &addrs[n]);
 	freeifaddrs(list);
-	return i ? 0 : -ENODEV;
+	*addrs_p = addrs;
+	return addrs ? n : -ENOMEM;
+}
+
+/* The first interface with an address that messages to other hosts can use, of
+ * IPv4 if there is one. */
+static int first_interface(char name[LNET_INTERFACE_SIZE])
+{
+	const struct ip2nets_address *first = NULL;
+	struct ip2nets_address *addrs = NULL;
+	int n = host_addresses(&addrs);
+
+	for (int i = 0; i < n; i++)
+		if (!addrs[i].loopback &&
+		    (!first || (lnet_nid_is_nid4(&addrs[i].nid) &&
+				!lnet_nid_is_nid4(&first->nid))))
+			first = &addrs[i];
+	if (first)
+		text_copy(name, LNET_INTERFACE_SIZE, first->interface);
+	free(addrs);
+	return n < 0 ? n : first ? 0 : -ENODEV;
 }
 
 /* What has been parsed so far. */
@@ -392,47 +418,6 @@ static bool is_loopback(const struct ulnet_nid *nid)
 static bool is_for_loopback(const char *range)
 {
 	return !strncmp(range, "127.", 4) || !strncmp(range, "::1", 3);
-}
-
-static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
-{
-	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
-	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
-
-	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
-		return false;
-	text_copy(a->interface, sizeof(a->interface), i->ifa_name);
-	a->nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0), 0);
-	if (i->ifa_addr->sa_family == AF_INET) {
-		memcpy(a->nid.addr, &v4->sin_addr, 4);
-		return true;
-	}
-	if (i->ifa_addr->sa_family != AF_INET6)
-		return false;
-	a->nid.size = LNET_NID_IPV6_SIZE;
-	memcpy(a->nid.addr, &v6->sin6_addr, 16);
-	/* What means something else on each link, no NID can say. */
-	return !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
-}
-
-/* Of this host: *@addrs_p, for free(); their number, or -errno. */
-static int host_addresses(struct ip2nets_address **addrs_p)
-{
-	struct ip2nets_address *addrs;
-	struct ifaddrs *list;
-	size_t room = 1;
-	int n = 0;
-
-	if (getifaddrs(&list))
-		return -errno;
-	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
-		room++;
-	addrs = calloc(room, sizeof(*addrs));
-	for (const struct ifaddrs *i = list; addrs && i; i = i->ifa_next)
-		n += address_of(i, &addrs[n]);
-	freeifaddrs(list);
-	*addrs_p = addrs;
-	return addrs ? n : -ENOMEM;
 }
 
 /* ---- ranges of addresses ---- */

@@ -33,6 +33,7 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
 struct ip2nets_address {
 	char interface[LNET_INTERFACE_SIZE];
 	struct ulnet_nid nid; /* the address, on net tcp */
+	bool loopback;	      /* of the interface */
 };
 
 /*

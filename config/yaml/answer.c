@@ -116,10 +116,11 @@ void answer_note_once(struct answer *a, const char *fmt, ...)
 
 int answer_text(const struct answer *a, size_t max, char **text_p)
 {
-	char *text = NULL;
+	const struct tree *const parts[] = { a->output, a->error, a->notes };
 	size_t size = 0;
+	char *text;
 	FILE *f;
-	bool bad;
+	int rc;
 
 	if (doc_failed(a->doc))
 		return -ENOMEM;
@@ -127,17 +128,12 @@ int answer_text(const struct answer *a, size_t max, char **text_p)
 	if (!f)
 		return -ENOMEM;
 	fprintf(f, "status: %d\n", a->status);
-	if (a->output)
-		tree_emit_pair(a->output, &tree_narrow, f);
-	if (a->error)
-		tree_emit_pair(a->error, &tree_narrow, f);
-	if (a->notes)
-		tree_emit_pair(a->notes, &tree_narrow, f);
-	bad = ferror(f);
-	if (fclose(f) || bad) {
-		free(text);
-		return -ENOMEM;
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i])
+			tree_emit_pair(parts[i], &tree_narrow, f);
+	rc = text_end(f, 0, &text);
+	if (rc)
+		return rc;
 	if (size > max) {
 		free(text);
 		return -EMSGSIZE;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -170,37 +169,20 @@ struct tree *tree_text(struct tree *parent, const char *key,
 	return tree_add(parent, key, TREE_SCALAR, form, text);
 }
 
-__attribute__((format(printf, 4, 5))) static struct tree *tree_printf(
-	struct tree *parent, const char *key, enum tree_form form,
-	const char *fmt, ...)
-{
-	struct tree *t;
-	char *text;
-	va_list ap;
-	int n;
-
-	if (!parent)
-		return NULL;
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0) {
-		parent->doc->failed = true;
-		return NULL;
-	}
-	t = tree_text(parent, key, form, text);
-	free(text);
-	return t;
-}
-
 struct tree *tree_int(struct tree *parent, const char *key, int64_t value)
 {
-	return tree_printf(parent, key, TREE_PLAIN, "%" PRId64, value);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	return tree_text(parent, key, TREE_PLAIN, text);
 }
 
 struct tree *tree_uint(struct tree *parent, const char *key, uint64_t value)
 {
-	return tree_printf(parent, key, TREE_PLAIN, "%" PRIu64, value);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return tree_text(parent, key, TREE_PLAIN, text);
 }
 
 struct tree *tree_copy(struct tree *parent, const char *key,
@@ -737,23 +719,25 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 
 /* Here, and not with the rest of the client: RPC knows it weakly, and has it
  * wherever there is a control. */
-int lnet_ctl_quote(const char *text, char **quoted_p)
+int text_end(FILE *f, int rc, char **text_p)
 {
-	char *quoted = NULL;
-	size_t size;
-	FILE *f = open_memstream(&quoted, &size);
-	int rc;
+	bool bad = ferror(f);
 
-	if (!f)
-		return -ENOMEM;
-	rc = tree_emit_quoted(text, f);
-	if (ferror(f))
-		rc = -ENOMEM;
-	if (fclose(f) && !rc)
+	if ((fclose(f) || bad) && !rc)
 		rc = -ENOMEM;
 	if (rc)
-		free(quoted);
-	else
+		free(*text_p);
+	return rc;
+}
+
+int lnet_ctl_quote(const char *text, char **quoted_p)
+{
+	size_t size;
+	char *quoted;
+	FILE *f = open_memstream(&quoted, &size);
+	int rc = f ? text_end(f, tree_emit_quoted(text, f), &quoted) : -ENOMEM;
+
+	if (!rc)
 		*quoted_p = quoted;
 	return rc;
 }

@@ -143,4 +143,9 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
  * that makes sense. */
 int tree_emit_quoted(const char *text, FILE *out);
 
+/* Closes @f, which open_memstream() has made for *@text_p. If all of it was
+ * written and @rc is 0, so is what it returns, and the text is to be freed; else
+ * -ENOMEM, or @rc. */
+int text_end(FILE *f, int rc, char **text_p) must_check;
+
 #endif
