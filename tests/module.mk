@@ -691,7 +691,7 @@ tool_helpers = %D%/tools/proxy %D%/tools/taker %D%/tools/tape_pcap %D%/states
 check_PROGRAMS += $(tool_helpers)
 endif
 
-EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/thread/check.h
+EXTRA_DIST += %D%/fuzz/rpc.h %D%/port.h %D%/all_memory.h %D%/slice.h %D%/source.h %D%/tree_eq.h %D%/thread/check.h
 EXTRA_DIST += %D%/install/lab.c %D%/install/hello.c %D%/install/job.proto %D%/install/job.c
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/yaml.dict
 EXTRA_DIST += %D%/wire %D%/config

@@ -120,8 +120,10 @@ struct tree *doc_set_root(struct doc *doc, enum tree_kind kind,
 	return doc->root;
 }
 
-struct tree *tree_add(struct tree *parent, const char *key, enum tree_kind kind,
-		      enum tree_form form, const char *text)
+/* A child as it stands in a text. */
+static struct tree *tree_add(struct tree *parent, const char *key,
+			     enum tree_kind kind, enum tree_form form,
+			     const char *text)
 {
 	struct tree *t;
 
@@ -242,22 +244,6 @@ bool tree_number(const struct tree *t, int64_t *value_p)
 	if (errno || *end)
 		return false;
 	*value_p = v;
-	return true;
-}
-
-bool tree_eq(const struct tree *a, const struct tree *b)
-{
-	const struct list *la = a->children.next, *lb = b->children.next;
-
-	if (a->kind != b->kind || a->count != b->count ||
-	    strcmp(a->text, b->text) != 0 ||
-	    tree_is_null(a) != tree_is_null(b) || !a->key != !b->key ||
-	    (a->key && strcmp(a->key, b->key) != 0))
-		return false;
-	for (; la != &a->children; la = la->next, lb = lb->next)
-		if (!tree_eq(container_of(la, struct tree, link),
-			     container_of(lb, struct tree, link)))
-			return false;
 	return true;
 }
 
@@ -571,7 +557,9 @@ static void emit_escape(uint32_t v, FILE *out)
 	}
 }
 
-int tree_emit_quoted(const char *text, FILE *out)
+/* @text in double quotes. -EILSEQ: it is not UTF-8, and nothing was written
+ * that makes sense. */
+static int tree_emit_quoted(const char *text, FILE *out)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t len;

@@ -77,10 +77,6 @@ struct tree *tree_text(struct tree *parent, const char *key,
 struct tree *tree_copy(struct tree *parent, const char *key,
 		       const struct tree *t);
 
-/* A child as it stands in a text. */
-struct tree *tree_add(struct tree *parent, const char *key, enum tree_kind kind,
-		      enum tree_form form, const char *text);
-
 /* ---- reading ---- */
 
 /* The child of that key; NULL if there is none, or @map is no mapping. */
@@ -92,9 +88,6 @@ bool tree_is_text(const struct tree *t);
 /* The decimal number that a scalar stands for; false: it stands for none, or
  * for one of more than 64 bits. */
 bool tree_number(const struct tree *t, int64_t *value_p);
-/* The same nodes with the same texts? Forms count where they make the
- * difference between null and a text. */
-bool tree_eq(const struct tree *a, const struct tree *b);
 
 /* ---- text to tree ---- */
 
@@ -139,13 +132,10 @@ void tree_emit(const struct tree *t, const struct tree_style *style, FILE *out);
 /* One key and its value. */
 void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 		    FILE *out);
-/* @text in double quotes. -EILSEQ: it is not UTF-8, and nothing was written
- * that makes sense. */
-int tree_emit_quoted(const char *text, FILE *out);
 
-/* Closes @f, which open_memstream() has made for *@text_p. If all of it was
- * written and @rc is 0, so is what it returns, and the text is to be freed; else
- * -ENOMEM, or @rc. */
+/* Closes @f, which open_memstream() has made for *@text_p. If @rc is 0 and all
+ * of it was written, the text is to be freed, and 0 is returned; else there is
+ * no text: -ENOMEM, or @rc. */
 int text_end(FILE *f, int rc, char **text_p) must_check;
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "config/text/networks.h"
 #include "config/yaml/tree.h"
+#include "tests/tree_eq.h"
 #include "ulnet/control.h"
 
 static const struct tree_limits limits = { 1 << 20, 20000, TREE_DEPTH_MAX };

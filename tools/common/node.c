@@ -266,12 +266,14 @@ static void note_bonding(const struct node *n, const char *option,
 	}
 }
 
-static bool has_nid(const struct node *n, const struct ulnet_nid *nid)
+bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net)
 {
 	struct ulnet_ni_info info;
 
 	for (unsigned int i = 0; lnet_ni_info(n->lnet, i, &info) == 0; i++)
-		if (lnet_nid_eq(&info.nid, nid))
+		if (nid			  ? lnet_nid_eq(&info.nid, nid)
+		    : net == LNET_NET_ANY ? !lnet_nid_is_lo(&info.nid)
+					  : lnet_nid_net(&info.nid) == net)
 			return true;
 	return false;
 }
@@ -342,7 +344,7 @@ static int add_routes(const struct node *n, const char *text)
 	}
 	lnet_routing(n->lnet, &routing);
 	for (unsigned int i = 0; !rc && i < count; i++)
-		if (has_nid(n, &routes[i].gateway))
+		if (node_has(n, &routes[i].gateway, 0))
 			routing.enabled = true;
 		else
 			rc = add_route(n, &routes[i]);
@@ -444,18 +446,33 @@ char *node_nids(const struct node *n)
 				lnet_nid_format(&info.nid, nid, sizeof(nid)));
 	if (!count)
 		fputs("no network yet", out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
 }
 
-const char *node_port_note(const struct node *n, char *buf, size_t size)
+int node_say_ready(const struct node *n)
 {
-	*buf = 0;
+	char *nids = node_nids(n);
+
+	if (!nids)
+		return -ENOMEM;
+	printf("%s: ready: %s", n->say->who, nids);
+	free(nids);
 	if (n->options->port && n->options->port != NODE_DEFAULT_PORT)
-		snprintf(buf, size, ", port %u (kernel nodes use %d)",
-			 n->options->port, NODE_DEFAULT_PORT);
-	return buf;
+		printf(", port %u (kernel nodes use %d)", n->options->port,
+		       NODE_DEFAULT_PORT);
+	return 0;
+}
+
+int node_said(const struct node *n, int rc)
+{
+	if (!rc && n->options->socket)
+		printf(", socket %s", n->options->socket);
+	if (!rc && (putchar('\n') < 0 || fflush(stdout)))
+		rc = -errno;
+	if (rc)
+		say(n->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
+	return rc;
 }

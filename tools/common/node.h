@@ -61,8 +61,15 @@ int node_add_networks(const struct node *n, const char *spec);
 /* "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be freed; NULL: no
  * memory. */
 char *node_nids(const struct node *n);
-/* ", port 1988 (kernel nodes use 988)": nodes with another port are not
- * reached, and nothing else would say why. Empty with the usual one. */
-const char *node_port_note(const struct node *n, char *buf, size_t size);
+/* Begins the line that says on stdout that the node is ready, "lnetd: ready:
+ * NIDS, port 1988 (kernel nodes use 988)": nodes with another port are not
+ * reached, and nothing else would say why. 0 or -ENOMEM. */
+int node_say_ready(const struct node *n);
+/* Ends that line, with the socket if there is one. @rc: what went wrong before,
+ * or 0. Returns that, or -errno, after a message. */
+int node_said(const struct node *n, int rc);
+/* Has it an NI with @nid; if that is NULL, one on @net, LNET_NET_ANY: on any
+ * but lo? */
+bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net);
 
 #endif

@@ -122,8 +122,8 @@ bool number_parse(const char *text, uint64_t min, uint64_t max,
 	return true;
 }
 
-int option_number(const struct option_at *at, uint64_t min, uint64_t max,
-		  unsigned int *value_p)
+static int option_number(const struct option_at *at, uint64_t min, uint64_t max,
+			 unsigned int *value_p)
 {
 	uint64_t value;
 	char range[80];
@@ -286,7 +286,7 @@ static int path_set(const struct option_at *at, const char *here, char **path_p)
 	return 0;
 }
 
-int option_path(const struct option_at *at, char **path_p)
+static int option_path(const struct option_at *at, char **path_p)
 {
 	char *here;
 	int status;

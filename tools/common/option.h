@@ -113,15 +113,12 @@ int option_printed(const char *who);
 
 /* What a row's take() may call. Each returns OPTION_USAGE after a message. */
 int option_bad(const struct option_at *at, const char *what);
-int option_number(const struct option_at *at, uint64_t min, uint64_t max,
-		  unsigned int *value_p);
 int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 		uint64_t *value_p);
 int option_rate(const struct option_at *at, double max, double *value_p);
 int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p);
 int option_word(const struct option_at *at, const char *const *words,
 		unsigned int first, unsigned int *index_p);
-int option_path(const struct option_at *at, char **path_p);
 /* A number from @min to @max that is all of @text. */
 bool number_parse(const char *text, uint64_t min, uint64_t max,
 		  uint64_t *value_p);

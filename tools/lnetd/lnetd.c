@@ -85,30 +85,13 @@ static void tell_manager(const struct lnetd *d, const char *state)
 		    getenv("NOTIFY_SOCKET"), strerror(-rc));
 }
 
-static int print_ready(const struct lnetd *d, const char *nids)
-{
-	char port[64];
-
-	node_port_note(&d->node, port, sizeof(port));
-	if (printf("lnetd: ready: %s%s, socket %s\n", nids, port,
-		   d->options.socket) < 0 ||
-	    fflush(stdout))
-		return -errno;
-	return 0;
-}
-
 /* Whoever started it learns now that it is ready. */
 static int announce(struct lnetd *d)
 {
-	char *nids = node_nids(&d->node);
+	int rc = node_said(&d->node, node_say_ready(&d->node));
 
-	if (!nids || print_ready(d, nids)) {
-		say(&d->say, LNET_LOG_ERR, "stdout: %s",
-		    strerror(nids ? errno : ENOMEM));
-		free(nids);
-		return -EIO;
-	}
-	free(nids);
+	if (rc)
+		return rc;
 	tell_manager(d, "READY=1\n");
 	if (d->report < 0)
 		return 0;

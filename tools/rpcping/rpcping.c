@@ -68,16 +68,6 @@ static int add_nets(struct rpcping *p)
 	return rc;
 }
 
-static bool has_net(const struct rpcping *p, uint32_t net)
-{
-	struct ulnet_ni_info info;
-
-	for (unsigned int i = 0; lnet_ni_info(p->node.lnet, i, &info) == 0; i++)
-		if (lnet_nid_net(&info.nid) == net)
-			return true;
-	return false;
-}
-
 static bool has_route(const struct rpcping *p, uint32_t net)
 {
 	int n = lnet_routes(p->node.lnet, NULL, 0);
@@ -105,7 +95,8 @@ static int check_nets(const struct rpcping *p)
 		unsigned int k = 0;
 		char *nids;
 
-		while (k < t->nnids && !has_net(p, lnet_nid_net(&t->nids[k])) &&
+		while (k < t->nnids &&
+		       !node_has(&p->node, NULL, lnet_nid_net(&t->nids[k])) &&
 		       !has_route(p, lnet_nid_net(&t->nids[k])))
 			k++;
 		if (k < t->nnids)

@@ -283,37 +283,23 @@ static void stop_services(struct rpcserve *r)
 
 static int announce(const struct rpcserve *r)
 {
-	char *nids = node_nids(&r->node), port[64];
-	int rc = nids ? 0 : -ENOMEM;
+	int rc = node_say_ready(&r->node);
 
-	node_port_note(&r->node, port, sizeof(port));
 	if (!rc)
-		printf(WHO ": ready: %s%s, services", nids, port);
+		fputs(", services", stdout);
 	for (unsigned int i = 0; !rc && i < r->nservices; i++) {
 		const struct service *s = r->services[i];
 
 		printf("%s %s (portal %u)", i ? "," : "", s->type->name,
 		       ulrpc_service_portal(s->running));
 	}
-	if (!rc && r->options.socket)
-		printf(", socket %s", r->options.socket);
-	if (!rc && (putchar('\n') < 0 || fflush(stdout)))
-		rc = -EIO;
-	if (rc)
-		say(&r->say, LNET_LOG_ERR, "stdout: %s", strerror(-rc));
-	free(nids);
-	return rc;
+	return node_said(&r->node, rc);
 }
 
 /* Without a network nobody can call, and without a socket none can be added. */
 static int check_reachable(const struct rpcserve *r)
 {
-	struct ulnet_ni_info info;
-
-	for (unsigned int i = 0; lnet_ni_info(r->node.lnet, i, &info) == 0; i++)
-		if (!lnet_nid_is_lo(&info.nid))
-			return 0;
-	if (r->options.socket)
+	if (r->options.socket || node_has(&r->node, NULL, LNET_NET_ANY))
 		return 0;
 	say(&r->say, LNET_LOG_ERR,
 	    "no network: --net or --config is needed, or --socket, to add one "

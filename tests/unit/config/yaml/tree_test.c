@@ -9,6 +9,7 @@
 #include "config/yaml/scope.h"
 #include "config/yaml/tree.h"
 #include "tests/source.h"
+#include "tests/tree_eq.h"
 #include "ulnet/control.h"
 
 static const struct tree_limits limits = { 1 << 20, 1000, 10 };

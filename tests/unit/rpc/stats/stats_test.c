@@ -8,6 +8,7 @@
 #include "lnet/node/node.h"
 #include "rpc/run.h"
 #include "rpc/stats/stats.h"
+#include "tests/tree_eq.h"
 #include "ulnet/control.h"
 
 #define CPTS 2
