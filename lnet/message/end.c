@@ -62,7 +62,7 @@ static enum resend_how resend_how(const struct msg_out *msg,
 	unsigned int n;
 
 	out_path_want(msg, tried, &plan->want);
-	if (path_select(msg->cpt, &plan->want, &plan->path))
+	if (path_select(msg->cpt, &plan->want, &plan->path, NULL))
 		return RESEND_NOT;
 	n = tries_over(msg, tried, &plan->path);
 	if (!n && tried->n < PATHS_TRIED_MAX)

@@ -248,9 +248,7 @@ static void forward_in(struct msg_in *msg)
 		in_recv(msg, cpt, forward_received);
 		return;
 	}
-	in_discard(msg);
-	ni_unref(msg->out.ni, cpt->index);
-	msg->out.ni = NULL;
+	in_let_go(msg);
 	forward_out(msg);
 }
 
@@ -274,8 +272,7 @@ static void wait_end(struct msg_in *msg)
 	list_del(&msg->out.link);
 	pool_of(msg)->waits--;
 	msg->sender->has.forward_waits--;
-	if (timer_armed(&msg->out.timer))
-		loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
+	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
 	in_move(msg, IN_NEW);
 }
 

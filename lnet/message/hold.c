@@ -29,6 +29,7 @@ struct lnet_wish {
 
 void holds_init(struct lnet_cpt *cpt)
 {
+	pool_init(&msg_cpt(cpt)->wish_pool, sizeof(struct lnet_wish), 0);
 	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
 		struct hold *h = &msg_cpt(cpt)->holds[i];
 
@@ -40,18 +41,19 @@ void holds_init(struct lnet_cpt *cpt)
 
 void holds_fini(struct lnet_cpt *cpt)
 {
+	cpt_pool_fini(cpt, &msg_cpt(cpt)->wish_pool, "wishes");
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
 		hash_fini(&msg_cpt(cpt)->holds[i].waiting_by_bits);
-}
-
-size_t hold_wish_size(void)
-{
-	return sizeof(struct lnet_wish);
 }
 
 static struct hold *hold_of(const struct msg_in *msg)
 {
 	return &msg_cpt(msg->out.home)->holds[msg->out.hdr.portal];
+}
+
+static struct portal_shared *portal_of(const struct msg_in *msg)
+{
+	return &portal_node(msg->out.home->node)->portals[msg->out.hdr.portal];
 }
 
 static uint32_t cpt_bit(const struct lnet_cpt *cpt)
@@ -61,16 +63,11 @@ static uint32_t cpt_bit(const struct lnet_cpt *cpt)
 
 /* ---- shares ---- */
 
-static struct lnet_holdings *hold_party(const struct msg_in *msg)
-{
-	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
-}
-
 static bool hold_has_share(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	const struct ulnet_conf *conf = &cpt->node->conf;
-	const struct lnet_holdings *has = hold_party(msg);
+	const struct lnet_holdings *has = in_party(msg);
 
 	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
 			    conf->lazy_max, 1) &&
@@ -100,7 +97,7 @@ static bool hold_stands(const struct msg_in *msg)
 
 static void hold_count_standing(const struct msg_in *msg, int n)
 {
-	hold_party(msg)->standing += (uint32_t)n;
+	in_party(msg)->standing += (uint32_t)n;
 	msg_cpt(msg->out.home)->has_all.standing += (uint32_t)n;
 }
 
@@ -108,7 +105,7 @@ static void hold_count_standing(const struct msg_in *msg, int n)
 static void hold_tell_full(const struct msg_in *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	struct lnet_holdings *has = hold_party(msg);
+	struct lnet_holdings *has = in_party(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -126,14 +123,13 @@ static void hold_tell_full(const struct msg_in *msg, const char *what)
 
 static void hold_count(const struct msg_in *msg, int n)
 {
-	struct lnet_holdings *party[] = { hold_party(msg),
-					  &msg_cpt(msg->out.home)->has_all };
+	struct lnet_holdings *all = &msg_cpt(msg->out.home)->has_all;
+	int64_t bytes = (int64_t)n * msg->out.hdr.payload_length;
 
-	for (size_t i = 0; i < ARRAY_SIZE(party); i++) {
-		party[i]->held += (uint32_t)n;
-		party[i]->held_bytes +=
-			(uint64_t)((int64_t)n * msg->out.hdr.payload_length);
-	}
+	in_party(msg)->held += (uint32_t)n;
+	in_party(msg)->held_bytes += (uint64_t)bytes;
+	all->held += (uint32_t)n;
+	all->held_bytes += (uint64_t)bytes;
 }
 
 /* 0, or -ENOMEM. Handlers may run. */
@@ -202,10 +198,7 @@ static int hold_enter(struct msg_in *msg)
 	msg->arrival = ++msg_cpt(cpt)->arrivals;
 	list_add_tail(&h->waiting, &msg->out.link);
 	if (h->waiting_by_bits.count == 1)
-		atomic_fetch_or(&portal_node(cpt->node)
-					 ->portals[msg->out.hdr.portal]
-					 .waiting,
-				cpt_bit(cpt));
+		atomic_fetch_or(&portal_of(msg)->waiting, cpt_bit(cpt));
 	return 0;
 }
 
@@ -219,13 +212,9 @@ static void hold_leave(struct msg_in *msg)
 	list_del(&msg->out.link);
 	hash_del(&h->waiting_by_bits, &msg->by_bits);
 	if (h->waiting_by_bits.count == 0)
-		atomic_fetch_and(&portal_node(cpt->node)
-					  ->portals[msg->out.hdr.portal]
-					  .waiting,
-				 ~cpt_bit(cpt));
+		atomic_fetch_and(&portal_of(msg)->waiting, ~cpt_bit(cpt));
 	hold_not_aside(msg);
-	if (timer_armed(&msg->out.timer))
-		loop_timer_cancel(cpt->loop, &msg->out.timer);
+	loop_timer_cancel(cpt->loop, &msg->out.timer);
 }
 
 static void hold_leave_and_drop(struct msg_in *msg, enum lnet_stat why)
@@ -248,12 +237,11 @@ static void hold_offer(struct msg_in *msg)
 static enum lnet_stat hold_refuses(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
-	const struct lnet *node = cpt->node;
 
 	if (cpt->closing || msg->out.ni->cpt[cpt->index].stopped)
 		return STAT_drop_closing;
 	if (msg->out.hdr.type != LNET_MSG_PUT ||
-	    !atomic_load(&portal_node(node)->portals[msg->out.hdr.portal].lazy))
+	    !atomic_load(&portal_of(msg)->lazy))
 		return STAT_drop_no_match;
 	/* No entry for these bits will ever be attached to portal 0. */
 	if (msg->out.hdr.portal == PING_PORTAL &&
@@ -326,30 +314,20 @@ static void wish_end(struct lnet_wish *wish);
 
 static void hold_ask(struct msg_in *msg);
 
-/* At home: a CPT had a buffer, and the message has it now. */
-static void hold_found(struct work *w)
+/* At home: has a CPT that was asked a buffer, which the message has now? */
+static void hold_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 	struct lnet_cpt *home = msg->out.home;
 	struct lnet_wish *wish = msg->wish;
-
-	hold_leave(msg);
-	request_deliver(msg);
-	if (wish)
-		wish_look(home, wish);
-}
-
-/* At home: no CPT that was asked has a buffer. */
-static void hold_not_found(struct work *w)
-{
-	struct msg_in *msg = in_of_work(w);
-	struct lnet_cpt *home = msg->out.home;
-	struct lnet_wish *wish = msg->wish;
-	bool gone = msg->out.status == -ENOENT;
+	int rc = msg->out.status;
 
 	msg->wish = NULL;
-	if (!gone) {
-		hold_leave_and_drop(msg, request_no_match(msg->out.status));
+	if (!rc) {
+		hold_leave(msg);
+		request_deliver(msg);
+	} else if (rc != -ENOENT) {
+		hold_leave_and_drop(msg, request_no_match(rc));
 	} else if (msg->came) {
 		msg->asks = msg->came;
 		msg->came = 0;
@@ -360,7 +338,7 @@ static void hold_not_found(struct work *w)
 	if (!wish)
 		return;
 	/* The buffer that fetched the message is full, or gone. */
-	if (gone)
+	if (rc == -ENOENT)
 		wish_end(wish);
 	else
 		wish_look(home, wish);
@@ -370,16 +348,13 @@ static void hold_not_found(struct work *w)
 static void hold_asked(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
-	int rc = request_match(msg);
 
+	msg->out.status = request_match(msg);
 	msg->asks &= ~cpt_bit(msg->out.cpt);
-	msg->out.status = rc;
-	if (rc == 0)
-		in_pass(msg, msg->out.home, hold_found);
-	else if (rc == -ENOENT && msg->asks)
+	if (msg->out.status == -ENOENT && msg->asks)
 		hold_ask(msg);
 	else
-		in_pass(msg, msg->out.home, hold_not_found);
+		in_pass(msg, msg->out.home, hold_answered);
 }
 
 /* Asks the next CPT of msg->asks. */
@@ -409,8 +384,7 @@ static void hold_fetched(struct msg_in *msg, struct lnet_wish *wish)
 static void hold_ask_all(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	uint32_t cpts = atomic_load(
-		&portal_node(cpt->node)->portals[msg->out.hdr.portal].cpts);
+	uint32_t cpts = atomic_load(&portal_of(msg)->cpts);
 
 	if (msg->fsm.state == IN_OFFERED)
 		msg->came |= cpts;
@@ -458,10 +432,7 @@ static void hold_wait(struct msg_in *msg)
 		return;
 	}
 	/* Read only once other CPTs can see that the message waits. */
-	msg->asks = atomic_load(&portal_node(cpt->node)
-					 ->portals[msg->out.hdr.portal]
-					 .cpts) &
-		    ~cpt_bit(cpt);
+	msg->asks = atomic_load(&portal_of(msg)->cpts) & ~cpt_bit(cpt);
 	if (!msg->asks) {
 		hold_or_drop(msg);
 		return;
@@ -671,7 +642,7 @@ static void wish_go_on(struct lnet_wish *wish)
 	wish_post(wish, next, wish_arrived);
 }
 
-/* Each message that is fetched brings the wish back here (hold_found). */
+/* Each message that is fetched brings the wish back here (hold_answered). */
 static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
 {
 	struct msg_in *msg;
@@ -730,12 +701,6 @@ static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
 			hold_leave_and_drop(msg, why);
 }
 
-void hold_drop(struct lnet_cpt *cpt, unsigned int portal)
-{
-	hold_drop_list(&msg_cpt(cpt)->holds[portal].waiting, NULL,
-		       STAT_drop_no_match);
-}
-
 void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
@@ -753,33 +718,19 @@ int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
 	return 0;
 }
 
-struct lazy_call {
-	struct lnet_cpt *cpt;
-	unsigned int portal;
-};
-
-static int drop_held(void *arg)
+static int drop_held(struct lnet_cpt *cpt, void *portal)
 {
-	struct lazy_call *c = arg;
-
-	hold_drop(c->cpt, c->portal);
+	hold_drop_list(&msg_cpt(cpt)->holds[*(unsigned int *)portal].waiting,
+		       NULL, STAT_drop_no_match);
 	return 0;
 }
 
 int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
 {
-	int rc = 0;
-
 	if (portal == 0 || portal >= LNET_PORTALS)
 		return -EINVAL;
-	if (loop_current() &&
-	    (node->cpts > 1 || loop_current() != node->loops[0]))
+	if (!node_may_wait(node))
 		return -EXDEV;
 	atomic_store(&portal_node(node)->portals[portal].lazy, false);
-	for (unsigned int i = 0; i < node->cpts && !rc; i++) {
-		struct lazy_call c = { node->cpt[i], portal };
-
-		rc = loop_call(node->loops[i], drop_held, &c);
-	}
-	return rc;
+	return node_each_cpt(node, drop_held, &portal);
 }

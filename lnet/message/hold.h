@@ -78,9 +78,6 @@ int hold_buffer_came(const struct lnet_me *me) must_check;
  * that are held look for a buffer again. */
 void hold_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* The portal is not lazy any more: what it holds on @cpt is dropped. */
-void hold_drop(struct lnet_cpt *cpt, unsigned int portal);
-
 /* What is held on @cpt, received through @ni (NULL: any), is dropped. */
 void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
@@ -96,8 +93,5 @@ void hold_offer_late(struct msg_in *msg);
 
 /* The time is over for which @msg was to be held, or to stand still. */
 void hold_late(struct msg_in *msg);
-
-/* Bytes of a wish (for the pool). */
-size_t hold_wish_size(void);
 
 #endif

@@ -146,6 +146,13 @@ void in_discard(struct msg_in *msg)
 	msg->rx = NULL;
 }
 
+void in_let_go(struct msg_in *msg)
+{
+	in_discard(msg);
+	ni_unref(msg->out.ni, msg->out.cpt->index);
+	msg->out.ni = NULL;
+}
+
 /* ---- it goes out ---- */
 
 void in_turn(struct msg_in *msg, enum out_role role, work_fn done)
@@ -214,8 +221,6 @@ void in_drop(struct msg_in *msg, enum lnet_stat why)
 		traffic_add(&msg->sender->traffic.drop, hdr->type,
 			    hdr->payload_length);
 	drop_count(cpt, msg->out.ni, hdr->type, hdr->payload_length, why);
-	in_discard(msg);
-	ni_unref(msg->out.ni, cpt->index);
-	msg->out.ni = NULL;
+	in_let_go(msg);
 	in_free(msg);
 }

@@ -121,8 +121,10 @@ bool in_is_answerable(const struct msg_in *msg);
  * discarded still. */
 int in_answer(struct msg_in *msg);
 
-/* The LND shall throw it away; nothing of it remains to be done there. */
+/* The LND shall throw it away; nothing of it remains to be done there. The NI
+ * stays referenced; or it does not. */
 void in_discard(struct msg_in *msg);
+void in_let_go(struct msg_in *msg);
 
 /*
  * What becomes of received messages that are not wanted: nobody is told but the

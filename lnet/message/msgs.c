@@ -21,7 +21,6 @@ void msgs_init(struct lnet_cpt *cpt)
 	pool_init(&mc->msg_pool, sizeof(struct msg_in),
 		  cpt->node->conf.messages_max);
 	pool_init(&mc->op_pool, sizeof(struct lnet_op), 0);
-	pool_init(&mc->wish_pool, hold_wish_size(), 0);
 	list_init(&mc->active_in);
 	list_init(&mc->active_out);
 	list_init(&mc->refunds);
@@ -41,7 +40,6 @@ void msgs_fini(struct lnet_cpt *cpt)
 	holds_fini(cpt);
 	cpt_pool_fini(cpt, &mc->msg_pool, "messages");
 	cpt_pool_fini(cpt, &mc->op_pool, "operations");
-	cpt_pool_fini(cpt, &mc->wish_pool, "wishes");
 	id_table_fini(&mc->ops);
 }
 

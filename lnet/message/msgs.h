@@ -60,6 +60,12 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
+/* To whom what is kept of @msg is charged. */
+static inline struct lnet_holdings *in_party(const struct msg_in *msg)
+{
+	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
+}
+
 /* What operations and messages do for portals. */
 extern const struct portal_users msgs_users;
 

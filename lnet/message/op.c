@@ -105,6 +105,12 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 		       : LNET_OUTCOME_NOT_DELIVERED;
 }
 
+static inline void op_waits_no_more(struct lnet_op *op)
+{
+	loop_timer_cancel(op->cpt->loop, &op->timer);
+	stat_add(&op->cpt->stats[STAT_rst_alloc], UINT64_MAX);
+}
+
 /* The terminal event. The MD loses its user, the operation its id. */
 static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 {
@@ -113,10 +119,8 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 
 	ev->terminal = true;
 	ev->outcome = op_outcome(op, answered);
-	if (op->fsm.state == OP_WAITING) {
-		loop_timer_cancel(cpt->loop, &op->timer);
-		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);
-	}
+	if (op->fsm.state == OP_WAITING)
+		op_waits_no_more(op);
 	op_move(op, OP_DONE);
 	id_free(&msg_cpt(cpt)->ops, op->id);
 	list_del(&op->link);
@@ -337,13 +341,6 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	return op;
 }
 
-static bool op_asked_elsewhere(const struct lnet_op *op,
-			       const struct msg_in *answer)
-{
-	return directory_same(&op->cpt->node->directory, &op->msg.target,
-			      &answer->out.hdr.src_nid);
-}
-
 /* Was it the peer with this answer that the operation asked? It may answer from
  * any of its NIDs, and so may the request have gone to any of them. (Where the
  * request went to is not asked, since another CPT may be about to change
@@ -353,7 +350,8 @@ static bool op_asked(const struct lnet_op *op, const struct msg_in *answer)
 	if (!pid_is_same(answer->out.hdr.src_pid, op->msg.hdr.dest_pid))
 		return false;
 	return likely(lnet_nid_eq(&answer->out.hdr.src_nid, &op->msg.target)) ||
-	       op_asked_elsewhere(op, answer);
+	       directory_same(&op->cpt->node->directory, &op->msg.target,
+			      &answer->out.hdr.src_nid);
 }
 
 static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
@@ -380,38 +378,42 @@ static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 	op_tell(op, ev);
 }
 
-/* It was ours, and has come. */
-static void op_measure(const struct lnet_op *op, struct msg_in *answer)
+static void op_acked(struct lnet_op *op, const struct msg_in *ack)
 {
-	answer->took = loop_now(op->cpt->loop) - op->began;
-}
-
-enum lnet_stat op_acked(struct lnet_cpt *cpt, struct msg_in *msg)
-{
-	const struct lnet_hdr *hdr = &msg->out.hdr;
-	struct lnet_op *op = op_lookup(cpt, hdr, LNET_MSG_PUT);
 	struct ulnet_event ev;
 
-	if (!op)
-		return STAT_drop_bad_handle;
-	if (!op_asked(op, msg))
-		return STAT_drop_not_asked;
-	if (op->md->threshold == 0 || op->md->aborted)
-		return STAT_drop_inactive;
-	md_take(op->md, 0, 0);
-	op_measure(op, msg);
-	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, msg);
-	ev.match_bits = hdr->match_bits;
-	ev.mlength = hdr->length;
+	op_answer_event(op, &ev, LNET_EVENT_ACK, 0, ack);
+	ev.match_bits = ack->out.hdr.match_bits;
+	ev.mlength = ack->out.hdr.length;
 	op_answered(op, &ev);
-	return STAT_COUNT;
 }
 
-enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct msg_in *msg)
+static void op_accept_reply(struct lnet_op *op, struct msg_in *msg)
 {
-	struct lnet_op *op = op_lookup(cpt, &msg->out.hdr, LNET_MSG_GET);
-	struct lnet_md *md;
-	uint32_t length = msg->out.hdr.payload_length;
+	struct lnet_md *md = op->md;
+
+	if (op->fsm.state == OP_WAITING) {
+		op_waits_no_more(op);
+		op_move(op, OP_RECEIVING);
+	} else {
+		op_move(op, OP_SENDING_RECEIVING);
+	}
+	msg->op = op;
+	op->reply = msg;
+	msg->mlength = MIN(msg->out.hdr.payload_length, md->length);
+	/* A REPLY that is not tracked may come after the deadline. */
+	msg->out.lnd.deadline =
+		op->tracked ? op->msg.deadline : cpt_deadline(op->cpt);
+	out_set_payload(&msg->out, md, 0, msg->mlength);
+}
+
+enum lnet_stat op_answer(struct lnet_cpt *cpt, struct msg_in *msg)
+{
+	const struct lnet_hdr *hdr = &msg->out.hdr;
+	bool reply = hdr->type == LNET_MSG_REPLY;
+	struct lnet_op *op =
+		op_lookup(cpt, hdr, reply ? LNET_MSG_GET : LNET_MSG_PUT);
+	const struct lnet_md *md;
 
 	if (!op)
 		return STAT_drop_bad_handle;
@@ -420,24 +422,15 @@ enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct msg_in *msg)
 	md = op->md;
 	if (md->threshold == 0 || md->aborted)
 		return STAT_drop_inactive;
-	if (length > md->length && !(md->options & LNET_MD_TRUNCATE))
+	if (reply && hdr->payload_length > md->length &&
+	    !(md->options & LNET_MD_TRUNCATE))
 		return STAT_drop_too_long;
-	md_take(md, 0, 0);
-	op_measure(op, msg);
-	if (op->fsm.state == OP_WAITING) {
-		loop_timer_cancel(cpt->loop, &op->timer);
-		stat_add(&cpt->stats[STAT_rst_alloc], UINT64_MAX);
-		op_move(op, OP_RECEIVING);
-	} else {
-		op_move(op, OP_SENDING_RECEIVING);
-	}
-	msg->op = op;
-	op->reply = msg;
-	msg->mlength = MIN(length, md->length);
-	/* A REPLY that is not tracked may come after the deadline. */
-	msg->out.lnd.deadline =
-		op->tracked ? op->msg.deadline : cpt_deadline(cpt);
-	out_set_payload(&msg->out, md, 0, msg->mlength);
+	md_take(op->md, 0, 0);
+	msg->took = loop_now(cpt->loop) - op->began;
+	if (reply)
+		op_accept_reply(op, msg);
+	else
+		op_acked(op, msg);
 	return STAT_COUNT;
 }
 
@@ -480,15 +473,21 @@ static bool op_is_receiving(const struct lnet_op *op)
 	       op->fsm.state == OP_SENDING_RECEIVING;
 }
 
-static void op_cancel_returned(struct work *w)
+static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
+			 work_fn fn)
 {
-	op_put(container_of(w, struct lnet_op, cancel));
+	op->cancel.fn = fn;
+	loop_post(cpt->loop, &op->cancel);
 }
 
-static void op_cancel_return(struct lnet_op *op)
+/* Where it began, and where it ends. */
+static void op_cancel_home(struct work *w)
 {
-	op->cancel.fn = op_cancel_returned;
-	loop_post(op->cpt->loop, &op->cancel);
+	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
+
+	if (op->fsm.state == OP_WAITING)
+		op_give_up(op, op->cancel_status, op->cancel_cause);
+	op_put(op);
 }
 
 /* At the home of the reply, which stores the payload. The reply is still there:
@@ -500,13 +499,7 @@ static void op_cancel_reply(struct work *w)
 
 	if (!loop_is_owner(op->cpt->loop) || op_is_receiving(op))
 		in_cancel(op->reply, op->cancel_status);
-	op_cancel_return(op);
-}
-
-static void op_cancel_receiving(struct lnet_op *op)
-{
-	op->cancel.fn = op_cancel_reply;
-	loop_post(op->reply->out.home->loop, &op->cancel);
+	op_cancel_on(op, op->cpt, op_cancel_home);
 }
 
 /* The request is over, or about to be. No answer was accepted meanwhile, but
@@ -516,18 +509,9 @@ static void op_cancel_answer(struct work *w)
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
 
 	if (op_is_receiving(op))
-		op_cancel_receiving(op);
+		op_cancel_on(op, op->reply->out.home, op_cancel_reply);
 	else
 		op_put(op);
-}
-
-static void op_cancel_waiting(struct work *w)
-{
-	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
-
-	if (op->fsm.state == OP_WAITING)
-		op_give_up(op, op->cancel_status, op->cancel_cause);
-	op_put(op);
 }
 
 /* Where the request is, or was when the peer became another CPT's. */
@@ -541,8 +525,7 @@ static void op_cancel_request(struct work *w)
 		return;
 	}
 	out_cancel(&op->msg, op->cancel_status, op->cancel_cause);
-	op->cancel.fn = op_cancel_answer;
-	loop_post(op->cpt->loop, &op->cancel);
+	op_cancel_on(op, op->cpt, op_cancel_answer);
 }
 
 void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
@@ -556,13 +539,12 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	atomic_store(&op->msg.forsaken, true);
 	op->refs++;
 	if (op->fsm.state == OP_WAITING) {
-		op->cancel.fn = op_cancel_waiting;
+		op->cancel.fn = op_cancel_home;
 		loop_defer(op->cpt->loop, &op->cancel);
 	} else if (op->fsm.state == OP_RECEIVING) {
-		op_cancel_receiving(op);
+		op_cancel_on(op, op->reply->out.home, op_cancel_reply);
 	} else {
-		op->cancel.fn = op_cancel_request;
-		loop_post(out_where(&op->msg)->loop, &op->cancel);
+		op_cancel_on(op, out_where(&op->msg), op_cancel_request);
 	}
 }
 

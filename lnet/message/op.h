@@ -60,12 +60,9 @@ struct op_args {
 /* On the home of the MD; as LNetPut(3). */
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
-/* An ACK has come in, as @msg. Returns STAT_COUNT, or why it is dropped. */
-enum lnet_stat op_acked(struct lnet_cpt *cpt, struct msg_in *msg);
-
-/* A REPLY has come in, as @msg: on STAT_COUNT it is set up to be received, and
- * op_replied() follows; else it is to be dropped for the reason returned. */
-enum lnet_stat op_accept_reply(struct lnet_cpt *cpt, struct msg_in *msg);
+/* An answer has come in, as @msg. Returns why it is dropped, or STAT_COUNT: a
+ * REPLY is set up then to be received, and op_replied() follows. */
+enum lnet_stat op_answer(struct lnet_cpt *cpt, struct msg_in *msg);
 void op_replied(struct lnet_op *op, const struct msg_in *msg);
 
 /* The MD was unlinked by its user, or the node closes: the operation ends soon,

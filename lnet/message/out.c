@@ -241,7 +241,7 @@ int out_select(const struct msg_out *msg, struct path *path)
 	struct path_want want;
 
 	out_path_want(msg, out_tried(msg), &want);
-	return path_select(msg->cpt, &want, path);
+	return path_select(msg->cpt, &want, path, NULL);
 }
 
 bool out_can_leave(const struct msg_out *msg)

@@ -24,8 +24,7 @@ bool park_has_room(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
-	const struct lnet_holdings *has =
-		msg->sender ? &msg->sender->has : &mc->has;
+	const struct lnet_holdings *has = in_party(msg);
 	uint32_t max = requests_max(cpt->node);
 	/* Messages that are parked do not count, or they would wait for each
 	 * other; nor does @msg itself, yet. */
@@ -58,7 +57,7 @@ static void park_tell(const struct msg_in *msg, uint64_t *quiet_until,
 {
 	struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
-	struct lnet_holdings *has = msg->sender ? &msg->sender->has : &mc->has;
+	struct lnet_holdings *has = in_party(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -83,10 +82,7 @@ static void park_tell(const struct msg_in *msg, uint64_t *quiet_until,
 
 static void park_drop(struct msg_in *msg)
 {
-	struct lnet_holdings *has =
-		msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
-
-	park_tell(msg, &has->drops_quiet_until, "is not listened to");
+	park_tell(msg, &in_party(msg)->drops_quiet_until, "is not listened to");
 	in_drop(msg, STAT_drop_no_memory);
 }
 
@@ -262,7 +258,7 @@ void park_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 		park_unlink(msg);
 		in_drop(msg, STAT_drop_closing);
 	}
-	if (list_empty(&mc->parked) && timer_armed(&mc->park_timer))
+	if (list_empty(&mc->parked))
 		loop_timer_cancel(cpt->loop, &mc->park_timer);
 }
 

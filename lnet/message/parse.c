@@ -19,27 +19,15 @@
 
 /* ---- answers ---- */
 
-static void answer_returned(struct msg_in *msg)
-{
-	if (unlikely(timer_armed(&msg->out.timer)))
-		loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
-}
-
-static void drop_answer(struct work *w)
+static void reply_done(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 
-	answer_returned(msg);
-	in_drop(msg, (enum lnet_stat)msg->out.status);
+	op_replied(msg->op, msg);
+	in_free(msg);
 }
 
-static void answer_back(struct msg_in *msg, enum lnet_stat why)
-{
-	msg->out.status = (int)why;
-	in_pass(msg, msg->out.home, drop_answer);
-}
-
-/* How long its operation has waited for it. On its home. */
+/* How long its operation has waited for it. */
 static void answer_count_time(const struct msg_in *msg)
 {
 	struct ni_cpt *nc = &msg->out.ni->cpt[msg->out.cpt->index];
@@ -49,58 +37,35 @@ static void answer_count_time(const struct msg_in *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
-static void reply_done(struct work *w)
+/* On its home again: its operation has taken it, or out.status says why not. */
+static void answer_returned(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 
-	op_replied(msg->op, msg);
-	in_free(msg);
-}
-
-static void reply_recv(struct work *w)
-{
-	struct msg_in *msg = in_of_work(w);
-
-	answer_returned(msg);
+	if (unlikely(timer_armed(&msg->out.timer)))
+		loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
+	if (unlikely(msg->out.status != STAT_COUNT)) {
+		in_drop(msg, (enum lnet_stat)msg->out.status);
+		return;
+	}
 	answer_count_time(msg);
-	in_count(msg, msg->mlength);
-	in_recv(msg, msg->op->cpt, reply_done);
-}
-
-/* On the home of the operation. */
-static void reply_in(struct work *w)
-{
-	struct msg_in *msg = in_of_work(w);
-	enum lnet_stat why = op_accept_reply(msg->out.cpt, msg);
-
-	if (why == STAT_COUNT)
-		in_pass(msg, msg->out.home, reply_recv);
-	else
-		answer_back(msg, why);
-}
-
-static void ack_received(struct work *w)
-{
-	struct msg_in *msg = in_of_work(w);
-
-	answer_count_time(msg);
+	if (msg->out.hdr.type == LNET_MSG_REPLY) {
+		in_count(msg, msg->mlength);
+		in_recv(msg, msg->op->cpt, reply_done);
+		return;
+	}
 	in_count(msg, 0);
-	in_discard(msg);
-	ni_unref(msg->out.ni, msg->out.cpt->index);
-	msg->out.ni = NULL;
+	in_let_go(msg);
 	in_free(msg);
 }
 
 /* On the home of the operation. */
-static void ack_in(struct work *w)
+static void answer_in(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
-	enum lnet_stat why = op_acked(msg->out.cpt, msg);
 
-	if (why == STAT_COUNT)
-		in_pass(msg, msg->out.home, ack_received);
-	else
-		answer_back(msg, why);
+	msg->out.status = (int)op_answer(msg->out.cpt, msg);
+	in_pass(msg, msg->out.home, answer_returned);
 }
 
 /* ---- the checks, in the order in which a kernel node makes them ---- */
@@ -211,14 +176,14 @@ static bool let_others_pass(struct msg_in *msg)
 }
 
 /* To the home of the operation. */
-static void pass_answer(struct msg_in *msg, work_fn fn)
+static void pass_answer(struct msg_in *msg)
 {
 	struct lnet_cpt *home = answer_cpt(msg->out.cpt, &msg->out.hdr);
 
 	if (home != msg->out.cpt && !let_others_pass(msg))
 		in_drop(msg, STAT_drop_no_memory);
 	else
-		in_pass(msg, home, fn);
+		in_pass(msg, home, answer_in);
 }
 
 static void pass_request(struct msg_in *msg)
@@ -229,20 +194,17 @@ static void pass_request(struct msg_in *msg)
 		park_request(msg);
 }
 
+static bool is_request(const struct lnet_hdr *hdr)
+{
+	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
+}
+
 static in_line void dispatch(struct msg_in *msg)
 {
-	switch (msg->out.hdr.type) {
-	case LNET_MSG_PUT:
-	case LNET_MSG_GET:
+	if (is_request(&msg->out.hdr))
 		pass_request(msg);
-		break;
-	case LNET_MSG_REPLY:
-		pass_answer(msg, reply_in);
-		break;
-	default:
-		pass_answer(msg, ack_in);
-		break;
-	}
+	else
+		pass_answer(msg);
 }
 
 /* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
@@ -343,11 +305,6 @@ static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 	else
 		meet_far(msg);
 	return true;
-}
-
-static bool is_request(const struct lnet_hdr *hdr)
-{
-	return hdr->type == LNET_MSG_PUT || hdr->type == LNET_MSG_GET;
 }
 
 /* FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or why it is dropped. */

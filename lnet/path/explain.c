@@ -186,7 +186,7 @@ static int explain_call(void *arg)
 
 	if (explain_self(c))
 		return 0;
-	c->path->status = path_select_traced(c->cpt, &c->want, &p, &t);
+	c->path->status = path_select(c->cpt, &c->want, &p, &t);
 	c->path->ncandidates = t.n;
 	c->path->situation =
 		p.which < PATH_CASES ? situations[p.which] : "no such local NI";

@@ -140,7 +140,7 @@ int path_take(struct lnet_cpt *cpt, const struct path_want *want,
 int path_get(struct lnet_cpt *cpt, const struct path_want *want,
 	     struct path *path)
 {
-	int rc = path_select(cpt, want, path);
+	int rc = path_select(cpt, want, path, NULL);
 
 	return rc ? rc : take(cpt, want, path);
 }

@@ -14,6 +14,7 @@ struct seek {
 	const struct path_want *want;
 	struct lnet_ni *src;	  /* local NI named, or NULL */
 	struct lnet_peer_ni *dst; /* NI of the peer named; NULL: unknown */
+	bool mr;		  /* may we choose among NIs of the peer's? */
 	struct path_trace *trace; /* NULL: nobody wants to know */
 };
 
@@ -180,8 +181,8 @@ static unsigned int fewest_tries(const struct seek *s, const struct lnet_ni *ni,
 	up = any_is_up(theirs);
 	list_for_each_entry (p, &theirs->nis, link)
 		if (!p->down || !up)
-			fewest = MIN(fewest, tried_count(tried, &ni->lnd.nid,
-							 &p->nid));
+			fewest = MIN(fewest,
+				     tried_count(tried, &ni->lnd.nid, &p->nid));
 	return fewest;
 }
 
@@ -579,14 +580,13 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 	return 0;
 }
 
-static int by_route(const struct seek *s, struct path *path, bool mr);
+static int by_route(const struct seek *s, struct path *path);
 
 /* No NI of ours on a net of the peer's is up: a gateway leads to another one of
  * its NIs, perhaps. Not to a gateway: routers are met directly. */
 static out_of_line int by_route_instead(const struct seek *s, struct path *path)
 {
-	int rc = s->want->flags & PATH_HOP ? -EHOSTUNREACH
-					   : by_route(s, path, true);
+	int rc = s->want->flags & PATH_HOP ? -EHOSTUNREACH : by_route(s, path);
 
 	return rc == -EHOSTUNREACH ? -ENETDOWN : rc;
 }
@@ -768,15 +768,14 @@ static void offer_routes(struct stage *st, uint32_t net,
 	}
 }
 
-static struct way choose_way(const struct seek *s, bool mr,
-			     const struct lnet_ni *from)
+static struct way choose_way(const struct seek *s, const struct lnet_ni *from)
 {
 	struct way best = { NULL, NULL };
 	struct lnet_peer_net *theirs;
 	struct stage st;
 
 	stage_begin(&st, s, LNET_PATH_GATEWAY);
-	if (!mr)
+	if (!s->mr)
 		offer_routes(&st, lnet_nid_net(s->want->dst), NULL, from,
 			     &best);
 	else
@@ -810,28 +809,27 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 
 /* By a gateway that is on the net of path->from; if there is none any more, and
  * the caller did not name that NI, by any, and path->from is NULL. */
-static struct way choose_way_from(const struct seek *s, bool mr,
-				  struct path *path)
+static struct way choose_way_from(const struct seek *s, struct path *path)
 {
 	unsigned int seen = s->trace ? s->trace->n : 0;
-	struct way way = choose_way(s, mr, path->from);
+	struct way way = choose_way(s, path->from);
 
 	if (way.route || !path->from || s->src)
 		return way;
 	if (s->trace)
 		s->trace->n = seen; /* these routes are looked at again */
 	path->from = NULL;
-	return choose_way(s, mr, NULL);
+	return choose_way(s, NULL);
 }
 
 /* The NI that the message must leave by, whatever else the gateway has: the
  * peer is to know this node by one. The trace tells of it here, and not when
  * the way to the gateway is chosen, which may be another CPT's. */
-static void choose_from(const struct seek *s, bool mr, struct path *path)
+static void choose_from(const struct seek *s, struct path *path)
 {
 	uint32_t near = nid_segment(&path->route->gateway);
 
-	if (!mr && !path->from)
+	if (!s->mr && !path->from)
 		path->from =
 			choose_ni(s, config_net(s->cpt->config, near), NULL);
 	else if (path->from && unlikely(s->trace))
@@ -842,7 +840,7 @@ static void choose_from(const struct seek *s, bool mr, struct path *path)
 
 static int seek_gateway(const struct seek *s, struct path *path);
 
-static int by_route(const struct seek *s, struct path *path, bool mr)
+static int by_route(const struct seek *s, struct path *path)
 {
 	struct way way;
 
@@ -850,38 +848,28 @@ static int by_route(const struct seek *s, struct path *path, bool mr)
 		return -EINVAL;
 	if (s->src && !ni_is_up(s->src))
 		return -ENETDOWN;
-	path->from = s->src ? s->src : mr ? NULL : known_by(s);
-	way = choose_way_from(s, mr, path);
+	path->from = s->src ? s->src : s->mr ? NULL : known_by(s);
+	way = choose_way_from(s, path);
 	if (!way.route)
 		return -EHOSTUNREACH;
 	path->route = way.route;
 	path->dst = way.theirs ? choose_far_ni(s, way.theirs) : s->dst;
-	choose_from(s, mr, path);
+	choose_from(s, path);
 	if (node_cpt_of(s->cpt->node, &way.route->gateway) != s->cpt->index)
 		return 0;
 	return seek_gateway(s, path);
-}
-
-static int by_route_mr(const struct seek *s, struct path *path)
-{
-	return by_route(s, path, true);
-}
-
-static int by_route_nmr(const struct seek *s, struct path *path)
-{
-	return by_route(s, path, false);
 }
 
 static int (*const cases[PATH_CASES])(const struct seek *s,
 				      struct path *path) = {
 	[PATH_SPEC_LOCAL_MR] = from_named_to_named,
 	[PATH_SPEC_LOCAL_NMR] = from_named_to_named,
-	[PATH_SPEC_REMOTE_MR] = by_route_mr,
-	[PATH_SPEC_REMOTE_NMR] = by_route_nmr,
+	[PATH_SPEC_REMOTE_MR] = by_route,
+	[PATH_SPEC_REMOTE_NMR] = by_route,
 	[PATH_ANY_LOCAL_MR] = from_best_to_best,
 	[PATH_ANY_LOCAL_NMR] = from_best_to_named,
-	[PATH_ANY_REMOTE_MR] = by_route_mr,
-	[PATH_ANY_REMOTE_NMR] = by_route_nmr,
+	[PATH_ANY_REMOTE_MR] = by_route,
+	[PATH_ANY_REMOTE_NMR] = by_route,
 };
 
 /* Is the peer on any net of ours? */
@@ -895,26 +883,21 @@ static bool shares_net(const struct seek *s)
 	return false;
 }
 
-static enum path_case case_of(const struct seek *s)
+static enum path_case case_of(struct seek *s)
 {
 	uint32_t segment = nid_segment(s->want->dst);
-	bool mr = s->dst && s->dst->peer->multi_rail &&
-		  !(s->want->flags & PATH_EXACT) && !word_is_hearsay(s->dst);
 	bool local;
 
+	s->mr = s->dst && s->dst->peer->multi_rail &&
+		!(s->want->flags & PATH_EXACT) && !word_is_hearsay(s->dst);
 	if (s->src)
 		local = ni_segment(s->src) == segment;
-	else if (mr)
+	else if (s->mr)
 		local = shares_net(s);
 	else
 		local = config_net(s->cpt->config, segment);
-	if (s->src)
-		return local ? mr ? PATH_SPEC_LOCAL_MR : PATH_SPEC_LOCAL_NMR
-		       : mr  ? PATH_SPEC_REMOTE_MR
-			     : PATH_SPEC_REMOTE_NMR;
-	return local ? mr ? PATH_ANY_LOCAL_MR : PATH_ANY_LOCAL_NMR
-	       : mr  ? PATH_ANY_REMOTE_MR
-		     : PATH_ANY_REMOTE_NMR;
+	/* As the cases are numbered. */
+	return (enum path_case)(4 * !s->src + 2 * !local + !s->mr);
 }
 
 /* To the gateway of path->route the message goes as one that is for it: a
@@ -937,8 +920,8 @@ static int seek_gateway(const struct seek *s, struct path *path)
 	return rc;
 }
 
-static int seek_path(struct lnet_cpt *cpt, const struct path_want *want,
-		     struct path *path, struct path_trace *trace)
+int path_select(struct lnet_cpt *cpt, const struct path_want *want,
+		struct path *path, struct path_trace *trace)
 {
 	struct seek s = { .cpt = cpt, .want = want, .trace = trace };
 
@@ -956,16 +939,4 @@ static int seek_path(struct lnet_cpt *cpt, const struct path_want *want,
 	path->route = NULL;
 	path->which = case_of(&s);
 	return cases[path->which](&s, path);
-}
-
-int path_select(struct lnet_cpt *cpt, const struct path_want *want,
-		struct path *path)
-{
-	return seek_path(cpt, want, path, NULL);
-}
-
-int path_select_traced(struct lnet_cpt *cpt, const struct path_want *want,
-		       struct path *path, struct path_trace *trace)
-{
-	return seek_path(cpt, want, path, trace);
 }

@@ -38,6 +38,7 @@ struct lnet_ni;
 struct lnet_peer_ni;
 struct lnet_route;
 
+/* In the order of the three questions. */
 enum path_case {
 	PATH_SPEC_LOCAL_MR,
 	PATH_SPEC_LOCAL_NMR,
@@ -55,9 +56,10 @@ enum path_case {
 #define PATH_NEAR    4u /* numa_node is given */
 #define PATH_PORTAL0 2u /* of LNet itself: the peer shall not know us by it */
 #define PATH_FORWARD 8u /* of others: the same, and not back to .hop */
-#define PATH_CALLER  16u /* to a process that only calls: it has connections
+#define PATH_CALLER \
+	16u	     /* to a process that only calls: it has connections
 			  * with those gateways only that it has used */
-#define PATH_HOP     32u /* dst is a gateway: any of its NIs on that net does */
+#define PATH_HOP 32u /* dst is a gateway: any of its NIs on that net does */
 
 struct path_want {
 	const struct ulnet_nid *src;	 /* local NI named, or ANY */
@@ -82,21 +84,7 @@ struct path {
 	enum path_case which;
 };
 
-/* 0 and the path; -EINVAL: src is not one of ours, or on another net than dst,
- * which is on one of ours; -EHOSTUNREACH: no net of ours reaches dst, and no
- * route that is not down; -ENETDOWN: all NIs that would are down. Thread: the
- * CPT that owns dst. */
-int path_select(struct lnet_cpt *cpt, const struct path_want *want,
-		struct path *path);
-
-/* In how many of the tries that are known the gateway had a part, by whichever
- * of its NIDs. */
-unsigned int path_tries_by(const struct lnet_cpt *cpt,
-			   const struct paths_tried *tried,
-			   const struct ulnet_nid *gateway);
-
-/* The same choice, and who was looked at on the way: nets, then local NIs, then
- * NIs of the peer; with a route, gateways, then NIs of the peer, then the same
+/* Who was looked at on the way: nets, then local NIs, then NIs of the peer; with a route, gateways, then NIs of the peer, then the same
  * of the gateway: its NIs stand behind local NIs. No stage is there twice. With
  * PATH_HOP and a local NI named, that one is in the trace of the peer's path
  * already, and not in this one. Ranks show by how much the criterion that
@@ -113,7 +101,19 @@ struct path_trace {
 	unsigned int n, room;
 	bool incomplete; /* there was no memory */
 };
-int path_select_traced(struct lnet_cpt *cpt, const struct path_want *want,
-		       struct path *path, struct path_trace *trace);
+
+/* 0 and the path; -EINVAL: src is not one of ours, or on another net than dst,
+ * which is on one of ours; -EHOSTUNREACH: no net of ours reaches dst, and no
+ * route that is not down; -ENETDOWN: all NIs that would are down. Thread: the
+ * CPT that owns dst. @trace: begins with seen NULL; or NULL, nobody wants to
+ * know. */
+int path_select(struct lnet_cpt *cpt, const struct path_want *want,
+		struct path *path, struct path_trace *trace);
+
+/* In how many of the tries that are known the gateway had a part, by whichever
+ * of its NIDs. */
+unsigned int path_tries_by(const struct lnet_cpt *cpt,
+			   const struct paths_tried *tried,
+			   const struct ulnet_nid *gateway);
 
 #endif

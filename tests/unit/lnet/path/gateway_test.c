@@ -33,7 +33,7 @@ static const struct lnet_route *goes_by(struct path_rig *rig, const char *src,
 		last = rig_nid(hop);
 		want.hop = &last;
 	}
-	return path_select(rig->cpt, &want, &path) ? NULL : path.route;
+	return path_select(rig->cpt, &want, &path, NULL) ? NULL : path.route;
 }
 
 static const struct lnet_route *by(struct path_rig *rig, const char *dst)
@@ -138,10 +138,10 @@ Test(gateway, untried)
 	r[1]->priority = 1;
 	r[2]->priority = 2;
 	tried_add(&tried, &mine, &r[0]->gateway);
-	cr_assert_eq(path_select(rig.cpt, &want, &path), 0);
+	cr_assert_eq(path_select(rig.cpt, &want, &path, NULL), 0);
 	cr_assert_eq(path.route, r[1]);
 	tried_add(&tried, &mine, &r[1]->gateway);
-	cr_assert_eq(path_select(rig.cpt, &want, &path), 0);
+	cr_assert_eq(path_select(rig.cpt, &want, &path, NULL), 0);
 	cr_assert_eq(path.route, r[2]);
 	rig_fini(&rig);
 }

@@ -190,7 +190,7 @@ static const struct lnet_route *by(struct path_rig *rig, const char *dst)
 	const struct path_want want = { .src = &any, .dst = &to };
 	struct path path;
 
-	cr_assert_eq(path_select(rig->cpt, &want, &path), 0);
+	cr_assert_eq(path_select(rig->cpt, &want, &path, NULL), 0);
 	return path.route;
 }
 
@@ -205,7 +205,7 @@ static const struct lnet_route *back_by(struct path_rig *rig, const char *dst,
 	};
 	struct path path;
 
-	cr_assert_eq(path_select(rig->cpt, &want, &path), 0);
+	cr_assert_eq(path_select(rig->cpt, &want, &path, NULL), 0);
 	return path.route;
 }
 

@@ -19,7 +19,7 @@ static inline int where(struct path_rig *rig, const char *src, const char *dst,
 		.src = &from, .dst = &to, .tried = tried, .flags = flags
 	};
 
-	return path_select(rig->cpt, &want, path);
+	return path_select(rig->cpt, &want, path, NULL);
 }
 
 static inline void goes(struct path_rig *rig, const char *src, const char *dst,
