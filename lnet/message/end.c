@@ -228,26 +228,6 @@ static bool has_left(const struct msg_out *msg)
 	return msg->tries > (msg->again ? msg->again->tried.n : 0);
 }
 
-static void count_peer_ni(struct lnet_peer_ni *lpni, enum ulnet_cause cause)
-{
-	switch (cause) {
-	case LNET_CAUSE_REMOTE_DROPPED:
-		stat_inc(&lpni->failed.dropped);
-		break;
-	case LNET_CAUSE_REMOTE_ERROR:
-		stat_inc(&lpni->failed.error);
-		break;
-	case LNET_CAUSE_REMOTE_TIMEOUT:
-		stat_inc(&lpni->failed.timeout);
-		break;
-	case LNET_CAUSE_NETWORK_TIMEOUT:
-		stat_inc(&lpni->failed.network_timeout);
-		break;
-	default:
-		break;
-	}
-}
-
 /* Of a message that was given up an LND knows only how far it had come, which
  * would be counted as if the network had been late. */
 static enum ulnet_cause counted_as(const struct msg_out *msg, int status,
@@ -267,8 +247,8 @@ static void count(struct msg_out *msg, enum ulnet_cause cause)
 		cpt_stat(msg->cpt, s);
 	if (msg->ni)
 		stat_inc(&msg->ni->cpt[msg->cpt->index].failed[cause]);
-	if (msg->lpni)
-		count_peer_ni(msg->lpni, cause);
+	if (msg->lpni && PEER_FAILED(cause) < PEER_FAILURES)
+		stat_inc(&msg->lpni->failed[PEER_FAILED(cause)]);
 }
 
 static void lower_health(struct msg_out *msg, enum lnd_blame blame)

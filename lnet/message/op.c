@@ -565,30 +565,22 @@ void ops_abandon(struct lnet_cpt *cpt)
 
 /* ---- the API ---- */
 
-struct op_call {
-	struct lnet_cpt *cpt;
-	const struct op_args *args;
-};
-
 static int begin_call(void *arg)
 {
-	struct op_call *c = arg;
+	const struct op_args *a = arg;
 
-	return op_begin(c->cpt, c->args);
+	return op_begin(a->cpt, a);
 }
 
-static int op_request(struct lnet *node, const struct op_args *args)
+static int op_request(struct lnet *node, struct op_args *a)
 {
-	struct op_call c = { .args = args };
-
-	if (args->portal >= LNET_PORTALS ||
-	    lnet_nid_is_any(&args->target.nid) ||
-	    args->target.pid == LNET_PID_ANY)
+	if (a->portal >= LNET_PORTALS || lnet_nid_is_any(&a->target.nid) ||
+	    a->target.pid == LNET_PID_ANY)
 		return -EINVAL;
-	c.cpt = node_cpt_of_id(node, args->md);
-	if (!c.cpt)
+	a->cpt = node_cpt_of_id(node, a->md);
+	if (!a->cpt)
 		return -ENOENT;
-	return loop_call(c.cpt->loop, begin_call, &c);
+	return loop_call(a->cpt->loop, begin_call, a);
 }
 
 int LNetPut(struct ulnet_nid self, struct ulnet_md_handle md,

@@ -55,6 +55,7 @@ struct op_args {
 	uint64_t match_bits;
 	uint32_t offset;
 	uint64_t hdr_data;
+	struct lnet_cpt *cpt; /* op.c's */
 };
 
 /* On the home of the MD; as LNetPut(3). */

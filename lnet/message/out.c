@@ -71,26 +71,14 @@ void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
 	cpt_count_begun(cpt);
 }
 
-static inline void out_leave_life(struct msg_out *msg)
+void out_fini(struct msg_out *msg)
 {
+	if (unlikely(msg->again))
+		resend_end(msg);
 	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
 	list_del(&msg->active);
 	cpt_count_gone(msg->home);
 	cpt_ended_one(msg->home);
-}
-
-static out_of_line void out_fini_resent(struct msg_out *msg)
-{
-	resend_end(msg);
-	out_leave_life(msg);
-}
-
-void out_fini(struct msg_out *msg)
-{
-	if (likely(!msg->again))
-		out_leave_life(msg);
-	else
-		out_fini_resent(msg);
 }
 
 void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
@@ -282,36 +270,29 @@ void out_forget_path(struct msg_out *msg)
 }
 
 /* 0, and the message has a path, but for the gateway that it goes by; or what
- * path_get() says. */
-static int out_choose_path(struct msg_out *msg)
+ * path_get() says. @to_gateway: on the CPT that owns that gateway, the way
+ * there. */
+static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 {
 	struct path_want want;
 	struct path path;
 	int rc;
 
 	out_path_want(msg, out_tried(msg), &want);
-	rc = path_get(msg->cpt, &want, &path);
-	if (!rc)
-		out_use_path(msg, &path);
-	return rc;
-}
-
-/* The way to its gateway, on the CPT that owns that. */
-static int out_choose_gateway_path(struct msg_out *msg)
-{
-	struct path_want want;
-	struct path path;
-	int rc;
-
-	out_path_want(msg, out_tried(msg), &want);
-	want.src = &msg->gateway_from;
-	want.dst = &msg->gateway;
-	want.hop = NULL;
-	want.flags = (want.flags & ~(PATH_EXACT | PATH_FORWARD)) | PATH_HOP;
+	if (to_gateway) {
+		want.src = &msg->gateway_from;
+		want.dst = &msg->gateway;
+		want.hop = NULL;
+		want.flags &= ~(PATH_EXACT | PATH_FORWARD);
+		want.flags |= PATH_HOP;
+	}
 	rc = path_get(msg->cpt, &want, &path);
 	if (rc)
 		return rc;
-	out_set_path(msg, path.ni, path.lpni);
+	if (to_gateway)
+		out_set_path(msg, path.ni, path.lpni);
+	else
+		out_use_path(msg, &path);
 	return 0;
 }
 
@@ -416,13 +397,13 @@ static void out_send_by_gateway(struct work *w)
 	else if (owner != msg->cpt)
 		out_pass(msg, owner, out_send_by_gateway);
 	else if (!out_is_given_up(msg))
-		out_go_if(msg, out_choose_gateway_path(msg));
+		out_go_if(msg, out_choose_path(msg, true));
 }
 
 /* By whatever path is best now. */
 static void out_send_by_choice(struct msg_out *msg)
 {
-	int rc = out_choose_path(msg);
+	int rc = out_choose_path(msg, false);
 
 	if (likely(rc || msg->lpni)) {
 		out_go_if(msg, rc);

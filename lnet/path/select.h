@@ -84,11 +84,11 @@ struct path {
 	enum path_case which;
 };
 
-/* Who was looked at on the way: nets, then local NIs, then NIs of the peer; with a route, gateways, then NIs of the peer, then the same
- * of the gateway: its NIs stand behind local NIs. No stage is there twice. With
- * PATH_HOP and a local NI named, that one is in the trace of the peer's path
- * already, and not in this one. Ranks show by how much the criterion that
- * decided did so. */
+/* Who was looked at on the way: nets, then local NIs, then NIs of the peer;
+ * with a route, gateways, then NIs of the peer, then the same of the gateway:
+ * its NIs stand behind local NIs. No stage is there twice. With PATH_HOP and a
+ * local NI named, that one is in the trace of the peer's path already, and not
+ * in this one. Ranks show by how much the criterion that decided did so. */
 struct path_seen {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid; /* of a net: its address is 0 */

@@ -127,10 +127,10 @@ enum peer_place {
 };
 extern const struct fsm_state peer_places[PEER_PLACES];
 
-/* Of these causes, of sends. */
-struct peer_failures {
-	stat_t dropped, error, timeout, network_timeout;
-};
+/* The causes of failed sends that are counted for a peer NI, too; and which of
+ * its counts is that of a cause. */
+#define PEER_FAILURES (PEER_FAILED(LNET_CAUSE_NETWORK_TIMEOUT) + 1)
+#define PEER_FAILED(cause) ((unsigned int)(cause) - LNET_CAUSE_REMOTE_ERROR)
 
 /* Of pings for the sake of health (recovery.c). */
 struct peer_recovery {
@@ -172,7 +172,7 @@ struct lnet_peer_ni {
 	bool used;		    /* ... and messages here name it: it is the
 				     * peer's as long as nobody else has it */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
-	struct peer_failures failed; /* sends */
+	stat_t failed[PEER_FAILURES];
 	struct peer_recovery *recovery; /* recovery.c's; NULL: none */
 	uint32_t refs; /* messages sent to it or received from it */
 	struct lnet_holdings has;

@@ -75,10 +75,8 @@ static void peer_stats_reset(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 	traffic_reset(&p->traffic);
 	p->credits_min = p->credits;
 	p->has.forwards_max = p->has.forwards + p->has.forward_waits;
-	stat_set(&p->failed.dropped, 0);
-	stat_set(&p->failed.error, 0);
-	stat_set(&p->failed.timeout, 0);
-	stat_set(&p->failed.network_timeout, 0);
+	for (unsigned int i = 0; i < PEER_FAILURES; i++)
+		stat_set(&p->failed[i], 0);
 }
 
 int peers_stats_reset(struct lnet *node)
@@ -125,6 +123,9 @@ static int64_t router_credits(const struct lnet_cpt *cpt,
 	return net ? (int64_t)ni_buffer_credits(net->ni[0]) - forwards : 0;
 }
 
+#define failures(p, cause) \
+	stat_get(&(p)->failed[PEER_FAILED(LNET_CAUSE_##cause)])
+
 static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		      struct ulnet_peer_info *info)
 {
@@ -151,11 +152,10 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.recovering = p->recovery != NULL,
 		.pings_silent = p->recovery ? p->recovery->silent : 0,
 		.next_ping = p->recovery ? p->recovery->next : 0,
-		.failed = { .remote_dropped = stat_get(&p->failed.dropped),
-			    .remote_timeouts = stat_get(&p->failed.timeout),
-			    .remote_errors = stat_get(&p->failed.error),
-			    .network_timeouts =
-				    stat_get(&p->failed.network_timeout) },
+		.failed = { .remote_dropped = failures(p, REMOTE_DROPPED),
+			    .remote_timeouts = failures(p, REMOTE_TIMEOUT),
+			    .remote_errors = failures(p, REMOTE_ERROR),
+			    .network_timeouts = failures(p, NETWORK_TIMEOUT) },
 		.resent = stat_get(&p->traffic.resent),
 		.multi_rail = p->peer->multi_rail,
 		.configured = p->peer->configured,
