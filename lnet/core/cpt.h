@@ -46,9 +46,9 @@ struct lnet_cpt {
 	struct loop *loop;
 	bool closing;
 	const struct lnet_config *config; /* the snapshot it holds (config.h) */
-	const struct route_table *routes; /* ... (route/table.h) */
+	const struct route_table *routes; /* ... (route/route.h) */
 	const struct policy_table
-		*policies; /* ... (policy/table.h); NULL: there
+		*policies; /* ... (policy/policy.h); NULL: there
 					      * are none */
 	uint64_t rules;	   /* 1, and how often cpt_rules_changed() was called */
 	uint64_t topology; /* the same of cpt_topology_changed() */

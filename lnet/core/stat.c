@@ -15,26 +15,37 @@ static const struct {
 #undef STAT_NOW
 };
 
+static const struct {
+	const char *name;
+	enum lnet_stat failed; /* counts failed sends; STAT_COUNT: none does */
+} causes[LNET_CAUSE_COUNT] = {
+	[LNET_CAUSE_OK] = { "ok", STAT_COUNT },
+	[LNET_CAUSE_LOCAL_INTERRUPT] = { "local interrupt",
+					 STAT_local_interrupt_count },
+	[LNET_CAUSE_LOCAL_DROPPED] = { "local dropped",
+				       STAT_local_dropped_count },
+	[LNET_CAUSE_LOCAL_ABORTED] = { "local aborted",
+				       STAT_local_aborted_count },
+	[LNET_CAUSE_LOCAL_NO_ROUTE] = { "local no route",
+					STAT_local_no_route_count },
+	[LNET_CAUSE_LOCAL_ERROR] = { "local error", STAT_local_error_count },
+	[LNET_CAUSE_LOCAL_TIMEOUT] = { "local timeout",
+				       STAT_local_timeout_count },
+	[LNET_CAUSE_REMOTE_ERROR] = { "remote error", STAT_remote_error_count },
+	[LNET_CAUSE_REMOTE_DROPPED] = { "remote dropped",
+					STAT_remote_dropped_count },
+	[LNET_CAUSE_REMOTE_TIMEOUT] = { "remote timeout",
+					STAT_remote_timeout_count },
+	[LNET_CAUSE_NETWORK_TIMEOUT] = { "network timeout",
+					 STAT_network_timeout_count },
+	[LNET_CAUSE_RESPONSE_TIMEOUT] = { "response timeout", STAT_COUNT },
+	[LNET_CAUSE_CANCELED] = { "canceled", STAT_COUNT },
+	[LNET_CAUSE_SHUTDOWN] = { "shutdown", STAT_COUNT },
+};
+
 enum lnet_stat stat_of_cause(enum ulnet_cause cause)
 {
-	static const enum lnet_stat table[LNET_CAUSE_COUNT] = {
-		[LNET_CAUSE_OK] = STAT_COUNT,
-		[LNET_CAUSE_LOCAL_INTERRUPT] = STAT_local_interrupt_count,
-		[LNET_CAUSE_LOCAL_DROPPED] = STAT_local_dropped_count,
-		[LNET_CAUSE_LOCAL_ABORTED] = STAT_local_aborted_count,
-		[LNET_CAUSE_LOCAL_NO_ROUTE] = STAT_local_no_route_count,
-		[LNET_CAUSE_LOCAL_ERROR] = STAT_local_error_count,
-		[LNET_CAUSE_LOCAL_TIMEOUT] = STAT_local_timeout_count,
-		[LNET_CAUSE_REMOTE_ERROR] = STAT_remote_error_count,
-		[LNET_CAUSE_REMOTE_DROPPED] = STAT_remote_dropped_count,
-		[LNET_CAUSE_REMOTE_TIMEOUT] = STAT_remote_timeout_count,
-		[LNET_CAUSE_NETWORK_TIMEOUT] = STAT_network_timeout_count,
-		[LNET_CAUSE_RESPONSE_TIMEOUT] = STAT_COUNT,
-		[LNET_CAUSE_CANCELED] = STAT_COUNT,
-		[LNET_CAUSE_SHUTDOWN] = STAT_COUNT,
-	};
-
-	return table[cause];
+	return causes[cause].failed;
 }
 
 int lnet_stats(struct lnet *node, struct ulnet_stat *stats, unsigned int n)
@@ -136,22 +147,6 @@ const char *lnet_outcome_name(enum ulnet_outcome outcome)
 
 const char *lnet_cause_name(enum ulnet_cause cause)
 {
-	static const char *const names[LNET_CAUSE_COUNT] = {
-		[LNET_CAUSE_OK] = "ok",
-		[LNET_CAUSE_LOCAL_INTERRUPT] = "local interrupt",
-		[LNET_CAUSE_LOCAL_DROPPED] = "local dropped",
-		[LNET_CAUSE_LOCAL_ABORTED] = "local aborted",
-		[LNET_CAUSE_LOCAL_NO_ROUTE] = "local no route",
-		[LNET_CAUSE_LOCAL_ERROR] = "local error",
-		[LNET_CAUSE_LOCAL_TIMEOUT] = "local timeout",
-		[LNET_CAUSE_REMOTE_ERROR] = "remote error",
-		[LNET_CAUSE_REMOTE_DROPPED] = "remote dropped",
-		[LNET_CAUSE_REMOTE_TIMEOUT] = "remote timeout",
-		[LNET_CAUSE_NETWORK_TIMEOUT] = "network timeout",
-		[LNET_CAUSE_RESPONSE_TIMEOUT] = "response timeout",
-		[LNET_CAUSE_CANCELED] = "canceled",
-		[LNET_CAUSE_SHUTDOWN] = "shutdown",
-	};
-
-	return name_of(names, LNET_CAUSE_COUNT, cause);
+	return (unsigned int)cause < LNET_CAUSE_COUNT ? causes[cause].name
+						      : "?";
 }

@@ -12,7 +12,7 @@
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/word.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 /* Turns begun in one turn of the loop: between two of them messages go on. */
 #define TURNS_SLICE 16

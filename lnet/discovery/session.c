@@ -10,7 +10,7 @@
 #include "lnet/nid/nid.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/word.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 /* Sink of a first question: what kernel nodes use. */
 #define SINK_NIS  16

@@ -15,7 +15,7 @@
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/word.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 /* ---- answers ---- */
 

@@ -297,7 +297,7 @@ static int parse_ip_ranges(struct lnet_text *t, struct term *term)
 	return 0;
 }
 
-static int parse_number(struct lnet_text *t, struct term *term)
+static int parse_numbers(struct lnet_text *t, struct term *term)
 {
 	int rc;
 
@@ -326,20 +326,6 @@ static bool take_all(struct lnet_text *t)
 	return true;
 }
 
-static int take_addr(struct lnet_text *t, enum lnet_addr_kind kind,
-		     struct term *term)
-{
-	lnet_text_skip_blanks(t);
-	if (take_all(t)) {
-		term->kind = TERM_ALL;
-		return 0;
-	}
-	if (kind == LNET_ADDR_NUMBER)
-		return parse_number(t, term);
-	return looks_like_prefix(t) ? parse_prefix(t, term)
-				    : parse_ip_ranges(t, term);
-}
-
 /* 255.255.255.255@net is LNet's other word for "*@net". */
 static bool is_broadcast(const struct term *term)
 {
@@ -349,12 +335,22 @@ static bool is_broadcast(const struct term *term)
 }
 
 /* @term is the caller's to finish, on error too. */
-static int parse_addr(struct lnet_text *t, enum lnet_addr_kind kind,
+static int term_parse(struct lnet_text *t, enum lnet_addr_kind kind,
 		      struct term *term)
 {
 	int rc;
 
-	rc = take_addr(t, kind, term);
+	lnet_text_skip_blanks(t);
+	if (take_all(t)) {
+		term->kind = TERM_ALL;
+		return 0;
+	}
+	if (kind == LNET_ADDR_NUMBER)
+		rc = parse_numbers(t, term);
+	else if (looks_like_prefix(t))
+		rc = parse_prefix(t, term);
+	else
+		rc = parse_ip_ranges(t, term);
 	if (rc)
 		return rc;
 	if (!lnet_text_at_end(t))
@@ -384,7 +380,7 @@ static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
 	rc = take_net_nums(t, type, &nums);
 	if (rc)
 		goto err_free_nums;
-	rc = parse_addr(&addr, type->kind, &term);
+	rc = term_parse(&addr, type->kind, &term);
 	if (rc)
 		goto err_fini_term;
 	return list_add(list, type, &nums, &term);

@@ -6,7 +6,6 @@ libulnetcore_a_SOURCES += %D%/layer.c %D%/layer.h
 libulnetcore_a_SOURCES += %D%/mem.c
 libulnetcore_a_SOURCES += %D%/nis.c
 libulnetcore_a_SOURCES += %D%/node.c %D%/node.h
-libulnetcore_a_SOURCES += %D%/reset.c
 libulnetcore_a_SOURCES += %D%/policies.c
 libulnetcore_a_SOURCES += %D%/routes.c
 libulnetcore_a_SOURCES += %D%/thread.c %D%/thread.h

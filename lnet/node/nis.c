@@ -11,7 +11,8 @@
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
 #include "lnet/node/watch.h"
-#include "lnet/policy/table.h"
+#include "lnet/peer/peer.h"
+#include "lnet/policy/policy.h"
 
 const struct lnd_upcalls nis_upcalls = {
 	.parse = upcall_parse,
@@ -261,6 +262,27 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 	*id = (struct ulnet_id){ ni->lnd.nid, node->conf.pid };
 	pthread_mutex_unlock(&net_node(node)->config_lock);
 	return 0;
+}
+
+/* ---- counting anew ---- */
+
+static int reset_cpt(struct lnet_cpt *cpt, void *arg)
+{
+	(void)arg;
+	/* The NIs may be gone. */
+	if (cpt->closing)
+		return -ESHUTDOWN;
+	cpt_stats_reset(cpt);
+	for (unsigned int i = 0; i < cpt->config->nnis; i++)
+		ni_stats_reset(cpt->config->ni[i], cpt);
+	return 0;
+}
+
+int lnet_stats_reset(struct lnet *node)
+{
+	int rc = node_each_cpt(node, reset_cpt, NULL);
+
+	return rc ? rc : peers_stats_reset(node);
 }
 
 /* ---- 0@lo ---- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policies of a node: control side of policy/table.h. */
+/* The policies of a node: control side of policy/policy.h. */
 #include "lnet/node/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lnet/policy/table.h"
+#include "lnet/policy/policy.h"
 
 static int policies_take(struct lnet_cpt *cpt, void *table)
 {

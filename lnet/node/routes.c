@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "lnet/discovery/target.h"
 #include "lnet/nid/nid.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 static const uint32_t default_buffers[LNET_BUFFER_KINDS] = {
 	[LNET_TINY_BUFFERS] = LNET_TINY_BUFFERS_DEFAULT,

@@ -6,7 +6,7 @@
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 #include "ulnet/loop.h"
 
 _Static_assert(sizeof(struct list) ==

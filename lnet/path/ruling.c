@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
 				     struct lnet_ni *ni)

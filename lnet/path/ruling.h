@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the user's policies (policy/table.h) say of the interfaces of this node
+ * What the user's policies (policy/policy.h) say of the interfaces of this node
  * and of its peers. Found out when it is asked for, once, and kept with the
  * interface, until policies, local interfaces or routes change: then cpt.rules
  * is another number. A node without policies does not ask.
@@ -12,7 +12,7 @@
 
 #include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
-#include "lnet/policy/table.h"
+#include "lnet/policy/policy.h"
 
 struct lnet_route;
 

@@ -6,7 +6,7 @@
 #include "lnet/net/net.h"
 #include "lnet/path/ruling.h"
 #include "lnet/peer/word.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 /* A choice that is being made. */
 struct seek {

@@ -20,7 +20,7 @@
  *			the best one
  *	... REMOTE ...	the same, but of the gateway: to which of the peer's
  *			nets, and by which gateway, say the routes
- *			(route/table.h). A peer that is not MR knows this node
+ *			(route/route.h). A peer that is not MR knows this node
  *			by one NI here as well.
  *
  * The gateway may belong to another CPT, which then chooses the rest.

@@ -117,17 +117,6 @@ static int del_nid(void *arg)
 	return member_split(c->cpt, lpni);
 }
 
-/* An NI of @peer that is not its primary one, or NULL. */
-static struct lnet_peer_ni *secondary(const struct lnet_peer *peer)
-{
-	struct lnet_peer_ni *lpni;
-
-	peer_for_each_ni (lpni, peer)
-		if (!lnet_nid_eq(&lpni->nid, &peer->primary))
-			return lpni;
-	return NULL;
-}
-
 static int del_peer(void *arg)
 {
 	const struct peer_call *c = arg;
@@ -137,7 +126,10 @@ static int del_peer(void *arg)
 
 	if (!peer)
 		return -ENOENT;
-	while ((lpni = secondary(peer))) {
+	while (peer->nnis > 1) {
+		lpni = peer_next_ni(peer, NULL);
+		if (lnet_nid_eq(&lpni->nid, &peer->primary))
+			lpni = peer_next_ni(peer, lpni);
 		rc = member_split(c->cpt, lpni);
 		if (rc)
 			return rc;

@@ -2,7 +2,7 @@
 /* All peers of a node, and what is told of them. */
 #include <errno.h>
 
-#include "lnet/policy/table.h"
+#include "lnet/policy/policy.h"
 #include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
 #include "lnet/peer/word.h"

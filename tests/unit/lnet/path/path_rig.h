@@ -11,8 +11,8 @@
 #include <string.h>
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
-#include "lnet/policy/table.h"
-#include "lnet/route/table.h"
+#include "lnet/policy/policy.h"
+#include "lnet/route/route.h"
 
 #define RIG_NIS 20
 

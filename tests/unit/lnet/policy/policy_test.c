@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "lnet/policy/table.h"
+#include "lnet/policy/policy.h"
 
 #define NONE LNET_PRIORITY_NONE
 

@@ -2,7 +2,7 @@
 /* Which routes a node has, and what it knows of their gateways. */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/cluster.h"
-#include "lnet/route/table.h"
+#include "lnet/route/route.h"
 
 static uint32_t net_of(const char *text)
 {
