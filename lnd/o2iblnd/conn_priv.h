@@ -3,7 +3,7 @@
 #ifndef LND_O2IBLND_CONN_PRIV_H
 #define LND_O2IBLND_CONN_PRIV_H
 
-#include "lnd/o2iblnd/exchange.h"
+#include "lnd/o2iblnd/conn.h"
 
 /* ---- conn.c ---- */
 

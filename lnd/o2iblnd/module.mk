@@ -4,7 +4,7 @@ libulnetcore_a_SOURCES += %D%/admit.c %D%/admit.h
 libulnetcore_a_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
 libulnetcore_a_SOURCES += %D%/credit.c %D%/credit.h
 libulnetcore_a_SOURCES += %D%/receive.c
-libulnetcore_a_SOURCES += %D%/exchange.c %D%/exchange.h
+libulnetcore_a_SOURCES += %D%/exchange.c
 libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_a_SOURCES += %D%/memory.c %D%/memory.h
 libulnetcore_a_SOURCES += %D%/o2iblnd.c %D%/o2iblnd.h
@@ -16,15 +16,14 @@ libulnetcore_a_SOURCES += %D%/verbs.c %D%/verbs.h
 libulnetcore_a_SOURCES += %D%/wire.c %D%/wire.h
 libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h
 # The backend of tests and simulations.
-libulnetlabcore_a_SOURCES += %D%/simqp/cm.c %D%/simqp/cm.h
+libulnetlabcore_a_SOURCES += %D%/simqp/cm.c
 libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
 libulnetlabcore_a_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
 libulnetlabcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
 libulnetlabcore_a_SOURCES += %D%/simqp/simqp.h
 # What tunables come to: pure calculation, needs no rdma-core.
 libulnetcore_a_SOURCES += %D%/calc.h
-libulnetcore_a_SOURCES += %D%/calc_adjust.c
-libulnetcore_a_SOURCES += %D%/calc_model.c %D%/calc_rule.def
+libulnetcore_a_SOURCES += %D%/calc_node.c %D%/calc_rule.def
 libulnetcore_a_SOURCES += %D%/calc_conn.c
 # The backend on rdma-core.
 if WITH_O2IBLND

@@ -43,7 +43,7 @@
 
 #include "base/hash.h"
 #include "lnd/connect.h"
-#include "lnd/o2iblnd/exchange.h"
+#include "lnd/o2iblnd/conn.h"
 
 /* A connection, as its peer has it. */
 enum ib_link_state {

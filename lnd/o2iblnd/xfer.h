@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * LNet's messages on their way: between LNet's operations and what passes over
- * connections (exchange.h).
+ * connections (conn.h).
  *
  *	LNet has			it goes as
  *	a message that fits		IMMEDIATE

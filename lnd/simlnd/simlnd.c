@@ -484,6 +484,14 @@ static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 	}
 }
 
+static void cpt_abort(struct sim_cpt *sc, int status, enum ulnet_cause unsent,
+		      enum ulnet_cause sent)
+{
+	txs_abort(&sc->blocked, status, unsent, sent);
+	txs_abort(&sc->queue, status, unsent, sent);
+	txs_abort(&sc->sending, status, unsent, sent);
+}
+
 /* What is sent again is given back the last first. */
 static bool txs_give_back(struct list *txs, const struct sim_path *p)
 {
@@ -572,11 +580,7 @@ static void cpt_fail(struct sim_cpt *sc)
 	sc->failed = false;
 	sim_conns_fail(sc);
 	paths_drop(sc);
-	txs_abort(&sc->blocked, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
-		  LNET_CAUSE_LOCAL_ERROR);
-	txs_abort(&sc->queue, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
-		  LNET_CAUSE_LOCAL_ERROR);
-	txs_abort(&sc->sending, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
+	cpt_abort(sc, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
 		  LNET_CAUSE_LOCAL_ERROR);
 	stores_abort(sc);
 }
@@ -777,11 +781,7 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	sc->running = false;
 	sim_conns_stop(sc);
 	paths_drop(sc);
-	txs_abort(&sc->blocked, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
-		  LNET_CAUSE_SHUTDOWN);
-	txs_abort(&sc->queue, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
-		  LNET_CAUSE_SHUTDOWN);
-	txs_abort(&sc->sending, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
+	cpt_abort(sc, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
 		  LNET_CAUSE_SHUTDOWN);
 	while (!list_empty(&sc->arriving))
 		pkt_abort(list_first(&sc->arriving, struct sim_pkt, link),

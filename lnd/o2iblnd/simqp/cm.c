@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/simqp/cm.h"
+#include "lnd/o2iblnd/simqp/qp.h"
 
 #include <errno.h>
 

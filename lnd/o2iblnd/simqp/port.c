@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "lnd/o2iblnd/simqp/cm.h"
 #include "lnd/o2iblnd/simqp/fabric.h"
 #include "lnd/o2iblnd/simqp/qp.h"
 #include "lnd/o2iblnd/simqp/simqp.h"

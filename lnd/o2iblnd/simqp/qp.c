@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "lnd/o2iblnd/simqp/cm.h"
-
 static void flow_on_item(struct simqp_qp *qp, struct simqp_item *it);
 static void flow_init(struct simqp_qp *qp);
 static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr);

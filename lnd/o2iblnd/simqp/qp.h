@@ -2,8 +2,8 @@
 /*
  * Queue pairs: their queues, the error state, completions; and how data gets to
  * the peer: packets, one for each work request, and acknowledgements. What is
- * lost, and what follows it, is sent again. How queue pairs are connected is
- * cm.h's. Inside simqp only.
+ * lost, and what follows it, is sent again. How they are connected is in
+ * cm.c. Inside simqp only.
  */
 #ifndef LND_O2IBLND_SIMQP_QP_H
 #define LND_O2IBLND_SIMQP_QP_H
@@ -142,5 +142,33 @@ bool simqp_wr_is_readable(const struct simqp_wr *wr);
 void simqp_wr_read(const struct simqp_wr *wr, void *to);
 /* It is not posted any more; what is under way of it keeps its bytes. */
 void simqp_wr_detach(struct simqp_wr *wr);
+
+/* ---- how they are connected ---- */
+
+/*
+ * How queue pairs are connected: the request, its answer, the active side's
+ * confirmation, and the ends. The first two are repeated until there is an
+ * answer. Inside simqp only.
+ */
+
+void simqp_cm_init(struct simqp_qp *qp, enum simqp_state state);
+
+/* As verbs.h. */
+int simqp_resolve(struct ib_port *ib, unsigned int cpt,
+		  const struct ulnet_nid *dst, void *user, struct ib_qp **qp_p);
+int simqp_connect(struct ib_qp *ib, const void *private, size_t length);
+int simqp_accept(struct ib_qp *ib, const void *private, size_t length);
+void simqp_reject(struct ib_qp *ib, const void *private, size_t length);
+
+/* The LND wants no connection, or none any more: the peer is told, and the LND
+ * hears no more of it. */
+void simqp_cm_leave(struct simqp_qp *qp);
+/* Tells the LND that it has failed, unless it has ended. */
+void simqp_cm_fail(struct simqp_qp *qp, int status);
+/* Drops the requests that the LND does not know of yet. */
+void simqp_cm_reject_untold(struct simqp_port *port);
+
+void simqp_cm_on_req(struct simqp_port *port, struct simqp_item *it);
+void simqp_cm_on_item(struct simqp_qp *qp, struct simqp_item *it);
 
 #endif

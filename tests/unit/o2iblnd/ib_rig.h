@@ -8,7 +8,7 @@
 #define TESTS_UNIT_O2IBLND_IB_RIG_H
 
 #include "base/env.h"
-#include "lnd/o2iblnd/exchange.h"
+#include "lnd/o2iblnd/conn.h"
 
 #define RIG_CALLS    1024
 #define RIG_RECEIVES 600

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/env.h"
-#include "lnd/o2iblnd/exchange.h"
+#include "lnd/o2iblnd/conn.h"
 #include "lnd/o2iblnd/simqp/simqp.h"
 #include "tests/slice.h"
 
