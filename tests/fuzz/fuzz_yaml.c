@@ -214,8 +214,8 @@ static void fuzz_routes(const char *text)
  * right. */
 static void fuzz_ip2nets(const char *text)
 {
-	struct ip2nets_address addrs[2] = { { "eth0", LNET_NID_ANY },
-					    { "eth1", LNET_NID_ANY } };
+	struct ip2nets_address addrs[2] = { { "eth0", LNET_NID_ANY, false },
+					    { "eth1", LNET_NID_ANY, false } };
 	struct ulnet_text_error err = { 0, "" };
 	struct ulnet_ni_conf *confs;
 	unsigned int n;
