@@ -59,7 +59,7 @@ static int take_group(const struct option_at *at)
 
 const struct option_row node_net_rows[] = {
 	{ "config", 'c', "FILE",
-	  "configure it with this YAML, as lnetctl import does; - is stdin",
+	  "configure the node with this YAML file; - is stdin",
 	  .kind = OPTION_FILE, AT(config) },
 	{ "net", 'n', "SPEC",
 	  "add networks: tcp(eth0,eth1),tcp1(10.1.0.1); can be given several "
@@ -74,22 +74,23 @@ const struct option_row node_net_rows[] = {
 	{ "port", 'p', "N", "TCP port to listen on and to connect to (988)",
 	  .kind = OPTION_NUMBER, AT(port), 1, 65535 },
 	{ "accept", 'a', "secure|all|none",
-	  "take connections from privileged ports only, from all, or none",
+	  "accept connections from privileged ports only, from all, or from "
+	  "none",
 	  .kind = OPTION_WORD, AT(accept), LNET_ACCEPT_SECURE,
 	  .words = accepts },
 	{ 0 },
 };
 
 const struct option_row node_socket_rows[] = {
-	{ "socket", 's', "PATH", "for lnetctl; none is made without it",
+	{ "socket", 's', "PATH", "control socket for lnetctl; none by default",
 	  .kind = OPTION_PATH, AT(socket) },
 	{ 0 },
 };
 
 const struct option_row node_rows[] = {
-	{ "group", 'g', "NAME", "may use the socket, too", .kind = OPTION_CALL,
-	  .take = take_group },
-	{ "cpts", 't', "N", "threads that serve messages",
+	{ "group", 'g', "NAME", "group that may also use the socket",
+	  .kind = OPTION_CALL, .take = take_group },
+	{ "cpts", 't', "N", "number of threads that serve messages (1)",
 	  .kind = OPTION_NUMBER, AT(cpts), 1, LNET_CPTS_MAX },
 	{ 0 },
 };

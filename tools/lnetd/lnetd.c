@@ -33,11 +33,12 @@ struct lnetd {
 
 static const struct option_row rows[] = {
 	{ "socket", 's', "PATH",
-	  "for lnetctl; else $ULNET_SOCKET, else " LNET_CTL_PATH,
+	  "control socket for lnetctl; default $ULNET_SOCKET, "
+	  "else " LNET_CTL_PATH,
 	  .kind = OPTION_PATH, AT(options.socket) },
 	{ "foreground", 'f', NULL, "stay in the foreground, log to stderr",
 	  .kind = OPTION_FLAG, AT(foreground) },
-	{ "pidfile", 'P', "FILE", "write the process's id there",
+	{ "pidfile", 'P', "FILE", "write the process id to FILE",
 	  .kind = OPTION_PATH, AT(pidpath) },
 	{ 0 },
 };
@@ -56,7 +57,7 @@ static int parse(struct lnetd *d, int argc, char **argv)
 		.who = WHO,
 		.see = WHO " --help",
 		.head = "usage: lnetd [OPTION]...\n"
-			"An LNet node of its own, in user space.\n\n",
+			"Runs an LNet node in user space.\n\n",
 		.parts = { { node_net_rows, &d->options },
 			   { node_rows, &d->options },
 			   { rows, d },

@@ -81,13 +81,13 @@ static int print_list(const struct option_at *at)
 
 static const struct option_row rows[] = {
 	{ "service", 0, "NAME",
-	  "run this one, instead of all; can be given several times",
+	  "run only this service; can be given several times",
 	  .kind = OPTION_CALL, .take = take_service },
 	{ "list", 0, NULL, "print services and methods, and exit",
 	  .kind = OPTION_CALL, .take = print_list },
 	{ "workers", 0, "N", "threads for each service", .kind = OPTION_NUMBER,
 	  AT(conf.workers), 1, WORKERS_MAX },
-	{ "queue", 0, "N", "requests of a client that may wait",
+	{ "queue", 0, "N", "requests of one client that may wait",
 	  .kind = OPTION_NUMBER, AT(conf.queue_max), 1, 1u << 24 },
 	{ "window", 0, "N", "calls in flight for each client",
 	  .kind = OPTION_NUMBER, AT(conf.window), 1, 1u << 20 },
@@ -95,13 +95,14 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_TEXT, AT(conf.policy) },
 	{ "segments", 0, "N", "bulk messages in flight for each request",
 	  .kind = OPTION_NUMBER, AT(conf.segments), 1, ULRPC_SEGMENTS_MAX },
-	{ "buffers", 0, "N", "request buffers for each service",
+	{ "buffers", 0, "N", "request buffers for each service and thread",
 	  .kind = OPTION_NUMBER, AT(conf.buffers), 2, ULRPC_BUFFERS_MAX },
-	{ "memory", 0, "SIZE", "for bulk data at most (256M)",
+	{ "memory", 0, "SIZE", "most memory for bulk data (256M)",
 	  .kind = OPTION_SIZE, AT(conf.memory), 4096, MEMORY_MAX },
-	{ "grace", 0, "T", "for requests under way at the end (5 s)",
+	{ "grace", 0, "T", "time at the end to answer requests under way (5 s)",
 	  .kind = OPTION_TIME, AT(grace) },
-	{ "poll", 0, NULL, "be the node's thread, and never sleep",
+	{ "poll", 0, NULL,
+	  "run the node on the program's thread, and never sleep",
 	  .kind = OPTION_FLAG, AT(poll) },
 	{ 0 },
 };
@@ -132,7 +133,7 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 		.who = WHO,
 		.see = WHO " --help",
 		.head = "usage: rpcserve [OPTION]...\n"
-			"A node that runs services, until SIGINT or "
+			"Runs a node with services until SIGINT or "
 			"SIGTERM.\n\n",
 		.parts = { { rows, r },
 			   { serve_rows, &r->serve },
