@@ -165,7 +165,7 @@ struct slow {
 	atomic_uint bad;
 };
 
-static int in_turn(void *arg)
+static int asked_in_turn(void *arg)
 {
 	(void)arg;
 	return 7;
@@ -180,7 +180,7 @@ static int on_slow(void *arg, struct lnet_control_call *call, char **output_p)
 	atomic_store(&s->began, true);
 	while (!atomic_load(&s->may_end))
 		sched_yield();
-	if (s->in_node && lnet_call(s->rig.node, 0, in_turn, NULL) != 7)
+	if (s->in_node && lnet_call(s->rig.node, 0, asked_in_turn, NULL) != 7)
 		atomic_fetch_add(&s->bad, 1);
 	if (atomic_load(&s->deleted))
 		atomic_fetch_add(&s->bad, 1);
