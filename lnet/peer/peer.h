@@ -102,7 +102,7 @@ struct lnet_holdings {
 	uint64_t still_since; /* ns: while some are parked: when one of them
 			       * could go on, or began to be */
 	uint64_t passed_over; /* park.c's: in that round */
-	uint64_t copied_bytes; /* of payloads sent to it (copy.h) */
+	uint64_t copied_bytes; /* of payloads sent to it (tamper.h) */
 	/* forward.h: buffers with what it has sent to others, and messages that
 	 * wait for one; the most of both so far; buffers with what others have
 	 * sent to it. */
