@@ -24,12 +24,10 @@ struct control {
 	struct inbox inbox;
 	bool open;
 	struct slab slab;	/* of struct control_send */
-	struct list sending;	/* of control_send.link */
 	struct parties parties; /* messages that are on their way to a NID */
 };
 
 struct control_send {
-	struct list link;
 	struct shard *shard;
 	struct party *party;
 	control_sent_fn done; /* NULL: nobody wants to know */
@@ -59,7 +57,6 @@ static struct control_send *send_new(struct shard *s,
 	cs->size = sizeof(*cs) + bound;
 	cs->shard = s;
 	cs->party = p;
-	list_add_tail(&c->sending, &cs->link);
 	return cs;
 }
 
@@ -67,7 +64,6 @@ static void send_free(struct control_send *cs)
 {
 	struct control *c = cs->shard->control;
 
-	list_del(&cs->link);
 	party_put(&c->parties, cs->party, 1);
 	slab_put(&c->slab, cs, cs->size);
 }
@@ -93,7 +89,8 @@ static int send_begin(struct control_send *cs, struct ulnet_nid self,
 		.start = cs->bytes,
 		.length = (uint32_t)length,
 		.threshold = 1,
-		.options = LNET_MD_URGENT | LNET_MD_PREFER_PATH,
+		.options =
+			LNET_MD_URGENT | LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = cs,
 		.handler = control_on_sent,
 		.timeout = cs->shard->rpc->conf.connect_timeout,
@@ -127,7 +124,7 @@ int control_send_tracked(struct shard *s, struct ulnet_nid self,
 	uint64_t hdr_data;
 	size_t length;
 
-	if (s->crashed || !s->control)
+	if (!s->control)
 		return -ESHUTDOWN;
 	cs = send_new(s, &to.nid, wire_control_bound(m));
 	if (!cs)
@@ -225,7 +222,6 @@ static int control_shard_open(struct shard *s)
 	if (!c)
 		return -ENOMEM;
 	slab_init(&c->slab, s);
-	list_init(&c->sending);
 	parties_init(&c->parties, "control messages on their way", SENDS_MAX,
 		     shard_random(s, UINT64_MAX));
 	s->control = c;
@@ -253,25 +249,12 @@ static void control_shard_stop(struct shard *s)
 		inbox_close(&s->control->inbox, control_on_inbox_closed, s);
 }
 
-static void control_shard_crash(struct shard *s)
-{
-	if (!s->control)
-		return;
-	slab_stop(&s->control->slab);
-	if (s->control->open)
-		inbox_crash(&s->control->inbox);
-}
-
 static void control_shard_free(struct shard *s)
 {
 	struct control *c = s->control;
 
 	if (!c)
 		return;
-	if (c->open)
-		inbox_gone(&c->inbox);
-	while (!list_empty(&c->sending))
-		send_free(list_first(&c->sending, struct control_send, link));
 	slab_stop(&c->slab);
 	slab_fini(&c->slab);
 	parties_fini(&c->parties);
@@ -283,6 +266,5 @@ const struct rpc_part control_part = {
 	.name = "control",
 	.shard_open = control_shard_open,
 	.shard_stop = control_shard_stop,
-	.shard_crash = control_shard_crash,
 	.shard_free = control_shard_free,
 };

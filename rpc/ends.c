@@ -66,10 +66,9 @@ static void on_ends(struct ulnet_work *work)
 	ends->nameless[0] = ends->nameless[1] = false;
 	ends->given = false;
 	pthread_mutex_unlock(&ends->lock);
-	for (unsigned int i = 0; i < n && !s->crashed; i++)
+	for (unsigned int i = 0; i < n; i++)
 		end_take(s, &end[i]);
-	if (!s->crashed)
-		ends_take_nameless(ends, nameless);
+	ends_take_nameless(ends, nameless);
 	shard_taken(s);
 }
 

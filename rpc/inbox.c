@@ -32,7 +32,7 @@ static int inbox_post(struct inbox_buffer *b)
 		.threshold = LNET_MD_THRESH_INF,
 		.max_size = in->message_max,
 		.options = LNET_MD_OP_PUT | LNET_MD_MAX_SIZE |
-			   LNET_MD_ACK_DISABLE |
+			   LNET_MD_ACK_DISABLE | LNET_MD_OF_LAYER |
 			   (in->heads ? LNET_MD_TRUNCATE : 0),
 		.user_ptr = b,
 		.handler = inbox_on_event,
@@ -101,8 +101,6 @@ static void inbox_closed(struct ulnet_work *w)
 	struct inbox *in = container_of(w, struct inbox, work);
 	struct shard *s = in->shard;
 
-	if (s->crashed)
-		return;
 	buffers_free(in);
 	if (in->done)
 		in->done(in->done_arg);
@@ -111,8 +109,7 @@ static void inbox_closed(struct ulnet_work *w)
 
 static void check_closed(struct inbox *in)
 {
-	if (!in->closing || in->linked || in->pinned || in->calling ||
-	    in->said || in->shard->crashed)
+	if (!in->closing || in->linked || in->pinned || in->calling || in->said)
 		return;
 	in->said = true;
 	shard_defer(in->shard, &in->work);
@@ -133,16 +130,6 @@ void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg)
 	check_closed(in);
 }
 
-void inbox_crash(struct inbox *in)
-{
-	shard_cancel(in->shard, &in->again);
-}
-
-void inbox_gone(struct inbox *in)
-{
-	buffers_free(in);
-}
-
 /* ---- messages ---- */
 
 /* Is there a message, and all of it? One that was landing when its buffer was
@@ -151,6 +138,8 @@ void inbox_gone(struct inbox *in)
 static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
 {
 	if (ev->type != LNET_EVENT_PUT)
+		return false;
+	if (shard_is_mute(in->shard))
 		return false;
 	if (likely(!in->closing))
 		return !ev->status;

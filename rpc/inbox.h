@@ -73,11 +73,6 @@ int inbox_open_heads(struct inbox *in, struct shard *s, unsigned int portal,
  * then. */
 void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg);
 
-/* The node has crashed: no event comes any more. Cancels the timer. */
-void inbox_crash(struct inbox *in);
-/* After a crash, when nobody refers to the memory: frees it. Pins end. */
-void inbox_gone(struct inbox *in);
-
 /* Inside of fn: the payload stays valid, and its buffer away from new messages
  * once it is full, until inbox_unpin(), once for each success. NULL: a quarter
  * of the buffers are pinned already, so the caller has to copy. */

@@ -40,8 +40,6 @@ void shard_settled(struct shard *s)
 {
 	struct ulrpc *rpc = s->rpc;
 
-	if (s->crashed)
-		return;
 	pthread_mutex_lock(&rpc->wait.lock);
 	s->idle = s->work == 0;
 	s->unused = s->holds == 0;

@@ -49,14 +49,12 @@ struct shard {
 	unsigned int cpt;
 	const uint64_t *late; /* lnet_guard_late() */
 
-	bool closing;	/* new calls and requests are refused */
-	bool aborted;	/* what was going on has been ended */
-	bool crashed;	/* the node has: nothing may be given to it any more */
-	uint64_t work;	/* calls and requests that have not ended */
-	uint64_t holds; /* what LNet, works or threads still refer to */
-	uint64_t match; /* the next match value, without its low 8 bits */
+	bool closing;	 /* new calls and requests are refused */
+	bool aborted;	 /* what was going on has been ended */
+	uint64_t work;	 /* calls and requests that have not ended */
+	uint64_t holds;	 /* what LNet, works or threads still refer to */
+	uint64_t match;	 /* the next match value, without its low 8 bits */
 	uint64_t jitter; /* shard_jitter() */
-	struct list lent; /* bulks that are linked */
 
 	struct control *control;
 	struct imports *imports;
@@ -134,7 +132,7 @@ struct rpc_side {
 };
 
 /* A part of RPC. Functions may be NULL. Those of a shard are called by the
- * owner of its CPT, but for shard_free after a crash. */
+ * owner of its CPT. */
 struct rpc_part {
 	const char *name;
 	int (*open)(struct ulrpc *rpc); /* on the opener's thread, first */
@@ -148,11 +146,8 @@ struct rpc_part {
 	void (*shard_abort)(struct shard *s);
 	/* shard->work is 0: unlinks what receives; nothing more is sent. */
 	void (*shard_stop)(struct shard *s);
-	/* The node crashed (shard->crashed): cancels all timers. */
-	void (*shard_crash)(struct shard *s);
-	/* shard->holds is 0, or the node has crashed, and is not to be used:
-	 * frees all there is. Also when shard_open has failed, or has not been
-	 * called. */
+	/* shard->holds is 0: frees all there is. Also when shard_open has
+	 * failed, or has not been called. */
 	void (*shard_free)(struct shard *s);
 	void (*free)(struct ulrpc *rpc); /* at last, on the closer's thread */
 };
@@ -167,6 +162,12 @@ static inline bool rpc_id_is_set(const uint8_t id[RPC_ID_SIZE])
 static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
 {
 	return &rpc->shards[cpt];
+}
+
+/* The node has crashed: no function of a user is called any more. */
+static inline bool shard_is_mute(const struct shard *s)
+{
+	return unlikely(s->rpc->layer.mute);
 }
 
 /* May the caller act for @s at once? Outside of all turns a thread may own

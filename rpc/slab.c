@@ -21,7 +21,7 @@ static void slab_age(struct slab *slab)
 	struct shard *s = slab->shard;
 
 	slab->limit = SLAB_KEEP_ALL;
-	if (s && !s->crashed)
+	if (s)
 		shard_arm(s, &slab->timer, shard_now(s) + SLAB_IDLE);
 }
 

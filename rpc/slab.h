@@ -31,8 +31,8 @@ struct shard;
 #define SLAB_MIN_SHIFT 8  /* 256 bytes */
 #define SLAB_MAX_SHIFT 22 /* 4 MiB: more is not kept */
 #define SLAB_CLASSES   (4 * (SLAB_MAX_SHIFT - SLAB_MIN_SHIFT) + 1)
-#define SLAB_KEEP      (UINT32_C(4) << 20)  /* bytes of each size */
-#define SLAB_KEEP_ALL  (UINT32_C(16) << 20) /* and of all */
+#define SLAB_KEEP      (UINT32_C(4) << 20)   /* bytes of each size */
+#define SLAB_KEEP_ALL  (UINT32_C(16) << 20)  /* and of all */
 #define SLAB_KEEP_IDLE (UINT32_C(256) << 10) /* of all, when idle */
 #define SLAB_IDLE      (10 * NSEC_PER_SEC)
 
@@ -50,9 +50,9 @@ struct slab_class {
 
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
-	uint64_t used; /* pieces that are out */
-	uint64_t made; /* pieces, from malloc(), so far */
-	uint32_t kept; /* bytes of those that are not out */
+	uint64_t used;	/* pieces that are out */
+	uint64_t made;	/* pieces, from malloc(), so far */
+	uint32_t kept;	/* bytes of those that are not out */
 	uint32_t limit; /* of that: SLAB_KEEP_IDLE; SLAB_KEEP_ALL while the
 			 * timer is armed */
 	struct ulnet_timer timer;
@@ -89,7 +89,7 @@ static inline size_t slab_size(size_t size)
 }
 
 void slab_init(struct slab *slab, struct shard *s);
-/* Cancels the timer: before slab_fini(), and when the node has crashed. */
+/* Cancels the timer: before slab_fini(). */
 void slab_stop(struct slab *slab);
 /* Everything must be back. Any thread. */
 void slab_fini(struct slab *slab);

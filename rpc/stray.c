@@ -62,7 +62,7 @@ static void on_back(struct ulnet_work *w)
 	struct stray *stray = container_of(w, struct stray, work);
 	struct shard *s = stray->from;
 
-	if (!s->crashed && stray->back)
+	if (stray->back)
 		stray->back(stray);
 	stray_free(stray);
 	shard_taken(s);
@@ -73,8 +73,7 @@ static void on_there(struct ulnet_work *w)
 	struct stray *stray = container_of(w, struct stray, work);
 	struct shard *s = stray->to;
 
-	if (!s->crashed)
-		stray->there(stray);
+	stray->there(stray);
 	stray->work.fn = on_back;
 	shard_give(stray->from, w);
 	shard_taken(s);

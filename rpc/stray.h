@@ -49,7 +49,7 @@ struct stray *stray_new(struct shard *from, unsigned int cpt,
 			const struct ulnet_event *ev, const void *payload,
 			size_t length, bool whole);
 /* Calls @there on its CPT, and then @back, unless it is NULL, on the sender's,
- * neither if the node has crashed, and frees it. Owner of its sender. */
+ * and frees it. Owner of its sender. */
 void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg);
 
 #endif

@@ -195,7 +195,7 @@ static void op_ended(struct audit_op *a, const struct ulnet_event *ev)
 	struct lnet_sim *sim = a->n->sim;
 	uint64_t now = lnet_sim_now(sim);
 
-	if (now > a->deadline && !a->n->crashing && !a->late)
+	if (now > a->deadline && sim->crashing != a->n && !a->late)
 		lnet_sim_fail(sim,
 			      "node %u: operation, bits %#" PRIx64
 			      ", ended %" PRIu64 " ns after its deadline",
@@ -218,7 +218,7 @@ static void on_event(void *arg, struct lnet *node, uint64_t op,
 	struct lnet_sim *sim = n->sim;
 	struct audit_op *a;
 
-	if (!n->crashing) {
+	if (sim->crashing != n) {
 		digest_event(sim, n->index, ev);
 		trace_event(sim, n->index, ev);
 	}

@@ -164,6 +164,8 @@ static bool sim_drive(void *arg, uint64_t until)
 	struct lnet_sim *sim = arg;
 	uint64_t next = next_callback(sim);
 
+	if (sim->crashing)
+		return env_sim_step(sim->env, lnet_sim_now(sim));
 	if (env_sim_step(sim->env, MIN(next, until)))
 		return true;
 	if (next > until || next == TIME_NEVER)
@@ -205,7 +207,6 @@ static int node_start(struct sim_node *n)
 	};
 	int rc;
 
-	n->crashing = false;
 	audit_watch(n);
 	rc = node_open(&p, &n->node);
 	if (rc)
@@ -306,14 +307,20 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 }
 
 /* A node that dies says nothing any more, not even that it closes its
- * connections. */
-static void silence_devices(const struct sim_node *n, uint64_t ns)
+ * connections. It may come back. */
+static void devices_die(const struct sim_node *n, bool over)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
+	struct simqp_fabric *fabric = n->sim->fabric;
 
-	for (unsigned int i = 0; i < n->nnids && n->sim->fabric; i++)
-		if (n->nids[i].type == LNET_TYPE_O2IB)
-			simqp_silence(n->sim->fabric, &n->nids[i], &any, ns);
+	for (unsigned int i = 0; i < n->nnids && fabric; i++) {
+		if (n->nids[i].type != LNET_TYPE_O2IB)
+			continue;
+		if (over)
+			simqp_silence(fabric, &n->nids[i], &any, 0);
+		else
+			simqp_die(fabric, &n->nids[i]);
+	}
 }
 
 int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
@@ -328,10 +335,11 @@ int lnet_sim_crash(struct lnet_sim *sim, unsigned int index)
 	audit_note(sim, "crashes", index);
 	node = n->node;
 	n->node = NULL;
-	n->crashing = true;
-	silence_devices(n, TIME_NEVER);
+	sim->crashing = n;
+	devices_die(n, false);
 	node_crash(node);
-	silence_devices(n, 0);
+	devices_die(n, true);
+	sim->crashing = NULL;
 	ways_forget(sim, node);
 	return 0;
 }

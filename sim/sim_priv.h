@@ -17,7 +17,6 @@ struct sim_node {
 	struct lnet_sim *sim;
 	unsigned int index;
 	struct lnet *node; /* NULL while crashed */
-	bool crashing;
 	struct ulnet_conf conf;
 	struct ulnet_nid *nids;
 	unsigned int nnids;
@@ -36,6 +35,7 @@ struct lnet_sim {
 	struct simqp_fabric *fabric; /* NULL: o2ib nets are simlnd's, too */
 	struct sim_node **nodes;
 	unsigned int nnodes;
+	struct sim_node *crashing;    /* no time passes meanwhile */
 	struct timer_wheel callbacks; /* lnet_sim_at() */
 	struct list ats;
 	struct ulnet_sim_stats stats;
@@ -45,7 +45,7 @@ struct lnet_sim {
 	uint64_t digest;
 	FILE *trace;
 	struct pool audit_ops;
-	struct hash ops; /* audit_op.hash, those not ended */
+	struct hash ops;  /* audit_op.hash, those not ended */
 	struct hash ways; /* way.c */
 	/* buf.c */
 	struct list bufs;    /* in use */

@@ -165,32 +165,32 @@ ULNET_EXPORT void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
 /* ---- layers: lnet_layer_add(3) ---- */
 
 /* What a library keeps for a node, and has to free when the node is closed or,
- * in the simulator, crashes: lnet_sim_crash(3). All functions are called
- * outside of all turns; the layer that was added last is called first. */
+ * in the simulator, crashes: lnet_sim_crash(3). */
 struct ulnet_layer {
 	void *opaque[2];
-	/* From now on no handler is called for this node, and calls of it fail.
-	 * Cancel all timers; post, defer and arm nothing more; free nothing
-	 * that LNet or given work may still refer to. */
-	void (*crash)(struct ulnet_layer *layer);
-	/* All work that was posted or deferred has run, and nobody refers to
-	 * the layer's memory any more: free that memory, and @layer. The node
-	 * must not be used. */
-	void (*gone)(struct ulnet_layer *layer);
-	/* lnet_close() has been called, and has done nothing yet: end, and call
-	 * lnet_layer_del(). May wait. NULL: the user should have done so. */
+	/* The node has crashed: from now on the layer calls no function of its
+	 * users. Set before anything else ends, and before close(). */
+	bool mute;
+	/* The node is about to end: end what lives on it, and call
+	 * lnet_layer_del(). Outside of all turns; the layer that was added last
+	 * is called first. May wait: in lnet_close() nothing has ended yet; in
+	 * a crash nothing can be sent any more, operations have ended, and
+	 * threads (thread.h) have returned. */
 	void (*close)(struct ulnet_layer *layer);
 };
 
-/* Borrows @layer until lnet_layer_del() or gone(). Any thread, but only one at
- * a time for each node. */
+/* An option of a memory descriptor of a layer's own: of this one's end its
+ * handler hears even if the node has crashed. */
+#define LNET_MD_OF_LAYER 0x8000u
+
+/* Borrows @layer until lnet_layer_del(). Any thread, but only one at a time for
+ * each node. */
 ULNET_EXPORT void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer);
-/* The layer that was added with the function @crash, or NULL. Threads as for
+/* The layer that was added with the function @close, or NULL. Threads as for
  * lnet_layer_add(). */
-ULNET_EXPORT struct ulnet_layer *
-lnet_layer_find(struct lnet *node, void (*crash)(struct ulnet_layer *layer));
-/* Takes @layer away: before lnet_close(), in close(), or in crash(), after
- * which gone() is not called. */
+ULNET_EXPORT struct ulnet_layer *lnet_layer_find(
+	struct lnet *node, void (*close)(struct ulnet_layer *layer));
+/* Takes @layer away: before lnet_close(), or in close(). */
 ULNET_EXPORT void lnet_layer_del(struct lnet *node, struct ulnet_layer *layer);
 
 #ifdef __cplusplus

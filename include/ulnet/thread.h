@@ -28,7 +28,7 @@ ULNET_EXPORT int lnet_thread_start(struct lnet *node, void (*fn)(void *arg),
 				   void *arg, struct ulnet_thread **thread_p);
 /* Waits until fn has returned, and frees @thread. Under virtual time fn must
  * have returned, or be about to, without another wait. Any other thread, before
- * lnet_close() returns, or in ulnet_layer.gone. */
+ * lnet_close() returns, or in ulnet_layer.close. */
 ULNET_EXPORT void lnet_thread_join(struct ulnet_thread *thread);
 /* Is it the calling thread? */
 ULNET_EXPORT bool lnet_thread_is_self(const struct ulnet_thread *thread);

@@ -66,7 +66,8 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 		.start = a->buf,
 		.length = (uint32_t)length,
 		.threshold = 2,
-		.options = LNET_MD_TRUNCATE | LNET_MD_TRACK_RESPONSE,
+		.options = LNET_MD_TRUNCATE | LNET_MD_TRACK_RESPONSE |
+			   LNET_MD_OF_LAYER,
 		.user_ptr = a,
 		.timeout = (timeout + NSEC_PER_USEC - 1) / NSEC_PER_USEC,
 		.handler = ask_event
@@ -76,7 +77,6 @@ static int ask_begin(struct ask *a, struct op_args *args, size_t length,
 
 	if (rc)
 		return rc;
-	md->internal = true;
 	args->portal = PING_PORTAL;
 	args->match_bits = PING_MATCH_BITS;
 	args->md = md->cookie;

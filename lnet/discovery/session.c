@@ -118,7 +118,7 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	const struct lnet_peer_ni *p = peer_find(cpt, &a->nid);
 	struct discovery *its;
 
-	if (cpt->node->crashed || a->passed_on || !p || p->peer == peer ||
+	if (a->passed_on || !p || p->peer == peer ||
 	    p->place.state != PEER_HERE || disc_is_up_to_date(cpt, p->peer))
 		return false;
 	its = disc_get(cpt, p->peer);

@@ -60,7 +60,6 @@ static int target_attach(struct target_buf *b, const struct ulnet_md *umd,
 		me_unlink(me);
 		return rc;
 	}
-	md->internal = true;
 	*me_p = me;
 	return 0;
 }
@@ -80,7 +79,7 @@ int targets_refresh(struct lnet_cpt *cpt)
 		.length = (uint32_t)size,
 		.threshold = LNET_MD_THRESH_INF,
 		.options = LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |
-			   LNET_MD_TRUNCATE,
+			   LNET_MD_TRUNCATE | LNET_MD_OF_LAYER,
 		.user_ptr = b,
 		.handler = ping_target_event,
 	};
@@ -191,7 +190,7 @@ static int push_post(struct target_buf *b)
 		.start = b->bytes,
 		.length = b->size,
 		.threshold = 1,
-		.options = LNET_MD_OP_PUT | LNET_MD_TRUNCATE,
+		.options = LNET_MD_OP_PUT | LNET_MD_TRUNCATE | LNET_MD_OF_LAYER,
 		.user_ptr = b,
 		.handler = push_target_event,
 	};

@@ -133,8 +133,7 @@ static void request_put_done(struct work *w)
 	request_event(msg, &ev, LNET_EVENT_PUT);
 	md_event_put(msg->md, &ev, 0);
 	msg->md = NULL;
-	/* A node that has crashed may not have told its user: no ACK, then. */
-	if (ack && likely(!msg->out.cpt->node->crashed))
+	if (ack)
 		request_ack(msg);
 	else
 		in_free(msg);

@@ -19,17 +19,18 @@ static struct ulnet_layer *layer_of(struct list *link)
 
 void lnet_layer_add(struct lnet *node, struct ulnet_layer *layer)
 {
-	BUG_ON(!layer->crash || !layer->gone);
+	BUG_ON(!layer->close);
+	layer->mute = false;
 	list_add(&whole_node(node)->layers, layer_link(layer));
 }
 
 struct ulnet_layer *lnet_layer_find(struct lnet *node,
-				    void (*crash)(struct ulnet_layer *layer))
+				    void (*close)(struct ulnet_layer *layer))
 {
 	struct list *layers = &whole_node(node)->layers, *link;
 
 	for (link = layers->next; link != layers; link = link->next)
-		if (layer_of(link)->crash == crash)
+		if (layer_of(link)->close == close)
 			return layer_of(link);
 	return NULL;
 }
@@ -46,42 +47,17 @@ void layers_close(struct lnet *node)
 
 	while (!list_empty(layers)) {
 		struct list *link = layers->next;
-		struct ulnet_layer *layer = layer_of(link);
 
+		layer_of(link)->close(layer_of(link));
 		/* A layer ends before the node that it lives on. */
-		BUG_ON(!layer->close);
-		layer->close(layer);
 		BUG_ON(layers->next == link);
 	}
 }
 
-void layers_crash(struct lnet *node)
+void layers_mute(struct lnet *node)
 {
-	struct list *layers = &whole_node(node)->layers, *link, *next;
+	struct list *layers = &whole_node(node)->layers, *link;
 
-	for (link = layers->next; link != layers; link = next) {
-		struct ulnet_layer *layer = layer_of(link);
-
-		next = link->next;
-		layer->crash(layer);
-	}
-}
-
-void layers_gone(struct lnet *node)
-{
-	struct list *layers = &whole_node(node)->layers;
-
-	if (list_empty(layers))
-		return;
-	/* Work that layers have deferred before the crash is run, in one turn.
-	 * There is no more after that, for they defer nothing now. */
-	for (unsigned int i = 0; i < node->cpts; i++)
-		loop_run_once(node->loops[i], false);
-	while (!list_empty(layers)) {
-		struct list *link = layers->next;
-		struct ulnet_layer *layer = layer_of(link);
-
-		list_del(link);
-		layer->gone(layer);
-	}
+	for (link = layers->next; link != layers; link = link->next)
+		layer_of(link)->mute = true;
 }

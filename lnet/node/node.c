@@ -186,6 +186,7 @@ static void node_free(struct lnet *node)
 	free(whole_node(node));
 }
 
+static void node_silence(struct lnet *node);
 static void node_stop(struct lnet *node);
 
 /* Those that only call share their addresses with others, from whom only the
@@ -302,8 +303,8 @@ int node_open(const struct node_params *p, struct lnet **node_p)
 		rc = threads_start(node);
 	if (rc) {
 		node->conf.run = LNET_RUN_POLL;
+		node_silence(node);
 		node_stop(node);
-		node_free(node);
 		return rc;
 	}
 	*node_p = node;
@@ -398,7 +399,7 @@ int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
 
 /* ---- closing: close, stop, free ---- */
 
-/* The CPT refuses new work, and ends what it has. */
+/* The CPT refuses new work, and ends what is going on. */
 static int cpt_close(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
@@ -409,6 +410,12 @@ static int cpt_close(struct lnet_cpt *cpt, void *arg)
 	for (unsigned int i = 0; i < cpt->config->nnis; i++)
 		shutdown_ni(cpt->config->ni[i], cpt);
 	targets_stop(cpt);
+	return 0;
+}
+
+static int cpt_unlink(struct lnet_cpt *cpt, void *arg)
+{
+	(void)arg;
 	portals_unlink(cpt);
 	return 0;
 }
@@ -482,12 +489,18 @@ static void work_finish(struct lnet *node)
 	}
 }
 
+/* Nothing more is sent, nothing is taken, and what is going on ends. */
+static void node_silence(struct lnet *node)
+{
+	atomic_store(&node->closing, true);
+	BUG_ON(node_each_cpt(node, cpt_close, NULL));
+}
+
 static void node_stop(struct lnet *node)
 {
 	uint64_t seen;
 
-	atomic_store(&node->closing, true);
-	BUG_ON(node_each_cpt(node, cpt_close, NULL));
+	BUG_ON(node_each_cpt(node, cpt_unlink, NULL));
 	for (seen = ended_count(node); !node_is_idle(node);
 	     seen = ended_count(node))
 		node_turn(node, seen);
@@ -497,6 +510,7 @@ static void node_stop(struct lnet *node)
 		loop_take_over(node->loops[i]);
 	}
 	work_finish(node);
+	node_free(node);
 }
 
 void lnet_close(struct lnet *node)
@@ -507,20 +521,19 @@ void lnet_close(struct lnet *node)
 	 * threads. */
 	BUG_ON(loop_current());
 	layers_close(node);
+	node_silence(node);
 	node_stop(node);
-	node_free(node);
 }
 
 void node_crash(struct lnet *node)
 {
 	BUG_ON(loop_current());
 	node->crashed = true;
-	layers_crash(node);
-	node_stop(node);
-	/* Nothing uses the memory any more that they may free now. */
+	layers_mute(node);
+	node_silence(node);
 	threads_end(node);
 	while (!threads_ended(node))
 		node_turn(node, 0);
-	layers_gone(node);
-	node_free(node);
+	layers_close(node);
+	node_stop(node);
 }

@@ -42,8 +42,8 @@ struct whole_node {
 	/* control side: changes of configuration, one at a time; handlers are
 	 * never called with the mutex held, and never wait for it */
 	pthread_mutex_t control;
-	struct route_table *routes;   /* as net.config (routes.c) */
-	struct ulnet_routing routing; /* as set; net.config_lock */
+	struct route_table *routes;    /* as net.config (routes.c) */
+	struct ulnet_routing routing;  /* as set; net.config_lock */
 	struct policy_table *policies; /* NULL: none; as net.config
 					* (policies.c) */
 	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
@@ -61,7 +61,7 @@ struct node_params {
 	/* A list, borrowed until the node is no more; lolnd is one of them. */
 	const struct lnd *const *lnds;
 	const struct lnd *lnd; /* whole_node.lnd */
-	void *lnd_net; /* lnd_ni.net */
+	void *lnd_net;	       /* lnd_ni.net */
 	/* lnd_ni.fabric. If not NULL, nets of type o2ib are o2iblnd's all the
 	 * same. */
 	void *fabric;
@@ -98,7 +98,8 @@ void routes_fini(struct lnet *node);
 void policies_fini(struct lnet *node);
 void faults_fini(struct lnet *node);
 
-/* As lnet_close(), as if its process had been killed: no event is delivered. */
+/* As if its process had been killed: from now on nothing is sent, and users
+ * hear nothing. Then it ends as in lnet_close(). */
 void node_crash(struct lnet *node);
 
 /*

@@ -45,9 +45,12 @@ static int thread_start(struct lnet *node, struct ulnet_thread *t)
 	if (!ls)
 		return -pthread_create(&t->real, NULL, thread_main, t);
 	rc = lockstep_start(ls, &t->lockstep, t->fn, t->arg);
-	if (!rc)
-		list_add_tail(&whole_node(node)->threads, &t->link);
-	return rc;
+	if (rc)
+		return rc;
+	list_add_tail(&whole_node(node)->threads, &t->link);
+	if (node->crashed)
+		lockstep_end(&t->lockstep);
+	return 0;
 }
 
 int lnet_thread_start(struct lnet *node, void (*fn)(void *arg), void *arg,

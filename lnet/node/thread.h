@@ -8,8 +8,9 @@
 
 struct lnet;
 
-/* The node has crashed: what its threads wait for is canceled, and so is what
- * they will want to wait for. */
+/* The node has crashed, and is marked: what its threads wait for is canceled,
+ * and so is what they, and threads that are still started, will want to wait
+ * for. */
 void threads_end(struct lnet *node);
 /* Is one of its threads in the middle of something that a crash would leave
  * half done: loop_call(), say? */

@@ -85,8 +85,7 @@ static void call_changed(struct ulnet_peer_watch *watch,
 }
 
 /* A mark keeps the place in the list, from which any watch may be taken away
- * meanwhile. Marks of calls around this one have nobody to call. What a crashed
- * node has borrowed may be gone, and a mark between it stays where it is. */
+ * meanwhile. Marks of calls around this one have nobody to call. */
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 			 watch_fn call)
 {
@@ -94,7 +93,7 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 	struct ulnet_peer_watch mark = { .disconnected = NULL };
 	struct list *place = watch_link(&mark);
 
-	if (cpt->node->crashed)
+	if (cpt->closing)
 		return;
 	list_add(watches, place);
 	while (place->next != watches) {
@@ -103,8 +102,6 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 		list_del(place);
 		list_add(watch_link(watch), place);
 		call(watch, peer);
-		if (cpt->node->crashed)
-			return;
 	}
 	list_del(place);
 }
@@ -134,13 +131,12 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 	uint32_t bucket = 0;
 
 	hash_keep(peers, true);
-	while (!cpt->node->crashed && (n = hash_walk(peers, &bucket, n))) {
+	while ((n = hash_walk(peers, &bucket, n))) {
 		struct lnet_peer_ni *lpni =
 			container_of(n, struct lnet_peer_ni, hash);
 		const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
-		if (lpni->place.state != PEER_HERE ||
-		    !is_meant(cpt, lpni, arg))
+		if (lpni->place.state != PEER_HERE || !is_meant(cpt, lpni, arg))
 			continue;
 		peer_ref(lpni);
 		watches_tell(cpt, &peer, call);

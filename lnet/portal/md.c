@@ -10,7 +10,8 @@
 	(LNET_MD_OP_PUT | LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE |            \
 	 LNET_MD_TRUNCATE | LNET_MD_ACK_DISABLE | LNET_MD_MAX_SIZE |          \
 	 LNET_MD_IOVEC | LNET_MD_TRACK_RESPONSE | LNET_MD_NO_TRACK_RESPONSE | \
-	 LNET_MD_URGENT | LNET_MD_PREFER_PATH | LNET_MD_NUMA_NODE)
+	 LNET_MD_URGENT | LNET_MD_PREFER_PATH | LNET_MD_NUMA_NODE |           \
+	 LNET_MD_OF_LAYER)
 #define MD_OPS (LNET_MD_OP_PUT | LNET_MD_OP_GET)
 
 struct ulnet_md_handle md_handle(const struct lnet_md *md)
@@ -148,7 +149,6 @@ static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
 	md->numa_node = umd->numa_node;
 	md->refs = 0;
 	md->unlinked = false;
-	md->internal = false;
 	md->aborted = false;
 	md->start = umd->start;
 	md->user_ptr = umd->user_ptr;
@@ -245,7 +245,7 @@ static inline __attribute__((always_inline)) void md_deliver(
 	ev->sequence = ++portal_cpt(md->cpt)->sequence;
 	if (node->observer)
 		node->observer->event(node->observer->arg, node, op, ev);
-	if (node->crashed && !md->internal) {
+	if (node->crashed && !(md->options & LNET_MD_OF_LAYER)) {
 		if (md->eq && ev->unlinked)
 			eq_unuse(&portal_node(node)->eqs, md->eq, 1);
 		if (ev->unlinked)

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include "base/list.h"
 #include "base/mailbox.h"
-#include "ulnet/lnet.h"
+#include "ulnet/loop.h"
 
 struct eq;
 struct lnet_cpt;
@@ -43,8 +43,7 @@ struct lnet_md {
 	bool attached; /* was it ever, to a match entry */
 	bool auto_unlink;
 	bool unlinked;
-	bool internal; /* LNet's own: hears of its end even in a crash */
-	bool aborted;  /* by its user, while in use */
+	bool aborted; /* by its user, while in use */
 	void *start;
 	void *user_ptr;
 	ulnet_handler_fn handler;

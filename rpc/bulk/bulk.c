@@ -41,7 +41,6 @@ struct ulrpc_bulk {
 
 	/* owner CPT, while claimed */
 	struct shard *shard;  /* held while MDs are linked */
-	struct list link;     /* shard.lent, while they are */
 	unsigned int linked;  /* MDs whose last event has not come */
 	bool attached;	      /* handles of segments mean something */
 	struct ulnet_id peer; /* attached: whose messages may come, */
@@ -152,7 +151,6 @@ int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 	b->access = conf->access;
 	b->checked = conf->flags & ULRPC_BULK_CHECKSUM;
 	b->length = length;
-	list_init(&b->link);
 	atomic_init(&b->refs, 1);
 	bulk_field_init(&b->field, b, length, b->access);
 	*bulk_p = b;
@@ -227,7 +225,7 @@ static void tell_late(const struct ulrpc_bulk *b)
 {
 	uint64_t in = 0, out = 0;
 
-	if (likely(!b->late.fn) || !b->moved || b->shard->crashed)
+	if (likely(!b->late.fn) || !b->moved)
 		return;
 	bulk_bytes(b, &in, &out);
 	b->late.fn(b->shard, &b->late, in, out);
@@ -255,7 +253,6 @@ static void bulk_unlinked(struct ulrpc_bulk *b)
 	BUG_ON(b->linked == 0);
 	if (--b->linked)
 		return;
-	list_del(&b->link);
 	bulk_on_last(b);
 	shard_release(s);
 }
@@ -269,20 +266,6 @@ bool bulk_release(struct ulrpc_bulk *b)
 		return false;
 	bulk_put(b);
 	return true;
-}
-
-void bulk_gone(struct ulrpc_bulk *b)
-{
-	b->linked = 0;
-	list_del(&b->link);
-	b->idle_fn = NULL;
-	bulk_on_last(b);
-}
-
-void bulks_gone(struct shard *s)
-{
-	while (!list_empty(&s->lent))
-		bulk_gone(list_first(&s->lent, struct ulrpc_bulk, link));
 }
 
 /* ---- attempts ---- */
@@ -313,7 +296,8 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 		.start = s->iov,
 		.length = s->niov,
 		.threshold = LNET_MD_THRESH_INF,
-		.options = LNET_MD_MANAGE_REMOTE | LNET_MD_IOVEC,
+		.options = LNET_MD_MANAGE_REMOTE | LNET_MD_IOVEC |
+			   LNET_MD_OF_LAYER,
 		.user_ptr = b,
 		.handler = segment_on_event,
 	};
@@ -332,10 +316,8 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 	/* Without its MD the entry would be gone, too. */
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_RETAIN, md_p);
-	if (!rc && b->linked++ == 0) {
+	if (!rc && b->linked++ == 0)
 		shard_hold(b->shard);
-		list_add_tail(&b->shard->lent, &b->link);
-	}
 	return rc;
 }
 

@@ -97,10 +97,5 @@ void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
  * that was at once. After it @b may be gone. Owner, or any thread if never
  * attached. */
 bool bulk_release(struct ulrpc_bulk *b);
-/* The node has crashed and is gone: nothing is linked any more, whatever events
- * are missing. Ends the claim if it was released. */
-void bulk_gone(struct ulrpc_bulk *b);
-/* bulk_gone() for all bulks that are linked; their calls may have ended. */
-void bulks_gone(struct shard *s);
 
 #endif

@@ -119,33 +119,17 @@ bool transfers_used(const struct transfers *t)
 	return atomic_load(&t->users) != 0;
 }
 
-static void unref(struct transfers *t, unsigned int n)
-{
-	if (atomic_fetch_sub(&t->refs, n) == n)
-		transfers_destroy(t);
-}
-
 void transfers_put(struct transfers *t)
 {
-	unref(t, 1);
+	if (atomic_fetch_sub(&t->refs, 1) == 1)
+		transfers_destroy(t);
 }
 
 void transfers_free(struct transfers *t)
 {
-	struct transfer *x, *tmp;
-	unsigned int refs = 1;
-
-	if (!t)
-		return;
-	/* Without a crash, transfers end by themselves, and hold a reference
-	 * until then. */
-	if (t->crashed)
-		list_for_each_entry_safe (x, tmp, &t->active, link) {
-			list_del(&x->link);
-			free(x);
-			refs++;
-		}
-	unref(t, refs);
+	/* Transfers hold a reference until they end by themselves. */
+	if (t)
+		transfers_put(t);
 }
 
 unsigned int transfers_count(const struct transfers *t)

@@ -30,7 +30,8 @@ static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 		on_done = t->on_done;
 		t->on_done = NULL;
 	}
-	done(arg, status, moved);
+	if (!shard_is_mute(t->conf.shard))
+		done(arg, status, moved);
 	if (on_done)
 		on_done(t->on_done_arg);
 }
@@ -51,8 +52,6 @@ static void transfer_end(struct ulnet_work *w)
 	int status = x->status;
 	uint64_t moved;
 
-	if (t->crashed)
-		return;
 	if (status)
 		transfer_sum_forget(x);
 	if (status && !t->failed && !is_canceled(x))
@@ -145,7 +144,7 @@ static int piece_bind(struct piece *p, uint64_t time)
 	uint32_t length;
 	struct ulnet_md md = {
 		.threshold = 2, /* it, and its answer */
-		.options = LNET_MD_PREFER_PATH,
+		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = p,
 		.handler = piece_on_event,
 		.timeout = time / NSEC_PER_USEC,
@@ -446,8 +445,6 @@ static void transfer_begin(struct transfer *x)
 	if (list_empty(&t->active))
 		t->since = now;
 	list_add_tail(&t->active, &x->link);
-	if (t->crashed)
-		return;
 	if (t->conf.busy && !t->aborted && list_empty(&t->link))
 		list_add_tail(t->conf.busy, &t->link);
 	shard_hold(t->conf.shard);
@@ -646,7 +643,7 @@ int transfer_wait_end(struct transfer_waiter *w)
 	while (transfer_wait(w, TIME_NEVER))
 		;
 	lnet_cond_destroy(&w->cond);
-	/* After a crash of the node nobody comes back to @w. */
+	/* A thread that is to end waits no longer. */
 	return w->done ? w->status : -ECANCELED;
 }
 
@@ -818,8 +815,7 @@ static void on_cancel(struct ulnet_work *w)
 
 	/* Who cancels from now on gives it again. */
 	atomic_store(&t->canceling, false);
-	if (!t->crashed)
-		transfers_cancel(t);
+	transfers_cancel(t);
 	transfers_put(t);
 	shard_taken(s);
 }
@@ -865,16 +861,4 @@ void transfer_abort(struct transfers *t, int status)
 	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
 		transfer_fail(x, status);
-}
-
-void transfer_crash(struct transfers *t)
-{
-	struct transfer *x;
-
-	if (!t)
-		return;
-	t->crashed = true;
-	list_del(&t->link);
-	list_for_each_entry (x, &t->active, link)
-		shard_cancel(t->conf.shard, &x->timer);
 }

@@ -87,8 +87,7 @@ void transfers_severed(const struct list *busy, uint64_t rtt,
 		       const struct ulnet_nid *rail);
 /* One more reference to @t, for one more transfers_free(). Any thread. */
 void transfers_get(struct transfers *t);
-/* What is still going on ends by itself. Any thread. After transfer_crash() it
- * does not: then owner, when the node is gone. */
+/* What is still going on ends by itself. Any thread. */
 void transfers_free(struct transfers *t);
 
 /* Until transfers_unuse(), after which @t may be gone, transfer_start() and
@@ -112,7 +111,7 @@ int transfer_start(struct transfers *t, unsigned int index,
  * unless the beginning failed. transfer_wait() returns before the end, too: at
  * @until, ns, or because of transfer_wait_wake(), which any thread may call
  * before transfer_wait_end(). transfer_wait_end() returns how the transfer
- * ended, or, after a crash of the node, -ECANCELED.
+ * ended, or -ECANCELED: the calling thread is to end (lnet_cond_wait(3)).
  */
 struct transfer_waiter {
 	pthread_mutex_t lock;
@@ -148,9 +147,6 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg);
 /* All that is under way, and what comes later, ends with @status (negative) as
  * soon as none of its memory is used. */
 void transfer_abort(struct transfers *t, int status);
-/* The node has crashed: cancels timers, and calls nobody back any more. Then
- * transfers_free(), when the node is gone. */
-void transfer_crash(struct transfers *t);
 
 /* What the reply says: fills up to @max entries, borrowed from @t; returns how
  * many there are (at most transfers_count()). */

@@ -50,7 +50,6 @@ struct transfers {
 	unsigned int severings; /* in a row, since a piece was moved */
 	int aborted;		/* 0, or why everything ends */
 	int failed;
-	bool crashed;
 	uint64_t in, out;  /* bytes */
 	uint64_t segments; /* moved */
 	uint64_t since;	   /* ns: something is active */

@@ -266,7 +266,10 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
-	call->done(call->arg, o, body, length);
+	if (shard_is_mute(s))
+		call->gone = true;
+	else
+		call->done(call->arg, o, body, length);
 	if (unlikely(shard_guard_is_late(s)))
 		lnet_guard_end(
 			s->node, s->cpt,
@@ -292,10 +295,7 @@ static void on_ending(struct ulnet_work *work)
 	struct ending *e = container_of(work, struct ending, work);
 	struct ulrpc_call *call = e->call;
 
-	if (!call->shard->crashed) {
-		list_del(&call->link);
-		call_tell(call, &e->outcome, e->body, e->length);
-	}
+	call_tell(call, &e->outcome, e->body, e->length);
 	free(e);
 }
 
@@ -340,7 +340,6 @@ static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	e->outcome = *o;
 	e->body = body;
 	e->length = length;
-	list_add_tail(&call->client->ending, &call->link);
 }
 
 /* The call was answered, though @f has not brought the reply, or only now. */
@@ -374,7 +373,7 @@ static void on_fail_later(struct ulnet_work *work)
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
 	struct shard *s = call->shard;
 
-	if (!s->crashed && call->fsm.state == CALL_QUEUED)
+	if (call->fsm.state == CALL_QUEUED)
 		call_fail(call, call->cause);
 	call_put(call);
 	shard_release(s);
@@ -701,11 +700,8 @@ static void on_arrival(struct ulnet_work *work)
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
 	struct shard *s = call->shard;
 
-	if (!s->crashed)
-		times_settle(call, shard_now(s));
-	if (s->crashed) {
-		call_gone(call);
-	} else if (s->closing || call->client->closed) {
+	times_settle(call, shard_now(s));
+	if (s->closing || call->client->closed) {
 		call->client->ncalls++;
 		shard_work_begin(s);
 		call_fail(call, ULRPC_CAUSE_CANCELED);
@@ -720,7 +716,7 @@ static void on_cancel(struct ulnet_work *work)
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
 	struct shard *s = call->shard;
 
-	if (!s->crashed && call->fsm.state != CALL_DONE)
+	if (call->fsm.state != CALL_DONE)
 		call_fail(call, ULRPC_CAUSE_CANCELED);
 	call_put(call);
 	shard_taken(s);
@@ -814,19 +810,4 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 	else
 		shard_give(s, &call->work);
 	return 0;
-}
-
-void call_gone(struct ulrpc_call *call)
-{
-	list_del(&call->link);
-	if (call->slot != SLOT_NONE)
-		list_del(&call->order);
-	if (call->shared)
-		atomic_store(&call->canceling, true);
-	call->gone = true;
-	for (unsigned int i = 0; i < call->nbulks; i++) {
-		bulk_gone(call->bulks[i]);
-		(void)bulk_release(call->bulks[i]);
-	}
-	call_put(call);
 }

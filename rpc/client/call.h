@@ -48,7 +48,7 @@ struct wire_reply;
  * FENCE   To be sent again, when nobody moves data from or to its bulks for
  *	   the attempt before: in client.fenced.
  * DONE	   Its callback has run; or will at the end of this turn, when its bulks
- *	   are free: in client.ending.
+ *	   are free.
  *
  * SENT, ASK and ASKED are "out": counted in client.inflight, and each of their
  * places in parcel.open.
@@ -236,7 +236,5 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
 /* Its deadline has come. */
 void call_expire(struct ulrpc_call *call);
-/* The node has crashed and is gone. */
-void call_gone(struct ulrpc_call *call);
 
 #endif

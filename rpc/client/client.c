@@ -283,10 +283,9 @@ static void on_flush(struct ulnet_work *work)
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
-	if (!c->shard->crashed && (c->nqueued || !list_empty(&c->ask)) &&
-	    !is_ready(c))
+	if ((c->nqueued || !list_empty(&c->ask)) && !is_ready(c))
 		client_want(c);
-	else if (!c->shard->crashed)
+	else
 		client_flush(c);
 	shard_release(c->shard);
 }
@@ -445,7 +444,7 @@ static void on_due(struct ulnet_timer *timer)
 	uint64_t now = shard_now(c->shard);
 
 	c->due_at = TIME_NEVER;
-	while (!c->shard->crashed && !list_empty(&c->due)) {
+	while (!list_empty(&c->due)) {
 		struct ulrpc_call *call =
 			list_first(&c->due, struct ulrpc_call, due);
 
@@ -522,8 +521,9 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 
 /* ---- life ---- */
 
-static void client_free(struct ulrpc_client *c)
+void client_free(struct ulrpc_client *c)
 {
+	list_del(&c->link);
 	timeouts_fini(&c->timeouts);
 	free(c);
 }
@@ -534,7 +534,6 @@ static void client_leave(struct ulrpc_client *c)
 	struct import *imp = c->imp;
 
 	client_stop(c);
-	list_del(&c->link);
 	client_free(c);
 	if (list_empty(&imp->clients))
 		import_close(imp);
@@ -546,11 +545,9 @@ static void on_free(struct ulnet_work *work)
 		container_of(work, struct ulrpc_client, free_work);
 	struct shard *s = c->shard;
 
-	if (!s->crashed) {
-		/* What was given before this has run: that was the flush. */
-		BUG_ON(c->ncalls || c->flushing);
-		client_leave(c);
-	}
+	/* What was given before this has run: that was the flush. */
+	BUG_ON(c->ncalls || c->flushing);
+	client_leave(c);
 	shard_release(s);
 }
 
@@ -561,47 +558,6 @@ void client_stop(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->window_timer);
 	shard_cancel(c->shard, &c->due_timer);
 	shard_cancel(c->shard, &c->watch_timer);
-}
-
-static void calls_stop(struct list *calls)
-{
-	struct ulrpc_call *call;
-
-	list_for_each_entry (call, calls, link) {
-		client_unwatch(call);
-		if (call->fsm.state == CALL_WAIT)
-			shard_cancel(call->shard, &call->pause);
-	}
-}
-
-void client_crash(struct ulrpc_client *c)
-{
-	client_stop(c);
-	/* For client_gone(): the next that happens to any call. */
-	attempts_list(c, &c->fenced);
-	calls_stop(&c->again);
-	calls_stop(&c->stalled);
-	calls_stop(&c->queue);
-	calls_stop(&c->fenced);
-	calls_stop(&c->fetching);
-}
-
-static void calls_gone(struct list *calls)
-{
-	while (!list_empty(calls))
-		call_gone(list_first(calls, struct ulrpc_call, link));
-}
-
-void client_gone(struct ulrpc_client *c)
-{
-	calls_gone(&c->again);
-	calls_gone(&c->stalled);
-	calls_gone(&c->queue);
-	calls_gone(&c->fenced);
-	calls_gone(&c->fetching);
-	calls_gone(&c->ending);
-	list_del(&c->link);
-	client_free(c);
 }
 
 /* On its CPT. */
@@ -624,10 +580,6 @@ static void client_on_close(struct ulnet_work *work)
 		container_of(work, struct ulrpc_client, close_work);
 	struct shard *s = c->shard;
 
-	if (s->crashed) {
-		shard_taken(s);
-		return;
-	}
 	c->closed = true;
 	/* Counts as a call, so that the client stays until all others ended. */
 	c->ncalls++;
@@ -693,7 +645,6 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	list_init(&c->queue);
 	list_init(&c->fenced);
 	list_init(&c->fetching);
-	list_init(&c->ending);
 	list_init(&c->ask);
 	list_init(&c->due);
 	list_init(&c->watched);

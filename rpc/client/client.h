@@ -58,7 +58,6 @@ struct ulrpc_client {
 	struct list fenced;  /* and those that wait for their own timers */
 	struct list ask;     /* to be asked about */
 	struct list fetching;
-	struct list ending; /* over, but for memory of their bulks */
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* that have not ended */
 	uint64_t ready;	 /* ns: since when calls can be sent */
@@ -202,10 +201,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
 /* Disarms its timers. */
 void client_stop(struct ulrpc_client *c);
-/* Disarms its timers, and those of its calls. */
-void client_crash(struct ulrpc_client *c);
-/* Frees the client, and what it has; after a crash, or when the shard is
- * freed. */
-void client_gone(struct ulrpc_client *c);
+/* Nothing of it is left. */
+void client_free(struct ulrpc_client *c);
 
 #endif

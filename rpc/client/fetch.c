@@ -29,26 +29,18 @@ static void fetch_move(struct fetch *f, enum fetch_state to)
 
 /* ---- the end ---- */
 
-static void fetch_put(struct fetch *f)
-{
-	list_del(&f->link);
-	slab_put(&f->shard->imports->slab, f, f->size);
-}
-
 static void fetch_free(struct fetch *f)
 {
 	struct shard *s = f->shard;
 
-	fetch_put(f);
+	list_del(&f->link);
+	slab_put(&s->imports->slab, f, f->size);
 	shard_release(s);
 }
 
 static void on_fetch_over(struct ulnet_work *work)
 {
-	struct fetch *f = container_of(work, struct fetch, work);
-
-	if (!f->shard->crashed)
-		fetch_free(f);
+	fetch_free(container_of(work, struct fetch, work));
 }
 
 /* A PUT of nothing. Nobody minds if it is lost. */
@@ -99,7 +91,7 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 		.start = f->body,
 		.length = f->length,
 		.threshold = 2, /* it, and its answer */
-		.options = LNET_MD_PREFER_PATH,
+		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = f,
 		.handler = fetch_on_event,
 		.timeout = time / NSEC_PER_USEC,
@@ -253,20 +245,4 @@ void fetches_severed(struct import *imp, const struct severed *s)
 		list_for_each_entry (call, &c->fetching, link)
 			if (is_severed(call->fetch, s))
 				(void)LNetMDUnlink(call->fetch->md);
-}
-
-/* ---- after a crash ---- */
-
-void fetches_crash(struct shard *s)
-{
-	struct fetch *f;
-
-	list_for_each_entry (f, &s->imports->fetches, link)
-		shard_cancel(s, &f->timer);
-}
-
-void fetches_gone(struct shard *s)
-{
-	while (!list_empty(&s->imports->fetches))
-		fetch_put(list_first(&s->imports->fetches, struct fetch, link));
 }

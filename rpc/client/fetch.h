@@ -89,8 +89,4 @@ void fetches_severed(struct import *imp, const struct severed *s);
 void fetch_refuse(struct shard *s, const struct holder *holder,
 		  const struct wire_reply *r);
 
-/* The node has crashed, and then is gone. */
-void fetches_crash(struct shard *s);
-void fetches_gone(struct shard *s);
-
 #endif

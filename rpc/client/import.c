@@ -852,7 +852,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	return imp;
 }
 
-void import_disarm(struct import *imp)
+static void import_disarm(struct import *imp)
 {
 	shard_cancel(imp->shard, &imp->timer);
 	shard_cancel(imp->shard, &imp->pause);

@@ -153,8 +153,6 @@ void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Tells the server that it is not needed any more, and does nothing after
  * that. */
 void import_end(struct import *imp);
-/* Its timers. */
-void import_disarm(struct import *imp);
 
 static inline bool import_is_up(const struct import *imp)
 {

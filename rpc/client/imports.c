@@ -391,8 +391,6 @@ static void imports_cancel(struct ulnet_work *w)
 	struct import *imp;
 
 	x->telling = false;
-	if (s->crashed)
-		return;
 	while ((imp = list_pop(&x->canceling, struct import, cancels.link)))
 		cancels_send(imp);
 	shard_release(s);
@@ -568,11 +566,10 @@ static int imports_open(struct shard *s)
 	x->shard = s;
 	list_init(&x->canceling);
 	x->cancel_work.fn = imports_cancel;
-	list_init(&x->all);
 	list_init(&x->parcels);
-	list_init(&x->reply_bufs);
-	x->reply_buf_users = &parcel_reply_users;
 	list_init(&x->fetches);
+	list_init(&x->all);
+	x->reply_buf_users = &parcel_reply_users;
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;
@@ -613,19 +610,6 @@ static void imports_stop(struct shard *s)
 	imports_each(s, client_stop);
 }
 
-static void imports_crash(struct shard *s)
-{
-	struct import *imp;
-
-	if (!s->imports)
-		return;
-	list_for_each_entry (imp, &s->imports->all, link)
-		import_disarm(imp);
-	imports_each(s, client_crash);
-	fetches_crash(s);
-	slab_stop(&s->imports->slab);
-}
-
 static void imports_free(struct shard *s)
 {
 	struct imports *x = s->imports;
@@ -636,16 +620,11 @@ static void imports_free(struct shard *s)
 		struct import *imp = list_first(&x->all, struct import, link);
 
 		while (!list_empty(&imp->clients))
-			client_gone(list_first(&imp->clients,
+			client_free(list_first(&imp->clients,
 					       struct ulrpc_client, link));
-		reply_bufs_gone(&imp->reply_bufs);
 		import_detach(imp);
 		import_free(imp);
 	}
-	reply_bufs_gone(&x->reply_bufs);
-	fetches_gone(s);
-	parcels_gone(s);
-	bulks_gone(s);
 	slab_stop(&x->slab);
 	slab_fini(&x->slab);
 	hash_fini(&x->by_nids);
@@ -661,7 +640,6 @@ const struct rpc_part import_part = {
 	.shard_open = imports_open,
 	.shard_abort = imports_abort,
 	.shard_stop = imports_stop,
-	.shard_crash = imports_crash,
 	.shard_free = imports_free,
 	.free = names_free,
 };

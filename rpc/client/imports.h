@@ -88,11 +88,10 @@ struct imports {
 	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
-	struct slab slab;	/* calls, parcels, replies */
-	struct list parcels;	/* parcel.link: all there are */
-	struct list reply_bufs; /* reply_buf.link: no longer kept */
-	const struct reply_buf_users *reply_buf_users;
+	struct slab slab;    /* calls, parcels, replies */
+	struct list parcels; /* parcel.all: all there are */
 	struct list fetches; /* fetch.link: all there are */
+	const struct reply_buf_users *reply_buf_users;
 };
 
 extern const struct rpc_part import_part;

@@ -195,8 +195,7 @@ static void on_parcel_over(struct ulnet_work *work)
 	struct parcel *p = container_of(work, struct parcel, work);
 
 	p->over = false;
-	if (!p->shard->crashed)
-		parcel_check(p);
+	parcel_check(p);
 }
 
 void parcel_retire(struct parcel *p)
@@ -712,7 +711,7 @@ static int parcel_put(struct parcel *p, const struct load *l,
 		.start = niov == 1 ? iov[0].iov_base : (void *)iov,
 		.length = niov == 1 ? (uint32_t)iov[0].iov_len : niov,
 		.threshold = 1,
-		.options = niov == 1 ? 0 : LNET_MD_IOVEC,
+		.options = LNET_MD_OF_LAYER | (niov == 1 ? 0 : LNET_MD_IOVEC),
 		.user_ptr = p,
 		.handler = parcel_on_sent,
 		.timeout = left > SEND_TIMEOUT_MAX ? 0 : left,
@@ -853,19 +852,4 @@ bool parcel_query(struct ulrpc_client *c)
 	attempt_watch(c, p);
 	attempts_asked(l.calls[0], p);
 	return true;
-}
-
-/* ---- after a crash ---- */
-
-void parcels_gone(struct shard *s)
-{
-	struct list *all = &s->imports->parcels;
-
-	while (!list_empty(all)) {
-		struct parcel *p = list_first(all, struct parcel, all);
-
-		entries_unhold(p);
-		reply_bufs_gone_parcel(p);
-		parcel_free(p);
-	}
 }

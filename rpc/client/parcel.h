@@ -20,9 +20,9 @@ struct import;
 struct reply_buf;
 
 struct parcel {
-	struct list all;	/* imports.parcels */
-	struct list of_import;	/* import.parcels, while somebody waits */
-	struct list of_watch;	/* client.watched, by due */
+	struct list all;       /* imports.parcels */
+	struct list of_import; /* import.parcels, while somebody waits */
+	struct list of_watch;  /* client.watched, by due */
 	struct shard *shard;
 	struct ulrpc_client *client; /* NULL: nobody waits */
 	uint64_t match;
@@ -30,8 +30,8 @@ struct parcel {
 	 * Of the others call i has number xid + i. */
 	uint64_t xid;
 	unsigned int nagain, hint; /* @hint: where to look first */
-	uint64_t sent; /* ns: when it was given to LNet */
-	uint64_t due;  /* ns: when its answers are expected */
+	uint64_t sent;		   /* ns: when it was given to LNet */
+	uint64_t due;		   /* ns: when its answers are expected */
 	uint32_t epoch;
 	unsigned int n, open;	/* calls; those that wait */
 	unsigned int held;	/* entries with a body being sent from there */
@@ -48,7 +48,7 @@ struct parcel {
 	bool landing; /* an event of one of bufs is being dealt with */
 	bool bulk;    /* there is any in it */
 	bool query;
-	bool suspect; /* LNet was told that its rail loses messages */
+	bool suspect;		/* LNet was told that its rail loses messages */
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
 	uint8_t *head; /* behind the entries */
@@ -88,8 +88,6 @@ static inline void parcel_forget_all(struct ulrpc_call *call)
 }
 /* What is on its way to this import's server is given up, if it can be. */
 void parcels_abort(struct import *imp);
-/* After a crash. */
-void parcels_gone(struct shard *s);
 
 /* imports.reply_buf_users */
 extern const struct reply_buf_users parcel_reply_users;

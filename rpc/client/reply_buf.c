@@ -28,20 +28,15 @@ static void reply_buf_leave(struct reply_buf *rb)
 	rb->parcel = NULL;
 }
 
-static void reply_buf_put(struct reply_buf *rb)
-{
-	if (rb->parcel)
-		reply_buf_leave(rb);
-	list_del(&rb->link);
-	slab_put(&rb->shard->imports->slab, rb, rb->size);
-}
-
 /* With LNet's last word. */
 static void reply_buf_free(struct reply_buf *rb)
 {
 	struct shard *s = rb->shard;
 
-	reply_buf_put(rb);
+	if (rb->parcel)
+		reply_buf_leave(rb);
+	list_del(&rb->link);
+	slab_put(&s->imports->slab, rb, rb->size);
 	shard_release(s);
 }
 
@@ -57,22 +52,8 @@ void reply_bufs_drop(struct import *imp)
 {
 	struct reply_buf *rb;
 
-	while ((rb = list_pop(&imp->reply_bufs, struct reply_buf, link))) {
-		list_add_tail(&rb->shard->imports->reply_bufs, &rb->link);
+	while ((rb = list_pop(&imp->reply_bufs, struct reply_buf, link)))
 		reply_buf_unlink(rb, imp);
-	}
-}
-
-void reply_bufs_gone(struct list *bufs)
-{
-	while (!list_empty(bufs))
-		reply_buf_put(list_first(bufs, struct reply_buf, link));
-}
-
-void reply_bufs_gone_parcel(struct parcel *p)
-{
-	while (p->bufs) /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		reply_buf_put(p->bufs);
 }
 
 /* ---- attaching ---- */
@@ -86,7 +67,7 @@ static struct ulnet_md md_of(struct reply_buf *rb, const struct parcel *p,
 		.start = rb->bytes,
 		.length = room,
 		.threshold = LNET_MD_THRESH_INF,
-		.options = LNET_MD_OP_PUT,
+		.options = LNET_MD_OP_PUT | LNET_MD_OF_LAYER,
 		.user_ptr = rb,
 		.handler = on_reply_event,
 	};
@@ -219,10 +200,7 @@ static void reply_buf_end(struct reply_buf *rb)
 
 static void on_reply_buf_over(struct ulnet_work *work)
 {
-	struct reply_buf *rb = container_of(work, struct reply_buf, work);
-
-	if (!rb->shard->crashed) /* else it goes with the parcel */
-		reply_buf_end(rb);
+	reply_buf_end(container_of(work, struct reply_buf, work));
 }
 
 /* Its last event. */

@@ -44,10 +44,9 @@ struct reply_buf_users {
 struct reply_buf {
 	const struct reply_buf_users *users;
 	struct reply_buf *next; /* parcel.bufs */
-	struct list link;	/* import.reply_bufs; imports.reply_bufs, once
-				 * it is not to be used again */
+	struct list link;	/* import.reply_bufs, while it is kept there */
 	struct shard *shard;
-	struct parcel *parcel; /* NULL: in one of these lists */
+	struct parcel *parcel; /* NULL: kept, or not to be used again */
 	bool kept;	       /* by the import */
 	uint32_t room;	       /* bytes, behind all that has landed */
 	uint64_t match;
@@ -67,9 +66,5 @@ void reply_buf_release(struct parcel *p);
 /* The import keeps none any more, for now: it rests, ends, or goes over to
  * another NID. */
 void reply_bufs_drop(struct import *imp);
-
-/* After a crash: those of a parcel, and those of a list above. */
-void reply_bufs_gone_parcel(struct parcel *p);
-void reply_bufs_gone(struct list *bufs);
 
 #endif

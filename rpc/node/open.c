@@ -122,7 +122,7 @@ static void shutdown_finish(struct ulrpc *rpc)
 	lnet_timer_cancel(rpc->node, 0, &rpc->shutdown.timer);
 	if (!rpc->shutdown.status && atomic_load(&rpc->shutdown.cut))
 		rpc->shutdown.status = -ECANCELED;
-	if (rpc->shutdown.done)
+	if (rpc->shutdown.done && !rpc->layer.mute)
 		rpc->shutdown.done(rpc->shutdown.arg, rpc->shutdown.status);
 	pthread_mutex_lock(&rpc->wait.lock);
 	rpc->shutdown_due = false;
@@ -136,7 +136,7 @@ static void on_shard_idle(struct ulnet_work *work)
 	struct shard *s = container_of(work, struct shard, idle_work);
 	struct ulrpc *rpc = s->rpc;
 
-	if (!s->crashed && --rpc->shutdown.busy == 0 && rpc->shutdown_due)
+	if (--rpc->shutdown.busy == 0 && rpc->shutdown_due)
 		shutdown_finish(rpc);
 	shard_taken(&rpc->shards[0]);
 }
@@ -145,10 +145,8 @@ static void on_shard_close(struct ulnet_work *work)
 {
 	struct shard *s = container_of(work, struct shard, close_work);
 
-	if (!s->crashed) {
-		shard_close(s);
-		shard_settled(s);
-	}
+	shard_close(s);
+	shard_settled(s);
 	shard_taken(s);
 }
 
@@ -156,10 +154,8 @@ static void on_shard_abort(struct ulnet_work *work)
 {
 	struct shard *s = container_of(work, struct shard, abort_work);
 
-	if (!s->crashed) {
-		shard_close(s);
-		shard_abort(s);
-	}
+	shard_close(s);
+	shard_abort(s);
 	shard_taken(s);
 }
 
@@ -177,13 +173,11 @@ static void on_shutdown(struct ulnet_work *work)
 {
 	struct ulrpc *rpc = container_of(work, struct ulrpc, shutdown.work);
 
-	if (!rpc->shards[0].crashed) {
-		if (rpc->shutdown.until != TIME_NEVER)
-			lnet_timer_arm(rpc->node, 0, &rpc->shutdown.timer,
-				       rpc->shutdown.until);
-		for (unsigned int i = 0; i < rpc->ncpts; i++)
-			shard_give(&rpc->shards[i], &rpc->shards[i].close_work);
-	}
+	if (rpc->shutdown.until != TIME_NEVER)
+		lnet_timer_arm(rpc->node, 0, &rpc->shutdown.timer,
+			       rpc->shutdown.until);
+	for (unsigned int i = 0; i < rpc->ncpts; i++)
+		shard_give(&rpc->shards[i], &rpc->shards[i].close_work);
 	shard_taken(&rpc->shards[0]);
 }
 
@@ -298,32 +292,6 @@ static void on_close(struct ulnet_layer *layer)
 	BUG_ON(rpc_end(container_of(layer, struct ulrpc, layer)));
 }
 
-static void on_crash(struct ulnet_layer *layer)
-{
-	struct ulrpc *rpc = container_of(layer, struct ulrpc, layer);
-
-	lnet_timer_cancel(rpc->node, 0, &rpc->shutdown.timer);
-	for (unsigned int i = 0; i < rpc->ncpts; i++) {
-		struct shard *s = &rpc->shards[i];
-
-		s->closing = true;
-		s->aborted = true;
-		s->crashed = true;
-		for (unsigned int j = ARRAY_SIZE(parts); j--;)
-			if (parts[j]->shard_crash)
-				parts[j]->shard_crash(s);
-	}
-}
-
-static void on_gone(struct ulnet_layer *layer)
-{
-	struct ulrpc *rpc = container_of(layer, struct ulrpc, layer);
-
-	for (unsigned int i = 0; i < rpc->ncpts; i++)
-		shard_free(&rpc->shards[i]);
-	parts_free(rpc);
-}
-
 /* ---- ulrpc_open() ---- */
 
 void ulrpc_conf_init(struct ulrpc_conf *conf)
@@ -357,7 +325,6 @@ static void shard_init(struct ulrpc *rpc, unsigned int cpt)
 	s->node = rpc->node;
 	s->cpt = cpt;
 	s->late = lnet_guard_late(s->node, cpt);
-	list_init(&s->lent);
 	s->close_work.fn = on_shard_close;
 	s->abort_work.fn = on_shard_abort;
 	s->idle_work.fn = on_shard_idle;
@@ -390,8 +357,6 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->shutdown.busy = rpc->ncpts;
 	rpc->shutdown.work.fn = on_shutdown;
 	lnet_timer_init(&rpc->shutdown.timer, on_shutdown_late);
-	rpc->layer.crash = on_crash;
-	rpc->layer.gone = on_gone;
 	rpc->layer.close = on_close;
 	*rpc_p = rpc;
 	return 0;
@@ -445,7 +410,7 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 		own = *conf;
 	if (retry_force(&own.force_policy) || !conf_ok(&own))
 		return -EINVAL;
-	if (lnet_layer_find(node, on_crash))
+	if (lnet_layer_find(node, on_close))
 		return -EBUSY;
 	rc = rpc_alloc(node, &own, &rpc);
 	if (rc)

@@ -261,33 +261,6 @@ static void service_cpt_fini(struct service_cpt *sc)
 	pool_fini(&sc->origins);
 }
 
-/* The node has crashed, and then is gone. */
-
-static int service_cpt_crash(void *arg)
-{
-	struct service_cpt *sc = arg;
-
-	if (sc->open)
-		inbox_crash(&sc->inbox);
-	if (sc->service->has_exec)
-		exec_crash(&sc->service->exec);
-	requests_crash(sc);
-	replies_crash(sc);
-	oversizes_crash(sc);
-	slab_stop(&sc->slab);
-	return 0;
-}
-
-static void service_cpt_gone(struct service_cpt *sc)
-{
-	if (sc->open)
-		inbox_gone(&sc->inbox);
-	sc->open = false;
-	requests_gone(sc);
-	replies_gone(sc);
-	oversizes_gone(sc);
-}
-
 /* ---- memory ---- */
 
 static void service_free(struct ulrpc_service *svc)
@@ -314,14 +287,12 @@ static void on_workers_gone(struct ulnet_work *w)
 	struct shard *s = rpc_shard_of(svc->rpc, 0);
 	struct wait *wait = &svc->rpc->wait;
 
-	if (!s->crashed) {
-		pthread_mutex_lock(&wait->lock);
-		svc->workers = false;
-		wait_wake(wait);
-		pthread_mutex_unlock(&wait->lock);
-		/* svc may be gone */
-		shard_release(s);
-	}
+	pthread_mutex_lock(&wait->lock);
+	svc->workers = false;
+	wait_wake(wait);
+	pthread_mutex_unlock(&wait->lock);
+	/* svc may be gone */
+	shard_release(s);
 	shard_taken(s);
 }
 
@@ -884,7 +855,7 @@ static void services_gone(struct shard *s, const struct ulnet_id *client,
 	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
 		const struct ulrpc_service_conf *conf = &sc->service->conf;
 
-		if (!conf->gone ||
+		if (!conf->gone || shard_is_mute(s) ||
 		    !(opened & UINT64_C(1) << sc->service->portal))
 			continue;
 		conf->gone(conf->gone_arg, client);
@@ -944,15 +915,8 @@ static void service_shard_stop(struct shard *s)
 	each_of_shard(s, service_cpt_stop);
 }
 
-static void service_shard_crash(struct shard *s)
+static void service_drop(struct ulrpc_service *svc)
 {
-	each_of_shard(s, service_cpt_crash);
-}
-
-static void service_drop(struct ulrpc_service *svc, bool crashed)
-{
-	for (unsigned int i = 0; i < svc->ncpts && crashed; i++)
-		service_cpt_gone(&svc->cpt[i]);
 	if (svc->has_exec)
 		exec_free(&svc->exec);
 	list_del(&svc->link);
@@ -966,8 +930,7 @@ static void part_free(struct ulrpc *rpc)
 	if (!all)
 		return;
 	while (!list_empty(&all->all))
-		service_drop(list_first(&all->all, struct ulrpc_service, link),
-			     rpc->shards[0].crashed);
+		service_drop(list_first(&all->all, struct ulrpc_service, link));
 	durable_keys_put(all->durable_keys);
 	free(all->shard);
 	free(all);
@@ -981,6 +944,5 @@ const struct rpc_part service_part = {
 	.shard_close = service_shard_close,
 	.shard_abort = service_shard_abort,
 	.shard_stop = service_shard_stop,
-	.shard_crash = service_shard_crash,
 	.free = part_free,
 };

@@ -23,14 +23,12 @@
 
 /* The vacant services of a CPT. */
 struct vacants {
-	struct list open;    /* vacant.link */
-	struct list closing; /* the same */
-	struct list answers; /* vacant_answer.link: LNet has them */
-	struct parties to;   /* bytes of these, by the NIDs that they go to */
+	struct list open;  /* vacant.link */
+	struct parties to; /* bytes of answers that LNet has, by the NIDs that
+			    * they go to */
 };
 
 struct vacant {
-	struct vacants *of;
 	struct shard *shard;
 	struct list link;
 	struct inbox inbox;
@@ -38,7 +36,6 @@ struct vacant {
 
 struct vacant_answer {
 	struct shard *shard;
-	struct list link;
 	struct party *to;
 	uint32_t size; /* of all this */
 	uint8_t bytes[];
@@ -49,7 +46,6 @@ struct vacant_answer {
 static void answer_free(struct vacant_answer *a)
 {
 	party_put(&a->shard->vacants->to, a->to, a->size);
-	list_del(&a->link);
 	free(a);
 }
 
@@ -75,7 +71,7 @@ static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
 		.start = a->bytes,
 		.length = (uint32_t)length,
 		.threshold = 1,
-		.options = LNET_MD_PREFER_PATH,
+		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = a,
 		.handler = vacant_on_sent,
 		.timeout = SEND_TIMEOUT,
@@ -118,7 +114,6 @@ static struct vacant_answer *answer_new(struct shard *s,
 	a->size = size;
 	a->shard = s;
 	a->to = to;
-	list_add_tail(&v->answers, &a->link);
 	return a;
 }
 
@@ -292,7 +287,6 @@ int vacant_open(struct shard *s, unsigned int portal)
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	v->of = s->vacants;
 	v->shard = s;
 	rc = inbox_open_heads(&v->inbox, s, portal, BUFFERS, BUFFER_SIZE,
 			      BUFFER_SIZE, on_message, v);
@@ -304,22 +298,10 @@ int vacant_open(struct shard *s, unsigned int portal)
 	return 0;
 }
 
-static void vacant_free(struct vacant *v)
-{
-	list_del(&v->link);
-	free(v);
-}
-
-static void on_closed(void *arg)
-{
-	vacant_free(arg);
-}
-
 static void close_one(struct vacant *v)
 {
 	list_del(&v->link);
-	list_add_tail(&v->of->closing, &v->link);
-	inbox_close(&v->inbox, on_closed, v);
+	inbox_close(&v->inbox, free, v);
 }
 
 void vacant_close(struct shard *s, unsigned int portal)
@@ -339,8 +321,6 @@ static int vacant_shard_open(struct shard *s)
 	parties_init(&v->to, "bytes of answers from portals without a service",
 		     ANSWERS_MAX, shard_random(s, UINT64_MAX));
 	list_init(&v->open);
-	list_init(&v->closing);
-	list_init(&v->answers);
 	s->vacants = v;
 	return 0;
 }
@@ -351,38 +331,12 @@ static void vacant_shard_stop(struct shard *s)
 		close_one(list_first(&s->vacants->open, struct vacant, link));
 }
 
-static void vacant_shard_crash(struct shard *s)
-{
-	struct vacant *v;
-
-	if (!s->vacants)
-		return;
-	list_for_each_entry (v, &s->vacants->open, link)
-		inbox_crash(&v->inbox);
-}
-
-static void gone(struct list *all)
-{
-	while (!list_empty(all)) {
-		struct vacant *v = list_first(all, struct vacant, link);
-
-		inbox_gone(&v->inbox);
-		vacant_free(v);
-	}
-}
-
 static void vacant_shard_free(struct shard *s)
 {
 	struct vacants *v = s->vacants;
 
 	if (!v)
 		return;
-	/* Only after a crash there are any. */
-	gone(&v->open);
-	gone(&v->closing);
-	while (!list_empty(&v->answers))
-		answer_free(
-			list_first(&v->answers, struct vacant_answer, link));
 	parties_fini(&v->to);
 	free(v);
 	s->vacants = NULL;
@@ -392,6 +346,5 @@ const struct rpc_part vacant_part = {
 	.name = "vacant",
 	.shard_open = vacant_shard_open,
 	.shard_stop = vacant_shard_stop,
-	.shard_crash = vacant_shard_crash,
 	.shard_free = vacant_shard_free,
 };

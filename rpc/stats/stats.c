@@ -145,9 +145,7 @@ static int read_all(struct ulrpc *rpc, struct stats_sum *sum, bool peers)
 	if (lnet_in_turn())
 		return -EDEADLK;
 	for (unsigned int i = 0; i < rpc->ncpts && !rc; i++)
-		rc = rpc->shards[i].crashed
-			     ? -ESHUTDOWN
-			     : read_shard(&rpc->shards[i], sum, peers);
+		rc = read_shard(&rpc->shards[i], sum, peers);
 	return rc;
 }
 
@@ -240,7 +238,6 @@ static void stats_free(struct ulrpc *rpc)
 
 	if (!st)
 		return;
-	stats_close(rpc); /* after a crash nobody has */
 	rpc->stats = NULL;
 	list_for_each_entry_safe (n, next, &st->names, link)
 		free(n);

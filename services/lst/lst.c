@@ -73,21 +73,6 @@ static void on_close(struct ulnet_layer *layer)
 	lnet_layer_del(lst->node, layer);
 }
 
-static void on_crash(struct ulnet_layer *layer)
-{
-	struct lst *lst = (struct lst *)layer;
-
-	for (unsigned int i = 0; i < lst->ncpts; i++) {
-		lst_slots_close(&lst->cpts[i]);
-		timers_cancel(&lst->cpts[i]);
-	}
-}
-
-static void on_gone(struct ulnet_layer *layer)
-{
-	(void)layer; /* the caller frees */
-}
-
 /* After a crash there may be a session, and units whose calls never end. */
 static void sessions_free(struct lst *lst)
 {
@@ -164,8 +149,6 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		free(lst);
 		return -ENOMEM;
 	}
-	lst->layer.crash = on_crash;
-	lst->layer.gone = on_gone;
 	lst->layer.close = on_close;
 	LIST_INIT(&lst->zombies);
 	for (unsigned int i = 0; i < lst->ncpts; i++) {

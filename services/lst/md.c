@@ -41,6 +41,7 @@ static struct ulnet_md md_of(struct lst_md *md, void *memory, uint32_t length,
 	return (struct ulnet_md){ .start = memory,
 				  .length = length,
 				  .threshold = threshold,
+				  .options = LNET_MD_OF_LAYER,
 				  .user_ptr = md,
 				  .handler = md_on_event };
 }
@@ -91,7 +92,7 @@ int lst_md_expect(struct lst_md *md, const struct lst_place *from,
 	int rc;
 
 	md->wanted = op == LNET_MD_OP_GET ? LNET_EVENT_GET : LNET_EVENT_PUT;
-	conf.options = op;
+	conf.options |= op;
 	rc = LNetMEAttach(from->node, from->portal, from->peer, from->bits, 0,
 			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)

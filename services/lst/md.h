@@ -11,7 +11,7 @@
 #ifndef SERVICES_LST_MD_H
 #define SERVICES_LST_MD_H
 
-#include <ulnet/lnet.h>
+#include <ulnet/loop.h>
 
 /* The object that @p is a member of. */
 #define LST_OF(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))

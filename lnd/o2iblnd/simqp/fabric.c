@@ -375,6 +375,15 @@ void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at)
 	inbox_arm(b);
 }
 
+void simqp_inbox_hurry(struct simqp_inbox *b, uint64_t now)
+{
+	struct simqp_item *it;
+
+	list_for_each_entry (it, &b->items, link)
+		it->at = now;
+	inbox_arm(b);
+}
+
 void simqp_inbox_cut(struct simqp_inbox *b)
 {
 	struct list all;

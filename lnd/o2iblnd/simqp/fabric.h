@@ -188,6 +188,8 @@ void simqp_inbox_fini(struct simqp_inbox *b);
 /* Takes @it, which is handled at @at, behind all that are until then. Never
  * before this returns. */
 void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at);
+/* What is in it is due now. */
+void simqp_inbox_hurry(struct simqp_inbox *b, uint64_t now);
 /* Drops what has come over some way. */
 void simqp_inbox_cut(struct simqp_inbox *b);
 

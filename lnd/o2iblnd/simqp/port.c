@@ -314,6 +314,22 @@ void simqp_cut(struct simqp_fabric *f, const struct ulnet_nid *a,
 	}
 }
 
+void simqp_die(struct simqp_fabric *f, const struct ulnet_nid *nid)
+{
+	static const struct ulnet_nid any = LNET_NID_ANY;
+	struct simqp_port *port = simqp_addr_get(f, nid)->port;
+	struct simqp_qp *qp;
+
+	simqp_silence(f, nid, &any, TIME_NEVER);
+	if (!port)
+		return;
+	port->dying = true;
+	list_for_each_entry (qp, &port->qps, link) {
+		qp->cq_at = simqp_now(f);
+		simqp_inbox_hurry(&qp->cq, qp->cq_at);
+	}
+}
+
 void simqp_port_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 		    bool up, const char *why)
 {

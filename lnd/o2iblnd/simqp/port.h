@@ -13,6 +13,7 @@ struct simqp_port {
 	struct ib_port_conf conf;
 	bool listening;
 	bool removed;		  /* its device has gone */
+	bool dying;		  /* its node has died: it waits for nothing */
 	struct simqp_inbox inbox; /* CPT 0 */
 	struct list qps;	  /* simqp_qp.link */
 	struct hash keys;	  /* of registered memory */

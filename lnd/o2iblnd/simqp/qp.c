@@ -144,7 +144,7 @@ static void complete(struct simqp_qp *qp, struct simqp_item *it)
 {
 	uint64_t at = simqp_now(qp->fabric);
 
-	if (qp->fabric->conf.cq_ns)
+	if (qp->fabric->conf.cq_ns && !qp->port->dying)
 		at += rng_below(&qp->fabric->rng, qp->fabric->conf.cq_ns + 1);
 	qp->cq_at = MAX(qp->cq_at, at);
 	simqp_inbox_put(&qp->cq, it, qp->cq_at);

@@ -150,6 +150,10 @@ void simqp_link_set(struct simqp_fabric *f, const struct ulnet_nid *src,
  * what was said of the same two). */
 void simqp_silence(struct simqp_fabric *f, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst, uint64_t ns);
+/* The node that has @nid dies: as simqp_silence() for ever, of all that comes
+ * from there, and its port, which is to be closed, waits for nothing: queue
+ * pairs complete what they have at once. */
+void simqp_die(struct simqp_fabric *f, const struct ulnet_nid *nid);
 /* Queue pairs that are connected, or about to be, fail on both sides at once,
  * and what is under way is lost: failed() with -EIO, or -ENOTCONN. */
 void simqp_cut(struct simqp_fabric *f, const struct ulnet_nid *a,

@@ -215,27 +215,23 @@ static void exec_join(struct list *workers)
 	}
 }
 
-/* Locked. */
-static void worker_sleep(struct exec *e, uint64_t until)
-{
-	e->idle++;
-	lnet_cond_wait(&e->wake, &e->lock, until);
-	e->idle--;
-}
-
 /* Locked. Until @until, or there is something to do. Of the idle workers one
- * looks after the gate, at @again. */
-static void wait_work(struct exec *e, uint64_t until, uint64_t again)
+ * looks after the gate, at @again. -ECANCELED: this thread is to end. */
+static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 {
 	bool looks = again < e->again;
+	int rc;
 
 	if (looks) {
 		e->again = again;
 		until = MIN(until, again);
 	}
-	worker_sleep(e, until);
+	e->idle++;
+	rc = lnet_cond_wait(&e->wake, &e->lock, until);
+	e->idle--;
 	if (looks && e->again == again)
 		e->again = TIME_NEVER;
+	return rc;
 }
 
 /* Locked. A worker has taken something. What the gate has let through besides,
@@ -279,7 +275,7 @@ static void work_loop(struct exec_worker *w)
 	struct exec *e = w->exec;
 	uint64_t idle_since = exec_now(e);
 
-	while (e->state != EXEC_CRASHED) {
+	for (;;) {
 		uint64_t again = TIME_NEVER, until = TIME_NEVER;
 		uint64_t now = exec_now(e);
 		struct sched_item *item = exec_take(e, now, &again);
@@ -295,7 +291,8 @@ static void work_loop(struct exec_worker *w)
 			if (now >= until)
 				return;
 		}
-		wait_work(e, until, again);
+		if (wait_work(e, until, again) == -ECANCELED)
+			return;
 	}
 }
 
@@ -379,7 +376,7 @@ static out_of_line void waits_yield(struct exec *e)
 {
 	struct exec_wait *w;
 
-	if (!lanes_any(&e->lanes) || e->state == EXEC_CRASHED)
+	if (!lanes_any(&e->lanes))
 		return;
 	waits_make_room(e, 0);
 	if (e->idle)
@@ -608,13 +605,6 @@ void exec_close(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 	if (gone)
 		e->conf.gone(e->conf.arg);
-}
-
-void exec_crash(struct exec *e)
-{
-	pthread_mutex_lock(&e->lock);
-	e->state = EXEC_CRASHED;
-	pthread_mutex_unlock(&e->lock);
 }
 
 void exec_free(struct exec *e)

@@ -71,7 +71,6 @@ struct exec_conf {
 enum exec_state {
 	EXEC_OPEN,
 	EXEC_CLOSING, /* workers end when nothing is queued */
-	EXEC_CRASHED, /* workers end, and run nothing more */
 };
 
 struct exec {
@@ -160,11 +159,8 @@ void exec_wait_end(struct exec *e, struct exec_wait *w);
 
 /* Workers end when nothing is queued. Once. Any thread. */
 void exec_close(struct exec *e);
-/* The node has crashed, in the simulator: workers end when their handlers have
- * come to an end; conf.gone is not called. */
-void exec_crash(struct exec *e);
-/* After conf.gone, or a crash; nothing is queued. Joins threads that have
- * nothing left to do. */
+/* After conf.gone; nothing is queued. Joins threads that have nothing left to
+ * do. */
 void exec_free(struct exec *e);
 
 #endif

@@ -69,7 +69,8 @@ static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 {
 	atomic_store(&sc->teller, pthread_self());
 	atomic_store(&sc->told, r);
-	if (cancel_move(r, CANCEL_DUE, CANCEL_TOLD))
+	if (!shard_is_mute(sc->shard) &&
+	    cancel_move(r, CANCEL_DUE, CANCEL_TOLD))
 		r->on_cancel(r->on_cancel_arg, r);
 	/* r may be gone */
 	atomic_store(&sc->told, NULL);
@@ -81,8 +82,6 @@ void requests_tell(struct ulnet_work *w)
 		container_of(w, struct service_cpt, cancel_work);
 
 	sc->telling = false;
-	if (sc->shard->crashed)
-		return;
 	while (!list_empty(&sc->canceled)) {
 		struct ulrpc_request *r = list_first(
 			&sc->canceled, struct ulrpc_request, cancel_link);

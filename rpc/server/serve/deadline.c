@@ -238,12 +238,9 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 void exports_extend(struct ulnet_work *w)
 {
 	struct exports *x = container_of(w, struct exports, extend_work);
-	uint64_t now;
+	uint64_t now = shard_now(x->shard);
 
 	x->telling = false;
-	if (x->shard->crashed)
-		return;
-	now = shard_now(x->shard);
 	while (!list_empty(&x->extending)) {
 		struct export *e =
 			list_first(&x->extending, struct export, extend_link);

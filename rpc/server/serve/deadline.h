@@ -32,7 +32,7 @@ void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
 /* Another attempt of it, which has @timeout us, has come: `expires` moves on to
  * the end of that, if it is later. */
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout);
-/* @r is not active any more, or the node has crashed. */
+/* @r is not active any more. */
 void deadline_unwatch(struct ulrpc_request *r);
 
 /* ---- extensions ---- */

@@ -24,7 +24,7 @@ struct oversize {
 		struct ulnet_md_handle md;
 	} way[EXPORT_RAILS_MAX];
 	unsigned int nways;
-	unsigned int linked; /* of these, MDs that have not had their last
+	unsigned int linked;	  /* of these, MDs that have not had their last
 			      * event */
 	struct ulnet_timer timer; /* its time is over */
 	_Alignas(uint64_t) uint8_t body[];
@@ -54,15 +54,12 @@ static void oversize_settle(struct oversize *z)
 	shard_work_end(sc->shard);
 }
 
-/* Leads to the last event, after which it is freed. After a crash, there is
- * none, and it is freed with the service. */
+/* Leads to the last event, after which it is freed. */
 void oversize_let_go(struct record_body *body)
 {
 	struct oversize *z = container_of(body, struct oversize, held);
 	unsigned int n = z->nways;
 
-	if (z->sc->shard->crashed)
-		return;
 	shard_cancel(z->sc->shard, &z->timer);
 	oversize_settle(z);
 	for (unsigned int i = 0; i < n; i++)
@@ -115,8 +112,8 @@ static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
 		.start = z->body,
 		.length = z->length,
 		.threshold = LNET_MD_THRESH_INF,
-		.options =
-			LNET_MD_MANAGE_REMOTE | LNET_MD_OP_GET | LNET_MD_OP_PUT,
+		.options = LNET_MD_MANAGE_REMOTE | LNET_MD_OP_GET |
+			   LNET_MD_OP_PUT | LNET_MD_OF_LAYER,
 		.user_ptr = z,
 		.handler = oversize_on_event,
 	};
@@ -262,19 +259,4 @@ void oversizes_abort(struct service_cpt *sc)
 
 	list_for_each_entry_safe (z, next, &sc->oversizes, link)
 		oversize_end(z);
-}
-
-void oversizes_crash(struct service_cpt *sc)
-{
-	struct oversize *z;
-
-	list_for_each_entry (z, &sc->oversizes, link)
-		shard_cancel(sc->shard, &z->timer);
-}
-
-void oversizes_gone(struct service_cpt *sc)
-{
-	while (!list_empty(&sc->oversizes))
-		oversize_free(
-			list_first(&sc->oversizes, struct oversize, link));
 }

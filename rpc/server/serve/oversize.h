@@ -44,8 +44,5 @@ void oversize_reach(struct record_body *body, const struct ulnet_nid *nid);
 
 /* Nobody gets anything any more. */
 void oversizes_abort(struct service_cpt *sc);
-/* The node has crashed, and then is gone. */
-void oversizes_crash(struct service_cpt *sc);
-void oversizes_gone(struct service_cpt *sc);
 
 #endif

@@ -256,10 +256,20 @@ static void reply_wait(struct reply_message *m)
 	shard_arm(s, &m->again, at);
 }
 
+/* It was certainly not delivered. */
+static void reply_failed(struct reply_message *m)
+{
+	const struct service_cpt *sc = m->sc;
+
+	if (sc->shard->aborted || service_cpt_ended(sc))
+		reply_give_up(m, "the service stops");
+	else
+		reply_wait(m);
+}
+
 static void reply_on_event(const struct ulnet_event *ev)
 {
 	struct reply_message *m = ev->user_ptr;
-	struct service_cpt *sc = m->sc;
 
 	if (!ev->unlinked)
 		return;
@@ -269,10 +279,8 @@ static void reply_on_event(const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_SEND &&
 	    ev->outcome != LNET_OUTCOME_NOT_DELIVERED)
 		message_end(m);
-	else if (sc->shard->aborted || service_cpt_ended(sc))
-		reply_give_up(m, "the service stops");
 	else
-		reply_wait(m);
+		reply_failed(m);
 }
 
 static int message_bind(struct reply_message *m, uint64_t now)
@@ -283,7 +291,7 @@ static int message_bind(struct reply_message *m, uint64_t now)
 		.start = m->start,
 		.length = m->length,
 		.threshold = 1,
-		.options = LNET_MD_PREFER_PATH,
+		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = m,
 		.handler = reply_on_event,
 		.timeout = left < SEND_TIMEOUT_US ? MAX(left, 1) : 0,
@@ -302,7 +310,7 @@ static void message_send(struct reply_message *m)
 	if (unlikely(now >= m->deadline))
 		stat_count(m->sc->shard, RPC_STAT_answers_late);
 	if (message_bind(m, now)) {
-		reply_wait(m);
+		reply_failed(m);
 		return;
 	}
 	stat_count(m->sc->shard, RPC_STAT_answers_sent);
@@ -395,8 +403,8 @@ void reply_flush(struct origin *o)
 		message_send(m);
 }
 
-static bool message_has_room(const struct reply_message *m, const struct wire_reply *r,
-		     size_t bound)
+static bool message_has_room(const struct reply_message *m,
+			     const struct wire_reply *r, size_t bound)
 {
 	size_t head = (size_t)(m->end - m->data);
 
@@ -436,8 +444,6 @@ void replies_flush(struct ulnet_work *w)
 	struct shard *s = sc->shard;
 
 	sc->flushing = false;
-	if (s->crashed)
-		return;
 	while (!list_empty(&sc->flush)) {
 		struct origin *o = list_first(&sc->flush, struct origin, link);
 
@@ -614,19 +620,4 @@ void replies_stop(struct service_cpt *sc)
 	list_for_each_entry (m, &sc->replies, link)
 		if (m->linked)
 			LNetMDUnlink(m->md);
-}
-
-void replies_crash(struct service_cpt *sc)
-{
-	struct reply_message *m;
-
-	list_for_each_entry (m, &sc->replies, link)
-		shard_cancel(sc->shard, &m->again);
-}
-
-void replies_gone(struct service_cpt *sc)
-{
-	while (!list_empty(&sc->replies))
-		message_put(
-			list_first(&sc->replies, struct reply_message, link));
 }

@@ -56,8 +56,5 @@ void replies_lose(struct service_cpt *sc);
 void replies_abort(struct service_cpt *sc);
 /* Unlinks what LNet has. */
 void replies_stop(struct service_cpt *sc);
-/* The node has crashed, and then is gone. */
-void replies_crash(struct service_cpt *sc);
-void replies_gone(struct service_cpt *sc);
 
 #endif

@@ -115,6 +115,8 @@ void request_run(struct sched_item *item)
 	struct shard *s = r->sc->shard;
 	uint64_t now = shard_now(s);
 
+	if (shard_is_mute(s))
+		return;
 	if (unlikely(r->next)) {
 		/* The thread that queued the continuation may still be inside
 		 * of ulrpc_request_continue(). */

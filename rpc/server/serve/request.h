@@ -175,9 +175,6 @@ void requests_abort(struct service_cpt *sc);
  * STALE_EPOCH, since they were certainly not executed; running ones are
  * canceled. */
 void requests_forget(const struct list *shares);
-/* The node has crashed; and then is gone: frees all. */
-void requests_crash(struct service_cpt *sc);
-void requests_gone(struct service_cpt *sc);
 /* Nobody refers to @sc: frees requests that were lost and answered. */
 void requests_lost_free(struct service_cpt *sc);
 

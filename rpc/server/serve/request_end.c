@@ -124,8 +124,9 @@ void request_give_up(struct ulrpc_request *r)
 	request_cancel(r);
 }
 
-static out_of_line void reply_moved(struct ulrpc_request *r, struct wire_reply *reply,
-			      struct wire_moved *room)
+static out_of_line void reply_moved(struct ulrpc_request *r,
+				    struct wire_reply *reply,
+				    struct wire_moved *room)
 {
 	const struct durable *x = r->durable;
 
@@ -154,7 +155,7 @@ static out_of_line void record_with_bulk(const struct ulrpc_request *r,
 }
 
 static in_line void request_record(const struct ulrpc_request *r,
-			   const struct request_report *report)
+				   const struct request_report *report)
 {
 	if (unlikely(r->transfers))
 		record_with_bulk(r, *report);
@@ -258,7 +259,8 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
  * it. False: it cannot be held, and he is told its length. If @r's call is
  * found to be acknowledged, @r has no record after that. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
-				  struct wire_reply *reply, const void *body)
+					struct wire_reply *reply,
+					const void *body)
 {
 	reply->needed = reply->length;
 	reply->length = 0;
@@ -405,8 +407,7 @@ void request_on_replied(struct ulnet_work *w)
 	struct ulrpc_request *r = container_of(w, struct ulrpc_request, work);
 	struct shard *s = r->sc->shard;
 
-	if (!s->crashed)
-		reply_come(r);
+	reply_come(r);
 	shard_taken(s);
 }
 
@@ -646,6 +647,9 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 	o->share = &r->sc->unknown;
 	if (r->active)
 		request_deactivate(r);
+	/* Nobody who has it is there any more. */
+	if (shard_is_mute(r->sc->shard))
+		request_lost_end(r);
 }
 
 /* ---- the end of a connection ---- */
@@ -712,57 +716,6 @@ void requests_abort(struct service_cpt *sc)
 		}
 		/* else its reply is on the way */
 	}
-}
-
-void requests_crash(struct service_cpt *sc)
-{
-	struct ulrpc_request *r;
-
-	list_for_each_entry (r, &sc->active, link) {
-		deadline_unwatch(r);
-		if (r->transfers)
-			transfer_crash(r->transfers);
-	}
-}
-
-static void reply_drop(struct ulrpc_request *r)
-{
-	if (r->reply != r->room)
-		free(r->reply);
-	r->reply = NULL;
-}
-
-static void request_gone(struct ulrpc_request *r)
-{
-	struct origin *o = r->origin;
-
-	if (r->item.queued)
-		exec_remove(&r->sc->service->exec, &r->item);
-	list_del(&r->link);
-	list_del(&r->share_link);
-	service_held(r->sc, r->share, -1, -(int64_t)r->held);
-	r->pin = NULL;
-	reply_drop(r);
-	if (r->durable)
-		durable_end(r);
-	request_drop(r);
-	request_answer_put(r);
-	pool_put(&r->sc->requests, r);
-	origin_unref(o);
-}
-
-void requests_gone(struct service_cpt *sc)
-{
-	while (!list_empty(&sc->flush)) {
-		struct origin *o = list_first(&sc->flush, struct origin, link);
-
-		list_del(&o->link);
-		o->out = NULL; /* among sc->replies */
-		origin_unref(o);
-	}
-	while (!list_empty(&sc->active))
-		request_gone(
-			list_first(&sc->active, struct ulrpc_request, link));
 }
 
 void requests_lost_free(struct service_cpt *sc)

@@ -54,7 +54,7 @@ void service_cpt_settled(struct service_cpt *sc)
 	uint32_t bit = UINT32_C(1) << sc->shard->cpt;
 	struct wait *wait = &svc->rpc->wait;
 
-	if (likely(sc->fsm.state == SERVICE_CPT_UP) || sc->shard->crashed)
+	if (likely(sc->fsm.state == SERVICE_CPT_UP))
 		return;
 	if (cpt_is_gone(sc)) {
 		fsm_move(&sc->fsm, service_cpt_states, SERVICE_CPT_GONE);

@@ -928,29 +928,16 @@ static void export_shard_stop(struct shard *s)
 	}
 }
 
-static void export_shard_crash(struct shard *s)
-{
-	if (!s->exports)
-		return;
-	shard_cancel(s, &s->exports->timer);
-	shard_cancel(s, &s->exports->doubts.timer);
-	news_stop(&s->exports->news);
-}
-
 static void export_shard_free(struct shard *s)
 {
 	struct exports *x = s->exports;
-	struct export *e;
 
 	if (!x)
 		return;
-	while ((e = exports_first(x)))
-		export_drop(x, e);
 	id_table_fini(&x->table);
 	rails_fini(&x->rails);
 	parties_fini(&x->chunks);
 	parties_fini(&x->parties);
-	/* After a crash services have something of clients still. */
 	hosts_fini(&x->hosts);
 	free(x);
 	s->exports = NULL;
@@ -962,7 +949,6 @@ const struct rpc_part export_part = {
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,
 	.shard_stop = export_shard_stop,
-	.shard_crash = export_shard_crash,
 	.shard_free = export_shard_free,
 	.free = export_free,
 };

@@ -309,53 +309,76 @@ Test(work, armed_timer_at_close, .signal = SIGABRT)
 
 struct tower {
 	struct ulnet_layer layer;
+	struct lnet *node;
 	struct item *item;
+	bool worked; /* item's work has run */
 	int name;
+	bool mute;    /* what close() is to find */
 	void *memory; /* lent to LNet */
-	unsigned int events;
+	unsigned int linked, ended, others;
+	struct ulnet_md_handle md[2];
 };
 
+/* Of the layer's own memory descriptors. */
 static void tower_event(const struct ulnet_event *ev)
 {
-	((struct tower *)ev->user_ptr)->events++;
+	struct tower *t = ev->user_ptr;
+
+	t->ended += ev->terminal;
+	t->linked -= ev->unlinked;
 }
 
-static void tower_crash(struct ulnet_layer *layer)
+/* Of one that is a user's. */
+static void user_event(const struct ulnet_event *ev)
+{
+	((struct tower *)ev->user_ptr)->others++;
+}
+
+/* The address sanitizer sees whether somebody still uses what goes here. */
+static void tower_close(struct ulnet_layer *layer)
 {
 	struct tower *t = container_of(layer, struct tower, layer);
 
 	notes.what[notes.n++] = t->name;
+	cr_assert_eq(layer->mute, t->mute);
 	if (t->item)
 		lnet_timer_cancel(t->item->node, t->item->cpt, &t->item->timer);
-}
-
-/* The address sanitizer sees whether somebody still uses what goes here. */
-static void tower_gone(struct ulnet_layer *layer)
-{
-	struct tower *t = container_of(layer, struct tower, layer);
-
+	/* The operation has been ended already. */
+	cr_assert_eq(t->ended, t->linked ? 1 : 0);
+	for (unsigned int i = 0; t->memory && i < 2; i++)
+		LNetMDUnlink(t->md[i]);
+	while (t->linked || (t->item && !t->worked))
+		cr_assert_eq(lnet_poll(t->node, 0), 0, "it takes no time");
 	notes.what[notes.n++] = -t->name;
-	cr_assert_eq(t->events, 0);
+	cr_assert_eq(t->others, 0);
+	lnet_layer_del(t->node, layer);
 	free(t->memory);
 	free(t->item);
 	free(t);
 }
 
-static struct tower *tower(struct lnet *node, int name)
+static struct tower *tower(struct lnet *node, int name, bool mute)
 {
 	struct tower *t = calloc(1, sizeof(*t));
 
 	cr_assert_not_null(t);
-	t->layer.crash = tower_crash;
-	t->layer.gone = tower_gone;
+	t->layer.close = tower_close;
+	t->node = node;
 	t->name = name;
+	t->mute = mute;
 	lnet_layer_add(node, &t->layer);
+	cr_assert_not(t->layer.mute);
+	cr_assert_eq(lnet_layer_find(node, tower_close), &t->layer);
 	return t;
 }
 
+static struct tower *high, *low;
+
 static void tower_work(struct ulnet_work *work)
 {
-	notes.what[notes.n++] = container_of(work, struct item, work)->name;
+	struct item *it = container_of(work, struct item, work);
+
+	(it == low->item ? low : high)->worked = true;
 }
 
 /* Something on CPT @cpt that has a timer and work to do. */
@@ -373,16 +396,25 @@ static void tower_item(struct tower *t, struct lnet *node, unsigned int cpt)
 		lnet_defer(node, cpt, &t->item->work);
 }
 
-/* A PUT from, and a buffer in, the layer's own memory. */
+static void put(struct lnet *node, struct ulnet_md *md, struct ulnet_id to,
+		struct ulnet_md_handle *h)
+{
+	cr_assert_eq(LNetMDBind(node, md, LNET_UNLINK, h), 0);
+	cr_assert_eq(LNetPut(LNET_NID_ANY, *h, LNET_ACK_REQ, to, 9, 1, 0, 0),
+		     0);
+}
+
+/* A PUT from, and a buffer in, the layer's own memory; and a user's PUT, of
+ * which nothing is heard if the node crashes. */
 static void tower_lend(struct tower *t, struct lnet *node, struct ulnet_id to)
 {
 	struct ulnet_md md = { .length = 1000,
 			       .threshold = LNET_MD_THRESH_INF,
-			       .options = LNET_MD_OP_PUT,
+			       .options = LNET_MD_OP_PUT | LNET_MD_OF_LAYER,
 			       .user_ptr = t,
 			       .handler = tower_event };
+	struct ulnet_md_handle users;
 	struct ulnet_me_handle me;
-	struct ulnet_md_handle mdh;
 
 	t->memory = calloc(1, md.length);
 	cr_assert_not_null(t->memory);
@@ -390,73 +422,50 @@ static void tower_lend(struct tower *t, struct lnet *node, struct ulnet_id to)
 	cr_assert_eq(LNetMEAttach(node, 9, ANY_ID, 1, 0, LNET_UNLINK,
 				  LNET_INS_AFTER, &me),
 		     0);
-	cr_assert_eq(LNetMDAttach(me, &md, LNET_UNLINK, &mdh), 0);
+	cr_assert_eq(LNetMDAttach(me, &md, LNET_UNLINK, &t->md[0]), 0);
+	md.options = LNET_MD_OF_LAYER;
+	put(node, &md, to, &t->md[1]);
+	t->linked = 2;
 	md.options = 0;
-	cr_assert_eq(LNetMDBind(node, &md, LNET_UNLINK, &mdh), 0);
-	cr_assert_eq(LNetPut(LNET_NID_ANY, mdh, LNET_ACK_REQ, to, 9, 1, 0, 0),
-		     0);
+	md.handler = user_event;
+	put(node, &md, to, &users);
 }
 
-Test(layer, crash_then_gone)
+Test(layer, of_a_crash)
 {
 	struct lnet_sim *sim = cluster_with(3, 2, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);
-	struct tower *low = tower(node, 1), *high = tower(node, 2);
-	struct tower *other = tower(lnet_sim_node(sim, 1), 3);
-	struct tower *finished = tower(node, 4);
+	struct tower *other, *finished;
 
+	low = tower(node, 1, true);
+	high = tower(node, 2, true);
+	other = tower(lnet_sim_node(sim, 1), 3, false);
+	finished = tower(node, 4, true);
 	tower_item(low, node, 0);
 	tower_item(high, node, 1);
 	tower_lend(low, node, nth_id(1));
 	lnet_layer_del(node, &finished->layer);
 	free(finished);
 	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
-	cr_assert_eq(notes.n, 6);
-	/* Work, of two CPTs, runs between the two in any order. */
-	cr_assert_eq(notes.what[0], 2);
-	cr_assert_eq(notes.what[1], 1);
-	cr_assert_eq(notes.what[2] + notes.what[3], 2003);
-	cr_assert_eq(notes.what[4], -2);
-	cr_assert_eq(notes.what[5], -1);
+	cr_assert_eq(lnet_sim_now(sim), 0);
+	noted(2, -2, 1, -1, 0);
 	lnet_sim_run_all(sim);
-	cr_assert_eq(notes.n, 6);
-	lnet_layer_del(lnet_sim_node(sim, 1), &other->layer);
-	free(other);
+	noted(2, -2, 1, -1, 0);
+	cr_assert_not(other->layer.mute);
 	cluster_end(sim);
+	noted(2, -2, 1, -1, 3, -3, 0);
 }
 
-static void leave(struct ulnet_layer *layer)
+static void stay(struct ulnet_layer *layer)
 {
-	struct tower *t = container_of(layer, struct tower, layer);
-
-	lnet_layer_del(t->item->node, layer);
-	free(t->item);
-	free(t);
-}
-
-Test(layer, may_leave_at_once)
-{
-	struct lnet_sim *sim = cluster(1);
-	struct lnet *node = lnet_sim_node(sim, 0);
-
-	for (int i = 1; i <= 3; i++) {
-		struct tower *t = tower(node, i);
-
-		t->item = calloc(1, sizeof(*t->item));
-		cr_assert_not_null(t->item);
-		t->item->node = node;
-		t->layer.crash = leave;
-	}
-	cr_assert_eq(lnet_sim_crash(sim, 0), 0);
-	cr_assert_eq(notes.n, 0);
-	cluster_end(sim);
+	(void)layer;
 }
 
 Test(layer, ends_before_its_node, .signal = SIGABRT)
 {
 	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
 
-	tower(node, 1);
+	tower(node, 1, false)->layer.close = stay;
 	lnet_close(node);
 }
 

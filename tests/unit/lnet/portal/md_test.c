@@ -77,7 +77,7 @@ static const struct {
 	  { memory, LNET_MTU + 1, 1, 0, 0, NULL, NULL, { NULL, 0 }, 0, 0 },
 	  -EINVAL, 0 },
 	{ "unknown option",
-	  { memory, 64, 1, 0, 0x8000, NULL, NULL, { NULL, 0 }, 0, 0 }, -EINVAL,
+	  { memory, 64, 1, 0, 0x10000, NULL, NULL, { NULL, 0 }, 0, 0 }, -EINVAL,
 	  -EINVAL },
 	{ "retired option",
 	  { memory, 64, 1, 0, 0x0040, NULL, NULL, { NULL, 0 }, 0, 0 }, -EINVAL,

@@ -32,7 +32,6 @@ void rig_init(struct rig *g, uint64_t seed)
 					      .match = seed << 20 };
 		cr_assert_eq(run_part.shard_open(&g->shard[i]), 0);
 		cr_assert_eq(stat_part.shard_open(&g->shard[i]), 0);
-		list_init(&g->shard[i].lent);
 	}
 }
 
