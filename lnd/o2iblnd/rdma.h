@@ -257,6 +257,9 @@ int ibr_conn_accept(struct ib_qp *qp, const void *private, size_t length);
 void ibr_conn_reject(struct ib_qp *qp, const void *private, size_t length);
 void ibr_conn_disconnect(struct ib_qp *qp);
 void ibr_conn_destroy(struct ib_qp *qp);
+/* The CM has said that the device goes. Its CPT's thread: the queue pair may be
+ * gone after that. */
+void ibr_conn_removed(struct ibr_qp *qp);
 
 /* ---- rdma_qp.c ---- */
 

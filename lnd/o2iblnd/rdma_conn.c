@@ -474,6 +474,13 @@ static void conn_established(struct ibr_qp *qp)
 	qp->port->port.events->established(&qp->qp, NULL, 0);
 }
 
+void ibr_conn_removed(struct ibr_qp *qp)
+{
+	/* One that was down before is still the device's. */
+	ibr_qp_bury(qp);
+	conn_fail(qp, -ENODEV);
+}
+
 /* Its CPT's thread: the queue pair may be gone after that. */
 static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
@@ -511,9 +518,7 @@ static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_hung_up(qp);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* One that was down before is still the device's. */
-		ibr_qp_bury(qp);
-		conn_fail(qp, -ENODEV);
+		ibr_conn_removed(qp);
 		break;
 	default:
 		break;

@@ -873,14 +873,10 @@ static void test_address(const char *interface, const char *address)
 	wait_for(a.up);
 }
 
-/* What the CM says, if its module is the first one that hears of it. */
-static const struct ibr_cm_event removal = {
-	.type = RDMA_CM_EVENT_DEVICE_REMOVAL
-};
-
+/* As if the CM said so, if its module is the first one that hears of it. */
 static int do_remove_port(void *arg)
 {
-	ibr_cm_port_event(ibr_port(arg), &removal);
+	ibr_removal_begin(ibr_port(arg));
 	return 0;
 }
 
@@ -888,7 +884,7 @@ static int do_remove(void *arg)
 {
 	struct end *e = arg;
 
-	ibr_conn_event(ibr_qp(e->qp), &removal);
+	ibr_conn_removed(ibr_qp(e->qp));
 	return 0;
 }
 
