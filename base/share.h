@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares: how much one party may take of something that is bounded for all of
+ * Shares: how much one holder may take of something that is bounded for all of
  * them (messages, bytes on hold, exports).
  *
- * The law: a party may take more while what it holds is at most what is still
- * free. A party that is alone gets half, two get a third each, k get a part of
+ * The law: a holder may take more while what it holds is at most what is still
+ * free. A holder that is alone gets half, two get a third each, k get a part of
  * 1 / (k + 1) each, and one part stays free for whoever comes next. So nobody
  * has to be known in advance, nobody's part is reserved while he does not use
- * it, and a party that was alone gives way to others as it gives back.
+ * it, and a holder that was alone gives way to others as it gives back.
  *
- * The parties are those that cannot be made up at will (a peer's NID that its
+ * The holders are those that cannot be made up at will (a peer's NID that its
  * connection bears out), or else one who has many names has many parts.
  */
 #ifndef BASE_SHARE_H
@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 /*
- * May a party that holds @held take @n more of @max, of which all parties
+ * May a holder that holds @held take @n more of @max, of which all holders
  * together use @used? All in the same unit. @used may be above @max, where that
  * was lowered.
  *
- * One large piece may be more than half: a party that holds nothing would wait
+ * One large piece may be more than half: a holder that holds nothing would wait
  * for it for ever otherwise.
  */
 static inline bool share_allows(uint64_t held, uint64_t used, uint64_t max,

@@ -6,10 +6,10 @@
 
 #include "rpc/ends.h"
 #include "rpc/inbox.h"
-#include "rpc/party.h"
+#include "rpc/quota.h"
 #include "rpc/slab.h"
 #include "rpc/stats/stat.h"
-#include "rpc/stray.h"
+#include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
@@ -24,12 +24,12 @@ struct control {
 	struct inbox inbox;
 	bool open;
 	struct slab slab;	/* of struct control_send */
-	struct parties parties; /* messages that are on their way to a NID */
+	struct quotas quotas;	/* messages that are on their way to a NID */
 };
 
 struct control_send {
 	struct shard *shard;
-	struct party *party;
+	struct quota *quota;
 	control_sent_fn done; /* NULL: nobody wants to know */
 	uint64_t id;
 	uint64_t tag;
@@ -44,19 +44,19 @@ static struct control_send *send_new(struct shard *s,
 				     const struct ulnet_nid *nid, size_t bound)
 {
 	struct control *c = s->control;
-	struct party *p = party_take(&c->parties, nid, 1, shard_now(s));
+	struct quota *p = quota_take(&c->quotas, nid, 1, shard_now(s));
 	struct control_send *cs;
 
 	if (!p)
 		return NULL;
 	cs = slab_get(&c->slab, sizeof(*cs) + bound);
 	if (!cs) {
-		party_put(&c->parties, p, 1);
+		quota_put(&c->quotas, p, 1);
 		return NULL;
 	}
 	cs->size = sizeof(*cs) + bound;
 	cs->shard = s;
-	cs->party = p;
+	cs->quota = p;
 	return cs;
 }
 
@@ -64,7 +64,7 @@ static void send_free(struct control_send *cs)
 {
 	struct control *c = cs->shard->control;
 
-	party_put(&c->parties, cs->party, 1);
+	quota_put(&c->quotas, cs->quota, 1);
 	slab_put(&c->slab, cs, cs->size);
 }
 
@@ -144,7 +144,7 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 
 /* ---- in ---- */
 
-static void control_there(struct stray *stray);
+static void control_there(struct forwarded *forwarded);
 
 /* An answer, for a client whose import is on another CPT: the server has sent
  * it from a NID that this one owns. */
@@ -153,7 +153,7 @@ static void control_answer(struct shard *s, const struct ulnet_event *ev,
 			   size_t length)
 {
 	unsigned int cpt = s->rpc->client->control_cpt(m);
-	struct stray *stray;
+	struct forwarded *forwarded;
 
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
 		s->rpc->client->on_control(s, ev, m);
@@ -161,9 +161,9 @@ static void control_answer(struct shard *s, const struct ulnet_event *ev,
 	}
 	if (s->aborted)
 		return;
-	stray = stray_new(s, cpt, ev, payload, length, false);
-	if (stray) /* else it is asked for again */
-		stray_send(stray, control_there, NULL, NULL);
+	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
+	if (forwarded) /* else it is asked for again */
+		forwarded_send(forwarded, control_there, NULL, NULL);
 }
 
 static void on_control(void *arg, const struct ulnet_event *ev,
@@ -202,14 +202,14 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	}
 }
 
-static void control_there(struct stray *stray)
+static void control_there(struct forwarded *forwarded)
 {
-	struct shard *s = stray->to;
+	struct shard *s = forwarded->to;
 	struct wire_control m;
 
-	if (!wire_control_decode(&m, stray->ev.hdr_data, stray->payload,
-				 stray->length))
-		s->rpc->client->on_control(s, &stray->ev, &m);
+	if (!wire_control_decode(&m, forwarded->ev.hdr_data, forwarded->payload,
+				 forwarded->length))
+		s->rpc->client->on_control(s, &forwarded->ev, &m);
 }
 
 /* ---- life ---- */
@@ -222,8 +222,8 @@ static int control_shard_open(struct shard *s)
 	if (!c)
 		return -ENOMEM;
 	slab_init(&c->slab, s);
-	parties_init(&c->parties, "control messages on their way", SENDS_MAX,
-		     shard_random(s, UINT64_MAX));
+	quotas_init(&c->quotas, "control messages on their way", SENDS_MAX,
+		    shard_random(s, UINT64_MAX));
 	s->control = c;
 	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
 			s->rpc->conf.control_buffers, BUFFER_SIZE,
@@ -257,7 +257,7 @@ static void control_shard_free(struct shard *s)
 		return;
 	slab_stop(&c->slab);
 	slab_fini(&c->slab);
-	parties_fini(&c->parties);
+	quotas_fini(&c->quotas);
 	free(c);
 	s->control = NULL;
 }

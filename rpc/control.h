@@ -3,7 +3,7 @@
  * The control portal: small messages about connections, each of which may be
  * lost, and may be repeated. They are handled at once, where they arrive. The
  * number of those on their way out is limited, and each NID has its share of it
- * (party.h): to a NID that does not take its messages no more are sent; it can
+ * (quota.h): to a NID that does not take its messages no more are sent; it can
  * ask again.
  */
 #ifndef RPC_CONTROL_H

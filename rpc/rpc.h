@@ -34,8 +34,8 @@ struct client_ids;
 struct import_names;
 struct services;
 struct control;
-struct vacants;
-struct strays;
+struct tombstones;
+struct forwards;
 struct ends;
 struct stats;
 struct stat_shard;
@@ -59,8 +59,8 @@ struct shard {
 	struct control *control;
 	struct imports *imports;
 	struct exports *exports;
-	struct vacants *vacants;
-	struct strays *strays;
+	struct tombstones *tombstones;
+	struct forwards *forwards;
 	struct ends *ends;
 	atomic_uint far; /* imports and clients whose NIDs other CPTs may own:
 			  * any thread */

@@ -211,7 +211,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/estimate_test.c \
 	%D%/unit/rpc/inbox_test.c \
 	%D%/unit/rpc/mean_test.c \
-	%D%/unit/rpc/oversize_test.c \
+	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/pair_test.c \
 	%D%/unit/rpc/progress_pair_test.c \
 	%D%/unit/rpc/quiet_test.c \
@@ -219,7 +219,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/shard_test.c \
 	%D%/unit/rpc/slow_pair_test.c \
 	%D%/unit/rpc/slow_server_test.c \
-	%D%/unit/rpc/stray_test.c \
+	%D%/unit/rpc/forwarded_test.c \
 	%D%/unit/rpc/text_test.c \
 	%D%/unit/rpc/trace_test.c
 
@@ -283,19 +283,19 @@ unit_tests += %D%/unit/rpc_server_test
 	%D%/unit/rpc/server/serve/estimates_test.c \
 	%D%/unit/rpc/server/serve/extend_test.c \
 	%D%/unit/rpc/server/serve/hostile_request_test.c \
-	%D%/unit/rpc/server/serve/oversize_hold_test.c \
+	%D%/unit/rpc/server/serve/long_reply_hold_test.c \
 	%D%/unit/rpc/server/serve/request_end_test.c \
 	%D%/unit/rpc/server/serve/request_limit_test.c \
 	%D%/unit/rpc/server/serve/request_test.c \
 	%D%/unit/rpc/server/serve/skew_server_test.c \
 	%D%/unit/rpc/server/serve/stall_test.c \
 	%D%/unit/rpc/server/serve/stored_test.c \
-	%D%/unit/rpc/server/session/doubt_test.c \
+	%D%/unit/rpc/server/session/suspect_test.c \
 	%D%/unit/rpc/server/session/export_test.c \
 	%D%/unit/rpc/server/session/hostile_control_test.c \
 	%D%/unit/rpc/server/session/record_test.c \
 	%D%/unit/rpc/server/services_test.c \
-	%D%/unit/rpc/server/vacant_test.c
+	%D%/unit/rpc/server/tombstone_test.c
 
 # RPC under load and in trouble, in virtual time: what comes of it is counted.
 load_tests = %D%/unit/rpc_load_test

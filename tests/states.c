@@ -13,7 +13,7 @@
 #include "lnet/message/op.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 static const char *const ni_meaning[NI_STATES] = {
 	[NI_INIT] = "Its LND starts.",
@@ -54,20 +54,20 @@ static const char *const peer_meaning[PEER_STATES] = {
 
 static const char *const place_meaning[PEER_PLACES] = {
 	[PEER_HERE] = "This CPT owns it.",
-	[PEER_GUEST] =
+	[PEER_ALIAS] =
 		"Another CPT owns it, and what comes in from it by older "
 		"connections comes in here.",
 };
 
-static const char *const word_meaning[PEER_WORDS] = {
-	[PEER_WORD_OWN] =
+static const char *const provenance_meaning[PEER_PROVENANCES] = {
+	[PEER_VERIFIED] =
 		"It has said so itself, or an administrator has, or it "
 		"is the only one.",
-	[PEER_WORD_CLAIMED] =
+	[PEER_DISPUTED] =
 		"The same, but another peer says that it is his: it "
 		"is asked.",
-	[PEER_WORD_HEARSAY] = "Only another NID of the peer has said so.",
-	[PEER_WORD_DOUBTED] = "The same, and now it is used: it is asked.",
+	[PEER_UNVERIFIED] = "Only another NID of the peer has said so.",
+	[PEER_QUESTIONED] = "The same, and now it is used: it is asked.",
 };
 
 static const char *const op_meaning[OP_STATES] = {
@@ -279,7 +279,7 @@ int main(void)
 	     "peer's.\n"
 	     "To one that has not spoken for itself, messages go by no other "
 	     "NID of the peer:");
-	MACHINE(peer_words, word_meaning);
+	MACHINE(peer_provenances, provenance_meaning);
 	puts("And it remembers which CPT owns it:");
 	MACHINE(peer_places, place_meaning);
 	puts(".Ss Operations\n"

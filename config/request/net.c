@@ -106,10 +106,10 @@ static int tunable_value(const struct scope *s, const struct tree *t,
 }
 
 static int set_lnd_tunable(struct lnet *node, const struct scope *s,
-			   const struct tree *t, struct ni_wish *wish)
+			   const struct tree *t, struct ni_spec *spec)
 {
 	struct ulnet_tunable_info infos[LNET_TUNABLES_MAX];
-	int n = lnet_tunables(node, lnet_nid_net(&wish->conf.nid), infos,
+	int n = lnet_tunables(node, lnet_nid_net(&spec->conf.nid), infos,
 			      LNET_TUNABLES_MAX);
 	int64_t v;
 	int i = 0, rc;
@@ -130,34 +130,34 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 				  "%s: %" PRId64 " is not in %" PRId64
 				  "..%" PRId64,
 				  t->key, v, infos[i].min, infos[i].max);
-	if (wish->conf.ntunables == LNET_TUNABLES_MAX)
+	if (spec->conf.ntunables == LNET_TUNABLES_MAX)
 		return scope_fail(s, t, -EINVAL, "too many tunables");
-	wish->tunables[wish->conf.ntunables++] =
+	spec->tunables[spec->conf.ntunables++] =
 		(struct ulnet_tunable){ infos[i].name, v };
 	return 0;
 }
 
 static int set_tunable(struct lnet *node, const struct scope *s,
-		       const struct tree *t, struct ni_wish *wish)
+		       const struct tree *t, struct ni_spec *spec)
 {
 	if (!strcmp(t->key, "credits"))
-		return set_credits(s, t, LNET_CREDITS_MAX, &wish->conf.credits);
+		return set_credits(s, t, LNET_CREDITS_MAX, &spec->conf.credits);
 	if (!strcmp(t->key, "peer_credits"))
 		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
-				   &wish->conf.peer_credits);
+				   &spec->conf.peer_credits);
 	if (!strcmp(t->key, "peer_buffer_credits"))
 		return set_credits(s, t, LNET_PEER_CREDITS_MAX,
-				   &wish->conf.peer_buffer_credits);
+				   &spec->conf.peer_buffer_credits);
 	if (!strcmp(t->key, "peer_timeout"))
-		return set_peer_timeout(s, t, &wish->conf.peer_timeout);
-	return set_lnd_tunable(node, s, t, wish);
+		return set_peer_timeout(s, t, &spec->conf.peer_timeout);
+	return set_lnd_tunable(node, s, t, spec);
 }
 
 /* The tunables that are in @map (NULL: none), but for the keys in @others
  * (NULL: none), which ends with NULL. */
 static int set_tunables(struct lnet *node, const struct scope *s,
 			const struct tree *map, const char *const *others,
-			struct ni_wish *wish)
+			struct ni_spec *spec)
 {
 	const struct tree *t;
 	int rc;
@@ -169,7 +169,7 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 		return rc;
 	tree_for_each (t, map) {
 		if (!others || !key_in(t->key, others))
-			rc = set_tunable(node, s, t, wish);
+			rc = set_tunable(node, s, t, spec);
 		if (rc)
 			return rc;
 	}
@@ -229,15 +229,15 @@ static int check_served(struct lnet *node, const struct scope *s,
 
 /* What an NI has by @map, but for the keys @others (NULL: none), by @tunables,
  * and by @cpts; each may be NULL. */
-static int wish_read(struct lnet *node, const struct scope *s,
-		     const struct tree *map, const char *const *others,
-		     const struct tree *tunables, const struct tree *cpts,
-		     struct ni_wish *wish)
+static int ni_spec_read(struct lnet *node, const struct scope *s,
+			const struct tree *map, const char *const *others,
+			const struct tree *tunables, const struct tree *cpts,
+			struct ni_spec *spec)
 {
-	int rc = set_tunables(node, s, map, others, wish);
+	int rc = set_tunables(node, s, map, others, spec);
 
 	if (!rc)
-		rc = set_tunables(node, s, tunables, NULL, wish);
+		rc = set_tunables(node, s, tunables, NULL, spec);
 	return rc ? rc : check_cpts_at(node, s, cpts);
 }
 
@@ -289,25 +289,25 @@ struct nis {
 	struct plan *plan;
 	const struct scope *scope;
 	bool add;
-	struct ni_wish wish; /* but for the interface; to be deleted: its net */
+	struct ni_spec spec; /* but for the interface; to be deleted: its net */
 };
 
 /* The one of interface @name, with the list of CPTs behind it, "" for none. */
 static int plan_ni(struct nis *nis, const struct tree *at, const char *name,
 		   const char *cpts)
 {
-	struct ni_wish *wish = &nis->wish;
+	struct ni_spec *spec = &nis->spec;
 	int rc;
 
 	/* What is deleted says by its CPTs only which one is meant. */
 	if (!nis->add)
 		return del_nis(nis->plan, nis->scope, at,
-			       lnet_nid_net(&wish->conf.nid), NULL, name);
+			       lnet_nid_net(&spec->conf.nid), NULL, name);
 	rc = *cpts ? check_cpts(nis->plan->node, nis->scope, at, cpts) : 0;
 	if (rc)
 		return rc;
-	text_copy(wish->interface, sizeof(wish->interface), name);
-	return plan_ni_add(nis->plan, nis->scope, at, wish);
+	text_copy(spec->interface, sizeof(spec->interface), name);
+	return plan_ni_add(nis->plan, nis->scope, at, spec);
 }
 
 /* Those of all names in @list: NULL, a sequence, a mapping {0: eth0}, or texts
@@ -357,7 +357,7 @@ static int add_nis(struct nis *nis, const struct tree *at,
 		   const struct tree *interfaces, const struct tree *nid)
 {
 	const struct scope *s = nis->scope;
-	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
+	uint32_t net = lnet_nid_net(&nis->spec.conf.nid);
 	int n = plan_nis(nis, interfaces), rc;
 
 	if (n)
@@ -365,13 +365,13 @@ static int add_nis(struct nis *nis, const struct tree *at,
 	if (!nid)
 		return scope_fail(s, at, -EINVAL,
 				  "neither an interface nor a NID is given");
-	rc = scope_nid(s, nid, &nis->wish.conf.nid);
+	rc = scope_nid(s, nid, &nis->spec.conf.nid);
 	if (rc)
 		return rc;
-	if (lnet_nid_net(&nis->wish.conf.nid) != net)
+	if (lnet_nid_net(&nis->spec.conf.nid) != net)
 		return scope_fail(s, nid, -EINVAL, "NID '%s' is on another net",
 				  nid->text);
-	return plan_ni_add(nis->plan, s, nid, &nis->wish);
+	return plan_ni_add(nis->plan, s, nid, &nis->spec);
 }
 
 /* ---- by the addresses of this host ---- */
@@ -409,12 +409,12 @@ static int plan_rules(struct nis *nis, const struct tree *at, const char *rules,
 	for (unsigned int i = 0; !rc && i < n; i++) {
 		uint32_t net = lnet_nid_net(&confs[i].nid);
 
-		nis->wish =
-			(struct ni_wish){ .conf.nid = lnet_nid_make(net, 0) };
+		nis->spec =
+			(struct ni_spec){ .conf.nid = lnet_nid_make(net, 0) };
 		rc = check_served(node, nis->scope, at, net);
 		if (!rc && nis->add)
-			rc = wish_read(node, nis->scope, map, others, tunables,
-				       NULL, &nis->wish);
+			rc = ni_spec_read(node, nis->scope, map, others,
+					  tunables, NULL, &nis->spec);
 		if (!rc)
 			rc = plan_ni(nis, at, confs[i].interface, "");
 	}
@@ -609,10 +609,10 @@ static int net_add(struct plan *plan, const struct scope *s,
 		rc = add_net(plan->node, s, args, &number);
 	if (rc)
 		return rc;
-	nis.wish.conf.nid = any_nid(plan, number, NULL);
-	rc = wish_read(plan->node, s, args, add_other_keys,
-		       tree_get(args, "tunables"), tree_get(args, "cpts"),
-		       &nis.wish);
+	nis.spec.conf.nid = any_nid(plan, number, NULL);
+	rc = ni_spec_read(plan->node, s, args, add_other_keys,
+			  tree_get(args, "tunables"), tree_get(args, "cpts"),
+			  &nis.spec);
 	return rc ? rc : add_nis(&nis, args, interfaces, tree_get(args, "nid"));
 }
 
@@ -650,7 +650,7 @@ static int net_del(struct plan *plan, const struct scope *s,
 		return del_nis(plan, s, nid ? nid : net,
 			       nid ? lnet_nid_net(&n) : number, nid ? &n : NULL,
 			       NULL);
-	nis.wish.conf.nid = lnet_nid_make(number, 0);
+	nis.spec.conf.nid = lnet_nid_make(number, 0);
 	rc = plan_nis(&nis, list);
 	return rc ? MIN(rc, 0)
 		  : scope_fail(s, list, -EINVAL, "no interface is given");
@@ -707,7 +707,7 @@ static int check_ni_keys(const struct scope *s, const struct tree *ni)
 
 static int file_ni_add(struct nis *nis, const struct tree *ni)
 {
-	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
+	uint32_t net = lnet_nid_net(&nis->spec.conf.nid);
 	const struct scope *s = nis->scope;
 	struct plan *plan = nis->plan;
 	unsigned int before = plan->n;
@@ -716,11 +716,11 @@ static int file_ni_add(struct nis *nis, const struct tree *ni)
 
 	if (!rc)
 		rc = bonding_set(s->answer, bonding);
-	nis->wish.conf.nid = any_nid(plan, net, tree_get(ni, "nid"));
+	nis->spec.conf.nid = any_nid(plan, net, tree_get(ni, "nid"));
 	if (!rc)
-		rc = wish_read(plan->node, s, tree_get(ni, "tunables"), NULL,
-			       tree_get(ni, "lnd tunables"),
-			       tree_get(ni, "CPT"), &nis->wish);
+		rc = ni_spec_read(plan->node, s, tree_get(ni, "tunables"), NULL,
+				  tree_get(ni, "lnd tunables"),
+				  tree_get(ni, "CPT"), &nis->spec);
 	if (!rc)
 		rc = add_nis(nis, ni, tree_get(ni, "interfaces"),
 			     tree_get(ni, "nid"));
@@ -731,7 +731,7 @@ static int file_ni_add(struct nis *nis, const struct tree *ni)
 
 static int file_ni_del(struct nis *nis, const struct tree *ni)
 {
-	uint32_t net = lnet_nid_net(&nis->wish.conf.nid);
+	uint32_t net = lnet_nid_net(&nis->spec.conf.nid);
 	const struct tree *nid = tree_get(ni, "nid");
 	const struct scope *s = nis->scope;
 	struct ulnet_nid n;
@@ -767,7 +767,7 @@ static int file_nis(struct plan *plan, const struct scope *item_scope,
 		struct nis one = { .plan = plan,
 				   .scope = &s,
 				   .add = add,
-				   .wish.conf.nid = lnet_nid_make(net, 0) };
+				   .spec.conf.nid = lnet_nid_make(net, 0) };
 
 		if (tree_get(ni, "seq_no"))
 			s.subject.seq_no = tree_get(ni, "seq_no");

@@ -19,7 +19,7 @@ struct step {
 	bool add; /* NI, FAULT, ROUTE, POLICY: it comes, else it goes */
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
-	struct ni_wish wish; /* NI that comes; that goes: what brings it back */
+	struct ni_spec spec; /* NI that comes; that goes: what brings it back */
 	struct ulnet_nid nid; /* NI that goes; that comes: what came of it */
 	const char *missing;  /* NI that did not come: constant text, or NULL */
 	struct peer_change *peer; /* the plan's */
@@ -75,13 +75,13 @@ static int step_new(struct plan *plan, const struct scope *s,
 }
 
 int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
-		const struct ni_wish *wish)
+		const struct ni_spec *spec)
 {
 	struct step *step;
 	int rc = step_new(plan, s, at, STEP_NI, true, &step);
 
 	if (!rc)
-		step->wish = *wish;
+		step->spec = *spec;
 	return rc;
 }
 
@@ -108,7 +108,7 @@ int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 	if (rc)
 		return rc;
 	step->nid = info->nid;
-	step->wish.conf = (struct ulnet_ni_conf){
+	step->spec.conf = (struct ulnet_ni_conf){
 		.nid = info->nid,
 		.credits = info->tx_credits,
 		.peer_credits = info->peer_credits,
@@ -116,7 +116,7 @@ int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 		.peer_buffer_credits = info->peer_buffer_credits,
 		.ntunables = info->ntunables,
 	};
-	memcpy(step->wish.tunables, info->tunables, sizeof(info->tunables));
+	memcpy(step->spec.tunables, info->tunables, sizeof(info->tunables));
 	return 0;
 }
 
@@ -423,13 +423,13 @@ static int faults_undo(struct plan *plan)
 
 static int ni_add(struct lnet *node, struct step *step)
 {
-	struct ni_wish *wish = &step->wish;
+	struct ni_spec *spec = &step->spec;
 
-	wish->conf.interface = *wish->interface ? wish->interface : NULL;
-	wish->conf.tunables = wish->tunables;
-	wish->conf.nid_p = &step->nid;
-	wish->conf.why_p = &step->missing;
-	return lnet_ni_add(node, &wish->conf);
+	spec->conf.interface = *spec->interface ? spec->interface : NULL;
+	spec->conf.tunables = spec->tunables;
+	spec->conf.nid_p = &step->nid;
+	spec->conf.why_p = &step->missing;
+	return lnet_ni_add(node, &spec->conf);
 }
 
 /* Other steps may have moved it. */
@@ -498,17 +498,17 @@ static int step_apply(struct plan *plan, struct step *step, bool forth)
 /* "tcp(eth0)" or "10.0.0.1@tcp" */
 #define STEP_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
 
-static const char *wish_name(const struct ni_wish *wish,
-			     char name[STEP_NAME_SIZE])
+static const char *ni_spec_name(const struct ni_spec *spec,
+				char name[STEP_NAME_SIZE])
 {
 	char net[LNET_NIDSTR_SIZE];
 
-	if (!*wish->interface)
-		return lnet_nid_format(&wish->conf.nid, name, STEP_NAME_SIZE);
+	if (!*spec->interface)
+		return lnet_nid_format(&spec->conf.nid, name, STEP_NAME_SIZE);
 	snprintf(name, STEP_NAME_SIZE, "%s(%s)",
-		 lnet_net_format(lnet_nid_net(&wish->conf.nid), net,
+		 lnet_net_format(lnet_nid_net(&spec->conf.nid), net,
 				 sizeof(net)),
-		 wish->interface);
+		 spec->interface);
 	return name;
 }
 
@@ -519,7 +519,7 @@ static void ni_complain(const struct step *step, int rc)
 	const char *what = step->missing, *error = NULL;
 	char name[STEP_NAME_SIZE];
 
-	wish_name(&step->wish, name);
+	ni_spec_name(&step->spec, name);
 	if (!step->add) {
 		scope_fail(&step->scope, step->at, rc,
 			   "cannot del network %s: %s", name, strerror(-rc));
@@ -702,7 +702,7 @@ static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
 {
 	switch (step->kind) {
 	case STEP_NI:
-		return wish_name(&step->wish, text);
+		return ni_spec_name(&step->spec, text);
 	case STEP_PEER:
 		return lnet_nid_format(&step->peer->nids[0], text,
 				       STEP_NAME_SIZE);

@@ -12,7 +12,7 @@
 #include "ulnet/fault.h"
 
 /* An NI to be. Names of tunables are borrowed as long as it is used. */
-struct ni_wish {
+struct ni_spec {
 	struct ulnet_ni_conf conf;	     /* without its pointers */
 	char interface[LNET_INTERFACE_SIZE]; /* "": conf.nid is the NID */
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX];
@@ -66,7 +66,7 @@ void plan_fini(struct plan *plan);
 
 /* These add an error to the scope's answer when they fail. */
 int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
-		const struct ni_wish *wish);
+		const struct ni_spec *spec);
 int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_ni_info *info);
 /* Is the NI to go? */

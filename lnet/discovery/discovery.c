@@ -11,32 +11,32 @@
 #include "lnet/message/reroute.h"
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 /* Turns begun in one turn of the loop: between two of them messages go on. */
 #define TURNS_SLICE 16
 
 /* Messages to a peer wait if nobody has ever tried to discover it: it is to
- * know whose they are. Those to a NID that is hearsay wait until it has been
+ * know whose they are. Those to a NID that is unverified wait until it has been
  * asked, unless they go nowhere else in any case. */
 static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
-	bool hearsay = word_is_hearsay(p);
+	bool unverified = provenance_is_unverified(p);
 	struct discovery *d;
 	bool waits;
 
-	if (!hearsay && peer->settled && disc_is_up_to_date(msg->cpt, peer))
+	if (!unverified && peer->settled && disc_is_up_to_date(msg->cpt, peer))
 		return false;
 	d = disc_get(msg->cpt, peer);
 	if (!d)
 		return false;
 	if (!peer->merged && peer->fsm.state == PEER_UNKNOWN)
 		d->pid = msg->hdr.dest_pid;
-	if (hearsay)
-		word_doubted(msg->cpt, p);
-	waits = (!peer->settled || (hearsay && !out_keeps_path(msg))) &&
+	if (unverified)
+		provenance_question(msg->cpt, p);
+	waits = (!peer->settled || (unverified && !out_keeps_path(msg))) &&
 		peer->fsm.state != PEER_FAILED;
 	if (waits)
 		out_await(msg, &d->waiting);
@@ -90,7 +90,7 @@ static void late_over(struct timer *t)
 	if (!p)
 		return;
 	p->claim_late = false;
-	peer_cpt(cpt)->doubt(cpt, p);
+	peer_cpt(cpt)->question(cpt, p);
 }
 
 /* Without memory the next claim tries. */
@@ -111,15 +111,16 @@ static void late_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	loop_timer_arm(cpt->loop, &late->timer, p->claims_after);
 }
 
-/* peer_cpt.doubt */
-static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+/* peer_cpt.question */
+static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	struct discovery *d;
 
 	if (disc_mode(cpt) != LNET_DISCOVERY_ON || p->peer->configured ||
 	    p->place.state != PEER_HERE || !disc_may_ask(cpt, &p->nid))
 		return;
-	if (!word_is_hearsay(p) && loop_now(cpt->loop) < p->claims_after) {
+	if (!provenance_is_unverified(p) &&
+	    loop_now(cpt->loop) < p->claims_after) {
 		cpt_stat(cpt, STAT_claims_paused);
 		late_claim(cpt, p);
 		return;
@@ -127,7 +128,7 @@ static void disc_doubt(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	d = disc_get(cpt, p->peer);
 	if (!d)
 		return;
-	word_doubted(cpt, p);
+	provenance_question(cpt, p);
 	/* What it answers may be older than the claim. */
 	if (p->peer->fsm.state == PEER_DISCOVERING &&
 	    lnet_nid_eq(&d->asked, &p->nid))
@@ -154,7 +155,7 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-/* Takes @a if it returns 0. A NID that is known by hearsay is asked itself:
+/* Takes @a if it returns 0. A NID that is unverified is asked itself:
  * perhaps it is another peer's. */
 static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
@@ -167,8 +168,8 @@ static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 		d->force_ping = d->force_push = true;
 	if (!p->peer->merged)
 		d->force_ping = true;
-	if (p->word.state == PEER_WORD_HEARSAY)
-		disc_doubt(a->cpt, p);
+	if (p->provenance.state == PEER_UNVERIFIED)
+		disc_question(a->cpt, p);
 	disc_event(d, DISC_ON_NEWS);
 	return 0;
 }
@@ -420,7 +421,7 @@ void disc_init(struct lnet_cpt *cpt)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
 
-	peer_cpt(cpt)->doubt = disc_doubt;
+	peer_cpt(cpt)->question = disc_question;
 	peer_cpt(cpt)->moved = disc_moved;
 	peer_cpt(cpt)->freed = disc_freed;
 	dc->cpt = cpt;

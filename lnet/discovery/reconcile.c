@@ -15,7 +15,7 @@
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 /* ---- announcements ---- */
@@ -93,7 +93,8 @@ static bool agrees(const struct lnet_peer_ni *lpni,
 	const struct lnet_peer_ni *p;
 
 	peer_for_each_ni (p, lpni->peer)
-		if (p != lpni && !word_is_hearsay(p) && names(told, &p->nid))
+		if (p != lpni && !provenance_is_unverified(p) &&
+		    names(told, &p->nid))
 			return true;
 	return lpni->peer->nnis == 1;
 }
@@ -146,7 +147,7 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 static bool settles(const struct lnet_peer_ni *lpni,
 		    const struct announcement *told)
 {
-	return told->source == MERGE_REPLY || !word_is_doubted(lpni) ||
+	return told->source == MERGE_REPLY || !provenance_is_open(lpni) ||
 	       names(told, &lpni->claimed_by);
 }
 
@@ -162,12 +163,12 @@ static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	*of = NULL;
 	if (!lpni || lpni->place.state != PEER_HERE)
 		return 0;
-	if (lpni->peer == peer && lpni->word.state != PEER_WORD_OWN &&
+	if (lpni->peer == peer && lpni->provenance.state != PEER_VERIFIED &&
 	    disc_mode(cpt) == LNET_DISCOVERY_ON && !told->cut &&
 	    settles(lpni, told)) {
 		answer_claim(cpt, lpni, told);
 		if (agrees(lpni, told))
-			word_given(cpt, lpni);
+			provenance_verify(cpt, lpni);
 		else
 			rc = member_split(cpt, lpni);
 	}
@@ -185,7 +186,7 @@ struct reconcile {
 	struct merge_ni *known; /* NIs of the peer, before any changes */
 	unsigned int nknown;
 	struct ulnet_nid from; /* which of them has told it */
-	unsigned int hearsay;  /* NIs of the peer that are */
+	unsigned int unverified; /* NIs of the peer that are */
 	unsigned int unheard;  /* NIDs that are more than its share */
 	struct merge_plan plan;
 };
@@ -208,7 +209,7 @@ static int reconcile_gather(struct reconcile *m)
 	peer_for_each_ni (p, m->peer) {
 		m->known[m->nknown++] =
 			(struct merge_ni){ p->nid, p->down, p->used };
-		m->hearsay += word_is_hearsay(p);
+		m->unverified += provenance_is_unverified(p);
 	}
 	/* It may be another's by now. */
 	p = peer_member(m->cpt, m->peer, &m->told->from);
@@ -229,7 +230,8 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 	const struct lnet_peer_ni *p;
 
 	peer_for_each_ni (p, m->peer)
-		if (!word_is_hearsay(p) && !lnet_nid_is_any(&p->claimed_by) &&
+		if (!provenance_is_unverified(p) &&
+		    !lnet_nid_is_any(&p->claimed_by) &&
 		    directory_same(&m->cpt->node->directory, &p->claimed_by,
 				   nid) &&
 		    names(m->told, &p->claimed_by))
@@ -301,7 +303,7 @@ static void reconcile_lost(struct lnet_peer *from)
 static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
-	bool hearsay = p && word_is_hearsay(p);
+	bool unverified = p && provenance_is_unverified(p);
 	struct lnet_peer *from;
 	int rc;
 
@@ -317,8 +319,8 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	/* And if messages to it did not wait, they do not now. */
 	m->peer->settled |= from->settled;
 	rc = member_take(m->cpt, m->peer, p);
-	if (!rc && hearsay)
-		word_hearsay(m->cpt, p, &m->from);
+	if (!rc && unverified)
+		provenance_unverify(m->cpt, p, &m->from);
 	reconcile_lost(from);
 	peer_drop(m->cpt, from);
 	return rc;
@@ -329,7 +331,7 @@ static bool reconcile_may_add(const struct reconcile *m)
 {
 	const struct peer_cpt *pc = peer_cpt(m->cpt);
 
-	return share_allows(m->hearsay, pc->nhearsay, pc->ni_pool.max, 1);
+	return share_allows(m->unverified, pc->nunverified, pc->ni_pool.max, 1);
 }
 
 static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
@@ -345,8 +347,8 @@ static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
 	p = peer_find(m->cpt, nid);
 	if (rc || !p)
 		return rc;
-	m->hearsay++;
-	word_hearsay(m->cpt, p, &m->from);
+	m->unverified++;
+	provenance_unverify(m->cpt, p, &m->from);
 	return 0;
 }
 
@@ -356,7 +358,7 @@ static void reconcile_claim(struct reconcile *m, const struct ulnet_nid *nid)
 	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
 
 	if (p && p->peer != m->peer)
-		word_claimed(m->cpt, p, &m->from);
+		provenance_dispute(m->cpt, p, &m->from);
 }
 
 static int reconcile_come(struct reconcile *m)
@@ -401,7 +403,7 @@ static int reconcile_go(struct reconcile *m)
 
 		if (!p || !(m->plan.ours[i] & MERGE_GOES))
 			continue;
-		if (!word_is_hearsay(p))
+		if (!provenance_is_unverified(p))
 			reconcile_leave(m, p);
 		rc = member_split(m->cpt, p);
 	}
@@ -600,7 +602,7 @@ static int claim_over(struct discovery *d, int rc)
 	switch (rc) {
 	case 0:
 		if (p)
-			word_hearsay(d->cpt, p, &d->told_by);
+			provenance_unverify(d->cpt, p, &d->told_by);
 		if (d->claim.discovering)
 			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 		return 0;

@@ -4,14 +4,14 @@
  * came, and then becomes what is known of the peer, by a plan (merge.h).
  *
  * For whom does an NI speak that has announced something? For its peer, if it
- * has said itself that it belongs to that peer (peer/word.h). If only others
- * have said so, it speaks for its peer only if it names an NI that has said so
- * itself; else it leaves the peer, and speaks for itself.
+ * has said itself that it belongs to that peer (peer/provenance.h). If only
+ * others have said so, it speaks for its peer only if it names an NI that has
+ * said so itself; else it leaves the peer, and speaks for itself.
  *
- * Shares. NIDs that nobody knew before are unverified (peer/word.h), until they
- * speak for themselves. A peer may name as many as its share of peers_max
- * allows (base/share.h); and where there is no room, those that are unverified
- * go first.
+ * Shares. NIDs that nobody knew before are unverified (peer/provenance.h),
+ * until they speak for themselves. A peer may name as many as its share of
+ * peers_max allows (base/share.h); and where there is no room, those that are
+ * unverified go first.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -58,9 +58,9 @@ enum announcement_order announcement_order(const struct announcement *was,
 /*
  * @peer, which is held, becomes what it says of itself, as far as the mode and
  * what was configured allow. NIDs that others have, which have not named this
- * peer, stay theirs: these are asked (word.h). Peers that lose NIDs are not
- * merged any more, and what discovers them looks at them afterwards; they do
- * not outlive that unless they have other NIDs, or are held.
+ * peer, stay theirs: these are asked (provenance.h). Peers that lose NIDs are
+ * not merged any more, and what discovers them looks at them afterwards; they
+ * do not outlive that unless they have other NIDs, or are held.
  *
  * 1: the peer is to be asked, by a question that has room for *@ask_p bytes (0:
  * for as many as any). -EPROTO: what it says is of no use. -ENOMEM, -ENOBUFS,

@@ -62,7 +62,7 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
-/* The answers of a guest may come in on the CPT that owns it, and are then no
+/* The answers of an alias may come in on the CPT that owns it, and are then no
  * gain here; that CPT asks for itself. */
 static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
 {

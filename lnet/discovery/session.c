@@ -9,7 +9,7 @@
 #include "lnet/net/config.h"
 #include "lnet/nid/nid.h"
 #include "lnet/path/health.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 /* Sink of a first question: what kernel nodes use. */
@@ -41,12 +41,12 @@ static const struct backoff_law pauses_held_up = {
 /* ---- what is known ---- */
 
 /* One that is to be asked itself whose it is, or NULL. */
-static struct lnet_peer_ni *doubted_ni(const struct lnet_peer *peer)
+static struct lnet_peer_ni *questioned_ni(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *p;
 
 	peer_for_each_ni (p, peer)
-		if (word_is_doubted(p))
+		if (provenance_is_open(p))
 			return p;
 	return NULL;
 }
@@ -59,7 +59,7 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 	return (struct disc_facts){
 		.mode = disc_mode(cpt),
 		.told_us = d && d->told,
-		.doubted = d && doubted_ni(peer),
+		.questioned = d && questioned_ni(peer),
 		.calls_only = pid_only_calls(cpt->node->conf.pid),
 		.up_to_date = peer->merged,
 		.of_old = peer->merged_in != disc_cpt(cpt)->era,
@@ -130,13 +130,13 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return true;
 }
 
-/* A NID that is hearsay still has not answered. */
+/* A NID that is unverified still has not answered. */
 static int status_for(const struct discovery *d, const struct asker *a,
 		      int status)
 {
 	const struct lnet_peer_ni *p = peer_find(d->cpt, &a->nid);
 
-	if (status || !p || !word_is_hearsay(p) ||
+	if (status || !p || !provenance_is_unverified(p) ||
 	    disc_mode(d->cpt) != LNET_DISCOVERY_ON)
 		return status;
 	return d->status ? d->status : -ETIMEDOUT;
@@ -179,8 +179,8 @@ static void disc_over(struct discovery *d, int status)
 	struct lnet_peer_ni *p;
 
 	turn_over(d);
-	while ((p = doubted_ni(peer)))
-		word_undoubted(cpt, p);
+	while ((p = questioned_ni(peer)))
+		provenance_unquestion(cpt, p);
 	list_del(&d->queued);
 	if (timer_armed(&d->timer))
 		loop_timer_cancel(cpt->loop, &d->timer);
@@ -277,7 +277,7 @@ static void messages_go(struct discovery *d, struct disc_facts facts)
 	struct msg_out *msg, *next;
 	struct list out;
 
-	facts.doubted = false;
+	facts.questioned = false;
 	if (disc_up_to_date(&facts))
 		d->peer->settled = true;
 	if (!d->peer->settled)
@@ -287,7 +287,7 @@ static void messages_go(struct discovery *d, struct disc_facts facts)
 		const struct lnet_peer_ni *p =
 			peer_member(d->cpt, d->peer, &msg->target);
 
-		if (p && !word_is_hearsay(p)) {
+		if (p && !provenance_is_unverified(p)) {
 			list_del(&msg->link);
 			list_add_tail(&out, &msg->link);
 		}
@@ -316,7 +316,7 @@ static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 		const struct lnet_peer_ni *p =
 			peer_member(d->cpt, d->peer, &msg->target);
 
-		if (p && word_is_doubted(p))
+		if (p && provenance_is_open(p))
 			return p;
 	}
 	return NULL;
@@ -330,7 +330,7 @@ static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 	const struct lnet_peer_ni *p = awaited_ni(d);
 
 	if (!p)
-		p = doubted_ni(d->peer);
+		p = questioned_ni(d->peer);
 	if (p)
 		return p;
 
@@ -360,19 +360,19 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
-/* Who was asked whose it is does not say. It is asked again: what is hearsay,
- * when it is used once more, since nobody waits for that; what is claimed, as
- * a peer of which nothing is known, since it may belong to who claims it. Was
- * the doubt all the question was for? */
+/* Who was asked whose it is does not say. It is asked again: what is
+ * unverified, when it is used once more, since nobody waits for that; what is
+ * claimed, as a peer of which nothing is known, since it may belong to who
+ * claims it. Was the question all the question was for? */
 static bool undoubted(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
 
-	if (!p || !word_is_doubted(p))
+	if (!p || !provenance_is_open(p))
 		return false;
-	if (p->word.state == PEER_WORD_CLAIMED)
+	if (p->provenance.state == PEER_DISPUTED)
 		d->peer->merged = false;
-	word_undoubted(d->cpt, p);
+	provenance_unquestion(d->cpt, p);
 	return d->peer->merged && !d->force_ping;
 }
 
@@ -407,7 +407,7 @@ static void pinged_in_vain(struct discovery *d, int status)
  * that has it. */
 static uint8_t question_flags(const struct lnet_peer_ni *asked)
 {
-	return word_is_doubted(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
+	return provenance_is_open(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
 }
 
 static void act_ping(struct discovery *d)
@@ -530,7 +530,7 @@ static void pinged(struct discovery *d)
 	d->silent = 0;
 	told->source = MERGE_REPLY;
 	told->from = d->lpni;
-	/* The answer of another NI settles no doubt about this one. */
+	/* The answer of another NI settles no question about this one. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
 		(void)undoubted(d);
 	keep(d, told);

@@ -105,7 +105,7 @@ enum disc_event disc_step(const struct disc_facts *f)
 		return DISC_ON_STEP_MERGE;
 	if (f->force_ping || (f->mode != LNET_DISCOVERY_OFF && !f->up_to_date))
 		return DISC_ON_STEP_PING;
-	if (f->doubted && f->mode == LNET_DISCOVERY_ON)
+	if (f->questioned && f->mode == LNET_DISCOVERY_ON)
 		return DISC_ON_STEP_PING;
 	if (disc_needs_push(f))
 		return DISC_ON_STEP_PUSH;

@@ -83,7 +83,7 @@ struct disc_facts {
 	bool told_us;	   /* there is something to be merged */
 	bool up_to_date;   /* what it told was merged, and it told all ... */
 	bool of_old;	   /* ... when other things could be merged (era) */
-	bool doubted;	   /* one of its NIs is to be asked whose it is */
+	bool questioned;   /* one of its NIs is to be asked whose it is */
 	bool force_ping;   /* ask, whatever we know */
 	bool force_push;   /* tell, whatever it knows */
 	bool multi_rail;   /* the peer is */

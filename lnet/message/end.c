@@ -283,7 +283,7 @@ static out_of_line bool try_failed(struct msg_out *msg, int status,
 		out_forget_path(msg); /* which was not tried yet */
 	count(msg, counted_as(msg, status, cause));
 	if (has_left(msg) && !lnd_rule(status, cause).not_delivered)
-		msg->flags |= MSG_DOUBTED;
+		msg->flags |= MSG_QUESTIONED;
 	if (!msg->lpni)
 		return false;
 	if (!(msg->flags & MSG_PROBE))

@@ -17,11 +17,11 @@
 #define HOLD_STANDING (200 * NSEC_PER_MSEC)
 
 /* What a buffer that was attached looks for, and where. */
-struct lnet_wish {
+struct lnet_query {
 	struct work work;
 	struct lnet_cpt *home; /* the buffer's */
 	struct lnet_cpt *at;   /* where it is, or is posted to */
-	struct list link;      /* home's hold.wishes, till it has looked there
+	struct list link;      /* home's hold.queries, till it has looked there
 			   */
 	struct me_args is;
 	uint32_t todo; /* CPTs to be visited: bits */
@@ -29,19 +29,19 @@ struct lnet_wish {
 
 void holds_init(struct lnet_cpt *cpt)
 {
-	pool_init(&msg_cpt(cpt)->wish_pool, sizeof(struct lnet_wish), 0);
+	pool_init(&msg_cpt(cpt)->query_pool, sizeof(struct lnet_query), 0);
 	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
 		struct hold *h = &msg_cpt(cpt)->holds[i];
 
 		list_init(&h->waiting);
 		hash_init(&h->waiting_by_bits);
-		list_init(&h->wishes);
+		list_init(&h->queries);
 	}
 }
 
 void holds_fini(struct lnet_cpt *cpt)
 {
-	cpt_pool_fini(cpt, &msg_cpt(cpt)->wish_pool, "wishes");
+	cpt_pool_fini(cpt, &msg_cpt(cpt)->query_pool, "wishes");
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
 		hash_fini(&msg_cpt(cpt)->holds[i].waiting_by_bits);
 }
@@ -67,7 +67,7 @@ static bool hold_has_share(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	const struct ulnet_conf *conf = &cpt->node->conf;
-	const struct lnet_holdings *has = in_party(msg);
+	const struct lnet_holdings *has = in_quota(msg);
 
 	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
 			    conf->lazy_max, 1) &&
@@ -97,7 +97,7 @@ static bool hold_stands(const struct msg_in *msg)
 
 static void hold_count_standing(const struct msg_in *msg, int n)
 {
-	in_party(msg)->standing += (uint32_t)n;
+	in_quota(msg)->standing += (uint32_t)n;
 	msg_cpt(msg->out.home)->has_all.standing += (uint32_t)n;
 }
 
@@ -105,7 +105,7 @@ static void hold_count_standing(const struct msg_in *msg, int n)
 static void hold_tell_full(const struct msg_in *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	struct lnet_holdings *has = in_party(msg);
+	struct lnet_holdings *has = in_quota(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -126,8 +126,8 @@ static void hold_count(const struct msg_in *msg, int n)
 	struct lnet_holdings *all = &msg_cpt(msg->out.home)->has_all;
 	int64_t bytes = (int64_t)n * msg->out.hdr.payload_length;
 
-	in_party(msg)->held += (uint32_t)n;
-	in_party(msg)->held_bytes += (uint64_t)bytes;
+	in_quota(msg)->held += (uint32_t)n;
+	in_quota(msg)->held_bytes += (uint64_t)bytes;
 	all->held += (uint32_t)n;
 	all->held_bytes += (uint64_t)bytes;
 }
@@ -309,8 +309,8 @@ void hold_late(struct msg_in *msg)
 
 /* ---- offers: a message asks CPTs for a buffer ---- */
 
-static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish);
-static void wish_end(struct lnet_wish *wish);
+static void query_look(struct lnet_cpt *cpt, struct lnet_query *query);
+static void query_end(struct lnet_query *query);
 
 static void hold_ask(struct msg_in *msg);
 
@@ -319,10 +319,10 @@ static void hold_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 	struct lnet_cpt *home = msg->out.home;
-	struct lnet_wish *wish = msg->wish;
+	struct lnet_query *query = msg->query;
 	int rc = msg->out.status;
 
-	msg->wish = NULL;
+	msg->query = NULL;
 	if (!rc) {
 		hold_leave(msg);
 		request_deliver(msg);
@@ -335,13 +335,13 @@ static void hold_answered(struct work *w)
 	} else {
 		hold_or_drop(msg);
 	}
-	if (!wish)
+	if (!query)
 		return;
 	/* The buffer that fetched the message is full, or gone. */
 	if (rc == -ENOENT)
-		wish_end(wish);
+		query_end(query);
 	else
-		wish_look(home, wish);
+		query_look(home, query);
 }
 
 /* On the CPT that is asked. */
@@ -370,13 +370,13 @@ static void hold_ask_first(struct work *w)
 	hold_ask(in_of_work(w));
 }
 
-/* A held message fetched by @wish, whose buffer is on another CPT. */
-static void hold_fetched(struct msg_in *msg, struct lnet_wish *wish)
+/* A held message fetched by @query, whose buffer is on another CPT. */
+static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
 {
 	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
 	hold_offer(msg);
-	msg->asks = cpt_bit(wish->home);
-	msg->wish = wish;
+	msg->asks = cpt_bit(query->home);
+	msg->query = query;
 	hold_ask(msg);
 }
 
@@ -393,7 +393,7 @@ static void hold_ask_all(struct msg_in *msg)
 	loop_timer_cancel(cpt->loop, &msg->out.timer);
 	hold_offer(msg);
 	msg->asks = cpts;
-	msg->wish = NULL;
+	msg->query = NULL;
 	/* Not in this call, in which no handler may run. */
 	msg->out.work.fn = hold_ask_first;
 	loop_defer(cpt->loop, &msg->out.work);
@@ -424,7 +424,7 @@ static void hold_wait(struct msg_in *msg)
 	struct lnet_cpt *cpt = msg->out.home;
 
 	msg->aside = false;
-	msg->wish = NULL;
+	msg->query = NULL;
 	msg->came = 0;
 	in_move(msg, IN_OFFERED);
 	if (hold_enter(msg)) {
@@ -444,15 +444,15 @@ static void hold_wait(struct msg_in *msg)
 	hold_ask(msg);
 }
 
-static void wishes_look(struct lnet_cpt *cpt, unsigned int portal);
+static void queries_look(struct lnet_cpt *cpt, unsigned int portal);
 
 void hold_request(struct msg_in *msg)
 {
 	int rc;
 
 	/* What came earlier is served first. */
-	if (unlikely(!list_empty(&hold_of(msg)->wishes)))
-		wishes_look(msg->out.home, msg->out.hdr.portal);
+	if (unlikely(!list_empty(&hold_of(msg)->queries)))
+		queries_look(msg->out.home, msg->out.hdr.portal);
 	rc = request_match(msg);
 	if (likely(!rc))
 		request_deliver(msg);
@@ -462,61 +462,61 @@ void hold_request(struct msg_in *msg)
 		in_drop(msg, request_no_match(rc));
 }
 
-/* ---- wishes: a buffer asks CPTs for messages ---- */
+/* ---- queries: a buffer asks CPTs for messages ---- */
 
-enum wish_fit {
+enum query_fit {
 	FIT_NOT,
 	FIT_AWAY, /* but the message is asking other CPTs: it will ask here,
 		   * too */
 	FIT
 };
 
-static enum wish_fit wish_fits(struct lnet_wish *wish, struct msg_in *msg)
+static enum query_fit query_fits(struct lnet_query *query, struct msg_in *msg)
 {
 	struct match_want want;
 
 	cpt_stat(msg->out.home, STAT_hold_tries);
 	request_wants(msg, &want);
-	if (!me_is_for(&wish->is, &want))
+	if (!me_is_for(&query->is, &want))
 		return FIT_NOT;
 	if (msg->fsm.state == IN_HELD)
 		return FIT;
-	msg->came |= cpt_bit(wish->home);
+	msg->came |= cpt_bit(query->home);
 	return FIT_AWAY;
 }
 
 /* Among those with the hash of an exact entry. */
-static struct msg_in *wish_seek_hash(struct hold *h, struct lnet_wish *wish,
-				     uint64_t hash)
+static struct msg_in *query_seek_hash(struct hold *h, struct lnet_query *query,
+				      uint64_t hash)
 {
 	struct hash_node *n;
 
 	for (n = hash_first(&h->waiting_by_bits, hash); n; n = hash_next(n)) {
 		struct msg_in *msg = container_of(n, struct msg_in, by_bits);
 
-		if (wish_fits(wish, msg) == FIT)
+		if (query_fits(query, msg) == FIT)
 			return msg;
 	}
 	return NULL;
 }
 
-static struct msg_in *wish_seek_exact(struct lnet_cpt *cpt,
-				      struct lnet_wish *wish)
+static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
+				       struct lnet_query *query)
 {
-	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
+	struct hold *h = &msg_cpt(cpt)->holds[query->is.portal];
 	const struct match_want want = { .peers = &cpt->node->directory,
-					 .id = wish->is.match_id,
-					 .bits = wish->is.match_bits,
-					 .portal = wish->is.portal };
+					 .id = query->is.match_id,
+					 .bits = query->is.match_bits,
+					 .portal = query->is.portal };
 	struct msg_in *msg;
 
-	hold_hash_again(cpt, wish->is.portal);
-	msg = wish_seek_hash(h, wish, match_hash(cpt, &want));
+	hold_hash_again(cpt, query->is.portal);
+	msg = query_seek_hash(h, query, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
 	/* From another NID of the peer that the entry names. */
 	list_for_each_entry (msg, &h->waiting, out.link)
-		if (wish_fits(wish, msg) == FIT)
+		if (query_fits(query, msg) == FIT)
 			return msg;
 	return NULL;
 }
@@ -537,20 +537,20 @@ static struct list *waiting_after(struct hold *h, uint64_t arrival)
  * entry like this one has passed over before need no second look: the buffers
  * of a portal are mostly alike, and strangers must not make every way along the
  * list long. */
-static struct msg_in *wish_seek_masked(struct lnet_cpt *cpt,
-				       struct lnet_wish *wish)
+static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
+					struct lnet_query *query)
 {
-	struct hold *h = &msg_cpt(cpt)->holds[wish->is.portal];
+	struct hold *h = &msg_cpt(cpt)->holds[query->is.portal];
 	bool passing = true;
 	struct list *l;
 
-	if (!me_args_alike(&h->passed_by, &wish->is)) {
-		h->passed_by = wish->is;
+	if (!me_args_alike(&h->passed_by, &query->is)) {
+		h->passed_by = query->is;
 		h->passed = 0;
 	}
 	for (l = waiting_after(h, h->passed); l != &h->waiting; l = l->next) {
 		struct msg_in *msg = container_of(l, struct msg_in, out.link);
-		enum wish_fit fit = wish_fits(wish, msg);
+		enum query_fit fit = query_fits(query, msg);
 
 		if (fit == FIT)
 			return msg;
@@ -563,18 +563,18 @@ static struct msg_in *wish_seek_masked(struct lnet_cpt *cpt,
 	return NULL;
 }
 
-static struct msg_in *wish_seek(struct lnet_cpt *cpt, struct lnet_wish *wish)
+static struct msg_in *query_seek(struct lnet_cpt *cpt, struct lnet_query *query)
 {
-	return wish->is.ignore_bits ? wish_seek_masked(cpt, wish)
-				    : wish_seek_exact(cpt, wish);
+	return query->is.ignore_bits ? query_seek_masked(cpt, query)
+				     : query_seek_exact(cpt, query);
 }
 
 /* At the buffer's own CPT. False: the buffer takes no more. */
-static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
+static bool query_serve(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
 
-	while ((msg = wish_seek(cpt, wish))) {
+	while ((msg = query_seek(cpt, query))) {
 		int rc = request_match(msg);
 
 		if (rc == -ENOENT)
@@ -589,76 +589,77 @@ static bool wish_serve(struct lnet_cpt *cpt, struct lnet_wish *wish)
 	return true;
 }
 
-static void wishes_look(struct lnet_cpt *cpt, unsigned int portal)
+static void queries_look(struct lnet_cpt *cpt, unsigned int portal)
 {
-	struct lnet_wish *wish;
+	struct lnet_query *query;
 
-	/* Handlers may add wishes. A wish leaves the list by wish_arrived()
+	/* Handlers may add queries. A query leaves the list by query_arrived()
 	 * only. */
-	list_for_each_entry (wish, &msg_cpt(cpt)->holds[portal].wishes, link)
-		wish_serve(cpt, wish);
+	list_for_each_entry (query, &msg_cpt(cpt)->holds[portal].queries, link)
+		query_serve(cpt, query);
 }
 
-static void wish_ended(struct work *w)
+static void query_ended(struct work *w)
 {
-	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
-	struct lnet_cpt *home = wish->home;
+	struct lnet_query *query = container_of(w, struct lnet_query, work);
+	struct lnet_cpt *home = query->home;
 
-	pool_put(&msg_cpt(home)->wish_pool, wish);
+	pool_put(&msg_cpt(home)->query_pool, query);
 	cpt_ended_one(home);
 }
 
-static void wish_post(struct lnet_wish *wish, struct lnet_cpt *to, work_fn fn)
+static void query_post(struct lnet_query *query, struct lnet_cpt *to,
+		       work_fn fn)
 {
-	wish->at = to;
-	wish->work.fn = fn;
-	loop_post(to->loop, &wish->work);
+	query->at = to;
+	query->work.fn = fn;
+	loop_post(to->loop, &query->work);
 }
 
-static void wish_end(struct lnet_wish *wish)
+static void query_end(struct lnet_query *query)
 {
-	wish_post(wish, wish->home, wish_ended);
+	query_post(query, query->home, query_ended);
 }
 
-static void wish_arrived(struct work *w)
+static void query_arrived(struct work *w)
 {
-	struct lnet_wish *wish = container_of(w, struct lnet_wish, work);
+	struct lnet_query *query = container_of(w, struct lnet_query, work);
 
-	list_del(&wish->link);
-	wish_look(wish->at, wish);
+	list_del(&query->link);
+	query_look(query->at, query);
 }
 
-/* Sends the wish to the next CPT where messages wait. */
-static void wish_go_on(struct lnet_wish *wish)
+/* Sends the query to the next CPT where messages wait. */
+static void query_go_on(struct lnet_query *query)
 {
 	struct lnet_cpt *next;
 
-	if (!wish->todo) {
-		wish_end(wish);
+	if (!query->todo) {
+		query_end(query);
 		return;
 	}
-	next = wish->home->node->cpt[__builtin_ctz(wish->todo)];
-	wish->todo &= ~cpt_bit(next);
-	wish_post(wish, next, wish_arrived);
+	next = query->home->node->cpt[__builtin_ctz(query->todo)];
+	query->todo &= ~cpt_bit(next);
+	query_post(query, next, query_arrived);
 }
 
-/* Each message that is fetched brings the wish back here (hold_answered). */
-static void wish_look(struct lnet_cpt *cpt, struct lnet_wish *wish)
+/* Each message that is fetched brings the query back here (hold_answered). */
+static void query_look(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
 
-	if (cpt == wish->home) {
-		if (wish_serve(cpt, wish))
-			wish_go_on(wish);
+	if (cpt == query->home) {
+		if (query_serve(cpt, query))
+			query_go_on(query);
 		else
-			wish_end(wish);
+			query_end(query);
 		return;
 	}
-	msg = wish_seek(cpt, wish);
+	msg = query_seek(cpt, query);
 	if (msg)
-		hold_fetched(msg, wish);
+		hold_fetched(msg, query);
 	else
-		wish_go_on(wish);
+		query_go_on(query);
 }
 
 int hold_buffer_came(const struct lnet_me *me)
@@ -666,24 +667,24 @@ int hold_buffer_came(const struct lnet_me *me)
 	struct lnet_cpt *cpt = me->cpt;
 	uint32_t waiting = atomic_load(
 		&portal_node(cpt->node)->portals[me->is.portal].waiting);
-	struct lnet_wish *wish;
+	struct lnet_query *query;
 
 	/* Only PUTs are held. */
 	if (!waiting || !(me->md->options & LNET_MD_OP_PUT))
 		return 0;
-	wish = pool_get(&msg_cpt(cpt)->wish_pool);
-	if (!wish)
+	query = pool_get(&msg_cpt(cpt)->query_pool);
+	if (!query)
 		return -ENOMEM;
-	wish->home = cpt;
-	wish->is = me->is;
-	wish->todo = waiting & ~cpt_bit(cpt);
-	list_init(&wish->link);
+	query->home = cpt;
+	query->is = me->is;
+	query->todo = waiting & ~cpt_bit(cpt);
+	list_init(&query->link);
 	if (waiting & cpt_bit(cpt)) {
-		list_add_tail(&msg_cpt(cpt)->holds[me->is.portal].wishes,
-			      &wish->link);
-		wish_post(wish, cpt, wish_arrived);
+		list_add_tail(&msg_cpt(cpt)->holds[me->is.portal].queries,
+			      &query->link);
+		query_post(query, cpt, query_arrived);
 	} else {
-		wish_go_on(wish);
+		query_go_on(query);
 	}
 	return 0;
 }

@@ -8,15 +8,15 @@
  *	IN_HELD	all were asked, the portal is lazy, and the message
  *			waits for a buffer that comes
  *
- * Whoever attaches a buffer sends a wish to the CPTs where messages wait for
- * that portal: the wish visits one after the other, and fetches from each what
+ * Whoever attaches a buffer sends a query to the CPTs where messages wait for
+ * that portal: the query visits one after the other, and fetches from each what
  * the buffer takes, one message at a time.
  *
  * Invariant: no message is held while there is a buffer for it on any CPT,
- * unless a wish for that buffer is under way. The invariant holds because a
+ * unless a query for that buffer is under way. The invariant holds because a
  * message first says that it waits (portal_shared.waiting) and then asks, and a
  * buffer is first attached and then looks who waits: one of the two sees the
- * other. A wish that passes by while a message is away being offered marks the
+ * other. A query that passes by while a message is away being offered marks the
  * message (msg->came), so that the message asks again. node_check() looks.
  *
  * Why messages ask, and buffers look, instead of both going to one CPT that
@@ -60,7 +60,7 @@ struct hold {
 	struct list waiting;	       /* of msg_in.link, by arrival */
 	struct hash waiting_by_bits;   /* the same, of msg_in.by_bits */
 	enum portal_kind waiting_kind; /* the portal's, when they were hashed */
-	struct list wishes;	  /* of lnet_wish.link: to look here, soon */
+	struct list queries;	  /* of lnet_query.link: to look here, soon */
 	struct me_args passed_by; /* an entry like that did not match ... */
 	uint64_t passed;	  /* ... those that came up to this one */
 };

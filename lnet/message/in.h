@@ -15,7 +15,7 @@
 #include "lnet/core/stat.h"
 #include "lnet/message/out.h"
 
-struct lnet_wish;
+struct lnet_query;
 struct router_buf;
 
 enum in_state {
@@ -53,7 +53,7 @@ struct msg_in {
 	/* hold.c's; home's but for @asks: */
 	struct hash_node by_bits; /* hold.waiting_by_bits */
 	uint64_t arrival;	  /* the cpt's number of it */
-	struct lnet_wish *wish;	  /* IN_OFFERED: fetched it; or NULL */
+	struct lnet_query *query; /* IN_OFFERED: fetched it; or NULL */
 	uint32_t asks;		  /* IN_OFFERED: CPTs to be asked: bits */
 	uint32_t came; /* ... where a buffer has come meanwhile: bits */
 };

@@ -59,7 +59,7 @@ bool msgs_idle(const struct lnet_cpt *cpt)
 
 	return list_empty(&mc->active_in) && list_empty(&mc->active_out) &&
 	       mc->ops.used == 0 && mc->op_pool.used == 0 &&
-	       mc->wish_pool.used == 0;
+	       mc->query_pool.used == 0;
 }
 
 /* ---- what LNDs say, and ask, of the messages that are lent to them ---- */

@@ -29,7 +29,7 @@ struct msg_faults {
 struct msg_cpt {
 	struct path_cpt path;
 	struct id_table ops;
-	struct pool msg_pool, op_pool, wish_pool;
+	struct pool msg_pool, op_pool, query_pool;
 	/* msg_out.active: of all messages in life, in msg_in or lnet_op: */
 	struct list active_in, active_out;
 	struct list refunds; /* msg_out.lnd.link: messages that are about to
@@ -61,7 +61,7 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 }
 
 /* To whom what is kept of @msg is charged. */
-static inline struct lnet_holdings *in_party(const struct msg_in *msg)
+static inline struct lnet_holdings *in_quota(const struct msg_in *msg)
 {
 	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
 }

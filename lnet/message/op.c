@@ -100,7 +100,7 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 {
 	if (answered)
 		return LNET_OUTCOME_DELIVERED;
-	return op->msg.status == 0 || op->msg.flags & MSG_DOUBTED
+	return op->msg.status == 0 || op->msg.flags & MSG_QUESTIONED
 		       ? LNET_OUTCOME_UNKNOWN
 		       : LNET_OUTCOME_NOT_DELIVERED;
 }

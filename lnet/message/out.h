@@ -53,7 +53,7 @@ extern const struct fsm_state out_states[OUT_STATES];
 #define MSG_ONCE    1u	/* is never sent again */
 #define MSG_EXACT   2u	/* goes to the NID asked for, and to no other */
 #define MSG_PREFERS 4u	/* NI and NID asked for are left when they fail */
-#define MSG_DOUBTED 8u	/* a try has failed, and the peer may have got it */
+#define MSG_QUESTIONED 8u  /* a try has failed, and the peer may have got it */
 #define MSG_PROBE   16u /* that it fails is no news: it costs no health */
 #define MSG_AWAITED 32u /* has waited for discovery, and does not again */
 #define MSG_ROUTED  64u /* this try goes by a gateway */

@@ -24,7 +24,7 @@ bool park_has_room(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
-	const struct lnet_holdings *has = in_party(msg);
+	const struct lnet_holdings *has = in_quota(msg);
 	uint32_t max = requests_max(cpt->node);
 	/* Messages that are parked do not count, or they would wait for each
 	 * other; nor does @msg itself, yet. */
@@ -57,7 +57,7 @@ static void park_tell(const struct msg_in *msg, uint64_t *quiet_until,
 {
 	struct lnet_cpt *cpt = msg->out.home;
 	struct msg_cpt *mc = msg_cpt(cpt);
-	struct lnet_holdings *has = in_party(msg);
+	struct lnet_holdings *has = in_quota(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -82,7 +82,7 @@ static void park_tell(const struct msg_in *msg, uint64_t *quiet_until,
 
 static void park_drop(struct msg_in *msg)
 {
-	park_tell(msg, &in_party(msg)->drops_quiet_until, "is not listened to");
+	park_tell(msg, &in_quota(msg)->drops_quiet_until, "is not listened to");
 	in_drop(msg, STAT_drop_no_memory);
 }
 

@@ -14,7 +14,7 @@
 #include "lnet/message/request.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 /* ---- answers ---- */
@@ -209,10 +209,10 @@ static in_line void dispatch(struct msg_in *msg)
 
 /* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
  * until it has been asked. */
-static void meet_hearsay(struct msg_in *msg, struct lnet_peer_ni *lpni)
+static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
-	if (lpni->word.state == PEER_WORD_HEARSAY)
-		peer_cpt(msg->out.home)->doubt(msg->out.home, lpni);
+	if (lpni->provenance.state == PEER_UNVERIFIED)
+		peer_cpt(msg->out.home)->question(msg->out.home, lpni);
 	msg->initiator = msg->out.hdr.src_nid;
 }
 
@@ -298,8 +298,8 @@ static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 	msg->sender = lpni;
 	lpni->has.msgs++;
 	health_heard(msg->out.home, ni, lpni);
-	if (unlikely(word_is_hearsay(lpni)))
-		meet_hearsay(msg, lpni);
+	if (unlikely(provenance_is_unverified(lpni)))
+		meet_unverified(msg, lpni);
 	else if (likely(direct))
 		msg->initiator = lpni->peer->primary;
 	else

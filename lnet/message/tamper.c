@@ -34,7 +34,7 @@ static uint64_t copy_size(const struct msg_out *msg)
 }
 
 /* The peer NI that it goes to. */
-static struct lnet_peer_ni *copy_party(const struct msg_out *msg)
+static struct lnet_peer_ni *copy_quota(const struct msg_out *msg)
 {
 	return msg->lpni ? msg->lpni
 			 : container_of(msg, struct msg_in, out)->sender;
@@ -42,7 +42,7 @@ static struct lnet_peer_ni *copy_party(const struct msg_out *msg)
 
 static void copy_count(struct msg_out *msg, uint64_t bytes)
 {
-	copy_party(msg)->has.copied_bytes += bytes;
+	copy_quota(msg)->has.copied_bytes += bytes;
 	msg_cpt(msg->cpt)->has_all.copied_bytes += bytes;
 }
 
@@ -63,7 +63,7 @@ bool tamper_copy(struct msg_out *msg)
 	uint64_t size = copy_size(msg);
 	struct copy *copy;
 
-	if (!share_allows(copy_party(msg)->has.copied_bytes,
+	if (!share_allows(copy_quota(msg)->has.copied_bytes,
 			  msg_cpt(cpt)->has_all.copied_bytes,
 			  cpt->node->conf.lazy_bytes_max, size))
 		return false;

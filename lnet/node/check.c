@@ -121,7 +121,7 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 		return "is an NI of another net than its peer's";
 	if (here != (p->place.state == PEER_HERE))
 		return "is not where the directory says";
-	/* Of guests each CPT is told in a turn of its own. */
+	/* Of aliases each CPT is told in a turn of its own. */
 	if (!lnet_nid_eq(&primary, &peer->primary) &&
 	    (here || directory_is_idle(d)))
 		return "has not the primary NID that the directory says";
@@ -144,7 +144,7 @@ static const char *peer_wrong(const struct lnet_peer *peer)
 			used += p->refs != 0;
 			primary = primary ||
 				  lnet_nid_eq(&p->nid, &peer->primary) ||
-				  p->place.state == PEER_GUEST;
+				  p->place.state == PEER_ALIAS;
 		}
 	}
 	if (nis != peer->nnis)
@@ -227,7 +227,7 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
-/* Does @msg wait for a buffer that is there, with no wish on its way to tell
+/* Does @msg wait for a buffer that is there, with no query on its way to tell
  * (hold.h)? */
 static bool held_wrong(struct lnet *node, const struct msg_in *msg, char *buf,
 		       size_t size)
@@ -412,7 +412,7 @@ static bool buffers_missed(struct lnet *node, char *buf, size_t size)
 	struct msg_in *msg;
 
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (msg_cpt(node->cpt[i])->wish_pool.used)
+		if (msg_cpt(node->cpt[i])->query_pool.used)
 			return false;
 	for (unsigned int i = 0; i < node->cpts; i++)
 		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active_in,

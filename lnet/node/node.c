@@ -201,7 +201,7 @@ static uint32_t pid_default(struct lnet *node)
 }
 
 /* The NIDs of peers have changed: on each CPT there may be messages that wait
- * for entries which name the peer, and guests. */
+ * for entries which name the peer, and aliases. */
 static void node_directory_changed(struct directory *d, unsigned int cpt,
 				   const struct directory_entry *to,
 				   unsigned int n)

@@ -6,7 +6,7 @@
 #include "lnet/core/cpt.h"
 #include "lnet/net/net.h"
 #include "lnet/path/path.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 static int32_t health_add(int32_t health, int32_t change)
@@ -67,7 +67,7 @@ void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni)
 {
-	if (!word_is_hearsay(lpni))
+	if (!provenance_is_unverified(lpni))
 		health_lose_ni(cpt, ni);
 	health_lose_peer_ni(cpt, lpni);
 }

@@ -38,7 +38,8 @@ void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* From @ni nothing gets to @lpni, which is evidence against both; but against
- * the peer's alone if @lpni is hearsay (word.h): strangers may name any NID. */
+ * the peer's alone if @lpni is unverified (provenance.h): strangers may name
+ * any NID. */
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni);
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 void paths_init(struct lnet_cpt *cpt)
@@ -49,7 +49,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	const struct lnet_peer *peer = path->lpni->peer;
 
 	if (peer_cpt(cpt)->discovery &&
-	    (!peer->settled || word_is_hearsay(path->lpni)))
+	    (!peer->settled || provenance_is_unverified(path->lpni)))
 		return false;
 	if (config_net(cpt->config, ni_segment(path->ni))->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))

@@ -5,7 +5,7 @@
 
 #include "lnet/net/net.h"
 #include "lnet/path/ruling.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
 /* A choice that is being made. */
@@ -568,7 +568,8 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
 	if (unlikely(s->want->flags & PATH_HOP && s->dst &&
-		     s->dst->peer->multi_rail && !word_is_hearsay(s->dst)))
+		     s->dst->peer->multi_rail &&
+		     !provenance_is_unverified(s->dst)))
 		return from_named_to_best(s, path);
 	path->ni = s->src;
 	path->lpni = path->dst = s->dst;
@@ -889,7 +890,8 @@ static enum path_case case_of(struct seek *s)
 	bool local;
 
 	s->mr = s->dst && s->dst->peer->multi_rail &&
-		!(s->want->flags & PATH_EXACT) && !word_is_hearsay(s->dst);
+		!(s->want->flags & PATH_EXACT) &&
+		!provenance_is_unverified(s->dst);
 	if (s->src)
 		local = ni_segment(s->src) == segment;
 	else if (s->mr)

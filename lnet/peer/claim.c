@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lnet/peer/member.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 /* ---- which NIDs ---- */
 
@@ -51,18 +51,18 @@ static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 
 /* ---- on the CPT that claims ---- */
 
-/* A place for each NID: a guest, for it is another CPT's still. */
+/* A place for each NID: an alias, for it is another CPT's still. */
 static int claim_make_room(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct claim_nid *n = &c->nids[i];
 
-		if (n->guest)
+		if (n->alias)
 			continue;
-		n->guest = peer_get(c->cpt, &c->names[i]);
-		if (!n->guest)
+		n->alias = peer_get(c->cpt, &c->names[i]);
+		if (!n->alias)
 			return -ENOBUFS;
-		n->guest->awaited++;
+		n->alias->awaited++;
 	}
 	return 0;
 }
@@ -70,13 +70,13 @@ static int claim_make_room(struct peer_claim *c)
 static void claim_free(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
-		struct lnet_peer_ni *guest = c->nids[i].guest;
+		struct lnet_peer_ni *alias = c->nids[i].alias;
 
-		if (!guest)
+		if (!alias)
 			continue;
-		guest->awaited--;
-		peer_place(c->cpt, guest);
-		peer_unref(c->cpt, guest);
+		alias->awaited--;
+		peer_place(c->cpt, alias);
+		peer_unref(c->cpt, alias);
 	}
 	free(c->names);
 	free(c->nids);
@@ -108,19 +108,19 @@ static int claim_begin(struct peer_claim *c)
 }
 
 /* It comes to @peer, as it was one of that peer's before. */
-static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
+static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 			  struct lnet_peer *peer)
 {
-	struct lnet_peer_ni *guest = n->guest;
+	struct lnet_peer_ni *alias = n->alias;
 
-	peer_arrive(guest);
-	guest->preferred = n->preferred;
-	guest->health = n->health;
-	guest->down = n->down;
-	if (guest->peer != peer)
-		peer_absorb(c->cpt, peer, guest->peer);
+	peer_arrive(alias);
+	alias->preferred = n->preferred;
+	alias->health = n->health;
+	alias->down = n->down;
+	if (alias->peer != peer)
+		peer_absorb(c->cpt, peer, alias->peer);
 	if (!lnet_nid_is_any(&n->by))
-		word_hearsay(c->cpt, guest, &n->by);
+		provenance_unverify(c->cpt, alias, &n->by);
 }
 
 /* What was given is a peer here, as it was one there, which becomes a part of
@@ -128,13 +128,13 @@ static void guest_arrives(struct peer_claim *c, struct claim_nid *n,
  * NIDs to another meanwhile: the primary NID is not that peer's any more. */
 static int claim_take(struct peer_claim *c)
 {
-	struct lnet_peer *peer = c->nids[0].guest->peer;
+	struct lnet_peer *peer = c->nids[0].alias->peer;
 	int rc;
 
 	peer->primary = directory_primary(&c->cpt->node->directory, &c->nid);
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->nids[i].given)
-			guest_arrives(c, &c->nids[i], peer);
+			alias_arrives(c, &c->nids[i], peer);
 	peer_asked(peer, c->asked_until);
 	if (!peer_is_here(c->peer))
 		return -EAGAIN;
@@ -221,7 +221,7 @@ static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 	n->down = lpni->down;
 	n->preferred = lpni->preferred;
 	lpni->preferred = (struct ulnet_nid)LNET_NID_ANY;
-	if (word_is_hearsay(lpni))
+	if (provenance_is_unverified(lpni))
 		n->by = lpni->claimed_by;
 }
 
@@ -285,7 +285,7 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 		return -EAGAIN;
 	if (!lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
 		if (!lpni->peer->configured)
-			word_claimed(cpt, lpni, &c->by);
+			provenance_dispute(cpt, lpni, &c->by);
 		return -EPERM;
 	}
 	rc = may_leave(cpt, lpni->peer, c);
@@ -298,7 +298,7 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
 
-	if (!lpni || lpni->place.state != PEER_GUEST)
+	if (!lpni || lpni->place.state != PEER_ALIAS)
 		return;
 	peer_ref(lpni);
 	peer_cpt(cpt)->moved(cpt, lpni);
@@ -441,7 +441,7 @@ static int call_part(const struct claim_call *call)
 
 	if (!lpni || lpni->place.state != PEER_HERE || lpni->peer->configured)
 		return 0;
-	return word_part(call->owner, lpni);
+	return provenance_part(call->owner, lpni);
 }
 
 static int call_ask(void *arg)

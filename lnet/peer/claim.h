@@ -14,7 +14,7 @@
  *	  claim each other's, one gives.
  * Then the NID may be claimed again later.
  *
- * Their connections go along. Who has given the NIDs away keeps a guest for
+ * Their connections go along. Who has given the NIDs away keeps an alias for
  * each (peer.h), through which ends what its LNDs have and what may still be on
  * its way in. Messages that wait there are passed to the new owner, and so is
  * all that is sent to the NIDs later.
@@ -28,7 +28,7 @@
 /* A NID of the peer that gives. */
 struct claim_nid {
 	struct ulnet_nid by; /* on whose word it is its peer's; ANY: its own */
-	struct lnet_peer_ni *guest; /* where it is to come; NULL: not yet */
+	struct lnet_peer_ni *alias; /* where it is to come; NULL: not yet */
 	/* As it was there, if it was given: */
 	struct ulnet_nid preferred;
 	int32_t health;
@@ -68,17 +68,17 @@ struct peer_claim {
  * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
  * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: see above;
  * -EPERM: it is an administrator's there, or has not said itself whose it is,
- * and is asked (word.h); -EAGAIN: others have had @nid, or all NIDs of @peer,
- * meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
+ * and is asked (provenance.h); -EAGAIN: others have had @nid, or all NIDs of
+ * @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;
 
 /* The same for an administrator, from a thread that may wait for all CPTs
  * (node_may_wait()): @cpt's peer known by @primary. Only those NIDs come with
- * @nid that have said themselves whose they are (word_part()). Also -EAGAIN:
- * others have changed something meanwhile; -ENOENT: there is no such peer
- * here. */
+ * @nid that have said themselves whose they are (provenance_part()). Also
+ * -EAGAIN: others have changed something meanwhile; -ENOENT: there is no such
+ * peer here. */
 int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 		    const struct ulnet_nid *nid) must_check;
 

@@ -5,7 +5,7 @@
 #include "lnet/net/config.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/member.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 /* Others may change peers meanwhile, but hardly so often. */
 #define CLAIMS_MAX 100
@@ -67,7 +67,8 @@ static int add_peer(void *arg)
 	lpni = peer_get(c->cpt, c->primary);
 	if (!lpni)
 		return -ENOBUFS;
-	rc = lpni->place.state == PEER_HERE ? word_part(c->cpt, lpni) : -EAGAIN;
+	rc = lpni->place.state == PEER_HERE ? provenance_part(c->cpt, lpni)
+					    : -EAGAIN;
 	if (!rc)
 		rc = peer_configure(c, lpni->peer);
 	peer_unref(c->cpt, lpni);

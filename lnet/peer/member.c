@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 /* ---- peers, nets, NIs ---- */
 
@@ -101,7 +101,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 				       .health = LNET_HEALTH_MAX };
 	if (hash_add(&pc->peers, &lpni->hash, hash))
 		goto err_put_ni;
-	list_init(&lpni->hearsay);
+	list_init(&lpni->unverified);
 	list_init(&lpni->first);
 	list_init(&lpni->queue);
 	list_init(&lpni->connecting);
@@ -125,7 +125,7 @@ static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	       !list_empty(&lpni->queue) || !list_empty(&lpni->connecting));
 	if (pc->peer_last == lpni)
 		pc->peer_last = NULL;
-	word_given(cpt, lpni);
+	provenance_verify(cpt, lpni);
 	member_leave(cpt, lpni);
 	hash_del(&pc->peers, &lpni->hash);
 	free(lpni->ruling.preferred);
@@ -275,7 +275,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
-	/* What the directory says of a guest is for its owner to change. */
+	/* What the directory says of an alias is for its owner to change. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
 	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
@@ -293,7 +293,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	from->primary = left;
 	peer_asked(peer, from->asked_until);
 	member_join(lpni, pnet);
-	word_given(cpt, lpni);
+	provenance_verify(cpt, lpni);
 	peer_drop(cpt, from);
 	cpt_topology_changed(cpt);
 	return 0;
@@ -305,7 +305,7 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	int rc;
 
 	if (lpni->peer->nnis == 1) {
-		word_given(cpt, lpni);
+		provenance_verify(cpt, lpni);
 		return 0;
 	}
 	alone = peer_new(cpt, &lpni->nid);
@@ -436,7 +436,7 @@ static void room_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	if (lpni->refs)
 		peer_drop(cpt, from);
 	member_join(lpni, list_first(&room->nets, struct lnet_peer_net, link));
-	word_given(cpt, lpni);
+	provenance_verify(cpt, lpni);
 	peer_place(cpt, lpni);
 	peer_drop(cpt, room);
 }
@@ -466,7 +466,7 @@ int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, unsigned int to)
 	peer_hold(peer);
 	while ((other = peer_other(peer, lpni)))
 		room_take(cpt, other, &rooms);
-	word_given(cpt, lpni);
+	provenance_verify(cpt, lpni);
 	peer_place(cpt, lpni);
 	peer_drop(cpt, peer);
 	return 0;

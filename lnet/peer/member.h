@@ -34,9 +34,9 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid) must_check;
 
 /* @lpni leaves its peer and becomes one of @peer, as if it had said so
- * (word.h). A peer that has lost its primary NID goes by the NID of its first
- * NI; a peer that has lost all is freed, unless it is held. -EXDEV: another CPT
- * owns @lpni, which is a guest here. */
+ * (provenance.h). A peer that has lost its primary NID goes by the NID of its
+ * first NI; a peer that has lost all is freed, unless it is held. -EXDEV:
+ * another CPT owns @lpni, which is an alias here. */
 int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		struct lnet_peer_ni *lpni) must_check;
 
@@ -45,8 +45,8 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
 /* All NIs of @from become those of @into, which is held, and keep their word
- * (word.h): all of them at once, whoever reads the directory. @from is freed,
- * unless it is held. On error nothing has changed. */
+ * (provenance.h): all of them at once, whoever reads the directory. @from is
+ * freed, unless it is held. On error nothing has changed. */
 int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 	       struct lnet_peer *from) must_check;
 /* The same, which the directory says already. */
@@ -54,8 +54,8 @@ void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
 		 struct lnet_peer *from);
 
 /* The peer of @lpni becomes the CPT @to's, with all of its NIs and at once.
- * Each is a guest here from now on, and a peer of its own here; @lpni keeps the
- * record of the peer. On error nothing has changed. */
+ * Each is an alias here from now on, and a peer of its own here; @lpni keeps
+ * the record of the peer. On error nothing has changed. */
 int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	       unsigned int to) must_check;
 

@@ -4,4 +4,4 @@ libulnetcore_a_SOURCES += %D%/configured.c
 libulnetcore_a_SOURCES += %D%/member.c %D%/member.h
 libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
 libulnetcore_a_SOURCES += %D%/peers.c
-libulnetcore_a_SOURCES += %D%/word.c %D%/word.h
+libulnetcore_a_SOURCES += %D%/provenance.c %D%/provenance.h

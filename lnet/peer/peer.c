@@ -3,7 +3,7 @@
 
 #include "lnet/net/config.h"
 #include "lnet/peer/member.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 const struct fsm_state peer_states[PEER_STATES] = {
 	[PEER_UNKNOWN] = { "unknown", FSM_TO(PEER_QUEUED) },
@@ -27,8 +27,8 @@ const struct fsm_state peer_states[PEER_STATES] = {
 };
 
 const struct fsm_state peer_places[PEER_PLACES] = {
-	[PEER_HERE] = { "here", FSM_TO(PEER_GUEST) },
-	[PEER_GUEST] = { "guest", FSM_TO(PEER_HERE) },
+	[PEER_HERE] = { "here", FSM_TO(PEER_ALIAS) },
+	[PEER_ALIAS] = { "guest", FSM_TO(PEER_HERE) },
 };
 
 /* ---- looking ---- */
@@ -90,7 +90,7 @@ bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 
 	if (likely(pc->ni_pool.used < pc->ni_pool.max))
 		return true;
-	if (word_forget_one(cpt))
+	if (provenance_forget_one(cpt))
 		return true;
 	for (unsigned int i = 0; i < FORGET_TRIES; i++) {
 		struct lnet_peer *peer;
@@ -115,7 +115,7 @@ static struct lnet_peer_ni *peer_meet(struct lnet_cpt *cpt,
 	struct lnet *node = cpt->node;
 	struct ulnet_nid primary = directory_primary(&node->directory, nid);
 	enum peer_place place =
-		node_cpt_of(node, nid) == cpt->index ? PEER_HERE : PEER_GUEST;
+		node_cpt_of(node, nid) == cpt->index ? PEER_HERE : PEER_ALIAS;
 	struct lnet_peer_ni *lpni;
 	struct lnet_peer *peer;
 
@@ -159,12 +159,12 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 }
 
 /* An administrator's word is as good as their own. */
-static void peer_words_given(struct lnet_cpt *cpt, struct lnet_peer *peer)
+static void peer_provenance_verify(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *lpni;
 
 	peer_for_each_ni (lpni, peer)
-		word_given(cpt, lpni);
+		provenance_verify(cpt, lpni);
 }
 
 void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
@@ -175,7 +175,7 @@ void peer_set_configured(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	peer->configured = configured;
 	if (configured) {
 		peer_hold(peer);
-		peer_words_given(cpt, peer);
+		peer_provenance_verify(cpt, peer);
 	} else {
 		peer_drop(cpt, peer);
 	}
@@ -250,7 +250,7 @@ void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	enum peer_place place = node_cpt_of(cpt->node, &lpni->nid) == cpt->index
 					? PEER_HERE
-					: PEER_GUEST;
+					: PEER_ALIAS;
 
 	if (lpni->place.state == place || (place == PEER_HERE && lpni->awaited))
 		return;
@@ -276,7 +276,7 @@ void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
 
-	if (!lpni || lpni->place.state != PEER_GUEST)
+	if (!lpni || lpni->place.state != PEER_ALIAS)
 		return;
 	lpni->peer->primary = directory_primary(&cpt->node->directory, nid);
 	peer_place(cpt, lpni);
@@ -299,7 +299,7 @@ void peers_init(struct lnet_cpt *cpt)
 
 	hash_init(&pc->peers);
 	list_init(&pc->idle);
-	list_init(&pc->hearsay);
+	list_init(&pc->unverified);
 	pool_init(&pc->peer_pool, sizeof(struct lnet_peer), 0);
 	pool_init(&pc->net_pool, sizeof(struct lnet_peer_net), 0);
 	pool_init(&pc->ni_pool, sizeof(struct lnet_peer_ni),

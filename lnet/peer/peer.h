@@ -7,7 +7,7 @@
  * (core/directory.h), and with the CPT's records the directory agrees. Where
  * its connections are is another question: when a peer has moved, messages
  * still come in on the CPT that it has left, as long as connections lead there.
- * For these that CPT has a record as well, a guest, through which nothing is
+ * For these that CPT has a record as well, an alias, through which nothing is
  * sent.
  *
  * Strangers can make a node remember peer NIs, up to a limit; beyond it the
@@ -122,7 +122,7 @@ struct peer_ruling {
 /* Whose a peer NI is. */
 enum peer_place {
 	PEER_HERE,  /* this CPT's */
-	PEER_GUEST, /* another CPT's: only receives here */
+	PEER_ALIAS, /* another CPT's: only receives here */
 	PEER_PLACES
 };
 extern const struct fsm_state peer_places[PEER_PLACES];
@@ -144,15 +144,16 @@ struct lnet_peer_ni {
 	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
 	struct fsm place;
-	struct fsm word; /* by whose word it is its peer's (word.h) */
+	struct fsm
+		provenance; /* by whose word it is its peer's (provenance.h) */
 	struct ulnet_nid nid;
 	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
 				      * by its own word: the last one; ANY */
 	uint32_t claims_denied; /* reconcile.c's: since it has confirmed one */
 	uint64_t claims_after;	/* ... ns: it is not asked before */
 	bool claim_late;	/* discovery.c's: it is to be asked then */
-	struct list hearsay; /* peer_cpt.hearsay */
-	uint32_t awaited;    /* a guest: claims (claim.h) by which it may become
+	struct list unverified; /* peer_cpt.unverified */
+	uint32_t awaited; /* an alias: claims (claim.h) by which it may become
 			      * this CPT's, with others */
 	struct ulnet_nid preferred; /* path.c's: the local NI that a peer which
 				     * is not multi-rail knows this node by;
@@ -165,7 +166,7 @@ struct lnet_peer_ni {
 	struct peer_ruling ruling;  /* path/ruling.c's */
 	struct ulnet_nid way; /* of a process that only calls: the gateway by
 			       * which it was heard last; ANY: directly. Also
-			       * of guests */
+			       * of aliases */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
 	bool down;		    /* the peer says so (discovery), and nothing
 				     * has come from it since */
@@ -201,11 +202,11 @@ struct peer_cpt {
 	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
 	struct list idle;		/* lnet_peer.idle, longest first */
 	struct pool peer_pool, net_pool, ni_pool;
-	struct list hearsay; /* lnet_peer_ni.hearsay, longest first ... */
-	uint32_t nhearsay;   /* of them */
+	struct list unverified; /* lnet_peer_ni.unverified, longest first ... */
+	uint32_t nunverified;	/* of them */
 	/* Discovery's: asks a peer NI itself whose it is, if it can. */
-	void (*doubt)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* Discovery's: a peer NI, which is held, has become a guest, so that
+	void (*question)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+	/* Discovery's: a peer NI, which is held, has become an alias, so that
 	 * what waits for it here is to go to its new CPT. */
 	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 	/* Recovery's: NIDs of @peer have come from another CPT, and some may be
@@ -358,15 +359,15 @@ bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* Moves them, when the directory names that CPT. */
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* @lpni is the CPT's, or a guest, as the directory says. One that is awaited
- * stays a guest: it comes with all others of its peer, by peer_arrive(). */
+/* @lpni is the CPT's, or an alias, as the directory says. One that is awaited
+ * stays an alias: it comes with all others of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void peer_arrive(struct lnet_peer_ni *lpni);
 
 /* Are the NIs of @peer this CPT's, and has it any? */
 bool peer_is_here(const struct lnet_peer *peer);
 
-/* The directory says of @nid something else than before: a guest goes by the
+/* The directory says of @nid something else than before: an alias goes by the
  * NID that its peer is known by, and is none if this CPT is the owner now. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 

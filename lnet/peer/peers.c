@@ -5,7 +5,7 @@
 #include "lnet/policy/policy.h"
 #include "lnet/net/config.h"
 #include "lnet/peer/peer.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 /* Peer NIs that are looked at in one turn: between two of them messages go
  * on. */
@@ -146,7 +146,7 @@ static void peer_info(const struct lnet_cpt *cpt, const struct lnet_peer_ni *p,
 		.queued = (uint64_t)MAX(-(int64_t)p->credits, 0),
 		.connecting = p->nconnecting,
 		.refs = p->refs,
-		.word = fsm_name(&p->word, peer_words),
+		.word = fsm_name(&p->provenance, peer_provenances),
 		.down = p->down,
 		.health = p->health,
 		.recovering = p->recovery != NULL,
@@ -223,7 +223,7 @@ static void peers_list(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 		list->count = list->base;
 		return;
 	}
-	if (p->place.state == PEER_GUEST)
+	if (p->place.state == PEER_ALIAS)
 		return;
 	if (list->count < list->n)
 		peer_info(cpt, p, &list->infos[list->count]);

@@ -94,14 +94,14 @@ static void watch_arm(struct ulrpc_client *c, uint64_t at)
 }
 
 /* Usually each is due after all others. */
-void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p)
+void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 {
 	struct list *at = c->watched.prev;
 
 	if (list_empty(&c->watched))
 		c->watch_jitter = shard_jitter(c->shard);
 	while (at != &c->watched &&
-	       list_entry(at, struct parcel, of_watch)->due > p->due)
+	       list_entry(at, struct batch, of_watch)->due > p->due)
 		at = at->prev;
 	list_add(at, &p->of_watch);
 	if (p->due < c->watch_at)
@@ -109,7 +109,7 @@ void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p)
 }
 
 /* At another time than before. */
-static void watch_again(struct parcel *p, uint64_t due)
+static void watch_again(struct batch *p, uint64_t due)
 {
 	list_del(&p->of_watch);
 	p->due = due;
@@ -120,7 +120,7 @@ static void watch_again(struct parcel *p, uint64_t due)
 /* ---- which rail loses messages ---- */
 
 /* @p is lost, or its answer is. */
-static void parcel_suspect(struct parcel *p)
+static void batch_suspect(struct batch *p)
 {
 	const struct ulnet_id peer = { p->target, p->peer.pid };
 
@@ -129,7 +129,7 @@ static void parcel_suspect(struct parcel *p)
 	p->suspect = true;
 }
 
-static bool is_by_another(const struct parcel *a, const struct parcel *b)
+static bool is_by_another(const struct batch *a, const struct batch *b)
 {
 	return !lnet_nid_eq(&a->hop, &b->hop) ||
 	       !lnet_nid_eq(&a->local, &b->local);
@@ -138,7 +138,7 @@ static bool is_by_another(const struct parcel *a, const struct parcel *b)
 void attempt_look_back(const struct ulrpc_call *call,
 		       const struct wire_reply *r)
 {
-	struct parcel *out = call->out.parcel, *query = call->query.parcel;
+	struct batch *out = call->out.batch, *query = call->query.batch;
 	uint64_t us = r->throttled + r->queue + r->service;
 	uint64_t rtt = import_rtt(call->client->imp);
 
@@ -146,7 +146,7 @@ void attempt_look_back(const struct ulrpc_call *call,
 	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
 		return; /* it has been answered no later than it could be */
 	if (is_by_another(out, query))
-		parcel_suspect(out);
+		batch_suspect(out);
 }
 
 /* ---- what is not answered in time ---- */
@@ -171,13 +171,13 @@ static void call_missed(struct ulrpc_call *call, uint64_t now)
 
 	if (call->fsm.state == CALL_ASKED) {
 		call->asks++;
-		parcel_suspect(call->query.parcel);
+		batch_suspect(call->query.batch);
 		grow_patience(imp, call, now);
 	}
 	call_ask(call);
 }
 
-static void parcel_missed(struct parcel *p, uint64_t now)
+static void batch_missed(struct batch *p, uint64_t now)
 {
 	uint64_t next = TIME_NEVER;
 
@@ -202,15 +202,15 @@ void attempt_on_watch(struct ulnet_timer *timer)
 
 	c->watch_at = TIME_NEVER;
 	while (!list_empty(&c->watched)) {
-		struct parcel *p =
-			list_first(&c->watched, struct parcel, of_watch);
+		struct batch *p =
+			list_first(&c->watched, struct batch, of_watch);
 
 		if (p->due > now) {
 			if (p->due < c->watch_at)
 				watch_arm(c, p->due);
 			return;
 		}
-		parcel_missed(p, now);
+		batch_missed(p, now);
 	}
 }
 
@@ -228,17 +228,17 @@ void call_ask(struct ulrpc_call *call)
 }
 
 /* The server moves bulk by the way on which it was asked last. */
-static void bulks_follow(struct ulrpc_call *call, const struct parcel *p)
+static void bulks_follow(struct ulrpc_call *call, const struct batch *p)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_follow(call->bulks[i], p->peer);
 }
 
-void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
+void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random)
 {
-	if (call->query.parcel)
-		parcel_forget(call, &call->query);
+	if (call->query.batch)
+		batch_forget(call, &call->query);
 	list_del(&call->link);
 	call->query = (struct place){ p, index, call->attempts++ };
 	call->queries++;
@@ -249,7 +249,7 @@ void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
 	call_move(call, CALL_ASKED);
 }
 
-void attempts_asked(const struct ulrpc_call *call, const struct parcel *p)
+void attempts_asked(const struct ulrpc_call *call, const struct batch *p)
 {
 	struct ulrpc_client *c = call->client;
 	uint64_t time = client_timeout(c, call->method, TIME_NEVER);
@@ -273,7 +273,7 @@ static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
-	struct parcel *p = call->out.parcel;
+	struct batch *p = call->out.batch;
 
 	bulks_admit(call, server);
 	call->extensions++;
@@ -354,8 +354,8 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
  * has LNet nothing more to say about it? */
 static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
 {
-	const struct parcel *p =
-		call->query.parcel ? call->query.parcel : call->out.parcel;
+	const struct batch *p =
+		call->query.batch ? call->query.batch : call->out.batch;
 
 	return !p->sending && severed_has(s, p->sent, &p->target);
 }
@@ -427,7 +427,7 @@ static void fence_or_requeue(struct ulrpc_call *call)
 
 void attempt_end(struct ulrpc_call *call)
 {
-	const struct parcel *p = call->out.parcel;
+	const struct batch *p = call->out.batch;
 
 	call->local = p->local;
 	call->target = p->target;
@@ -436,7 +436,7 @@ void attempt_end(struct ulrpc_call *call)
 	call->bulk_failed = false;
 	list_del(&call->link);
 	call->client->inflight--;
-	parcel_forget_all(call);
+	batch_forget_all(call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
 	/* Its place among those in flight is free. */
@@ -486,7 +486,7 @@ static bool may_be_doubtful(const struct ulrpc_call *call)
 		call->client->durable && !call->forsaken);
 }
 
-void call_doubt(struct ulrpc_call *call)
+void call_unsettle(struct ulrpc_call *call)
 {
 	if (!may_be_doubtful(call) || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
@@ -579,13 +579,13 @@ static bool call_retry(struct ulrpc_call *call, uint64_t least)
 	return true;
 }
 
-void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p)
+void attempt_undelivered(struct ulrpc_call *call, const struct batch *p)
 {
-	if (call->out.parcel == p) {
+	if (call->out.batch == p) {
 		call_again(call);
 		return;
 	}
-	parcel_forget(call, &call->query);
+	batch_forget(call, &call->query);
 	if (call->fsm.state == CALL_ASKED)
 		call_ask(call);
 }
@@ -613,9 +613,9 @@ static void on_unknown_call(struct ulrpc_call *call)
 	bool bulk_failed = call->bulk_failed;
 	uint64_t at;
 
-	if (call->query.parcel &&
-	    is_by_another(call->out.parcel, call->query.parcel))
-		parcel_suspect(call->out.parcel);
+	if (call->query.batch &&
+	    is_by_another(call->out.batch, call->query.batch))
+		batch_suspect(call->out.batch);
 	if (call->semantics == ULRPC_IDEMPOTENT)
 		call->unknown = true;
 	if (retry_verdict(call, 0, !bulk_failed, &at) != BACKOFF_RETRY) {
@@ -663,7 +663,7 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct ulrpc_client *c = call->client;
 	bool query = r->attempt != call->out.attempt;
-	const struct parcel *p = query ? call->query.parcel : call->out.parcel;
+	const struct batch *p = query ? call->query.batch : call->out.batch;
 	uint32_t epoch = p->epoch;
 	uint64_t now = shard_now(call->shard);
 
@@ -777,7 +777,7 @@ void attempts_forsake(struct ulrpc_client *c)
 	end_as_restarted(&over);
 }
 
-void attempts_doubt(struct ulrpc_client *c)
+void attempts_unsettle(struct ulrpc_client *c)
 {
 	struct ulrpc_call *call;
 	struct list out;
@@ -785,5 +785,5 @@ void attempts_doubt(struct ulrpc_client *c)
 	list_init(&out);
 	attempts_list(c, &out);
 	while ((call = list_pop(&out, struct ulrpc_call, link)))
-		call_doubt(call);
+		call_unsettle(call);
 }

@@ -20,7 +20,7 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/client/timeout.h"
 
 /* T of an attempt that begins at @now, ns: doubles with each retry. */
@@ -31,11 +31,11 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 
 /* At p->due, or soon after, the server is asked about those calls of @p that
  * nothing was heard of. */
-void attempt_watch_rare(struct ulrpc_client *c, struct parcel *p);
-static inline void attempt_watch(struct ulrpc_client *c, struct parcel *p)
+void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
+static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 {
 	if (unlikely(p->due < c->watch_at || list_empty(&c->watched) ||
-		     list_entry(c->watched.prev, struct parcel, of_watch)->due >
+		     list_entry(c->watched.prev, struct batch, of_watch)->due >
 			     p->due))
 		attempt_watch_rare(c, p);
 	else
@@ -47,10 +47,10 @@ void attempt_on_watch(struct ulnet_timer *timer);
 /* A query about @call is being made, as the entry @index of @p: makes @p->due
  * earlier, if this query is to be answered earlier. @random: 64 bits, the same
  * for all calls of @p. */
-void attempt_on_asked(struct ulrpc_call *call, struct parcel *p, uint32_t index,
+void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
 /* @p, with queries about @call and others, is on its way. */
-void attempts_asked(const struct ulrpc_call *call, const struct parcel *p);
+void attempts_asked(const struct ulrpc_call *call, const struct batch *p);
 
 /* A call is out, and ... */
 
@@ -62,16 +62,16 @@ void attempt_end(struct ulrpc_call *call);
 /* ... the attempt may have been executed, by somebody who does not know any
  * more: sends it again if it may be repeated, or if the service can look
  * it up, and ends it otherwise. */
-void call_doubt(struct ulrpc_call *call);
+void call_unsettle(struct ulrpc_call *call);
 /* ... an answer has come. True: it says that the call is to be sent again, at
  * once or later, which is done. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
 
-/* FETCH: nobody holds the reply any more: as call_doubt(). */
+/* FETCH: nobody holds the reply any more: as call_unsettle(). */
 void call_fetch_lost(struct ulrpc_call *call);
 
 /* The query of @p was not delivered, or the attempt. */
-void attempt_undelivered(struct ulrpc_call *call, const struct parcel *p);
+void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
 
 /* @r is the answer to a query about @call. If it shows that the attempt, or the
  * answer to it, was lost, LNet is told that its rail loses messages. */
@@ -83,7 +83,7 @@ void attempt_look_back(const struct ulrpc_call *call,
 void attempts_ask(struct import *imp, const struct severed *s);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
-void attempts_doubt(struct ulrpc_client *c);
+void attempts_unsettle(struct ulrpc_client *c);
 /* The service of @c has no store, or another one than before: ends calls that
  * perhaps have been executed, and were to be looked up there; those that are
  * out never will be. */

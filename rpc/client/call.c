@@ -8,7 +8,7 @@
 #include "rpc/client/attempt.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/run.h"
 #include "rpc/text.h"
 #include "rpc/trace.h"
@@ -140,12 +140,12 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 	o->wire = left - o->service;
 }
 
-/* The rail of the last attempt: of the parcel that the call is in, or what the
+/* The rail of the last attempt: of the batch that the call is in, or what the
  * call has kept of the one before. */
 static in_line void outcome_rail(struct ulrpc_outcome *o,
 				 const struct ulrpc_call *call)
 {
-	const struct parcel *p = call->out.parcel;
+	const struct batch *p = call->out.batch;
 
 	o->attempts = call->attempts;
 	o->paths = call->paths;
@@ -189,7 +189,7 @@ static out_of_line void call_detach_rare(struct ulrpc_call *call, uint64_t now)
 	case CALL_ASK:
 	case CALL_ASKED:
 		call->client->inflight--;
-		parcel_forget_all(call);
+		batch_forget_all(call);
 		break;
 	case CALL_WAIT:
 		shard_cancel(call->shard, &call->pause);
@@ -219,7 +219,7 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 		return;
 	}
 	c->inflight--;
-	parcel_forget_all(call);
+	batch_forget_all(call);
 }
 
 static out_of_line void bulks_record(const struct ulrpc_call *call)
@@ -286,7 +286,7 @@ struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	const void *body; /* in the parcel, whose own end comes later */
+	const void *body; /* in the batch, whose own end comes later */
 	size_t length;
 };
 
@@ -300,7 +300,7 @@ static void on_ending(struct ulnet_work *work)
 }
 
 /* Takes the bulks back, and what waits for that; NULL: nothing has to (or can,
- * without memory). Before the parcel ends. */
+ * without memory). Before the batch ends. */
 static struct ending *ending_new(struct ulrpc_call *call)
 {
 	struct ending *e;
@@ -492,8 +492,8 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 /* Who has answered. */
 static struct holder holder(const struct ulrpc_call *call)
 {
-	const struct parcel *query = call->query.parcel;
-	const struct parcel *p = query ? query : call->out.parcel;
+	const struct batch *query = call->query.batch;
+	const struct batch *p = query ? query : call->out.batch;
 	struct holder h = { p->peer, LNET_NID_ANY };
 
 	if (lnet_nid_is_any(&p->local) || lnet_nid_is_any(&p->target))
@@ -582,7 +582,7 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	/* Said again, it is of the method, which minds. */
 	if (unlikely(r->status == WIRE_DOUBTFUL) &&
 	    !(call->flags & WIRE_CALL_RESENT)) {
-		call_doubt(call);
+		call_unsettle(call);
 		return;
 	}
 	o.execution = ULRPC_EXECUTED;
@@ -750,7 +750,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->flags = 0;
 	/* Neighbours, in the order of the struct: few stores set all of it. */
 	call->xid = 0;
-	call->out.parcel = call->query.parcel = NULL;
+	call->out.batch = call->query.batch = NULL;
 	call->fsm.state = CALL_NEW;
 	call->gone = call->alone = false;
 	call->watch = WATCH_NONE;

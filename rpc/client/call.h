@@ -12,7 +12,7 @@
  * Owner: the CPT of its client's target, but for what is said to be atomic.
  *
  * Memory: with the last reference. There is one until the call ended, one for
- * a cancellation under way, one of each parcel that is being sent from the
+ * a cancellation under way, one of each batch that is being sent from the
  * call's own memory, and the user's if he wanted one. Calls that the user has
  * no reference to are made and freed by the owner only.
  */
@@ -24,7 +24,7 @@
 #include "rpc/rpc.h"
 
 struct fetch;
-struct parcel;
+struct batch;
 struct stat_peer;
 struct stat_service;
 struct wire_reply;
@@ -36,11 +36,11 @@ struct wire_reply;
  * QUEUED  Waits for a connection, its service, or a place in flight: in
  *	   client.again, .queue or .stalled; or, when it cannot be sent and
  *	   call.work will end it, in .fenced. Counted in client.nqueued.
- * SENT	   An attempt is under way, in the parcel of call.out. Its reply, or an
+ * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
  *	   extension, is expected until call.expected.
  * ASK	   As SENT, but the attempt may be lost: the server is to be asked what
  *	   became of it, when there is a connection. In client.ask.
- * ASKED   As SENT, and the server has been asked: also in the parcel of
+ * ASKED   As SENT, and the server has been asked: also in the batch of
  *	   call.query. The answer may come to either of them.
  * WAIT	   To be sent again, at call.pause.
  * FETCH   Executed; its reply is longer than reply_max, and being got from the
@@ -51,7 +51,7 @@ struct wire_reply;
  *	   are free.
  *
  * SENT, ASK and ASKED are "out": counted in client.inflight, and each of their
- * places in parcel.open.
+ * places in batch.open.
  *
  * From its first sending until its end, a call has a number and a slot, and is
  * in import.calls, whatever its state. client.ncalls counts it from QUEUED
@@ -81,8 +81,8 @@ enum call_watch {
 
 /* Where an answer to an attempt lands. */
 struct place {
-	struct parcel *parcel; /* NULL: nowhere */
-	uint32_t index;	       /* of parcel.entries */
+	struct batch *batch;   /* NULL: nowhere */
+	uint32_t index;	       /* of batch.entries */
 	uint32_t attempt;      /* 0: the first one */
 };
 
@@ -209,7 +209,7 @@ static inline void call_put(struct ulrpc_call *call)
 /* Adds the time since it was queued to call.connecting and call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
 /* QUEUED -> SENT, as number @index in @p, which is being made. */
-static inline void call_on_packed(struct ulrpc_call *call, struct parcel *p,
+static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 				  uint32_t index, uint64_t due, uint64_t now)
 {
 	if (now != call->queued)

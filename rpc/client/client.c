@@ -6,7 +6,7 @@
 
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/control.h"
 #include "rpc/wire/wire.h"
 
@@ -311,12 +311,12 @@ void client_flush(struct ulrpc_client *c)
 	uint32_t n;
 
 	while (unlikely(client_may_ask(c)))
-		if (!parcel_query(c)) {
+		if (!batch_query(c)) {
 			stall_arm(c);
 			break;
 		}
 	while ((n = client_room(c)))
-		if (!parcel_send(c, MIN(n, c->batch_max)))
+		if (!batch_send(c, MIN(n, c->batch_max)))
 			break;
 	if (unlikely(window_is_slow(&c->window)))
 		window_watch(c);
@@ -362,7 +362,7 @@ void client_submitted(struct ulrpc_client *c)
 	else if (c->nqueued < enough || client_room(c) < enough)
 		client_kick(c);
 	else
-		parcel_send(c, enough);
+		batch_send(c, enough);
 }
 
 static void on_stall(struct ulnet_timer *timer)
@@ -463,7 +463,7 @@ void client_forgotten(struct ulrpc_client *c)
 	while (!list_empty(&c->fetching))
 		call_fetch_lost(
 			list_first(&c->fetching, struct ulrpc_call, link));
-	attempts_doubt(c);
+	attempts_unsettle(c);
 }
 
 void client_on_connected(struct ulrpc_client *c, bool forgotten)

@@ -94,7 +94,7 @@ struct ulrpc_client {
 
 	/* Attempts that are under way, by when their answers are expected.
 	 * watch_timer comes at watch_at, which is not after the first. */
-	struct list watched; /* parcel.of_watch */
+	struct list watched; /* batch.of_watch */
 	uint64_t watch_at;   /* ns; TIME_NEVER: it is not armed */
 	struct ulnet_timer watch_timer;
 	uint64_t watch_jitter; /* 64 random bits: how much is added in

@@ -8,7 +8,7 @@
 #include "rpc/client/attempt.h"
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
@@ -135,7 +135,7 @@ static void disconnected(struct import *imp, uint64_t wait)
 	import_move(imp, IMPORT_DISCONN);
 	shard_cancel(imp->shard, &imp->pause);
 	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
-	parcels_abort(imp);
+	batches_abort(imp);
 	import_tell_all(imp, client_on_disconnected);
 }
 
@@ -212,7 +212,7 @@ void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent)
 		shard_arm(imp->shard, &imp->pause,
 			  rpc_at(now, import_pause(imp, imp->failures++)));
 	}
-	import_doubt(imp, epoch);
+	import_suspect(imp, epoch);
 }
 
 void import_served(struct import *imp)
@@ -504,7 +504,7 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 	    imp->probes >= PROBES_MAX)
 		import_dead(imp);
 	else if (imp->fsm.state == IMPORT_FULL)
-		import_doubt(imp, imp->epoch);
+		import_suspect(imp, imp->epoch);
 	else
 		import_probe(imp);
 }
@@ -557,7 +557,7 @@ void import_used(struct import *imp)
 		shard_arm(imp->shard, &imp->timer, next_look(imp));
 }
 
-void import_doubt(struct import *imp, uint32_t epoch)
+void import_suspect(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || imp->fsm.state != IMPORT_FULL)
 		return;
@@ -842,7 +842,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	imp->fsm.state = IMPORT_IDLE;
 	list_init(&imp->link);
 	list_init(&imp->clients);
-	list_init(&imp->parcels);
+	list_init(&imp->batches);
 	list_init(&imp->reply_bufs);
 	list_init(&imp->cancels.link);
 	list_init(&imp->calls);

@@ -64,9 +64,9 @@ struct import {
 
 	struct cancels cancels; /* calls that ended in this turn */
 
-	struct list parcels; /* what waits for replies: parcel.of_import */
+	struct list batches; /* what waits for replies: batch.of_import */
 
-	/* For replies (reply_buf.h): those that no parcel uses, and the number
+	/* For replies (reply_buf.h): those that no batch uses, and the number
 	 * of all that are kept. */
 	struct list reply_bufs;
 	unsigned int nreply_bufs;
@@ -181,7 +181,7 @@ static inline void import_heard(struct import *imp, uint64_t now)
 	imp->heard = now;
 }
 /* A message of @epoch may not have been delivered: is the server there? */
-void import_doubt(struct import *imp, uint32_t epoch);
+void import_suspect(struct import *imp, uint32_t epoch);
 /* A question about calls goes out, which a server that is there answers at
  * once: so the question counts as a probe. Attempts of these calls are to be
  * answered @within ns: from now on, a dead server is to be found out in not

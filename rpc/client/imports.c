@@ -13,7 +13,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
 #include "rpc/control.h"
@@ -566,10 +566,10 @@ static int imports_open(struct shard *s)
 	x->shard = s;
 	list_init(&x->canceling);
 	x->cancel_work.fn = imports_cancel;
-	list_init(&x->parcels);
+	list_init(&x->batches);
 	list_init(&x->fetches);
 	list_init(&x->all);
-	x->reply_buf_users = &parcel_reply_users;
+	x->reply_buf_users = &batch_reply_users;
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
 	s->imports = x;

@@ -88,8 +88,8 @@ struct imports {
 	struct hash by_nid; /* import.by_nid */
 	struct list all;
 	uint64_t hash_seed;
-	struct slab slab;    /* calls, parcels, replies */
-	struct list parcels; /* parcel.all: all there are */
+	struct slab slab;    /* calls, batches, replies */
+	struct list batches; /* batch.all: all there are */
 	struct list fetches; /* fetch.link: all there are */
 	const struct reply_buf_users *reply_buf_users;
 };

@@ -5,7 +5,7 @@
 
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 
 /* Of those that an import keeps: how many, bytes in each, and of these what
  * must be left for one more reply. */
@@ -17,7 +17,7 @@
 
 static void reply_buf_leave(struct reply_buf *rb)
 {
-	struct parcel *p = rb->parcel;
+	struct batch *p = rb->batch;
 	struct reply_buf **at = &p->bufs;
 
 	if (p->current == rb)
@@ -25,7 +25,7 @@ static void reply_buf_leave(struct reply_buf *rb)
 	while (*at != rb)
 		at = &(*at)->next;
 	*at = rb->next;
-	rb->parcel = NULL;
+	rb->batch = NULL;
 }
 
 /* With LNet's last word. */
@@ -33,7 +33,7 @@ static void reply_buf_free(struct reply_buf *rb)
 {
 	struct shard *s = rb->shard;
 
-	if (rb->parcel)
+	if (rb->batch)
 		reply_buf_leave(rb);
 	list_del(&rb->link);
 	slab_put(&s->imports->slab, rb, rb->size);
@@ -60,7 +60,7 @@ void reply_bufs_drop(struct import *imp)
 
 static void on_reply_event(const struct ulnet_event *ev);
 
-static struct ulnet_md md_of(struct reply_buf *rb, const struct parcel *p,
+static struct ulnet_md md_of(struct reply_buf *rb, const struct batch *p,
 			     uint32_t room)
 {
 	struct ulnet_md md = {
@@ -78,15 +78,15 @@ static struct ulnet_md md_of(struct reply_buf *rb, const struct parcel *p,
 	return md;
 }
 
-static void reply_buf_join(struct reply_buf *rb, struct parcel *p)
+static void reply_buf_join(struct reply_buf *rb, struct batch *p)
 {
-	rb->parcel = p;
+	rb->batch = p;
 	rb->next = p->bufs;
 	p->bufs = rb;
 	p->current = rb;
 }
 
-static int reply_buf_new(struct parcel *p, bool kept)
+static int reply_buf_new(struct batch *p, bool kept)
 {
 	uint32_t room = kept ? KEPT_SIZE : p->need;
 	size_t size = sizeof(struct reply_buf) + room;
@@ -120,7 +120,7 @@ static int reply_buf_new(struct parcel *p, bool kept)
 }
 
 /* One that is kept for replies of the peer that @p goes to, or NULL. */
-static struct reply_buf *kept_find(const struct parcel *p, struct import *imp)
+static struct reply_buf *kept_find(const struct batch *p, struct import *imp)
 {
 	struct reply_buf *rb;
 
@@ -135,7 +135,7 @@ static struct reply_buf *kept_find(const struct parcel *p, struct import *imp)
 	return NULL;
 }
 
-int reply_buf_attach(struct parcel *p)
+int reply_buf_attach(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	struct reply_buf *rb;
@@ -158,7 +158,7 @@ int reply_buf_attach(struct parcel *p)
 	return rc;
 }
 
-void reply_buf_release(struct parcel *p)
+void reply_buf_release(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	struct reply_buf *rb = p->current;
@@ -178,7 +178,7 @@ void reply_buf_release(struct parcel *p)
 /* What was repeated, or is not for us, has taken room of what is to come. The
  * server has been told the match bits: a kept buffer, which has others, will
  * not do. */
-static void reply_buf_renew(struct parcel *p)
+static void reply_buf_renew(struct batch *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
@@ -188,11 +188,11 @@ static void reply_buf_renew(struct parcel *p)
 
 /* ---- events ---- */
 
-/* The parcel may be over with that. */
+/* The batch may be over with that. */
 static void reply_buf_end(struct reply_buf *rb)
 {
 	const struct reply_buf_users *users = rb->users;
-	struct parcel *p = rb->parcel;
+	struct batch *p = rb->batch;
 
 	reply_buf_free(rb);
 	users->check(p);
@@ -207,7 +207,7 @@ static void on_reply_buf_over(struct ulnet_work *work)
 static out_of_line void reply_buf_ends(struct reply_buf *rb,
 				       const struct ulnet_event *ev)
 {
-	if (unlikely(ev->type == LNET_EVENT_PUT && rb->parcel->bulk)) {
+	if (unlikely(ev->type == LNET_EVENT_PUT && rb->batch->bulk)) {
 		/* Calls with bulk are told of it at the end of this turn. */
 		rb->work.fn = on_reply_buf_over;
 		shard_defer(rb->shard, &rb->work);
@@ -216,8 +216,8 @@ static out_of_line void reply_buf_ends(struct reply_buf *rb,
 	reply_buf_end(rb);
 }
 
-static void on_parcel_event(struct reply_buf *rb, struct parcel *p,
-			    const struct ulnet_event *ev)
+static void on_batch_event(struct reply_buf *rb, struct batch *p,
+			   const struct ulnet_event *ev)
 {
 	bool put = ev->type == LNET_EVENT_PUT;
 	/* Canceled: the buffer was renewed while this was landing in it; all of
@@ -258,8 +258,8 @@ static void on_reply_event(const struct ulnet_event *ev)
 		stat_count(rb->shard, RPC_STAT_replies_received);
 		rb->room = room_behind(rb, ev);
 	}
-	if (likely(rb->parcel)) {
-		on_parcel_event(rb, rb->parcel, ev);
+	if (likely(rb->batch)) {
+		on_batch_event(rb, rb->batch, ev);
 		return;
 	}
 	if (put)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory where the replies of a parcel land, and the match entries by which
+ * Memory where the replies of a batch land, and the match entries by which
  * LNet finds it.
  *
  * To set up a match entry and to take it down costs as much as the rest of
- * receiving a reply. So an import keeps buffers attached: a parcel of one call
+ * receiving a reply. So an import keeps buffers attached: a batch of one call
  * with a short reply takes one of them, if there is one, and gives it back as
  * long as it has room for another reply.
  *
  * Each message lands behind the one before it. So no message is written over
  * one that somebody still reads, even if it is a late copy, or one that stopped
  * halfway on a connection that was lost. A late copy still finds the buffer,
- * which by then may belong to another parcel or to none; the numbers of the
- * calls in it show that this parcel does not wait for it.
+ * which by then may belong to another batch or to none; the numbers of the
+ * calls in it show that this batch does not wait for it.
  *
- * A parcel gives its buffer back only when the reply that it waited for has
+ * A batch gives its buffer back only when the reply that it waited for has
  * arrived. Otherwise the reply might still come, and use up the buffer of the
- * next parcel.
+ * next batch.
  *
- * All other parcels have buffers of their own.
+ * All other batches have buffers of their own.
  *
  * Thread: owner.
  */
@@ -29,24 +29,24 @@
 #include "ulnet/loop.h"
 
 struct import;
-struct parcel;
+struct batch;
 struct shard;
 
-/* Whose the replies are (parcel.c): imports.reply_buf_users. */
+/* Whose the replies are (batch.c): imports.reply_buf_users. */
 struct reply_buf_users {
 	/* A message of replies to calls of @p, which is open, is here. */
-	void (*on_replies)(struct parcel *p, const struct ulnet_event *ev);
+	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
 	/* One that @p had is no more, or @p is not landing any more: it may be
 	 * over, and gone when this returns. */
-	void (*check)(struct parcel *p);
+	void (*check)(struct batch *p);
 };
 
 struct reply_buf {
 	const struct reply_buf_users *users;
-	struct reply_buf *next; /* parcel.bufs */
+	struct reply_buf *next; /* batch.bufs */
 	struct list link;	/* import.reply_bufs, while it is kept there */
 	struct shard *shard;
-	struct parcel *parcel; /* NULL: kept, or not to be used again */
+	struct batch *batch;   /* NULL: kept, or not to be used again */
 	bool kept;	       /* by the import */
 	uint32_t room;	       /* bytes, behind all that has landed */
 	uint64_t match;
@@ -59,9 +59,9 @@ struct reply_buf {
 
 /* The replies of @p land somewhere from now on: sets bufs, current and match.
  * 0, -ENOMEM, or what LNetMEAttach(3) says. */
-int reply_buf_attach(struct parcel *p);
-/* No call of @p waits any more; parcel.client is still there. */
-void reply_buf_release(struct parcel *p);
+int reply_buf_attach(struct batch *p);
+/* No call of @p waits any more; batch.client is still there. */
+void reply_buf_release(struct batch *p);
 
 /* The import keeps none any more, for now: it rests, ends, or goes over to
  * another NID. */

@@ -10,13 +10,13 @@
 #include "rpc/ends.h"
 #include "rpc/rpc.h"
 #include "rpc/run.h"
-#include "rpc/server/session/doubt.h"
+#include "rpc/server/session/suspect.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/services.h"
-#include "rpc/server/vacant.h"
+#include "rpc/server/tombstone.h"
 #include "rpc/stats/stats.h"
-#include "rpc/stray.h"
+#include "rpc/forwarded.h"
 
 #define KEEPALIVE	(10 * UINT64_C(1000000)) /* us */
 #define IDLE		(300 * UINT64_C(1000000))
@@ -29,8 +29,9 @@
 /* In the order in which they are opened; they end the other way round. All
  * others count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,    &stat_part,    &end_part,	   &stray_part,	  &import_part,
-	&export_part, &service_part, &vacant_part, &control_part,
+	&run_part,	 &stat_part,	  &end_part,
+	&forwarded_part, &import_part,	  &export_part,
+	&service_part,	 &tombstone_part, &control_part,
 };
 
 static const struct rpc_side client_side = {
@@ -42,8 +43,8 @@ static const struct rpc_side client_side = {
 
 static const struct rpc_side server_side = {
 	.on_control = export_on_control,
-	.on_end = doubts_on_end,
-	.on_changed = news_begin,
+	.on_end = suspects_on_end,
+	.on_changed = notifier_begin,
 };
 
 /* ---- shards ---- */

@@ -10,10 +10,10 @@
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/estimates.h"
 #include "rpc/server/session/export.h"
-#include "rpc/server/serve/oversize.h"
+#include "rpc/server/serve/long_reply.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
-#include "rpc/server/vacant.h"
+#include "rpc/server/tombstone.h"
 #include "rpc/wire/wire.h"
 
 #define REQUEST_MAX	    (UINT32_C(64) << 10)
@@ -133,7 +133,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	pool_init(&sc->origins, sizeof(struct origin), 0);
 	slab_init(&sc->slab, sc->shard);
 	replies_init(sc);
-	list_init(&sc->oversizes);
+	list_init(&sc->long_replies);
 	sc->unknown.host = &sc->strangers;
 	list_init(&sc->link);
 	list_init(&sc->active);
@@ -175,7 +175,7 @@ static int service_cpt_start(void *arg)
 	sc->open = true;
 	if (s->cpt == 0)
 		durables_draw(&svc->durables, s);
-	vacant_close(s, svc->portal);
+	tombstone_close(s, svc->portal);
 	list_add_tail(&s->rpc->services->shard[s->cpt], &sc->link);
 	stats_begin(sc);
 	return 0;
@@ -206,7 +206,7 @@ static int service_cpt_abort(void *arg)
 	requests_abort(sc);
 	replies_abort(sc);
 	replies_lose(sc);
-	oversizes_abort(sc);
+	long_replies_abort(sc);
 	service_cpt_settled(sc);
 	return 0;
 }
@@ -643,14 +643,14 @@ static int do_vacate(void *arg)
 {
 	const struct service_cpt *sc = arg;
 
-	return vacant_open(sc->shard, sc->service->portal);
+	return tombstone_open(sc->shard, sc->service->portal);
 }
 
-static int do_close_vacant(void *arg)
+static int do_close_tombstone(void *arg)
 {
 	const struct service_cpt *sc = arg;
 
-	vacant_close(sc->shard, sc->service->portal);
+	tombstone_close(sc->shard, sc->service->portal);
 	return 0;
 }
 
@@ -704,7 +704,7 @@ static void service_vacate(struct ulrpc_service *svc)
 {
 	if (svc->started && !on_each(svc, do_vacate))
 		return;
-	(void)on_each(svc, do_close_vacant);
+	(void)on_each(svc, do_close_tombstone);
 	(void)LNetClearLazyPortal(svc->rpc->node, svc->portal);
 }
 
@@ -872,12 +872,12 @@ static const struct export_users export_users = {
 			.give_up = request_give_up,
 			.forget = request_forget,
 			.let_go = reply_let_go,
-			.body_let_go = oversize_let_go },
+			.body_let_go = long_reply_let_go },
 	.opened = service_opened,
 	.gone = services_gone,
 	.forget = requests_forget,
 	.cancel = request_cancel,
-	.reach = oversize_reach,
+	.reach = long_reply_reach,
 };
 
 static int service_shard_open(struct shard *s)

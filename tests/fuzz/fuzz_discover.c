@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "lnet/discovery/info.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/client/reply_buf.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/request.h"
@@ -29,7 +29,7 @@ static unsigned int count_in(const struct list *calls, enum call_state state)
 static const char *client_miscounts(const struct ulrpc_client *c)
 {
 	const struct ulrpc_call *call;
-	const struct parcel *p;
+	const struct batch *p;
 	unsigned int sent = 0, asked = 0;
 
 	if (c->nqueued != count_in(&c->again, CALL_QUEUED) +
@@ -37,7 +37,7 @@ static const char *client_miscounts(const struct ulrpc_client *c)
 				  count_in(&c->stalled, CALL_QUEUED) +
 				  count_in(&c->fenced, CALL_QUEUED))
 		return "calls are queued, and not counted";
-	list_for_each_entry (p, &c->imp->parcels, of_import)
+	list_for_each_entry (p, &c->imp->batches, of_import)
 		if (p->client == c && !p->query)
 			sent += p->open;
 	list_for_each_entry (call, &c->ask, link) {
@@ -83,12 +83,12 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 	return "a call waits, and nothing is in its way";
 }
 
-static bool is_at(const struct place *at, const struct parcel *p, uint32_t i)
+static bool is_at(const struct place *at, const struct batch *p, uint32_t i)
 {
-	return at->parcel == p && at->index == i;
+	return at->batch == p && at->index == i;
 }
 
-static const char *parcel_miscounts(const struct parcel *p)
+static const char *batch_miscounts(const struct batch *p)
 {
 	unsigned int open = 0;
 
@@ -106,11 +106,11 @@ static const char *parcel_miscounts(const struct parcel *p)
 	return open && open == p->open ? NULL : "a message miscounts its calls";
 }
 
-/* As reply_buf.h says: each buffer that is kept waits for a parcel, or is a
- * parcel's own. */
+/* As reply_buf.h says: each buffer that is kept waits for a batch, or is a
+ * batch's own. */
 static const char *import_miscounts(const struct import *imp)
 {
-	const struct parcel *p;
+	const struct batch *p;
 	const struct list *l;
 	unsigned int kept = 0;
 
@@ -118,11 +118,11 @@ static const char *import_miscounts(const struct import *imp)
 		const struct reply_buf *rb =
 			container_of(l, struct reply_buf, link);
 
-		if (!rb->kept || rb->parcel)
+		if (!rb->kept || rb->batch)
 			return "memory for replies is somebody's, and nobody's";
 		kept++;
 	}
-	list_for_each_entry (p, &imp->parcels, of_import)
+	list_for_each_entry (p, &imp->batches, of_import)
 		kept += p->current && p->current->kept;
 	return kept == imp->nreply_bufs ? NULL
 					: "memory for replies is miscounted";
@@ -154,7 +154,7 @@ static const char *import_is_wrong(const struct import *imp)
 {
 	const struct ulrpc_client *c;
 	const struct ulrpc_call *call;
-	const struct parcel *p;
+	const struct batch *p;
 	const char *what = import_miscounts(imp);
 	uint64_t last = 0;
 
@@ -167,8 +167,8 @@ static const char *import_is_wrong(const struct import *imp)
 			return "an attempt is to last longer than its call";
 		last = call->xid;
 	}
-	list_for_each_entry (p, &imp->parcels, of_import)
-		what = what ? what : parcel_miscounts(p);
+	list_for_each_entry (p, &imp->batches, of_import)
+		what = what ? what : batch_miscounts(p);
 	list_for_each_entry (c, &imp->clients, link) {
 		what = what ? what : client_miscounts(c);
 		what = what ? what : client_sleeps(c);
@@ -347,10 +347,10 @@ static const char *imports_busy(const struct imports *x)
 	struct import *imp;
 	struct ulrpc_client *c;
 
-	if (!list_empty(&x->parcels) || !list_empty(&x->fetches))
+	if (!list_empty(&x->batches) || !list_empty(&x->fetches))
 		return "parcels, or replies to be fetched";
 	list_for_each_entry (imp, &x->all, link) {
-		if (!list_empty(&imp->parcels) || !list_empty(&imp->calls))
+		if (!list_empty(&imp->batches) || !list_empty(&imp->calls))
 			return "a connection has calls";
 		list_for_each_entry (c, &imp->clients, link)
 			what = what ? what : client_busy(c);
@@ -363,9 +363,9 @@ static const char *service_busy(const struct service_cpt *sc)
 	if (sc->held || sc->held_bytes != sc->kept_bytes)
 		return "a service counts requests";
 	if (!list_empty(&sc->active) || !list_empty(&sc->flush) ||
-	    !list_empty(&sc->replies) || !list_empty(&sc->oversizes))
+	    !list_empty(&sc->replies) || !list_empty(&sc->long_replies))
 		return "a service has requests, or replies";
-	if (sc->strays || sc->inbox.pinned)
+	if (sc->forwards || sc->inbox.pinned)
 		return "a service has messages";
 	return NULL;
 }

@@ -325,8 +325,8 @@ static void exec_work(void *arg)
 /* Locked. False: its host has its share. */
 static bool wait_leave(struct exec *e, struct exec_wait *w)
 {
-	w->party = party_take(&e->away, w->host, 1, exec_now(e));
-	if (!w->party)
+	w->quota = quota_take(&e->away, w->host, 1, exec_now(e));
+	if (!w->quota)
 		return false;
 	w->state = EXEC_WAIT_AWAY;
 	seat_give(e, w->worker->lane);
@@ -470,7 +470,7 @@ void exec_wait_end(struct exec *e, struct exec_wait *w)
 	if (w->state == EXEC_WAIT_OVER)
 		e->leaving--;
 	if (w->state == EXEC_WAIT_AWAY) {
-		party_put(&e->away, w->party, 1);
+		quota_put(&e->away, w->quota, 1);
 		seat_take(e, w->worker->lane);
 		/* Its place is for another one who waits. */
 		waits_yield(e);
@@ -617,7 +617,7 @@ void exec_free(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 	exec_join(&done);
 	lanes_fini(&e->lanes);
-	parties_fini(&e->away);
+	quotas_fini(&e->away);
 	lnet_cond_destroy(&e->wake);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -665,8 +665,8 @@ int exec_open(struct exec *e, const struct exec_conf *conf)
 		lanes_fini(&e->lanes);
 		return rc;
 	}
-	parties_init(&e->away, "spare workers for requests that wait for it",
-		     conf->max, conf->seed);
+	quotas_init(&e->away, "spare workers for requests that wait for it",
+		    conf->max, conf->seed);
 	list_init(&e->waits);
 	list_init(&e->workers);
 	list_init(&e->ended);

@@ -48,7 +48,7 @@
 #define RPC_EXEC_H
 
 #include "rpc/bulk/transfer.h"
-#include "rpc/party.h"
+#include "rpc/quota.h"
 #include "rpc/server/queue/sched.h"
 #include "ulnet/thread.h"
 
@@ -59,7 +59,7 @@ struct exec_conf {
 	const struct sched_plan *plan; /* borrowed as long as the exec */
 	unsigned int ratio;
 	bool reserve;
-	uint64_t seed; /* random: party.h */
+	uint64_t seed; /* random: quota.h */
 	/* On a worker: runs a request, or, if item->late, refuses it. */
 	void (*run)(struct sched_item *item);
 	/* All workers have ended: on the last one, as the last thing it does
@@ -83,7 +83,7 @@ struct exec {
 	unsigned int nworkers; /* that run */
 	unsigned int idle;     /* of these, with nothing to do */
 	unsigned int seated;   /* of these, running something and not away */
-	struct parties away;   /* the others that run something */
+	struct quotas away;    /* the others that run something */
 	struct list waits;     /* exec_wait.link: of both */
 	unsigned int leaving;  /* waits that are EXEC_WAIT_OVER */
 	unsigned int normal;   /* seated, with requests that are not high */
@@ -144,7 +144,7 @@ struct exec_wait {
 	struct exec_worker *worker;
 	enum exec_wait_state state;
 	bool woken; /* others wait for its seat: it looks again by itself */
-	struct party *party; /* away */
+	struct quota *quota; /* away */
 	uint64_t began;	     /* ns */
 };
 

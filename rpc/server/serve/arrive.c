@@ -11,7 +11,7 @@
 #include "rpc/server/serve/request.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/run.h"
-#include "rpc/stray.h"
+#include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
 
 /* ---- calls ---- */
@@ -258,46 +258,47 @@ static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its connection's ---- */
 
-static struct service_cpt *stray_to(const struct stray *stray)
+static struct service_cpt *forwarded_to(const struct forwarded *forwarded)
 {
-	const struct service_cpt *from = stray->arg;
+	const struct service_cpt *from = forwarded->arg;
 
-	return &from->service->cpt[stray->to->cpt];
+	return &from->service->cpt[forwarded->to->cpt];
 }
 
-static void request_stray_back(struct stray *stray)
+static void request_forwarded_back(struct forwarded *forwarded)
 {
-	struct service_cpt *from = stray->arg;
+	struct service_cpt *from = forwarded->arg;
 
-	from->strays--;
+	from->forwards--;
 	service_cpt_settled(from);
 }
 
-static void request_stray_there(struct stray *stray)
+static void request_forwarded_there(struct forwarded *forwarded)
 {
-	struct service_cpt *to = stray_to(stray);
+	struct service_cpt *to = forwarded_to(forwarded);
 	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
 
-	if (!stray->to->aborted &&
-	    !wire_requests_decode(&m, calls, stray->ev.hdr_data, stray->payload,
-				  stray->length))
-		read_calls(to, &stray->ev, &m, calls, false, WIRE_OK);
+	if (!forwarded->to->aborted &&
+	    !wire_requests_decode(&m, calls, forwarded->ev.hdr_data,
+				  forwarded->payload, forwarded->length))
+		read_calls(to, &forwarded->ev, &m, calls, false, WIRE_OK);
 }
 
 static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 			    const struct ulnet_event *ev, const void *payload,
 			    size_t length)
 {
-	struct stray *stray;
+	struct forwarded *forwarded;
 
 	if (service_cpt_ended(from))
 		return false;
-	stray = stray_new(from->shard, cpt, ev, payload, length, true);
-	if (!stray)
+	forwarded = forwarded_new(from->shard, cpt, ev, payload, length, true);
+	if (!forwarded)
 		return false;
-	from->strays++;
-	stray_send(stray, request_stray_there, request_stray_back, from);
+	from->forwards++;
+	forwarded_send(forwarded, request_forwarded_there,
+		       request_forwarded_back, from);
 	return true;
 }
 
@@ -308,13 +309,13 @@ struct refusal {
 	struct wire_call calls[];
 };
 
-static void refusal_there(struct stray *stray)
+static void refusal_there(struct forwarded *forwarded)
 {
-	const struct refusal *x = (const struct refusal *)stray->payload;
+	const struct refusal *x = (const struct refusal *)forwarded->payload;
 
-	if (!stray->to->aborted)
-		read_calls(stray_to(stray), &stray->ev, &x->m, x->calls, false,
-			   WIRE_OVERLOADED);
+	if (!forwarded->to->aborted)
+		read_calls(forwarded_to(forwarded), &forwarded->ev, &x->m,
+			   x->calls, false, WIRE_OVERLOADED);
 }
 
 /* The message is gone when the other CPT looks at what is known of its calls.
@@ -336,22 +337,22 @@ static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct wire_call *calls)
 {
 	size_t size = m->ncalls * sizeof(calls[0]);
-	struct stray *stray = NULL;
+	struct forwarded *forwarded = NULL;
 	struct refusal *x;
 
 	if (!from->shard->aborted)
-		stray = stray_new(from->shard, cpt, ev, NULL,
-				  sizeof(*x) + size, false);
-	if (!stray) {
+		forwarded = forwarded_new(from->shard, cpt, ev, NULL,
+					  sizeof(*x) + size, false);
+	if (!forwarded) {
 		stat_count(from->shard, RPC_STAT_requests_dropped);
 		return;
 	}
-	x = (struct refusal *)stray->payload;
+	x = (struct refusal *)forwarded->payload;
 	x->m = *m;
 	for (unsigned int i = 0; i < m->ncalls; i++)
 		keep_head(&x->calls[i], &calls[i]);
-	from->strays++;
-	stray_send(stray, refusal_there, request_stray_back, from);
+	from->forwards++;
+	forwarded_send(forwarded, refusal_there, request_forwarded_back, from);
 }
 
 static void unreadable(struct service_cpt *sc, const struct ulnet_event *ev,

@@ -9,7 +9,7 @@
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/durable.h"
-#include "rpc/server/serve/oversize.h"
+#include "rpc/server/serve/long_reply.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/record.h"
@@ -265,8 +265,8 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	reply->needed = reply->length;
 	reply->length = 0;
 	if (r->status == WIRE_OK)
-		reply->held = oversize_hold(r, body, reply->needed,
-					    record_after(r, WIRE_OK));
+		reply->held = long_reply_hold(r, body, reply->needed,
+					      record_after(r, WIRE_OK));
 	reply->status = reply->held ? WIRE_HELD : WIRE_TOO_LONG;
 	return reply->held;
 }

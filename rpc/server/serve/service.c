@@ -33,19 +33,20 @@ bool service_may_log(struct service_cpt *sc)
 static bool cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
-	       (service_cpt_ended(sc) || (!sc->strays && !sc->answers));
+	       (service_cpt_ended(sc) || (!sc->forwards && !sc->answers));
 }
 
 static bool cpt_is_shut(const struct service_cpt *sc)
 {
-	return sc->fsm.state >= SERVICE_CPT_STOPPED && !sc->open && !sc->strays;
+	return sc->fsm.state >= SERVICE_CPT_STOPPED && !sc->open &&
+	       !sc->forwards;
 }
 
 static bool cpt_is_gone(const struct service_cpt *sc)
 {
 	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
 	       (sc->leaving || sc->shard->aborted) && cpt_is_idle(sc) &&
-	       list_empty(&sc->replies) && list_empty(&sc->oversizes);
+	       list_empty(&sc->replies) && list_empty(&sc->long_replies);
 }
 
 void service_cpt_settled(struct service_cpt *sc)

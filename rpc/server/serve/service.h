@@ -74,7 +74,7 @@ struct service_cpt {
 	struct ulrpc_request *lost; /* those that only a handler has any more */
 	struct list flush;	    /* origin.link: with replies to be sent */
 	struct list replies;	    /* reply_message.link: not delivered yet */
-	struct list oversizes;	    /* oversize.link: not fetched yet */
+	struct list long_replies;   /* long_reply.link: not fetched yet */
 	unsigned int answers;	    /* of both, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
@@ -107,7 +107,7 @@ struct service_cpt {
 	uint64_t estimate, estimates_until;
 	uint64_t log_second; /* for what strangers cause */
 	unsigned int log_lines;
-	unsigned int strays; /* passed on to other CPTs, now */
+	unsigned int forwards; /* passed on to other CPTs, now */
 };
 
 extern const struct fsm_state service_cpt_states[SERVICE_CPT_STATES];

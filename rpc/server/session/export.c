@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rpc/control.h"
-#include "rpc/stray.h"
+#include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
 
 /* A lease is this many keepalives. */
@@ -175,9 +175,9 @@ static void export_drop(struct exports *x, struct export *e)
 	BUG_ON(!e->known);
 	e->known = false;
 	records_fini(&e->records);
-	doubt_end(e);
+	suspect_end(e);
 	rails_drop(&x->rails, e);
-	party_put(&x->parties, e->party, 1);
+	quota_put(&x->quotas, e->quota, 1);
 	id_free(&x->table, e->id);
 	client_ids_del(x->ids, &e->id_of);
 	list_del(&e->link);
@@ -255,7 +255,7 @@ static void export_agree(struct exports *x, struct export *e, uint64_t wish)
 
 void export_noted(struct records *rs, int slots)
 {
-	struct exports *x = container_of(rs->parties, struct exports, chunks);
+	struct exports *x = container_of(rs->quotas, struct exports, chunks);
 
 	stat_now(x->shard, RPC_STAT_slots_noted, slots);
 }
@@ -270,12 +270,12 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	if (!e)
 		return -ENOMEM;
 	rc = -ENOSPC;
-	e->party = party_take(&x->parties, &ev->source, 1, shard_now(x->shard));
-	if (!e->party)
+	e->quota = quota_take(&x->quotas, &ev->source, 1, shard_now(x->shard));
+	if (!e->quota)
 		goto err_free;
 	rc = id_alloc(&x->table, e, &e->id);
 	if (rc)
-		goto err_party;
+		goto err_quota;
 	memcpy(e->id_of.id, c->client_id, RPC_ID_SIZE);
 	e->id_of.cpt = x->shard->cpt;
 	rc = client_ids_add(x->ids, &e->id_of);
@@ -293,7 +293,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
-	list_init(&e->doubt.link);
+	list_init(&e->suspect.link);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_init(&e->link);
@@ -307,8 +307,8 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 
 err_id:
 	id_free(&x->table, e->id);
-err_party:
-	party_put(&x->parties, e->party, 1);
+err_quota:
+	quota_put(&x->quotas, e->quota, 1);
 err_free:
 	free(e);
 	return rc;
@@ -512,7 +512,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	out->reconnected = e->returned;
 	e->epoch = c->epoch;
 	e->peer = ev->initiator;
-	doubt_end(e);
+	suspect_end(e);
 	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
 	export_agree(x, e, c->keepalive);
@@ -761,15 +761,15 @@ static const struct export_kind {
 
 /* ---- what came to another CPT than its own ---- */
 
-static void export_stray_there(struct stray *stray)
+static void export_forwarded_there(struct forwarded *forwarded)
 {
 	const struct wire_control *in =
-		(const struct wire_control *)stray->payload;
-	struct exports *x = stray->to->exports;
+		(const struct wire_control *)forwarded->payload;
+	struct exports *x = forwarded->to->exports;
 
 	/* None yet while RPC is being opened. */
 	if (x)
-		export_kinds[in->kind].on(x, &stray->ev, in);
+		export_kinds[in->kind].on(x, &forwarded->ev, in);
 }
 
 /* Bytes that a message refers to, and does not contain. */
@@ -782,10 +782,10 @@ static size_t entries_size(const struct wire_control *m)
 		       : 0;
 }
 
-static void stray_fill(struct stray *stray, const struct wire_control *m,
-		       size_t more)
+static void forwarded_fill(struct forwarded *forwarded,
+			   const struct wire_control *m, size_t more)
 {
-	struct wire_control *to = (struct wire_control *)stray->payload;
+	struct wire_control *to = (struct wire_control *)forwarded->payload;
 	uint8_t *entries = (uint8_t *)(to + 1);
 
 	*to = *m;
@@ -800,15 +800,15 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct wire_control *m)
 {
 	size_t more = entries_size(m);
-	struct stray *stray = NULL;
+	struct forwarded *forwarded = NULL;
 
 	if (!x->shard->aborted)
-		stray = stray_new(x->shard, cpt, ev, NULL, sizeof(*m) + more,
-				  false);
-	if (!stray)
+		forwarded = forwarded_new(x->shard, cpt, ev, NULL,
+					  sizeof(*m) + more, false);
+	if (!forwarded)
 		return; /* it is asked again */
-	stray_fill(stray, m, more);
-	stray_send(stray, export_stray_there, NULL, NULL);
+	forwarded_fill(forwarded, m, more);
+	forwarded_send(forwarded, export_forwarded_there, NULL, NULL);
 }
 
 /* Where the connection of that client is, or would be. */
@@ -887,12 +887,12 @@ static int export_shard_open(struct shard *s)
 	list_init(&x->extending);
 	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
 	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
-	doubts_init(&x->doubts, x);
-	news_init(&x->news, x);
-	parties_init(&x->parties, "connections of clients",
-		     s->rpc->conf.exports_max, seed);
-	parties_init(&x->chunks, "blocks of 64 slots for requests",
-		     RECORD_CHUNKS_MAX, seed);
+	suspects_init(&x->suspects, x);
+	notifier_init(&x->notifier, x);
+	quotas_init(&x->quotas, "connections of clients",
+		    s->rpc->conf.exports_max, seed);
+	quotas_init(&x->chunks, "blocks of 64 slots for requests",
+		    RECORD_CHUNKS_MAX, seed);
 	s->exports = x;
 	return 0;
 }
@@ -920,8 +920,8 @@ static void export_shard_stop(struct shard *s)
 	if (!x)
 		return;
 	shard_cancel(s, &x->timer);
-	doubts_stop(&x->doubts);
-	news_stop(&x->news);
+	suspects_stop(&x->suspects);
+	notifier_stop(&x->notifier);
 	while ((e = exports_first(x))) {
 		export_goodbye(x, e);
 		export_drop(x, e);
@@ -936,8 +936,8 @@ static void export_shard_free(struct shard *s)
 		return;
 	id_table_fini(&x->table);
 	rails_fini(&x->rails);
-	parties_fini(&x->chunks);
-	parties_fini(&x->parties);
+	quotas_fini(&x->chunks);
+	quotas_fini(&x->quotas);
 	hosts_fini(&x->hosts);
 	free(x);
 	s->exports = NULL;

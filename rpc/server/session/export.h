@@ -23,7 +23,7 @@
  * Its keepalive is what the client wishes, but at least 0.1 s, and at most the
  * node's. Once in that time its silence is looked at.
  *
- * Each host has its share of ulrpc_conf.exports_max (party.h), and of the
+ * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
  *
  * Owner: the CPT that owns the NID which the Connect came from.
@@ -33,9 +33,9 @@
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "rpc/party.h"
+#include "rpc/quota.h"
 #include "rpc/rpc.h"
-#include "rpc/server/session/doubt.h"
+#include "rpc/server/session/suspect.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/session/record.h"
 #include "rpc/server/queue/share.h"
@@ -82,8 +82,8 @@ struct export
 	bool known;    /* in the tables */
 	bool used;     /* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
-	struct party *party; /* of the NID that it was made for */
-	struct doubt doubt;
+	struct quota *quota; /* of the NID that it was made for */
+	struct suspect suspect;
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 };
@@ -118,15 +118,15 @@ struct exports {
 	uint64_t said; /* ns: when the log was told of an id that two have */
 	/* by looked, longest ago first; apart by keepalive: clock_of() */
 	struct list silent[EXPORT_CLOCKS];
-	struct parties parties; /* exports by NID */
-	struct parties chunks;	/* and chunks of their records */
+	struct quotas quotas;	/* exports by NID */
+	struct quotas chunks;	/* and chunks of their records */
 	struct hosts hosts;	/* that hold something of services */
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
 	struct rails rails;
-	struct doubts doubts;
-	struct news news;
+	struct suspects suspects;
+	struct notifier notifier;
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work; /* exports_extend(): set with users */
 	bool telling; /* that is under way */

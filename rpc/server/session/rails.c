@@ -173,44 +173,44 @@ static void client_tell(struct exports *x, const struct export *e)
 		stat_count(x->shard, RPC_STAT_callers_told);
 }
 
-static void news_tell(struct ulnet_timer *t)
+static void notifier_tell(struct ulnet_timer *t)
 {
-	struct news *news = container_of(t, struct news, timer);
-	struct exports *x = news->exports;
+	struct notifier *notifier = container_of(t, struct notifier, timer);
+	struct exports *x = notifier->exports;
 	const struct export *e = NULL;
 	unsigned int n = 0;
 
-	while (n < NEWS_SLICE && (e = id_walk(&x->table, &news->pos))) {
+	while (n < NOTIFIER_SLICE && (e = id_walk(&x->table, &notifier->pos))) {
 		if (!(e->peer.pid & LNET_PID_USERFLAG))
 			continue;
 		client_tell(x, e);
 		n++;
 	}
 	if (e)
-		shard_arm(x->shard, &news->timer,
+		shard_arm(x->shard, &notifier->timer,
 			  rpc_at(shard_now(x->shard), NSEC_PER_MSEC));
 }
 
-void news_begin(struct shard *s)
+void notifier_begin(struct shard *s)
 {
-	struct news *news;
+	struct notifier *notifier;
 
 	if (!s->exports || s->exports->closing)
 		return;
-	news = &s->exports->news;
-	news->pos = 0;
-	if (!lnet_timer_armed(&news->timer))
-		shard_arm(s, &news->timer, shard_now(s));
+	notifier = &s->exports->notifier;
+	notifier->pos = 0;
+	if (!lnet_timer_armed(&notifier->timer))
+		shard_arm(s, &notifier->timer, shard_now(s));
 }
 
-void news_init(struct news *news, struct exports *x)
+void notifier_init(struct notifier *notifier, struct exports *x)
 {
-	news->exports = x;
-	news->pos = 0;
-	lnet_timer_init(&news->timer, news_tell);
+	notifier->exports = x;
+	notifier->pos = 0;
+	lnet_timer_init(&notifier->timer, notifier_tell);
 }
 
-void news_stop(struct news *news)
+void notifier_stop(struct notifier *notifier)
 {
-	shard_cancel(news->exports->shard, &news->timer);
+	shard_cancel(notifier->exports->shard, &notifier->timer);
 }

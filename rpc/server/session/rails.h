@@ -14,7 +14,7 @@
  * each of them is told at every NID that it has been heard from (lnet_tell(3)).
  * It then leaves a rail that has gone at once, instead of after a timeout.
  *
- * At most NEWS_SLICE clients are told in a millisecond, so that calls go on
+ * At most NOTIFIER_SLICE clients are told in a millisecond, so that calls go on
  * meanwhile. A notification that is lost is not repeated: that client has to
  * notice by itself.
  *
@@ -81,18 +81,18 @@ void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 
 /* ---- notification ---- */
 
-#define NEWS_SLICE 32
+#define NOTIFIER_SLICE 32
 
-struct news {
+struct notifier {
 	struct exports *exports;
 	struct ulnet_timer timer; /* armed while there are some to be told */
 	uint32_t pos;		  /* in exports.table */
 };
 
-void news_init(struct news *news, struct exports *x);
-void news_stop(struct news *news);
+void notifier_init(struct notifier *notifier, struct exports *x);
+void notifier_stop(struct notifier *notifier);
 
 /* The node's NIs, or their states, have changed. */
-void news_begin(struct shard *s);
+void notifier_begin(struct shard *s);
 
 #endif

@@ -2,9 +2,9 @@
 #include "rpc/server/session/record.h"
 
 void records_init(struct records *rs, const struct record_ops *ops,
-		  struct parties *parties)
+		  struct quotas *quotas)
 {
-	*rs = (struct records){ .ops = ops, .parties = parties };
+	*rs = (struct records){ .ops = ops, .quotas = quotas };
 	list_init(&rs->replies);
 	list_init(&rs->bodies);
 }
@@ -149,8 +149,8 @@ static struct record *chunk_make(struct records *rs, uint32_t slot,
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	c->party = party_take(rs->parties, nid, 1, now);
-	if (!c->party) {
+	c->quota = quota_take(rs->quotas, nid, 1, now);
+	if (!c->quota) {
 		free(c);
 		return NULL;
 	}
@@ -168,7 +168,7 @@ static void chunk_free(struct records *rs, struct record_chunk **c_p)
 	*c_p = NULL;
 	rs->used--;
 	rs->ops->noted(rs, -(int)RECORD_CHUNK);
-	party_put(rs->parties, c->party, 1);
+	quota_put(rs->quotas, c->quota, 1);
 	free(c);
 }
 

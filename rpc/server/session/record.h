@@ -31,7 +31,7 @@
  * is let go as soon as the call is over for the client.
  *
  * Records are in chunks, made when a slot of theirs is used for the first time;
- * the clients of one host have their share of all chunks (party.h). A request
+ * the clients of one host have their share of all chunks (quota.h). A request
  * that comes when there is no room for a chunk is refused, as not executed. A
  * late copy of it must not be executed afterwards, when there is room: so the
  * highest xid and attempt of such requests are kept, and a chunk that is made
@@ -45,7 +45,7 @@
 
 #include "base/list.h"
 #include "base/util.h"
-#include "rpc/party.h"
+#include "rpc/quota.h"
 #include "rpc/wire/wire.h"
 
 /* Granted to each connection. */
@@ -127,12 +127,12 @@ struct records {
 			      * that is KEPT, so if there are any, there are
 			      * replies */
 	const struct record_ops *ops;
-	struct parties *parties; /* of chunks */
+	struct quotas *quotas; /* of chunks */
 	struct record_chunk **chunks;
 };
 
 struct record_chunk {
-	struct party *party;
+	struct quota *quota;
 	struct record records[RECORD_CHUNK];
 };
 
@@ -152,7 +152,7 @@ enum record_past {
 };
 
 void records_init(struct records *rs, const struct record_ops *ops,
-		  struct parties *parties);
+		  struct quotas *quotas);
 /* The connection has gone: lets everything go. */
 void records_fini(struct records *rs);
 

@@ -272,7 +272,7 @@ Test(recovery, a_peer_that_has_moved)
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(peer_health(sim, 0), 900);
 	cr_assert_not_null(lpni->recovery);
-	lpni->place.state = PEER_GUEST;
+	lpni->place.state = PEER_ALIAS;
 	lnet_sim_run(sim, 1000 * MSEC);
 	cr_expect_null(lpni->recovery);
 	cr_expect_eq(lpni->health, 900);

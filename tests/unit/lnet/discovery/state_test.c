@@ -20,8 +20,8 @@
 
 /*
  * Facts as letters: t it has told us something, u up to date, o of old, p force
- * a ping, P force a push, m multi-rail, n no discovery there, d doubted, c this
- * node only calls.
+ * a ping, P force a push, m multi-rail, n no discovery there, d questioned, c
+ * this node only calls.
  */
 struct step_case {
 	enum ulnet_discovery mode;
@@ -41,7 +41,7 @@ static struct disc_facts facts_of(const struct step_case *c)
 		.force_push = strchr(c->facts, 'P'),
 		.multi_rail = strchr(c->facts, 'm'),
 		.no_discovery = strchr(c->facts, 'n'),
-		.doubted = strchr(c->facts, 'd'),
+		.questioned = strchr(c->facts, 'd'),
 		.calls_only = strchr(c->facts, 'c'),
 		.told = c->told,
 		.own = c->own,
@@ -83,7 +83,8 @@ Test(disc_state, next_step)
 		{ OFF, "um", 2, 2, END },
 		{ OFF, "um", 2, 3, PUSH },
 		{ OFF, "tm", 0, 2, MERGE },
-		/* Who is doubted is asked, unless nothing would come of it. */
+		/* Who is questioned is asked, unless nothing would come of it.
+		 * */
 		{ ON, "umd", 2, 2, PING },
 		{ ON, "tumd", 2, 2, MERGE },
 		{ VER, "umd", 2, 2, END },

@@ -11,7 +11,7 @@
 #include "lnet/message/wire.h"
 #include "lnet/net/config.h"
 #include "lnet/net/ni.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
 
@@ -149,7 +149,7 @@ static const char *word_of(struct lnet *node, const char *text)
 	const struct ulnet_nid nid = nid_of(text);
 	struct lnet_peer_ni *p = peer_find(node->cpt[0], &nid);
 
-	return p ? fsm_name(&p->word, peer_words) : "unknown";
+	return p ? fsm_name(&p->provenance, peer_provenances) : "unknown";
 }
 
 #define WORD(node, nid, want) cr_assert_str_eq(word_of(node, nid), want)
@@ -204,8 +204,8 @@ Test(stranger, claims_one_of_several)
 /* ---- who was never heard of ---- */
 
 /* What is addressed to it goes to it, and to nobody else. */
-static void hearsay_is_asked(unsigned int cpts, const char *first,
-			     const char *second)
+static void unverified_is_asked(unsigned int cpts, const char *first,
+				const char *second)
 {
 	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
 	struct ulnet_nid primary;
@@ -220,11 +220,11 @@ static void hearsay_is_asked(unsigned int cpts, const char *first,
 	cluster_end(r.sim);
 }
 
-Test(stranger, hearsay_is_asked)
+Test(stranger, unverified_is_asked)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
-		hearsay_is_asked(cpts, LIAR, "10.0.0.2@tcp");
-		hearsay_is_asked(cpts, "10.0.0.2@tcp", LIAR);
+		unverified_is_asked(cpts, LIAR, "10.0.0.2@tcp");
+		unverified_is_asked(cpts, "10.0.0.2@tcp", LIAR);
 	}
 }
 
@@ -238,7 +238,7 @@ static void on_asked(void *arg, int status)
 }
 
 /* Who asks for its discovery waits for what it says itself. */
-Test(stranger, hearsay_is_discovered)
+Test(stranger, unverified_is_discovered)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
 
@@ -264,7 +264,7 @@ static void on_silent(void *arg, int status)
 }
 
 /* ... and hears that it has said nothing. */
-Test(stranger, hearsay_is_not_discovered)
+Test(stranger, unverified_is_not_discovered)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -280,7 +280,7 @@ Test(stranger, hearsay_is_not_discovered)
 
 /* What comes from it is its own, and not the liar's, also before it has been
  * asked. */
-Test(stranger, hearsay_speaks_for_itself)
+Test(stranger, unverified_speaks_for_itself)
 {
 	static uint8_t memory[100], byte;
 	static struct seen came;
@@ -312,7 +312,7 @@ static void lie_three(const struct rig *r)
 }
 
 /* An administrator who names it has not named the liar. */
-static void hearsay_is_configured(unsigned int cpts)
+static void unverified_is_configured(unsigned int cpts)
 {
 	const struct ulnet_nid nids[] = { nid_of("10.0.2.2@tcp"),
 					  nid_of("10.0.0.2@tcp"),
@@ -334,10 +334,10 @@ static void hearsay_is_configured(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(stranger, hearsay_is_configured)
+Test(stranger, unverified_is_configured)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
-		hearsay_is_configured(cpts);
+		unverified_is_configured(cpts);
 }
 
 /* Who names a NID that the liar has named, too, is not one with the liar, who
@@ -372,7 +372,7 @@ Test(stranger, names_both)
 }
 
 /* Nor does it go elsewhere while it does not answer. */
-Test(stranger, hearsay_is_silent)
+Test(stranger, unverified_is_silent)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 	uint64_t dropped;
@@ -389,7 +389,7 @@ Test(stranger, hearsay_is_silent)
 }
 
 /* What goes to it and nowhere else in any case need not wait for its answer. */
-Test(stranger, hearsay_by_one_path)
+Test(stranger, unverified_by_one_path)
 {
 	static struct seen waits;
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -413,7 +413,7 @@ Test(stranger, hearsay_by_one_path)
 }
 
 /* It is asked also when it speaks itself. */
-Test(stranger, hearsay_that_speaks)
+Test(stranger, unverified_that_speaks)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -614,7 +614,7 @@ Test(stranger, claims_the_unreachable)
 	}
 	cr_assert_gt(counter(r.node, "network_timeout_count"), 0);
 	/* It is asked again with growing pauses, whoever claims it how often;
-	 * and when it answers there is no doubt any more. */
+	 * and when it answers there is no question any more. */
 	cr_assert_leq(counter(r.node, "network_timeout_count"), 12);
 	cr_assert_eq(lnet_fault_del(r.node, LNET_FAULT_KINDS, NULL, NULL), 1);
 	lnet_sim_run_all(r.sim);

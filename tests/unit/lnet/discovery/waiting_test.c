@@ -2,7 +2,7 @@
 /* Messages wait for the word of the NI that they name, and for that of nobody
  * else. */
 #include "lnet/message/wire.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
 
@@ -49,7 +49,7 @@ static void is_asked_slowly(struct lnet *node, const char *nid)
 }
 
 /* Two of their NIDs that have not spoken yet. */
-static void find_hearsay(struct lnet *node, const char *two[2])
+static void find_unverified(struct lnet *node, const char *two[2])
 {
 	unsigned int n = 0;
 
@@ -57,13 +57,13 @@ static void find_hearsay(struct lnet *node, const char *two[2])
 		const struct ulnet_nid nid = nid_of(theirs[i]);
 		const struct lnet_peer_ni *p = peer_find(node->cpt[0], &nid);
 
-		if (p && word_is_hearsay(p))
+		if (p && provenance_is_unverified(p))
 			two[n++] = theirs[i];
 	}
 	cr_assert_eq(n, 2);
 }
 
-/* A message to an NI that is known by hearsay waits for the word of this one,
+/* A message to an NI that is unverified waits for the word of this one,
  * and not for those of others. */
 Test(waiting, an_ni_is_not_waited_for_by_others)
 {
@@ -76,7 +76,7 @@ Test(waiting, an_ni_is_not_waited_for_by_others)
 	lnet_sim_run(sim, 100 * MSEC);
 	seen_delivered(&seen);
 	memset(&seen, 0, sizeof(seen));
-	find_hearsay(a, two);
+	find_unverified(a, two);
 	is_asked_slowly(a, two[0]);
 	put_to(a, two[1], 10 * SECOND, &seen);
 	put_to(a, two[0], 10 * SECOND, &more);

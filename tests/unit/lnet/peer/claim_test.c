@@ -6,7 +6,7 @@
 #include "lnet/node/node.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/member.h"
-#include "lnet/peer/word.h"
+#include "lnet/peer/provenance.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define PORTAL 5
@@ -151,7 +151,7 @@ Test(claim, a_nid_that_nobody_knows)
 	rig_close(&r);
 }
 
-/* Met, and idle: the record there is a guest from now on. The NID has seen a
+/* Met, and idle: the record there is an alias from now on. The NID has seen a
  * source, and is to see this one again. */
 Test(claim, an_idle_nid)
 {
@@ -167,7 +167,7 @@ Test(claim, an_idle_nid)
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
 	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.nid)->preferred, &source));
-	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
 	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.nid)->peer->primary,
 			      &r.primary));
 	put(&r);
@@ -288,7 +288,7 @@ static int unuse(void *arg)
 	return 0;
 }
 
-/* In both tables there is a record then: the one is a guest until it goes. */
+/* In both tables there is a record then: the one is an alias until it goes. */
 Test(claim, a_nid_in_use)
 {
 	static struct rig r;
@@ -297,7 +297,7 @@ Test(claim, a_nid_in_use)
 	cr_assert_eq(lnet_call(r.node, r.owner->index, use, &r), 0);
 	cr_assert_eq(claim(&r), 0);
 	check_one_peer(&r);
-	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
 	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse, &r), 0);
 	put(&r);
 	lnet_sim_run_all(r.sim);
@@ -364,7 +364,7 @@ Test(claim, a_nid_of_a_peer_in_use)
 	check_one_peer(&r);
 	check_other(&r, r.cpt);
 	cr_assert_eq(peer_find(r.cpt, &r.nid)->peer->nnis, 3);
-	cr_assert_eq(peer_find(r.owner, &r.other)->place.state, PEER_GUEST);
+	cr_assert_eq(peer_find(r.owner, &r.other)->place.state, PEER_ALIAS);
 	cr_assert(lnet_nid_eq(&peer_find(r.owner, &r.other)->peer->primary,
 			      &r.primary));
 	cr_assert_eq(lnet_call(r.node, r.owner->index, unuse_other, &r), 0);
@@ -373,28 +373,29 @@ Test(claim, a_nid_of_a_peer_in_use)
 	rig_close(&r);
 }
 
-static int hearsay_other(void *arg)
+static int unverified_other(void *arg)
 {
 	struct rig *r = arg;
 
-	word_hearsay(r->owner, peer_find(r->owner, &r->other), &r->nid);
+	provenance_unverify(r->owner, peer_find(r->owner, &r->other), &r->nid);
 	return 0;
 }
 
 /* By going to another CPT a NID has not spoken for itself. */
-Test(claim, a_nid_by_hearsay_comes_along)
+Test(claim, an_unverified_nid_comes_along)
 {
 	static struct rig r;
 
 	rig_open(&r);
 	cr_assert_eq(lnet_call(r.node, r.owner->index, one_more_nid, &r), 0);
-	cr_assert_eq(lnet_call(r.node, r.owner->index, hearsay_other, &r), 0);
+	cr_assert_eq(lnet_call(r.node, r.owner->index, unverified_other, &r),
+		     0);
 	cr_assert_eq(claim(&r), 0);
 	check_other(&r, r.cpt);
-	cr_assert(word_is_hearsay(peer_find(r.cpt, &r.other)));
+	cr_assert(provenance_is_unverified(peer_find(r.cpt, &r.other)));
 	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.other)->claimed_by, &r.nid));
-	cr_assert_not(word_is_hearsay(peer_find(r.cpt, &r.nid)));
-	cr_assert_not(word_is_hearsay(peer_find(r.owner, &r.other)));
+	cr_assert_not(provenance_is_unverified(peer_find(r.cpt, &r.nid)));
+	cr_assert_not(provenance_is_unverified(peer_find(r.owner, &r.other)));
 	rig_close(&r);
 }
 
@@ -696,7 +697,7 @@ static int forget(void *arg)
 
 /* When the CPT that has claimed the NID forgets it, its first owner has it
  * back, and can give it away again. */
-Test(claim, a_guest_comes_home)
+Test(claim, an_alias_comes_home)
 {
 	static struct rig r;
 
@@ -704,7 +705,7 @@ Test(claim, a_guest_comes_home)
 	put(&r);
 	lnet_sim_run_all(r.sim);
 	cr_assert_eq(claim(&r), 0);
-	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_GUEST);
+	cr_assert_eq(peer_find(r.owner, &r.nid)->place.state, PEER_ALIAS);
 	cr_assert_eq(lnet_call(r.node, r.cpt->index, forget, &r), 0);
 	lnet_sim_run_all(r.sim);
 	check_apart(&r);
@@ -714,25 +715,25 @@ Test(claim, a_guest_comes_home)
 	rig_close(&r);
 }
 
-static int take_guest(void *arg)
+static int take_alias(void *arg)
 {
 	struct rig *r = arg;
 	struct lnet_peer_ni *p = peer_get(r->cpt, &r->primary);
-	struct lnet_peer_ni *guest = peer_get(r->cpt, &r->nid);
-	int rc = member_take(r->cpt, p->peer, guest);
+	struct lnet_peer_ni *alias = peer_get(r->cpt, &r->nid);
+	int rc = member_take(r->cpt, p->peer, alias);
 
-	peer_unref(r->cpt, guest);
+	peer_unref(r->cpt, alias);
 	peer_unref(r->cpt, p);
 	return rc;
 }
 
 /* A NID that another CPT has got in between is not had without asking. */
-Test(claim, a_guest_is_not_taken)
+Test(claim, an_alias_is_not_taken)
 {
 	static struct rig r;
 
 	rig_open(&r);
-	cr_assert_eq(lnet_call(r.node, r.cpt->index, take_guest, &r), -EXDEV);
+	cr_assert_eq(lnet_call(r.node, r.cpt->index, take_alias, &r), -EXDEV);
 	check_apart(&r);
 	rig_close(&r);
 }

@@ -379,9 +379,9 @@ Test(member, without_memory_another_one_is_forgotten)
 	rig_close(&r);
 }
 
-/* What another CPT owns is a guest here, by the NID that its peer is known
+/* What another CPT owns is an alias here, by the NID that its peer is known
  * by. */
-Test(member, a_guest)
+Test(member, an_alias)
 {
 	struct ulnet_nid nid;
 	struct directory_entry e;
@@ -393,7 +393,7 @@ Test(member, a_guest)
 	e = (struct directory_entry){ nid, nth(9), 2, true };
 	cr_assert_eq(directory_change(&r.node->directory, &e, 1), 0);
 	p = meet(&r, 0);
-	cr_assert_eq(p->place.state, PEER_GUEST);
+	cr_assert_eq(p->place.state, PEER_ALIAS);
 	cr_assert(lnet_nid_eq(&p->peer->primary, &e.primary));
 	rig_close(&r);
 }

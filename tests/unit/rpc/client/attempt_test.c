@@ -413,7 +413,7 @@ Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 	g.fake->mute_queries = g.fake->mute_alive = true;
 	call(&g, &n, 60000000);
 	run(&g, 300 * MSEC);
-	import_doubt(g.client->imp, g.client->imp->epoch);
+	import_suspect(g.client->imp, g.client->imp->epoch);
 	run(&g, 900 * MSEC);
 	cr_assert_eq(g.fake->connects, connects + 1);
 	ends_with(call_nr(1));
@@ -469,7 +469,7 @@ Test(attempt, each_is_asked_about_at_its_own_pace)
 		struct ulrpc_call *c = slots_find(&g.client->imp->slots,
 						  call_nr(1 + i)->slot);
 
-		cr_assert_eq(c->query.parcel->n, 2);
+		cr_assert_eq(c->query.batch->n, 2);
 		c->asks = i ? 0 : 9;
 		call_ask(c);
 	}
@@ -576,7 +576,7 @@ Test(attempt, is_extended_by_what_is_meant_for_it_only)
 static void cut(void)
 {
 	g.fake->alive_status = WIRE_NOT_CONNECTED;
-	import_doubt(g.client->imp, g.client->imp->epoch);
+	import_suspect(g.client->imp, g.client->imp->epoch);
 	run(&g, 5 * MSEC);
 	g.fake->alive_status = WIRE_OK;
 }

@@ -54,7 +54,7 @@ static inline void open_rig(void)
 static inline void close_rig(void)
 {
 	honest();
-	cr_assert(list_empty(&g.rpc->shards[0].imports->parcels));
+	cr_assert(list_empty(&g.rpc->shards[0].imports->batches));
 	cr_assert_eq(g.client->ncalls, 0);
 	cr_assert_eq(g.client->inflight, 0);
 	ulrpc_client_close(good.client);

@@ -338,7 +338,7 @@ Test(import, is_not_lost_for_want_of_memory)
 	ended_well(&n);
 	cluster_links(g.sim, &stuck);
 	use_up_control();
-	import_doubt(g.client->imp, g.client->imp->epoch);
+	import_suspect(g.client->imp, g.client->imp->epoch);
 	run(&g, 3 * SEC);
 	cr_assert(import_is_up(g.client->imp));
 	cr_assert_eq(g.fake->keepalives, 0);

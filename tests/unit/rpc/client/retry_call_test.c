@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that are sent again by the rule of their callers. */
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -322,7 +322,7 @@ Test(retry_call, questions_of_one_client_are_in_order)
 	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
 	struct ulrpc_call_conf conf = { .deadline = 30000000, .retry = &full };
 	uint64_t begin = 0, sent = 0;
-	const struct parcel *p;
+	const struct batch *p;
 
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
 	g.fake->mute_calls = true;

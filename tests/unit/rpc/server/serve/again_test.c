@@ -379,7 +379,7 @@ Test(again, of_an_older_epoch)
  * said. When there is room, it is executed once. */
 Test(again, no_room_for_records)
 {
-	struct parties *chunks;
+	struct quotas *chunks;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
@@ -418,7 +418,7 @@ Test(again, no_room_for_records_of_a_caller)
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	for (uint32_t room = 0; room < 2; room++) {
 		struct called c = { 0 };
-		struct parties *chunks;
+		struct quotas *chunks;
 
 		serve_init(&g, 1, 1);
 		serve_open(&g, NULL);

@@ -431,7 +431,7 @@ Test(hostile_request, shuffled)
 		order[i] = order[j];
 		order[j] = x;
 	}
-	/* In parcels of three, each call three times somewhere. */
+	/* In batches of three, each call three times somewhere. */
 	for (unsigned int i = 0; i < ARRAY_SIZE(order); i += 3) {
 		struct wire_call c[3];
 

@@ -570,7 +570,7 @@ Test(request, other_cpts)
 		settle(&g);
 		n++;
 		cr_assert_eq(stranger_reply(&a, 100 + cpt)->status, WIRE_OK);
-		cr_assert_eq(g.service->cpt[cpt].strays, 0);
+		cr_assert_eq(g.service->cpt[cpt].forwards, 0);
 	}
 	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20 + n);
 	serve_fini(&g);

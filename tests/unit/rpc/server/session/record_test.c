@@ -9,7 +9,7 @@
 #define LATE UINT64_C(2000)
 
 static struct records rs;
-static struct parties parties;
+static struct quotas quotas;
 static struct ulnet_nid nid;
 static unsigned int given_up, forgotten, let_go, bodies_let_go;
 static int noted;	 /* slots */
@@ -55,8 +55,8 @@ static void begin(uint32_t chunks)
 {
 	given_up = forgotten = let_go = bodies_let_go = 0;
 	last = NULL;
-	parties_init(&parties, "chunks", chunks, 1);
-	records_init(&rs, &ops, &parties);
+	quotas_init(&quotas, "chunks", chunks, 1);
+	records_init(&rs, &ops, &quotas);
 }
 
 static void end(void)
@@ -64,9 +64,9 @@ static void end(void)
 	records_fini(&rs);
 	cr_assert_eq(rs.used, 0);
 	cr_assert_eq(rs.kept, 0);
-	cr_assert_eq(parties.used, 0);
+	cr_assert_eq(quotas.used, 0);
 	cr_assert_eq(noted, 0);
-	parties_fini(&parties);
+	quotas_fini(&quotas);
 }
 
 static enum record_past look(uint32_t slot, uint64_t xid, uint32_t attempt,
@@ -315,7 +315,7 @@ Test(record, beyond_the_grant)
 	}
 	cr_assert_eq(look(RECORD_SLOTS - 1, 1, 0, 0), RECORD_NEW);
 	cr_assert_eq(rs.used, RECORD_CHUNKS);
-	cr_assert_eq(parties.used, RECORD_CHUNKS);
+	cr_assert_eq(quotas.used, RECORD_CHUNKS);
 	cr_assert_eq(noted, RECORD_SLOTS);
 	end();
 }
@@ -336,7 +336,7 @@ Test(record, share_of_the_host)
 	cr_assert_eq(look(3 * RECORD_CHUNK, 4, 0, 0), RECORD_NO_ROOM);
 	cr_assert_eq(look(1, 4, 0, 0), RECORD_NEW);
 	nid.addr[0]++;
-	records_init(&other, &ops, &parties);
+	records_init(&other, &ops, &quotas);
 	cr_assert_eq(record_look(&other, &c, &nid, NOW, &rec), RECORD_NEW);
 	records_fini(&other);
 	nid = mine;
@@ -357,7 +357,7 @@ Test(record, copies_of_what_had_no_room)
 	cr_assert_eq(look(3, 9, 0, 0), RECORD_NO_ROOM);
 	cr_assert_eq(look(1, 8, 1, 0), RECORD_NO_ROOM);
 	cr_assert_eq(look(1, 8, 2, WIRE_CALL_QUERY), RECORD_NO_ROOM);
-	parties.max = 4;
+	quotas.max = 4;
 	for (uint32_t attempt = 0; attempt <= 2; attempt++)
 		cr_assert_eq(look(1, 8, attempt, 0), RECORD_NO_ROOM);
 	cr_assert_eq(look(3, 9, 0, 0), RECORD_NO_ROOM);
@@ -374,9 +374,9 @@ Test(record, copies_of_what_had_no_room)
 	cr_assert_eq(look(RECORD_CHUNK, 12, 0, 0), RECORD_NEW);
 	cr_assert_eq(record_find(&rs, RECORD_CHUNK + 1)->xid, 0);
 	/* Of so many attempts there is no other one. */
-	parties.max = parties.used;
+	quotas.max = quotas.used;
 	cr_assert_eq(look(3 * RECORD_CHUNK, 20, UINT16_MAX, 0), RECORD_NO_ROOM);
-	parties.max = 8;
+	quotas.max = 8;
 	cr_assert_eq(look(3 * RECORD_CHUNK, 20, UINT32_MAX, 0), RECORD_NO_ROOM);
 	cr_assert_eq(look(3 * RECORD_CHUNK, 21, 0, 0), RECORD_NEW);
 	end();

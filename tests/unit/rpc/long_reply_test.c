@@ -201,13 +201,13 @@ static void fini(void)
 	serve_fini(&g);
 }
 
-TestSuite(oversize, .timeout = 120);
+TestSuite(long_reply, .timeout = 120);
 
 /* ---- they arrive ---- */
 
 /* What a long reply takes on its way says nothing of how long other messages
  * take; not even if it never comes. */
-Test(oversize, says_nothing_of_round_trips)
+Test(long_reply, says_nothing_of_round_trips)
 {
 	const struct ulnet_sim_link narrow = { .latency = MSEC,
 					       .bandwidth = 3 * LONG };
@@ -233,7 +233,7 @@ Test(oversize, says_nothing_of_round_trips)
 	fini();
 }
 
-Test(oversize, fetched)
+Test(long_reply, fetched)
 {
 	static const uint32_t lengths[] = {
 		0,    1,    ROOM - 1,		ROOM,	       ROOM + 1,
@@ -265,7 +265,7 @@ Test(oversize, fetched)
 }
 
 /* Many at once, of a worker, too. */
-Test(oversize, many)
+Test(long_reply, many)
 {
 	static struct asked a[50];
 	struct ulrpc_call_conf conf = conf_within(5000);
@@ -283,7 +283,7 @@ Test(oversize, many)
 }
 
 /* For those who wait: as long as it is. */
-Test(oversize, waited_for)
+Test(long_reply, waited_for)
 {
 	struct ulrpc_call_conf conf = conf_within(5000);
 	struct ulrpc_outcome o;
@@ -320,7 +320,7 @@ Test(oversize, waited_for)
 
 /* The GET is lost, or what it brings, or that it has come, any of them twice or
  * late: it is repeated until the deadline, and nothing runs again. */
-Test(oversize, any_weather)
+Test(long_reply, any_weather)
 {
 	const struct ulnet_sim_link bad = { .latency = MSEC,
 					    .loss = 500000,
@@ -374,7 +374,7 @@ static void lost_once(bool known, uint64_t within)
 	fini();
 }
 
-Test(oversize, lost_once)
+Test(long_reply, lost_once)
 {
 	lost_once(false, 1000 * MSEC);
 	lost_once(true, 200 * MSEC);
@@ -382,7 +382,7 @@ Test(oversize, lost_once)
 
 /* The client's word that it has the reply is lost, and comes with the next
  * call. */
-Test(oversize, acknowledged_later)
+Test(long_reply, acknowledged_later)
 {
 	struct asked a;
 
@@ -404,7 +404,7 @@ Test(oversize, acknowledged_later)
 }
 
 /* ... or never: then it is let go at the deadline. */
-Test(oversize, let_go_at_the_deadline)
+Test(long_reply, let_go_at_the_deadline)
 {
 	struct asked a;
 
@@ -423,7 +423,7 @@ Test(oversize, let_go_at_the_deadline)
 
 /* ---- limits ---- */
 
-Test(oversize, limit_of_the_caller)
+Test(long_reply, limit_of_the_caller)
 {
 	static const uint32_t limits[] = { 1, LONG - 1, LONG,
 					   ULRPC_BODY_MAX + 1 };
@@ -448,7 +448,7 @@ Test(oversize, limit_of_the_caller)
 	fini();
 }
 
-Test(oversize, longer_than_any_reply)
+Test(long_reply, longer_than_any_reply)
 {
 	struct asked a;
 
@@ -465,7 +465,7 @@ Test(oversize, longer_than_any_reply)
 /* A client that does not fetch uses its share up: it is told the length of
  * more, and when nothing is left its requests are refused before they are
  * run. */
-Test(oversize, share_of_the_client)
+Test(long_reply, share_of_the_client)
 {
 	static uint8_t reply[LONG];
 	static struct asked a[20];
@@ -521,7 +521,7 @@ Test(oversize, share_of_the_client)
 /* ---- ends ---- */
 
 /* Nobody fetches any more, however the call ends. */
-Test(oversize, canceled)
+Test(long_reply, canceled)
 {
 	for (unsigned int i = 0; i < 30; i++) {
 		struct asked a;
@@ -550,7 +550,7 @@ Test(oversize, canceled)
 }
 
 /* The client has left: what was held for it is not any more. */
-Test(oversize, client_leaves)
+Test(long_reply, client_leaves)
 {
 	struct asked a;
 
@@ -570,7 +570,7 @@ Test(oversize, client_leaves)
 }
 
 /* Either side crashes at any time. */
-Test(oversize, crash)
+Test(long_reply, crash)
 {
 	for (unsigned int i = 0; i < 40; i++) {
 		unsigned int gone = i % 2, left = !gone;
@@ -598,7 +598,7 @@ Test(oversize, crash)
 
 /* The server is gone with what it held, and another one is there: the call is
  * executed there if that does no harm, and its caller allows retries. */
-Test(oversize, server_restarts)
+Test(long_reply, server_restarts)
 {
 	static const struct ulrpc_retry none = { 0 };
 
@@ -630,7 +630,7 @@ Test(oversize, server_restarts)
 
 /* The NID that the answer came from is of no use any more: the reply is got
  * from where the connection leads. */
-Test(oversize, of_a_server_that_is_reached_another_way)
+Test(long_reply, of_a_server_that_is_reached_another_way)
 {
 	struct asked a;
 
@@ -645,7 +645,7 @@ Test(oversize, of_a_server_that_is_reached_another_way)
 
 /* The service is gone with what it held, and the connection is not: a call
  * without a deadline does not ask for it for ever. */
-Test(oversize, nobody_holds_it_any_more)
+Test(long_reply, nobody_holds_it_any_more)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct asked a;
@@ -667,7 +667,7 @@ Test(oversize, nobody_holds_it_any_more)
 
 /* A service that stops waits for its replies to be fetched, as long as it was
  * told to wait. */
-Test(oversize, service_stops)
+Test(long_reply, service_stops)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct asked a;

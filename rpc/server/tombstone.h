@@ -5,22 +5,22 @@
  * executed; their client may then look for the service by its name. Each portal
  * takes little memory on each CPT, and of each message only as much is read as
  * the answer needs. The answers on their way are limited, and each NID has its
- * share (party.h): a NID that takes no answers gets no more of them, and all
+ * share (quota.h): a NID that takes no answers gets no more of them, and all
  * others still do.
  *
  * Thread: owner (the CPT).
  */
-#ifndef RPC_VACANT_H
-#define RPC_VACANT_H
+#ifndef RPC_TOMBSTONE_H
+#define RPC_TOMBSTONE_H
 
 #include "rpc/rpc.h"
 
-extern const struct rpc_part vacant_part;
+extern const struct rpc_part tombstone_part;
 
-/* Makes @portal vacant on this CPT, until there is a service again, or RPC
- * stops. 0, -ENOMEM, -ESHUTDOWN, or what LNetMEAttach(3) says. */
-int vacant_open(struct shard *s, unsigned int portal);
-/* A service takes the portal. Nothing happens if it is not vacant. */
-void vacant_close(struct shard *s, unsigned int portal);
+/* Puts a tombstone on @portal, on this CPT, until there is a service again, or
+ * RPC stops. 0, -ENOMEM, -ESHUTDOWN, or what LNetMEAttach(3) says. */
+int tombstone_open(struct shard *s, unsigned int portal);
+/* A service takes the portal. Nothing happens if it has no tombstone. */
+void tombstone_close(struct shard *s, unsigned int portal);
 
 #endif

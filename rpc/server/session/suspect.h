@@ -19,8 +19,8 @@
  *
  * Owner: the CPT of the export.
  */
-#ifndef RPC_DOUBT_H
-#define RPC_DOUBT_H
+#ifndef RPC_SUSPECT_H
+#define RPC_SUSPECT_H
 
 #include "base/list.h"
 #include "ulnet/loop.h"
@@ -31,25 +31,25 @@ struct exports;
 struct shard;
 
 /* Of an export. */
-struct doubt {
-	struct list link; /* doubts.open; not while it is asked */
-	uint64_t at;	  /* ns: when the connection ended; 0: no doubt */
+struct suspect {
+	struct list link; /* suspects.open; not while it is asked */
+	uint64_t at;	  /* ns: when the connection ended; 0: no suspicion */
 };
 
 /* Of a CPT. */
-struct doubts {
+struct suspects {
 	struct exports *exports;
-	struct list open;	  /* of doubt.link, by time */
+	struct list open;	  /* of suspect.link, by time */
 	struct ulnet_timer timer; /* for the first one */
 };
 
-void doubts_init(struct doubts *ds, struct exports *x);
+void suspects_init(struct suspects *ds, struct exports *x);
 /* No client is asked any more. */
-void doubts_stop(struct doubts *ds);
+void suspects_stop(struct suspects *ds);
 /* A connection with clients of @s has ended, or is silent. */
-void doubts_on_end(struct shard *s, const struct end *end);
+void suspects_on_end(struct shard *s, const struct end *end);
 
-/* @e is not in doubt any more. */
-void doubt_end(struct export *e);
+/* @e is not in suspicion any more. */
+void suspect_end(struct export *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals whose service has gone, and may come again. */
 #include "rpc/client/client.h"
-#include "rpc/server/vacant.h"
+#include "rpc/server/tombstone.h"
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/server/stranger.h"
 
@@ -10,7 +10,7 @@ static struct stranger a;
 static struct called one, many[100];
 static uint8_t big[256 << 10];
 
-TestSuite(vacant, .timeout = 60);
+TestSuite(tombstone, .timeout = 60);
 
 static void start_with(uint32_t request_max)
 {
@@ -80,7 +80,7 @@ static uint64_t counted(unsigned int side, enum rpc_stat stat)
 /* ---- calls ---- */
 
 /* It may come again: the caller gives it that time. */
-Test(vacant, says_that_the_service_has_gone)
+Test(tombstone, says_that_the_service_has_gone)
 {
 	rig_gone();
 	call("hello", 5, 1000000, &one);
@@ -91,7 +91,7 @@ Test(vacant, says_that_the_service_has_gone)
 	serve_fini(&g);
 }
 
-Test(vacant, leads_to_the_service_that_came_again)
+Test(tombstone, leads_to_the_service_that_came_again)
 {
 	unsigned int portal;
 
@@ -112,7 +112,7 @@ Test(vacant, leads_to_the_service_that_came_again)
 }
 
 /* It asked for another portal this time. */
-Test(vacant, leads_to_another_portal)
+Test(tombstone, leads_to_another_portal)
 {
 	struct ulrpc_service_conf c;
 
@@ -131,7 +131,7 @@ Test(vacant, leads_to_another_portal)
 
 /* A call was executed, and its reply has gone with the service: another attempt
  * is not said to be executed by nobody. */
-Test(vacant, does_not_deny_what_was_executed)
+Test(tombstone, does_not_deny_what_was_executed)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 1);
 
@@ -161,7 +161,7 @@ Test(vacant, does_not_deny_what_was_executed)
 
 /* One copy was executed: another, that comes when the service has gone, is not
  * said to be refused. */
-Test(vacant, knows_what_was_executed)
+Test(tombstone, knows_what_was_executed)
 {
 	rig(1);
 	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
@@ -189,7 +189,7 @@ Test(vacant, knows_what_was_executed)
 }
 
 /* The connection is of another CPT than the one that a message comes to. */
-Test(vacant, on_any_cpt)
+Test(tombstone, on_any_cpt)
 {
 	/* Each has memory of its own, where the server says goodbye. */
 	static struct stranger strangers[20];
@@ -227,7 +227,7 @@ Test(vacant, on_any_cpt)
 }
 
 /* Of a long message its head is enough. */
-Test(vacant, answers_long_messages)
+Test(tombstone, answers_long_messages)
 {
 	struct ulrpc_service_conf c;
 
@@ -255,7 +255,7 @@ Test(vacant, answers_long_messages)
 
 /* What is on its way while the service stops and starts is executed once, or
  * refused. */
-Test(vacant, loses_nothing)
+Test(tombstone, loses_nothing)
 {
 	unsigned int n = 0;
 
@@ -282,7 +282,7 @@ Test(vacant, loses_nothing)
 
 /* ---- portals ---- */
 
-Test(vacant, portal_of_a_name_is_kept_for_it)
+Test(tombstone, portal_of_a_name_is_kept_for_it)
 {
 	struct ulrpc_service *other, *all[30];
 	unsigned int portal, n = 0;
@@ -315,7 +315,7 @@ Test(vacant, portal_of_a_name_is_kept_for_it)
 }
 
 /* As often as one likes: it takes no more. */
-Test(vacant, is_there_once)
+Test(tombstone, is_there_once)
 {
 	rig(4);
 	for (unsigned int i = 0; i < 200; i++) {
@@ -332,7 +332,7 @@ Test(vacant, is_there_once)
 
 /* ---- strangers ---- */
 
-Test(vacant, answers_what_it_can_read)
+Test(tombstone, answers_what_it_can_read)
 {
 	struct wire_call calls[WIRE_CALLS_MAX];
 	uint64_t hdr_data;
@@ -387,7 +387,7 @@ Test(vacant, answers_what_it_can_read)
 }
 
 /* Who sends more than can be answered is not answered; nobody else is hurt. */
-Test(vacant, floods)
+Test(tombstone, floods)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 0);
 	struct ulrpc_service *other;
@@ -412,7 +412,7 @@ Test(vacant, floods)
 
 /* ---- the end ---- */
 
-Test(vacant, crash)
+Test(tombstone, crash)
 {
 	rig_gone();
 	call("hello", 5, 1000000, &one);
@@ -440,7 +440,7 @@ static void call_slowly(void)
 	cr_assert_eq(one.ended, 0);
 }
 
-Test(vacant, what_lands_while_the_service_stops_waits_until_it_is_back)
+Test(tombstone, what_lands_while_the_service_stops_waits_until_it_is_back)
 {
 	rig_gone();
 	start();
@@ -458,7 +458,7 @@ Test(vacant, what_lands_while_the_service_stops_waits_until_it_is_back)
 	serve_fini(&g);
 }
 
-Test(vacant, what_lands_while_the_service_comes_again_is_served)
+Test(tombstone, what_lands_while_the_service_comes_again_is_served)
 {
 	rig_gone();
 	call_slowly();
@@ -489,7 +489,7 @@ static void ask_again(void *arg, const struct ulrpc_outcome *o,
 		     0);
 }
 
-Test(vacant, who_asks_on_and_on_does_not_keep_the_service)
+Test(tombstone, who_asks_on_and_on_does_not_keep_the_service)
 {
 	/* A reply takes a millisecond, and there is always one. */
 	const struct ulnet_sim_link slow = { .latency = MSEC,
@@ -512,7 +512,7 @@ Test(vacant, who_asks_on_and_on_does_not_keep_the_service)
 	serve_fini(&g);
 }
 
-Test(vacant, closes_in_the_midst)
+Test(tombstone, closes_in_the_midst)
 {
 	for (unsigned int us = 0; us < 400; us += 7) {
 		rig_gone();

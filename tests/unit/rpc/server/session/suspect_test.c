@@ -9,7 +9,7 @@
 static struct serve_rig g;
 static struct called c;
 
-TestSuite(doubt, .timeout = 60);
+TestSuite(suspect, .timeout = 60);
 
 /* As serve_init() does, but the client only calls. */
 static void init_with_caller(void)
@@ -90,7 +90,7 @@ static void ends_well(void)
 }
 
 /* Nobody is there any more: that is known long before the lease is over. */
-Test(doubt, client_dies)
+Test(suspect, client_dies)
 {
 	begin("hold");
 	crash();
@@ -104,7 +104,7 @@ Test(doubt, client_dies)
 	serve_fini(&g);
 }
 
-Test(doubt, connection_is_made_again)
+Test(suspect, connection_is_made_again)
 {
 	begin("hold");
 	for (unsigned int i = 0; i < 20; i++) {
@@ -116,7 +116,7 @@ Test(doubt, connection_is_made_again)
 }
 
 /* It takes the client a while to come back. */
-Test(doubt, connection_is_made_later)
+Test(suspect, connection_is_made_later)
 {
 	begin("hold");
 	cut();
@@ -129,7 +129,7 @@ Test(doubt, connection_is_made_later)
 
 /* That nothing gets there, and nothing comes back, does not say that nobody is
  * there: the lease is for that. */
-Test(doubt, silence_is_no_death)
+Test(suspect, silence_is_no_death)
 {
 	begin("hold");
 	cut();
@@ -158,7 +158,7 @@ static void lose_caller(bool dies)
 }
 
 /* There is no way to it any more. */
-Test(doubt, caller_dies)
+Test(suspect, caller_dies)
 {
 	lose_caller(true);
 	lnet_sim_run(g.sim, 3 * SEC);
@@ -169,7 +169,7 @@ Test(doubt, caller_dies)
 }
 
 /* The interface here is down: that says nothing of the client. */
-Test(doubt, server_cannot_say_a_word)
+Test(suspect, server_cannot_say_a_word)
 {
 	const struct ulnet_nid here = nth_id(SERVER).nid;
 
@@ -183,7 +183,7 @@ Test(doubt, server_cannot_say_a_word)
 }
 
 /* Who has nothing under way is nobody's burden. */
-Test(doubt, idle_client_dies)
+Test(suspect, idle_client_dies)
 {
 	begin("echo");
 	cr_assert_eq(c.ended, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that come to another CPT than the one that knows their connection,
  * and answers to those who have none: nobody uses up what others need. */
-#include "rpc/party.h"
-#include "rpc/stray.h"
+#include "rpc/quota.h"
+#include "rpc/forwarded.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
 #define CPTS  2
@@ -13,21 +13,21 @@
 static struct serve_rig g;
 static unsigned int there, back;
 
-static void on_there(struct stray *stray)
+static void on_there(struct forwarded *forwarded)
 {
-	cr_assert_eq(stray->to->cpt, 1);
+	cr_assert_eq(forwarded->to->cpt, 1);
 	there++;
 }
 
-static void on_back(struct stray *stray)
+static void on_back(struct forwarded *forwarded)
 {
-	cr_assert_eq(stray->from->cpt, 0);
+	cr_assert_eq(forwarded->from->cpt, 0);
 	back++;
 }
 
-static void on_passed(struct stray *stray)
+static void on_passed(struct forwarded *forwarded)
 {
-	(void)stray;
+	(void)forwarded;
 }
 
 static struct ulnet_event event_of(unsigned int node)
@@ -47,12 +47,13 @@ static unsigned int flood(unsigned int node, const void *whole, size_t length)
 	unsigned int n = 0;
 
 	for (; n < FLOOD; n++) {
-		struct stray *stray =
-			stray_new(s, 1, &ev, whole, length, whole != NULL);
+		struct forwarded *forwarded =
+			forwarded_new(s, 1, &ev, whole, length, whole != NULL);
 
-		if (!stray)
+		if (!forwarded)
 			break;
-		stray_send(stray, on_there, n % 2 ? on_back : NULL, NULL);
+		forwarded_send(forwarded, on_there, n % 2 ? on_back : NULL,
+			       NULL);
 	}
 	return n;
 }
@@ -64,12 +65,12 @@ static uint64_t dropped(void)
 
 /* Each NID has its share, alone half of all, and it is there again when the
  * messages are. Messages as they came have another limit. */
-Test(stray, shares)
+Test(forwarded, shares)
 {
 	static const uint8_t whole[LONG];
 	const unsigned int most[] = {
-		STRAY_HEADS_MAX / (sizeof(struct stray) + HEAD),
-		STRAY_WHOLE_MAX / (sizeof(struct stray) + LONG),
+		FORWARDED_HEADS_MAX / (sizeof(struct forwarded) + HEAD),
+		FORWARDED_WHOLE_MAX / (sizeof(struct forwarded) + LONG),
 	};
 
 	rig_with(&g, NULL, CPTS);
@@ -98,7 +99,7 @@ Test(stray, shares)
 
 /* Somebody sends messages to the wrong CPT as fast as he can; a client whose
  * messages come there, too, is served. */
-Test(stray, one_floods)
+Test(forwarded, one_floods)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 1);
 	struct wire_control m = { .kind = WIRE_KEEPALIVE };
@@ -143,16 +144,17 @@ static void fill(unsigned int node, struct shard *from, unsigned int to)
 {
 	static const uint8_t whole[LONG];
 	struct ulnet_event ev = event_of(node);
-	struct stray *stray;
+	struct forwarded *forwarded;
 
 	for (size_t length = LONG; length; length /= 2)
-		while ((stray = stray_new(from, to, &ev, whole, length, true)))
-			stray_send(stray, on_passed, NULL, NULL);
+		while ((forwarded = forwarded_new(from, to, &ev, whole, length,
+						  true)))
+			forwarded_send(forwarded, on_passed, NULL, NULL);
 }
 
 /* An attempt that cannot be passed on as it is does not lend the memory that
  * its message speaks of: the message is gone by then. */
-Test(stray, refused_attempt_lends_nothing)
+Test(forwarded, refused_attempt_lends_nothing)
 {
 	const uint32_t lent_length = 64;
 	struct wire_segments lent = { .match = 0x77000,
@@ -198,7 +200,7 @@ static uint64_t counted(const struct shard *s)
 
 /* Nothing that is sent to one of the strangers leaves; the other one is told
  * that it is not connected, by a service and where there is none. */
-Test(stray, one_takes_no_answers)
+Test(forwarded, one_takes_no_answers)
 {
 	static struct stranger b;
 	struct ulnet_sim_link deaf = { .refuse = LNET_SIM_ALWAYS };

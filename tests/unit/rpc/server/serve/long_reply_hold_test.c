@@ -32,7 +32,7 @@ static unsigned int bodies(void)
 	struct list *l;
 	unsigned int n = 0;
 
-	for (l = cpt0(&g)->oversizes.next; l != &cpt0(&g)->oversizes;
+	for (l = cpt0(&g)->long_replies.next; l != &cpt0(&g)->long_replies;
 	     l = l->next)
 		n++;
 	cr_assert_eq(n ? 1 : 0, serve_holds(cpt0(&g)) ? 1 : 0);
@@ -41,7 +41,7 @@ static unsigned int bodies(void)
 }
 
 /* Each call says that the one before in its slot is over. */
-Test(oversize_hold, one_for_each_slot)
+Test(long_reply_hold, one_for_each_slot)
 {
 	rig(&g);
 	for (uint64_t xid = 1; xid <= CALLS; xid++) {
@@ -57,7 +57,7 @@ Test(oversize_hold, one_for_each_slot)
 	serve_fini(&g);
 }
 
-Test(oversize_hold, canceled)
+Test(long_reply_hold, canceled)
 {
 	rig(&g);
 	for (uint64_t xid = 1; xid <= CALLS; xid++) {
@@ -73,7 +73,7 @@ Test(oversize_hold, canceled)
 
 /* A later attempt is told of the same body, even if the method might run
  * again: while the body is held it does not. */
-Test(oversize_hold, asked_again)
+Test(long_reply_hold, asked_again)
 {
 	static const char *const methods[] = { "echo", "again" };
 
@@ -98,7 +98,7 @@ Test(oversize_hold, asked_again)
 }
 
 /* Without a deadline it is there as long as the connection. */
-Test(oversize_hold, endless)
+Test(long_reply_hold, endless)
 {
 	struct wire_call c = stranger_call_of(1, "echo", LONG);
 	static const char body[LONG];
@@ -126,7 +126,7 @@ Test(oversize_hold, endless)
 }
 
 /* The connection ends, or the service, or the server. */
-Test(oversize_hold, ends)
+Test(long_reply_hold, ends)
 {
 	for (unsigned int i = 0; i < 3; i++) {
 		rig(&g);

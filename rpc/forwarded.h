@@ -7,35 +7,35 @@
  *
  * Anybody can send messages to the wrong CPT. So what each CPT may have under
  * way is limited, and each NID that messages come from has its share of that
- * (party.h): if a NID has used up its share, its messages are dropped or
+ * (quota.h): if a NID has used up its share, its messages are dropped or
  * refused, and nobody else waits. Whole messages, and messages without their
  * bodies, have limits of their own, so that there is room to refuse a message
  * that there is no room for.
  */
-#ifndef RPC_STRAY_H
-#define RPC_STRAY_H
+#ifndef RPC_FORWARDED_H
+#define RPC_FORWARDED_H
 
 #include "ulnet/loop.h"
 
-struct party;
+struct quota;
 struct rpc_part;
 struct shard;
-struct stray;
+struct forwarded;
 
 /* Bytes under way from one CPT, of all NIDs. */
-#define STRAY_HEADS_MAX (UINT32_C(8) << 20)
-#define STRAY_WHOLE_MAX (UINT32_C(32) << 20)
+#define FORWARDED_HEADS_MAX (UINT32_C(8) << 20)
+#define FORWARDED_WHOLE_MAX (UINT32_C(32) << 20)
 
-extern const struct rpc_part stray_part;
+extern const struct rpc_part forwarded_part;
 
-typedef void (*stray_fn)(struct stray *stray);
+typedef void (*forwarded_fn)(struct forwarded *forwarded);
 
-struct stray {
+struct forwarded {
 	struct ulnet_work work;
 	struct shard *from, *to;
-	struct party *party;
+	struct quota *quota;
 	bool whole; /* as it came, or without bodies */
-	stray_fn there, back;
+	forwarded_fn there, back;
 	void *arg; /* the sender's */
 	struct ulnet_event ev;
 	size_t length;
@@ -45,11 +45,12 @@ struct stray {
 /* With a copy of @ev and @payload, which may be NULL: then to be filled.
  * @whole: the message is as it came; else it has no bodies. NULL: no memory, or
  * its NID has its share, which is counted. Owner of @from. */
-struct stray *stray_new(struct shard *from, unsigned int cpt,
-			const struct ulnet_event *ev, const void *payload,
-			size_t length, bool whole);
+struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
+				const struct ulnet_event *ev,
+				const void *payload, size_t length, bool whole);
 /* Calls @there on its CPT, and then @back, unless it is NULL, on the sender's,
  * and frees it. Owner of its sender. */
-void stray_send(struct stray *stray, stray_fn there, stray_fn back, void *arg);
+void forwarded_send(struct forwarded *forwarded, forwarded_fn there,
+		    forwarded_fn back, void *arg);
 
 #endif

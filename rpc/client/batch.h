@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A parcel: one message with calls of one client, and the memory where their
+ * A batch: one message with calls of one client, and the memory where their
  * replies land (reply_buf.h). It is one attempt of each of its calls, or one
  * query about each. An answer that comes late is known by the numbers of its
  * call and attempt, wherever it lands.
  *
- * A parcel ends when none of its calls waits any more; its memory is free when
+ * A batch ends when none of its calls waits any more; its memory is free when
  * LNet has told the end of everything that LNet was given.
  */
-#ifndef RPC_PARCEL_H
-#define RPC_PARCEL_H
+#ifndef RPC_BATCH_H
+#define RPC_BATCH_H
 
 #include "base/list.h"
 #include "rpc/client/call.h"
@@ -19,9 +19,9 @@ struct ulrpc_client;
 struct import;
 struct reply_buf;
 
-struct parcel {
-	struct list all;       /* imports.parcels */
-	struct list of_import; /* import.parcels, while somebody waits */
+struct batch {
+	struct list all;       /* imports.batches */
+	struct list of_import; /* import.batches, while somebody waits */
 	struct list of_watch;  /* client.watched, by due */
 	struct shard *shard;
 	struct ulrpc_client *client; /* NULL: nobody waits */
@@ -52,7 +52,7 @@ struct parcel {
 	struct ulnet_work work; /* frees it, if LNet has nothing to say */
 	size_t size;
 	uint8_t *head; /* behind the entries */
-	struct parcel_entry {
+	struct batch_entry {
 		struct ulrpc_call *call; /* NULL: ended, or went its own way */
 		struct ulrpc_call *held; /* body being sent from there */
 	} entries[];
@@ -61,35 +61,34 @@ struct parcel {
 /* Sends up to @n calls from the client's queues; takes as many as fit. Returns
  * how many went, or cannot go (now) and are out of the way; 0: there are
  * none. */
-unsigned int parcel_send(struct ulrpc_client *c, unsigned int n);
+unsigned int batch_send(struct ulrpc_client *c, unsigned int n);
 /* The same for queries, from client.ask. False: there is no memory. */
-bool parcel_query(struct ulrpc_client *c);
-/* No call of the parcel waits any more: unlinks its memory, and cancels its
+bool batch_query(struct ulrpc_client *c);
+/* No call of the batch waits any more: unlinks its memory, and cancels its
  * sending. */
-void parcel_retire(struct parcel *p);
+void batch_retire(struct batch *p);
 /* A call has ended, or goes its own way: nothing lands at @at for it. */
-static inline void parcel_forget(const struct ulrpc_call *call,
-				 struct place *at)
+static inline void batch_forget(const struct ulrpc_call *call, struct place *at)
 {
-	struct parcel *p = at->parcel;
+	struct batch *p = at->batch;
 
 	p->entries[at->index].call = NULL;
 	p->need -= call->reply_need;
-	at->parcel = NULL;
+	at->batch = NULL;
 	if (--p->open == 0)
-		parcel_retire(p);
+		batch_retire(p);
 }
 /* Nothing lands for it anywhere. */
-static inline void parcel_forget_all(struct ulrpc_call *call)
+static inline void batch_forget_all(struct ulrpc_call *call)
 {
-	parcel_forget(call, &call->out);
-	if (unlikely(call->query.parcel))
-		parcel_forget(call, &call->query);
+	batch_forget(call, &call->out);
+	if (unlikely(call->query.batch))
+		batch_forget(call, &call->query);
 }
 /* What is on its way to this import's server is given up, if it can be. */
-void parcels_abort(struct import *imp);
+void batches_abort(struct import *imp);
 
 /* imports.reply_buf_users */
-extern const struct reply_buf_users parcel_reply_users;
+extern const struct reply_buf_users batch_reply_users;
 
 #endif

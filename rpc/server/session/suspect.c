@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/session/doubt.h"
+#include "rpc/server/session/suspect.h"
 
 #include <errno.h>
 
@@ -14,34 +14,34 @@
 
 static bool was_heard(const struct export *e)
 {
-	return e->heard > e->doubt.at;
+	return e->heard > e->suspect.at;
 }
 
-void doubt_end(struct export *e)
+void suspect_end(struct export *e)
 {
-	list_del(&e->doubt.link);
-	e->doubt.at = 0;
+	list_del(&e->suspect.link);
+	e->suspect.at = 0;
 }
 
-static void doubts_arm(struct doubts *ds)
+static void suspects_arm(struct suspects *ds)
 {
 	const struct export *first;
 
 	if (list_empty(&ds->open) || lnet_timer_armed(&ds->timer))
 		return;
-	first = list_first(&ds->open, struct export, doubt.link);
-	shard_arm(ds->exports->shard, &ds->timer, first->doubt.at + GRACE);
+	first = list_first(&ds->open, struct export, suspect.link);
+	shard_arm(ds->exports->shard, &ds->timer, first->suspect.at + GRACE);
 }
 
 /* Nobody minds what becomes of one without requests: its lease ends it. */
-static void doubt_open(struct doubts *ds, struct export *e)
+static void suspect_open(struct suspects *ds, struct export *e)
 {
-	if (e->refs == 1 || (!list_empty(&e->doubt.link) && !was_heard(e)))
+	if (e->refs == 1 || (!list_empty(&e->suspect.link) && !was_heard(e)))
 		return;
-	e->doubt.at = MAX(shard_now(ds->exports->shard), 1);
-	list_del(&e->doubt.link);
-	list_add_tail(&ds->open, &e->doubt.link);
-	doubts_arm(ds);
+	e->suspect.at = MAX(shard_now(ds->exports->shard), 1);
+	list_del(&e->suspect.link);
+	list_add_tail(&ds->open, &e->suspect.link);
+	suspects_arm(ds);
 }
 
 struct severed_by {
@@ -58,7 +58,7 @@ static void export_severed(struct export *e, void *arg)
 		return;
 	transfers_severed(&e->bulk, rpc_ns(e->rtt), &end->peer.nid);
 	if (end->kind == END_DISCONNECTED)
-		doubt_open(&by->exports->doubts, e);
+		suspect_open(&by->exports->suspects, e);
 }
 
 /* Perhaps it was the connection of any client that was heard from a NID of
@@ -73,7 +73,7 @@ static void export_perhaps_severed(struct export *e, void *arg)
 			transfers_severed(&e->bulk, rpc_ns(e->rtt), &rail->nid);
 }
 
-void doubts_on_end(struct shard *s, const struct end *end)
+void suspects_on_end(struct shard *s, const struct end *end)
 {
 	struct severed_by by = { s->exports, end };
 
@@ -97,7 +97,7 @@ static bool is_refusal(const struct export *e, int status)
 	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
 }
 
-static void doubt_ask(struct doubts *ds, struct export *e);
+static void suspect_ask(struct suspects *ds, struct export *e);
 
 /* Whoever is refused by one rail is asked by the others. */
 static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
@@ -106,19 +106,19 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct exports *x = s->exports;
 	struct export *e = id_slot_obj(&x->table, (uint32_t)id);
 
-	if (!e || e->handle != id || e->doubt.at != tag)
+	if (!e || e->handle != id || e->suspect.at != tag)
 		return;
 	if (was_heard(e) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
 	    !is_refusal(e, ev->status))
-		doubt_end(e);
+		suspect_end(e);
 	else if (rails_leave(&x->rails, e, &e->rail))
-		doubt_ask(&x->doubts, e);
+		suspect_ask(&x->suspects, e);
 	else
 		export_vanished(x, e);
 }
 
 /* It says that the connection is there, for which a client never minds. */
-static void doubt_ask(struct doubts *ds, struct export *e)
+static void suspect_ask(struct suspects *ds, struct export *e)
 {
 	struct exports *x = ds->exports;
 	const struct ulnet_id to = { e->rail, e->peer.pid };
@@ -129,44 +129,44 @@ static void doubt_ask(struct doubts *ds, struct export *e)
 			   .status = WIRE_OK },
 	};
 	int rc = control_send_tracked(x->shard, LNET_NID_ANY, to, &m,
-				      on_word_sent, e->handle, e->doubt.at);
+				      on_word_sent, e->handle, e->suspect.at);
 
 	if (rpc_is_short(rc))
-		doubt_open(ds, e); /* later */
+		suspect_open(ds, e); /* later */
 	else if (rc)
-		doubt_end(e);
+		suspect_end(e);
 }
 
-static void doubts_look(struct ulnet_timer *t)
+static void suspects_look(struct ulnet_timer *t)
 {
-	struct doubts *ds = container_of(t, struct doubts, timer);
+	struct suspects *ds = container_of(t, struct suspects, timer);
 	uint64_t now = shard_now(ds->exports->shard);
 
 	while (!list_empty(&ds->open)) {
 		struct export *e =
-			list_first(&ds->open, struct export, doubt.link);
+			list_first(&ds->open, struct export, suspect.link);
 
-		if (e->doubt.at + GRACE > now)
+		if (e->suspect.at + GRACE > now)
 			break;
-		list_del(&e->doubt.link);
+		list_del(&e->suspect.link);
 		if (was_heard(e) || e->refs == 1)
-			doubt_end(e);
+			suspect_end(e);
 		else
-			doubt_ask(ds, e);
+			suspect_ask(ds, e);
 	}
-	doubts_arm(ds);
+	suspects_arm(ds);
 }
 
 /* ---- life ---- */
 
-void doubts_init(struct doubts *ds, struct exports *x)
+void suspects_init(struct suspects *ds, struct exports *x)
 {
 	ds->exports = x;
 	list_init(&ds->open);
-	lnet_timer_init(&ds->timer, doubts_look);
+	lnet_timer_init(&ds->timer, suspects_look);
 }
 
-void doubts_stop(struct doubts *ds)
+void suspects_stop(struct suspects *ds)
 {
 	shard_cancel(ds->exports->shard, &ds->timer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/client/parcel.h"
+#include "rpc/client/batch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 
 /* Bodies from this length on are sent from the call's own memory. */
 #define BODY_BORROWED 1024
-/* Bulks of all calls in one parcel. */
+/* Bulks of all calls in one batch. */
 #define BULKS_MAX 64
 /* Two messages of requests overlap: copying one with serving the other. With
  * nothing under way, and this much to send, half of it goes first. */
 #define HALF_MIN 32768
-/* Room for replies of one parcel, unless one call alone wants more. */
+/* Room for replies of one batch, unless one call alone wants more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
 /* Longer than any transaction is allowed to last: the node's limit holds. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
@@ -30,7 +30,7 @@
 
 /* ---- memory ---- */
 
-static void entries_unhold(struct parcel *p)
+static void entries_unhold(struct batch *p)
 {
 	for (unsigned int i = 0; p->held; i++) {
 		if (!p->entries[i].held)
@@ -41,28 +41,28 @@ static void entries_unhold(struct parcel *p)
 	}
 }
 
-static void parcel_free(struct parcel *p)
+static void batch_free(struct batch *p)
 {
 	list_del(&p->all);
 	slab_put(&p->shard->imports->slab, p, p->size);
 }
 
-/* LNet has said its last word of something: frees the parcel, if it was that of
+/* LNet has said its last word of something: frees the batch, if it was that of
  * all, and nobody waits. */
-static void parcel_check(struct parcel *p)
+static void batch_check(struct batch *p)
 {
 	struct shard *s = p->shard;
 
 	if (p->open || p->sending || p->bufs || p->over || p->landing)
 		return;
-	parcel_free(p);
+	batch_free(p);
 	shard_release(s);
 }
 
 /* ---- replies ---- */
 
 /* Answers are nearly always in the order of their calls. */
-static struct parcel_entry *entry_find_again(struct parcel *p, uint64_t xid)
+static struct batch_entry *entry_find_again(struct batch *p, uint64_t xid)
 {
 	for (unsigned int i = 0; i < p->nagain; i++) {
 		unsigned int at = (p->hint + i) % p->nagain;
@@ -76,7 +76,7 @@ static struct parcel_entry *entry_find_again(struct parcel *p, uint64_t xid)
 	return NULL;
 }
 
-static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
+static struct batch_entry *entry_find(struct batch *p, uint64_t xid)
 {
 	uint64_t i = xid - p->xid;
 
@@ -86,12 +86,12 @@ static struct parcel_entry *entry_find(struct parcel *p, uint64_t xid)
 }
 
 /* Is it of the attempt, or of the query, that was sent with @p? */
-static bool is_of_parcel(const struct parcel *p, const struct ulrpc_call *call,
-			 uint32_t attempt)
+static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
+			uint32_t attempt)
 {
 	if (likely(call->out.attempt == attempt))
 		return true;
-	return call->query.parcel == p && call->query.attempt == attempt;
+	return call->query.batch == p && call->query.attempt == attempt;
 }
 
 /* Or does the server say that it has not looked at the call? */
@@ -113,7 +113,7 @@ static out_of_line uint32_t replies_good(const struct wire_replies *m,
 	return n;
 }
 
-static void replies_take(struct parcel *p, const struct wire_replies *m,
+static void replies_take(struct batch *p, const struct wire_replies *m,
 			 const struct wire_reply *reply, uint64_t now)
 {
 	struct ulrpc_client *c = p->client;
@@ -121,7 +121,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 
 	for (uint32_t i = 0; i < m->nreplies; i++) {
 		const struct wire_reply *r = &reply[i];
-		struct parcel_entry *e = entry_find(p, r->xid);
+		struct batch_entry *e = entry_find(p, r->xid);
 
 		if (unlikely(!success) && e && is_answer(r)) {
 			success = true;
@@ -133,8 +133,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 				c->imp->patience--;
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}
-		if (likely(e && e->call &&
-			   is_of_parcel(p, e->call, r->attempt)))
+		if (likely(e && e->call && is_of_batch(p, e->call, r->attempt)))
 			call_on_reply(e->call, r, now);
 		else
 			stat_count(p->shard, e ? RPC_STAT_replies_late
@@ -143,7 +142,7 @@ static void replies_take(struct parcel *p, const struct wire_replies *m,
 }
 
 /* Cannot be read. If there is only one that it can be for, it is for that. */
-static void replies_bad(struct parcel *p, int rc)
+static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
 	if (p->n == 1 && p->open == 1)
@@ -151,7 +150,7 @@ static void replies_bad(struct parcel *p, int rc)
 }
 
 /* Replies have come, as the event says: whole. */
-static void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
+static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
 	uint64_t now = shard_now(p->shard);
@@ -183,22 +182,22 @@ static void parcel_on_replies(struct parcel *p, const struct ulnet_event *ev)
 	replies_take(p, &m, reply, now);
 }
 
-const struct reply_buf_users parcel_reply_users = {
-	.on_replies = parcel_on_replies,
-	.check = parcel_check,
+const struct reply_buf_users batch_reply_users = {
+	.on_replies = batch_on_replies,
+	.check = batch_check,
 };
 
 /* ---- the end of waiting ---- */
 
-static void on_parcel_over(struct ulnet_work *work)
+static void on_batch_over(struct ulnet_work *work)
 {
-	struct parcel *p = container_of(work, struct parcel, work);
+	struct batch *p = container_of(work, struct batch, work);
 
 	p->over = false;
-	parcel_check(p);
+	batch_check(p);
 }
 
-void parcel_retire(struct parcel *p)
+void batch_retire(struct batch *p)
 {
 	list_del(&p->of_import);
 	list_del(&p->of_watch);
@@ -208,7 +207,7 @@ void parcel_retire(struct parcel *p)
 		(void)LNetMDUnlink(p->send_md);
 	} else if (unlikely(!p->bufs && !p->landing)) {
 		p->over = true;
-		p->work.fn = on_parcel_over;
+		p->work.fn = on_batch_over;
 		shard_defer(p->shard, &p->work);
 	}
 }
@@ -228,7 +227,7 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 
 /* ---- sending ---- */
 
-static void undelivered(struct parcel *p)
+static void undelivered(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
@@ -241,7 +240,7 @@ static void undelivered(struct parcel *p)
 }
 
 /* A query is repeated when no answer comes. */
-static void doubtful(struct parcel *p)
+static void doubtful(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
@@ -249,12 +248,12 @@ static void doubtful(struct parcel *p)
 	for (unsigned int i = 0; i < p->n && !p->query; i++)
 		if (p->entries[i].call)
 			call_ask(p->entries[i].call);
-	import_doubt(imp, epoch);
+	import_suspect(imp, epoch);
 }
 
-static void parcel_on_sent(const struct ulnet_event *ev)
+static void batch_on_sent(const struct ulnet_event *ev)
 {
-	struct parcel *p = ev->user_ptr;
+	struct batch *p = ev->user_ptr;
 
 	if (ev->type == LNET_EVENT_SEND) {
 		p->local = ev->path_local;
@@ -278,21 +277,21 @@ static void parcel_on_sent(const struct ulnet_event *ev)
 			doubtful(p);
 	}
 	if (ev->unlinked)
-		parcel_check(p);
+		batch_check(p);
 }
 
-void parcels_abort(struct import *imp)
+void batches_abort(struct import *imp)
 {
-	struct parcel *p;
+	struct batch *p;
 
-	list_for_each_entry (p, &imp->parcels, of_import)
+	list_for_each_entry (p, &imp->batches, of_import)
 		if (p->sending)
 			(void)LNetMDUnlink(p->send_md);
 }
 
 /* ---- making ---- */
 
-/* What goes into a parcel that is being made. */
+/* What goes into a batch that is being made. */
 struct load {
 	struct ulrpc_client *client;
 	uint64_t now;
@@ -501,14 +500,13 @@ static void load_undo(struct load *l, int rc)
 	}
 }
 
-static struct parcel *parcel_new(const struct load *l)
+static struct batch *batch_new(const struct load *l)
 {
 	struct ulrpc_client *c = l->client;
 	struct shard *s = c->shard;
-	size_t size = sizeof(struct parcel) +
-		      l->n * sizeof(struct parcel_entry) + l->head + l->bodies -
-		      l->borrowed;
-	struct parcel *p = slab_get(&s->imports->slab, size);
+	size_t size = sizeof(struct batch) + l->n * sizeof(struct batch_entry) +
+		      l->head + l->bodies - l->borrowed;
+	struct batch *p = slab_get(&s->imports->slab, size);
 
 	if (!p)
 		return NULL;
@@ -539,13 +537,13 @@ static struct parcel *parcel_new(const struct load *l)
 	p->paths = 0;
 	p->size = size;
 	p->head = (uint8_t *)&p->entries[l->n];
-	list_add_tail(&s->imports->parcels, &p->all);
-	list_add_tail(&c->imp->parcels, &p->of_import);
+	list_add_tail(&s->imports->batches, &p->all);
+	list_add_tail(&c->imp->batches, &p->of_import);
 	return p;
 }
 
-/* The call becomes part of the parcel; a new one gets its number and slot. */
-static in_line void entry_fill(struct parcel *p, unsigned int i,
+/* The call becomes part of the batch; a new one gets its number and slot. */
+static in_line void entry_fill(struct batch *p, unsigned int i,
 			       struct ulrpc_call *call, uint64_t due,
 			       uint64_t now)
 {
@@ -561,7 +559,7 @@ static in_line void entry_fill(struct parcel *p, unsigned int i,
 	p->entries[i].held = NULL;
 }
 
-static uint64_t parcel_time_left(uint64_t deadline, uint64_t now)
+static uint64_t batch_time_left(uint64_t deadline, uint64_t now)
 {
 	if (deadline == TIME_NEVER)
 		return 0;
@@ -577,7 +575,7 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 	return (struct wire_call){
 		.xid = call->xid,
 		.timeout = time / NSEC_PER_USEC,
-		.remaining = parcel_time_left(call->deadline, now),
+		.remaining = batch_time_left(call->deadline, now),
 		.attempt = call->out.attempt,
 		.method = call->method,
 		.length = call->length,
@@ -598,9 +596,8 @@ static bool is_said_alike(const struct ulrpc_call *a,
 	       a->said[2] == b->said[2];
 }
 
-/* The calls become part of the parcel, and of its head at @at. */
-static uint8_t *encode_calls(struct parcel *p, const struct load *l,
-			     uint8_t *at)
+/* The calls become part of the batch, and of its head at @at. */
+static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 {
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
@@ -636,7 +633,7 @@ static uint8_t *encode_calls(struct parcel *p, const struct load *l,
 }
 
 /* Who asks is not executed. The answer may be the reply, whatever it has. */
-static uint8_t *encode_queries(struct parcel *p, const struct load *l,
+static uint8_t *encode_queries(struct batch *p, const struct load *l,
 			       uint8_t *at)
 {
 	for (unsigned int i = 0; i < l->n; i++) {
@@ -655,7 +652,7 @@ static uint8_t *encode_queries(struct parcel *p, const struct load *l,
 	return at;
 }
 
-static uint8_t *encode_head(struct parcel *p, const struct load *l)
+static uint8_t *encode_head(struct batch *p, const struct load *l)
 {
 	struct import *imp = p->client->imp;
 	struct wire_requests m = {
@@ -673,7 +670,7 @@ static uint8_t *encode_head(struct parcel *p, const struct load *l)
 
 /* The bodies, behind the head or where they are; queries have none. Returns how
  * many fragments. */
-static unsigned int encode_bodies(struct parcel *p, const struct load *l,
+static unsigned int encode_bodies(struct batch *p, const struct load *l,
 				  uint8_t *at, struct iovec *iov)
 {
 	unsigned int niov = 0, n = p->query ? 0 : l->n;
@@ -701,19 +698,19 @@ static unsigned int encode_bodies(struct parcel *p, const struct load *l,
 	return niov;
 }
 
-static int parcel_put(struct parcel *p, const struct load *l,
-		      const struct iovec *iov, unsigned int niov,
-		      uint64_t hdr_data)
+static int batch_put(struct batch *p, const struct load *l,
+		     const struct iovec *iov, unsigned int niov,
+		     uint64_t hdr_data)
 {
 	struct ulrpc_client *c = l->client;
-	uint64_t left = parcel_time_left(l->until, l->now);
+	uint64_t left = batch_time_left(l->until, l->now);
 	struct ulnet_md md = {
 		.start = niov == 1 ? iov[0].iov_base : (void *)iov,
 		.length = niov == 1 ? (uint32_t)iov[0].iov_len : niov,
 		.threshold = 1,
 		.options = LNET_MD_OF_LAYER | (niov == 1 ? 0 : LNET_MD_IOVEC),
 		.user_ptr = p,
-		.handler = parcel_on_sent,
+		.handler = batch_on_sent,
 		.timeout = left > SEND_TIMEOUT_MAX ? 0 : left,
 	};
 	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);
@@ -732,7 +729,7 @@ static int parcel_put(struct parcel *p, const struct load *l,
 	return rc;
 }
 
-static int parcel_launch(struct parcel *p, const struct load *l)
+static int batch_launch(struct batch *p, const struct load *l)
 {
 	struct iovec iov[LNET_MAX_IOV];
 	unsigned int niov;
@@ -743,7 +740,7 @@ static int parcel_launch(struct parcel *p, const struct load *l)
 	hdr_data =
 		wire_hdr_data(WIRE_REQUESTS, p->head, (size_t)(at - p->head));
 	niov = encode_bodies(p, l, at, iov);
-	return parcel_put(p, l, iov, niov, hdr_data);
+	return batch_put(p, l, iov, niov, hdr_data);
 }
 
 static void load_begin(struct load *l, struct ulrpc_client *c)
@@ -760,17 +757,17 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 }
 
 /* Of no use: nothing can land there. */
-static void parcel_drop(struct parcel *p)
+static void batch_drop(struct batch *p)
 {
 	p->open = 0;
 	list_del(&p->of_import);
-	parcel_check(p);
+	batch_check(p);
 }
 
-unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
+unsigned int batch_send(struct ulrpc_client *c, unsigned int n)
 {
 	struct load l;
-	struct parcel *p;
+	struct batch *p;
 	unsigned int sent;
 	int rc;
 
@@ -780,7 +777,7 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 	if (!l.n)
 		return 0;
 	sent = l.n;
-	p = parcel_new(&l);
+	p = batch_new(&l);
 	if (!p) {
 		load_undo(&l, -ENOMEM);
 		return sent;
@@ -789,13 +786,13 @@ unsigned int parcel_send(struct ulrpc_client *c, unsigned int n)
 	rc = reply_buf_attach(p);
 	if (rc) {
 		load_undo(&l, rc);
-		parcel_drop(p);
+		batch_drop(p);
 		return sent;
 	}
 	c->nqueued -= sent;
 	c->inflight += sent;
 	c->imp->sent = l.now;
-	if (unlikely(parcel_launch(p, &l)))
+	if (unlikely(batch_launch(p, &l)))
 		undelivered(p);
 	else
 		attempt_watch(c, p);
@@ -821,23 +818,23 @@ static void query_fill(struct load *l)
 	}
 }
 
-bool parcel_query(struct ulrpc_client *c)
+bool batch_query(struct ulrpc_client *c)
 {
 	uint64_t random = shard_random(c->shard, UINT64_MAX);
-	struct parcel *p;
+	struct batch *p;
 	struct load l;
 
 	load_begin(&l, c);
 	query_fill(&l);
 	BUG_ON(!l.n);
 	l.nagain = l.n;
-	p = parcel_new(&l);
+	p = batch_new(&l);
 	if (!p)
 		return false;
 	p->query = true;
 	shard_hold(c->shard);
 	if (reply_buf_attach(p)) {
-		parcel_drop(p);
+		batch_drop(p);
 		return false;
 	}
 	for (unsigned int i = 0; i < l.n; i++) {
@@ -845,7 +842,7 @@ bool parcel_query(struct ulrpc_client *c)
 		attempt_on_asked(l.calls[i], p, i, random);
 	}
 	c->imp->sent = l.now;
-	if (parcel_launch(p, &l)) {
+	if (batch_launch(p, &l)) {
 		undelivered(p);
 		return true;
 	}

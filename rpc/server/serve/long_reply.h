@@ -25,8 +25,8 @@
  *
  * Owner: CPT.
  */
-#ifndef RPC_OVERSIZE_H
-#define RPC_OVERSIZE_H
+#ifndef RPC_LONG_REPLY_H
+#define RPC_LONG_REPLY_H
 
 #include "rpc/server/session/record.h"
 #include "rpc/server/serve/request.h"
@@ -34,15 +34,15 @@
 /* Holds a copy of @body, the reply to @r, whose record is to keep the reply.
  * When the body is let go, the state of that record becomes @then. Returns the
  * match value of the body; 0: there is no room, or nobody to get it. */
-uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
-		       uint32_t length, enum record_state then);
+uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
+			 uint32_t length, enum record_state then);
 /* record_ops.body_let_go */
-void oversize_let_go(struct record_body *body);
+void long_reply_let_go(struct record_body *body);
 /* The client has been heard from @nid for the first time, and may get @body
  * from there, too. */
-void oversize_reach(struct record_body *body, const struct ulnet_nid *nid);
+void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid);
 
 /* Nobody gets anything any more. */
-void oversizes_abort(struct service_cpt *sc);
+void long_replies_abort(struct service_cpt *sc);
 
 #endif

@@ -9,21 +9,21 @@
  *
  * Thread: owner.
  */
-#ifndef RPC_PARTY_H
-#define RPC_PARTY_H
+#ifndef RPC_QUOTA_H
+#define RPC_QUOTA_H
 
 #include "base/hash.h"
 #include "base/pool.h"
 #include "ulnet/lnet.h"
 
 /* Exists as long as it holds anything. */
-struct party {
+struct quota {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
 	uint32_t held;
 };
 
-struct parties {
+struct quotas {
 	const char *what; /* for the log */
 	uint32_t max;
 	uint32_t used; /* by all */
@@ -34,16 +34,16 @@ struct parties {
 };
 
 /* @seed: random, or strangers could choose NIDs of one bucket. */
-void parties_init(struct parties *ps, const char *what, uint32_t max,
-		  uint64_t seed);
+void quotas_init(struct quotas *ps, const char *what, uint32_t max,
+		 uint64_t seed);
 /* Everything has to have been given back. */
-void parties_fini(struct parties *ps);
+void quotas_fini(struct quotas *ps);
 
 /* @n more (not 0) for @nid. NULL: it has its share already, which is logged,
  * but not each time; or there is no memory. */
-struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
+struct quota *quota_take(struct quotas *ps, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
-/* Gives back as many as party_take() has taken. */
-void party_put(struct parties *ps, struct party *p, uint32_t n);
+/* Gives back as many as quota_take() has taken. */
+void quota_put(struct quotas *ps, struct quota *p, uint32_t n);
 
 #endif

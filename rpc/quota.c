@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/party.h"
+#include "rpc/quota.h"
 
 #include "base/share.h"
 #include "rpc/rpc.h"
 #include "ulnet/loop.h"
 
-void parties_init(struct parties *ps, const char *what, uint32_t max,
-		  uint64_t seed)
+void quotas_init(struct quotas *ps, const char *what, uint32_t max,
+		 uint64_t seed)
 {
-	*ps = (struct parties){ .what = what, .max = max, .seed = seed };
+	*ps = (struct quotas){ .what = what, .max = max, .seed = seed };
 	hash_init(&ps->by_nid);
-	pool_init(&ps->pool, sizeof(struct party), 0);
+	pool_init(&ps->pool, sizeof(struct quota), 0);
 }
 
-void parties_fini(struct parties *ps)
+void quotas_fini(struct quotas *ps)
 {
 	BUG_ON(ps->used);
 	hash_fini(&ps->by_nid);
 	pool_fini(&ps->pool);
 }
 
-static uint64_t party_hash(const struct parties *ps,
-			   const struct ulnet_nid *nid)
+static uint64_t quota_hash(const struct quotas *ps, const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), ps->seed);
 }
 
-static struct party *party_find(const struct parties *ps,
+static struct quota *quota_find(const struct quotas *ps,
 				const struct ulnet_nid *nid)
 {
-	struct hash_node *n = hash_first(&ps->by_nid, party_hash(ps, nid));
+	struct hash_node *n = hash_first(&ps->by_nid, quota_hash(ps, nid));
 
 	for (; n; n = hash_next(n)) {
-		struct party *p = container_of(n, struct party, by_nid);
+		struct quota *p = container_of(n, struct quota, by_nid);
 
 		if (lnet_nid_eq(&p->nid, nid))
 			return p;
@@ -40,22 +39,22 @@ static struct party *party_find(const struct parties *ps,
 	return NULL;
 }
 
-static struct party *party_new(struct parties *ps, const struct ulnet_nid *nid)
+static struct quota *quota_new(struct quotas *ps, const struct ulnet_nid *nid)
 {
-	struct party *p = pool_get(&ps->pool);
+	struct quota *p = pool_get(&ps->pool);
 
 	if (!p)
 		return NULL;
 	p->nid = *nid;
 	p->held = 0;
-	if (hash_add(&ps->by_nid, &p->by_nid, party_hash(ps, nid))) {
+	if (hash_add(&ps->by_nid, &p->by_nid, quota_hash(ps, nid))) {
 		pool_put(&ps->pool, p);
 		return NULL;
 	}
 	return p;
 }
 
-static void party_say(struct parties *ps, const struct ulnet_nid *nid,
+static void quota_say(struct quotas *ps, const struct ulnet_nid *nid,
 		      uint32_t held, uint64_t now)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -68,18 +67,18 @@ static void party_say(struct parties *ps, const struct ulnet_nid *nid,
 		 ps->what, ps->used - held);
 }
 
-struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
+struct quota *quota_take(struct quotas *ps, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now)
 {
-	struct party *p = party_find(ps, nid);
+	struct quota *p = quota_find(ps, nid);
 	uint32_t held = p ? p->held : 0;
 
 	if (unlikely(!share_allows(held, ps->used, ps->max, n))) {
-		party_say(ps, nid, held, now);
+		quota_say(ps, nid, held, now);
 		return NULL;
 	}
 	if (!p)
-		p = party_new(ps, nid);
+		p = quota_new(ps, nid);
 	if (!p)
 		return NULL;
 	p->held += n;
@@ -87,7 +86,7 @@ struct party *party_take(struct parties *ps, const struct ulnet_nid *nid,
 	return p;
 }
 
-void party_put(struct parties *ps, struct party *p, uint32_t n)
+void quota_put(struct quotas *ps, struct quota *p, uint32_t n)
 {
 	BUG_ON(p->held < n);
 	ps->used -= n;

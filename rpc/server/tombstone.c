@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/vacant.h"
+#include "rpc/server/tombstone.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "rpc/inbox.h"
-#include "rpc/party.h"
+#include "rpc/quota.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/stats/stat.h"
-#include "rpc/stray.h"
+#include "rpc/forwarded.h"
 #include "rpc/wire/wire.h"
 #include "rpc/wire/wire_put.h"
 
 #define BUFFERS 2
 /* A head, whatever it says. */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* Bytes of answers under way, of all vacant portals of a CPT. */
+/* Bytes of answers under way, of all tombstones of a CPT. */
 #define ANSWERS_MAX (UINT32_C(4) << 20)
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
 
-/* The vacant services of a CPT. */
-struct vacants {
-	struct list open;  /* vacant.link */
-	struct parties to; /* bytes of answers that LNet has, by the NIDs that
+/* The tombstones of a CPT. */
+struct tombstones {
+	struct list open; /* tombstone.link */
+	struct quotas to; /* bytes of answers that LNet has, by the NIDs that
 			    * they go to */
 };
 
-struct vacant {
+struct tombstone {
 	struct shard *shard;
 	struct list link;
 	struct inbox inbox;
 };
 
-struct vacant_answer {
+struct tombstone_answer {
 	struct shard *shard;
-	struct party *to;
+	struct quota *to;
 	uint32_t size; /* of all this */
 	uint8_t bytes[];
 };
 
 /* ---- answers ---- */
 
-static void answer_free(struct vacant_answer *a)
+static void answer_free(struct tombstone_answer *a)
 {
-	party_put(&a->shard->vacants->to, a->to, a->size);
+	quota_put(&a->shard->tombstones->to, a->to, a->size);
 	free(a);
 }
 
-static void vacant_on_sent(const struct ulnet_event *ev)
+static void tombstone_on_sent(const struct ulnet_event *ev)
 {
-	struct vacant_answer *a = ev->user_ptr;
+	struct tombstone_answer *a = ev->user_ptr;
 	struct shard *s = a->shard;
 
 	if (ev->type == LNET_EVENT_SEND && ev->status)
@@ -62,8 +62,8 @@ static void vacant_on_sent(const struct ulnet_event *ev)
 	shard_release(s);
 }
 
-static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
-			size_t length)
+static void answer_send(struct tombstone_answer *a,
+			const struct ulnet_event *ev, size_t length)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
 	struct shard *s = a->shard;
@@ -73,7 +73,7 @@ static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
 		.threshold = 1,
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = a,
-		.handler = vacant_on_sent,
+		.handler = tombstone_on_sent,
 		.timeout = SEND_TIMEOUT,
 	};
 	uint64_t hdr_data = wire_hdr_data(WIRE_REPLIES, a->bytes, length);
@@ -94,21 +94,21 @@ static void answer_send(struct vacant_answer *a, const struct ulnet_event *ev,
 	BUG_ON(LNetMDUnlink(mdh)); /* its event frees it */
 }
 
-static struct vacant_answer *answer_new(struct shard *s,
-					const struct ulnet_nid *nid,
-					uint32_t ncalls)
+static struct tombstone_answer *answer_new(struct shard *s,
+					   const struct ulnet_nid *nid,
+					   uint32_t ncalls)
 {
-	struct vacants *v = s->vacants;
-	struct vacant_answer *a;
+	struct tombstones *v = s->tombstones;
+	struct tombstone_answer *a;
 	uint32_t size = (uint32_t)sizeof(*a) + WIRE_REPLIES_BOUND +
 			ncalls * WIRE_REPLY_BOUND;
-	struct party *to = party_take(&v->to, nid, size, shard_now(s));
+	struct quota *to = quota_take(&v->to, nid, size, shard_now(s));
 
 	if (!to)
 		return NULL;
 	a = malloc(size);
 	if (!a) {
-		party_put(&v->to, to, size);
+		quota_put(&v->to, to, size);
 		return NULL;
 	}
 	a->size = size;
@@ -118,9 +118,9 @@ static struct vacant_answer *answer_new(struct shard *s,
 }
 
 /* What holds for all of a message; *@e_p if the connection is known. */
-static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
-			      const struct wire_requests *m,
-			      struct export **e_p)
+static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
+				 const struct wire_requests *m,
+				 struct export **e_p)
 {
 	struct export *e =
 		export_find(s->exports, m->connection, m->client,
@@ -136,8 +136,8 @@ static uint32_t vacant_status(struct shard *s, const struct ulnet_event *ev,
 /* What the connection @e knows of a call; WIRE_STATUSES: nothing is said. As by
  * a service: another copy of a call may have come to that, so each is refused
  * once, and not at all if it has been seen before. */
-static uint32_t vacant_look(struct shard *s, struct export *e,
-			    const struct wire_call *c, uint32_t status)
+static uint32_t tombstone_look(struct shard *s, struct export *e,
+			       const struct wire_call *c, uint32_t status)
 {
 	struct record *rec;
 
@@ -166,12 +166,12 @@ static uint32_t vacant_look(struct shard *s, struct export *e,
 	}
 }
 
-static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
-			  const struct wire_requests *m,
-			  const struct wire_call *calls)
+static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
+			     const struct wire_requests *m,
+			     const struct wire_call *calls)
 {
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
-	struct vacant_answer *a;
+	struct tombstone_answer *a;
 	struct export *e = NULL;
 	uint64_t absent = 0;
 	uint32_t status, n = 0;
@@ -184,7 +184,7 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
-	status = vacant_status(s, ev, m, &e);
+	status = tombstone_status(s, ev, m, &e);
 	if (!e)
 		absent = export_absent(s->exports, m->connection, shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
@@ -196,7 +196,7 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 					.absent = absent };
 
 		if (e)
-			r.status = vacant_look(s, e, c, status);
+			r.status = tombstone_look(s, e, c, status);
 		if (r.status == WIRE_STATUSES)
 			continue;
 		at = wire_reply_put(at, &r);
@@ -210,31 +210,31 @@ static void vacant_refuse(struct shard *s, const struct ulnet_event *ev,
 
 /* ---- what came to another CPT than its connection's ---- */
 
-static void vacant_stray_there(struct stray *stray)
+static void tombstone_forwarded_there(struct forwarded *forwarded)
 {
 	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
-	struct shard *s = stray->to;
+	struct shard *s = forwarded->to;
 
-	if (!s->aborted && s->vacants &&
-	    !wire_requests_decode_heads(&m, calls, stray->ev.hdr_data,
-					stray->payload, stray->length))
-		vacant_refuse(s, &stray->ev, &m, calls);
+	if (!s->aborted && s->tombstones &&
+	    !wire_requests_decode_heads(&m, calls, forwarded->ev.hdr_data,
+					forwarded->payload, forwarded->length))
+		tombstone_refuse(s, &forwarded->ev, &m, calls);
 }
 
-static void vacant_pass_on(struct shard *s, unsigned int cpt,
-			   const struct ulnet_event *ev, const void *payload,
-			   size_t length)
+static void tombstone_pass_on(struct shard *s, unsigned int cpt,
+			      const struct ulnet_event *ev, const void *payload,
+			      size_t length)
 {
-	struct stray *stray = NULL;
+	struct forwarded *forwarded = NULL;
 
 	if (!s->aborted)
-		stray = stray_new(s, cpt, ev, payload, length, false);
-	if (!stray) {
+		forwarded = forwarded_new(s, cpt, ev, payload, length, false);
+	if (!forwarded) {
 		stat_count(s, RPC_STAT_answers_lost);
 		return;
 	}
-	stray_send(stray, vacant_stray_there, NULL, NULL);
+	forwarded_send(forwarded, tombstone_forwarded_there, NULL, NULL);
 }
 
 /* ---- messages ---- */
@@ -242,7 +242,7 @@ static void vacant_pass_on(struct shard *s, unsigned int cpt,
 static void on_message(void *arg, const struct ulnet_event *ev,
 		       const void *payload, size_t length)
 {
-	struct vacant *v = arg;
+	struct tombstone *v = arg;
 	struct shard *s = v->shard;
 	struct wire_call calls[WIRE_CALLS_MAX];
 	struct wire_requests m;
@@ -258,31 +258,31 @@ static void on_message(void *arg, const struct ulnet_event *ev,
 	}
 	cpt = export_cpt(m.connection);
 	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
-		vacant_refuse(s, ev, &m, calls);
+		tombstone_refuse(s, ev, &m, calls);
 	else
-		vacant_pass_on(s, cpt, ev, payload, length);
+		tombstone_pass_on(s, cpt, ev, payload, length);
 }
 
 /* ---- life ---- */
 
-static struct vacant *vacant_find(struct shard *s, unsigned int portal)
+static struct tombstone *tombstone_find(struct shard *s, unsigned int portal)
 {
-	struct vacant *v;
+	struct tombstone *v;
 
-	list_for_each_entry (v, &s->vacants->open, link)
+	list_for_each_entry (v, &s->tombstones->open, link)
 		if (v->inbox.portal == portal)
 			return v;
 	return NULL;
 }
 
-int vacant_open(struct shard *s, unsigned int portal)
+int tombstone_open(struct shard *s, unsigned int portal)
 {
-	struct vacant *v;
+	struct tombstone *v;
 	int rc;
 
 	if (s->closing)
 		return -ESHUTDOWN;
-	if (vacant_find(s, portal))
+	if (tombstone_find(s, portal))
 		return 0;
 	v = calloc(1, sizeof(*v));
 	if (!v)
@@ -294,57 +294,58 @@ int vacant_open(struct shard *s, unsigned int portal)
 		free(v);
 		return rc;
 	}
-	list_add_tail(&s->vacants->open, &v->link);
+	list_add_tail(&s->tombstones->open, &v->link);
 	return 0;
 }
 
-static void close_one(struct vacant *v)
+static void close_one(struct tombstone *v)
 {
 	list_del(&v->link);
 	inbox_close(&v->inbox, free, v);
 }
 
-void vacant_close(struct shard *s, unsigned int portal)
+void tombstone_close(struct shard *s, unsigned int portal)
 {
-	struct vacant *v = vacant_find(s, portal);
+	struct tombstone *v = tombstone_find(s, portal);
 
 	if (v)
 		close_one(v);
 }
 
-static int vacant_shard_open(struct shard *s)
+static int tombstone_shard_open(struct shard *s)
 {
-	struct vacants *v = calloc(1, sizeof(*v));
+	struct tombstones *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
-	parties_init(&v->to, "bytes of answers from portals without a service",
-		     ANSWERS_MAX, shard_random(s, UINT64_MAX));
+	quotas_init(&v->to, "bytes of answers from portals without a service",
+		    ANSWERS_MAX, shard_random(s, UINT64_MAX));
 	list_init(&v->open);
-	s->vacants = v;
+	s->tombstones = v;
 	return 0;
 }
 
-static void vacant_shard_stop(struct shard *s)
+static void tombstone_shard_stop(struct shard *s)
 {
-	while (s->vacants && !list_empty(&s->vacants->open))
-		close_one(list_first(&s->vacants->open, struct vacant, link));
+	while (s->tombstones && !list_empty(&s->tombstones->open))
+		close_one(list_first(&s->tombstones->open, struct tombstone,
+				     link));
 }
 
-static void vacant_shard_free(struct shard *s)
+static void tombstone_shard_free(struct shard *s)
 {
-	struct vacants *v = s->vacants;
+	struct tombstones *v = s->tombstones;
 
 	if (!v)
 		return;
-	parties_fini(&v->to);
+	quotas_fini(&v->to);
 	free(v);
-	s->vacants = NULL;
+	s->tombstones = NULL;
 }
 
-const struct rpc_part vacant_part = {
+const struct rpc_part tombstone_part = {
 	.name = "vacant",
-	.shard_open = vacant_shard_open,
-	.shard_stop = vacant_shard_stop,
-	.shard_free = vacant_shard_free,
+	.shard_open = tombstone_shard_open,
+	.shard_stop = tombstone_shard_stop,
+	.shard_free = tombstone_shard_free,
 };

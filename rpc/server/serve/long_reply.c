@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/serve/oversize.h"
+#include "rpc/server/serve/long_reply.h"
 
 #include <string.h>
 
 #include "rpc/server/session/export.h"
 
-struct oversize {
+struct long_reply {
 	struct service_cpt *sc;
 	struct share *share;
-	struct list link; /* service_cpt.oversizes */
+	struct list link; /* service_cpt.long_replies */
 	struct record_body held;
 	struct records *records; /* that has it */
 	enum record_state then;	 /* of its record, when it is not held */
@@ -32,7 +32,7 @@ struct oversize {
 
 /* ---- the end ---- */
 
-static void oversize_free(struct oversize *z)
+static void long_reply_free(struct long_reply *z)
 {
 	struct service_cpt *sc = z->sc;
 
@@ -42,7 +42,7 @@ static void oversize_free(struct oversize *z)
 }
 
 /* Nobody is waited for any more on its account. */
-static void oversize_settle(struct oversize *z)
+static void long_reply_settle(struct long_reply *z)
 {
 	struct service_cpt *sc = z->sc;
 
@@ -55,57 +55,57 @@ static void oversize_settle(struct oversize *z)
 }
 
 /* Leads to the last event, after which it is freed. */
-void oversize_let_go(struct record_body *body)
+void long_reply_let_go(struct record_body *body)
 {
-	struct oversize *z = container_of(body, struct oversize, held);
+	struct long_reply *z = container_of(body, struct long_reply, held);
 	unsigned int n = z->nways;
 
 	shard_cancel(z->sc->shard, &z->timer);
-	oversize_settle(z);
+	long_reply_settle(z);
 	for (unsigned int i = 0; i < n; i++)
 		LNetMDUnlink(z->way[i].md);
 }
 
-static void oversize_end(struct oversize *z)
+static void long_reply_end(struct long_reply *z)
 {
 	if (!z->held.of)
 		return;
 	record_unhold(z->records, &z->held, z->then);
-	oversize_let_go(&z->held);
+	long_reply_let_go(&z->held);
 }
 
-static void oversize_on_event(const struct ulnet_event *ev)
+static void long_reply_on_event(const struct ulnet_event *ev)
 {
-	struct oversize *z = ev->user_ptr;
+	struct long_reply *z = ev->user_ptr;
 	struct service_cpt *sc = z->sc;
 	struct shard *s = sc->shard;
 
 	if (ev->type == LNET_EVENT_GET && !ev->status &&
 	    ev->mlength == z->length) {
 		stat_count(s, RPC_STAT_held_fetched);
-		oversize_settle(z);
+		long_reply_settle(z);
 	} else if (ev->type == LNET_EVENT_PUT) {
-		oversize_end(z);
+		long_reply_end(z);
 	}
 	if (!ev->unlinked || --z->linked)
 		return;
 	if (z->held.of)
 		record_unhold(z->records, &z->held, z->then);
-	oversize_settle(z);
+	long_reply_settle(z);
 	shard_cancel(s, &z->timer);
-	oversize_free(z);
+	long_reply_free(z);
 	service_cpt_settled(sc);
 	shard_release(s); /* sc may go */
 }
 
-static void oversize_on_timer(struct ulnet_timer *timer)
+static void long_reply_on_timer(struct ulnet_timer *timer)
 {
-	oversize_end(container_of(timer, struct oversize, timer));
+	long_reply_end(container_of(timer, struct long_reply, timer));
 }
 
 /* ---- the beginning ---- */
 
-static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
+static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 {
 	struct lnet *node = z->sc->shard->node;
 	struct ulnet_md md = {
@@ -115,7 +115,7 @@ static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
 		.options = LNET_MD_MANAGE_REMOTE | LNET_MD_OP_GET |
 			   LNET_MD_OP_PUT | LNET_MD_OF_LAYER,
 		.user_ptr = z,
-		.handler = oversize_on_event,
+		.handler = long_reply_on_event,
 	};
 	struct ulnet_md_handle handle;
 	struct ulnet_me_handle me;
@@ -135,7 +135,8 @@ static int oversize_attach(struct oversize *z, const struct ulnet_id *who)
 
 /* By @nid, too, unless it is a NID of a peer that can get it already. It is one
  * that the export believes (rails.h): others could guess the match value. */
-static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
+static void long_reply_add_way(struct long_reply *z,
+			       const struct ulnet_nid *nid)
 {
 	struct ulnet_id who = { *nid, z->pid };
 
@@ -144,23 +145,23 @@ static void oversize_add_way(struct oversize *z, const struct ulnet_nid *nid)
 	for (unsigned int i = 0; i < z->nways; i++)
 		if (shard_same_peer(z->sc->shard, &z->way[i].nid, nid))
 			return;
-	(void)oversize_attach(z, &who); /* there are other ways */
+	(void)long_reply_attach(z, &who); /* there are other ways */
 }
 
-void oversize_reach(struct record_body *body, const struct ulnet_nid *nid)
+void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid)
 {
-	oversize_add_way(container_of(body, struct oversize, held), nid);
+	long_reply_add_way(container_of(body, struct long_reply, held), nid);
 }
 
-static int oversize_offer(struct oversize *z, const struct origin *o)
+static int long_reply_offer(struct long_reply *z, const struct origin *o)
 {
 	const struct export_rail *rail;
-	int rc = oversize_attach(z, &o->client);
+	int rc = long_reply_attach(z, &o->client);
 
 	if (rc)
 		return rc;
 	list_for_each_entry (rail, &o->export->rails, link)
-		oversize_add_way(z, &rail->nid);
+		long_reply_add_way(z, &rail->nid);
 	return 0;
 }
 
@@ -181,7 +182,7 @@ static void say_no_room(struct service_cpt *sc, const struct origin *o,
 }
 
 /* Room is made of what nobody will ask for. */
-static bool oversize_has_room(const struct origin *o, uint64_t size)
+static bool long_reply_has_room(const struct origin *o, uint64_t size)
 {
 	if (service_has_bytes(o->sc, o->share, size))
 		return true;
@@ -189,14 +190,14 @@ static bool oversize_has_room(const struct origin *o, uint64_t size)
 	return service_has_bytes(o->sc, o->share, size);
 }
 
-static struct oversize *oversize_new(struct origin *o, const void *body,
-				     uint32_t length)
+static struct long_reply *long_reply_new(struct origin *o, const void *body,
+					 uint32_t length)
 {
 	struct service_cpt *sc = o->sc;
-	size_t size = slab_size(sizeof(struct oversize) + length);
-	struct oversize *z;
+	size_t size = slab_size(sizeof(struct long_reply) + length);
+	struct long_reply *z;
 
-	if (!oversize_has_room(o, size)) {
+	if (!long_reply_has_room(o, size)) {
 		say_no_room(sc, o, length);
 		return NULL;
 	}
@@ -216,25 +217,25 @@ static struct oversize *oversize_new(struct origin *o, const void *body,
 	memcpy(z->body, body, length);
 	list_init(&z->link);
 	list_init(&z->held.link);
-	lnet_timer_init(&z->timer, oversize_on_timer);
+	lnet_timer_init(&z->timer, long_reply_on_timer);
 	return z;
 }
 
-uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
-		       uint32_t length, enum record_state then)
+uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
+			 uint32_t length, enum record_state then)
 {
 	struct origin *o = r->answer;
 	struct service_cpt *sc = o->sc;
 	struct shard *s = sc->shard;
-	struct oversize *z;
+	struct long_reply *z;
 
 	if (!o->export || !o->export->known || service_cpt_ended(sc))
 		return 0;
-	z = oversize_new(o, body, length);
+	z = long_reply_new(o, body, length);
 	if (!z)
 		return 0;
 	/* The call may have turned out to be over. */
-	if (!r->record || oversize_offer(z, o)) {
+	if (!r->record || long_reply_offer(z, o)) {
 		slab_put(&sc->slab, z, z->size);
 		return 0;
 	}
@@ -242,7 +243,7 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 	z->then = then;
 	record_hold(z->records, r->record, &z->held);
 	service_held(sc, z->share, 0, (int64_t)z->size);
-	list_add_tail(&sc->oversizes, &z->link);
+	list_add_tail(&sc->long_replies, &z->link);
 	sc->answers++;
 	shard_work_begin(s);
 	shard_hold(s);
@@ -253,10 +254,10 @@ uint64_t oversize_hold(struct ulrpc_request *r, const void *body,
 
 /* ---- letting go ---- */
 
-void oversizes_abort(struct service_cpt *sc)
+void long_replies_abort(struct service_cpt *sc)
 {
-	struct oversize *z, *next;
+	struct long_reply *z, *next;
 
-	list_for_each_entry_safe (z, next, &sc->oversizes, link)
-		oversize_end(z);
+	list_for_each_entry_safe (z, next, &sc->long_replies, link)
+		long_reply_end(z);
 }

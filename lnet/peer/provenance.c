@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lnet/peer/provenance.h"
+
+#include "lnet/peer/member.h"
+
+const struct fsm_state peer_provenances[PEER_PROVENANCES] = {
+	[PEER_VERIFIED] = { "own",
+			    FSM_TO(PEER_DISPUTED) | FSM_TO(PEER_UNVERIFIED) },
+	[PEER_DISPUTED] = { "claimed", FSM_TO(PEER_VERIFIED) },
+	[PEER_UNVERIFIED] = { "hearsay",
+			      FSM_TO(PEER_VERIFIED) | FSM_TO(PEER_QUESTIONED) },
+	[PEER_QUESTIONED] = { "doubted",
+			      FSM_TO(PEER_VERIFIED) | FSM_TO(PEER_UNVERIFIED) },
+};
+
+void provenance_verify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	if (provenance_is_unverified(lpni)) {
+		list_del(&lpni->unverified);
+		peer_cpt(cpt)->nunverified--;
+	}
+	if (lpni->provenance.state != PEER_VERIFIED)
+		fsm_move(&lpni->provenance, peer_provenances, PEER_VERIFIED);
+}
+
+void provenance_unverify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			 const struct ulnet_nid *by)
+{
+	provenance_verify(cpt, lpni);
+	fsm_move(&lpni->provenance, peer_provenances, PEER_UNVERIFIED);
+	lpni->claimed_by = *by;
+	list_add_tail(&peer_cpt(cpt)->unverified, &lpni->unverified);
+	peer_cpt(cpt)->nunverified++;
+}
+
+void provenance_question(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	(void)cpt;
+	if (lpni->provenance.state == PEER_VERIFIED)
+		fsm_move(&lpni->provenance, peer_provenances, PEER_DISPUTED);
+	else if (lpni->provenance.state == PEER_UNVERIFIED)
+		fsm_move(&lpni->provenance, peer_provenances, PEER_QUESTIONED);
+}
+
+void provenance_unquestion(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	if (lpni->provenance.state == PEER_DISPUTED)
+		provenance_verify(cpt, lpni);
+	else if (lpni->provenance.state == PEER_QUESTIONED)
+		fsm_move(&lpni->provenance, peer_provenances, PEER_UNVERIFIED);
+}
+
+void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			const struct ulnet_nid *by)
+{
+	lpni->claimed_by = *by;
+	peer_cpt(cpt)->question(cpt, lpni);
+}
+
+/* One of @peer's NIs of which only another one says so, or NULL. */
+static struct lnet_peer_ni *unverified_of(const struct lnet_peer *peer)
+{
+	struct lnet_peer_ni *lpni;
+
+	peer_for_each_ni (lpni, peer)
+		if (provenance_is_unverified(lpni))
+			return lpni;
+	return NULL;
+}
+
+int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	struct lnet_peer_ni *other;
+	int rc = 0;
+
+	if (provenance_is_unverified(lpni))
+		rc = member_split(cpt, lpni);
+	while (!rc && (other = unverified_of(lpni->peer)))
+		rc = member_split(cpt, other);
+	return rc;
+}
+
+/* Those that are in use are passed over: some of them. */
+#define FORGET_TRIES 16
+
+static bool unverified_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	if (lpni->refs || member_split(cpt, lpni))
+		return false;
+	return lpni->peer->refs == 0 && !peer_forget(cpt, lpni->peer);
+}
+
+bool provenance_forget_one(struct lnet_cpt *cpt)
+{
+	struct list *unverified = &peer_cpt(cpt)->unverified;
+
+	for (unsigned int i = 0; i < FORGET_TRIES && !list_empty(unverified);
+	     i++) {
+		struct lnet_peer_ni *lpni =
+			list_first(unverified, struct lnet_peer_ni, unverified);
+
+		list_del(&lpni->unverified);
+		list_add_tail(unverified, &lpni->unverified);
+		if (unverified_forget(cpt, lpni))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rpc/forwarded.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rpc/quota.h"
+#include "rpc/rpc.h"
+#include "rpc/stats/stat.h"
+
+/* Of a CPT, from which they are under way: bytes. */
+struct forwards {
+	struct quotas heads;
+	struct quotas whole;
+};
+
+static struct quotas *quotas_of(const struct forwarded *forwarded)
+{
+	struct forwards *all = forwarded->from->forwards;
+
+	return forwarded->whole ? &all->whole : &all->heads;
+}
+
+static uint32_t bytes_of(const struct forwarded *forwarded)
+{
+	return (uint32_t)(sizeof(*forwarded) + forwarded->length);
+}
+
+static void forwarded_free(struct forwarded *forwarded)
+{
+	quota_put(quotas_of(forwarded), forwarded->quota, bytes_of(forwarded));
+	free(forwarded);
+}
+
+struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
+				const struct ulnet_event *ev,
+				const void *payload, size_t length, bool whole)
+{
+	struct forwarded *forwarded = malloc(sizeof(*forwarded) + length);
+
+	if (!forwarded)
+		return NULL;
+	forwarded->from = from;
+	forwarded->to = rpc_shard_of(from->rpc, cpt);
+	forwarded->length = length;
+	forwarded->whole = whole;
+	forwarded->quota = quota_take(quotas_of(forwarded), &ev->source,
+				      bytes_of(forwarded), shard_now(from));
+	if (!forwarded->quota) {
+		stat_count(from, RPC_STAT_strays_dropped);
+		free(forwarded);
+		return NULL;
+	}
+	forwarded->ev = *ev;
+	if (payload)
+		memcpy(forwarded->payload, payload, length);
+	return forwarded;
+}
+
+static void on_back(struct ulnet_work *w)
+{
+	struct forwarded *forwarded = container_of(w, struct forwarded, work);
+	struct shard *s = forwarded->from;
+
+	if (forwarded->back)
+		forwarded->back(forwarded);
+	forwarded_free(forwarded);
+	shard_taken(s);
+}
+
+static void on_there(struct ulnet_work *w)
+{
+	struct forwarded *forwarded = container_of(w, struct forwarded, work);
+	struct shard *s = forwarded->to;
+
+	forwarded->there(forwarded);
+	forwarded->work.fn = on_back;
+	shard_give(forwarded->from, w);
+	shard_taken(s);
+}
+
+void forwarded_send(struct forwarded *forwarded, forwarded_fn there,
+		    forwarded_fn back, void *arg)
+{
+	forwarded->there = there;
+	forwarded->back = back;
+	forwarded->arg = arg;
+	forwarded->work.fn = on_there;
+	shard_give(forwarded->to, &forwarded->work);
+}
+
+/* ---- the part ---- */
+
+static int forwarded_shard_open(struct shard *s)
+{
+	struct forwards *all = calloc(1, sizeof(*all));
+	uint64_t seed = shard_random(s, UINT64_MAX);
+
+	if (!all)
+		return -ENOMEM;
+	quotas_init(&all->heads, "bytes of heads for other CPTs",
+		    FORWARDED_HEADS_MAX, seed);
+	quotas_init(&all->whole, "bytes of messages for other CPTs",
+		    FORWARDED_WHOLE_MAX, seed);
+	s->forwards = all;
+	return 0;
+}
+
+static void forwarded_shard_free(struct shard *s)
+{
+	struct forwards *all = s->forwards;
+
+	if (!all)
+		return;
+	quotas_fini(&all->heads);
+	quotas_fini(&all->whole);
+	free(all);
+	s->forwards = NULL;
+}
+
+const struct rpc_part forwarded_part = {
+	.name = "strays",
+	.shard_open = forwarded_shard_open,
+	.shard_free = forwarded_shard_free,
+};
