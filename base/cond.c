@@ -35,8 +35,8 @@ static int wait_as_guest(struct cond *c, pthread_mutex_t *lock, uint64_t until,
 	return rc;
 }
 
-static int wait_for(struct cond *c, pthread_mutex_t *lock, uint64_t until,
-		    bool endable)
+static int cond_wait_for(struct cond *c, pthread_mutex_t *lock, uint64_t until,
+			 bool endable)
 {
 	struct timespec at = { (time_t)(until / NSEC_PER_SEC),
 			       (long)(until % NSEC_PER_SEC) };
@@ -50,12 +50,12 @@ static int wait_for(struct cond *c, pthread_mutex_t *lock, uint64_t until,
 
 int cond_wait(struct cond *c, pthread_mutex_t *lock, uint64_t until)
 {
-	return wait_for(c, lock, until, false);
+	return cond_wait_for(c, lock, until, false);
 }
 
 int cond_wait_or_end(struct cond *c, pthread_mutex_t *lock, uint64_t until)
 {
-	return wait_for(c, lock, until, true);
+	return cond_wait_for(c, lock, until, true);
 }
 
 /* Threads that run side by side have no guests among them, so that nobody

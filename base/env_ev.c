@@ -277,7 +277,7 @@ static void again_stop(struct ev_env *e)
 	ev_idle_stop(e->ev, &e->again);
 }
 
-static void on_again(struct ev_loop *ev, ev_idle *w, int revents)
+static void env_ev_on_again(struct ev_loop *ev, ev_idle *w, int revents)
 {
 	struct ev_env *e = container_of(w, struct ev_env, again);
 
@@ -332,7 +332,7 @@ static void real_alarm(struct env *env, uint64_t at)
 	 */
 }
 
-static void on_timer(struct ev_loop *ev, ev_timer *t, int revents)
+static void env_ev_on_timer(struct ev_loop *ev, ev_timer *t, int revents)
 {
 	struct ev_env *e = container_of(t, struct ev_env, timer);
 
@@ -554,12 +554,12 @@ static void real_run_once(struct env *env, enum env_wait wait)
 static void start_watchers(struct ev_env *e)
 {
 	ev_async_init(&e->wake, on_wake);
-	ev_idle_init(&e->again, on_again);
+	ev_idle_init(&e->again, env_ev_on_again);
 	ev_set_priority(&e->again, EV_MAXPRI); /* or it would wait for other
 					        * watchers */
 	ev_init(&e->turn, on_turn);
 	ev_set_priority(&e->turn, EV_MINPRI);
-	ev_init(&e->timer, on_timer);
+	ev_init(&e->timer, env_ev_on_timer);
 
 	/* As in watch_start(). */
 	ev_async_start(e->ev, &e->wake);

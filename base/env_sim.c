@@ -151,7 +151,7 @@ static void sim_run_once(struct env *env, enum env_wait wait)
 	}
 }
 
-static void sim_free(struct env *env)
+static void base_sim_free(struct env *env)
 {
 	struct sim_env *e = sim_env(env);
 
@@ -177,7 +177,7 @@ static const struct env_ops sim_ops = {
 	.unwatch = sim_unwatch,
 	.run_once = sim_run_once,
 	.fd = sim_fd,
-	.free = sim_free,
+	.free = base_sim_free,
 };
 
 int env_sim_new(uint64_t seed, struct env_sim **sim_p)

@@ -56,7 +56,7 @@ static void split_bucket(struct hash_bucket *old, struct hash_bucket *upper,
 	}
 }
 
-static void grow(struct hash *h)
+static void hash_grow(struct hash *h)
 {
 	uint32_t size = h->mask + 1;
 	struct hash_bucket *b;
@@ -72,7 +72,7 @@ static void grow(struct hash *h)
 	h->mask = 2 * size - 1;
 }
 
-static int make_room(struct hash *h)
+static int hash_make_room(struct hash *h)
 {
 	if (unlikely(!h->buckets)) {
 		h->buckets =
@@ -81,14 +81,14 @@ static int make_room(struct hash *h)
 			return -ENOMEM;
 		h->mask = HASH_MIN_BUCKETS - 1;
 	} else if (unlikely(h->count > h->mask) && !h->kept) {
-		grow(h);
+		hash_grow(h);
 	}
 	return 0;
 }
 
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
 {
-	int rc = make_room(h);
+	int rc = hash_make_room(h);
 
 	if (rc)
 		return rc;
@@ -100,7 +100,7 @@ int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
 
 int hash_add_tail(struct hash *h, struct hash_node *n, uint64_t hash)
 {
-	int rc = make_room(h);
+	int rc = hash_make_room(h);
 
 	if (rc)
 		return rc;

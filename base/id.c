@@ -19,7 +19,7 @@ void id_table_fini(struct id_table *t)
 	id_table_init(t, t->tag);
 }
 
-static int grow(struct id_table *t)
+static int id_grow(struct id_table *t)
 {
 	uint32_t size = t->size ? 2 * t->size : FIRST_SLOTS;
 	struct id_slot *slots;
@@ -44,7 +44,7 @@ static int grow(struct id_table *t)
 static out_of_line int alloc_grown(struct id_table *t, void *obj,
 				   uint64_t *id_p)
 {
-	int rc = grow(t);
+	int rc = id_grow(t);
 
 	return rc ? rc : id_alloc(t, obj, id_p);
 }

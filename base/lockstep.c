@@ -105,7 +105,7 @@ void lockstep_end(struct lockstep_thread *t)
 
 /* ---- life ---- */
 
-static void *thread_main(void *arg)
+static void *lockstep_thread_main(void *arg)
 {
 	struct lockstep_thread *t = arg;
 	struct lockstep *ls = t->of;
@@ -126,7 +126,7 @@ int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 	*t = (struct lockstep_thread){ .of = ls, .fn = fn, .arg = arg };
 	timer_init(&t->timer, thread_late);
 	sem_init(&t->turn, 0, 0);
-	rc = pthread_create(&t->thread, NULL, thread_main, t);
+	rc = pthread_create(&t->thread, NULL, lockstep_thread_main, t);
 	if (rc) {
 		sem_destroy(&t->turn);
 		return -rc;

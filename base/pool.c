@@ -45,7 +45,7 @@ static void push(struct pool *p, void *obj)
 }
 
 /* The free list is empty. */
-static bool grow(struct pool *p)
+static bool base_grow(struct pool *p)
 {
 	size_t n = MIN(MAX(p->used, CHUNK_MIN_OBJECTS), CHUNK_MAX_OBJECTS);
 	struct pool_chunk *c;
@@ -69,7 +69,7 @@ void *pool_get_more(struct pool *p)
 	if (p->max && p->used >= p->max)
 		return NULL;
 	if (!POOL_IS_MALLOC)
-		return grow(p) ? pool_get(p) : NULL;
+		return base_grow(p) ? pool_get(p) : NULL;
 	obj = malloc(p->size);
 	if (obj)
 		pool_count(p);

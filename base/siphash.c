@@ -40,7 +40,7 @@ static void sip_word(struct sip *s, uint64_t word)
 	s->v[0] ^= word;
 }
 
-static uint64_t load(const uint8_t *p)
+static uint64_t siphash_load(const uint8_t *p)
 {
 	uint64_t word;
 
@@ -48,7 +48,7 @@ static uint64_t load(const uint8_t *p)
 	return le64toh(word);
 }
 
-static void store(uint8_t *p, const struct sip *s)
+static void siphash_store(uint8_t *p, const struct sip *s)
 {
 	uint64_t word = htole64(s->v[0] ^ s->v[1] ^ s->v[2] ^ s->v[3]);
 
@@ -58,7 +58,7 @@ static void store(uint8_t *p, const struct sip *s)
 void siphash(const uint8_t key[SIPHASH_SIZE], const void *data, size_t length,
 	     uint8_t out[SIPHASH_SIZE])
 {
-	uint64_t k0 = load(key), k1 = load(key + 8);
+	uint64_t k0 = siphash_load(key), k1 = siphash_load(key + 8);
 	struct sip s = { { k0 ^ UINT64_C(0x736f6d6570736575),
 			   k1 ^ UINT64_C(0x646f72616e646f6d) ^ 0xee,
 			   k0 ^ UINT64_C(0x6c7967656e657261),
@@ -68,15 +68,15 @@ void siphash(const uint8_t key[SIPHASH_SIZE], const void *data, size_t length,
 	size_t left = length;
 
 	for (; left >= 8; p += 8, left -= 8)
-		sip_word(&s, load(p));
+		sip_word(&s, siphash_load(p));
 	if (left)
 		memcpy(last, p, left);
 	last[7] = (uint8_t)length;
-	sip_word(&s, load(last));
+	sip_word(&s, siphash_load(last));
 	s.v[2] ^= 0xee;
 	sip_rounds(&s, 4);
-	store(out, &s);
+	siphash_store(out, &s);
 	s.v[1] ^= 0xdd;
 	sip_rounds(&s, 4);
-	store(out + 8, &s);
+	siphash_store(out + 8, &s);
 }

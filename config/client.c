@@ -258,7 +258,7 @@ static void print_output(const struct tree *output, FILE *out)
 			tree_emit_pair(t, output_style(t->key), out);
 }
 
-static void print_errors(const struct tree *errors, FILE *err)
+static void client_print_errors(const struct tree *errors, FILE *err)
 {
 	const struct tree *t = NULL;
 
@@ -311,7 +311,7 @@ int lnet_ctl_print(const char *answer, FILE *out, FILE *err, int *status_p)
 		rc = fflush(out) ? -EIO : 0;
 	}
 	if (err) {
-		print_errors(tree_get(root, "error"), err);
+		client_print_errors(tree_get(root, "error"), err);
 		print_notes(tree_get(root, "notes"), err);
 		rc = fflush(err) ? -EIO : rc;
 	}

@@ -116,7 +116,7 @@ struct server {
 
 /* As poll(), which it calls again after a signal, and after a pause when the
  * kernel has no memory for it. */
-static void wait_for(struct pollfd *p, nfds_t n, int timeout)
+static void server_wait_for(struct pollfd *p, nfds_t n, int timeout)
 {
 	const struct timespec pause = { 0, PAUSE * 1000000L };
 
@@ -162,7 +162,7 @@ static int client_wait(struct client *c, short events, uint64_t due)
 				      { c->server->stop, POLLIN, 0 } };
 		uint64_t now = due ? server_now(c->server) : 0;
 
-		wait_for(p, ARRAY_SIZE(p), timeout_ms(due, now));
+		server_wait_for(p, ARRAY_SIZE(p), timeout_ms(due, now));
 		if (p[1].revents)
 			return -ESHUTDOWN;
 		if (p[0].revents)
@@ -194,7 +194,7 @@ static bool client_send(struct client *c, const char *text, size_t len)
 }
 
 /* Does the line from @start to @end end a document? */
-static bool is_end(const char *start, const char *end)
+static bool server_is_end(const char *start, const char *end)
 {
 	while (end > start && isspace((unsigned char)end[-1]))
 		end--;
@@ -211,7 +211,7 @@ static size_t client_find(struct client *c)
 		size_t start = c->line, end = (size_t)(nl - c->buf) + 1;
 
 		c->seen = c->line = end;
-		if (is_end(c->buf + start, nl))
+		if (server_is_end(c->buf + start, nl))
 			return end;
 	}
 	c->seen = c->len;
@@ -341,8 +341,8 @@ static int client_next(struct client *c, size_t *len_p)
 }
 
 /* An answer of the server's own. @limit: bytes that are allowed. */
-static bool client_tell(struct client *c, int status, const char *why,
-			size_t limit)
+static bool server_client_tell(struct client *c, int status, const char *why,
+			       size_t limit)
 {
 	char text[384];
 
@@ -363,11 +363,12 @@ static bool client_send_answer(struct client *c, const char *answer)
 	bool ok;
 
 	if (!client_charge(c, ANSWERS, len))
-		return client_tell(c, -ENOBUFS,
-				   "the request was carried out, but its "
-				   "answer is too long now: too many long ones "
-				   "of this user are being sent",
-				   ANSWERS_SUM_MAX);
+		return server_client_tell(
+			c, -ENOBUFS,
+			"the request was carried out, but its "
+			"answer is too long now: too many long ones "
+			"of this user are being sent",
+			ANSWERS_SUM_MAX);
 	ok = client_send(c, answer, len) &&
 	     client_send(c, DOCUMENT_END, strlen(DOCUMENT_END));
 	client_charge(c, ANSWERS, 0);
@@ -412,17 +413,19 @@ static void client_refuse(struct client *c, int why)
 {
 	switch (why) {
 	case -EMSGSIZE:
-		client_tell(c, why, "the request is too long", REQUEST_MAX);
+		server_client_tell(c, why, "the request is too long",
+				   REQUEST_MAX);
 		break;
 	case -ETIMEDOUT:
-		client_tell(c, why,
-			    "the request did not come to its end in time",
-			    REQUEST_MAX);
+		server_client_tell(
+			c, why, "the request did not come to its end in time",
+			REQUEST_MAX);
 		break;
 	case -ENOBUFS:
-		client_tell(c, why,
-			    "too many long requests of this user are under way",
-			    REQUESTS_SUM_MAX);
+		server_client_tell(
+			c, why,
+			"too many long requests of this user are under way",
+			REQUESTS_SUM_MAX);
 		break;
 	}
 }
@@ -454,7 +457,8 @@ static void *client_main(void *arg)
 /* ---- clients: the acceptor's thread ---- */
 
 /* Signals are the application's: its threads get them. */
-static int thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+static int server_thread_start(pthread_t *thread, void *(*fn)(void *arg),
+			       void *arg)
 {
 	sigset_t all, old;
 	int rc;
@@ -466,7 +470,7 @@ static int thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 	return rc;
 }
 
-static void client_free(struct client *c)
+static void server_client_free(struct client *c)
 {
 	close(c->fd);
 	cancel_fini(&c->cancel);
@@ -490,7 +494,7 @@ static void client_start(struct server *s, int fd)
 		pthread_mutex_lock(&s->lock);
 		c->moved = ++s->moves;
 		list_add_tail(&s->clients, &c->link);
-		rc = thread_start(&c->thread, client_main, c);
+		rc = server_thread_start(&c->thread, client_main, c);
 		if (rc)
 			list_del(&c->link);
 		else
@@ -501,7 +505,7 @@ static void client_start(struct server *s, int fd)
 		return;
 	lnet_log(LNET_LOG_WARN, "control", "client refused: %s", strerror(-rc));
 	if (c)
-		client_free(c);
+		server_client_free(c);
 	else
 		close(fd);
 }
@@ -529,7 +533,7 @@ static void clients_reap(struct server *s)
 
 		list_del(&c->link);
 		pthread_join(c->thread, NULL);
-		client_free(c);
+		server_client_free(c);
 		s->n--;
 		s->making_room = false;
 	}
@@ -566,7 +570,7 @@ static bool goes_before(const struct client *a, const struct client *b)
 	return a->moved < b->moved;
 }
 
-static void make_room(struct server *s)
+static void server_make_room(struct server *s)
 {
 	struct client *c, *victim = NULL;
 
@@ -596,7 +600,7 @@ static void accept_complain(struct server *s, int error)
 }
 
 /* Takes one connection. False: there are no file descriptors, or memory. */
-static bool take(struct server *s)
+static bool server_take(struct server *s)
 {
 	int fd = accept4(s->socket.fd, NULL, NULL, SOCK_CLOEXEC);
 
@@ -610,7 +614,7 @@ static bool take(struct server *s)
 	case ENOBUFS:
 	case ENOMEM:
 		accept_complain(s, errno);
-		make_room(s);
+		server_make_room(s);
 		return false;
 	default: /* the client has gone again */
 		return true;
@@ -632,16 +636,16 @@ static void *acceptor_main(void *arg)
 			{ listen_too ? s->socket.fd : -1, POLLIN, 0 },
 		};
 
-		wait_for(p, ARRAY_SIZE(p), short_of ? PAUSE : -1);
+		server_wait_for(p, ARRAY_SIZE(p), short_of ? PAUSE : -1);
 		short_of = false;
 		if (p[0].revents)
 			break;
 		if (p[1].revents)
 			clients_reap(s);
 		else if (p[2].revents && s->n >= s->clients_max)
-			make_room(s);
+			server_make_room(s);
 		else if (p[2].revents)
-			short_of = !take(s);
+			short_of = !server_take(s);
 	}
 	pthread_mutex_lock(&s->lock);
 	list_for_each_entry (c, &s->clients, link)
@@ -650,7 +654,7 @@ static void *acceptor_main(void *arg)
 	while (s->n) {
 		struct pollfd p = { s->wake, POLLIN, 0 };
 
-		wait_for(&p, 1, -1);
+		server_wait_for(&p, 1, -1);
 		clients_reap(s);
 	}
 	if (atomic_load(&s->polled))
@@ -830,7 +834,7 @@ int server_start(struct lnet_control *control,
 	if (!rc)
 		rc = socket_open(&s->socket, conf->path, conf->group);
 	if (!rc)
-		rc = thread_start(&s->acceptor, acceptor_main, s);
+		rc = server_thread_start(&s->acceptor, acceptor_main, s);
 	if (rc)
 		server_free(s);
 	else

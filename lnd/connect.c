@@ -237,7 +237,7 @@ static void on_next_attempt(struct connect *c)
 
 /* Nobody waits: the failure is remembered for a while, unless the peer was
  * heard since, on a connection that is gone by now. */
-static void on_pause_over(struct connect *c)
+static void connect_on_pause_over(struct connect *c)
 {
 	uint64_t memory = connect_law(c).memory;
 
@@ -248,7 +248,7 @@ static void on_pause_over(struct connect *c)
 		connect_look_at(c, connect_now(c) + memory);
 }
 
-static void on_look(struct connect *c)
+static void connect_on_look(struct connect *c)
 {
 	connect_look_at(c, TIME_NEVER);
 	c->set->ops->look(c);
@@ -259,9 +259,9 @@ static void on_connect_timer(struct timer *t)
 	static void (*const on_time[CONNECT_STATES])(struct connect *) = {
 		[CONNECT_IDLE] = connect_forget,
 		[CONNECT_QUEUED] = connect_give_up,
-		[CONNECT_CONNECTING] = on_look,
+		[CONNECT_CONNECTING] = connect_on_look,
 		[CONNECT_AGAIN] = on_next_attempt,
-		[CONNECT_PAUSED] = on_pause_over,
+		[CONNECT_PAUSED] = connect_on_pause_over,
 	};
 	struct connect *c = container_of(t, struct connect, timer);
 

@@ -63,7 +63,8 @@ static bool has_addr(const struct ifaddrs *i, const struct ulnet_nid *nid)
 }
 
 /* Every IPv4 address of a loopback network is this host's. */
-static bool is_loopback(const struct ifaddrs *i, const struct ulnet_nid *nid)
+static bool netif_is_loopback(const struct ifaddrs *i,
+			      const struct ulnet_nid *nid)
 {
 	struct ulnet_nid a = *nid, mask = *nid;
 
@@ -95,7 +96,7 @@ const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid)
 	bool found = false;
 
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!has_addr(i, nid) && !is_loopback(i, nid))
+		if (!has_addr(i, nid) && !netif_is_loopback(i, nid))
 			continue;
 		if ((i->ifa_flags & need) == need)
 			return NULL;
@@ -119,15 +120,15 @@ static int check_addr(const struct ifaddrs *all, const struct ulnet_nid *nid)
 	if (find_addr(all, nid))
 		return 0;
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (is_loopback(i, nid))
+		if (netif_is_loopback(i, nid))
 			return 0;
 	return -EADDRNOTAVAIL;
 }
 
 /* The first address of the interface (or of its alias, eth0:1) whose size is
  * @size. */
-static bool find_name(const struct ifaddrs *all, const char *name,
-		      unsigned int size, struct ulnet_nid *nid)
+static bool lnd_find_name(const struct ifaddrs *all, const char *name,
+			  unsigned int size, struct ulnet_nid *nid)
 {
 	struct ulnet_nid a = *nid;
 
@@ -148,16 +149,16 @@ static int netif_find_name(const struct ifaddrs *all, const char *name,
 {
 	unsigned int size = nid->size;
 
-	if (find_name(all, name, size, nid) ||
-	    find_name(all, name, LNET_NID_IPV6_SIZE - size, nid))
+	if (lnd_find_name(all, name, size, nid) ||
+	    lnd_find_name(all, name, LNET_NID_IPV6_SIZE - size, nid))
 		return 0;
 	return if_nametoindex(name) ? -EADDRNOTAVAIL : -ENODEV;
 }
 
 /* What leads back to this address: the name of its interface, unless another
  * address of it comes first; else the address. */
-static void name_of(const struct ifaddrs *all, const struct ulnet_nid *nid,
-		    char *name)
+static void netif_name_of(const struct ifaddrs *all,
+			  const struct ulnet_nid *nid, char *name)
 {
 	const struct ifaddrs *i = find_addr(all, nid);
 	struct ulnet_nid first = lnet_nid_make(lnet_nid_net(nid), 0);
@@ -191,7 +192,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 	int rc;
 
 	if (!interface) {
-		name_of(all, nid, name);
+		netif_name_of(all, nid, name);
 		return check_addr(all, nid);
 	}
 	if (strlen(interface) >= LNET_INTERFACE_SIZE)

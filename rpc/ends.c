@@ -72,7 +72,7 @@ static void on_ends(struct ulnet_work *work)
 	shard_taken(s);
 }
 
-static bool is_end(const struct end *end)
+static bool ends_is_end(const struct end *end)
 {
 	return end->kind <= END_SILENT;
 }
@@ -80,14 +80,14 @@ static bool is_end(const struct end *end)
 /* Whether there was room. */
 static bool ends_put(struct ends *ends, const struct end *end)
 {
-	unsigned int room = is_end(end) ? ENDS_MAX : ENDS_MAX / 2;
+	unsigned int room = ends_is_end(end) ? ENDS_MAX : ENDS_MAX / 2;
 	bool fits, give;
 
 	pthread_mutex_lock(&ends->lock);
 	fits = ends->n < room;
 	if (fits)
 		ends->end[ends->n++] = *end;
-	else if (is_end(end))
+	else if (ends_is_end(end))
 		ends->nameless[end->kind] = true;
 	give = !ends->given;
 	ends->given = true;
@@ -104,7 +104,7 @@ static void end_no_room(struct shard *s, unsigned int cpt,
 	char text[LNET_NIDSTR_SIZE];
 	struct ends *ends = s->ends;
 
-	if (!is_end(end))
+	if (!ends_is_end(end))
 		stat_count(s, RPC_STAT_ends_untold);
 	if (!rpc_says(&ends->said, shard_now(s)))
 		return;
@@ -163,8 +163,8 @@ void ends_suspect(struct shard *s, const struct ulnet_nid *local,
 		end_give(s, (unsigned int)cpt, &end);
 }
 
-static void on_disconnected(struct ulnet_peer_watch *watch,
-			    const struct ulnet_id *peer)
+static void ends_on_disconnected(struct ulnet_peer_watch *watch,
+				 const struct ulnet_id *peer)
 {
 	struct ends *ends = container_of(watch, struct ends, watch);
 	const struct end end = { .kind = END_DISCONNECTED, .peer = *peer };
@@ -172,8 +172,8 @@ static void on_disconnected(struct ulnet_peer_watch *watch,
 	end_tell(ends->shard, &end);
 }
 
-static void on_silent(struct ulnet_peer_watch *watch,
-		      const struct ulnet_id *peer)
+static void ends_on_silent(struct ulnet_peer_watch *watch,
+			   const struct ulnet_id *peer)
 {
 	struct ends *ends = container_of(watch, struct ends, watch);
 	const struct end end = { .kind = END_SILENT, .peer = *peer };
@@ -199,8 +199,8 @@ static int ends_shard_open(struct shard *s)
 	ends->shard = s;
 	ends->work.fn = on_ends;
 	pthread_mutex_init(&ends->lock, NULL);
-	ends->watch.disconnected = on_disconnected;
-	ends->watch.silent = on_silent;
+	ends->watch.disconnected = ends_on_disconnected;
+	ends->watch.silent = ends_on_silent;
 	ends->watch.changed = on_changed;
 	s->ends = ends;
 	lnet_peer_watch_add(s->node, s->cpt, &ends->watch);

@@ -21,14 +21,15 @@ static struct quotas *quotas_of(const struct forwarded *forwarded)
 	return forwarded->whole ? &all->whole : &all->heads;
 }
 
-static uint32_t bytes_of(const struct forwarded *forwarded)
+static uint32_t forwarded_bytes_of(const struct forwarded *forwarded)
 {
 	return (uint32_t)(sizeof(*forwarded) + forwarded->length);
 }
 
 static void forwarded_free(struct forwarded *forwarded)
 {
-	quota_put(quotas_of(forwarded), forwarded->quota, bytes_of(forwarded));
+	quota_put(quotas_of(forwarded), forwarded->quota,
+		  forwarded_bytes_of(forwarded));
 	free(forwarded);
 }
 
@@ -44,8 +45,9 @@ struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 	forwarded->to = rpc_shard_of(from->rpc, cpt);
 	forwarded->length = length;
 	forwarded->whole = whole;
-	forwarded->quota = quota_take(quotas_of(forwarded), &ev->source,
-				      bytes_of(forwarded), shard_now(from));
+	forwarded->quota =
+		quota_take(quotas_of(forwarded), &ev->source,
+			   forwarded_bytes_of(forwarded), shard_now(from));
 	if (!forwarded->quota) {
 		stat_count(from, RPC_STAT_strays_dropped);
 		free(forwarded);

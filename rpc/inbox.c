@@ -67,7 +67,7 @@ static void inbox_repost(struct inbox_buffer *b)
 			  shard_now(in->shard) + AGAIN_NS);
 }
 
-static void post_again(struct ulnet_timer *t)
+static void inbox_post_again(struct ulnet_timer *t)
 {
 	struct inbox *in = container_of(t, struct inbox, again);
 	struct list waiting;
@@ -261,7 +261,7 @@ static int open_with(struct inbox *in)
 	in->pinned_max = MAX(in->buffers / 4, 1);
 	list_init(&in->all);
 	list_init(&in->waiting);
-	lnet_timer_init(&in->again, post_again);
+	lnet_timer_init(&in->again, inbox_post_again);
 	in->work.fn = inbox_closed;
 	rc = LNetSetLazyPortal(s->node, in->portal);
 	if (!rc)

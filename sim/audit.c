@@ -51,7 +51,7 @@ static struct audit_op *op_find(struct lnet_sim *sim, const struct lnet *node,
 	return NULL;
 }
 
-static void op_put(struct lnet_sim *sim, struct audit_op *a)
+static void audit_op_put(struct lnet_sim *sim, struct audit_op *a)
 {
 	if (--a->refs == 0)
 		pool_put(&sim->audit_ops, a);
@@ -165,8 +165,8 @@ static void net_trace(void *arg, enum sim_fate fate,
 
 /* ---- operations ---- */
 
-static void on_begin(void *arg, struct lnet *node, uint64_t op,
-		     struct lnd_msg *req, uint64_t deadline)
+static void audit_on_begin(void *arg, struct lnet *node, uint64_t op,
+			   struct lnd_msg *req, uint64_t deadline)
 {
 	struct sim_node *n = arg;
 	struct lnet_sim *sim = n->sim;
@@ -208,11 +208,11 @@ static void op_ended(struct audit_op *a, const struct ulnet_event *ev)
 			      ", reported not delivered, but it was",
 			      a->n->index, ev->match_bits);
 	hash_del(&sim->ops, &a->hash);
-	op_put(sim, a);
+	audit_op_put(sim, a);
 }
 
-static void on_event(void *arg, struct lnet *node, uint64_t op,
-		     const struct ulnet_event *ev)
+static void audit_on_event(void *arg, struct lnet *node, uint64_t op,
+			   const struct ulnet_event *ev)
 {
 	struct sim_node *n = arg;
 	struct lnet_sim *sim = n->sim;
@@ -314,15 +314,15 @@ static void on_forwarded(void *arg, struct lnet *node, struct lnd_msg *msg)
 
 	(void)node;
 	if (msg->mark)
-		op_put(n->sim, msg->mark);
+		audit_op_put(n->sim, msg->mark);
 	msg->mark = NULL;
 }
 
 void audit_watch(struct sim_node *n)
 {
 	n->observer = (struct lnet_observer){
-		.begin = on_begin,
-		.event = on_event,
+		.begin = audit_on_begin,
+		.event = audit_on_event,
 		.accepted = on_accepted,
 		.forward = on_forward,
 		.forwarded = on_forwarded,
@@ -351,7 +351,7 @@ static void net_send(void *arg, const struct lnd_msg *msg, uint64_t down)
 
 static void net_drop(void *arg, void *mark)
 {
-	op_put(arg, mark);
+	audit_op_put(arg, mark);
 }
 
 const struct sim_net_watch audit_net_watch = {
@@ -387,6 +387,6 @@ void audit_check(struct lnet_sim *sim, bool closed)
 		a = container_of(hash_walk(&sim->ops, &bucket, NULL),
 				 struct audit_op, hash);
 		hash_del(&sim->ops, &a->hash);
-		op_put(sim, a);
+		audit_op_put(sim, a);
 	}
 }

@@ -64,7 +64,7 @@ static struct way *way_new(struct lnet_sim *sim, const struct lnet *node,
 }
 
 /* @nid is no interface of the node any more, as far as new messages go. */
-static bool is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+static bool way_is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	return !config_ni(cpt->config, nid);
 }
@@ -77,7 +77,7 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 	if (lnet_nid_is_any(&w->src) || lnet_nid_eq(&w->src, src) ||
 	    lnet_sim_now(sim) < w->any_until ||
 	    sim_net_ni_changes(sim->net, &w->src) != w->changes ||
-	    w->policies || cpt->policies || is_gone(cpt, &w->src))
+	    w->policies || cpt->policies || way_is_gone(cpt, &w->src))
 		return;
 	lnet_sim_fail(sim,
 		      "%s, which is not multi-rail, has seen %s, and now "

@@ -193,7 +193,7 @@ static void dot_route(struct drawing *d, const struct ulnet_route_info *info)
 		info->up ? "" : ", style=dashed, color=red");
 }
 
-static int draw(struct drawing *d)
+static int dot_draw(struct drawing *d)
 {
 	unsigned int span;
 	int rc;
@@ -223,7 +223,7 @@ int dot_print(FILE *out, struct lnet *node, unsigned int peers)
 		return rc;
 	(void)peers; /* all are drawn */
 	d.nroutes = routes_read(node, &d.routes);
-	rc = d.nroutes < 0 ? d.nroutes : draw(&d);
+	rc = d.nroutes < 0 ? d.nroutes : dot_draw(&d);
 	peer_list_free(&d.peers);
 	free(d.routes);
 	free(d.nets.all);

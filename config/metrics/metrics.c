@@ -138,7 +138,8 @@ static const struct metric router_metrics[] = {
 
 /* ---- the format ---- */
 
-static void print_nid(FILE *out, const char *label, const struct ulnet_nid *nid)
+static void metrics_print_nid(FILE *out, const char *label,
+			      const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
 
@@ -146,7 +147,7 @@ static void print_nid(FILE *out, const char *label, const struct ulnet_nid *nid)
 	metric_quoted(out, lnet_nid_format(nid, text, sizeof(text)));
 }
 
-static void print_net(FILE *out, const struct ulnet_nid *nid)
+static void metrics_print_net(FILE *out, const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
 
@@ -239,13 +240,13 @@ static void ni_labels(FILE *out, const void *info)
 {
 	const struct ulnet_ni_info *ni = info;
 
-	print_nid(out, "nid", &ni->nid);
-	print_net(out, &ni->nid);
+	metrics_print_nid(out, "nid", &ni->nid);
+	metrics_print_net(out, &ni->nid);
 	fputs(",interface=", out);
 	metric_quoted(out, ni->interface);
 }
 
-static int print_nis(FILE *out, struct lnet *node)
+static int metrics_print_nis(FILE *out, struct lnet *node)
 {
 	struct ulnet_ni_info *infos = NULL, *more;
 	struct room r = { .prefix = "ni",
@@ -274,13 +275,13 @@ static void peer_labels(FILE *out, const void *info)
 {
 	const struct ulnet_peer_info *peer = info;
 
-	print_nid(out, "nid", &peer->nid);
+	metrics_print_nid(out, "nid", &peer->nid);
 	fputc(',', out);
-	print_nid(out, "peer", &peer->primary);
-	print_net(out, &peer->nid);
+	metrics_print_nid(out, "peer", &peer->primary);
+	metrics_print_net(out, &peer->nid);
 }
 
-static int print_peers(FILE *out, struct lnet *node, unsigned int max)
+static int metrics_print_peers(FILE *out, struct lnet *node, unsigned int max)
 {
 	struct ulnet_peer_info *infos = calloc(max ? max : 1, sizeof(*infos));
 	struct room r = { .prefix = "peer",
@@ -356,10 +357,10 @@ static void route_labels(FILE *out, const void *info)
 	fputs("net=", out);
 	metric_quoted(out, lnet_net_format(route->net, net, sizeof(net)));
 	fputc(',', out);
-	print_nid(out, "gateway", &route->gateway);
+	metrics_print_nid(out, "gateway", &route->gateway);
 }
 
-static int print_routes(FILE *out, struct lnet *node)
+static int metrics_print_routes(FILE *out, struct lnet *node)
 {
 	struct ulnet_route_info *infos;
 	int n = routes_read(node, &infos);
@@ -387,7 +388,7 @@ static void buffers_labels(FILE *out, const void *info)
 	metric_quoted(out, ((const struct buffers_sum *)info)->kind);
 }
 
-static void print_buffers(FILE *out, struct lnet *node)
+static void metrics_print_buffers(FILE *out, struct lnet *node)
 {
 	struct buffers_sum sums[LNET_BUFFER_KINDS];
 	struct room r = { .prefix = "router",
@@ -411,10 +412,10 @@ int metrics_print(FILE *out, struct lnet *node, unsigned int peers)
 	fputs("ulnet_build_info{version=\"" PACKAGE_VERSION "\"} 1\n", out);
 	rc = print_stats(out, node);
 	if (!rc)
-		rc = print_nis(out, node);
+		rc = metrics_print_nis(out, node);
 	if (!rc)
-		rc = print_routes(out, node);
+		rc = metrics_print_routes(out, node);
 	if (!rc)
-		print_buffers(out, node);
-	return rc ? rc : print_peers(out, node, peers);
+		metrics_print_buffers(out, node);
+	return rc ? rc : metrics_print_peers(out, node, peers);
 }

@@ -9,8 +9,8 @@
 
 /* ---- recovery ---- */
 
-static void add_nid(struct tree *out, const char *section,
-		    const struct ulnet_nid *nid)
+static void debug_add_nid(struct tree *out, const char *section,
+			  const struct ulnet_nid *nid)
 {
 	struct tree *map = tree_get(out, section);
 	char key[24];
@@ -21,14 +21,14 @@ static void add_nid(struct tree *out, const char *section,
 	show_nid(map, key, nid);
 }
 
-static int recovery_of_nis(struct lnet *node, struct tree *out)
+static int debug_recovery_of_nis(struct lnet *node, struct tree *out)
 {
 	struct ulnet_ni_info info;
 	int rc;
 
 	for (unsigned int i = 0; !(rc = lnet_ni_info(node, i, &info)); i++)
 		if (info.recovering)
-			add_nid(out, "Local NI recovery", &info.nid);
+			debug_add_nid(out, "Local NI recovery", &info.nid);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -41,7 +41,8 @@ static int recovery_of_peers(struct lnet *node, struct tree *out)
 		return rc;
 	for (unsigned int i = 0; i < list.n; i++)
 		if (list.infos[i].recovering)
-			add_nid(out, "Peer NI recovery", &list.infos[i].nid);
+			debug_add_nid(out, "Peer NI recovery",
+				      &list.infos[i].nid);
 	peer_list_free(&list);
 	return 0;
 }
@@ -58,7 +59,7 @@ void debug_recovery(struct request *r)
 		return;
 	/* Neither is asked for: both are. */
 	if (local || !peer)
-		rc = recovery_of_nis(node, out);
+		rc = debug_recovery_of_nis(node, out);
 	if (!rc && (peer || !local))
 		rc = recovery_of_peers(node, out);
 	cannot_get(&r->scope, rc, "what recovers");
@@ -204,8 +205,8 @@ struct explained {
 };
 
 /* e->candidates is to be freed in any case. */
-static int explain(struct lnet *node, const struct ulnet_nid *src,
-		   const struct ulnet_nid *dst, struct explained *e)
+static int debug_explain(struct lnet *node, const struct ulnet_nid *src,
+			 const struct ulnet_nid *dst, struct explained *e)
 {
 	struct ulnet_path_candidate *more;
 	int room = 0;
@@ -350,7 +351,7 @@ void path_show(struct request *r)
 	if (scope_nid(&r->scope, nid, &dst) ||
 	    scope_get_nid(&r->scope, r->args, "source", &src))
 		return;
-	rc = explain(r->control->node, &src, &dst, &e);
+	rc = debug_explain(r->control->node, &src, &dst, &e);
 	if (!rc) {
 		path_show_all(r, &dst, &e);
 		rc = e.path.status;

@@ -53,7 +53,7 @@ static const struct bit_name causes[] = {
 /* ---- reading: what is wrong has been said ---- */
 
 /* "*", "*@tcp", "255.255.255.255@tcp", or a NID. */
-static int pattern_parse(const char *text, struct ulnet_nid *nid_p)
+static int fault_pattern_parse(const char *text, struct ulnet_nid *nid_p)
 {
 	const char *at = strchr(text, '@');
 	uint32_t net;
@@ -73,14 +73,14 @@ static int pattern_parse(const char *text, struct ulnet_nid *nid_p)
 }
 
 /* An argument that may be missing, for which @nid_p is right then. */
-static int read_nid(const struct scope *s, const struct tree *args,
-		    const char *key, struct ulnet_nid *nid_p)
+static int fault_read_nid(const struct scope *s, const struct tree *args,
+			  const char *key, struct ulnet_nid *nid_p)
 {
 	const struct tree *t = tree_get(args, key);
 	const char *text;
 	int rc = t ? scope_text(s, t, &text) : 0;
 
-	if (t && !rc && pattern_parse(text, nid_p))
+	if (t && !rc && fault_pattern_parse(text, nid_p))
 		rc = scope_fail(s, t, -EINVAL, "%s: cannot parse NID '%s'", key,
 				text);
 	return rc;
@@ -209,12 +209,12 @@ static int check_kind(const struct scope *s, const struct tree *args,
 	return 0;
 }
 
-static int read_rule(const struct scope *s, const struct tree *args,
-		     struct ulnet_fault *f)
+static int fault_read_rule(const struct scope *s, const struct tree *args,
+			   struct ulnet_fault *f)
 {
-	if (read_nid(s, args, "source", &f->source) ||
-	    read_nid(s, args, "dest", &f->dest) ||
-	    read_nid(s, args, "local_nid", &f->local) ||
+	if (fault_read_nid(s, args, "source", &f->source) ||
+	    fault_read_nid(s, args, "dest", &f->dest) ||
+	    fault_read_nid(s, args, "local_nid", &f->local) ||
 	    read_portals(s, args, &f->portals) ||
 	    read_bits(s, args, "message", messages, &f->messages) ||
 	    read_bits(s, args, "health_error", causes, &f->causes) ||
@@ -326,7 +326,7 @@ static void fault_add(struct request *r, enum ulnet_fault_kind kind)
 	int rc;
 
 	lnet_fault_init(&f, kind);
-	if (read_rule(&r->scope, r->args, &f))
+	if (fault_read_rule(&r->scope, r->args, &f))
 		return;
 	rc = lnet_fault_add(r->control->node, &f);
 	if (rc == -EEXIST)
@@ -346,8 +346,8 @@ static void fault_del(struct request *r, enum ulnet_fault_kind kind)
 	int n;
 
 	if (scope_get_bool(&r->scope, r->args, "all", &all) ||
-	    read_nid(&r->scope, r->args, "source", &source) ||
-	    read_nid(&r->scope, r->args, "dest", &dest))
+	    fault_read_nid(&r->scope, r->args, "source", &source) ||
+	    fault_read_nid(&r->scope, r->args, "dest", &dest))
 		return;
 	if (all == (has_source || has_dest)) {
 		scope_fail(&r->scope, r->args, -EINVAL,
@@ -417,8 +417,8 @@ static int check_keys(const struct scope *s, const struct tree *args,
 	return 0;
 }
 
-static int read_kind(const struct scope *s, const struct tree *args,
-		     enum ulnet_fault_kind *kind_p)
+static int fault_read_kind(const struct scope *s, const struct tree *args,
+			   enum ulnet_fault_kind *kind_p)
 {
 	const struct tree *t = tree_get(args, "rule_type");
 	const char *text;
@@ -457,7 +457,7 @@ void fault_request(struct request *r)
 	r->scope.subject.top = actions[i].name;
 	/* Rules of all kinds are shown, but not changed, by one request. */
 	if ((actions[i].fn != fault_show || tree_get(r->args, "rule_type")) &&
-	    read_kind(&r->scope, r->args, &kind))
+	    fault_read_kind(&r->scope, r->args, &kind))
 		return;
 	if (!check_keys(&r->scope, r->args, text, actions[i].keys))
 		actions[i].fn(r, kind);
@@ -483,10 +483,10 @@ int fault_item(struct plan *plan, const struct scope *s,
 	strict.lenient = false;
 	rc = scope_keys(&strict, item, keys);
 	if (!rc)
-		rc = read_kind(s, item, &kind);
+		rc = fault_read_kind(s, item, &kind);
 	if (rc)
 		return rc;
 	lnet_fault_init(&f, kind);
-	rc = read_rule(s, item, &f);
+	rc = fault_read_rule(s, item, &f);
 	return rc ? rc : plan_fault(plan, s, item, &f, add);
 }

@@ -17,8 +17,8 @@ struct import {
 
 /* ---- sections that are no mere changes ---- */
 
-static int take_rule(struct import *im, const struct scope *s,
-		     const struct tree *item)
+static int import_take_rule(struct import *im, const struct scope *s,
+			    const struct tree *item)
 {
 	im->has_rules = true;
 	return ip2nets_item(&im->plan, s, item, im->mode == IMPORT_ADD,
@@ -58,8 +58,8 @@ static int show_global(struct lnet *node, const struct scope *s,
 	return show_settings(node, answer_output(s->answer));
 }
 
-static int show_statistics(struct lnet *node, const struct scope *s,
-			   const struct tree *map)
+static int import_show_statistics(struct lnet *node, const struct scope *s,
+				  const struct tree *map)
 {
 	(void)map;
 	return show_stats(node, answer_output(s->answer));
@@ -88,9 +88,9 @@ static const struct section {
 	{ "routing", M_NOT_EXEC, true, routing_item, NULL, NULL },
 	{ "route", M_NOT_EXEC, true, route_item, route_show_item, NULL },
 	{ "peer", M_NOT_EXEC, true, peer_item, peer_show_item, NULL },
-	{ "ip2nets", M_ADD_DEL, true, NULL, NULL, take_rule },
+	{ "ip2nets", M_ADD_DEL, true, NULL, NULL, import_take_rule },
 	{ "buffers", M(ADD), false, buffers_section, NULL, NULL },
-	{ "statistics", M(SHOW), false, NULL, show_statistics, NULL },
+	{ "statistics", M(SHOW), false, NULL, import_show_statistics, NULL },
 	{ "global", M(ADD) | M(SHOW), false, global_section, show_global,
 	  NULL },
 	{ "numa", M(ADD), false, numa_section, NULL, NULL },
@@ -111,7 +111,7 @@ static const struct section *section_of(const char *key)
 
 /* An item that was read, with @rc, is carried out by itself if errors of others
  * are none of its business. Returns what the next item is to be begun with. */
-static int item_end(struct import *im, int rc)
+static int import_item_end(struct import *im, int rc)
 {
 	if (!im->ignore_errors)
 		return rc;
@@ -157,7 +157,7 @@ static int section_run(struct import *im, const struct section *sec,
 		return 0;
 	if (!sec->sequence) {
 		s->subject.seq_no = tree_get(t, "seq_no");
-		return item_end(im, section_call(im, sec, s, t));
+		return import_item_end(im, section_call(im, sec, s, t));
 	}
 	rc = t->kind == TREE_SCALAR && im->mode == IMPORT_EXEC
 		     ? 0
@@ -165,7 +165,7 @@ static int section_run(struct import *im, const struct section *sec,
 	while (!rc && (item = list_next(t, item))) {
 		s->index++;
 		s->subject.seq_no = tree_get(item, "seq_no");
-		rc = item_end(im, section_call(im, sec, s, item));
+		rc = import_item_end(im, section_call(im, sec, s, item));
 	}
 	return rc ? rc : check_rules(im, s, t);
 }

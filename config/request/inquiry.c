@@ -129,7 +129,8 @@ static void question_keep(struct question *one,
 	one->nnis = info->nnis;
 }
 
-static void pinged(void *arg, int status, const struct ulnet_ping_info *info)
+static void inquiry_pinged(void *arg, int status,
+			   const struct ulnet_ping_info *info)
 {
 	struct question *one = arg;
 	struct inquiries *p = one->of;
@@ -147,7 +148,7 @@ static void pinged(void *arg, int status, const struct ulnet_ping_info *info)
 
 static void discovered(void *arg, int status)
 {
-	pinged(arg, status, NULL);
+	inquiry_pinged(arg, status, NULL);
 }
 
 static void question_ask(struct lnet *node, const struct inquiry *q,
@@ -162,14 +163,14 @@ static void question_ask(struct lnet *node, const struct inquiry *q,
 	p->pending++;
 	pthread_mutex_unlock(&p->lock);
 	if (q->kind == INQUIRY_PING)
-		rc = lnet_ping_from(node, &q->source, id, q->timeout, pinged,
-				    one);
+		rc = lnet_ping_from(node, &q->source, id, q->timeout,
+				    inquiry_pinged, one);
 	else
 		rc = lnet_discover(node, &one->nid,
 				   q->force ? LNET_DISCOVER_FORCE : 0,
 				   discovered, one);
 	if (rc)
-		pinged(one, rc, NULL);
+		inquiry_pinged(one, rc, NULL);
 }
 
 static uint64_t now_us(void)
@@ -327,8 +328,8 @@ static int read_timeout(const struct scope *s, const struct tree *args,
 	return rc;
 }
 
-static int read_options(const struct scope *s, const struct tree *args,
-			struct inquiry *q)
+static int inquiry_read_options(const struct scope *s, const struct tree *args,
+				struct inquiry *q)
 {
 	static const char *const ping_keys[] = {
 		"nids",	   "nid",	 "timeout", "source", "primary nid",
@@ -363,7 +364,7 @@ int inquiry_read(const struct scope *s, const struct tree *args,
 	}
 	for (unsigned int i = 0; !q->nids && keys[i]; i++)
 		q->nids = tree_get(args, keys[i]);
-	rc = read_options(s, args, q);
+	rc = inquiry_read_options(s, args, q);
 	if (!rc && !q->nids)
 		rc = scope_fail(s, args, -EINVAL, "%s: nids is missing",
 				kind_names[kind]);

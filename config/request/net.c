@@ -389,9 +389,10 @@ static const char *const rule_keys[] = {
 /* The NIs that @rules, which are @at a place, lead to; with the tunables in
  * @map, but for the keys @others (NULL: none), and those in @tunables. -ENOENT,
  * and nothing said: no rule matches. */
-static int plan_rules(struct nis *nis, const struct tree *at, const char *rules,
-		      const struct tree *map, const char *const *others,
-		      const struct tree *tunables)
+static int net_plan_rules(struct nis *nis, const struct tree *at,
+			  const char *rules, const struct tree *map,
+			  const char *const *others,
+			  const struct tree *tunables)
 {
 	struct lnet *node = nis->plan->node;
 	struct ulnet_text_error err = { 0, "" };
@@ -441,8 +442,8 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		rc = check_cpts_at(plan->node, s, tree_get(args, "cpts"));
 	if (rc)
 		return rc;
-	rc = plan_rules(&nis, rules, text, args, rule_args_keys,
-			tree_get(args, "tunables"));
+	rc = net_plan_rules(&nis, rules, text, args, rule_args_keys,
+			    tree_get(args, "tunables"));
 	return rc == -ENOENT
 		       ? scope_fail(s, rules, rc,
 				    "no rule matches an address of this host")
@@ -524,8 +525,8 @@ int ip2nets_item(struct plan *plan, const struct scope *s,
 		rc = rule_of(s, item, &rule);
 	if (rc)
 		return rc;
-	rc = plan_rules(&nis, item, rule, tree_get(item, "tunables"), NULL,
-			tree_get(item, "lnd tunables"));
+	rc = net_plan_rules(&nis, item, rule, tree_get(item, "tunables"), NULL,
+			    tree_get(item, "lnd tunables"));
 	free(rule);
 	if (rc == -ENOENT)
 		return 0;

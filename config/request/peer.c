@@ -175,7 +175,7 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	return plan_peer(plan, s, args, c);
 }
 
-static bool is_ours(struct lnet *node, const struct ulnet_nid *nid)
+static bool peer_is_ours(struct lnet *node, const struct ulnet_nid *nid)
 {
 	struct ulnet_ni_info info;
 
@@ -211,7 +211,7 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	c->multi_rail = multi;
 	c->may_be_us = true;
 	/* Now, because the same file may delete our NI with that NID first. */
-	if (!add && is_ours(plan->node, &c->nids[0]))
+	if (!add && peer_is_ours(plan->node, &c->nids[0]))
 		c->kind = PEER_STAYS_US;
 	if (state & STATE_CONFIGURED)
 		return plan_peer(plan, s, item, c);

@@ -120,8 +120,8 @@ int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
 	return 0;
 }
 
-static int read_peers(struct plan *plan, const struct scope *s,
-		      const struct tree *at)
+static int plan_read_peers(struct plan *plan, const struct scope *s,
+			   const struct tree *at)
 {
 	int rc =
 		plan->peers_read ? 0 : peer_list_read(plan->node, &plan->peers);
@@ -141,7 +141,7 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	const struct peer_list *list = &plan->peers;
 	unsigned int i = 0;
 	struct step *step;
-	int rc = read_peers(plan, s, at);
+	int rc = plan_read_peers(plan, s, at);
 
 	if (!rc)
 		rc = step_new(plan, s, at, STEP_PEER, true, &step);
@@ -421,7 +421,7 @@ static int faults_undo(struct plan *plan)
 
 /* ---- each step, done and undone ---- */
 
-static int ni_add(struct lnet *node, struct step *step)
+static int request_ni_add(struct lnet *node, struct step *step)
 {
 	struct ni_spec *spec = &step->spec;
 
@@ -468,7 +468,8 @@ static int step_apply(struct plan *plan, struct step *step, bool forth)
 
 	switch (step->kind) {
 	case STEP_NI:
-		return add ? ni_add(node, step) : lnet_ni_del(node, &step->nid);
+		return add ? request_ni_add(node, step)
+			   : lnet_ni_del(node, &step->nid);
 	case STEP_PEER:
 		return forth ? peer_do(node, step->peer)
 			     : peer_undo(node, step->peer);

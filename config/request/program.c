@@ -68,7 +68,7 @@ static struct program *program_find(struct lnet_control *control,
 
 /* ---- adding and deleting ---- */
 
-static void on_left(struct ulnet_work *work)
+static void program_on_left(struct ulnet_work *work)
 {
 	struct program *p = container_of(work, struct program, work);
 	struct lnet_control *control = p->control;
@@ -91,7 +91,7 @@ static int program_new(struct lnet_control *control,
 	p->fn = command->fn;
 	p->gone = command->gone;
 	p->arg = command->arg;
-	p->work.fn = on_left;
+	p->work.fn = program_on_left;
 	text_copy(p->name, sizeof(p->name), command->name);
 	if (keys_copy(p, command->keys)) {
 		program_free(p);
@@ -126,7 +126,7 @@ int lnet_control_add(struct lnet_control *control,
 	return rc;
 }
 
-static bool has_left(struct program *p)
+static bool program_has_left(struct program *p)
 {
 	bool left;
 
@@ -141,7 +141,7 @@ static void program_wait(struct program *p)
 {
 	struct lnet_control *control = p->control;
 
-	while (!has_left(p)) {
+	while (!program_has_left(p)) {
 		int rc = lnet_poll(control->node, POLL_MAX);
 
 		if (rc != -EBUSY && rc != -EXDEV)

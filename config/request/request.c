@@ -25,8 +25,8 @@ struct print {
 };
 
 /* *@text_p is to be freed. */
-static int print_text(struct lnet *node, const struct print *print,
-		      unsigned int peers, char **text_p)
+static int request_print_text(struct lnet *node, const struct print *print,
+			      unsigned int peers, char **text_p)
 {
 	size_t size;
 	FILE *out = open_memstream(text_p, &size);
@@ -44,7 +44,8 @@ static void request_print(struct request *r, const struct print *print)
 	if (scope_get_number(&r->scope, r->args, "peers", 0, print->peers_max,
 			     &peers))
 		return;
-	rc = print_text(r->control->node, print, (unsigned int)peers, &text);
+	rc = request_print_text(r->control->node, print, (unsigned int)peers,
+				&text);
 	if (cannot_get(&r->scope, rc, print->what))
 		return;
 	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
@@ -112,7 +113,7 @@ static void lnet_configure(struct request *r)
 		c->down = false;
 }
 
-static int plan_nothing(struct plan *plan, const struct scope *s)
+static int request_plan_nothing(struct plan *plan, const struct scope *s)
 {
 	struct ulnet_ni_info info;
 	int rc = plan_need_settings(plan, s);
@@ -169,7 +170,7 @@ static void lnet_unconfigure(struct request *r)
 	struct plan plan;
 
 	plan_init(&plan, r->control->node);
-	if (!plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
+	if (!request_plan_nothing(&plan, &r->scope) && !plan_run(&plan)) {
 		r->control->down = true;
 		forget_rest(r);
 	}

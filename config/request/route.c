@@ -47,8 +47,8 @@ static int read_sensitivity(const struct scope *s, const struct tree *t)
 	return 0;
 }
 
-static int read_hops(const struct scope *s, const struct tree *map,
-		     uint32_t *hops_p)
+static int route_read_hops(const struct scope *s, const struct tree *map,
+			   uint32_t *hops_p)
 {
 	int64_t v = NO_HOPS;
 	int rc = scope_get_number(s, map, "hop", NO_HOPS, LNET_HOPS_MAX, &v);
@@ -83,7 +83,7 @@ static int read_route(const struct scope *s, const struct tree *map,
 	int rc = read_ends(s, map, r);
 
 	if (!rc)
-		rc = read_hops(s, map, &r->hops);
+		rc = route_read_hops(s, map, &r->hops);
 	if (!rc)
 		rc = scope_get_number(s, map, "priority", 0, INT32_MAX, &v);
 	if (!rc)
@@ -207,8 +207,8 @@ int routes_forget(struct plan *plan, const struct scope *s)
 
 /* ---- showing ---- */
 
-static bool is_shown(const struct ulnet_route *r,
-		     const struct ulnet_route *only)
+static bool route_is_shown(const struct ulnet_route *r,
+			   const struct ulnet_route *only)
 {
 	return !only || ((only->net == LNET_NET_ANY || only->net == r->net) &&
 			 (lnet_nid_is_any(&only->gateway) ||
@@ -248,7 +248,7 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 	int n = routes_read(node, &infos);
 
 	for (int i = 0; i < n; i++)
-		if (is_shown(&infos[i].route, only))
+		if (route_is_shown(&infos[i].route, only))
 			show_route(&infos[i], verbose, backup,
 				   tree_item(out, "route"));
 	free(infos);
@@ -268,7 +268,8 @@ void route_show(struct request *r)
 	if (scope_get_verbose(s, r->args, &verbose) ||
 	    scope_get_net(s, r->args, "net", &only.net) ||
 	    scope_get_nid(s, r->args, "gateway", &only.gateway) ||
-	    (tree_get(r->args, "hop") && read_hops(s, r->args, &only.hops)) ||
+	    (tree_get(r->args, "hop") &&
+	     route_read_hops(s, r->args, &only.hops)) ||
 	    scope_get_number(s, r->args, "priority", 0, INT32_MAX, &priority))
 		return;
 	only.priority = (uint32_t)priority;

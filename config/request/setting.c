@@ -28,8 +28,8 @@ static int setting_check(const struct ulnet_setting *setting, int64_t value)
 
 /* ---- set ---- */
 
-static int set_one(struct plan *plan, const struct scope *s,
-		   const struct tree *t)
+static int setting_set_one(struct plan *plan, const struct scope *s,
+			   const struct tree *t)
 {
 	const struct ulnet_setting *setting =
 		settings_find(&plan->settings, t->key);
@@ -83,7 +83,7 @@ int setting_args(struct plan *plan, const struct scope *s,
 	set.set = true;
 	tree_for_each (t, args)
 		if (!rc)
-			rc = set_one(plan, &set, t);
+			rc = setting_set_one(plan, &set, t);
 	return rc || args->count
 		       ? rc
 		       : scope_fail(&set, args, -EINVAL, "no setting is given");

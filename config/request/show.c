@@ -438,8 +438,8 @@ static void show_peer(struct lnet *node, const struct ulnet_peer_info *infos,
 		show_peer_ni(node, &infos[i], show, nis);
 }
 
-static bool has_nid(const struct ulnet_peer_info *infos, unsigned int n,
-		    const struct ulnet_nid *nid)
+static bool show_has_nid(const struct ulnet_peer_info *infos, unsigned int n,
+			 const struct ulnet_nid *nid)
 {
 	if (lnet_nid_eq(&infos->primary, nid))
 		return true;
@@ -467,7 +467,7 @@ int show_peers(struct lnet *node, const struct show *show, struct tree *out)
 		rc = all ? 0 : -ENOENT;
 	for (unsigned int i = 0, n; rc != -EMSGSIZE && i < list.n; i += n) {
 		n = peer_list_span(&list, i);
-		if (!all && !has_nid(&list.infos[i], n, &show->nid))
+		if (!all && !show_has_nid(&list.infos[i], n, &show->nid))
 			continue;
 		show_peer(node, &list.infos[i], n, show,
 			  tree_item(out, "peer"));

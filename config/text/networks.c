@@ -17,7 +17,7 @@
 /* More is an error. */
 #define SPEC_CONFS_MAX 1024
 
-static const char *blanks(const char *s)
+static const char *networks_blanks(const char *s)
 {
 	return s + strspn(s, " \t\n\r");
 }
@@ -41,16 +41,16 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 
 /* ---- CPTs ---- */
 
-static bool number(const char **pos, unsigned long *v)
+static bool networks_number(const char **pos, unsigned long *v)
 {
 	char *end;
 
-	*pos = blanks(*pos);
+	*pos = networks_blanks(*pos);
 	if (!isdigit((unsigned char)**pos))
 		return false;
 	errno = 0;
 	*v = strtoul(*pos, &end, 10);
-	*pos = blanks(end);
+	*pos = networks_blanks(end);
 	return !errno;
 }
 
@@ -58,16 +58,16 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 {
 	unsigned long highest = 0;
 	uint32_t have = 0, all = (UINT32_C(1) << cpts) - 1;
-	const char *s = blanks(text);
+	const char *s = networks_blanks(text);
 	unsigned long low, high;
 
 	if (*s++ != '[')
 		return -EINVAL;
 	do {
-		if (!number(&s, &low))
+		if (!networks_number(&s, &low))
 			return -EINVAL;
 		high = low;
-		if (*s == '-' && (s++, !number(&s, &high)))
+		if (*s == '-' && (s++, !networks_number(&s, &high)))
 			return -EINVAL;
 		if (high < low)
 			return -EINVAL;
@@ -75,7 +75,7 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 		for (; low <= high && low < cpts; low++)
 			have |= UINT32_C(1) << low;
 	} while (*s++ == ',');
-	if (s[-1] != ']' || *blanks(s))
+	if (s[-1] != ']' || *networks_blanks(s))
 		return -EINVAL;
 	*highest_p = highest;
 	return have == all ? 0 : -EOPNOTSUPP;
@@ -95,13 +95,14 @@ static const char *cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE])
 	cpts[len + 1] = '\0';
 	if (spec_cpts(cpts, 1, &highest) == -EINVAL)
 		return NULL;
-	return blanks(s + len + 1);
+	return networks_blanks(s + len + 1);
 }
 
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE])
 {
-	const char *start = blanks(*pos), *end = start + strcspn(start, ",[");
+	const char *start = networks_blanks(*pos),
+		   *end = start + strcspn(start, ",[");
 	size_t len = (size_t)(end - start);
 
 	if (!*start)
@@ -113,7 +114,7 @@ int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 	if (*end == '[')
 		end = cpts_end(end, cpts);
 	if (!end || !len || len >= LNET_INTERFACE_SIZE ||
-	    (*end && (*end != ',' || !*blanks(end + 1))))
+	    (*end && (*end != ',' || !*networks_blanks(end + 1))))
 		return -EINVAL;
 	memcpy(name, start, len);
 	name[len] = '\0';
@@ -273,7 +274,7 @@ static int default_interface(const struct networks *w, uint32_t net,
 
 static int parse_net(struct networks *w, const char **pos)
 {
-	const char *start = blanks(*pos), *end;
+	const char *start = networks_blanks(*pos), *end;
 	char text[LNET_NIDSTR_SIZE], name[LNET_INTERFACE_SIZE];
 	char cpts[SPEC_CPTS_SIZE];
 	size_t len = strcspn(start, "([, \t\n\r");
@@ -289,7 +290,7 @@ static int parse_net(struct networks *w, const char **pos)
 		return wrong(w, start, -EINVAL, "no such net: %s", text);
 	if (LNET_NET_TYPE(net) == LNET_TYPE_LO)
 		return wrong(w, start, -EINVAL, "net lo is always there");
-	*pos = blanks(start + len);
+	*pos = networks_blanks(start + len);
 	if (**pos == '(') {
 		end = strchr(*pos, ')');
 		if (!end)
@@ -300,7 +301,7 @@ static int parse_net(struct networks *w, const char **pos)
 		if (w->n == before)
 			return wrong(w, *pos, -EINVAL,
 				     "an interface is expected");
-		*pos = blanks(end + 1);
+		*pos = networks_blanks(end + 1);
 	} else {
 		rc = default_interface(w, net, name);
 		if (rc)
@@ -321,7 +322,7 @@ static int parse_net(struct networks *w, const char **pos)
 	return 0;
 }
 
-static int parse_all(struct networks *w)
+static int networks_parse_all(struct networks *w)
 {
 	const char *pos = w->text;
 	int rc;
@@ -339,7 +340,8 @@ static int parse_all(struct networks *w)
 }
 
 /* One block, so that it is one free(). */
-static int give(const struct networks *w, struct ulnet_ni_conf **confs_p)
+static int networks_give(const struct networks *w,
+			 struct ulnet_ni_conf **confs_p)
 {
 	struct ulnet_ni_conf *confs;
 	char *names;
@@ -373,9 +375,9 @@ static int spec_networks(const char *text, const char *interface,
 	w->err = err;
 	w->interface = interface;
 	w->n = 0;
-	rc = parse_all(w);
+	rc = networks_parse_all(w);
 	if (!rc)
-		rc = give(w, confs_p);
+		rc = networks_give(w, confs_p);
 	if (!rc)
 		*n_p = w->n;
 	free(w);
@@ -406,7 +408,7 @@ struct matcher {
 
 /* ---- addresses ---- */
 
-static bool is_loopback(const struct ulnet_nid *nid)
+static bool networks_is_loopback(const struct ulnet_nid *nid)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
@@ -442,7 +444,7 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 			     rc == -ENOMEM ? "no memory" : err.what);
 	for (unsigned int i = 0; i < m->naddrs; i++)
 		m->hit[i] |= lnet_nidlist_match(list, &m->addrs[i].nid) &&
-			     (!is_loopback(&m->addrs[i].nid) ||
+			     (!networks_is_loopback(&m->addrs[i].nid) ||
 			      is_for_loopback(word));
 	lnet_nidlist_free(list);
 	return 0;
@@ -479,7 +481,7 @@ static int match_ranges(struct matcher *m, const char *s, const char *end,
 /* ---- nets of a rule ---- */
 
 /* By its name, or by its address. */
-static bool is_named(const struct ip2nets_address *a, const char *name)
+static bool networks_is_named(const struct ip2nets_address *a, const char *name)
 {
 	struct ulnet_nid nid;
 
@@ -499,7 +501,7 @@ static int find_interface(const struct matcher *m, const char *at,
 
 	*which_p = NULL;
 	for (unsigned int i = 0; i < m->naddrs; i++) {
-		if (!is_named(&m->addrs[i], name))
+		if (!networks_is_named(&m->addrs[i], name))
 			continue;
 		*which_p = &m->addrs[i];
 		if (m->hit[i])
@@ -603,7 +605,7 @@ static int read_nets(struct matcher *m, const char *s, const char *end,
 
 /* From @s to @end, and neither is a blank. A rule that does not apply has to be
  * right, too. */
-static int read_rule(struct matcher *m, const char *s, const char *end)
+static int networks_read_rule(struct matcher *m, const char *s, const char *end)
 {
 	const char *ranges = nets_end(s, end);
 	const struct ip2nets_address *first;
@@ -622,7 +624,7 @@ static int read_rule(struct matcher *m, const char *s, const char *end)
 	return rc;
 }
 
-static int read_all(struct matcher *m)
+static int networks_read_all(struct matcher *m)
 {
 	const char *s = m->text, *end;
 	int rc = 0;
@@ -631,7 +633,7 @@ static int read_all(struct matcher *m)
 		s += strspn(s, " \t\r\n;");
 		end = s + strcspn(s, ";\n#");
 		if (end > s)
-			rc = read_rule(m, s, end);
+			rc = networks_read_rule(m, s, end);
 		s = *end == '#' ? end + strcspn(end, "\n") : end;
 	}
 	if (!rc && !m->nnets)
@@ -654,7 +656,7 @@ int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 	m.hit = calloc(n + 1, sizeof(*m.hit));
 	m.out = m.hit ? open_memstream(&networks, &size) : NULL;
 	if (m.out) {
-		rc = read_all(&m);
+		rc = networks_read_all(&m);
 		if (fclose(m.out) && !rc)
 			rc = -ENOMEM;
 	}

@@ -162,7 +162,7 @@ static int each_word(struct reader *r, const struct word *w, word_fn fn)
 
 /* ---- nets, hops, gateways ---- */
 
-static int add_net(struct reader *r, const char *at, const char *word)
+static int routes_add_net(struct reader *r, const char *at, const char *word)
 {
 	uint32_t net;
 
@@ -176,8 +176,8 @@ static int add_net(struct reader *r, const char *at, const char *word)
 	return 0;
 }
 
-static int add_route(struct reader *r, const char *at,
-		     const struct ulnet_route *route)
+static int routes_add_route(struct reader *r, const char *at,
+			    const struct ulnet_route *route)
 {
 	unsigned int room = r->room ? r->room * 2 : 16;
 	struct ulnet_route *routes = r->routes;
@@ -207,7 +207,7 @@ static int add_route(struct reader *r, const char *at,
 
 /* The ':' before the priority of a gateway, or NULL. An address may have such
  * characters, too, but that of IPv6 has its net behind it. */
-static const char *priority_of(const char *word)
+static const char *routes_priority_of(const char *word)
 {
 	const char *at = strchr(word, '@'), *colon;
 
@@ -219,7 +219,8 @@ static const char *priority_of(const char *word)
 
 static int add_gateway(struct reader *r, const char *at, const char *word)
 {
-	const char *colon = priority_of(word), *s = colon ? colon + 1 : word;
+	const char *colon = routes_priority_of(word),
+		   *s = colon ? colon + 1 : word;
 	struct ulnet_route route = { .hops = r->hops };
 	char nid[WORD_SIZE];
 	uint64_t v = 0;
@@ -236,13 +237,13 @@ static int add_gateway(struct reader *r, const char *at, const char *word)
 	route.priority = (uint32_t)v;
 	for (unsigned int i = 0; !rc && i < r->nnets; i++) {
 		route.net = r->nets[i];
-		rc = add_route(r, at, &route);
+		rc = routes_add_route(r, at, &route);
 	}
 	r->gateways = true;
 	return rc;
 }
 
-static bool is_number(const struct word *w)
+static bool routes_is_number(const struct word *w)
 {
 	return strspn(w->at, "0123456789") >= w->len;
 }
@@ -255,7 +256,7 @@ static bool is_net(const struct word *w)
 	       !memchr(w->at, '.', w->len);
 }
 
-static int read_hops(struct reader *r, const struct word *w)
+static int routes_read_hops(struct reader *r, const struct word *w)
 {
 	const char *s = w->at;
 	uint64_t v;
@@ -268,14 +269,14 @@ static int read_hops(struct reader *r, const struct word *w)
 	return 0;
 }
 
-static int read_word(struct reader *r, const struct word *w)
+static int routes_read_word(struct reader *r, const struct word *w)
 {
 	bool nets_end = r->hops || r->gateways;
 
 	if (!r->nnets || (!nets_end && is_net(w)))
-		return each_word(r, w, add_net);
-	if (!nets_end && is_number(w))
-		return read_hops(r, w);
+		return each_word(r, w, routes_add_net);
+	if (!nets_end && routes_is_number(w))
+		return routes_read_hops(r, w);
 	return each_word(r, w, add_gateway);
 }
 
@@ -296,7 +297,7 @@ static int entry_end(struct reader *r, const char *at)
 	return 0;
 }
 
-static int read_all(struct reader *r)
+static int routes_read_all(struct reader *r)
 {
 	const char *s = r->text;
 	int rc = 0;
@@ -307,7 +308,7 @@ static int read_all(struct reader *r)
 
 		s += w.len;
 		if (w.len)
-			rc = read_word(r, &w);
+			rc = routes_read_word(r, &w);
 		else if (*s == '#')
 			s += strcspn(s, "\n");
 		else if (!*s)
@@ -333,7 +334,7 @@ int lnet_routes_parse(const char *text, struct ulnet_route **routes_p,
 	r->routes = NULL;
 	r->n = 0;
 	r->room = 0;
-	rc = read_all(r);
+	rc = routes_read_all(r);
 	if (rc) {
 		free(r->routes);
 	} else {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-static void fail(const struct scope *s, const struct tree *at, bool place,
-		 int rc, const char *fmt, va_list ap)
+static void yaml_fail(const struct scope *s, const struct tree *at, bool place,
+		      int rc, const char *fmt, va_list ap)
 {
 	char where[64] = "", what[DESCR_SIZE];
 
@@ -28,7 +28,7 @@ int scope_fail(const struct scope *s, const struct tree *at, int rc,
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(s, at, s->places, rc, fmt, ap);
+	yaml_fail(s, at, s->places, rc, fmt, ap);
 	va_end(ap);
 	return rc;
 }
@@ -39,7 +39,7 @@ int scope_misread(const struct scope *s, const struct tree *at, const char *fmt,
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(s, at, true, -EINVAL, fmt, ap);
+	yaml_fail(s, at, true, -EINVAL, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
 }
@@ -60,7 +60,7 @@ void scope_set_fail(const struct scope *s, const char *name, int rc,
 			     descr);
 }
 
-static const char *name_of(const struct tree *t)
+static const char *scope_name_of(const struct tree *t)
 {
 	return t->key ? t->key : "item";
 }
@@ -69,7 +69,7 @@ int scope_text(const struct scope *s, const struct tree *t, const char **text_p)
 {
 	if (!tree_is_text(t))
 		return scope_misread(s, t, "%s: a text is expected",
-				     name_of(t));
+				     scope_name_of(t));
 	*text_p = t->text;
 	return 0;
 }
@@ -81,12 +81,12 @@ int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 
 	if (t->kind != TREE_SCALAR || !tree_number(t, &v))
 		return scope_fail(s, t, -EINVAL, "%s: a number is expected",
-				  name_of(t));
+				  scope_name_of(t));
 	if (v < min || v > max)
 		return scope_fail(s, t, -EINVAL,
 				  "%s: %" PRId64 " is not in %" PRId64
 				  "..%" PRId64,
-				  name_of(t), v, min, max);
+				  scope_name_of(t), v, min, max);
 	*value_p = v;
 	return 0;
 }
@@ -103,7 +103,7 @@ int scope_bool(const struct scope *s, const struct tree *t, bool *value_p)
 		}
 	}
 	return scope_fail(s, t, -EINVAL, "%s: true or false is expected",
-			  name_of(t));
+			  scope_name_of(t));
 }
 
 int scope_get_text(const struct scope *s, const struct tree *map,
@@ -135,14 +135,16 @@ int scope_map(const struct scope *s, const struct tree *t)
 {
 	if (t->kind == TREE_MAP || tree_is_null(t))
 		return 0;
-	return scope_misread(s, t, "%s: a mapping is expected", name_of(t));
+	return scope_misread(s, t, "%s: a mapping is expected",
+			     scope_name_of(t));
 }
 
 int scope_seq(const struct scope *s, const struct tree *t)
 {
 	if (t->kind == TREE_SEQ || tree_is_null(t))
 		return 0;
-	return scope_misread(s, t, "%s: a sequence is expected", name_of(t));
+	return scope_misread(s, t, "%s: a sequence is expected",
+			     scope_name_of(t));
 }
 
 bool key_in(const char *key, const char *const *keys)

@@ -26,7 +26,7 @@ struct doc {
 
 /* ---- documents ---- */
 
-static struct chunk *chunk_add(struct doc *doc, size_t need)
+static struct chunk *tree_chunk_add(struct doc *doc, size_t need)
 {
 	size_t size = MAX(need, (size_t)CHUNK_SIZE);
 	struct chunk *c = malloc(sizeof(*c) + size);
@@ -47,7 +47,7 @@ static void *doc_alloc(struct doc *doc, size_t size)
 
 	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
 	if (!c || c->size - c->used < size)
-		c = chunk_add(doc, size);
+		c = tree_chunk_add(doc, size);
 	if (!c) {
 		doc->failed = true;
 		return NULL;
@@ -382,7 +382,7 @@ static int on_scalar(struct parse *p, const yaml_event_t *ev)
 	return add_node(p, mark, TREE_SCALAR, form_of(ev), text);
 }
 
-static int on_begin(struct parse *p, const yaml_event_t *ev)
+static int tree_on_begin(struct parse *p, const yaml_event_t *ev)
 {
 	bool map = ev->type == YAML_MAPPING_START_EVENT;
 	int rc = map ? check_tag(p, &ev->start_mark,
@@ -397,7 +397,7 @@ static int on_begin(struct parse *p, const yaml_event_t *ev)
 			     TREE_PLAIN, NULL);
 }
 
-static int on_event(struct parse *p, const yaml_event_t *ev)
+static int tree_on_event(struct parse *p, const yaml_event_t *ev)
 {
 	switch (ev->type) {
 	case YAML_DOCUMENT_START_EVENT:
@@ -410,7 +410,7 @@ static int on_event(struct parse *p, const yaml_event_t *ev)
 		return on_scalar(p, ev);
 	case YAML_MAPPING_START_EVENT:
 	case YAML_SEQUENCE_START_EVENT:
-		return on_begin(p, ev);
+		return tree_on_begin(p, ev);
 	case YAML_MAPPING_END_EVENT:
 	case YAML_SEQUENCE_END_EVENT:
 		p->depth--;
@@ -426,7 +426,7 @@ static int on_event(struct parse *p, const yaml_event_t *ev)
 	}
 }
 
-static int parse_all(struct parse *p)
+static int tree_parse_all(struct parse *p)
 {
 	yaml_event_t ev;
 	int rc;
@@ -434,7 +434,7 @@ static int parse_all(struct parse *p)
 	while (!p->ended) {
 		if (!yaml_parser_parse(&p->yaml, &ev))
 			return fail_yaml(p);
-		rc = on_event(p, &ev);
+		rc = tree_on_event(p, &ev);
 		yaml_event_delete(&ev);
 		if (rc)
 			return rc;
@@ -460,7 +460,7 @@ int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	}
 	yaml_parser_set_encoding(&p.yaml, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p.yaml, (const unsigned char *)text, len);
-	rc = parse_all(&p);
+	rc = tree_parse_all(&p);
 	yaml_parser_delete(&p.yaml);
 	if (rc)
 		doc_free(p.doc);

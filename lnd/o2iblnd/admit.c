@@ -199,7 +199,7 @@ static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 	}
 }
 
-static enum ulnet_cause cause_of(int status, bool answered)
+static enum ulnet_cause admit_cause_of(int status, bool answered)
 {
 	switch (status) {
 	case -EHOSTUNREACH:
@@ -228,7 +228,7 @@ struct ib_verdict ib_refusal_judge(int status, const struct ib_refusal *refusal,
 	 * down, which is nobody's fault. */
 	if (status == -ENETDOWN)
 		v.status = -ETIMEDOUT;
-	v.cause = cause_of(v.status, refusal->cm_reason);
+	v.cause = admit_cause_of(v.status, refusal->cm_reason);
 	if (refusal->said)
 		v.again = is_again(&refusal->reject, asked, known);
 	else

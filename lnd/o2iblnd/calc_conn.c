@@ -12,12 +12,12 @@ struct talk {
 	struct ulnet_o2ib_notes *notes;
 };
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t calc_conn_least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-static bool is_user(const struct ulnet_o2ib_node *node)
+static bool calc_conn_is_user(const struct ulnet_o2ib_node *node)
 {
 	return node->conf.model == LNET_O2IB_USER;
 }
@@ -26,7 +26,7 @@ static bool is_user(const struct ulnet_o2ib_node *node)
  * so many fragments. */
 static uint32_t wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 {
-	if (is_user(node))
+	if (calc_conn_is_user(node))
 		return 1 + node->conf.max_writes;
 	return 1 + frags + node->wrs_extra;
 }
@@ -71,7 +71,7 @@ static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 {
 	uint64_t each = wrs_each(node, frags);
 
-	if (is_user(node))
+	if (calc_conn_is_user(node))
 		return user_capped(node, depth);
 	if (!calc_model(node->conf.model)->capped || !node->conf.max_qp_wr ||
 	    each * depth <= node->conf.max_qp_wr)
@@ -94,8 +94,9 @@ static uint32_t take_cap(struct talk *t, enum ulnet_o2ib_side side,
 	return cap;
 }
 
-static void refuse(struct talk *t, enum ulnet_o2ib_verdict verdict,
-		   enum calc_rule rule, const char *name, int64_t value)
+static void calc_conn_refuse(struct talk *t, enum ulnet_o2ib_verdict verdict,
+			     enum calc_rule rule, const char *name,
+			     int64_t value)
 {
 	t->conn->verdict = verdict;
 	calc_side(t->notes, LNET_O2IB_BOTH);
@@ -131,8 +132,9 @@ static bool answer_v2(struct talk *t, struct ulnet_o2ib_attempt *now,
 		rejected(t, now, LNET_O2IB_FRAGS, frags);
 		if (t->ini->frags_fixed &&
 		    calc_model(t->ini->conf.model)->never_lowers) {
-			refuse(t, LNET_O2IB_FRAGS_FIXED, RULE_ASK_FIXED,
-			       "max_frags", now->frags);
+			calc_conn_refuse(t, LNET_O2IB_FRAGS_FIXED,
+					 RULE_ASK_FIXED, "max_frags",
+					 now->frags);
 			return true;
 		}
 		calc_changed(t->notes, RULE_ASK_FRAGS, "max_frags", now->frags,
@@ -142,8 +144,8 @@ static bool answer_v2(struct talk *t, struct ulnet_o2ib_attempt *now,
 	}
 	if (now->frags < frags && t->acc->frags_fixed) {
 		rejected(t, now, LNET_O2IB_FRAGS, frags);
-		refuse(t, LNET_O2IB_FRAGS_DEMANDED, RULE_ASK_DEMANDED,
-		       "max_frags", now->frags);
+		calc_conn_refuse(t, LNET_O2IB_FRAGS_DEMANDED, RULE_ASK_DEMANDED,
+				 "max_frags", now->frags);
 	}
 	return true;
 }
@@ -161,9 +163,10 @@ static bool answer_v1(struct talk *t, struct ulnet_o2ib_attempt *now)
 	else
 		return true;
 	rejected(t, now, LNET_O2IB_FATAL, frags);
-	refuse(t, verdict,
-	       verdict == LNET_O2IB_FRAGS_V1 ? RULE_ASK_V1 : RULE_ASK_DEMANDED,
-	       "max_frags", now->frags);
+	calc_conn_refuse(t, verdict,
+			 verdict == LNET_O2IB_FRAGS_V1 ? RULE_ASK_V1
+						       : RULE_ASK_DEMANDED,
+			 "max_frags", now->frags);
 	return true;
 }
 
@@ -189,8 +192,8 @@ static void accepted(struct talk *t, struct ulnet_o2ib_attempt *now)
 	now->answer = LNET_O2IB_ACCEPTED;
 	now->limit = depth;
 	if (!depth) {
-		refuse(t, LNET_O2IB_NO_DEPTH, RULE_ASK_NO_DEPTH, "queue_depth",
-		       0);
+		calc_conn_refuse(t, LNET_O2IB_NO_DEPTH, RULE_ASK_NO_DEPTH,
+				 "queue_depth", 0);
 		return;
 	}
 	t->conn->version = now->version;
@@ -203,7 +206,7 @@ static void accepted(struct talk *t, struct ulnet_o2ib_attempt *now)
 
 /* One request, with what the initiator would like to have in @wish, and the
  * answer. False: another one follows. */
-static bool ask(struct talk *t, struct ulnet_o2ib_attempt *wish)
+static bool calc_conn_ask(struct talk *t, struct ulnet_o2ib_attempt *wish)
 {
 	struct ulnet_o2ib_conn *conn = t->conn;
 	struct ulnet_o2ib_attempt *now = &conn->attempts[conn->nattempts];
@@ -211,8 +214,8 @@ static bool ask(struct talk *t, struct ulnet_o2ib_attempt *wish)
 	*now = *wish;
 	now->depth = take_cap(t, t->ini_side, wish->depth, wish->frags);
 	if (!now->depth) {
-		refuse(t, LNET_O2IB_NO_DEPTH, RULE_ASK_NO_DEPTH, "queue_depth",
-		       0);
+		calc_conn_refuse(t, LNET_O2IB_NO_DEPTH, RULE_ASK_NO_DEPTH,
+				 "queue_depth", 0);
 		return true;
 	}
 	conn->nattempts++;
@@ -243,13 +246,13 @@ static uint32_t flow_hiw(const struct ulnet_o2ib_node *node,
 		now = pc ? (uint32_t)((uint64_t)d * hiw / pc) : 0;
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_SCALED, "hiw",
 			  now, "%u * %u / %u", d, hiw, pc);
-		if (now || !is_user(node))
+		if (now || !calc_conn_is_user(node))
 			break;
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_SCALED, "hiw", 1,
 			  "at least 1 in model user");
 		return 1;
 	case CALC_HIW_BELOW:
-		now = least(hiw, d - 1);
+		now = calc_conn_least(hiw, d - 1);
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_BELOW, "hiw",
 			  now, "least of %u and %u - 1", hiw, d);
 		break;
@@ -313,13 +316,16 @@ int lnet_o2ib_negotiate(const struct ulnet_o2ib_node *nodes,
 	*conn = (struct ulnet_o2ib_conn){ .initiator = ini,
 					  .version = wish.version };
 	if (!nodes[0].starts || !nodes[1].starts) {
-		refuse(&t, LNET_O2IB_NO_NI, RULE_NO_NI, "connected", 0);
+		calc_conn_refuse(&t, LNET_O2IB_NO_NI, RULE_NO_NI, "connected",
+				 0);
 	} else if ((nodes[0].conf.version == 1 || nodes[1].conf.version == 1) &&
-		   (is_user(&nodes[0]) || is_user(&nodes[1]))) {
-		refuse(&t, LNET_O2IB_NO_VERSION, RULE_ASK_NO_V1, "version", 1);
+		   (calc_conn_is_user(&nodes[0]) ||
+		    calc_conn_is_user(&nodes[1]))) {
+		calc_conn_refuse(&t, LNET_O2IB_NO_VERSION, RULE_ASK_NO_V1,
+				 "version", 1);
 	} else {
 		/* Each reject lowers something for good. */
-		while (!ask(&t, &wish))
+		while (!calc_conn_ask(&t, &wish))
 			BUG_ON(conn->nattempts == LNET_O2IB_ATTEMPTS_MAX);
 	}
 	if (conn->verdict != LNET_O2IB_CONNECTED) {

@@ -80,7 +80,7 @@ const char *lnet_o2ib_model_name(enum ulnet_o2ib_model model)
 						      : NULL;
 }
 
-static int take_number(const char **text, unsigned long *number_p)
+static int calc_node_take_number(const char **text, unsigned long *number_p)
 {
 	char *end;
 
@@ -109,7 +109,7 @@ static int release_parse(const char *name, enum ulnet_o2ib_model *model_p)
 	if (strncmp(name, "2.", 2) != 0)
 		return -EINVAL;
 	name += 2;
-	if (take_number(&name, &minor) || minor > 99)
+	if (calc_node_take_number(&name, &minor) || minor > 99)
 		return -EINVAL;
 	if (*name && (*name != '.' || !isdigit((unsigned char)name[1]) ||
 		      name[1 + strspn(name + 1, "0123456789.")]))
@@ -179,22 +179,22 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 {
 	unsigned long major, minor, patch = 0, build;
 
-	if (take_number(&kernel, &major))
+	if (calc_node_take_number(&kernel, &major))
 		return -EINVAL;
 	/* A build of RHEL 7 alone; no kernel has such a version. */
 	if (!*kernel)
 		return major < 100 ? -EINVAL : major < RHEL7_BUILD_NONE;
-	if (*kernel++ != '.' || take_number(&kernel, &minor))
+	if (*kernel++ != '.' || calc_node_take_number(&kernel, &minor))
 		return -EINVAL;
 	if (*kernel == '.') {
 		kernel++;
-		if (take_number(&kernel, &patch))
+		if (calc_node_take_number(&kernel, &patch))
 			return -EINVAL;
 	}
 	if (major == RHEL7_MAJOR && minor == RHEL7_MINOR && patch == 0 &&
 	    *kernel == '-') {
 		kernel++;
-		if (!take_number(&kernel, &build))
+		if (!calc_node_take_number(&kernel, &build))
 			return build < RHEL7_BUILD_NONE;
 	}
 	if (*kernel && !strchr("-+._~", *kernel))
@@ -290,7 +290,7 @@ struct adjust {
 	struct ulnet_o2ib_notes *notes;
 };
 
-static bool is_user(const struct ulnet_o2ib_conf *c)
+static bool calc_node_is_user(const struct ulnet_o2ib_conf *c)
 {
 	return c->model == LNET_O2IB_USER;
 }
@@ -441,9 +441,9 @@ static void adjust_pools(struct adjust *a)
 	struct ulnet_o2ib_node *node = a->node;
 	const struct ulnet_o2ib_conf *c = a->c;
 
-	node->frags_fixed =
-		has_global_mr(c) && c->map_on_demand == 0 && !is_user(c);
-	node->pools = !node->frags_fixed && !is_user(c);
+	node->frags_fixed = has_global_mr(c) && c->map_on_demand == 0 &&
+			    !calc_node_is_user(c);
+	node->pools = !node->frags_fixed && !calc_node_is_user(c);
 	calc_value(a->notes, RULE_POOLS, "pools", node->pools);
 	if (node->pools && c->fmr_pool_size < c->ntx / 4) {
 		calc_note(a->notes, LNET_O2IB_ERROR, RULE_POOL_SIZE,
@@ -471,14 +471,16 @@ static void set_registration(struct adjust *a, enum calc_rule rule,
 static void adjust_registration(struct adjust *a)
 {
 	struct ulnet_o2ib_conf *c = a->c;
-	enum ulnet_o2ib_registration usual =
-		is_user(c) ? LNET_O2IB_REG_USER : LNET_O2IB_REG_FASTREG;
+	enum ulnet_o2ib_registration usual = calc_node_is_user(c)
+						     ? LNET_O2IB_REG_USER
+						     : LNET_O2IB_REG_FASTREG;
 
 	if (a->node->frags_fixed) {
 		set_registration(a, RULE_REG_NO_POOLS, LNET_O2IB_REG_GLOBAL);
 	} else if (c->registration == LNET_O2IB_REG_USUAL) {
 		set_registration(a, RULE_REG_USUAL, usual);
-	} else if (is_user(c) != (c->registration == LNET_O2IB_REG_USER)) {
+	} else if (calc_node_is_user(c) !=
+		   (c->registration == LNET_O2IB_REG_USER)) {
 		set_registration(a, RULE_REG_MODEL, usual);
 	} else if (c->registration == LNET_O2IB_REG_GLOBAL &&
 		   !has_global_mr(c)) {
@@ -492,7 +494,7 @@ static void adjust_limits(struct adjust *a)
 {
 	struct ulnet_o2ib_node *node = a->node;
 	const struct ulnet_o2ib_conf *c = a->c;
-	enum calc_rule rule = is_user(c)	     ? RULE_FRAGS_USER
+	enum calc_rule rule = calc_node_is_user(c)   ? RULE_FRAGS_USER
 			      : a->model->map_counts ? RULE_FRAGS_MAP
 						     : RULE_FRAGS_MODEL;
 

@@ -55,7 +55,7 @@ static uint64_t ask_at(const struct ib_conn *conn)
 /* When a look at it is due. Of many deadlines, which are not in order, there is
  * no earliest one: those who wait are looked at four times in the time that a
  * message may take. */
-static uint64_t next_look(const struct ib_conn *conn)
+static uint64_t conn_next_look(const struct ib_conn *conn)
 {
 	const struct ib_home *home = conn->home;
 	uint64_t at = TIME_NEVER;
@@ -84,7 +84,7 @@ static uint64_t next_look(const struct ib_conn *conn)
 
 void ib_conn_arm(struct ib_conn *conn)
 {
-	uint64_t at = next_look(conn);
+	uint64_t at = conn_next_look(conn);
 
 	if (at == TIME_NEVER ||
 	    (timer_armed(&conn->timer) && conn->timer.at <= at))
@@ -102,7 +102,7 @@ static bool is_overdue(const struct ib_conn *conn, uint64_t now)
 	return false;
 }
 
-static void look_for_silence(struct ib_conn *conn, uint64_t now)
+static void conn_look_for_silence(struct ib_conn *conn, uint64_t now)
 {
 	const struct ib_home *home = conn->home;
 	struct silence_law law = home->conf->silence;
@@ -131,7 +131,7 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 			     "a message was not done in time");
 		return;
 	}
-	look_for_silence(conn, now);
+	conn_look_for_silence(conn, now);
 	if ((keepalive && now - conn->sent_at >= keepalive) ||
 	    (is_starved(conn) && now >= ask_at(conn)))
 		conn->keepalive = true;
@@ -139,14 +139,14 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 	ib_conn_arm(conn);
 }
 
-static void on_timer(struct timer *t)
+static void conn_on_timer(struct timer *t)
 {
 	struct ib_conn *conn = container_of(t, struct ib_conn, timer);
 	uint64_t now = now_of(conn);
 
 	if (conn->fsm.state == IB_CONN_OPEN)
 		look_open(conn, now);
-	else if (now >= next_look(conn))
+	else if (now >= conn_next_look(conn))
 		ib_conn_fail(conn, conn->active ? -ENETDOWN : -ETIMEDOUT,
 			     IB_BLAME_DEADLINE,
 			     "it was not established in time");
@@ -320,7 +320,7 @@ static struct ib_conn *conn_new(struct ib_home *home,
 	conn->terms = *terms;
 	conn->user = user;
 	conn->work.fn = on_work;
-	timer_init(&conn->timer, on_timer);
+	timer_init(&conn->timer, conn_on_timer);
 	for (unsigned int i = 0; i < IB_QUEUES; i++)
 		list_init(&conn->queues[i]);
 	list_init(&conn->waiting);

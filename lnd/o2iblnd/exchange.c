@@ -113,8 +113,8 @@ static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
 	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
 }
 
-static in_line void call_add(struct ib_tx *tx, struct ib_tx *send,
-			     unsigned int slots, uint64_t now)
+static in_line void exchange_call_add(struct ib_tx *tx, struct ib_tx *send,
+				      unsigned int slots, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -130,7 +130,7 @@ static in_line void call_add(struct ib_tx *tx, struct ib_tx *send,
 		send->posts++;
 }
 
-static struct ib_call call_end(struct ib_conn *conn)
+static struct ib_call exchange_call_end(struct ib_conn *conn)
 {
 	struct ib_call call = conn->calls[conn->first_call];
 
@@ -191,7 +191,7 @@ static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
 	}
 	tx->begun = send->begun = true;
 	now = loop_now(conn->home->loop);
-	call_add(tx, send, n, now);
+	exchange_call_add(tx, send, n, now);
 	is_sent(send, now);
 	return 0;
 }
@@ -341,7 +341,7 @@ void ib_conn_send(struct ib_conn *conn)
 }
 
 /* Where a message of tx->type begins to wait; it may take @time, ns. */
-static void tx_queue(struct ib_tx *tx, uint64_t time)
+static void exchange_tx_queue(struct ib_tx *tx, uint64_t time)
 {
 	struct ib_conn *conn = tx->conn;
 	enum ib_queue q = ib_credit_queue(tx->type);
@@ -439,7 +439,7 @@ static out_of_line void noop_completed(struct ib_tx *tx,
 void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 {
 	struct ib_conn *conn = qp->user;
-	struct ib_call call = call_end(conn);
+	struct ib_call call = exchange_call_end(conn);
 
 	BUG_ON(call.send != cookie);
 	if (call.send->type == IB_MSG_NOOP)
@@ -495,7 +495,7 @@ void ib_send_immediate(struct ib_tx *tx, uint32_t length)
 	tx->nob = length;
 	tx->sge.length = (uint32_t)ib_immediate_encode(&tx->conn->out, length,
 						       ib_tx_buf(tx));
-	tx_queue(tx, tx->time);
+	exchange_tx_queue(tx, tx->time);
 }
 
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
@@ -505,7 +505,7 @@ void ib_send_put(struct ib_tx *tx, const struct ib_sge *source, uint32_t length)
 	tx->length = length;
 	tx->sge.length = (uint32_t)ib_put_req_encode(
 		&tx->conn->out, ib_tx_name(tx), ib_tx_buf(tx));
-	tx_queue(tx, tx->time / 2);
+	exchange_tx_queue(tx, tx->time / 2);
 }
 
 static bool sink_fits(const struct ib_conn *conn, const struct ib_sink *sink,
@@ -528,7 +528,7 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 	tx->length = (uint32_t)nob;
 	tx->sge.length = (uint32_t)ib_get_req_encode(
 		&tx->conn->out, ib_tx_name(tx), sink, ib_tx_buf(tx));
-	tx_queue(tx, tx->time);
+	exchange_tx_queue(tx, tx->time);
 	return 0;
 }
 
@@ -539,7 +539,7 @@ static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 	tx->type = (uint8_t)type;
 	tx->sge.length = (uint32_t)ib_done_encode(&tx->conn->out, type, cookie,
 						  status, ib_tx_buf(tx));
-	tx_queue(tx, time);
+	exchange_tx_queue(tx, time);
 }
 
 /* What is to be written where @rdma says, which is in a receive. */
@@ -557,7 +557,7 @@ static void aim(struct ib_tx *tx, const struct ib_rdma *rdma, uint32_t length)
 
 /* ---- to answer ---- */
 
-static in_line void ended(struct ib_rx *rx, bool acked)
+static in_line void exchange_ended(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
 
@@ -572,9 +572,9 @@ static in_line void ended(struct ib_rx *rx, bool acked)
 }
 
 /* By a transmit. */
-static out_of_line void answered(struct ib_rx *rx, bool acked)
+static out_of_line void exchange_answered(struct ib_rx *rx, bool acked)
 {
-	ended(rx, acked);
+	exchange_ended(rx, acked);
 }
 
 int ib_rx_set_aside(struct ib_rx *rx)
@@ -601,7 +601,7 @@ int ib_rx_set_aside(struct ib_rx *rx)
 }
 
 /* The peer waits for an answer, and there will be no data. */
-static out_of_line void refuse(struct ib_rx *rx, int status)
+static out_of_line void exchange_refuse(struct ib_rx *rx, int status)
 {
 	struct ib_conn *conn = rx->conn;
 	struct ib_tx *tx = answer_begin(conn);
@@ -620,8 +620,8 @@ static out_of_line void refuse(struct ib_rx *rx, int status)
 void ib_rx_end(struct ib_rx *rx, int status)
 {
 	if (rx->msg.type != IB_MSG_IMMEDIATE && ib_conn_is_open(rx->conn))
-		refuse(rx, status);
-	ended(rx, false);
+		exchange_refuse(rx, status);
+	exchange_ended(rx, false);
 }
 
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
@@ -649,8 +649,8 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 						     ib_tx_name(tx), sink,
 						     ib_tx_buf(tx));
 	*tx_p = tx;
-	tx_queue(tx, tx->time);
-	answered(rx, true);
+	exchange_tx_queue(tx, tx->time);
+	exchange_answered(rx, true);
 	return 0;
 }
 
@@ -675,7 +675,7 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 	*tx_p = tx;
 	send_done(tx, IB_MSG_GET_DONE, rx->msg.cookie, (int32_t)length,
 		  tx->time);
-	answered(rx, false);
+	exchange_answered(rx, false);
 	return 0;
 }
 

@@ -25,8 +25,8 @@ static struct ib_holder *holder_find(const struct ib_cpt *cpt,
 	return NULL;
 }
 
-static struct ib_holder *holder_get(struct ib_cpt *cpt,
-				    const struct ulnet_nid *nid)
+static struct ib_holder *memory_holder_get(struct ib_cpt *cpt,
+					   const struct ulnet_nid *nid)
 {
 	uint64_t key = holder_key(cpt, nid);
 	struct ib_holder *h = holder_find(cpt, nid, key);
@@ -71,7 +71,7 @@ int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 		  const struct ulnet_nid *nid, uint32_t length,
 		  struct ib_memory *m)
 {
-	struct ib_holder *h = holder_get(cpt, nid);
+	struct ib_holder *h = memory_holder_get(cpt, nid);
 	int rc = -ENOBUFS;
 
 	if (!h)
@@ -86,7 +86,7 @@ int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
 		   const struct ulnet_nid *nid, struct ib_memory *m)
 {
-	struct ib_holder *h = holder_get(cpt, nid);
+	struct ib_holder *h = memory_holder_get(cpt, nid);
 
 	if (!h)
 		return -ENOMEM;
@@ -197,7 +197,7 @@ static unsigned int order_of(uint32_t length)
 
 /* ---- chunks ---- */
 
-static int chunk_add(struct ib_arena *a)
+static int memory_chunk_add(struct ib_arena *a)
 {
 	struct ib_chunk *c = calloc(1, sizeof(*c));
 	int rc = -ENOMEM;
@@ -235,7 +235,7 @@ err_free_chunk:
 }
 
 /* All of it is free. */
-static void chunk_free(struct ib_arena *a, struct ib_chunk *c)
+static void memory_chunk_free(struct ib_arena *a, struct ib_chunk *c)
 {
 	BUG_ON(c->lent);
 	for (unsigned int i = 0; i < PAGES; i++)
@@ -252,7 +252,8 @@ void ib_arena_fini(struct ib_arena *a)
 {
 	BUG_ON(a->used);
 	while (!list_empty(&a->chunks))
-		chunk_free(a, list_first(&a->chunks, struct ib_chunk, link));
+		memory_chunk_free(
+			a, list_first(&a->chunks, struct ib_chunk, link));
 }
 
 /* ---- blocks ---- */
@@ -310,7 +311,7 @@ static unsigned int smallest(const struct ib_arena *a, unsigned int order)
 
 /* A free block of @order, out of a larger one if need be; off its list. NULL:
  * there is none. */
-static struct page *take(struct ib_arena *a, unsigned int order)
+static struct page *memory_take(struct ib_arena *a, unsigned int order)
 {
 	struct page *page;
 	unsigned int from = smallest(a, order);
@@ -348,14 +349,14 @@ int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
 		a->refused++;
 		return -ENOBUFS;
 	}
-	page = take(a, order);
+	page = memory_take(a, order);
 	if (!page) {
-		rc = chunk_add(a);
+		rc = memory_chunk_add(a);
 		if (rc) {
 			a->failed++;
 			return rc;
 		}
-		page = take(a, order);
+		page = memory_take(a, order);
 	}
 	c = chunk_of(page);
 	if (!c->lent++)
@@ -391,5 +392,5 @@ void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
 		return;
 	a->idle_chunks++;
 	if (a->idle_chunks > 1)
-		chunk_free(a, c);
+		memory_chunk_free(a, c);
 }

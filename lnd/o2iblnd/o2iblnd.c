@@ -30,7 +30,8 @@ static bool on_owns(const struct ib_peers *ps, const struct ulnet_nid *nid)
 	return lnet_ni_cpt_of(cpt->ini->ni, nid) == cpt->index;
 }
 
-static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
+static void o2iblnd_on_connected(struct ib_peers *ps,
+				 const struct ulnet_nid *nid)
 {
 	struct ulnet_id id = all_of(nid);
 
@@ -46,15 +47,16 @@ static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
 			    status == -ENODEV ? -ENETDOWN : status, cause);
 }
 
-static void on_disconnected(struct ib_peers *ps, const struct ulnet_nid *nid)
+static void o2iblnd_on_disconnected(struct ib_peers *ps,
+				    const struct ulnet_nid *nid)
 {
 	struct ulnet_id id = all_of(nid);
 
 	lnet_peer_disconnected(ib_cpt_of(ps)->ini->ni, &id);
 }
 
-static void on_silent(struct ib_peers *ps, const struct ulnet_nid *nid,
-		      uint64_t ns)
+static void o2iblnd_on_silent(struct ib_peers *ps, const struct ulnet_nid *nid,
+			      uint64_t ns)
 {
 	struct ulnet_id id = all_of(nid);
 
@@ -66,7 +68,7 @@ static void on_emptied(struct ib_peers *ps)
 	ib_cpt_settle(ib_cpt_of(ps));
 }
 
-static void on_stopped(struct ib_peers *ps)
+static void o2iblnd_on_stopped(struct ib_peers *ps)
 {
 	struct ib_cpt *cpt = ib_cpt_of(ps);
 
@@ -76,16 +78,16 @@ static void on_stopped(struct ib_peers *ps)
 
 static const struct ib_peers_user peers_user = {
 	.owns = on_owns,
-	.connected = on_connected,
+	.connected = o2iblnd_on_connected,
 	.failed = on_failed,
-	.disconnected = on_disconnected,
-	.silent = on_silent,
+	.disconnected = o2iblnd_on_disconnected,
+	.silent = o2iblnd_on_silent,
 	.stalled = ib_xfer_stalled,
 	.closed = ib_xfer_closed,
 	.arrived = ib_xfer_arrived,
 	.done = ib_xfer_done,
 	.emptied = on_emptied,
-	.stopped = on_stopped,
+	.stopped = o2iblnd_on_stopped,
 };
 
 /* ---- tunables ---- */
@@ -213,7 +215,7 @@ static void set_port_conf(struct ib_ni *ini)
 /* ---- startup ---- */
 
 /* On each CPT. */
-static int cpt_init(void *arg)
+static int o2iblnd_cpt_init(void *arg)
 {
 	struct ib_cpt *cpt = arg;
 	struct ib_ni *ini = cpt->ini;
@@ -271,7 +273,7 @@ static const struct ib_verbs *backend(const struct lnd_ni *ni)
 	return fabric ? fabric->verbs : ib_verbs_rdma();
 }
 
-static int ni_start(struct ib_ni *ini)
+static int o2iblnd_ni_start(struct ib_ni *ini)
 {
 	struct lnd_ni *ni = ini->ni;
 	int rc;
@@ -279,7 +281,8 @@ static int ni_start(struct ib_ni *ini)
 	for (unsigned int i = 0; i < ni->cpts; i++) {
 		ini->cpts[i].ini = ini;
 		ini->cpts[i].index = i;
-		BUG_ON(loop_call(ni->loops[i], cpt_init, &ini->cpts[i]));
+		BUG_ON(loop_call(ni->loops[i], o2iblnd_cpt_init,
+				 &ini->cpts[i]));
 	}
 	ib_port_init(ini);
 	rc = loop_call(ni->loops[0], ni_open, ini);
@@ -317,7 +320,7 @@ static int ib_startup(struct lnd_ni *ni)
 	set_conn_conf(ini, &node);
 	set_peers_conf(ini, &node);
 	set_port_conf(ini);
-	rc = ni_start(ini);
+	rc = o2iblnd_ni_start(ini);
 	if (rc)
 		ib_free(ni);
 	return rc;

@@ -81,7 +81,7 @@ static void peer_free(struct ib_peer *peer)
 }
 
 /* Nothing is left of it but what has failed. */
-static bool is_idle(const struct ib_peer *peer)
+static bool o2iblnd_is_idle(const struct ib_peer *peer)
 {
 	return connect_is_idle(&peer->connect) && list_empty(&peer->links) &&
 	       !peer->severed && !peer->settling;
@@ -89,7 +89,7 @@ static bool is_idle(const struct ib_peer *peer)
 
 static void peer_forget(struct ib_peer *peer)
 {
-	if (!is_idle(peer))
+	if (!o2iblnd_is_idle(peer))
 		return;
 	if (!peer->connect.failures || peer->ps->stopping)
 		peer_free(peer);
@@ -278,7 +278,7 @@ uint64_t ib_peers_patience(const struct ib_peers *ps)
 	return RESOLVE_TIME + MAX(ANSWER_MIN, ps->home.timeout / 4);
 }
 
-static void attempt_law(const struct connect *c, struct connect_law *law)
+static void peer_attempt_law(const struct connect *c, struct connect_law *law)
 {
 	const struct ib_peers *ps = peer_of(c)->ps;
 
@@ -290,7 +290,7 @@ static void attempt_law(const struct connect *c, struct connect_law *law)
 
 /* ---- those who wait ---- */
 
-static void look_for_silence(struct connect *c)
+static void peer_look_for_silence(struct connect *c)
 {
 	if (c->fsm.state == CONNECT_CONNECTING)
 		connect_look_at(c, c->began + SILENCE);
@@ -303,7 +303,7 @@ static void attempt_want(struct ib_peer *peer)
 
 	/* Who comes later does not know yet. */
 	if (c->told_silent || !c->wanted)
-		look_for_silence(c);
+		peer_look_for_silence(c);
 	c->told_silent = false;
 	connect_want(c);
 }
@@ -313,15 +313,15 @@ static void attempt_look(struct connect *c)
 	connect_tell_silent(c, SILENCE);
 }
 
-static void attempt_silent(struct connect *c, uint64_t ns)
+static void peer_attempt_silent(struct connect *c, uint64_t ns)
 {
 	struct ib_peer *peer = peer_of(c);
 
 	peer->ps->user->silent(peer->ps, &peer->known.peer.nid, ns);
 }
 
-static void attempt_tell(struct connect *c, bool wanted, int status,
-			 enum ulnet_cause cause)
+static void peer_attempt_tell(struct connect *c, bool wanted, int status,
+			      enum ulnet_cause cause)
 {
 	struct ib_peer *peer = peer_of(c);
 	struct ib_peers *ps = peer->ps;
@@ -334,12 +334,12 @@ static void attempt_tell(struct connect *c, bool wanted, int status,
 		ps->user->connected(ps, nid);
 }
 
-static void attempt_settle(struct connect *c)
+static void peer_attempt_settle(struct connect *c)
 {
 	peer_settle(peer_of(c));
 }
 
-static void attempt_failed(struct connect *c, int status, bool first)
+static void peer_attempt_failed(struct connect *c, int status, bool first)
 {
 	struct ib_peer *peer = peer_of(c);
 	char nid[LNET_NIDSTR_SIZE];
@@ -376,7 +376,7 @@ static void round_over(struct ib_peer *peer)
 		connect_failed(c, c->status, c->cause);
 }
 
-static int ask(struct ib_peer *peer)
+static int peer_ask(struct ib_peer *peer)
 {
 	struct ib_link *link = link_new(peer, false);
 	struct ib_conn *conn;
@@ -401,10 +401,10 @@ static void round_begin(struct connect *c)
 	connect_move(c, CONNECT_CONNECTING);
 	peer->again = false;
 	c->began = peer_now(peer);
-	look_for_silence(c);
+	peer_look_for_silence(c);
 	/* Those of a round before, which had success, count. */
 	while (!rc && peer->n[IB_LINK_ASKING] < n)
-		rc = ask(peer);
+		rc = peer_ask(peer);
 	if (peer->n[IB_LINK_ASKING])
 		return;
 	c->status = rc;
@@ -429,14 +429,14 @@ static int round_is_due(const struct connect *c)
 }
 
 static const struct connect_ops attempt_ops = {
-	.law = attempt_law,
+	.law = peer_attempt_law,
 	.is_due = round_is_due,
 	.begin = round_begin,
 	.look = attempt_look,
-	.failed = attempt_failed,
-	.tell = attempt_tell,
-	.silent = attempt_silent,
-	.settle = attempt_settle,
+	.failed = peer_attempt_failed,
+	.tell = peer_attempt_tell,
+	.silent = peer_attempt_silent,
+	.settle = peer_attempt_settle,
 	.outlasts = true,
 };
 
@@ -675,13 +675,13 @@ static void link_lost(struct ib_link *link, int status)
 		attempt_in_vain(peer);
 }
 
-static void on_closed(struct ib_conn *conn, int status)
+static void peer_on_closed(struct ib_conn *conn, int status)
 {
 	link_lost(conn->user, status);
 	ib_peers_of(conn)->user->closed(conn);
 }
 
-static void on_gone(struct ib_conn *conn)
+static void peer_on_gone(struct ib_conn *conn)
 {
 	struct ib_link *link = conn->user;
 	struct ib_peer *peer = link->peer;
@@ -707,32 +707,32 @@ static void link_heard(struct ib_link *link)
 	link->peer->connect.failures = 0;
 }
 
-static void on_arrived(struct ib_conn *conn, struct ib_rx *rx)
+static void peer_on_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	link_heard(conn->user);
 	ib_peers_of(conn)->user->arrived(conn, rx);
 }
 
-static void on_done(struct ib_tx *tx)
+static void peer_on_done(struct ib_tx *tx)
 {
 	if (!tx->status)
 		link_heard(tx->conn->user);
 	ib_peers_of(tx->conn)->user->done(tx);
 }
 
-static void on_silent(struct ib_conn *conn, uint64_t ns)
+static void peer_on_silent(struct ib_conn *conn, uint64_t ns)
 {
 	ib_peers_of(conn)->user->stalled(conn, ns);
 }
 
 static const struct ib_conn_user conn_user = {
 	.established = on_established,
-	.silent = on_silent,
+	.silent = peer_on_silent,
 	.refused = on_refused,
-	.closed = on_closed,
-	.gone = on_gone,
-	.arrived = on_arrived,
-	.done = on_done,
+	.closed = peer_on_closed,
+	.gone = peer_on_gone,
+	.arrived = peer_on_arrived,
+	.done = peer_on_done,
 };
 
 /* The peer, if there can be connections with it. */

@@ -16,7 +16,7 @@
 
 /* ---- CPTs ---- */
 
-static void attach(struct ib_cpt *cpt)
+static void port_attach(struct ib_cpt *cpt)
 {
 	struct ib_ni *ini = cpt->ini;
 	const int64_t *tunables = ini->ni->tunables;
@@ -114,7 +114,7 @@ static void hear_news(struct ib_cpt *cpt)
 		return;
 	}
 	if (atomic_load(&cpt->given))
-		attach(cpt);
+		port_attach(cpt);
 	else if (!fault && cpt->attached)
 		ib_peers_up(&cpt->peers);
 	if (fault)
@@ -127,7 +127,7 @@ void ib_cpt_start(struct ib_cpt *cpt)
 	hear_news(cpt);
 }
 
-static void on_news(struct work *w)
+static void port_on_news(struct work *w)
 {
 	struct ib_cpt *cpt = container_of(w, struct ib_cpt, news);
 	struct passage *passage = &cpt->ini->passage;
@@ -149,7 +149,7 @@ static void spread_news(struct ib_ni *ini)
 }
 
 /* Everybody may use it, from the news on. */
-static void give(struct ib_ni *ini)
+static void port_give(struct ib_ni *ini)
 {
 	ini->holders = ini->ni->cpts;
 	for (unsigned int i = 0; i < ini->ni->cpts; i++)
@@ -185,9 +185,9 @@ static unsigned int on_request_cpt(struct ib_port *port, const void *private,
 	return lnet_ni_cpt_of(port->ni, &env.src.nid);
 }
 
-static void on_request(struct ib_port *port, struct ib_qp *qp,
-		       const struct ib_source *from, const void *private,
-		       size_t length)
+static void port_on_request(struct ib_port *port, struct ib_qp *qp,
+			    const struct ib_source *from, const void *private,
+			    size_t length)
 {
 	struct ib_ni *ini = port->user;
 
@@ -197,7 +197,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 
 static const struct ib_events events = {
 	.request_cpt = on_request_cpt,
-	.request = on_request,
+	.request = port_on_request,
 	.resolved = ib_conn_on_resolved,
 	.established = ib_conn_on_established,
 	.rejected = ib_conn_on_rejected,
@@ -241,7 +241,7 @@ int ib_port_open(struct ib_ni *ini)
 			 why ? ": " : "", strerror(-rc));
 		return rc;
 	}
-	give(ini);
+	port_give(ini);
 	return 0;
 }
 
@@ -262,7 +262,7 @@ static void on_reopen(struct timer *t)
 	}
 	atomic_store(&ini->going, false);
 	atomic_store(&ini->fault, 0);
-	give(ini);
+	port_give(ini);
 	lnet_ni_set_up(ini->ni, true, NULL);
 	spread_news(ini);
 }
@@ -283,7 +283,7 @@ static void on_let_go(struct work *w)
 		reopen_later(ini);
 }
 
-static void on_closed(struct work *w)
+static void port_on_closed(struct work *w)
 {
 	struct ib_ni *ini = container_of(w, struct ib_ni, passage.closed);
 
@@ -304,11 +304,11 @@ void ib_port_init(struct ib_ni *ini)
 	atomic_init(&ini->fault, 0);
 	atomic_init(&ini->going, false);
 	timer_init(&ini->reopen, on_reopen);
-	passage_init(&ini->passage, ini->ni->loops[0], on_closed);
+	passage_init(&ini->passage, ini->ni->loops[0], port_on_closed);
 	for (unsigned int i = 0; i < ini->ni->cpts; i++) {
 		struct ib_cpt *cpt = &ini->cpts[i];
 
-		cpt->news.fn = on_news;
+		cpt->news.fn = port_on_news;
 		cpt->let_go.fn = on_let_go;
 		atomic_init(&cpt->news_posted, false);
 		atomic_init(&cpt->given, false);

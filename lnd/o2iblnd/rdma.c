@@ -189,7 +189,7 @@ static void on_async(struct env_io *io, int revents)
 		ibr_device_look(p);
 }
 
-static void on_look(struct work *w)
+static void rdma_on_look(struct work *w)
 {
 	struct ibr_port *p = container_of(w, struct ibr_port, look);
 
@@ -212,7 +212,7 @@ static int device_watch(struct ibr_port *p)
 	if (rc)
 		return rc;
 	/* How it is now, the LND hears in a turn of its own. */
-	p->look.fn = on_look;
+	p->look.fn = rdma_on_look;
 	ibr_port_hold(p);
 	loop_post(p->loop, &p->look);
 	return 0;
@@ -322,7 +322,7 @@ static void removal_init(struct ibr_cpt *cpt)
 /* ---- files ---- */
 
 /* What has happened does not matter. False: nothing. */
-static bool drain(int fd)
+static bool rdma_drain(int fd)
 {
 	char buf[4096]
 		__attribute__((aligned(__alignof__(struct inotify_event))));
@@ -337,7 +337,7 @@ static void on_files(struct env_io *io, int revents)
 {
 	struct ibr_port *p = container_of(io, struct ibr_port, files_io);
 
-	if (revents & ENV_ERROR || !drain(io->fd))
+	if (revents & ENV_ERROR || !rdma_drain(io->fd))
 		return;
 	ibr_port_hold(p);
 	if (device_is_there(p))
@@ -464,7 +464,7 @@ static void port_free(struct ibr_port *p)
 	free(p);
 }
 
-static void cpt_init(struct ibr_port *p, unsigned int i)
+static void rdma_cpt_init(struct ibr_port *p, unsigned int i)
 {
 	struct ibr_cpt *cpt = &p->cpts[i];
 
@@ -476,7 +476,7 @@ static void cpt_init(struct ibr_port *p, unsigned int i)
 	removal_init(cpt);
 }
 
-static int cpt_open(struct ibr_cpt *cpt)
+static int rdma_cpt_open(struct ibr_cpt *cpt)
 {
 	int flags;
 
@@ -488,12 +488,12 @@ static int cpt_open(struct ibr_cpt *cpt)
 	return fcntl(cpt->comp->fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
-static int cpts_open(struct ibr_port *p, const char **why)
+static int rdma_cpts_open(struct ibr_port *p, const char **why)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < p->ncpts && !rc; i++)
-		rc = cpt_open(&p->cpts[i]);
+		rc = rdma_cpt_open(&p->cpts[i]);
 	if (rc)
 		*why = "the RDMA device gives no channel for completions";
 	return rc;
@@ -528,7 +528,7 @@ static int port_start(struct ibr_port *p, const char **why)
 	if (!rc)
 		rc = device_open(p, why);
 	if (!rc)
-		rc = cpts_open(p, why);
+		rc = rdma_cpts_open(p, why);
 	if (!rc && p->conf.listen)
 		rc = ibr_cm_listen(p, why);
 	if (!rc)
@@ -556,13 +556,13 @@ static struct ibr_port *port_new(struct lnd_ni *ni,
 	p->ncpts = ni->cpts;
 	atomic_init(&p->refs, 1);
 	for (unsigned int i = 0; i < ni->cpts; i++)
-		cpt_init(p, i);
+		rdma_cpt_init(p, i);
 	return p;
 }
 
-static int port_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
-		     const struct ib_events *events, void *user,
-		     struct ib_port **port_p, const char **why)
+static int rdma_port_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
+			  const struct ib_events *events, void *user,
+			  struct ib_port **port_p, const char **why)
 {
 	struct ibr_port *p = port_new(ni, conf);
 	const char *reason = NULL;
@@ -588,7 +588,7 @@ static int port_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
 
 static const struct ib_verbs rdma = {
 	.name = "rdma-core",
-	.open = port_open,
+	.open = rdma_port_open,
 	.close = port_close,
 	.deafen = port_deafen,
 	.resolve = ibr_conn_resolve,

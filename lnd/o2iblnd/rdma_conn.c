@@ -54,7 +54,7 @@ const char *ibr_addr_fault(const struct ulnet_nid *nid)
 
 /* ---- the object ---- */
 
-static void on_news(struct work *w)
+static void rdma_conn_on_news(struct work *w)
 {
 	struct ibr_qp *qp = container_of(w, struct ibr_qp, news_work);
 	unsigned int news;
@@ -67,7 +67,7 @@ static void on_news(struct work *w)
 	ibr_qp_put(qp);
 }
 
-static void on_arrived(struct work *w);
+static void rdma_conn_on_arrived(struct work *w);
 
 static struct ibr_qp *qp_new(struct ibr_port *p, unsigned int cpt)
 {
@@ -83,8 +83,8 @@ static struct ibr_qp *qp_new(struct ibr_port *p, unsigned int cpt)
 	qp->cpt = &p->cpts[cpt];
 	list_init(&qp->link);
 	list_init(&qp->ready);
-	qp->news_work.fn = on_news;
-	qp->arrive.fn = on_arrived;
+	qp->news_work.fn = rdma_conn_on_news;
+	qp->arrive.fn = rdma_conn_on_arrived;
 	ibr_port_hold(p);
 	return qp;
 }
@@ -219,7 +219,7 @@ static int bind_any(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 
 /* Looks for qp->to. Some kernels learn only at the end of a look that the
  * neighbour has answered, so that the first ones are short. */
-static int look(struct ibr_qp *qp)
+static int rdma_conn_look(struct ibr_qp *qp)
 {
 	uint32_t left = qp->port->conf.resolve_ms - qp->looked_ms;
 
@@ -230,11 +230,11 @@ static int look(struct ibr_qp *qp)
 }
 
 /* False: it has been looked for long enough. */
-static bool look_again(struct ibr_qp *qp)
+static bool rdma_conn_look_again(struct ibr_qp *qp)
 {
 	qp->looked_ms += qp->look_ms;
 	return qp->state == IBR_RESOLVING &&
-	       qp->looked_ms < qp->port->conf.resolve_ms && !look(qp);
+	       qp->looked_ms < qp->port->conf.resolve_ms && !rdma_conn_look(qp);
 }
 
 static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
@@ -257,7 +257,7 @@ static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
 			    sizeof(tos)))
 		return -errno;
 	qp->to = netif_addr(dst, conf->service);
-	return look(qp);
+	return rdma_conn_look(qp);
 }
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
@@ -356,7 +356,8 @@ static void conn_answered(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 
 /* ---- the passive side ---- */
 
-static void refuse(struct ibr_port *p, struct rdma_cm_id *id, const char *why)
+static void rdma_conn_refuse(struct ibr_port *p, struct rdma_cm_id *id,
+			     const char *why)
 {
 	log_warn_limited(&p->complaints, loop_now(p->loop), "o2iblnd",
 			 "a connect request is turned away: %s", why);
@@ -371,7 +372,7 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	struct rdma_cm_id *id = ev->id;
 
 	if (!qp) {
-		refuse(p, id, strerror(ENOMEM));
+		rdma_conn_refuse(p, id, strerror(ENOMEM));
 		return;
 	}
 	qp->state = IBR_ARRIVING;
@@ -388,7 +389,7 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 
 		qp->id = NULL;
 		qp_drop(qp);
-		refuse(p, id, strerror(rc));
+		rdma_conn_refuse(p, id, strerror(rc));
 		return;
 	}
 	atomic_fetch_add(&p->arriving, 1);
@@ -403,11 +404,11 @@ static void conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
 		return;
 	}
 	if (!ibr_device_is(p, ev->id)) {
-		refuse(p, ev->id, "it came over another device");
+		rdma_conn_refuse(p, ev->id, "it came over another device");
 		return;
 	}
 	if (atomic_load(&p->arriving) >= ARRIVING_MAX) {
-		refuse(p, ev->id, "there are too many");
+		rdma_conn_refuse(p, ev->id, "there are too many");
 		return;
 	}
 	request_send(p, ev,
@@ -415,7 +416,7 @@ static void conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
 						 ev->private_length));
 }
 
-static void on_arrived(struct work *w)
+static void rdma_conn_on_arrived(struct work *w)
 {
 	struct ibr_qp *qp = container_of(w, struct ibr_qp, arrive);
 	struct ibr_port *p = qp->port;
@@ -492,7 +493,7 @@ static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_routed(qp);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		if (ev->status == -ETIMEDOUT && look_again(qp))
+		if (ev->status == -ETIMEDOUT && rdma_conn_look_again(qp))
 			break;
 		/* fallthrough */
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -729,7 +730,7 @@ static const char *why_no_channel(int rc)
 	return "the RDMA connection manager cannot be used";
 }
 
-static int cpt_open(struct ibr_cpt *cpt)
+static int rdma_conn_cpt_open(struct ibr_cpt *cpt)
 {
 	int rc = channel_open(&cpt->channel);
 
@@ -745,7 +746,7 @@ static int channels_open(struct ibr_port *p, const char **why)
 	int rc = channel_open(&p->channel);
 
 	for (unsigned int i = 0; i < p->ncpts && !rc; i++)
-		rc = cpt_open(&p->cpts[i]);
+		rc = rdma_conn_cpt_open(&p->cpts[i]);
 	if (rc)
 		*why = why_no_channel(rc);
 	return rc == -ENOENT ? -ENODEV : rc;

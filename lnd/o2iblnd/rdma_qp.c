@@ -40,7 +40,7 @@ static const enum ib_wc_status statuses[] = {
 	[IBV_WC_GENERAL_ERR] = IB_WC_LOCAL_ERROR,
 };
 
-static enum ib_wc_status status_of(enum ibv_wc_status status)
+static enum ib_wc_status rdma_qp_status_of(enum ibv_wc_status status)
 {
 	if ((size_t)status < ARRAY_SIZE(statuses))
 		return statuses[status];
@@ -73,13 +73,13 @@ static void note_send(struct ibr_qp *qp, enum ib_wc_status status, bool write)
 }
 
 /* Up to @most; how many there were, or -1. */
-static int take(struct ibr_qp *qp, unsigned int most, bool *failed)
+static int rdma_qp_take(struct ibr_qp *qp, unsigned int most, bool *failed)
 {
 	struct ibv_wc wc[CHUNK];
 	int n = ibv_poll_cq(qp->cq, (int)MIN(most, CHUNK), wc);
 
 	for (int i = 0; i < n; i++) {
-		enum ib_wc_status status = status_of(wc[i].status);
+		enum ib_wc_status status = rdma_qp_status_of(wc[i].status);
 
 		if (wc[i].wr_id == IBR_WR_RECV)
 			note_recv(qp, wc[i].byte_len, status);
@@ -95,7 +95,7 @@ static void cq_take_all(struct ibr_qp *qp)
 {
 	bool failed;
 
-	while (take(qp, CHUNK, &failed) > 0)
+	while (rdma_qp_take(qp, CHUNK, &failed) > 0)
 		;
 	while (qp->ended_recvs < qp->nrecvs)
 		note_recv(qp, 0, IB_WC_FLUSHED);
@@ -155,7 +155,7 @@ static unsigned int poll_first(struct ibr_cpt *cpt, unsigned int budget)
 	if (qp->unarmed)
 		failed = ibv_req_notify_cq(qp->cq, 0);
 	qp->unarmed = false;
-	n = take(qp, want, &failed);
+	n = rdma_qp_take(qp, want, &failed);
 	if (n == (int)want)
 		list_add_tail(&cpt->ready, &qp->ready);
 	/* One that has failed is in error. */
@@ -182,7 +182,7 @@ static void cpt_poll(struct ibr_cpt *cpt)
 	ibr_port_put(p);
 }
 
-static void on_ready(struct work *w)
+static void rdma_qp_on_ready(struct work *w)
 {
 	struct ibr_cpt *cpt = container_of(w, struct ibr_cpt, ready_work);
 	struct ibr_port *p = cpt->port;
@@ -225,7 +225,7 @@ static void on_completions(struct env_io *io, int revents)
 void ibr_cq_init(struct ibr_cpt *cpt)
 {
 	list_init(&cpt->ready);
-	cpt->ready_work.fn = on_ready;
+	cpt->ready_work.fn = rdma_qp_on_ready;
 	cpt->comp_io =
 		(struct env_io){ .events = ENV_READ, .fn = on_completions };
 }
@@ -276,7 +276,7 @@ static void ibqp_unmake(struct ibr_qp *qp)
 	qp->ibqp = NULL;
 }
 
-static void on_flush(struct work *w)
+static void rdma_qp_on_flush(struct work *w)
 {
 	struct ibr_qp *qp = container_of(w, struct ibr_qp, flush);
 
@@ -296,7 +296,7 @@ void ibr_qp_bury(struct ibr_qp *qp)
 	cq_take_all(qp);
 	ibqp_unmake(qp);
 	qp->busy++;
-	qp->flush.fn = on_flush;
+	qp->flush.fn = rdma_qp_on_flush;
 	loop_defer(qp->cpt->loop, &qp->flush);
 }
 
@@ -359,8 +359,8 @@ static int rings_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 }
 
 /* Is it more than the device has? */
-static bool is_too_large(const struct ib_limits *l,
-			 const struct ib_qp_conf *conf)
+static bool rdma_qp_is_too_large(const struct ib_limits *l,
+				 const struct ib_qp_conf *conf)
 {
 	if (l->max_qp_wr &&
 	    MAX(conf->max_send_wr, conf->max_recv_wr) > l->max_qp_wr)
@@ -377,7 +377,7 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 	BUG_ON(qp->cq || qp->recvs || qp->sends);
 	if (qp->state != IBR_READY)
 		return -ENOTCONN;
-	if (is_too_large(&qp->port->port.limits, conf))
+	if (rdma_qp_is_too_large(&qp->port->port.limits, conf))
 		return -ENOMEM;
 	rc = rings_make(qp, conf);
 	if (!rc)

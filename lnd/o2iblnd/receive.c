@@ -170,7 +170,7 @@ static out_of_line void hold(struct list *list, struct ib_rx *rx)
 	list_add_tail(list, &rx->link);
 }
 
-static in_line void arrived(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void receive_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	if (!conn->standing && list_empty(&conn->behind))
 		show(conn, rx);
@@ -233,7 +233,7 @@ static out_of_line void take_own(struct ib_rx *rx)
 	ib_conn_pump(rx->conn);
 }
 
-static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
+static in_line void receive_look(struct ib_conn *conn, struct ib_rx *rx)
 {
 	const char *why;
 	int rc = rx_decode(rx, &why);
@@ -247,7 +247,7 @@ static in_line void look(struct ib_conn *conn, struct ib_rx *rx)
 	case IB_MSG_IMMEDIATE:
 	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
-		arrived(conn, rx);
+		receive_arrived(conn, rx);
 		/* It may have brought credits for what waits. */
 		if (conn->queued)
 			ib_conn_send(conn);
@@ -263,7 +263,7 @@ void ib_conn_look_early(struct ib_conn *conn)
 		struct ib_rx *rx = list_first(&conn->early, struct ib_rx, link);
 
 		list_del(&rx->link);
-		look(conn, rx);
+		receive_look(conn, rx);
 	}
 }
 
@@ -315,7 +315,7 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	conn->receives--;
 	rx->length = MIN(length, (uint32_t)IB_MSG_SIZE_MAX);
 	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {
-		look(conn, rx);
+		receive_look(conn, rx);
 	} else {
 		received_else(conn, rx, status);
 	}

@@ -17,13 +17,14 @@ void ib_regcache_init(struct ib_regcache *c, struct ib_port *port, uint64_t max)
 	list_init(&c->idle);
 }
 
-static uint64_t bytes_of(const struct ib_reg *reg)
+static uint64_t regcache_bytes_of(const struct ib_reg *reg)
 {
 	return reg->end - reg->start;
 }
 
 /* The first that begins at @start or behind it. */
-static unsigned int place_of(const struct ib_regcache *c, uintptr_t start)
+static unsigned int regcache_place_of(const struct ib_regcache *c,
+				      uintptr_t start)
 {
 	unsigned int low = 0, high = c->nregs;
 
@@ -46,7 +47,7 @@ static void drop(struct ib_regcache *c, unsigned int at)
 	c->nregs--;
 	memmove(&c->regs[at], &c->regs[at + 1],
 		(c->nregs - at) * sizeof(*c->regs));
-	c->bytes -= bytes_of(reg);
+	c->bytes -= regcache_bytes_of(reg);
 	c->port->verbs->dereg(c->port, reg->mr);
 	reg->mr = NULL;
 	if (reg->users) {
@@ -65,7 +66,7 @@ bool ib_regcache_evict(struct ib_regcache *c)
 		return false;
 	reg = list_first(&c->idle, struct ib_reg, link);
 	c->evicted++;
-	drop(c, place_of(c, reg->start));
+	drop(c, regcache_place_of(c, reg->start));
 	return true;
 }
 
@@ -90,7 +91,7 @@ int ib_regcache_reg(struct ib_regcache *c, struct ib_port *port, void *addr,
 	return rc;
 }
 
-static bool make_room(struct ib_regcache *c)
+static bool regcache_make_room(struct ib_regcache *c)
 {
 	unsigned int room = MAX(2 * c->room, 64u);
 	struct ib_reg **regs;
@@ -108,11 +109,11 @@ static bool make_room(struct ib_regcache *c)
 /* @reg, which has its bounds, is registered, and found from now on. */
 static int enter(struct ib_regcache *c, struct ib_reg *reg)
 {
-	uint64_t bytes = bytes_of(reg);
+	uint64_t bytes = regcache_bytes_of(reg);
 	unsigned int at;
 	int rc;
 
-	if (!make_room(c))
+	if (!regcache_make_room(c))
 		return -ENOMEM;
 	while (bytes <= c->max && c->bytes > c->max - bytes &&
 	       ib_regcache_evict(c))
@@ -123,7 +124,7 @@ static int enter(struct ib_regcache *c, struct ib_reg *reg)
 			     &reg->mr);
 	if (rc)
 		return rc;
-	at = place_of(c, reg->start);
+	at = regcache_place_of(c, reg->start);
 	memmove(&c->regs[at + 1], &c->regs[at],
 		(c->nregs - at) * sizeof(*c->regs));
 	c->regs[at] = reg;
@@ -173,7 +174,7 @@ int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 	uintptr_t first = (uintptr_t)v.iov_base;
 	uintptr_t block = first - first % IB_REG_BLOCK;
 	uintptr_t start = MAX(block, mem->start), end = mem->end;
-	unsigned int at = place_of(c, start);
+	unsigned int at = regcache_place_of(c, start);
 	struct ib_reg *reg;
 	int rc;
 
@@ -217,7 +218,7 @@ void ib_regcache_put(struct ib_regcache *c, struct ib_reg *reg)
 void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length)
 {
 	uintptr_t start = (uintptr_t)addr, end = start + length;
-	unsigned int at = place_of(c, start);
+	unsigned int at = regcache_place_of(c, start);
 
 	while (at < c->nregs && c->regs[at]->start < end)
 		drop(c, at);
@@ -235,7 +236,7 @@ static bool follows(const struct iovec *v, const struct iovec *before)
 
 /* Those next to each other become one, and empty ones none; returns how many
  * are left. */
-static unsigned int join(struct iovec *iov, unsigned int niov)
+static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 {
 	unsigned int n = 0;
 
@@ -292,7 +293,7 @@ static unsigned int frags_max(unsigned int frags, uint32_t length)
 	return frags > pages ? frags - pages : 1;
 }
 
-static void give_up(struct ib_cpt *cpt, struct ib_direct *d)
+static void regcache_give_up(struct ib_cpt *cpt, struct ib_direct *d)
 {
 	while (d->nregs)
 		ib_regcache_put(&cpt->regs, d->regs[--d->nregs]);
@@ -307,7 +308,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 	unsigned int n = iov_slice(iov, payload->iov, payload->niov,
 				   payload->offset, payload->length);
 
-	n = join(iov, n);
+	n = regcache_join(iov, n);
 	if (frags && n > frags_max(frags, payload->length))
 		return false;
 	d->nsges = n;
@@ -320,7 +321,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 	if (n > 1)
 		d->regs = (void *)(d->sges + n);
 	if (!regs_get(cpt, payload->mem, iov, n, frags, d)) {
-		give_up(cpt, d);
+		regcache_give_up(cpt, d);
 		return false;
 	}
 	for (unsigned int i = 0; i < n; i++)
@@ -334,7 +335,7 @@ bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 void ib_direct_put(struct ib_cpt *cpt, struct ib_direct *d)
 {
 	if (d->nregs)
-		give_up(cpt, d);
+		regcache_give_up(cpt, d);
 }
 
 struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags)

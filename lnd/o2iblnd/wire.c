@@ -275,14 +275,14 @@ static uint64_t load_u64(const uint8_t *p, bool swap)
 	return swap ? __builtin_bswap64(v) : v;
 }
 
-static struct ib_end load_end(const uint8_t *p, bool swap)
+static struct ib_end wire_load_end(const uint8_t *p, bool swap)
 {
 	return (struct ib_end){ lnet_nid_from_nid4(load_u64(p, swap)),
 				load_u64(p + sizeof(uint64_t), swap) };
 }
 
 /* Is it the 64-bit form of LNET_NID_ANY (lnet/nid.h)? */
-static bool is_any(uint64_t nid4)
+static bool wire_is_any(uint64_t nid4)
 {
 	return nid4 >> 48 >= 0xff;
 }
@@ -296,7 +296,8 @@ static void read_params(struct reader *r, bool swap,
 }
 
 /* Of @len bytes at @p; but for what depends on the type. */
-static const char *read_header(const uint8_t *p, size_t len, struct ib_msg *m)
+static const char *wire_read_header(const uint8_t *p, size_t len,
+				    struct ib_msg *m)
 {
 	bool swap;
 
@@ -341,7 +342,7 @@ static const char *check_header(const struct ib_msg *m)
 {
 	size_t min = sizes_min[m->type];
 
-	if (is_any(load_u64(m->hdr + ENDS_OFFSET, m->swap)))
+	if (wire_is_any(load_u64(m->hdr + ENDS_OFFSET, m->swap)))
 		return "from nobody";
 	if (min == 0)
 		return "unknown type";
@@ -443,7 +444,7 @@ static const char *read_body(struct ib_msg *m, size_t received)
 int ib_msg_decode(const void *buf, size_t len, struct ib_msg *m,
 		  const char **why)
 {
-	const char *wrong = read_header(buf, len, m);
+	const char *wrong = wire_read_header(buf, len, m);
 	bool corrupt = false;
 
 	if (!wrong && unlikely(m->cksum))
@@ -469,8 +470,8 @@ struct ib_envelope ib_msg_env(const struct ib_msg *msg)
 
 	return (struct ib_envelope){
 		.version = msg->version,
-		.src = load_end(ends, msg->swap),
-		.dst = load_end(ends + END_SIZE, msg->swap),
+		.src = wire_load_end(ends, msg->swap),
+		.dst = wire_load_end(ends + END_SIZE, msg->swap),
 	};
 }
 

@@ -214,7 +214,7 @@ static bool only_calls(const struct sim_path *p)
 	       p->ep->ni->conf->pid & LNET_PID_USERFLAG;
 }
 
-static void tell_silent(struct sim_path *p, uint64_t ns)
+static void conn_tell_silent(struct sim_path *p, uint64_t ns)
 {
 	struct ulnet_id all = { p->dst, LNET_PID_ANY };
 
@@ -231,7 +231,7 @@ static void sim_conn_silent(struct sim_path *p)
 		p->wanted = true;
 	if (p->wanted && p->conn.state == SIM_CONN_NONE)
 		sim_conn_try(p);
-	tell_silent(p, SILENT_AFTER);
+	conn_tell_silent(p, SILENT_AFTER);
 }
 
 /* Whoever has been heard from since has got what was sent after that. */
@@ -262,7 +262,7 @@ static void sim_conn_unheard(struct sim_path *p)
 
 	sim_conn_timer(p, PAUSE_CEILING);
 	if (p->wanted && !p->told_silent && ns >= SILENT_AFTER)
-		tell_silent(p, ns);
+		conn_tell_silent(p, ns);
 }
 
 /* ---- attempts ---- */
@@ -366,7 +366,8 @@ static void on_passed(struct work *w)
 }
 
 /* Its NI has failed, or its peer has gone, while it was on its way. */
-static bool is_over(const struct sim_passage *pass, const struct sim_path *p)
+static bool conn_is_over(const struct sim_passage *pass,
+			 const struct sim_path *p)
 {
 	const struct sim_ep *own = p->sc->ep;
 
@@ -374,7 +375,7 @@ static bool is_over(const struct sim_passage *pass, const struct sim_path *p)
 	       pass->generation != atomic_load(&p->ep->generation);
 }
 
-static void arrive(const struct sim_passage *pass, struct sim_cpt *sc)
+static void conn_arrive(const struct sim_passage *pass, struct sim_cpt *sc)
 {
 	struct sim_path *p = net_path(sc, &pass->nid);
 
@@ -383,7 +384,7 @@ static void arrive(const struct sim_passage *pass, struct sim_cpt *sc)
 		p->last = MAX(p->last, pass->last);
 		p->cut = MAX(p->cut, pass->cut);
 	}
-	if (!p || is_over(pass, p))
+	if (!p || conn_is_over(pass, p))
 		sim_conn_lapse(sc, &pass->nid);
 	else
 		sim_conn_arrive(p);
@@ -391,7 +392,7 @@ static void arrive(const struct sim_passage *pass, struct sim_cpt *sc)
 
 static void pass_on(struct sim_passage *pass);
 
-static void on_arrived(struct work *w)
+static void conn_on_arrived(struct work *w)
 {
 	struct sim_passage *pass = container_of(w, struct sim_passage, work);
 	struct sim_cpt *sc = pass->to;
@@ -401,7 +402,7 @@ static void on_arrived(struct work *w)
 		return;
 	}
 	if (sc->running)
-		arrive(pass, sc);
+		conn_arrive(pass, sc);
 	pass->work.fn = on_passed;
 	loop_post(pass->from->loop, &pass->work);
 }
@@ -412,7 +413,7 @@ static void pass_on(struct sim_passage *pass)
 	struct lnd_ni *ni = pass->from->ni;
 
 	pass->to = simlnd_cpt(ni, lnet_ni_cpt_of(ni, &pass->nid));
-	pass->work.fn = on_arrived;
+	pass->work.fn = conn_on_arrived;
 	loop_post(pass->to->loop, &pass->work);
 }
 

@@ -165,9 +165,9 @@ static struct sim_rule *rule_find(const struct sim_net *net,
 	return NULL;
 }
 
-static struct sim_rule *rule_get(struct sim_net *net,
-				 const struct ulnet_nid *src,
-				 const struct ulnet_nid *dst)
+static struct sim_rule *net_rule_get(struct sim_net *net,
+				     const struct ulnet_nid *src,
+				     const struct ulnet_nid *dst)
 {
 	struct sim_rule *r = rule_find(net, src, dst);
 
@@ -190,7 +190,7 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 		     const struct ulnet_nid *dst,
 		     const struct ulnet_sim_link *link)
 {
-	struct sim_rule *r = rule_get(net, src, dst);
+	struct sim_rule *r = net_rule_get(net, src, dst);
 
 	if (!r)
 		return -ENOMEM;
@@ -203,8 +203,8 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 		      const struct ulnet_nid *b, bool on)
 {
-	struct sim_rule *ab = rule_get(net, a, b);
-	struct sim_rule *ba = rule_get(net, b, a);
+	struct sim_rule *ab = net_rule_get(net, a, b);
+	struct sim_rule *ba = net_rule_get(net, b, a);
 
 	if (!ab || !ba)
 		return -ENOMEM;
@@ -215,7 +215,8 @@ int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 }
 
 /* Is it said of the NID? */
-static bool is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by)
+static bool net_is_named(const struct ulnet_nid *nid,
+			 const struct ulnet_nid *by)
 {
 	return lnet_nid_is_any(by) || lnet_nid_eq(nid, by);
 }
@@ -225,7 +226,7 @@ static void cut_conns_to(struct sim_ep *to, const struct ulnet_nid *from)
 	struct sim_path *p, *next;
 
 	list_for_each_entry_safe (p, next, &to->conns, of_ep)
-		if (is_named(&p->sc->ep->nid, from))
+		if (net_is_named(&p->sc->ep->nid, from))
 			sim_conn_cut(p);
 }
 
@@ -235,9 +236,9 @@ void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 	struct sim_ep *ep;
 
 	hash_for_each (ep, &net->eps, hash) {
-		if (is_named(&ep->nid, a))
+		if (net_is_named(&ep->nid, a))
 			cut_conns_to(ep, b);
-		if (is_named(&ep->nid, b))
+		if (net_is_named(&ep->nid, b))
 			cut_conns_to(ep, a);
 	}
 }

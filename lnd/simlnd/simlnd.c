@@ -296,7 +296,7 @@ static void pkt_arrive(struct timer *t)
 
 /* When it arrives: never before what was sent earlier, unless it may be
  * reordered. */
-static uint64_t arrival(struct sim_tx *tx)
+static uint64_t simlnd_arrival(struct sim_tx *tx)
 {
 	struct sim_path *p = tx->path;
 	uint64_t at = loop_now(tx->sc->loop) + p->link.latency +
@@ -339,7 +339,7 @@ static void pkt_send(struct sim_tx *tx)
 	pkt->generation = atomic_load(&ep->generation);
 	pkt->src = (struct ulnet_id){ from->ep->nid, from->ni->conf->pid };
 	pkt->left = loop_now(from->loop);
-	pkt->at = arrival(tx);
+	pkt->at = simlnd_arrival(tx);
 	pkt->store_time =
 		link->bandwidth
 			? (uint64_t)msg->length * NSEC_PER_SEC / link->bandwidth
@@ -789,7 +789,7 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	simlnd_stopped(sc);
 }
 
-static void sim_free(struct lnd_ni *ni)
+static void simlnd_sim_free(struct lnd_ni *ni)
 {
 	for (unsigned int i = 0; i < ni->cpts; i++) {
 		net_paths_free(simlnd_cpt(ni, i));
@@ -824,7 +824,7 @@ static int sim_startup(struct lnd_ni *ni)
 	ni->priv = cpts;
 	rc = net_join(ni->net, ni, cpts);
 	if (rc)
-		sim_free(ni);
+		simlnd_sim_free(ni);
 	return rc;
 }
 
@@ -859,7 +859,7 @@ const struct lnd simlnd = {
 	.type = -1,
 	.startup = sim_startup,
 	.shutdown = sim_shutdown,
-	.free = sim_free,
+	.free = simlnd_sim_free,
 	.send = sim_send,
 	.recv = sim_recv,
 	.eager_recv = sim_eager_recv,

@@ -14,7 +14,7 @@
  * not make room for others until it was looked after so many times. */
 #define LOOKS 8
 
-static struct sock_peer *peer_of(const struct connect *c)
+static struct sock_peer *attempt_peer_of(const struct connect *c)
 {
 	return container_of(c, struct sock_peer, connect);
 }
@@ -66,7 +66,7 @@ static int is_callers_turn(const struct sock_peer *peer)
 
 static int attempt_is_due(const struct connect *c)
 {
-	const struct sock_peer *peer = peer_of(c);
+	const struct sock_peer *peer = attempt_peer_of(c);
 
 	if (!sock_ni_is_up(peer->cpt->sni))
 		return c->wanted ? -ENETDOWN : -ENOENT;
@@ -85,7 +85,7 @@ static int attempt_is_due(const struct connect *c)
 static void attempt_tell(struct connect *c, bool wanted, int status,
 			 enum ulnet_cause cause)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	if (wanted || !sock_pid_is_user(peer->id.pid))
 		lnet_peer_connected(peer->cpt->sni->ni, &peer->id, status,
@@ -94,7 +94,7 @@ static void attempt_tell(struct connect *c, bool wanted, int status,
 
 static void attempt_silent(struct connect *c, uint64_t ns)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	lnet_peer_silent(peer->cpt->sni->ni, &peer->id, ns);
 }
@@ -112,7 +112,7 @@ static const char *hint(int status)
 
 /* A peer that has gone is nothing to warn of: those who wanted to reach it are
  * told. */
-static bool is_gone(int status)
+static bool attempt_is_gone(int status)
 {
 	return status == -ECONNREFUSED || status == -EHOSTUNREACH ||
 	       status == -ETIMEDOUT;
@@ -123,7 +123,7 @@ static void log_failure(struct sock_peer *peer, int status, bool first)
 	char nid[LNET_NIDSTR_SIZE];
 
 	sock_peer_str(peer, nid, sizeof(nid));
-	if (is_gone(status))
+	if (attempt_is_gone(status))
 		log_debug("socklnd", "%s: cannot connect: %s", nid,
 			  strerror(-status));
 	else if (first)
@@ -134,7 +134,7 @@ static void log_failure(struct sock_peer *peer, int status, bool first)
 
 static void attempt_log(struct connect *c, int status, bool first)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	sock_peer_refused(peer);
 	log_failure(peer, status, first);
@@ -193,7 +193,7 @@ static void leave_host(struct sock_peer *peer)
 
 static void attempt_leave(struct connect *c, enum connect_state to)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	if (c->fsm.state == CONNECT_CONNECTING) {
 		drop_sockets(peer);
@@ -207,7 +207,7 @@ static void attempt_leave(struct connect *c, enum connect_state to)
 
 /* When to look after an attempt again: jitter keeps many clients of one server
  * from knocking at the same moments. */
-static void look_later(struct sock_peer *peer)
+static void attempt_look_later(struct sock_peer *peer)
 {
 	uint64_t half = sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms) / 2;
 	uint64_t after = half + loop_random(peer->cpt->loop) % (half + 1);
@@ -229,7 +229,7 @@ static void attempt_begin(struct sock_peer *peer)
 	if (rc)
 		attempt_failed(peer, rc);
 	else
-		look_later(peer);
+		attempt_look_later(peer);
 }
 
 static void wait_for_turn(struct sock_peer *peer)
@@ -241,7 +241,7 @@ static void wait_for_turn(struct sock_peer *peer)
 
 static void begin_or_wait(struct connect *c)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	if (c->wanted)
 		peer->opens = true;
@@ -338,7 +338,7 @@ static void tell_of_silence(struct sock_peer *peer)
 
 static void look_after(struct connect *c)
 {
-	struct sock_peer *peer = peer_of(c);
+	struct sock_peer *peer = attempt_peer_of(c);
 
 	if (gives_way(peer)) {
 		wait_for_turn(peer);
@@ -348,7 +348,7 @@ static void look_after(struct connect *c)
 		try_second(peer);
 		tell_of_silence(peer);
 	}
-	look_later(peer);
+	attempt_look_later(peer);
 }
 
 /* The peer wants the connection to be tried again later. That happens once when
@@ -369,7 +369,7 @@ static void retry_later(struct sock_peer *peer)
 }
 
 /* Is there no sense in asking the peer once more? */
-static bool is_final(struct sock_peer *peer, int status)
+static bool attempt_is_final(struct sock_peer *peer, int status)
 {
 	peer->connect.retries++;
 	if (status == -EALREADY &&
@@ -385,7 +385,7 @@ void sock_attempt_done(struct sock_peer *peer, int status)
 	if (!status) {
 		peer->connect.retries = 0;
 		peer->connect.give_up = 0;
-	} else if (!again || is_final(peer, status)) {
+	} else if (!again || attempt_is_final(peer, status)) {
 		attempt_failed(peer, status);
 		return;
 	} else if (status == -EALREADY && missing(peer) != SOCK_NONE) {
@@ -443,7 +443,7 @@ void sock_attempt_hurry(struct sock_peer *peer)
 
 static void attempt_law(const struct connect *c, struct connect_law *law)
 {
-	const struct sock_ni *sni = peer_of(c)->cpt->sni;
+	const struct sock_ni *sni = attempt_peer_of(c)->cpt->sni;
 
 	law->min_pause = sock_ni_ms(sni, SOCK_min_reconnectms);
 	law->max_pause = sock_ni_ms(sni, SOCK_max_reconnectms);
@@ -453,7 +453,7 @@ static void attempt_law(const struct connect *c, struct connect_law *law)
 
 static void attempt_settle(struct connect *c)
 {
-	sock_peer_settle(peer_of(c));
+	sock_peer_settle(attempt_peer_of(c));
 }
 
 static const struct connect_ops attempt_ops = {

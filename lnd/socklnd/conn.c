@@ -45,7 +45,7 @@ struct sock_left {
 	int fd;
 };
 
-static void on_left(struct work *w)
+static void conn_on_left(struct work *w)
 {
 	struct sock_left *left = container_of(w, struct sock_left, work);
 	struct sock_ni *sni = left->sni;
@@ -65,7 +65,7 @@ static struct sock_left *left_new(const struct sock_conn *conn)
 		free(left);
 		return NULL;
 	}
-	left->work.fn = on_left;
+	left->work.fn = conn_on_left;
 	left->sni = conn->sni;
 	left->loop = conn->loop;
 	left->fd = -1;
@@ -150,7 +150,7 @@ void sock_conn_drop(struct sock_conn *conn)
 	conn_end(conn);
 }
 
-static void on_ready(struct env_io *io, int revents)
+static void conn_on_ready(struct env_io *io, int revents)
 {
 	struct sock_conn *conn = container_of(io, struct sock_conn, io);
 
@@ -168,7 +168,7 @@ void sock_conn_open(struct sock_conn *conn)
 {
 	fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
 	loop_timer_cancel(conn->loop, &conn->timer);
-	conn->io.fn = on_ready;
+	conn->io.fn = conn_on_ready;
 	conn->io.eager = true;
 	conn->heard = conn->progress = loop_now(conn->loop);
 	sock_rx_open(conn);

@@ -205,7 +205,7 @@ static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 }
 
 /* On the CPT of its peer. */
-static void arrive(struct sock_conn *conn)
+static void handshake_arrive(struct sock_conn *conn)
 {
 	struct sock_peer *peer;
 	int rc;
@@ -241,14 +241,14 @@ static unsigned int hs_owner(const struct sock_conn *conn)
 }
 
 /* The peer may have got another owner meanwhile. */
-static void on_moved(struct work *w)
+static void handshake_on_moved(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
 	struct sock_ni *sni = conn->sni;
 	unsigned int owner = hs_owner(conn);
 
 	if (likely(owner == conn->cpt->index))
-		arrive(conn);
+		handshake_arrive(conn);
 	else
 		hs_pass(conn, owner);
 	passage_arrived(&sni->passage);
@@ -258,7 +258,7 @@ static void hs_pass(struct sock_conn *conn, unsigned int owner)
 {
 	conn->cpt = &conn->sni->cpts[owner];
 	conn->loop = conn->cpt->loop;
-	conn->work.fn = on_moved;
+	conn->work.fn = handshake_on_moved;
 	passage_send(&conn->sni->passage, conn->loop, &conn->work);
 }
 
@@ -273,7 +273,7 @@ static void hs_move(struct sock_conn *conn)
 		return;
 	}
 	conn->cpt = &conn->sni->cpts[0];
-	arrive(conn);
+	handshake_arrive(conn);
 }
 
 /* What a HELLO to us must be like, besides being one. */
@@ -461,7 +461,7 @@ static int pause_listening(struct sock_listener *l, bool pause)
 	return loop_watch(l->loop, &l->io);
 }
 
-static void on_rested(struct timer *t)
+static void handshake_on_rested(struct timer *t)
 {
 	struct sock_listener *l = container_of(t, struct sock_listener, rest);
 
@@ -690,7 +690,7 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	l->addr = netif_addr(&sni->ni->nid, l->conf->port);
 	list_init(&l->nis);
 	list_init(&l->handshakes);
-	timer_init(&l->rest, on_rested);
+	timer_init(&l->rest, handshake_on_rested);
 	list_add_tail(&s->listeners, &l->link);
 	l->reserve = -1;
 	l->io.fn = on_connections;
@@ -805,7 +805,7 @@ static int hello_judge(const struct sock_conn *conn)
 	return 0;
 }
 
-static void answered(struct sock_conn *conn)
+static void handshake_answered(struct sock_conn *conn)
 {
 	struct sock_peer *peer = conn->peer;
 	int rc = hello_read(conn);
@@ -835,7 +835,7 @@ static void on_active(struct env_io *io, int revents)
 	int rc = revents & ENV_ERROR ? -ENOMEM : 0;
 
 	if (!rc && conn->fsm.state != CONN_CONNECTING) {
-		answered(conn);
+		handshake_answered(conn);
 		return;
 	}
 	if (!rc)

@@ -21,7 +21,7 @@
 
 /* ---- what follows on the CPTs ---- */
 
-static void on_news(struct work *w)
+static void link_on_news(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, news);
 
@@ -46,7 +46,7 @@ static void post_news(struct sock_ni *sni)
 
 void sock_link_init(struct sock_cpt *cpt)
 {
-	cpt->news.fn = on_news;
+	cpt->news.fn = link_on_news;
 }
 
 /* ---- what is so ---- */
@@ -81,7 +81,7 @@ static void link_look(struct sock_links *ls)
 	freeifaddrs(all);
 }
 
-static void on_again(struct timer *t)
+static void link_on_again(struct timer *t)
 {
 	link_look(container_of(t, struct sock_links, again));
 }
@@ -98,7 +98,7 @@ static void stop_watching(struct sock_links *ls)
 
 /* Takes what has come, up to a number; what is left wakes again. 0, or an errno
  * that will not go away. */
-static int drain(int fd)
+static int link_drain(int fd)
 {
 	for (unsigned int i = 0; i < BATCH; i++) {
 		char c; /* what does not fit is dropped */
@@ -114,7 +114,7 @@ static int drain(int fd)
 static void on_change(struct env_io *io, int revents)
 {
 	struct sock_links *ls = container_of(io, struct sock_links, io);
-	int rc = revents & ENV_ERROR ? ENOMEM : drain(io->fd);
+	int rc = revents & ENV_ERROR ? ENOMEM : link_drain(io->fd);
 
 	if (rc) {
 		log_err("socklnd",
@@ -146,7 +146,7 @@ static int open_netlink(void)
 }
 
 /* Systems that answer so do not let us watch, ever. */
-static bool is_refusal(int rc)
+static bool link_is_refusal(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EPROTONOSUPPORT ||
 	       rc == -EAFNOSUPPORT;
@@ -157,7 +157,7 @@ static int watch(struct sock_links *ls)
 	ls->io.fd = open_netlink();
 	if (ls->io.fd >= 0)
 		return loop_watch(ls->loop, &ls->io);
-	if (!is_refusal(ls->io.fd))
+	if (!link_is_refusal(ls->io.fd))
 		return ls->io.fd;
 	log_warn("socklnd",
 		 "changes of links and addresses are not noticed: "
@@ -195,7 +195,7 @@ static int links_new(const struct lnd_ni *ni, struct sock_links **ls_p)
 	ls->io.events = ENV_READ;
 	ls->io.fn = on_change;
 	list_init(&ls->nis);
-	timer_init(&ls->again, on_again);
+	timer_init(&ls->again, link_on_again);
 	s->links = ls;
 	rc = watch(ls);
 	if (rc) {

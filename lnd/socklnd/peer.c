@@ -109,7 +109,7 @@ char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size)
 		       : lnet_nid_format(&peer->id.nid, buf, size);
 }
 
-static bool is_idle(const struct sock_peer *peer)
+static bool socklnd_is_idle(const struct sock_peer *peer)
 {
 	return !sock_peer_has_conns(peer) && connect_is_idle(&peer->connect);
 }
@@ -119,7 +119,7 @@ bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid)
 	const struct sock_peer *peer;
 
 	hash_for_each (peer, &cpt->peers, hash) {
-		if (lnet_nid_eq(&peer->id.nid, nid) && !is_idle(peer))
+		if (lnet_nid_eq(&peer->id.nid, nid) && !socklnd_is_idle(peer))
 			return true;
 	}
 	return false;
@@ -217,7 +217,7 @@ static void on_peer_settle(struct work *w)
 	tell_severed(peer);
 	connect_settle(&peer->connect);
 	/* Handlers have run. */
-	if (peer->settling || !is_idle(peer))
+	if (peer->settling || !socklnd_is_idle(peer))
 		return;
 	BUG_ON(!list_empty(&peer->connect.failed) || !list_empty(&peer->turn));
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
@@ -319,7 +319,7 @@ static void find_small(struct sock_peer *peer)
 	}
 }
 
-static void close_all(struct list *conns, int status)
+static void peer_close_all(struct list *conns, int status)
 {
 	while (!list_empty(conns))
 		sock_conn_close(list_first(conns, struct sock_conn, link),
@@ -328,7 +328,7 @@ static void close_all(struct list *conns, int status)
 
 /* The connections take no more messages. Those that were set aside before them
  * have had their time. Users' handlers run. */
-static void set_aside(struct sock_peer *peer)
+static void peer_set_aside(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
 	struct list older;
@@ -346,7 +346,7 @@ static void set_aside(struct sock_peer *peer)
 		sock_tx_give_back(conn);
 	if (!list_empty(&older))
 		peer_sever(peer);
-	close_all(&older, -ETIMEDOUT);
+	peer_close_all(&older, -ETIMEDOUT);
 	sock_peer_watch(peer);
 }
 
@@ -363,7 +363,7 @@ static void come_back(struct sock_peer *peer)
 	if (!peer->opens || list_empty(&peer->conns) || !min || away < min)
 		return;
 	peer->renewing = true;
-	set_aside(peer);
+	peer_set_aside(peer);
 	connect_want(&peer->connect);
 }
 
@@ -378,14 +378,14 @@ static void finish_aside(struct sock_peer *peer)
 }
 
 /* @conn is about to be used. */
-static void make_room(struct sock_peer *peer, const struct sock_conn *conn)
+static void peer_make_room(struct sock_peer *peer, const struct sock_conn *conn)
 {
 	if (conn->type != SOCK_CONTROL)
 		return;
 	if (peer->count[SOCK_CONTROL]) {
 		/* Whoever sends meanwhile waits for it. */
 		connect_want(&peer->connect);
-		set_aside(peer);
+		peer_set_aside(peer);
 	}
 	if (!conn->active)
 		finish_aside(peer);
@@ -396,7 +396,7 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	char text[CONN_STR_SIZE];
 
 	conn->peer = peer;
-	make_room(peer, conn);
+	peer_make_room(peer, conn);
 	if (conn->type == SOCK_CONTROL)
 		peer->renewing = false;
 	if (list_empty(&peer->conns))
@@ -487,7 +487,7 @@ void sock_peer_met_bulk(struct sock_peer *peer)
 
 /* A process that only calls goes when it is done, without having read all that
  * is on its way to it: that is nothing to warn of. */
-static bool has_left(const struct sock_peer *peer, int status)
+static bool peer_has_left(const struct sock_peer *peer, int status)
 {
 	return sock_pid_is_user(peer->id.pid) &&
 	       (status == -ECONNRESET || status == -EPIPE);
@@ -500,7 +500,7 @@ static void log_closed(const struct sock_peer *peer, int status)
 	if (!status || status == -ESHUTDOWN)
 		return;
 	sock_peer_str(peer, nid, sizeof(nid));
-	if (has_left(peer, status))
+	if (peer_has_left(peer, status))
 		log_debug("socklnd", "%s: connections closed: %s", nid,
 			  strerror(-status));
 	else
@@ -542,7 +542,7 @@ void sock_peer_close(struct sock_peer *peer, int status)
 	if (status != -ESHUTDOWN && !sock_pid_is_user(peer->id.pid))
 		list_for_each_entry (conn, &closing, link)
 			sock_tx_give_back(conn);
-	close_all(&closing, status);
+	peer_close_all(&closing, status);
 	if (unproven)
 		sock_attempt_in_vain(peer, status);
 	sock_peer_settle(peer);
@@ -685,7 +685,7 @@ static bool can_be_taken_back(struct sock_peer *peer)
 	return !silent_for(peer, &peer->aside);
 }
 
-static void look_for_silence(struct sock_peer *peer)
+static void socklnd_look_for_silence(struct sock_peer *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
 	uint64_t ns;
@@ -700,7 +700,7 @@ static void look_for_silence(struct sock_peer *peer)
 		return;
 	log_debug("socklnd", "%s: connections are silent",
 		  sock_peer_str(peer, nid, sizeof(nid)));
-	set_aside(peer);
+	peer_set_aside(peer);
 	lnet_peer_silent(peer->cpt->sni->ni, &peer->id, ns);
 }
 
@@ -755,7 +755,7 @@ static void on_peer_check(struct timer *t)
 	give_up_overdue(peer, now);
 	if (!sock_peer_has_conns(peer))
 		return;
-	look_for_silence(peer);
+	socklnd_look_for_silence(peer);
 	if (!list_empty(&peer->conns) && is_proven(peer))
 		peer->connect.failures = 0;
 	if (peer->watched && is_busy(peer)) {
@@ -793,7 +793,7 @@ void sock_peers_link_down(struct sock_cpt *cpt)
 }
 
 /* TCP may get through again, and connections be missing. */
-static void look_again(struct sock_peer *peer)
+static void peer_look_again(struct sock_peer *peer)
 {
 	if (peer->watched)
 		check_soon(peer);
@@ -807,7 +807,7 @@ void sock_peers_link_up(struct sock_cpt *cpt)
 	struct sock_peer *peer;
 
 	hash_for_each (peer, &cpt->peers, hash)
-		look_again(peer);
+		peer_look_again(peer);
 }
 
 /* ---- the end ---- */

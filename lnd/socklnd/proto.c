@@ -25,8 +25,8 @@ static bool proto_nid_sane(const struct ulnet_nid *nid)
 	return nid->size == sizeof(nid->addr) - 4;
 }
 
-static void read_nid(struct reader *r, bool large, bool swap,
-		     struct ulnet_nid *nid)
+static void proto_read_nid(struct reader *r, bool large, bool swap,
+			   struct ulnet_nid *nid)
 {
 	if (large)
 		read_bytes(r, nid, sizeof(*nid));
@@ -142,7 +142,7 @@ int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target)
 		return -EPROTO;
 	is_magic(read_u32(&r, false), REQUEST_MAGIC, &swap);
 	read_skip(&r, 4);
-	read_nid(&r, len == SOCK_REQUEST_LARGE_SIZE, swap, &nid);
+	proto_read_nid(&r, len == SOCK_REQUEST_LARGE_SIZE, swap, &nid);
 	BUG_ON(r.bad);
 	if (!proto_nid_sane(&nid))
 		return -EPROTO;
@@ -226,8 +226,8 @@ int sock_hello_decode(struct sock_hello *hello, const void *buf, size_t len)
 	if (len == 0 || len != hello_size(hello->version))
 		return -EPROTO;
 	read_skip(&r, SOCK_START_SIZE);
-	read_nid(&r, large, swap, &hello->src_nid);
-	read_nid(&r, large, swap, &hello->dst_nid);
+	proto_read_nid(&r, large, swap, &hello->src_nid);
+	proto_read_nid(&r, large, swap, &hello->dst_nid);
 	hello->src_pid = read_u32(&r, swap);
 	read_skip(&r, 4);
 	hello->src_incarnation = read_u64(&r, swap);

@@ -400,7 +400,7 @@ static int keep_behind(struct sock_conn *conn, const uint8_t *p, size_t len)
 }
 
 /* 0 or -errno. The connection may be closed afterwards. */
-static int parse(struct sock_conn *conn, const uint8_t *p, size_t len)
+static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	while (len && sock_conn_is_open(conn)) {
 		if (unlikely(conn->reading != CONN_READS))
@@ -442,7 +442,7 @@ static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 	n -= placed;
 	if (n == conn->rx_limit)
 		conn->rx_limit = RX_LIMIT_SMALL_FRAMES;
-	return rc ? rc : parse(conn, conn->cpt->rx_buffer, n);
+	return rc ? rc : rx_parse(conn, conn->cpt->rx_buffer, n);
 }
 
 /* What an end of the connection means: 0 between messages. */
@@ -558,7 +558,7 @@ static void rx_resumed(struct timer *t)
 	if (!rc && !conn->rx->length)
 		rc = rx_complete(conn);
 	if (!rc && behind)
-		rc = parse(conn, behind, len);
+		rc = rx_parse(conn, behind, len);
 	free(behind);
 	if (!sock_conn_is_open(conn))
 		return;

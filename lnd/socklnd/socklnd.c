@@ -13,7 +13,7 @@
 
 #define PAGE 4096
 
-static void on_stopped(struct work *w)
+static void socklnd_on_stopped(struct work *w)
 {
 	struct sock_cpt *cpt = container_of(w, struct sock_cpt, stopped);
 
@@ -52,7 +52,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	cpt->index = i;
 	cpt->loop = sni->ni->loops[i];
 	cpt->flush_work.fn = sock_tx_flush;
-	cpt->stopped.fn = on_stopped;
+	cpt->stopped.fn = socklnd_on_stopped;
 	sock_link_init(cpt);
 	hash_init(&cpt->peers);
 	hash_init(&cpt->hosts);
@@ -212,7 +212,7 @@ static int conn_join(struct sock_conn *conn)
 	return rc;
 }
 
-static void on_arrived(struct work *w)
+static void socklnd_on_arrived(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
 	const struct sock_ni *sni = conn->sni;
@@ -231,13 +231,13 @@ static void conn_pass(struct sock_conn *conn)
 
 	conn->cpt = &sni->cpts[lnet_ni_cpt_of(sni->ni, &conn->hello.src_nid)];
 	conn->loop = conn->cpt->loop;
-	conn->work.fn = on_arrived;
+	conn->work.fn = socklnd_on_arrived;
 	loop_post(conn->loop, &conn->work);
 }
 
 /* ---- where they leave ---- */
 
-static bool peer_can_move(const struct sock_peer *peer)
+static bool socklnd_peer_can_move(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
@@ -276,7 +276,7 @@ static bool sock_can_move(struct lnd_ni *ni, unsigned int index,
 	if (cpt->stopping)
 		return false;
 	while ((peer = next_of(cpt, nid, &bucket, &n)))
-		if (!peer_can_move(peer))
+		if (!socklnd_peer_can_move(peer))
 			return false;
 	return true;
 }
@@ -295,7 +295,7 @@ static int conn_move(struct sock_conn *conn)
 	return 0;
 }
 
-static void peer_move(struct sock_peer *peer)
+static void socklnd_peer_move(struct sock_peer *peer)
 {
 	bool heard = peer->heard;
 
@@ -321,7 +321,7 @@ static void sock_move(struct lnd_ni *ni, unsigned int index,
 	uint32_t bucket = 0;
 
 	while ((peer = next_of(cpt, nid, &bucket, &n)))
-		peer_move(peer);
+		socklnd_peer_move(peer);
 }
 
 static const struct lnd_tunable sock_tunables[SOCK_TUNABLES] = {

@@ -76,7 +76,7 @@ const struct fsm_state sock_out_states[SOCK_OUT_STATES] = {
 	[SOCK_OUT_WAITING] = { "waiting", FSM_TO(SOCK_OUT_WRITING) },
 };
 
-static void out_move(struct sock_conn *conn, enum sock_out_state to)
+static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 {
 	fsm_move(&conn->out, sock_out_states, to);
 }
@@ -92,10 +92,10 @@ static void out_schedule(struct sock_conn *conn)
 	 * others in. */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
-		out_move(conn, SOCK_OUT_WAITING);
+		tx_out_move(conn, SOCK_OUT_WAITING);
 		return;
 	}
-	out_move(conn, SOCK_OUT_LISTED);
+	tx_out_move(conn, SOCK_OUT_LISTED);
 	list_add_tail(&cpt->flush, &conn->flush);
 	if (cpt->flush_scheduled)
 		return;
@@ -342,8 +342,8 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
  * the peer need not wait for what follows from its end. (The ends of those
  * before it give credits back, so what waits for them goes out with this.)
  */
-static size_t gather(struct sock_conn *conn, uint8_t *buf,
-		     struct sock_tx **last)
+static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
+			struct sock_tx **last)
 {
 	size_t n = 0, hdr = hdr_size(conn);
 
@@ -473,7 +473,7 @@ static bool write_once(struct sock_conn *conn)
 	int rc;
 
 	if (!conn->rest && !conn->tx)
-		len = gather(conn, buf, &last);
+		len = tx_gather(conn, buf, &last);
 	if (!sock_conn_is_open(conn) || (!len && !conn->tx))
 		return false;
 	rc = write_part(conn, buf, len);
@@ -492,14 +492,14 @@ static void out_write(struct sock_conn *conn)
 {
 	bool pending;
 
-	out_move(conn, SOCK_OUT_WRITING);
+	tx_out_move(conn, SOCK_OUT_WRITING);
 	conn->flushed = loop_now(conn->loop);
 	for (int i = 0; i < WRITES_PER_TURN && write_once(conn); i++)
 		;
 	if (!sock_conn_is_open(conn))
 		return;
 	pending = conn->rest || conn->tx || !list_empty(&conn->queue);
-	out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
+	tx_out_move(conn, pending ? SOCK_OUT_WAITING : SOCK_OUT_IDLE);
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
 		sock_peer_lost(conn, -ENOMEM);
 	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)

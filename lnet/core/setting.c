@@ -93,7 +93,7 @@ static uint64_t unit_of(enum setting i)
 }
 
 /* A fraction, which only struct ulnet_conf can have, counts as a whole. */
-static int64_t value_get(const struct settings *s, enum setting i)
+static int64_t setting_value_get(const struct settings *s, enum setting i)
 {
 	uint64_t v = atomic_load_explicit(&s->value[i], memory_order_relaxed);
 	uint64_t unit = unit_of(i);
@@ -118,8 +118,8 @@ static void value_set(struct settings *s, enum setting i, int64_t value)
 /* Each of retry_count + 1 transmissions gets its part of the time. */
 static void update_lnd_timeout(struct settings *s)
 {
-	int64_t sec = (value_get(s, SETTING_TRANSACTION_TIMEOUT) - 1) /
-		      (value_get(s, SETTING_RETRY_COUNT) + 1);
+	int64_t sec = (setting_value_get(s, SETTING_TRANSACTION_TIMEOUT) - 1) /
+		      (setting_value_get(s, SETTING_RETRY_COUNT) + 1);
 
 	value_set(s, SETTING_LND_TIMEOUT, MAX(1, sec));
 }
@@ -138,7 +138,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	s->value[SETTING_INTERFACES_MAX] = conf->interfaces_max;
 	s->value[SETTING_BUSY_POLL] = busy_poll;
 	s->value[SETTING_DISCOVERY] = conf->discovery;
-	timeout = value_get(s, SETTING_TRANSACTION_TIMEOUT);
+	timeout = setting_value_get(s, SETTING_TRANSACTION_TIMEOUT);
 	/* A node with a short timeout has no time for as many. */
 	value_set(s, SETTING_RETRY_COUNT, MIN(RETRY_COUNT, timeout - 1));
 	update_lnd_timeout(s);
@@ -179,9 +179,9 @@ static bool others_allow(const struct settings *s, enum setting i,
 			 int64_t value)
 {
 	if (i == SETTING_TRANSACTION_TIMEOUT)
-		return value > value_get(s, SETTING_RETRY_COUNT);
+		return value > setting_value_get(s, SETTING_RETRY_COUNT);
 	return i != SETTING_RETRY_COUNT ||
-	       value < value_get(s, SETTING_TRANSACTION_TIMEOUT);
+	       value < setting_value_get(s, SETTING_TRANSACTION_TIMEOUT);
 }
 
 static int setting_set(struct settings *s, enum setting i, int64_t value)
@@ -191,7 +191,7 @@ static int setting_set(struct settings *s, enum setting i, int64_t value)
 	bool allowed;
 
 	pthread_mutex_lock(&s->lock);
-	before = value_get(s, i);
+	before = setting_value_get(s, i);
 	allowed = others_allow(s, i, value);
 	if (allowed) {
 		value_set(s, i, value);
@@ -235,7 +235,7 @@ int lnet_settings(struct lnet *node, struct ulnet_setting *settings,
 			.name = t->name,
 			.unit = t->unit,
 			.help = t->help,
-			.value = value_get(&node->settings, i),
+			.value = setting_value_get(&node->settings, i),
 			.min = is_fixed(i) ? t->def : t->min,
 			.max = is_fixed(i) ? t->def : t->max,
 			.def = t->def,

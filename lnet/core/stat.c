@@ -116,8 +116,8 @@ void traffic_reset(struct traffic_stats *t)
 
 /* ---- words ---- */
 
-static const char *name_of(const char *const *names, unsigned int n,
-			   unsigned int i)
+static const char *stat_name_of(const char *const *names, unsigned int n,
+				unsigned int i)
 {
 	return i < n && names[i] ? names[i] : "?";
 }
@@ -130,7 +130,7 @@ const char *lnet_event_name(enum ulnet_event_type type)
 		[LNET_EVENT_SEND] = "SEND",   [LNET_EVENT_UNLINK] = "UNLINK",
 	};
 
-	return name_of(names, ARRAY_SIZE(names), type);
+	return stat_name_of(names, ARRAY_SIZE(names), type);
 }
 
 const char *lnet_outcome_name(enum ulnet_outcome outcome)
@@ -142,7 +142,7 @@ const char *lnet_outcome_name(enum ulnet_outcome outcome)
 		[LNET_OUTCOME_UNKNOWN] = "unknown",
 	};
 
-	return name_of(names, ARRAY_SIZE(names), outcome);
+	return stat_name_of(names, ARRAY_SIZE(names), outcome);
 }
 
 const char *lnet_cause_name(enum ulnet_cause cause)

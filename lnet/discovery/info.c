@@ -186,7 +186,7 @@ static int read_large(struct info_reader *ir, size_t bytes)
 	return 0;
 }
 
-static int read_header(struct info_reader *ir)
+static int info_read_header(struct info_reader *ir)
 {
 	uint32_t magic = read_u32(&ir->r, false);
 	uint64_t lo;
@@ -230,7 +230,7 @@ int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 	int rc;
 
 	*info = (struct ulnet_ping_info){ .ni = ni };
-	rc = read_header(&ir);
+	rc = info_read_header(&ir);
 	if (rc)
 		return rc;
 	if (ir.nsmall - 1 > max)

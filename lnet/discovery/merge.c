@@ -127,7 +127,7 @@ static void sort_theirs(struct merge_work *w)
 				MERGE_LEAVE;
 }
 
-static uint8_t state_of(const struct merge_ni *was, bool up)
+static uint8_t merge_state_of(const struct merge_ni *was, bool up)
 {
 	if (was->down == !up)
 		return 0;
@@ -151,7 +151,7 @@ static void compare_ours(struct merge_work *w)
 		while (at > w->sorted && lnet_nid_eq(&at[-1]->nid, &at[0]->nid))
 			at--;
 		w->plan->theirs[index_of(w, *at)] = MERGE_HAS;
-		w->plan->ours[i] = state_of(&k->ni[i], (*at)->up);
+		w->plan->ours[i] = merge_state_of(&k->ni[i], (*at)->up);
 	}
 }
 
@@ -248,7 +248,7 @@ static enum merge_why worth_a_warning(const struct merge_work *w)
 	return MERGE_WHY_NOT;
 }
 
-static void plan_nothing(struct merge_work *w, enum merge_why why)
+static void merge_plan_nothing(struct merge_work *w, enum merge_why why)
 {
 	w->plan->why = why;
 	w->plan->verdict = why ? MERGE_REFUSE : MERGE_NONE;
@@ -282,11 +282,11 @@ static void plan_nids(struct merge_work *w)
 	sort_theirs(w);
 	compare_ours(w);
 	if (!is_free(w->known)) {
-		plan_nothing(w, worth_a_warning(w));
+		merge_plan_nothing(w, worth_a_warning(w));
 		return;
 	}
 	if (takes_part(w->info) && primary_is_taken(w)) {
-		plan_nothing(w, MERGE_WHY_PRIMARY_TAKEN);
+		merge_plan_nothing(w, MERGE_WHY_PRIMARY_TAKEN);
 		return;
 	}
 	if (takes_part(w->info))

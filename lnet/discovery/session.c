@@ -453,7 +453,7 @@ static void act_end(struct discovery *d)
 	disc_over(d, 0);
 }
 
-static const struct backoff_law *law_of(const struct discovery *d)
+static const struct backoff_law *session_law_of(const struct discovery *d)
 {
 	return d->held_up ? &pauses_held_up : &pauses;
 }
@@ -466,7 +466,7 @@ static uint64_t pause_after_failure(struct discovery *d)
 	if (held_up != d->held_up)
 		d->failures = 0;
 	d->held_up = held_up;
-	return backoff_pause(law_of(d), ++d->failures,
+	return backoff_pause(session_law_of(d), ++d->failures,
 			     loop_random(d->cpt->loop));
 }
 
@@ -511,7 +511,7 @@ void disc_event(struct discovery *d, enum disc_event ev)
 
 /* ---- questions that have ended ---- */
 
-static void pinged(struct discovery *d)
+static void session_pinged(struct discovery *d)
 {
 	struct announcement *told;
 	int rc = d->ask.status;
@@ -559,7 +559,7 @@ static void disc_asked(struct ask *a)
 	if (!d->peer)
 		disc_free(d);
 	else if (d->peer->fsm.state == PEER_DISCOVERING)
-		pinged(d);
+		session_pinged(d);
 	else
 		pushed(d);
 }
@@ -570,8 +570,8 @@ static void disc_pause_over(struct timer *t)
 {
 	struct discovery *d = container_of(t, struct discovery, timer);
 
-	disc_event(d, d->failures < law_of(d)->max ? DISC_ON_PAUSE_OVER
-						   : DISC_ON_GIVE_UP);
+	disc_event(d, d->failures < session_law_of(d)->max ? DISC_ON_PAUSE_OVER
+							   : DISC_ON_GIVE_UP);
 }
 
 struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer)

@@ -18,7 +18,7 @@ static struct msg_in *came_in(const struct msg_out *msg)
 	return container_of(msg, struct msg_in, out);
 }
 
-static int status_of(enum ulnet_cause cause)
+static int inject_status_of(enum ulnet_cause cause)
 {
 	switch (cause) {
 	case LNET_CAUSE_LOCAL_NO_ROUTE:
@@ -80,15 +80,16 @@ static bool delay(struct msg_out *msg, enum fault_place place, uint64_t ns)
  * used is touched. The path was tried, and the event names it. A REPLY that
  * fails has no other path; the peer's LND hears that there is none, and the
  * peer's GET waits for it in vain. */
-static void fail(struct msg_out *msg, enum fault_place place,
-		 enum ulnet_cause cause)
+static void inject_fail(struct msg_out *msg, enum fault_place place,
+			enum ulnet_cause cause)
 {
 	if (place == IS_ANSWERED) {
-		request_forget_reply(came_in(msg), status_of(cause), cause);
+		request_forget_reply(came_in(msg), inject_status_of(cause),
+				     cause);
 		return;
 	}
 	msg->tries++;
-	out_fail_later(msg, status_of(cause), cause);
+	out_fail_later(msg, inject_status_of(cause), cause);
 }
 
 /* As msg_faults: true if @msg does not go on. */
@@ -105,7 +106,7 @@ static bool strike(struct msg_out *msg, enum fault_place place)
 		in_drop(came_in(msg), STAT_drop_fault);
 		return true;
 	case FAULT_FAIL:
-		fail(msg, place, hit.cause);
+		inject_fail(msg, place, hit.cause);
 		return true;
 	case FAULT_DELAY:
 		made = stays = delay(msg, place, hit.latency_ns);

@@ -223,7 +223,7 @@ static enum lnd_blame blame(const struct msg_out *msg, int status,
 }
 
 /* Was this try's transmission begun? */
-static bool has_left(const struct msg_out *msg)
+static bool end_has_left(const struct msg_out *msg)
 {
 	return msg->tries > (msg->again ? msg->again->tried.n : 0);
 }
@@ -282,7 +282,7 @@ static out_of_line bool try_failed(struct msg_out *msg, int status,
 	if (msg->fsm.state == OUT_PAUSED && msg->lpni)
 		out_forget_path(msg); /* which was not tried yet */
 	count(msg, counted_as(msg, status, cause));
-	if (has_left(msg) && !lnd_rule(status, cause).not_delivered)
+	if (end_has_left(msg) && !lnd_rule(status, cause).not_delivered)
 		msg->flags |= MSG_QUESTIONED;
 	if (!msg->lpni)
 		return false;

@@ -62,7 +62,7 @@ static struct router_buf *buf_get(struct router_pool *pool)
 	return buf;
 }
 
-static void buf_free(struct router_pool *pool, struct router_buf *buf)
+static void forward_buf_free(struct router_pool *pool, struct router_buf *buf)
 {
 	free(buf);
 	pool->made--;
@@ -75,7 +75,7 @@ static void buf_put(const struct router *r, struct router_pool *pool,
 	if (r->on && pool->made <= pool->max)
 		list_add(&pool->spare, &buf->link);
 	else
-		buf_free(pool, buf);
+		forward_buf_free(pool, buf);
 }
 
 static void pool_trim(struct router_pool *pool, uint32_t max)
@@ -85,7 +85,7 @@ static void pool_trim(struct router_pool *pool, uint32_t max)
 			list_first(&pool->spare, struct router_buf, link);
 
 		list_del(&buf->link);
-		buf_free(pool, buf);
+		forward_buf_free(pool, buf);
 	}
 }
 

@@ -354,7 +354,7 @@ static int turn_away(struct msg_in *msg, struct lnet_ni *ni, void *rx, int why)
 	return 0;
 }
 
-static in_line void arrived(struct msg_in *msg, bool direct)
+static in_line void parse_arrived(struct msg_in *msg, bool direct)
 {
 	if (unlikely(!meet_peer(msg, msg->out.ni, direct)))
 		in_drop(msg, STAT_drop_no_memory);
@@ -366,7 +366,7 @@ static in_line void arrived(struct msg_in *msg, bool direct)
 
 void in_arrived(struct msg_in *msg)
 {
-	arrived(msg, lnet_nid_eq(&msg->out.hdr.src_nid, &msg->from));
+	parse_arrived(msg, lnet_nid_eq(&msg->out.hdr.src_nid, &msg->from));
 }
 
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
@@ -407,7 +407,7 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	ni_ref(ni, cpt->index);
 	faults = msg_cpt(cpt)->faults;
 	if (likely(!faults) || !faults->arrive(msg))
-		arrived(msg, direct);
+		parse_arrived(msg, direct);
 	return 0;
 }
 

@@ -100,7 +100,7 @@ void reroute_nis_down(struct lnet_cpt *cpt)
 			reroute_ni(cpt->config->ni[i], cpt);
 }
 
-static void fail(struct msg_out *msg, struct list *out)
+static void reroute_fail(struct msg_out *msg, struct list *out)
 {
 	(void)out;
 	out_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
@@ -108,7 +108,7 @@ static void fail(struct msg_out *msg, struct list *out)
 
 void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
-	struct reroute r = reroute_of(cpt, fail);
+	struct reroute r = reroute_of(cpt, reroute_fail);
 
 	ni->cpt[cpt->index].stopped = true;
 	if (!cpt->closing)
@@ -160,7 +160,7 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
  * part of the time is over; and so do those of others' messages, of which a
  * router keeps none for the dead. A message for whose next try there is no
  * memory ends, but not before the walk has. */
-static void give_up(struct msg_out *msg, struct list *out)
+static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;
 	if (msg->role == OUT_FORWARD || resend_could(msg))
@@ -170,7 +170,7 @@ static void give_up(struct msg_out *msg, struct list *out)
 static void leave_path(struct lnet_ni *ni, struct lnet_cpt *cpt,
 		       struct lnet_peer_ni *lpni, uint32_t pid)
 {
-	struct reroute r = reroute_of(cpt, give_up);
+	struct reroute r = reroute_of(cpt, reroute_give_up);
 
 	r.ni = ni;
 	r.lpni = lpni;

@@ -118,7 +118,7 @@ static const uint8_t *decode_nids(struct reader *r, struct lnet_hdr *hdr,
 	return read_skip(r, FIXED_SIZE + UNION_SIZE);
 }
 
-static int check_payload(const struct lnet_hdr *hdr)
+static int wire_check_payload(const struct lnet_hdr *hdr)
 {
 	switch (hdr->type) {
 	case LNET_MSG_ACK:
@@ -152,5 +152,5 @@ int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len)
 	hdr->type = load_le32(p + 8);
 	hdr->payload_length = load_le32(p + 12);
 	decode_union(p + FIXED_SIZE, hdr);
-	return check_payload(hdr);
+	return wire_check_payload(hdr);
 }

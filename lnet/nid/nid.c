@@ -115,7 +115,7 @@ static void print_words_net(struct lnet_text_out *out, uint32_t net)
 	lnet_text_printf(out, "<%u:%u>", LNET_NET_TYPE(net), LNET_NET_NUM(net));
 }
 
-static void print_net(struct lnet_text_out *out, uint32_t net)
+static void nid_print_net(struct lnet_text_out *out, uint32_t net)
 {
 	const struct lnet_net_type *t = named_type(net);
 
@@ -173,7 +173,7 @@ static void print_nid(struct lnet_text_out *out, const struct ulnet_nid *nid)
 		lnet_text_printf(out, "<?>");
 	} else if (print_addr(out, nid)) {
 		lnet_text_printf(out, "@");
-		print_net(out, lnet_nid_net(nid));
+		nid_print_net(out, lnet_nid_net(nid));
 	} else {
 		print_words(out, nid);
 	}
@@ -193,7 +193,7 @@ char *lnet_net_format(uint32_t net, char *buf, size_t size)
 {
 	struct lnet_text_out out = { buf, size, 0 };
 
-	print_net(&out, net);
+	nid_print_net(&out, net);
 	return buf;
 }
 
@@ -216,7 +216,8 @@ char *lnet_id_format(const struct ulnet_id *id, char *buf, size_t size)
 }
 
 /* A leading 0 is octal to some readers and decimal to others: refused. */
-static int take_decimal(struct lnet_text *t, uint32_t max, uint32_t *value_p)
+static int nid_take_decimal(struct lnet_text *t, uint32_t max,
+			    uint32_t *value_p)
 {
 	if (t->end - t->p >= 2 && t->p[0] == '0' && lnet_text_is_digit(t->p[1]))
 		return -EINVAL;
@@ -232,12 +233,12 @@ static int take_words_net(struct lnet_text *t, uint32_t *net_p)
 
 	if (!lnet_text_take(t, '<'))
 		return -EINVAL;
-	rc = take_decimal(t, UINT16_MAX, &type);
+	rc = nid_take_decimal(t, UINT16_MAX, &type);
 	if (rc)
 		return rc;
 	if (!lnet_text_take(t, ':'))
 		return -EINVAL;
-	rc = take_decimal(t, LNET_NET_NUM_MAX, &num);
+	rc = nid_take_decimal(t, LNET_NET_NUM_MAX, &num);
 	if (rc)
 		return rc;
 	*net_p = LNET_NET(type, num);
@@ -253,7 +254,7 @@ static int take_named_net(struct lnet_text *t, uint32_t *net_p)
 	if (!type)
 		return -EINVAL;
 	if (type->numbered && !lnet_text_at_end(t)) {
-		rc = take_decimal(t, LNET_NET_NUM_MAX, &num);
+		rc = nid_take_decimal(t, LNET_NET_NUM_MAX, &num);
 		if (rc)
 			return rc;
 	}
@@ -302,7 +303,7 @@ static int parse_number(struct lnet_text *t, struct ulnet_nid *nid)
 		t->p += 2;
 		rc = lnet_text_digits(t, 16, 0, UINT32_MAX, &addr);
 	} else {
-		rc = take_decimal(t, UINT32_MAX, &addr);
+		rc = nid_take_decimal(t, UINT32_MAX, &addr);
 	}
 	if (rc)
 		return rc;
@@ -378,7 +379,7 @@ int lnet_nid_parse(const char *text, struct ulnet_nid *nid_p)
 	return 0;
 }
 
-static int take_pid(struct lnet_text *t, uint32_t *pid_p)
+static int nid_take_pid(struct lnet_text *t, uint32_t *pid_p)
 {
 	size_t any_len = strlen(PID_ANY_TEXT);
 	uint32_t flag = 0;
@@ -393,7 +394,7 @@ static int take_pid(struct lnet_text *t, uint32_t *pid_p)
 	}
 	if (lnet_text_take(t, 'U'))
 		flag = LNET_PID_USERFLAG;
-	rc = take_decimal(t, LNET_PID_USERFLAG - 1, &pid);
+	rc = nid_take_decimal(t, LNET_PID_USERFLAG - 1, &pid);
 	if (rc)
 		return rc;
 	/* all bits set has its own text */
@@ -409,7 +410,7 @@ int lnet_id_parse(const char *text, struct ulnet_id *id_p)
 	struct ulnet_id id;
 	int rc;
 
-	rc = take_pid(&t, &id.pid);
+	rc = nid_take_pid(&t, &id.pid);
 	if (rc)
 		return rc;
 	if (!lnet_text_take(&t, '-'))

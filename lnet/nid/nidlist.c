@@ -144,9 +144,9 @@ static struct net_terms *list_net(struct ulnet_nidlist *list,
 }
 
 /* Takes what @nums and @term own, on error too. */
-static int list_add(struct ulnet_nidlist *list,
-		    const struct lnet_net_type *type, struct lnet_ranges *nums,
-		    struct term *term)
+static int nidlist_list_add(struct ulnet_nidlist *list,
+			    const struct lnet_net_type *type,
+			    struct lnet_ranges *nums, struct term *term)
 {
 	struct net_terms *net;
 	int rc;
@@ -383,7 +383,7 @@ static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
 	rc = term_parse(&addr, type->kind, &term);
 	if (rc)
 		goto err_fini_term;
-	return list_add(list, type, &nums, &term);
+	return nidlist_list_add(list, type, &nums, &term);
 
 err_fini_term:
 	term_fini(&term);
@@ -589,7 +589,8 @@ struct expansion {
 
 /* Does what comes before this term say @nid, too? Such NIDs are there already,
  * so that there are no more of them than were asked for. */
-static bool is_there(const struct expansion *x, const struct ulnet_nid *nid)
+static bool nidlist_is_there(const struct expansion *x,
+			     const struct ulnet_nid *nid)
 {
 	const struct net_terms *net;
 	const struct term *term;
@@ -608,7 +609,7 @@ static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 	/* It is no NID: see is_broadcast(). */
 	if (lnet_nid_is_net(nid))
 		return 0;
-	if (is_there(x, nid))
+	if (nidlist_is_there(x, nid))
 		return 0;
 	if (x->n == x->max)
 		return -E2BIG;

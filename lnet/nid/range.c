@@ -39,7 +39,7 @@ static int digit_of(char c, unsigned int base)
 	return d < base ? (int)d : -1;
 }
 
-static bool is_word(char c)
+static bool range_is_word(char c)
 {
 	return lnet_text_is_digit(c) || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z') || c == '_';
@@ -62,15 +62,16 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 }
 
 /* Takes digits up to the end of the word, if it must be a word of its own. */
-static int take_value(struct lnet_text *t, const char *start, unsigned int base,
-		      bool alone, uint32_t min, uint32_t max, uint32_t *value_p)
+static int range_take_value(struct lnet_text *t, const char *start,
+			    unsigned int base, bool alone, uint32_t min,
+			    uint32_t max, uint32_t *value_p)
 {
 	uint64_t v;
 	int rc = take_digits(t, base, &v);
 
 	if (rc)
 		return rc;
-	if (alone && is_word(lnet_text_peek(t)))
+	if (alone && range_is_word(lnet_text_peek(t)))
 		return lnet_text_fail(t, t->p, "bad digit in a number");
 	if (v < min || v > max)
 		return lnet_text_fail(t, start, "number is not within %u..%u",
@@ -82,7 +83,7 @@ static int take_value(struct lnet_text *t, const char *start, unsigned int base,
 int lnet_text_digits(struct lnet_text *t, unsigned int base, uint32_t min,
 		     uint32_t max, uint32_t *value_p)
 {
-	return take_value(t, t->p, base, false, min, max, value_p);
+	return range_take_value(t, t->p, base, false, min, max, value_p);
 }
 
 /* Steps over "0x"; the 0 before octal digits is one of them. */
@@ -102,7 +103,8 @@ int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
 {
 	const char *start = t->p;
 
-	return take_value(t, start, take_base(t), true, min, max, value_p);
+	return range_take_value(t, start, take_base(t), true, min, max,
+				value_p);
 }
 
 void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
@@ -246,7 +248,7 @@ static unsigned int join_once(struct lnet_range *r, unsigned int count)
 
 /* A range made longer may cover one that was kept, or belong elsewhere in the
  * order: only a round that joins nothing leaves the canonical list. */
-static unsigned int join(struct lnet_range *r, unsigned int count)
+static unsigned int range_join(struct lnet_range *r, unsigned int count)
 {
 	unsigned int before;
 
@@ -263,7 +265,7 @@ static int make_ranges(uint32_t min, uint32_t max, struct lnet_range *r,
 {
 	struct lnet_range *copy;
 
-	count = join(r, count);
+	count = range_join(r, count);
 	BUG_ON(count == 0);
 	copy = malloc(count * sizeof(*r));
 	if (!copy)

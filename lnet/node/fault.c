@@ -8,7 +8,7 @@
 #include "lnet/fault/inject.h"
 #include "lnet/node/node.h"
 
-static unsigned int set_count(const struct fault_set *set)
+static unsigned int fault_set_count(const struct fault_set *set)
 {
 	return set ? set->n : 0;
 }
@@ -45,7 +45,7 @@ struct draw_call {
 	uint64_t seed, now;
 };
 
-static int draw(void *arg)
+static int fault_draw(void *arg)
 {
 	struct draw_call *c = arg;
 
@@ -58,7 +58,7 @@ static int add_locked(struct lnet *node, const struct ulnet_fault *fault)
 {
 	const struct fault_set *old = whole_node(node)->faults;
 	struct draw_call d = { .loop = node->loops[0] };
-	unsigned int n = set_count(old);
+	unsigned int n = fault_set_count(old);
 	struct fault_set *new;
 
 	for (unsigned int i = 0; i < n; i++)
@@ -66,7 +66,7 @@ static int add_locked(struct lnet *node, const struct ulnet_fault *fault)
 			return -EEXIST;
 	if (n == LNET_FAULTS_MAX)
 		return -ENOSPC;
-	BUG_ON(loop_call(d.loop, draw, &d));
+	BUG_ON(loop_call(d.loop, fault_draw, &d));
 	new = fault_set_new(n + 1);
 	if (!new)
 		return -ENOMEM;
@@ -109,8 +109,8 @@ int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 	if (rc)
 		return rc;
 	old = whole_node(node)->faults;
-	new = fault_set_new(set_count(old));
-	for (unsigned int i = 0; new &&i < set_count(old); i++)
+	new = fault_set_new(fault_set_count(old));
+	for (unsigned int i = 0; new &&i < fault_set_count(old); i++)
 		if (fault_rule_is(old->rule[i], kind, source, dest))
 			gone[ngone++] = old->rule[i];
 		else
@@ -131,7 +131,7 @@ void faults_fini(struct lnet *node)
 {
 	struct fault_set *set = whole_node(node)->faults;
 
-	for (unsigned int i = 0; i < set_count(set); i++)
+	for (unsigned int i = 0; i < fault_set_count(set); i++)
 		free(set->rule[i]);
 	free(set);
 }
@@ -153,7 +153,7 @@ static int faults_walk(struct lnet *node, enum ulnet_fault_kind kind,
 		return -ESHUTDOWN;
 	pthread_mutex_lock(&net_node(node)->config_lock);
 	set = whole_node(node)->faults;
-	for (unsigned int i = 0; i < set_count(set); i++) {
+	for (unsigned int i = 0; i < fault_set_count(set); i++) {
 		if (!fault_rule_is(set->rule[i], kind, NULL, NULL))
 			continue;
 		if (reset)

@@ -12,14 +12,14 @@ static int reserve(struct lnet_cpt *cpt, void *arg)
 	return mems_reserve(&portal_cpt(cpt)->mems);
 }
 
-static int add(struct lnet_cpt *cpt, void *arg)
+static int mem_add(struct lnet_cpt *cpt, void *arg)
 {
 	const struct span *r = arg;
 
 	return mems_add(&portal_cpt(cpt)->mems, r->start, r->end);
 }
 
-static int check(struct lnet_cpt *cpt, void *arg)
+static int mem_check(struct lnet_cpt *cpt, void *arg)
 {
 	const struct span *r = arg;
 
@@ -80,7 +80,7 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 	 * what overlaps another does so on the first. */
 	rc = node_each_cpt(node, reserve, &r);
 	if (!rc)
-		rc = node_each_cpt(node, add, &r);
+		rc = node_each_cpt(node, mem_add, &r);
 	node_control_end(node);
 	return rc;
 }
@@ -92,7 +92,7 @@ int lnet_mem_unregister(struct lnet *node, void *addr, size_t length)
 
 	if (rc)
 		return rc;
-	rc = node_each_cpt(node, check, &r);
+	rc = node_each_cpt(node, mem_check, &r);
 	if (!rc)
 		rc = node_each_cpt(node, del, &r);
 	if (!rc)

@@ -21,7 +21,7 @@
 
 /* ---- CPTs ---- */
 
-static void cpt_init(struct lnet *node, unsigned int index)
+static void node_cpt_init(struct lnet *node, unsigned int index)
 {
 	struct whole_cpt *whole = &whole_node(node)->all[index];
 	struct lnet_cpt *cpt = &whole->discovery.msg.path.peer.portal.cpt;
@@ -116,7 +116,7 @@ static bool runs_threads(const struct lnet *node)
 
 /* Returns when the CPT's thread owns its loop: the caller, who made the loop,
  * would otherwise still take itself for the owner. */
-static int thread_start(struct lnet_cpt *cpt)
+static int node_thread_start(struct lnet_cpt *cpt)
 {
 	struct cpt_start start = { .cpt = cpt };
 	sigset_t all, before;
@@ -137,7 +137,7 @@ static int thread_start(struct lnet_cpt *cpt)
 static int threads_start(struct lnet *node)
 {
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
-		int rc = thread_start(node->cpt[i]);
+		int rc = node_thread_start(node->cpt[i]);
 
 		if (rc) {
 			while (i--) {
@@ -268,7 +268,7 @@ static int node_alloc(const struct node_params *p, struct lnet **node_p)
 		       node->hash_seed, &node_directory_users);
 	atomic_store(&portal_node(node)->portals[0].lazy, true);
 	for (unsigned int i = 0; i < node->cpts; i++)
-		cpt_init(node, i);
+		node_cpt_init(node, i);
 	targets_init(node);
 	if (node->own_loops)
 		loops_poll(node);
@@ -400,7 +400,7 @@ int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
 /* ---- closing: close, stop, free ---- */
 
 /* The CPT refuses new work, and ends what is going on. */
-static int cpt_close(struct lnet_cpt *cpt, void *arg)
+static int node_cpt_close(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
 	cpt->closing = true;
@@ -420,7 +420,7 @@ static int cpt_unlink(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-static int cpt_is_idle(struct lnet_cpt *cpt, void *arg)
+static int node_cpt_is_idle(struct lnet_cpt *cpt, void *arg)
 {
 	bool *idle = arg;
 
@@ -436,7 +436,7 @@ static bool node_is_idle(struct lnet *node)
 		    atomic_load(&node->news) == 0 &&
 		    directory_is_idle(&node->directory);
 
-	BUG_ON(node_each_cpt(node, cpt_is_idle, &idle));
+	BUG_ON(node_each_cpt(node, node_cpt_is_idle, &idle));
 	return idle;
 }
 
@@ -493,7 +493,7 @@ static void work_finish(struct lnet *node)
 static void node_silence(struct lnet *node)
 {
 	atomic_store(&node->closing, true);
-	BUG_ON(node_each_cpt(node, cpt_close, NULL));
+	BUG_ON(node_each_cpt(node, node_cpt_close, NULL));
 }
 
 static void node_stop(struct lnet *node)

@@ -111,7 +111,7 @@ static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 	watches_tell(cpt, peer, call_disconnected);
 }
 
-static void tell_silent(struct lnet_cpt *cpt, const struct ulnet_id *peer)
+static void watch_tell_silent(struct lnet_cpt *cpt, const struct ulnet_id *peer)
 {
 	watches_tell(cpt, peer, call_silent);
 }
@@ -205,7 +205,7 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
 	reroute_silent(ni, cpt, peer, ns);
-	tell_silent(cpt, peer);
+	watch_tell_silent(cpt, peer);
 	tell_behind(cpt, &peer->nid, call_silent);
 }
 
@@ -216,7 +216,7 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 	const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
 	peer_ref(lpni);
-	tell_silent(cpt, &peer);
+	watch_tell_silent(cpt, &peer);
 	peer_unref(cpt, lpni);
 }
 

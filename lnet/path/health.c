@@ -14,7 +14,7 @@ static int32_t health_add(int32_t health, int32_t change)
 	return MAX(0, MIN(health + change, LNET_HEALTH_MAX));
 }
 
-static void ni_add(struct lnet_ni *ni, int32_t change)
+static void health_ni_add(struct lnet_ni *ni, int32_t change)
 {
 	int32_t old = ni_health(ni);
 
@@ -47,7 +47,7 @@ void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 
 	if (!first_loss(cpt, &ni->cpt[cpt->index].lost_in))
 		return;
-	ni_add(ni, loss(cpt));
+	health_ni_add(ni, loss(cpt));
 	if (watch && ni_health(ni) < LNET_HEALTH_MAX)
 		watch->ni_ill(cpt, ni);
 }
@@ -100,7 +100,7 @@ void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
-	ni_add(ni, settings_health_gain(&cpt->node->settings));
+	health_ni_add(ni, settings_health_gain(&cpt->node->settings));
 	if (watch)
 		watch->ni_hears(cpt, ni);
 }
@@ -178,7 +178,7 @@ static void peer_ni_set_health(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 		watch->peer_ni_ill(cpt, lpni);
 }
 
-static int set_one(void *arg)
+static int health_set_one(void *arg)
 {
 	struct set_call *c = arg;
 	struct lnet_peer_ni *lpni = peer_find(c->cpt, c->nid);
@@ -205,5 +205,5 @@ int lnet_peer_set_health(struct lnet *node, const struct ulnet_nid *nid,
 	if (!nid)
 		return peers_each(node, set_each, &health);
 	c.cpt = node->cpt[node_cpt_of(node, nid)];
-	return loop_call(c.cpt->loop, set_one, &c);
+	return loop_call(c.cpt->loop, health_set_one, &c);
 }

@@ -417,7 +417,7 @@ static int call_find(struct claim_call *call)
 }
 
 /* The NID is not another CPT's. */
-static int call_add(void *arg)
+static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;
 	struct peer_claim *c = &call->claim;
@@ -444,7 +444,7 @@ static int call_part(const struct claim_call *call)
 	return provenance_part(call->owner, lpni);
 }
 
-static int call_ask(void *arg)
+static int claim_call_ask(void *arg)
 {
 	struct claim_call *call = arg;
 	struct ulnet_nid *names;
@@ -466,7 +466,7 @@ static int call_make_room(void *arg)
 	return claim_make_room(&((struct claim_call *)arg)->claim);
 }
 
-static int call_end(void *arg)
+static int claim_call_end(void *arg)
 {
 	return claim_end(&((struct claim_call *)arg)->claim);
 }
@@ -483,17 +483,17 @@ int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 	int rc;
 
 	if (call.owner == cpt)
-		return loop_call(cpt->loop, call_add, &call);
+		return loop_call(cpt->loop, claim_call_add, &call);
 	rc = loop_call(cpt->loop, call_begin, &call);
 	if (rc)
 		return rc;
 	do {
-		rc = loop_call(call.owner->loop, call_ask, &call);
+		rc = loop_call(call.owner->loop, claim_call_ask, &call);
 		if (rc == -EXDEV)
 			rc = loop_call(cpt->loop, call_make_room, &call)
 				     ? -ENOBUFS
 				     : -EXDEV;
 	} while (rc == -EXDEV);
 	call.claim.rc = rc;
-	return loop_call(cpt->loop, call_end, &call);
+	return loop_call(cpt->loop, claim_call_end, &call);
 }

@@ -55,7 +55,7 @@ static int peer_configure(struct peer_call *c, struct lnet_peer *peer)
 	return 0;
 }
 
-static int add_peer(void *arg)
+static int configured_add_peer(void *arg)
 {
 	struct peer_call *c = arg;
 	struct lnet_peer_ni *lpni;
@@ -76,7 +76,7 @@ static int add_peer(void *arg)
 }
 
 /* From another peer of this CPT, unless that is an administrator's, too. */
-static int take_nid(void *arg)
+static int configured_take_nid(void *arg)
 {
 	const struct peer_call *c = arg;
 	struct lnet_peer *peer = configured(c);
@@ -89,7 +89,7 @@ static int take_nid(void *arg)
 	return member_take(c->cpt, peer, lpni);
 }
 
-static int add_nid(struct peer_call *c)
+static int configured_add_nid(struct peer_call *c)
 {
 	struct lnet *node = c->cpt->node;
 	int rc = -EAGAIN;
@@ -97,7 +97,7 @@ static int add_nid(struct peer_call *c)
 	for (unsigned int i = 0; rc == -EAGAIN && i < CLAIMS_MAX; i++) {
 		rc = peer_claim_wait(node, c->primary, c->nid);
 		if (rc == -EEXIST)
-			rc = loop_call(c->cpt->loop, take_nid, c);
+			rc = loop_call(c->cpt->loop, configured_take_nid, c);
 	}
 	return rc;
 }
@@ -181,11 +181,11 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 	c.nids = nids;
 	c.n = n;
 	c.multi_rail = multi_rail;
-	rc = loop_call(c.cpt->loop, add_peer, &c);
+	rc = loop_call(c.cpt->loop, configured_add_peer, &c);
 	for (i = 1; !rc && i < n; i++) {
 		c.nid = &nids[i];
 		if (!directory_same(&node->directory, nids, &nids[i]))
-			rc = add_nid(&c);
+			rc = configured_add_nid(&c);
 	}
 	if (rc && i > 1 && c.made) {
 		loop_call(c.cpt->loop, del_peer, &c);

@@ -26,8 +26,8 @@ static int wrong(struct ulnet_text_error *err, const char *fmt, ...)
 
 /* ---- patterns ---- */
 
-static int pattern_parse(struct pattern *p, const char *name, const char *text,
-			 struct ulnet_text_error *err)
+static int policy_pattern_parse(struct pattern *p, const char *name,
+				const char *text, struct ulnet_text_error *err)
 {
 	struct ulnet_text_error at = { 0, "" };
 	char list[LNET_PATTERN_SIZE + ALL_ON_LEN];
@@ -115,8 +115,8 @@ static int policy_parse(struct policy *p, const struct ulnet_policy *text,
 	for (unsigned int i = 0; !rc && i < ARRAY_SIZE(parts); i++) {
 		if (!*parts[i].from)
 			continue;
-		rc = pattern_parse(parts[i].pattern, parts[i].name,
-				   parts[i].from, err);
+		rc = policy_pattern_parse(parts[i].pattern, parts[i].name,
+					  parts[i].from, err);
 		if (!rc)
 			rc = pattern_format(parts[i].pattern, parts[i].to);
 	}
@@ -161,8 +161,9 @@ bool policy_same(const struct policy *a, const struct policy *b)
 /* ---- all of a node ---- */
 
 /* The first one of that kind that matches: its priority. */
-static uint32_t priority_of(const struct policy_table *t, enum policy_kind kind,
-			    const struct ulnet_nid *nid)
+static uint32_t policy_priority_of(const struct policy_table *t,
+				   enum policy_kind kind,
+				   const struct ulnet_nid *nid)
 {
 	bool src = kind == POLICY_SRC_NET || kind == POLICY_SRC_NID;
 
@@ -186,8 +187,8 @@ void policies_of(const struct policy_table *t, enum policy_kind net_kind,
 	*net_priority_p = *priority_p = LNET_PRIORITY_NONE;
 	if (!t)
 		return;
-	*net_priority_p = priority_of(t, net_kind, nid);
-	*priority_p = priority_of(t, nid_kind, nid);
+	*net_priority_p = policy_priority_of(t, net_kind, nid);
+	*priority_p = policy_priority_of(t, nid_kind, nid);
 }
 
 bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,

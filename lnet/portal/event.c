@@ -144,8 +144,8 @@ int LNetEQFree(struct ulnet_eq_handle h)
 }
 
 /* 1 and an event, 0, or -ENOENT. */
-static int get_locked(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
-		      struct ulnet_event *event, int *which)
+static int event_get_locked(struct eqs *q, const struct ulnet_eq_handle *eqs,
+			    int neq, struct ulnet_event *event, int *which)
 {
 	for (int i = 0; i < neq; i++) {
 		struct eq *eq = id_lookup(&q->table, eqs[i].cookie);
@@ -170,7 +170,7 @@ static int eqs_get(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 	int rc;
 
 	pthread_mutex_lock(&q->lock);
-	rc = get_locked(q, eqs, neq, event, which);
+	rc = event_get_locked(q, eqs, neq, event, which);
 	pthread_mutex_unlock(&q->lock);
 	return rc;
 }
@@ -196,7 +196,7 @@ static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 		timeout * NSEC_PER_USEC;
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
-		rc = get_locked(q, eqs, neq, event, which);
+		rc = event_get_locked(q, eqs, neq, event, which);
 		if (rc || late)
 			break;
 		late = cond_wait(&q->filled, &q->lock, until);

@@ -353,7 +353,7 @@ struct me_attach_call {
 	struct ulnet_me_handle *me_p;
 };
 
-static int attach(void *arg)
+static int match_attach(void *arg)
 {
 	struct me_attach_call *c = arg;
 	struct lnet_me *me;
@@ -389,7 +389,7 @@ int LNetMEAttach(struct lnet *node, unsigned int portal,
 		c.cpt = node_home(node);
 	else
 		c.cpt = node->cpt[node_cpt_of(node, &match_id.nid)];
-	return loop_call(c.cpt->loop, attach, &c);
+	return loop_call(c.cpt->loop, match_attach, &c);
 }
 
 struct me_call {

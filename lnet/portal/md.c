@@ -223,8 +223,8 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 
 /* ---- events ---- */
 
-static void call_handler(struct loop *l, ulnet_handler_fn fn,
-			 const struct ulnet_event *ev)
+static void md_call_handler(struct loop *l, ulnet_handler_fn fn,
+			    const struct ulnet_event *ev)
 {
 	fn(ev);
 	if (unlikely(loop_guard_is_late(l)))
@@ -253,7 +253,7 @@ static inline __attribute__((always_inline)) void md_deliver(
 		return;
 	}
 	if (md->handler)
-		call_handler(md->cpt->loop, md->handler, ev);
+		md_call_handler(md->cpt->loop, md->handler, ev);
 	else if (md->eq)
 		eq_push(&portal_node(node)->eqs, md->eq, ev, ev->unlinked);
 	if (ev->unlinked)

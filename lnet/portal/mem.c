@@ -42,7 +42,7 @@ static unsigned int first_behind(const struct mems *m, uintptr_t start)
 	return low;
 }
 
-static int make_room(struct mems *m)
+static int mem_make_room(struct mems *m)
 {
 	unsigned int room = MAX(2 * m->room, 8u);
 	struct lnet_mem **mem;
@@ -59,7 +59,7 @@ static int make_room(struct mems *m)
 
 int mems_reserve(struct mems *m)
 {
-	int rc = make_room(m);
+	int rc = mem_make_room(m);
 
 	if (rc)
 		return rc;
@@ -87,8 +87,8 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 }
 
 /* Where it is; m->n: nowhere. */
-static unsigned int place_of(const struct mems *m, uintptr_t start,
-			     uintptr_t end)
+static unsigned int mem_place_of(const struct mems *m, uintptr_t start,
+				 uintptr_t end)
 {
 	unsigned int at = first_behind(m, start);
 
@@ -100,7 +100,7 @@ static unsigned int place_of(const struct mems *m, uintptr_t start,
 
 int mems_check(const struct mems *m, uintptr_t start, uintptr_t end)
 {
-	unsigned int at = place_of(m, start, end);
+	unsigned int at = mem_place_of(m, start, end);
 
 	if (at == m->n)
 		return -ENOENT;
@@ -109,7 +109,7 @@ int mems_check(const struct mems *m, uintptr_t start, uintptr_t end)
 
 void mems_del(struct mems *m, uintptr_t start, uintptr_t end)
 {
-	unsigned int at = place_of(m, start, end);
+	unsigned int at = mem_place_of(m, start, end);
 
 	if (at == m->n)
 		return;

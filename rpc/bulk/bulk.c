@@ -61,7 +61,7 @@ static uint32_t segment_max(const struct ulrpc_bulk_conf *conf)
 	return conf->segment ? conf->segment : LNET_MTU;
 }
 
-static int cut(struct ulrpc_bulk *b, const struct ulrpc_bulk_conf *conf)
+static int bulk_cut(struct ulrpc_bulk *b, const struct ulrpc_bulk_conf *conf)
 {
 	struct iovec *to = b->iov;
 	struct segment *s = NULL;
@@ -95,7 +95,8 @@ static int cut(struct ulrpc_bulk *b, const struct ulrpc_bulk_conf *conf)
 
 /* ---- making ---- */
 
-static int conf_check(const struct ulrpc_bulk_conf *conf, uint64_t *length_p)
+static int bulk_conf_check(const struct ulrpc_bulk_conf *conf,
+			   uint64_t *length_p)
 {
 	if ((conf->access != ULRPC_BULK_SOURCE &&
 	     conf->access != ULRPC_BULK_SINK) ||
@@ -135,14 +136,14 @@ int ulrpc_bulk_new(struct ulrpc *rpc, const struct ulrpc_bulk_conf *conf,
 {
 	struct ulrpc_bulk *b;
 	uint64_t length;
-	int rc = conf_check(conf, &length);
+	int rc = bulk_conf_check(conf, &length);
 
 	if (rc)
 		return rc;
 	b = bulk_alloc(conf, length);
 	if (!b)
 		return -ENOMEM;
-	rc = cut(b, conf);
+	rc = bulk_cut(b, conf);
 	if (rc) {
 		free(b);
 		return rc;

@@ -782,7 +782,7 @@ int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us)
 }
 
 /* Whoever waits for @x waits no longer than that takes. */
-static bool is_over(const struct transfer *x)
+static bool transfer_is_over(const struct transfer *x)
 {
 	const struct transfer_waiter *w = x->arg;
 
@@ -804,11 +804,11 @@ static void transfers_cancel(struct transfers *t)
 	list_for_each_entry (x, &t->active, link)
 		if (is_canceled(x))
 			transfer_fail(x, -ECANCELED);
-		else if (is_over(x))
+		else if (transfer_is_over(x))
 			transfer_give_up(x);
 }
 
-static void on_cancel(struct ulnet_work *w)
+static void transfer_on_cancel(struct ulnet_work *w)
 {
 	struct transfers *t = container_of(w, struct transfers, cancel);
 	struct shard *s = t->conf.shard;
@@ -825,7 +825,7 @@ static void transfers_cancel_there(struct transfers *t)
 {
 	if (atomic_exchange(&t->canceling, true))
 		return;
-	t->cancel.fn = on_cancel;
+	t->cancel.fn = transfer_on_cancel;
 	transfers_get(t);
 	shard_give(t->conf.shard, &t->cancel);
 }

@@ -35,14 +35,14 @@ static const struct backoff_law query_law = {
 
 /* ---- time ---- */
 
-static uint64_t time_left(const struct ulrpc_call *call, uint64_t now)
+static uint64_t attempt_time_left(const struct ulrpc_call *call, uint64_t now)
 {
 	return call->deadline - MIN(now, call->deadline);
 }
 
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 {
-	uint64_t left = time_left(call, now);
+	uint64_t left = attempt_time_left(call, now);
 	uint64_t time = client_timeout(call->client, call->method, left);
 	uint64_t most =
 		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
@@ -64,7 +64,7 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	uint64_t rtt = import_rtt(call->client->imp);
 	uint64_t jitter = likely(!call->retries) ? call->client->watch_jitter
 						 : shard_jitter(call->shard);
-	uint64_t wait = rpc_at(time, rtt), left = time_left(call, now);
+	uint64_t wait = rpc_at(time, rtt), left = attempt_time_left(call, now);
 
 	wait = rpc_at(wait, retry_pause(call_rule(call), call->retries + 1,
 					time, MIN(rtt, wait / 4), jitter));
@@ -83,8 +83,8 @@ static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 	uint64_t wait =
 		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
 
-	return rpc_at(now,
-		      MIN(wait, MAX(time_left(call, now) / 2, QUERY_TIME)));
+	return rpc_at(now, MIN(wait, MAX(attempt_time_left(call, now) / 2,
+					 QUERY_TIME)));
 }
 
 static void watch_arm(struct ulrpc_client *c, uint64_t at)
@@ -352,7 +352,8 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 
 /* Was the last message about the call sent by that rail until it failed, and
  * has LNet nothing more to say about it? */
-static bool is_severed(const struct ulrpc_call *call, const struct severed *s)
+static bool attempt_is_severed(const struct ulrpc_call *call,
+			       const struct severed *s)
 {
 	const struct batch *p =
 		call->query.batch ? call->query.batch : call->out.batch;
@@ -365,7 +366,7 @@ void attempts_ask(struct import *imp, const struct severed *s)
 	struct ulrpc_call *call;
 
 	list_for_each_entry (call, &imp->calls, order) {
-		if (!call_is_out(call) || (s && !is_severed(call, s)))
+		if (!call_is_out(call) || (s && !attempt_is_severed(call, s)))
 			continue;
 		call->asks = 0;
 		call_ask(call);
@@ -374,7 +375,7 @@ void attempts_ask(struct import *imp, const struct severed *s)
 
 /* ---- another attempt ---- */
 
-static void on_fenced(void *arg);
+static void attempt_on_fenced(void *arg);
 
 /* Waits for the next bulk of the call that is still in use; false: there is
  * none. */
@@ -383,7 +384,7 @@ static bool fence(struct ulrpc_call *call)
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		if (bulk_idle(call->bulks[i]))
 			continue;
-		bulk_on_idle(call->bulks[i], on_fenced, call);
+		bulk_on_idle(call->bulks[i], attempt_on_fenced, call);
 		return true;
 	}
 	return false;
@@ -405,7 +406,7 @@ static void requeue(struct ulrpc_call *call)
 	client_queue_again(c, call);
 }
 
-static void on_fenced(void *arg)
+static void attempt_on_fenced(void *arg)
 {
 	struct ulrpc_call *call = arg;
 
@@ -513,7 +514,7 @@ void call_fetch_lost(struct ulrpc_call *call)
 	fence_or_requeue(call);
 }
 
-static void on_pause_over(struct ulnet_timer *timer)
+static void attempt_on_pause_over(struct ulnet_timer *timer)
 {
 	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, pause);
 
@@ -556,7 +557,7 @@ static void attempt_wait(struct ulrpc_call *call)
 	attempt_end(call);
 	call_move(call, CALL_WAIT);
 	list_add_tail(&call->client->fenced, &call->link);
-	lnet_timer_init(&call->pause, on_pause_over);
+	lnet_timer_init(&call->pause, attempt_on_pause_over);
 }
 
 static void retry_at(struct ulrpc_call *call, uint64_t at)
@@ -705,7 +706,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_EXPIRED:
 		/* The attempt has; or the call will have soon, which the server
 		 * says just in time: another one would be told the same. */
-		return time_left(call, now) > import_rtt(c->imp) + QUERY_TIME &&
+		return attempt_time_left(call, now) >
+			       import_rtt(c->imp) + QUERY_TIME &&
 		       call_retry(call, 0);
 	case WIRE_OVERLOADED:
 		return !call_rule(call)->tell_overloaded &&

@@ -418,8 +418,8 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 }
 
 /* Takes a call that cannot be sent off its queue; the call ends later. */
-static void set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
-		      enum ulrpc_cause cause)
+static void batch_set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
+			    enum ulrpc_cause cause)
 {
 	list_del(&call->link);
 	list_add_tail(&c->fenced, &call->link);
@@ -433,7 +433,7 @@ static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
 	if (rc == -EAGAIN || rpc_is_short(rc))
 		client_stall(c, call);
 	else
-		set_aside(c, call, cause);
+		batch_set_aside(c, call, cause);
 }
 
 /* Is this enough for one message, of @n calls? */
@@ -476,7 +476,7 @@ static void load_fill(struct load *l, unsigned int n)
 			return;
 		if (unlikely(rc == -EMSGSIZE)) {
 			say_too_long(c, call);
-			set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
+			batch_set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
 		} else if (unlikely(rc < 0)) {
 			not_now(c, call, rc, ULRPC_CAUSE_BULK);
 		} else if (unlikely(call->alone)) {

@@ -711,7 +711,7 @@ static void on_arrival(struct ulnet_work *work)
 	shard_taken(s);
 }
 
-static void on_cancel(struct ulnet_work *work)
+static void call_on_cancel(struct ulnet_work *work)
 {
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, cancel);
 	struct shard *s = call->shard;
@@ -764,7 +764,7 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->retry = NULL;
 	if (call->shared) {
 		call->work.fn = on_arrival;
-		call->cancel.fn = on_cancel;
+		call->cancel.fn = call_on_cancel;
 		atomic_init(&call->canceling, false);
 	}
 }

@@ -75,7 +75,7 @@ static void open_ask(struct ulrpc_client *c)
 	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + ASK_AGAIN);
 }
 
-static void ask_begin(struct ulrpc_client *c)
+static void client_ask_begin(struct ulrpc_client *c)
 {
 	c->asking = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
@@ -83,9 +83,9 @@ static void ask_begin(struct ulrpc_client *c)
 	c->stranger = false;
 }
 
-static void ask(struct ulrpc_client *c)
+static void client_ask(struct ulrpc_client *c)
 {
-	ask_begin(c);
+	client_ask_begin(c);
 	open_ask(c);
 }
 
@@ -114,13 +114,13 @@ static void client_open_service(struct ulrpc_client *c)
 	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
 		return;
 	client_move(c, CLIENT_OPENING);
-	ask(c);
+	client_ask(c);
 }
 
 void client_verify(struct ulrpc_client *c)
 {
 	if (c->fsm.state == CLIENT_OPEN && !c->asking && import_is_up(c->imp))
-		ask(c);
+		client_ask(c);
 }
 
 /* OPENING, but it is asked for only after a pause. */
@@ -128,7 +128,7 @@ static void open_later(struct ulrpc_client *c)
 {
 	unsigned int n = c->reopened++;
 
-	ask_begin(c);
+	client_ask_begin(c);
 	shard_arm(c->shard, &c->open_timer,
 		  rpc_at(shard_now(c->shard),
 			 import_pause(c->imp, n ? n - 1 : 0)));
@@ -190,7 +190,7 @@ static bool client_portal_ok(uint32_t portal)
 	       portal != ULRPC_PORTAL_BULK;
 }
 
-static void say_missing(const struct ulrpc_client *c)
+static void client_say_missing(const struct ulrpc_client *c)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -204,7 +204,7 @@ static void say_missing(const struct ulrpc_client *c)
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	if (!c->refusal)
-		say_missing(c);
+		client_say_missing(c);
 	c->refusal = cause;
 	fail_queued(c, cause, true);
 	if (c->fsm.state == CLIENT_OPEN)
@@ -278,7 +278,7 @@ static void client_want(struct ulrpc_client *c)
 	client_open_service(c);
 }
 
-static void on_flush(struct ulnet_work *work)
+static void client_on_flush(struct ulnet_work *work)
 {
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
@@ -658,7 +658,7 @@ static void client_init(struct ulrpc_client *c, struct shard *s,
 	lnet_timer_init(&c->window_timer, on_window_timer);
 	lnet_timer_init(&c->due_timer, on_due);
 	lnet_timer_init(&c->watch_timer, attempt_on_watch);
-	c->flush.fn = on_flush;
+	c->flush.fn = client_on_flush;
 	c->close_work.fn = client_on_close;
 	c->free_work.fn = on_free;
 }

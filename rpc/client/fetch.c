@@ -231,7 +231,7 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	return 0;
 }
 
-static bool is_severed(const struct fetch *f, const struct severed *s)
+static bool fetch_is_severed(const struct fetch *f, const struct severed *s)
 {
 	return f->fsm.state == FETCH_FLYING && f->began <= s->at;
 }
@@ -243,6 +243,6 @@ void fetches_severed(struct import *imp, const struct severed *s)
 
 	list_for_each_entry (c, &imp->clients, link)
 		list_for_each_entry (call, &c->fetching, link)
-			if (is_severed(call->fetch, s))
+			if (fetch_is_severed(call->fetch, s))
 				(void)LNetMDUnlink(call->fetch->md);
 }

@@ -196,7 +196,7 @@ void import_on_sign(struct import *imp)
 
 /* ---- messages that were not delivered ---- */
 
-static void on_pause_over(struct ulnet_timer *timer)
+static void import_on_pause_over(struct ulnet_timer *timer)
 {
 	import_tell_all(container_of(timer, struct import, pause), client_kick);
 }
@@ -427,7 +427,7 @@ static uint64_t census_every(const struct import *imp)
 }
 
 /* When something has to be done about the connection. */
-static uint64_t next_look(const struct import *imp)
+static uint64_t import_next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
 	uint64_t at = rpc_at(MIN(imp->heard, imp->sent), imp->keepalive);
@@ -480,7 +480,7 @@ static void import_probe(struct import *imp)
 		imp->sent = imp->probed;
 		imp->told = import_acked(imp);
 	}
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
 /* A question that may have been lost with its rail is asked once more: one rail
@@ -525,7 +525,7 @@ static void import_look(struct import *imp)
 		import_rest(imp);
 		return;
 	}
-	if (now >= next_look(imp)) {
+	if (now >= import_next_look(imp)) {
 		if (imp->probes >= PROBES_MAX) {
 			import_dead(imp);
 			return;
@@ -537,7 +537,7 @@ static void import_look(struct import *imp)
 		import_probe(imp);
 		return;
 	}
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
 void import_tell(struct import *imp)
@@ -545,7 +545,7 @@ void import_tell(struct import *imp)
 	if (!import_is_up(imp))
 		return;
 	imp->tells = true;
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
 void import_used(struct import *imp)
@@ -554,7 +554,7 @@ void import_used(struct import *imp)
 
 	imp->used = shard_now(imp->shard);
 	if (unlikely(idle < imp->keepalive) && import_is_up(imp))
-		shard_arm(imp->shard, &imp->timer, next_look(imp));
+		shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
 void import_suspect(struct import *imp, uint32_t epoch)
@@ -574,10 +574,10 @@ void import_asked(struct import *imp, uint32_t epoch, uint64_t within)
 		imp->probes = 1;
 		imp->probed = shard_now(imp->shard);
 	}
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
-static void on_timer(struct ulnet_timer *timer)
+static void import_on_timer(struct ulnet_timer *timer)
 {
 	struct import *imp = container_of(timer, struct import, timer);
 
@@ -653,7 +653,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
 		import_log(imp, "the server is another one than before");
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 	/* None of them sends before all know: the end of a call of one may lead
 	 * to a call of another. */
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
@@ -669,14 +669,16 @@ static void connected(struct import *imp, const struct wire_connected *m)
 /* Will it be of use to try again? A server that has had us as its client takes
  * us for another one with our id, as long as it believes in that one: two
  * keepalives. */
-static bool is_final(const struct import *imp, const struct wire_connected *m)
+static bool import_is_final(const struct import *imp,
+			    const struct wire_connected *m)
 {
 	return m->status == WIRE_OK || m->status == WIRE_VERSION_UNKNOWN ||
 	       (m->status == WIRE_REFUSED && !imp->knows_server);
 }
 
-static void on_connected(struct import *imp, const struct ulnet_event *ev,
-			 const struct wire_connected *m)
+static void import_on_connected(struct import *imp,
+				const struct ulnet_event *ev,
+				const struct wire_connected *m)
 {
 	if (import_is_up(imp) && imp->join.asked)
 		import_joined(imp, m);
@@ -693,7 +695,7 @@ static void on_connected(struct import *imp, const struct ulnet_event *ev,
 	stat_count(imp->shard, RPC_STAT_connections_refused);
 	imp->retry_after = retry_after_ns(m->retry_after);
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
-	if (is_final(imp, m)) {
+	if (import_is_final(imp, m)) {
 		import_log(imp, "the server refuses us");
 		import_tell_all(imp, client_on_refused);
 	}
@@ -742,7 +744,7 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 	if (m->clients)
 		imp->server_clients = m->clients;
 	probes_end(imp);
-	shard_arm(imp->shard, &imp->timer, next_look(imp));
+	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
 /* Is it one of the NIDs of the import's server, as far as is known by now? */
@@ -805,7 +807,7 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		return;
 	switch (m->kind) {
 	case WIRE_CONNECTED:
-		on_connected(imp, ev, &m->connected);
+		import_on_connected(imp, ev, &m->connected);
 		break;
 	case WIRE_OPENED:
 		on_opened(imp, ev, &m->opened);
@@ -846,8 +848,8 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->reply_bufs);
 	list_init(&imp->cancels.link);
 	list_init(&imp->calls);
-	lnet_timer_init(&imp->timer, on_timer);
-	lnet_timer_init(&imp->pause, on_pause_over);
+	lnet_timer_init(&imp->timer, import_on_timer);
+	lnet_timer_init(&imp->pause, import_on_pause_over);
 	lnet_timer_init(&imp->severed.timer, NULL);
 	return imp;
 }

@@ -256,7 +256,8 @@ static void names_free(struct ulrpc *rpc)
 
 /* ---- by all their NIDs ---- */
 
-static bool has_nid(const struct import *imp, const struct ulnet_nid *nid)
+static bool imports_has_nid(const struct import *imp,
+			    const struct ulnet_nid *nid)
 {
 	for (unsigned int i = 0; i < imp->nnids; i++)
 		if (lnet_nid_eq(&imp->nids[i], nid))
@@ -270,7 +271,7 @@ static bool same_target(const struct import *a, const struct import *b)
 	if (a->pid != b->pid || a->nnids != b->nnids)
 		return false;
 	for (unsigned int i = 0; i < a->nnids; i++)
-		if (!has_nid(b, &a->nids[i]))
+		if (!imports_has_nid(b, &a->nids[i]))
 			return false;
 	return true;
 }

@@ -60,8 +60,8 @@ void reply_bufs_drop(struct import *imp)
 
 static void on_reply_event(const struct ulnet_event *ev);
 
-static struct ulnet_md md_of(struct reply_buf *rb, const struct batch *p,
-			     uint32_t room)
+static struct ulnet_md reply_buf_md_of(struct reply_buf *rb,
+				       const struct batch *p, uint32_t room)
 {
 	struct ulnet_md md = {
 		.start = rb->bytes,
@@ -105,7 +105,7 @@ static int reply_buf_new(struct batch *p, bool kept)
 	rb->peer = p->peer;
 	rb->size = size;
 	list_init(&rb->link);
-	md = md_of(rb, p, room);
+	md = reply_buf_md_of(rb, p, room);
 	rc = LNetMEAttach(p->shard->node, ULRPC_PORTAL_REPLY, p->peer, p->match,
 			  0, LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (!rc)

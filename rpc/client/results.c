@@ -204,7 +204,7 @@ static bool set_ready(void *arg)
 	return w->set->nended >= w->n;
 }
 
-static int set_count(struct ulrpc_set *set)
+static int results_set_count(struct ulrpc_set *set)
 {
 	unsigned int n;
 
@@ -221,7 +221,7 @@ int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
 	int rc = wait_until(&set->wait, node, set_ready, &w,
 			    rpc_at(lnet_now(node, 0), rpc_ns(timeout)));
 
-	return rc ? rc : set_count(set);
+	return rc ? rc : results_set_count(set);
 }
 
 int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)

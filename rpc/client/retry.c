@@ -120,8 +120,8 @@ uint64_t retry_base(uint64_t timeout, uint64_t rtt)
 	return MAX(MAX(BASE_MIN, timeout / 2), rpc_at(rtt, rtt));
 }
 
-static struct backoff_law law_of(const struct retry_rule *rule,
-				 uint64_t timeout, uint64_t rtt)
+static struct backoff_law retry_law_of(const struct retry_rule *rule,
+				       uint64_t timeout, uint64_t rtt)
 {
 	struct backoff_law law = rule->law;
 
@@ -133,7 +133,7 @@ static struct backoff_law law_of(const struct retry_rule *rule,
 uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 		     uint64_t timeout, uint64_t rtt, uint64_t random)
 {
-	const struct backoff_law law = law_of(rule, timeout, rtt);
+	const struct backoff_law law = retry_law_of(rule, timeout, rtt);
 
 	return backoff_pause(&law, n, random);
 }
@@ -153,7 +153,7 @@ static uint64_t retry_until(const struct retry_case *c,
 
 enum backoff_verdict retry_next(const struct retry_case *c, uint64_t *at_p)
 {
-	struct backoff_law law = law_of(c->rule, c->timeout, c->rtt);
+	struct backoff_law law = retry_law_of(c->rule, c->timeout, c->rtt);
 	struct backoff_failure f = { .now = c->now,
 				     .least = c->least,
 				     .answer = c->answer,

@@ -288,7 +288,7 @@ int ulrpc_close(struct ulrpc *rpc)
 
 /* ---- with the node ---- */
 
-static void on_close(struct ulnet_layer *layer)
+static void open_on_close(struct ulnet_layer *layer)
 {
 	BUG_ON(rpc_end(container_of(layer, struct ulrpc, layer)));
 }
@@ -358,7 +358,7 @@ static int rpc_alloc(struct lnet *node, const struct ulrpc_conf *conf,
 	rpc->shutdown.busy = rpc->ncpts;
 	rpc->shutdown.work.fn = on_shutdown;
 	lnet_timer_init(&rpc->shutdown.timer, on_shutdown_late);
-	rpc->layer.close = on_close;
+	rpc->layer.close = open_on_close;
 	*rpc_p = rpc;
 	return 0;
 }
@@ -411,7 +411,7 @@ int ulrpc_open(struct lnet *node, const struct ulrpc_conf *conf,
 		own = *conf;
 	if (retry_force(&own.force_policy) || !conf_ok(&own))
 		return -EINVAL;
-	if (lnet_layer_find(node, on_close))
+	if (lnet_layer_find(node, open_on_close))
 		return -EBUSY;
 	rc = rpc_alloc(node, &own, &rpc);
 	if (rc)

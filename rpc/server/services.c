@@ -87,7 +87,7 @@ static const struct stat_gauger service_gauger = {
 
 /* ---- found by name ---- */
 
-static struct service_cpt *find_name(struct shard *s, const char *name)
+static struct service_cpt *services_find_name(struct shard *s, const char *name)
 {
 	struct list *head = &s->rpc->services->shard[s->cpt];
 	struct service_cpt *sc;
@@ -101,7 +101,7 @@ static struct service_cpt *find_name(struct shard *s, const char *name)
 static void service_opened(struct shard *s, const char *name,
 			   struct wire_opened *out)
 {
-	struct service_cpt *sc = find_name(s, name);
+	struct service_cpt *sc = services_find_name(s, name);
 	const struct ulrpc_service *svc;
 
 	if (!sc) {

@@ -41,8 +41,8 @@ struct telling {
 typedef void (*take_fn)(struct ulrpc_counter *c, const struct stat_method *m,
 			unsigned int which);
 
-static void take_count(struct ulrpc_counter *c, const struct stat_method *m,
-		       unsigned int which)
+static void metrics_take_count(struct ulrpc_counter *c,
+			       const struct stat_method *m, unsigned int which)
 {
 	c->value = m->counts[which];
 }
@@ -86,7 +86,7 @@ static void tell_side(const struct telling *t, enum stat_side side)
 			continue;
 		c.name = stat_count_names[i];
 		c.help = count_helps[i];
-		tell_methods(t, side, &c, take_count, i);
+		tell_methods(t, side, &c, metrics_take_count, i);
 	}
 	c.kind = ULRPC_COUNTER_TIMES;
 	for (unsigned int i = 0; i < kind->ntimes; i++) {

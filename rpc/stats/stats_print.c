@@ -39,7 +39,7 @@ static void item_begin(struct yaml *y)
 	y->item = true;
 }
 
-static void item_end(struct yaml *y)
+static void stats_print_item_end(struct yaml *y)
 {
 	y->depth--;
 }
@@ -225,7 +225,8 @@ static void print_method_gauges(struct yaml *y, enum stat_side side,
 		line_time(y, "timeout_us", g->timeout);
 }
 
-static void print_method(struct yaml *y, const struct row *row, bool buckets)
+static void stats_print_method(struct yaml *y, const struct row *row,
+			       bool buckets)
 {
 	const struct stat_method *m = row->method;
 	enum stat_side side = row->service->side;
@@ -243,7 +244,7 @@ static void print_method(struct yaml *y, const struct row *row, bool buckets)
 	for (unsigned int i = 0; i < stat_kinds[side].ntimes; i++)
 		print_hist(y, stat_kinds[side].times[i], &m->times[i], buckets);
 	y->depth--;
-	item_end(y);
+	stats_print_item_end(y);
 }
 
 static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
@@ -254,7 +255,7 @@ static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
 
 	line(y, n ? "%s:" : "%s: []", key);
 	for (size_t i = 0; i < n; i++)
-		print_method(y, &rows[i], buckets);
+		stats_print_method(y, &rows[i], buckets);
 	free(rows);
 }
 
@@ -288,7 +289,7 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 		item_begin(y);
 		line_name(y, "service", sorted[i]->name);
 		print_ends(y, "ends", STAT_REQUESTS, sorted[i]->refused);
-		item_end(y);
+		stats_print_item_end(y);
 	}
 	free(sorted);
 }
@@ -301,8 +302,8 @@ static bool same_peer(const struct stat_peer_copy *a,
 	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid);
 }
 
-static void add_peer(uint64_t *counts, struct hist *h,
-		     const struct stat_peer_copy *p)
+static void stats_print_add_peer(uint64_t *counts, struct hist *h,
+				 const struct stat_peer_copy *p)
 {
 	stat_counts_add(counts, p->counts);
 	if (p->times)
@@ -371,9 +372,9 @@ static void print_peer_numbers(struct yaml *y, enum stat_side side,
 	y->depth--;
 }
 
-static void print_peers(struct yaml *y, const char *key,
-			const struct stats_sum *sum, enum stat_side side,
-			bool buckets)
+static void stats_print_peers(struct yaml *y, const char *key,
+			      const struct stats_sum *sum, enum stat_side side,
+			      bool buckets)
 {
 	const struct stat_peer_copy *p = sum->peers[side];
 	size_t n = sum->npeers[side];
@@ -387,14 +388,14 @@ static void print_peers(struct yaml *y, const char *key,
 		struct hist h = { 0 };
 
 		for (; i < n && same_peer(first, &p[i]); i++, connections++)
-			add_peer(counts, &h, &p[i]);
+			stats_print_add_peer(counts, &h, &p[i]);
 		item_begin(y);
 		line(y, "peer: \"%s\"",
 		     lnet_id_format(&first->id, text, sizeof(text)));
 		line_count(y, "connections", connections);
 		print_peer_gauges(y, side, first, connections);
 		print_peer_numbers(y, side, counts, &h, buckets);
-		item_end(y);
+		stats_print_item_end(y);
 	}
 }
 
@@ -425,11 +426,11 @@ void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 		line_count(&y, rpc_stat_names[i], all->counts[i]);
 	y.depth--;
 	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
-	print_peers(&y, "servers", sum, STAT_CALLS, buckets);
+	stats_print_peers(&y, "servers", sum, STAT_CALLS, buckets);
 	print_gone(&y, "servers_gone", all, STAT_CALLS, buckets);
 	print_methods(&y, rpc, "requests", &all->services[STAT_REQUESTS],
 		      buckets);
 	print_refused(&y, all);
-	print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
+	stats_print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
 	print_gone(&y, "clients_gone", all, STAT_REQUESTS, buckets);
 }

@@ -98,8 +98,8 @@ struct ulrpc_request *ulrpc_request_of(void *closure_data)
 
 /* ---- requests ---- */
 
-static void on_request(void *arg, struct ulrpc_request *request,
-		       const void *body, size_t length)
+static void serve_on_request(void *arg, struct ulrpc_request *request,
+			     const void *body, size_t length)
 {
 	const struct entry *entry = arg;
 	struct serving *serving = entry->serving;
@@ -137,7 +137,7 @@ static void serving_free(struct serving *serving)
 	free(serving);
 }
 
-static void on_ended(void *arg)
+static void serve_on_ended(void *arg)
 {
 	struct serving *serving = arg;
 
@@ -184,7 +184,7 @@ static int serving_new(ProtobufCService *implementation,
 		s->entries[i] = (struct entry){ s, i };
 		s->confs[i] = (struct ulrpc_method_conf){
 			.name = s->methods[i].name,
-			.handler = on_request,
+			.handler = serve_on_request,
 			.arg = &s->entries[i],
 			.run = s->methods[i].options.run,
 			.priority = s->methods[i].options.priority,
@@ -220,7 +220,7 @@ int ulrpc_serve(struct ulrpc *rpc, ProtobufCService *implementation,
 	mine.nmethods = implementation->descriptor->n_methods;
 	serving->ended = mine.ended;
 	serving->ended_arg = mine.ended_arg;
-	mine.ended = on_ended;
+	mine.ended = serve_on_ended;
 	mine.ended_arg = serving;
 	rc = ulrpc_service_start(rpc, &mine, service_p);
 	if (rc)

@@ -61,8 +61,8 @@ static void spoil(struct ulrpc_outcome *outcome, bool no_memory)
 		no_memory ? ULRPC_CAUSE_NO_MEMORY : ULRPC_CAUSE_BAD_REPLY;
 }
 
-static void on_done(void *arg, const struct ulrpc_outcome *outcome,
-		    const void *body, size_t length)
+static void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
+			 const void *body, size_t length)
 {
 	struct stub_call *call = arg;
 	ProtobufCMessage *reply;
@@ -90,7 +90,7 @@ static void on_done(void *arg, const struct ulrpc_outcome *outcome,
 
 /* ---- calls that cannot be made ---- */
 
-static enum ulrpc_cause cause_of(int status)
+static enum ulrpc_cause stub_cause_of(int status)
 {
 	switch (status) {
 	case -ENOMEM:
@@ -106,7 +106,7 @@ static void tell_failure(const struct stub_call *call)
 {
 	struct ulrpc_outcome outcome = {
 		.status = call->status,
-		.cause = cause_of(call->status),
+		.cause = stub_cause_of(call->status),
 		.execution = ULRPC_NOT_EXECUTED,
 		.bulk_free = call->status != -EBUSY, /* another call has it */
 	};
@@ -205,7 +205,7 @@ static int submit(struct stub *stub, const struct stub_method *m,
 	if (rc)
 		return rc;
 	rc = ulrpc_call(stub->client, m->number, letter.body.bytes,
-			letter.body.length, &letter.conf, on_done, call,
+			letter.body.length, &letter.conf, stub_on_done, call,
 			call_p);
 	packed_fini(&letter.body);
 	return rc;

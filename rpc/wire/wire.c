@@ -398,8 +398,8 @@ struct parts {
 };
 
 /* Cuts the payload into its parts. 0 or as wire.h says. */
-static int cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
-	       const void *payload, size_t length)
+static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
+		    const void *payload, size_t length)
 {
 	static const uint8_t nothing[1];
 	const uint8_t *p = payload ? payload : nothing;
@@ -580,7 +580,7 @@ static int decode_requests(struct wire_requests *m, struct wire_call *calls,
 	struct parts parts;
 	int rc;
 
-	rc = cut(&parts, WIRE_REQUESTS, hdr_data, payload, length);
+	rc = wire_cut(&parts, WIRE_REQUESTS, hdr_data, payload, length);
 	if (rc)
 		return rc;
 	if (!get_requests(parts.head, &got, calls, &bodies) ||
@@ -618,7 +618,7 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 	struct parts parts;
 	int rc;
 
-	rc = cut(&parts, WIRE_REPLIES, hdr_data, payload, length);
+	rc = wire_cut(&parts, WIRE_REPLIES, hdr_data, payload, length);
 	if (rc)
 		return rc;
 	if (!get_replies(parts.head, &got, reply, &bodies) ||
@@ -703,7 +703,7 @@ int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 	struct parts parts;
 	int rc;
 
-	rc = cut(&parts, WIRE_CONTROL, hdr_data, payload, length);
+	rc = wire_cut(&parts, WIRE_CONTROL, hdr_data, payload, length);
 	if (rc)
 		return rc;
 	memset(&got, 0, sizeof(got));

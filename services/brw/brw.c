@@ -104,7 +104,7 @@ static void move_end(struct move *m, int status, uint64_t good)
 
 /* ---- on the loop ---- */
 
-static void on_moved(void *arg, int status, uint64_t moved)
+static void brw_on_moved(void *arg, int status, uint64_t moved)
 {
 	struct move *m = arg;
 
@@ -128,16 +128,16 @@ static void on_read(void *arg, struct ulrpc_request *request, const void *body,
 	struct move *m = move_new(arg, request, body, length);
 
 	if (m)
-		move_begin(m, false, on_moved);
+		move_begin(m, false, brw_on_moved);
 }
 
-static void on_write(void *arg, struct ulrpc_request *request, const void *body,
-		     size_t length)
+static void brw_on_write(void *arg, struct ulrpc_request *request,
+			 const void *body, size_t length)
 {
 	struct move *m = move_new(arg, request, body, length);
 
 	if (m)
-		move_begin(m, true, on_moved);
+		move_begin(m, true, brw_on_moved);
 }
 
 /* ---- by workers ---- */
@@ -152,7 +152,7 @@ static void on_read_verified(void *arg, struct ulrpc_request *request,
 	if (!m)
 		return;
 	pattern_fill(m->iov.iov_base, m->iov.iov_len, m->seed, m->offset);
-	move_begin(m, false, on_moved);
+	move_begin(m, false, brw_on_moved);
 }
 
 static void check_written(void *arg, struct ulrpc_request *request)
@@ -204,7 +204,7 @@ static int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 		  .run = ULRPC_RUN_INLINE,
 		  .semantics = ULRPC_IDEMPOTENT },
 		{ .name = "Write",
-		  .handler = on_write,
+		  .handler = brw_on_write,
 		  .arg = b,
 		  .run = ULRPC_RUN_INLINE,
 		  .semantics = ULRPC_IDEMPOTENT },

@@ -68,8 +68,8 @@ static struct holder **holder_link(struct memory *m,
 }
 
 /* Locked. NULL: the NID has its share. */
-static struct holder *holder_get(struct memory *m, size_t size,
-				 const struct ulnet_nid *nid)
+static struct holder *brw_holder_get(struct memory *m, size_t size,
+				     const struct ulnet_nid *nid)
 {
 	struct holder **link = holder_link(m, nid), *h = *link;
 	uint64_t left = m->bytes_max - m->out;
@@ -114,7 +114,7 @@ static struct piece **best_free(struct memory *m, size_t size)
 }
 
 /* Locked. @p gets @size bytes of what is free. */
-static bool take(struct memory *m, struct piece *p, size_t size)
+static bool brw_take(struct memory *m, struct piece *p, size_t size)
 {
 	struct piece **link = best_free(m, size), *from;
 
@@ -133,7 +133,7 @@ static bool take(struct memory *m, struct piece *p, size_t size)
 }
 
 /* Locked. @p is free, and one with those that it touches. */
-static void give(struct memory *m, struct piece *p)
+static void memory_give(struct memory *m, struct piece *p)
 {
 	struct piece *before = NULL, *after = m->free;
 
@@ -168,13 +168,13 @@ static size_t freshen(struct memory *m, const struct piece *p)
 	return n;
 }
 
-static bool get_locked(struct memory *m, struct piece *p, size_t size,
-		       const struct ulnet_nid *nid, size_t *fresh)
+static bool memory_get_locked(struct memory *m, struct piece *p, size_t size,
+			      const struct ulnet_nid *nid, size_t *fresh)
 {
-	p->holder = holder_get(m, size, nid);
+	p->holder = brw_holder_get(m, size, nid);
 	if (!p->holder)
 		return false;
-	if (!take(m, p, size)) {
+	if (!brw_take(m, p, size)) {
 		holder_put(m, p->holder, size);
 		return false;
 	}
@@ -196,7 +196,7 @@ struct piece *memory_get(struct memory *m, size_t size,
 	if (!p)
 		return NULL;
 	pthread_mutex_lock(&m->lock);
-	ok = get_locked(m, p, size, nid, &fresh);
+	ok = memory_get_locked(m, p, size, nid, &fresh);
 	pthread_mutex_unlock(&m->lock);
 	if (!ok) {
 		free(p);
@@ -211,6 +211,6 @@ void memory_put(struct memory *m, struct piece *p)
 {
 	pthread_mutex_lock(&m->lock);
 	holder_put(m, p->holder, p->size);
-	give(m, p);
+	memory_give(m, p);
 	pthread_mutex_unlock(&m->lock);
 }

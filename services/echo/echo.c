@@ -86,15 +86,16 @@ static uint64_t step_end(const Ulrpc__Echo__EchoRequest *m, uint64_t n)
 	return m->delay * n / steps_of(m);
 }
 
-static void report(struct ulrpc_request *request,
-		   const Ulrpc__Echo__EchoRequest *m, uint64_t n)
+static void echo_report(struct ulrpc_request *request,
+			const Ulrpc__Echo__EchoRequest *m, uint64_t n)
 {
 	ulrpc_progress(request, (uint32_t)(1000 * n / steps_of(m)));
 }
 
 /* Takes @m. */
-static void give_up(struct ulrpc_request *request, Ulrpc__Echo__EchoRequest *m,
-		    int status, const char *why)
+static void echo_give_up(struct ulrpc_request *request,
+			 Ulrpc__Echo__EchoRequest *m, int status,
+			 const char *why)
 {
 	ulrpc_fail_text(request, status, why);
 	ulrpc__echo__echo_request__free_unpacked(m, NULL);
@@ -110,7 +111,7 @@ static void pending_arm(struct pending *p)
 		       &p->timer, at);
 }
 
-static void on_timer(struct ulnet_timer *timer)
+static void echo_on_timer(struct ulnet_timer *timer)
 {
 	struct pending *p = (struct pending *)timer; /* its first field */
 
@@ -119,17 +120,17 @@ static void on_timer(struct ulnet_timer *timer)
 		free(p);
 		return;
 	}
-	report(p->request, p->message, p->step++);
+	echo_report(p->request, p->message, p->step++);
 	pending_arm(p);
 }
 
-static void on_cancel(void *arg, struct ulrpc_request *request)
+static void echo_on_cancel(void *arg, struct ulrpc_request *request)
 {
 	struct pending *p = arg;
 
 	lnet_timer_cancel(ulrpc_node(p->echo->rpc), ulrpc_request_cpt(request),
 			  &p->timer);
-	give_up(request, p->message, -ECANCELED, "nobody waits any more");
+	echo_give_up(request, p->message, -ECANCELED, "nobody waits any more");
 	free(p);
 }
 
@@ -141,7 +142,7 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 	struct pending *p = malloc(sizeof(*p));
 
 	if (!p) {
-		give_up(request, m, -ENOMEM, "no memory to wait with");
+		echo_give_up(request, m, -ENOMEM, "no memory to wait with");
 		return;
 	}
 	*p = (struct pending){ .echo = e,
@@ -149,21 +150,22 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 			       .message = m,
 			       .begin = lnet_now(ulrpc_node(e->rpc), cpt),
 			       .step = 1 };
-	lnet_timer_init(&p->timer, on_timer);
+	lnet_timer_init(&p->timer, echo_on_timer);
 	pending_arm(p);
-	if (ulrpc_request_on_cancel(request, on_cancel, p))
-		on_cancel(p, request);
+	if (ulrpc_request_on_cancel(request, echo_on_cancel, p))
+		echo_on_cancel(p, request);
 }
 
 /* NULL, and the request is answered: it cannot be read, or asks for too
  * much. */
-static Ulrpc__Echo__EchoRequest *take(struct ulrpc_request *request,
-				      const void *body, size_t length)
+static Ulrpc__Echo__EchoRequest *echo_take(struct ulrpc_request *request,
+					   const void *body, size_t length)
 {
 	Ulrpc__Echo__EchoRequest *m = unpack(request, body, length);
 
 	if (m && (m->delay > DELAY_MAX || m->progress > PROGRESS_MAX)) {
-		give_up(request, m, -EINVAL,
+		echo_give_up(
+			request, m, -EINVAL,
 			"a delay of 366 days, with 999 reports, is the most");
 		return NULL;
 	}
@@ -173,7 +175,7 @@ static Ulrpc__Echo__EchoRequest *take(struct ulrpc_request *request,
 static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 		    size_t length)
 {
-	Ulrpc__Echo__EchoRequest *m = take(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = echo_take(request, body, length);
 
 	if (m && m->delay)
 		wait_on_loop(arg, request, m);
@@ -193,7 +195,7 @@ static int sleep_steps(struct ulrpc_request *request,
 		rc = ulrpc_request_sleep(request,
 					 step_end(m, n) - step_end(m, n - 1));
 		if (!rc && n < steps_of(m))
-			report(request, m, n);
+			echo_report(request, m, n);
 	}
 	return rc;
 }
@@ -201,7 +203,7 @@ static int sleep_steps(struct ulrpc_request *request,
 static void on_echo_worker(void *arg, struct ulrpc_request *request,
 			   const void *body, size_t length)
 {
-	Ulrpc__Echo__EchoRequest *m = take(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = echo_take(request, body, length);
 	int rc;
 
 	(void)arg;
@@ -209,7 +211,7 @@ static void on_echo_worker(void *arg, struct ulrpc_request *request,
 		return;
 	rc = m->delay ? sleep_steps(request, m) : 0;
 	if (rc)
-		give_up(request, m, rc, "nobody waits any more");
+		echo_give_up(request, m, rc, "nobody waits any more");
 	else
 		reply(request, m);
 }
@@ -265,8 +267,9 @@ static int echo_stop(struct service *service, uint64_t timeout)
 
 /* ---- how it is called ---- */
 
-static bool check_payload(const struct probe_call *call, const void *payload,
-			  size_t length, char *what, size_t size)
+static bool echo_check_payload(const struct probe_call *call,
+			       const void *payload, size_t length, char *what,
+			       size_t size)
 {
 	size_t good;
 
@@ -321,7 +324,8 @@ static bool message_check(const struct probe_call *call, const void *reply,
 		snprintf(what, size, "the reply cannot be read");
 		return false;
 	}
-	good = check_payload(call, m->payload.data, m->payload.len, what, size);
+	good = echo_check_payload(call, m->payload.data, m->payload.len, what,
+				  size);
 	ulrpc__echo__echo_reply__free_unpacked(m, NULL);
 	return good;
 }
@@ -331,13 +335,13 @@ static const struct probe probes[] = {
 	  .text = "bytes, on the loop",
 	  .verifies = true,
 	  .prepare = raw_prepare,
-	  .check = check_payload },
+	  .check = echo_check_payload },
 	{ .method = "RawWorker",
 	  .text = "bytes, by a worker",
 	  .worker = true,
 	  .verifies = true,
 	  .prepare = raw_prepare,
-	  .check = check_payload },
+	  .check = echo_check_payload },
 	{ .method = "Echo",
 	  .text = "a message, on the loop; waits by a timer",
 	  .delays = true,

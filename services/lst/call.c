@@ -60,7 +60,7 @@ static void call_ended(struct lst_call *call)
 	call->done(call);
 }
 
-static void on_request(struct lst_md *md)
+static void call_on_request(struct lst_md *md)
 {
 	struct lst_call *call = LST_OF(md, struct lst_call, request);
 
@@ -145,7 +145,7 @@ int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 	call->moved = 0;
 	call->busy = 0;
 	call->msg = *msg;
-	call->request = (struct lst_md){ .done = on_request };
+	call->request = (struct lst_md){ .done = call_on_request };
 	call->reply = (struct lst_md){ .done = on_reply };
 	call->bulk = (struct lst_md){ .done = on_bulk };
 	rc = lst_msg_encode(msg, call->out);

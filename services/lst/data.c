@@ -21,8 +21,8 @@ bool lst_data_valid(uint32_t opcode, uint32_t check, uint64_t length)
 
 /* The next word that counts after the one at @at: the simple check looks at the
  * first and the last one of what lies in each page. */
-static uint32_t next_word(uint32_t at, uint32_t length, uint32_t offset,
-			  enum lst_check check)
+static uint32_t data_next_word(uint32_t at, uint32_t length, uint32_t offset,
+			       enum lst_check check)
 {
 	uint32_t in_page = (offset + at) % LST_PAGE_SIZE;
 	uint32_t page_end = at - in_page + LST_PAGE_SIZE;
@@ -39,7 +39,7 @@ static void words_set(uint8_t *data, uint32_t length, uint32_t offset,
 	if (check == LST_CHECK_NONE)
 		return;
 	for (uint32_t at = 0; at < length;
-	     at = next_word(at, length, offset, check))
+	     at = data_next_word(at, length, offset, check))
 		memcpy(data + at, &word, LST_WORD);
 }
 
@@ -63,7 +63,7 @@ bool lst_data_good(const void *data, uint32_t length, uint32_t offset,
 	if (check == LST_CHECK_NONE)
 		return true;
 	for (uint32_t at = 0; at < length;
-	     at = next_word(at, length, offset, check))
+	     at = data_next_word(at, length, offset, check))
 		if (memcmp((const uint8_t *)data + at, &wanted, LST_WORD) != 0)
 			return false;
 	return true;

@@ -52,7 +52,7 @@ static void timers_cancel(struct lst_cpt *cpt)
 }
 
 /* LST_HOME is the first one: all tests are stopping then. */
-static int cpt_close(void *arg)
+static int lst_cpt_close(void *arg)
 {
 	struct lst_cpt *cpt = arg;
 
@@ -64,12 +64,12 @@ static int cpt_close(void *arg)
 	return 0;
 }
 
-static void on_close(struct ulnet_layer *layer)
+static void lst_on_close(struct ulnet_layer *layer)
 {
 	struct lst *lst = (struct lst *)layer;
 
 	for (unsigned int i = 0; i < lst->ncpts; i++)
-		lnet_call(lst->node, i, cpt_close, &lst->cpts[i]);
+		lnet_call(lst->node, i, lst_cpt_close, &lst->cpts[i]);
 	lnet_layer_del(lst->node, layer);
 }
 
@@ -102,7 +102,7 @@ void lst_free(struct lst *lst)
 
 /* ---- the beginning ---- */
 
-static int cpt_open(void *arg)
+static int lst_cpt_open(void *arg)
 {
 	struct lst_cpt *cpt = arg;
 
@@ -110,14 +110,14 @@ static int cpt_open(void *arg)
 	return lst_slots_open(cpt);
 }
 
-static int cpts_open(struct lst *lst)
+static int lst_cpts_open(struct lst *lst)
 {
 	int rc = LNetSetLazyPortal(lst->node, LST_PORTAL_TEST);
 
 	if (!rc)
 		rc = LNetSetLazyPortal(lst->node, LST_PORTAL_FRAME);
 	for (unsigned int i = 0; i < lst->ncpts && !rc; i++)
-		rc = lnet_call(lst->node, i, cpt_open, &lst->cpts[i]);
+		rc = lnet_call(lst->node, i, lst_cpt_open, &lst->cpts[i]);
 	return rc;
 }
 
@@ -149,7 +149,7 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		free(lst);
 		return -ENOMEM;
 	}
-	lst->layer.close = on_close;
+	lst->layer.close = lst_on_close;
 	LIST_INIT(&lst->zombies);
 	for (unsigned int i = 0; i < lst->ncpts; i++) {
 		lst->cpts[i].lst = lst;
@@ -160,7 +160,7 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		lst_slots_init(&lst->cpts[i]);
 	}
 	/* What it posts before an error ends with the node, too. */
-	rc = cpts_open(lst);
+	rc = lst_cpts_open(lst);
 	lnet_layer_add(node, &lst->layer);
 	*lst_p = lst;
 	return rc;

@@ -116,7 +116,7 @@ static const struct field *params_of(const struct lst_msg *msg)
 
 /* ---- integers of 1, 2, 4, 8 bytes ---- */
 
-static uint64_t load(const uint8_t *p, size_t size)
+static uint64_t message_load(const uint8_t *p, size_t size)
 {
 	uint16_t v16;
 	uint32_t v32;
@@ -137,7 +137,7 @@ static uint64_t load(const uint8_t *p, size_t size)
 	}
 }
 
-static void store(uint8_t *p, size_t size, uint64_t value)
+static void message_store(uint8_t *p, size_t size, uint64_t value)
 {
 	uint16_t v16 = (uint16_t)value;
 	uint32_t v32 = (uint32_t)value;
@@ -164,7 +164,7 @@ static uint64_t swap(uint64_t value, size_t size)
 
 static uint64_t load_as(const uint8_t *p, size_t size, bool swapped)
 {
-	uint64_t value = load(p, size);
+	uint64_t value = message_load(p, size);
 
 	return swapped ? swap(value, size) : value;
 }
@@ -185,10 +185,10 @@ static int field_encode(const struct field *f, const struct lst_msg *msg,
 		memcpy(buf + f->at, member, length);
 		return 0;
 	}
-	value = load(member, f->member_size);
+	value = message_load(member, f->member_size);
 	if (f->size < f->member_size && value >> 8 * f->size)
 		return -EINVAL;
-	store(buf + f->at, f->size, value);
+	message_store(buf + f->at, f->size, value);
 	return 0;
 }
 
@@ -200,8 +200,8 @@ static void field_decode(const struct field *f, struct lst_msg *msg,
 	if (f->size > INTEGER_MAX)
 		memcpy(member, buf + f->at, f->size - 1u);
 	else
-		store(member, f->member_size,
-		      load_as(buf + f->at, f->size, msg->swapped));
+		message_store(member, f->member_size,
+			      load_as(buf + f->at, f->size, msg->swapped));
 }
 
 static int fields_encode(const struct field *f, const struct lst_msg *msg,
@@ -230,10 +230,10 @@ int lst_msg_encode(const struct lst_msg *msg, uint8_t *buf)
 	if (msg->type >= LST_TYPES)
 		return -EINVAL;
 	memset(buf, 0, LST_MSG_SIZE);
-	store(buf + MAGIC_AT, 4, MAGIC);
-	store(buf + VERSION_AT, 4, LST_VERSION);
-	store(buf + TYPE_AT, 4, msg->type);
-	store(buf + FEATURES_AT, 4, msg->features);
+	message_store(buf + MAGIC_AT, 4, MAGIC);
+	message_store(buf + VERSION_AT, 4, LST_VERSION);
+	message_store(buf + TYPE_AT, 4, msg->type);
+	message_store(buf + FEATURES_AT, 4, msg->features);
 	rc = fields_encode(layouts[msg->type], msg, buf);
 	return rc ? rc : fields_encode(params_of(msg), msg, buf);
 }
@@ -246,7 +246,7 @@ int lst_msg_decode(struct lst_msg *msg_p, const void *data, size_t len)
 
 	if (len != LST_MSG_SIZE)
 		return -EBADMSG;
-	magic = load(buf + MAGIC_AT, 4);
+	magic = message_load(buf + MAGIC_AT, 4);
 	msg.swapped = magic == swap(MAGIC, 4);
 	if (magic != MAGIC && !msg.swapped)
 		return -EBADMSG;

@@ -26,7 +26,7 @@ struct lst_session *lst_session_make(struct lst *lst,
 	return s;
 }
 
-static void batch_free(struct lst_batch *b)
+static void session_batch_free(struct lst_batch *b)
 {
 	struct lst_test *t;
 
@@ -43,7 +43,7 @@ static void session_free(struct lst_session *s)
 
 	while ((b = TAILQ_FIRST(&s->batches))) {
 		TAILQ_REMOVE(&s->batches, b, entry);
-		batch_free(b);
+		session_batch_free(b);
 	}
 	free(s);
 }

@@ -48,7 +48,7 @@ static void slot_again(struct lst_slot *slot)
 			       lnet_now(cpt->lst->node, cpt->index) + AGAIN_NS);
 }
 
-static void post_again(struct ulnet_timer *timer)
+static void slot_post_again(struct ulnet_timer *timer)
 {
 	struct lst_cpt *cpt = LST_OF(timer, struct lst_cpt, again);
 	struct lst_slot *slot = cpt->unposted, *next;
@@ -74,7 +74,8 @@ static void count_error(struct lst_slot *slot, int status)
 		atomic_fetch_add(&slot->cpt->lst->errors, 1);
 }
 
-static struct lst_place place_of(const struct lst_slot *slot, uint64_t bits)
+static struct lst_place slot_place_of(const struct lst_slot *slot,
+				      uint64_t bits)
 {
 	return (struct lst_place){ .node = slot->cpt->lst->node,
 				   .self = slot->request.self,
@@ -98,7 +99,7 @@ static void slot_on_replied(struct lst_md *md)
 
 void lst_slot_reply(struct lst_slot *slot, struct lst_msg *reply)
 {
-	struct lst_place to = place_of(slot, slot->msg.reply_id);
+	struct lst_place to = slot_place_of(slot, slot->msg.reply_id);
 
 	reply->type = slot->msg.type + 1;
 	slot->reply.done = slot_on_replied;
@@ -124,7 +125,7 @@ static int slot_memory(struct lst_slot *slot, uint32_t length)
 int lst_slot_fetch(struct lst_slot *slot, uint32_t length,
 		   void (*done)(struct lst_md *md))
 {
-	struct lst_place from = place_of(slot, slot->msg.bulk_id);
+	struct lst_place from = slot_place_of(slot, slot->msg.bulk_id);
 	int rc = slot_memory(slot, length);
 
 	slot->bulk.done = done;
@@ -211,7 +212,7 @@ static int brw_write(struct lst_slot *slot)
 static int brw_read(struct lst_slot *slot)
 {
 	const struct lst_brw_params *brw = &slot->msg.brw;
-	struct lst_place to = place_of(slot, slot->msg.bulk_id);
+	struct lst_place to = slot_place_of(slot, slot->msg.bulk_id);
 	int rc = slot_memory(slot, brw->length);
 
 	if (rc)
@@ -334,7 +335,7 @@ static int slots_add(struct lst_cpt *cpt, enum lst_service service,
 
 void lst_slots_init(struct lst_cpt *cpt)
 {
-	lnet_timer_init(&cpt->again, post_again);
+	lnet_timer_init(&cpt->again, slot_post_again);
 }
 
 int lst_slots_open(struct lst_cpt *cpt)

@@ -14,7 +14,7 @@ static void unit_next(struct lst_unit *u);
 
 /* ---- tests ---- */
 
-static uint64_t bytes_of(const struct lst_test *t)
+static uint64_t unit_bytes_of(const struct lst_test *t)
 {
 	return t->service == LST_SERVICE_BRW
 		       ? (uint64_t)t->nunits * t->brw.length
@@ -26,8 +26,8 @@ static unsigned int nlanes(const struct lst_test *t)
 	return t->lanes ? t->session->lst->ncpts : 0;
 }
 
-static struct lst_lane *lane_of(const struct lst_test *t,
-				const struct ulnet_nid *nid)
+static struct lst_lane *unit_lane_of(const struct lst_test *t,
+				     const struct ulnet_nid *nid)
 {
 	int cpt = lnet_cpt_of(t->session->lst->node, nid);
 
@@ -42,7 +42,7 @@ static int units_new(struct lst_test *t, const struct lst_msg *request,
 	uint64_t bytes;
 
 	t->nunits = request->test.targets * concurrency;
-	bytes = bytes_of(t);
+	bytes = unit_bytes_of(t);
 	if (t->nunits > LST_UNITS_MAX - lst->units ||
 	    bytes > LST_UNIT_BYTES - lst->unit_bytes)
 		return -ENOMEM;
@@ -56,7 +56,7 @@ static int units_new(struct lst_test *t, const struct lst_msg *request,
 	for (unsigned int i = 0; i < t->nunits; i++) {
 		t->units[i].test = t;
 		t->units[i].target = ids[i / concurrency];
-		t->units[i].lane = lane_of(t, &t->units[i].target.nid);
+		t->units[i].lane = unit_lane_of(t, &t->units[i].target.nid);
 		t->units[i].lane->nunits++;
 		if (!bytes)
 			continue;
@@ -113,7 +113,7 @@ int lst_test_new(struct lst_session *s, const struct lst_msg *request,
 	}
 	s->ntests++;
 	s->lst->units += t->nunits;
-	s->lst->unit_bytes += bytes_of(t);
+	s->lst->unit_bytes += unit_bytes_of(t);
 	if (t->is_client && t->service == LST_SERVICE_PING)
 		s->lst->sequence = 0;
 	*test_p = t;
@@ -125,7 +125,7 @@ void lst_test_free(struct lst_test *t)
 	struct lst *lst = t->session->lst;
 
 	lst->units -= t->nunits;
-	lst->unit_bytes -= bytes_of(t);
+	lst->unit_bytes -= unit_bytes_of(t);
 	units_free(t);
 	free(t);
 }

@@ -180,8 +180,8 @@ static void refresh(struct exporter *e)
 	e->made_ns = clock_ns();
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status,
-			      const char *text)
+static enum MHD_Result exporter_refuse(struct MHD_Connection *c,
+				       unsigned int status, const char *text)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
@@ -197,10 +197,10 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status,
 
 /* Called once with the headers, and then for each piece of a body, which nobody
  * wants: an answer to the headers ends the connection before there is one. */
-static enum MHD_Result answer(void *arg, struct MHD_Connection *c,
-			      const char *url, const char *method,
-			      const char *version, const char *body,
-			      size_t *nbody, void **state)
+static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
+				       const char *url, const char *method,
+				       const char *version, const char *body,
+				       size_t *nbody, void **state)
 {
 	struct exporter *e = arg;
 
@@ -210,14 +210,14 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c,
 	(void)state;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-			      "only GET and HEAD\n");
+		return exporter_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+				       "only GET and HEAD\n");
 	if (strcmp(url, "/metrics") != 0)
-		return refuse(c, MHD_HTTP_NOT_FOUND, "try /metrics\n");
+		return exporter_refuse(c, MHD_HTTP_NOT_FOUND, "try /metrics\n");
 	refresh(e);
 	if (!e->last)
-		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "no answer of the node\n");
+		return exporter_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+				       "no answer of the node\n");
 	return MHD_queue_response(c, MHD_HTTP_OK, e->last);
 }
 
@@ -227,7 +227,7 @@ static struct MHD_Daemon *daemon_start(struct exporter *e, int fd)
 {
 	return MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
-		answer, e, MHD_OPTION_LISTEN_SOCKET, fd,
+		exporter_answer, e, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)EXPORTER_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)EXPORTER_MEMORY,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)EXPORTER_TIMEOUT_S,

@@ -314,7 +314,7 @@ int node_add_networks(const struct node *n, const char *spec)
 	return add_networks(n, "net", spec, lnet_networks_parse);
 }
 
-static int add_route(const struct node *n, const struct ulnet_route *route)
+static int node_add_route(const struct node *n, const struct ulnet_route *route)
 {
 	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
 	int rc = lnet_route_add(n->lnet, route);
@@ -348,14 +348,15 @@ static int add_routes(const struct node *n, const char *text)
 		if (node_has(n, &routes[i].gateway, 0))
 			routing.enabled = true;
 		else
-			rc = add_route(n, &routes[i]);
+			rc = node_add_route(n, &routes[i]);
 	free(routes);
 	if (!rc && routing.enabled)
 		rc = lnet_routing_set(n->lnet, &routing);
 	return rc;
 }
 
-static int import_text(const struct node *n, const char *name, const char *text)
+static int node_import_text(const struct node *n, const char *name,
+			    const char *text)
 {
 	struct request r;
 	char *answer;
@@ -392,7 +393,7 @@ static int import_file(const struct node *n, const char *path)
 
 	if (rc)
 		return rc;
-	rc = import_text(n, strcmp(path, "-") == 0 ? "stdin" : path, text);
+	rc = node_import_text(n, strcmp(path, "-") == 0 ? "stdin" : path, text);
 	free(text);
 	return rc;
 }

@@ -22,7 +22,7 @@
 #define LETTERS	  40
 #define BEGINNING 3 /* letters that may stand for a name */
 
-static unsigned int least(unsigned int a, unsigned int b)
+static unsigned int option_least(unsigned int a, unsigned int b)
 {
 	return a < b ? a : b;
 }
@@ -35,11 +35,11 @@ static void next_line(const char *a, unsigned int i, const char *b,
 {
 	next[0] = i;
 	for (unsigned int j = 1; j <= strlen(b); j++) {
-		next[j] = least(least(line[j], next[j - 1]) + 1,
-				line[j - 1] + (a[i - 1] != b[j - 1]));
+		next[j] = option_least(option_least(line[j], next[j - 1]) + 1,
+				       line[j - 1] + (a[i - 1] != b[j - 1]));
 		if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
 		    a[i - 2] == b[j - 1])
-			next[j] = least(next[j], above[j - 2] + 1);
+			next[j] = option_least(next[j], above[j - 2] + 1);
 	}
 }
 
@@ -70,7 +70,7 @@ void nearest_try(struct nearest *n, const char *name)
 		return;
 	steps = distance(n->word, name);
 	if (length >= BEGINNING && strncmp(n->word, name, length) == 0)
-		steps = least(steps, 1);
+		steps = option_least(steps, 1);
 	if (steps > length / 3 + 1 || steps >= strlen(name) ||
 	    (n->name && steps >= n->steps))
 		return;
@@ -177,7 +177,7 @@ int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 }
 
 /* A number that may have a fraction, but no sign and no exponent. */
-static double take_decimal(const char *text, char **end_p)
+static double option_take_decimal(const char *text, char **end_p)
 {
 	size_t length = strspn(text, "0123456789.");
 	char number[64];
@@ -199,7 +199,8 @@ int option_rate(const struct option_at *at, double max, double *value_p)
 		{ "M", 1e6 }, { "G", 1e9 }, { 0 },
 	};
 	char range[128], *end;
-	double value = take_decimal(at->text, &end) * unit_factor(units, end);
+	double value =
+		option_take_decimal(at->text, &end) * unit_factor(units, end);
 
 	if (value > 0 && value <= max) {
 		*value_p = value;
@@ -219,7 +220,7 @@ int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p)
 		{ "m", 60e6 }, { "h", 3600e6 }, { 0 },
 	};
 	char range[128], *end;
-	double number = take_decimal(at->text, &end);
+	double number = option_take_decimal(at->text, &end);
 	double factor = unit_factor(units, end), value = number * factor;
 
 	if (number >= 0 && factor > 0 && value >= (double)min &&
@@ -481,7 +482,7 @@ static int scan_bad(const struct scan *scan, const char *word)
 	return see(scan->set);
 }
 
-static bool is_number(const char *text)
+static bool option_is_number(const char *text)
 {
 	size_t sign = *text == '-';
 
@@ -512,7 +513,7 @@ static int scan_take(const struct scan *scan, int option, int argc, char **argv)
 		return option_printed(s->who);
 	}
 	if (at.row->optional && !at.text && optind < argc &&
-	    is_number(argv[optind]))
+	    option_is_number(argv[optind]))
 		at.text = argv[optind++];
 	status = option_take(&at);
 	return status || !s->taken ? status : s->taken(s->arg, &at);

@@ -142,13 +142,13 @@ uint64_t clock_ns(void)
 
 /* ---- files ---- */
 
-static int complain(const char *who, const char *path, int rc)
+static int program_complain(const char *who, const char *path, int rc)
 {
 	fprintf(stderr, "%s: %s: %s\n", who, path, strerror(-rc));
 	return rc;
 }
 
-static int read_all(int fd, char **text_p, size_t *length_p)
+static int program_read_all(int fd, char **text_p, size_t *length_p)
 {
 	size_t length = 0, size = 65536;
 	char *text = malloc(size), *bigger;
@@ -195,8 +195,8 @@ int file_read(const char *who, const char *path, char **text_p)
 	int rc;
 
 	if (fd < 0)
-		return complain(who, name, -errno);
-	rc = read_all(fd, &text, &length);
+		return program_complain(who, name, -errno);
+	rc = program_read_all(fd, &text, &length);
 	if (!is_stdin)
 		close(fd);
 	if (rc == -EFBIG)
@@ -205,7 +205,7 @@ int file_read(const char *who, const char *path, char **text_p)
 			"a configuration\n",
 			who, name, FILE_TEXT_MAX);
 	if (rc)
-		return rc == -EFBIG ? rc : complain(who, name, rc);
+		return rc == -EFBIG ? rc : program_complain(who, name, rc);
 	if (strlen(text) != length) {
 		fprintf(stderr, "%s: %s: not text: a byte of 0 at offset %zu\n",
 			who, name, strlen(text));
@@ -298,5 +298,5 @@ int file_write(const char *who, const char *path, const char *text)
 		rc = errno == ENOENT ? replace(path, 0666 & ~mask, text)
 				     : -errno;
 	free(real);
-	return rc ? complain(who, path, rc) : 0;
+	return rc ? program_complain(who, path, rc) : 0;
 }

@@ -124,7 +124,7 @@ static int given_take(void *arg, const struct option_at *at)
 	return 0;
 }
 
-static int take_help(const struct option_at *at)
+static int command_take_help(const struct option_at *at)
 {
 	((struct command_args *)at->object)->help = true;
 	return OPTION_DONE;
@@ -132,7 +132,7 @@ static int take_help(const struct option_at *at)
 
 static const struct option_row help_rows[] = {
 	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
-	  .take = take_help },
+	  .take = command_take_help },
 	{ 0 },
 };
 
@@ -204,7 +204,7 @@ static bool needed_there(const struct given *g)
 	return false;
 }
 
-static void say_missing(const struct given *g)
+static void command_say_missing(const struct given *g)
 {
 	fprintf(stderr, "%s: missing: --", g->who);
 	for (const char *n = g->command->needs; *n; n++)
@@ -215,13 +215,13 @@ static void say_missing(const struct given *g)
 	fputc('\n', stderr);
 }
 
-static int check_options(const struct given *g)
+static int command_check_options(const struct given *g)
 {
 	const struct option_row *row;
 	int64_t value;
 
 	if (!needed_there(g)) {
-		say_missing(g);
+		command_say_missing(g);
 		return usage(g);
 	}
 	for (unsigned int i = 0; (row = command_row(g->command, i)); i++)
@@ -235,7 +235,8 @@ static int check_options(const struct given *g)
 /* ---- the request ---- */
 
 /* Cuts @value at commas outside of brackets, and blanks around them. */
-static void add_list(struct request *r, const char *key, const char *value)
+static void command_add_list(struct request *r, const char *key,
+			     const char *value)
 {
 	char **items = calloc(strlen(value) / 2 + 2, sizeof(*items));
 	char *copy = strdup(value), *c = copy, *end;
@@ -284,7 +285,7 @@ static void add_option(struct request *r, const struct option_row *def,
 		break;
 	case GIVEN_LIST:
 	case GIVEN_MANY:
-		add_list(r, def->key, value);
+		command_add_list(r, def->key, value);
 		break;
 	}
 }
@@ -361,7 +362,7 @@ static int command_make(const struct given *g, struct command_args *args,
 			struct request *r)
 {
 	enum command_kind kind = g->command->kind;
-	int status = check_options(g);
+	int status = command_check_options(g);
 
 	if (status)
 		return status;
@@ -493,7 +494,7 @@ void command_list(FILE *to, const char *name)
 /* ---- lines ---- */
 
 /* Unquotes the word at *@from into *@to, and sets both behind it. */
-static int take_word(char **from, char **to)
+static int command_take_word(char **from, char **to)
 {
 	char *in = *from, *out = *to, quote = 0;
 
@@ -527,7 +528,7 @@ int words_split(char *line, char ***words_p)
 		if (!*in || *in == '#')
 			break;
 		words[n++] = out;
-		rc = take_word(&in, &out);
+		rc = command_take_word(&in, &out);
 		if (rc) {
 			free(words);
 			return rc;

@@ -31,7 +31,7 @@ struct session {
 };
 
 /* The exit status for @rc as a shell sees it; no error becomes a success. */
-static int status_of(int rc)
+static int lnetctl_status_of(int rc)
 {
 	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
 }
@@ -78,7 +78,7 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 }
 
 /* What is left of @us since @began; 0 stands for ever. */
-static uint64_t time_left(uint64_t us, uint64_t began)
+static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 {
 	uint64_t gone = clock_ns() / 1000 - began;
 
@@ -88,8 +88,8 @@ static uint64_t time_left(uint64_t us, uint64_t began)
 }
 
 /* @us: that the command itself may take. */
-static int ask(struct session *s, const char *request, uint64_t us,
-	       char **answer_p)
+static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
+		       char **answer_p)
 {
 	uint64_t began = clock_ns() / 1000;
 	int rc = 0;
@@ -102,7 +102,8 @@ static int ask(struct session *s, const char *request, uint64_t us,
 		say_unreachable(s, rc);
 		return rc;
 	}
-	rc = lnet_ctl_request(s->ctl, request, time_left(us, began), answer_p);
+	rc = lnet_ctl_request(s->ctl, request, lnetctl_time_left(us, began),
+			      answer_p);
 	if (rc) {
 		lnet_ctl_close(s->ctl);
 		s->ctl = NULL;
@@ -160,7 +161,7 @@ static int answer_print(const struct command *command, const char *file,
 	/* Scripts know 255 as "did not answer". */
 	if (!rc && status && command->kind == COMMAND_PING)
 		return 255;
-	return status_of(rc ? rc : status);
+	return lnetctl_status_of(rc ? rc : status);
 }
 
 static int not_here(const struct command *command)
@@ -173,12 +174,12 @@ static int not_here(const struct command *command)
 		"      descr: ! \"only for kernel nodes: %s\"\n"
 		"...\n",
 		command->name, -EOPNOTSUPP, command->help);
-	return status_of(-EOPNOTSUPP);
+	return lnetctl_status_of(-EOPNOTSUPP);
 }
 
 /* ---- commands ---- */
 
-static int import_text(const char *file, struct request *r)
+static int lnetctl_import_text(const char *file, struct request *r)
 {
 	char *text;
 	int rc = file_read("lnetctl", file ? file : "-", &text);
@@ -219,10 +220,10 @@ static int top_ask(struct session *s, const struct command *command,
 		   const struct request *r, struct top_sample **sample_p)
 {
 	char *answer, *text;
-	int rc = ask(s, r->text, 0, &answer), status = 0;
+	int rc = lnetctl_ask(s, r->text, 0, &answer), status = 0;
 
 	if (rc)
-		return status_of(rc);
+		return lnetctl_status_of(rc);
 	rc = lnet_ctl_print(answer, NULL, NULL, &status);
 	if (rc || status) {
 		status = answer_print(command, NULL, answer);
@@ -310,17 +311,17 @@ static int top(struct session *s, const struct command *command,
 /* What a node is asked with, by the thread that serves, if there is one. */
 static int metrics_ask(void *arg, const char *request, char **answer_p)
 {
-	return ask(arg, request, 0, answer_p);
+	return lnetctl_ask(arg, request, 0, answer_p);
 }
 
-static int metrics_print(const struct metrics_source *source)
+static int lnetctl_metrics_print(const struct metrics_source *source)
 {
 	size_t len;
 	char *text;
 	int rc = metrics_text(source, &text, &len);
 
 	if (rc)
-		return status_of(rc);
+		return lnetctl_status_of(rc);
 	fputs(text, stdout);
 	free(text);
 	return 0;
@@ -345,7 +346,7 @@ static int metrics_serve(const struct metrics_source *source,
 		exporter_stop(exporter);
 	}
 	close_signals(signals);
-	return status_of(rc);
+	return lnetctl_status_of(rc);
 }
 
 static int metrics(struct session *s, const struct command_args *args)
@@ -355,7 +356,7 @@ static int metrics(struct session *s, const struct command_args *args)
 
 	return args->metrics.address
 		       ? metrics_serve(&source, args->metrics.address)
-		       : metrics_print(&source);
+		       : lnetctl_metrics_print(&source);
 }
 
 /* Carries out a command whose arguments are @args and @r. Exit status. */
@@ -371,24 +372,24 @@ static int carry_out(struct session *s, const struct command *command,
 		return 0;
 	}
 	if (command->kind == COMMAND_IMPORT) {
-		rc = import_text(args->file, r);
+		rc = lnetctl_import_text(args->file, r);
 		if (rc)
-			return status_of(rc);
+			return lnetctl_status_of(rc);
 	}
 	rc = request_end(r);
 	if (rc) {
 		fprintf(stderr, "lnetctl: %s: %s\n", command->name,
 			rc == -EILSEQ ? "text that is not UTF-8"
 				      : strerror(-rc));
-		return status_of(rc);
+		return lnetctl_status_of(rc);
 	}
 	if (command->kind == COMMAND_TOP)
 		return top(s, command, args, r);
 	if (command->kind == COMMAND_METRICS)
 		return metrics(s, args);
-	rc = ask(s, r->text, args->takes_us, &answer);
+	rc = lnetctl_ask(s, r->text, args->takes_us, &answer);
 	if (rc)
-		return status_of(rc);
+		return lnetctl_status_of(rc);
 	status = answer_print(
 		command, command->kind == COMMAND_EXPORT ? args->file : NULL,
 		answer);
@@ -396,8 +397,8 @@ static int carry_out(struct session *s, const struct command *command,
 	return status;
 }
 
-static int run(struct session *s, const struct command *command, int argc,
-	       char **argv)
+static int lnetctl_run(struct session *s, const struct command *command,
+		       int argc, char **argv)
 {
 	struct command_args args;
 	struct request r;
@@ -430,7 +431,7 @@ static void say_nearest(const char *group, const char *name)
 }
 
 /* @argv[0] is a command's name, and @argv[1] not that of a sub-command. */
-static int no_command(int argc, char **argv, bool sub)
+static int lnetctl_no_command(int argc, char **argv, bool sub)
 {
 	const char *name = sub ? argv[1] : argv[0];
 	const char *of = sub ? " " : "", *group = sub ? argv[0] : "";
@@ -467,8 +468,9 @@ static int run_words(struct session *s, int argc, char **argv)
 		return 0;
 	}
 	if (!command)
-		return no_command(argc, argv, sub);
-	return run(s, command, argc - !!command->sub, argv + !!command->sub);
+		return lnetctl_no_command(argc, argv, sub);
+	return lnetctl_run(s, command, argc - !!command->sub,
+			   argv + !!command->sub);
 }
 
 static void print_help(void);
@@ -484,7 +486,7 @@ static int run_line(struct session *s, char *line, bool *quit_p)
 	if (n < 0) {
 		fprintf(stderr, "lnetctl: %s\n",
 			n == -EINVAL ? "a quote is not closed" : strerror(-n));
-		return status_of(n);
+		return lnetctl_status_of(n);
 	}
 	if (n == 1 &&
 	    (strcmp(words[0], "quit") == 0 || strcmp(words[0], "exit") == 0))
@@ -556,7 +558,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static struct option_set options(struct session *s)
+static struct option_set lnetctl_options(struct session *s)
 {
 	return (struct option_set){
 		.who = "lnetctl",
@@ -576,7 +578,7 @@ static struct option_set options(struct session *s)
 
 static void print_help(void)
 {
-	const struct option_set set = options(NULL);
+	const struct option_set set = lnetctl_options(NULL);
 
 	options_help(&set, stdout);
 	command_help_all(stdout);
@@ -604,7 +606,7 @@ int main(int argc, char **argv)
 	if (secure_stdio())
 		return 1;
 	signal(SIGPIPE, SIG_IGN);
-	set = options(&s);
+	set = lnetctl_options(&s);
 	status = options_parse(&set, argc, argv);
 	if (!status)
 		status = set.nargs ? run_words(&s, set.nargs, set.args)

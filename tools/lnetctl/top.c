@@ -93,7 +93,8 @@ static const struct kind {
 	  { CREDITS_MAX, CREDITS, CREDITS_MIN, QUEUED, FIELDS } },
 };
 
-static void add(struct top_sample *s, struct lines *to, const struct line *line)
+static void top_add(struct top_sample *s, struct lines *to,
+		    const struct line *line)
 {
 	struct line *all = realloc(to->all, (to->n + 1) * sizeof(*all));
 
@@ -106,7 +107,7 @@ static void add(struct top_sample *s, struct lines *to, const struct line *line)
 }
 
 /* False: there is no word. */
-static bool read_word(const char **text, char *word, size_t size)
+static bool top_read_word(const char **text, char *word, size_t size)
 {
 	const char *from = *text + strspn(*text, " ");
 	size_t length = strcspn(from, " ");
@@ -116,16 +117,16 @@ static bool read_word(const char **text, char *word, size_t size)
 	return length && length < size;
 }
 
-static void read_kind(struct top_sample *s, const struct kind *k,
-		      const char *text)
+static void top_read_kind(struct top_sample *s, const struct kind *k,
+			  const char *text)
 {
 	struct line l = { .net = "" };
 	unsigned int n = 0;
 	int length;
 
-	if ((k->net && !read_word(&text, l.net, sizeof(l.net))) ||
-	    !read_word(&text, l.nid, sizeof(l.nid)) ||
-	    (k->state && !read_word(&text, l.state, sizeof(l.state))))
+	if ((k->net && !top_read_word(&text, l.net, sizeof(l.net))) ||
+	    !top_read_word(&text, l.nid, sizeof(l.nid)) ||
+	    (k->state && !top_read_word(&text, l.state, sizeof(l.state))))
 		return;
 	while (k->fields[n] != FIELDS &&
 	       sscanf(text, "%" SCNd64 "%n", &l.n[k->fields[n]], &length) ==
@@ -134,7 +135,7 @@ static void read_kind(struct top_sample *s, const struct kind *k,
 		n++;
 	}
 	if (n >= k->least)
-		add(s, (struct lines *)((char *)s + k->at), &l);
+		top_add(s, (struct lines *)((char *)s + k->at), &l);
 }
 
 static void read_stat(struct top_sample *s, const char *text)
@@ -157,11 +158,11 @@ static void read_stat(struct top_sample *s, const char *text)
 			*wanted[i].to = value;
 }
 
-static void read_line(struct top_sample *s, const char *line)
+static void top_read_line(struct top_sample *s, const char *line)
 {
 	char name[16];
 
-	if (!read_word(&line, name, sizeof(name)))
+	if (!top_read_word(&line, name, sizeof(name)))
 		return;
 	if (strcmp(name, "clock") == 0)
 		sscanf(line, "%" SCNu64, &s->ns);
@@ -171,7 +172,7 @@ static void read_line(struct top_sample *s, const char *line)
 		read_stat(s, line);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(name, kinds[i].name) == 0)
-			read_kind(s, &kinds[i], line);
+			top_read_kind(s, &kinds[i], line);
 }
 
 /* sscanf() looks for the end of its text first: each line is one of its own,
@@ -182,7 +183,7 @@ struct top_sample *top_read(const char *text)
 	char *copy = strdup(text), *rest = copy, *line;
 
 	while (s && copy && (line = strsep(&rest, "\n")))
-		read_line(s, line);
+		top_read_line(s, line);
 	free(copy);
 	if (!copy || (s && (s->failed || !s->ns))) {
 		top_free(s);
@@ -227,7 +228,7 @@ static double rate(int64_t before, int64_t now, double seconds)
 }
 
 /* At most 6 characters. */
-static const char *number(double value, char *buf, size_t size)
+static const char *top_number(double value, char *buf, size_t size)
 {
 	static const char units[] = " kMGTPE";
 	unsigned int unit = 0;
@@ -397,11 +398,11 @@ static void cell_text(const struct column *c, const struct line *b,
 
 	switch (c->cell) {
 	case CELL_RATE:
-		number(rate(b->n[c->field], l->n[c->field], seconds), buf,
-		       size);
+		top_number(rate(b->n[c->field], l->n[c->field], seconds), buf,
+			   size);
 		return;
 	case CELL_BYTES:
-		number((double)l->n[c->field], buf, size);
+		top_number((double)l->n[c->field], buf, size);
 		return;
 	case CELL_NUMBER:
 		snprintf(buf, size, "%" PRId64, l->n[c->field]);
@@ -430,8 +431,8 @@ static void cell_text(const struct column *c, const struct line *b,
 		snprintf(buf, size, "-");
 }
 
-static void put_line(const struct table *t, const struct line *b,
-		     const struct line *l)
+static void top_put_line(const struct table *t, const struct line *b,
+			 const struct line *l)
 {
 	char buf[LNET_NIDSTR_SIZE];
 
@@ -452,19 +453,19 @@ static int longest(const struct lines *lines, int width)
 	return width;
 }
 
-static void print_nis(const struct view *v)
+static void top_print_nis(const struct view *v)
 {
 	const struct table t = table_begin(v, OF_NIS);
 
 	for (size_t i = 0; i < v->now->nis.n; i++) {
 		const struct line *l = &v->now->nis.all[i];
 
-		put_line(&t, before_of(&v->before->nis, i, l), l);
+		top_put_line(&t, before_of(&v->before->nis, i, l), l);
 	}
 }
 
 /* Those that are not up come first; else they stay as the node has them. */
-static void print_routes(const struct view *v)
+static void top_print_routes(const struct view *v)
 {
 	const struct lines *routes = &v->now->routes;
 	size_t shown = 0;
@@ -479,14 +480,15 @@ static void print_routes(const struct view *v)
 
 			if ((strcmp(l->state, "up") == 0) != up)
 				continue;
-			put_line(&t, before_of(&v->before->routes, i, l), l);
+			top_put_line(&t, before_of(&v->before->routes, i, l),
+				     l);
 			shown++;
 		}
 	if (routes->n > shown)
 		fprintf(v->out, "... and %zu more\n", routes->n - shown);
 }
 
-static void print_buffers(const struct view *v)
+static void top_print_buffers(const struct view *v)
 {
 	const struct lines *buffers = &v->now->buffers;
 	struct table t;
@@ -495,7 +497,7 @@ static void print_buffers(const struct view *v)
 		return;
 	t = table_begin(v, OF_BUFFERS);
 	for (size_t i = 0; i < buffers->n; i++)
-		put_line(&t, &buffers->all[i], &buffers->all[i]);
+		top_put_line(&t, &buffers->all[i], &buffers->all[i]);
 }
 
 struct row {
@@ -524,7 +526,7 @@ static void print_rows(const struct view *v, const struct row *rows, size_t n)
 		v, v->now->buffers.n ? OF_NIDS | OF_ROUTER : OF_NIDS);
 
 	for (size_t i = 0; i < n; i++)
-		put_line(&t, rows[i].before, rows[i].now);
+		top_put_line(&t, rows[i].before, rows[i].now);
 }
 
 static void print_nids(const struct view *v)
@@ -613,8 +615,8 @@ void top_print(const struct top_sample *before, const struct top_sample *now,
 	v.name_width = longest(&now->nids, v.name_width);
 	v.name_width = longest(&now->routes, v.name_width);
 	print_head(&v);
-	print_nis(&v);
-	print_buffers(&v);
-	print_routes(&v);
+	top_print_nis(&v);
+	top_print_buffers(&v);
+	top_print_routes(&v);
 	print_nids(&v);
 }

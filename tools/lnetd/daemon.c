@@ -151,7 +151,7 @@ int notify_send(const char *state)
 
 /* Is what we have locked still the file of that name? Its owner may have
  * removed it in between. */
-static bool is_there(const char *path, int fd)
+static bool daemon_is_there(const char *path, int fd)
 {
 	struct stat mine, there;
 
@@ -196,7 +196,7 @@ static int open_locked(const char *path)
 			close(fd);
 			return -EMEDIUMTYPE;
 		}
-		if (is_there(path, fd))
+		if (daemon_is_there(path, fd))
 			return fd;
 		close(fd);
 	}
@@ -224,7 +224,7 @@ void pidfile_drop(const char *path, int fd)
 {
 	if (fd < 0)
 		return;
-	if (is_there(path, fd))
+	if (daemon_is_there(path, fd))
 		unlink(path);
 	close(fd);
 }

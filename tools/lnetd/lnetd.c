@@ -51,7 +51,7 @@ static int default_socket(struct lnetd *d)
 			    path && *path ? path : LNET_CTL_PATH);
 }
 
-static int parse(struct lnetd *d, int argc, char **argv)
+static int lnetd_parse(struct lnetd *d, int argc, char **argv)
 {
 	struct option_set set = {
 		.who = WHO,
@@ -87,7 +87,7 @@ static void tell_manager(const struct lnetd *d, const char *state)
 }
 
 /* Whoever started it learns now that it is ready. */
-static int announce(struct lnetd *d)
+static int lnetd_announce(struct lnetd *d)
 {
 	int rc = node_said(&d->node, node_say_ready(&d->node));
 
@@ -103,7 +103,7 @@ static int announce(struct lnetd *d)
 	return 0;
 }
 
-static void wait_for_end(const struct lnetd *d, int signals)
+static void lnetd_wait_for_end(const struct lnetd *d, int signals)
 {
 	int number;
 
@@ -129,7 +129,7 @@ static int take_pidfile(struct lnetd *d)
 }
 
 /* Runs the node from its beginning to its end. */
-static int serve(struct lnetd *d, int signals)
+static int lnetd_serve(struct lnetd *d, int signals)
 {
 	int rc = take_pidfile(d);
 
@@ -145,9 +145,9 @@ static int serve(struct lnetd *d, int signals)
 	if (!rc)
 		rc = serve_metrics(&d->serve, &d->say, d->node.control);
 	if (!rc)
-		rc = announce(d);
+		rc = lnetd_announce(d);
 	if (!rc)
-		wait_for_end(d, signals);
+		lnetd_wait_for_end(d, signals);
 	serve_stop(&d->serve);
 	node_close(&d->node);
 	pidfile_drop(d->pidpath, d->pidfile);
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 		return 1;
 	node_options_init(&d.options);
 	serve_init(&d.serve);
-	status = parse(&d, argc, argv);
+	status = lnetd_parse(&d, argc, argv);
 	if (status)
 		goto out;
 	d.say = (struct say){ .who = WHO, .level = d.options.log };
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	}
 	signals = signals_open(WHO, SIGHUP);
 	node_raise_files(&d.say);
-	status = signals < 0 || serve(&d, signals) ? 1 : 0;
+	status = signals < 0 || lnetd_serve(&d, signals) ? 1 : 0;
 	daemon_report(d.report, status);
 out:
 	node_options_free(&d.options);

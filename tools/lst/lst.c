@@ -28,7 +28,7 @@ struct lst_tool {
 	char **argv;
 };
 
-static int no_command(const char *name)
+static int lst_no_command(const char *name)
 {
 	struct nearest near;
 
@@ -50,13 +50,13 @@ static int print_command(const struct lst_command *c)
 	return option_printed(WHO);
 }
 
-static int take_help(const struct option_at *at);
+static int lst_take_help(const struct option_at *at);
 
 static const struct option_row rows[] = {
 	{ "json", 'j', NULL, "answers as JSON", .kind = OPTION_FLAG,
 	  .at = offsetof(struct lst_tool, console.json) },
 	{ "help", 'h', "COMMAND", "print this, or what a command has",
-	  .kind = OPTION_CALL, .take = take_help, .optional = true },
+	  .kind = OPTION_CALL, .take = lst_take_help, .optional = true },
 	{ "version", 'V', NULL, "print the version", .kind = OPTION_VERSION },
 	{ 0 },
 };
@@ -81,7 +81,7 @@ static int keep_option(void *arg, const struct option_at *at)
 	return 0;
 }
 
-static struct option_set options(struct lst_tool *t)
+static struct option_set lst_options(struct lst_tool *t)
 {
 	return (struct option_set){
 		.who = WHO,
@@ -104,15 +104,15 @@ static struct option_set options(struct lst_tool *t)
 	};
 }
 
-static int take_help(const struct option_at *at)
+static int lst_take_help(const struct option_at *at)
 {
 	struct lst_tool *t = at->object;
 	const char *name = at->text ? at->text : t->argv[optind];
 	const struct lst_command *one = name ? lst_command_find(name) : NULL;
-	const struct option_set set = options(t);
+	const struct option_set set = lst_options(t);
 
 	if (name)
-		return one ? print_command(one) : no_command(name);
+		return one ? print_command(one) : lst_no_command(name);
 	options_help(&set, stdout);
 	for (const struct lst_command *c = lst_commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->args);
@@ -120,9 +120,9 @@ static int take_help(const struct option_at *at)
 	return option_printed(WHO);
 }
 
-static int parse(struct lst_tool *t, int argc, char **argv)
+static int lst_parse(struct lst_tool *t, int argc, char **argv)
 {
-	struct option_set set = options(t);
+	struct option_set set = lst_options(t);
 	int status;
 
 	t->argv = argv;
@@ -131,7 +131,7 @@ static int parse(struct lst_tool *t, int argc, char **argv)
 		return status;
 	t->command = lst_command_find(set.args[0]);
 	if (!t->command)
-		return no_command(set.args[0]);
+		return lst_no_command(set.args[0]);
 	if (set.nargs > 1 && strcmp(set.args[1], "--help") == 0)
 		return print_command(t->command);
 	return lst_words_take(&t->words, t->command, set.nargs, set.args);
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 		return 1;
 	node_options_init(&t.options);
 	t.options.accept = LNET_ACCEPT_NONE;
-	status = parse(&t, argc, argv);
+	status = lst_parse(&t, argc, argv);
 	if (!status)
 		status = run_command(&t);
 	node_options_free(&t.options);

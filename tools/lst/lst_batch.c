@@ -252,7 +252,8 @@ int lst_query(struct lst_console *c, const struct lst_words *w)
 
 /* ---- tests ---- */
 
-static bool word_is(const char *word, const char *key, const char **value_p)
+static bool lst_batch_word_is(const char *word, const char *key,
+			      const char **value_p)
 {
 	size_t length = strlen(key);
 
@@ -296,11 +297,11 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 		else if (strcmp(argv[i], "write") == 0 ||
 			 strcmp(argv[i], "w") == 0)
 			brw->opcode = LST_WRITE;
-		else if (word_is(argv[i], "check", &value))
+		else if (lst_batch_word_is(argv[i], "check", &value))
 			status = take_check(value, &brw->flags);
-		else if (word_is(argv[i], "size", &value))
+		else if (lst_batch_word_is(argv[i], "size", &value))
 			status = take_size("size=", value, 8, LNET_MTU, &size);
-		else if (word_is(argv[i], "off", &value))
+		else if (lst_batch_word_is(argv[i], "off", &value))
 			status = take_size("off=", value, 0, LST_PAGE_SIZE - 8,
 					   &off);
 		else

@@ -23,7 +23,8 @@ int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 }
 
 /* What the console can make a member. */
-static int add_nid(struct lst_nodes *nodes, const struct ulnet_nid *nid)
+static int lst_nodes_add_nid(struct lst_nodes *nodes,
+			     const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
 
@@ -34,8 +35,8 @@ static int add_nid(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 			lnet_nid_format(nid, text, sizeof(text)));
 }
 
-static int add_list(struct lst_nodes *nodes, const char *text,
-		    const struct ulnet_nidlist *list)
+static int lst_nodes_add_list(struct lst_nodes *nodes, const char *text,
+			      const struct ulnet_nidlist *list)
 {
 	struct ulnet_nid *nids = malloc(STATE_NODES * sizeof(*nids));
 	int status = 0;
@@ -47,7 +48,7 @@ static int add_list(struct lst_nodes *nodes, const char *text,
 		status = lst_fail("'%s': a group has at most %u nodes", text,
 				  STATE_NODES);
 	for (size_t i = 0; i < n && !status; i++)
-		status = add_nid(nodes, &nids[i]);
+		status = lst_nodes_add_nid(nodes, &nids[i]);
 	free(nids);
 	return status;
 }
@@ -60,7 +61,7 @@ int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
 	int rc, status;
 
 	if (lnet_nid_parse(text, &nid) == 0)
-		return add_nid(nodes, &nid);
+		return lst_nodes_add_nid(nodes, &nid);
 	rc = lnet_nidlist_parse(text, &list, &err);
 	if (rc == -EINVAL)
 		return lst_fail("'%s': at character %zu: %s: NIDs are "
@@ -68,7 +69,7 @@ int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
 				text, err.offset + 1, err.what);
 	if (rc)
 		return lst_fail("%s", strerror(-rc));
-	status = add_list(nodes, text, list);
+	status = lst_nodes_add_list(nodes, text, list);
 	lnet_nidlist_free(list);
 	return status;
 }

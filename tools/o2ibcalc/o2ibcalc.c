@@ -37,7 +37,7 @@ struct o2ibcalc {
 };
 
 /* @where: an option or a file. */
-static int refuse(const char *where, const struct complaint *c)
+static int o2ibcalc_refuse(const char *where, const struct complaint *c)
 {
 	fprintf(stderr, WHO ": %s", where);
 	if (c->line)
@@ -65,7 +65,7 @@ static int read_file(struct o2ibcalc *o, enum ulnet_o2ib_side side)
 	rc = nodes_read(text, &o->report.pair, side, &origin, &c);
 	free(text);
 	if (rc)
-		return refuse(path, &c);
+		return o2ibcalc_refuse(path, &c);
 	if (origin.others)
 		option_wrong(WHO,
 			     "%s: %s is used, the first of %u NIs on o2ib nets",
@@ -85,7 +85,7 @@ static int read_negotiated(struct report *r)
 		return OPTION_USAGE;
 	rc = negotiated_read(text, &r->negotiated, &c);
 	free(text);
-	return rc ? refuse(r->negotiated_file, &c) : 0;
+	return rc ? o2ibcalc_refuse(r->negotiated_file, &c) : 0;
 }
 
 /* ---- nodes ---- */
@@ -97,8 +97,8 @@ static int no_input(const char *name, struct complaint *c)
 	return -1;
 }
 
-static int set_one(struct ulnet_o2ib_conf *conf, char *setting,
-		   struct complaint *c)
+static int o2ibcalc_set_one(struct ulnet_o2ib_conf *conf, char *setting,
+			    struct complaint *c)
 {
 	char *value = strchr(setting, '=');
 	const struct input *in;
@@ -120,7 +120,7 @@ static int set_all(struct ulnet_o2ib_conf *conf, const char *text,
 	if (!copy)
 		return complain(c, "%s", strerror(ENOMEM));
 	while (!rc && (setting = strsep(&rest, ",")))
-		rc = set_one(conf, setting, c);
+		rc = o2ibcalc_set_one(conf, setting, c);
 	free(copy);
 	return rc;
 }
@@ -137,7 +137,8 @@ static int take_sayings(struct o2ibcalc *o)
 				continue;
 			if (set_all(&o->report.pair.node[node],
 				    o->sayings[i].text, &c))
-				return refuse(o->sayings[i].option, &c);
+				return o2ibcalc_refuse(o->sayings[i].option,
+						       &c);
 		}
 	}
 	return 0;
@@ -230,7 +231,7 @@ static int take_what_ifs(struct o2ibcalc *o)
 		rc = parse_what_if(o, copy, &r->what_ifs[i], &c);
 		free(copy);
 		if (rc)
-			return refuse("--what-if", &c);
+			return o2ibcalc_refuse("--what-if", &c);
 	}
 	return 0;
 }
@@ -248,7 +249,7 @@ static int take_saying(const struct option_at *at)
 	/* Can it be understood at all? Files are read first. */
 	lnet_o2ib_conf_init(&scratch);
 	if (set_all(&scratch, at->text, &c))
-		return refuse(at->row->key, &c);
+		return o2ibcalc_refuse(at->row->key, &c);
 	o->sayings[o->n].side = (enum ulnet_o2ib_side)at->row->own;
 	o->sayings[o->n].option = at->row->key;
 	o->sayings[o->n++].text = at->text;
@@ -265,7 +266,7 @@ static int take_what_if(const struct option_at *at)
 	return 0;
 }
 
-static int take_initiator(const struct option_at *at)
+static int o2ibcalc_take_initiator(const struct option_at *at)
 {
 	struct o2ibcalc *o = at->object;
 
@@ -294,7 +295,7 @@ static const struct option_row rows[] = {
 	{ "b-file", 0, "FILE", "inputs of B", .kind = OPTION_TEXT,
 	  AT(files[LNET_O2IB_B]) },
 	{ "initiator", 'i', "A|B", "node that asks for the connection (A)",
-	  .kind = OPTION_CALL, .take = take_initiator },
+	  .kind = OPTION_CALL, .take = o2ibcalc_take_initiator },
 	{ "npeers", 'n', "N", "peers of each node, for its memory (1)",
 	  .kind = OPTION_NUMBER, AT(npeers), 1, 1000000 },
 	{ .help = "questions:" },
@@ -315,7 +316,7 @@ static const struct option_row rows[] = {
 
 /* ---- all of them ---- */
 
-static int complete(struct o2ibcalc *o)
+static int o2ibcalc_complete(struct o2ibcalc *o)
 {
 	struct ulnet_o2ib_pair *pair = &o->report.pair;
 	int status = 0;
@@ -359,7 +360,7 @@ static int hint_side(const char *word)
 	return OPTION_USAGE;
 }
 
-static int parse(struct o2ibcalc *o, int argc, char **argv)
+static int o2ibcalc_parse(struct o2ibcalc *o, int argc, char **argv)
 {
 	struct option_set set = {
 		.who = WHO,
@@ -399,7 +400,7 @@ static int parse(struct o2ibcalc *o, int argc, char **argv)
 		return option_wrong(
 			WHO, "%s: whose? Say --a, --b or --both before it",
 			file);
-	return complete(o);
+	return o2ibcalc_complete(o);
 }
 
 /* ---- what comes of it ---- */
@@ -451,7 +452,7 @@ int main(int argc, char **argv)
 		perror(WHO);
 		return 1;
 	}
-	status = parse(o, argc, argv);
+	status = o2ibcalc_parse(o, argc, argv);
 	if (!status) {
 		calculate(&o->report);
 		status = print(o);

@@ -310,7 +310,7 @@ static char *tunable_text(const struct report *r, const struct input *in,
 }
 
 /* Only when somebody has said something about it. */
-static bool is_shown(const struct report *r, const char *name)
+static bool o2ibcalc_report_is_shown(const struct report *r, const char *name)
 {
 	const struct ulnet_o2ib_conf *a = &r->result.node[0].conf;
 	const struct ulnet_o2ib_conf *b = &r->result.node[1].conf;
@@ -330,7 +330,7 @@ static void put_tunables(const struct report *r, FILE *out)
 	fprintf(out, "%-*s%*s%*s\n", NAME_WIDTH + 2, "Tunables, as adjusted",
 		VALUE_WIDTH, "A", VALUE_WIDTH, "B");
 	for (const struct input *in = inputs; in->name; in++) {
-		if (is_shown(r, in->name))
+		if (o2ibcalc_report_is_shown(r, in->name))
 			row(out, in->name, tunable_text(r, in, 0, a),
 			    tunable_text(r, in, 1, b), "");
 	}
@@ -513,9 +513,10 @@ static int64_t line_value(const struct ulnet_o2ib_result *result,
 	return *name == 'm' ? result->conn.frags : result->conn.rejects;
 }
 
-static void put_line(const struct report *r, const struct what_if *w,
-		     const char *name, const struct value *v,
-		     enum ulnet_o2ib_side side, FILE *out)
+static void o2ibcalc_report_put_line(const struct report *r,
+				     const struct what_if *w, const char *name,
+				     const struct value *v,
+				     enum ulnet_o2ib_side side, FILE *out)
 {
 	fprintf(out, "  %-*s%*" PRId64, NAME_WIDTH + 2, name, WHAT_WIDTH,
 		line_value(&r->result, name, v, side));
@@ -547,20 +548,22 @@ static void put_values(const struct report *r, const struct what_if *w,
 		if (!v->what_if)
 			continue;
 		if (same_for_both(r, w, v)) {
-			put_line(r, w, v->name, v, LNET_O2IB_A, out);
+			o2ibcalc_report_put_line(r, w, v->name, v, LNET_O2IB_A,
+						 out);
 			continue;
 		}
 		for (int side = 0; side < 2; side++) {
 			snprintf(name, sizeof(name), "%s: %s", side ? "B" : "A",
 				 v->name);
-			put_line(r, w, name, v,
-				 side ? LNET_O2IB_B : LNET_O2IB_A, out);
+			o2ibcalc_report_put_line(
+				r, w, name, v, side ? LNET_O2IB_B : LNET_O2IB_A,
+				out);
 		}
 	}
 }
 
-static void put_words(const struct report *r, const struct what_if *w,
-		      FILE *out)
+static void o2ibcalc_report_put_words(const struct report *r,
+				      const struct what_if *w, FILE *out)
 {
 	const char *a = what_if_words(r, w, LNET_O2IB_A);
 	const char *b = what_if_words(r, w, LNET_O2IB_B);
@@ -615,11 +618,11 @@ static void print_what_if(const struct report *r, const struct what_if *w,
 				? "yes"
 				: "no");
 	fputc('\n', out);
-	put_line(r, w, "queue_depth", NULL, LNET_O2IB_A, out);
-	put_line(r, w, "max_frags", NULL, LNET_O2IB_A, out);
-	put_line(r, w, "rejects", NULL, LNET_O2IB_A, out);
+	o2ibcalc_report_put_line(r, w, "queue_depth", NULL, LNET_O2IB_A, out);
+	o2ibcalc_report_put_line(r, w, "max_frags", NULL, LNET_O2IB_A, out);
+	o2ibcalc_report_put_line(r, w, "rejects", NULL, LNET_O2IB_A, out);
 	put_values(r, w, out);
-	put_words(r, w, out);
+	o2ibcalc_report_put_words(r, w, out);
 	for (unsigned int i = 0; i < w->n; i++) {
 		v = &w->values[i];
 		put_beyond(w, v, out);
@@ -693,7 +696,7 @@ void report_table(const struct report *r, FILE *out)
 /* ==== for programs ==== */
 
 /* What YAML takes for something else than a text. */
-static bool is_word(const char *text)
+static bool o2ibcalc_report_is_word(const char *text)
 {
 	static const char *const others[] = { "yes", "no",  "true", "false",
 					      "on",  "off", "null", "y",
@@ -710,7 +713,9 @@ static bool is_word(const char *text)
 
 static void emit_text(struct tree *t, const char *key, const char *text)
 {
-	tree_text(t, key, is_word(text) ? TREE_PLAIN : TREE_DOUBLE, text);
+	tree_text(t, key,
+		  o2ibcalc_report_is_word(text) ? TREE_PLAIN : TREE_DOUBLE,
+		  text);
 }
 
 static void emit_bool(struct tree *t, const char *key, bool value)

@@ -23,7 +23,7 @@ static const char *text_of(const struct tree *t)
 }
 
 /* NULL: @c tells why. */
-static struct doc *parse(struct complaint *c, const char *text)
+static struct doc *o2ibcalc_yaml_parse(struct complaint *c, const char *text)
 {
 	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
 						   TREE_DEPTH_MAX };
@@ -45,8 +45,9 @@ static struct doc *parse(struct complaint *c, const char *text)
 
 /* ---- a node's inputs ---- */
 
-static int take_value(struct complaint *c, const struct input *in,
-		      const struct tree *value, struct ulnet_o2ib_conf *conf)
+static int o2ibcalc_yaml_take_value(struct complaint *c, const struct input *in,
+				    const struct tree *value,
+				    struct ulnet_o2ib_conf *conf)
 {
 	if (!text_of(value))
 		return wrong(c, value, "%s: a value is expected", in->name);
@@ -65,7 +66,7 @@ static int take_shown(struct complaint *c, const struct tree *map,
 		return 0;
 	tree_for_each (value, map) {
 		in = input_find(value->key);
-		if (in && take_value(c, in, value, conf))
+		if (in && o2ibcalc_yaml_take_value(c, in, value, conf))
 			return -1;
 	}
 	return 0;
@@ -150,7 +151,7 @@ static int take_input(struct complaint *c, const struct tree *value,
 	}
 	if (is_given(given, (unsigned int)(in - inputs)))
 		return wrong(c, value, "%s is there twice", in->name);
-	return take_value(c, in, value, conf);
+	return o2ibcalc_yaml_take_value(c, in, value, conf);
 }
 
 static int take_node(struct complaint *c, const struct tree *map,
@@ -192,8 +193,9 @@ static const char *const tops[] = {
 	"result", "what_if", "negotiated", NULL,
 };
 
-static int take_initiator(struct complaint *c, const struct tree *value,
-			  struct ulnet_o2ib_pair *pair)
+static int o2ibcalc_yaml_take_initiator(struct complaint *c,
+					const struct tree *value,
+					struct ulnet_o2ib_pair *pair)
 {
 	const char *text = text_of(value) ? value->text : "";
 
@@ -262,7 +264,7 @@ static int take_top(struct complaint *c, unsigned int top,
 	case TOP_B:
 		return take_node(c, value, &pair->node[LNET_O2IB_B], origin);
 	case TOP_INITIATOR:
-		return take_initiator(c, value, pair);
+		return o2ibcalc_yaml_take_initiator(c, value, pair);
 	case TOP_NPEERS:
 		return take_npeers(c, value, pair);
 	default:
@@ -302,7 +304,7 @@ int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
 	       enum ulnet_o2ib_side side, struct node_origin *origin,
 	       struct complaint *c)
 {
-	struct doc *doc = parse(c, text);
+	struct doc *doc = o2ibcalc_yaml_parse(c, text);
 	int rc;
 
 	*origin = (struct node_origin){ .nid = "" };
@@ -318,8 +320,9 @@ int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
 
 /* ---- what was negotiated ---- */
 
-static int take_count(struct complaint *c, const struct tree *map,
-		      const char *name, bool *has, uint64_t *value_p)
+static int o2ibcalc_yaml_take_count(struct complaint *c, const struct tree *map,
+				    const char *name, bool *has,
+				    uint64_t *value_p)
 {
 	const struct tree *value = tree_get(map, name);
 
@@ -337,8 +340,10 @@ static int add_conn(struct complaint *c, const struct tree *map,
 {
 	struct negotiated conn = { .line = map->line }, *conns;
 
-	if (take_count(c, map, "queue_depth", &conn.has_depth, &conn.depth) ||
-	    take_count(c, map, "max_frags", &conn.has_frags, &conn.frags))
+	if (o2ibcalc_yaml_take_count(c, map, "queue_depth", &conn.has_depth,
+				     &conn.depth) ||
+	    o2ibcalc_yaml_take_count(c, map, "max_frags", &conn.has_frags,
+				     &conn.frags))
 		return -1;
 	if (!conn.has_depth && !conn.has_frags)
 		return 0;
@@ -373,7 +378,7 @@ static int find_conns(struct complaint *c, const struct tree *t,
 int negotiated_read(const char *text, struct negotiated_list *list,
 		    struct complaint *c)
 {
-	struct doc *doc = parse(c, text);
+	struct doc *doc = o2ibcalc_yaml_parse(c, text);
 	int rc;
 
 	*list = (struct negotiated_list){ NULL, 0 };

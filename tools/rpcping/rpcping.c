@@ -114,8 +114,9 @@ static int check_nets(const struct rpcping *p)
 
 static int open_node(struct rpcping *p)
 {
-	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
-	int rc = node_open(&p->node, &p->options.node, &p->say, run);
+	enum ulnet_run rpcping_run =
+		p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
+	int rc = node_open(&p->node, &p->options.node, &p->say, rpcping_run);
 
 	if (!rc)
 		rc = node_control(&p->node);
@@ -138,7 +139,7 @@ static int open_node(struct rpcping *p)
 
 /* ---- the loads ---- */
 
-static void on_ended(void *arg)
+static void rpcping_on_ended(void *arg)
 {
 	struct rpcping *p = arg;
 	const uint64_t one = 1;
@@ -169,7 +170,7 @@ static int open_load(struct rpcping *p, const struct target *t)
 	conf.nnids = t->nnids;
 	conf.pid = t->pid;
 	conf.seed += (uint64_t)p->nloads << 48;
-	conf.ended = on_ended;
+	conf.ended = rpcping_on_ended;
 	conf.arg = p;
 	rc = load_open(p->rpc, &conf, &p->loads[p->nloads]);
 	if (rc)
@@ -240,7 +241,7 @@ static void tick(struct rpcping *p, uint64_t now)
 	p->now = other;
 }
 
-static void stop(struct rpcping *p, uint64_t now)
+static void rpcping_stop(struct rpcping *p, uint64_t now)
 {
 	if (!p->give_up) {
 		p->give_up = now + p->options.grace * NS_PER_US;
@@ -253,16 +254,16 @@ static void stop(struct rpcping *p, uint64_t now)
 	}
 }
 
-static bool ended(struct rpcping *p)
+static bool rpcping_ended(struct rpcping *p)
 {
 	return atomic_load(&p->ended) == p->nloads;
 }
 
 /* What is not the network's. */
-static void look(struct rpcping *p, uint64_t now)
+static void rpcping_look(struct rpcping *p, uint64_t now)
 {
 	if (signals_take(p->signals) || (p->give_up && now >= p->give_up))
-		stop(p, now);
+		rpcping_stop(p, now);
 	if (now >= p->tick)
 		tick(p, now);
 }
@@ -271,13 +272,13 @@ static void run_polling(struct rpcping *p)
 {
 	uint64_t next = 0, now;
 
-	while (!ended(p)) {
+	while (!rpcping_ended(p)) {
 		lnet_poll(p->node.lnet, 0);
 		now = clock_ns();
 		if (now < next)
 			continue;
 		next = now + LOOK_NS;
-		look(p, now);
+		rpcping_look(p, now);
 	}
 }
 
@@ -288,7 +289,7 @@ static void run_waiting(struct rpcping *p)
 	uint64_t now, until, counts;
 	struct timespec t;
 
-	while (!ended(p)) {
+	while (!rpcping_ended(p)) {
 		now = clock_ns();
 		until = p->tick;
 		if (p->give_up && !p->canceled && p->give_up < until)
@@ -299,11 +300,11 @@ static void run_waiting(struct rpcping *p)
 		ppoll(fds, 2, &t, NULL);
 		if (read(p->wake, &counts, sizeof(counts)) < 0)
 			counts = 0; /* the event was another one */
-		look(p, clock_ns());
+		rpcping_look(p, clock_ns());
 	}
 }
 
-static void run(struct rpcping *p)
+static void rpcping_run(struct rpcping *p)
 {
 	uint64_t now = clock_ns();
 
@@ -319,7 +320,7 @@ static void run(struct rpcping *p)
 
 /* ---- the end ---- */
 
-static int report(struct rpcping *p)
+static int rpcping_report(struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
 	unsigned int n = p->nloads;
@@ -342,13 +343,13 @@ static int result(struct rpcping *p)
 
 	collect(p);
 	report_new_losses(p);
-	if (report(p) != OPTION_DONE)
+	if (rpcping_report(p) != OPTION_DONE)
 		return 1;
 	sum = &p->now[p->nloads];
 	return sum->lost || !sum->answered ? 1 : 0;
 }
 
-static void close_all(struct rpcping *p)
+static void rpcping_close_all(struct rpcping *p)
 {
 	for (unsigned int i = 0; i < p->nloads; i++)
 		load_free(p->loads[i]);
@@ -382,10 +383,10 @@ int main(int argc, char **argv)
 		goto out;
 	node_raise_files(&p.say);
 	if (!open_node(&p) && !open_loads(&p)) {
-		run(&p);
+		rpcping_run(&p);
 		status = result(&p);
 	}
-	close_all(&p);
+	rpcping_close_all(&p);
 out:
 	rpcping_options_free(&p.options);
 	return status == OPTION_DONE ? 0 : status;

@@ -85,7 +85,8 @@ static uint32_t sendings(const struct ulrpc_outcome *o)
 	return o->attempts - o->queries;
 }
 
-static void explain(struct load_explain *e, const struct ulrpc_outcome *o)
+static void rpcping_load_explain(struct load_explain *e,
+				 const struct ulrpc_outcome *o)
 {
 	const uint64_t us[LOAD_STAGES] = {
 		[LOAD_CONNECTING] = o->connecting,
@@ -149,7 +150,7 @@ static bool judge(struct load *l, const struct slot *s,
 	l->stats.went[LOAD_EXTENSIONS] += o->extensions;
 	l->stats.went[LOAD_REFUSALS] += o->refusals;
 	if (l->conf.explain)
-		explain(&l->stats.explain, o);
+		rpcping_load_explain(&l->stats.explain, o);
 	if (kind == ULRPC_CAUSE_OK)
 		count_answered(l, s, now, length);
 	else
@@ -189,7 +190,7 @@ static void slot_back(struct load *l, struct slot *s, uint64_t ns, uint64_t now)
 		lnet_timer_arm(l->node, l->cpt, &l->rest, now + ns);
 }
 
-static void on_rested(struct ulnet_timer *timer)
+static void rpcping_load_on_rested(struct ulnet_timer *timer)
 {
 	struct load *l =
 		(struct load *)((char *)timer - offsetof(struct load, rest));
@@ -217,7 +218,7 @@ static int slot_bulk(struct load *l, struct slot *s)
 }
 
 /* The server cannot touch the memory any more. */
-static void on_fenced(struct ulnet_work *work)
+static void rpcping_load_on_fenced(struct ulnet_work *work)
 {
 	struct slot *s =
 		(struct slot *)((char *)work - offsetof(struct slot, released));
@@ -233,14 +234,14 @@ static void on_released(void *arg)
 {
 	struct slot *s = arg;
 
-	s->released.fn = on_fenced;
+	s->released.fn = rpcping_load_on_fenced;
 	lnet_post(s->load->node, s->load->cpt, &s->released);
 }
 
 /* ---- calls ---- */
 
-static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
-		    size_t length)
+static void rpcping_load_on_done(void *arg, const struct ulrpc_outcome *o,
+				 const void *reply, size_t length)
 {
 	struct slot *s = arg;
 	struct load *l = s->load;
@@ -268,7 +269,7 @@ static size_t bulk_size(const struct load *l)
 
 /* With a rate only as many as are under way at once, which is seldom all that
  * may be: memory comes with the first call. */
-static int slot_memory(struct load *l, struct slot *s)
+static int rpcping_load_slot_memory(struct load *l, struct slot *s)
 {
 	size_t size = bulk_size(l);
 
@@ -290,7 +291,7 @@ static int call(struct load *l, struct slot *s)
 	int rc;
 
 	if (l->conf.bulk) {
-		rc = slot_memory(l, s);
+		rc = rpcping_load_slot_memory(l, s);
 		if (!rc && !s->bulk)
 			rc = slot_bulk(l, s);
 		if (rc)
@@ -306,7 +307,7 @@ static int call(struct load *l, struct slot *s)
 		s->length = (size_t)rc;
 	}
 	return ulrpc_call(l->client, l->method, s->body, s->length, &conf,
-			  on_done, s, NULL);
+			  rpcping_load_on_done, s, NULL);
 }
 
 static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
@@ -344,7 +345,7 @@ static uint64_t next_begin(const struct load *l, uint64_t now)
 	return at;
 }
 
-static void load_end(struct load *l, uint64_t now)
+static void rpcping_load_end(struct load *l, uint64_t now)
 {
 	double due;
 
@@ -374,7 +375,7 @@ static void advance(struct load *l, uint64_t now)
 	if (at == NEVER) {
 		lnet_timer_cancel(l->node, l->cpt, &l->pace);
 		if (!l->busy && !l->ended)
-			load_end(l, now);
+			rpcping_load_end(l, now);
 	} else if (l->free) {
 		lnet_timer_arm(l->node, l->cpt, &l->pace, at);
 	}
@@ -403,7 +404,7 @@ static void on_start(struct ulnet_work *work)
 	advance(l, now);
 }
 
-static int stop(void *arg)
+static int rpcping_load_stop(void *arg)
 {
 	struct load *l = arg;
 
@@ -420,7 +421,7 @@ void load_start(struct load *l)
 
 void load_stop(struct load *l)
 {
-	lnet_call(l->node, l->cpt, stop, l);
+	lnet_call(l->node, l->cpt, rpcping_load_stop, l);
 }
 
 static int begin_no_more(void *arg)
@@ -449,7 +450,7 @@ static int slot_init(struct load *l, struct slot *s)
 				       .delay = l->conf.delay,
 				       .progress = l->conf.progress,
 				       .length = l->conf.bulk };
-	rc = l->every > 0 ? 0 : slot_memory(l, s);
+	rc = l->every > 0 ? 0 : rpcping_load_slot_memory(l, s);
 	if (rc)
 		return rc;
 	s->body = l->conf.verify ? malloc(l->room) : l->body;
@@ -480,7 +481,7 @@ static int body_make(struct load *l)
 	return rc > (int)ULRPC_BODY_MAX ? -EMSGSIZE : rc;
 }
 
-static int slots_make(struct load *l)
+static int rpcping_load_slots_make(struct load *l)
 {
 	int length = body_make(l), rc;
 
@@ -548,8 +549,8 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 		l->call.reply_max = ULRPC_BODY_MAX;
 	l->start.fn = on_start;
 	lnet_timer_init(&l->pace, on_pace);
-	lnet_timer_init(&l->rest, on_rested);
-	rc = slots_make(l);
+	lnet_timer_init(&l->rest, rpcping_load_on_rested);
+	rc = rpcping_load_slots_make(l);
 	if (!rc)
 		rc = client_open(l);
 	if (rc) {

@@ -143,7 +143,7 @@ static const struct option_row rows[] = {
 /* ---- targets ---- */
 
 /* "NID", or "PID-NID": the process must be the same for all. */
-static int take_nid(struct target *t, const char *text)
+static int rpcping_options_take_nid(struct target *t, const char *text)
 {
 	bool all = strcmp(text, t->text) == 0;
 	struct ulnet_id id = { .pid = 0 };
@@ -175,7 +175,7 @@ static int take_target(struct target *t, const char *text)
 	if (!copy)
 		return option_wrong(WHO, "%s", strerror(ENOMEM));
 	while (!status && (nid = strsep(&rest, ",")))
-		status = take_nid(t, nid);
+		status = rpcping_options_take_nid(t, nid);
 	free(copy);
 	return status;
 }
@@ -302,7 +302,7 @@ static int complete_inflight(struct rpcping_options *o)
 	return 0;
 }
 
-static int complete(struct rpcping_options *o)
+static int rpcping_options_complete(struct rpcping_options *o)
 {
 	struct load_conf *l = &o->load;
 	int status;
@@ -379,7 +379,7 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 	status = options_parse(&set, argc, argv);
 	if (!status)
 		status = take_targets(o, set.nargs, set.args);
-	return status ? status : complete(o);
+	return status ? status : rpcping_options_complete(o);
 }
 
 void rpcping_options_free(struct rpcping_options *o)

@@ -107,7 +107,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int complete(struct rpcserve *r)
+static int rpcserve_complete(struct rpcserve *r)
 {
 	if (serve_check(&r->serve, WHO))
 		return OPTION_USAGE;
@@ -127,7 +127,7 @@ static int complete(struct rpcserve *r)
 	return 0;
 }
 
-static int parse(struct rpcserve *r, int argc, char **argv)
+static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 {
 	struct option_set set = {
 		.who = WHO,
@@ -145,7 +145,7 @@ static int parse(struct rpcserve *r, int argc, char **argv)
 	};
 	int status = options_parse(&set, argc, argv);
 
-	return status ? status : complete(r);
+	return status ? status : rpcserve_complete(r);
 }
 
 /* ---- the end, in bounded time ---- */
@@ -282,7 +282,7 @@ static void stop_services(struct rpcserve *r)
 
 /* ---- from the beginning to the end ---- */
 
-static int announce(const struct rpcserve *r)
+static int rpcserve_announce(const struct rpcserve *r)
 {
 	int rc = node_say_ready(&r->node);
 
@@ -309,7 +309,7 @@ static int check_reachable(const struct rpcserve *r)
 }
 
 /* The signal's number. */
-static int wait_for_end(struct rpcserve *r, int signals)
+static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
 
@@ -321,7 +321,7 @@ static int wait_for_end(struct rpcserve *r, int signals)
 	return number;
 }
 
-static int serve(struct rpcserve *r, int signals)
+static int rpcserve_serve(struct rpcserve *r, int signals)
 {
 	int rc = node_open(&r->node, &r->options, &r->say,
 			   r->poll ? LNET_RUN_POLL : LNET_RUN_THREADS);
@@ -341,10 +341,10 @@ static int serve(struct rpcserve *r, int signals)
 	if (!rc)
 		rc = serve_metrics(&r->serve, &r->say, r->node.control);
 	if (!rc)
-		rc = announce(r);
+		rc = rpcserve_announce(r);
 	if (!rc) {
 		say(&r->say, LNET_LOG_INFO, "%s: ending",
-		    strsignal(wait_for_end(r, signals)));
+		    strsignal(rpcserve_wait_for_end(r, signals)));
 		signals_release();
 	}
 	serve_stop(&r->serve);
@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 		return 1;
 	node_options_init(&r.options);
 	serve_init(&r.serve);
-	status = parse(&r, argc, argv);
+	status = rpcserve_parse(&r, argc, argv);
 	if (status)
 		goto out;
 	r.say = (struct say){ .who = WHO, .level = r.options.log };
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 	if (signals < 0)
 		goto out;
 	node_raise_files(&r.say);
-	status = serve(&r, signals) ? 1 : 0;
+	status = rpcserve_serve(&r, signals) ? 1 : 0;
 	close(signals);
 out:
 	node_options_free(&r.options);

@@ -52,8 +52,8 @@ static bool way_loses(struct simqp_way *w)
 }
 
 /* Takes @it, for the queue pair @id. */
-static void answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
-		   uint64_t at)
+static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
+		      uint64_t at)
 {
 	struct simqp_qp *to = simqp_qp_find(w->fabric, id);
 
@@ -66,7 +66,7 @@ static void answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 }
 
 /* When a message that leaves now arrives; they keep their order. */
-static uint64_t arrival(struct simqp_qp *qp, enum simqp_kind kind)
+static uint64_t cm_arrival(struct simqp_qp *qp, enum simqp_kind kind)
 {
 	const struct simqp_link *link = simqp_way_link(qp->out);
 	uint64_t at = simqp_now(qp->fabric) + simqp_way_latency(qp->out) +
@@ -92,8 +92,8 @@ static struct simqp_item *message_new(const struct simqp_qp *qp,
 
 static void tell_peer(struct simqp_qp *qp, enum simqp_kind kind)
 {
-	answer(qp->out, qp->peer, message_new(qp, kind, NULL, 0),
-	       arrival(qp, kind));
+	cm_answer(qp->out, qp->peer, message_new(qp, kind, NULL, 0),
+		  cm_arrival(qp, kind));
 }
 
 /* Rejects what comes over the way back of @w. */
@@ -102,9 +102,9 @@ static void tell_rejected(struct simqp_way *w, uint64_t id, int reason)
 	struct simqp_item *it = simqp_item_new(SIMQP_REJ);
 
 	it->status = reason;
-	answer(w, id, it,
-	       simqp_now(w->fabric) + simqp_way_latency(w) +
-		       simqp_way_link(w)->cm_latency);
+	cm_answer(w, id, it,
+		  simqp_now(w->fabric) + simqp_way_latency(w) +
+			  simqp_way_link(w)->cm_latency);
 }
 
 static void send_req(struct simqp_qp *qp)
@@ -122,14 +122,16 @@ static void send_req(struct simqp_qp *qp)
 	it->way = qp->out;
 	it->src_port = qp->src_port;
 	it->service = qp->port->conf.service;
-	simqp_inbox_put(&qp->out->dst->port->inbox, it, arrival(qp, SIMQP_REQ));
+	simqp_inbox_put(&qp->out->dst->port->inbox, it,
+			cm_arrival(qp, SIMQP_REQ));
 }
 
 static void send_rep(struct simqp_qp *qp)
 {
-	answer(qp->out, qp->peer,
-	       message_new(qp, SIMQP_REP, qp->private, IB_PRIVATE_ACCEPT_SIZE),
-	       arrival(qp, SIMQP_REP));
+	cm_answer(
+		qp->out, qp->peer,
+		message_new(qp, SIMQP_REP, qp->private, IB_PRIVATE_ACCEPT_SIZE),
+		cm_arrival(qp, SIMQP_REP));
 }
 
 static void arm_cm(struct simqp_qp *qp)
@@ -361,7 +363,7 @@ void simqp_cm_on_req(struct simqp_port *port, struct simqp_item *it)
 	simqp_inbox_put(&qp->inbox, request, simqp_now(port->fabric));
 }
 
-static void on_request(struct simqp_qp *qp, const struct simqp_item *it)
+static void cm_on_request(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	struct ib_source from = { .nid = qp->port->addr->nid,
 				  .port = it->src_port };
@@ -423,7 +425,7 @@ void simqp_reject(struct ib_qp *ib, const void *private, size_t length)
 	BUG_ON(qp->cm.state != SIMQP_REQUESTED);
 	it = message_new(qp, SIMQP_REJ, private, length);
 	it->status = IB_CM_REJECT_CONSUMER;
-	answer(qp->out, qp->peer, it, arrival(qp, SIMQP_REJ));
+	cm_answer(qp->out, qp->peer, it, cm_arrival(qp, SIMQP_REJ));
 	end(qp);
 }
 
@@ -438,7 +440,7 @@ static void on_rtu(struct simqp_qp *qp)
 
 /* ---- both ---- */
 
-static void on_gone(struct simqp_qp *qp)
+static void cm_on_gone(struct simqp_qp *qp)
 {
 	if (qp->cm.state == SIMQP_UNTOLD)
 		simqp_qp_free(qp);
@@ -467,7 +469,7 @@ void simqp_cm_on_item(struct simqp_qp *qp, struct simqp_item *it)
 		on_resolved(qp, it->status);
 		break;
 	case SIMQP_REQUEST:
-		on_request(qp, it);
+		cm_on_request(qp, it);
 		break;
 	case SIMQP_REP:
 		on_rep(qp, it);
@@ -482,7 +484,7 @@ void simqp_cm_on_item(struct simqp_qp *qp, struct simqp_item *it)
 		on_dreq(qp);
 		break;
 	case SIMQP_GONE:
-		on_gone(qp);
+		cm_on_gone(qp);
 		break;
 	default:
 		end_failed(qp, it->status);

@@ -198,9 +198,9 @@ static bool rule_covers(const struct simqp_rule *r, const struct simqp_way *w)
 	       simqp_is_named(&w->dst->nid, &r->dst);
 }
 
-static struct simqp_rule *rule_get(struct list *rules,
-				   const struct ulnet_nid *src,
-				   const struct ulnet_nid *dst)
+static struct simqp_rule *fabric_rule_get(struct list *rules,
+					  const struct ulnet_nid *src,
+					  const struct ulnet_nid *dst)
 {
 	struct simqp_rule *r;
 
@@ -220,7 +220,7 @@ newest:
 void simqp_link_set(struct simqp_fabric *f, const struct ulnet_nid *src,
 		    const struct ulnet_nid *dst, const struct simqp_link *link)
 {
-	rule_get(&f->links, src, dst)->is = *link;
+	fabric_rule_get(&f->links, src, dst)->is = *link;
 	f->version++;
 }
 
@@ -229,7 +229,7 @@ void simqp_silence(struct simqp_fabric *f, const struct ulnet_nid *src,
 {
 	uint64_t now = simqp_now(f);
 
-	rule_get(&f->silences, src, dst)->until =
+	fabric_rule_get(&f->silences, src, dst)->until =
 		ns > TIME_NEVER - now ? TIME_NEVER : now + ns;
 }
 

@@ -287,7 +287,7 @@ static bool is_between(const struct simqp_qp *qp, const struct ulnet_nid *a,
 	       (simqp_is_named(here, b) && simqp_is_named(there, a));
 }
 
-static void cut(struct simqp_qp *qp)
+static void port_cut(struct simqp_qp *qp)
 {
 	bool open = qp->cm.state == SIMQP_OPEN || qp->cm.state == SIMQP_LEFT;
 
@@ -310,7 +310,7 @@ void simqp_cut(struct simqp_fabric *f, const struct ulnet_nid *a,
 			continue;
 		list_for_each_entry (qp, &addr->port->qps, link)
 			if (is_between(qp, a, b))
-				cut(qp);
+				port_cut(qp);
 	}
 }
 

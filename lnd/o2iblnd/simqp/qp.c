@@ -4,7 +4,7 @@
 #include <errno.h>
 
 static void flow_on_item(struct simqp_qp *qp, struct simqp_item *it);
-static void flow_init(struct simqp_qp *qp);
+static void qp_flow_init(struct simqp_qp *qp);
 static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr);
 static void flow_posted(struct simqp_qp *qp);
 
@@ -52,7 +52,7 @@ struct simqp_qp *simqp_qp_new(struct simqp_port *port, unsigned int cpt,
 	simqp_inbox_init(&qp->cq, qp->loop, on_cq_item);
 	list_init(&qp->sq);
 	list_init(&qp->rq);
-	flow_init(qp);
+	qp_flow_init(qp);
 	simqp_cm_init(qp, state);
 	rc = hash_add(&f->qps, &qp->hash, qp->id);
 	BUG_ON(rc);
@@ -81,8 +81,8 @@ struct simqp_qp *simqp_qp_find(const struct simqp_fabric *f, uint64_t id)
 	return n ? container_of(n, struct simqp_qp, hash) : NULL;
 }
 
-static bool is_too_large(const struct simqp_device *d,
-			 const struct ib_qp_conf *conf)
+static bool qp_is_too_large(const struct simqp_device *d,
+			    const struct ib_qp_conf *conf)
 {
 	const struct ib_limits *l = &d->limits;
 	uint64_t all = (uint64_t)conf->max_send_wr + conf->max_recv_wr;
@@ -105,7 +105,7 @@ int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 		return -ENODEV;
 	if (d->limits.max_sge && conf->max_send_sge > d->limits.max_sge)
 		return -EINVAL;
-	if (is_too_large(d, conf))
+	if (qp_is_too_large(d, conf))
 		return -ENOMEM;
 	rc = simqp_addr_fails(qp->port->addr, SIMQP_CALL_CREATE);
 	if (rc)
@@ -140,7 +140,7 @@ void simqp_destroy(struct ib_qp *ib)
 
 /* ---- completions ---- */
 
-static void complete(struct simqp_qp *qp, struct simqp_item *it)
+static void qp_complete(struct simqp_qp *qp, struct simqp_item *it)
 {
 	uint64_t at = simqp_now(qp->fabric);
 
@@ -158,7 +158,7 @@ void simqp_qp_received(struct simqp_qp *qp, void *cookie, uint32_t length,
 	it->cookie = cookie;
 	it->length = length;
 	it->wc = status;
-	complete(qp, it);
+	qp_complete(qp, it);
 }
 
 void simqp_qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
@@ -169,7 +169,7 @@ void simqp_qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
 	it->cookie = send->cookie;
 	it->nwr = send->batch;
 	it->wc = status;
-	complete(qp, it);
+	qp_complete(qp, it);
 }
 
 static void flush_sends(struct simqp_qp *qp, enum ib_wc_status first)
@@ -290,7 +290,7 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 
 /* ---- work requests ---- */
 
-static void gather(const struct simqp_wr *wr, uint8_t *to)
+static void qp_gather(const struct simqp_wr *wr, uint8_t *to)
 {
 	for (unsigned int i = 0; i < wr->nsge; i++) {
 		if (wr->sge[i].length)
@@ -302,7 +302,7 @@ static void gather(const struct simqp_wr *wr, uint8_t *to)
 static void keep_bytes(struct simqp_wr *wr)
 {
 	wr->bytes = simqp_alloc(MAX(wr->length, 1));
-	gather(wr, wr->bytes);
+	qp_gather(wr, wr->bytes);
 	wr->port = NULL;
 }
 
@@ -350,7 +350,7 @@ bool simqp_wr_is_readable(const struct simqp_wr *wr)
 void simqp_wr_read(const struct simqp_wr *wr, void *to)
 {
 	if (!wr->bytes)
-		gather(wr, to);
+		qp_gather(wr, to);
 	else if (wr->length)
 		memcpy(to, wr->bytes, wr->length);
 }
@@ -368,7 +368,7 @@ void simqp_wr_detach(struct simqp_wr *wr)
 
 static void on_retry_timer(struct timer *t);
 
-static void flow_init(struct simqp_qp *qp)
+static void qp_flow_init(struct simqp_qp *qp)
 {
 	timer_init(&qp->retry, on_retry_timer);
 }
@@ -393,8 +393,8 @@ static void put_to_peer(struct simqp_qp *qp, struct simqp_item *it, uint64_t at,
 	simqp_inbox_put(&peer->inbox, it, *lane);
 }
 
-static void answer(struct simqp_qp *qp, enum simqp_kind kind, uint64_t seq,
-		   enum ib_wc_status wc)
+static void qp_answer(struct simqp_qp *qp, enum simqp_kind kind, uint64_t seq,
+		      enum ib_wc_status wc)
 {
 	struct simqp_item *it = simqp_item_new(kind);
 
@@ -574,7 +574,7 @@ static void on_rnr(struct simqp_qp *qp, uint64_t seq)
 		return;
 	if (most != RNR_FOR_EVER && qp->rnr_tries++ >= most) {
 		simqp_qp_fail(qp, IB_WC_NOT_READY);
-		answer(qp, SIMQP_ABORT, 0, IB_WC_FLUSHED);
+		qp_answer(qp, SIMQP_ABORT, 0, IB_WC_FLUSHED);
 		return;
 	}
 	qp->tries = 0;
@@ -587,10 +587,10 @@ static void on_rnr(struct simqp_qp *qp, uint64_t seq)
 
 /* Refuses the packet, for @wc; its queue pair is in error by that, of which the
  * LND hears by failed(), unless a receive tells. */
-static void refuse(struct simqp_qp *qp, const struct simqp_item *it,
-		   enum ib_wc_status wc, bool tell)
+static void qp_refuse(struct simqp_qp *qp, const struct simqp_item *it,
+		      enum ib_wc_status wc, bool tell)
 {
-	answer(qp, SIMQP_NAK, it->seq, wc);
+	qp_answer(qp, SIMQP_NAK, it->seq, wc);
 	simqp_qp_fail(qp, IB_WC_FLUSHED);
 	if (tell)
 		simqp_cm_fail(qp, -EIO);
@@ -604,17 +604,17 @@ static void refuse_send(struct simqp_qp *qp, const struct simqp_item *it)
 	list_del(&r->link);
 	simqp_qp_received(qp, r->cookie, 0, IB_WC_LOCAL_ERROR);
 	free(r);
-	refuse(qp, it, IB_WC_REMOTE_ERROR, false);
+	qp_refuse(qp, it, IB_WC_REMOTE_ERROR, false);
 }
 
 static void done(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	qp->fabric->stats.bytes += it->wr->length;
 	qp->expected++;
-	answer(qp, SIMQP_ACK, it->seq, IB_WC_OK);
+	qp_answer(qp, SIMQP_ACK, it->seq, IB_WC_OK);
 }
 
-static void on_write(struct simqp_qp *qp, const struct simqp_item *it)
+static void qp_on_write(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	const struct simqp_wr *wr = it->wr;
 
@@ -622,7 +622,7 @@ static void on_write(struct simqp_qp *qp, const struct simqp_item *it)
 	if (wr->length && !simqp_mr_is_remote(qp->port, wr->remote_addr,
 					      wr->length, wr->rkey)) {
 		qp->fabric->stats.refused++;
-		refuse(qp, it, IB_WC_REMOTE_ACCESS, true);
+		qp_refuse(qp, it, IB_WC_REMOTE_ACCESS, true);
 		return;
 	}
 	if (wr->length)
@@ -639,7 +639,7 @@ static void on_send(struct simqp_qp *qp, const struct simqp_item *it)
 	if (list_empty(&qp->rq) ||
 	    simqp_dice(qp->fabric, simqp_way_link(it->way)->rnr)) {
 		qp->fabric->stats.not_ready++;
-		answer(qp, SIMQP_RNR, it->seq, IB_WC_OK);
+		qp_answer(qp, SIMQP_RNR, it->seq, IB_WC_OK);
 		return;
 	}
 	if (wr->ends == IB_WC_REMOTE_ERROR || wr->length > r->sge.length ||
@@ -664,23 +664,23 @@ static void on_data(struct simqp_qp *qp, const struct simqp_item *it)
 	     qp->cm.state != SIMQP_LEFT))
 		return;
 	if (it->seq < qp->expected)
-		answer(qp, SIMQP_ACK, qp->expected - 1, IB_WC_OK);
+		qp_answer(qp, SIMQP_ACK, qp->expected - 1, IB_WC_OK);
 	if (it->seq != qp->expected)
 		return;
 	if (!simqp_wr_is_readable(wr)) {
 		/* The sender has taken its memory away meanwhile. */
-		answer(qp, SIMQP_NAK, it->seq, IB_WC_LOCAL_ERROR);
+		qp_answer(qp, SIMQP_NAK, it->seq, IB_WC_LOCAL_ERROR);
 		return;
 	}
 	if (qp->cm.state == SIMQP_ACCEPTED)
 		qp->fabric->stats.overtaken++;
 	if (wr->ends == IB_WC_NOT_READY)
-		refuse(qp, it, IB_WC_NOT_READY, false);
+		qp_refuse(qp, it, IB_WC_NOT_READY, false);
 	else if (wr->ends == IB_WC_REMOTE_ACCESS ||
 		 (wr->ends == IB_WC_REMOTE_ERROR && wr->type == IB_WR_WRITE))
-		refuse(qp, it, wr->ends, true);
+		qp_refuse(qp, it, wr->ends, true);
 	else if (wr->type == IB_WR_WRITE)
-		on_write(qp, it);
+		qp_on_write(qp, it);
 	else
 		on_send(qp, it);
 }

@@ -84,7 +84,7 @@ static bool is_item(const char *s)
 	return n && s[n] == '=';
 }
 
-static bool word_is(const char *s, int length, const char *name)
+static bool gate_word_is(const char *s, int length, const char *name)
 {
 	return (size_t)length == strlen(name) &&
 	       !strncmp(s, name, (size_t)length);
@@ -104,7 +104,7 @@ static int list_length(const char *value)
 }
 
 /* 1; 0: the rule ends here; -EINVAL. */
-static int next_word(struct gate_parser *p, struct gate_word *w)
+static int gate_next_word(struct gate_parser *p, struct gate_word *w)
 {
 	p->at = skip_blanks(p->at);
 	if (!*p->at || *p->at == ';')
@@ -114,7 +114,7 @@ static int next_word(struct gate_parser *p, struct gate_word *w)
 	if (!is_item(p->at))
 		return word_error(p, w, "is to be name=value");
 	w->value = w->name + w->name_length + 1;
-	w->value_length = word_is(w->name, w->name_length, "nid")
+	w->value_length = gate_word_is(w->name, w->name_length, "nid")
 				  ? list_length(w->value)
 				  : (int)strcspn(w->value, " \t;");
 	p->at = w->value + w->value_length;
@@ -123,8 +123,9 @@ static int next_word(struct gate_parser *p, struct gate_word *w)
 
 /* ---- items ---- */
 
-static int take_number(const struct gate_parser *p, const struct gate_word *w,
-		       uint32_t min, uint32_t max, uint32_t *n_p)
+static int gate_take_number(const struct gate_parser *p,
+			    const struct gate_word *w, uint32_t min,
+			    uint32_t max, uint32_t *n_p)
 {
 	uint64_t n = 0;
 
@@ -153,11 +154,11 @@ static int take_nids(const struct gate_parser *p, struct gate_rule *r,
 			     : rc;
 }
 
-static int take_pid(const struct gate_parser *p, struct gate_rule *r,
-		    const struct gate_word *w)
+static int gate_take_pid(const struct gate_parser *p, struct gate_rule *r,
+			 const struct gate_word *w)
 {
 	r->one_pid = true;
-	return take_number(p, w, 0, UINT32_MAX, &r->pid);
+	return gate_take_number(p, w, 0, UINT32_MAX, &r->pid);
 }
 
 static int take_method(const struct gate_parser *p, struct gate_rule *r,
@@ -177,13 +178,13 @@ static int take_method(const struct gate_parser *p, struct gate_rule *r,
 static int take_rate(const struct gate_parser *p, struct gate_rule *r,
 		     const struct gate_word *w)
 {
-	return take_number(p, w, 1, RATE_MAX, &r->rate);
+	return gate_take_number(p, w, 1, RATE_MAX, &r->rate);
 }
 
 static int take_depth(const struct gate_parser *p, struct gate_rule *r,
 		      const struct gate_word *w)
 {
-	return take_number(p, w, 1, DEPTH_MAX, &r->depth);
+	return gate_take_number(p, w, 1, DEPTH_MAX, &r->depth);
 }
 
 static int take_per(const struct gate_parser *p, struct gate_rule *r,
@@ -196,7 +197,7 @@ static int take_per(const struct gate_parser *p, struct gate_rule *r,
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
-		if (word_is(w->value, w->value_length, names[i])) {
+		if (gate_word_is(w->value, w->value_length, names[i])) {
 			r->per = (enum gate_per)i;
 			return 0;
 		}
@@ -208,18 +209,18 @@ static const struct {
 	int (*take)(const struct gate_parser *p, struct gate_rule *r,
 		    const struct gate_word *w);
 } items[] = {
-	{ "nid", take_nids },	   { "pid", take_pid },
+	{ "nid", take_nids },	   { "pid", gate_take_pid },
 	{ "method", take_method }, { "rate", take_rate },
 	{ "depth", take_depth },   { "per", take_per },
 };
 
 /* ---- rules ---- */
 
-static int take_word(struct gate_parser *p, struct gate_rule *r,
-		     const struct gate_word *w, unsigned int *seen)
+static int gate_take_word(struct gate_parser *p, struct gate_rule *r,
+			  const struct gate_word *w, unsigned int *seen)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(items); i++) {
-		if (!word_is(w->name, w->name_length, items[i].name))
+		if (!gate_word_is(w->name, w->name_length, items[i].name))
 			continue;
 		if (*seen & 1u << i)
 			return word_error(p, w, "there twice");
@@ -229,7 +230,7 @@ static int take_word(struct gate_parser *p, struct gate_rule *r,
 	return word_error(p, w, "there is no such item");
 }
 
-static int take_rule(struct gate_parser *p, struct gate_rule *r)
+static int gate_take_rule(struct gate_parser *p, struct gate_rule *r)
 {
 	const char *begin = skip_blanks(p->at);
 	unsigned int seen = 0;
@@ -237,8 +238,8 @@ static int take_rule(struct gate_parser *p, struct gate_rule *r)
 	int rc;
 
 	*r = (struct gate_rule){ .depth = DEPTH };
-	while ((rc = next_word(p, &w)) > 0) {
-		rc = take_word(p, r, &w, &seen);
+	while ((rc = gate_next_word(p, &w)) > 0) {
+		rc = gate_take_word(p, r, &w, &seen);
 		if (rc)
 			return rc;
 	}
@@ -264,7 +265,7 @@ static int take_rules(struct gate_parser *p, struct gate_rules *rules,
 			return gate_error(p, p->at,
 					  "never reached: rule %u is for all",
 					  i);
-		rc = take_rule(p, r);
+		rc = gate_take_rule(p, r);
 		rules->n++;
 		if (rc)
 			return rc;
@@ -438,8 +439,8 @@ static struct gate_flow *flow_find(const struct gate *g,
 	return NULL;
 }
 
-static void flow_init(struct gate_flow *f, struct gate_bucket *b,
-		      const struct gate_key *key, unsigned int lane)
+static void gate_flow_init(struct gate_flow *f, struct gate_bucket *b,
+			   const struct gate_key *key, unsigned int lane)
 {
 	f->bucket = b;
 	f->key = *key;
@@ -460,7 +461,7 @@ static struct gate_flow *flow_get(struct gate *g, struct gate_bucket *b,
 	f = pool_get(&g->flow_pool);
 	if (!f)
 		return &b->lane[item->lane].common;
-	flow_init(f, b, &key, item->lane);
+	gate_flow_init(f, b, &key, item->lane);
 	if (!hash_add(&g->flows, &f->by_key, gate_hash(&key, item->lane)))
 		return f;
 	pool_put(&g->flow_pool, f);
@@ -540,7 +541,7 @@ static void bucket_init(struct gate_bucket *b, const struct gate_rule *rule,
 	list_init(&b->link);
 	for (unsigned int i = 0; i < LANES; i++) {
 		list_init(&b->lane[i].flows);
-		flow_init(&b->lane[i].common, b, key, i);
+		gate_flow_init(&b->lane[i].common, b, key, i);
 	}
 }
 

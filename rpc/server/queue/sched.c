@@ -33,7 +33,7 @@ plan_error(struct ulnet_text_error *err, size_t offset, int rc, const char *fmt,
 	return rc;
 }
 
-static size_t blanks(const char *s)
+static size_t sched_blanks(const char *s)
 {
 	return strspn(s, " \t");
 }
@@ -43,7 +43,7 @@ static size_t word(const char *s)
 	return strcspn(s, " \t;");
 }
 
-static bool is_word(const char *s, const char *name)
+static bool sched_is_word(const char *s, const char *name)
 {
 	size_t n = word(s);
 
@@ -71,7 +71,7 @@ static int plan_quantum(const char *text, size_t *at_p, struct sched_plan *plan,
 				  "quantum: not from 1 to %d", QUANTUM_MAX);
 	plan->quantum = (unsigned int)n;
 	*at_p = (size_t)(end - text);
-	*at_p += blanks(text + *at_p);
+	*at_p += sched_blanks(text + *at_p);
 	return 0;
 }
 
@@ -81,11 +81,11 @@ static int plan_order(const char *text, size_t *at_p, struct sched_plan *plan,
 	const char *s = text + *at_p;
 
 	plan->ops = policies[0];
-	if (is_word(s, "tbf"))
+	if (sched_is_word(s, "tbf"))
 		return 0;
 	plan->ops = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++)
-		if (is_word(s, policies[i]->name))
+		if (sched_is_word(s, policies[i]->name))
 			plan->ops = policies[i];
 	if (!plan->ops)
 		return plan_error(err, *at_p, -EOPNOTSUPP,
@@ -93,22 +93,23 @@ static int plan_order(const char *text, size_t *at_p, struct sched_plan *plan,
 				  "tbf is expected",
 				  (int)word(s), s);
 	*at_p += word(s);
-	*at_p += blanks(text + *at_p);
+	*at_p += sched_blanks(text + *at_p);
 	return plan_quantum(text, at_p, plan, err);
 }
 
-static int plan_rules(const char *text, size_t at, struct sched_plan *plan,
-		      struct ulnet_text_error *err)
+static int sched_plan_rules(const char *text, size_t at,
+			    struct sched_plan *plan,
+			    struct ulnet_text_error *err)
 {
 	int rc;
 
 	if (!text[at])
 		return 0;
-	if (!is_word(text + at, "tbf"))
+	if (!sched_is_word(text + at, "tbf"))
 		return plan_error(err, at, -EINVAL, "%.*s: what is that?",
 				  (int)MIN(word(text + at), 32u), text + at);
 	at += word(text + at);
-	at += blanks(text + at);
+	at += sched_blanks(text + at);
 	rc = gate_rules_parse(text + at, &plan->rules, err);
 	if (rc == -EINVAL && err)
 		err->offset += at;
@@ -124,9 +125,9 @@ int sched_plan_parse(const char *text, struct sched_plan *plan,
 	*plan = (struct sched_plan){ .ops = policies[0] };
 	if (!text)
 		return 0;
-	at = blanks(text);
+	at = sched_blanks(text);
 	rc = plan_order(text, &at, plan, err);
-	return rc ? rc : plan_rules(text, at, plan, err);
+	return rc ? rc : sched_plan_rules(text, at, plan, err);
 }
 
 void sched_plan_free(struct sched_plan *plan)

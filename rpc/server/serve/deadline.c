@@ -18,7 +18,7 @@ static uint64_t stall_time(const struct ulrpc_request *r)
 	return rpc_ns(r->sc->service->conf.stalled);
 }
 
-static void look_later(struct ulrpc_request *r, uint64_t now)
+static void deadline_look_later(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t time = stall_time(r);
 
@@ -33,7 +33,7 @@ static void stall_begin(struct ulrpc_request *r, uint64_t now)
 	r->stalled = false;
 	r->progressed = 0;
 	r->segments = 0;
-	look_later(r, now);
+	deadline_look_later(r, now);
 }
 
 /* ns: when stall_look() is due; TIME_NEVER. */
@@ -65,7 +65,7 @@ static bool stall_look(struct ulrpc_request *r, uint64_t now)
 
 	if (now < r->look || stall_at(r) == TIME_NEVER)
 		return false;
-	look_later(r, now);
+	deadline_look_later(r, now);
 	if (has_progressed(r))
 		r->progressed = now;
 	since = MAX(since, r->progressed);
@@ -171,7 +171,8 @@ void extend_now(struct ulrpc_request *r)
 	shard_defer(x->shard, &x->extend_work);
 }
 
-static enum wire_extension_state state_of(const struct ulrpc_request *r)
+static enum wire_extension_state deadline_state_of(
+	const struct ulrpc_request *r)
 {
 	if (request_state(r) == REQUEST_QUEUED)
 		return WIRE_QUEUED;
@@ -188,7 +189,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 		.xid = r->xid,
 		.slot = r->slot,
 		.attempt = r->latest,
-		.state = state_of(r),
+		.state = deadline_state_of(r),
 		.progress = atomic_load_explicit(&r->progress,
 						 memory_order_relaxed) &
 			    ~STALL_PROGRESS,

@@ -26,7 +26,7 @@ static size_t tables_size(const struct wire_moved *m)
 	return (size_t)m->n * WORD * (m->length ? 2 : 1);
 }
 
-static uint8_t *put_words(uint8_t *p, const uint32_t *word, uint32_t n)
+static uint8_t *durable_put_words(uint8_t *p, const uint32_t *word, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++, p += WORD)
 		store_le32(p, word[i]);
@@ -37,9 +37,9 @@ static uint8_t *put_moved(uint8_t *p, const struct wire_moved *m)
 {
 	const uint32_t head[] = { m->index, m->n, m->length != NULL };
 
-	p = put_words(p, head, ARRAY_SIZE(head));
-	p = put_words(p, m->checksum, m->n);
-	return m->length ? put_words(p, m->length, m->n) : p;
+	p = durable_put_words(p, head, ARRAY_SIZE(head));
+	p = durable_put_words(p, m->checksum, m->n);
+	return m->length ? durable_put_words(p, m->length, m->n) : p;
 }
 
 static uint32_t sum_of(const uint8_t *value, size_t length)
@@ -337,8 +337,8 @@ static enum known value_read(const struct ulrpc_request *r, void *value,
 	return out->xid < r->xid ? KNOWN_NOT : KNOWN_BAD;
 }
 
-static enum known value_get(const struct ulrpc_request *r, void **value_p,
-			    struct stored *out)
+static enum known durable_value_get(const struct ulrpc_request *r,
+				    void **value_p, struct stored *out)
 {
 	const struct ulrpc_durable *conf = &r->sc->service->durables.conf;
 	size_t length = 0;
@@ -363,7 +363,7 @@ bool durable_answers(struct ulrpc_request *r)
 	if (!x->look)
 		return false;
 	x->look = false;
-	known = value_get(r, &value, &s);
+	known = durable_value_get(r, &value, &s);
 	if (known == KNOWN) {
 		x->value = value;
 		x->replayed = true;

@@ -425,8 +425,8 @@ static out_of_line struct reply_message *message_next(
 
 /* A message of requests has WIRE_CALLS_MAX calls at most, so one of replies has
  * no more than so many of them. */
-static struct reply_message *room_for(struct origin *o,
-				      const struct wire_reply *r)
+static struct reply_message *reply_room_for(struct origin *o,
+					    const struct wire_reply *r)
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
@@ -480,7 +480,7 @@ static void reply_lost(struct origin *o, struct record *keep)
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed, struct record *keep)
 {
-	struct reply_message *m = room_for(o, r);
+	struct reply_message *m = reply_room_for(o, r);
 
 	BUG_ON(!o->unanswered);
 	if (unlikely(!m)) {

@@ -28,7 +28,7 @@ const struct fsm_state request_states[REQUEST_STATES] = {
 
 /* ---- running ---- */
 
-static in_line void call_handler(struct ulrpc_request *r)
+static in_line void request_call_handler(struct ulrpc_request *r)
 {
 	const struct ulrpc_method *m = r->method;
 
@@ -44,7 +44,7 @@ static void request_start(struct ulrpc_request *r, uint64_t now)
 	if (unlikely(!request_move(r, REQUEST_QUEUED, REQUEST_RUNNING)))
 		request_lost_end(r);
 	else
-		call_handler(r);
+		request_call_handler(r);
 }
 
 /* Why a request that is too late is not run. */
@@ -55,7 +55,7 @@ static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
 
 /* ---- what is left to do ---- */
 
-static enum sched_lane lane_of(const struct ulrpc_request *r)
+static enum sched_lane request_lane_of(const struct ulrpc_request *r)
 {
 	switch (r->priority) {
 	case ULRPC_PRIORITY_HIGH:
@@ -79,7 +79,7 @@ static void call_next(struct ulrpc_request *r)
 /* False: there are no workers any more. What was run inline has no lane yet. */
 static bool queue_next(struct ulrpc_request *r)
 {
-	r->item.lane = (uint8_t)lane_of(r);
+	r->item.lane = (uint8_t)request_lane_of(r);
 	r->item.client = &r->share->queue;
 	r->item.cost = NULL;
 	return exec_add_again(&r->sc->service->exec, &r->item,
@@ -156,7 +156,7 @@ static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 	struct service_cpt *sc = r->sc;
 
 	atomic_store_explicit(&r->state, REQUEST_QUEUED, memory_order_relaxed);
-	r->item.lane = (uint8_t)lane_of(r);
+	r->item.lane = (uint8_t)request_lane_of(r);
 	r->item.arrival = r->arrival;
 	r->item.deadline = r->deadline;
 	r->item.client = &r->share->queue;
@@ -184,7 +184,7 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 	atomic_store_explicit(&r->started, r->arrival, memory_order_relaxed);
 	atomic_store_explicit(&r->state, REQUEST_RUNNING, memory_order_relaxed);
 	sc->running = r;
-	call_handler(r);
+	request_call_handler(r);
 	if (unlikely(shard_guard_is_late(sc->shard)))
 		lnet_guard_end(sc->shard->node, sc->shard->cpt,
 			       "method %s of service %s, which is run inline,",

@@ -39,7 +39,7 @@ void request_drop(struct ulrpc_request *r)
 	body_drop(r);
 }
 
-static void request_end(struct ulrpc_request *r)
+static void request_end_request_end(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
 	struct origin *o = r->origin;
@@ -319,7 +319,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 		reply_add(r->answer, &reply, body, true,
 			  record_for(r, reply.status));
 	}
-	request_end(r);
+	request_end_request_end(r);
 }
 
 /* Not in its handler. */

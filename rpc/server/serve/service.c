@@ -30,7 +30,7 @@ bool service_may_log(struct service_cpt *sc)
 
 /* Refusals are not waited for: as long as clients go on, there may always be
  * some. */
-static bool cpt_is_idle(const struct service_cpt *sc)
+static bool service_cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
 	       (service_cpt_ended(sc) || (!sc->forwards && !sc->answers));
@@ -45,7 +45,7 @@ static bool cpt_is_shut(const struct service_cpt *sc)
 static bool cpt_is_gone(const struct service_cpt *sc)
 {
 	return sc->fsm.state == SERVICE_CPT_STOPPED && cpt_is_shut(sc) &&
-	       (sc->leaving || sc->shard->aborted) && cpt_is_idle(sc) &&
+	       (sc->leaving || sc->shard->aborted) && service_cpt_is_idle(sc) &&
 	       list_empty(&sc->replies) && list_empty(&sc->long_replies);
 }
 
@@ -62,7 +62,7 @@ void service_cpt_settled(struct service_cpt *sc)
 		slab_stop(&sc->slab);
 	}
 	pthread_mutex_lock(&wait->lock);
-	if (cpt_is_idle(sc))
+	if (service_cpt_is_idle(sc))
 		svc->idle |= bit;
 	else
 		svc->idle &= ~bit;

@@ -159,7 +159,7 @@ void rails_fini(struct rails *rs)
 	hash_fini(&rs->by_nid);
 }
 
-static void client_tell(struct exports *x, const struct export *e)
+static void rails_client_tell(struct exports *x, const struct export *e)
 {
 	const struct export_rail *rail;
 	bool told = false;
@@ -183,7 +183,7 @@ static void notifier_tell(struct ulnet_timer *t)
 	while (n < NOTIFIER_SLICE && (e = id_walk(&x->table, &notifier->pos))) {
 		if (!(e->peer.pid & LNET_PID_USERFLAG))
 			continue;
-		client_tell(x, e);
+		rails_client_tell(x, e);
 		n++;
 	}
 	if (e)

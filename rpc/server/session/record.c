@@ -11,7 +11,7 @@ void records_init(struct records *rs, const struct record_ops *ops,
 
 /* ---- replies that are kept ---- */
 
-static void reply_let_go(struct records *rs, struct record_reply *reply)
+static void record_reply_let_go(struct records *rs, struct record_reply *reply)
 {
 	list_del(&reply->link);
 	reply->keeps = 0;
@@ -29,7 +29,7 @@ static void reply_put(struct records *rs, struct record_reply *reply)
 {
 	BUG_ON(!reply->keeps);
 	if (--reply->keeps == 0)
-		reply_let_go(rs, reply);
+		record_reply_let_go(rs, reply);
 }
 
 static void body_unlink(struct record_body *body)
@@ -107,7 +107,7 @@ void records_acked_rare(struct records *rs)
 
 		if (reply->last > rs->acked)
 			break;
-		reply_let_go(rs, reply);
+		record_reply_let_go(rs, reply);
 	}
 }
 
@@ -161,7 +161,7 @@ static struct record *chunk_make(struct records *rs, uint32_t slot,
 	return &c->records[slot % RECORD_CHUNK];
 }
 
-static void chunk_free(struct records *rs, struct record_chunk **c_p)
+static void record_chunk_free(struct records *rs, struct record_chunk **c_p)
 {
 	struct record_chunk *c = *c_p;
 
@@ -183,11 +183,11 @@ void records_fini(struct records *rs)
 		for (unsigned int j = 0; j < RECORD_CHUNK; j++)
 			if (c->records[j].state == RECORD_ACTIVE)
 				rs->ops->forget(c->records[j].request);
-		chunk_free(rs, &rs->chunks[i]);
+		record_chunk_free(rs, &rs->chunks[i]);
 	}
 	while (!list_empty(&rs->replies))
-		reply_let_go(rs, list_first(&rs->replies, struct record_reply,
-					    link));
+		record_reply_let_go(rs, list_first(&rs->replies,
+						   struct record_reply, link));
 	free(rs->chunks);
 	rs->chunks = NULL;
 	rs->slots = 0;
@@ -313,7 +313,7 @@ void records_trim(struct records *rs, uint64_t now)
 	records_acked_rare(rs);
 	for (unsigned int i = 0; i < RECORD_CHUNKS && rs->used; i++)
 		if (rs->chunks[i] && chunk_is_idle(rs, rs->chunks[i], now))
-			chunk_free(rs, &rs->chunks[i]);
+			record_chunk_free(rs, &rs->chunks[i]);
 }
 
 void records_lose(struct records *rs,
@@ -334,5 +334,5 @@ void records_lose(struct records *rs,
 	}
 	list_for_each_entry_safe (reply, next, &rs->replies, link)
 		if (is_of(reply, arg))
-			reply_let_go(rs, reply);
+			record_reply_let_go(rs, reply);
 }

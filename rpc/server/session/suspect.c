@@ -91,7 +91,7 @@ void suspects_on_end(struct shard *s, const struct end *end)
 /* Of one that was not delivered. There is no way to a client that does not
  * listen, and has no connection: it comes by itself, or not at all. Whatever
  * else is wrong may be wrong at this end. */
-static bool is_refusal(const struct export *e, int status)
+static bool suspect_is_refusal(const struct export *e, int status)
 {
 	return status == -ECONNREFUSED ||
 	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
@@ -109,7 +109,7 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 	if (!e || e->handle != id || e->suspect.at != tag)
 		return;
 	if (was_heard(e) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
-	    !is_refusal(e, ev->status))
+	    !suspect_is_refusal(e, ev->status))
 		suspect_end(e);
 	else if (rails_leave(&x->rails, e, &e->rail))
 		suspect_ask(&x->suspects, e);
