@@ -42,7 +42,12 @@ circle() { # files|rooms
 		tail -n 1 | grep . || echo none
 }
 
-row "lines of C, product" "$(lines "${product[@]}")"
+# The laboratory is for tests only, since it has a library of its own.
+all=$(lines "${product[@]}") laboratory=0
+! grep -q libulnetlab "$tree/Makefile.am" ||
+	laboratory=$(lines sim lnd/simlnd lnd/o2iblnd/simqp 'base/env_sim*')
+row "lines of C, product and laboratory" "$all"
+row "lines of C in libraries and programs that users load" $((all - laboratory))
 row "lines of C, tests and benchmarks" "$(lines tests bench examples)"
 row "files of C, product" "$(files "${product[@]}" | wc -l)"
 row "rooms: folders of the product with C in them" \
