@@ -229,10 +229,11 @@ static void check_configured(const struct fuzz *f)
 }
 
 /* The primary NID of a peer that has named it, and no peer of its own. */
-static bool is_hearsay(const struct ulnet_peer_info *info)
+static bool is_unverified(const struct ulnet_peer_info *info)
 {
-	return strcmp(info->word, peer_words[PEER_WORD_HEARSAY].name) == 0 ||
-	       strcmp(info->word, peer_words[PEER_WORD_DOUBTED].name) == 0;
+	return strcmp(info->word, peer_provenances[PEER_UNVERIFIED].name) ==
+		       0 ||
+	       strcmp(info->word, peer_provenances[PEER_QUESTIONED].name) == 0;
 }
 
 static void check_in_use(struct fuzz *f)
@@ -247,7 +248,7 @@ static void check_in_use(struct fuzz *f)
 		}
 		if (!lnet_peer_info(f->in->node, &peers[i], &info) &&
 		    (info.send_count || info.recv_count) &&
-		    !is_hearsay(&info))
+		    !is_unverified(&info))
 			f->in_use[i] = true;
 	}
 }
