@@ -17,9 +17,9 @@
 /* Turns begun in one turn of the loop: between two of them messages go on. */
 #define TURNS_SLICE 16
 
-/* Messages to a peer wait if nobody has ever tried to discover it: it is to
- * know whose they are. Those to a NID that is unverified wait until it has been
- * asked, unless they go nowhere else in any case. */
+/* Messages to a peer wait if nobody has ever tried to discover it, so that the
+ * peer knows whose they are. Those to an unverified NID wait until that NID has
+ * been asked, unless they can go to no other NID in any case. */
 static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
@@ -155,8 +155,8 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-/* Takes @a if it returns 0. A NID that is unverified is asked itself:
- * perhaps it is another peer's. */
+/* Takes @a if it returns 0. An unverified NID is asked itself whose it is:
+ * perhaps another peer's. */
 static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
 	struct discovery *d = disc_get(a->cpt, p->peer);

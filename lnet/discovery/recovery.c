@@ -62,8 +62,8 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
-/* The answers of an alias may come in on the CPT that owns it, and are then no
- * gain here; that CPT asks for itself. */
+/* An alias is not pinged here: its answers may come in on the CPT that owns the
+ * NID, where they gain nothing for this one; and that CPT pings, too. */
 static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
 {
 	return lpni->health < LNET_HEALTH_MAX && lpni->place.state == PEER_HERE;

@@ -21,8 +21,8 @@ struct lnet_query {
 	struct work work;
 	struct lnet_cpt *home; /* the buffer's */
 	struct lnet_cpt *at;   /* where it is, or is posted to */
-	struct list link;      /* home's hold.queries, till it has looked there
-			   */
+	struct list link;      /* home's hold.queries, until it has looked
+				* there */
 	struct me_args is;
 	uint32_t todo; /* CPTs to be visited: bits */
 };
@@ -370,7 +370,7 @@ static void hold_ask_first(struct work *w)
 	hold_ask(in_of_work(w));
 }
 
-/* A held message fetched by @query, whose buffer is on another CPT. */
+/* @query, whose buffer is on another CPT, takes @msg, which is held. */
 static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
 {
 	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
@@ -380,7 +380,7 @@ static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
 	hold_ask(msg);
 }
 
-/* @msg is of a peer that has other NIDs now: there may be entries for it. */
+/* The peer that sent @msg has other NIDs now: there may be entries for it. */
 static void hold_ask_all(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -593,8 +593,8 @@ static void queries_look(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet_query *query;
 
-	/* Handlers may add queries. A query leaves the list by query_arrived()
-	 * only. */
+	/* Handlers may add queries. Only query_arrived() takes a query off the
+	 * list. */
 	list_for_each_entry (query, &msg_cpt(cpt)->holds[portal].queries, link)
 		query_serve(cpt, query);
 }

@@ -60,7 +60,7 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
-/* To whom what is kept of @msg is charged. */
+/* The peer NI's holdings that @msg counts in, and whose share it uses. */
 static inline struct lnet_holdings *in_quota(const struct msg_in *msg)
 {
 	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;

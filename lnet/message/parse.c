@@ -207,8 +207,8 @@ static in_line void dispatch(struct msg_in *msg)
 		pass_answer(msg);
 }
 
-/* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
- * until it has been asked. */
+/* Perhaps only a stranger has said whose the NID is: until the NID itself has
+ * been asked, @msg counts as from that NID alone. */
 static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->provenance.state == PEER_UNVERIFIED)

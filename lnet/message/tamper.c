@@ -33,7 +33,7 @@ static uint64_t copy_size(const struct msg_out *msg)
 	return sizeof(struct copy) + msg->lnd.length;
 }
 
-/* The peer NI that it goes to. */
+/* The peer NI that @msg goes to, in whose share copies of it count. */
 static struct lnet_peer_ni *copy_quota(const struct msg_out *msg)
 {
 	return msg->lpni ? msg->lpni

@@ -51,7 +51,7 @@ static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 
 /* ---- on the CPT that claims ---- */
 
-/* A place for each NID: an alias, for it is another CPT's still. */
+/* Makes a place for each NID: an alias, since another CPT still owns it. */
 static int claim_make_room(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {

@@ -275,7 +275,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
-	/* What the directory says of an alias is for its owner to change. */
+	/* Only the owner changes what the directory says of an alias. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
 	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
