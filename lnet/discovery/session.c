@@ -419,7 +419,7 @@ static void act_ping(struct discovery *d)
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
-	/* The NID may have become one of this node's, or its net is gone. */
+	/* The NID may be one of this node's by now, or its net be gone. */
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
@@ -429,7 +429,7 @@ static void act_ping(struct discovery *d)
 		pinged_in_vain(d, rc);
 }
 
-/* By the way by which it has answered; else as any message. */
+/* Pushes by the path by which the peer has answered, or as any message goes. */
 static void act_push(struct discovery *d)
 {
 	const struct lnet_cpt *cpt = d->cpt;
@@ -459,7 +459,7 @@ static const struct backoff_law *session_law_of(const struct discovery *d)
 	return d->held_up ? &pauses_held_up : &pauses;
 }
 
-/* Who was silent for long has answered, if NIDs are in use now. */
+/* If NIDs are in use now, the peer has answered: its silence is over. */
 static uint64_t pause_after_failure(struct discovery *d)
 {
 	bool held_up = d->status == -EBUSY;
@@ -547,7 +547,7 @@ static void pushed(struct discovery *d)
 	}
 	cpt_stat(d->cpt, STAT_pushes_sent);
 	d->force_push = false;
-	/* Off: it is told once that there is nothing more to come. */
+	/* If discovery is off, the peer is told once that no more will come. */
 	d->peer->told =
 		disc_mode(d->cpt) == LNET_DISCOVERY_OFF ? 0 : d->pushing;
 	disc_event(d, DISC_ON_ACK);
