@@ -156,8 +156,9 @@ void hold_not_aside(struct msg_in *msg)
 
 /* ---- those who wait ---- */
 
-/* By match bits; on unique portals by the initiator's NID as well, as entries
- * are, so that an exact entry finds its messages and no others. */
+/* The hash of match bits; on unique portals of the initiator's NID as well,
+ * like that of entries, so that an exact entry finds its messages and no
+ * others. */
 static uint64_t hold_hash(const struct msg_in *msg)
 {
 	struct match_want want;
@@ -314,7 +315,7 @@ static void query_end(struct lnet_query *query);
 
 static void hold_ask(struct msg_in *msg);
 
-/* At home: has a CPT that was asked a buffer, which the message has now? */
+/* On the message's home: a CPT was asked, and may have given it a buffer. */
 static void hold_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -431,7 +432,7 @@ static void hold_wait(struct msg_in *msg)
 		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	/* Read only once other CPTs can see that the message waits. */
+	/* Not to be read before other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&portal_of(msg)->cpts) & ~cpt_bit(cpt);
 	if (!msg->asks) {
 		hold_or_drop(msg);
@@ -485,7 +486,7 @@ static enum query_fit query_fits(struct lnet_query *query, struct msg_in *msg)
 	return FIT_AWAY;
 }
 
-/* Among those with the hash of an exact entry. */
+/* Looks among the messages with the hash of an exact entry. */
 static struct msg_in *query_seek_hash(struct hold *h, struct lnet_query *query,
 				      uint64_t hash)
 {
@@ -514,7 +515,7 @@ static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
 	msg = query_seek_hash(h, query, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
-	/* From another NID of the peer that the entry names. */
+	/* Messages from another NID of the peer that the entry names. */
 	list_for_each_entry (msg, &h->waiting, out.link)
 		if (query_fits(query, msg) == FIT)
 			return msg;
