@@ -4,11 +4,11 @@
  * keeps everybody else of that loop waiting, and nothing shows it.
  *
  * Calls of what may block are not measured one by one. But once some ms of a
- * turn are over, which the processor's ticks tell (tick.h), the clock is looked
- * at where the next call ends, and so on. If the time since the look before was
- * too long, the call that ends is named; the log says as well that who called
- * it may be to blame. Each name is said once. The same goes for the end of a
- * turn, since a turn may be too long though no single call is.
+ * turn are over by the processor's ticks (tick.h), the guard looks at the clock
+ * when the next call ends, and then again every few ms. If too much time has
+ * passed since the last look, the log names the call that ends, and says that
+ * its caller may be to blame. Each name is logged once. The guard looks at the
+ * end of a turn, too, which may be too long though no single call is.
  *
  * Thread: the loop's owner.
  */
@@ -20,7 +20,7 @@
 #include "base/util.h"
 
 #define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
-#define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two turns' lines */
+#define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
 #define GUARD_NAMES 16 /* remembered as logged; no more are logged */
 
 struct guard {
@@ -44,15 +44,15 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 }
 /* A turn has ended at @now; needed only if the guard is late. */
 void guard_turn_end(struct guard *g, uint64_t now);
-/* The time is @now, and what took it is nobody's call. */
+/* The time is @now, and no call is to blame for the time until now. */
 void guard_look(struct guard *g, uint64_t now);
 /* A call, or the turn, ends: is it time to look at the clock? */
 static inline bool guard_is_late(const struct guard *g)
 {
 	return tick_now() > g->late;
 }
-/* A call ends at @now (ns). The name, as printf() makes it, is complete for
- * people: "the handler of ..." */
+/* A call ends at @now (ns). @fmt and @args, as for printf(), name it for people
+ * who read the log: "the handler of ..." */
 void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 	__attribute__((format(printf, 3, 0)));
 

@@ -42,8 +42,8 @@ static void insert_last(struct hash_bucket *b, struct hash_node *n)
 	b->last = n;
 }
 
-/* Deals the entries of @old to itself and to the new bucket above it, keeping
- * their order. */
+/* Divides the entries of @old between @old and @upper, a new bucket, in the
+ * order that they have. */
 static void split_bucket(struct hash_bucket *old, struct hash_bucket *upper,
 			 uint64_t bit)
 {

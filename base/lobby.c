@@ -6,11 +6,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Guests called in one turn, so that others get theirs. */
+/* The most guests called in one turn, so that the rest of the loop runs too. */
 #define BATCH 64
 
-/* Guests that are called in one go, without those who leave meanwhile. Outlives
- * a lobby that one of them closes. */
+/* The guests that one epoll_wait() found, without those that have left since.
+ * If a guest closes the lobby, this is freed after the last call. */
 struct lobby_turn {
 	struct epoll_event events[BATCH];
 	int n; /* 0: nobody is being called */
@@ -97,7 +97,7 @@ void lobby_serve(struct lobby *l)
 {
 	struct lobby_turn *turn = l->turn;
 
-	/* Within a guest's call: the others are called after it. */
+	/* A guest has called this: the others are called when it returns. */
 	if (turn->n)
 		return;
 	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lobby: sockets that wait on one loop for their first message, until that
- * has told to which loop they belong. They go there through a passage
+ * A lobby: sockets that wait on one loop for their first message, which tells
+ * which loop a socket belongs to. It goes to that loop through a passage
  * (passage.h).
  *
  * A descriptor must not move between loops while its loop knows it. libev
@@ -19,8 +19,8 @@ struct lobby_turn;
 
 /* A socket that waits. Embedded in its owner's structure. */
 struct lobby_guest {
-	/* The owner's: there is something to read, an end or an error included.
-	 * May make any guest leave, and close the lobby. */
+	/* Set by the owner. Called when there is something to read, an end or
+	 * an error included; may make any guest leave, and close the lobby. */
 	void (*fn)(struct lobby_guest *g);
 	/* The lobby's: */
 	struct lobby *lobby; /* NULL: in none */
@@ -40,15 +40,16 @@ struct lobby {
  * guests leave, and may call lobby_watch(). */
 int lobby_open(struct lobby *l, struct loop *loop,
 	       void (*failed)(struct lobby *l)) must_check;
-/* After `failed`: tries again. As loop_watch(). */
+/* After `failed`: tries again to watch the lobby. Returns as loop_watch(). */
 int lobby_watch(struct lobby *l) must_check;
-/* All guests have left. Fine for one that is not open, but zero. */
+/* To be called when all guests have left. A lobby that is zero stays so. */
 void lobby_close(struct lobby *l);
 
-/* @g, whose fn is set, waits at @fd, which stays its owner's. 0 or -errno. */
+/* @g, whose fn is set, waits until @fd can be read. @fd stays the caller's. 0
+ * or -errno. */
 int lobby_enter(struct lobby *l, struct lobby_guest *g, int fd) must_check;
-/* @g->fn is not called any more. Before its descriptor is closed. Fine for a
- * guest that is in no lobby. */
+/* @g->fn is not called any more. To be called before the descriptor is closed.
+ * Fine for a guest that is in no lobby. */
 void lobby_leave(struct lobby_guest *g);
 /* Calls those that have something to read now, rather than in the next turn.
  * The lobby may be closed on return. */

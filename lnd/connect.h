@@ -15,12 +15,12 @@
  * One attempt is one failure, however many messages wait for it, and all of
  * them share its outcome. Pauses are longer after each failure in a row, by the
  * law of pauses (base/backoff.h) with full jitter. Those who wait do so for
- * law.patience at most, through turns and what the peer has asked for, pauses
- * aside. What shows that the peer or the way to it is back ends all that: a
- * connection that the peer opens, and events of links.
+ * law.patience at most: waiting for a turn, and retries that the peer asks for,
+ * count; pauses do not. A connection that the peer opens, or an event of a
+ * link, shows that the peer or the way to it is back, and ends all that.
  *
- * Failures are remembered of CONNECT_FAILURES_MAX peers of a CPT for which
- * nobody waits; of each for law.memory.
+ * If nobody waits for a peer, its failures are remembered for law.memory, but
+ * only for the last CONNECT_FAILURES_MAX such peers of a CPT.
  *
  * Owner: whoever has the peer that this is part of. Thread: its CPT's.
  */
@@ -54,38 +54,38 @@ struct connect_law {
 
 struct connect;
 
-/* What an LND does. None of them is called from within a call of the LND's that
- * does not say so. */
+/* What an LND does. A function below calls none of these but where its comment
+ * says so. */
 struct connect_ops {
-	/* What it may change at any time. */
+	/* Sets @law, which the LND may change at any time. */
 	void (*law)(const struct connect *c, struct connect_law *law);
 	/* Is an attempt to be made? 0: yes; -ENOENT: no; -EAGAIN: not now, and
-	 * those who wait do so without end; -EINPROGRESS: not now, and they
-	 * have law.patience; another: never, they are told that. */
+	 * those who wait do so without limit; -EINPROGRESS: not now, and they
+	 * wait for law.patience; another: never, and they are told it. */
 	int (*is_due)(const struct connect *c);
 	/* Begins an attempt: connect_move(), or connect_failed(). */
 	void (*begin)(struct connect *c);
-	/* Optional: a state is left for @to. What was under way ends, without a
-	 * word. */
+	/* Optional: the state becomes @to. What was under way ends, and nobody
+	 * is told. */
 	void (*leave)(struct connect *c, enum connect_state to);
 	/* The time of connect_look_at() has come: look after the attempt. */
 	void (*look)(struct connect *c);
 	/* An attempt has failed with @status, the first in a row or another
 	 * one: for the log. */
 	void (*failed)(struct connect *c, int status, bool first);
-	/* Those who wait (@wanted) are told; all others, too, if there is a
-	 * connection (0). Users' handlers may run. */
+	/* Tells those who wait, if any do (@wanted); and if there is a
+	 * connection (@status 0), all others. Users' handlers may run. */
 	void (*tell)(struct connect *c, bool wanted, int status,
 		     enum ulnet_cause cause);
 	/* Nothing was heard for @ns. */
 	void (*silent)(struct connect *c, uint64_t ns);
 	/* At the end of the turn: connect_settle(). */
 	void (*settle)(struct connect *c);
-	/* Attempts end by themselves, when those who waited are told. */
+	/* Attempts go on when those who wait give up, and end by themselves. */
 	bool outlasts;
 };
 
-/* Of a CPT of an NI. */
+/* What a CPT has for an NI. */
 struct connect_set {
 	struct loop *loop;
 	const struct connect_ops *ops;
@@ -128,13 +128,13 @@ bool connect_is_idle(const struct connect *c);
 
 /* ---- from outside ---- */
 
-/* Somebody waits. Not before the end of the turn. */
+/* Somebody waits: an attempt begins, at the end of the turn or later. */
 void connect_want(struct connect *c);
 /* At the end of a turn: begins what is to begin now. Users' handlers may
  * run. */
 void connect_settle(struct connect *c);
-/* A connection is there, whoever has opened it: what is not under way is not to
- * be begun. connect_tell() may follow. */
+/* A connection is there, whoever has opened it: nothing else is begun.
+ * connect_tell() may follow. */
 void connect_opened(struct connect *c);
 /* Those who wait are told. */
 void connect_tell(struct connect *c, int status, enum ulnet_cause cause);
@@ -142,7 +142,7 @@ void connect_tell(struct connect *c, int status, enum ulnet_cause cause);
 void connect_reset(struct connect *c);
 /* Pauses end. */
 void connect_hurry(struct connect *c);
-/* As after a failure of which nobody is told. */
+/* Pauses as after a failure, of which nobody is told. */
 void connect_pause(struct connect *c);
 /* The peer is all but gone: remember what has failed. */
 void connect_remember(struct connect *c);
@@ -157,13 +157,13 @@ void connect_unremember(struct connect *c);
 void connect_move(struct connect *c, enum connect_state to);
 /* ops->look() is to be called at @at, ns, or TIME_NEVER. */
 void connect_look_at(struct connect *c, uint64_t at);
-/* Nothing was heard for @least, ns, or longer? Then those who wait are told,
- * who may know another way: once. */
+/* If nothing was heard for @least ns, tells those who wait, since they may know
+ * another way; but only once. */
 void connect_tell_silent(struct connect *c, uint64_t least);
 /* The pause before retry @n, ns. */
 uint64_t connect_pause_ns(const struct connect *c, unsigned int n);
-/* The peer wants to be asked again, not before @at. With no time left, it has
- * failed with @status and @cause. */
+/* The peer wants to be asked again, not before @at. With no time left, the
+ * attempt has failed with @status and @cause. */
 void connect_again(struct connect *c, uint64_t at, int status,
 		   enum ulnet_cause cause);
 /* The attempt has failed. */

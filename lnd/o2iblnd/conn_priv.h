@@ -7,16 +7,16 @@
 
 /* ---- conn.c ---- */
 
-/* Ends it, if it has not ended; @why, constant text, is for the log. On return
- * it is not open. */
+/* Ends @conn, if it has not ended; @why, constant text, is for the log. On
+ * return @conn is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
-/* Of what ib_conn_settle() does: tells of transmits; and what there is to be
- * done for a connection that is not open. */
+/* The two parts of ib_conn_settle(): tells the user which transmits have ended;
+ * and does all of it for a connection that is not open. */
 void ib_conn_tell(struct ib_conn *conn);
 void ib_conn_settle_closed(struct ib_conn *conn);
-/* At the end of the turn: ib_conn_settle(), and what stood behind a message
- * that was answered. */
+/* At the end of the turn, shows the messages that came behind one that was
+ * answered, and calls ib_conn_settle(). */
 void ib_conn_defer(struct ib_conn *conn);
 /* Last of all in an event: tells the user what has ended. @conn may be gone
  * afterwards. */
@@ -27,9 +27,9 @@ static inline void ib_conn_settle(struct ib_conn *conn)
 	else if (!list_empty(&conn->ended))
 		ib_conn_tell(conn);
 }
-/* Something has a deadline now, or is to be acknowledged. */
+/* Arms the timer, for what has a deadline now, or is to be acknowledged. */
 void ib_conn_arm(struct ib_conn *conn);
-/* It is dead, and no message is shown. */
+/* @conn is dead, and no message of it is shown. */
 void ib_conn_free(struct ib_conn *conn);
 
 /* A message that the user held is answered. @conn may be gone afterwards. */
@@ -39,8 +39,8 @@ static inline void ib_conn_unshow(struct ib_conn *conn)
 		ib_conn_free(conn);
 }
 
-/* It is open: at @now, is a look due so soon that what is sent needs no earlier
- * one? */
+/* @conn is open. Will the timer go off soon enough after @now for what is being
+ * sent? */
 static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 {
 	const struct ib_home *home = conn->home;
@@ -55,8 +55,8 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 /* Sends what waits, and what the peer must be told, as far as that goes. */
 void ib_conn_send(struct ib_conn *conn);
 
-/* The same, after something that may have made it possible. A sign of life is
- * not so urgent: it is looked at once in a while whether one is due. */
+/* The same, after something that may have made sending possible. A sign of life
+ * is not so urgent: the timer looks whether one is due. */
 static inline void ib_conn_pump(struct ib_conn *conn)
 {
 	if (conn->queued || ib_credit_presses(&conn->credit))
@@ -65,43 +65,44 @@ static inline void ib_conn_pump(struct ib_conn *conn)
 
 /* Posting has failed with @rc. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
-/* @conn has ended: all its transmits do. */
+/* @conn has ended: ends all its transmits. */
 void ib_conn_end_txs(struct ib_conn *conn);
-/* PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE. NULL, or what is wrong with it. */
+/* Deals with @msg: a PUT_ACK, PUT_NAK, PUT_DONE or GET_DONE. NULL, or what is
+ * wrong with it. */
 const char *ib_exchange_answered(struct ib_conn *conn,
 				 const struct ib_msg *msg);
 
 /* ---- receive.c ---- */
 
-/* For conn->terms.depth. 0 or -errno; then nothing is left. */
+/* As many as conn->terms.depth needs. 0 or -errno; then none is registered. */
 int ib_conn_make_receives(struct ib_conn *conn) must_check;
-/* None of them is posted. */
+/* When none of the receives is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
 int ib_conn_post_receives(struct ib_conn *conn) must_check;
-/* @conn is dead: nothing is kept but the messages that the user still holds; if
- * there is no memory for these, all. */
+/* @conn is dead: frees its buffers. Messages that the user still holds are
+ * copied first; if there is no memory for that, the buffers stay. */
 void ib_conn_free_buffers(struct ib_conn *conn);
 /* The message in @rx, which is shown, goes to memory of its own, and the
  * receive is posted again, so that the peer has its credit back. 0 or
  * -ENOMEM. */
 int ib_rx_copy_aside(struct ib_rx *rx) must_check;
-/* Messages that came before it was open; or behind one that is answered. */
+/* Look at messages that came before @conn was open; or behind one that has been
+ * answered. */
 void ib_conn_look_early(struct ib_conn *conn);
 void ib_conn_look_behind(struct ib_conn *conn);
-/* None of them will be looked at. */
+/* Messages that wait to be looked at are dropped. */
 void ib_conn_drop_held(struct ib_conn *conn);
-/* After something was flushed: of a connection that is open nothing is left.
- * Ends it. */
+/* Ends @conn, which is open, but of which nothing is posted after a flush. */
 void ib_conn_end_flushed(struct ib_conn *conn);
 
-/* The same, if it is so. */
+/* The same, if nothing of @conn is posted and it is open. */
 static inline void ib_conn_check_alive(struct ib_conn *conn)
 {
 	if (!conn->receives && !conn->ncalls && ib_conn_is_open(conn))
 		ib_conn_end_flushed(conn);
 }
 
-/* It has a copy instead of a receive. */
+/* @rx, whose message was in a copy and not in a receive, becomes a spare. */
 void ib_rx_spend(struct ib_rx *rx);
 
 static inline int ib_rx_post(struct ib_rx *rx)
@@ -116,8 +117,8 @@ static inline int ib_rx_post(struct ib_rx *rx)
 	return 0;
 }
 
-/* Posts one that is idle again, after a message of the type that is in it.
- * @acked: ib_credit_reposted(). */
+/* Posts @rx, which is idle, again. rx->msg.type is that of the message that it
+ * had; for @acked see ib_credit_reposted(). */
 static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
@@ -132,7 +133,7 @@ static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
 		ib_credit_reposted(&conn->credit, rx->msg.type, acked);
 }
 
-/* The message in it is done with. */
+/* The message in @rx is done with: posts @rx again. */
 static in_line void ib_rx_repost(struct ib_rx *rx, bool acked)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);

@@ -96,7 +96,7 @@ static void follow(const uint8_t **p, const struct ib_rx *rx)
 		*p = rx->copy + (*p - (const uint8_t *)rx->sge.addr);
 }
 
-/* Its message is in memory of its own. */
+/* Copies the message of @rx to memory of its own. 0 or -ENOMEM. */
 static int rx_copy(struct ib_rx *rx)
 {
 	uint8_t *copy = malloc(MAX(rx->length, 1u));
@@ -121,7 +121,7 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 		list_add(&rx->conn->spares, &other->link);
 		return -ENOMEM;
 	}
-	/* The user knows the message by @rx: it is the receive that goes. */
+	/* The user knows the message by @rx: @other gets the receive. */
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
 	rx->sge = (struct ib_sge){ 0 };
@@ -130,7 +130,8 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	return 0;
 }
 
-/* The user holds no message that is in a receive. False: no memory. */
+/* If the user holds the message of @rx, copies it out of the receive. False: no
+ * memory. */
 static bool copy_shown(struct ib_rx *rx)
 {
 	return rx->fsm.state != IB_RX_SHOWN || rx->copy || !rx_copy(rx);
@@ -152,8 +153,8 @@ void ib_conn_free_buffers(struct ib_conn *conn)
 
 /* ---- messages ---- */
 
-/* Not more than one LNet header at a time is shown, until the user is done with
- * it or says that it will take long. */
+/* Shows @rx to the user. The next LNet header is not shown before the user is
+ * done with this one, or says that this one will take long. */
 static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
@@ -192,8 +193,8 @@ void ib_conn_look_behind(struct ib_conn *conn)
 	}
 }
 
-/* Is @rx a message of this connection, and of those that pass over it? Returns
- * 0, or -errno and why not. */
+/* Is what @rx holds a message that may come over this connection? Returns 0, or
+ * -errno and why not. */
 static in_line int rx_decode(struct ib_rx *rx, const char **why)
 {
 	struct ib_conn *conn = rx->conn;
@@ -220,7 +221,7 @@ static out_of_line void disbelieve(struct ib_rx *rx, int rc, const char *why)
 		     why);
 }
 
-/* A message for this LND only. */
+/* A message that this LND deals with, and its user does not see. */
 static out_of_line void take_own(struct ib_rx *rx)
 {
 	const char *why = NULL;
@@ -283,13 +284,13 @@ void ib_conn_drop_held(struct ib_conn *conn)
 
 void ib_conn_end_flushed(struct ib_conn *conn)
 {
-	/* What the receives were flushed for, something else has told, or does
-	 * when its turn comes; if nothing is left to do so, this is it. */
+	/* Something else has told, or will tell, why the receives were flushed;
+	 * if nothing is left that could, this ends the connection. */
 	ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
 		     "the queue pair is in error");
 }
 
-/* It has failed, or the connection is not open. */
+/* The receive has failed, or the connection is not open. */
 static out_of_line void received_else(struct ib_conn *conn, struct ib_rx *rx,
 				      enum ib_wc_status status)
 {

@@ -16,8 +16,8 @@
  *	conn.c		an open connection
  *	tx.c, rx.c	messages out and in
  *	proto.c		bytes on the wire
- *	sock.c		what the system has, and its errors in LNet's words
- *	../netif.c	... of interfaces
+ *	sock.c		sockets of the system, and its errors in LNet's words
+ *	../netif.c	network interfaces of the system
  *	../silence.c	how long a peer may leave what was sent without answer
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
@@ -33,10 +33,10 @@
 #include "lnd/connect.h"
 #include "lnd/lnd.h"
 
-/* One read takes up to so many bytes besides those that go where they belong.
- * Large, since a turn's small messages come in one read. */
+/* The most bytes that one read takes besides payload that goes straight to its
+ * place. Large, since a turn's small messages come in one read. */
 #define SOCK_RX_BUFFER (256u << 10)
-/* One write has up to so many bytes of small messages. */
+/* The most bytes of small messages in one write. */
 #define SOCK_TX_BUFFER (128u << 10)
 
 struct sock_links;
@@ -65,7 +65,7 @@ struct sock_cpt {
 	bool flush_scheduled;
 	/* attempt.c's: */
 	unsigned int connecting; /* attempts under way */
-	struct list turns; /* sock_host.turn: wait until there are fewer */
+	struct list turns;	 /* sock_host.turn: wait for fewer attempts */
 	struct work turns_work;
 	bool turns_scheduled;
 	struct connect_set connects;
@@ -112,7 +112,7 @@ static inline bool sock_ni_is_up(const struct sock_ni *sni)
 	return atomic_load_explicit(&sni->up, memory_order_relaxed);
 }
 
-/* By which tables of NIDs, or of processes, find them. */
+/* The hash of a NID, or of a process, for tables of these. */
 static inline uint64_t sock_nid_hash(const struct ulnet_nid *nid, uint32_t pid,
 				     uint64_t seed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How discoveries begin: by messages, users, pushes of peers, and news of this
- * node, and gateways; and whose turn it is. */
+/* How discoveries begin (by messages, users, pushes of peers, news of this
+ * node, and for gateways), and whose turn it is. */
 #include "lnet/discovery/discovery.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 /* Turns begun in one turn of the loop: between two of them messages go on. */
 #define TURNS_SLICE 16
 
-/* Messages to a peer wait if nobody has ever tried to discover it: it is to
- * know whose they are. Those to a NID that is unverified wait until it has been
- * asked, unless they go nowhere else in any case. */
+/* Messages to a peer wait if nobody has ever tried to discover it, so that the
+ * peer knows whose they are. Those to an unverified NID wait until that NID has
+ * been asked, unless they can go to no other NID in any case. */
 static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
@@ -93,7 +93,7 @@ static void late_over(struct timer *t)
 	peer_cpt(cpt)->question(cpt, p);
 }
 
-/* Without memory the next claim tries. */
+/* If there is no memory, the next claim tries again. */
 static void late_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	struct late_claim *late;
@@ -129,7 +129,7 @@ static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (!d)
 		return;
 	provenance_question(cpt, p);
-	/* What it answers may be older than the claim. */
+	/* The answer to the ping under way may be older than the claim. */
 	if (p->peer->fsm.state == PEER_DISCOVERING &&
 	    lnet_nid_eq(&d->asked, &p->nid))
 		d->again = true;
@@ -144,7 +144,7 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	reroute_peer_ni(cpt, p);
 }
 
-/* peer_cpt.freed. They are asked, when they are wanted. */
+/* peer_cpt.freed. The peers are asked again, when somebody wants them. */
 static void disc_freed(struct lnet_cpt *cpt)
 {
 	disc_cpt(cpt)->era++;
@@ -155,8 +155,8 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-/* Takes @a if it returns 0. A NID that is unverified is asked itself:
- * perhaps it is another peer's. */
+/* Takes @a if it returns 0. An unverified NID is asked itself whose it is:
+ * perhaps another peer's. */
 static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
 	struct discovery *d = disc_get(a->cpt, p->peer);
@@ -211,7 +211,7 @@ int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 	*a = (struct asker){
 		.nid = *nid, .flags = flags, .done = done, .arg = arg
 	};
-	/* The peer may move while the call does. */
+	/* The peer may move while the call is on its way. */
 	do {
 		a->cpt = node->cpt[node_cpt_of(node, nid)];
 		rc = loop_call(a->cpt->loop, discover_begin, a);
@@ -242,8 +242,8 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	/* The process that spoke last is the one that is answered. */
 	d->pid = push->pid;
 	if (rc) {
-		/* It wants to tell something; perhaps it can be asked. But not
-		 * sooner than if it had said nothing. */
+		/* The peer wants to tell something; perhaps it can be asked.
+		 * But not sooner than if it had sent nothing. */
 		d->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
 		disc_event(d, DISC_ON_WANTED);
 		return;
@@ -274,7 +274,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
 
-	/* Whom this node had no way to ask. */
+	/* Peers that this node had no way to ask may be asked now. */
 	if (cpt->config->nnets > dc->nets)
 		dc->era++;
 	dc->nets = cpt->config->nnets;
@@ -291,7 +291,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 
 /* As kernel nodes do (alive_router_check_interval). */
 #define CHECK_EVERY (60 * NSEC_PER_SEC)
-/* Of a process that only calls: routers do not know whom to tell. */
+/* For a process that only calls: routers do not know whom to tell. */
 #define CHECK_CALLER NSEC_PER_SEC
 
 static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
@@ -308,7 +308,7 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		peer_unref(cpt, p);
 }
 
-/* A gateway of several routes is asked once: it is asked already. */
+/* A gateway of several routes is asked only once. */
 static void gateways_ask(struct timer *t)
 {
 	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);

@@ -14,9 +14,9 @@
  * after some: the next message begins anew. A peer that is up to date, or that
  * nobody wants, costs nothing but its record.
  *
- * A NID that is claimed while it is not to be asked (peer/provenance.h) is
- * asked when that time is over, since nobody may ever name it again, nor use
- * it.
+ * After a NID has denied a claim, it is not asked for a time
+ * (peer/provenance.h). If it is claimed meanwhile, it is asked when that time
+ * is over, since perhaps nobody ever names or uses it again.
  *
  * The gateways of this node's routes are asked how they are, whether anything
  * is sent or not (requirement B4): each is discovered anew once a minute, by a

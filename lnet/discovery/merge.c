@@ -40,7 +40,7 @@ static bool takes_part(const struct ulnet_ping_info *info)
 	return is_multi_rail(info) && info->features & LNET_PING_DISCOVERY;
 }
 
-/* Is it discovery's to say which NIDs the peer has? */
+/* May discovery say which NIDs the peer has? */
 static bool is_free(const struct merge_known *k)
 {
 	return k->mode == LNET_DISCOVERY_ON && !k->configured;
@@ -56,9 +56,9 @@ static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 	return true;
 }
 
-/* A reply is what the peer was after we had asked, whatever its number: a node
- * that has restarted begins to count anew. A push of the same number tells of
- * states that have changed. */
+/* A reply was made after we had asked, so it is not old, whatever its number: a
+ * node that has restarted begins to count anew. A push of the same number tells
+ * of states that have changed. */
 static bool is_old(const struct merge_work *w)
 {
 	return w->came->source == MERGE_PUSH && w->known->discovered &&
@@ -113,7 +113,8 @@ static unsigned int index_of(const struct merge_work *w,
 	return (unsigned int)(ni - w->info->ni);
 }
 
-/* All are strangers for now; of those named twice, one is. */
+/* For now all NIDs are new to the peer; of a NID that is named twice, the
+ * second is left out. */
 static void sort_theirs(struct merge_work *w)
 {
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
@@ -147,7 +148,7 @@ static void compare_ours(struct merge_work *w)
 			w->plan->ours[i] = MERGE_UNNAMED;
 			continue;
 		}
-		/* The first of those that are named twice. */
+		/* The first entry of a NID that is named twice. */
 		while (at > w->sorted && lnet_nid_eq(&at[-1]->nid, &at[0]->nid))
 			at--;
 		w->plan->theirs[index_of(w, *at)] = MERGE_HAS;
@@ -193,8 +194,8 @@ static void plan_theirs(struct merge_work *w)
 	}
 }
 
-/* What somebody uses stays, who wants the peer and not the address: but it is
- * down if the peer does not name it. */
+/* A NID that somebody uses stays, since he wants the peer and not the address.
+ * But it is down if the peer does not name it. */
 static void plan_ours(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -209,8 +210,8 @@ static void plan_ours(struct merge_work *w)
 	}
 }
 
-/* While it is asked whether the primary NID is the peer's, the peer keeps the
- * one that it has, and with it all others. */
+/* While the new primary NID is asked whether it is the peer's, the peer keeps
+ * its old one, and with it all other NIDs. */
 static void plan_full(struct merge_work *w)
 {
 	plan_theirs(w);

@@ -5,8 +5,8 @@
  *
  * What was configured wins over what is discovered: a configured peer keeps its
  * NIDs, and other peers do not get them; a difference is worth a warning. And
- * no node is made a part of a peer that it knows nothing of: two peers become
- * one when each has named the other.
+ * no node becomes part of a peer without its own consent: two peers become one
+ * when each has named the other.
  */
 #ifndef LNET_DISCOVERY_MERGE_H
 #define LNET_DISCOVERY_MERGE_H
@@ -15,7 +15,7 @@
 #include "ulnet/lnet.h"
 
 enum merge_source {
-	MERGE_REPLY, /* to a ping: it was so after we had asked */
+	MERGE_REPLY, /* to a ping: sent after we had asked */
 	MERGE_PUSH,  /* may have been overtaken by a later one */
 };
 
@@ -34,7 +34,7 @@ struct merge_known {
 	unsigned int nnis;
 	bool configured;
 	bool multi_rail;   /* as configured, or as it said */
-	bool discovered;   /* an information of it was merged before ... */
+	bool discovered;   /* what it told was merged before ... */
 	uint32_t sequence; /* ... and this was its number */
 };
 
@@ -45,16 +45,16 @@ struct merge_came {
 	const struct ulnet_ping_info *info; /* decoded; its ->ni whole,
 					     * unless @cut */
 	size_t cut; /* bytes that the whole information has; 0: this is it */
-	/* enum merge_theirs of each of info->ni, as far as it depends on whose
-	 * that NID is: MERGE_ADD if it is nobody's, or the peer's own */
+	/* enum merge_theirs for each NID of info->ni, as far as that depends on
+	 * who has the NID now: MERGE_ADD if nobody has, or the peer itself */
 	const uint8_t *fate;
 };
 
 enum merge_verdict {
 	MERGE_NONE,   /* as known, but for flags and states */
 	MERGE_APPLY,  /* NIDs come or go, or the primary NID is another */
-	MERGE_REFUSE, /* it differs from what was configured, or is verified:
-		       * as MERGE_NONE, and a warning */
+	MERGE_REFUSE, /* it differs from what was configured, or the mode is to
+		       * verify only: as MERGE_NONE, with a warning */
 	MERGE_ASK,    /* ping it: this is cut, or older than what we have */
 	MERGE_DROP,   /* worth nothing, and an error of the peer */
 };
@@ -75,9 +75,9 @@ enum merge_why {
 enum merge_theirs {
 	MERGE_HAS,   /* the peer's already */
 	MERGE_ADD,   /* comes from nobody */
-	MERGE_TAKE,  /* comes from another peer, which has named this peer, by
-		      * an NI that this peer names, and loses it */
-	MERGE_CLAIM, /* stays another peer's, which is to be asked */
+	MERGE_TAKE,  /* comes from another peer, which loses it: that peer has
+		      * named this one, by an NI that this one names */
+	MERGE_CLAIM, /* stays another peer's, and is asked whose it is */
 	MERGE_LEAVE, /* stays this node's, or another peer's by configuration,
 		      * or nobody's */
 };

@@ -75,7 +75,7 @@ enum announcement_order announcement_order(const struct announcement *was,
 	return ANNOUNCED_PERHAPS_EARLIER;
 }
 
-/* Is @nid one of those that it names? */
+/* Does @told name @nid? */
 static bool names(const struct announcement *told, const struct ulnet_nid *nid)
 {
 	for (unsigned int i = 0; i < told->info.nnis; i++)
@@ -86,7 +86,8 @@ static bool names(const struct announcement *told, const struct ulnet_nid *nid)
 
 /* ---- whom an NI speaks for ---- */
 
-/* Does @lpni name another NI of its peer that is known to be so? */
+/* Does @told, from @lpni, name another NI of the same peer that is verified?
+ * True as well if there is no other NI. */
 static bool agrees(const struct lnet_peer_ni *lpni,
 		   const struct announcement *told)
 {
@@ -122,7 +123,7 @@ static void claim_confirmed(struct lnet_peer_ni *lpni)
 	lpni->claims_after = 0;
 }
 
-/* Who has claimed @lpni is refused, unless @lpni says the same. */
+/* The claim to @lpni is refused, unless @told, from @lpni, confirms it. */
 static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct announcement *told)
 {
@@ -142,8 +143,8 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
 }
 
-/* A push that denies a claim may be older than what is claimed, and late: the
- * answer to a question is not. */
+/* Does @told settle whose @lpni is? A push that denies a claim may have been
+ * sent before the claim became true; the answer to a ping was not. */
 static bool settles(const struct lnet_peer_ni *lpni,
 		    const struct announcement *told)
 {
@@ -151,8 +152,8 @@ static bool settles(const struct lnet_peer_ni *lpni,
 	       names(told, &lpni->claimed_by);
 }
 
-/* *@of: whose @told is that has come to @peer; NULL: nobody's here. -ENOMEM:
- * nothing is changed. */
+/* @told has come to @peer. *@of: the peer that it is about; NULL: no peer of
+ * @cpt's. -ENOMEM: nothing is changed. */
 static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 			   const struct announcement *told,
 			   struct lnet_peer **of)
@@ -185,9 +186,9 @@ struct reconcile {
 	uint8_t *fate;		/* of told->ni */
 	struct merge_ni *known; /* NIs of the peer, before any changes */
 	unsigned int nknown;
-	struct ulnet_nid from; /* which of them has told it */
-	unsigned int unverified; /* NIs of the peer that are */
-	unsigned int unheard;  /* NIDs that are more than its share */
+	struct ulnet_nid from;	 /* the one that has told it */
+	unsigned int unverified; /* how many NIs of the peer are */
+	unsigned int unheard;	 /* NIDs beyond the share of the peer */
 	struct merge_plan plan;
 };
 
@@ -211,7 +212,7 @@ static int reconcile_gather(struct reconcile *m)
 			(struct merge_ni){ p->nid, p->down, p->used };
 		m->unverified += provenance_is_unverified(p);
 	}
-	/* It may be another's by now. */
+	/* The NID that told it may be another peer's by now. */
 	p = peer_member(m->cpt, m->peer, &m->told->from);
 	m->from = p ? p->nid : m->peer->primary;
 	return 0;
@@ -222,9 +223,9 @@ static bool is_foreign(const struct reconcile *m, const struct ulnet_nid *nid)
 	return node_cpt_of(m->cpt->node, nid) != m->cpt->index;
 }
 
-/* Has the peer that has @nid said by itself that one of these NIDs is its own,
- * by an NI that this peer names as well? Who names @nid alone does not say that
- * it is one with a stranger who has named both. */
+/* Has an NI of the peer that has @nid claimed an NI of this peer, and does this
+ * peer name that NI in turn? To name @nid is not enough: the NI that made the
+ * claim may be a stranger's, that has claimed @nid as well. */
 static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 {
 	const struct lnet_peer_ni *p;
@@ -270,7 +271,7 @@ static int reconcile_plan(struct reconcile *m)
 		.nnis = m->nknown,
 		.configured = peer->configured,
 		.multi_rail = peer->multi_rail,
-		/* Another process on the same node counts otherwise. */
+		/* Another process on that node has numbers of its own. */
 		.discovered = peer->merged && peer->pid == m->told->info.pid,
 		.sequence = peer->sequence,
 	};
@@ -287,8 +288,8 @@ static int reconcile_plan(struct reconcile *m)
 
 /* ---- what the peer gets and loses ---- */
 
-/* What @from has said of itself is not so any more: it is asked again, or it
- * has lost all that it had. That is looked at when this peer is reconciled. */
+/* @from has lost a NID, so what it has said of itself is not so any more. When
+ * this peer is reconciled, @from is asked again, unless it has none left. */
 static void reconcile_lost(struct lnet_peer *from)
 {
 	struct discovery *d = from->discovery;
@@ -307,7 +308,7 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	struct lnet_peer *from;
 	int rc;
 
-	/* It has gone since: it is named again, if it is to come. */
+	/* The NID has gone since. If it is to come, it is named again. */
 	if (!p || p->peer == m->peer)
 		return 0;
 	from = p->peer;
@@ -352,7 +353,7 @@ static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* Another one has it, and is to say what it says of it. */
+/* Another peer has @nid, which is to be asked itself whose it is. */
 static void reconcile_claim(struct reconcile *m, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
@@ -410,8 +411,8 @@ static int reconcile_go(struct reconcile *m)
 	return rc;
 }
 
-/* The peer knows best, until something is seen of the NI itself: which it is
- * if it was the one that said so. */
+/* What the peer says of @p counts, until something is seen of @p itself: if @p
+ * says that @p is down, it has just been seen. */
 static void ni_is_down(const struct reconcile *m, struct lnet_peer_ni *p,
 		       bool down)
 {
@@ -434,7 +435,7 @@ static void reconcile_states(struct reconcile *m)
 		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
 			ni_is_down(m, p, m->plan.ours[i] & MERGE_DOWN);
 	}
-	/* Those that came since. */
+	/* The NIs that have come by this plan. */
 	for (unsigned int i = 0; i < m->told->info.nnis; i++) {
 		struct lnet_peer_ni *p;
 
@@ -472,7 +473,7 @@ static void reconcile_say(const struct reconcile *m)
 				 text, m->plan.left);
 }
 
-/* Other NIs may be as healthy as the peer's, if it is a gateway. */
+/* If the peer is a gateway, the best health among its NIs may be another. */
 static void reconcile_route(const struct reconcile *m)
 {
 	const struct lnet_peer_ni *p =
@@ -649,8 +650,8 @@ static int reconcile_told(struct discovery *d)
 	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
 
 	if (rc > 0) {
-		/* Who has been given the room that he needs, and does not use
-		 * it, would be asked for ever. */
+		/* A peer that was given the room that it needs, and does not
+		 * use it, would be asked for ever. */
 		if (ask && ask <= d->ask.size)
 			return -EPROTO;
 		d->force_ping = true;
@@ -658,8 +659,8 @@ static int reconcile_told(struct discovery *d)
 	}
 	if (rc)
 		return rc;
-	/* NIDs that are in use elsewhere may be had later, and who gave no
-	 * answer may be another one by now: it is asked again. */
+	/* NIDs that are in use elsewhere may be had later, and a peer that gave
+	 * no answer may be another process by now: the peer is asked again. */
 	rc = d->merging->kept ? -EBUSY : d->merging->unanswered;
 	if (rc)
 		d->peer->merged = false;
@@ -672,7 +673,7 @@ static void reconcile_go_on(struct discovery *d, int rc)
 		rc = claim_all(d);
 	if (rc == -EINPROGRESS)
 		return;
-	/* What it has told is lost, and it does not tell it again unasked. */
+	/* What the peer told is lost, and only told again when asked for. */
 	if (rc)
 		d->peer->merged = false;
 	if (!rc && d->peer->nnis)
@@ -695,7 +696,7 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 		reconcile_go_on(d, claim_over(d, rc));
 		return;
 	}
-	/* It has come for a peer that is no more, and is one of its own. */
+	/* The NID has come for a peer that is no more, and is its own peer. */
 	if (!cpt->closing)
 		disc_ask_heir(cpt, &claim->nid);
 	disc_free(d);
@@ -717,8 +718,8 @@ void disc_merge(struct discovery *d)
 		return;
 	}
 	disc_pass_on(d->cpt, told, of);
-	/* Who answers for another one, and stays what it is, would be asked
-	 * again at once. */
+	/* A peer that answers for another one, and keeps all of its NIs, would
+	 * be asked again at once. */
 	d->status = -EPROTO;
 	disc_event(d, answer && d->peer->nnis == nnis ? DISC_ON_MERGE_FAILED
 						      : DISC_ON_MERGED);

@@ -3,10 +3,9 @@
  * What a peer has announced of itself, in a reply or by a push, is kept as it
  * came, and then becomes what is known of the peer, by a plan (merge.h).
  *
- * For whom does an NI speak that has announced something? For its peer, if it
- * has said itself that it belongs to that peer (peer/provenance.h). If only
- * others have said so, it speaks for its peer only if it names an NI that has
- * said so itself; else it leaves the peer, and speaks for itself.
+ * For whom does an NI speak that has announced something? A verified NI speaks
+ * for its peer (peer/provenance.h). An unverified one does so only if it names
+ * a verified NI of that peer; else it leaves the peer, and speaks for itself.
  *
  * Shares. NIDs that nobody knew before are unverified (peer/provenance.h),
  * until they speak for themselves. A peer may name as many as its share of
@@ -46,7 +45,7 @@ int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 		     struct announcement **told_p) must_check;
 void announcement_free(struct announcement *told);
 
-/* Two that a peer has made, of which one may have been overtaken on its way. */
+/* The order of two announcements, as one may have overtaken the other. */
 enum announcement_order {
 	ANNOUNCED_LATER,	   /* what came last is what is so */
 	ANNOUNCED_PERHAPS_LATER,   /* ... most likely; the peer knows */
@@ -57,10 +56,10 @@ enum announcement_order announcement_order(const struct announcement *was,
 
 /*
  * @peer, which is held, becomes what it says of itself, as far as the mode and
- * what was configured allow. NIDs that others have, which have not named this
- * peer, stay theirs: these are asked (provenance.h). Peers that lose NIDs are
- * not merged any more, and what discovers them looks at them afterwards; they
- * do not outlive that unless they have other NIDs, or are held.
+ * what was configured allow. A NID of another peer that has not named this peer
+ * stays there, and is asked whose it is (provenance.h). Peers that lose NIDs
+ * are not merged any more, and their discoveries look at them afterwards; a
+ * peer that has no other NIDs, and is not held, ends then.
  *
  * 1: the peer is to be asked, by a question that has room for *@ask_p bytes (0:
  * for as many as any). -EPROTO: what it says is of no use. -ENOMEM, -ENOBUFS,

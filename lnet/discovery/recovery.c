@@ -14,9 +14,9 @@
 
 #define PING_SIZE 272 /* what kernel nodes ask for */
 #define FIRST	  (100 * NSEC_PER_MSEC)
-/* For so long an answer is waited for, and so the interval grows. */
+/* How long an answer is waited for, and until where the interval doubles. */
 #define ANSWER_WITHIN NSEC_PER_SEC
-/* Of the outage: afterwards. */
+/* Later, the interval is this part of the outage. */
 #define INTERVAL_PART 32
 #define ANSWERED      (20 * NSEC_PER_MSEC)
 /* A router that hears nobody on one side drops what others send through it, so
@@ -62,8 +62,8 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
-/* The answers of an alias may come in on the CPT that owns it, and are then no
- * gain here; that CPT asks for itself. */
+/* An alias is not pinged here: its answers may come in on the CPT that owns the
+ * NID, where they gain nothing for this one; and that CPT pings, too. */
 static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
 {
 	return lpni->health < LNET_HEALTH_MAX && lpni->place.state == PEER_HERE;
@@ -92,9 +92,9 @@ static bool is_ill(const struct recovery *r)
 	return lpni && peer_ni_is_ill(lpni);
 }
 
-/* Of a router with such an interface its neighbours on the other side see
- * nothing: it takes what they send, and drops it. So they are told. Others have
- * nobody who would go by their word. */
+/* The neighbours of a router cannot see that its interface on the other side is
+ * deaf: the router takes what they send, and drops it. So they are told. Nodes
+ * that do not route have nobody to tell. */
 static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
 {
 	if (deaf && !atomic_load(&ni->node->routing))
@@ -124,7 +124,7 @@ static void recovery_free(struct recovery *r)
 
 /* ---- one ping ---- */
 
-/* Those who look at the NI see how its pings go. */
+/* Notes in the NI how its pings go, for those who look at it. */
 static void recovery_note(const struct recovery *r)
 {
 	struct lnet_ni *ni = r->local ? ni_of_mine(r) : NULL;
@@ -213,7 +213,7 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	/* Once, and that there is no answer costs nobody any health. */
+	/* One try only; a ping without an answer costs nobody any health. */
 	if (ask_get(&r->ask, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
 		    answer_within(r)))
 		recovery_wait(r, r->interval);
@@ -232,7 +232,7 @@ static bool is_known(const struct lnet_peer_ni *lpni)
 	return counts_total(&counts) != 0;
 }
 
-/* Can it tell whether @ni works? */
+/* Can @lpni tell, by its answer, whether @ni works? */
 static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
@@ -294,8 +294,8 @@ static void recovery_found(struct work *w)
 	}
 }
 
-/* On the CPT whose turn it is; if that has nobody to ask, the next one looks.
- * Back on its own CPT @r goes on. */
+/* Looks for somebody to ask, on the CPT whose turn it is; if that CPT knows
+ * nobody, the next one looks. Then @r goes on, on its own CPT. */
 static void recovery_look(struct work *w)
 {
 	struct recovery *r = container_of(w, struct recovery, work);
@@ -320,8 +320,8 @@ static void recovery_look(struct work *w)
 		loop_post(cpt->loop, w);
 }
 
-/* The peers of all CPTs have their turn: those of ours may be the interfaces of
- * one host that is dead. */
+/* The peers of all CPTs have their turn, since those of one CPT may all be the
+ * interfaces of one dead host. */
 static void ping_from(struct recovery *r)
 {
 	r->found = LNET_NID_ANY;
@@ -385,7 +385,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	return r;
 }
 
-/* 0@lo and another one are no choice. */
+/* 0@lo and one more NI are no choice. */
 static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (cpt->closing || cpt->config->nnis <= 2 ||
@@ -395,9 +395,9 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 		atomic_store(&ni->recovering, false);
 }
 
-/* Does its health decide anything? Not that of the only NI of a peer, unless
- * there are other gateways; and not of one behind gateways, by which pings
- * would fail as well. */
+/* Does the health of @lpni decide anything? Not if it is the only NI of its
+ * peer, unless there are other gateways; and not if it is behind gateways, by
+ * which pings would fail as well. */
 static bool health_matters(const struct lnet_cpt *cpt,
 			   const struct lnet_peer_ni *lpni)
 {
@@ -430,7 +430,7 @@ static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 				 "state");
 }
 
-/* A message has come from it: it need not be waited for any longer. */
+/* A message has come from @lpni: no long wait for its next ping any more. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
@@ -478,8 +478,8 @@ void recovery_init(struct lnet_cpt *cpt)
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
 
-/* Those whose ping is under way end with it, and those that are with another
- * CPT when they are back. */
+/* A record whose ping is under way ends with the ping, and one that is with
+ * another CPT when it is back. */
 void recovery_stop(struct lnet_cpt *cpt)
 {
 	struct recovery *r, *next;

@@ -40,7 +40,7 @@ static const struct backoff_law pauses_held_up = {
 
 /* ---- what is known ---- */
 
-/* One that is to be asked itself whose it is, or NULL. */
+/* An NI of @peer that is to be asked itself whose it is, or NULL. */
 static struct lnet_peer_ni *questioned_ni(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *p;
@@ -110,8 +110,8 @@ static void turn_over(struct discovery *d)
 
 /* ---- the end ---- */
 
-/* The NID that was asked for may be another peer's by now, for it has said so:
- * the discovery of that one is what is waited for. */
+/* The NID that @a asked for may have said by now that it is another peer's.
+ * Then @a waits for the discovery of that peer. */
 static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 			  struct asker *a)
 {
@@ -130,7 +130,8 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return true;
 }
 
-/* A NID that is unverified still has not answered. */
+/* What to tell @a. If the NID that @a asked for is still unverified, it has not
+ * answered, however well the session has ended (@status). */
 static int status_for(const struct discovery *d, const struct asker *a,
 		      int status)
 {
@@ -171,7 +172,7 @@ void disc_free(struct discovery *d)
 	free(d);
 }
 
-/* Whoever waits goes on; nothing is left of it but what the LND has. */
+/* Whoever waits goes on; nothing is left of @d but what the LND has. */
 static void disc_over(struct discovery *d, int status)
 {
 	struct lnet_cpt *cpt = d->cpt;
@@ -262,16 +263,16 @@ void disc_hand_over(struct discovery *d)
 
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_AWAITED;
-	/* What came may be older than what is known of the heir, of whatever
-	 * number. */
+	/* What came may be older than what is known of the heir, and their
+	 * numbers do not tell. */
 	if (d->told)
 		disc_ask_heir(d->cpt, &d->told->from);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }
 
-/* Messages to a peer that is known, but for NIs that are still to be asked,
- * wait for the word of the NI that they name, and not for those of others. */
+/* If the peer is known, and only some of its NIs are still to be asked, a
+ * message waits for the answer of the NI that it names, and not for others. */
 static void messages_go(struct discovery *d, struct disc_facts facts)
 {
 	struct msg_out *msg, *next;
@@ -307,7 +308,7 @@ void disc_look(struct discovery *d)
 		disc_hand_over(d);
 }
 
-/* The first one that a message waits for, or NULL. */
+/* The first NI whose answer a message waits for, or NULL. */
 static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 {
 	const struct msg_out *msg;
@@ -322,8 +323,8 @@ static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 	return NULL;
 }
 
-/* The NI that is asked next. Of those that are as good, those that were silent
- * come last. */
+/* The NI that is asked next. If no NI in particular is to be asked, those that
+ * were silent come last. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
@@ -341,8 +342,8 @@ static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 	return NULL;
 }
 
-/* Messages wait for the answer: one that is lost is to cost them little. A peer
- * that takes longer is given twice the time after each failure. */
+/* Messages wait for the answer: if it is lost, that is to cost them little. A
+ * peer that takes longer is given twice the time after each failure. */
 static uint64_t try_timeout(const struct discovery *d)
 {
 	uint32_t failures = d->held_up ? 0 : d->failures;
@@ -360,10 +361,10 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
-/* Who was asked whose it is does not say. It is asked again: what is
- * unverified, when it is used once more, since nobody waits for that; what is
- * claimed, as a peer of which nothing is known, since it may belong to who
- * claims it. Was the question all the question was for? */
+/* The NI that was asked whose it is has not answered. An unverified NI is asked
+ * again when it is used once more, since nobody waits for its answer; a
+ * disputed one as a peer of which nothing is known, since it may belong to the
+ * peer that claims it. True: there was nothing else to ask. */
 static bool undoubted(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
@@ -402,9 +403,9 @@ static void pinged_in_vain(struct discovery *d, int status)
 		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
 }
 
-/* Strangers name NIDs as they like: that a question finds nobody is no news of
- * our own NIs. Whose a NID is, it is asked itself, and no other one of the peer
- * that has it. */
+/* Strangers name NIDs as they like, so a question that finds nobody says
+ * nothing about our own NIs. To learn whose a NID is, that NID itself is asked,
+ * and no other NID of the peer that has it. */
 static uint8_t question_flags(const struct lnet_peer_ni *asked)
 {
 	return provenance_is_open(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
@@ -418,7 +419,7 @@ static void act_ping(struct discovery *d)
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
-	/* The NID may have become one of this node's, or its net is gone. */
+	/* The NID may be one of this node's by now, or its net be gone. */
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
@@ -428,7 +429,7 @@ static void act_ping(struct discovery *d)
 		pinged_in_vain(d, rc);
 }
 
-/* By the way by which it has answered; else as any message. */
+/* Pushes by the path by which the peer has answered, or as any message goes. */
 static void act_push(struct discovery *d)
 {
 	const struct lnet_cpt *cpt = d->cpt;
@@ -458,7 +459,7 @@ static const struct backoff_law *session_law_of(const struct discovery *d)
 	return d->held_up ? &pauses_held_up : &pauses;
 }
 
-/* Who was silent for long has answered, if NIDs are in use now. */
+/* If NIDs are in use now, the peer has answered: its silence is over. */
 static uint64_t pause_after_failure(struct discovery *d)
 {
 	bool held_up = d->status == -EBUSY;
@@ -530,7 +531,7 @@ static void session_pinged(struct discovery *d)
 	d->silent = 0;
 	told->source = MERGE_REPLY;
 	told->from = d->lpni;
-	/* The answer of another NI settles no question about this one. */
+	/* The answer of another NI does not say whose this one is. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
 		(void)undoubted(d);
 	keep(d, told);
@@ -546,7 +547,7 @@ static void pushed(struct discovery *d)
 	}
 	cpt_stat(d->cpt, STAT_pushes_sent);
 	d->force_push = false;
-	/* Off: it is told once that there is nothing more to come. */
+	/* If discovery is off, the peer is told once that no more will come. */
 	d->peer->told =
 		disc_mode(d->cpt) == LNET_DISCOVERY_OFF ? 0 : d->pushing;
 	disc_event(d, DISC_ON_ACK);

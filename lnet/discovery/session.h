@@ -24,7 +24,7 @@ struct asker {
 	void *arg;
 };
 
-/* Of a peer that is not PEER_UNKNOWN or PEER_DISCOVERED: until then. */
+/* A peer has one while it is neither PEER_UNKNOWN nor PEER_DISCOVERED. */
 struct discovery {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer; /* held; NULL: over, but for the question that
@@ -70,25 +70,24 @@ bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The discovery of @peer; NULL: no memory, or the CPT closes. */
 struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
-/* One that is over, and of which the LND and other CPTs have nothing. */
+/* @d is over, and neither the LND nor another CPT has any part of it. */
 void disc_free(struct discovery *d);
 
 /* Something has happened; @d may be over when this returns. */
 void disc_event(struct discovery *d, enum disc_event ev);
-/* It is its turn: the next step. */
+/* The peer has a turn: takes the next step. */
 void disc_look(struct discovery *d);
 /* There may be turns to begin: at the end of this turn of the loop, or in the
  * next one. */
 void disc_kick(struct disc_cpt *dc);
 
-/* Takes @told, which is merged next, unless what waits for that already is
- * later. Either may have been overtaken on its way by the other, for instance a
- * push by the reply to a ping: if that cannot be told, the peer is asked. If
- * the session pauses because NIDs are in use on other CPTs, it goes on pausing:
- * to answer a peer that only repeats itself would have two nodes tell each
- * other without end. */
+/* Takes @told, which is merged next, unless what already waits to be merged is
+ * later. One may have overtaken the other, as the reply to a ping may overtake
+ * a push: if the order is not known, the peer is asked. If the session pauses
+ * because NIDs are in use on other CPTs, it goes on pausing: to answer a peer
+ * that only repeats itself would have two nodes tell each other without end. */
 void disc_hear(struct discovery *d, struct announcement *told);
-/* What has come to a peer is that of another one, or nobody's here (NULL). */
+/* @told has come to a peer, but is about @of; NULL: about none of @cpt's. */
 void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
 		  struct lnet_peer *of);
 /* What a peer with @nid told was not merged, and that peer exists no more: asks

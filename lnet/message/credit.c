@@ -175,9 +175,9 @@ static inline void ni_credit_return(struct ni_cpt *nc)
 		credit_transmit(next);
 }
 
-/* Those who get them may have to wait for a connection as well, and give them
- * back: they do so in line, and not within each other, since there may be
- * thousands. */
+/* Gives back the credits of @msg. A message that gets one may have to wait for
+ * a connection as well, and give it back: that is done in a loop, not by
+ * recursion, since there may be thousands of such messages. */
 static void credit_refund(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -196,7 +196,7 @@ static void credit_refund(struct msg_out *msg)
 	mc->refunding = false;
 }
 
-/* Of a message that waits. */
+/* @msg, which waits for a credit, leaves its queue. */
 static void leave_queue(struct msg_out *msg)
 {
 	struct ni_cpt *nc = credit_ni(msg);
@@ -277,7 +277,7 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			credit_take(msg);
 			continue;
 		}
-		msg->tries++; /* of connecting: its event names the path */
+		msg->tries++; /* connecting is one: the event names the path */
 		out_finalize(msg, status, cause);
 	}
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits of messages that are sent: how many the LND has at a time, of each
- * peer NI and of each local NI.
+ * Credits for sending: they limit how many messages the LND has at a time, for
+ * each peer NI and for each local NI.
  *
  * A message takes a credit of its peer NI, then one of its NI, and gives them
- * back in the opposite order. What is missing makes it wait, first come first
- * served, but answers, and what is urgent, before the rest: so these wait for
- * one of the messages that have a credit, and for none of those that wait. A
- * negative count says how many wait. 0@lo knows no credits.
+ * back in the opposite order. If one is missing, it waits, first come first
+ * served; but answers and urgent messages come before the rest, so these wait
+ * only until a message gives a credit back, not behind others that wait. A
+ * negative count says how many wait. There are no credits for 0@lo.
  *
  * A message for which the LND has no connection yet gives both back, and waits
  * in lpni->connecting until the LND says how the attempt to connect has ended:
@@ -26,11 +26,11 @@ struct msg_out;
  * waits for what is missing. */
 void credit_take(struct msg_out *msg);
 
-/* Whatever credits @msg has in its state go back, and it leaves the queue that
- * it waits in for one. Its state is for the caller to change. */
+/* Gives back the credits that @msg has in its state; if @msg waits for one, it
+ * leaves that queue. The caller changes the state. */
 void credit_return(struct msg_out *msg);
 
-/* What has a path, and credits or no need of them, goes to the LND. */
+/* @msg, which has a path, and credits or no need of them, goes to the LND. */
 void credit_transmit(struct msg_out *msg);
 
 /* The timer of @msg has gone off before its try was over: @msg takes another

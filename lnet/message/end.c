@@ -39,8 +39,8 @@ struct resend_plan {
 	struct path path; /* its path */
 };
 
-/* How often @tried knows of a try over @path, for @msg; of a gateway that
- * another CPT owns, over any path to it. */
+/* How often @msg was tried over @path, says @tried; if another CPT owns the
+ * gateway of @path, how often over any path to that gateway. */
 static unsigned int tries_over(const struct msg_out *msg,
 			       const struct paths_tried *tried,
 			       const struct path *path)
@@ -110,7 +110,8 @@ bool resend_could(const struct msg_out *msg)
 
 /* ---- the pause ---- */
 
-/* By malloc(), since the message may end on another CPT. False: no memory. */
+/* msg->again is not from a pool, since @msg may end on another CPT. False: no
+ * memory. */
 static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
 {
 	if (!msg->again)
@@ -128,8 +129,8 @@ static int32_t path_health(const struct msg_out *msg)
 	return ni_health(msg->ni) + msg->lpni->health;
 }
 
-/* Only on the CPT that owns the target, and if no other one owns the gateway,
- * the path is there to be taken; else it is chosen after the pause. */
+/* Takes the path now, if this CPT owns the target and the gateway. If not, the
+ * path is chosen after the pause. */
 static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -203,8 +204,8 @@ void resend_leave(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 
 /* ---- the end of a try ---- */
 
-/* Of LNET_CAUSE_LOCAL_TIMEOUT: who has not served the message in time. A queue
- * in an LND is that of a connection: it is the peer that does not read. */
+/* For LNET_CAUSE_LOCAL_TIMEOUT: who has not served the message in time. A queue
+ * in an LND is a connection's, so the peer does not read. */
 static const enum lnd_blame late_blame[OUT_STATES] = {
 	[OUT_PEER_QUEUE] = LND_BLAME_PEER,
 	[OUT_NI_QUEUE] = LND_BLAME_LOCAL,
@@ -228,8 +229,8 @@ static bool end_has_left(const struct msg_out *msg)
 	return msg->tries > (msg->again ? msg->again->tried.n : 0);
 }
 
-/* Of a message that was given up an LND knows only how far it had come, which
- * would be counted as if the network had been late. */
+/* When a message was given up, an LND says only how far the message had come,
+ * which would be counted as if the network had been late. */
 static enum ulnet_cause counted_as(const struct msg_out *msg, int status,
 				   enum ulnet_cause cause)
 {
@@ -271,16 +272,16 @@ static void lower_health(struct msg_out *msg, enum lnd_blame blame)
 /* The first part of the end of a message that was to be sent, and could not be:
  * @msg is still as it was. In this order:
  *	1. it is counted, and noted whether the peer may have got the message;
- *	2. whose fault it may be loses health: see lnd/cause.h; a message that
- *	   was too late was so for want of what it waited for;
+ *	2. what may be to blame loses health: see lnd/cause.h; if the message
+ *	   was too late, that is what it waited for;
  *	3. what was not delivered is sent again, if it may and can be.
- * True: there will be another try; the message waits for that (OUT_PAUSED),
- * with the path of that, but without anything else that it had. */
+ * True: the message waits for another try (OUT_PAUSED), perhaps with the path
+ * for that, and holds nothing else. */
 static out_of_line bool try_failed(struct msg_out *msg, int status,
 				   enum ulnet_cause cause)
 {
 	if (msg->fsm.state == OUT_PAUSED && msg->lpni)
-		out_forget_path(msg); /* which was not tried yet */
+		out_forget_path(msg); /* its path was not tried yet */
 	count(msg, counted_as(msg, status, cause));
 	if (end_has_left(msg) && !lnd_rule(status, cause).not_delivered)
 		msg->flags |= MSG_QUESTIONED;
@@ -353,7 +354,7 @@ static void out_count_sent(struct msg_out *msg)
 	traffic_add(&msg->lpni->traffic.send, type, length);
 }
 
-/* All but telling those whose message it was. */
+/* The whole end of @msg, but for msg->done(). */
 static void out_finish(struct msg_out *msg, int status, enum ulnet_cause cause)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -426,7 +427,7 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 
 /* ---- its time is over ---- */
 
-/* Has something of it left, so that it had better not be given up? */
+/* Has a part of @msg been sent, so that it had better not be given up? */
 static bool out_has_begun(const struct msg_out *msg)
 {
 	const struct lnd *lnd;
@@ -437,7 +438,8 @@ static bool out_has_begun(const struct msg_out *msg)
 	return !lnd->has_begun || lnd->has_begun(&msg->ni->lnd, &msg->lnd);
 }
 
-/* The deadline of its try has passed. True: it may take the time of all. */
+/* The deadline of this try has passed. True: @msg may go on with it until the
+ * deadline of all tries. */
 static bool out_takes_more_time(struct msg_out *msg)
 {
 	struct loop *loop = msg->cpt->loop;
@@ -468,7 +470,7 @@ void out_late(struct timer *t)
 	default:
 		break;
 	}
-	/* Neither through 0@lo nor as an answer() is there another try. */
+	/* A message through 0@lo, or an answer(), has no other try. */
 	if (msg->lpni && loop_now(msg->cpt->loop) < msg->lnd.deadline)
 		credit_connect_late(msg);
 	else if (!msg->lpni || !out_takes_more_time(msg))

@@ -9,13 +9,13 @@
  * tried before is tried after a pause, retry_count times in all. If only one
  * path leads to the peer there is no other try: the sender hears at once, and
  * knows better whether to send again. The path of the next try is chosen once,
- * in deciding that there is one. The message has that path while it waits, and
- * chooses again only if the path has gone or lost health meanwhile, or if a
- * gateway of another CPT has a part in it.
+ * when it is decided that there is one. The message has that path while it
+ * waits, and chooses again only if the path has gone or lost health meanwhile,
+ * or if a gateway of another CPT has a part in it.
  *
  * Each try gets a part of the time that is left, so that one that waits for a
  * peer NI which does not answer leaves time for others. A try may take all of
- * the time if it has begun to leave, or if no other one could follow.
+ * the time if a part of it has been sent, or if no other one could follow.
  */
 #ifndef LNET_END_H
 #define LNET_END_H
@@ -51,8 +51,7 @@ void out_fail_later(struct msg_out *msg, int status, enum ulnet_cause cause);
 /* Stops what the message is doing; it ends through the funnel before return. */
 void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause);
 
-/* msg_out.timer: what it was waiting for has not come in time, or what it
- * waits for is due. */
+/* msg_out.timer: what the message waits for has not come in time, or is due. */
 void out_late(struct timer *t);
 
 /* If the try of @msg, which has a path, were given up now, would there be

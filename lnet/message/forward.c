@@ -68,7 +68,7 @@ static void forward_buf_free(struct router_pool *pool, struct router_buf *buf)
 	pool->made--;
 }
 
-/* Buffers that are too many go when they are given back. */
+/* If there are too many buffers, they are freed when they are given back. */
 static void buf_put(const struct router *r, struct router_pool *pool,
 		    struct router_buf *buf)
 {
@@ -143,7 +143,7 @@ static void forward_take(struct msg_in *msg, struct router_buf *buf)
 
 static void forward_wake_later(struct lnet_cpt *cpt);
 
-/* Gives back what it has. */
+/* @msg gives back its buffer, and what counts with it. */
 static void forward_end(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -174,7 +174,8 @@ static void forward_drop(struct msg_in *msg, enum lnet_stat why)
 
 /* ---- through the node ---- */
 
-/* It has got no further, for the reason @why; STAT_COUNT: it has been sent. */
+/* @msg ends: it was sent (STAT_COUNT), or gets no further for the reason
+ * @why. */
 static void forward_over(struct msg_in *msg, enum lnet_stat why)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -212,7 +213,7 @@ static void forward_out(struct msg_in *msg)
 	out_launch(out);
 }
 
-/* Its payload is here, or will not come. */
+/* The payload of the message is here, or will not come. */
 static void forward_received(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -281,7 +282,7 @@ void forward_msg(struct msg_in *msg)
 	struct lnet_cpt *cpt = msg->out.home;
 	const struct settings *s = &cpt->node->settings;
 
-	/* It was turned off while a fault rule kept the message back. */
+	/* Routing may end while a fault rule keeps the message back. */
 	if (!router_of(cpt)->on || !msg->sender) {
 		in_drop(msg, STAT_drop_not_mine);
 		return;
@@ -295,7 +296,7 @@ void forward_msg(struct msg_in *msg)
 		loop_now(cpt->loop) + (msg->dest->has.forwards_fail
 					       ? FORWARD_ILL
 					       : settings_lnd_timeout(s));
-	/* Those that are about to be woken were first. */
+	/* Messages that are about to be woken were here first. */
 	if (!router_of(cpt)->waking && forward_has_room(msg))
 		forward_in(msg);
 	else
@@ -308,8 +309,8 @@ void forward_late(struct msg_in *msg)
 	forward_drop(msg, STAT_drop_route_late);
 }
 
-/* Each message is looked at once. What goes on may end, and wake others: they
- * have their turn later. */
+/* Each message is looked at once. A message that goes on may end and so wake
+ * others: those have their turn later. */
 static void pool_wake(struct router_pool *pool)
 {
 	struct list waiting;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Routing: messages of others are taken whole into a buffer, and then sent to
- * their next hop, as they came but for that (requirement B2).
+ * their next hop, otherwise unchanged (requirement B2).
  *
  * Each CPT has pools of buffers: tiny ones for messages without payload, small
  * and large ones. A message takes one from the smallest kind that holds its
@@ -13,8 +13,8 @@
  * share (base/share.h) of each pool: all that it sends beyond stays on its
  * connections, which stand still (lnd.h). A NID that messages are for has such
  * a share, too, so that one that does not read keeps no buffer from the others.
- * Many may be dead at a time: all NIDs to which the last message could not be
- * sent on share a quarter of each pool. Of the messages that wait, the first
+ * Many NIDs may be dead at a time: those whose last message could not be sent
+ * on have a quarter of each pool together. Of the messages that wait, the first
  * that may go on does so; none waits while a buffer is free that it may have
  * (node_check()).
  *
@@ -35,7 +35,7 @@
 #include "base/mailbox.h"
 #include "ulnet/route.h"
 
-/* So long a message may wait for a next hop that has failed lately. */
+/* How long a message may wait for a next hop that has failed lately. */
 #define FORWARD_ILL (250 * NSEC_PER_MSEC)
 
 struct lnet_cpt;
@@ -46,9 +46,9 @@ struct router_pool {
 	uint32_t size; /* bytes of a buffer */
 	uint32_t max;
 	uint32_t used;
-	uint32_t failing; /* of these: for NIDs that nothing could be sent to */
-	int64_t free_min; /* max - used - waits: the lowest so far */
-	uint32_t made;	  /* used ones, and ... */
+	uint32_t failing;    /* of these: for NIDs whose last message failed */
+	int64_t free_min;    /* max - used - waits: the lowest so far */
+	uint32_t made;	     /* used ones, and ... */
 	struct list spare;   /* ... router_buf.link */
 	struct list waiting; /* msg_in.link, first come first */
 	uint32_t waits;	     /* of them */
@@ -58,11 +58,11 @@ struct router {
 	bool on;
 	struct router_pool pool[LNET_BUFFER_KINDS];
 	struct work wake;
-	bool waking; /* that is under way */
+	bool waking; /* @wake is under way */
 };
 
 void router_init(struct lnet_cpt *cpt);
-/* Nothing is being passed on. */
+/* When no message is being forwarded. */
 void router_fini(struct lnet_cpt *cpt);
 
 /* @buffers: of this CPT. What is on its way goes on; what waits is dropped when
@@ -74,7 +74,7 @@ void router_set(struct lnet_cpt *cpt, bool on,
  * is dropped. Takes @msg. */
 void forward_msg(struct msg_in *msg);
 
-/* It has waited for a buffer until its time was over. */
+/* @msg has waited for a buffer until its time was over. */
 void forward_late(struct msg_in *msg);
 
 /* What waits and came in on @ni (NULL: any) is dropped. */
@@ -82,7 +82,7 @@ void forward_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
 
 /* The pool whose buffers a payload of @length takes. */
 struct router_pool *router_pool_of(struct lnet_cpt *cpt, uint32_t length);
-/* May @msg, which waits, have one now? */
+/* May @msg, which waits, have a buffer now? */
 bool forward_has_room(const struct msg_in *msg);
 
 #endif

@@ -21,8 +21,8 @@ struct lnet_query {
 	struct work work;
 	struct lnet_cpt *home; /* the buffer's */
 	struct lnet_cpt *at;   /* where it is, or is posted to */
-	struct list link;      /* home's hold.queries, till it has looked there
-			   */
+	struct list link;      /* home's hold.queries, until it has looked
+				* there */
 	struct me_args is;
 	uint32_t todo; /* CPTs to be visited: bits */
 };
@@ -156,8 +156,9 @@ void hold_not_aside(struct msg_in *msg)
 
 /* ---- those who wait ---- */
 
-/* By match bits; on unique portals by the initiator's NID as well, as entries
- * are, so that an exact entry finds its messages and no others. */
+/* The hash of match bits; on unique portals of the initiator's NID as well,
+ * like that of entries, so that an exact entry finds its messages and no
+ * others. */
 static uint64_t hold_hash(const struct msg_in *msg)
 {
 	struct match_want want;
@@ -314,7 +315,7 @@ static void query_end(struct lnet_query *query);
 
 static void hold_ask(struct msg_in *msg);
 
-/* At home: has a CPT that was asked a buffer, which the message has now? */
+/* On the message's home: a CPT was asked, and may have given it a buffer. */
 static void hold_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -370,7 +371,7 @@ static void hold_ask_first(struct work *w)
 	hold_ask(in_of_work(w));
 }
 
-/* A held message fetched by @query, whose buffer is on another CPT. */
+/* @query, whose buffer is on another CPT, takes @msg, which is held. */
 static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
 {
 	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
@@ -380,7 +381,7 @@ static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
 	hold_ask(msg);
 }
 
-/* @msg is of a peer that has other NIDs now: there may be entries for it. */
+/* The peer that sent @msg has other NIDs now: there may be entries for it. */
 static void hold_ask_all(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -431,7 +432,7 @@ static void hold_wait(struct msg_in *msg)
 		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	/* Read only once other CPTs can see that the message waits. */
+	/* Not to be read before other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&portal_of(msg)->cpts) & ~cpt_bit(cpt);
 	if (!msg->asks) {
 		hold_or_drop(msg);
@@ -485,7 +486,7 @@ static enum query_fit query_fits(struct lnet_query *query, struct msg_in *msg)
 	return FIT_AWAY;
 }
 
-/* Among those with the hash of an exact entry. */
+/* Looks among the messages with the hash of an exact entry. */
 static struct msg_in *query_seek_hash(struct hold *h, struct lnet_query *query,
 				      uint64_t hash)
 {
@@ -514,7 +515,7 @@ static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
 	msg = query_seek_hash(h, query, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
-	/* From another NID of the peer that the entry names. */
+	/* Messages from another NID of the peer that the entry names. */
 	list_for_each_entry (msg, &h->waiting, out.link)
 		if (query_fits(query, msg) == FIT)
 			return msg;
@@ -593,8 +594,8 @@ static void queries_look(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet_query *query;
 
-	/* Handlers may add queries. A query leaves the list by query_arrived()
-	 * only. */
+	/* Handlers may add queries. Only query_arrived() takes a query off the
+	 * list. */
 	list_for_each_entry (query, &msg_cpt(cpt)->holds[portal].queries, link)
 		query_serve(cpt, query);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A message that has come in, and was admitted (parse.c): from the LND's
- * lnet_parse() on, until it is over, or becomes a message that goes out: the
- * answer to it, or itself if it is for another node. That one is part of it
- * from the beginning, and has what both need: the header, the LND's part, the
- * NI, timer and work.
+ * lnet_parse() on, until it is over, or becomes a message that goes out: its
+ * answer, or the same message if it is for another node. A msg_in contains the
+ * msg_out for that from the beginning, with what both need: the header, the
+ * LND's part, the NI, timer and work.
  *
- * The CPT that received the message is its home. All functions are for that.
+ * The CPT that received the message is its home. All functions are for that
+ * CPT, unless they say otherwise.
  */
 #ifndef LNET_IN_H
 #define LNET_IN_H
@@ -40,7 +41,7 @@ struct msg_in {
 	void *rx;		    /* the LND's name for it */
 	/* Who has @from; referenced. NULL: came through 0@lo. */
 	struct lnet_peer_ni *sender;
-	struct lnet_op *op; /* a REPLY: that it answers */
+	struct lnet_op *op; /* a REPLY: the GET that it answers */
 	struct lnet_md *md; /* a PUT, GET: referenced */
 	uint32_t mlength;
 	uint32_t offset; /* in the MD */
@@ -50,10 +51,10 @@ struct msg_in {
 	bool scarce;		   /* it counts in router_pool.failing */
 	struct router_buf *buf;	   /* that it has; or NULL */
 	struct lnet_peer_ni *dest; /* hdr.dest_nid's; referenced; or NULL */
-	/* hold.c's; home's but for @asks: */
+	/* hold.c's; only its home reads them, but for @asks: */
 	struct hash_node by_bits; /* hold.waiting_by_bits */
-	uint64_t arrival;	  /* the cpt's number of it */
-	struct lnet_query *query; /* IN_OFFERED: fetched it; or NULL */
+	uint64_t arrival;	  /* its number, as counted on the CPT */
+	struct lnet_query *query; /* IN_OFFERED: has fetched it; or NULL */
 	uint32_t asks;		  /* IN_OFFERED: CPTs to be asked: bits */
 	uint32_t came; /* ... where a buffer has come meanwhile: bits */
 };
@@ -73,7 +74,7 @@ static inline void in_move(struct msg_in *msg, enum in_state to)
 	fsm_move(&msg->fsm, in_states, to);
 }
 
-/* @late: of its timer. NULL: messages_max are in use. */
+/* @late is its timer's function. NULL: messages_max are in use. */
 struct msg_in *in_new(struct lnet_cpt *cpt, timer_fn late);
 /* On any CPT. */
 void in_free(struct msg_in *msg);
@@ -86,43 +87,43 @@ static inline void in_pass(struct msg_in *msg, struct lnet_cpt *cpt, work_fn fn)
 	out_pass(&msg->out, cpt, fn);
 }
 
-/* It is dealt with from the beginning (parse.c). */
+/* Deals with @msg from the beginning (parse.c). */
 void in_arrived(struct msg_in *msg);
-/* Of its timer: what it was waiting for has not come in time (parse.c). */
+/* The function of its timer: what @msg waits for has not come (parse.c). */
 void in_late(struct timer *t);
 
 /* What was received, @length bytes of it stored, counts as accepted. */
 void in_count(const struct msg_in *msg, uint32_t length);
 
-/* The LND shall store the payload, by lnd.deadline; then comes @done, on
- * @cpt, with the status. */
+/* Has the LND store the payload, by lnd.deadline; then @done runs on @cpt, with
+ * the status. */
 void in_recv(struct msg_in *msg, struct lnet_cpt *cpt, work_fn done);
-/* ... it has, or could not (lnet_finalize()). */
+/* The LND has stored the payload, or could not (lnet_finalize()). */
 void in_received(struct msg_in *msg, int status, enum ulnet_cause cause);
-/* It shall not any more, if it still does; then in_received(). */
+/* Stops the LND, if it is still storing the payload; in_received() follows. */
 void in_cancel(struct msg_in *msg, int status);
 
-/* The LND shall put the payload aside, in memory of its own, so that it can
- * give us what comes behind. 0, or what eager_recv() says. */
+/* Has the LND put the payload aside, in memory of its own, so that it can give
+ * us what comes behind. 0, or the error of eager_recv(). */
 int in_put_aside(struct msg_in *msg);
-/* Another CPT is about to look at what has come in. Is the payload so long that
- * its connection had better stand meanwhile? For a moment: then the timer
- * fires, and the payload is put aside; whoever gets @msg back cancels the
- * timer. */
+/* Another CPT is about to look at @msg. Is the payload so long that its
+ * connection had better stand still meanwhile, rather than the payload be put
+ * aside? If so, arms the timer, by which it is put aside after all; whoever
+ * gets @msg back cancels the timer. */
 bool in_stands(struct msg_in *msg);
 
-/* Its .out is to be sent from now on, with this role, and that end. */
+/* msg->out is what is sent from now on, in this @role; it ends in @done. */
 void in_turn(struct msg_in *msg, enum out_role role, work_fn done);
 
 /* Is the REPLY to the GET @msg one for in_answer()? */
 bool in_is_answerable(const struct msg_in *msg);
-/* msg->out, the REPLY to the GET @msg, is given to the LND as the answer to
- * that, by lnd.deadline. 0, or what answer() says; then the GET is to be
- * discarded still. */
+/* Gives msg->out, the REPLY to the GET @msg, to the LND as the answer to it, by
+ * lnd.deadline. 0, or the error of answer(); then the GET is still to be
+ * discarded. */
 int in_answer(struct msg_in *msg);
 
-/* The LND shall throw it away; nothing of it remains to be done there. The NI
- * stays referenced; or it does not. */
+/* Has the LND throw the payload away, after which it knows @msg no more. The
+ * first keeps the reference to the NI, the second gives it back. */
 void in_discard(struct msg_in *msg);
 void in_let_go(struct msg_in *msg);
 
@@ -131,7 +132,7 @@ void in_let_go(struct msg_in *msg);
  * counters.
  */
 
-/* Before a message was made of what the LND calls @rx. */
+/* Drops what the LND calls @rx, of which no msg_in was made. */
 void rx_drop(struct lnet_cpt *cpt, struct lnet_ni *ni, void *rx, uint32_t type,
 	     uint32_t length, enum lnet_stat why);
 

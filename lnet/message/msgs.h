@@ -15,14 +15,14 @@
  * message.
  */
 struct msg_faults {
-	/* It has come in, was admitted, and nobody was told yet. */
+	/* @msg has come in and was admitted, and nobody was told yet. */
 	bool (*arrive)(struct msg_in *msg);
-	/* It is about to go out, and has its path. Not through 0@lo. */
+	/* @msg is about to go out, and has its path. Not through 0@lo. */
 	bool (*depart)(struct msg_out *msg);
-	/* It is a GET that has come in, and its REPLY is about to be given to
-	 * the LND as the answer to it (in_answer()), and so will not depart:
-	 * it has its payload, and no path of its own. If taken, request.h says
-	 * how it goes on. */
+	/* @msg is a GET that has come in. Its REPLY, which has a payload but
+	 * no path of its own, is about to be given to the LND as the answer
+	 * (in_answer()), and so will not depart. If taken, request.h says how
+	 * @msg goes on. */
 	bool (*answer)(struct msg_in *msg);
 };
 
@@ -50,7 +50,7 @@ struct msg_cpt {
 	struct router router;
 	struct list parked; /* msg_in.out.link (park.h) */
 	struct work unpark;
-	bool unparking; /* that is under way */
+	bool unparking; /* @unpark is under way */
 	uint64_t unpark_round;
 	struct timer park_timer; /* armed while some are parked */
 };
@@ -60,7 +60,7 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
-/* To whom what is kept of @msg is charged. */
+/* The peer NI's holdings that @msg counts in, and whose share it uses. */
 static inline struct lnet_holdings *in_quota(const struct msg_in *msg)
 {
 	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;

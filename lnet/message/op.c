@@ -59,7 +59,7 @@ static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 	}
 }
 
-/* Of an event, md_event() and md_event_put() fill in what is the MD's. */
+/* Fills in @ev, but for what md_event() and md_event_put() add of the MD. */
 static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 		     enum ulnet_event_type type, int status)
 {
@@ -275,8 +275,8 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* An LND knows how far a message had come that was given up; why that was, the
- * operation knows. */
+/* When a message was given up, its LND knows how far the message had come, and
+ * its operation knows why it was given up. */
 static enum ulnet_cause op_cause(const struct lnet_op *op,
 				 const struct msg_out *msg)
 {
@@ -341,10 +341,9 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	return op;
 }
 
-/* Was it the peer with this answer that the operation asked? It may answer from
- * any of its NIDs, and so may the request have gone to any of them. (Where the
- * request went to is not asked, since another CPT may be about to change
- * it.) */
+/* Has @op asked the peer that @answer comes from? The peer may answer from any
+ * of its NIDs, and the request may have gone to any of them. (To which one is
+ * not looked at, since another CPT may be about to change that.) */
 static bool op_asked(const struct lnet_op *op, const struct msg_in *answer)
 {
 	if (!pid_is_same(answer->out.hdr.src_pid, op->msg.hdr.dest_pid))
@@ -456,7 +455,8 @@ static void op_give_up(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op_end(op, &ev, false);
 }
 
-/* Sent, not answered in time: LNet never repeats what may have arrived. */
+/* The request was sent, but not answered in time. LNet never repeats a message
+ * that may have arrived. */
 static void op_late(struct timer *t)
 {
 	struct lnet_op *op = container_of(t, struct lnet_op, timer);
@@ -480,7 +480,7 @@ static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
 	loop_post(cpt->loop, &op->cancel);
 }
 
-/* Where it began, and where it ends. */
+/* On the home of the operation, where its cancellation begins and ends. */
 static void op_cancel_home(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -490,9 +490,9 @@ static void op_cancel_home(struct work *w)
 	op_put(op);
 }
 
-/* At the home of the reply, which stores the payload. The reply is still there:
- * whoever frees it comes here from the operation's CPT, too, and later. If this
- * is that CPT the operation knows. */
+/* On the home of the reply, which stores the payload. The reply still exists:
+ * it is freed by work that comes here from the operation's CPT, too, and later.
+ * If this is the operation's CPT, @op knows whether it still receives. */
 static void op_cancel_reply(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -514,7 +514,7 @@ static void op_cancel_answer(struct work *w)
 		op_put(op);
 }
 
-/* Where the request is, or was when the peer became another CPT's. */
+/* On the CPT where the request is, or was before its peer moved. */
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -535,7 +535,7 @@ void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op->canceling = true;
 	op->cancel_status = status;
 	op->cancel_cause = cause;
-	/* Whoever sees that sees why. */
+	/* Whoever sees @forsaken also sees the status and cause above. */
 	atomic_store(&op->msg.forsaken, true);
 	op->refs++;
 	if (op->fsm.state == OP_WAITING) {

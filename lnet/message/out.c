@@ -12,7 +12,7 @@
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
-/* From what has a path to what takes credits. */
+/* The moves of a message that has a path and takes credits. */
 #define TO_CREDITS \
 	(FSM_TO(OUT_PEER_QUEUE) | FSM_TO(OUT_NI_QUEUE) | FSM_TO(OUT_LND))
 /* The end of a try. */
@@ -159,7 +159,7 @@ static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 				    : msg->hdr.dest_pid;
 }
 
-/* Without a choice, as long as there is none. */
+/* Takes the only path that there is, without a choice among several. */
 static bool out_take_only_path(struct msg_out *msg)
 {
 	struct lnet_peer_ni *lpni =
@@ -339,7 +339,7 @@ struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 	return node->cpt[node_cpt_of(node, dst)];
 }
 
-/* The message has its path. Fault rules may have something else in mind. */
+/* @msg has its path, and takes credits, unless a fault rule takes it. */
 static void out_depart(struct msg_out *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
@@ -349,7 +349,7 @@ static void out_depart(struct msg_out *msg)
 	credit_take(msg);
 }
 
-/* A router keeps nothing for long that is for a next hop that has failed. */
+/* A router does not keep @msg for long if its next hop has failed lately. */
 static void out_hurry(struct msg_out *msg)
 {
 	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_ILL;
@@ -377,7 +377,7 @@ static void out_go_if(struct msg_out *msg, int rc)
 		out_fail_later(msg, rc, cause_of_select(rc));
 }
 
-/* It may have been on its way here when it was given up. */
+/* @msg may have been given up while it was on its way to this CPT. */
 static bool out_is_given_up(struct msg_out *msg)
 {
 	if (likely(!atomic_load(&msg->forsaken)))
@@ -400,7 +400,7 @@ static void out_send_by_gateway(struct work *w)
 		out_go_if(msg, out_choose_path(msg, true));
 }
 
-/* By whatever path is best now. */
+/* Sends @msg by whatever path is best now. */
 static void out_send_by_choice(struct msg_out *msg)
 {
 	int rc = out_choose_path(msg, false);
@@ -409,7 +409,7 @@ static void out_send_by_choice(struct msg_out *msg)
 		out_go_if(msg, rc);
 		return;
 	}
-	/* Of a path that it had before, which needed no gateway. */
+	/* The timer is that of an earlier path, which needed no gateway. */
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(msg->cpt->loop, &msg->timer);
 	out_pass(msg, out_sender(msg->cpt, &msg->gateway), out_send_by_gateway);
@@ -421,8 +421,8 @@ static bool out_must_wait(struct msg_out *msg)
 {
 	const struct msg_discovery *d = msg_cpt(msg->cpt)->discovery;
 
-	/* Answers go where the question came from, and what LNet itself sends
-	 * is what the others wait for. */
+	/* Answers go where the request came from, and others wait for what
+	 * LNet itself sends. */
 	return d && msg->role == OUT_OP && msg->hdr.portal != PING_PORTAL &&
 	       !(msg->flags & MSG_AWAITED) && d->waits(msg);
 }
@@ -542,7 +542,7 @@ void out_withdraw(struct msg_out *msg, enum out_state to)
 	msg->lnd.again = false;
 }
 
-/* What went by a gateway is not on the CPT of its target. */
+/* A message that went by a gateway is not on the CPT of its target. */
 void out_send_anew(struct msg_out *msg)
 {
 	if (!(msg->flags & MSG_ROUTED)) {

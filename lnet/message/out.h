@@ -40,8 +40,8 @@ enum out_state {
 	OUT_PEER_QUEUE,	 /* waits for a credit of the peer NI */
 	OUT_NI_QUEUE,	 /* has that; waits for a credit of the NI */
 	OUT_CONNECTING,	 /* has none; waits until the LND has a connection */
-	OUT_LND,	 /* has both; the LND is sending it. Without a peer NI,
-			  * so through 0@lo, or as an answer(), it needs none */
+	OUT_LND,	 /* has both; the LND is sending it. Through 0@lo, or
+			  * as an answer(), it has no peer NI and needs none */
 	OUT_REFUSED,	 /* has both; the LND did not want it; about to fail */
 	OUT_PAUSED,	 /* has none; waits for another try (end.h) */
 	OUT_DONE,
@@ -50,13 +50,13 @@ enum out_state {
 extern const struct fsm_state out_states[OUT_STATES];
 
 /* Flags. */
-#define MSG_ONCE    1u	/* is never sent again */
-#define MSG_EXACT   2u	/* goes to the NID asked for, and to no other */
-#define MSG_PREFERS 4u	/* NI and NID asked for are left when they fail */
+#define MSG_ONCE       1u  /* is never sent again */
+#define MSG_EXACT      2u  /* goes to the NID asked for, and to no other */
+#define MSG_PREFERS    4u  /* may leave the NI and NID asked for if they fail */
 #define MSG_QUESTIONED 8u  /* a try has failed, and the peer may have got it */
-#define MSG_PROBE   16u /* that it fails is no news: it costs no health */
-#define MSG_AWAITED 32u /* has waited for discovery, and does not again */
-#define MSG_ROUTED  64u /* this try goes by a gateway */
+#define MSG_PROBE      16u /* a failure is no news, and costs no health */
+#define MSG_AWAITED    32u /* has waited for discovery, and does not again */
+#define MSG_ROUTED     64u /* this try goes by a gateway */
 
 struct msg_out {
 	struct lnd_msg lnd;    /* what the LND sees */
@@ -76,9 +76,10 @@ struct msg_out {
 	struct ulnet_nid want_ni; /* local NI asked for; ANY */
 	struct ulnet_nid target;  /* NID asked for */
 	uint64_t deadline;	  /* ns, of all tries together */
-	/* OUT_ANSWER, OUT_FORWARD: from whom that came; else NULL. */
+	/* OUT_ANSWER, OUT_FORWARD: who sent what is answered, or forwarded;
+	 * else NULL. */
 	const struct ulnet_nid *hop;
-	/* MSG_ROUTED: by which, and from which NI of ours; ANY: from any. */
+	/* MSG_ROUTED: the gateway, and the NI of ours to it; ANY: any NI. */
 	struct ulnet_nid gateway;
 	struct ulnet_nid gateway_from;
 	struct list link;	 /* in a queue of waiting messages */
@@ -89,14 +90,13 @@ struct msg_out {
 	struct msg_copy *copy;	 /* sent from that (tamper.h); NULL: not */
 	struct msg_again *again; /* of its failed tries (end.h); or NULL */
 	struct lnet_op *op;	 /* OUT_OP */
-	/* Of .work: what its end means to those whose message it is; and on
-	 * which CPT. */
+	/* What .work runs when the message has ended, for those whose message
+	 * it is; and on which CPT. */
 	work_fn done;
 	struct lnet_cpt *done_cpt;
 };
 
-/* The beginning of what the payload of a message was copied to, so that the
- * message is sent from there. */
+/* The head of a copy of a message's payload, from which the message is sent. */
 struct msg_copy {
 	/* @msg leaves its path, sent or not. The copy ends. */
 	void (*end)(struct msg_out *msg, bool sent);
@@ -118,10 +118,10 @@ static inline struct msg_out *out_of(struct lnd_msg *lnd)
 	return container_of(lnd, struct msg_out, lnd);
 }
 
-/* Takes a message into life on @cpt, or out of it: without payload, path or
- * owner; what else its role needs is for the caller to set. It is part of an
- * operation, or of what has come in: their memory. Either is in a list of all:
- * @active. @late: of its timer. */
+/* Begins and ends the life of @msg, whose memory is part of an operation, or of
+ * a message that has come in. It begins on @cpt, in the list @active, without
+ * payload, path or owner; the caller sets what else its role needs. @late is
+ * the function of its timer. */
 void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
 	      timer_fn late);
 void out_fini(struct msg_out *msg);
@@ -167,8 +167,8 @@ void out_await_over(struct list *waiting);
 /* @msg has waited long enough. */
 void out_await_late(struct msg_out *msg);
 
-/* Does it go from the NI that its sender named to the NID that it names, and
- * nowhere else, whatever else its peer may have? */
+/* Is @msg bound to the NI that its sender named and to the NID that it names,
+ * whatever else its peer may have? */
 bool out_keeps_path(const struct msg_out *msg);
 
 /* ---- the path ---- */
@@ -177,45 +177,44 @@ bool out_keeps_path(const struct msg_out *msg);
  * @want lives as long as @msg and @tried. */
 void out_path_want(const struct msg_out *msg, const struct paths_tried *tried,
 		   struct path_want *want);
-/* 0, and what path_select() finds for the next try of @msg; or what it says. */
+/* path_select() for the next try of @msg, with what that returns. */
 int out_select(const struct msg_out *msg, struct path *path);
 
-/* @path, which was taken for that, is the one of the next try of @msg. */
+/* The next try of @msg goes by @path, which was taken for that. */
 void out_use_path(struct msg_out *msg, const struct path *path);
-/* @msg has no path any more; it has no credit. */
+/* @msg, which holds no credit, gives up its path. */
 void out_forget_path(struct msg_out *msg);
-/* What has a path begins its try. */
+/* @msg, which has a path, begins its try. */
 void out_go(struct msg_out *msg);
 
-/* What waits for a connection or a credit, or is kept back, goes another way if
- * there is one. A twin does not: it has its payload in a copy, which is for its
- * path; what the copy was made from may be gone. That way is looked for without
- * the NI of the present one, which is down or no longer in the configuration.
- */
+/* Can @msg, which waits for a connection or a credit, or is kept back, go by
+ * another path? Its NI, which is down or no longer in the configuration, does
+ * not count. A twin cannot: its payload is a copy that was made for its path,
+ * and the original may be gone. */
 bool out_can_leave(const struct msg_out *msg);
-/* It leaves the queue, gives back what it holds, and has no path; its state is
- * @to from now on. */
+/* @msg leaves its queue, gives back what it holds, and has no path; its state
+ * is @to from now on. */
 void out_withdraw(struct msg_out *msg, enum out_state to);
-/* It is sent, by the deadline that it has. */
+/* @msg is sent, by the deadline that it has. */
 void out_send_anew(struct msg_out *msg);
 
 /* Gives back what the message holds in its present state. */
 void out_release(struct msg_out *msg);
 
 /*
- * A fault rule keeps @msg, which has a path, for @ns: then it takes credits. It
- * has no credit meanwhile, and the memory that it has anyway. It ends at its
- * deadline, or with its NI, like a message that waits for a connection.
+ * A fault rule keeps @msg, which has a path, for @ns; after that @msg takes its
+ * credits. Keeping it costs no credit and no memory. @msg ends at its deadline,
+ * or with its NI, like a message that waits for a connection.
  */
 void out_delay(struct msg_out *msg, uint64_t ns);
-/* That is over. */
+/* The delay of @msg is over. */
 void out_delay_late(struct msg_out *msg);
 
 /* ---- from CPT to CPT ---- */
 
-/* @cpt handles @msg from now on, and whoever had it before does not look into
- * it any more. Others, who do not know where it is, ask out_where(): what it
- * was before can be read if that is the own CPT. */
+/* @cpt handles @msg from now on, and the CPT that had @msg does not look into
+ * it any more. Others ask out_where() which CPT has it. If that is their own
+ * CPT, they can read what was written to @msg before it went there. */
 static inline void out_goes_to(struct msg_out *msg, struct lnet_cpt *cpt)
 {
 	__atomic_store_n(&msg->cpt, cpt, __ATOMIC_RELEASE);

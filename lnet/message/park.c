@@ -9,7 +9,8 @@
 
 #define PARK_LOG_PAUSE (60 * NSEC_PER_SEC)
 
-/* The rest is for answers to our own operations, which end what we wait for. */
+/* Requests may take so many of the messages; the rest is for answers to our own
+ * operations, which end what we wait for. */
 static uint32_t requests_max(const struct lnet *node)
 {
 	return node->conf.messages_max - node->conf.messages_max / 8;

@@ -7,9 +7,9 @@
  * not read from, and all others go on.
  *
  * What frees messages of the sender, or of anybody, wakes those that are
- * parked, in their order; node_check() looks that none is parked whose sender
- * has room. Answers to our own operations are never parked, nor is what comes
- * through 0@lo: we do not wait for ourselves.
+ * parked, in their order; node_check() checks that no message is parked whose
+ * sender has room. Answers to our own operations are never parked, nor is what
+ * comes through 0@lo: we do not wait for ourselves.
  *
  * Answers may stand behind a request that is parked, though, and two nodes that
  * do not read each other would wait for each other. So requests of a peer from
@@ -18,10 +18,10 @@
  * goes on. What does not fit stands; but if for PARK_STILL none of its requests
  * could go on, they are dropped, until one can.
  *
- * A parked message is one of the CPT's messages itself. Of the part of messages
- * that is kept for answers, parked ones take half, and more are dropped. So are
- * those of a sender that has its share of all messages by now, parked ones
- * included, but for the first that keeps a connection still.
+ * A parked message is one of the CPT's messages itself. Parked messages may
+ * take half of the part of messages that is kept for answers; more are dropped.
+ * If a sender has its share of all messages, parked ones included, more from it
+ * are dropped, too, but for the first that keeps a connection still.
  *
  * All functions are for the CPT that received the message, its home.
  */
@@ -39,18 +39,18 @@ struct lnet_ni;
 /* Has the sender of @msg room for one more request? */
 bool park_has_room(const struct msg_in *msg);
 
-/* May @msg, which has just come in, be dealt with? Not before those of its
+/* May @msg, which has just come in, be dealt with? Not before messages of its
  * sender that are parked. */
 bool park_admits(const struct msg_in *msg);
 
-/* Does @msg, parked, keep answers back for longer than it may? */
+/* Does @msg, which is parked, keep answers back for longer than it may? */
 bool park_is_stuck(const struct msg_in *msg);
 
 /* The request waits for room, or is dropped. Takes @msg. */
 void park_request(struct msg_in *msg);
 
-/* A message is no more. Who has room now is found out at the end of the turn,
- * once for all messages that ended in it. */
+/* A message has ended. Which senders have room now is found out at the end of
+ * the turn, once for all messages that ended in it. */
 static inline void park_wake_later(struct lnet_cpt *cpt)
 {
 	struct msg_cpt *mc = msg_cpt(cpt);

@@ -27,7 +27,7 @@ static void reply_done(struct work *w)
 	in_free(msg);
 }
 
-/* How long its operation has waited for it. */
+/* Counts how long the operation of @msg, an answer, has waited for it. */
 static void answer_count_time(const struct msg_in *msg)
 {
 	struct ni_cpt *nc = &msg->out.ni->cpt[msg->out.cpt->index];
@@ -37,7 +37,8 @@ static void answer_count_time(const struct msg_in *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
-/* On its home again: its operation has taken it, or out.status says why not. */
+/* On the home of the answer again: its operation has taken it, or out.status
+ * says why not. */
 static void answer_returned(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -75,10 +76,9 @@ static void answer_in(struct work *w)
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 #define FOR_OTHERS     (STAT_COUNT + 2)
 
-/* Can the message come from where it says it does? On nets that this node is on
- * nobody speaks for others, who would come by themselves, and what we send to
- * ourselves goes through 0@lo. Only a router's word stands for those behind
- * it. */
+/* Can the message come from where it says it does? Nodes on our own nets send
+ * to us themselves, so nobody sends for them; what we send to ourselves goes
+ * through 0@lo. Only for nodes behind a router the router is believed. */
 static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 			bool direct)
 {
@@ -94,8 +94,8 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		       : FOR_ME;
 }
 
-/* With drop_asym_route, what is not of the last hop's own net comes by a
- * gateway of ours to its source, or not at all. */
+/* With drop_asym_route, a message whose source is not on the last hop's own net
+ * is taken only if the last hop is a gateway of ours to that source. */
 static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		     const struct ulnet_nid *from)
 {
@@ -109,7 +109,7 @@ static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		       const struct ulnet_nid *dest)
 {
-	/* Should have gone direct, or over another NI's connection. */
+	/* The message should have come directly, or over another NI. */
 	if (lnet_nid_net(dest) == segment_net(ni_segment(ni)) ||
 	    config_ni(cpt->config, dest))
 		return PROTOCOL_ERROR;
@@ -157,8 +157,8 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	return -EPROTO;
 }
 
-/* The CPT of the answer's operation: by the handle, which a stranger may have
- * made up. */
+/* The CPT of the answer's operation, as the handle in it says, which a stranger
+ * may have made up. */
 static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 				   const struct lnet_hdr *hdr)
 {
@@ -167,15 +167,15 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
 }
 
-/* What comes behind an answer does not wait for another CPT: for long, if the
- * payload is long and would have to be copied; through 0@lo nothing waits.
- * False: no memory. */
+/* What comes behind the answer @msg need not wait for another CPT; or not for
+ * long, if the payload is long and would have to be copied. Through 0@lo
+ * nothing waits. False: no memory. */
 static bool let_others_pass(struct msg_in *msg)
 {
 	return ni_is_lo(msg->out.ni) || in_stands(msg) || !in_put_aside(msg);
 }
 
-/* To the home of the operation. */
+/* Passes the answer to the home of its operation. */
 static void pass_answer(struct msg_in *msg)
 {
 	struct lnet_cpt *home = answer_cpt(msg->out.cpt, &msg->out.hdr);
@@ -207,8 +207,8 @@ static in_line void dispatch(struct msg_in *msg)
 		pass_answer(msg);
 }
 
-/* Nobody but a stranger, perhaps, says whose the NID is: it speaks for itself
- * until it has been asked. */
+/* Perhaps only a stranger has said whose the NID is: until the NID itself has
+ * been asked, @msg counts as from that NID alone. */
 static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->provenance.state == PEER_UNVERIFIED)
@@ -247,8 +247,8 @@ static void way_news(struct work *w)
 }
 
 /* A process that only calls is reached by the gateways that it has used, and
- * by no others: the last one is remembered where messages to the process are
- * sent. Without memory it is not, which costs a message. */
+ * by no others: the CPT that sends to the process remembers the last one. If
+ * there is no memory, it does not, which costs a message. */
 static void meet_caller(const struct msg_in *msg)
 {
 	const struct ulnet_nid *caller = &msg->out.hdr.src_nid;
@@ -270,7 +270,7 @@ static void meet_caller(const struct msg_in *msg)
 	loop_post(owner->loop, &news->work);
 }
 
-/* The sender is a gateway. */
+/* @msg has come by a gateway, its sender. */
 static void meet_far(struct msg_in *msg)
 {
 	msg->initiator = directory_primary(&msg->out.home->node->directory,

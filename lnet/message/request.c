@@ -90,7 +90,7 @@ static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 	ev->elapsed = 0;
 }
 
-/* It goes back, by the way that the request came. */
+/* The answer goes back by the way that the request came. */
 static void request_answer(struct msg_in *msg, enum ulnet_msg_type type,
 			   uint32_t length, work_fn done)
 {
@@ -152,7 +152,7 @@ static void request_reply_sent(struct work *w)
 
 /* ---- its payload ---- */
 
-/* Its end is for the CPT of the MD. */
+/* @msg becomes its REPLY, whose end is told on the CPT of the MD. */
 static void request_turn_round(struct msg_in *msg)
 {
 	request_answer(msg, LNET_MSG_REPLY, msg->mlength, request_reply_sent);
@@ -183,8 +183,8 @@ void request_forget_reply(struct msg_in *msg, int status,
 	out_fail_later(&msg->out, status, cause);
 }
 
-/* Fault rules have something else in mind. What is no answer to the LND has
- * them look when it departs. */
+/* Does a fault rule take @msg? If the LND does not take the REPLY as an answer,
+ * the rules look at the REPLY when it departs (out_depart()). */
 static bool request_meets_fault(struct msg_in *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->out.cpt)->faults;
@@ -192,8 +192,9 @@ static bool request_meets_fault(struct msg_in *msg)
 	return unlikely(faults) && in_is_answerable(msg) && faults->answer(msg);
 }
 
-/* The payload of a GET is what we send, so the LND has nothing to store. It may
- * know where that is to go; else the REPLY goes out like any message. */
+/* The payload of a GET is sent by us, so the LND has nothing to store. The LND
+ * may know where the payload is to go; if not, the REPLY goes out as any
+ * message. */
 static void request_reply(struct msg_in *msg)
 {
 	in_count(msg, 0);

@@ -20,14 +20,14 @@ int request_match(struct msg_in *msg);
 /* The reason to drop a message for which request_match() returned @rc. */
 enum lnet_stat request_no_match(int rc);
 
-/* The MD is found: on with the payload. On the CPT that received the
+/* The MD is found: goes on with the payload. On the CPT that received the
  * message. */
 void request_deliver(struct msg_in *msg);
 
-/* A GET that has its MD, and that the LND has yet to be told what to do with:
- * its REPLY goes out, by lnd.deadline; or there will be none, which its
- * MD's user hears of at the end of this turn. On the CPT that received the
- * message. */
+/* @msg is a GET that has its MD, but the LND does not know yet what becomes of
+ * it. The first sends its REPLY, by lnd.deadline; the second decides that there
+ * will be none, and tells the MD's user at the end of this turn. On the CPT
+ * that received the message. */
 void request_give_reply(struct msg_in *msg);
 void request_forget_reply(struct msg_in *msg, int status,
 			  enum ulnet_cause cause);

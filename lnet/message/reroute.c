@@ -15,7 +15,7 @@
 /* Messages that wait, and what becomes of them. */
 struct reroute {
 	struct lnet_cpt *cpt;
-	/* Those that wait for these; NULL, LNET_PID_ANY: for any. */
+	/* What messages wait for; NULL, LNET_PID_ANY: anything. */
 	const struct lnet_ni *ni;
 	const struct lnet_peer_ni *lpni;
 	uint32_t pid;
@@ -156,10 +156,10 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 /* ---- silent peers ---- */
 
-/* The tries of those that have another path end now, and not only when their
- * part of the time is over; and so do those of others' messages, of which a
- * router keeps none for the dead. A message for whose next try there is no
- * memory ends, but not before the walk has. */
+/* If @msg has another path, its try ends now, rather than when its part of the
+ * time is over. So does a message of others: a router keeps none for the dead.
+ * If there is no memory for the next try, @msg ends, but only after the
+ * walk. */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;

@@ -33,7 +33,7 @@ static uint64_t copy_size(const struct msg_out *msg)
 	return sizeof(struct copy) + msg->lnd.length;
 }
 
-/* The peer NI that it goes to. */
+/* The peer NI that @msg goes to, in whose share copies of it count. */
 static struct lnet_peer_ni *copy_quota(const struct msg_out *msg)
 {
 	return msg->lpni ? msg->lpni
@@ -113,8 +113,8 @@ static void copy_go(struct work *w)
 	credit_take(msg);
 }
 
-/* A message of nobody's, which takes the copy of @msg and goes the same way.
- * NULL: all messages are in use. */
+/* A message that no operation owns, which takes the copy of @msg and goes the
+ * same way. NULL: all messages are in use. */
 static struct msg_out *copy_twin(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -176,8 +176,8 @@ static void copy_end(struct msg_out *msg, bool sent)
 
 /* ---- delays of what has come in ---- */
 
-/* A message of a sender that was not met (parse.c) becomes one of its
- * messages, so that it counts against the sender's shares; and none again. */
+/* @msg, whose sender was not met yet (parse.c), counts as one of that sender's
+ * messages, and so against its shares, until the delay is over. */
 static bool delay_take_share(struct msg_in *msg)
 {
 	struct lnet_peer_ni *lpni = peer_get(msg->out.home, &msg->from);
@@ -202,7 +202,7 @@ static void delay_give_share(struct msg_in *msg)
 
 static void delay_late(struct timer *t);
 
-/* Its timer is that of the delay meanwhile. */
+/* During the delay, the timer of @msg is that of the delay. */
 static void delay_begin(struct msg_in *msg, uint64_t until)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -231,7 +231,8 @@ bool tamper_delay(struct msg_in *msg, uint64_t ns)
 	return true;
 }
 
-/* Its sender has been met, and has it among its messages. */
+/* The sender of @msg was met (parse.c), and @msg counts as one of its
+ * messages. */
 bool tamper_delay_answer(struct msg_in *msg, uint64_t ns)
 {
 	uint64_t until = loop_now(msg->out.home->loop) + ns;

@@ -121,7 +121,7 @@ static const char *member_wrong(const struct lnet_cpt *cpt,
 		return "is an NI of another net than its peer's";
 	if (here != (p->place.state == PEER_HERE))
 		return "is not where the directory says";
-	/* Of aliases each CPT is told in a turn of its own. */
+	/* Each CPT is told about its aliases in a turn of its own. */
 	if (!lnet_nid_eq(&primary, &peer->primary) &&
 	    (here || directory_is_idle(d)))
 		return "has not the primary NID that the directory says";
@@ -227,8 +227,8 @@ static bool nis_wrong(struct lnet_cpt *cpt, char *buf, size_t size)
 	return false;
 }
 
-/* Does @msg wait for a buffer that is there, with no query on its way to tell
- * (hold.h)? */
+/* Does @msg wait for a buffer that is there, with no query on its way to find
+ * @msg (hold.h)? */
 static bool held_wrong(struct lnet *node, const struct msg_in *msg, char *buf,
 		       size_t size)
 {

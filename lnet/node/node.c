@@ -200,8 +200,8 @@ static uint32_t pid_default(struct lnet *node)
 	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
 }
 
-/* The NIDs of peers have changed: on each CPT there may be messages that wait
- * for entries which name the peer, and aliases. */
+/* The NIDs of peers have changed: each CPT may have aliases for them, and hold
+ * messages that wait for entries which name the peer. */
 static void node_directory_changed(struct directory *d, unsigned int cpt,
 				   const struct directory_entry *to,
 				   unsigned int n)

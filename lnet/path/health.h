@@ -22,7 +22,7 @@
 
 struct lnet_cpt;
 
-/* What a higher room does about changes. Nobody is called out of it. */
+/* What a higher room does about changes. It calls no users' handlers. */
 struct health_watch {
 	/* It has lost health, and is ill. */
 	void (*ni_ill)(struct lnet_cpt *cpt, struct lnet_ni *ni);
@@ -38,14 +38,14 @@ void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* From @ni nothing gets to @lpni, which is evidence against both; but against
- * the peer's alone if @lpni is unverified (provenance.h): strangers may name
- * any NID. */
+ * @lpni alone if it is unverified (provenance.h): strangers may name any
+ * NID. */
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni);
 
-/* Nothing has come back from @lpni for @ns on @ni: the peer's alone is to blame
- * if others were heard on ours meanwhile, else health_lose_both(). On the CPT
- * of @lpni. */
+/* Nothing has come back from @lpni for @ns on @ni: @lpni alone is to blame if
+ * others were heard on @ni meanwhile, else health_lose_both(). On the CPT of
+ * @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns);
 

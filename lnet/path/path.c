@@ -76,10 +76,9 @@ static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
 	return 0;
 }
 
-/* Routes take turns, but now and then one has two in a row. Else a peer whose
- * every second message was another question would send what matters by the same
- * gateway always; and that it is lost there, with what it goes to, nobody at
- * this end can see. */
+/* Routes take turns, but now and then one has two in a row. Otherwise a peer
+ * whose every second message is a mere question would always send what matters
+ * by the same gateway; and if that gateway loses it, nobody here can see. */
 static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 {
 	uint64_t use = ++path_cpt(cpt)->uses;

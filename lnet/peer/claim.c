@@ -51,7 +51,7 @@ static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 
 /* ---- on the CPT that claims ---- */
 
-/* A place for each NID: an alias, for it is another CPT's still. */
+/* Makes a place for each NID: an alias, since another CPT still owns it. */
 static int claim_make_room(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -107,7 +107,7 @@ static int claim_begin(struct peer_claim *c)
 	return 0;
 }
 
-/* It comes to @peer, as it was one of that peer's before. */
+/* The NID of @n comes to @peer, with what its old owner knew of it. */
 static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 			  struct lnet_peer *peer)
 {
@@ -123,9 +123,10 @@ static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 		provenance_unverify(c->cpt, alias, &n->by);
 }
 
-/* What was given is a peer here, as it was one there, which becomes a part of
- * the one that has claimed it. It stays a peer if that one has lost all its
- * NIDs to another meanwhile: the primary NID is not that peer's any more. */
+/* The NIDs that were given are one peer here, too, and c->peer, which has
+ * claimed them, absorbs it. If c->peer has lost all its NIDs to another
+ * meanwhile, they stay a peer, known by what the directory has as its primary
+ * NID. */
 static int claim_take(struct peer_claim *c)
 {
 	struct lnet_peer *peer = c->nids[0].alias->peer;
@@ -173,7 +174,8 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 	return lnet_nid_cmp(&peer->primary, &c->primary) < 0;
 }
 
-/* Or has an LND something under way with one of the peer's NIDs? */
+/* Can the connections with all NIDs of @peer go along? Not while an LND has
+ * something under way. */
 static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
@@ -193,8 +195,8 @@ static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return can_move(cpt, peer) ? 0 : -EBUSY;
 }
 
-/* A NID that somebody has named once, who does not have it any more: nobody was
- * ever heard or sent to there, and so there is nobody to be asked. */
+/* Is @lpni only what is left of a peer that once named its NID? Nothing was
+ * ever sent to or received from it, so there is nobody to be asked. */
 static bool is_nobodys(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts sent = { 0 }, received = { 0 };
@@ -206,8 +208,8 @@ static bool is_nobodys(const struct lnet_peer_ni *lpni)
 	return !counts_total(&sent) && !counts_total(&received);
 }
 
-/* The NID is to see the source that it has seen before; it is as healthy as it
- * was, and its peer's by the same word. */
+/* Notes for the new owner of NID @i the source that the NID has seen so far,
+ * its health, and who has named it, if it is unverified. */
 static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		       const struct lnet_peer *peer)
 {
@@ -234,7 +236,7 @@ static void claim_keep(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i)
 	n->given = false;
 }
 
-/* With all of its NIDs. */
+/* Gives the peer of @lpni away, with all of its NIDs. */
 static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 		     struct lnet_peer_ni *lpni)
 {
@@ -256,7 +258,7 @@ static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 	return rc;
 }
 
-/* Nobody here has ever met it, or has forgotten it. */
+/* Gives a NID away that this CPT has never met, or has forgotten. */
 static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct directory_entry e = { .nid = c->nid,
@@ -269,18 +271,18 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return directory_change(&cpt->node->directory, &e, 1);
 }
 
-/* -EXDEV: there are to be places for more NIDs. */
+/* -EXDEV: the claim needs places for more NIDs. */
 static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, &c->nid);
 	int rc;
 
-	/* Or it has come meanwhile to the CPT that claims it. */
+	/* The NID may have moved, to the claiming CPT or another one. */
 	if (node_cpt_of(cpt->node, &c->nid) != cpt->index || cpt == c->cpt)
 		return -EAGAIN;
 	if (!lpni)
 		return stranger_give(cpt, c);
-	/* Only on its way here. */
+	/* The NID is still on its way here. */
 	if (lpni->place.state != PEER_HERE)
 		return -EAGAIN;
 	if (!lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
@@ -292,8 +294,8 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return rc ? rc : peer_give(cpt, c, lpni);
 }
 
-/* The NID is another CPT's now, which knows that: what waits for it goes
- * there. */
+/* @nid is another CPT's now, and that CPT knows it: what waits for @nid here
+ * goes there. */
 static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
@@ -305,7 +307,7 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	peer_unref(cpt, lpni);
 }
 
-/* What was given, of which the claim is somebody else's. */
+/* The names that were given, before @c passes to the other CPT. */
 static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 {
 	struct ulnet_nid *names = c->names;
@@ -315,7 +317,7 @@ static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 	return names;
 }
 
-/* Before the messages, which would open others. */
+/* Moves connections before messages, which would open other ones. */
 static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
 			   uint32_t n)
 {
@@ -369,7 +371,7 @@ static void claim_asked(struct work *w)
 		names = names_take(c, &n);
 	connections_go(cpt, names, n);
 	c->work.fn = claim_decided;
-	/* Before what follows it there; and @c is the other CPT's then. */
+	/* The claim arrives before what follows it; @c is no longer ours. */
 	loop_post(c->cpt->loop, &c->work);
 	nids_given(cpt, names, n);
 }
@@ -416,7 +418,7 @@ static int call_find(struct claim_call *call)
 	return 0;
 }
 
-/* The NID is not another CPT's. */
+/* No other CPT owns the NID. */
 static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;
@@ -434,7 +436,7 @@ static int call_begin(void *arg)
 	return rc ? rc : claim_begin(&call->claim);
 }
 
-/* By an administrator, who does not take what strangers say for true. */
+/* An administrator does not take what strangers say for true. */
 static int call_part(const struct claim_call *call)
 {
 	struct lnet_peer_ni *lpni = peer_find(call->owner, &call->claim.nid);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A NID becomes one of a peer's, whichever CPT owns the NID: all of a peer
- * belongs to one CPT, so another CPT has to give the NID away. That CPT does,
- * also while the NID is in use, and with it all other NIDs of the peer that has
- * the NID there: an operation may have asked one of them and be answered by
- * another, and an entry that names one of them is for all, so at no time are
- * they taken for different peers'. They stay what they are if
+ * How a peer gets a NID that another CPT owns. All of a peer belongs to one
+ * CPT, so the other CPT has to give the NID away. It does so even while the NID
+ * is in use, and with it gives all other NIDs of the peer that has the NID
+ * there: an operation may have asked one of them and be answered by another,
+ * and a match entry that names one of them is for all, so at no time may they
+ * belong to different peers. It keeps them if
  *	- an administrator has configured that peer,
  *	- an LND has connections with one of its NIDs there that cannot go along
  *	  just now (lnd.h), or
- *	- that peer claims NIDs as well, and has more of them than the one that
- *	  claims this NID, or as many and the smaller primary NID: of two that
- *	  claim each other's, one gives.
+ *	- that peer claims NIDs as well, and has more NIDs than the peer that
+ *	  claims this one, or as many and the smaller primary NID: so if two
+ *	  peers claim each other's NIDs, one gives way.
  * Then the NID may be claimed again later.
  *
- * Their connections go along. Who has given the NIDs away keeps an alias for
- * each (peer.h), through which ends what its LNDs have and what may still be on
- * its way in. Messages that wait there are passed to the new owner, and so is
- * all that is sent to the NIDs later.
+ * Connections go along. The CPT that has given the NIDs away keeps an alias for
+ * each (peer.h), for what its LNDs are still sending and what may still come
+ * in. Messages that wait there are passed to the new owner, and so is all that
+ * is sent to the NIDs later.
  */
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H
@@ -25,10 +25,10 @@
 #include "base/mailbox.h"
 #include "lnet/peer/peer.h"
 
-/* A NID of the peer that gives. */
+/* A NID that is given away. */
 struct claim_nid {
-	struct ulnet_nid by; /* on whose word it is its peer's; ANY: its own */
-	struct lnet_peer_ni *alias; /* where it is to come; NULL: not yet */
+	struct ulnet_nid by; /* who has said whose it is; ANY: the NID itself */
+	struct lnet_peer_ni *alias; /* its place where it goes; NULL: not yet */
 	/* As it was there, if it was given: */
 	struct ulnet_nid preferred;
 	int32_t health;
@@ -46,7 +46,7 @@ struct peer_claim {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer;
 	struct ulnet_nid nid;
-	/* On whose word, or ANY: because @nid has said so, or an
+	/* Who has said that @nid is the peer's; ANY: @nid itself, or an
 	 * administrator. */
 	struct ulnet_nid by;
 	/* When done() is called with 0: the peer that had @nid was being
@@ -55,7 +55,8 @@ struct peer_claim {
 	uint64_t asked_until;	  /* lnet_peer's, of the peer that had it */
 	uint32_t nnis;		  /* of @peer, ... */
 	struct ulnet_nid primary; /* ... when it claimed */
-	/* What comes, @nid first; who has given that takes the names. */
+	/* The NIDs that come, @nid first; the CPT that gives them takes the
+	 * names. */
 	struct ulnet_nid *names;
 	struct claim_nid *nids;
 	uint32_t n; /* of each */

@@ -194,7 +194,8 @@ static void say_peer(struct say *s, const struct lnet_peer *peer,
 			say_add(s, &lpni->nid, primary, several);
 }
 
-/* @lpni is one of @peer's from now on. An NI that was alone is so no more. */
+/* @lpni is one of @peer's from now on. If @peer had one NI, that is no longer
+ * alone. */
 static void say_join(struct say *s, const struct lnet_peer *peer,
 		     const struct lnet_peer_ni *lpni)
 {
@@ -275,7 +276,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
-	/* What the directory says of an alias is for its owner to change. */
+	/* Only the owner changes what the directory says of an alias. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
 	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
@@ -495,8 +496,8 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* ---- forgetting ---- */
 
-/* From now on the directory says of the NID what it says of strangers: not as
- * long as there are connections here, and another CPT would be the owner. */
+/* From now on the directory says of the NID what it says of strangers' NIDs;
+ * but not if there are connections here and another CPT would be the owner. */
 static int say_nothing(struct say *s, const struct lnet_peer_ni *lpni)
 {
 	struct directory *d = &s->cpt->node->directory;

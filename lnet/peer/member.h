@@ -33,10 +33,10 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer);
 int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid) must_check;
 
-/* @lpni leaves its peer and becomes one of @peer, as if it had said so
- * (provenance.h). A peer that has lost its primary NID goes by the NID of its
- * first NI; a peer that has lost all is freed, unless it is held. -EXDEV:
- * another CPT owns @lpni, which is an alias here. */
+/* @lpni leaves its peer and becomes an NI of @peer, verified (provenance.h). If
+ * its old peer has lost its primary NID, the NID of its first NI becomes that;
+ * if it has lost all, it is freed, unless it is held. -EXDEV: another CPT owns
+ * @lpni, which is an alias here. */
 int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		struct lnet_peer_ni *lpni) must_check;
 
@@ -44,18 +44,18 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
  * of the one that it leaves. 0 also if it was alone. */
 int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
-/* All NIs of @from become those of @into, which is held, and keep their word
- * (provenance.h): all of them at once, whoever reads the directory. @from is
- * freed, unless it is held. On error nothing has changed. */
+/* All NIs of @from become those of @into, which is held, and keep their
+ * provenance (provenance.h). Readers of the directory see all of them change at
+ * once. @from is freed, unless it is held. On error nothing has changed. */
 int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 	       struct lnet_peer *from) must_check;
-/* The same, which the directory says already. */
+/* The same, when the directory says so already. */
 void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
 		 struct lnet_peer *from);
 
-/* The peer of @lpni becomes the CPT @to's, with all of its NIs and at once.
- * Each is an alias here from now on, and a peer of its own here; @lpni keeps
- * the record of the peer. On error nothing has changed. */
+/* The peer of @lpni moves to the CPT @to, with all of its NIs at once. On @cpt
+ * each NI is an alias from now on, with a peer of its own; @lpni keeps the
+ * peer's record. On error nothing has changed. */
 int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	       unsigned int to) must_check;
 

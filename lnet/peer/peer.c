@@ -75,8 +75,9 @@ static void peer_tell_full(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 			 peer_cpt(cpt)->ni_pool.used);
 }
 
-/* Peers that may not be forgotten, for want of memory or because of their
- * connections, are passed over: some of them, for a stranger's sake. */
+/* A peer that cannot be forgotten, for want of memory or because of
+ * connections, is passed over; this many are tried to make room for a
+ * stranger. */
 #define FORGET_TRIES 16
 
 static void peer_is_idle(struct lnet_cpt *cpt, struct lnet_peer *peer)
@@ -158,7 +159,7 @@ void peer_unref(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		peer_is_idle(cpt, lpni->peer);
 }
 
-/* An administrator's word is as good as their own. */
+/* What an administrator says of NIs is as good as what they say themselves. */
 static void peer_provenance_verify(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *lpni;
@@ -192,7 +193,7 @@ static struct lnd_ni *lnd_to(const struct lnet_cpt *cpt,
 	return net && *i < net->nnis ? &net->ni[(*i)++]->lnd : NULL;
 }
 
-/* The same that has some. */
+/* The same, but only an NI that has connections. */
 static struct lnd_ni *lnd_connected(const struct lnet_cpt *cpt,
 				    const struct ulnet_nid *nid,
 				    unsigned int *i)
@@ -255,7 +256,7 @@ void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	if (lpni->place.state == place || (place == PEER_HERE && lpni->awaited))
 		return;
 	fsm_move(&lpni->place, peer_places, place);
-	/* Nothing is sent before somebody has looked who owns it. */
+	/* The next message has to look who owns @lpni. */
 	lpni->only_in = 0;
 }
 

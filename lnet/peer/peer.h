@@ -4,10 +4,10 @@
  * never heard of becomes a peer with one NI and that NID as its primary.
  *
  * All of a peer belongs to one CPT, which the directory names
- * (core/directory.h), and with the CPT's records the directory agrees. Where
- * its connections are is another question: when a peer has moved, messages
- * still come in on the CPT that it has left, as long as connections lead there.
- * For these that CPT has a record as well, an alias, through which nothing is
+ * (core/directory.h); the directory and the records of that CPT agree. The
+ * peer's connections may be elsewhere: when a peer has moved, messages still
+ * come in on the CPT that it has left, as long as connections lead there. For
+ * these messages that CPT keeps a record, an alias, through which nothing is
  * sent.
  *
  * Strangers can make a node remember peer NIs, up to a limit; beyond it the
@@ -273,7 +273,7 @@ static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 	return likely(last && lnet_nid_eq(&last->nid, nid)) ? last : NULL;
 }
 
-/* The rest of peer_find(): it is in the table, or NULL. The rest of peer_get(),
+/* The slow parts of peer_find(), which looks into the table; and of peer_get(),
  * but for the reference. */
 struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
 				 const struct ulnet_nid *nid);
@@ -342,7 +342,7 @@ static inline void peer_connected(struct lnet_peer_ni *lpni, uint64_t ni_bit,
  * longest is forgotten. False, which is logged: peers_max are in use. */
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* By which peer_cpt.peers finds @nid. */
+/* The hash of @nid in peer_cpt.peers. */
 uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Has an LND connections with @nid on @cpt, or attempts at them? */
@@ -359,16 +359,16 @@ bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 /* Moves them, when the directory names that CPT. */
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* @lpni is the CPT's, or an alias, as the directory says. One that is awaited
- * stays an alias: it comes with all others of its peer, by peer_arrive(). */
+/* Makes @lpni the CPT's, or an alias, as the directory says. An alias that is
+ * awaited stays one: it comes with all NIs of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 void peer_arrive(struct lnet_peer_ni *lpni);
 
 /* Are the NIs of @peer this CPT's, and has it any? */
 bool peer_is_here(const struct lnet_peer *peer);
 
-/* The directory says of @nid something else than before: an alias goes by the
- * NID that its peer is known by, and is none if this CPT is the owner now. */
+/* The directory's entry of @nid has changed. An alias for @nid gets the primary
+ * NID that is there now, and is no alias any more if this CPT is the owner. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* Sets the credits when the peer NI is first sent to. */

@@ -57,7 +57,7 @@ void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	peer_cpt(cpt)->question(cpt, lpni);
 }
 
-/* One of @peer's NIs of which only another one says so, or NULL. */
+/* An NI of @peer that is unverified, or NULL. */
 static struct lnet_peer_ni *unverified_of(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *lpni;
@@ -80,7 +80,7 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
-/* Those that are in use are passed over: some of them. */
+/* The most unverified NIs that are looked at, for one that is not in use. */
 #define FORGET_TRIES 16
 
 static bool unverified_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)

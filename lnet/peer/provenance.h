@@ -2,8 +2,8 @@
 /*
  * Provenance: by whose statement a peer NI belongs to its peer. What one NI of
  * a peer says of another NID is unverified until that NID itself has said the
- * same: so no node can be made a part of a peer that it knows nothing of. In
- * brackets what users see (lnet_states(7)):
+ * same: so no node can be made a part of a peer that it knows nothing of. The
+ * names in brackets are those that users see (lnet_states(7)):
  *
  *	verified [own]		it has said so itself, or an administrator has,
  *				or it is the only NI of its peer
@@ -11,14 +11,15 @@
  *				to be asked again
  *	unverified [hearsay]	only another NI of its peer has said so; it was
  *				never used
- *	questioned [doubted]	the same, but it is used now: it is to be asked
+ *	questioned [doubted]	unverified, but it is used now: it is to be
+ *				asked
  *
- * A message to a NID that is unverified takes no other NID of its peer; a
- * message to its peer may take it. Discovery is who asks. Peers that are
- * configured are not asked.
+ * A message to an unverified NID takes no other NID of its peer; a message to
+ * another NID of the peer may take the unverified one. Discovery asks the NIDs,
+ * but not those of peers that are configured.
  *
  * Liars may claim the same NID again and again, in turn: after each claim that
- * it has denied, a NID is not asked for a time, which doubles up to a minute.
+ * a NID has denied, it is not asked for a time, which doubles up to a minute.
  * Claims that come meanwhile are counted, and the last one is answered when
  * that time is over.
  *
@@ -43,35 +44,35 @@ static inline bool provenance_is_unverified(const struct lnet_peer_ni *lpni)
 	return lpni->provenance.state >= PEER_UNVERIFIED;
 }
 
-/* Is it to be asked? */
+/* Is @lpni to be asked whose it is? */
 static inline bool provenance_is_open(const struct lnet_peer_ni *lpni)
 {
 	return lpni->provenance.state == PEER_DISPUTED ||
 	       lpni->provenance.state == PEER_QUESTIONED;
 }
 
-/* It has spoken for itself, or need not any more. */
+/* @lpni has said itself whose it is, or need not any more. */
 void provenance_verify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* It belongs to its peer because @by has said so. */
+/* @lpni belongs to its peer because @by has said so. */
 void provenance_unverify(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct ulnet_nid *by);
-/* It is to be asked. */
+/* @lpni is to be asked whose it is. */
 void provenance_question(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-/* It was not asked after all, or has not answered. */
+/* @lpni was not asked after all, or has not answered. */
 void provenance_unquestion(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
 /* @by, an NI of another peer, names @lpni, which keeps its peer until it says
- * otherwise: it is asked, but for the pauses above. */
+ * otherwise: @lpni is asked, now or after the pause that is described above. */
 void provenance_dispute(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			const struct ulnet_nid *by);
 
-/* Separates what is verified from what is not, before an administrator changes
- * the peer of @lpni: @lpni leaves its peer if it is there as unverified only,
- * and others that are leave it. Each becomes a peer of its own. 0, or -ENOMEM,
- * when some may have left. */
+/* Separates verified NIs from others, before an administrator changes the peer
+ * of @lpni. If @lpni is unverified, it leaves its peer; otherwise all NIs of
+ * the peer that are unverified leave. Each becomes a peer of its own. 0, or
+ * -ENOMEM: then some may have left. */
 int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni) must_check;
 
-/* Forgets one that is unverified and idle. False: there is none. */
+/* Forgets an NI that is unverified and idle. False: none was found. */
 bool provenance_forget_one(struct lnet_cpt *cpt);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals, and what a CPT and a node have of match entries, memory descriptors
+ * Portals, and what a CPT and a node keep for match entries, memory descriptors
  * and event queues.
  */
 #ifndef LNET_PORTAL_H
@@ -19,8 +19,8 @@ struct lnet_me;
  * Called on the CPT that owns the MD.
  */
 struct portal_users {
-	/* What has put @op into lnet_md.ops ends, but not before return: the
-	 * MD was unlinked by its user. */
+	/* The user has unlinked an MD, whose lnet_md.ops @op is in: the
+	 * operation that @op is part of ends, but not before return. */
 	void (*abandon)(struct list *op);
 	/* An MD was attached to @me, on a portal where somebody waits. 0, or
 	 * -ENOMEM, and the MD is taken away again. */
@@ -41,7 +41,7 @@ struct portal_shared {
 struct lnet_portal {
 	struct list masked;  /* of lnet_me.link: ignore bits != 0 */
 	struct hash exact;   /* of lnet_me.hash */
-	struct hash by_bits; /* of lnet_me.by_bits: the same, if unique */
+	struct hash by_bits; /* of lnet_me.by_bits: as .exact, if unique */
 	uint32_t mes;
 };
 
@@ -76,8 +76,8 @@ static inline struct portal_node *portal_node(const struct lnet *node)
 void portals_init(struct lnet_cpt *cpt);
 void portals_fini(struct lnet_cpt *cpt);
 
-/* Unlinks all entries and MDs, whose last events come after return: when
- * portals_idle() is true. */
+/* Unlinks all entries and MDs. Their last events come after return; when
+ * portals_idle() is true, all have come. */
 void portals_unlink(struct lnet_cpt *cpt);
 bool portals_idle(const struct lnet_cpt *cpt);
 
