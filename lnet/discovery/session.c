@@ -365,7 +365,7 @@ static size_t sink_size(const struct lnet_peer *peer)
  * again when it is used once more, since nobody waits for its answer; a
  * disputed one as a peer of which nothing is known, since it may belong to the
  * peer that claims it. True: there was nothing else to ask. */
-static bool undoubted(struct discovery *d)
+static bool unquestioned(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
 
@@ -395,7 +395,7 @@ static void pinged_in_vain(struct discovery *d, int status)
 	gateway_silent(d);
 	if (d->told)
 		d->told->unanswered = status;
-	if (undoubted(d))
+	if (unquestioned(d))
 		disc_event(d, DISC_ON_ANSWER);
 	else if (++d->silent < d->peer->nnis)
 		disc_event(d, DISC_ON_SILENT);
@@ -533,7 +533,7 @@ static void session_pinged(struct discovery *d)
 	told->from = d->lpni;
 	/* The answer of another NI does not say whose this one is. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
-		(void)undoubted(d);
+		(void)unquestioned(d);
 	keep(d, told);
 	disc_event(d, DISC_ON_ANSWER);
 }
