@@ -11,7 +11,7 @@
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
 /* us: no client is looked after more often than that, if the node's own setting
- * is not shorter, whatever the client wishes. */
+ * is not shorter, whatever the client asks for. */
 #define KEEPALIVE_LEAST UINT64_C(100000)
 #define RETRY_AFTER_US	UINT64_C(1000000)
 /* Of all clients of a CPT: 130 MiB. */
@@ -238,7 +238,7 @@ static void export_looked(struct exports *x, struct export *e, uint64_t now)
 	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
 }
 
-/* The client wishes a keepalive of @wish us; 0: it does not say. */
+/* The client asks for a keepalive of @wish us; 0: it does not say. */
 static void export_agree(struct exports *x, struct export *e, uint64_t wish)
 {
 	uint64_t agreed = MIN(MAX(wish, KEEPALIVE_LEAST), UINT32_MAX);
