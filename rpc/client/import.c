@@ -268,12 +268,13 @@ static void connect_send(struct import *imp)
 				      on_connect_sent, imp->handle, imp->epoch);
 
 	imp->asking = !rc;
-	/* No way there: the rest of the attempt cannot help. */
+	/* There is no way to the server: the rest of the attempt cannot
+	 * help. */
 	if (rc)
 		imp->attempt_end = shard_now(s);
 }
 
-/* Asks the server, or asks again; not while LNet still has the question. */
+/* Sends a Connect, or repeats it, unless LNet still has the last one. */
 static void connect_ask(struct import *imp)
 {
 	if (!imp->asking)
@@ -430,7 +431,7 @@ static uint64_t census_every(const struct import *imp)
 		       : imp->keepalive * CENSUS_KEEPALIVES;
 }
 
-/* When something has to be done about the connection. */
+/* When, ns, something has to be done about the connection. */
 static uint64_t import_next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
@@ -658,8 +659,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	if (restarted)
 		import_log(imp, "the server is another one than before");
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
-	/* None of them sends before all know: the end of a call of one may lead
-	 * to a call of another. */
+	/* No client sends before all know: the end of a call of one may lead to
+	 * a call of another. */
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
 		import_tell_all(imp, client_unopen);
@@ -706,7 +707,7 @@ static void import_on_connected(struct import *imp,
 	try_again(imp);
 }
 
-/* Whose Open is answered; NULL: nobody waits for that. */
+/* The client whose Open is answered; NULL: nobody waits for the answer. */
 static struct ulrpc_client *asker(const struct import *imp, uint64_t tag)
 {
 	struct ulrpc_client *c;
