@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One thread takes connections, and each client has one of its own, which is
- * blocked as long as the client wants: in reading half a request, in a ping, in
- * writing an answer that is not read. When all places are taken and one more
- * client comes, one goes: of the user who has most of them, the one that has
- * been still for longest.
+ * One thread takes connections, and each client has a thread of its own, which
+ * a client may block as long as it wants: in reading half a request, in a ping,
+ * in writing an answer that is not read. When all places are taken and one more
+ * client comes, one client is dismissed: of the user with most clients, the one
+ * that has been idle for longest.
  *
- * A request that does not come to its end in time, an answer that is not read
- * in time, and a half request for which its user has no share of the memory
- * left end their client. An answer for which its user has no share of the
- * memory left is replaced by one that says so.
+ * A client is disconnected if its request does not come to its end in time, if
+ * it does not read an answer in time, or if its user's share of the memory is
+ * used up while half a request is here. An answer that exceeds its user's share
+ * of the memory is replaced by an answer that says so.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -31,22 +31,22 @@
 #include "ulnet/loop.h"
 
 #define BACKLOG	    64
-#define GROUP_SIZE  65536 /* of what the system knows of a group */
+#define GROUP_SIZE  65536 /* bytes for getgrnam_r() */
 #define CLIENTS_MAX 16
 #define READ_SIZE   65536
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
 #define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
 #define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
-/* A buffer is that large at most: a longer request is refused when it is
- * here. */
+/* The largest buffer: a request longer than REQUEST_MAX is refused after it has
+ * been read. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
-/* Of all buffers, and of all answers that are being sent, beyond READ_SIZE for
- * each, which nobody is denied. */
+/* Bytes of all buffers, and of all answers that are being sent. The first
+ * READ_SIZE of each are not counted, and nobody is denied them. */
 #define REQUESTS_SUM_MAX ((size_t)16 << 20)
 #define ANSWERS_SUM_MAX	 (2 * ANSWER_MAX)
 #define QUIET		 (60 * NSEC_PER_SEC) /* between warnings about users */
 
-/* What clients hold, of which each user has a share. */
+/* The two kinds of memory that clients hold; each user has a share of both. */
 enum memory { REQUESTS, ANSWERS, MEMORIES };
 
 static const struct {
@@ -81,10 +81,10 @@ struct client {
 	/* its own thread */
 	char *buf; /* received: a request, and what may follow it */
 	size_t len, room;
-	size_t seen;  /* of it: looked through for the end */
-	size_t line;  /* where the line begins that seen is in */
-	uint64_t due; /* ns: when the request in it must be there; 0: there is
-			* none */
+	size_t seen;  /* bytes of buf searched for the end of a request */
+	size_t line;  /* where in buf the line of @seen begins */
+	uint64_t due; /* ns: when the request in buf must be complete; 0: buf
+			* is empty */
 	bool eof;
 };
 
@@ -95,15 +95,14 @@ struct server {
 	int wake; /* eventfd: a client has ended */
 	pthread_t acceptor;
 	unsigned int clients_max;
-	uint64_t timeout; /* ns */
-	atomic_bool
-		polled; /* who stops it makes the node's turns; before stop is
-		      * set */
-	bool over;	/* the acceptor ends now; in a turn */
+	uint64_t timeout;   /* ns */
+	atomic_bool polled; /* the thread that stops the server makes the node's
+			     * turns; set before @stop is */
+	bool over;	    /* the acceptor is ending; set in a turn */
 	struct ulnet_work over_work;
 
 	pthread_mutex_t lock; /* for what follows, and those parts of clients
-			       * that both threads use */
+			       * that acceptor and client use */
 	struct list clients, ended;
 	unsigned int n; /* in both */
 	uint64_t moves;
@@ -111,11 +110,11 @@ struct server {
 	size_t charged[MEMORIES];	   /* of all clients */
 	uint64_t next_complaint[MEMORIES]; /* ns */
 	/* The acceptor's: */
-	uint64_t next_shortage; /* ns: not told again before */
+	uint64_t next_shortage; /* ns: no warning before then */
 };
 
-/* As poll(), which it calls again after a signal, and after a pause when the
- * kernel has no memory for it. */
+/* As poll(), but goes on after a signal, and, after a pause, when the kernel
+ * has no memory. */
 static void server_wait_for(struct pollfd *p, nfds_t n, int timeout)
 {
 	const struct timespec pause = { 0, PAUSE * 1000000L };
@@ -153,8 +152,8 @@ static int timeout_ms(uint64_t due, uint64_t now)
 		   : -1;
 }
 
-/* Until @c can be read from or written to. -ESHUTDOWN: the server stops;
- * -ETIMEDOUT: it is @due (ns; 0: never). */
+/* Waits until @c can be read from or written to. -ESHUTDOWN: the server stops;
+ * -ETIMEDOUT: the time is @due (ns; 0: never). */
 static int client_wait(struct client *c, short events, uint64_t due)
 {
 	for (;;) {
@@ -253,7 +252,7 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 		 held, s->charged[m]);
 }
 
-/* @c is to have @bytes of @m: does its user's share allow that? */
+/* Charges @c with @bytes of @m in all, if the share of its user allows that. */
 static bool client_charge(struct client *c, enum memory m, size_t bytes)
 {
 	size_t charge = bytes > READ_SIZE ? bytes - READ_SIZE : 0, held;
@@ -292,7 +291,7 @@ static int client_more_room(struct client *c)
 	return 0;
 }
 
-/* Receives something. 0; -errno. */
+/* Receives what there is, or waits for it. 0; -errno. */
 static int client_receive(struct client *c)
 {
 	int rc = client_more_room(c);
@@ -340,7 +339,8 @@ static int client_next(struct client *c, size_t *len_p)
 	}
 }
 
-/* An answer of the server's own. @limit: bytes that are allowed. */
+/* Sends an answer of the server itself, in place of a request's. @limit: bytes
+ * that are allowed. */
 static bool server_client_tell(struct client *c, int status, const char *why,
 			       size_t limit)
 {
@@ -407,8 +407,8 @@ static void client_consume(struct client *c, size_t len)
 	}
 }
 
-/* Tells the client why there is no next request, where there is something to
- * tell. */
+/* Tells the client why no next request is served, if the reason is its
+ * fault. */
 static void client_refuse(struct client *c, int why)
 {
 	switch (why) {
@@ -539,7 +539,8 @@ static void clients_reap(struct server *s)
 	}
 }
 
-/* Clients of the same user, and of the same process: with the lock. */
+/* Sets of_user and of_process of each client: how many clients have the same
+ * user, and the same process. Called with the lock held. */
 static void count_crowds(struct server *s)
 {
 	struct client *c, *other;
@@ -555,8 +556,8 @@ static void count_crowds(struct server *s)
 	}
 }
 
-/* Who has most of the places gives one; of equals, one that is not being
- * served, and has been still for longest. */
+/* Is @a dismissed rather than @b? First the user, then the process with more
+ * clients; then a client without a request at work; then the longest idle. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
 	if (!b)
@@ -689,8 +690,8 @@ static int find_group(const char *group, gid_t *gid_p)
 	return rc;
 }
 
-/* Of two nodes that start at the same time, one waits here for the other: what
- * is looked at stays as it is until the socket listens. */
+/* If two nodes start at the same time, one waits here for the other: until the
+ * socket listens, nobody else changes what was looked at. */
 static int lock_directory(const char *path)
 {
 	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
@@ -711,7 +712,8 @@ static int lock_directory(const char *path)
 	return rc ? rc : fd;
 }
 
-/* Does somebody listen there? Removes the file of one who did. */
+/* -EADDRINUSE: somebody listens at @addr. Removes a socket file that nobody
+ * listens at any more. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
 	struct stat st;

@@ -2,9 +2,9 @@
 /*
  * The control portal: small messages about connections, each of which may be
  * lost, and may be repeated. They are handled at once, where they arrive. The
- * number of those on their way out is limited, and each NID has its share of it
- * (quota.h): to a NID that does not take its messages no more are sent; it can
- * ask again.
+ * number of messages on their way out is limited, and each NID has its share of
+ * that number (quota.h): a NID that does not take its messages gets no more of
+ * them, and can ask again.
  */
 #ifndef RPC_CONTROL_H
 #define RPC_CONTROL_H
@@ -19,8 +19,8 @@ extern const struct rpc_part control_part;
 
 /* Sends @m from @self (or LNET_NID_ANY). -errno: sending has not begun, for
  * want of a way there, or of something here (rpc_is_short(); -ENOMEM may also
- * mean that too many are on their way there). What happens later nobody hears
- * of. Owner. */
+ * mean that too many are on their way there). Nobody is told what becomes of
+ * the message. Owner. */
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 

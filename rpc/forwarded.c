@@ -8,7 +8,7 @@
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 
-/* Of a CPT, from which they are under way: bytes. */
+/* Bytes of messages that a CPT has forwarded, and that are still under way. */
 struct forwards {
 	struct quotas heads;
 	struct quotas whole;

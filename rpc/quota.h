@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Quotas: how much of a limited resource each NID holds, so that none gets more
- * than the share of base/share.h. What the resource is, the user of this file
- * knows.
+ * than the share of base/share.h. This file does not know what the resource is.
  *
  * The NID is the one that a message came from, or goes to, and that the LND's
  * connection confirms; never one that its sender only claims in the message.
@@ -33,17 +32,17 @@ struct quotas {
 	uint64_t seed;
 };
 
-/* @seed: random, or strangers could choose NIDs of one bucket. */
+/* @seed: random, or strangers could choose NIDs that hash to one bucket. */
 void quotas_init(struct quotas *ps, const char *what, uint32_t max,
 		 uint64_t seed);
 /* Everything has to have been given back. */
 void quotas_fini(struct quotas *ps);
 
-/* @n more (not 0) for @nid. NULL: it has its share already, which is logged,
- * but not each time; or there is no memory. */
+/* Charges @n more (not 0) to @nid. NULL: @nid has its share already, which is
+ * logged, but not each time; or there is no memory. */
 struct quota *quota_take(struct quotas *ps, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
-/* Gives back as many as quota_take() has taken. */
+/* Gives back @n of what quota_take() has charged to @p. */
 void quota_put(struct quotas *ps, struct quota *p, uint32_t n);
 
 #endif

@@ -3,9 +3,9 @@
  * RPC on a node, and its part on each CPT (a shard). What belongs to a shard is
  * touched by the owner of its CPT only (ulnet/loop.h).
  *
- * The parts of RPC (connections of clients, of services, ...) and its two sides
- * are known by a table of functions each, struct rpc_part and struct rpc_side,
- * which only node/ puts together.
+ * Each part of RPC (connections of clients, of services, ...) has a table of
+ * functions, struct rpc_part, and each of its two sides a struct rpc_side. Only
+ * node/ puts them together.
  *
  * End of life: close (refuse), abort (end what is going on), stop (unlink what
  * receives), free (when nobody refers to memory of ours any more).
@@ -71,7 +71,7 @@ struct shard {
 	struct ulnet_work close_work, abort_work, idle_work;
 	bool told; /* that there is no work left */
 
-	/* rpc->wait.lock: as of shard_settled(), for those who wait for it */
+	/* under rpc->wait.lock: set by shard_settled(), for who waits there */
 	bool idle, unused;
 };
 
@@ -97,10 +97,10 @@ struct ulrpc {
 	bool shutdown_due; /* somebody is still to be told */
 	struct services *services;
 	struct client_ids *client_ids; /* of clients; has a lock of its own */
-	struct import_names *names;    /* of ours; as well */
+	struct import_names *names;    /* of our imports; has one, too */
 	struct stats *stats;
 	_Atomic unsigned int posted; /* works given by other threads */
-	_Atomic uint64_t lazy;	     /* a bit for each portal made so */
+	_Atomic uint64_t lazy;	     /* a bit for each lazy portal */
 
 	/* owner of CPT 0: ulrpc_shutdown() */
 	struct {
@@ -115,11 +115,11 @@ struct ulrpc {
 	} shutdown;
 };
 
-/* What a side of RPC, client or server, does with what comes for either, on the
- * CPT that it has come to. NULL: nothing of that kind comes for this side. */
+/* How a side of RPC, client or server, handles what arrives, on the CPT where
+ * it has arrived. NULL: nothing of that kind comes for this side. */
 struct rpc_side {
-	/* A control message for this side; of the client, which CPT @m is
-	 * for. */
+	/* on_control(): a control message for this side has arrived.
+	 * control_cpt(), of the client only: the CPT that @m is for. */
 	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m);
 	unsigned int (*control_cpt)(const struct wire_control *m);
@@ -171,26 +171,26 @@ static inline bool shard_is_mute(const struct shard *s)
 }
 
 /* May the caller act for @s at once? Outside of all turns a thread may own
- * several CPTs (virtual time), and what it binds is put on any of them: there
- * it has to give work, as others do. */
+ * several CPTs (virtual time), and an MD that it binds may get to any of them:
+ * there the caller has to give work, as other threads do. */
 static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
-/* What begins or ends services, or RPC, waits with things half done, which a
- * crash of the node must not find: so neither a turn may do that nor, on
- * virtual time, a thread of lnet_thread_start(), which crashes with the
- * node. */
+/* May the caller begin or end services, or RPC? That waits with things half
+ * done, and the node must not crash meanwhile. So it is forbidden in a turn,
+ * and, on virtual time, on a thread of lnet_thread_start(), which crashes with
+ * the node. */
 static inline bool rpc_may_manage(struct lnet *node)
 {
 	return !lnet_in_turn() &&
 	       (!lnet_is_virtual(node) || lnet_cpt_current(node) >= 0);
 }
 
-/* After a call of something of the user's, in a turn: has lnet_guard_end()
- * anything to do? */
+/* After a user's function has been called in a turn: did it take so long that
+ * lnet_guard_end() has something to do? */
 static inline bool shard_guard_is_late(const struct shard *s)
 {
 	return tick_now() > *s->late;
@@ -213,15 +213,16 @@ static inline uint64_t shard_match_alloc(struct shard *s)
 	return (s->match | s->cpt) << 8;
 }
 
-/* What an object with this @id is called on the wire: in the same slot
- * (base/id.h) and of the same CPT, but with a random upper half, so that who
- * has one handle can guess no other, and handles from before a restart mean
- * nothing. Never 0. Owner. */
+/* The handle by which the wire names an object with this @id. It has the same
+ * slot (base/id.h) and CPT, but a random upper half, so that whoever has one
+ * handle cannot guess another, and handles from before a restart mean nothing.
+ * Never 0. Owner. */
 uint64_t shard_handle(struct shard *s, uint64_t id);
 /* Uniform in [0, below]. Owner. */
 uint64_t shard_random(struct shard *s, uint64_t below);
-/* 64 bits, of which the high ones are random enough for a pause, and nothing
- * else: who sees some can guess the next. For each message. Owner. */
+/* 64 bits. The high ones are random enough for the length of a pause, but for
+ * nothing else: whoever sees some can guess the next. Cheap enough for each
+ * message. Owner. */
 static inline uint64_t shard_jitter(struct shard *s)
 {
 	s->jitter = s->jitter * UINT64_C(6364136223846793005) +
@@ -229,7 +230,7 @@ static inline uint64_t shard_jitter(struct shard *s)
 	return s->jitter;
 }
 
-/* Given work and timers. Owner. */
+/* Deferred work and timers, on the CPT of @s. Owner. */
 static inline void shard_defer(struct shard *s, struct ulnet_work *w)
 {
 	lnet_defer(s->node, s->cpt, w);
@@ -303,8 +304,8 @@ static inline uint64_t rpc_ns(uint64_t us)
 					       : us * NSEC_PER_USEC;
 }
 
-/* Is a line of the log due that comes once a minute at most? *@said: ns, when
- * the last one was; 0: never. */
+/* May a line that is limited to once a minute be logged now? *@said: ns, when
+ * it was logged last; 0: never. */
 static inline bool rpc_says(uint64_t *said, uint64_t now)
 {
 	if (*said && now - *said < 60 * NSEC_PER_SEC)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls and requests that have ended, as they are observed: in runs, of those
- * that ended one after another and are alike: of one service, method and peer,
- * with one end, and with the same times. Most calls of a message are, as times
- * are those of turns. So an end costs little, and what is made of it is made
- * once for each run, when something ends that is not like it, or somebody wants
- * to know: statistics count it (rpc/stats), and the time-outs of its side learn
- * from it. Neither needs the other.
+ * Calls and requests that have ended are observed in runs. A run is a sequence
+ * of calls, or of requests, that ended one after another and are alike: of one
+ * service, method and peer, with one end, and with the same times. Most calls
+ * of a message are alike, as times are read once per turn. So an end costs
+ * little. The rest is done once for each run, when something ends that is not
+ * like it, or when somebody asks: statistics count the run (rpc/stats), and the
+ * time-outs of its side learn from it. Statistics and time-outs do not need
+ * each other.
  *
- * Recording is inline, as ends are many; it reads no clock but the turn's.
- * Owner: the CPT.
+ * Recording is inline, as ends are frequent; the only clock that it reads is
+ * the turn's. Owner: the CPT.
  */
 #ifndef RPC_RUN_H
 #define RPC_RUN_H
@@ -33,7 +34,7 @@ struct run {
 
 struct runs {
 	struct run run[STAT_SIDES];
-	/* Who is told of each run, first who learns from it; NULL: nobody. */
+	/* Who is told of each run: @learn first, then @count; NULL: nobody. */
 	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
 	void (*count)(struct shard *s, enum stat_side side,
 		      const struct run *run);
@@ -41,7 +42,7 @@ struct runs {
 
 extern const struct rpc_part run_part;
 
-/* What there is to know of a call that ended. Borrowed until return. */
+/* What is known of a call that has ended. Borrowed until the return. */
 struct call_report {
 	struct shard *shard;
 	struct stat_service *stats; /* the client's; NULL: no memory */
@@ -60,7 +61,7 @@ struct bulk_report {
 
 /* A request that was read, at its end. Times in ns. */
 struct request_report {
-	struct stat_service *service; /* NULL: none of that portal */
+	struct stat_service *service; /* NULL: the portal has none */
 	struct stat_peer *peer;	      /* NULL: not connected */
 	uint32_t method;
 	unsigned int end; /* enum wire_status, or STAT_... */
@@ -72,13 +73,13 @@ struct request_report {
 	const struct bulk_report *bulk; /* NULL: none was to be moved */
 };
 
-/* run.how: the end; whether the peer had gone before, for then run.peer
- * may be the memory of another peer by now, and nothing is like that run; and a
- * bit for each of the times that there is. */
+/* run.how consists of the end, of a bit for each time that is known, and of
+ * RUN_GONE if the peer had gone before the end. In that case run.peer may point
+ * to the memory of another peer by now, so nothing counts as like that run. */
 #define RUN_END	       0xffu
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))
-#define RUN_NONE       0 /* empty: each has a total time */
+#define RUN_NONE       0 /* empty; other runs have a total time */
 _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 
 #define RUN_CALL                               \
@@ -93,7 +94,7 @@ _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
 	 RUN_TIME(STAT_REQUEST_TIME_service))
 
-/* The run is over, if there is one: those who want to know are told of it. */
+/* Ends the run, if there is one: tells runs->learn and runs->count of it. */
 void run_fold(struct shard *s, enum stat_side side);
 
 /* The same on both sides. */
@@ -106,7 +107,7 @@ static inline void run_count(struct shard *s, enum stat_side side,
 
 	run->counts[STAT_COUNT_sent_bytes] += sent;
 	run->counts[STAT_COUNT_received_bytes] += received;
-	/* Histograms add no more at a time. */
+	/* A histogram can add at most that many at a time. */
 	if (unlikely(++run->counts[STAT_COUNT_calls] == UINT32_MAX))
 		run_fold(s, side);
 }
@@ -187,7 +188,7 @@ static in_line void run_request_end(struct shard *s,
 	struct run *run = &s->runs->run[STAT_REQUESTS];
 
 	if (unlikely(!request_is_like(run, r))) {
-		/* So that *r need not be in memory. */
+		/* A copy, so that *r itself can stay in registers. */
 		struct request_report copy = *r;
 
 		run_request_begin(s, &copy);

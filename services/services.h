@@ -12,7 +12,7 @@
 
 struct service_conf {
 	unsigned int workers; /* 0: some */
-	uint32_t queue_max;   /* these four: 0: the library's default */
+	uint32_t queue_max;   /* of these four, 0: the library's default */
 	uint32_t window;
 	uint32_t segments;
 	uint32_t buffers;
@@ -38,9 +38,9 @@ struct probe_call {
 	uint64_t delay;	   /* us that the service takes its time; 0: none */
 	uint32_t progress; /* reports of progress meanwhile */
 	void *bulk;	   /* memory; NULL without */
-	uint64_t length;   /* of it */
-	uint64_t seed;	   /* of the contents, */
-	uint64_t offset;   /* where they begin in the pattern */
+	uint64_t length;   /* of @bulk */
+	uint64_t seed;	   /* of the pattern that is its contents */
+	uint64_t offset;   /* where its contents begin in the pattern */
 };
 
 #define PROBE_ROOM 256 /* bytes of a body beyond probe_call.size */

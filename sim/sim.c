@@ -65,8 +65,8 @@ err_env:
 	return rc;
 }
 
-/* libulnetlab is in the place of libulnet, which libulrpc brings along, only if
- * it comes before that one where symbols are looked for. */
+/* Does libulnetlab replace libulnet, which libulrpc brings along? Only if it
+ * comes first in the order in which the linker looks up symbols. */
 static bool in_its_place(void)
 {
 	Dl_info public, own;
@@ -158,7 +158,8 @@ static uint64_t next_callback(const struct lnet_sim *sim)
 	return timer_wheel_next(&sim->callbacks);
 }
 
-/* A node waits for its loops (lnet_close(), LNetEQPoll()). */
+/* Lets time pass while a node waits for its loops (lnet_close(),
+ * LNetEQPoll()). */
 static bool sim_drive(void *arg, uint64_t until)
 {
 	struct lnet_sim *sim = arg;
@@ -211,7 +212,8 @@ static int node_start(struct sim_node *n)
 	rc = node_open(&p, &n->node);
 	if (rc)
 		return rc;
-	/* Or lnet_sim_run_all() would not end while some are dead. */
+	/* Without a limit, lnet_sim_run_all() would not end while some NIs are
+	 * dead. */
 	BUG_ON(lnet_setting_set(n->node, "recovery_limit", SIM_RECOVERY_S));
 	rc = node_set_up(n);
 	if (rc) {
@@ -262,7 +264,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->index = sim->nnodes;
 	if (conf)
 		n->conf = *conf;
-	/* These are the simulation's affair. */
+	/* The simulation decides on these. */
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
@@ -295,7 +297,7 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 		return -ENOMEM;
 	}
 	sim->nodes = nodes;
-	/* In the table before it starts: handlers may ask for it. */
+	/* It is in the table before it starts, as handlers may ask for it. */
 	sim->nodes[sim->nnodes++] = n;
 	rc = node_start(n);
 	if (rc) {

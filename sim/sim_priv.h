@@ -35,7 +35,7 @@ struct lnet_sim {
 	struct simqp_fabric *fabric; /* NULL: o2ib nets are simlnd's, too */
 	struct sim_node **nodes;
 	unsigned int nnodes;
-	struct sim_node *crashing;    /* no time passes meanwhile */
+	struct sim_node *crashing;    /* no time passes while it is set */
 	struct timer_wheel callbacks; /* lnet_sim_at() */
 	struct list ats;
 	struct ulnet_sim_stats stats;
@@ -55,13 +55,14 @@ struct lnet_sim {
 
 /* ---- audit.c: the invariants of operations, and the event log ---- */
 
-/* Bytes of what it keeps of an operation (for the pool). */
+/* The size of what audit.c keeps of an operation, for the pool. */
 size_t audit_op_size(void);
-/* Watches @n: its observer calls back here. */
+/* Makes audit.c the observer of @n. */
 void audit_watch(struct sim_node *n);
 extern const struct sim_net_watch audit_net_watch; /* arg: the simulation */
 extern const char *const audit_fates[SIM_FATES];
-/* Operations past their deadline; with @closed: any that has not ended. */
+/* Reports operations that have not ended by their deadline, or, with @closed,
+ * have not ended at all. */
 void audit_check(struct lnet_sim *sim, bool closed);
 /* An event of the simulation itself, for the log. */
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
@@ -70,7 +71,7 @@ void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 
 /* As sim_net_watch.send(); @arg: the simulation. */
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
-/* @node is no more; NULL: all of them. */
+/* @node has gone; NULL: all nodes have. */
 void ways_forget(struct lnet_sim *sim, const struct lnet *node);
 void ways_free(struct lnet_sim *sim);
 

@@ -289,7 +289,7 @@ struct nis {
 	struct plan *plan;
 	const struct scope *scope;
 	bool add;
-	struct ni_spec spec; /* but for the interface; to be deleted: its net */
+	struct ni_spec spec; /* but for the interface; to delete: its net */
 };
 
 /* The one of interface @name, with the list of CPTs behind it, "" for none. */

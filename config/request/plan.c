@@ -19,7 +19,7 @@ struct step {
 	bool add; /* NI, FAULT, ROUTE, POLICY: it comes, else it goes */
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
-	struct ni_spec spec; /* NI that comes; that goes: what brings it back */
+	struct ni_spec spec;  /* of an NI to add; or to restore one that goes */
 	struct ulnet_nid nid; /* NI that goes; that comes: what came of it */
 	const char *missing;  /* NI that did not come: constant text, or NULL */
 	struct peer_change *peer; /* the plan's */

@@ -11,7 +11,8 @@
 #include "config/yaml/scope.h"
 #include "ulnet/fault.h"
 
-/* An NI to be. Names of tunables are borrowed as long as it is used. */
+/* The specification of an NI. The names of tunables are borrowed as long as it
+ * is used. */
 struct ni_spec {
 	struct ulnet_ni_conf conf;	     /* without its pointers */
 	char interface[LNET_INTERFACE_SIZE]; /* "": conf.nid is the NID */

@@ -54,7 +54,8 @@ void scope_set_fail(const struct scope *s, const char *name, int rc,
 		if (*c == '_')
 			*c = ' ';
 	snprintf(descr, sizeof(descr), "cannot configure %s: %s", words, why);
-	/* Scripts know one number for all that is wrong with a value. */
+	/* Scripts expect one number for everything that is wrong with a
+	 * value. */
 	answer_setting_error(s->answer, "add", name,
 			     rc == -EINVAL || rc == -ENOENT ? -ENODATA : rc,
 			     descr);
@@ -155,8 +156,8 @@ bool key_in(const char *key, const char *const *keys)
 	return false;
 }
 
-/* Does it take no more than that many letters to be put in, left out, replaced
- * or swapped with the next one to make one of the other? */
+/* Can @a be turned into @b by at most @letters changes? A change inserts,
+ * removes or replaces a letter, or swaps it with the next one. */
 static bool alike(const char *a, const char *b, unsigned int letters)
 {
 	while (*a && *a == *b) {
@@ -175,7 +176,7 @@ static bool alike(const char *a, const char *b, unsigned int letters)
 	       (*b && alike(a, b + 1, letters));
 }
 
-/* Shorter ones look like everything. */
+/* Shorter keys are nearly alike to all others. */
 #define LETTERS_MIN 3
 
 const char *key_near(const char *key, const char *const *keys)

@@ -120,7 +120,7 @@ struct tree *doc_set_root(struct doc *doc, enum tree_kind kind,
 	return doc->root;
 }
 
-/* A child as it stands in a text. */
+/* Adds a child with exactly this form and text, as a parser found it. */
 static struct tree *tree_add(struct tree *parent, const char *key,
 			     enum tree_kind kind, enum tree_form form,
 			     const char *text)
@@ -247,7 +247,7 @@ bool tree_number(const struct tree *t, int64_t *value_p)
 	return true;
 }
 
-/* ---- text to tree: what is foreign is bounded here ---- */
+/* ---- text to tree: the limits on foreign documents are enforced here ---- */
 
 struct parse {
 	yaml_parser_t yaml;
@@ -469,8 +469,8 @@ int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	return rc;
 }
 
-/* ---- tree to text: in the indentation, and with the quotes, that scripts know
- * from the kernel's lnetctl ---- */
+/* ---- tree to text: indented and quoted as by the kernel's lnetctl, because
+ * scripts expect that ---- */
 
 const struct tree_style tree_wide = { 6, 0, 6 };
 const struct tree_style tree_middle = { 4, 4, 2 };
@@ -478,8 +478,8 @@ const struct tree_style tree_narrow = { 2, 0, 2 };
 
 /* ---- scalars ---- */
 
-/* Does @text say the same without quotes, whatever stands around it? Narrower
- * than YAML. */
+/* Does @text mean the same without quotes, in any context? Stricter than YAML
+ * demands. */
 static bool plain_ok(const char *text)
 {
 	size_t len = strlen(text);
@@ -506,7 +506,8 @@ static bool printable(const char *text)
 	return true;
 }
 
-/* The code point at @s, of *len bytes; *len 0: none. */
+/* Decodes the code point at @s and sets *len to its bytes; 0: it is not
+ * UTF-8. */
 static uint32_t utf8(const unsigned char *s, size_t *len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -557,8 +558,8 @@ static void emit_escape(uint32_t v, FILE *out)
 	}
 }
 
-/* @text in double quotes. -EILSEQ: it is not UTF-8, and nothing was written
- * that makes sense. */
+/* Writes @text in double quotes. -EILSEQ: it is not UTF-8, and what was written
+ * so far is of no use. */
 static int tree_emit_quoted(const char *text, FILE *out)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -587,7 +588,8 @@ static void emit_single(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* @text came from libyaml, which takes UTF-8 only, or is ours. */
+/* @text is UTF-8, as it came from libyaml, which accepts nothing else, or from
+ * this program; so the error below is not expected. */
 static void emit_double(const char *text, FILE *out)
 {
 	if (tree_emit_quoted(text, out))
@@ -626,7 +628,8 @@ static void pad(unsigned int n, FILE *out)
 	fprintf(out, "%*s", (int)n, "");
 }
 
-/* What stands on the line of its key: scalars, and what is empty. */
+/* Writes @t on the line of its key if it is a scalar or an empty collection.
+ * False: it is neither. */
 static bool emit_inline(const struct tree *t, FILE *out)
 {
 	if (t->kind != TREE_SCALAR && t->count)
@@ -705,8 +708,9 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 	emit_pair(t, style, 0, out);
 }
 
-/* Here, and not with the rest of the client: RPC knows it weakly, and has it
- * wherever there is a control. */
+/* lnet_ctl_quote() and this are here, and not with the rest of the client,
+ * because RPC has a weak reference to the former, which is to be resolved
+ * wherever a control is linked in. */
 int text_end(FILE *f, int rc, char **text_p)
 {
 	bool bad = ferror(f);

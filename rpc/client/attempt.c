@@ -25,7 +25,7 @@
 /* See is_executed_by_nobody(). */
 #define ABSENT_SLACK (200 * NSEC_PER_MSEC)
 
-/* Queries, that are not answered. */
+/* Pauses between queries that are not answered. */
 static const struct backoff_law query_law = {
 	.policy = BACKOFF_FULL,
 	.max = BACKOFF_NO_MAX,
@@ -47,7 +47,7 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	uint64_t most =
 		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
 
-	/* What was not enough would not be the next time. */
+	/* A time that was too short once would be so again. */
 	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
 		time = MIN(rpc_at(time, time), most);
 	return time;
@@ -108,7 +108,7 @@ void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 		watch_arm(c, p->due);
 }
 
-/* At another time than before. */
+/* Makes the watch of @p due at @due instead. */
 static void watch_again(struct batch *p, uint64_t due)
 {
 	list_del(&p->of_watch);
@@ -119,7 +119,7 @@ static void watch_again(struct batch *p, uint64_t due)
 
 /* ---- which rail loses messages ---- */
 
-/* @p is lost, or its answer is. */
+/* Tells LNet that the rail of @p has lost @p, or its answer. */
 static void batch_suspect(struct batch *p)
 {
 	const struct ulnet_id peer = { p->target, p->peer.pid };
@@ -151,8 +151,8 @@ void attempt_look_back(const struct ulrpc_call *call,
 
 /* ---- what is not answered in time ---- */
 
-/* A query about the call has not been answered in its time. Those of other
- * calls that were on their way meanwhile say nothing more. */
+/* A query about the call has not been answered in its time. Unanswered queries
+ * about other calls, under way at the same time, prove nothing more. */
 static void grow_patience(struct import *imp, const struct ulrpc_call *call,
 			  uint64_t now)
 {
@@ -227,7 +227,8 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
-/* The server moves bulk by the way on which it was asked last. */
+/* The server moves bulk by the rail on which it was asked last: bulks
+ * follow. */
 static void bulks_follow(struct ulrpc_call *call, const struct batch *p)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
@@ -259,17 +260,18 @@ void attempts_asked(const struct ulrpc_call *call, const struct batch *p)
 		     import_patiently(c->imp, rpc_at(time, rtt)));
 }
 
-/* The NID that the call was sent to may not be the server's any more: then its
- * bulk comes from another one, and as long as the server waits for bulk, and
- * says so, nobody asks about the call. */
+/* Lets @server move the bulk of the call. The NID that the call was sent to may
+ * not be the server's any more: then bulk comes from another NID. If that were
+ * refused, the server would wait for bulk, send extensions, and nobody would
+ * ask about the call. */
 static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_admit(call->bulks[i], server);
 }
 
-/* The server is serving it, and needs until @until, ns: so says @server, one of
- * its NIDs, with its pid. */
+/* The server is serving the call, and needs until @until, ns. @server: one of
+ * its NIDs, which has said so, and its pid. */
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
@@ -288,9 +290,9 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 		watch_again(p, call->expected);
 }
 
-/* The call that is meant, if it still waits; what is about an attempt before
- * the last real one was overtaken, and so is what is about one that was
- * answered. */
+/* The call that an extension is about, if it still waits. NULL if the extension
+ * is about an earlier attempt than the last one that is not a query, or about
+ * one that was answered. */
 static struct ulrpc_call *extension_find(const struct import *imp,
 					 const struct wire_extension *e)
 {
@@ -396,7 +398,7 @@ static void requeue(struct ulrpc_call *call)
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* It would be looked up in a store that does not know. */
+	/* The call would be looked up in a store that does not know it. */
 	if (unlikely(call->forsaken && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
@@ -440,7 +442,7 @@ void attempt_end(struct ulrpc_call *call)
 	batch_forget_all(call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
-	/* Its place among those in flight is free. */
+	/* Its place among the calls in flight is free. */
 	client_kick(call->client);
 }
 
@@ -457,7 +459,7 @@ static void count_repetition(struct ulrpc_call *call)
 	stat_count(call->shard, RPC_STAT_calls_repeated);
 }
 
-/* As call_again(), of one that was delivered. */
+/* As call_again(), for an attempt that was delivered. */
 static void call_repeat(struct ulrpc_call *call)
 {
 	count_repetition(call);
@@ -478,8 +480,8 @@ static bool may_repeat(const struct ulrpc_call *call)
 	return max == BACKOFF_NO_MAX || call->retries < max;
 }
 
-/* Is somebody to find out whether the call was executed, or does it not
- * matter? */
+/* May the call be sent again though perhaps it was executed: can that be looked
+ * up, or does it not matter? */
 static bool may_be_doubtful(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_IDEMPOTENT ||
@@ -551,7 +553,8 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 	return retry_next(&c, at_p);
 }
 
-/* The attempt is over, and no other one has begun. */
+/* The attempt is over, and the next one has not begun: moves the call to
+ * WAIT. */
 static void attempt_wait(struct ulrpc_call *call)
 {
 	attempt_end(call);
@@ -606,9 +609,9 @@ static bool is_executed_by_nobody(const struct ulrpc_call *call,
 	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
 }
 
-/* It knows of no attempt, and will execute none that comes late. An idempotent
- * call it may have executed, and forgotten. Without another attempt the call
- * ends now: there is nothing to wait for. */
+/* The server knows of no attempt, and will execute none that comes late. It may
+ * have executed an idempotent call, and forgotten it. Without another attempt
+ * the call ends now: there is nothing to wait for. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
 	bool bulk_failed = call->bulk_failed;
@@ -631,17 +634,17 @@ static void on_unknown_call(struct ulrpc_call *call)
 }
 
 /* The handler has failed, for want of bulk data. May the call be executed once
- * more? So says its caller; what its method says, the server tells when it is
- * asked about the call after that: it does not know the call any more if the
- * method is idempotent, too, and says the same again if the method minds. What
- * it says first may be the answer to a question of before, for the handler
- * answers whoever has asked last. */
+ * more? The caller has said so. Whether its method allows it, too, the server
+ * shows when it is asked about the call: if the method is idempotent, the
+ * server does not know the call any more; otherwise it gives the same answer
+ * again. Its first answer may belong to an earlier query, as the handler
+ * answers the last attempt. */
 static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
 	    !may_repeat(call))
 		return false;
-	if (call->bulk_failed) /* is it a copy of what it has said? */
+	if (call->bulk_failed) /* is it a copy of that answer? */
 		return call->fsm.state == CALL_ASK ||
 		       r->attempt == call->out.attempt;
 	call->bulk_failed = true;
@@ -649,9 +652,9 @@ static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 	return true;
 }
 
-/* Of a connection that is not the last one, or not known: which has nothing to
- * do with the call. A query would not be answered with that if the server had
- * looked at it. */
+/* The attempt named a connection that is not the last one, or is not known:
+ * that says nothing of the call. If the server had looked at a query, it would
+ * have answered differently. */
 static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (r->attempt == call->out.attempt)
@@ -689,8 +692,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return true;
 	case WIRE_NO_SERVICE:
 	case WIRE_SHUTTING_DOWN:
-		/* The service leaves that portal, or has. It may be at another
-		 * one, or come back soon: asking for it will tell. */
+		/* The service leaves that portal, or has left it. It may be at
+		 * another portal, or come back soon: the client asks for it. */
 		if (!query)
 			count_refusal(call);
 		on_stale(call, r);
@@ -704,8 +707,9 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
-		/* The attempt has; or the call will have soon, which the server
-		 * says just in time: another one would be told the same. */
+		/* The attempt has expired. Or the call will soon, and the
+		 * server says so just in time: another attempt would be told
+		 * the same. */
 		return attempt_time_left(call, now) >
 			       import_rtt(c->imp) + QUERY_TIME &&
 		       call_retry(call, 0);
@@ -731,7 +735,7 @@ void attempts_list(const struct ulrpc_client *c, struct list *calls)
 	}
 }
 
-/* Nobody can tell any more what became of these. */
+/* Ends calls of which nobody can tell any more what became of them. */
 static void end_as_restarted(struct list *calls)
 {
 	while (!list_empty(calls))
@@ -754,7 +758,7 @@ void attempts_without_slot(struct import *imp)
 	end_as_restarted(&over);
 }
 
-/* It waits to be sent, to a service that is to look it up. */
+/* Does the call wait to be sent, to a service that is to look it up? */
 static bool is_to_be_looked_up(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_EXACTLY_ONCE &&

@@ -29,7 +29,7 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
-/* At p->due, or soon after, the server is asked about those calls of @p that
+/* Makes the client ask, at p->due or soon after, about those calls of @p that
  * nothing was heard of. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
 static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
@@ -44,9 +44,9 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 /* client.watch_timer */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* A query about @call is being made, as the entry @index of @p: makes @p->due
- * earlier, if this query is to be answered earlier. @random: 64 bits, the same
- * for all calls of @p. */
+/* A query about @call becomes entry @index of @p, which is being made: sets
+ * p->due to an earlier time if this query is to be answered earlier. @random:
+ * 64 bits, the same for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
 /* @p, with queries about @call and others, is on its way. */
@@ -59,42 +59,44 @@ void call_ask(struct ulrpc_call *call);
 /* ... this attempt is over: nothing is to land for it any more. The caller
  * moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
-/* ... the attempt may have been executed, by somebody who does not know any
- * more: sends it again if it may be repeated, or if the service can look
+/* ... the attempt may have been executed, by a server that does not know it any
+ * more: sends the call again if it may be repeated, or if the service can look
  * it up, and ends it otherwise. */
 void call_unsettle(struct ulrpc_call *call);
-/* ... an answer has come. True: it says that the call is to be sent again, at
- * once or later, which is done. */
+/* ... an answer has come. True: it says that the call is to be sent again, and
+ * this function has seen to that. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
 
-/* FETCH: nobody holds the reply any more: as call_unsettle(). */
+/* In state FETCH: nobody holds the reply any more. Does what call_unsettle()
+ * does. */
 void call_fetch_lost(struct ulrpc_call *call);
 
-/* The query of @p was not delivered, or the attempt. */
+/* The query or the attempt in @p was not delivered. */
 void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
 
 /* @r is the answer to a query about @call. If it shows that the attempt, or the
  * answer to it, was lost, LNet is told that its rail loses messages. */
 void attempt_look_back(const struct ulrpc_call *call,
 		       const struct wire_reply *r);
-/* The connection was made again, with the same server: whatever was sent before
- * may be lost, or its reply. @s: a rail has failed: the same for calls that
- * were sent by it, and whose messages LNet is done with; or NULL. */
+/* Asks about calls of @imp. @s NULL: the connection was made again with the
+ * same server, so what was sent before, or the reply to it, may be lost. Else a
+ * rail has failed: only about calls that were sent by it, and whose messages
+ * LNet is done with. */
 void attempts_ask(struct import *imp, const struct severed *s);
 /* The server is another one, or has forgotten us: ends the calls of @c that are
  * out, or sends them again. */
 void attempts_unsettle(struct ulrpc_client *c);
 /* The service of @c has no store, or another one than before: ends calls that
- * perhaps have been executed, and were to be looked up there; those that are
- * out never will be. */
+ * perhaps have been executed, and were to be looked up in the old one. Calls
+ * that are out will never be looked up. */
 void attempts_forsake(struct ulrpc_client *c);
-/* Ends calls whose slots are not granted any more: by another server, which has
- * fewer. */
+/* Ends calls whose slots are not granted any more, because the server is
+ * another one now, which grants fewer. */
 void attempts_without_slot(struct import *imp);
 
-/* Extensions: the server of @imp says that calls take longer than it had let
- * expect, and are still being served. So what is slow is not asked about. @ev:
- * the message's. */
+/* Extensions have come: the server of @imp says that calls take longer than
+ * expected, and are still being served. So slow calls are not asked about. @ev:
+ * the event of the message. */
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 

@@ -15,14 +15,15 @@
 
 /* Bodies from this length on are sent from the call's own memory. */
 #define BODY_BORROWED 1024
-/* Bulks of all calls in one batch. */
+/* How many bulks the calls of one batch may have together. */
 #define BULKS_MAX 64
 /* Two messages of requests overlap: copying one with serving the other. With
  * nothing under way, and this much to send, half of it goes first. */
 #define HALF_MIN 32768
-/* Room for replies of one batch, unless one call alone wants more. */
+/* Bytes at most for the replies of one batch, unless one call alone wants
+ * more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
-/* Longer than any transaction is allowed to last: the node's limit holds. */
+/* Longer than the node's limit for transactions, so that its limit counts. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
 /* Of a sink with checksums, in a reply; of each of its segments. */
 #define MOVED_BOUND	 32
@@ -47,8 +48,8 @@ static void batch_free(struct batch *p)
 	slab_put(&p->shard->imports->slab, p, p->size);
 }
 
-/* LNet has said its last word of something: frees the batch, if it was that of
- * all, and nobody waits. */
+/* LNet has reported the end of something that it was given: frees the batch if
+ * that was the last one, and nobody waits. */
 static void batch_check(struct batch *p)
 {
 	struct shard *s = p->shard;
@@ -100,7 +101,7 @@ static bool is_answer(const struct wire_reply *r)
 	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
 }
 
-/* Those that the server was not too busy for. */
+/* How many of the replies do not say that the server was too busy. */
 static out_of_line uint32_t replies_good(const struct wire_replies *m,
 					 const struct wire_reply *reply)
 {
@@ -141,7 +142,8 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 	}
 }
 
-/* Cannot be read. If there is only one that it can be for, it is for that. */
+/* A message of replies cannot be read. If @p has only one call, it is for
+ * that. */
 static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
@@ -149,7 +151,7 @@ static void replies_bad(struct batch *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-/* Replies have come, as the event says: whole. */
+/* A complete message of replies has come, as @ev says. */
 static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
@@ -239,7 +241,8 @@ static void undelivered(struct batch *p)
 	import_undelivered(imp, epoch, sent);
 }
 
-/* A query is repeated when no answer comes. */
+/* LNet does not know whether @p was delivered: asks about its calls. A query is
+ * only repeated, when no answer comes. */
 static void doubtful(struct batch *p)
 {
 	struct import *imp = p->client->imp;
@@ -343,8 +346,8 @@ static size_t load_head(struct load *l, struct ulrpc_call *call)
 	return wire_call_bound(&w);
 }
 
-/* Lends its bulks. Those of an attempt that came to nothing may not be free
- * yet: -EAGAIN. */
+/* Lends the bulks of @call. -EAGAIN: those of an earlier attempt, which came to
+ * nothing, are not free yet. */
 static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -426,7 +429,7 @@ static void batch_set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
 	call_fail_later(call, cause);
 }
 
-/* Others may go before it does. */
+/* @call waits for a while; other calls may go before it does. */
 static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
 		    enum ulrpc_cause cause)
 {
@@ -485,7 +488,7 @@ static void load_fill(struct load *l, unsigned int n)
 	}
 }
 
-/* There is no place where their replies could land. */
+/* Undoes the load: there is no memory where the replies could land. */
 static void load_undo(struct load *l, int rc)
 {
 	struct ulrpc_client *c = l->client;
@@ -632,7 +635,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 	return at;
 }
 
-/* Who asks is not executed. The answer may be the reply, whatever it has. */
+/* A query is not executed. Its answer may be the reply, of any length. */
 static uint8_t *encode_queries(struct batch *p, const struct load *l,
 			       uint8_t *at)
 {
@@ -668,8 +671,8 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
-/* The bodies, behind the head or where they are; queries have none. Returns how
- * many fragments. */
+/* Adds the bodies, copied behind the head or from where they are; queries have
+ * none. Returns the number of fragments. */
 static unsigned int encode_bodies(struct batch *p, const struct load *l,
 				  uint8_t *at, struct iovec *iov)
 {
@@ -756,7 +759,7 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->due = TIME_NEVER;
 }
 
-/* Of no use: nothing can land there. */
+/* Gives up a batch that was not sent: nothing can land there. */
 static void batch_drop(struct batch *p)
 {
 	p->open = 0;

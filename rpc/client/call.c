@@ -76,8 +76,8 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
-/* Bulk was moved when the call had ended, or that was known only then: of what
- * goes out, LNet says so when the network has taken it. */
+/* Bulk was moved after the call had ended, or was known only then to have been
+ * moved: LNet reports data that goes out when the network has taken it. */
 static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
 		    uint64_t out)
 {
@@ -114,7 +114,8 @@ static bool bulks_release(struct ulrpc_call *call)
 	return idle;
 }
 
-/* Times add up to the total, whatever the server says, which has been set. */
+/* Sets the times so that they add up to the total, which has been set, whatever
+ * the server says. */
 static in_line void outcome_times(struct ulrpc_outcome *o,
 				  const struct ulrpc_call *call, uint64_t now)
 {
@@ -255,7 +256,7 @@ static in_line void call_record(const struct ulrpc_call *call,
 		bulks_record(call);
 }
 
-/* The outcome is known; may do anything. */
+/* Calls the callback, which may do anything, with the outcome. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
 {
@@ -299,8 +300,8 @@ static void on_ending(struct ulnet_work *work)
 	free(e);
 }
 
-/* Takes the bulks back, and what waits for that; NULL: nothing has to (or can,
- * without memory). Before the batch ends. */
+/* Takes the bulks back before the batch ends. Returns what waits for them to be
+ * free; NULL: nothing has to wait, or there is no memory. */
 static struct ending *ending_new(struct ulrpc_call *call)
 {
 	struct ending *e;
@@ -342,7 +343,7 @@ static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	e->length = length;
 }
 
-/* The call was answered, though @f has not brought the reply, or only now. */
+/* The call was executed, and answered, even if @f has not brought the reply. */
 static void executed_there(struct ulrpc_outcome *o, const struct fetch *f)
 {
 	o->execution = ULRPC_EXECUTED;
@@ -407,8 +408,8 @@ void call_expire(struct ulrpc_call *call)
 
 /* ---- an answer ---- */
 
-/* What was put into the sinks is what the server put there: it has to say what
- * it was, of each that anything was put to. */
+/* Is what is in the sinks what the server has put there? It has to report each
+ * sink that anything was put to. */
 static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct wire_view view = r->bulks.view;
@@ -454,7 +455,8 @@ static const struct {
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-/* What can be believed of what the server says of an executed call. */
+/* Can the statements of the server about an executed call be believed?
+ * ULRPC_CAUSE_OK, or what is wrong with it. */
 static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 					     const struct wire_reply *r)
 {
@@ -470,7 +472,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
 }
 
-/* The status of a reply that says anything but that all went well. */
+/* Handles a reply with any status but success. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
 {
@@ -489,7 +491,7 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 
 /* ---- a reply that the server holds ---- */
 
-/* Who has answered. */
+/* The server, as the holder of a reply to @call. */
 static struct holder holder(const struct ulrpc_call *call)
 {
 	const struct batch *query = call->query.batch;
@@ -658,7 +660,7 @@ static int bulks_claim(struct ulrpc_call *call,
 	return 0;
 }
 
-/* What the call is to carry besides its body, and most do not. */
+/* Adds what most calls do not carry besides their body. */
 static out_of_line int call_load(struct ulrpc_call *call,
 				 const struct ulrpc_call_conf *conf)
 {
@@ -687,14 +689,14 @@ static in_line void call_start(struct ulrpc_call *call)
 	client_submit(c, call);
 }
 
-/* The clock of the thread that made it may be ahead of this turn's. */
+/* The clock of the thread that made the call may be ahead of this turn's. */
 static void times_settle(struct ulrpc_call *call, uint64_t now)
 {
 	call->began = MIN(call->began, now);
 	call->queued = MIN(call->queued, now);
 }
 
-/* From another thread to its CPT. */
+/* The call has come from another thread to its CPT. */
 static void on_arrival(struct ulnet_work *work)
 {
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
@@ -748,7 +750,8 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
 	call->flags = 0;
-	/* Neighbours, in the order of the struct: few stores set all of it. */
+	/* These are neighbours in the struct, so that few stores set them
+	 * all. */
 	call->xid = 0;
 	call->out.batch = call->query.batch = NULL;
 	call->fsm.state = CALL_NEW;

@@ -29,8 +29,8 @@ struct stat_peer;
 struct stat_service;
 struct wire_reply;
 
-/* What a call waits for in each state, in which list it is, and which counter
- * has it. The simulator's campaign checks that.
+/* For each state: what a call waits for, which list it is in, and which counter
+ * counts it. The simulator's campaign checks that.
  *
  * NEW	   Given to its CPT by call.work; its client does not know it.
  * QUEUED  Waits for a connection, its service, or a place in flight: in
@@ -81,9 +81,9 @@ enum call_watch {
 
 /* Where an answer to an attempt lands. */
 struct place {
-	struct batch *batch;   /* NULL: nowhere */
-	uint32_t index;	       /* of batch.entries */
-	uint32_t attempt;      /* 0: the first one */
+	struct batch *batch; /* NULL: nowhere */
+	uint32_t index;	     /* of batch.entries */
+	uint32_t attempt;    /* 0: the first one */
 };
 
 /* Not on the wire: the call has a trace. */
@@ -206,7 +206,8 @@ static inline void call_put(struct ulrpc_call *call)
 		call_free(call);
 }
 
-/* Adds the time since it was queued to call.connecting and call.window. */
+/* Adds the time since the call was queued to call.connecting and
+ * call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
 /* QUEUED -> SENT, as number @index in @p, which is being made. */
 static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,

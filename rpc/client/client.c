@@ -67,7 +67,7 @@ static void open_send(struct ulrpc_client *c)
 					   imp->handle, c->tag);
 }
 
-/* Asks, or asks again; not while LNet has the question still. */
+/* Sends Open, or repeats it, unless LNet still has the last one. */
 static void open_ask(struct ulrpc_client *c)
 {
 	if (!c->sending)
@@ -108,7 +108,7 @@ static void on_open_timer(struct ulnet_timer *timer)
 		ask_no_more(c);
 }
 
-/* Leads to client_on_opened(), if anybody answers. */
+/* Asks for the service. If anybody answers, client_on_opened() is called. */
 static void client_open_service(struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
@@ -123,7 +123,7 @@ void client_verify(struct ulrpc_client *c)
 		client_ask(c);
 }
 
-/* OPENING, but it is asked for only after a pause. */
+/* Moves the service to OPENING, and asks for it after a pause. */
 static void open_later(struct ulrpc_client *c)
 {
 	unsigned int n = c->reopened++;
@@ -161,8 +161,8 @@ static void fail_all(struct list *calls, enum ulrpc_cause cause)
 		call_fail(list_first(calls, struct ulrpc_call, link), cause);
 }
 
-/* Ends those that wait to be sent; @impatient: and whose callers want no
- * retries, since an answer has come. */
+/* Ends calls that wait to be sent; @impatient: only those whose callers want no
+ * retries once an answer has come. */
 static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 			bool impatient)
 {
@@ -182,7 +182,8 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 	fail_all(&some, cause);
 }
 
-/* Whatever a server says, calls go to no portal that has another purpose. */
+/* May calls go to @portal? Not if it has another purpose, whatever a server
+ * says. */
 static bool client_portal_ok(uint32_t portal)
 {
 	return portal && portal < LNET_PORTALS &&
@@ -271,7 +272,7 @@ static bool is_ready(const struct ulrpc_client *c)
 	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
-/* Nothing can be sent: asks for what would help. */
+/* Nothing can be sent: asks for what is missing. */
 static void client_want(struct ulrpc_client *c)
 {
 	import_want(c->imp);
@@ -290,7 +291,7 @@ static void client_on_flush(struct ulnet_work *work)
 	shard_release(c->shard);
 }
 
-/* In slow start, which may be why calls wait. */
+/* If slow start may be why calls wait, arms window_timer. */
 static void window_watch(struct ulrpc_client *c)
 {
 	if (c->nqueued && is_ready(c) && c->inflight >= c->window.limit &&
@@ -422,7 +423,7 @@ static void on_deadline(struct ulnet_timer *timer)
 	call_expire(container_of(timer, struct ulrpc_call, timer));
 }
 
-/* There is no other one, or one with a later deadline. */
+/* There is no other call, or only calls with later deadlines, in due. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	if (!list_empty(&c->due)) {
@@ -528,7 +529,7 @@ void client_free(struct ulrpc_client *c)
 	free(c);
 }
 
-/* No call, and no work of it is left. */
+/* The client has no call and no work left. */
 static void client_leave(struct ulrpc_client *c)
 {
 	struct import *imp = c->imp;

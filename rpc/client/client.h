@@ -21,7 +21,7 @@
 
 struct wire_opened;
 
-/* Calls that are worth a message before the end of a turn. */
+/* Queued calls are sent before the turn ends if there are at least so many. */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {
@@ -45,7 +45,7 @@ struct ulrpc_client {
 	struct import *imp;
 	struct list link; /* import.clients */
 	bool closed;	  /* by its user */
-	bool flushing;	  /* flush is given */
+	bool flushing;	  /* client.flush has been given */
 
 	/* ulrpc_call.link; enum call_state says which calls are where. Calls
 	 * of again and queue wait for something that will have them sent: the
@@ -53,9 +53,9 @@ struct ulrpc_client {
 	 * flight to end, a slot (import.slots.wanted); or else flush is given.
 	 * Those of ask wait for the first three of these. */
 	struct list again;   /* were sent before; go first */
-	struct list queue;   /* behind those */
+	struct list queue;   /* never sent; go after those */
 	struct list stalled; /* for want of memory, until stall_timer */
-	struct list fenced;  /* and those that wait for their own timers */
+	struct list fenced;  /* for bulks, call.pause or call.work */
 	struct list ask;     /* to be asked about */
 	struct list fetching;
 	uint32_t nqueued, inflight;
@@ -70,17 +70,17 @@ struct ulrpc_client {
 	uint64_t tag;	/* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool said_too_long;	  /* of a request for it, in the log */
-	unsigned int reopened;	  /* in a row, without having been of use */
-	enum ulrpc_cause refusal; /* why it is not, as of the last answer */
-	/* As of the last answer, too: it remembers beyond its own end which
-	 * calls it has executed, in the store with this id. */
+	bool said_too_long;	  /* logged, of a request */
+	unsigned int reopened;	  /* in a row, in vain */
+	enum ulrpc_cause refusal; /* why it is not open: the last answer */
+	/* Also from the last answer: the service remembers beyond its own end,
+	 * in the store with this id, which calls it has executed. */
 	bool durable;
 	uint8_t incarnation[RPC_ID_SIZE];
 
-	struct ulnet_timer stall_timer; /* of stalled */
+	struct ulnet_timer stall_timer; /* for client.stalled */
 
-	struct window window; /* of inflight */
+	struct window window; /* limits inflight */
 	/* Armed while calls are held back by slow start. */
 	struct ulnet_timer window_timer;
 
@@ -110,7 +110,7 @@ static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 	return call->retry ? call->retry : &call->client->retry;
 }
 
-/* One more call is queued. */
+/* Does what client_submit() leaves to it: a call has been queued. */
 void client_submitted(struct ulrpc_client *c);
 /* A call has come to its CPT. */
 static inline void client_submit(struct ulrpc_client *c,
@@ -121,8 +121,8 @@ static inline void client_submit(struct ulrpc_client *c,
 	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
-/* Ends @call at its deadline, of which there is one, unless client_unwatch()
- * comes before. */
+/* Makes @call end at its deadline, which it has to have, unless
+ * client_unwatch() is called before. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
 static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
 {
@@ -144,7 +144,7 @@ static inline void client_unwatch(struct ulrpc_call *call)
 		shard_cancel(call->shard, &call->timer);
 	call->watch = WATCH_NONE;
 }
-/* What is queued may perhaps be sent now: at the end of this turn. */
+/* Queued calls can perhaps be sent now: tries at the end of this turn. */
 void client_kick(struct ulrpc_client *c);
 /* Sends what may be sent. */
 void client_flush(struct ulrpc_client *c);
@@ -167,12 +167,11 @@ static inline void client_call_ended(struct ulrpc_client *c)
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
 /* Slow start: the server was not too busy for @n calls. */
 void client_grow(struct ulrpc_client *c, uint32_t n);
-/* The server seems to have the service no more, or at another portal: it is
- * asked. */
+/* The server seems to have lost the service, or moved it to another portal:
+ * asks. */
 void client_verify(struct ulrpc_client *c);
-/* The server certainly has no such service at the known portal: asks where the
- * service is before anything else is sent, soon, and ever more seldom while
- * that is of no use. */
+/* The server certainly has no such service at the known portal: before anything
+ * else is sent, asks where the service is, soon, and then ever more seldom. */
 void client_reopen(struct ulrpc_client *c);
 /* The service has answered a call. */
 static inline void client_served(struct ulrpc_client *c)
@@ -184,9 +183,9 @@ void client_unopen(struct ulrpc_client *c);
 /* Why calls end that wait for a connection. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
-/* Of the import: there is a connection (@forgotten: with another server than
- * before, or with one that has forgotten us; client_unopen() came before);
- * there is none; the server does not want us. */
+/* The import has a connection (@forgotten: with another server than before, or
+ * with one that has forgotten us; client_unopen() came before), has none, or is
+ * refused by the server. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
 /* The server knows nothing of us any more, nor holds replies for us.
  * client_unopen() came before. */

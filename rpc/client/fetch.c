@@ -5,9 +5,10 @@
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
 
-/* For telling a server that it need not hold a reply, us. */
+/* Time-out for telling a server that it need not hold a reply, us. */
 #define THANKS_TIMEOUT UINT64_C(1000000)
-/* How long getting one is taken to take, before the first is here. */
+/* How long a fetch is assumed to take before the first one has been
+ * measured. */
 #define TIME_UNKNOWN (250 * NSEC_PER_MSEC)
 /* After that a server that answers nothing is taken not to hold it any more. */
 #define VAIN (600 * NSEC_PER_SEC)

@@ -36,15 +36,15 @@ enum fetch_state {
 	FETCH_STATES
 };
 
-/* Who holds a reply, and the NID of this node by which it knows who may have
- * it: that which was called from. */
+/* Who holds a reply, and @self, the NID of this node that the call was sent
+ * from: the holder gives the reply to that NID. */
 struct holder {
 	struct ulnet_id peer;
 	struct ulnet_nid self; /* or ANY */
 };
 
-/* Whose the reply is (call.c): what a fetch leads to, unless fetch_drop() comes
- * before. */
+/* Functions of the owner of the reply (call.c). A fetch ends with one of them,
+ * unless fetch_drop() comes first. */
 struct fetch_users {
 	/* All is here (0), or the server has sent something else (-EPROTO). */
 	void (*fetched)(struct ulrpc_call *call, int status);
@@ -75,17 +75,17 @@ struct fetch {
 	_Alignas(uint64_t) uint8_t body[];
 };
 
-/* Begins to get the reply to @call that @r is about, r->needed bytes from
- * @holder; call->fetch is it. -ENOMEM. */
+/* Begins to fetch the reply to @call that @r announces, r->needed bytes, from
+ * @holder, and sets call->fetch. -ENOMEM. */
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
 /* The call ends; what is in f->body is there until the end of this turn. */
 void fetch_drop(struct fetch *f);
-/* A rail to the server of @imp has failed: what was asked for by it until then,
- * and is not there yet, is asked for again. */
+/* A rail to the server of @imp has failed: replies that were asked for by that
+ * rail, and have not arrived yet, are asked for again. */
 void fetches_severed(struct import *imp, const struct severed *s);
-/* Nobody wants what @r says is held there. */
+/* Tells @holder that nobody wants the reply that @r says is held there. */
 void fetch_refuse(struct shard *s, const struct holder *holder,
 		  const struct wire_reply *r);
 

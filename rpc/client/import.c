@@ -17,14 +17,15 @@
 
 /* A question that is not answered is repeated. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
-/* Rails that a server is told of; who forgets them forgets all. */
+/* How many rails a server is told of; a server that forgets rails forgets
+ * all. */
 #define JOINS_MAX 64
 /* Pauses between attempts: full jitter, at most so long after the first
  * failure, and after many. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX   (100 * NSEC_PER_MSEC)
-/* Both are longer if the server has so many clients, which may have failed at
- * the same moment: by this for each, up to that. */
+/* Both pauses are longer if the server has many clients, which may have failed
+ * at the same moment: by SPREAD_EACH for each client, up to SPREAD_MAX. */
 #define SPREAD_EACH (100 * NSEC_PER_USEC)
 #define SPREAD_MAX  NSEC_PER_SEC
 /* A peer that does not answer is asked that often before it is given up. */
@@ -32,10 +33,10 @@
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
-/* After its last message a server is told what is over since. */
+/* After the last message, the server is told which calls have ended since. */
 #define TELL_NS (500 * NSEC_PER_MSEC)
-/* Even a server that is heard all the time is asked once in so many keepalives,
- * how many clients it has. */
+/* Even a server that is heard all the time is asked how many clients it has,
+ * once in so many keepalives. */
 #define CENSUS_KEEPALIVES 6
 
 const struct fsm_state import_states[IMPORT_STATES] = {
@@ -153,7 +154,8 @@ static void try_again(struct import *imp)
 	imp->untried = imp->nnids - 1;
 	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
 	imp->failures++;
-	/* What the server wants is done, whatever sign there is of it. */
+	/* A pause that the server wants is kept, whatever signs of life there
+	 * are. */
 	if (!imp->retry_after)
 		imp->waiting = true;
 	imp->retry_after = 0;
@@ -169,9 +171,9 @@ static void import_lose(struct import *imp, const char *why)
 	imp->hurry = 0;
 }
 
-/* The server is there, so it is tried before others. That it can be reached is
- * nothing new: no sign of that ends the pause, or the same answer to all other
- * calls under way would. */
+/* The server is alive, so it is tried before its other NIDs. Signs of life do
+ * not end the pause, as they are nothing new: otherwise the same answer to all
+ * other calls under way would end it. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
@@ -266,12 +268,13 @@ static void connect_send(struct import *imp)
 				      on_connect_sent, imp->handle, imp->epoch);
 
 	imp->asking = !rc;
-	/* No way there: the rest of the attempt cannot help. */
+	/* There is no way to the server: the rest of the attempt cannot
+	 * help. */
 	if (rc)
 		imp->attempt_end = shard_now(s);
 }
 
-/* Asks the server, or asks again; not while LNet still has the question. */
+/* Sends a Connect, or repeats it, unless LNet still has the last one. */
 static void connect_ask(struct import *imp)
 {
 	if (!imp->asking)
@@ -312,7 +315,8 @@ static void on_join_sent(struct shard *s, uint64_t id, uint64_t tag,
 		imp->join.asked = 0; /* whatever is answered begins again */
 }
 
-/* Says to the server, by the rail from @local to @target, whose rail it is. */
+/* Tells the server, by the rail from @local to @target, that the rail is
+ * ours. */
 static int join_send(struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -325,8 +329,8 @@ static int join_send(struct import *imp, const struct ulnet_nid *local,
 				    imp->handle, imp->epoch);
 }
 
-/* The server knows the connection by others of our NIDs, perhaps. Not if it was
- * made by this one. */
+/* May the server know the connection by other NIDs of ours only? Not if the
+ * connection was made by this rail. */
 static bool may_join(const struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -348,7 +352,8 @@ void import_unknown(struct import *imp, uint32_t epoch,
 		import_lost(imp, epoch);
 }
 
-/* Another export than that of the connection: the server had forgotten us. */
+/* The answer to join_send(). If it names another export than that of the
+ * connection, the server had forgotten us. */
 static void import_joined(struct import *imp, const struct wire_connected *m)
 {
 	imp->join.asked = 0;
@@ -360,8 +365,8 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 
 /* ---- is it there? ---- */
 
-/* No answer is missed before a round trip is over, if that takes no longer than
- * anybody may be silent. */
+/* The time between probes: no shorter than a round trip, unless that is longer
+ * than a server may be silent. */
 static uint64_t probe_interval(const struct import *imp)
 {
 	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
@@ -373,7 +378,7 @@ static uint64_t probe_interval(const struct import *imp)
 	return MIN(want, PROBE_INTERVAL_MAX);
 }
 
-/* There is no doubt any more. */
+/* The server is alive: it is not suspected any more. */
 static void probes_end(struct import *imp)
 {
 	imp->probes = 0;
@@ -426,7 +431,7 @@ static uint64_t census_every(const struct import *imp)
 		       : imp->keepalive * CENSUS_KEEPALIVES;
 }
 
-/* When something has to be done about the connection. */
+/* When, ns, something has to be done about the connection. */
 static uint64_t import_next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
@@ -451,8 +456,8 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
-/* A question that has not been answered may be lost with its rail: the next one
- * should go by another. */
+/* A probe that has not been answered may be lost with its rail: the next one
+ * should go by another rail. */
 static void probe_missed(struct import *imp)
 {
 	const struct ulnet_id peer = { imp->asked_at, imp->pid };
@@ -461,9 +466,9 @@ static void probe_missed(struct import *imp)
 	imp->asked_at = LNET_NID_ANY;
 }
 
-/* Asks whether the server is there. That there is no memory for the question
- * says nothing of the server: the question is put again, and is not counted as
- * one more that was not answered. */
+/* Asks whether the server is alive. If there is no memory for the probe, that
+ * says nothing of the server: the probe is sent later, and not counted as one
+ * that was not answered. */
 static void import_probe(struct import *imp)
 {
 	int rc = keepalive_send(imp);
@@ -654,8 +659,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	if (restarted)
 		import_log(imp, "the server is another one than before");
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
-	/* None of them sends before all know: the end of a call of one may lead
-	 * to a call of another. */
+	/* No client sends before all know: the end of a call of one may lead to
+	 * a call of another. */
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
 		import_tell_all(imp, client_unopen);
@@ -702,7 +707,7 @@ static void import_on_connected(struct import *imp,
 	try_again(imp);
 }
 
-/* Whose Open is answered; NULL: nobody waits for that. */
+/* The client whose Open is answered; NULL: nobody waits for the answer. */
 static struct ulrpc_client *asker(const struct import *imp, uint64_t tag)
 {
 	struct ulrpc_client *c;

@@ -6,14 +6,14 @@
  *
  *	IDLE -> CONNECTING -> FULL <-> SUSPECT -> DISCONN -> CONNECTING ...
  *
- * When the server can be reached is found out by the LND, whose messages wait
- * for its connection: the pauses here are short, and their length depends on
- * how many clients the server has, not on how long it has been away. An import
- * that nobody waits for does not try at all. How many clients there are, the
- * server says when it is connected to and in its answers to keepalives: one of
- * these goes half a second after the last message, with what has ended since,
- * so that the server keeps nothing for a client that is silent, and one now and
- * then while there is traffic.
+ * The LND finds out when the server can be reached, because messages wait in
+ * the LND for its connection. So the pauses here are short, and their length
+ * depends on how many clients the server has, not on how long it has been away.
+ * An import that nobody waits for does not try at all. The server says how many
+ * clients it has when a connection is made, and in its answers to keepalives. A
+ * keepalive goes half a second after the last message, with the calls that have
+ * ended since, so that the server keeps nothing for a client that is silent;
+ * and now and then while there is traffic.
  *
  * Owner: the CPT that owns the NIDs.
  */
@@ -37,8 +37,8 @@ enum import_state {
 	IMPORT_IDLE,	   /* not connected, and nobody wants it to be */
 	IMPORT_CONNECTING, /* asked; the answer is awaited */
 	IMPORT_FULL,
-	IMPORT_SUSPECT, /* as FULL, but there is a doubt: it is asked whether
-			 * it is there */
+	IMPORT_SUSPECT, /* as FULL, but the server may be dead, and is being
+			 * probed */
 	IMPORT_DISCONN, /* waits before it connects again */
 	IMPORT_CLOSED,
 	IMPORT_STATES
@@ -144,11 +144,12 @@ struct import {
 	struct ulnet_timer pause; /* FULL: no calls are sent till then */
 };
 
-/* Any thread. A new one, not known to the shard yet. NULL: no memory;
- * else for import_free() (rpc/client/imports.h), or import_attach(). */
+/* Makes an import that the shard does not know yet. Any thread. NULL: no
+ * memory; else the caller owes import_attach() or import_free()
+ * (rpc/client/imports.h). */
 struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 			  unsigned int nnids, uint32_t pid);
-/* For each of its clients, which stay in its list meanwhile. */
+/* Calls @fn for each client of @imp; @fn must not remove any from the list. */
 void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c));
 /* Tells the server that it is not needed any more, and does nothing after
  * that. */
@@ -182,10 +183,10 @@ static inline void import_heard(struct import *imp, uint64_t now)
 }
 /* A message of @epoch may not have been delivered: is the server there? */
 void import_suspect(struct import *imp, uint32_t epoch);
-/* A question about calls goes out, which a server that is there answers at
- * once: so the question counts as a probe. Attempts of these calls are to be
- * answered @within ns: from now on, a dead server is to be found out in not
- * much more than that. */
+/* A query about calls goes out. A live server answers it at once, so the query
+ * counts as a probe. Attempts of these calls are to be answered @within ns;
+ * from now on, it should not take much longer than that to find out that the
+ * server is dead. */
 void import_asked(struct import *imp, uint32_t epoch, uint64_t within);
 /* A message that was sent at @sent, ns, was not delivered. */
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent);
@@ -206,22 +207,22 @@ static inline bool import_is_ready(const struct import *imp)
 }
 /* There was a sign of life of this import's server. Only arms a timer. */
 void import_on_sign(struct import *imp);
-/* Clients of the server that have failed at the same moment spread what they do
- * next over so long, ns: 0 if the server has few of them. */
+/* The time, ns, over which clients of the server that have failed at the same
+ * moment spread what they do next; 0 if the server has few clients. */
 uint64_t import_spread(const struct import *imp);
 /* Pauses between attempts of anything that has to do with a server. @n:
  * failures in a row before. */
 uint64_t import_pause(const struct import *imp, unsigned int n);
 /* The server does not know the connection of @epoch (any more). */
 void import_lost(struct import *imp, uint32_t epoch);
-/* The server does not know the connection that a message named which it got by
- * the rail from @local to @target (ANY: not known). Perhaps it knows the
- * connection by other NIDs of ours, and not that @local is ours, too: so it is
- * sent the same Connect as before by that rail. */
+/* The server got a message by the rail from @local to @target (ANY: not known),
+ * and does not know the connection that the message named. Perhaps it knows the
+ * connection by other NIDs of ours, and not that @local is ours, too: so the
+ * same Connect as before is sent by that rail. */
 void import_unknown(struct import *imp, uint32_t epoch,
 		    const struct ulnet_nid *local,
 		    const struct ulnet_nid *target);
-/* A slot is free, for which calls wait. */
+/* A slot has become free, and calls wait for one. */
 void import_on_slot(struct import *imp);
 /* The call that holds @slot ends. */
 static inline void import_slot_put(struct import *imp, uint32_t slot)

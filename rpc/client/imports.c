@@ -64,8 +64,9 @@ void imports_use_nid(struct import *imp, unsigned int nid)
 	BUG_ON(nid_add(imp));
 }
 
-/* Other CPTs own NIDs that are named, or are rails found by discovery, or one
- * that has moved there: they tell this one what they hear of them. */
+/* May another CPT own one of the server's NIDs? It may be named by clients, be
+ * a rail found by discovery, or have moved there. That CPT then tells this one
+ * what it hears of the NID. */
 static bool may_be_far(const struct import *imp)
 {
 	const struct ulnet_nid *nid = &imp->nids[imp->nid];
@@ -93,8 +94,8 @@ void imports_renew_nid(struct import *imp)
 	far_set(imp, may_be_far(imp));
 }
 
-/* For each import that uses a NID of the peer that has @nid, as of its last
- * imports_renew_nid(); @fn changes none of that. */
+/* Calls @fn for each import that, at its last imports_renew_nid(), used a NID
+ * of the peer that has @nid; @fn must not change that. */
 static void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 			    void (*fn)(struct import *imp, void *arg),
 			    void *arg)
@@ -108,7 +109,7 @@ static void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
 			fn(imp, arg);
 }
 
-/* For each whose server has NIDs that other CPTs may own. */
+/* Calls @fn for each import whose server has NIDs that other CPTs may own. */
 static void imports_each_far(struct shard *s,
 			     void (*fn)(struct import *imp, void *arg),
 			     void *arg)
@@ -134,7 +135,7 @@ void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 
 /* ---- by the ids that servers know ---- */
 
-/* Those that are to outlive the process. */
+/* The names of imports that are to outlive the process. */
 struct import_names {
 	pthread_mutex_t lock;
 	struct hash by_target;
@@ -202,7 +203,7 @@ static int name_list(struct import_names *names, struct import_name *name,
 	return rc;
 }
 
-/* @imp, which has a handle, gets its id. -ENOMEM. */
+/* Gives @imp, which has a handle, its id. -ENOMEM. */
 static int name_give(struct import *imp)
 {
 	const struct ulrpc *rpc = imp->shard->rpc;
@@ -221,7 +222,7 @@ static int name_give(struct import *imp)
 	return 0;
 }
 
-/* ... and gives it back, if it has one. */
+/* Gives the id of @imp back, if it has one. */
 static void name_drop(struct import *imp)
 {
 	struct import_names *names = imp->shard->rpc->names;
@@ -276,7 +277,7 @@ static bool same_target(const struct import *a, const struct import *b)
 	return true;
 }
 
-/* In all tables, or in none. */
+/* Adds @imp to all tables, or to none. */
 static int tables_add(struct imports *x, struct import *imp, uint64_t target)
 {
 	int rc = id_alloc(&x->handles, imp, &imp->id);
@@ -378,7 +379,8 @@ static void cancels_send(struct import *imp)
 	};
 	struct ulnet_id to = { imp->join.to, imp->pid };
 
-	/* By a rail that the server knows us by, since there is no answer. */
+	/* Goes by a rail that the server knows us by, since there is no
+	 * answer. */
 	if (import_is_up(imp) &&
 	    !control_send(imp->shard, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
@@ -492,14 +494,15 @@ static int no_methods(struct shard *s, struct stat_shard *sum)
 	return 0;
 }
 
-/* 0: @since has never been. It may be later than the beginning of the turn,
- * when other threads make calls. */
+/* The time since @since; 0 if @since is 0, which is never. @since may be after
+ * the beginning of the turn, when other threads make calls. */
 static uint64_t age(uint64_t now, uint64_t since)
 {
 	return since && since < now ? now - since : 0;
 }
 
-/* Of the first call that was sent; those after it are younger, or nearly. */
+/* The age of the first call that was sent; those after it are not much
+ * older. */
 static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -510,7 +513,7 @@ static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 	return age(now, call->began);
 }
 
-/* Of those that wait to be sent for the first time. */
+/* The age of the oldest call that waits to be sent for the first time. */
 static uint64_t oldest_queued(const struct ulrpc_client *c, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -599,7 +602,7 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
-/* No call is left: tells the servers, and does nothing else. */
+/* No call is left: tells the servers, and does nothing more. */
 static void imports_stop(struct shard *s)
 {
 	struct import *imp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The imports of a CPT, found by their handles, by the NIDs of their servers,
- * and by the primary NID of that one that is in use; and what they are told
- * together: that rails have failed. With them begins and ends all that is a
- * client's on the CPT.
+ * The imports of a CPT. They are found by their handles, by the NIDs of their
+ * servers, and by the primary NID of the server NID in use. They are told
+ * together when rails have failed. All client state of the CPT begins and ends
+ * with them.
  *
  * Owner: the CPT.
  */
@@ -28,10 +28,11 @@ struct wire_gone;
  * computed with the process's own id as the key: a server that has been told
  * one of them cannot tell those that other servers know.
  *
- * An id that is to outlive the process is that of the target, the set of NIDs
- * that its clients name, and so is the same in the next process. While there is
- * another import to that target already, which may be on another CPT, as NIDs
- * move between them, an import is the target's second one, or third.
+ * An id that is to outlive the process is computed from the target, which is
+ * the set of NIDs that its clients name, and so is the same in the next
+ * process. If there is an import to that target already (perhaps on another
+ * CPT, as NIDs move between CPTs), a new one counts as the target's second, or
+ * third.
  */
 struct import_name {
 	struct hash_node by_target; /* ulrpc.names */
@@ -42,8 +43,8 @@ struct import_name {
 
 /*
  * Calls of an import that end without an answer after they were sent: their
- * server is told that nobody waits, so that it does not execute what it has not
- * begun, and whoever serves one of them can stop. Those of one turn travel
+ * server is told that nobody waits. So it does not execute calls that it has
+ * not begun, and handlers that serve one can stop. Those of one turn travel
  * together. A server that is not told learns the same from the next call in the
  * slot.
  */
@@ -74,12 +75,12 @@ struct import_severed {
 	struct ulnet_timer timer; /* they are to be */
 };
 
-/* Also what the calls of clients are made of. */
+/* All client state of a CPT, and the memory that calls are made from. */
 struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
 	struct ulnet_work cancel_work;
-	bool telling; /* that is under way */
+	bool telling; /* cancel_work has been given */
 	struct id_table handles;
 	struct hash by_nids;
 	/* Where the numbers of the next import begin: above those of imports
@@ -113,12 +114,13 @@ void import_close(struct import *imp);
 /* The import with this handle on the wire, or NULL. */
 struct import *import_find(struct shard *s, uint64_t handle);
 
-/* From now on nids[@nid] of its NIDs is the one in use. */
+/* From now on imp->nids[@nid] is the NID in use. */
 void imports_use_nid(struct import *imp, unsigned int nid);
-/* The NID in use may belong to another peer by now: then the import is found by
- * that one from now on. */
+/* The NID in use may belong to another peer by now: if so, the import is found
+ * by that peer's primary NID from now on. */
 void imports_renew_nid(struct import *imp);
-/* The node with this NID has sent something: whoever waits to try it, tries. */
+/* The node with this NID has sent something: imports that wait before they try
+ * it again, try now. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
 /* Connections of the LND have ended, or are silent: rpc_side.on_end. */
 void imports_on_end(struct shard *s, const struct end *end);

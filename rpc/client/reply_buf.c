@@ -7,8 +7,8 @@
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
 
-/* Of those that an import keeps: how many, bytes in each, and of these what
- * must be left for one more reply. */
+/* Buffers that an import keeps: how many, how many bytes each has, and how many
+ * must be left in it for one more reply. */
 #define KEPT_MAX  4
 #define KEPT_SIZE 4096
 #define KEPT_ROOM 768
@@ -28,7 +28,7 @@ static void reply_buf_leave(struct reply_buf *rb)
 	rb->batch = NULL;
 }
 
-/* With LNet's last word. */
+/* Frees the buffer, at its last event. */
 static void reply_buf_free(struct reply_buf *rb)
 {
 	struct shard *s = rb->shard;
@@ -119,7 +119,7 @@ static int reply_buf_new(struct batch *p, bool kept)
 	return 0;
 }
 
-/* One that is kept for replies of the peer that @p goes to, or NULL. */
+/* A buffer that is kept for replies of the peer that @p goes to, or NULL. */
 static struct reply_buf *kept_find(const struct batch *p, struct import *imp)
 {
 	struct reply_buf *rb;
@@ -175,9 +175,9 @@ void reply_buf_release(struct batch *p)
 	list_add(&imp->reply_bufs, &rb->link);
 }
 
-/* What was repeated, or is not for us, has taken room of what is to come. The
- * server has been told the match bits: a kept buffer, which has others, will
- * not do. */
+/* A repeated message, or one that is not for us, has taken room that replies
+ * need. The server has been told the match bits, so a kept buffer, which has
+ * other ones, will not do. */
 static void reply_buf_renew(struct batch *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
@@ -188,7 +188,7 @@ static void reply_buf_renew(struct batch *p)
 
 /* ---- events ---- */
 
-/* The batch may be over with that. */
+/* Frees the buffer, after which its batch may be over. */
 static void reply_buf_end(struct reply_buf *rb)
 {
 	const struct reply_buf_users *users = rb->users;
@@ -203,7 +203,7 @@ static void on_reply_buf_over(struct ulnet_work *work)
 	reply_buf_end(container_of(work, struct reply_buf, work));
 }
 
-/* Its last event. */
+/* Handles the last event of the buffer. */
 static out_of_line void reply_buf_ends(struct reply_buf *rb,
 				       const struct ulnet_event *ev)
 {

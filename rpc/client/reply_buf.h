@@ -32,12 +32,12 @@ struct import;
 struct batch;
 struct shard;
 
-/* Whose the replies are (batch.c): imports.reply_buf_users. */
+/* Functions of the owner of the replies (batch.c): imports.reply_buf_users. */
 struct reply_buf_users {
 	/* A message of replies to calls of @p, which is open, is here. */
 	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
-	/* One that @p had is no more, or @p is not landing any more: it may be
-	 * over, and gone when this returns. */
+	/* A buffer of @p has gone, or @p is not landing any more: @p may be
+	 * over, and freed when this returns. */
 	void (*check)(struct batch *p);
 };
 
@@ -46,9 +46,9 @@ struct reply_buf {
 	struct reply_buf *next; /* batch.bufs */
 	struct list link;	/* import.reply_bufs, while it is kept there */
 	struct shard *shard;
-	struct batch *batch;   /* NULL: kept, or not to be used again */
-	bool kept;	       /* by the import */
-	uint32_t room;	       /* bytes, behind all that has landed */
+	struct batch *batch; /* NULL: kept, or not to be used again */
+	bool kept;	     /* by the import */
+	uint32_t room;	     /* bytes, behind all that has landed */
 	uint64_t match;
 	struct ulnet_id peer; /* who may reply */
 	struct ulnet_md_handle md;
@@ -60,11 +60,12 @@ struct reply_buf {
 /* The replies of @p land somewhere from now on: sets bufs, current and match.
  * 0, -ENOMEM, or what LNetMEAttach(3) says. */
 int reply_buf_attach(struct batch *p);
-/* No call of @p waits any more; batch.client is still there. */
+/* Gives back the buffers of @p: no call of it waits any more. p->client is
+ * still set. */
 void reply_buf_release(struct batch *p);
 
-/* The import keeps none any more, for now: it rests, ends, or goes over to
- * another NID. */
+/* The import gives up the buffers that it keeps: it rests, ends, or goes over
+ * to another NID. */
 void reply_bufs_drop(struct import *imp);
 
 #endif

@@ -9,7 +9,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
-/* A copy of the reply, which is there. */
+/* Copies the reply, which must not be NULL. */
 static void *reply_copy(const void *reply, size_t length,
 			struct ulrpc_outcome *o)
 {
@@ -85,7 +85,7 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* The descriptor; with the lock held. */
+/* The functions of the descriptor: with the lock held. */
 
 static void fd_raise(struct ulrpc_set *set)
 {

@@ -12,7 +12,7 @@
 #define AFTER_MAX (30 * NSEC_PER_SEC)
 #define CAP	  (5 * NSEC_PER_SEC)
 #define BASE_MIN  (10 * NSEC_PER_MSEC)
-/* Of the budget, in thousandths of a repetition. */
+/* The budget, in thousandths of a repetition. */
 #define COST	 UINT64_C(1000)
 #define PER_CALL UINT64_C(100)
 #define PER_SEC	 (10 * COST)
@@ -77,7 +77,7 @@ void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now)
 	*b = (struct retry_budget){ .calls = calls, .at = now };
 }
 
-/* What was earned since the last time. */
+/* Adds what was earned since the last time. */
 static void budget_earn(struct retry_budget *b, uint64_t calls, uint64_t now)
 {
 	uint64_t by_calls = calls - b->calls;

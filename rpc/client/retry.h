@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When calls are sent again, and whether. Two things say that: the rule of the
- * caller, or of the client, or the one that is forced on all, as a law of
- * back-offs (base/backoff.h); and the budget of a connection, from which each
+ * Whether and when calls are sent again. Two things decide that. One is a rule,
+ * a law of back-offs (base/backoff.h): the caller's, the client's, or one that
+ * is forced on all. The other is the budget of a connection, from which each
  * repetition of a call is paid. So repetitions add little to the load of a
  * server that is slow already: a tenth of the calls, and ten in a second.
  *
- * What was certainly not delivered is sent again without all of this.
+ * A call that was certainly not delivered is sent again regardless of both.
  *
  * Owner: the CPT of the client.
  */
@@ -19,7 +19,7 @@
 struct retry_rule {
 	struct backoff_law law; /* base 0: retry_base() of the attempt */
 	bool forced;		/* the policy is not the caller's */
-	bool tell_overloaded;	/* who is refused so is not to be sent again */
+	bool tell_overloaded;	/* a call refused so is not sent again */
 };
 
 /* 0, or -EINVAL if there is something wrong with it. NULL is fine. */
@@ -44,12 +44,12 @@ struct retry_budget {
 
 /* The connection is new: nothing is spent. @calls: sent so far. */
 void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now);
-/* Pays for one repetition, and returns how many ns from now it is paid for.
- * @burst: that can be paid at once, as many calls as can be lost at once.
- * @calls: sent so far, without repetitions. */
+/* Pays for one repetition, and returns in how many ns from now the budget has
+ * earned it. @burst: how many can be paid at once, which is how many calls can
+ * be lost at once. @calls: sent so far, without repetitions. */
 uint64_t budget_take(struct retry_budget *b, uint32_t burst, uint64_t calls,
 		     uint64_t now);
-/* What was taken last is not used. */
+/* Takes back the last budget_take(): the repetition is not made. */
 void budget_give_back(struct retry_budget *b);
 
 /* ---- the next attempt ---- */
@@ -65,15 +65,15 @@ struct retry_case {
 	uint64_t began;	   /* ns: the first attempt */
 	uint64_t deadline; /* ns, of the call; TIME_NEVER */
 	uint64_t timeout;  /* ns that an attempt has */
-	uint64_t rtt;	   /* ns: hardly any is longer */
-	uint64_t answer;   /* ns: as long as one usually is; 0: not known */
+	uint64_t rtt;	   /* ns: hardly any takes longer */
+	uint64_t answer;   /* ns: a usual time to answer; 0: not known */
 	uint64_t least;	   /* ns to wait, as the server wants */
 	bool paused;	   /* retry_pause() is over */
 	uint64_t random;   /* 64 bits */
 };
 
-/* How many ns to wait if a server says @us: not always as long as that, so that
- * no server can stop a client for ever. */
+/* How many ns to wait if a server asks for @us. There is a limit, so that no
+ * server can stop a client for ever. */
 uint64_t retry_after_ns(uint64_t us);
 /* b, ns: the range of the first pause of attempts that have @timeout. */
 uint64_t retry_base(uint64_t timeout, uint64_t rtt);

@@ -30,7 +30,7 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	return true;
 }
 
-/* All below @n are to be there; those that are held are put back later. */
+/* Makes all slots below @n exist; those that calls hold are put back later. */
 static void slots_make(struct slots *s, uint32_t n)
 {
 	uint32_t first = s->made;
@@ -77,7 +77,7 @@ void slots_grant(struct slots *s, uint32_t n)
 	if (s->made <= s->granted)
 		return;
 	s->made = s->granted;
-	/* Those that have gone are left out of the ring. */
+	/* Slots that have gone are left out of the ring. */
 	s->tail = s->head;
 	for (uint32_t i = s->head; i != end; i++) {
 		uint16_t slot = s->free[i & (s->size - 1)];

@@ -24,11 +24,11 @@ struct ulrpc_call;
 #define SLOT_NONE     UINT32_MAX
 
 struct slots {
-	struct ulrpc_call **calls; /* size of them: who holds it, or NULL */
+	struct ulrpc_call **calls; /* size entries: the slot's call, or NULL */
 	uint16_t *free;		   /* a ring of size, from head to tail */
 	uint32_t head, tail;	   /* not reduced to size */
 	uint32_t size;		   /* of both; a power of two */
-	uint32_t made;		   /* those below are in use, or free */
+	uint32_t made;		   /* lower ones are in use or free */
 	uint32_t granted;	   /* at most size are made at a time */
 	bool wanted;		   /* a call waits for one */
 };
@@ -37,8 +37,8 @@ struct slots {
 int slots_init(struct slots *s) must_check;
 void slots_fini(struct slots *s);
 
-/* The server grants @n of them; what is more, SLOTS_MAX. Those that have to go
- * stay with the calls that hold them. */
+/* The server grants @n slots; more than SLOTS_MAX count as SLOTS_MAX. Slots
+ * that have to go stay with the calls that hold them. */
 void slots_grant(struct slots *s, uint32_t n);
 
 static inline uint32_t slots_free(const struct slots *s)
@@ -47,7 +47,7 @@ static inline uint32_t slots_free(const struct slots *s)
 }
 
 bool slots_grow(struct slots *s);
-/* How many can be taken now, of @n that are wished. */
+/* How many of the @n slots that the caller wants can be taken now. */
 static inline uint32_t slots_have(struct slots *s, uint32_t n)
 {
 	while (unlikely(slots_free(s) < n))

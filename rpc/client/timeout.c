@@ -7,11 +7,11 @@
 #include "rpc/run.h"
 
 #define GRACE_MIN (20 * NSEC_PER_MSEC)
-/* Without an estimate. */
+/* T without an estimate. */
 #define TIMEOUT_UNKNOWN NSEC_PER_SEC
-/* Before the first answer. */
+/* The round trip that is assumed before the first answer. */
 #define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
-/* A run of calls that are alike may be as old when it is learned from. */
+/* How old a run of calls may be when it is learned from. */
 #define FOLD_EACH (100 * NSEC_PER_MSEC)
 
 struct method_timeout {
@@ -81,7 +81,8 @@ void timeouts_learn(struct shard *s, const struct run *run)
 	struct import *imp;
 
 	(void)s;
-	/* When a call was sent again, nobody knows what its times are of. */
+	/* If a call was sent again, nobody knows which attempt its times belong
+	 * to. */
 	if (!run->peer || run->how & RUN_GONE ||
 	    (run->how & RUN_CALL_EXECUTED) != RUN_CALL_EXECUTED ||
 	    run->counts[STAT_COUNT_attempts] != n)

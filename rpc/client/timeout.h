@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long an attempt of a call may take: T, which the server is told, from
- * what calls of its method took there lately (rpc/estimate.h), or, of a method
- * that was not called lately, from what the server says:
+ * How long an attempt of a call may take: T, which the server is told. It is
+ * computed from an estimate: what calls of the method took there lately
+ * (rpc/estimate.h), or, if it was not called lately, what the server says:
  *
  *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
  *	grace = max(20 ms, 4 * the deviation of round trips)
@@ -11,10 +11,10 @@
  * became of the attempt, and for another one. The answer is awaited for T and a
  * round trip. Without any estimate T is a second.
  *
- * Samples are queue and service of first attempts, as the server reports them,
- * and round trips are what is left of the whole: calls are observed by the run
- * (rpc/run.h), so that a call costs nothing here. Statistics may show what is
- * known, and have no part in it.
+ * Samples are the queue and service times of first attempts, as the server
+ * reports them; the rest of the total is the round trip. Calls are observed in
+ * runs (rpc/run.h), so that a call costs nothing here. Statistics may show the
+ * estimates, but do not make them.
  *
  * Owner: the CPT of the client.
  */
@@ -52,16 +52,16 @@ static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
 
 /* ns that a call of @method may take at the server; 0: nobody knows. */
 uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
-/* T, ns, of an attempt that begins now, of a call that has @remaining ns. */
+/* T, ns, for an attempt that begins now, if its call has @remaining ns left. */
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 			uint64_t remaining);
 /* ns that nearly all round trips take, without the time at the server: before
  * the first call, what it took to connect, or a guess if that is more. */
 uint64_t import_rtt(const struct import *imp);
-/* As the server is told, us: without the guess. */
+/* The same in us, as the server is told it: without the guess. */
 uint64_t import_rtt_us(const struct import *imp);
 
-/* Tells @sum what is known of the methods that @c has had answers of.
+/* Adds to @sum what is known of the methods that have answered calls of @c.
  * -ENOMEM. */
 int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
 /* runs.learn, of calls. */

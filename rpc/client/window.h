@@ -21,12 +21,12 @@
 #define WINDOW_BEGIN	2u /* by default */
 #define WINDOW_PATIENCE (500 * NSEC_PER_MSEC)
 
-/* None of them is 0. */
+/* No member is 0, but for @left. */
 struct window {
-	uint32_t begin;	  /* the limit of a new connection */
+	uint32_t begin; /* the limit of a new connection */
 	uint32_t granted;
-	uint32_t limit;	  /* calls in flight, now: 1 to granted */
-	uint32_t left;	  /* answers until the limit is doubled; may be 0 */
+	uint32_t limit; /* calls in flight, now: 1 to granted */
+	uint32_t left;	/* answers until the limit is doubled */
 };
 
 static inline bool window_is_slow(const struct window *w)
@@ -49,7 +49,7 @@ static inline void window_init(struct window *w, uint32_t begin,
 	window_begin(w);
 }
 
-/* So many are granted from now on. */
+/* From now on the server grants @granted calls. */
 static inline void window_grant(struct window *w, uint32_t granted)
 {
 	w->granted = MAX(granted, 1u);

@@ -29,7 +29,7 @@
 #define HIGH_RATIO	10
 #define SEGMENTS	8
 #define WORKERS_MAX	4096
-/* At the end replies that are on their way have that long. */
+/* How long the end waits for replies that are on their way. */
 #define LINGER_NS NSEC_PER_SEC
 
 /* ---- gauges ---- */
@@ -50,7 +50,7 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 	return rc;
 }
 
-/* Of the service on the portal of @share; 0: it has gone. */
+/* The window of the service on the portal of @share; 0: it has gone. */
 static uint32_t window_of(const struct shard *s, const struct share *share)
 {
 	const struct service_cpt *sc;
@@ -143,7 +143,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	sc->cancel_work.fn = requests_tell;
 }
 
-/* Without memory its requests are not counted by method. */
+/* If there is no memory, requests are not counted by method. */
 static void stats_begin(struct service_cpt *sc)
 {
 	const struct ulrpc_service *svc = sc->service;
@@ -181,8 +181,8 @@ static int service_cpt_start(void *arg)
 	return 0;
 }
 
-/* The steps of the end, each of which includes the ones before it; a second
- * time nothing happens. All return 0. */
+/* The steps of the end. Each includes the steps before it, and has no effect a
+ * second time. All return 0. */
 
 static int service_cpt_close(void *arg)
 {
@@ -250,7 +250,7 @@ static int service_cpt_stop(void *arg)
 	return 0;
 }
 
-/* Nobody refers to it. */
+/* Frees what is on the CPT: nobody refers to it. */
 static void service_cpt_fini(struct service_cpt *sc)
 {
 	requests_lost_free(sc);
@@ -279,7 +279,8 @@ static void service_free(struct ulrpc_service *svc)
 
 /* ---- workers ---- */
 
-/* On CPT 0, which is held as long as there are workers. */
+/* All workers have ended: lets go of CPT 0, which is held as long as there are
+ * workers. */
 static void on_workers_gone(struct ulnet_work *w)
 {
 	struct ulrpc_service *svc =
@@ -467,7 +468,7 @@ static int service_conf_check(const struct ulrpc_service_conf *c)
 	return 0;
 }
 
-/* What is wrong with its text is said in the log: it may be long. */
+/* If the text is wrong, the log says how: that may be long. */
 static int policy_read(struct ulrpc_service *svc, const char *policy)
 {
 	struct ulnet_text_error err = { .what = "no memory" };
@@ -546,8 +547,8 @@ static struct ulrpc_service *find_portal(struct services *all,
 	return NULL;
 }
 
-/* The one that a service of that name had before: clients may still send there.
- * 0: none, or it is taken. */
+/* The portal that a service of that name had before: clients may still send
+ * there. 0: there is none, or it is taken. */
 static unsigned int portal_former(struct services *all, const char *name)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
@@ -581,7 +582,7 @@ static int portal_choose(struct services *all, const char *name,
 	return -ENOSPC;
 }
 
-/* Locked: name and portal are its own from now on. */
+/* Makes name and portal the service's own. Locked. */
 static int service_claim(struct services *all, struct ulrpc_service *svc)
 {
 	struct ulrpc_service *other;
@@ -682,7 +683,7 @@ static bool all_shut(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->shut);
 }
 
-/* Workers may take longer. */
+/* Have all CPTs ended? Workers may take longer. */
 static bool cpts_gone(void *svc)
 {
 	return is_all(svc, ((struct ulrpc_service *)svc)->gone);
@@ -698,8 +699,9 @@ static bool all_idle(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->idle);
 }
 
-/* What comes for it, and what LNet held meanwhile, is told that it has gone. If
- * that cannot be, nobody will take what is held. */
+/* Puts a tombstone in the service's place: it answers requests that come, and
+ * those that LNet held meanwhile, that the service has gone. Without a
+ * tombstone, nobody will take those that are held. */
 static void service_vacate(struct ulrpc_service *svc)
 {
 	if (svc->started && !on_each(svc, do_vacate))
@@ -736,7 +738,7 @@ static int service_end(struct ulrpc_service *svc)
 	return 0;
 }
 
-/* Workers hold CPT 0. */
+/* Starts the service on all CPTs. Its workers hold CPT 0. */
 static int start_all(struct ulrpc_service *svc)
 {
 	struct lnet *node = svc->rpc->node;
@@ -813,7 +815,8 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	rc = on_each(service, service_cpt_close);
 	if (rc)
 		return rc;
-	/* Under virtual time what nothing will end is too late at once. */
+	/* Under virtual time, a wait that nothing will end is too late at
+	 * once. */
 	late = wait_until(&rpc->wait, rpc->node, all_idle, service, until);
 	rc = on_each(service, service_cpt_abort);
 	if (!rc)

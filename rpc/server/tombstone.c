@@ -14,9 +14,9 @@
 #include "rpc/wire/wire_put.h"
 
 #define BUFFERS 2
-/* A head, whatever it says. */
+/* The largest head. */
 #define BUFFER_SIZE (WIRE_HEAD_MAX + 1)
-/* Bytes of answers under way, of all tombstones of a CPT. */
+/* Bytes at most of answers under way from all tombstones of a CPT. */
 #define ANSWERS_MAX (UINT32_C(4) << 20)
 /* us */
 #define SEND_TIMEOUT UINT64_C(5000000)
@@ -25,7 +25,7 @@
 struct tombstones {
 	struct list open; /* tombstone.link */
 	struct quotas to; /* bytes of answers that LNet has, by the NIDs that
-			    * they go to */
+			   * they go to */
 };
 
 struct tombstone {
@@ -117,7 +117,8 @@ static struct tombstone_answer *answer_new(struct shard *s,
 	return a;
 }
 
-/* What holds for all of a message; *@e_p if the connection is known. */
+/* The status for all calls of a message. Sets *@e_p if the connection is
+ * known. */
 static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 				 const struct wire_requests *m,
 				 struct export **e_p)
@@ -133,9 +134,9 @@ static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
-/* What the connection @e knows of a call; WIRE_STATUSES: nothing is said. As by
- * a service: another copy of a call may have come to that, so each is refused
- * once, and not at all if it has been seen before. */
+/* What the connection @e knows of a call; WIRE_STATUSES: no answer. As in a
+ * service, each call is refused once, and not at all if it has been seen
+ * before: another copy of it may have come to the service. */
 static uint32_t tombstone_look(struct shard *s, struct export *e,
 			       const struct wire_call *c, uint32_t status)
 {

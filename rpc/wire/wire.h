@@ -7,17 +7,17 @@
  *   -EPROTONOSUPPORT  another version of the protocol,
  *   -EBADMSG          the head is not what its checksum says,
  *   -EPROTO           anything else that is not well-formed,
- * and has then left nothing to look at. Unknown fields are skipped, absent ones
- * are 0, of a field that is there several times the last one holds. What the
- * values mean is for the caller to check: statuses, accesses and lengths
- * may be any.
+ * and has then left no result to look at. Unknown fields are skipped, absent
+ * ones are 0, and if a field is there several times the last one counts. The
+ * caller has to check what the values mean: statuses, accesses and lengths may
+ * have any value.
  *
  * What is encoded is our own: a broken limit is a bug.
  *
  * How it is made: wire_messages.h has the fields of all messages, as lists of
  * macros. From them come the structures below, and straight-line code for each
- * message; only what is hot is cut in parts by hand. Why that, and nothing that
- * is there already:
+ * message; only what is hot is cut in parts by hand. Why no existing tool was
+ * used:
  *   - protobuf-c, which stubs use, allocates each message within a message.
  *   - nanopb (0.4.7) does not allocate, but interprets descriptors, and writes
  *     a message within a message twice to know its length: 24,800 instructions
@@ -51,11 +51,12 @@ enum wire_kind {
 	WIRE_CONTROL = 3,
 };
 
-/* Of the finished head, which has at most WIRE_HEAD_MAX bytes. */
+/* The header data for a finished head, which has at most WIRE_HEAD_MAX
+ * bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
-/* What a message with these header data speaks; nothing else is to be believed
- * of one that speaks another than WIRE_VERSION. */
+/* The protocol version of a message with these header data. If it is not
+ * WIRE_VERSION, nothing else in the message is to be believed. */
 static inline unsigned int wire_hdr_version(uint64_t hdr_data)
 {
 	return (unsigned int)(hdr_data >> 56);
@@ -97,8 +98,9 @@ enum wire_access {
 	WIRE_ACCESS_SINK = 2,
 };
 
-/* Bytes of a decoded message, inside of it and as long there as it is. Consumed
- * by the *_next() functions: walk a copy to be able to walk again. */
+/* Bytes of a decoded message: they point into it, and are valid as long as it
+ * is. The *_next() functions consume a view: walk a copy to be able to walk
+ * again. */
 struct wire_view {
 	const uint8_t *p;
 	const uint8_t *end;
@@ -108,9 +110,9 @@ struct wire_view {
 struct wire_entries {
 	size_t n; /* at most WIRE_MAX_* of their kind */
 	union {
-		/* to be encoded: n of them, borrowed until the return */
+		/* to be encoded: n entries, borrowed until the return */
 		const void *list;
-		/* decoded: has them in it; for wire_*_next() */
+		/* decoded: the bytes of the entries, for wire_*_next() */
 		struct wire_view view;
 	};
 };
@@ -124,16 +126,16 @@ enum {
 	WIRE_MAX_gone = WIRE_ENTRIES_MAX,
 };
 
-/* Packed numbers that are decoded: counted, and copied if there is @out. More
- * than @max cannot be. */
+/* Packed numbers that are being decoded: they are counted, and copied if @out
+ * is not NULL. More than @max numbers are an error. */
 struct wire_numbers {
 	uint32_t *out;
 	uint32_t max;
 	uint32_t n;
 };
 
-/* A member for each field of a list in wire_messages.h, wide ones first: so
- * there are no gaps. */
+/* A member for each field of a list in wire_messages.h, wide members first, so
+ * that the structure has no gaps. */
 #define WIRE_WIDE(number, type, member) WIRE_WIDE_##type(member)
 #define WIRE_WIDE_varint(member)	uint64_t member;
 #define WIRE_WIDE_fixed64(member)	uint64_t member;
@@ -168,7 +170,8 @@ struct wire_requests {
 	uint32_t ncalls; /* decoded only: at most WIRE_CALLS_MAX */
 };
 
-/* A bulk, to be encoded: of what there is for each segment, n, or NULL. */
+/* A bulk, to be encoded. Each table has an entry for each of n segments, or is
+ * NULL. */
 struct wire_segments {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE)
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
@@ -179,7 +182,7 @@ struct wire_call {
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
 
-/* Without gaps, and in parts: the whole would be cleared by a string
+/* Clears a structure in parts: a single memset() would become a string
  * instruction, which for so few bytes is slow. */
 static inline void wire_clear(void *m, size_t size)
 {
@@ -202,8 +205,8 @@ static inline void wire_clear(void *m, size_t size)
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
 /* wire_call_put(): rpc/wire/wire_put.h */
-/* @length: of all bodies together. Without any there is nothing to put. Also of
- * replies. */
+/* @length: of all bodies together; if that is 0, nothing is put. For the bodies
+ * of replies as well. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
 /*
@@ -223,7 +226,7 @@ int wire_requests_decode_heads(struct wire_requests *m,
 			       uint64_t hdr_data, const void *payload,
 			       size_t length) must_check;
 
-/* A bulk that was decoded. */
+/* A bulk, decoded. */
 struct wire_segments_in {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE_IN)
 	bool has_checksums; /* one for each segment */
@@ -231,7 +234,8 @@ struct wire_segments_in {
 	struct wire_view view;
 };
 
-/* The next of call.bulks: @bulks is a copy of their view. */
+/* Decodes the next bulk: @bulks is a copy of call.bulks.view, and is
+ * advanced. */
 bool wire_segments_next(struct wire_view *bulks, struct wire_segments_in *s);
 /* Copy all lengths, or checksums, to @out, which has room for s->n of them.
  * Without checksums: zeroes. */
@@ -247,7 +251,7 @@ struct wire_replies {
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 };
 
-/* What was put into a sink, to be encoded. */
+/* What the server has put into a sink (WIRE_ACCESS_SINK), to be encoded. */
 struct wire_moved {
 	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length: or NULL */
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
@@ -258,21 +262,21 @@ struct wire_reply {
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
 
-/* As for requests, with an estimate, or none, before the first reply. The bound
- * of a reply without bulks is WIRE_REPLY_BOUND; that of the estimate is in
- * WIRE_REPLIES_BOUND. */
+/* Encoding is as for requests, but there may be an estimate before the first
+ * reply. WIRE_REPLY_BOUND is the bound of a reply without bulks;
+ * WIRE_REPLIES_BOUND includes the estimate. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   115u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);
 size_t wire_reply_bound(const struct wire_reply *reply);
-/* wire_reply_put(): there, too */
+/* wire_reply_put(): rpc/wire/wire_put.h */
 
-/* Decodes all of it: the replies to @reply, which has room for WIRE_CALLS_MAX
- * of them, in the order of the message. @payload is borrowed as long as they
- * are used. *@m is set on success only; after an error @reply holds nothing
- * that is to be looked at. */
+/* Decodes the whole message: its replies go to @reply, which has room for
+ * WIRE_CALLS_MAX of them, in the order of the message. @payload is borrowed as
+ * long as the replies are used. *@m is set on success only; after an error
+ * @reply means nothing. */
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length);
 
@@ -284,22 +288,22 @@ struct wire_moved_in {
 };
 
 bool wire_moved_next(struct wire_view *bulks, struct wire_moved_in *m);
-/* @out has room for m->n of them. */
+/* Copies the checksums to @out, which has room for m->n. */
 void wire_moved_checksums(const struct wire_moved_in *m, uint32_t *out);
-/* Only if it has any. */
+/* The same for the lengths; only if m->has_lengths. */
 void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 
 /* ---- control ---- */
 
-/* The numbers of their fields. */
+/* The kinds are the numbers of the fields of the control message. */
 #define WIRE_CONTROL_KIND(number, kind, member) WIRE_##kind = number,
 enum wire_control_kind {
 	WIRE_CONTROL_UNKNOWN = 0, /* decoded: nothing that this version knows */
 	WIRE_CONTROLS(WIRE_CONTROL_KIND)
 };
 
-/* Those of an unknown client_id, server_id or incarnation are all 0. A service
- * is terminated, and has no other 0 byte. */
+/* The bytes of an unknown client_id, server_id or incarnation are all 0. The
+ * name of a service is terminated, and has no other 0 byte. */
 #define WIRE_CONTROL_STRUCT(number, kind, member)              \
 	struct wire_##member {                                 \
 		WIRE_MEMBERS(WIRE_##kind##_FIELDS, WIRE_TABLE) \
@@ -323,7 +327,7 @@ struct wire_gone {
 	WIRE_MEMBERS(WIRE_GONE_FIELDS, WIRE_TABLE)
 };
 
-/* Borrows nothing, but for entries: these from the message. */
+/* Has copies of everything but entries, which point into the message. */
 #define WIRE_CONTROL_MEMBER(number, kind, member) struct wire_##member member;
 struct wire_control {
 	enum wire_control_kind kind;
@@ -339,23 +343,24 @@ struct wire_control {
 #define WIRE_CONTROL_MAX \
 	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
-/* The handle of the client, and the epoch, which all have; 0: UNKNOWN. */
+/* The client's handle and the epoch, which every kind of control message has; 0
+ * for WIRE_CONTROL_UNKNOWN. */
 uint64_t wire_control_client(const struct wire_control *m);
 uint32_t wire_control_epoch(const struct wire_control *m);
 
 size_t wire_control_bound(const struct wire_control *m);
-/* Puts it to @buf, which has room for wire_control_bound() bytes, sets
- * *@hdr_data and returns how many bytes it has. */
+/* Encodes @m into @buf, which has room for wire_control_bound() bytes, sets
+ * *@hdr_data and returns the length. */
 size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 			   uint64_t *hdr_data);
-/* Two messages in one are -EPROTO, and so are more than WIRE_ENTRIES_MAX
- * entries, or entries of a message that comes in several parts. *@m is set on
- * success only. */
+/* -EPROTO is also the answer to two messages in one, to more than
+ * WIRE_ENTRIES_MAX entries, and to entries of a message that comes in several
+ * parts. *@m is set on success only. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
 
-/* The next of the entries, of which there are entries->n: @view is a copy of
- * theirs. */
+/* Decode the next entry: @view is a copy of entries->view, and is advanced;
+ * entries->n says how many there are. */
 bool wire_extension_next(struct wire_view *view, struct wire_extension *e);
 bool wire_gone_next(struct wire_view *view, struct wire_gone *g);
 

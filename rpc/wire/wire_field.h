@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fields of protobuf messages, to and from bytes. Knows no message.
+ * Fields of protobuf messages, to and from bytes. Knows no message in
+ * particular.
  *
- * The get_* functions read at @p, never at @end or after it, and return what
- * follows, or NULL if it cannot be. The put_* functions have room enough.
+ * The get_* functions read at @p, never at @end or beyond, and return a pointer
+ * to what follows the field, or NULL if the bytes are malformed. The put_*
+ * functions write at @p, and their caller has made sure that there is room.
  */
 #ifndef RPC_WIRE_FIELD_H
 #define RPC_WIRE_FIELD_H
@@ -22,8 +24,8 @@ enum {
 
 #define TAG(number, type) ((uint32_t)(number) << 3 | (type))
 
-/* The types of wire_messages.h: how each is written. What get_TYPE() reads, and
- * put_TYPE_field() writes, is the member that wire.h has for it. */
+/* The types of wire_messages.h: the wire type of each. get_TYPE() fills, and
+ * put_TYPE_field() takes, a member of the type that wire.h declares for it. */
 enum {
 	WT_varint = WT_VARINT,
 	WT_varint32 = WT_VARINT,
@@ -35,20 +37,22 @@ enum {
 	WT_name = WT_LEN, /* terminated within ULRPC_SERVICE_NAME bytes */
 };
 
-/* Bytes of the longest one. */
+/* Bytes of the longest varint. */
 #define VARINT_MAX 10
 
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
-/* Over a field of an unknown number or type, whose tag has been read. */
+/* Skips a field of an unknown number or type, whose tag has been read. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
-/* Takes the content of the next field with @tag, which is one of type WT_LEN,
- * and what is before it, from @v; false: there is none, and @v is empty. */
+/* Sets *@out to the content of the next field in @v with @tag, whose type is
+ * WT_LEN, and advances @v past it. False: there is no such field, and @v is
+ * empty. */
 bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
-/* Of a repeated field of numbers with @type, packed or not, as @tag says. */
+/* Reads a repeated field of numbers of @type: all of it if @tag says that it is
+ * packed, otherwise one number. */
 const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
 			   unsigned int type, struct wire_numbers *to);
-/* Sets all of @id or @name, unless the bytes cannot be one. */
+/* Set all of @id or @name, unless the bytes are malformed. */
 const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
 		      uint8_t (*id)[WIRE_ID_SIZE]);
 const uint8_t *get_name(const uint8_t *p, const uint8_t *end,
@@ -79,7 +83,7 @@ static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
 	return NULL;
 }
 
-/* As get_varint(), of a tag with more than one byte. */
+/* As get_varint(), for a tag of more than one byte. */
 static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
 					  uint32_t *tag)
 {
@@ -93,9 +97,9 @@ static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
 }
 
 /*
- * Over the fields of a message: reads the next one's tag; the caller moves *@p
- * behind its value, or sets it to NULL if that cannot be. False at the end, and
- * after an error: *@p is @end only in the first case.
+ * Walks the fields of a message: reads the tag of the next field; the caller
+ * then moves *@p past the field's value, or sets *@p to NULL if the value is
+ * malformed. False at the end, where *@p is @end, and after an error.
  */
 static inline bool next_field(const uint8_t **p, const uint8_t *end,
 			      uint32_t *tag)
@@ -144,7 +148,8 @@ static inline const uint8_t *get_bytes(const uint8_t *p, const uint8_t *end,
 	return p + length;
 }
 
-/* Of a number of 32 bits, as protobuf has it: what does not fit is cut off. */
+/* As get_varint(), for a number of 32 bits. As in protobuf, the upper bits of a
+ * longer number are cut off. */
 static inline const uint8_t *get_varint32(const uint8_t *p, const uint8_t *end,
 					  uint32_t *v)
 {
@@ -240,9 +245,10 @@ uint8_t *put_name_field(uint8_t *p, unsigned int number, const char *name);
 uint8_t *put_end_long(uint8_t *begin, uint8_t *end);
 
 /*
- * A message within a message: its content goes where put_begin() says, and
- * put_end(), told so again, writes the length before it. Most are short: those
- * that are not are moved then.
+ * A message within a message: its content goes where put_begin() returns, and
+ * put_end(), which gets that as @begin, writes the length in front of it. The
+ * room left for the length is one byte; content that is too long for that is
+ * moved.
  */
 static inline uint8_t *put_begin(uint8_t *p, unsigned int number)
 {
@@ -258,10 +264,11 @@ static inline uint8_t *put_end(uint8_t *begin, uint8_t *end)
 	return end;
 }
 
-/* Of a tag and a length that put_begin() and put_end() write. */
+/* Bytes at most of the tag and the length that put_begin() and put_end()
+ * write. */
 #define PUT_NESTED_BOUND 4u
 
-/* Packed: @n numbers with @type, of which there may be none. */
+/* A packed field of @n numbers of @type; @n may be 0. */
 uint8_t *put_numbers(uint8_t *p, unsigned int number, unsigned int type,
 		     const uint32_t *v, size_t n);
 

@@ -9,22 +9,23 @@
 
 #include "base/util.h"
 
-/* Takes it up or down. */
+/* Sets a device up or down. */
 int netdev_set(const char *name, bool up) must_check;
-/* An address, as in "10.0.0.1" or "fd77::1", of a network of this host alone
- * (/32, /128). */
+/* Adds an address, such as "10.0.0.1" or "fd77::1", with no network but this
+ * host (/32, /128). */
 int netdev_add_addr(const char *name, const char *addr) must_check;
 int netdev_del_addr(const char *name, const char *addr) must_check;
-/* Two that are each other's cable: the carrier of one is that the other is up.
- * -EOPNOTSUPP: this system knows no such. */
+/* Adds two devices joined by a cable (veth): each has a carrier while the other
+ * is up. -EOPNOTSUPP: this system has no such devices. */
 int netdev_add_pair(const char *name, const char *other) must_check;
-/* One of a pair takes the other one with it. */
+/* Removes a device, and with one of a pair the other as well. */
 int netdev_del(const char *name) must_check;
 
-/* A socket that hears of changes of addresses, as the LND's does, or a negative
- * errno. */
+/* Opens a socket that is told of changes of addresses, as the LND's is. Returns
+ * it, or a negative errno. */
 int netdev_listen(void) must_check;
-/* Has there been more than it holds, so that some was lost? */
+/* Did more arrive than the socket of netdev_listen() holds, so that some was
+ * lost? */
 bool netdev_has_lost(int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lnet_open() when the second of its threads cannot be made: an error, no hang,
- * and nothing left behind. */
+/* If lnet_open() cannot make the second of its threads, it returns an error,
+ * does not hang, and leaves nothing behind. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@ typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
 
 static int created;
 
-/* Stands before the system's. */
+/* Replaces the system's, and fails the second time. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 		   void *(*fn)(void *), void *arg)
 {

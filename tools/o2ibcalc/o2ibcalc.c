@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * o2ibcalc(1): what the tunables of two nodes on an o2ib net come to. Here is
- * the command line; lnet_o2ib_calculate(3) calculates. Files come first,
- * whatever the order, and then what the command line says of nodes, in its
- * order.
+ * o2ibcalc(1): what the tunables of two nodes on an o2ib net come to. This file
+ * reads the command line; lnet_o2ib_calculate(3) calculates. Files are read
+ * first, wherever they stand, and then the options that set tunables of nodes,
+ * in the order of the command line.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct o2ibcalc {
 	unsigned int nwhat_ifs;
 	const char *what_ifs[WHAT_IFS];
 	enum ulnet_o2ib_side initiator; /* LNET_O2IB_BOTH: not given */
-	unsigned int npeers;		/* 0: the same */
+	unsigned int npeers;		/* 0: not given */
 	bool yaml, json;
 };
 
@@ -160,7 +160,8 @@ static int add_value(struct what_if *w, const char *value, struct complaint *c)
 	return 0;
 }
 
-/* Of concurrent_sends those are always of interest that it is limited to. */
+/* Adds the values that concurrent_sends is limited to: they are always of
+ * interest. */
 static int add_usual(const struct o2ibcalc *o, struct what_if *w,
 		     struct complaint *c)
 {
@@ -246,7 +247,7 @@ static int take_saying(const struct option_at *at)
 
 	if (o->n == SAYINGS_MAX)
 		return option_bad(at, "too many of --a, --b and --both");
-	/* Can it be understood at all? Files are read first. */
+	/* Only checks the text: it is applied later, after the files. */
 	lnet_o2ib_conf_init(&scratch);
 	if (set_all(&scratch, at->text, &c))
 		return o2ibcalc_refuse(at->row->key, &c);
@@ -340,7 +341,7 @@ static int o2ibcalc_complete(struct o2ibcalc *o)
 	return status ? status : read_negotiated(&o->report);
 }
 
-/* An input with a value, where a file is expected? */
+/* Is @text NAME=VALUE, given where a file name is expected? */
 static bool is_setting(const char *text)
 {
 	char name[64];
@@ -351,7 +352,7 @@ static bool is_setting(const char *text)
 	return input_find(name) != NULL;
 }
 
-/* An input is no option of its own. */
+/* For somebody who wrote an input as an option of its own, as --a.NAME. */
 static int hint_side(const char *word)
 {
 	if (strncmp(word, "--a.", 4) == 0 || strncmp(word, "--b.", 4) == 0)
@@ -417,7 +418,7 @@ static void calculate(struct report *r)
 			struct ulnet_o2ib_pair pair = r->pair;
 			struct variant *v = &w->values[k];
 
-			/* That the value is right is known already. */
+			/* The value has been checked already. */
 			for (int side = 0; side < 2; side++)
 				if (w->side == LNET_O2IB_BOTH ||
 				    (int)w->side == side)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpcping(1): a node that calls services of others, and says how quickly they
- * answer. The calls are rpcping_load.c's affair; here is what is around them.
+ * answer. rpcping_load.c makes the calls; this file does everything else.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "tools/common/program.h"
 
 #define NS_PER_US UINT64_C(1000)
-/* Time after which --poll looks at what is not the network's. */
+/* How often --poll looks at signals and the clock (rpcping_look()). */
 #define LOOK_NS (10000 * NS_PER_US)
 
 struct rpcping {
@@ -36,7 +36,7 @@ struct rpcping {
 	uint64_t tick;	  /* ns: the next live line */
 	uint64_t give_up; /* ns: after a signal; else 0 */
 	bool canceled;
-	/* ntargets + 2 each: the sum comes next, and then room for one. */
+	/* ntargets + 2 entries each: targets, their sum, room for one more */
 	struct load_stats *now, *before;
 };
 
@@ -81,9 +81,9 @@ static bool has_route(const struct rpcping *p, uint32_t net)
 	return found;
 }
 
-/* Calls of a target that is on none of our nets would wait until their
- * deadline, as nets, and routes, may come while they do. Here none will come,
- * but by lnetctl. */
+/* Calls to a target that is on none of our nets would wait until their
+ * deadline, because nets and routes may be added meanwhile. In this program
+ * nobody adds any, but for lnetctl. */
 static int check_nets(const struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -201,7 +201,7 @@ static int open_loads(struct rpcping *p)
 	return rc;
 }
 
-/* What has been counted: of all, and their sum. */
+/* Fetches the counts of all loads, and adds them up. */
 static void collect(struct rpcping *p)
 {
 	struct load_stats *sum = &p->now[p->nloads];
@@ -259,7 +259,8 @@ static bool rpcping_ended(struct rpcping *p)
 	return atomic_load(&p->ended) == p->nloads;
 }
 
-/* What is not the network's. */
+/* Handles everything but the network: signals, and the live lines that are
+ * due. */
 static void rpcping_look(struct rpcping *p, uint64_t now)
 {
 	if (signals_take(p->signals) || (p->give_up && now >= p->give_up))
@@ -299,7 +300,7 @@ static void run_waiting(struct rpcping *p)
 		t.tv_nsec = (long)(until % 1000000000);
 		ppoll(fds, 2, &t, NULL);
 		if (read(p->wake, &counts, sizeof(counts)) < 0)
-			counts = 0; /* the event was another one */
+			counts = 0; /* ppoll() returned for another reason */
 		rpcping_look(p, clock_ns());
 	}
 }
@@ -336,7 +337,7 @@ static int rpcping_report(struct rpcping *p)
 	return option_printed("rpcping");
 }
 
-/* Of the whole run: 0 if every call was answered. */
+/* Reports the whole run. 0: every call was answered. */
 static int result(struct rpcping *p)
 {
 	const struct load_stats *sum;

@@ -16,14 +16,14 @@
 /* One call at a time. */
 struct slot {
 	struct load *load;
-	struct slot *next; /* of those that are free, or rest */
+	struct slot *next; /* in load.free or load.resting */
 	uint64_t begin;	   /* ns: when it was to begin */
 	void *body;
 	size_t length;
 	struct ulrpc_bulk *bulk;
-	bool registered; /* call.bulk is, with the node */
+	bool registered; /* call.bulk, with the node */
 	struct probe_call call;
-	bool good; /* the last call: what it asked for is there */
+	bool good; /* the last call got what it asked for */
 	struct ulnet_work released;
 };
 
@@ -32,12 +32,12 @@ struct load {
 	struct ulrpc *rpc;
 	struct lnet *node;
 	unsigned int cpt;
-	struct load_conf conf; /* without what was borrowed */
+	struct load_conf conf; /* borrowed members are not used later */
 	uint32_t method;
 	struct ulrpc_call_conf call;
 	struct ulrpc_client *client;
 	struct slot *slots;
-	void *body;   /* of all of them, but when verified */
+	void *body;   /* of all calls, unless verified */
 	size_t room;  /* for a body */
 	double every; /* ns; 0: no rate */
 	struct ulnet_work start;
@@ -47,7 +47,7 @@ struct load {
 	uint64_t begin, end; /* ns */
 	uint64_t count_from; /* ns: what began before does not count */
 	uint64_t begun;	     /* in all */
-	uint64_t counted;    /* of these, those that count */
+	uint64_t counted;    /* how many of these count */
 	uint64_t seed;
 	unsigned int busy; /* slots with a call, or memory that is in use */
 	bool started, stopping, ended;
@@ -174,9 +174,9 @@ static struct slot *slot_pop(struct slot **list)
 	return s;
 }
 
-/* Frees the slot for the next call: at once, or, after a lost one, after @ns. A
- * call may be lost at once, and a server must not be called as fast as it can
- * refuse. */
+/* Frees the slot for the next call: after @ns, which is 0 unless its call was
+ * lost. A server may refuse calls at once, and must not be called as fast as it
+ * can refuse. */
 static void slot_back(struct load *l, struct slot *s, uint64_t ns, uint64_t now)
 {
 	if (s->good) {
@@ -261,14 +261,14 @@ static void rpcping_load_on_done(void *arg, const struct ulrpc_outcome *o,
 	advance(l, now);
 }
 
-/* Bytes of whole pages. */
+/* Bytes of a slot's bulk memory, in whole pages. */
 static size_t bulk_size(const struct load *l)
 {
 	return (l->conf.bulk + PAGE - 1) / PAGE * PAGE;
 }
 
-/* With a rate only as many as are under way at once, which is seldom all that
- * may be: memory comes with the first call. */
+/* Allocates bulk memory at the first call of a slot: at a fixed rate, most of
+ * the slots are seldom used. */
 static int rpcping_load_slot_memory(struct load *l, struct slot *s)
 {
 	size_t size = bulk_size(l);
@@ -278,9 +278,10 @@ static int rpcping_load_slot_memory(struct load *l, struct slot *s)
 	s->call.bulk = aligned_alloc(PAGE, size);
 	if (!s->call.bulk)
 		return -ENOMEM;
-	/* Pages that nobody wrote to are all the same one. */
+	/* Pages that nobody has written to would all be the same zero page. */
 	memset(s->call.bulk, 0x5a, size);
-	/* If it cannot be, as on one CPT of several, it is copied. */
+	/* Memory that cannot be registered, as on one CPT of several, is
+	 * copied. */
 	s->registered = !lnet_mem_register(l->node, s->call.bulk, size);
 	return 0;
 }
@@ -332,7 +333,8 @@ static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
 
 /* ---- when ---- */
 
-/* When the next call is to begin: @now, or as the rate says; NEVER. */
+/* When the next call is to begin: @now, or when the rate says; NEVER: there is
+ * none. */
 static uint64_t next_begin(const struct load *l, uint64_t now)
 {
 	uint64_t at = now;
@@ -361,7 +363,7 @@ static void rpcping_load_end(struct load *l, uint64_t now)
 		l->conf.ended(l->conf.arg);
 }
 
-/* Begins the calls that are due, and ends when none will be. */
+/* Begins the calls that are due, and ends the load when no call will be. */
 static void advance(struct load *l, uint64_t now)
 {
 	uint64_t at;
@@ -496,7 +498,8 @@ static int rpcping_load_slots_make(struct load *l)
 			return rc;
 		l->slots[i].length = (size_t)length;
 	}
-	/* Bulk: the body says where, and that is the same for all. */
+	/* With bulk the body says where it is, which is the same in all
+	 * calls. */
 	if (l->conf.probe && l->conf.probe->bulk && !l->conf.verify) {
 		struct slot *s = &l->slots[0];
 
@@ -521,7 +524,8 @@ static int client_open(struct load *l)
 	conf.inflight_max = l->conf.inflight;
 	conf.batch_max = l->conf.batch;
 	conf.retry = l->conf.retry;
-	/* Without memory statistics have its number. */
+	/* If there is no memory, statistics show the method's number, not its
+	 * name. */
 	(void)ulrpc_method_declare(l->rpc, l->conf.method);
 	return ulrpc_client_open(l->rpc, &conf, &l->client);
 }

@@ -37,7 +37,7 @@ static uint64_t exec_now(const struct exec *e)
 
 #define LANES_ALL ((1u << LANES) - 1)
 
-/* Seats for what is not high. */
+/* Seats for requests that are not of the high lane. */
 static unsigned int seats_normal(const struct exec *e)
 {
 	return e->conf.max - (e->conf.reserve && e->conf.max > 1);
@@ -63,12 +63,12 @@ static bool exec_is_free(const struct exec *e, unsigned int lane)
 	return open & 1u << lane && busy < e->conf.max;
 }
 
-/* ns until a worker has what is behind @ahead others. */
+/* ns until a worker takes a request that @ahead others are in front of. */
 static uint64_t exec_wait_behind(const struct exec *e, uint64_t ahead)
 {
 	uint64_t hold = mean_value(&e->hold), max = e->conf.max;
 
-	/* The first of the workers to be free, and what is ahead of it. */
+	/* Until the first worker is free, and for the requests ahead. */
 	return hold / (max + 1) + hold * ahead / max;
 }
 
@@ -77,7 +77,8 @@ static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
 	return exec_wait_behind(e, lanes_ahead(&e->lanes, item));
 }
 
-/* ns that are missing for @item, if a worker has it at @start; 0: none. */
+/* ns by which @item would be too late if a worker took it at @start; 0: it is
+ * in time. */
 static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 {
 	uint64_t cost = item->cost ? mean_upto(item->cost, 2) : 0;
@@ -142,8 +143,7 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	return item;
 }
 
-/* @hold: ns that it had its worker; nothing of it is known if it was not
- * run. */
+/* A request has ended. @hold: ns for which it had its worker, if @run. */
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
 		       uint64_t hold)
 {
@@ -181,8 +181,8 @@ static unsigned int workers_present(const struct exec *e)
 	return e->nworkers - e->away.used;
 }
 
-/* Locked. What waits may be more than the idle ones can take; what the gate
- * holds has to be looked after. */
+/* Makes a worker if none is idle, and requests wait, or are in the gate, which
+ * some worker has to look after. Locked. */
 static void workers_grow(struct exec *e)
 {
 	int rc;
@@ -196,7 +196,7 @@ static void workers_grow(struct exec *e)
 			 strerror(-rc));
 }
 
-/* Threads that have ended, to be joined. Locked. */
+/* Moves threads that have ended to @to, to be joined. Locked. */
 static void take_ended(struct exec *e, struct list *to)
 {
 	list_init(to);
@@ -215,8 +215,9 @@ static void exec_join(struct list *workers)
 	}
 }
 
-/* Locked. Until @until, or there is something to do. Of the idle workers one
- * looks after the gate, at @again. -ECANCELED: this thread is to end. */
+/* Waits until @until, or until there is something to do. One of the idle
+ * workers looks after the gate, at @again. -ECANCELED: this thread is to end.
+ * Locked. */
 static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 {
 	bool looks = again < e->again;
@@ -234,15 +235,16 @@ static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 	return rc;
 }
 
-/* Locked. A worker has taken something. What the gate has let through besides,
- * and the next look at the gate, are for others. */
+/* A worker has taken a request: another worker takes what else the gate has let
+ * through, and looks at the gate next. Locked. */
 static void wake_next(struct exec *e)
 {
 	if (e->idle && (e->lanes.queued || e->again == TIME_NEVER))
 		lnet_cond_signal(&e->wake);
 }
 
-/* Locked; unlocked while it runs. Returns when that was over, ns. */
+/* Runs @item, and returns when that was over, ns. Locked, but not while it
+ * runs. */
 static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 {
 	struct exec *e = w->exec;
@@ -263,13 +265,13 @@ static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
 	exec_ended(e, lane, !late, now - started - w->waited);
-	/* Somebody idle was not allowed to take what waits. */
+	/* An idle worker was not allowed to take what waits. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		lnet_cond_signal(&e->wake);
 	return now;
 }
 
-/* Locked. Until this worker is not needed any more. */
+/* Works until this worker is not needed any more. Locked. */
 static void work_loop(struct exec_worker *w)
 {
 	struct exec *e = w->exec;
@@ -322,7 +324,8 @@ static void exec_work(void *arg)
 
 /* ---- waits for clients ---- */
 
-/* Locked. False: its host has its share. */
+/* The worker of @w leaves its seat. False: the host has used up its share.
+ * Locked. */
 static bool wait_leave(struct exec *e, struct exec_wait *w)
 {
 	w->quota = quota_take(&e->away, w->host, 1, exec_now(e));
@@ -333,7 +336,7 @@ static bool wait_leave(struct exec *e, struct exec_wait *w)
 	return true;
 }
 
-/* Are there fewer seats than are wanted, with @more besides what waits? */
+/* Are there too few seats for the requests that wait, and @more? */
 static bool seats_are_short(const struct exec *e, unsigned int more)
 {
 	unsigned int waiting = e->lanes.queued + more;
@@ -343,7 +346,8 @@ static bool seats_are_short(const struct exec *e, unsigned int more)
 	       e->normal + waiting - high > seats_normal(e);
 }
 
-/* Locked. For what waits, and @more. */
+/* Makes waiting workers leave seats for requests that wait, and @more.
+ * Locked. */
 static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 {
 	struct exec_wait *w;
@@ -356,22 +360,22 @@ static out_of_line void waits_make_room(struct exec *e, unsigned int more)
 	}
 }
 
-/* Locked. Do others wait for the seat of @w, besides those for whom other waits
- * have been given up? */
+/* Do requests wait for the seat of @w, besides those for which other waits have
+ * been given up? Locked. */
 static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 {
 	return lanes_open(e) != LANES_ALL &&
 	       e->lanes.queued - w->client->queued > e->leaving;
 }
 
-/* Locked. What the gate holds may come to want a seat, and who is idle, if
- * anybody is, cannot take it. */
+/* May a request that the gate holds come to want a seat, and no idle worker be
+ * there to take it? Locked. */
 static bool gate_is_unattended(const struct exec *e)
 {
 	return e->lanes.gate && lanes_open(e) != LANES_ALL;
 }
 
-/* Locked. Requests may wait for what waits have. */
+/* Requests may wait for seats that waiting workers have. Locked. */
 static out_of_line void waits_yield(struct exec *e)
 {
 	struct exec_wait *w;
@@ -403,7 +407,8 @@ static out_of_line void waits_release(struct exec *e, uint64_t now,
 		waits_yield(e);
 }
 
-/* Locked. ns: the client of @w is silent, if nothing comes until then. */
+/* When, ns, the client of @w counts as silent if nothing comes from it.
+ * Locked. */
 static uint64_t silent_from(const struct exec *e, const struct exec_wait *w)
 {
 	uint64_t first = w->began, last = 0, slowest = 0;
@@ -538,7 +543,7 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* What was known when it came. */
+/* Fills @place from what was known when @item came. */
 static void find_held(const struct sched_item *item, uint64_t now,
 		      struct exec_place *place)
 {
@@ -548,9 +553,8 @@ static void find_held(const struct sched_item *item, uint64_t now,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* Which of those that were there before @item came have been taken since, is
- * not known, nor who has come in between: it is as if they came and went in
- * order. */
+/* It is not known which of the requests before @item have been taken since, nor
+ * which have got in between: this assumes that they come and go in order. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)
 {
@@ -627,7 +631,7 @@ static int start_workers(struct exec *e)
 	int rc = 0;
 
 	if (e->conf.is_virtual)
-		return 0; /* workers_grow() makes those that are needed */
+		return 0; /* workers_grow() makes them when needed */
 	pthread_mutex_lock(&e->lock);
 	for (unsigned int i = 0; i < e->conf.min && !rc; i++)
 		rc = worker_add(e);
@@ -640,7 +644,7 @@ static void nobody(void *arg)
 	(void)arg;
 }
 
-/* Not all could be made: the others end. */
+/* Not all workers could be made: ends those that were. */
 static void stop_workers(struct exec *e)
 {
 	pthread_mutex_lock(&e->lock);

@@ -9,31 +9,33 @@
  * not of the high lane run at a time: a high one always finds, or gets, a
  * worker.
  *
- * What cannot be done in time is not begun, so that overload costs no more than
- * what is above the capacity. The time that a request will take is known from
- * those before it: how long they have held a worker, and how long their method
- * has taken to reply. A request whose turn would come too late is not even
- * queued; one whose turn has come too late (others came before it, or were
- * slower) is marked `late` when it is run. Nothing is refused while a worker is
- * free, nor is what a worker has taken, before its deadline, when nothing else
- * waits: then there is nothing better to do, and what is measured stays up to
- * date. A sixteenth of a request's time is left for its reply to travel.
+ * What cannot be done in time is not begun, so that under overload the server
+ * still does useful work at its full capacity. The time that a request will
+ * take is estimated from earlier requests: how long they have held a worker,
+ * and how long their method has taken to reply. A request whose turn would come
+ * too late is not even queued; one whose turn has come too late (others came
+ * before it, or were slower) is marked `late` when it is run. Nothing is
+ * refused while a worker is free. A request that a worker has taken before its
+ * deadline is not refused either if nothing else waits: there is nothing better
+ * to do then, and the measured times stay up to date. A sixteenth of a
+ * request's time is left for its reply to travel.
  *
- * No client has workers of its own: while nobody else waits, one may have all
- * of them. Who comes then waits until the next one is free, whatever that
- * client has queued: whose turn it is, the policy says (sched.h).
+ * No client has workers of its own: while nobody else waits, one client may
+ * occupy all workers. A client that comes later waits until the next worker is
+ * free, however much the first client has queued: the policy (sched.h) decides
+ * whose turn it is.
  *
  * A worker that waits for the client of what it runs (exec_wait_begin()) does
  * nothing for the service meanwhile. As soon as other requests wait for a
  * worker it is `away`: it has given up its seat, of which there are `max`, and
  * another thread is made, if none is idle, to sit there. At most `max` threads
- * are away, so there are no more than 2 * max in all, and of these seats away
- * each host has its share (base/share.h): what a client that has vanished can
- * have of the workers is bounded. A worker whose wait is over goes on at once,
- * whether there is a seat for it or not: to wait for one would hold up its
- * client, and the memory that both have at hand, for nothing. So more than
- * `max` may be running for a moment; none of them takes another request until
- * there is a seat for it.
+ * are away, so there are no more than 2 * max in all. Each host has its share
+ * (base/share.h) of the threads that may be away, so a client that has vanished
+ * can block only a bounded number of workers. A worker whose wait is over goes
+ * on at once, whether there is a seat for it or not: to wait for a seat would
+ * hold up the client, and the memory that both sides have set aside, for
+ * nothing. So more than `max` may be running for a moment; none of them takes
+ * another request until there is a seat for it.
  *
  * If there is no share left for the host of the client that is waited for, the
  * worker keeps its seat while it waits. The wait is given up when other
@@ -62,8 +64,8 @@ struct exec_conf {
 	uint64_t seed; /* random: quota.h */
 	/* On a worker: runs a request, or, if item->late, refuses it. */
 	void (*run)(struct sched_item *item);
-	/* All workers have ended: on the last one, as the last thing it does
-	 * with what is not its own; or inside of exec_close(). */
+	/* All workers have ended. Called on the last worker, which touches only
+	 * its own memory afterwards; or inside of exec_close(). */
 	void (*gone)(void *arg);
 	void *arg;
 };
@@ -83,14 +85,14 @@ struct exec {
 	unsigned int nworkers; /* that run */
 	unsigned int idle;     /* of these, with nothing to do */
 	unsigned int seated;   /* of these, running something and not away */
-	struct quotas away;    /* the others that run something */
-	struct list waits;     /* exec_wait.link: of both */
+	struct quotas away;    /* of these, away: by host */
+	struct list waits;     /* exec_wait.link, seated or away */
 	unsigned int leaving;  /* waits that are EXEC_WAIT_OVER */
 	unsigned int normal;   /* seated, with requests that are not high */
 	uint32_t taken;	       /* from the queue, in all */
 	struct mean hold;      /* how long a request has its worker */
-	uint64_t again; /* ns: when an idle worker looks what the gate has let
-			 * through; TIME_NEVER: none does */
+	uint64_t again; /* ns: when an idle worker asks what the gate has let
+			 * through; TIME_NEVER: no worker does */
 	enum exec_state state;
 };
 
@@ -100,18 +102,18 @@ int exec_open(struct exec *e, const struct exec_conf *conf) must_check;
  * done in time, and is not queued; item->again ns from now there may be
  * room. */
 bool exec_add(struct exec *e, struct sched_item *item, uint64_t now) must_check;
-/* The same for an item that was run before, whose run() goes on: it is never
- * too late for that. False: the workers have ended, or are about to. */
+/* The same for an item that was run before, and that run() continues: it is
+ * never refused as too late. False: the workers have ended, or are about to. */
 bool exec_add_again(struct exec *e, struct sched_item *item,
 		    uint64_t now) must_check;
-/* @item, if it is queued, is @to's from now on, as its client may go. Any
- * thread. */
+/* Moves @item, if it is queued, to the client @to, because the client that it
+ * belonged to may be freed. Any thread. */
 void exec_hand_over(struct exec *e, struct sched_item *item,
 		    struct sched_client *to, uint64_t now);
 /* Where an item is, about. */
 struct exec_place {
 	bool held;	    /* in the gate */
-	unsigned int ahead; /* so many are served before it */
+	unsigned int ahead; /* how many are served before it */
 	uint64_t wait;	    /* ns until a worker has it */
 };
 /* False: it is not queued. Any thread. */
@@ -132,12 +134,12 @@ enum exec_wait_state {
 struct exec_wait {
 	/* the worker's, before the beginning */
 	struct sched_client *client;   /* borrowed; exec_hand_over() */
-	const struct sched_item *item; /* of what is waited for */
+	const struct sched_item *item; /* whose handler waits */
 	const struct ulnet_nid *host;  /* the client's; borrowed */
-	const struct pulse *pulse;     /* what came of what is waited for;
+	const struct pulse *pulse;     /* of the bulk that is waited for;
 					* borrowed */
-	/* exec_wait_look() has something to say: with the exec's lock held, on
-	 * any thread. */
+	/* exec_wait_look() has news: called with the exec's lock held, on any
+	 * thread. */
 	void (*wake)(struct exec_wait *w);
 	/* exec.lock's */
 	struct list link; /* exec.waits */

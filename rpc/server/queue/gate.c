@@ -90,7 +90,8 @@ static bool gate_word_is(const char *s, int length, const char *name)
 	       !strncmp(s, name, (size_t)length);
 }
 
-/* A list of NIDs has blanks: it goes on until the next item. */
+/* The length of a list of NIDs, which has blanks in it: it goes on until the
+ * next item. */
 static int list_length(const char *value)
 {
 	const char *s = value, *end = value;
@@ -343,8 +344,9 @@ static unsigned int gate_rules_match(const struct gate_rules *rules,
  * away. What is left of a nanosecond is kept, so that rates are exact.
  */
 
-/* Whose a bucket is, or a flow in it. Without padding, for it is hashed. Where
- * rules and buckets are no stranger knows, and so can make no collisions. */
+/* Whom a bucket, or a flow in it, belongs to. It has no padding, because it is
+ * hashed. Strangers do not know the addresses of rules and buckets, and so
+ * cannot make collisions. */
 struct gate_key {
 	uint64_t of;	      /* address of a rule or a bucket */
 	uint64_t client;      /* 0: of any */
@@ -355,7 +357,8 @@ _Static_assert(sizeof(struct gate_key) ==
 		       2 * sizeof(uint64_t) + sizeof(struct ulnet_nid) + 4,
 	       "no padding");
 
-/* Who takes turns at a bucket, in one lane: there while it has items. */
+/* A client or host that takes turns at a bucket, in one lane. Exists while it
+ * has items. */
 struct gate_flow {
 	struct hash_node by_key; /* gate.flows, unless it is bucket.common */
 	struct gate_key key;
@@ -371,10 +374,10 @@ struct gate_lane {
 	struct list flows; /* gate_flow.link: whose turn it is, first */
 	unsigned int nflows, nitems;
 	unsigned int row;	 /* passed while lower lanes waited */
-	struct gate_flow common; /* of those that there is no memory for */
+	struct gate_flow common; /* for flows without memory of their own */
 };
 
-/* There while it has items, or is not full. */
+/* Exists while it has items, or is not full. */
 struct gate_bucket {
 	struct hash_node by_key; /* gate.buckets, unless it is of gate.common */
 	struct gate_key key;
@@ -396,7 +399,7 @@ struct gate {
 	struct pool bucket_pool, flow_pool;
 	/* By rule: */
 	struct list *idle;	    /* buckets without items, oldest first */
-	struct gate_bucket *common; /* for those that there is no memory for */
+	struct gate_bucket *common; /* for those without memory */
 };
 
 /* ---- flows ---- */
@@ -411,7 +414,7 @@ static bool key_eq(const struct gate_key *a, const struct gate_key *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* One level below that of buckets. */
+/* The key of a flow: one level below that of buckets. */
 static struct gate_key flow_key(const struct gate_bucket *b,
 				const struct sched_item *item)
 {
@@ -489,7 +492,7 @@ static void flow_add(struct gate_flow *f, struct sched_item *item)
 	item->flow = f;
 }
 
-/* The flow is gone when that was its last item. */
+/* Takes @item out of its flow, which is freed if that was its last item. */
 static void flow_del(struct gate *g, struct sched_item *item)
 {
 	struct gate_flow *f = item->flow;
@@ -545,8 +548,9 @@ static void bucket_init(struct gate_bucket *b, const struct gate_rule *rule,
 	}
 }
 
-/* A bucket that is full again is like one that there has never been. Two for
- * each new one: so there are never many more than are not full. */
+/* Frees up to two buckets that are full again, which are like new ones. As this
+ * happens for each new bucket, there are never many more buckets than ones that
+ * are not full. */
 static void buckets_reap(struct gate *g, struct list *idle, uint64_t now)
 {
 	for (unsigned int i = 0; i < 2 && !list_empty(idle); i++) {
@@ -593,7 +597,8 @@ static bool bucket_is_common(const struct gate *g, const struct gate_bucket *b)
 	return b == &g->common[b->rule - g->rules->rule];
 }
 
-/* Nothing waits for it: the last of those that may be forgotten. */
+/* Nothing waits at the bucket: it becomes the last of those that may be
+ * freed. */
 static void bucket_idle(struct gate *g, struct gate_bucket *b)
 {
 	if (bucket_is_common(g, b))
@@ -607,7 +612,7 @@ static uint64_t token_ns(const struct gate_rule *r, uint64_t n)
 	return n * NSEC_PER_SEC / r->rate;
 }
 
-/* ns: when there is a token. */
+/* ns: when the bucket has a token. */
 static uint64_t bucket_next(const struct gate_bucket *b)
 {
 	uint64_t away = token_ns(b->rule, b->rule->depth - 1);

@@ -2,9 +2,9 @@
 /*
  * A gate in front of the queues of a service: token buckets by rules. Each rule
  * says whom it is for and how many requests a second may pass; the first rule
- * that matches a request holds for it, and what none matches passes freely.
- * What comes faster waits in the gate. A bucket fills with the rule's rate up
- * to its depth, so that many may pass at once after a pause.
+ * that matches a request applies, and requests that no rule matches pass
+ * freely. Requests that come faster wait in the gate. A bucket fills with the
+ * rule's rate up to its depth, so that many may pass at once after a pause.
  *
  * The text of rules, which ';' separates:
  *
@@ -18,9 +18,9 @@
  *	       | 'per=' ( 'host' | 'client' | 'rule' )
  *
  * A rule has a bucket for each host (a NID; the default), for each client, or
- * one for all it matches. Who shares a bucket takes turns at it: the hosts of a
- * rule, the clients of a host. Of one client requests of a higher priority go
- * first, `ratio` of them in a row while lower ones wait.
+ * one for all it matches. Hosts that share the bucket of a rule, and clients
+ * that share that of a host, take turns. Within one client, requests of a
+ * higher priority go first, up to `ratio` in a row while lower ones wait.
  *
  * The gate has no timer: gate_next() lets through what is due, each as of its
  * own time, and says when the next one is.

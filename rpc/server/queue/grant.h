@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many calls a client is granted to have in flight at a service, from how
+ * Decides how many calls a client may have in flight at a service, from how
  * long its own requests wait for workers (as CoDel, for each flow). If even the
  * request that waited least in 100 ms waited longer than the target, the client
  * has a standing queue, which makes calls wait and nothing faster: its window
@@ -13,7 +13,8 @@
  * all wait alike, and clients that have more under way than others lose more.
  *
  * Requests that are run inline do not wait. Time in the gate (gate.h) does not
- * count: rules hold back what is too much, and nobody else waits for it.
+ * count: the gate only holds back requests above the rate, and nobody else
+ * waits because of them.
  *
  * Owner: the CPT of the client's connection.
  */

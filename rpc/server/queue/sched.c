@@ -190,7 +190,8 @@ static void lane_put(struct lanes *l, struct sched_item *item, uint64_t now)
 	l->queued++;
 }
 
-/* As if it had come at its time. */
+/* Each item is put into its lane as if it had come when the gate let it
+ * through. */
 out_of_line void lanes_release(struct lanes *l, uint64_t now, uint64_t *again)
 {
 	struct sched_item *item;
@@ -269,9 +270,9 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 {
 	if (unlikely(l->gate))
 		lanes_release(l, now, again);
-	/* First those whose row is not over; then, if that leaves nothing,
-	 * whatever there is: the row was for the sake of a lane that holds all
-	 * of its own back. */
+	/* First the lanes whose row is not over. If these have nothing, any
+	 * lane: the row was over for the sake of a lower lane that holds back
+	 * all of its items. */
 	for (unsigned int pass = 0; pass < 2; pass++)
 		for (unsigned int i = 0; i < LANES; i++) {
 			struct sched_item *item;
@@ -288,8 +289,8 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 	return NULL;
 }
 
-/* Of each higher lane at most `ratio` for each one of this lane, of each lower
- * one at most one for `ratio` of this lane. */
+/* For each item of this lane, at most `ratio` items of each higher lane count;
+ * for `ratio` items of this lane, at most one of each lower lane. */
 unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
 {
 	const struct lane *own = &l->lane[item->lane];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The order in which waiting requests are served. A policy orders requests of
- * one lane; the lanes are high, normal, background: from each at most `ratio`
- * in a row are served while a lower one has requests that could be. In front of
- * the lanes there may be a gate (gate.h), which holds requests back that come
- * faster than its rules allow. Knows nothing of threads: whoever embeds a
- * scheduler locks it, and asks again when the gate lets the next request
- * through (exec.c).
+ * one lane; the lanes are high, normal, background. At most `ratio` requests in
+ * a row are served from a lane while a lower lane has requests that could be
+ * served. In front of the lanes there may be a gate (gate.h), which holds back
+ * requests that come faster than its rules allow. A scheduler knows nothing of
+ * threads: whoever embeds it locks it, and asks again when the gate lets the
+ * next request through (exec.c).
  *
  * A policy is a table of functions, and a line in sched.c. It may keep
  * state for each client, host or method, look at time, deadline and size, and
@@ -45,9 +45,10 @@ struct turn {
 	unsigned int queued; /* items */
 };
 
-/* Clients and their hosts, as policies see them: all is theirs but what says
- * who they are, and how much they have queued, and is zero at first. Their
- * owner keeps them as long as a request of the client is queued. */
+/* Clients and their hosts, as policies see them. The members that do not say
+ * who they are, or how much they have queued, belong to the policy, and are
+ * zero at first. Their owner keeps them as long as a request of the client is
+ * queued. */
 struct sched_host {
 	const struct ulnet_nid *nid;
 	struct sched_host_flow {
@@ -158,12 +159,12 @@ int lanes_init(struct lanes *l, const struct sched_plan *plan,
 void lanes_fini(struct lanes *l);
 /* Into item->lane, or the gate. */
 void lanes_put(struct lanes *l, struct sched_item *item, uint64_t now);
-/* What the gate, which there is, has let through by now comes into the lanes;
- * *@again as below. */
+/* Puts into the lanes what the gate has let through by now. There has to be a
+ * gate. *@again: as below. */
 void lanes_release(struct lanes *l, uint64_t now, uint64_t *again);
-/* @mask: a bit for each lane that may be served now. NULL: nothing; then
- * *@again, if something is held back, is lowered to the time (ns) when to
- * ask. */
+/* Takes the next request. @mask: a bit for each lane that may be served now.
+ * NULL: there is none; then *@again, if something is held back, is lowered to
+ * the time (ns) when to ask. */
 struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 			      uint64_t *again);
 /* @item is queued. */
@@ -173,7 +174,7 @@ unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item);
 /* ns for which the gate would hold @item back, were it put there now. */
 uint64_t lanes_held(const struct lanes *l, const struct sched_item *item,
 		    uint64_t now);
-/* Is there anything, be it held back? */
+/* Is there any request, in the lanes or held back? */
 bool lanes_any(const struct lanes *l);
 
 #endif

@@ -5,10 +5,10 @@
 /* ---- by one key: first come, first served; earliest deadline first ---- */
 
 /*
- * Of equal keys the one that came first is first. In the order of arrival all
- * keys are alike. By deadline those without one come last; as long as all can
- * be done in time, all are. A caller who gives little time goes before others,
- * so this is for callers who can be trusted with that.
+ * Items in the order of their keys; of equal keys, the one that came first. In
+ * the order of arrival all keys are equal. By deadline, items without one come
+ * last; as long as all can be done in time, all are. A caller who gives little
+ * time goes before others, so this is for callers who can be trusted with that.
  */
 struct keyed {
 	struct sched sched;
@@ -44,7 +44,8 @@ static struct sched_item *keyed_dequeue(struct sched *s, uint64_t now,
 	return container_of(n, struct sched_item, node);
 }
 
-/* Between none and all of them it is not known, so it is all. */
+/* An upper bound: if the number is neither none nor all, it is not known, and
+ * counts as all. */
 static unsigned int edf_ahead(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued)
@@ -75,20 +76,21 @@ const struct sched_ops sched_edf = {
 /* ---- fair, and round robin ---- */
 
 /*
- * Fair between hosts, and between the clients of each host, in rounds: in each,
- * every host that has something waiting is served one request, of the client of
- * it whose turn it is, the oldest one. So who asks for much waits behind his
- * own requests, and not others behind them; and who makes many connections has
- * no more of the workers than who makes one.
+ * Fair between hosts, and between the clients of each host, in rounds. In each
+ * round, every host with waiting requests is served one: the oldest of that
+ * client of the host whose turn it is. So a client that asks for much waits
+ * behind its own requests, and others do not; and a host that makes many
+ * connections has no more of the workers than one that makes one.
  *
- * Who comes while a round goes on, and has had nothing of it yet, is served in
- * it: who calls again as soon as he has his reply has his part of each round,
- * however many others never run out of requests.
+ * A host that comes during a round in which it has not been served yet is
+ * served in that round. So a client that calls again as soon as it has its
+ * reply takes part in each round, however many others never run out of
+ * requests.
  *
  * With a quantum of more than one, a turn is that many requests of one client
- * in a row: round robin by client ("rr"). Then who asks for little waits longer
- * for his turn, and requests of one client, which may well be about the same
- * data, come together.
+ * in a row: round robin by client ("rr"). Then a client that asks for little
+ * waits longer for its turn, but requests of one client, which may well be
+ * about the same data, come together.
  */
 
 /* Requests in a row of a client whose turn it is, by default. */
@@ -96,7 +98,7 @@ const struct sched_ops sched_edf = {
 
 /* ---- turns ---- */
 
-/* Adds an item to those of @t. */
+/* Counts one more item for @t. */
 static void turns_add(struct turns *ts, struct turn *t)
 {
 	if (t->queued++)
@@ -116,8 +118,8 @@ static void turns_remove(struct turns *ts, struct turn *t)
 		ts->left = 0;
 }
 
-/* The client or host whose turn it is, which there is; the turn is over after
- * @quantum items. */
+/* The client or host whose turn it is: there has to be one. Its turn is over
+ * after @quantum items. */
 static struct turn *turns_take(struct turns *ts, unsigned int quantum)
 {
 	struct turn *t;

@@ -5,7 +5,7 @@
  * its share of all there is (base/share.h), and each client its share of its
  * host's. What comes without a connection of RPC is charged to the host, too.
  *
- * Knows the numbers, not what they are of.
+ * This file knows how much is held, not what it is.
  *
  * Owner: the CPT of the connection.
  */
@@ -62,12 +62,12 @@ struct share {
 
 /* @seed: random, or strangers could choose NIDs of one bucket. */
 void hosts_init(struct hosts *hs, uint64_t seed);
-/* What is still held is given back later. */
+/* Shares that still hold something give it back later. */
 void hosts_fini(struct hosts *hs);
 
-/* Of a new client at @nid, for the service on @portal. @once: of somebody who
- * is not connected: to be charged with something at once, and gone as soon as
- * it holds nothing again. NULL: no memory. */
+/* Makes the share of a new client at @nid, for the service on @portal. @once:
+ * the client is not connected, so the share is charged at once, and goes as
+ * soon as it holds nothing again. NULL: no memory. */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 			unsigned int portal, bool once);
 /* The connection of these (share.link) is gone: each is freed as soon as it
@@ -93,7 +93,7 @@ static inline void share_held(struct share *share, int requests, int64_t bytes,
 		share_put(share);
 }
 
-/* The law of shares twice: the host has its share of all, and the client its
+/* Applies base/share.h twice: the host has its share of all, and the client its
  * share of what the host may have now. */
 static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 				uint64_t max, uint64_t n)

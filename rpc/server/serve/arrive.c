@@ -16,8 +16,8 @@
 
 /* ---- calls ---- */
 
-/* May a call be executed that perhaps has been? Only if its caller does not
- * mind, and the method allows it. @svc NULL: it has gone. */
+/* May a call be executed that perhaps has been already? Only if its caller does
+ * not mind, and the method allows it. @svc NULL: the service has gone. */
 static bool request_may_repeat(const struct ulrpc_service *svc,
 			       const struct wire_call *c)
 {
@@ -63,7 +63,7 @@ static out_of_line void request_refuse(struct origin *o,
 	reply_add(o, &reply, NULL, false, NULL);
 }
 
-/* What holds for all of a message. */
+/* The status for all calls of a message. */
 static uint32_t check_connection(struct origin *o,
 				 const struct wire_requests *m, uint64_t now)
 {
@@ -127,7 +127,7 @@ static struct origin *origin_new(struct service_cpt *sc,
 	return o;
 }
 
-/* Nothing is said to it now. */
+/* The call gets no answer now. */
 static void pass_over(struct origin *o, enum rpc_stat why)
 {
 	o->unanswered--;
@@ -152,9 +152,9 @@ static uint32_t read_again(struct origin *o, const struct wire_call *c,
 	return WIRE_STATUSES;
 }
 
-/* There is no record for the call, of which so nothing was executed on this
- * connection, nor will be without a later attempt. On another one, or by
- * another server, it may have been: then nothing is said that may be wrong. */
+/* There is no record for the call: it was not executed on this connection, nor
+ * will be without a later attempt. On another connection, or by another server,
+ * it may have been: in that case it gets no answer, which might be wrong. */
 static uint32_t read_unnoted(struct origin *o, const struct wire_call *c)
 {
 	if (c->flags & WIRE_CALL_RESENT) {
@@ -165,8 +165,8 @@ static uint32_t read_unnoted(struct origin *o, const struct wire_call *c)
 	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
 }
 
-/* A call that is not simply new. Why it is not executed: enum wire_status;
- * WIRE_STATUSES: it has been dealt with. */
+/* Handles a call that is not simply new. Returns why it is not executed (enum
+ * wire_status); WIRE_STATUSES: it needs no answer here. */
 static out_of_line uint32_t read_known(struct origin *o,
 				       const struct wire_call *c,
 				       struct record *rec,
@@ -229,8 +229,8 @@ static inline void read_call(struct origin *o, const struct wire_call *c,
 		request_refuse(o, c, status, now, again);
 }
 
-/* @refused: all of them are, as this (enum wire_status) at least; else
- * WIRE_OK. */
+/* @refused: WIRE_OK, or the status with which all calls are refused at
+ * least. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
 		       const struct wire_call *calls, bool may_pin,
@@ -319,8 +319,8 @@ static void refusal_there(struct forwarded *forwarded)
 }
 
 /* The message is gone when the other CPT looks at what is known of its calls.
- * So another attempt of a call with bulk has none that could take the place of
- * what was lent before, and is passed over. */
+ * So a later attempt of a call with bulk has no bulk that could replace what
+ * was lent before, and is passed over. */
 static void keep_head(struct wire_call *to, const struct wire_call *c)
 {
 	*to = *c;

@@ -28,8 +28,8 @@ void sleepers_fini(struct sleepers *s)
 	lnet_cond_destroy(&s->woken);
 }
 
-/* The request is marked before this, and a sleeper counted before it looks for
- * the mark: so either it sees that, or is woken. */
+/* The request is marked before this call, and a sleeper is counted before it
+ * looks for the mark: so the sleeper either sees the mark or is woken. */
 static void sleepers_wake(struct sleepers *s)
 {
 	if (!atomic_load(&s->n))
@@ -63,8 +63,8 @@ static void cancel_tell_later(struct ulrpc_request *r)
 	shard_defer(sc->shard, &sc->cancel_work);
 }
 
-/* Who replies to @r finds either the callback that is not called any more, or
- * @r in sc->told. */
+/* Whoever replies to @r either takes the callback away before it is called, or
+ * finds @r in sc->told. */
 static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 {
 	atomic_store(&sc->teller, pthread_self());
@@ -92,7 +92,7 @@ void requests_tell(struct ulnet_work *w)
 	shard_release(sc->shard);
 }
 
-/* False: it is canceled already. */
+/* Marks @r as canceled. False: it is already. */
 static bool cancel_mark(struct ulrpc_request *r)
 {
 	enum cancel_state was, to;

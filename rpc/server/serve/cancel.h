@@ -27,8 +27,8 @@ enum cancel_state {
 	CANCEL_SETTING,	 /* the callback is being written down */
 	CANCEL_ASKED,	 /* there is one */
 	CANCEL_DUE,	 /* canceled: there is one to be called */
-	CANCEL_TOLD,	 /* ... it is being called, or has been */
-	CANCEL_CANCELED, /* ... there is none */
+	CANCEL_TOLD,	 /* canceled: it is being called, or has been */
+	CANCEL_CANCELED, /* canceled: no callback */
 };
 
 static inline bool request_canceled(const struct ulrpc_request *r)
@@ -37,16 +37,16 @@ static inline bool request_canceled(const struct ulrpc_request *r)
 	       CANCEL_DUE;
 }
 
-/* Nobody waits for @r, which is active, any more; again: no effect. @r may be
- * gone then. Owner. */
+/* Nobody waits for @r, which is active, any more. A second call has no effect.
+ * @r may be gone on return. Owner. */
 void request_cancel(struct ulrpc_request *r);
-/* @r is about to be lost: its handler is told. A reply that is on its way is
- * for who waits for it all the same. */
+/* @r is about to be lost: tells its handler. A reply that is on its way still
+ * goes to whoever waits for it. */
 void request_cancel_tell(struct ulrpc_request *r);
 /* @r is replied to, by the calling thread, and about to be gone. Any thread. */
 void request_cancel_end(struct ulrpc_request *r);
 
-/* Of a service that begins. -errno. */
+/* For a service that begins. 0, -errno. */
 int sleepers_init(struct sleepers *s);
 /* Nobody sleeps. */
 void sleepers_fini(struct sleepers *s);

@@ -44,7 +44,7 @@ static uint64_t stall_at(const struct ulrpc_request *r)
 		       : r->look;
 }
 
-/* Since this was called before. */
+/* Has there been progress since the last call? */
 static bool has_progressed(struct ulrpc_request *r)
 {
 	uint64_t segments = r->transfers ? transfer_segments(r->transfers) : 0;
@@ -57,7 +57,8 @@ static bool has_progressed(struct ulrpc_request *r)
 	       moved;
 }
 
-/* Any time. True: @r is found to be stalled, and was not before. */
+/* May be called at any time. True: @r is found to be stalled, and was not
+ * before. */
 static bool stall_look(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t since = request_started(r);
@@ -86,7 +87,7 @@ static bool stall_look(struct ulrpc_request *r, uint64_t now)
 
 /* ---- what is known of the time that is left ---- */
 
-/* ns that its handler will take, if it takes as long as others did. */
+/* ns that the handler of @r still needs if it takes as long as others did. */
 static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t cost = mean_upto(&r->method->cost, 2);
@@ -109,7 +110,8 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 
 /* ---- deadlines ---- */
 
-/* For the way to the client, before its attempt would be over. */
+/* ns by which an Extend is sent before the attempt is over, for its way to the
+ * client. */
 static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
 	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
@@ -119,15 +121,15 @@ static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
 }
 
-/* ns: when its client is to be told; TIME_NEVER. */
+/* ns: when the client of @r is to be sent an Extend; TIME_NEVER. */
 static uint64_t extend_at(const struct ulrpc_request *r)
 {
 	uint64_t timeout = MIN(r->timeout, EARLY_MAX);
 	uint64_t grain = UINT64_C(1)
 			 << (63 - __builtin_clzll(timeout | GRAIN_PART));
 
-	/* The caller waits no longer anyway, or there is nobody to be told, or
-	 * nothing to wait for. */
+	/* The caller does not wait for longer anyway, or there is no client to
+	 * be told, or nothing to wait for. */
 	if (r->expires >= r->deadline || !r->timeout || !r->origin->export ||
 	    r->stalled || request_canceled(r))
 		return TIME_NEVER;
@@ -135,8 +137,8 @@ static uint64_t extend_at(const struct ulrpc_request *r)
 	return (r->expires - extend_margin(r, timeout)) & ~(grain - 1);
 }
 
-/* Moves `expires` on: by the next step, and for at least twice @left, what is
- * left to do. */
+/* Moves `expires` on by the next step, and at least by twice @left, the ns that
+ * are left to do. */
 static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 {
 	uint64_t least = rpc_at(now, MIN(2 * left, STEP_MAX));
@@ -204,7 +206,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 			(MIN(r->expires, r->deadline) - now) / NSEC_PER_USEC;
 }
 
-/* As many as one message takes. */
+/* Sends as many extensions as fit into one message. */
 static void extend_send(struct exports *x, struct export *e, uint64_t now)
 {
 	struct ulnet_id to = { e->rail, e->peer.pid };
@@ -229,7 +231,7 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 		return;
 	m.extend.extensions.n = n;
 	m.extend.extensions.list = entries;
-	/* One that cannot be sent is as if it were lost: the client asks. */
+	/* A message that cannot be sent counts as lost: the client asks. */
 	if (control_send(x->shard, self, to, &m))
 		return;
 	stat_count(x->shard, RPC_STAT_extends_sent);
@@ -255,7 +257,7 @@ void exports_extend(struct ulnet_work *w)
 
 /* ---- life ---- */
 
-/* An attempt of it has come, which has @timeout us. */
+/* An attempt of @r has come, which has @timeout us. */
 static void extend_renew(struct ulrpc_request *r, uint64_t timeout,
 			 uint64_t now)
 {

@@ -29,8 +29,8 @@ struct ulnet_work;
 
 /* @r, which has come as @c, has become active. */
 void deadline_watch(struct ulrpc_request *r, const struct wire_call *c);
-/* Another attempt of it, which has @timeout us, has come: `expires` moves on to
- * the end of that, if it is later. */
+/* Another attempt of @r has come, which has @timeout us: `expires` moves on to
+ * the end of that time, if it is later. */
 void deadline_renew(struct ulrpc_request *r, uint64_t timeout);
 /* @r is not active any more. */
 void deadline_unwatch(struct ulrpc_request *r);
@@ -59,18 +59,19 @@ void deadline_unwatch(struct ulrpc_request *r);
  * is more; by no more than four minutes, because a client believes five and
  * then asks; never beyond the caller's deadline, and never back.
  *
- * With that the n-th one, from 0, is sent after T * (1 + 2^n) / 2 - 5T/8 or
- * later, until they are four minutes apart, so a request that takes t has no
- * more than ceil(log2(t/T)) + 2 + t/(4 min) of them.
+ * So the n-th Extend, counted from 0, is sent after T * (1 + 2^n) / 2 - 5T/8 or
+ * later, until Extends are four minutes apart, and a request that takes t has
+ * no more than ceil(log2(t/T)) + 2 + t/(4 min) of them.
  *
  * A request whose method and queue say at its arrival that it will take longer
  * than T has its first Extend at once. A caller's deadline within T needs none,
  * and an attempt without T, or a client that is gone, gets none: a request that
  * still waits for a worker ends when its attempt does.
  *
- * A request whose handler makes no progress has no more of them: it is stalled.
+ * A request whose handler makes no progress gets no more Extends: it is
+ * stalled.
  *
- * Extensions are in no statistics of times. Owner: CPT.
+ * No statistics of times count extensions. Owner: CPT.
  */
 
 /* Sends an Extend that says what `expires` is now, at the end of this turn: it
@@ -97,10 +98,11 @@ void exports_extend(struct ulnet_work *w);
  * Owner: CPT.
  */
 
-/* In ulrpc_request.progress: said since the CPT has looked. */
+/* In ulrpc_request.progress: there was progress since the CPT looked last. */
 #define STALL_PROGRESS (UINT32_C(1) << 31)
 
-/* Its client asks: is there nothing left but to tell it? */
+/* The client of @r asks about it: is it stalled, and its last extension
+ * over? */
 static inline bool stall_is_over(const struct ulrpc_request *r, uint64_t now)
 {
 	return unlikely(r->stalled) && now >= r->expires;

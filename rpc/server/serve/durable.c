@@ -15,7 +15,7 @@
 
 #define FORMAT	  2u  /* version of all this */
 #define HEAD	  24u /* of a value */
-#define CHECKED	  8u  /* the checksum is of what follows */
+#define CHECKED	  8u  /* the checksum covers what is behind this */
 #define SINK_HEAD 12u /* of each sink's checksums */
 #define WORD	  4u
 
@@ -141,8 +141,8 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 	return n;
 }
 
-/* A call may be sent again until its caller's deadline, and what was sent last
- * may be on its way for longer than that, but not longer than any LND keeps a
+/* A call may be sent again until its caller's deadline, and its last message
+ * may be under way for longer than that, but not for longer than an LND keeps a
  * message. */
 #define KEEP_AFTER (60 * UINT64_C(1000000)) /* us */
 

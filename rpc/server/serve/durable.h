@@ -6,13 +6,13 @@
  * slot of the call. A client that has lost its server sends the call again to
  * the server that has the store now, which answers from there.
  *
- * Of each key of a store at most one request is under way. Otherwise the record
- * of an older request, which its client has given up, might replace the record
- * of a newer one. The keys of requests under way are in a table behind a lock,
- * because a client may come back by way of another CPT, and a request that is
- * lost ends on any thread. Such a request may end after its service, when
- * another service has the store, and even after RPC: the table lives as long as
- * any of them.
+ * For each key of a store, at most one request is under way. Otherwise the
+ * record of an older request, which its client has given up, might replace the
+ * record of a newer one. The keys of requests under way are in a table behind a
+ * lock, because a client may come back by way of another CPT, and a request
+ * that is lost ends on any thread. Such a request may end after its service,
+ * when another service has the store, and even after RPC: the table lives as
+ * long as any of them.
  *
  * Only requests of methods that are to be executed exactly once have anything
  * to do with this.
@@ -59,7 +59,7 @@ void durable_keys_put(struct durable_keys *keys);
 
 /* @conf NULL: the service is not durable. 0, -EINVAL. */
 int durables_init(struct durables *d, const struct ulrpc_durable *conf);
-/* Before the first request: what is random. Owner of @s. */
+/* Draws what is random, before the first request. Owner of @s. */
 void durables_draw(struct durables *d, struct shard *s);
 /* What a client is told of the service. Any thread. */
 void durables_tell(const struct durables *d, struct wire_opened *out);
@@ -69,9 +69,8 @@ void durables_tell(const struct durables *d, struct wire_opened *out);
  * come back with another store. */
 bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c);
 
-/* Sets r->durable, if @r is one that is to be stored; @r has come with @c from
- * the client with this id. -EBUSY: another request of its key is under way;
- * -ENOMEM. */
+/* Sets r->durable if @r is to be stored. @r has come as @c from the client with
+ * this id. -EBUSY: another request of its key is under way; -ENOMEM. */
 int durable_begin(struct ulrpc_request *r, const struct wire_call *c,
 		  const uint8_t client_id[RPC_ID_SIZE]) must_check;
 /* Another attempt of @r's call has come as @c: sets r->resent, as does
@@ -91,10 +90,10 @@ void durable_finish(struct ulrpc_request *r);
 /* ---- what is stored ---- */
 
 /*
- * What the store of a durable service has of a request: the reply to it, as
- * bytes that a later process can read, with the checksums of what was put to
- * the caller's sinks. Those are there still, or so the caller finds out.
- * Little endian:
+ * What the store of a durable service keeps of a request: the reply, as bytes
+ * that a later process can read, with the checksums of what was put to the
+ * caller's sinks. With the checksums the caller finds out whether the sinks
+ * still hold that. Little endian:
  *
  *	4  version
  *	4  CRC32C of all that follows
@@ -121,12 +120,12 @@ struct stored {
  * memory. */
 void *stored_new(const struct stored *s, const struct wire_moved *moved,
 		 unsigned int nmoved, size_t *length_p);
-/* Once for each @value, which is aligned as malloc() does, and whose tables are
- * turned into this machine's byte order; out->body lies in it. 0; -EBADMSG: it
- * cannot be read, and is left as it is or half turned. */
+/* Reads @value, which is aligned as malloc() does. Only once for each, as the
+ * tables in it are turned into this machine's byte order; out->body points into
+ * it. 0; -EBADMSG: it cannot be read; its tables may be half turned. */
 int stored_read(void *value, size_t length, struct stored *out) must_check;
-/* Of a value that was read: fills up to ULRPC_BULKS_MAX entries, borrowed from
- * @value, and returns how many there are. */
+/* @value has been read by stored_read(): fills up to ULRPC_BULKS_MAX entries of
+ * @out, which borrow from @value, and returns how many there are. */
 unsigned int stored_moved(const void *value, struct wire_moved *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "rpc/estimate.h"
 #include "rpc/run.h"
 
-/* How old may be what clients are told. */
+/* How old the estimate that clients are told may be, ns. */
 #define RENEW_EACH (100 * NSEC_PER_MSEC)
 
 int estimates_init(struct service_cpt *sc)
@@ -29,7 +29,7 @@ static struct estimate *estimate_of(const struct service_cpt *sc,
 	return &sc->estimates[m - sc->service->methods];
 }
 
-/* What the handler refused says nothing of those that it does not. */
+/* Requests that the handler refused say nothing of those that it executes. */
 static bool is_sample(const struct run *run)
 {
 	unsigned int end = run->how & RUN_END;

@@ -84,14 +84,16 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 	return transfers_info(request_transfers(request), index, info);
 }
 
-/* The reply is stored already, as if nothing more were put to the caller. */
+/* Has the reply been stored already? Then nothing more may be put to the
+ * caller. */
 static bool is_too_late(const struct ulrpc_request *r,
 			enum ulrpc_bulk_access access)
 {
 	return r->durable && r->durable->value && access == ULRPC_BULK_SINK;
 }
 
-/* In done the request may be replied to: then it is gone, and @t is ours. */
+/* The callback may reply to the request: then the request is gone, and only @t
+ * is left. */
 static int bulk_start(struct ulrpc_request *request, unsigned int index,
 		      enum ulrpc_bulk_access access, uint64_t offset,
 		      const struct iovec *iov, unsigned int niov,
@@ -143,7 +145,7 @@ int ulrpc_bulk_cancel(struct ulrpc_request *request, unsigned int index)
 
 /* ---- waiting ---- */
 
-/* Of a worker, for whose seat others may wait. */
+/* The wait of a worker for whose seat others may wait. */
 struct bulk_wait {
 	struct transfer_waiter waiter;
 	struct exec_wait wait;
@@ -155,7 +157,7 @@ static void bulk_wait_wake(struct exec_wait *w)
 	transfer_wait_wake(&container_of(w, struct bulk_wait, wait)->waiter);
 }
 
-/* While the bulk of @r is in use, so that @r is not lost meanwhile. */
+/* Called while the bulk of @r is in use, so that @r is not lost meanwhile. */
 static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
 {
 	struct ulrpc_service *svc = r->sc->service;
@@ -180,7 +182,8 @@ static void bulk_wait_give_up(struct ulrpc_request *r, struct bulk_wait *b)
 	transfers_unuse(t);
 }
 
-/* Until the end, which may come early if others wait for this worker. */
+/* Waits until the transfer ends, or is given up because others wait for this
+ * worker. */
 static void bulk_wait_listed(struct ulrpc_request *r, struct bulk_wait *b)
 {
 	struct exec *e = &r->sc->service->exec;

@@ -17,8 +17,9 @@ struct long_reply {
 	uint32_t pid; /* of the client */
 	uint64_t match;
 	size_t size; /* of all this, as slab_size() */
-	/* The NIDs by which it can be got: one of each peer that the client is
-	 * known as, for who only calls, or is not discovered, is several. */
+	/* The NIDs from which it can be fetched: one of each peer that the
+	 * client is known as. A client that only calls, or is not discovered,
+	 * is known as several peers. */
 	struct {
 		struct ulnet_nid nid;
 		struct ulnet_md_handle md;
@@ -41,7 +42,7 @@ static void long_reply_free(struct long_reply *z)
 	slab_put(&sc->slab, z, z->size);
 }
 
-/* Nobody is waited for any more on its account. */
+/* The service does not wait for anybody to fetch @z any more. */
 static void long_reply_settle(struct long_reply *z)
 {
 	struct service_cpt *sc = z->sc;
@@ -133,8 +134,9 @@ static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 	return 0;
 }
 
-/* By @nid, too, unless it is a NID of a peer that can get it already. It is one
- * that the export believes (rails.h): others could guess the match value. */
+/* Lets the client fetch @z from @nid, too, unless @nid belongs to a peer that
+ * can already. The export has to believe @nid (rails.h): anybody could guess
+ * the match value. */
 static void long_reply_add_way(struct long_reply *z,
 			       const struct ulnet_nid *nid)
 {
@@ -165,7 +167,8 @@ static int long_reply_offer(struct long_reply *z, const struct origin *o)
 	return 0;
 }
 
-/* Once a second for each service: somebody may want to give it more room. */
+/* Logs, once a second for each service, that there was no room: an
+ * administrator may want to give it more. */
 static void say_no_room(struct service_cpt *sc, const struct origin *o,
 			uint32_t length)
 {
@@ -181,7 +184,8 @@ static void say_no_room(struct service_cpt *sc, const struct origin *o,
 			lnet_nid_format(&o->source, text, sizeof(text)));
 }
 
-/* Room is made of what nobody will ask for. */
+/* Is there room for @size bytes, once replies that nobody will ask for are
+ * gone? */
 static bool long_reply_has_room(const struct origin *o, uint64_t size)
 {
 	if (service_has_bytes(o->sc, o->share, size))

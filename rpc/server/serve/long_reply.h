@@ -31,9 +31,10 @@
 #include "rpc/server/session/record.h"
 #include "rpc/server/serve/request.h"
 
-/* Holds a copy of @body, the reply to @r, whose record is to keep the reply.
- * When the body is let go, the state of that record becomes @then. Returns the
- * match value of the body; 0: there is no room, or nobody to get it. */
+/* Holds a copy of @body, the reply to @r. The record of @r is to keep the
+ * reply; when the body is let go, the state of that record becomes @then.
+ * Returns the match value of the body; 0: there is no room, or nobody to get
+ * it. */
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 			 uint32_t length, enum record_state then);
 /* record_ops.body_let_go */
@@ -42,7 +43,7 @@ void long_reply_let_go(struct record_body *body);
  * from there, too. */
 void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid);
 
-/* Nobody gets anything any more. */
+/* No body can be fetched any more. */
 void long_replies_abort(struct service_cpt *sc);
 
 #endif

@@ -10,13 +10,13 @@
 #include "rpc/wire/wire_put.h"
 
 /* Pauses before what was not delivered is sent again. There may be many replies
- * to clients that have gone: so these are longer than a client's own. */
+ * to clients that have gone, so these pauses are longer than a client's own. */
 static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 					      .base = 10 * NSEC_PER_MSEC,
 					      .cap = 500 * NSEC_PER_MSEC };
-/* A message is given to LNet with at most this time, us. */
+/* The longest time-out with which a message is given to LNet, us. */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
-/* And this, if the time is over before it is sent. */
+/* The time-out if the deadline has passed before it is sent, us. */
 #define LATE_TIMEOUT_US UINT64_C(1000000)
 
 /* A reply usually has far less than its bound in the head. */
@@ -25,21 +25,21 @@ static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-/* Bytes of bodies in the largest message for several replies. It takes what
- * comes of a message of requests of the usual limit: in several messages it
- * would come back as several, and so on, ever smaller ones. */
+/* Bytes of bodies in the largest message for several replies. Replies to one
+ * full message of requests fit in: if they went in several messages, the client
+ * would send its next requests in several, and so on, ever smaller ones. */
 #define BODIES_MOST UINT32_C(131072)
-/* And of checksums in its head, but for those of one reply. */
+/* Bytes of checksums in its head, besides those of one reply. */
 #define CHECKSUMS_MOST UINT32_C(8192)
 
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link;	  /* service_cpt.replies, until it is over */
-	struct record_reply kept; /* keeps is 0: none of its replies is */
+	struct record_reply kept; /* keeps is 0: no reply in it is kept */
 	struct origin *origin;	  /* while it is being packed */
-	struct share *share;	  /* whose it is */
+	struct share *share;	  /* that it is charged to */
 	bool linked;		  /* LNet has it */
-	bool work;		  /* counts as such */
+	bool work;		  /* counts as work */
 	bool owed;    /* room for a reply in it was kept: it is not given up */
 	bool refusal; /* it counts as one: sc->refusals, and not held_bytes */
 	bool over;    /* it is not on its way any more */
@@ -85,7 +85,8 @@ void origin_free(struct origin *o)
 
 /* ---- messages ---- */
 
-/* For @headroom bytes and @bodies, and what the rounding up of sizes leaves. */
+/* Allocates data for @headroom and @bodies bytes; bodies get what rounding up
+ * adds. */
 static bool message_data(struct reply_message *m, uint32_t headroom,
 			 uint32_t bodies)
 {
@@ -101,7 +102,8 @@ static bool message_data(struct reply_message *m, uint32_t headroom,
 	return true;
 }
 
-/* For this reply and, if they are like it, for all that are to come of @o. */
+/* Makes a message for this reply, and for all later ones of @o if they are like
+ * it. */
 static struct reply_message *message_get(struct origin *o,
 					 const struct wire_reply *r,
 					 size_t bound)
@@ -129,7 +131,7 @@ static int64_t message_bytes(const struct reply_message *m)
 	return (int64_t)(sizeof(*m) + m->size);
 }
 
-/* The message holds @bytes more, or, if negative, less. */
+/* The message holds @bytes more, or, if that is negative, fewer. */
 static void message_held(struct reply_message *m, int64_t bytes)
 {
 	if (m->refusal)
@@ -191,8 +193,8 @@ static void message_put(struct reply_message *m)
 	pool_put(&sc->messages, m);
 }
 
-/* The message is not on its way any more, and only there for who asks for one
- * of its replies again, if it is. */
+/* The message is not on its way any more: frees it, unless it keeps a reply
+ * that the client may ask for again. */
 static void message_end(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -274,8 +276,8 @@ static void reply_on_event(const struct ulnet_event *ev)
 	if (!ev->unlinked)
 		return;
 	m->linked = false;
-	/* What may have been delivered is not sent again: it would need room at
-	 * the client that may not be there. */
+	/* A message that may have been delivered is not sent again: it would
+	 * need room at the client, which may not be there. */
 	if (ev->type == LNET_EVENT_SEND &&
 	    ev->outcome != LNET_OUTCOME_NOT_DELIVERED)
 		message_end(m);
@@ -300,8 +302,8 @@ static int message_bind(struct reply_message *m, uint64_t now)
 	return LNetMDBind(m->sc->shard->node, &md, LNET_UNLINK, &m->md);
 }
 
-/* What is late goes once: to be told that it has expired, or was answered, ends
- * a call for sure whose caller has more time than he gave to this attempt. */
+/* A late message is sent once, as it may still end a call for sure: its caller
+ * may have more time than he gave to this attempt. */
 static void message_send(struct reply_message *m)
 {
 	uint64_t now = shard_now(m->sc->shard);
@@ -355,7 +357,8 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 			rpc_ns(export_lease(m->sc->shard->rpc, o->export)));
 }
 
-/* There is nothing in it but refusals. False: there is no room for it. */
+/* The message has only refusals in it: charges it as such. False: there is no
+ * room for it. */
 static bool message_refuses(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -370,7 +373,7 @@ static bool message_refuses(struct reply_message *m)
 	return room;
 }
 
-/* A message that was to take more than it got: to memory that fits. */
+/* Moves a message that has become shorter than expected to memory that fits. */
 static void message_shrink(struct reply_message *m)
 {
 	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
@@ -470,7 +473,7 @@ static void flush_later(struct origin *o)
 	shard_defer(sc->shard, &sc->flush_work);
 }
 
-/* There is no memory for what @keep was to keep. */
+/* There is no memory for the reply that @keep was to keep. */
 static void reply_lost(struct origin *o, struct record *keep)
 {
 	record_end(keep, RECORD_LOST);
@@ -511,8 +514,8 @@ void reply_skip(struct origin *o)
 
 /* ---- replies that were kept ---- */
 
-/* What was said of sinks: one piece of memory, for free(). NULL: there is
- * none. */
+/* Copies what a reply says of sinks to one piece of memory, for free(). NULL:
+ * there is no memory. */
 static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
@@ -595,7 +598,8 @@ void replies_lose(struct service_cpt *sc)
 
 /* ---- the end ---- */
 
-/* What waits to be sent again, will not be; what LNet has, may still go. */
+/* Messages that wait to be sent again are given up; those that LNet has may
+ * still go. */
 void replies_abort(struct service_cpt *sc)
 {
 	struct reply_message *m, *next;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replies: packed to one message for each message of requests and turn, and
- * sent. What was certainly not delivered is sent again, after a random time of
- * at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of its calls. A
- * message with replies of calls that may not be executed twice stays after
- * that, as long as their records have it (record.h), whatever became of its
- * delivery.
+ * sent. A message that was certainly not delivered is sent again, after a
+ * random time of at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of
+ * its calls. A message with replies of calls that may not be executed twice
+ * stays after that, as long as their records have it (record.h), whatever
+ * became of its delivery.
  *
  * Clients that do not take replies, or do not acknowledge them, cannot fill the
  * memory. The bytes of replies count as held by the service and by the client,
@@ -29,16 +29,16 @@
 /* Bytes of memory that a reply with a body of @length bytes takes, by
  * itself. */
 uint64_t reply_size(uint32_t length);
-/* Adds a reply to the call of @o; @r->length bytes of @body are copied. It goes
- * by reply_flush(), or at the end of this turn. @owed: room for it was reserved
- * until now. @keep: the record that keeps it, which is LOST if there is no
- * memory; NULL: none does. */
+/* Adds a reply to the call of @o; @r->length bytes of @body are copied. It is
+ * sent by reply_flush(), or at the end of this turn. @owed: room for it was
+ * reserved until now. @keep: the record that keeps the reply, and becomes LOST
+ * if there is no memory; NULL: no record keeps it. */
 void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	       bool owed, struct record *keep);
 /* A call of @o gets no reply. */
 void reply_skip(struct origin *o);
-/* Replies to an attempt of @o once more with what @rec, which is RECORD_KEPT,
- * has. False: no memory, or @o is of another service. */
+/* Answers an attempt of @o with the kept reply of @rec, which is RECORD_KEPT.
+ * False: no memory, or @o is of another service. */
 bool reply_again_to(struct origin *o, const struct record *rec);
 /* record_ops.let_go */
 void reply_let_go(struct record_reply *kept);

@@ -76,7 +76,8 @@ static void call_next(struct ulrpc_request *r)
 	/* r may be gone */
 }
 
-/* False: there are no workers any more. What was run inline has no lane yet. */
+/* Queues a continuation. False: there are no workers any more. A request that
+ * was run inline has no lane yet. */
 static bool queue_next(struct ulrpc_request *r)
 {
 	r->item.lane = (uint8_t)request_lane_of(r);
@@ -107,7 +108,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 /* ---- workers ---- */
 
-/* What is too late, or canceled, is not run. */
+/* Requests that are too late, or canceled, are not run. */
 void request_run(struct sched_item *item)
 {
 	struct ulrpc_request *r =
@@ -150,7 +151,7 @@ static uint64_t request_size(const struct wire_call *c)
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
 
-/* False: it would not be run in time. */
+/* Queues @r for the workers. False: it would not be run in time. */
 static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct service_cpt *sc = r->sc;
@@ -230,7 +231,7 @@ void origin_await(struct origin *o, const struct wire_call *c, uint64_t now)
 	o->deadline = MAX(o->deadline, o->due);
 }
 
-/* Of the attempt that has come with @o. */
+/* The configuration of transfers for the attempt that has come with @o. */
 static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
 				       const struct origin *o)
 {
@@ -253,8 +254,8 @@ static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* There is no room for a call of @o: is there, when its client holds nothing
- * that nobody will ask for? */
+/* There is no room for a call of @o: is there room once its client's replies
+ * that nobody will ask for are gone? */
 static out_of_line bool fits_now(const struct origin *o,
 				 const struct wire_call *c)
 {
@@ -264,8 +265,8 @@ static out_of_line bool fits_now(const struct origin *o,
 	return !service_is_full(o->sc, o->share, request_size(c));
 }
 
-/* Is there room for one more of @o? For the calls of a message this is looked
- * for again only when what is held has changed since, or a call takes more. */
+/* Is there room for one more call of @o? Within a message that is found out
+ * again only when what is held has changed, or a call takes more. */
 static bool request_fits(struct origin *o, const struct wire_call *c)
 {
 	const struct service_cpt *sc = o->sc;
@@ -282,7 +283,8 @@ static bool request_fits(struct origin *o, const struct wire_call *c)
 	return true;
 }
 
-/* What is none, or of a later version, nobody here could read. */
+/* Keeps the trace, unless it is none, or of a later version, which nobody here
+ * could read. */
 static out_of_line void keep_trace(struct ulrpc_request *r,
 				   const struct wire_call *c)
 {
@@ -292,7 +294,7 @@ static out_of_line void keep_trace(struct ulrpc_request *r,
 		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
 }
 
-/* Fills in all that there is to know of it, but for its body. */
+/* Fills in all that is known of the request, but for its body. */
 static void request_init(struct ulrpc_request *r, struct origin *o,
 			 struct ulrpc_method *m, const struct wire_call *c,
 			 struct record *rec, uint64_t now)
@@ -325,8 +327,8 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 		r->priority = (enum ulrpc_priority)c->priority;
 }
 
-/* What it needs besides its own memory; then it waits for a worker, if it is
- * to. */
+/* Gets what the request needs besides its own memory; then queues it, unless it
+ * is inline. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
@@ -342,8 +344,8 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	return -EBUSY;
 }
 
-/* The memory that the latest attempt lends, which is that of the first; or the
- * rail over which it is asked about. */
+/* The latest attempt lends the same memory as the first, under new match
+ * values; a query only names another rail: uses these from now on. */
 static bool bulk_again(struct ulrpc_request *r, const struct origin *o,
 		       const struct wire_call *c)
 {

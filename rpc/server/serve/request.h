@@ -5,11 +5,11 @@
  *	ARRIVED -> RUNNING -> ANSWERING -> REPLIED		inline
  *	ARRIVED -> QUEUED -> RUNNING -> ANSWERING -> REPLIED	by a worker
  *
- * Whoever replies makes it ANSWERING, and so its own: until the reply has come
- * to the CPT, which makes it REPLIED, the request is left alone there.
+ * A thread that replies makes the request ANSWERING, and so owns it: the CPT
+ * leaves the request alone until the reply has come, and then makes it REPLIED.
  *
- * A request whose service stops before its handler answers is LOST: it is the
- * handler's alone, and its reply goes nowhere.
+ * A request whose service stops before its handler answers is LOST: only the
+ * handler has it, and its reply goes nowhere.
  *
  * The state is moved by whoever has the request: its CPT, or the worker that
  * took it from the queue, or who replies. So it is atomic; everything else
@@ -63,7 +63,7 @@ struct origin {
 	uint64_t absent; /* us, if there is no export: export_absent() */
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
-	uint32_t unanswered; /* calls that this is the address of */
+	uint32_t unanswered; /* calls to be answered to this address */
 	/* When service_cpt.changes was room_as_of, there was room for one more
 	 * request of up to room_length with a reply of up to room_reply; as
 	 * long as it has not changed, that need not be found out again. */
@@ -94,7 +94,7 @@ struct ulrpc_request {
 	/* the CPT's */
 	struct origin *answer; /* of the latest attempt: where the reply goes */
 	struct record *record; /* NULL: there is none any more */
-	uint32_t latest;       /* attempt: whose the reply is */
+	uint32_t latest;       /* the attempt that the reply is for */
 
 	/* what becomes of it; up to item all is 0 at its arrival */
 	_Atomic uint8_t state;	/* enum request_state */
@@ -154,12 +154,13 @@ void request_on_message(void *sc, const struct ulnet_event *ev,
 			const void *payload, size_t length);
 /* A call of @o has come, and has got the record @rec. WIRE_OK: it is served, or
  * will be; else why not (enum wire_status). If workers are too busy for it,
- * *@again_p is for how long, in ns. @may_pin: it lies in the inbox. */
+ * *@again_p is the ns until they may not be. @may_pin: the body lies in the
+ * inbox. */
 uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p);
 /* A later attempt of @r's call has come with @o: @r answers that one from now
- * on. False: it is for another service, or lends other memory. */
+ * on. False: the attempt is for another service, or lends other memory. */
 bool request_again(struct ulrpc_request *r, struct origin *o,
 		   const struct wire_call *c, uint64_t now);
 /* record_ops: nobody waits for the reply any more; the record is gone. */
@@ -169,7 +170,8 @@ void request_forget(struct ulrpc_request *r);
 void origin_await(struct origin *o, const struct wire_call *c, uint64_t now);
 /* exec_conf.run */
 void request_run(struct sched_item *item);
-/* Takes what is under way: refuses what is queued, loses what handlers have. */
+/* Ends all that is under way: refuses queued requests, and makes those that
+ * handlers have LOST. */
 void requests_abort(struct service_cpt *sc);
 /* The connection that has @shares ends: queued requests are refused as
  * STALE_EPOCH, since they were certainly not executed; running ones are
@@ -219,14 +221,14 @@ static inline void request_answer_put(struct ulrpc_request *r)
 
 /* Gives back what a request holds besides its own memory. */
 void request_drop(struct ulrpc_request *r);
-/* Its bulk is waited for: then it is finished, or lost. */
+/* Waits until the bulk of @r has ended; then @r is finished, or lost. */
 void request_wait_bulk(struct ulrpc_request *r);
 /* ulrpc_request.work: a reply has come to the CPT of its request. */
 void request_on_replied(struct ulnet_work *w);
-/* What its handler has to say: takes @r, on any thread. */
+/* The answer of the handler: takes @r, on any thread. */
 void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 		    const void *body, size_t length);
-/* There is nothing in its reply but @status. */
+/* As request_answer(), with nothing in the reply but @status. */
 void request_answer_nothing(struct ulrpc_request *r, uint32_t status);
 /* Refuses a queued request, whose deadline has passed or whose service stops:
  * the request has not run, and will not. On its CPT; nobody else has the
@@ -239,13 +241,12 @@ void request_record_lost(struct ulrpc_request *r, unsigned int end);
  * under way from now on, with @held bytes. */
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
 		      uint64_t held);
-/* @r is not under way any more. What is waiting for that is told last. */
+/* @r is not under way any more. Tells whoever waits for that, at the end. */
 void request_deactivate(struct ulrpc_request *r);
 /* False: it is not in state @from any more, but replied, or being run. */
 bool request_lose(struct ulrpc_request *r, enum request_state from);
-/* It is lost, and counts as having ended in this way, which its caller is told:
- * STAT_UNANSWERED as WIRE_DOUBTFUL, or, if it is resent, as
- * WIRE_SHUTTING_DOWN. */
+/* @r is lost, and counts as having ended as @end. Its caller is told so: for
+ * STAT_UNANSWERED WIRE_DOUBTFUL, or, if r->resent, WIRE_SHUTTING_DOWN. */
 void request_lost(struct ulrpc_request *r, unsigned int end);
 /* Its handler is done with it. Any thread; the memory goes with the service. */
 void request_lost_end(struct ulrpc_request *r);

@@ -60,7 +60,8 @@ static void request_end_request_end(struct ulrpc_request *r)
 
 /* ---- its record ---- */
 
-/* Those that say that the handler was not called, or has done nothing. */
+/* The statuses that say that the handler was not called, or has done
+ * nothing. */
 #define NOT_EXECUTED                                         \
 	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
 	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
@@ -72,20 +73,20 @@ static bool may_run_once_more(const struct ulrpc_request *r)
 	       r->method->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* What is known of a request that ends with @status, unless its reply is
- * kept. */
+/* The state of the record of a request that ends with @status, unless its reply
+ * is kept. */
 static enum record_state record_after(const struct ulrpc_request *r,
 				      uint32_t status)
 {
 	if (1u << status & NOT_EXECUTED)
 		return RECORD_NONE;
-	/* Its client was told so, and may not have heard it. */
+	/* The client was told that it is stalled, and may not have heard it. */
 	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
 	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
 }
 
-/* Its reply is not kept. */
+/* Ends the record of a request whose reply is not kept. */
 static out_of_line void request_settle(struct ulrpc_request *r, uint32_t status)
 {
 	record_end(r->record, record_after(r, status));
@@ -102,7 +103,7 @@ static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 }
 
 /* The record that is to keep the reply of a request that ends with @status.
- * NULL: none, and what is known is noted. */
+ * NULL: none is; then the record's new state has been set. */
 static inline struct record *record_for(struct ulrpc_request *r,
 					uint32_t status)
 {
@@ -163,7 +164,8 @@ static in_line void request_record(const struct ulrpc_request *r,
 		run_request_end(r->sc->shard, report);
 }
 
-/* Of a request that ends now, as if it had not been run; but for its end. */
+/* The report of a request that ends now, as if it had not been run, and without
+ * its end. */
 static in_line struct request_report report_of(const struct ulrpc_request *r,
 					       uint64_t now)
 {
@@ -189,8 +191,8 @@ void request_record_lost(struct ulrpc_request *r, unsigned int end)
 	request_record(r, &report);
 }
 
-/* What the next ones of its method will take. Those that the handler refused,
- * or that were canceled, say nothing of that. */
+/* Learns how long later requests of its method will take. Requests that the
+ * handler refused, or that were canceled, say nothing of that. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
@@ -201,7 +203,7 @@ static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 			 ns_between(started + bulk, r->replied));
 }
 
-/* Nobody waits for it. */
+/* Ends a request that nobody waits for. */
 static out_of_line void request_skip(struct ulrpc_request *r,
 				     struct request_report report)
 {
@@ -213,7 +215,7 @@ static out_of_line void request_skip(struct ulrpc_request *r,
 	reply_skip(r->answer);
 }
 
-/* A worker has taken it after @delay ns in the queue. */
+/* A worker has taken the request after @delay ns in the queue. */
 static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 {
 	struct service_cpt *sc = r->sc;
@@ -227,8 +229,8 @@ static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 		stat_count(sc->shard, RPC_STAT_windows_shrunk);
 }
 
-/* What is known of a request that a worker has run. The time in which the gate
- * held it back is apart from that in the queue. */
+/* Reports a request that a worker has run. The time in the gate is reported
+ * apart from the time in the queue. */
 static in_line void report_worker(const struct ulrpc_request *r,
 				  uint64_t started,
 				  struct request_report *report,
@@ -340,7 +342,8 @@ static void finish_kept(struct ulrpc_request *r)
 
 /* ---- bulk that is still being moved ---- */
 
-/* Also in the done of the last transfer: it is told after that. */
+/* True also inside of the callback of the last transfer: the request is told
+ * after that. */
 static bool bulk_is_awaited(const struct ulrpc_request *r)
 {
 	return r->transfers && (r->waiting || transfer_busy(r->transfers));
@@ -372,8 +375,8 @@ static void finish_late(struct ulrpc_request *r)
 	finish_kept(r);
 }
 
-/* Bulk has ended, of a request that is replied, or to be lost. A reply that is
- * still on its way ends it when it comes. */
+/* The bulk of a request that is REPLIED, or to be lost, has ended. If its reply
+ * is still on its way, that ends the request when it comes. */
 static void on_bulk_done(void *arg)
 {
 	struct ulrpc_request *r = arg;
@@ -432,7 +435,8 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	struct shard *s;
 	bool owned;
 
-	/* It is ours alone, until its CPT has got what is written here. */
+	/* The request is ours alone, until its CPT has got what is written
+	 * here. */
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
 		/* Else it is a second reply. */
 		BUG_ON(request_state(r) != REQUEST_LOST);
@@ -535,8 +539,8 @@ void request_deactivate(struct ulrpc_request *r)
 	deadline_unwatch(r);
 	list_del(&r->link);
 	list_del(&r->share_link);
-	/* Its callback has not been called, and will not be. A lost one is the
-	 * handler's, who has to be told. */
+	/* Its callback has not been called, and will not be; unless it is lost,
+	 * for then its handler, who has it, is to be told. */
 	if (request_state(r) != REQUEST_LOST)
 		list_del(&r->cancel_link);
 	r->active = false;
@@ -603,7 +607,7 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 	return true;
 }
 
-/* Whoever waits is not left to find out. */
+/* Tells the client, so that it need not find out by itself. */
 static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 {
 	struct wire_reply reply = {
@@ -618,8 +622,8 @@ static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 		reply_add(r->answer, &reply, NULL, true, NULL);
 }
 
-/* The end of a call that is sent again already, because it may have been
- * executed, is in the store: its client waits until that is back. */
+/* If the call was sent again already because it may have been executed, the
+ * store knows how it ended: its client waits until the store is back. */
 static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 {
 	if (end != STAT_UNANSWERED)
@@ -647,7 +651,7 @@ void request_lost(struct ulrpc_request *r, unsigned int end)
 	o->share = &r->sc->unknown;
 	if (r->active)
 		request_deactivate(r);
-	/* Nobody who has it is there any more. */
+	/* The node has crashed, and the handler with it. */
 	if (shard_is_mute(r->sc->shard))
 		request_lost_end(r);
 }
@@ -667,8 +671,8 @@ static void share_forget(struct share *share)
 	}
 }
 
-/* So the end of many clients costs as much as they have under way, and not that
- * for each of them. */
+/* The end of many clients costs as much as all of them have under way, not as
+ * much for each of them. */
 void requests_forget(const struct list *shares)
 {
 	struct share *share;
@@ -689,7 +693,7 @@ static void abort_queued(struct service_cpt *sc)
 			request_refuse_queued(r, WIRE_SHUTTING_DOWN);
 }
 
-/* A worker has it in its hands, and has not begun. */
+/* A worker has taken the request, but not begun to run it. */
 static bool lose_taken(struct ulrpc_request *r)
 {
 	if (!request_lose(r, REQUEST_QUEUED))

@@ -6,16 +6,16 @@
  *
  * What a service holds is limited, to four times queue_max requests and
  * queue_bytes_max bytes. Each host, which is a NID, has its share of that
- * (base/share.h), and each client its share of its host's: alone, half of a
- * half, which is the limit as it is configured. A host is not to be made up,
- * but it can have any number of connections; and clients of one host are to be
+ * (base/share.h), and each client its share of its host's: a client alone gets
+ * half of a half, which is the configured limit. Nobody can make up a host, but
+ * a host can have any number of connections; and clients of one host are to be
  * fair to each other, too.
  *
- * Bytes are those of memory that is really held for a request: itself, its
- * body, the descriptors of its bulk, and, from the time when it is taken, room
- * for its reply, as long as that may be; then the reply itself, until LNet has
- * let go of it, and the client, too, if it is kept (reply.h). So a request is
- * refused before it is executed, and no reply is ever without room.
+ * Bytes are the memory that is really held for a request: itself, its body, the
+ * descriptors of its bulk, and, from the time when it is taken, room for the
+ * longest reply that it may have. Later the reply itself counts, until LNet has
+ * let go of it, and, if it is kept (reply.h), the client has, too. So a request
+ * is refused before it is executed, and no reply is ever without room.
  */
 #ifndef RPC_SERVICE_H
 #define RPC_SERVICE_H
@@ -78,11 +78,11 @@ struct service_cpt {
 	unsigned int answers;	    /* of both, those that count as work */
 	struct ulrpc_request *running; /* inline, now */
 	struct ulnet_work flush_work;
-	bool flushing; /* that is under way */
+	bool flushing; /* flush_work has been given */
 	/* Callbacks of requests that are canceled: cancel.h. */
 	struct list canceled; /* ulrpc_request.cancel_link */
 	struct ulnet_work cancel_work;
-	bool telling; /* that is under way */
+	bool telling; /* cancel_work has been given */
 	/* any thread may read: whose is called now, and by which thread */
 	_Atomic(struct ulrpc_request *) told;
 	_Atomic pthread_t teller;
@@ -95,8 +95,8 @@ struct service_cpt {
 	 * may be asked for. */
 	_Atomic uint64_t kept_bytes;
 	uint64_t refusals; /* bytes that they take, of all clients */
-	/* For requests without a connection, until something is held for them;
-	 * after that, too, if there is no memory for a share of their own. */
+	/* For requests without a connection. They get a share of their own when
+	 * something is held for them, unless there is no memory for that. */
 	struct share unknown;
 	struct host strangers;
 
@@ -123,8 +123,8 @@ static inline bool service_cpt_ended(const struct service_cpt *sc)
 	return sc->fsm.state >= SERVICE_CPT_ABORTED;
 }
 
-/* There are so many more (or less) requests under way, and bytes held, of
- * @share's client. When they are less, @share may be gone. */
+/* The client of @share has so many more (or fewer) requests under way, and
+ * bytes held. If it has fewer, @share may be gone afterwards. */
 static inline void service_held(struct service_cpt *sc, struct share *share,
 				int requests, int64_t bytes)
 {
@@ -163,9 +163,10 @@ static inline void service_kept(struct service_cpt *sc, int64_t bytes)
 /* ---- the service ---- */
 
 /*
- * Workers that sleep for a request (ulrpc_request_sleep(3)), until a time or
- * until it is canceled: those of a service, who wake together when one of its
- * requests is canceled (cancel.h), and go on sleeping if it is not theirs.
+ * The workers of a service that sleep for a request (ulrpc_request_sleep(3)),
+ * until a time or until the request is canceled. They wake together when any
+ * request of the service is canceled (cancel.h), and go on sleeping if it is
+ * not theirs.
  */
 struct sleepers {
 	pthread_mutex_t lock;
@@ -182,15 +183,15 @@ struct ulrpc_method {
 	enum ulrpc_semantics semantics;
 	const char *name;
 	struct mean cost; /* of a worker's: from its start to its reply,
-			       * without the time in which bulk is moved, which
-			       * is the caller's */
+			   * without the time in which bulk is moved, which
+			   * is the caller's */
 };
 
 struct ulrpc_service {
 	/* immutable after start */
 	struct ulrpc *rpc;
 	void (*free)(struct ulrpc_service *svc); /* refs is 0 */
-	struct ulrpc_service_conf conf; /* without names and methods */
+	struct ulrpc_service_conf conf;		 /* without names and methods */
 	char name[ULRPC_SERVICE_NAME];
 	unsigned int portal;
 	uint32_t message_max;
@@ -205,7 +206,7 @@ struct ulrpc_service {
 	struct exec exec;
 	struct sched_plan plan;	  /* conf.policy */
 	struct sleepers sleepers; /* workers; any thread */
-	/* Whose are continuations of lost requests. */
+	/* The client that continuations of lost requests count for. */
 	struct sched_client lost;
 	struct sched_host lost_host;
 	_Atomic bool exec_closed; /* exec_close() has been called */
@@ -216,8 +217,8 @@ struct ulrpc_service {
 	struct list link; /* services.all */
 	uint32_t idle;	  /* a bit for each CPT with nothing under way */
 	uint32_t shut;	  /* for each that nothing comes to any more */
-	uint32_t gone;	  /* and for each that is */
-	bool workers;	  /* there are */
+	uint32_t gone;	  /* and for each that is GONE */
+	bool workers;	  /* there are some */
 
 	bool started; /* completely: who asked for that hears of the end */
 };
@@ -255,8 +256,8 @@ static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 	for (unsigned int i = 0; i < svc->ncpts; i++) {
 		const struct service_cpt *sc = &svc->cpt[i];
 
-		sum.requests += atomic_load_explicit(&sc->held,
-						     memory_order_relaxed);
+		sum.requests +=
+			atomic_load_explicit(&sc->held, memory_order_relaxed);
 		sum.bytes += atomic_load_explicit(&sc->held_bytes,
 						  memory_order_relaxed);
 		sum.kept += atomic_load_explicit(&sc->kept_bytes,
@@ -265,8 +266,8 @@ static inline struct service_sum service_sum(const struct ulrpc_service *svc)
 	return sum;
 }
 
-/* Of this many times the configured limits: one client alone, on one host
- * alone, has the limit. */
+/* Shares are taken of this many times the configured limits, so that one client
+ * alone, on one host alone, has the configured limit. */
 #define SERVICE_LIMITS 4
 
 /* Is there room for so many bytes more of @share's client? */
@@ -276,14 +277,13 @@ static inline bool service_has_bytes(const struct service_cpt *sc,
 	const struct ulrpc_service *svc = sc->service;
 
 	return shares_allow(share->held.bytes, share->host->held.bytes,
-			      service_sum(svc).bytes,
-			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
-			      bytes);
+			    service_sum(svc).bytes,
+			    SERVICE_LIMITS * svc->conf.queue_bytes_max, bytes);
 }
 
-/* Is there no room for one more of @share's client, with @bytes? One that is
- * larger than all there may be comes in when nothing is under way, and its
- * client has acknowledged all replies. */
+/* Is there no room for one more request, with @bytes, of @share's client? A
+ * request that exceeds the whole limit is taken when nothing is under way, and
+ * its client has acknowledged all replies. */
 static inline bool service_is_full(const struct service_cpt *sc,
 				   const struct share *share, uint64_t bytes)
 {
@@ -291,19 +291,18 @@ static inline bool service_is_full(const struct service_cpt *sc,
 	const struct held *mine = &share->held, *host = &share->host->held;
 	struct service_sum all = service_sum(svc);
 
-	return !shares_allow(mine->requests + 1, host->requests,
-			       all.requests,
-			       SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
-			       1) ||
+	return !shares_allow(mine->requests + 1, host->requests, all.requests,
+			     SERVICE_LIMITS * (uint64_t)svc->conf.queue_max,
+			     1) ||
 	       (!shares_allow(mine->bytes, host->bytes, all.bytes,
-				SERVICE_LIMITS * svc->conf.queue_bytes_max,
-				bytes) &&
+			      SERVICE_LIMITS * svc->conf.queue_bytes_max,
+			      bytes) &&
 		(mine->bytes || all.bytes > all.kept));
 }
 
-/* us until what was refused is to come again. @again: ns until there may be
- * room; 0: when half of what is under way may be done, as nothing else is
- * known. */
+/* us after which a refused request is to come again. @again: ns until there may
+ * be room; 0: not known, so the time in which half of what is under way may be
+ * done. */
 static inline uint64_t service_retry_after(const struct ulrpc_service *svc,
 					   uint64_t again)
 {

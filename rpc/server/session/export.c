@@ -11,10 +11,10 @@
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
 /* us: no client is looked after more often than that, if the node's own setting
- * is not shorter, whatever the client wishes. */
+ * is not shorter, whatever the client asks for. */
 #define KEEPALIVE_LEAST UINT64_C(100000)
 #define RETRY_AFTER_US	UINT64_C(1000000)
-/* Of all clients of a CPT: 130 MiB. */
+/* For all clients of a CPT together: 130 MiB. */
 #define RECORD_CHUNKS_MAX 65536
 
 /* us */
@@ -100,8 +100,8 @@ static void client_ids_del(struct client_ids *ids, struct client_id *c)
 	pthread_mutex_unlock(&ids->lock);
 }
 
-/* The connection that has @id, to be used by the owner of *@cpt_p only; NULL:
- * none has. */
+/* The connection that has @id, and which only the owner of *@cpt_p may use;
+ * NULL: there is none. */
 static struct client_id *client_ids_find(struct client_ids *ids,
 					 const uint8_t id[RPC_ID_SIZE],
 					 unsigned int *cpt_p)
@@ -195,7 +195,8 @@ static void export_lost(struct exports *x, struct export *e)
 	export_drop(x, e);
 }
 
-/* ... and it did not say so. Services that it has opened are told, at last. */
+/* As export_lost(), if the client did not say so: also tells the services that
+ * it has opened. */
 static void export_dead(struct exports *x, struct export *e)
 {
 	struct ulnet_id client = e->peer;
@@ -205,8 +206,8 @@ static void export_dead(struct exports *x, struct export *e)
 	x->users->gone(x->shard, &client, opened);
 }
 
-/* Those in x->silent[i] are looked at each 2^i ns, which is a keepalive, or
- * more than half of it. */
+/* The index i of x->silent[] for @e. Exports in that list are looked at each
+ * 2^i ns, which is at most a keepalive, and more than half of one. */
 static unsigned int clock_of(const struct exports *x, const struct export *e)
 {
 	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));
@@ -238,7 +239,7 @@ static void export_looked(struct exports *x, struct export *e, uint64_t now)
 	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
 }
 
-/* The client wishes a keepalive of @wish us; 0: it does not say. */
+/* The client asks for a keepalive of @wish us; 0: it does not say. */
 static void export_agree(struct exports *x, struct export *e, uint64_t wish)
 {
 	uint64_t agreed = MIN(MAX(wish, KEEPALIVE_LEAST), UINT32_MAX);
@@ -316,8 +317,8 @@ err_free:
 
 /* ---- silence ---- */
 
-/* ns of silence until @e is forgotten. If nobody at all has been heard of late,
- * it may be us who cannot hear: then more patience is due. */
+/* ns of silence until @e is forgotten. If nobody at all has been heard lately,
+ * this node may be the one that is cut off, and waits for longer. */
 static uint64_t export_patience(const struct exports *x, const struct export *e,
 				uint64_t now)
 {
@@ -398,8 +399,8 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
-/* By the rail that the answer took at last the client knows us from now on, and
- * may use it for messages that nobody answers. */
+/* From now on the client knows us by the rail that the answer took in the end,
+ * and may use that rail for messages that nobody answers. */
 static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 			   const struct ulnet_event *ev)
 {
@@ -421,7 +422,8 @@ static void export_welcome(struct shard *s, const struct ulnet_event *ev,
 				   e->handle, 0);
 }
 
-/* A client that this does not reach finds out by itself. */
+/* Tells the client that the server ends. If that is lost, the client finds out
+ * by itself. */
 static void export_goodbye(struct exports *x, const struct export *e)
 {
 	struct ulnet_id to = { e->rail, e->peer.pid };
@@ -438,8 +440,8 @@ static void export_goodbye(struct exports *x, const struct export *e)
 
 /* ---- Connect ---- */
 
-/* Keepalives that a client is silent for, until another process may have its
- * id: one of them is missing then. */
+/* For so many keepalives a client has to be silent before another process may
+ * have its id: at least one is missing then. */
 #define ALIVE_KEEPALIVES 2
 
 static struct export *find_client(struct exports *x,
@@ -452,7 +454,7 @@ static struct export *find_client(struct exports *x,
 					 : NULL;
 }
 
-/* us until another process may have the id of @e, if that is not heard any
+/* us until another process may have the id of @e, if @e is not heard any
  * more. */
 static uint64_t alive_for(const struct exports *x, const struct export *e)
 {
@@ -480,8 +482,8 @@ static void say_taken(struct exports *x, const struct export *e,
 		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
 }
 
-/* Status, and the export when that is WIRE_OK; none: a new one is to be made,
- * of a client whose handle before was *@former_p. */
+/* Returns the status, and, if that is WIRE_OK, the export; no export: a new one
+ * is to be made, for a client whose former handle was *@former_p. */
 static uint32_t connect_known(struct exports *x, struct export *e,
 			      const struct wire_connect *c,
 			      const struct ulnet_event *ev, struct export **e_p,
@@ -520,7 +522,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	return WIRE_OK;
 }
 
-/* Where a connection of this NID is best. */
+/* The CPT where a connection from this NID is best. */
 static unsigned int source_cpt(const struct exports *x,
 			       const struct ulnet_event *ev)
 {
@@ -533,8 +535,8 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct ulnet_event *ev,
 			   const struct wire_control *m);
 
-/* Status, and the export when that is WIRE_OK; WIRE_STATUSES: its old
- * connection was here, and a new one is not to be. */
+/* Returns the status, and, if that is WIRE_OK, the export. WIRE_STATUSES: the
+ * old connection was on this CPT, and the new one is to be on another. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev,
 			       struct export **e_p, struct wire_connected *out)
@@ -562,7 +564,7 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return WIRE_OK;
 }
 
-/* Of the server, about: they are spread over the CPTs. */
+/* About how many clients the server has: they are spread over the CPTs. */
 static uint32_t clients_of(const struct exports *x)
 {
 	return x->table.used * x->shard->rpc->ncpts;
@@ -603,7 +605,7 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 		return;
 	}
 	stat_count(x->shard, RPC_STAT_clients_refused);
-	/* When a server that ends will be back, nobody knows. */
+	/* Nobody knows when a server that ends will be back. */
 	if (out->status == WIRE_OVERLOADED)
 		out->retry_after = RETRY_AFTER_US;
 	export_answer(x->shard, ev, &m);
@@ -666,8 +668,8 @@ static void export_on_disconnect(struct exports *x,
 	};
 	struct export *e = NULL;
 
-	/* One that is not there, or goes on with a later epoch, is not of this
-	 * epoch any more in either case. */
+	/* If the connection is not there, or goes on with a later epoch,
+	 * nothing of this epoch is left to disconnect. */
 	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
 		stat_count(x->shard, RPC_STAT_clients_left);
 		export_lost(x, e);
@@ -697,8 +699,8 @@ static void export_on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-/* The call is over for its client, whatever of it has come, or comes later: so
- * it is noted as asked for by the last attempt that there can be. */
+/* The call is over for its client, whatever attempts of it have come or will
+ * come: so it is noted with the highest possible attempt. */
 static void call_gone(struct exports *x, struct export *e,
 		      const struct wire_gone *gone)
 {
@@ -721,7 +723,7 @@ static void call_gone(struct exports *x, struct export *e,
 	}
 }
 
-/* A number of a call is its own in all epochs. */
+/* The number of a call is unique over all epochs. */
 static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			     const struct wire_control *in)
 {

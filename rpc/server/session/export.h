@@ -20,8 +20,9 @@
  * - another handle: the old connection is given up for a new one, for a process
  *   has one to each server, and this may be the next process.
  *
- * Its keepalive is what the client wishes, but at least 0.1 s, and at most the
- * node's. Once in that time its silence is looked at.
+ * Its keepalive is what the client asks for, but at least 0.1 s, and at most
+ * the node's. Once in that time the server checks for how long it has been
+ * silent.
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
@@ -54,8 +55,8 @@ struct client_id {
 struct export
 {
 	uint64_t id;	 /* in exports.table */
-	uint64_t handle; /* the same on the wire, but that its upper half is
-			  * random: who has one handle can guess no other */
+	uint64_t handle; /* on the wire: id with a random upper half, so that
+			  * who has one handle can guess no other */
 	uint64_t client; /* the client's handle */
 	uint64_t former; /* and the one before that; 0: none */
 	uint64_t opened; /* a bit for each portal whose service it asked for */
@@ -98,15 +99,16 @@ struct export_users {
 	 * rest. */
 	void (*opened)(struct shard *s, const char *name,
 		       struct wire_opened *out);
-	/* @client, which had opened the services on the portals @opened (a bit
-	 * for each), is gone without a word: conf.gone. */
+	/* @client is gone without a Disconnect: conf.gone. It had opened the
+	 * services on the portals @opened, a bit for each. */
 	void (*gone)(struct shard *s, const struct ulnet_id *client,
 		     uint64_t opened);
 	/* Nobody waits for what is under way of these: share.link. */
 	void (*forget)(const struct list *shares);
 	/* ... for @r, which is active. */
 	void (*cancel)(struct ulrpc_request *r);
-	/* The client has been heard from @source: @body is for that, too. */
+	/* The client has been heard from @source, and may fetch @body from
+	 * there, too. */
 	void (*reach)(struct record_body *body, const struct ulnet_nid *source);
 };
 
@@ -118,9 +120,9 @@ struct exports {
 	uint64_t said; /* ns: when the log was told of an id that two have */
 	/* by looked, longest ago first; apart by keepalive: clock_of() */
 	struct list silent[EXPORT_CLOCKS];
-	struct quotas quotas;	/* exports by NID */
-	struct quotas chunks;	/* and chunks of their records */
-	struct hosts hosts;	/* that hold something of services */
+	struct quotas quotas;	  /* exports by NID */
+	struct quotas chunks;	  /* and chunks of their records */
+	struct hosts hosts;	  /* that hold something of services */
 	uint64_t heard;		  /* ns: anybody, when last */
 	uint64_t dropped;	  /* ns: the last export, or when it began */
 	struct ulnet_timer timer; /* looks for silence */
@@ -129,7 +131,7 @@ struct exports {
 	struct notifier notifier;
 	struct list extending; /* export.extend_link: at the end of the turn */
 	struct ulnet_work extend_work; /* exports_extend(): set with users */
-	bool telling; /* that is under way */
+	bool telling;		       /* that is under way */
 	bool closing;
 };
 
@@ -214,8 +216,8 @@ void export_vanished(struct exports *x, struct export *e);
 /* record_ops.noted */
 void export_noted(struct records *rs, int slots);
 
-/* us of silence after which the client of @e is forgotten; of NULL, one that
- * has not said what it wishes. */
+/* us of silence after which the client of @e is forgotten. NULL: a client that
+ * has not said what keepalive it wants. */
 uint64_t export_lease(const struct ulrpc *rpc, const struct export *e);
 
 #endif

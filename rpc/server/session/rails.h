@@ -34,9 +34,9 @@ struct exports;
 struct shard;
 
 /* Of one export: as many as a client may name of a server. One more takes the
- * place of the one that was heard from longest ago, which is counted. If that
- * one was known from a Connect only, the client has to connect from it again.
- */
+ * place of the one that was heard from longest ago, which is counted. If the
+ * forgotten NID was known from a Connect only, the client has to connect from
+ * it again. */
 #define EXPORT_RAILS_MAX ULRPC_NIDS_MAX
 
 /* Of a CPT. */
@@ -44,7 +44,7 @@ struct rails {
 	struct shard *shard;
 	struct hash by_nid;
 	uint64_t seed;
-	uint64_t said; /* ns: that a client has too many; or 0 */
+	uint64_t said; /* ns: last warning of too many; or 0 */
 };
 
 struct export_rail {
@@ -60,18 +60,18 @@ void rails_init(struct rails *rs, struct shard *s, uint64_t seed);
 /* There is no export any more. */
 void rails_fini(struct rails *rs);
 
-/* @e is heard from @nid. Without memory it is as if it had not been. Returns
- * whether that is a new one. */
+/* @e has been heard from @nid, which is forgotten if there is no memory.
+ * Returns whether @nid is new. */
 bool rails_hear(struct rails *rs, struct export *e,
 		const struct ulnet_nid *nid);
-/* Looks up again which of @e's NIDs other CPTs own, which may have changed:
- * once per keepalive of each client. */
+/* Looks up again which of @e's NIDs other CPTs own, as that may have changed.
+ * Once per keepalive of each client. */
 void rails_look(struct rails *rs, const struct export *e);
 bool rails_know(const struct export *e, const struct ulnet_nid *nid);
-/* @e cannot be reached by @nid. Returns whether there is another one. */
+/* @e cannot be reached by @nid. Returns whether it has another rail. */
 bool rails_leave(struct rails *rs, struct export *e,
 		 const struct ulnet_nid *nid);
-/* @e is heard from none of them any more. */
+/* Forgets all rails of @e. */
 void rails_drop(struct rails *rs, struct export *e);
 
 /* Calls @fn for each export that was heard from @nid; @fn neither adds nor
@@ -92,7 +92,7 @@ struct notifier {
 void notifier_init(struct notifier *notifier, struct exports *x);
 void notifier_stop(struct notifier *notifier);
 
-/* The node's NIs, or their states, have changed. */
+/* The node's NIs, or their states, have changed: begins to notify clients. */
 void notifier_begin(struct shard *s);
 
 #endif

@@ -57,7 +57,7 @@ void record_drop(struct records *rs, struct record *rec)
 	rec->state = RECORD_LOST;
 }
 
-/* By xid: nearly always it is the last one. */
+/* The list is sorted by xid: nearly always the new one is the last. */
 void record_hold(struct records *rs, struct record *rec,
 		 struct record_body *body)
 {
@@ -124,7 +124,8 @@ static bool table_make(struct records *rs)
 	return true;
 }
 
-/* All that were refused are over for the client, usually there were none. */
+/* Makes all records of @c BLANK, if calls were refused that are not over for
+ * the client; usually there are none. */
 static void chunk_blank(const struct records *rs, struct record_chunk *c)
 {
 	uint32_t attempt = rs->unnoted_attempt;
@@ -195,7 +196,8 @@ void records_fini(struct records *rs)
 
 /* ---- what a request finds ---- */
 
-/* What the call before has left, nobody waits for. */
+/* A new call takes the record: nobody waits for what the call before has
+ * left. */
 static void record_take(struct records *rs, struct record *rec, uint64_t xid)
 {
 	struct ulrpc_request *r = NULL;
@@ -245,8 +247,8 @@ static enum record_past record_unnoted(struct records *rs,
 	return RECORD_NO_ROOM;
 }
 
-/* False: @c may be a copy of what was refused. Else it is the first that comes
- * to @rec. */
+/* Notes @c, the first call that comes to @rec. False: @c may be a copy of a
+ * call that was refused. */
 static bool record_fill(struct record *rec, const struct wire_call *c)
 {
 	if (c->xid <= rec->xid && c->attempt <= rec->attempt)

@@ -58,12 +58,12 @@ struct record_chunk;
 struct records;
 
 enum record_state {
-	RECORD_NONE, /* no attempt that has come was executed, or will be */
+	RECORD_NONE,  /* no attempt that has come was executed, or will be */
 	RECORD_BLANK, /* none has come; up to this xid and attempt they may be
 		       * copies of what was refused without a record */
 	RECORD_DONE,  /* executed; may be once more */
-	RECORD_LOST, /* perhaps executed; may not be again, and has no reply */
-	RECORD_KEPT, /* executed; may not be again, and its reply is kept */
+	RECORD_LOST,  /* perhaps executed; may not be again, and has no reply */
+	RECORD_KEPT,  /* executed; may not be again, and its reply is kept */
 	RECORD_STALLED, /* perhaps executed; its handler is not waited for */
 	RECORD_ACTIVE,	/* being served */
 	RECORD_STATES
@@ -99,7 +99,8 @@ struct record {
 
 /* What the owner of records is told. */
 struct record_ops {
-	/* There is memory for @slots more slots, or for fewer if negative. */
+	/* There is memory for @slots more slots, or, if that is negative, for
+	 * fewer. */
 	void (*noted)(struct records *rs, int slots);
 	/* Nobody waits for @r any more; its record is another call's. */
 	void (*give_up)(struct ulrpc_request *r);
@@ -112,11 +113,11 @@ struct record_ops {
 
 /* Of a connection. */
 struct records {
-	uint64_t trimmed;    /* ns: when last; 0: never */
-	uint64_t acked;	     /* xids up to this one are over for the client */
-	uint16_t used;	     /* chunks */
-	uint16_t kept;	     /* messages in replies */
-	uint16_t slots;	     /* that there is a place for in chunks: all, or
+	uint64_t trimmed; /* ns: when last; 0: never */
+	uint64_t acked;	  /* xids up to this one are over for the client */
+	uint16_t used;	  /* chunks */
+	uint16_t kept;	  /* messages in replies */
+	uint16_t slots;	  /* that there is a place for in chunks: all, or
 			      * none, as long as no call has come */
 	/* The highest attempt, and xid, of those that there was no room for; 0:
 	 * there was none. UINT16_MAX stands for higher ones, too. */
@@ -171,7 +172,8 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 				  const struct ulnet_nid *nid, uint64_t now,
 				  struct record **rec_p) must_check;
 
-/* What is known of @c, which so is noted in *@rec_p: of a client at @nid. */
+/* Looks up what is known of @c, from a client at @nid, and notes @c in
+ * *@rec_p. */
 static inline must_check enum record_past record_look(
 	struct records *rs, const struct wire_call *c,
 	const struct ulnet_nid *nid, uint64_t now, struct record **rec_p)
@@ -197,13 +199,13 @@ static inline void record_begin(struct record *rec, struct ulrpc_request *r)
 	rec->request = r;
 }
 
-/* Its request has ended as @state: not ACTIVE, nor KEPT. */
+/* The record's request has ended; @state is neither ACTIVE nor KEPT. */
 static inline void record_end(struct record *rec, enum record_state state)
 {
 	rec->state = (uint8_t)state;
 }
 
-/* The same, as KEPT: its reply is in @reply. */
+/* The same, but the record becomes KEPT: its reply is in @reply. */
 static inline void record_keep(struct records *rs, struct record *rec,
 			       struct record_reply *reply)
 {
@@ -222,8 +224,8 @@ void record_drop(struct records *rs, struct record *rec);
 /* The reply of @rec, which is going to be KEPT, has its body in @body. */
 void record_hold(struct records *rs, struct record *rec,
 		 struct record_body *body);
-/* @body, which is held, is there no longer, and so neither is the reply: the
- * call is as @state says, not KEPT. */
+/* @body, which was held, has gone, and so has the reply: the record gets
+ * @state, which is not KEPT. */
 void record_unhold(struct records *rs, struct record_body *body,
 		   enum record_state state);
 
@@ -237,12 +239,12 @@ static inline void records_acked(struct records *rs, uint64_t xid)
 		records_acked_rare(rs);
 }
 
-/* Lets go, once at a time, what nobody will ask for: requests of calls that are
- * over, replies whose callers have no time left, chunks without anything in
- * them. */
+/* Lets go, at most once for each time, what nobody will ask for: requests of
+ * calls that are over, replies whose callers have no time left, empty
+ * chunks. */
 void records_trim(struct records *rs, uint64_t now);
-/* Lets go the replies that @is_of(reply, arg): who asks for them is told that
- * they are lost. */
+/* Lets go the replies for which @is_of(reply, arg) is true: a client that asks
+ * for one is told that it is lost. */
 void records_lose(struct records *rs,
 		  bool (*is_of)(const struct record_reply *reply, void *arg),
 		  void *arg);

@@ -9,7 +9,7 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* A client that is there has been heard by then. */
+/* A client that is alive has been heard by then. */
 #define GRACE (2 * NSEC_PER_SEC)
 
 static bool was_heard(const struct export *e)
@@ -33,7 +33,7 @@ static void suspects_arm(struct suspects *ds)
 	shard_arm(ds->exports->shard, &ds->timer, first->suspect.at + GRACE);
 }
 
-/* Nobody minds what becomes of one without requests: its lease ends it. */
+/* A client without requests is not suspected: its lease will do. */
 static void suspect_open(struct suspects *ds, struct export *e)
 {
 	if (e->refs == 1 || (!list_empty(&e->suspect.link) && !was_heard(e)))
@@ -61,8 +61,9 @@ static void export_severed(struct export *e, void *arg)
 		suspect_open(&by->exports->suspects, e);
 }
 
-/* Perhaps it was the connection of any client that was heard from a NID of
- * another CPT: their bulk goes on, and the rest is for their leases. */
+/* A connection has ended, but not known whose. It may be that of any client
+ * heard from a NID of another CPT: the bulk of these is moved again, and their
+ * leases do the rest. */
 static void export_perhaps_severed(struct export *e, void *arg)
 {
 	const struct export_rail *rail;
@@ -88,9 +89,10 @@ void suspects_on_end(struct shard *s, const struct end *end)
 
 /* ---- is it there? ---- */
 
-/* Of one that was not delivered. There is no way to a client that does not
- * listen, and has no connection: it comes by itself, or not at all. Whatever
- * else is wrong may be wrong at this end. */
+/* Does @status of a message that was not delivered show that the client has
+ * gone? A client that does not listen cannot be reached without a connection:
+ * it connects itself, or not at all. Any other failure may be one of this
+ * node. */
 static bool suspect_is_refusal(const struct export *e, int status)
 {
 	return status == -ECONNREFUSED ||
@@ -99,7 +101,7 @@ static bool suspect_is_refusal(const struct export *e, int status)
 
 static void suspect_ask(struct suspects *ds, struct export *e);
 
-/* Whoever is refused by one rail is asked by the others. */
+/* If one rail refuses the message, it is sent by the client's other rails. */
 static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 			 const struct ulnet_event *ev)
 {
@@ -117,7 +119,7 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 		export_vanished(x, e);
 }
 
-/* It says that the connection is there, for which a client never minds. */
+/* Sends the client an Alive, which never does any harm. */
 static void suspect_ask(struct suspects *ds, struct export *e)
 {
 	struct exports *x = ds->exports;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is a client still alive, the LND's connection with which has ended while
- * requests of the client were under way? A client that is alive hears of the
- * end, too, and asks over a new connection what has become of its calls
- * (client/severed.h). If nothing comes from it for two seconds (the clients of
- * a busy server may spread their questions over one second), the server sends
- * it a message. If that is refused on each of the client's rails (rails.h), or
- * if the client does not listen and so cannot be reached any more, the client
- * is gone. It is forgotten at once, instead of after its lease: its requests
- * are canceled, and no worker waits for its bulk.
+ * A client is a suspect if the LND's connection with it has ended while
+ * requests of the client were under way: is it still alive? A client that is
+ * alive hears of the end, too, and asks over a new connection what has become
+ * of its calls (client/severed.h). If nothing comes from it for two seconds
+ * (the clients of a busy server may spread their questions over one second),
+ * the server sends it a message. If that is refused on each of the client's
+ * rails (rails.h), or if the client does not listen and so cannot be reached
+ * any more, the client is gone. It is forgotten at once, instead of after its
+ * lease: its requests are canceled, and no worker waits for its bulk.
  *
  * A host that answers nothing at all may be cut off for a while only. Its
- * clients are forgotten after the lease, as are those that vanish without the
- * end of a connection, because their host loses its power, say.
+ * clients are forgotten after the lease. So are clients that vanish without the
+ * end of a connection, for example because their host loses power.
  *
  * Bulk that was being moved may be lost with the connection, and is moved again
  * at once: transfers_severed().
@@ -32,8 +32,8 @@ struct shard;
 
 /* Of an export. */
 struct suspect {
-	struct list link; /* suspects.open; not while it is asked */
-	uint64_t at;	  /* ns: when the connection ended; 0: no suspicion */
+	struct list link; /* suspects.open, unless being asked */
+	uint64_t at;	  /* ns: when the connection ended; 0: no suspect */
 };
 
 /* Of a CPT. */
@@ -49,7 +49,7 @@ void suspects_stop(struct suspects *ds);
 /* A connection with clients of @s has ended, or is silent. */
 void suspects_on_end(struct shard *s, const struct end *end);
 
-/* @e is not in suspicion any more. */
+/* The client of @e is no suspect any more. */
 void suspect_end(struct export *e);
 
 #endif
