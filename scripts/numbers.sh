@@ -49,7 +49,7 @@ all=$(lines "${product[@]}") laboratory=0
 row "lines of C, product and laboratory" "$all"
 row "lines of C in libraries and programs that users load" $((all - laboratory))
 row "lines of C, tests and benchmarks" "$(lines tests bench examples)"
-row "files of C, product" "$(files "${product[@]}" | wc -l)"
+row "files of C, product and laboratory" "$(files "${product[@]}" | wc -l)"
 row "rooms: folders of the product with C in them" \
 	"$(files "${product[@]}" | sed 's,/[^/]*$,,' | sort -u | wc -l)"
 row "public functions" "$("$here/scripts/public_functions.sh" \
