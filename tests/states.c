@@ -16,136 +16,147 @@
 #include "lnet/peer/provenance.h"
 
 static const char *const ni_meaning[NI_STATES] = {
-	[NI_INIT] = "Its LND starts.",
-	[NI_ACTIVE] = "It can be used, unless it is down.",
-	[NI_DELETING] = "It was deleted, and messages that use it end.",
+	[NI_INIT] = "The LND of the interface is starting.",
+	[NI_ACTIVE] = "The interface is in use, unless it is down.",
+	[NI_DELETING] =
+		"The interface was deleted, and the messages that still "
+		"use it are ending.",
 };
 
 static const char *const ni_does[DEBUG_NIS] = {
-	[DEBUG_NI_ACTIVE] = "Nothing is wrong with it.",
-	[DEBUG_NI_ILL] = "Failures have taken from its health: others are used "
-			 "before it.",
+	[DEBUG_NI_ACTIVE] = "The interface works.",
+	[DEBUG_NI_ILL] = "Failures have lowered the health of the interface: "
+			 "healthier ones are used first.",
 	[DEBUG_NI_RECOVERING] =
-		"The same, and pings are sent until it is well.",
-	[DEBUG_NI_DOWN] = "Of this node: its link or its address is gone.\n"
-			  "Of a peer: the peer says so.\n"
-			  "Nothing is sent by it.",
+		"The interface is ill, and the node sends recovery pings until "
+		"it is healthy again.",
+	[DEBUG_NI_DOWN] = "The link or the address of a local interface is "
+			  "gone, or a peer says so of one of its own.\n"
+			  "Nothing is sent over it.",
 };
 
 static const char *const net_does[DEBUG_NETS] = {
-	[DEBUG_NET_ACTIVE] = "One of them is up, and messages go over it.",
+	[DEBUG_NET_ACTIVE] =
+		"At least one interface is up, and messages go over the net.",
 	[DEBUG_NET_INACTIVE] =
-		"All of them are down: messages for peers that are on no other "
-		"net fail, until one is back.",
+		"All its interfaces are down: until one is back, messages fail "
+		"for peers that are on no other net.",
 };
 
 static const char *const peer_meaning[PEER_STATES] = {
-	[PEER_UNKNOWN] =
-		("What is known of it was said by its messages, or by an "
-		 "administrator."),
-	[PEER_QUEUED] = "It waits for the next step of its discovery.",
-	[PEER_DISCOVERING] = "It was asked for its NIDs, by a ping.",
-	[PEER_MERGING] = "What it has told becomes what is known of it.",
-	[PEER_PUSHING] = "It is told of the NIDs of this node, by a push.",
-	[PEER_DISCOVERED] = "Both know of each other.",
-	[PEER_FAILED] =
-		"It has not answered, and is asked again after a pause.",
+	[PEER_UNKNOWN] = ("The node knows only what the peer's messages, or an "
+			  "administrator, have said."),
+	[PEER_QUEUED] = "The peer waits for the next step of its discovery.",
+	[PEER_DISCOVERING] = "A ping has asked the peer for its NIDs.",
+	[PEER_MERGING] = "The node is taking over what the peer has told it.",
+	[PEER_PUSHING] = "A push is telling the peer the NIDs of this node.",
+	[PEER_DISCOVERED] = "Both nodes know each other's NIDs.",
+	[PEER_FAILED] = "The peer has not answered, and is asked again after "
+			"a pause.",
 };
 
 static const char *const place_meaning[PEER_PLACES] = {
-	[PEER_HERE] = "This CPT owns it.",
-	[PEER_ALIAS] =
-		"Another CPT owns it, and what comes in from it by older "
-		"connections comes in here.",
+	[PEER_HERE] = "This CPT owns the NID.",
+	[PEER_ALIAS] = "Another CPT owns the NID, and messages from it still "
+		       "arrive here, over older connections.",
 };
 
 static const char *const provenance_meaning[PEER_PROVENANCES] = {
-	[PEER_VERIFIED] =
-		"It has said so itself, or an administrator has, or it "
-		"is the only one.",
+	[PEER_VERIFIED] = "The NID itself or an administrator has said so, or "
+			  "the peer has no other NID.",
 	[PEER_DISPUTED] =
-		"The same, but another peer says that it is his: it "
-		"is asked.",
+		"As \\(oqown\\(cq, but another peer names the NID as one "
+		"of its own: the node asks the NID.",
 	[PEER_UNVERIFIED] = "Only another NID of the peer has said so.",
-	[PEER_QUESTIONED] = "The same, and now it is used: it is asked.",
+	[PEER_QUESTIONED] =
+		"As \\(oqhearsay\\(cq, but now the NID is used: the node "
+		"asks it.",
 };
 
 static const char *const op_meaning[OP_STATES] = {
-	[OP_SENDING] = "The request is on its way out.",
-	[OP_SENDING_RECEIVING] = "So it is, and its REPLY is coming in.",
-	[OP_SENDING_ANSWERED] = "So it is, and its answer is there.",
-	[OP_WAITING] = ("The request was sent; its answer is awaited, until "
-			"the deadline."),
-	[OP_RECEIVING] = "The request was sent; its REPLY is coming in.",
-	[OP_DONE] = "Its terminal event has come.",
+	[OP_SENDING] = "The request is being sent.",
+	[OP_SENDING_RECEIVING] =
+		"The request is still being sent, and its REPLY is arriving.",
+	[OP_SENDING_ANSWERED] =
+		"The request is still being sent, and its answer has arrived.",
+	[OP_WAITING] = "The request was sent, and its answer is due before the "
+		       "deadline.",
+	[OP_RECEIVING] = "The request was sent, and its REPLY is arriving.",
+	[OP_DONE] = "The terminal event was delivered.",
 };
 
 static const char *const out_meaning[OUT_STATES] = {
-	[OUT_NEW] = "Nothing has been taken for it yet.",
-	[OUT_DISCOVERING] = "It waits until its peer is discovered.",
-	[OUT_DELAYED] = "It has its path, and a fault rule keeps it back.",
-	[OUT_PEER_QUEUE] =
-		"It waits for a credit of the peer's interface, and has none "
-		"of this node's.",
-	[OUT_NI_QUEUE] = "It has a credit of the peer's interface, and waits "
-			 "for one of this node's.",
-	[OUT_CONNECTING] = "It has no credit, and waits until the LND has a "
-			   "connection.",
+	[OUT_NEW] = "The message holds nothing yet: no path, no credit.",
+	[OUT_DISCOVERING] =
+		"The message waits until its peer has been discovered.",
+	[OUT_DELAYED] = "The path is chosen, and a fault rule delays the "
+			"message.",
+	[OUT_PEER_QUEUE] = "The message waits for a credit of the peer's "
+			   "interface.",
+	[OUT_NI_QUEUE] = "The message has a credit of the peer's interface, "
+			 "and waits for one of the local interface.",
+	[OUT_CONNECTING] = "The message has no credit, and waits until the LND "
+			   "has a connection.",
 	[OUT_LND] =
-		("It has both credits, and the LND is sending it.\n"
-		 "A REPLY that the LND writes to where the GET has said needs "
-		 "none."),
-	[OUT_REFUSED] = "It has both credits, and the LND did not take it: "
-			"its try is about to fail.",
-	[OUT_PAUSED] =
-		"It was certainly not delivered, and waits for another try, "
-		"without a credit.",
-	[OUT_DONE] = "It is over.",
+		("The message has both credits, and the LND is sending it.\n"
+		 "A REPLY that the LND writes straight into the memory "
+		 "that the GET named needs no credits."),
+	[OUT_REFUSED] = "The message has both credits, and the LND did not "
+			"take it: this attempt is about to fail.",
+	[OUT_PAUSED] = "The message was certainly not delivered.\nWithout any "
+		       "credit it waits to be sent again.",
+	[OUT_DONE] = "The message is finished.",
 };
 
 static const char *const in_meaning[IN_STATES] = {
-	[IN_NEW] = "Nobody has been told of it yet.",
-	[IN_DELAYED] = "A fault rule keeps it back.",
-	[IN_PARKED] = "It waits: its sender has its share of messages.",
-	[IN_BUFFERLESS] = "It is for another node, and waits for a buffer of "
-			  "this router.",
+	[IN_NEW] = "The message has arrived, and nothing was done with it yet.",
+	[IN_DELAYED] = "A fault rule delays the message.",
+	[IN_PARKED] = "The sender has used up its share: the message waits "
+		      "until others from there are finished.",
+	[IN_BUFFERLESS] = "The message is for another node, and waits for a "
+			  "buffer of this router.",
 	[IN_OFFERED] = "The CPTs are asked for a match entry, one after the "
 		       "other.",
-	[IN_HELD] = "A lazy portal keeps it until there is a match entry.",
-	[IN_RECV] = "The LND stores its payload.",
-	[IN_DONE] = "It is over, or answered, or passed on: then it goes out.",
+	[IN_HELD] = "A lazy portal keeps the message until there is a match "
+		    "entry for it.",
+	[IN_RECV] = "The LND is storing the payload.",
+	[IN_DONE] = "The message is finished: delivered, answered, or handed "
+		    "over to be forwarded.",
 };
 
 static const char *const events[DISC_EVENTS] = {
-	[DISC_ON_WANTED] = "a message is for it, or there is news to tell it",
-	[DISC_ON_NEWS] = "it pushed, or somebody asks for its discovery",
-	[DISC_ON_STEP_PING] = "its turn: it must be asked",
-	[DISC_ON_STEP_MERGE] = "its turn: it has told something",
-	[DISC_ON_STEP_PUSH] = "its turn: it must be told",
-	[DISC_ON_STEP_END] = "its turn: nothing is missing",
-	[DISC_ON_ANSWER] = "it has answered",
-	[DISC_ON_CUT] = "the answer did not fit",
-	[DISC_ON_SILENT] = "one of its NIDs gives no answer",
-	[DISC_ON_PING_FAILED] = "none of its NIDs gives an answer",
-	[DISC_ON_MERGED] = "what it told is known now",
-	[DISC_ON_MERGE_FAILED] = "that could not be done",
-	[DISC_ON_ACK] = "it has acknowledged the push",
-	[DISC_ON_PUSH_FAILED] = "it has not",
+	[DISC_ON_WANTED] = "a message is for the peer, or the NIDs of this "
+			   "node have changed",
+	[DISC_ON_NEWS] =
+		"the peer has pushed, or somebody asks for its discovery",
+	[DISC_ON_STEP_PING] = "its turn comes, and it must be asked",
+	[DISC_ON_STEP_MERGE] = "its turn comes, and it has told its NIDs",
+	[DISC_ON_STEP_PUSH] = "its turn comes, and it must be told",
+	[DISC_ON_STEP_END] = "its turn comes, and nothing is missing",
+	[DISC_ON_ANSWER] = "the peer has answered",
+	[DISC_ON_CUT] = "the answer was longer than the buffer",
+	[DISC_ON_SILENT] = "the NID that was asked does not answer, and there "
+			   "are others",
+	[DISC_ON_PING_FAILED] = "no NID of the peer answers",
+	[DISC_ON_MERGED] = "what the peer told has been taken over",
+	[DISC_ON_MERGE_FAILED] = "what the peer told could not be taken over",
+	[DISC_ON_ACK] = "the peer has acknowledged the push",
+	[DISC_ON_PUSH_FAILED] = "the peer has not acknowledged the push",
 	[DISC_ON_PAUSE_OVER] = "the pause is over",
-	[DISC_ON_GIVE_UP] = "it has failed often enough",
-	[DISC_ON_OVER] = "another peer has its NIDs, or the node closes",
+	[DISC_ON_GIVE_UP] = "discovery has failed often enough",
+	[DISC_ON_OVER] = "another peer has taken its NIDs, or the node closes",
 };
 
 static const char *const actions[DISC_ACTIONS] = {
-	[DISC_IGNORE] = "seen in the next step",
-	[DISC_ENQUEUE] = "wait for a turn",
-	[DISC_LOOK] = "the next step at once",
-	[DISC_PING] = "ping",
-	[DISC_MERGE] = "merge",
-	[DISC_PUSH] = "push",
-	[DISC_END] = "messages go on",
-	[DISC_PAUSE] = "messages go to the NIDs that they name",
-	[DISC_FORGET] = "messages go to the NIDs that they name",
+	[DISC_IGNORE] = "the next step looks at it",
+	[DISC_ENQUEUE] = "it waits for its turn",
+	[DISC_LOOK] = "the next step follows at once",
+	[DISC_PING] = "a ping is sent",
+	[DISC_MERGE] = "its NIDs are taken over",
+	[DISC_PUSH] = "a push is sent",
+	[DISC_END] = "waiting messages are sent",
+	[DISC_PAUSE] = "waiting messages are sent to the NIDs that they name",
+	[DISC_FORGET] = "waiting messages are sent to the NIDs that they name",
 };
 
 static bool missing; /* a meaning */
@@ -188,7 +199,7 @@ static void listed(const struct fsm_state *table, unsigned int n,
 {
 	puts(".Bl -tag -width Ds");
 	for (unsigned int i = 0; i < n; i++) {
-		const char *before = "\nThen:\n";
+		const char *before = "\nNext:\n";
 
 		printf(".It Ql %s\n%s", table[i].name, meaning(texts, i));
 		for (unsigned int to = 0; to < n; to++) {
@@ -218,9 +229,9 @@ static void moves(void)
 			printf(".It\n%s:\n%s,\n", meaning(events, e),
 			       meaning(actions, action));
 			if (to == s)
-				puts("no move");
+				puts("no new state");
 			else
-				printf("to\n.Ql %s\n", peer_states[to].name);
+				printf("then\n.Ql %s\n", peer_states[to].name);
 		}
 		puts(".El");
 	}
@@ -241,57 +252,65 @@ int main(void)
 	     ".Nm lnet_states\n"
 	     ".Nd states of interfaces, nets, peers, operations and messages\n"
 	     ".Sh DESCRIPTION\n"
-	     "What a node has, and what it knows of others, has states.\n"
-	     "Those of interfaces, nets and peers\n"
+	     "This page lists the states of what a node has and of what it "
+	     "knows about other nodes.\n"
 	     ".Xr lnetctl 8\n"
-	     "shows by name:\n"
+	     "shows the states of interfaces, nets and peers:\n"
 	     ".Ql net show -v 5 ,\n"
 	     ".Ql peer show -v 5\n"
 	     "and\n"
 	     ".Ql debug peer .\n"
-	     "This page is made of the tables that the program follows.\n"
+	     "The page is generated from the tables that the program follows.\n"
 	     "An arrow leads from a state to those that may follow it.\n"
 	     ".Ss Interfaces of this node");
 	MACHINE(ni_states, ni_meaning);
-	puts("While it is\n.Ql active ,\nits state name tells how it does:");
+	puts(".Pp\nThe state name of an interface that is\n.Ql active\nsays "
+	     "how "
+	     "well "
+	     "it works:");
 	MACHINE(debug_nis, ni_does);
-	puts("Its counters are in\n.Va statistics\nand\n"
+	puts(".Pp\nCounters of the interface are in its\n.Va statistics\nand\n"
 	     ".Va health stats .\n"
 	     ".Ss Nets\n"
-	     "A net is there with its first interface, and goes with its last "
+	     "A net comes with its first interface and goes with its last "
 	     "one.\n"
-	     "Its state follows from theirs:");
+	     "Its state follows from those of its interfaces:");
 	MACHINE(debug_nets, net_does);
-	puts("It is as healthy as the best of those that are up, and its\n"
-	     ".Va statistics\nare theirs, added up.\n"
+	puts(".Pp\nA net is as healthy as the healthiest interface that is up, "
+	     "and "
+	     "its\n"
+	     ".Va statistics\nare the sums of those of its interfaces.\n"
 	     ".Ss Peers\n"
-	     "What a node knows of the NIDs of a peer.\n"
-	     "How often discovery has ended, well or not, is in\n"
+	     "The state of a peer says how far its discovery is.\n"
+	     "Counters of discoveries are in\n"
 	     ".Ql stats show :\n"
 	     ".Va discoveries , discoveries_failed , discoveries_refused ,\n"
 	     ".Va pushes , pushes_sent , pushes_bad .");
 	MACHINE(peer_states, peer_meaning);
 	moves();
 	puts(".Ss NIDs of peers\n"
-	     "A NID of a peer does as an interface of this node that is\n"
+	     "A NID of a peer has the state names of an interface of this "
+	     "node that is\n"
 	     ".Ql active .\n"
-	     "Apart from that, a node remembers by whose word it is the "
-	     "peer's.\n"
-	     "To one that has not spoken for itself, messages go by no other "
+	     "A node also remembers who has said that the NID belongs to the "
+	     "peer.\n"
+	     "Messages to a NID that has not said so itself go to no other "
 	     "NID of the peer:");
 	MACHINE(peer_provenances, provenance_meaning);
-	puts("And it remembers which CPT owns it:");
+	puts(".Pp\nEach CPT remembers which CPT owns the NID:");
 	MACHINE(peer_places, place_meaning);
 	puts(".Ss Operations\n"
-	     "A PUT or a GET of this node, from the call to its terminal "
-	     "event\n"
+	     "The states of a PUT or a GET of this node, from the call to "
+	     "its terminal event\n"
 	     ".Pq Xr lnet_events 7 .");
 	LISTED(op_states, op_meaning);
 	puts(".Ss Messages that go out\n"
-	     "Requests, answers, and what a router passes on.");
+	     "Requests and answers of this node, and messages that a "
+	     "router forwards.");
 	LISTED(out_states, out_meaning);
 	puts(".Ss Messages that come in\n"
-	     "Requests and answers of others, and what is for other nodes.");
+	     "Requests and answers of other nodes, and messages to be "
+	     "forwarded.");
 	LISTED(in_states, in_meaning);
 	puts(".Sh SEE ALSO\n"
 	     ".Xr lnet_discover 3 ,\n"
