@@ -5,10 +5,10 @@
  *	campaign [--long] [--seeds N] [--seed S] [--until-failure] [--trace]
  *		 [--verbose]
  *
- * From seed 1, and those that have once found something; from S if both are
- * given; S alone is one run. --until-failure stops at the first violation.
- * --verbose tells what has happened in the runs, how often, and in how many of
- * them.
+ * Runs N seeds from seed 1 on, and those that have once found a defect. With S
+ * and N, it runs N seeds from S on; with S alone, only that one. It stops at the
+ * first violation with --until-failure. --verbose says which events the runs
+ * have had, how often, and in how many runs.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -34,7 +34,8 @@ struct result {
 
 #define TOLD_MAX 160
 
-/* --verbose: what has happened. */
+/* --verbose: which events the runs have had, how often, and in how many runs.
+ */
 static struct told {
 	const char *kind, *what;
 	uint64_t n, runs;
@@ -42,7 +43,8 @@ static struct told {
 static bool verbose;
 
 static int passed, failed;
-static const char *program; /* how to repeat a run */
+/* the name of this program, for the line that says how to repeat a run */
+static const char *program;
 
 static void tell(void *arg, const char *kind, const char *what, uint64_t n)
 {
@@ -149,7 +151,7 @@ static void campaign_end(uint64_t n, const struct result *sum)
 	       n, sum->operations, sum->messages, sum->faults, sum->events);
 }
 
-/* @n from @first on, and, if @kept, those of scenario_kept. */
+/* Runs @n seeds from @first on and, if @kept, those of scenario_kept. */
 static void campaign(uint64_t first, uint64_t n, bool kept)
 {
 	struct result sum = { 0 };
@@ -165,10 +167,11 @@ static void campaign(uint64_t first, uint64_t n, bool kept)
 	campaign_end(n + more, &sum);
 }
 
-/* The line of a report that says how to repeat the run is its last. */
+/* A report ends with a line that says how to repeat the run; it begins so. */
 #define REPEAT "sim: to repeat: "
 
-/* Passes on what a run says. True: it has reported a violation. */
+/* Copies the report of a run from @fd to stdout. Returns whether it contains a
+ * violation. */
 static bool hears_violation(int fd)
 {
 	FILE *said = fdopen(fd, "r");
@@ -185,8 +188,9 @@ static bool hears_violation(int fd)
 	return found;
 }
 
-/* A seed in a process of its own, which ends at the first violation: after one,
- * a run may never end by itself. False: it has crashed. */
+/* Runs one seed in a process of its own, which is killed at the first
+ * violation: after a violation a run may never end by itself. Returns false if
+ * it had one, or crashed. */
 static bool try_alone(uint64_t seed)
 {
 	struct result sum = { 0 }, last;
@@ -221,7 +225,7 @@ static bool try_alone(uint64_t seed)
 	return true;
 }
 
-/* @n from @first on, up to the first that fails. */
+/* Runs @n seeds from @first on, up to the first one that fails. */
 static bool campaign_until_failure(uint64_t first, uint64_t n)
 {
 	for (uint64_t seed = first; seed < first + n && !failed; seed++)
@@ -237,7 +241,7 @@ static int usage(void)
 	return 2;
 }
 
-/* False, and said, if @text is no number. */
+/* Parses the number in @text. Returns false, with a message, if it is none. */
 static bool number(const char *option, const char *text, uint64_t *n_p)
 {
 	char *end;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many nodes of two rails meet one server at the same moment: each sends it a
- * message, and is acknowledged. Meanwhile the server asks only so many at a
- * time, and answers a friend, whom it knows already, as soon as ever. Then once
- * more, one after the other, when the server has restarted and knows none of
- * them: what it keeps of each is what the process has allocated since, as the
- * others know the server already, and messages pass one at a time.
+ * Many nodes with two rails meet one server at the same moment: each sends it a
+ * PUT, and waits for the ACK. Meanwhile the server discovers only so many peers
+ * at a time, and must answer a "friend", a node that it knows already, as
+ * quickly as ever.
+ *
+ * Then the server restarts and knows nobody, and the nodes send again, one
+ * after the other. The nodes know the server already, so whatever the process
+ * allocates from then on is what the server keeps of its peers.
  *
  *	crowd [--long]
  *
@@ -29,17 +31,18 @@
 #define RAILS  2
 #define PORTAL 4
 #define BITS   1
-/* Of a PUT, us: long enough for all of them. */
+/* deadline of a PUT, us: long enough for all of them */
 #define TIMEOUT UINT64_C(20000000)
-/* ns: a round trip takes half of that. */
+/* ns: twice a round trip */
 #define FRIEND_WAITS (2 * MSEC)
-#define LOOKS	     (MSEC / 10) /* between two looks at the server */
+#define LOOKS	     (MSEC / 10) /* between two inspections of the server */
 
-/* PUTs of one kind. */
+/* The PUTs of one kind of sender. */
 struct greetings {
 	struct crowd *crowd;
-	unsigned int good, bad; /* have ended so */
-	uint64_t last;		/* ns: when the last one has */
+	/* PUTs that have succeeded, and that have failed */
+	unsigned int good, bad;
+	uint64_t last; /* ns: when the last one ended */
 };
 
 struct crowd {
@@ -47,9 +50,9 @@ struct crowd {
 	bool discovery;
 	unsigned int n; /* nodes; the server is node n, and the friend n + 1 */
 	struct greetings of_all, of_friend;
-	/* The most there were, whenever it was looked: peers that the server
-	 * asked at a time, and discoveries that it had; and the longest time
-	 * that the friend has waited, ns. */
+	/* The most that was seen at any inspection: peers that the server was
+	 * asking at the same time, discoveries that it had; and the longest
+	 * time that the friend has waited, ns. */
 	uint64_t turns, discoveries, waited;
 	char memory[4096];
 };
@@ -219,8 +222,8 @@ static void befriend(struct crowd *c)
 	lnet_sim_run_all(c->sim);
 }
 
-/* The friend calls again as soon as the server has answered, until all others
- * have met it. */
+/* Lets the friend send again as soon as the server has answered, until all
+ * others have met the server. */
 static void watch(struct crowd *c)
 {
 	while (c->of_all.good + c->of_all.bad < c->n) {
@@ -252,7 +255,7 @@ static void watched(const struct crowd *c)
 	       discoveries(server_disc(c)));
 }
 
-/* @pause: ns from one to the next. */
+/* All others send their PUT, one every @pause ns. */
 static void meet(struct crowd *c, uint64_t pause)
 {
 	uint64_t began = lnet_sim_now(c->sim), before = messages(c), sent;
@@ -272,10 +275,9 @@ static void meet(struct crowd *c, uint64_t pause)
 	expect(c->of_all.good == c->n, "nodes that were heard", c->of_all.good);
 	expect(c->of_all.last - began <= c->n * pause + SEC, "us that it took",
 	       (c->of_all.last - began) / 1000);
-	/* With discovery a question, what the node tells of itself, and that it
-	 * has heard what the server has told. Whoever is heard by both NIDs
-	 * before it is its turn to be asked may tell, and be told, once more
-	 * for the other one. */
+	/* A discovery takes a ping and its REPLY, and a push and its ACK. A
+	 * node that the server has heard by both NIDs before it is asked may
+	 * push, and be pushed to, once more for the second NID. */
 	sent = messages(c) - before - (c->of_friend.good - friends);
 	expect(sent >= c->n * (c->discovery ? 4 : 1) &&
 		       sent <= c->n * (c->discovery ? 8 : 1),
@@ -319,7 +321,7 @@ int main(int argc, char **argv)
 	lnet_sim_run_all(c->sim);
 	before = allocated();
 	meet(c, 10 * MSEC);
-	/* The simulated network's are not LNet's. */
+	/* The simulated network's own memory is not LNet's. */
 	bytes = (allocated() - before) / n - sizeof(struct sim_path);
 	expect(bytes > 0 && bytes <= 1024, "bytes for each of them", bytes);
 	crowd_free(c);

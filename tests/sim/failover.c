@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two nodes, two rails, and a steady load of calls; then one rail fails, and
- * comes back: how long the longest call takes, how many are lost, when it goes
- * on, and when the rail is used again. All in virtual time, so that a run is
- * exact. The rail fails while requests are on their way, or while replies are.
- * Both are of the simulated network, as over TCP, or one of them has simulated
- * RDMA devices.
+ * comes back. Measures how long the longest call takes, how many are lost, when
+ * as many calls as usual succeed again, and when the rail is used again, all in
+ * virtual time, so that a run is exact. The rail fails while requests are on
+ * their way, or while replies are. Both rails are of the simulated network, as
+ * over TCP, or one of them has simulated RDMA devices.
  *
  *	failover [--long]
  *
- * --long: all that is told apart with all else.
+ * --long: all combinations of circumstances.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +27,7 @@
 #define RAILS	 2
 #define DEADLINE UINT64_C(60000000) /* of a call, us */
 #define WARM_UP	 (5 * SEC)
-#define FAILED	 (30 * SEC) /* so long the rail is away */
+#define FAILED	 (30 * SEC) /* for how long the rail is away */
 #define BACK	 (30 * SEC)
 #define NEVER	 UINT64_MAX
 #define BIN	 (10 * MSEC)
@@ -35,58 +35,66 @@
 
 enum { CLIENT, SERVER, NODES };
 
-/* Under which circumstances. */
+/* The circumstances of a run. */
 struct setup {
-	unsigned int nets;  /* of the rails, each of which has one NI */
-	unsigned int named; /* NIDs of the server's that the caller names */
-	bool discovery;	    /* the nodes discover each other */
-	bool listens;	    /* the caller's node */
+	unsigned int nets; /* on which the rails are, one NI for each rail */
+	/* number of the server's NIDs that the caller names */
+	unsigned int named;
+	bool discovery; /* the nodes discover each other */
+	bool listens;	/* the caller's node accepts connections */
 	unsigned int cpts;
-	bool replies; /* are on their way when the rail fails, not requests */
-	bool verbs;   /* rail VERBS has RDMA devices */
+	/* replies are on their way when the rail fails, not requests */
+	bool replies;
+	bool verbs; /* rail VERBS has RDMA devices */
 	unsigned int
-		rail; /* verbs: that fails; else the one that is used most */
+		/* with verbs: the rail that fails; without: it is the one that
+		 * is used most */
+		rail;
 };
 
 #define VERBS 1
 
 struct load {
 	struct lnet_sim *sim;
-	struct simqp_fabric *fabric; /* NULL: none of the rails has devices */
+	struct simqp_fabric *fabric; /* NULL: no rail has RDMA devices */
 	struct setup setup;
 	struct ulnet_nid nids[NODES][RAILS];
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
 	struct caller {
 		struct load *load;
-		uint64_t began; /* ns */
+		uint64_t began; /* ns: begin of the run */
 	} callers[DEPTH];
-	unsigned int used[RAILS]; /* calls that went over each, this second */
+	/* calls in this second, by the rail that carried them */
+	unsigned int used[RAILS];
 	bool over;
-	/* Since the failure, which was at: */
+	/* What has happened since the failure: */
 	uint64_t at;
-	unsigned int rail; /* that failed */
+	unsigned int rail; /* the rail that failed */
 	unsigned int lost;
-	uint64_t longest; /* ns */
-	uint64_t back;	  /* when the rail was; 0: not yet */
-	uint64_t again;	  /* ns after that: it is used; NEVER: not yet */
+	uint64_t longest; /* ns: the longest call */
+	uint64_t back;	  /* ns: when the rail came back; 0: not yet */
+	/* ns from then until the rail was used again; NEVER: not yet */
+	uint64_t again;
 	unsigned int bins[BINS];
 };
 
-/* ms */
+/* What a run may need at most, ms. */
 struct limit {
-	unsigned int longest; /* call */
-	unsigned int again;   /* the rail is used, after it is back; EVER */
-	unsigned int lost;    /* calls */
+	unsigned int longest; /* the longest call */
+	/* until the rail is used again, once it is back; EVER: any time */
+	unsigned int again;
+	unsigned int lost; /* calls that are lost */
 };
 
 struct failure {
 	const char *what;
 	void (*fail)(struct load *l);
 	void (*mend)(struct load *l);
-	struct limit aim;    /* when the nodes discover each other */
-	struct limit caller; /* ... and the caller does not listen */
-	/* When they do not, and the caller names all NIDs, or one. */
+	struct limit aim; /* the nodes discover each other */
+	/* ... and the caller does not accept connections */
+	struct limit caller;
+	/* no discovery, and the caller names all NIDs of the server, or one */
 	struct limit all, one;
 };
 
@@ -126,7 +134,7 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	if (l->back && l->again == NEVER && c->began > l->back &&
 	    lnet_nid_eq(&o->local, &l->nids[CLIENT][l->rail]))
 		l->again = now - l->back;
-	/* Whoever fails at once does not try again at once. */
+	/* A call that failed at once is not tried again at once. */
 	if (o->status)
 		lnet_sim_at(l->sim, 10 * MSEC, call, c);
 	else
@@ -334,9 +342,10 @@ static void peer_add(struct load *l)
 	add(l, SERVER);
 }
 
-/* Rails that are networks of their own below the one net: what crosses from one
- * to the other goes there by the one and back by the other. So the server's
- * interface takes with it what led back to the client's on the same rail. */
+/* The rails are separate networks below one net: a frame from a NID of one rail
+ * to a NID of the other leaves on the first and arrives on the second. So an
+ * interface of the server that is cut loses its paths to the client on both
+ * rails. */
 static void crossing(struct load *l, bool cut)
 {
 	must(lnet_sim_partition(l->sim, &l->nids[CLIENT][l->rail],
@@ -368,7 +377,7 @@ static void peer_rail_add(struct load *l)
 	peer_add(l);
 }
 
-/* Nothing passes between anybody and the client's NI. */
+/* Cuts the client's NI off from everybody, or connects it again. */
 static void cut(struct load *l, bool on)
 {
 	const struct ulnet_nid *nid = &l->nids[CLIENT][l->rail];
@@ -392,7 +401,7 @@ static void speech(struct load *l)
 	cut(l, false);
 }
 
-/* What @from sends on the rail is lost. */
+/* Loses everything that node @from sends on the rail, or stops doing so. */
 static void mute(struct load *l, unsigned int from, bool on)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -428,7 +437,7 @@ static void replies_heard(struct load *l)
 	mute(l, SERVER, false);
 }
 
-/* Of rails with devices. */
+/* The device of the client's rail is removed. */
 static void local_remove(struct load *l)
 {
 	simqp_remove(l->fabric, &l->nids[CLIENT][l->rail]);
@@ -461,7 +470,8 @@ static void nothing(struct load *l)
 }
 
 #define EVER UINT32_MAX
-/* Till the rail is back, if it is the one that was named. */
+/* A limit for rails that may be away: if the only NID that the caller names is
+ * on the rail that failed, calls wait until it is back. */
 #define UNTIL_BACK                            \
 	{                                     \
 		FAILED / MSEC + 1000, EVER, 0 \
@@ -547,11 +557,11 @@ static const struct failure device_failures[] = {
 
 /* ---- a run ---- */
 
-/* ms from the failure on, after which 90 % of the usual calls end, in 100 ms;
- * NEVER. */
+/* Returns after how many ms from the failure on 90 % as many calls as usual end
+ * in 100 ms, or NEVER. */
 static uint64_t goes_on(const struct load *l)
 {
-	/* DEPTH of them in each round trip. */
+	/* DEPTH calls end in each round trip. */
 	const uint64_t usual = DEPTH * 100 * MSEC / (2 * LATENCY);
 	uint64_t sum = 0;
 
@@ -604,7 +614,8 @@ static const char *setup_text(const struct setup *s, char *text, size_t size)
 	return text;
 }
 
-/* The calls go round in step: on the one side or on the other. */
+/* Runs up to the failure. The calls move in step: at that moment all requests,
+ * or all replies, are on their way. */
 static void run_to_failure(struct load *l)
 {
 	uint64_t phase = l->setup.replies ? 3 * LATENCY / 2 : LATENCY / 2;
@@ -625,9 +636,9 @@ static void run_to_failure(struct load *l)
 static const struct limit *limit_of(const struct failure *f,
 				    const struct setup *setup)
 {
-	/* Whatever fails. Of a silent path LNet hears after 300 to 400 ms, and
-	 * calls under way are asked for again after that; a device that was
-	 * removed is looked for once a second. */
+	/* Of RDMA devices, whatever fails: LNet hears of a silent path after
+	 * 300 to 400 ms, and asks after the calls under way only then; a device
+	 * that was removed is looked for once a second. */
 	static const struct limit devices = { 1100, 2100, 0 };
 
 	if (setup->verbs && setup->rail == VERBS)
@@ -649,7 +660,7 @@ static void play(const struct failure *f, const struct setup *setup)
 	f->mend(l);
 	l->back = lnet_sim_now(l->sim);
 	lnet_sim_run(l->sim, BACK);
-	/* Calls that are still under way have taken as long at least. */
+	/* A call that is still under way has taken at least this long. */
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		uint64_t took = l->back + BACK - l->callers[i].began;
 
@@ -672,7 +683,7 @@ static void play_all(const struct setup *setup)
 		play(&device_failures[i], setup);
 }
 
-/* Bits of a setup. */
+/* Bits that together choose a setup. */
 #define ONE_NET	       1u
 #define CPTS	       2u
 #define ONLY_CALLS     4u
@@ -695,7 +706,8 @@ static void play_setup(unsigned int bits)
 	play_all(&setup);
 }
 
-/* One rail over TCP, one over RDMA: each of them fails. */
+/* Plays rails of which one is of TCP and one of RDMA: first the one fails, then
+ * the other. */
 static void play_verbs(unsigned int bits)
 {
 	struct setup setup = {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Many senders, one router, and receivers behind it, each of which the router
- * reaches by a link of its own: is what gets through shared fairly (requirement
+ * reaches by a link of its own: do the senders get fair shares (requirement
  * B2)? Senders that always have more to send get the same. A node that floods
- * the router gets no more than they, and one that floods what is slow or dead
- * keeps neither buffers nor time from others: a prober sends one message after
- * the other, and the longest that one takes is bounded. In virtual time, so
- * that a run is exact.
+ * the router gets no more than a sender. One that floods a slow or dead
+ * receiver takes neither buffers nor time from others: a prober sends one
+ * message after the other, and the longest that one takes is bounded. Virtual
+ * time makes a run exact.
  *
  *	senders, flooders, prober --- router --- receivers
  *
  *	fair [--long] [--only TEXT]
  *
- * --long: for longer, and with more senders. --only: under those circumstances
- * whose name has TEXT in it.
+ * --long: for longer, and with more senders. --only: only circumstances whose
+ * name contains TEXT.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@
 #define FAR	  LNET_NET(LNET_TYPE_SOCK, 1)
 #define LATENCY	  (MSEC / 20)
 #define BANDWIDTH UINT64_C(12500000) /* bytes/s, of each link */
-#define SLOW	  (BANDWIDTH / 20)   /* of a receiver that is */
+#define SLOW	  (BANDWIDTH / 20)   /* bandwidth of a slow receiver */
 #define SIZE	  8192		     /* of a PUT */
 #define WINDOW	  16 /* messages that a sender's connection holds */
 #define PORTAL	  4
@@ -38,38 +38,41 @@
 #define PARTIES	  64
 #define RECEIVERS 16
 
-/* How long the router's link is busy with a PUT, ns. */
+/* ns for which a PUT keeps the router's link busy */
 #define BUSY ((SIZE + UINT64_C(72)) * SEC / BANDWIDTH)
 
 enum flood {
 	NO_FLOOD,
-	FLOOD_SAME, /* where all others send to */
-	FLOOD_SLOW, /* a receiver of its own, which is slow */
-	FLOOD_DEAD, /* ... which does not answer */
-	FLOOD_EACH, /* ... and each flooder one of its own */
-	FLOOD_DIES, /* the same, and these have been discovered, and die */
+	FLOOD_SAME, /* flooders send to the same receivers as all others */
+	FLOOD_SLOW, /* ... to a receiver of their own, which is slow */
+	FLOOD_DEAD, /* ... to one that does not answer */
+	FLOOD_EACH, /* ... each flooder to a silent receiver of its own */
+	/* as FLOOD_EACH, but these receivers were discovered, and die later */
+	FLOOD_DIES,
 };
 
-/* Under which circumstances. */
+/* The circumstances of a run. */
 struct setup {
 	const char *what;
-	unsigned int senders, depth; /* PUTs that each has under way */
-	unsigned int receivers;	     /* that are well */
+	/* number of senders; PUTs that each has under way */
+	unsigned int senders, depth;
+	unsigned int receivers; /* that work well */
 	enum flood flood;
 	unsigned int flooders, flood_depth;
-	uint32_t large; /* the router's buffers for these; 0: the default */
+	uint32_t large; /* large buffers of the router; 0: the default */
 	unsigned int cpts;
 };
 
-/* Who sends. */
+/* A node that sends. */
 struct party {
 	struct race *race;
 	unsigned int node;
-	unsigned int first, n; /* receivers that it sends to, in turn */
+	/* it sends to @n receivers from @first on, in turn */
+	unsigned int first, n;
 	unsigned int next;
 	uint64_t bytes;		      /* delivered */
-	uint64_t lost;		      /* PUTs */
-	uint64_t longest, sum, count; /* us: of those that were delivered */
+	uint64_t lost;		      /* PUTs that failed */
+	uint64_t longest, sum, count; /* us: latencies of delivered PUTs */
 };
 
 struct race {
@@ -91,7 +94,8 @@ static void must(int rc, const char *what)
 	exit(1);
 }
 
-/* ---- nodes: the router is 0, then come receivers, then parties ---- */
+/* ---- nodes: 0 is the router, then come the receivers, then the senders ----
+ */
 
 static struct ulnet_nid nid_of(uint32_t net, unsigned int node)
 {
@@ -236,7 +240,8 @@ static void send_one(struct party *p)
 	     "a PUT");
 }
 
-/* With @depth PUTs under way, to @n receivers from @first on. */
+/* Adds a node that keeps @depth PUTs under way, to @n receivers from @first on
+ * in turn. */
 static struct party *party_add(struct race *r, unsigned int depth,
 			       unsigned int first, unsigned int n)
 {
@@ -267,7 +272,8 @@ static void link_set(struct race *r, const struct ulnet_nid *from,
 	must(lnet_sim_link_set(r->sim, from, to, &link), "a link");
 }
 
-/* The receivers of flooders stand behind the others. */
+/* Returns the number of receivers for flooders, which have the indices after
+ * the others. */
 static unsigned int bad_receivers(const struct setup *s)
 {
 	switch (s->flood) {
@@ -359,8 +365,8 @@ static void at_most(const struct race *r, const char *what, double is,
 	expect(r, is <= bound, what, is, "at most", bound);
 }
 
-/* Those who want as much as they can get: the senders, and flooders of the same
- * receivers. */
+/* Returns how many nodes compete for the good receivers: the senders, and
+ * flooders of the same receivers. */
 static unsigned int rivals(const struct race *r)
 {
 	const struct setup *s = r->setup;
@@ -368,7 +374,8 @@ static unsigned int rivals(const struct race *r)
 	return s->senders + (s->flood == FLOOD_SAME ? s->flooders : 0);
 }
 
-/* 1: all have the same; 1/n: one has all. */
+/* Returns Jain's index of fairness: 1 if all have the same, 1/n if one has all.
+ */
 static double jain(const struct race *r)
 {
 	double sum = 0, squares = 0;
@@ -400,8 +407,8 @@ static uint64_t lost(const struct race *r)
 	return sum;
 }
 
-/* Of all senders: the most of its messages that the router had at a time, those
- * that waited included, beyond what one may have. */
+/* Returns the most messages of one sender that the router had at a time, those
+ * that waited included, beyond what a sender may have. */
 static double most_beyond(const struct race *r)
 {
 	struct lnet *router = lnet_sim_node(r->sim, 0);
@@ -418,9 +425,9 @@ static double most_beyond(const struct race *r)
 	return (double)-least;
 }
 
-/* ms that a message of the prober's waits at most: for those of all rivals that
- * the router has, which go to its receiver in turn, and for a buffer in the
- * same order; and half as much more. */
+/* Returns for how many ms a message of the prober may wait: until the router
+ * has sent what it holds for that receiver, in turn among its rivals, and until
+ * it gets a buffer, in the same order; and half as long again. */
 static double patience(const struct race *r)
 {
 	const struct setup *s = r->setup;
@@ -446,14 +453,15 @@ static void judge(const struct race *r, uint64_t ns)
 		(double)r->parties[0].longest / 1000, patience(r));
 	at_most(r, "messages lost of those that reach somebody",
 		(double)lost(r), 0);
-	/* The one that stands on its connection. */
+	/* One message may wait in the connection itself. */
 	at_most(r, "messages of a sender beyond its credits", most_beyond(r),
 		1);
 }
 
 static void play(const struct setup *s, bool again)
 {
-	/* Long enough that what is for the dead is given up, and comes anew. */
+	/* Long enough for the router to give up messages for dead receivers
+	 * several times. */
 	uint64_t ns = (s->flood >= FLOOD_SLOW ? 40 : 10) * SEC;
 	struct race *r = race_new(s);
 
@@ -462,7 +470,8 @@ static void play(const struct setup *s, bool again)
 	if (s->flood == FLOOD_DIES) {
 		for (unsigned int i = 1; i <= s->flooders; i++)
 			receiver_dies(r, s->receivers + i);
-		lnet_sim_run(r->sim, 2 * SEC); /* until that is known */
+		/* until the router knows that they are dead */
+		lnet_sim_run(r->sim, 2 * SEC);
 	}
 	r->counts = true;
 	lnet_sim_run(r->sim, ns);

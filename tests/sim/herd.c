@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many clients by the real library, and one server, which lose each other at
- * the same moment: how many calls come back at the same time. bench/herd tells
- * what the law of pauses alone would make of them.
+ * Many clients of the real library lose their one server at the same moment:
+ * how many of their calls come back at the same time? bench/herd computes what
+ * the pauses alone would make of them.
  *
  *	herd [--long]
  *
@@ -19,8 +19,8 @@
 #define MSEC UINT64_C(1000000)
 #define SEC  (1000 * MSEC)
 #define BIN  (10 * MSEC)
-#define BINS 6000 /* a minute */
-/* Of a call, us. */
+#define BINS 6000 /* of a minute, 10 ms each */
+/* of a call, us */
 #define DEADLINE UINT64_C(60000000)
 #define TIMEOUT	 UINT64_C(1000000)
 #define BASE	 UINT64_C(500000)
@@ -28,11 +28,12 @@
 struct herd {
 	struct lnet_sim *sim;
 	unsigned int n;	    /* clients; the server is node n */
-	struct ulrpc **rpc; /* n of them; the server's is its own */
+	struct ulrpc **rpc; /* of the n clients, and of the server at last */
 	struct ulrpc_client **clients;
-	uint64_t since;		 /* ns */
-	unsigned int bins[BINS]; /* calls that came since then */
-	unsigned int good, bad;	 /* calls that ended */
+	uint64_t since; /* ns: begin of bin 0 */
+	/* calls that reached the server, by time since then */
+	unsigned int bins[BINS];
+	unsigned int good, bad; /* calls that ended */
 };
 
 static int passed, failed;
@@ -75,7 +76,7 @@ static void on_request(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_reply(r, body, length);
 }
 
-/* Also after a restart. */
+/* Also called when the server has restarted. */
 static int serve(void *arg, unsigned int index, struct lnet *node)
 {
 	struct ulrpc_method_conf method = { .name = "echo",
@@ -182,7 +183,7 @@ static void calls(struct herd *h)
 		     "a call");
 }
 
-/* Clients and server find each other by connections. */
+/* Lets clients and server find each other's failures by broken connections. */
 static void connections(struct herd *h)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 2,
@@ -192,7 +193,7 @@ static void connections(struct herd *h)
 	must(lnet_sim_link_set(h->sim, &any, &any, &link), "the link");
 }
 
-/* All are connected, and know what calls take. */
+/* Connects all clients, and lets them learn how long calls take. */
 static void warm_up(struct herd *h)
 {
 	calls(h);
@@ -211,7 +212,8 @@ static unsigned int peak(const struct herd *h)
 
 /* ---- what happens to them ---- */
 
-/* All messages to the server that are sent at one moment are lost. */
+/* Loses all messages to the server at one moment. Returns the most calls of one
+ * bin afterwards. */
 static unsigned int lost_messages(unsigned int n, enum ulrpc_backoff policy)
 {
 	struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS }, good = { 0 };
@@ -231,7 +233,8 @@ static unsigned int lost_messages(unsigned int n, enum ulrpc_backoff policy)
 	return most;
 }
 
-/* All connections break while each client has one call on its way. */
+/* Breaks all connections while each client has one call on its way. Returns the
+ * most calls of one bin afterwards. */
 static unsigned int cut(unsigned int n)
 {
 	struct herd *h = herd_new(n, ULRPC_BACKOFF_DEFAULT);
@@ -250,8 +253,9 @@ static unsigned int cut(unsigned int n)
 	return most;
 }
 
-/* The server restarts, while each client has one call for it. @connected: and
- * hears that the connection has ended. */
+/* Restarts the server while each client has one call for it. @connected: the
+ * clients hear that the connection has ended. Returns the most calls of one bin
+ * afterwards. */
 static unsigned int restart(unsigned int n, bool connected)
 {
 	struct herd *h = herd_new(n, ULRPC_BACKOFF_DEFAULT);
@@ -290,14 +294,14 @@ int main(int argc, char **argv)
 	mad = lost_messages(n, ULRPC_BACKOFF_MAD);
 	expect(mad == n, "at once, by the law of datagrams", mad);
 	full = lost_messages(n, ULRPC_BACKOFF_FULL);
-	/* 2 % of them on average. */
+	/* on average 2 % of them come in one bin */
 	expect(full <= n / 40 + 20, "at once, with full jitter", full);
 	full = cut(n);
 	expect(full <= 260, "at once, after a cut", full);
-	/* A client spreads its attempts over 100 ms, or, if there are more than
-	 * 1,000, over 0.1 ms for each of them, and has heard how many there are
-	 * since it connected. So 2 % of those that spread over so many come in
-	 * the first 10 ms on average, as with full jitter. */
+	/* A client spreads its attempts over 100 ms or, if the server has told
+	 * of more than 1,000 clients, over 0.1 ms for each of them. So on
+	 * average 2 % of the attempts come in the first 10 ms, as with full
+	 * jitter. */
 	full = restart(n, true);
 	expect(full <= 260, "at once, after a restart, told", full);
 	full = restart(n, false);

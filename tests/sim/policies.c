@@ -12,7 +12,8 @@
 
 /* ---- changes ---- */
 
-/* The NID itself, all of its net, or the net. */
+/* Writes a pattern for the NID itself, for all NIDs of its net, or for the net.
+ */
 static void pattern(struct lnet_sim *sim, const struct ulnet_nid *nid,
 		    bool nids, char buf[LNET_PATTERN_SIZE])
 {
@@ -33,7 +34,8 @@ static void policy_add(struct lnet_sim *sim, struct lnet *node,
 		       const struct ulnet_nid *gateway)
 {
 	struct ulnet_policy p = { .priority = LNET_PRIORITY_NONE };
-	/* Priorities matter when there are several. */
+	/* Priorities matter only when there are several: they are drawn most
+	 * often. */
 	uint64_t kind = lnet_sim_random(sim, 6) % 4;
 	uint32_t priority = (uint32_t)lnet_sim_random(sim, 3);
 	unsigned int n = (unsigned int)lnet_policies(node, NULL, 0);
@@ -68,7 +70,7 @@ void policies_change(struct lnet_sim *sim, struct lnet *node,
 
 /* ---- what choices should be ---- */
 
-/* The node's, read by other means than its own. */
+/* The policies of a node, read by the public API. */
 struct reading {
 	struct ulnet_policy all[POLICIES];
 	int n;
@@ -90,7 +92,8 @@ static bool matches(const char *pattern, const struct ulnet_nid *nid, bool nets)
 	return does;
 }
 
-/* Of the first policy of @nid, as a source or as a destination. */
+/* Returns the priority of the first policy for @nid, as a source or as a
+ * destination. */
 static uint32_t priority_of(const struct reading *r,
 			    const struct ulnet_nid *nid, bool source, bool nets)
 {
@@ -123,8 +126,9 @@ static uint32_t should_be(const struct reading *r,
 	return priority_of_ni(r, &c->nid, c->kind == LNET_PATH_LOCAL_NI);
 }
 
-/* Has a criterion that stands behind @why decided between them, both must be
- * equal in that; if it was @why itself, the chosen one is better. */
+/* Do the policies agree with the choice? If @why itself has decided, the chosen
+ * one must be better by it; if a criterion after @why has, both must be equal
+ * by @why. */
 static bool agrees(const struct reading *r,
 		   const struct ulnet_path_candidate *chosen,
 		   const struct ulnet_path_candidate *lost,
@@ -138,7 +142,7 @@ static bool agrees(const struct reading *r,
 	return lost->why == why ? best < other : best == other;
 }
 
-/* Is what goes to @dst to leave by the NI or the gateway @c? */
+/* Do the policies prefer the NI or gateway @c for what goes to @dst? */
 static bool should_be_preferred(const struct reading *r,
 				const struct ulnet_path_candidate *c,
 				const struct ulnet_nid *dst)
@@ -156,8 +160,8 @@ static bool should_be_preferred(const struct reading *r,
 	return false;
 }
 
-/* Has something decided that stands behind preference, both or neither are
- * preferred. */
+/* As agrees(), for preference: if a later criterion has decided, both
+ * candidates are preferred, or neither is. */
 static bool agrees_in_preference(const struct reading *r,
 				 const struct ulnet_path_candidate *chosen,
 				 const struct ulnet_path_candidate *lost,
@@ -176,12 +180,12 @@ static bool agrees_in_preference(const struct reading *r,
 
 static bool has_lost(const struct ulnet_path_candidate *c)
 {
-	/* Who is the only one that a peer knows was not compared. */
+	/* The only NI that a peer knows is chosen without a comparison. */
 	return c->why != LNET_PATH_CHOSEN && c->why < LNET_PATH_CRITERIA &&
 	       c->why != LNET_PATH_PREFERRED;
 }
 
-/* @dst: of a peer with this NID only; else NULL. */
+/* @dst: the destination, if its peer has no other NID; else NULL. */
 static void candidate_check(struct lnet_sim *sim, const struct reading *r,
 			    const struct ulnet_path_candidate *chosen,
 			    const struct ulnet_path_candidate *lost,
@@ -201,7 +205,8 @@ static void candidate_check(struct lnet_sim *sim, const struct reading *r,
 	lnet_sim_fail(sim, "policies say otherwise: %s", text);
 }
 
-/* Those of one kind stand together. */
+/* Returns the chosen candidate of the same kind as c[i]; candidates of one kind
+ * are next to each other. */
 static const struct ulnet_path_candidate *chosen_beside(
 	const struct ulnet_path_candidate *c, int n, int i)
 {
@@ -233,7 +238,8 @@ void policies_check(struct lnet_sim *sim, struct lnet *node,
 		const struct ulnet_path_candidate *chosen =
 			chosen_beside(c, n, i);
 
-		/* Behind the gateway others are local: those to it. */
+		/* With a gateway, local NIs are preferred for the gateway, not
+		 * for @dst. */
 		bool preferred =
 			only && (!routed || c[i].kind == LNET_PATH_GATEWAY);
 

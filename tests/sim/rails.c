@@ -4,11 +4,11 @@
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/traffic.h"
 
-#define OPERATIONS 1000 /* of LNet's, beside the calls */
+#define OPERATIONS 1000 /* operations of LNet itself, beside the calls */
 
 struct rails {
 	struct traffic traffic;
-	bool (*deleted)[RAILS_MAX]; /* interfaces, of each node */
+	bool (*deleted)[RAILS_MAX]; /* interfaces, by node */
 	struct rail {
 		struct run *run;
 		unsigned int index;
@@ -17,7 +17,7 @@ struct rails {
 	struct one_way {
 		struct run *run;
 		struct ulnet_nid src, dst;
-	} one_way[SPLITS_MAX]; /* used round and round */
+	} one_way[SPLITS_MAX]; /* the oldest one is overwritten */
 	unsigned int nways;
 };
 
@@ -33,7 +33,7 @@ static struct lnet *node_of(const struct member *m)
 
 /* ---- interfaces ---- */
 
-/* One of @m's that may fail. */
+/* Returns an interface of @m that is allowed to fail. */
 static unsigned int some_rail(const struct member *m)
 {
 	const struct run *r = m->run;
@@ -58,12 +58,12 @@ static unsigned int nis_left(const struct member *m)
 	return n;
 }
 
-/* Not while an interface of this NID is still on its way out. */
+/* Does nothing while an interface of this NID is still being deleted. */
 static void ni_add(struct member *m, unsigned int i)
 {
 	struct ulnet_ni_conf conf = { .nid = m->nids[i] };
 
-	/* Sometimes with so few credits that messages queue. */
+	/* Sometimes the interface has so few credits that messages queue. */
 	if (chance(m->run, 50))
 		conf.credits = conf.peer_credits = 1 + (uint32_t)rnd(m->run, 8);
 	if (lnet_ni_add(node_of(m), &conf))
@@ -104,7 +104,7 @@ static void ni_set(struct run *r, bool up)
 
 /* ---- between them ---- */
 
-/* Nobody hears anybody over it. */
+/* Cuts the rail, so that nothing passes on it, or mends it. */
 static void rail_set(struct rail *rail, bool cut)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
@@ -146,7 +146,7 @@ static void one_way_mend(void *arg)
 	links_set(&w->run->links, w->run->sim, w->src, w->dst, &perfect);
 }
 
-/* One hears the other one, and is not heard. */
+/* Cuts one direction between two nodes on a rail. */
 static void one_way(struct run *r)
 {
 	static const struct ulnet_sim_link deaf = { .latency = 10 * US,
@@ -199,7 +199,7 @@ static void disturb(struct run *r)
 	}
 }
 
-/* Calls that succeed, since one rail is whole. */
+/* Begins calls that must succeed, because one rail works all the time. */
 static void spared_calls(struct run *r)
 {
 	static const struct probe p = { .us = 20 * SEC / US };
@@ -230,7 +230,7 @@ void rails_start(struct run *r, unsigned int index, struct lnet *node)
 		return;
 	for (unsigned int i = 0; i < RAILS_MAX; i++)
 		r->rails->deleted[index][i] = false;
-	/* A run ends by itself: nothing need be given up before. */
+	/* A recovery without a limit keeps the run from ending by itself. */
 	lnet_setting_set(node, "recovery_limit", 0);
 	traffic_start(&r->rails->traffic, index, node);
 }
@@ -256,8 +256,9 @@ void rails_heal(struct run *r)
 				ni_add(&r->members[i], k);
 }
 
-/* What is pinged, or asked again, has long had its turn by then; so has whoever
- * is held up by what stalls, and asks again after as long a pause. */
+/* After this time each interface was pinged, and each peer asked, at least once
+ * more: also those that had to wait for somebody who does not answer, and those
+ * that wait as long again before they ask. */
 #define SETTLED (2 * LNET_TIME + 60 * SEC)
 
 void rails_settle(struct run *r)

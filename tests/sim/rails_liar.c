@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stranger that lies: it claims NIDs of others, of nobody, and its own, in
- * any order, as up or down, with any number, whole or cut, by pushes, and by
- * what it answers when it is asked. Whatever holds without it holds with it,
- * and:
- *	- no message that is for others comes to it.
+ * A node that lies: in pushes, and in the answers to pings, it claims NIDs of
+ * other nodes, of nodes that do not exist, and its own, in any order, as up or
+ * down, with any count, complete or truncated. All that holds without the liar
+ * must hold with it, and:
+ *	- no message for another node reaches it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "lnet/portal/match.h"
 #include "tests/sim/rpc_run.h"
 
-#define NAMES	8  /* of a lie, at most */
-#define NOBODY	10 /* nodes that do not exist */
+#define NAMES	8  /* NIDs in a lie, at most */
+#define NOBODY	10 /* nodes that are named but do not exist */
 #define LIE_MAX (PING_HEADER_SIZE + (NAMES + 1) * PING_ENTRY_SIZE)
 
 struct lie {
@@ -28,7 +28,7 @@ struct liar {
 	struct lnet *node;
 	unsigned int nnids;
 	struct ulnet_nid nids[RAILS_MAX];
-	struct lie answer; /* to whoever asks */
+	struct lie answer; /* to whoever pings it */
 };
 
 /* ---- lies ---- */
@@ -47,7 +47,7 @@ static void put_ni(struct lie *lie, uint64_t nid4, uint32_t status)
 	put_u32(lie, 0);
 }
 
-/* Its own, another node's, or nobody's. */
+/* Returns a NID of its own, of another node, or of no node. */
 static struct ulnet_nid some_nid(struct liar *l)
 {
 	struct run *r = l->run;
@@ -65,10 +65,10 @@ static struct ulnet_nid some_nid(struct liar *l)
 
 static uint32_t some_features(struct run *r)
 {
-	return chance(r, 80) ? LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED |
-				       LNET_PING_MULTI_RAIL |
-				       LNET_PING_DISCOVERY
-			     : (uint32_t)rnd(r, 0x80);
+	return chance(r, 80)
+		       ? LNET_PING_NI_STATUS | LNET_PING_RTE_DISABLED |
+				 LNET_PING_MULTI_RAIL | LNET_PING_DISCOVERY
+		       : (uint32_t)rnd(r, 0x80);
 }
 
 static void lie_make(struct liar *l, struct lie *lie)
@@ -182,7 +182,8 @@ static void attach_trap(struct liar *l, unsigned int portal)
 		abort();
 }
 
-/* In front of what the node would answer by itself. */
+/* Attaches a buffer with a lie in front of the one that the node would answer
+ * from. */
 static int attach_answer(void *arg)
 {
 	struct liar *l = arg;

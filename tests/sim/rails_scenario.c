@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls, and LNet's own operations, among nodes with many rails, which come,
- * fail, fall silent, and go. Whatever holds for RPC (rpc_scenario.c) and for
- * operations (sim/audit.c) holds here, too. And:
+ * RPC calls and operations of LNet itself among nodes with many rails, which
+ * come, fail, fall silent, and go. All that holds for RPC (rpc_scenario.c) and
+ * for operations (sim/audit.c) must hold here, too. And:
  *
- * A call is not lost while one rail between its nodes is whole.
+ * No call is lost while one rail between its nodes works.
  *	is_success(), in runs in which one rail is spared
- * Nodes know each other when the faults are over, and are well.
+ * Once the faults are over, nodes know each other, and all is in full health.
  *	views_are_right() (rails_views.c)
- * A stranger that lies harms nobody.
+ * A node that lies harms nobody.
  *	rails_liar.c, in some runs
- * No NI that has failed is chosen; who is not multi-rail sees one source.
+ * No NI that has failed is chosen; a peer that is not multi-rail sees one
+ * source.
  *	way_send() (sim/way.c), of every simulation
  */
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
 
 #define NETS  3
-#define STEPS 400 /* of a run without calls */
+#define STEPS 400 /* steps of a run without calls */
 
 const unsigned int scenario_seeds_long = 2000;
 const uint64_t scenario_kept[] = { 0 };
@@ -37,7 +38,7 @@ static unsigned int some_size(struct run *r)
 	return 25 + (unsigned int)rnd(r, NODES_MAX - 24);
 }
 
-/* Each node is on each net, by one rail at least. */
+/* Returns a number of rails such that each node is on each net. */
 static unsigned int some_rails(struct run *r, unsigned int nets)
 {
 	return nets + (unsigned int)rnd(r, RAILS_MAX + 1 - nets);
@@ -63,8 +64,8 @@ static void plan(struct run *r, unsigned int nets)
 	}
 }
 
-/* Much may happen in a run, with calls or without; or only that rails fail, of
- * which one is spared. */
+/* Draws what happens in the run: many kinds of faults, with or without calls;
+ * or only faults of rails, of which one is spared. */
 static void choose(struct run *r)
 {
 	r->n = some_size(r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What nodes know of each other. Administrators change it, rightly and wrongly;
- * and when they have taken back what they did, and no fault is left:
- *	- nodes that discover, and ask for each other, know each other with all
- *	  of their NIDs, by the primary one, and as multi-rail; and nothing else
- *	  goes by that NID;
- *	- all that messages choose among is in full health, of what there is.
+ * What nodes know of each other, while administrators change it, rightly and
+ * wrongly. Once they have undone their changes, and no fault is left:
+ *	- nodes that use discovery, and send to each other, know each other as
+ *	  multi-rail, with all NIDs and the right primary one, and no other peer
+ *	  has one of these NIDs;
+ *	- everything that messages can choose among is in full health.
  */
 #include <stdlib.h>
 #include <ulnet/path.h>
@@ -24,7 +24,7 @@ static struct lnet *node_of(const struct member *m)
 
 /* ---- administrators ---- */
 
-/* Some of the NIDs of another node: all, or less than it has. */
+/* Adds another node as a peer, with some or all of its NIDs. */
 static void peer_add(struct run *r)
 {
 	struct member *m = some_member(r), *of = some_member(r);
@@ -40,7 +40,8 @@ static void peer_add(struct run *r)
 		tally_count(r, PEER_IS_ADDED);
 }
 
-/* All that @node knows; the caller frees it. */
+/* Returns all peers that @node knows, and their number; the caller frees them.
+ */
 static struct ulnet_peer_info *peers_of(struct lnet *node, int *n_p)
 {
 	struct ulnet_peer_info *infos;
@@ -51,11 +52,11 @@ static struct ulnet_peer_info *peers_of(struct lnet *node, int *n_p)
 		abort();
 	*n_p = lnet_peers(node, infos, (unsigned int)n);
 	if (*n_p > n)
-		abort(); /* nothing comes between the two */
+		abort(); /* nothing can have changed between the two calls */
 	return infos;
 }
 
-/* One of those that were added to @m; or @all. */
+/* Deletes one of the peers that were added to @m, or @all. */
 static void peers_del(struct member *m, bool all)
 {
 	struct ulnet_peer_info *infos;
@@ -97,8 +98,8 @@ static enum ulnet_discovery some_mode(struct run *r)
 	return modes[rnd(r, 3)];
 }
 
-/* An administrator who gives a node wrong NIDs of another one may cost calls:
- * not in runs in which none may be lost. */
+/* An administrator who adds wrong NIDs for a node may cost calls: this does not
+ * happen in runs in which no call may be lost. */
 void views_disturb(struct run *r)
 {
 	if (r->weather == WEATHER_SPARED)
@@ -124,7 +125,7 @@ void views_heal(struct run *r)
 	}
 }
 
-/* Modes of all nodes: mostly the same one. */
+/* Draws a mode of discovery for all nodes, mostly the same for all. */
 void views_plan(struct run *r)
 {
 	bool same = r->weather == WEATHER_SPARED || chance(r, 70);
@@ -143,7 +144,8 @@ struct complaint {
 	const struct member *m;
 	struct ulnet_nid nid;
 	const char *what;
-	struct ulnet_peer_info info; /* as it is known, if it is */
+	/* what the node knows, if it knows the peer */
+	struct ulnet_peer_info info;
 };
 
 static bool complain(struct complaint *c, const struct member *m,
@@ -155,7 +157,7 @@ static bool complain(struct complaint *c, const struct member *m,
 	return false;
 }
 
-/* What a node tells of itself; 0@lo comes first. */
+/* Lists the NIs that a node announces, without 0@lo, which comes first. */
 static unsigned int nis_of(struct lnet *node, struct ulnet_ni_info *nis)
 {
 	unsigned int n = 0;
@@ -213,7 +215,7 @@ static bool knows(const struct member *m, const struct member *of,
 	return nothing_else(m, nis, n, c);
 }
 
-/* Whom it asks for, and who asks for it. */
+/* Returns the node that node @i sends to and hears from. */
 static struct member *neighbor(struct run *r, unsigned int i)
 {
 	return &r->members[(i + 1) % r->n];
@@ -222,7 +224,7 @@ static struct member *neighbor(struct run *r, unsigned int i)
 static void on_discovered(void *arg, int status)
 {
 	(void)arg;
-	(void)status; /* goes on in the background */
+	(void)status; /* the discovery continues in the background */
 }
 
 static void ask_for(struct member *m, const struct member *to)
@@ -292,8 +294,8 @@ static bool member_has(const struct member *m, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* Is it another node's? Or only what a stranger has said, perhaps of a NID that
- * @m did not have just then? */
+/* Does this NID belong to another node? Or has only the liar named it, perhaps
+ * while @m did not have it? */
 static bool is_anothers(const struct member *m,
 			const struct ulnet_peer_info *info)
 {

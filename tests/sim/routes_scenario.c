@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nets in a row, with one to three routers between neighbours, under random
- * traffic, faults, and changes of routes and policies. What becomes of
- * operations, credits and routers' buffers the simulator looks at itself. When
- * the faults are over, everybody reaches everybody, within a minute and a half:
- * an idle gateway is asked once a minute. Then all routers but one between any
- * two nets fail, each in its way, and everybody still reaches everybody.
+ * A row of nets, with one to three routers between neighbours, under random
+ * traffic, faults, and changes of routes and policies. The simulator itself
+ * checks operations, credits and routers' buffers. Once the faults are over,
+ * every node must reach every other one within a minute and a half (an idle
+ * gateway is pinged once a minute). Then all routers but one between any two
+ * nets fail, each in another way, and every node must still reach every other
+ * one.
  *
  *	net 0 --- routers --- net 1 --- routers --- net 2 ...
  */
@@ -37,8 +38,8 @@ bool scenario_repeats(const struct run *r)
 struct member {
 	struct run *run;
 	unsigned int index;
-	unsigned int net; /* the first one that it is on */
-	bool router;	  /* between that and the next */
+	unsigned int net; /* the first net that it is on */
+	bool router;	  /* it routes between that net and the next one */
 	unsigned int nnids;
 	struct ulnet_nid nids[RAILS_MAX];
 };
@@ -75,7 +76,7 @@ static const char *const disturbances[DISTURBANCES] = {
 enum harm {
 	HARM_CRASH,
 	HARM_ROUTING_OFF,
-	HARM_DOWN, /* on one of its nets */
+	HARM_DOWN, /* the interface on one of its nets is down */
 	HARMS
 };
 
@@ -94,13 +95,16 @@ struct run {
 	struct member members[MEMBERS];
 	unsigned int n, nets;
 	struct ulnet_conf conf;
-	uint32_t buffers; /* of each kind, of a router; 0: the default */
+	/* buffers of each size, of a router; 0: the default */
+	uint32_t buffers;
 	bool over, harsh;
 	uint64_t disturbed[DISTURBANCES];
 	unsigned int asked, answered;
 	bool one_way; /* one router is left between any two nets */
 	uint64_t harmed[HARMS];
-	uint64_t lost; /* pings, until routers had told of their sides */
+	/* pings that were lost before routers knew which interfaces of others
+	 * were down */
+	uint64_t lost;
 };
 
 static uint64_t rnd(struct run *r, uint64_t below)
@@ -130,7 +134,7 @@ static uint32_t net_id(unsigned int net)
 
 /* ---- routes ---- */
 
-/* One of @m's NIDs on @net; NULL: it is on none. */
+/* Returns a NID of @m on @net, or NULL if it is not on that net. */
 static const struct ulnet_nid *nid_on(const struct member *m, unsigned int net)
 {
 	for (unsigned int i = 0; i < m->nnids; i++)
@@ -139,8 +143,8 @@ static const struct ulnet_nid *nid_on(const struct member *m, unsigned int net)
 	return NULL;
 }
 
-/* By the routers between @near, which @m is on, and the net that is next on the
- * way to @far. */
+/* Adds routes to @far by all routers between @near, a net that @m is on, and
+ * the next net towards @far. */
 static void add_routes(struct lnet *node, const struct member *m,
 		       unsigned int near, unsigned int far)
 {
@@ -157,7 +161,7 @@ static void add_routes(struct lnet *node, const struct member *m,
 		if (!by->router || by->net != between || by == m)
 			continue;
 		route.gateway = *nid_on(by, near);
-		/* It may be there already. */
+		/* the route may exist already */
 		(void)lnet_route_add(node, &route);
 	}
 }
@@ -366,7 +370,7 @@ static void reached(void *arg, int status, const struct ulnet_ping_info *info)
 	r->answered += status == 0;
 }
 
-/* Does a ping of @from's reach @to? */
+/* Does a ping from @from reach @to? */
 static bool reaches(struct run *r, const struct member *from,
 		    const struct member *to)
 {
@@ -440,8 +444,8 @@ static void harm_router(struct run *r, struct member *m)
 	}
 }
 
-/* Who sends to the dead finds out: connections are made, and messages stand on
- * them until they are taken. */
+/* Every node opens its connections, because only those who send to a dead node
+ * notice: messages wait in connections until they are received. */
 static void connect_all(struct run *r)
 {
 	const struct ulnet_sim_link link = { .latency = MS / 20,
@@ -469,7 +473,7 @@ static void leave_one_way(struct run *r)
 	r->one_way = true;
 }
 
-/* By what is lost they find out. */
+/* Sends until the losses have shown which routers are dead. */
 static void try_to_reach(struct run *r, const struct member *from,
 			 const struct member *to)
 {
@@ -562,7 +566,7 @@ int scenario_play(struct run *r)
 		return rc;
 	early = chance(r, 20);
 	lnet_sim_at(r->sim, MS, step, r);
-	/* Sometimes everything ends in the middle. */
+	/* Sometimes the run ends while traffic and faults are under way. */
 	lnet_sim_run(r->sim, early ? rnd(r, SEC) : 20 * SEC);
 	r->over = true;
 	if (!early) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RPC from the inside: is what calls wait for still to come; and what is left
- * when none is under way. */
+/* Looks into RPC's structures: does each call that waits wait for something
+ * that will happen; is nothing left when no call is under way? */
 #include <string.h>
 
 #include "rpc/client/call.h"
@@ -25,7 +25,7 @@ static unsigned int count_in(const struct list *calls, enum call_state state)
 	return n;
 }
 
-/* As enum call_state says. */
+/* Compares the counts of calls with their states (enum call_state). */
 static const char *client_miscounts(const struct ulrpc_client *c)
 {
 	const struct ulrpc_call *call;
@@ -50,7 +50,8 @@ static const char *client_miscounts(const struct ulrpc_client *c)
 		       : "calls are sent, and not counted";
 }
 
-/* As client.again says: something will have the calls sent that can be. */
+/* Finds calls that could be sent now, with nothing that will send them (see
+ * client.again). */
 static const char *client_sleeps(const struct ulrpc_client *c)
 {
 	const struct import *imp = c->imp;
@@ -106,8 +107,8 @@ static const char *batch_miscounts(const struct batch *p)
 	return open && open == p->open ? NULL : "a message miscounts its calls";
 }
 
-/* As reply_buf.h says: each buffer that is kept waits for a batch, or is a
- * batch's own. */
+/* Counts the reply buffers that are kept: each waits for a batch, or belongs to
+ * one (reply_buf.h). */
 static const char *import_miscounts(const struct import *imp)
 {
 	const struct batch *p;
@@ -128,7 +129,7 @@ static const char *import_miscounts(const struct import *imp)
 					: "memory for replies is miscounted";
 }
 
-/* Each slot is one call's, or free. */
+/* Each slot must belong to the one call that names it, or be free. */
 static const char *slots_miscount(const struct slots *s)
 {
 	uint32_t held = 0;
@@ -143,7 +144,8 @@ static const char *slots_miscount(const struct slots *s)
 	return held + slots_free(s) == s->made ? NULL : "slots are miscounted";
 }
 
-/* A query may be answered a little later than its call waits. */
+/* Does an attempt last longer than its call? The answer to a query may come a
+ * little later. */
 static bool outlasts(const struct ulrpc_call *call)
 {
 	return call->fsm.state == CALL_SENT &&
@@ -176,7 +178,7 @@ static const char *import_is_wrong(const struct import *imp)
 	return what;
 }
 
-/* What servers say that calls take, none of them ever took: estimates are at
+/* Do servers advertise a longer time than any call has taken? Estimates are at
  * most a quarter above the longest sample. */
 static bool expects_too_much(const struct import *imp, uint64_t longest)
 {
@@ -208,8 +210,9 @@ void audit_waiting(struct member *m)
 
 /* ---- what handlers have ---- */
 
-/* So often a request with a first timeout of @timeout is extended in @total, at
- * most: ceil(log2(total / timeout)) + 2, and once each four minutes. */
+/* Returns how often a request with a first timeout of @timeout may have been
+ * extended in @total: ceil(log2(total / timeout)) + 2, and once every four
+ * minutes. */
 static unsigned int extensions_max(uint64_t timeout, uint64_t total)
 {
 	unsigned int n = 2 + (unsigned int)(total / (240 * NSEC_PER_SEC));
@@ -233,7 +236,7 @@ static void job_audit(struct job *j, uint64_t now)
 	if (r->expires > r->deadline)
 		lnet_sim_fail(sim, "node %u: call %lu outlives its caller",
 			      j->m->index, (unsigned long)j->body.id);
-	/* Of later attempts the timeout may be another one. */
+	/* later attempts may have another timeout */
 	if (!r->latest && r->timeout &&
 	    r->extensions > extensions_max(r->timeout, now - r->arrival))
 		lnet_sim_fail(sim, "node %u: call %lu is extended %u times",
@@ -281,7 +284,7 @@ bool audit_given_up(const struct member *m, bool report)
 
 /* ---- what servers remember ---- */
 
-/* The service is about to end, or has. */
+/* Is the service about to stop, or has it stopped? */
 static bool ends(const struct member *m, unsigned int service)
 {
 	return !m->services[service] || !m->rpc || m->rpc->state != RPC_OPEN;

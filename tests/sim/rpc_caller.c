@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The callers of the RPC scenario, and what they check of each outcome. */
+/* The callers of the RPC scenario, and their checks of each outcome. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void bulk_retire(struct test_bulk *b)
 	b->buf = NULL;
 }
 
-/* Nobody may touch its memory any more. */
+/* From now on nobody may touch the memory of the bulk. */
 static void on_released(void *arg)
 {
 	bulk_retire(arg);
@@ -64,7 +64,7 @@ static void bulk_new(struct test_call *c, unsigned int i)
 	bulk_retire(b);
 }
 
-/* The call has ended. */
+/* Checks and closes the bulk of a call that has ended. */
 static void bulks_end(struct test_call *c)
 {
 	struct lnet_sim *sim = c->run->sim;
@@ -77,7 +77,8 @@ static void bulks_end(struct test_call *c)
 			lnet_sim_fail(sim,
 				      "call %lu: bulk %u has wrong contents",
 				      (unsigned long)c->id, i);
-		/* It may be written to, or not: as the outcome says. */
+		/* Whether others may still write to it is what the outcome
+		 * says. */
 		if (c->outcome.bulk_free)
 			bulk_retire(b);
 		bulk_close(b);
@@ -113,7 +114,8 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	struct lnet *node = lnet_sim_node(c->run->sim, m->index);
 
 	if (c->ended || c->dead || c->failed) {
-		outcome_wrong(c, c->ended ? "ended twice" : "ended, but must not");
+		outcome_wrong(c,
+			      c->ended ? "ended twice" : "ended, but must not");
 		return;
 	}
 	if (c->starting)
@@ -189,14 +191,15 @@ static uint32_t some_delay(struct run *r)
 	uint32_t us =
 		(uint32_t)rnd(r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000);
 
-	/* After a while, when it is known how long calls take. */
+	/* Only after a while, when the clients have learnt how long calls take.
+	 */
 	if ((r->weather == WEATHER_SLOW || r->weather == WEATHER_FAIR) &&
 	    r->left < CALLS / 2 && !r->healed)
 		us *= 10;
 	return us;
 }
 
-/* What the server is to do, and what the caller asks for. */
+/* Draws what the server is to do, and what the caller demands. */
 static void call_plan(struct test_call *c, struct test_body *b,
 		      struct ulrpc_call_conf *conf)
 {
@@ -204,7 +207,7 @@ static void call_plan(struct test_call *c, struct test_body *b,
 
 	c->method = (enum method)rnd(r, METHODS);
 	c->semantics = some_semantics(r);
-	/* What services store is called so, mostly. */
+	/* Methods that store something are mostly called with that demand. */
 	if (method_semantics(c->method) == ULRPC_EXACTLY_ONCE && chance(r, 60))
 		c->semantics = ULRPC_EXACTLY_ONCE;
 	c->reply_length = some_length(r);
@@ -236,7 +239,8 @@ static void call_plan(struct test_call *c, struct test_body *b,
 					       : 0;
 }
 
-/* One that no server has a reason to fail, nor to execute it only once. */
+/* As call_plan(), for a call that a server has no reason to fail, and that may
+ * be executed more than once. */
 static void call_plan_probe(struct test_call *c, struct test_body *b,
 			    struct ulrpc_call_conf *conf,
 			    const struct probe *probe)
@@ -290,7 +294,8 @@ static int call_start(struct test_call *c, struct ulrpc_client *client,
 	return rc;
 }
 
-/* @probe: it has to succeed; NULL: it need not. */
+/* @probe: the call has to succeed within these times; NULL: it need not
+ * succeed. */
 static void call_begin(struct member *m, const struct test_client *tc,
 		       const struct probe *probe)
 {
@@ -325,7 +330,7 @@ static const struct test_client *some_client(struct member *m)
 	return m->rpc && tc->client ? tc : NULL;
 }
 
-/* Waits for it, in which time passes. */
+/* Waits for the call, while time passes. */
 static void call_wait(struct member *m, const struct test_client *tc)
 {
 	struct run *r = m->run;
@@ -471,7 +476,9 @@ void caller_closed(struct member *m)
 			outcome_wrong(c, "has not ended, and RPC is closed");
 		for (unsigned int k = 0; k < c->nbulks; k++)
 			if (c->bulks[k].buf)
-				outcome_wrong(c, "a bulk is in use, and RPC is closed");
+				outcome_wrong(
+					c,
+					"a bulk is in use, and RPC is closed");
 	}
 }
 
@@ -488,7 +495,8 @@ unsigned int caller_check(struct run *r)
 		if (c->ended || c->dead || c->failed) {
 			if (c->call && chance(r, 30))
 				call_put(c);
-			/* Those before are all over, and given back. */
+			/* all calls before this one have ended, and were given
+			 * back */
 			if (i == r->first && !c->call)
 				r->first++;
 			continue;

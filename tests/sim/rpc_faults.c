@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to the nodes of the RPC scenario, and to what is between. */
+/* What happens to nodes, links and services of the RPC scenario. */
 #include <errno.h>
 #include <string.h>
 
 #include "tests/sim/rpc_run.h"
 
-#define SHUT 11 /* of fault_one() */
+#define SHUT 11 /* the number of fault_one()'s cases */
 
 static struct member *some_member(struct run *r)
 {
@@ -29,7 +29,7 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		.reorder_window = rnd(r, chance(r, 20) ? 200 * MS : 5 * MS),
 	};
 
-	/* Links that are congested for long are as if they were cut. */
+	/* A link that is congested for long is as bad as one that is cut. */
 	if (!is_fair(r) && chance(r, 50))
 		l.bandwidth = (1000000 + rnd(r, 1000000)) << rnd(r, 10);
 	if (chance(r, 30))
@@ -42,7 +42,8 @@ void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.loss = LNET_SIM_ALWAYS;
 	if (!is_fair(r) && chance(r, 30))
 		l.duplicate = l.reorder = (uint32_t)rnd(r, 400000);
-	/* Copies that outlive their connection, and the server. */
+	/* Copies of messages may arrive after their connection, or even the
+	 * server, has ended. */
 	if (r->late) {
 		l.loss = l.refuse = l.error = l.stall = l.mute = 0;
 		l.duplicate = 500000;
@@ -66,7 +67,7 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, chance(r, 20) ? SEC : 50 * MS));
 }
 
-/* Whoever has nothing on its way does not notice. */
+/* Breaks connections. A node that sends nothing does not notice. */
 static void cut(struct run *r)
 {
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
@@ -75,8 +76,8 @@ static void cut(struct run *r)
 	lnet_sim_cut(r->sim, &a, &b);
 }
 
-/* Contents that no checksum covers are not damaged: those of control messages
- * are nothing but a head, which has one. */
+/* Rules damage only contents that a checksum covers. Control messages have a
+ * head only, which has a checksum. */
 static void change_rules(struct run *r, struct member *m)
 {
 	struct lnet *node = lnet_sim_node(r->sim, m->index);
@@ -105,7 +106,7 @@ static void restart(void *arg)
 
 	if (m->run->over || lnet_sim_node(m->run->sim, m->index))
 		return;
-	/* Its devices may not be there. */
+	/* its RDMA devices may be missing */
 	if (lnet_sim_restart(m->run->sim, m->index)) {
 		lnet_sim_at(m->run->sim, 100 * MS, restart, m);
 		return;
@@ -175,7 +176,7 @@ void wait_end(struct member *m)
 	m->run->awaited = NULL;
 }
 
-/* What LNet may take for it, and what handlers may. */
+/* Returns how long a wait may take: what LNet and what handlers may take. */
 void wait_check(struct run *r)
 {
 	uint64_t took = lnet_sim_now(r->sim) - r->wait_began;
@@ -187,7 +188,7 @@ void wait_check(struct run *r)
 	r->awaited = NULL;
 }
 
-/* Everything of RPC ends on a node that lives on. */
+/* Closes RPC on a node that itself continues. */
 static void close_rpc(struct member *m)
 {
 	struct run *r = m->run;
@@ -226,7 +227,8 @@ static void close_later(void *arg)
 		close_rpc(m);
 }
 
-/* It refuses, and ends what is going on, before it is closed; or at once. */
+/* Closes RPC; sometimes RPC refuses new work, and ends what is under way,
+ * first. */
 static void shut(struct run *r, struct member *m)
 {
 	if (!r->late && chance(r, 60))

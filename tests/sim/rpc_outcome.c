@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What callers of the RPC scenario are told of their calls, against what is
- * known of these. */
+/* Compares what callers of the RPC scenario are told of their calls with what
+ * really happened. */
 #include "rpc/rpc.h"
 #include "rpc/stats/stat.h"
 #include "tests/sim/rpc_run.h"
@@ -39,7 +39,7 @@ static void check_execution(const struct test_call *c)
 	}
 }
 
-/* The service has remembered the call since it was made, whatever happened. */
+/* Has the service remembered the call since it was made, whatever happened? */
 static bool is_remembered(const struct test_call *c)
 {
 	const struct member *m = &c->run->members[c->target];
@@ -49,8 +49,9 @@ static bool is_remembered(const struct test_call *c)
 	       method_semantics(c->method) == ULRPC_EXACTLY_ONCE;
 }
 
-/* Who does not wait for the end does not know it: the caller, or his node. Or
- * there is no time for another attempt. */
+/* May the call end without knowledge of its execution? So it may if caller or
+ * node did not wait for the end, or if there was no time for another attempt.
+ */
 static bool may_be_unknown(const struct test_call *c)
 {
 	const struct member *m = c->from;
@@ -76,7 +77,7 @@ static void check_memory(const struct test_call *c)
 	if (o->cause == ULRPC_CAUSE_RESTARTED &&
 	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
 		outcome_wrong(c, "its server has forgotten nothing");
-	/* Of a handler that is not waited for nobody knows what it will do. */
+	/* Of a handler that is not waited for nobody knows how it will end. */
 	if (is_remembered(c) && o->execution == ULRPC_EXECUTION_UNKNOWN &&
 	    o->cause != ULRPC_CAUSE_STALLED && !may_be_unknown(c))
 		outcome_wrong(c, "its service forgets nothing");
@@ -114,13 +115,13 @@ static void check_reply(const struct test_call *c, const char *reply,
 			outcome_wrong(c, "a reply in spite of the status");
 		return;
 	}
-	/* What is longer than reply_max is fetched. */
+	/* a reply that is longer than reply_max is fetched */
 	if (length != c->reply_length ||
 	    !pattern_holds(reply, (uint32_t)length, reply_pattern(c->id)))
 		outcome_wrong(c, "the reply has wrong contents");
 }
 
-/* Was there time enough without faults? */
+/* Did the call have enough time without faults? */
 static bool has_had_time(const struct test_call *c)
 {
 	uint64_t calm = c->run->calm;
@@ -128,8 +129,8 @@ static bool has_had_time(const struct test_call *c)
 	return calm && c->deadline >= calm + c->probe * US;
 }
 
-/* To the server, the node's process before may still be there, which came from
- * another address. */
+/* May the server still know the previous process of this node, which came from
+ * another address? */
 static bool is_too_early(const struct test_call *c)
 {
 	const struct run *r = c->run;
@@ -138,7 +139,7 @@ static bool is_too_early(const struct test_call *c)
 				   c->from->opened + 3 * r->conf.keepalive * US;
 }
 
-/* What the call's server, as it runs now, has counted of @stat. */
+/* Returns what the process that serves the call now has counted of @stat. */
 static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
 {
 	const struct member *m = &c->run->members[c->target];
@@ -149,7 +150,7 @@ static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
 	return n;
 }
 
-/* It had more to do than it could, and did not begin with the call. */
+/* Did the server drop the call because it had too much to do? */
 static bool is_crowded_out(const struct test_call *c)
 {
 	return c->outcome.execution == ULRPC_NOT_EXECUTED &&
@@ -158,11 +159,11 @@ static bool is_crowded_out(const struct test_call *c)
 		       server_count(c, RPC_STAT_requests_overdue);
 }
 
-/* Why a probe may fail: there is no room, for its request or for its client;
- * its service is not there, or waits for no handler; nothing was heard of its
- * bulk while others wanted the handler's thread; its server has forgotten the
- * client, and the call may not be executed twice; its own side ends; faults
- * have lasted for too long. */
+/* Returns whether a probe has succeeded, or had a reason to fail: no room for
+ * its request or for its client; the service is missing, or does not wait for
+ * handlers; nothing was heard of its bulk while others needed the handler's
+ * thread; the server has forgotten the client, and the call must not be
+ * executed twice; its own node ends; faults have lasted too long. */
 static bool is_success(const struct test_call *c)
 {
 	const struct ulrpc_outcome *o = &c->outcome;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a run of the RPC scenarios goes: calls and faults, then no more faults,
- * and everything has to end. */
+/* The course of a run of the RPC scenarios: calls and faults, then no more
+ * faults, and everything has to end. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,8 +20,8 @@ static void audit_all(struct run *r)
 		audit_times(&r->members[i]);
 }
 
-/* In runs with late copies callers are silent between: so a server that has
- * forgotten them hears of them by a copy first. */
+/* In runs with late copies callers are silent between steps, so that a copy is
+ * the first that a server hears of clients which it has forgotten. */
 static uint64_t step_pause(struct run *r)
 {
 	if (r->late)
@@ -29,7 +29,7 @@ static uint64_t step_pause(struct run *r)
 	return rnd(r, chance(r, 20) ? 50 * MS : 5 * MS);
 }
 
-/* Also while a step waits for something, perhaps in vain. */
+/* Audits regularly, also while a step waits for something, perhaps in vain. */
 static void watch(void *arg)
 {
 	struct run *r = arg;
@@ -72,7 +72,7 @@ static void step(void *arg)
 		lnet_sim_at(r->sim, step_pause(r), step, r);
 }
 
-/* Lets time pass until @ready, or @longest; false: not ready then. */
+/* Runs until @ready, for at most @longest. Returns whether it is ready. */
 static bool run_until(struct run *r, bool (*ready)(struct run *r),
 		      uint64_t longest)
 {
@@ -106,9 +106,9 @@ static bool all_clean(struct run *r)
 	return true;
 }
 
-/* Without faults for so long, calls succeed that began with them, ... */
+/* Calls succeed that begin after this long without faults, ... */
 #define CALM (LNET_TIME + 10 * SEC)
-/* ... if the faults then lasted no longer than this. */
+/* ... if the faults before did not last longer than this. */
 #define FAULTS (20 * SEC)
 
 static void probe_all(struct run *r, const struct probe *probe)
@@ -117,7 +117,7 @@ static void probe_all(struct run *r, const struct probe *probe)
 		caller_probe(&r->members[i], probe);
 }
 
-/* ... of which so much is still to come. */
+/* Returns how much of CALM is still to come. */
 static uint64_t calm_left(struct run *r)
 {
 	uint64_t end = r->calm + CALM, now = lnet_sim_now(r->sim);
@@ -125,7 +125,8 @@ static uint64_t calm_left(struct run *r)
 	return end > now ? end - now : 0;
 }
 
-/* Each client's call succeeds, by @longest from now; and those under way. */
+/* Lets each client make a call that has to succeed, by @longest from now, as do
+ * all that are under way. */
 static void probe(struct run *r, uint64_t longest)
 {
 	const struct probe p = { .us = longest / US };
@@ -143,9 +144,9 @@ static bool is_heard(struct run *r)
 	return true;
 }
 
-/* Callers give up what has just begun: the servers hear of that, before their
- * handlers come to an end. LNet may still have to give up what faults have left
- * in it, and lets others wait for its credits. */
+/* Cancels calls that have just begun, so that the servers hear of it before
+ * their handlers end. LNet may still be giving up what faults have left in it,
+ * while other messages wait for its credits. */
 static void give_up(struct run *r)
 {
 	static const struct probe p = { .idempotent = true };
@@ -161,7 +162,7 @@ static void give_up(struct run *r)
 		audit_given_up(&r->members[i], true);
 }
 
-/* Calls are under way while the network and servers fail once more. */
+/* Begins calls, and lets the network and servers fail once more meanwhile. */
 static void last_faults(struct run *r)
 {
 	const struct probe p = {
@@ -177,7 +178,7 @@ static void last_faults(struct run *r)
 	}
 }
 
-/* The faults end, and with them what they have led to. */
+/* Ends the faults, and waits until their consequences are over. */
 static void recover(struct run *r)
 {
 	r->left = 0;
@@ -186,12 +187,12 @@ static void recover(struct run *r)
 		lnet_sim_fail(r->sim, "calls do not end");
 	last_faults(r);
 	fault_heal(r);
-	/* Who went away may come back a little later. */
+	/* A node that is restarted may come back a little later. */
 	lnet_sim_run(r->sim, SEC);
 	r->calm = lnet_sim_now(r->sim);
 	fault_heal(r);
 	probe(r, CALM + 10 * SEC);
-	/* What faults have left in LNet may hold others up for as long. */
+	/* What faults have left in LNet may delay other calls for as long. */
 	probe(r, calm_left(r) + 5 * SEC);
 	give_up(r);
 	rails_settle(r);
@@ -235,9 +236,9 @@ int play_node(struct run *r, unsigned int index)
 	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);
 }
 
-/* Short times, so that all of them pass in a run. But clients keep alive more
- * seldom than a keepalive takes: to an NI that has to be asked first, it takes
- * two round trips. */
+/* Sets short times, so that all of them pass in a run. Keepalives are less
+ * frequent than a keepalive lasts: to an NI that has to be discovered first, it
+ * takes two round trips. */
 void play_conf(struct run *r)
 {
 	uint64_t least = r->slow ? 100000 : 20000;
@@ -254,7 +255,7 @@ static void run_all(struct run *r)
 {
 	lnet_sim_at(r->sim, MS, step, r);
 	lnet_sim_at(r->sim, SEC, watch, r);
-	/* Sometimes everything ends in the middle. */
+	/* Sometimes the run ends while calls and faults are under way. */
 	if (chance(r, 30)) {
 		lnet_sim_run(r->sim, rnd(r, SEC));
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the RPC scenario share. */
+/* The types and functions that the files of the RPC scenario share. */
 #ifndef TESTS_SIM_RPC_RUN_H
 #define TESTS_SIM_RPC_RUN_H
 
@@ -15,25 +15,25 @@
 #define CLIENTS_MAX 4	 /* of each node */
 #define SERVICES    2	 /* of each node */
 #define METHODS	    7	 /* of each service */
-#define CALLS	    1500 /* that a run begins by itself */
+#define CALLS	    1500 /* calls that a run begins by itself */
 #define CALLS_MAX   4096
 #define BULKS	    3	  /* of a call, at most */
 #define MAX_REPLY   65536 /* longer than any reply */
-/* LNet gives up what it can neither send nor be sure of. */
+/* after this time LNet gives up a message of unknown fate */
 #define LNET_TIME (50 * SEC)
 
-/* What happens more often in a run than in others. */
+/* What happens in a run more often than in others. */
 enum weather {
 	WEATHER_MIXED,
-	WEATHER_DELAYED, /* messages take many times a call's patience */
+	WEATHER_DELAYED, /* messages take many times as long as a call waits */
 	WEATHER_ONE_WAY, /* nothing arrives, in one direction */
-	WEATHER_SLOW,	 /* services take ten times as long as they used to */
-	WEATHER_CROWDED, /* many calls at once */
-	WEATHER_FICKLE,	 /* callers change their minds */
-	WEATHER_FAIR,	 /* no faults; but slow services, and many calls */
-	WEATHERS, /* those that come by chance */
-	WEATHER_SPARED = WEATHERS, /* rails fail, but for one, and nothing else:
-				    * calls that have the time succeed */
+	WEATHER_SLOW,	 /* services are suddenly ten times as slow */
+	WEATHER_CROWDED, /* there are many calls at once */
+	WEATHER_FICKLE,	 /* callers cancel calls */
+	WEATHER_FAIR,	 /* no faults, but slow services and many calls */
+	WEATHERS,	 /* the number of those that are drawn by chance */
+	/* only rails fail, all but one: a call that has the time succeeds */
+	WEATHER_SPARED = WEATHERS,
 };
 
 struct run;
@@ -43,14 +43,16 @@ struct member;
 struct tally;
 
 enum method {
-	METHOD_INLINE, /* replies inside */
-	METHOD_LATER,  /* inline, replies after a time */
-	METHOD_WORK,   /* by a worker, who may keep his place for a time */
-	METHOD_HIGH,   /* by a worker, of high priority */
+	METHOD_INLINE, /* handled in the loop, replies at once */
+	METHOD_LATER,  /* handled in the loop, replies after a time */
+	METHOD_WORK,   /* handled by a worker, who may block for a time */
+	METHOD_HIGH,   /* handled by a worker, with high priority */
 	METHOD_BULK,   /* moves all bulk of the call, then replies */
-	METHOD_AGAIN,  /* the same, by a worker that waits for that; may be
-			* executed more than once */
-	METHOD_STORE,  /* inline, replies after a time; exactly once */
+	/* as METHOD_BULK, by a worker that waits for it; may be executed more
+	 * than once */
+	METHOD_AGAIN,
+	/* handled in the loop, replies after a time; exactly once */
+	METHOD_STORE,
 };
 
 extern const char *const method_names[METHODS];
@@ -76,52 +78,53 @@ struct test_bulk {
 	enum ulrpc_bulk_access access;
 };
 
-/* A call, and all that is known of it, on both sides. */
+/* A call, and all that both sides know of it. */
 struct test_call {
 	struct run *run;
 	struct member *from;
-	struct ulrpc_call *call; /* a reference to be given back, or NULL */
+	struct ulrpc_call *call; /* a reference, to be given back; or NULL */
 	uint64_t id;
 	uint64_t deadline; /* ns; UINT64_MAX: none */
 	unsigned int life; /* of the caller's node */
 	unsigned int target, service;
-	unsigned int cpt; /* where its callback belongs */
+	unsigned int cpt; /* the one that runs its callback */
 	enum method method;
-	bool starting;	     /* ulrpc_call() has not returned */
-	bool failed;	     /* it was not taken */
-	bool waiting;	     /* ulrpc_call_wait(): no callback */
-	bool ended, dead; /* dead: with its node, which crashed */
+	bool starting;	  /* ulrpc_call() has not returned yet */
+	bool failed;	  /* ulrpc_call() has refused it */
+	bool waiting;	  /* by ulrpc_call_wait(), without a callback */
+	bool ended, dead; /* dead: its node has crashed */
 	bool canceled;
-	bool given_up;	  /* some time ago, and its server has been told */
-	uint64_t probe; /* struct probe; 0: it need not succeed */
-	/* audit_lapses() when it began, on a connection that its server knew;
-	 * else 0 */
+	bool given_up; /* canceled long enough ago for its server to know */
+	/* until when it has to succeed (struct probe); 0: it need not */
+	uint64_t probe;
+	/* audit_lapses() when it began, if its server knew the connection; else
+	 * 0 */
 	uint64_t lapses;
-	unsigned int store; /* audit_store() then */
+	unsigned int store; /* audit_store() when it began */
 	enum ulrpc_semantics semantics;
 	uint32_t reply_length, reply_max;
 	struct ulrpc_outcome outcome;
-	/* at the servers */
+	/* executions, on all servers */
 	unsigned int executed;
-	unsigned int vain; /* executed without effect: nothing was stored */
+	unsigned int vain; /* executions without effect: nothing was stored */
 	struct test_bulk bulks[BULKS];
 	unsigned int nbulks;
 };
 
-/* What a request's body begins with. */
+/* The begin of a request's body. */
 struct test_body {
 	uint64_t magic, id;
-	uint32_t length; /* of all of it */
+	uint32_t length; /* length of the whole body */
 	uint32_t reply_length;
 	uint32_t delay; /* us */
 	int32_t status; /* of the reply */
 	uint8_t service, method, target;
-	bool refuse; /* the handler cannot read it, it will say */
-	bool early;  /* it replies before its bulk has been moved */
-	bool blocks; /* its worker waits, rather than have it answered later */
-	bool asks;   /* and calls another service meanwhile */
-	bool stores_first; /* before it takes its time */
-	bool disk_full;	   /* nothing can be stored */
+	bool refuse; /* the handler says that it cannot decode the request */
+	bool early;  /* the reply is sent before the bulk has been moved */
+	bool blocks; /* its worker blocks, rather than answer later */
+	bool asks;   /* ... and calls another service meanwhile */
+	bool stores_first; /* it stores before it waits */
+	bool disk_full;	   /* storing fails */
 };
 #define TEST_MAGIC UINT64_C(0x756c727063626f64)
 
@@ -131,9 +134,10 @@ struct test_method {
 	enum method method;
 };
 
-/* Of a durable service. */
+/* The store of a durable service. */
 struct store {
-	unsigned int number; /* of this run; 0: the service has none */
+	/* unique in the run; 0: the service has no store */
+	unsigned int number;
 	uint8_t incarnation[16];
 	const struct lnet_sim *sim;
 	struct stored *first;
@@ -149,49 +153,51 @@ struct member {
 	unsigned int index;
 	unsigned int nnids;
 	struct ulnet_nid nids[RAILS_MAX];
-	enum ulnet_discovery discovery; /* when nobody has changed it */
+	enum ulnet_discovery discovery; /* unless somebody changes it */
 	unsigned int life;
-	bool busy;     /* it waits for something: no process ends then */
-	bool shutting; /* requests may be left behind any time */
-	bool crashing; /* time may pass, as its workers have to return */
+	bool busy;     /* it waits for something: no process may end now */
+	bool shutting; /* requests may be abandoned at any time */
+	bool crashing; /* its workers have to return, which may take time */
 	struct ulrpc *rpc;
 	struct ulrpc_service *services[SERVICES];
-	unsigned int starts[SERVICES]; /* of each */
-	unsigned int opens;	       /* of RPC */
-	uint64_t opened;	       /* ns: the last one */
+	unsigned int starts[SERVICES]; /* starts of each service */
+	unsigned int opens;	       /* how often RPC was opened */
+	uint64_t opened;	       /* ns: when RPC was opened last */
 	struct store stores[SERVICES];
 	struct test_method methods[SERVICES][METHODS];
 	struct test_client clients[CLIENTS_MAX];
 	struct job *jobs;
 };
 
-/* What becomes of a transaction. */
+/* The state of a transaction. */
 enum job_store {
-	STORE_NONE, /* there is none */
+	STORE_NONE, /* no transaction */
 	STORE_BEGUN,
 	STORE_COMMITTED,
 	STORE_ABORTED,
 };
 
-/* A request that its handler has not answered yet, or whose bulk is moved. */
+/* A request that its handler has not answered, or whose bulk is being moved. */
 struct job {
-	struct job *next, **prev; /* member.jobs */
+	struct job *next, **prev; /* link in member.jobs */
 	struct member *m;
-	struct ulrpc_request *request; /* NULL: answered */
+	struct ulrpc_request *request; /* NULL: it was answered */
 	struct test_body body;
-	unsigned int start; /* of its service */
-	unsigned int life;  /* of its node */
+	unsigned int start; /* the service's start that it belongs to */
+	unsigned int life;  /* the node's life that it belongs to */
 	enum job_store store;
 	unsigned int store_number;
-	uint64_t store_until; /* ns: the record is of no use after that */
+	uint64_t store_until; /* ns: until when the record has to be kept */
 	struct ulrpc_record record;
-	bool delayed;	    /* the clock has it */
-	bool blocked;	    /* a worker has it, which waits */
-	bool dead;	    /* its node crashed */
-	uint64_t deadline;  /* job_deadline(), at last; 0: not asked for */
-	uint64_t expires;   /* of the request, when looked at last */
-	bool lost;  /* its service has ended: the request is the handler's */
-	int status; /* of bulk */
+	bool delayed; /* a timer will answer it */
+	bool blocked; /* a worker has it, and blocks */
+	bool dead;    /* its node crashed */
+	/* the last result of job_deadline(); 0: never called */
+	uint64_t deadline;
+	uint64_t expires; /* the request's, when it was looked at last */
+	/* the service has ended, and left the request to the handler */
+	bool lost;
+	int status; /* of the bulk */
 	unsigned int moving;
 	struct {
 		struct job *job;
@@ -205,35 +211,39 @@ struct run {
 	struct lnet_sim *sim;
 	struct member *members; /* NODES_MAX */
 	unsigned int n;
-	unsigned int left; /* calls to begin */
+	unsigned int left; /* calls that are still to begin */
 	struct test_call *calls[CALLS_MAX];
-	unsigned int ncalls, first; /* first that may not have ended */
+	/* first: the first call that may not have ended */
+	unsigned int ncalls, first;
 	unsigned int nstores;
-	bool named; /* nodes have the same ids after each start */
+	bool named; /* nodes have the same client ids after each start */
 	struct splits splits;
 	struct links links;
 	struct rules rules;
-	struct simqp_fabric *fabric; /* NULL: there are no queue pairs */
+	struct simqp_fabric *fabric; /* NULL: no rail has queue pairs */
 	bool registered;     /* nodes with odd numbers register all memory */
-	struct rails *rails; /* NULL: rails do not change in this scenario */
-	struct liar *liar;   /* NULL: there is none */
-	bool quiet; /* nobody calls: LNet's own operations only */
+	struct rails *rails; /* NULL: rails do not change */
+	struct liar *liar;   /* NULL: no node lies */
+	bool quiet;	     /* no calls, only operations of LNet itself */
 	struct ulrpc_conf conf;
 	unsigned int steps;
-	bool waiting;	     /* some node waits: no other may begin to */
-	const char *awaited; /* NULL: nothing, or that has been said */
+	/* a node waits for something: no other may begin to */
+	bool waiting;
+	/* what is waited for; NULL: nothing, or it has been reported */
+	const char *awaited;
 	uint64_t wait_began;
-	bool healed;   /* nothing new begins any more */
-	uint64_t calm; /* ns: since when there are no faults; 0: there are */
+	bool healed;   /* nothing new begins */
+	uint64_t calm; /* ns: when faults ended; 0: they go on */
 	bool over;
 	enum weather weather;
 	bool slow, harsh, tiny, late;
-	unsigned int spare; /* WEATHER_SPARED: the rail, of all nodes */
-	uint64_t longest; /* ns that a request took, so far */
+	/* WEATHER_SPARED: the rail that never fails, on all nodes */
+	unsigned int spare;
+	uint64_t longest; /* ns: the longest that a request has taken so far */
 	struct tally *tally;
 };
 
-/* Nobody minds if it is executed more than once. */
+/* May the call be executed more than once? */
 static inline bool call_is_idempotent(const struct test_call *c)
 {
 	return c->semantics == ULRPC_IDEMPOTENT &&
@@ -250,13 +260,13 @@ static inline bool chance(struct run *r, unsigned int percent)
 	return rnd(r, 100) < percent;
 }
 
-/* Does the network as a whole do what it should? */
+/* Does the whole network work as it should? */
 static inline bool is_fair(const struct run *r)
 {
 	return r->weather == WEATHER_FAIR || r->weather == WEATHER_SPARED;
 }
 
-/* Contents, of a call with its id. */
+/* Returns the pattern for the contents of call @id. */
 static inline uint64_t request_pattern(uint64_t id)
 {
 	return id * 8;
@@ -272,42 +282,45 @@ static inline uint64_t bulk_pattern(uint64_t id, unsigned int i)
 
 /* ---- rpc_play.c ---- */
 
-/* The scenario's own: makes the cluster. Called by scenario_play(). */
+/* Makes the cluster; each scenario has its own. Called by scenario_play(). */
 int scenario_set_up(struct run *r);
-/* Short times, so that all of them pass in a run. */
+/* Sets short times, so that all of them pass in a run. */
 void play_conf(struct run *r);
-/* Adds node @index, whose NIDs are set. Returns what lnet_sim_node_add() does.
- */
+/* Adds node @index, whose NIDs are set. Returns as lnet_sim_node_add(). */
 int play_node(struct run *r, unsigned int index);
 
 /* ---- rpc_caller.c ---- */
 
-/* One call more, of whatever kind. */
+/* Begins a call of any kind. */
 void caller_call(struct member *m);
-/* A call that has to succeed. */
+/* The terms of a call that has to succeed. */
 struct probe {
-	uint64_t us;	 /* without faults, in which it does; 0: it need not,
-			  * and takes time, until it is canceled */
-	uint64_t faults; /* us that these may last first */
-	bool idempotent; /* or of any kind */
+	/* us without faults within which it succeeds; 0: it need not, and lasts
+	 * until it is canceled */
+	uint64_t us;
+	uint64_t faults; /* us of faults that may come before */
+	/* it may be executed more than once, whatever its kind */
+	bool idempotent;
 };
-/* One of each client there is. */
+/* Begins such a call with each client of the node. */
 void caller_probe(struct member *m, const struct probe *probe);
-/* On a worker: one that is waited for. */
+/* Makes a call from a worker, and waits for it. */
 void caller_ask(struct member *m);
 void caller_cancel_one(struct run *r);
-/* All that have no deadline, or would last longer than the run. */
+/* Cancels all calls that have no deadline, or would last longer than the run.
+ */
 void caller_cancel_long(struct run *r);
-/* Those that were canceled some time ago are given up: no handler of theirs may
- * begin any more. */
+/* Marks calls that were canceled some time ago as given_up: their handlers may
+ * not begin any more. */
 void caller_given_up(struct run *r);
-/* Calls of a node that crashed. */
+/* Marks the calls of a node that has crashed. */
 void caller_crashed(struct member *m);
-/* RPC of this node has been closed: all have ended. */
+/* Violation: a call of this node has not ended, though its RPC is closed. */
 void caller_closed(struct member *m);
-/* No call is past its deadline. Returns how many have not ended. */
+/* Violation: a call is past its deadline. Returns how many calls have not
+ * ended. */
 unsigned int caller_check(struct run *r);
-/* The simulation is no more: returns how many have not ended. */
+/* Frees all calls, after the simulation. Returns how many have not ended. */
 unsigned int caller_left(struct run *r);
 void caller_free(struct run *r);
 
@@ -319,85 +332,89 @@ void outcome_check(const struct test_call *c, const char *reply, size_t length);
 
 /* ---- rpc_server.c ---- */
 
-/* The call has its effects, at @m. Violation: again, or though it must not. */
+/* Counts that the call has its effects, at @m. Violation: for the second time,
+ * or though it must not. */
 void execute(struct test_call *c, const struct member *m);
 
 void server_start(struct member *m, unsigned int service);
 void server_stop(struct member *m, unsigned int service);
-/* What it has not answered by now is of no interest any more. */
+/* Forgets what a service that has stopped has not answered. */
 void server_stopped(struct member *m, unsigned int service);
 void server_crashed(struct member *m);
 unsigned int server_jobs(const struct member *m);
-/* Answers what is not answered, and frees. */
+/* Answers what was not answered, and frees all jobs. */
 void server_free(struct member *m);
 
 struct job *job_new(struct member *m, struct ulrpc_request *request,
 		    const struct test_body *body);
-/* Frees it, if nobody has it any more. */
+/* Frees the job if nobody uses it any more. */
 void job_check(struct job *j);
 void job_answer(struct job *j, int status);
-/* One of its bulks: false, it is not there. */
+/* Begins to move one of its bulks. Returns false if the call has no such bulk.
+ */
 bool part_begin(struct job *j, unsigned int i, struct iovec iov[2]);
 void part_end(struct job *j, unsigned int i, int status, uint64_t moved);
 
 /* ---- rpc_store.c ---- */
 
-/* Another one, with nothing in it. */
+/* Makes a new, empty store. */
 void store_make(struct run *r, struct store *s);
 void store_free(struct store *s);
-/* ulrpc_durable.lookup; @arg: the store. */
+/* Looks up a record: ulrpc_durable.lookup; @arg is the store. */
 int store_lookup(void *arg, const void *key, void **value_p, size_t *length_p);
-/* The effects of the job, and the record of its reply, are to be stored
- * together: both, or, if its process ends before that, neither. */
+/* Begins a transaction that stores the effects of the job together with the
+ * record of its reply: both, or neither if the process ends before the commit.
+ */
 void store_begin(struct job *j);
 void store_commit(struct job *j);
-/* The job is about to be answered with @status. Returns what with; 0: with
- * body.status, as stored. */
+/* Ends the transaction, before the job is answered with @status. Returns the
+ * status to answer with; 0: body.status was stored. */
 int store_end(struct job *j, int status);
 
 /* ---- rpc_work.c: handlers that block ---- */
 
-/* On a worker: takes its time, and waits for what it needs; then answers. */
+/* Handles the request in a worker: blocks, waits for what the request needs,
+ * and answers. */
 void work_block(struct job *j);
-/* When the caller's time is over, us of the clock: UINT64_MAX, never; 0: now.
- * Never sooner than was known before. */
+/* Returns when the caller's time is over, us of the clock: UINT64_MAX: never;
+ * 0: now. Violation: sooner than was said before. */
 uint64_t job_deadline(struct job *j);
 
 /* ---- rpc_faults.c ---- */
 
-/* Something is waited for outside of handlers, one thing at a time. Violation:
- * for too long. */
+/* Says that somebody outside of handlers waits for @what, one at a time.
+ * Violation: it takes too long. */
 void wait_begin(struct member *m, const char *what);
 void wait_end(struct member *m);
 void wait_check(struct run *r);
 
 void fault_one(struct run *r);
-/* One of the network, or of a server. */
+/* Lets the network or a server fail once. */
 void fault_outside(struct run *r);
 void fault_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
-/* Ends all faults: everybody is there, with all services. */
+/* Ends all faults: all nodes are up, with all services. */
 void fault_heal(struct run *r);
-/* RPC of a node, with its services and clients. */
+/* Opens RPC on a node, with its services and clients. */
 int member_open(struct member *m);
 void member_clients(struct member *m);
 
 /* ---- rpc_verbs.c: queue pairs, instead of simlnd, below nets of o2ib ---- */
-/* Without verbs_new() nothing of it happens. */
+/* Without verbs_new() the other functions do nothing. */
 
-/* Before the first node. As sim_verbs(). */
+/* To be called before the first node is added. Returns as sim_verbs(). */
 int verbs_new(struct run *r);
-/* Devices for a node whose NIDs are set, before it starts. */
+/* Adds the devices of a node, whose NIDs are set, before it starts. */
 void verbs_device(struct run *r, const struct member *m);
-/* One direction is like this or that from now on. */
+/* Draws new faults for the direction from @a to @b. */
 void verbs_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
 void verbs_fault(struct run *r);
-/* All devices are there, and nothing is between them. */
+/* All devices are there, and all links are perfect. */
 void verbs_heal(struct run *r);
-/* What the fabric has counted. */
+/* Reports what the fabric has counted. */
 void verbs_tell(const struct run *r, scenario_tell_fn tell, void *arg);
 
 /* ---- rails.c: rails that come, fail, and go; and LNet's own traffic ---- */
-/* Without rails_new() nothing of it happens. */
+/* Without rails_new() the other functions do nothing. */
 
 /* For @r->n nodes whose NIDs are set. */
 void rails_new(struct run *r);
@@ -405,40 +422,41 @@ void rails_new(struct run *r);
 void rails_start(struct run *r, unsigned int index, struct lnet *node);
 /* Its process has died. */
 void rails_crashed(struct run *r, unsigned int index);
-/* Something happens, perhaps. */
+/* Draws whether a rail changes, and which. */
 void rails_step(struct run *r);
-/* All are there again, and nothing is between them. */
+/* All rails are there, and work. */
 void rails_heal(struct run *r);
-/* Lets time pass until all know each other, and all is well. Violation: that
- * takes too long. */
+/* Runs until all nodes know each other, and all is well. Violation: it takes
+ * too long. */
 void rails_settle(struct run *r);
-/* Nothing new begins. */
+/* Nothing new begins any more. */
 void rails_over(struct run *r);
-/* The simulation is no more. Returns what is left that should not be. */
+/* Frees all, after the simulation. Returns how much is left that should not be.
+ */
 unsigned int rails_free(struct run *r);
 
 /* ---- rails_views.c: what nodes know of each other ---- */
 
-/* For nodes that do not exist yet: who discovers whom. */
+/* Draws who uses discovery, before there are nodes. */
 void views_plan(struct run *r);
-/* An administrator changes something. */
+/* An administrator changes something on some node. */
 void views_disturb(struct run *r);
-/* All of that is taken back. */
+/* All changes are undone. */
 void views_heal(struct run *r);
-/* Nodes ask for each other. */
+/* Nodes send to each other, so that they discover each other. */
 void views_meet(struct run *r);
-/* Do all know what they should, some time after the faults? Else, if @say, a
- * violation. */
+/* Some time after the faults: do all nodes know what they should? If not, and
+ * @say: a violation. */
 bool views_are_right(struct run *r, bool say);
 
 /* ---- rails_liar.c: a node that claims what is not its own ---- */
 
-/* One more node, which has a NID on each of so many nets. As
+/* Adds a node that lies, with a NID on each of @nets nets. Returns as
  * lnet_sim_node_add(). */
 int liar_new(struct run *r, unsigned int nets);
-/* It tells somebody something, if there is a liar. */
+/* If there is such a node, it lies to somebody. */
 void liar_step(struct run *r);
-/* The simulation is no more. */
+/* To be called after the simulation. */
 void liar_free(struct run *r);
 
 /* ---- rpc_tally.c ---- */
@@ -476,36 +494,35 @@ enum happening {
 
 struct tally *tally_new(void);
 void tally_count(struct run *r, enum happening what);
-/* Of a call. */
+/* Counts the outcome of a call. */
 void tally_end(struct run *r, const struct ulrpc_outcome *o);
-/* What RPC has counted on a node, where it is about to end. */
+/* Adds the statistics of a node's RPC that is about to end. */
 void tally_rpc(struct member *m);
-/* At the end. Violation: connections were lost, or calls sent again, in a run
- * without faults. */
+/* Violation at the end: connections were lost, or calls were sent again, in a
+ * run without faults. */
 void tally_check(const struct run *r);
 
 /* ---- rpc_audit.c ---- */
 
-/* Violations: calls wait for nothing, or counts of calls are wrong. Between
- * turns. */
+/* Violations: a call waits for something that will not happen, or counts of
+ * calls are wrong. To be called between turns. */
 void audit_waiting(struct member *m);
-/* Violations: the time of requests got shorter, or they are extended too often.
- * Between turns. */
+/* Violations: the time of a request became shorter, or it is extended too
+ * often. To be called between turns. */
 void audit_times(struct member *m);
-/* The job is about to be answered. */
+/* Notes the time of a job that is about to be answered. */
 void audit_answer(const struct job *j);
-/* Do all handlers know which of their calls were given up? @report: else those
- * are violations. */
+/* Do all handlers know which of their calls were given up? If not, and @report:
+ * violations. */
 bool audit_given_up(const struct member *m, bool report);
-/* Is there nothing that belongs to a call or to a request? Else, if @say, a
- * violation. */
+/* Is nothing left of calls and requests? If not, and @say: a violation. */
 bool audit_rpc(struct member *m, bool say);
-/* As long as this is the same, the node has forgotten no call of @service's. */
+/* While this number is the same, the node has forgotten no call of @service. */
 uint64_t audit_lapses(const struct member *m, unsigned int service);
-/* Does the node know the connection of @client, and serve it? */
+/* Does the node know @client's connection, and serve it? */
 bool audit_knows(const struct member *m, unsigned int service,
 		 const struct ulrpc_client *client);
-/* The number of the service's store; 0: it has none, or @client knows of
+/* Returns the number of the service's store; 0: it has none, or @client knows
  * another one. */
 unsigned int audit_store(const struct member *m, unsigned int service,
 			 const struct ulrpc_client *client);

@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RPC among the nodes of a random cluster. What must hold, and who looks:
+ * RPC among the nodes of a random cluster. What must hold, and who checks it:
  *
- * Memory that is its owner's again is not written to.
+ * Memory is not written to once it has been given back to its owner.
  *	bulk_retire(), part_end(), call_start(), by lnet_sim_buf_retire()
- * Nothing is executed twice, unless its caller does not mind; what is said not
- * to be executed never is, what is said to be has been; a service that has
- * forgotten nothing knows each call, and so does one with a store, whatever
- * happens: its transactions are counted.
+ * A call is executed once, unless its caller allows more. A call that is said
+ * not to be executed never is, and one that is said to be has been. A service
+ * that has forgotten nothing knows each call; a service with a store knows it
+ * whatever happens: its transactions are counted.
  *	execute(), check_run(), check_execution(), check_memory()
- * A call ends once, by its deadline, after the call that began it; neither an
- * attempt nor its request are to last longer; the time of a request never gets
- * shorter, whatever copies, queries and Extends do.
+ * A call ends once, by its deadline, and after the call that began it. Neither
+ * an attempt nor its request outlasts the call. The time of a request never
+ * gets shorter, whatever copies, queries and Extends do.
  *	on_done(), check_times(), outlasts(), job_audit(), job_deadline()
- * A slow server costs neither connections nor repetitions; callers hear of more
- * time as often as that doubles; nobody learns from waiting.
+ * A slow server costs neither connections nor repetitions. A caller is told of
+ * an extension as often as the time doubles. Estimates do not learn from calls
+ * that only waited.
  *	tally_check(), job_audit(), expects_too_much()
- * Replies and bulk have the contents that belong to them: replies longer than
- * their callers had room for, bulk of 0 bytes, of 1 byte, in short segments, in
- * messages that are lost both ways, moved after the reply, or again by another
- * attempt.
+ * Replies and bulk have the contents that belong to them: also replies that are
+ * longer than their callers had room for, and bulk of 0 bytes, of 1 byte, in
+ * short segments, in messages that are lost in both directions, moved after the
+ * reply, or again by another attempt.
  *	check_reply(), is_whole(), bulks_end(), part_end()
- * What waits does so for something that will come; counts are right.
+ * Whatever waits, waits for something that will happen; counts are right.
  *	audit_waiting()
- * Who is given up hears of it, and does not begin any more.
+ * A handler hears that its call was given up, and does not begin after that.
  *	audit_given_up(), check_run()
  * RPC, and each service, ends in time, whatever is under way.
  *	wait_check(), caller_closed()
- * When faults end, calls succeed: at once, when LNet has given up what faults
- * have left in it; and nothing is left in the end.
+ * Once faults have ended, and LNet has given up what they have left in it,
+ * calls succeed at once; and nothing is left in the end.
  *	is_success(), audit_rpc(), caller_left()
  *
- * Looked at elsewhere, each with a scenario of its own: how soon the dead are
- * found out (tests/unit/rpc/client/attempt_test.c, import_test.c), what comes
- * after a restart of a server with many clients (herd.c), two processes with
- * one id (tests/unit/rpc/server/session/export_test.c), other processors and
- * pages (tests/unit/rpc/wire, bulk). Wall time is read by nobody: env.h has
- * none.
+ * Checked elsewhere, each with a scenario of its own: how soon dead nodes are
+ * noticed (tests/unit/rpc/client/attempt_test.c, import_test.c), the restart of
+ * a server with many clients (herd.c), two processes with one id
+ * (tests/unit/rpc/server/session/export_test.c), other processors and page
+ * sizes (tests/unit/rpc/wire, bulk). Nothing reads wall time: env.h has none.
  */
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
@@ -68,7 +68,8 @@ int scenario_set_up(struct run *r)
 		r->weather = (enum weather)rnd(r, WEATHERS);
 	play_conf(r);
 	r->named = chance(r, 30);
-	/* See step_pause(): nor does it hear of them by a keepalive. */
+	/* Keepalives would tell the server of its clients, too (see
+	 * step_pause()). */
 	if (r->late) {
 		r->n = 2;
 		r->conf.keepalive = 2000000;

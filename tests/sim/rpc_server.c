@@ -54,7 +54,7 @@ static void answer(struct run *r, struct ulrpc_request *request,
 		ulrpc_fail(request, status);
 		return;
 	}
-	/* Copied: nobody may look at it later. */
+	/* a copy: nobody may read it later */
 	reply = lnet_sim_buf(r->sim, b->reply_length + 1);
 	pattern_fill(reply, b->reply_length, reply_pattern(b->id));
 	ulrpc_reply(request, reply, b->reply_length);
@@ -93,8 +93,8 @@ static void job_delay(struct job *j)
 
 /* ---- bulk ---- */
 
-/* A part has been moved, or not; what it was moved to or from is not touched
- * any more. */
+/* A bulk has been moved, or not; from now on nobody may touch the memory on
+ * this side. */
 void part_end(struct job *j, unsigned int i, int status, uint64_t moved)
 {
 	struct lnet_sim *sim = j->m->run->sim;
@@ -137,7 +137,7 @@ bool part_begin(struct job *j, unsigned int i, struct iovec iov[2])
 	int rc = ulrpc_request_bulk(j->request, i, &info);
 
 	if (rc) {
-		/* Its service may have left it behind. */
+		/* its service may have abandoned it */
 		if (!j->blocked || job_deadline(j))
 			lnet_sim_fail(j->m->run->sim,
 				      "call %lu has no bulk %u: %d",
@@ -185,7 +185,7 @@ static void job_move(struct job *j)
 	struct ulrpc_request_info info;
 
 	ulrpc_request_info(j->request, &info);
-	/* One more, until all have begun. */
+	/* Counts as one more until all moves have begun. */
 	j->moving++;
 	for (unsigned int i = 0; i < info.nbulks && i < BULKS; i++)
 		part_move(j, i);
@@ -209,7 +209,7 @@ static struct test_call *call_of(struct run *r, const struct test_method *tm,
 	return c;
 }
 
-/* Its handler runs. */
+/* Checks that the call may run, when its handler begins. */
 static void check_run(const struct test_call *c, const struct member *m)
 {
 	if (c->ended && c->outcome.execution == ULRPC_NOT_EXECUTED)
@@ -285,7 +285,7 @@ static void on_request(void *arg, struct ulrpc_request *request,
 		return;
 	}
 	check_run(c, m);
-	/* So it was not executed, and may come again. */
+	/* so it was not executed, and may come again */
 	if (b.refuse) {
 		ulrpc_refuse(request);
 		return;
@@ -372,7 +372,7 @@ void server_start(struct member *m, unsigned int service)
 	conf.methods = methods;
 	conf.nmethods = METHODS;
 	conf_fill(r, &conf);
-	/* A fixed portal is the next service's at once. */
+	/* a fixed portal can be used again at once */
 	if (service == 1)
 		conf.portal = 20;
 	if (store->number) {
@@ -388,7 +388,7 @@ void server_start(struct member *m, unsigned int service)
 	if (!rc)
 		return;
 	m->services[service] = NULL;
-	/* RPC may be shutting down. */
+	/* RPC may be shutting down */
 	if (rc != -ESHUTDOWN)
 		lnet_sim_fail(r->sim, "node %u: service %u does not start: %d",
 			      m->index, service, rc);
@@ -461,13 +461,14 @@ unsigned int server_jobs(const struct member *m)
 	return n;
 }
 
-/* The simulation is no more; the memory of requests is. */
+/* To be called after the simulation: requests have been freed with it. */
 void server_free(struct member *m)
 {
 	while (m->jobs) {
 		struct job *j = m->jobs;
 
-		/* The analyzer does not see that job_free() takes it off. */
+		/* The analyzer does not see that job_free() takes the job off
+		 * the list. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (j->request && !j->dead)
 			ulrpc_fail(j->request, -EIO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stores of durable services of the RPC scenario, which outlive their
- * nodes, and the transactions of handlers, which do not. */
+/* The stores of durable services, which survive their nodes, and the
+ * transactions of handlers, which do not. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 struct stored {
 	struct stored *next;
 	uint8_t key[ULRPC_RECORD_KEY];
-	uint64_t until; /* ns: it is of no use after that */
+	uint64_t until; /* ns: when the record may go */
 	size_t length;
 	uint8_t value[];
 };
@@ -85,7 +85,7 @@ static struct store *store_of(const struct job *j)
 	return &j->m->stores[j->body.service];
 }
 
-/* The process that began the transaction is there, and has not closed RPC. */
+/* Is the process that began the transaction still there, with RPC open? */
 static bool process_lives(const struct job *j)
 {
 	return !j->dead && j->m->rpc && j->m->life == j->life &&

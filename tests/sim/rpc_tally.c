@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How often what the RPC scenario is about happens. */
+/* Counts how often the faults and outcomes of the RPC scenario happen. */
 #include <stdlib.h>
 
 #include "rpc/stats/stat.h"
@@ -10,7 +10,7 @@ struct tally {
 	uint64_t happened[HAPPENINGS];
 	uint64_t ended[ULRPC_CAUSE_COUNT]; /* calls, by cause */
 	uint64_t unknown;
-	uint64_t counts[RPC_STATS_NOW]; /* RPC's own, of all nodes */
+	uint64_t counts[RPC_STATS_NOW]; /* RPC's own counters, of all nodes */
 };
 
 static const char *const happenings[HAPPENINGS] = {
@@ -73,7 +73,8 @@ void tally_rpc(struct member *m)
 	}
 }
 
-/* Who is refused may try again; who is slow is waited for. */
+/* A call that is refused may be sent again; one that is slow must be waited
+ * for. */
 void tally_check(const struct run *r)
 {
 	const uint64_t *counts = r->tally->counts;
@@ -84,7 +85,8 @@ void tally_check(const struct run *r)
 	if (r->weather != WEATHER_FAIR)
 		return;
 	if (counts[RPC_STAT_connections_lost])
-		lnet_sim_fail(r->sim, "without faults %lu connections were lost",
+		lnet_sim_fail(r->sim,
+			      "without faults %lu connections were lost",
 			      (unsigned long)counts[RPC_STAT_connections_lost]);
 	if (counts[RPC_STAT_calls_repeated] > refused)
 		lnet_sim_fail(r->sim,

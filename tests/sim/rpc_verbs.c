@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to the queue pairs below a run. */
+/* Faults of the queue pairs that carry a run. */
 #include <errno.h>
 
 #include "sim/verbs.h"
 #include "tests/sim/rpc_run.h"
 
-/* Parts in a million. */
+/* parts in a million */
 #define RARELY 2000
 #define OFTEN  30000
 
@@ -14,7 +14,7 @@ static bool is_verbs(const struct ulnet_nid *nid)
 	return nid->type == LNET_TYPE_O2IB;
 }
 
-/* Some NID of o2ib: each node has one. */
+/* Returns a NID of net type o2ib: each node has one. */
 static struct ulnet_nid some_device(struct run *r)
 {
 	struct member *m = &r->members[rnd(r, r->n)];
@@ -32,7 +32,7 @@ int verbs_new(struct run *r)
 {
 	struct simqp_conf conf = { 0 };
 
-	/* Devices that are patient, or give up soon. */
+	/* Devices may wait long before they give up, or not long. */
 	if (chance(r, 50))
 		conf.ack_ns = 5 * MS + rnd(r, 500 * MS);
 	if (chance(r, 30))
@@ -42,8 +42,9 @@ int verbs_new(struct run *r)
 	return sim_verbs(r->sim, &conf, &r->fabric);
 }
 
-/* Of which some have little. How often users' memory is registered depends on
- * where it is, so that must not be by chance. */
+/* Some devices have few resources. How often users' memory is registered
+ * depends on its addresses, which are not part of the seed, so that must not be
+ * drawn by chance. */
 void verbs_device(struct run *r, const struct member *m)
 {
 	bool sure = is_fair(r) || (r->registered && m->index % 2);
@@ -95,8 +96,8 @@ static void fail_call(struct run *r, const struct ulnet_nid *nid)
 	};
 	enum simqp_call call = (enum simqp_call)rnd(r, SIMQP_CALLS);
 
-	/* How much of users' memory is registered, and gives way to others, is
-	 * no part of the seed: see verbs_device(). */
+	/* How much memory is registered, and evicted, is not part of the seed:
+	 * see verbs_device(). */
 	if (r->registered &&
 	    (call == SIMQP_CALL_REG || call == SIMQP_CALL_CREATE))
 		call = SIMQP_CALL_CONNECT;
@@ -152,14 +153,14 @@ void verbs_fault(struct run *r)
 	}
 }
 
-/* No call is to fail any more, of those of which this was said. */
+/* No verbs call fails any more, of those that were told to. */
 static void calls_heal(struct run *r, const struct ulnet_nid *nid)
 {
 	for (int call = 0; call < SIMQP_CALLS; call++)
 		simqp_fail_call(r->fabric, nid, (enum simqp_call)call, 0, 0);
 }
 
-/* What was said last of links holds, of silence all that was said. */
+/* A new setting of a link replaces the last one; silence adds up. */
 void verbs_heal(struct run *r)
 {
 	const struct simqp_link perfect = { .latency = 10 * US };

@@ -5,7 +5,7 @@
 #include "tests/sim/rpc_run.h"
 #include "tests/unit/rpc/worker_sleep.h"
 
-/* Nobody can have taken the request from its handler. */
+/* Is it certain that the service has not abandoned the request? */
 static bool service_stays(const struct job *j)
 {
 	return !j->m->run->over && j->m->rpc && !j->m->shutting &&
@@ -24,7 +24,7 @@ uint64_t job_deadline(struct job *j)
 	if (info.time_left == ULRPC_NEVER)
 		return j->deadline = UINT64_MAX;
 	at = now + info.time_left;
-	/* Of two whole numbers each may be cut by one. */
+	/* each of two whole numbers may be rounded down by one */
 	if (service_stays(j) && at + 1 < j->deadline)
 		lnet_sim_fail(sim,
 			      "node %u: call %lu has less time than it had: "
@@ -50,7 +50,7 @@ static int work_move(struct job *j, unsigned int i)
 	return rc;
 }
 
-/* With its own means, or those for requests, which hear of their end. */
+/* Blocks by its own means, or by those that wake when the request ends. */
 static int work_sleep(struct job *j)
 {
 	struct run *r = j->m->run;
@@ -95,7 +95,7 @@ void work_block(struct job *j)
 	crashed = !lnet_sim_node(r->sim, j->m->index);
 	if (!crashed)
 		job_deadline(j);
-	/* When it has crashed nobody minds whether there is an answer. */
+	/* after a crash it does not matter whether there is an answer */
 	if (!crashed || chance(r, 50))
 		job_answer(j, rc ? -EREMOTEIO : 0);
 	else

@@ -102,6 +102,6 @@ void rules_change(struct rules *r, struct lnet_sim *sim, struct lnet *node,
 		f.messages = LNET_FAULT_PUT;
 	}
 	rc = lnet_fault_add(node, &f);
-	if (rc && rc != -EEXIST) /* the same was drawn before */
+	if (rc && rc != -EEXIST) /* the same rule may exist already */
 		lnet_sim_fail(sim, "a fault rule is not taken: %d", rc);
 }

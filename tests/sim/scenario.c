@@ -37,7 +37,8 @@ struct run {
 	struct member members[NODES_MAX];
 	unsigned int n;
 	bool over;
-	bool slow;		/* much is on its way at any time */
+	/* messages take long, so that many are under way */
+	bool slow;
 	bool harsh;		/* every fault, all the time */
 	struct ulnet_conf conf; /* of all nodes */
 	uint64_t disturbed[DISTURBANCES];
@@ -84,7 +85,7 @@ static void crash(struct run *r, struct member *m)
 
 static void toggle(struct run *r, struct member *m, unsigned int i)
 {
-	/* It comes back with so few credits that messages queue. */
+	/* The NI comes back with so few credits that messages queue. */
 	struct ulnet_ni_conf conf = { .nid = m->nids[i],
 				      .credits = 1 + (uint32_t)rnd(r, 8),
 				      .peer_credits = 1 + (uint32_t)rnd(r, 4) };
@@ -97,7 +98,7 @@ static void toggle(struct run *r, struct member *m, unsigned int i)
 	}
 }
 
-/* One that is gone comes back, or else one goes. */
+/* Adds an NI that was deleted or, if there is none, deletes one. */
 static void toggle_ni(struct run *r, struct member *m)
 {
 	unsigned int i = (unsigned int)rnd(r, m->nnids);
@@ -140,7 +141,7 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, 50 * MS));
 }
 
-/* Contents are what this scenario looks at: nobody damages them. */
+/* This scenario checks contents: no rule damages them. */
 static void change_rules(struct run *r, struct member *m)
 {
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
@@ -159,9 +160,9 @@ static const char *const disturbances[DISTURBANCES] = {
 	[7] = "room for messages is added",
 	[10] = "fault rules change",
 };
-/* Some are more frequent. */
-static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,
-						      5, 6, 7, 5, 5, 10, 10 };
+/* some are more frequent */
+static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,  5,
+						      6, 7, 5, 5, 10, 10 };
 
 static void disturb(struct run *r)
 {
@@ -254,10 +255,11 @@ static int set_up(struct run *r)
 	r->slow = chance(r, 25);
 	r->harsh = chance(r, 25);
 	lnet_conf_init(&r->conf);
-	/* Few messages: peers have their shares of them, and wait. */
+	/* Few messages a peer: more have to wait. */
 	if (chance(r, 40))
 		r->conf.messages_max = 8 + (uint32_t)rnd(r, 16);
-	/* Little is held: what finds no room stands, or is dropped. */
+	/* Little memory for messages without a buffer: more of them wait, or
+	 * are dropped. */
 	if (chance(r, 40))
 		r->conf.lazy_max = 1 + (uint32_t)rnd(r, 4);
 	traffic_init(&r->traffic, r->sim, r->n, OPERATIONS);
@@ -287,7 +289,8 @@ int scenario_play(struct run *r)
 
 	if (!rc) {
 		lnet_sim_at(r->sim, MS, step, r);
-		/* Sometimes everything ends in the middle. */
+		/* Sometimes the run ends while traffic and faults are under
+		 * way. */
 		lnet_sim_run(r->sim, chance(r, 30) ? rnd(r, SEC) : 60 * SEC);
 	}
 	r->over = r->traffic.over = true;

@@ -14,26 +14,27 @@
 #include <stdint.h>
 #include <ulnet/sim.h>
 
-/* Seeds of a long campaign. */
+/* seeds of a long campaign */
 extern const unsigned int scenario_seeds_long;
-/* Seeds that have once found something, in ascending order, then 0. Each
- * campaign from seed 1 has them, however short it is. */
+/* Seeds that have once found a defect, in ascending order, ended by 0. Each
+ * campaign from seed 1 runs them, however short it is. */
 extern const uint64_t scenario_kept[];
 
 struct run;
 
-/* Never NULL. */
+/* Never returns NULL. */
 struct run *scenario_new(struct lnet_sim *sim);
-/* All that happens. 0, or why it could not be set up. */
+/* Plays the whole run. Returns 0, or why it could not be set up. */
 int scenario_play(struct run *r);
-/* What has happened in the run, and how often; @kind and @what together name
- * it. */
+/* Reports what has happened in the run, and how often; @kind and @what together
+ * name it. */
 typedef void (*scenario_tell_fn)(void *arg, const char *kind, const char *what,
 				 uint64_t n);
 void scenario_tell(const struct run *r, scenario_tell_fn tell, void *arg);
-/* Is the run, which has been played, the same each time? */
+/* Is a run of the same seed the same each time? */
 bool scenario_repeats(const struct run *r);
-/* The simulation is no more. Returns what is left that should not be. */
+/* Frees all, after the simulation. Returns how much is left that should not be.
+ */
 unsigned int scenario_free(struct run *r);
 
 #endif

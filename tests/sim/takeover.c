@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client and a server on two nets, two routers between them, and a steady
- * load of calls; then one router fails in one way or another, and comes back:
- * how long the longest call takes, how many are lost, and whether the router is
- * used again (requirement B4). In virtual time, so that a run is exact.
+ * load of calls; then one router fails in one way or another, and comes back.
+ * Measures how long the longest call takes, how many are lost, and whether the
+ * router is used again (requirement B4), in virtual time, so that a run is
+ * exact.
  *
  *	client --- net 0 --- routers 0, 1 --- net 1 --- server
  */
@@ -22,14 +23,14 @@
 #define DEPTH	 8
 #define DEADLINE UINT64_C(60000000) /* of a call, us */
 #define WARM_UP	 (5 * SEC)
-#define FAILED	 (30 * SEC) /* so long the router is away */
-#define BACK	 (70 * SEC) /* an idle gateway is asked once a minute */
+#define FAILED	 (30 * SEC) /* for how long the router is away */
+#define BACK	 (70 * SEC) /* an idle gateway is pinged once a minute */
 #define STATS	 256
 
 enum { CLIENT, SERVER, ROUTER, OTHER, NODES };
 
 struct setup {
-	bool listens; /* the client's node */
+	bool listens; /* the client's node accepts connections */
 	unsigned int cpts;
 };
 
@@ -40,13 +41,13 @@ struct load {
 	struct ulrpc_client *client;
 	struct caller {
 		struct load *load;
-		uint64_t began; /* ns */
+		uint64_t began; /* ns: begin of the run */
 	} callers[DEPTH];
 	bool over;
-	/* Since the failure: */
+	/* What has happened since the failure: */
 	bool counts;
 	unsigned int lost;
-	uint64_t longest; /* ns */
+	uint64_t longest; /* ns: the longest call */
 };
 
 static int passed, failed;
@@ -59,7 +60,7 @@ static void must(int rc, const char *what)
 	exit(1);
 }
 
-/* Of @node on net 0 or 1. */
+/* Returns the NID of @node on net 0 or 1. */
 static struct ulnet_nid nid_of(unsigned int node, unsigned int net)
 {
 	return lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, net),
@@ -85,7 +86,7 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 		l->lost += o->status != 0;
 		l->longest = took > l->longest ? took : l->longest;
 	}
-	/* Whoever fails at once does not try again at once. */
+	/* A call that failed at once is not tried again at once. */
 	if (o->status)
 		lnet_sim_at(l->sim, 10 * MSEC, call, c);
 	else
@@ -293,7 +294,7 @@ static const struct failure {
 	const char *what;
 	void (*fail)(struct load *l);
 	void (*mend)(struct load *l);
-	unsigned int longest; /* call, ms */
+	unsigned int longest; /* the longest call, ms */
 } failures[] = {
 	{ "it crashes", crash, restart, 200 },
 	{ "it is silent", both_silent, heard, 1000 },
@@ -345,7 +346,7 @@ static void play(const struct failure *f, const struct setup *setup)
 	before = carried(l);
 	lnet_sim_run(l->sim, SEC);
 	end = lnet_sim_now(l->sim);
-	/* Calls that are still under way have taken as long at least. */
+	/* A call that is still under way has taken at least this long. */
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		uint64_t took = end - l->callers[i].began;
 

@@ -3,20 +3,22 @@
 
 #include <stdlib.h>
 
-/* What the portals are for, on every node. */
+/* The portals of every node. */
 enum {
-	PORTAL_SINK = 4,   /* PUTs from anybody, packed into large buffers */
-	PORTAL_SOURCE = 5, /* GETs from anybody */
-	PORTAL_LAZY = 6,   /* PUTs; buffers come late */
-	PORTAL_ONE = 7,	   /* PUTs of one peer, unique entries, used once */
+	PORTAL_SINK = 4,   /* PUTs from any peer, packed into large buffers */
+	PORTAL_SOURCE = 5, /* GETs from any peer */
+	PORTAL_LAZY = 6,   /* PUTs that come before their buffers */
+	PORTAL_ONE = 7,	   /* PUTs of one peer; unique entries, used once */
 	PORTAL_NOBODY = 8, /* nothing is attached */
 	PORTAL_ECHO = 9,   /* PUTs that are answered by a PUT to PORTAL_SINK */
 };
 
-#define LARGE	 UINT32_C(262144)
-#define PATTERN	 UINT32_C(65536) /* what patterns repeat with */
-#define ONE_SIZE UINT32_C(20480) /* some PUTs are truncated */
-#define ONES	 16		 /* unique entries for each peer, at a time */
+#define LARGE	UINT32_C(262144)
+#define PATTERN UINT32_C(65536) /* the period of patterns */
+/* shorter than some PUTs, which are truncated */
+#define ONE_SIZE UINT32_C(20480)
+/* unique entries for each peer at the same time */
+#define ONES 16
 
 /* An MD with its buffer, from attach or bind to its last event. */
 struct use {
@@ -25,9 +27,9 @@ struct use {
 	struct ulnet_md_handle md;
 	char *buf;
 	uint32_t size;
-	int portal; /* passive; -1: active */
+	int portal; /* of passive MDs; -1: active */
 	uint64_t pattern;
-	unsigned int peer; /* PORTAL_ONE */
+	unsigned int peer; /* of an MD on PORTAL_ONE */
 	uint64_t bits;
 	bool get;
 };
@@ -61,7 +63,8 @@ static struct use *use_new(struct talker *m, uint32_t size)
 	return u;
 }
 
-/* LNet has said, or its process is dead: nobody touches the buffer again. */
+/* LNet has given the buffer back, or the process has died: from now on nobody
+ * may touch it. */
 static void use_end(struct use *u)
 {
 	*u->prev = u->next;
@@ -189,7 +192,7 @@ static void on_active(const struct ulnet_event *ev)
 		lnet_sim_fail(u->m->traffic->sim,
 			      "node %u: REPLY with wrong contents",
 			      u->m->index);
-	/* It ended before its MD was used up. */
+	/* The operation ended before its MD was used up. */
 	if (ev->terminal && !ev->unlinked)
 		LNetMDUnlink(ev->md);
 	if (ev->terminal && ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
@@ -260,7 +263,7 @@ static void get(struct talker *m, struct ulnet_id to, uint32_t offset)
 		LNetMDUnlink(u->md);
 }
 
-/* From within a handler, on whatever CPT it runs. */
+/* Sends a PUT from within a handler, on whatever CPT that runs. */
 static void echo(struct talker *m, const struct ulnet_event *ev)
 {
 	struct ulnet_id to = { ev->source, ev->initiator.pid };
@@ -269,7 +272,8 @@ static void echo(struct talker *m, const struct ulnet_event *ev)
 		put(m, LNET_NID_ANY, to, PORTAL_SINK, 1, true);
 }
 
-/* Not delivered: sent anew from the handler itself, sometimes. */
+/* A message that was not delivered is sometimes sent again, from the handler
+ * itself. */
 static void again(struct talker *m, const struct ulnet_event *ev)
 {
 	struct traffic *t = m->traffic;
@@ -356,7 +360,7 @@ void traffic_crashed(struct traffic *t, unsigned int index)
 {
 	struct talker *m = &t->talkers[index];
 
-	while (m->uses)		  /* use_end() takes it off: */
+	while (m->uses) /* use_end() takes the MD off the list */
 		use_end(m->uses); /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random PUTs, GETs and pings among the nodes of a cluster, by the public API
- * only, as a user's would be. Violation: contents are not what was sent. What
- * becomes of operations, of credits and of buffers the simulator looks at
- * itself.
+ * only. Violation: contents are not what was sent. The simulator itself checks
+ * operations, credits and buffers.
  */
 #ifndef TESTS_SIM_TRAFFIC_H
 #define TESTS_SIM_TRAFFIC_H
@@ -13,45 +12,47 @@
 struct traffic;
 struct use;
 
-/* A node, and what it has been lent. */
+/* A node, and the buffers that it is using. */
 struct talker {
 	struct traffic *traffic;
 	unsigned int index;
 	unsigned int nnids;
-	const struct ulnet_nid *nids; /* the scenario's */
-	struct use *uses;	      /* MDs that live in it */
+	const struct ulnet_nid *nids; /* they belong to the scenario */
+	struct use *uses;	      /* its MDs */
 };
 
 struct traffic {
 	struct lnet_sim *sim;
 	struct talker *talkers;
 	unsigned int n;
-	unsigned int left; /* operations to begin */
+	unsigned int left; /* operations that are still to begin */
 	uint64_t next_pattern;
-	uint32_t large;		/* bytes of a large buffer */
-	unsigned int one_peers; /* that have entries of their own on each node,
-				 * the first ones */
+	uint32_t large; /* length of a large buffer, bytes */
+	/* how many nodes, the first ones, have entries of their own on each
+	 * node */
+	unsigned int one_peers;
 	bool over; /* nothing new begins */
 };
 
-/* For @n nodes, which are to begin @left operations. */
+/* Prepares traffic among @n nodes, which are to begin @left operations. */
 void traffic_init(struct traffic *t, struct lnet_sim *sim, unsigned int n,
 		  unsigned int left);
-/* Node @index, with @nnids NIDs, which stay the caller's, before it starts. */
+/* Announces node @index with @nnids NIDs, before it starts. The NIDs stay the
+ * caller's, and must live as long. */
 void traffic_add(struct traffic *t, unsigned int index,
 		 const struct ulnet_nid *nids, unsigned int nnids);
-/* The node has started: attaches what others send to. */
+/* The node has started: attaches the buffers that others send to. */
 void traffic_start(struct traffic *t, unsigned int index, struct lnet *node);
 /* Its process has died. */
 void traffic_crashed(struct traffic *t, unsigned int index);
-/* Up to @n operations begin at node @index, if it is there. */
+/* Begins up to @n operations at node @index, if the node is up. */
 void traffic_go(struct traffic *t, unsigned int index, unsigned int n);
-/* One that is under way is unlinked, perhaps. */
+/* Unlinks an MD of an operation that is under way, if there is one. */
 void traffic_unlink(struct traffic *t, unsigned int index);
-/* One buffer more for what waits at a lazy portal. */
+/* Attaches one more buffer for messages that wait at the lazy portal. */
 void traffic_post(struct traffic *t, unsigned int index);
-/* The simulation is no more. Returns how many nodes still have been lent
- * something. */
+/* Frees all, after the simulation. Returns how many nodes are still using a
+ * buffer. */
 unsigned int traffic_fini(struct traffic *t);
 
 #endif

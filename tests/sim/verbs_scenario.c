@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RPC among the nodes of a random cluster, whose o2ib nets are queue pairs
- * (sim/verbs.h). What must hold, and who looks: rpc_scenario.c.
+ * RPC among the nodes of a random cluster, whose o2ib nets consist of queue
+ * pairs (sim/verbs.h). The same must hold as in rpc_scenario.c.
  */
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"
@@ -11,22 +11,23 @@
 
 const unsigned int scenario_seeds_long = 1000;
 const uint64_t scenario_kept[] = {
-	52,  /* a connection without credits whose peer has gone ends */
-	340, /* what has crashed is audited no more, however long it takes */
+	52, /* a connection without credits ends when its peer is gone */
+	/* a crashed process is audited no more, however long the crash takes */
+	340,
 	0,
 };
 
 /* They are rpc_scenario.c's. */
-/* Which pieces of registered memory are next to each other, and have one
- * registration in common, depends on where malloc() has them. Under setarch -R
- * a process of its own has the same run each time, but perhaps another one than
- * a process that has made others before. */
+/* Which pieces of registered memory are adjacent, and share a registration,
+ * depends on the addresses that malloc() returns. Under setarch -R a seed of
+ * its own process has the same run each time, but perhaps another one than in a
+ * process that has run other seeds before. */
 bool scenario_repeats(const struct run *r)
 {
 	return !r->registered;
 }
 
-/* The first is of o2ib, always. */
+/* The first NID is always of net type o2ib. */
 static void set_nids(struct member *m, const uint32_t nets[RAILS],
 		     unsigned int rails)
 {
