@@ -28,7 +28,7 @@
 struct herd {
 	struct lnet_sim *sim;
 	unsigned int n;	    /* clients; the server is node n */
-	struct ulrpc **rpc; /* of the n clients, and of the server at last */
+	struct ulrpc **rpc; /* one for each client; the server has its own */
 	struct ulrpc_client **clients;
 	uint64_t since; /* ns: begin of bin 0 */
 	/* calls that reached the server, by time since then */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node with two CPTs in threads, that calls itself. A handler begins to get
- * the caller's bulk, and leaves the reply to another thread, which makes it at
- * some time, after it may have canceled the transfer; meanwhile the client goes
- * away, or the deadline passes, so that the bulk is aborted. Each call and each
- * transfer ends once, and all memory comes back.
+ * the caller's bulk, and leaves the reply to another thread, which replies at
+ * some time, perhaps after it has canceled the transfer. Meanwhile the client
+ * is closed, or the deadline passes, so that the bulk is aborted. Each call and
+ * each transfer must end once, and all memory must come back.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "ulnet/service.h"
 
 #define ROUNDS	 300
-#define CALLS	 8 /* of a round */
+#define CALLS	 8 /* in each round */
 #define BYTES	 8192
 #define SEGMENT	 64
 #define DEADLINE 60000000 /* us: nothing should take so long */
@@ -24,16 +24,16 @@
 static struct lnet *node;
 static struct ulrpc *rpc;
 
-/* What has happened, and who waits for it. */
+/* Counts of what has happened, for those who wait for it. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int begun;    /* handlers, of this round */
-	unsigned int ended;    /* calls, the same */
-	unsigned int released; /* bulks, the same */
-	unsigned int replied;  /* handlers, the same */
+	unsigned int begun;    /* handlers that have begun, in this round */
+	unsigned int ended;    /* calls that have ended, in this round */
+	unsigned int released; /* bulks that were released, in this round */
+	unsigned int replied;  /* handlers that have replied, in this round */
 	unsigned int moved, aborted;
-	struct list jobs; /* to be replied to */
+	struct list jobs; /* jobs that wait for their reply */
 	bool stop;
 } seen = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
@@ -60,12 +60,14 @@ static void wait_for(const unsigned int *n, unsigned int want)
 	pthread_mutex_lock(&seen.lock);
 	while (*n < want)
 		pthread_cond_wait(&seen.changed, &seen.lock);
-	/* A request whose caller had no time left may begin a round later. */
+	/* A request that had no time left may reach its handler a round later.
+	 */
 	CHECK(n == &seen.begun || *n == want);
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Of all handlers that have begun, so that no round leaves work to the next. */
+/* Waits for the replies of all handlers that have begun, so that no round
+ * leaves work to the next. */
 static void wait_for_replies(void)
 {
 	pthread_mutex_lock(&seen.lock);
@@ -77,9 +79,9 @@ static void wait_for_replies(void)
 /* ---- the service ---- */
 
 struct job {
-	struct list link; /* seen.jobs */
+	struct list link; /* link in seen.jobs */
 	struct ulrpc_request *request;
-	_Atomic unsigned int refs; /* the transfer's, and the reply's */
+	_Atomic unsigned int refs; /* one of the transfer, one of the reply */
 	atomic_bool ended;
 	unsigned int number;
 	uint8_t bytes[BYTES];
@@ -125,8 +127,8 @@ static void on_take(void *arg, struct ulrpc_request *r, const void *body,
 
 static void reply_to(struct job *job)
 {
-	/* Soon, and not always at the same time. The processor stays: whoever
-	 * else has it may keep it for long. */
+	/* Waits for a short and varying time, but keeps the processor: if
+	 * another process got it, that could take long. */
 	for (volatile unsigned int i = job->number * 7 % 50 * 4000; i > 0; i--)
 		;
 	for (unsigned int i = job->number % 3; i--;)
@@ -229,8 +231,8 @@ static struct ulrpc_bulk *call(struct ulrpc_client *c, unsigned int i,
 	return bulk;
 }
 
-/* Either the client goes, as soon as some of its calls are being served, or the
- * time is too short. */
+/* Either the client is closed as soon as some of its calls are being served, or
+ * the time of the calls is too short. */
 static void one_round(unsigned int n)
 {
 	bool goes = n % 2;
@@ -252,7 +254,7 @@ static void one_round(unsigned int n)
 	for (unsigned int i = 0; i < CALLS; i++)
 		ulrpc_bulk_close(bulks[i], on_released, NULL);
 	wait_for(&seen.released, CALLS);
-	/* It is ours again: nobody reads it. */
+	/* All bulk has been released: nobody reads this memory any more. */
 	memset(memory, 0, sizeof(memory));
 	if (!goes)
 		ulrpc_client_close(c);

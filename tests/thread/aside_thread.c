@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A long answer for an operation of a CPT that is busy, and a long PUT for a
- * buffer of such a CPT: what comes behind on the connection is received all the
- * same (requirement I2). The CPT is kept busy by a handler, or posted work,
- * that waits for just that.
+ * A long answer for an operation of a busy CPT, and a long PUT for a buffer of
+ * a busy CPT, do not keep back what comes behind them on the connection
+ * (requirement I2). The CPT is kept busy by a handler, or by posted work, that
+ * waits for exactly that.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -27,7 +27,7 @@ static sem_t behind_came, came, busy;
 
 static struct lnet *node_up(const char *nid, unsigned int cpts, uint16_t port)
 {
-	/* All goes over one connection. */
+	/* All messages go over one connection. */
 	const struct ulnet_tunable one = { "min_bulk", 2097152 };
 	struct ulnet_conf conf;
 	struct ulnet_ni_conf ni = { .tunables = &one, .ntunables = 1 };
@@ -64,7 +64,7 @@ static void attach(struct lnet *node, uint64_t bits, void *start,
 	check(LNetMDAttach(me, &md, LNET_RETAIN, &mdh) == 0);
 }
 
-/* From the server to the client. */
+/* Sends a PUT from the server to the client. */
 static void put(uint64_t bits, void *start, uint32_t length)
 {
 	struct ulnet_md md = { .start = start,
@@ -77,7 +77,7 @@ static void put(uint64_t bits, void *start, uint32_t length)
 		      bits, 0, 0) == 0);
 }
 
-/* The server: the reply has gone; behind it goes a note. */
+/* On the server: the REPLY is on its way, and a note is sent behind it. */
 static void on_asked(const struct ulnet_event *ev)
 {
 	if (ev->type != LNET_EVENT_GET)
@@ -98,7 +98,7 @@ static void wait_for(sem_t *sem)
 		;
 }
 
-/* The client, on the CPT of the operation, or of the buffer. */
+/* On the client, on the CPT of the operation, or of the buffer. */
 static void on_answer(const struct ulnet_event *ev)
 {
 	if (ev->type == LNET_EVENT_SEND) {
@@ -116,7 +116,7 @@ static void be_busy(struct ulnet_work *work)
 	wait_for(&behind_came);
 }
 
-/* On the CPT that receives what the server sends. */
+/* Runs on the CPT that receives what the server sends. */
 static int attach_note(void *arg)
 {
 	(void)arg;
@@ -124,7 +124,7 @@ static int attach_note(void *arg)
 	return 0;
 }
 
-/* On another one. */
+/* Runs on the other CPT. */
 static int ask(void *arg)
 {
 	struct ulnet_md md = { .start = to,
@@ -140,7 +140,7 @@ static int ask(void *arg)
 	return LNetGet(LNET_NID_ANY, mdh, id, PORTAL, 1, 0);
 }
 
-/* There, too. */
+/* Runs on the other CPT. */
 static int attach_buffer(void *arg)
 {
 	(void)arg;

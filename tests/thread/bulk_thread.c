@@ -26,7 +26,7 @@
 
 /* ---- the service ---- */
 
-/* What a put that was not waited for needs. */
+/* Kept until a put that was not waited for has ended. */
 struct copy {
 	struct ulrpc_request *request;
 	int status;
@@ -195,7 +195,7 @@ static void call_once(struct memory *source, struct memory *sink,
 	for (size_t i = 0; o.cause == ULRPC_CAUSE_OK && i < length; i++)
 		if (!check(sink->bytes[i] == (uint8_t)~n))
 			break;
-	/* It is ours: nobody else writes to it. */
+	/* The memory has come back: nobody else writes to it. */
 	memset(source->bytes, 1, length);
 	memset(sink->bytes, 2, length);
 }

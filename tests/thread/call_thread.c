@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node with two CPTs in threads, which serves itself. Plain threads call,
- * wait, cancel, use a set of their own, and open and close clients, all at
- * once; then the node is shut down with calls under way. Each call ends once.
+ * wait, cancel, use sets of their own, and open and close clients, all at once;
+ * then the node is shut down with calls under way. Each call must end once.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -110,9 +110,9 @@ static void set(struct ulrpc_client *c)
 	CHECK(ulrpc_set_next(calls, &r) == 0);
 	CHECK(r.outcome.cause == ULRPC_CAUSE_OK);
 	free(r.reply);
-	ulrpc_cancel(call); /* which may have ended */
+	ulrpc_cancel(call); /* the call may have ended */
 	ulrpc_call_put(call);
-	/* The others are under way, or not taken. */
+	/* The other calls are under way, or were refused. */
 	ulrpc_set_free(calls);
 }
 
@@ -132,7 +132,7 @@ static void *caller(void *arg)
 			c = client_open();
 		}
 	}
-	/* These are under way when all is shut down. */
+	/* These calls are under way at shutdown. */
 	return NULL;
 }
 

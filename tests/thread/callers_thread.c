@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many client processes on the address of the server that they call: each is
- * connected while all others are, and each gets its own answers (requirement
- * I7). The number of processes may be given.
+ * Many client processes on the address of the server that they call: all are
+ * connected at the same time, and each gets its own answers (requirement I7).
+ * The number of processes can be given.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,12 +24,13 @@
 #else
 #define CROWD 500
 #endif
-/* us: of calls, and for what a connection request has 5 s by default. It is far
- * beyond what they take, also on one core that others use, too. */
+/* us: of calls, and of a connection request, whose default is 5 s. Far longer
+ * than they take, also on one processor that others use, too. */
 #define DEADLINE UINT64_C(600000000)
 
-/* What holds the processes together. A phase begins when the parent closes
- * its pipe; who is through with one writes a byte. */
+/* The pipes that keep the processes in step. A phase begins when the parent
+ * closes the phase's pipe; a process that has finished a phase writes a byte.
+ */
 struct crowd {
 	unsigned int n;
 	uint16_t port;
@@ -64,7 +65,7 @@ static struct lnet *node_up(const struct crowd *c, enum ulnet_accept accept,
 
 /* ---- a client process ---- */
 
-/* Returns when the parent has closed the pipe. */
+/* Returns when the parent has closed the pipe of the phase. */
 static void wait_for(const struct crowd *c, unsigned int phase)
 {
 	char byte;
@@ -140,7 +141,7 @@ static void service_up(struct ulrpc *rpc)
 	check_ok(ulrpc_service_start(rpc, &conf, &service), "service");
 }
 
-/* Before there are threads. */
+/* To be called before there are threads. */
 static void crowd_fork(struct crowd *c)
 {
 	BUG_ON(pipe(c->begin[0]) || pipe(c->begin[1]) || pipe(c->through));
@@ -154,8 +155,8 @@ static void crowd_fork(struct crowd *c)
 	close(c->through[1]);
 }
 
-/* Are all of them connected? Those that are not have ended: then the pipe
- * has. */
+/* Are all processes connected? One that is not has ended, and so has its end of
+ * the pipe. */
 static bool crowd_is_there(const struct crowd *c)
 {
 	unsigned int n = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that end before they are answered, on real threads, over TCP: callers
- * cancel, have no time left, or close their client, while workers of a node
- * with two CPTs set callbacks that use memory on their stacks, say how far they
- * are, sleep, and reply.
+ * cancel, run out of time, or close their client, while workers of a node with
+ * two CPTs set callbacks that use memory on their stacks, report progress,
+ * sleep, and reply.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,15 +17,15 @@
 #include "ulnet/service.h"
 
 #define CALLERS	 3
-#define CLIENTS	 25 /* of each caller, one after the other, at least */
-#define CALLS	 40 /* of each client, at most */
+#define CLIENTS	 25 /* clients of each caller, one after the other, at least */
+#define CALLS	 40 /* calls of each client, at most */
 #define WORKERS	 4
 #define LONG	 UINT64_C(60000000) /* us: nothing should take so long */
 #define NAP_MOST 3000		    /* us */
 
 static atomic_uint served, slept, canceled, told;
 
-/* All that is to be seen: what happens when is left to chance. */
+/* Has everything happened that can? Chance decides when. */
 static bool seen_all(void)
 {
 	return atomic_load(&slept) && atomic_load(&canceled) &&
@@ -34,7 +34,7 @@ static bool seen_all(void)
 
 /* ---- the service ---- */
 
-/* On a worker's stack. */
+/* On the stack of a worker. */
 struct box {
 	pthread_mutex_t lock;
 	unsigned int told;
@@ -92,7 +92,7 @@ struct caller {
 	struct ulrpc *rpc;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int begun, ended; /* calls */
+	unsigned int begun, ended; /* counts of calls */
 };
 
 static unsigned int below(struct caller *c, unsigned int n)
@@ -154,7 +154,7 @@ static struct ulrpc_call *call(struct caller *c, struct ulrpc_client *client)
 	return made;
 }
 
-/* What happens when is random, so that all meets all. */
+/* Draws when calls end, so that every combination happens. */
 static void call_some(struct caller *c, struct ulrpc_client *client)
 {
 	unsigned int n = 1 + below(c, CALLS);

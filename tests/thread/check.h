@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must be so, on whatever thread: counted, and said the first times. */
+/* Conditions that may be checked on any thread: failures are counted, and the
+ * first ones printed. */
 #ifndef TESTS_THREAD_CHECK_H
 #define TESTS_THREAD_CHECK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of a control socket at the same time as requests from the process
- * itself, with more clients than there are places, and the end of it all while
- * some of them wait.
+ * Clients of a control socket, more than it has room for, together with
+ * requests from the process itself; at last the socket is closed while some of
+ * them wait.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,7 +25,8 @@ static int status_of(char *answer)
 	return status;
 }
 
-/* Until the node has gone. One who is sent away comes back. */
+/* Connects again and again until the node has gone, also when it was dismissed.
+ */
 static void *client_main(void *arg)
 {
 	static const char *const requests[] = {
@@ -45,7 +46,7 @@ static void *client_main(void *arg)
 			ctl = NULL;
 			continue;
 		}
-		/* A dismissed client's ping may end before its time. */
+		/* A dismissed client's ping may end early. */
 		status_of(answer);
 		++*answers;
 	}
@@ -85,7 +86,7 @@ int main(void)
 		all += answers[i];
 	}
 	lnet_close(node);
-	BUG_ON(rmdir(dir)); /* the socket file has gone */
+	BUG_ON(rmdir(dir)); /* fails unless the socket file has gone */
 	printf("%u answers to %d clients\n", all, CLIENTS);
 	return 0;
 }

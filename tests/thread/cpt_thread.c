@@ -49,10 +49,10 @@
 #define LAZY_PUTS 400
 #define TIMEOUT	  (60 * 1000000) /* us: nothing should take so long */
 
-#define REQUESTS 10 /* lazy, buffers on one CPT */
+#define REQUESTS 10 /* lazy; all buffers are on one CPT */
 #define ANSWERS	 11 /* entries that name a NID */
-#define SOURCE	 12 /* GETs */
-#define LATER	 13 /* lazy; the buffer comes after the messages */
+#define SOURCE	 12 /* the source of GETs */
+#define LATER	 13 /* lazy; buffers come after the messages */
 
 #define SMALL	    4096
 #define SOURCE_SIZE 131072
@@ -97,20 +97,21 @@ struct side {
 	struct side *other;
 	struct ulnet_nid nids[NIDS_MAX];
 	unsigned int nnids;
-	struct ulnet_nid changing; /* its NI comes and goes */
+	struct ulnet_nid changing; /* the NI that is added and deleted */
 	struct ulnet_eq_handle eq;
 	uint8_t source[SOURCE_SIZE];
 	struct ulnet_me_handle source_me;
-	atomic_bool closing;	 /* buffers are not posted again */
-	atomic_ullong sent_to;	 /* requests */
-	struct counter received; /* requests */
-	struct counter answered; /* answers sent that ended */
-	atomic_ullong answers;	 /* answers begun */
+	atomic_bool closing;	 /* buffers are not attached again */
+	atomic_ullong sent_to;	 /* requests that were sent here */
+	struct counter received; /* requests that came */
+	struct counter answered; /* answers that were sent, and ended */
+	atomic_ullong answers;	 /* answers that were begun */
 	struct counter buffers_gone;
-	struct counter later; /* PUTs that waited for their buffer */
+	struct counter later; /* PUTs that came before their buffer */
 	struct counter later_gone;
 	_Atomic uint64_t
-		on_cpt[CPTS]; /* requests, by CPT of their buffer's event */
+		/* requests that came, by the CPT of their buffer's event */
+		on_cpt[CPTS];
 };
 
 static struct side sides[2] = {
@@ -148,7 +149,7 @@ static void fill(uint8_t *p, uint32_t n, uint32_t seed)
 		p[i] = pattern(seed, i);
 }
 
-/* @p is what @seed makes from @at on. */
+/* Are these the bytes that @seed makes from offset @at on? */
 static bool holds(const uint8_t *p, uint32_t n, uint32_t seed, uint32_t at)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -157,7 +158,7 @@ static bool holds(const uint8_t *p, uint32_t n, uint32_t seed, uint32_t at)
 	return true;
 }
 
-/* Which of its node's threads is this? */
+/* Returns the CPT whose thread this is. */
 static int cpt_here(const struct side *s)
 {
 	for (unsigned int i = 0; i < CPTS; i++)
@@ -187,7 +188,7 @@ static void answer_event(const struct ulnet_event *ev)
 	free(a);
 }
 
-/* As long as the request, with the request's seed plus 1, to who asked. */
+/* Answers a request with as many bytes, made of the request's seed plus 1. */
 static void answer(struct side *s, const struct ulnet_event *ev)
 {
 	struct answer *a = malloc(sizeof(*a));
@@ -269,7 +270,8 @@ static int buffer_unlink(void *arg)
 {
 	struct buffer *b = arg;
 
-	/* Used up meanwhile: the event that is to come finds closing set. */
+	/* A buffer that was just used up is not attached again: closing is set.
+	 */
 	int rc = LNetMEUnlink(b->me);
 
 	return rc == -ENOENT ? 0 : rc;
@@ -320,7 +322,7 @@ struct op {
 	enum kind kind;
 	bool queued; /* its events come through the queue */
 	uint32_t size, seed, at;
-	atomic_uint left; /* MDs to be unlinked */
+	atomic_uint left; /* MDs that are not unlinked yet */
 	unsigned int terminals;
 	enum ulnet_outcome outcome;
 	bool answered;
@@ -422,7 +424,7 @@ static int op_begin_on(struct op *o, const struct ulnet_nid *peer,
 static void op_run(struct caller *c, uint32_t i)
 {
 	struct op *o = calloc(1, sizeof(*o));
-	/* One in eight to the own node. */
+	/* one in eight goes to the own node */
 	struct side *to = rng_below(&c->rng, 8) ? c->s->other : c->s;
 	const struct ulnet_nid *peer = &to->nids[rng_below(&c->rng, to->nnids)];
 	uint64_t bits = (uint64_t)c->index << 32 | i;
@@ -501,7 +503,7 @@ static void look(struct side *s, sem_t *pong, unsigned int round)
 		check(ni.credits <= (int64_t)ni.credits_max);
 	for (unsigned int i = 0; !LNetGetId(s->node, i, &id); i++)
 		check(id.pid == LNET_PID_LUSTRE);
-	/* Discovery may move the peer to another one at any time. */
+	/* Discovery may merge the peer into another one at any time. */
 	if (!lnet_peer_info(s->node, nid, &peer))
 		check(peer.cpt < CPTS);
 	check(!lnet_ping(s->node, id_of(nid), TIMEOUT, pinged, pong));
@@ -585,7 +587,7 @@ static void later_came(const struct ulnet_event *ev)
 		counter_add(&l->s->other->later_gone);
 }
 
-/* On the CPT where it shall be. */
+/* Runs on the CPT where the buffer shall be. */
 static int later_post(void *arg)
 {
 	struct later *l = arg;
@@ -716,7 +718,7 @@ static int side_add_nid(struct side *s)
 	return ni_add(s, nid);
 }
 
-/* Do @s's CPTs both own some of the other side's NIDs, and some of its own? */
+/* Do both CPTs of @s own some of the other side's NIDs, and some of its own? */
 static bool spread(const struct side *s)
 {
 	unsigned int seen[2] = { 0, 0 };
@@ -752,13 +754,13 @@ static int network(struct sim_net *net)
 	}
 	if (rc || OVER_TCP || OVER_O2IB)
 		return rc;
-	/* One link that takes its time. */
+	/* one link has latency */
 	return sim_net_link_set(net, &any, &sides[0].nids[0], &link);
 }
 
 static int set_up(struct side *s)
 {
-	/* Buffers of one side on CPT 0, of the other on CPT 1. */
+	/* The buffers of one side are on CPT 0, those of the other on CPT 1. */
 	unsigned int cpt = s->index;
 	int rc = LNetSetLazyPortal(s->node, REQUESTS);
 
@@ -810,7 +812,7 @@ static int nothing(void *arg)
 
 static int unlink_there(void *arg)
 {
-	/* On the other CPT than its own. */
+	/* Unlinks from another CPT than the entry's. */
 	return LNetMEUnlink(*(struct ulnet_me_handle *)arg);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPTs read the directory in their turns, other threads whenever they like,
- * and several threads change it meanwhile: each reader sees whole entries, and
- * none that a writer has not made. */
+/* CPTs read the directory in their turns, other threads at any time, and
+ * several threads change it meanwhile: each reader sees whole entries, and only
+ * such as a writer has made. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #define READERS 2
 #define CHANGES 3000 /* of each writer */
 #define NIDS	64   /* of each writer */
-#define READS	50   /* in a turn */
+#define READS	50   /* in each turn */
 
 static struct directory directory;
 static struct loop *loops[CPTS];
@@ -33,7 +33,8 @@ static struct ulnet_nid nth(unsigned int writer, unsigned int n)
 static struct directory_entry entry(unsigned int writer, unsigned int n,
 				    unsigned int step)
 {
-	struct directory_entry e = { .nid = nth(writer, n), .cpt = step % CPTS };
+	struct directory_entry e = { .nid = nth(writer, n),
+				     .cpt = step % CPTS };
 
 	e.primary = e.nid;
 	e.primary.addr[2] = (uint8_t)(1 + step % 200);
@@ -108,8 +109,7 @@ static void *write_all(void *arg)
 			e[i] = entry(writer, (step * 4 + i) % NIDS, step);
 		check(directory_change(&directory, e, 4) == 0);
 		for (unsigned int i = 0; i < 4; i++)
-			check(directory_cpt(&directory, &e[i].nid) ==
-			      e[i].cpt);
+			check(directory_cpt(&directory, &e[i].nid) == e[i].cpt);
 	}
 	atomic_fetch_sub(&writing, 1);
 	return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fault rules that several threads add, list, reset and delete while CPTs use
- * them: each operation ends, once, and the nodes close with rules on them and
- * messages that are delayed.
+ * them: each operation ends once, and nodes close that have rules, and messages
+ * that these delay.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static void add_one(struct lnet *node, unsigned int i)
 	if (f.kind == LNET_FAULT_ERROR)
 		f.causes = LNET_FAULT_CAUSES;
 	rc = lnet_fault_add(node, &f);
-	check(rc == 0 || rc == -EEXIST); /* another thread's is there */
+	check(rc == 0 || rc == -EEXIST); /* another thread may have added it */
 }
 
 static void *change_rules(void *arg)
@@ -122,7 +122,7 @@ static void *change_rules(void *arg)
 	return NULL;
 }
 
-/* From now on whatever @node sends or receives is late. */
+/* From now on all that @node sends or receives is delayed. */
 static void delay_all(struct lnet *node)
 {
 	struct ulnet_fault f;

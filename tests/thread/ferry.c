@@ -9,16 +9,17 @@
 #include "base/env.h"
 
 struct ferry {
-	struct ib_fabric ib; /* first: lnd_ni.fabric points to it */
-	/* immutable */
-	uint64_t begun; /* ns: the real time of the world's 0 */
+	struct ib_fabric ib; /* must be first: lnd_ni.fabric points to it */
+	/* constant */
+	uint64_t begun; /* ns: the real time at the simulated world's 0 */
 	pthread_t thread;
-	/* under the mutex, with all that is in the world */
+	/* taken for everything in the simulated world */
 	pthread_mutex_t lock;
 	pthread_cond_t woken;
 	struct env_sim *world;
-	struct loop *loop;   /* of all that the fabric does */
-	struct loop *before; /* of who has the mutex */
+	struct loop *loop; /* loop of all that the fabric does */
+	/* the current loop of the thread that has the mutex */
+	struct loop *before;
 	struct simqp_fabric *fabric;
 	unsigned int ports;
 	bool ending;
@@ -27,13 +28,13 @@ struct ferry {
 _Static_assert(offsetof(struct ferry, ib) == 0,
 	       "a ferry is what lnd_ni.fabric points to");
 
-/* Lives until nobody refers to it: the LND, until close(); queue pairs; what is
- * on its way. The fabric's port is closed then. */
+/* Counted by references: of the LND, until close(), of queue pairs, and of
+ * events and calls on their way. The last one closes the fabric's port. */
 struct ferry_port {
-	struct ib_port ib; /* the LND's */
+	struct ib_port ib; /* what the LND sees */
 	struct ferry *ferry;
 	struct ib_port *inner;
-	/* As the fabric sees the NI. */
+	/* what the fabric sees as its NI */
 	struct lnd_ni ni;
 	struct loop *loops[LNET_CPTS_MAX];
 	/* under the mutex */
@@ -43,13 +44,14 @@ struct ferry_port {
 };
 
 struct ferry_qp {
-	struct ib_qp ib; /* the LND's */
+	struct ib_qp ib; /* what the LND sees */
 	struct ferry_port *port;
 	struct loop *loop; /* of its CPT */
 	/* under the mutex */
 	struct ib_qp *inner; /* NULL: destroyed */
-	unsigned int refs;   /* itself, and what is on its way to the LND */
-	bool quiet;	     /* the LND hears of nothing but completions */
+	/* its own, and those of events on their way to the LND */
+	unsigned int refs;
+	bool quiet; /* the LND is to hear of completions only */
 };
 
 enum news_kind {
@@ -59,9 +61,9 @@ enum news_kind {
 	NEWS_REJECTED,
 	NEWS_FAILED,
 	NEWS_DISCONNECTED,
-	NEWS_RECEIVED, /* completions, from here on */
+	NEWS_RECEIVED, /* from here on: completions */
 	NEWS_SENT,
-	NEWS_PORT, /* qp NULL */
+	NEWS_PORT, /* about the port: qp is NULL */
 };
 
 /* An event on its way to the LND. */
@@ -71,12 +73,12 @@ struct news {
 	struct ferry_port *port;
 	struct ferry_qp *qp;
 	struct ib_source from;
-	int status; /* or a reason */
+	int status; /* or the reason of a failure */
 	enum ib_wc_status wc;
 	void *cookie;
 	bool up, removed;
 	const char *why;
-	const void *said; /* private, or NULL */
+	const void *said; /* private data, or NULL */
 	size_t length;
 	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
 };
@@ -162,7 +164,7 @@ static void qp_destroy(struct ferry_qp *qp)
 
 /* ---- events: at the LND ---- */
 
-/* Is it of no use any more? */
+/* Has the LND closed, or destroyed, what the event is about? */
 static bool is_late(const struct news *n)
 {
 	if (n->kind == NEWS_PORT)
@@ -170,7 +172,7 @@ static bool is_late(const struct news *n)
 	return !n->qp->inner || (n->qp->quiet && n->kind < NEWS_RECEIVED);
 }
 
-/* A request that nobody wants any more. */
+/* A connection request that the LND can no longer answer. */
 static bool is_unwanted(const struct news *n)
 {
 	return n->kind == NEWS_REQUEST && n->port->deaf && n->qp->inner;
@@ -595,7 +597,8 @@ static uint64_t real_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Until the next thing is due, or a call may have changed what that is. */
+/* Waits until the next event is due, or a call may have brought an earlier one.
+ */
 static void world_wait(struct ferry *f)
 {
 	uint64_t next = loop_next(f->loop);

@@ -16,15 +16,16 @@
 
 struct ferry;
 
-/* @conf: of the fabric; NULL: the defaults. Never NULL. */
+/* @conf: of the fabric; NULL: the defaults. Never returns NULL. */
 struct ferry *ferry_new(const struct simqp_conf *conf);
-/* All nodes are closed. False: a port of theirs is still open. */
+/* To be called when all nodes are closed. Returns false if a port is still
+ * open. */
 bool ferry_free(struct ferry *f);
-/* What node_params.fabric is to be. */
+/* Returns the value for node_params.fabric. */
 void *ferry_fabric(struct ferry *f);
 
-/* Any thread, but not in between two of the same thread: what is done with the
- * fabric, faults for example, is done between them. */
+/* Takes the mutex, on any thread that does not have it, and returns the fabric,
+ * so that faults can be set, for example. */
 struct simqp_fabric *ferry_take(struct ferry *f);
 void ferry_give(struct ferry *f);
 

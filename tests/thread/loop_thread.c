@@ -26,8 +26,8 @@ struct side {
 	pthread_t thread;
 	sem_t started;
 	struct work start;
-	unsigned int calls;  /* of loop_call, in the loop */
-	unsigned int posted; /* of posters, in the loop */
+	unsigned int calls;  /* of loop_call, as the loop counts */
+	unsigned int posted; /* of posters, as the loop counts */
 	unsigned int exdev;
 };
 
@@ -152,7 +152,7 @@ static void stress(void)
 	for (unsigned int i = 0; i < CALLERS + POSTERS; i++)
 		pthread_join(threads[i], NULL);
 	sem_wait(&ball.done);
-	/* The same sender's, so behind all that was posted. */
+	/* Sent by the same thread, so it comes after all that was posted. */
 	loop_call(sides[0].loop, nothing, NULL);
 	sem_destroy(&ball.done);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many threads put into one mailbox: nothing is lost, each one's order is kept,
- * and every time the mailbox stops being empty somebody says so. */
+/* Many threads put into one mailbox: nothing is lost, the order of each thread
+ * is kept, and whenever the mailbox stops being empty one of them is told to
+ * wake its reader. */
 #include <pthread.h>
 #include <sched.h>
 #include "base/mailbox.h"
@@ -45,7 +46,7 @@ static bool check_batch(struct work *w, unsigned int *next, unsigned int *left)
 	return true;
 }
 
-/* Takes only after a wake-up: a missing one is a hang. */
+/* Takes only after a wake-up, so that a missing one is a hang. */
 static bool take_all(unsigned int *batches)
 {
 	unsigned int next[THREADS] = { 0 };

@@ -28,9 +28,10 @@
 #define NODES	2
 #define CALLERS 2 /* of a node */
 #define WINDOW	16
-#define CALM	200 /* operations of each caller, once nothing happens */
-#define PASSED	50  /* operations that end between two disturbances */
-/* us. Whose ACK or REPLY is lost ends by that. */
+/* operations of each caller once there are no more faults */
+#define CALM   200
+#define PASSED 50 /* operations that end between two faults */
+/* us: how long an operation lasts whose ACK or REPLY is lost */
 #define TIMEOUT	     1000000
 #define CALM_TIMEOUT 60000000
 
@@ -58,12 +59,12 @@ static struct side {
 	uint8_t source[SOURCE_SIZE];
 	struct ulnet_me_handle source_me;
 	struct buffer buffers[BUFFERS];
-	sem_t unlinked; /* buffers, and the source */
+	sem_t unlinked; /* posted for each buffer, and for the source */
 } sides[NODES] = { { .cpts = 4 }, { .cpts = 2 } };
 
-static atomic_bool calm;    /* nothing happens to ports any more */
-static atomic_bool closing; /* buffers are not posted again */
-static atomic_uint ended;   /* operations */
+static atomic_bool calm;    /* there are no more faults of ports */
+static atomic_bool closing; /* buffers are not attached again */
+static atomic_uint ended;   /* operations that have ended */
 
 static uint8_t pattern(uint32_t seed, uint32_t i)
 {
@@ -162,7 +163,7 @@ struct caller {
 struct op {
 	struct caller *c;
 	bool get;
-	bool calm; /* it is to succeed */
+	bool calm; /* there are no faults: it has to succeed */
 	uint32_t size, at;
 	unsigned int terminals;
 	uint8_t bytes[LARGEST];
@@ -181,7 +182,8 @@ static void op_event(const struct ulnet_event *ev)
 		o->terminals++;
 		if (o->calm)
 			check(ev->outcome == LNET_OUTCOME_DELIVERED);
-		/* One that has failed leaves the descriptor with an event. */
+		/* An operation that has failed leaves its descriptor with an
+		 * event. */
 		if (!ev->unlinked)
 			check(!LNetMDUnlink(ev->md));
 	}
@@ -299,7 +301,7 @@ static void device_goes(const struct side *s, const struct ulnet_nid *nid)
 
 static int ni_add(struct side *s, const struct ulnet_nid *nid)
 {
-	/* Nobody waits for long until there is another attempt. */
+	/* Connection attempts follow each other quickly. */
 	const struct ulnet_tunable quick[] = {
 		{ "min_reconnectms", 1 },
 		{ "max_reconnectms", 20 },
@@ -320,7 +322,7 @@ static void ni_goes(struct side *s, const struct ulnet_nid *nid)
 	let_pass(PASSED);
 }
 
-/* While its device is away. */
+/* Deletes and adds an NI while its device is away. */
 static void ni_goes_without_device(struct side *s, const struct ulnet_nid *nid)
 {
 	simqp_remove(ferry_take(ferry), nid);
@@ -372,7 +374,7 @@ static void side_open(struct side *s, unsigned int index)
 static int buffer_unlink(void *arg)
 {
 	struct buffer *b = arg;
-	/* Used up meanwhile: its event is to come. */
+	/* A buffer that was just used up: its event is still to come. */
 	int rc = LNetMEUnlink(b->me);
 
 	return rc == -ENOENT ? 0 : rc;
@@ -394,7 +396,7 @@ int main(void)
 {
 	static struct caller callers[NODES * CALLERS];
 
-	/* Who is silent is given up soon. */
+	/* A peer that does not answer is given up soon. */
 	const struct simqp_conf conf = {
 		.ack_ns = 10 * NSEC_PER_MSEC,
 		.cm_ns = 200 * NSEC_PER_MSEC,

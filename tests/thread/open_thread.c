@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* If lnet_open() cannot make the second of its threads, it returns an error,
- * does not hang, and leaves nothing behind. */
+/* If lnet_open() cannot create the second of its threads, it must return an
+ * error, not hang, and leave nothing behind. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@ typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
 
 static int created;
 
-/* Replaces the system's, and fails the second time. */
+/* Replaces the C library's function, and fails the second time. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 		   void *(*fn)(void *), void *arg)
 {

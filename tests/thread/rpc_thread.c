@@ -24,7 +24,7 @@
 #define RESTARTS 10
 
 #define PATIENCE UINT64_C(120000000) /* us */
-/* Longer than the calls take that are served. */
+/* longer than served calls take */
 #define LAST_DEADLINE UINT64_C(10000000)
 
 static uint16_t port;
@@ -159,7 +159,7 @@ struct client {
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
 	struct caller callers[CALLERS];
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t ended;
 	unsigned int pending, good, refused, other;
 };
@@ -271,8 +271,9 @@ static void all_call(struct client *clients)
 	check(runs == CLIENTS * CALLS * (CALLERS + 4));
 }
 
-/* How many of MANY calls of each client, begun before the service stops, were
- * good: as many as were run, since whoever is served hears of it. */
+/* Stops the service while each client has MANY calls under way. Returns how
+ * many were successful: as many as were executed, since the caller of a served
+ * call hears of it. */
 static unsigned int stop_in_between(struct client *clients, uint64_t deadline,
 				    bool restarts)
 {
@@ -292,8 +293,7 @@ static unsigned int stop_in_between(struct client *clients, uint64_t deadline,
 	return good;
 }
 
-/* Those that were not served before are served by the service that comes
- * after it. */
+/* Calls that were not served before the stop are served by the next service. */
 static void restarts(struct client *clients)
 {
 	for (unsigned int i = 0; i < RESTARTS; i++)
@@ -301,7 +301,7 @@ static void restarts(struct client *clients)
 		      CLIENTS * MANY);
 }
 
-/* ... or, if none comes, end without having been run. */
+/* ... or, if there is no next service, end without having been executed. */
 static void stop_at_last(struct client *clients)
 {
 	unsigned int refused = 0, good;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who blocks a CPT is named in the log: at the first time, and once. */
+/* The log names who blocks a CPT: the first time, and only then. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -97,7 +97,7 @@ static int nothing(void *arg)
 	return 0;
 }
 
-/* Returns after the turn in which it has ended. */
+/* Returns after the turn in which the call has ended. */
 static void call(struct ulrpc_client *client, const char *method)
 {
 	const struct ulrpc_call_conf conf = { .deadline = ULRPC_NEVER };
@@ -135,7 +135,7 @@ int main(void)
 	if (!check(lnet_open(NULL, &node) == 0))
 		return 1;
 	client = serve(node);
-	/* Workers may. */
+	/* a worker may block */
 	call(client, "Work");
 	call(client, "Work");
 	call(client, "Quick");

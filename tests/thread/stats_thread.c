@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics are read, set to 0, and shown by a control that comes and goes,
- * while calls go on that count on several CPTs. */
+/* Statistics are read, set to 0, and shown by a control socket that is opened
+ * and closed, while calls count on several CPTs. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stubs among threads: several wait for their calls, of a service whose workers
- * read the callers' memory, and whose replies come from yet another thread.
+ * Generated stubs among threads: several threads wait for calls to a service
+ * whose workers read the callers' memory, and whose replies are sent by yet
+ * another thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -57,7 +58,7 @@ static void serve_plant(Test__Box_Service *self, const Test__Tree *tree,
 	pthread_mutex_unlock(&queue.lock);
 }
 
-/* Inline. */
+/* Handled in the loop. */
 static void serve_ask(Test__Box_Service *self, const Test__Old *request,
 		      Test__Old_Closure closure, void *data)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times in the outcomes of plain threads, whose clock is not that of the CPT
- * that carries out their calls: the CPT's may be as old as its last turn, or as
- * a long turn that it is in.
+ * The times that a call's outcome gives a plain thread. The thread's clock is
+ * not that of the CPT that carries out the call: the CPT's may be as old as its
+ * last turn, or as the long turn that it is in.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #define PAUSE_MS 50
 #define NAP_MS	 10
 #define LATE_US	 10000
-#define SLACK_US 10000000 /* more than a turn takes anywhere */
+#define SLACK_US 10000000 /* longer than a turn takes anywhere */
 
 static struct lnet *node;
 static struct ulrpc *rpc;
@@ -105,10 +105,10 @@ static void check_sum(const struct ulrpc_outcome *o)
 {
 	CHECK(o->total == o->connecting + o->window + o->wire +
 				  o->server_throttled + o->server_queue +
-					  o->service + o->fetch);
+				  o->service + o->fetch);
 }
 
-/* Returns us that it has taken, as the caller sees it. */
+/* Returns the us that the caller sees the call take. */
 static uint64_t call(const char *method, uint64_t deadline,
 		     struct ulrpc_outcome *o)
 {
@@ -121,7 +121,7 @@ static uint64_t call(const char *method, uint64_t deadline,
 	return (clock_ns() - before) / NSEC_PER_USEC;
 }
 
-/* Nothing has happened for a while: that does not belong to the call. */
+/* A pause before the call is not counted as part of the call. */
 static void after_a_pause(void)
 {
 	struct ulrpc_outcome o;
@@ -134,7 +134,7 @@ static void after_a_pause(void)
 	CHECK(o.service >= NAP_MS * 1000 && o.total >= NAP_MS * 1000);
 }
 
-/* Nor does it shorten its time. */
+/* Nor does a pause shorten the call's time. */
 static void deadline_after_a_pause(void)
 {
 	struct ulrpc_outcome o;
@@ -148,8 +148,8 @@ static void deadline_after_a_pause(void)
 
 static atomic_bool in_turn, called, ended;
 
-/* By the deadline: in a turn, after its clock was read and before it takes what
- * other threads have given. It lasts until they have. */
+/* Ends by its deadline, in a turn whose clock was read before other threads
+ * handed over their calls. The turn lasts until they have. */
 static void on_late(void *arg, const struct ulrpc_outcome *o, const void *reply,
 		    size_t length)
 {
@@ -171,7 +171,7 @@ static void on_done(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	atomic_store(&ended, true);
 }
 
-/* The call is newer than the turn that it is carried out in. */
+/* The call begins later than the turn that carries it out. */
 static void in_a_long_turn(void)
 {
 	struct ulrpc_call_conf late = { .deadline = LATE_US },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All peers are looked at while their CPTs go on: turns are counted, not
- * time. */
+/* All peers are listed while their CPTs go on. The test counts turns, not time.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static int by_nid(const void *a, const void *b)
 	return lnet_nid_cmp(&x->nid, &y->nid);
 }
 
-/* Each once, of those that were there before and are there after. */
+/* Each peer that is there all the time must be seen once. */
 static void look(struct lnet *node, unsigned int n)
 {
 	struct ulnet_peer_info *infos = calloc(n + 10, sizeof(*infos));
@@ -80,7 +80,7 @@ static void look(struct lnet *node, unsigned int n)
 	free(infos);
 }
 
-/* How many a walk looks at in one turn, at most. */
+/* How many peers a walk looks at in one turn, at most. */
 struct pace {
 	uint64_t turn; /* ns: when it began */
 	unsigned int in_turn, most, all;
@@ -100,7 +100,7 @@ static void pace(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 	w->all++;
 }
 
-/* While the walk is under way, between two turns of it, its table grows. */
+/* The table of peers grows between two turns of a walk. */
 struct growth {
 	struct ulnet_work work;
 	struct meeting newcomers;
@@ -109,7 +109,7 @@ struct growth {
 
 static void let_in(struct ulnet_work *work)
 {
-	struct growth *g = (struct growth *)work; /* its head */
+	struct growth *g = (struct growth *)work; /* work is the first member */
 
 	check(meet(&g->newcomers) == 0);
 }

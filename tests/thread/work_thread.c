@@ -29,7 +29,8 @@ struct post {
 };
 
 static struct post posts[POSTERS][CPTS][POSTS];
-/* The CPTs': the next number of each poster, and what was out of order. */
+/* Belongs to the CPTs: the next number of each poster, and how many were out of
+ * order. */
 static struct {
 	unsigned int next[POSTERS];
 	unsigned int wrong;
@@ -89,7 +90,7 @@ static void ball_timer(struct ulnet_timer *timer)
 	lnet_post(node, b->cpt, &b->work);
 }
 
-/* At the end of the turn: time has stood still in it. */
+/* Runs at the end of the turn, in which time has stood still. */
 static void ball_deferred(struct ulnet_work *work)
 {
 	struct ball *b = container_of(work, struct ball, work);
@@ -106,7 +107,7 @@ static void ball_arrives(struct ulnet_work *work)
 {
 	struct ball *b = container_of(work, struct ball, work);
 
-	/* The clock, the same one for all. */
+	/* all CPTs have the same clock */
 	if (lnet_now(node, 1 - b->cpt) < b->now)
 		b->wrong = true;
 	b->now = lnet_now(node, b->cpt);
