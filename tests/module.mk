@@ -404,52 +404,52 @@ lnd_suite = %D%/lnd/conformance.c %D%/lnd/conformance.h \
 	%D%/lnd/netdev.c %D%/lnd/netdev.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h $(lnd_suite)
 
-# socklnd among strangers, whom the test plays itself.
-sock_strangers = %D%/lnd/stranger.c %D%/lnd/stranger.h \
+# socklnd and peers whose bytes the test writes itself.
+sock_raw_peer = %D%/lnd/raw_peer.c %D%/lnd/raw_peer.h \
 	%D%/lnd/census.c %D%/lnd/census.h
 lnd_tests += %D%/lnd/hostile_test
 %C%_lnd_hostile_test_SOURCES = %D%/lnd/hostile_test.c %D%/lnd/hostile.h \
 	%D%/lnd/hostile.c %D%/lnd/hostile_greeting.c \
 	%D%/lnd/hostile_frame.c %D%/lnd/hostile_answer.c \
 	%D%/lnd/hostile_share.c \
-	$(sock_strangers) $(lnd_suite)
+	$(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/fault_test
 %C%_lnd_fault_test_SOURCES = %D%/lnd/fault_test.c %D%/lnd/fault.h \
 	%D%/lnd/fault_child.c %D%/lnd/fault_load.c %D%/lnd/fault_time.c \
-	%D%/lnd/fault_peer.c $(sock_strangers) $(lnd_suite)
+	%D%/lnd/fault_peer.c $(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/accept_test
 %C%_lnd_accept_test_SOURCES = %D%/lnd/accept_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
-	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_strangers) $(lnd_suite)
+	%D%/lnd/netns.c %D%/lnd/netns.h $(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/callers_test
 %C%_lnd_callers_test_SOURCES = %D%/lnd/callers_test.c \
-	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_strangers) $(lnd_suite)
+	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/attempt_test
 %C%_lnd_attempt_test_SOURCES = %D%/lnd/attempt_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
-	$(sock_strangers) $(lnd_suite)
+	$(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/stall_test
 %C%_lnd_stall_test_SOURCES = %D%/lnd/stall_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
-	$(sock_strangers) $(lnd_suite)
+	$(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/severed_test
 %C%_lnd_severed_test_SOURCES = %D%/lnd/severed_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
-	$(sock_strangers) $(lnd_suite)
+	$(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/files_test
 %C%_lnd_files_test_SOURCES = %D%/lnd/files_test.c \
-	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_strangers) $(lnd_suite)
+	%D%/lnd/apart.c %D%/lnd/apart.h $(sock_raw_peer) $(lnd_suite)
 lnd_tests += %D%/lnd/limits_test
 %C%_lnd_limits_test_SOURCES = %D%/lnd/limits_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
-	$(sock_strangers) $(lnd_suite)
+	$(sock_raw_peer) $(lnd_suite)
 
 # socklnd, and links that go and come, in a network namespace.
 lnd_tests += %D%/lnd/link_test

@@ -15,7 +15,7 @@
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
 #include "tests/lnd/pair.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #define ON_TCP LNET_NET(LNET_TYPE_SOCK, 0)
 
@@ -53,7 +53,7 @@ static bool is_privileged(void)
 /* ---- from whom ---- */
 
 /* A greeting from a port below 1024. */
-static int open_from_privileged(struct stranger *s, const char *from)
+static int open_from_privileged(struct raw_peer *s, const char *from)
 {
 	struct ulnet_nid server = lnet_nid_make(ON_TCP, 0x7f000005);
 	union netif_addr to = netif_addr(&server, s->port);
@@ -75,8 +75,8 @@ static int open_from_privileged(struct stranger *s, const char *from)
 	}
 	if (rc || connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		return rc ? rc : -errno;
-	n = stranger_request(s, buf);
-	say(fd, buf, n + stranger_hello(s, SOCK_CONTROL, buf + n));
+	n = raw_peer_request(s, buf);
+	say(fd, buf, n + raw_peer_hello(s, SOCK_CONTROL, buf + n));
 	rc = hear_hello(fd, &h);
 	if (!rc)
 		return fd;
@@ -86,7 +86,7 @@ static int open_from_privileged(struct stranger *s, const char *from)
 
 static int secure(void)
 {
-	struct stranger s;
+	struct raw_peer s;
 	uint8_t byte;
 	struct fx fx;
 	int fd;
@@ -96,18 +96,18 @@ static int secure(void)
 	if (!up(&fx, LNET_ACCEPT_SECURE))
 		return 1;
 	still_works(&fx);
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	/* Closed without a word, before it has said any. */
-	fd = stranger_connect(&s);
+	fd = raw_peer_connect(&s);
 	expect(&fx, hear(fd, &byte, 1) == -ECONNRESET);
 	close(fd);
-	expect(&fx, stranger_open(&s, SOCK_CONTROL) == -ECONNRESET);
+	expect(&fx, raw_peer_open(&s, SOCK_CONTROL) == -ECONNRESET);
 	fd = open_from_privileged(&s, "127.0.0.7@tcp");
 	if (expect(&fx, fd >= 0))
-		stranger_pings(&fx, &s, fd);
+		raw_peer_pings(&fx, &s, fd);
 	close(fd);
 	still_works(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -115,23 +115,23 @@ static int secure(void)
  * address's. */
 static int speaks_for_others(void)
 {
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 	int fd;
 
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
 	still_works(&fx);
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	fd = stranger_open(&s, SOCK_CONTROL);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	if (expect(&fx, fd >= 0))
-		stranger_pings(&fx, &s, fd);
+		raw_peer_pings(&fx, &s, fd);
 	close(fd);
 	if (is_privileged()) {
 		expect(&fx, !lnet_nid_parse("10.9.8.7@tcp", &s.nid));
 		fd = open_from_privileged(&s, "127.0.0.7@tcp");
 		if (expect(&fx, fd >= 0))
-			stranger_pings(&fx, &s, fd);
+			raw_peer_pings(&fx, &s, fd);
 		close(fd);
 		/* But not ours. */
 		s.nid = pair.nid[0];
@@ -139,7 +139,7 @@ static int speaks_for_others(void)
 		expect(&fx, fd == -ECONNRESET);
 	}
 	still_works(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -150,7 +150,7 @@ static int none(void)
 	struct ulnet_ni_conf ni = { .tunables = tunables,
 				    .ntunables = ARRAY_SIZE(tunables) };
 	struct ulnet_conf conf;
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 	struct lnet *deaf;
 
@@ -164,9 +164,9 @@ static int none(void)
 	if (!expect(&fx, lnet_open(&conf, &deaf) == 0))
 		return pair_down(&fx);
 	expect(&fx, lnet_ni_add(deaf, &ni) == 0);
-	stranger_init(&s, &fx, "127.0.0.9@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.9@tcp");
 	s.to = ni.nid;
-	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
+	expect(&fx, raw_peer_connect(&s) == -ECONNREFUSED);
 	/* It takes part, and calls first. */
 	lnet_close(pair.node[1]);
 	pair.node[1] = pair.node[0];
@@ -174,21 +174,21 @@ static int none(void)
 	pair.node[0] = deaf;
 	pair.nid[0] = ni.nid;
 	still_works(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
 /* ---- where ---- */
 
-static bool greets(struct fx *fx, struct stranger *s, const char *to)
+static bool greets(struct fx *fx, struct raw_peer *s, const char *to)
 {
 	int fd;
 
 	expect(fx, lnet_nid_parse(to, &s->to) == 0);
-	fd = stranger_open(s, SOCK_CONTROL);
+	fd = raw_peer_open(s, SOCK_CONTROL);
 	if (fd < 0)
 		return false;
-	stranger_pings(fx, s, fd);
+	raw_peer_pings(fx, s, fd);
 	close(fd);
 	return true;
 }
@@ -198,7 +198,7 @@ static int two_nets(void)
 {
 	struct ulnet_ni_conf ni = { 0 };
 	struct ulnet_nid first;
-	struct stranger s, s1;
+	struct raw_peer s, s1;
 	struct fx fx;
 
 	if (!up(&fx, LNET_ACCEPT_ALL))
@@ -206,8 +206,8 @@ static int two_nets(void)
 	first = pair.nid[0];
 	expect(&fx, lnet_nid_parse("127.0.0.5@tcp1", &ni.nid) == 0);
 	expect(&fx, lnet_ni_add(pair.node[0], &ni) == 0);
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	stranger_init(&s1, &fx, "127.0.0.7@tcp1");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s1, &fx, "127.0.0.7@tcp1");
 	expect(&fx, greets(&fx, &s, "127.0.0.5@tcp"));
 	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
 	/* Its NID is of another net than the one that it calls. */
@@ -218,12 +218,12 @@ static int two_nets(void)
 	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp"));
 	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
 	expect(&fx, lnet_ni_del(pair.node[0], &ni.nid) == 0);
-	expect(&fx, stranger_connect(&s) == -ECONNREFUSED);
+	expect(&fx, raw_peer_connect(&s) == -ECONNREFUSED);
 	ni.nid = first;
 	expect(&fx, lnet_ni_add(pair.node[0], &ni) == 0);
 	works_again(&fx);
-	stranger_fini(&s);
-	stranger_fini(&s1);
+	raw_peer_fini(&s);
+	raw_peer_fini(&s1);
 	return pair_down(&fx);
 }
 

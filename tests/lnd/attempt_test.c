@@ -14,7 +14,7 @@
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
 #include "tests/lnd/pair.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 /* Who waits for a silent peer waits for longer than any test takes. */
 static const struct ulnet_tunable patient[] = { { "conns_per_peer", 1 },
@@ -26,27 +26,27 @@ static const struct ulnet_tunable patient[] = { { "conns_per_peer", 1 },
 #define PER_PEER 12
 
 /* The system takes connections for them, and nobody ever reads. */
-static bool silent_begin(struct fx *fx, struct stranger *s)
+static bool silent_begin(struct fx *fx, struct raw_peer *s)
 {
 	for (unsigned int i = 0; i < SILENT; i++) {
 		char nid[LNET_NIDSTR_SIZE];
 
 		snprintf(nid, sizeof(nid), "127.0.1.%u@tcp", i + 1);
-		stranger_init(&s[i], fx, nid);
-		if (!expect(fx, stranger_listen(&s[i]) == 0))
+		raw_peer_init(&s[i], fx, nid);
+		if (!expect(fx, raw_peer_listen(&s[i]) == 0))
 			return false;
 	}
 	return true;
 }
 
-static void silent_end(struct stranger *s)
+static void silent_end(struct raw_peer *s)
 {
 	for (unsigned int i = 0; i < SILENT; i++)
-		stranger_fini(&s[i]);
+		raw_peer_fini(&s[i]);
 }
 
 /* Messages that will not get there. */
-static struct box *wait_for(struct fx *fx, const struct stranger *s)
+static struct box *wait_for(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
 
@@ -60,7 +60,7 @@ static struct box *wait_for(struct fx *fx, const struct stranger *s)
  * up when the user says so, while nothing comes of the others. */
 static int silent_peers(void)
 {
-	struct stranger s[SILENT];
+	struct raw_peer s[SILENT];
 	struct box *waits[SILENT];
 	struct fx fx;
 
@@ -103,7 +103,7 @@ static const struct ulnet_tunable pauses[] = { { "conns_per_peer", 1 },
  * that does answer gets its turn. */
 static int take_turns(void)
 {
-	struct stranger s[SILENT];
+	struct raw_peer s[SILENT];
 	struct census c;
 	struct box *b;
 	struct fx fx;
@@ -135,15 +135,15 @@ static int many_pids(void)
 {
 	struct ulnet_id id = { .pid = 1000 };
 	struct box *made_up, *b;
-	struct stranger s;
+	struct raw_peer s;
 	struct census c;
 	struct fx fx;
 
 	if (!pair_up(&fx, turns, ARRAY_SIZE(turns)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	id.nid = s.nid;
-	expect(&fx, stranger_listen(&s) == 0);
+	expect(&fx, raw_peer_listen(&s) == 0);
 	made_up = box_new(&fx, 100, CUT_NONE);
 	box_bind(made_up, 0, LNET_MD_THRESH_INF, 1000 * UINT64_C(1000000));
 	for (; id.pid < 1000 + MADE_UP; id.pid++)
@@ -163,11 +163,11 @@ static int many_pids(void)
 	expect(&fx, box_unlink(made_up) == 0);
 	expect(&fx, fx_wait(&fx, &made_up->terminals, MADE_UP));
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
-static struct box *put_one(struct fx *fx, const struct stranger *s)
+static struct box *put_one(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
 
@@ -178,7 +178,7 @@ static struct box *put_one(struct fx *fx, const struct stranger *s)
 
 /* A message fails with the attempt that it waits for; another, after that,
  * waits for the next attempt. */
-static struct box *fails_once(struct fx *fx, const struct stranger *s)
+static struct box *fails_once(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *first = put_one(fx, s), *next;
 
@@ -195,22 +195,22 @@ static struct box *fails_once(struct fx *fx, const struct stranger *s)
 /* The peer's own connection serves those who wait. */
 static int hello_ends_a_pause(void)
 {
-	struct stranger s;
+	struct raw_peer s;
 	struct box *b;
 	struct fx fx;
 	int fd;
 
 	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	b = fails_once(&fx, &s);
-	fd = stranger_open(&s, SOCK_CONTROL);
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	expect(&fx, fd >= 0);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->terminal.status == 0);
 	close(fd);
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -220,20 +220,20 @@ static int crossing(void)
 {
 	struct ulnet_nid target;
 	struct sock_hello hello;
-	struct stranger s;
+	struct raw_peer s;
 	struct box *b;
 	struct fx fx;
 	int fd[2];
 
 	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	expect(&fx, stranger_listen(&s) == 0);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
 	b = put_one(&fx, &s);
-	fd[0] = stranger_accept(&s);
+	fd[0] = raw_peer_accept(&s);
 	expect(&fx, hear_request(fd[0], &target) == 0 &&
 			    hear_hello(fd[0], &hello) == 0);
-	fd[1] = stranger_open(&s, SOCK_CONTROL);
+	fd[1] = raw_peer_open(&s, SOCK_CONTROL);
 	expect(&fx, fd[1] >= 0);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->terminal.status == 0);
@@ -242,7 +242,7 @@ static int crossing(void)
 	expect(&fx, is_silent(fd[0]));
 	close_all(fd, 2);
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -264,19 +264,19 @@ static int gone_in_a_pause(void)
 {
 	struct census c = { .failures = 1 };
 	enum sock_type type;
-	struct stranger s;
+	struct raw_peer s;
 	struct box *b;
 	struct fx fx;
 	int fd;
 
 	if (!pair_up(&fx, short_pauses, ARRAY_SIZE(short_pauses)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	expect(&fx, stranger_listen(&s) == 0);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
 	b = box_new(&fx, 20000, CUT_NONE);
 	box_bind(b, 0, 2, fx_patience(&fx));
 	box_put_to(b, &s.nid, false, PORTAL, 1, 0);
-	fd = stranger_answer(&s, &type);
+	fd = raw_peer_answer(&s, &type);
 	expect(&fx, fd >= 0);
 	close(s.listener);
 	s.listener = -1;
@@ -284,7 +284,7 @@ static int gone_in_a_pause(void)
 	expect(&fx,
 	       census_wait(&fx, pair.node[0], &s.nid, census_failures_are, 1));
 	for (uint64_t us = 0; c.failures && us < fx_patience(&fx); us += 1000) {
-		expect(&fx, stranger_ack(&s, fd, 0, SOCK_COOKIE_KEEPALIVE));
+		expect(&fx, raw_peer_ack(&s, fd, 0, SOCK_COOKIE_KEEPALIVE));
 		fx_run(&fx, 1000);
 		census_take(pair.node[0], &s.nid, &c);
 	}
@@ -294,7 +294,7 @@ static int gone_in_a_pause(void)
 	b = put_one(&fx, &s);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -305,14 +305,14 @@ static int two_pids(void)
 	struct ulnet_id id[2] = { { .pid = LNET_PID_LUSTRE }, { .pid = 77 } };
 	struct box *b[2];
 	enum sock_type type;
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 	int fd = -1;
 
 	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	expect(&fx, stranger_listen(&s) == 0);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		id[i].nid = s.nid;
 		b[i] = box_new(&fx, 100, CUT_NONE);
@@ -320,20 +320,20 @@ static int two_pids(void)
 		box_put_id(b[i], id[i], false, PORTAL, 1, 0);
 		/* The first one has had its turn before. */
 		if (i == 0)
-			fd = stranger_accept(&s);
+			fd = raw_peer_accept(&s);
 	}
 	close(fd);
 	expect(&fx, fx_wait(&fx, &b[0]->terminals, 1));
 	expect(&fx, b[0]->terminal.status != 0);
 	expect(&fx, fx_read(&fx, &b[1]->terminals) == 0);
 	s.pid = 77;
-	fd = stranger_answer(&s, &type);
+	fd = raw_peer_answer(&s, &type);
 	expect(&fx, fd >= 0);
 	expect(&fx, fx_wait(&fx, &b[1]->terminals, 1));
 	expect(&fx, b[1]->terminal.status == 0);
 	close(fd);
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -358,39 +358,39 @@ static void on_pinged(void *arg, int status, const struct ulnet_ping_info *info)
 }
 
 /* It says that this connection is not to be, but another may. */
-static void refuse(struct fx *fx, struct stranger *s)
+static void refuse(struct fx *fx, struct raw_peer *s)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
-	int fd = stranger_accept(s);
+	int fd = raw_peer_accept(s);
 	struct ulnet_nid target;
 	struct sock_hello hello;
 
 	expect(fx, fd >= 0);
 	expect(fx, hear_request(fd, &target) == 0);
 	expect(fx, hear_hello(fd, &hello) == 0);
-	say(fd, buf, stranger_hello(s, SOCK_NONE, buf));
+	say(fd, buf, raw_peer_hello(s, SOCK_NONE, buf));
 	close(fd);
 }
 
 /* Answers a ping: it has one NI. */
-static void answer_ping(struct fx *fx, struct stranger *s, int fd)
+static void answer_ping(struct fx *fx, struct raw_peer *s, int fd)
 {
 	struct frame get = { 0 }, reply = { .hdr.type = SOCK_MSG_LNET };
 	uint8_t info[48] = "gnip";
 
-	expect(fx, stranger_hear(s, fd, &get) == 0);
+	expect(fx, raw_peer_hear(s, fd, &get) == 0);
 	expect(fx, get.lnet.type == LNET_MSG_GET &&
 			   get.lnet.match_bits == PING_BITS);
-	stranger_number(s, info + 4, 4, LNET_PING_NI_STATUS);
-	stranger_number(s, info + 8, 4, s->pid);
-	stranger_number(s, info + 12, 4, 2);
-	stranger_number(s, info + 16, 8, lnet_nid_to_nid4(&LNET_NID_LO));
-	stranger_number(s, info + 32, 8, lnet_nid_to_nid4(&s->nid));
-	reply.lnet = stranger_put_hdr(s, 0, 0, 0, sizeof(info));
+	raw_peer_number(s, info + 4, 4, LNET_PING_NI_STATUS);
+	raw_peer_number(s, info + 8, 4, s->pid);
+	raw_peer_number(s, info + 12, 4, 2);
+	raw_peer_number(s, info + 16, 8, lnet_nid_to_nid4(&LNET_NID_LO));
+	raw_peer_number(s, info + 32, 8, lnet_nid_to_nid4(&s->nid));
+	reply.lnet = raw_peer_put_hdr(s, 0, 0, 0, sizeof(info));
 	reply.lnet.type = LNET_MSG_REPLY;
 	reply.lnet.wmd = get.lnet.wmd;
 	reply.payload = info;
-	expect(fx, stranger_say(s, fd, &reply));
+	expect(fx, raw_peer_say(s, fd, &reply));
 }
 
 /* A kernel node refuses the first connection of a process whose incarnation is
@@ -401,27 +401,27 @@ static int refused_at_first(void)
 	struct ulnet_id id = { .pid = LNET_PID_LUSTRE };
 	struct pinged p = { 0 };
 	enum sock_type type;
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 	int fd;
 
 	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	expect(&fx, stranger_listen(&s) == 0);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0);
 	p.fx = &fx;
 	id.nid = s.nid;
 	expect(&fx, lnet_ping(pair.node[0], id, 10 * fx_patience(&fx),
 			      on_pinged, &p) == 0);
 	refuse(&fx, &s);
-	fd = stranger_answer(&s, &type);
+	fd = raw_peer_answer(&s, &type);
 	expect(&fx, fd >= 0 && type == SOCK_CONTROL);
 	answer_ping(&fx, &s, fd);
 	expect(&fx, fx_wait(&fx, &p.done, 1));
 	expect(&fx, p.status == 0 && p.nnis == 1);
 	close(fd);
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -436,21 +436,21 @@ static bool own_network(void)
 static int address_ends_a_pause(void)
 {
 	struct in_addr more = { .s_addr = htonl(0x0a4d0001) };
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 
 	if (!own_network())
 		return SKIPPED;
 	if (!pair_up(&fx, pauses, ARRAY_SIZE(pauses)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	fails_once(&fx, &s);
-	expect(&fx, stranger_listen(&s) == 0);
-	expect(&fx, !stranger_is_called(&s));
+	expect(&fx, raw_peer_listen(&s) == 0);
+	expect(&fx, !raw_peer_is_called(&s));
 	expect(&fx, netns_add_addr(more) == 0);
-	close(stranger_accept(&s));
+	close(raw_peer_accept(&s));
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 
@@ -461,7 +461,7 @@ static unsigned long dropped(void)
 }
 
 /* Nobody takes this connection: the queue is full. */
-static int fill(const struct stranger *s)
+static int fill(const struct raw_peer *s)
 {
 	union netif_addr a = netif_addr(&s->nid, s->port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -473,7 +473,7 @@ static int fill(const struct stranger *s)
  * system would make the tenth after half an hour. Then there is room. */
 static int nothing_is_heard(void)
 {
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 	int fd[2];
 
@@ -481,8 +481,8 @@ static int nothing_is_heard(void)
 		return SKIPPED;
 	if (!pair_up(&fx, patient, ARRAY_SIZE(patient)))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
-	expect(&fx, stranger_listen(&s) == 0 && listen(s.listener, 0) == 0);
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
+	expect(&fx, raw_peer_listen(&s) == 0 && listen(s.listener, 0) == 0);
 	fd[0] = fill(&s);
 	put_one(&fx, &s);
 	for (uint64_t us = 0; dropped() < 10 && us < fx_patience(&fx);
@@ -493,10 +493,10 @@ static int nothing_is_heard(void)
 	fd[1] = accept4(s.listener, NULL, NULL, SOCK_CLOEXEC);
 	expect(&fx, fd[1] >= 0);
 	close_all(fd, 2);
-	expect(&fx, (fd[0] = stranger_accept(&s)) >= 0);
+	expect(&fx, (fd[0] = raw_peer_accept(&s)) >= 0);
 	close(fd[0]);
 	fx_close(&fx);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pair_down(&fx);
 }
 

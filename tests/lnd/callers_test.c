@@ -9,7 +9,7 @@
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #define CALLERS 8
 #define PUTS	50
@@ -328,30 +328,30 @@ static int comes_again_unseen(void)
 {
 	struct lnet *caller[1];
 	int fd, again, other;
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx;
 
 	if (!up(&fx, caller, 1))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	s.to = rig.nid[1];
 	s.pid = LNET_PID_USERFLAG | 3;
-	fd = stranger_open(&s, SOCK_CONTROL);
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	expect(&fx, fd >= 0);
-	again = stranger_open(&s, SOCK_CONTROL);
+	again = raw_peer_open(&s, SOCK_CONTROL);
 	expect(&fx, again >= 0);
 	expect(&fx, hear_end(fd));
 	s.incarnation++;
-	other = stranger_open(&s, SOCK_CONTROL);
+	other = raw_peer_open(&s, SOCK_CONTROL);
 	expect(&fx, other >= 0);
-	stranger_pings(&fx, &s, other);
+	raw_peer_pings(&fx, &s, other);
 	s.incarnation--;
-	stranger_pings(&fx, &s, again);
+	raw_peer_pings(&fx, &s, again);
 	expect(&fx, census_wait(&fx, rig.node[1], &s.nid, peers_are, 2));
 	close(fd);
 	close(again);
 	close(other);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	still_works(&fx);
 	return down(&fx, caller, 1);
 }
@@ -375,14 +375,14 @@ static void on_said(int level, const char *line, void *arg)
 static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 {
 	struct linger linger = { .l_onoff = 1 };
-	struct stranger s;
+	struct raw_peer s;
 	int fd;
 
 	*said = (struct said){ .level = LNET_LOG_WARN };
-	stranger_init(&s, fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, fx, "127.0.0.7@tcp");
 	s.to = rig.nid[1];
 	s.pid = pid;
-	fd = stranger_open(&s, SOCK_CONTROL);
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	expect(fx, fd >= 0);
 	expect(fx, census_wait(fx, rig.node[1], &s.nid, peers_are, 1));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
@@ -390,7 +390,7 @@ static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 	close(fd);
 	expect(fx, census_wait(fx, rig.node[1], &s.nid, census_conns_are, 0));
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 }
 
 /* That one who only calls does so is nothing to warn of. */

@@ -208,7 +208,7 @@ bool census_failures_are(const struct census *c, unsigned int n)
  * had not in the beginning. A socket is closed some time after it is in no list
  * any more, and node 1 may have some that node 0 has given up already: so files
  * are waited for, not just counted. */
-static bool is_calm(struct fx *fx)
+static bool is_quiet(struct fx *fx)
 {
 	unsigned int files = fx->files + 2 * 3;
 
@@ -222,30 +222,30 @@ static bool is_calm(struct fx *fx)
 	return expect(fx, open_files() == files);
 }
 
-bool calm_begin(struct fx *fx, struct calm *calm)
+bool bystander_begin(struct fx *fx, struct bystander *bystander)
 {
 	still_works(fx);
-	if (!is_calm(fx))
+	if (!is_quiet(fx))
 		return false;
-	census_take(fx->rig->node[0], &fx->rig->nid[1], &calm->with_peer);
-	calm->memory = mallinfo2().uordblks;
-	return expect(fx, calm->with_peer.keys == 3);
+	census_take(fx->rig->node[0], &fx->rig->nid[1], &bystander->with_peer);
+	bystander->memory = mallinfo2().uordblks;
+	return expect(fx, bystander->with_peer.keys == 3);
 }
 
-bool calm_goes_on(struct fx *fx, const struct calm *calm)
+bool bystander_goes_on(struct fx *fx, const struct bystander *bystander)
 {
 	unsigned int before = fx->failures;
 	struct census c;
 
 	still_works(fx);
 	census_take(fx->rig->node[0], &fx->rig->nid[1], &c);
-	expect(fx, c.keys == calm->with_peer.keys);
-	expect(fx, memcmp(c.key, calm->with_peer.key, sizeof(c.key)) == 0);
+	expect(fx, c.keys == bystander->with_peer.keys);
+	expect(fx, memcmp(c.key, bystander->with_peer.key, sizeof(c.key)) == 0);
 	return fx->failures == before;
 }
 
-bool calm_check(struct fx *fx, const struct calm *calm)
+bool bystander_check(struct fx *fx, const struct bystander *bystander)
 {
-	return calm_goes_on(fx, calm) && is_calm(fx) &&
-	       expect(fx, mallinfo2().uordblks <= calm->memory + TRACES);
+	return bystander_goes_on(fx, bystander) && is_quiet(fx) &&
+	       expect(fx, mallinfo2().uordblks <= bystander->memory + TRACES);
 }

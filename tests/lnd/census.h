@@ -42,17 +42,17 @@ bool census_failures_are(const struct census *c, unsigned int n);
 
 /* How it was before: which connections node 0 has with node 1, and how much
  * memory the process uses. */
-struct calm {
+struct bystander {
 	struct census with_peer;
 	size_t memory;
 };
 
 /* Both sides talk to each other, and it is quiet after that. */
-bool calm_begin(struct fx *fx, struct calm *calm);
+bool bystander_begin(struct fx *fx, struct bystander *bystander);
 /* They still do, on the same connections; nothing is left of strangers: the
  * only files that were opened since fx_up() are those connections' sockets. */
-bool calm_check(struct fx *fx, const struct calm *calm);
+bool bystander_check(struct fx *fx, const struct bystander *bystander);
 /* They still do, on the same connections; strangers may be there. */
-bool calm_goes_on(struct fx *fx, const struct calm *calm);
+bool bystander_goes_on(struct fx *fx, const struct bystander *bystander);
 
 #endif

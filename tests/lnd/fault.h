@@ -5,7 +5,7 @@
 #include <sys/types.h>
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 extern const struct topic topic_load; /* fault_load.c: too much, too slow */
 extern const struct topic topic_time; /* fault_time.c: too late */

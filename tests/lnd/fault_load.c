@@ -14,34 +14,34 @@
 /* @n connections that stop after @len bytes of a greeting. */
 static void silent(struct fx *fx, unsigned int n, size_t len)
 {
-	struct stranger s, late;
+	struct raw_peer s, late;
 	struct census c;
-	struct calm calm;
+	struct bystander bystander;
 	uint8_t buf[128];
 	int fd[1000], good;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	stranger_init(&late, fx, "127.0.0.9@tcp");
-	stranger_hello(&s, SOCK_CONTROL, buf + stranger_request(&s, buf));
+	raw_peer_init(&late, fx, "127.0.0.9@tcp");
+	raw_peer_hello(&s, SOCK_CONTROL, buf + raw_peer_request(&s, buf));
 	for (unsigned int i = 0; i < n; i++) {
-		fd[i] = stranger_connect(&s);
+		fd[i] = raw_peer_connect(&s);
 		if (!expect(fx, fd[i] >= 0))
 			return;
 		say(fd[i], buf, len);
 	}
 	/* Whoever says something gets in, even so. */
-	good = stranger_open(&late, SOCK_CONTROL);
+	good = raw_peer_open(&late, SOCK_CONTROL);
 	if (expect(fx, good >= 0))
-		stranger_pings(fx, &late, good);
+		raw_peer_pings(fx, &late, good);
 	close(good);
 	census_take(fx->rig->node[0], NULL, &c);
 	expect(fx, c.handshakes <= ACCEPT_MAX);
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	expect(fx, hear_ends(fd, n));
 	close_all(fd, n);
-	stranger_fini(&late);
-	visit_end(fx, &calm, &s);
+	raw_peer_fini(&late);
+	visit_end(fx, &bystander, &s);
 }
 
 static void some_are_silent(struct fx *fx)
@@ -73,18 +73,18 @@ static void many_are_silent(struct fx *fx)
 static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 {
 	struct box *b[PUTS];
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
 	for (unsigned int i = 0; i < PUTS; i++) {
 		b[i] = box_new(fx, LNET_MTU, CUT_NONE);
 		if (box_bind(b[i], 0, 0, timeout))
 			box_put_to(b[i], &s.nid, true, PORTAL, 1, 0);
 	}
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	for (unsigned int i = 0; i < PUTS; i++) {
 		expect(fx, fx_wait(fx, &b[i]->terminals, 1));
 		expect(fx, b[i]->outcomes[LNET_OUTCOME_DELIVERED] == 0);
@@ -96,11 +96,11 @@ static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 	expect(fx, b[0]->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	expect(fx, b[PUTS - 1]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 	if (left)
-		expect(fx, stranger_has_conns(fx, &s, left));
+		expect(fx, raw_peer_has_conns(fx, &s, left));
 	else
 		expect(fx, hear_ends(fd, 3));
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* The messages' deadlines come first: the rest of the first one can still be
@@ -148,18 +148,18 @@ static void give_back_files(struct hoard *h)
 
 static void no_files(struct fx *fx)
 {
-	struct stranger s, other;
+	struct raw_peer s, other;
 	uint8_t buf[128];
 	struct sock_hello h = { 0 };
 	struct hoard hoard;
-	struct calm calm;
+	struct bystander bystander;
 	struct box *b;
 	int fd, called;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	stranger_init(&other, fx, "127.0.0.9@tcp");
-	expect(fx, stranger_listen(&other) == 0);
+	raw_peer_init(&other, fx, "127.0.0.9@tcp");
+	expect(fx, raw_peer_listen(&other) == 0);
 	b = box_new(fx, 100, CUT_NONE);
 	box_bind(b, 0, 0, fx_patience(fx));
 	take_all_files(&hoard);
@@ -171,18 +171,18 @@ static void no_files(struct fx *fx)
 	/* Who comes is told to come again, with the file that the listener has
 	 * in reserve. The caller needs one, too: nobody else opens any now. */
 	close(hoard.fd[--hoard.n]);
-	fd = stranger_connect(&s);
+	fd = raw_peer_connect(&s);
 	expect(fx, fd >= 0);
-	stranger_hello(&s, SOCK_CONTROL, buf + stranger_request(&s, buf));
+	raw_peer_hello(&s, SOCK_CONTROL, buf + raw_peer_request(&s, buf));
 	say(fd, buf, SOCK_REQUEST_SIZE + SOCK_HELLO_SIZE);
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	expect(fx, hear_hello(fd, &h) == 0);
 	expect(fx, h.type == SOCK_NONE);
 	give_back_files(&hoard);
 	close(fd);
-	fd = stranger_open(&s, SOCK_CONTROL);
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	expect(fx, fd >= 0);
-	stranger_pings(fx, &s, fd);
+	raw_peer_pings(fx, &s, fd);
 	close(fd);
 	box_end(b);
 	/* Its failure is forgotten, and it is called. */
@@ -191,13 +191,13 @@ static void no_files(struct fx *fx)
 	b = box_new(fx, 100, CUT_NONE);
 	box_bind(b, 0, 0, fx_patience(fx));
 	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
-	called = stranger_accept(&other);
+	called = raw_peer_accept(&other);
 	expect(fx, called >= 0);
 	close(called);
 	expect(fx, fx_wait(fx, &b->terminals, 1));
 	box_end(b);
-	stranger_fini(&other);
-	visit_end(fx, &calm, &s);
+	raw_peer_fini(&other);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- the list ---- */

@@ -151,10 +151,10 @@ static void killed_taking(struct fx *fx)
 	enum { N = 6 };
 	struct ulnet_nid nid;
 	struct box *b[N];
-	struct calm calm;
+	struct bystander bystander;
 	pid_t pid;
 
-	if (!child_nid(fx, &nid) || !calm_begin(fx, &calm))
+	if (!child_nid(fx, &nid) || !bystander_begin(fx, &bystander))
 		return;
 	pid = child_start(fx, CHILD_TAKES);
 	if (!expect(fx, pid > 0))
@@ -172,7 +172,7 @@ static void killed_taking(struct fx *fx)
 		box_put_to(b[i], &nid, true, PORTAL, CHILD_BITS,
 			   HDR(CHILD_BITS, 0));
 	expect(fx, census_wait(fx, fx->rig->node[0], &nid, is_writing, 1));
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	child_kill(pid);
 	for (unsigned int i = 1; i < N; i++) {
 		expect(fx, fx_wait(fx, &b[i]->terminals, 1));
@@ -183,7 +183,7 @@ static void killed_taking(struct fx *fx)
 		box_end(b[i]);
 	expect(fx, census_wait(fx, fx->rig->node[0], &nid, has_no_conns, 0));
 	expect_new_child(fx, &nid);
-	calm_check(fx, &calm);
+	bystander_check(fx, &bystander);
 }
 
 static bool stop_while_it_sends(struct fx *fx, const struct ulnet_nid *nid,
@@ -212,11 +212,11 @@ static bool stop_while_it_sends(struct fx *fx, const struct ulnet_nid *nid,
 static void killed_sending(struct fx *fx)
 {
 	struct ulnet_nid nid;
-	struct calm calm;
+	struct bystander bystander;
 	struct box *dst;
 	pid_t pid;
 
-	if (!child_nid(fx, &nid) || !calm_begin(fx, &calm))
+	if (!child_nid(fx, &nid) || !bystander_begin(fx, &bystander))
 		return;
 	dst = box_new(fx, LNET_MTU, CUT_ODD);
 	if (!box_post(dst, &(struct post){ .portal = PORTAL,
@@ -230,14 +230,14 @@ static void killed_sending(struct fx *fx)
 		return;
 	expect(fx, fx_wait(fx, &dst->n[LNET_EVENT_PUT], 1));
 	expect(fx, stop_while_it_sends(fx, &nid, pid));
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	expect(fx, fx_read(fx, &dst->failed[LNET_EVENT_PUT]) == 0);
 	child_kill(pid);
 	expect(fx, fx_wait(fx, &dst->failed[LNET_EVENT_PUT], 1));
 	box_end(dst);
 	expect(fx, census_wait(fx, fx->rig->node[0], &nid, has_no_conns, 0));
 	expect_new_child(fx, &nid);
-	calm_check(fx, &calm);
+	bystander_check(fx, &bystander);
 }
 
 /* ---- the list ---- */

@@ -10,52 +10,52 @@
  * some, which nobody answers. */
 static void keepalive(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct frame f;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	if (stranger_open_all(fx, &s, fd)) {
-		expect(fx, stranger_hear(&s, fd[2], &f) == 0);
+	if (raw_peer_open_all(fx, &s, fd)) {
+		expect(fx, raw_peer_hear(&s, fd[2], &f) == 0);
 		expect(fx, f.hdr.type == SOCK_MSG_NOOP);
 		expect(fx, f.hdr.csum == 0);
 		expect(fx, f.hdr.cookie[0] == 0 && f.hdr.cookie[1] == 1);
 		for (int i = 0; i < 3; i++)
-			expect(fx, stranger_ack(&s, fd[i], 0, 1));
-		stranger_pings(fx, &s, fd[0]);
+			expect(fx, raw_peer_ack(&s, fd[i], 0, 1));
+		raw_peer_pings(fx, &s, fd[0]);
 		expect(fx, is_silent(fd[1]));
 	}
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* What is large is done when it is written: the peer is not asked to say that
  * it has taken it, and may be silent. */
 static void not_to_be_acknowledged(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *b;
 	struct frame f;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	if (stranger_open_all(fx, &s, fd)) {
+	if (raw_peer_open_all(fx, &s, fd)) {
 		b = box_new(fx, LNET_MTU, CUT_NONE);
 		if (box_bind(b, 0, 1, fx_patience(fx)))
 			box_put_to(b, &s.nid, false, PORTAL, 1, 0);
-		expect(fx, stranger_hear(&s, fd[1], &f) == 0);
+		expect(fx, raw_peer_hear(&s, fd[1], &f) == 0);
 		expect(fx, f.hdr.cookie[0] == 0);
 		expect(fx, f.lnet.payload_length == LNET_MTU);
 		expect(fx, fx_wait(fx, &b->terminals, 1));
 		expect(fx, b->terminal.status == 0);
-		stranger_pings(fx, &s, fd[0]);
+		raw_peer_pings(fx, &s, fd[0]);
 	}
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Half of a message comes, and then nothing: on the way to a buffer, to
@@ -63,31 +63,31 @@ static void not_to_be_acknowledged(struct fx *fx)
 static void half_a_message(struct fx *fx)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *dst;
 	uint8_t hdr[256];
 	int fd[3];
 	size_t n;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int k = 0; k < 3; k++) {
-		if (!stranger_open_all(fx, &s, fd))
+		if (!raw_peer_open_all(fx, &s, fd))
 			break;
 		dst = box_new(fx, LNET_MTU, CUT_ODD);
 		if (!box_post(dst, &(struct post){ .portal = PORTAL,
 						   .bits = 1,
 						   .options = LNET_MD_OP_PUT }))
 			break;
-		f.lnet = stranger_put_hdr(&s, k ? EMPTY : PORTAL, 1, 0,
+		f.lnet = raw_peer_put_hdr(&s, k ? EMPTY : PORTAL, 1, 0,
 					  LNET_MTU);
-		n = stranger_hdr(&s, &f.hdr, &f.lnet, hdr);
+		n = raw_peer_hdr(&s, &f.hdr, &f.lnet, hdr);
 		say(fd[2], hdr, k == 2 ? n / 2 : n);
 		if (k < 2)
 			say(fd[2], s.buf, LNET_MTU / 2);
 		/* Others may say what they want: this one is looked at. */
-		stranger_pings(fx, &s, fd[0]);
+		raw_peer_pings(fx, &s, fd[0]);
 		expect(fx, hear_ends(fd, 3));
 		if (k == 0)
 			expect(fx,
@@ -96,7 +96,7 @@ static void half_a_message(struct fx *fx)
 		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
 		close_all(fd, 3);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Of a long message only a byte comes from time to time, for longer than a peer
@@ -106,34 +106,34 @@ static void byte_by_byte(struct fx *fx)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
 	struct box *src, *dst;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	const uint8_t *p, *end;
 	uint8_t hdr[256];
 	int fd[3];
 	size_t n;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	src = box_new(fx, LNET_MTU, CUT_NONE);
 	dst = box_new(fx, LNET_MTU, CUT_ODD);
 	box_fill(src, 34);
 	p = src->iov[0].iov_base;
 	end = p + LNET_MTU;
-	if (stranger_open_all(fx, &s, fd) &&
+	if (raw_peer_open_all(fx, &s, fd) &&
 	    box_post(dst, &(struct post){ .portal = PORTAL,
 					  .bits = 34,
 					  .options = LNET_MD_OP_PUT })) {
-		f.lnet = stranger_put_hdr(&s, PORTAL, 34, HDR(34, 0), LNET_MTU);
+		f.lnet = raw_peer_put_hdr(&s, PORTAL, 34, HDR(34, 0), LNET_MTU);
 		f.lnet.wmd = LNET_WIRE_NONE;
-		n = stranger_hdr(&s, &f.hdr, &f.lnet, hdr);
+		n = raw_peer_hdr(&s, &f.hdr, &f.lnet, hdr);
 		say(fd[2], hdr, n);
 		say(fd[2], p, LNET_MTU / 2);
 		p += LNET_MTU / 2;
 		for (int i = 0; i < 15 * HASTY_TIMEOUT; i++) {
 			expect(fx, say(fd[2], p++, 1));
 			for (int j = 0; j < 2; j++)
-				expect(fx, stranger_ack(&s, fd[j], 0, 1));
+				expect(fx, raw_peer_ack(&s, fd[j], 0, 1));
 			fx_run(fx, 100000);
 		}
 		expect(fx, say(fd[2], p, (size_t)(end - p)));
@@ -141,13 +141,13 @@ static void byte_by_byte(struct fx *fx)
 		expect(fx, dst->failed[LNET_EVENT_PUT] == 0);
 	}
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- pauses between attempts ---- */
 
 /* A PUT that ends because the connection that it needs does not come up. */
-static struct box *failing_put(struct fx *fx, const struct stranger *s)
+static struct box *failing_put(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
 
@@ -163,11 +163,11 @@ static void expect_failed(struct fx *fx, struct box *b)
 }
 
 /* Does the node call for it, before it has ended? */
-static bool calls_for(struct fx *fx, struct stranger *s, struct box *b)
+static bool calls_for(struct fx *fx, struct raw_peer *s, struct box *b)
 {
-	while (!stranger_is_called(s) && !fx_read(fx, &b->terminals))
+	while (!raw_peer_is_called(s) && !fx_read(fx, &b->terminals))
 		fx_run(fx, 100);
-	return stranger_is_called(s);
+	return raw_peer_is_called(s);
 }
 
 /* A message waits for the next attempt, and shares its outcome; failures are
@@ -177,14 +177,14 @@ static void pauses(struct fx *fx)
 {
 	struct lnet *node = fx->rig->node[0];
 	enum sock_type type;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *b;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	expect(fx, stranger_listen(&s) == 0);
+	expect(fx, raw_peer_listen(&s) == 0);
 	for (unsigned int k = 1; k <= 6; k++) {
 		struct box *too = box_new(fx, 100, CUT_NONE);
 
@@ -192,21 +192,21 @@ static void pauses(struct fx *fx)
 		box_bind(too, 0, 1, fx_patience(fx));
 		box_put_to(too, &s.nid, false, PORTAL, 1, 0);
 		expect(fx, calls_for(fx, &s, b));
-		close(stranger_accept(&s));
+		close(raw_peer_accept(&s));
 		expect_failed(fx, b);
 		expect_failed(fx, too);
 		expect(fx,
 		       census_wait(fx, node, &s.nid, census_failures_are, k));
-		expect(fx, !stranger_is_called(&s));
+		expect(fx, !raw_peer_is_called(&s));
 	}
 	b = failing_put(fx, &s);
 	for (int i = 0; i < 3; i++)
-		fd[i] = stranger_answer(&s, &type);
-	expect(fx, stranger_has_conns(fx, &s, 3));
+		fd[i] = raw_peer_answer(&s, &type);
+	expect(fx, raw_peer_has_conns(fx, &s, 3));
 	expect(fx, census_wait(fx, node, &s.nid, census_failures_are, 0));
 	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_SEND], 1));
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- the list ---- */

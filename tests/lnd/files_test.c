@@ -17,7 +17,7 @@
 #include "lnet/node/node.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/census.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #define ADDRESS "127.0.0.5@tcp"
 
@@ -161,16 +161,16 @@ static int answer_at(int fd)
 	return rc ? rc : h.type == SOCK_NONE ? -EALREADY : 0;
 }
 
-static int connect_and_greet(struct stranger *s)
+static int connect_and_greet(struct raw_peer *s)
 {
 	uint8_t buf[200];
-	int fd = stranger_connect(s);
+	int fd = raw_peer_connect(s);
 	size_t n;
 
 	if (fd < 0)
 		return fd;
-	n = stranger_request(s, buf);
-	n += stranger_hello(s, SOCK_CONTROL, buf + n);
+	n = raw_peer_request(s, buf);
+	n += raw_peer_hello(s, SOCK_CONTROL, buf + n);
 	say(fd, buf, n);
 	return fd;
 }
@@ -182,12 +182,12 @@ static int server_at_the_limit(void)
 	struct said said = { .wanted = "127.0.0.7:" };
 	unsigned int good = 0, refused = 0;
 	int fd[CLIENTS], later, room;
-	struct stranger s;
+	struct raw_peer s;
 	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 	if (fx_up(&fx, &rig))
 		return 1;
-	stranger_init(&s, &fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
 	s.pid = LNET_PID_USERFLAG;
 	for (unsigned int i = 0; i < CLIENTS; i++) {
 		s.pid++;
@@ -218,7 +218,7 @@ static int server_at_the_limit(void)
 	polls(&fx, 20);
 	expect(&fx, answer_at(later) == 0);
 	close(later);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	fx_down(&fx);
 	return fx.failures ? 1 : 0;
 }
@@ -233,7 +233,7 @@ struct answers {
 
 /* In a process of its own, whose files do not count: @n callers of one address
  * connect, and stay. Says how they were answered. */
-static void crowd(struct stranger *s, unsigned int n, int out)
+static void crowd(struct raw_peer *s, unsigned int n, int out)
 {
 	struct answers a = { 0 };
 	int fd[CROWD];
@@ -260,11 +260,11 @@ static void crowd(struct stranger *s, unsigned int n, int out)
 static pid_t crowd_start(struct fx *fx, unsigned int n, struct answers *a)
 {
 	struct pollfd answered = { .events = POLLIN };
-	struct stranger s;
+	struct raw_peer s;
 	int out[2];
 	pid_t pid;
 
-	stranger_init(&s, fx, "127.0.0.7@tcp");
+	raw_peer_init(&s, fx, "127.0.0.7@tcp");
 	BUG_ON(pipe(out));
 	pid = fork();
 	if (pid == 0)
@@ -275,21 +275,21 @@ static pid_t crowd_start(struct fx *fx, unsigned int n, struct answers *a)
 	expect(fx, read(out[0], a, sizeof(*a)) == sizeof(*a));
 	close(out[0]);
 	close(out[1]);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return pid;
 }
 
 static bool is_served(struct fx *fx, const char *nid)
 {
-	struct stranger s;
+	struct raw_peer s;
 	int fd, rc;
 
-	stranger_init(&s, fx, nid);
+	raw_peer_init(&s, fx, nid);
 	fd = connect_and_greet(&s);
 	polls(fx, 20);
 	rc = answer_at(fd);
 	close(fd);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	return rc == 0;
 }
 
@@ -341,7 +341,7 @@ static unsigned int somaxconn(void)
 	return n;
 }
 
-static int connect_now(const struct stranger *s)
+static int connect_now(const struct raw_peer *s)
 {
 	union netif_addr to = netif_addr(&s->to, s->port);
 	struct pollfd p = { .events = POLLOUT };
@@ -360,7 +360,7 @@ static int storm(void)
 {
 	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	unsigned int n = 3000, there = 0, good = 0;
-	struct stranger s;
+	struct raw_peer s;
 	int *fd;
 
 	n = MIN(n, somaxconn());
@@ -371,7 +371,7 @@ static int storm(void)
 		return 1;
 	fd = calloc(n, sizeof(*fd));
 	BUG_ON(!fd);
-	stranger_init(&s, &fx, "127.0.0.1@tcp");
+	raw_peer_init(&s, &fx, "127.0.0.1@tcp");
 	for (unsigned int i = 0; i < n; i++) {
 		fd[i] = connect_now(&s);
 		there += fd[i] >= 0;
@@ -379,11 +379,11 @@ static int storm(void)
 	expect(&fx, there == n);
 	for (unsigned int i = 0; i < n; i++) {
 		uint8_t buf[200];
-		size_t len = stranger_request(&s, buf);
+		size_t len = raw_peer_request(&s, buf);
 
 		s.pid = LNET_PID_USERFLAG | (i + 1);
 		s.incarnation++;
-		len += stranger_hello(&s, SOCK_CONTROL, buf + len);
+		len += raw_peer_hello(&s, SOCK_CONTROL, buf + len);
 		if (fd[i] >= 0)
 			say(fd[i], buf, len);
 	}
@@ -402,7 +402,7 @@ static int storm(void)
 	for (unsigned int i = 0; i < n; i++)
 		close(fd[i]);
 	free(fd);
-	stranger_fini(&s);
+	raw_peer_fini(&s);
 	fx_down(&fx);
 	return fx.failures ? 1 : 0;
 }

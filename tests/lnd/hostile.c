@@ -11,7 +11,7 @@ void say_which(struct fx *fx, unsigned int failures_before, const char *name)
 		printf("  with: %s\n", name);
 }
 
-void each_patch(struct fx *fx, struct stranger *s, const struct patch *list,
+void each_patch(struct fx *fx, struct raw_peer *s, const struct patch *list,
 		unsigned int n, patch_fn *try)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -69,7 +69,7 @@ static uint64_t some_seed(void)
 	return (uint64_t)ts.tv_sec << 20 ^ (uint64_t)ts.tv_nsec;
 }
 
-uint64_t each_random(struct fx *fx, struct stranger *s, unsigned int rounds,
+uint64_t each_random(struct fx *fx, struct raw_peer *s, unsigned int rounds,
 		     random_fn *try)
 {
 	uint64_t seed = some_seed(), state = seed;

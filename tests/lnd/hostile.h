@@ -4,7 +4,7 @@
 
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 extern const struct topic topic_greeting; /* hostile_greeting.c */
 extern const struct topic topic_frames;	  /* hostile_frame.c */
@@ -19,11 +19,11 @@ struct patch {
 	int then; /* what is to happen: of the table */
 };
 
-typedef void patch_fn(struct fx *fx, struct stranger *s, const struct patch *p);
+typedef void patch_fn(struct fx *fx, struct raw_peer *s, const struct patch *p);
 
 /* Tries each patch of a table, in both byte orders; says which one it was when
  * one of its expectations failed. */
-void each_patch(struct fx *fx, struct stranger *s, const struct patch *list,
+void each_patch(struct fx *fx, struct raw_peer *s, const struct patch *list,
 		unsigned int n, patch_fn *try);
 /* ... for tables of another kind. */
 void say_which(struct fx *fx, unsigned int failures_before, const char *name);
@@ -34,11 +34,11 @@ void say_slowly(int fd, const uint8_t *bytes, size_t n);
 /* ---- chance ---- */
 
 /* The @k-th of some rounds; false: there is no use in going on. */
-typedef bool random_fn(struct fx *fx, struct stranger *s, unsigned int k,
+typedef bool random_fn(struct fx *fx, struct raw_peer *s, unsigned int k,
 		       uint64_t *state);
 
 /* Returns the seed, which say_seed() says when the behaviour failed. */
-uint64_t each_random(struct fx *fx, struct stranger *s, unsigned int rounds,
+uint64_t each_random(struct fx *fx, struct raw_peer *s, unsigned int rounds,
 		     random_fn *try);
 void say_seed(struct fx *fx, uint64_t seed);
 /* The next number of a generator. */

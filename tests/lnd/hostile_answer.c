@@ -11,9 +11,11 @@
 #define RETRIES 3 /* refusals that are taken for "later" */
 
 /* A visit by one who listens. */
-static bool begin(struct fx *fx, struct calm *calm, struct stranger *s)
+static bool begin(struct fx *fx, struct bystander *bystander,
+		  struct raw_peer *s)
 {
-	return visit_begin(fx, calm, s) && expect(fx, stranger_listen(s) == 0);
+	return visit_begin(fx, bystander, s) &&
+	       expect(fx, raw_peer_listen(s) == 0);
 }
 
 static bool is_forgotten(const struct census *c, unsigned int arg)
@@ -23,13 +25,13 @@ static bool is_forgotten(const struct census *c, unsigned int arg)
 }
 
 /* Nothing of it is left, not even that it failed. */
-static bool forgotten(struct fx *fx, const struct stranger *s)
+static bool forgotten(struct fx *fx, const struct raw_peer *s)
 {
 	return expect(fx, census_wait(fx, fx->rig->node[0], &s->nid,
 				      is_forgotten, 0));
 }
 
-static struct box *put_to(struct fx *fx, const struct stranger *s,
+static struct box *put_to(struct fx *fx, const struct raw_peer *s,
 			  uint32_t size, bool ack, uint64_t timeout)
 {
 	struct box *b = box_new(fx, size, CUT_NONE);
@@ -41,11 +43,11 @@ static struct box *put_to(struct fx *fx, const struct stranger *s,
 }
 
 /* Waits for a call, as long as @b's operation is not over. */
-static int next_call(struct fx *fx, struct stranger *s, struct box *b)
+static int next_call(struct fx *fx, struct raw_peer *s, struct box *b)
 {
 	for (uint64_t t = 0; t < fx_patience(fx); t += 100) {
-		if (stranger_is_called(s))
-			return stranger_accept(s);
+		if (raw_peer_is_called(s))
+			return raw_peer_accept(s);
 		if (fx_read(fx, &b->terminals))
 			return -ENOENT;
 		fx_run(fx, 100);
@@ -54,7 +56,7 @@ static int next_call(struct fx *fx, struct stranger *s, struct box *b)
 }
 
 /* @type is SOCK_NONE if that fails. */
-static int hear_both(struct stranger *s, int fd, enum sock_type *type)
+static int hear_both(struct raw_peer *s, int fd, enum sock_type *type)
 {
 	struct ulnet_nid target;
 	struct sock_hello h = { 0 };
@@ -79,11 +81,11 @@ static void expect_not_delivered(struct fx *fx, struct box *b)
 }
 
 /* The message arrives, on the connection that carries it. */
-static void expect_put(struct fx *fx, struct stranger *s, int fd, struct box *b)
+static void expect_put(struct fx *fx, struct raw_peer *s, int fd, struct box *b)
 {
 	struct frame f;
 
-	if (!expect(fx, stranger_hear(s, fd, &f) == 0))
+	if (!expect(fx, raw_peer_hear(s, fd, &f) == 0))
 		return;
 	expect(fx, f.hdr.type == SOCK_MSG_LNET);
 	expect(fx, f.lnet.type == LNET_MSG_PUT && f.lnet.match_bits == 9);
@@ -121,7 +123,7 @@ static const struct patch refuses[] = {
 	{ "type NONE", 48, 4, 0xffffffff, RETRIED },
 };
 
-static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
+static void one_answer(struct fx *fx, struct raw_peer *s, const struct patch *p)
 {
 	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
 	unsigned int calls = 0;
@@ -132,8 +134,8 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 	while ((fd = next_call(fx, s, b)) >= 0) {
 		expect(fx, hear_both(s, fd, &type) == 0);
 		calls++;
-		stranger_hello(s, type, buf);
-		stranger_number(s, buf + p->at, p->width, p->value);
+		raw_peer_hello(s, type, buf);
+		raw_peer_number(s, buf + p->at, p->width, p->value);
 		say(fd, buf, SOCK_HELLO_SIZE);
 		if (p->then == OPENS)
 			break;
@@ -146,7 +148,7 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 		/* Perhaps it has called for its other connections. */
 		shutdown(s->listener, SHUT_RDWR);
 		close(s->listener);
-		expect(fx, stranger_listen(s) == 0);
+		expect(fx, raw_peer_listen(s) == 0);
 	} else {
 		expect_not_delivered(fx, b);
 		expect(fx, p->then == RETRIED ? calls > 1 : calls == 1);
@@ -157,13 +159,13 @@ static void one_answer(struct fx *fx, struct stranger *s, const struct patch *p)
 static void answers_with(struct fx *fx, const struct patch *list,
 			 unsigned int n)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	each_patch(fx, &s, list, n, one_answer);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 static void bad_answers(struct fx *fx)
@@ -182,10 +184,10 @@ static void ends_early(struct fx *fx)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 	enum sock_type type;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	/* At once; after what it was told; in its answer. */
 	for (int cut = -1; cut < SOCK_HELLO_SIZE; cut++) {
@@ -195,41 +197,41 @@ static void ends_early(struct fx *fx)
 		if (!expect(fx, fd >= 0))
 			break;
 		if (cut >= 0 && expect(fx, hear_both(&s, fd, &type) == 0)) {
-			stranger_hello(&s, type, buf);
+			raw_peer_hello(&s, type, buf);
 			say(fd, buf, (size_t)cut);
 		}
 		close(fd);
 		expect_not_delivered(fx, b);
 		forgotten(fx, &s);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* It is called, and says nothing. */
 static void silence(struct fx *fx)
 {
 	struct box *by_timeout, *by_deadline;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	by_timeout = put_to(fx, &s, 100, false, fx_patience(fx));
 	by_deadline = put_to(fx, &s, 100, true, SHORT_TIMEOUT);
 	fd = next_call(fx, &s, by_timeout);
 	expect_not_delivered(fx, by_deadline);
 	expect(fx, by_deadline->terminal.status == -ETIMEDOUT);
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	expect_not_delivered(fx, by_timeout);
 	expect(fx, by_timeout->terminal.elapsed < fx_patience(fx) / 2);
 	expect(fx, hear_end(fd));
 	close(fd);
 	forgotten(fx, &s);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
-static bool random_answer(struct fx *fx, struct stranger *s, unsigned int k,
+static bool random_answer(struct fx *fx, struct raw_peer *s, unsigned int k,
 			  uint64_t *state)
 {
 	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
@@ -243,7 +245,7 @@ static bool random_answer(struct fx *fx, struct stranger *s, unsigned int k,
 	fill_randomly(state, buf, sizeof(buf));
 	if (k % 2) {
 		/* Never one that is right. */
-		stranger_hello(s, SOCK_BULK_IN, buf);
+		raw_peer_hello(s, SOCK_BULK_IN, buf);
 		turn_bits(state, buf, 48, 1);
 	}
 	say(fd, buf, sizeof(buf));
@@ -255,21 +257,21 @@ static bool random_answer(struct fx *fx, struct stranger *s, unsigned int k,
 
 static void random_answers(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	uint64_t seed;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	seed = each_random(fx, &s, 150, random_answer);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 	say_seed(fx, seed);
 }
 
 /* ---- another version ---- */
 
 /* Answers the first call with NONE and @version, and speaks it from then on. */
-static void in_version(struct fx *fx, struct stranger *s, uint32_t version)
+static void in_version(struct fx *fx, struct raw_peer *s, uint32_t version)
 {
 	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
@@ -283,37 +285,37 @@ static void in_version(struct fx *fx, struct stranger *s, uint32_t version)
 		return;
 	expect(fx, hear_both(s, fd[0], &type) == 0);
 	s->version = version;
-	say(fd[0], buf, stranger_hello(s, SOCK_NONE, buf));
+	say(fd[0], buf, raw_peer_hello(s, SOCK_NONE, buf));
 	expect(fx, hear_end(fd[0]));
 	close(fd[0]);
 	for (int i = 0; i < 3; i++) {
-		fd[i] = stranger_accept(s);
+		fd[i] = raw_peer_accept(s);
 		if (!expect(fx, fd[i] >= 0))
 			return;
 		expect(fx, hear_request(fd[i], &target) == 0);
 		expect(fx, hear_hello(fd[i], &h) == 0);
 		expect(fx, h.version == version);
 		type = sock_type_invert(h.type);
-		say(fd[i], buf, stranger_hello(s, type, buf));
+		say(fd[i], buf, raw_peer_hello(s, type, buf));
 		if (i == 0)
 			expect_put(fx, s, fd[0], b);
 	}
-	stranger_pings(fx, s, fd[0]);
+	raw_peer_pings(fx, s, fd[0]);
 	close_all(fd, 3);
 	forgotten(fx, s);
 }
 
 static void other_versions(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	in_version(fx, &s, 2);
 	s.version = 3;
 	in_version(fx, &s, 4);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* It never likes the version that it is offered. */
@@ -321,44 +323,44 @@ static void fickle(struct fx *fx)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 	enum sock_type type;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	unsigned int calls = 0;
 	struct box *b;
 	int fd;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
 	while ((fd = next_call(fx, &s, b)) >= 0 && calls++ < 100) {
 		expect(fx, hear_both(&s, fd, &type) == 0);
 		s.version = calls % 2 ? 2 : 3;
-		say(fd, buf, stranger_hello(&s, SOCK_NONE, buf));
+		say(fd, buf, raw_peer_hello(&s, SOCK_NONE, buf));
 		expect(fx, hear_end(fd));
 		close(fd);
 	}
 	expect(fx, calls == RETRIES + 1);
 	expect_not_delivered(fx, b);
 	forgotten(fx, &s);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* It is another one on each of its connections. */
 static void many_lives(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	enum sock_type type;
 	struct box *b;
 	int fd[4];
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
-	fd[0] = stranger_answer(&s, &type);
+	fd[0] = raw_peer_answer(&s, &type);
 	expect_put(fx, &s, fd[0], b);
 	s.incarnation++;
-	fd[1] = stranger_answer(&s, &type);
+	fd[1] = raw_peer_answer(&s, &type);
 	/* The first is of a life that is over, the second came too late. */
 	expect(fx, hear_end(fd[0]));
 	expect(fx, hear_end(fd[1]));
@@ -366,12 +368,12 @@ static void many_lives(struct fx *fx)
 	forgotten(fx, &s);
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
 	for (int i = 0; i < 3; i++)
-		fd[i] = stranger_answer(&s, &type);
+		fd[i] = raw_peer_answer(&s, &type);
 	expect_put(fx, &s, fd[0], b);
-	stranger_pings(fx, &s, fd[0]);
+	raw_peer_pings(fx, &s, fd[0]);
 	close_all(fd, 3);
 	forgotten(fx, &s);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- after it ---- */
@@ -379,10 +381,10 @@ static void many_lives(struct fx *fx)
 /* It was called, and speaks nonsense then: the same as if it had called. */
 static void nonsense(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!begin(fx, &calm, &s))
+	if (!begin(fx, &bystander, &s))
 		return;
 	for (int k = 0; k < 3; k++) {
 		struct box *b = put_to(fx, &s, 100, true, 20 * SHORT_TIMEOUT);
@@ -393,11 +395,11 @@ static void nonsense(struct fx *fx)
 
 		memset(junk, 0x55, sizeof(junk));
 		for (int i = 0; i < 3; i++) {
-			fd[i] = stranger_answer(&s, &type);
+			fd[i] = raw_peer_answer(&s, &type);
 			expect(fx, fd[i] >= 0);
 		}
-		expect(fx, stranger_hear(&s, fd[0], &f) == 0);
-		expect(fx, stranger_has_conns(fx, &s, 3));
+		expect(fx, raw_peer_hear(&s, fd[0], &f) == 0);
+		expect(fx, raw_peer_has_conns(fx, &s, 3));
 		say(fd[k], junk, sizeof(junk));
 		expect(fx, hear_ends(fd, 3));
 		close_all(fd, 3);
@@ -406,7 +408,7 @@ static void nonsense(struct fx *fx)
 		expect(fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 		forgotten(fx, &s);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- both connect at once ---- */
@@ -415,45 +417,45 @@ static void race(struct fx *fx, const char *nid, bool it_wins)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 	enum sock_type type;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *b;
 	int fd[3], own;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	if (!expect(fx, lnet_nid_parse(nid, &s.nid) == 0) ||
-	    !expect(fx, stranger_listen(&s) == 0))
+	    !expect(fx, raw_peer_listen(&s) == 0))
 		return;
 	b = put_to(fx, &s, 100, false, fx_patience(fx));
-	fd[0] = stranger_accept(&s);
+	fd[0] = raw_peer_accept(&s);
 	expect(fx, hear_both(&s, fd[0], &type) == 0);
-	own = stranger_open(&s, SOCK_CONTROL);
+	own = raw_peer_open(&s, SOCK_CONTROL);
 	if (it_wins) {
 		if (!expect(fx, own >= 0))
 			return;
 		expect_put(fx, &s, own, b);
-		say(fd[0], buf, stranger_hello(&s, SOCK_NONE, buf));
+		say(fd[0], buf, raw_peer_hello(&s, SOCK_NONE, buf));
 		expect(fx, hear_end(fd[0]));
 		close(fd[0]);
 		fd[0] = own;
 	} else {
 		expect(fx, own == -EALREADY);
-		say(fd[0], buf, stranger_hello(&s, type, buf));
+		say(fd[0], buf, raw_peer_hello(&s, type, buf));
 		expect_put(fx, &s, fd[0], b);
 	}
 	/* What is missing is opened by the node. */
 	for (int i = 1; i < 3; i++) {
-		fd[i] = stranger_answer(&s, &type);
+		fd[i] = raw_peer_answer(&s, &type);
 		expect(fx, fd[i] >= 0);
 		expect(fx, type != SOCK_CONTROL);
 	}
-	expect(fx, stranger_has_conns(fx, &s, 3));
-	expect(fx, !stranger_is_called(&s));
-	stranger_pings(fx, &s, fd[0]);
+	expect(fx, raw_peer_has_conns(fx, &s, 3));
+	expect(fx, !raw_peer_is_called(&s));
+	raw_peer_pings(fx, &s, fd[0]);
 	close_all(fd, 3);
 	forgotten(fx, &s);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 static void race_lower(struct fx *fx)

@@ -55,40 +55,40 @@ static const struct patch numbers[] = {
 	{ "nothing wrong", 0, 0, 0, KEPT },
 };
 
-static void one_number(struct fx *fx, struct stranger *s, const struct patch *p)
+static void one_number(struct fx *fx, struct raw_peer *s, const struct patch *p)
 {
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
-	struct lnet_hdr lnet = stranger_put_hdr(s, EMPTY, 1, 1, 0);
-	struct stranger little = *s;
+	struct lnet_hdr lnet = raw_peer_put_hdr(s, EMPTY, 1, 1, 0);
+	struct raw_peer little = *s;
 	uint8_t buf[256];
 	int fd[3];
 
-	if (!stranger_open_all(fx, s, fd))
+	if (!raw_peer_open_all(fx, s, fd))
 		return;
 	/* LNet's header is little endian for everybody. */
 	little.swap = false;
 	lnet.wmd = LNET_WIRE_NONE;
-	stranger_hdr(s, &hdr, &lnet, buf);
-	stranger_number(p->at < AT_DEST ? s : &little, buf + p->at, p->width,
+	raw_peer_hdr(s, &hdr, &lnet, buf);
+	raw_peer_number(p->at < AT_DEST ? s : &little, buf + p->at, p->width,
 			p->value);
 	say(fd[0], buf, FRAME_HDR);
 	if (p->then == KEPT)
-		expect(fx, stranger_pings(fx, s, fd[0]));
+		expect(fx, raw_peer_pings(fx, s, fd[0]));
 	else
 		expect(fx, hear_ends(fd, 3));
 	close_all(fd, 3);
-	expect(fx, stranger_has_conns(fx, s, 0));
+	expect(fx, raw_peer_has_conns(fx, s, 0));
 }
 
 static void bad_numbers(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	each_patch(fx, &s, numbers, ARRAY_SIZE(numbers), one_number);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Types that have no payload, with some; and one with too much. */
@@ -103,25 +103,25 @@ static void bad_payloads(struct fx *fx)
 		{ "REPLY of more than 1 M", LNET_MSG_REPLY, LNET_MTU + 1 },
 		{ "PUT of 4 G - 1", LNET_MSG_PUT, 0xffffffff },
 	};
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
 		struct frame f = { .hdr.type = SOCK_MSG_LNET };
-		int fd = stranger_open(&s, SOCK_BULK_OUT);
+		int fd = raw_peer_open(&s, SOCK_BULK_OUT);
 
-		f.lnet = stranger_put_hdr(&s, EMPTY, 1, 1, all[i].length);
+		f.lnet = raw_peer_put_hdr(&s, EMPTY, 1, 1, all[i].length);
 		f.lnet.type = all[i].type;
-		stranger_say(&s, fd, &f);
+		raw_peer_say(&s, fd, &f);
 		expect(fx, hear_end(fd));
 		close(fd);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 		say_which(fx, before, all[i].name);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- acknowledgements ---- */
@@ -139,58 +139,58 @@ static void bad_acks(struct fx *fx)
 		{ "two", 5, 2 },
 		{ "everything", 2, UINT64_MAX },
 	};
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
 		int fd[3];
 
-		if (!stranger_open_all(fx, &s, fd))
+		if (!raw_peer_open_all(fx, &s, fd))
 			break;
-		stranger_ack(&s, fd[0], all[i].c0, all[i].c1);
+		raw_peer_ack(&s, fd[0], all[i].c0, all[i].c1);
 		expect(fx, hear_ends(fd, 3));
 		close_all(fd, 3);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 		say_which(fx, before, all[i].name);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* What is large is acknowledged, whether anybody wants it or not, once. */
 static void asks_for_acks(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (int swap = 0; swap < 2; swap++) {
 		struct frame f = { .payload = s.buf };
 
 		s.swap = swap;
-		if (!stranger_open_all(fx, &s, fd))
+		if (!raw_peer_open_all(fx, &s, fd))
 			break;
 		for (uint64_t c = 2; c < 6; c++) {
 			f.hdr = (struct sock_hdr){ .type = SOCK_MSG_LNET,
 						   .cookie = { c } };
-			f.lnet = stranger_put_hdr(&s, EMPTY, 1, 1, 50000);
+			f.lnet = raw_peer_put_hdr(&s, EMPTY, 1, 1, 50000);
 			f.lnet.wmd = LNET_WIRE_NONE;
-			stranger_say(&s, fd[2], &f);
-			expect(fx, stranger_hear(&s, fd[2], &f) == 0);
+			raw_peer_say(&s, fd[2], &f);
+			expect(fx, raw_peer_hear(&s, fd[2], &f) == 0);
 			expect(fx, f.hdr.type == SOCK_MSG_NOOP);
 			expect(fx, f.hdr.cookie[0] == 0);
 			expect(fx, f.hdr.cookie[1] == c);
 			f.payload = s.buf;
 		}
-		stranger_pings(fx, &s, fd[0]);
+		raw_peer_pings(fx, &s, fd[0]);
 		close_all(fd, 3);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* An answer that goes to it anyway takes the acknowledgement along, whatever
@@ -200,11 +200,11 @@ static void answers_take_acks(struct fx *fx)
 {
 	const struct real_net *net = fx->rig->arg;
 	const uint32_t size = 50000;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (int swap = 0; swap < 2; swap++) {
 		struct box *dst = box_new(fx, size, CUT_NONE);
@@ -215,33 +215,33 @@ static void answers_take_acks(struct fx *fx)
 
 		box_fill(src, 34);
 		s.swap = swap;
-		if (!stranger_open_all(fx, &s, fd) ||
+		if (!raw_peer_open_all(fx, &s, fd) ||
 		    !box_post(dst, &(struct post){ .portal = PORTAL,
 						   .bits = 34,
 						   .options = LNET_MD_OP_PUT }))
 			break;
-		f.lnet = stranger_put_hdr(&s, PORTAL, 34, HDR(34, 0), size);
-		stranger_say(&s, fd[2], &f);
-		expect(fx, stranger_hear(&s, fd[0], &f) == 0);
+		f.lnet = raw_peer_put_hdr(&s, PORTAL, 34, HDR(34, 0), size);
+		raw_peer_say(&s, fd[2], &f);
+		expect(fx, raw_peer_hear(&s, fd[0], &f) == 0);
 		expect(fx, f.hdr.type == SOCK_MSG_LNET);
 		expect(fx, f.hdr.cookie[0] == 0);
 		expect(fx, f.lnet.type == LNET_MSG_ACK);
 		expect(fx, f.hdr.cookie[1] == 77 || net->cpts > 1);
-		stranger_pings(fx, &s, fd[0]);
+		raw_peer_pings(fx, &s, fd[0]);
 		expect(fx, is_silent(fd[2]) == (f.hdr.cookie[1] == 77));
 		close_all(fd, 3);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- checksums ---- */
 
 /* Of the bytes as they go, in the stranger's order; without a checksum yet. */
-static uint32_t csum_of(const struct stranger *s, const struct frame *f)
+static uint32_t csum_of(const struct raw_peer *s, const struct frame *f)
 {
 	uint8_t buf[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
-	size_t n = stranger_hdr(s, &f->hdr, &f->lnet, buf);
+	size_t n = raw_peer_hdr(s, &f->hdr, &f->lnet, buf);
 	uint32_t csum = SOCK_CSUM_INIT;
 
 	if (s->version == 2)
@@ -250,14 +250,14 @@ static uint32_t csum_of(const struct stranger *s, const struct frame *f)
 }
 
 /* @wrong: the message fails, and so does the connection. */
-static void one_csum(struct fx *fx, struct stranger *s, uint32_t size,
+static void one_csum(struct fx *fx, struct raw_peer *s, uint32_t size,
 		     bool wrong)
 {
 	struct box *dst = box_new(fx, size, CUT_NONE);
 	struct box *src = box_new(fx, size, CUT_NONE);
 	struct frame f = { .hdr.type = SOCK_MSG_LNET,
 			   .payload = src->iov[0].iov_base };
-	int fd = stranger_open(s, s->version == 2 ? SOCK_ANY : SOCK_CONTROL);
+	int fd = raw_peer_open(s, s->version == 2 ? SOCK_ANY : SOCK_CONTROL);
 
 	if (!expect(fx, fd >= 0))
 		return;
@@ -266,10 +266,10 @@ static void one_csum(struct fx *fx, struct stranger *s, uint32_t size,
 					   .bits = 44,
 					   .options = LNET_MD_OP_PUT }))
 		return;
-	f.lnet = stranger_put_hdr(s, PORTAL, 44, HDR(44, 0), size);
+	f.lnet = raw_peer_put_hdr(s, PORTAL, 44, HDR(44, 0), size);
 	f.lnet.wmd = LNET_WIRE_NONE;
 	f.hdr.csum = csum_of(s, &f) ^ wrong;
-	stranger_say(s, fd, &f);
+	raw_peer_say(s, fd, &f);
 	expect(fx, fx_wait(fx, &dst->unlinked, 1));
 	expect(fx, dst->n[LNET_EVENT_PUT] == !wrong);
 	if (wrong) {
@@ -277,19 +277,19 @@ static void one_csum(struct fx *fx, struct stranger *s, uint32_t size,
 		expect(fx, dst->last[LNET_EVENT_PUT].status == -EIO);
 		expect(fx, hear_end(fd));
 	} else {
-		stranger_pings(fx, s, fd);
+		raw_peer_pings(fx, s, fd);
 	}
 	close(fd);
-	expect(fx, stranger_has_conns(fx, s, 0));
+	expect(fx, raw_peer_has_conns(fx, s, 0));
 }
 
 static void checksums(struct fx *fx)
 {
 	static const uint32_t sizes[] = { 1, 1000, 8192, 300000 };
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int k = 0; k < 4; k++) {
 		s.version = 2 + k / 2;
@@ -299,7 +299,7 @@ static void checksums(struct fx *fx)
 			one_csum(fx, &s, sizes[i], true);
 		}
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- what is strange, but right ---- */
@@ -307,7 +307,7 @@ static void checksums(struct fx *fx)
 #define MIN_BULK 8192 /* the tunable's default */
 
 /* Both ways, on the connections that are open. */
-static void all_sizes(struct fx *fx, struct stranger *s, int ctl, int in,
+static void all_sizes(struct fx *fx, struct raw_peer *s, int ctl, int in,
 		      int out)
 {
 	static const uint32_t sizes[] = {
@@ -320,12 +320,12 @@ static void all_sizes(struct fx *fx, struct stranger *s, int ctl, int in,
 		struct box *same = box_new(fx, sizes[i], CUT_NONE);
 		struct frame f;
 
-		stranger_puts(fx, s, sizes[i] < MIN_BULK ? ctl : out, sizes[i]);
+		raw_peer_puts(fx, s, sizes[i] < MIN_BULK ? ctl : out, sizes[i]);
 		box_fill(src, i);
 		box_fill(same, i);
 		if (!box_bind(src, 0, 1, fx_patience(fx)) ||
 		    !box_put_to(src, &s->nid, false, PORTAL, 5, 6) ||
-		    !expect(fx, stranger_hear(s, hears, &f) == 0))
+		    !expect(fx, raw_peer_hear(s, hears, &f) == 0))
 			return;
 		expect(fx, f.lnet.payload_length == sizes[i]);
 		expect(fx, f.lnet.match_bits == 5);
@@ -334,94 +334,94 @@ static void all_sizes(struct fx *fx, struct stranger *s, int ctl, int in,
 		expect(fx, fx_wait(fx, &src->unlinked, 1));
 		expect(fx, src->n[LNET_EVENT_SEND] == 1);
 	}
-	stranger_pings(fx, s, ctl);
+	raw_peer_pings(fx, s, ctl);
 }
 
 static void other_order(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	s.swap = true;
-	if (stranger_open_all(fx, &s, fd))
+	if (raw_peer_open_all(fx, &s, fd))
 		all_sizes(fx, &s, fd[0], fd[1], fd[2]);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* One connection for everything. */
 static void protocol_2(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	s.version = 2;
 	for (int swap = 0; swap < 2; swap++) {
 		int fd;
 
 		s.swap = swap;
-		fd = stranger_open(&s, SOCK_ANY);
+		fd = raw_peer_open(&s, SOCK_ANY);
 		if (expect(fx, fd >= 0))
 			all_sizes(fx, &s, fd, fd, fd);
 		close(fd);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- cut, in pieces, at random ---- */
 
 /* A frame whose payload somebody waits for. */
-static size_t good_frame(const struct stranger *s, uint32_t size, uint8_t *buf)
+static size_t good_frame(const struct raw_peer *s, uint32_t size, uint8_t *buf)
 {
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
 	struct lnet_hdr lnet =
-		stranger_put_hdr(s, PORTAL, 55, HDR(55, 0), size);
+		raw_peer_put_hdr(s, PORTAL, 55, HDR(55, 0), size);
 
 	lnet.wmd = LNET_WIRE_NONE;
-	return stranger_hdr(s, &hdr, &lnet, buf);
+	return raw_peer_hdr(s, &hdr, &lnet, buf);
 }
 
 static void cut_frames(struct fx *fx)
 {
 	uint8_t buf[256] = { 0 };
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	size_t n;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	n = good_frame(&s, 100, buf);
 	for (size_t cut = 0; cut < n + 100; cut++) {
-		int fd = stranger_open(&s, SOCK_CONTROL);
+		int fd = raw_peer_open(&s, SOCK_CONTROL);
 
 		if (!expect(fx, fd >= 0))
 			break;
 		say(fd, buf, cut);
 		close(fd);
-		if (!expect(fx, stranger_has_conns(fx, &s, 0)))
+		if (!expect(fx, raw_peer_has_conns(fx, &s, 0)))
 			break;
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Half of a long message, then the end: a user waits for it. */
 static void cut_payloads(struct fx *fx)
 {
 	static const uint32_t cuts[] = { 0, 1, 8191, 500000, LNET_MTU - 1 };
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(cuts); i++) {
 		struct box *dst = box_new(fx, LNET_MTU, CUT_ODD);
-		int fd = stranger_open(&s, SOCK_BULK_OUT);
+		int fd = raw_peer_open(&s, SOCK_BULK_OUT);
 		uint8_t hdr[256];
 
 		if (!expect(fx, fd >= 0) ||
@@ -435,28 +435,28 @@ static void cut_payloads(struct fx *fx)
 		expect(fx, fx_wait(fx, &dst->unlinked, 1));
 		expect(fx, dst->n[LNET_EVENT_PUT] == 0);
 		expect(fx, dst->failed[LNET_EVENT_PUT] == 1);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 static void frame_in_pieces(struct fx *fx)
 {
 	struct box *dst, *src;
 	uint8_t buf[256];
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	size_t n;
 	int fd;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	dst = box_new(fx, 50, CUT_NONE);
 	src = box_new(fx, 50, CUT_NONE);
 	box_fill(src, 55);
 	n = good_frame(&s, 50, buf);
 	memcpy(buf + n, src->iov[0].iov_base, 50);
-	fd = stranger_open(&s, SOCK_CONTROL);
+	fd = raw_peer_open(&s, SOCK_CONTROL);
 	if (expect(fx, fd >= 0) &&
 	    box_post(dst, &(struct post){ .portal = PORTAL,
 					  .bits = 55,
@@ -464,14 +464,14 @@ static void frame_in_pieces(struct fx *fx)
 		say_slowly(fd, buf, n + 50);
 		expect(fx, fx_wait(fx, &dst->unlinked, 1));
 		expect(fx, dst->n[LNET_EVENT_PUT] == 1);
-		stranger_pings(fx, &s, fd);
+		raw_peer_pings(fx, &s, fd);
 	}
 	close(fd);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Good frames with some bits turned; or anything. */
-static bool random_frame(struct fx *fx, struct stranger *s, unsigned int k,
+static bool random_frame(struct fx *fx, struct raw_peer *s, unsigned int k,
 			 uint64_t *state)
 {
 	uint8_t buf[1500];
@@ -480,7 +480,7 @@ static bool random_frame(struct fx *fx, struct stranger *s, unsigned int k,
 
 	s->swap = hostile_random(state) % 4 == 0;
 	s->version = 2 + hostile_random(state) % 3;
-	fd = stranger_open(s, SOCK_CONTROL);
+	fd = raw_peer_open(s, SOCK_CONTROL);
 	if (!expect(fx, fd >= 0)) {
 		printf("  round %u: %s\n", k, strerror(-fd));
 		return false;
@@ -495,19 +495,19 @@ static bool random_frame(struct fx *fx, struct stranger *s, unsigned int k,
 	if (k % 4 == 0)
 		expect(fx, hear_end(fd));
 	close(fd);
-	return expect(fx, stranger_has_conns(fx, s, 0));
+	return expect(fx, raw_peer_has_conns(fx, s, 0));
 }
 
 static void random_frames(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	uint64_t seed;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	seed = each_random(fx, &s, 300, random_frame);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 	say_seed(fx, seed);
 }
 

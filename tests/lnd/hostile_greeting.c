@@ -41,20 +41,20 @@ static void expect_refusal(struct fx *fx, int fd)
 	expect(fx, hear(fd, buf, 1) == -ECONNRESET);
 }
 
-static void one_request(struct fx *fx, struct stranger *s,
+static void one_request(struct fx *fx, struct raw_peer *s,
 			const struct patch *p)
 {
 	uint8_t buf[256], byte;
 	struct sock_hello h = { 0 };
-	int fd = stranger_connect(s);
+	int fd = raw_peer_connect(s);
 
 	if (!expect(fx, fd >= 0))
 		return;
-	stranger_request(s, buf);
-	stranger_number(s, buf + p->at, p->width, p->value);
+	raw_peer_request(s, buf);
+	raw_peer_number(s, buf + p->at, p->width, p->value);
 	say(fd, buf, 16);
 	if (p->then == GOES_ON) {
-		say(fd, buf, stranger_hello(s, SOCK_CONTROL, buf));
+		say(fd, buf, raw_peer_hello(s, SOCK_CONTROL, buf));
 		expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
 		/* The node must know that this one has ended, before there is
 		 * another of its type: else that one would be refused. */
@@ -70,13 +70,13 @@ static void one_request(struct fx *fx, struct stranger *s,
 
 static void bad_requests(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	each_patch(fx, &s, requests, ARRAY_SIZE(requests), one_request);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* The form with 20 bytes of NID: size, type, net, address. */
@@ -95,21 +95,21 @@ static void large_requests(struct fx *fx)
 		{ "ANY", { 0, 0xff }, false },
 		{ "nothing wrong", { 0, 2, 0, 0, 127, 0, 0, 5 }, true },
 	};
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++) {
 		unsigned int before = fx->failures;
-		int fd = stranger_connect(&s);
+		int fd = raw_peer_connect(&s);
 		uint8_t buf[128];
 		struct sock_hello h = { 0 };
 
-		stranger_request(&s, buf);
-		stranger_number(&s, buf + 4, 4, 2);
+		raw_peer_request(&s, buf);
+		raw_peer_number(&s, buf + 4, 4, 2);
 		memcpy(buf + 8, all[i].nid, 20);
-		stranger_hello(&s, SOCK_CONTROL, buf + 28);
+		raw_peer_hello(&s, SOCK_CONTROL, buf + 28);
 		say(fd, buf, 28 + SOCK_HELLO_SIZE);
 		if (all[i].good)
 			expect(fx, hear_hello(fd, &h) == 0);
@@ -118,7 +118,7 @@ static void large_requests(struct fx *fx)
 		close(fd);
 		say_which(fx, before, all[i].name);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- HELLO ---- */
@@ -172,85 +172,85 @@ static void expect_hello_answer(struct fx *fx, int fd, int then)
 		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
 }
 
-static void one_hello(struct fx *fx, struct stranger *s, const struct patch *p)
+static void one_hello(struct fx *fx, struct raw_peer *s, const struct patch *p)
 {
-	int fd = stranger_connect(s);
+	int fd = raw_peer_connect(s);
 	uint8_t buf[128];
 	size_t n;
 
 	if (!expect(fx, fd >= 0))
 		return;
-	n = stranger_request(s, buf);
-	stranger_hello(s, SOCK_CONTROL, buf + n);
-	stranger_number(s, buf + n + p->at, p->width, p->value);
+	n = raw_peer_request(s, buf);
+	raw_peer_hello(s, SOCK_CONTROL, buf + n);
+	raw_peer_number(s, buf + n + p->at, p->width, p->value);
 	say(fd, buf, n + SOCK_HELLO_SIZE);
 	expect_hello_answer(fx, fd, p->then);
 	close(fd);
 	/* One that was open is forgotten before the next one comes. */
-	expect(fx, stranger_has_conns(fx, s, 0));
+	expect(fx, raw_peer_has_conns(fx, s, 0));
 }
 
 static void bad_hellos(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	each_patch(fx, &s, hellos, ARRAY_SIZE(hellos), one_hello);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* 16 addresses are read and thrown away; one of them is none. */
 static void hello_addresses(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (unsigned int zero = 0; zero <= 16; zero++) {
-		int fd = stranger_connect(&s);
+		int fd = raw_peer_connect(&s);
 		uint8_t buf[256];
-		size_t n = stranger_request(&s, buf);
+		size_t n = raw_peer_request(&s, buf);
 		uint8_t *hello = buf + n;
 
-		stranger_hello(&s, SOCK_CONTROL, hello);
-		stranger_number(&s, hello + 52, 4, 16);
+		raw_peer_hello(&s, SOCK_CONTROL, hello);
+		raw_peer_number(&s, hello + 52, 4, 16);
 		for (unsigned int i = 0; i < 16; i++)
-			stranger_number(&s, hello + 56 + 4 * i, 4,
+			raw_peer_number(&s, hello + 56 + 4 * i, 4,
 					i == zero ? 0 : 0x7f000010 + i);
 		say(fd, buf, n + 56 + 64);
 		expect_hello_answer(fx, fd, zero == 16 ? OPENS : NO_ANSWER);
 		if (zero == 16)
-			expect(fx, stranger_pings(fx, &s, fd));
+			expect(fx, raw_peer_pings(fx, &s, fd));
 		close(fd);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Version 4 is answered in version 4, and its frames are larger. */
 static void version_4(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	for (s.swap = false;; s.swap = true) {
 		s.version = 4;
-		fd = stranger_open(&s, SOCK_CONTROL);
+		fd = raw_peer_open(&s, SOCK_CONTROL);
 		if (!expect(fx, fd >= 0))
 			break;
-		expect(fx, stranger_pings(fx, &s, fd));
-		expect(fx, stranger_puts(fx, &s, fd, 70000));
+		expect(fx, raw_peer_pings(fx, &s, fd));
+		expect(fx, raw_peer_puts(fx, &s, fd, 70000));
 		close(fd);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 		if (s.swap)
 			break;
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- more than one connection ---- */
@@ -258,106 +258,106 @@ static void version_4(struct fx *fx)
 /* One of each type, as conns_per_peer says: who opens more is refused. */
 static void too_many(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
-	if (stranger_open_all(fx, &s, fd)) {
+	if (raw_peer_open_all(fx, &s, fd)) {
 		for (int i = 0; i < 3; i++)
-			expect(fx, stranger_open(&s, SOCK_CONTROL + i) ==
+			expect(fx, raw_peer_open(&s, SOCK_CONTROL + i) ==
 					   -EALREADY);
-		expect(fx, stranger_pings(fx, &s, fd[0]));
+		expect(fx, raw_peer_pings(fx, &s, fd[0]));
 		for (int i = 1; i < 3; i++)
 			expect(fx, is_silent(fd[i]));
 	}
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 static void reborn(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	/* As another one, and in another version. */
 	for (unsigned int k = 0; k < 2; k++) {
-		if (stranger_open_all(fx, &s, fd)) {
+		if (raw_peer_open_all(fx, &s, fd)) {
 			s.incarnation += k == 0;
 			s.version -= k == 1;
 			expect(fx,
-			       stranger_open(&s, SOCK_CONTROL) == -EALREADY);
+			       raw_peer_open(&s, SOCK_CONTROL) == -EALREADY);
 			expect(fx, hear_ends(fd, 3));
 		}
 		close_all(fd, 3);
-		if (stranger_open_all(fx, &s, fd))
-			expect(fx, stranger_pings(fx, &s, fd[0]));
+		if (raw_peer_open_all(fx, &s, fd))
+			expect(fx, raw_peer_pings(fx, &s, fd[0]));
 		close_all(fd, 3);
-		expect(fx, stranger_has_conns(fx, &s, 0));
+		expect(fx, raw_peer_has_conns(fx, &s, 0));
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- cut, in pieces, at random ---- */
 
-static size_t good_greeting(const struct stranger *s, uint8_t *buf)
+static size_t good_greeting(const struct raw_peer *s, uint8_t *buf)
 {
-	size_t n = stranger_request(s, buf);
+	size_t n = raw_peer_request(s, buf);
 
-	return n + stranger_hello(s, SOCK_CONTROL, buf + n);
+	return n + raw_peer_hello(s, SOCK_CONTROL, buf + n);
 }
 
 static void cut_greetings(struct fx *fx)
 {
 	uint8_t buf[128];
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	size_t n;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	n = good_greeting(&s, buf);
 	for (size_t cut = 0; cut < n; cut++) {
-		int fd = stranger_connect(&s);
+		int fd = raw_peer_connect(&s);
 
 		say(fd, buf, cut);
 		close(fd);
 	}
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 static void greeting_in_pieces(struct fx *fx)
 {
 	struct sock_hello h = { 0 };
 	uint8_t buf[128];
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	size_t n;
 	int fd;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	n = good_greeting(&s, buf);
-	fd = stranger_connect(&s);
+	fd = raw_peer_connect(&s);
 	say_slowly(fd, buf, n);
 	expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
-	expect(fx, stranger_pings(fx, &s, fd));
+	expect(fx, raw_peer_pings(fx, &s, fd));
 	close(fd);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Good bytes up to somewhere, then some that are not; and good ones with some
  * bits turned. */
-static bool random_greeting(struct fx *fx, struct stranger *s, unsigned int k,
+static bool random_greeting(struct fx *fx, struct raw_peer *s, unsigned int k,
 			    uint64_t *state)
 {
 	enum { LONGEST = 700 };
 	uint8_t buf[1024] = { 0 };
-	int fd = stranger_connect(s);
+	int fd = raw_peer_connect(s);
 	size_t n, good;
 
 	if (!expect(fx, fd >= 0))
@@ -383,14 +383,14 @@ static bool random_greeting(struct fx *fx, struct stranger *s, unsigned int k,
 
 static void random_greetings(struct fx *fx)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	uint64_t seed;
 
-	if (!visit_begin(fx, &calm, &s))
+	if (!visit_begin(fx, &bystander, &s))
 		return;
 	seed = each_random(fx, &s, 300, random_greeting);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 	say_seed(fx, seed);
 }
 

@@ -11,11 +11,11 @@
 
 #include "lnd/socklnd/rx.h"
 
-static struct frame ping_of(const struct stranger *s)
+static struct frame ping_of(const struct raw_peer *s)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
 
-	f.lnet = stranger_put_hdr(s, 0, PING_BITS, 0, 0);
+	f.lnet = raw_peer_put_hdr(s, 0, PING_BITS, 0, 0);
 	f.lnet.type = LNET_MSG_GET;
 	f.lnet.length = 4096;
 	return f;
@@ -27,17 +27,17 @@ static void reads_nothing(struct fx *fx)
 	uint64_t before = fx_stat(fx, 0, "parked");
 	uint8_t bytes[64 * FRAME_HDR];
 	size_t at = 0, n;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct census c;
 	struct frame f;
 	uint64_t waited = 0;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
 	f = ping_of(&s);
-	n = stranger_hdr(&s, &f.hdr, &f.lnet, bytes);
+	n = raw_peer_hdr(&s, &f.hdr, &f.lnet, bytes);
 	for (unsigned int i = 1; i < 64; i++)
 		memcpy(bytes + i * n, bytes, n);
 	n *= 64;
@@ -58,9 +58,9 @@ static void reads_nothing(struct fx *fx)
 	 * read; the rest stays with the system. */
 	census_take(fx->rig->node[0], &s.nid, &c);
 	expect(fx, c.behind <= RX_LIMIT_SMALL_FRAMES);
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 enum { PUTS = 400, SIZE = 50 };
@@ -71,26 +71,26 @@ static void waits_for_its_share(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "parked");
 	struct frame put = { .hdr.type = SOCK_MSG_LNET }, f;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *b, *src;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
 	src = box_new(fx, SIZE, CUT_NONE);
 	box_fill(src, 33);
 	expect(fx, LNetSetLazyPortal(fx->rig->node[0], LAZY) == 0);
 	put.payload = src->iov[0].iov_base;
 	for (unsigned int i = 0; i < PUTS; i++) {
-		put.lnet = stranger_put_hdr(&s, LAZY, 1, HDR(33, i), SIZE);
+		put.lnet = raw_peer_put_hdr(&s, LAZY, 1, HDR(33, i), SIZE);
 		put.lnet.wmd = LNET_WIRE_NONE;
-		expect(fx, stranger_say(&s, fd[0], &put));
+		expect(fx, raw_peer_say(&s, fd[0], &put));
 	}
 	f = ping_of(&s);
-	expect(fx, stranger_say(&s, fd[0], &f));
+	expect(fx, raw_peer_say(&s, fd[0], &f));
 	expect(fx, fx_wait_stat(fx, 0, "parked", before + 1));
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	expect(fx, is_silent(fd[0]));
 	b = box_new(fx, PUTS * SIZE, CUT_NONE);
 	expect(fx, box_post(b, &(struct post){ .side = 0,
@@ -99,12 +99,12 @@ static void waits_for_its_share(struct fx *fx)
 					       .options = LNET_MD_OP_PUT,
 					       .threshold = PUTS }));
 	expect(fx, fx_wait(fx, &b->n[LNET_EVENT_PUT], PUTS));
-	expect(fx, stranger_hear(&s, fd[0], &f) == 0 &&
+	expect(fx, raw_peer_hear(&s, fd[0], &f) == 0 &&
 			   f.lnet.type == LNET_MSG_REPLY);
-	stranger_pings(fx, &s, fd[0]);
+	raw_peer_pings(fx, &s, fd[0]);
 	expect(fx, LNetClearLazyPortal(fx->rig->node[0], LAZY) == 0);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Bytes that are in use, those of large blocks too. (Nothing is known where a
@@ -123,18 +123,18 @@ static void never_ends(struct fx *fx)
 	struct frame put = { .hdr.type = SOCK_MSG_LNET };
 	uint64_t drops = fx_stat(fx, 0, "drop_no_match");
 	size_t before, frame;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct census c;
 	uint64_t us = 0;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
 	expect(fx, LNetSetLazyPortal(fx->rig->node[0], LAZY) == 0);
 	before = memory_used();
-	put.lnet = stranger_put_hdr(&s, LAZY, 1, 0, LNET_MTU);
-	frame = stranger_hdr(&s, &put.hdr, &put.lnet, s.buf);
+	put.lnet = raw_peer_put_hdr(&s, LAZY, 1, 0, LNET_MTU);
+	frame = raw_peer_hdr(&s, &put.hdr, &put.lnet, s.buf);
 	memset(s.buf + frame, 1, LNET_MTU);
 	expect(fx, say(fd[0], s.buf, frame + LNET_MTU - 1));
 	do {
@@ -149,36 +149,36 @@ static void never_ends(struct fx *fx)
 	     us += 1000)
 		fx_run(fx, 1000);
 	expect(fx, say(fd[0], s.buf, 1));
-	stranger_pings(fx, &s, fd[0]);
+	raw_peer_pings(fx, &s, fd[0]);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* Pings with invented sources: dropped, and nobody is connected to. */
 static void false_sources(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "drop_false_source");
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct frame f;
 	int fd[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
 	f = ping_of(&s);
 	for (uint32_t i = 0; i < 2000; i++) {
 		f.lnet.src_nid = lnet_nid_make(LNET_NET(LNET_TYPE_SOCK, 0),
 					       0x7f010000 + i);
-		expect(fx, stranger_say(&s, fd[0], &f));
+		expect(fx, raw_peer_say(&s, fd[0], &f));
 	}
 	/* The sane peer's is as false, from here. */
 	f.lnet.src_nid = fx->rig->nid[1];
-	expect(fx, stranger_say(&s, fd[0], &f));
-	stranger_pings(fx, &s, fd[0]);
+	expect(fx, raw_peer_say(&s, fd[0], &f));
+	raw_peer_pings(fx, &s, fd[0]);
 	expect(fx, fx_stat(fx, 0, "drop_false_source") == before + 2001);
-	calm_goes_on(fx, &calm);
+	bystander_goes_on(fx, &bystander);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* It answers what another peer was asked, knowing all that there is to know. */
@@ -187,36 +187,36 @@ static void false_answer(struct fx *fx)
 	uint64_t before = fx_stat(fx, 0, "drop_not_asked");
 	struct frame f = { .hdr.type = SOCK_MSG_LNET }, got;
 	static uint8_t lie[100];
-	struct stranger s, other;
-	struct calm calm;
+	struct raw_peer s, other;
+	struct bystander bystander;
 	struct box *b;
 	int fd[3], fd2[3];
 
-	if (!visit_begin(fx, &calm, &s) || !stranger_open_all(fx, &s, fd))
+	if (!visit_begin(fx, &bystander, &s) || !raw_peer_open_all(fx, &s, fd))
 		return;
-	stranger_init(&other, fx, "127.0.0.8@tcp");
-	if (!stranger_open_all(fx, &other, fd2))
+	raw_peer_init(&other, fx, "127.0.0.8@tcp");
+	if (!raw_peer_open_all(fx, &other, fd2))
 		return;
 	b = box_new(fx, sizeof(lie), CUT_NONE);
 	if (!box_bind(b, 0, 2, 20 * SHORT_TIMEOUT) ||
 	    !box_get_to(b, &s.nid, PORTAL, 9) ||
-	    !expect(fx, stranger_hear(&s, fd[0], &got) == 0))
+	    !expect(fx, raw_peer_hear(&s, fd[0], &got) == 0))
 		return;
 	f.payload = lie;
-	f.lnet = stranger_put_hdr(&other, 0, 0, 0, sizeof(lie));
+	f.lnet = raw_peer_put_hdr(&other, 0, 0, 0, sizeof(lie));
 	f.lnet.type = LNET_MSG_REPLY;
 	f.lnet.wmd = got.lnet.wmd;
-	expect(fx, stranger_say(&other, fd2[0], &f));
-	stranger_pings(fx, &other, fd2[0]);
+	expect(fx, raw_peer_say(&other, fd2[0], &f));
+	raw_peer_pings(fx, &other, fd2[0]);
 	expect(fx, fx_stat(fx, 0, "drop_not_asked") == before + 1);
 	expect(fx, fx_wait(fx, &b->terminals, 1));
 	expect(fx, b->outcomes[LNET_OUTCOME_DELIVERED] == 0);
 	box_end(b);
 	close_all(fd2, 3);
-	expect(fx, stranger_has_conns(fx, &other, 0));
-	stranger_fini(&other);
+	expect(fx, raw_peer_has_conns(fx, &other, 0));
+	raw_peer_fini(&other);
 	close_all(fd, 3);
-	visit_end(fx, &calm, &s);
+	visit_end(fx, &bystander, &s);
 }
 
 /* ---- the list ---- */

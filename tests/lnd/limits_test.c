@@ -15,7 +15,7 @@
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"
 #include "tests/lnd/pair.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #define BACKOFF UINT64_C(200000)  /* us: longest pause after a first failure */
 #define TIMEOUT UINT64_C(1000000) /* us: sock_timeout, where it is short */
@@ -53,7 +53,7 @@ static void let_pass(struct fx *fx, uint64_t us)
 /* ---- a peer that takes connections and closes them ---- */
 
 struct closer {
-	struct stranger s;
+	struct raw_peer s;
 	bool speaks; /* before it closes */
 	atomic_uint calls;
 	pthread_t thread;
@@ -66,12 +66,12 @@ static void *answer_and_close(void *arg)
 	int fd;
 
 	/* The listener is shut down in the end. */
-	while ((fd = stranger_answer(&c->s, &type)) != -EINVAL) {
+	while ((fd = raw_peer_answer(&c->s, &type)) != -EINVAL) {
 		atomic_fetch_add(&c->calls, 1);
 		if (fd < 0)
 			continue;
 		if (c->speaks)
-			stranger_ack(&c->s, fd, 0, SOCK_COOKIE_KEEPALIVE);
+			raw_peer_ack(&c->s, fd, 0, SOCK_COOKIE_KEEPALIVE);
 		close(fd);
 	}
 	return NULL;
@@ -85,7 +85,7 @@ static unsigned int calls_in(uint64_t us)
 	return 2 * (unsigned int)(2 * us / BACKOFF + 2);
 }
 
-static struct box *put_in_vain(struct fx *fx, const struct stranger *s)
+static struct box *put_in_vain(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
 
@@ -138,22 +138,22 @@ static void many_messages(struct fx *fx, struct closer *c)
 static int called_in_vain(bool speaks)
 {
 	struct closer c = { .speaks = speaks };
-	struct calm calm;
+	struct bystander bystander;
 	struct fx fx;
 
 	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
-	    !visit_begin(&fx, &calm, &c.s))
+	    !visit_begin(&fx, &bystander, &c.s))
 		return 1;
-	if (!expect(&fx, stranger_listen(&c.s) == 0))
+	if (!expect(&fx, raw_peer_listen(&c.s) == 0))
 		return 1;
 	pthread_create(&c.thread, NULL, answer_and_close, &c);
 	one_message(&fx, &c);
 	if (!speaks)
 		many_messages(&fx, &c);
-	calm_goes_on(&fx, &calm);
+	bystander_goes_on(&fx, &bystander);
 	shutdown(c.s.listener, SHUT_RDWR);
 	pthread_join(c.thread, NULL);
-	stranger_fini(&c.s);
+	raw_peer_fini(&c.s);
 	return pair_down(&fx);
 }
 
@@ -175,10 +175,10 @@ static int speaks_and_closes(void)
 
 /* PUTs to nowhere, each to be acknowledged. No two of three cookies that follow
  * each other fit into one acknowledgement. */
-static uint8_t *ask_for_acks(const struct stranger *s, size_t *len)
+static uint8_t *ask_for_acks(const struct raw_peer *s, size_t *len)
 {
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
-	struct lnet_hdr lnet = stranger_put_hdr(s, EMPTY, 1, 1, 0);
+	struct lnet_hdr lnet = raw_peer_put_hdr(s, EMPTY, 1, 1, 0);
 	uint8_t *buf = malloc((size_t)BLOCK * FRAME_HDR);
 	size_t n = 0;
 
@@ -186,7 +186,7 @@ static uint8_t *ask_for_acks(const struct stranger *s, size_t *len)
 	lnet.wmd = LNET_WIRE_NONE;
 	for (unsigned int i = 0; i < BLOCK; i++) {
 		hdr.cookie[0] = 10 + 2 * (BLOCK - i);
-		n += stranger_hdr(s, &hdr, &lnet, buf + n);
+		n += raw_peer_hdr(s, &hdr, &lnet, buf + n);
 	}
 	*len = n;
 	return buf;
@@ -195,18 +195,18 @@ static uint8_t *ask_for_acks(const struct stranger *s, size_t *len)
 static int acks_are_not_read(void)
 {
 	unsigned int blocks = 0;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct fx fx;
 	uint8_t *buf;
 	size_t len;
 	int fd;
 
 	if (!pair_up(&fx, slow, ARRAY_SIZE(slow)) ||
-	    !visit_begin(&fx, &calm, &s))
+	    !visit_begin(&fx, &bystander, &s))
 		return 1;
 	buf = ask_for_acks(&s, &len);
-	fd = stranger_open(&s, SOCK_BULK_OUT);
+	fd = raw_peer_open(&s, SOCK_BULK_OUT);
 	if (!expect(&fx, fd >= 0))
 		return 1;
 	while (blocks < BLOCKS && say(fd, buf, len))
@@ -215,7 +215,7 @@ static int acks_are_not_read(void)
 	expect(&fx, hear_end(fd));
 	close(fd);
 	free(buf);
-	visit_end(&fx, &calm, &s);
+	visit_end(&fx, &bystander, &s);
 	return pair_down(&fx);
 }
 
@@ -332,19 +332,19 @@ static bool turn_deaf(int fd)
 /* A peer with which nothing was to do for long has as much time as others. */
 static int idle_before(void)
 {
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	struct box *b;
 	struct fx fx;
 	uint64_t sent;
 	int fd[3];
 
 	if (!pair_up(&fx, quick, ARRAY_SIZE(quick)) ||
-	    !visit_begin(&fx, &calm, &s))
+	    !visit_begin(&fx, &bystander, &s))
 		return 1;
-	if (!stranger_open_all(&fx, &s, fd))
+	if (!raw_peer_open_all(&fx, &s, fd))
 		return 1;
-	stranger_pings(&fx, &s, fd[0]);
+	raw_peer_pings(&fx, &s, fd[0]);
 	let_pass(&fx, 3 * TIMEOUT / 2);
 	for (int i = 0; i < 3; i++)
 		expect(&fx, turn_deaf(fd[i]));
@@ -352,14 +352,14 @@ static int idle_before(void)
 	sent = now_us();
 	if (box_bind(b, 0, 0, TIMEOUT))
 		box_put_to(b, &s.nid, true, PORTAL, 1, 0);
-	expect(&fx, stranger_has_conns(&fx, &s, 0));
+	expect(&fx, raw_peer_has_conns(&fx, &s, 0));
 	/* It looks four times in each timeout. */
 	expect(&fx, now_us() - sent >= 3 * TIMEOUT / 4);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	box_end(b);
 	close_all(fd, 3);
-	visit_end(&fx, &calm, &s);
+	visit_end(&fx, &bystander, &s);
 	return pair_down(&fx);
 }
 
@@ -376,12 +376,12 @@ static const struct ulnet_tunable no_copies[] = {
 	{ "sock_timeout", 100 },    { "finish_max", 0 }
 };
 
-static bool is_called_back(struct fx *fx, struct stranger *s, int fd[3])
+static bool is_called_back(struct fx *fx, struct raw_peer *s, int fd[3])
 {
 	enum sock_type type;
 
 	for (int i = 0; i < 3; i++) {
-		fd[i] = stranger_answer(s, &type);
+		fd[i] = raw_peer_answer(s, &type);
 		if (!expect(fx, fd[i] >= 0))
 			return false;
 	}
@@ -389,7 +389,7 @@ static bool is_called_back(struct fx *fx, struct stranger *s, int fd[3])
 }
 
 /* The next message on any of them. */
-static bool take_one(struct fx *fx, struct stranger *s, const int fd[3],
+static bool take_one(struct fx *fx, struct raw_peer *s, const int fd[3],
 		     struct frame *f)
 {
 	struct pollfd p[3] = { { fd[0], POLLIN, 0 },
@@ -401,7 +401,7 @@ static bool take_one(struct fx *fx, struct stranger *s, const int fd[3],
 	for (int i = 0; i < 3; i++) {
 		if (!p[i].revents)
 			continue;
-		return expect(fx, stranger_hear(s, fd[i], f) == 0) &&
+		return expect(fx, raw_peer_hear(s, fd[i], f) == 0) &&
 		       expect(fx, f->hdr.type == SOCK_MSG_LNET);
 	}
 	return false;
@@ -412,7 +412,7 @@ static bool is_writing(const struct census *c, unsigned int n)
 	return c->writing == n;
 }
 
-static struct box *put_big(struct fx *fx, struct stranger *s, uint64_t bits,
+static struct box *put_big(struct fx *fx, struct raw_peer *s, uint64_t bits,
 			   uint64_t timeout)
 {
 	struct box *b = box_new(fx, LNET_MTU, CUT_NONE);
@@ -424,7 +424,7 @@ static struct box *put_big(struct fx *fx, struct stranger *s, uint64_t bits,
 }
 
 /* Those behind it come whole, on any of @fd, each once. */
-static void expect_others(struct fx *fx, struct stranger *s, const int fd[3],
+static void expect_others(struct fx *fx, struct raw_peer *s, const int fd[3],
 			  struct box *const *b)
 {
 	unsigned int seen = 0;
@@ -447,8 +447,8 @@ static void expect_others(struct fx *fx, struct stranger *s, const int fd[3],
 
 struct half_sent {
 	struct fx fx;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 	uint8_t was[LNET_MTU]; /* the payload of ... */
 	struct box *first, *b[OTHERS];
@@ -474,10 +474,10 @@ static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 	struct fx *fx = &h->fx;
 
 	if (!pair_up(fx, t, ARRAY_SIZE(slow)) ||
-	    !visit_begin(fx, &h->calm, &h->s))
+	    !visit_begin(fx, &h->bystander, &h->s))
 		return false;
-	if (!expect(fx, stranger_listen(&h->s) == 0) ||
-	    !stranger_open_all(fx, &h->s, h->fd))
+	if (!expect(fx, raw_peer_listen(&h->s) == 0) ||
+	    !raw_peer_open_all(fx, &h->s, h->fd))
 		return false;
 	h->first = put_big(fx, &h->s, FIRST, fx_patience(fx));
 	memcpy(h->was, h->first->iov[0].iov_base, LNET_MTU);
@@ -501,7 +501,7 @@ static void half_sent_cancel(struct half_sent *h)
 static int half_sent_end(struct half_sent *h)
 {
 	close_all(h->fd, 3);
-	visit_end(&h->fx, &h->calm, &h->s);
+	visit_end(&h->fx, &h->bystander, &h->s);
 	return pair_down(&h->fx);
 }
 
@@ -522,7 +522,7 @@ static int given_up_half_sent(void)
 	expect_first(&h);
 	expect_others(fx, &h.s, h.fd, h.b);
 	expect(fx, census_wait(fx, pair.node[0], NULL, copies_are, 0));
-	expect(fx, !stranger_is_called(&h.s));
+	expect(fx, !raw_peer_is_called(&h.s));
 	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
 	return half_sent_end(&h);
 }
@@ -543,7 +543,7 @@ static int unlinked_half_sent(void)
 	expect(fx, h.first->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	expect_first(&h);
 	expect_others(fx, &h.s, h.fd, h.b);
-	expect(fx, !stranger_is_called(&h.s));
+	expect(fx, !raw_peer_is_called(&h.s));
 	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
 	return half_sent_end(&h);
 }
@@ -615,7 +615,7 @@ static int link_goes(void)
 		expect(fx, f.lnet.match_bits == OTHERS);
 	expect(fx, fx_wait(fx, &b->unlinked, 1));
 	expect(fx, b->terminal.status == 0);
-	expect(fx, !stranger_is_called(&h.s));
+	expect(fx, !raw_peer_is_called(&h.s));
 	return half_sent_end(&h);
 }
 
@@ -627,8 +627,8 @@ static bool is_reading(const struct census *c, unsigned int n)
 /* Half of an answer has come. */
 struct half_received {
 	struct fx fx;
-	struct stranger s;
-	struct calm calm;
+	struct raw_peer s;
+	struct bystander bystander;
 	int fd[3];
 	struct box *b;
 };
@@ -641,18 +641,18 @@ static bool half_received_begin(struct half_received *h)
 	struct fx *fx = &h->fx;
 
 	if (!pair_up(fx, slow, ARRAY_SIZE(slow)) ||
-	    !visit_begin(fx, &h->calm, &h->s) ||
-	    !stranger_open_all(fx, &h->s, h->fd))
+	    !visit_begin(fx, &h->bystander, &h->s) ||
+	    !raw_peer_open_all(fx, &h->s, h->fd))
 		return false;
 	h->b = box_new(fx, LNET_MTU, CUT_NONE);
 	if (!box_bind(h->b, 0, 2, fx_patience(fx)) ||
 	    !box_get_to(h->b, &h->s.nid, PORTAL, 9) ||
-	    !expect(fx, stranger_hear(&h->s, h->fd[0], &get) == 0))
+	    !expect(fx, raw_peer_hear(&h->s, h->fd[0], &get) == 0))
 		return false;
-	f.lnet = stranger_put_hdr(&h->s, 0, 0, 0, LNET_MTU);
+	f.lnet = raw_peer_put_hdr(&h->s, 0, 0, 0, LNET_MTU);
 	f.lnet.type = LNET_MSG_REPLY;
 	f.lnet.wmd = get.lnet.wmd;
-	expect(fx, stranger_say(&h->s, h->fd[0], &f));
+	expect(fx, raw_peer_say(&h->s, h->fd[0], &f));
 	expect(fx, say(h->fd[0], answer, LNET_MTU / 2));
 	expect(fx, census_wait(fx, pair.node[0], &h->s.nid, is_reading, 1));
 	return true;
@@ -669,10 +669,10 @@ static int half_received_end(struct half_received *h, int status)
 	expect(fx, h->b->terminal.status == status);
 	expect(fx, h->b->outcomes[LNET_OUTCOME_DELIVERED] == 1);
 	expect(fx, say(h->fd[0], answer, LNET_MTU / 2));
-	stranger_pings(fx, &h->s, h->fd[0]);
+	raw_peer_pings(fx, &h->s, h->fd[0]);
 	expect(fx, fx_stat(fx, 0, "disconnects") == 0);
 	close_all(h->fd, 3);
-	visit_end(fx, &h->calm, &h->s);
+	visit_end(fx, &h->bystander, &h->s);
 	return pair_down(fx);
 }
 

@@ -12,7 +12,7 @@
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/pair.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 #include "ulnet/loop.h"
 
 static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 },
@@ -87,7 +87,7 @@ static bool hears(struct watcher *w, unsigned int n)
 struct visit {
 	struct fx fx;
 	struct watcher w;
-	struct stranger s;
+	struct raw_peer s;
 	struct box *src;
 	int fd;
 };
@@ -97,9 +97,9 @@ static bool answer(struct visit *v)
 	enum sock_type type = SOCK_NONE;
 	struct frame f = { 0 };
 
-	v->fd = stranger_answer(&v->s, &type);
+	v->fd = raw_peer_answer(&v->s, &type);
 	return expect(&v->fx, v->fd >= 0 && type == SOCK_CONTROL) &&
-	       expect(&v->fx, stranger_hear(&v->s, v->fd, &f) == 0);
+	       expect(&v->fx, raw_peer_hear(&v->s, v->fd, &f) == 0);
 }
 
 static bool up(struct visit *v)
@@ -107,11 +107,11 @@ static bool up(struct visit *v)
 	memset(v, 0, sizeof(*v));
 	if (!pair_up(&v->fx, tunables, ARRAY_SIZE(tunables)))
 		return false;
-	stranger_init(&v->s, &v->fx, "127.0.0.7@tcp");
+	raw_peer_init(&v->s, &v->fx, "127.0.0.7@tcp");
 	watch(&v->w, &v->fx, 0);
 	v->src = box_new(&v->fx, 100, CUT_NONE);
 	box_fill(v->src, 1);
-	return expect(&v->fx, stranger_listen(&v->s) == 0) &&
+	return expect(&v->fx, raw_peer_listen(&v->s) == 0) &&
 	       box_bind(v->src, 0, LNET_MD_THRESH_INF, fx_patience(&v->fx)) &&
 	       box_put_to(v->src, &v->s.nid, false, PORTAL, 1, HDR(1, 0)) &&
 	       answer(v) &&
@@ -122,13 +122,13 @@ static int down(struct visit *v)
 {
 	box_end(v->src);
 	fx_close(&v->fx);
-	stranger_fini(&v->s);
+	raw_peer_fini(&v->s);
 	return pair_down(&v->fx);
 }
 
 /* Once, of that peer; the message that the connection had taken is sent for all
  * that LNet knows. */
-static void hears_of_stranger(struct visit *v)
+static void hears_of_raw_peer(struct visit *v)
 {
 	if (!hears(&v->w, 1))
 		return;
@@ -149,7 +149,7 @@ static int closed(void)
 	if (!up(&v))
 		return 1;
 	close(v.fd);
-	hears_of_stranger(&v);
+	hears_of_raw_peer(&v);
 	return down(&v);
 }
 
@@ -163,7 +163,7 @@ static int reset(void)
 	expect(&v.fx, setsockopt(v.fd, SOL_SOCKET, SO_LINGER, &none,
 				 sizeof(none)) == 0);
 	close(v.fd);
-	hears_of_stranger(&v);
+	hears_of_raw_peer(&v);
 	return down(&v);
 }
 
@@ -176,7 +176,7 @@ static int nonsense(void)
 		return 1;
 	memset(bytes, 0xff, sizeof(bytes));
 	expect(&v.fx, say(v.fd, bytes, sizeof(bytes)));
-	hears_of_stranger(&v);
+	hears_of_raw_peer(&v);
 	close(v.fd);
 	return down(&v);
 }
@@ -189,12 +189,12 @@ static int several(void)
 
 	if (!up(&v))
 		return 1;
-	bulk[0] = stranger_open(&v.s, SOCK_BULK_IN);
-	bulk[1] = stranger_open(&v.s, SOCK_BULK_OUT);
-	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 3));
+	bulk[0] = raw_peer_open(&v.s, SOCK_BULK_IN);
+	bulk[1] = raw_peer_open(&v.s, SOCK_BULK_OUT);
+	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 3));
 	close(bulk[0]);
 	expect(&v.fx, hear_end(v.fd) && hear_end(bulk[1]));
-	hears_of_stranger(&v);
+	hears_of_raw_peer(&v);
 	close(bulk[1]);
 	close(v.fd);
 	return down(&v);
@@ -210,7 +210,7 @@ static int sends_at_once(void)
 	atomic_store(&v.w.answer, v.src);
 	close(v.fd);
 	if (answer(&v)) {
-		hears_of_stranger(&v);
+		hears_of_raw_peer(&v);
 		atomic_store(&v.w.answer, NULL);
 		expect(&v.fx, is_silent(v.fd));
 	}
@@ -227,7 +227,7 @@ static int not_any_more(void)
 		return 1;
 	unwatch(&v.w);
 	close(v.fd);
-	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 0));
+	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 0));
 	still_works(&v.fx);
 	expect(&v.fx, atomic_load(&v.w.n) == 0);
 	return down(&v);

@@ -17,7 +17,7 @@
 #include "tests/lnd/census.h"
 #include "tests/lnd/netns.h"
 #include "tests/lnd/pair.h"
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #define MAX_FD 1024
 
@@ -52,7 +52,7 @@ static void mend(int fd)
 
 struct visit {
 	struct fx fx;
-	struct stranger s;
+	struct raw_peer s;
 	struct box *src; /* of small PUTs */
 	uint32_t puts;
 	int fd; /* its connection */
@@ -62,7 +62,7 @@ struct visit {
 static int answer(struct visit *v)
 {
 	enum sock_type type = SOCK_NONE;
-	int fd = stranger_answer(&v->s, &type);
+	int fd = raw_peer_answer(&v->s, &type);
 
 	expect(&v->fx, fd >= 0 && type == SOCK_CONTROL);
 	return fd;
@@ -86,7 +86,7 @@ static void hears(struct visit *v, int fd, uint32_t i)
 {
 	struct frame f = { 0 };
 
-	expect(&v->fx, stranger_hear(&v->s, fd, &f) == 0);
+	expect(&v->fx, raw_peer_hear(&v->s, fd, &f) == 0);
 	expect(&v->fx, f.hdr.type == SOCK_MSG_LNET);
 	expect(&v->fx, HDR_I(f.lnet.hdr_data) == i);
 }
@@ -102,12 +102,12 @@ static bool up(struct visit *v)
 	memset(v, 0, sizeof(*v));
 	if (!pair_up(&v->fx, tunables, ARRAY_SIZE(tunables)))
 		return false;
-	stranger_init(&v->s, &v->fx, "127.0.0.7@tcp");
+	raw_peer_init(&v->s, &v->fx, "127.0.0.7@tcp");
 	v->src = box_new(&v->fx, 100, CUT_NONE);
 	box_fill(v->src, 1);
 	return expect(&v->fx, box_bind(v->src, 0, LNET_MD_THRESH_INF,
 				       1000 * UINT64_C(1000000))) &&
-	       expect(&v->fx, stranger_listen(&v->s) == 0);
+	       expect(&v->fx, raw_peer_listen(&v->s) == 0);
 }
 
 /* ... and has one connection, over which the first PUT has come. */
@@ -127,7 +127,7 @@ static int down(struct visit *v)
 	expect(&v->fx, fx_wait(&v->fx, &v->src->unlinked, 1));
 	expect(&v->fx, v->src->failed[LNET_EVENT_SEND] == 0);
 	fx_close(&v->fx);
-	stranger_fini(&v->s);
+	raw_peer_fini(&v->s);
 	return pair_down(&v->fx);
 }
 
@@ -187,7 +187,7 @@ static int overtakes(void)
 	hears(&v, fd, 2);
 	expect(&v.fx, fx_read(&v.fx, &large->terminals) == 0);
 	mend(v.fd);
-	expect(&v.fx, stranger_hear(&v.s, v.fd, &f) == 0);
+	expect(&v.fx, raw_peer_hear(&v.s, v.fd, &f) == 0);
 	expect(&v.fx, f.lnet.payload_length == LNET_MTU);
 	expect(&v.fx, memcmp(f.payload, payload, LNET_MTU) == 0);
 	expect(&v.fx, fx_wait(&v.fx, &large->terminals, 1));
@@ -239,7 +239,7 @@ static int tcp_is_first(void)
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
 	wait_aside(&v, 0);
-	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 1));
+	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 1));
 	close(v.fd);
 	return down(&v);
 }
@@ -257,14 +257,14 @@ static int tcp_is_first_but_for_bulk(void)
 	cut(v.s.listener);
 	put_small(&v);
 	wait_aside(&v, 1);
-	bulk = stranger_open(&v.s, SOCK_BULK_OUT);
+	bulk = raw_peer_open(&v.s, SOCK_BULK_OUT);
 	expect(&v.fx, bulk >= 0);
 	put_small(&v);
 	mend(v.fd);
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
 	wait_aside(&v, 0);
-	expect(&v.fx, stranger_has_conns(&v.fx, &v.s, 2));
+	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 2));
 	close(bulk);
 	close(v.fd);
 	return down(&v);
@@ -275,13 +275,13 @@ static int tcp_is_first_but_for_bulk(void)
 static void refuse(struct visit *v)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
-	int fd = stranger_accept(&v->s);
+	int fd = raw_peer_accept(&v->s);
 	struct ulnet_nid target;
 	struct sock_hello hello;
 
 	if (expect(&v->fx, fd >= 0) && !hear_request(fd, &target) &&
 	    !hear_hello(fd, &hello))
-		say(fd, buf, stranger_hello(&v->s, SOCK_NONE, buf));
+		say(fd, buf, raw_peer_hello(&v->s, SOCK_NONE, buf));
 	close(fd);
 }
 
@@ -409,7 +409,7 @@ static int caller_comes_again(void)
 	if (!up(&v))
 		return 1;
 	v.s.pid = LNET_PID_USERFLAG | 3;
-	v.fd = stranger_open(&v.s, SOCK_CONTROL);
+	v.fd = raw_peer_open(&v.s, SOCK_CONTROL);
 	id = (struct ulnet_id){ v.s.nid, v.s.pid };
 	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
 	box_fill(large, 2);
@@ -420,15 +420,15 @@ static int caller_comes_again(void)
 	put_to_pid(&v, v.s.pid);
 	put_to_pid(&v, v.s.pid);
 	expect(&v.fx, fx_read(&v.fx, &v.src->terminals) == 0);
-	fd = stranger_open(&v.s, SOCK_CONTROL);
+	fd = raw_peer_open(&v.s, SOCK_CONTROL);
 	expect(&v.fx, fd >= 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		do {
-			expect(&v.fx, stranger_hear(&v.s, fd, &f) == 0);
+			expect(&v.fx, raw_peer_hear(&v.s, fd, &f) == 0);
 		} while (f.lnet.payload_length == LNET_MTU);
 		expect(&v.fx, HDR_I(f.lnet.hdr_data) == i);
 	}
-	while (stranger_hear(&v.s, v.fd, &f) == 0)
+	while (raw_peer_hear(&v.s, v.fd, &f) == 0)
 		expect(&v.fx, f.lnet.payload_length == LNET_MTU);
 	expect(&v.fx, hear_end(v.fd));
 	expect(&v.fx, fx_wait(&v.fx, &large->terminals, 4));
@@ -446,7 +446,7 @@ static bool up_silent_caller(struct visit *v)
 	if (!up(v))
 		return false;
 	v->s.pid = LNET_PID_USERFLAG | 3;
-	v->fd = stranger_open(&v->s, SOCK_CONTROL);
+	v->fd = raw_peer_open(&v->s, SOCK_CONTROL);
 	put_to_pid(v, v->s.pid);
 	hears(v, v->fd, 0);
 	cut(v->fd);
@@ -485,7 +485,7 @@ static int silent_caller_comes_again(void)
 
 	if (!up_silent_caller(&v))
 		return 1;
-	fd = stranger_open(&v.s, SOCK_CONTROL);
+	fd = raw_peer_open(&v.s, SOCK_CONTROL);
 	expect(&v.fx, fd >= 0);
 	hears(&v, fd, 2);
 	mend(v.fd);

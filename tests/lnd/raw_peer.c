@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/lnd/stranger.h"
+#include "tests/lnd/raw_peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,9 +15,9 @@
 #define PATIENCE 20
 #define SINK	 272
 
-void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
+void raw_peer_init(struct raw_peer *s, struct fx *fx, const char *nid)
 {
-	*s = (struct stranger){ .to = fx->rig->nid[0],
+	*s = (struct raw_peer){ .to = fx->rig->nid[0],
 				.port = fx->rig->port,
 				.pid = LNET_PID_LUSTRE,
 				.version = 3,
@@ -29,14 +29,14 @@ void stranger_init(struct stranger *s, struct fx *fx, const char *nid)
 	BUG_ON(!s->buf);
 }
 
-static void forget_call(struct stranger *s)
+static void forget_call(struct raw_peer *s)
 {
 	if (s->call >= 0)
 		close(s->call);
 	s->call = -1;
 }
 
-void stranger_fini(struct stranger *s)
+void raw_peer_fini(struct raw_peer *s)
 {
 	forget_call(s);
 	if (s->listener >= 0)
@@ -66,7 +66,7 @@ static int bound_socket(const struct ulnet_nid *nid, uint16_t port)
 	return -errno;
 }
 
-int stranger_connect(struct stranger *s)
+int raw_peer_connect(struct raw_peer *s)
 {
 	union netif_addr to = netif_addr(&s->to, s->port);
 	int fd = bound_socket(&s->nid, 0);
@@ -81,7 +81,7 @@ int stranger_connect(struct stranger *s)
 	return -errno;
 }
 
-int stranger_listen(struct stranger *s)
+int raw_peer_listen(struct raw_peer *s)
 {
 	forget_call(s);
 	s->listener = bound_socket(&s->nid, s->port);
@@ -93,7 +93,7 @@ int stranger_listen(struct stranger *s)
 
 /* The next connection, if something is said on it; -ENOMSG: it ended without
  * a word. */
-static int accept_next(struct stranger *s)
+static int accept_next(struct raw_peer *s)
 {
 	int fd = (int)TEMP_FAILURE_RETRY(
 		accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
@@ -108,7 +108,7 @@ static int accept_next(struct stranger *s)
 	return -ENOMSG;
 }
 
-int stranger_accept(struct stranger *s)
+int raw_peer_accept(struct raw_peer *s)
 {
 	int fd = s->call;
 
@@ -128,7 +128,7 @@ static bool has_something(int fd)
 	return poll(&p, 1, 0) > 0;
 }
 
-bool stranger_is_called(struct stranger *s)
+bool raw_peer_is_called(struct raw_peer *s)
 {
 	while (s->call < 0 && has_something(s->listener))
 		s->call = accept_next(s);
@@ -194,7 +194,7 @@ bool hear_ends(const int *fd, unsigned int n)
 	return all;
 }
 
-void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
+void raw_peer_number(const struct raw_peer *s, uint8_t *at, unsigned int width,
 		     uint64_t value)
 {
 	/* Little endian, unless it has the other order. */
@@ -203,7 +203,7 @@ void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
 }
 
 /* Turns numbers round that were written in little endian. */
-static void turn(const struct stranger *s, uint8_t *p, unsigned int n,
+static void turn(const struct raw_peer *s, uint8_t *p, unsigned int n,
 		 unsigned int width)
 {
 	for (; s->swap && n; n--, p += width)
@@ -215,7 +215,7 @@ static void turn(const struct stranger *s, uint8_t *p, unsigned int n,
 		}
 }
 
-size_t stranger_request(const struct stranger *s, uint8_t *buf)
+size_t raw_peer_request(const struct raw_peer *s, uint8_t *buf)
 {
 	size_t n = sock_request_encode(&s->to, buf);
 
@@ -224,7 +224,7 @@ size_t stranger_request(const struct stranger *s, uint8_t *buf)
 	return n;
 }
 
-size_t stranger_hello(const struct stranger *s, enum sock_type type,
+size_t raw_peer_hello(const struct raw_peer *s, enum sock_type type,
 		      uint8_t *buf)
 {
 	struct sock_hello hello = { .version = s->version,
@@ -243,7 +243,7 @@ size_t stranger_hello(const struct stranger *s, enum sock_type type,
 	return n;
 }
 
-size_t stranger_hdr(const struct stranger *s, const struct sock_hdr *hdr,
+size_t raw_peer_hdr(const struct raw_peer *s, const struct sock_hdr *hdr,
 		    const struct lnet_hdr *lnet, uint8_t *buf)
 {
 	size_t n = s->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
@@ -287,17 +287,17 @@ int hear_hello(int fd, struct sock_hello *hello)
 	return rc ? rc : sock_hello_decode(hello, buf, (size_t)n);
 }
 
-int stranger_open(struct stranger *s, enum sock_type type)
+int raw_peer_open(struct raw_peer *s, enum sock_type type)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
-	int fd = stranger_connect(s), rc;
+	int fd = raw_peer_connect(s), rc;
 	struct sock_hello h = { 0 };
 	size_t n;
 
 	if (fd < 0)
 		return fd;
-	n = stranger_request(s, buf);
-	n += stranger_hello(s, type, buf + n);
+	n = raw_peer_request(s, buf);
+	n += raw_peer_hello(s, type, buf + n);
 	say(fd, buf, n);
 	rc = hear_hello(fd, &h);
 	if (!rc && h.type == SOCK_NONE)
@@ -312,21 +312,21 @@ int stranger_open(struct stranger *s, enum sock_type type)
 	return rc;
 }
 
-bool stranger_open_all(struct fx *fx, struct stranger *s, int fd[3])
+bool raw_peer_open_all(struct fx *fx, struct raw_peer *s, int fd[3])
 {
 	bool good = true;
 
 	for (int i = 0; i < 3; i++) {
-		fd[i] = stranger_open(s, SOCK_CONTROL + i);
+		fd[i] = raw_peer_open(s, SOCK_CONTROL + i);
 		good = expect(fx, fd[i] >= 0) && good;
 	}
 	return good;
 }
 
-int stranger_answer(struct stranger *s, enum sock_type *type)
+int raw_peer_answer(struct raw_peer *s, enum sock_type *type)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
-	int fd = stranger_accept(s), rc;
+	int fd = raw_peer_accept(s), rc;
 	struct ulnet_nid target;
 	struct sock_hello h = { 0 };
 
@@ -339,7 +339,7 @@ int stranger_answer(struct stranger *s, enum sock_type *type)
 		rc = -EPROTO;
 	if (!rc) {
 		*type = sock_type_invert(h.type);
-		say(fd, buf, stranger_hello(s, *type, buf));
+		say(fd, buf, raw_peer_hello(s, *type, buf));
 		return fd;
 	}
 	close(fd);
@@ -353,28 +353,29 @@ void close_all(int *fd, unsigned int n)
 			close(fd[i]);
 }
 
-bool stranger_has_conns(struct fx *fx, const struct stranger *s, unsigned int n)
+bool raw_peer_has_conns(struct fx *fx, const struct raw_peer *s, unsigned int n)
 {
 	return census_wait(fx, fx->rig->node[0], &s->nid, census_conns_are, n);
 }
 
 /* ---- a visit ---- */
 
-bool visit_begin(struct fx *fx, struct calm *calm, struct stranger *s)
+bool visit_begin(struct fx *fx, struct bystander *bystander, struct raw_peer *s)
 {
-	stranger_init(s, fx, "127.0.0.7@tcp");
-	return calm_begin(fx, calm);
+	raw_peer_init(s, fx, "127.0.0.7@tcp");
+	return bystander_begin(fx, bystander);
 }
 
-void visit_end(struct fx *fx, const struct calm *calm, struct stranger *s)
+void visit_end(struct fx *fx, const struct bystander *bystander,
+	       struct raw_peer *s)
 {
-	stranger_fini(s);
-	calm_check(fx, calm);
+	raw_peer_fini(s);
+	bystander_check(fx, bystander);
 }
 
 /* ---- messages ---- */
 
-struct lnet_hdr stranger_put_hdr(const struct stranger *s, unsigned int portal,
+struct lnet_hdr raw_peer_put_hdr(const struct raw_peer *s, unsigned int portal,
 				 uint64_t bits, uint64_t hdr_data,
 				 uint32_t length)
 {
@@ -390,16 +391,16 @@ struct lnet_hdr stranger_put_hdr(const struct stranger *s, unsigned int portal,
 				  .portal = portal };
 }
 
-bool stranger_say(struct stranger *s, int fd, const struct frame *f)
+bool raw_peer_say(struct raw_peer *s, int fd, const struct frame *f)
 {
 	uint8_t hdr[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
 
-	if (!say(fd, hdr, stranger_hdr(s, &f->hdr, &f->lnet, hdr)))
+	if (!say(fd, hdr, raw_peer_hdr(s, &f->hdr, &f->lnet, hdr)))
 		return false;
 	return !f->payload || say(fd, f->payload, f->lnet.payload_length);
 }
 
-int stranger_hear(struct stranger *s, int fd, struct frame *f)
+int raw_peer_hear(struct raw_peer *s, int fd, struct frame *f)
 {
 	size_t n = s->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
 	uint8_t buf[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
@@ -418,23 +419,23 @@ int stranger_hear(struct stranger *s, int fd, struct frame *f)
 	return rc;
 }
 
-bool stranger_ack(struct stranger *s, int fd, uint64_t c0, uint64_t c1)
+bool raw_peer_ack(struct raw_peer *s, int fd, uint64_t c0, uint64_t c1)
 {
-	return stranger_say(s, fd,
+	return raw_peer_say(s, fd,
 			    &(struct frame){ .hdr = { .type = SOCK_MSG_NOOP,
 						      .cookie = { c0, c1 } } });
 }
 
-bool stranger_pings(struct fx *fx, struct stranger *s, int fd)
+bool raw_peer_pings(struct fx *fx, struct raw_peer *s, int fd)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
 	static const uint8_t magic[] = { 'g', 'n', 'i', 'p' };
 
-	f.lnet = stranger_put_hdr(s, 0, PING_BITS, 0, 0);
+	f.lnet = raw_peer_put_hdr(s, 0, PING_BITS, 0, 0);
 	f.lnet.type = LNET_MSG_GET;
 	f.lnet.length = SINK;
-	if (!expect(fx, stranger_say(s, fd, &f)) ||
-	    !expect(fx, stranger_hear(s, fd, &f) == 0))
+	if (!expect(fx, raw_peer_say(s, fd, &f)) ||
+	    !expect(fx, raw_peer_hear(s, fd, &f) == 0))
 		return false;
 	return expect(fx, f.lnet.type == LNET_MSG_REPLY) &&
 	       expect(fx,
@@ -443,7 +444,7 @@ bool stranger_pings(struct fx *fx, struct stranger *s, int fd)
 	       expect(fx, memcmp(f.payload, magic, sizeof(magic)) == 0);
 }
 
-bool stranger_puts(struct fx *fx, struct stranger *s, int fd, uint32_t size)
+bool raw_peer_puts(struct fx *fx, struct raw_peer *s, int fd, uint32_t size)
 {
 	struct box *dst = box_new(fx, size, CUT_NONE);
 	struct box *src = box_new(fx, size, CUT_NONE);
@@ -455,9 +456,9 @@ bool stranger_puts(struct fx *fx, struct stranger *s, int fd, uint32_t size)
 					   .bits = 33,
 					   .options = LNET_MD_OP_PUT }))
 		return false;
-	f.lnet = stranger_put_hdr(s, PORTAL, 33, HDR(33, 0), size);
+	f.lnet = raw_peer_put_hdr(s, PORTAL, 33, HDR(33, 0), size);
 	f.lnet.wmd = LNET_WIRE_NONE;
-	return expect(fx, stranger_say(s, fd, &f)) &&
+	return expect(fx, raw_peer_say(s, fd, &f)) &&
 	       expect(fx, fx_wait(fx, &dst->unlinked, 1)) &&
 	       expect(fx, dst->n[LNET_EVENT_PUT] == 1);
 }

@@ -4,8 +4,8 @@
  * wants. On blocking sockets; whoever waits for something that does not come
  * gets -ETIMEDOUT after a long while.
  */
-#ifndef TESTS_LND_STRANGER_H
-#define TESTS_LND_STRANGER_H
+#ifndef TESTS_LND_RAW_PEER_H
+#define TESTS_LND_RAW_PEER_H
 
 #include "lnd/socklnd/proto.h"
 #include "lnet/message/wire.h"
@@ -15,7 +15,7 @@
 #define FRAME_MAX (SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE + LNET_MTU)
 #define PING_BITS UINT64_C(0x8000000000000000)
 
-struct stranger {
+struct raw_peer {
 	struct ulnet_nid nid, to;
 	uint32_t pid;
 	uint16_t port;	  /* of everybody */
@@ -28,19 +28,19 @@ struct stranger {
 };
 
 /* Talks to node 0 of @fx's. @nid is its name, and address. */
-void stranger_init(struct stranger *s, struct fx *fx, const char *nid);
-void stranger_fini(struct stranger *s);
+void raw_peer_init(struct raw_peer *s, struct fx *fx, const char *nid);
+void raw_peer_fini(struct raw_peer *s);
 
 /* A connection, or -errno. */
-int stranger_connect(struct stranger *s);
+int raw_peer_connect(struct raw_peer *s);
 /* It listens: 0 or -errno. */
-int stranger_listen(struct stranger *s);
+int raw_peer_listen(struct raw_peer *s);
 /* The next connection on which something is said, or -errno. Not those that
  * end without a word: a node that was slow to notice that an attempt has got
  * through has opened a second socket for it, and drops one of the two. */
-int stranger_accept(struct stranger *s);
+int raw_peer_accept(struct raw_peer *s);
 /* Is there such a connection? */
-bool stranger_is_called(struct stranger *s);
+bool raw_peer_is_called(struct raw_peer *s);
 
 /* All of it; false: nobody listens any more. */
 bool say(int fd, const void *buf, size_t len);
@@ -54,35 +54,37 @@ bool hear_ends(const int *fd, unsigned int n);
 bool is_silent(int fd);
 
 /* Their bytes, in its order; returns how many. */
-size_t stranger_request(const struct stranger *s, uint8_t *buf);
-size_t stranger_hello(const struct stranger *s, enum sock_type type,
+size_t raw_peer_request(const struct raw_peer *s, uint8_t *buf);
+size_t raw_peer_hello(const struct raw_peer *s, enum sock_type type,
 		      uint8_t *buf);
-size_t stranger_hdr(const struct stranger *s, const struct sock_hdr *hdr,
+size_t raw_peer_hdr(const struct raw_peer *s, const struct sock_hdr *hdr,
 		    const struct lnet_hdr *lnet, uint8_t *buf);
 /* @width (4, 8) bytes of a number. */
-void stranger_number(const struct stranger *s, uint8_t *at, unsigned int width,
+void raw_peer_number(const struct raw_peer *s, uint8_t *at, unsigned int width,
 		     uint64_t value);
 
 /* Both sides of a handshake, in order. */
 int hear_request(int fd, struct ulnet_nid *target);
 int hear_hello(int fd, struct sock_hello *hello);
 /* The connection, open, or -errno; -EALREADY: refused. */
-int stranger_open(struct stranger *s, enum sock_type type);
+int raw_peer_open(struct raw_peer *s, enum sock_type type);
 /* ... all three of them. */
-bool stranger_open_all(struct fx *fx, struct stranger *s, int fd[3]);
+bool raw_peer_open_all(struct fx *fx, struct raw_peer *s, int fd[3]);
 /* It is called, and answers as it should. */
-int stranger_answer(struct stranger *s, enum sock_type *type);
+int raw_peer_answer(struct raw_peer *s, enum sock_type *type);
 void close_all(int *fd, unsigned int n);
 /* Waits until the node has @n connections with it, and is opening no others. */
-bool stranger_has_conns(struct fx *fx, const struct stranger *s,
+bool raw_peer_has_conns(struct fx *fx, const struct raw_peer *s,
 			unsigned int n);
 
 /* ---- a visit ---- */
 
 /* A stranger, 127.0.0.7@tcp, comes to nodes that are calm (false: they are
  * not). When it goes, they must still be. */
-bool visit_begin(struct fx *fx, struct calm *calm, struct stranger *s);
-void visit_end(struct fx *fx, const struct calm *calm, struct stranger *s);
+bool visit_begin(struct fx *fx, struct bystander *bystander,
+		 struct raw_peer *s);
+void visit_end(struct fx *fx, const struct bystander *bystander,
+	       struct raw_peer *s);
 
 /* ---- messages ---- */
 
@@ -92,16 +94,16 @@ struct frame {
 	const uint8_t *payload;
 };
 
-struct lnet_hdr stranger_put_hdr(const struct stranger *s, unsigned int portal,
+struct lnet_hdr raw_peer_put_hdr(const struct raw_peer *s, unsigned int portal,
 				 uint64_t bits, uint64_t hdr_data,
 				 uint32_t length);
-bool stranger_say(struct stranger *s, int fd, const struct frame *f);
+bool raw_peer_say(struct raw_peer *s, int fd, const struct frame *f);
 /* The payload is in s->buf until the next call. */
-int stranger_hear(struct stranger *s, int fd, struct frame *f);
-bool stranger_ack(struct stranger *s, int fd, uint64_t c0, uint64_t c1);
+int raw_peer_hear(struct raw_peer *s, int fd, struct frame *f);
+bool raw_peer_ack(struct raw_peer *s, int fd, uint64_t c0, uint64_t c1);
 /* It asks who is there, and is told. */
-bool stranger_pings(struct fx *fx, struct stranger *s, int fd);
+bool raw_peer_pings(struct fx *fx, struct raw_peer *s, int fd);
 /* PUTs to a buffer of node 0's, whose contents are verified. On @fd. */
-bool stranger_puts(struct fx *fx, struct stranger *s, int fd, uint32_t size);
+bool raw_peer_puts(struct fx *fx, struct raw_peer *s, int fd, uint32_t size);
 
 #endif
