@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From whom socklnd takes connections, where it listens, and what it says when
- * it cannot. */
+/* From which peers socklnd accepts connections, where it listens, and what it
+ * says when it cannot. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ static bool is_privileged(void)
 
 /* ---- from whom ---- */
 
-/* A greeting from a port below 1024. */
+/* Opens a connection from a port below 1024, and greets. */
 static int open_from_privileged(struct raw_peer *s, const char *from)
 {
 	struct ulnet_nid server = lnet_nid_make(ON_TCP, 0x7f000005);
@@ -97,7 +97,7 @@ static int secure(void)
 		return 1;
 	still_works(&fx);
 	raw_peer_init(&s, &fx, "127.0.0.7@tcp");
-	/* Closed without a word, before it has said any. */
+	/* closed before a byte was sent */
 	fd = raw_peer_connect(&s);
 	expect(&fx, hear(fd, &byte, 1) == -ECONNRESET);
 	close(fd);
@@ -111,8 +111,8 @@ static int secure(void)
 	return pair_down(&fx);
 }
 
-/* Whoever has a privileged port may have any NID, others their own
- * address's. */
+/* A peer with a privileged port may claim any NID, others only that of their
+ * own address. */
 static int speaks_for_others(void)
 {
 	struct raw_peer s;
@@ -133,7 +133,7 @@ static int speaks_for_others(void)
 		if (expect(&fx, fd >= 0))
 			raw_peer_pings(&fx, &s, fd);
 		close(fd);
-		/* But not ours. */
+		/* ... but not the node's own NID. */
 		s.nid = pair.nid[0];
 		fd = open_from_privileged(&s, "127.0.0.7@tcp");
 		expect(&fx, fd == -ECONNRESET);
@@ -143,8 +143,8 @@ static int speaks_for_others(void)
 	return pair_down(&fx);
 }
 
-/* It does not listen, but connects, and what others have to say comes on the
- * connections that it has opened. */
+/* A node that does not listen connects to others, and receives their messages
+ * on the connections that it has opened. */
 static int none(void)
 {
 	struct ulnet_ni_conf ni = { .tunables = tunables,
@@ -167,7 +167,7 @@ static int none(void)
 	raw_peer_init(&s, &fx, "127.0.0.9@tcp");
 	s.to = ni.nid;
 	expect(&fx, raw_peer_connect(&s) == -ECONNREFUSED);
-	/* It takes part, and calls first. */
+	/* The node connects first. */
 	lnet_close(pair.node[1]);
 	pair.node[1] = pair.node[0];
 	pair.nid[1] = pair.nid[0];
@@ -193,7 +193,8 @@ static bool greets(struct fx *fx, struct raw_peer *s, const char *to)
 	return true;
 }
 
-/* Two nets on one address have one listener, and each its own NIDs. */
+/* Two nets on one address have one listener, and each answers for its own NIDs
+ * only. */
 static int two_nets(void)
 {
 	struct ulnet_ni_conf ni = { 0 };
@@ -210,7 +211,7 @@ static int two_nets(void)
 	raw_peer_init(&s1, &fx, "127.0.0.7@tcp1");
 	expect(&fx, greets(&fx, &s, "127.0.0.5@tcp"));
 	expect(&fx, greets(&fx, &s1, "127.0.0.5@tcp1"));
-	/* Its NID is of another net than the one that it calls. */
+	/* The peer's NID is on another net than the one it connects to. */
 	expect(&fx, !greets(&fx, &s, "127.0.0.5@tcp1"));
 	expect(&fx, !greets(&fx, &s1, "127.0.0.5@tcp"));
 	still_works(&fx);
@@ -272,7 +273,7 @@ static bool drop_privileges(void)
 	return syscall(SYS_capset, &h, nothing) == 0;
 }
 
-/* In a network of its own, where ports below 1024 are what they are. */
+/* In a network namespace of its own, where ports below 1024 are privileged. */
 static int unprivileged(void)
 {
 	struct in_addr any = { .s_addr = htonl(0x0a090807) };
@@ -283,14 +284,15 @@ static int unprivileged(void)
 	expect(&fx, add(988, "127.0.0.5@tcp", NULL) == -EACCES);
 	expect(&fx, add(1023, "127.0.0.5@tcp", NULL) == -EACCES);
 	expect(&fx, add(1024, "127.0.0.5@tcp", NULL) == 0);
-	/* Its own connections come from ports that are not special. */
+	/* The node's own connections come from ordinary ports. */
 	if (!up(&fx, LNET_ACCEPT_ALL))
 		return 1;
 	still_works(&fx);
 	return pair_down(&fx);
 }
 
-/* Nodes that take connections from privileged ports only, and have none. */
+/* Nodes that accept connections from privileged ports only, but have no right
+ * to use them. */
 static int unprivileged_secure(void)
 {
 	struct in_addr any = { .s_addr = htonl(0x0a090807) };

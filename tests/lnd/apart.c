@@ -55,7 +55,7 @@ void apart_run(struct apart *a, const char *name, int (*fn)(const void *arg),
 
 int apart_end(const struct apart *a)
 {
-	/* In criterion's words, which ./check counts by. */
+	/* in the words of criterion, which ./check counts */
 	printf("Tested: %u | Passing: %u\n", a->passed + a->failed, a->passed);
 	printf("%u passed, %u failed, %u skipped\n", a->passed, a->failed,
 	       a->skipped);

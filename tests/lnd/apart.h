@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests that are processes of their own: what one does to its network, or to
- * its rights, goes with it.
+ * Tests that run in processes of their own, so that what a test does to its
+ * network or to its rights ends with it.
  */
 #ifndef TESTS_LND_APART_H
 #define TESTS_LND_APART_H
@@ -17,16 +17,17 @@ struct apart {
 	unsigned int passed, failed, skipped;
 };
 
-/* main()'s: the arguments are parts of the names of those that are wanted.
- * @needs: what there has to be, or they are skipped; NULL: nothing. */
+/* Takes main()'s arguments: parts of the names of the tests to run; none: all.
+ * @needs: what the machine lacks, so that all are skipped; NULL: nothing. */
 struct apart apart_begin(int argc, char **argv, const char *needs);
-/* Runs @fn, if it is wanted, in a new process: 0, SKIPPED, or it has failed.
- * Prints how it ended, and counts. */
+/* Runs @fn, if its name was chosen, in a new process. @fn returns 0 or SKIPPED;
+ * all else is a failure. Prints and counts the result. */
 void apart_run(struct apart *a, const char *name, int (*fn)(const void *arg),
 	       const void *arg);
-/* What @fn returns in a new process; 1 if it does not return. */
+/* Returns what @fn returns in a new process; 1 if the process ends otherwise.
+ */
 int apart_status(int (*fn)(const void *arg), const void *arg);
-/* Prints the sum. Returns what main() returns. */
+/* Prints the sum. Returns the status for main(). */
 int apart_end(const struct apart *a);
 
 struct apart_test {
@@ -34,7 +35,7 @@ struct apart_test {
 	int (*fn)(void);
 };
 
-/* Runs all of a table. Returns what main() returns. */
+/* Runs all tests of a table. Returns the status for main(). */
 int apart_all(struct apart *a, const struct apart_test *tests, unsigned int n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attempts to connect over TCP: how often, how many at once, and that nobody
- * suffers who does not wait for the same peer.
+ * Attempts to connect over TCP: how often they are made, how many at once, and
+ * that they do not hold up messages for other peers.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,16 +16,17 @@
 #include "tests/lnd/pair.h"
 #include "tests/lnd/raw_peer.h"
 
-/* Who waits for a silent peer waits for longer than any test takes. */
+/* Attempts to reach a silent peer last longer than any test. */
 static const struct ulnet_tunable patient[] = { { "conns_per_peer", 1 },
 						{ "sock_timeout", 1000 } };
 
 /* ---- peers that say nothing ---- */
 
-#define SILENT	 33 /* with 8 credits each, more than an NI's 256 */
+#define SILENT	 33 /* with 8 credits each, more than the 256 of an NI */
 #define PER_PEER 12
 
-/* The system takes connections for them, and nobody ever reads. */
+/* Listens for SILENT peers: the system accepts their connections, and nobody
+ * reads. */
 static bool silent_begin(struct fx *fx, struct raw_peer *s)
 {
 	for (unsigned int i = 0; i < SILENT; i++) {
@@ -45,7 +46,7 @@ static void silent_end(struct raw_peer *s)
 		raw_peer_fini(&s[i]);
 }
 
-/* Messages that will not get there. */
+/* Sends messages that will not arrive. */
 static struct box *wait_for(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -56,8 +57,8 @@ static struct box *wait_for(struct fx *fx, const struct raw_peer *s)
 	return b;
 }
 
-/* A message to a peer that is connected goes out, and one that waits is given
- * up when the user says so, while nothing comes of the others. */
+/* While messages to silent peers wait, a message to a connected peer is sent,
+ * and one that waits can be canceled by its user. */
 static int silent_peers(void)
 {
 	struct raw_peer s[SILENT];
@@ -93,14 +94,14 @@ static const struct ulnet_tunable turns[] = { { "conns_per_peer", 1 },
 					      { "sock_timeout", 1000 },
 					      { "max_reconnectms", 20 },
 					      { "max_connecting", 4 } };
-/* Once an attempt has failed, the next one would be a long time after. */
+/* Once an attempt has failed, the next one comes after a long pause. */
 static const struct ulnet_tunable pauses[] = { { "conns_per_peer", 1 },
 					       { "sock_timeout", 1000 },
 					       { "min_reconnectms", HOUR },
 					       { "max_reconnectms", HOUR } };
 
-/* Attempts to connect to peers that say nothing are all that there may be; one
- * that does answer gets its turn. */
+/* When silent peers take all attempts that are allowed at once, a peer that
+ * does answer still gets its turn. */
 static int take_turns(void)
 {
 	struct raw_peer s[SILENT];
@@ -129,8 +130,8 @@ static int take_turns(void)
 
 #define MADE_UP 200 /* pids */
 
-/* However many processes somebody makes up at a silent address, they have one
- * turn at a time. */
+/* However many pids are invented at a silent address, there is one attempt to
+ * it at a time. */
 static int many_pids(void)
 {
 	struct ulnet_id id = { .pid = 1000 };
@@ -176,8 +177,8 @@ static struct box *put_one(struct fx *fx, const struct raw_peer *s)
 	return b;
 }
 
-/* A message fails with the attempt that it waits for; another, after that,
- * waits for the next attempt. */
+/* A message fails together with the attempt that it waits for. A message sent
+ * after that waits for the next attempt. */
 static struct box *fails_once(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *first = put_one(fx, s), *next;
@@ -192,7 +193,8 @@ static struct box *fails_once(struct fx *fx, const struct raw_peer *s)
 	return next;
 }
 
-/* The peer's own connection serves those who wait. */
+/* A connection that the peer opens during a pause serves the messages that
+ * wait. */
 static int hello_ends_a_pause(void)
 {
 	struct raw_peer s;
@@ -214,8 +216,9 @@ static int hello_ends_a_pause(void)
 	return pair_down(&fx);
 }
 
-/* Both have connected at the same time, and the peer, whose connection it is
- * that counts, takes its time to answer ours: that is not cut off meanwhile. */
+/* Both have connected at the same time, the peer's connection is the one that
+ * counts, and the peer is slow to answer: its connection is not closed
+ * meanwhile. */
 static int crossing(void)
 {
 	struct ulnet_nid target;
@@ -237,7 +240,7 @@ static int crossing(void)
 	expect(&fx, fd[1] >= 0);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->terminal.status == 0);
-	/* It is looked after several times. */
+	/* The connection is inspected several times meanwhile. */
 	fx_run(&fx, 500000);
 	expect(&fx, is_silent(fd[0]));
 	close_all(fd, 2);
@@ -258,8 +261,9 @@ static bool has_no_peers(const struct census *c, unsigned int arg)
 	return c->peers == 0;
 }
 
-/* The peer refuses a connection for bulk, says something, and is gone before
- * the next attempt: nothing is left of it, and others can fail after it. */
+/* The peer refuses a connection for bulk, sends a message, and is gone before
+ * the next attempt: it leaves nothing behind, and other attempts can fail
+ * later. */
 static int gone_in_a_pause(void)
 {
 	struct census c = { .failures = 1 };
@@ -298,8 +302,8 @@ static int gone_in_a_pause(void)
 	return pair_down(&fx);
 }
 
-/* Two processes of one NID are connected to in turn: what becomes of one says
- * nothing of the other. */
+/* Two processes of one NID are connected to in turn: a failure of the one does
+ * not count against the other. */
 static int two_pids(void)
 {
 	struct ulnet_id id[2] = { { .pid = LNET_PID_LUSTRE }, { .pid = 77 } };
@@ -318,7 +322,7 @@ static int two_pids(void)
 		b[i] = box_new(&fx, 100, CUT_NONE);
 		box_bind(b[i], 0, 1, 10 * fx_patience(&fx));
 		box_put_id(b[i], id[i], false, PORTAL, 1, 0);
-		/* The first one has had its turn before. */
+		/* The first process has had its turn before. */
 		if (i == 0)
 			fd = raw_peer_accept(&s);
 	}
@@ -357,7 +361,7 @@ static void on_pinged(void *arg, int status, const struct ulnet_ping_info *info)
 	pthread_mutex_unlock(&p->fx->lock);
 }
 
-/* It says that this connection is not to be, but another may. */
+/* Refuses the connection, as a peer that would accept another. */
 static void refuse(struct fx *fx, struct raw_peer *s)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
@@ -372,7 +376,7 @@ static void refuse(struct fx *fx, struct raw_peer *s)
 	close(fd);
 }
 
-/* Answers a ping: it has one NI. */
+/* Answers a ping as a node with one NI. */
 static void answer_ping(struct fx *fx, struct raw_peer *s, int fd)
 {
 	struct frame get = { 0 }, reply = { .hdr.type = SOCK_MSG_LNET };
@@ -425,7 +429,8 @@ static int refused_at_first(void)
 	return pair_down(&fx);
 }
 
-/* Own addresses, in a network of the test's own; false: not on this machine. */
+/* Makes a network namespace with addresses of the test's own. Returns false if
+ * this machine cannot. */
 static bool own_network(void)
 {
 	struct in_addr any = { .s_addr = htonl(0x0a090807) };
@@ -454,13 +459,14 @@ static int address_ends_a_pause(void)
 	return pair_down(&fx);
 }
 
-/* Connections that the system has not taken, since nobody did before. */
+/* Returns how many connections the system has dropped because a queue was full.
+ */
 static unsigned long dropped(void)
 {
 	return netns_counter("ListenDrops");
 }
 
-/* Nobody takes this connection: the queue is full. */
+/* Opens a connection that nobody accepts: the queue is full. */
 static int fill(const struct raw_peer *s)
 {
 	union netif_addr a = netif_addr(&s->nid, s->port);
@@ -469,8 +475,9 @@ static int fill(const struct raw_peer *s)
 	return connect(fd, &a.any, sizeof(a)) ? -errno : fd;
 }
 
-/* A peer whose system drops what would connect: attempts go on, though the
- * system would make the tenth after half an hour. Then there is room. */
+/* The peer's system drops connection requests: attempts go on, though the
+ * system alone would make the tenth one only after half an hour. Then there is
+ * room. */
 static int nothing_is_heard(void)
 {
 	struct raw_peer s;
@@ -489,7 +496,7 @@ static int nothing_is_heard(void)
 	     us += 1000)
 		fx_run(&fx, 1000);
 	expect(&fx, dropped() >= 10);
-	/* That of fill(), who says nothing. */
+	/* fill()'s connection, which says nothing */
 	fd[1] = accept4(s.listener, NULL, NULL, SOCK_CLOEXEC);
 	expect(&fx, fd[1] >= 0);
 	close_all(fd, 2);
@@ -500,7 +507,7 @@ static int nothing_is_heard(void)
 	return pair_down(&fx);
 }
 
-/* What is remembered of peers that do not exist has a bound. */
+/* The memory for failures of peers that do not exist is bounded. */
 static int failures_are_forgotten(void)
 {
 	enum { N = CONNECT_FAILURES_MAX + 300 };

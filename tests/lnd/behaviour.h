@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A behaviour: what every LND must do, as a function that gets a fixture, and
- * complains to it. Here is also what behaviours of several topics use.
+ * A behaviour is something that every LND must do, written as a function that
+ * gets a fixture and reports failures to it. This header also has what
+ * behaviours of several topics use.
  */
 #ifndef TESTS_LND_BEHAVIOUR_H
 #define TESTS_LND_BEHAVIOUR_H
@@ -30,7 +31,7 @@ extern const struct topic topic_ending;	 /* ending.c */
 #define LAZY   20
 #define EMPTY  63 /* nobody ever attaches anything */
 
-/* Each way between the two nodes; one node has one. */
+/* Each direction between the two nodes; a single node has one. */
 #define for_each_way(fx, from, to)                             \
 	for (unsigned int from = 0, to = 1;                    \
 	     from < ((fx)->rig->can & RIG_ONE_NODE ? 1u : 2u); \
@@ -38,21 +39,21 @@ extern const struct topic topic_ending;	 /* ending.c */
 
 /* ---- message.c ---- */
 
-/* Proof that the nodes are still on speaking terms, both ways. */
+/* Fails unless messages get through in both directions. */
 void still_works(struct fx *fx);
-/* A peer that was away may be refused for a while by an LND that remembers how
- * it failed. Then everything works again. */
+/* As still_works(), for a peer that was away: an LND that remembers failures
+ * may not connect to it for a while. */
 void works_again(struct fx *fx);
-/* The PUTs to @b, of @size bytes, came in the order in which they were sent, if
- * this LND says so. */
+/* Fails unless the PUTs to @b, of @size bytes, arrived in the order in which
+ * they were sent, if this LND promises that. */
 void expect_order(struct fx *fx, struct box *b, uint32_t size);
-/* The operation was never answered: it has ended at its deadline, and whether
- * it was delivered is not known. */
+/* Fails unless the operation has ended at its deadline, unanswered, without
+ * knowledge of whether it was delivered. */
 void expect_timed_out(struct fx *fx, const struct box *b);
 
 /* ---- stream.c ---- */
 
-/* Each way at once: the boxes of one of them. */
+/* The boxes of one direction, of two that are busy at once. */
 struct stream {
 	struct box *src, *dst;
 	unsigned int from, to;
@@ -61,11 +62,11 @@ struct stream {
 bool stream_open(struct fx *fx, struct stream *s, unsigned int from, uint32_t n,
 		 uint32_t size, uint64_t timeout);
 void stream_put(struct stream *s, uint32_t i);
-/* What was said of each PUT is what happened to it. */
+/* Fails unless each PUT's outcome says what really happened to it. */
 void expect_truth(struct fx *fx, const struct stream *s);
-/* @n PUTs with ACK each way at once. */
+/* Sends @n PUTs with ACK in each direction at once. */
 void many(struct fx *fx, uint32_t n, uint32_t size);
-/* A PUT and a GET each way that nobody answers. */
+/* Sends a PUT and a GET in each direction, which nobody answers. */
 void unanswered(struct fx *fx, uint64_t timeout);
 
 #endif

@@ -46,7 +46,7 @@ static void pattern_init(void)
 }
 
 /* Cuts the box's memory into LNET_MAX_IOV pieces of odd sizes, with a guard of
- * odd size before each. */
+ * odd size in front of each. */
 static void cut(struct box *b, enum box_cut how)
 {
 	unsigned int n = how == CUT_NONE ? 1 : LNET_MAX_IOV;
@@ -106,7 +106,7 @@ static void box_free(struct box *b)
 	free(b);
 }
 
-/* The pieces of [@offset, @offset + @length), one by one. */
+/* Walks the pieces of [@offset, @offset + @length). */
 struct piece {
 	unsigned int i;
 	uint32_t offset, left;
@@ -218,7 +218,7 @@ static void note_terminal(struct box *b, const struct ulnet_event *ev)
 	if (!b->outcome || i >= b->track)
 		return;
 	if (b->outcome[i])
-		b->after++; /* the same operation, twice */
+		b->after++; /* a second terminal event of one operation */
 	b->outcome[i] = (uint8_t)ev->outcome;
 }
 
@@ -231,7 +231,7 @@ static void note(struct box *b, const struct ulnet_event *ev)
 	if (ev->type == LNET_EVENT_REPLY && !ev->status &&
 	    !holds(b, 0, ev->mlength, (uint32_t)ev->match_bits))
 		b->bad++;
-	/* The bytes may be there, but the user had unlinked the MD. */
+	/* The payload may have arrived after the user had unlinked the MD. */
 	if (ev->type == LNET_EVENT_PUT && ev->status && b->arrived &&
 	    HDR_I(ev->hdr_data) < b->track)
 		b->arrived[HDR_I(ev->hdr_data)] |= ARRIVED_MAYBE;
@@ -259,13 +259,13 @@ static void on_event(const struct ulnet_event *ev)
 	pthread_mutex_unlock(&fx->lock);
 	if (b->hook)
 		b->hook(b, ev);
-	/* From here on the box may be gone, and what the hook knows. */
+	/* From here on the box may be gone, and what its hook uses. */
 	pthread_mutex_lock(&fx->lock);
 	fx->handling--;
 	pthread_mutex_unlock(&fx->lock);
 }
 
-/* To be asked after what was recorded. */
+/* To be called after the events were counted. */
 static bool hooks_have_returned(struct fx *fx)
 {
 	bool returned;
@@ -321,7 +321,7 @@ bool box_bind(struct box *b, unsigned int side, int threshold, uint64_t timeout)
 	int rc;
 
 	b->timeout = timeout;
-	/* One for the operation, one for its answer. */
+	/* one event of the operation, one of its answer */
 	umd = box_md(b, 0, threshold ? threshold : 2);
 	b->node = b->fx->rig->node[side];
 	rc = LNetMDBind(b->node, &umd, LNET_UNLINK, &b->md);
@@ -329,8 +329,9 @@ bool box_bind(struct box *b, unsigned int side, int threshold, uint64_t timeout)
 	return expect(b->fx, rc == 0);
 }
 
-/* LNet unlinks the MD of an operation that is not answered in time. Where that
- * is short, those that are begun after it on a busy machine find it gone. */
+/* LNet unlinks the MD of an operation that is not answered in time. With a
+ * short timeout and a busy machine, operations that are begun later may find
+ * the MD gone. */
 static bool is_timed_out(const struct box *b)
 {
 	return b->failed[LNET_EVENT_UNLINK] > 0;
@@ -351,7 +352,7 @@ static bool begun(struct box *b, int rc)
 	return false;
 }
 
-/* Counted before: it may end before the call returns. */
+/* Counts the operation before the call, which may return after its end. */
 static void begin(struct box *b)
 {
 	pthread_mutex_lock(&b->fx->lock);
@@ -408,7 +409,7 @@ int box_unlink(struct box *b)
 
 void box_end(struct box *b)
 {
-	/* -ENOENT: it has ended, or is about to. */
+	/* -ENOENT: the operation has ended, or is about to */
 	box_unlink(b);
 	expect(b->fx, fx_wait(b->fx, &b->unlinked, 1));
 }
@@ -439,7 +440,7 @@ void fx_run(struct fx *fx, uint64_t us)
 		fx->rig->ops->run(fx->rig, until - now);
 }
 
-/* At the time scale of the rig: steps of virtual time, or of the clock. */
+/* Waits in steps of virtual time, or of the clock, as the rig has it. */
 static bool wait_until(struct fx *fx, bool (*cond)(struct fx *fx, void *arg),
 		       void *arg)
 {
@@ -510,7 +511,7 @@ struct ulnet_id fx_id(const struct fx *fx, unsigned int side)
 	const struct lnd_rig *rig = fx->rig;
 	struct ulnet_id id;
 
-	/* A node that only calls has a pid of its own. */
+	/* a node that does not listen has a pid of its own */
 	if (!rig->node[side] || LNetGetId(rig->node[side], 0, &id))
 		id.pid = LNET_PID_LUSTRE;
 	id.nid = rig->nid[side];
@@ -602,7 +603,7 @@ unsigned int open_files(void)
 
 /* ---- life ---- */
 
-/* What an NI has when nothing is under way: the CPTs' shares, added up. */
+/* Returns the credits of an NI when nothing is under way: those of all CPTs. */
 static int64_t credits_at_rest(struct lnet *node)
 {
 	struct ulnet_ni_info ni;
@@ -665,7 +666,8 @@ static void look_at_all(struct fx *fx)
 {
 	struct box *b, *next;
 
-	/* None of them will change any more: after this, for us, too. */
+	/* The nodes are closed, so nothing changes any more. The lock makes the
+	 * last changes visible here. */
 	pthread_mutex_lock(&fx->lock);
 	pthread_mutex_unlock(&fx->lock);
 	list_for_each_entry_safe (b, next, &fx->boxes, link) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the behaviours are written with: a fixture (a rig that is up), and
- * boxes: MDs whose memory is guarded and whose events are recorded. When the
+ * The tools for writing behaviours: a fixture, which is a rig that is up, and
+ * boxes, which are MDs with guarded memory and a record of their events. When the
  * fixture goes down, each box must have got what LNet promises, whatever its
- * behaviour did: each operation ended once and in time, the MD's memory was
- * given back once, and nothing came, or was written, after that.
+ * behaviour did: each operation ended once and in time, the MD's memory was given
+ * back once, and nothing happened to it after that.
  */
 #ifndef TESTS_LND_BOX_H
 #define TESTS_LND_BOX_H
@@ -14,10 +14,11 @@
 #include "base/list.h"
 #include "tests/lnd/conformance.h"
 
-#define SHORT_TIMEOUT UINT64_C(100000) /* us, for what shall time out */
+/* us, for operations that shall time out */
+#define SHORT_TIMEOUT UINT64_C(100000)
 
-/* A box's memory: in one piece, or in LNET_MAX_IOV of odd sizes, cut in one of
- * two ways. */
+/* A box's memory is one piece, or LNET_MAX_IOV of odd sizes, cut in one of two
+ * ways. */
 enum box_cut { CUT_NONE, CUT_ODD, CUT_OTHER };
 
 struct fx {
@@ -25,11 +26,11 @@ struct fx {
 	atomic_uint failures, complaints;
 	const char *skipped;  /* why */
 	unsigned int files;   /* open in the process, before any connection */
-	int64_t credits[2];   /* of each NI of a node, nothing being sent */
-	pthread_mutex_t lock; /* boxes' records: handlers may be threads */
+	int64_t credits[2];   /* of each NI, by node, while nothing is sent */
+	/* protects the boxes' records: handlers may run in threads */
+	pthread_mutex_t lock;
 	unsigned int
-		handling; /* events recorded, whose hooks have not returned;
-				* under lock */
+		handling; /* events whose hooks have not returned; under lock */
 	struct list boxes;
 };
 
@@ -47,15 +48,15 @@ struct box {
 	struct ulnet_md_handle md;
 	uint64_t timeout; /* us */
 	bool used;	  /* it became an MD */
-	bool lost;	  /* its node was killed: nothing more is known */
+	bool lost;	  /* its node was killed: nothing is checked any more */
 	/* memory */
 	uint32_t size;
 	struct iovec iov[LNET_MAX_IOV];
 	unsigned int niov;
 	uint8_t *mem;
 	size_t mem_size;
-	/* After an event was recorded, in the handler. Whoever waits, by a
-	 * function of this header, sees the record once this has returned. */
+	/* Called in the handler, after the event was recorded. The waiting
+	 * functions of this header return only when hooks have. */
 	void (*hook)(struct box *b, const struct ulnet_event *ev);
 	void *hook_arg;
 	/* record; under fx->lock */
@@ -64,13 +65,13 @@ struct box {
 	unsigned int failed[LNET_EVENT_UNLINK + 1];
 	unsigned int terminals, outcomes[LNET_OUTCOME_UNKNOWN + 1];
 	unsigned int unlinked, after, bad, late;
-	unsigned int disorder; /* PUTs that came before their turn */
+	unsigned int disorder; /* PUTs that arrived out of order */
 	struct ulnet_event last[LNET_EVENT_UNLINK + 1];
 	struct ulnet_event terminal;
-	/* by HDR_I; track of them */
+	/* the length of the two arrays, which are indexed by HDR_I */
 	uint32_t track;
 	uint8_t *outcome; /* of a PUT from it */
-	uint8_t *arrived; /* times, of a PUT to it; ARRIVED_MAYBE */
+	uint8_t *arrived; /* how often a PUT to it arrived; ARRIVED_MAYBE */
 };
 
 #define ARRIVED_MAYBE 0x80 /* the event said that it failed */
@@ -144,17 +145,17 @@ unsigned int fx_read(struct fx *fx, const unsigned int *field);
 bool fx_wait(struct fx *fx, const unsigned int *field, unsigned int n);
 bool fx_wait_stat(struct fx *fx, unsigned int side, const char *name,
 		  uint64_t value);
-/* All operations of all boxes have ended. */
+/* Waits until all operations of all boxes have ended. */
 bool fx_wait_ops(struct fx *fx);
-/* And LNet has nothing left to do; credits are back. */
+/* ... and LNet has nothing left to do, and all credits are back. */
 bool fx_wait_idle(struct fx *fx);
-/* And looks at all boxes, and frees them: none may be of use any more. */
+/* ... and checks all boxes, and frees them: none may be used any more. */
 bool fx_settle(struct fx *fx);
 
 /* ---- numbers ---- */
 
 uint64_t fx_stat(struct fx *fx, unsigned int side, const char *name);
-/* Files that the process has open. */
+/* Returns how many files the process has open. */
 unsigned int open_files(void);
 struct ulnet_id fx_id(const struct fx *fx, unsigned int side);
 

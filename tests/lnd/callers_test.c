@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes that only call share an address with each other, and with one that
- * listens there (requirement I7). */
+/* Nodes that do not listen share an address with each other, and with one that
+ * does listen there (requirement I7). */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,7 +62,7 @@ static void is_caller(struct lnet *node)
 	rig.nid[0] = rig.nid[1];
 }
 
-/* The listener, and @n callers that have called it. */
+/* Opens the listener and @n callers, which have called it. */
 static bool up(struct fx *fx, struct lnet **caller, unsigned int n)
 {
 	*fx = (struct fx){ .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -79,7 +79,7 @@ static bool up(struct fx *fx, struct lnet **caller, unsigned int n)
 	return true;
 }
 
-/* All but the last one, which is side 0. */
+/* Closes all callers but the last one, which is side 0. */
 static int down(struct fx *fx, struct lnet **caller, unsigned int n)
 {
 	fx_down(fx);
@@ -93,7 +93,7 @@ static bool peers_are(const struct census *c, unsigned int n)
 	return c->peers == n && c->handshakes == 0;
 }
 
-/* The pid of side 0, as the listener sees it. */
+/* Returns the pid that side 0 has for the listener. */
 static uint32_t pid_seen(struct fx *fx)
 {
 	struct box *dst = box_new(fx, 8, CUT_NONE);
@@ -121,7 +121,7 @@ static int share_an_address(void)
 
 	if (!up(&fx, caller, CALLERS))
 		return 1;
-	/* All are there at once, each known by its connections. */
+	/* All callers are there at once, each known by its connections. */
 	expect(&fx,
 	       census_wait(&fx, rig.node[1], &rig.nid[1], peers_are, CALLERS));
 	for (unsigned int i = 0; i < CALLERS; i++) {
@@ -141,8 +141,8 @@ static int all_at_once(void)
 
 	if (!up(&fx, caller, CALLERS))
 		return 1;
-	/* Each message has a place of its own: one may arrive while the handler
-	 * of another one looks at it. */
+	/* Each message has a range of its own, as one may arrive while the
+	 * handler of another one checks its bytes. */
 	dst = box_new(&fx, CALLERS * PUTS * SIZE, CUT_NONE);
 	expect(&fx,
 	       box_post(dst, &(struct post){ .side = 1,
@@ -150,7 +150,8 @@ static int all_at_once(void)
 					     .bits = 1,
 					     .options = LNET_MD_OP_PUT,
 					     .threshold = CALLERS * PUTS }));
-	/* Each has its own buffer, in which only its own messages arrive. */
+	/* Each caller has its own buffer, in which only its own messages
+	 * arrive. */
 	for (unsigned int i = 0; i < CALLERS; i++) {
 		is_caller(caller[i]);
 		src[i] = box_new(&fx, SIZE, CUT_NONE);
@@ -203,8 +204,8 @@ static void put_of(struct fx *fx, unsigned int from, unsigned int to,
 	}
 }
 
-/* Whoever says only little has one connection; those for bulk come with the
- * first large message, whichever way it goes. */
+/* A caller with small messages only has one connection; those for bulk are
+ * opened by the first large message, in either direction. */
 static int one_connection(void)
 {
 	struct lnet *caller[2];
@@ -234,7 +235,7 @@ static int one_connection(void)
 
 /* ---- nobody there ---- */
 
-/* It ends at once, and certainly was not delivered. */
+/* Fails unless a PUT to @id ends at once, as certainly not delivered. */
 static void expect_unreachable(struct fx *fx, struct ulnet_id id)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -261,7 +262,7 @@ static int unreachable(void)
 	is_caller(caller[1]);
 	expect(&fx, census_wait(&fx, rig.node[1], NULL, peers_are, 1));
 	expect_unreachable(&fx, id);
-	/* Who has never been there. */
+	/* a process that was never there */
 	id.pid = LNET_PID_USERFLAG | 5;
 	expect_unreachable(&fx, id);
 	still_works(&fx);
@@ -270,7 +271,8 @@ static int unreachable(void)
 
 /* ---- names ---- */
 
-/* The same pid by chance: the listener gives one of them another. */
+/* Two callers have the same pid by chance: the listener gives one of them
+ * another. */
 static int same_pid(void)
 {
 	const uint32_t pid = LNET_PID_USERFLAG | 99;
@@ -297,7 +299,7 @@ static int same_pid(void)
 	return down(&fx, caller, 3);
 }
 
-/* A caller that connects again is the same process. */
+/* A caller that connects again is recognized as the same process. */
 static int comes_again(void)
 {
 	struct lnet *caller[2];
@@ -322,8 +324,9 @@ static int comes_again(void)
 	return down(&fx, caller, 2);
 }
 
-/* Its old connections are dead, which the listener has not seen: the new one
- * says so. Another process of the same name is not taken for it. */
+/* The caller's old connections are dead, which the listener has not noticed:
+ * the new one tells it. Another process of the same name is not taken for the
+ * caller. */
 static int comes_again_unseen(void)
 {
 	struct lnet *caller[1];
@@ -359,7 +362,7 @@ static int comes_again_unseen(void)
 /* ---- what is said ---- */
 
 struct said {
-	int level; /* or one that is more serious */
+	int level; /* or a more serious one */
 	char text[200];
 };
 
@@ -371,7 +374,7 @@ static void on_said(int level, const char *line, void *arg)
 		text_copy(said->text, sizeof(said->text), line);
 }
 
-/* The process @pid goes, and does not read what is on its way to it. */
+/* Ends the process @pid while messages to it are on their way. */
 static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 {
 	struct linger linger = { .l_onoff = 1 };
@@ -393,7 +396,7 @@ static void goes_unread(struct fx *fx, uint32_t pid, struct said *said)
 	raw_peer_fini(&s);
 }
 
-/* That one who only calls does so is nothing to warn of. */
+/* The log has no warning about a node that does not listen. */
 static int leaves(void)
 {
 	struct lnet *caller[1];
@@ -412,7 +415,7 @@ static int leaves(void)
 
 /* ---- who may not ---- */
 
-/* A second listener is told where the first one is. */
+/* The error of a second listener names the first one's address. */
 static int two_listeners(void)
 {
 	struct lnet *caller[1], *second;
@@ -441,7 +444,7 @@ static int two_listeners(void)
 	return down(&fx, caller, 1);
 }
 
-/* Whoever listens has an ordinary pid, or nobody would call it. */
+/* A listener has an ordinary pid, since nobody could connect to another. */
 static int listener_with_flag(void)
 {
 	struct ulnet_conf conf;

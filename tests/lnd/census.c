@@ -12,7 +12,7 @@
 #include "lnet/node/node.h"
 #include "tests/lnd/behaviour.h"
 
-/* What strangers may leave in pools and tables, bytes. */
+/* bytes that raw peers may leave in pools and tables */
 #define TRACES (4u << 20)
 
 static struct sock_ni *sni_of(const struct lnet_cpt *cpt)
@@ -90,7 +90,7 @@ struct canceling {
 	int status;
 };
 
-/* The first one, or NULL. */
+/* Returns the first message that is being written or read, or NULL. */
 static struct lnd_msg *under_way(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -204,10 +204,10 @@ bool census_failures_are(const struct census *c, unsigned int n)
 	return c->failures == n;
 }
 
-/* The two nodes have 3 connections with each other, and nothing else that they
- * had not in the beginning. A socket is closed some time after it is in no list
- * any more, and node 1 may have some that node 0 has given up already: so files
- * are waited for, not just counted. */
+/* Are things as in the beginning: 3 connections between the two nodes, and
+ * nothing else? A socket is closed some time after it has left every list, and
+ * node 1 may still have some that node 0 has closed: so the test waits for the
+ * number of files. */
 static bool is_quiet(struct fx *fx)
 {
 	unsigned int files = fx->files + 2 * 3;

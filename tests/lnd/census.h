@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What socklnd holds for a node, counted on its own threads; and a peer that
- * must not notice what strangers do: node 1 of a rig.
+ * A census counts what socklnd holds for a node, on the node's own threads. A
+ * bystander is a peer (node 1 of a rig) that must not notice what raw peers do.
  */
 #ifndef TESTS_LND_CENSUS_H
 #define TESTS_LND_CENSUS_H
@@ -10,49 +10,58 @@
 
 #define CENSUS_PORTS 16
 
-/* Of the node's first NI that is not lo. */
+/* Counts of the node's first NI but lo. */
 struct census {
 	unsigned int peers, conns, handshakes;
-	unsigned int aside;	       /* connections that were set aside */
-	unsigned int writing, reading; /* connections, in a message */
-	size_t behind;	     /* most bytes read ahead that one of them keeps */
-	uint64_t copied;     /* bytes of messages that were given up */
-	unsigned int wanted; /* peers that are waited for */
+	/* connections that were set aside (lnd/socklnd/peer.h) */
+	unsigned int aside;
+	/* connections in the middle of a message */
+	unsigned int writing, reading;
+	/* the most bytes that one of them has read ahead */
+	size_t behind;
+	uint64_t copied;       /* bytes copied of messages that were given up */
+	unsigned int wanted;   /* peers that messages wait for */
 	unsigned int attempts; /* to connect */
-	unsigned int failures; /* of those, in a row; the most */
-	unsigned int keys;     /* of conns: local port << 16 | remote */
+	/* the most failures in a row of one of those peers */
+	unsigned int failures;
+	/* remote| of connections: local port << 16 | remote port */
+	unsigned int keys;
 	uint32_t key[CENSUS_PORTS];
 };
 
-/* @peer: of this one only. Not on a thread of the node's. */
+/* Counts; with @peer, what belongs to that peer only. Not to be called on a
+ * thread of the node. */
 void census_take(struct lnet *node, const struct ulnet_nid *peer,
 		 struct census *c);
-/* Waits until @cond(its census, arg). */
+/* Waits until @cond(census, arg) holds. */
 bool census_wait(struct fx *fx, struct lnet *node, const struct ulnet_nid *peer,
 		 bool (*cond)(const struct census *c, unsigned int arg),
 		 unsigned int arg);
-/* LNet gives up, with @status, what a connection with @peer is in the midst of:
- * a large message that is being written, or one that comes in. */
+/* Lets LNet cancel, with @status, the message that a connection with @peer is
+ * in the middle of writing or reading. */
 void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status);
-/* As if the link of its NI had gone, or come back. */
+/* Pretends that the link of the NI has gone, or come back. */
 void census_set_link(struct lnet *node, bool up);
 bool census_conns_are(const struct census *c, unsigned int n);
 bool census_aside_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);
 
-/* How it was before: which connections node 0 has with node 1, and how much
- * memory the process uses. */
+/* The state before: the connections of node 0 with node 1, and the memory that
+ * the process uses. */
 struct bystander {
 	struct census with_peer;
 	size_t memory;
 };
 
-/* Both sides talk to each other, and it is quiet after that. */
+/* Lets both sides exchange messages, waits until nothing is under way, and
+ * notes the state. */
 bool bystander_begin(struct fx *fx, struct bystander *bystander);
-/* They still do, on the same connections; nothing is left of strangers: the
- * only files that were opened since fx_up() are those connections' sockets. */
+/* Fails unless both sides still exchange messages, on the same connections, and
+ * raw peers have left nothing behind: the only files opened since fx_up() are
+ * the sockets of those connections. */
 bool bystander_check(struct fx *fx, const struct bystander *bystander);
-/* They still do, on the same connections; strangers may be there. */
+/* Fails unless both sides still exchange messages, on the same connections. Raw
+ * peers may be connected. */
 bool bystander_goes_on(struct fx *fx, const struct bystander *bystander);
 
 #endif

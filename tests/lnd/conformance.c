@@ -88,7 +88,7 @@ int behaviours_main(int argc, char **argv, struct lnd_rig *rigs, unsigned int n,
 				if (wanted(argc, argv, &rigs[r], b))
 					run_one(&rigs[r], b, &sum);
 			}
-	/* In criterion's words, which ./check counts by. */
+	/* in the words of criterion, which ./check counts */
 	printf("Tested: %u | Passing: %u\n", sum.passed + sum.failed,
 	       sum.passed);
 	printf("%u passed, %u failed, %u skipped\n", sum.passed, sum.failed,

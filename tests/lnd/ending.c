@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Losses and ends: of messages, peers, interfaces, nodes. */
+/* What happens when messages are lost, and when peers, interfaces and nodes
+ * end. */
 #include "tests/lnd/behaviour.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
 		    unsigned int arrives)
 {
-	/* So small that its payload is sent without asking. */
+	/* small enough for its payload to be sent with the request */
 	struct box *dst = box_new(fx, 1024, CUT_NONE);
 	struct box *src = box_new(fx, 1024, CUT_NONE);
 	struct box *asks = box_new(fx, 1024, CUT_NONE);
@@ -36,12 +37,12 @@ static bool lost_op(struct fx *fx, unsigned int from, unsigned int to,
 	return expect(fx, LNetMEUnlink(dst->me) == 0);
 }
 
-/* On the way there, or back. */
+/* Loses requests, or answers. */
 static void lost_each_way(struct fx *fx, bool answers)
 {
 	struct lnd_rig *rig = fx->rig;
 
-	/* No connection is made where nothing comes back. */
+	/* no connection can be opened while answers are lost */
 	still_works(fx);
 	for_each_way (fx, from, to) {
 		unsigned int loser = answers ? to : from;
@@ -67,7 +68,7 @@ static void lost_answers(struct fx *fx)
 
 /* ---- ends ---- */
 
-/* Long messages all ways: what a death or an end finds under way. */
+/* Long messages in all directions, which are under way when something ends. */
 struct traffic {
 	struct stream s[2];
 	unsigned int ways;
@@ -112,7 +113,7 @@ static void expect_traffic_ends(struct fx *fx, const struct traffic *t)
 		expect_truth(fx, &t->s[w]);
 }
 
-/* All is well again; then it begins anew. */
+/* Checks that everything works again, and begins traffic anew. */
 static bool recovers(struct fx *fx)
 {
 	works_again(fx);
@@ -148,7 +149,7 @@ static void death(struct fx *fx)
 	}
 }
 
-/* One PUT to the peer that is not there any more: how it ended. */
+/* Sends a PUT to the peer that has gone, and returns its last event. */
 static struct ulnet_event put_in_vain(struct fx *fx)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -162,8 +163,8 @@ static struct ulnet_event put_in_vain(struct fx *fx)
 	return ev;
 }
 
-/* D2: who is not there is to blame for it, and nobody else. (What a connection
- * took that had still to end may seem to be sent.) */
+/* Requirement D2: a message to a peer that is not there fails because of that
+ * peer. (One that a dying connection took may seem to have been sent.) */
 static void absence(struct fx *fx)
 {
 	struct ulnet_event ev = { 0 };
@@ -195,7 +196,8 @@ static void restart(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Of small messages that come, none comes after one that was sent later. */
+/* Small messages that arrive keep their order: none comes after one that was
+ * sent later. */
 struct line {
 	uint32_t next;
 	unsigned int wrong;
@@ -219,13 +221,14 @@ static void put_line(struct box *src, uint32_t from)
 		box_put(src, 1, false, PORTAL, 30, HDR(30, i));
 }
 
-/* What is queued when the peer dies, what is sent while it is away, and what is
- * sent when it is back; the last one waits for an answer. */
+/* Checks the order of messages that are queued when the peer dies, that are
+ * sent while it is away, and that are sent when it is back; the last one waits
+ * for an answer. */
 static void order_again(struct fx *fx)
 {
 	struct line line = { .next = 0 };
 	struct box *src = box_new(fx, 64, CUT_NONE);
-	/* A place for each: a handler looks at one while another comes. */
+	/* a range for each: a handler checks one while another arrives */
 	struct box *dst = box_new(fx, 64 * (4 * LINE + 1), CUT_NONE);
 
 	box_fill(src, 30);
@@ -273,8 +276,8 @@ static void shutdown_busy(struct fx *fx)
 	}
 }
 
-/* ... before the end of the turn in which a message is given to the LND, which
- * could send it at once. */
+/* Closes the node in the same turn in which the LND got a message, which it
+ * could have sent at once. */
 static void shutdown_at_once(struct fx *fx)
 {
 	struct box *src = box_new(fx, 5000, CUT_NONE);
@@ -288,7 +291,7 @@ static void shutdown_at_once(struct fx *fx)
 	expect(fx, src->unlinked == 1);
 }
 
-/* Messages that wait for a buffer, when the node goes. */
+/* Closes the node while messages wait for a buffer. */
 static void shutdown_lazy(struct fx *fx)
 {
 	struct box *src = box_new(fx, 5000, CUT_NONE);
@@ -303,7 +306,7 @@ static void shutdown_lazy(struct fx *fx)
 	expect(fx, src->outcomes[LNET_OUTCOME_DELIVERED] == 0);
 }
 
-/* The LND may need some time until the NID is free again; and no more. */
+/* Adds the NI again, as soon as the LND allows the NID to be used again. */
 static bool ni_comes_back(struct fx *fx, unsigned int side)
 {
 	struct ulnet_ni_conf conf = { .nid = fx->rig->nid[side] };
@@ -337,7 +340,7 @@ static void ni_goes(struct fx *fx)
 	}
 }
 
-/* What an NI has in its hands ends with it, and does not go on first. */
+/* Messages of an NI that is deleted end at once; they are not sent first. */
 static void ni_lets_go(struct fx *fx)
 {
 	enum { N = 20 };
@@ -355,7 +358,7 @@ static void ni_lets_go(struct fx *fx)
 	expect_truth(fx, &s);
 }
 
-/* It is added again while the LND may still be busy with its end. */
+/* Adds the NI again while the LND may still be busy with its end. */
 static void ni_changes(struct fx *fx)
 {
 	for (unsigned int k = 0; k < 2 * ARRAY_SIZE(moments); k++) {
@@ -395,7 +398,8 @@ static void rounds(struct fx *fx)
 		if (k == WARM)
 			before = mallinfo2().uordblks;
 	}
-	/* Pools grow to the most that was ever under way at once. */
+	/* with threads, pools grow to the most that was ever under way at once
+	 */
 	if (!(fx->rig->can & RIG_THREADS))
 		expect(fx, mallinfo2().uordblks <= before + LEAK);
 }

@@ -7,9 +7,10 @@
 #include "tests/lnd/census.h"
 #include "tests/lnd/raw_peer.h"
 
-extern const struct topic topic_load; /* fault_load.c: too much, too slow */
-extern const struct topic topic_time; /* fault_time.c: too late */
-extern const struct topic topic_peer; /* fault_peer.c: other nodes */
+/* fault_load.c: too many peers, too slow ones */
+extern const struct topic topic_load;
+extern const struct topic topic_time; /* fault_time.c: time-outs */
+extern const struct topic topic_peer; /* fault_peer.c: two real nodes */
 
 #define ACCEPT_MAX  100
 #define MIN_BACKOFF 2  /* ms */
@@ -25,19 +26,21 @@ enum child_does {
 	CHILD_SENDS,
 };
 
-/* Starts it; it talks to node 0. Its pid, or -errno. It is ready. */
+/* Starts the child, which exchanges messages with node 0. Returns its pid when
+ * it is ready, or -errno. */
 pid_t child_start(struct fx *fx, enum child_does does);
-/* All its threads stand still on return; SIGCONT lets them go on. */
+/* Stops all threads of the child with SIGSTOP, before it returns; SIGCONT lets
+ * them go on. */
 void child_stop(pid_t pid);
-/* Has SIGKILL end it. */
+/* Ends the child with SIGKILL. */
 void child_kill(pid_t pid);
-/* What main() does as a child. */
+/* The main() of the child. */
 int child_main(char **argv);
 
 #define TIMEOUT	      60 /* s: sock_timeout */
-#define HASTY_TIMEOUT 2	 /* ... of behaviours that wait for it */
+#define HASTY_TIMEOUT 2	 /* ... for behaviours that wait for it */
 
-/* The rig's tunables. */
+/* the rig's tunables */
 #define FAULT_TUNABLES(timeout)                                       \
 	{ "eager_bulk", 1 }, { "min_reconnectms", MIN_BACKOFF },      \
 		{ "max_reconnectms", MAX_BACKOFF },                   \

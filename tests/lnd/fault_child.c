@@ -76,7 +76,7 @@ int child_main(char **argv)
 		pause();
 }
 
-/* With @out as its standard output. */
+/* @out becomes the standard output of the child. */
 static pid_t spawn(char **argv, int out)
 {
 	posix_spawn_file_actions_t files;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Too many strangers, too slow ones, too few file descriptors. */
+/* Too many raw peers, too slow ones, too few file descriptors. */
 #include "tests/lnd/fault.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* ---- who says nothing ---- */
 
-/* @n connections that stop after @len bytes of a greeting. */
+/* Opens @n connections that send @len bytes of a greeting, and no more. */
 static void silent(struct fx *fx, unsigned int n, size_t len)
 {
 	struct raw_peer s, late;
@@ -30,7 +30,7 @@ static void silent(struct fx *fx, unsigned int n, size_t len)
 			return;
 		say(fd[i], buf, len);
 	}
-	/* Whoever says something gets in, even so. */
+	/* A peer that does greet is still accepted. */
 	good = raw_peer_open(&late, SOCK_CONTROL);
 	if (expect(fx, good >= 0))
 		raw_peer_pings(fx, &late, good);
@@ -68,8 +68,8 @@ static void many_are_silent(struct fx *fx)
 
 #define PUTS 30
 
-/* It never reads; 30 MiB are sent to it, and given up. Then it has @left
- * connections: 0 or 3. */
+/* The peer never reads 30 MiB that are sent to it until they are given up. Then
+ * it must have @left connections: 0 or 3. */
 static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 {
 	struct box *b[PUTS];
@@ -92,7 +92,7 @@ static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 		expect(fx, b[i]->terminal.elapsed < fx_patience(fx) / 2);
 		box_end(b[i]);
 	}
-	/* The first was on its way; of the last nothing has left. */
+	/* The first message was on its way, the last one not even begun. */
 	expect(fx, b[0]->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
 	expect(fx, b[PUTS - 1]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 	if (left)
@@ -103,8 +103,8 @@ static void not_read(struct fx *fx, uint64_t timeout, unsigned int left)
 	visit_end(fx, &bystander, &s);
 }
 
-/* The messages' deadlines come first: the rest of the first one can still be
- * read. */
+/* The messages' deadlines come first: the connection stays, so that the peer
+ * could still read the rest of the first one. */
 static void not_read_deadline(struct fx *fx)
 {
 	not_read(fx, 10 * SHORT_TIMEOUT, 3);
@@ -163,13 +163,14 @@ static void no_files(struct fx *fx)
 	b = box_new(fx, 100, CUT_NONE);
 	box_bind(b, 0, 0, fx_patience(fx));
 	take_all_files(&hoard);
-	/* To connect fails at once. */
+	/* there is no descriptor to connect with */
 	box_put_to(b, &other.nid, true, PORTAL, 1, 0);
 	expect(fx, fx_wait(fx, &b->terminals, 1));
 	expect(fx, b->terminal.status == -EMFILE);
 	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
-	/* Who comes is told to come again, with the file that the listener has
-	 * in reserve. The caller needs one, too: nobody else opens any now. */
+	/* With the descriptor that the listener keeps in reserve, a new peer is
+	 * told to try again. The peer itself needs one, too: nobody else opens
+	 * a file now. */
 	close(hoard.fd[--hoard.n]);
 	fd = raw_peer_connect(&s);
 	expect(fx, fd >= 0);
@@ -185,7 +186,7 @@ static void no_files(struct fx *fx)
 	raw_peer_pings(fx, &s, fd);
 	close(fd);
 	box_end(b);
-	/* Its failure is forgotten, and it is called. */
+	/* The failure is forgotten, and the node connects to the peer. */
 	expect(fx, census_wait(fx, fx->rig->node[0], &other.nid,
 			       census_failures_are, 0));
 	b = box_new(fx, 100, CUT_NONE);

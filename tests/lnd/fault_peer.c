@@ -46,7 +46,8 @@ static bool prepare(struct starter *st, struct fx *fx, pthread_barrier_t *start,
 					     .options = LNET_MD_OP_PUT });
 }
 
-/* What one node calls local is remote to the other. */
+/* Do both nodes have the same connections? What is a local port to the one is a
+ * remote port to the other. */
 static bool same_conns(const struct census *a, const struct census *b)
 {
 	unsigned int same = 0;
@@ -122,7 +123,7 @@ static bool child_nid(struct fx *fx, struct ulnet_nid *nid)
 	return expect(fx, lnet_nid_parse(CHILD_NID, nid) == 0);
 }
 
-/* It comes again, and all is well. */
+/* Starts the child again, and checks that everything works. */
 static void expect_new_child(struct fx *fx, const struct ulnet_nid *nid)
 {
 	pid_t pid = child_start(fx, CHILD_TAKES);
@@ -139,7 +140,7 @@ static void expect_new_child(struct fx *fx, const struct ulnet_nid *nid)
 			   HDR(CHILD_BITS, 0));
 		expect(fx, fx_wait(fx, &b->terminals, 1));
 		box_end(b);
-		/* The failure may be remembered for a moment. */
+		/* the node may remember the failure for a moment */
 	} while (b->outcomes[LNET_OUTCOME_NOT_DELIVERED]);
 	expect(fx, b->outcomes[LNET_OUTCOME_DELIVERED] == 1);
 	child_kill(pid);
@@ -195,7 +196,7 @@ static bool stop_while_it_sends(struct fx *fx, const struct ulnet_nid *nid,
 		if (!census_wait(fx, fx->rig->node[0], nid, is_reading, 1))
 			return false;
 		child_stop(pid);
-		/* What is still on its way comes in. */
+		/* Waits until nothing more arrives. */
 		for (unsigned int same = 0; same < 20; same++) {
 			fx_run(fx, 500);
 			census_take(fx->rig->node[0], nid, &c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * socklnd when peers are many, silent, slow, late or killed, and when there are
- * no file descriptors: what fails ends in time, others do not notice, and
+ * socklnd when peers are many, silent, slow, late or killed, and when file
+ * descriptors run out: messages fail in time, other peers do not notice, and
  * afterwards everything is as before.
  */
 #include "tests/lnd/fault.h"
@@ -18,7 +18,7 @@ static void tune(struct ulnet_conf *conf, bool hasty)
 	conf->accept_max = ACCEPT_MAX;
 	if (hasty)
 		conf->accept_timeout = 1000000;
-	/* What comes slowly may take as long. */
+	/* long enough for messages that arrive slowly */
 	conf->transaction_timeout = 60 * 1000000;
 }
 
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	if (argc > 1 && !strcmp(argv[1], "--child"))
 		return child_main(argv + 2);
-	/* As many as there can be. */
+	/* as many files as the system allows */
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);

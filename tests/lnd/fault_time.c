@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signs of life, what is done when it is written, pauses between attempts. */
+/* Keepalives, messages that are complete once they are written, and pauses
+ * between attempts. */
 #include "tests/lnd/fault.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* It is asked for a sign of life, on the connection for that; and it gives
- * some, which nobody answers. */
+/* The node sends keepalives on the control connection, and answers none of the
+ * peer's. */
 static void keepalive(struct fx *fx)
 {
 	struct raw_peer s;
@@ -31,8 +32,8 @@ static void keepalive(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* What is large is done when it is written: the peer is not asked to say that
- * it has taken it, and may be silent. */
+/* A large PUT without ACK is complete when it is written: the node does not ask
+ * the peer for an acknowledgement, so the peer may stay silent. */
 static void not_to_be_acknowledged(struct fx *fx)
 {
 	struct raw_peer s;
@@ -58,8 +59,8 @@ static void not_to_be_acknowledged(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Half of a message comes, and then nothing: on the way to a buffer, to
- * nowhere, and in its header. */
+/* Half of a message arrives, and then nothing: in a payload for a buffer, in
+ * one for no buffer, and in a header. */
 static void half_a_message(struct fx *fx)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
@@ -86,7 +87,8 @@ static void half_a_message(struct fx *fx)
 		say(fd[2], hdr, k == 2 ? n / 2 : n);
 		if (k < 2)
 			say(fd[2], s.buf, LNET_MTU / 2);
-		/* Others may say what they want: this one is looked at. */
+		/* messages on the other connections do not help the stalled one
+		 */
 		raw_peer_pings(fx, &s, fd[0]);
 		expect(fx, hear_ends(fd, 3));
 		if (k == 0)
@@ -100,8 +102,8 @@ static void half_a_message(struct fx *fx)
 }
 
 /* Of a long message only a byte comes from time to time, for longer than a peer
- * may be silent; then the rest. Whoever sends so little is slow, not dead. (Its
- * other connections give signs of life.) */
+ * may be silent; then the rest. A peer that sends so little is slow, not dead.
+ * (Its other connections send keepalives.) */
 static void byte_by_byte(struct fx *fx)
 {
 	struct frame f = { .hdr.type = SOCK_MSG_LNET };
@@ -146,7 +148,7 @@ static void byte_by_byte(struct fx *fx)
 
 /* ---- pauses between attempts ---- */
 
-/* A PUT that ends because the connection that it needs does not come up. */
+/* Sends a PUT whose connection cannot be opened. */
 static struct box *failing_put(struct fx *fx, const struct raw_peer *s)
 {
 	struct box *b = box_new(fx, 100, CUT_NONE);
@@ -162,7 +164,7 @@ static void expect_failed(struct fx *fx, struct box *b)
 	expect(fx, b->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 }
 
-/* Does the node call for it, before it has ended? */
+/* Does the node connect to the peer before the operation ends? */
 static bool calls_for(struct fx *fx, struct raw_peer *s, struct box *b)
 {
 	while (!raw_peer_is_called(s) && !fx_read(fx, &b->terminals))
@@ -170,9 +172,9 @@ static bool calls_for(struct fx *fx, struct raw_peer *s, struct box *b)
 	return raw_peer_is_called(s);
 }
 
-/* A message waits for the next attempt, and shares its outcome; failures are
- * counted as long as attempts fail, and a success ends that. Attempts are made
- * for messages only. */
+/* A message waits for the next attempt, and shares its outcome. Pauses grow
+ * while attempts fail, and a success resets them. Attempts are made only if
+ * there are messages. */
 static void pauses(struct fx *fx)
 {
 	struct lnet *node = fx->rig->node[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When file descriptors, or places in the queue of connections that come, are
- * few. */
+/* Too few file descriptors, and too few places in the queue of incoming
+ * connections. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@
 
 static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 } };
 
-/* The node whose files are few runs only when it is polled. */
+/* The node that is short of files runs only when it is polled. */
 static struct real_net net = { .nids = { ADDRESS, "127.0.0.6@tcp" },
 			       .absent = "127.0.0.99@tcp",
 			       .run = LNET_RUN_POLL,
@@ -37,8 +37,8 @@ static struct lnd_rig rig = { .name = "files", .ops = &real_ops, .arg = &net };
 struct said {
 	const char *wanted; /* a text */
 	unsigned int lines;
-	unsigned int found; /* lines with it, or that say that some are left
-			     * out */
+	/* log lines that contain it, or say that lines were left out */
+	unsigned int found;
 	char text[200];	    /* the last line */
 };
 
@@ -60,7 +60,7 @@ static bool was_said(const struct said *said)
 	return said->found != 0;
 }
 
-/* @n files at most, of which the lowest numbers count. */
+/* Limits the process to file numbers below @n. */
 static bool limit_files(rlim_t n)
 {
 	struct rlimit files;
@@ -78,7 +78,7 @@ static rlim_t files_max(void)
 	return getrlimit(RLIMIT_NOFILE, &files) ? 0 : files.rlim_max;
 }
 
-/* The lowest number that is free. */
+/* Returns the lowest file number that is free. */
 static int next_file(void)
 {
 	int fd = dup(0);
@@ -89,7 +89,8 @@ static int next_file(void)
 
 /* ---- opening ---- */
 
-/* With @n files left: 0, or the error of whoever misses one. */
+/* Opens a node with @n files left. Returns 0, or the error if one is missing.
+ */
 static int open_all(enum ulnet_run run)
 {
 	struct ulnet_ni_conf ni = { 0 };
@@ -112,8 +113,8 @@ static int open_all(enum ulnet_run run)
 	return rc;
 }
 
-/* Whichever file is the one too many: an error, nothing left behind, and never
- * the end of the program. */
+/* Whichever file cannot be opened: there is an error, nothing is left behind,
+ * and the program goes on. */
 static int open_at_the_limit(void)
 {
 	static const enum ulnet_run runs[] = { LNET_RUN_POLL,
@@ -134,7 +135,8 @@ static int open_at_the_limit(void)
 			expect(&fx, open_files() == before);
 			expect(&fx, next_file() == base);
 		}
-		/* It was short of some before, and had enough in the end. */
+		/* at first files were missing, and in the end there were enough
+		 */
 		expect(&fx, rc == 0 && spare > 4);
 	}
 	fx_down(&fx);
@@ -145,14 +147,14 @@ static int open_at_the_limit(void)
 
 #define CLIENTS 20
 
-/* The node takes what has come. */
+/* Lets the node accept what has come. */
 static void polls(struct fx *fx, unsigned int times)
 {
 	while (times--)
 		lnet_poll(fx->rig->node[0], 0);
 }
 
-/* What a client was told: 0, it is connected; else -errno. */
+/* Returns 0 if a client was accepted, or -errno. */
 static int answer_at(int fd)
 {
 	struct sock_hello h;
@@ -175,8 +177,9 @@ static int connect_and_greet(struct raw_peer *s)
 	return fd;
 }
 
-/* Those for whom there is no descriptor are told to come again, and the log
- * names them and the limit. Later, when there are some, they are served. */
+/* Clients for which there is no descriptor are told to try again, and the log
+ * names them and the limit. Later, when there are descriptors, they are served.
+ */
 static int server_at_the_limit(void)
 {
 	struct said said = { .wanted = "127.0.0.7:" };
@@ -231,8 +234,8 @@ struct answers {
 	unsigned int good, refused;
 };
 
-/* In a process of its own, whose files do not count: @n callers of one address
- * connect, and stay. Says how they were answered. */
+/* Runs in a process of its own, whose files do not count: @n callers connect
+ * from one address, and stay. Writes how they were answered. */
 static void crowd(struct raw_peer *s, unsigned int n, int out)
 {
 	struct answers a = { 0 };
@@ -293,8 +296,9 @@ static bool is_served(struct fx *fx, const char *nid)
 	return rc == 0;
 }
 
-/* The processes of one address together get half of the files; another address
- * is served, and the first one again when its connections are gone. */
+/* The processes of one address together get half of the files. Another address
+ * is served all the same, and so is the first one when its connections are
+ * gone. */
 static int one_host(void)
 {
 	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -305,7 +309,7 @@ static int one_host(void)
 
 	if (fx_up(&fx, &rig))
 		return 1;
-	/* Half of them is more than are open now. */
+	/* so that half of the limit is more than are open now */
 	max = 2 * (unsigned int)next_file() + 16;
 	n = max / 2 + 20;
 	BUG_ON(n > CROWD);
@@ -348,14 +352,14 @@ static int connect_now(const struct raw_peer *s)
 
 	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	(void)connect(p.fd, &to.any, sizeof(to));
-	/* On the loopback interface that takes no time, unless the queue is
-	 * full. */
+	/* On the loopback interface a connection opens at once, unless the
+	 * queue is full. */
 	return poll(&p, 1, 0) == 1 && !sock_error(p.fd) ? p.fd
 							: (close(p.fd), -1);
 }
 
-/* So many connect at once that none of them has been taken when the last one
- * comes: nobody has to come again. */
+/* So many connect at once that none has been accepted when the last one comes:
+ * no peer has to try again. */
 static int storm(void)
 {
 	struct fx fx = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -387,8 +391,8 @@ static int storm(void)
 		if (fd[i] >= 0)
 			say(fd[i], buf, len);
 	}
-	/* They are taken in batches; what has been said is heard at once, so
-	 * that nobody is sent away as one who is silent. */
+	/* Connections are accepted in batches; bytes that are there are read at
+	 * once, so that no peer is dropped as silent. */
 	polls(&fx, n / 8);
 	for (unsigned int i = 0; i < n; i++) {
 		int flags = fd[i] < 0 ? 0 : fcntl(fd[i], F_GETFL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What strangers of several topics do: tables of wrong numbers, and chance. */
+/* What the topics share: tables of wrong numbers, and random bytes. */
 #include "tests/lnd/hostile.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers whom the node connects to: their answers, and the race when both
- * connect at once. */
+/* Hostile peers that the node connects to: their answers, and the race when
+ * both connect at once. */
 #include "tests/lnd/hostile.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RETRIES 3 /* refusals that are taken for "later" */
+#define RETRIES 3 /* refusals that the node takes for "try later" */
 
-/* A visit by one who listens. */
+/* Begins a visit of a peer that listens. */
 static bool begin(struct fx *fx, struct bystander *bystander,
 		  struct raw_peer *s)
 {
@@ -24,7 +24,7 @@ static bool is_forgotten(const struct census *c, unsigned int arg)
 	return c->peers == 0;
 }
 
-/* Nothing of it is left, not even that it failed. */
+/* Has the node forgotten the peer, even its failures? */
 static bool forgotten(struct fx *fx, const struct raw_peer *s)
 {
 	return expect(fx, census_wait(fx, fx->rig->node[0], &s->nid,
@@ -42,7 +42,7 @@ static struct box *put_to(struct fx *fx, const struct raw_peer *s,
 	return b;
 }
 
-/* Waits for a call, as long as @b's operation is not over. */
+/* Waits until the node connects, but only while @b's operation is under way. */
 static int next_call(struct fx *fx, struct raw_peer *s, struct box *b)
 {
 	for (uint64_t t = 0; t < fx_patience(fx); t += 100) {
@@ -55,7 +55,7 @@ static int next_call(struct fx *fx, struct raw_peer *s, struct box *b)
 	return -ETIMEDOUT;
 }
 
-/* @type is SOCK_NONE if that fails. */
+/* Reads request and HELLO; @type is SOCK_NONE if that fails. */
 static int hear_both(struct raw_peer *s, int fd, enum sock_type *type)
 {
 	struct ulnet_nid target;
@@ -80,7 +80,7 @@ static void expect_not_delivered(struct fx *fx, struct box *b)
 	expect(fx, b->terminal.status != 0);
 }
 
-/* The message arrives, on the connection that carries it. */
+/* Fails unless the PUT arrives, on a connection of the right type. */
 static void expect_put(struct fx *fx, struct raw_peer *s, int fd, struct box *b)
 {
 	struct frame f;
@@ -118,7 +118,7 @@ static const struct patch answers[] = {
 	{ "nothing wrong", 0, 0, 0, OPENS },
 };
 
-/* Until the time for it is over. */
+/* attempts go on until the message's deadline */
 static const struct patch refuses[] = {
 	{ "type NONE", 48, 4, 0xffffffff, RETRIED },
 };
@@ -145,7 +145,7 @@ static void one_answer(struct fx *fx, struct raw_peer *s, const struct patch *p)
 	if (p->then == OPENS) {
 		expect_put(fx, s, fd, b);
 		close(fd);
-		/* Perhaps it has called for its other connections. */
+		/* the node may be opening its other connections */
 		shutdown(s->listener, SHUT_RDWR);
 		close(s->listener);
 		expect(fx, raw_peer_listen(s) == 0);
@@ -189,7 +189,7 @@ static void ends_early(struct fx *fx)
 
 	if (!begin(fx, &bystander, &s))
 		return;
-	/* At once; after what it was told; in its answer. */
+	/* cut at once; after the node's greeting; within the answer */
 	for (int cut = -1; cut < SOCK_HELLO_SIZE; cut++) {
 		struct box *b = put_to(fx, &s, 100, false, fx_patience(fx));
 		int fd = next_call(fx, &s, b);
@@ -207,7 +207,7 @@ static void ends_early(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* It is called, and says nothing. */
+/* The peer is connected to, and says nothing. */
 static void silence(struct fx *fx)
 {
 	struct box *by_timeout, *by_deadline;
@@ -244,7 +244,7 @@ static bool random_answer(struct fx *fx, struct raw_peer *s, unsigned int k,
 	expect(fx, hear_both(s, fd, &type) == 0);
 	fill_randomly(state, buf, sizeof(buf));
 	if (k % 2) {
-		/* Never one that is right. */
+		/* never a correct HELLO */
 		raw_peer_hello(s, SOCK_BULK_IN, buf);
 		turn_bits(state, buf, 48, 1);
 	}
@@ -270,7 +270,8 @@ static void random_answers(struct fx *fx)
 
 /* ---- another version ---- */
 
-/* Answers the first call with NONE and @version, and speaks it from then on. */
+/* Answers the first connection with NONE and @version, and uses that version
+ * from then on. */
 static void in_version(struct fx *fx, struct raw_peer *s, uint32_t version)
 {
 	struct box *b = put_to(fx, s, 100, false, fx_patience(fx));
@@ -318,7 +319,7 @@ static void other_versions(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* It never likes the version that it is offered. */
+/* The peer rejects each version that it is offered. */
 static void fickle(struct fx *fx)
 {
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
@@ -345,7 +346,7 @@ static void fickle(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* It is another one on each of its connections. */
+/* The peer has another incarnation on each of its connections. */
 static void many_lives(struct fx *fx)
 {
 	struct raw_peer s;
@@ -361,7 +362,8 @@ static void many_lives(struct fx *fx)
 	expect_put(fx, &s, fd[0], b);
 	s.incarnation++;
 	fd[1] = raw_peer_answer(&s, &type);
-	/* The first is of a life that is over, the second came too late. */
+	/* The first connection is of an older incarnation, the second one was
+	 * late. */
 	expect(fx, hear_end(fd[0]));
 	expect(fx, hear_end(fd[1]));
 	close_all(fd, 2);
@@ -378,7 +380,8 @@ static void many_lives(struct fx *fx)
 
 /* ---- after it ---- */
 
-/* It was called, and speaks nonsense then: the same as if it had called. */
+/* The peer was connected to, and then sends nonsense: the same happens as if it
+ * had connected. */
 static void nonsense(struct fx *fx)
 {
 	struct raw_peer s;
@@ -444,7 +447,7 @@ static void race(struct fx *fx, const char *nid, bool it_wins)
 		say(fd[0], buf, raw_peer_hello(&s, type, buf));
 		expect_put(fx, &s, fd[0], b);
 	}
-	/* What is missing is opened by the node. */
+	/* the node opens the connections that are missing */
 	for (int i = 1; i < 3; i++) {
 		fd[i] = raw_peer_answer(&s, &type);
 		expect(fx, fd[i] >= 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers with open connections: frames that are none, or say what cannot
- * be. Closing one connection closes all of that peer. */
+/* Hostile peers with open connections, whose frames are malformed, or say what
+ * cannot be. If one connection is closed, all of that peer are. */
 #include "tests/lnd/hostile.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 /* ---- one number is wrong ---- */
 
-/* Offsets in a frame: the header in front, then LNet's. */
+/* Offsets in a frame: first socklnd's header, then LNet's. */
 enum {
 	AT_TYPE = 0,
 	AT_CSUM = 4,
@@ -27,7 +27,7 @@ enum {
 
 enum { CLOSES, KEPT };
 
-/* Patches of a PUT without payload to a portal that nobody uses. */
+/* Patches of a PUT without payload, to a portal that nobody uses. */
 static const struct patch numbers[] = {
 	{ "type 0", AT_TYPE, 4, 0, CLOSES },
 	{ "type 0xc2", AT_TYPE, 4, 0xc2, CLOSES },
@@ -65,7 +65,7 @@ static void one_number(struct fx *fx, struct raw_peer *s, const struct patch *p)
 
 	if (!raw_peer_open_all(fx, s, fd))
 		return;
-	/* LNet's header is little endian for everybody. */
+	/* LNet's header is always little-endian */
 	little.swap = false;
 	lnet.wmd = LNET_WIRE_NONE;
 	raw_peer_hdr(s, &hdr, &lnet, buf);
@@ -91,7 +91,8 @@ static void bad_numbers(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Types that have no payload, with some; and one with too much. */
+/* Messages with a payload whose types have none; and a payload that is too
+ * long. */
 static void bad_payloads(struct fx *fx)
 {
 	static const struct {
@@ -126,7 +127,8 @@ static void bad_payloads(struct fx *fx)
 
 /* ---- acknowledgements ---- */
 
-/* The node asks for no acknowledgements, not of what is large either. */
+/* The node never asks for acknowledgements, not even of large messages, so each
+ * one is an error. */
 static void bad_acks(struct fx *fx)
 {
 	static const struct {
@@ -159,7 +161,7 @@ static void bad_acks(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* What is large is acknowledged, whether anybody wants it or not, once. */
+/* A large message that asks for an acknowledgement gets one, and only one. */
 static void asks_for_acks(struct fx *fx)
 {
 	struct raw_peer s;
@@ -193,9 +195,9 @@ static void asks_for_acks(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* An answer that goes to it anyway takes the acknowledgement along, whatever
- * connection it goes by, and then there is no NOOP; if it is made on the same
- * CPT: one of another comes too late for that. */
+/* An answer that is sent to the peer anyway carries the acknowledgement,
+ * whatever connection it uses, and then there is no NOOP. This holds for
+ * answers of the same CPT: one of another CPT comes too late. */
 static void answers_take_acks(struct fx *fx)
 {
 	const struct real_net *net = fx->rig->arg;
@@ -237,7 +239,8 @@ static void answers_take_acks(struct fx *fx)
 
 /* ---- checksums ---- */
 
-/* Of the bytes as they go, in the stranger's order; without a checksum yet. */
+/* Returns the checksum of a frame's bytes in the peer's byte order, with a
+ * checksum field of 0. */
 static uint32_t csum_of(const struct raw_peer *s, const struct frame *f)
 {
 	uint8_t buf[SOCK_HDR_SIZE + LNET_HDR_LARGE_SIZE];
@@ -249,7 +252,8 @@ static uint32_t csum_of(const struct raw_peer *s, const struct frame *f)
 	return sock_csum(csum, f->payload, f->lnet.payload_length);
 }
 
-/* @wrong: the message fails, and so does the connection. */
+/* Sends one message with a checksum. @wrong: message and connection must fail.
+ */
 static void one_csum(struct fx *fx, struct raw_peer *s, uint32_t size,
 		     bool wrong)
 {
@@ -304,9 +308,9 @@ static void checksums(struct fx *fx)
 
 /* ---- what is strange, but right ---- */
 
-#define MIN_BULK 8192 /* the tunable's default */
+#define MIN_BULK 8192 /* the default of the tunable */
 
-/* Both ways, on the connections that are open. */
+/* Sends messages of all sizes in both directions, on the open connections. */
 static void all_sizes(struct fx *fx, struct raw_peer *s, int ctl, int in,
 		      int out)
 {
@@ -352,7 +356,7 @@ static void other_order(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* One connection for everything. */
+/* Protocol version 2 has one connection for everything. */
 static void protocol_2(struct fx *fx)
 {
 	struct raw_peer s;
@@ -376,7 +380,7 @@ static void protocol_2(struct fx *fx)
 
 /* ---- cut, in pieces, at random ---- */
 
-/* A frame whose payload somebody waits for. */
+/* Makes a frame whose payload a buffer waits for. */
 static size_t good_frame(const struct raw_peer *s, uint32_t size, uint8_t *buf)
 {
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
@@ -410,7 +414,7 @@ static void cut_frames(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Half of a long message, then the end: a user waits for it. */
+/* The connection ends after half of a long message that a user waits for. */
 static void cut_payloads(struct fx *fx)
 {
 	static const uint32_t cuts[] = { 0, 1, 8191, 500000, LNET_MTU - 1 };
@@ -470,7 +474,7 @@ static void frame_in_pieces(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Good frames with some bits turned; or anything. */
+/* Sends correct frames with some bits flipped, or random bytes. */
 static bool random_frame(struct fx *fx, struct raw_peer *s, unsigned int k,
 			 uint64_t *state)
 {

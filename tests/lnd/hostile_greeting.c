@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers who connect: requests and HELLOs that are none. */
+/* Hostile peers that connect: malformed requests and HELLOs. */
 #include "tests/lnd/hostile.h"
 
 #include <errno.h>
@@ -56,8 +56,9 @@ static void one_request(struct fx *fx, struct raw_peer *s,
 	if (p->then == GOES_ON) {
 		say(fd, buf, raw_peer_hello(s, SOCK_CONTROL, buf));
 		expect(fx, hear_hello(fd, &h) == 0 && h.type == SOCK_CONTROL);
-		/* The node must know that this one has ended, before there is
-		 * another of its type: else that one would be refused. */
+		/* The node must have noticed the end of this connection before
+		 * another one of its type is opened, or it would refuse that.
+		 */
 		shutdown(fd, SHUT_WR);
 		expect(fx, hear(fd, &byte, 1) == -ECONNRESET);
 	} else if (p->then == REFUSES) {
@@ -79,7 +80,7 @@ static void bad_requests(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* The form with 20 bytes of NID: size, type, net, address. */
+/* The long form of a NID has 20 bytes: size, type, net, address. */
 static void large_requests(struct fx *fx)
 {
 	static const struct {
@@ -186,7 +187,7 @@ static void one_hello(struct fx *fx, struct raw_peer *s, const struct patch *p)
 	say(fd, buf, n + SOCK_HELLO_SIZE);
 	expect_hello_answer(fx, fd, p->then);
 	close(fd);
-	/* One that was open is forgotten before the next one comes. */
+	/* Waits until the node has dropped the last connection. */
 	expect(fx, raw_peer_has_conns(fx, s, 0));
 }
 
@@ -201,7 +202,7 @@ static void bad_hellos(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* 16 addresses are read and thrown away; one of them is none. */
+/* A HELLO may list 16 addresses, which are ignored; one of them is invalid. */
 static void hello_addresses(struct fx *fx)
 {
 	struct raw_peer s;
@@ -229,7 +230,7 @@ static void hello_addresses(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Version 4 is answered in version 4, and its frames are larger. */
+/* Version 4 is answered in version 4, whose frames are larger. */
 static void version_4(struct fx *fx)
 {
 	struct raw_peer s;
@@ -255,7 +256,8 @@ static void version_4(struct fx *fx)
 
 /* ---- more than one connection ---- */
 
-/* One of each type, as conns_per_peer says: who opens more is refused. */
+/* A peer may open one connection of each type, as conns_per_peer says; more are
+ * refused. */
 static void too_many(struct fx *fx)
 {
 	struct raw_peer s;
@@ -284,7 +286,7 @@ static void reborn(struct fx *fx)
 
 	if (!visit_begin(fx, &bystander, &s))
 		return;
-	/* As another one, and in another version. */
+	/* as another process, and in another version */
 	for (unsigned int k = 0; k < 2; k++) {
 		if (raw_peer_open_all(fx, &s, fd)) {
 			s.incarnation += k == 0;
@@ -350,8 +352,8 @@ static void greeting_in_pieces(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Good bytes up to somewhere, then some that are not; and good ones with some
- * bits turned. */
+/* Sends correct bytes up to some offset, then random ones; or correct bytes
+ * with some bits flipped. */
 static bool random_greeting(struct fx *fx, struct raw_peer *s, unsigned int k,
 			    uint64_t *state)
 {
@@ -372,7 +374,7 @@ static bool random_greeting(struct fx *fx, struct raw_peer *s, unsigned int k,
 		n = good + LONGEST;
 	}
 	say(fd, buf, n);
-	/* Half of them wait for what is said to that, if anything. */
+	/* half of the peers wait for an answer, if there is any */
 	if (k % 4 < 2)
 		shutdown(fd, SHUT_WR);
 	if (k % 8 < 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers who take more than their share, or speak for others: those who are
- * sane must not notice (requirements I1, I3). */
+/* Hostile peers that take more than their share, or speak for others: correct
+ * peers must not notice (requirements I1, I3). */
 #include "tests/lnd/hostile.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ static struct frame ping_of(const struct raw_peer *s)
 	return f;
 }
 
-/* Who asks without end and reads no answer is read from no more. */
+/* The node stops reading from a peer that sends requests without end and reads
+ * no answer. */
 static void reads_nothing(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "parked");
@@ -54,8 +55,8 @@ static void reads_nothing(struct fx *fx)
 	}
 	expect(fx, fx_stat(fx, 0, "parked") > before);
 	expect(fx, fx_stat(fx, 0, "drop_no_memory") == 0);
-	/* What was read before that was known is kept, and is no more than one
-	 * read; the rest stays with the system. */
+	/* What was read before that is kept, and is no more than one read; the
+	 * rest stays in the system. */
 	census_take(fx->rig->node[0], &s.nid, &c);
 	expect(fx, c.behind <= RX_LIMIT_SMALL_FRAMES);
 	bystander_goes_on(fx, &bystander);
@@ -65,8 +66,9 @@ static void reads_nothing(struct fx *fx)
 
 enum { PUTS = 400, SIZE = 50 };
 
-/* Its messages are held for a buffer, up to its share; what comes then waits,
- * with all that is behind it on the connection, and goes on with the buffer. */
+/* The peer's messages wait for a buffer, up to its share. What comes then
+ * waits, with all that is behind it on the connection, and goes on when there
+ * is a buffer. */
 static void waits_for_its_share(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "parked");
@@ -107,8 +109,8 @@ static void waits_for_its_share(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Bytes that are in use, those of large blocks too. (Nothing is known where a
- * sanitizer has its own malloc.) */
+/* Returns how many bytes are allocated, large blocks included. (Returns 0 where
+ * a sanitizer has its own malloc.) */
 static size_t memory_used(void)
 {
 	struct mallinfo2 m = mallinfo2();
@@ -116,8 +118,8 @@ static size_t memory_used(void)
 	return m.uordblks + m.hblkhd;
 }
 
-/* A payload that was put aside, and dropped before the last byte has come,
- * takes no memory any more; and the connection goes on behind that byte. */
+/* A payload in a bounce buffer that is dropped before its last byte has come
+ * takes no memory any more, and the connection goes on behind that byte. */
 static void never_ends(struct fx *fx)
 {
 	struct frame put = { .hdr.type = SOCK_MSG_LNET };
@@ -154,7 +156,7 @@ static void never_ends(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* Pings with invented sources: dropped, and nobody is connected to. */
+/* Pings with invented sources are dropped, and cause no connections. */
 static void false_sources(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "drop_false_source");
@@ -171,7 +173,7 @@ static void false_sources(struct fx *fx)
 					       0x7f010000 + i);
 		expect(fx, raw_peer_say(&s, fd[0], &f));
 	}
-	/* The sane peer's is as false, from here. */
+	/* the NID of the bystander is as false when it comes from this peer */
 	f.lnet.src_nid = fx->rig->nid[1];
 	expect(fx, raw_peer_say(&s, fd[0], &f));
 	raw_peer_pings(fx, &s, fd[0]);
@@ -181,7 +183,8 @@ static void false_sources(struct fx *fx)
 	visit_end(fx, &bystander, &s);
 }
 
-/* It answers what another peer was asked, knowing all that there is to know. */
+/* The peer answers a request that was sent to another peer, and knows all that
+ * the answer must contain. */
 static void false_answer(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 0, "drop_not_asked");

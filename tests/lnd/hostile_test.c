@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * socklnd among strangers who say what they should not, at every stage of a
- * connection: a peer that is sane must not notice, and nothing may pile up.
- * Opposite byte order and protocol 2 are strange, too, but must work.
+ * socklnd and peers that break the protocol at every stage of a connection: a
+ * correct peer must not notice, and nothing may pile up. The opposite byte
+ * order and protocol version 2 are unusual, but must work.
  */
 #include "tests/lnd/hostile.h"
 
@@ -17,8 +17,8 @@ static const struct ulnet_tunable quick[] = { QUICK, { "sock_timeout", 60 } };
 static const struct ulnet_tunable hasty_tunables[] = { QUICK,
 						       { "sock_timeout", 2 } };
 
-/* Few messages, so that a stranger can have its share of them: half of 448.
- * They may come as slowly as the machine likes. */
+/* Few messages, so that a peer can use up its share of them: half of 448.
+ * Time-outs are long enough for a slow machine. */
 static void few_messages(struct ulnet_conf *conf, bool hasty)
 {
 	(void)hasty;

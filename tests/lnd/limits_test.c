@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a peer, or a user's handler, must not be able to make of socklnd by
- * going on and on; and what must not hit those who have waited their turn.
+ * Loads that neither a peer nor a user's handler may put on socklnd, however
+ * long they go on; and what must not harm those who have waited for their turn.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -41,7 +41,7 @@ static uint64_t now_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Time passes, in which nothing is waited for. */
+/* Lets time pass without waiting for anything. */
 static void let_pass(struct fx *fx, uint64_t us)
 {
 	uint64_t end = now_us() + us;
@@ -54,7 +54,7 @@ static void let_pass(struct fx *fx, uint64_t us)
 
 struct closer {
 	struct raw_peer s;
-	bool speaks; /* before it closes */
+	bool speaks; /* the peer greets before it closes */
 	atomic_uint calls;
 	pthread_t thread;
 };
@@ -65,7 +65,7 @@ static void *answer_and_close(void *arg)
 	enum sock_type type;
 	int fd;
 
-	/* The listener is shut down in the end. */
+	/* until the listener is shut down */
 	while ((fd = raw_peer_answer(&c->s, &type)) != -EINVAL) {
 		atomic_fetch_add(&c->calls, 1);
 		if (fd < 0)
@@ -77,9 +77,9 @@ static void *answer_and_close(void *arg)
 	return NULL;
 }
 
-/* One attempt after each pause, whose mean is BACKOFF before long; and a second
- * connection may have been begun. That so many pauses are half as long happens
- * once in many thousand times. */
+/* Returns how many attempts may come in @us: one after each pause, whose mean
+ * is soon BACKOFF; and a second connection may have been begun. That so many
+ * pauses are half as long happens once in many thousand runs. */
 static unsigned int calls_in(uint64_t us)
 {
 	return 2 * (unsigned int)(2 * us / BACKOFF + 2);
@@ -98,8 +98,8 @@ static struct box *put_in_vain(struct fx *fx, const struct raw_peer *s)
 	return b;
 }
 
-/* For one message there is one attempt, of two connections; when it was queued
- * for a peer that seemed to be good, one more. */
+/* One message causes one attempt, of two connections; and one more if it was
+ * queued while the peer seemed to work. */
 static void one_message(struct fx *fx, struct closer *c)
 {
 	unsigned int calls;
@@ -111,8 +111,8 @@ static void one_message(struct fx *fx, struct closer *c)
 		printf("%u calls\n", calls);
 }
 
-/* As long as there are messages: no more often than the pauses allow, which
- * become longer. */
+/* As long as messages are sent there are attempts, but no more often than the
+ * growing pauses allow. */
 static void many_messages(struct fx *fx, struct closer *c)
 {
 	unsigned int before = atomic_load(&c->calls), calls, not_delivered = 0;
@@ -173,8 +173,9 @@ static int speaks_and_closes(void)
 #define BLOCKS	  400
 #define ACKS_MOST 200000u
 
-/* PUTs to nowhere, each to be acknowledged. No two of three cookies that follow
- * each other fit into one acknowledgement. */
+/* Makes PUTs to a portal without buffers, each of which asks for an
+ * acknowledgement. No two of three consecutive cookies fit into one
+ * acknowledgement. */
 static uint8_t *ask_for_acks(const struct raw_peer *s, size_t *len)
 {
 	struct sock_hdr hdr = { .type = SOCK_MSG_LNET };
@@ -223,8 +224,7 @@ static int acks_are_not_read(void)
 
 #define SENDS	 200000u
 #define AT_START 8
-/* A turn writes each of two connections twice, each time a buffer of 128 KiB.
- */
+/* In a turn each of two connections is written twice, 128 KiB at a time. */
 #define TURN_MOST 6000u
 
 struct volley {
@@ -244,7 +244,7 @@ static void send_one(struct wing *w)
 		w->v->failed++;
 }
 
-/* What is sent to one peer makes us send to the other. */
+/* The end of each PUT to one peer begins a PUT to the other. */
 static void on_sent(const struct ulnet_event *ev)
 {
 	struct wing *w = ev->user_ptr;
@@ -274,7 +274,7 @@ static bool wing_up(struct volley *v, unsigned int i)
 	return LNetMDBind(v->node, &md, LNET_RETAIN, &w->md) == 0;
 }
 
-/* A node whose turns the test makes. */
+/* Opens a node that runs only when the test polls it. */
 static bool volley_up(struct volley *v)
 {
 	struct ulnet_ni_conf ni = { .tunables = quick,
@@ -319,7 +319,8 @@ static int handlers_send(void)
 
 /* ---- silence after silence ---- */
 
-/* TCP at the stranger's end hears nothing any more, and so says nothing. */
+/* Makes TCP at the peer's end receive nothing any more, so that it acknowledges
+ * nothing. */
 static bool turn_deaf(int fd)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -329,7 +330,7 @@ static bool turn_deaf(int fd)
 			  sizeof(prog)) == 0;
 }
 
-/* A peer with which nothing was to do for long has as much time as others. */
+/* A peer that was idle for long gets as much time as any other. */
 static int idle_before(void)
 {
 	struct raw_peer s;
@@ -353,7 +354,7 @@ static int idle_before(void)
 	if (box_bind(b, 0, 0, TIMEOUT))
 		box_put_to(b, &s.nid, true, PORTAL, 1, 0);
 	expect(&fx, raw_peer_has_conns(&fx, &s, 0));
-	/* It looks four times in each timeout. */
+	/* the node checks four times in each timeout */
 	expect(&fx, now_us() - sent >= 3 * TIMEOUT / 4);
 	expect(&fx, fx_wait(&fx, &b->terminals, 1));
 	expect(&fx, b->outcomes[LNET_OUTCOME_UNKNOWN] == 1);
@@ -366,9 +367,9 @@ static int idle_before(void)
 /* ---- a message that is given up half sent ---- */
 
 #define OTHERS 5
-#define FIRST  99 /* match bits of the one given up */
+#define FIRST  99 /* match bits of the message that is given up */
 
-/* With no memory for what is left of it. */
+/* without memory for copies of what is left to send */
 static const struct ulnet_tunable no_copies[] = {
 	{ "min_reconnectms", 200 }, { "max_reconnectms", 400 },
 	{ "conns_per_peer", 1 },    { "eager_bulk", 1 },
@@ -388,7 +389,7 @@ static bool is_called_back(struct fx *fx, struct raw_peer *s, int fd[3])
 	return true;
 }
 
-/* The next message on any of them. */
+/* Reads the next message on any of the connections. */
 static bool take_one(struct fx *fx, struct raw_peer *s, const int fd[3],
 		     struct frame *f)
 {
@@ -423,7 +424,8 @@ static struct box *put_big(struct fx *fx, struct raw_peer *s, uint64_t bits,
 	return b;
 }
 
-/* Those behind it come whole, on any of @fd, each once. */
+/* Fails unless the messages behind it arrive complete, on any of @fd, each
+ * once. */
 static void expect_others(struct fx *fx, struct raw_peer *s, const int fd[3],
 			  struct box *const *b)
 {
@@ -450,12 +452,12 @@ struct half_sent {
 	struct raw_peer s;
 	struct bystander bystander;
 	int fd[3];
-	uint8_t was[LNET_MTU]; /* the payload of ... */
+	uint8_t was[LNET_MTU]; /* the payload of the message that is given up */
 	struct box *first, *b[OTHERS];
 };
 
-/* What was sent of the message that is given up, and what was not, comes as it
- * was, though its memory is its user's again. (A box poisons it.) */
+/* Fails unless the whole message that was given up arrives unchanged, though
+ * its memory is its user's again. (A box overwrites it.) */
 static void expect_first(struct half_sent *h)
 {
 	struct frame f;
@@ -467,7 +469,7 @@ static void expect_first(struct half_sent *h)
 	expect(&h->fx, memcmp(f.payload, h->was, LNET_MTU) == 0);
 }
 
-/* One message is half sent, @others wait behind it. */
+/* Begins with one message half sent, and @others that wait behind it. */
 static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 			    unsigned int others)
 {
@@ -487,7 +489,7 @@ static bool half_sent_begin(struct half_sent *h, const struct ulnet_tunable *t,
 	return true;
 }
 
-/* The first one is given up. */
+/* Cancels the message that is half sent. */
 static void half_sent_cancel(struct half_sent *h)
 {
 	struct fx *fx = &h->fx;
@@ -510,7 +512,7 @@ static bool copies_are(const struct census *c, unsigned int n)
 	return c->copied == n;
 }
 
-/* The peer, which was only slow, hears all of them on the same connections. */
+/* A peer that was only slow receives all messages, on the same connections. */
 static int given_up_half_sent(void)
 {
 	struct half_sent h;
@@ -527,8 +529,8 @@ static int given_up_half_sent(void)
 	return half_sent_end(&h);
 }
 
-/* The same, when it is its user who does not want to wait for it any more: its
- * memory may be needed for another try, over another rail. */
+/* As above, for a message that its user unlinks: its memory may be needed for
+ * another attempt over another rail. */
 static int unlinked_half_sent(void)
 {
 	struct half_sent h;
@@ -548,7 +550,7 @@ static int unlinked_half_sent(void)
 	return half_sent_end(&h);
 }
 
-/* The peer never reads the copy: it goes with the connection. */
+/* The peer never reads the copy, which is freed with the connection. */
 static int given_up_unread(void)
 {
 	struct half_sent h;
@@ -565,7 +567,7 @@ static int given_up_unread(void)
 	return half_sent_end(&h);
 }
 
-/* Then those behind it take other connections. */
+/* Without memory for a copy, the messages behind it take other connections. */
 static int given_up_without_memory(void)
 {
 	int back[3] = { -1, -1, -1 };
@@ -582,8 +584,9 @@ static int given_up_without_memory(void)
 	return half_sent_end(&h);
 }
 
-/* The link goes: all ends at once, with what is known of it. What was begun
- * comes when the link is back, on the same connection, which goes on. */
+/* The link goes down: all messages end at once, as far as their fate is known.
+ * What was begun arrives when the link is back, on the same connection, which
+ * goes on. */
 static int link_goes(void)
 {
 	struct half_sent h;
@@ -604,7 +607,7 @@ static int link_goes(void)
 		expect(fx, h.b[i]->terminal.cause == LNET_CAUSE_LOCAL_NO_ROUTE);
 		expect(fx, h.b[i]->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
 	}
-	expect(fx, fx_wait_stat(fx, 0, "disconnects", 2)); /* node 1's, too */
+	expect(fx, fx_wait_stat(fx, 0, "disconnects", 2)); /* of node 1, too */
 	b = put_big(fx, &h.s, OTHERS, fx_patience(fx));
 	expect(fx, fx_wait(fx, &b->unlinked, 1));
 	expect(fx, b->terminal.status == -ENETDOWN);
@@ -624,7 +627,7 @@ static bool is_reading(const struct census *c, unsigned int n)
 	return c->reading == n;
 }
 
-/* Half of an answer has come. */
+/* Half of an answer has arrived. */
 struct half_received {
 	struct fx fx;
 	struct raw_peer s;
@@ -658,7 +661,7 @@ static bool half_received_begin(struct half_received *h)
 	return true;
 }
 
-/* It was given up: what comes of the other half is thrown away, and the
+/* The operation is given up: the other half of the answer is dropped, and the
  * connection goes on. */
 static int half_received_end(struct half_received *h, int status)
 {

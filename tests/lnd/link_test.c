@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses and links go and come, and NIs with them. Each case has a network
- * of its own, in a process of its own.
+ * Addresses and links that go and come, and what becomes of NIs. Each case has
+ * a network namespace of its own, in a process of its own.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,10 +24,11 @@
 #include "ulnet/loop.h"
 
 #define PATIENCE 60	/* s */
-#define POLL_US	 100000 /* looked at the clock at least so often */
+/* us: at most this long between two looks at the clock */
+#define POLL_US	 100000
 #define PORT	 7988
 #define ADDR	 "10.77.0.1"
-#define FLAPS	 2000 /* many more than a netlink socket holds */
+#define FLAPS	 2000 /* more changes than a netlink socket can hold */
 
 static bool failed;
 
@@ -73,7 +74,7 @@ static int add_ni(struct lnet *node, const char *nid)
 	return lnet_ni_add(node, &conf);
 }
 
-/* A node that the test runs, with one NI. */
+/* Opens a node that the test polls, with one NI. */
 static struct lnet *node_with(const char *nid)
 {
 	struct lnet *node = node_new(LNET_RUN_POLL, 1, LNET_ACCEPT_ALL);
@@ -82,7 +83,8 @@ static struct lnet *node_with(const char *nid)
 	return node;
 }
 
-/* Of the NI that was added as the @i-th (1: the first), net by net. */
+/* Is the NI up that was added as the @i-th (1: the first), counted net by net?
+ */
 static bool is_up(struct lnet *node, unsigned int i)
 {
 	struct ulnet_ni_info info = { .up = false };
@@ -99,7 +101,7 @@ static time_t seconds(void)
 	return ts.tv_sec;
 }
 
-/* Does it become @up, before patience ends? */
+/* Does the NI become @up before PATIENCE is over? */
 static bool becomes(struct lnet *node, unsigned int i, bool up)
 {
 	time_t until = seconds() + PATIENCE;
@@ -128,7 +130,7 @@ static void loopback(void)
 	lnet_close(node);
 }
 
-/* Those that have the address, and no others. */
+/* NIs with the address that goes are down, and no others. */
 static void address(void)
 {
 	struct lnet *node;
@@ -149,7 +151,7 @@ static void address(void)
 	lnet_close(node);
 }
 
-/* Those of IPv6 come and go like those of IPv4. */
+/* IPv6 addresses come and go like IPv4 ones. */
 static void address_ipv6(void)
 {
 	struct lnet *node;
@@ -184,8 +186,8 @@ static void added_while_down(void)
 	lnet_close(node);
 }
 
-/* It listens to the system, if to nobody else; and does so again after its NIs
- * have gone. */
+/* A node that accepts no connections still learns of changes from the system,
+ * also when NIs were deleted and added again. */
 static void without_listener(void)
 {
 	struct lnet *node = node_new(LNET_RUN_POLL, 1, LNET_ACCEPT_NONE);
@@ -200,17 +202,17 @@ static void without_listener(void)
 		expect(becomes(node, 1, false));
 		expect(netdev_set("lo", true) == 0);
 		expect(becomes(node, 1, true));
-		/* Gone while there is something to be heard. */
+		/* the NI is deleted while a change is waiting to be read */
 		expect(netdev_set("lo", false) == 0);
 		expect(netdev_set("lo", true) == 0);
 		expect(lnet_ni_del(node, &nid) == 0);
 		expect(lnet_ni_info(node, 1, &info) == -ENOENT);
-		lnet_poll(node, 0); /* it goes */
+		lnet_poll(node, 0); /* the NI is deleted here */
 	}
 	lnet_close(node);
 }
 
-/* A node that goes at once after it has heard. */
+/* Closes a node directly after a change. */
 static void closing(void)
 {
 	for (unsigned int turns = 0; turns < 4; turns++) {
@@ -225,7 +227,7 @@ static void closing(void)
 	}
 }
 
-/* More happens than a socket holds: what is so in the end counts. */
+/* More changes than the socket holds: the last state counts. */
 static void lost_messages(void)
 {
 	struct lnet *node;
@@ -269,7 +271,7 @@ static void ponged(void *arg, int status, const struct ulnet_ping_info *info)
 	}
 }
 
-/* @from asks @node, at @nid; both are run. */
+/* Pings @node from @from, at @nid, while both are polled. */
 static struct pong ask_at(struct lnet *from, struct lnet *node, const char *nid)
 {
 	struct ulnet_id id = { nid_of(nid), LNET_PID_ANY };
@@ -312,8 +314,9 @@ static void peers_are_told(void)
 	lnet_close(node);
 }
 
-/* What is sent while its only NI is down is refused, clearly. Afterwards both
- * reach each other again: it listens on its address as before. */
+/* A message is refused, with a clear error, while the only NI is down.
+ * Afterwards both nodes reach each other again, and the NI listens on its
+ * address as before. */
 static void sends(void)
 {
 	struct lnet *node, *other;
@@ -339,7 +342,7 @@ static void sends(void)
 struct ear {
 	struct ulnet_peer_watch watch;
 	struct lnet *node;
-	unsigned int n; /* times that connections have ended */
+	unsigned int n; /* how often the end of connections was reported */
 };
 
 static void on_disconnected(struct ulnet_peer_watch *watch,
@@ -359,8 +362,8 @@ static int listen_to(void *arg)
 	return 0;
 }
 
-/* Connections end at once when the address goes, and those who hear of it need
- * not wait for anything. */
+/* Connections end at once when the address goes, and those who are told of it
+ * need not wait for a timeout. */
 static void connections_end(void)
 {
 	struct ear ear = { .watch.disconnected = on_disconnected };
@@ -384,7 +387,7 @@ static void connections_end(void)
 	lnet_close(node);
 }
 
-/* It takes connections, and never says a word. */
+/* Makes a listener whose connections stay silent. */
 static int mute_listen(const char *addr)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
@@ -397,7 +400,7 @@ static int mute_listen(const char *addr)
 	return fd;
 }
 
-/* Who waits for a connection is told at once that there will be none. */
+/* A message that waits for a connection fails at once when the address goes. */
 static void attempts_end(void)
 {
 	struct ulnet_id id = { nid_of("127.0.0.9@tcp"), LNET_PID_ANY };
@@ -423,7 +426,7 @@ static void attempts_end(void)
 
 /* ---- threads ---- */
 
-/* The log says when. */
+/* notes what the log says */
 static void on_log(int level, const char *line, void *arg)
 {
 	sem_t *changed = arg;
@@ -482,7 +485,7 @@ static void count_warnings(int level, const char *line, void *arg)
 	*n += level == LNET_LOG_WARN && strstr(line, "not noticed") != NULL;
 }
 
-/* The lower half of argument @n of a system call. */
+/* Loads the lower half of argument @n of a system call. */
 static struct sock_filter load_arg(unsigned int n)
 {
 	uint32_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
@@ -492,8 +495,8 @@ static struct sock_filter load_arg(unsigned int n)
 		(uint32_t)offsetof(struct seccomp_data, args[n]) + low);
 }
 
-/* From now on no non-blocking netlink socket is to be had, as in a sandbox;
- * what the C library asks with is not one. */
+/* From now on no non-blocking netlink socket can be opened, as in a sandbox.
+ * The C library opens blocking ones. */
 static int forbid_netlink(void)
 {
 	struct sock_filter code[] = {
@@ -547,7 +550,7 @@ static void cable(void)
 
 	pair_up();
 	node = node_with(ADDR "@tcp");
-	/* Carriers take their time. */
+	/* carriers come up with a delay */
 	expect(becomes(node, 1, true));
 	expect(netdev_set("ul1", false) == 0);
 	expect(becomes(node, 1, false));
@@ -564,8 +567,8 @@ static void cable(void)
 	lnet_close(node);
 }
 
-/* The interface is taken away, and another one of its name and address comes:
- * its NI serves as before, and listens. */
+/* The interface is removed, and another one of its name and address is added:
+ * the NI works as before, and listens. */
 static void device(void)
 {
 	struct lnet *node, *other;
@@ -585,7 +588,7 @@ static void device(void)
 		expect(ask_at(node, other, ADDR "@tcp").status == 0);
 		expect(ask(other, node).status == 0);
 	}
-	/* So quickly that the node need not notice. */
+	/* so quickly that the node may not notice */
 	expect(netdev_del("ul0") == 0);
 	pair_up();
 	expect(becomes(other, 1, true));
@@ -600,7 +603,7 @@ static void device(void)
 static const struct link_case {
 	const char *name;
 	void (*run)(void);
-	bool pair; /* it needs one */
+	bool pair; /* it needs a pair of devices */
 } cases[] = {
 	{ "loopback", loopback, false },
 	{ "address", address, false },
@@ -619,7 +622,7 @@ static const struct link_case {
 	{ "device", device, true },
 };
 
-/* 0, or why it cannot be run here. */
+/* Enters the namespace of the case. Returns 0, or why it cannot be run here. */
 static int enter(const struct link_case *c)
 {
 	int rc = netns_enter();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lolnd: a node that talks to itself. */
+/* lolnd: a node that sends to itself. */
 #include "tests/lnd/conformance.h"
 
 static struct real_net poll_one = { .run = LNET_RUN_POLL, .cpts = 1 };

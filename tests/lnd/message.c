@@ -14,7 +14,7 @@ void expect_order(struct fx *fx, struct box *b, uint32_t size)
 		expect(fx, fx_read(fx, &b->disorder) == 0);
 }
 
-/* What the target is told of a PUT or GET. */
+/* Checks the event of a PUT or GET at its target. */
 static void expect_target_event(struct fx *fx, const struct ulnet_event *ev,
 				unsigned int from, unsigned int to)
 {
@@ -165,8 +165,8 @@ void works_again(struct fx *fx)
 		uint32_t n = 0;
 
 		do {
-			/* One may be lost on a connection that has ended, and
-			 * whose end is not known yet. */
+			/* a ping may be lost on a connection whose end is not
+			 * known yet */
 			int rc = lnet_ping(fx->rig->node[from], fx_id(fx, to),
 					   5 * SHORT_TIMEOUT, pinged, b);
 
@@ -181,8 +181,8 @@ void works_again(struct fx *fx)
 
 /* ---- shapes of memory ---- */
 
-/* Both sides in many pieces, cut differently; each buffer takes two messages,
- * so the second begins in the middle of a piece. */
+/* Source and destination are in many pieces, cut differently; each buffer takes
+ * two messages, so the second one begins in the middle of a piece. */
 static void fragments_way(struct fx *fx, unsigned int from, unsigned int to,
 			  uint32_t size, uint32_t seed)
 {
@@ -229,8 +229,8 @@ static void fragments(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Part of a long message fits: the rest is thrown away, and the next message is
- * read from where it begins. */
+/* If only part of a long message fits, the rest is dropped, and the next
+ * message begins where it should. */
 static void truncated(struct fx *fx)
 {
 	static const struct {
@@ -269,7 +269,7 @@ static void truncated(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* The GET asks for more than there is. */
+/* A GET asks for more bytes than there are. */
 static void truncated_get(struct fx *fx)
 {
 	for_each_way (fx, from, to) {
@@ -305,7 +305,8 @@ void expect_timed_out(struct fx *fx, const struct box *b)
 	expect(fx, b->terminal.elapsed >= b->timeout);
 }
 
-/* Without LNET_MD_TRUNCATE what is too long is dropped, and counted. */
+/* Without LNET_MD_TRUNCATE a message that is too long is dropped, and counted.
+ */
 static void too_long(struct fx *fx)
 {
 	enum { LONG = 100000 };
@@ -340,7 +341,7 @@ static void too_long(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Messages that nobody wants between messages that somebody does. */
+/* Messages that match nothing, between messages that do. */
 static void no_match(struct fx *fx)
 {
 	enum { N = 20 };
@@ -390,7 +391,7 @@ static void no_portal(struct fx *fx)
 	still_works(fx);
 }
 
-/* A NID that nobody has. How soon that is known is the LND's affair. */
+/* A NID that no node has. How soon that is known depends on the LND. */
 static void absent_peer(struct fx *fx)
 {
 	struct box *b[4];

@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A request of the kernel's rtnetlink, in the making. */
+/* A request for rtnetlink that is being built. */
 struct request {
 	struct nlmsghdr h;
 	char bytes[512];
 };
 
-/* The next @len bytes of it, zeros. */
+/* Appends @len bytes, all 0, to the request. */
 static void *put(struct request *r, size_t len)
 {
 	void *p = (char *)r + NLMSG_ALIGN(r->h.nlmsg_len);
@@ -45,7 +45,7 @@ static struct rtattr *begin(struct request *r, uint16_t type)
 	return a;
 }
 
-/* Whatever was put since begin() is in it. */
+/* Ends the attribute, which contains all that was appended since begin(). */
 static void end(const struct request *r, struct rtattr *a)
 {
 	a->rta_len = (unsigned short)((const char *)r + r->h.nlmsg_len -
@@ -118,7 +118,7 @@ static int change_addr(struct request r, const char *name, const char *addr)
 		return -EINVAL;
 	i->ifa_family = (uint8_t)family;
 	i->ifa_prefixlen = (uint8_t)(8 * len);
-	/* Nobody else can have it: it is there at once. */
+	/* nobody else can have the address, so it can be used at once */
 	i->ifa_flags = IFA_F_NODAD;
 	i->ifa_index = if_nametoindex(name);
 	put_attr(&r, IFA_LOCAL, bytes, len);
@@ -138,7 +138,7 @@ static int listen_to(uint32_t groups)
 	return rc;
 }
 
-/* Is it about a new route to that address, as one of this host? */
+/* Is this about a new route to the address, as one of this host? */
 static bool is_route_to(struct nlmsghdr *h, const struct in6_addr *addr)
 {
 	struct rtmsg *m = NLMSG_DATA(h);
@@ -156,7 +156,7 @@ static bool is_route_to(struct nlmsghdr *h, const struct in6_addr *addr)
 }
 
 /* IPv6 can use an address once there is a route to it, some time after it was
- * added. @fd has listened since before that. */
+ * added. @fd must be a netlink socket from before that. */
 static int await_route(int fd, const char *text)
 {
 	union {

@@ -25,7 +25,7 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? -EPERM : 0;
 }
 
-/* Root there is who we are here. */
+/* Maps root inside the namespace to the user that we are outside. */
 static int map_ids(unsigned int uid, unsigned int gid)
 {
 	char map[64];
@@ -89,7 +89,7 @@ int netns_add_addr(struct in_addr addr)
 
 	if (fd < 0)
 		return -errno;
-	/* Each label bears one address. */
+	/* one address for each label */
 	snprintf(name, sizeof(name), "lo:%08x", ntohl(addr.s_addr));
 	rc = lo_up(fd);
 	if (!rc && !has_label(fd, name)) {
@@ -109,7 +109,8 @@ unsigned long netns_counter(const char *name)
 
 	if (!f)
 		return 0;
-	/* The first pair of lines has the names of TCP's, and their values. */
+	/* The first two lines have the names of TCP's counters, and their
+	 * values. */
 	if (fgets(names, sizeof(names), f) &&
 	    fgets(values, sizeof(values), f)) {
 		n = strtok_r(names, " ", &at_n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network of a test's own: it may have any address there, and any port.
+ * Gives a test a network namespace of its own, in which it may have any
+ * address, and any port.
  */
 #ifndef TESTS_LND_NETNS_H
 #define TESTS_LND_NETNS_H
@@ -9,18 +10,18 @@
 #include "base/util.h"
 
 /*
- * The process goes into a new network namespace, with a user namespace if it
- * needs one for that, and never comes back. One thread only. 0; -EPERM and the
- * like: this machine does not let it.
+ * Moves the process into a new network namespace for good, with a user
+ * namespace if it needs one for that. The process must have one thread only.
+ * Returns 0; -EPERM or a similar errno if this machine does not allow it.
  */
 int netns_enter(void) must_check;
 
-/* One more address of the loopback interface, which comes up with the first; it
- * may have it already. 0 or a negative errno. */
+/* Adds an address to the loopback interface, and brings that up. It is no error
+ * if the address is there. Returns 0 or a negative errno. */
 int netns_add_addr(struct in_addr addr) must_check;
 
-/* What the system has counted since the network was made as @name, a counter of
- * TCP in /proc/net/netstat; 0 if it does not count that. */
+/* Returns @name, a counter of TCP in /proc/net/netstat, since the namespace was
+ * made; 0 if the system does not have it. */
 unsigned long netns_counter(const char *name);
 
 #endif

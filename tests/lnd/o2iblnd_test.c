@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* o2iblnd: two nodes of a simulation, whose own checks count, too, over
- * simulated queue pairs; and two in real time on RDMA devices, where there are
- * some with these addresses, as tests/vm/o2ib_rpc.sh makes them. */
+/* o2iblnd: two nodes in the simulator, whose own checks count, too, over
+ * simulated queue pairs; and two in real time, if there are RDMA devices with
+ * these addresses, as tests/vm/o2ib_rpc.sh makes them. */
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct params {
 	struct simqp_device device;
 	struct ulnet_tunable tunables[2];
 	unsigned int ntunables;
-	bool registered; /* all memory that there may be */
+	bool registered; /* all memory is registered */
 };
 
 struct cluster {
@@ -164,7 +164,7 @@ static struct params several = {
 	.tunables = { { "conns_per_peer", 3 } },
 	.ntunables = 1,
 };
-/* Four payloads of 1 MiB, of which a peer has half. */
+/* Memory for four payloads of 1 MiB, of which a peer may use half. */
 static struct params little_memory = {
 	.cpts = 1,
 	.link = SLOW,
@@ -200,7 +200,7 @@ static int has_devices(const char **why)
 	.nids = { "10.77.9.1@o2ib", "10.77.9.2@o2ib" }, \
 	.absent = "10.77.9.99@o2ib", .may_run = has_devices
 
-/* A failure must not keep the peer that comes back waiting. */
+/* short pauses, so that a peer that comes back is soon connected again */
 static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 },
 	{ "max_reconnectms", 20 },
@@ -215,8 +215,8 @@ static struct real_net direct = { NODES,	  .run = LNET_RUN_POLL,
 				  .cpts = 1,	  .tunables = quick,
 				  .ntunables = 2, .registered = true };
 
-/* What is large is fetched once it is matched, and smaller ones are there
- * before that. */
+/* Large payloads are fetched once they are matched, so smaller ones may
+ * overtake them. */
 #define CAN (RIG_KILL | RIG_VIRTUAL_TIME | RIG_OVERTAKE)
 #define RIG(text, params, more)                                   \
 	{                                                         \
@@ -228,8 +228,8 @@ static struct lnd_rig rigs[] = {
 	RIG("o2iblnd", fast, RIG_LOSE),
 	RIG("o2iblnd, slow link", slow, RIG_LOSE),
 	RIG("o2iblnd, 2 CPTs", two, RIG_LOSE),
-	/* Its devices give up so soon that what is lost on purpose ends the
-	 * connections. */
+	/* These devices give up so soon that deliberate losses end connections.
+	 */
 	RIG("o2iblnd, losses", lossy, 0),
 	RIG("o2iblnd, 3 connections, 2 CPTs", several, RIG_LOSE),
 	RIG("o2iblnd, little memory", little_memory, RIG_LOSE),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two nodes of this process over TCP, 127.0.0.5 and 127.0.0.6, that run by
- * themselves: for tests of socklnd's own that choose the nodes' tunables.
+ * Two nodes in this process, over TCP on 127.0.0.5 and 127.0.0.6, with threads
+ * of their own, for tests of socklnd that choose the nodes' tunables.
  */
 #ifndef TESTS_LND_PAIR_H
 #define TESTS_LND_PAIR_H
@@ -9,14 +9,15 @@
 #include "tests/lnd/box.h"
 #include "tests/lnd/conformance.h"
 
-/* What a test changes here before pair_up() holds for the nodes. */
+/* A test may change this before pair_up(). */
 extern struct real_net pair_net;
 extern struct lnd_rig pair;
 
-/* Borrows @tunables until pair_down(). False: there are no such nodes. */
+/* Opens the nodes. Borrows @tunables until pair_down(). Returns false if they
+ * cannot be opened. */
 bool pair_up(struct fx *fx, const struct ulnet_tunable *tunables,
 	     unsigned int n);
-/* Returns what a test in a process of its own returns. */
+/* Closes the nodes. Returns the result of a test in a process of its own. */
 int pair_down(struct fx *fx);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plain TCP sockets, for tests that are a peer themselves: they do not block,
- * and what has come in is kept until it is asked for.
+ * Plain, non-blocking TCP sockets for tests that are a peer themselves. What
+ * has been read is kept until the test takes it.
  */
 #ifndef TESTS_LND_RAW_H
 #define TESTS_LND_RAW_H
@@ -12,29 +12,29 @@
 struct raw_conn {
 	int fd; /* -1: none */
 	bool eof;
-	uint8_t *in; /* have bytes that nobody has asked for yet */
+	uint8_t *in; /* bytes that were read and not taken yet */
 	size_t have, room;
 };
 
-/* All: 0 or a negative errno. */
+/* All functions return 0 or a negative errno. */
 
-/* *@fd_p listens. */
+/* Makes a listening socket. */
 int raw_listen(const union netif_addr *at, int *fd_p) must_check;
-/* -EAGAIN: nobody is there. */
+/* Accepts a connection. -EAGAIN: none is waiting. */
 int raw_accept(int listen_fd, struct raw_conn *c,
 	       union netif_addr *from) must_check;
-/* Connects from that very port. */
+/* Connects from the address and port @from. */
 int raw_connect(const union netif_addr *from, const union netif_addr *to,
 		struct raw_conn *c) must_check;
 void raw_close(struct raw_conn *c);
 
-/* Sends what can be sent now of the @len bytes, from *@sent on, which is moved
- * on. */
+/* Sends what can be sent now of the @len bytes, from offset *@sent on, and
+ * moves that on. */
 int raw_send(struct raw_conn *c, const void *buf, size_t len,
 	     size_t *sent) must_check;
-/* Takes in what is there. A reset is an end, too. */
+/* Reads what has arrived. A reset is an end, too. */
 int raw_fill(struct raw_conn *c) must_check;
-/* Takes @len bytes out, if so many are there. */
+/* Takes @len bytes, if so many have been read. */
 bool raw_take(struct raw_conn *c, void *buf, size_t len) must_check;
 
 #endif

@@ -10,8 +10,8 @@
 #include "lnd/socklnd/sock.h"
 #include "tests/lnd/behaviour.h"
 
-/* Sockets have this as their timeout, in s. Calls that have one fail with EINTR
- * when the process was stopped and goes on, as under a debugger. */
+/* s: the timeout of sockets. System calls with a timeout fail with EINTR when
+ * the process was stopped and goes on, as under a debugger. */
 #define PATIENCE 20
 #define SINK	 272
 
@@ -91,8 +91,8 @@ int raw_peer_listen(struct raw_peer *s)
 	return listen(s->listener, 100) ? -errno : 0;
 }
 
-/* The next connection, if something is said on it; -ENOMSG: it ended without
- * a word. */
+/* Accepts the next connection, and waits for its first byte. -ENOMSG: it ended
+ * without one. */
 static int accept_next(struct raw_peer *s)
 {
 	int fd = (int)TEMP_FAILURE_RETRY(
@@ -197,12 +197,13 @@ bool hear_ends(const int *fd, unsigned int n)
 void raw_peer_number(const struct raw_peer *s, uint8_t *at, unsigned int width,
 		     uint64_t value)
 {
-	/* Little endian, unless it has the other order. */
+	/* little-endian, unless the peer has the other byte order */
 	for (unsigned int i = 0; i < width; i++)
 		at[s->swap ? width - 1 - i : i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Turns numbers round that were written in little endian. */
+/* Swaps the bytes of @n numbers that were written in little-endian order, if
+ * the peer has the other one. */
 static void turn(const struct raw_peer *s, uint8_t *p, unsigned int n,
 		 unsigned int width)
 {
@@ -236,7 +237,8 @@ size_t raw_peer_hello(const struct raw_peer *s, enum sock_type type,
 	size_t n = sock_hello_encode(&hello, buf), nids = n - 56 ? 0 : 2;
 
 	turn(s, buf, 2, 4);
-	turn(s, buf + 8, (unsigned int)nids, 8); /* large ones never */
+	/* large NIDs are never swapped */
+	turn(s, buf + 8, (unsigned int)nids, 8);
 	turn(s, buf + n - 32, 2, 4);
 	turn(s, buf + n - 24, 2, 8);
 	turn(s, buf + n - 8, 2, 4);

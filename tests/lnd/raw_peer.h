@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stranger: a peer on TCP that is the test's own, and says whatever the test
- * wants. On blocking sockets; whoever waits for something that does not come
- * gets -ETIMEDOUT after a long while.
+ * A raw peer: a TCP peer whose bytes the test writes itself. Its sockets block;
+ * functions that wait for something that does not come return -ETIMEDOUT after
+ * a long while.
  */
 #ifndef TESTS_LND_RAW_PEER_H
 #define TESTS_LND_RAW_PEER_H
@@ -18,69 +18,76 @@
 struct raw_peer {
 	struct ulnet_nid nid, to;
 	uint32_t pid;
-	uint16_t port;	  /* of everybody */
-	bool swap;	  /* it has the other byte order */
+	uint16_t port;	  /* of all nodes of the test */
+	bool swap;	  /* the peer has the other byte order */
 	uint32_t version; /* of the protocol */
 	uint64_t incarnation;
 	int listener; /* -1: none */
-	int call;     /* that has come to it, and was not taken; -1: none */
+	/* a connection that was accepted, and not taken yet; -1: none */
+	int call;
 	uint8_t *buf; /* FRAME_MAX bytes */
 };
 
-/* Talks to node 0 of @fx's. @nid is its name, and address. */
+/* Prepares a peer for node 0 of @fx. @nid is the peer's NID, and its address.
+ */
 void raw_peer_init(struct raw_peer *s, struct fx *fx, const char *nid);
 void raw_peer_fini(struct raw_peer *s);
 
-/* A connection, or -errno. */
+/* Connects to the node. Returns the socket, or -errno. */
 int raw_peer_connect(struct raw_peer *s);
-/* It listens: 0 or -errno. */
+/* Listens on the peer's address. Returns 0 or -errno. */
 int raw_peer_listen(struct raw_peer *s);
-/* The next connection on which something is said, or -errno. Not those that
- * end without a word: a node that was slow to notice that an attempt has got
- * through has opened a second socket for it, and drops one of the two. */
+/* Returns the next connection on which the node sends something, or -errno.
+ * Skips those that end without a byte: a node that was slow to notice that an
+ * attempt succeeded has opened a second socket for it, and closes one of the
+ * two. */
 int raw_peer_accept(struct raw_peer *s);
-/* Is there such a connection? */
+/* Has the node opened such a connection? */
 bool raw_peer_is_called(struct raw_peer *s);
 
-/* All of it; false: nobody listens any more. */
+/* Sends all @len bytes. Returns false if the other end has closed. */
 bool say(int fd, const void *buf, size_t len);
-/* 0, -ECONNRESET: the end; -ETIMEDOUT. */
+/* Reads @len bytes. Returns 0, -ECONNRESET at the end, or -ETIMEDOUT. */
 int hear(int fd, void *buf, size_t len);
-/* Waits until the other end has closed, whatever it says before. */
+/* Waits until the other end has closed, and drops what it sends before. */
 bool hear_end(int fd);
-/* ... of all of them. */
+/* ... for all @n sockets. */
 bool hear_ends(const int *fd, unsigned int n);
-/* Has it said or closed nothing? */
+/* Has the other end neither sent anything nor closed? */
 bool is_silent(int fd);
 
-/* Their bytes, in its order; returns how many. */
+/* Write the bytes of a request, a HELLO, a message's header in the peer's byte
+ * order. Return their number. */
 size_t raw_peer_request(const struct raw_peer *s, uint8_t *buf);
 size_t raw_peer_hello(const struct raw_peer *s, enum sock_type type,
 		      uint8_t *buf);
 size_t raw_peer_hdr(const struct raw_peer *s, const struct sock_hdr *hdr,
 		    const struct lnet_hdr *lnet, uint8_t *buf);
-/* @width (4, 8) bytes of a number. */
+/* Writes a number of @width (4, 8) bytes. */
 void raw_peer_number(const struct raw_peer *s, uint8_t *at, unsigned int width,
 		     uint64_t value);
 
-/* Both sides of a handshake, in order. */
+/* The two sides of a handshake, in order. */
 int hear_request(int fd, struct ulnet_nid *target);
 int hear_hello(int fd, struct sock_hello *hello);
-/* The connection, open, or -errno; -EALREADY: refused. */
+/* Opens a connection with a whole handshake. Returns the socket, or -errno;
+ * -EALREADY: it was refused. */
 int raw_peer_open(struct raw_peer *s, enum sock_type type);
-/* ... all three of them. */
+/* ... one of each of the three types. */
 bool raw_peer_open_all(struct fx *fx, struct raw_peer *s, int fd[3]);
-/* It is called, and answers as it should. */
+/* Accepts a connection of the node, and answers its handshake correctly.
+ * Returns the socket, or -errno. */
 int raw_peer_answer(struct raw_peer *s, enum sock_type *type);
 void close_all(int *fd, unsigned int n);
-/* Waits until the node has @n connections with it, and is opening no others. */
+/* Waits until the node has @n connections with the peer, and is opening no
+ * others. */
 bool raw_peer_has_conns(struct fx *fx, const struct raw_peer *s,
 			unsigned int n);
 
 /* ---- a visit ---- */
 
-/* A stranger, 127.0.0.7@tcp, comes to nodes that are calm (false: they are
- * not). When it goes, they must still be. */
+/* Begins with nodes at rest, and a raw peer 127.0.0.7@tcp. Returns false if the
+ * nodes are not at rest. At the end of the visit they must be again. */
 bool visit_begin(struct fx *fx, struct bystander *bystander,
 		 struct raw_peer *s);
 void visit_end(struct fx *fx, const struct bystander *bystander,
@@ -90,7 +97,7 @@ void visit_end(struct fx *fx, const struct bystander *bystander,
 
 struct frame {
 	struct sock_hdr hdr;
-	struct lnet_hdr lnet; /* of a LNET one */
+	struct lnet_hdr lnet; /* of a SOCK_MSG_LNET frame */
 	const uint8_t *payload;
 };
 
@@ -98,12 +105,13 @@ struct lnet_hdr raw_peer_put_hdr(const struct raw_peer *s, unsigned int portal,
 				 uint64_t bits, uint64_t hdr_data,
 				 uint32_t length);
 bool raw_peer_say(struct raw_peer *s, int fd, const struct frame *f);
-/* The payload is in s->buf until the next call. */
+/* Reads a frame. Its payload is in s->buf until the next call. */
 int raw_peer_hear(struct raw_peer *s, int fd, struct frame *f);
 bool raw_peer_ack(struct raw_peer *s, int fd, uint64_t c0, uint64_t c1);
-/* It asks who is there, and is told. */
+/* Fails unless the node answers the peer's ping. */
 bool raw_peer_pings(struct fx *fx, struct raw_peer *s, int fd);
-/* PUTs to a buffer of node 0's, whose contents are verified. On @fd. */
+/* Fails unless a PUT of @size bytes on @fd arrives, with its contents, in a
+ * buffer of node 0. */
 bool raw_peer_puts(struct fx *fx, struct raw_peer *s, int fd, uint32_t size);
 
 #endif

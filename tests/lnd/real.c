@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rig of LNDs that run in real time: nodes of one process. */
+/* The rig of LNDs that run in real time: two nodes in one process. */
 #include "tests/lnd/conformance.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int node_up(struct lnd_rig *rig, unsigned int i)
 	int rc;
 
 	lnet_conf_init(&conf);
-	/* Nothing is sent but what a test sends. */
+	/* nothing is sent that a test has not sent */
 	conf.discovery = LNET_DISCOVERY_OFF;
 	conf.run = net->run;
 	conf.cpts = net->cpts;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: replay [PART OF A NAME]... Each tape of tests/wire/tcp/, from both
- * sides: see replay.h. The node discovers, and is discovered, as it does
- * anywhere. Every byte of it must be the real node's, but for what is a node's
- * own to choose, incarnations and handles; what is left out, made by the test,
- * or on no tape is printed, and counted in the table below. Each runs in a
- * process and a network of its own, with the real addresses and ports.
+ * Plays each tape of tests/wire/tcp/ against a node, from both sides (replay.h).
+ *
+ *	replay [PART OF A NAME]...
+ *
+ * The node discovers its peer, and is discovered, as anywhere else. Each byte
+ * that it sends must be what the real node has sent, except for incarnations
+ * and handles, which a node chooses itself. The program prints which frames are
+ * left out, are made by the test, or are on no tape; the table below counts
+ * them. Each tape runs in a process and a network namespace of its own, with
+ * the real addresses and ports.
  */
 #include "tests/lnd/replay.h"
 
@@ -22,16 +26,17 @@
 #include "ulnet/route.h"
 
 #define POLL_US	 500
-#define PATIENCE 40 /* s without any progress: it hangs */
-/* A machine that lets the node wait for so many ms has it repeat itself, as its
- * timeouts want: what it says then is on no tape, and the tape is played again,
- * but so many times at most. */
+#define PATIENCE 40 /* s without any progress: the node hangs */
+/* ms: if the machine kept the node waiting for longer, the node repeats
+ * messages, as its time-outs demand, which are on no tape. The tape is played
+ * again then, up to STALLS times. */
 #define STALL	100
 #define STALLS	5
-#define STALLED 78 /* an exit status that is no other */
-/* As kernel nodes show it: multi-rail, discovered, NIDs up to date. */
+#define STALLED 78 /* the exit status of such a run */
+/* as kernel nodes show a peer's state: multi-rail, discovered, NIDs up to date
+ */
 #define PEER_IS_UP_TO_DATE 273
-/* Pings that are on no tape. */
+/* match bits of pings that are on no tape */
 #define PROBE	   UINT64_C(0x70726f6265)
 #define PROBE_SINK PING_BY_DISCOVERY
 
@@ -110,7 +115,7 @@ static const struct replay_case cases[] = {
 
 /* ---- the node ---- */
 
-/* Of all operations and buffers. */
+/* The handler of all operations and buffers. */
 static void on_event(const struct ulnet_event *ev)
 {
 	struct replay_step *s = ev->user_ptr;
@@ -135,8 +140,8 @@ static void on_ping(void *arg, int status, const struct ulnet_ping_info *info)
 
 static int add_ni(struct replay *r, const char *text)
 {
-	/* Kernel nodes open all connections at once, and use those for bulk
-	 * data from 1 KiB on; and no attempt to connect is repeated, from
+	/* As kernel nodes, which open all connections at once, and use those
+	 * for bulk from 1 KiB on. No attempt to connect is repeated, from
 	 * another port, because this machine is slow. */
 	struct ulnet_tunable tunables[] = { { "eager_bulk", 1 },
 					    { "min_bulk", 1024 },
@@ -155,7 +160,7 @@ static int add_ni(struct replay *r, const char *text)
 	return rc ? rc : lnet_ni_add(r->node, &conf);
 }
 
-/* A router's routing, or a node's route. */
+/* Turns on routing on a router, or adds the route of another node. */
 static int set_routing(struct replay *r)
 {
 	struct ulnet_routing routing = { .enabled = true };
@@ -174,7 +179,7 @@ static int set_routing(struct replay *r)
 	return rc ? rc : lnet_route_add(r->node, &route);
 }
 
-/* A buffer for what frame @i brings or fetches. */
+/* Attaches a buffer for the PUT or GET of frame @i. */
 static int post(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -194,7 +199,7 @@ static int post(struct replay *r, unsigned int i)
 	return rc ? rc : LNetMDAttach(me, &md, LNET_UNLINK, &handle);
 }
 
-/* Has the node send the PUT or GET of frame @i. */
+/* Makes the node send the PUT or GET of frame @i. */
 static int begin(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -234,9 +239,9 @@ static void on_discovered(void *arg, int status)
 	s->done = true;
 }
 
-/* Has the node ask, at frame @i, who the other one is: the message that comes
- * next in the tape makes it do so; or, with none, someone who wants to know, as
- * where it would leave through a gateway before what comes in between. */
+/* Makes the node discover the peer at frame @i: by sending the next message of
+ * the tape or, if there is none, by a request for its discovery, as there would
+ * be if a message left through a gateway before. */
 static int begin_discovery(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -254,7 +259,7 @@ static int begin_discovery(struct replay *r, unsigned int i)
 	return lnet_discover(r->node, &s->hdr.dest_nid, 0, on_discovered, s);
 }
 
-/* Frame @i of ours: what makes the node send it, if it has to be asked. */
+/* Makes the node send frame @i, if it does not by itself. */
 static bool begin_ours(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -268,8 +273,8 @@ static bool begin_ours(struct replay *r, unsigned int i)
 	return !rc || replay_complain(r, i, "cannot begin it");
 }
 
-/* It listens only if it is not the one that connects: the other one's address
- * is this machine's, too. */
+/* Opens the node. It listens only if it is not the one that connects: the other
+ * node's address is this machine's, too. */
 static int node_up(struct replay *r)
 {
 	struct ulnet_conf conf;
@@ -279,7 +284,7 @@ static int node_up(struct replay *r)
 	conf.run = LNET_RUN_POLL;
 	if (r->c->connects)
 		conf.accept = LNET_ACCEPT_NONE;
-	/* Kernel nodes have this one, whether they listen or not. */
+	/* the pid of kernel nodes, whether they listen or not */
 	conf.pid = LNET_PID_LUSTRE;
 	rc = lnet_open(&conf, &r->node);
 	for (unsigned int i = 0; !rc && i < REPLAY_NIS_MAX; i++)
@@ -359,7 +364,7 @@ static bool accept_conn(struct replay *r, unsigned int i, unsigned int k)
 	return true;
 }
 
-/* The connection of frame @i is there, or comes to be. */
+/* Waits for the connection of frame @i. */
 static bool need_conn(struct replay *r, unsigned int i)
 {
 	unsigned int k = r->tape.frame[i].conn;
@@ -376,7 +381,8 @@ static bool need_conn(struct replay *r, unsigned int i)
 
 /* ---- what they send ---- */
 
-/* An answer names the operation that it is for as our node has named it. */
+/* Replaces the handle in an answer: the operation has another one on our node.
+ */
 static void patch_handle(const struct replay *r, unsigned int i, uint8_t *bytes)
 {
 	const struct replay_step *s = &r->plan.step[i];
@@ -411,7 +417,7 @@ static bool play_theirs(struct replay *r, unsigned int i)
 	if (f->kind == TAPE_LNET) {
 		patch_handle(r, i, bytes);
 		ok = !r->c->lst || replay_lst_patch(r, i, bytes);
-		/* It acknowledges nothing on its way. */
+		/* this message acknowledges nothing */
 		memset(bytes + 16, 0, 8);
 	}
 	if (f->kind == TAPE_HELLO && f->conn == 0)
@@ -432,7 +438,8 @@ static bool play_theirs(struct replay *r, unsigned int i)
 
 /* ---- what we send ---- */
 
-/* What is on no tape may be on this connection, before an answer. */
+/* Takes messages that are on no tape, and may be on this connection before an
+ * answer. */
 static bool take_beside(struct replay *r, unsigned int i)
 {
 	struct raw_conn *c = &r->conn[r->tape.frame[i].conn];
@@ -471,7 +478,7 @@ static bool play_ours(struct replay *r, unsigned int i)
 
 /* ---- the whole ---- */
 
-/* The first message is what the node connects for. */
+/* Makes the node send the first message, for which it connects. */
 static bool begin_first(struct replay *r)
 {
 	for (unsigned int i = 0; i < r->tape.nframes; i++)
@@ -530,13 +537,14 @@ static bool play(struct replay *r)
 	return ok;
 }
 
-/* A round after the last frame. */
+/* Runs one round after the last frame. */
 static bool pump_after(struct replay *r, unsigned int i)
 {
 	return take_beside(r, r->tape.nframes - 1) && replay_pump(r, i);
 }
 
-/* Every operation ends, and every buffer has what was sent to it. */
+/* Every operation must have ended, and every buffer have what was sent to it.
+ */
 static bool check_end(struct replay *r, unsigned int i)
 {
 	struct replay_step *s = &r->plan.step[i];
@@ -549,7 +557,7 @@ static bool check_end(struct replay *r, unsigned int i)
 			return false;
 	if (s->status)
 		return replay_complain(r, i, strerror(-s->status));
-	/* The answer's payload, when we got it by LNetGet() */
+	/* the payload of the answer to our LNetGet() */
 	if (get && s->ours)
 		f = &r->tape.frame[s->other];
 	data = f->bytes + replay_head(&r->tape);
@@ -598,8 +606,8 @@ static bool is_known(struct replay *r, const struct ulnet_ping_info *info)
 	return ok;
 }
 
-/* A node that has discovered the other one knows of it what it has told last,
- * and has no questions left. */
+/* A node that has discovered the other one must know what that has told last,
+ * and have nothing left to ask. */
 static bool knows(struct replay *r)
 {
 	unsigned int last = r->tape.nframes - 1;
@@ -616,7 +624,7 @@ static bool knows(struct replay *r)
 	return true;
 }
 
-/* A ping of the node, on connection @k, that is on no tape. */
+/* Sends a ping to the node, on connection @k, that is on no tape. */
 static bool send_probe(struct replay *r, unsigned int k)
 {
 	const struct sock_hello *h = &r->hello;
@@ -647,7 +655,7 @@ static bool send_probe(struct replay *r, unsigned int k)
 	return true;
 }
 
-/* Its answer comes on the first connection, and nothing before it. */
+/* Fails unless the answer is the next message on the first connection. */
 static bool take_probe(struct replay *r, unsigned int k)
 {
 	unsigned int last = r->tape.nframes - 1;
@@ -671,7 +679,7 @@ static bool take_probe(struct replay *r, unsigned int k)
 	return true;
 }
 
-/* All connections are there still, and the node has read what was sent. */
+/* Fails unless all connections are still open, and the node has read all. */
 static bool probe(struct replay *r)
 {
 	bool ok = true;
@@ -682,7 +690,7 @@ static bool probe(struct replay *r)
 	return ok;
 }
 
-/* The node has gone: whatever it has sent is there. */
+/* Fails if the node, which has been closed, has sent more. */
 static bool nothing_more(struct replay *r)
 {
 	bool ok = true;

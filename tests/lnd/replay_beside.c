@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the node says that is on no tape. Nodes with several NIs choose a path
- * for each push that answers no ping, and so a push is on the tape of another
- * connection, or of none. The test takes it wherever the node sends it, looks
- * at all of it, and acknowledges it.
+ * What our node sends that is on no tape. A node with several NIs chooses a
+ * path for each push that answers no ping, so that the push is on the tape of
+ * another connection, or of none. The test accepts it wherever the node sends
+ * it, checks all of it, and acknowledges it.
  */
 #include "tests/lnd/replay.h"
 
@@ -34,7 +34,8 @@ static bool listens_at(struct replay *r, const struct ulnet_nid *nid)
 	return true;
 }
 
-/* The NIDs that the information in frame @i names, on nets of the node. */
+/* Listens at the NIDs that the ping information in frame @i names, on nets of
+ * our node. */
 static bool listen_as_told(struct replay *r, unsigned int i)
 {
 	const struct tape_frame *f = &r->tape.frame[i];
@@ -78,7 +79,7 @@ void replay_beside_close(struct replay *r)
 
 /* ---- messages ---- */
 
-/* Information in a frame of the tape, as the node's own. */
+/* Is this the ping information of a frame on the tape, as our node sends it? */
 static bool is_told_on_tape(const struct replay *r, const uint8_t *info,
 			    size_t len)
 {
@@ -121,8 +122,7 @@ bool replay_told(const struct replay *r, unsigned int last,
 				      REPLAY_NIDS_MAX, &need);
 }
 
-/* The header is that of any push, or question, of discovery between these
- * two. */
+/* Is this the header of any push or ping of discovery between the two nodes? */
 static bool is_usual(const struct replay *r, const struct lnet_hdr *hdr,
 		     const uint8_t *got)
 {
@@ -144,7 +144,8 @@ static bool is_usual(const struct replay *r, const struct lnet_hdr *hdr,
 	       !memcmp(bytes, got, tape_hdr_size(&r->tape));
 }
 
-/* The ACK of a push, or the REPLY with what the other node has told. */
+/* Sends the ACK of a push, or a REPLY with what the other node has announced.
+ */
 static bool answer(const struct replay *r, struct raw_conn *c,
 		   const struct lnet_hdr *to)
 {
@@ -186,7 +187,7 @@ static void say_beside(const struct lnet_hdr *hdr)
 	       hdr->type == LNET_MSG_GET ? "question" : "push", from, to);
 }
 
-/* A whole one, of @len bytes. */
+/* Checks a complete message of @len bytes. */
 static bool look_at(struct replay *r, const struct lnet_hdr *hdr,
 		    uint8_t *bytes, size_t len)
 {
@@ -296,7 +297,7 @@ static bool beside_accept(struct replay *r, int fd)
 	return true;
 }
 
-/* All connections of the tape are there: what comes now is another one. */
+/* Are all connections of the tape open, so that a new one is another one? */
 static bool tape_is_connected(const struct replay *r)
 {
 	for (unsigned int k = 0; k < r->tape.nconns; k++)

@@ -40,9 +40,9 @@ bool replay_compare(const struct replay *r, unsigned int i, const uint8_t *got)
 	return replay_complain(r, i, "differs");
 }
 
-#define HELLO_INCARNATION 24 /* from its end */
+#define HELLO_INCARNATION 24 /* from the end of a HELLO */
 
-/* All HELLOs of an NI tell the same incarnation; which, is its own affair. */
+/* All HELLOs of an NI must have the same incarnation, whichever it is. */
 static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 {
 	const struct tape_frame *f = &r->tape.frame[i];
@@ -66,7 +66,7 @@ static bool take_incarnation(struct replay *r, unsigned int i, uint8_t *got)
 	return true;
 }
 
-/* The real one may have had other NIs before. */
+/* the real node may have had other NIs before */
 void replay_take_info(const struct replay *r, uint8_t *info)
 {
 	store_le32(info + INFO_SEQUENCE,
@@ -80,7 +80,8 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	size_t wmd = replay_head(&r->tape) - LNET_UNION_SIZE;
 	size_t cookie = 8;
 
-	/* A real one sends from where it is, and asks when that may change. */
+	/* A real node sends from the NI it is on, and asks for an
+	 * acknowledgement when that may change. */
 	if (load_le64(got + cookie) != 0)
 		return replay_complain(r, i, "asks for an acknowledgement");
 	memcpy(got + cookie, real + cookie, 8);
@@ -100,7 +101,7 @@ static bool take_message(struct replay *r, unsigned int i, uint8_t *got)
 	return s->part != PART_TEST || replay_lst_own(r, i, got);
 }
 
-/* The bytes of frame @i, with what may differ made equal. */
+/* Compares frame @i, after making equal what may differ. */
 bool replay_check(struct replay *r, unsigned int i, uint8_t *got)
 {
 	if (r->tape.frame[i].kind == TAPE_HELLO && !take_incarnation(r, i, got))

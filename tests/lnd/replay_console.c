@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of lst(8), on the node of a replay. They are the program's own
- * objects; only what asks nodes, and waits, is here: meanwhile the tape goes
- * on. A kernel's console lives as long as its session, and needs to remind
- * nobody of it: such reminders are answered here, and counted.
+ * The commands of lst(8), run on the node of a replay. They are the program's own
+ * objects. Only the code that sends requests and waits is replaced here, since
+ * the tape has to go on meanwhile. A kernel's console lives as long as its
+ * session, and needs no reminders; those of our console are answered here, and
+ * counted.
  */
 #include "tests/lnd/replay_lst.h"
 
@@ -12,8 +13,8 @@
 #include "base/buf.h"
 #include "tools/lst/lst_command.h"
 
-#define AT_STAMP  40 /* in a request that makes a session */
-#define AT_BATCH  56 /* in one that adds a test */
+#define AT_STAMP  40 /* offset in a request that makes a session */
+#define AT_BATCH  56 /* offset in a request that adds a test */
 #define WORDS_MAX 20
 
 static const struct {
@@ -37,11 +38,11 @@ static const struct {
 	    "run b", "query b", "query --test 2 b" } },
 };
 
-/* What lst_ask_all() is to play, for nobody can tell it. */
+/* the replay that lst_ask_all() plays; the function has no argument for it */
 static struct replay *playing;
 static unsigned int pending;
 
-/* Frames up to the next request of the console: it is not played. */
+/* Plays frames up to the next request of the console, which is not played. */
 static bool play_before(struct replay *r)
 {
 	bool ok = true;
@@ -52,7 +53,7 @@ static bool play_before(struct replay *r)
 	return ok;
 }
 
-/* Frames up to the reply to it: it is played. */
+/* Plays frames up to the reply to that request, which is played, too. */
 static bool play_reply(struct replay *r)
 {
 	bool ok = true;
@@ -72,7 +73,7 @@ static void on_done(struct lst_call *call)
 	pending--;
 }
 
-/* They are members still. */
+/* Answers reminders: the nodes are still members. */
 static void remind(struct replay *r, struct lst_ask *asks, unsigned int n)
 {
 	printf("  on no tape: %u nodes are reminded of the session\n", n);
@@ -85,7 +86,8 @@ static void remind(struct replay *r, struct lst_ask *asks, unsigned int n)
 	}
 }
 
-/* Those of the tape are the other node's: ours is told, and tells, itself. */
+/* Is the request for the other node? Those are on the tape; our node answers
+ * its own. */
 static bool is_other(const struct replay *r, const struct lst_ask *ask)
 {
 	struct ulnet_nid own;
@@ -115,7 +117,7 @@ void lst_ask_all(struct lst_calls *calls, struct lst_ask *asks, unsigned int n,
 	}
 	for (unsigned int i = 0; i < n; i++)
 		others |= is_other(r, &asks[i]);
-	/* The first one has the node connect. */
+	/* the first request makes our node connect */
 	if (others && r->next)
 		ok = play_before(r);
 	for (unsigned int i = 0; i < n && ok; i++)
@@ -136,7 +138,7 @@ void lst_ask_wait(struct lst_calls *calls, uint64_t us)
 
 /* ---- commands ---- */
 
-/* What the real one's session and batch had as numbers. */
+/* Takes over the numbers that the real console's session and batch had. */
 static bool take_numbers(const struct replay *r, struct state *s)
 {
 	bool stamped = false;

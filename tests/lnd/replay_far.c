@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other side of a router. A tape is of one side: what the node sends there
- * for somebody else, it must have from somewhere; and what it is sent there for
- * somebody else, must arrive. Here is the far node, to whom both belong. It
- * sends the bytes that are on the tape, and must get those that are. Only the
- * cookies of socklnd are each connection's own.
+ * The far node: the one on the other side of a router. A tape has the messages of
+ * one side only. What the router sends there for somebody else must come from the
+ * far node, and what it receives there for somebody else must reach the far node,
+ * byte for byte. Only the cookies of socklnd belong to a connection.
  */
 #include "tests/lnd/replay.h"
 
@@ -13,10 +12,11 @@
 #include "lnet/nid/nid.h"
 
 #define ACCEPT_PORT 988
-#define FAR_PORT    1023 /* the first connection's, and then down */
+/* of the first connection; the next ones have lower ports */
+#define FAR_PORT    1023
 #define COOKIES	    8
 #define COOKIES_LEN 16
-#define MIN_BULK    1024 /* bytes of payload */
+#define MIN_BULK    1024 /* payloads from this length on use bulk connections */
 
 static const enum sock_type types[REPLAY_FAR_CONNS] = { SOCK_CONTROL,
 							SOCK_BULK_IN,
@@ -48,7 +48,7 @@ static bool take_all(struct replay *r, unsigned int i, struct raw_conn *c,
 	return true;
 }
 
-/* Connection @k, as a kernel node makes it. */
+/* Opens connection @k, as a kernel node does. */
 static bool connect_far(struct replay *r, unsigned int k,
 			const struct ulnet_nid *far,
 			const struct ulnet_nid *near)
@@ -81,7 +81,7 @@ static bool connect_far(struct replay *r, unsigned int k,
 	return true;
 }
 
-/* The router's NID on the net of @far. */
+/* Finds the router's NID on the net of @far. */
 static bool find_near(const struct replay *r, const struct ulnet_nid *far,
 		      struct ulnet_nid *near)
 {
@@ -110,7 +110,7 @@ bool replay_far_open(struct replay *r)
 	return true;
 }
 
-/* The connection on which the far node takes, or sends, frame @i. */
+/* Returns the connection on which the far node receives, or sends, frame @i. */
 static struct raw_conn *conn_of(struct replay *r, unsigned int i,
 				enum sock_type bulk)
 {

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "services/lst/lst_priv.h"
 
-/* Where in a message is what. */
+/* offsets in a message of the self-test */
 #define AT_TYPE	     8
 #define AT_REPLY_ID  24
 #define AT_BULK_ID   32
@@ -14,7 +14,7 @@
 #define AT_OPCODE    40 /* BRW */
 #define AT_IS_CLIENT 76 /* TEST */
 #define ID_SIZE	     8
-/* In LNet's header, from where it depends on the type on. */
+/* offset in the part of LNet's header that depends on the type */
 #define AT_MATCH_BITS 16
 
 bool replay_lst_is(const struct lnet_hdr *hdr)
@@ -37,7 +37,8 @@ void replay_lst_close(struct replay *r)
 
 /* ---- what is in a frame ---- */
 
-/* A message of the self-test; NULL: it is none, or bulk data. */
+/* Returns the message of the self-test in frame @i; NULL: there is none, or it
+ * is bulk data. */
 static const uint8_t *message_of(const struct replay *r, unsigned int i)
 {
 	const struct lnet_hdr *hdr = &r->plan.step[i].hdr;
@@ -142,11 +143,10 @@ bool replay_lst_own(struct replay *r, unsigned int i, uint8_t *got)
 	got += replay_head(&r->tape);
 	switch (load_le32(real + AT_TYPE)) {
 	case LST_PING:
-		make_equal(got, real, 40, 56); /* the time */
+		make_equal(got, real, 40, 56); /* the time of day */
 		break;
 	case LST_STAT_REPLY:
-		/* ms of the session, and counters of LNet from its beginning
-		 * on. */
+		/* age of the session, ms, and LNet's counters */
 		make_equal(got, real, 44, 48);
 		make_equal(got, real, 100, LST_MSG_SIZE);
 		break;
@@ -160,7 +160,7 @@ bool replay_lst_own(struct replay *r, unsigned int i, uint8_t *got)
 
 /* ---- in any order ---- */
 
-/* Is it frame @i, but perhaps for some bytes? */
+/* Can the message be frame @i, though some bytes may differ? */
 static bool looks_like(const struct replay *r, unsigned int i,
 		       const struct lnet_hdr *hdr, const uint8_t *got)
 {
@@ -183,7 +183,7 @@ static bool looks_like(const struct replay *r, unsigned int i,
 	return !memcmp(got + AT_TYPE, real + AT_TYPE, 4);
 }
 
-/* Which frame it is, of @i and those of ours that follow. */
+/* Returns which of frame @i and our next ones the message is. */
 static unsigned int find_frame(const struct replay *r, unsigned int i,
 			       const struct lnet_hdr *hdr, const uint8_t *got)
 {
@@ -196,7 +196,7 @@ static unsigned int find_frame(const struct replay *r, unsigned int i,
 	return i;
 }
 
-/* The whole of the next message, whatever it is. NULL: none comes. */
+/* Returns the whole next message, or NULL if none comes. */
 static uint8_t *take_any(struct replay *r, unsigned int i, struct lnet_hdr *hdr,
 			 size_t *len_p)
 {

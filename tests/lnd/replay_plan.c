@@ -49,7 +49,7 @@ static bool same_handle(const struct lnet_wire_handle *a,
 	return a->node == b->node && a->object == b->object;
 }
 
-/* The request that the answer @i is for. */
+/* Finds the request that frame @i answers. */
 static int find_request(const struct tape *t, const struct replay_plan *plan,
 			unsigned int i)
 {
@@ -65,7 +65,7 @@ static int find_request(const struct tape *t, const struct replay_plan *plan,
 	return -1;
 }
 
-/* The message that the NOOP @i acknowledges. */
+/* Finds the message that NOOP @i acknowledges. */
 static int find_acked(const struct tape *t, const struct replay_plan *plan,
 		      unsigned int i)
 {
@@ -153,7 +153,7 @@ static bool is_own_net(const struct replay_case *c, uint32_t net)
 	return false;
 }
 
-/* Behind the gateway: the one net of others that a case has. */
+/* Is the NID behind the gateway, on the one other net that a case has? */
 static bool is_far(const struct replay_case *c, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid far;
@@ -162,7 +162,7 @@ static bool is_far(const struct replay_case *c, const struct ulnet_nid *nid)
 	       lnet_nid_net(&far) == lnet_nid_net(nid);
 }
 
-/* Why a message of ours cannot be played; NULL: it can. */
+/* Returns why a message of ours cannot be played; NULL: it can. */
 static const char *why_not(const struct replay_case *c,
 			   const struct lnet_hdr *hdr)
 {
@@ -174,14 +174,15 @@ static const char *why_not(const struct replay_case *c,
 
 /* ---- discovery ---- */
 
-/* What discovery asks for; what is asked for by hand is another size. */
+/* Is this a ping of discovery? One made by hand asks for another length. */
 static bool is_question(const struct lnet_hdr *hdr)
 {
 	return hdr->type == LNET_MSG_GET && hdr->portal == PING_PORTAL &&
 	       hdr->length != PING_BY_HAND;
 }
 
-/* Has either side, before frame @i, told or asked the other one? */
+/* Has either side announced itself to the other one, or pinged it, before frame
+ * @i? */
 static bool met_before(const struct tape *t, const struct replay_case *c,
 		       const struct replay_plan *plan, unsigned int i)
 {
@@ -199,7 +200,8 @@ static bool met_before(const struct tape *t, const struct replay_case *c,
 	return false;
 }
 
-/* Why what discovery says of ours is not made by the node; NULL: it is. */
+/* Returns why the test, not the node, makes this message of discovery; NULL:
+ * the node does. */
 static const char *why_by_hand(const struct tape *t,
 			       const struct replay_case *c,
 			       const struct replay_plan *plan, unsigned int i)
@@ -217,7 +219,7 @@ static const char *why_by_hand(const struct tape *t,
 	return NULL;
 }
 
-/* A PUT or GET of ours: who makes it. */
+/* Decides who makes a PUT or GET of ours. */
 static void assign_origin(const struct tape *t, const struct replay_case *c,
 			  struct replay_plan *plan, unsigned int i)
 {
@@ -272,7 +274,7 @@ static void assign(const struct tape *t, const struct replay_case *c,
 		s->part = PART_EXPECT;
 }
 
-/* Memory for what comes in, or goes out. */
+/* Allocates the memory that frame @i is read into, or sent from. */
 static bool give_memory(const struct tape *t, const struct replay_case *c,
 			struct replay_plan *plan, unsigned int i)
 {
@@ -284,7 +286,7 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	    s->part == PART_LEFT_OUT || s->part == PART_OWN ||
 	    s->part == PART_RETURN || (c->lst && replay_lst_is(&s->hdr)))
 		return true;
-	/* LNet's own portal, or not for this node, or not to be answered. */
+	/* on LNet's own portal, for another node, or not to be answered */
 	if (!s->ours && (s->hdr.portal == 0 || !is_own(c, &s->hdr.dest_nid) ||
 			 (get && (s->other < 0 ||
 				  plan->step[s->other].part == PART_LEFT_OUT))))
@@ -293,7 +295,7 @@ static bool give_memory(const struct tape *t, const struct replay_case *c,
 	s->buf = calloc(1, s->len + 1);
 	if (!s->buf)
 		return bad(t, i, "no memory");
-	/* What is read from it. */
+	/* the bytes that a GET reads */
 	if (get && !s->ours)
 		f = &t->frame[s->other];
 	if (get != s->ours)

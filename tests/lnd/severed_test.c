@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Over TCP: who watches hears that connections of a peer have ended, once for
- * all that end together, and not of those that this node ends as it closes.
+ * Over TCP: watchers hear that connections of a peer have ended, once for all
+ * that end together, and not of connections that this node ends because it
+ * closes.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -25,8 +26,9 @@ struct watcher {
 	struct fx *fx;
 	struct lnet *node;
 	_Atomic unsigned int n;
-	struct ulnet_id peer; /* of the last one */
-	/* A PUT to it, if there is one, of bits 2. */
+	struct ulnet_id peer; /* of the last event */
+	/* a PUT to that peer, with match bits 2, to be sent from the event; or
+	 * NULL */
 	_Atomic(struct box *) answer;
 };
 
@@ -126,8 +128,8 @@ static int down(struct visit *v)
 	return pair_down(&v->fx);
 }
 
-/* Once, of that peer; the message that the connection had taken is sent for all
- * that LNet knows. */
+/* Fails unless the event came once, for that peer. A message that the
+ * connection had taken counts as sent, for all that LNet knows. */
 static void hears_of_raw_peer(struct visit *v)
 {
 	if (!hears(&v->w, 1))
@@ -136,12 +138,12 @@ static void hears_of_raw_peer(struct visit *v)
 	expect(&v->fx, v->w.peer.pid == LNET_PID_LUSTRE);
 	expect(&v->fx, v->src->failed[LNET_EVENT_SEND] == 0);
 	expect(&v->fx, fx_stat(&v->fx, 0, "disconnects") == 1);
-	/* And that is all. */
+	/* and nothing else happened */
 	still_works(&v->fx);
 	expect(&v->fx, atomic_load(&v->w.n) == 1);
 }
 
-/* Who closes may not have read all. */
+/* A peer that closes may not have read everything. */
 static int closed(void)
 {
 	struct visit v;
@@ -181,7 +183,7 @@ static int nonsense(void)
 	return down(&v);
 }
 
-/* Those for bulk end with the one for small messages. */
+/* Connections for bulk end together with the one for small messages. */
 static int several(void)
 {
 	struct visit v;
@@ -200,7 +202,7 @@ static int several(void)
 	return down(&v);
 }
 
-/* Out of the call: over a new connection. */
+/* A message that is sent from within the event uses a new connection. */
 static int sends_at_once(void)
 {
 	struct visit v;
@@ -235,7 +237,7 @@ static int not_any_more(void)
 
 /* ---- nodes that end ---- */
 
-/* Who closes does not hear of it; the other one does. */
+/* A node that closes hears nothing; its peer does. */
 static int node_closes(void)
 {
 	struct watcher w[2];
@@ -254,8 +256,8 @@ static int node_closes(void)
 	return pair_down(&fx);
 }
 
-/* Who deletes an interface is told, too: what was under way on it may be
- * lost. */
+/* A node that deletes an interface is told, too: messages under way on it may
+ * be lost. */
 static int interface_goes(void)
 {
 	struct watcher w[2];

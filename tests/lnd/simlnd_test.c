@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simlnd: two nodes of a simulation, whose own checks count, too. */
+/* simlnd: two nodes in the simulator, whose own checks count, too. */
 #include "tests/lnd/conformance.h"
 
 #include "ulnet/sim.h"

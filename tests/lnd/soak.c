@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two nodes exchange messages of random sizes over TCP, both ways at once,
- * while their connections are cut at random. What box.h promises holds for each
- * of them; nothing is told to be delivered that was not, nor the other way; and
- * in the end all is as it should be.
+ * Two nodes exchange messages of random sizes over TCP in both directions, while
+ * their connections are cut at random. What box.h promises must hold for each
+ * message, no outcome may be false in either direction, and at the end nothing
+ * may be left.
  *
  *	soak [--long | MESSAGES] [--seed S]
  */
@@ -25,8 +25,8 @@
 #endif
 #define MESSAGES_LONG 100000
 
-#define EPOCH	   2000 /* messages; then everything is looked at */
-#define WINDOW	   48	/* at once */
+#define EPOCH	   2000 /* messages, after which everything is checked */
+#define WINDOW	   48	/* messages under way at once */
 #define CUT_EVERY  100	/* messages, on average */
 #define OP_TIMEOUT UINT64_C(300000)
 #define CPTS	   2
@@ -36,12 +36,12 @@ enum kind { PUT_ACK, PUT_NOACK, GET, KINDS };
 
 struct soak {
 	struct fx *fx;
-	uint64_t random; /* state */
+	uint64_t random; /* of the generator */
 	atomic_uint ended;
 	unsigned int cuts, outcomes[KINDS][LNET_OUTCOME_UNKNOWN + 1];
 };
 
-/* One operation: @active begins it, @passive is where it goes. */
+/* One operation: from @active to @passive. */
 struct pair {
 	enum kind kind;
 	struct box *active, *passive;
@@ -83,7 +83,7 @@ static struct sock_cpt *sock_cpt_of(const struct lnet_cpt *cpt)
 	return NULL;
 }
 
-/* On the thread that has the connections: one of them is no more. */
+/* Runs on the thread that owns the connections: ends one of them. */
 static int cut(void *arg)
 {
 	struct cut *k = arg;
@@ -99,7 +99,7 @@ static int cut(void *arg)
 			link) {
 			if (k->die-- % 4)
 				continue;
-			/* What its TCP has still to send is lost, too. */
+			/* what TCP has still to send is lost, too */
 			if (k->reset)
 				setsockopt(conn->io.fd, SOL_SOCKET, SO_LINGER,
 					   &linger, sizeof(linger));
@@ -157,7 +157,7 @@ static bool begin(struct soak *s, struct pair *p, uint64_t bits)
 		       HDR(seed, 0));
 }
 
-/* What was told of it is what happened. */
+/* Checks that the outcome of the operation says what happened. */
 static void look_at(struct soak *s, const struct pair *p)
 {
 	enum ulnet_outcome outcome = p->active->terminal.outcome;
@@ -172,8 +172,8 @@ static void look_at(struct soak *s, const struct pair *p)
 	}
 	if (outcome != LNET_OUTCOME_DELIVERED)
 		return;
-	/* A GET is delivered, too, if its REPLY was cut in the middle. Whoever
-	 * sent that may have heard of it, or not. */
+	/* A GET is delivered even if its REPLY was cut in the middle. The
+	 * target may know that, or not. */
 	if (p->kind == PUT_ACK) {
 		expect(s->fx, p->active->n[LNET_EVENT_ACK] == 1);
 		expect(s->fx, there == 1);
@@ -218,7 +218,7 @@ struct parked {
 	pthread_barrier_t *barrier;
 };
 
-/* Keeps CPT 1 from doing anything, while CPT 0 looks. */
+/* Blocks CPT 1 while CPT 0 checks. */
 static int park(void *arg)
 {
 	pthread_barrier_t *barrier = arg;

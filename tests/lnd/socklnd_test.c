@@ -15,8 +15,8 @@
 	.nids = { "fd77::1@tcp", "fd77::2@tcp" }, .absent = "fd77::99@tcp", \
 	.port = true, .may_run = has_ipv6
 
-/* A loopback network with those addresses is made by the first test that wants
- * it: it has no other host, so what is absent is refused, as on 127.0.0.x. */
+/* The first test that needs these addresses makes a namespace with them: no
+ * other host is on it, so an absent peer refuses, as on 127.0.0.x. */
 static int has_ipv6(const char **why)
 {
 	static const char *const addrs[] = { "fd77::1", "fd77::2", "fd77::99" };
@@ -31,13 +31,13 @@ static int has_ipv6(const char **why)
 	return there ? 0 : -ENOTSUP;
 }
 
-/* A failure must not keep the peer that comes back waiting. */
+/* short pauses, so that a peer that comes back is soon connected again */
 static const struct ulnet_tunable quick[] = {
 	{ "min_reconnectms", 1 },
 	{ "max_reconnectms", 20 },
 };
-/* Messages are written in pieces. Below two of the loopback's segments TCP
- * waits for delayed acknowledgements after each. */
+/* Messages are written in pieces. With fewer than two segments of the loopback
+ * TCP waits for a delayed acknowledgement after each. */
 static const struct ulnet_tunable many[] = {
 	{ "min_reconnectms", 1 },     { "max_reconnectms", 20 },
 	{ "conns_per_peer", 3 },      { "zc_min_payload", 2048 },
@@ -67,7 +67,7 @@ static struct lnd_rig rigs[] = {
 	  .can = RIG_KILL | RIG_OVERTAKE | RIG_THREADS,
 	  .ops = &real_ops,
 	  .arg = &threads_two },
-	/* The last one: what has run before has no network of its own. */
+	/* must be the last one, as it enters a namespace */
 	{ .name = "socklnd, IPv6",
 	  .can = RIG_KILL | RIG_OVERTAKE,
 	  .ops = &real_ops,

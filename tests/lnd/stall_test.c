@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The network is cut without a word while connections are open, and comes back
- * (requirement I5): new messages do not wait until TCP tries again, nothing is
- * lost, and nothing arrives twice. The cut is a filter on a socket, which drops
- * all packets that come for it.
+ * The network loses everything for a while, with open connections, and then
+ * works again (requirement I5): new messages do not wait until TCP repeats,
+ * nothing is lost, and nothing arrives twice. The cut is a filter on a socket,
+ * which drops all packets that arrive.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,8 +21,8 @@
 
 #define MAX_FD 1024
 
-/* All goes over the connection for small messages, which holds no more than
- * 64 KiB of what is on its way. */
+/* All messages use the connection for small messages, on which at most 64 KiB
+ * are on their way. */
 static const struct ulnet_tunable tunables[] = { { "conns_per_peer", 1 },
 						 { "sock_timeout", 1000 },
 						 { "max_reconnectms", 20 },
@@ -38,7 +38,7 @@ static void cut(int fd)
 			  sizeof(program)));
 }
 
-/* Nothing happens if it was not cut. */
+/* Removes the filter, if there is one. */
 static void mend(int fd)
 {
 	int none = 0;
@@ -53,12 +53,12 @@ static void mend(int fd)
 struct visit {
 	struct fx fx;
 	struct raw_peer s;
-	struct box *src; /* of small PUTs */
+	struct box *src; /* source of small PUTs */
 	uint32_t puts;
-	int fd; /* its connection */
+	int fd; /* the connection */
 };
 
-/* Answers the next connection. */
+/* Accepts and answers the next connection. */
 static int answer(struct visit *v)
 {
 	enum sock_type type = SOCK_NONE;
@@ -68,7 +68,7 @@ static int answer(struct visit *v)
 	return fd;
 }
 
-/* One more small PUT, to process @pid. */
+/* Sends another small PUT, to process @pid. */
 static void put_to_pid(struct visit *v, uint32_t pid)
 {
 	struct ulnet_id id = { v->s.nid, pid };
@@ -81,7 +81,7 @@ static void put_small(struct visit *v)
 	put_to_pid(v, LNET_PID_LUSTRE);
 }
 
-/* PUT @i comes next over @fd. */
+/* Fails unless PUT @i is the next message on @fd. */
 static void hears(struct visit *v, int fd, uint32_t i)
 {
 	struct frame f = { 0 };
@@ -110,7 +110,7 @@ static bool up(struct visit *v)
 	       expect(&v->fx, raw_peer_listen(&v->s) == 0);
 }
 
-/* ... and has one connection, over which the first PUT has come. */
+/* ... with one connection, over which the first PUT has arrived. */
 static bool up_connected(struct visit *v)
 {
 	if (!up(v))
@@ -131,8 +131,8 @@ static int down(struct visit *v)
 	return pair_down(&v->fx);
 }
 
-/* The network is back: what was not sent before goes over a new connection, and
- * what was is still brought by TCP over the old one, which the peer ends. */
+/* When the network works again, unsent messages use a new connection. TCP still
+ * delivers over the old one what was sent there, and the peer ends it. */
 static int goes_on(void)
 {
 	struct visit v;
@@ -156,14 +156,14 @@ static int goes_on(void)
 	wait_aside(&v, 0);
 	put_small(&v);
 	hears(&v, fd, 3);
-	/* In order. */
+	/* the connection ended in an orderly way */
 	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
 	close(v.fd);
 	close(fd);
 	return down(&v);
 }
 
-/* A large message is under way, others wait behind it: they need not. */
+/* Messages that wait behind a large one that stalls use another connection. */
 static int overtakes(void)
 {
 	static uint8_t payload[LNET_MTU];
@@ -197,8 +197,8 @@ static int overtakes(void)
 	return down(&v);
 }
 
-/* LNet is told, once: of a connection, and of an attempt that somebody waits
- * for. Nothing ends by that. */
+/* LNet is told once of the silence of a connection, and once of an attempt to
+ * connect that messages wait for. Neither ends because of that. */
 static int told_of_silence(void)
 {
 	struct visit v;
@@ -223,7 +223,8 @@ static int told_of_silence(void)
 	return down(&v);
 }
 
-/* TCP gets through before a new connection is open: the old one serves. */
+/* If TCP gets through before a new connection is open, the old one is used
+ * again. */
 static int tcp_is_first(void)
 {
 	struct visit v;
@@ -244,8 +245,8 @@ static int tcp_is_first(void)
 	return down(&v);
 }
 
-/* ... even if a connection for bulk was opened meanwhile, over which no
- * messages can be sent. */
+/* ... even if a connection for bulk was opened meanwhile, which does not carry
+ * small messages. */
 static int tcp_is_first_but_for_bulk(void)
 {
 	struct visit v;
@@ -270,7 +271,7 @@ static int tcp_is_first_but_for_bulk(void)
 	return down(&v);
 }
 
-/* Says that the connection is one too many, as a kernel node does that has the
+/* Refuses the connection as one too many, as a kernel node does that knows the
  * old one. */
 static void refuse(struct visit *v)
 {
@@ -311,7 +312,7 @@ static int refused(void)
 	return down(&v);
 }
 
-/* Our link was away for longer than a path may be silent. */
+/* Begins with our link down for longer than a path may be silent. */
 static bool up_link_was_away(struct visit *v)
 {
 	if (!up_connected(v))
@@ -323,8 +324,8 @@ static bool up_link_was_away(struct visit *v)
 	return true;
 }
 
-/* The peer may have something for us that its TCP does not repeat for long: new
- * messages take a new connection, either way. */
+/* The peer may have messages for us that its TCP repeats much later: new
+ * messages in either direction take a new connection. */
 static int link_comes_back(void)
 {
 	struct visit v;
@@ -343,7 +344,7 @@ static int link_comes_back(void)
 	return down(&v);
 }
 
-/* A peer that refuses is no worse off than before. */
+/* A peer that refuses the new connection keeps the old one. */
 static int link_comes_back_refused(void)
 {
 	struct visit v;
@@ -358,14 +359,14 @@ static int link_comes_back_refused(void)
 	return down(&v);
 }
 
-/* Window probes that the system has sent. */
+/* Returns how many window probes the system has sent. */
 static unsigned long probes(void)
 {
 	return netns_counter("TCPWinProbe");
 }
 
-/* A peer that does not read for long can still be reached: its system says each
- * time it is asked that there is no room. */
+/* A peer that does not read for long is not silent: its system answers each
+ * probe that there is no room. */
 static int slow_reader(void)
 {
 	struct in_addr any = { .s_addr = htonl(0x0a090807) };
@@ -396,8 +397,9 @@ static int slow_reader(void)
 
 /* ---- one that only calls ---- */
 
-/* A caller opens another connection: what was not begun on the old one takes
- * the new one, and the old one ends when the rest is written. */
+/* When a node that does not listen opens another connection, unsent messages
+ * move to that one, and the old one ends when the message in progress is
+ * written. */
 static int caller_comes_again(void)
 {
 	struct ulnet_id id;
@@ -414,7 +416,7 @@ static int caller_comes_again(void)
 	large = box_new(&v.fx, LNET_MTU, CUT_NONE);
 	box_fill(large, 2);
 	box_bind(large, 0, 4, 1000 * UINT64_C(1000000));
-	/* More than the system takes. */
+	/* more than the system buffers */
 	for (uint32_t i = 0; i < 4; i++)
 		box_put_id(large, id, false, PORTAL, 1, HDR(2, i));
 	put_to_pid(&v, v.s.pid);
@@ -439,8 +441,8 @@ static int caller_comes_again(void)
 	return down(&v);
 }
 
-/* A caller is silent. The second PUT has not begun, and waits for what the
- * caller does. */
+/* Begins with a silent caller. The second PUT has not begun, and waits for what
+ * the caller does. */
 static bool up_silent_caller(struct visit *v)
 {
 	if (!up(v))
@@ -458,7 +460,7 @@ static bool up_silent_caller(struct visit *v)
 	return v->fd >= 0;
 }
 
-/* TCP gets through again. */
+/* TCP gets through to the caller again. */
 static int caller_is_heard_again(void)
 {
 	struct visit v;
@@ -477,7 +479,7 @@ static int caller_is_heard_again(void)
 	return down(&v);
 }
 
-/* It connects before that. */
+/* The caller opens another connection before that. */
 static int silent_caller_comes_again(void)
 {
 	struct visit v;
@@ -501,7 +503,7 @@ static int silent_caller_comes_again(void)
 	return down(&v);
 }
 
-/* It has gone: nothing waits any more. */
+/* The caller's process has gone: nothing waits any longer. */
 static int silent_caller_goes(void)
 {
 	struct visit v;
@@ -521,7 +523,7 @@ static int silent_caller_goes(void)
 
 /* ---- two nodes ---- */
 
-/* All connections that are open, of both nodes. */
+/* Calls @fn for the sockets of all open connections of both nodes. */
 static void each_conn(void (*fn)(int fd))
 {
 	for (int fd = 0; fd < MAX_FD; fd++) {
@@ -539,8 +541,9 @@ static bool is_tidy(const struct census *c, unsigned int n)
 	return c->conns == n && c->aside == 0 && c->attempts == 0;
 }
 
-/* Messages both ways, before and after the stall is noticed: each arrives once,
- * and the old connections end when TCP has brought what they had. */
+/* Messages in both directions, before and after the stall is noticed: each
+ * arrives once, and the old connections end when TCP has delivered what they
+ * had. */
 static int both_ways(void)
 {
 	enum { N = 20 };

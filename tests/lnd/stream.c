@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many messages: their order, their deadlines, and users who give them up. */
+/* Many messages: their order, their deadlines, and their cancellation by users.
+ */
 #include "tests/lnd/behaviour.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ static void queueing(struct fx *fx)
 		expect(fx, info.credits_min < 0);
 }
 
-/* Messages of all sizes overtake nobody: they take their places in the buffer
+/* Messages of all sizes keep their order: they take their places in the buffer
  * in the order in which they were sent. */
 static uint32_t mixed_size(uint32_t i)
 {
@@ -174,7 +175,7 @@ static void order_of_sizes(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Sends from within events: each PUT is answered by the next one. */
+/* Messages sent from within events: each PUT is answered by the next one. */
 struct rally {
 	struct box *ball[300];
 	struct box *goal[2];
@@ -229,7 +230,8 @@ static void from_handlers(struct fx *fx)
 
 /* ---- lazy portals ---- */
 
-/* What comes before its buffer is held, in order, and arrives with it. */
+/* Messages that come before their buffer wait, in order, and arrive when it is
+ * attached. */
 static void lazy_way(struct fx *fx, unsigned int from, unsigned int to)
 {
 	enum { N = 20, SIZE = 5000 };
@@ -266,8 +268,8 @@ static void lazy(struct fx *fx)
 	still_works(fx);
 }
 
-/* The buffer comes, by a handler, just when the message is being looked at:
- * every CPT has entries on the portal, none of which is for it. */
+/* A handler attaches the buffer just while the CPTs look for one: every CPT has
+ * entries on the portal, but none for this message. */
 static void bring_buffer(struct box *b, const struct ulnet_event *ev)
 {
 	struct box *dst = b->hook_arg;
@@ -314,7 +316,8 @@ static void lazy_in_time(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Nobody ever wants it: dropped when the portal is lazy no more. */
+/* A message for which there is never a buffer is dropped when the portal is no
+ * longer lazy. */
 static void lazy_cleared(struct fx *fx)
 {
 	uint64_t before = fx_stat(fx, 1, "drop_no_match");
@@ -358,7 +361,7 @@ void unanswered(struct fx *fx, uint64_t timeout)
 
 static void timeout(struct fx *fx)
 {
-	/* Connections are there: no time is for that. */
+	/* connections are open, so they take no time of the deadline */
 	still_works(fx);
 	for_each_way (fx, from, to) {
 		uint64_t before = fx_stat(fx, from, "response_timeout_count");
@@ -384,8 +387,8 @@ static void timeout(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* Deadlines that strike at any moment of a long message's way: queued, half
- * sent, on the wire, half stored, answered. */
+/* Deadlines that end a long message at every stage: queued, half sent, on the
+ * wire, half stored, answered. */
 static void deadlines(struct fx *fx)
 {
 	enum { N = 24 };
@@ -419,7 +422,7 @@ static void deadlines(struct fx *fx)
 			box_end(src);
 			box_end(asks);
 			s.src->outcome[i] = (uint8_t)src->terminal.outcome;
-			/* -ENOENT: the GET has come. */
+			/* -ENOENT: the GET has arrived */
 			LNetMEUnlink(there->me);
 		}
 		expect(fx, fx_wait_idle(fx));
@@ -430,7 +433,7 @@ static void deadlines(struct fx *fx)
 	}
 }
 
-/* Users give up: what waits for its answer ends now. */
+/* Users cancel operations that wait for their answer, which end at once. */
 static void cancel_waiting(struct fx *fx)
 {
 	struct box *b[2];
@@ -460,8 +463,8 @@ static void cancel_waiting(struct fx *fx)
 	expect(fx, fx_wait_idle(fx));
 }
 
-/* An MD is unlinked under its operations, and one under what peers do with it,
- * at one moment after another. */
+/* Unlinks an MD during its own operations, and one during operations of peers,
+ * at various moments. */
 static void cancel_busy(struct fx *fx)
 {
 	enum { N = 30 };
@@ -487,7 +490,7 @@ static void cancel_busy(struct fx *fx)
 			stream_put(&s, i);
 		if (when[k / 2])
 			fx_run(fx, when[k / 2]);
-		/* -ENOENT: it has gone meanwhile. */
+		/* -ENOENT: it was unlinked meanwhile */
 		if (k % 2) {
 			box_unlink(s.src);
 			box_unlink(asks);

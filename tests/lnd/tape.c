@@ -47,7 +47,8 @@ static bool grow(struct tape_frame *f, const uint8_t *bytes, size_t len,
 	return true;
 }
 
-/* What is behind ")": the bytes from @from on are there that many times. */
+/* Applies the count behind ")": the bytes from @from on are there that many
+ * times. */
 static bool repeat(struct tape_frame *f, size_t from, unsigned long times)
 {
 	size_t len = f->len - from;
@@ -65,7 +66,7 @@ static bool repeat(struct tape_frame *f, size_t from, unsigned long times)
 	return ok;
 }
 
-/* "*N", or nothing, which is once. */
+/* Reads "*N", or nothing, which means once. */
 static const char *read_times(const char *p, unsigned long *times)
 {
 	char *end;
@@ -77,7 +78,7 @@ static const char *read_times(const char *p, unsigned long *times)
 	return end;
 }
 
-/* "xx", "xx*N", "( ... )*N", with blanks between them. */
+/* Reads "xx", "xx*N", "( ... )*N", separated by blanks. */
 static bool read_bytes_line(struct tape_frame *f, const char *p)
 {
 	size_t group = f->len;
@@ -109,7 +110,7 @@ static bool read_bytes_line(struct tape_frame *f, const char *p)
 	return true;
 }
 
-/* "10.0.0.1:988", "[fd77::1]:988" */
+/* Reads "10.0.0.1:988" or "[fd77::1]:988". */
 static bool read_addr(char *text, union netif_addr *a)
 {
 	char *colon = strrchr(text, ':');
@@ -130,7 +131,7 @@ static bool read_addr(char *text, union netif_addr *a)
 	return inet_pton(AF_INET6, text + 1, &a->v6.sin6_addr) == 1 && port;
 }
 
-/* "conn N FROM TO", numbered from 1 on, in order. */
+/* Reads "conn N FROM TO"; connections are numbered in order, from 1. */
 static bool read_conn(struct tape *t, const char *line)
 {
 	char from[64], to[64];
@@ -147,7 +148,7 @@ static bool read_conn(struct tape *t, const char *line)
 	return true;
 }
 
-/* "N > KIND [made]" */
+/* Reads "N > KIND [made]". */
 static bool read_frame(struct tape *t, const char *line)
 {
 	struct tape_frame *f = &t->frame[t->nframes];
@@ -238,7 +239,7 @@ static void swap_numbers(uint8_t **p, unsigned int n, unsigned int size)
 
 #define INFO_MAGIC UINT32_C(0x70696e67)
 
-/* Ping information, if it is some. */
+/* Swaps ping information, if this is some. */
 static void swap_info(uint8_t *p, size_t len)
 {
 	uint32_t n;
@@ -253,8 +254,8 @@ static void swap_info(uint8_t *p, size_t len)
 	}
 }
 
-/* Of versions 1 (request) and 3 (HELLO); LNet's own header is the same, but not
- * the ping information behind it. */
+/* Handles version 1 of requests and 3 of HELLOs. LNet's header is never
+ * swapped, but ping information behind it is. */
 void tape_swap(enum tape_kind kind, uint8_t *bytes, size_t len)
 {
 	uint8_t *p = bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tapes: what two real nodes said to each other over TCP, frame by frame
- * (tests/wire/tcp/, whose format is described in tests/wire/README.md).
+ * A tape is what two real nodes sent to each other over TCP, frame by frame
+ * (tests/wire/tcp/; tests/wire/README.md describes the format).
  */
 #ifndef TESTS_LND_TAPE_H
 #define TESTS_LND_TAPE_H
@@ -16,41 +16,41 @@
 enum tape_kind { TAPE_REQUEST, TAPE_HELLO, TAPE_LNET, TAPE_NOOP };
 
 struct tape_conn {
-	union netif_addr from, to; /* "from" has connected */
+	union netif_addr from, to; /* "from" is the node that connected */
 };
 
 struct tape_frame {
-	unsigned int conn; /* index */
+	unsigned int conn; /* index of the connection */
 	unsigned int line;
-	bool back; /* from "to" to "from" */
-	bool made; /* by hand: it was not captured */
+	bool back; /* sent by "to" to "from" */
+	bool made; /* made by hand, not captured */
 	enum tape_kind kind;
 	uint8_t *bytes;
 	size_t len;
 };
 
-/* In the order in which all of it was seen. */
+/* Frames in the order in which they were captured. */
 struct tape {
 	const char *name;
-	bool large; /* over IPv6: headers have large NIDs */
+	bool large; /* over IPv6, with large NIDs in headers */
 	unsigned int nconns, nframes;
 	struct tape_conn conn[TAPE_CONNS_MAX];
 	struct tape_frame frame[TAPE_FRAMES_MAX];
 };
 
-/* Reads tests/wire/tcp/@name.tape; @name is borrowed for the tape's life. False
- * after having said on stderr what is wrong. */
+/* Reads tests/wire/tcp/@name.tape, and borrows @name as long as the tape lives.
+ * Returns false after a message on stderr. */
 bool tape_load(struct tape *tape, const char *name) must_check;
 void tape_free(struct tape *tape);
 
-/* Bytes of LNet's header in its frames. */
+/* Returns the length of LNet's header in the tape's frames. */
 static inline size_t tape_hdr_size(const struct tape *t)
 {
 	return t->large ? LNET_HDR_LARGE_SIZE : LNET_HDR_SIZE;
 }
 
-/* Makes of the @len bytes of a frame of this kind what a node of the other byte
- * order would have sent. */
+/* Changes the @len bytes of a frame to what a node of the other byte order
+ * would have sent. */
 void tape_swap(enum tape_kind kind, uint8_t *bytes, size_t len);
 
 const char *tape_kind_name(enum tape_kind kind);
