@@ -18,7 +18,7 @@
 #include "sim/verbs.h"
 
 #define SIZE	 64
-#define WARM	 2000 /* calls, until nothing is allocated any more */
+#define WARM	 2000 /* calls until nothing is allocated any more */
 #define DEADLINE (600 * UINT64_C(1000000)) /* us; valgrind is slow */
 
 #define STEP UINT64_C(10000) /* ns of virtual time */
@@ -79,7 +79,7 @@ static void calls(struct run *r, unsigned long n, unsigned long depth)
 	}
 }
 
-/* By this name callgrind knows what to count. */
+/* callgrind counts the instructions inside this function, by its name */
 __attribute__((noinline)) void measured(struct run *r, unsigned long n,
 					unsigned long depth);
 

@@ -27,7 +27,7 @@
 
 #define PORTAL	     5
 #define PAYLOAD	     64
-#define SELECT_TURNS 100 /* of select_ratio() */
+#define SELECT_TURNS 100 /* measurements that select_ratio() makes */
 #define POLICIES     100
 
 static char payload[PAYLOAD];
@@ -148,7 +148,8 @@ static struct lnet *bare_open(struct bare *b)
 	return b->node;
 }
 
-/* The peer with that NID, as after its discovery. Kept for good. */
+/* Makes a peer with that NID, as it is after its discovery, and never frees it.
+ */
 static struct lnet_peer *bare_discovered(struct bare *b, uint32_t addr)
 {
 	struct lnet_cpt *cpt = b->node->cpt[0];
@@ -169,7 +170,7 @@ static void bare_work(struct work *w)
 	b->turn(b, b->n);
 }
 
-/* All in one turn of the loop, as an LND would. */
+/* Runs everything in one turn of the loop, as an LND would. */
 static double bare_run(struct bare *b, uint64_t n)
 {
 	double t = now_seconds();
@@ -264,8 +265,8 @@ static void policy_add(struct bare *b, const char *src, const char *dst,
 	must(lnet_policy_add(b->node, LNET_POLICY_LAST, &p, NULL), "policy");
 }
 
-/* The last ones match all NIs of both sides alike, so that each candidate is
- * looked at by all criteria; those before are about others. */
+/* The last policies match all NIs of both sides alike, so that each candidate
+ * is compared by all criteria; the ones before match nothing here. */
 static double select_by_policies(uint64_t n, uint32_t rails)
 {
 	struct bare b = { .turn = select_turn };
@@ -310,7 +311,7 @@ static double ip2nets_time(uint64_t n, uint64_t rules)
 	return t / (double)n * 1e3;
 }
 
-/* What no choice can do without: the peer NI is looked up by its NID. */
+/* Looks up the peer NI by its NID, which every choice must do. */
 static void search_turn(struct bare *b, uint64_t n)
 {
 	struct lnet_cpt *cpt = b->node->cpt[0];
@@ -320,9 +321,9 @@ static void search_turn(struct bare *b, uint64_t n)
 		must(peer_search(cpt, &to) ? 0 : -ENOENT, "peer NI");
 }
 
-/* How many times as long as that it takes. Both have their turns on the same
- * machine; what disturbs one of them makes that turn longer, and never
- * shorter. */
+/* Returns how many times as long as a lookup a choice takes. Both are measured
+ * in turn on the same machine; a disturbance can only make a measurement
+ * longer, so the shortest ones are compared. */
 static double select_ratio(uint64_t n, uint32_t rails)
 {
 	struct bare b = { .turn = select_turn };
@@ -482,7 +483,8 @@ static double lo(uint64_t n)
 	return t / (double)n * 1e9;
 }
 
-/* Nothing but what is sent is counted. */
+/* A network without latency, discovery or faults: only what is sent is counted.
+ */
 static struct lnet_sim *sim_pair(struct lnet **a, struct lnet **b)
 {
 	struct ulnet_sim_link link = { .latency = 1000 };

@@ -18,62 +18,63 @@
 extern "C" {
 #endif
 
-#define DUO_SERVER   "127.0.0.2"
-#define DUO_CLIENT   "127.0.0.1"
-#define DUO_WARM_NS  UINT64_C(100000000)
-#define DUO_BUFFERS  4 /* of a message's size each: large ones are reused */
+#define DUO_SERVER  "127.0.0.2"
+#define DUO_CLIENT  "127.0.0.1"
+#define DUO_WARM_NS UINT64_C(100000000)
+/* of a message's size each: large ones are used in turn */
+#define DUO_BUFFERS  4
 #define DUO_MESSAGES (1u << 20)
 
 /* Says that @what failed, with a negative errno, and ends the process. */
 void give_up(long rc, const char *what) __attribute__((noreturn));
-/* That if @rc, 0 or more or a negative errno, is an error. */
+/* Calls give_up() if @rc is a negative errno; otherwise @rc is a result. */
 static inline void must(long rc, const char *what)
 {
 	if (rc < 0)
 		give_up(rc, what);
 }
-/* As must(), for what returns -1 and sets errno. */
+/* As must(), for functions that return -1 and set errno. */
 long must_sys(long rc, const char *what);
 
-uint64_t duo_now(void); /* ns */
+uint64_t duo_now(void); /* Returns a monotonic time, ns. */
 
-/* Two processes. The child calls server(@arg, @ready), which writes a byte to
- * the pipe @ready once clients may come, and exits with 0 after it has
- * returned. Returns in the parent when the child is ready. */
+/* Forks. The child calls server(@arg, @ready), which writes a byte to the pipe
+ * @ready once clients may come, and exits with 0 after it has returned. Returns
+ * in the parent when the child is ready. */
 pid_t duo_fork(void (*server)(void *arg, int ready), void *arg);
-/* Waits for the child's end, which must be an exit with 0. */
+/* Waits for the end of the child, which must exit with 0. */
 void duo_wait(pid_t child);
 void duo_ready(int ready);
 
 struct sockaddr_in duo_address(const char *text, uint16_t port);
-/* A port that nobody uses now, on any address. */
+/* Returns a port that is free now on all addresses. */
 uint16_t duo_free_port(void);
 
-/* What is sent: @size bytes, the same for both ends; and whether @p is that,
- * from byte @from on. */
+/* Fills @p with @size bytes that both ends know; and checks whether @p has
+ * those bytes, from byte @from on. */
 void duo_fill(unsigned char *p, size_t size);
 void duo_verify(const unsigned char *p, size_t from, size_t size);
 /*
- * Page-aligned, zeroed, touched; to be freed. Large malloc'ed memory begins 16
- * bytes into a page, and with some processors the kernel's copying from the
- * beginning of a page to there goes at a third of its speed.
+ * Returns memory that is page-aligned, zeroed and present, to be freed with
+ * free(). Large malloc'ed memory begins 16 bytes into a page, and some
+ * processors copy from a page's beginning to there at a third of their speed.
  */
 void *duo_buffer(size_t size);
 
-/* Zeroed, for this process and those that it forks. */
+/* Returns zeroed memory that this process shares with those it forks. */
 void *duo_shared(size_t size);
 
-/* What this process has: bytes that were asked of malloc(), and that are in the
- * machine's memory; and open files. */
+/* What this process uses: bytes from malloc(), bytes that are present in the
+ * machine's memory, and open files. */
 struct duo_memory {
 	size_t allocated, resident;
 };
 
 struct duo_memory duo_memory(void);
-/* What it has now, less that. */
+/* Returns what the process uses now, less *@before. */
 struct duo_memory duo_memory_since(const struct duo_memory *before);
 size_t duo_files(void);
-/* As many files as this process may have. */
+/* Raises the limit of open files as far as the process may. */
 void duo_more_files(void);
 
 /* Round trips. */
@@ -88,7 +89,7 @@ static inline void duo_times_add(struct duo_times *t, uint64_t ns)
 		t->ns[t->n++] = (uint32_t)(ns < UINT32_MAX ? ns : UINT32_MAX);
 }
 
-/* us; @percent of them were shorter. */
+/* Returns the time in us below which @percent of the round trips were. */
 double duo_times_percent(struct duo_times *t, unsigned int percent);
 double duo_times_median(struct duo_times *t);
 

@@ -38,21 +38,23 @@
 #define CLIENTS_MAX 65536
 #define SIZE	    64
 #define DEADLINE    UINT64_C(1000000) /* us, of a call */
-#define TICK	    0.005	      /* s, between two looks at the phase */
+#define TICK	    0.005	      /* s, between two checks of the phase */
 #define PATIENCE    300		      /* s, that a phase may take */
 
 enum phase { OPENING, STORM, LOAD, IDLE, OUTAGE, END };
 
-/* What all processes see. */
+/* Shared by all processes. */
 struct shared {
 	_Atomic enum phase phase;
-	_Atomic unsigned int open, served, recovered; /* clients */
+	_Atomic unsigned int open, served, recovered; /* numbers of clients */
 	_Atomic uint64_t calls;
-	_Atomic uint64_t back; /* ns; when the server was there again; or 0 */
+	/* ns: when the server was up again; 0: it is not */
+	_Atomic uint64_t back;
 	uint16_t port;
 	unsigned int n;
-	double first[CLIENTS_MAX], again[CLIENTS_MAX]; /* ms, of each client */
-	uint64_t since;				       /* ns, of the storm */
+	double first[CLIENTS_MAX], again[CLIENTS_MAX]; /* ms, for each client */
+	/* ns: when the first calls began */
+	uint64_t since;
 };
 
 struct client {
@@ -101,7 +103,7 @@ static void on_reply(void *arg, const struct ulrpc_outcome *outcome,
 	(void)length;
 	c->under_way = false;
 	if (outcome->status)
-		return; /* called again at the next tick */
+		return; /* the next tick makes another call */
 	if (!c->served) {
 		c->served = true;
 		s->first[c->index] = (double)(duo_now() - s->since) / 1e6;
@@ -118,7 +120,7 @@ static void on_reply(void *arg, const struct ulrpc_outcome *outcome,
 	}
 }
 
-/* Who is to have a call under way, and has none, makes one. */
+/* Does the client need a call under way, and have none? */
 static bool wants(const struct client *c, enum phase phase)
 {
 	if (c->under_way)
@@ -143,7 +145,7 @@ static void on_tick(struct ev_loop *loop, struct ev_timer *tick, int revents)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* Loopback addresses from 127.1.0.1 on. */
+/* Clients have loopback addresses from 127.1.0.1 on. */
 static void open_client(struct crowd *crowd, unsigned int i, unsigned int first)
 {
 	struct client *c = &crowd->clients[i];
@@ -153,9 +155,9 @@ static void open_client(struct crowd *crowd, unsigned int i, unsigned int first)
 	c->crowd = crowd;
 	c->index = n;
 	snprintf(nid, sizeof(nid), "127.1.%u.%u@tcp", n / 250, 1 + n % 250);
-	c->service = bench_client(bench_node_on(crowd->loop, nid,
-						crowd->s->port, &c->node),
-				  DUO_SERVER "@tcp");
+	c->service = bench_client(
+		bench_node_on(crowd->loop, nid, crowd->s->port, &c->node),
+		DUO_SERVER "@tcp");
 	crowd->s->open++;
 }
 
@@ -226,8 +228,8 @@ static pid_t start_server(struct shared *s)
 	return child;
 }
 
-/* Number @field of /proc/@pid/@file, from 0, the first two of "stat" left
- * out. */
+/* Returns number @field of /proc/@pid/@file, counted from 0; of "stat" the
+ * first two do not count. */
 static unsigned long proc(pid_t pid, const char *file, int field)
 {
 	char path[64], text[1024], *p;
@@ -248,13 +250,14 @@ static unsigned long proc(pid_t pid, const char *file, int field)
 	return p ? strtoul(p, NULL, 10) : 0;
 }
 
-static double cpu(pid_t pid) /* s */
+static double cpu(pid_t pid) /* Returns the processor time of a process, s. */
 {
 	return (double)(proc(pid, "stat", 11) + proc(pid, "stat", 12)) /
 	       (double)sysconf(_SC_CLK_TCK);
 }
 
-static double resident(pid_t pid) /* bytes */
+/* Returns the resident memory of a process, bytes. */
+static double resident(pid_t pid)
 {
 	return (double)proc(pid, "statm", 1) * (double)sysconf(_SC_PAGESIZE);
 }
@@ -340,7 +343,7 @@ int main(int argc, char **argv)
 	       used_clients * 1e9);
 
 	s->phase = IDLE;
-	sleep(1); /* what is under way ends */
+	sleep(1); /* calls under way end */
 	used = cpu(serving);
 	sleep(seconds);
 	printf("idle %.2f\n", 100 * (cpu(serving) - used) / seconds);

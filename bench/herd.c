@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a server sees of clients that fail at the same moment, as tables:
- *
- *	herd [CLIENTS]
- *
- * All is computed, and the same on each machine.
+ * Prints tables of how clients that fail at the same moment come back to their
+ * server:
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "bench/herd_law.h"
 
 #define SEED 1
-/* Of a message that is lost. */
+/* when the loss of a message is noticed */
 #define LOSS_TIMEOUT NSEC_PER_SEC
 #define LOSS_CAP     (30 * NSEC_PER_SEC)
-/* Each client of a server spreads its attempts to connect by so much. */
+/* Attempts to connect are spread over this much time for each client of the
+ * server. */
 #define CONNECT_EACH (100 * NSEC_PER_USEC)
 #define CONNECT_MAX  NSEC_PER_SEC
 #define AWAY	     (20 * NSEC_PER_SEC)
@@ -70,7 +68,7 @@ static void restart(unsigned int clients)
 				 .base = spread,
 				 .cap = spread },
 			.clients = clients,
-			/* The others would not wait at all. */
+			/* other laws than these two would not wait at all */
 			.least = full ? 0 : spread,
 			.seed = SEED,
 		};

@@ -25,7 +25,7 @@ static struct herd_wave wave_of(uint64_t *at, unsigned int n)
 	return w;
 }
 
-/* When a client tries again whose attempt of @now has failed. */
+/* Returns when a client tries again whose attempt of @now has failed. */
 static uint64_t herd_next(struct backoff *b, const struct herd_conf *conf,
 			  uint64_t now, struct rng *rng)
 {

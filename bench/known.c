@@ -27,12 +27,12 @@
 #define GIVE_UP UINT64_C(60000000000) /* ns, for connections to end */
 #define MOST	UINT32_C(100000)      /* peers_max */
 
-/* Seen by both processes. */
+/* Shared by both processes. */
 struct page {
-	atomic_bool met; /* by all nodes, which are gone */
+	atomic_bool met; /* all nodes have met the server, and are closed */
 	uint32_t known;
-	struct duo_memory used; /* by the server, for all */
-	uint64_t cpu;		/* ns, of the server with nothing to do */
+	struct duo_memory used; /* what the server uses for all nodes */
+	uint64_t cpu;		/* ns: processor time of the idle server */
 };
 
 struct known {
@@ -40,7 +40,8 @@ struct known {
 	unsigned int seconds;
 	uint16_t port;
 	struct page *page;
-	unsigned int left; /* nodes of the flock that have not discovered it */
+	/* nodes of the flock that have not discovered the server yet */
+	unsigned int left;
 	struct ev_loop *loop;
 };
 
@@ -87,7 +88,7 @@ static void server(void *arg, int ready)
 	size_t files;
 
 	run_for(node, SETTLE);
-	files = duo_files() - 1; /* without the pipe */
+	files = duo_files() - 1; /* the pipe does not count */
 	before = duo_memory();
 	duo_ready(ready);
 	while (!page->met)
@@ -126,7 +127,8 @@ static uint64_t stat_of(struct lnet *node, const char *name)
 	give_up(-ENOENT, name);
 }
 
-/* Nodes @from to @from + @n - 1. */
+/* Opens nodes @from to @from + @n - 1, and waits until they and the server have
+ * discovered each other. */
 static void flock(struct known *k, uint32_t from, unsigned int n)
 {
 	struct lnet *nodes[FLOCK];
@@ -146,7 +148,7 @@ static void flock(struct known *k, uint32_t from, unsigned int n)
 	}
 	while (k->left)
 		ev_run(k->loop, 0);
-	/* The server tells each of itself, too. */
+	/* the server pushes to each of them, too */
 	for (unsigned int i = 0; i < n; i++)
 		while (!stat_of(nodes[i], "pushes"))
 			ev_run(k->loop, EVRUN_ONCE);
@@ -156,7 +158,9 @@ static void flock(struct known *k, uint32_t from, unsigned int n)
 
 static void meet(struct known *k)
 {
-	ev_timer alive; /* or ev_run() returns: nodes do not hold it */
+	/* without this timer ev_run() would return: nodes do not keep the loop
+	 * alive */
+	ev_timer alive;
 
 	k->loop = ev_loop_new(EVFLAG_AUTO);
 	ev_timer_init(&alive, NULL, 1e6, 0);

@@ -12,17 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Requests whose bytes the server looks at one by one. */
+/* requests whose bytes the server verifies one by one */
 #define VERIFIED 64
 
 enum phase { PHASE_CONNECT, PHASE_WARM, PHASE_MEASURE, PHASE_OVER };
 
-/* What a request and its reply begin with: its number and its slot. */
+/* A request and its reply begin with a stamp: its number and its slot. */
 #define STAMP_SLOT_BITS 16
 
 struct load_slot {
-	uint64_t stamp; /* 0: none under way */
-	uint64_t began; /* ns */
+	uint64_t stamp; /* 0: no request under way */
+	uint64_t began; /* ns: when the request began */
 };
 
 /* ---- the command line ---- */
@@ -108,7 +108,7 @@ static void parse(struct load *l, int argc, char **argv)
 		bulk(l, way);
 }
 
-/* @n buffers of @size bytes, filled. */
+/* Returns @n buffers of @size bytes, filled. */
 static unsigned char *filled(size_t n, size_t size)
 {
 	unsigned char *p = duo_buffer(n * size);
@@ -123,7 +123,7 @@ void load_args(struct load *l, int argc, char **argv)
 	memset(l, 0, sizeof(*l));
 	parse(l, argc, argv);
 	/* Some libraries allocate each large message anew; on virtual machines
-	 * the page faults would take most of their time. */
+	 * page faults would take most of their time. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	mallopt(M_TOP_PAD, 64 << 20);
@@ -136,7 +136,7 @@ void load_args(struct load *l, int argc, char **argv)
 
 /* ---- the processes ---- */
 
-/* Else the client would wait for replies for ever. */
+/* Ends the client with the server, since it would wait for replies for ever. */
 static void on_child(int sig)
 {
 	static const char text[] = "the server has ended\n";
@@ -150,7 +150,7 @@ void load_fork(struct load *l, void (*server)(void *arg, int ready), void *arg)
 {
 	l->server = duo_fork(server, arg);
 	signal(SIGCHLD, on_child);
-	/* If it has ended before that. */
+	/* the server may have ended before the handler was set */
 	if (waitpid(l->server, NULL, WNOHANG))
 		must(-ECHILD, "the server");
 }
@@ -163,7 +163,7 @@ static uint64_t cpu_of(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ns that both processes have used. */
+/* Returns the processor time that both processes have used, ns. */
 static uint64_t cpu(const struct load *l)
 {
 	clockid_t clock;

@@ -38,47 +38,49 @@ extern "C" {
 struct load_slot;
 
 struct load {
-	/* What is asked for. */
+	/* what the command line asks for */
 	bool block;
 	size_t depth, request_size, reply_size; /* bytes */
 	uint64_t ns;
 
-	/* The client's: requests under way, of those that it has begun. */
+	/* client: requests under way, and requests begun */
 	size_t under_way;
 
-	/* The rest is load.c's. */
+	/* private to load.c */
 	pid_t server;
 	unsigned char *requests, *replies; /* of each slot */
 	struct load_slot *slots;
 	struct duo_times *times;
 	uint64_t begun, done;
-	uint64_t now, since, until; /* ns; of the last reply, the phase */
-	uint64_t cpu;		    /* ns */
+	/* ns: of the last reply; begin and end of the phase */
+	uint64_t now, since, until;
+	uint64_t cpu; /* ns of processor time */
 	int phase;
 };
 
-/* Sets up @l, for the server that is forked then, too. */
+/* Sets up @l from the command line, before the server is forked. */
 void load_args(struct load *l, int argc, char **argv);
 
-/* Runs server(), as duo_fork() does. The process ends if the server does. */
+/* Runs server() in a process of its own, as duo_fork() does. If the server
+ * ends, so does the client. */
 void load_fork(struct load *l, void (*server)(void *arg, int ready), void *arg);
-/* When no request is under way any more: ends the server, and prints. */
+/* Ends the server, and prints the results. No request may be under way. */
 void load_end(struct load *l);
 
 /*
- * Client: begins a request of @slot, 0 to depth - 1. Returns its bytes,
- * request_size, which stay until it is answered.
+ * Client: begins a request in @slot, 0 to depth - 1. Returns its request_size
+ * bytes, which stay until it is answered.
  */
 unsigned char *load_request(struct load *l, size_t slot);
 /*
- * Client: a reply came. Returns the slot that is free now, for another
- * request; or -1: time is over.
+ * Client: takes a reply. Returns the slot that is free for another request, or
+ * -1 when the time is over.
  */
 long load_replied(struct load *l, const void *reply, size_t size);
 
 /*
- * Server: a request came. Returns what to answer, reply_size bytes, which stay
- * until the client has it.
+ * Server: takes a request. Returns the reply_size bytes to answer with, which
+ * stay until the client has them.
  */
 unsigned char *load_serve(struct load *l, const void *request, size_t size);
 

@@ -30,11 +30,11 @@ struct run {
 	struct lnet_sim *sim;
 	struct ulrpc_client *client;
 	enum ulrpc_semantics semantics;
-	uint64_t cut; /* ns between two of them; 0: none */
+	uint64_t cut; /* ns between two cuts; 0: no cuts */
 	unsigned int calls, begun, ended, lost;
 	uint64_t retries, queries, executions;
-	uint64_t last;	 /* ns */
-	uint32_t *times; /* us, of those that were answered */
+	uint64_t last;	 /* ns: end of the last call */
+	uint32_t *times; /* us, of answered calls */
 };
 
 /* ---- the server ---- */
@@ -116,7 +116,7 @@ static struct ulrpc *node_add(struct lnet_sim *sim, const char *nid)
 
 static void cut(void *arg);
 
-/* Not always in the same moment of a round trip. */
+/* cuts come at varying moments of a round trip */
 static void cut_later(struct run *r)
 {
 	must(lnet_sim_at(r->sim, r->cut + lnet_sim_random(r->sim, 1000000), cut,

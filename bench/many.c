@@ -109,12 +109,14 @@ static void pair_call(struct pair *p)
 	     "ulrpc_call");
 }
 
-/* By this name callgrind knows what to count. */
+/* callgrind counts the instructions inside this function, by its name */
 __attribute__((noinline)) void measured(struct pair *p, unsigned int calls);
 
 void measured(struct pair *p, unsigned int calls)
 {
-	struct ev_timer alive; /* or ev_run() returns: nodes do not hold it */
+	/* without this timer ev_run() would return: nodes do not keep the loop
+	 * alive */
+	struct ev_timer alive;
 
 	ev_timer_init(&alive, NULL, 1000, 0);
 	ev_timer_start(p->loop, &alive);
@@ -218,7 +220,7 @@ static void sim_pings(unsigned int n)
 
 struct herd {
 	unsigned int left, answered, refused, unknown;
-	uint64_t last; /* ns */
+	uint64_t last; /* ns: when the last call ended */
 	struct lnet_sim *sim;
 };
 

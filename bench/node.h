@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes with RPC on TCP, as measurements want them: driven by lnet_poll(). */
+/* Nodes with RPC on TCP for measurements, driven by lnet_poll(). */
 #ifndef BENCH_NODE_H
 #define BENCH_NODE_H
 
 #include <stdint.h>
 #include "ulnet/service.h"
 
-/* A node with the NID @nid that uses @port, and RPC on it; *@node_p is to be
- * closed by lnet_close(). The process ends with a message if that fails. */
+/* Opens a node with the NID @nid that uses @port, and RPC on it; *@node_p is to
+ * be closed by lnet_close(). The process ends with a message if that fails. */
 struct ulrpc *bench_node(const char *nid, uint16_t port, struct lnet **node_p);
 
-/* The same, on the libev loop of the caller, which many nodes may share. */
+/* As bench_node(), on a libev loop of the caller, which many nodes may share.
+ */
 struct ev_loop;
-struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid, uint16_t port,
-			    struct lnet **node_p);
+struct ulrpc *bench_node_on(struct ev_loop *loop, const char *nid,
+			    uint16_t port, struct lnet **node_p);
 
-/* A service "bench" with one method "load", which @handler serves inline. */
+/* Adds a service "bench" with one method "load", which @handler serves in the
+ * loop. */
 void bench_serve(struct ulrpc *rpc, ulrpc_handler_fn handler, void *arg);
 
-/* A client of the service of @nid. */
+/* Opens a client of that service at @nid. */
 struct ulrpc_client *bench_client(struct ulrpc *rpc, const char *nid);
 
 #endif

@@ -43,9 +43,9 @@ struct raw {
 	const char *what;
 	enum mode mode;
 	size_t size, depth, chunk;
-	uint64_t ns; /* how long */
+	uint64_t ns; /* length of the measurement */
 	struct sockaddr_in server;
-	int in, out; /* one connection, or one each way */
+	int in, out; /* the same connection, or one for each direction */
 	int epfd, listener;
 };
 
@@ -78,7 +78,8 @@ static void raw_wait(struct raw *r)
 		must_sys(epoll_wait(r->epfd, &ev, 1, -1), "epoll_wait");
 }
 
-/* Bytes; 0: none now; -1: the other end is gone. */
+/* Returns the number of bytes received; 0: none now; -1: the other end has
+ * closed. */
 static ssize_t raw_recv(struct raw *r, void *buf, size_t size)
 {
 	ssize_t n = recv(r->in, buf, size,
@@ -108,7 +109,7 @@ static ssize_t raw_send(struct raw *r, const void *buf, size_t size)
 	return 0;
 }
 
-/* All of it. False: the other end is gone. */
+/* Sends all bytes. Returns false if the other end has closed. */
 static bool raw_send_all(struct raw *r, const unsigned char *buf, size_t size)
 {
 	while (size) {
@@ -124,7 +125,7 @@ static bool raw_send_all(struct raw *r, const unsigned char *buf, size_t size)
 
 /* ---- there and back ---- */
 
-/* Waits before it looks, as an event loop does. */
+/* Waits before it reads, as an event loop does. */
 static bool recv_exactly(struct raw *r, unsigned char *buf, size_t size)
 {
 	while (size) {
@@ -159,7 +160,7 @@ static void echo_once(struct raw *r, unsigned char *out, unsigned char *in)
 {
 	size_t size = r->size * r->depth;
 
-	/* A stamp that differs from that of the last time. */
+	/* each message has another stamp */
 	++*(uint64_t *)(void *)out;
 	if (!raw_send_all(r, out, size) || !recv_exactly(r, in, size))
 		must(-EPIPE, "the server");
@@ -199,14 +200,14 @@ static double echo_client(struct raw *r)
 /* ---- to and fro, without waiting for all of them ---- */
 
 struct bouncer {
-	unsigned char *buf; /* DEPTH messages */
+	unsigned char *buf; /* memory of DEPTH messages */
 	size_t have;	    /* bytes */
-	bool counting;	    /* the client: they are numbered */
-	uint64_t bounced;   /* its messages */
+	bool counting;	    /* on the client, messages are numbered */
+	uint64_t bounced;   /* messages that came back */
 };
 
-/* Messages that came back, from number @bounced on: each goes again, as that
- * DEPTH later. */
+/* Numbers messages that came back, from @bounced on, anew: each is sent again
+ * as the one DEPTH later. */
 static void renumber(struct raw *r, struct bouncer *b, unsigned char *p,
 		     size_t size)
 {
@@ -221,7 +222,8 @@ static void renumber(struct raw *r, struct bouncer *b, unsigned char *p,
 	}
 }
 
-/* Sends back what came. 1: something; 0: nothing; -1: the end. */
+/* Sends back what has come. Returns 1: something; 0: nothing; -1: the other end
+ * has closed. */
 static int bouncer_turn(struct raw *r, struct bouncer *b)
 {
 	unsigned char *p = b->buf;
@@ -272,7 +274,7 @@ static void bounce_begin(struct raw *r)
 struct writer {
 	unsigned char *bufs;
 	uint64_t allowed, sent; /* messages */
-	size_t pos;		/* in the one being sent */
+	size_t pos;		/* bytes sent of the message in progress */
 	size_t token_bytes;
 };
 
@@ -282,13 +284,14 @@ struct reader {
 	size_t pos;
 };
 
-/* The message @number's place, among those that are used again and again. */
+/* Returns the buffer for message @number, of those that are used in turn. */
 static unsigned char *place(struct raw *r, unsigned char *bufs, uint64_t number)
 {
 	return bufs + number % DUO_BUFFERS * r->size;
 }
 
-/* What it does now without waiting. 1: something; 0: nothing; -1: the end. */
+/* Does what can be done now without waiting. Returns 1: something; 0: nothing;
+ * -1: the other end has closed. */
 static int writer_send(struct raw *r, struct writer *w)
 {
 	int did = 0;
@@ -309,7 +312,7 @@ static int writer_send(struct raw *r, struct writer *w)
 			w->pos = 0;
 			w->sent++;
 		}
-		/* With small pieces: look for tokens now and then. */
+		/* with small pieces, read tokens now and then */
 		if (!w->pos)
 			break;
 	}

@@ -39,12 +39,13 @@
 #define BITS	  UINT64_C(0x726f757465)
 #define CREDITS	  4096
 #define TIMEOUT	  20000000 /* us, of each PUT */
-#define WARM_PUTS 200	   /* before anything is counted */
+#define WARM_PUTS 200	   /* PUTs before anything is counted */
 #define NEAR	  "127.0.0.1@tcp1"
 #define NEAR_GATE "127.0.0.3@tcp1"
 #define FAR	  "127.0.0.2@tcp2"
 #define FAR_GATE  "127.0.0.4@tcp2"
-#define BESIDE	  "127.0.0.2@tcp1" /* the server, without a router */
+/* NID of the server that is reached without a router */
+#define BESIDE "127.0.0.2@tcp1"
 
 struct run {
 	uint16_t port;
@@ -204,7 +205,8 @@ static void open_client(struct client *c, bool routed)
 	must(LNetMDBind(c->node, &md, LNET_RETAIN, &c->md), "LNetMDBind");
 }
 
-/* Until so many are done; all that is under way is, when no more begin. */
+/* Polls until @done PUTs are done, or @end; then until nothing is under way, if
+ * no more begin. */
 static void poll_until(struct client *c, uint64_t done, uint64_t end)
 {
 	must(lnet_call(c->node, 0, put_first, c), "lnet_call");
@@ -214,7 +216,7 @@ static void poll_until(struct client *c, uint64_t done, uint64_t end)
 
 /* ---- what is measured ---- */
 
-/* Processor time that a process has used, ns. */
+/* Returns the processor time that a process has used, ns. */
 static uint64_t cpu_of(pid_t pid)
 {
 	struct timespec ts;
@@ -248,7 +250,7 @@ struct result {
 	double rate; /* PUTs a second */
 };
 
-/* @pids: whose processor time counts. */
+/* @pids: the processes whose processor time counts. */
 static struct result measure(struct client *c, const pid_t *pids,
 			     unsigned int n)
 {

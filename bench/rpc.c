@@ -13,7 +13,7 @@
 
 #define DEADLINE (60 * UINT64_C(1000000)) /* us */
 
-/* One for each request under way: bulk belongs to it. */
+/* A slot for each request under way, with its bulk. */
 struct slot {
 	struct peer *peer;
 	size_t index;
@@ -21,7 +21,7 @@ struct slot {
 	struct ulrpc_bulk *bulk;
 };
 
-/* Server: a transfer and its request. */
+/* Server: a request and its transfer. */
 struct job {
 	struct peer *peer;
 	struct ulrpc_request *request;
@@ -170,8 +170,8 @@ static void call(struct slot *s)
 		conf.bulks = &s->bulk;
 		conf.nbulks = 1;
 	}
-	/* The load has its bytes where it wants; in writes these are what is
-	 * lent. */
+	/* The load chooses where its bytes are; for writes, they are the bulk.
+	 */
 	if (p->bulk_write) {
 		iov = (struct iovec){ request, size };
 		bulk.iov = &iov;
@@ -205,7 +205,7 @@ static void on_reply(void *arg, const struct ulrpc_outcome *outcome,
 		next = load_replied(&p->load, reply, length);
 	if (next < 0)
 		return;
-	/* A slot's memory goes with what is answered. */
+	/* the memory of a slot moves on to the next request */
 	p->slots[next].memory = s->memory;
 	p->slots[next].bulk = s->bulk;
 	call(&p->slots[next]);

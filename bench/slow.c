@@ -24,10 +24,10 @@
 
 #define EACH	 1000 /* calls of a client */
 #define NODES	 64   /* clients */
-#define TICK	 0.01 /* s, between two looks at whether all calls are there */
+#define TICK	 0.01 /* s, between two checks whether all calls have arrived */
 #define DEADLINE UINT64_C(3600000000) /* us, of a call */
 
-/* What both processes see. */
+/* Shared by both processes. */
 struct shared {
 	uint16_t port;
 	_Atomic unsigned int held; /* calls at the server */
@@ -99,7 +99,7 @@ static struct lnet *client(struct ev_loop *loop, const struct shared *s,
 
 /* ---- who measures ---- */
 
-static double used(clockid_t clock) /* s of processor time */
+static double used(clockid_t clock) /* Returns processor time, s. */
 {
 	struct timespec t;
 

@@ -37,24 +37,26 @@
 
 #define BITS	UINT64_C(0x62656e6368)
 #define TIMEOUT 20000000 /* us, of each operation */
-#define TURNS	8	 /* of the loop between two looks at the clock */
-/* In a number: those before it have come. (While connections are being made
- * they may overtake each other.) */
+/* turns of the loop between two readings of the clock */
+#define TURNS 8
+/* Flag in a message's number: all before it have come. (While connections are
+ * being opened, messages may overtake each other.) */
 #define IN_ORDER (UINT64_C(1) << 63)
 
 enum portal {
-	PORTAL_ECHO = 10, /* the server's: PUTs them back */
-	PORTAL_FLOOD,	  /* counts */
-	PORTAL_SINK,	  /* takes */
-	PORTAL_SOURCE,	  /* gives */
-	PORTAL_QUIT,	  /* ends */
-	PORTAL_REQUESTS,  /* takes many in a buffer, and answers */
-	PORTAL_BACK,	  /* the client's: echoes, and counts of FLOOD */
-	PORTAL_REPLIES,	  /* the client's: an entry for each */
+	PORTAL_ECHO = 10, /* server: PUTs each message back */
+	PORTAL_FLOOD,	  /* server: counts PUTs */
+	PORTAL_SINK,	  /* server: destination of PUTs */
+	PORTAL_SOURCE,	  /* server: source of GETs */
+	PORTAL_QUIT,	  /* server: a PUT ends the measurement */
+	/* server: requests, many in a buffer, which are answered */
+	PORTAL_REQUESTS,
+	PORTAL_BACK,	/* client: echoes, and counts of FLOOD */
+	PORTAL_REPLIES, /* client: replies, with an entry for each */
 };
 
-/* Of RPCs: the first fragment of a request; what a server's buffer has room
- * for, and how many of them it has. */
+/* RPCs: the first fragment of a request; requests that a server's buffer has
+ * room for; number of these buffers. */
 #define RPC_HEAD    16
 #define RPC_MAX	    UINT32_C(65536)
 #define RPC_BUFFER  (64 * RPC_MAX)
@@ -62,25 +64,27 @@ enum portal {
 
 enum mode { MODE_POLL, MODE_BLOCK, MODE_THREADS, MODE_LO };
 
-/* One process's part; with MODE_LO both parts are this one. */
+/* One process; with MODE_LO the client and the server. */
 struct side {
 	const struct what *what;
 	enum mode mode;
 	uint32_t size, credits;
 	uint64_t depth;
-	uint64_t ns, count; /* how long; or how many */
+	/* length of the measurement, or number of messages */
+	uint64_t ns, count;
 	uint16_t port;
 
 	struct lnet *node;
-	unsigned char *out, *in;		/* DUO_BUFFERS of size */
-	struct ulnet_md_handle md[DUO_BUFFERS]; /* the client's, one each */
+	unsigned char *out, *in; /* DUO_BUFFERS of size */
+	/* client: one for each buffer */
+	struct ulnet_md_handle md[DUO_BUFFERS];
 
 	/* server */
 	struct ulnet_md_handle reply_md;
 	unsigned char *requests; /* RPC_BUFFERS */
 	uint64_t got;
 
-	/* both: the PUT that ends all came, or left */
+	/* both: the PUT that ends the measurement came, or was sent */
 	sem_t quit;
 	bool quitting;
 
@@ -88,27 +92,29 @@ struct side {
 	struct ulnet_id server;
 	struct ulnet_eq_handle eq; /* MODE_THREADS */
 	uint64_t begun, done;	   /* operations */
-	uint64_t order;		   /* IN_ORDER or 0 */
+	uint64_t order;		   /* IN_ORDER, or 0 */
 	uint64_t end;		   /* ns */
-	bool enough;		   /* begin no more */
-	uint64_t began;		   /* ns; of the last echo */
-	struct duo_times *times;   /* NULL: not now */
+	bool enough;		   /* no more messages may begin */
+	uint64_t began;		   /* ns: begin of the last echo */
+	struct duo_times *times;   /* NULL: nothing is timed */
 };
 
 struct what {
 	const char *name;
-	/* Sends what may be sent at first. */
+	/* Sends the first messages. */
 	void (*start)(struct side *s);
-	/* A plain thread: until s->end. */
+	/* Runs in a plain thread, until s->end. */
 	void (*threads)(struct side *s);
-	ulnet_handler_fn on_active; /* events of the operations */
-	bool timed;		    /* one at a time */
+	ulnet_handler_fn on_active; /* the handler for events of operations */
+	/* one operation at a time, which is timed */
+	bool timed;
 	bool is_rpc;
 };
 
 static void flood_begin(struct side *s);
 
-/* Is it about a message? (Else the MD of an idle side ends.) */
+/* Is this the event of a message? (Otherwise the MD of an idle side has ended.)
+ */
 static bool check_event(const struct ulnet_event *ev)
 {
 	if (!ev->status)
@@ -189,7 +195,7 @@ static void on_echo(const struct ulnet_event *ev)
 	    ev->hdr_data);
 }
 
-/* FLOOD: how many at once. */
+/* FLOOD: returns how many PUTs the server has counted. */
 static uint64_t confirmed(const struct side *s)
 {
 	return s->depth < 4 ? 1 : s->depth / 4;
@@ -209,7 +215,7 @@ static void on_flood(const struct ulnet_event *ev)
 		    s->got);
 }
 
-/* RPC: one that is full goes, and comes again as the next one. */
+/* RPC: a full buffer is unlinked, and attached again as the last one. */
 static void on_request(const struct ulnet_event *ev);
 
 static void post_buffer(struct side *s, unsigned char *start)
@@ -278,7 +284,8 @@ static void serve(struct side *s)
 
 /* ---- client: what is measured ---- */
 
-/* Which of the reused buffers, as an offset. */
+/* Returns the offset of the buffer for message @number: large messages use
+ * several in turn. */
 static uint32_t place(const struct side *s, uint64_t number)
 {
 	return (uint32_t)(number % DUO_BUFFERS) * s->size;
@@ -286,14 +293,15 @@ static uint32_t place(const struct side *s, uint64_t number)
 
 static bool may_begin(struct side *s)
 {
-	/* On 0@lo a turn lasts as long as something follows from it. */
+	/* on 0@lo a turn lasts as long as each event begins another operation
+	 */
 	if (s->mode == MODE_LO && duo_now() >= s->end)
 		s->enough = true;
 	return !s->enough && s->begun < s->count &&
 	       s->begun - s->done < s->depth;
 }
 
-/* Of the operation to be begun: large ones use one buffer after the other. */
+/* Returns the MD of the next operation: large ones use the buffers in turn. */
 static struct ulnet_md_handle md_of(const struct side *s)
 {
 	return s->md[s->begun % DUO_BUFFERS];
@@ -429,7 +437,7 @@ static void on_operation(const struct ulnet_event *ev)
 	s->what->start(s);
 }
 
-/* The same by a plain thread. */
+/* As above, by a plain thread. */
 
 static void next_event(struct side *s, struct ulnet_event *ev)
 {
@@ -521,7 +529,7 @@ static void turns(struct side *s)
 		must(lnet_poll(s->node, 0), "lnet_poll");
 }
 
-/* Until the PUT that ends all has come, or gone. */
+/* Waits until the PUT that ends the measurement has come, or was sent. */
 static void await_quit(struct side *s)
 {
 	if (s->mode == MODE_THREADS)
@@ -560,7 +568,7 @@ static int drive_start(void *arg)
 	return 0;
 }
 
-/* For @ns; then what is under way comes to its end. */
+/* Measures for @ns, then waits until nothing is under way. */
 static void drive(struct side *s, uint64_t ns, uint64_t *done, uint64_t *took)
 {
 	uint64_t begin = duo_now(), had = s->done;
@@ -608,7 +616,8 @@ static double client(struct side *s)
 	for (uint64_t i = 0; i < DUO_BUFFERS; i++)
 		s->md[i] = bind_md(s, (get ? s->in : s->out) + place(s, i),
 				   s->size, s->what->on_active);
-	if (s->count == UINT64_MAX) { /* else each one is counted */
+	/* with a count, each operation is counted */
+	if (s->count == UINT64_MAX) {
 		drive(s, DUO_WARM_NS, &done, &took);
 		drain(s);
 		s->order = IN_ORDER;

@@ -21,18 +21,18 @@
 
 #define PORTAL	10
 #define BITS	UINT64_C(0x62656e6368)
-#define TYPES	1 /* of connections that a peer with small messages has */
+#define TYPES	1	 /* connections of a peer with small messages */
 #define TIMEOUT 50000000 /* us, of each PUT */
 #define IDLE_NS UINT64_C(200000000)
-#define GIVE_UP UINT64_C(10000000000) /* ns, for the connections */
+#define GIVE_UP UINT64_C(10000000000) /* ns, for all connections */
 
-/* Seen by both processes. */
+/* Shared by both processes. */
 struct page {
 	atomic_bool acked; /* the client has all ACKs */
 	atomic_bool measured;
-	uint64_t connected; /* ns, when all connections stood */
+	uint64_t connected; /* ns: when all connections were open */
 	size_t connections;
-	struct duo_memory used; /* by the server, for all */
+	struct duo_memory used; /* what the server uses for all peers */
 };
 
 struct peers {
@@ -46,7 +46,7 @@ struct peers {
 
 /* ---- what is used ---- */
 
-/* Bytes of the kernel's socket buffers of all TCP sockets here. */
+/* Returns the bytes in socket buffers of all TCP sockets here. */
 static double kernel_memory(void)
 {
 	FILE *f = fopen("/proc/net/sockstat", "r");
@@ -127,7 +127,7 @@ static void attach(struct peers *p)
 	must(LNetMDAttach(me, &md, LNET_RETAIN, &h), "LNetMDAttach");
 }
 
-/* Turns of the node for @ns. */
+/* Polls the node for @ns. */
 static void run_for(struct peers *p, uint64_t ns)
 {
 	for (uint64_t begin = duo_now(); duo_now() - begin < ns;)
@@ -145,7 +145,7 @@ static void server(void *arg, int ready)
 	add_ni(p, DUO_SERVER);
 	attach(p);
 	run_for(p, 10000000);
-	files = duo_files() - 1; /* without the pipe */
+	files = duo_files() - 1; /* the pipe does not count */
 	before = duo_memory();
 	duo_ready(ready);
 	while (!page->acked)
@@ -158,7 +158,8 @@ static void server(void *arg, int ready)
 	run_for(p, IDLE_NS);
 	page->used = duo_memory_since(&before);
 	page->measured = true;
-	/* The client closes first: it would take our end for a failure. */
+	/* the client closes first: if we did, it would take that for a failure
+	 */
 	for (uint64_t begin = duo_now(); duo_files() > files;) {
 		run_for(p, 10000000);
 		if (duo_now() - begin > GIVE_UP)

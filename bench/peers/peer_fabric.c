@@ -16,7 +16,7 @@
 
 #include "bench/load.h"
 
-#define COMPLETIONS 64 /* at a time */
+#define COMPLETIONS 64 /* read at a time */
 
 struct peer {
 	struct load load;
@@ -30,7 +30,7 @@ struct peer {
 	fi_addr_t to;
 };
 
-/* What is received into; an operation's context. */
+/* A receive buffer, which is also the context of its operation. */
 struct buffer {
 	struct fi_context2 context;
 	unsigned char *data;
@@ -54,7 +54,7 @@ static void must_be_alive(struct peer *p)
 	must_fi(-e.err, "completion");
 }
 
-/* What a full queue waits for happens in the calls that read completions. */
+/* Makes room in a full queue, by reading completions. */
 static void progress(struct peer *p)
 {
 	ssize_t n = fi_cq_read(p->cq, NULL, 0);
@@ -73,7 +73,8 @@ static void receive(struct peer *p, struct buffer *b, size_t size)
 	must_fi(rc, "fi_recv");
 }
 
-/* Nobody waits for it to be sent: the bytes stay until there is an answer. */
+/* Does not wait until the message is sent: its bytes stay until the answer
+ * comes. */
 static void message_send(struct peer *p, const void *data, size_t size)
 {
 	ssize_t rc;
@@ -108,7 +109,7 @@ static void on_message(struct peer *p, const struct buffer *b, size_t size)
 		request_send(p, (size_t)slot);
 }
 
-/* Messages that have come, or with --block: that come. */
+/* Handles messages that have arrived; with --block, waits for one. */
 static void turn(struct peer *p, size_t size)
 {
 	struct fi_cq_msg_entry e[COMPLETIONS];

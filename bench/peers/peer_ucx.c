@@ -19,12 +19,13 @@ enum { AM_REQUEST, AM_REPLY };
 
 struct peer {
 	struct load load;
-	void *address; /* the server's worker's, in memory of both */
+	void *address; /* address of the server's worker, in shared memory */
 	ucp_context_h context;
 	ucp_worker_h worker;
 	ucp_ep_h ep;
-	bool replied; /* to the client, which has got it */
-	/* For large messages: those that nothing is being received into. */
+	/* a reply, which tells the client that the server knows it */
+	bool replied;
+	/* buffers for large messages, but those that are being received into */
 	struct buffer *buffers;
 	size_t buffer_size;
 };
@@ -53,7 +54,7 @@ static void on_sent(void *request, ucs_status_t st, void *arg)
 static void am_send(struct peer *p, unsigned int id, const void *data,
 		    size_t size)
 {
-	/* The client's first ones tell the server where it is. */
+	/* the client's first messages tell the server its address */
 	bool first = id == AM_REQUEST && !p->replied;
 	ucp_request_param_t param = {
 		.op_attr_mask =
@@ -108,7 +109,7 @@ static void on_large(void *request, ucs_status_t st, size_t size, void *arg)
 		ucp_request_free(request);
 }
 
-/* The sender has announced a large message: takes it. */
+/* Receives a large message that the sender has announced. */
 static void fetch(struct peer *p, void *desc, size_t size)
 {
 	struct buffer *b = p->buffers;
@@ -206,7 +207,7 @@ static void init(struct peer *p, unsigned int id)
 					 : p->load.reply_size);
 }
 
-/* Until something may have happened. */
+/* Runs until something may have happened. */
 static void turn(struct peer *p)
 {
 	struct pollfd fd = { .events = POLLIN };

@@ -12,7 +12,7 @@
 
 #include "bench/load.h"
 
-#define SHARED 65536 /* bytes; from there on messages are not copied */
+#define SHARED 65536 /* bytes; messages from this size on are not copied */
 
 struct peer {
 	struct load load;

@@ -45,9 +45,11 @@ static const struct ulnet_nid peers[PEERS] = {
 struct fuzz {
 	struct reader script;
 	struct injector *in;
-	/* Of each of peers[]: */
-	bool in_use[PEERS];   /* as a peer of its own, sent to or heard */
-	bool has_told[PEERS]; /* of itself: a push or an answer came from it */
+	/* for each of peers[]: */
+	/* known as a peer of its own, from messages to it or from it */
+	bool in_use[PEERS];
+	/* it has announced itself, in a push or an answer */
+	bool has_told[PEERS];
 	unsigned int steps;
 	uint32_t payload_length;
 	uint8_t payload[PING_HEADER_SIZE + ENTRIES * PING_ENTRY_SIZE];
@@ -94,7 +96,7 @@ static void put_entry(struct fuzz *f, const struct ulnet_nid *nid,
 	put_u32(f, 0);
 }
 
-/* Mostly of a form that is right, whatever it says. */
+/* Makes ping information, mostly well-formed, whatever it says. */
 static void next_info(struct fuzz *f)
 {
 	uint8_t shape = next_u8(f), named = next_u8(f), first = next_u8(f);
@@ -107,7 +109,8 @@ static void next_info(struct fuzz *f)
 			put_entry(f, &peers[i], UP);
 	if (shape & 0x10)
 		put_entry(f, &own[shape & 1], UP);
-	n = f->payload_length / PING_ENTRY_SIZE; /* with that of 0@lo */
+	/* counts the entry of 0@lo, too */
+	n = f->payload_length / PING_ENTRY_SIZE;
 	f->payload_length = 0;
 	put_u32(f, MAGIC);
 	put_u32(f, (shape & 3) == 3 ? shape : 0x1e);
@@ -162,7 +165,7 @@ static void do_word(struct fuzz *f)
 	come(f, &hdr, next_u8(f) % PEERS, false);
 }
 
-/* To one of the node's last messages, from whom it was sent to. */
+/* Answers one of the node's last messages, from the NID that it was sent to. */
 static void do_answer(struct fuzz *f)
 {
 	unsigned int back = next_u8(f), from;
@@ -228,7 +231,8 @@ static void check_configured(const struct fuzz *f)
 	}
 }
 
-/* The primary NID of a peer that has named it, and no peer of its own. */
+/* Has only another NID of the peer named this one, which is no peer of its own?
+ */
 static bool is_unverified(const struct ulnet_peer_info *info)
 {
 	return strcmp(info->word, peer_provenances[PEER_UNVERIFIED].name) ==

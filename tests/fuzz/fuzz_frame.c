@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Headers of messages; the first byte says the byte order. What is understood
- * is encoded, and decodes to the same. As many cookies are acknowledged as the
- * header is said to name.
+ * Message headers; the first byte of the input is the byte order. What can be
+ * decoded is encoded, and decodes to the same. The number of acknowledged
+ * cookies is what the header says.
  */
 #include "lnd/socklnd/proto.h"
 
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Written in little endian, whatever it was read from. */
+/* Encodes in little-endian order, whatever order it was read in. */
 static void encode_again(const struct sock_hdr *was)
 {
 	uint8_t buf[SOCK_HDR_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HELLOs of strangers, in the steps in which they are read. One that is
- * understood is encoded, and decodes to the same.
+ * HELLOs of hostile peers, in the steps in which they are read. What can be
+ * decoded is encoded, and decodes to the same.
  */
 #include "lnd/socklnd/proto.h"
 
@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy of just these bytes, so that one byte more is noticed. */
+/* Copies the bytes to memory of just that length, so that the sanitizer notices
+ * a read behind them. */
 static uint8_t *copy_of(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -49,7 +50,8 @@ static void encode_again(struct sock_hello was)
 	struct sock_hello is;
 	size_t len;
 
-	/* Anything may stand there, and not all of it can be said again. */
+	/* the field may have any contents, not all of which can be encoded
+	 * again */
 	if (!large && !lnet_nid_is_nid4(&was.dst_nid))
 		was.dst_nid = LNET_NID_ANY;
 	len = sock_hello_encode(&was, buf);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of the self-test from strangers, and what follows them as a list of
- * destinations. A message that is understood is encoded, and decodes to the
- * same.
+ * Messages of the self-test from hostile peers; what follows a message is taken
+ * for a list of destinations. What can be decoded is encoded, and decodes to
+ * the same.
  */
 #include "services/lst/message.h"
 
@@ -16,7 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy of just these bytes, so that one byte more is noticed. */
+/* Copies the bytes to memory of just that length, so that the sanitizer notices
+ * a read behind them. */
 static uint8_t *copy_of(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of a stranger to a node that takes part in the self-test: messages
- * one after the other, each with a byte in front that says which service it is
- * for. A list of destinations is fetched from what follows the last one. The
- * node must keep to its limits, and let go of all in the end.
+ * Requests of a hostile peer to a node that takes part in the self-test:
+ * messages one after the other, each behind a byte that names the service.
+ * Lists of destinations are fetched from the bytes behind the last message. The
+ * node must keep to its limits, and in the end free everything.
  */
 #include "services/lst/lst_priv.h"
 
@@ -33,7 +33,7 @@ static struct ulnet_id id_of(const char *text)
 	return id;
 }
 
-/* What the node may fetch for the message: the end of the input. */
+/* Attaches what the node may fetch for the message: the end of the input. */
 static void offer(struct lnet *node, const uint8_t *message, void *data,
 		  size_t size)
 {
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lnet_sim_run(sim, MSEC);
 		check(lst);
 	}
-	/* Sessions end, and so do their tests. */
+	/* long enough for sessions and their tests to end */
 	lnet_sim_run(sim, (LST_SESSION_S + 5) * SEC);
 	BUG_ON(lst->session || lst->units || lst->unit_bytes);
 	BUG_ON(lnet_sim_free(sim));

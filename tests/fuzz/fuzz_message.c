@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bodies of strangers, as messages. What a packer makes of those that can be
- * read is read within the bounds of memory if it is at all, and packs to the
- * same.
+ * Bodies of hostile peers, as protobuf messages. A body that the packer can
+ * read must be read within the bounds of memory, and pack to the same.
  */
 #include "rpc/stub/message.h"
 
@@ -32,7 +31,7 @@ static void read_again(const struct packed *first)
 	struct arena a;
 
 	message = read_into(&a, first->bytes, first->length);
-	/* protobuf-c may have taken a number for a field's that is none. */
+	/* protobuf-c may have taken a number for a field that is none */
 	unbound = protobuf_c_message_unpack(&test__tree__descriptor, NULL,
 					    first->length, first->bytes);
 	BUG_ON(!message != !unbound);
@@ -59,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		BUG_ON(packed_init(&packed, message));
 		read_again(&packed);
 		packed_fini(&packed);
-		/* Whoever passes it on has no bulks to give. */
+		/* a message that is passed on has no bulks */
 		rc = message_bulks(message, &list);
 		BUG_ON((rc && rc != -EINVAL) || list.n);
 	}

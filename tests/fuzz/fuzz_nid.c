@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Texts of nets, NIDs, process ids and NID lists; the first byte picks one.
- * Whatever parses must print, and the print parse to the same value.
+ * Texts of nets, NIDs, process ids and NID lists; the first byte chooses which.
+ * What parses must print, and the print must parse to the same value.
  */
 #include "ulnet/nid.h"
 
@@ -65,7 +65,7 @@ static char *list_text(const struct ulnet_nidlist *list)
 	return text;
 }
 
-/* Both lists say the same about @nid and some of its neighbours. */
+/* Both lists must agree about @nid and some of its neighbours. */
 static void check_matches(const struct ulnet_nidlist *a,
 			  const struct ulnet_nidlist *b, struct ulnet_nid nid)
 {
@@ -78,7 +78,7 @@ static void check_matches(const struct ulnet_nidlist *a,
 	}
 }
 
-/* The NID at the head of the text, if there is one, is a good candidate. */
+/* The NID at the beginning of the text, if there is one, is likely to match. */
 static void check_lists(const struct ulnet_nidlist *a,
 			const struct ulnet_nidlist *b, const char *text)
 {
@@ -94,7 +94,7 @@ static void check_lists(const struct ulnet_nidlist *a,
 	check_matches(a, b, nid);
 }
 
-/* Each NID of it is in it, and is there once. */
+/* Each NID of the expansion must match the list, and occur once. */
 static void check_expansion(const struct ulnet_nidlist *list)
 {
 	struct ulnet_nid nids[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages and rejects of o2ib nodes, as private data or as what was received.
- * One that is understood is encoded, and decodes to the same.
+ * Messages and rejects of o2ib nodes, as private data or as received. What can
+ * be decoded is encoded, and decodes to the same.
  */
 #include "lnd/o2iblnd/wire.h"
 
@@ -68,7 +68,7 @@ static void check_same(const struct ib_msg *was, const struct ib_msg *is)
 	check_rdma(&was->rdma, &is->rdma);
 }
 
-/* On its own connection a message decodes with @rc again. */
+/* On a connection of its own sender, a message must decode with @rc again. */
 static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size,
 		     int rc)
 {
@@ -77,7 +77,7 @@ static void check_on(const struct ib_msg *was, const uint8_t *data, size_t size,
 	const char *why = NULL;
 	struct ib_msg on;
 
-	/* Nobody has such a connection. */
+	/* no connection has such a peer */
 	if (lnet_nid_is_any(&env.dst.nid))
 		return;
 	if (was->version != IB_VERSION_2 || was->type < IB_MSG_NOOP)
@@ -132,7 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > IB_MSG_SIZE_MAX)
 		return 0;
-	/* Just these bytes, so that one byte more is noticed. */
+	/* memory of just that length, so that the sanitizer notices a read
+	 * behind it */
 	copy = malloc(size ? size : 1);
 	BUG_ON(!copy);
 	if (size)

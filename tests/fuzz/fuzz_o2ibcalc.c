@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of o2ibcalc. The first byte says what they are: two nodes, one node, or
- * what was negotiated. Whatever nodes come of it, they can be calculated with,
- * and each of their inputs is read again from its text.
+ * Files of o2ibcalc. The first byte says what they describe: two nodes, one
+ * node, or what was negotiated. All nodes that can be read can be calculated
+ * with, and each of their inputs prints as a text that reads as the same.
  */
 #include "base/util.h"
 #include "tools/o2ibcalc/o2ibcalc.h"

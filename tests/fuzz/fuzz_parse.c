@@ -42,7 +42,7 @@ struct fuzz;
 struct fuzz_md {
 	struct fuzz *f;
 	struct ulnet_md_handle handle;
-	uint8_t *bytes; /* NULL: the MD is no more */
+	uint8_t *bytes; /* NULL: the MD was unlinked */
 	struct iovec iov[4];
 	uint32_t length;
 	bool queued; /* events go to the queue */
@@ -54,7 +54,7 @@ struct fuzz {
 	struct reader script;
 	struct injector *in;
 	struct ulnet_eq_handle eq;
-	unsigned int payload; /* given so far */
+	unsigned int payload; /* bytes of the payload that were used */
 	unsigned int nmds, nmes;
 	struct fuzz_md md[MDS];
 	struct ulnet_me_handle me[MES];
@@ -134,7 +134,7 @@ static void drain(struct fuzz *f)
 		look_at(ev.user_ptr, &ev);
 }
 
-/* Memory that belongs to it alone. NULL: there are enough. */
+/* Makes an MD with memory of its own. Returns NULL if there are enough. */
 static struct fuzz_md *new_md(struct fuzz *f, struct ulnet_md *umd,
 			      uint32_t length, uint8_t flags)
 {
@@ -273,11 +273,11 @@ static void do_ping(struct fuzz *f)
 
 enum {
 	INJ_LARGE = 1,	  /* a 96-byte header */
-	INJ_DEST = 2,	  /* for the NI by which it comes */
-	INJ_SRC = 4,	  /* from whom it comes */
-	INJ_HANDLE = 8,	  /* names an operation of ours */
-	INJ_ANSWER = 16,  /* ... and is of the type that answers it */
-	INJ_SHORT = 32,	  /* less payload than it says */
+	INJ_DEST = 2,	  /* its destination is the NI on which it comes */
+	INJ_SRC = 4,	  /* its source is the peer from which it comes */
+	INJ_HANDLE = 8,	  /* it names an operation of the node */
+	INJ_ANSWER = 16,  /* ... and has the type that answers that */
+	INJ_SHORT = 32,	  /* it has less payload than it says */
 	INJ_PAYLOAD = 64, /* the payload is in the script */
 };
 
@@ -306,7 +306,7 @@ static void substitute(struct fuzz *f, uint8_t flags, struct lnet_hdr *hdr,
 	}
 }
 
-/* How much really comes of what the header says. */
+/* Returns how much payload really comes, of the @length in the header. */
 static uint32_t payload_of(struct fuzz *f, uint8_t flags, uint32_t length)
 {
 	length = MIN(length, LNET_MTU);
@@ -332,7 +332,7 @@ static void do_inject(struct fuzz *f)
 	read_bytes(&f->script, bytes, hdr_len);
 	if (hdr_decode(&hdr, bytes, hdr_len) == 0) {
 		substitute(f, flags, &hdr, ni, from);
-		/* Large NIDs do not fit into a small header. */
+		/* large NIDs do not fit into a small header */
 		if (!lnet_nid_is_nid4(&hdr.dest_nid) ||
 		    !lnet_nid_is_nid4(&hdr.src_nid))
 			hdr_len = LNET_HDR_LARGE_SIZE;
@@ -470,7 +470,7 @@ static void end(struct fuzz *f)
 	for (unsigned int i = 0; i < f->nmds; i++) {
 		struct fuzz_md *m = &f->md[i];
 
-		/* The queue is gone, and the events in it. */
+		/* the queue was freed, with the events in it */
 		if (m->queued)
 			md_over(m);
 		BUG_ON(m->bytes);

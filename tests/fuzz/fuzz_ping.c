@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ping information of strangers. The first byte says how many entries are
- * wanted at most. What can be decoded, and could be a node's, is encoded, and
- * decodes to the same.
+ * Ping information of hostile peers. The first byte is the most entries to
+ * read. What can be decoded, and could be a node's own, is encoded, and decodes
+ * to the same.
  */
 #include "lnet/discovery/info.h"
 
@@ -21,13 +21,13 @@ struct entries {
 	struct ulnet_ping_ni ni[MAX_NIS];
 };
 
-/* Could a node have it as its own? */
+/* Could a node have this NID? */
 static bool is_sane(const struct ulnet_nid *nid)
 {
 	return !lnet_nid_is_any(nid) && (nid->size == 0 || nid->size == 12);
 }
 
-/* The order in which they are written: small ones first, but a large primary
+/* The order in which entries are written: small NIDs first; but a large primary
  * NID is read back before them. */
 static struct entries in_order(const struct entries *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connection requests of strangers, in the steps in which they are read. One
- * that is understood is encoded, and decodes to the same.
+ * Connection requests of hostile peers, in the steps in which they are read.
+ * What can be decoded is encoded, and decodes to the same.
  */
 #include "lnd/socklnd/proto.h"
 
@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy of just these bytes, so that one byte more is noticed. */
+/* Decodes a copy in memory of just that length, so that the sanitizer notices a
+ * read behind it. */
 static int decode(const uint8_t *data, size_t len, struct ulnet_nid *target)
 {
 	uint8_t *copy = malloc(len);

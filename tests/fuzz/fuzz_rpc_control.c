@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control messages of strangers. */
+/* Control messages of hostile peers. */
 #include "rpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of strangers. */
+/* Requests of hostile peers. */
 #include "rpc.h"
 
-/* Of a message as a whole, and of its head. */
+/* What was read of a message, or of its head. */
 struct seen {
 	struct wire_requests m;
 	struct wire_call calls[WIRE_CALLS_MAX];
@@ -28,7 +28,8 @@ static void calls_agree(const struct seen *head, const struct seen *whole)
 		struct wire_call call = whole->calls[i];
 
 		call.body = NULL;
-		/* No padding; of the union, what is decoded is all of it. */
+		/* the structure has no padding, and of its union only decoded
+		 * members are set */
 		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 		BUG_ON(memcmp(&head->calls[i], &call, sizeof(call)) != 0);
 	}
@@ -42,8 +43,8 @@ static int see_head(struct seen *seen, uint64_t hdr_data, const uint8_t *data,
 }
 
 /* Portals without a service read heads only, with as much of the bodies as
- * there is: that is possible if (and with all the bodies, only if) the message
- * can be read as a whole, and they see the same calls. */
+ * there is. That must succeed if the message can be read as a whole (with all
+ * bodies, only if), and find the same calls. */
 static void heads_agree(const uint8_t *data, size_t size)
 {
 	static struct seen whole, head;
@@ -61,7 +62,7 @@ static void heads_agree(const uint8_t *data, size_t size)
 		bodies = bodies_of_heads(&head);
 		BUG_ON(bodies < size - length);
 		BUG_ON((bodies == size - length) != !rc);
-		/* Without any of the bodies. */
+		/* without any body */
 		BUG_ON(see_head(&head, hdr_data, copy, length));
 		BUG_ON(bodies_of_heads(&head) != bodies);
 	} else {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Documents that anybody may have written. The first byte says what they are:
- * YAML (what was read is written and read again, and is the same), a request,
- * a file to import (the node is as it was if it fails, and what it exports
- * makes it anew if it works), networks and routes in one line.
+ * Documents of any contents. The first byte says what they are: YAML (what was
+ * read is written, read again, and is the same); a request; a file to import
+ * (if that fails, the node is as before; if it succeeds, what the node exports
+ * makes it anew); networks and routes in one line.
  */
 #include "tests/unit/config/paper.h"
 
@@ -37,7 +37,7 @@ static void again(const struct doc *doc, const struct tree_style *style)
 	struct tree_error err;
 	struct doc *same;
 
-	/* It is longer than it was, and may have become too long. */
+	/* the written text is longer, and may be over the limit */
 	if (strlen(text) <= limits.bytes) {
 		BUG_ON(tree_parse(text, strlen(text), &limits, &same, &err));
 		BUG_ON(!tree_eq(doc_root(doc), doc_root(same)));
@@ -79,7 +79,7 @@ static void node_start(void)
 
 	if (node)
 		return;
-	paper_loses = -1; /* nothing: pings do not wait */
+	paper_loses = -1; /* no ping is lost, so none waits */
 	lnet_log_set(LNET_LOG_ERR, quiet, NULL);
 	lnet_conf_init(&p.conf);
 	p.conf.run = LNET_RUN_POLL;
@@ -96,7 +96,7 @@ static char *ask(const char *request, int *status_p)
 	return answer;
 }
 
-/* What an answer prints. */
+/* Returns what a request's answer prints. */
 static char *ask_out(const char *request, int *status_p)
 {
 	char *answer = ask(request, status_p), *text;
@@ -210,8 +210,7 @@ static void fuzz_routes(const char *text)
 	free(routes);
 }
 
-/* On a host with an address of each kind. What comes out is a text that is
- * right. */
+/* On a host with an address of each kind. The result must be a valid text. */
 static void fuzz_ip2nets(const char *text)
 {
 	struct ip2nets_address addrs[2] = { { "eth0", LNET_NID_ANY, false },

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fuzz target without its fuzzer: fuzz_X reads what is in
- * tests/fuzz/corpus/X/ (below $srcdir), and of each file a few copies that
- * are damaged, always in the same way. A build with fuzzers does not need it.
+ * Runs a fuzz target without a fuzzer: fuzz_X reads the files in
+ * tests/fuzz/corpus/X/ (below $srcdir), and a few damaged copies of each,
+ * damaged in the same way every time. A build with fuzzers does not need this
+ * file.
  */
 #include <dirent.h>
 #include <err.h>
@@ -30,7 +31,8 @@ static uint64_t random_below(uint64_t n)
 	return random_state % n;
 }
 
-/* A copy of its own, so that the sanitizer sees what is read behind its end. */
+/* Runs the target on memory of just that length, so that the sanitizer notices
+ * a read behind it. */
 static void try(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -83,7 +85,7 @@ static void replay(const char *name)
 		errx(1, "%s: cannot be read, or is too large", name);
 	fclose(f);
 
-	/* What kills the program is the last one that was named. */
+	/* if the program crashes, the last name printed is the input's */
 	printf("%s\n", name);
 	fflush(stdout);
 	try(data, size);
@@ -106,7 +108,7 @@ int main(int argc, char **argv)
 		errx(1, "%s: the name of a fuzz target is expected", argv[0]);
 	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top ? top : ".",
 		 target + strlen("fuzz_"));
-	/* In an order that is the same everywhere. */
+	/* files are read in the same order everywhere */
 	if (chdir(dir) != 0)
 		err(1, "%s", dir);
 	n = scandir(".", &names, NULL, alphasort);

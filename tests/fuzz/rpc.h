@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What strangers send to rpc/. The first two bytes are the length of the head,
- * the rest is the message; the header data are made here, since no fuzzer finds
- * a checksum.
+ * RPC messages of hostile peers. The first two bytes are the length of the
+ * head, the rest is the message. The header data are made here, since no fuzzer
+ * would find a checksum.
  */
 #ifndef TESTS_FUZZ_RPC_H
 #define TESTS_FUZZ_RPC_H
@@ -14,8 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads a message in a copy of just its bytes, so that one byte more is
- * noticed, and says again what it says. */
+/* Reads a message in memory of just its length, so that the sanitizer notices a
+ * read behind it, and writes again what was read. */
 static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
 			   size_t length, uint64_t hdr_data, struct again *out)
 {
@@ -29,7 +29,7 @@ static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
 	return rc;
 }
 
-/* The length of the head, which is cut off. */
+/* Returns the length of the head, and removes that from the input. */
 static inline size_t rpc_head(const uint8_t **data, size_t *size)
 {
 	size_t head = (*data)[0] | (size_t)(*data)[1] << 8;
@@ -39,7 +39,7 @@ static inline size_t rpc_head(const uint8_t **data, size_t *size)
 	return MIN(head, *size);
 }
 
-/* What can be read is said again in our form, and that is read as the same. */
+/* What can be read is written in our form, which must read as the same. */
 static inline int rpc_try(enum wire_kind kind, const uint8_t *data, size_t size)
 {
 	static struct again once, twice;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stranger's program: built with what pkg-config says, outside the tree. */
+/* A user's program: built with what pkg-config says, outside the tree. */
 #include <stdio.h>
 #include <ulnet/sim.h>
 

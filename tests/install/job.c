@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Built by ./check with what is installed: a message packed and unpacked, with
- * a name that comes from libulrpc. */
+/* Built by ./check with what is installed: packs and unpacks a message, with a
+ * symbol of libulrpc. */
 #include <stdio.h>
 #include <string.h>
 #include "job.pb-c.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stranger's test of a service: built with what is installed, libulnetlab in
- * the place of libulnet. A call over a simulated network; libulrpc, which is
- * linked with libulnet, runs on nodes of the laboratory.
+ * A user's test of a service, built with what is installed, and with
+ * libulnetlab instead of libulnet: a call over a simulated network. libulrpc,
+ * which is linked with libulnet, runs on the laboratory's nodes.
  */
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #define PATTERN_SIZE   (LNET_MTU + 4096)
 #define GUARD	       0x5a
 #define POISON	       0xa5
-#define STEP	       UINT64_C(1000) /* us */
+#define STEP	       UINT64_C(1000)	  /* us */
 #define REAL_SLACK     UINT64_C(60000000) /* us: machines may be slow */
 #define COMPLAINTS_MAX 8
 #define STATS_MAX      128

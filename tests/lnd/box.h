@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tools for writing behaviours: a fixture, which is a rig that is up, and
- * boxes, which are MDs with guarded memory and a record of their events. When the
- * fixture goes down, each box must have got what LNet promises, whatever its
- * behaviour did: each operation ended once and in time, the MD's memory was given
- * back once, and nothing happened to it after that.
+ * boxes, which are MDs with guarded memory and a record of their events. When
+ * the fixture goes down, each box must have got what LNet promises, whatever
+ * its behaviour did: each operation ended once and in time, the MD's memory was
+ * given back once, and nothing happened to it after that.
  */
 #ifndef TESTS_LND_BOX_H
 #define TESTS_LND_BOX_H
@@ -24,9 +24,9 @@ enum box_cut { CUT_NONE, CUT_ODD, CUT_OTHER };
 struct fx {
 	struct lnd_rig *rig;
 	atomic_uint failures, complaints;
-	const char *skipped;  /* why */
-	unsigned int files;   /* open in the process, before any connection */
-	int64_t credits[2];   /* of each NI, by node, while nothing is sent */
+	const char *skipped; /* why */
+	unsigned int files;  /* open in the process, before any connection */
+	int64_t credits[2];  /* of each NI, by node, while nothing is sent */
 	/* protects the boxes' records: handlers may run in threads */
 	pthread_mutex_t lock;
 	unsigned int

@@ -5,8 +5,8 @@
  * program describes a rig: how to bring up a pair of nodes on that LND. Each
  * behaviour gets a fresh rig.
  *
- * The rig of LNDs that run in real time is real.c: their programs list NIDs only
- * (see lolnd_test.c).
+ * The rig of LNDs that run in real time is real.c: their programs list NIDs
+ * only (see lolnd_test.c).
  */
 #ifndef TESTS_LND_CONFORMANCE_H
 #define TESTS_LND_CONFORMANCE_H

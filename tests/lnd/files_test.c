@@ -39,7 +39,7 @@ struct said {
 	unsigned int lines;
 	/* log lines that contain it, or say that lines were left out */
 	unsigned int found;
-	char text[200];	    /* the last line */
+	char text[200]; /* the last line */
 };
 
 static void on_said(int level, const char *line, void *arg)

@@ -23,12 +23,12 @@
 #include "ulnet/lnet.h"
 #include "ulnet/loop.h"
 
-#define PATIENCE 60	/* s */
+#define PATIENCE 60 /* s */
 /* us: at most this long between two looks at the clock */
-#define POLL_US	 100000
-#define PORT	 7988
-#define ADDR	 "10.77.0.1"
-#define FLAPS	 2000 /* more changes than a netlink socket can hold */
+#define POLL_US 100000
+#define PORT	7988
+#define ADDR	"10.77.0.1"
+#define FLAPS	2000 /* more changes than a netlink socket can hold */
 
 static bool failed;
 

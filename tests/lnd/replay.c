@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays each tape of tests/wire/tcp/ against a node, from both sides (replay.h).
+ * Plays each tape of tests/wire/tcp/ against a node, from both sides
+ * (replay.h).
  *
  *	replay [PART OF A NAME]...
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays a tape against a node of this library. The node takes the part of one of
- * the two nodes on the tape, and must send what that has sent; the test sends the
- * other one's bytes as they are.
+ * Plays a tape against a node of this library. The node takes the part of one
+ * of the two nodes on the tape, and must send what that has sent; the test
+ * sends the other one's bytes as they are.
  *
  * replay_plan.c decides beforehand what the node has to do, and what it cannot;
- * replay.c plays; replay_check.c compares; replay_beside.c receives what the node
- * sends on connections that are not on the tape; replay_far.c is the node behind
- * a router; replay_lst.c and replay_console.c play LNet's self-test.
+ * replay.c plays; replay_check.c compares; replay_beside.c receives what the
+ * node sends on connections that are not on the tape; replay_far.c is the node
+ * behind a router; replay_lst.c and replay_console.c play LNet's self-test.
  */
 #ifndef TESTS_LND_REPLAY_H
 #define TESTS_LND_REPLAY_H

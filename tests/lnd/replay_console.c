@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of lst(8), run on the node of a replay. They are the program's own
- * objects. Only the code that sends requests and waits is replaced here, since
- * the tape has to go on meanwhile. A kernel's console lives as long as its
- * session, and needs no reminders; those of our console are answered here, and
- * counted.
+ * The commands of lst(8), run on the node of a replay. They are the program's
+ * own objects. Only the code that sends requests and waits is replaced here,
+ * since the tape has to go on meanwhile. A kernel's console lives as long as
+ * its session, and needs no reminders; those of our console are answered here,
+ * and counted.
  */
 #include "tests/lnd/replay_lst.h"
 

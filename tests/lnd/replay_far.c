@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The far node: the one on the other side of a router. A tape has the messages of
- * one side only. What the router sends there for somebody else must come from the
- * far node, and what it receives there for somebody else must reach the far node,
- * byte for byte. Only the cookies of socklnd belong to a connection.
+ * The far node: the one on the other side of a router. A tape has the messages
+ * of one side only. What the router sends there for somebody else must come
+ * from the far node, and what it receives there for somebody else must reach
+ * the far node, byte for byte. Only the cookies of socklnd belong to a
+ * connection.
  */
 #include "tests/lnd/replay.h"
 

@@ -5,11 +5,11 @@
  * console, and a member as well: the commands of lst(8) that were typed for the
  * tape are run on it, and must print what the kernel's have printed.
  *
- * Whoever asks chooses the ids (match bits) of replies and bulk data. Those that
- * our node chooses are compared with the tape by the request that they came in,
- * and frames that answer them are sent with its ids. Frames of our node that
- * follow each other on a connection, without one of the other node in between,
- * may come in any order, as they are independent.
+ * Whoever asks chooses the ids (match bits) of replies and bulk data. Those
+ * that our node chooses are compared with the tape by the request that they
+ * came in, and frames that answer them are sent with its ids. Frames of our
+ * node that follow each other on a connection, without one of the other node in
+ * between, may come in any order, as they are independent.
  */
 #ifndef TESTS_LND_REPLAY_LST_H
 #define TESTS_LND_REPLAY_LST_H

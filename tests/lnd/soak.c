@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two nodes exchange messages of random sizes over TCP in both directions, while
- * their connections are cut at random. What box.h promises must hold for each
- * message, no outcome may be false in either direction, and at the end nothing
- * may be left.
+ * Two nodes exchange messages of random sizes over TCP in both directions,
+ * while their connections are cut at random. What box.h promises must hold for
+ * each message, no outcome may be false in either direction, and at the end
+ * nothing may be left.
  *
  *	soak [--long | MESSAGES] [--seed S]
  */

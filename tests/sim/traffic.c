@@ -360,7 +360,7 @@ void traffic_crashed(struct traffic *t, unsigned int index)
 {
 	struct talker *m = &t->talkers[index];
 
-	while (m->uses) /* use_end() takes the MD off the list */
+	while (m->uses)		  /* use_end() takes the MD off the list */
 		use_end(m->uses); /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 

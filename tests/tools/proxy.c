@@ -34,9 +34,9 @@
 
 #define LINKS_MAX 256
 #define CHUNK	  65536
-#define HELD_MAX  (4u << 20) /* bytes on their way, in one direction */
+#define HELD_MAX  (4u << 20) /* bytes under way in one direction */
 
-/* Bytes that have been read, and are to be written at @due. */
+/* Bytes that were read, and are written at @due. */
 struct chunk {
 	struct chunk *next;
 	uint64_t due; /* us */
@@ -49,7 +49,7 @@ struct way {
 	int from, to;
 	struct chunk *first, **last;
 	size_t held;
-	bool ended; /* no more comes */
+	bool ended; /* its source has closed */
 };
 
 struct link {
@@ -137,8 +137,9 @@ static void link_new(void)
 	if (to < 0)
 		err(1, "socket");
 	accepted++;
-	/* Who has called is looked at. This is one host, whose addresses are
-	 * anybody's, and nobody lets connections wait for long. */
+	/* The second connection comes from the caller's own address. This can
+	 * block, but all is on this host, where nobody lets connections wait
+	 * for long. */
 	caller.sin_port = 0;
 	if (bind(to, (struct sockaddr *)&caller, sizeof(caller)) ||
 	    connect(to, (struct sockaddr *)&target, sizeof(target))) {
@@ -201,7 +202,7 @@ static bool way_write(struct way *w)
 	return true;
 }
 
-/* All that was to go on has, and no more comes. */
+/* Has everything been passed on, and has the source closed? */
 static bool way_is_over(const struct way *w)
 {
 	return w->ended && !w->first;
@@ -257,7 +258,7 @@ struct polled {
 	struct way *ways[2 + 4 * LINKS_MAX];
 	struct link *links[2 + 4 * LINKS_MAX];
 	nfds_t n;
-	uint64_t next; /* us: when something is due */
+	uint64_t next; /* us: when the next bytes are due */
 };
 
 static void poll_for(struct polled *p, int fd, short events, struct link *l,

@@ -163,7 +163,7 @@ int main(int argc, char *argv[])
 {
 	sigset_t cancel;
 
-	/* Of all threads that there will be. */
+	/* holds for all threads that are made later */
 	sigemptyset(&cancel);
 	sigaddset(&cancel, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &cancel, NULL);

@@ -28,7 +28,8 @@ struct capture {
 	const struct tape *tape;
 	uint32_t sent[TAPE_CONNS_MAX][2]; /* bytes, by direction */
 	uint32_t packets;
-	unsigned int spoil; /* state of the random numbers; 0: none */
+	/* state of the random numbers; 0: nothing is spoiled */
+	unsigned int spoil;
 };
 
 static void put(const void *bytes, size_t len)
@@ -39,7 +40,8 @@ static void put(const void *bytes, size_t len)
 	}
 }
 
-/* pcap's own header: microseconds, packets that begin with IPv4 or IPv6. */
+/* Writes pcap's file header: times in microseconds, packets that begin with the
+ * IP header. */
 static void put_file_header(void)
 {
 	const struct {
@@ -63,7 +65,7 @@ static void put_be32(uint8_t *p, uint32_t value)
 	put_be16(p + 2, value & 0xffff);
 }
 
-/* IP's, for @len bytes behind it; returns its own. */
+/* Writes an IP header for @len bytes behind it. Returns its length. */
 static size_t fill_ip(const union netif_addr *from, const union netif_addr *to,
 		      size_t len, uint8_t *p)
 {
@@ -85,7 +87,7 @@ static size_t fill_ip(const union netif_addr *from, const union netif_addr *to,
 	return 40;
 }
 
-/* Returns how many bytes there are before the payload. */
+/* Writes all headers. Returns the number of bytes before the payload. */
 static size_t fill_headers(const struct capture *c, const struct tape_frame *f,
 			   size_t len, uint8_t *p)
 {
@@ -144,7 +146,8 @@ static void put_bytes(struct capture *c, const struct tape_frame *f,
 	}
 }
 
-/* Frames from @i on that go the same way at once; returns the next one. */
+/* Writes the frames from @i on that follow each other in one direction. Returns
+ * the index of the next one. */
 static unsigned int put_run(struct capture *c, unsigned int i, size_t segment)
 {
 	const struct tape_frame *f = &c->tape->frame[i];

@@ -28,7 +28,7 @@
 #define WAIT_SEC 30
 
 static const struct ib_verbs *verbs;
-/* All that events tell is written and read under it. */
+/* protects all that events report */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 
@@ -39,20 +39,22 @@ struct side {
 	struct loop *loops[CPTS];
 	pthread_t threads[CPTS];
 	struct ib_port *port;
-	/* Each end's memory is a part of it. */
+	/* each end uses a part of it */
 	uint8_t *memory;
 	struct ib_mr *mr;
-	/* what is to become of requests */
+	/* what is done with connection requests */
 	enum answer answer;
 	unsigned int cpt;
-	struct end *ends; /* for those that are accepted, or held */
+	/* for connections that are accepted, or kept waiting */
+	struct end *ends;
 	unsigned int nends, taken;
 	/* of the port */
 	bool up, removed;
 	unsigned int changes;
 };
 
-/* One end of a connection. Its memory: what it sends, and a receive each. */
+/* One end of a connection. Its memory has what it sends, and a buffer for each
+ * receive. */
 struct end {
 	struct side *side;
 	struct ib_qp *qp;
@@ -67,8 +69,8 @@ struct end {
 	unsigned int sending;
 	unsigned int received[IB_WC_STATUSES], sent[IB_WC_STATUSES];
 	unsigned int bytes, wrong;
-	int rc; /* of what was called in an event */
-	/* what loop_call() is to do */
+	int rc; /* result of a call made in an event */
+	/* arguments of what loop_call() runs */
 	const struct ulnet_nid *dst;
 	struct ib_qp_conf conf;
 	unsigned int count;
@@ -369,7 +371,7 @@ static int end_post_send(struct end *e, const struct ib_wr *wrs, unsigned int n)
 	return rc;
 }
 
-/* All at once, e->count of them, of e->conf.max_inline bytes if that is set. */
+/* Posts e->count sends at once, of e->conf.max_inline bytes if that is set. */
 static int do_send(void *arg)
 {
 	struct end *e = arg;
@@ -389,7 +391,7 @@ static int do_send(void *arg)
 	return rc;
 }
 
-/* WRITTEN bytes, from memory that is not this end's. */
+/* Writes WRITTEN bytes, from memory that does not belong to this end. */
 static int do_write(void *arg)
 {
 	struct end *e = arg;
@@ -531,7 +533,7 @@ static void connect_to(const struct side *to, unsigned int i)
 	check(!end_do(e, do_resolve));
 }
 
-/* Both ends are new; a connects to b. */
+/* Makes two ends, and connects a to b. */
 static void attempt(enum answer answer)
 {
 	end_init(&active[0], &a, 0);
@@ -552,7 +554,7 @@ static void connect_both(void)
 	check(!active[0].rc && !passive[0].rc);
 }
 
-/* All that was posted ends. */
+/* Closes an end: all that was posted must end. */
 static void end_close(struct end *e)
 {
 	if (!e->qp)
@@ -873,7 +875,8 @@ static void test_address(const char *interface, const char *address)
 	wait_for(a.up);
 }
 
-/* As if the CM said so, if its module is the first one that hears of it. */
+/* Pretends that the CM has reported the removal, as it does if its module hears
+ * of it first. */
 static int do_remove_port(void *arg)
 {
 	ibr_removal_begin(ibr_port(arg));
@@ -917,7 +920,7 @@ static void test_removal(void)
 	a_open();
 }
 
-/* It does not go while this process has it open in any way. */
+/* The device is not removed while this process has it open in any way. */
 static void test_deleted(const char *interface, const char *device)
 {
 	struct opening o = { .s = &a, .conf = usual };
@@ -973,7 +976,7 @@ int main(int argc, char **argv)
 	if (argc > 4)
 		test_deleted(argv[3], argv[4]);
 	test_deaf();
-	/* Routes go with them: nothing connects after that. */
+	/* the last test: it removes routes, so nothing connects after it */
 	if (argc > 3) {
 		test_link(argv[3]);
 		test_address(argv[3], argv[1]);
