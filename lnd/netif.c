@@ -4,8 +4,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <string.h>
+
+#define SYSFS_SIZE (sizeof("/sys/class/net/") + IFNAMSIZ)
 
 static void set_addr(struct ulnet_nid *nid, const void *bytes, uint8_t size)
 {
@@ -221,39 +224,53 @@ int netif_resolve(const char *interface, struct ulnet_nid *nid,
 	return rc;
 }
 
+/* The number in the file FOLDER/NAME of sysfs; -1: there is none. */
+static int sysfs_number(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	int n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &n) != 1)
+		n = -1;
+	fclose(f);
+	return n;
+}
+
+/* The folder of the interface in sysfs; an alias (eth0:1) has that of its
+ * interface. */
+static void sysfs_folder(const char *name, char folder[SYSFS_SIZE])
+{
+	snprintf(folder, SYSFS_SIZE, "/sys/class/net/%.*s",
+		 (int)MIN(strcspn(name, ":"), IFNAMSIZ - 1U), name);
+}
+
 /* Gbit/s, at least 1; what is not known counts as 1. */
 static unsigned int speed_of(const char *name)
 {
-	char path[sizeof("/sys/class/net//speed") + IFNAMSIZ];
-	int mbit = 0;
-	FILE *f;
+	char folder[SYSFS_SIZE];
+	int mbit;
 
-	snprintf(path, sizeof(path), "/sys/class/net/%.*s/speed",
-		 (int)strcspn(name, ":"), name);
-	f = fopen(path, "re");
-	if (!f)
-		return 1;
-	if (fscanf(f, "%d", &mbit) != 1)
-		mbit = 0;
-	fclose(f);
+	sysfs_folder(name, folder);
+	mbit = sysfs_number(folder, "speed");
 	return mbit >= 1000 ? (unsigned int)mbit / 1000 : 1;
+}
+
+int netif_device_numa_node(const char *folder)
+{
+	return sysfs_number(folder, "device/numa_node");
 }
 
 int netif_numa_node(const char *name)
 {
-	char path[sizeof("/sys/class/net//device/numa_node") + IFNAMSIZ];
-	int node = -1;
-	FILE *f;
+	char folder[SYSFS_SIZE];
 
-	snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/numa_node",
-		 (int)MIN(strcspn(name, ":"), IFNAMSIZ - 1U), name);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	if (fscanf(f, "%d", &node) != 1)
-		node = -1;
-	fclose(f);
-	return node;
+	sysfs_folder(name, folder);
+	return netif_device_numa_node(folder);
 }
 
 unsigned int netif_conns(const struct ulnet_nid *nid)

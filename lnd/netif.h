@@ -38,6 +38,8 @@ unsigned int netif_conns(const struct ulnet_nid *nid);
 
 /* The NUMA node of the interface's device; -1: none is known. */
 int netif_numa_node(const char *name);
+/* The same of the device that has this folder in sysfs. */
+int netif_device_numa_node(const char *folder);
 
 /* What keeps packets from going from and to the address of @nid, in words;
  * NULL: nothing. An interface must have it, or be a loopback interface whose
