@@ -24,28 +24,27 @@ void ib_admit_reject(const struct ib_terms *terms, enum ib_reject_reason reason,
 	reject->params.max_frags = terms->frags;
 }
 
-static int no(int rc, const char *text, const char **why)
+static int refuse(int rc, const char *text, const char **why)
 {
 	*why = text;
 	return rc;
 }
 
-/* Does it make sense, and is it for this NI? */
+/* Is the request of our version, and for this NI? */
 static int check_address(const struct ib_terms *terms,
 			 const struct ib_envelope *env,
 			 struct ib_reject *reject, const char **why)
 {
 	if (env->version != IB_VERSION_2)
-		return no(-EPROTO, "version 1", why);
+		return refuse(-EPROTO, "version 1", why);
 	if (lnet_nid_eq(&env->dst.nid, &terms->self.nid))
 		return 0;
 	if (terms->starting)
 		reject->reason = IB_REJECT_EARLY;
-	return no(-EADDRNOTAVAIL, "it is for another interface", why);
+	return refuse(-EADDRNOTAVAIL, "it is for another interface", why);
 }
 
-/* Can one who says to be @nid come to this NI? Nobody of another net does; and
- * what this one sends to itself does not go this way. */
+/* Can @nid be that of a peer? It must be of the same net, and not our own. */
 static bool is_neighbour(const struct ib_terms *terms,
 			 const struct ulnet_nid *nid)
 {
@@ -53,7 +52,7 @@ static bool is_neighbour(const struct ib_terms *terms,
 	       !lnet_nid_eq(nid, &terms->self.nid);
 }
 
-/* Is it for this life of this NI, and no more than can be had? */
+/* Checks incarnation, type and limits. */
 static int check_terms(const struct ib_terms *terms,
 		       const struct ib_source *from, const struct ib_msg *msg,
 		       const struct ib_envelope *env,
@@ -63,29 +62,30 @@ static int check_terms(const struct ib_terms *terms,
 
 	*reason = IB_REJECT_STALE;
 	if (env->dst.stamp && env->dst.stamp != terms->self.stamp)
-		return no(-ESTALE, "it is for an earlier life of this one",
-			  why);
+		return refuse(-ESTALE, "it is for an earlier life of this one",
+			      why);
 	*reason = IB_REJECT_FATAL;
 	if (msg->type != IB_MSG_CONNREQ)
-		return no(-EPROTO, "no connect request", why);
+		return refuse(-EPROTO, "no connect request", why);
 	if (!p->queue_depth || !p->max_frags || !env->src.stamp)
-		return no(-EPROTO, "a connection for nothing", why);
+		return refuse(-EPROTO, "a connection for nothing", why);
 	if (!is_neighbour(terms, &env->src.nid))
-		return no(-EPROTO, "it is not of this net", why);
-	/* What peers have their shares by is what they cannot choose. All nodes
-	 * connect from the address of the NI that they name. */
+		return refuse(-EPROTO, "it is not of this net", why);
+	/* Shares are counted by NID, so a peer must not choose it freely. All
+	 * nodes connect from the address of the NI that they name. */
 	if (!lnet_nid_eq(&env->src.nid, &from->nid))
-		return no(-EPERM,
-			  "it comes from another address than its NID's", why);
+		return refuse(-EPERM,
+			      "it comes from another address than its NID's",
+			      why);
 	*reason = IB_REJECT_DEPTH;
 	if (p->queue_depth > terms->depth)
-		return no(-E2BIG, "its queue is too deep", why);
+		return refuse(-E2BIG, "its queue is too deep", why);
 	*reason = IB_REJECT_FRAGS;
 	if (p->max_frags > terms->frags)
-		return no(-E2BIG, "it has too many fragments", why);
+		return refuse(-E2BIG, "it has too many fragments", why);
 	*reason = IB_REJECT_FATAL;
 	if (p->max_msg_size > IB_MSG_SIZE_MAX)
-		return no(-EPROTO, "its messages are too long", why);
+		return refuse(-EPROTO, "its messages are too long", why);
 	return 0;
 }
 
@@ -98,10 +98,11 @@ int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 	struct ib_msg msg;
 	int rc;
 
-	/* Nothing is said of this side to who may not know it. */
+	/* Until the request is known to be for this NI, nothing of it is told.
+	 */
 	reject_init(reject, IB_REJECT_FATAL);
 	if (terms->privileged && from->port >= PRIVILEGED_BELOW)
-		return no(-EACCES, "its port is not a privileged one", why);
+		return refuse(-EACCES, "its port is not a privileged one", why);
 	if (ib_msg_decode(private, length, &msg, why))
 		return -EPROTO;
 	env = ib_msg_env(&msg);
@@ -130,19 +131,20 @@ int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 		return -EPROTO;
 	env = ib_msg_env(&msg);
 	if (msg.type != IB_MSG_CONNACK || env.version != IB_VERSION_2)
-		return no(-EPROTO, "not the answer to a connect request", why);
+		return refuse(-EPROTO, "not the answer to a connect request",
+			      why);
 	if (!msg.params.queue_depth || msg.params.queue_depth > asked->depth)
-		return no(-EPROTO, "its queue is too deep", why);
+		return refuse(-EPROTO, "its queue is too deep", why);
 	if (!msg.params.max_frags || msg.params.max_frags > asked->frags)
-		return no(-EPROTO, "it has too many fragments", why);
+		return refuse(-EPROTO, "it has too many fragments", why);
 	if (msg.params.max_msg_size > IB_MSG_SIZE_MAX)
-		return no(-EPROTO, "its messages are too long", why);
+		return refuse(-EPROTO, "its messages are too long", why);
 	if (!lnet_nid_eq(&env.src.nid, peer) || !env.src.stamp)
-		return no(-ESTALE, "it is somebody else", why);
+		return refuse(-ESTALE, "it is somebody else", why);
 	if (!lnet_nid_eq(&env.dst.nid, &self->nid) ||
 	    env.dst.stamp != self->stamp)
-		return no(-ESTALE, "it is for an earlier life of this one",
-			  why);
+		return refuse(-ESTALE, "it is for an earlier life of this one",
+			      why);
 	agreed->peer = env.src;
 	agreed->depth = msg.params.queue_depth;
 	agreed->frags = msg.params.max_frags;
@@ -166,22 +168,22 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 
 /* ---- refusals ---- */
 
-/* If the peer offers less than @asked, lowers @known to the offer. */
-static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *known)
+/* If less is offered than was asked for, lowers *@next to that. */
+static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *next)
 {
 	if (!offered || offered >= asked)
 		return false;
-	*known = MIN(*known, offered);
+	*next = MIN(*next, offered);
 	return true;
 }
 
-/* Does the peer's LND, which has rejected with @r, want to be asked again? If
- * it offers something, @known becomes that. */
+/* Does the peer's LND, which has rejected with @r, want another request? Sets
+ * in @next what it has told. */
 static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
-		     struct ib_request *known)
+		     struct ib_request *next)
 {
 	if (r->full && r->stamp)
-		known->peer.stamp = r->stamp;
+		next->peer.stamp = r->stamp;
 	switch (r->reason) {
 	case IB_REJECT_RACE:
 	case IB_REJECT_STALE:
@@ -190,10 +192,10 @@ static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 		return r->version == IB_VERSION_2;
 	case IB_REJECT_FRAGS:
 		return take_offer(asked->frags, r->params.max_frags,
-				  &known->frags);
+				  &next->frags);
 	case IB_REJECT_DEPTH:
 		return take_offer(asked->depth, r->params.queue_depth,
-				  &known->depth);
+				  &next->depth);
 	default:
 		return false;
 	}
@@ -220,17 +222,17 @@ static enum ulnet_cause admit_cause_of(int status, bool answered)
 
 struct ib_verdict ib_refusal_judge(int status, const struct ib_refusal *refusal,
 				   const struct ib_request *asked,
-				   struct ib_request *known)
+				   struct ib_request *next)
 {
 	struct ib_verdict v = { .status = status };
 
-	/* The peer has not answered. To LNet this errno means that the link is
-	 * down, which is nobody's fault. */
+	/* The peer does not answer. LNet would take -ENETDOWN for a link that
+	 * is down, for which no health is taken. */
 	if (status == -ENETDOWN)
 		v.status = -ETIMEDOUT;
 	v.cause = admit_cause_of(v.status, refusal->cm_reason);
-	if (refusal->said)
-		v.again = is_again(&refusal->reject, asked, known);
+	if (refusal->has_reject)
+		v.again = is_again(&refusal->reject, asked, next);
 	else
 		v.again = refusal->cm_reason == IB_CM_REJECT_STALE;
 	return v;

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the calculation share: the models as a table, and the rules
- * by name. ulnet/o2ib.h is what they offer.
+ * Shared by the files of the calculation (ulnet/o2ib.h): a table of the models,
+ * and notes by rule.
  */
 #ifndef LND_O2IBLND_CALC_H
 #define LND_O2IBLND_CALC_H
 
 #include "ulnet/o2ib.h"
 
-#define CALC_MSG_BYTES	 4096 /* a message, and its buffer */
-#define CALC_DEPTH_MIN	 8    /* peer_credits are no fewer, or more than */
-#define CALC_DEPTH_MAX	 255  /* this */
-#define CALC_DEPTH_V1	 8    /* fixed by version 1 of the protocol */
+#define CALC_MSG_BYTES	 4096 /* size of a message buffer */
+#define CALC_DEPTH_MIN	 8    /* bounds of peer_credits */
+#define CALC_DEPTH_MAX	 255
+#define CALC_DEPTH_V1	 8 /* depth and threshold of version 1 */
 #define CALC_HIW_V1	 7
 #define CALC_CS_MIN_V1	 4
 #define CALC_CS_MAX_V1	 16
 #define CALC_MAP_MAX	 256 /* map_on_demand of models 2.10 */
-#define CALC_MAP_SENDS	 32  /* up to this, it doubles concurrent_sends */
-#define CALC_POOL_MIN	 256 /* entries of the pool of a CPT */
+#define CALC_MAP_SENDS	 32  /* up to this, concurrent_sends is doubled */
+#define CALC_POOL_MIN	 256 /* least entries of a CPT's pool */
 #define CALC_CONNS_MAX	 127
-#define CALC_SHRINK_MIN	 16  /* model 2.10.54 gives up below */
-#define CALC_LONGEST_WRS 258 /* of one message: 257 fragments and its DONE */
-/* This LND's send queues: for each message it and a few WRITEs, and so many at
- * least. More WRITEs than there is room for take turns (exchange.c). */
+#define CALC_SHRINK_MIN	 16 /* model 2.10.54 stops lowering below this */
+/* work requests of one message: 257 fragments and the DONE */
+#define CALC_LONGEST_WRS 258
+/* This LND's send queues: entries per message for WRITEs, and least entries.
+ * Messages with more WRITEs are sent in batches (exchange.c). */
 #define CALC_USER_WRITES  4
 #define CALC_USER_WRS_MIN 64
 #define CALC_BULK_BYTES	  (UINT32_C(1) << 20)
 
-/* What max_send_wr is. */
+/* How max_send_wr is calculated: D is the depth, F the fragments, X what
+ * registration takes. */
 enum calc_send {
 	CALC_SEND_CS,	 /* (F + 1) * concurrent_sends */
 	CALC_SEND_DEPTH, /* (F + 1) * D */
@@ -35,11 +37,11 @@ enum calc_send {
 	CALC_SEND_USER,	 /* (1 + max_writes) * D */
 };
 
-/* When credits go back at once. */
+/* How the threshold for returning credits at once is calculated. */
 enum calc_hiw {
-	CALC_HIW_CONFIGURED, /* whatever the depth is */
-	CALC_HIW_BELOW,	     /* at D - 1 at the latest */
-	CALC_HIW_SCALED,     /* as peer_credits_hiw is to peer_credits */
+	CALC_HIW_CONFIGURED, /* peer_credits_hiw */
+	CALC_HIW_BELOW,	     /* peer_credits_hiw, at most D - 1 */
+	CALC_HIW_SCALED,     /* D * peer_credits_hiw / peer_credits */
 };
 
 struct calc_model {
@@ -47,14 +49,21 @@ struct calc_model {
 	enum calc_send send;
 	enum calc_hiw hiw;
 	uint32_t frags_offered, frags_accepted;
-	bool map_counts; /* map_on_demand is a number, and limits fragments */
-	bool sends_ignored; /* concurrent_sends has no effect */
-	bool cq_by_depth;   /* completion queue: 2 D for what is sent */
-	bool capped;	    /* the depth is lowered for the device's sake */
-	bool never_lowers;  /* with fixed fragments, as the initiator */
+	bool map_counts;    /* map_on_demand limits the number of fragments */
+	bool sends_ignored; /* no effect of concurrent_sends */
+	/* the completion queue has 2 D entries for sending */
+	bool cq_by_depth;
+	bool capped; /* the depth is lowered to the device's limits */
+	/* an initiator with fixed fragments does not lower them */
+	bool never_lowers;
 };
 
 const struct calc_model *calc_model(enum ulnet_o2ib_model model);
+
+static inline bool calc_is_user(const struct ulnet_o2ib_node *node)
+{
+	return node->conf.model == LNET_O2IB_USER;
+}
 
 enum calc_rule {
 #define RULE(rule, name, text) RULE_##rule,
@@ -63,7 +72,7 @@ enum calc_rule {
 	RULE_COUNT
 };
 
-/* Notes for those who ask for them: @notes may be NULL. */
+/* Add notes to @notes, unless it is NULL. */
 void calc_changed(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		  const char *name, int64_t before, int64_t value);
 __attribute__((format(printf, 6, 7))) void calc_note(
@@ -71,7 +80,7 @@ __attribute__((format(printf, 6, 7))) void calc_note(
 	enum calc_rule rule, const char *name, int64_t value, const char *how,
 	...);
 
-/* Computed, with nothing to add to the rule. */
+/* A computed value, without further text. */
 void calc_value(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		const char *name, int64_t value);
 void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side);

@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What two nodes make of their limits when they connect. */
+/* The negotiation of two nodes when they connect, and the resources that a
+ * connection takes. */
 #include <errno.h>
 
 #include "base/util.h"
 #include "lnd/o2iblnd/calc.h"
 
-struct talk {
+struct negotiation {
 	const struct ulnet_o2ib_node *ini, *acc;
 	enum ulnet_o2ib_side ini_side, acc_side;
 	struct ulnet_o2ib_conn *conn;
 	struct ulnet_o2ib_notes *notes;
 };
 
-static uint32_t calc_conn_least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static bool calc_conn_is_user(const struct ulnet_o2ib_node *node)
-{
-	return node->conf.model == LNET_O2IB_USER;
-}
-
-/* The work requests that the send queue has for each message of the depth, with
- * so many fragments. */
+/* Send queue entries for each message of the depth. */
 static uint32_t wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 {
-	if (calc_conn_is_user(node))
+	if (calc_is_user(node))
 		return 1 + node->conf.max_writes;
 	return 1 + frags + node->wrs_extra;
 }
 
-/* Model user: has the device queues for this depth, with @wrs to send? */
+/* Model user: does the device allow queues for this depth, with @wrs entries
+ * for sending? */
 static bool user_fits(const struct ulnet_o2ib_node *node, uint32_t depth,
 		      uint64_t wrs)
 {
@@ -53,8 +44,8 @@ static uint32_t user_capped(const struct ulnet_o2ib_node *node, uint32_t depth)
 	return depth;
 }
 
-/* Model user: those of a send queue of this depth; the device may grant less,
- * which is enough. */
+/* Model user: entries of the send queue for this depth. The device may grant
+ * less, which is enough. */
 static uint64_t user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
 {
 	uint64_t wrs = (uint64_t)wrs_each(node, 0) * depth;
@@ -65,13 +56,13 @@ static uint64_t user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
 	return wrs;
 }
 
-/* The depth that a node can have, for the sake of its device. */
+/* The depth, lowered to the limits of the node's device. */
 static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 		       uint32_t frags)
 {
 	uint64_t each = wrs_each(node, frags);
 
-	if (calc_conn_is_user(node))
+	if (calc_is_user(node))
 		return user_capped(node, depth);
 	if (!calc_model(node->conf.model)->capped || !node->conf.max_qp_wr ||
 	    each * depth <= node->conf.max_qp_wr)
@@ -79,7 +70,7 @@ static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 	return (uint32_t)(node->conf.max_qp_wr / each);
 }
 
-static uint32_t take_cap(struct talk *t, enum ulnet_o2ib_side side,
+static uint32_t take_cap(struct negotiation *t, enum ulnet_o2ib_side side,
 			 uint32_t depth, uint32_t frags)
 {
 	const struct ulnet_o2ib_node *node =
@@ -94,7 +85,8 @@ static uint32_t take_cap(struct talk *t, enum ulnet_o2ib_side side,
 	return cap;
 }
 
-static void calc_conn_refuse(struct talk *t, enum ulnet_o2ib_verdict verdict,
+static void calc_conn_refuse(struct negotiation *t,
+			     enum ulnet_o2ib_verdict verdict,
 			     enum calc_rule rule, const char *name,
 			     int64_t value)
 {
@@ -104,8 +96,8 @@ static void calc_conn_refuse(struct talk *t, enum ulnet_o2ib_verdict verdict,
 		  lnet_o2ib_verdict_text(verdict));
 }
 
-/* Another request is made, with what was allowed. */
-static void rejected(struct talk *t, struct ulnet_o2ib_attempt *attempt,
+/* A rejection that tells @limit. */
+static void rejected(struct negotiation *t, struct ulnet_o2ib_attempt *attempt,
 		     enum ulnet_o2ib_answer answer, uint32_t limit)
 {
 	attempt->answer = answer;
@@ -113,9 +105,8 @@ static void rejected(struct talk *t, struct ulnet_o2ib_attempt *attempt,
 	t->conn->rejects++;
 }
 
-/* The acceptor looks at the depth, then at the fragments. False: another
- * request follows, with what is in @next. */
-static bool answer_v2(struct talk *t, struct ulnet_o2ib_attempt *now,
+/* Judges depth, then fragments. False: the initiator asks again, with @next. */
+static bool answer_v2(struct negotiation *t, struct ulnet_o2ib_attempt *now,
 		      struct ulnet_o2ib_attempt *next)
 {
 	uint32_t depth_max = t->acc->depth_max, frags = t->acc->frags_accepted;
@@ -150,8 +141,8 @@ static bool answer_v2(struct talk *t, struct ulnet_o2ib_attempt *now,
 	return true;
 }
 
-/* All that version 1 can say is no. */
-static bool answer_v1(struct talk *t, struct ulnet_o2ib_attempt *now)
+/* As answer_v2(). A rejection of version 1 tells no limits. */
+static bool answer_v1(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 {
 	uint32_t frags = t->acc->frags_accepted;
 	enum ulnet_o2ib_verdict verdict;
@@ -170,8 +161,9 @@ static bool answer_v1(struct talk *t, struct ulnet_o2ib_attempt *now)
 	return true;
 }
 
-/* False: the acceptor does not speak the version of this request. */
-static bool answer_version(struct talk *t, struct ulnet_o2ib_attempt *now,
+/* False: the acceptor does not speak the version, and is asked again. */
+static bool answer_version(struct negotiation *t,
+			   struct ulnet_o2ib_attempt *now,
 			   struct ulnet_o2ib_attempt *next)
 {
 	if (now->version == 1 || t->acc->conf.version == 2)
@@ -184,7 +176,7 @@ static bool answer_version(struct talk *t, struct ulnet_o2ib_attempt *now,
 	return false;
 }
 
-static void accepted(struct talk *t, struct ulnet_o2ib_attempt *now)
+static void accepted(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 {
 	uint32_t depth;
 
@@ -204,24 +196,26 @@ static void accepted(struct talk *t, struct ulnet_o2ib_attempt *now)
 	calc_value(t->notes, RULE_ACCEPTED, "max_frags", now->frags);
 }
 
-/* One request, with what the initiator would like to have in @wish, and the
- * answer. False: another one follows. */
-static bool calc_conn_ask(struct talk *t, struct ulnet_o2ib_attempt *wish)
+/* One request, and its answer. False: the initiator asks again, with @request
+ * updated. */
+static bool calc_conn_ask(struct negotiation *t,
+			  struct ulnet_o2ib_attempt *request)
 {
 	struct ulnet_o2ib_conn *conn = t->conn;
 	struct ulnet_o2ib_attempt *now = &conn->attempts[conn->nattempts];
 
-	*now = *wish;
-	now->depth = take_cap(t, t->ini_side, wish->depth, wish->frags);
+	*now = *request;
+	now->depth = take_cap(t, t->ini_side, request->depth, request->frags);
 	if (!now->depth) {
 		calc_conn_refuse(t, LNET_O2IB_NO_DEPTH, RULE_ASK_NO_DEPTH,
 				 "queue_depth", 0);
 		return true;
 	}
 	conn->nattempts++;
-	if (!answer_version(t, now, wish))
+	if (!answer_version(t, now, request))
 		return false;
-	if (now->version == 1 ? !answer_v1(t, now) : !answer_v2(t, now, wish))
+	if (now->version == 1 ? !answer_v1(t, now)
+			      : !answer_v2(t, now, request))
 		return false;
 	if (conn->verdict == LNET_O2IB_CONNECTED)
 		accepted(t, now);
@@ -246,13 +240,13 @@ static uint32_t flow_hiw(const struct ulnet_o2ib_node *node,
 		now = pc ? (uint32_t)((uint64_t)d * hiw / pc) : 0;
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_SCALED, "hiw",
 			  now, "%u * %u / %u", d, hiw, pc);
-		if (now || !calc_conn_is_user(node))
+		if (now || !calc_is_user(node))
 			break;
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_SCALED, "hiw", 1,
 			  "at least 1 in model user");
 		return 1;
 	case CALC_HIW_BELOW:
-		now = calc_conn_least(hiw, d - 1);
+		now = MIN(hiw, d - 1);
 		calc_note(notes, LNET_O2IB_COMPUTED, RULE_FLOW_BELOW, "hiw",
 			  now, "least of %u and %u - 1", hiw, d);
 		break;
@@ -286,7 +280,7 @@ static uint32_t flow_sends(const struct ulnet_o2ib_node *node,
 	return now;
 }
 
-static void flow(struct talk *t, enum ulnet_o2ib_side side,
+static void flow(struct negotiation *t, enum ulnet_o2ib_side side,
 		 const struct ulnet_o2ib_node *node)
 {
 	calc_side(t->notes, side);
@@ -303,29 +297,28 @@ int lnet_o2ib_negotiate(const struct ulnet_o2ib_node *nodes,
 		initiator == LNET_O2IB_B ? LNET_O2IB_B : LNET_O2IB_A;
 	enum ulnet_o2ib_side acc =
 		ini == LNET_O2IB_A ? LNET_O2IB_B : LNET_O2IB_A;
-	struct talk t = { .ini = &nodes[ini],
-			  .acc = &nodes[acc],
-			  .ini_side = ini,
-			  .acc_side = acc,
-			  .conn = conn,
-			  .notes = notes };
-	struct ulnet_o2ib_attempt wish = { .version = t.ini->conf.version,
-					   .depth = t.ini->depth_max,
-					   .frags = t.ini->frags_offered };
+	struct negotiation t = { .ini = &nodes[ini],
+				 .acc = &nodes[acc],
+				 .ini_side = ini,
+				 .acc_side = acc,
+				 .conn = conn,
+				 .notes = notes };
+	struct ulnet_o2ib_attempt request = { .version = t.ini->conf.version,
+					      .depth = t.ini->depth_max,
+					      .frags = t.ini->frags_offered };
 
 	*conn = (struct ulnet_o2ib_conn){ .initiator = ini,
-					  .version = wish.version };
+					  .version = request.version };
 	if (!nodes[0].starts || !nodes[1].starts) {
 		calc_conn_refuse(&t, LNET_O2IB_NO_NI, RULE_NO_NI, "connected",
 				 0);
 	} else if ((nodes[0].conf.version == 1 || nodes[1].conf.version == 1) &&
-		   (calc_conn_is_user(&nodes[0]) ||
-		    calc_conn_is_user(&nodes[1]))) {
+		   (calc_is_user(&nodes[0]) || calc_is_user(&nodes[1]))) {
 		calc_conn_refuse(&t, LNET_O2IB_NO_VERSION, RULE_ASK_NO_V1,
 				 "version", 1);
 	} else {
-		/* Each reject lowers something for good. */
-		while (!calc_conn_ask(&t, &wish))
+		/* ends, since each rejection lowers a limit */
+		while (!calc_conn_ask(&t, &request))
 			BUG_ON(conn->nattempts == LNET_O2IB_ATTEMPTS_MAX);
 	}
 	if (conn->verdict != LNET_O2IB_CONNECTED) {
@@ -339,8 +332,6 @@ int lnet_o2ib_negotiate(const struct ulnet_o2ib_node *nodes,
 
 /* ---- resources ---- */
 
-/* What a side of a connection takes: work requests, queues, memory. */
-
 struct sum {
 	const struct ulnet_o2ib_node *node;
 	const struct calc_model *model;
@@ -350,7 +341,7 @@ struct sum {
 	struct ulnet_o2ib_notes *notes;
 };
 
-/* What a number is, and how it has come about, as printf() makes it. */
+/* Notes a value and, as printf() would, how it was computed. */
 #define computed(s, rule, name, value, ...)                   \
 	calc_note((s)->notes, LNET_O2IB_COMPUTED, rule, name, \
 		  (int64_t)(value), __VA_ARGS__)
@@ -382,7 +373,7 @@ static void sum_recv(struct sum *s)
 		 (uintmax_t)r->rx_bytes, page);
 }
 
-/* What a device grants that is asked for more. */
+/* What the device grants of max_send_wr. */
 static uint64_t granted(struct sum *s)
 {
 	uint64_t wrs = s->r->max_send_wr, max = s->node->conf.max_qp_wr;
@@ -506,7 +497,7 @@ static void sum_use(struct sum *s)
 	r->typical_wrs = (uint64_t)r->posted_max * r->bulk_wrs;
 	computed(s, RULE_TYPICAL, "typical_wrs", r->typical_wrs, "%u * %u",
 		 r->posted_max, r->bulk_wrs);
-	/* Model user waits for free slots. */
+	/* model user sends in batches */
 	if (r->typical_wrs > r->max_send_wr_granted &&
 	    s->model->send != CALC_SEND_USER)
 		calc_note(s->notes, LNET_O2IB_WARNING, RULE_TYPICAL_MANY,
@@ -611,7 +602,7 @@ int lnet_o2ib_calculate(const struct ulnet_o2ib_pair *pair,
 	*result = (struct ulnet_o2ib_result){ 0 };
 	for (int i = 0; i < 2; i++) {
 		calc_side(notes, i ? LNET_O2IB_B : LNET_O2IB_A);
-		/* A node that does not start is no peer. */
+		/* a node that does not start is refused below */
 		(void)lnet_o2ib_adjust(&pair->node[i], &result->node[i], notes);
 	}
 	rc = lnet_o2ib_negotiate(result->node, pair->initiator, &result->conn,

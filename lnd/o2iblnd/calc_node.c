@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A node's tunables, as its LND adjusts them when the NI starts. */
+/* A node's limits, as its LND computes them from the tunables. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -11,8 +11,6 @@
 #include "lnd/o2iblnd/calc.h"
 
 /* ---- models and names ---- */
-
-/* The models: which release calculates how; kernels; and names. */
 
 static const struct calc_model models[LNET_O2IB_MODELS] = {
 	[LNET_O2IB_2_10_54] = { "2.10.54", CALC_SEND_CS, CALC_HIW_CONFIGURED,
@@ -67,7 +65,7 @@ static const char *const verdicts[LNET_O2IB_VERDICTS] = {
 		"a device has no completion queue that is long enough",
 };
 
-/* Any number of an enumeration may come in. */
+/* @model may be any number. */
 const struct calc_model *calc_model(enum ulnet_o2ib_model model)
 {
 	return &models[(unsigned int)model < LNET_O2IB_MODELS ? model
@@ -91,12 +89,13 @@ static int calc_node_take_number(const char **text, unsigned long *number_p)
 	return 0;
 }
 
-/* Releases of 2.10 calculate in different ways; later ones are told apart by
- * their second number. */
+/* Parses a release. Those of 2.10 are models by themselves; others are told
+ * apart by their second number. */
 static int release_parse(const char *name, enum ulnet_o2ib_model *model_p)
 {
 	static const struct {
-		unsigned long from; /* 2.FROM, up to the next line */
+		/* minor release from which the model applies */
+		unsigned long from;
 		enum ulnet_o2ib_model model;
 	} releases[] = {
 		{ 16, LNET_O2IB_2_16 },
@@ -168,7 +167,7 @@ const char *lnet_o2ib_verdict_text(enum ulnet_o2ib_verdict verdict)
 
 /* ---- kernels ---- */
 
-/* RHEL 7 has one release, and tells by the build. */
+/* RHEL 7 kernels have all the same version, and differ by build. */
 #define RHEL7_MAJOR	 3
 #define RHEL7_MINOR	 10
 #define RHEL7_BUILD_NONE 693 /* RHEL 7.4 */
@@ -181,7 +180,7 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 
 	if (calc_node_take_number(&kernel, &major))
 		return -EINVAL;
-	/* A build of RHEL 7 alone; no kernel has such a version. */
+	/* the build of a RHEL 7 kernel alone; no version is that high */
 	if (!*kernel)
 		return major < 100 ? -EINVAL : major < RHEL7_BUILD_NONE;
 	if (*kernel++ != '.' || calc_node_take_number(&kernel, &minor))
@@ -204,8 +203,6 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 }
 
 /* ---- rules, and notes of what they did ---- */
-
-/* The rules in words, and the notes of what they did. */
 
 static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
 #define RULE(rule, name, text) [RULE_##rule] = { name, text },
@@ -290,12 +287,7 @@ struct adjust {
 	struct ulnet_o2ib_notes *notes;
 };
 
-static bool calc_node_is_user(const struct ulnet_o2ib_conf *c)
-{
-	return c->model == LNET_O2IB_USER;
-}
-
-/* *@value_p becomes @value, by this rule, if it is not yet. */
+/* Sets *@value_p and notes the change, if it is one. */
 static void set(struct adjust *a, enum calc_rule rule, const char *name,
 		uint32_t *value_p, uint32_t value)
 {
@@ -305,7 +297,7 @@ static void set(struct adjust *a, enum calc_rule rule, const char *name,
 	*value_p = value;
 }
 
-/* The same, where 0 says that there is no wish. */
+/* The same for a tunable where 0 means that the user leaves it open. */
 static void choose(struct adjust *a, enum calc_rule rule, const char *name,
 		   uint32_t *value_p, uint32_t value)
 {
@@ -317,7 +309,7 @@ static void choose(struct adjust *a, enum calc_rule rule, const char *name,
 	*value_p = value;
 }
 
-/* What has no meaning becomes what it means for want of another one. */
+/* Replaces values without meaning by defaults. */
 static void fill(struct ulnet_o2ib_conf *c)
 {
 	if ((unsigned int)c->model >= LNET_O2IB_MODELS)
@@ -442,8 +434,8 @@ static void adjust_pools(struct adjust *a)
 	const struct ulnet_o2ib_conf *c = a->c;
 
 	node->frags_fixed = has_global_mr(c) && c->map_on_demand == 0 &&
-			    !calc_node_is_user(c);
-	node->pools = !node->frags_fixed && !calc_node_is_user(c);
+			    !calc_is_user(a->node);
+	node->pools = !node->frags_fixed && !calc_is_user(a->node);
 	calc_value(a->notes, RULE_POOLS, "pools", node->pools);
 	if (node->pools && c->fmr_pool_size < c->ntx / 4) {
 		calc_note(a->notes, LNET_O2IB_ERROR, RULE_POOL_SIZE,
@@ -471,7 +463,7 @@ static void set_registration(struct adjust *a, enum calc_rule rule,
 static void adjust_registration(struct adjust *a)
 {
 	struct ulnet_o2ib_conf *c = a->c;
-	enum ulnet_o2ib_registration usual = calc_node_is_user(c)
+	enum ulnet_o2ib_registration usual = calc_is_user(a->node)
 						     ? LNET_O2IB_REG_USER
 						     : LNET_O2IB_REG_FASTREG;
 
@@ -479,7 +471,7 @@ static void adjust_registration(struct adjust *a)
 		set_registration(a, RULE_REG_NO_POOLS, LNET_O2IB_REG_GLOBAL);
 	} else if (c->registration == LNET_O2IB_REG_USUAL) {
 		set_registration(a, RULE_REG_USUAL, usual);
-	} else if (calc_node_is_user(c) !=
+	} else if (calc_is_user(a->node) !=
 		   (c->registration == LNET_O2IB_REG_USER)) {
 		set_registration(a, RULE_REG_MODEL, usual);
 	} else if (c->registration == LNET_O2IB_REG_GLOBAL &&
@@ -494,7 +486,7 @@ static void adjust_limits(struct adjust *a)
 {
 	struct ulnet_o2ib_node *node = a->node;
 	const struct ulnet_o2ib_conf *c = a->c;
-	enum calc_rule rule = calc_node_is_user(c)   ? RULE_FRAGS_USER
+	enum calc_rule rule = calc_is_user(a->node)  ? RULE_FRAGS_USER
 			      : a->model->map_counts ? RULE_FRAGS_MAP
 						     : RULE_FRAGS_MODEL;
 

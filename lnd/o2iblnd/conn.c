@@ -5,7 +5,7 @@
 
 #include "lnd/o2iblnd/calc.h"
 
-/* How long a peer may take to answer a request to connect, at least. */
+/* The least time that a peer has to answer a connect request. */
 #define ANSWER_MIN (5 * NSEC_PER_SEC)
 
 #define CLOSES FSM_TO(IB_CONN_CLOSING)
@@ -33,17 +33,33 @@ static uint64_t now_of(const struct ib_conn *conn)
 	return loop_now(conn->home->loop);
 }
 
+const char *ib_wc_status_name(enum ib_wc_status status)
+{
+	static const char *const names[IB_WC_STATUSES] = {
+		[IB_WC_OK] = "OK",
+		[IB_WC_FLUSHED] = "flushed",
+		[IB_WC_SILENT] = "no acknowledgement",
+		[IB_WC_NOT_READY] = "the peer has no receive posted",
+		[IB_WC_REMOTE_ACCESS] = "the peer refuses access to memory",
+		[IB_WC_REMOTE_ERROR] = "error at the peer",
+		[IB_WC_LOCAL_ERROR] = "local error",
+	};
+
+	return (unsigned int)status < IB_WC_STATUSES ? names[status]
+						     : "unknown";
+}
+
 /* ---- time ---- */
 
-/* Messages wait for credits, and nothing is posted that would tell whether the
- * peer is there at all: it may have ended the connection without our hearing of
- * it. After some time a NOOP, which costs nothing, asks its device. */
-static bool is_starved(const struct ib_conn *conn)
+/* Messages wait for credits, and no work request is posted whose failure would
+ * show that the peer is gone. After some time a NOOP, which costs no credit,
+ * tests that. */
+static bool lacks_credits(const struct ib_conn *conn)
 {
 	return !conn->ncalls && conn->queued;
 }
 
-static uint64_t ask_at(const struct ib_conn *conn)
+static uint64_t probe_at(const struct ib_conn *conn)
 {
 	const struct ib_home *home = conn->home;
 	uint64_t min = home->conf->silence.min;
@@ -52,9 +68,9 @@ static uint64_t ask_at(const struct ib_conn *conn)
 	       (min ? min : home->timeout / 4);
 }
 
-/* When a look at it is due. Of many deadlines, which are not in order, there is
- * no earliest one: those who wait are looked at four times in the time that a
- * message may take. */
+/* When the timer must fire. The earliest of the transmits' deadlines is not
+ * known, since they are not sorted: all are looked at four times per time-out.
+ */
 static uint64_t conn_next_look(const struct ib_conn *conn)
 {
 	const struct ib_home *home = conn->home;
@@ -75,8 +91,8 @@ static uint64_t conn_next_look(const struct ib_conn *conn)
 	if (home->conf->silence.min && conn->ncalls)
 		at = MIN(at,
 			 now_of(conn) + silence_period(&home->conf->silence));
-	if (is_starved(conn) && !conn->keepalive)
-		at = MIN(at, ask_at(conn));
+	if (lacks_credits(conn) && !conn->keepalive)
+		at = MIN(at, probe_at(conn));
 	if (home->conf->keepalive && !conn->keepalive)
 		at = MIN(at, conn->sent_at + home->conf->keepalive);
 	return at;
@@ -133,7 +149,7 @@ static void look_open(struct ib_conn *conn, uint64_t now)
 	}
 	conn_look_for_silence(conn, now);
 	if ((keepalive && now - conn->sent_at >= keepalive) ||
-	    (is_starved(conn) && now >= ask_at(conn)))
+	    (lacks_credits(conn) && now >= probe_at(conn)))
 		conn->keepalive = true;
 	ib_conn_send(conn);
 	ib_conn_arm(conn);
@@ -221,7 +237,7 @@ void ib_conn_close(struct ib_conn *conn, int status)
 	ib_conn_fail(conn, status, blame, NULL);
 }
 
-/* The user knows of the end from here on. */
+/* Tells the user that the connection has ended. */
 static void tell_closed(struct ib_conn *conn)
 {
 	const struct ib_conn_user *user = conn->home->user;
@@ -247,7 +263,7 @@ void ib_conn_free(struct ib_conn *conn)
 	free(conn);
 }
 
-static out_of_line void bury(struct ib_conn *conn)
+static out_of_line void conn_destroy(struct ib_conn *conn)
 {
 	struct ib_home *home = conn->home;
 
@@ -257,7 +273,7 @@ static out_of_line void bury(struct ib_conn *conn)
 	ib_conn_free_receives(conn);
 	ib_conn_free_buffers(conn);
 	home->conns--;
-	/* The user may answer the last message that it holds in there. */
+	/* gone() may answer the last message, which would free @conn. */
 	conn->shown++;
 	home->user->gone(conn);
 	ib_conn_unshow(conn);
@@ -267,7 +283,7 @@ void ib_conn_tell(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
 
-	while ((tx = list_pop(&conn->ended, struct ib_tx, link))) {
+	while ((tx = list_pop(&conn->finished, struct ib_tx, link))) {
 		list_del(&tx->all);
 		if (!tx->own)
 			conn->home->user->done(tx);
@@ -277,14 +293,14 @@ void ib_conn_tell(struct ib_conn *conn)
 
 void ib_conn_settle_closed(struct ib_conn *conn)
 {
-	/* First of all the user hears that it has ended. */
+	/* closed() or refused() comes before all done(). */
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		return;
 	ib_conn_tell(conn);
 	if (conn->fsm.state == IB_CONN_DRAINING && !conn->deferred &&
 	    !conn->receives && !conn->ncalls) {
 		BUG_ON(!list_empty(&conn->all));
-		bury(conn);
+		conn_destroy(conn);
 	}
 }
 
@@ -296,7 +312,7 @@ static void on_work(struct work *w)
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		tell_closed(conn);
 	else if (conn->fsm.state == IB_CONN_OPEN)
-		ib_conn_look_behind(conn);
+		ib_conn_show_blocked(conn);
 	ib_conn_settle(conn);
 }
 
@@ -325,9 +341,9 @@ static struct ib_conn *conn_new(struct ib_home *home,
 		list_init(&conn->queues[i]);
 	list_init(&conn->waiting);
 	list_init(&conn->all);
-	list_init(&conn->ended);
+	list_init(&conn->finished);
 	list_init(&conn->early);
-	list_init(&conn->behind);
+	list_init(&conn->blocked);
 	list_init(&conn->spares);
 	list_init(&conn->extras);
 	return conn;
@@ -349,8 +365,7 @@ static void qp_conf(const struct ib_conn *conn, unsigned int depth, bool small,
 		conf->max_send_wr = MIN(conf->max_send_wr, max);
 }
 
-/* Makes the queues, and receives: for less depth, if there is not enough memory
- * for the one that was asked for. */
+/* Makes the queues and receives. If memory is short, tries smaller depths. */
 static int conn_create(struct ib_conn *conn)
 {
 	const struct ib_limits *limits = &conn->home->port->limits;
@@ -366,8 +381,9 @@ static int conn_create(struct ib_conn *conn)
 		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
 	qp_conf(conn, depth, false, &conf);
 	rc = verbs_of(conn)->create(conn->qp, &conf);
-	/* One block is more than it needs, if memory is what it needs. */
-	if (rc == -ENOMEM && ib_regcache_evict(conn->home->spare))
+	/* If memory is short, one registration is more than a queue pair needs.
+	 */
+	if (rc == -ENOMEM && ib_regcache_evict(conn->home->regcache))
 		rc = verbs_of(conn)->create(conn->qp, &conf);
 	for (; rc == -ENOMEM && depth; depth--) {
 		qp_conf(conn, depth, true, &conf);
@@ -383,9 +399,9 @@ static int conn_create(struct ib_conn *conn)
 	return ib_conn_make_receives(conn);
 }
 
-/* What is said to the peer, in a request or its answer. */
-static size_t hello(const struct ib_conn *conn, enum ib_msg_type type,
-		    void *buf)
+/* Encodes the private data of a request or of its acceptance. */
+static size_t encode_params(const struct ib_conn *conn, enum ib_msg_type type,
+			    void *buf)
 {
 	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
 				   conn->terms.peer };
@@ -399,18 +415,18 @@ static size_t hello(const struct ib_conn *conn, enum ib_msg_type type,
 	return n;
 }
 
-int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
+int ib_conn_connect(struct ib_home *home, const struct ib_request *request,
 		    void *user, struct ib_conn **conn_p)
 {
-	struct ib_conn *conn = conn_new(home, want, user);
+	struct ib_conn *conn = conn_new(home, request, user);
 	int rc;
 
 	if (!conn)
 		return -ENOMEM;
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_RESOLVING);
 	conn->active = true;
-	rc = home->port->verbs->resolve(home->port, home->cpt, &want->peer.nid,
-					conn, &conn->qp);
+	rc = home->port->verbs->resolve(home->port, home->cpt,
+					&request->peer.nid, conn, &conn->qp);
 	if (rc) {
 		ib_conn_free(conn);
 		return rc;
@@ -420,8 +436,9 @@ int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
 	return 0;
 }
 
-/* Asks, or accepts; what is posted by now has to come back, if that fails. */
-static int conn_greet(struct ib_conn *conn)
+/* Posts the receives, then requests or accepts the connection. After an error,
+ * receives may be posted. */
+static int conn_start(struct ib_conn *conn)
 {
 	uint8_t buf[IB_CONN_SIZE];
 	int rc = ib_conn_post_receives(conn);
@@ -430,9 +447,10 @@ static int conn_greet(struct ib_conn *conn)
 		return rc;
 	if (conn->active)
 		return verbs_of(conn)->connect(
-			conn->qp, buf, hello(conn, IB_MSG_CONNREQ, buf));
+			conn->qp, buf,
+			encode_params(conn, IB_MSG_CONNREQ, buf));
 	return verbs_of(conn)->accept(conn->qp, buf,
-				      hello(conn, IB_MSG_CONNACK, buf));
+				      encode_params(conn, IB_MSG_CONNACK, buf));
 }
 
 int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
@@ -455,7 +473,7 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 	qp->user = conn;
 	home->conns++;
 	*conn_p = conn;
-	rc = conn_greet(conn);
+	rc = conn_start(conn);
 	if (rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF, "it cannot be accepted");
 	else
@@ -474,7 +492,7 @@ void ib_conn_on_resolved(struct ib_qp *qp)
 	if (!rc) {
 		fsm_move(&conn->fsm, ib_conn_states, IB_CONN_CONNECTING);
 		conn->sent_at = now_of(conn);
-		rc = conn_greet(conn);
+		rc = conn_start(conn);
 	}
 	if (rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF,
@@ -484,7 +502,8 @@ void ib_conn_on_resolved(struct ib_qp *qp)
 	ib_conn_settle(conn);
 }
 
-/* The terms of the peer, who was asked. */
+/* Takes over what the peer has agreed to. False: the answer is not valid, and
+ * the connection has ended. */
 static bool read_answer(struct ib_conn *conn, const void *private,
 			size_t length)
 {
@@ -499,7 +518,7 @@ static bool read_answer(struct ib_conn *conn, const void *private,
 	return !rc;
 }
 
-/* What messages in both directions begin with, now that all is known. */
+/* Prepares the headers of messages in both directions. */
 static void write_hdrs(struct ib_conn *conn)
 {
 	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
@@ -525,7 +544,7 @@ static void conn_open(struct ib_conn *conn)
 	conn->established = true;
 	conn->sent_at = conn->heard_at = now_of(conn);
 	conn->home->user->established(conn);
-	ib_conn_look_early(conn);
+	ib_conn_take_early(conn);
 	ib_conn_pump(conn);
 	ib_conn_arm(conn);
 }
@@ -560,8 +579,8 @@ void ib_conn_on_rejected(struct ib_qp *qp, int reason, const void *private,
 		status = -EHOSTUNREACH;
 	else if (reason == IB_CM_REJECT_CONSUMER &&
 		 !ib_reject_decode(private, length, &r->reject, &why))
-		r->said = true;
-	if (r->said)
+		r->has_reject = true;
+	if (r->has_reject)
 		why = ib_reject_name(r->reject.reason);
 	ib_conn_fail(conn, conn->active ? status : -ECONNRESET, IB_BLAME_PEER,
 		     why);

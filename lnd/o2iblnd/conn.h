@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection: from the wish to have one, or a peer's request, to the moment
- * when nothing of it is left. On one queue pair, fed with the backend's events;
- * knows no other connection, and nothing of LNet but where in messages its
- * headers are. What it says, and when: the protocol's version 2.
+ * A connection over one queue pair, from the connect request on: a state
+ * machine driven by the backend's events. It knows no other connection, and of
+ * LNet only where in messages its headers are. It speaks version 2 of the
+ * protocol.
  *
  *	resolving -> connecting -.
  *		  passive: waiting -> open -> closing -> draining -> dead
  *				 `-----------^
  *
- *	open		messages pass. What has come before is looked at now, in
- *			its order.
- *	closing		for the rest of the turn: no message is sent, none is
- *			looked at, and the peer does not write to our memory.
- *	draining	the user knows. All that was posted is to come back.
- *	dead		the queue pair is gone. What the user still holds of
- *			received messages is all that there is.
+ *	open		messages pass; those received earlier are handled first
+ *	closing		until the end of the turn: no message is sent or
+ *			handled, and the peer cannot write to our memory
+ *	draining	the user was told; work requests are still posted
+ *	dead		the queue pair is destroyed; only received messages that
+ *			the user still holds are left
  *
- * The user is told in turns of its own: out of the backend's events, of timers
- * and of deferred work, and never inside of a call that the user makes. In what
- * it is told it may call whatever there is here.
+ * The user (peer.c) is called back from events of the backend, from timers and
+ * from deferred work, never from inside a function that it calls. Its callbacks
+ * may call any function of this file.
  *
- *	refused | (established, closed), then gone	once for each connection
- *	arrived		once for each message with an LNet header; each is to
- *			be answered, even after "gone"
- *	done		once for each transmit that was sent; before "gone"
- *	silent		any number of times, while it is open
+ *	refused | (established, closed), then gone	once per connection
+ *	arrived		once per message with an LNet header; the user must
+ *			answer each, even after "gone"
+ *	done		once per transmit, before "gone"
+ *	silent		any number of times while the connection is open
  *
- * Whatever a peer does, it gets no more than 2D + 2 receives and D answers at a
- * time of this side, D being what was agreed upon; and what is not allowed ends
- * its connection, nothing else.
+ * A peer can make this side hold no more than 2D + 2 receives and D answers,
+ * where D is the negotiated queue depth. A protocol violation ends the
+ * connection of the peer, and affects no other.
  *
- * Memory: the connection's own, freed after "gone" as soon as no received
- * message is held. Thread: its CPT's.
+ * A connection frees itself after "gone", as soon as the user holds no received
+ * message of it. Thread: its CPT's.
  */
 #ifndef LND_O2IBLND_CONN_H
 #define LND_O2IBLND_CONN_H
@@ -45,9 +44,9 @@
 
 enum ib_conn_state {
 	IB_CONN_NEW,
-	IB_CONN_RESOLVING,  /* active: looks for the way */
-	IB_CONN_CONNECTING, /* active: has asked the peer */
-	IB_CONN_WAITING,    /* passive: has accepted */
+	IB_CONN_RESOLVING,  /* active: address or route is being resolved */
+	IB_CONN_CONNECTING, /* active: the request is sent */
+	IB_CONN_WAITING,    /* passive: accepted, not confirmed yet */
 	IB_CONN_OPEN,
 	IB_CONN_CLOSING,
 	IB_CONN_DRAINING,
@@ -56,77 +55,77 @@ enum ib_conn_state {
 };
 extern const struct fsm_state ib_conn_states[IB_CONN_STATES];
 
-/* A receive, and the message in it. */
+/* A receive buffer, and the message in it. */
 enum ib_rx_state {
-	IB_RX_IDLE,   /* not posted, and nobody's */
-	IB_RX_POSTED, /* the device's */
-	IB_RX_HELD,   /* has come, and waits to be looked at */
-	IB_RX_SHOWN,  /* the user's, who has to answer */
+	IB_RX_IDLE,   /* not posted, and holds no message */
+	IB_RX_POSTED, /* posted to the device */
+	IB_RX_HELD,   /* holds a message that was not handled yet */
+	IB_RX_SHOWN,  /* holds a message that the user must answer */
 	IB_RX_STATES
 };
 extern const struct fsm_state ib_rx_states[IB_RX_STATES];
 
 struct ib_rx {
 	struct fsm fsm;
-	bool aside; /* shown: others may be shown meanwhile */
+	bool bounced; /* shown, and does not block the messages behind it */
 	struct ib_conn *conn;
-	struct list link;  /* conn->early, ->behind, ->spares */
+	struct list link;  /* conn->early, ->blocked, ->spares */
 	struct list extra; /* conn->extras: it is not one of conn->rxs */
-	struct ib_sge sge; /* none: a spare one, or the message is in ... */
-	uint8_t *copy;	   /* this: another one has its receive */
-	uint32_t length;   /* bytes that came */
-	struct ib_msg msg; /* shown: type, LNet header, payload... */
-	void *user;	   /* the user's */
+	struct ib_sge sge; /* length 0: it has no receive buffer */
+	uint8_t *bounce;   /* copy of the message, if it has no buffer */
+	uint32_t length;   /* bytes received */
+	struct ib_msg msg; /* decoded message; valid once shown */
+	void *user;	   /* for the user */
 };
 
 struct ib_conn_user {
-	/* Messages may be sent; those of the peer come next. conn->peer and
-	 * the rest of what was agreed upon is known. */
+	/* The connection is open: conn->terms has what was negotiated, and
+	 * transmits may be sent. Messages of the peer follow. */
 	void (*established)(struct ib_conn *conn);
-	/* It has not come about: @status as verbs.h has it for failed(), or
-	 *	-EHOSTUNREACH	nobody listens there
-	 *	-ECONNREFUSED	rejected; perhaps @refusal says why
-	 *	-EPROTO, -ESTALE	answered with something else
-	 *	-ENETDOWN	not answered in time
-	 *	-ENOMEM, -errno	of this side
-	 *	or what ib_conn_close() was given. */
+	/* The connection was not established. @status is one that verbs.h lists
+	 * for failed(), or one of:
+	 *	-EHOSTUNREACH	no listener
+	 *	-ECONNREFUSED	rejected; @refusal may say why
+	 *	-EPROTO, -ESTALE	the answer is not valid
+	 *	-ENETDOWN	no answer in time
+	 *	-ENOMEM, -errno	a local failure
+	 *	the status given to ib_conn_close() */
 	void (*refused)(struct ib_conn *conn, int status,
 			const struct ib_refusal *refusal);
-	/* It is open, and what was sent is not acknowledged, for @ns so far
-	 * (silence.h). Nothing ends by that. Once when it begins, and again
-	 * when more is to be sent then. */
+	/* What was sent has not been acknowledged for @ns (silence.h); the
+	 * connection stays open. Called once per period of silence, and again
+	 * when more is sent during it. */
 	void (*silent)(struct ib_conn *conn, uint64_t ns);
-	/* It has ended. @status: 0, the peer has disconnected; -ETIMEDOUT, a
-	 * message was not done in time, or the peer is silent; -EPROTO,
-	 * -ESTALE, of the peer; others of this side; or what ib_conn_close()
-	 * was given. done() follows, now or later, for all that was not done;
-	 * first for that of which nothing has left, what was sent last
-	 * first. */
+	/* The connection, which was established, has ended. @status: 0, the
+	 * peer disconnected; -ETIMEDOUT, a message missed its deadline or the
+	 * peer is silent; -EPROTO or -ESTALE, the peer's fault; another local
+	 * error; or the status given to ib_conn_close(). done() follows for all
+	 * unfinished transmits, first for those of which nothing was sent, in
+	 * reverse order. */
 	void (*closed)(struct ib_conn *conn, int status);
-	/* Its queue pair and its registered memory are gone, and @conn with
-	 * them, but for messages that were not answered. */
+	/* The queue pair and its registered memory are gone. @conn stays until
+	 * the last received message is answered. */
 	void (*gone)(struct ib_conn *conn);
-	/* IMMEDIATE, PUT_REQ or GET_REQ: rx->msg. */
+	/* An IMMEDIATE, PUT_REQ or GET_REQ has arrived: rx->msg. */
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
-	/* tx->status, ->cause, ->nob; tx is the connection's again on return.
-	 * Its memory is neither read nor written any more. */
+	/* Reports tx->status, ->cause and ->nob. The transmit goes back to the
+	 * pool on return; its memory is neither read nor written any more. */
 	void (*done)(struct ib_tx *tx);
 };
 
-/* Tunables, as they are in effect. */
+/* Effective tunables. */
 struct ib_conn_conf {
 	unsigned int peer_credits; /* 1 to IB_DEPTH_MAX */
 	unsigned int peer_credits_hiw;
 	unsigned int concurrent_sends; /* at least 1 */
-	unsigned int send_sge;	       /* pieces that a WRITE gathers */
+	unsigned int send_sge;	       /* scatter/gather entries of a WRITE */
 	unsigned int max_inline;       /* bytes */
 	uint64_t keepalive;	       /* ns; 0: none */
-	struct silence_law silence;    /* a max of 0: home->timeout */
-	bool cksum;		       /* of messages that are sent */
-	bool cksum_lenient; /* wrong ones of IMMEDIATEs are only logged */
+	struct silence_law silence;    /* max 0: home->timeout */
+	bool cksum;		       /* messages sent have a checksum */
 };
 
-/* What the connections of an NI on a CPT have in common. The user's. */
+/* What the connections of an NI on one CPT share. Owned by the user. */
 struct ib_home {
 	/* immutable after init */
 	struct loop *loop;
@@ -136,94 +135,96 @@ struct ib_home {
 	const struct ib_conn_conf *conf;
 	const struct ib_conn_user *user;
 
-	/* owner CPT */
+	/* owned by the CPT */
 	struct ib_tx_pool *pool;
-	struct ib_regcache *spare; /* gives way to connections; or NULL */
-	uint64_t timeout;   /* ns, for a message; may change at any time */
-	unsigned int conns; /* that are not gone */
+	struct ib_regcache *regcache; /* gives way to connections, or NULL */
+	uint64_t timeout;   /* ns per message; may change at any time */
+	unsigned int conns; /* connections that are not gone */
 	struct log_limit log_limit;
 };
 
-/* A post_send() that has not ended. */
+/* One post_send() that has not completed. */
 struct ib_call {
-	struct ib_tx *tx;   /* whose WRITEs they are */
-	struct ib_tx *send; /* whose SEND; the same, or a NOOP */
-	unsigned int slots; /* of the send queue */
+	struct ib_tx *tx;   /* its WRITEs were posted */
+	struct ib_tx *send; /* its SEND was posted: tx, or a NOOP */
+	unsigned int slots; /* send queue entries in use */
 };
 
 struct ib_conn {
 	struct fsm fsm;
 	bool active;	  /* opened by this side */
-	bool established; /* the user was told */
-	bool created;	  /* the queue pair has queues */
-	bool deferred;	  /* work */
-	bool keepalive;	  /* is due */
+	bool established; /* established() was called */
+	bool created;	  /* the queue pair has its queues */
+	bool deferred;	  /* work is deferred */
+	bool keepalive;	  /* a NOOP is due */
 	struct ib_home *home;
 	struct ib_qp *qp;
-	struct ib_request terms; /* the peer, and what is asked for; since it is
-				  * open, what was agreed upon */
-	struct ib_hdr out, in;	 /* of messages, since it is open */
-	void *user;		 /* the user's */
+	/* The peer, and the queue depth and fragments: as requested, then as
+	 * negotiated. */
+	struct ib_request terms;
+	struct ib_hdr out, in; /* headers of messages; valid once open */
+	void *user;	       /* for the user */
 
-	/* why it has ended */
+	/* why it ended */
 	int status;
 	uint8_t blame; /* enum ib_blame */
 	struct ib_refusal refusal;
 
 	struct work work;
 	struct timer timer;
-	uint64_t sent_at;  /* ns: a message left */
-	uint64_t heard_at; /* ns: the peer, or its device, was heard */
+	uint64_t sent_at;  /* ns: last SEND */
+	uint64_t heard_at; /* ns: last message or acknowledgement of the peer */
 	struct silence silence;
-	struct silence_acks acks; /* as they have been measured */
-	bool told_silent;	  /* the user is */
+	struct silence_acks acks; /* measured */
+	bool told_silent;	  /* silent() was called for this silence */
 
-	/* out (exchange.c) */
+	/* sending (exchange.c) */
 	struct ib_credit credit;
-	struct list queues[IB_QUEUES]; /* ib_tx.link */
-	unsigned int queued;	       /* in all of them */
-	struct list waiting; /* ib_tx.link: posted, and to be answered */
+	struct list queues[IB_QUEUES]; /* by ib_tx.link */
+	unsigned int queued;	       /* in all queues */
+	struct list waiting; /* ib_tx.link: posted, and the peer will answer */
 	struct list all;     /* ib_tx.all */
-	struct list ended;   /* ib_tx.link: to be told */
+	struct list finished; /* ib_tx.link: done() must be called */
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
-	unsigned int noops; /* among them, or about to be */
-	unsigned int timed; /* calls, until one whose time is taken; 0: none */
-	uint64_t timed_at;  /* ns: when that was posted */
-	unsigned int slots; /* of the send queue, free */
+	unsigned int noops; /* posted, or about to be */
+	unsigned int timed; /* position of the call that is timed; 0: none */
+	uint64_t timed_at;  /* ns: when the timed call was posted */
+	unsigned int slots; /* free send queue entries */
 	unsigned int max_slots;
 	unsigned int send_sge;
 
-	/* in (receive.c) */
+	/* receiving (receive.c) */
 	struct ib_rx *rxs;
 	unsigned int nrxs;
 	void *rx_bufs;
 	struct ib_mr *rx_mr;
-	unsigned int receives; /* posted */
-	struct list early;     /* ib_rx.link: came before it was open */
-	struct list behind;    /* ib_rx.link: came behind one that is shown */
-	struct list spares;    /* ib_rx.link: without a receive */
-	struct list extras;    /* ib_rx.extra */
+	unsigned int receives; /* posted receives */
+	struct list early;     /* ib_rx.link: arrived before it was open */
+	struct list blocked;   /* ib_rx.link: must wait for a shown message */
+	struct list spares;    /* ib_rx.link: unused, without receive buffer */
+	struct list extras;    /* ib_rx.extra: all that are not in rxs */
 	unsigned int shown;
-	unsigned int standing; /* of those: not set aside */
+	unsigned int blocking; /* shown messages that hold up the next ones */
 };
 
-/* Opens a connection: to want->peer.nid, which is known as want->peer.stamp (0:
- * it is not known), of want->depth and want->frags at most. 0: the user will
- * hear; -errno of the backend, or -ENOMEM. */
-int ib_conn_connect(struct ib_home *home, const struct ib_request *want,
+/* Opens a connection to request->peer.nid, whose incarnation is
+ * request->peer.stamp (0: unknown), asking for at most request->depth and
+ * request->frags. 0: established() or refused() follows. -errno of the backend,
+ * or -ENOMEM: neither does. */
+int ib_conn_connect(struct ib_home *home, const struct ib_request *request,
 		    void *user, struct ib_conn **conn_p) must_check;
-/* Accepts the request of @qp, which ib_admit() found good. 0: takes @qp, and
- * the user will hear; -errno: @qp is the caller's still, to be rejected and
- * destroyed. */
+/* Accepts the connect request of @qp, which ib_admit() has approved. 0: takes
+ * @qp, and established() or refused() follows. -errno: the caller keeps @qp,
+ * and must reject and destroy it. */
 int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 		   const struct ib_request *request, void *user,
 		   struct ib_conn **conn_p) must_check;
-/* Ends it, if it has not ended: -ESHUTDOWN, the NI goes down; -ENETDOWN,
- * -ENODEV, port or device have gone; -ESTALE, the peer is another one now;
- * -EPROTO, what it says makes no sense; -ETIMEDOUT; others are of this side. On
- * return the peer does not write to our memory any more; all else follows at
- * the end of the turn. */
+/* Ends the connection, unless it has ended, for this reason: -ESHUTDOWN, the NI
+ * shuts down; -ENETDOWN, -ENODEV, the port is down or its device gone; -ESTALE,
+ * the peer has restarted; -EPROTO, a protocol violation; -ETIMEDOUT; others are
+ * local failures. On return the peer cannot write to our memory any more; the
+ * user is told at the end of the turn. */
 void ib_conn_close(struct ib_conn *conn, int status);
 
 static inline bool ib_conn_is_open(const struct ib_conn *conn)
@@ -231,7 +232,7 @@ static inline bool ib_conn_is_open(const struct ib_conn *conn)
 	return conn->fsm.state == IB_CONN_OPEN;
 }
 
-/* struct ib_events, but for what is not of one connection. */
+/* The events of one connection, for struct ib_events. */
 void ib_conn_on_resolved(struct ib_qp *qp);
 void ib_conn_on_established(struct ib_qp *qp, const void *private,
 			    size_t length);
@@ -246,39 +247,37 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
 /* ---- what passes over an open connection ---- */
 
 /*
- * What passes over an open connection: LNet's messages, in the protocol's three
- * ways. None of these calls tells the user anything before it returns.
+ * Messages over an open connection. None of these functions calls the user back
+ * before it returns.
  *
- * To send: ib_tx_get(), the LNet header to ib_tx_header() (for IMMEDIATE, the
- * payload to ib_tx_payload()), and one of ib_send_*(), all in one go. What has
- * become of it, done() tells, once.
+ * To send: ib_tx_get(); write the LNet header to ib_tx_header() and, for an
+ * IMMEDIATE, the payload to ib_tx_payload(); then ib_send_*(), in the same
+ * turn. done() reports the result, once:
  *
- *	sent by			done() with OK
+ *	sent by			done() with status 0 means
  *	ib_send_immediate()	the peer's device has it
  *	ib_send_put()		tx->nob bytes are in the peer's memory, and the
- *				peer's device has the PUT_DONE; or the peer
- *				wanted nothing (0)
+ *				peer's device has the PUT_DONE; 0: the peer
+ *				wanted none
  *	ib_send_get()		tx->nob bytes are in our memory
  *
- * What has arrived is to be answered, once, by
+ * Each message that has arrived must be answered, once, by
  *
- *	ib_rx_end()		whatever it is: it was taken, or is not wanted
+ *	ib_rx_end()		any type: it was taken, or is not wanted
  *	ib_rx_accept()		PUT_REQ: into this memory
  *	ib_rx_answer()		GET_REQ: out of this memory
  *
- * The latter two begin a transmit, whose done() tells what has come of it.
- * Nothing more with an LNet header is shown until it is answered or set aside;
- * answers of the peer to what this side has asked are looked at all the time.
+ * The latter two begin a transmit, and done() reports its result. The next
+ * message with an LNet header is shown only once this one is answered or moved
+ * to a bounce buffer; answers to our own requests are always handled.
  *
- * Memory is the user's: borrowed until done(), and so is the array that lists
- * the pieces of a source. A sink is one registration, as peers get one key.
+ * Payload memory, and the array that lists a source's parts, are borrowed until
+ * done(). A sink must be one registration, since a peer gets one key.
  */
 
-/* A transmit to be filled in. NULL: the connection is not open; or there is no
- * buffer just now. */
+/* Returns a new transmit to be filled in. NULL: the connection is not open, or
+ * no buffer is free. */
 struct ib_tx *ib_tx_get(struct ib_conn *conn);
-/* It is not sent after all. */
-void ib_tx_unget(struct ib_tx *tx);
 
 static inline uint8_t *ib_tx_header(const struct ib_tx *tx)
 {
@@ -290,43 +289,42 @@ static inline uint8_t *ib_tx_payload(const struct ib_tx *tx)
 	return ib_tx_buf(tx) + IB_PAYLOAD_OFFSET;
 }
 
-/* Each leg of a message may take tx->time, that of a PUT half of it; whose time
- * has passed, ends its connection. */
-/* @length: of the payload, at most IB_IMMEDIATE_MAX. */
+/* tx->time limits each message of an exchange; for a PUT, half of it does. When
+ * a limit is exceeded the connection ends. */
+/* @length: bytes of payload, at most IB_IMMEDIATE_MAX. */
 void ib_send_immediate(struct ib_tx *tx, uint32_t length);
-/* A PUT or REPLY, of @length bytes at @source. */
+/* Sends a PUT or REPLY of @length bytes at @source. */
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source,
 		 uint32_t length);
-/* A GET, of as many bytes as @sink has, which is borrowed until return.
- * -EMSGSIZE: it has more fragments than this connection carries, and @tx is the
- * caller's still. */
+/* Sends a GET of as many bytes as @sink has room for; @sink is borrowed until
+ * return. -EMSGSIZE: too many fragments for this connection. */
 int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink) must_check;
 
-/* The user gives up a transmit that is not done; it will be told -ECANCELED, or
- * what has come of it before that. @memory_stays: its memory is good until
- * done() all the same, and the connection goes on. If not, that is neither read
- * nor written on return, and the connection ends if it was. Was anything of it
- * begun, so that the peer may have got it? */
+/* Abandons an unfinished transmit: done() will report -ECANCELED, unless it
+ * already has a result. @memory_stays: the memory stays valid until done(), and
+ * the connection goes on. Otherwise the memory is not accessed any more on
+ * return, and the connection ends if it could have been. Returns whether
+ * anything was sent, so that the peer may have got it. */
 bool ib_tx_abandon(struct ib_tx *tx, bool memory_stays);
 
-/* What has arrived is done with. @status is for the peer: 0 or -errno; of an
- * IMMEDIATE it does not hear. -ENODATA: nothing matches its GET. */
+/* Answers a message with @status, 0 or -errno; -ENODATA: nothing matches the
+ * GET. The peer is not told if it was an IMMEDIATE. */
 void ib_rx_end(struct ib_rx *rx, int status);
-/* The peer is to write its PUT to @sink, borrowed until return: no more than it
- * has. 0: takes @rx, and *@tx_p, with @user, is under way. -errno: @rx is the
- * caller's still; -ENOTCONN, -ENOMEM, -EMSGSIZE (too many fragments, or bytes
- * that the peer does not have). */
+/* Lets the peer write its PUT to @sink, which is borrowed until return and is
+ * no longer than the PUT. 0: takes @rx, and the transmit *@tx_p, with @user in
+ * it, has begun. -errno: the caller keeps @rx; -ENOTCONN, -ENOMEM, -EMSGSIZE
+ * (too many fragments, or more bytes than the PUT has). */
 int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		 struct ib_tx **tx_p) must_check;
-/* @length bytes at @source are what the peer gets. As ib_rx_accept();
- * -EMSGSIZE: it has no room for so many. */
+/* Answers a GET with @length bytes at @source. Returns as ib_rx_accept();
+ * -EMSGSIZE: the peer has no room for so many. */
 int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		 void *user, struct ib_tx **tx_p) must_check;
-/* It will take long: others may be shown meanwhile, and the peer may send more.
- * (Not in place of a PUT_REQ: it has D of these at most.) The message is
- * copied: what rx->msg points to is elsewhere on return. Whoever calls this
- * sees to it that the peer does not get too much of it. -ENOMEM: it stands as
- * before. Nothing happens if it is set aside already. */
-int ib_rx_set_aside(struct ib_rx *rx) must_check;
+/* Moves a message that will take long to a bounce buffer, which rx->msg points
+ * to on return, so that others may be shown and the peer may send more. (A
+ * PUT_REQ keeps its receive, of which the peer has D at most.) The caller
+ * limits what a peer can have in bounce buffers. -ENOMEM: nothing has changed.
+ * No effect if it was done before. */
+int ib_rx_bounce(struct ib_rx *rx) must_check;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of a connection share: conn.c, receive.c, exchange.c. */
+/* What conn.c, receive.c and exchange.c share. */
 #ifndef LND_O2IBLND_CONN_PRIV_H
 #define LND_O2IBLND_CONN_PRIV_H
 
@@ -7,40 +7,39 @@
 
 /* ---- conn.c ---- */
 
-/* Ends @conn, if it has not ended; @why, constant text, is for the log. On
- * return @conn is not open. */
+/* Ends @conn, unless it has ended. @why is constant text for the log, or NULL.
+ * On return @conn is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
-/* The two parts of ib_conn_settle(): tells the user which transmits have ended;
- * and does all of it for a connection that is not open. */
+/* The two parts of ib_conn_settle(): calls done() for finished transmits; and
+ * does so and frees what can be freed, if @conn is not open. */
 void ib_conn_tell(struct ib_conn *conn);
 void ib_conn_settle_closed(struct ib_conn *conn);
-/* At the end of the turn, shows the messages that came behind one that was
- * answered, and calls ib_conn_settle(). */
+/* Defers work that shows blocked messages and calls ib_conn_settle(). */
 void ib_conn_defer(struct ib_conn *conn);
-/* Last of all in an event: tells the user what has ended. @conn may be gone
- * afterwards. */
+/* Called last in each event: calls done() for finished transmits. @conn may be
+ * gone on return. */
 static inline void ib_conn_settle(struct ib_conn *conn)
 {
 	if (unlikely(conn->fsm.state != IB_CONN_OPEN))
 		ib_conn_settle_closed(conn);
-	else if (!list_empty(&conn->ended))
+	else if (!list_empty(&conn->finished))
 		ib_conn_tell(conn);
 }
-/* Arms the timer, for what has a deadline now, or is to be acknowledged. */
+/* Arms the timer for the next deadline, keepalive or look for silence. */
 void ib_conn_arm(struct ib_conn *conn);
-/* @conn is dead, and no message of it is shown. */
+/* @conn is dead, and the user holds no message. */
 void ib_conn_free(struct ib_conn *conn);
 
-/* A message that the user held is answered. @conn may be gone afterwards. */
+/* The user has answered a message. @conn may be gone on return. */
 static inline void ib_conn_unshow(struct ib_conn *conn)
 {
 	if (!--conn->shown && conn->fsm.state == IB_CONN_DEAD)
 		ib_conn_free(conn);
 }
 
-/* @conn is open. Will the timer go off soon enough after @now for what is being
- * sent? */
+/* @conn is open. Will the timer fire soon enough for a message that is sent at
+ * @now? */
 static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 {
 	const struct ib_home *home = conn->home;
@@ -52,57 +51,57 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 
 /* ---- exchange.c ---- */
 
-/* Sends what waits, and what the peer must be told, as far as that goes. */
+/* Posts all queued transmits, and NOOPs, for which there are credits and room.
+ */
 void ib_conn_send(struct ib_conn *conn);
 
-/* The same, after something that may have made sending possible. A sign of life
- * is not so urgent: the timer looks whether one is due. */
+/* The same after an event that may have made sending possible. Does not look
+ * for a due keepalive: the timer does. */
 static inline void ib_conn_pump(struct ib_conn *conn)
 {
 	if (conn->queued || ib_credit_presses(&conn->credit))
 		ib_conn_send(conn);
 }
 
-/* Posting has failed with @rc. */
+/* Ends @conn after a post_*() that returned @rc. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
-/* @conn has ended: ends all its transmits. */
+/* @conn has ended: gives all its transmits a result. */
 void ib_conn_end_txs(struct ib_conn *conn);
-/* Deals with @msg: a PUT_ACK, PUT_NAK, PUT_DONE or GET_DONE. NULL, or what is
+/* Handles a PUT_ACK, PUT_NAK, PUT_DONE or GET_DONE. Returns NULL, or what is
  * wrong with it. */
 const char *ib_exchange_answered(struct ib_conn *conn,
 				 const struct ib_msg *msg);
 
 /* ---- receive.c ---- */
 
-/* As many as conn->terms.depth needs. 0 or -errno; then none is registered. */
+/* Allocates and registers the receives for conn->terms.depth. 0 or -errno,
+ * after which none is registered. */
 int ib_conn_make_receives(struct ib_conn *conn) must_check;
-/* When none of the receives is posted. */
+/* Deregisters the receives, none of which is posted. */
 void ib_conn_free_receives(struct ib_conn *conn);
 int ib_conn_post_receives(struct ib_conn *conn) must_check;
-/* @conn is dead: frees its buffers. Messages that the user still holds are
- * copied first; if there is no memory for that, the buffers stay. */
+/* @conn is dead: frees its receive buffers, after copying messages that the
+ * user still holds; without memory for that, keeps the buffers. */
 void ib_conn_free_buffers(struct ib_conn *conn);
-/* The message in @rx, which is shown, goes to memory of its own, and the
- * receive is posted again, so that the peer has its credit back. 0 or
- * -ENOMEM. */
-int ib_rx_copy_aside(struct ib_rx *rx) must_check;
-/* Look at messages that came before @conn was open; or behind one that has been
- * answered. */
-void ib_conn_look_early(struct ib_conn *conn);
-void ib_conn_look_behind(struct ib_conn *conn);
-/* Messages that wait to be looked at are dropped. */
+/* Copies the message of @rx, which is shown, to a bounce buffer, and posts the
+ * receive again, which returns the peer's credit. 0 or -ENOMEM. */
+int ib_rx_copy_to_bounce(struct ib_rx *rx) must_check;
+/* Handle the messages that arrived before @conn was open; show those that a
+ * shown one has blocked. */
+void ib_conn_take_early(struct ib_conn *conn);
+void ib_conn_show_blocked(struct ib_conn *conn);
+/* Drops messages that were not handled yet. */
 void ib_conn_drop_held(struct ib_conn *conn);
-/* Ends @conn, which is open, but of which nothing is posted after a flush. */
-void ib_conn_end_flushed(struct ib_conn *conn);
-
-/* The same, if nothing of @conn is posted and it is open. */
+/* Ends @conn if it is open although all its work requests were flushed. Usually
+ * an event has told, or will tell, why; this is for when none does. */
 static inline void ib_conn_check_alive(struct ib_conn *conn)
 {
 	if (!conn->receives && !conn->ncalls && ib_conn_is_open(conn))
-		ib_conn_end_flushed(conn);
+		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
+			     "the queue pair is in error");
 }
 
-/* @rx, whose message was in a copy and not in a receive, becomes a spare. */
+/* Frees the bounce buffer of @rx, which becomes a spare one. */
 void ib_rx_spend(struct ib_rx *rx);
 
 static inline int ib_rx_post(struct ib_rx *rx)
@@ -117,8 +116,8 @@ static inline int ib_rx_post(struct ib_rx *rx)
 	return 0;
 }
 
-/* Posts @rx, which is idle, again. rx->msg.type is that of the message that it
- * had; for @acked see ib_credit_reposted(). */
+/* Posts @rx, which is idle. rx->msg.type is the type of the message that it
+ * held; for @acked see ib_credit_reposted(). */
 static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
@@ -133,11 +132,11 @@ static in_line void ib_rx_return(struct ib_rx *rx, bool acked)
 		ib_credit_reposted(&conn->credit, rx->msg.type, acked);
 }
 
-/* The message in @rx is done with: posts @rx again. */
+/* The message in @rx was handled: posts @rx again. */
 static in_line void ib_rx_repost(struct ib_rx *rx, bool acked)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
-	if (unlikely(rx->copy))
+	if (unlikely(rx->bounce))
 		ib_rx_spend(rx);
 	else
 		ib_rx_return(rx, acked);

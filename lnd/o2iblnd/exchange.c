@@ -3,8 +3,8 @@
 
 #include "lnd/o2iblnd/conn_priv.h"
 
-/* The peer's descriptor is kept in the transmit's buffer, behind the DONE that
- * will be sent from there. */
+/* A transmit keeps the peer's descriptor in its own buffer, behind the DONE
+ * message that will be sent from there. */
 #define RDMA_OFFSET 64
 
 _Static_assert(RDMA_OFFSET >= IB_DONE_SIZE, "room for the message");
@@ -12,9 +12,61 @@ _Static_assert(RDMA_OFFSET + IB_PUT_ACK_FRAGS * IB_FRAG_SIZE <= IB_MSG_SIZE_MAX,
 	       "room for any descriptor");
 _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
 
-/* WRITEs posted at a time. What needs more has NOOPs among them, as all that is
- * posted ends with a SEND. */
+/* WRITEs posted at a time. As each batch must end with a SEND, a longer
+ * transfer has NOOPs between its batches. */
 #define BATCH_MAX 64
+
+/* ---- credits ---- */
+
+const struct ib_credit_rule ib_credit_rules[UINT8_MAX + 1] = {
+	[IB_MSG_NOOP] = { IB_QUEUE_FREE, false, IB_GIVES_NOTHING },
+	[IB_MSG_IMMEDIATE] = { IB_QUEUE_NORMAL, true, IB_GIVES_CREDIT },
+	[IB_MSG_PUT_REQ] = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
+	[IB_MSG_PUT_NAK] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+	[IB_MSG_PUT_ACK] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+	[IB_MSG_PUT_DONE] = { IB_QUEUE_FREE, false, IB_GIVES_CREDIT },
+	[IB_MSG_GET_REQ] = { IB_QUEUE_RESERVED, true, IB_GIVES_CREDIT },
+	[IB_MSG_GET_DONE] = { IB_QUEUE_FREE, false, IB_GIVES_RESERVED },
+};
+
+void ib_credit_init(struct ib_credit *c, unsigned int depth, unsigned int hiw)
+{
+	BUG_ON(!depth || depth > IB_DEPTH_MAX || !hiw || hiw > depth);
+	c->depth = c->have = c->reserved = c->peer = (uint8_t)depth;
+	c->hiw = (uint8_t)hiw;
+	c->owe = 0;
+}
+
+unsigned int ib_credit_hiw(unsigned int depth, unsigned int peer_credits,
+			   unsigned int peer_credits_hiw)
+{
+	unsigned int hiw = depth * peer_credits_hiw / MAX(peer_credits, 1u);
+
+	return MIN(MAX(hiw, 1u), depth);
+}
+
+bool ib_credit_reserve(struct ib_credit *c)
+{
+	if (!c->reserved)
+		return false;
+	c->reserved--;
+	return true;
+}
+
+void ib_credit_unreserve(struct ib_credit *c)
+{
+	BUG_ON(c->reserved >= c->depth);
+	c->reserved++;
+}
+
+void ib_credit_unsent(struct ib_credit *c, enum ib_msg_type type,
+		      uint8_t credits)
+{
+	BUG_ON(c->peer < credits);
+	c->have += ib_credit_rule(type)->costs;
+	c->owe += credits;
+	c->peer -= credits;
+}
 
 /* ---- which message goes out next, and what there is room for ---- */
 
@@ -31,8 +83,8 @@ static bool is_queued(const struct ib_tx *tx)
 	       tx->fsm.state <= IB_TX_WRITING;
 }
 
-/* Off its queue, or those who wait for an answer. */
-static void unlist(struct ib_tx *tx)
+/* Takes @tx off its queue, or off conn->waiting. */
+static void tx_unlist(struct ib_tx *tx)
 {
 	if (is_queued(tx))
 		tx->conn->queued--;
@@ -47,20 +99,20 @@ static bool is_to_be_answered(enum ib_msg_type type)
 
 /* ---- the end of transmits ---- */
 
-/* Its result is known, and it is in no list. */
+/* @tx has its result and is in no list: moves on to "done". */
 static in_line void conclude(struct ib_tx *tx)
 {
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_DONE);
 	if (!tx->posts)
-		list_add_tail(&tx->conn->ended, &tx->link);
+		list_add_tail(&tx->conn->finished, &tx->link);
 }
 
-/* Its result is known: off the lists. The user is told when it is settled that
- * nothing of it is posted. */
+/* @tx has its result: takes it off all lists. done() is called once none of its
+ * work requests is posted. */
 static void tx_finish(struct ib_tx *tx)
 {
-	BUG_ON(!tx->known);
-	unlist(tx);
+	BUG_ON(!tx->has_result);
+	tx_unlist(tx);
 	if (tx->reserved) {
 		tx->reserved = false;
 		ib_credit_unreserve(&tx->conn->credit);
@@ -74,7 +126,7 @@ static out_of_line void end_with_conn(struct ib_tx *tx)
 
 	if (tx->fsm.state == IB_TX_DONE)
 		return;
-	/* Whether the peer's device has it, its completion tells. */
+	/* Its completion will tell whether the peer's device has it. */
 	if (tx->fsm.state == IB_TX_POSTED && tx->posts &&
 	    !is_to_be_answered(tx->type))
 		return;
@@ -88,7 +140,7 @@ void ib_conn_end_txs(struct ib_conn *conn)
 	struct list *l;
 	struct ib_tx *tx;
 
-	/* The last one first: that is how they are given back (lnd.h). */
+	/* In reverse order, as lnd.h wants unsent messages returned. */
 	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
 		tx = list_entry(l, struct ib_tx, all);
 		if (!tx->begun)
@@ -100,14 +152,14 @@ void ib_conn_end_txs(struct ib_conn *conn)
 
 /* ---- posting ---- */
 
-/* Its WRITEs; or as many of them as go at a time. */
+/* The number of WRITEs in the next batch of @tx. */
 static unsigned int writes_now(const struct ib_tx *tx)
 {
 	return MIN(tx->nwrites,
 		   MIN(tx->conn->max_slots - 1, (unsigned int)BATCH_MAX));
 }
 
-/* Where in the ring that is, which is less than twice as long. */
+/* The call at index @at of the ring, where @at is below 2 * calls_max. */
 static struct ib_call *call_at(const struct ib_conn *conn, unsigned int at)
 {
 	return &conn->calls[at < conn->calls_max ? at : at - conn->calls_max];
@@ -142,7 +194,7 @@ static struct ib_call exchange_call_end(struct ib_conn *conn)
 	return call;
 }
 
-/* The message itself, with the credits that are owed to the peer. */
+/* Makes the work request of the SEND. */
 static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 {
 	const struct ib_conn *conn = tx->conn;
@@ -156,7 +208,7 @@ static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 	wr->cookie = tx;
 }
 
-/* The SEND is posted. */
+/* Called when the SEND of @tx was posted. */
 static in_line void is_sent(struct ib_tx *tx, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
@@ -173,7 +225,7 @@ static in_line void is_sent(struct ib_tx *tx, uint64_t now)
 		ib_conn_arm(conn);
 }
 
-/* Posts @n work requests of @tx, the last of which is to be @send's SEND. */
+/* Posts @n work requests of @tx; the last one will be the SEND of @send. */
 static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
 			    struct ib_wr *wrs, unsigned int n)
 {
@@ -196,8 +248,8 @@ static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
 	return 0;
 }
 
-/* Posts WRITEs of @tx, and @send: its own SEND, or, when there are WRITEs left,
- * a NOOP. */
+/* Posts a batch of WRITEs of @tx, and then @send: @tx itself if they were the
+ * last ones, else a NOOP. */
 static int post_writes(struct ib_tx *tx, struct ib_tx *send)
 {
 	struct ib_sge sges[BATCH_MAX * IB_WRITE_SGES];
@@ -232,9 +284,8 @@ static void promote(struct ib_conn *conn)
 	}
 }
 
-/* A NOOP, first of all that costs nothing. NULL: two are under way; or there is
- * no memory, and the next look tries again. It is made only to be posted at
- * once: so none is there that is not needed any more. */
+/* Queues a NOOP in front, to be posted at once. NULL: two are posted already;
+ * or there is no memory, and the timer will try again. */
 static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
@@ -261,7 +312,7 @@ static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 
 void ib_conn_fail_post(struct ib_conn *conn, int rc)
 {
-	/* The connection has ended, and what says so is on its way. */
+	/* The connection has ended; the event that says so will follow. */
 	if (rc == -ENOTCONN)
 		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
 			     "the queue pair is in error");
@@ -269,7 +320,7 @@ void ib_conn_fail_post(struct ib_conn *conn, int rc)
 		ib_conn_fail(conn, rc, IB_BLAME_SELF, "nothing can be posted");
 }
 
-/* @tx is the next one, and has WRITEs. */
+/* Posts @tx, which has WRITEs, or a batch of it. False: not possible now. */
 static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 {
 	struct ib_tx *end = tx;
@@ -290,7 +341,7 @@ static out_of_line bool send_writes(struct ib_conn *conn, struct ib_tx *tx)
 	return !rc;
 }
 
-/* @tx is the next one. False: it cannot be posted now. */
+/* Posts @tx. False: not possible now. */
 static in_line bool send(struct ib_conn *conn, struct ib_tx *tx)
 {
 	struct ib_wr wr;
@@ -340,19 +391,19 @@ void ib_conn_send(struct ib_conn *conn)
 	}
 }
 
-/* Where a message of tx->type begins to wait; it may take @time, ns. */
+/* Queues @tx according to tx->type, with a deadline in @time ns. */
 static void exchange_tx_queue(struct ib_tx *tx, uint64_t time)
 {
 	struct ib_conn *conn = tx->conn;
 	enum ib_queue q = ib_credit_queue(tx->type);
 
-	/* It may have waited for the answer that it goes on with. */
+	/* @tx may be in conn->waiting. */
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
 	tx->deadline = loop_now(conn->home->loop) + time;
 	conn->told_silent = false;
-	/* In most cases it goes at once, and is in no queue. */
+	/* Usually it can be posted at once, without entering the queue. */
 	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
 	    may_post(conn) && send(conn, tx) && !is_queued(tx))
 		return;
@@ -369,7 +420,7 @@ static const struct {
 	int status;
 	enum ib_blame blame;
 } failures[IB_WC_STATUSES] = {
-	/* Something else has failed, or the peer has closed the connection. */
+	/* Another work request has failed, or the peer has disconnected. */
 	[IB_WC_FLUSHED] = { -ECONNRESET, IB_BLAME_PEER },
 	[IB_WC_SILENT] = { -ETIMEDOUT, IB_BLAME_SILENCE },
 	[IB_WC_NOT_READY] = { -ECONNABORTED, IB_BLAME_PEER },
@@ -378,8 +429,8 @@ static const struct {
 	[IB_WC_LOCAL_ERROR] = { -EIO, IB_BLAME_SELF },
 };
 
-/* The oldest call has been acknowledged. */
-static void heard(struct ib_conn *conn)
+/* The oldest call has been acknowledged: measures the round trip. */
+static void acknowledged(struct ib_conn *conn)
 {
 	uint64_t now = loop_now(conn->home->loop);
 
@@ -388,24 +439,24 @@ static void heard(struct ib_conn *conn)
 		silence_measure(&conn->acks, now - conn->timed_at);
 }
 
-/* Its result was known before, or what was posted last has failed, or was not
- * its SEND. */
-static out_of_line void completed_else(struct ib_tx *tx,
-				       enum ib_wc_status status)
+/* @tx has had its result before, or its last work request has failed, or its
+ * SEND is still to be posted. */
+static out_of_line void completed_otherwise(struct ib_tx *tx,
+					    enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
 	if (tx->fsm.state == IB_TX_DONE)
-		list_add_tail(&conn->ended, &tx->link);
+		list_add_tail(&conn->finished, &tx->link);
 	else if (status != IB_WC_OK && conn->fsm.state == IB_CONN_DRAINING)
 		end_with_conn(tx);
 }
 
-/* All that was posted of it has ended. */
+/* All work requests of @tx have completed. */
 static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
 {
 	if (unlikely(status != IB_WC_OK || tx->fsm.state != IB_TX_POSTED)) {
-		completed_else(tx, status);
+		completed_otherwise(tx, status);
 	} else if (is_to_be_answered(tx->type)) {
 		fsm_move(&tx->fsm, ib_tx_states, IB_TX_WAITING);
 	} else {
@@ -414,13 +465,14 @@ static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
 	}
 }
 
-static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
+static out_of_line void send_failed(struct ib_tx *tx, enum ib_wc_status status)
 {
 	struct ib_conn *conn = tx->conn;
 
 	if (!ib_conn_is_open(conn))
 		return;
-	/* The peer's device has refused to take the message itself. */
+	/* The peer had no receive for the SEND: it was certainly not delivered.
+	 */
 	if (status == IB_WC_NOT_READY && tx->fsm.state == IB_TX_POSTED &&
 	    ib_credit_queue(tx->type) != IB_QUEUE_FREE)
 		ib_tx_result(tx, -ECONNABORTED, LNET_CAUSE_REMOTE_DROPPED);
@@ -428,7 +480,7 @@ static out_of_line void sent_in_vain(struct ib_tx *tx, enum ib_wc_status status)
 		     ib_wc_status_name(status));
 }
 
-/* One that was sent behind another one's WRITEs. */
+/* @tx is a NOOP that was posted behind WRITEs of another transmit. */
 static out_of_line void noop_completed(struct ib_tx *tx,
 				       enum ib_wc_status status)
 {
@@ -445,9 +497,9 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 	if (call.send->type == IB_MSG_NOOP)
 		conn->noops--;
 	if (likely(status == IB_WC_OK))
-		heard(conn);
+		acknowledged(conn);
 	else
-		sent_in_vain(call.send, status);
+		send_failed(call.send, status);
 	if (!--call.tx->posts)
 		completed(call.tx, status);
 	if (unlikely(call.send != call.tx))
@@ -480,13 +532,6 @@ static out_of_line struct ib_tx *answer_begin(struct ib_conn *conn)
 struct ib_tx *ib_tx_get(struct ib_conn *conn)
 {
 	return ib_conn_is_open(conn) ? tx_begin(conn, false) : NULL;
-}
-
-void ib_tx_unget(struct ib_tx *tx)
-{
-	BUG_ON(tx->fsm.state != IB_TX_NEW);
-	list_del(&tx->all);
-	ib_tx_put(tx);
 }
 
 void ib_send_immediate(struct ib_tx *tx, uint32_t length)
@@ -532,7 +577,7 @@ int ib_send_get(struct ib_tx *tx, const struct ib_sink *sink)
 	return 0;
 }
 
-/* PUT_NAK, PUT_DONE or GET_DONE; after tx->nwrites WRITEs. */
+/* Queues a PUT_NAK, PUT_DONE or GET_DONE, to follow the WRITEs of @tx. */
 static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 		      int32_t status, uint64_t time)
 {
@@ -542,8 +587,10 @@ static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 	exchange_tx_queue(tx, time);
 }
 
-/* What is to be written where @rdma says, which is in a receive. */
-static void aim(struct ib_tx *tx, const struct ib_rdma *rdma, uint32_t length)
+/* Plans the WRITEs of @length bytes to where @rdma says. @rdma points into a
+ * receive, so the descriptor is copied. */
+static void plan_writes(struct ib_tx *tx, const struct ib_rdma *rdma,
+			uint32_t length)
 {
 	uint8_t *copy = ib_tx_buf(tx) + RDMA_OFFSET;
 
@@ -562,45 +609,45 @@ static in_line void exchange_ended(struct ib_rx *rx, bool acked)
 	struct ib_conn *conn = rx->conn;
 
 	BUG_ON(rx->fsm.state != IB_RX_SHOWN);
-	if (!rx->aside)
-		conn->standing--;
+	if (!rx->bounced)
+		conn->blocking--;
 	ib_rx_repost(rx, acked);
-	if (!conn->standing && !list_empty(&conn->behind))
+	if (!conn->blocking && !list_empty(&conn->blocked))
 		ib_conn_defer(conn);
 	ib_conn_pump(conn);
 	ib_conn_unshow(conn);
 }
 
-/* By a transmit. */
+/* The same, out of line, for answers by a transmit. */
 static out_of_line void exchange_answered(struct ib_rx *rx, bool acked)
 {
 	exchange_ended(rx, acked);
 }
 
-int ib_rx_set_aside(struct ib_rx *rx)
+int ib_rx_bounce(struct ib_rx *rx)
 {
 	struct ib_conn *conn = rx->conn;
 	int rc;
 
 	BUG_ON(rx->fsm.state != IB_RX_SHOWN);
-	/* LNet delays a message first, and then holds it. */
-	if (rx->aside)
+	/* LNet may delay a message, and hold it later. */
+	if (rx->bounced)
 		return 0;
-	/* The receive of a PUT_REQ is for its PUT_DONE: the peer gets no credit
-	 * for it before it is answered. */
+	/* The receive of a PUT_REQ is kept for its PUT_DONE, and the credit
+	 * with it. */
 	if (rx->msg.type != IB_MSG_PUT_REQ && ib_conn_is_open(conn)) {
-		rc = ib_rx_copy_aside(rx);
+		rc = ib_rx_copy_to_bounce(rx);
 		if (rc)
 			return rc;
 	}
-	rx->aside = true;
-	conn->standing--;
-	if (!conn->standing && !list_empty(&conn->behind))
+	rx->bounced = true;
+	conn->blocking--;
+	if (!conn->blocking && !list_empty(&conn->blocked))
 		ib_conn_defer(conn);
 	return 0;
 }
 
-/* The peer waits for an answer, and there will be no data. */
+/* Tells the peer that no data will follow. */
 static out_of_line void exchange_refuse(struct ib_rx *rx, int status)
 {
 	struct ib_conn *conn = rx->conn;
@@ -642,7 +689,7 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		return -ENOMEM;
 	tx->user = user;
 	tx->type = IB_MSG_PUT_ACK;
-	/* The peer's message has come in part. */
+	/* the peer's message has been received in part */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
 	tx->sge.length = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
@@ -671,7 +718,7 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 	tx->user = user;
 	tx->source = source;
 	tx->length = length;
-	aim(tx, &rx->msg.rdma, length);
+	plan_writes(tx, &rx->msg.rdma, length);
 	*tx_p = tx;
 	send_done(tx, IB_MSG_GET_DONE, rx->msg.cookie, (int32_t)length,
 		  tx->time);
@@ -681,9 +728,9 @@ int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 
 /* ---- answers of the peer ---- */
 
-/* That of @type and @cookie which waits. */
-static struct ib_tx *find(struct ib_conn *conn, enum ib_msg_type type,
-			  uint64_t cookie)
+/* The transmit of @type and @cookie that waits for an answer, or NULL. */
+static struct ib_tx *find_waiting(struct ib_conn *conn, enum ib_msg_type type,
+				  uint64_t cookie)
 {
 	struct ib_tx *tx;
 
@@ -695,7 +742,7 @@ static struct ib_tx *find(struct ib_conn *conn, enum ib_msg_type type,
 
 static const char *on_put_ack(struct ib_conn *conn, const struct ib_msg *msg)
 {
-	struct ib_tx *tx = find(conn, IB_MSG_PUT_REQ, msg->cookie);
+	struct ib_tx *tx = find_waiting(conn, IB_MSG_PUT_REQ, msg->cookie);
 	uint64_t nob = ib_rdma_nob(&msg->rdma);
 	int32_t status = -ECANCELED;
 
@@ -704,60 +751,38 @@ static const char *on_put_ack(struct ib_conn *conn, const struct ib_msg *msg)
 	if (nob > tx->length || nob > INT32_MAX)
 		return "it has room for more than there is";
 	if (!tx->abandoned) {
-		aim(tx, &msg->rdma, (uint32_t)nob);
+		plan_writes(tx, &msg->rdma, (uint32_t)nob);
 		status = (int32_t)nob;
 	}
 	send_done(tx, IB_MSG_PUT_DONE, msg->dst_cookie, status, tx->time / 2);
 	return NULL;
 }
 
-/* @tx has got its answer, which is the last word. */
-static void finish(struct ib_tx *tx, int32_t status)
+/* A PUT_NAK, PUT_DONE or GET_DONE ends the transmit of type @asked. */
+static const char *on_final_answer(struct ib_conn *conn,
+				   const struct ib_msg *msg,
+				   enum ib_msg_type asked)
 {
-	if (status < 0)
-		ib_tx_result(tx, status, LNET_CAUSE_REMOTE_ERROR);
+	struct ib_tx *tx = find_waiting(conn, asked, msg->cookie);
+
+	if (!tx)
+		return asked == IB_MSG_GET_REQ ? "no such GET" : "no such PUT";
+	if (msg->type == IB_MSG_PUT_DONE && msg->status >= 0)
+		tx->nob = tx->length;
+	if (msg->type == IB_MSG_GET_DONE) {
+		if (msg->status > (int64_t)tx->length)
+			return "more bytes than there was room for";
+		tx->nob = (uint32_t)MAX(msg->status, 0);
+		/* Some nodes say so and have not written all of it. */
+		if (tx->nob && tx->nob < tx->length)
+			log_debug("o2ib", "a GET of %u bytes has got %u",
+				  tx->length, tx->nob);
+	}
+	if (msg->status < 0)
+		ib_tx_result(tx, msg->status, LNET_CAUSE_REMOTE_ERROR);
 	else
 		ib_tx_result(tx, 0, LNET_CAUSE_OK);
 	tx_finish(tx);
-}
-
-static const char *on_put_nak(struct ib_conn *conn, const struct ib_msg *msg)
-{
-	struct ib_tx *tx = find(conn, IB_MSG_PUT_REQ, msg->cookie);
-
-	if (!tx)
-		return "no such PUT";
-	finish(tx, msg->status);
-	return NULL;
-}
-
-static const char *on_put_done(struct ib_conn *conn, const struct ib_msg *msg)
-{
-	struct ib_tx *tx = find(conn, IB_MSG_PUT_ACK, msg->cookie);
-
-	if (!tx)
-		return "no such PUT";
-	if (msg->status >= 0)
-		tx->nob = tx->length;
-	finish(tx, msg->status);
-	return NULL;
-}
-
-static const char *on_get_done(struct ib_conn *conn, const struct ib_msg *msg)
-{
-	struct ib_tx *tx = find(conn, IB_MSG_GET_REQ, msg->cookie);
-
-	if (!tx)
-		return "no such GET";
-	if (msg->status > (int64_t)tx->length)
-		return "more bytes than there was room for";
-	if (msg->status > 0)
-		tx->nob = (uint32_t)msg->status;
-	/* Some nodes say so, and have not written the end of it. */
-	if (msg->status > 0 && tx->nob < tx->length)
-		log_debug("o2ib", "a GET of %u bytes has got %u", tx->length,
-			  tx->nob);
-	finish(tx, msg->status);
 	return NULL;
 }
 
@@ -767,11 +792,11 @@ const char *ib_exchange_answered(struct ib_conn *conn, const struct ib_msg *msg)
 	case IB_MSG_PUT_ACK:
 		return on_put_ack(conn, msg);
 	case IB_MSG_PUT_NAK:
-		return on_put_nak(conn, msg);
+		return on_final_answer(conn, msg, IB_MSG_PUT_REQ);
 	case IB_MSG_PUT_DONE:
-		return on_put_done(conn, msg);
+		return on_final_answer(conn, msg, IB_MSG_PUT_ACK);
 	case IB_MSG_GET_DONE:
-		return on_get_done(conn, msg);
+		return on_final_answer(conn, msg, IB_MSG_GET_REQ);
 	default:
 		return "it answers nothing";
 	}
@@ -779,7 +804,7 @@ const char *ib_exchange_answered(struct ib_conn *conn, const struct ib_msg *msg)
 
 /* ---- to give up ---- */
 
-/* A DONE, none of whose WRITEs is posted: says that nothing comes. */
+/* Makes a DONE, none of whose WRITEs is posted, say that no data comes. */
 static void cancel_done(struct ib_tx *tx)
 {
 	struct ib_msg msg;
@@ -792,7 +817,7 @@ static void cancel_done(struct ib_tx *tx)
 		       ib_tx_buf(tx));
 }
 
-/* May its memory be read, or written, from now on? */
+/* May a device still access the payload memory of @tx? */
 static bool uses_memory(const struct ib_tx *tx)
 {
 	switch (tx->type) {

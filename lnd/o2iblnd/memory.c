@@ -97,8 +97,8 @@ int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
 	return 0;
 }
 
-int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
-		   struct ib_memory *m)
+int ib_memory_retry(struct ib_cpt *cpt, uint64_t round, uint32_t length,
+		    struct ib_memory *m)
 {
 	struct ib_holder *h = m->holder;
 	int rc = -ENOBUFS;
@@ -122,12 +122,12 @@ bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 	return h && h->waiting[use];
 }
 
-static void feed_soon(struct ib_cpt *cpt)
+static void retry_soon(struct ib_cpt *cpt)
 {
-	if (list_empty(&cpt->hungry) || cpt->feeding)
+	if (list_empty(&cpt->memory_waiters) || cpt->retrying)
 		return;
-	cpt->feeding = true;
-	loop_defer(ib_loop(cpt), &cpt->feed);
+	cpt->retrying = true;
+	loop_defer(ib_loop(cpt), &cpt->retry);
 }
 
 void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m)
@@ -141,7 +141,7 @@ void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m)
 	if (m->block.chunk)
 		return;
 	holder_settle(cpt, h);
-	feed_soon(cpt);
+	retry_soon(cpt);
 }
 
 void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m)
@@ -152,20 +152,20 @@ void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m)
 	ib_arena_put(&cpt->arena[m->use], &m->holder->bytes[m->use], &m->block);
 	m->holder->blocks--;
 	holder_settle(cpt, m->holder);
-	feed_soon(cpt);
+	retry_soon(cpt);
 }
 
-/* ---- blocks ---- */
+/* ---- the allocator of blocks ---- */
 
 #define PAGES	    (IB_CHUNK_BYTES / IB_BLOCK_MIN)
-#define CHUNK_ALIGN (2u << 20) /* of a huge page */
+#define CHUNK_ALIGN (2u << 20) /* a huge page */
 #define TOP	    (IB_BLOCK_ORDERS - 1)
 
-/* What is known of a block is with its first page; and not in the block, which
- * a peer may write to. */
+/* The state of a block is kept with its first page, outside of the memory that
+ * peers may write to. */
 struct page {
 	struct list link; /* arena->free[order], while it is free */
-	uint16_t at;	  /* its number in the chunk */
+	uint16_t at;	  /* index in the chunk */
 	uint8_t order;
 	bool free;
 };
@@ -174,7 +174,7 @@ struct ib_chunk {
 	struct list link; /* arena->chunks */
 	uint8_t *mem;
 	struct ib_mr *mr;
-	unsigned int lent; /* blocks */
+	unsigned int lent; /* lent blocks */
 	struct page pages[PAGES];
 };
 
@@ -195,8 +195,6 @@ static unsigned int order_of(uint32_t length)
 	return order;
 }
 
-/* ---- chunks ---- */
-
 static int memory_chunk_add(struct ib_arena *a)
 {
 	struct ib_chunk *c = calloc(1, sizeof(*c));
@@ -207,9 +205,9 @@ static int memory_chunk_add(struct ib_arena *a)
 	c->mem = aligned_alloc(CHUNK_ALIGN, IB_CHUNK_BYTES);
 	if (!c->mem)
 		goto err_free_chunk;
-	/* Fewer pages to pin and to translate; if not, it is as good. */
+	/* Huge pages are cheaper to pin and to translate, but not required. */
 	(void)madvise(c->mem, IB_CHUNK_BYTES, MADV_HUGEPAGE);
-	rc = ib_regcache_reg(a->spare, a->port, c->mem, IB_CHUNK_BYTES, true,
+	rc = ib_regcache_reg(a->regcache, a->port, c->mem, IB_CHUNK_BYTES, true,
 			     &c->mr);
 	if (rc)
 		goto err_free_mem;
@@ -234,7 +232,7 @@ err_free_chunk:
 	return rc;
 }
 
-/* All of it is free. */
+/* Frees a chunk of which no block is lent. */
 static void memory_chunk_free(struct ib_arena *a, struct ib_chunk *c)
 {
 	BUG_ON(c->lent);
@@ -256,8 +254,6 @@ void ib_arena_fini(struct ib_arena *a)
 			a, list_first(&a->chunks, struct ib_chunk, link));
 }
 
-/* ---- blocks ---- */
-
 static struct ib_chunk *chunk_of(struct page *page)
 {
 	return container_of(page - page->at, struct ib_chunk, pages[0]);
@@ -270,7 +266,8 @@ static void page_free(struct ib_arena *a, struct page *page, unsigned int order)
 	list_add(&a->free[order], &page->link);
 }
 
-/* Puts the two halves of what was halved together, if both are free. */
+/* Merges a free block, which is in no list, with its other half, if that is
+ * free; else returns it to its list. */
 static void merge(struct ib_arena *a, struct page *page, unsigned int order)
 {
 	struct page *first = page - page->at;
@@ -300,8 +297,7 @@ static void merge_all(struct ib_arena *a)
 	}
 }
 
-/* The smallest order, from @order on, of which a block is free; or
- * IB_BLOCK_ORDERS. */
+/* The smallest order, from @order on, with a free block; or IB_BLOCK_ORDERS. */
 static unsigned int smallest(const struct ib_arena *a, unsigned int order)
 {
 	while (order < IB_BLOCK_ORDERS && list_empty(&a->free[order]))
@@ -309,8 +305,8 @@ static unsigned int smallest(const struct ib_arena *a, unsigned int order)
 	return order;
 }
 
-/* A free block of @order, out of a larger one if need be; off its list. NULL:
- * there is none. */
+/* Takes a free block of @order off its list, splitting a larger one if need be.
+ * NULL: none is free. */
 static struct page *memory_take(struct ib_arena *a, unsigned int order)
 {
 	struct page *page;
@@ -362,7 +358,6 @@ int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
 	if (!c->lent++)
 		a->idle_chunks--;
 	a->used += bytes;
-	a->peak = MAX(a->peak, a->used);
 	*held += bytes;
 	*block = (struct ib_block){
 		.addr = c->mem + (size_t)(page - c->pages) * IB_BLOCK_MIN,
@@ -386,7 +381,8 @@ void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
 	a->used -= bytes;
 	*held -= bytes;
 	block->chunk = NULL;
-	/* The next one will be as large as this one was, in most cases. */
+	/* The next request is most likely of the same size, so this is not
+	 * merged. */
 	page_free(a, &c->pages[at], order);
 	if (--c->lent)
 		return;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registered memory for payloads that are too large for a message, and not in
- * registered memory themselves (regcache.h). They are copied, from or to the
- * user's memory. The user's memory is the user's again as soon as LNet says so,
- * whatever a device or a peer still does. So no time-out and no cancellation of
- * such a message has to end a connection.
+ * Bounce memory: registered memory through which payloads are copied that do
+ * not fit into an IMMEDIATE and are not in registered memory themselves
+ * (regcache.h). As devices and peers access only the copy, a message can time
+ * out or be canceled without ending its connection.
  *
- * PUTs and GETs of this side have one half of the memory, answers to those of
- * peers the other half. A request may wait for memory that a peer's answer
- * needs, but an answer waits for nothing: so two nodes that are short of memory
- * never wait for each other.
+ * One half is for PUTs and GETs of this side, the other for answers to peers. A
+ * request may wait until a peer's answer frees memory, but an answer waits for
+ * no request: so two nodes that are short of memory cannot deadlock.
  *
- * Bounded by the tunable bounce_max, of which each peer has a share.
- * Beyond it transfers wait: those of one peer in their order, for each of the
- * two uses; those of a peer that has its share keep nobody else waiting.
+ * Bounded by the tunable bounce_max, of which each peer has a share. Transfers
+ * beyond it wait, in order for each peer and use. A peer that has used up its
+ * share does not keep others waiting.
  *
  * Thread: the CPT's.
  */
@@ -27,15 +25,12 @@
 /* ---- blocks ---- */
 
 /*
- * Registered memory for payloads that have to be copied, because their own
- * memory is not registered, or is in too many pieces for one key. Blocks of
- * powers of two, in chunks that are registered once, for peers to write to as
- * well. A block is halved for a smaller one, and halves are put together again
- * when no larger one is free.
+ * A buddy allocator: blocks of powers of two, in chunks that are registered as
+ * a whole, for remote access as well. A block is split for a smaller one, and
+ * halves are merged again when no larger one is free.
  *
- * Bounded by the bytes of all blocks that are lent; each peer has a share of
- * them (base/share.h), and who has used up its share is refused, and nobody
- * else. Chunks are registered as they are needed; one that is all free is kept.
+ * Bounded by the bytes of all blocks lent. Each peer has a share of them
+ * (base/share.h). Chunks are registered as needed; one unused chunk is kept.
  *
  * Owner: a CPT, for one port. Thread: its CPT's.
  */
@@ -48,10 +43,10 @@
 struct ib_chunk;
 struct ib_regcache;
 
-/* What is lent. The borrower's, by value. */
+/* A lent block; a value, kept by the borrower. */
 struct ib_block {
 	void *addr;
-	uint32_t length; /* bytes, as asked for */
+	uint32_t length; /* bytes asked for */
 	uint32_t lkey, rkey;
 	struct ib_chunk *chunk; /* the arena's */
 };
@@ -60,82 +55,82 @@ struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
 	uint64_t max;		   /* bytes */
-	struct ib_regcache *spare; /* gives way to it; set after init, or
-				    * NULL */
+	/* NULL, or evicted from when memory is short; set after init */
+	struct ib_regcache *regcache;
 
-	uint64_t used, peak; /* bytes, of blocks that are lent */
+	uint64_t used;	     /* bytes in lent blocks */
 	uint64_t registered; /* bytes */
-	uint64_t refused;    /* times: the bound, or a peer's share */
-	uint64_t failed;     /* times: no memory could be registered */
+	uint64_t refused;    /* times: bound or share exceeded */
+	uint64_t failed;     /* times: out of memory */
 	struct list chunks;
 	unsigned int idle_chunks;
-	struct list free[IB_BLOCK_ORDERS]; /* of each size */
+	struct list free[IB_BLOCK_ORDERS]; /* by order */
 };
 
 void ib_arena_init(struct ib_arena *a, struct ib_port *port, uint64_t max);
-/* All blocks are back. */
+/* All blocks must have been put. */
 void ib_arena_fini(struct ib_arena *a);
 
-/* @length bytes, 1 to IB_BLOCK_MAX, for the peer that holds *@held bytes, which
- * become more. What is in them is anything. -ENOBUFS: this peer has its share,
- * or there are no more at all; -ENOMEM: no memory can be registered. */
+/* Lends @length bytes, 1 to IB_BLOCK_MAX, uninitialized, to the peer that holds
+ * *@held bytes, which is updated. -ENOBUFS: the peer's share, or all memory, is
+ * used up; -ENOMEM: no memory can be registered. */
 int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
 		 struct ib_block *block) must_check;
-/* @held: as it was lent. No device touches it any more. */
+/* Takes a block back that was lent with this @held. No device may access it. */
 void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block);
 
 /* ---- whose they are, and who waits ---- */
 
 struct ib_cpt;
 
-/* What it is for. */
+/* What the memory is used for. */
 enum ib_use {
 	IB_USE_ASKS,	/* a PUT or GET of this side */
-	IB_USE_ANSWERS, /* the other end of a peer's */
+	IB_USE_ANSWERS, /* the answer to a peer's PUT or GET */
 	IB_USES
 };
 
-/* What a peer's transfers hold, and wait for. */
+/* What a peer's transfers hold and wait for. */
 struct ib_holder {
 	struct hash_node hash; /* cpt->holders */
 	struct ulnet_nid nid;
 	uint64_t bytes[IB_USES];
-	unsigned int waiting[IB_USES]; /* ib_memory.waits */
-	uint64_t refused[IB_USES];     /* the last round that fed it no more */
-	uint64_t lost; /* xfer.c's: the last round that found no connection */
+	unsigned int waiting[IB_USES]; /* ib_memory.waits that are set */
+	/* the last round in which memory was refused */
+	uint64_t refused[IB_USES];
+	uint64_t lost; /* xfer.c: the last round without a connection */
 	unsigned int blocks;
 };
 
-/* A block, or none. */
+/* Bounce memory of a transfer: a block, a place in the queue, or nothing. */
 struct ib_memory {
-	struct ib_block block; /* chunk NULL: none */
+	struct ib_block block; /* chunk NULL: no block */
 	enum ib_use use;
-	bool waits;		  /* others of its peer do not overtake it */
-	struct ib_holder *holder; /* if it is a block, or waits */
-	struct ib_sge sge;	  /* the block, as a source */
+	bool waits;		  /* in the queue */
+	struct ib_holder *holder; /* NULL without block and place */
+	struct ib_sge sge;	  /* the block as a WRITE's source */
 };
 
-/* @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. -ENOBUFS: not
- * now, or others of this peer wait; -ENOMEM: no memory can be registered. */
+/* Gets @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. -ENOBUFS:
+ * not now, or others of this peer wait; -ENOMEM: no memory can be registered.
+ */
 int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 		  const struct ulnet_nid *nid, uint32_t length,
 		  struct ib_memory *m) must_check;
-/* After -ENOBUFS: it waits, behind all others of its peer, which have called
- * this before. 0 or -ENOMEM. */
+/* After -ENOBUFS: puts @m at the end of its peer's queue. 0 or -ENOMEM. */
 int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
 		   const struct ulnet_nid *nid, struct ib_memory *m) must_check;
-/* For one that waits, and goes on waiting: as ib_memory_get(). All who wait are
- * to be asked in their order, with a number, @round, that is another one for
- * each time. */
-int ib_memory_feed(struct ib_cpt *cpt, uint64_t round, uint32_t length,
-		   struct ib_memory *m) must_check;
-/* Does anything for @nid wait, of this use? */
+/* Tries again for an @m that waits, and keeps its place: as ib_memory_get().
+ * All that wait must be tried in order, with a new number @round each time. */
+int ib_memory_retry(struct ib_cpt *cpt, uint64_t round, uint32_t length,
+		    struct ib_memory *m) must_check;
+/* Does a transfer with @nid wait for memory of this use? */
 bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 			  const struct ulnet_nid *nid);
-/* It waits no more, whether it has memory or not. Fine if it does not wait.
- * Others may get what it did not. */
+/* Gives up the place in the queue, if any, with or without a block. */
 void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m);
-/* Fine if it is none, which must not wait. Those who wait are fed soon. */
+/* Frees the block, if any. @m must not wait. Those that wait are retried soon.
+ */
 void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m);
 
 #endif

@@ -2,7 +2,7 @@
 # built.
 libulnetcore_a_SOURCES += %D%/admit.c %D%/admit.h
 libulnetcore_a_SOURCES += %D%/conn.c %D%/conn.h %D%/conn_priv.h
-libulnetcore_a_SOURCES += %D%/credit.c %D%/credit.h
+libulnetcore_a_SOURCES += %D%/credit.h
 libulnetcore_a_SOURCES += %D%/receive.c
 libulnetcore_a_SOURCES += %D%/exchange.c
 libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
@@ -12,13 +12,13 @@ libulnetcore_a_SOURCES += %D%/port.c
 libulnetcore_a_SOURCES += %D%/regcache.c %D%/regcache.h
 libulnetcore_a_SOURCES += %D%/tunable.def
 libulnetcore_a_SOURCES += %D%/tx.c %D%/tx.h
-libulnetcore_a_SOURCES += %D%/verbs.c %D%/verbs.h
+libulnetcore_a_SOURCES += %D%/verbs.h
 libulnetcore_a_SOURCES += %D%/wire.c %D%/wire.h
 libulnetcore_a_SOURCES += %D%/xfer.c %D%/xfer.h
 # The backend of tests and simulations.
 libulnetlabcore_a_SOURCES += %D%/simqp/cm.c
 libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
-libulnetlabcore_a_SOURCES += %D%/simqp/port.c %D%/simqp/port.h
+libulnetlabcore_a_SOURCES += %D%/simqp/port.c
 libulnetlabcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
 libulnetlabcore_a_SOURCES += %D%/simqp/simqp.h
 # What tunables come to: pure calculation, needs no rdma-core.

@@ -7,8 +7,7 @@
 #include "lnd/o2iblnd/xfer.h"
 #include "ulnet/o2ib.h"
 
-/* Bytes of a message that go to the device with its work request: one without
- * payload. */
+/* Longest message that is posted inline: one without payload. */
 #define INLINE_BYTES IB_PUT_REQ_SIZE
 
 static struct ib_cpt *cpt_of(const struct lnd_ni *ni, unsigned int cpt)
@@ -31,15 +30,8 @@ static bool on_owns(const struct ib_peers *ps, const struct ulnet_nid *nid)
 }
 
 static void o2iblnd_on_connected(struct ib_peers *ps,
-				 const struct ulnet_nid *nid)
-{
-	struct ulnet_id id = all_of(nid);
-
-	lnet_peer_connected(ib_cpt_of(ps)->ini->ni, &id, 0, LNET_CAUSE_OK);
-}
-
-static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
-		      int status, enum ulnet_cause cause)
+				 const struct ulnet_nid *nid, int status,
+				 enum ulnet_cause cause)
 {
 	struct ulnet_id id = all_of(nid);
 
@@ -79,7 +71,6 @@ static void o2iblnd_on_stopped(struct ib_peers *ps)
 static const struct ib_peers_user peers_user = {
 	.owns = on_owns,
 	.connected = o2iblnd_on_connected,
-	.failed = on_failed,
 	.disconnected = o2iblnd_on_disconnected,
 	.silent = o2iblnd_on_silent,
 	.stalled = ib_xfer_stalled,
@@ -111,7 +102,7 @@ static void log_notes(const struct lnd_ni *ni,
 	}
 }
 
-/* Of the first error; or NULL. */
+/* The text of the first error, or NULL. */
 static const char *error_text(const struct ulnet_o2ib_notes *notes)
 {
 	for (unsigned int i = 0; i < notes->n; i++)
@@ -120,7 +111,7 @@ static const char *error_text(const struct ulnet_o2ib_notes *notes)
 	return NULL;
 }
 
-/* What o2ibcalc(1) says of these tunables is what they come to. */
+/* Adjusts the tunables as lnet_o2ib_adjust(), and o2ibcalc(1), say. */
 static int adjust(struct lnd_ni *ni, struct ulnet_o2ib_node *node)
 {
 	int64_t *t = ni->tunables;
@@ -214,7 +205,7 @@ static void set_port_conf(struct ib_ni *ini)
 
 /* ---- startup ---- */
 
-/* On each CPT. */
+/* Runs on each CPT. */
 static int o2iblnd_cpt_init(void *arg)
 {
 	struct ib_cpt *cpt = arg;
@@ -225,18 +216,18 @@ static int o2iblnd_cpt_init(void *arg)
 		.self = ini->peers_conf.terms.self,
 		.conf = &ini->conn_conf,
 		.pool = &cpt->txs,
-		.spare = &cpt->regs,
+		.regcache = &cpt->regs,
 		.timeout = ib_timeout(ini),
 	};
 
-	cpt->feed.fn = ib_xfer_feed;
+	cpt->retry.fn = ib_xfer_retry;
 	hash_init(&cpt->holders);
 	cpt->seed = loop_random(home.loop);
 	pool_init(&cpt->xfers, sizeof(struct ib_xfer), 0);
-	list_init(&cpt->hungry);
+	list_init(&cpt->memory_waiters);
 	list_init(&cpt->got);
 	ib_peers_init(&cpt->peers, &home, &ini->peers_conf, &peers_user, cpt);
-	/* Until it has the port. */
+	/* Until the CPT has the port. */
 	ib_peers_down(&cpt->peers, -ENETDOWN);
 	return 0;
 }
@@ -247,7 +238,7 @@ static int cpt_start(void *arg)
 	return 0;
 }
 
-/* CPT 0. */
+/* Runs on CPT 0. */
 static int ni_open(void *arg)
 {
 	return ib_port_open(arg);
@@ -266,12 +257,12 @@ static void ib_free(struct lnd_ni *ni)
 	free(ini);
 }
 
-static const struct ib_verbs *backend(const struct lnd_ni *ni)
+#ifndef WITH_VERBS
+const struct ib_verbs *ib_verbs_rdma(void)
 {
-	const struct ib_fabric *fabric = ni->fabric;
-
-	return fabric ? fabric->verbs : ib_verbs_rdma();
+	return NULL;
 }
+#endif
 
 static int o2iblnd_ni_start(struct ib_ni *ini)
 {
@@ -293,7 +284,8 @@ static int o2iblnd_ni_start(struct ib_ni *ini)
 
 static int ib_startup(struct lnd_ni *ni)
 {
-	const struct ib_verbs *verbs = backend(ni);
+	const struct ib_fabric *fabric = ni->fabric;
+	const struct ib_verbs *verbs = fabric ? fabric->verbs : ib_verbs_rdma();
 	struct ulnet_o2ib_node node;
 	struct ib_ni *ini;
 	int rc;
@@ -346,8 +338,8 @@ static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
 		ib_regcache_forget(&cpt->regs, addr, length);
 }
 
-/* What waits for memory will want a connection on this CPT, even if the one
- * that there was has ended. */
+/* A transfer that waits for memory will need a connection on this CPT, even if
+ * there is none now. */
 static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 			    const struct ulnet_nid *nid)
 {
@@ -372,8 +364,8 @@ static bool ib_terms(struct lnd_ni *ni, unsigned int cpt,
 
 static bool ib_is_connecting(struct lnd_ni *ni, const struct ulnet_nid *nid)
 {
-	return ib_peers_are_awaited(&cpt_of(ni, lnet_ni_cpt_of(ni, nid))->peers,
-				    nid);
+	return ib_peers_are_connecting(
+		&cpt_of(ni, lnet_ni_cpt_of(ni, nid))->peers, nid);
 }
 
 static const struct lnd_tunable ib_tunables[IB_TUNABLES] = {

@@ -2,25 +2,23 @@
 /*
  * The LND over RDMA: an NI, and its part on each CPT.
  *
- *	o2iblnd.c	what LNet calls
- *	tunable.def	what users may set
- *	port.c		the port of an NI: its changes, and the device that goes
- *			and comes back
- *	xfer.c		LNet's messages, and what they have become
- *	memory.c	registered memory for payloads, and who waits for it
- *	regcache.c	registrations of users' memory: payloads that are not
- *			copied
- *	peer.c		peers, their connections, and attempts to have some
- *	conn.c		a connection; receive.c, exchange.c, credit.c, admit.c
- *			belong to it
- *	tx.c		buffers for messages
- *	wire.c		bytes on the wire
- *	verbs.h		the contract with the two backends:
- *	rdma*.c		the one on rdma-core
- *	simqp/		the simulated one
- *	calc_*.c	what tunables come to
+ *	o2iblnd.c	the functions that LNet calls
+ *	tunable.def	the tunables
+ *	port.c		the port of an NI, and the removal and return of its
+ *			device
+ *	xfer.c		LNet's messages, mapped to the protocol's
+ *	memory.c	registered bounce buffers for payloads, and their queue
+ *	regcache.c	registrations of users' memory, for zero-copy payloads
+ *	peer.c		peers, their connections, and connection attempts
+ *	conn.c		one connection; with receive.c, exchange.c, admit.c
+ *	tx.c		message buffers
+ *	wire.c		encoding and decoding
+ *	verbs.h		the interface of the two backends:
+ *	rdma*.c		rdma-core
+ *	simqp/		simulated queue pairs
+ *	calc_*.c	calculation of limits from tunables
  *
- * Rules of the protocol: spec o2ib-wire, section 1.
+ * The protocol's rules: spec o2ib-wire, section 1.
  */
 #ifndef LND_O2IBLND_O2IBLND_H
 #define LND_O2IBLND_O2IBLND_H
@@ -41,31 +39,31 @@ enum ib_tunable {
 	IB_TUNABLES
 };
 
-/* Owner: its CPT's thread. */
+/* Owned by the thread of its CPT. */
 struct ib_cpt {
 	struct ib_ni *ini;
 	unsigned int index;
-	bool attached; /* txs, arenas and regs are there, of the port */
+	bool attached; /* txs, arena and regs are initialized for the port */
 	bool stopping; /* shutdown() was called */
-	bool stopped;  /* ... and there are no peers any more */
-	bool told;     /* ... and LNet, or CPT 0, knows */
+	bool stopped;  /* ... and no peer is left */
+	bool reported; /* ... and LNet, or CPT 0, has been told */
 	struct ib_peers peers;
 	struct ib_tx_pool txs;
 	struct ib_arena arena[IB_USES];
 	struct ib_regcache regs; /* of users' memory */
-	struct hash holders;	 /* memory.c's: ib_holder.hash */
-	uint64_t seed;		 /* of the hash */
+	struct hash holders;	 /* ib_holder.hash, by NID (memory.c) */
+	uint64_t seed;		 /* of holders */
 	struct pool xfers;
-	unsigned int under_way; /* xfers that have a transmit */
-	struct list hungry;	/* ib_xfer.link: wait for memory, in order */
-	uint64_t round;		/* of feeding them */
-	struct list got;	/* ib_xfer.link: LNet is to take their data */
-	struct work feed;	/* memory has come back, and somebody waits */
-	bool feeding;		/* ... is due */
-	struct work news;	/* of the port, from CPT 0 */
-	atomic_bool news_posted;
-	atomic_bool given;  /* with the news: the port is there to be used */
-	struct work let_go; /* to CPT 0: is not used by this CPT any more */
+	unsigned int under_way;	    /* transfers in state "moving" */
+	struct list memory_waiters; /* ib_xfer.link: in order of arrival */
+	uint64_t round;		    /* counts passes over memory_waiters */
+	struct list got;	    /* ib_xfer.link: in state "got" */
+	struct work retry;	    /* of memory_waiters */
+	bool retrying;		    /* retry is deferred */
+	struct work port_event;	    /* CPT 0 posts it when the port changes */
+	atomic_bool port_event_posted;
+	atomic_bool port_offered; /* use the port from the next event on */
+	struct work released;	  /* posted to CPT 0: the port is released */
 };
 
 struct ib_ni {
@@ -77,15 +75,15 @@ struct ib_ni {
 	struct ib_conn_conf conn_conf;
 	struct ib_cpt *cpts;
 
-	atomic_int fault;	/* 0; -ENETDOWN: the port cannot be used */
-	atomic_bool going;	/* ... and is to be let go of */
-	struct passage passage; /* from CPT 0 to all: news */
+	atomic_int fault;	/* 0, or -ENETDOWN: the port cannot be used */
+	atomic_bool removed;	/* release the port: its device goes */
+	struct passage passage; /* counts port events under way to CPTs */
 
-	/* CPT 0: */
-	struct ib_port *port; /* NULL: there is no device */
-	unsigned int holders; /* CPTs that have not let go of it */
+	/* owned by CPT 0 */
+	struct ib_port *port; /* NULL: no device */
+	unsigned int users;   /* CPTs that have not released the port */
 	struct timer reopen;
-	bool closed; /* nothing is on its way to other CPTs any more */
+	bool closed; /* no port event is under way any more */
 };
 
 static inline struct ib_ni *ib_ni_of(const struct lnd_ni *ni)
@@ -93,8 +91,7 @@ static inline struct ib_ni *ib_ni_of(const struct lnd_ni *ni)
 	return ni->priv;
 }
 
-/* How long a message may take, ns: what was asked for may change at any
- * time. */
+/* The time-out of a message, ns. LNet's setting may change at any time. */
 static inline uint64_t ib_timeout(const struct ib_ni *ini)
 {
 	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
@@ -114,20 +111,20 @@ static inline struct ib_cpt *ib_cpt_of(const struct ib_peers *ps)
 
 /* ---- port.c ---- */
 
-/* Before all else. */
+/* Called before all other functions of port.c. */
 void ib_port_init(struct ib_ni *ini);
-/* On CPT 0: the NI goes down. No news follows. */
+/* CPT 0: the NI shuts down. No port event is posted after this. */
 void ib_port_stop(struct ib_ni *ini);
-/* At startup, on CPT 0: opens the port. 0, or -errno, as verbs.h says
- * of open(); it was logged. */
+/* CPT 0, at startup: opens the port. Returns 0, or -errno as ib_verbs.open(),
+ * after logging it. */
 int ib_port_open(struct ib_ni *ini) must_check;
-/* At startup, on each CPT, after that. */
+/* Each CPT, at startup, after ib_port_open(). */
 void ib_cpt_start(struct ib_cpt *cpt);
-/* The CPT's part of the NI goes down. */
+/* Shuts down the CPT's part of the NI. */
 void ib_cpt_stop(struct ib_cpt *cpt);
-/* Something has ended on @cpt: lets go of the port, and says that this part of
- * the NI has stopped, when it is time and nothing is left. @cpt may be gone on
- * return. */
+/* Called whenever something has ended on @cpt: once nothing uses the port any
+ * more and it must be released, releases it; once nothing is left after
+ * shutdown(), reports that the CPT has stopped. @cpt may be gone on return. */
 void ib_cpt_settle(struct ib_cpt *cpt);
 
 #endif

@@ -5,14 +5,15 @@
 
 #include "base/share.h"
 
-/* Rounds in a row that a peer may ask for at once; then one each ... */
+/* Rounds in a row that may follow at once; the next ones have this pause. */
 #define RETRIES_AT_ONCE 10
 #define RETRY_PAUSE	NSEC_PER_SEC
-/* Nothing was heard for so long: the peer is silent. Less than a lost connect
- * message would explain, for LNet may know another path. */
+/* After so long without an answer LNet is told that the peer is silent. It may
+ * know another path, so this is shorter than it takes to repeat a lost request.
+ */
 #define SILENCE (2 * NSEC_PER_SEC + NSEC_PER_SEC / 2)
-/* What a request may take: two look-ups, and an answer; and a little more, so
- * that its own result is what those who wait are told. */
+/* The longest time of an attempt: resolving address and route, and the answer.
+ * With a margin, so that those who wait are told the attempt's own result. */
 #define RESOLVE_TIME (11 * NSEC_PER_SEC)
 #define ANSWER_MIN   (5 * NSEC_PER_SEC)
 
@@ -49,19 +50,19 @@ struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 	if (!lnet_nid_is_nid4(nid))
 		return NULL;
 	hash_for_each_equal (peer, &ps->hash, peer_key(ps, nid), hash)
-		if (lnet_nid_eq(&peer->known.peer.nid, nid))
+		if (lnet_nid_eq(&peer->terms.peer.nid, nid))
 			return peer;
 	return NULL;
 }
 
-/* Nothing is known of it, as of one who was never met. */
+/* Resets what the next request asks for to our own limits. */
 static void forget_terms(struct ib_peer *peer)
 {
 	const struct ib_peers_conf *conf = peer->ps->conf;
 
-	peer->known.peer.stamp = 0;
-	peer->known.depth = conf->terms.depth;
-	peer->known.frags = conf->frags;
+	peer->terms.peer.stamp = 0;
+	peer->terms.depth = conf->terms.depth;
+	peer->terms.frags = conf->frags;
 }
 
 static void peer_free(struct ib_peer *peer)
@@ -80,16 +81,16 @@ static void peer_free(struct ib_peer *peer)
 	}
 }
 
-/* Nothing is left of it but what has failed. */
-static bool o2iblnd_is_idle(const struct ib_peer *peer)
+/* Is nothing left of the peer but remembered failures? */
+static bool peer_is_idle(const struct ib_peer *peer)
 {
 	return connect_is_idle(&peer->connect) && list_empty(&peer->links) &&
-	       !peer->severed && !peer->settling;
+	       !peer->conn_lost && !peer->settling;
 }
 
 static void peer_forget(struct ib_peer *peer)
 {
-	if (!o2iblnd_is_idle(peer))
+	if (!peer_is_idle(peer))
 		return;
 	if (!peer->connect.failures || peer->ps->stopping)
 		peer_free(peer);
@@ -97,9 +98,10 @@ static void peer_forget(struct ib_peer *peer)
 		connect_remember(&peer->connect);
 }
 
-/* Who opens a connection may have lost those that it had, and has not been
- * heard to say so: what was not heard since then is not used. */
-static bool is_doubtful(const struct ib_peer *peer, const struct ib_link *link)
+/* A peer that opens a new connection may have lost the older ones without our
+ * knowing. One over which nothing has come since then is not used. */
+static bool is_stale_link(const struct ib_peer *peer,
+			  const struct ib_link *link)
 {
 	const struct ib_link *last =
 		list_entry(peer->open.prev, struct ib_link, open);
@@ -108,19 +110,19 @@ static bool is_doubtful(const struct ib_peer *peer, const struct ib_link *link)
 	       link->conn->heard_at < last->opened;
 }
 
-static bool is_good(const struct ib_peer *peer, const struct ib_link *link)
+static bool is_usable(const struct ib_peer *peer, const struct ib_link *link)
 {
-	return ib_conn_is_open(link->conn) && !is_doubtful(peer, link);
+	return ib_conn_is_open(link->conn) && !is_stale_link(peer, link);
 }
 
-/* The next one, after all those that others have had. NULL: none. */
+/* The next usable connection, round robin; NULL: none. */
 static struct ib_link *next_in_turn(struct ib_peer *peer)
 {
 	unsigned int skip = peer->turns++ % peer->n[IB_LINK_OPEN];
 	struct ib_link *link, *found = NULL;
 
 	list_for_each_entry (link, &peer->open, open) {
-		if (!is_good(peer, link))
+		if (!is_usable(peer, link))
 			continue;
 		found = link;
 		if (!skip--)
@@ -129,17 +131,17 @@ static struct ib_link *next_in_turn(struct ib_peer *peer)
 	return found;
 }
 
-/* As ib_peers_get() says. NULL: none is open. */
+/* See ib_peers_get(). NULL: none is usable. */
 static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 {
-	struct ib_link *link = peer->way;
+	struct ib_link *link = peer->ordered;
 
 	if (list_empty(&peer->open))
 		return NULL;
-	if (any || !link || !is_good(peer, link))
+	if (any || !link || !is_usable(peer, link))
 		link = next_in_turn(peer);
 	if (!any)
-		peer->way = link;
+		peer->ordered = link;
 	return link ? link->conn : NULL;
 }
 
@@ -151,13 +153,13 @@ static void on_peer_work(struct work *w)
 	struct ib_peers *ps = peer->ps;
 	bool emptied;
 
-	/* What the user does meanwhile may call for another turn of this; only
-	 * here, and when it is remembered for nothing else, a peer is freed. */
+	/* The callbacks below may call peer_settle() again. This is the only
+	 * place that frees a peer. */
 	peer->settling = false;
-	if (peer->severed && !peer->n[IB_LINK_LOST]) {
-		peer->severed = false;
+	if (peer->conn_lost && !peer->n[IB_LINK_LOST]) {
+		peer->conn_lost = false;
 		if (!ps->stopping)
-			ps->user->disconnected(ps, &peer->known.peer.nid);
+			ps->user->disconnected(ps, &peer->terms.peer.nid);
 	}
 	if (peer->connect.wanted && peer_conn(peer, false))
 		attempt_opened(peer);
@@ -168,7 +170,7 @@ static void on_peer_work(struct work *w)
 		ps->user->emptied(ps);
 }
 
-/* At the end of the turn: looks what there is to be done. */
+/* Defers on_peer_work() to the end of the turn. */
 static void peer_settle(struct ib_peer *peer)
 {
 	connect_unremember(&peer->connect);
@@ -178,8 +180,8 @@ static void peer_settle(struct ib_peer *peer)
 	loop_defer(peer->ps->home.loop, &peer->work);
 }
 
-/* NULL: no memory. It is forgotten at the end of the turn, unless there is more
- * to it then. */
+/* Finds or makes a peer; NULL: no memory. on_peer_work() will free it, if
+ * nothing keeps it by then. */
 static struct ib_peer *peer_make(struct ib_peers *ps,
 				 const struct ulnet_nid *nid)
 {
@@ -191,7 +193,7 @@ static struct ib_peer *peer_make(struct ib_peers *ps,
 	if (!peer)
 		return NULL;
 	peer->ps = ps;
-	peer->known.peer.nid = *nid;
+	peer->terms.peer.nid = *nid;
 	forget_terms(peer);
 	list_init(&peer->links);
 	list_init(&peer->open);
@@ -208,7 +210,7 @@ found:
 
 /* ---- connections ---- */
 
-/* What the user of a connection has, or NULL: no memory. */
+/* NULL: no memory. */
 static struct ib_link *link_new(struct ib_peer *peer, bool passive)
 {
 	struct ib_link *link = calloc(1, sizeof(*link));
@@ -233,7 +235,7 @@ static void link_move(struct ib_link *link, enum ib_link_state to)
 	peer_settle(peer);
 }
 
-/* It is to have a connection, which could not be had. */
+/* Frees a link for which no connection could be made. */
 static void link_drop(struct ib_link *link)
 {
 	link->peer->n[link->fsm.state]--;
@@ -241,7 +243,7 @@ static void link_drop(struct ib_link *link)
 	free(link);
 }
 
-/* link->conn is there. */
+/* Sets the connection of @link. */
 static void link_begin(struct ib_link *link, struct ib_conn *conn)
 {
 	link->conn = conn;
@@ -252,13 +254,12 @@ static void link_begin(struct ib_link *link, struct ib_conn *conn)
 	link->peer->ps->accepted++;
 }
 
-/* Closes all connections of @peer that were asked for or accepted by another
- * incarnation than @stamp. */
+/* Closes the connections of @peer with other incarnations than @stamp. */
 static void peer_close_others(struct ib_peer *peer, uint64_t stamp)
 {
 	struct ib_link *link;
 
-	/* What is asked for finds out by itself. */
+	/* Attempts of this side will be told by the peer. */
 	list_for_each_entry (link, &peer->links, link)
 		if ((link->fsm.state == IB_LINK_OPEN ||
 		     link->fsm.state == IB_LINK_ACCEPTING) &&
@@ -273,7 +274,7 @@ static struct ib_peer *peer_of(const struct connect *c)
 	return container_of(c, struct ib_peer, connect);
 }
 
-uint64_t ib_peers_patience(const struct ib_peers *ps)
+uint64_t ib_peers_wait_max(const struct ib_peers *ps)
 {
 	return RESOLVE_TIME + MAX(ANSWER_MIN, ps->home.timeout / 4);
 }
@@ -285,7 +286,7 @@ static void peer_attempt_law(const struct connect *c, struct connect_law *law)
 	law->min_pause = ps->conf->min_pause;
 	law->max_pause = ps->conf->max_pause;
 	law->memory = TIME_NEVER;
-	law->patience = ib_peers_patience(ps);
+	law->patience = ib_peers_wait_max(ps);
 }
 
 /* ---- those who wait ---- */
@@ -296,12 +297,12 @@ static void peer_look_for_silence(struct connect *c)
 		connect_look_at(c, c->began + SILENCE);
 }
 
-/* Somebody waits. */
-static void attempt_want(struct ib_peer *peer)
+/* Called for each who waits. */
+static void attempt_request(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
 
-	/* Who comes later does not know yet. */
+	/* Tell the newcomer, too, if the peer stays silent. */
 	if (c->told_silent || !c->wanted)
 		peer_look_for_silence(c);
 	c->told_silent = false;
@@ -317,7 +318,7 @@ static void peer_attempt_silent(struct connect *c, uint64_t ns)
 {
 	struct ib_peer *peer = peer_of(c);
 
-	peer->ps->user->silent(peer->ps, &peer->known.peer.nid, ns);
+	peer->ps->user->silent(peer->ps, &peer->terms.peer.nid, ns);
 }
 
 static void peer_attempt_tell(struct connect *c, bool wanted, int status,
@@ -325,13 +326,10 @@ static void peer_attempt_tell(struct connect *c, bool wanted, int status,
 {
 	struct ib_peer *peer = peer_of(c);
 	struct ib_peers *ps = peer->ps;
-	const struct ulnet_nid *nid = &peer->known.peer.nid;
+	const struct ulnet_nid *nid = &peer->terms.peer.nid;
 
 	(void)wanted;
-	if (status)
-		ps->user->failed(ps, nid, status, cause);
-	else
-		ps->user->connected(ps, nid);
+	ps->user->connected(ps, nid, status, cause);
 }
 
 static void peer_attempt_settle(struct connect *c)
@@ -346,7 +344,7 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 
 	if (!first)
 		return;
-	lnet_nid_format(&peer->known.peer.nid, nid, sizeof(nid));
+	lnet_nid_format(&peer->terms.peer.nid, nid, sizeof(nid));
 	log_warn_limited(&peer->ps->home.log_limit, peer_now(peer), "o2ib",
 			 "peer %s: cannot be connected to: %s", nid,
 			 strerror(-status));
@@ -354,7 +352,7 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 
 /* ---- rounds ---- */
 
-/* The peer wants to be asked again, or is asking itself. */
+/* Begins another round: the peer has told how to ask, or asks itself. */
 static void round_again(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -365,7 +363,7 @@ static void round_again(struct ib_peer *peer)
 	connect_again(c, at, c->status, c->cause);
 }
 
-/* None of its attempts is left. */
+/* No attempt of the round is left. */
 static void round_over(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -384,7 +382,7 @@ static int peer_ask(struct ib_peer *peer)
 
 	if (!link)
 		return -ENOMEM;
-	rc = ib_conn_connect(&peer->ps->home, &peer->known, link, &conn);
+	rc = ib_conn_connect(&peer->ps->home, &peer->terms, link, &conn);
 	if (rc)
 		link_drop(link);
 	else
@@ -402,7 +400,7 @@ static void round_begin(struct connect *c)
 	peer->again = false;
 	c->began = peer_now(peer);
 	peer_look_for_silence(c);
-	/* Those of a round before, which had success, count. */
+	/* Attempts of an earlier, successful round count. */
 	while (!rc && peer->n[IB_LINK_ASKING] < n)
 		rc = peer_ask(peer);
 	if (peer->n[IB_LINK_ASKING])
@@ -423,7 +421,7 @@ static int round_is_due(const struct connect *c)
 		return -ENOENT;
 	if (peer->n[IB_LINK_ACCEPTING])
 		return -EINPROGRESS;
-	/* The queue pairs of those before are to be gone. */
+	/* The earlier queue pairs must be gone. */
 	return c->fsm.state == CONNECT_AGAIN && peer->refused ? -EINPROGRESS
 							      : 0;
 }
@@ -442,18 +440,18 @@ static const struct connect_ops attempt_ops = {
 
 /* ---- what becomes of them ---- */
 
-/* An attempt of this side is refused. */
+/* An attempt of this side was refused. */
 static void attempt_refused(struct ib_link *link, int status,
 			    const struct ib_refusal *refusal)
 {
 	const struct ib_request *asked = &link->conn->terms;
 	struct ib_peer *peer = link->peer;
 	struct ib_verdict v =
-		ib_refusal_judge(status, refusal, asked, &peer->known);
+		ib_refusal_judge(status, refusal, asked, &peer->terms);
 
-	/* A queue pair as it was wanted could not be had: one as deep as it
-	 * came to is asked for at once, next time. */
-	peer->known.depth = MIN(peer->known.depth, asked->depth);
+	/* If the device could only make a queue pair of less depth, ask for
+	 * that. */
+	peer->terms.depth = MIN(peer->terms.depth, asked->depth);
 	if (peer->connect.fsm.state != CONNECT_CONNECTING)
 		return;
 	peer->again |= v.again;
@@ -463,7 +461,7 @@ static void attempt_refused(struct ib_link *link, int status,
 		round_over(peer);
 }
 
-/* There is a connection: those who wait are told. */
+/* A connection is open: tells those who wait. */
 static void attempt_opened(struct ib_peer *peer)
 {
 	peer->connect.retries = 0;
@@ -471,8 +469,8 @@ static void attempt_opened(struct ib_peer *peer)
 	connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
 }
 
-/* The only connection has ended, and has been of no use. */
-static void attempt_in_vain(struct ib_peer *peer)
+/* The only connection has ended before any message has passed. */
+static void attempt_useless(struct ib_peer *peer)
 {
 	if (peer->ps->stopping || peer->ps->down)
 		return;
@@ -480,18 +478,10 @@ static void attempt_in_vain(struct ib_peer *peer)
 		connect_pause(&peer->connect);
 }
 
-/* Nothing is to be opened any more; what has failed before is forgotten. */
-static void attempt_stop(struct ib_peer *peer)
-{
-	if (peer->ps->stopping)
-		peer->connect.wanted = false;
-	connect_reset(&peer->connect);
-}
-
 /* ---- requests of peers ---- */
 
-/* Those that ib_admit() finds good are accepted, unless the peer has changed,
- * races with this side, or has what it may have. */
+/* A request that ib_admit() approves is accepted, unless the peer has
+ * restarted, races with this side, or has used up its share. */
 
 static void reject(struct ib_qp *qp, const struct ib_reject *r, const char *why)
 {
@@ -532,27 +522,27 @@ static bool has_room(struct ib_peers *ps, const struct ib_peer *peer)
 	if (peer->accepted < conf->accept_peer_max &&
 	    share_allows(peer->accepted, ps->accepted, conf->accept_max, 1))
 		return true;
-	log_no_room(ps, &peer->known.peer.nid);
+	log_no_room(ps, &peer->terms.peer.nid);
 	return false;
 }
 
-/* Is the peer somebody else than it was? */
-static bool is_reborn(struct ib_peer *peer, uint64_t stamp)
+/* Has the peer another incarnation than before? */
+static bool has_restarted(struct ib_peer *peer, uint64_t stamp)
 {
-	if (!peer->known.peer.stamp || peer->known.peer.stamp == stamp)
+	if (!peer->terms.peer.stamp || peer->terms.peer.stamp == stamp)
 		return false;
 	peer_close_others(peer, stamp);
-	peer->known.peer.stamp = stamp;
+	peer->terms.peer.stamp = stamp;
 	return true;
 }
 
-/* Are both sides about to connect, and is it this side's that goes on? */
+/* Do both sides connect, and is it our request that goes on? */
 static bool loses_race(struct ib_peer *peer)
 {
 	const struct ib_peers *ps = peer->ps;
 
 	if (!peer->n[IB_LINK_ASKING] || peer->races >= IB_RACE_REJECTS_MAX ||
-	    !ib_race_is_lower(ps->conf->race, &peer->known.peer.nid,
+	    !ib_race_is_lower(ps->conf->race, &peer->terms.peer.nid,
 			      &ps->home.self.nid))
 		return false;
 	peer->races++;
@@ -608,8 +598,9 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 	peer = peer_make(ps, &request.peer.nid);
 	if (!peer)
 		goto no;
-	/* First, as it may be its former life's share. */
-	if (is_reborn(peer, request.peer.stamp)) {
+	/* First, since connections of the earlier incarnation count for the
+	 * share. */
+	if (has_restarted(peer, request.peer.stamp)) {
 		reason = IB_REJECT_STALE;
 		why = "it is another one than before";
 		goto no;
@@ -639,8 +630,8 @@ static void on_established(struct ib_conn *conn)
 	link_move(link, IB_LINK_OPEN);
 	link->opened = peer_now(peer);
 	list_add_tail(&peer->open, &link->open);
-	peer->known = conn->terms;
-	peer->known.frags = MIN(peer->known.frags, peer->ps->conf->frags);
+	peer->terms = conn->terms;
+	peer->terms.frags = MIN(peer->terms.frags, peer->ps->conf->frags);
 	peer_close_others(peer, conn->terms.peer.stamp);
 	attempt_opened(peer);
 }
@@ -662,17 +653,17 @@ static void link_lost(struct ib_link *link, int status)
 	struct ib_conn *conn = link->conn;
 	struct ib_peer *peer = link->peer;
 
-	link->severed = status != -ESHUTDOWN;
+	link->conn_lost = status != -ESHUTDOWN;
 	list_del(&link->open);
-	if (peer->way == link)
-		peer->way = NULL;
+	if (peer->ordered == link)
+		peer->ordered = NULL;
 	link_move(link, IB_LINK_LOST);
 	if (peer->n[IB_LINK_OPEN])
 		return;
-	if (conn->terms.peer.stamp == peer->known.peer.stamp)
+	if (conn->terms.peer.stamp == peer->terms.peer.stamp)
 		forget_terms(peer);
 	if (!link->passive && !link->heard)
-		attempt_in_vain(peer);
+		attempt_useless(peer);
 }
 
 static void peer_on_closed(struct ib_conn *conn, int status)
@@ -686,8 +677,8 @@ static void peer_on_gone(struct ib_conn *conn)
 	struct ib_link *link = conn->user;
 	struct ib_peer *peer = link->peer;
 
-	if (link->severed)
-		peer->severed = true;
+	if (link->conn_lost)
+		peer->conn_lost = true;
 	if (link->passive) {
 		peer->accepted--;
 		peer->ps->accepted--;
@@ -735,7 +726,7 @@ static const struct ib_conn_user conn_user = {
 	.done = peer_on_done,
 };
 
-/* The peer, if there can be connections with it. */
+/* Finds or makes the peer, if it may have connections. */
 static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		    struct ib_peer **peer_p)
 {
@@ -749,28 +740,28 @@ static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 	return *peer_p ? 0 : -ENOMEM;
 }
 
-int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid)
+int ib_peers_connect(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct ib_peer *peer;
 	int rc = peer_get(ps, nid, &peer);
 
 	if (!rc)
-		attempt_want(peer);
+		attempt_request(peer);
 	return rc;
 }
 
-/* The connection by which the last small message went, if this one can go by
- * it, as most do; or NULL. */
+/* The fast path: the connection of the last ordered message, if it is to the
+ * same peer and usable; or NULL. */
 static in_line struct ib_conn *last_conn(const struct ib_peers *ps,
 					 const struct ulnet_nid *nid)
 {
 	const struct ib_peer *peer = ps->last;
 
-	if (ps->stopping || ps->down || !peer || !peer->way ||
-	    !lnet_nid_eq(&peer->known.peer.nid, nid) ||
-	    !is_good(peer, peer->way))
+	if (ps->stopping || ps->down || !peer || !peer->ordered ||
+	    !lnet_nid_eq(&peer->terms.peer.nid, nid) ||
+	    !is_usable(peer, peer->ordered))
 		return NULL;
-	return peer->way->conn;
+	return peer->ordered->conn;
 }
 
 static out_of_line int get_conn(struct ib_peers *ps,
@@ -786,7 +777,7 @@ static out_of_line int get_conn(struct ib_peers *ps,
 		*conn_p = peer_conn(peer, any);
 	if (*conn_p)
 		return 0;
-	rc = ib_peers_want(ps, nid);
+	rc = ib_peers_connect(ps, nid);
 	return rc ? rc : -EINPROGRESS;
 }
 
@@ -818,8 +809,8 @@ const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
 	return list_first(&peer->open, struct ib_link, open)->conn;
 }
 
-bool ib_peers_are_awaited(const struct ib_peers *ps,
-			  const struct ulnet_nid *nid)
+bool ib_peers_are_connecting(const struct ib_peers *ps,
+			     const struct ulnet_nid *nid)
 {
 	const struct ib_peer *peer = ib_peer_find(ps, nid);
 
@@ -868,7 +859,9 @@ static void peers_end(struct ib_peers *ps, int status)
 		struct ib_peer *peer = container_of(n, struct ib_peer, hash);
 		struct ib_link *link;
 
-		attempt_stop(peer);
+		if (ps->stopping)
+			peer->connect.wanted = false;
+		connect_reset(&peer->connect);
 		list_for_each_entry (link, &peer->links, link)
 			ib_conn_close(link->conn, status);
 		peer_settle(peer);

@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peers of an NI on a CPT: who is known, what is remembered of each, the
- * connections with it, and the attempts to have some. Between connections
- * (conn.h), whose user this is, and the LND's operations, to which messages and
- * transmits are passed on untouched.
+ * The peers of an NI on a CPT: the connections of each, what is remembered of
+ * it, and connection attempts. Layered between connections (conn.h), whose user
+ * this is, and xfer.c, to which it passes on messages and transmits unchanged.
  *
- * A peer is a NID: from the first message to it, or its first request, until
- * there is no connection, nobody waits, and no failure is to be remembered. A
- * peer opens nothing by itself. When it connects, and how often, connect.h
- * says; an attempt is a round of as many as there are to be connections. If the
- * peer says how it wants to be asked, the next round follows at once for the
- * first ten times in a row, then one each second.
+ * A peer is a NID. It exists while it has a connection, somebody waits for one,
+ * or its failures are remembered. connect.h decides when, and how often, to
+ * connect; one attempt there is a round here: as many connection attempts as
+ * there are to be connections. If the peer rejects a request but says how to
+ * ask again, the next round follows at once, and after ten such rounds in a row
+ * once per second.
  *
- * A round has failed when none of its attempts is left. There is a round only
- * while somebody waits; rounds that follow each other for one who waits come to
- * an end (ib_peers_patience()). A peer that takes connections and ends them
- * before anything has come over them gets pauses, too. As long as there is one
- * connection, those that have ended are not replaced.
+ * A round has failed when all of its attempts have. Rounds are made only while
+ * somebody waits, and for a limited time (ib_peers_wait_max()). A peer that
+ * accepts connections and ends them before any message has passed is paused,
+ * too. A lost connection is not replaced while there is another one to the same
+ * peer.
  *
- * What is remembered, from a peer's words, is what the next request is to ask
- * for: incarnation, depth, fragments. With the last connection of that
- * incarnation it is forgotten. A connection established with another
- * incarnation closes those with the one before, and so does a request of
- * another one, which is rejected, and has to come again.
+ * Incarnation, depth and fragments for the next request are remembered as the
+ * peer has told them, until the last connection with that incarnation is lost.
+ * A new incarnation closes the connections with the one before, and a request
+ * of it is rejected once, as stale.
  *
- * Shares. Strangers make us hold connections that they open, from the request
- * until nothing is left, and one peer for each NID that they say to be. All of
- * them together have conf->accept_max connections on a CPT; of these a NID may
- * have accept_peer_max, and no more than its share (base/share.h). Beyond that
- * requests are rejected: no resources. A NID is what a request says; who makes
- * up many of them can use up all that strangers may have, but nothing of what
- * this side opens. Failures are remembered (connect.h), all of them of our own
- * messages.
+ * Shares. Connections that peers open are limited to conf->accept_max on a CPT,
+ * and for a NID to accept_peer_max and its share (base/share.h); a request
+ * beyond that is rejected for lack of resources. A peer could use many NIDs to
+ * take all of that, but nothing of what this side opens. Failures are
+ * remembered (connect.h) of our own messages only.
  *
- * The user is told in turns, and never inside of a call that it makes. In what
- * it is told it may call whatever there is here.
+ * The user is called back from turns, never from inside a function that it
+ * calls. Its callbacks may call any function of this file.
  *
  * Owner: the LND. Thread: the CPT's.
  */
@@ -45,14 +40,14 @@
 #include "lnd/connect.h"
 #include "lnd/o2iblnd/conn.h"
 
-/* A connection, as its peer has it. */
+/* A connection, from the view of its peer. */
 enum ib_link_state {
 	IB_LINK_NEW,
-	IB_LINK_ASKING,	   /* this side has asked */
-	IB_LINK_ACCEPTING, /* the peer has asked, and was accepted */
+	IB_LINK_ASKING,	   /* opened by this side */
+	IB_LINK_ACCEPTING, /* opened by the peer, and accepted */
 	IB_LINK_OPEN,
-	IB_LINK_REFUSED, /* has not come about, and is not gone */
-	IB_LINK_LOST,	 /* was open, and is not gone */
+	IB_LINK_REFUSED, /* was not established; not gone yet */
+	IB_LINK_LOST,	 /* was open; not gone yet */
 	IB_LINK_GONE,
 	IB_LINK_STATES
 };
@@ -61,85 +56,84 @@ extern const struct fsm_state ib_link_states[IB_LINK_STATES];
 struct ib_peers;
 
 struct ib_peers_user {
-	/* Is @nid a peer of this CPT's? A request may have come to the one
-	 * whose it was before: then it is rejected, and comes again. */
+	/* Does this CPT own the peer @nid? If not, a request is rejected, and
+	 * the peer sends it again. */
 	bool (*owns)(const struct ib_peers *ps, const struct ulnet_nid *nid);
-	/* There is a connection to @nid: those who wait may send, now
-	 * (ib_peers_get()). Once for each that is established, and after
-	 * ib_peers_want(). */
-	void (*connected)(struct ib_peers *ps, const struct ulnet_nid *nid);
-	/* There is none: what waits ends, with a status and cause as lnd.h
-	 * says of lnet_peer_connected(). */
-	void (*failed)(struct ib_peers *ps, const struct ulnet_nid *nid,
-		       int status, enum ulnet_cause cause);
-	/* Connections with @nid have ended, messages may be lost with them, and
-	 * all that was under way on them is done. Once for all that end
-	 * together. There may be another one already. */
+	/* @status 0: there is a connection to @nid, and those who wait may send
+	 * at once (ib_peers_get()). Else there is none, and whatever waits ends
+	 * with @status and @cause, as for lnet_peer_connected(). Called for
+	 * each connection that is established, and after ib_peers_connect(). */
+	void (*connected)(struct ib_peers *ps, const struct ulnet_nid *nid,
+			  int status, enum ulnet_cause cause);
+	/* Connections with @nid were lost, perhaps with messages. All their
+	 * transmits are done. Called once for connections that end together; a
+	 * new one may already be open. */
 	void (*disconnected)(struct ib_peers *ps, const struct ulnet_nid *nid);
-	/* A round of attempts, for which somebody waits, has heard nothing for
-	 * @ns. Once for each who waits and does not know. */
+	/* A round of attempts has had no answer for @ns. Called once for those
+	 * who wait, and again for those who come later. */
 	void (*silent)(struct ib_peers *ps, const struct ulnet_nid *nid,
 		       uint64_t ns);
-	/* @conn, which was established, has ended; transmits follow. */
+	/* An established connection has ended; its transmits follow. */
 	void (*closed)(struct ib_conn *conn);
-	/* As struct ib_conn_user. */
+	/* as in struct ib_conn_user, where stalled() is silent() */
 	void (*stalled)(struct ib_conn *conn, uint64_t ns);
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
 	void (*done)(struct ib_tx *tx);
-	/* After ib_peers_down(): no connection is left of those that there
-	 * were. */
+	/* After ib_peers_down(): no connection is left. */
 	void (*emptied)(struct ib_peers *ps);
 	/* After ib_peers_stop(): no peer and no connection is left. */
 	void (*stopped)(struct ib_peers *ps);
 };
 
 struct ib_peers_conf {
-	struct ib_terms terms;	       /* what this side agrees to */
-	uint16_t frags;		       /* what it asks for, at most */
+	struct ib_terms terms; /* what this side offers */
+	/* most fragments that this side asks for */
+	uint16_t frags;
 	unsigned int conns_per_peer;   /* at least 1 */
 	uint64_t min_pause, max_pause; /* ns, after failures; not 0 */
 	enum ib_race_rule race;
-	unsigned int accept_max;      /* connections opened by others ... */
-	unsigned int accept_peer_max; /* ... and by one of them */
+	unsigned int accept_max;      /* connections opened by peers ... */
+	unsigned int accept_peer_max; /* ... and by one peer */
 };
 
 struct ib_peers {
-	/* immutable after init; the port of home changes when there is no
-	 * connection and ib_peers_down() was called */
+	/* Immutable after init, but home.port may change after emptied(). */
 	struct ib_home home;
-	const struct ib_peers_conf *conf; /* what is in it may change */
+	const struct ib_peers_conf *conf; /* its contents may change */
 	const struct ib_peers_user *user;
-	void *priv; /* the user's */
+	void *priv; /* for the user */
 
-	/* owner CPT */
+	/* owned by the CPT */
 	struct hash hash;
-	struct ib_peer *last; /* who was sent to; or NULL */
+	/* the last one found by ib_peers_get(), or NULL */
+	struct ib_peer *last;
 	uint64_t seed;
 	int down; /* -errno: the port cannot be used; 0: it can */
 	bool stopping, stopped;
 	struct work work;
-	unsigned int accepted; /* opened by others, not gone */
+	unsigned int accepted; /* opened by peers, not gone */
 	struct connect_set connects;
 };
 
 struct ib_peer {
 	struct hash_node hash;
 	struct ib_peers *ps;
-	struct ib_request known; /* what is asked for next */
+	struct ib_request terms; /* NID, and what the next request asks for */
 
-	struct list links;   /* ib_link.link, of all that are not gone */
-	struct list open;    /* ib_link.open: the oldest first */
-	struct ib_link *way; /* for those that keep their order; or NULL */
-	unsigned int turns;  /* of the others */
+	struct list links;	 /* ib_link.link: all that are not gone */
+	struct list open;	 /* ib_link.open: oldest first */
+	struct ib_link *ordered; /* the one for ordered messages, or NULL */
+	unsigned int turns;	 /* counts messages of any order */
 	unsigned int n[IB_LINK_STATES];
 	unsigned int accepted; /* opened by the peer, not gone */
-	unsigned int races;    /* rejects since its last accepted request */
-	unsigned int refused;  /* attempts that have failed, not gone */
+	/* rejected for a race since the last accepted request */
+	unsigned int races;
+	unsigned int refused; /* failed attempts, not gone */
 
 	struct connect connect;
-	bool again; /* one of the round's was told how to ask */
+	bool again; /* the round is to be repeated: the peer has said so */
 
-	bool severed; /* disconnected() is due */
+	bool conn_lost; /* disconnected() must be called */
 	bool settling;
 	struct work work;
 };
@@ -147,65 +141,67 @@ struct ib_peer {
 struct ib_link {
 	struct fsm fsm;
 	bool passive;
-	bool heard;	  /* something came over it, or got there */
-	bool severed;	  /* messages may be lost with it */
-	uint64_t opened;  /* ns: when it was established */
+	bool heard;	  /* a message has arrived, or was delivered */
+	bool conn_lost;	  /* messages may have been lost */
+	uint64_t opened;  /* ns: time of establishment */
 	struct list link; /* ib_peer.links */
 	struct list open; /* ib_peer.open */
 	struct ib_peer *peer;
 	struct ib_conn *conn;
 };
 
-/* @home is copied, but for its user. @conf and @user stay the caller's. */
+/* @home is copied, except for its user. @conf and @user are borrowed. */
 void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
 		   const struct ib_peers_conf *conf,
 		   const struct ib_peers_user *user, void *priv);
-/* stopped() was called, or there never was a peer. */
+/* To be called after stopped(), or without any peer. */
 void ib_peers_fini(struct ib_peers *ps);
 
-/* The peers that @conn is a connection of. */
+/* The set of peers to which @conn belongs. */
 static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 {
 	return container_of(conn->home, struct ib_peers, home);
 }
 
-/* A connection for one message to @nid, and all that belongs to it: always the
- * same one, while it is open; for @any, they take turns. It may fail before it
- * is used: then transmits are not to be had. -EINPROGRESS: one of connected()
- * and failed() follows. -ENETDOWN, -ENODEV: the port; -ESHUTDOWN; -ENOMEM;
- * -EAFNOSUPPORT: no NID of this LND. */
+/* Finds a connection for a message to @nid: always the same one while it is
+ * open or, with @any, each in turn. The connection may be lost before it is
+ * used; then ib_tx_get() returns NULL. -EINPROGRESS: there is none, and
+ * connected() follows. -ENETDOWN, -ENODEV: the port cannot be used;
+ * -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: not a NID of this LND. */
 int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p) must_check;
-/* Somebody waits for a connection to @nid, even if there is one: 0, and one of
- * connected() and failed() follows; or as ib_peers_get(). */
-int ib_peers_want(struct ib_peers *ps, const struct ulnet_nid *nid) must_check;
-/* Are there connections with @nid, or attempts at them? */
+/* Asks for a connection to @nid: 0, and connected() follows, even
+ * if there is one already. Errors as ib_peers_get(). */
+int ib_peers_connect(struct ib_peers *ps,
+		     const struct ulnet_nid *nid) must_check;
+/* Are there connections with @nid, or attempts? */
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid);
-/* NULL: there is none. */
+/* NULL: not known. */
 struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid);
-/* The oldest connection with @nid; or NULL. */
+/* The oldest open connection with @nid, or NULL. */
 const struct ib_conn *ib_peers_conn(const struct ib_peers *ps,
 				    const struct ulnet_nid *nid);
-/* Is connected() or failed() still to come for who waits? */
-bool ib_peers_are_awaited(const struct ib_peers *ps,
-			  const struct ulnet_nid *nid);
-/* How long, ns, one who waits does so at most, pauses aside. */
-uint64_t ib_peers_patience(const struct ib_peers *ps);
+/* Is connected() still to be called for @nid? */
+bool ib_peers_are_connecting(const struct ib_peers *ps,
+			     const struct ulnet_nid *nid);
+/* The longest time from ib_peers_connect() to connected(), ns, not
+ * counting pauses. */
+uint64_t ib_peers_wait_max(const struct ib_peers *ps);
 
-/* As ib_events.request(), on the CPT that the request is for: accepts @qp, or
- * rejects and destroys it. */
+/* ib_events.request(), on the CPT of the request: accepts @qp, or rejects and
+ * destroys it. */
 void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 			 const struct ib_source *from, const void *private,
 			 size_t length);
 
-/* The port cannot be used (-ENETDOWN), or its device goes (-ENODEV): all
- * connections end, those who wait are told, and nothing is opened or accepted
- * until ib_peers_up(). In a turn. */
+/* The port cannot be used (-ENETDOWN), or its device is gone (-ENODEV): ends
+ * all connections and tells those who wait. No connection is
+ * opened or accepted until ib_peers_up(). To be called in a turn. */
 void ib_peers_down(struct ib_peers *ps, int status);
 void ib_peers_up(struct ib_peers *ps);
 
-/* All connections end, those who wait are not told, and stopped() follows. */
+/* Ends all connections, without telling those who wait; stopped() follows. */
 void ib_peers_stop(struct ib_peers *ps);
 
 #endif

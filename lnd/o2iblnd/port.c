@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The port of an NI. CPT 0 opens and closes it, and hears what becomes of it;
- * all CPTs have queue pairs and memory of it. When its device goes, or the NI
- * does, each CPT ends what it has and lets go, and CPT 0 closes the port when
- * the last one has; then it waits for the device to come back.
+ * The port of an NI. CPT 0 opens and closes it and is told of its changes; all
+ * CPTs have queue pairs and registered memory of it. When the device is
+ * removed, or the NI shuts down, each CPT ends what it has and releases the
+ * port. After the last one CPT 0 closes it and, if the NI is up, waits for the
+ * device to come back.
  */
 #include "lnd/o2iblnd/o2iblnd.h"
 
@@ -11,7 +12,7 @@
 
 #include "lnd/o2iblnd/xfer.h"
 
-/* The device is looked for so often, once it has gone. */
+/* The pause between attempts to reopen a port. */
 #define REOPEN_PAUSE NSEC_PER_SEC
 
 /* ---- CPTs ---- */
@@ -23,65 +24,64 @@ static void port_attach(struct ib_cpt *cpt)
 	uint64_t bounce_max = (uint64_t)tunables[IB_TUNE_bounce_max];
 	uint32_t ntx = (uint32_t)tunables[IB_TUNE_ntx] / ini->ni->cpts;
 
-	atomic_store(&cpt->given, false);
+	atomic_store(&cpt->port_offered, false);
 	cpt->peers.home.port = ini->port;
 	ib_tx_pool_init(&cpt->txs, ini->port, MAX(ntx, 256u));
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_init(&cpt->arena[i], ini->port, bounce_max / IB_USES);
 	ib_regcache_init(&cpt->regs, ini->port,
 			 (uint64_t)tunables[IB_TUNE_register_max]);
-	cpt->txs.spare = &cpt->regs;
+	cpt->txs.regcache = &cpt->regs;
 	for (unsigned int i = 0; i < IB_USES; i++)
-		cpt->arena[i].spare = &cpt->regs;
+		cpt->arena[i].regcache = &cpt->regs;
 	cpt->attached = true;
 	ib_peers_up(&cpt->peers);
 }
 
-static void let_go(struct ib_cpt *cpt)
+static void port_release(struct ib_cpt *cpt)
 {
 	ib_tx_pool_fini(&cpt->txs);
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_fini(&cpt->arena[i]);
 	ib_regcache_fini(&cpt->regs);
 	cpt->attached = false;
-	loop_post(cpt->ini->ni->loops[0], &cpt->let_go);
+	loop_post(cpt->ini->ni->loops[0], &cpt->released);
 }
 
-/* That the device goes counts once this CPT has heard of it: until then there
- * may be new connections. */
-static bool is_to_let_go(const struct ib_cpt *cpt)
+/* A CPT that was not told of the removal yet may still get new connections. */
+static bool must_release(const struct ib_cpt *cpt)
 {
 	if (cpt->stopping)
 		return cpt->stopped;
-	return cpt->peers.down && atomic_load(&cpt->ini->going);
+	return cpt->peers.down && atomic_load(&cpt->ini->removed);
 }
 
-/* CPT 0 is the last one: it has the port. */
-static void try_end(struct ib_ni *ini)
+/* Reports that CPT 0 has stopped: as the owner of the port, the last CPT. */
+static void try_finish(struct ib_ni *ini)
 {
 	struct ib_cpt *cpt = &ini->cpts[0];
 
-	if (!cpt->stopped || cpt->feeding || ini->port || !ini->closed ||
-	    cpt->told)
+	if (!cpt->stopped || cpt->retrying || ini->port || !ini->closed ||
+	    cpt->reported)
 		return;
-	cpt->told = true;
+	cpt->reported = true;
 	lnet_ni_stopped(ini->ni, 0);
 }
 
 void ib_cpt_settle(struct ib_cpt *cpt)
 {
-	if (cpt->attached && is_to_let_go(cpt) && !cpt->peers.home.conns &&
-	    !cpt->under_way && list_empty(&cpt->hungry)) {
-		ib_xfer_put_aside(cpt);
-		let_go(cpt);
+	if (cpt->attached && must_release(cpt) && !cpt->peers.home.conns &&
+	    !cpt->under_way && list_empty(&cpt->memory_waiters)) {
+		ib_xfer_bounce(cpt);
+		port_release(cpt);
 	}
-	if (!cpt->stopped || cpt->feeding || cpt->attached || cpt->told)
+	if (!cpt->stopped || cpt->retrying || cpt->attached || cpt->reported)
 		return;
 	if (cpt->index == 0) {
-		try_end(cpt->ini);
+		try_finish(cpt->ini);
 		return;
 	}
-	cpt->told = true;
+	cpt->reported = true;
 	lnet_ni_stopped(cpt->ini->ni, cpt->index);
 }
 
@@ -89,31 +89,31 @@ static void cpt_down(struct ib_cpt *cpt)
 {
 	if (!cpt->peers.down)
 		ib_peers_down(&cpt->peers, -ENETDOWN);
-	ib_xfer_starve(cpt, -ENETDOWN);
+	ib_xfer_fail_waiters(cpt, -ENETDOWN);
 	ib_cpt_settle(cpt);
 }
 
 void ib_cpt_stop(struct ib_cpt *cpt)
 {
 	cpt->stopping = true;
-	ib_xfer_starve(cpt, -ESHUTDOWN);
+	ib_xfer_fail_waiters(cpt, -ESHUTDOWN);
 	ib_peers_stop(&cpt->peers);
 }
 
-/* ---- news, from CPT 0 to all ---- */
+/* ---- port events, from CPT 0 to all ---- */
 
-static void hear_news(struct ib_cpt *cpt)
+static void handle_port_event(struct ib_cpt *cpt)
 {
 	struct ib_ni *ini = cpt->ini;
 	int fault = atomic_load(&ini->fault);
 
 	if (cpt->stopping) {
-		/* What is not wanted any more is let go of at once. */
-		if (atomic_exchange(&cpt->given, false))
-			loop_post(ini->ni->loops[0], &cpt->let_go);
+		/* This CPT does not use a new port any more. */
+		if (atomic_exchange(&cpt->port_offered, false))
+			loop_post(ini->ni->loops[0], &cpt->released);
 		return;
 	}
-	if (atomic_load(&cpt->given))
+	if (atomic_load(&cpt->port_offered))
 		port_attach(cpt);
 	else if (!fault && cpt->attached)
 		ib_peers_up(&cpt->peers);
@@ -123,37 +123,37 @@ static void hear_news(struct ib_cpt *cpt)
 
 void ib_cpt_start(struct ib_cpt *cpt)
 {
-	/* The port may have changed by now, and this CPT have heard. */
-	hear_news(cpt);
+	/* Events may have come before. */
+	handle_port_event(cpt);
 }
 
-static void port_on_news(struct work *w)
+static void on_port_event(struct work *w)
 {
-	struct ib_cpt *cpt = container_of(w, struct ib_cpt, news);
+	struct ib_cpt *cpt = container_of(w, struct ib_cpt, port_event);
 	struct passage *passage = &cpt->ini->passage;
 
-	atomic_store(&cpt->news_posted, false);
-	hear_news(cpt);
+	atomic_store(&cpt->port_event_posted, false);
+	handle_port_event(cpt);
 	passage_arrived(passage);
 }
 
-static void spread_news(struct ib_ni *ini)
+static void post_port_events(struct ib_ni *ini)
 {
 	for (unsigned int i = 0; i < ini->ni->cpts; i++) {
 		struct ib_cpt *cpt = &ini->cpts[i];
 
-		if (!atomic_exchange(&cpt->news_posted, true))
+		if (!atomic_exchange(&cpt->port_event_posted, true))
 			passage_send(&ini->passage, ini->ni->loops[i],
-				     &cpt->news);
+				     &cpt->port_event);
 	}
 }
 
-/* Everybody may use it, from the news on. */
-static void port_give(struct ib_ni *ini)
+/* Offers the port to all CPTs, with the next port event. */
+static void port_offer(struct ib_ni *ini)
 {
-	ini->holders = ini->ni->cpts;
+	ini->users = ini->ni->cpts;
 	for (unsigned int i = 0; i < ini->ni->cpts; i++)
-		atomic_store(&ini->cpts[i].given, true);
+		atomic_store(&ini->cpts[i].port_offered, true);
 }
 
 /* ---- the port: CPT 0 ---- */
@@ -163,13 +163,13 @@ static void on_port_changed(struct ib_port *port, bool up, bool removed,
 {
 	struct ib_ni *ini = port->user;
 
-	if (ini->cpts[0].stopping || atomic_load(&ini->going))
+	if (ini->cpts[0].stopping || atomic_load(&ini->removed))
 		return;
 	atomic_store(&ini->fault, up ? 0 : -ENETDOWN);
 	if (removed)
-		atomic_store(&ini->going, true);
+		atomic_store(&ini->removed, true);
 	lnet_ni_set_up(ini->ni, up, up ? NULL : why);
-	spread_news(ini);
+	post_port_events(ini);
 }
 
 static unsigned int on_request_cpt(struct ib_port *port, const void *private,
@@ -208,8 +208,8 @@ static const struct ib_events events = {
 	.port_changed = on_port_changed,
 };
 
-/* Who may not connect from privileged ports does so from others, which some
- * nodes refuse. */
+/* If connecting from privileged ports is not permitted, uses others, which some
+ * nodes reject. */
 static int port_open(struct ib_ni *ini, const char **why)
 {
 	struct ib_port_conf conf = ini->port_conf;
@@ -241,7 +241,7 @@ int ib_port_open(struct ib_ni *ini)
 			 why ? ": " : "", strerror(-rc));
 		return rc;
 	}
-	port_give(ini);
+	port_offer(ini);
 	return 0;
 }
 
@@ -260,25 +260,25 @@ static void on_reopen(struct timer *t)
 		reopen_later(ini);
 		return;
 	}
-	atomic_store(&ini->going, false);
+	atomic_store(&ini->removed, false);
 	atomic_store(&ini->fault, 0);
-	port_give(ini);
+	port_offer(ini);
 	lnet_ni_set_up(ini->ni, true, NULL);
-	spread_news(ini);
+	post_port_events(ini);
 }
 
-static void on_let_go(struct work *w)
+static void on_released(struct work *w)
 {
-	struct ib_cpt *cpt = container_of(w, struct ib_cpt, let_go);
+	struct ib_cpt *cpt = container_of(w, struct ib_cpt, released);
 	struct ib_ni *ini = cpt->ini;
 
-	BUG_ON(!ini->holders);
-	if (--ini->holders)
+	BUG_ON(!ini->users);
+	if (--ini->users)
 		return;
 	ini->verbs->close(ini->port);
 	ini->port = NULL;
 	if (ini->cpts[0].stopping)
-		try_end(ini);
+		try_finish(ini);
 	else
 		reopen_later(ini);
 }
@@ -288,29 +288,29 @@ static void port_on_closed(struct work *w)
 	struct ib_ni *ini = container_of(w, struct ib_ni, passage.closed);
 
 	ini->closed = true;
-	try_end(ini);
+	try_finish(ini);
 }
 
 void ib_port_stop(struct ib_ni *ini)
 {
 	loop_timer_cancel(ini->ni->loops[0], &ini->reopen);
 	if (ini->port)
-		ini->verbs->deafen(ini->port);
+		ini->verbs->stop_listening(ini->port);
 	passage_close(&ini->passage);
 }
 
 void ib_port_init(struct ib_ni *ini)
 {
 	atomic_init(&ini->fault, 0);
-	atomic_init(&ini->going, false);
+	atomic_init(&ini->removed, false);
 	timer_init(&ini->reopen, on_reopen);
 	passage_init(&ini->passage, ini->ni->loops[0], port_on_closed);
 	for (unsigned int i = 0; i < ini->ni->cpts; i++) {
 		struct ib_cpt *cpt = &ini->cpts[i];
 
-		cpt->news.fn = port_on_news;
-		cpt->let_go.fn = on_let_go;
-		atomic_init(&cpt->news_posted, false);
-		atomic_init(&cpt->given, false);
+		cpt->port_event.fn = on_port_event;
+		cpt->released.fn = on_released;
+		atomic_init(&cpt->port_event_posted, false);
+		atomic_init(&cpt->port_offered, false);
 	}
 }

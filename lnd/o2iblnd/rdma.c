@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,12 +12,10 @@
 static void device_unwatch(struct ibr_port *p);
 static void removal_unwatch(struct ibr_port *p);
 
-/* ---- devices ---- */
-
-/* Events taken in one turn. */
+/* Asynchronous events handled per turn. */
 #define BATCH 64
 
-/* ---- what it can do ---- */
+/* ---- devices ---- */
 
 static void take_limits(struct ib_limits *l, const struct ibv_device_attr *a)
 {
@@ -27,25 +26,9 @@ static void take_limits(struct ib_limits *l, const struct ibv_device_attr *a)
 	l->max_mr_size = a->max_mr_size;
 }
 
-static int numa_node_of(const struct ibv_device *dev)
-{
-	char path[sizeof(dev->ibdev_path) + sizeof("/device/numa_node")];
-	int node = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/device/numa_node", dev->ibdev_path);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	if (fscanf(f, "%d", &node) != 1)
-		node = -1;
-	fclose(f);
-	return node;
-}
-
-/* Memory that devices use must not become the child's: the parent would have a
- * copy then that they do not know. Recent kernels see to that themselves. */
-static void mind_forks(void)
+/* After fork(), pages that a device uses must stay the parent's. Recent kernels
+ * see to that themselves. */
+static void init_fork_safety(void)
 {
 	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED && ibv_fork_init())
 		log_warn("o2iblnd",
@@ -60,7 +43,7 @@ static int device_open(struct ibr_port *p, const char **why)
 	struct ibv_device_attr attr;
 	int rc;
 
-	mind_forks();
+	init_fork_safety();
 	p->number = p->id->port_num;
 	p->ctx = ibv_open_device(dev);
 	if (!p->ctx) {
@@ -73,7 +56,7 @@ static int device_open(struct ibr_port *p, const char **why)
 	rc = -ibv_query_device(p->ctx, &attr);
 	if (!rc) {
 		take_limits(&p->port.limits, &attr);
-		p->port.ni->numa_node = numa_node_of(dev);
+		p->port.ni->numa_node = netif_device_numa_node(dev->ibdev_path);
 		errno = 0;
 		p->pd = ibv_alloc_pd(p->ctx);
 		if (!p->pd)
@@ -84,7 +67,7 @@ static int device_open(struct ibr_port *p, const char **why)
 	return rc;
 }
 
-/* Any thread: nobody uses it any more. */
+/* Any thread, with the last reference. */
 static void device_close(struct ibr_port *p)
 {
 	if (p->pd)
@@ -99,7 +82,19 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
 				    ibv_get_device_name(p->ctx->device));
 }
 
-/* ---- how it is ---- */
+/* Why the address cannot be used: constant text; NULL: it can. */
+static const char *addr_fault(const struct ulnet_nid *nid)
+{
+	struct ifaddrs *all;
+	const char *fault;
+
+	/* not known: the device decides */
+	if (getifaddrs(&all))
+		return NULL;
+	fault = netif_fault(all, nid);
+	freeifaddrs(all);
+	return fault;
+}
 
 static const char *device_fault(const struct ibr_port *p)
 {
@@ -114,7 +109,7 @@ static const char *device_fault(const struct ibr_port *p)
 	if (attr.state != IBV_PORT_ACTIVE &&
 	    attr.state != IBV_PORT_ACTIVE_DEFER)
 		return "the port of its RDMA device is down";
-	return ibr_addr_fault(&p->port.ni->nid);
+	return addr_fault(&p->port.ni->nid);
 }
 
 void ibr_device_look(struct ibr_port *p)
@@ -128,24 +123,22 @@ void ibr_device_look(struct ibr_port *p)
 						   : "its RDMA device works");
 }
 
-/* ---- events ---- */
-
-/* Between an event and its acknowledgement the queue pair exists: whoever
- * unmakes it waits for that. */
+/* The queue pair of an event exists until the event is acknowledged, since
+ * destroying it waits for that. */
 static void device_event(struct ibr_port *p, const struct ibv_async_event *ev,
 			 bool *look)
 {
 	switch (ev->event_type) {
 	case IBV_EVENT_COMM_EST:
-		ibr_qp_tell(ev->element.qp->qp_context, IBR_NEWS_HEARD);
+		ibr_qp_tell(ev->element.qp->qp_context, IBR_EVENT_HEARD);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		ibr_qp_tell(ev->element.qp->qp_context, IBR_NEWS_FAILED);
+		ibr_qp_tell(ev->element.qp->qp_context, IBR_EVENT_FAILED);
 		break;
 	case IBV_EVENT_CQ_ERR:
-		ibr_qp_tell(ev->element.cq->cq_context, IBR_NEWS_FAILED);
+		ibr_qp_tell(ev->element.cq->cq_context, IBR_EVENT_FAILED);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		p->fatal = true;
@@ -179,7 +172,7 @@ static void on_async(struct env_io *io, int revents)
 		ibv_ack_async_event(&ev);
 	}
 	if (rc && rc != EAGAIN && rc != EINTR) {
-		/* The device has gone, and its channel with it. */
+		/* the device is gone, and its channel with it */
 		log_warn("o2iblnd", "the RDMA device says nothing any more: %s",
 			 strerror(rc));
 		device_unwatch(p);
@@ -198,7 +191,7 @@ static void rdma_on_look(struct work *w)
 	ibr_port_put(p);
 }
 
-/* Its events are heard of, from now on. CPT 0's thread, as is _unwatch. */
+/* Watches the device's asynchronous events. CPT 0's thread. */
 static int device_watch(struct ibr_port *p)
 {
 	int flags = fcntl(p->ctx->async_fd, F_GETFL), rc;
@@ -211,7 +204,7 @@ static int device_watch(struct ibr_port *p)
 	rc = loop_watch(p->loop, &p->async_io);
 	if (rc)
 		return rc;
-	/* How it is now, the LND hears in a turn of its own. */
+	/* the LND is told of the present state in a turn of its own */
 	p->look.fn = rdma_on_look;
 	ibr_port_hold(p);
 	loop_post(p->loop, &p->look);
@@ -224,17 +217,15 @@ static void device_unwatch(struct ibr_port *p)
 		loop_unwatch(p->loop, &p->async_io);
 }
 
-/* ---- devices that go ---- */
+/* ---- removal of devices ---- */
 
-/* Where each device has a file, until it goes. */
+/* has a file for each device, until its removal begins */
 #define FILES "/dev/infiniband"
-/* Where each one has a folder, until it has gone. */
+/* has a folder for each device, until its removal has ended */
 #define FOLDERS "/sys/class/infiniband"
 
-/* ---- which ones ---- */
-
 /* Does the system still have the port's device? While the port has it open, no
- * other one is taken for it. */
+ * other device is mistaken for it. */
 static bool device_is_there(const struct ibr_port *p)
 {
 	struct ibv_device **all = ibv_get_device_list(NULL);
@@ -255,8 +246,8 @@ static bool is_listed(struct ibv_device **all, const char *name)
 	return false;
 }
 
-/* Is there one that is to go, but is not among @all any more, and waits? */
-static bool one_goes(struct ibv_device **all)
+/* Is any device, which is not among @all, waiting to be removed? */
+static bool is_one_waiting(struct ibv_device **all)
 {
 	DIR *dir = opendir(FOLDERS);
 	const struct dirent *e;
@@ -279,7 +270,7 @@ bool ibr_removal_check(void)
 	all = ibv_get_device_list(&n);
 	if (!all)
 		return false;
-	if (n > 0 && one_goes(all))
+	if (n > 0 && is_one_waiting(all))
 		open = rdma_get_devices(NULL);
 	if (open)
 		rdma_free_devices(open);
@@ -287,14 +278,12 @@ bool ibr_removal_check(void)
 	return n > 0;
 }
 
-/* ---- the port's ---- */
-
 void ibr_removal_begin(struct ibr_port *p)
 {
 	if (!p->id)
 		return;
-	/* The device waits for all that is known of it here. */
-	ibr_cm_deafen(p);
+	/* the removal waits for our identifiers */
+	ibr_cm_stop_listening(p);
 	rdma_destroy_id(p->id);
 	p->id = NULL;
 	p->fault = "its RDMA device has gone";
@@ -314,14 +303,7 @@ static void on_cpt_removal(struct work *w)
 	ibr_port_put(cpt->port);
 }
 
-static void removal_init(struct ibr_cpt *cpt)
-{
-	cpt->removal.fn = on_cpt_removal;
-}
-
-/* ---- files ---- */
-
-/* What has happened does not matter. False: nothing. */
+/* Discards what was read. False: there was nothing. */
 static bool rdma_drain(int fd)
 {
 	char buf[4096]
@@ -362,8 +344,8 @@ static int files_open(struct env_io *io)
 	return 0;
 }
 
-/* CPT 0's thread. Where files cannot be watched, the CM alone is heard.
- * -ENODEV: the device has gone since it was opened. */
+/* CPT 0's thread. If files cannot be watched, only the CM is heeded. -ENODEV:
+ * the device was removed since it was opened. */
 static int removal_watch(struct ibr_port *p)
 {
 	int rc = files_open(&p->files_io);
@@ -420,7 +402,7 @@ static int mr_reg(struct ib_port *port, void *addr, size_t length, bool remote,
 
 	if (!m)
 		return -ENOMEM;
-	/* No relaxed ordering: what tells of the data must not overtake it. */
+	/* No relaxed ordering: completions must not overtake the data. */
 	if (remote)
 		access |= IBV_ACCESS_REMOTE_WRITE;
 	m->ibv = ibv_reg_mr(p->pd, addr, length, access);
@@ -444,7 +426,7 @@ static void mr_dereg(struct ib_port *port, struct ib_mr *mr)
 	char text[LNET_NIDSTR_SIZE];
 	int rc = ibv_dereg_mr(m->ibv);
 
-	/* A device that has gone touches nothing. */
+	/* a removed device accesses nothing */
 	if (rc && rc != EIO && rc != ENODEV)
 		log_err("o2iblnd", "%s: memory cannot be deregistered: %s",
 			ibr_port_name(ibr_port(port), text), strerror(rc));
@@ -453,7 +435,7 @@ static void mr_dereg(struct ib_port *port, struct ib_mr *mr)
 
 /* ---- ports ---- */
 
-/* Nobody refers to it. Any thread. */
+/* Called with the last reference. Any thread. */
 static void port_free(struct ibr_port *p)
 {
 	ibr_cm_close(p);
@@ -473,7 +455,7 @@ static void rdma_cpt_init(struct ibr_port *p, unsigned int i)
 	cpt->index = i;
 	list_init(&cpt->qps);
 	ibr_cq_init(cpt);
-	removal_init(cpt);
+	cpt->removal.fn = on_cpt_removal;
 }
 
 static int rdma_cpt_open(struct ibr_cpt *cpt)
@@ -484,6 +466,7 @@ static int rdma_cpt_open(struct ibr_cpt *cpt)
 	cpt->comp = ibv_create_comp_channel(cpt->port->ctx);
 	if (!cpt->comp)
 		return errno ? -errno : -ENOMEM;
+	cpt->comp_io.fd = cpt->comp->fd;
 	flags = fcntl(cpt->comp->fd, F_GETFL);
 	return fcntl(cpt->comp->fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
@@ -508,17 +491,17 @@ static void port_close(struct ib_port *port)
 	ibr_cm_unwatch(p);
 	device_unwatch(p);
 	removal_unwatch(p);
-	ibr_cm_deafen(p);
+	ibr_cm_stop_listening(p);
 	if (p->id)
 		rdma_destroy_id(p->id);
 	p->id = NULL;
 	ibr_port_put(p);
 }
 
-static void port_deafen(struct ib_port *port)
+static void port_stop_listening(struct ib_port *port)
 {
 	loop_assert_owner(ibr_port(port)->loop);
-	ibr_cm_deafen(ibr_port(port));
+	ibr_cm_stop_listening(ibr_port(port));
 }
 
 static int port_start(struct ibr_port *p, const char **why)
@@ -590,7 +573,7 @@ static const struct ib_verbs rdma = {
 	.name = "rdma-core",
 	.open = rdma_port_open,
 	.close = port_close,
-	.deafen = port_deafen,
+	.stop_listening = port_stop_listening,
 	.resolve = ibr_conn_resolve,
 	.create = ibr_qp_create,
 	.connect = ibr_conn_connect,

@@ -2,27 +2,26 @@
 /*
  * The backend on rdma-core: what its files share.
  *
- *	rdma.c		what the LND calls; ports, from open to close; the
- *			device that has the port's address, and that may go;
- *			registered memory
- *	rdma_conn.c	a connection: identifier, events of the connection
- *			manager (CM), and what the LND says; addresses
- *	rdma_qp.c	the queues: made, posted to, put in error, unmade; their
- *			completions
+ *	rdma.c		the table of functions; ports, their devices and the
+ *			removal of devices; registered memory
+ *	rdma_conn.c	connections: identifiers and events of the connection
+ *			manager (CM); addresses
+ *	rdma_qp.c	queues: their life, posting, and completions
  *
- * Each port has a context of its own of its device, and makes its queue pairs
- * on it, not on the context that librdmacm keeps: that one is the process's,
- * and whoever reads its asynchronous events takes them from all others. So
- * librdmacm does not know the queue pairs, and rdma_qp.c moves them through
- * their states, with the attributes that librdmacm has for that.
+ * Each port opens its device itself, and makes its queue pairs in that context,
+ * not in librdmacm's: the latter is shared by the process, and whoever reads
+ * its asynchronous events takes them from all others. So librdmacm does not
+ * know the queue pairs, and rdma_qp.c changes their states, with the attributes
+ * that librdmacm provides.
  *
- * Threads. The port's own channel, the one for its listener, and the device's
- * events are CPT 0's. Each CPT has a channel of the CM and one for completions:
- * made with the port, watched by the CPT while it has queue pairs, so that
- * nobody needs to be waited for when the port is closed.
+ * Threads. The port's own channel, its listener, and device events belong to
+ * CPT 0. Each CPT has a channel for CM events and one for completions. They
+ * live as long as the port, and the CPT watches them while it has queue pairs,
+ * so that closing a port has to wait for no thread.
  *
- * A port lives until nobody refers to it: the LND (until close()), each queue
- * pair, also one that is on its way to its CPT, and whoever is in an event.
+ * A port is freed with its last reference. References are held by the LND
+ * (until close()), each queue pair, also while it is under way to its CPT, and
+ * functions that handle events.
  *
  * Names begin with ibr_, since rdma_ is librdmacm's.
  */
@@ -37,10 +36,11 @@
 #include "lnd/netif.h"
 #include "lnd/o2iblnd/verbs.h"
 
-/* Pieces of a work request: what devices have, and not more than this. */
+/* Most scatter/gather entries of a work request, if the device has as many. */
 #define IBR_SGE_MAX 32
 
-/* Immutable but for what is below "owner", whose thread is the CPT's. */
+/* Immutable but for the part marked "owner", which belongs to the CPT's thread.
+ */
 struct ibr_cpt {
 	struct ibr_port *port;
 	struct loop *loop;
@@ -48,7 +48,8 @@ struct ibr_cpt {
 	struct rdma_event_channel *channel;
 	struct ibv_comp_channel *comp;
 	/* owner */
-	unsigned int users; /* queue pairs: both channels are watched */
+	/* queue pairs; while there are any, both channels are watched */
+	unsigned int users;
 	struct env_io cm_io, comp_io;
 	struct list qps;   /* ibr_qp.link */
 	struct list ready; /* ibr_qp.ready: may have completions */
@@ -60,27 +61,28 @@ struct ibr_cpt {
 
 struct ibr_port {
 	struct ib_port port;
-	void (*free)(struct ibr_port *p); /* nobody refers to it; any thread */
+	/* any thread, with the last reference */
+	void (*free)(struct ibr_port *p);
 	/* immutable after open() */
 	struct ib_port_conf conf;
-	struct loop *loop; /* CPT 0's */
+	struct loop *loop; /* of CPT 0 */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	uint8_t number; /* of the device's port */
 	unsigned int ncpts;
 	/* any thread, atomic */
 	atomic_uint refs;
-	atomic_bool deaf;
-	atomic_uint arriving; /* requests on their way to their CPT */
-	atomic_bool locked;   /* it was said that memory cannot be locked */
+	atomic_bool listen_stopped;
+	atomic_uint arriving; /* requests under way to their CPTs */
+	atomic_bool locked;   /* the limit on locked memory was logged */
 	/* CPT 0's thread */
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *id;	     /* bound to the address: is the device
-				      * there? NULL: it has gone */
-	struct rdma_cm_id *listener; /* NULL: does not listen */
+	/* bound to the port's address; NULL: the device was removed */
+	struct rdma_cm_id *id;
+	struct rdma_cm_id *listener; /* NULL: not listening */
 	struct env_io cm_io, async_io, files_io;
 	bool closed;
-	bool fatal; /* the device says so */
+	bool fatal; /* the device has reported a fatal error */
 	const char *fault;
 	struct work look;
 	struct log_limit complaints;
@@ -88,35 +90,37 @@ struct ibr_port {
 };
 
 enum ibr_state {
-	IBR_ARRIVING,	/* passive: on its way to its CPT */
-	IBR_RESOLVING,	/* address */
-	IBR_ROUTING,	/* route */
-	IBR_READY,	/* the LND is asked: connect(); accept() or reject() */
-	IBR_CONNECTING, /* connect() */
-	IBR_ACCEPTING,	/* accept() */
+	IBR_ARRIVING,  /* passive: under way to its CPT */
+	IBR_RESOLVING, /* address being resolved */
+	IBR_ROUTING,   /* route being resolved */
+	/* waits for the LND: connect(), or accept() or reject() */
+	IBR_READY,
+	IBR_CONNECTING, /* connect() was called */
+	IBR_ACCEPTING,	/* accept() was called */
 	IBR_UP,
-	IBR_DOWN, /* nothing more is heard of the CM */
+	IBR_DOWN, /* the CM has nothing more to say */
 };
 
-/* What the device says of a queue pair, for its CPT. */
+/* Asynchronous events of a queue pair, for its CPT. */
 enum {
-	IBR_NEWS_HEARD = 1,  /* the peer has sent: it is connected */
-	IBR_NEWS_FAILED = 2, /* it is in error, or completions are lost */
+	/* the peer has sent something, so it is connected */
+	IBR_EVENT_HEARD = 1,
+	/* the queue pair is in error, or completions were lost */
+	IBR_EVENT_FAILED = 2,
 };
 
-/* What is posted, in rings: the first is the next to end. What has ended is in
- * front, until the LND hears of it. */
+/* Rings of what is posted, oldest first. Those that have completed, but were
+ * not reported to the LND yet, are in front. */
 struct ibr_recv {
 	void *cookie;
-	uint32_t length; /* bytes; these two once it has ended */
+	uint32_t length; /* bytes; this and status are valid once completed */
 	enum ib_wc_status status;
 };
 
 struct ibr_send {
 	void *cookie;
 	unsigned int slots; /* work requests: the SEND and its WRITEs */
-	/* Once it has ended; before that, of the first WRITE that has
-	 * failed. */
+	/* once completed; before that, the status of the first failed WRITE */
 	enum ib_wc_status status;
 };
 
@@ -129,36 +133,36 @@ struct ibr_qp {
 	struct rdma_cm_id *id;
 	enum ibr_state state;
 	bool active;
-	bool cut; /* disconnect() has told the peer */
+	bool cut; /* the peer was told of the disconnection */
 
-	/* active, while it is looked for */
+	/* active: address of the peer, while it is being resolved */
 	union netif_addr to;
-	uint32_t look_ms;   /* that this look may take, */
-	uint32_t looked_ms; /* and those before it have taken */
+	uint32_t resolve_ms;  /* time-out of this attempt to resolve */
+	uint32_t resolved_ms; /* time taken by the attempts before it */
 
-	/* The queues; all NULL and 0 unless they are made. */
+	/* The queues; NULL and 0 until create(). */
 	struct ibv_cq *cq;
-	struct ibv_qp *ibqp; /* NULL also once it is buried */
+	struct ibv_qp *ibqp; /* NULL after ibr_qp_abort(), too */
 	struct ibr_recv *recvs;
 	unsigned int max_recvs, first_recv, nrecvs, ended_recvs;
 	struct ibr_send *sends;
 	unsigned int max_sends, first_send, nsends, ended_sends;
 	unsigned int slots; /* in use, of max_sends */
 	struct list ready;
-	bool unarmed; /* the completion queue tells of nothing new */
+	bool unarmed; /* no notification is armed for the completion queue */
 	struct work flush;
 
-	/* Who may still touch it after destroy(), all on its thread: those who
-	 * have made it busy, and the two that are posted to it. */
+	/* After destroy(): who may still access it, all on its thread. These
+	 * have raised busy, or posted work to it. */
 	bool gone;
 	unsigned int busy;
 
 	/* any thread, atomic */
-	atomic_uint news; /* IBR_NEWS_* */
-	atomic_bool news_posted;
-	struct work news_work;
+	atomic_uint events; /* IBR_EVENT_* */
+	atomic_bool events_posted;
+	struct work events_work;
 
-	/* passive, while it arrives */
+	/* passive: while the request is under way */
 	struct work arrive;
 	uint8_t private[IB_PRIVATE_REQUEST_SIZE];
 	size_t private_length;
@@ -188,7 +192,8 @@ static inline void ibr_port_put(struct ibr_port *p)
 		p->free(p);
 }
 
-/* The NID, in @text, of LNET_NIDSTR_SIZE bytes. While the port is open. */
+/* Formats the NID into @text, of LNET_NIDSTR_SIZE bytes. Only while the port is
+ * open. */
 static inline const char *ibr_port_name(const struct ibr_port *p, char *text)
 {
 	return lnet_nid_format(&p->port.ni->nid, text, LNET_NIDSTR_SIZE);
@@ -196,57 +201,55 @@ static inline const char *ibr_port_name(const struct ibr_port *p, char *text)
 
 /* ---- rdma.c ---- */
 
-/* Looks how device, link, and address are, and tells the LND what has
- * changed. CPT 0's thread, out of no call of the LND. */
+/* Checks device, link and address, and tells the LND if the port has become
+ * usable or unusable. CPT 0's thread; not from inside a call of the LND. */
 void ibr_device_look(struct ibr_port *p);
-/* Is @id at the port's device? */
+/* Is @id bound to the port's device? */
 bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id);
-/* What failed with @rc, a negative errno, may have wanted locked memory: says
- * so once. Returns @rc. Any thread. */
+/* Logs once that the limit on locked memory may be why @what failed with @rc, a
+ * negative errno. Returns @rc. Any thread. */
 int ibr_port_complain(struct ibr_port *p, const char *what, int rc);
 
 /*
- * When a device is to go, the kernel tells those who use it one after the
- * other: the CM, which tells us, and waits until our identifiers have gone; and
- * the verbs, which take the device's file from /dev/infiniband, and, if the
- * driver cannot take the device from its users (Soft-RoCE's cannot), tell
- * nobody and wait until all have closed it. Which of them is the first depends
- * on the order in which their modules were loaded. So the port listens to the
- * CM, and watches the files.
+ * Device removal. The kernel tells the users of a device one after the other:
+ * the CM, which tells us and waits until our identifiers are destroyed; and the
+ * verbs, which remove the device's file from /dev/infiniband and, for drivers
+ * that cannot revoke a device (Soft-RoCE), tell nobody and wait until all have
+ * closed it. Their order depends on that in which modules were loaded. So the
+ * port listens to the CM, and watches the files.
  */
 
 /*
- * Devices that wait until nobody has them open are let go of; returns whether
- * there are others. Any thread.
+ * Closes removed devices that wait for their last user; returns whether there
+ * are other devices. Any thread.
  *
- * librdmacm opens each device that an identifier gets, and keeps it open. When
- * it is asked for all devices, it sees which ones have gone, and closes those,
- * with their last identifier; if none is left it does not, nor is there another
- * way (rdma-core 56). It opens all the others, too, so it is asked only if one
- * waits; and they are closed the same way, since ports watch the files of all
- * devices, and who has lost its port comes here each time it looks for it.
+ * librdmacm opens each device that an identifier is bound to, and keeps it
+ * open. Only when it is asked for the list of all devices does it notice those
+ * that were removed, and close them with their last identifier, unless no other
+ * device is left (rdma-core 56). Asking opens all other devices, too, so this
+ * is only done if a removed one waits. Ports watch the files of all devices,
+ * and call this when one is removed, and while they wait for their own to
+ * return.
  */
 bool ibr_removal_check(void);
-/* The port's device goes: the LND is told, unless it was. CPT 0's thread, out
- * of no call of the LND, which may close the port. */
+/* The port's device is being removed: tells the LND, once. CPT 0's thread; not
+ * from inside a call of the LND, which may close the port. */
 void ibr_removal_begin(struct ibr_port *p);
 
 /* ---- rdma_conn.c ---- */
 
-/* Why the address of @nid cannot be used: constant text; NULL: it can. */
-const char *ibr_addr_fault(const struct ulnet_nid *nid);
-/* Channels of the port and its CPTs, and the identifier that is bound to its
- * address. 0, or -errno and *@why; ibr_cm_close() also after that. */
+/* Opens the channels of the port and its CPTs, and binds an identifier to its
+ * address. 0, or -errno and *@why; ibr_cm_close() must follow in both cases. */
 int ibr_cm_open(struct ibr_port *p, const char **why);
-/* Any thread: nobody uses them any more. */
+/* Any thread, with the last reference. */
 void ibr_cm_close(struct ibr_port *p);
 /* CPT 0's thread. */
 int ibr_cm_listen(struct ibr_port *p, const char **why);
 int ibr_cm_watch(struct ibr_port *p);
 void ibr_cm_unwatch(struct ibr_port *p);
-void ibr_cm_deafen(struct ibr_port *p);
-/* The CPT's queue pairs all fail with @status; its thread, out of no call of
- * the LND. */
+void ibr_cm_stop_listening(struct ibr_port *p);
+/* All queue pairs of the CPT fail with @status. Its thread; not from inside a
+ * call of the LND. */
 void ibr_cpt_fail(struct ibr_cpt *cpt, int status);
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
@@ -257,38 +260,36 @@ int ibr_conn_accept(struct ib_qp *qp, const void *private, size_t length);
 void ibr_conn_reject(struct ib_qp *qp, const void *private, size_t length);
 void ibr_conn_disconnect(struct ib_qp *qp);
 void ibr_conn_destroy(struct ib_qp *qp);
-/* The CM has said that the device goes. Its CPT's thread: the queue pair may be
- * gone after that. */
-void ibr_conn_removed(struct ibr_qp *qp);
+/* The connection fails with @status, unless it has ended; its queue pair is
+ * destroyed in any case. The CPT's thread; @qp may be gone on return. */
+void ibr_conn_abort(struct ibr_qp *qp, int status);
 
 /* ---- rdma_qp.c ---- */
 
 int ibr_qp_create(struct ib_qp *qp, const struct ib_qp_conf *conf);
-/* To be connected: 0 or -errno. */
+/* Makes the queue pair ready to send and receive. 0 or -errno. */
 int ibr_qp_start(struct ibr_qp *qp);
 /*
- * Takes it away from the device: on return nothing is read or written for it
- * any more. All that was posted ends, flushed unless the device says that it is
- * done; the LND hears that in a turn soon. No effect if there is none.
+ * Destroys the device's queue pair: on return nothing is read or written for it
+ * any more. Unfinished work requests complete as flushed; the LND is told in a
+ * turn of its own. No effect without a queue pair.
  *
- * The state "error" would not do: there are devices that still finish what they
- * are at, and others that are gone and flush nothing.
+ * The state "error" would not be enough: some devices still finish what they
+ * have begun, and removed ones flush nothing.
  */
-void ibr_qp_bury(struct ibr_qp *qp);
+void ibr_qp_abort(struct ibr_qp *qp);
 void ibr_qp_unmake(struct ibr_qp *qp);
-/* @busy no more; frees what is gone and was not freed because of that. */
+/* Lowers qp->busy; frees a destroyed queue pair with the last one. */
 void ibr_qp_put(struct ibr_qp *qp);
-/* Any thread; its CPT is told. The queue pair must exist until return. */
-void ibr_qp_tell(struct ibr_qp *qp, unsigned int news);
+/* Tells the CPT of @events. Any thread; @qp must exist until return. */
+void ibr_qp_tell(struct ibr_qp *qp, unsigned int events);
 int ibr_qp_post_recv(struct ib_qp *qp, const struct ib_sge *sge, void *cookie);
 int ibr_qp_post_send(struct ib_qp *qp, const struct ib_wr *wrs, unsigned int n);
 
-/* wr_id: queues end in their order, so nothing else is to be known. */
+/* Values of wr_id: completions of a queue are in order, so the type is enough.
+ */
 enum { IBR_WR_RECV, IBR_WR_WRITE, IBR_WR_SEND };
 
 void ibr_cq_init(struct ibr_cpt *cpt);
-/* Watches the CPT's completions, or does so no more. */
-int ibr_cq_watch(struct ibr_cpt *cpt);
-void ibr_cq_unwatch(struct ibr_cpt *cpt);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <unistd.h>
 
 #include "lnd/o2iblnd/rdma.h"
 
-/* Requests that are on their way to their CPTs; what comes then is turned away:
- * who is not served soon will ask again. */
+/* Most requests under way to their CPTs. Others are rejected; the peers will
+ * ask again. */
 #define ARRIVING_MAX 256
-/* Ports that only privileged users have. */
+/* the last privileged port */
 #define PRIVILEGED_LAST 1023
-/* That the first look for a peer may take; those after it double. */
-#define LOOK_MS 50u
+/* time-out of the first attempt to resolve an address; doubles each time */
+#define RESOLVE_FIRST_MS 50u
 
 struct ibr_cm_event {
 	enum rdma_cm_event_type type;
@@ -22,14 +21,14 @@ struct ibr_cm_event {
 	size_t private_length;
 };
 
-static void conn_news(struct ibr_qp *qp, unsigned int news);
+static void conn_qp_events(struct ibr_qp *qp, unsigned int events);
 static int cpt_use(struct ibr_cpt *cpt);
 static void cpt_unuse(struct ibr_cpt *cpt);
 
 /* ---- addresses ---- */
 
-/* The NID with this address on the net of @nid; LNET_NID_ANY: it is of another
- * kind. */
+/* The NID of this address on the net of @nid; LNET_NID_ANY if it is of another
+ * family. */
 static struct ulnet_nid addr_nid(const struct sockaddr *sa,
 				 const struct ulnet_nid *nid)
 {
@@ -39,31 +38,18 @@ static struct ulnet_nid addr_nid(const struct sockaddr *sa,
 								: LNET_NID_ANY;
 }
 
-const char *ibr_addr_fault(const struct ulnet_nid *nid)
+/* ---- queue pairs ---- */
+
+static void on_qp_events(struct work *w)
 {
-	struct ifaddrs *all;
-	const char *fault;
+	struct ibr_qp *qp = container_of(w, struct ibr_qp, events_work);
+	unsigned int events;
 
-	/* Not known: what the device says counts. */
-	if (getifaddrs(&all))
-		return NULL;
-	fault = netif_fault(all, nid);
-	freeifaddrs(all);
-	return fault;
-}
-
-/* ---- the object ---- */
-
-static void rdma_conn_on_news(struct work *w)
-{
-	struct ibr_qp *qp = container_of(w, struct ibr_qp, news_work);
-	unsigned int news;
-
-	atomic_store(&qp->news_posted, false);
-	news = atomic_exchange(&qp->news, 0);
+	atomic_store(&qp->events_posted, false);
+	events = atomic_exchange(&qp->events, 0);
 	qp->busy++;
 	if (!qp->gone)
-		conn_news(qp, news);
+		conn_qp_events(qp, events);
 	ibr_qp_put(qp);
 }
 
@@ -83,13 +69,13 @@ static struct ibr_qp *qp_new(struct ibr_port *p, unsigned int cpt)
 	qp->cpt = &p->cpts[cpt];
 	list_init(&qp->link);
 	list_init(&qp->ready);
-	qp->news_work.fn = rdma_conn_on_news;
+	qp->events_work.fn = on_qp_events;
 	qp->arrive.fn = rdma_conn_on_arrived;
 	ibr_port_hold(p);
 	return qp;
 }
 
-/* One that its CPT does not know (yet). */
+/* Frees a queue pair that is not in its CPT's list. */
 static void qp_drop(struct ibr_qp *qp)
 {
 	struct ibr_port *p = qp->port;
@@ -121,9 +107,9 @@ void ibr_conn_destroy(struct ib_qp *ib)
 	ibr_qp_put(qp);
 }
 
-/* ---- how it ends ---- */
+/* ---- the end of a connection ---- */
 
-/* The connection, or the way to it, fails, unless it has done so before. */
+/* Reports the failure of the connection, unless it has ended before. */
 static void conn_fail(struct ibr_qp *qp, int status)
 {
 	bool known = qp->state != IBR_ARRIVING;
@@ -131,12 +117,18 @@ static void conn_fail(struct ibr_qp *qp, int status)
 	if (qp->state == IBR_DOWN)
 		return;
 	qp->state = IBR_DOWN;
-	ibr_qp_bury(qp);
+	ibr_qp_abort(qp);
 	if (known)
 		qp->port->port.events->failed(&qp->qp, status);
 }
 
-/* The peer, or its device, ends it. */
+void ibr_conn_abort(struct ibr_qp *qp, int status)
+{
+	ibr_qp_abort(qp);
+	conn_fail(qp, status);
+}
+
+/* The peer, or its device, has disconnected. */
 static void conn_hung_up(struct ibr_qp *qp)
 {
 	if (qp->state != IBR_UP) {
@@ -154,7 +146,7 @@ static void conn_rejected(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		return;
 	}
 	qp->state = IBR_DOWN;
-	ibr_qp_bury(qp);
+	ibr_qp_abort(qp);
 	qp->port->port.events->rejected(&qp->qp, ev->status, ev->private,
 					ev->private_length);
 }
@@ -164,18 +156,18 @@ void ibr_conn_disconnect(struct ib_qp *ib)
 	struct ibr_qp *qp = ibr_qp(ib);
 
 	loop_assert_owner(qp->cpt->loop);
-	/* Where there is no connection, this says so, and nothing follows. */
+	/* fails if there is no connection, and needs no handling then */
 	if (!qp->cut && qp->cq)
 		(void)!!rdma_disconnect(qp->id);
 	qp->cut = true;
 	qp->state = IBR_DOWN;
-	ibr_qp_bury(qp);
+	ibr_qp_abort(qp);
 }
 
 /* ---- the active side ---- */
 
-/* Any port but those of others; that of a connection to another peer will
- * do. */
+/* Binds to any free privileged port. One that is used for a connection to
+ * another peer can be shared. */
 static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 {
 	int on = 1, rc;
@@ -195,8 +187,8 @@ static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return -EADDRINUSE;
 }
 
-/* CPT 0's thread: may this process connect from a privileged port? 0,
- * -errno. */
+/* May this process connect from privileged ports? 0 or -errno. CPT 0's thread.
+ */
 static int conn_try_privileged(struct ibr_port *p)
 {
 	struct rdma_cm_id *id;
@@ -217,24 +209,25 @@ static int bind_any(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return rc == -EADDRNOTAVAIL ? -ENODEV : rc;
 }
 
-/* Looks for qp->to. Some kernels learn only at the end of a look that the
- * neighbour has answered, so that the first ones are short. */
-static int rdma_conn_look(struct ibr_qp *qp)
+/* Begins to resolve qp->to. Some kernels notice the neighbour's answer only
+ * when an attempt times out, so the first ones are short. */
+static int resolve_addr(struct ibr_qp *qp)
 {
-	uint32_t left = qp->port->conf.resolve_ms - qp->looked_ms;
+	uint32_t left = qp->port->conf.resolve_ms - qp->resolved_ms;
 
-	qp->look_ms = MIN(qp->look_ms ? 2 * qp->look_ms : LOOK_MS, left);
-	if (rdma_resolve_addr(qp->id, NULL, &qp->to.any, (int)qp->look_ms))
+	qp->resolve_ms = MIN(
+		qp->resolve_ms ? 2 * qp->resolve_ms : RESOLVE_FIRST_MS, left);
+	if (rdma_resolve_addr(qp->id, NULL, &qp->to.any, (int)qp->resolve_ms))
 		return -errno;
 	return 0;
 }
 
-/* False: it has been looked for long enough. */
-static bool rdma_conn_look_again(struct ibr_qp *qp)
+/* False: the time for resolving is over. */
+static bool resolve_addr_again(struct ibr_qp *qp)
 {
-	qp->looked_ms += qp->look_ms;
+	qp->resolved_ms += qp->resolve_ms;
 	return qp->state == IBR_RESOLVING &&
-	       qp->looked_ms < qp->port->conf.resolve_ms && !rdma_conn_look(qp);
+	       qp->resolved_ms < qp->port->conf.resolve_ms && !resolve_addr(qp);
 }
 
 static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
@@ -257,7 +250,7 @@ static int resolve_from(struct ibr_qp *qp, const struct ulnet_nid *dst)
 			    sizeof(tos)))
 		return -errno;
 	qp->to = netif_addr(dst, conf->service);
-	return rdma_conn_look(qp);
+	return resolve_addr(qp);
 }
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
@@ -289,8 +282,8 @@ int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
 	return 0;
 }
 
-/* With librdmacm this asks ibacm first where that runs, a service of this host;
- * otherwise the answer is an event. */
+/* librdmacm asks ibacm, a local service, first, if that runs; otherwise the
+ * result is an event. */
 static void conn_found(struct ibr_qp *qp)
 {
 	if (qp->state != IBR_RESOLVING)
@@ -312,7 +305,7 @@ static void conn_routed(struct ibr_qp *qp)
 static struct rdma_conn_param conn_param(const struct ibr_qp *qp,
 					 const void *private, size_t length)
 {
-	/* No READs and no atomics: nobody needs resources for them. */
+	/* without READs and atomics, which take resources */
 	return (struct rdma_conn_param){
 		.private_data = private,
 		.private_data_len = (uint8_t)length,
@@ -339,7 +332,7 @@ int ibr_conn_connect(struct ib_qp *ib, const void *private, size_t length)
 	return 0;
 }
 
-/* The peer has accepted: the LND hears of that, and the peer of us. */
+/* The peer has accepted: completes the connection on both sides. */
 static void conn_answered(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	if (qp->state != IBR_CONNECTING)
@@ -380,8 +373,8 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	memcpy(qp->private, ev->private, qp->private_length);
 	qp->from.nid = addr_nid(rdma_get_peer_addr(id), &p->port.ni->nid);
 	qp->from.port = ntohs(rdma_get_dst_port(id));
-	/* From then on its events are the CPT's, who may hear one before the
-	 * request has arrived there. */
+	/* From here on the CPT gets the identifier's events, perhaps even
+	 * before the request. */
 	id->context = qp;
 	qp->id = id;
 	if (rdma_migrate_id(id, qp->cpt->channel)) {
@@ -396,10 +389,10 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	loop_post(qp->cpt->loop, &qp->arrive);
 }
 
-/* CPT 0's thread: a connect request. Takes its identifier. */
+/* A connect request. Takes its identifier. CPT 0's thread. */
 static void conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
-	if (atomic_load(&p->deaf)) {
+	if (atomic_load(&p->listen_stopped)) {
 		rdma_destroy_id(ev->id);
 		return;
 	}
@@ -422,7 +415,7 @@ static void rdma_conn_on_arrived(struct work *w)
 	struct ibr_port *p = qp->port;
 
 	atomic_fetch_sub(&p->arriving, 1);
-	if (qp->state != IBR_ARRIVING || atomic_load(&p->deaf) ||
+	if (qp->state != IBR_ARRIVING || atomic_load(&p->listen_stopped) ||
 	    cpt_use(qp->cpt)) {
 		(void)!!rdma_reject(qp->id, NULL, 0);
 		qp_drop(qp);
@@ -475,14 +468,7 @@ static void conn_established(struct ibr_qp *qp)
 	qp->port->port.events->established(&qp->qp, NULL, 0);
 }
 
-void ibr_conn_removed(struct ibr_qp *qp)
-{
-	/* One that was down before is still the device's. */
-	ibr_qp_bury(qp);
-	conn_fail(qp, -ENODEV);
-}
-
-/* Its CPT's thread: the queue pair may be gone after that. */
+/* The CPT's thread; @qp may be gone on return. */
 static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
@@ -493,7 +479,7 @@ static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_routed(qp);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		if (ev->status == -ETIMEDOUT && rdma_conn_look_again(qp))
+		if (ev->status == -ETIMEDOUT && resolve_addr_again(qp))
 			break;
 		/* fallthrough */
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -519,32 +505,28 @@ static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 		conn_hung_up(qp);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		ibr_conn_removed(qp);
+		ibr_conn_abort(qp, -ENODEV);
 		break;
 	default:
 		break;
 	}
 }
 
-static void conn_news(struct ibr_qp *qp, unsigned int news)
+static void conn_qp_events(struct ibr_qp *qp, unsigned int events)
 {
-	/* The CM may wait for a message of its own that is lost. */
-	if (news & IBR_NEWS_HEARD && qp->state == IBR_ACCEPTING)
+	/* the CM may wait for a message that was lost */
+	if (events & IBR_EVENT_HEARD && qp->state == IBR_ACCEPTING)
 		(void)!!rdma_notify(qp->id, IBV_EVENT_COMM_EST);
-	if (news & IBR_NEWS_FAILED) {
-		ibr_qp_bury(qp);
-		conn_fail(qp, -EIO);
-	}
+	if (events & IBR_EVENT_FAILED)
+		ibr_conn_abort(qp, -EIO);
 }
 
-/* ---- channels and events ---- */
-
-/* Events taken in one turn of a channel, so that others get theirs. */
-#define BATCH 64
-/* Requests that the kernel keeps for us. */
-#define BACKLOG 256
-
 /* ---- channels ---- */
+
+/* Events handled per turn and channel. */
+#define BATCH 64
+/* Requests that the kernel queues. */
+#define BACKLOG 256
 
 static int set_nonblock(int fd)
 {
@@ -565,8 +547,8 @@ static int channel_open(struct rdma_event_channel **channel_p)
 	return set_nonblock((*channel_p)->fd);
 }
 
-/* The next event, acknowledged: identifiers cannot be destroyed before that.
- * 0; -EAGAIN: there is none. */
+/* Gets and acknowledges the next event; an identifier cannot be destroyed
+ * before that. 0; -EAGAIN: none. */
 static int channel_next(struct rdma_event_channel *channel,
 			struct ibr_cm_event *ev)
 {
@@ -590,7 +572,7 @@ static int channel_next(struct rdma_event_channel *channel,
 	return 0;
 }
 
-/* ---- of a CPT ---- */
+/* ---- channels of a CPT ---- */
 
 void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
 {
@@ -601,11 +583,10 @@ void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
 	list_init(&qps);
 	list_splice_tail(&qps, &cpt->qps);
 	ibr_port_hold(p);
-	/* An event may destroy any of them. */
+	/* each event may destroy any of them */
 	while ((qp = list_pop(&qps, struct ibr_qp, link))) {
 		list_add_tail(&cpt->qps, &qp->link);
-		ibr_qp_bury(qp);
-		conn_fail(qp, status);
+		ibr_conn_abort(qp, status);
 	}
 	ibr_port_put(p);
 }
@@ -618,7 +599,7 @@ static void on_cpt_events(struct env_io *io, int revents)
 
 	if (revents & ENV_ERROR) {
 		log_err("o2iblnd", "RDMA's events cannot be watched");
-		/* Nothing would be heard. */
+		/* nothing more would be heard */
 		ibr_cpt_fail(cpt, -EIO);
 		return;
 	}
@@ -631,7 +612,8 @@ static void on_cpt_events(struct env_io *io, int revents)
 	ibr_port_put(p);
 }
 
-/* One more, one less queue pair on the CPT, whose thread it is. */
+/* Count the queue pairs of the CPT, and watch its channels while there are any.
+ * Its thread. */
 static int cpt_use(struct ibr_cpt *cpt)
 {
 	int rc;
@@ -640,7 +622,7 @@ static int cpt_use(struct ibr_cpt *cpt)
 		return 0;
 	rc = loop_watch(cpt->loop, &cpt->cm_io);
 	if (!rc) {
-		rc = ibr_cq_watch(cpt);
+		rc = loop_watch(cpt->loop, &cpt->comp_io);
 		if (rc)
 			loop_unwatch(cpt->loop, &cpt->cm_io);
 	}
@@ -653,13 +635,13 @@ static void cpt_unuse(struct ibr_cpt *cpt)
 {
 	if (--cpt->users)
 		return;
-	ibr_cq_unwatch(cpt);
+	loop_unwatch(cpt->loop, &cpt->comp_io);
 	loop_unwatch(cpt->loop, &cpt->cm_io);
 }
 
-/* ---- of the port ---- */
+/* ---- the channel of the port ---- */
 
-/* CPT 0's thread: of the port's own identifiers. */
+/* Handles an event of the port's own identifiers. CPT 0's thread. */
 static void cm_port_event(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
@@ -710,9 +692,7 @@ void ibr_cm_unwatch(struct ibr_port *p)
 		loop_unwatch(p->loop, &p->cm_io);
 }
 
-/* ---- its life ---- */
-
-/* Why there is no channel. */
+/* Text for a channel that could not be opened; NULL: no memory. */
 static const char *why_no_channel(int rc)
 {
 	if (rc == -EMFILE || rc == -ENFILE)
@@ -752,8 +732,8 @@ static int channels_open(struct ibr_port *p, const char **why)
 	return rc == -ENOENT ? -ENODEV : rc;
 }
 
-/* Why the address, and the port, cannot be bound; and what the LND calls
- * that. */
+/* Text for an address or port that cannot be bound, and the errno for the LND.
+ */
 static int bind_error(int rc, const char **why)
 {
 	switch (rc) {
@@ -776,7 +756,7 @@ static int bind_error(int rc, const char **why)
 	}
 }
 
-/* An identifier at the port's address. */
+/* Makes an identifier bound to the port's address and @service. */
 static int id_open(struct ibr_port *p, uint16_t service,
 		   struct rdma_cm_id **id_p, const char **why)
 {
@@ -808,7 +788,7 @@ int ibr_cm_open(struct ibr_port *p, const char **why)
 {
 	int rc;
 
-	/* librdmacm complains on stderr when there is no device at all. */
+	/* without any device librdmacm would complain on stderr */
 	if (!ibr_removal_check()) {
 		*why = access("/dev/infiniband", F_OK) ? why_no_channel(-ENODEV)
 						       : "no RDMA device";
@@ -834,13 +814,13 @@ int ibr_cm_listen(struct ibr_port *p, const char **why)
 	if (rdma_listen(p->listener, BACKLOG) == 0)
 		return 0;
 	rc = bind_error(-errno, why);
-	ibr_cm_deafen(p);
+	ibr_cm_stop_listening(p);
 	return rc;
 }
 
-void ibr_cm_deafen(struct ibr_port *p)
+void ibr_cm_stop_listening(struct ibr_port *p)
 {
-	atomic_store(&p->deaf, true);
+	atomic_store(&p->listen_stopped, true);
 	if (p->listener)
 		rdma_destroy_id(p->listener);
 	p->listener = NULL;

@@ -4,14 +4,13 @@
 
 #include "lnd/o2iblnd/rdma.h"
 
-/* Work requests that the driver gets at once, and their pieces. */
+/* Work requests posted to the driver at once, and their entries. */
 #define CHAIN	  16
 #define CHAIN_SGE (2 * IBR_SGE_MAX)
 
 /* ---- completions ---- */
 
-/* Completions of a CPT in one go, so that others get their turn; and those that
- * are asked for at once. */
+/* Completions of a CPT per turn; and those polled at once. */
 #define BUDGET 64
 #define CHUNK  16
 
@@ -47,8 +46,6 @@ static enum ib_wc_status rdma_qp_status_of(enum ibv_wc_status status)
 	return IB_WC_LOCAL_ERROR;
 }
 
-/* ---- what has ended ---- */
-
 static void note_recv(struct ibr_qp *qp, uint32_t length,
 		      enum ib_wc_status status)
 {
@@ -59,8 +56,8 @@ static void note_recv(struct ibr_qp *qp, uint32_t length,
 	qp->recvs[i].length = status == IB_WC_OK ? length : 0;
 }
 
-/* What comes of a WRITE the SEND behind it tells, since until that has ended
- * the device has what stands between the two. */
+/* Records a completion. A failed WRITE is reported with the SEND behind it,
+ * since until that has completed the device may use the memory of both. */
 static void note_send(struct ibr_qp *qp, enum ib_wc_status status, bool write)
 {
 	unsigned int i = (qp->first_send + qp->ended_sends) % qp->max_sends;
@@ -72,7 +69,7 @@ static void note_send(struct ibr_qp *qp, enum ib_wc_status status, bool write)
 		qp->ended_sends++;
 }
 
-/* Up to @most; how many there were, or -1. */
+/* Polls and records up to @most completions. Returns their number, or -1. */
 static int rdma_qp_take(struct ibr_qp *qp, unsigned int most, bool *failed)
 {
 	struct ibv_wc wc[CHUNK];
@@ -90,7 +87,7 @@ static int rdma_qp_take(struct ibr_qp *qp, unsigned int most, bool *failed)
 	return n;
 }
 
-/* What the device says that has ended is noted, and all else as flushed. */
+/* Records all remaining completions, and the rest as flushed. */
 static void cq_take_all(struct ibr_qp *qp)
 {
 	bool failed;
@@ -102,8 +99,6 @@ static void cq_take_all(struct ibr_qp *qp)
 	while (qp->ended_sends < qp->nsends)
 		note_send(qp, IB_WC_FLUSHED, false);
 }
-
-/* ---- what the LND hears of it ---- */
 
 static void tell_recv(struct ibr_qp *qp)
 {
@@ -126,7 +121,7 @@ static void tell_send(struct ibr_qp *qp)
 	qp->port->port.events->sent(&qp->qp, s.cookie, s.status);
 }
 
-/* SENDs first: there is room for answers then. */
+/* SENDs first, to free their entries for answers. */
 static void cq_tell(struct ibr_qp *qp)
 {
 	qp->busy++;
@@ -137,10 +132,8 @@ static void cq_tell(struct ibr_qp *qp)
 	ibr_qp_put(qp);
 }
 
-/* ---- of a CPT ---- */
-
-/* Up to @budget of the queue pair that has waited longest; how many there
- * were. */
+/* Polls up to @budget completions of the first queue pair in cpt->ready.
+ * Returns their number. */
 static unsigned int poll_first(struct ibr_cpt *cpt, unsigned int budget)
 {
 	struct ibr_qp *qp = list_first(&cpt->ready, struct ibr_qp, ready);
@@ -151,16 +144,16 @@ static unsigned int poll_first(struct ibr_cpt *cpt, unsigned int budget)
 	list_del(&qp->ready);
 	if (!qp->ibqp)
 		return 0;
-	/* What comes after that is told; what came before is there. */
+	/* later completions are notified; earlier ones are polled now */
 	if (qp->unarmed)
 		failed = ibv_req_notify_cq(qp->cq, 0);
 	qp->unarmed = false;
 	n = rdma_qp_take(qp, want, &failed);
 	if (n == (int)want)
 		list_add_tail(&cpt->ready, &qp->ready);
-	/* One that has failed is in error. */
+	/* a failed work request means that the queue pair is in error */
 	if (failed || n < 0)
-		ibr_qp_bury(qp);
+		ibr_qp_abort(qp);
 	cq_tell(qp);
 	return n > 0 ? (unsigned int)n : 0;
 }
@@ -171,7 +164,7 @@ static void cpt_poll(struct ibr_cpt *cpt)
 	unsigned int done = 0;
 
 	ibr_port_hold(p);
-	/* To look costs something, too. */
+	/* polling has a cost even if there are no completions */
 	while (done < BUDGET && !list_empty(&cpt->ready))
 		done += 1 + poll_first(cpt, BUDGET - done);
 	if (!list_empty(&cpt->ready) && !cpt->ready_deferred) {
@@ -203,13 +196,13 @@ static void on_completions(struct env_io *io, int revents)
 
 		errno = 0;
 		if (ibv_get_cq_event(cpt->comp, &cq, &context)) {
-			/* The device has gone, and its channel with it; or it
-			 * cannot be watched. */
+			/* the device is gone with its channel, or the channel
+			 * cannot be watched */
 			if ((errno != EAGAIN && errno != EINTR) ||
 			    revents & ENV_ERROR) {
 				log_err("o2iblnd", "no completions: %s",
 					strerror(errno));
-				ibr_cq_unwatch(cpt);
+				loop_unwatch(cpt->loop, &cpt->comp_io);
 			}
 			break;
 		}
@@ -230,20 +223,10 @@ void ibr_cq_init(struct ibr_cpt *cpt)
 		(struct env_io){ .events = ENV_READ, .fn = on_completions };
 }
 
-int ibr_cq_watch(struct ibr_cpt *cpt)
-{
-	cpt->comp_io.fd = cpt->comp->fd;
-	return loop_watch(cpt->loop, &cpt->comp_io);
-}
-
-void ibr_cq_unwatch(struct ibr_cpt *cpt)
-{
-	loop_unwatch(cpt->loop, &cpt->comp_io);
-}
-
 /* ---- states ---- */
 
-/* librdmacm knows the attributes, among them those that the peer has sent. */
+/* Changes the state. librdmacm provides the attributes, with those of the peer.
+ */
 static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -251,7 +234,7 @@ static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 
 	if (rdma_init_qp_attr(qp->id, &attr, &mask))
 		return -errno;
-	/* There are no READs and no atomics. */
+	/* no READs and no atomics */
 	attr.max_rd_atomic = 0;
 	attr.max_dest_rd_atomic = 0;
 	return -ibv_modify_qp(qp->ibqp, &attr, mask);
@@ -259,7 +242,7 @@ static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 
 int ibr_qp_start(struct ibr_qp *qp)
 {
-	/* The first time, the CM did not know yet what the peer may do. */
+	/* Once more, as now the CM knows the peer's attributes. */
 	int rc = qp_to(qp, IBV_QPS_INIT);
 
 	if (!rc)
@@ -284,14 +267,14 @@ static void rdma_qp_on_flush(struct work *w)
 	ibr_qp_put(qp);
 }
 
-void ibr_qp_bury(struct ibr_qp *qp)
+void ibr_qp_abort(struct ibr_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	if (!qp->ibqp)
 		return;
-	/* No more completions come than there are now; some devices forget
-	 * these with the queue pair. */
+	/* No completions are added after this. Some devices drop those that are
+	 * left when the queue pair is destroyed. */
 	ibv_modify_qp(qp->ibqp, &attr, IBV_QP_STATE);
 	cq_take_all(qp);
 	ibqp_unmake(qp);
@@ -300,7 +283,7 @@ void ibr_qp_bury(struct ibr_qp *qp)
 	loop_defer(qp->cpt->loop, &qp->flush);
 }
 
-/* ---- made and unmade ---- */
+/* ---- creating and destroying ---- */
 
 static int cq_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 {
@@ -317,7 +300,7 @@ static int cq_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 	return -ibv_req_notify_cq(qp->cq, 0);
 }
 
-/* Devices do not say how much can be inlined: one finds out by asking. */
+/* Devices do not tell how much can be inlined: tries ever less. */
 static int ibqp_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 {
 	struct ibv_qp_init_attr attr;
@@ -358,7 +341,7 @@ static int rings_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 	return qp->recvs && qp->sends ? 0 : -ENOMEM;
 }
 
-/* Is it more than the device has? */
+/* Does @conf exceed the known limits? */
 static bool rdma_qp_is_too_large(const struct ib_limits *l,
 				 const struct ib_qp_conf *conf)
 {
@@ -387,7 +370,7 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 	if (!rc)
 		return 0;
 	ibr_qp_unmake(qp);
-	/* All limits that it tells of are kept: it has others. */
+	/* the known limits are kept, so it must be another one */
 	if (rc == -EINVAL)
 		rc = -ENOMEM;
 	return ibr_port_complain(qp->port, "no queue pair", rc);
@@ -396,7 +379,7 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 void ibr_qp_unmake(struct ibr_qp *qp)
 {
 	list_del(&qp->ready);
-	/* Both wait until their events are acknowledged. */
+	/* both calls wait until their events are acknowledged */
 	ibqp_unmake(qp);
 	if (qp->cq)
 		ibv_destroy_cq(qp->cq);
@@ -416,18 +399,18 @@ void ibr_qp_put(struct ibr_qp *qp)
 {
 	struct ibr_port *p = qp->port;
 
-	/* Once its queues are unmade, nobody posts to it. */
-	if (--qp->busy || !qp->gone || atomic_load(&qp->news_posted))
+	/* once its queues are destroyed, no event is posted to it */
+	if (--qp->busy || !qp->gone || atomic_load(&qp->events_posted))
 		return;
 	free(qp);
 	ibr_port_put(p);
 }
 
-void ibr_qp_tell(struct ibr_qp *qp, unsigned int news)
+void ibr_qp_tell(struct ibr_qp *qp, unsigned int events)
 {
-	atomic_fetch_or(&qp->news, news);
-	if (!atomic_exchange(&qp->news_posted, true))
-		loop_post(qp->cpt->loop, &qp->news_work);
+	atomic_fetch_or(&qp->events, events);
+	if (!atomic_exchange(&qp->events_posted, true))
+		loop_post(qp->cpt->loop, &qp->events_work);
 }
 
 /* ---- posting ---- */
@@ -459,11 +442,11 @@ int ibr_qp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
 	return 0;
 }
 
-/* Work requests on their way to the driver, some at a time. */
+/* Work requests to be posted to the driver, some at a time. */
 struct chain {
 	struct ibr_qp *qp;
 	unsigned int n, nsge;
-	bool posted; /* some have been */
+	bool posted; /* some were posted */
 	struct ibv_send_wr wrs[CHAIN];
 	struct ibv_sge sges[CHAIN_SGE];
 };
@@ -542,9 +525,9 @@ int ibr_qp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 	*send = (struct ibr_send){ .cookie = wrs[n - 1].cookie, .slots = n };
 	qp->slots += n;
 	if (rc) {
-		/* Some WRITEs went, and their SEND will not. */
+		/* Some WRITEs were posted, but not the SEND. */
 		send->status = IB_WC_LOCAL_ERROR;
-		ibr_qp_bury(qp);
+		ibr_qp_abort(qp);
 	}
 	return 0;
 }

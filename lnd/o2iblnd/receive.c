@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives, and which messages in them are believed. */
+/* Receives, and the checks that messages must pass. */
 #include "lnd/o2iblnd/conn_priv.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ int ib_conn_make_receives(struct ib_conn *conn)
 	conn->rx_bufs = aligned_alloc(BUF_ALIGN, bytes);
 	if (!conn->rxs || !conn->rx_bufs)
 		return -ENOMEM;
-	rc = ib_regcache_reg(conn->home->spare, conn->home->port, conn->rx_bufs,
-			     bytes, false, &conn->rx_mr);
+	rc = ib_regcache_reg(conn->home->regcache, conn->home->port,
+			     conn->rx_bufs, bytes, false, &conn->rx_mr);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < n; i++) {
@@ -64,12 +64,12 @@ int ib_conn_post_receives(struct ib_conn *conn)
 
 void ib_rx_spend(struct ib_rx *rx)
 {
-	free(rx->copy);
-	rx->copy = NULL;
+	free(rx->bounce);
+	rx->bounce = NULL;
 	list_add(&rx->conn->spares, &rx->link);
 }
 
-/* ---- messages that are set aside ---- */
+/* ---- bounce buffers ---- */
 
 static struct ib_rx *rx_spare(struct ib_conn *conn)
 {
@@ -89,14 +89,14 @@ static struct ib_rx *rx_spare(struct ib_conn *conn)
 	return rx;
 }
 
-/* What pointed into the receive points into the copy. */
-static void follow(const uint8_t **p, const struct ib_rx *rx)
+/* Makes a pointer into the receive buffer point into the copy. */
+static void rebase(const uint8_t **p, const struct ib_rx *rx)
 {
 	if (*p)
-		*p = rx->copy + (*p - (const uint8_t *)rx->sge.addr);
+		*p = rx->bounce + (*p - (const uint8_t *)rx->sge.addr);
 }
 
-/* Copies the message of @rx to memory of its own. 0 or -ENOMEM. */
+/* Copies the message of @rx to a bounce buffer. 0 or -ENOMEM. */
 static int rx_copy(struct ib_rx *rx)
 {
 	uint8_t *copy = malloc(MAX(rx->length, 1u));
@@ -104,14 +104,14 @@ static int rx_copy(struct ib_rx *rx)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, rx->sge.addr, rx->length);
-	rx->copy = copy;
-	follow(&rx->msg.lnet_hdr, rx);
-	follow(&rx->msg.payload, rx);
-	follow(&rx->msg.rdma.frags, rx);
+	rx->bounce = copy;
+	rebase(&rx->msg.lnet_hdr, rx);
+	rebase(&rx->msg.payload, rx);
+	rebase(&rx->msg.rdma.frags, rx);
 	return 0;
 }
 
-int ib_rx_copy_aside(struct ib_rx *rx)
+int ib_rx_copy_to_bounce(struct ib_rx *rx)
 {
 	struct ib_rx *other = rx_spare(rx->conn);
 
@@ -121,7 +121,7 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 		list_add(&rx->conn->spares, &other->link);
 		return -ENOMEM;
 	}
-	/* The user knows the message by @rx: @other gets the receive. */
+	/* The user refers to the message by @rx, so @other gets the buffer. */
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
 	rx->sge = (struct ib_sge){ 0 };
@@ -130,11 +130,11 @@ int ib_rx_copy_aside(struct ib_rx *rx)
 	return 0;
 }
 
-/* If the user holds the message of @rx, copies it out of the receive. False: no
+/* Copies the message of @rx to a bounce buffer, if the user holds it. False: no
  * memory. */
 static bool copy_shown(struct ib_rx *rx)
 {
-	return rx->fsm.state != IB_RX_SHOWN || rx->copy || !rx_copy(rx);
+	return rx->fsm.state != IB_RX_SHOWN || rx->bounce || !rx_copy(rx);
 }
 
 void ib_conn_free_buffers(struct ib_conn *conn)
@@ -153,15 +153,15 @@ void ib_conn_free_buffers(struct ib_conn *conn)
 
 /* ---- messages ---- */
 
-/* Shows @rx to the user. The next LNet header is not shown before the user is
- * done with this one, or says that this one will take long. */
+/* Shows the message to the user. It blocks the next ones with an LNet header,
+ * until it is answered or moved to a bounce buffer. */
 static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
-	rx->aside = false;
+	rx->bounced = false;
 	rx->user = NULL;
 	conn->shown++;
-	conn->standing++;
+	conn->blocking++;
 	conn->home->user->arrived(conn, rx);
 }
 
@@ -173,55 +173,49 @@ static out_of_line void hold(struct list *list, struct ib_rx *rx)
 
 static in_line void receive_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
-	if (!conn->standing && list_empty(&conn->behind))
+	if (!conn->blocking && list_empty(&conn->blocked))
 		show(conn, rx);
 	else if (rx->fsm.state == IB_RX_HELD)
-		list_add_tail(&conn->behind, &rx->link);
+		list_add_tail(&conn->blocked, &rx->link);
 	else
-		hold(&conn->behind, rx);
+		hold(&conn->blocked, rx);
 }
 
-void ib_conn_look_behind(struct ib_conn *conn)
+void ib_conn_show_blocked(struct ib_conn *conn)
 {
-	while (ib_conn_is_open(conn) && !conn->standing &&
-	       !list_empty(&conn->behind)) {
+	while (ib_conn_is_open(conn) && !conn->blocking &&
+	       !list_empty(&conn->blocked)) {
 		struct ib_rx *rx =
-			list_first(&conn->behind, struct ib_rx, link);
+			list_first(&conn->blocked, struct ib_rx, link);
 
 		list_del(&rx->link);
 		show(conn, rx);
 	}
 }
 
-/* Is what @rx holds a message that may come over this connection? Returns 0, or
- * -errno and why not. */
+/* Decodes and checks the message in @rx. 0; or -errno, and *@why. */
 static in_line int rx_decode(struct ib_rx *rx, const char **why)
 {
 	struct ib_conn *conn = rx->conn;
-	const struct ib_home *home = conn->home;
 	struct ib_msg *msg = &rx->msg;
 	int rc =
 		ib_msg_decode_on(&conn->in, rx->sge.addr, rx->length, msg, why);
 
-	if (unlikely(rc == -EBADMSG) && home->conf->cksum_lenient) {
-		log_warn_limited(&conn->home->log_limit, loop_now(home->loop),
-				 "o2ib", "a message with a wrong checksum");
-		rc = 0;
-	}
 	if (rc)
 		return rc;
 	*why = "more credits than there are";
 	return ib_credit_received(&conn->credit, msg->type, msg->credits);
 }
 
-static out_of_line void disbelieve(struct ib_rx *rx, int rc, const char *why)
+static out_of_line void reject_message(struct ib_rx *rx, int rc,
+				       const char *why)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_IDLE);
 	ib_conn_fail(rx->conn, rc == -ESTALE ? rc : -EPROTO, IB_BLAME_PEER,
 		     why);
 }
 
-/* A message that this LND deals with, and its user does not see. */
+/* Handles a message that the user does not see. */
 static out_of_line void take_own(struct ib_rx *rx)
 {
 	const char *why = NULL;
@@ -240,7 +234,7 @@ static in_line void receive_look(struct ib_conn *conn, struct ib_rx *rx)
 	int rc = rx_decode(rx, &why);
 
 	if (unlikely(rc)) {
-		disbelieve(rx, rc, why);
+		reject_message(rx, rc, why);
 		return;
 	}
 	conn->heard_at = loop_now(conn->home->loop);
@@ -249,7 +243,7 @@ static in_line void receive_look(struct ib_conn *conn, struct ib_rx *rx)
 	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
 		receive_arrived(conn, rx);
-		/* It may have brought credits for what waits. */
+		/* The message may have returned credits. */
 		if (conn->queued)
 			ib_conn_send(conn);
 		break;
@@ -258,7 +252,7 @@ static in_line void receive_look(struct ib_conn *conn, struct ib_rx *rx)
 	}
 }
 
-void ib_conn_look_early(struct ib_conn *conn)
+void ib_conn_take_early(struct ib_conn *conn)
 {
 	while (ib_conn_is_open(conn) && !list_empty(&conn->early)) {
 		struct ib_rx *rx = list_first(&conn->early, struct ib_rx, link);
@@ -279,20 +273,13 @@ static void drop_list(struct list *list)
 void ib_conn_drop_held(struct ib_conn *conn)
 {
 	drop_list(&conn->early);
-	drop_list(&conn->behind);
+	drop_list(&conn->blocked);
 }
 
-void ib_conn_end_flushed(struct ib_conn *conn)
-{
-	/* Something else has told, or will tell, why the receives were flushed;
-	 * if nothing is left that could, this ends the connection. */
-	ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
-		     "the queue pair is in error");
-}
-
-/* The receive has failed, or the connection is not open. */
-static out_of_line void received_else(struct ib_conn *conn, struct ib_rx *rx,
-				      enum ib_wc_status status)
+/* The receive has failed, or @conn is not open. */
+static out_of_line void received_otherwise(struct ib_conn *conn,
+					   struct ib_rx *rx,
+					   enum ib_wc_status status)
 {
 	if (status == IB_WC_OK && conn->fsm.state < IB_CONN_OPEN) {
 		hold(&conn->early, rx);
@@ -318,7 +305,7 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 	if (likely(status == IB_WC_OK && ib_conn_is_open(conn))) {
 		receive_look(conn, rx);
 	} else {
-		received_else(conn, rx, status);
+		received_otherwise(conn, rx, status);
 	}
 	ib_conn_settle(conn);
 }

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "lnd/o2iblnd/o2iblnd.h"
 
-/* To register takes long, also if it fails, and what a process may lock does
- * not change often. */
+/* Registering is slow, even if it fails, and the limit on locked memory seldom
+ * changes. */
 #define PAUSE NSEC_PER_SEC
 
 void ib_regcache_init(struct ib_regcache *c, struct ib_port *port, uint64_t max)
@@ -22,9 +22,8 @@ static uint64_t regcache_bytes_of(const struct ib_reg *reg)
 	return reg->end - reg->start;
 }
 
-/* The first that begins at @start or behind it. */
-static unsigned int regcache_place_of(const struct ib_regcache *c,
-				      uintptr_t start)
+/* The index of the first registration that begins at or after @start. */
+static unsigned int index_of(const struct ib_regcache *c, uintptr_t start)
 {
 	unsigned int low = 0, high = c->nregs;
 
@@ -39,8 +38,8 @@ static unsigned int regcache_place_of(const struct ib_regcache *c,
 	return low;
 }
 
-/* Not registered from now on, and not found. */
-static void drop(struct ib_regcache *c, unsigned int at)
+/* Deregisters and removes a registration; frees it if it is not in use. */
+static void reg_drop(struct ib_regcache *c, unsigned int at)
 {
 	struct ib_reg *reg = c->regs[at];
 
@@ -66,7 +65,7 @@ bool ib_regcache_evict(struct ib_regcache *c)
 		return false;
 	reg = list_first(&c->idle, struct ib_reg, link);
 	c->evicted++;
-	drop(c, regcache_place_of(c, reg->start));
+	reg_drop(c, index_of(c, reg->start));
 	return true;
 }
 
@@ -106,8 +105,8 @@ static bool regcache_make_room(struct ib_regcache *c)
 	return true;
 }
 
-/* @reg, which has its bounds, is registered, and found from now on. */
-static int enter(struct ib_regcache *c, struct ib_reg *reg)
+/* Registers @reg, whose bounds are set, and adds it to the array. */
+static int reg_add(struct ib_regcache *c, struct ib_reg *reg)
 {
 	uint64_t bytes = regcache_bytes_of(reg);
 	unsigned int at;
@@ -124,7 +123,7 @@ static int enter(struct ib_regcache *c, struct ib_reg *reg)
 			     &reg->mr);
 	if (rc)
 		return rc;
-	at = regcache_place_of(c, reg->start);
+	at = index_of(c, reg->start);
 	memmove(&c->regs[at + 1], &c->regs[at],
 		(c->nregs - at) * sizeof(*c->regs));
 	c->regs[at] = reg;
@@ -144,7 +143,7 @@ static int reg_new(struct ib_regcache *c, uintptr_t start, uintptr_t end,
 	list_init(&reg->link);
 	reg->start = start;
 	reg->end = end;
-	rc = enter(c, reg);
+	rc = reg_add(c, reg);
 	if (rc) {
 		free(reg);
 		return rc;
@@ -153,8 +152,9 @@ static int reg_new(struct ib_regcache *c, uintptr_t start, uintptr_t end,
 	return 0;
 }
 
-/* That register_max is in use is no failure. */
-static int failed(struct ib_regcache *c, size_t length, uint64_t now, int rc)
+/* An exhausted register_max is no failure. */
+static int reg_failed(struct ib_regcache *c, size_t length, uint64_t now,
+		      int rc)
 {
 	if (rc == -ENOBUFS)
 		return rc;
@@ -174,7 +174,7 @@ int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 	uintptr_t first = (uintptr_t)v.iov_base;
 	uintptr_t block = first - first % IB_REG_BLOCK;
 	uintptr_t start = MAX(block, mem->start), end = mem->end;
-	unsigned int at = regcache_place_of(c, start);
+	unsigned int at = index_of(c, start);
 	struct ib_reg *reg;
 	int rc;
 
@@ -195,7 +195,7 @@ int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 	c->misses++;
 	rc = reg_new(c, start, end, &reg);
 	if (rc)
-		return failed(c, end - start, now, rc);
+		return reg_failed(c, end - start, now, rc);
 	c->complained = false;
 	reg->users = 1;
 	*reg_p = reg;
@@ -218,24 +218,23 @@ void ib_regcache_put(struct ib_regcache *c, struct ib_reg *reg)
 void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length)
 {
 	uintptr_t start = (uintptr_t)addr, end = start + length;
-	unsigned int at = regcache_place_of(c, start);
+	unsigned int at = index_of(c, start);
 
 	while (at < c->nregs && c->regs[at]->start < end)
-		drop(c, at);
+		reg_drop(c, at);
 }
 
 /* ---- payloads that are not copied ---- */
 
-/* The pieces that the memory of a kernel node may be in. */
+/* The page size of kernel nodes. */
 #define PAGE 4096u
 
-static bool follows(const struct iovec *v, const struct iovec *before)
+static bool is_adjacent(const struct iovec *v, const struct iovec *before)
 {
 	return v->iov_base == (char *)before->iov_base + before->iov_len;
 }
 
-/* Those next to each other become one, and empty ones none; returns how many
- * are left. */
+/* Joins adjacent parts and removes empty ones. Returns how many are left. */
 static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 {
 	unsigned int n = 0;
@@ -243,7 +242,7 @@ static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 	for (unsigned int i = 0; i < niov; i++) {
 		if (!iov[i].iov_len)
 			continue;
-		if (n && follows(&iov[i], &iov[n - 1]))
+		if (n && is_adjacent(&iov[i], &iov[n - 1]))
 			iov[n - 1].iov_len += iov[i].iov_len;
 		else
 			iov[n++] = iov[i];
@@ -251,7 +250,7 @@ static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 	return n;
 }
 
-/* From the first byte of any of them to the last. */
+/* The range from the first byte to the last. */
 static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 {
 	char *start = iov[0].iov_base, *end = start + iov[0].iov_len;
@@ -265,7 +264,7 @@ static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 	return (struct iovec){ start, (size_t)(end - start) };
 }
 
-/* Registrations for @niov pieces: one for all of them, or one each. */
+/* Gets the registrations for @niov parts: one for all of them, or one each. */
 static bool regs_get(struct ib_cpt *cpt, const struct span *mem,
 		     const struct iovec *iov, unsigned int niov, bool sink,
 		     struct ib_direct *d)
@@ -283,9 +282,9 @@ static bool regs_get(struct ib_cpt *cpt, const struct span *mem,
 	return true;
 }
 
-/* Some kernel nodes have a piece for each page that they write from, and no
- * more WRITEs for a message than a connection carries pieces: each piece of
- * ours takes one more of them. */
+/* The most fragments to offer a peer for @length bytes. Some kernel nodes write
+ * each of their pages separately, with at most as many WRITEs as the connection
+ * carries fragments; each boundary between our fragments costs one more. */
 static unsigned int frags_max(unsigned int frags, uint32_t length)
 {
 	uint32_t pages = length / PAGE + 1;

@@ -6,6 +6,7 @@
 #include "lnd/o2iblnd/regcache.h"
 
 #define SLAB_COUNT 64
+#define SLAB_BYTES ((size_t)SLAB_COUNT * IB_MSG_SIZE_MAX)
 #define PAGE_ALIGN 4096
 
 #define DONE FSM_TO(IB_TX_DONE)
@@ -17,8 +18,7 @@ const struct fsm_state ib_tx_states[IB_TX_STATES] = {
 	[IB_TX_QUEUED] = { "queued", FSM_TO(IB_TX_WRITING) |
 					     FSM_TO(IB_TX_POSTED) | DONE },
 	[IB_TX_WRITING] = { "writing", FSM_TO(IB_TX_POSTED) | DONE },
-	/* The peer's answer may come before this side knows that its message
-	 * has left. */
+	/* The peer's answer may overtake the completion of the SEND. */
 	[IB_TX_POSTED] = { "posted", FSM_TO(IB_TX_WAITING) |
 					     FSM_TO(IB_TX_QUEUED) | DONE },
 	[IB_TX_WAITING] = { "waiting", FSM_TO(IB_TX_QUEUED) | DONE },
@@ -38,7 +38,6 @@ void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
 	*pool = (struct ib_tx_pool){
 		.port = port,
 		.max = max,
-		.slab_bytes = (uint64_t)SLAB_COUNT * IB_MSG_SIZE_MAX,
 	};
 	list_init(&pool->free);
 	list_init(&pool->slabs);
@@ -81,13 +80,14 @@ static int pool_grow(struct ib_tx_pool *pool)
 
 	if (!slab)
 		return rc;
-	slab->bufs = aligned_alloc(PAGE_ALIGN, pool->slab_bytes);
+	slab->bufs = aligned_alloc(PAGE_ALIGN, SLAB_BYTES);
 	if (!slab->bufs)
 		goto err_free_slab;
-	/* What is sent comes from here: no byte of it is anybody else's. */
-	memset(slab->bufs, 0, pool->slab_bytes);
-	rc = ib_regcache_reg(pool->spare, pool->port, slab->bufs,
-			     pool->slab_bytes, false, &slab->mr);
+	/* The peer gets bytes from here: none may be left over from elsewhere.
+	 */
+	memset(slab->bufs, 0, SLAB_BYTES);
+	rc = ib_regcache_reg(pool->regcache, pool->port, slab->bufs, SLAB_BYTES,
+			     false, &slab->mr);
 	if (rc)
 		goto err_free_bufs;
 	slab_fill(pool, slab);
@@ -148,7 +148,7 @@ void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 	*w = (struct ib_writes){ .rdma = rdma, .sge = sge, .left = length };
 }
 
-/* Where the next bytes go, and how many may go there. */
+/* Returns how many bytes may go to the next address, *@addr. */
 static uint32_t next_frag(struct ib_writes *w, uint64_t *addr)
 {
 	uint32_t nob;
@@ -163,19 +163,19 @@ static uint32_t next_frag(struct ib_writes *w, uint64_t *addr)
 	return MIN(nob - w->frag_done, w->left);
 }
 
-/* At most @room bytes from where the next ones are. */
-static void take_piece(struct ib_writes *w, struct ib_sge *out, uint32_t room)
+/* Puts the next bytes of the source, at most @room, into @out. */
+static void take_sge(struct ib_writes *w, struct ib_sge *out, uint32_t room)
 {
 	const struct ib_sge *p;
 
-	while (p = &w->sge[w->piece], w->piece_done == p->length) {
-		w->piece++;
-		w->piece_done = 0;
+	while (p = &w->sge[w->sge_at], w->sge_done == p->length) {
+		w->sge_at++;
+		w->sge_done = 0;
 	}
-	out->addr = (char *)p->addr + w->piece_done;
-	out->length = MIN(p->length - w->piece_done, room);
+	out->addr = (char *)p->addr + w->sge_done;
+	out->length = MIN(p->length - w->sge_done, room);
 	out->lkey = p->lkey;
-	w->piece_done += out->length;
+	w->sge_done += out->length;
 }
 
 void ib_writes_next(struct ib_writes *w, struct ib_wr *wr, struct ib_sge *sge,
@@ -189,7 +189,7 @@ void ib_writes_next(struct ib_writes *w, struct ib_wr *wr, struct ib_sge *sge,
 			      .remote_addr = addr,
 			      .rkey = w->rdma->key };
 	while (n < room && wr->nsge < max_sge) {
-		take_piece(w, &sge[wr->nsge], room - n);
+		take_sge(w, &sge[wr->nsge], room - n);
 		n += sge[wr->nsge++].length;
 	}
 	w->frag_done += n;

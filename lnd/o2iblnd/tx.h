@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages out. A transmit is a buffer for one message, and what becomes of it:
- * of an IMMEDIATE that is all; a PUT begins as its PUT_REQ and goes on, in the
- * same transmit, as its PUT_DONE; a GET waits as its GET_REQ for the peer's
- * GET_DONE; at the other side, a PUT_ACK waits for the PUT_DONE.
+ * Transmits: a buffer for one message, and the state of the exchange that it
+ * begins. A PUT begins as a PUT_REQ and goes on, in the same transmit, as its
+ * PUT_DONE; a GET_REQ waits for the peer's GET_DONE; at the other side, a
+ * PUT_ACK waits for the PUT_DONE. An IMMEDIATE is a single message.
  *
  *	new ---> reserved ---> queued ---> (writing) ---> posted ---> done
  *	  `----------------------^  ^                       |          ^ ^
  *				    |		         (waiting) ----' |
  *				    `--- PUT_ACK came ------'-- answered-'
  *
- * done: its result is known. The user is told later, when the device does not
- * need its buffer and its memory any more, because all that was posted of it
- * has ended. The first result counts: what befalls a transmit later does not
- * change it.
+ * In "done" the result is known, and does not change any more. The user is
+ * told once all posted work requests have completed, since until then the
+ * device uses buffer and memory.
  *
- * Causes of those whose connection ends (lnd.h, cause.h), by what was left of
- * them, and what the end was due to:
+ * Causes of failure when the connection ends (lnd.h, cause.h), by the reason
+ * for that, and by how far the transmit has come:
  *
- *	due to		nothing left	posted		sent, no answer
+ *	reason		nothing sent	posted		sent, no answer
  *	peer		REMOTE_DROPPED	REMOTE_ERROR	REMOTE_ERROR
  *	silence		REMOTE_DROPPED	NETWORK_TIMEOUT	NETWORK_TIMEOUT
  *	deadline	LOCAL_TIMEOUT	NETWORK_TIMEOUT	REMOTE_TIMEOUT
@@ -27,8 +26,8 @@
  *	NI goes down	LOCAL_ABORTED	SHUTDOWN	SHUTDOWN
  *
  * Buffers are registered memory, in slabs. A pool belongs to one CPT and one
- * port; it grows by slabs up to a limit, which holds for what the user sends.
- * Answers to peers go beyond it, if need be: D for each connection at most.
+ * port, and grows by slabs. Its limit holds for what the user sends; answers to
+ * peers may exceed it, by D for each connection at most.
  *
  * Owner: the pool; from ib_tx_get() on a connection. Thread: its CPT's.
  */
@@ -44,28 +43,28 @@
 /* ---- WRITEs ---- */
 
 /*
- * From what a peer says where it wants its bytes, and where they are here, to
- * the work requests that write them. Both are lists of pieces, of any length,
- * whose ends need not meet: a WRITE goes to one fragment of the peer, and
- * gathers pieces of local memory. The last one goes out however short it is.
+ * Splitting of a payload into WRITEs. Source and target are lists of parts of
+ * any length that need not match: a WRITE goes to one fragment of the peer, and
+ * gathers several parts of local memory.
  *
  * Thread: any, one at a time.
  */
 
-/* Pieces that a WRITE gathers, at most. */
+/* Most scatter/gather entries of a WRITE. */
 #define IB_WRITE_SGES 16
 
-/* How far it has come. */
+/* How far the WRITEs have come. */
 struct ib_writes {
-	const struct ib_rdma *rdma; /* NULL: nothing is to be written */
+	const struct ib_rdma *rdma; /* NULL: there is nothing to write */
 	const struct ib_sge *sge;
-	unsigned int frag, piece;	/* to be gone on with, and ... */
-	uint32_t frag_done, piece_done; /* ... bytes of them that are done */
+	/* the next entry of each list, and ... */
+	unsigned int frag, sge_at;
+	uint32_t frag_done, sge_done;	/* ... the bytes of it that are done */
 	uint32_t left;			/* bytes */
 };
 
-/* @length bytes, which both have; 0: nothing is to be written. Both are
- * borrowed until it is done. */
+/* Begins to write @length bytes, which both lists must have. Both are borrowed
+ * until the last WRITE. */
 void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 		    const struct ib_sge *sge, uint32_t length);
 
@@ -74,12 +73,12 @@ static inline bool ib_writes_end(const struct ib_writes *w)
 	return !w->left;
 }
 
-/* The next WRITE: to @wr, which names its pieces in @sge, with room for
- * @max_sge. Not at the end. */
+/* Makes the next WRITE in @wr, with its entries in @sge, at most @max_sge. Not
+ * to be called at the end. */
 void ib_writes_next(struct ib_writes *w, struct ib_wr *wr, struct ib_sge *sge,
 		    unsigned int max_sge);
 
-/* How many there are still, of at most @max_sge pieces each. */
+/* Counts the WRITEs that are left, with at most @max_sge entries each. */
 unsigned int ib_writes_count(const struct ib_writes *w, unsigned int max_sge);
 
 /* ---- transmits ---- */
@@ -91,91 +90,91 @@ struct ib_tx_slab;
 enum ib_tx_state {
 	IB_TX_NEW,	/* being filled in */
 	IB_TX_RESERVED, /* waits for a reserved credit */
-	IB_TX_QUEUED,	/* waits for a credit, or its turn */
-	IB_TX_WRITING,	/* some of its WRITEs are posted, others are not */
-	IB_TX_POSTED,	/* has its SEND posted */
-	IB_TX_WAITING,	/* is sent, waits for the peer's answer */
+	IB_TX_QUEUED,	/* waits for a credit, or for its turn */
+	IB_TX_WRITING,	/* some WRITEs are posted, more are to follow */
+	IB_TX_POSTED,	/* the SEND is posted */
+	IB_TX_WAITING,	/* sent; waits for the peer's answer */
 	IB_TX_DONE,
 	IB_TX_STATES
 };
 extern const struct fsm_state ib_tx_states[IB_TX_STATES];
 
-/* What the end of a connection is due to. */
+/* Why a connection has ended. */
 enum ib_blame {
-	IB_BLAME_PEER,	   /* it has ended it, or breaks the protocol */
+	IB_BLAME_PEER,	   /* the peer disconnected, or violated the protocol */
 	IB_BLAME_SILENCE,  /* its device does not acknowledge */
-	IB_BLAME_DEADLINE, /* one has passed */
-	IB_BLAME_SELF,	   /* something has failed here */
-	IB_BLAME_LINK,	   /* the port or its device has */
-	IB_BLAME_SHUTDOWN, /* the NI goes down */
+	IB_BLAME_DEADLINE, /* a deadline was missed */
+	IB_BLAME_SELF,	   /* a local failure */
+	IB_BLAME_LINK,	   /* the port or device failed */
+	IB_BLAME_SHUTDOWN, /* the NI shuts down */
 	IB_BLAMES
 };
 
 struct ib_tx {
 	struct fsm fsm;
-	uint8_t type;	  /* enum ib_msg_type: of what is in the buffer now */
-	bool begun;	  /* something of it may have left */
-	bool reserved;	  /* has a reserved credit, and is not posted yet */
-	bool abandoned;	  /* the user does not want it any more */
-	bool own;	  /* the connection's: the user does not know of it */
-	bool known;	  /* the result is */
-	bool answer;	  /* to a peer: does not count against pool->max */
-	struct list link; /* pool's free ones; connection's queue, or "waiting"
-			   * from posted to done if there is to be an answer */
-	struct list all;  /* connection's, in order of ib_tx_get() */
+	uint8_t type; /* enum ib_msg_type of the message in the buffer */
+	bool begun;   /* something may have been sent */
+	/* holds a reserved credit for a message not posted yet */
+	bool reserved;
+	bool abandoned; /* the user has abandoned it */
+	bool own;	/* the connection's own: done() is not called */
+	bool has_result;
+	bool answer;	  /* answers a peer: not limited by pool->max */
+	struct list link; /* pool's free list, a queue, or conn->waiting */
+	struct list all;  /* conn->all, in order of ib_tx_get() */
 	struct ib_conn *conn;
 	struct ib_tx_pool *pool;
-	/* Its buffer, of IB_MSG_SIZE_MAX bytes; the length is that of the
-	 * message in it. */
+	/* The message buffer, of IB_MSG_SIZE_MAX bytes; sge.length is the
+	 * length of the message in it. */
 	struct ib_sge sge;
 	uint64_t cookie;    /* ib_tx_name() */
-	uint64_t time;	    /* ns that it may take; the user may make it less */
-	uint64_t deadline;  /* ns, of this leg */
-	unsigned int posts; /* post_send() that have not ended */
+	uint64_t time;	    /* ns for each message; the user may lower it */
+	uint64_t deadline;  /* ns: of the message in the buffer */
+	unsigned int posts; /* post_send() calls that have not completed */
 
-	/* Its memory: where a PUT is, or a GET's answer; where a GET goes, or
-	 * a PUT to this side. */
+	/* The payload memory: the source of a PUT or of a GET's answer. Its
+	 * length is that of the sink in other cases. */
 	const struct ib_sge *source;
 	uint32_t length;     /* bytes */
-	struct ib_rdma rdma; /* the peer's, in the buffer behind the message */
+	/* the peer's descriptor, in the buffer behind the message */
+	struct ib_rdma rdma;
 	struct ib_writes writes;
-	unsigned int nwrites; /* that are not posted */
+	unsigned int nwrites; /* WRITEs not posted yet */
 
-	/* The result. */
+	/* the result, once has_result */
 	int status;
 	enum ulnet_cause cause;
-	uint32_t nob; /* bytes that came, or were written */
+	uint32_t nob; /* bytes received or written */
 
-	void *user; /* the user's */
+	void *user; /* for the user */
 };
 
 struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
-	uint32_t max;		   /* transmits of the user */
-	uint64_t slab_bytes;	   /* of their buffers */
-	struct ib_regcache *spare; /* gives way to them; set after init, or
-				    * NULL */
+	uint32_t max; /* transmits of the user, at most */
+	/* NULL, or evicted from when a slab needs memory; set after init */
+	struct ib_regcache *regcache;
 
 	struct list free;
 	struct list slabs;
 	uint32_t total, used;
-	uint32_t asked; /* of those that are used: no answers */
+	uint32_t asked; /* of the used ones: not answers */
 	uint64_t next_cookie;
-	uint64_t refused; /* times that the limit was reached ... */
-	uint64_t failed;  /* ... or no memory was to be had */
+	uint64_t refused; /* times that max was reached ... */
+	uint64_t failed;  /* ... or that memory was short */
 };
 
 void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
 		     uint32_t max);
-/* All transmits must be back. */
+/* All transmits must have been put. */
 void ib_tx_pool_fini(struct ib_tx_pool *pool);
 
-/* As ib_tx_new(), when none is free. */
+/* ib_tx_new() when no transmit is free. */
 struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer);
 
-/* A new transmit, whose result is not known. NULL: there is no memory; or the
- * limit is reached, unless it is an @answer to a peer. */
+/* Returns a new transmit. NULL: no memory; or pool->max is reached and this is
+ * not an @answer to a peer. */
 static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 {
 	struct ib_tx *tx;
@@ -194,7 +193,7 @@ static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	tx->reserved = false;
 	tx->abandoned = false;
 	tx->own = false;
-	tx->known = false;
+	tx->has_result = false;
 	tx->answer = answer;
 	tx->source = NULL;
 	tx->length = 0;
@@ -208,7 +207,7 @@ static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	return tx;
 }
 
-/* It is in no list any more. */
+/* Returns @tx, which is in no list, to its pool. */
 static inline void ib_tx_put(struct ib_tx *tx)
 {
 	struct ib_tx_pool *pool = tx->pool;
@@ -224,25 +223,25 @@ static inline uint8_t *ib_tx_buf(const struct ib_tx *tx)
 	return tx->sge.addr;
 }
 
-/* A name for it, to be said to the peer, that no other one of the pool has. */
+/* Gives @tx a new cookie, unique in the pool, for its next request. */
 static inline uint64_t ib_tx_name(struct ib_tx *tx)
 {
 	tx->cookie = tx->pool->next_cookie++;
 	return tx->cookie;
 }
 
-/* Its result, if none is known yet. */
+/* Sets the result, unless there is one. */
 static inline void ib_tx_result(struct ib_tx *tx, int status,
 				enum ulnet_cause cause)
 {
-	if (tx->known)
+	if (tx->has_result)
 		return;
-	tx->known = true;
+	tx->has_result = true;
 	tx->status = status;
 	tx->cause = cause;
 }
 
-/* The cause, if its connection ends now. */
+/* The cause of the failure of @tx, if its connection ends now. */
 enum ulnet_cause ib_tx_cause(const struct ib_tx *tx, enum ib_blame blame);
 
 #endif

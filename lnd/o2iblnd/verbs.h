@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What o2iblnd needs of RDMA: queue pairs, the messages that connect them, and
- * registered memory. A contract with two backends:
+ * What o2iblnd needs of RDMA: queue pairs, the connection manager (CM), and
+ * registered memory. The interface of two backends:
  *
  *	rdma.c		rdma-core: libibverbs and librdmacm
- *	simqp/		queue pairs in memory, under virtual time, with every
- *			failure that the other one can report
+ *	simqp/		simulated queue pairs in virtual time, with every
+ *			failure that the other backend can report
  *
- * A backend knows nothing of LNet's messages: bytes that it connects with,
- * sends, and writes to remote memory are the LND's business (wire.h), and so
- * are credits, time-outs and retries. It has no timers but the CM's own.
+ * A backend does not interpret what it carries: the bytes of connect requests,
+ * messages and WRITEs are the LND's (wire.h), as are credits, time-outs and
+ * retries. It has no timers but the CM's.
  *
- * Threads. A port belongs to an NI, and is opened and closed on the thread of
- * CPT 0, where it listens. A queue pair belongs to one CPT from its first event
- * or call to destroy(): all calls for it, and all its events, are on that
- * CPT's thread. Memory is registered by any CPT, and is good for all of them.
+ * Threads. A port belongs to an NI; CPT 0 opens and closes it, and listens. A
+ * queue pair belongs to one CPT, from its first event or call to destroy(): all
+ * its calls and events are on that CPT's thread. Memory may be registered by
+ * any CPT, and used by all.
  *
- * Events come in turns of the loop, out of no call of the LND. In an event any
- * call may be made, destroy() of the same queue pair among them: no event
- * follows for one that is destroyed. No call blocks for longer than the driver
- * needs; those that wait for the peer or the subnet end with an event.
+ * Events come in turns of the loop, never from inside a call of the LND. An
+ * event may make any call, even destroy() of its queue pair, after which no
+ * event follows for it. No call blocks for longer than the driver needs; what
+ * takes an answer of the peer or the subnet ends with an event.
  *
  * The life of a queue pair:
  *
@@ -31,69 +31,69 @@
  *	both		established -> ... -> disconnected | failed
  *			disconnect() -> flushed completions -> destroy()
  *
- * Completions may come before "established": who is connected may send at once,
- * and its message may overtake the CM's. The LND holds them until then. Those
- * of each queue come in its order; SENDs and receives have none among each
- * other. After disconnect() or reject() nothing but completions follows.
+ * Completions may come before "established", as the peer's first message may
+ * overtake the CM's; the LND keeps them until then. The completions of each
+ * queue are in order, but not those of different queues. After disconnect() or
+ * reject() only completions follow.
  */
 #ifndef LND_O2IBLND_VERBS_H
 #define LND_O2IBLND_VERBS_H
 
 #include "lnd/lnd.h"
 
-/* Bytes that the LND can say with a connect request, its acceptance, its
- * rejection. What is received always has the full size, zeros at its end. */
+/* Bytes of private data in a connect request, its acceptance and its rejection.
+ * Received data always has the full size, padded with zeros. */
 #define IB_PRIVATE_REQUEST_SIZE 56
 #define IB_PRIVATE_ACCEPT_SIZE	196
 #define IB_PRIVATE_REJECT_SIZE	148
 
-/* Why the CM rejected: its own numbers. */
+/* Reasons of the CM for a rejection. */
 enum {
-	IB_CM_REJECT_NO_LISTENER = 8, /* invalid service id */
+	IB_CM_REJECT_NO_LISTENER = 8, /* no such service */
 	IB_CM_REJECT_STALE = 10,      /* stale connection */
-	IB_CM_REJECT_CONSUMER = 28,   /* by the LND there, with private data */
+	IB_CM_REJECT_CONSUMER = 28,   /* by the peer's LND, with private data */
 };
 
 struct ib_port;
 struct ib_qp;
 struct ib_mr;
 
-/* What a device can do; 0: it does not say, so no limit is known. */
+/* Limits of a device; 0: unknown. */
 struct ib_limits {
 	uint32_t max_qp_wr;   /* work requests of one queue of a queue pair */
 	uint32_t max_cqe;     /* entries of a completion queue */
-	uint32_t max_sge;     /* pieces of local memory in a work request */
+	uint32_t max_sge;     /* scatter/gather entries of a work request */
 	uint64_t max_mr_size; /* bytes of one registration */
 };
 
-/* How queue pairs are to be. */
+/* What create() is asked for. */
 struct ib_qp_conf {
 	uint32_t max_send_wr;
 	uint32_t max_recv_wr;
 	uint32_t max_send_sge;
-	uint32_t
-		max_inline; /* bytes; what is too much for the device is less */
+	uint32_t max_inline; /* bytes; the device may grant less */
 };
 
 struct ib_port_conf {
-	uint16_t service;	 /* port that is listened on and connected to */
-	bool listen;		 /* false: nobody can connect to this NI */
-	bool privileged;	 /* connect from a port below 1024 */
-	int tos;		 /* -1: the system's */
-	uint8_t retry_count;	 /* 0..7, of the transport */
-	uint8_t rnr_retry_count; /* 0..7; 7: for ever */
-	uint32_t resolve_ms;	 /* for each of address and route */
+	uint16_t service;	 /* port to listen on and to connect to */
+	bool listen;		 /* false: the NI accepts no connections */
+	bool privileged;	 /* connect from ports below 1024 */
+	int tos;		 /* type of service; -1: the system's default */
+	uint8_t retry_count;	 /* 0 to 7 */
+	uint8_t rnr_retry_count; /* 0 to 7; 7: without limit */
+	/* for resolving the address, and for the route */
+	uint32_t resolve_ms;
 };
 
-/* Registered memory. The backend's; the LND reads it. */
+/* Registered memory; owned by the backend, read by the LND. */
 struct ib_mr {
 	void *addr;
 	size_t length; /* bytes */
-	uint32_t lkey; /* for post_recv() and post_send() here */
-	uint32_t rkey; /* for peers that write to it */
+	uint32_t lkey; /* for local work requests */
+	uint32_t rkey; /* for peers */
 };
 
-/* A piece of registered local memory. */
+/* A scatter/gather entry: part of registered local memory. */
 struct ib_sge {
 	void *addr;
 	uint32_t length;
@@ -101,186 +101,187 @@ struct ib_sge {
 };
 
 enum ib_wr_type {
-	IB_WR_WRITE, /* to the peer's memory; says nothing when it is done */
-	IB_WR_SEND,  /* to the peer's next receive; completes, also if failed */
+	/* to the peer's memory; no completion of its own, if successful */
+	IB_WR_WRITE,
+	IB_WR_SEND, /* to the peer's next receive; always completes */
 };
 
 struct ib_wr {
 	enum ib_wr_type type;
 	const struct ib_sge *sge;
 	unsigned int nsge;
-	bool inlined;	      /* SEND: its bytes are copied by post_send() */
+	bool inlined;	      /* SEND: post_send() copies the bytes */
 	uint64_t remote_addr; /* WRITE */
 	uint32_t rkey;	      /* WRITE */
-	void *cookie;	      /* SEND: the LND's name for it */
+	void *cookie;	      /* SEND: given to sent() */
 };
 
-/* Who sends a connect request, as the CM knows it. */
+/* The source of a connect request, according to the CM. */
 struct ib_source {
-	/* Of the port's net, with the address; ANY: no NID has that. */
+	/* its address as a NID of the port's net; ANY: it has none */
 	struct ulnet_nid nid;
 	uint16_t port;
 };
 
-/* How a work request has ended. */
+/* How a work request has completed. */
 enum ib_wc_status {
 	IB_WC_OK,
-	IB_WC_FLUSHED,	     /* the queue pair was in error before its turn */
-	IB_WC_SILENT,	     /* the peer's device does not acknowledge */
-	IB_WC_NOT_READY,     /* the peer has had no receive posted, for long */
+	IB_WC_FLUSHED, /* the queue pair was in error already */
+	IB_WC_SILENT,  /* the peer's device does not acknowledge */
+	/* the peer had no receive posted, for all retries */
+	IB_WC_NOT_READY,
 	IB_WC_REMOTE_ACCESS, /* the peer's device refuses key or address */
-	IB_WC_REMOTE_ERROR,  /* it refuses, or fails to do, something else */
-	IB_WC_LOCAL_ERROR,   /* length, protection, or device here */
+	IB_WC_REMOTE_ERROR,  /* the peer's device refuses or fails otherwise */
+	IB_WC_LOCAL_ERROR,   /* wrong length or key, or a local device error */
 	IB_WC_STATUSES
 };
 
 /* Constant text. */
 const char *ib_wc_status_name(enum ib_wc_status status);
 
-/* The LND's side: what backends call. */
+/* The events: functions of the LND that backends call. */
 struct ib_events {
-	/* Any thread; looks at bytes only. On which CPT is what sends this
-	 * connect request to be? */
+	/* Which CPT will own the connection of this request? Any thread; may
+	 * only look at @private. */
 	unsigned int (*request_cpt)(struct ib_port *port, const void *private,
 				    size_t length);
-	/* A connect request @from somebody, which may say something else of
-	 * itself in @private: @qp->user is the LND's to set. Both are borrowed
-	 * until return. The LND calls create() and accept(), or reject(); then
-	 * or later. If the sender gives up meanwhile, there may be no event:
-	 * accept() fails. */
+	/* A connect request from @from; @private may claim otherwise. Both are
+	 * borrowed until return. The LND may set qp->user. It must call
+	 * create() and accept(), or reject(), now or later. If the requester
+	 * gives up meanwhile there may be no event, but accept() fails. */
 	void (*request)(struct ib_port *port, struct ib_qp *qp,
 			const struct ib_source *from, const void *private,
 			size_t length);
-	/* resolve() has found the peer: the LND calls create(). */
+	/* resolve() has found the peer: create() is next. */
 	void (*resolved)(struct ib_qp *qp);
-	/* Connected. @private: active, what the peer has accepted with;
-	 * passive, NULL. */
+	/* Connected. @private: of the acceptance, on the active side; NULL on
+	 * the passive side. */
 	void (*established)(struct ib_qp *qp, const void *private,
 			    size_t length);
-	/* The peer, or its system, rejects. @reason: IB_CM_REJECT_* or another
-	 * number of the CM. The queue pair is in error now. */
+	/* The peer, or its CM, has rejected the request. @reason:
+	 * IB_CM_REJECT_* or another one of the CM. The queue pair is in error.
+	 */
 	void (*rejected)(struct ib_qp *qp, int reason, const void *private,
 			 size_t length);
-	/* There is no connection, and will be none:
+	/* The connection cannot be established:
 	 *	-EHOSTUNREACH	no address, or no route to it
 	 *	-ETIMEDOUT	resolving took too long
 	 *	-ENETDOWN	the peer does not answer
-	 *	-ENOTCONN	it could not be completed here
+	 *	-ENOTCONN	a local failure while it was completed
 	 *	-ECONNRESET	the peer gave up before it was complete
-	 *	-ENODEV		the device has gone
-	 * Or there was one and it has failed (-EIO: the device says so of the
-	 * queue pair; -ENODEV). The queue pair is in error now. */
+	 *	-ENODEV		the device is gone
+	 * or has failed: -EIO, the device says so of the queue pair; -ENODEV.
+	 * The queue pair is in error. */
 	void (*failed)(struct ib_qp *qp, int status);
-	/* The peer has disconnected. The LND calls disconnect(), too. */
+	/* The peer has disconnected. The LND must call disconnect() as well. */
 	void (*disconnected)(struct ib_qp *qp);
-	/* A receive has ended. @cookie: of post_recv(). OK: @length bytes. */
+	/* A receive has completed, with @cookie of post_recv(); with IB_WC_OK
+	 * it holds @length bytes. */
 	void (*received)(struct ib_qp *qp, void *cookie, uint32_t length,
 			 enum ib_wc_status status);
-	/* A SEND has ended, and with OK all that was posted before it. For a
-	 * WRITE that fails: @cookie of the SEND behind it, once. */
+	/* A SEND has completed, with @cookie of post_send(). IB_WC_OK: so have
+	 * all work requests before it. A WRITE that fails is reported once, as
+	 * the SEND behind it. */
 	void (*sent)(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
-	/* The port can be used or not: link, address, device; @why for the log.
-	 * It can from open() on, until this says otherwise. CPT 0's thread.
-	 * @removed: the device goes, and waits for that: all queue pairs are to
-	 * be destroyed, all memory deregistered, and then close() called.
-	 * Connections have had failed() with -ENODEV, or get it in turns of
-	 * their own. */
+	/* The port can be used, or not, because of @why: link, address or
+	 * device. It can from open() on, until this says otherwise. CPT 0's
+	 * thread. @removed: the device is being removed, and waits for the LND
+	 * to destroy all queue pairs, deregister all memory, and call close().
+	 * Connections get failed() with -ENODEV, before this or after. */
 	void (*port_changed)(struct ib_port *port, bool up, bool removed,
 			     const char *why);
 };
 
-/* The part of a port and of a queue pair that both sides know. */
+/* What both sides know of a port and of a queue pair. */
 struct ib_port {
 	const struct ib_verbs *verbs;
 	const struct ib_events *events;
 	struct lnd_ni *ni;
 	struct ib_limits limits;
-	void *user; /* the LND's; set before open() returns */
+	void *user; /* for the LND; set before open() returns */
 };
 
 struct ib_qp {
 	struct ib_port *port;
 	unsigned int cpt;
-	void *user;	     /* the LND's */
-	uint32_t max_inline; /* since create(): bytes that can be inlined */
+	void *user; /* for the LND */
+	/* bytes that can be inlined; valid after create() */
+	uint32_t max_inline;
 };
 
-/* A backend. Returned errors are negative errnos. */
+/* A backend. Functions return 0 or -errno. */
 struct ib_verbs {
 	const char *name;
 
 	/*
-	 * The port of @ni, whose NID says the address. Listens, if @conf says
-	 * so, from now on. Sets ni->numa_node, if that is known. CPT 0's
-	 * thread. -ENODEV: no RDMA device has this address, or there is none at
-	 * all; -EADDRINUSE: of the port that is to be listened on; -EACCES: of
-	 * that, or of ports to connect from if @conf wants privileged ones;
-	 * -ENOMEM; others of the system. @why, if not NULL: constant text that
-	 * says what is missing.
+	 * Opens the port with the address of @ni's NID and, if @conf says so,
+	 * listens. Sets ni->numa_node, if known. CPT 0's thread. -ENODEV: no
+	 * RDMA device has this address; -EADDRINUSE: the port to listen on is
+	 * in use; -EACCES: listening on it, or connecting from privileged ports
+	 * as @conf wants, is not permitted; -ENOMEM; others of the system.
+	 * @why, if not NULL, gets constant text.
 	 */
 	int (*open)(struct lnd_ni *ni, const struct ib_port_conf *conf,
 		    const struct ib_events *events, void *user,
 		    struct ib_port **port_p, const char **why);
-	/* No queue pair and no registered memory is left. What is on its way to
-	 * another CPT's loop ends there, without an event. */
+	/* No queue pair and no registered memory may be left. Requests under
+	 * way to another CPT are dropped, without an event. */
 	void (*close)(struct ib_port *port);
-	/* Listens no more: no request comes after that. */
-	void (*deafen)(struct ib_port *port);
+	/* After this no request comes. */
+	void (*stop_listening)(struct ib_port *port);
 
-	/* Looks for the way to @dst: an event follows. @qp_p is set before
-	 * that. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
+	/* Resolves address and route of @dst; an event follows. Sets *@qp_p
+	 * first. -ENOMEM, -EMFILE, -EADDRINUSE (no port is left), -ENODEV;
 	 * others of the system. */
 	int (*resolve)(struct ib_port *port, unsigned int cpt,
 		       const struct ulnet_nid *dst, void *user,
 		       struct ib_qp **qp_p);
-	/* Makes the queues. -ENOMEM: they are too large, for the device or for
-	 * the memory that may be locked: smaller ones may do. */
+	/* Makes the queues. -ENOMEM: too large for the device, or for the limit
+	 * on locked memory; smaller ones may succeed. */
 	int (*create)(struct ib_qp *qp, const struct ib_qp_conf *conf);
-	/* @private is copied. -ENOTCONN: it has ended meanwhile, and no event
-	 * is to come but flushed completions; -ENODEV; others of the system.
-	 * After an error the queue pair is only good for destroy(), or for
-	 * disconnect() if something is posted. */
+	/* @private is copied. -ENOTCONN: the connection has ended meanwhile,
+	 * and only flushed completions follow; -ENODEV; others of the system.
+	 * After an error the queue pair can only be destroyed or, if something
+	 * is posted, disconnected. */
 	int (*connect)(struct ib_qp *qp, const void *private, size_t length);
 	int (*accept)(struct ib_qp *qp, const void *private, size_t length);
 	void (*reject)(struct ib_qp *qp, const void *private, size_t length);
-	/* The queue pair goes to error: what is posted ends, flushed, if it is
-	 * not done. On return no device writes to this side's memory on behalf
-	 * of the peer any more. Fine at any time after create(), and again.
-	 * After it the only events of this queue pair are completions. */
+	/* Puts the queue pair in error: unfinished work requests are flushed.
+	 * On return no device writes to our memory for this peer. May be called
+	 * at any time after create(), and again. Only completions follow. */
 	void (*disconnect)(struct ib_qp *qp);
-	/* All that was posted has ended, or nothing ever was. A peer that has
-	 * not been told is. */
+	/* No work request may be posted. Tells the peer, if it was not told
+	 * before. */
 	void (*destroy)(struct ib_qp *qp);
 
-	/* At most max_recv_wr at a time, of one piece each; more: -ENOMEM. What
-	 * is posted in error ends as FLUSHED, or is refused: -ENOTCONN, once
-	 * the backend knows; the same for post_send(). */
+	/* At most max_recv_wr may be posted, of one entry each; more: -ENOMEM.
+	 * On a queue pair in error a receive is flushed, or refused with
+	 * -ENOTCONN. */
 	int (*post_recv)(struct ib_qp *qp, const struct ib_sge *sge,
 			 void *cookie);
-	/* @wrs in their order, the last one a SEND. At most max_send_wr at a
-	 * time, counted until the SEND behind them has ended; more: -ENOMEM.
-	 * -ENOTCONN: before "established". In error: ends as FLUSHED. -errno:
-	 * none of them was posted. */
+	/* Posts @n work requests in order, the last of which is a SEND. At most
+	 * max_send_wr may be posted, where a WRITE counts until the SEND behind
+	 * it has completed; more: -ENOMEM. -ENOTCONN: not established yet. In
+	 * error: as post_recv(). After -errno none of them is posted. */
 	int (*post_send)(struct ib_qp *qp, const struct ib_wr *wrs,
 			 unsigned int n);
 
-	/* @addr to be read and written here, and, with @remote, to be written
-	 * by peers. May take long. Any thread. -ENOMEM: also what may be locked
-	 * (RLIMIT_MEMLOCK); -EFAULT; -EINVAL. */
+	/* Registers memory for local access and, with @remote, for peers to
+	 * write to. May take long. Any thread. -ENOMEM: also if the limit on
+	 * locked memory (RLIMIT_MEMLOCK) is reached; -EFAULT; -EINVAL. */
 	int (*reg)(struct ib_port *port, void *addr, size_t length, bool remote,
 		   struct ib_mr **mr_p);
-	/* On return no device touches the memory. A peer that still writes to
-	 * it gets REMOTE_ACCESS, and its connection ends. Any thread. */
+	/* On return no device accesses the memory. A peer that still writes to
+	 * it gets REMOTE_ACCESS, and loses its connection. Any thread. */
 	void (*dereg)(struct ib_port *port, struct ib_mr *mr);
 };
 
-/* What a network of simulated devices begins with, which lnd_ni.fabric points
- * to: the backend of its ports. */
+/* The head of a network of simulated devices, to which lnd_ni.fabric points. */
 struct ib_fabric {
 	const struct ib_verbs *verbs;
 };
 
-/* rdma-core's; NULL: this library was built without it. */
+/* The backend on rdma-core. NULL: not built in. */
 const struct ib_verbs *ib_verbs_rdma(void);
 
 #endif

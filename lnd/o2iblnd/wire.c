@@ -4,14 +4,14 @@
 #include <errno.h>
 
 #define WIRE_MAGIC UINT32_C(0x0be91b91)
-/* Which whoever speaks another LND's protocol may reject with. */
+/* A reject by a node that speaks another LND's protocol. */
 #define REJECT_MAGIC UINT32_C(0x45726963)
 
-/* magic and version, which say how to read the rest. */
+/* magic and version */
 #define START_SIZE 6
 
-/* The first bytes of an IMMEDIATE of version 2: a number in little endian, but
- * for the credits, which are the last ones. */
+/* The first bytes of an IMMEDIATE of version 2 as a number in little endian,
+ * without the last byte, which has the credits. */
 #define IMMEDIATE_START                                                    \
 	((uint64_t)IB_MSG_IMMEDIATE << 56 | (uint64_t)IB_VERSION_2 << 40 | \
 	 (uint64_t)WIRE_MAGIC << 8)
@@ -24,21 +24,6 @@
 #define END_SIZE       16
 
 /* ---- names ---- */
-
-const char *ib_msg_name(enum ib_msg_type type)
-{
-	static const char *const names[UINT8_MAX + 1] = {
-		[IB_MSG_CONNREQ] = "CONNREQ", [IB_MSG_CONNACK] = "CONNACK",
-		[IB_MSG_NOOP] = "NOOP",	      [IB_MSG_IMMEDIATE] = "IMMEDIATE",
-		[IB_MSG_PUT_REQ] = "PUT_REQ", [IB_MSG_PUT_NAK] = "PUT_NAK",
-		[IB_MSG_PUT_ACK] = "PUT_ACK", [IB_MSG_PUT_DONE] = "PUT_DONE",
-		[IB_MSG_GET_REQ] = "GET_REQ", [IB_MSG_GET_DONE] = "GET_DONE",
-	};
-
-	if ((unsigned int)type < ARRAY_SIZE(names) && names[type])
-		return names[type];
-	return "unknown";
-}
 
 const char *ib_reject_name(unsigned int reason)
 {
@@ -79,7 +64,7 @@ uint32_t ib_cksum(uint32_t sum, const void *buf, size_t len, bool negative)
 	return sum;
 }
 
-/* Of a message of @nob bytes, as if it had none yet. */
+/* The checksum of a message of @nob bytes, taking its own field as 0. */
 static uint32_t msg_cksum(const uint8_t *p, size_t nob, bool negative)
 {
 	static const uint8_t none[CKSUM_SIZE];
@@ -130,7 +115,7 @@ struct ib_hdr ib_hdr_of(const struct ib_envelope *env)
 	return hdr;
 }
 
-/* Begins a message of @nob bytes; returns what writes the rest. */
+/* Writes a header for @nob bytes, and returns a writer for the rest. */
 static struct writer wire_write_header(const struct ib_hdr *hdr,
 				       enum ib_msg_type type, size_t nob,
 				       void *buf)
@@ -161,7 +146,7 @@ static void write_sink(struct writer *w, const struct ib_sink *sink)
 	}
 }
 
-/* All of it is written, and no more; returns how much. */
+/* Checks that the whole message was written, and returns its size. */
 static size_t write_finish(const struct writer *w, const void *buf)
 {
 	BUG_ON(w->bad || w->p != w->end);
@@ -243,14 +228,14 @@ void ib_msg_set_cksum(void *buf)
 
 /* ---- reading: each returns what is wrong, or NULL ---- */
 
-/* Is it @magic, and in what order? */
+/* Is @seen the @magic, in either byte order? */
 static bool wire_is_magic(uint32_t seen, uint32_t magic, bool *swap)
 {
 	*swap = seen != magic;
 	return !*swap || seen == __builtin_bswap32(magic);
 }
 
-/* Of the header at @p, whose presence was checked. */
+/* Fields of a header, all of which was received. */
 static uint16_t load_u16(const uint8_t *p, bool swap)
 {
 	uint16_t v;
@@ -295,7 +280,8 @@ static void read_params(struct reader *r, bool swap,
 	params->max_msg_size = read_u32(r, swap);
 }
 
-/* Of @len bytes at @p; but for what depends on the type. */
+/* Reads the header from @len bytes at @p, and checks what all types have in
+ * common. */
 static const char *wire_read_header(const uint8_t *p, size_t len,
 				    struct ib_msg *m)
 {
@@ -323,8 +309,7 @@ static const char *wire_read_header(const uint8_t *p, size_t len,
 	return NULL;
 }
 
-/* Of messages of this type, but for payload and fragments; 0: there are
- * none. */
+/* Sizes by type, without payload and fragments; 0: no such type. */
 static const uint8_t sizes_min[UINT8_MAX + 1] = {
 	[IB_MSG_CONNREQ] = IB_CONN_SIZE,
 	[IB_MSG_CONNACK] = IB_CONN_SIZE,
@@ -351,7 +336,7 @@ static const char *check_header(const struct ib_msg *m)
 	return NULL;
 }
 
-/* Of an IMMEDIATE. */
+/* IMMEDIATE only. */
 static const char *read_payload(struct ib_msg *m, size_t received)
 {
 	m->lnet_hdr = m->hdr + IB_LNET_OFFSET;
@@ -377,8 +362,8 @@ static const char *read_rdma(struct reader *r, struct ib_msg *m)
 	return NULL;
 }
 
-/* @r: behind the header, up to the end of the message, which is as long as its
- * type wants it to be. */
+/* Reads the fields after the header. Their length was checked, except for
+ * fragments. */
 static const char *read_fields(struct reader *r, struct ib_msg *m)
 {
 	switch (m->type) {
@@ -422,7 +407,7 @@ static out_of_line const char *read_rest(struct ib_msg *m)
 
 static in_line void clear_body(struct ib_msg *m)
 {
-	/* One by one: all of it at once would take longer. */
+	/* one by one: faster than all at once */
 	m->params = (struct ib_conn_params){ 0 };
 	m->lnet_hdr = NULL;
 	m->payload = NULL;
@@ -433,7 +418,7 @@ static in_line void clear_body(struct ib_msg *m)
 	m->rdma = (struct ib_rdma){ 0 };
 }
 
-/* @received: bytes, of which the message may be but a part. */
+/* @received: bytes, perhaps more than the message has. */
 static const char *read_body(struct ib_msg *m, size_t received)
 {
 	clear_body(m);
@@ -445,23 +430,17 @@ int ib_msg_decode(const void *buf, size_t len, struct ib_msg *m,
 		  const char **why)
 {
 	const char *wrong = wire_read_header(buf, len, m);
-	bool corrupt = false;
 
-	if (!wrong && unlikely(m->cksum))
-		corrupt = !cksum_right(buf, m);
-	if (corrupt && m->type != IB_MSG_IMMEDIATE)
+	if (!wrong && unlikely(m->cksum) && !cksum_right(buf, m))
 		wrong = "wrong checksum";
 	if (!wrong)
 		wrong = check_header(m);
 	if (!wrong)
 		wrong = read_body(m, len);
-	if (wrong) {
-		*why = wrong;
-		return -EPROTO;
-	}
-	if (corrupt)
-		*why = "wrong checksum";
-	return corrupt ? -EBADMSG : 0;
+	if (!wrong)
+		return 0;
+	*why = wrong;
+	return -EPROTO;
 }
 
 struct ib_envelope ib_msg_env(const struct ib_msg *msg)
@@ -475,7 +454,7 @@ struct ib_envelope ib_msg_env(const struct ib_msg *msg)
 	};
 }
 
-/* Are the ends at @p others than those at @le? */
+/* Do source and destination at @p, in either order, differ from @le? */
 static bool ends_differ(const uint8_t *p, bool swap, const uint8_t *le)
 {
 	return (load_u64(p, swap) ^ load_le64(le)) |
@@ -499,7 +478,7 @@ static out_of_line int decode_any_on(const struct ib_hdr *hdr, const void *buf,
 {
 	int rc = ib_msg_decode(buf, len, msg, why);
 
-	if (rc && rc != -EBADMSG)
+	if (rc)
 		return rc;
 	if (msg->version != IB_VERSION_2 || msg->type < IB_MSG_NOOP) {
 		*why = "it is of another protocol";
@@ -509,11 +488,11 @@ static out_of_line int decode_any_on(const struct ib_hdr *hdr, const void *buf,
 		*why = "it is of another connection";
 		return -ESTALE;
 	}
-	return rc;
+	return 0;
 }
 
-/* Most messages are these: an IMMEDIATE in little endian, of that connection
- * and without a checksum. False: it is another one, or none. */
+/* Fast path for most messages: a little-endian IMMEDIATE of this connection,
+ * without checksum. False: not one of these. */
 static in_line bool read_immediate(const struct ib_hdr *hdr, const uint8_t *p,
 				   size_t len, struct ib_msg *m)
 {

@@ -6,11 +6,11 @@
 #include "base/iov.h"
 
 const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
-	[IB_XFER_NEW] = { "new", FSM_TO(IB_XFER_HUNGRY) |
+	[IB_XFER_NEW] = { "new", FSM_TO(IB_XFER_MEMORY_WAIT) |
 					 FSM_TO(IB_XFER_MOVING) |
 					 FSM_TO(IB_XFER_DONE) },
-	[IB_XFER_HUNGRY] = { "hungry",
-			     FSM_TO(IB_XFER_MOVING) | FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_MEMORY_WAIT] = { "memory-wait", FSM_TO(IB_XFER_MOVING) |
+							 FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_MOVING] = { "moving",
 			     FSM_TO(IB_XFER_GOT) | FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_GOT] = { "got", FSM_TO(IB_XFER_DONE) },
@@ -24,7 +24,7 @@ static inline void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
 	fsm_move(&x->fsm, ib_xfer_states, to);
 }
 
-/* An NI whose device has gone is down, too. */
+/* LNet does not distinguish a removed device from a port that is down. */
 static inline int xfer_status(int status)
 {
 	return status == -ENODEV ? -ENETDOWN : status;
@@ -52,7 +52,7 @@ static in_line struct ib_xfer *xfer_new(struct ib_cpt *cpt,
 	x->direct.nregs = 0;
 	x->memory.block.chunk = NULL;
 	x->memory.waits = false;
-	x->copy = NULL;
+	x->bounce = NULL;
 	msg->priv = x;
 	return x;
 }
@@ -62,20 +62,20 @@ static void xfer_put_memory(struct ib_xfer *x)
 	ib_direct_put(x->cpt, &x->direct);
 	ib_memory_unwait(x->cpt, &x->memory);
 	ib_memory_put(x->cpt, &x->memory);
-	free(x->copy);
+	free(x->bounce);
 }
 
-/* What it holds goes back; LNet has the message, or never gave it. */
+/* Frees the transfer and its memory. Its message is not finalized here. */
 static inline void xfer_end(struct ib_xfer *x)
 {
 	xfer_move(x, IB_XFER_DONE);
-	/* Others have no memory, and wait for none. */
+	/* Without length there is no memory, and no waiting for it. */
 	if (x->length)
 		xfer_put_memory(x);
 	pool_put(&x->cpt->xfers, x);
 }
 
-/* The message is LNet's again, and the transfer is over. */
+/* Frees the transfer and finalizes its message. */
 static void xfer_finalize(struct ib_xfer *x, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *msg = x->msg;
@@ -106,13 +106,13 @@ static enum ib_use xfer_use(const struct ib_xfer *x)
 		       : IB_USE_ASKS;
 }
 
-/* Where it is read from. */
+/* Where the device reads the payload. */
 static const struct ib_sge *xfer_source(const struct ib_xfer *x)
 {
 	return ib_is_direct(&x->direct) ? x->direct.sges : &x->memory.sge;
 }
 
-/* Where the peer is to write it to, in words of @frags: LNET_MAX_IOV. */
+/* Where the peer writes the payload. @frags: LNET_MAX_IOV of them. */
 static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 {
 	const struct ib_block *block = &x->memory.block;
@@ -123,7 +123,7 @@ static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 	return (struct ib_sink){ block->rkey, 1, frags };
 }
 
-/* The payload, if it is in registered memory. */
+/* The payload, if the user has registered its memory. */
 static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 {
 	const struct lnd_msg *msg = x->msg;
@@ -136,8 +136,9 @@ static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 	return lnet_msg_sink(msg, &p->iov, &p->niov, &p->mem);
 }
 
-/* Who waits for memory is not overtaken by what needs none. */
-static bool go_direct(struct ib_xfer *x, const struct ib_conn *conn)
+/* Uses the user's own memory, if possible. Does not overtake transfers with the
+ * same peer that wait for memory. */
+static bool use_direct(struct ib_xfer *x, const struct ib_conn *conn)
 {
 	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
 	struct ib_payload payload;
@@ -148,7 +149,7 @@ static bool go_direct(struct ib_xfer *x, const struct ib_conn *conn)
 			     &x->direct);
 }
 
-/* What is to be sent goes to the memory that it is copied through. */
+/* Copies outgoing payload into the bounce memory. */
 static void xfer_fill(struct ib_xfer *x)
 {
 	const struct lnd_msg *msg = x->msg;
@@ -158,7 +159,7 @@ static void xfer_fill(struct ib_xfer *x)
 			   msg->offset, msg->length);
 }
 
-/* ... and what has come, from there to where it is wanted. */
+/* Copies incoming payload out of the bounce memory. */
 static void xfer_empty(const struct ib_xfer *x)
 {
 	const struct lnd_msg *msg = x->msg;
@@ -168,53 +169,54 @@ static void xfer_empty(const struct ib_xfer *x)
 			    x->memory.block.addr, msg->length);
 }
 
-/* -EAGAIN: it waits for memory; or -ENOMEM. */
-static int xfer_hunger(struct ib_xfer *x)
+/* Waits for memory: -EAGAIN; or -ENOMEM. */
+static int xfer_wait_for_memory(struct ib_xfer *x)
 {
 	int rc = ib_memory_wait(x->cpt, xfer_use(x), &x->peer, &x->memory);
 
 	if (rc)
 		return rc;
-	xfer_move(x, IB_XFER_HUNGRY);
-	list_add_tail(&x->cpt->hungry, &x->link);
+	xfer_move(x, IB_XFER_MEMORY_WAIT);
+	list_add_tail(&x->cpt->memory_waiters, &x->link);
 	return -EAGAIN;
 }
 
-/* It was taken off those who wait, and ends. */
-static void xfer_starved(struct ib_xfer *x, int status, enum ulnet_cause cause)
+/* Ends a transfer that was taken off memory_waiters. */
+static void xfer_fail_waiting(struct ib_xfer *x, int status,
+			      enum ulnet_cause cause)
 {
 	if (x->rx)
 		ib_rx_end(x->rx, status);
 	xfer_finalize(x, status, cause);
 }
 
-/* Memory for what is too large for a message (x->length), and goes by @conn:
- * its own, or some that it is copied through. -EAGAIN: it waits for that;
+/* Gets memory for a payload that does not fit into an IMMEDIATE and goes over
+ * @conn: the user's own, or bounce memory. -EAGAIN: it waits for bounce memory;
  * -ENOMEM. */
 static int xfer_find_memory(struct ib_xfer *x, const struct ib_conn *conn)
 {
 	int rc;
 
-	if (go_direct(x, conn))
+	if (!x->length || use_direct(x, conn))
 		return 0;
 	rc = ib_memory_get(x->cpt, xfer_use(x), &x->peer, x->length,
 			   &x->memory);
 	if (!rc)
 		xfer_fill(x);
-	return rc == -ENOBUFS ? xfer_hunger(x) : rc;
+	return rc == -ENOBUFS ? xfer_wait_for_memory(x) : rc;
 }
 
-void ib_xfer_put_aside(struct ib_cpt *cpt)
+void ib_xfer_bounce(struct ib_cpt *cpt)
 {
 	struct ib_xfer *x;
 
 	list_for_each_entry (x, &cpt->got, link) {
 		if (!x->memory.block.chunk)
 			continue;
-		/* Without memory LNet hears so when it takes it. */
-		x->copy = malloc(x->length);
-		if (x->copy)
-			memcpy(x->copy, x->memory.block.addr, x->length);
+		/* Without memory LNet gets -ENOMEM when it takes the data. */
+		x->bounce = malloc(x->length);
+		if (x->bounce)
+			memcpy(x->bounce, x->memory.block.addr, x->length);
 		ib_memory_put(cpt, &x->memory);
 		x->memory.block.addr = NULL;
 	}
@@ -227,7 +229,7 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 	struct ib_frag frags[LNET_MAX_IOV];
 	struct ib_sink sink = xfer_sink(x, frags);
 
-	/* Not too many fragments: go_direct(). */
+	/* use_direct() has checked the number of fragments. */
 	BUG_ON(ib_send_get(tx, &sink));
 }
 
@@ -257,19 +259,20 @@ static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 	return 0;
 }
 
-/* Small messages all go by the same connection, and keep their order. */
-static in_line int connection(const struct ib_xfer *x, struct ib_conn **conn_p)
+/* Small messages keep their order, so they use the same connection. */
+static in_line int find_connection(const struct ib_xfer *x,
+				   struct ib_conn **conn_p)
 {
 	return ib_peers_get(&x->cpt->peers, &x->peer,
 			    x->kind != IB_XFER_IMMEDIATE, conn_p);
 }
 
-/* It has memory now, and begins; or it ends. -EINPROGRESS: neither, as there is
- * no connection. */
+/* Sends a transfer that has its memory now, or finalizes it with an error.
+ * -EINPROGRESS: there is no connection; nothing was done. */
 static int xfer_send_begin(struct ib_xfer *x)
 {
 	struct ib_conn *conn;
-	int rc = connection(x, &conn);
+	int rc = find_connection(x, &conn);
 
 	if (rc == -EINPROGRESS)
 		return rc;
@@ -308,7 +311,8 @@ int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 
 	if (msg->large)
 		return -EAFNOSUPPORT;
-	/* Who only calls is reached by a connection of its own, or not. */
+	/* A peer that only calls can be reached by the connections that it has
+	 * opened, and no others. */
 	if (msg->next_pid & LNET_PID_USERFLAG &&
 	    !ib_peers_use(&cpt->peers, &msg->next_hop))
 		return -EHOSTUNREACH;
@@ -316,7 +320,7 @@ int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	x = xfer_for(cpt, msg);
 	if (!x)
 		return -ENOMEM;
-	rc = connection(x, &conn);
+	rc = find_connection(x, &conn);
 	if (rc) {
 		xfer_end(x);
 		return xfer_status(rc);
@@ -331,13 +335,13 @@ int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return rc;
 }
 
-/* Nothing of it has left, and there is no connection for it just now: LNet has
- * it back until there is one. False: it cannot be. */
-static bool xfer_give_back(struct ib_xfer *x)
+/* Returns a message, of which nothing was sent, to LNet until there is a
+ * connection. False: not possible. */
+static bool xfer_return(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;
 
-	if (msg->again || ib_peers_want(&x->cpt->peers, &x->peer))
+	if (msg->again || ib_peers_connect(&x->cpt->peers, &x->peer))
 		return false;
 	xfer_end(x);
 	lnet_send_again(msg);
@@ -366,11 +370,11 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 		on_refused_header(conn, rx);
 }
 
-/* The data of a GET, which LNet takes, or not. */
+/* LNet takes the data of a GET; without @msg it does not want them. */
 static out_of_line void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
-	const void *data = x->copy ? x->copy : x->memory.block.addr;
+	const void *data = x->bounce ? x->bounce : x->memory.block.addr;
 	int status = msg && !x->in_place && !data ? -ENOMEM : 0;
 
 	if (msg && !x->in_place && data)
@@ -391,13 +395,13 @@ static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
 		iov_scatter(msg->iov, msg->niov, msg->offset, rx->msg.payload,
 			    msg->length);
 	ib_rx_end(rx, 0);
-	/* A header may promise more than comes. */
+	/* The LNet header may announce more payload than has come. */
 	lnet_finalize(msg, all ? 0 : -EPROTO,
 		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
 }
 
-/* The connection that a peer's PUT or GET came by has ended. Of the PUT some
- * has come, and nothing has left of the answer to the GET. */
+/* Sets status and cause for a PUT or GET whose connection has ended: the PUT
+ * was received in part, and of the GET's answer nothing was sent. */
 static void xfer_lost_with(const struct ib_rx *rx, int *status,
 			   enum ulnet_cause *cause)
 {
@@ -428,7 +432,7 @@ static void xfer_sink_begin(struct ib_xfer *x)
 	xfer_finalize(x, rc, cause);
 }
 
-/* A PUT of a peer ends before anything of its payload has come. */
+/* Ends a peer's PUT of which no payload has come. */
 static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
 		    enum ulnet_cause cause)
 {
@@ -436,8 +440,22 @@ static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
 	lnet_finalize(msg, status, cause);
 }
 
-static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
-				 struct lnd_msg *msg)
+/* A transfer for the payload of @rx, a PUT or GET. NULL: no memory. */
+static struct ib_xfer *xfer_for_rx(struct ib_rx *rx, enum ib_xfer_kind kind,
+				   struct lnd_msg *msg)
+{
+	struct ib_cpt *cpt = ib_cpt_of(ib_peers_of(rx->conn));
+	struct ib_xfer *x = xfer_new(cpt, kind, &rx->conn->terms.peer.nid, msg);
+
+	set_timeout(cpt);
+	if (!x)
+		return NULL;
+	x->rx = rx;
+	x->length = msg->length;
+	return x;
+}
+
+static out_of_line void take_put(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	enum ulnet_cause cause;
 	struct ib_xfer *x;
@@ -452,26 +470,20 @@ static out_of_line void take_put(struct ib_cpt *cpt, struct ib_rx *rx,
 		end_put(rx, msg, 0, LNET_CAUSE_OK);
 		return;
 	}
-	set_timeout(cpt);
-	x = xfer_new(cpt, IB_XFER_SINK, &rx->conn->terms.peer.nid, msg);
-	if (!x) {
-		end_put(rx, msg, -ENOMEM, LNET_CAUSE_LOCAL_ERROR);
-		return;
-	}
-	x->rx = rx;
-	x->length = msg->length;
-	rc = x->length ? xfer_find_memory(x, rx->conn) : 0;
+	x = xfer_for_rx(rx, IB_XFER_SINK, msg);
+	rc = x ? xfer_find_memory(x, rx->conn) : -ENOMEM;
 	if (rc == -EAGAIN)
 		return;
 	if (!rc) {
 		xfer_sink_begin(x);
 		return;
 	}
-	ib_rx_end(rx, rc);
-	xfer_finalize(x, rc, LNET_CAUSE_LOCAL_ERROR);
+	if (x)
+		xfer_end(x);
+	end_put(rx, msg, rc, LNET_CAUSE_LOCAL_ERROR);
 }
 
-/* What nobody wants. */
+/* Answers a message that LNet does not want. */
 static out_of_line void discard(struct ib_rx *rx)
 {
 	ib_rx_end(rx, rx->msg.type == IB_MSG_GET_REQ ? -ENODATA : 0);
@@ -489,7 +501,7 @@ void ib_xfer_recv(struct lnd_ni *ni, void *arg, struct lnd_msg *msg,
 	else if (!msg)
 		discard(rx);
 	else if (rx->msg.type == IB_MSG_PUT_REQ)
-		take_put(ib_cpt_of(ib_peers_of(rx->conn)), rx, msg);
+		take_put(rx, msg);
 	else
 		take_immediate(rx, msg);
 }
@@ -499,12 +511,12 @@ int ib_xfer_eager_recv(struct lnd_ni *ni, void *arg)
 	struct ib_rx *rx = arg;
 
 	(void)ni;
-	return rx->conn ? ib_rx_set_aside(rx) : 0;
+	return rx->conn ? ib_rx_bounce(rx) : 0;
 }
 
 /* ---- answering ---- */
 
-/* 0; -errno: it has not begun. */
+/* Begins to answer. 0, or -errno: nothing was sent. */
 static int xfer_answer_begin(struct ib_xfer *x)
 {
 	const struct ib_sge *source = x->length ? xfer_source(x) : NULL;
@@ -521,7 +533,6 @@ static int xfer_answer_begin(struct ib_xfer *x)
 int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg)
 {
 	struct ib_rx *rx = arg;
-	struct ib_cpt *cpt;
 	struct ib_xfer *x;
 	int rc;
 
@@ -532,14 +543,10 @@ int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg)
 		return 0;
 	if (!ib_conn_is_open(rx->conn))
 		return -ENOTCONN;
-	cpt = ib_cpt_of(ib_peers_of(rx->conn));
-	set_timeout(cpt);
-	x = xfer_new(cpt, IB_XFER_ANSWER, &rx->conn->terms.peer.nid, msg);
+	x = xfer_for_rx(rx, IB_XFER_ANSWER, msg);
 	if (!x)
 		return -ENOMEM;
-	x->rx = rx;
-	x->length = msg->length;
-	rc = x->length ? xfer_find_memory(x, rx->conn) : 0;
+	rc = xfer_find_memory(x, rx->conn);
 	if (rc == -EAGAIN)
 		return 0;
 	if (!rc)
@@ -551,7 +558,7 @@ int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg)
 
 /* ---- the end of transmits ---- */
 
-/* What the peer has written is the REPLY's payload. */
+/* Presents what the peer has written to LNet as the payload of a REPLY. */
 static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	struct lnd_ni *ni = x->cpt->ini->ni;
@@ -570,7 +577,7 @@ static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 	} else {
 		xfer_end(x);
 	}
-	/* Nobody may have wanted to reply: it is sent all the same. */
+	/* Even if the peer did not reply, the GET was sent. */
 	lnet_finalize(msg, 0, LNET_CAUSE_OK);
 	if (!replied || !lnet_parse(ni, hdr, sizeof(hdr), &from, &x->data))
 		return;
@@ -585,9 +592,9 @@ static out_of_line void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 	xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
-/* Was it lost with its connection before anything of it had left, and may go by
- * another one? The answer to a GET goes by none but that of the GET. */
-static bool may_go_anew(const struct ib_xfer *x, const struct ib_tx *tx)
+/* Was nothing sent before its connection was lost, and may another connection
+ * be used? The answer to a GET must use the GET's. */
+static bool may_send_again(const struct ib_xfer *x, const struct ib_tx *tx)
 {
 	return tx->status && !tx->begun && x->kind != IB_XFER_ANSWER &&
 	       (tx->cause == LNET_CAUSE_REMOTE_DROPPED ||
@@ -596,11 +603,11 @@ static bool may_go_anew(const struct ib_xfer *x, const struct ib_tx *tx)
 
 static void sent(struct ib_xfer *x, const struct ib_tx *tx)
 {
-	if (!may_go_anew(x, tx) || !xfer_give_back(x))
+	if (!may_send_again(x, tx) || !xfer_return(x))
 		xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
-/* Others than small messages that were sent. */
+/* Ends all other transfers than small messages that were sent. */
 static out_of_line void other_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	if (!x->msg)
@@ -628,8 +635,8 @@ void ib_xfer_done(struct ib_tx *tx)
 
 /* ---- silence ---- */
 
-/* Nothing of @tx has left, and LNet takes its message back once. */
-static bool can_go_back(const struct ib_tx *tx)
+/* Was nothing of @tx sent, and can LNet still take back its message? */
+static bool can_return(const struct ib_tx *tx)
 {
 	const struct ib_xfer *x = tx->user;
 
@@ -643,15 +650,14 @@ void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns)
 	struct ulnet_id id = { conn->terms.peer.nid, LNET_PID_ANY };
 	struct list *l;
 
-	/* The last one first: lnd.h. They wait, as they would without a
-	 * connection, until there is one that is not silent; or soon go by this
-	 * one, if LNet knows no other path. */
+	/* In reverse order (lnd.h). LNet sends them by another path or, if it
+	 * knows none, soon again by this connection. */
 	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
 		struct ib_tx *tx = list_entry(l, struct ib_tx, all);
 		struct ib_xfer *x = tx->user;
 		struct lnd_msg *msg;
 
-		if (!can_go_back(tx) || ib_peers_want(ps, &id.nid))
+		if (!can_return(tx) || ib_peers_connect(ps, &id.nid))
 			continue;
 		msg = x->msg;
 		x->msg = NULL;
@@ -677,11 +683,11 @@ void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 	bool begun = msg->incoming;
 
 	(void)ni;
-	if (x->fsm.state == IB_XFER_HUNGRY) {
+	if (x->fsm.state == IB_XFER_MEMORY_WAIT) {
 		list_del(&x->link);
-		xfer_starved(x, status,
-			     begun ? LNET_CAUSE_NETWORK_TIMEOUT
-				   : LNET_CAUSE_LOCAL_TIMEOUT);
+		xfer_fail_waiting(x, status,
+				  begun ? LNET_CAUSE_NETWORK_TIMEOUT
+					: LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	}
 	x->msg = NULL;
@@ -693,7 +699,7 @@ void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 
 /* ---- who waits for memory ---- */
 
-static void answer_goes_on(struct ib_xfer *x)
+static void answer_continue(struct ib_xfer *x)
 {
 	enum ulnet_cause cause = LNET_CAUSE_LOCAL_DROPPED;
 	int rc = xfer_answer_begin(x);
@@ -702,12 +708,12 @@ static void answer_goes_on(struct ib_xfer *x)
 		return;
 	if (rc == -ENOTCONN)
 		xfer_lost_with(x->rx, &rc, &cause);
-	xfer_starved(x, rc, cause);
+	xfer_fail_waiting(x, rc, cause);
 }
 
-/* @lost: those for which there is no connection any more, the last one
- * first. */
-static void send_goes_on(struct ib_xfer *x, struct list *lost)
+/* Sends a transfer that has its memory now. If there is no connection, adds it
+ * to @lost, in reverse order. */
+static void send_continue(struct ib_xfer *x, struct list *lost)
 {
 	if (xfer_send_begin(x) != -EINPROGRESS)
 		return;
@@ -715,50 +721,53 @@ static void send_goes_on(struct ib_xfer *x, struct list *lost)
 	list_add(lost, &x->link);
 }
 
-/* Those who have waited, and have got memory now: to @fed; or never will: to
- * @starved. Nobody is told. */
-static void feed_all(struct ib_cpt *cpt, struct list *fed, struct list *starved)
+/* Tries to get memory for all that wait. Moves those that have it to @granted,
+ * and those that never will to @refused. Calls nobody back. */
+static void retry_all(struct ib_cpt *cpt, struct list *granted,
+		      struct list *refused)
 {
 	struct ib_xfer *x, *tmp;
 
 	cpt->round++;
-	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
-		int rc = ib_memory_feed(cpt, cpt->round, x->length, &x->memory);
+	list_for_each_entry_safe (x, tmp, &cpt->memory_waiters, link) {
+		int rc =
+			ib_memory_retry(cpt, cpt->round, x->length, &x->memory);
 
 		if (rc == -ENOBUFS)
 			continue;
 		list_del(&x->link);
-		list_add_tail(rc ? starved : fed, &x->link);
+		list_add_tail(rc ? refused : granted, &x->link);
 		if (!rc)
 			xfer_fill(x);
 	}
 }
 
-static void go_on_all(struct ib_cpt *cpt, struct list *fed, struct list *lost)
+static void continue_all(struct ib_cpt *cpt, struct list *granted,
+			 struct list *lost)
 {
 	struct ib_xfer *x;
 
-	while ((x = list_pop(fed, struct ib_xfer, link))) {
-		/* Not earlier: who is new does not overtake it. */
+	while ((x = list_pop(granted, struct ib_xfer, link))) {
+		/* Only now, so that a new transfer cannot overtake this one. */
 		ib_memory_unwait(cpt, &x->memory);
 		if (x->kind == IB_XFER_SINK)
 			xfer_sink_begin(x);
 		else if (x->kind == IB_XFER_ANSWER)
-			answer_goes_on(x);
+			answer_continue(x);
 		else
-			send_goes_on(x, lost);
+			send_continue(x, lost);
 	}
 }
 
-/* Those behind them, for the same peers, need not wait for memory any more; and
- * given back later, they would get in front. */
-static void follow_lost(struct ib_cpt *cpt, struct list *lost)
+/* Transfers to peers in @lost that still wait for memory are lost as well:
+ * returned to LNet later, they would get ahead. */
+static void add_lost_behind(struct ib_cpt *cpt, struct list *lost)
 {
 	struct ib_xfer *x, *tmp;
 
 	if (list_empty(lost))
 		return;
-	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+	list_for_each_entry_safe (x, tmp, &cpt->memory_waiters, link) {
 		if (xfer_use(x) != IB_USE_ASKS ||
 		    x->memory.holder->lost != cpt->round)
 			continue;
@@ -767,35 +776,34 @@ static void follow_lost(struct ib_cpt *cpt, struct list *lost)
 	}
 }
 
-void ib_xfer_feed(struct work *w)
+void ib_xfer_retry(struct work *w)
 {
-	struct ib_cpt *cpt = container_of(w, struct ib_cpt, feed);
-	struct list fed, starved, lost;
+	struct ib_cpt *cpt = container_of(w, struct ib_cpt, retry);
+	struct list granted, refused, lost;
 	struct ib_xfer *x;
 
-	cpt->feeding = false;
-	list_init(&fed);
-	list_init(&starved);
+	cpt->retrying = false;
+	list_init(&granted);
+	list_init(&refused);
 	list_init(&lost);
-	feed_all(cpt, &fed, &starved);
-	go_on_all(cpt, &fed, &lost);
-	follow_lost(cpt, &lost);
+	retry_all(cpt, &granted, &refused);
+	continue_all(cpt, &granted, &lost);
+	add_lost_behind(cpt, &lost);
 	while ((x = list_pop(&lost, struct ib_xfer, link))) {
-		/* Its connection was lost while it waited, for the second
-		 * time: it has waited too long. */
-		if (!xfer_give_back(x))
+		/* It was returned before. A second time is too much. */
+		if (!xfer_return(x))
 			xfer_finalize(x, -ENOBUFS, LNET_CAUSE_LOCAL_DROPPED);
 	}
-	while ((x = list_pop(&starved, struct ib_xfer, link)))
-		xfer_starved(x, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
+	while ((x = list_pop(&refused, struct ib_xfer, link)))
+		xfer_fail_waiting(x, -ENOMEM, LNET_CAUSE_LOCAL_DROPPED);
 	ib_cpt_settle(cpt);
 }
 
-void ib_xfer_starve(struct ib_cpt *cpt, int status)
+void ib_xfer_fail_waiters(struct ib_cpt *cpt, int status)
 {
-	while (!list_empty(&cpt->hungry)) {
+	while (!list_empty(&cpt->memory_waiters)) {
 		struct ib_xfer *x =
-			list_first(&cpt->hungry, struct ib_xfer, link);
+			list_first(&cpt->memory_waiters, struct ib_xfer, link);
 		bool down = status == -ENETDOWN;
 		enum ulnet_cause none = down ? LNET_CAUSE_LOCAL_NO_ROUTE
 					     : LNET_CAUSE_LOCAL_ABORTED;
@@ -803,28 +811,30 @@ void ib_xfer_starve(struct ib_cpt *cpt, int status)
 			down ? LNET_CAUSE_LOCAL_ERROR : LNET_CAUSE_SHUTDOWN;
 
 		list_del(&x->link);
-		xfer_starved(x, status, x->kind == IB_XFER_SINK ? some : none);
+		xfer_fail_waiting(x, status,
+				  x->kind == IB_XFER_SINK ? some : none);
 	}
 }
 
-/* There may be no connection with @peer any more. What waits for memory to be
- * sent there came behind what was to go by that one, so it is given back before
- * that; nobody is told. */
-static void hungry_go_back(struct ib_cpt *cpt, const struct ulnet_nid *peer)
+/* The connection with @peer may have been the last one. Returns messages to it
+ * that wait for memory: they were sent after those that the connection returns,
+ * so LNet must get them first. Calls nobody back. */
+static void return_waiters(struct ib_cpt *cpt, const struct ulnet_nid *peer)
 {
 	struct list *l, *before;
 
-	for (l = cpt->hungry.prev; l != &cpt->hungry; l = before) {
+	for (l = cpt->memory_waiters.prev; l != &cpt->memory_waiters;
+	     l = before) {
 		struct ib_xfer *x = list_entry(l, struct ib_xfer, link);
 		struct ib_conn *conn;
 
 		before = l->prev;
 		if (xfer_use(x) != IB_USE_ASKS ||
 		    !lnet_nid_eq(&x->peer, peer) || x->msg->again ||
-		    connection(x, &conn) != -EINPROGRESS)
+		    find_connection(x, &conn) != -EINPROGRESS)
 			continue;
 		list_del(&x->link);
-		if (!xfer_give_back(x))
+		if (!xfer_return(x))
 			list_add(before, &x->link);
 	}
 }
@@ -835,9 +845,9 @@ void ib_xfer_closed(struct ib_conn *conn)
 	struct ib_xfer *x, *tmp;
 	struct list lost;
 
-	hungry_go_back(cpt, &conn->terms.peer.nid);
+	return_waiters(cpt, &conn->terms.peer.nid);
 	list_init(&lost);
-	list_for_each_entry_safe (x, tmp, &cpt->hungry, link) {
+	list_for_each_entry_safe (x, tmp, &cpt->memory_waiters, link) {
 		if (!x->rx || x->rx->conn != conn)
 			continue;
 		list_del(&x->link);
@@ -848,6 +858,6 @@ void ib_xfer_closed(struct ib_conn *conn)
 		int status;
 
 		xfer_lost_with(x->rx, &status, &cause);
-		xfer_starved(x, status, cause);
+		xfer_fail_waiting(x, status, cause);
 	}
 }

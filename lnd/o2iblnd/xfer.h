@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LNet's messages on their way: between LNet's operations and what passes over
- * connections (conn.h).
+ * Transfers: LNet's messages, mapped to messages of the protocol (conn.h).
  *
- *	LNet has			it goes as
+ *	of LNet				sent as
  *	a message that fits		IMMEDIATE
- *	a PUT or REPLY that does not	PUT_REQ and what follows
- *	a GET, to next_hop itself,
- *	    whose REPLY may not fit	GET_REQ and what follows. When that is
- *					done the GET is sent, and its REPLY
- *					comes in: LNet takes the data as that of
- *					any other message.
+ *	a larger PUT or REPLY		PUT_REQ, and what follows
+ *	a GET to next_hop itself
+ *	    whose REPLY may not fit	GET_REQ, and what follows. Once that is
+ *					done the GET counts as sent, and its
+ *					REPLY as received: LNet takes the data
+ *					as those of any message.
  *
- *	a peer's IMMEDIATE		a message
- *	a peer's PUT_REQ		a message whose payload is fetched when
+ *	of a peer			given to LNet as
+ *	IMMEDIATE			a message
+ *	PUT_REQ				a message, whose payload is fetched when
  *					LNet takes it
- *	a peer's GET_REQ		a GET, whose REPLY is its answer
+ *	GET_REQ				a GET, whose REPLY answers the GET_REQ
  *
- * A transfer is what the LND has of a message, from send(), recv() or answer()
- * to lnet_finalize(), or for longer, if LNet has given the message up and a
- * device or a peer has not:
+ * A transfer exists from send(), recv() or answer() to lnet_finalize(), or
+ * longer if LNet has given the message up but a device or a peer has not:
  *
- *	new ----> hungry ----> moving ----> done
- *	  `-----------------------^  `-> got ---^
+ *	new -> memory-wait -> moving -> done
+ *	  `---------------------^  `-> got -^
  *
- *	hungry	waits for memory to be copied through (memory.h), unless its
- *		own can be used (regcache.h)
- *	moving	has a transmit
- *	got	of a GET: its data waits for LNet to take it
+ *	memory-wait	waits for bounce memory (memory.h); not needed if the
+ *			user's own can be used (regcache.h)
+ *	moving		has a transmit
+ *	got		GET: its data waits for LNet to take it
  *
  * Thread: the CPT's.
  */
@@ -38,7 +37,7 @@
 
 enum ib_xfer_state {
 	IB_XFER_NEW,
-	IB_XFER_HUNGRY,
+	IB_XFER_MEMORY_WAIT,
 	IB_XFER_MOVING,
 	IB_XFER_GOT,
 	IB_XFER_DONE,
@@ -50,29 +49,30 @@ enum ib_xfer_kind {
 	IB_XFER_IMMEDIATE,
 	IB_XFER_PUT,
 	IB_XFER_GET,
-	IB_XFER_SINK,	/* of a peer's PUT */
-	IB_XFER_ANSWER, /* to a peer's GET */
+	IB_XFER_SINK,	/* receives a peer's PUT */
+	IB_XFER_ANSWER, /* answers a peer's GET */
 };
 
 struct ib_xfer {
-	/* GET: LNet's name for its data. That it is not a message's shows in
-	 * its connection: it has none. */
+	/* GET: what LNet is given as "arg" for the data that has come. Its conn
+	 * is NULL, which tells it from a message. */
 	struct ib_rx data;
 	struct fsm fsm;
 	enum ib_xfer_kind kind;
 	struct ib_cpt *cpt;
 	struct ulnet_nid peer;
-	struct lnd_msg *msg; /* NULL: LNet has given it up, or has it back */
-	struct ib_rx *rx;    /* SINK, ANSWER: not answered yet; or NULL */
-	struct ib_tx *tx;    /* moving */
-	struct list link;    /* cpt->hungry, cpt->got */
-	/* Of its payload, which is in one of the two; 0: in neither. */
+	struct lnd_msg *msg; /* NULL: already finalized */
+	/* SINK, ANSWER: the peer's message, until it is answered; or NULL */
+	struct ib_rx *rx;
+	struct ib_tx *tx; /* in state "moving" */
+	struct list link; /* cpt->memory_waiters, cpt->got */
+	/* Bytes of payload in direct or memory; 0: neither is used. */
 	uint32_t length;
 	struct ib_direct direct;
 	struct ib_memory memory;
-	/* got: */
-	bool in_place; /* the data is in the user's memory */
-	void *copy;    /* the data, when its memory had to go */
+	/* in state "got" */
+	bool in_place; /* the data is in the user's own memory */
+	void *bounce;  /* the data, if the port's memory had to be freed */
 };
 
 /* ---- what LNet calls: as lnd.h says of them ---- */
@@ -87,21 +87,23 @@ bool ib_xfer_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 
 /* ---- what connections tell: as peer.h says ---- */
 
-/* What it has brought, and waits for memory, ends with it; what waits to be
- * sent to its peer waits for another one. */
+/* Ends transfers from @conn that wait for memory. Transfers to the same peer
+ * that wait for memory wait for another connection, too. */
 void ib_xfer_closed(struct ib_conn *conn);
 void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx);
 void ib_xfer_done(struct ib_tx *tx);
-/* What waits on @conn is LNet's again, which is told of the silence. */
+/* Returns to LNet all messages on @conn of which nothing was sent, and tells it
+ * of the silence. */
 void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns);
 
 /* ---- for port.c ---- */
 
-/* cpt->feed. */
-void ib_xfer_feed(struct work *w);
-/* Those who wait for memory end: -ENETDOWN, -ESHUTDOWN. */
-void ib_xfer_starve(struct ib_cpt *cpt, int status);
-/* Data that LNet has not taken yet holds no memory of the port any more. */
-void ib_xfer_put_aside(struct ib_cpt *cpt);
+/* Work: retries the transfers that wait for memory. */
+void ib_xfer_retry(struct work *w);
+/* Ends the transfers that wait for memory with -ENETDOWN or -ESHUTDOWN. */
+void ib_xfer_fail_waiters(struct ib_cpt *cpt, int status);
+/* Moves data that LNet has not taken yet to bounce buffers outside of the
+ * port's registered memory. */
+void ib_xfer_bounce(struct ib_cpt *cpt);
 
 #endif

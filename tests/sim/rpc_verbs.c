@@ -77,7 +77,7 @@ void verbs_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b)
 		l.rnr = (uint32_t)rnd(r, most);
 		for (unsigned int i = IB_WC_OK + 1; i < IB_WC_STATUSES; i++)
 			if (chance(r, 40))
-				l.ends[i] = (uint32_t)rnd(r, most);
+				l.wc_ppm[i] = (uint32_t)rnd(r, most);
 	}
 	simqp_link_set(r->fabric, &a, &b, &l);
 }

@@ -416,13 +416,13 @@ static int ferry_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
 	return 0;
 }
 
-static void ferry_deafen(struct ib_port *ib)
+static void ferry_stop_listening(struct ib_port *ib)
 {
 	struct ferry_port *p = port_of(ib);
 
 	take(p->ferry);
 	p->deaf = true;
-	simqp_verbs()->deafen(p->inner);
+	simqp_verbs()->stop_listening(p->inner);
 	give(p->ferry);
 }
 
@@ -432,7 +432,7 @@ static void ferry_close(struct ib_port *ib)
 	struct ferry *f = p->ferry;
 
 	loop_assert_owner(p->ib.ni->loops[0]);
-	ferry_deafen(ib);
+	ferry_stop_listening(ib);
 	take(f);
 	p->closed = true;
 	port_put(p);
@@ -573,7 +573,7 @@ static const struct ib_verbs ferry_verbs = {
 	.name = "simulated, for threads",
 	.open = ferry_open,
 	.close = ferry_close,
-	.deafen = ferry_deafen,
+	.stop_listening = ferry_stop_listening,
 	.resolve = ferry_resolve,
 	.create = ferry_create,
 	.connect = ferry_connect,

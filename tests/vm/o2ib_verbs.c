@@ -471,9 +471,9 @@ static int do_close(void *arg)
 	return 0;
 }
 
-static int do_deafen(void *arg)
+static int do_stop_listening(void *arg)
 {
-	verbs->deafen(arg);
+	verbs->stop_listening(arg);
 	return 0;
 }
 
@@ -837,7 +837,7 @@ static void test_many(void)
 static void test_deaf(void)
 {
 	say("a port that nobody listens on");
-	loop_call(b.loops[0], do_deafen, b.port);
+	loop_call(b.loops[0], do_stop_listening, b.port);
 	attempt(ACCEPT);
 	wait_for(active[0].rejected);
 	check(active[0].reason == IB_CM_REJECT_NO_LISTENER);
@@ -887,7 +887,7 @@ static int do_remove(void *arg)
 {
 	struct end *e = arg;
 
-	ibr_conn_removed(ibr_qp(e->qp));
+	ibr_conn_abort(ibr_qp(e->qp), -ENODEV);
 	return 0;
 }
 

@@ -10,7 +10,7 @@ static const struct fsm_state cm_states[SIMQP_STATES] = {
 			  FSM_TO(SIMQP_CONNECTING) | FSM_TO(SIMQP_ENDED) },
 	[SIMQP_CONNECTING] = { "connecting",
 			       FSM_TO(SIMQP_OPEN) | FSM_TO(SIMQP_ENDED) },
-	[SIMQP_UNTOLD] = { "untold", FSM_TO(SIMQP_REQUESTED) },
+	[SIMQP_PENDING] = { "pending", FSM_TO(SIMQP_REQUESTED) },
 	[SIMQP_REQUESTED] = { "requested",
 			      FSM_TO(SIMQP_ACCEPTED) | FSM_TO(SIMQP_ENDED) },
 	[SIMQP_ACCEPTED] = { "accepted",
@@ -51,7 +51,7 @@ static bool way_loses(struct simqp_way *w)
 	return true;
 }
 
-/* Takes @it, for the queue pair @id. */
+/* Takes @it, and sends it to the queue pair @id. */
 static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 		      uint64_t at)
 {
@@ -65,7 +65,7 @@ static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 	}
 }
 
-/* When a message that leaves now arrives; they keep their order. */
+/* The arrival of a message sent now. Messages keep their order. */
 static uint64_t cm_arrival(struct simqp_qp *qp, enum simqp_kind kind)
 {
 	const struct simqp_link *link = simqp_way_link(qp->out);
@@ -96,7 +96,7 @@ static void tell_peer(struct simqp_qp *qp, enum simqp_kind kind)
 		  cm_arrival(qp, kind));
 }
 
-/* Rejects what comes over the way back of @w. */
+/* Sends a rejection over @w to the queue pair @id. */
 static void tell_rejected(struct simqp_way *w, uint64_t id, int reason)
 {
 	struct simqp_item *it = simqp_item_new(SIMQP_REJ);
@@ -114,7 +114,7 @@ static void send_req(struct simqp_qp *qp)
 	if (way_loses(qp->out))
 		return;
 	if (!qp->out->dst->port) {
-		/* A host on which nobody listens says so. */
+		/* a host without a listener rejects the request */
 		tell_rejected(qp->in, qp->id, IB_CM_REJECT_NO_LISTENER);
 		return;
 	}
@@ -163,7 +163,8 @@ void simqp_cm_fail(struct simqp_qp *qp, int status)
 	simqp_inbox_put(&qp->inbox, it, simqp_now(qp->fabric));
 }
 
-/* What the active side has asked for, before it knows by whom it is served. */
+/* The passive queue pair for the request of @id. The active side does not know
+ * its id before the acceptance. */
 static struct simqp_qp *find_asked(const struct simqp_port *port, uint64_t id)
 {
 	struct simqp_qp *qp;
@@ -352,7 +353,7 @@ void simqp_cm_on_req(struct simqp_port *port, struct simqp_item *it)
 	qp = simqp_qp_new(port,
 			  events->request_cpt(&port->ib, it->private,
 					      IB_PRIVATE_REQUEST_SIZE),
-			  SIMQP_UNTOLD);
+			  SIMQP_PENDING);
 	qp->dst_nid = back->dst->nid;
 	qp->peer = it->from;
 	qp->out = back;
@@ -368,7 +369,7 @@ static void cm_on_request(struct simqp_qp *qp, const struct simqp_item *it)
 	struct ib_source from = { .nid = qp->port->addr->nid,
 				  .port = it->src_port };
 
-	/* The CM knows addresses, and no nets. */
+	/* the CM knows addresses, but no nets */
 	memcpy(from.nid.addr, qp->dst_nid.addr, sizeof(from.nid.addr));
 	cm_move(qp, SIMQP_REQUESTED);
 	qp->port->usage.qps++;
@@ -376,12 +377,12 @@ static void cm_on_request(struct simqp_qp *qp, const struct simqp_item *it)
 			       IB_PRIVATE_REQUEST_SIZE);
 }
 
-void simqp_cm_reject_untold(struct simqp_port *port)
+void simqp_cm_reject_pending(struct simqp_port *port)
 {
 	struct simqp_qp *qp, *next;
 
 	list_for_each_entry_safe (qp, next, &port->qps, link) {
-		if (qp->cm.state != SIMQP_UNTOLD)
+		if (qp->cm.state != SIMQP_PENDING)
 			continue;
 		tell_rejected(qp->out, qp->peer, IB_CM_REJECT_NO_LISTENER);
 		simqp_qp_free(qp);
@@ -438,11 +439,11 @@ static void on_rtu(struct simqp_qp *qp)
 	events_of(qp)->established(&qp->ib, NULL, 0);
 }
 
-/* ---- both ---- */
+/* ---- both sides ---- */
 
 static void cm_on_gone(struct simqp_qp *qp)
 {
-	if (qp->cm.state == SIMQP_UNTOLD)
+	if (qp->cm.state == SIMQP_PENDING)
 		simqp_qp_free(qp);
 	else if (qp->cm.state == SIMQP_REQUESTED ||
 		 qp->cm.state == SIMQP_ACCEPTED)

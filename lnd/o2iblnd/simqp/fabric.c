@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/simqp/fabric.h"
-
 #include "lnd/o2iblnd/simqp/qp.h"
 
 #include <errno.h>
@@ -28,16 +26,15 @@ void *simqp_alloc(size_t size)
 	return p;
 }
 
-int simqp_fabric_make(const struct ib_verbs *verbs, struct env_sim *world,
-		      const struct simqp_conf *conf,
-		      struct simqp_fabric **fabric_p)
+int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
+		     struct simqp_fabric **fabric_p)
 {
 	struct simqp_fabric *f = calloc(1, sizeof(*f));
 	const struct simqp_conf *def = &conf_default;
 
 	if (!f)
 		return -ENOMEM;
-	f->ib.verbs = verbs;
+	f->ib.verbs = simqp_verbs();
 	f->world = world;
 	f->conf = conf ? *conf : *def;
 	f->conf.ack_ns = f->conf.ack_ns ? f->conf.ack_ns : def->ack_ns;
@@ -97,7 +94,7 @@ void simqp_stats(const struct simqp_fabric *f, struct simqp_stats *stats)
 	*stats = f->stats;
 }
 
-/* A loop is its own turn's, or its thread's: there is but one thread. */
+/* Enters the loop, as its turn or thread would: all run in one thread. */
 void simqp_arm(struct loop *loop, struct timer *t, uint64_t at)
 {
 	struct loop *before = loop_enter(loop);
@@ -301,7 +298,7 @@ uint64_t simqp_way_latency(struct simqp_way *w)
 	return ns;
 }
 
-/* ---- what is to happen ---- */
+/* ---- timed items ---- */
 
 struct simqp_item *simqp_item_new(enum simqp_kind kind)
 {
@@ -319,7 +316,7 @@ void simqp_item_free(struct simqp_item *it)
 	free(it);
 }
 
-/* For the first item. */
+/* Arms the timer for the first item. */
 static void inbox_arm(struct simqp_inbox *b)
 {
 	if (list_empty(&b->items))
@@ -375,7 +372,7 @@ void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at)
 	inbox_arm(b);
 }
 
-void simqp_inbox_hurry(struct simqp_inbox *b, uint64_t now)
+void simqp_inbox_expedite(struct simqp_inbox *b, uint64_t now)
 {
 	struct simqp_item *it;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies between ports: addresses, and the ways from one to another.
- * Inside simqp only.
+ * Inside simqp: addresses, links between them, ports, and the timed items that
+ * are delivered to ports and queue pairs.
  */
 #ifndef LND_O2IBLND_SIMQP_FABRIC_H
 #define LND_O2IBLND_SIMQP_FABRIC_H
@@ -13,42 +13,42 @@
 
 struct simqp_port;
 
-/* A call that is to fail. */
+/* A call that will fail. */
 struct simqp_fail {
-	unsigned int skip; /* good ones before it */
-	int status;	   /* 0: none fails */
+	unsigned int skip; /* calls that succeed before */
+	int status;	   /* 0: none */
 };
 
-/* A NID that is in the network; lives as long as the fabric. */
+/* A NID known to the network. Lives as long as the fabric. */
 struct simqp_addr {
 	struct list link; /* fabric.addrs */
 	struct ulnet_nid nid;
 	struct simqp_device device;
-	struct simqp_port *port; /* NULL: none is open */
+	struct simqp_port *port; /* NULL: not open */
 	bool down;
-	bool gone; /* the device */
+	bool gone; /* the device was removed */
 	const char *why;
 	struct simqp_fail fails[SIMQP_CALLS];
-	int reject;    /* reason of the next rejection; 0: none */
-	int unresolve; /* status of the next resolve(); 0: its own */
+	int reject;    /* reason to reject the next request; 0: none */
+	int unresolve; /* status of the next resolve(); 0: as usual */
 };
 
-/* A direction between two NIDs; lives as long as the fabric. */
+/* A direction between two NIDs. Lives as long as the fabric. */
 struct simqp_way {
 	struct list link; /* fabric.ways */
 	struct simqp_fabric *fabric;
 	struct simqp_addr *src, *dst;
-	uint64_t version; /* of the rules that @now is from */
+	uint64_t version; /* version of the rules that "now" is from */
 	struct simqp_link now;
-	uint64_t free_at; /* ns: when what was sent before has left */
+	uint64_t free_at; /* ns: when all that was sent before has left */
 };
 
-/* What was said of a direction. */
+/* A rule for a direction. */
 struct simqp_rule {
 	struct list link; /* fabric.links, .silences: newest first */
 	struct ulnet_nid src, dst;
-	struct simqp_link is; /* fabric.links */
-	uint64_t until;	      /* fabric.silences; ns */
+	struct simqp_link is; /* in fabric.links */
+	uint64_t until;	      /* ns; in fabric.silences */
 };
 
 struct simqp_fabric {
@@ -56,14 +56,14 @@ struct simqp_fabric {
 	struct env_sim *world;
 	struct simqp_conf conf;
 	struct rng rng;
-	/* Of its own: how often memory is registered may depend on where it
-	 * is, which is no part of the seed. */
+	/* Separate, since how often memory is registered may depend on
+	 * addresses, which do not follow from the seed. */
 	struct rng key_rng;
 	struct list addrs;
 	struct list ways;
 	struct list links;    /* simqp_rule */
 	struct list silences; /* simqp_rule */
-	uint64_t version;     /* of links */
+	uint64_t version;     /* counts changes of links */
 	struct hash qps;      /* by id */
 	uint64_t last_qp;
 	uint32_t last_key;
@@ -73,75 +73,68 @@ struct simqp_fabric {
 _Static_assert(offsetof(struct simqp_fabric, ib) == 0,
 	       "a fabric is what lnd_ni.fabric points to");
 
-/* Zeroed memory. What a simulation itself needs is there: else it aborts. */
+/* Allocates zeroed memory, or aborts. */
 void *simqp_alloc(size_t size);
-
-/* As simqp_fabric_new(), whose ports are for @verbs. */
-int simqp_fabric_make(const struct ib_verbs *verbs, struct env_sim *world,
-		      const struct simqp_conf *conf,
-		      struct simqp_fabric **fabric_p) must_check;
 
 uint64_t simqp_now(const struct simqp_fabric *f);
 bool simqp_dice(struct simqp_fabric *f, uint32_t ppm);
 
-/* Timers of any loop of the world, in a turn of whichever. */
+/* Timers of any loop of the world, callable in any turn. */
 void simqp_arm(struct loop *loop, struct timer *t, uint64_t at);
 void simqp_disarm(struct loop *loop, struct timer *t);
 
-/* NULL: it was never in the network. */
+/* NULL: not known to the network. */
 struct simqp_addr *simqp_addr_find(const struct simqp_fabric *f,
 				   const struct ulnet_nid *nid);
 struct simqp_addr *simqp_addr_get(struct simqp_fabric *f,
 				  const struct ulnet_nid *nid);
-/* Is @call to fail now? 0, or its status. */
+/* Counts a call. Returns 0, or the status with which it must fail. */
 int simqp_addr_fails(struct simqp_addr *a, enum simqp_call call);
 
-/* The NID matches @by, which may be any. */
+/* Is @nid equal to @by, or @by LNET_NID_ANY? */
 bool simqp_is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by);
 
 struct simqp_way *simqp_way_get(struct simqp_fabric *f, struct simqp_addr *src,
 				struct simqp_addr *dst);
-/* As it is now. */
+/* The link's present state. */
 const struct simqp_link *simqp_way_link(struct simqp_way *w);
 bool simqp_way_is_silent(const struct simqp_way *w);
-/* @length bytes leave when those before them have left; returns when the last
- * one has, ns. */
+/* Queues @length bytes for sending. Returns when the last one has left, ns. */
 uint64_t simqp_way_take(struct simqp_way *w, uint64_t length);
-/* ns that something takes on the way. */
+/* The latency of one packet, with jitter, ns. */
 uint64_t simqp_way_latency(struct simqp_way *w);
 
-/* ---- what is to happen ---- */
+/* ---- timed items ---- */
 
 /*
- * What is to happen on a loop, each at its time: packets that arrive, connect
- * messages, completions. One item is handled at a time, out of a timer of the
- * loop. Inside simqp only.
+ * Timed items of a loop: packets, connect messages, completions. They are
+ * handled one at a time, by a timer.
  */
 
 struct simqp_wr;
 struct simqp_inbox;
 
 enum simqp_kind {
-	/* of queue pairs: data */
+	/* for queue pairs: data */
 	SIMQP_DATA,
-	SIMQP_ACK,   /* all up to seq */
-	SIMQP_RNR,   /* seq has met no receive */
-	SIMQP_NAK,   /* seq has failed, by wc */
-	SIMQP_ABORT, /* the peer's has given up on receives */
-	/* of queue pairs: connect messages */
+	SIMQP_ACK,   /* acknowledges all up to seq */
+	SIMQP_RNR,   /* there was no receive for seq */
+	SIMQP_NAK,   /* seq has failed with wc */
+	SIMQP_ABORT, /* the peer has used up its retries for a receive */
+	/* for queue pairs: connect messages */
 	SIMQP_REP,
 	SIMQP_RTU,
 	SIMQP_REJ,
 	SIMQP_DREQ,
-	SIMQP_GONE, /* the active side gives up */
-	/* of queue pairs: from nowhere else */
+	SIMQP_GONE, /* the active side has given up */
+	/* for queue pairs: local */
 	SIMQP_RESOLVED,
 	SIMQP_REQUEST,
 	SIMQP_FAIL,
-	/* of their completion queues */
+	/* for their completion queues */
 	SIMQP_RECEIVED,
 	SIMQP_SENT,
-	/* of ports */
+	/* for ports */
 	SIMQP_REQ,
 	SIMQP_CHANGED,
 };
@@ -150,20 +143,20 @@ struct simqp_item {
 	struct list link; /* simqp_inbox.items */
 	uint64_t at;	  /* ns */
 	enum simqp_kind kind;
-	struct simqp_way *way; /* over which it comes; NULL: none */
-	uint64_t from;	       /* id of the queue pair that has sent it */
-	struct simqp_wr *wr;   /* a reference; DATA */
+	struct simqp_way *way; /* the way over which it comes; NULL: local */
+	uint64_t from;	       /* id of the sending queue pair */
+	struct simqp_wr *wr;   /* DATA: a reference */
 	uint64_t seq;	       /* DATA, ACK, RNR, NAK */
-	int status;	       /* errno, or reason of a rejection */
-	/* Completions, NAK: */
+	int status;	       /* errno, or reason of the rejection */
+	/* completions and NAK */
 	enum ib_wc_status wc;
 	void *cookie;
 	uint32_t length;
-	uint32_t nwr; /* work requests that have ended with it */
-	/* CHANGED: */
+	uint32_t nwr; /* work requests that complete with it */
+	/* CHANGED */
 	bool up, removed;
 	const char *why;
-	/* Connect messages: */
+	/* connect messages */
 	uint16_t src_port, service;
 	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
 };
@@ -171,10 +164,10 @@ struct simqp_item {
 typedef void (*simqp_handle_fn)(struct simqp_inbox *b, struct simqp_item *it);
 
 struct simqp_inbox {
-	struct list items; /* by time */
+	struct list items; /* sorted by time */
 	struct timer timer;
 	struct loop *loop;
-	/* Borrows the item until return; may end the inbox. */
+	/* Borrows the item until return; may free the inbox. */
 	simqp_handle_fn handle;
 };
 
@@ -183,14 +176,48 @@ void simqp_item_free(struct simqp_item *it);
 
 void simqp_inbox_init(struct simqp_inbox *b, struct loop *loop,
 		      simqp_handle_fn handle);
-/* Drops what is in it. */
+/* Frees all items. */
 void simqp_inbox_fini(struct simqp_inbox *b);
-/* Takes @it, which is handled at @at, behind all that are until then. Never
- * before this returns. */
+/* Takes @it, to be handled at @at, after all earlier ones and never before this
+ * function returns. */
 void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at);
-/* What is in it is due now. */
-void simqp_inbox_hurry(struct simqp_inbox *b, uint64_t now);
-/* Drops what has come over some way. */
+/* Makes all items due now. */
+void simqp_inbox_expedite(struct simqp_inbox *b, uint64_t now);
+/* Drops all items that come over a way. */
 void simqp_inbox_cut(struct simqp_inbox *b);
+
+/* ---- ports ---- */
+
+struct simqp_port {
+	struct ib_port ib;
+	struct simqp_fabric *fabric;
+	struct simqp_addr *addr;
+	struct ib_port_conf conf;
+	bool listening;
+	bool removed; /* the device was removed */
+	/* the node has died: completions are immediate */
+	bool dying;
+	struct simqp_inbox inbox; /* CPT 0 */
+	struct list qps;	  /* simqp_qp.link */
+	struct hash keys;	  /* registered memory, by key */
+	struct simqp_usage usage;
+	uint16_t last_src_port;
+	uint8_t src_ports[8192]; /* bitmap of those in use */
+};
+
+static inline struct simqp_port *simqp_port(struct ib_port *ib)
+{
+	return container_of(ib, struct simqp_port, ib);
+}
+
+/* Takes a free source port; 0: none is left. */
+uint16_t simqp_src_port_get(struct simqp_port *port);
+void simqp_src_port_put(struct simqp_port *port, uint16_t src_port);
+
+/* Is all of @sge registered with its lkey? True if it is empty. */
+bool simqp_mr_is_local(const struct simqp_port *port, const struct ib_sge *sge);
+/* May peers write to all of it with @rkey? */
+bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,
+			uint64_t length, uint32_t rkey);
 
 #endif

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/o2iblnd/simqp/port.h"
+#include "lnd/o2iblnd/simqp/qp.h"
 
 #include <errno.h>
-
-#include "lnd/o2iblnd/simqp/fabric.h"
-#include "lnd/o2iblnd/simqp/qp.h"
-#include "lnd/o2iblnd/simqp/simqp.h"
 
 #define PRIVILEGED_MIN 512
 #define PRIVILEGED_MAX 1023
@@ -21,6 +17,18 @@ static void on_port_item(struct simqp_inbox *b, struct simqp_item *it)
 	else
 		port->ib.events->port_changed(&port->ib, it->up, it->removed,
 					      it->why);
+}
+
+/* Tells the LND, in a turn of its own. */
+static void port_changed(struct simqp_port *port, bool up, bool removed,
+			 const char *why)
+{
+	struct simqp_item *it = simqp_item_new(SIMQP_CHANGED);
+
+	it->up = up;
+	it->removed = removed;
+	it->why = why;
+	simqp_inbox_put(&port->inbox, it, simqp_now(port->fabric));
 }
 
 static int open_refused(struct simqp_addr *a, const char **why)
@@ -40,9 +48,9 @@ static int open_refused(struct simqp_addr *a, const char **why)
 	return rc;
 }
 
-int simqp_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
-	       const struct ib_events *events, void *user,
-	       struct ib_port **port_p, const char **why)
+static int simqp_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
+		      const struct ib_events *events, void *user,
+		      struct ib_port **port_p, const char **why)
 {
 	struct simqp_fabric *f = ni->fabric;
 	struct simqp_addr *a;
@@ -73,42 +81,31 @@ int simqp_open(struct lnd_ni *ni, const struct ib_port_conf *conf,
 	hash_init(&port->keys);
 	a->port = port;
 	if (a->down)
-		simqp_port_changed(port, false, false, a->why);
+		port_changed(port, false, false, a->why);
 	*port_p = &port->ib;
 	return 0;
 }
 
-void simqp_deafen(struct ib_port *ib)
+static void simqp_stop_listening(struct ib_port *ib)
 {
 	struct simqp_port *port = simqp_port(ib);
 
 	loop_assert_owner(port->inbox.loop);
 	port->listening = false;
-	simqp_cm_reject_untold(port);
+	simqp_cm_reject_pending(port);
 }
 
-void simqp_close(struct ib_port *ib)
+static void simqp_close(struct ib_port *ib)
 {
 	struct simqp_port *port = simqp_port(ib);
 
-	simqp_deafen(ib);
+	simqp_stop_listening(ib);
 	BUG_ON(!list_empty(&port->qps));
 	BUG_ON(port->usage.mrs);
 	hash_fini(&port->keys);
 	simqp_inbox_fini(&port->inbox);
 	port->addr->port = NULL;
 	free(port);
-}
-
-void simqp_port_changed(struct simqp_port *port, bool up, bool removed,
-			const char *why)
-{
-	struct simqp_item *it = simqp_item_new(SIMQP_CHANGED);
-
-	it->up = up;
-	it->removed = removed;
-	it->why = why;
-	simqp_inbox_put(&port->inbox, it, simqp_now(port->fabric));
 }
 
 void simqp_usage(const struct simqp_fabric *f, const struct ulnet_nid *nid,
@@ -120,7 +117,7 @@ void simqp_usage(const struct simqp_fabric *f, const struct ulnet_nid *nid,
 	usage->open = a && a->port;
 }
 
-/* ---- ports to connect from ---- */
+/* ---- source ports ---- */
 
 uint16_t simqp_src_port_get(struct simqp_port *port)
 {
@@ -158,7 +155,7 @@ struct mr {
 	bool remote;
 };
 
-/* No key of a port comes twice: who uses an old one is found out. */
+/* Keys are never reused, so that using an old one is detected. */
 static uint32_t key_new(struct simqp_fabric *f)
 {
 	f->last_key += 1 + (uint32_t)rng_below(&f->key_rng, 200);
@@ -197,8 +194,8 @@ static int reg_refused(struct simqp_port *port, const void *addr, size_t length)
 	return simqp_addr_fails(port->addr, SIMQP_CALL_REG);
 }
 
-int simqp_reg(struct ib_port *ib, void *addr, size_t length, bool remote,
-	      struct ib_mr **mr_p)
+static int simqp_reg(struct ib_port *ib, void *addr, size_t length, bool remote,
+		     struct ib_mr **mr_p)
 {
 	struct simqp_port *port = simqp_port(ib);
 	int rc = reg_refused(port, addr, length);
@@ -221,7 +218,7 @@ int simqp_reg(struct ib_port *ib, void *addr, size_t length, bool remote,
 	return 0;
 }
 
-void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
+static void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
 {
 	struct simqp_port *port = simqp_port(ib);
 	struct mr *mr = container_of(ib_mr, struct mr, ib);
@@ -233,7 +230,7 @@ void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
 	free(mr);
 }
 
-/* NULL: no memory has it. */
+/* NULL: unknown key. */
 static const struct key *key_find(const struct simqp_port *port, uint32_t key)
 {
 	struct hash_node *n = hash_first(&port->keys, key);
@@ -275,8 +272,6 @@ bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,
 
 /* ---- faults ---- */
 
-/* Faults of connections, ports and devices that there are. */
-
 static bool is_between(const struct simqp_qp *qp, const struct ulnet_nid *a,
 		       const struct ulnet_nid *b)
 {
@@ -287,7 +282,7 @@ static bool is_between(const struct simqp_qp *qp, const struct ulnet_nid *a,
 	       (simqp_is_named(here, b) && simqp_is_named(there, a));
 }
 
-static void port_cut(struct simqp_qp *qp)
+static void qp_cut(struct simqp_qp *qp)
 {
 	bool open = qp->cm.state == SIMQP_OPEN || qp->cm.state == SIMQP_LEFT;
 
@@ -310,7 +305,7 @@ void simqp_cut(struct simqp_fabric *f, const struct ulnet_nid *a,
 			continue;
 		list_for_each_entry (qp, &addr->port->qps, link)
 			if (is_between(qp, a, b))
-				port_cut(qp);
+				qp_cut(qp);
 	}
 }
 
@@ -326,7 +321,7 @@ void simqp_die(struct simqp_fabric *f, const struct ulnet_nid *nid)
 	port->dying = true;
 	list_for_each_entry (qp, &port->qps, link) {
 		qp->cq_at = simqp_now(f);
-		simqp_inbox_hurry(&qp->cq, qp->cq_at);
+		simqp_inbox_expedite(&qp->cq, qp->cq_at);
 	}
 }
 
@@ -340,7 +335,7 @@ void simqp_port_set(struct simqp_fabric *f, const struct ulnet_nid *nid,
 	a->down = !up;
 	a->why = why;
 	if (a->port && !a->port->removed)
-		simqp_port_changed(a->port, up, false, why);
+		port_changed(a->port, up, false, why);
 }
 
 static void remove_port(struct simqp_port *port)
@@ -349,13 +344,13 @@ static void remove_port(struct simqp_port *port)
 
 	port->removed = true;
 	port->listening = false;
-	simqp_cm_reject_untold(port);
+	simqp_cm_reject_pending(port);
 	list_for_each_entry (qp, &port->qps, link) {
 		simqp_qp_fail(qp, IB_WC_FLUSHED);
 		if (qp->cm.state != SIMQP_ENDED)
 			simqp_cm_fail(qp, -ENODEV);
 	}
-	simqp_port_changed(port, false, true, "its device has gone");
+	port_changed(port, false, true, "its device has gone");
 }
 
 void simqp_remove(struct simqp_fabric *f, const struct ulnet_nid *nid)
@@ -374,15 +369,13 @@ void simqp_insert(struct simqp_fabric *f, const struct ulnet_nid *nid)
 	simqp_addr_get(f, nid)->gone = false;
 }
 
-/* ---- the backend, as the LND sees it ---- */
-
-/* The backend, as the LND sees it. */
+/* ---- the backend ---- */
 
 static const struct ib_verbs verbs = {
 	.name = "simulated",
 	.open = simqp_open,
 	.close = simqp_close,
-	.deafen = simqp_deafen,
+	.stop_listening = simqp_stop_listening,
 	.resolve = simqp_resolve,
 	.create = simqp_create,
 	.connect = simqp_connect,
@@ -399,10 +392,4 @@ static const struct ib_verbs verbs = {
 const struct ib_verbs *simqp_verbs(void)
 {
 	return &verbs;
-}
-
-int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
-		     struct simqp_fabric **fabric_p)
-{
-	return simqp_fabric_make(&verbs, world, conf, fabric_p);
 }

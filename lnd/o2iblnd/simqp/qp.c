@@ -4,9 +4,9 @@
 #include <errno.h>
 
 static void flow_on_item(struct simqp_qp *qp, struct simqp_item *it);
-static void qp_flow_init(struct simqp_qp *qp);
 static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr);
-static void flow_posted(struct simqp_qp *qp);
+static bool fail_if_stuck(struct simqp_qp *qp);
+static void on_retry_timer(struct timer *t);
 
 static void on_qp_item(struct simqp_inbox *b, struct simqp_item *it)
 {
@@ -52,7 +52,7 @@ struct simqp_qp *simqp_qp_new(struct simqp_port *port, unsigned int cpt,
 	simqp_inbox_init(&qp->cq, qp->loop, on_cq_item);
 	list_init(&qp->sq);
 	list_init(&qp->rq);
-	qp_flow_init(qp);
+	timer_init(&qp->retry, on_retry_timer);
 	simqp_cm_init(qp, state);
 	rc = hash_add(&f->qps, &qp->hash, qp->id);
 	BUG_ON(rc);
@@ -138,6 +138,110 @@ void simqp_destroy(struct ib_qp *ib)
 	simqp_qp_free(qp);
 }
 
+/* ---- work requests ---- */
+
+struct simqp_recv {
+	struct list link; /* simqp_qp.rq */
+	struct ib_sge sge;
+	void *cookie;
+};
+
+/* A work request of the send queue. Its bytes stay in the LND's memory while it
+ * is posted, unless inlined. */
+struct simqp_wr {
+	struct list link; /* simqp_qp.sq */
+	unsigned int refs;
+	uint64_t seq;
+	uint64_t sent_at; /* ns: when its last byte has left */
+	enum ib_wr_type type;
+	void *cookie;
+	uint32_t batch; /* SEND: work requests that complete with it */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t length;
+	enum ib_wc_status outcome; /* that was drawn for it, or IB_WC_OK */
+	bool local_error;	   /* it cannot be sent */
+	struct simqp_port *port;   /* of its memory, while it is posted */
+	uint8_t *bytes;		   /* copy of its bytes, or NULL */
+	unsigned int nsge;
+	struct ib_sge sge[];
+};
+
+static void qp_gather(const struct simqp_wr *wr, uint8_t *to)
+{
+	for (unsigned int i = 0; i < wr->nsge; i++) {
+		if (wr->sge[i].length)
+			memcpy(to, wr->sge[i].addr, wr->sge[i].length);
+		to += wr->sge[i].length;
+	}
+}
+
+static void keep_bytes(struct simqp_wr *wr)
+{
+	wr->bytes = simqp_alloc(MAX(wr->length, 1));
+	qp_gather(wr, wr->bytes);
+	wr->port = NULL;
+}
+
+static struct simqp_wr *wr_new(struct simqp_port *port,
+			       const struct ib_wr *from)
+{
+	struct simqp_wr *wr =
+		simqp_alloc(sizeof(*wr) + from->nsge * sizeof(wr->sge[0]));
+
+	list_init(&wr->link);
+	wr->refs = 1;
+	wr->type = from->type;
+	wr->cookie = from->cookie;
+	wr->remote_addr = from->remote_addr;
+	wr->rkey = from->rkey;
+	wr->port = port;
+	wr->nsge = from->nsge;
+	for (unsigned int i = 0; i < wr->nsge; i++) {
+		wr->sge[i] = from->sge[i];
+		wr->length += from->sge[i].length;
+	}
+	if (from->inlined)
+		keep_bytes(wr);
+	return wr;
+}
+
+void simqp_wr_put(struct simqp_wr *wr)
+{
+	BUG_ON(!wr->refs);
+	if (--wr->refs)
+		return;
+	free(wr->bytes);
+	free(wr);
+}
+
+/* Is all its memory registered? */
+static bool wr_is_readable(const struct simqp_wr *wr)
+{
+	if (!wr->port)
+		return wr->bytes;
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		if (!simqp_mr_is_local(wr->port, &wr->sge[i]))
+			return false;
+	return true;
+}
+
+static void wr_read(const struct simqp_wr *wr, void *to)
+{
+	if (!wr->bytes)
+		qp_gather(wr, to);
+	else if (wr->length)
+		memcpy(to, wr->bytes, wr->length);
+}
+
+/* It is not posted any more: copies its bytes, if a packet is under way. */
+static void wr_detach(struct simqp_wr *wr)
+{
+	if (wr->port && wr->refs > 1 && wr_is_readable(wr))
+		keep_bytes(wr);
+	wr->port = NULL;
+}
+
 /* ---- completions ---- */
 
 static void qp_complete(struct simqp_qp *qp, struct simqp_item *it)
@@ -150,8 +254,8 @@ static void qp_complete(struct simqp_qp *qp, struct simqp_item *it)
 	simqp_inbox_put(&qp->cq, it, qp->cq_at);
 }
 
-void simqp_qp_received(struct simqp_qp *qp, void *cookie, uint32_t length,
-		       enum ib_wc_status status)
+static void qp_received(struct simqp_qp *qp, void *cookie, uint32_t length,
+			enum ib_wc_status status)
 {
 	struct simqp_item *it = simqp_item_new(SIMQP_RECEIVED);
 
@@ -161,8 +265,8 @@ void simqp_qp_received(struct simqp_qp *qp, void *cookie, uint32_t length,
 	qp_complete(qp, it);
 }
 
-void simqp_qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
-		   enum ib_wc_status status)
+static void qp_sent(struct simqp_qp *qp, const struct simqp_wr *send,
+		    enum ib_wc_status status)
 {
 	struct simqp_item *it = simqp_item_new(SIMQP_SENT);
 
@@ -177,9 +281,9 @@ static void flush_sends(struct simqp_qp *qp, enum ib_wc_status first)
 	struct simqp_wr *wr;
 
 	while ((wr = list_pop(&qp->sq, struct simqp_wr, link))) {
-		simqp_wr_detach(wr);
+		wr_detach(wr);
 		if (wr->type == IB_WR_SEND) {
-			simqp_qp_sent(qp, wr, first);
+			qp_sent(qp, wr, first);
 			first = IB_WC_FLUSHED;
 		}
 		simqp_wr_put(wr);
@@ -191,7 +295,7 @@ static void flush_recvs(struct simqp_qp *qp)
 	struct simqp_recv *r;
 
 	while ((r = list_pop(&qp->rq, struct simqp_recv, link))) {
-		simqp_qp_received(qp, r->cookie, 0, IB_WC_FLUSHED);
+		qp_received(qp, r->cookie, 0, IB_WC_FLUSHED);
 		free(r);
 	}
 }
@@ -202,7 +306,7 @@ void simqp_qp_fail(struct simqp_qp *qp, enum ib_wc_status first)
 		return;
 	qp->error = true;
 	simqp_disarm(qp->loop, &qp->retry);
-	/* The two queues are flushed side by side. */
+	/* the order of the two queues is random */
 	if (rng_below(&qp->fabric->rng, 2)) {
 		flush_recvs(qp);
 		flush_sends(qp, first);
@@ -229,7 +333,7 @@ int simqp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
 		return rc;
 	qp->recv_used++;
 	if (qp->error) {
-		simqp_qp_received(qp, cookie, 0, IB_WC_FLUSHED);
+		qp_received(qp, cookie, 0, IB_WC_FLUSHED);
 		return 0;
 	}
 	r = simqp_alloc(sizeof(*r));
@@ -275,7 +379,7 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 		return rc;
 	qp->send_used += n;
 	for (unsigned int i = 0; i < n; i++) {
-		struct simqp_wr *wr = simqp_wr_new(qp->port, &wrs[i]);
+		struct simqp_wr *wr = wr_new(qp->port, &wrs[i]);
 
 		batch++;
 		if (wr->type == IB_WR_SEND) {
@@ -284,98 +388,15 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 		}
 		flow_send(qp, wr);
 	}
-	flow_posted(qp);
+	fail_if_stuck(qp);
 	return 0;
 }
 
-/* ---- work requests ---- */
-
-static void qp_gather(const struct simqp_wr *wr, uint8_t *to)
-{
-	for (unsigned int i = 0; i < wr->nsge; i++) {
-		if (wr->sge[i].length)
-			memcpy(to, wr->sge[i].addr, wr->sge[i].length);
-		to += wr->sge[i].length;
-	}
-}
-
-static void keep_bytes(struct simqp_wr *wr)
-{
-	wr->bytes = simqp_alloc(MAX(wr->length, 1));
-	qp_gather(wr, wr->bytes);
-	wr->port = NULL;
-}
-
-struct simqp_wr *simqp_wr_new(struct simqp_port *port, const struct ib_wr *from)
-{
-	struct simqp_wr *wr =
-		simqp_alloc(sizeof(*wr) + from->nsge * sizeof(wr->sge[0]));
-
-	list_init(&wr->link);
-	wr->refs = 1;
-	wr->type = from->type;
-	wr->cookie = from->cookie;
-	wr->remote_addr = from->remote_addr;
-	wr->rkey = from->rkey;
-	wr->port = port;
-	wr->nsge = from->nsge;
-	for (unsigned int i = 0; i < wr->nsge; i++) {
-		wr->sge[i] = from->sge[i];
-		wr->length += from->sge[i].length;
-	}
-	if (from->inlined)
-		keep_bytes(wr);
-	return wr;
-}
-
-void simqp_wr_put(struct simqp_wr *wr)
-{
-	BUG_ON(!wr->refs);
-	if (--wr->refs)
-		return;
-	free(wr->bytes);
-	free(wr);
-}
-
-bool simqp_wr_is_readable(const struct simqp_wr *wr)
-{
-	if (!wr->port)
-		return wr->bytes;
-	for (unsigned int i = 0; i < wr->nsge; i++)
-		if (!simqp_mr_is_local(wr->port, &wr->sge[i]))
-			return false;
-	return true;
-}
-
-void simqp_wr_read(const struct simqp_wr *wr, void *to)
-{
-	if (!wr->bytes)
-		qp_gather(wr, to);
-	else if (wr->length)
-		memcpy(to, wr->bytes, wr->length);
-}
-
-void simqp_wr_detach(struct simqp_wr *wr)
-{
-	if (wr->port && wr->refs > 1 && simqp_wr_is_readable(wr))
-		keep_bytes(wr);
-	wr->port = NULL;
-}
-
-/* ---- how data flows ---- */
+/* ---- data transfer ---- */
 
 #define RNR_FOR_EVER 7
 
-static void on_retry_timer(struct timer *t);
-
-static void qp_flow_init(struct simqp_qp *qp)
-{
-	timer_init(&qp->retry, on_retry_timer);
-}
-
-/* ---- packets ---- */
-
-/* Gives @it to the peer at @at, behind what was given on this lane before. */
+/* Delivers @it to the peer at @at, after earlier items of the same lane. */
 static void put_to_peer(struct simqp_qp *qp, struct simqp_item *it, uint64_t at,
 			uint64_t *lane)
 {
@@ -409,7 +430,7 @@ static void transmit(struct simqp_qp *qp, struct simqp_wr *wr)
 	struct simqp_item *it;
 
 	wr->sent_at = simqp_way_take(qp->out, wr->length);
-	if (qp->mute)
+	if (qp->drop_data)
 		return;
 	it = simqp_item_new(SIMQP_DATA);
 	it->seq = wr->seq;
@@ -426,7 +447,7 @@ static struct simqp_wr *sq_head(const struct simqp_qp *qp)
 	return list_first(&qp->sq, struct simqp_wr, link);
 }
 
-/* ns from when something has left until it should have been acknowledged. */
+/* The time from sending until an acknowledgement is overdue, ns. */
 static uint64_t ack_time(const struct simqp_qp *qp)
 {
 	const struct simqp_link *out = simqp_way_link(qp->out);
@@ -446,7 +467,7 @@ static void arm_retry(struct simqp_qp *qp)
 				  ack_time(qp));
 }
 
-/* The first one may be one that cannot be sent. */
+/* If the first work request cannot be sent, fails the queue pair. */
 static bool fail_if_stuck(struct simqp_qp *qp)
 {
 	if (!qp->stuck || list_empty(&qp->sq) || !sq_head(qp)->local_error)
@@ -455,35 +476,29 @@ static bool fail_if_stuck(struct simqp_qp *qp)
 	return true;
 }
 
-/* All that is posted with it has been sent. */
-static void flow_posted(struct simqp_qp *qp)
-{
-	fail_if_stuck(qp);
-}
-
 static enum ib_wc_status draw_end(struct simqp_qp *qp)
 {
 	const struct simqp_link *link = simqp_way_link(qp->out);
 
 	for (unsigned int i = IB_WC_OK + 1; i < IB_WC_STATUSES; i++)
-		if (simqp_dice(qp->fabric, link->ends[i]))
+		if (simqp_dice(qp->fabric, link->wc_ppm[i]))
 			return i;
 	return IB_WC_OK;
 }
 
-/* Faults that the sender has part in. */
+/* Draws a fault that the sender takes part in. */
 static void begin_fault(struct simqp_qp *qp, struct simqp_wr *wr)
 {
-	wr->ends = draw_end(qp);
-	if (wr->ends == IB_WC_SILENT) {
-		qp->deaf = true;
-		qp->mute = qp->mute || rng_below(&qp->fabric->rng, 2);
-	} else if (wr->ends == IB_WC_FLUSHED) {
+	wr->outcome = draw_end(qp);
+	if (wr->outcome == IB_WC_SILENT) {
+		qp->drop_acks = true;
+		qp->drop_data = qp->drop_data || rng_below(&qp->fabric->rng, 2);
+	} else if (wr->outcome == IB_WC_FLUSHED) {
 		simqp_cm_fail(qp, -EIO);
 	}
 }
 
-/* Takes @wr, which is posted. */
+/* Takes @wr, queues and sends it. */
 static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr)
 {
 	bool first = list_empty(&qp->sq);
@@ -491,17 +506,17 @@ static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr)
 	wr->seq = qp->next_seq++;
 	list_add_tail(&qp->sq, &wr->link);
 	if (qp->error) {
-		/* As all that is posted to it. */
+		/* in error: flushed at once */
 		list_del(&wr->link);
 		if (wr->type == IB_WR_SEND)
-			simqp_qp_sent(qp, wr, IB_WC_FLUSHED);
+			qp_sent(qp, wr, IB_WC_FLUSHED);
 		wr->port = NULL;
 		simqp_wr_put(wr);
 		return;
 	}
 	begin_fault(qp, wr);
 	wr->local_error =
-		wr->ends == IB_WC_LOCAL_ERROR || !simqp_wr_is_readable(wr);
+		wr->outcome == IB_WC_LOCAL_ERROR || !wr_is_readable(wr);
 	qp->stuck = qp->stuck || wr->local_error;
 	if (!qp->stuck && !qp->rnr_wait)
 		transmit(qp, wr);
@@ -547,7 +562,7 @@ static void on_ack(struct simqp_qp *qp, uint64_t seq)
 		list_del(&wr->link);
 		wr->port = NULL;
 		if (wr->type == IB_WR_SEND)
-			simqp_qp_sent(qp, wr, IB_WC_OK);
+			qp_sent(qp, wr, IB_WC_OK);
 		simqp_wr_put(wr);
 	}
 	if (!progress || fail_if_stuck(qp))
@@ -558,7 +573,7 @@ static void on_ack(struct simqp_qp *qp, uint64_t seq)
 		arm_retry(qp);
 }
 
-/* All before @seq have arrived. */
+/* All before @seq have arrived. Is @seq the first unacknowledged one? */
 static bool is_head_after_ack(struct simqp_qp *qp, uint64_t seq)
 {
 	if (seq)
@@ -585,8 +600,8 @@ static void on_rnr(struct simqp_qp *qp, uint64_t seq)
 
 /* ---- the receiver ---- */
 
-/* Refuses the packet, for @wc; its queue pair is in error by that, of which the
- * LND hears by failed(), unless a receive tells. */
+/* Refuses the packet with @wc, after which its queue pair is in error. @tell:
+ * report failed() to the LND, as no receive does. */
 static void qp_refuse(struct simqp_qp *qp, const struct simqp_item *it,
 		      enum ib_wc_status wc, bool tell)
 {
@@ -596,13 +611,13 @@ static void qp_refuse(struct simqp_qp *qp, const struct simqp_item *it,
 		simqp_cm_fail(qp, -EIO);
 }
 
-/* The receive at the head ends with an error. */
+/* Completes the first receive with an error. */
 static void refuse_send(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	struct simqp_recv *r = list_first(&qp->rq, struct simqp_recv, link);
 
 	list_del(&r->link);
-	simqp_qp_received(qp, r->cookie, 0, IB_WC_LOCAL_ERROR);
+	qp_received(qp, r->cookie, 0, IB_WC_LOCAL_ERROR);
 	free(r);
 	qp_refuse(qp, it, IB_WC_REMOTE_ERROR, false);
 }
@@ -618,7 +633,7 @@ static void qp_on_write(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	const struct simqp_wr *wr = it->wr;
 
-	/* Without bytes nothing is looked at. */
+	/* a WRITE of no bytes accesses nothing */
 	if (wr->length && !simqp_mr_is_remote(qp->port, wr->remote_addr,
 					      wr->length, wr->rkey)) {
 		qp->fabric->stats.refused++;
@@ -626,7 +641,7 @@ static void qp_on_write(struct simqp_qp *qp, const struct simqp_item *it)
 		return;
 	}
 	if (wr->length)
-		simqp_wr_read(wr, (void *)(uintptr_t)wr->remote_addr);
+		wr_read(wr, (void *)(uintptr_t)wr->remote_addr);
 	qp->fabric->stats.writes++;
 	done(qp, it);
 }
@@ -642,14 +657,14 @@ static void on_send(struct simqp_qp *qp, const struct simqp_item *it)
 		qp_answer(qp, SIMQP_RNR, it->seq, IB_WC_OK);
 		return;
 	}
-	if (wr->ends == IB_WC_REMOTE_ERROR || wr->length > r->sge.length ||
+	if (wr->outcome == IB_WC_REMOTE_ERROR || wr->length > r->sge.length ||
 	    !simqp_mr_is_local(qp->port, &r->sge)) {
 		refuse_send(qp, it);
 		return;
 	}
-	simqp_wr_read(wr, r->sge.addr);
+	wr_read(wr, r->sge.addr);
 	list_del(&r->link);
-	simqp_qp_received(qp, r->cookie, (uint32_t)wr->length, IB_WC_OK);
+	qp_received(qp, r->cookie, (uint32_t)wr->length, IB_WC_OK);
 	free(r);
 	qp->fabric->stats.sends++;
 	done(qp, it);
@@ -667,18 +682,18 @@ static void on_data(struct simqp_qp *qp, const struct simqp_item *it)
 		qp_answer(qp, SIMQP_ACK, qp->expected - 1, IB_WC_OK);
 	if (it->seq != qp->expected)
 		return;
-	if (!simqp_wr_is_readable(wr)) {
-		/* The sender has taken its memory away meanwhile. */
+	if (!wr_is_readable(wr)) {
+		/* the sender has deregistered the memory meanwhile */
 		qp_answer(qp, SIMQP_NAK, it->seq, IB_WC_LOCAL_ERROR);
 		return;
 	}
 	if (qp->cm.state == SIMQP_ACCEPTED)
 		qp->fabric->stats.overtaken++;
-	if (wr->ends == IB_WC_NOT_READY)
+	if (wr->outcome == IB_WC_NOT_READY)
 		qp_refuse(qp, it, IB_WC_NOT_READY, false);
-	else if (wr->ends == IB_WC_REMOTE_ACCESS ||
-		 (wr->ends == IB_WC_REMOTE_ERROR && wr->type == IB_WR_WRITE))
-		qp_refuse(qp, it, wr->ends, true);
+	else if (wr->outcome == IB_WC_REMOTE_ACCESS ||
+		 (wr->outcome == IB_WC_REMOTE_ERROR && wr->type == IB_WR_WRITE))
+		qp_refuse(qp, it, wr->outcome, true);
 	else if (wr->type == IB_WR_WRITE)
 		qp_on_write(qp, it);
 	else
@@ -695,8 +710,8 @@ static void flow_on_item(struct simqp_qp *qp, struct simqp_item *it)
 		simqp_qp_fail(qp, IB_WC_FLUSHED);
 		return;
 	}
-	/* Its own work has ended, or no acknowledgement gets through. */
-	if (qp->error || qp->deaf)
+	/* flushed already, or acknowledgements are dropped */
+	if (qp->error || qp->drop_acks)
 		return;
 	if (it->kind == SIMQP_ACK)
 		on_ack(qp, it->seq);

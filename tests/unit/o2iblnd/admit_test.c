@@ -11,7 +11,7 @@
 #define NONE  0xffff
 
 /* As it was seen: N asks P, whom it does not know. */
-static const uint8_t seen[IB_CM_REQ_SIZE] = {
+static const uint8_t seen[IB_PRIVATE_REQUEST_SIZE] = {
 	0x91, 0x1b, 0xe9, 0x0b, 0x12, 0x00, 0xc0, 0x00, 0x38, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x00, 0x00, 0x03, 0x02, 0x4d, 0x0a, 0x00, 0x00, 0x05, 0x00,
 	0x87, 0x7e, 0xc0, 0xf0, 0xbc, 0x60, 0x06, 0x00, 0x02, 0x02, 0x4d, 0x0a,
@@ -95,7 +95,7 @@ static void check_request(const struct request *q)
 	struct ib_request request = { 0 };
 	struct ib_reject reject = { 0 };
 	const char *why = NULL;
-	uint8_t buf[IB_CM_REQ_SIZE];
+	uint8_t buf[IB_PRIVATE_REQUEST_SIZE];
 	int rc;
 
 	memcpy(buf, seen, sizeof(buf));
@@ -138,7 +138,7 @@ Test(o2ib_admit, known_life)
 	struct ib_source from = { env.src.nid, 1 };
 	struct ib_request request;
 	struct ib_reject reject;
-	uint8_t buf[IB_CM_REQ_SIZE];
+	uint8_t buf[IB_PRIVATE_REQUEST_SIZE];
 	const char *why;
 
 	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
@@ -204,7 +204,7 @@ static void check_answer(const struct answer *a)
 				   end_of(a->dst, a->dst_stamp) };
 	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { a->depth, a->frags, a->size };
-	uint8_t buf[IB_CM_REP_SIZE] = { 0 };
+	uint8_t buf[IB_PRIVATE_ACCEPT_SIZE] = { 0 };
 	struct ib_request agreed;
 	int rc;
 

@@ -177,13 +177,13 @@ Test(o2ib_conn, rejected)
 
 	refuse(&r, IB_CM_REJECT_CONSUMER, &reject);
 	cr_expect_eq(r.a.status, -ECONNREFUSED);
-	cr_expect(r.a.refusal.said);
+	cr_expect(r.a.refusal.has_reject);
 	cr_expect_eq(r.a.refusal.reject.reason, IB_REJECT_DEPTH);
 	cr_expect_eq(r.a.refusal.reject.params.queue_depth, 4);
 	end_all(&r);
 	refuse(&r, IB_CM_REJECT_CONSUMER, NULL);
 	cr_expect_eq(r.a.status, -ECONNREFUSED);
-	cr_expect(!r.a.refusal.said);
+	cr_expect(!r.a.refusal.has_reject);
 	end_all(&r);
 	refuse(&r, IB_CM_REJECT_NO_LISTENER, NULL);
 	cr_expect_eq(r.a.status, -EHOSTUNREACH);
@@ -578,7 +578,7 @@ Test(o2ib_conn, noop)
 
 /* A message waits for a credit, and nothing is under way: a NOOP asks whether
  * the peer is there. */
-static void starved(uint64_t silence, uint64_t asks)
+static void without_credits(uint64_t silence, uint64_t asks)
 {
 	const uint64_t ms = NSEC_PER_MSEC;
 	struct rig r;
@@ -614,11 +614,11 @@ static void starved(uint64_t silence, uint64_t asks)
 	end_all(&r);
 }
 
-Test(o2ib_conn, starved)
+Test(o2ib_conn, without_credits)
 {
-	starved(300 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC);
+	without_credits(300 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC);
 	/* A quarter of a message's time. */
-	starved(0, 10 * S);
+	without_credits(0, 10 * S);
 }
 
 /* What was sent is not acknowledged: the user hears of it once, again when more
@@ -741,7 +741,8 @@ Test(o2ib_conn, no_transmit)
 	cr_assert_not_null(rig_send(&r.a, 1, NULL));
 	cr_expect_null(ib_tx_get(r.a.conn));
 	cr_expect_eq(r.a.pool.refused, 1);
-	ib_tx_unget(tx);
+	list_del(&tx->all);
+	ib_tx_put(tx);
 	cr_assert_not_null(rig_send(&r.a, 1, NULL));
 	rig_settle(&r);
 	cr_expect_eq(r.a.ndone, 2);
@@ -750,7 +751,7 @@ Test(o2ib_conn, no_transmit)
 
 /* ---- one after the other ---- */
 
-Test(o2ib_conn, standing)
+Test(o2ib_conn, blocking)
 {
 	struct rig r;
 
@@ -768,9 +769,9 @@ Test(o2ib_conn, standing)
 	cr_expect_eq(r.b.ngot, 1, "it does not overtake");
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 2);
-	cr_assert_eq(ib_rx_set_aside(r.b.got[1].rx), 0);
+	cr_assert_eq(ib_rx_bounce(r.b.got[1].rx), 0);
 	/* Whoever has delayed it may then hold it. */
-	cr_assert_eq(ib_rx_set_aside(r.b.got[1].rx), 0);
+	cr_assert_eq(ib_rx_bounce(r.b.got[1].rx), 0);
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 3);
 	ib_rx_end(r.b.got[1].rx, 0);
@@ -785,9 +786,9 @@ Test(o2ib_conn, standing)
 	end_all(&r);
 }
 
-/* All that is set aside: the peer's credits come back, and the messages stay
- * what they are. */
-Test(o2ib_conn, aside)
+/* All messages are moved to bounce buffers: the peer has its credits back, and
+ * the messages stay what they are. */
+Test(o2ib_conn, all_bounced)
 {
 	struct rig r;
 
@@ -800,7 +801,7 @@ Test(o2ib_conn, aside)
 			rig_send(&r.a, i, NULL);
 			rig_settle(&r);
 			cr_assert_eq(r.b.ngot, i + 1);
-			cr_assert_eq(ib_rx_set_aside(r.b.got[i].rx), 0);
+			cr_assert_eq(ib_rx_bounce(r.b.got[i].rx), 0);
 		}
 		rig_settle(&r);
 		if (round)
@@ -822,8 +823,8 @@ Test(o2ib_conn, aside)
 	end_all(&r);
 }
 
-/* What stands behind it when the connection ends is never shown. */
-Test(o2ib_conn, standing_in_vain)
+/* What is blocked by it when the connection ends is never shown. */
+Test(o2ib_conn, bounced_in_vain)
 {
 	struct rig r;
 
@@ -864,7 +865,7 @@ Test(o2ib_conn, held_for_long)
 	end_all(&r);
 }
 
-/* The same of one whose receive was that of another one, which is aside. */
+/* The same of one whose receive was that of a bounced one. */
 Test(o2ib_conn, held_in_the_receive_of_another)
 {
 	struct rig r;
@@ -877,14 +878,14 @@ Test(o2ib_conn, held_in_the_receive_of_another)
 	for (uint32_t i = 0; i < 20; i++) {
 		rig_send(&r.a, i, NULL);
 		rig_settle(&r);
-		cr_assert_eq(ib_rx_set_aside(r.b.got[i].rx), 0);
+		cr_assert_eq(ib_rx_bounce(r.b.got[i].rx), 0);
 	}
 	rig_send(&r.a, 50, NULL);
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 21);
 	end(&r, &r.b);
 	cr_expect_null(r.b.got[20].rx->conn->rx_bufs);
-	cr_assert_not_null(r.b.got[20].rx->copy);
+	cr_assert_not_null(r.b.got[20].rx->bounce);
 	for (unsigned int i = 0; i < 50; i++)
 		cr_expect_eq(r.b.got[20].rx->msg.payload[i], 'x');
 	for (uint32_t i = 0; i < 21; i++)

@@ -125,7 +125,8 @@ Test(o2ib_exchange, too_large)
 	ib_rx_end(r.b.got[0].rx, -EMSGSIZE);
 	tx = ib_tx_get(r.a.conn);
 	cr_expect_eq(ib_send_get(tx, &sink), -EMSGSIZE);
-	ib_tx_unget(tx);
+	list_del(&tx->all);
+	ib_tx_put(tx);
 	rig_settle(&r);
 	cr_expect_eq(r.a.done[0].status, -EMSGSIZE);
 	rig_end_all(&r);

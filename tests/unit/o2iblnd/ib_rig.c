@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-/* 10.77.2.3@o2ib and 10.77.2.2@o2ib, as they were seen. */
+/* 10.77.2.3@o2ib and 10.77.2.2@o2ib, as in the captures */
 #define NID_A UINT64_C(0x000500000a4d0203)
 #define NID_B UINT64_C(0x000500000a4d0202)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two sides of connections, on queue pairs that do nothing by themselves: a
- * test says when what was posted arrives, ends or fails, and sees every byte of
- * it. Times are those of a virtual clock.
+ * Two sides of connections, on queue pairs that do nothing by themselves: the
+ * test decides when a work request arrives, completes or fails, and sees all
+ * bytes. Time is virtual.
  */
 #ifndef TESTS_UNIT_O2IBLND_IB_RIG_H
 #define TESTS_UNIT_O2IBLND_IB_RIG_H
@@ -13,7 +13,7 @@
 #define RIG_CALLS    1024
 #define RIG_RECEIVES 600
 
-/* A post_send(). */
+/* A post_send() call. */
 struct rig_call {
 	unsigned int n;
 	struct ib_wr last;
@@ -22,7 +22,7 @@ struct rig_call {
 		uint32_t rkey, length;
 	} writes[80];
 	unsigned int nwrites;
-	uint8_t bytes[IB_MSG_SIZE_MAX]; /* of its SEND */
+	uint8_t bytes[IB_MSG_SIZE_MAX]; /* of the SEND */
 	uint32_t length;
 	bool carried;
 };
@@ -32,7 +32,8 @@ struct rig_qp {
 	struct rig_qp *peer;
 	struct ib_qp_conf conf;
 	bool created, error, destroyed, passive;
-	uint8_t private[256]; /* connected, accepted or rejected with */
+	/* the private data of connect(), accept() or reject() */
+	uint8_t private[256];
 	size_t private_len;
 	bool rejected;
 	struct {
@@ -40,8 +41,8 @@ struct rig_qp {
 		void *cookie;
 	} recvs[RIG_RECEIVES];
 	unsigned int first_recv, nrecvs;
-	struct rig_call *calls;		 /* all of them, ever */
-	unsigned int first_call, ncalls; /* not ended */
+	struct rig_call *calls;		 /* all calls so far */
+	unsigned int first_call, ncalls; /* not completed */
 };
 
 /* A message that has arrived. */
@@ -62,8 +63,8 @@ struct rig_side {
 	struct rig_qp *qp;
 	uint32_t next_key;
 	unsigned int mrs;
-	int fail_create;    /* so many times -ENOMEM */
-	int fail_post_send; /* if not 0: once, with this */
+	int fail_create;    /* the next so many calls return -ENOMEM */
+	int fail_post_send; /* if not 0: the next call returns this */
 	int fail_post_recv;
 	int fail_reg;
 
@@ -73,7 +74,7 @@ struct rig_side {
 	struct ib_refusal refusal;
 	struct rig_rx got[64];
 	unsigned int ngot;
-	/* Of those that are done. */
+	/* counts of done() */
 	struct {
 		void *user;
 		int status;
@@ -81,57 +82,56 @@ struct rig_side {
 		uint32_t nob;
 	} done[64];
 	unsigned int ndone;
-	bool take;	   /* IMMEDIATEs are taken at once */
-	unsigned int told; /* a number for each thing that was told */
+	bool take;	   /* answers IMMEDIATEs at once */
+	unsigned int told; /* numbers the callbacks */
 };
 
 struct rig {
 	struct env_sim *world;
 	struct loop *loop;
-	struct rig_side a, b; /* active, passive */
-	uint16_t frags;	      /* that a asks for */
+	struct rig_side a, b; /* active and passive */
+	uint16_t frags;	      /* what a asks for */
 };
 
-/* Of depth @depth on both sides, and nothing else yet. */
+/* A rig of depth @depth on both sides, without connection. */
 void rig_open(struct rig *r, unsigned int depth);
-/* All of it must have been given back. */
+/* Ends a rig; nothing may be left of it. */
 void rig_close(struct rig *r);
-/* Lets deferred work be done, and time pass. */
+/* Runs deferred work, and lets @ns pass. */
 void rig_run(struct rig *r, uint64_t ns);
 
-/* a connects to b, up to where both have asked and accepted. */
+/* a connects to b: both the request and its acceptance are made. */
 void rig_ask(struct rig *r);
-/* ... and both sides are told that it is established. */
+/* The same, and both sides are told that it is established. */
 void rig_connect(struct rig *r);
-/* A side alone, connected to a peer that the test plays: its receives take what
- * rig_put() is given. */
+/* One side alone: the test plays its peer, and rig_put() fills its receives. */
 void rig_accept(struct rig *r);
 
-/* The first post_send() of @from that has not been carried: to the peer, if
- * there is one. The call, or NULL: there was none. It has not ended. */
+/* Delivers the first call of @from that was not delivered to the peer, if there
+ * is one, but does not complete it. Returns it, or NULL. */
 struct rig_call *rig_carry(struct rig_side *from);
-/* The first one that has not ended does. */
+/* Completes the first call that was not completed. */
 void rig_complete(struct rig_side *of, enum ib_wc_status status);
-/* Carries and completes, both ways, until nothing is left. */
+/* Delivers and completes, both ways, until nothing is left. */
 void rig_settle(struct rig *r);
-/* These bytes arrive in the first receive of @to. */
+/* Delivers these bytes to the first receive of @to. */
 void rig_put(struct rig_side *to, const void *bytes, size_t length);
-/* All that is posted there is flushed. */
+/* Flushes all that is posted there. */
 void rig_flush(struct rig_side *of);
-/* The last call of @of, whatever has become of it. */
+/* The last call of @of, completed or not. */
 const struct rig_call *rig_last(const struct rig_side *of);
 
-/* An IMMEDIATE with @payload_len bytes of 'x'. NULL: no transmit. */
+/* Sends an IMMEDIATE with @payload_len bytes of 'x'. NULL: no transmit. */
 struct ib_tx *rig_send(struct rig_side *from, uint32_t payload_len, void *user);
-/* The same for a PUT of what is at @source, and a GET to @sink. */
+/* The same for a PUT of @source, and a GET to @sink. */
 struct ib_tx *rig_send_put(struct rig_side *from, const struct ib_sge *source,
 			   uint32_t length, void *user);
 struct ib_tx *rig_send_get(struct rig_side *from, const struct ib_sink *sink,
 			   void *user);
-/* Closes the connection of a side, of both sides and the rig. */
+/* Close the connection of one side; of both sides, and the rig. */
 void rig_end_side(struct rig *r, struct rig_side *s);
 void rig_end_all(struct rig *r);
-/* An LNet header of @type that announces @payload bytes. */
+/* Makes an LNet header of @type that announces @payload bytes. */
 void rig_header(void *hdr, uint32_t type, uint32_t payload);
 
 #endif

@@ -140,14 +140,14 @@ Test(o2ib_arena, random)
 static struct rig r;
 static struct ib_ni ini;
 static struct ib_cpt cpt;
-static struct list somebody; /* cpt.hungry */
-static unsigned int fed;
+static struct list somebody; /* cpt.memory_waiters */
+static unsigned int retried;
 
-static void on_feed(struct work *w)
+static void on_retry(struct work *w)
 {
 	(void)w;
-	cpt.feeding = false;
-	fed++;
+	cpt.retrying = false;
+	retried++;
 }
 
 static struct ulnet_nid peer(uint32_t i)
@@ -161,9 +161,9 @@ static void open_cpt(unsigned int mib)
 	rig_open(&r, 8);
 	r.a.ni.loops = &r.loop;
 	ini.ni = &r.a.ni;
-	cpt = (struct ib_cpt){ .ini = &ini, .feed = { .fn = on_feed } };
+	cpt = (struct ib_cpt){ .ini = &ini, .retry = { .fn = on_retry } };
 	hash_init(&cpt.holders);
-	list_init(&cpt.hungry);
+	list_init(&cpt.memory_waiters);
 	list_init(&somebody);
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_init(&cpt.arena[i], &r.a.port, (uint64_t)mib * MIB);
@@ -225,7 +225,7 @@ Test(o2ib_memory, no_memory)
 	r.a.fail_reg = -ENOMEM;
 	cr_expect_eq(get(0, IB_USE_ASKS, 1, &m), -ENOMEM);
 	begins_to_wait(0, IB_USE_ASKS, &m);
-	cr_expect_eq(ib_memory_feed(&cpt, 1, 1, &m), -ENOMEM);
+	cr_expect_eq(ib_memory_retry(&cpt, 1, 1, &m), -ENOMEM);
 	ib_memory_unwait(&cpt, &m);
 	close_cpt();
 }
@@ -250,14 +250,14 @@ Test(o2ib_memory, one_waits)
 	cr_assert_eq(get(0, IB_USE_ANSWERS, 1, &third), 0, "another use");
 	cr_assert_eq(get(1, IB_USE_ASKS, 1, &other), 0, "another peer");
 	/* A round: the first one gets none, so the second one does not. */
-	cr_expect_eq(ib_memory_feed(&cpt, 1, MIB, &first), -ENOBUFS);
-	cr_expect_eq(ib_memory_feed(&cpt, 1, 1, &second), -ENOBUFS);
+	cr_expect_eq(ib_memory_retry(&cpt, 1, MIB, &first), -ENOBUFS);
+	cr_expect_eq(ib_memory_retry(&cpt, 1, 1, &second), -ENOBUFS);
 	ib_memory_put(&cpt, &m);
-	cr_assert_eq(ib_memory_feed(&cpt, 2, MIB, &first), 0);
+	cr_assert_eq(ib_memory_retry(&cpt, 2, MIB, &first), 0);
 	cr_expect_eq(get(0, IB_USE_ASKS, 1, &m), -ENOBUFS,
 		     "it has not gone on yet");
 	ib_memory_put(&cpt, &other);
-	cr_assert_eq(ib_memory_feed(&cpt, 2, 1, &second), 0);
+	cr_assert_eq(ib_memory_retry(&cpt, 2, 1, &second), 0);
 	ib_memory_unwait(&cpt, &first);
 	ib_memory_unwait(&cpt, &second);
 	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
@@ -273,25 +273,26 @@ Test(o2ib_memory, fed_soon)
 	struct ib_memory m[3];
 
 	open_cpt(2);
-	fed = 0;
+	retried = 0;
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(get(i, IB_USE_ASKS, 1, &m[i]), 0);
 	ib_memory_put(&cpt, &m[0]);
 	rig_run(&r, 0);
-	cr_expect_eq(fed, 0, "nobody waits");
+	cr_expect_eq(retried, 0, "nobody waits");
 	cr_assert_eq(get(0, IB_USE_ASKS, 1, &m[0]), 0);
-	list_add_tail(&cpt.hungry, &somebody);
+	list_add_tail(&cpt.memory_waiters, &somebody);
 	ib_memory_put(&cpt, &m[0]);
 	ib_memory_put(&cpt, &m[1]);
-	cr_expect_eq(fed, 0, "not in the call");
+	cr_expect_eq(retried, 0, "not in the call");
 	rig_run(&r, 0);
-	cr_expect_eq(fed, 1);
+	cr_expect_eq(retried, 1);
 	m[2] = (struct ib_memory){ 0 };
 	begins_to_wait(0, IB_USE_ASKS, &m[2]);
 	ib_memory_unwait(&cpt, &m[2]);
 	ib_memory_unwait(&cpt, &m[2]);
 	rig_run(&r, 0);
-	cr_expect_eq(fed, 2, "who stood behind it may have what it did not");
+	cr_expect_eq(retried, 2,
+		     "who stood behind it may have what it did not");
 	list_del(&somebody);
 	close_cpt();
 }

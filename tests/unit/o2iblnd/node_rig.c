@@ -4,7 +4,7 @@
 #include "lnd/o2iblnd/credit.h"
 #include "sim/sim_priv.h"
 
-/* As a sane peer of its depth has them. */
+/* as a correct peer of this depth has them */
 #define RECEIVES   IB_RECEIVES(STRANGER_DEPTH)
 #define SENDS_AT   ((size_t)RECEIVES * IB_MSG_SIZE_MAX)
 #define CONN_BYTES (SENDS_AT + (size_t)STRANGER_SLOTS * IB_MSG_SIZE_MAX)
@@ -218,7 +218,7 @@ static void on_disconnected(struct ib_qp *qp)
 	((struct stranger_conn *)qp->user)->disconnected++;
 }
 
-/* What is answered with a PUT_ACK, which the test sends, costs less. */
+/* a message that the test answers with a PUT_ACK needs less */
 static bool is_owed_for(uint8_t type)
 {
 	return type == IB_MSG_IMMEDIATE || type == IB_MSG_GET_REQ ||
@@ -557,7 +557,7 @@ void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_done_encode(&head, type, cookie, status, bytes);
 
-	/* Its PUT_REQ has its receive back. */
+	/* the receive of the PUT_REQ is posted again */
 	c->owed += type == IB_MSG_PUT_NAK;
 	cr_assert_eq(stranger_say(c, bytes, n), 0);
 }

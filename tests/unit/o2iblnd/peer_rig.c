@@ -6,7 +6,7 @@
 #include "lnd/o2iblnd/peer.h"
 
 #define NET   LNET_NET(LNET_TYPE_O2IB, 0)
-#define ID_AT 40 /* of a message, in its LNet header */
+#define ID_AT 40 /* offset of the message's number in its LNet header */
 
 static struct peer_node *node_of(const struct ib_peers *ps)
 {
@@ -81,7 +81,7 @@ struct peer_msg *peer_rig_send(struct peer_rig *r, unsigned int from,
 
 /* ---- what is told ---- */
 
-static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
+static void on_success(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct peer_node *n = node_of(ps);
 	struct peer_rig *r = n->rig;
@@ -95,7 +95,8 @@ static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid)
 
 		if (&r->nodes[m->from] == n && m->to == to &&
 		    m->state == MSG_WAITS) {
-			/* The first one may be its end. */
+			/* the first one may be the last that the connection can
+			 * take */
 			msg_send(r, m, first);
 			first = false;
 		}
@@ -135,12 +136,21 @@ static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
 	}
 }
 
+static void on_connected(struct ib_peers *ps, const struct ulnet_nid *nid,
+			 int status, enum ulnet_cause cause)
+{
+	if (status)
+		on_failed(ps, nid, status, cause);
+	else
+		on_success(ps, nid);
+}
+
 static void on_disconnected(struct ib_peers *ps, const struct ulnet_nid *nid)
 {
 	struct peer_node *n = node_of(ps);
 
 	cr_assert(!n->stopping);
-	/* All that was under way is done. */
+	/* all its transmits are done */
 	cr_assert_eq(ib_peer_find(ps, nid)->n[IB_LINK_LOST], 0);
 	n->told[index_of(n->rig, nid)].disconnected++;
 }
@@ -197,7 +207,6 @@ static void on_emptied(struct ib_peers *ps)
 static const struct ib_peers_user peers_user = {
 	.owns = on_owns,
 	.connected = on_connected,
-	.failed = on_failed,
 	.disconnected = on_disconnected,
 	.silent = on_silent,
 	.closed = on_closed,
@@ -257,7 +266,7 @@ static void on_port_changed(struct ib_port *port, bool up, bool removed,
 		ib_peers_down(&n->ps, removed ? -ENODEV : -ENETDOWN);
 }
 
-/* The sender of an unanswered request gives up. */
+/* the sender of an unanswered request gives up */
 static void on_failed_qp(struct ib_qp *qp, int status)
 {
 	if (qp->user)
@@ -325,7 +334,7 @@ static void node_init(struct peer_rig *r, unsigned int i)
 struct peer_rig *peer_rig_new(uint64_t seed)
 {
 	struct peer_rig *r = calloc(1, sizeof(*r));
-	/* It takes a while until a queue pair is empty, or not. */
+	/* a queue pair may need a while to drain */
 	struct simqp_conf conf = { .cq_ns = seed % 2 ? 0 : MSEC };
 
 	cr_assert_not_null(r);
@@ -394,7 +403,7 @@ void peer_rig_down(struct peer_rig *r, unsigned int node, bool silently)
 		simqp_silence(r->fabric, &nid, &any, TIME_NEVER);
 		simqp_silence(r->fabric, &any, &nid, TIME_NEVER);
 	}
-	/* LNet has ended what waits. */
+	/* LNet has ended the messages that wait */
 	for (unsigned int i = 0; i < r->nmsgs; i++)
 		if (r->msgs[i].from == node && r->msgs[i].state == MSG_WAITS)
 			msg_end(r, &r->msgs[i], -ESHUTDOWN,
@@ -437,7 +446,7 @@ void peer_rig_free(struct peer_rig *r)
 	free(r);
 }
 
-/* At any moment. */
+/* Holds at any time. */
 static void check_peers(struct peer_node *n)
 {
 	struct hash_node *h;
@@ -455,11 +464,11 @@ static void check_peers(struct peer_node *n)
 			cr_assert_eq(l->conn->user, l);
 		}
 		cr_assert_leq(p->accepted, n->conf.accept_peer_max);
-		/* The queue pair of the attempt before it is gone. */
+		/* the queue pair of the attempt before is gone */
 		cr_assert(!p->connect.retries || n->conf.conns_per_peer > 1 ||
 			  p->connect.fsm.state != CONNECT_CONNECTING ||
 			  !p->refused);
-		/* There is always something that ends the wait. */
+		/* something must be able to end the wait */
 		cr_assert(!p->connect.wanted || p->settling ||
 				  timer_armed(&p->connect.timer),
 			  "seed %ju: waits for nothing, %s",

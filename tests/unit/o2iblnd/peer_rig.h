@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nodes whose peers are those of lnd/o2iblnd/peer.h, on a simulated fabric,
- * with a small LNet on top: it keeps what waits for a connection, sends it when
- * there is one, and counts what it is told. Whatever happens, each message ends
- * once, arrives once at most, and not at all if its end says so.
+ * with a small LNet on top: it keeps messages that wait for a connection, sends
+ * them when there is one, and counts callbacks. In every case a message must
+ * end once and arrive at most once, and not at all if its status says so.
  */
 #ifndef TESTS_UNIT_O2IBLND_PEER_RIG_H
 #define TESTS_UNIT_O2IBLND_PEER_RIG_H
@@ -37,21 +37,21 @@ struct peer_node {
 	struct ib_peers_conf conf;
 	struct ib_home home;
 	struct ib_tx_pool pool;
-	struct ib_port *port; /* NULL: down */
+	struct ib_port *port; /* NULL: the node is down */
 	struct ib_peers ps;
 	uint64_t stamp;
 	bool stopping, stopped;
 	struct told told[PEER_NODES + 1];
-	/* Requests that came, and what the last one asked for. */
+	/* requests received, and what the last one asked for */
 	unsigned int requests;
 	uint64_t request_at[64];
 	struct ib_envelope asked_env;
 	struct ib_msg asked;
-	/* The next ones are rejected so, whatever they say. */
+	/* rejects so many of the next requests */
 	unsigned int force;
-	unsigned int astray; /* requests that come to another CPT's peers */
+	unsigned int astray; /* requests delivered to the wrong CPT */
 	struct ib_reject with;
-	/* Requests are not answered. */
+	/* does not answer requests */
 	bool mute;
 	struct ib_qp *unanswered[8];
 	unsigned int nunanswered;
@@ -65,7 +65,7 @@ struct peer_msg {
 	unsigned int arrived;
 	int status;
 	enum ulnet_cause cause;
-	struct ib_conn *conn; /* that it was sent on */
+	struct ib_conn *conn; /* the connection over which it was sent */
 };
 
 struct peer_rig {
@@ -77,33 +77,34 @@ struct peer_rig {
 	unsigned int nmsgs;
 };
 
-/* Nodes that are down, with the defaults of this rig in their conf. Even seeds:
- * completions come late. */
+/* Makes nodes that are down, with the default conf of this rig. With an even
+ * seed, completions are delayed. */
 struct peer_rig *peer_rig_new(uint64_t seed);
-/* Stops those that are up; nothing may be left. */
+/* Stops the nodes that are up; nothing may be left of them. */
 void peer_rig_free(struct peer_rig *r);
 void peer_rig_run(struct peer_rig *r, uint64_t ns);
-/* It comes up, in a new life. */
+/* Starts a node, with a new incarnation. */
 void peer_rig_up(struct peer_rig *r, unsigned int node);
-/* peer_rig_new() with all of them up, and @latency ns each way. */
+/* peer_rig_new(), with all nodes up and @latency ns each way. */
 struct peer_rig *peer_rig_new_up(uint64_t latency);
-/* It goes down. @silently: nobody is told, for the fabric carries nothing. */
+/* Stops a node. @silently: the fabric carries nothing of it first. */
 void peer_rig_down(struct peer_rig *r, unsigned int node, bool silently);
 
-/* PEER_NODES: a NID that nobody has. */
+/* PEER_NODES: a NID that no node has. */
 struct ulnet_nid peer_rig_nid(const struct peer_rig *r, unsigned int node);
-/* An IMMEDIATE. */
+/* Sends an IMMEDIATE. */
 struct peer_msg *peer_rig_send(struct peer_rig *r, unsigned int from,
 			       unsigned int to);
-/* NULL: it is not known. */
+/* NULL: not known. */
 struct ib_peer *peer_rig_peer(struct peer_rig *r, unsigned int from,
 			      unsigned int to);
-/* Open connections, from either side. */
+/* Counts open connections, whoever has opened them. */
 unsigned int peer_rig_conns(struct peer_rig *r, unsigned int from,
 			    unsigned int to);
 struct ib_conn *peer_rig_conn(struct peer_rig *r, unsigned int from,
 			      unsigned int to);
-/* The next @n requests at @node are rejected for @reason, version 2, full. */
+/* Rejects the next @n requests at @node with @reason, in version 2 and full
+ * length. */
 struct ib_reject *peer_rig_force(struct peer_rig *r, unsigned int node,
 				 unsigned int n, unsigned int reason);
 

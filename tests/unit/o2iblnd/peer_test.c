@@ -217,7 +217,7 @@ Test(o2ib_peer, retries_are_paced)
 	peer_rig_run(r, 20 * SEC);
 	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
 	cr_expect_leq(told(r, A, B)->failed_at - begin,
-		      ib_peers_patience(&r->nodes[A].ps) + MSEC);
+		      ib_peers_wait_max(&r->nodes[A].ps) + MSEC);
 	cr_expect_eq(told(r, A, B)->silent, 0);
 	/* Nobody waits. */
 	before = r->nodes[B].requests;
@@ -281,7 +281,7 @@ Test(o2ib_peer, in_vain)
 	struct simqp_link link = { .latency = 1000 };
 
 	/* Nothing that is sent gets there. */
-	link.ends[IB_WC_REMOTE_ERROR] = SIMQP_ALWAYS;
+	link.wc_ppm[IB_WC_REMOTE_ERROR] = SIMQP_ALWAYS;
 	simqp_link_set(r->fabric, &any, &any, &link);
 	while (env_sim_now(r->world) < end && r->nmsgs < PEER_MSGS / 2) {
 		struct peer_msg *m = peer_rig_send(r, A, B);
@@ -419,12 +419,12 @@ Test(o2ib_peer, terms_are_kept)
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, MSEC);
 	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
-	cr_expect_lt(peer_rig_peer(r, A, B)->known.depth, 8);
+	cr_expect_lt(peer_rig_peer(r, A, B)->terms.depth, 8);
 	m = peer_rig_send(r, 2, A);
 	peer_rig_run(r, MSEC);
 	expect_sent(m);
 	cr_expect_eq(r->nodes[A].asked.params.max_frags, 257);
-	cr_expect_eq(peer_rig_peer(r, A, 2)->known.frags, 256);
+	cr_expect_eq(peer_rig_peer(r, A, 2)->terms.frags, 256);
 	peer_rig_free(r);
 }
 
@@ -519,7 +519,7 @@ Test(o2ib_peer, restarts_unknown)
 	expect_sent(m);
 	peer_rig_down(r, A, true);
 	cr_expect_eq(peer_rig_conns(r, B, A), 1);
-	peer_rig_peer(r, B, A)->known.peer.stamp = 0;
+	peer_rig_peer(r, B, A)->terms.peer.stamp = 0;
 	peer_rig_up(r, A);
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
@@ -710,7 +710,7 @@ Test(o2ib_peer, passive_comes_to_nothing)
 	peer_rig_send(r, B, A);
 	peer_rig_run(r, 10 * MSEC);
 	m = peer_rig_send(r, A, B);
-	peer_rig_run(r, ib_peers_patience(&r->nodes[A].ps) + SEC);
+	peer_rig_run(r, ib_peers_wait_max(&r->nodes[A].ps) + SEC);
 	expect_failed(m, -ETIMEDOUT, LNET_CAUSE_REMOTE_DROPPED);
 	peer_rig_free(r);
 }

@@ -387,7 +387,7 @@ static void on_arrived(struct ib_conn *conn, struct ib_rx *rx)
 			cr_assert_eq(rx->msg.payload[i], byte_of(op, w, i));
 	}
 	if (one_in(w, 3))
-		cr_assert_eq(ib_rx_set_aside(rx), 0);
+		cr_assert_eq(ib_rx_bounce(rx), 0);
 	if (one_in(w, 2))
 		answer(w, op);
 	if (one_in(w, 4))
@@ -422,7 +422,7 @@ static void on_done(struct ib_tx *tx)
 	struct op *op = tx->user;
 	struct world *w = op->from->w;
 
-	cr_assert(tx->known && !tx->posts);
+	cr_assert(tx->has_result && !tx->posts);
 	if (tx == op->tx2 && tx->conn->home == &op->to->home) {
 		answer_done(op, tx);
 		return;
@@ -617,7 +617,7 @@ static void set_links(struct world *w)
 		l.cm_loss = (uint32_t)below(w, 100000);
 		l.rnr = (uint32_t)below(w, 20000);
 		if (one_in(w, 2))
-			l.ends[1 + below(w, IB_WC_STATUSES - 1)] =
+			l.wc_ppm[1 + below(w, IB_WC_STATUSES - 1)] =
 				(uint32_t)below(w, 10000);
 	}
 	simqp_link_set(w->fabric, &any, &any, &l);

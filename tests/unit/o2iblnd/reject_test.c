@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rejects, as private data of the CM, and what is none. */
+#include "lnd/o2iblnd/verbs.h"
 #include "lnd/o2iblnd/wire.h"
 
 #include <criterion/criterion.h>
@@ -51,7 +52,7 @@ Test(reject, both_ways)
 Test(reject, as_private_data)
 {
 	for (unsigned int i = 0; i < 4; i++) {
-		uint8_t buf[IB_CM_REJ_SIZE] = { 0 };
+		uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };
 		const char *why = NULL;
 		struct ib_reject rej;
 
@@ -95,7 +96,7 @@ Test(reject, cut_short)
 /* Of version 1 nothing more is known, however long it is. */
 Test(reject, of_version_1)
 {
-	uint8_t buf[IB_CM_REJ_SIZE] = { 0 };
+	uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };
 	const char *why = NULL;
 	struct ib_reject rej;
 
@@ -128,7 +129,7 @@ Test(reject, no_rejects)
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(tries); i++) {
-		uint8_t buf[IB_CM_REJ_SIZE] = { 0 };
+		uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };
 		struct ib_reject rej = { .reason = 77 };
 
 		memcpy(buf, reject_frags, sizeof(reject_frags));
@@ -150,7 +151,7 @@ Test(reject, no_rejects)
 /* No private data at all, as when nobody listens: zeros. */
 Test(reject, of_zeros)
 {
-	uint8_t buf[IB_CM_REJ_SIZE] = { 0 };
+	uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };
 	const char *why = NULL;
 	struct ib_reject rej;
 

@@ -121,7 +121,7 @@ static void set_obstacle(struct rig *r, enum obstacle o)
 		qp_rig_open(r, B);
 	r->conf.service = SERVICE;
 	if (o == DEAF)
-		CALL_VOID(r, r->v->deafen(r->nodes[B].port));
+		CALL_VOID(r, r->v->stop_listening(r->nodes[B].port));
 	if (o == SILENT_THERE)
 		simqp_silence(r->fabric, a, b, TIME_NEVER);
 	if (o == SILENT_BACK)
@@ -343,15 +343,15 @@ Test(connect, data_overtakes)
 	rig_free(r);
 }
 
-/* deafen() and close(): requests on their way are rejected. */
-Test(connect, deafened_meanwhile)
+/* stop_listening() and close(): requests on their way are rejected. */
+Test(connect, stopped_meanwhile)
 {
 	struct rig *r = rig_new(1, NULL);
 	struct conn *p[2], *c;
 
 	rig_pair(r, p);
 	c = rig_connect_to(r, A, 0, rig_nid(r, B));
-	CALL_VOID(r, r->v->deafen(r->nodes[B].port));
+	CALL_VOID(r, r->v->stop_listening(r->nodes[B].port));
 	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(c->status, IB_CM_REJECT_NO_LISTENER);
 	cr_assert_eq(r->nodes[B].requests, 1);

@@ -244,7 +244,7 @@ Test(ends, by_fault)
 		struct conn *p[2];
 
 		rig_pair(r, p);
-		link.ends[end] = SIMQP_ALWAYS;
+		link.wc_ppm[end] = SIMQP_ALWAYS;
 		simqp_link_set(r->fabric, rig_nid(r, A), rig_nid(r, B), &link);
 		if (write)
 			cr_assert_eq(conn_write(p[A], p[B]->in,

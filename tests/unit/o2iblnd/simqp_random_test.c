@@ -254,7 +254,7 @@ static void random_link(struct run *run, struct simqp_link *link)
 	link->cm_loss = (uint32_t)rng_below(g, 200000);
 	link->rnr = (uint32_t)rng_below(g, 100000);
 	for (unsigned int i = 0; i < IB_WC_STATUSES; i++)
-		link->ends[i] = chance(run, 20) ? 3000 : 0;
+		link->wc_ppm[i] = chance(run, 20) ? 3000 : 0;
 }
 
 static const struct ulnet_nid *random_nid(struct run *run)

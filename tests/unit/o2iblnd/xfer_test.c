@@ -90,7 +90,8 @@ static struct stranger_conn *two_hold(void)
 	return stranger_last(s[1]);
 }
 
-/* What comes first is fed first, and what is smaller does not overtake it. */
+/* Memory is given in the order of arrival: a smaller transfer does not overtake
+ * a larger one. */
 Test(o2ib_xfer, fed_in_order)
 {
 	struct stranger_conn *c;
@@ -168,7 +169,7 @@ static void put_for(struct stranger *s, unsigned int i, uint32_t length,
 
 /* Given up while it waits: nothing of it has left; and who waits behind it
  * needs not wait for anybody else. */
-Test(o2ib_xfer, hungry_canceled)
+Test(o2ib_xfer, waiting_canceled)
 {
 	struct stranger_conn *c;
 	struct ib_msg msg;
@@ -190,7 +191,7 @@ Test(o2ib_xfer, hungry_canceled)
 	node_rig_close(&r);
 }
 
-Test(o2ib_xfer, hungry_when_port_goes_down)
+Test(o2ib_xfer, waiting_when_port_goes_down)
 {
 	struct stranger *s;
 
@@ -208,7 +209,7 @@ Test(o2ib_xfer, hungry_when_port_goes_down)
 	node_rig_close(&r);
 }
 
-Test(o2ib_xfer, hungry_at_shutdown)
+Test(o2ib_xfer, waiting_at_shutdown)
 {
 	struct stranger *s;
 
@@ -228,7 +229,7 @@ Test(o2ib_xfer, hungry_at_shutdown)
 
 /* Those who wait for memory when their connection is lost go by the next one,
  * in their order, and in front of those who have come meanwhile. */
-Test(o2ib_xfer, hungry_go_anew)
+Test(o2ib_xfer, waiting_go_anew)
 {
 	struct stranger_conn *c;
 	struct stranger *s;
@@ -257,7 +258,7 @@ static void two_credits(uint8_t *bytes)
 }
 
 /* ... and behind those that had a transmit, of which nothing had left. */
-Test(o2ib_xfer, hungry_go_behind)
+Test(o2ib_xfer, waiting_go_behind)
 {
 	struct stranger_conn *c;
 	struct stranger *s;
@@ -285,7 +286,7 @@ Test(o2ib_xfer, hungry_go_behind)
 }
 
 /* ... but not twice: then LNet hears that nothing has left. */
-Test(o2ib_xfer, hungry_lost_twice)
+Test(o2ib_xfer, waiting_lost_twice)
 {
 	struct stranger_conn *c;
 	struct stranger *s;
@@ -571,7 +572,7 @@ Test(o2ib_xfer, peer_gets_nothing)
 }
 
 /* An answer that waits for memory, which PUTs of another peer hold. */
-static struct stranger_conn *hungry_answer(struct stranger_conn **other)
+static struct stranger_conn *waiting_answer(struct stranger_conn **other)
 {
 	struct stranger_conn *c;
 
@@ -594,13 +595,13 @@ static void answered_in_vain(int status, enum ulnet_cause cause)
 		     lnet_cause_name(received.ev[0].cause));
 }
 
-Test(o2ib_xfer, hungry_answer_is_fed)
+Test(o2ib_xfer, waiting_answer_is_served)
 {
 	struct stranger_conn *c, *other;
 	struct ib_msg msg;
 
 	open_small(1, 1);
-	c = hungry_answer(&other);
+	c = waiting_answer(&other);
 	stranger_hang_up(other);
 	cr_assert(stranger_hears(c, IB_MSG_GET_DONE, &msg));
 	cr_assert_eq(msg.status, MIB);
@@ -608,12 +609,12 @@ Test(o2ib_xfer, hungry_answer_is_fed)
 	node_rig_close(&r);
 }
 
-Test(o2ib_xfer, hungry_answer_lost)
+Test(o2ib_xfer, waiting_answer_lost)
 {
 	struct stranger_conn *c, *other;
 
 	open_small(1, 1);
-	c = hungry_answer(&other);
+	c = waiting_answer(&other);
 	stranger_hang_up(c);
 	answered_in_vain(-ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	node_rig_close(&r);
@@ -621,13 +622,13 @@ Test(o2ib_xfer, hungry_answer_lost)
 
 /* The PUTs, which are older, are given up, too; their peer may still write, so
  * that there is no memory yet. */
-Test(o2ib_xfer, hungry_answer_canceled)
+Test(o2ib_xfer, waiting_answer_canceled)
 {
 	struct stranger_conn *c, *other;
 	struct ib_msg msg;
 
 	open_hasty();
-	c = hungry_answer(&other);
+	c = waiting_answer(&other);
 	node_rig_run(&r, 6 * NSEC_PER_SEC);
 	cr_assert_eq(received.n, 3);
 	cr_assert_eq(received.ev[2].type, LNET_EVENT_GET);
@@ -639,12 +640,12 @@ Test(o2ib_xfer, hungry_answer_canceled)
 	node_rig_close(&r);
 }
 
-Test(o2ib_xfer, hungry_answer_when_port_goes_down)
+Test(o2ib_xfer, waiting_answer_when_port_goes_down)
 {
 	struct stranger_conn *c, *other;
 
 	open_small(1, 1);
-	c = hungry_answer(&other);
+	c = waiting_answer(&other);
 	simqp_port_set(r.fabric, &r.id[0].nid, false, "no link");
 	node_rig_run(&r, MSEC);
 	(void)c;
