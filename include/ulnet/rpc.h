@@ -144,9 +144,9 @@ enum ulrpc_execution {
 /* Why a call ended as it did. */
 enum ulrpc_cause {
 	ULRPC_CAUSE_OK = 0,
-	ULRPC_CAUSE_HANDLER,	 /* the service said status */
+	ULRPC_CAUSE_HANDLER,	 /* the service failed the call, with status */
 	ULRPC_CAUSE_DEADLINE,	 /* the caller's deadline passed */
-	ULRPC_CAUSE_EXPIRED,	 /* the server dropped it, as too late */
+	ULRPC_CAUSE_EXPIRED,	 /* the server dropped the call as too late */
 	ULRPC_CAUSE_CANCELED,	 /* by the caller */
 	ULRPC_CAUSE_OVERLOADED,	 /* the server has no room */
 	ULRPC_CAUSE_NO_SERVICE,	 /* the target has none of that name */
@@ -159,10 +159,10 @@ enum ulrpc_cause {
 	ULRPC_CAUSE_CHECKSUM,	 /* bulk data arrived changed */
 	ULRPC_CAUSE_UNREACHABLE, /* no connection until the deadline */
 	ULRPC_CAUSE_REFUSED,	 /* the server does not want this client */
-	ULRPC_CAUSE_RESTARTED,	 /* the server is not the one that was called */
-	ULRPC_CAUSE_SHUTDOWN,	 /* the server goes away; stubs: or this side */
-	ULRPC_CAUSE_NO_MEMORY,	 /* here */
-	ULRPC_CAUSE_STALLED,	 /* the service makes no progress with it */
+	ULRPC_CAUSE_RESTARTED,	 /* the server no longer knows the call */
+	ULRPC_CAUSE_SHUTDOWN,  /* the server shuts down; stubs: or this side */
+	ULRPC_CAUSE_NO_MEMORY, /* on this node */
+	ULRPC_CAUSE_STALLED,   /* the service makes no progress with it */
 	ULRPC_CAUSE_COUNT
 };
 
@@ -188,17 +188,17 @@ struct ulrpc_outcome {
 	uint64_t server_throttled; /* held back by the service's rules, */
 	uint64_t server_queue;	   /* then queued, until the handler began, */
 	uint64_t service;	   /* then in the handler, until the reply */
-	uint64_t fetch; /* getting a reply that was longer than reply_max */
+	uint64_t fetch;		   /* fetching a reply longer than reply_max */
 	uint64_t retry_after;	   /* OVERLOADED: us the server asks to wait */
 	uint32_t reply_needed;	   /* TOO_LONG: bytes that the reply has */
-	/* How the call went. Of @attempts: */
+	/* Of @attempts: */
 	uint32_t retries;    /* repetitions of a message that was delivered */
 	uint32_t queries;    /* questions what became of an attempt */
-	/* What the server answered meanwhile: */
-	uint32_t extensions; /* how often it said that it needs longer */
-	uint32_t refusals;   /* how often it refused, and was called again */
-	/* What the service says of its failure, for people; "": nothing. It may
-	 * be anybody's words; without control characters. */
+	/* Answers that did not end the call: */
+	uint32_t extensions; /* the server needs longer */
+	uint32_t refusals;   /* the server refused, and was called again */
+	/* The service's explanation of its failure, for people; "": none. Not
+	 * to be trusted, but without control characters. */
 	char text[ULRPC_TEXT_MAX];
 };
 
@@ -214,11 +214,10 @@ struct ulrpc_client_conf {
 	uint32_t pid;		 /* of the node; 0 = LNet's usual one, 12345 */
 	const char *service;	 /* name; copied */
 	uint32_t inflight_max;	 /* calls in flight; more wait; 0 = 1024 */
-	uint32_t inflight_begin; /* slow start: how many of these a new
-				  * connection begins with. The number doubles
-				  * when so many were answered, or when calls
-				  * have waited for half a second in which none
-				  * was; 0 = 2 */
+	uint32_t inflight_begin; /* slow start: calls in flight with a new
+				  * connection. Doubles when that many were
+				  * answered, or when calls have waited for half
+				  * a second without any answer; 0 = 2 */
 	uint32_t batch_max;	 /* calls that may travel in one message: up to
 				* ULRPC_BATCH_MAX, which 0 stands for */
 	const struct ulrpc_retry *retry; /* of calls that say nothing of it;
@@ -258,9 +257,8 @@ enum ulrpc_priority {
 enum ulrpc_semantics {
 	ULRPC_AT_MOST_ONCE = 0,
 	ULRPC_IDEMPOTENT,
-	ULRPC_EXACTLY_ONCE, /* by a durable service, even if its server ends
-			     * and is started again meanwhile; by others as
-			     * at most once */
+	ULRPC_EXACTLY_ONCE, /* by a durable service, even if its server is
+			     * restarted meanwhile; by others as at most once */
 };
 
 #define ULRPC_BULKS_MAX	 16 /* of one call */
@@ -282,8 +280,8 @@ struct ulrpc_call_progress {
 			    * 1000: ulrpc_progress() */
 };
 
-/* Called on the CPT of the client as often as the server says that the call
- * takes longer, which is seldom, and perhaps never; not after the end. */
+/* Called on the CPT of the client whenever the server says that the call takes
+ * longer, which may be never; not after the end of the call. */
 typedef void (*ulrpc_progress_fn)(void *arg,
 				  const struct ulrpc_call_progress *progress);
 
