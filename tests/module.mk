@@ -244,7 +244,7 @@ unit_tests += %D%/unit/rpc_bulk_test
 %C%_unit_rpc_bulk_test_SOURCES = \
 	%D%/unit/rpc/bulk/bulk_again_test.c \
 	%D%/unit/rpc/bulk/bulk_call_test.c \
-	%D%/unit/rpc/bulk/bulk_severed_test.c \
+	%D%/unit/rpc/bulk/bulk_conn_loss_test.c \
 	%D%/unit/rpc/bulk/bulk_test.c \
 	%D%/unit/rpc/bulk/bulk_wait_test.c \
 	%D%/unit/rpc/bulk/transfer_again_test.c \
@@ -255,6 +255,7 @@ unit_tests += %D%/unit/rpc_client_test
 	%D%/unit/rpc/client/attempt_test.c \
 	%D%/unit/rpc/client/call_again_test.c \
 	%D%/unit/rpc/client/call_test.c \
+	%D%/unit/rpc/client/conn_loss_test.c \
 	%D%/unit/rpc/client/herd_test.c \
 	%D%/unit/rpc/client/hostile_answer_test.c \
 	%D%/unit/rpc/client/hostile_reply_test.c \
@@ -262,7 +263,6 @@ unit_tests += %D%/unit/rpc_client_test
 	%D%/unit/rpc/client/reply_buf_test.c \
 	%D%/unit/rpc/client/retry_call_test.c \
 	%D%/unit/rpc/client/retry_test.c \
-	%D%/unit/rpc/client/severed_test.c \
 	%D%/unit/rpc/client/skew_client_test.c \
 	%D%/unit/rpc/client/slots_test.c \
 	%D%/unit/rpc/client/slow_start_test.c \

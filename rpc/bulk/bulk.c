@@ -6,21 +6,20 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "rpc/bulk/field.h"
-#include "rpc/bulk/place.h"
+#include "rpc/bulk/cursor.h"
 #include "rpc/rpc.h"
 #include "ulnet/stub.h"
 
-/* A part of the memory that one message at a time is about. */
+/* Memory for one message. */
 struct segment {
 	struct iovec *iov;
 	unsigned int niov;
-	struct ulnet_md_handle md; /* of this attempt */
+	struct ulnet_md_handle md; /* while attached */
 };
 
 struct ulrpc_bulk {
 	/* immutable after ulrpc_bulk_new() */
-	struct ulrpc *rpc; /* only compared */
+	struct ulrpc *rpc; /* only compared: may be closed */
 	enum ulrpc_bulk_access access;
 	bool checked;
 	uint64_t length;
@@ -29,11 +28,12 @@ struct ulrpc_bulk {
 	uint32_t *lengths;
 	struct iovec *iov; /* of all segments */
 
-	Ulrpc__Bulk field; /* the user's: for messages */
+	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
 
-	uint32_t *crc; /* the claimant's: of each segment of a source */
+	uint32_t *crc; /* a source with checksums: of each segment; owned by the
+			* claim */
 
-	/* Who needs it: its user, and a claim. Any thread. */
+	/* The user's, and one of a claim. Any thread. */
 	atomic_uint refs;
 	/* Written before the user's reference is dropped. */
 	void (*released)(void *arg);
@@ -42,14 +42,14 @@ struct ulrpc_bulk {
 	/* owner CPT, while claimed */
 	struct shard *shard;  /* held while MDs are linked */
 	unsigned int linked;  /* MDs whose last event has not come */
-	bool attached;	      /* handles of segments mean something */
-	struct ulnet_id peer; /* attached: whose messages may come, */
-	uint64_t match;	      /* with these bits, from the first segment on */
-	bool touched;	 /* the server has put something, in this attempt */
+	bool attached; /* the segments' MDs are linked, for this attempt */
+	struct ulnet_id peer; /* attached: messages may come from it, */
+	uint64_t match;	      /* with this value for segment 0, and so on */
+	bool touched;	      /* the server has put something in this attempt */
 	uint64_t moved;	 /* bytes, of all attempts */
-	uint64_t *heard; /* attached: who counts signs of life; or NULL */
+	uint64_t *heard; /* attached: of bulk_attach() */
 	struct bulk_late late; /* fn NULL: nobody */
-	bool over;	       /* released, waits for being idle */
+	bool over;	       /* the claim ends when this is idle */
 	void (*idle_fn)(void *arg);
 	void *idle_arg;
 };
@@ -102,12 +102,12 @@ static int bulk_conf_check(const struct ulrpc_bulk_conf *conf,
 	     conf->access != ULRPC_BULK_SINK) ||
 	    conf->flags & ~ULRPC_BULK_CHECKSUM || conf->segment > LNET_MTU)
 		return -EINVAL;
-	return place_iov_length(conf->iov, conf->niov, -EMSGSIZE, length_p);
+	return iov_total(conf->iov, conf->niov, -EMSGSIZE, length_p);
 }
 
-/* With all that it has, of which there is perhaps a little more than it needs:
- * a segment is full, or has all the fragments that it can have, or is the last
- * one. */
+/* Allocates a bulk with its arrays, for the largest number of segments that the
+ * fragments can need: a segment ends when it is full or has all the fragments
+ * that an MD may have. */
 static struct ulrpc_bulk *bulk_alloc(const struct ulrpc_bulk_conf *conf,
 				     uint64_t length)
 {
@@ -168,9 +168,8 @@ Ulrpc__Bulk *ulrpc_bulk_field(struct ulrpc_bulk *bulk)
 	return &bulk->field;
 }
 
-/* ---- whose it is ---- */
+/* ---- references ---- */
 
-/* Whoever drops the last reference knows that there is no claim and no user. */
 static void bulk_put(struct ulrpc_bulk *b)
 {
 	void (*released)(void *arg);
@@ -202,7 +201,7 @@ static uint32_t crc_of(const struct segment *s, uint32_t length)
 {
 	const struct span all = { .iov = s->iov };
 
-	return place_crc(&all, (struct place){ 0 }, length, 0);
+	return cursor_crc(&all, (struct cursor){ 0 }, length, 0);
 }
 
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)
@@ -222,7 +221,7 @@ int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)
 	return 0;
 }
 
-static void tell_late(const struct ulrpc_bulk *b)
+static void report_late(const struct ulrpc_bulk *b)
 {
 	uint64_t in = 0, out = 0;
 
@@ -232,29 +231,23 @@ static void tell_late(const struct ulrpc_bulk *b)
 	b->late.fn(b->shard, &b->late, in, out);
 }
 
-/* Nothing is linked any more. May free @b. */
-static void bulk_on_last(struct ulrpc_bulk *b)
+/* An MD has had its last event. May free @b. */
+static void bulk_unlinked(struct ulrpc_bulk *b)
 {
 	void (*fn)(void *arg) = b->idle_fn;
 	void *arg = b->idle_arg;
-
-	b->attached = false;
-	b->idle_fn = NULL;
-	tell_late(b);
-	if (b->over)
-		bulk_put(b);
-	if (fn)
-		fn(arg);
-}
-
-static void bulk_unlinked(struct ulrpc_bulk *b)
-{
 	struct shard *s = b->shard;
 
 	BUG_ON(b->linked == 0);
 	if (--b->linked)
 		return;
-	bulk_on_last(b);
+	b->attached = false;
+	b->idle_fn = NULL;
+	report_late(b);
+	if (b->over)
+		bulk_put(b);
+	if (fn)
+		fn(arg);
 	shard_release(s);
 }
 
@@ -277,7 +270,7 @@ static void segment_on_event(const struct ulnet_event *ev)
 
 	if (ev->type == LNET_EVENT_PUT && ev->mlength)
 		b->touched = true;
-	/* What a segment got before it was unlinked counts all the same. */
+	/* Bytes that were moved before the unlinking count, too. */
 	if ((!ev->status || ev->cause == LNET_CAUSE_CANCELED) &&
 	    (ev->type == LNET_EVENT_PUT || ev->type == LNET_EVENT_GET)) {
 		b->moved += ev->mlength;
@@ -288,7 +281,7 @@ static void segment_on_event(const struct ulnet_event *ev)
 		bulk_unlinked(b);
 }
 
-/* Messages for segment @i may come from @b->peer. */
+/* Links segment @i for messages from b->peer. */
 static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 			  struct ulnet_md_handle *md_p)
 {
@@ -314,7 +307,7 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 	}
 	rc = LNetMEAttach(b->shard->node, ULRPC_PORTAL_BULK, b->peer,
 			  b->match + i, 0, LNET_UNLINK, LNET_INS_LOCAL, &me);
-	/* Without its MD the entry would be gone, too. */
+	/* If this fails, it has unlinked the match entry. */
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_RETAIN, md_p);
 	if (!rc && b->linked++ == 0)
@@ -322,7 +315,7 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 	return rc;
 }
 
-/* The first @n segments. */
+/* Unlinks the first @n segments. */
 static void segments_detach(struct ulrpc_bulk *b, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -365,7 +358,8 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 	return 0;
 }
 
-/* New entries first: no message finds none meanwhile. */
+/* Links the segments for @peer, each before its old entry is unlinked, so that
+ * there is always one for messages to find. */
 static void segments_move(struct ulrpc_bulk *b, struct ulnet_id peer)
 {
 	struct ulnet_id before = b->peer;

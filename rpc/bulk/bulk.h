@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that a caller lends to a server for a call: cut into segments, each
- * of which is a match entry and an MD on the bulk portal as long as an attempt
- * of the call is on its way. Knows nothing of calls.
+ * A bulk: memory that a caller lends to a server for the time of a call. The
+ * memory is cut into segments. While an attempt of the call is under way, each
+ * segment is linked on the bulk portal, as a match entry with an MD. This file
+ * knows nothing of calls.
  *
- * A bulk has at most one claim at a time: from bulk_prepare() until
- * bulk_release() and the last event of its MDs, whichever comes last. Its
- * memory is the user's while there is none.
+ * One call at a time has a claim on a bulk: from bulk_prepare() until
+ * bulk_release() and the last event of the MDs, whichever comes last. Without a
+ * claim the memory is the user's.
  *
  *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release -> (idle)
  *
- * While an attempt is on its way, the server may use each segment any number of
- * times: a message that was lost, or may have been, is repeated by the server
- * alone, at the cost of that message. That is harmless as long as the memory is
- * the call's. So MDs are not used up; they are unlinked when the call ends, or
- * is sent again, and fenced: the memory is not touched after their last event.
+ * The server may use a segment any number of times, and repeats what was
+ * perhaps lost. So MDs are not used up by messages; they are unlinked when the
+ * attempt ends. Their last event is a fence: nothing touches the memory after
+ * it.
  *
- * Match values are new for each attempt, and an attempt begins only when
- * nothing of the last one is linked: what comes late finds no entry.
+ * Each attempt has new match values, and begins only when the bulk is idle:
+ * late messages of the attempt before find no entry.
  */
 #ifndef RPC_BULK_H
 #define RPC_BULK_H
 
 #include "rpc/wire/wire.h"
 #include "ulnet/rpc.h"
+#include "ulnet/rpc.pb-c.h"
 
 struct shard;
 struct stat_service;
 
-/* For counting what is moved after the call has ended: @fn is called when the
- * bulk is idle. The rest is for @fn. */
+/* Counts the bytes that are moved after the call has ended: @fn is called when
+ * the bulk is idle; the other fields are for @fn. */
 struct bulk_late {
 	void (*fn)(struct shard *s, const struct bulk_late *late, uint64_t in,
 		   uint64_t out);
@@ -38,64 +39,84 @@ struct bulk_late {
 	uint32_t method;
 };
 
-/* Claims @b for a call of @rpc, and computes the checksums of a source, if it
- * has any: about 0.1 ms for each MiB. 0; -EBUSY: claimed already; -EINVAL: of
- * another node. Any thread. */
+/* Claims @b for a call of @rpc, and computes the checksums of a source that has
+ * some: about 0.1 ms for each MiB. 0; -EBUSY: claimed already; -EINVAL: @b is
+ * of another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
 
-/* Describes @b in *@out as bulk_attach() will, but for the match value. Any
+/* Describes @b in *@out, without a match value; *@out borrows from @b. Any
  * thread. */
 void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
- * A new attempt to @peer begins: links all segments, with match values that
- * were never used, and describes them in *@out, whose tables are borrowed until
- * the claim ends. *@heard, borrowed until bulk_detach(), is set to the time,
- * ns, when the peer moves something; or NULL. Must be idle. Owner of @s, which
- * the whole claim belongs to. 0; -ENOMEM, -ESHUTDOWN: as bulk_detach(), and
- * @out is left alone.
+ * Begins an attempt to @peer; @b must be idle. Links all segments, with match
+ * values that were never used, and describes them in *@out, which borrows from
+ * @b until the claim ends. *@heard (or NULL), borrowed until bulk_detach(), is
+ * set to the time, ns, whenever the peer moves something. Owner of @s, which is
+ * the same for the whole claim. 0; -ENOMEM, -ESHUTDOWN: as after bulk_detach(),
+ * and *@out is left alone.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
-/* From now on the peer is known by another NID, of which perhaps only LNet's
- * directory knows that it is the same peer's. Its messages find the segments as
- * before: from any NID that LNet knows to be the peer's, and from this one even
- * if the peer loses the NID that it had before. If there is no memory, messages
- * may find no segment until the next call of this function. No effect when
- * nothing is attached. Owner. */
+/* The peer is now reached by another NID: links the segments for that NID
+ * instead. Messages from other NIDs that LNet knows to be the peer's find the
+ * segments as before. Without memory for new entries the old ones stay, until
+ * the next call. No effect unless attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
-/* A message of the peer has come from this NID of it: bulk_follow(), unless
- * messages from there find the segments anyway. Owner. */
+/* A message of the peer has come from this NID: bulk_follow(), unless LNet
+ * knows that the NID is the same peer's. Owner. */
 void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer);
-/* From now on no message finds a segment of @b. @b is idle when the messages
- * that have found one before are through. No effect when nothing is attached.
- * Owner. */
+/* No message finds a segment of @b any more. @b is idle when the messages that
+ * have found one before are through. No effect unless attached. Owner. */
 void bulk_detach(struct ulrpc_bulk *b);
-/* Is nothing of @b linked or in use? Owner. */
+/* Is nothing of @b linked, or in use by LNet? Owner. */
 bool bulk_idle(const struct ulrpc_bulk *b);
-/* Calls @fn(@arg) once, when @b is idle, which it must not be now, and which
- * needs a bulk_detach(). At most one at a time; bulk_release() forgets it.
+/* Calls @fn(@arg) once, when @b becomes idle after a bulk_detach(). @b must not
+ * be idle now, and have no such function yet; bulk_release() drops it.
  * Owner. */
 void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
-/* Nobody waits for the bulk to become idle any more. Owner. */
+/* Drops the function of bulk_on_idle(). Owner. */
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
-/* Compares what is in a sink with what the server says that it put there. 0;
- * -EBADMSG: they differ; -EPROTO: no such segments. Sinks without checksums,
- * and sources: always 0. About 0.1 ms for each MiB. Owner. */
+/* Compares the contents of a sink with the checksums that the server has sent
+ * for it. 0; -EBADMSG: they differ; -EPROTO: no such segments. 0 for sinks
+ * without checksums, and for sources. About 0.1 ms for each MiB. Owner. */
 int bulk_check(const struct ulrpc_bulk *b,
 	       const struct wire_moved_in *m) must_check;
-/* Was something put into @b that is to be checked? */
+/* Was something put into @b for which the server owes a checksum? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
-/* Adds the bytes that the server has put to it, or got from it, since it was
- * claimed; what was moved twice counts twice. Owner. */
+/* Adds the bytes moved since the claim, those moved twice counting twice: put
+ * by the server to *@in, got by the server to *@out. Owner. */
 void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
-/* What is moved from now on, if anything, is for @late, which is copied. Before
- * bulk_release(). Owner. */
+/* From now on, bytes that are moved are reported to @late, which is copied.
+ * Before bulk_release(). Owner. */
 void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 
-/* The call is over: detaches, and ends the claim when idle. Returns whether
- * that was at once. After it @b may be gone. Owner, or any thread if never
+/* The call is over: detaches, and ends the claim as soon as @b is idle, after
+ * which @b may be freed. True: @b was idle. Owner; any thread if @b was never
  * attached. */
 bool bulk_release(struct ulrpc_bulk *b);
+
+/* ---- a bulk in a message of protobuf ---- */
+
+/* Makes @field, which stands for @bulk in a message. The pointer to unknown
+ * fields, unused when there are none, holds @bulk, so that copies of the field
+ * do, too. Fields that others made, or that were unpacked, have NULL there. */
+static inline void bulk_field_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
+				   uint64_t length,
+				   enum ulrpc_bulk_access access)
+{
+	ulrpc__bulk__init(field);
+	field->base.unknown_fields = (ProtobufCMessageUnknownField *)bulk;
+	field->length = length;
+	field->access = access;
+}
+
+/* NULL: @field was not made by bulk_field_init(). */
+static inline struct ulrpc_bulk *bulk_of_field(const Ulrpc__Bulk *field)
+{
+	return field->base.n_unknown_fields
+		       ? NULL
+		       : (struct ulrpc_bulk *)field->base.unknown_fields;
+}
 
 #endif

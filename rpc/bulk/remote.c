@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a request's caller has lent, and what became of it. Checksums of a
- * source are compared with what came, those of a sink are made from what is
- * put. */
+/* The caller's memory, as the request describes it, and the checksums of what
+ * is moved. Those of a source are compared with what has come, those of a sink
+ * are computed from what is put. */
 #include "rpc/bulk/transfer_priv.h"
 
 #include <errno.h>
 
-/* Of a number for each segment. */
+/* struct remote: arrays with a number for each segment. */
 #define REMOTE_ARRAYS 3
 
 static void remote_fini(struct remote *r)
@@ -111,7 +111,7 @@ void transfers_use(struct transfers *t)
 void transfers_unuse(struct transfers *t)
 {
 	atomic_fetch_sub(&t->users, 1);
-	transfers_put(t);
+	transfers_free(t);
 }
 
 bool transfers_used(const struct transfers *t)
@@ -119,17 +119,10 @@ bool transfers_used(const struct transfers *t)
 	return atomic_load(&t->users) != 0;
 }
 
-void transfers_put(struct transfers *t)
-{
-	if (atomic_fetch_sub(&t->refs, 1) == 1)
-		transfers_destroy(t);
-}
-
 void transfers_free(struct transfers *t)
 {
-	/* Transfers hold a reference until they end by themselves. */
-	if (t)
-		transfers_put(t);
+	if (t && atomic_fetch_sub(&t->refs, 1) == 1)
+		transfers_destroy(t);
 }
 
 unsigned int transfers_count(const struct transfers *t)
@@ -164,8 +157,8 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg)
 	t->on_done_arg = arg;
 }
 
-/* Segments up to the last one that anything was put to; @whole: are all of
- * these full? */
+/* Returns the number of segments up to the last one that anything was put to;
+ * sets *@whole if all of these are full. */
 static unsigned int sink_segments(const struct remote *r, bool *whole)
 {
 	unsigned int n = r->n;
@@ -230,55 +223,45 @@ int transfer_status(const struct transfers *t)
 
 bool transfer_checkable(const struct transfer *x)
 {
-	struct place end = place_begin(&x->span);
+	struct cursor end = cursor_begin(&x->span);
 
 	if (!x->r->checked || x->r->access != ULRPC_BULK_SOURCE)
 		return true;
-	place_move(&x->span, &end, x->span.length);
+	cursor_move(&x->span, &end, x->span.length);
 	return x->span.in_segment == 0 && end.in_segment == 0;
-}
-
-static void source_expect(struct transfer *x)
-{
-	struct place at;
-
-	place_for_each_segment (at, &x->span)
-		x->left[at.segment - x->span.segment] =
-			place_room(&x->span, &at);
-}
-
-static void sink_sum(struct transfer *x)
-{
-	struct place at;
-
-	place_for_each_segment (at, &x->span)
-		if (at.in_segment == 0)
-			x->crc[at.segment - x->span.segment] = place_crc(
-				&x->span, at, place_room(&x->span, &at), 0);
 }
 
 void transfer_sum(struct transfer *x)
 {
-	if (x->left)
-		source_expect(x);
-	if (x->crc)
-		sink_sum(x);
+	struct cursor at;
+
+	if (!x->left && !x->crc)
+		return;
+	cursor_for_each_segment (at, &x->span) {
+		unsigned int i = at.segment - x->span.segment;
+		uint32_t room = cursor_room(&x->span, &at);
+
+		if (x->left)
+			x->left[i] = room;
+		else if (at.in_segment == 0)
+			x->crc[i] = cursor_crc(&x->span, at, room, 0);
+	}
 }
 
 int transfer_sum_merge(struct transfer *x)
 {
 	struct remote *r = x->r;
-	struct place at = place_begin(&x->span);
+	struct cursor at = cursor_begin(&x->span);
 
 	if (at.in_segment && r->put[at.segment] != at.in_segment) {
-		x->crc = NULL; /* nothing to forget, then */
+		x->crc = NULL; /* transfer_sum_forget() has nothing to do */
 		return -EINVAL;
 	}
-	place_for_each_segment (at, &x->span) {
+	cursor_for_each_segment (at, &x->span) {
 		uint32_t *crc = &r->crc[at.segment];
-		uint32_t room = place_room(&x->span, &at);
+		uint32_t room = cursor_room(&x->span, &at);
 
-		*crc = at.in_segment ? place_crc(&x->span, at, room, *crc)
+		*crc = at.in_segment ? cursor_crc(&x->span, at, room, *crc)
 				     : x->crc[at.segment - x->span.segment];
 		r->put[at.segment] = at.in_segment + room;
 	}
@@ -287,32 +270,32 @@ int transfer_sum_merge(struct transfer *x)
 
 void transfer_sum_forget(struct transfer *x)
 {
-	struct place at;
+	struct cursor at;
 
 	if (!x->crc)
 		return;
-	place_for_each_segment (at, &x->span) {
+	cursor_for_each_segment (at, &x->span) {
 		x->r->crc[at.segment] = 0;
 		x->r->put[at.segment] = 0;
 	}
 }
 
-int transfer_sum_check(struct transfer *x, const struct piece *p)
+int transfer_sum_check(struct transfer *x, const struct chunk *p)
 {
 	unsigned int segment = p->at.segment;
 	uint32_t length = x->r->lengths[segment];
 	uint32_t *left = &x->left[segment - x->span.segment];
-	struct place at = p->at;
+	struct cursor at = p->at;
 
 	*left -= p->length;
 	if (*left)
 		return 0;
 	if (p->length != length) {
-		at = place_begin(&x->span);
+		at = cursor_begin(&x->span);
 		while (at.segment != segment)
-			place_move(&x->span, &at, place_room(&x->span, &at));
+			cursor_move(&x->span, &at, cursor_room(&x->span, &at));
 	}
-	return place_crc(&x->span, at, length, 0) == x->r->crc[segment]
+	return cursor_crc(&x->span, at, length, 0) == x->r->crc[segment]
 		       ? 0
 		       : -EBADMSG;
 }

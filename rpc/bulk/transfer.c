@@ -7,20 +7,20 @@
 
 #include "rpc/stats/stat.h"
 
-static const struct fsm_state piece_states[PIECE_STATES] = {
-	[PIECE_FREE] = { "free", FSM_TO(PIECE_WAITING) },
-	[PIECE_FLYING] = { "flying",
-			   FSM_TO(PIECE_FREE) | FSM_TO(PIECE_WAITING) },
-	[PIECE_WAITING] = { "waiting",
-			    FSM_TO(PIECE_FREE) | FSM_TO(PIECE_FLYING) },
+static const struct fsm_state chunk_states[CHUNK_STATES] = {
+	[CHUNK_FREE] = { "free", FSM_TO(CHUNK_WAITING) },
+	[CHUNK_FLYING] = { "flying",
+			   FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_WAITING) },
+	[CHUNK_WAITING] = { "waiting",
+			    FSM_TO(CHUNK_FREE) | FSM_TO(CHUNK_FLYING) },
 };
 
 static void transfers_go(struct transfers *t);
 
 /* ---- the end ---- */
 
-/* In done a request may be replied to, if this was the last one; if it has been
- * already, it waits for this. */
+/* Calls @done, in which the request may be replied to, and then the function
+ * that waits for the last transfer, if this was the last. */
 static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 			   int status, uint64_t moved)
 {
@@ -36,7 +36,7 @@ static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 		on_done(t->on_done_arg);
 }
 
-/* By the service, which so does not count the transfer as a failure. */
+/* Has the service canceled @x? Then @x is not counted as a failure. */
 static bool is_canceled(const struct transfer *x)
 {
 	return x->cancels != atomic_load(&x->r->cancels);
@@ -66,11 +66,12 @@ static void transfer_end(struct ulnet_work *w)
 	free(x);
 	transfers_go(t);
 	transfers_said(t, done, arg, status, moved);
-	transfers_put(t);
+	transfers_free(t);
 	shard_release(shard);
 }
 
-/* Ends @x, soon, if nothing of it is going on, and nothing is left to do. */
+/* Ends @x by work, if none of its chunks is under way, and none is left to
+ * send. */
 static void transfer_settle(struct transfer *x)
 {
 	if (x->busy || x->ending ||
@@ -82,75 +83,76 @@ static void transfer_settle(struct transfer *x)
 	shard_defer(x->t->conf.shard, &x->work);
 }
 
-static void piece_free(struct piece *p)
+static void chunk_free(struct chunk *p)
 {
-	fsm_move(&p->fsm, piece_states, PIECE_FREE);
+	fsm_move(&p->fsm, chunk_states, CHUNK_FREE);
 	p->x->busy--;
 	p->x->t->busy--;
 }
 
-static void piece_lost(struct piece *p)
+static void chunk_lost(struct chunk *p)
 {
 	stat_count(p->x->t->conf.shard, RPC_STAT_segments_failed);
 	p->x->low = MIN(p->x->low, p->at.offset);
-	piece_free(p);
+	chunk_free(p);
 }
 
-static void piece_give_up(const struct piece *p)
+static void chunk_give_up(const struct chunk *p)
 {
-	LNetMDUnlink(p->md); /* -ENOENT: ends by itself */
+	LNetMDUnlink(p->md); /* -ENOENT: its last event is on the way */
 }
 
-/* The transfer has failed, unless nothing of it was left to do: no new tries;
- * those under way are given up. */
+/* Ends @x with @status, by work, unless all of it was moved: sends no more
+ * chunks, and gives up those that are under way. */
 static void transfer_fail(struct transfer *x, int status)
 {
 	if (x->ending)
 		return;
 	if (x->status == 0)
 		x->status = status;
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
+	for (unsigned int i = 0; i < x->nchunks; i++) {
+		struct chunk *p = &x->chunks[i];
 
-		if (p->fsm.state == PIECE_WAITING)
-			piece_lost(p);
-		else if (p->fsm.state == PIECE_FLYING)
-			piece_give_up(p);
+		if (p->fsm.state == CHUNK_WAITING)
+			chunk_lost(p);
+		else if (p->fsm.state == CHUNK_FLYING)
+			chunk_give_up(p);
 	}
 	transfer_settle(x);
 }
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
-static void piece_on_event(const struct ulnet_event *ev);
+static void chunk_on_event(const struct ulnet_event *ev);
 
-/* Time for a try that begins at @now; 0: there is none. */
-static uint64_t piece_time(const struct piece *p, uint64_t now)
+/* Time, ns, for a try that begins at @now; 0: none is left. */
+static uint64_t chunk_time(const struct chunk *p, uint64_t now)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
 	uint64_t deadline = c->deadline == TIME_NEVER
-				    ? rpc_at(p->first, c->patience)
+				    ? rpc_at(p->first, c->retry_time)
 				    : c->deadline;
 
-	return tries_time(&p->tries, now, MIN(deadline, p->x->deadline),
-			  atomic_load_explicit(&p->x->t->pulse.slowest,
-					       memory_order_relaxed));
+	return retry_schedule_time(
+		&p->schedule, now, MIN(deadline, p->x->deadline),
+		atomic_load_explicit(&p->x->t->progress.slowest,
+				     memory_order_relaxed));
 }
 
-static int piece_bind(struct piece *p, uint64_t time)
+static int chunk_bind(struct chunk *p, uint64_t time)
 {
 	struct transfer *x = p->x;
 	struct iovec iov[LNET_MAX_IOV];
 	uint32_t length;
 	struct ulnet_md md = {
-		.threshold = 2, /* it, and its answer */
+		.threshold = 2, /* the GET or PUT, and its answer */
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = p,
-		.handler = piece_on_event,
+		.handler = chunk_on_event,
 		.timeout = time / NSEC_PER_USEC,
 	};
-	unsigned int n = place_slice(&x->span, &p->at, p->length, iov,
-				     LNET_MAX_IOV, &length);
+	unsigned int n = cursor_slice(&x->span, &p->at, p->length, iov,
+				      LNET_MAX_IOV, &length);
 
 	if (n == 1) {
 		md.start = iov[0].iov_base;
@@ -163,12 +165,11 @@ static int piece_bind(struct piece *p, uint64_t time)
 	return LNetMDBind(x->t->conf.shard->node, &md, LNET_UNLINK, &p->md);
 }
 
-/* Is a try sent by whichever rail LNet chooses? So is the first one of each
- * piece of what has several, to a peer that is known to have several rails: it
- * should know as much of us, but need not, and takes messages from NIDs of ours
- * that it does not know for a stranger's. Of a process that only calls nobody
- * knows more than the NID that it has called from. */
-static bool piece_is_spread(const struct piece *p)
+/* May LNet choose the rail for this try? Only for the first try of a chunk that
+ * is not the whole transfer, to a peer with several rails: such a peer probably
+ * knows our NIDs, too, but if it does not, it refuses messages from them. A
+ * process that only calls is known by the NID that it has called from. */
+static bool chunk_is_spread(const struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
 
@@ -177,10 +178,10 @@ static bool piece_is_spread(const struct piece *p)
 	       lnet_is_multi_rail(c->shard->node, &c->peer.nid);
 }
 
-static int piece_launch(struct piece *p)
+static int chunk_launch(struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
-	struct ulnet_nid self = piece_is_spread(p) ? LNET_NID_ANY : c->self;
+	struct ulnet_nid self = chunk_is_spread(p) ? LNET_NID_ANY : c->self;
 	struct remote *r = p->x->r;
 	uint64_t match = r->match + p->at.segment;
 
@@ -198,59 +199,38 @@ static void transfer_arm(struct transfer *x)
 
 	if (x->status || x->ending)
 		return;
-	for (unsigned int i = 0; i < x->npieces; i++)
-		if (x->pieces[i].fsm.state == PIECE_WAITING)
-			at = MIN(at, x->pieces[i].again);
+	for (unsigned int i = 0; i < x->nchunks; i++)
+		if (x->chunks[i].fsm.state == CHUNK_WAITING)
+			at = MIN(at, x->chunks[i].again);
 	if (at != TIME_NEVER)
 		shard_arm(x->t->conf.shard, &x->timer, at);
 }
 
-/* ns from the beginning of a try that was in vain to the next one. */
-static uint64_t piece_pause(struct piece *p)
-{
-	/* The caller's attempt was over: that says nothing of the network. */
-	if (p->match != p->x->r->match)
-		return 0;
-	return tries_pause(&p->tries, p->status,
-			   shard_random(p->x->t->conf.shard, UINT64_MAX));
-}
-
-/* This try of @p, which is waiting, or flying and not known to LNet any more,
- * was in vain. */
-static void piece_retry(struct piece *p)
+/* Repeats @p, whose try has failed, or which could not be sent. LNet has no MD
+ * of it. */
+static void chunk_retry(struct chunk *p)
 {
 	struct transfer *x = p->x;
 	struct shard *s = x->t->conf.shard;
-	uint64_t now = shard_now(s), pause = piece_pause(p);
+	uint64_t now = shard_now(s), pause = 0;
 
 	stat_count(s, RPC_STAT_segments_retried);
+	/* Else the caller's attempt was over: nothing failed in the network. */
+	if (p->match == x->r->match)
+		pause = retry_schedule_pause(&p->schedule, p->status,
+					     shard_random(s, UINT64_MAX));
 	p->again = MAX(now, p->began + pause);
-	if (p->fsm.state != PIECE_WAITING)
-		fsm_move(&p->fsm, piece_states, PIECE_WAITING);
-	if (piece_time(p, p->again) == 0) {
+	if (p->fsm.state != CHUNK_WAITING)
+		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
+	if (chunk_time(p, p->again) == 0) {
 		transfer_fail(x, p->status);
 		return;
 	}
 	transfer_arm(x);
 }
 
-static bool status_is_final(int status)
-{
-	return status != -ENOMEM && status != -ENOSPC && status != -ENOBUFS;
-}
-
-/* LNet has nothing of @p, which is waiting, nor has it begun with it. */
-static void piece_refused(struct piece *p, int status)
-{
-	p->status = status;
-	if (status_is_final(status))
-		transfer_fail(p->x, status);
-	else
-		piece_retry(p);
-}
-
-/* @p is waiting. */
-static void piece_send(struct piece *p)
+/* Begins a try of @p, which is WAITING. */
+static void chunk_send(struct chunk *p)
 {
 	uint64_t now = shard_now(p->x->t->conf.shard);
 	uint64_t time;
@@ -258,7 +238,7 @@ static void piece_send(struct piece *p)
 
 	if (!p->first)
 		p->first = now;
-	time = piece_time(p, now);
+	time = chunk_time(p, now);
 	if (time == 0) {
 		transfer_fail(p->x, p->status ? p->status : -ETIMEDOUT);
 		return;
@@ -267,45 +247,50 @@ static void piece_send(struct piece *p)
 	p->answered = false;
 	p->rail = LNET_NID_ANY;
 	p->match = p->x->r->match;
-	rc = piece_bind(p, time);
+	rc = chunk_bind(p, time);
 	if (rc) {
-		piece_refused(p, rc);
+		p->status = rc;
+		if (rpc_is_short(rc))
+			chunk_retry(p);
+		else
+			transfer_fail(p->x, rc);
 		return;
 	}
-	fsm_move(&p->fsm, piece_states, PIECE_FLYING);
-	p->status = piece_launch(p);
+	fsm_move(&p->fsm, chunk_states, CHUNK_FLYING);
+	p->status = chunk_launch(p);
 	if (p->status) {
-		p->final = status_is_final(p->status);
+		p->final = !rpc_is_short(p->status);
 		LNetMDUnlink(p->md);
 	}
 }
 
-/* Begins with what comes next, as far as the window goes. */
+/* Makes chunks of what comes next, and sends them, as far as the window
+ * goes. */
 static void transfer_go(struct transfer *x)
 {
 	struct iovec iov[LNET_MAX_IOV];
 
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
+	for (unsigned int i = 0; i < x->nchunks; i++) {
+		struct chunk *p = &x->chunks[i];
 
 		if (x->status || x->next.offset == x->span.length ||
 		    x->t->busy == x->t->conf.window)
 			break;
-		if (p->fsm.state != PIECE_FREE)
+		if (p->fsm.state != CHUNK_FREE)
 			continue;
-		*p = (struct piece){ .x = x, .at = x->next };
-		place_slice(&x->span, &p->at, place_room(&x->span, &p->at), iov,
-			    LNET_MAX_IOV, &p->length);
-		place_move(&x->span, &x->next, p->length);
-		fsm_move(&p->fsm, piece_states, PIECE_WAITING);
+		*p = (struct chunk){ .x = x, .at = x->next };
+		cursor_slice(&x->span, &p->at, cursor_room(&x->span, &p->at),
+			     iov, LNET_MAX_IOV, &p->length);
+		cursor_move(&x->span, &x->next, p->length);
+		fsm_move(&p->fsm, chunk_states, CHUNK_WAITING);
 		x->busy++;
 		x->t->busy++;
-		piece_send(p);
+		chunk_send(p);
 	}
 	transfer_settle(x);
 }
 
-/* There is room: first come, first served. */
+/* Lets transfers go on, in the order in which they began. */
 static void transfers_go(struct transfers *t)
 {
 	struct transfer *x;
@@ -320,11 +305,11 @@ static void transfers_go(struct transfers *t)
 static void transfer_sweep(struct transfer *x)
 {
 	x->sweep = TIME_NEVER;
-	for (unsigned int i = 0; i < x->npieces; i++)
-		if (x->pieces[i].fsm.state == PIECE_FLYING &&
-		    severed_has(&x->severed, x->pieces[i].began,
-				&x->pieces[i].rail))
-			piece_give_up(&x->pieces[i]);
+	for (unsigned int i = 0; i < x->nchunks; i++)
+		if (x->chunks[i].fsm.state == CHUNK_FLYING &&
+		    conn_loss_covers(&x->conn_loss, x->chunks[i].began,
+				     &x->chunks[i].rail))
+			chunk_give_up(&x->chunks[i]);
 }
 
 static void transfer_on_timer(struct ulnet_timer *timer)
@@ -338,86 +323,82 @@ static void transfer_on_timer(struct ulnet_timer *timer)
 	}
 	if (unlikely(x->sweep <= now))
 		transfer_sweep(x);
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
+	for (unsigned int i = 0; i < x->nchunks; i++) {
+		struct chunk *p = &x->chunks[i];
 
-		if (p->fsm.state == PIECE_WAITING && p->again <= now)
-			piece_send(p);
+		if (p->fsm.state == CHUNK_WAITING && p->again <= now)
+			chunk_send(p);
 	}
 	transfer_arm(x);
 	transfer_settle(x);
 }
 
-static void pulse_beat(struct pulse *pulse, uint64_t began, uint64_t now)
+static void progress_note(struct bulk_progress *progress, uint64_t began,
+			  uint64_t now)
 {
 	uint64_t slowest =
-		atomic_load_explicit(&pulse->slowest, memory_order_relaxed);
+		atomic_load_explicit(&progress->slowest, memory_order_relaxed);
 
-	atomic_store_explicit(&pulse->slowest, MAX(slowest, now - began),
+	atomic_store_explicit(&progress->slowest, MAX(slowest, now - began),
 			      memory_order_relaxed);
-	atomic_store_explicit(&pulse->last, now, memory_order_relaxed);
+	atomic_store_explicit(&progress->last, now, memory_order_relaxed);
 }
 
-static void piece_moved(struct piece *p)
+static void chunk_moved(struct chunk *p)
 {
 	struct transfer *x = p->x;
 	int rc = x->left ? transfer_sum_check(x, p) : 0;
 
 	if (rc) {
 		stat_count(x->t->conf.shard, RPC_STAT_segments_damaged);
-		piece_lost(p);
+		chunk_lost(p);
 		transfer_fail(x, rc);
 		return;
 	}
 	stat_count(x->t->conf.shard, RPC_STAT_segments_moved);
-	pulse_beat(&x->t->pulse, p->began, shard_now(x->t->conf.shard));
+	progress_note(&x->t->progress, p->began, shard_now(x->t->conf.shard));
 	x->moved += p->length;
 	x->t->segments++;
-	x->t->severings = 0;
-	piece_free(p);
+	x->t->conn_losses = 0;
+	chunk_free(p);
 	transfer_settle(x);
 }
 
-/* The last event of a try. */
-static void piece_on_last(struct piece *p)
+/* After the last event of a try. */
+static void chunk_on_last(struct chunk *p)
 {
 	struct transfer *x = p->x;
 
 	if (p->status == 0) {
-		piece_moved(p);
+		chunk_moved(p);
 	} else if (x->status) {
-		piece_lost(p);
+		chunk_lost(p);
 		transfer_settle(x);
 	} else if (p->final) {
 		int status = p->status;
 
-		piece_lost(p);
+		chunk_lost(p);
 		transfer_fail(x, status);
 	} else {
-		piece_retry(p);
+		chunk_retry(p);
 	}
 	transfers_go(x->t);
 }
 
-/* Bulk may be all that a caller on a slow link has to say for long. */
-static void transfers_heard(const struct transfers *t)
+/* SEND may come before the answer or after it, and does not count then. */
+static void chunk_on_event(const struct ulnet_event *ev)
 {
-	if (t->conf.heard)
-		*t->conf.heard = shard_now(t->conf.shard);
-}
-
-/* SEND may come before the answer or after it, and says nothing then. */
-static void piece_on_event(const struct ulnet_event *ev)
-{
-	struct piece *p = ev->user_ptr;
+	struct chunk *p = ev->user_ptr;
+	const struct transfers_conf *c = &p->x->t->conf;
 
 	if (ev->type == LNET_EVENT_SEND)
 		p->rail = ev->path_peer;
 	if (ev->type == LNET_EVENT_ACK || ev->type == LNET_EVENT_REPLY) {
-		transfers_heard(p->x->t);
+		if (c->heard)
+			*c->heard = shard_now(c->shard);
 		p->answered = true;
 		p->status = ev->status;
-		/* Unlinked by us, and complete all the same. */
+		/* Unlinked by this node, but complete all the same. */
 		if (ev->cause == LNET_CAUSE_CANCELED &&
 		    ev->outcome == LNET_OUTCOME_DELIVERED && ev->mlength)
 			p->status = 0;
@@ -429,7 +410,7 @@ static void piece_on_event(const struct ulnet_event *ev)
 		p->status = ev->status ? ev->status : -EIO;
 	}
 	if (ev->unlinked)
-		piece_on_last(p);
+		chunk_on_last(p);
 	else if (ev->terminal)
 		LNetMDUnlink(ev->md);
 }
@@ -469,7 +450,7 @@ static void transfer_begin_posted(struct ulnet_work *w)
 	shard_taken(s);
 }
 
-/* Copies what has bytes in it. */
+/* Copies the fragments that have bytes in them. */
 static void span_set_iov(struct span *s, const struct iovec *iov,
 			 unsigned int niov)
 {
@@ -478,7 +459,7 @@ static void span_set_iov(struct span *s, const struct iovec *iov,
 			s->iov[s->niov++] = iov[i];
 }
 
-/* Sets where in the segments it begins; returns how many of them it meets. */
+/* Sets where in the segments @s begins; returns how many segments it meets. */
 static unsigned int span_set_offset(struct span *s, uint64_t offset)
 {
 	uint64_t end;
@@ -507,14 +488,14 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 					   .lengths = r->lengths,
 					   .nsegments = r->n } };
 	unsigned int segments = span_set_offset(&like.span, offset);
-	/* Each piece ends a segment, or an MD's worth of fragments. */
-	uint64_t pieces = segments + (uint64_t)niov / LNET_MAX_IOV;
+	/* Each chunk ends a segment, or has an MD's worth of fragments. */
+	uint64_t chunks = segments + (uint64_t)niov / LNET_MAX_IOV;
 	uint64_t timeout = atomic_load(&r->timeout);
 	size_t at, iov_at;
 	struct transfer *x;
 
-	pieces = MIN(pieces, t->conf.window);
-	iov_at = sizeof(*x) + pieces * sizeof(x->pieces[0]);
+	chunks = MIN(chunks, t->conf.window);
+	iov_at = sizeof(*x) + chunks * sizeof(x->chunks[0]);
 	at = iov_at + niov * sizeof(struct iovec);
 	x = malloc(at + segments * sizeof(uint32_t));
 	if (!x)
@@ -524,14 +505,14 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 	x->low = UINT64_MAX;
 	x->timeout = timeout ? rpc_ns(timeout) : TIME_NEVER;
 	x->cancels = atomic_load(&r->cancels);
-	x->npieces = (unsigned int)pieces;
+	x->nchunks = (unsigned int)chunks;
 	x->span.iov = (struct iovec *)((char *)x + iov_at);
 	if (r->checked && r->access == ULRPC_BULK_SOURCE)
 		x->left = (uint32_t *)((char *)x + at);
 	else if (r->checked)
 		x->crc = (uint32_t *)((char *)x + at);
 	x->sweep = TIME_NEVER;
-	x->next = place_begin(&x->span);
+	x->next = cursor_begin(&x->span);
 	list_init(&x->link);
 	lnet_timer_init(&x->timer, transfer_on_timer);
 	return x;
@@ -552,7 +533,7 @@ int transfer_start(struct transfers *t, unsigned int index,
 	r = &t->remotes[index];
 	if (r->access != access)
 		return -EACCES;
-	rc = place_iov_length(iov, niov, -ERANGE, &length);
+	rc = iov_total(iov, niov, -ERANGE, &length);
 	if (rc)
 		return rc;
 	if (!done)
@@ -588,7 +569,7 @@ static void waiter_done(void *arg, int status, uint64_t moved)
 	struct transfer_waiter *w = arg;
 
 	(void)moved;
-	/* The memory of the wait may be gone as soon as the lock is free. */
+	/* The waiting thread may free *@w as soon as the lock is free. */
 	pthread_mutex_lock(&w->lock);
 	w->status = status;
 	w->done = true;
@@ -643,18 +624,17 @@ int transfer_wait_end(struct transfer_waiter *w)
 	while (transfer_wait(w, TIME_NEVER))
 		;
 	lnet_cond_destroy(&w->cond);
-	/* A thread that is to end waits no longer. */
 	return w->done ? w->status : -ECANCELED;
 }
 
-const struct pulse *transfers_pulse(const struct transfers *t)
+const struct bulk_progress *transfers_progress(const struct transfers *t)
 {
-	return &t->pulse;
+	return &t->progress;
 }
 
-/* ---- other attempts ---- */
+/* ---- later attempts ---- */
 
-/* Is this the memory that @r is? */
+/* Does @s describe the same memory as @r? */
 static bool remote_is_same(const struct remote *r,
 			   const struct wire_segments_in *s)
 {
@@ -674,28 +654,21 @@ static bool remote_is_same(const struct remote *r,
 	return !size || memcmp(values, r->crc, size) == 0;
 }
 
-/* The next try of each piece is due, and the one under way, if any, is given
- * up. @by_match: only where the match value is another one by now. */
+/* Has chunks of @x sent anew: gives up the tries under way. @by_match: only
+ * those with an old match value. */
 static void transfer_anew(struct transfer *x, bool by_match)
 {
-	for (unsigned int i = 0; i < x->npieces; i++) {
-		struct piece *p = &x->pieces[i];
+	for (unsigned int i = 0; i < x->nchunks; i++) {
+		struct chunk *p = &x->chunks[i];
 
 		if (by_match && p->match == x->r->match)
 			continue;
-		if (p->fsm.state == PIECE_WAITING)
+		if (p->fsm.state == CHUNK_WAITING)
 			p->again = shard_now(x->t->conf.shard);
-		else if (p->fsm.state == PIECE_FLYING)
-			piece_give_up(p);
+		else if (p->fsm.state == CHUNK_FLYING)
+			chunk_give_up(p);
 	}
 	transfer_arm(x);
-}
-
-static void transfers_path(struct transfers *t,
-			   const struct transfers_conf *conf)
-{
-	t->conf.self = conf->self;
-	t->conf.peer = conf->peer;
 }
 
 void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
@@ -707,10 +680,10 @@ void transfers_follow(struct transfers *t, const struct transfers_conf *conf)
 		return;
 	same = shard_same_peer(t->conf.shard, &t->conf.peer.nid,
 			       &conf->peer.nid);
-	transfers_path(t, conf);
+	t->conf.self = conf->self;
+	t->conf.peer = conf->peer;
 	if (same)
 		return;
-	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
 		transfer_anew(x, false);
 }
@@ -730,48 +703,48 @@ int transfers_refresh(struct transfers *t, const struct transfers_conf *conf,
 			return -EPROTO;
 	if (!t)
 		return 0;
-	transfers_path(t, conf);
+	t->conf.self = conf->self;
+	t->conf.peer = conf->peer;
 	t->conf.deadline = MAX(t->conf.deadline, conf->deadline);
 	for (unsigned int i = 0; i < call->bulks.n; i++)
 		t->remotes[i].match = s[i].match;
-	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
 		transfer_anew(x, true);
 	return 0;
 }
 
-/* ---- the end of a connection ---- */
+/* ---- the loss of a connection ---- */
 
-static void transfer_severed(struct transfer *x, const struct ulnet_nid *rail,
-			     uint64_t pause)
+static void transfer_on_conn_loss(struct transfer *x,
+				  const struct ulnet_nid *rail, uint64_t pause)
 {
 	uint64_t now = shard_now(x->t->conf.shard);
 	bool pending = x->sweep != TIME_NEVER;
 
-	severed_note(&x->severed, rail, now, pending);
+	conn_loss_note(&x->conn_loss, rail, now, pending);
 	if (pending)
 		return;
 	x->sweep = now + pause;
 	transfer_arm(x);
 }
 
-void transfers_severed(const struct list *busy, uint64_t rtt,
-		       const struct ulnet_nid *rail)
+void transfers_on_conn_loss(const struct list *busy, uint64_t rtt,
+			    const struct ulnet_nid *rail)
 {
 	struct transfers *t;
 	struct transfer *x;
 
 	list_for_each_entry (t, busy, link) {
-		uint64_t pause =
-			severed_pause(rtt, 0, ++t->severings,
-				      shard_random(t->conf.shard, UINT64_MAX));
+		uint64_t pause = conn_loss_pause(
+			rtt, 0, ++t->conn_losses,
+			shard_random(t->conf.shard, UINT64_MAX));
 
 		list_for_each_entry (x, &t->active, link)
-			transfer_severed(x, rail, pause);
+			transfer_on_conn_loss(x, rail, pause);
 	}
 }
 
-/* ---- ending before the end ---- */
+/* ---- cancellation ---- */
 
 int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us)
 {
@@ -781,7 +754,7 @@ int transfer_timeout(struct transfers *t, unsigned int index, uint64_t us)
 	return 0;
 }
 
-/* Whoever waits for @x waits no longer than that takes. */
+/* Has the thread that waits for @x given it up? */
 static bool transfer_is_over(const struct transfer *x)
 {
 	const struct transfer_waiter *w = x->arg;
@@ -789,23 +762,20 @@ static bool transfer_is_over(const struct transfer *x)
 	return x->done == waiter_done && atomic_load(&w->over);
 }
 
-static void transfer_give_up(struct transfer *x)
-{
-	if (!x->status && !x->ending)
-		stat_count(x->t->conf.shard, RPC_STAT_transfers_given_up);
-	transfer_fail(x, -ETIMEDOUT);
-}
-
 static void transfers_cancel(struct transfers *t)
 {
 	struct transfer *x;
 
-	/* No transfer ends inside of this function. */
-	list_for_each_entry (x, &t->active, link)
-		if (is_canceled(x))
+	list_for_each_entry (x, &t->active, link) {
+		if (is_canceled(x)) {
 			transfer_fail(x, -ECANCELED);
-		else if (transfer_is_over(x))
-			transfer_give_up(x);
+		} else if (transfer_is_over(x)) {
+			if (!x->status && !x->ending)
+				stat_count(t->conf.shard,
+					   RPC_STAT_transfers_given_up);
+			transfer_fail(x, -ETIMEDOUT);
+		}
+	}
 }
 
 static void transfer_on_cancel(struct ulnet_work *w)
@@ -813,14 +783,14 @@ static void transfer_on_cancel(struct ulnet_work *w)
 	struct transfers *t = container_of(w, struct transfers, cancel);
 	struct shard *s = t->conf.shard;
 
-	/* Who cancels from now on gives it again. */
+	/* A cancellation from now on gives the work again. */
 	atomic_store(&t->canceling, false);
 	transfers_cancel(t);
-	transfers_put(t);
+	transfers_free(t);
 	shard_taken(s);
 }
 
-/* On the shard's thread, which is another one. */
+/* From another thread than the owner's. */
 static void transfers_cancel_there(struct transfers *t)
 {
 	if (atomic_exchange(&t->canceling, true))
@@ -858,7 +828,6 @@ void transfer_abort(struct transfers *t, int status)
 	t->conf.busy = NULL;
 	list_del(&t->link);
 	t->aborted = status;
-	/* No transfer ends inside of this function. */
 	list_for_each_entry (x, &t->active, link)
 		transfer_fail(x, status);
 }

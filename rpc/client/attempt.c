@@ -8,22 +8,21 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
-/* Nobody is believed to work on a call for longer than this without saying so
- * again. */
+/* The longest time that one extension may ask for. */
 #define EXTEND_MAX (300 * NSEC_PER_SEC)
 
-/* How often the time of an attempt is doubled by retries. */
+/* How often retries double the time of an attempt, at most. */
 #define TIME_SHIFTS_MAX 6u
-/* A round trip of which TCP has lost a segment: it waits for 200 ms before it
- * repeats one. */
+/* A round trip in which TCP has lost a segment, which it repeats after
+ * 200 ms. */
 #define RTT_LOST (250 * NSEC_PER_MSEC)
-/* The answer to a query takes no longer than the way there and back, and a turn
- * of the server. */
+/* What the server takes at most to answer a query, without the round trip; also
+ * the shortest interval between queries. */
 #define QUERY_TIME (20 * NSEC_PER_MSEC)
-/* How often the time of all attempts and queries is doubled. */
-#define PATIENCE_MAX 7u
-/* See is_executed_by_nobody(). */
-#define ABSENT_SLACK (200 * NSEC_PER_MSEC)
+/* The largest import.backoff. */
+#define BACKOFF_DOUBLINGS 7u
+/* For is_certainly_unexecuted(): the clock stands during a turn. */
+#define UNKNOWN_SLACK (200 * NSEC_PER_MSEC)
 
 /* Pauses between queries that are not answered. */
 static const struct backoff_law query_law = {
@@ -47,18 +46,19 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	uint64_t most =
 		MIN(left / 2, rpc_ns(call->client->rpc->conf.timeout_max));
 
-	/* A time that was too short once would be so again. */
+	/* A time that was too short once would be too short again. */
 	for (uint32_t i = MIN(call->retries, TIME_SHIFTS_MAX); i; i--)
 		time = MIN(rpc_at(time, time), most);
 	return time;
 }
 
-/* Clients whose messages were lost at the same moment do not ask at the same
- * moment. Messages of one client are due in the order in which they were sent,
- * or each would have to find its place among all that are under way. The pause
- * is at most half of the time before it, for a dead server is to be known soon.
- * However long round trips used to be, half of what the call has beyond T is
- * left to find out what became of the attempt, and to make another one. */
+/* The time to answer, the round trip, and a pause, so that clients whose
+ * messages were lost at the same moment do not ask at the same moment. The
+ * pause is at most half of the rest, because a dead server is to be detected
+ * soon. All first attempts of a client have the same jitter: they are due in
+ * the order in which they were sent, which keeps client.watched cheap. At least
+ * half of what the call has left beyond T remains for a query and another
+ * attempt. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 {
 	uint64_t rtt = import_rtt(call->client->imp);
@@ -68,20 +68,20 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 
 	wait = rpc_at(wait, retry_pause(call_rule(call), call->retries + 1,
 					time, MIN(rtt, wait / 4), jitter));
-	wait = import_patiently(call->client->imp, wait);
+	wait = import_backed_off(call->client->imp, wait);
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
-/* A query is not repeated at shorter intervals than QUERY_TIME. @random is the
- * same for all calls of a query, so that those that were asked about as often
- * are asked about together again. */
+/* When, ns, a query that is sent @now is late. @random is the same for all
+ * calls of a query, so that calls with equally many unanswered queries stay
+ * together. */
 static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 			  uint64_t random)
 {
 	const struct import *imp = call->client->imp;
-	uint64_t pause = backoff_pause(&query_law, call->asks, random);
+	uint64_t pause = backoff_pause(&query_law, call->unanswered, random);
 	uint64_t wait =
-		import_patiently(imp, import_rtt(imp) + QUERY_TIME + pause);
+		import_backed_off(imp, import_rtt(imp) + QUERY_TIME + pause);
 
 	return rpc_at(now, MIN(wait, MAX(attempt_time_left(call, now) / 2,
 					 QUERY_TIME)));
@@ -93,7 +93,7 @@ static void watch_arm(struct ulrpc_client *c, uint64_t at)
 	shard_arm(c->shard, &c->watch_timer, at);
 }
 
-/* Usually each is due after all others. */
+/* Inserts @p into client.watched, which is sorted, from the end. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 {
 	struct list *at = c->watched.prev;
@@ -108,8 +108,8 @@ void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 		watch_arm(c, p->due);
 }
 
-/* Makes the watch of @p due at @due instead. */
-static void watch_again(struct batch *p, uint64_t due)
+/* From now on @p is due at @due; TIME_NEVER: it is not watched. */
+static void watch_move(struct batch *p, uint64_t due)
 {
 	list_del(&p->of_watch);
 	p->due = due;
@@ -119,7 +119,7 @@ static void watch_again(struct batch *p, uint64_t due)
 
 /* ---- which rail loses messages ---- */
 
-/* Tells LNet that the rail of @p has lost @p, or its answer. */
+/* Tells LNet, once, that the rail of @p has lost @p or its answer. */
 static void batch_suspect(struct batch *p)
 {
 	const struct ulnet_id peer = { p->target, p->peer.pid };
@@ -129,14 +129,14 @@ static void batch_suspect(struct batch *p)
 	p->suspect = true;
 }
 
-static bool is_by_another(const struct batch *a, const struct batch *b)
+static bool is_other_rail(const struct batch *a, const struct batch *b)
 {
 	return !lnet_nid_eq(&a->hop, &b->hop) ||
 	       !lnet_nid_eq(&a->local, &b->local);
 }
 
-void attempt_look_back(const struct ulrpc_call *call,
-		       const struct wire_reply *r)
+void attempt_judge_rail(const struct ulrpc_call *call,
+			const struct wire_reply *r)
 {
 	struct batch *out = call->out.batch, *query = call->query.batch;
 	uint64_t us = r->throttled + r->queue + r->service;
@@ -144,35 +144,35 @@ void attempt_look_back(const struct ulrpc_call *call,
 
 	if (!query || r->attempt == call->out.attempt ||
 	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
-		return; /* it has been answered no later than it could be */
-	if (is_by_another(out, query))
+		return; /* answered as soon as was possible */
+	if (is_other_rail(out, query))
 		batch_suspect(out);
 }
 
 /* ---- what is not answered in time ---- */
 
-/* A query about the call has not been answered in its time. Unanswered queries
- * about other calls, under way at the same time, prove nothing more. */
-static void grow_patience(struct import *imp, const struct ulrpc_call *call,
-			  uint64_t now)
+/* A query about @call was not answered in time: increases the back-off, once
+ * for all queries that were under way at the same time. */
+static void backoff_grow(struct import *imp, const struct ulrpc_call *call,
+			 uint64_t now)
 {
-	if (now < imp->patient_until)
+	if (now < imp->backoff_until)
 		return;
-	imp->patience = MIN(imp->patience + 1, PATIENCE_MAX);
-	imp->patient_until = rpc_at(
-		now, import_patiently(imp, rpc_at(attempt_time(call, now),
-						  import_rtt(imp))));
+	imp->backoff = MIN(imp->backoff + 1, BACKOFF_DOUBLINGS);
+	imp->backoff_until = rpc_at(
+		now, import_backed_off(imp, rpc_at(attempt_time(call, now),
+						   import_rtt(imp))));
 }
 
-/* Nothing was heard of the call in time. */
+/* Nothing was heard of @call in time: asks. */
 static void call_missed(struct ulrpc_call *call, uint64_t now)
 {
 	struct import *imp = call->client->imp;
 
 	if (call->fsm.state == CALL_ASKED) {
-		call->asks++;
+		call->unanswered++;
 		batch_suspect(call->query.batch);
-		grow_patience(imp, call, now);
+		backoff_grow(imp, call, now);
 	}
 	call_ask(call);
 }
@@ -191,7 +191,7 @@ static void batch_missed(struct batch *p, uint64_t now)
 		else
 			call_missed(call, now);
 	}
-	watch_again(p, next);
+	watch_move(p, next);
 }
 
 void attempt_on_watch(struct ulnet_timer *timer)
@@ -227,8 +227,8 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
-/* The server moves bulk by the rail on which it was asked last: bulks
- * follow. */
+/* The server moves bulk over the rail on which it was asked last: the bulks are
+ * linked for that NID. */
 static void bulks_follow(struct ulrpc_call *call, const struct batch *p)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
@@ -241,7 +241,7 @@ void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 	if (call->query.batch)
 		batch_forget(call, &call->query);
 	list_del(&call->link);
-	call->query = (struct place){ p, index, call->attempts++ };
+	call->query = (struct batch_ref){ p, index, call->attempts++ };
 	call->queries++;
 	bulks_follow(call, p);
 	stat_count(call->shard, RPC_STAT_queries_sent);
@@ -257,21 +257,20 @@ void attempts_asked(const struct ulrpc_call *call, const struct batch *p)
 	uint64_t rtt = MAX(import_rtt(c->imp), RTT_LOST);
 
 	import_asked(c->imp, p->epoch,
-		     import_patiently(c->imp, rpc_at(time, rtt)));
+		     import_backed_off(c->imp, rpc_at(time, rtt)));
 }
 
-/* Lets @server move the bulk of the call. The NID that the call was sent to may
- * not be the server's any more: then bulk comes from another NID. If that were
- * refused, the server would wait for bulk, send extensions, and nobody would
- * ask about the call. */
+/* Lets @server move the bulk of the call. The server may have lost the NID that
+ * the call was sent to, and move bulk from another one. If that were refused,
+ * it would send extensions, and wait for bulk until the deadline. */
 static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_admit(call->bulks[i], server);
 }
 
-/* The server is serving the call, and needs until @until, ns. @server: one of
- * its NIDs, which has said so, and its pid. */
+/* The server needs until @until, ns, for the call. @server: the NID from which
+ * it has said so, and its pid. */
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
@@ -279,7 +278,7 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 
 	bulks_admit(call, server);
 	call->extensions++;
-	call->asks = 0;
+	call->unanswered = 0;
 	until = MIN(until, call->deadline);
 	call->expected = MAX(call->expected, until);
 	if (call->fsm.state == CALL_ASK)
@@ -287,12 +286,11 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 	if (call->fsm.state != CALL_SENT)
 		call_move(call, CALL_SENT);
 	if (p->due > call->expected)
-		watch_again(p, call->expected);
+		watch_move(p, call->expected);
 }
 
-/* The call that an extension is about, if it still waits. NULL if the extension
- * is about an earlier attempt than the last one that is not a query, or about
- * one that was answered. */
+/* The call that an extension is about. NULL: the call does not wait any more,
+ * or the extension is about an attempt before the last one. */
 static struct ulrpc_call *extension_find(const struct import *imp,
 					 const struct wire_extension *e)
 {
@@ -346,31 +344,31 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 		stat_count(imp->shard, RPC_STAT_extensions_received);
 		call_extend(call, server,
 			    rpc_at(now, MIN(rpc_ns(e.extend), EXTEND_MAX)));
-		/* May do anything, but ends no call before its return. */
+		/* The callback may do anything, but ends no call at once. */
 		if (call->progress)
 			extension_tell(call, &e);
 	}
 }
 
-/* Was the last message about the call sent by that rail until it failed, and
- * has LNet nothing more to say about it? */
-static bool attempt_is_severed(const struct ulrpc_call *call,
-			       const struct severed *s)
+/* May the last message about the call be lost with that connection, and is LNet
+ * done with it? */
+static bool attempt_is_lost(const struct ulrpc_call *call,
+			    const struct conn_loss *s)
 {
 	const struct batch *p =
 		call->query.batch ? call->query.batch : call->out.batch;
 
-	return !p->sending && severed_has(s, p->sent, &p->target);
+	return !p->sending && conn_loss_covers(s, p->sent, &p->target);
 }
 
-void attempts_ask(struct import *imp, const struct severed *s)
+void attempts_ask(struct import *imp, const struct conn_loss *s)
 {
 	struct ulrpc_call *call;
 
 	list_for_each_entry (call, &imp->calls, order) {
-		if (!call_is_out(call) || (s && !attempt_is_severed(call, s)))
+		if (!call_is_out(call) || (s && !attempt_is_lost(call, s)))
 			continue;
-		call->asks = 0;
+		call->unanswered = 0;
 		call_ask(call);
 	}
 }
@@ -379,9 +377,8 @@ void attempts_ask(struct import *imp, const struct severed *s)
 
 static void attempt_on_fenced(void *arg);
 
-/* Waits for the next bulk of the call that is still in use; false: there is
- * none. */
-static bool fence(struct ulrpc_call *call)
+/* Waits until the next bulk that is in use becomes idle. False: all are. */
+static bool bulks_fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
 		if (bulk_idle(call->bulks[i]))
@@ -392,14 +389,14 @@ static bool fence(struct ulrpc_call *call)
 	return false;
 }
 
-static void requeue(struct ulrpc_call *call)
+static void call_requeue(struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = call->client;
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* The call would be looked up in a store that does not know it. */
-	if (unlikely(call->forsaken && call->flags & WIRE_CALL_RESENT)) {
+	/* It would be looked up in a store that does not know it. */
+	if (unlikely(call->orphaned && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
 		call_fail_later(call, ULRPC_CAUSE_RESTARTED);
@@ -412,16 +409,16 @@ static void attempt_on_fenced(void *arg)
 {
 	struct ulrpc_call *call = arg;
 
-	if (fence(call))
+	if (bulks_fence(call))
 		return;
 	list_del(&call->link);
-	requeue(call);
+	call_requeue(call);
 }
 
-static void fence_or_requeue(struct ulrpc_call *call)
+static void call_fence_or_requeue(struct ulrpc_call *call)
 {
-	if (!fence(call)) {
-		requeue(call);
+	if (!bulks_fence(call)) {
+		call_requeue(call);
 		return;
 	}
 	call_move(call, CALL_FENCE);
@@ -435,22 +432,22 @@ void attempt_end(struct ulrpc_call *call)
 	call->local = p->local;
 	call->target = p->target;
 	call->paths += p->paths;
-	call->asks = 0;
+	call->unanswered = 0;
 	call->bulk_failed = false;
 	list_del(&call->link);
 	call->client->inflight--;
 	batch_forget_all(call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
-	/* Its place among the calls in flight is free. */
 	client_kick(call->client);
 }
 
-/* This attempt was certainly not executed, nor will be. */
+/* Sends the call again: the attempt was certainly not executed, and never will
+ * be. */
 static void call_again(struct ulrpc_call *call)
 {
 	attempt_end(call);
-	fence_or_requeue(call);
+	call_fence_or_requeue(call);
 }
 
 static void count_repetition(struct ulrpc_call *call)
@@ -459,14 +456,14 @@ static void count_repetition(struct ulrpc_call *call)
 	stat_count(call->shard, RPC_STAT_calls_repeated);
 }
 
-/* As call_again(), for an attempt that was delivered. */
+/* Sends the call again, and counts a retry: the attempt was delivered. */
 static void call_repeat(struct ulrpc_call *call)
 {
 	count_repetition(call);
 	call_again(call);
 }
 
-/* The server has not executed the attempt, and the call is to be sent again. */
+/* The server has not executed the attempt, and the call goes on. */
 static void count_refusal(struct ulrpc_call *call)
 {
 	call->refusals++;
@@ -480,16 +477,17 @@ static bool may_repeat(const struct ulrpc_call *call)
 	return max == BACKOFF_NO_MAX || call->retries < max;
 }
 
-/* May the call be sent again though perhaps it was executed: can that be looked
- * up, or does it not matter? */
+/* May the call be sent again even if an attempt was executed: because the
+ * method is idempotent, or because the service looks the call up in its
+ * store? */
 static bool may_be_doubtful(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_IDEMPOTENT ||
 	       (call->semantics == ULRPC_EXACTLY_ONCE &&
-		call->client->durable && !call->forsaken);
+		call->client->durable && !call->orphaned);
 }
 
-void call_unsettle(struct ulrpc_call *call)
+void call_on_forgotten(struct ulrpc_call *call)
 {
 	if (!may_be_doubtful(call) || !may_repeat(call)) {
 		call_fail(call, ULRPC_CAUSE_RESTARTED);
@@ -513,7 +511,7 @@ void call_fetch_lost(struct ulrpc_call *call)
 	count_repetition(call);
 	for (unsigned int i = 0; i < call->nbulks; i++)
 		bulk_detach(call->bulks[i]);
-	fence_or_requeue(call);
+	call_fence_or_requeue(call);
 }
 
 static void attempt_on_pause_over(struct ulnet_timer *timer)
@@ -521,11 +519,11 @@ static void attempt_on_pause_over(struct ulnet_timer *timer)
 	struct ulrpc_call *call = container_of(timer, struct ulrpc_call, pause);
 
 	list_del(&call->link);
-	fence_or_requeue(call);
+	call_fence_or_requeue(call);
 }
 
-/* Is the call to be sent again, and when? @paused: it has waited for longer
- * than its attempt was to take. */
+/* Is the call to be sent again, and when? @paused: a pause was made already, as
+ * a query came between. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 					  uint64_t least, bool paused,
 					  uint64_t *at_p)
@@ -553,8 +551,7 @@ static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 	return retry_next(&c, at_p);
 }
 
-/* The attempt is over, and the next one has not begun: moves the call to
- * WAIT. */
+/* Ends the attempt, and moves the call to WAIT. */
 static void attempt_wait(struct ulrpc_call *call)
 {
 	attempt_end(call);
@@ -570,8 +567,8 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-/* The server has refused the attempt: sends the call again, but not before
- * @least ns have passed. False: then it would be too late. */
+/* Sends the call, whose attempt the server has refused, again after at least
+ * @least ns. False: that would be too late. */
 static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
@@ -596,29 +593,28 @@ void attempt_undelivered(struct ulrpc_call *call, const struct batch *p)
 
 /* ---- answers that end attempts only ---- */
 
-/* The server does not know the connection. A copy of the attempt may have come
- * there before, or to the server's predecessor; but not if the server has not
- * known the connection for longer than the attempt has been under way. The
- * slack is for turns, in which clocks stand, and for clocks that do not run
- * alike. */
-static bool is_executed_by_nobody(const struct ulrpc_call *call,
-				  const struct wire_reply *r)
+/* The server does not know the connection. A copy of the attempt may have been
+ * executed earlier, there or by the server's predecessor. That cannot be if the
+ * server has not known the connection for longer than the attempt has been
+ * under way, with some slack for clocks. */
+static bool is_certainly_unexecuted(const struct ulrpc_call *call,
+				    const struct wire_reply *r)
 {
 	uint64_t age = shard_now(call->shard) - call->sent;
 
-	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, ABSENT_SLACK);
+	return rpc_ns(r->absent) >= rpc_at(age + age / 1024, UNKNOWN_SLACK);
 }
 
-/* The server knows of no attempt, and will execute none that comes late. It may
- * have executed an idempotent call, and forgotten it. Without another attempt
- * the call ends now: there is nothing to wait for. */
+/* The answer to a query: the server knows no attempt of the call, and will
+ * execute none that comes late. It may have executed an idempotent call, and
+ * forgotten it. Sends the call again, or ends it. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
 	bool bulk_failed = call->bulk_failed;
 	uint64_t at;
 
 	if (call->query.batch &&
-	    is_by_another(call->out.batch, call->query.batch))
+	    is_other_rail(call->out.batch, call->query.batch))
 		batch_suspect(call->out.batch);
 	if (call->semantics == ULRPC_IDEMPOTENT)
 		call->unknown = true;
@@ -633,18 +629,17 @@ static void on_unknown_call(struct ulrpc_call *call)
 	}
 }
 
-/* The handler has failed, for want of bulk data. May the call be executed once
- * more? The caller has said so. Whether its method allows it, too, the server
- * shows when it is asked about the call: if the method is idempotent, the
- * server does not know the call any more; otherwise it gives the same answer
- * again. Its first answer may belong to an earlier query, as the handler
- * answers the last attempt. */
+/* The handler has failed because bulk could not be moved. If the caller has
+ * said that the call is idempotent, asks the server about the call, which shows
+ * whether the method is, too: then the server does not know the call any more,
+ * and it is sent again. Otherwise the server gives the same answer to the
+ * query, and the call ends. */
 static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
 	    !may_repeat(call))
 		return false;
-	if (call->bulk_failed) /* is it a copy of that answer? */
+	if (call->bulk_failed) /* ignores a copy of the first answer */
 		return call->fsm.state == CALL_ASK ||
 		       r->attempt == call->out.attempt;
 	call->bulk_failed = true;
@@ -652,9 +647,8 @@ static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 	return true;
 }
 
-/* The attempt named a connection that is not the last one, or is not known:
- * that says nothing of the call. If the server had looked at a query, it would
- * have answered differently. */
+/* The server has not looked at the attempt or query, because of the connection
+ * or service that it named. */
 static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (r->attempt == call->out.attempt)
@@ -675,13 +669,14 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
-		/* If not, the next connection tells whether the server has
-		 * forgotten us, or still knows the call. */
+		/* Without absent, perhaps only the rail is not known. If it is
+		 * the connection, the next one tells whether the server still
+		 * knows the call. */
 		if (r->absent)
 			import_lost(c->imp, epoch);
 		else
 			import_unknown(c->imp, epoch, &p->local, &p->target);
-		if (is_executed_by_nobody(call, r))
+		if (is_certainly_unexecuted(call, r))
 			call_again(call);
 		else
 			call_ask(call);
@@ -692,8 +687,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		return true;
 	case WIRE_NO_SERVICE:
 	case WIRE_SHUTTING_DOWN:
-		/* The service leaves that portal, or has left it. It may be at
-		 * another portal, or come back soon: the client asks for it. */
+		/* The service has left that portal. It may be at another one,
+		 * or come back soon. */
 		if (!query)
 			count_refusal(call);
 		on_stale(call, r);
@@ -707,9 +702,8 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 	case WIRE_BULK_FAILED:
 		return on_bulk_failed(call, r);
 	case WIRE_EXPIRED:
-		/* The attempt has expired. Or the call will soon, and the
-		 * server says so just in time: another attempt would be told
-		 * the same. */
+		/* Either the attempt has expired, or the call will so soon that
+		 * another attempt would be too late. */
 		return attempt_time_left(call, now) >
 			       import_rtt(c->imp) + QUERY_TIME &&
 		       call_retry(call, 0);
@@ -735,14 +729,6 @@ void attempts_list(const struct ulrpc_client *c, struct list *calls)
 	}
 }
 
-/* Ends calls of which nobody can tell any more what became of them. */
-static void end_as_restarted(struct list *calls)
-{
-	while (!list_empty(calls))
-		call_fail(list_first(calls, struct ulrpc_call, link),
-			  ULRPC_CAUSE_RESTARTED);
-}
-
 void attempts_without_slot(struct import *imp)
 {
 	struct ulrpc_call *call;
@@ -755,10 +741,10 @@ void attempts_without_slot(struct import *imp)
 		list_del(&call->link);
 		list_add_tail(&over, &call->link);
 	}
-	end_as_restarted(&over);
+	calls_fail(&over, ULRPC_CAUSE_RESTARTED);
 }
 
-/* Does the call wait to be sent, to a service that is to look it up? */
+/* Does the call wait to be sent to a service that is to look it up? */
 static bool is_to_be_looked_up(const struct ulrpc_call *call)
 {
 	return call->semantics == ULRPC_EXACTLY_ONCE &&
@@ -766,7 +752,7 @@ static bool is_to_be_looked_up(const struct ulrpc_call *call)
 	       call->fsm.state != CALL_FETCH && call->fsm.state != CALL_DONE;
 }
 
-void attempts_forsake(struct ulrpc_client *c)
+void attempts_orphan(struct ulrpc_client *c)
 {
 	struct ulrpc_call *call;
 	struct list over;
@@ -774,16 +760,16 @@ void attempts_forsake(struct ulrpc_client *c)
 	list_init(&over);
 	list_for_each_entry (call, &c->imp->calls, order) {
 		if (call->client == c && call->semantics == ULRPC_EXACTLY_ONCE)
-			call->forsaken |= call_is_out(call);
+			call->orphaned |= call_is_out(call);
 		if (call->client != c || !is_to_be_looked_up(call))
 			continue;
 		list_del(&call->link);
 		list_add_tail(&over, &call->link);
 	}
-	end_as_restarted(&over);
+	calls_fail(&over, ULRPC_CAUSE_RESTARTED);
 }
 
-void attempts_unsettle(struct ulrpc_client *c)
+void attempts_on_forgotten(struct ulrpc_client *c)
 {
 	struct ulrpc_call *call;
 	struct list out;
@@ -791,5 +777,5 @@ void attempts_unsettle(struct ulrpc_client *c)
 	list_init(&out);
 	attempts_list(c, &out);
 	while ((call = list_pop(&out, struct ulrpc_call, link)))
-		call_unsettle(call);
+		call_on_forgotten(call);
 }

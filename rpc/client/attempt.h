@@ -3,15 +3,13 @@
  * Attempts of calls: how long each has, and what follows when one ends without
  * an answer that ends its call.
  *
- * An attempt is to be answered, or extended by the server, within a time that
- * is below the call's: T (rpc/client/timeout.h), and the way there and back.
- * When that time has passed, when LNet does not know what became of the
- * message, or when a connection was lost (the import's, or the LND's:
- * rpc/client/imports.h), the server is asked what became of the call. A call
- * that the server does not know is sent again, with the same number and slot,
- * so that the server can tell that it is the same call. A query that is not
- * answered is repeated ever more seldom, and makes the import look whether the
- * server is there.
+ * The answer to an attempt, or an extension by the server, is awaited for T
+ * (rpc/client/timeout.h) and a round trip. The server is asked what became of
+ * the call when that time has passed, when LNet does not know what became of
+ * the message, or when a connection was lost (the import's, or the LND's). A
+ * call that the server does not know is sent again, with the same number and
+ * slot, by which the server recognizes it. Queries that are not answered are
+ * repeated at growing intervals, and make the import probe the server.
  *
  * Owner: the CPT of the client.
  */
@@ -23,14 +21,14 @@
 #include "rpc/client/batch.h"
 #include "rpc/client/timeout.h"
 
-/* T of an attempt that begins at @now, ns: doubles with each retry. */
+/* T, ns, of an attempt that begins at @now, ns: doubles with each retry. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
-/* When an attempt that has T = @time is to be answered at the latest. */
+/* When, ns, the server is asked about an attempt that has T = @time. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
-/* Makes the client ask, at p->due or soon after, about those calls of @p that
- * nothing was heard of. */
+/* At p->due, or soon after, asks about the calls of @p that were neither
+ * answered nor extended. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
 static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 {
@@ -44,64 +42,56 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 /* client.watch_timer */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* A query about @call becomes entry @index of @p, which is being made: sets
- * p->due to an earlier time if this query is to be answered earlier. @random:
- * 64 bits, the same for all calls of @p. */
+/* A query about @call becomes entry @index of @p, which is being made; p->due
+ * becomes earlier if the answer is expected earlier. @random: 64 bits, the same
+ * for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
-/* @p, with queries about @call and others, is on its way. */
+/* @p, with queries about @call and others, was sent. */
 void attempts_asked(const struct ulrpc_call *call, const struct batch *p);
 
-/* A call is out, and ... */
-
-/* ... the server is to be asked what became of it. */
+/* Has the server asked what became of @call, which is out. */
 void call_ask(struct ulrpc_call *call);
-/* ... this attempt is over: nothing is to land for it any more. The caller
- * moves the call to another state. */
+/* The attempt of @call, which is out, is over: its reply is not taken any more,
+ * and its bulks are detached. The caller moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
-/* ... the attempt may have been executed, by a server that does not know it any
- * more: sends the call again if it may be repeated, or if the service can look
- * it up, and ends it otherwise. */
-void call_unsettle(struct ulrpc_call *call);
-/* ... an answer has come. True: it says that the call is to be sent again, and
- * this function has seen to that. */
-bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
-
-/* In state FETCH: nobody holds the reply any more. Does what call_unsettle()
- * does. */
+/* The server no longer knows the attempt of @call, which is out, and may have
+ * executed it. Sends the call again if it may be executed twice, or if the
+ * service can look it up; ends it otherwise. */
+void call_on_forgotten(struct ulrpc_call *call);
+/* As call_on_forgotten(), for a call in FETCH whose reply is gone. */
 void call_fetch_lost(struct ulrpc_call *call);
-
-/* The query or the attempt in @p was not delivered. */
+/* @r has come for @call, which is out. True: @r ends the attempt only, and the
+ * call goes on. */
+bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
+/* The query or the attempt in @p was certainly not delivered. */
 void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
+/* @r answers a query about @call. If it shows that the attempt or its answer
+ * was lost, tells LNet that the attempt's rail loses messages. */
+void attempt_judge_rail(const struct ulrpc_call *call,
+			const struct wire_reply *r);
 
-/* @r is the answer to a query about @call. If it shows that the attempt, or the
- * answer to it, was lost, LNet is told that its rail loses messages. */
-void attempt_look_back(const struct ulrpc_call *call,
-		       const struct wire_reply *r);
-/* Asks about calls of @imp. @s NULL: the connection was made again with the
- * same server, so what was sent before, or the reply to it, may be lost. Else a
- * rail has failed: only about calls that were sent by it, and whose messages
- * LNet is done with. */
-void attempts_ask(struct import *imp, const struct severed *s);
-/* The server is another one, or has forgotten us: ends the calls of @c that are
- * out, or sends them again. */
-void attempts_unsettle(struct ulrpc_client *c);
-/* The service of @c has no store, or another one than before: ends calls that
- * perhaps have been executed, and were to be looked up in the old one. Calls
- * that are out will never be looked up. */
-void attempts_forsake(struct ulrpc_client *c);
-/* Ends calls whose slots are not granted any more, because the server is
- * another one now, which grants fewer. */
+/* Asks about calls of @imp that are out. @s NULL: all, because the connection
+ * was made again with the same server. Else an LND's connection was lost: only
+ * those that @s covers, if LNet is done with their messages. */
+void attempts_ask(struct import *imp, const struct conn_loss *s);
+/* The server has restarted, or has forgotten us: call_on_forgotten() for the
+ * calls of @c that are out. */
+void attempts_on_forgotten(struct ulrpc_client *c);
+/* The service of @c has no store, or another one than before. Ends calls that
+ * wait to be looked up in the old store; those that are out will not be looked
+ * up. */
+void attempts_orphan(struct ulrpc_client *c);
+/* Ends calls whose slots the server, which is another one now, does not
+ * grant. */
 void attempts_without_slot(struct import *imp);
 
-/* Extensions have come: the server of @imp says that calls take longer than
- * expected, and are still being served. So slow calls are not asked about. @ev:
- * the event of the message. */
+/* The server of @imp has sent extensions: it still serves these calls, and
+ * needs longer. @ev: the event of the message. */
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 
-/* Moves the calls of @c that are out from the lists that they are on to
- * @calls. */
+/* Moves the calls of @c that are out from their lists to @calls. */
 void attempts_list(const struct ulrpc_client *c, struct list *calls);
 
 #endif

@@ -9,36 +9,34 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
-#include "rpc/client/reply_buf.h"
 #include "rpc/trace.h"
 #include "rpc/wire/wire_put.h"
 
-/* Bodies from this length on are sent from the call's own memory. */
+/* Bodies of at least so many bytes are sent from the call's own memory. */
 #define BODY_BORROWED 1024
-/* How many bulks the calls of one batch may have together. */
+/* Bulks of all calls of a batch, at most. */
 #define BULKS_MAX 64
-/* Two messages of requests overlap: copying one with serving the other. With
- * nothing under way, and this much to send, half of it goes first. */
+/* If so many bytes wait and nothing is under way, half of the calls go first:
+ * the server serves them while this node copies the others. */
 #define HALF_MIN 32768
-/* Bytes at most for the replies of one batch, unless one call alone wants
- * more. */
+/* Bytes of all replies to a batch, at most, unless one call needs more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
-/* Longer than the node's limit for transactions, so that its limit counts. */
+/* Longer than LNet's own limit for a message, which counts then. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
-/* Of a sink with checksums, in a reply; of each of its segments. */
+/* Bytes in a reply for a sink with checksums, and for each of its segments. */
 #define MOVED_BOUND	 32
 #define MOVED_EACH_BOUND 10
 
 /* ---- memory ---- */
 
-static void entries_unhold(struct batch *p)
+static void entries_release(struct batch *p)
 {
-	for (unsigned int i = 0; p->held; i++) {
-		if (!p->entries[i].held)
+	for (unsigned int i = 0; p->nborrowed; i++) {
+		if (!p->entries[i].borrowed)
 			continue;
-		call_put(p->entries[i].held);
-		p->entries[i].held = NULL;
-		p->held--;
+		call_put(p->entries[i].borrowed);
+		p->entries[i].borrowed = NULL;
+		p->nborrowed--;
 	}
 }
 
@@ -48,13 +46,12 @@ static void batch_free(struct batch *p)
 	slab_put(&p->shard->imports->slab, p, p->size);
 }
 
-/* LNet has reported the end of something that it was given: frees the batch if
- * that was the last one, and nobody waits. */
+/* Frees the batch if it is over and LNet has nothing of it any more. */
 static void batch_check(struct batch *p)
 {
 	struct shard *s = p->shard;
 
-	if (p->open || p->sending || p->bufs || p->over || p->landing)
+	if (p->open || p->sending || p->bufs || p->freeing || p->landing)
 		return;
 	batch_free(p);
 	shard_release(s);
@@ -62,7 +59,8 @@ static void batch_check(struct batch *p)
 
 /* ---- replies ---- */
 
-/* Answers are nearly always in the order of their calls. */
+/* Finds a call that was sent again; replies are nearly always in the order of
+ * the calls. */
 static struct batch_entry *entry_find_again(struct batch *p, uint64_t xid)
 {
 	for (unsigned int i = 0; i < p->nagain; i++) {
@@ -86,7 +84,7 @@ static struct batch_entry *entry_find(struct batch *p, uint64_t xid)
 	return entry_find_again(p, xid);
 }
 
-/* Is it of the attempt, or of the query, that was sent with @p? */
+/* Is @attempt that of the call, or of the query that was sent with @p? */
 static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
 			uint32_t attempt)
 {
@@ -95,15 +93,15 @@ static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
 	return call->query.batch == p && call->query.attempt == attempt;
 }
 
-/* Or does the server say that it has not looked at the call? */
+/* Has the server looked at the call? */
 static bool is_answer(const struct wire_reply *r)
 {
 	return r->status != WIRE_NOT_CONNECTED && r->status != WIRE_STALE_EPOCH;
 }
 
-/* How many of the replies do not say that the server was too busy. */
-static out_of_line uint32_t replies_good(const struct wire_replies *m,
-					 const struct wire_reply *reply)
+/* How many of the replies show that the server is not too busy. */
+static out_of_line uint32_t replies_not_busy(const struct wire_replies *m,
+					     const struct wire_reply *reply)
 {
 	uint32_t n = 0;
 
@@ -127,11 +125,11 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 		if (unlikely(!success) && e && is_answer(r)) {
 			success = true;
 			if (unlikely(window_is_slow(&c->window)))
-				client_grow(c, replies_good(m, reply));
+				client_grow(c, replies_not_busy(m, reply));
 			client_on_answer(c, m->window);
-			if (unlikely(c->imp->patience) && e->call &&
+			if (unlikely(c->imp->backoff) && e->call &&
 			    !e->call->queries)
-				c->imp->patience--;
+				c->imp->backoff--;
 			timeouts_advertised(&c->timeouts, m->estimate);
 		}
 		if (likely(e && e->call && is_of_batch(p, e->call, r->attempt)))
@@ -142,8 +140,7 @@ static void replies_take(struct batch *p, const struct wire_replies *m,
 	}
 }
 
-/* A message of replies cannot be read. If @p has only one call, it is for
- * that. */
+/* A message of replies cannot be read: ends the call if @p has only one. */
 static void replies_bad(struct batch *p, int rc)
 {
 	stat_count(p->shard, RPC_STAT_replies_malformed + stat_of_bad(rc));
@@ -151,7 +148,7 @@ static void replies_bad(struct batch *p, int rc)
 		call_fail(p->entries[0].call, ULRPC_CAUSE_BAD_REPLY);
 }
 
-/* A complete message of replies has come, as @ev says. */
+/* reply_buf_users.on_replies */
 static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 {
 	struct wire_reply reply[WIRE_CALLS_MAX];
@@ -174,9 +171,9 @@ static void batch_on_replies(struct batch *p, const struct ulnet_event *ev)
 	import_heard(c->imp, now);
 	if (unlikely(c->imp->waiting))
 		import_on_sign(c->imp);
-	if (unlikely(!c->imp->tells))
-		import_tell(c->imp);
-	if (p->sending) { /* which rail it was, nobody has told yet */
+	if (unlikely(!c->imp->ack_due))
+		import_ack_soon(c->imp);
+	if (p->sending) { /* LNet has not reported the rail yet */
 		p->local = ev->target.nid;
 		p->target = ev->source;
 		p->paths = MAX(p->paths, 1);
@@ -195,7 +192,7 @@ static void on_batch_over(struct ulnet_work *work)
 {
 	struct batch *p = container_of(work, struct batch, work);
 
-	p->over = false;
+	p->freeing = false;
 	batch_check(p);
 }
 
@@ -208,13 +205,13 @@ void batch_retire(struct batch *p)
 	if (p->sending) {
 		(void)LNetMDUnlink(p->send_md);
 	} else if (unlikely(!p->bufs && !p->landing)) {
-		p->over = true;
+		p->freeing = true;
 		p->work.fn = on_batch_over;
 		shard_defer(p->shard, &p->work);
 	}
 }
 
-/* Bytes that a reply may have, in a message of its own. */
+/* Bytes that a reply to @call may have, in a message of its own. */
 static uint32_t reply_need(const struct ulrpc_call *call,
 			   const struct wire_segments *segments)
 {
@@ -229,7 +226,7 @@ static uint32_t reply_need(const struct ulrpc_call *call,
 
 /* ---- sending ---- */
 
-static void undelivered(struct batch *p)
+static void batch_undelivered(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
@@ -241,9 +238,9 @@ static void undelivered(struct batch *p)
 	import_undelivered(imp, epoch, sent);
 }
 
-/* LNet does not know whether @p was delivered: asks about its calls. A query is
- * only repeated, when no answer comes. */
-static void doubtful(struct batch *p)
+/* LNet does not know whether @p was delivered: asks about its calls. Queries
+ * are just repeated when they are not answered. */
+static void batch_doubtful(struct batch *p)
 {
 	struct import *imp = p->client->imp;
 	uint32_t epoch = p->epoch;
@@ -266,7 +263,7 @@ static void batch_on_sent(const struct ulnet_event *ev)
 	}
 	if (ev->unlinked) {
 		p->sending = false;
-		entries_unhold(p);
+		entries_release(p);
 	}
 	if (ev->type == LNET_EVENT_SEND && ev->status &&
 	    (p->open || ev->cause != LNET_CAUSE_CANCELED))
@@ -275,9 +272,9 @@ static void batch_on_sent(const struct ulnet_event *ev)
 					     : RPC_STAT_parcels_doubtful);
 	if (ev->type == LNET_EVENT_SEND && ev->status && p->open) {
 		if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED)
-			undelivered(p);
+			batch_undelivered(p);
 		else
-			doubtful(p);
+			batch_doubtful(p);
 	}
 	if (ev->unlinked)
 		batch_check(p);
@@ -294,17 +291,18 @@ void batches_abort(struct import *imp)
 
 /* ---- making ---- */
 
-/* What goes into a batch that is being made. */
+/* The contents of a batch that is being made. */
 struct load {
 	struct ulrpc_client *client;
 	uint64_t now;
 	unsigned int n, nsegments, niov;
-	size_t head, bodies, borrowed; /* bytes; borrowed: of the bodies */
-	uint32_t need;
-	uint32_t slots;	     /* that are left for calls that have none */
-	uint64_t until;	     /* the last deadline */
-	uint64_t due;	     /* when the answers are expected */
-	unsigned int nagain; /* calls that have a number */
+	size_t head, bodies, borrowed; /* bytes; borrowed: those of the bodies
+					* that are not copied */
+	uint32_t need;		       /* bytes of all replies */
+	uint32_t slots;		       /* free ones, for calls that have none */
+	uint64_t until;		       /* ns: the last deadline */
+	uint64_t due;		       /* ns: when the answers are expected */
+	unsigned int nagain;	       /* calls that are sent again */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[BULKS_MAX];
 };
@@ -332,7 +330,7 @@ static struct wire_view trace_of(struct ulrpc_call *call)
 	};
 }
 
-/* Bytes that the call needs in the head of a message. */
+/* Bytes of the call in the head of the message. */
 static size_t load_head(struct load *l, struct ulrpc_call *call)
 {
 	struct wire_call w = {
@@ -346,8 +344,8 @@ static size_t load_head(struct load *l, struct ulrpc_call *call)
 	return wire_call_bound(&w);
 }
 
-/* Lends the bulks of @call. -EAGAIN: those of an earlier attempt, which came to
- * nothing, are not free yet. */
+/* Attaches the bulks of @call. -EAGAIN: one is still in use for an earlier
+ * attempt, which was not sent. */
 static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -369,8 +367,8 @@ static int load_bulks(struct load *l, struct ulrpc_call *call)
 	return 0;
 }
 
-/* Has the message fragments and bulks left, for one that needs more than a head
- * and a few bytes? */
+/* Has the message room for the fragments and bulks of a call that has a
+ * borrowed body or bulks? */
 static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 {
 	return l->niov + 2 <= LNET_MAX_IOV - 1 &&
@@ -379,7 +377,7 @@ static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
 }
 
-/* Takes the call into the load: 1; 0: it does not fit any more; -errno. */
+/* Adds the call: 1; 0: there is no room for it; -errno. */
 static int load_add(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -420,38 +418,39 @@ static int load_add(struct load *l, struct ulrpc_call *call)
 	return 1;
 }
 
-/* Takes a call that cannot be sent off its queue; the call ends later. */
-static void batch_set_aside(struct ulrpc_client *c, struct ulrpc_call *call,
-			    enum ulrpc_cause cause)
+/* Takes a call that cannot be sent off its queue, and ends it later. */
+static void batch_reject(struct ulrpc_client *c, struct ulrpc_call *call,
+			 enum ulrpc_cause cause)
 {
 	list_del(&call->link);
 	list_add_tail(&c->fenced, &call->link);
 	call_fail_later(call, cause);
 }
 
-/* @call waits for a while; other calls may go before it does. */
-static void not_now(struct ulrpc_client *c, struct ulrpc_call *call, int rc,
-		    enum ulrpc_cause cause)
+/* The call cannot be sent now: it waits, and others may go first, unless @rc
+ * says that waiting is of no use. */
+static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
+			 int rc, enum ulrpc_cause cause)
 {
 	if (rc == -EAGAIN || rpc_is_short(rc))
 		client_stall(c, call);
 	else
-		batch_set_aside(c, call, cause);
+		batch_reject(c, call, cause);
 }
 
-/* Is this enough for one message, of @n calls? */
-static bool is_half(const struct load *l, unsigned int n)
+/* Has the load enough of @n calls for a first message (HALF_MIN)? */
+static bool load_is_half(const struct load *l, unsigned int n)
 {
 	return l->bodies >= HALF_MIN && l->n >= n - l->n &&
 	       l->client->inflight == 0;
 }
 
-/* Once for each client: its callers see "bad request", and no number. */
-static void say_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
+/* Logs, once for each client, the sizes that callers do not see. */
+static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 {
-	if (c->said_too_long)
+	if (c->logged_too_long)
 		return;
-	c->said_too_long = true;
+	c->logged_too_long = true;
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "service %s: a request of %zu bytes is not sent: the service "
 		 "takes up to %u, in messages of up to %u",
@@ -464,7 +463,7 @@ static void load_fill(struct load *l, unsigned int n)
 	struct ulrpc_client *c = l->client;
 	struct ulrpc_call *call;
 
-	while (l->n < n && !is_half(l, n) && (call = load_peek(c))) {
+	while (l->n < n && !load_is_half(l, n) && (call = load_peek(c))) {
 		int rc = -EMSGSIZE;
 
 		if (unlikely(call->alone && l->n))
@@ -478,17 +477,17 @@ static void load_fill(struct load *l, unsigned int n)
 		if (rc == 0)
 			return;
 		if (unlikely(rc == -EMSGSIZE)) {
-			say_too_long(c, call);
-			batch_set_aside(c, call, ULRPC_CAUSE_BAD_REQUEST);
+			log_too_long(c, call);
+			batch_reject(c, call, ULRPC_CAUSE_BAD_REQUEST);
 		} else if (unlikely(rc < 0)) {
-			not_now(c, call, rc, ULRPC_CAUSE_BULK);
+			call_put_off(c, call, rc, ULRPC_CAUSE_BULK);
 		} else if (unlikely(call->alone)) {
 			return;
 		}
 	}
 }
 
-/* Undoes the load: there is no memory where the replies could land. */
+/* Takes all calls out of the load: there is no memory for their replies. */
 static void load_undo(struct load *l, int rc)
 {
 	struct ulrpc_client *c = l->client;
@@ -499,7 +498,7 @@ static void load_undo(struct load *l, int rc)
 		for (unsigned int i = 0; i < call->nbulks; i++)
 			bulk_detach(call->bulks[i]);
 		list_init(&call->link);
-		not_now(c, call, rc, ULRPC_CAUSE_NO_MEMORY);
+		call_put_off(c, call, rc, ULRPC_CAUSE_NO_MEMORY);
 	}
 }
 
@@ -524,11 +523,11 @@ static struct batch *batch_new(const struct load *l)
 	p->epoch = c->imp->epoch;
 	p->peer = import_target(c->imp);
 	p->n = p->open = l->n;
-	p->held = 0;
+	p->nborrowed = 0;
 	p->need = l->need;
 	p->sending = false;
 	list_init(&p->of_watch);
-	p->over = false;
+	p->freeing = false;
 	p->landing = false;
 	p->bulk = l->nsegments != 0;
 	p->query = false;
@@ -545,7 +544,7 @@ static struct batch *batch_new(const struct load *l)
 	return p;
 }
 
-/* The call becomes part of the batch; a new one gets its number and slot. */
+/* The call becomes entry @i; a new one gets its number and slot. */
 static in_line void entry_fill(struct batch *p, unsigned int i,
 			       struct ulrpc_call *call, uint64_t due,
 			       uint64_t now)
@@ -559,7 +558,7 @@ static in_line void entry_fill(struct batch *p, unsigned int i,
 	}
 	call_on_packed(call, p, i, due, now);
 	p->entries[i].call = call;
-	p->entries[i].held = NULL;
+	p->entries[i].borrowed = NULL;
 }
 
 static uint64_t batch_time_left(uint64_t deadline, uint64_t now)
@@ -592,26 +591,26 @@ static struct wire_call wire_call_of(struct ulrpc_call *call,
 	};
 }
 
-static bool is_said_alike(const struct ulrpc_call *a,
-			  const struct ulrpc_call *b)
+static bool has_same_header(const struct ulrpc_call *a,
+			    const struct ulrpc_call *b)
 {
-	return a->said[0] == b->said[0] && a->said[1] == b->said[1] &&
-	       a->said[2] == b->said[2];
+	return a->header[0] == b->header[0] && a->header[1] == b->header[1] &&
+	       a->header[2] == b->header[2];
 }
 
-/* The calls become part of the batch, and of its head at @at. */
+/* Encodes the calls at @at of the head, and makes them entries of @p. */
 static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 {
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
 	uint64_t time, due = TIME_NEVER;
-	struct wire_call_rest rest; /* of @like */
+	struct wire_call_rest rest; /* encoded fields of @like */
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
 		struct wire_call w;
 
-		if (likely(like && is_said_alike(call, like))) {
+		if (likely(like && has_same_header(call, like))) {
 			entry_fill(p, i, call, due, l->now);
 			at = wire_call_put_with(at, call->xid,
 						call->out.attempt, call->slot,
@@ -624,7 +623,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		entry_fill(p, i, call, due, l->now);
 		w = wire_call_of(call, segments, time, l->now);
 		segments += call->nbulks;
-		/* One that is sent again may have more time. */
+		/* Calls sent again differ in their attempts' times. */
 		like = w.bulks.n || view_length(w.trace) || i < p->nagain
 			       ? NULL
 			       : call;
@@ -635,7 +634,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 	return at;
 }
 
-/* A query is not executed. Its answer may be the reply, of any length. */
+/* A query has neither body nor bulk. */
 static uint8_t *encode_queries(struct batch *p, const struct load *l,
 			       uint8_t *at)
 {
@@ -650,7 +649,7 @@ static uint8_t *encode_queries(struct batch *p, const struct load *l,
 		w.trace = (struct wire_view){ NULL, NULL };
 		w.bulks.n = 0;
 		at = wire_call_put(at, &w);
-		p->entries[i].held = NULL;
+		p->entries[i].borrowed = NULL;
 	}
 	return at;
 }
@@ -666,13 +665,13 @@ static uint8_t *encode_head(struct batch *p, const struct load *l)
 	};
 	uint8_t *at = wire_requests_put(p->head, &m);
 
-	imp->told = m.acked;
+	imp->acked_sent = m.acked;
 	at = p->query ? encode_queries(p, l, at) : encode_calls(p, l, at);
 	return wire_bodies_put(at, (uint32_t)l->bodies);
 }
 
-/* Adds the bodies, copied behind the head or from where they are; queries have
- * none. Returns the number of fragments. */
+/* Adds the bodies: copied behind the head, or from the calls' memory. Returns
+ * the number of fragments in @iov. */
 static unsigned int encode_bodies(struct batch *p, const struct load *l,
 				  uint8_t *at, struct iovec *iov)
 {
@@ -693,8 +692,8 @@ static unsigned int encode_bodies(struct batch *p, const struct load *l,
 		iov[niov++] = (struct iovec){ call_body(call), call->length };
 		from = at;
 		call_get(call);
-		p->entries[i].held = call;
-		p->held++;
+		p->entries[i].borrowed = call;
+		p->nborrowed++;
 	}
 	if (at > from)
 		iov[niov++] = (struct iovec){ from, (size_t)(at - from) };
@@ -719,7 +718,7 @@ static int batch_put(struct batch *p, const struct load *l,
 	int rc = LNetMDBind(p->shard->node, &md, LNET_UNLINK, &p->send_md);
 
 	if (rc) {
-		entries_unhold(p); /* no event will do so */
+		entries_release(p); /* there will be no event */
 		return rc;
 	}
 	p->sending = true;
@@ -759,7 +758,7 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->due = TIME_NEVER;
 }
 
-/* Gives up a batch that was not sent: nothing can land there. */
+/* Frees a batch that was not sent, and has no memory for replies. */
 static void batch_drop(struct batch *p)
 {
 	p->open = 0;
@@ -796,7 +795,7 @@ unsigned int batch_send(struct ulrpc_client *c, unsigned int n)
 	c->inflight += sent;
 	c->imp->sent = l.now;
 	if (unlikely(batch_launch(p, &l)))
-		undelivered(p);
+		batch_undelivered(p);
 	else
 		attempt_watch(c, p);
 	return sent;
@@ -846,7 +845,7 @@ bool batch_query(struct ulrpc_client *c)
 	}
 	c->imp->sent = l.now;
 	if (batch_launch(p, &l)) {
-		undelivered(p);
+		batch_undelivered(p);
 		return true;
 	}
 	attempt_watch(c, p);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A batch: one message with calls of one client, and the memory where their
- * replies land (reply_buf.h). It is one attempt of each of its calls, or one
- * query about each. A late answer is recognized by the numbers of its call and
- * attempt, wherever it lands.
+ * replies land. It is one attempt of each of its calls, or one query about
+ * each. A reply is recognized by the numbers of its call and attempt, wherever
+ * it lands.
  *
- * A batch ends when none of its calls waits any more; its memory is free when
- * LNet has told the end of everything that LNet was given.
+ * A batch is over when none of its calls waits any more, and is freed when LNet
+ * has reported the end of its sending and of its reply buffers.
+ *
+ * Thread: owner.
  */
 #ifndef RPC_BATCH_H
 #define RPC_BATCH_H
@@ -21,55 +23,56 @@ struct reply_buf;
 
 struct batch {
 	struct list all;       /* imports.batches */
-	struct list of_import; /* import.batches, while somebody waits */
+	struct list of_import; /* import.batches, until it is over */
 	struct list of_watch;  /* client.watched, by due */
 	struct shard *shard;
-	struct ulrpc_client *client; /* NULL: nobody waits */
+	struct ulrpc_client *client; /* NULL: it is over */
 	uint64_t match;
-	/* The first nagain calls are sent again, with the numbers that they
-	 * had. Of the new calls, the one at index i has number xid + i. */
+	/* The first nagain calls are sent again, and have the numbers that they
+	 * had. Of the others, the one at index i has number xid + i. */
 	uint64_t xid;
-	unsigned int nagain, hint; /* @hint: where to look first */
+	unsigned int nagain, hint; /* hint: where entry_find() begins */
 	uint64_t sent;		   /* ns: when it was given to LNet */
 	uint64_t due;		   /* ns: when its answers are expected */
 	uint32_t epoch;
 	unsigned int n, open;	   /* calls; those that wait */
-	unsigned int held;	   /* entries whose held is not NULL */
+	unsigned int nborrowed;	   /* entries with a borrowed body */
 	uint32_t need;		   /* bytes at most of all replies */
 	bool sending;		   /* LNet has the send MD */
-	struct reply_buf *bufs;	   /* attached for this batch */
-	struct reply_buf *current; /* of these, the one that LNet finds */
+	struct reply_buf *bufs;	   /* that replies to it may be in */
+	struct reply_buf *current; /* of these, the one that is linked */
 	struct ulnet_md_handle send_md;
 	struct ulnet_id peer;		/* who may reply */
 	struct ulnet_nid local, target; /* rail */
 	struct ulnet_nid hop; /* the rail's first: a gateway, or the target */
 	uint32_t paths;
-	bool over;    /* batch.work has been given */
-	bool landing; /* an event of one of bufs is being dealt with */
-	bool bulk;    /* a call of it has bulks */
+	bool freeing; /* batch.work has been given */
+	bool landing; /* an event of one of bufs is being handled */
+	bool bulk;    /* one of its calls has bulks */
 	bool query;
 	bool suspect;		/* LNet was told that its rail loses messages */
-	struct ulnet_work work; /* frees it, if LNet has nothing to say */
+	struct ulnet_work work; /* frees it, if no event will */
 	size_t size;
 	uint8_t *head; /* behind the entries */
 	struct batch_entry {
-		struct ulrpc_call *call; /* NULL: ended, or went its own way */
-		struct ulrpc_call *held; /* LNet is sending its body */
+		struct ulrpc_call *call;     /* NULL: does not wait any more */
+		struct ulrpc_call *borrowed; /* LNet sends this call's body
+					      * from the call's memory */
 	} entries[];
 };
 
-/* Sends up to @n calls from the client's queues; takes as many as fit. Returns
- * how many calls it took off the queue, be it that they were sent or that they
- * cannot be sent (now); 0: there are none. */
+/* Sends up to @n calls from the client's queues, as many as fit. Returns how
+ * many calls it took off the queues, whether they were sent or cannot be sent;
+ * 0: there are none. */
 unsigned int batch_send(struct ulrpc_client *c, unsigned int n);
-/* The same for queries, from client.ask. False: there is no memory. */
+/* Sends queries about calls in client.ask. False: there is no memory. */
 bool batch_query(struct ulrpc_client *c);
 /* No call of the batch waits any more: unlinks its memory, and cancels its
  * sending. */
 void batch_retire(struct batch *p);
-/* A call has ended, or does not wait for this batch any more: from now on no
- * reply to it is taken at @at. */
-static inline void batch_forget(const struct ulrpc_call *call, struct place *at)
+/* A reply to @call is not taken at @at, of @call, any more. */
+static inline void batch_forget(const struct ulrpc_call *call,
+				struct batch_ref *at)
 {
 	struct batch *p = at->batch;
 
@@ -79,17 +82,67 @@ static inline void batch_forget(const struct ulrpc_call *call, struct place *at)
 	if (--p->open == 0)
 		batch_retire(p);
 }
-/* The same for all places where a reply to the call could land. */
+/* A reply to @call, which is out, is not taken any more. */
 static inline void batch_forget_all(struct ulrpc_call *call)
 {
 	batch_forget(call, &call->out);
 	if (unlikely(call->query.batch))
 		batch_forget(call, &call->query);
 }
-/* Cancels what is on its way to this import's server, if it can be canceled. */
+/* Cancels the messages on their way to this import's server, where LNet can. */
 void batches_abort(struct import *imp);
 
-/* imports.reply_buf_users */
+/* ---- memory for replies: reply_buf.c ---- */
+
+/*
+ * Attaching and unlinking a match entry costs as much as the rest of receiving
+ * a reply. So an import keeps some buffers attached: a batch of one call with a
+ * short reply takes one of these, and returns it as long as it has room for
+ * another reply. Other batches have buffers of their own.
+ *
+ * Each message lands behind the one before it. So nothing is written over a
+ * message that somebody still reads, even by a late copy, or one that stopped
+ * halfway on a lost connection. A late copy may land in the buffer of another
+ * batch, which recognizes by the call's number that it is not meant.
+ *
+ * A batch returns its buffer only when the reply that it waited for has
+ * arrived. Otherwise that reply could come later, and use up the buffer of the
+ * next batch.
+ */
+struct reply_buf {
+	const struct reply_buf_users *users;
+	struct reply_buf *next; /* batch.bufs */
+	struct list link;	/* import.reply_bufs, while no batch has it */
+	struct shard *shard;
+	struct batch *batch; /* NULL: in import.reply_bufs, or to be freed */
+	bool kept;	     /* attached for the import, not for one batch */
+	uint32_t room;	     /* bytes behind all that has landed */
+	uint64_t match;
+	struct ulnet_id peer; /* who may reply */
+	struct ulnet_md_handle md;
+	struct ulnet_work work;
+	size_t size; /* of all this, as allocated */
+	uint8_t bytes[] __attribute__((aligned(16)));
+};
+
+/* Functions of batch.c: imports.reply_buf_users. */
+struct reply_buf_users {
+	/* A message of replies to calls of @p, which is open, is here. */
+	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
+	/* A buffer of @p was freed, or @p is not landing any more: frees @p if
+	 * that is possible now. */
+	void (*check)(struct batch *p);
+};
 extern const struct reply_buf_users batch_reply_users;
+
+/* Gives @p memory for its replies: sets bufs, current and match. 0, -ENOMEM, or
+ * what LNetMEAttach(3) returns. */
+int reply_buf_attach(struct batch *p);
+/* No call of @p waits any more: returns its buffers, or unlinks them.
+ * p->client is still set. */
+void reply_buf_release(struct batch *p);
+/* Unlinks the buffers that the import keeps: it disconnects, ends, or goes over
+ * to another NID. */
+void reply_bufs_drop(struct import *imp);
 
 #endif

@@ -15,7 +15,7 @@
 #include "rpc/wire/wire.h"
 
 #define REPLY_MAX 4096
-#define ERROR_MAX 4095 /* the largest errno that is believed */
+#define ERROR_MAX 4095 /* the largest errno that is taken from a server */
 
 const struct fsm_state call_states[CALL_STATES] = {
 	[CALL_NEW] = { "new", FSM_TO(CALL_QUEUED) | FSM_TO(CALL_DONE) },
@@ -59,7 +59,7 @@ void ulrpc_call_put(struct ulrpc_call *call)
 		call_put(call);
 }
 
-/* From the slab if it will never leave this thread. */
+/* From the slab of the CPT, unless other threads may have references. */
 static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 				     bool shared)
 {
@@ -76,8 +76,9 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
-/* Bulk was moved after the call had ended, or was known only then to have been
- * moved: LNet reports data that goes out when the network has taken it. */
+/* bulk_late.fn: adds bytes to the statistics that were moved after the end of
+ * the call. LNet reports data that goes out only when the network has taken
+ * it. */
 static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
 		    uint64_t out)
 {
@@ -114,8 +115,8 @@ static bool bulks_release(struct ulrpc_call *call)
 	return idle;
 }
 
-/* Sets the times so that they add up to the total, which has been set, whatever
- * the server says. */
+/* Sets the times so that they add up to the total, even if the server's do
+ * not. */
 static in_line void outcome_times(struct ulrpc_outcome *o,
 				  const struct ulrpc_call *call, uint64_t now)
 {
@@ -141,8 +142,7 @@ static in_line void outcome_times(struct ulrpc_outcome *o,
 	o->wire = left - o->service;
 }
 
-/* The rail of the last attempt: of the batch that the call is in, or what the
- * call has kept of the one before. */
+/* Sets the rail of the last attempt, and the numbers of messages. */
 static in_line void outcome_rail(struct ulrpc_outcome *o,
 				 const struct ulrpc_call *call)
 {
@@ -203,8 +203,7 @@ static out_of_line void call_detach_rare(struct ulrpc_call *call, uint64_t now)
 	}
 }
 
-/* Takes the call off all lists that the call is on, and out of all counts of
- * calls that wait. */
+/* Takes the call off all lists and out of all counters; frees its slot. */
 static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 {
 	struct ulrpc_client *c = call->client;
@@ -256,7 +255,7 @@ static in_line void call_record(const struct ulrpc_call *call,
 		bulks_record(call);
 }
 
-/* Calls the callback, which may do anything, with the outcome. */
+/* Calls the callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
 {
@@ -268,7 +267,7 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	if (shard_is_mute(s))
-		call->gone = true;
+		call->crashed = true;
 	else
 		call->done(call->arg, o, body, length);
 	if (unlikely(shard_guard_is_late(s)))
@@ -281,13 +280,13 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
-/* The end of a call whose bulks are not free yet, but will be at the end of
- * this turn if nothing is on its way to them. */
+/* The end of a call that waits, until the end of this turn, for its bulks to be
+ * idle. */
 struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
 	struct ulrpc_outcome outcome;
-	const void *body; /* in the batch, whose own end comes later */
+	const void *body; /* in memory of the batch or fetch, freed later */
 	size_t length;
 };
 
@@ -300,8 +299,7 @@ static void on_ending(struct ulnet_work *work)
 	free(e);
 }
 
-/* Takes the bulks back before the batch ends. Returns what waits for them to be
- * free; NULL: nothing has to wait, or there is no memory. */
+/* Detaches the bulks. NULL: they are idle, or there is no memory to wait. */
 static struct ending *ending_new(struct ulrpc_call *call)
 {
 	struct ending *e;
@@ -321,10 +319,9 @@ static struct ending *ending_new(struct ulrpc_call *call)
 	return e;
 }
 
-/* The call ends here, and its callback may do anything. The caller has set
- * what is known of how the call went at the server: @o's status, cause,
+/* Ends the call. The caller has set what the server says: status, cause,
  * execution, server_throttled, server_queue, service, fetch, retry_after and
- * reply_needed. The other fields of @o are set here. */
+ * reply_needed of @o. The other fields are set here. */
 static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			     const void *body, size_t length, uint64_t now)
 {
@@ -343,8 +340,8 @@ static in_line void call_end(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	e->length = length;
 }
 
-/* The call was executed, and answered, even if @f has not brought the reply. */
-static void executed_there(struct ulrpc_outcome *o, const struct fetch *f)
+/* Sets what is known of a call in FETCH: it was executed. */
+static void outcome_of_fetched(struct ulrpc_outcome *o, const struct fetch *f)
 {
 	o->execution = ULRPC_EXECUTED;
 	o->server_queue = f->queue;
@@ -363,10 +360,16 @@ void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause)
 	};
 
 	if (call->fsm.state == CALL_FETCH)
-		executed_there(&o, call->fetch);
+		outcome_of_fetched(&o, call->fetch);
 	if (call->slot != SLOT_NONE)
 		cancel_call(call);
 	call_end(call, &o, NULL, 0, shard_now(call->shard));
+}
+
+void calls_fail(struct list *calls, enum ulrpc_cause cause)
+{
+	while (!list_empty(calls))
+		call_fail(list_first(calls, struct ulrpc_call, link), cause);
 }
 
 static void on_fail_later(struct ulnet_work *work)
@@ -400,7 +403,7 @@ void call_expire(struct ulrpc_call *call)
 		cause = c->refusal;
 	else if (call->fsm.state == CALL_QUEUED && call->alone)
 		cause = ULRPC_CAUSE_NO_MEMORY;
-	/* No answer at all: is there still such a service? */
+	/* The server may have lost the service. */
 	if (call_is_out(call))
 		client_verify(c);
 	call_fail(call, cause);
@@ -408,8 +411,8 @@ void call_expire(struct ulrpc_call *call)
 
 /* ---- an answer ---- */
 
-/* Is what is in the sinks what the server has put there? It has to report each
- * sink that anything was put to. */
+/* Compares the sinks with the checksums in the reply, which has to have one for
+ * each checked sink that anything was put to. */
 static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct wire_view view = r->bulks.view;
@@ -449,14 +452,13 @@ static const struct {
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
-	/* What was asked for was no query. */
+	/* Is an answer to queries only. */
 	[WIRE_UNKNOWN_CALL] = { ULRPC_CAUSE_BAD_REPLY,
 				ULRPC_EXECUTION_UNKNOWN },
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
 };
 
-/* Can the statements of the server about an executed call be believed?
- * ULRPC_CAUSE_OK, or what is wrong with it. */
+/* ULRPC_CAUSE_OK, or what is wrong with the answer of an executed call. */
 static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 					     const struct wire_reply *r)
 {
@@ -472,7 +474,7 @@ static in_line enum ulrpc_cause answer_check(struct ulrpc_call *call,
 	return rc == -EBADMSG ? ULRPC_CAUSE_CHECKSUM : ULRPC_CAUSE_BAD_REPLY;
 }
 
-/* Handles a reply with any status but success. */
+/* Sets cause and execution for a reply without success. */
 static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 		       struct ulrpc_outcome *o)
 {
@@ -491,8 +493,8 @@ static void answer_bad(struct ulrpc_call *call, const struct wire_reply *r,
 
 /* ---- a reply that the server holds ---- */
 
-/* The server, as the holder of a reply to @call. */
-static struct holder holder(const struct ulrpc_call *call)
+/* The server that holds the reply to @call. */
+static struct holder call_holder(const struct ulrpc_call *call)
 {
 	const struct batch *query = call->query.batch;
 	const struct batch *p = query ? query : call->out.batch;
@@ -505,8 +507,7 @@ static struct holder holder(const struct ulrpc_call *call)
 	return h;
 }
 
-/* FETCH: all of the reply is in call->fetch; @status < 0: the server has
- * something else there. */
+/* fetch_users.fetched */
 static void call_on_fetched(struct ulrpc_call *call, int status);
 
 static const struct fetch_users fetch_users = {
@@ -514,12 +515,12 @@ static const struct fetch_users fetch_users = {
 	.lost = call_fetch_lost,
 };
 
-/* Why the reply cannot be got. */
-static enum ulrpc_cause check_held(struct ulrpc_call *call,
-				   const struct wire_reply *r)
+/* Starts to fetch the reply. ULRPC_CAUSE_OK, or why it cannot be fetched. */
+static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
+				    const struct wire_reply *r,
+				    const struct holder *from)
 {
 	enum ulrpc_cause cause = answer_check(call, r);
-	struct holder from = holder(call);
 	uint32_t limit = call->reply_limit ? call->reply_limit : ULRPC_BODY_MAX;
 
 	if (cause)
@@ -528,30 +529,28 @@ static enum ulrpc_cause check_held(struct ulrpc_call *call,
 		return ULRPC_CAUSE_BAD_REPLY;
 	if (r->needed > MIN(limit, ULRPC_BODY_MAX))
 		return ULRPC_CAUSE_TOO_LONG;
-	if (fetch_start(call, &from, r, &fetch_users))
+	if (fetch_start(call, from, r, &fetch_users))
 		return ULRPC_CAUSE_NO_MEMORY;
 	return ULRPC_CAUSE_OK;
 }
 
-/* SENT -> FETCH. False: the reply is not got, for a reason that is in *@o. */
+/* SENT -> FETCH. False: *@o says why the reply is not fetched. */
 static out_of_line bool call_fetch(struct ulrpc_call *call,
 				   const struct wire_reply *r,
 				   struct ulrpc_outcome *o)
 {
-	struct ulrpc_client *c = call->client;
+	struct holder from = call_holder(call);
 
-	o->cause = check_held(call, r);
+	o->cause = fetch_begin(call, r, &from);
 	if (o->cause) {
-		struct holder from = holder(call);
-
-		fetch_refuse(call->shard, &from, r);
+		fetch_release(call->shard, &from, r->held);
 		o->reply_needed =
 			o->cause == ULRPC_CAUSE_TOO_LONG ? r->needed : 0;
 		return false;
 	}
 	attempt_end(call);
 	call_move(call, CALL_FETCH);
-	list_add_tail(&c->fetching, &call->link);
+	list_add_tail(&call->client->fetching, &call->link);
 	return true;
 }
 
@@ -565,7 +564,7 @@ static void call_on_fetched(struct ulrpc_call *call, int status)
 		.cause = cause,
 	};
 
-	executed_there(&o, f);
+	outcome_of_fetched(&o, f);
 	call_end(call, &o, status ? NULL : f->body, status ? 0 : f->length,
 		 shard_now(call->shard));
 }
@@ -579,12 +578,12 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	if (unlikely(r->status) && attempt_is_refused(call, r))
 		return;
 	if (unlikely(call->queries))
-		attempt_look_back(call, r);
-	client_served(call->client);
-	/* Said again, it is of the method, which minds. */
+		attempt_judge_rail(call, r);
+	call->client->reopened = 0;
+	/* If the call was sent again, the doubt is the method's own answer. */
 	if (unlikely(r->status == WIRE_DOUBTFUL) &&
 	    !(call->flags & WIRE_CALL_RESENT)) {
-		call_unsettle(call);
+		call_on_forgotten(call);
 		return;
 	}
 	o.execution = ULRPC_EXECUTED;
@@ -660,7 +659,7 @@ static int bulks_claim(struct ulrpc_call *call,
 	return 0;
 }
 
-/* Adds what most calls do not carry besides their body. */
+/* Adds a trace, a retry rule and bulks, which few calls have. */
 static out_of_line int call_load(struct ulrpc_call *call,
 				 const struct ulrpc_call_conf *conf)
 {
@@ -689,20 +688,14 @@ static in_line void call_start(struct ulrpc_call *call)
 	client_submit(c, call);
 }
 
-/* The clock of the thread that made the call may be ahead of this turn's. */
-static void times_settle(struct ulrpc_call *call, uint64_t now)
-{
-	call->began = MIN(call->began, now);
-	call->queued = MIN(call->queued, now);
-}
-
-/* The call has come from another thread to its CPT. */
+/* A call from another thread has come to its CPT. */
 static void on_arrival(struct ulnet_work *work)
 {
 	struct ulrpc_call *call = container_of(work, struct ulrpc_call, work);
 	struct shard *s = call->shard;
 
-	times_settle(call, shard_now(s));
+	/* The clock of the thread that made the call may be ahead. */
+	call->began = call->queued = MIN(call->began, shard_now(s));
 	if (s->closing || call->client->closed) {
 		call->client->ncalls++;
 		shard_work_begin(s);
@@ -726,7 +719,7 @@ static void call_on_cancel(struct ulnet_work *work)
 
 void ulrpc_cancel(struct ulrpc_call *call)
 {
-	/* Once; and not after the end, when its shard may be gone. */
+	/* Once, and not after the end, when the shard may be gone. */
 	if (atomic_exchange(&call->canceling, true))
 		return;
 	call_get(call);
@@ -750,18 +743,17 @@ static in_line void call_init(struct ulrpc_call *call, struct ulrpc_client *c,
 	call->priority = (uint8_t)conf->priority;
 	call->semantics = (uint8_t)conf->semantics;
 	call->flags = 0;
-	/* These are neighbours in the struct, so that few stores set them
-	 * all. */
+	/* In the order of the structure, so that few stores set them all. */
 	call->xid = 0;
 	call->out.batch = call->query.batch = NULL;
 	call->fsm.state = CALL_NEW;
-	call->gone = call->alone = false;
+	call->crashed = call->alone = false;
 	call->watch = WATCH_NONE;
-	call->unknown = call->bulk_failed = call->forsaken = false;
+	call->unknown = call->bulk_failed = call->orphaned = false;
 	call->slot = SLOT_NONE;
 	call->attempts = call->retries = 0;
 	call->queries = call->extensions = 0;
-	call->refusals = call->asks = 0;
+	call->refusals = call->unanswered = 0;
 	call->paths = 0;
 	call->connecting = call->window = 0;
 	call->retry = NULL;
@@ -805,7 +797,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		call_put(call);
 		return rc;
 	}
-	/* The caller has the reference before the call can end. */
+	/* The user has the reference before the call can end. */
 	if (call_p)
 		*call_p = call;
 	if (owned)

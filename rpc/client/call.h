@@ -9,12 +9,12 @@
  *	         |         |      |
  *	         `- FENCE <+- WAIT<'	(again, in another message)
  *
- * Owner: the CPT of its client's target, but for what is said to be atomic.
+ * Owner: the CPT of its client's target, except for atomic fields.
  *
- * Memory: with the last reference. There is one until the call ended, one for
- * a cancellation under way, one of each batch that is being sent from the
- * call's own memory, and the user's if he wanted one. Calls that the user has
- * no reference to are made and freed by the owner only.
+ * References: one until the call has ended, one of a cancellation under way,
+ * one of each batch that sends the body from the call's own memory, and the
+ * user's if he asked for one. The last one frees. Calls without a reference of
+ * the user are made and freed by the owner only.
  */
 #ifndef RPC_CALL_H
 #define RPC_CALL_H
@@ -25,33 +25,31 @@
 
 struct fetch;
 struct batch;
-struct stat_peer;
-struct stat_service;
 struct wire_reply;
 
 /* For each state: what a call waits for, which list it is in, and which counter
  * counts it. The simulator's campaign checks that.
  *
- * NEW	   Given to its CPT by call.work; its client does not know it.
- * QUEUED  Waits for a connection, its service, or a place in flight: in
- *	   client.again, .queue or .stalled; or, when it cannot be sent and
- *	   call.work will end it, in .fenced. Counted in client.nqueued.
+ * NEW	   On its way to its CPT, by call.work.
+ * QUEUED  Waits for the connection, the service, a slot, or room in the window:
+ *	   in client.again, .queue or .stalled; or, when the call cannot be sent
+ *	   and call.work will end it, in .fenced. Counted in client.nqueued.
  * SENT	   An attempt is under way, in the batch of call.out. Its reply, or an
  *	   extension, is expected until call.expected.
  * ASK	   As SENT, but the attempt may be lost: the server is to be asked what
  *	   became of it, when there is a connection. In client.ask.
- * ASKED   As SENT, and the server has been asked: also in the batch of
- *	   call.query. The answer may come to either of them.
- * WAIT	   To be sent again, at call.pause.
- * FETCH   Executed; its reply is longer than reply_max, and being got from the
- *	   server: in client.fetching, with call.fetch.
- * FENCE   To be sent again, when nobody moves data from or to its bulks for
- *	   the attempt before: in client.fenced.
- * DONE	   Its callback has run; or will at the end of this turn, when its bulks
- *	   are free.
+ * ASKED   As SENT, and the server has been asked, in the batch of call.query.
+ *	   The answer may come to either batch.
+ * WAIT	   To be sent again, at call.pause. In client.fenced.
+ * FETCH   Executed; the reply is longer than reply_max and is being fetched
+ *	   from the server, by call.fetch. In client.fetching.
+ * FENCE   To be sent again, when LNet no longer uses the memory of the call's
+ *	   bulks for the attempt before. In client.fenced.
+ * DONE	   The callback has run, or will at the end of this turn, when the bulks
+ *	   are idle.
  *
- * SENT, ASK and ASKED are "out": counted in client.inflight, and each of their
- * places in batch.open.
+ * SENT, ASK and ASKED are "out": counted in client.inflight, and in batch.open
+ * of each batch where an answer may come.
  *
  * From its first sending until its end, a call has a number and a slot, and is
  * in import.calls, whatever its state. client.ncalls counts it from QUEUED
@@ -72,21 +70,21 @@ enum call_state {
 extern const struct fsm_state call_states[CALL_STATES];
 #define call_move(call, to) fsm_move(&(call)->fsm, call_states, to)
 
-/* Who ends a call at its deadline. */
+/* What ends a call at its deadline. */
 enum call_watch {
-	WATCH_NONE,  /* nobody: it has none, or has ended */
+	WATCH_NONE,  /* nothing: there is no deadline, or the call has ended */
 	WATCH_DUE,   /* client.due_timer: the call is in client.due */
 	WATCH_TIMER, /* call.timer */
 };
 
-/* Where an answer to an attempt lands. */
-struct place {
+/* An attempt or query: where its answer is awaited. */
+struct batch_ref {
 	struct batch *batch; /* NULL: nowhere */
 	uint32_t index;	     /* of batch.entries */
-	uint32_t attempt;    /* 0: the first one */
+	uint32_t attempt;    /* its number; 0: the first one */
 };
 
-/* Not on the wire: the call has a trace. */
+/* In call.flags, not on the wire: the call has a trace. */
 #define CALL_TRACED 0x80u
 
 struct ulrpc_call {
@@ -98,13 +96,12 @@ struct ulrpc_call {
 	struct list order; /* import.calls, while it has a slot */
 	struct retry_rule *retry; /* its own; NULL: the client's */
 	uint64_t xid;		  /* its number; 0: it was never sent */
-	struct place out;	  /* of the last attempt that is not a query */
-	struct place query;	  /* of the last one that is */
-	uint64_t expected;	  /* SENT, ASKED: ns; the server is asked if it
-				* has said nothing until then */
+	struct batch_ref out;	  /* of the last attempt that is not a query */
+	struct batch_ref query;	  /* of the last query */
+	uint64_t expected;	  /* SENT, ASKED: ns, when an answer is late */
 	uint64_t sent;		  /* ns: the last attempt that is not a query */
-	/* All that a message says of the call, besides numbers and body. Calls
-	 * with the same said[] have the same bytes there. */
+	/* All that a message says of the call, except for numbers and body.
+	 * Calls with the same header[] are encoded alike. */
 	union {
 		struct {
 			uint64_t deadline; /* ns; TIME_NEVER */
@@ -115,44 +112,45 @@ struct ulrpc_call {
 			uint8_t nbulks;
 			uint8_t flags; /* enum wire_call_flags; CALL_TRACED */
 		};
-		uint64_t said[3];
+		uint64_t header[3];
 	};
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
-	bool shared; /* the user may have a reference: a malloc of its own */
-	bool gone;   /* with its node, which crashed: it never ends */
-	bool alone;  /* could not be sent for want of memory: goes by itself */
+	bool shared;   /* the user may have a reference; from malloc() */
+	bool crashed;  /* its node has crashed: the callback never runs */
+	bool alone;    /* could not be sent for want of memory: goes in a batch
+		       * of its own */
 	uint8_t watch; /* enum call_watch */
-	bool unknown;  /* an attempt before the last one may have been executed:
-		       * only of calls that may be repeated, or looked up */
-	bool bulk_failed; /* the answer to the last attempt says so: the server
-			   * is asked whether there may be another one */
-	bool forsaken; /* its service has had another store since it was sent */
-	uint8_t class; /* slab_class_of() this, with what follows */
+	bool unknown; /* an earlier attempt may have been executed, and the call
+		       * was sent again all the same */
+	bool bulk_failed; /* the last answer was WIRE_BULK_FAILED, and the
+			   * server is asked whether it takes a retry */
+	bool orphaned; /* the service has had another store since it was sent */
+	uint8_t class; /* slab_class_of() the call with its body */
 	uint32_t reply_need; /* bytes that its reply may take */
 	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */
 	uint32_t attempts;   /* with queries */
-	uint32_t retries;    /* of these, repetitions of what was delivered */
+	uint32_t retries;    /* of these, repetitions of delivered attempts */
 	uint32_t queries, extensions;
-	uint32_t refusals; /* after which it was to be sent again */
-	uint32_t asks;	   /* queries in a row that were not answered */
+	uint32_t refusals;   /* after which it was to be sent again */
+	uint32_t unanswered; /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
 	uint32_t reply_limit; /* of what is fetched; 0: ULRPC_BODY_MAX */
 	struct fetch *fetch;  /* FETCH */
 	ulrpc_progress_fn progress;
-	void *progress_arg; /* if there is progress */
+	void *progress_arg; /* set if progress is */
 
 	uint64_t connecting, window; /* ns spent so far */
 	uint32_t paths;		     /* of the attempts before this one */
 
-	/* Rail of the attempt before, once there was one. */
+	/* Rail of the last attempt that has ended. */
 	struct ulnet_nid local, target;
 	struct ulnet_timer timer; /* WATCH_TIMER */
 	struct ulnet_timer pause; /* WAIT */
-	struct ulnet_work work;	  /* it comes to its CPT; or ends, later */
-	enum ulrpc_cause cause;	  /* of the end that work will bring */
+	struct ulnet_work work;	  /* NEW, or call_fail_later() */
+	enum ulrpc_cause cause;	  /* of call_fail_later() */
 
 	/* shared only */
 	struct ulnet_work cancel;
@@ -162,10 +160,10 @@ struct ulrpc_call {
 	struct ulrpc_bulk *bulks[];
 };
 
-_Static_assert(sizeof(((struct ulrpc_call *)0)->said) ==
+_Static_assert(sizeof(((struct ulrpc_call *)0)->header) ==
 		       offsetof(struct ulrpc_call, began) -
-			       offsetof(struct ulrpc_call, said),
-	       "all of it, and no holes");
+			       offsetof(struct ulrpc_call, header),
+	       "header[] covers the structure, which has no holes");
 
 static inline uint8_t *call_body(struct ulrpc_call *call)
 {
@@ -209,13 +207,13 @@ static inline void call_put(struct ulrpc_call *call)
 /* Adds the time since the call was queued to call.connecting and
  * call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
-/* QUEUED -> SENT, as number @index in @p, which is being made. */
+/* QUEUED -> SENT: the call becomes entry @index of @p. @due: its expected. */
 static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 				  uint32_t index, uint64_t due, uint64_t now)
 {
 	if (now != call->queued)
 		call_count_waiting(call, now);
-	call->out = (struct place){ p, index, call->attempts++ };
+	call->out = (struct batch_ref){ p, index, call->attempts++ };
 	call->expected = due;
 	call->sent = now;
 	call->alone = false;
@@ -227,15 +225,18 @@ static inline bool call_is_out(const struct ulrpc_call *call)
 	return call->fsm.state == CALL_SENT || call->fsm.state == CALL_ASK ||
 	       call->fsm.state == CALL_ASKED;
 }
-/* Ends a call that was not answered: what is known of its execution follows
- * from the state of the call. */
+/* Ends a call that was not answered. What is known of its execution follows
+ * from its state. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* As call_fail(), but later, by work. Once for each call. */
+/* The same for all in a list, by ulrpc_call.link. */
+void calls_fail(struct list *calls, enum ulrpc_cause cause);
+/* As call_fail(), but by work, for a call in QUEUED. At most once for a
+ * call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* An answer to its attempt has come, in a turn that began at @now. */
+/* An answer to an attempt or query has come, in a turn that began at @now. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
-/* Its deadline has come. */
+/* The deadline has come: ends the call. */
 void call_expire(struct ulrpc_call *call);
 
 #endif

@@ -12,9 +12,9 @@
 
 #define INFLIGHT_MAX 1024
 #define SERVICE_PID  LNET_PID_LUSTRE
-/* Time after which Open is repeated. */
+/* An Open that is not answered is repeated after this time. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
-/* When there is no memory for a call: how soon again? */
+/* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
 
 const struct fsm_state client_states[CLIENT_STATES] = {
@@ -61,13 +61,13 @@ static void open_send(struct ulrpc_client *c)
 
 	memcpy(m.open.service, c->service, sizeof(m.open.service));
 	imp->sent = shard_now(c->shard);
-	c->stranger = false;
+	c->unknown_rail = false;
 	c->sending = !control_send_tracked(c->shard, LNET_NID_ANY,
 					   import_target(imp), &m, on_open_sent,
 					   imp->handle, c->tag);
 }
 
-/* Sends Open, or repeats it, unless LNet still has the last one. */
+/* Sends Open again, unless LNet still has the last one. */
 static void open_ask(struct ulrpc_client *c)
 {
 	if (!c->sending)
@@ -80,7 +80,7 @@ static void client_ask_begin(struct ulrpc_client *c)
 	c->asking = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
 	c->sending = false;
-	c->stranger = false;
+	c->unknown_rail = false;
 }
 
 static void client_ask(struct ulrpc_client *c)
@@ -104,11 +104,11 @@ static void on_open_timer(struct ulnet_timer *timer)
 		open_ask(c);
 	else if (c->fsm.state == CLIENT_OPENING)
 		client_unopen(c);
-	else /* nobody wants to know */
+	else /* no call waits for the answer */
 		ask_no_more(c);
 }
 
-/* Asks for the service. If anybody answers, client_on_opened() is called. */
+/* Sends Open to the server; client_on_opened() gets the answer. */
 static void client_open_service(struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
@@ -123,7 +123,7 @@ void client_verify(struct ulrpc_client *c)
 		client_ask(c);
 }
 
-/* Moves the service to OPENING, and asks for it after a pause. */
+/* Moves the client to OPENING, and sends Open after a pause. */
 static void open_later(struct ulrpc_client *c)
 {
 	unsigned int n = c->reopened++;
@@ -137,7 +137,7 @@ static void open_later(struct ulrpc_client *c)
 void client_reopen(struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_OPEN)
-		return; /* it is asked for already */
+		return; /* Open was sent already */
 	client_unopen(c);
 	if (c->reopened == 0 || !import_is_up(c->imp)) {
 		c->reopened++;
@@ -155,16 +155,9 @@ void client_unopen(struct ulrpc_client *c)
 		client_move(c, CLIENT_UNOPENED);
 }
 
-static void fail_all(struct list *calls, enum ulrpc_cause cause)
-{
-	while (!list_empty(calls))
-		call_fail(list_first(calls, struct ulrpc_call, link), cause);
-}
-
-/* Ends calls that wait to be sent; @impatient: only those whose callers want no
- * retries once an answer has come. */
+/* Ends queued calls. @no_retries: only those whose retry rules allow none. */
 static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
-			bool impatient)
+			bool no_retries)
 {
 	struct list *const from[] = { &c->again, &c->stalled, &c->queue };
 	struct ulrpc_call *call, *next;
@@ -173,17 +166,16 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 	list_init(&some);
 	for (unsigned int i = 0; i < ARRAY_SIZE(from); i++)
 		list_for_each_entry_safe (call, next, from[i], link) {
-			if (impatient && call_rule(call)->law.max)
+			if (no_retries && call_rule(call)->law.max)
 				continue;
 			list_del(&call->link);
 			list_add_tail(&some, &call->link);
 		}
-	/* Callbacks may queue more calls: those are left alone. */
-	fail_all(&some, cause);
+	/* Calls that callbacks queue meanwhile are left alone. */
+	calls_fail(&some, cause);
 }
 
-/* May calls go to @portal? Not if it has another purpose, whatever a server
- * says. */
+/* May a server name @portal as that of a service? Not one of RPC's own. */
 static bool client_portal_ok(uint32_t portal)
 {
 	return portal && portal < LNET_PORTALS &&
@@ -191,7 +183,7 @@ static bool client_portal_ok(uint32_t portal)
 	       portal != ULRPC_PORTAL_BULK;
 }
 
-static void client_say_missing(const struct ulrpc_client *c)
+static void client_log_missing(const struct ulrpc_client *c)
 {
 	char nid[LNET_NIDSTR_SIZE];
 
@@ -200,12 +192,12 @@ static void client_say_missing(const struct ulrpc_client *c)
 		 c->service);
 }
 
-/* The service may be about to start, or to come back: calls wait for that until
- * their deadlines. */
+/* The server has no such service, but may have it soon: calls wait for that
+ * until their deadlines. */
 static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 {
 	if (!c->refusal)
-		client_say_missing(c);
+		client_log_missing(c);
 	c->refusal = cause;
 	fail_queued(c, cause, true);
 	if (c->fsm.state == CLIENT_OPEN)
@@ -214,8 +206,8 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 		open_later(c);
 }
 
-/* Calls that were to be looked up in the store of the service that was there
- * before end, unless this one has the same store. */
+/* Notes the store of the service. If it is another one than before, calls end
+ * that were to be looked up there. */
 static void client_note_store(struct ulrpc_client *c,
 			      const struct wire_opened *m)
 {
@@ -224,7 +216,7 @@ static void client_note_store(struct ulrpc_client *c,
 	c->durable = m->durable;
 	memcpy(c->incarnation, m->incarnation, RPC_ID_SIZE);
 	if (!same)
-		attempts_forsake(c);
+		attempts_orphan(c);
 }
 
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
@@ -252,7 +244,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 
 /* ---- sending ---- */
 
-/* How many calls may go now. */
+/* How many calls may be sent now. */
 static uint32_t client_room(const struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
@@ -267,12 +259,12 @@ static bool client_may_ask(const struct ulrpc_client *c)
 	       import_is_ready(c->imp);
 }
 
-static bool is_ready(const struct ulrpc_client *c)
+static bool client_is_ready(const struct ulrpc_client *c)
 {
 	return c->fsm.state == CLIENT_OPEN && import_is_up(c->imp);
 }
 
-/* Nothing can be sent: asks for what is missing. */
+/* Nothing can be sent: connects, or opens the service. */
 static void client_want(struct ulrpc_client *c)
 {
 	import_want(c->imp);
@@ -284,20 +276,21 @@ static void client_on_flush(struct ulnet_work *work)
 	struct ulrpc_client *c = container_of(work, struct ulrpc_client, flush);
 
 	c->flushing = false;
-	if ((c->nqueued || !list_empty(&c->ask)) && !is_ready(c))
+	if ((c->nqueued || !list_empty(&c->ask)) && !client_is_ready(c))
 		client_want(c);
 	else
 		client_flush(c);
 	shard_release(c->shard);
 }
 
-/* If slow start may be why calls wait, arms window_timer. */
+/* Arms window_timer if calls may be held back by slow start. */
 static void window_watch(struct ulrpc_client *c)
 {
-	if (c->nqueued && is_ready(c) && c->inflight >= c->window.limit &&
+	if (c->nqueued && client_is_ready(c) &&
+	    c->inflight >= c->window.limit &&
 	    !lnet_timer_armed(&c->window_timer))
 		shard_arm(c->shard, &c->window_timer,
-			  shard_now(c->shard) + WINDOW_PATIENCE);
+			  shard_now(c->shard) + WINDOW_WAIT);
 }
 
 static void stall_arm(struct ulrpc_client *c)
@@ -347,7 +340,7 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	list_add_tail(&c->again, &call->link);
 	c->nqueued++;
-	if (is_ready(c))
+	if (client_is_ready(c))
 		client_kick(c);
 	else
 		client_want(c);
@@ -355,10 +348,10 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submitted(struct ulrpc_client *c)
 {
-	/* As many as are under way, that is, half of all. */
+	/* As many as are under way. */
 	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
 
-	if (unlikely(!is_ready(c)))
+	if (unlikely(!client_is_ready(c)))
 		client_want(c);
 	else if (c->nqueued < enough || client_room(c) < enough)
 		client_kick(c);
@@ -423,7 +416,7 @@ static void on_deadline(struct ulnet_timer *timer)
 	call_expire(container_of(timer, struct ulrpc_call, timer));
 }
 
-/* There is no other call, or only calls with later deadlines, in due. */
+/* @call is the first in due, or needs a timer of its own. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	if (!list_empty(&c->due)) {
@@ -464,7 +457,7 @@ void client_forgotten(struct ulrpc_client *c)
 	while (!list_empty(&c->fetching))
 		call_fetch_lost(
 			list_first(&c->fetching, struct ulrpc_call, link));
-	attempts_unsettle(c);
+	attempts_on_forgotten(c);
 }
 
 void client_on_connected(struct ulrpc_client *c, bool forgotten)
@@ -480,7 +473,7 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 
 void client_on_joined(struct ulrpc_client *c)
 {
-	if (c->asking && c->stranger)
+	if (c->asking && c->unknown_rail)
 		open_ask(c);
 }
 
@@ -513,11 +506,11 @@ void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause)
 	struct list sent;
 
 	fail_queued(c, cause, false);
-	fail_all(&c->fenced, cause);
-	fail_all(&c->fetching, cause);
+	calls_fail(&c->fenced, cause);
+	calls_fail(&c->fetching, cause);
 	list_init(&sent);
 	attempts_list(c, &sent);
-	fail_all(&sent, cause);
+	calls_fail(&sent, cause);
 }
 
 /* ---- life ---- */
@@ -529,26 +522,20 @@ void client_free(struct ulrpc_client *c)
 	free(c);
 }
 
-/* The client has no call and no work left. */
-static void client_leave(struct ulrpc_client *c)
-{
-	struct import *imp = c->imp;
-
-	client_stop(c);
-	client_free(c);
-	if (list_empty(&imp->clients))
-		import_close(imp);
-}
-
+/* Frees a client without calls, and its import after the last client. */
 static void on_free(struct ulnet_work *work)
 {
 	struct ulrpc_client *c =
 		container_of(work, struct ulrpc_client, free_work);
+	struct import *imp = c->imp;
 	struct shard *s = c->shard;
 
-	/* What was given before this has run: that was the flush. */
+	/* Works run in the order in which they were given: so has the flush. */
 	BUG_ON(c->ncalls || c->flushing);
-	client_leave(c);
+	client_stop(c);
+	client_free(c);
+	if (list_empty(&imp->clients))
+		import_close(imp);
 	shard_release(s);
 }
 
@@ -561,7 +548,7 @@ void client_stop(struct ulrpc_client *c)
 	shard_cancel(c->shard, &c->watch_timer);
 }
 
-/* On its CPT. */
+/* For lnet_call(): runs on the client's CPT. */
 static int client_attach(void *arg)
 {
 	struct ulrpc_client *c = arg;
@@ -582,7 +569,7 @@ static void client_on_close(struct ulnet_work *work)
 	struct shard *s = c->shard;
 
 	c->closed = true;
-	/* Counts as a call, so that the client stays until all others ended. */
+	/* Like a call, keeps the client until all others have ended. */
 	c->ncalls++;
 	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
 	client_call_ended(c);
@@ -685,7 +672,7 @@ int ulrpc_client_open(struct ulrpc *rpc, const struct ulrpc_client_conf *conf,
 		free(c);
 		return -ENOMEM;
 	}
-	/* lnet_call() waits if this is another thread. */
+	/* Waits if the CPT has another thread. */
 	rc = lnet_call(rpc->node, cpt, client_attach, c);
 	if (rc) {
 		import_free(c->imp);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client: a service of an import's node, with the calls that wait to be sent
- * there. Calls made in one turn travel together at its end, in as few messages
- * as can carry them. When as many calls wait as are under way, they are sent
- * before the turn ends: so messages grow with the queue, and the server is busy
- * with some calls while others are being made.
- * Nothing but their deadlines limits how many calls wait: the memory is that of
- * the program that makes them.
+ * A client: one service of an import's server, with the calls to it. Calls made
+ * in one turn are sent at its end, in as few messages as can carry them.
+ * Earlier only if as many calls wait as are under way: so messages grow with
+ * the queue, and the server is busy with some calls while others are being
+ * made. Only deadlines limit how many calls wait: their memory is that of the
+ * program that makes them.
  *
  * Owner: the CPT of the import.
  */
@@ -15,18 +14,85 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
-#include "rpc/client/window.h"
 #include "rpc/client/timeout.h"
 #include "rpc/rpc.h"
 
 struct wire_opened;
 
-/* Queued calls are sent before the turn ends if there are at least so many. */
+/* ---- the window: how many calls may be in flight ---- */
+
+/*
+ * Slow start: with a new connection a client begins with a few calls, and the
+ * limit doubles as soon as that many were answered, up to what the server
+ * grants (rpc/server/queue/grant.h) and the user allows. So a server that has
+ * just come back gets no more requests than it answers. Refusals because the
+ * server is too busy do not count as answers.
+ *
+ * Calls may wait in their handlers, even for other calls. So the limit also
+ * doubles when calls are held back by slow start and nothing is answered for
+ * WINDOW_WAIT.
+ */
+#define WINDOW_BEGIN 2u /* by default */
+#define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
+
+/* No member is 0, except for left. */
+struct window {
+	uint32_t begin;	  /* the limit of a new connection */
+	uint32_t granted; /* by the server, within what the user allows */
+	uint32_t limit;	  /* calls in flight, now: 1 to granted */
+	uint32_t left;	  /* answers until the limit is doubled */
+};
+
+static inline bool window_is_slow(const struct window *w)
+{
+	return w->limit < w->granted;
+}
+
+/* A connection begins. */
+static inline void window_begin(struct window *w)
+{
+	w->left = w->limit = MIN(w->begin, w->granted);
+}
+
+/* @begin: 0: the default. */
+static inline void window_init(struct window *w, uint32_t begin,
+			       uint32_t granted)
+{
+	w->begin = begin ? begin : WINDOW_BEGIN;
+	w->granted = granted;
+	window_begin(w);
+}
+
+static inline void window_grant(struct window *w, uint32_t granted)
+{
+	w->granted = MAX(granted, 1u);
+	w->limit = MIN(w->limit, w->granted);
+}
+
+static inline void window_double(struct window *w)
+{
+	w->limit = w->limit > w->granted / 2 ? w->granted : 2 * w->limit;
+	w->left = w->limit;
+}
+
+/* @n calls were answered. */
+static inline void window_served(struct window *w, uint32_t n)
+{
+	while (window_is_slow(w) && n >= w->left) {
+		n -= w->left;
+		window_double(w);
+	}
+	w->left -= MIN(n, w->left);
+}
+
+/* ---- the client ---- */
+
+/* At least so many calls are sent before the turn ends. */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {
-	CLIENT_UNOPENED, /* the service is not known */
-	CLIENT_OPENING,	 /* it is asked for */
+	CLIENT_UNOPENED, /* the portal of the service is not known */
+	CLIENT_OPENING,	 /* the server is asked for it */
 	CLIENT_OPEN,
 	CLIENT_STATES
 };
@@ -47,34 +113,34 @@ struct ulrpc_client {
 	bool closed;	  /* by its user */
 	bool flushing;	  /* client.flush has been given */
 
-	/* ulrpc_call.link; enum call_state says which calls are where. Calls
-	 * of again and queue wait for something that will have them sent: the
-	 * service to be opened, a connection, the import's pause, a call in
-	 * flight to end, a slot (import.slots.wanted); or else flush is given.
-	 * Those of ask wait for the first three of these. */
-	struct list again;   /* were sent before; go first */
-	struct list queue;   /* never sent; go after those */
+	/* ulrpc_call.link; enum call_state says which calls are where. Calls in
+	 * again and queue wait for something that will have them sent: the
+	 * service to be opened, a connection, the end of the import's pause,
+	 * the end of a call in flight, a slot (import.slots.wanted); or else
+	 * flush is given. Calls in ask wait for one of the first three. */
+	struct list again;   /* were sent before, and go first */
+	struct list queue;   /* never sent */
 	struct list stalled; /* for want of memory, until stall_timer */
-	struct list fenced;  /* for bulks, call.pause or call.work */
+	struct list fenced;  /* wait for bulks, call.pause or call.work */
 	struct list ask;     /* to be asked about */
 	struct list fetching;
 	uint32_t nqueued, inflight;
 	uint32_t ncalls; /* that have not ended */
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
-	struct fsm fsm; /* of the service */
-	bool asking;	/* Open has been sent; the answer is awaited */
-	bool sending;	/* LNet has an Open */
-	bool stranger;	/* the server has answered that it does not know us by
-			 * the rail that the Open took */
-	uint64_t tag;	/* of the last Open */
+	struct fsm fsm;	   /* of the service */
+	bool asking;	   /* Open was sent, and is not answered */
+	bool sending;	   /* LNet has an Open */
+	bool unknown_rail; /* the answer to Open was that the server does not
+			    * know us by the Open's rail */
+	uint64_t tag;	   /* of the last Open */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool said_too_long;	  /* logged, of a request */
-	unsigned int reopened;	  /* in a row, in vain */
+	bool logged_too_long;	  /* a request that is too long */
+	unsigned int reopened;	  /* Opens in a row without an answered call */
 	enum ulrpc_cause refusal; /* why it is not open: the last answer */
-	/* Also from the last answer: the service remembers beyond its own end,
-	 * in the store with this id, which calls it has executed. */
+	/* Also from the last answer: the service has a store, which remembers
+	 * what was executed, and the store's id. */
 	bool durable;
 	uint8_t incarnation[RPC_ID_SIZE];
 
@@ -84,22 +150,20 @@ struct ulrpc_client {
 	/* Armed while calls are held back by slow start. */
 	struct ulnet_timer window_timer;
 
-	/* Calls that have not ended, sorted by their deadlines. A new one
-	 * usually belongs at the end, for which no timer has to be armed or
-	 * canceled. due_timer comes at due_at, which is not after the first
-	 * deadline: the first call may then be due, or not yet. */
+	/* Calls that have not ended, sorted by deadline. A new call usually
+	 * goes to the end, without a timer of its own. due_timer is armed for
+	 * due_at, which is at or before the first deadline. */
 	struct list due; /* ulrpc_call.due */
-	uint64_t due_at; /* ns; TIME_NEVER: it is not armed */
+	uint64_t due_at; /* ns; TIME_NEVER: not armed */
 	struct ulnet_timer due_timer;
 
-	/* Attempts that are under way, by when their answers are expected.
-	 * watch_timer comes at watch_at, which is not after the first. */
+	/* Batches whose answers are awaited, by batch.due. watch_timer is armed
+	 * for watch_at, which is at or before the first. */
 	struct list watched; /* batch.of_watch */
-	uint64_t watch_at;   /* ns; TIME_NEVER: it is not armed */
+	uint64_t watch_at;   /* ns; TIME_NEVER: not armed */
 	struct ulnet_timer watch_timer;
-	uint64_t watch_jitter; /* 64 random bits: how much is added in
-				* attempt_due(); drawn anew when no attempt is
-				* under way */
+	uint64_t watch_jitter; /* 64 random bits of attempt_due(), drawn anew
+				* when no attempt is under way */
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
@@ -110,20 +174,21 @@ static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 	return call->retry ? call->retry : &call->client->retry;
 }
 
-/* Does what client_submit() leaves to it: a call has been queued. */
+/* The rest of client_submit(): calls may have to be sent now, or are to be sent
+ * at the end of this turn. */
 void client_submitted(struct ulrpc_client *c);
-/* A call has come to its CPT. */
+/* Queues a new call. */
 static inline void client_submit(struct ulrpc_client *c,
 				 struct ulrpc_call *call)
 {
 	list_add_tail(&c->queue, &call->link);
-	/* Nearly always the end of this turn will do. */
+	/* Nearly always the end of this turn is soon enough. */
 	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
-/* Makes @call end at its deadline, which it has to have, unless
- * client_unwatch() is called before. */
+/* The rest of client_watch(): the call does not go to the end of a list. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
+/* Has @call, which has a deadline, end by then, until client_unwatch(). */
 static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	if (unlikely(list_empty(&c->due) ||
@@ -144,63 +209,60 @@ static inline void client_unwatch(struct ulrpc_call *call)
 		shard_cancel(call->shard, &call->timer);
 	call->watch = WATCH_NONE;
 }
-/* Queued calls can perhaps be sent now: tries at the end of this turn. */
+/* Something changed that calls may have waited for: sends what may go at the
+ * end of this turn. */
 void client_kick(struct ulrpc_client *c);
-/* Sends what may be sent. */
+/* Sends what may go now. */
 void client_flush(struct ulrpc_client *c);
-/* There is no memory to send the call now: it is sent soon, and by itself. */
+/* There is no memory to send the call now: it is sent soon, alone. */
 void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
-/* A call is to be sent again: before others, and at the end of this turn if it
- * can be. Asks for what is missing. */
+/* Queues a call to be sent again, before others. Connects, or opens the
+ * service, if that is needed first. */
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
-/* A call has ended; it was the last one. */
+/* The last call has ended. */
 void client_last_ended(struct ulrpc_client *c);
 static inline void client_call_ended(struct ulrpc_client *c)
 {
 	if (--c->ncalls == 0)
 		client_last_ended(c);
-	/* The call's place among those in flight is free. */
 	else if (c->nqueued && !c->flushing)
 		client_kick(c);
 }
-/* The server has answered a call, and says how many it grants; 0: as before. */
+/* The server has answered a call, and grants @window calls; 0: as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
-/* Slow start: the server was not too busy for @n calls. */
+/* Slow start: the server has answered @n calls, and was not too busy. */
 void client_grow(struct ulrpc_client *c, uint32_t n);
-/* The server seems to have lost the service, or moved it to another portal:
- * asks. */
+/* The server may have lost the service, or moved it to another portal: asks,
+ * while calls go on. */
 void client_verify(struct ulrpc_client *c);
-/* The server certainly has no such service at the known portal: before anything
- * else is sent, asks where the service is, soon, and then ever more seldom. */
+/* The service is certainly not at the known portal: asks for it before anything
+ * else is sent, at once and then at growing intervals. */
 void client_reopen(struct ulrpc_client *c);
-/* The service has answered a call. */
-static inline void client_served(struct ulrpc_client *c)
-{
-	c->reopened = 0;
-}
+/* The portal of the service is not known any more. */
 void client_unopen(struct ulrpc_client *c);
 
-/* Why calls end that wait for a connection. */
+/* The cause with which calls end that have waited for a connection. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
-/* The import has a connection (@forgotten: with another server than before, or
- * with one that has forgotten us; client_unopen() came before), has none, or is
- * refused by the server. */
+/* The import has connected. @forgotten: to another server than before, or one
+ * that has forgotten us; client_unopen() came before. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
-/* The server knows nothing of us any more, nor holds replies for us.
+/* The server has forgotten our calls, and holds no replies for us.
  * client_unopen() came before. */
 void client_forgotten(struct ulrpc_client *c);
 /* The server knows us by one more rail. */
 void client_on_joined(struct ulrpc_client *c);
 void client_on_disconnected(struct ulrpc_client *c);
+/* The server has refused the connection for good. */
 void client_on_refused(struct ulrpc_client *c);
+/* The server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);
 
 /* Ends all calls. */
 void client_cancel_all(struct ulrpc_client *c, enum ulrpc_cause cause);
-/* Disarms its timers. */
+/* Disarms the timers. */
 void client_stop(struct ulrpc_client *c);
-/* Nothing of it is left. */
+/* Frees a client without calls, after client_stop(). */
 void client_free(struct ulrpc_client *c);
 
 #endif

@@ -5,13 +5,13 @@
 #include "rpc/client/client.h"
 #include "rpc/wire/wire.h"
 
-/* Time-out for telling a server that it need not hold a reply, us. */
-#define THANKS_TIMEOUT UINT64_C(1000000)
-/* How long a fetch is assumed to take before the first one has been
- * measured. */
+/* Time-out of fetch_release(), us. */
+#define RELEASE_TIMEOUT UINT64_C(1000000)
+/* What a GET of a reply is assumed to take before the first one. */
 #define TIME_UNKNOWN (250 * NSEC_PER_MSEC)
-/* After that a server that answers nothing is taken not to hold it any more. */
-#define VAIN (600 * NSEC_PER_SEC)
+/* After so long without any answer the server is taken to have dropped the
+ * reply. */
+#define HOPELESS_AFTER (600 * NSEC_PER_SEC)
 
 static const struct fsm_state fetch_states[FETCH_STATES] = {
 	[FETCH_WAITING] = { "waiting",
@@ -44,12 +44,12 @@ static void on_fetch_over(struct ulnet_work *work)
 	fetch_free(container_of(work, struct fetch, work));
 }
 
-/* A PUT of nothing. Nobody minds if it is lost. */
-static void thank(struct shard *s, const struct holder *holder, uint64_t match)
+/* Sends a PUT of nothing, which may be lost. */
+void fetch_release(struct shard *s, const struct holder *holder, uint64_t match)
 {
 	struct ulnet_md md = { .threshold = 1,
 			       .options = LNET_MD_PREFER_PATH,
-			       .timeout = THANKS_TIMEOUT };
+			       .timeout = RELEASE_TIMEOUT };
 	struct ulnet_md_handle h;
 
 	if (LNetMDBind(s->node, &md, LNET_UNLINK, &h))
@@ -57,12 +57,6 @@ static void thank(struct shard *s, const struct holder *holder, uint64_t match)
 	if (LNetPut(holder->self, h, LNET_NOACK_REQ, holder->peer,
 		    ULRPC_PORTAL_BULK, match, 0, 0))
 		LNetMDUnlink(h);
-}
-
-void fetch_refuse(struct shard *s, const struct holder *holder,
-		  const struct wire_reply *r)
-{
-	thank(s, holder, r->held);
 }
 
 void fetch_drop(struct fetch *f)
@@ -73,9 +67,9 @@ void fetch_drop(struct fetch *f)
 	f->call = NULL;
 	fetch_move(f, FETCH_OVER);
 	shard_cancel(s, &f->timer);
-	thank(s, &f->holder, f->match);
+	fetch_release(s, &f->holder, f->match);
 	if (linked) {
-		LNetMDUnlink(f->md); /* -ENOENT: ends by itself */
+		LNetMDUnlink(f->md); /* -ENOENT: the last event is on the way */
 		return;
 	}
 	f->work.fn = on_fetch_over;
@@ -91,7 +85,7 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 	struct ulnet_md md = {
 		.start = f->body,
 		.length = f->length,
-		.threshold = 2, /* it, and its answer */
+		.threshold = 2, /* the GET, and its answer */
 		.options = LNET_MD_PREFER_PATH | LNET_MD_OF_LAYER,
 		.user_ptr = f,
 		.handler = fetch_on_event,
@@ -101,19 +95,19 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 	return LNetMDBind(f->shard->node, &md, LNET_UNLINK, &f->md);
 }
 
-/* This try, which LNet knows nothing of (any more), was in vain. */
+/* A try has failed, and LNet has no MD of it: pauses before the next one. */
 static void fetch_retry(struct fetch *f)
 {
 	struct shard *s = f->shard;
-	uint64_t pause =
-		tries_pause(&f->tries, f->status, shard_random(s, UINT64_MAX));
+	uint64_t pause = retry_schedule_pause(&f->schedule, f->status,
+					      shard_random(s, UINT64_MAX));
 
 	stat_count(s, RPC_STAT_fetches_retried);
 	shard_arm(s, &f->timer, MAX(f->began + pause, shard_now(s)));
 }
 
-/* ns: hardly any takes longer. Whoever waits for an answer has nothing to send,
- * so that no silence tells him that the rail has failed. */
+/* ns that nearly all GETs take. It limits the time of a try, as LNet does not
+ * notice that a rail has failed while nothing is sent over it. */
 static uint64_t fetch_usual(const struct import *imp)
 {
 	uint64_t usual = mean_upto(&imp->fetched, 4);
@@ -121,17 +115,17 @@ static uint64_t fetch_usual(const struct import *imp)
 	return usual ? usual : TIME_UNKNOWN;
 }
 
-/* Is WAITING. Without time left it waits for the end of the call. */
+/* Begins a try. If no time is left, waits for the end of the call. */
 static void fetch_send(struct fetch *f)
 {
 	const struct import *imp = f->call->client->imp;
 	uint64_t now = shard_now(f->shard);
-	uint64_t time =
-		tries_time(&f->tries, now, f->deadline, fetch_usual(imp));
+	uint64_t time = retry_schedule_time(&f->schedule, now, f->deadline,
+					    fetch_usual(imp));
 
 	if (!time)
 		return;
-	if (f->began && import_is_up(imp)) /* by another way, perhaps */
+	if (f->began && import_is_up(imp)) /* LNet chooses the rail */
 		f->holder = (struct holder){ import_target(imp), LNET_NID_ANY };
 	f->began = now;
 	f->answered = f->too_short = false;
@@ -152,16 +146,16 @@ static void fetch_on_timer(struct ulnet_timer *timer)
 	fetch_send(container_of(timer, struct fetch, timer));
 }
 
-/* Has it been asked for in vain for minutes, with ever more time? Then the
- * server does not hold it any more, and a call without a deadline would never
- * end. */
-static bool fetch_is_vain(const struct fetch *f)
+/* Is the reply gone? For a call without a deadline, which would never end, that
+ * is assumed after many time-outs. */
+static bool fetch_is_hopeless(const struct fetch *f)
 {
-	return f->deadline == TIME_NEVER && f->tries.timeouts > TRIES_DOUBLED &&
-	       shard_now(f->shard) - f->since >= VAIN;
+	return f->deadline == TIME_NEVER &&
+	       f->schedule.timeouts > RETRY_DOUBLINGS &&
+	       shard_now(f->shard) - f->since >= HOPELESS_AFTER;
 }
 
-/* The last event of a try. */
+/* After the last event of a try. */
 static void fetch_on_last(struct fetch *f)
 {
 	if (f->fsm.state == FETCH_OVER) {
@@ -173,14 +167,14 @@ static void fetch_on_last(struct fetch *f)
 		f->users->fetched(f->call, f->too_short ? -EPROTO : 0);
 	} else {
 		fetch_move(f, FETCH_WAITING);
-		if (fetch_is_vain(f))
+		if (fetch_is_hopeless(f))
 			f->users->lost(f->call);
 		else
 			fetch_retry(f);
 	}
 }
 
-/* SEND may come before the answer or after it, and says nothing then. */
+/* SEND may come before the answer or after it, and does not count then. */
 static void fetch_on_event(const struct ulnet_event *ev)
 {
 	struct fetch *f = ev->user_ptr;
@@ -232,18 +226,18 @@ int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 	return 0;
 }
 
-static bool fetch_is_severed(const struct fetch *f, const struct severed *s)
+static bool fetch_is_lost(const struct fetch *f, const struct conn_loss *s)
 {
 	return f->fsm.state == FETCH_FLYING && f->began <= s->at;
 }
 
-void fetches_severed(struct import *imp, const struct severed *s)
+void fetches_on_conn_loss(struct import *imp, const struct conn_loss *s)
 {
 	struct ulrpc_client *c;
 	struct ulrpc_call *call;
 
 	list_for_each_entry (c, &imp->clients, link)
 		list_for_each_entry (call, &c->fetching, link)
-			if (fetch_is_severed(call->fetch, s))
+			if (fetch_is_lost(call->fetch, s))
 				(void)LNetMDUnlink(call->fetch->md);
 }

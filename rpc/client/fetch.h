@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Getting a reply that the server holds, because it is longer than its call had
- * room for (WIRE_HELD): memory for it, and GETs until one has brought all of
- * it, or the call ends otherwise. Then the server is told that it need not hold
- * the reply any more; that may be lost, for the server hears the same with the
- * next calls.
+ * Fetching a reply that the server holds, because it is longer than its call
+ * had room for (WIRE_HELD): GETs into memory of the fetch, until one has
+ * brought all of it, or the call ends otherwise. Then the server is told that
+ * it need not hold the reply; if that is lost, it learns so from the next
+ * calls.
  *
  *	WAITING <-> FLYING -> LANDED -> OVER
  *	   `-----------`----------------'
  *
- * A server can make each call that has a slot take memory, as much as its
- * caller allows (ulrpc_call_conf.reply_limit), and no more.
- *
- * The memory is not the user's. So a call can end at its deadline, whatever
- * LNet has still to do with it: the fetch is freed later.
+ * A server can make each call that has a slot take memory, but no more than the
+ * caller allows (ulrpc_call_conf.reply_limit). A call can end at its deadline
+ * while LNet still uses the memory: the fetch is freed later.
  *
  * Owner: the CPT of the client.
  */
@@ -22,31 +20,32 @@
 
 #include "base/fsm.h"
 #include "base/list.h"
-#include "rpc/bulk/tries.h"
+#include "rpc/bulk/loss.h"
 #include "rpc/client/import.h"
 
 struct ulrpc_call;
 struct wire_reply;
 
 enum fetch_state {
-	FETCH_WAITING, /* to try again */
+	FETCH_WAITING, /* for the next try */
 	FETCH_FLYING,  /* LNet has its MD: the last event is missing */
-	FETCH_LANDED,  /* all is here, and the call ends */
-	FETCH_OVER,    /* nobody waits for it */
+	FETCH_LANDED,  /* the reply is here, and the call ends */
+	FETCH_OVER,    /* the call has ended */
 	FETCH_STATES
 };
 
-/* Who holds a reply, and @self, the NID of this node that the call was sent
- * from: the holder gives the reply to that NID. */
+/* The server that holds a reply. */
 struct holder {
 	struct ulnet_id peer;
-	struct ulnet_nid self; /* or ANY */
+	struct ulnet_nid self; /* NID of ours that the call was sent from, to
+				* which the reply is given; ANY: not known */
 };
 
-/* Functions of the owner of the reply (call.c). A fetch ends with one of them,
- * unless fetch_drop() comes first. */
+/* Functions of call.c. A fetch ends with one of them, unless fetch_drop() comes
+ * first. */
 struct fetch_users {
-	/* All is here (0), or the server has sent something else (-EPROTO). */
+	/* The reply is in fetch.body (0), or the server has sent something of
+	 * another length (-EPROTO). */
 	void (*fetched)(struct ulrpc_call *call, int status);
 	/* The call has no deadline, and nothing is answered for minutes. */
 	void (*lost)(struct ulrpc_call *call);
@@ -58,10 +57,10 @@ struct fetch {
 	struct shard *shard;
 	struct ulrpc_call *call; /* NULL: OVER */
 	struct fsm fsm;		 /* enum fetch_state */
-	bool answered;		 /* status is the answer's */
-	bool too_short;		 /* so is that: not as long as was said */
+	bool answered;		 /* an answer has come, and set status */
+	bool too_short;		 /* the answer was not as long as announced */
 	int status;		 /* of this try */
-	struct tries tries;
+	struct retry_schedule schedule;
 	struct holder holder;
 	uint64_t match;
 	uint64_t deadline;	 /* ns, of the call */
@@ -80,13 +79,14 @@ struct fetch {
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
-/* The call ends; what is in f->body is there until the end of this turn. */
+/* The call ends. f->body is valid until the end of this turn. */
 void fetch_drop(struct fetch *f);
-/* A rail to the server of @imp has failed: replies that were asked for by that
- * rail, and have not arrived yet, are asked for again. */
-void fetches_severed(struct import *imp, const struct severed *s);
-/* Tells @holder that nobody wants the reply that @r says is held there. */
-void fetch_refuse(struct shard *s, const struct holder *holder,
-		  const struct wire_reply *r);
+/* An LND's connection to the server of @imp was lost: repeats GETs that were
+ * under way over it. */
+void fetches_on_conn_loss(struct import *imp, const struct conn_loss *s);
+/* Tells @holder that the reply with the match value @match is not wanted any
+ * more. */
+void fetch_release(struct shard *s, const struct holder *holder,
+		   uint64_t match);
 
 #endif

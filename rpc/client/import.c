@@ -9,34 +9,32 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
-#include "rpc/client/reply_buf.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
 #include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
-/* A question that is not answered is repeated. */
+/* A Connect that is not answered is repeated after this time. */
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
-/* How many rails a server is told of; a server that forgets rails forgets
- * all. */
+/* Rails that a server is told of, at most, beyond that of the connection. */
 #define JOINS_MAX 64
-/* Pauses between attempts: full jitter, at most so long after the first
- * failure, and after many. */
+/* Pauses between attempts to connect, with full jitter: the first range, and
+ * the largest. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX   (100 * NSEC_PER_MSEC)
-/* Both pauses are longer if the server has many clients, which may have failed
- * at the same moment: by SPREAD_EACH for each client, up to SPREAD_MAX. */
-#define SPREAD_EACH (100 * NSEC_PER_USEC)
-#define SPREAD_MAX  NSEC_PER_SEC
-/* A peer that does not answer is asked that often before it is given up. */
+/* Each range is at least JITTER_EACH for each client of the server, up to
+ * JITTER_MAX: all of them may have lost it at the same moment. */
+#define JITTER_EACH (100 * NSEC_PER_USEC)
+#define JITTER_MAX  NSEC_PER_SEC
+/* So many probes without an answer mean that the server is dead. */
 #define PROBES_MAX	   5
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
-/* After the last message, the server is told which calls have ended since. */
-#define TELL_NS (500 * NSEC_PER_MSEC)
-/* Even a server that is heard all the time is asked how many clients it has,
- * once in so many keepalives. */
+/* So long after the last message, a keepalive says which calls have ended. */
+#define ACK_SOON (500 * NSEC_PER_MSEC)
+/* Once in so many keepalive intervals even a server that is heard from all the
+ * time is sent one: the answer says how many clients the server has. */
 #define CENSUS_KEEPALIVES 6
 
 const struct fsm_state import_states[IMPORT_STATES] = {
@@ -57,8 +55,6 @@ const struct fsm_state import_states[IMPORT_STATES] = {
 						     FSM_TO(IMPORT_CLOSED) },
 	[IMPORT_CLOSED] = { "closed", 0 },
 };
-
-static void import_connect(struct import *imp);
 
 static void import_move(struct import *imp, enum import_state to)
 {
@@ -88,7 +84,7 @@ uint64_t import_acked(const struct import *imp)
 	return list_first(&imp->calls, struct ulrpc_call, order)->xid - 1;
 }
 
-/* Has any client something that has not ended? */
+/* Has any client a call? */
 static bool import_wanted(const struct import *imp)
 {
 	struct ulrpc_client *c;
@@ -99,11 +95,11 @@ static bool import_wanted(const struct import *imp)
 	return false;
 }
 
-void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c))
+void import_each_client(struct import *imp, void (*fn)(struct ulrpc_client *c))
 {
 	struct ulrpc_client *c;
 
-	/* Clients that close do so by work: the list stays as it is. */
+	/* Clients close by work, not while the list is walked. */
 	list_for_each_entry (c, &imp->clients, link)
 		fn(c);
 }
@@ -111,36 +107,37 @@ void import_tell_all(struct import *imp, void (*fn)(struct ulrpc_client *c))
 void import_on_slot(struct import *imp)
 {
 	imp->slots.wanted = false;
-	import_tell_all(imp, client_kick);
+	import_each_client(imp, client_kick);
 }
 
 /* ---- lost, and waiting ---- */
 
-uint64_t import_spread(const struct import *imp)
+uint64_t import_jitter(const struct import *imp)
 {
-	return MIN(SPREAD_EACH * imp->server_clients, SPREAD_MAX);
+	return MIN(JITTER_EACH * imp->server_clients, JITTER_MAX);
 }
 
 uint64_t import_pause(const struct import *imp, unsigned int n)
 {
-	uint64_t spread = import_spread(imp);
-	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, spread),
-					 .cap = MAX(PAUSE_MAX, spread) };
+	uint64_t jitter = import_jitter(imp);
+	const struct backoff_law law = { .base = MAX(PAUSE_FIRST, jitter),
+					 .cap = MAX(PAUSE_MAX, jitter) };
 
 	return backoff_pause(&law, n + 1, shard_random(imp->shard, UINT64_MAX));
 }
 
-/* Tries again after @wait ns. */
+/* The connection is lost, or was not made: connects again after @wait ns. */
 static void disconnected(struct import *imp, uint64_t wait)
 {
 	import_move(imp, IMPORT_DISCONN);
 	shard_cancel(imp->shard, &imp->pause);
 	shard_arm(imp->shard, &imp->timer, rpc_at(shard_now(imp->shard), wait));
 	batches_abort(imp);
-	import_tell_all(imp, client_on_disconnected);
+	import_each_client(imp, client_on_disconnected);
 }
 
-/* The other NIDs are tried at once, then there is a pause. */
+/* Tries the other NIDs at once, one after the other, and then again after a
+ * pause. */
 static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
@@ -154,26 +151,25 @@ static void try_again(struct import *imp)
 	imp->untried = imp->nnids - 1;
 	disconnected(imp, imp->retry_after + import_pause(imp, imp->failures));
 	imp->failures++;
-	/* A pause that the server wants is kept, whatever signs of life there
-	 * are. */
+	/* No sign of life ends a pause that the server has asked for. */
 	if (!imp->retry_after)
 		imp->waiting = true;
 	imp->retry_after = 0;
 }
 
-/* FULL, or SUSPECT. */
+/* The connection, in FULL or SUSPECT, is lost. */
 static void import_lose(struct import *imp, const char *why)
 {
 	import_log(imp, why);
 	stat_count(imp->shard, RPC_STAT_connections_lost);
 	imp->untried = imp->nnids - 1;
 	imp->probes = 0;
-	imp->hurry = 0;
+	imp->detect_within = 0;
 }
 
-/* The server is alive, so it is tried before its other NIDs. Signs of life do
- * not end the pause, as they are nothing new: otherwise the same answer to all
- * other calls under way would end it. */
+/* The server is alive: tries the same NID again, after a pause. Signs of life
+ * do not end it: the answers to other calls under way would, which are the
+ * same. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
@@ -183,7 +179,6 @@ void import_lost(struct import *imp, uint32_t epoch)
 	imp->failures++;
 }
 
-/* The server does not answer at this NID: tries the next one. */
 static void import_dead(struct import *imp)
 {
 	import_lose(imp, "no answer, the connection is given up");
@@ -200,7 +195,8 @@ void import_on_sign(struct import *imp)
 
 static void import_on_pause_over(struct ulnet_timer *timer)
 {
-	import_tell_all(container_of(timer, struct import, pause), client_kick);
+	import_each_client(container_of(timer, struct import, pause),
+			   client_kick);
 }
 
 void import_undelivered(struct import *imp, uint32_t epoch, uint64_t sent)
@@ -222,7 +218,7 @@ void import_served(struct import *imp)
 	imp->failures = 0;
 	if (unlikely(lnet_timer_armed(&imp->pause))) {
 		shard_cancel(imp->shard, &imp->pause);
-		import_tell_all(imp, client_kick);
+		import_each_client(imp, client_kick);
 	}
 }
 
@@ -268,13 +264,12 @@ static void connect_send(struct import *imp)
 				      on_connect_sent, imp->handle, imp->epoch);
 
 	imp->asking = !rc;
-	/* There is no way to the server: the rest of the attempt cannot
-	 * help. */
+	/* There is no way to the server: the attempt ends at once. */
 	if (rc)
 		imp->attempt_end = shard_now(s);
 }
 
-/* Sends a Connect, or repeats it, unless LNet still has the last one. */
+/* Sends Connect again, unless LNet still has the last one. */
 static void connect_ask(struct import *imp)
 {
 	if (!imp->asking)
@@ -312,11 +307,11 @@ static void on_join_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct import *imp = import_find(s, id);
 
 	if (imp && imp->epoch == (uint32_t)tag && ev->status)
-		imp->join.asked = 0; /* whatever is answered begins again */
+		imp->join.asked = 0; /* import_unknown() may send it again */
 }
 
-/* Tells the server, by the rail from @local to @target, that the rail is
- * ours. */
+/* Sends the same Connect as before over the rail from @local to @target, which
+ * tells the server that @local is ours. */
 static int join_send(struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -329,8 +324,7 @@ static int join_send(struct import *imp, const struct ulnet_nid *local,
 				    imp->handle, imp->epoch);
 }
 
-/* May the server know the connection by other NIDs of ours only? Not if the
- * connection was made by this rail. */
+/* Could the server know the connection, but not this rail? */
 static bool may_join(const struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -347,42 +341,40 @@ void import_unknown(struct import *imp, uint32_t epoch,
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
 	if (imp->join.asked && now < imp->join.asked + ASK_AGAIN)
-		return; /* the answer is under way */
+		return; /* join_send() is being answered */
 	if (!may_join(imp, local, target) || join_send(imp, local, target))
 		import_lost(imp, epoch);
 }
 
-/* The answer to join_send(). If it names another export than that of the
- * connection, the server had forgotten us. */
+/* The answer to join_send(). Another connection than ours means that the server
+ * has forgotten us. */
 static void import_joined(struct import *imp, const struct wire_connected *m)
 {
 	imp->join.asked = 0;
 	if (m->status != WIRE_OK || m->connection != imp->connection)
 		import_lost(imp, imp->epoch);
 	else
-		import_tell_all(imp, client_on_joined);
+		import_each_client(imp, client_on_joined);
 }
 
 /* ---- is it there? ---- */
 
-/* The time between probes: no shorter than a round trip, unless that is longer
- * than a server may be silent. */
+/* ns between probes: at least a round trip, at most PROBE_INTERVAL_MAX. */
 static uint64_t probe_interval(const struct import *imp)
 {
 	uint64_t rtt = import_rtt_us(imp) * NSEC_PER_USEC;
 	uint64_t want = imp->keepalive;
 
-	if (imp->hurry)
-		want = MIN(want, imp->hurry);
+	if (imp->detect_within)
+		want = MIN(want, imp->detect_within);
 	want = MAX(want / 4, MAX(rtt, PROBE_INTERVAL_MIN));
 	return MIN(want, PROBE_INTERVAL_MAX);
 }
 
-/* The server is alive: it is not suspected any more. */
 static void probes_end(struct import *imp)
 {
 	imp->probes = 0;
-	imp->hurry = 0;
+	imp->detect_within = 0;
 	if (imp->fsm.state == IMPORT_SUSPECT)
 		import_move(imp, IMPORT_FULL);
 }
@@ -420,7 +412,7 @@ static void disconnect_send(struct import *imp)
 		},
 	};
 
-	/* If this message is lost, the server forgets us later. */
+	/* If it is lost, the server finds out that we are silent. */
 	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
 }
 
@@ -431,15 +423,15 @@ static uint64_t census_every(const struct import *imp)
 		       : imp->keepalive * CENSUS_KEEPALIVES;
 }
 
-/* When, ns, something has to be done about the connection. */
+/* When, ns, import_look() has something to do. */
 static uint64_t import_next_look(const struct import *imp)
 {
 	const struct ulrpc_conf *conf = &imp->shard->rpc->conf;
 	uint64_t at = rpc_at(MIN(imp->heard, imp->sent), imp->keepalive);
 
 	at = MIN(at, rpc_at(imp->probed, census_every(imp)));
-	if (imp->tells)
-		at = MIN(at, rpc_at(imp->sent, TELL_NS));
+	if (imp->ack_due)
+		at = MIN(at, rpc_at(imp->sent, ACK_SOON));
 	if (imp->probes)
 		at = imp->probed + probe_interval(imp);
 	if (!import_wanted(imp))
@@ -447,8 +439,7 @@ static uint64_t import_next_look(const struct import *imp)
 	return at;
 }
 
-/* No call waits for the connection: it rests, and holds no memory for
- * replies. */
+/* FULL or DISCONN -> IDLE: no call waits for the connection. */
 static void import_rest(struct import *imp)
 {
 	imp->waiting = false;
@@ -456,19 +447,18 @@ static void import_rest(struct import *imp)
 	import_move(imp, IMPORT_IDLE);
 }
 
-/* A probe that has not been answered may be lost with its rail: the next one
- * should go by another rail. */
+/* The last probe was not answered: tells LNet that its rail may lose messages,
+ * so that the next one takes another. */
 static void probe_missed(struct import *imp)
 {
-	const struct ulnet_id peer = { imp->asked_at, imp->pid };
+	const struct ulnet_id peer = { imp->probe_target, imp->pid };
 
-	ends_suspect(imp->shard, &imp->asked_from, &peer, &imp->asked_by);
-	imp->asked_at = LNET_NID_ANY;
+	ends_suspect(imp->shard, &imp->probe_local, &peer, &imp->probe_hop);
+	imp->probe_target = LNET_NID_ANY;
 }
 
-/* Asks whether the server is alive. If there is no memory for the probe, that
- * says nothing of the server: the probe is sent later, and not counted as one
- * that was not answered. */
+/* Sends a probe. Without memory for it, it is tried later, and does not count
+ * as unanswered. */
 static void import_probe(struct import *imp)
 {
 	int rc = keepalive_send(imp);
@@ -483,13 +473,13 @@ static void import_probe(struct import *imp)
 	} else {
 		imp->probes++;
 		imp->sent = imp->probed;
-		imp->told = import_acked(imp);
+		imp->acked_sent = import_acked(imp);
 	}
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
-/* A question that may have been lost with its rail is asked once more: one rail
- * is not the server. */
+/* The outcome of a probe's message. If the message may be lost, the probe is
+ * repeated: one rail is not the server. */
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 			      const struct ulnet_event *ev)
 {
@@ -497,14 +487,14 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 
 	if (!imp || imp->epoch != (uint32_t)tag || !import_is_up(imp))
 		return;
-	imp->asked_from = ev->path_local;
-	imp->asked_at = ev->path_peer;
-	imp->asked_by = ev->path_hop;
+	imp->probe_local = ev->path_local;
+	imp->probe_target = ev->path_peer;
+	imp->probe_hop = ev->path_hop;
 	if (!ev->status)
 		return;
 	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
 	    imp->heard >= imp->probed)
-		return; /* the server has been heard of since */
+		return; /* the server was heard from since */
 	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED ||
 	    imp->probes >= PROBES_MAX)
 		import_dead(imp);
@@ -522,8 +512,8 @@ static void import_look(struct import *imp)
 	if (imp->probes && imp->heard >= imp->probed)
 		probes_end(imp);
 	imports_renew_nid(imp);
-	if (imp->told == import_acked(imp))
-		imp->tells = false;
+	if (imp->acked_sent == import_acked(imp))
+		imp->ack_due = false;
 	if (!import_wanted(imp) && now >= rpc_at(imp->used, idle)) {
 		disconnect_send(imp);
 		shard_cancel(imp->shard, &imp->pause);
@@ -545,11 +535,11 @@ static void import_look(struct import *imp)
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
-void import_tell(struct import *imp)
+void import_ack_soon(struct import *imp)
 {
 	if (!import_is_up(imp))
 		return;
-	imp->tells = true;
+	imp->ack_due = true;
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
@@ -574,7 +564,8 @@ void import_asked(struct import *imp, uint32_t epoch, uint64_t within)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
-	imp->hurry = imp->hurry ? MIN(imp->hurry, within) : within;
+	imp->detect_within =
+		imp->detect_within ? MIN(imp->detect_within, within) : within;
 	if (!imp->probes) {
 		imp->probes = 1;
 		imp->probed = shard_now(imp->shard);
@@ -624,8 +615,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	struct ulrpc_client *c;
 	bool restarted = imp->knows_server &&
 			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
-	/* A late copy of an old Connect may have made one that knows nothing
-	 * of the calls that were sent. */
+	/* A late copy of an old Connect may have made a connection that does
+	 * not know our calls. */
 	bool forgotten = restarted || !m->reconnected ||
 			 m->connection != imp->connection;
 
@@ -634,8 +625,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		stat_count(imp->shard, RPC_STAT_connections_remade);
 	if (restarted) {
 		stat_count(imp->shard, RPC_STAT_servers_restarted);
-		imp->patience = 0;
-		import_tell_all(imp, forget_times);
+		imp->backoff = 0;
+		import_each_client(imp, forget_times);
 	}
 	imp->knows_server = true;
 	imports_renew_nid(imp);
@@ -646,24 +637,24 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	imp->keepalive = MAX(imp->keepalive, KEEPALIVE_MIN);
 	imp->server_clients = m->clients;
 	imp->heard = imp->sent = imp->used = imp->probed = now;
-	imp->told = 0;
-	imp->tells = true;
-	imp->made_in = now - imp->begun;
+	imp->acked_sent = 0;
+	imp->ack_due = true;
+	imp->connect_time = now - imp->begun;
 	imp->failed = 0;
 	budget_begin(&imp->budget, imp->xid, now);
 	imp->shutting_down = false;
 	imp->probes = 0;
-	imp->hurry = 0;
+	imp->detect_within = 0;
 	imp->untried = imp->nnids - 1;
 	import_move(imp, IMPORT_FULL);
 	if (restarted)
 		import_log(imp, "the server is another one than before");
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
-	/* No client sends before all know: the end of a call of one may lead to
-	 * a call of another. */
+	/* All clients are told of the loss before any of them sends: a callback
+	 * may make a call of another client. */
 	slots_grant(&imp->slots, m->slots ? m->slots : WIRE_SLOTS_USUAL);
 	if (forgotten)
-		import_tell_all(imp, client_unopen);
+		import_each_client(imp, client_unopen);
 	else
 		attempts_ask(imp, NULL);
 	attempts_without_slot(imp);
@@ -671,9 +662,9 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		client_on_connected(c, forgotten);
 }
 
-/* Will it be of use to try again? A server that has had us as its client takes
- * us for another one with our id, as long as it believes in that one: two
- * keepalives. */
+/* Is it useless to try again? A server that had us as its client refuses us for
+ * two keepalives, while it still believes in our old connection, which has the
+ * same id. */
 static bool import_is_final(const struct import *imp,
 			    const struct wire_connected *m)
 {
@@ -702,13 +693,14 @@ static void import_on_connected(struct import *imp,
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	if (import_is_final(imp, m)) {
 		import_log(imp, "the server refuses us");
-		import_tell_all(imp, client_on_refused);
+		import_each_client(imp, client_on_refused);
 	}
 	try_again(imp);
 }
 
-/* The client whose Open is answered; NULL: nobody waits for the answer. */
-static struct ulrpc_client *asker(const struct import *imp, uint64_t tag)
+/* The client whose Open has this tag; NULL: it does not wait any more. */
+static struct ulrpc_client *client_asking(const struct import *imp,
+					  uint64_t tag)
 {
 	struct ulrpc_client *c;
 
@@ -726,10 +718,10 @@ static void on_opened(struct import *imp, const struct ulnet_event *ev,
 	if (!import_is_up(imp))
 		return;
 	import_heard(imp, shard_now(imp->shard));
-	c = asker(imp, m->tag);
+	c = client_asking(imp, m->tag);
 	if (m->status == WIRE_NOT_CONNECTED || m->status == WIRE_STALE_EPOCH) {
 		if (c)
-			c->stranger = true;
+			c->unknown_rail = true;
 		import_unknown(imp, imp->epoch, &ev->target.nid, &ev->source);
 	} else if (c) {
 		client_on_opened(c, m);
@@ -752,7 +744,7 @@ static void on_alive(struct import *imp, const struct ulnet_event *ev,
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
-/* Is it one of the NIDs of the import's server, as far as is known by now? */
+/* Is @nid of the import's server, as far as LNet knows? */
 static bool import_has_nid(const struct import *imp,
 			   const struct ulnet_nid *nid)
 {
@@ -762,7 +754,8 @@ static bool import_has_nid(const struct import *imp,
 	return false;
 }
 
-/* Only the process that was asked may answer. */
+/* The import that @m is for; NULL: there is none, or its server has not sent
+ * it. */
 static struct import *sender(struct shard *s, const struct ulnet_event *ev,
 			     const struct wire_control *m)
 {
@@ -776,17 +769,17 @@ static struct import *sender(struct shard *s, const struct ulnet_event *ev,
 	return NULL;
 }
 
-/* The server ends in order, and has sent the last reply: what it was doing for
- * us is over, as if it had been found to have restarted. What a server before
- * it has said, which may have answered the same Connect, is no news. */
+/* The server shuts down, and has sent its last reply: calls under way are
+ * treated as if it had restarted. A message of an earlier connection is
+ * ignored. */
 static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 {
 	if (!import_is_up(imp) || m->connection != imp->connection)
 		return;
 	imp->shutting_down = m->status == WIRE_SHUTTING_DOWN;
 	import_lost(imp, imp->epoch);
-	import_tell_all(imp, client_unopen);
-	import_tell_all(imp, client_forgotten);
+	import_each_client(imp, client_unopen);
+	import_each_client(imp, client_forgotten);
 }
 
 unsigned int import_control_cpt(const struct wire_control *m)
@@ -797,8 +790,8 @@ unsigned int import_control_cpt(const struct wire_control *m)
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
-		return import_cpt(wire_control_client(m));
-	default: /* Disconnected: we do not wait for it */
+		return (uint8_t)(id_tag(wire_control_client(m)) - IMPORT_TAG);
+	default: /* Disconnected, which nobody waits for */
 		return UINT_MAX;
 	}
 }
@@ -845,7 +838,7 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	imp->nnids = nnids;
 	imp->pid = pid;
 	memcpy(imp->nids, nids, nnids * sizeof(nids[0]));
-	imp->asked_from = imp->asked_at = imp->asked_by = LNET_NID_ANY;
+	imp->probe_local = imp->probe_target = imp->probe_hop = LNET_NID_ANY;
 	imp->fsm.state = IMPORT_IDLE;
 	list_init(&imp->link);
 	list_init(&imp->clients);
@@ -855,20 +848,15 @@ struct import *import_new(struct shard *s, const struct ulnet_nid *nids,
 	list_init(&imp->calls);
 	lnet_timer_init(&imp->timer, import_on_timer);
 	lnet_timer_init(&imp->pause, import_on_pause_over);
-	lnet_timer_init(&imp->severed.timer, NULL);
+	lnet_timer_init(&imp->conn_loss.timer, NULL);
 	return imp;
-}
-
-static void import_disarm(struct import *imp)
-{
-	shard_cancel(imp->shard, &imp->timer);
-	shard_cancel(imp->shard, &imp->pause);
-	shard_cancel(imp->shard, &imp->severed.timer);
 }
 
 void import_end(struct import *imp)
 {
-	import_disarm(imp);
+	shard_cancel(imp->shard, &imp->timer);
+	shard_cancel(imp->shard, &imp->pause);
+	shard_cancel(imp->shard, &imp->conn_loss.timer);
 	imp->waiting = false;
 	if (import_is_up(imp))
 		disconnect_send(imp);

@@ -14,7 +14,6 @@
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
-#include "rpc/client/reply_buf.h"
 #include "rpc/client/timeout.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
@@ -60,14 +59,14 @@ void imports_use_nid(struct import *imp, unsigned int nid)
 {
 	hash_del(&imp->shard->imports->by_nid, &imp->by_nid);
 	imp->nid = nid;
-	/* There is a table: the import was in it. */
+	/* Needs no memory: the import was in the table. */
 	BUG_ON(nid_add(imp));
 }
 
-/* May another CPT own one of the server's NIDs? It may be named by clients, be
- * a rail found by discovery, or have moved there. That CPT then tells this one
- * what it hears of the NID. */
-static bool may_be_far(const struct import *imp)
+/* May another CPT own a NID of the server: one that clients have named, a rail
+ * that was found by discovery, or one that has moved? That CPT then tells this
+ * one about connections with the NID. */
+static bool may_be_on_other_cpt(const struct import *imp)
 {
 	const struct ulnet_nid *nid = &imp->nids[imp->nid];
 	const struct shard *s = imp->shard;
@@ -91,64 +90,42 @@ void imports_renew_nid(struct import *imp)
 
 	if (unlikely(!lnet_nid_eq(&primary, &imp->primary)))
 		imports_use_nid(imp, imp->nid);
-	far_set(imp, may_be_far(imp));
+	far_set(imp, may_be_on_other_cpt(imp));
 }
 
-/* Calls @fn for each import that, at its last imports_renew_nid(), used a NID
- * of the peer that has @nid; @fn must not change that. */
-static void imports_each_at(struct shard *s, const struct ulnet_nid *nid,
-			    void (*fn)(struct import *imp, void *arg),
-			    void *arg)
-{
-	struct ulnet_nid primary = primary_of(s, nid);
-	struct imports *x = s->imports;
-	struct import *imp;
-
-	hash_for_each_equal (imp, &x->by_nid, nid_hash(x, &primary), by_nid)
-		if (lnet_nid_eq(&imp->primary, &primary))
-			fn(imp, arg);
-}
-
-/* Calls @fn for each import whose server has NIDs that other CPTs may own. */
-static void imports_each_far(struct shard *s,
-			     void (*fn)(struct import *imp, void *arg),
-			     void *arg)
-{
-	struct import *imp;
-
-	list_for_each_entry (imp, &s->imports->all, link)
-		if (imp->far)
-			fn(imp, arg);
-}
-
-static void sign_import(struct import *imp, void *arg)
-{
-	(void)arg;
-	import_on_sign(imp);
-}
+/* Goes over the imports whose NID in use belongs to the peer with the primary
+ * NID @nid. */
+#define imports_for_each_at(imp, x, nid)                                  \
+	hash_for_each_equal (imp, &(x)->by_nid, nid_hash(x, nid), by_nid) \
+		if (lnet_nid_eq(&(imp)->primary, nid))
 
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 {
-	if (s->imports)
-		imports_each_at(s, nid, sign_import, NULL);
+	struct ulnet_nid primary = primary_of(s, nid);
+	struct import *imp;
+
+	if (!s->imports)
+		return;
+	imports_for_each_at (imp, s->imports, &primary)
+		import_on_sign(imp);
 }
 
 /* ---- by the ids that servers know ---- */
 
-/* The names of imports that are to outlive the process. */
+/* Names of imports with ids that outlive the process. */
 struct import_names {
 	pthread_mutex_t lock;
 	struct hash by_target;
 };
 
-/* What an id is computed from. */
+/* The input of an id's hash. */
 struct name_text {
-	uint64_t what; /* the target, or the import's handle; little endian */
+	uint64_t what; /* target_of(), or the import's handle; little endian */
 	uint32_t number;
 	uint32_t is_target;
 };
 
-/* Does not depend on the order of the NIDs. */
+/* A hash of pid and NIDs, whatever their order. */
 static uint64_t target_of(const struct import *imp)
 {
 	const uint8_t *key = imp->shard->rpc->client_id;
@@ -177,7 +154,7 @@ static void name_compute(struct import *imp, uint64_t what, bool is_target)
 	siphash(imp->shard->rpc->client_id, &text, sizeof(text), imp->name.id);
 }
 
-/* The lock is held. */
+/* names->lock is held. */
 static bool is_taken(const struct import_names *names, uint64_t target,
 		     uint32_t number)
 {
@@ -203,7 +180,7 @@ static int name_list(struct import_names *names, struct import_name *name,
 	return rc;
 }
 
-/* Gives @imp, which has a handle, its id. -ENOMEM. */
+/* Computes the id of @imp, which has a handle. -ENOMEM. */
 static int name_give(struct import *imp)
 {
 	const struct ulrpc *rpc = imp->shard->rpc;
@@ -222,7 +199,7 @@ static int name_give(struct import *imp)
 	return 0;
 }
 
-/* Gives the id of @imp back, if it has one. */
+/* Frees the id of @imp, if it is listed. */
 static void name_drop(struct import *imp)
 {
 	struct import_names *names = imp->shard->rpc->names;
@@ -266,7 +243,7 @@ static bool imports_has_nid(const struct import *imp,
 	return false;
 }
 
-/* Do @a and @b name the same process by the same NIDs, in whatever order? */
+/* Are @a and @b for the same pid and the same NIDs, in whatever order? */
 static bool same_target(const struct import *a, const struct import *b)
 {
 	if (a->pid != b->pid || a->nnids != b->nnids)
@@ -277,7 +254,7 @@ static bool same_target(const struct import *a, const struct import *b)
 	return true;
 }
 
-/* Adds @imp to all tables, or to none. */
+/* Adds @imp to all tables, or to none. -ENOMEM, -ENOSPC. */
 static int tables_add(struct imports *x, struct import *imp, uint64_t target)
 {
 	int rc = id_alloc(&x->handles, imp, &imp->id);
@@ -331,7 +308,7 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	}
 	fresh->xid = x->xid;
 	list_add_tail(&x->all, &fresh->link);
-	far_set(fresh, may_be_far(fresh));
+	far_set(fresh, may_be_on_other_cpt(fresh));
 	stat_peer_add(fresh->shard->stats, STAT_CALLS, &fresh->stats,
 		      import_target(fresh));
 	*imp_p = fresh;
@@ -379,8 +356,8 @@ static void cancels_send(struct import *imp)
 	};
 	struct ulnet_id to = { imp->join.to, imp->pid };
 
-	/* Goes by a rail that the server knows us by, since there is no
-	 * answer. */
+	/* Over the connection's own rail, which the server certainly knows:
+	 * there is no answer that would show the contrary. */
 	if (import_is_up(imp) &&
 	    !control_send(imp->shard, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
@@ -399,20 +376,17 @@ static void imports_cancel(struct ulnet_work *w)
 	shard_release(s);
 }
 
-static bool cancels_make(struct cancels *c)
-{
-	if (!c->list)
-		c->list = malloc(WIRE_ENTRIES_MAX * sizeof(c->list[0]));
-	return c->list;
-}
-
 void cancel_call(const struct ulrpc_call *call)
 {
 	struct import *imp = call->client->imp;
 	struct imports *x = imp->shard->imports;
 	struct cancels *c = &imp->cancels;
 
-	if (!import_is_up(imp) || !cancels_make(c))
+	if (!import_is_up(imp))
+		return;
+	if (!c->list)
+		c->list = malloc(WIRE_ENTRIES_MAX * sizeof(c->list[0]));
+	if (!c->list)
 		return;
 	if (c->n == WIRE_ENTRIES_MAX)
 		cancels_send(imp);
@@ -430,63 +404,64 @@ void cancel_call(const struct ulrpc_call *call)
 
 /* ---- rails that have failed ---- */
 
-/* Between two rounds of asking. */
+/* The least time between two rounds of asking. */
 #define ASK_EACH (10 * NSEC_PER_MSEC)
 
-/* A connection that is made again leads to questions of its own. */
 static void on_time_to_ask(struct ulnet_timer *timer)
 {
-	struct import *imp = container_of(timer, struct import, severed.timer);
+	struct import *imp =
+		container_of(timer, struct import, conn_loss.timer);
 
 	if (!import_is_up(imp))
 		return;
-	imp->severed.asked = shard_now(imp->shard);
-	attempts_ask(imp, &imp->severed.last);
-	fetches_severed(imp, &imp->severed.last);
+	imp->conn_loss.asked = shard_now(imp->shard);
+	attempts_ask(imp, &imp->conn_loss.last);
+	fetches_on_conn_loss(imp, &imp->conn_loss.last);
 }
 
-static void import_severed(struct import *imp, const struct ulnet_nid *rail)
+/* @peer: as in struct end. */
+static void import_conn_loss(struct import *imp, const struct ulnet_id *peer)
 {
-	struct import_severed *s = &imp->severed;
+	struct import_conn_loss *s = &imp->conn_loss;
 	uint64_t now = shard_now(imp->shard), pause;
 	bool armed = lnet_timer_armed(&s->timer);
 
-	if (!import_is_up(imp) || list_empty(&imp->calls))
+	if ((peer->pid != imp->pid && peer->pid != LNET_PID_ANY) ||
+	    !import_is_up(imp) || list_empty(&imp->calls))
 		return;
-	severed_note(&s->last, rail, now, armed);
+	conn_loss_note(&s->last, &peer->nid, now, armed);
 	if (armed)
 		return;
 	lnet_timer_init(&s->timer, on_time_to_ask);
-	pause = severed_pause(import_rtt(imp), import_spread(imp),
-			      ++imp->failures,
-			      shard_random(imp->shard, UINT64_MAX));
+	pause = conn_loss_pause(import_rtt(imp), import_jitter(imp),
+				++imp->failures,
+				shard_random(imp->shard, UINT64_MAX));
 	shard_arm(imp->shard, &s->timer,
 		  MAX(rpc_at(now, pause), s->asked + ASK_EACH));
 }
 
-static void sever_import(struct import *imp, void *arg)
-{
-	const struct ulnet_id *peer = arg;
-
-	if (peer->pid == imp->pid || peer->pid == LNET_PID_ANY)
-		import_severed(imp, &peer->nid);
-}
-
 void imports_on_end(struct shard *s, const struct end *end)
 {
-	struct ulnet_id peer = end->peer;
+	const struct ulnet_id *peer = &end->peer;
+	struct ulnet_nid primary;
+	struct import *imp;
 
 	if (!s->imports)
 		return;
-	if (lnet_nid_is_any(&peer.nid))
-		imports_each_far(s, sever_import, &peer);
-	else
-		imports_each_at(s, &peer.nid, sever_import, &peer);
+	if (lnet_nid_is_any(&peer->nid)) {
+		list_for_each_entry (imp, &s->imports->all, link)
+			if (imp->far)
+				import_conn_loss(imp, peer);
+		return;
+	}
+	primary = primary_of(s, &peer->nid);
+	imports_for_each_at (imp, s->imports, &primary)
+		import_conn_loss(imp, peer);
 }
 
 /* ---- what is known of them that is not counted ---- */
 
-/* Imports know of methods, and nobody else does. */
+/* stat_gauger.methods: the gauges of methods come with their imports. */
 static int no_methods(struct shard *s, struct stat_shard *sum)
 {
 	(void)s;
@@ -494,15 +469,14 @@ static int no_methods(struct shard *s, struct stat_shard *sum)
 	return 0;
 }
 
-/* The time since @since; 0 if @since is 0, which is never. @since may be after
- * the beginning of the turn, when other threads make calls. */
+/* ns since @since; 0 if @since is 0 (never), or later than the turn's clock, as
+ * for calls of other threads. */
 static uint64_t age(uint64_t now, uint64_t since)
 {
 	return since && since < now ? now - since : 0;
 }
 
-/* The age of the first call that was sent; those after it are not much
- * older. */
+/* The age of the call that was sent first, of those that have not ended. */
 static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -513,7 +487,7 @@ static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 	return age(now, call->began);
 }
 
-/* The age of the oldest call that waits to be sent for the first time. */
+/* The age of the call that was queued first, and was never sent. */
 static uint64_t oldest_queued(const struct ulrpc_client *c, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -535,7 +509,7 @@ static int import_gauges(struct shard *s, struct stat_peer *p,
 	*g = (struct stat_peer_gauges){
 		.state = fsm_name(&imp->fsm, import_states),
 		.rtt = import_rtt(imp),
-		.patience = 1u << imp->patience,
+		.patience = 1u << imp->backoff,
 		.slots = imp->slots.granted,
 		.silent = age(now, imp->heard),
 		.oldest = oldest_sent(imp, now),
@@ -589,7 +563,7 @@ static void imports_each(struct shard *s, void (*fn)(struct ulrpc_client *c))
 	if (!s->imports)
 		return;
 	list_for_each_entry (imp, &s->imports->all, link)
-		import_tell_all(imp, fn);
+		import_each_client(imp, fn);
 }
 
 static void client_abort(struct ulrpc_client *c)
@@ -602,7 +576,7 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
-/* No call is left: tells the servers, and does nothing more. */
+/* All calls have ended: disconnects. */
 static void imports_stop(struct shard *s)
 {
 	struct import *imp;

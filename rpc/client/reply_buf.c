@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/client/reply_buf.h"
+#include "rpc/client/batch.h"
 
 #include <errno.h>
 
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
-#include "rpc/client/batch.h"
 
-/* Buffers that an import keeps: how many, how many bytes each has, and how many
- * must be left in it for one more reply. */
+/* Buffers that an import keeps, bytes of each, and bytes that must be left for
+ * another reply. */
 #define KEPT_MAX  4
 #define KEPT_SIZE 4096
 #define KEPT_ROOM 768
@@ -28,7 +27,7 @@ static void reply_buf_leave(struct reply_buf *rb)
 	rb->batch = NULL;
 }
 
-/* Frees the buffer, at its last event. */
+/* Frees a buffer that had its last event. */
 static void reply_buf_free(struct reply_buf *rb)
 {
 	struct shard *s = rb->shard;
@@ -40,7 +39,8 @@ static void reply_buf_free(struct reply_buf *rb)
 	shard_release(s);
 }
 
-/* -ENOENT: its last event is on the way. */
+/* Unlinks a buffer, which is freed at its last event. -ENOENT: that is on the
+ * way already. */
 static void reply_buf_unlink(struct reply_buf *rb, struct import *imp)
 {
 	if (rb->kept)
@@ -72,7 +72,8 @@ static struct ulnet_md reply_buf_md_of(struct reply_buf *rb,
 		.handler = on_reply_event,
 	};
 
-	/* With bulk, the reply is told after its event. */
+	/* One reply uses the MD up, but with bulk, as such calls read the reply
+	 * after its event. */
 	if (!rb->kept && p->n == 1 && !p->bulk)
 		md.threshold = 1;
 	return md;
@@ -119,7 +120,7 @@ static int reply_buf_new(struct batch *p, bool kept)
 	return 0;
 }
 
-/* A buffer that is kept for replies of the peer that @p goes to, or NULL. */
+/* A kept buffer that the peer of @p may reply to, or NULL. */
 static struct reply_buf *kept_find(const struct batch *p, struct import *imp)
 {
 	struct reply_buf *rb;
@@ -175,20 +176,20 @@ void reply_buf_release(struct batch *p)
 	list_add(&imp->reply_bufs, &rb->link);
 }
 
-/* A repeated message, or one that is not for us, has taken room that replies
- * need. The server has been told the match bits, so a kept buffer, which has
- * other ones, will not do. */
+/* A copy, or a message that is not for this batch, has taken the room that its
+ * replies need: attaches another buffer. Not a kept one, which has a match
+ * value that the server was not told. */
 static void reply_buf_renew(struct batch *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
-	/* Without memory these calls wait until they are asked about. */
+	/* Without memory the calls wait until they are asked about. */
 	(void)reply_buf_new(p, false);
 }
 
 /* ---- events ---- */
 
-/* Frees the buffer, after which its batch may be over. */
+/* Frees a buffer, and then its batch if that is over. */
 static void reply_buf_end(struct reply_buf *rb)
 {
 	const struct reply_buf_users *users = rb->users;
@@ -203,12 +204,12 @@ static void on_reply_buf_over(struct ulnet_work *work)
 	reply_buf_end(container_of(work, struct reply_buf, work));
 }
 
-/* Handles the last event of the buffer. */
+/* After the last event of a buffer. */
 static out_of_line void reply_buf_ends(struct reply_buf *rb,
 				       const struct ulnet_event *ev)
 {
 	if (unlikely(ev->type == LNET_EVENT_PUT && rb->batch->bulk)) {
-		/* Calls with bulk are told of it at the end of this turn. */
+		/* Calls with bulk use the reply until the end of this turn. */
 		rb->work.fn = on_reply_buf_over;
 		shard_defer(rb->shard, &rb->work);
 		return;
@@ -220,8 +221,8 @@ static void on_batch_event(struct reply_buf *rb, struct batch *p,
 			   const struct ulnet_event *ev)
 {
 	bool put = ev->type == LNET_EVENT_PUT;
-	/* Canceled: the buffer was renewed while this was landing in it; all of
-	 * it is here. */
+	/* Canceled, but unlinked only now: the buffer was renewed while the
+	 * message was landing, and all of it is here. */
 	bool whole =
 		put && (ev->status == 0 ||
 			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));
@@ -240,7 +241,8 @@ static void on_batch_event(struct reply_buf *rb, struct batch *p,
 		rb->users->check(p);
 }
 
-/* Messages land one behind the other, but may end in another order. */
+/* Messages land one behind the other, but their events may come in another
+ * order. */
 static uint32_t room_behind(const struct reply_buf *rb,
 			    const struct ulnet_event *ev)
 {

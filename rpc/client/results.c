@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results that are waited for: of sets of calls, and of a call alone. */
+/* Waiting for calls: for sets of them, and for a single one. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
-/* Copies the reply, which must not be NULL. */
+/* Copies a reply that is not NULL. Without memory, says so in *@o. */
 static void *reply_copy(const void *reply, size_t length,
 			struct ulrpc_outcome *o)
 {
@@ -24,21 +24,20 @@ static void *reply_copy(const void *reply, size_t length,
 
 /* ---- sets ---- */
 
-/* Keeps results until they are taken. Calls of a set may belong to any CPTs;
- * the set is guarded by its lock. It is freed by the user, or when the last of
- * its calls has ended after that. */
+/* Keeps results until they are taken. Its calls may belong to any CPTs. Freed
+ * by the user, or, if calls are under way then, by the last of them. */
 struct ulrpc_set {
 	struct ulrpc *rpc;
 	struct wait wait;	    /* its lock guards what follows */
 	struct list pending, ended; /* of member.link */
 	unsigned int npending, nended;
-	int fd;	    /* -1: none; readable while nended */
+	int fd;	    /* -1: none; readable while nended is not 0 */
 	bool freed; /* by its user */
 };
 
-/* A call of the set. Its users are the set, until the result has been taken or
- * lost, and ulrpc_set_call(), until its return: on another thread the call may
- * have ended by then. */
+/* A call of a set. Users are the set, until the result is taken or lost, and
+ * ulrpc_set_call() until it returns, before which the call may end on another
+ * thread. */
 struct member {
 	struct list link;
 	struct ulrpc_set *set;
@@ -75,7 +74,7 @@ static void set_destroy(struct ulrpc_set *set)
 	free(set);
 }
 
-/* With the lock held, unless nobody else knows the member. */
+/* Frees @m with its last user. The lock is held, unless nobody else has @m. */
 static void member_put(struct member *m)
 {
 	if (--m->users)
@@ -85,13 +84,12 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* The functions of the descriptor: with the lock held. */
-
+/* Both with the lock held. */
 static void fd_raise(struct ulrpc_set *set)
 {
 	uint64_t one = 1;
 
-	/* This cannot fail, since the counter is 0 or 1. */
+	/* The counter is 0 or 1, so this cannot fail. */
 	if (set->fd >= 0 && write(set->fd, &one, sizeof(one)) < 0)
 		BUG_ON(errno != EAGAIN);
 }
@@ -129,7 +127,7 @@ static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
 {
 	struct member *m = arg;
 	struct ulrpc_set *set = m->set;
-	bool freed, last;
+	bool last = false;
 
 	m->result.outcome = *outcome;
 	if (reply)
@@ -139,17 +137,15 @@ static void on_member_done(void *arg, const struct ulrpc_outcome *outcome,
 	pthread_mutex_lock(&set->wait.lock);
 	list_del(&m->link);
 	set->npending--;
-	list_add_tail(&set->ended, &m->link);
-	if (set->nended++ == 0)
-		fd_raise(set);
-	freed = set->freed;
-	last = freed && !set->npending;
-	if (freed) {
-		list_del(&m->link);
-		set->nended--;
+	if (set->freed) {
+		last = !set->npending;
 		member_put(m);
+	} else {
+		list_add_tail(&set->ended, &m->link);
+		if (set->nended++ == 0)
+			fd_raise(set);
+		wait_wake(&set->wait);
 	}
-	wait_wake(&set->wait);
 	pthread_mutex_unlock(&set->wait.lock);
 	if (last)
 		set_destroy(set);
@@ -204,16 +200,6 @@ static bool set_ready(void *arg)
 	return w->set->nended >= w->n;
 }
 
-static int results_set_count(struct ulrpc_set *set)
-{
-	unsigned int n;
-
-	pthread_mutex_lock(&set->wait.lock);
-	n = set->nended;
-	pthread_mutex_unlock(&set->wait.lock);
-	return (int)MIN(n, (unsigned int)INT_MAX);
-}
-
 int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
 {
 	struct set_wait w = { set, n };
@@ -221,7 +207,12 @@ int ulrpc_set_wait(struct ulrpc_set *set, unsigned int n, uint64_t timeout)
 	int rc = wait_until(&set->wait, node, set_ready, &w,
 			    rpc_at(lnet_now(node, 0), rpc_ns(timeout)));
 
-	return rc ? rc : results_set_count(set);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&set->wait.lock);
+	n = MIN(set->nended, (unsigned int)INT_MAX);
+	pthread_mutex_unlock(&set->wait.lock);
+	return (int)n;
 }
 
 int ulrpc_set_next(struct ulrpc_set *set, struct ulrpc_result *result)
@@ -258,9 +249,9 @@ void ulrpc_set_free(struct ulrpc_set *set)
 	set->freed = true;
 	list_for_each_entry_safe (m, next, &set->pending, link) {
 		ulrpc_cancel(m->call);
-		if (!m->call->gone)
+		if (!m->call->crashed)
 			continue;
-		/* The node of the call has crashed, so the call never ends. */
+		/* The node has crashed: the callback never runs. */
 		list_del(&m->link);
 		list_add_tail(&ended, &m->link);
 		set->npending--;
@@ -278,8 +269,8 @@ void ulrpc_set_free(struct ulrpc_set *set)
 struct sync {
 	struct wait wait;
 	bool done;
-	bool alloc;  /* the reply is to be a piece of memory of its own */
-	void *reply; /* else: NULL, or room for @size bytes */
+	bool alloc;  /* reply is to be allocated, */
+	void *reply; /* or has room for @size bytes, or is NULL */
 	size_t size, length;
 	struct ulrpc_outcome outcome;
 };
@@ -297,8 +288,7 @@ static void on_sync_done(void *arg, const struct ulrpc_outcome *outcome,
 	} else if (length && sync->reply) {
 		memcpy(sync->reply, reply, MIN(length, sync->size));
 	}
-	/* Wakes with the lock held, because @sync is gone when the lock is
-	 * free. */
+	/* The waiting thread may free *@sync as soon as the lock is free. */
 	pthread_mutex_lock(&sync->wait.lock);
 	sync->done = true;
 	wait_wake(&sync->wait);
@@ -310,9 +300,9 @@ static bool sync_ready(void *arg)
 	return ((struct sync *)arg)->done;
 }
 
-/* Returns in any case: under virtual time, when nothing is left to happen, the
- * call ends as canceled. -ECANCELED: the node has crashed, and nobody will come
- * back to @sync. */
+/* Waits for the call, which is canceled when, on virtual time, nothing is left
+ * to happen. -ECANCELED: the node has crashed, and nobody uses @sync any
+ * more. */
 static int sync_wait(struct sync *sync, struct lnet *node,
 		     struct ulrpc_call *call)
 {
@@ -330,7 +320,8 @@ static int sync_wait(struct sync *sync, struct lnet *node,
 
 static int sync_call(struct sync *sync, struct ulrpc_client *client,
 		     uint32_t method, const void *body, size_t length,
-		     const struct ulrpc_call_conf *conf)
+		     const struct ulrpc_call_conf *conf,
+		     struct ulrpc_outcome *outcome)
 {
 	struct ulrpc *rpc = client->rpc;
 	struct ulrpc_call *call = NULL;
@@ -344,12 +335,14 @@ static int sync_call(struct sync *sync, struct ulrpc_client *client,
 	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, sync,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {
-		/* No other call will come that could travel with this one. */
+		/* No other call can come that this one should wait for. */
 		if (shard_owned(client->shard))
 			client_flush(client);
 		rc = sync_wait(sync, rpc->node, call);
 	}
 	wait_fini(&sync->wait);
+	if (!rc)
+		*outcome = sync->outcome;
 	return rc;
 }
 
@@ -360,14 +353,11 @@ int ulrpc_call_wait(struct ulrpc_client *client, uint32_t method,
 		    struct ulrpc_outcome *outcome)
 {
 	struct sync sync = { .reply = reply, .size = size };
-	int rc = sync_call(&sync, client, method, body, length, conf);
+	int rc = sync_call(&sync, client, method, body, length, conf, outcome);
 
-	if (rc)
-		return rc;
-	*outcome = sync.outcome;
-	if (length_p)
+	if (!rc && length_p)
 		*length_p = sync.length;
-	return 0;
+	return rc;
 }
 
 int ulrpc_call_wait_alloc(struct ulrpc_client *client, uint32_t method,
@@ -376,12 +366,11 @@ int ulrpc_call_wait_alloc(struct ulrpc_client *client, uint32_t method,
 			  size_t *length_p, struct ulrpc_outcome *outcome)
 {
 	struct sync sync = { .alloc = true };
-	int rc = sync_call(&sync, client, method, body, length, conf);
+	int rc = sync_call(&sync, client, method, body, length, conf, outcome);
 
-	if (rc)
-		return rc;
-	*outcome = sync.outcome;
-	*reply_p = sync.reply;
-	*length_p = sync.length;
-	return 0;
+	if (!rc) {
+		*reply_p = sync.reply;
+		*length_p = sync.length;
+	}
+	return rc;
 }

@@ -12,7 +12,7 @@
 #define AFTER_MAX (30 * NSEC_PER_SEC)
 #define CAP	  (5 * NSEC_PER_SEC)
 #define BASE_MIN  (10 * NSEC_PER_MSEC)
-/* The budget, in thousandths of a repetition. */
+/* The budget, in thousandths of a retry. */
 #define COST	 UINT64_C(1000)
 #define PER_CALL UINT64_C(100)
 #define PER_SEC	 (10 * COST)
@@ -77,7 +77,7 @@ void budget_begin(struct retry_budget *b, uint64_t calls, uint64_t now)
 	*b = (struct retry_budget){ .calls = calls, .at = now };
 }
 
-/* Adds what was earned since the last time. */
+/* Adds what was earned since it was last computed. */
 static void budget_earn(struct retry_budget *b, uint64_t calls, uint64_t now)
 {
 	uint64_t by_calls = calls - b->calls;
@@ -85,7 +85,7 @@ static void budget_earn(struct retry_budget *b, uint64_t calls, uint64_t now)
 
 	by_calls = MIN(by_calls, b->spent / PER_CALL + 1) * PER_CALL;
 	by_time = MIN(by_time, (b->spent / PER_SEC + 1) * NSEC_PER_SEC);
-	/* What is less than a thousandth counts the next time. */
+	/* Fractions of a thousandth count the next time. */
 	b->at = MAX(b->at, now) - by_time % (NSEC_PER_SEC / PER_SEC);
 	by_time /= NSEC_PER_SEC / PER_SEC;
 	b->calls = calls;
@@ -138,9 +138,8 @@ uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 	return backoff_pause(&law, n, random);
 }
 
-/* By when all attempts are to be over. "mad", where callers do not know of it,
- * takes what they have given for one as the least, and that many times as the
- * most. */
+/* When all attempts are to be over. If "mad" is forced, its total follows from
+ * the attempt's time-out, as callers have not given one. */
 static uint64_t retry_until(const struct retry_case *c,
 			    const struct backoff_law *law)
 {

@@ -10,7 +10,7 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	struct ulrpc_call **calls;
 	uint16_t *ring;
 
-	/* No grant is that large, but a ring of uint16_t counts on it. */
+	/* slots_grant() sees to it; the ring has 16 bits for a slot. */
 	BUG_ON(size > SLOTS_MAX);
 	calls = realloc(s->calls, size * sizeof(calls[0]));
 	if (!calls)
@@ -30,7 +30,7 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	return true;
 }
 
-/* Makes all slots below @n exist; those that calls hold are put back later. */
+/* Makes all slots below @n. Those that calls hold come to the ring later. */
 static void slots_make(struct slots *s, uint32_t n)
 {
 	uint32_t first = s->made;
@@ -77,7 +77,7 @@ void slots_grant(struct slots *s, uint32_t n)
 	if (s->made <= s->granted)
 		return;
 	s->made = s->granted;
-	/* Slots that have gone are left out of the ring. */
+	/* Slots that are not granted any more leave the ring. */
 	s->tail = s->head;
 	for (uint32_t i = s->head; i != end; i++) {
 		uint16_t slot = s->free[i & (s->size - 1)];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The slots of an import: the server keeps one record of a call in each, so
- * there are as many as it grants. A call takes a slot when it is first sent and
- * holds it until the call has ended, whatever becomes of its messages; the next
- * call in the slot, which has a higher number, tells the server that the one
- * before is over. The slot that has been free for longest is taken first, so
- * that each comes round.
+ * The slots of an import. The server keeps one record of a call in each, and
+ * grants a number of them. A call holds a slot from its first sending to its
+ * end; the next call in the slot, with a higher number, tells the server that
+ * the one before is over. The slot that has been free for longest is taken
+ * first, so that each comes round.
  *
- * Their memory grows with the number of calls that were under way at a time.
+ * Memory grows with the number of calls that were under way at a time.
  *
  * Owner: the CPT of the import.
  */
@@ -37,8 +36,8 @@ struct slots {
 int slots_init(struct slots *s) must_check;
 void slots_fini(struct slots *s);
 
-/* The server grants @n slots; more than SLOTS_MAX count as SLOTS_MAX. Slots
- * that have to go stay with the calls that hold them. */
+/* The server grants @n slots; at most SLOTS_MAX count. Calls in slots beyond
+ * that keep them until their end. */
 void slots_grant(struct slots *s, uint32_t n);
 
 static inline uint32_t slots_free(const struct slots *s)
@@ -46,6 +45,7 @@ static inline uint32_t slots_free(const struct slots *s)
 	return s->tail - s->head;
 }
 
+/* Makes more slots. False: none are granted, or no memory. */
 bool slots_grow(struct slots *s);
 /* How many of the @n slots that the caller wants can be taken now. */
 static inline uint32_t slots_have(struct slots *s, uint32_t n)
@@ -56,7 +56,7 @@ static inline uint32_t slots_have(struct slots *s, uint32_t n)
 	return n;
 }
 
-/* One of those that slots_have() promised. */
+/* Takes one of those that slots_have() has counted. */
 static inline uint32_t slots_take(struct slots *s, struct ulrpc_call *call)
 {
 	uint32_t slot = s->free[s->head++ & (s->size - 1)];
@@ -72,7 +72,7 @@ static inline void slots_put(struct slots *s, uint32_t slot)
 		s->free[s->tail++ & (s->size - 1)] = (uint16_t)slot;
 }
 
-/* Who holds it, or NULL; @slot may be any number. */
+/* The call that holds @slot, or NULL; @slot may be any number. */
 static inline struct ulrpc_call *slots_find(const struct slots *s,
 					    uint64_t slot)
 {

@@ -9,9 +9,9 @@
 #define GRACE_MIN (20 * NSEC_PER_MSEC)
 /* T without an estimate. */
 #define TIMEOUT_UNKNOWN NSEC_PER_SEC
-/* The round trip that is assumed before the first answer. */
+/* The least round trip that is assumed before the first sample. */
 #define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
-/* How old a run of calls may be when it is learned from. */
+/* Runs of calls are counted as samples at least so often. */
 #define FOLD_EACH (100 * NSEC_PER_MSEC)
 
 struct method_timeout {
@@ -57,7 +57,7 @@ static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
 	return NULL;
 }
 
-/* NULL: no memory; then the method goes by what the server says. */
+/* NULL: no memory: the method has what the server advertises. */
 static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
 {
 	struct method_timeout *m = method_find(t, number);
@@ -81,8 +81,7 @@ void timeouts_learn(struct shard *s, const struct run *run)
 	struct import *imp;
 
 	(void)s;
-	/* If a call was sent again, nobody knows which attempt its times belong
-	 * to. */
+	/* Of calls that were sent again, the times may be of any attempt. */
 	if (!run->peer || run->how & RUN_GONE ||
 	    (run->how & RUN_CALL_EXECUTED) != RUN_CALL_EXECUTED ||
 	    run->counts[STAT_COUNT_attempts] != n)
@@ -121,14 +120,14 @@ uint64_t import_rtt(const struct import *imp)
 {
 	uint64_t rtt = mean_upto(&imp->rtt, 4);
 
-	return rtt ? rtt : MAX(imp->made_in, RTT_UNKNOWN);
+	return rtt ? rtt : MAX(imp->connect_time, RTT_UNKNOWN);
 }
 
 uint64_t import_rtt_us(const struct import *imp)
 {
 	uint64_t rtt = mean_upto(&imp->rtt, 4);
 
-	return (rtt ? rtt : imp->made_in) / NSEC_PER_USEC;
+	return (rtt ? rtt : imp->connect_time) / NSEC_PER_USEC;
 }
 
 static inline uint64_t timeout_by(const struct ulrpc_client *c,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RPC on a node: its rooms put together, from its opening to its end. */
+/* ulrpc_open(3) to ulrpc_close(3): puts the parts of RPC together. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@
 #define EXPORTS_MAX	65536
 #define CONTROL_BUFFERS 4
 
-/* In the order in which they are opened; they end the other way round. All
- * others count. */
+/* Opened in this order, and ended in the reverse one. Statistics come first, as
+ * all others count. */
 static const struct rpc_part *const parts[] = {
 	&run_part,	 &stat_part,	  &end_part,
 	&forwarded_part, &import_part,	  &export_part,
@@ -49,14 +49,18 @@ static const struct rpc_side server_side = {
 
 /* ---- shards ---- */
 
+/* Calls a function of all parts, in the order in which they end. */
+#define each_part(fn, arg)                             \
+	for (unsigned int i = ARRAY_SIZE(parts); i--;) \
+		if (parts[i]->fn)                      \
+	parts[i]->fn(arg)
+
 static void shard_close(struct shard *s)
 {
 	if (s->closing)
 		return;
 	s->closing = true;
-	for (unsigned int i = ARRAY_SIZE(parts); i--;)
-		if (parts[i]->shard_close)
-			parts[i]->shard_close(s);
+	each_part(shard_close, s);
 }
 
 static void shard_abort(struct shard *s)
@@ -64,9 +68,7 @@ static void shard_abort(struct shard *s)
 	if (s->aborted)
 		return;
 	s->aborted = true;
-	for (unsigned int i = ARRAY_SIZE(parts); i--;)
-		if (parts[i]->shard_abort)
-			parts[i]->shard_abort(s);
+	each_part(shard_abort, s);
 }
 
 static int shard_open(void *arg)
@@ -99,20 +101,14 @@ static int shard_stop(void *arg)
 {
 	struct shard *s = arg;
 
-	for (unsigned int i = ARRAY_SIZE(parts); i--;)
-		if (parts[i]->shard_stop)
-			parts[i]->shard_stop(s);
+	each_part(shard_stop, s);
 	shard_settled(s);
 	return 0;
 }
 
 static int shard_free(void *arg)
 {
-	struct shard *s = arg;
-
-	for (unsigned int i = ARRAY_SIZE(parts); i--;)
-		if (parts[i]->shard_free)
-			parts[i]->shard_free(s);
+	each_part(shard_free, arg);
 	return 0;
 }
 
@@ -131,7 +127,7 @@ static void shutdown_finish(struct ulrpc *rpc)
 	pthread_mutex_unlock(&rpc->wait.lock);
 }
 
-/* On CPT 0: a shard has no work left. */
+/* A shard has no work left. On CPT 0. */
 static void on_shard_idle(struct ulnet_work *work)
 {
 	struct shard *s = container_of(work, struct shard, idle_work);
@@ -232,17 +228,14 @@ static bool is_unused(void *arg)
 
 static void parts_free(struct ulrpc *rpc)
 {
-	for (unsigned int i = ARRAY_SIZE(parts); i--;)
-		if (parts[i]->free)
-			parts[i]->free(rpc);
+	each_part(free, rpc);
 	wait_fini(&rpc->wait);
 	free(rpc->shards);
 	free(rpc);
 }
 
-/* Nobody will take what LNet holds for us. RPC that is opened on this node
- * later must not: to it, a copy of a request that we have executed would be one
- * that was never looked at. */
+/* Has LNet drop the requests that it holds for portals of services. RPC that is
+ * opened later on this node could take a copy of an executed one for new. */
 static void portals_clear(struct ulrpc *rpc)
 {
 	uint64_t lazy = atomic_load(&rpc->lazy);
@@ -252,7 +245,7 @@ static void portals_clear(struct ulrpc *rpc)
 			(void)LNetClearLazyPortal(rpc->node, i);
 }
 
-/* All waits are for what has an end of its own. */
+/* Ends RPC and frees it. Waits, but only for what ends by itself. */
 static int rpc_end(struct ulrpc *rpc)
 {
 	int rc;

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
-#include "rpc/bulk/field.h"
+#include "rpc/bulk/bulk.h"
 
 /* ---- memory ---- */
 

@@ -7,7 +7,6 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
-#include "rpc/client/reply_buf.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/serve/service.h"
@@ -84,7 +83,7 @@ static const char *client_sleeps(const struct ulrpc_client *c)
 	return "a call waits, and nothing is in its way";
 }
 
-static bool is_at(const struct place *at, const struct batch *p, uint32_t i)
+static bool is_at(const struct batch_ref *at, const struct batch *p, uint32_t i)
 {
 	return at->batch == p && at->index == i;
 }
@@ -108,7 +107,7 @@ static const char *batch_miscounts(const struct batch *p)
 }
 
 /* Counts the reply buffers that are kept: each waits for a batch, or belongs to
- * one (reply_buf.h). */
+ * one (batch.h). */
 static const char *import_miscounts(const struct import *imp)
 {
 	const struct batch *p;

@@ -418,8 +418,8 @@ static uint64_t silent_from(const struct exec *e, const struct exec_wait *w)
 		if (other->client != w->client)
 			continue;
 		first = MIN(first, other->began);
-		last = MAX(last, atomic_load(&other->pulse->last));
-		slowest = MAX(slowest, atomic_load(&other->pulse->slowest));
+		last = MAX(last, atomic_load(&other->progress->last));
+		slowest = MAX(slowest, atomic_load(&other->progress->slowest));
 	}
 	return MAX(first, last) + MAX(SILENCE_NS, SILENCE_TIMES * slowest);
 }

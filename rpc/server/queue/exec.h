@@ -136,8 +136,8 @@ struct exec_wait {
 	struct sched_client *client;   /* borrowed; exec_hand_over() */
 	const struct sched_item *item; /* whose handler waits */
 	const struct ulnet_nid *host;  /* the client's; borrowed */
-	const struct pulse *pulse;     /* of the bulk that is waited for;
-					* borrowed */
+	/* Of the bulk that is waited for; borrowed. */
+	const struct bulk_progress *progress;
 	/* exec_wait_look() has news: called with the exec's lock held, on any
 	 * thread. */
 	void (*wake)(struct exec_wait *w);

@@ -166,7 +166,7 @@ static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
 		.client = &r->share->queue,
 		.item = &r->item,
 		.host = &r->origin->source,
-		.pulse = transfers_pulse(r->transfers),
+		.progress = transfers_progress(r->transfers),
 		.wake = bulk_wait_wake,
 	};
 	return svc->has_exec && exec_wait_begin(&svc->exec, &b->wait);

@@ -56,7 +56,7 @@ static void export_severed(struct export *e, void *arg)
 
 	if (end->peer.pid != e->peer.pid && end->peer.pid != LNET_PID_ANY)
 		return;
-	transfers_severed(&e->bulk, rpc_ns(e->rtt), &end->peer.nid);
+	transfers_on_conn_loss(&e->bulk, rpc_ns(e->rtt), &end->peer.nid);
 	if (end->kind == END_DISCONNECTED)
 		suspect_open(&by->exports->suspects, e);
 }
@@ -71,7 +71,8 @@ static void export_perhaps_severed(struct export *e, void *arg)
 	(void)arg;
 	list_for_each_entry (rail, &e->rails, link)
 		if (rail->far)
-			transfers_severed(&e->bulk, rpc_ns(e->rtt), &rail->nid);
+			transfers_on_conn_loss(&e->bulk, rpc_ns(e->rtt),
+					       &rail->nid);
 }
 
 void suspects_on_end(struct shard *s, const struct end *end)

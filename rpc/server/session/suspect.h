@@ -15,7 +15,7 @@
  * end of a connection, for example because their host loses power.
  *
  * Bulk that was being moved may be lost with the connection, and is moved again
- * at once: transfers_severed().
+ * at once: transfers_on_conn_loss().
  *
  * Owner: the CPT of the export.
  */

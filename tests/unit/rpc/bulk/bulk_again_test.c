@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls whose bulk is lost, for longer than their service waits for it: they
- * are executed once more if caller and method do not mind, and once if either
- * does.
- * Client and service are both real.
+ * Calls whose bulk is lost for longer than their service waits for it. They are
+ * executed once more if both caller and method are idempotent. Client and
+ * service are both real.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
 #define LENGTH	100000
-#define PATIENT 200000 /* us: the service is, with bulk */
+#define BULK_TIMEOUT 200000 /* us: of the service */
 
 static struct {
 	struct serve_rig g;
@@ -45,7 +44,7 @@ static void take(void *arg, struct ulrpc_request *r, const void *body,
 	(void)body;
 	(void)length;
 	w.runs++;
-	cr_assert_eq(ulrpc_bulk_timeout(r, 0, PATIENT), 0);
+	cr_assert_eq(ulrpc_bulk_timeout(r, 0, BULK_TIMEOUT), 0);
 	cr_assert_eq(ulrpc_bulk_get(r, 0, 0, &iov, 1, on_got, r), 0);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bulk from end to end: calls that lend a source and a sink, and a service that
- * copies one to the other, on nodes that lose what they can, cancel and crash.
- * Whatever happens: what ended well is where it belongs, and nobody touches
- * memory that was given back.
+ * copies one to the other, while messages are lost, calls canceled, and nodes
+ * crash. After a success the sink is right, and nobody touches memory that was
+ * given back.
  */
 #include <criterion/criterion.h>
 #include "tests/slice.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that callers lend. The server is played by raw PUTs and GETs. */
+/* Bulks of callers. The server is raw PUTs and GETs. */
 #include <criterion/criterion.h>
 #include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"

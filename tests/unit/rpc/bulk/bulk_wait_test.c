@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workers that wait for bulk of callers who have gone, are silent, or have had
- * enough; and of a service that will not wait so long: no worker is kept from
- * another client's calls for longer than it takes to know.
+ * Workers that wait for bulk: of callers that have gone, are silent, or cancel,
+ * and for longer than the service allows. A worker is free for calls of other
+ * clients as soon as that is known.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
 #define WORKERS	  4
-#define LENGTH	  12000000 /* more pieces than are in flight at a time */
+#define LENGTH	  12000000 /* more chunks than are in flight at a time */
 #define OTHER	  2
 #define FOR_EVER  UINT64_C(3600000000) /* us: deadline of the calls */
 #define KEEPALIVE UINT64_C(500000)     /* us; a lease is three */
@@ -200,7 +200,7 @@ Test(bulk_wait, all_is_well)
 }
 
 /* The link is so slow that the bulk on it takes longer than a lease, in which
- * nothing else gets through. Pieces that arrive are signs of life. */
+ * nothing else gets through. Chunks that arrive are signs of life. */
 Test(bulk_wait, slow_link)
 {
 	uint64_t begin;

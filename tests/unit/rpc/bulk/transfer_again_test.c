@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bulk that survives: what is lost in either direction, comes twice or late, or
- * breaks off; a caller that calls again; a service that has had enough. */
+/* Transfers while messages are lost, repeated, delayed or cut off; when the
+ * call is sent again; and when the service cancels them. */
 #include "tests/slice.h"
 #include "tests/unit/rpc/bulk/transfer_rig.h"
 

@@ -100,7 +100,7 @@ struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
 		.peer = nth_id(CALLER),
 		.deadline = deadline ? lnet_sim_now(g->sim) + deadline * MSEC
 				     : TIME_NEVER,
-		.patience = TIME_NEVER,
+		.retry_time = TIME_NEVER,
 		.window = window,
 	};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What services do with bulk. The caller is played by raw match entries. */
+/* Transfers of services. The caller is raw match entries. */
 #include "tests/unit/rpc/bulk/transfer_rig.h"
 
 /* ---- what makes no sense ---- */
@@ -197,8 +197,8 @@ Test(transfer, large)
 
 /* ---- pace ---- */
 
-/* A window is in flight, and each piece that ends makes room for one more: 10
- * pieces, 4 at a time, take three round trips. */
+/* A window is in flight, and each chunk that ends makes room for one more: 10
+ * chunks, 4 at a time, take three round trips. */
 Test(transfer, window)
 {
 	const unsigned int windows[] = { 1, 4, 8, 1000 },
@@ -220,7 +220,7 @@ Test(transfer, window)
 	}
 }
 
-/* It is one window for all transfers of a request: 20 pieces, 4 at a time. */
+/* It is one window for all transfers of a request: 20 chunks, 4 at a time. */
 Test(transfer, window_of_a_request)
 {
 	struct stage s;
@@ -239,7 +239,7 @@ Test(transfer, window_of_a_request)
 	stage_close(&s);
 }
 
-/* One that has the whole window fails when its pieces only wait, for its timer
+/* One that has the whole window fails when its chunks only wait, for its timer
  * came too late: what waited for room has to be told that there is some. */
 Test(transfer, room_of_one_that_failed)
 {
@@ -257,7 +257,7 @@ Test(transfer, room_of_one_that_failed)
 	lnet_sim_run(s.g.sim, 500 * MSEC);
 	x = list_first(&s.t->active, struct transfer, link);
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(x->pieces[i].fsm.state, PIECE_WAITING);
+		cr_assert_eq(x->chunks[i].fsm.state, CHUNK_WAITING);
 	shard_arm(&s.g.shard[SERVER], &x->timer,
 		  lnet_sim_now(s.g.sim) + 600 * MSEC);
 	lnet_sim_run_all(s.g.sim);
@@ -553,7 +553,7 @@ Test(transfer, source_checksums)
 	rig_init(&s.g, 1);
 	lend_equal(&s.g, &s.l, ULRPC_BULK_SOURCE, 1000, 5);
 	s.l.s.checksum = s.l.crc;
-	/* Fragments of a byte: several pieces for a segment. */
+	/* Fragments of a byte: several chunks for a segment. */
 	s.m = memory_new(&s.g, 3000, 1);
 	stage_serve(&s, 0, 3);
 	cr_assert_eq(transfers_info(s.t, 0, &info), 0);

@@ -30,7 +30,7 @@ static void time_is(uint64_t us)
 	g.rpc->conf.timeout_min = g.rpc->conf.timeout_max = us;
 }
 
-/* There is a connection, and attempts have the time @us. */
+/* Connects, and sets the time T of attempts to @us. */
 static void open_with(uint64_t us)
 {
 	struct ulrpc_conf conf;
@@ -39,7 +39,7 @@ static void open_with(uint64_t us)
 	conf.timeout_min = conf.timeout_max = us;
 	rig_open_with(&g, &conf);
 	call(&g, &n, 1000000);
-	run(&g, 200 * MSEC); /* and what it took is learned from */
+	run(&g, 200 * MSEC); /* until its times have become samples */
 	ended_well(&n);
 	g.fake->mute_calls = true;
 }
@@ -52,14 +52,14 @@ static void call_of(struct note *note, enum ulrpc_semantics semantics)
 	call_with(&g, note, &conf, "hello", 5);
 }
 
-/* The server answers, without a body. */
+/* The server answers the message with @status, and without a body. */
 static void says(const struct arrived *a, uint32_t status)
 {
 	fake_answer(g.fake, a, status, NULL, 0);
 	run(&g, 10 * MSEC);
 }
 
-/* The server executes it, and so the call ends. */
+/* The server executes the call, which so ends. */
 static void ends_with(const struct arrived *a)
 {
 	fake_echo(g.fake, a);
@@ -97,15 +97,16 @@ Test(attempt, has_no_more_than_half_of_what_is_left)
 	cr_assert_eq(g.fake->nqueries, 0);
 	run(&g, 20 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
-	/* Those that are not answered have no more than half, either. */
+	/* Unanswered queries have no more than half of the time left,
+	 * either. */
 	run(&g, 2 * SEC);
 	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
 	cr_assert_geq(g.fake->nqueries, 3);
 	rig_close(&g);
 }
 
-/* Round trips took long before: then half of the time that is left is for the
- * answer, and half of what then is left for that to the query. */
+/* If round trips used to take long, the attempt has half of the time that is
+ * left beyond T, and the query half of the rest. */
 Test(attempt, leaves_time_to_ask)
 {
 	open_with(1000000);
@@ -126,7 +127,7 @@ Test(attempt, leaves_time_to_ask)
 	rig_close(&g);
 }
 
-/* LNet does not know, and says so each time. */
+/* LNet does not know whether messages arrive, and reports so each time. */
 Test(attempt, that_may_have_arrived)
 {
 	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS };
@@ -151,15 +152,14 @@ Test(attempt, that_may_have_arrived)
 	rig_close(&g);
 }
 
-/* Of which the server says, or patience, that it takes longer than the caller
- * waits. */
+/* The server's estimate, or the back-off, is longer than the deadline. */
 static void say_long(struct fake *f, struct wire_opened *o)
 {
 	(void)f;
 	o->estimate = 20000000;
 }
 
-static void lose_the_first(uint64_t deadline, unsigned int patience)
+static void lose_the_first(uint64_t deadline, unsigned int backoff)
 {
 	rig_open(&g);
 	g.fake->on_opened = say_long;
@@ -167,7 +167,7 @@ static void lose_the_first(uint64_t deadline, unsigned int patience)
 	g.fake->query_status = WIRE_UNKNOWN_CALL;
 	call(&g, &n, deadline);
 	run(&g, 10 * MSEC);
-	g.client->imp->patience = patience;
+	g.client->imp->backoff = backoff;
 	cr_assert_eq(g.fake->ncalls, 1);
 	cr_assert_geq(call_nr(0)->timeout, deadline / 2 - 10000);
 	cr_assert_leq(call_nr(0)->timeout, deadline / 2);
@@ -185,7 +185,7 @@ Test(attempt, that_is_lost_is_repeated_in_time_whatever_it_takes)
 	lose_the_first(10000000, 7);
 }
 
-/* Deadlines that come before those of attempts sent earlier. */
+/* Later attempts have earlier deadlines. */
 Test(attempt, are_watched_in_the_order_of_their_time)
 {
 	open_with(3000000);
@@ -246,14 +246,14 @@ Test(attempt, may_be_answered_to_itself_while_it_is_asked_about)
 	call(&g, &n, 10000000);
 	(void)asked();
 	ends_with(call_nr(1));
-	/* The other answer is for nobody. */
+	/* The second answer is dropped. */
 	fake_answer(g.fake, query_nr(0), WIRE_OK, "other", 5);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(n.ended, 1);
 	rig_close(&g);
 }
 
-/* Whatever the call is: the server has not run it, and will not. */
+/* With any semantics: the server has not executed the call, and will not. */
 Test(attempt, that_the_server_does_not_know_is_repeated)
 {
 	for (unsigned int i = 0; i < 3; i++) {
@@ -281,7 +281,7 @@ Test(attempt, that_the_server_does_not_know_is_repeated)
 	}
 }
 
-/* One message took long: hardly any other one will. */
+/* One round trip took long, but nearly no other one will. */
 Test(attempt, is_repeated_if_that_would_usually_be_in_time)
 {
 	open_with(100000);
@@ -300,7 +300,7 @@ Test(attempt, is_repeated_if_that_would_usually_be_in_time)
 	rig_close(&g);
 }
 
-/* An idempotent one may have been run by an earlier attempt. */
+/* Of an idempotent call: an earlier attempt may have been executed. */
 Test(attempt, that_is_refused_after_another_may_have_been_executed)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -316,8 +316,8 @@ Test(attempt, that_is_refused_after_another_may_have_been_executed)
 	}
 }
 
-/* The answer to a query comes when the call has been sent again: it says
- * nothing of that. */
+/* The answer to a query comes when the call was sent again already, and says
+ * nothing of the new attempt. */
 Test(attempt, is_not_repeated_for_an_answer_that_is_late)
 {
 	open_with(50000);
@@ -349,7 +349,7 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	run(&g, 9500 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 5);
 	cr_assert_leq(g.fake->nqueries, 50);
-	/* The server says that it is there, so the connection stays. */
+	/* The server answers keepalives, so the connection stays. */
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(n.ended, 0);
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_OK, "hello",
@@ -359,8 +359,8 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	rig_close(&g);
 }
 
-/* No answer to anything: 3 (T + rtt), at most, where rtt is one of which TCP
- * has lost a segment. */
+/* The server answers nothing. Detected within 3 (T + rtt), where rtt is that of
+ * a round trip in which TCP has lost a segment. */
 Test(attempt, to_a_dead_server_is_found_out)
 {
 	static const uint64_t times[] = { 50000,  70000,   150000,
@@ -377,13 +377,13 @@ Test(attempt, to_a_dead_server_is_found_out)
 		cr_assert_eq(g.fake->connects, connects);
 		run(&g, times[i] * USEC + 3 * 250 * MSEC);
 		cr_assert_gt(g.fake->connects, connects);
-		/* It was somebody else's fault. */
+		/* The pause was somebody else's fault. */
 		ends_with(call_nr(1));
 		rig_close(&g);
 	}
 }
 
-/* As a busy machine does, or TCP when it has lost a segment. */
+/* As a busy machine does, or TCP after the loss of a segment. */
 Test(attempt, to_a_server_that_pauses_cost_no_connection)
 {
 	open_with(50000);
@@ -403,7 +403,7 @@ Test(attempt, to_a_server_that_pauses_cost_no_connection)
 	rig_close(&g);
 }
 
-/* Though it was looked for already, without any hurry. */
+/* The import was probing it already, at its usual pace. */
 Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 {
 	unsigned int connects;
@@ -420,7 +420,7 @@ Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 	rig_close(&g);
 }
 
-/* Many at a time travel together. */
+/* Queries about many calls travel together. */
 Test(attempt, of_many_calls_are_asked_about_together)
 {
 	unsigned int before;
@@ -435,7 +435,7 @@ Test(attempt, of_many_calls_are_asked_about_together)
 	g.fake->query_status = WIRE_UNKNOWN_CALL;
 	run(&g, 65 * MSEC);
 	cr_assert_eq(g.fake->nqueries, ARRAY_SIZE(many));
-	/* They, and the calls once more. */
+	/* The queries, and the calls sent again. */
 	cr_assert_leq(g.fake->messages - before, 20);
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
 		fake_echo(g.fake, call_nr(1 + ARRAY_SIZE(many) + i));
@@ -454,13 +454,14 @@ static unsigned int queries_of(const struct arrived *a)
 	return of;
 }
 
-/* A call that is asked about for the first time, together with one that was
- * asked about often, is not patient for that. */
+/* A query about a call that was asked about often is repeated seldom; a call
+ * that is asked about for the first time, in the same message, is not. */
 Test(attempt, each_is_asked_about_at_its_own_pace)
 {
 	open_with(300000);
 	g.fake->mute_queries = true;
-	g.client->imp->patient_until = TIME_NEVER; /* and so it stays */
+	g.client->imp->backoff_until =
+		TIME_NEVER; /* no back-off in this test */
 	call(&g, &many[0], 60000000);
 	call(&g, &many[1], 60000000);
 	run(&g, 310 * MSEC);
@@ -470,7 +471,7 @@ Test(attempt, each_is_asked_about_at_its_own_pace)
 						  call_nr(1 + i)->slot);
 
 		cr_assert_eq(c->query.batch->n, 2);
-		c->asks = i ? 0 : 9;
+		c->unanswered = i ? 0 : 9;
 		call_ask(c);
 	}
 	run(&g, 300 * MSEC);
@@ -496,14 +497,14 @@ Test(attempt, that_is_extended_is_not_asked_about)
 	g.fake->mute_queries = true;
 	run(&g, 200 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 1);
-	/* The answer to the query; not sooner, though it says less. */
+	/* The extension asks for less time than there is, which stays. */
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 3000000);
 	run(&g, 10 * MSEC);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 1000);
 	g.fake->nqueries = 0;
 	run(&g, 2900 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 0);
-	/* To either of them. */
+	/* Either message may be answered. */
 	ends_with(call_nr(1));
 	cr_assert_eq(n.outcome.extensions, 3);
 	cr_assert_eq(counted(RPC_STAT_extensions_received), 3);
@@ -523,7 +524,7 @@ Test(attempt, is_not_extended_beyond_the_call)
 	rig_close(&g);
 }
 
-/* Whatever the server says, and though its caller waits for ever. */
+/* Whatever time the server asks for, and without a deadline. */
 Test(attempt, is_asked_about_every_five_minutes)
 {
 	open_with(50000);
@@ -543,7 +544,7 @@ Test(attempt, is_asked_about_every_five_minutes)
 	rig_close(&g);
 }
 
-/* Of another call, of one that has ended, of another attempt. */
+/* Not by extensions of another call, one that has ended, or another attempt. */
 Test(attempt, is_extended_by_what_is_meant_for_it_only)
 {
 	struct arrived wrong;
@@ -596,7 +597,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 		cr_assert_eq(query_nr(i)->epoch, g.fake->epoch);
 		cr_assert_eq(query_nr(i)->xid, call_nr(1 + i)->xid);
 	}
-	/* One has been served, one is being, one was lost. */
+	/* One call was served, one is being served, one was lost. */
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 3), WIRE_OK, "hello",
 		    5);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 2), 1000000);
@@ -611,7 +612,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 	rig_close(&g);
 }
 
-/* What waits for the connection when the time of its attempt ends. */
+/* The attempt's time ends while there is no connection. */
 Test(attempt, is_asked_about_when_there_is_a_connection)
 {
 	open_with(50000);
@@ -668,7 +669,7 @@ Test(attempt, never_has_more_time_than_the_most)
 	rig_close(&g);
 }
 
-/* As the caller's time is, not that of the attempt. */
+/* The call has time left, unlike the attempt. */
 Test(attempt, that_expired_is_repeated_if_there_is_time)
 {
 	uint64_t rtt;
@@ -709,7 +710,7 @@ Test(attempt, that_is_refused_for_now_is_repeated_when_it_was_told_to)
 	rig_close(&g);
 }
 
-/* A call that waits is like all others to who cancels it, or to time. */
+/* A call in WAIT can be canceled, and ends at its deadline. */
 Test(attempt, that_waits_can_be_given_up)
 {
 	open_with(50000);
@@ -769,7 +770,7 @@ Test(attempt, goes_on_when_the_service_is_back)
 	}
 }
 
-/* Another server, which has fewer slots. */
+/* The server is another one, and grants fewer slots. */
 static void grant_two(struct fake *f, struct wire_connected *c)
 {
 	(void)f;
@@ -798,10 +799,10 @@ Test(attempt, without_a_slot_ends)
 	rig_close(&g);
 }
 
-/* ---- patience ---- */
+/* ---- adaptive back-off ---- */
 
-/* The server takes twenty times as long as it is given, and answers no query
- * meanwhile: it is asked ever less often, until it is fast again. */
+/* The server takes twenty times T, and answers no query meanwhile: it is asked
+ * ever less often, until it is fast again. */
 Test(attempt, have_more_time_of_a_server_that_is_slow)
 {
 	unsigned int asked[12];
@@ -820,13 +821,13 @@ Test(attempt, have_more_time_of_a_server_that_is_slow)
 	}
 	cr_assert_geq(asked[0], 3);
 	cr_assert_leq(asked[10] + asked[11], 2, "%u, %u", asked[10], asked[11]);
-	cr_assert_gt(g.client->imp->patience, 0);
+	cr_assert_gt(g.client->imp->backoff, 0);
 	g.fake->mute_calls = g.fake->mute_queries = false;
 	for (unsigned int i = 0; i < 8; i++) {
 		call(&g, &n, 1000000);
 		run(&g, 100 * MSEC);
 		ended_well(&n);
 	}
-	cr_assert_eq(g.client->imp->patience, 0);
+	cr_assert_eq(g.client->imp->backoff, 0);
 	rig_close(&g);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Very many clients call one server in the same moment, and its replies cannot
- * leave for a while: whatever was executed is answered, and whatever there was
- * no room for is refused before it is executed. No call is left in doubt.
+ * Very many clients call one server at the same moment, and its replies cannot
+ * be sent for a while. Requests are executed and answered, or refused before
+ * they are executed: no call is left in doubt.
  */
 #include <stdlib.h>
 
@@ -123,7 +123,7 @@ static void herd_calls(struct herd *h)
 			     0);
 }
 
-/* What the server sends is refused, or arrives. */
+/* Whether messages of the server are refused by the link. */
 static void herd_silence(struct herd *h, bool on)
 {
 	struct ulnet_sim_link link = { .refuse = on ? LNET_SIM_ALWAYS : 0 };
@@ -154,7 +154,7 @@ Test(herd, replies_that_cannot_leave)
 {
 	struct herd *h = herd_open(1 << 16);
 
-	herd_run(h); /* all are connected */
+	herd_run(h); /* connects all */
 	herd_silence(h, true);
 	herd_calls(h);
 	lnet_sim_run(h->sim, SILENCE);
@@ -169,8 +169,8 @@ Test(herd, replies_that_cannot_leave)
 	herd_close(h);
 }
 
-/* All requests land at once, and slowly, so that they fill the buffers of the
- * service and what may be held: the others wait at their connections. */
+/* All requests arrive at the same time, and slowly, so that they use up the
+ * service's buffers and what LNet holds: the rest waits at the connections. */
 Test(herd, requests_that_are_long)
 {
 	struct ulnet_sim_link slow = { .bandwidth = 10000000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client, and a server whose answers about connections and services make no
- * sense, come too late or too often, or from somebody else. Calls to another
- * server go on meanwhile, by the same node. */
+/* A server whose answers about connections and services are nonsense, come too
+ * late or too often, or from somebody else. Calls to another server by the same
+ * node go on meanwhile. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client, and a server that says what it should not. Calls to another one go
- * on meanwhile, by the same node. */
+/* A server whose replies are wrong. Calls to another server by the same node go
+ * on meanwhile. */
 #include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 

@@ -27,7 +27,8 @@ Test(import, asks_a_silent_server_whether_it_is_there)
 	rig_close(&g);
 }
 
-/* ... but how many clients it has, once in six keepalives. */
+/* A server that is heard from gets one keepalive in six intervals, to say how
+ * many clients it has. */
 Test(import, asks_nobody_who_is_heard)
 {
 	rig_open(&g);
@@ -54,7 +55,7 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	call(&g, &n, 60000000);
 	run(&g, 650 * MSEC);
 	cr_assert_eq(import_state_of(&g), IMPORT_SUSPECT);
-	/* The same server: the call may still be answered. */
+	/* It is the same server: the call may still be answered. */
 	run(&g, 5 * SEC);
 	cr_assert_gt(g.fake->connects, 1);
 	cr_assert_eq(n.ended, 0);
@@ -70,8 +71,8 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	rig_close(&g);
 }
 
-/* A server that is far away is not asked faster than it can answer: of some
- * questions none would have been answered by then. */
+/* Probes of a distant server are at least a round trip apart: otherwise the
+ * connection would be given up before the first answer. */
 Test(import, waits_for_a_server_that_is_far_away)
 {
 	const struct ulnet_sim_link far = { .latency = 100 * MSEC };
@@ -87,7 +88,7 @@ Test(import, waits_for_a_server_that_is_far_away)
 		run(&g, SEC);
 		ended_well(&n);
 	}
-	/* By now it is known how far. */
+	/* The round trip is known now. */
 	connects = g.fake->connects;
 	run(&g, 5 * SEC);
 	cr_assert_gt(g.fake->keepalives, 20);
@@ -96,7 +97,7 @@ Test(import, waits_for_a_server_that_is_far_away)
 	rig_close(&g);
 }
 
-/* LNet does not know what became of the questions; most are answered. */
+/* LNet does not know whether probes were delivered; most are answered. */
 Test(import, lives_on_when_a_question_may_have_been_lost)
 {
 	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS / 2 };
@@ -161,7 +162,7 @@ Test(import, says_good_bye)
 static uint64_t connect_times[4000];
 static unsigned int nconnects;
 
-/* How long until the next Connect, for 60 s. */
+/* Measures the pauses between Connects, for 60 s. */
 static void watch_connects(void)
 {
 	unsigned int seen = g.fake->connects;
@@ -193,7 +194,7 @@ Test(import, tries_again_after_short_random_pauses)
 	cr_assert_eq(n.ended, 0);
 	epoch = g.fake->epoch;
 	cr_assert_geq(epoch, nconnects);
-	/* As soon as it may, it is served. */
+	/* The call is served as soon as the server accepts. */
 	g.fake->connect_status = WIRE_OK;
 	run(&g, 200 * MSEC);
 	ended_well(&n);
@@ -248,8 +249,8 @@ Test(import, that_is_refused_ends_its_calls)
 	rig_close(&g);
 }
 
-/* By a server that has had it as its client: which takes somebody else for that
- * one, for a while. */
+/* By a server whose client it was: the server still believes in the old
+ * connection for a while. */
 Test(import, that_is_refused_later_waits)
 {
 	rig_open(&g);
@@ -272,8 +273,8 @@ Test(import, that_is_refused_later_waits)
 	rig_close(&g);
 }
 
-/* It may be about to start: calls wait for it, but for those that want no
- * retries. */
+/* Calls wait for a service that may be about to start, unless their rules allow
+ * no retries. */
 Test(import, waits_for_a_service_that_is_not_there_yet)
 {
 	static const uint32_t statuses[] = { WIRE_NO_SERVICE,
@@ -297,10 +298,10 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 		ended_by(&short_one, causes[i], ULRPC_NOT_EXECUTED);
 		run(&g, 4500 * MSEC);
 		cr_assert_eq(n.ended, 0);
-		/* It is asked for ever more seldom, but not too seldom. */
+		/* Opens come at growing, but limited intervals. */
 		cr_assert_geq(g.fake->opens, 50);
 		cr_assert_leq(g.fake->opens, 200);
-		/* One that comes later, and does not want to wait. */
+		/* A later call allows no retries. */
 		call_with(&g, &at_once, &conf, "hello", 5);
 		run(&g, 120 * MSEC);
 		ended_by(&at_once, causes[i], ULRPC_NOT_EXECUTED);
@@ -312,7 +313,8 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 	}
 }
 
-/* Messages that nobody takes from us use up what is for the server. */
+/* Uses up what may be on its way to the server, by messages that it does not
+ * take. */
 static void use_up_control(void)
 {
 	struct wire_control m = { .kind = WIRE_KEEPALIVE };
@@ -416,7 +418,7 @@ static struct ulrpc_service *echo_start(struct ulrpc *rpc)
 	return svc;
 }
 
-/* With a call under way the client asks at once what has become of it. */
+/* The client has a call under way, and asks about it at once. */
 static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 			   const struct ulnet_nid *server)
 {
@@ -424,7 +426,7 @@ static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 	struct ulrpc_call_conf cc = within(60000000);
 	struct note end = { .sim = sim, .inside = true };
 
-	cr_assert_eq(c->imp->severed.last.at, 0);
+	cr_assert_eq(c->imp->conn_loss.last.at, 0);
 	cr_assert_eq(ulrpc_call(c, ulrpc_method("echo"), "x", 1, &cc, note_end,
 				&end, &end.call),
 		     0);
@@ -432,14 +434,14 @@ static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 	lnet_sim_run(sim, MSEC / 2);
 	lnet_sim_cut(sim, &own, server);
 	lnet_sim_run(sim, 10 * SEC);
-	cr_assert_gt(c->imp->severed.last.at, 0);
+	cr_assert_gt(c->imp->conn_loss.last.at, 0);
 	cr_assert_eq(end.ended, 1);
 	cr_assert_eq(end.outcome.cause, ULRPC_CAUSE_OK);
 	ulrpc_call_put(end.call);
 }
 
-/* Node 0 has a client of node 1, which it first looks for at a NID that nobody
- * has, and finds at one that another CPT owns. */
+/* Node 0 has a client with two NIDs of a server. Nobody has the first, the
+ * other is owned by another CPT. */
 static void serves_from_another_cpt(unsigned int cpts)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC,
@@ -544,7 +546,7 @@ Test(import, believes_nobody_else)
 	length = wire_control_encode(&m, bytes, &hdr_data);
 	fake_put(&other, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
 		 hdr_data, bytes, length);
-	/* Nor an old answer of the right one. */
+	/* An old answer of the right server. */
 	m.connected.epoch--;
 	length = wire_control_encode(&m, bytes, &hdr_data);
 	fake_put(g.fake, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
@@ -586,7 +588,7 @@ Test(import, ends_with_calls_in_any_state)
 		call_all();
 		if (step)
 			run(&g, 100 * MSEC);
-		if (step == 4) /* also with what is being sent */
+		if (step == 4) /* while something is being sent, too */
 			call(&g, &n, 1000000);
 		if (step == 5)
 			ulrpc_client_close(g.client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that meet a link, or a server, which is not there for a while: client
- * and service are both real. */
+/* Calls while a link or a server is away for some time. Client and service are
+ * both real. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
@@ -96,7 +96,7 @@ static void caller_open(struct caller *c, unsigned int node)
 	caller_client(c);
 }
 
-/* One is served: there is a connection. */
+/* Connects, by a call that is served. */
 static void caller_served(struct caller *c)
 {
 	caller_call(c, 1000000);
@@ -131,8 +131,8 @@ static void end(struct caller *c)
 
 /* ---- numbers ---- */
 
-/* What is not delivered is overtaken by thousands of calls of another client,
- * on the same connection: the server does not take it for a copy. */
+/* Calls that are not delivered are overtaken by thousands of calls of another
+ * client, on the same connection: the server does not take them for copies. */
 Test(outage, link_that_refuses_loses_no_call)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -169,7 +169,7 @@ Test(outage, link_that_refuses_loses_no_call)
 
 /* ---- connections that are not known ---- */
 
-/* The server has been opened anew, which the client does not know. It says how
+/* The server has restarted, which the client does not know. It says for how
  * long it has been there: a call that was sent after that was not executed. */
 Test(outage, server_proves_that_it_has_not_executed_a_call)
 {
@@ -180,7 +180,7 @@ Test(outage, server_proves_that_it_has_not_executed_a_call)
 
 		begin(&a);
 		executed = 0;
-		link_is(&deaf); /* to its goodbye */
+		link_is(&deaf); /* loses its goodbye */
 		cr_assert_eq(ulrpc_close(server), 0);
 		link_is(&good);
 		server_open();
@@ -200,8 +200,8 @@ Test(outage, server_proves_that_it_has_not_executed_a_call)
 
 static const uint64_t outages[] = { SEC, 5 * SEC, 60 * SEC };
 
-/* The link is bad for that long, and calls are made meanwhile: all wait.
- * Returns how long after its end the last one has been served, ns. */
+/* Makes calls while the link is @bad for some time. Returns the ns from its end
+ * until the last call has been served. */
 static uint64_t served_after(struct caller *c, const struct ulnet_sim_link *bad,
 			     uint64_t outage)
 {
@@ -236,7 +236,7 @@ Test(outage, of_a_link_that_refuses_is_over_at_once)
 	}
 }
 
-/* The server's RPC is not there, and its node drops what comes for it. */
+/* The server's RPC is closed, and its node drops messages for it. */
 Test(outage, of_a_server_is_over_at_once)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(outages); i++) {
@@ -259,7 +259,7 @@ Test(outage, of_a_server_is_over_at_once)
 	}
 }
 
-/* A server that ends refuses to connect, until it is there again. */
+/* A server that shuts down refuses connections, until it is opened again. */
 Test(outage, of_a_server_that_shut_down_is_over_at_once)
 {
 	struct caller c;
@@ -283,7 +283,7 @@ Test(outage, of_a_server_that_shut_down_is_over_at_once)
 	end(&c);
 }
 
-/* Many messages fail in the same moment: that is one failure. */
+/* Many messages that fail at the same moment are one failure. */
 Test(outage, that_is_short_is_soon_over_however_many_messages_it_hits)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -308,7 +308,7 @@ Test(outage, that_is_short_is_soon_over_however_many_messages_it_hits)
 	end(&c);
 }
 
-/* Who hears of the server does not wait until its pause is over. */
+/* A message of the server ends the pause. */
 Test(outage, is_over_with_a_sign_of_life)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -321,7 +321,7 @@ Test(outage, is_over_with_a_sign_of_life)
 
 	call.retry = &no_retries;
 	begin(&c);
-	/* As if it had very many clients. */
+	/* The longest pauses. */
 	c.client->imp->server_clients = 10000;
 	link_is(&bad);
 	caller_call(&c, 120000000);
@@ -377,7 +377,7 @@ static void herd_close(unsigned int n)
 	cluster_end(sim);
 }
 
-/* Until all are connected, which few of them are within the same 10 ms. */
+/* Waits until all are connected, of which few may be within the same 10 ms. */
 static void herd_returns(unsigned int n, uint64_t within_ns)
 {
 	uint64_t end = lnet_sim_now(sim) + within_ns, before = 0;
@@ -396,8 +396,7 @@ static void herd_returns(unsigned int n, uint64_t within_ns)
 		cr_assert_eq(herd[i].ok, 2);
 }
 
-/* Many clients, each of which makes a call while the server cannot be
- * reached. */
+/* Each of many clients makes a call while the server cannot be reached. */
 static void herd_waits(unsigned int n, uint64_t within_ns)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,

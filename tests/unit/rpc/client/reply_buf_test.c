@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where replies land: buffers that an import keeps, and what comes late. */
+/* Memory for replies: buffers that an import keeps, and late messages. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are sent again by the rule of their callers. */
+/* Retry rules of callers, and when calls are sent again. */
 #include "rpc/client/batch.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"

@@ -6,7 +6,7 @@
 
 TestSuite(skew_client, .timeout = 60);
 
-/* Whatever else they say, they are believed like all. */
+/* Unknown fields of their messages are ignored. */
 Test(skew_client, says_more)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(skews); i++) {

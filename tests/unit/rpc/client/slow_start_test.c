@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a client whose connection is new: few at first; but calls that take
- * long do not keep others from being sent. */
+/* With a new connection few calls are in flight at first; but calls that take
+ * long do not keep others from being sent for long. */
 #include "tests/unit/rpc/client/call_rig.h"
 
 #define SLOW  5

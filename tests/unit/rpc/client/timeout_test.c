@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long attempts may take, from what the server says, and from replies. */
+/* T of attempts, from what the server advertises, and from replies. */
 #include "rpc/client/timeout.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/client/call_rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
-#include "rpc/client/window.h"
+#include "rpc/client/client.h"
 
 static struct window w;
 

@@ -147,9 +147,9 @@ Test(gauges, servers)
 		call_taking("echo", 0);
 	cr_expect_gt(peer_of(CALLER, STAT_CALLS).window, peer.window);
 
-	imp->patience = 3;
+	imp->backoff = 3;
 	cr_expect_eq(peer_of(CALLER, STAT_CALLS).patience, 8);
-	imp->patience = 0;
+	imp->backoff = 0;
 	rig_end();
 }
 

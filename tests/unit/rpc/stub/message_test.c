@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
-#include "rpc/bulk/field.h"
+#include "rpc/bulk/bulk.h"
 #include "rpc/stub/message.h"
 #include "tests/unit/rpc/stub/box.pb-c.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rpc/bulk/field.h"
+#include "rpc/bulk/bulk.h"
 #include "rpc/stub/message.h"
 #include "tests/unit/rpc/stub/box.pb-c.h"
 #include "ulnet/sim.h"

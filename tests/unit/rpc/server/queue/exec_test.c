@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int begun, ended, at_once, most, gone;
 static unsigned int waiting, woken;
-static const struct pulse pulse;
+static const struct bulk_progress progress;
 static atomic_uint strangers; /* threads that are said to be no workers */
 static struct lnet *node;
 
@@ -248,7 +248,7 @@ static void add_wait(unsigned int i, unsigned int of, sem_t *go)
 	jobs[i].wait = (struct exec_wait){ .client = &jobs[i].client,
 					   .item = &jobs[i].item,
 					   .host = &nids[i],
-					   .pulse = &pulse,
+					   .progress = &progress,
 					   .wake = on_wake };
 	add(i, LANE_NORMAL, go);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection of the LND ends while bulk is being moved, and what was under
- * way is lost with it: it is moved again about a round trip later, not when its
- * time has passed. Client and service are both real.
+ * The connection of the LND is lost while bulk is being moved: what was under
+ * way is moved again about a round trip later, not when its time has passed.
+ * Client and service are both real.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
@@ -23,7 +23,7 @@ static struct {
 	struct called call;
 } w;
 
-TestSuite(bulk_severed, .timeout = 60);
+TestSuite(bulk_conn_loss, .timeout = 60);
 
 /* ---- the service ---- */
 
@@ -164,29 +164,29 @@ static void cut_at(bool put, uint64_t after)
 	close_all();
 }
 
-Test(bulk_severed, get_is_lost)
+Test(bulk_conn_loss, get_is_lost)
 {
 	cut_at(false, LATENCY / 2);
 }
 
-Test(bulk_severed, reply_is_lost)
+Test(bulk_conn_loss, reply_is_lost)
 {
 	cut_at(false, LATENCY + LATENCY / 2);
 }
 
-Test(bulk_severed, put_is_lost)
+Test(bulk_conn_loss, put_is_lost)
 {
 	cut_at(true, LATENCY / 2);
 }
 
-Test(bulk_severed, ack_is_lost)
+Test(bulk_conn_loss, ack_is_lost)
 {
 	cut_at(true, LATENCY + LATENCY / 2);
 }
 
 /* Nothing ever arrives, and yet it is not sent all the time; but soon after
  * that is over. */
-Test(bulk_severed, in_a_loop)
+Test(bulk_conn_loss, in_a_loop)
 {
 	uint64_t tries, at;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection that a server is reached by ends, and what was on its way over
- * it is lost: the client asks soon, and not too often. Client and service are
- * both real. */
+/* The LND's connection to a server is lost, with all that was on its way: the
+ * client asks soon, and not too often. Client and service are both real. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
@@ -20,7 +19,7 @@ static struct ulrpc_client *client;
 static struct ulrpc_request *waiting; /* of method "wait" */
 static unsigned int executed;
 
-TestSuite(severed, .timeout = 60);
+TestSuite(conn_loss, .timeout = 60);
 
 /* ---- the server ---- */
 
@@ -141,7 +140,7 @@ static void cut(void)
 
 /* ---- what is lost ---- */
 
-Test(severed, request_is_lost)
+Test(conn_loss, request_is_lost)
 {
 	struct note n;
 	uint64_t at;
@@ -160,7 +159,7 @@ Test(severed, request_is_lost)
 	end();
 }
 
-Test(severed, reply_is_lost)
+Test(conn_loss, reply_is_lost)
 {
 	struct note n;
 	uint64_t at;
@@ -182,7 +181,7 @@ Test(severed, reply_is_lost)
 
 /* The request is being served: nothing is dropped, and the reply goes where the
  * question came from. */
-Test(severed, nothing_is_lost)
+Test(conn_loss, nothing_is_lost)
 {
 	struct note n;
 
@@ -203,7 +202,7 @@ Test(severed, nothing_is_lost)
 	end();
 }
 
-Test(severed, query_is_lost)
+Test(conn_loss, query_is_lost)
 {
 	struct note n;
 	uint64_t at;
@@ -230,8 +229,7 @@ Test(severed, query_is_lost)
 static void fetch_is_lost(uint64_t after)
 {
 	static const uint8_t reply[5000];
-	struct ulrpc_call_conf conf = { .deadline = 10000000,
-					.reply_max = 16 };
+	struct ulrpc_call_conf conf = { .deadline = 10000000, .reply_max = 16 };
 	struct note n = { 0 };
 	uint64_t at;
 
@@ -256,19 +254,19 @@ static void fetch_is_lost(uint64_t after)
 	end();
 }
 
-Test(severed, fetch_is_lost_on_its_way)
+Test(conn_loss, fetch_is_lost_on_its_way)
 {
 	fetch_is_lost(LATENCY / 2);
 }
 
-Test(severed, what_is_fetched_is_lost)
+Test(conn_loss, what_is_fetched_is_lost)
 {
 	fetch_is_lost(LATENCY + LATENCY / 2);
 }
 
 /* What is sent later is not asked about, nor is there anything to be asked when
  * no call is under way. */
-Test(severed, what_is_sent_afterwards)
+Test(conn_loss, what_is_sent_afterwards)
 {
 	struct note n[2];
 
@@ -297,7 +295,7 @@ Test(severed, what_is_sent_afterwards)
 
 /* The server does not have the first of its NIDs now: what matters is the one
  * that is in use. */
-Test(severed, at_another_nid)
+Test(conn_loss, at_another_nid)
 {
 	const struct ulnet_nid nids[] = { nth_id(SERVER + 1).nid,
 					  nth_id(SERVER).nid };
@@ -320,7 +318,7 @@ Test(severed, at_another_nid)
 	at = lnet_sim_now(sim);
 	lnet_sim_cut(sim, &LNET_NID_ANY, &nids[0]);
 	run_for(1);
-	cr_assert_not(lnet_timer_armed(&client->imp->severed.timer));
+	cr_assert_not(lnet_timer_armed(&client->imp->conn_loss.timer));
 	lnet_sim_cut(sim, &LNET_NID_ANY, &nids[1]);
 	run_for(SEC);
 	ended_well(&n);
@@ -332,7 +330,7 @@ Test(severed, at_another_nid)
 }
 
 /* The server's node goes, and comes back: that is what the question finds. */
-Test(severed, server_restarts)
+Test(conn_loss, server_restarts)
 {
 	struct note n;
 	uint64_t at;
@@ -389,13 +387,13 @@ static void served(void)
 	import_served(client->imp);
 }
 
-Test(severed, in_a_loop)
+Test(conn_loss, in_a_loop)
 {
 	/* After 4, 8, 16, 32, 64 and each 100 ms: on average half of that. */
 	expect_rounds(40, nothing);
 }
 
-Test(severed, in_a_loop_with_answers)
+Test(conn_loss, in_a_loop_with_answers)
 {
 	expect_rounds(100, served);
 }

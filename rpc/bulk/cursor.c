@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/bulk/place.h"
+#include "rpc/bulk/cursor.h"
 
 #include <errno.h>
 
 #include "base/crc32c.h"
 #include "ulnet/rpc.h"
 
-int place_iov_length(const struct iovec *iov, unsigned int niov, int too_long,
-		     uint64_t *length_p)
+int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
+	      uint64_t *length_p)
 {
 	uint64_t length = 0;
 
@@ -24,7 +24,7 @@ int place_iov_length(const struct iovec *iov, unsigned int niov, int too_long,
 	return 0;
 }
 
-void place_move(const struct span *s, struct place *at, uint64_t length)
+void cursor_move(const struct span *s, struct cursor *at, uint64_t length)
 {
 	uint64_t n = length;
 
@@ -46,9 +46,9 @@ void place_move(const struct span *s, struct place *at, uint64_t length)
 	at->in_fragment += n;
 }
 
-unsigned int place_slice(const struct span *s, const struct place *at,
-			 uint64_t length, struct iovec *out, unsigned int max,
-			 uint32_t *length_p)
+unsigned int cursor_slice(const struct span *s, const struct cursor *at,
+			  uint64_t length, struct iovec *out, unsigned int max,
+			  uint32_t *length_p)
 {
 	size_t skip = at->in_fragment;
 	unsigned int n = 0;
@@ -66,8 +66,8 @@ unsigned int place_slice(const struct span *s, const struct place *at,
 	return n;
 }
 
-uint32_t place_crc(const struct span *s, struct place at, uint32_t length,
-		   uint32_t crc)
+uint32_t cursor_crc(const struct span *s, struct cursor at, uint32_t length,
+		    uint32_t crc)
 {
 	while (length) {
 		const struct iovec *v = &s->iov[at.fragment];

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is done about messages that may be lost: the schedule by which a GET or
+ * PUT is repeated, and what follows from the loss of a connection. Pure
+ * functions: any thread.
+ */
+#ifndef RPC_LOSS_H
+#define RPC_LOSS_H
+
+#include <errno.h>
+#include "base/backoff.h"
+#include "ulnet/nid.h"
+
+/* ---- repeating a GET or PUT ---- */
+
+/*
+ * Each try has a quarter of the time that is left, but at least 50 ms and at
+ * most a limit. The limit is 5 s, or, when it is known how long other tries
+ * took, four times that (200 ms to 5 s). It doubles with each try that timed
+ * out.
+ *
+ * After a time-out the next try begins at once. After a failure that came
+ * sooner it begins after a pause, counted from the beginning of the failed try,
+ * except that the first retry may be immediate (base/backoff.h).
+ */
+struct retry_schedule {
+	unsigned int timeouts; /* tries that timed out */
+	unsigned int refusals; /* tries that failed sooner */
+};
+
+#define RETRY_TIME_MIN	 (50 * NSEC_PER_MSEC)
+#define RETRY_TIME_MAX	 (5 * NSEC_PER_SEC)
+#define RETRY_TIME_KNOWN (200 * NSEC_PER_MSEC)
+#define RETRY_DOUBLINGS	 6
+
+/* The time, ns, of a try that begins at @now, ns; 0: no time is left. @slowest:
+ * ns that others took; 0: not known. */
+static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
+					   uint64_t now, uint64_t deadline,
+					   uint64_t slowest)
+{
+	uint64_t longest = RETRY_TIME_MAX;
+	uint64_t left;
+
+	if (slowest)
+		longest = MIN(longest, MAX(4 * slowest, RETRY_TIME_KNOWN));
+	longest <<= MIN(t->timeouts, RETRY_DOUBLINGS);
+
+	if (deadline == TIME_NEVER)
+		return longest;
+	if (deadline < now + NSEC_PER_USEC)
+		return 0;
+	left = deadline - now;
+	return MIN(left, MIN(MAX(left / 4, RETRY_TIME_MIN), longest));
+}
+
+/* A try has failed with @status: returns the ns from its beginning to that of
+ * the next one. @random: 64 bits. */
+static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
+					    int status, uint64_t random)
+{
+	static const struct backoff_law law = { .base = 10 * NSEC_PER_MSEC,
+						.cap = 500 * NSEC_PER_MSEC };
+
+	if (status == -ETIMEDOUT) {
+		t->timeouts++;
+		return 0;
+	}
+	return backoff_pause(&law, t->refusals++, random);
+}
+
+/* ---- the loss of a connection ---- */
+
+/* An LND's connection to a NID of the peer has ended, or is silent: messages
+ * that were under way over it may be lost. They are asked about, or repeated,
+ * after a random pause. */
+struct conn_loss {
+	uint64_t at;	       /* ns: the last loss */
+	struct ulnet_nid rail; /* the peer's NID; ANY: perhaps several */
+};
+
+/* Notes a loss of @rail at @now. @pending: the pause of an earlier loss is not
+ * over; if that was of another rail, the note is of all rails. */
+static inline void conn_loss_note(struct conn_loss *s,
+				  const struct ulnet_nid *rail, uint64_t now,
+				  bool pending)
+{
+	s->at = now;
+	if (!pending)
+		s->rail = *rail;
+	else if (!lnet_nid_eq(&s->rail, rail))
+		s->rail = LNET_NID_ANY;
+}
+
+/* May a message be lost that was sent at @sent, ns, to @nid (ANY: not
+ * known)? */
+static inline bool conn_loss_covers(const struct conn_loss *s, uint64_t sent,
+				    const struct ulnet_nid *nid)
+{
+	return sent <= s->at &&
+	       (lnet_nid_is_any(&s->rail) || lnet_nid_is_any(nid) ||
+		lnet_nid_eq(&s->rail, nid));
+}
+
+/* The pause, ns, after the @n-th loss in a row: at first about a round trip,
+ * @rtt (0: not known), or up to @jitter if that is longer; then ever longer.
+ * @random: 64 bits. */
+static inline uint64_t conn_loss_pause(uint64_t rtt, uint64_t jitter,
+				       unsigned int n, uint64_t random)
+{
+	const uint64_t most = 10 * NSEC_PER_MSEC;
+	uint64_t base = rtt ? MIN(MAX(rtt, NSEC_PER_MSEC), most) : most;
+	const struct backoff_law law = {
+		.base = MAX(base, jitter),
+		.cap = MAX(100 * NSEC_PER_MSEC, jitter),
+	};
+
+	return backoff_pause(&law, n, random);
+}
+
+#endif
