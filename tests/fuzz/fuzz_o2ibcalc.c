@@ -27,11 +27,11 @@ static void fuzz_nodes(const char *text, enum ulnet_o2ib_side side)
 	static struct ulnet_o2ib_notes notes;
 	struct ulnet_o2ib_pair pair = { .npeers = 1 };
 	struct complaint c = { .what = "" };
-	struct node_origin origin;
+	struct shown_ni shown;
 
 	lnet_o2ib_conf_init(&pair.node[0]);
 	lnet_o2ib_conf_init(&pair.node[1]);
-	if (nodes_read(text, &pair, side, &origin, &c)) {
+	if (nodes_read(text, &pair, side, &shown, &c)) {
 		BUG_ON(!*c.what);
 		return;
 	}

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * o2ibcalc(1): what the tunables of two nodes on an o2ib net come to. This file
- * reads the command line; lnet_o2ib_calculate(3) calculates. Files are read
- * first, wherever they stand, and then the options that set tunables of nodes,
- * in the order of the command line.
+ * o2ibcalc(1): reads the command line, has lnet_o2ib_calculate(3) calculate,
+ * and prints. Files are read before options that set inputs of nodes are
+ * applied.
  */
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +16,17 @@
 
 #define WHO "o2ibcalc"
 
-#define SAYINGS_MAX 64
+#define SETTINGS_MAX 64
 
 struct o2ibcalc {
 	struct report report;
 	const char *files[3]; /* of A, of B, of both */
-	unsigned int n;
-	struct { /* of nodes, in the order of the command line */
+	unsigned int nsettings;
+	struct { /* --a, --b, --both, in the order of the command line */
 		enum ulnet_o2ib_side side;
 		const char *option;
 		const char *text;
-	} sayings[SAYINGS_MAX];
+	} settings[SETTINGS_MAX];
 	unsigned int nwhat_ifs;
 	const char *what_ifs[WHAT_IFS];
 	enum ulnet_o2ib_side initiator; /* LNET_O2IB_BOTH: not given */
@@ -36,8 +34,8 @@ struct o2ibcalc {
 	bool yaml, json;
 };
 
-/* @where: an option or a file. */
-static int o2ibcalc_refuse(const char *where, const struct complaint *c)
+/* Prints @c, which is about @where: an option or a file. */
+static int refuse(const char *where, const struct complaint *c)
 {
 	fprintf(stderr, WHO ": %s", where);
 	if (c->line)
@@ -54,7 +52,7 @@ static int read_file(struct o2ibcalc *o, enum ulnet_o2ib_side side)
 {
 	const char *path = o->files[side];
 	struct complaint c = { 0 };
-	struct node_origin origin;
+	struct shown_ni ni;
 	char *text;
 	int rc;
 
@@ -62,14 +60,14 @@ static int read_file(struct o2ibcalc *o, enum ulnet_o2ib_side side)
 		return 0;
 	if (file_read(WHO, path, &text))
 		return OPTION_USAGE;
-	rc = nodes_read(text, &o->report.pair, side, &origin, &c);
+	rc = nodes_read(text, &o->report.pair, side, &ni, &c);
 	free(text);
 	if (rc)
-		return o2ibcalc_refuse(path, &c);
-	if (origin.others)
+		return refuse(path, &c);
+	if (ni.others)
 		option_wrong(WHO,
 			     "%s: %s is used, the first of %u NIs on o2ib nets",
-			     path, origin.nid, origin.others + 1);
+			     path, ni.nid, ni.others + 1);
 	return 0;
 }
 
@@ -85,7 +83,7 @@ static int read_negotiated(struct report *r)
 		return OPTION_USAGE;
 	rc = negotiated_read(text, &r->negotiated, &c);
 	free(text);
-	return rc ? o2ibcalc_refuse(r->negotiated_file, &c) : 0;
+	return rc ? refuse(r->negotiated_file, &c) : 0;
 }
 
 /* ---- nodes ---- */
@@ -97,8 +95,8 @@ static int no_input(const char *name, struct complaint *c)
 	return -1;
 }
 
-static int o2ibcalc_set_one(struct ulnet_o2ib_conf *conf, char *setting,
-			    struct complaint *c)
+static int set_one(struct ulnet_o2ib_conf *conf, char *setting,
+		   struct complaint *c)
 {
 	char *value = strchr(setting, '=');
 	const struct input *in;
@@ -110,7 +108,7 @@ static int o2ibcalc_set_one(struct ulnet_o2ib_conf *conf, char *setting,
 	return in ? input_set(in, value, conf, c) : no_input(setting, c);
 }
 
-/* NAME=VALUE, separated by commas. */
+/* Sets what @text says: NAME=VALUE, separated by commas. */
 static int set_all(struct ulnet_o2ib_conf *conf, const char *text,
 		   struct complaint *c)
 {
@@ -120,25 +118,24 @@ static int set_all(struct ulnet_o2ib_conf *conf, const char *text,
 	if (!copy)
 		return complain(c, "%s", strerror(ENOMEM));
 	while (!rc && (setting = strsep(&rest, ",")))
-		rc = o2ibcalc_set_one(conf, setting, c);
+		rc = set_one(conf, setting, c);
 	free(copy);
 	return rc;
 }
 
-static int take_sayings(struct o2ibcalc *o)
+static int apply_settings(struct o2ibcalc *o)
 {
 	struct complaint c = { 0 };
 
-	for (unsigned int i = 0; i < o->n; i++) {
-		enum ulnet_o2ib_side side = o->sayings[i].side;
+	for (unsigned int i = 0; i < o->nsettings; i++) {
+		enum ulnet_o2ib_side side = o->settings[i].side;
 
 		for (int node = 0; node < 2; node++) {
 			if (side != LNET_O2IB_BOTH && (int)side != node)
 				continue;
 			if (set_all(&o->report.pair.node[node],
-				    o->sayings[i].text, &c))
-				return o2ibcalc_refuse(o->sayings[i].option,
-						       &c);
+				    o->settings[i].text, &c))
+				return refuse(o->settings[i].option, &c);
 		}
 	}
 	return 0;
@@ -160,8 +157,8 @@ static int add_value(struct what_if *w, const char *value, struct complaint *c)
 	return 0;
 }
 
-/* Adds the values that concurrent_sends is limited to: they are always of
- * interest. */
+/* Adds the values of concurrent_sends that matter most: half of peer_credits,
+ * the same, and twice as many. */
 static int add_usual(const struct o2ibcalc *o, struct what_if *w,
 		     struct complaint *c)
 {
@@ -232,28 +229,28 @@ static int take_what_ifs(struct o2ibcalc *o)
 		rc = parse_what_if(o, copy, &r->what_ifs[i], &c);
 		free(copy);
 		if (rc)
-			return o2ibcalc_refuse("--what-if", &c);
+			return refuse("--what-if", &c);
 	}
 	return 0;
 }
 
 /* ---- options ---- */
 
-static int take_saying(const struct option_at *at)
+static int take_setting(const struct option_at *at)
 {
 	struct o2ibcalc *o = at->object;
 	struct ulnet_o2ib_conf scratch;
 	struct complaint c = { 0 };
 
-	if (o->n == SAYINGS_MAX)
+	if (o->nsettings == SETTINGS_MAX)
 		return option_bad(at, "too many of --a, --b and --both");
-	/* Only checks the text: it is applied later, after the files. */
+	/* Only checks the text: it is applied after the files. */
 	lnet_o2ib_conf_init(&scratch);
 	if (set_all(&scratch, at->text, &c))
-		return o2ibcalc_refuse(at->row->key, &c);
-	o->sayings[o->n].side = (enum ulnet_o2ib_side)at->row->own;
-	o->sayings[o->n].option = at->row->key;
-	o->sayings[o->n++].text = at->text;
+		return refuse(at->row->key, &c);
+	o->settings[o->nsettings].side = (enum ulnet_o2ib_side)at->row->own;
+	o->settings[o->nsettings].option = at->row->key;
+	o->settings[o->nsettings++].text = at->text;
 	return 0;
 }
 
@@ -267,7 +264,7 @@ static int take_what_if(const struct option_at *at)
 	return 0;
 }
 
-static int o2ibcalc_take_initiator(const struct option_at *at)
+static int take_initiator(const struct option_at *at)
 {
 	struct o2ibcalc *o = at->object;
 
@@ -279,24 +276,24 @@ static int o2ibcalc_take_initiator(const struct option_at *at)
 }
 
 #define AT(field) offsetof(struct o2ibcalc, field)
-#define SAYING(letter, name, side, help)                          \
-	{                                                         \
-		name, letter, "NAME=VALUE[,...]", help,           \
-			.kind = OPTION_CALL, .take = take_saying, \
-			.own = (side), .key = "--" name,          \
+#define SETTING(letter, name, side, help)                          \
+	{                                                          \
+		name, letter, "NAME=VALUE[,...]", help,            \
+			.kind = OPTION_CALL, .take = take_setting, \
+			.own = (side), .key = "--" name,           \
 	}
 
 static const struct option_row rows[] = {
 	{ .help = "the nodes (o2ibcalc(1) lists the names):" },
-	SAYING('a', "a", LNET_O2IB_A, "inputs of A"),
-	SAYING('b', "b", LNET_O2IB_B, "inputs of B"),
-	SAYING(0, "both", LNET_O2IB_BOTH, "inputs of both"),
+	SETTING('a', "a", LNET_O2IB_A, "inputs of A"),
+	SETTING('b', "b", LNET_O2IB_B, "inputs of B"),
+	SETTING(0, "both", LNET_O2IB_BOTH, "inputs of both"),
 	{ "a-file", 0, "FILE", "inputs of A, as lnetctl shows them",
 	  .kind = OPTION_TEXT, AT(files[LNET_O2IB_A]) },
 	{ "b-file", 0, "FILE", "inputs of B", .kind = OPTION_TEXT,
 	  AT(files[LNET_O2IB_B]) },
 	{ "initiator", 'i', "A|B", "node that asks for the connection (A)",
-	  .kind = OPTION_CALL, .take = o2ibcalc_take_initiator },
+	  .kind = OPTION_CALL, .take = take_initiator },
 	{ "npeers", 'n', "N", "peers of each node, for its memory (1)",
 	  .kind = OPTION_NUMBER, AT(npeers), 1, 1000000 },
 	{ .help = "questions:" },
@@ -315,9 +312,9 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* ---- all of them ---- */
+/* ---- the whole command line ---- */
 
-static int o2ibcalc_complete(struct o2ibcalc *o)
+static int read_all(struct o2ibcalc *o)
 {
 	struct ulnet_o2ib_pair *pair = &o->report.pair;
 	int status = 0;
@@ -331,7 +328,7 @@ static int o2ibcalc_complete(struct o2ibcalc *o)
 	if (!status)
 		status = read_file(o, LNET_O2IB_B);
 	if (!status)
-		status = take_sayings(o);
+		status = apply_settings(o);
 	if (o->initiator != LNET_O2IB_BOTH)
 		pair->initiator = o->initiator;
 	if (o->npeers)
@@ -352,7 +349,7 @@ static bool is_setting(const char *text)
 	return input_find(name) != NULL;
 }
 
-/* For somebody who wrote an input as an option of its own, as --a.NAME. */
+/* Explains what to write instead of "--a.NAME". */
 static int hint_side(const char *word)
 {
 	if (strncmp(word, "--a.", 4) == 0 || strncmp(word, "--b.", 4) == 0)
@@ -401,10 +398,10 @@ static int o2ibcalc_parse(struct o2ibcalc *o, int argc, char **argv)
 		return option_wrong(
 			WHO, "%s: whose? Say --a, --b or --both before it",
 			file);
-	return o2ibcalc_complete(o);
+	return read_all(o);
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static void calculate(struct report *r)
 {
@@ -418,7 +415,7 @@ static void calculate(struct report *r)
 			struct ulnet_o2ib_pair pair = r->pair;
 			struct variant *v = &w->values[k];
 
-			/* The value has been checked already. */
+			/* add_value() has checked the value. */
 			for (int side = 0; side < 2; side++)
 				if (w->side == LNET_O2IB_BOTH ||
 				    (int)w->side == side)

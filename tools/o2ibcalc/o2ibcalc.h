@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * o2ibcalc(1): what is read, what comes of it, and how it is printed.
- */
+/* The parts of o2ibcalc(1): inputs, files, reports. */
 #ifndef TOOLS_O2IBCALC_H
 #define TOOLS_O2IBCALC_H
 
@@ -14,20 +12,19 @@
 
 #include "tools/common/option.h"
 
-/* ---- inputs ---- */
-/* What can be said of a node: names, and values as text, for options and
- * files. */
+/* ---- inputs: fields of struct ulnet_o2ib_conf, by name and as text ---- */
 
 /* Longer texts of values are cut. */
 #define INPUT_TEXT_SIZE LNET_O2IB_KERNEL_SIZE
 
-/* Why something cannot be used. */
+/* What is wrong with an option or a file. */
 struct complaint {
 	unsigned long line; /* of a file, from 1; 0: none */
 	const char *near;   /* what a name was probably meant to be, or NULL */
 	char what[256];
 };
 
+/* Fills *@c but its line. Returns -1. */
 __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 						   const char *fmt, ...);
 
@@ -35,40 +32,38 @@ struct input {
 	const char *name;
 	size_t offset; /* in struct ulnet_o2ib_conf */
 	unsigned int min, max;
-	const char *alias; /* in what lnetctl shows */
-	const struct word *words;
-	const char *or_else;  /* besides numbers, what is expected */
-	const char *expected; /* instead of numbers, or of any */
-	const char *(*name_of)(unsigned int i); /* of an enumeration */
-	bool is_kernel;				/* a release */
+	const char *alias;	  /* what lnetctl calls it, if not the same */
+	const struct word *words; /* that stand for numbers */
+	const char *or_else;	  /* for errors: what may be beside a number */
+	const char *expected;	  /* for errors: what may be, if no number */
+	/* The names of an enumeration, up to NULL. */
+	const char *(*name_of)(unsigned int i);
+	bool is_kernel; /* the release of a kernel, as text */
 };
 
 extern const struct input inputs[]; /* they end with one without a name */
 
-/* A number, or a text in quotes where YAML would take it for something else. */
+/* Is the value printed as a number, not as a word? */
 bool input_is_number(const struct input *in,
 		     const struct ulnet_o2ib_conf *conf);
 
-/* By its name, or by the one that lnetctl shows; NULL: there is none, and
- * nothing is said. */
+/* By its name or its alias; NULL: there is none. */
 const struct input *input_find(const char *name);
-/* The nearest name, or NULL. */
+/* The name that was probably meant, or NULL. */
 const char *input_near(const char *name);
 
-/* Returns 0 or -1, and then @c tells why; its line is left alone. */
+/* Returns 0, or complain(). */
 int input_set(const struct input *in, const char *text,
 	      struct ulnet_o2ib_conf *conf, struct complaint *c);
-/* As input_set() takes it. Returns @buf. */
+/* The value as input_set() takes it. Returns @buf. */
 char *input_text(const struct input *in, const struct ulnet_o2ib_conf *conf,
 		 char buf[INPUT_TEXT_SIZE]);
 
-/* ---- files ---- */
-/* Files that are read: YAML that anybody may have written. */
+/* ---- files: YAML ---- */
 
-/* In a NID, with the 0. */
-#define NEGOTIATED_NID_SIZE 64
+#define NEGOTIATED_NID_SIZE 64 /* with the terminating 0 */
 
-/* A connection of a file. */
+/* A connection that a file shows. */
 struct negotiated {
 	unsigned long line;
 	bool has_depth, has_frags;
@@ -81,31 +76,29 @@ struct negotiated_list {
 	size_t n;
 };
 
-/* What came with a node that lnetctl shows. */
-struct node_origin {
-	char nid[NEGOTIATED_NID_SIZE]; /* "": not what lnetctl shows */
-	unsigned int others; /* NIs on o2ib nets that were passed over */
+/* The NI whose tunables were read, in a file that lnetctl has written. */
+struct shown_ni {
+	char nid[NEGOTIATED_NID_SIZE]; /* "": lnetctl has not written it */
+	unsigned int others; /* other NIs on o2ib nets, which are ignored */
 };
 
-/* @side LNET_O2IB_BOTH: @text is about two nodes; else about one, its inputs
- * alone, or what lnetctl shows. Changes what the file is about. Returns 0 or
- * -1, and then @c tells why. */
+/* Changes @pair by @text, which is about both nodes (@side LNET_O2IB_BOTH) or
+ * about one: its inputs, or what lnetctl shows. Returns 0, or complain(). */
 int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
-	       enum ulnet_o2ib_side side, struct node_origin *origin,
+	       enum ulnet_o2ib_side side, struct shown_ni *ni,
 	       struct complaint *c);
-/* Every mapping with queue_depth or max_frags is a connection; one at least is
- * there if 0 is returned. */
+/* Reads connections: the mappings with queue_depth or max_frags, wherever they
+ * are in @text. Returns 0, and there is one at least, or complain(). */
 int negotiated_read(const char *text, struct negotiated_list *list,
 		    struct complaint *c);
 void negotiated_free(struct negotiated_list *list);
 
-/* ---- reports ---- */
-/* What is printed: as a table that a person reads, as YAML, as JSON. */
+/* ---- reports: a table for people, YAML or JSON for programs ---- */
 
 #define WHAT_IF_VALUES 16
 #define WHAT_IFS       8
 
-/* Another value of an input, and what comes of it. */
+/* Another value of an input, and what is calculated with it. */
 struct variant {
 	char text[INPUT_TEXT_SIZE];
 	struct ulnet_o2ib_result result;
@@ -131,10 +124,10 @@ struct report {
 };
 
 void report_table(const struct report *r, FILE *out);
-/* 0, or -ENOMEM. */
+/* As JSON, or else YAML. 0, or -ENOMEM. */
 int report_emit(const struct report *r, bool json, FILE *out);
 
-/* Is any connection other than what was predicted? */
+/* Is any connection of the file of --negotiated other than calculated? */
 bool report_differs(const struct report *r);
 
 #endif

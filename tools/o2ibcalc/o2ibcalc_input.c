@@ -7,11 +7,11 @@
 #include "o2ibcalc.h"
 #include "tools/common/option.h"
 
-/* Words for numbers. */
+/* A word that stands for a number. */
 struct word {
 	const char *name;
 	int32_t value;
-	bool shown; /* instead of the number */
+	bool shown; /* is printed instead of the number */
 };
 
 static const struct word unknown[] = { { "unknown", 0, true }, { 0 } };
@@ -104,8 +104,8 @@ const char *input_near(const char *name)
 
 /* ---- values from text ---- */
 
-static int not_a(const struct input *in, const char *text, const char *expected,
-		 struct complaint *c)
+static int not_expected(const struct input *in, const char *text,
+			const char *expected, struct complaint *c)
 {
 	return complain(c, "%s: %.80s: %s is expected", in->name, text,
 			expected);
@@ -126,14 +126,15 @@ static int set_number(const struct input *in, const char *text, void *field,
 	if ((!w || !w->name) &&
 	    (!number_parse(text, in->min, in->max, &value) ||
 	     (in->expected && (!in->max || (value & (value - 1))))))
-		return not_a(in, text, in->expected ? in->expected : range, c);
+		return not_expected(in, text,
+				    in->expected ? in->expected : range, c);
 	number = w && w->name ? (uint32_t)w->value : (uint32_t)value;
 	memcpy(field, &number, sizeof(number));
 	return 0;
 }
 
-/* A name of an enumeration: else all of them are listed, and the nearest is
- * meant. Kernel people write some in capitals. */
+/* Sets an enumeration by the name of its value, in any case of letters. If
+ * there is no such name, @c lists them all. */
 static int set_name(const struct input *in, const char *text,
 		    struct ulnet_o2ib_conf *conf, struct complaint *c)
 {
@@ -173,10 +174,11 @@ static int set_kernel(const struct input *in, const char *text,
 		return 0;
 	}
 	if (size > sizeof(conf->kernel) || lnet_o2ib_kernel_global_mr(text) < 0)
-		return not_a(in, text,
-			     "a release such as 3.10.0-693.el7, the build of "
-			     "RHEL 7 alone, or none",
-			     c);
+		return not_expected(
+			in, text,
+			"a release such as 3.10.0-693.el7, the build of "
+			"RHEL 7 alone, or none",
+			c);
 	memcpy(conf->kernel, text, size);
 	return 0;
 }
@@ -191,7 +193,7 @@ int input_set(const struct input *in, const char *text,
 	return set_number(in, text, (char *)conf + in->offset, c);
 }
 
-/* ---- and back ---- */
+/* ---- values to text ---- */
 
 static uint32_t number_of(const struct input *in,
 			  const struct ulnet_o2ib_conf *conf)
@@ -202,7 +204,7 @@ static uint32_t number_of(const struct input *in,
 	return number;
 }
 
-/* NULL: it is a number. */
+/* The word that is printed for the value; NULL: its number is. */
 static const char *word_of(const struct input *in,
 			   const struct ulnet_o2ib_conf *conf)
 {

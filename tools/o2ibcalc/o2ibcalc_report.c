@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes of it, as a table that a person reads, or for programs as YAML,
- * which can be read in again, or JSON.
+ * Prints what was calculated: as a table for people, or for programs as JSON or
+ * as YAML, which o2ibcalc can read again.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,100 +11,81 @@
 #include "config/yaml/tree.h"
 #include "o2ibcalc.h"
 
-/* ---- what was calculated of a node, as a list of values with names ---- */
+/* ---- the values that are calculated ---- */
 
 enum value_group {
+	VALUE_BOTH,   /* of the connection, the same for both sides */
 	VALUE_LIMITS, /* of a node, before it is connected */
-	VALUE_CONN,   /* of its side of a connection */
-	VALUE_PEER,   /* of all connections to the peer */
-	VALUE_NODE,   /* of the node */
-	VALUE_GROUPS
+	VALUE_CONN,   /* of a node's side of the connection */
+	VALUE_PEER,   /* of all connections of a node to the other one */
+	VALUE_NODE,   /* of a node with all its peers */
 };
 
-enum place {
-	IN_NODE, /* of each side */
-	IN_RES,
-	IN_HIW, /* of the connection */
-	IN_SENDS,
-};
-
+/* A field of struct ulnet_o2ib_result: @offset is that of side A, and the one
+ * of side B follows @stride bytes later. */
 struct value {
 	const char *name;
 	enum value_group group;
-	const char *words;
-	bool what_if; /* is shown there */
-	enum place place;
-	size_t offset, size;
+	const char *words; /* what it means */
+	bool what_if;	   /* is shown in the answer to --what-if */
+	size_t offset, stride, size;
 };
 
 #define VALUE_TEXT_SIZE 32
 
-#define NODE(field)                                       \
-	IN_NODE, offsetof(struct ulnet_o2ib_node, field), \
-		sizeof(((struct ulnet_o2ib_node *)0)->field)
-#define RES(field)                                            \
-	IN_RES, offsetof(struct ulnet_o2ib_resources, field), \
-		sizeof(((struct ulnet_o2ib_resources *)0)->field)
+/* clang-format off */
+#define VALUE(name, group, what_if, words, field, stride)                    \
+	{ name, VALUE_##group, words, what_if,                               \
+	  offsetof(struct ulnet_o2ib_result, field), stride,                 \
+	  sizeof(((struct ulnet_o2ib_result *)0)->field) }
+#define NODE(name, words)                                                    \
+	VALUE(#name, LIMITS, false, words, node[0].name,                     \
+	      sizeof(struct ulnet_o2ib_node))
+#define RES(group, name, what_if, words)                                     \
+	VALUE(#name, group, what_if, words, res[0].name,                     \
+	      sizeof(struct ulnet_o2ib_resources))
 
 /* They end with one without a name. */
 static const struct value result_values[] = {
-	{ "starts", VALUE_LIMITS, "the NI starts", false, NODE(starts) },
-	{ "pools", VALUE_LIMITS, "pools of memory regions", false,
-	  NODE(pools) },
-	{ "wrs_extra", VALUE_LIMITS, "work requests to register", false,
-	  NODE(wrs_extra) },
-	{ "depth_max", VALUE_LIMITS, "deepest queue", false, NODE(depth_max) },
-	{ "frags_offered", VALUE_LIMITS, "fragments, if it asks", false,
-	  NODE(frags_offered) },
-	{ "frags_accepted", VALUE_LIMITS, "fragments, if it is asked", false,
-	  NODE(frags_accepted) },
-	{ "hiw", VALUE_CONN, "credits owed that are returned at once", true,
-	  IN_HIW, 0, 0 },
-	{ "concurrent_sends", VALUE_CONN, "on this connection", true, IN_SENDS,
-	  0, 0 },
-	{ "max_recv_wr", VALUE_CONN, "messages that can come, posted", true,
-	  RES(max_recv_wr) },
-	{ "rx_bytes", VALUE_CONN, "their memory", true, RES(rx_bytes) },
-	{ "rx_pages", VALUE_CONN, "the same in pages", false, RES(rx_pages) },
-	{ "max_send_wr", VALUE_CONN, "work requests of the send queue", true,
-	  RES(max_send_wr) },
-	{ "max_send_wr_granted", VALUE_CONN, "that the device grants", false,
-	  RES(max_send_wr_granted) },
-	{ "cq_entries", VALUE_CONN, "entries of the completion queue", true,
-	  RES(cq_entries) },
-	{ "posted_max", VALUE_CONN, "messages sent, not completed, at most",
-	  true, RES(posted_max) },
-	{ "bulk_wrs", VALUE_CONN, "work requests of a bulk message", false,
-	  RES(bulk_wrs) },
-	{ "typical_wrs", VALUE_CONN, "in use: all posted are bulk", true,
-	  RES(typical_wrs) },
-	{ "worst_wrs", VALUE_CONN, "in use: all fragments of all", true,
-	  RES(worst_wrs) },
-	{ "worst_percent", VALUE_CONN, "... in percent of max_send_wr", false,
-	  RES(worst_percent) },
-	{ "wire_messages", VALUE_CONN, "messages on their way, each way", false,
-	  RES(wire_messages) },
-	{ "wire_answers", VALUE_CONN, "answers on their way, each way", false,
-	  RES(wire_answers) },
-	{ "conns", VALUE_PEER, "connections", false, RES(conns) },
-	{ "peer_recv_wr", VALUE_PEER, "messages that can come", false,
-	  RES(peer_recv_wr) },
-	{ "peer_send_wr", VALUE_PEER, "work requests of send queues", false,
-	  RES(peer_send_wr) },
-	{ "peer_cq_entries", VALUE_PEER, "entries of completion queues", false,
-	  RES(peer_cq_entries) },
-	{ "peer_rx_bytes", VALUE_PEER, "memory of messages that can come",
-	  false, RES(peer_rx_bytes) },
-	{ "tx_buffers", VALUE_NODE, "messages to be sent, at first", false,
-	  RES(tx_buffers) },
-	{ "tx_bytes", VALUE_NODE, "their memory", false, RES(tx_bytes) },
-	{ "mr_regions", VALUE_NODE, "memory regions in pools", false,
-	  RES(mr_regions) },
-	{ "mr_pages", VALUE_NODE, "pages of each", false, RES(mr_pages) },
-	{ "node_rx_bytes", VALUE_NODE, "memory of messages that can come", true,
-	  RES(node_rx_bytes) },
+	VALUE("queue_depth", BOTH, true, "", conn.depth, 0),
+	VALUE("max_frags", BOTH, true, "", conn.frags, 0),
+	VALUE("rejects", BOTH, true, "", conn.rejects, 0),
+	NODE(starts, "the NI starts"),
+	NODE(pools, "pools of memory regions"),
+	NODE(wrs_extra, "work requests to register"),
+	NODE(depth_max, "deepest queue"),
+	NODE(frags_offered, "fragments, if it asks"),
+	NODE(frags_accepted, "fragments, if it is asked"),
+	VALUE("hiw", CONN, true, "credits owed that are returned at once",
+	      conn.hiw[0], sizeof(uint32_t)),
+	VALUE("concurrent_sends", CONN, true, "on this connection",
+	      conn.concurrent_sends[0], sizeof(uint32_t)),
+	RES(CONN, max_recv_wr, true, "messages that can come, posted"),
+	RES(CONN, rx_bytes, true, "their memory"),
+	RES(CONN, rx_pages, false, "the same in pages"),
+	RES(CONN, max_send_wr, true, "work requests of the send queue"),
+	RES(CONN, max_send_wr_granted, false, "that the device grants"),
+	RES(CONN, cq_entries, true, "entries of the completion queue"),
+	RES(CONN, posted_max, true, "messages sent, not completed, at most"),
+	RES(CONN, bulk_wrs, false, "work requests of a bulk message"),
+	RES(CONN, typical_wrs, true, "in use: all posted are bulk"),
+	RES(CONN, worst_wrs, true, "in use: all fragments of all"),
+	RES(CONN, worst_percent, false, "... in percent of max_send_wr"),
+	RES(CONN, wire_messages, false, "messages on their way, each way"),
+	RES(CONN, wire_answers, false, "answers on their way, each way"),
+	RES(PEER, conns, false, "connections"),
+	RES(PEER, peer_recv_wr, false, "messages that can come"),
+	RES(PEER, peer_send_wr, false, "work requests of send queues"),
+	RES(PEER, peer_cq_entries, false, "entries of completion queues"),
+	RES(PEER, peer_rx_bytes, false, "memory of messages that can come"),
+	RES(NODE, tx_buffers, false, "messages to be sent, at first"),
+	RES(NODE, tx_bytes, false, "their memory"),
+	RES(NODE, mr_regions, false, "memory regions in pools"),
+	RES(NODE, mr_pages, false, "pages of each"),
+	RES(NODE, node_rx_bytes, true, "memory of messages that can come"),
 	{ 0 },
 };
+/* clang-format on */
 
 static bool value_is_bool(const struct value *v)
 {
@@ -115,48 +96,60 @@ static int64_t value_of(const struct value *v,
 			const struct ulnet_o2ib_result *r,
 			enum ulnet_o2ib_side side)
 {
-	const char *from = (const char *)&r->res[side];
-	uint32_t word;
-	uint64_t large;
-	bool truth;
+	const void *at = (const char *)r + v->offset + side * v->stride;
 
-	if (v->place == IN_HIW)
-		return r->conn.hiw[side];
-	if (v->place == IN_SENDS)
-		return r->conn.concurrent_sends[side];
-	if (v->place == IN_NODE)
-		from = (const char *)&r->node[side];
-	if (v->size == sizeof(truth)) {
-		memcpy(&truth, from + v->offset, sizeof(truth));
-		return truth;
-	}
-	if (v->size == sizeof(word)) {
-		memcpy(&word, from + v->offset, sizeof(word));
-		return word;
-	}
-	memcpy(&large, from + v->offset, sizeof(large));
-	return (int64_t)large;
+	if (value_is_bool(v))
+		return *(const bool *)at;
+	return v->size == sizeof(uint32_t) ? *(const uint32_t *)at
+					   : (int64_t) * (const uint64_t *)at;
 }
 
-/* The value of a note: numbers stand for some. Returns @buf. */
-static char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
-		       char buf[VALUE_TEXT_SIZE])
+static const char *yes_no(bool value)
+{
+	return value ? "yes" : "no";
+}
+
+/* The text is constant or in @buf. */
+static const char *value_text(const struct value *v,
+			      const struct ulnet_o2ib_result *r,
+			      enum ulnet_o2ib_side side,
+			      char buf[VALUE_TEXT_SIZE])
+{
+	int64_t value = value_of(v, r, side);
+
+	if (value_is_bool(v))
+		return yes_no(value);
+	snprintf(buf, VALUE_TEXT_SIZE, "%" PRId64, value);
+	return buf;
+}
+
+/* @value, which is that of @note or the one before it, as a text that is
+ * constant or in @buf. */
+static const char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
+			     char buf[VALUE_TEXT_SIZE])
 {
 	static const char *const truths[] = { "global_mr", "pools",
 					      "connected" };
 
-	if (strcmp(note->name, "registration") == 0) {
-		snprintf(buf, VALUE_TEXT_SIZE, "%s",
-			 lnet_o2ib_registration_name(
-				 (enum ulnet_o2ib_registration)value));
-		return buf;
-	}
-	snprintf(buf, VALUE_TEXT_SIZE, "%" PRId64, value);
+	if (strcmp(note->name, "registration") == 0)
+		return lnet_o2ib_registration_name(
+			(enum ulnet_o2ib_registration)value);
 	for (size_t i = 0; i < sizeof(truths) / sizeof(truths[0]); i++)
 		if (strcmp(note->name, truths[i]) == 0)
-			snprintf(buf, VALUE_TEXT_SIZE, "%s",
-				 value ? "yes" : "no");
+			return yes_no(value);
+	snprintf(buf, VALUE_TEXT_SIZE, "%" PRId64, value);
 	return buf;
+}
+
+static bool is_connected(const struct ulnet_o2ib_result *r)
+{
+	return r->conn.verdict == LNET_O2IB_CONNECTED;
+}
+
+/* Have the values of VALUE_CONN, VALUE_PEER and VALUE_NODE been calculated? */
+static bool has_resources(const struct ulnet_o2ib_result *r)
+{
+	return is_connected(r) || r->conn.verdict == LNET_O2IB_NO_CQ;
 }
 
 static const char *side_name(enum ulnet_o2ib_side side)
@@ -200,7 +193,8 @@ static const char *map_words(enum ulnet_o2ib_model model)
 	}
 }
 
-/* For A or B; NULL: nothing special. */
+/* What the input of @w means for the node of @side, A or B; NULL: nothing is to
+ * be said. */
 static const char *what_if_words(const struct report *r,
 				 const struct what_if *w,
 				 enum ulnet_o2ib_side side)
@@ -220,7 +214,7 @@ static const char *what_if_words(const struct report *r,
 	return NULL;
 }
 
-/* Was it not noted without the other value, too? */
+/* Is @n a problem that the nodes do not have as they are? */
 static bool what_if_is_new(const struct report *r,
 			   const struct ulnet_o2ib_note *n)
 {
@@ -233,7 +227,7 @@ static bool what_if_is_new(const struct report *r,
 	return true;
 }
 
-/* ---- how what was negotiated compares ---- */
+/* ---- what was negotiated, compared with what was calculated ---- */
 
 static bool report_depth_differs(const struct report *r,
 				 const struct negotiated *c)
@@ -247,10 +241,10 @@ static bool report_frags_differ(const struct report *r,
 	return c->has_frags && c->frags != r->result.conn.frags;
 }
 
-/* Is the connection there, and should not be? */
+/* Are nodes connected that should not be? */
 static bool report_unexpected(const struct report *r)
 {
-	return r->negotiated.n && r->result.conn.verdict != LNET_O2IB_CONNECTED;
+	return r->negotiated.n && !is_connected(&r->result);
 }
 
 bool report_differs(const struct report *r)
@@ -270,25 +264,24 @@ bool report_differs(const struct report *r)
 #define VALUE_WIDTH 14
 #define WHAT_WIDTH  12
 
-static const struct ulnet_o2ib_note *changed(const struct report *r,
-					     enum ulnet_o2ib_side side,
-					     const char *name)
+/* Is the value other than what was configured? */
+static bool is_changed(const struct report *r, enum ulnet_o2ib_side side,
+		       const char *name)
 {
-	const struct ulnet_o2ib_note *note;
-
 	for (unsigned int i = 0; i < r->notes.n; i++) {
-		note = &r->notes.note[i];
+		const struct ulnet_o2ib_note *note = &r->notes.note[i];
+
 		if (note->kind == LNET_O2IB_CHANGED && note->side == side &&
 		    strcmp(note->name, name) == 0)
-			return note;
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void row(FILE *out, const char *name, const char *a, const char *b,
 		const char *words)
 {
-	/* Releases of kernels may be long. */
+	/* A kernel's release may be longer than the column, and is cut. */
 	fprintf(out, "  %-*s%*.*s%*.*s", NAME_WIDTH, name, VALUE_WIDTH,
 		VALUE_WIDTH - 1, a, VALUE_WIDTH, VALUE_WIDTH - 1, b);
 	fprintf(out, *words ? "   %s\n" : "%s\n", words);
@@ -304,13 +297,13 @@ static char *tunable_text(const struct report *r, const struct input *in,
 
 	input_text(in, &r->result.node[side].conf, buf);
 	length = strlen(buf);
-	if (changed(r, side, in->name) && length + 1 < INPUT_TEXT_SIZE)
+	if (is_changed(r, side, in->name) && length + 1 < INPUT_TEXT_SIZE)
 		memcpy(buf + length, "*", 2);
 	return buf;
 }
 
-/* Only when somebody has said something about it. */
-static bool o2ibcalc_report_is_shown(const struct report *r, const char *name)
+/* Some inputs are shown only if a node of the pair uses them. */
+static bool input_is_shown(const struct report *r, const char *name)
 {
 	const struct ulnet_o2ib_conf *a = &r->result.node[0].conf;
 	const struct ulnet_o2ib_conf *b = &r->result.node[1].conf;
@@ -330,7 +323,7 @@ static void put_tunables(const struct report *r, FILE *out)
 	fprintf(out, "%-*s%*s%*s\n", NAME_WIDTH + 2, "Tunables, as adjusted",
 		VALUE_WIDTH, "A", VALUE_WIDTH, "B");
 	for (const struct input *in = inputs; in->name; in++) {
-		if (o2ibcalc_report_is_shown(r, in->name))
+		if (input_is_shown(r, in->name))
 			row(out, in->name, tunable_text(r, in, 0, a),
 			    tunable_text(r, in, 1, b), "");
 	}
@@ -355,7 +348,7 @@ static void put_changes(const struct report *r, FILE *out)
 	}
 }
 
-/* Work requests that are granted are of interest when they are fewer. */
+/* Is @v the number of work requests that devices grant, and they grant all? */
 static bool is_granted(const struct report *r, const struct value *v)
 {
 	const struct ulnet_o2ib_resources *res = r->result.res;
@@ -368,28 +361,16 @@ static bool is_granted(const struct report *r, const struct value *v)
 static void put_group(const struct report *r, enum value_group group,
 		      const char *title, FILE *out)
 {
-	const struct value *v;
-	char text[2][VALUE_TEXT_SIZE];
+	char a[VALUE_TEXT_SIZE], b[VALUE_TEXT_SIZE];
 
 	fprintf(out, "\n%-*s%*s%*s\n", NAME_WIDTH + 2, title, VALUE_WIDTH, "A",
 		VALUE_WIDTH, "B");
-	for (v = result_values; v->name; v++) {
-		if (v->group != group || is_granted(r, v))
-			continue;
-		for (int side = 0; side < 2; side++) {
-			int64_t value =
-				value_of(v, &r->result,
-					 side ? LNET_O2IB_B : LNET_O2IB_A);
-
-			if (value_is_bool(v))
-				snprintf(text[side], VALUE_TEXT_SIZE, "%s",
-					 value ? "yes" : "no");
-			else
-				snprintf(text[side], VALUE_TEXT_SIZE,
-					 "%" PRId64, value);
-		}
-		row(out, v->name, text[0], text[1], v->words);
-	}
+	for (const struct value *v = result_values; v->name; v++)
+		if (v->group == group && !is_granted(r, v))
+			row(out, v->name,
+			    value_text(v, &r->result, LNET_O2IB_A, a),
+			    value_text(v, &r->result, LNET_O2IB_B, b),
+			    v->words);
 }
 
 /* ---- the connection ---- */
@@ -432,7 +413,7 @@ static void print_conn(const struct report *r, FILE *out)
 							      : LNET_O2IB_A));
 	for (unsigned int i = 0; i < c->nattempts; i++)
 		put_attempt(&c->attempts[i], i + 1, out);
-	if (c->verdict == LNET_O2IB_CONNECTED)
+	if (is_connected(&r->result))
 		fprintf(out, "\nConnected: queue depth %u, %u fragments\n",
 			c->depth, c->frags);
 	else
@@ -482,12 +463,12 @@ static void put_problems(const struct report *r, FILE *out)
 static void put_why(const struct ulnet_o2ib_note *n, FILE *out)
 {
 	char before[VALUE_TEXT_SIZE], now[VALUE_TEXT_SIZE];
+	const char *value = note_text(n, n->value, now);
 
-	fprintf(out, "  %-7s  %s = %s", side_name(n->side), n->name,
-		note_text(n, n->value, now));
+	fprintf(out, "  %-7s  %s = %s", side_name(n->side), n->name, value);
 	if (n->kind == LNET_O2IB_CHANGED)
 		fprintf(out, ", not %s", note_text(n, n->before, before));
-	if (*n->how && strcmp(n->how, now) != 0)
+	if (*n->how && strcmp(n->how, value) != 0)
 		fprintf(out, " (%s)", n->how);
 	fprintf(out, "\n           %s [%s]\n", n->rule->text, n->rule->id);
 }
@@ -501,28 +482,18 @@ static void put_whys(const struct report *r, FILE *out)
 
 /* ---- what if ---- */
 
-/* @v NULL: of the connection. */
-static int64_t line_value(const struct ulnet_o2ib_result *result,
-			  const char *name, const struct value *v,
-			  enum ulnet_o2ib_side side)
+/* A line of the table: @v as it is, and with each other value of the input. */
+static void put_what_if_line(const struct report *r, const struct what_if *w,
+			     const char *name, const struct value *v,
+			     enum ulnet_o2ib_side side, FILE *out)
 {
-	if (v)
-		return value_of(v, result, side);
-	if (*name == 'q')
-		return result->conn.depth;
-	return *name == 'm' ? result->conn.frags : result->conn.rejects;
-}
+	char text[VALUE_TEXT_SIZE];
 
-static void o2ibcalc_report_put_line(const struct report *r,
-				     const struct what_if *w, const char *name,
-				     const struct value *v,
-				     enum ulnet_o2ib_side side, FILE *out)
-{
-	fprintf(out, "  %-*s%*" PRId64, NAME_WIDTH + 2, name, WHAT_WIDTH,
-		line_value(&r->result, name, v, side));
+	fprintf(out, "  %-*s%*s", NAME_WIDTH + 2, name, WHAT_WIDTH,
+		value_text(v, &r->result, side, text));
 	for (unsigned int i = 0; i < w->n; i++)
-		fprintf(out, "%*" PRId64, WHAT_WIDTH,
-			line_value(&w->values[i].result, name, v, side));
+		fprintf(out, "%*s", WHAT_WIDTH,
+			value_text(v, &w->values[i].result, side, text));
 	fputc('\n', out);
 }
 
@@ -541,29 +512,25 @@ static bool same_for_both(const struct report *r, const struct what_if *w,
 static void put_values(const struct report *r, const struct what_if *w,
 		       FILE *out)
 {
-	const struct value *v;
 	char name[64];
 
-	for (v = result_values; v->name; v++) {
+	for (const struct value *v = result_values; v->name; v++) {
 		if (!v->what_if)
 			continue;
 		if (same_for_both(r, w, v)) {
-			o2ibcalc_report_put_line(r, w, v->name, v, LNET_O2IB_A,
-						 out);
+			put_what_if_line(r, w, v->name, v, LNET_O2IB_A, out);
 			continue;
 		}
-		for (int side = 0; side < 2; side++) {
-			snprintf(name, sizeof(name), "%s: %s", side ? "B" : "A",
+		for (unsigned int side = 0; side < 2; side++) {
+			snprintf(name, sizeof(name), "%s: %s", side_name(side),
 				 v->name);
-			o2ibcalc_report_put_line(
-				r, w, name, v, side ? LNET_O2IB_B : LNET_O2IB_A,
-				out);
+			put_what_if_line(r, w, name, v, side, out);
 		}
 	}
 }
 
-static void o2ibcalc_report_put_words(const struct report *r,
-				      const struct what_if *w, FILE *out)
+static void put_words(const struct report *r, const struct what_if *w,
+		      FILE *out)
 {
 	const char *a = what_if_words(r, w, LNET_O2IB_A);
 	const char *b = what_if_words(r, w, LNET_O2IB_B);
@@ -578,53 +545,45 @@ static void o2ibcalc_report_put_words(const struct report *r,
 		fprintf(out, "  B: %s.\n", b);
 }
 
-/* More may be posted than there are credits for. */
+/* Warns if @v would let a node post more messages than it has credits for. */
 static void put_beyond(const struct what_if *w, const struct variant *v,
 		       FILE *out)
 {
 	const struct ulnet_o2ib_conn *c = &v->result.conn;
 
 	if (strcmp(w->input->name, "concurrent_sends") != 0 ||
-	    c->verdict != LNET_O2IB_CONNECTED)
+	    !is_connected(&v->result))
 		return;
-	for (int i = 0; i < 2; i++) {
-		if ((w->side != LNET_O2IB_BOTH && (int)w->side != i) ||
-		    v->result.res[i].posted_max <= c->depth)
-			continue;
-		fprintf(out,
-			"  %s: warning: %s: concurrent_sends %u is above the "
-			"depth %u: credits are the limit, not sends\n",
-			v->text, i ? "B" : "A", v->result.res[i].posted_max,
-			c->depth);
-	}
+	for (unsigned int side = 0; side < 2; side++)
+		if ((w->side == LNET_O2IB_BOTH || w->side == side) &&
+		    v->result.res[side].posted_max > c->depth)
+			fprintf(out,
+				"  %s: warning: %s: concurrent_sends %u is "
+				"above the depth %u: credits are the limit, "
+				"not sends\n",
+				v->text, side_name(side),
+				v->result.res[side].posted_max, c->depth);
 }
 
 static void print_what_if(const struct report *r, const struct what_if *w,
 			  FILE *out)
 {
-	const struct variant *v;
-	char title[64];
-
-	snprintf(title, sizeof(title), "What if %s", w->input->name);
-	fprintf(out, "\n%s of %s were\n", title, side_name(w->side));
+	fprintf(out, "\nWhat if %s of %s were\n", w->input->name,
+		side_name(w->side));
 	fprintf(out, "%-*s%*s", NAME_WIDTH + 4, "", WHAT_WIDTH, "now");
 	for (unsigned int i = 0; i < w->n; i++)
 		fprintf(out, "%*s", WHAT_WIDTH, w->values[i].text);
 	fprintf(out, "\n  %-*s%*s", NAME_WIDTH + 2, "connected", WHAT_WIDTH,
-		r->result.conn.verdict == LNET_O2IB_CONNECTED ? "yes" : "no");
+		yes_no(is_connected(&r->result)));
 	for (unsigned int i = 0; i < w->n; i++)
 		fprintf(out, "%*s", WHAT_WIDTH,
-			w->values[i].result.conn.verdict == LNET_O2IB_CONNECTED
-				? "yes"
-				: "no");
+			yes_no(is_connected(&w->values[i].result)));
 	fputc('\n', out);
-	o2ibcalc_report_put_line(r, w, "queue_depth", NULL, LNET_O2IB_A, out);
-	o2ibcalc_report_put_line(r, w, "max_frags", NULL, LNET_O2IB_A, out);
-	o2ibcalc_report_put_line(r, w, "rejects", NULL, LNET_O2IB_A, out);
 	put_values(r, w, out);
-	o2ibcalc_report_put_words(r, w, out);
+	put_words(r, w, out);
 	for (unsigned int i = 0; i < w->n; i++) {
-		v = &w->values[i];
+		const struct variant *v = &w->values[i];
+
 		put_beyond(w, v, out);
 		for (unsigned int k = 0; k < v->notes.n; k++) {
 			if (!what_if_is_new(r, &v->notes.note[k]))
@@ -637,10 +596,38 @@ static void print_what_if(const struct report *r, const struct what_if *w,
 
 /* ---- what was negotiated ---- */
 
-static void print_negotiated(const struct report *r, FILE *out)
+/* The beginning of a line about @c. */
+static void put_line_start(const struct report *r, const struct negotiated *c,
+			   FILE *out)
+{
+	fprintf(out, "%s:%lu: %s%s", r->negotiated_file, c->line, c->nid,
+		*c->nid ? ": " : "");
+}
+
+static void put_differences(const struct report *r, const struct negotiated *c,
+			    FILE *out)
 {
 	const struct ulnet_o2ib_conn *conn = &r->result.conn;
 
+	if (report_unexpected(r)) {
+		put_line_start(r, c, out);
+		fputs("connected; no connection was predicted\n", out);
+		return;
+	}
+	if (report_depth_differs(r, c)) {
+		put_line_start(r, c, out);
+		fprintf(out, "queue_depth is %ju; %u was predicted\n",
+			(uintmax_t)c->depth, conn->depth);
+	}
+	if (report_frags_differ(r, c)) {
+		put_line_start(r, c, out);
+		fprintf(out, "max_frags is %ju; %u was predicted\n",
+			(uintmax_t)c->frags, conn->frags);
+	}
+}
+
+static void print_negotiated(const struct report *r, FILE *out)
+{
 	if (!report_differs(r)) {
 		fprintf(out, "\n%s: as predicted: %zu connection%s\n",
 			r->negotiated_file, r->negotiated.n,
@@ -648,41 +635,17 @@ static void print_negotiated(const struct report *r, FILE *out)
 		return;
 	}
 	fputc('\n', out);
-	for (size_t i = 0; i < r->negotiated.n; i++) {
-		const struct negotiated *c = &r->negotiated.conns[i];
-		const char *gap = *c->nid ? ": " : "";
-
-		if (report_unexpected(r)) {
-			fprintf(out,
-				"%s:%lu: %s%sconnected; no connection was "
-				"predicted\n",
-				r->negotiated_file, c->line, c->nid, gap);
-			continue;
-		}
-		if (report_depth_differs(r, c))
-			fprintf(out,
-				"%s:%lu: %s%squeue_depth is %ju; %u was "
-				"predicted\n",
-				r->negotiated_file, c->line, c->nid, gap,
-				(uintmax_t)c->depth, conn->depth);
-		if (report_frags_differ(r, c))
-			fprintf(out,
-				"%s:%lu: %s%smax_frags is %ju; %u was "
-				"predicted\n",
-				r->negotiated_file, c->line, c->nid, gap,
-				(uintmax_t)c->frags, conn->frags);
-	}
+	for (size_t i = 0; i < r->negotiated.n; i++)
+		put_differences(r, &r->negotiated.conns[i], out);
 }
 
 void report_table(const struct report *r, FILE *out)
 {
-	enum ulnet_o2ib_verdict verdict = r->result.conn.verdict;
-
 	put_tunables(r, out);
 	put_changes(r, out);
 	put_group(r, VALUE_LIMITS, "Limits", out);
 	print_conn(r, out);
-	if (verdict == LNET_O2IB_CONNECTED || verdict == LNET_O2IB_NO_CQ)
+	if (has_resources(&r->result))
 		put_resources(r, out);
 	put_problems(r, out);
 	for (unsigned int i = 0; i < r->nwhat_ifs; i++)
@@ -695,8 +658,8 @@ void report_table(const struct report *r, FILE *out)
 
 /* ==== for programs ==== */
 
-/* What YAML takes for something else than a text. */
-static bool o2ibcalc_report_is_word(const char *text)
+/* Does YAML take @text for a text although it is not quoted? */
+static bool needs_no_quotes(const char *text)
 {
 	static const char *const others[] = { "yes", "no",  "true", "false",
 					      "on",  "off", "null", "y",
@@ -713,8 +676,7 @@ static bool o2ibcalc_report_is_word(const char *text)
 
 static void emit_text(struct tree *t, const char *key, const char *text)
 {
-	tree_text(t, key,
-		  o2ibcalc_report_is_word(text) ? TREE_PLAIN : TREE_DOUBLE,
+	tree_text(t, key, needs_no_quotes(text) ? TREE_PLAIN : TREE_DOUBLE,
 		  text);
 }
 
@@ -752,23 +714,16 @@ static void put_value(struct tree *t, const struct value *v,
 		tree_int(t, v->name, value);
 }
 
-/* Has it got resources? */
-static bool has_sides(const struct ulnet_o2ib_result *result)
-{
-	return result->conn.verdict == LNET_O2IB_CONNECTED ||
-	       result->conn.verdict == LNET_O2IB_NO_CQ;
-}
-
 static void put_side(struct tree *parent, const char *key,
 		     const struct ulnet_o2ib_result *result,
 		     enum ulnet_o2ib_side side)
 {
 	struct tree *t = tree_map(parent, key);
-	const struct value *v;
 
 	put_conf(t, "tunables", &result->node[side].conf);
-	for (v = result_values; v->name; v++)
-		if (v->group == VALUE_LIMITS || has_sides(result))
+	for (const struct value *v = result_values; v->name; v++)
+		if (v->group == VALUE_LIMITS ||
+		    (v->group != VALUE_BOTH && has_resources(result)))
 			put_value(t, v, result, side);
 }
 
@@ -809,67 +764,72 @@ static void put_note(struct tree *list, const struct ulnet_o2ib_note *n)
 		emit_text(t, "how", n->how);
 }
 
+/* The notes of one kind. */
 static void put_notes(struct tree *parent, const char *key,
 		      const struct ulnet_o2ib_notes *notes,
-		      enum ulnet_o2ib_note_kind from,
-		      enum ulnet_o2ib_note_kind to)
+		      enum ulnet_o2ib_note_kind kind)
 {
 	struct tree *list = tree_seq(parent, key);
 
 	for (unsigned int i = 0; i < notes->n; i++)
-		if (notes->note[i].kind >= from && notes->note[i].kind <= to)
+		if (notes->note[i].kind == kind)
 			put_note(list, &notes->note[i]);
 }
 
-static void put_conn(struct tree *t, const struct ulnet_o2ib_conn *conn)
+static void put_problem_notes(struct tree *parent,
+			      const struct ulnet_o2ib_notes *notes)
 {
-	emit_bool(t, "connected", conn->verdict == LNET_O2IB_CONNECTED);
-	if (conn->verdict != LNET_O2IB_CONNECTED)
+	put_notes(parent, "warnings", notes, LNET_O2IB_WARNING);
+	put_notes(parent, "errors", notes, LNET_O2IB_ERROR);
+}
+
+static void put_conn(struct tree *t, const struct ulnet_o2ib_result *result)
+{
+	const struct ulnet_o2ib_conn *conn = &result->conn;
+
+	emit_bool(t, "connected", is_connected(result));
+	if (!is_connected(result))
 		emit_text(t, "reason", lnet_o2ib_verdict_text(conn->verdict));
 	tree_int(t, "version", conn->version);
-	tree_int(t, "queue_depth", conn->depth);
-	tree_int(t, "max_frags", conn->frags);
-	tree_int(t, "rejects", conn->rejects);
+	for (const struct value *v = result_values; v->name; v++)
+		if (v->group == VALUE_BOTH)
+			put_value(t, v, result, LNET_O2IB_A);
 }
 
 static void put_result(struct tree *parent, const struct report *r)
 {
 	const struct ulnet_o2ib_result *result = &r->result;
-	struct tree *t = tree_map(parent, "result");
+	struct tree *t = tree_map(parent, "result"), *list;
 
-	put_conn(t, &result->conn);
+	put_conn(t, result);
 	put_attempts(t, &result->conn);
 	put_side(t, "a", result, LNET_O2IB_A);
 	put_side(t, "b", result, LNET_O2IB_B);
-	put_notes(t, "changes", &r->notes, LNET_O2IB_CHANGED,
-		  LNET_O2IB_CHANGED);
-	put_notes(t, "warnings", &r->notes, LNET_O2IB_WARNING,
-		  LNET_O2IB_WARNING);
-	put_notes(t, "errors", &r->notes, LNET_O2IB_ERROR, LNET_O2IB_ERROR);
-	if (r->explain)
-		put_notes(t, "explain", &r->notes, LNET_O2IB_COMPUTED,
-			  LNET_O2IB_ERROR);
+	put_notes(t, "changes", &r->notes, LNET_O2IB_CHANGED);
+	put_problem_notes(t, &r->notes);
+	if (!r->explain)
+		return;
+	list = tree_seq(t, "explain");
+	for (unsigned int i = 0; i < r->notes.n; i++)
+		put_note(list, &r->notes.note[i]);
 }
 
 static void put_variant(struct tree *list, const struct variant *variant)
 {
-	static const char *const sides[] = { "a", "b" };
-	struct tree *t = tree_map(list, NULL), *side_t;
-	const struct value *v;
+	const struct ulnet_o2ib_result *result = &variant->result;
+	struct tree *t = tree_map(list, NULL), *of_side;
 
 	emit_text(t, "value", variant->text);
-	put_conn(t, &variant->result.conn);
-	for (int side = 0; side < 2 && has_sides(&variant->result); side++) {
-		side_t = tree_map(t, sides[side]);
-		for (v = result_values; v->name; v++)
-			if (v->what_if)
-				put_value(side_t, v, &variant->result,
-					  side ? LNET_O2IB_B : LNET_O2IB_A);
+	put_conn(t, result);
+	for (unsigned int side = 0; side < 2; side++) {
+		if (!has_resources(result))
+			break;
+		of_side = tree_map(t, side == LNET_O2IB_A ? "a" : "b");
+		for (const struct value *v = result_values; v->name; v++)
+			if (v->what_if && v->group != VALUE_BOTH)
+				put_value(of_side, v, result, side);
 	}
-	put_notes(t, "warnings", &variant->notes, LNET_O2IB_WARNING,
-		  LNET_O2IB_WARNING);
-	put_notes(t, "errors", &variant->notes, LNET_O2IB_ERROR,
-		  LNET_O2IB_ERROR);
+	put_problem_notes(t, &variant->notes);
 }
 
 static void put_what_ifs(struct tree *parent, const struct report *r)
@@ -922,8 +882,8 @@ static void put_negotiated(struct tree *parent, const struct report *r)
 
 /* ---- JSON ---- */
 
-/* Bytes that are no ASCII come from the user: each becomes a character of this
- * number. */
+/* A byte that is no ASCII, which only users' texts have, becomes the character
+ * of that number. */
 static void put_quoted(FILE *out, const char *text)
 {
 	fputc('"', out);

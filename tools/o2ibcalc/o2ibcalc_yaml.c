@@ -13,17 +13,17 @@
 
 /* ---- documents ---- */
 
-/* As complain(), about @t. */
+/* As complain(), with the line of @t. */
 #define wrong(c, t, ...) ((c)->line = (t)->line, complain(c, __VA_ARGS__))
 
-/* NULL: it is no text. */
+/* NULL: @t is no scalar, or NULL. */
 static const char *text_of(const struct tree *t)
 {
 	return t && t->kind == TREE_SCALAR ? t->text : NULL;
 }
 
-/* NULL: @c tells why. */
-static struct doc *o2ibcalc_yaml_parse(struct complaint *c, const char *text)
+/* NULL: @c says why. */
+static struct doc *doc_parse(struct complaint *c, const char *text)
 {
 	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
 						   TREE_DEPTH_MAX };
@@ -45,9 +45,8 @@ static struct doc *o2ibcalc_yaml_parse(struct complaint *c, const char *text)
 
 /* ---- a node's inputs ---- */
 
-static int o2ibcalc_yaml_take_value(struct complaint *c, const struct input *in,
-				    const struct tree *value,
-				    struct ulnet_o2ib_conf *conf)
+static int take_value(struct complaint *c, const struct input *in,
+		      const struct tree *value, struct ulnet_o2ib_conf *conf)
 {
 	if (!text_of(value))
 		return wrong(c, value, "%s: a value is expected", in->name);
@@ -55,7 +54,8 @@ static int o2ibcalc_yaml_take_value(struct complaint *c, const struct input *in,
 	return input_set(in, value->text, conf, c);
 }
 
-/* What lnetctl shows has much that is not asked for. */
+/* Takes the inputs out of a mapping that lnetctl has written; what else is in
+ * it is ignored. */
 static int take_shown(struct complaint *c, const struct tree *map,
 		      struct ulnet_o2ib_conf *conf)
 {
@@ -66,7 +66,7 @@ static int take_shown(struct complaint *c, const struct tree *map,
 		return 0;
 	tree_for_each (value, map) {
 		in = input_find(value->key);
-		if (in && o2ibcalc_yaml_take_value(c, in, value, conf))
+		if (in && take_value(c, in, value, conf))
 			return -1;
 	}
 	return 0;
@@ -86,9 +86,9 @@ static bool is_seq(const struct tree *t)
 	return t && t->kind == TREE_SEQ;
 }
 
-/* The first NI on a net of this type, and how many more there are. */
+/* Finds the first NI on a net of type o2ib, and counts the others. */
 static const struct tree *find_ni(const struct tree *nets,
-				  struct node_origin *origin)
+				  struct shown_ni *shown)
 {
 	const struct tree *net, *ni, *nis, *first = NULL;
 	const char *type, *nid;
@@ -102,12 +102,12 @@ static const struct tree *find_ni(const struct tree *nets,
 			continue;
 		tree_for_each (ni, nis) {
 			if (first) {
-				origin->others++;
+				shown->others++;
 				continue;
 			}
 			first = ni;
 			nid = text_of(tree_get(ni, "nid"));
-			snprintf(origin->nid, sizeof(origin->nid), "%s",
+			snprintf(shown->nid, sizeof(shown->nid), "%s",
 				 nid ? nid : "?");
 		}
 	}
@@ -115,22 +115,22 @@ static const struct tree *find_ni(const struct tree *nets,
 }
 
 static int take_nets(struct complaint *c, const struct tree *nets,
-		     struct ulnet_o2ib_conf *conf, struct node_origin *origin)
+		     struct ulnet_o2ib_conf *conf, struct shown_ni *shown)
 {
-	const struct tree *ni = find_ni(nets, origin);
+	const struct tree *ni = find_ni(nets, shown);
 
 	if (ni && !tree_get(ni, "lnd tunables"))
 		return wrong(c, ni,
 			     "%s has no \"lnd tunables\": show it with "
 			     "\"lnetctl net show -v 4\"",
-			     origin->nid);
+			     shown->nid);
 	if (ni)
 		return take_tunables(c, ni, conf);
 	return wrong(c, nets, "no NI is on an o2ib net");
 }
 
-/* Names that mean the same are not there twice. */
-static bool is_given(uint64_t *given, unsigned int number)
+/* Adds @number to the set *@given. Was it there already? */
+static bool is_repeated(uint64_t *given, unsigned int number)
 {
 	bool before = *given >> number & 1;
 
@@ -138,7 +138,7 @@ static bool is_given(uint64_t *given, unsigned int number)
 	return before;
 }
 
-/* An input by its name. @given: what was there already. */
+/* Takes one input; @given is the set of those that were there before. */
 static int take_input(struct complaint *c, const struct tree *value,
 		      uint64_t *given, struct ulnet_o2ib_conf *conf)
 {
@@ -149,29 +149,29 @@ static int take_input(struct complaint *c, const struct tree *value,
 		c->near = input_near(value->key);
 		return -1;
 	}
-	if (is_given(given, (unsigned int)(in - inputs)))
+	if (is_repeated(given, (unsigned int)(in - inputs)))
 		return wrong(c, value, "%s is there twice", in->name);
-	return o2ibcalc_yaml_take_value(c, in, value, conf);
+	return take_value(c, in, value, conf);
 }
 
 static int take_node(struct complaint *c, const struct tree *map,
-		     struct ulnet_o2ib_conf *conf, struct node_origin *origin)
+		     struct ulnet_o2ib_conf *conf, struct shown_ni *shown)
 {
 	const struct tree *value, *nets = tree_get(map, "net");
 	uint64_t given = 0;
-	bool shown;
+	bool by_lnetctl;
 
-	/* What lnetctl shows, and inputs beside that, which count more. */
 	if (map->kind != TREE_MAP)
 		return wrong(c, map,
 			     "inputs such as \"peer_credits: 8\" are expected");
-	shown = nets || tree_get(map, "tunables") ||
-		tree_get(map, "lnd tunables");
-	if ((nets && take_nets(c, nets, conf, origin)) ||
+	/* Inputs beside what lnetctl shows override it. */
+	by_lnetctl = nets || tree_get(map, "tunables") ||
+		     tree_get(map, "lnd tunables");
+	if ((nets && take_nets(c, nets, conf, shown)) ||
 	    take_tunables(c, map, conf))
 		return -1;
 	tree_for_each (value, map)
-		if ((!shown || input_find(value->key)) &&
+		if ((!by_lnetctl || input_find(value->key)) &&
 		    take_input(c, value, &given, conf))
 			return -1;
 	return 0;
@@ -187,15 +187,15 @@ enum top {
 	TOP_NPEERS,
 };
 
-/* The rest is output of this program, which may be fed in again. */
+/* The keys of a file, by the numbers above. The others are in the output of
+ * this program, which can be read, and are ignored. */
 static const char *const tops[] = {
 	"a",	  "b",	     "both",	   "initiator", "npeers",
 	"result", "what_if", "negotiated", NULL,
 };
 
-static int o2ibcalc_yaml_take_initiator(struct complaint *c,
-					const struct tree *value,
-					struct ulnet_o2ib_pair *pair)
+static int initiator_read(struct complaint *c, const struct tree *value,
+			  struct ulnet_o2ib_pair *pair)
 {
 	const char *text = text_of(value) ? value->text : "";
 
@@ -210,7 +210,7 @@ static int o2ibcalc_yaml_take_initiator(struct complaint *c,
 	return 0;
 }
 
-static int take_npeers(struct complaint *c, const struct tree *value,
+static int npeers_read(struct complaint *c, const struct tree *value,
 		       struct ulnet_o2ib_pair *pair)
 {
 	const char *text = text_of(value) ? value->text : "";
@@ -229,7 +229,7 @@ static int no_top(struct complaint *c, const struct tree *value)
 {
 	struct nearest near;
 
-	/* An input that is not said to be whose. */
+	/* An input, but of which node? */
 	if (input_find(value->key))
 		return wrong(c, value, "%s: of \"a:\", \"b:\" or \"both:\"?",
 			     value->key);
@@ -245,35 +245,35 @@ static int no_top(struct complaint *c, const struct tree *value)
 }
 
 static int take_both(struct complaint *c, const struct tree *map,
-		     struct ulnet_o2ib_pair *pair, struct node_origin *origin)
+		     struct ulnet_o2ib_pair *pair, struct shown_ni *shown)
 {
-	struct node_origin again = { .nid = "" };
+	struct shown_ni again = { .nid = "" };
 
-	if (take_node(c, map, &pair->node[LNET_O2IB_A], origin))
+	if (take_node(c, map, &pair->node[LNET_O2IB_A], shown))
 		return -1;
 	return take_node(c, map, &pair->node[LNET_O2IB_B], &again);
 }
 
 static int take_top(struct complaint *c, unsigned int top,
 		    const struct tree *value, struct ulnet_o2ib_pair *pair,
-		    struct node_origin *origin)
+		    struct shown_ni *shown)
 {
 	switch (top) {
 	case TOP_A:
-		return take_node(c, value, &pair->node[LNET_O2IB_A], origin);
+		return take_node(c, value, &pair->node[LNET_O2IB_A], shown);
 	case TOP_B:
-		return take_node(c, value, &pair->node[LNET_O2IB_B], origin);
+		return take_node(c, value, &pair->node[LNET_O2IB_B], shown);
 	case TOP_INITIATOR:
-		return o2ibcalc_yaml_take_initiator(c, value, pair);
+		return initiator_read(c, value, pair);
 	case TOP_NPEERS:
-		return take_npeers(c, value, pair);
+		return npeers_read(c, value, pair);
 	default:
 		return 0;
 	}
 }
 
 static int take_pair(struct complaint *c, const struct tree *map,
-		     struct ulnet_o2ib_pair *pair, struct node_origin *origin)
+		     struct ulnet_o2ib_pair *pair, struct shown_ni *shown)
 {
 	const struct tree *value, *both = tree_get(map, "both");
 	uint64_t given = 0;
@@ -281,9 +281,9 @@ static int take_pair(struct complaint *c, const struct tree *map,
 	if (map->kind != TREE_MAP)
 		return wrong(c, map, "\"a:\" and \"b:\" are expected");
 	if (tree_get(map, "net") || tree_get(map, "lnd tunables"))
-		return take_both(c, map, pair, origin);
-	/* What one node has comes after what both have. */
-	if (both && take_both(c, both, pair, origin))
+		return take_both(c, map, pair, shown);
+	/* Inputs of one node override those of both. */
+	if (both && take_both(c, both, pair, shown))
 		return -1;
 	tree_for_each (value, map) {
 		unsigned int top = 0;
@@ -292,37 +292,36 @@ static int take_pair(struct complaint *c, const struct tree *map,
 			top++;
 		if (!tops[top])
 			return no_top(c, value);
-		if (is_given(&given, top))
+		if (is_repeated(&given, top))
 			return wrong(c, value, "%s is there twice", tops[top]);
-		if (take_top(c, top, value, pair, origin))
+		if (take_top(c, top, value, pair, shown))
 			return -1;
 	}
 	return 0;
 }
 
 int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
-	       enum ulnet_o2ib_side side, struct node_origin *origin,
+	       enum ulnet_o2ib_side side, struct shown_ni *shown,
 	       struct complaint *c)
 {
-	struct doc *doc = o2ibcalc_yaml_parse(c, text);
+	struct doc *doc = doc_parse(c, text);
 	int rc;
 
-	*origin = (struct node_origin){ .nid = "" };
+	*shown = (struct shown_ni){ .nid = "" };
 	if (!doc)
 		return -1;
 	if (side == LNET_O2IB_BOTH)
-		rc = take_pair(c, doc_root(doc), pair, origin);
+		rc = take_pair(c, doc_root(doc), pair, shown);
 	else
-		rc = take_node(c, doc_root(doc), &pair->node[side], origin);
+		rc = take_node(c, doc_root(doc), &pair->node[side], shown);
 	doc_free(doc);
 	return rc;
 }
 
 /* ---- what was negotiated ---- */
 
-static int o2ibcalc_yaml_take_count(struct complaint *c, const struct tree *map,
-				    const char *name, bool *has,
-				    uint64_t *value_p)
+static int take_count(struct complaint *c, const struct tree *map,
+		      const char *name, bool *has, uint64_t *value_p)
 {
 	const struct tree *value = tree_get(map, name);
 
@@ -340,10 +339,8 @@ static int add_conn(struct complaint *c, const struct tree *map,
 {
 	struct negotiated conn = { .line = map->line }, *conns;
 
-	if (o2ibcalc_yaml_take_count(c, map, "queue_depth", &conn.has_depth,
-				     &conn.depth) ||
-	    o2ibcalc_yaml_take_count(c, map, "max_frags", &conn.has_frags,
-				     &conn.frags))
+	if (take_count(c, map, "queue_depth", &conn.has_depth, &conn.depth) ||
+	    take_count(c, map, "max_frags", &conn.has_frags, &conn.frags))
 		return -1;
 	if (!conn.has_depth && !conn.has_frags)
 		return 0;
@@ -356,7 +353,8 @@ static int add_conn(struct complaint *c, const struct tree *map,
 	return 0;
 }
 
-/* @nid: of what is around. */
+/* Adds all connections in @t to @list. @nid is that of the nearest mapping
+ * around @t which has one. */
 static int find_conns(struct complaint *c, const struct tree *t,
 		      const char *nid, struct negotiated_list *list)
 {
@@ -378,7 +376,7 @@ static int find_conns(struct complaint *c, const struct tree *t,
 int negotiated_read(const char *text, struct negotiated_list *list,
 		    struct complaint *c)
 {
-	struct doc *doc = o2ibcalc_yaml_parse(c, text);
+	struct doc *doc = doc_parse(c, text);
 	int rc;
 
 	*list = (struct negotiated_list){ NULL, 0 };
