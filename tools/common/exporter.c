@@ -15,16 +15,16 @@
 #define FRESH_NS  UINT64_C(1000000000)
 #define BACKLOG	  64
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
-#define AT_HOME	  "127.0.0.1"
+#define LOOPBACK  "127.0.0.1"
 
-/* ---- what a node says ---- */
+/* ---- asking the node ---- */
 
 int metrics_ask_control(void *arg, const char *request, char **answer_p)
 {
 	return lnet_control_request(arg, request, answer_p);
 }
 
-/* Appends what the answer has for stdout. */
+/* Appends the output of the answer. */
 static int add_answer(const struct metrics_source *source, const char *request,
 		      FILE *out)
 {
@@ -76,10 +76,10 @@ int metrics_text(const struct metrics_source *source, char **text_p,
 	return rc;
 }
 
-/* ---- where it is served ---- */
+/* ---- addresses ---- */
 
-/* *@info is to be given to freeaddrinfo(). -EINVAL: not such a text. */
-static int metrics_place(const char *address, struct addrinfo **info)
+/* Parses "[ADDRESS:]PORT"; *@info is for freeaddrinfo(). -EINVAL. */
+static int address_parse(const char *address, struct addrinfo **info)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -87,13 +87,13 @@ static int metrics_place(const char *address, struct addrinfo **info)
 	};
 	const char *colon = strrchr(address, ':');
 	const char *port = colon ? colon + 1 : address;
-	size_t length = colon ? (size_t)(colon - address) : strlen(AT_HOME);
+	size_t length = colon ? (size_t)(colon - address) : strlen(LOOPBACK);
 	char text[64], *host = text;
 	uint64_t number;
 
 	if (length >= sizeof(text))
 		return -EINVAL;
-	memcpy(text, colon ? address : AT_HOME, length);
+	memcpy(text, colon ? address : LOOPBACK, length);
 	text[length] = '\0';
 	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
 		text[length - 1] = '\0';
@@ -108,13 +108,11 @@ static int metrics_place(const char *address, struct addrinfo **info)
 	return 0;
 }
 
-/* ---- the command line ---- */
-
-int metrics_take_place(const struct option_at *at)
+int metrics_take_address(const struct option_at *at)
 {
 	struct addrinfo *info;
 
-	if (metrics_place(at->text, &info))
+	if (address_parse(at->text, &info))
 		return option_bad(at, "[ADDRESS:]PORT is expected, with an "
 				      "address in numbers, like 127.0.0.1:9988 "
 				      "or [::1]:9988");
@@ -129,8 +127,8 @@ struct exporter {
 	const struct metrics_source *source;
 	const struct say *say;
 	struct MHD_Daemon *daemon;
-	/* its thread: the last answer, which connections share, until it is
-	 * FRESH_NS old */
+	/* Only for the exporter's thread: the last answer, which is sent to all
+	 * until it is FRESH_NS old. */
 	struct MHD_Response *last;
 	uint64_t made_ns;
 };
@@ -152,6 +150,7 @@ static int listen_at(const struct addrinfo *info)
 	return rc;
 }
 
+/* Makes e->last the node's answer, unless it is fresh; NULL: there is none. */
 static void refresh(struct exporter *e)
 {
 	struct MHD_Response *made;
@@ -195,8 +194,8 @@ static enum MHD_Result exporter_refuse(struct MHD_Connection *c,
 	return rc;
 }
 
-/* Called once with the headers, and then for each piece of a body, which nobody
- * wants: an answer to the headers ends the connection before there is one. */
+/* Called with the headers of an HTTP request. There is no call for its body:
+ * the answer to the headers ends the connection before. */
 static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
 				       const char *url, const char *method,
 				       const char *version, const char *body,
@@ -220,8 +219,6 @@ static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
 				       "no answer of the node\n");
 	return MHD_queue_response(c, MHD_HTTP_OK, e->last);
 }
-
-/* ---- its life ---- */
 
 static struct MHD_Daemon *daemon_start(struct exporter *e, int fd)
 {
@@ -257,7 +254,7 @@ int exporter_start(const struct metrics_source *source, const char *address,
 	if (!address)
 		return 0;
 	e = calloc(1, sizeof(*e));
-	rc = e ? metrics_place(address, &info) : -ENOMEM;
+	rc = e ? address_parse(address, &info) : -ENOMEM;
 	if (!rc) {
 		e->source = source;
 		e->say = s;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node's metrics in the text format of Prometheus, got by requests to its
- * control, in this process or another; and served to Prometheus, by HTTP.
- * Manual: ulnet_metrics(7).
+ * Gets a node's metrics, in the text format of Prometheus, by requests to its
+ * control, and serves them by HTTP. Manual: ulnet_metrics(7).
  */
 #ifndef TOOLS_EXPORTER_H
 #define TOOLS_EXPORTER_H
@@ -10,46 +9,45 @@
 #include "option.h"
 #include "program.h"
 
-/* Peer NIs that have metrics of their own, unless more are asked for: each has
- * some forty time series. */
+/* NIDs of peers that have metrics, by default and at most: each has some forty
+ * time series. */
 #define METRICS_PEERS	  256
 #define METRICS_PEERS_MAX 10000
 
-/* Whom to ask: as lnet_control_request(). */
+/* The node to ask: ask() does what lnet_control_request() does. */
 struct metrics_source {
 	int (*ask)(void *arg, const char *request, char **answer_p);
 	void *arg;
 	unsigned int peers; /* NIDs of peers, at most */
 };
 
-/* A node in this process; arg is its struct lnet_control. */
+/* An ask() for a node in this process: @arg is its struct lnet_control. */
 int metrics_ask_control(void *arg, const char *request, char **answer_p);
 
 /*
- * *@text_p, to be freed, becomes what the node counts, and what RPC on it does
- * if there is any. 0; what asking fails with; a negative status of an answer,
- * whose errors are printed on stderr. Waits for the answers.
+ * *@text_p, to be freed: the metrics of the node, and of RPC if it runs there.
+ * Waits for the node's answers. 0; what ask() fails with; a negative status of
+ * an answer, whose errors are printed on stderr.
  */
 int metrics_text(const struct metrics_source *source, char **text_p,
 		 size_t *len_p);
 
-/* The part of a command line that has a node's metrics served. */
+/* The part of a command line that says where metrics are served. */
 struct metrics_options {
 	const char *address; /* NULL: they are not served */
 	unsigned int peers;  /* at first METRICS_PEERS */
 };
 
-/* A row's take(): where to listen for TCP, "[ADDRESS:]PORT", in numbers, with
- * the address in brackets if it has colons; without one 127.0.0.1. Goes to
- * where the row says. */
-int metrics_take_place(const struct option_at *at);
+/* A row's take(): stores the address to listen at, "[ADDRESS:]PORT", in
+ * numbers. An address with colons is in brackets; the default is 127.0.0.1. */
+int metrics_take_address(const struct option_at *at);
 
 /* ---- the server ---- */
 
-/* One thread of its own, which asks the node at most once a second, however
- * many ask; EXPORTER_CONNECTIONS connections at once, others wait in the
- * kernel; EXPORTER_TIMEOUT_S of silence end one, so who does not read, or does
- * not ask, has it only so long. */
+/* Has one thread, which asks the node once a second at most, however many HTTP
+ * clients ask. Serves EXPORTER_CONNECTIONS at the same time, while others wait
+ * in the kernel, and closes a connection after EXPORTER_TIMEOUT_S of
+ * silence. */
 struct exporter;
 
 #define EXPORTER_CONNECTIONS 32
@@ -57,14 +55,14 @@ struct exporter;
 #define EXPORTER_TIMEOUT_S   5
 
 /*
- * Serves at @address, as metrics_take_place() takes it. If it is NULL, nothing
- * is done. @source, which the exporter's thread asks, and @say are borrowed
- * until exporter_stop(). Logs what fails; -EINVAL, -ENOMEM, or what the address
- * is refused with.
+ * Serves at @address, which is as metrics_take_address() takes it; NULL: does
+ * nothing. @source, which the exporter's thread asks, and @say are borrowed
+ * until exporter_stop(). Logs errors: -EINVAL, -ENOMEM, or those of listening.
  */
 int exporter_start(const struct metrics_source *source, const char *address,
 		   const struct say *say, struct exporter **exporter_p);
-/* Waits for its thread, and so for the node's. NULL is fine. */
+/* Waits for the exporter's thread, and so for the node if that is being asked.
+ * NULL is fine. */
 void exporter_stop(struct exporter *e);
 
 #endif

@@ -115,8 +115,8 @@ void node_options_free(struct node_options *o)
 
 /* ---- limits ---- */
 
-/* Each connection takes a file descriptor, and the usual limit is 1024. It is
- * that low for select(), which nobody uses here. */
+/* The usual limit, 1024, is that low for the sake of select(), which is not
+ * used here. */
 void node_raise_files(const struct say *s)
 {
 	struct rlimit files;
@@ -154,7 +154,7 @@ int node_open(struct node *n, const struct node_options *o, const struct say *s,
 	return rc;
 }
 
-/* Only the usual directory is made: any other one is not ours to make. */
+/* Makes the directory of the default socket; other directories must exist. */
 static int make_directory(const struct node *n)
 {
 	char path[] = LNET_CTL_PATH;
@@ -209,6 +209,7 @@ int node_control(struct node *n)
 
 /* ---- configuration ---- */
 
+/* Explains an @rc of listening that is due to a privileged port. */
 static void hint_port(const struct node *n, int rc)
 {
 	unsigned int port =
@@ -243,8 +244,8 @@ static int add_interface(const struct node *n, const char *option,
 	return rc;
 }
 
-/* Several interfaces of one net once meant one NI, whose LND bonded them. Those
- * of a net stand together in @confs. */
+/* Logs that several interfaces of a net are not bonded to one NI, which they
+ * were in old kernel nodes. In @confs those of one net follow each other. */
 static void note_bonding(const struct node *n, const char *option,
 			 const char *spec, const struct ulnet_ni_conf *confs,
 			 unsigned int count)
@@ -279,7 +280,7 @@ bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net)
 	return false;
 }
 
-/* What is wrong with the text of an option. */
+/* Logs what the parser of an option's text has found. */
 static void say_wrong(const struct node *n, const char *option,
 		      const char *text, int rc,
 		      const struct ulnet_text_error *err)
@@ -330,7 +331,7 @@ static int node_add_route(const struct node *n, const struct ulnet_route *route)
 	return rc;
 }
 
-/* A gateway that is this node itself makes it a router, as in the kernel. */
+/* A route whose gateway is this node makes it a router, as in the kernel. */
 static int add_routes(const struct node *n, const char *text)
 {
 	struct ulnet_text_error err = { 0 };
@@ -413,7 +414,7 @@ int node_configure(struct node *n)
 		rc = add_routes(n, o->routes);
 	if (rc)
 		return rc;
-	/* What "lnetctl lnet configure --all" brings back. */
+	/* "lnetctl lnet configure --all" restores this configuration. */
 	rc = lnet_control_remember(n->control, NULL);
 	if (rc)
 		say(n->say, LNET_LOG_ERR,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that is a node: its options; opened, put under control and
- * configured as they say. Failures are logged, and returned as a negative
- * errno.
+ * For programs that are a node: the options of a command line that say what
+ * node, and opening and configuring it. Failures are logged, and returned as a
+ * negative errno.
  */
 #ifndef TOOLS_NODE_H
 #define TOOLS_NODE_H
@@ -28,7 +28,7 @@ struct node_options {
 	enum ulnet_log_level log;
 };
 
-/* Where it is; its socket; who and how many; what it logs. */
+/* Networks and connections; the socket; its group, CPTs; the log. */
 extern const struct option_row node_net_rows[];
 extern const struct option_row node_socket_rows[];
 extern const struct option_row node_rows[];
@@ -44,32 +44,32 @@ struct node {
 	struct lnet_control *control; /* NULL: none */
 };
 
-/* Each connection takes a file descriptor, and the usual limit is low. */
+/* Raises the limit of open files, which connections need, as far as it goes. */
 void node_raise_files(const struct say *say);
 
-/* Steps, in this order. @options and @say are borrowed until node_close(),
- * which is due in any case. */
+/* To be called in this order. @options and @say are borrowed until
+ * node_close(), which is due in any case. */
 int node_open(struct node *n, const struct node_options *options,
 	      const struct say *say, enum ulnet_run run);
 int node_control(struct node *n);
 int node_configure(struct node *n);
 void node_close(struct node *n);
 
-/* Adds the networks of @spec, as the option --net does. */
+/* Adds the networks that @spec says as the value of --net. */
 int node_add_networks(const struct node *n, const char *spec);
 
 /* "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be freed; NULL: no
  * memory. */
 char *node_nids(const struct node *n);
-/* Begins the line that says on stdout that the node is ready, "lnetd: ready:
- * NIDS, port 1988 (kernel nodes use 988)": nodes with another port are not
- * reached, and nothing else would say why. 0 or -ENOMEM. */
+/* Prints the beginning of the line on stdout that says that the node is ready:
+ * "lnetd: ready: NIDS, port 1988 (kernel nodes use 988)". The port is there
+ * because nodes with different ports cannot reach each other. 0 or -ENOMEM. */
 int node_say_ready(const struct node *n);
-/* Ends that line, with the socket if there is one. @rc: what went wrong before,
- * or 0. Returns that, or -errno, after a message. */
+/* Ends that line, with the socket if there is one, unless @rc is an error.
+ * Returns @rc, or an error of stdout, after a message. */
 int node_said(const struct node *n, int rc);
-/* Has it an NI with @nid; if that is NULL, one on @net, LNET_NET_ANY: on any
- * but lo? */
+/* Does the node have an NI with @nid? If that is NULL: one on @net, or, for
+ * LNET_NET_ANY, on any net but lo? */
 bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net);
 
 #endif

@@ -13,22 +13,21 @@
 #define YEAR_US	   (UINT64_C(366) * 86400 * 1000000)
 #define ROWS_MAX   64  /* of a set */
 #define FIRST_LONG 256 /* what getopt_long() calls the first one */
-#define COLUMN	   31  /* where explanations begin */
+#define COLUMN	   31  /* where the right-hand column of the help begins */
 #define WIDTH	   80
 
-/* ---- names that were probably meant ---- */
+/* ---- spelling ---- */
 
-/* Longer words are no names of ours. */
-#define LETTERS	  40
-#define BEGINNING 3 /* letters that may stand for a name */
+#define LETTERS	  40 /* longer words are near to no name */
+#define BEGINNING 3  /* letters that suffice to mean a name */
 
 static unsigned int option_least(unsigned int a, unsigned int b)
 {
 	return a < b ? a : b;
 }
 
-/* One line of the table of distances between beginnings of the two words; @line
- * is the one above, @above the one above that. */
+/* Fills line @i of the table of distances between the first @i letters of @a
+ * and the first j of @b. @line is the line above, @above the one above that. */
 static void next_line(const char *a, unsigned int i, const char *b,
 		      const unsigned int *above, const unsigned int *line,
 		      unsigned int *next)
@@ -142,7 +141,7 @@ struct unit {
 	double factor;
 };
 
-/* The factor of what is behind a number; 0: no such unit. */
+/* The factor that the unit @name stands for; 0: there is no such unit. */
 static double unit_factor(const struct unit *units, const char *name)
 {
 	for (; units->name; units++)
@@ -176,7 +175,8 @@ int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 	return 0;
 }
 
-/* A number that may have a fraction, but no sign and no exponent. */
+/* Parses a number that may have a fraction, but no sign and no exponent.
+ * *@end_p is what follows it. -1: it is malformed. */
 static double option_take_decimal(const char *text, char **end_p)
 {
 	size_t length = strspn(text, "0123456789.");
@@ -235,7 +235,7 @@ int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p)
 	return option_bad(at, range);
 }
 
-/* "a, b or c is expected" */
+/* The message lists all words: "a, b or c is expected". */
 int option_word(const struct option_at *at, const char *const *words,
 		unsigned int first, unsigned int *index_p)
 {
@@ -360,7 +360,6 @@ const struct option_row option_rows[] = {
 	{ 0 },
 };
 
-/* Lines are broken at blanks. */
 void option_explain(FILE *out, int written, const char *text)
 {
 	if (written >= COLUMN)
@@ -410,13 +409,14 @@ int option_printed(const char *who)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return OPTION_DONE;
-	/* It may have failed before. */
+	/* Without errno an earlier write has failed. */
 	fprintf(stderr, "%s: stdout: %s\n", who, strerror(errno ? errno : EIO));
 	return 1;
 }
 
 /* ---- command lines ---- */
 
+/* A set of options as getopt_long() wants it: options are numbered from 0. */
 struct scan {
 	struct option_set *set;
 	unsigned int n;
@@ -465,7 +465,8 @@ static int see(const struct option_set *s)
 	return OPTION_USAGE;
 }
 
-/* getopt_long() has said that the word is no option, or wants a value. */
+/* Called after getopt_long() has printed an error about @word: an unknown
+ * option, or one without its value. */
 static int scan_bad(const struct scan *scan, const char *word)
 {
 	struct nearest near;

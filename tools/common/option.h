@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Command lines, as tables: a row says how an option is called, what its value
- * may be, where that goes, and what --help says of it. What is wrong is said on
- * stderr, with the names of the program and the option.
+ * may be, where the value is stored, and what --help says of it. Errors are
+ * printed on stderr.
  */
 #ifndef TOOLS_OPTION_H
 #define TOOLS_OPTION_H
@@ -13,17 +13,17 @@
 #include <stdio.h>
 
 #define OPTION_USAGE 2	/* exit status: the command line is wrong */
-#define OPTION_DONE  -1 /* nothing is left to be done: --help was printed */
+#define OPTION_DONE  -1 /* no error, but the program is to end: after --help */
 
-/* And what is at the row's offset. */
+/* Kinds of options, and the type of the field where the value is stored. */
 enum option_kind {
 	OPTION_TITLE,  /* no option: a line of the help */
 	OPTION_FLAG,   /* bool */
 	OPTION_BITS,   /* unsigned int: adds @min */
 	OPTION_NUMBER, /* unsigned int: from @min to @max */
-	/* uint64_t: the same, or with k, M, G (powers of 1024) */
+	/* uint64_t: from @min to @max; may have k, M, G (powers of 1024) */
 	OPTION_SIZE,
-	/* double: above 0, to @max; with k, M, G (powers of 1000) */
+	/* double: above 0, to @max; may have k, M, G (powers of 1000) */
 	OPTION_RATE,
 	/* uint64_t, us: at least @min (0 or 1), at most 366 days; given in
 	 * seconds, or with us, ms, s, m, h */
@@ -31,27 +31,27 @@ enum option_kind {
 	/* const char *, borrowed: of @min to @max bytes, but of any length if
 	 * @max is 0 */
 	OPTION_TEXT,
-	/* char *, to be freed: absolute, because the program's working
+	/* char *, to be freed: made absolute, because the program's working
 	 * directory may change */
 	OPTION_PATH,
-	OPTION_FILE, /* the same, or - */
+	OPTION_FILE, /* OPTION_PATH, or "-" */
 	/* unsigned int: the index in @words, from @min on; they end with
 	 * NULL */
 	OPTION_WORD,
-	OPTION_CALL, /* void *: @take takes it */
-	OPTION_OWN,  /* nothing: the set's @taken takes it */
+	OPTION_CALL, /* any: the row's take() stores it */
+	OPTION_OWN,  /* none: only the set's taken() gets the value */
 	OPTION_HELP,
 	OPTION_VERSION,
 };
 
 struct option_row;
 
-/* An option as it was given. */
+/* An option of a command line. */
 struct option_at {
 	const char *who;
-	const char *name; /* without dashes; "size=" is no option, but what a
-			   * word begins with */
-	const char *text; /* the value; NULL: it has none */
+	const char *name; /* without dashes; or "size=", the beginning of a word
+			   * that is no option */
+	const char *text; /* the value; NULL: none */
 	const struct option_row *row; /* NULL: it is no option */
 	void *object;		      /* the part's */
 };
@@ -62,35 +62,37 @@ struct option_row {
 	const char *arg;  /* what --help calls the value; NULL: there is none */
 	const char *help;
 	enum option_kind kind;
-	size_t at; /* in the part's object */
+	size_t at; /* where the field is in the part's object */
 	uint64_t min, max;
 	const char *const *words;
 	/* 0; OPTION_DONE; or the exit status */
 	int (*take)(const struct option_at *at);
-	bool optional;	 /* the value may be left out, or be the next word if
-			* that is a number */
-	int own;	 /* of a program */
-	const char *key; /* the same */
+	bool optional; /* the value may be left out; the next word is the value
+			* only if it is a number */
+	/* For the program's own use: */
+	int own;
+	const char *key;
 };
 
 #define OPTION_PARTS 8
 
 struct option_set {
 	const char *who; /* what messages begin with */
-	const char *see; /* "lnetd --help": where to look; NULL: messages do not
-			  * say it */
+	const char *see; /* "lnetd --help", which messages advise; NULL: they do
+			  * not */
 	const char *head, *tail; /* of --help; NULL: none */
 	struct {
 		const struct option_row *rows; /* NULL: no more */
 		void *object;
 	} parts[OPTION_PARTS];
-	bool in_order; /* options end with the first word that is none */
-	/* Each option goes there, too; NULL: nowhere. As a row's take(). */
+	bool in_order; /* no option is behind the first word that is none */
+	/* NULL, or called for each option, after its value was stored; returns
+	 * what a row's take() does. */
 	int (*taken)(void *arg, const struct option_at *at);
 	void *arg;
-	const char *words; /* what the other words are called */
+	const char *words; /* what messages call words that are no options */
 	int min, max;	   /* how many there may be; max < 0: any number */
-	/* What options_parse() leaves: those words, which end with NULL. */
+	/* Results of options_parse(): those words, up to NULL. */
 	char **args;
 	int nargs;
 };
@@ -98,20 +100,22 @@ struct option_set {
 /* --help and --version */
 extern const struct option_row option_rows[];
 
-/* 0: go on; OPTION_DONE; else the exit status. */
+/* Returns 0, OPTION_DONE, or, after a message, the exit status. */
 int options_parse(struct option_set *s, int argc, char **argv);
-/* The same for one option of @rows, by its name. */
+/* Stores @text as the value of the option @name of @rows; returns the same. */
 int options_take(const struct option_row *rows, void *object, const char *who,
 		 const char *name, const char *text);
 void options_help(const struct option_set *s, FILE *out);
-/* An option's line, or lines; @written characters of something else, and what
- * that means. */
+/* Prints what --help says of an option. */
 void option_help(const struct option_row *row, FILE *out);
+/* Prints @text in the right-hand column of the help, behind the @written
+ * characters that are in the line already. */
 void option_explain(FILE *out, int written, const char *text);
-/* After the last line on stdout: OPTION_DONE; 1, if it was not written. */
+/* Flushes stdout: OPTION_DONE; 1 if it could not be written. */
 int option_printed(const char *who);
 
-/* What a row's take() may call. Each returns OPTION_USAGE after a message. */
+/* For a row's take(): check the value of @at and store it, or print a message
+ * and return OPTION_USAGE. */
 int option_bad(const struct option_at *at, const char *what);
 int option_size(const struct option_at *at, uint64_t min, uint64_t max,
 		uint64_t *value_p);
@@ -119,18 +123,17 @@ int option_rate(const struct option_at *at, double max, double *value_p);
 int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p);
 int option_word(const struct option_at *at, const char *const *words,
 		unsigned int first, unsigned int *index_p);
-/* A number from @min to @max that is all of @text. */
+/* Is all of @text a number from @min to @max? */
 bool number_parse(const char *text, uint64_t min, uint64_t max,
 		  uint64_t *value_p);
-/* A message that names no option, or several. */
+/* Prints a message that is not about the value of one option; returns
+ * OPTION_USAGE. */
 int option_wrong(const char *who, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- spelling ---- */
 
-/* Of several names, which are offered one after the other, the one that a
- * mistyped word was probably meant to be. */
-
+/* Finds the name that a mistyped word was probably meant to be. */
 struct nearest {
 	const char *word;   /* borrowed, as names are */
 	const char *name;   /* NULL: none is near */
@@ -139,13 +142,14 @@ struct nearest {
 
 void nearest_init(struct nearest *n, const char *word);
 
-/* Near is what takes so few letters to be put in, left out, replaced or
- * swapped with the next one: one for each three of the word, and one more. What
- * begins with the word, if that has three letters or more, is one step away. Of
- * those that are as near the first one counts. */
+/* Considers @name. A step inserts, removes or replaces a letter, or swaps it
+ * with the next one; a name that begins with the word is one step away if the
+ * word has three letters or more. A name is near if it takes at most one step
+ * for each three letters of the word, and one more. Of equally near names the
+ * first one is kept. */
 void nearest_try(struct nearest *n, const char *name);
 
-/* "Did you mean 'BEFORE NAME'?", a line, if one is near. */
+/* Prints "Did you mean '@before NAME'?", without the blank, if one is near. */
 void nearest_say(const struct nearest *n, const char *before, FILE *to);
 
 #endif

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- what it says ---- */
+/* ---- messages ---- */
 
 static const int priorities[] = {
 	[LNET_LOG_ERR] = LOG_ERR,
@@ -127,7 +127,8 @@ void signals_release(void)
 {
 	sigset_t signals = signals_ours();
 
-	/* A shell that starts programs in the background may ignore it. */
+	/* A shell that starts programs in the background may have set SIGINT
+	 * to be ignored. */
 	signal(SIGINT, SIG_DFL);
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
@@ -140,7 +141,7 @@ uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* ---- files ---- */
+/* ---- files: reading ---- */
 
 static int program_complain(const char *who, const char *path, int rc)
 {
@@ -216,7 +217,7 @@ int file_read(const char *who, const char *path, char **text_p)
 	return 0;
 }
 
-/* ---- writing ---- */
+/* ---- files: writing ---- */
 
 static int write_all(int fd, const char *text)
 {
@@ -235,7 +236,7 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-/* A new file beside @path takes its place. */
+/* Writes a new file beside @path, and renames it to @path. */
 static int replace(const char *path, mode_t mode, const char *text)
 {
 	char *temp;
@@ -274,7 +275,7 @@ static int write_to(const char *path, const char *text)
 	return rc;
 }
 
-/* @path, of a file and not of a link. */
+/* Writes to @path, which is there and no symbolic link. */
 static int write_real(const char *path, const char *text)
 {
 	struct stat st;

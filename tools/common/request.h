@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A request to a node, as lnet_control(7) has it: a YAML document with one key,
- * the command, and a mapping of its arguments. Knows no commands.
+ * Makes the text of a request to a node (lnet_control(7)): a YAML document with
+ * one key, the command, and a mapping of its arguments.
  */
 #ifndef TOOLS_REQUEST_H
 #define TOOLS_REQUEST_H
@@ -13,24 +13,24 @@
 struct request {
 	char *text;
 	size_t size;
-	FILE *out; /* into the two above */
+	FILE *out; /* writes to text and size */
 	bool more; /* there is an argument already */
-	int error; /* the first one */
+	int error; /* the first one, which request_end() returns */
 };
 
-/* Errors are kept until request_end(). request_free() is due in any case. */
+/* request_free() is due in any case. */
 void request_begin(struct request *r, const char *command);
 
-/* Numbers as they are, texts quoted: whatever is in them stays text. */
+/* Add an argument. Texts are quoted, so that YAML takes each for a text. */
 void request_number(struct request *r, const char *key, int64_t value);
 void request_flag(struct request *r, const char *key);
 void request_text(struct request *r, const char *key, const char *value);
 void request_list(struct request *r, const char *key, char *const *values,
 		  unsigned int n);
-/* For callers that could not make a value. */
+/* For a caller that could not make a value. */
 void request_fail(struct request *r, int error);
 
-/* 0 and r->text is complete; -ENOMEM; -EILSEQ: a text is not UTF-8. */
+/* Completes r->text. 0; -ENOMEM; -EILSEQ: a text is not UTF-8. */
 int request_end(struct request *r);
 void request_free(struct request *r);
 

@@ -14,7 +14,7 @@ static int take_consoles(const struct option_at *at)
 	o->consoles = NULL;
 	if (strcmp(at->text, "all") != 0)
 		rc = lnet_nidlist_parse(at->text, &o->consoles, &err);
-	o->lst_wanted = true;
+	o->selftest = true;
 	if (!rc)
 		return 0;
 	if (rc != -EINVAL)
@@ -33,7 +33,7 @@ const struct option_row serve_rows[] = {
 	  "serve metrics to Prometheus there, by HTTP; without an address at "
 	  "127.0.0.1",
 	  .kind = OPTION_CALL, AT(metrics.address),
-	  .take = metrics_take_place },
+	  .take = metrics_take_address },
 	{ "metrics-peers", 0, "N", "metrics of at most N NIDs of peers (256)",
 	  .kind = OPTION_NUMBER, AT(metrics.peers), 0, METRICS_PEERS_MAX },
 	{ "lst", 0, "CONSOLES",
@@ -56,7 +56,7 @@ void serve_init(struct serve *s)
 
 int serve_check(const struct serve *s, const char *who)
 {
-	if (s->lst_wanted || (!s->rpc_s && !s->session_s))
+	if (s->selftest || (!s->rpc_s && !s->session_s))
 		return 0;
 	return option_wrong(who, "--lst-%s-timeout: --lst is missing",
 			    s->rpc_s ? "rpc" : "session");
@@ -67,7 +67,7 @@ int serve_selftest(struct serve *s, const struct say *say_to, struct lnet *node)
 	const struct lst_conf conf = { .consoles = s->consoles,
 				       .rpc_s = s->rpc_s,
 				       .session_s = s->session_s };
-	int rc = s->lst_wanted ? lst_open(node, &conf, &s->lst) : 0;
+	int rc = s->selftest ? lst_open(node, &conf, &s->lst) : 0;
 
 	if (rc)
 		say(say_to, LNET_LOG_ERR, "--lst: %s", strerror(-rc));
@@ -85,7 +85,7 @@ int serve_metrics(struct serve *s, const struct say *say_to,
 
 void serve_stop(struct serve *s)
 {
-	exporter_stop(s->exporter); /* which asks RPC and the node */
+	exporter_stop(s->exporter);
 }
 
 void serve_free(struct serve *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes serve besides messages, when the command line wants it: metrics,
+/* What a program that is a node serves if its command line says so: metrics,
  * and LNet's self-test. */
 #ifndef TOOLS_SERVE_H
 #define TOOLS_SERVE_H
@@ -12,12 +12,12 @@
 struct lnet_control;
 
 struct serve {
-	/* the command line's */
+	/* from the command line: */
 	struct metrics_options metrics;
-	bool lst_wanted;
+	bool selftest;			/* --lst */
 	struct ulnet_nidlist *consoles; /* NULL: anybody */
-	unsigned int rpc_s, session_s;	/* 0: as usual */
-	/* what runs */
+	unsigned int rpc_s, session_s;	/* time-outs; 0: the default */
+	/* what runs: */
 	struct lst *lst; /* NULL: none */
 	struct metrics_source source;
 	struct exporter *exporter; /* NULL: none */
@@ -25,15 +25,17 @@ struct serve {
 
 void serve_init(struct serve *s);
 extern const struct option_row serve_rows[];
-/* When all options are there: 0, or the exit status, after a message. */
+/* Do the options, once all are read, go together? 0, or the exit status, after
+ * a message. */
 int serve_check(const struct serve *s, const char *who);
 
-/* Before there is a network, so that nobody finds a node that does not
- * answer. */
+/* These start what the command line says: 0, or -errno after a message. The
+ * self-test is started before networks are added, so that no console finds the
+ * node without it. */
 int serve_selftest(struct serve *s, const struct say *say, struct lnet *node);
 int serve_metrics(struct serve *s, const struct say *say,
 		  struct lnet_control *control);
-/* Before the node closes; after it has closed. */
+/* To be called before the node is closed; serve_free() after that. */
 void serve_stop(struct serve *s);
 void serve_free(struct serve *s);
 

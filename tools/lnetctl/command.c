@@ -33,14 +33,16 @@ const struct option_row *command_row(const struct command *c, unsigned int i)
 	return NULL;
 }
 
-/* ---- what was given ---- */
+/* ---- reading the arguments ---- */
 
+/* What the user has given to a command. */
 struct given {
 	const struct command *command;
 	const char *who;
-	const char *values[OPTIONS_MAX]; /* of the option; NULL: not given */
-	char *joined[OPTIONS_MAX];	 /* values made of several; else NULL */
-	char **args;			 /* the rest */
+	/* By number of the option: its value; NULL: it is not there. */
+	const char *values[OPTIONS_MAX];
+	char *joined[OPTIONS_MAX]; /* the value, if it was made of several */
+	char **args;		   /* what is no option */
 	unsigned int nargs;
 };
 
@@ -77,7 +79,8 @@ static bool integer_parse(const char *text, int64_t *value_p)
 	return true;
 }
 
-/* The option came before: both values, with a comma between. Exit status. */
+/* Appends @value, after a comma, to the value that option @i has already.
+ * Returns 0 or the exit status. */
 static int given_join(struct given *g, unsigned int i, const char *value)
 {
 	char *both;
@@ -98,7 +101,7 @@ static void given_fini(struct given *g)
 		free(g->joined[i]);
 }
 
-/* The last of equal options counts, but of those that can be many all do. */
+/* Keeps the value of an option: the last one, or of GIVEN_MANY all of them. */
 static int given_take(void *arg, const struct option_at *at)
 {
 	struct given *g = arg;
@@ -136,8 +139,8 @@ static const struct option_row help_rows[] = {
 	{ 0 },
 };
 
-/* How many words a command may have that are no options. */
-static void words_wanted(const struct command *c, struct option_set *set)
+/* Sets how many arguments that are no options @c takes. */
+static void arguments_limit(const struct command *c, struct option_set *set)
 {
 	static const int most[] = {
 		[COMMAND_SET] = 2,   [COMMAND_IMPORT] = 1, [COMMAND_EXPORT] = 1,
@@ -151,7 +154,8 @@ static void words_wanted(const struct command *c, struct option_set *set)
 							 : 0;
 }
 
-/* Exit status; @args: help was asked for. */
+/* Fills @g and @args. Returns 0, also if args->help is set, or the exit
+ * status. */
 static int given_parse(struct given *g, int argc, char **argv,
 		       struct command_args *args)
 {
@@ -170,7 +174,7 @@ static int given_parse(struct given *g, int argc, char **argv,
 		set.parts[i + 1].rows = g->command->options[i];
 		set.parts[i + 1].object = args;
 	}
-	words_wanted(g->command, &set);
+	arguments_limit(g->command, &set);
 	status = options_parse(&set, argc, argv);
 	g->args = set.args;
 	g->nargs = (unsigned int)set.nargs;
@@ -179,10 +183,10 @@ static int given_parse(struct given *g, int argc, char **argv,
 	return status == OPTION_DONE ? 0 : status;
 }
 
-/* ---- is it what the command wants? ---- */
+/* ---- checking them ---- */
 
-/* Was one of the options of a list like "net|nid" given? */
-static bool needed_there(const struct given *g)
+/* Is one of the options there that the command needs, "net|nid"? */
+static bool has_needed(const struct given *g)
 {
 	const struct option_row *row;
 	const char *needs = g->command->needs;
@@ -220,7 +224,7 @@ static int command_check_options(const struct given *g)
 	const struct option_row *row;
 	int64_t value;
 
-	if (!needed_there(g)) {
+	if (!has_needed(g)) {
 		command_say_missing(g);
 		return usage(g);
 	}
@@ -234,7 +238,8 @@ static int command_check_options(const struct given *g)
 
 /* ---- the request ---- */
 
-/* Cuts @value at commas outside of brackets, and blanks around them. */
+/* Adds the list of what is between the commas of @value that are not in
+ * brackets. */
 static void command_add_list(struct request *r, const char *key,
 			     const char *value)
 {
@@ -314,7 +319,8 @@ static int add_setting(const struct given *g, struct request *r)
 	return 0;
 }
 
-/* All fault rules are changed by one request. */
+/* Most requests are called as their commands; for those about fault rules there
+ * is one, and the action is an argument of it. */
 static void begin_request(const struct given *g, struct request *r)
 {
 	const struct command *c = g->command;
@@ -346,7 +352,8 @@ static int request_make(const struct given *g, struct request *r)
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
 
-/* The node asks all at once. */
+/* How long the request may take, in us; 0: the timeout makes no sense. That is
+ * the timeout of one NID, because the node asks all NIDs at the same time. */
 static uint64_t ping_us(const struct given *g)
 {
 	const struct option_row *row;
@@ -392,12 +399,6 @@ int command_parse(const struct command *command, const char *who, int argc,
 
 /* ---- help ---- */
 
-static void help_settings(FILE *to)
-{
-	for (unsigned int i = 0; settings[i]; i++)
-		fprintf(to, "  %s\n", settings[i]);
-}
-
 void command_help(FILE *to, const struct command *c)
 {
 	fprintf(to, "usage: lnetctl %s%s%s%s%s%s\n  %s\n", c->name,
@@ -406,8 +407,8 @@ void command_help(FILE *to, const struct command *c)
 		c->args ? c->args : "", c->help);
 	for (unsigned int i = 0; command_row(c, i); i++)
 		option_help(command_row(c, i), to);
-	if (c->kind == COMMAND_SET)
-		help_settings(to);
+	for (unsigned int i = 0; c->kind == COMMAND_SET && settings[i]; i++)
+		fprintf(to, "  %s\n", settings[i]);
 }
 
 void command_help_group(FILE *to, const char *name)
@@ -445,29 +446,18 @@ struct listing {
 	int width; /* of the last name */
 };
 
-/* The next name goes behind one that is longer than its column. */
-static int list_gap(const struct listing *l)
-{
-	return l->width < LIST_WIDTH ? LIST_WIDTH - l->width : 1;
-}
-
+/* One blank at least follows a name, even if it is wider than its column. */
 static void list_name(struct listing *l, const char *name)
 {
 	if (l->n && l->n % LIST_COLUMNS == 0)
 		fputc('\n', l->to);
 	else if (l->n)
-		fprintf(l->to, "%*s", list_gap(l), "");
+		fprintf(l->to, "%*s",
+			l->width < LIST_WIDTH ? LIST_WIDTH - l->width : 1, "");
 	l->width = fprintf(l->to, "%s", name);
 	l->n++;
 }
 
-static void list_settings(struct listing *l)
-{
-	for (unsigned int i = 0; settings[i]; i++)
-		list_name(l, settings[i]);
-}
-
-/* Those of one command stand together in the table. */
 void command_list(FILE *to, const char *name)
 {
 	struct listing l = { .to = to };
@@ -481,19 +471,22 @@ void command_list(FILE *to, const char *name)
 			continue;
 		if (!name && first)
 			list_name(&l, c->name);
-		if (name && strcmp(c->name, name) == 0 && c->sub)
+		if (!name || strcmp(c->name, name) != 0)
+			continue;
+		if (c->sub)
 			list_name(&l, c->sub);
-		if (name && strcmp(c->name, name) == 0 &&
-		    c->kind == COMMAND_SET)
-			list_settings(&l);
+		for (unsigned int i = 0; c->kind == COMMAND_SET && settings[i];
+		     i++)
+			list_name(&l, settings[i]);
 	}
 	if (l.n)
 		fputc('\n', to);
 }
 
-/* ---- lines ---- */
+/* ---- splitting lines ---- */
 
-/* Unquotes the word at *@from into *@to, and sets both behind it. */
+/* Copies the word at *@from, without its quotes, to *@to, and moves both
+ * pointers behind it. -EINVAL: a quote is not closed. */
 static int command_take_word(char **from, char **to)
 {
 	char *in = *from, *out = *to, quote = 0;
@@ -515,7 +508,7 @@ static int command_take_word(char **from, char **to)
 
 int words_split(char *line, char ***words_p)
 {
-	/* Words are one character at least, and a blank each. */
+	/* Each word takes two characters at least: itself and a blank. */
 	char **words = calloc(strlen(line) / 2 + 2, sizeof(*words));
 	char *in = line, *out = line;
 	int n = 0, rc;
@@ -533,8 +526,8 @@ int words_split(char *line, char ***words_p)
 			free(words);
 			return rc;
 		}
-		/* @out never overtakes @in, which is behind a blank or the end,
-		 * where nothing more is read. */
+		/* Only what has been read is overwritten: @out is before @in,
+		 * or both are at the end of the line. */
 		*out++ = 0;
 	}
 	*words_p = words;

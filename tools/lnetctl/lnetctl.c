@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lnetctl(8): makes requests of commands, sends them to a node, prints its
- * answers. Knows the connection; commands are in command.c.
+ * lnetctl(8): sends requests, which command.c makes of commands, to a node, and
+ * prints the answers.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,18 +19,19 @@
 #include "tools/common/program.h"
 #include "tools/common/option.h"
 
-#define PATIENCE_S     10 /* for an answer */
-#define PATIENCE_S_MAX 86400
-#define TERMINAL_WIDTH 80 /* of one that does not know */
+#define TIMEOUT_S      10
+#define TIMEOUT_S_MAX  86400
+#define TERMINAL_WIDTH 80 /* of a terminal that does not say its width */
 
 struct session {
-	const char *path;      /* of the socket; NULL: the library's default */
-	unsigned int patience; /* s, beyond what the command may take; 0: for
-				* ever */
-	struct lnet_ctl *ctl;
+	const char *path;	/* of the socket; NULL: the library's default */
+	unsigned int timeout_s; /* for an answer, beside what the command itself
+				 * may take; 0: for ever */
+	struct lnet_ctl *ctl;	/* NULL: not connected */
 };
 
-/* The exit status for @rc as a shell sees it; no error becomes a success. */
+/* The exit status for @rc, of which a shell sees the lowest 8 bits: never 0 if
+ * @rc is an error. */
 static int lnetctl_status_of(int rc)
 {
 	return rc && !(rc & 0xff) ? 255 : rc & 0xff;
@@ -77,7 +78,8 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 	fputs(" request may or may not have been carried out\n", stderr);
 }
 
-/* What is left of @us since @began; 0 stands for ever. */
+/* How much of @us is left, 1 at least, if it began at @began; 0 stays 0, which
+ * is for ever. */
 static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 {
 	uint64_t gone = clock_ns() / 1000 - began;
@@ -87,15 +89,15 @@ static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 	return us > gone ? us - gone : 1;
 }
 
-/* @us: that the command itself may take. */
+/* Connects if need be, and makes the request, which may take the node @us by
+ * itself. -errno, after a message. */
 static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 		       char **answer_p)
 {
 	uint64_t began = clock_ns() / 1000;
 	int rc = 0;
 
-	us = s->patience ? us + s->patience * UINT64_C(1000000) : 0;
-
+	us = s->timeout_s ? us + s->timeout_s * UINT64_C(1000000) : 0;
 	if (!s->ctl)
 		rc = lnet_ctl_connect(s->path, us, &s->ctl);
 	if (rc) {
@@ -120,7 +122,7 @@ static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 
 /* ---- answers ---- */
 
-/* What @answer has for stdout. To be freed. */
+/* *@text_p, to be freed: what of @answer is to be printed on stdout. */
 static int output_of(const char *answer, char **text_p)
 {
 	size_t size;
@@ -139,7 +141,8 @@ static int output_of(const char *answer, char **text_p)
 	return rc;
 }
 
-/* Exit status. @file: where the output goes; NULL: to stdout. */
+/* Prints errors and notes to stderr, and the output to @file, or, if that is
+ * NULL, to stdout. Returns the exit status. */
 static int answer_print(const struct command *command, const char *file,
 			const char *answer)
 {
@@ -198,8 +201,8 @@ static void print_version(void)
 
 /* ---- top ---- */
 
-/* Signals end what goes on until then. A shell that starts programs in the
- * background may ignore them. */
+/* For commands that a signal ends. A shell that starts programs in the
+ * background may have set SIGINT to be ignored. */
 static int open_signals(void)
 {
 	signal(SIGINT, SIG_DFL);
@@ -215,7 +218,7 @@ static void close_signals(int signals)
 	signals_release();
 }
 
-/* Exit status; *@sample_p is to be freed, or was left alone. */
+/* Returns 0, and *@sample_p is to be freed, or the exit status. */
 static int top_ask(struct session *s, const struct command *command,
 		   const struct request *r, struct top_sample **sample_p)
 {
@@ -240,7 +243,7 @@ static int top_ask(struct session *s, const struct command *command,
 	return status;
 }
 
-/* As wide as COLUMNS says, or the terminal is; 0: neither does. */
+/* The width that $COLUMNS says, or the terminal; 0: neither does. */
 static unsigned int top_width(void)
 {
 	const char *columns = getenv("COLUMNS");
@@ -255,7 +258,7 @@ static unsigned int top_width(void)
 		       : TERMINAL_WIDTH;
 }
 
-/* A terminal shows one block at a time, anything else one behind the other. */
+/* @screen: the block takes the place of the one before; else it follows it. */
 static void top_block(const struct top_sample *before,
 		      const struct top_sample *now, unsigned int rows,
 		      bool screen, bool first)
@@ -308,7 +311,7 @@ static int top(struct session *s, const struct command *command,
 
 /* ---- metrics ---- */
 
-/* What a node is asked with, by the thread that serves, if there is one. */
+/* metrics_source.ask; called by the exporter's thread if there is one. */
 static int metrics_ask(void *arg, const char *request, char **answer_p)
 {
 	return lnetctl_ask(arg, request, 0, answer_p);
@@ -327,7 +330,8 @@ static int lnetctl_metrics_print(const struct metrics_source *source)
 	return 0;
 }
 
-/* A node that is not there now may be when somebody asks. */
+/* Serves metrics until a signal comes. The node is asked when a client asks: it
+ * need not be there before. */
 static int metrics_serve(const struct metrics_source *source,
 			 const char *address)
 {
@@ -359,7 +363,8 @@ static int metrics(struct session *s, const struct command_args *args)
 		       : lnetctl_metrics_print(&source);
 }
 
-/* Carries out a command whose arguments are @args and @r. Exit status. */
+/* Carries out a command whose arguments are @args and @r. Returns the exit
+ * status. */
 static int carry_out(struct session *s, const struct command *command,
 		     const struct command_args *args, struct request *r)
 {
@@ -416,7 +421,8 @@ static int lnetctl_run(struct session *s, const struct command *command,
 	return status;
 }
 
-/* @group NULL: a command; else a sub-command of that one. */
+/* Offers the command that @name probably stands for, or, unless @group is NULL,
+ * the sub-command of @group. */
 static void say_nearest(const char *group, const char *name)
 {
 	struct nearest near;
@@ -430,7 +436,7 @@ static void say_nearest(const char *group, const char *name)
 	nearest_say(&near, "", stderr);
 }
 
-/* @argv[0] is a command's name, and @argv[1] not that of a sub-command. */
+/* There is no such command, or (@sub) no such sub-command of @argv[0]. */
 static int lnetctl_no_command(int argc, char **argv, bool sub)
 {
 	const char *name = sub ? argv[1] : argv[0];
@@ -450,7 +456,7 @@ static int lnetctl_no_command(int argc, char **argv, bool sub)
 	return 255;
 }
 
-/* One command, @argv ends with NULL. Exit status. */
+/* Carries out one command; @argv ends with NULL. Returns the exit status. */
 static int run_words(struct session *s, int argc, char **argv)
 {
 	const struct command *command;
@@ -475,9 +481,9 @@ static int run_words(struct session *s, int argc, char **argv)
 
 static void print_help(void);
 
-/* ---- a session ---- */
+/* ---- commands from stdin ---- */
 
-/* Exit status; *@quit_p: no more lines are wanted. */
+/* Returns the exit status; sets *@quit_p if the line ends the session. */
 static int run_line(struct session *s, char *line, bool *quit_p)
 {
 	char **words;
@@ -501,7 +507,8 @@ static int run_line(struct session *s, char *line, bool *quit_p)
 	return status;
 }
 
-/* Commands from stdin, one a line. The exit status is that of the last one. */
+/* Carries out commands from stdin, one a line. Returns the exit status of the
+ * last one. */
 static int run_lines(struct session *s)
 {
 	bool tty = isatty(STDIN_FILENO), quit = false;
@@ -547,8 +554,8 @@ static const struct option_row rows[] = {
 	  .kind = OPTION_TEXT, offsetof(struct session, path), .min = 1 },
 	{ "timeout", 0, "SECONDS",
 	  "to wait for the node's answer (10); 0: for ever",
-	  .kind = OPTION_NUMBER, offsetof(struct session, patience), 0,
-	  PATIENCE_S_MAX },
+	  .kind = OPTION_NUMBER, offsetof(struct session, timeout_s), 0,
+	  TIMEOUT_S_MAX },
 	{ "list-commands", 0, NULL, "print the names of commands",
 	  .kind = OPTION_CALL, .take = take_ask, .own = 'l' },
 	{ "help", 'h', NULL, "print this", .kind = OPTION_CALL,
@@ -584,7 +591,7 @@ static void print_help(void)
 	command_help_all(stdout);
 }
 
-/* Output that could not be printed has not reached anybody. */
+/* Returns @status, or an error if stdout could not be written. */
 static int close_stdout(int status)
 {
 	bool failed = ferror(stdout);
@@ -599,7 +606,7 @@ static int close_stdout(int status)
 
 int main(int argc, char **argv)
 {
-	struct session s = { .patience = PATIENCE_S };
+	struct session s = { .timeout_s = TIMEOUT_S };
 	struct option_set set;
 	int status;
 

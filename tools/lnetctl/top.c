@@ -9,13 +9,13 @@
 
 #include <ulnet/nid.h>
 
-#define NAME_WIDTH 16 /* at least, so that it seldom changes */
+#define NAME_WIDTH 16 /* at least, so that the width seldom changes */
 
-/* What lines have: not all of it each. */
+/* The numbers of a line; most kinds of lines have only some of them. */
 enum field {
 	HEALTH,
 	CREDITS,
-	CREDITS_MAX, /* 0: never sent to */
+	CREDITS_MAX, /* 0: nothing was ever sent to the peer */
 	CREDITS_MIN,
 	SENT,
 	RECEIVED,
@@ -31,11 +31,12 @@ enum field {
 	FIELDS,
 };
 
-/* An interface of the node, a NID of a peer, a route with the NID of its
- * gateway, or a router's buffers of a kind. */
+/* An interface of the node, a NID of a peer, a route, or one kind of buffers of
+ * a router. */
 struct line {
-	char nid[LNET_NIDSTR_SIZE]; /* or the kind */
-	char net[LNET_NIDSTR_SIZE]; /* routes */
+	char nid[LNET_NIDSTR_SIZE]; /* of a route: its gateway's; of buffers:
+				     * their kind */
+	char net[LNET_NIDSTR_SIZE]; /* of routes */
 	char state[8];
 	int64_t n[FIELDS];
 };
@@ -47,10 +48,10 @@ struct lines {
 
 struct top_sample {
 	uint64_t ns;
-	uint64_t peers; /* that the node knows */
+	uint64_t peers; /* NIDs of peers that the node knows */
 	uint64_t alive, awaited, errors, dropped, forwarded;
 	struct lines nis, nids, routes;
-	struct lines buffers; /* none: it does not route */
+	struct lines buffers; /* empty: the node is no router */
 	bool failed;	      /* no memory */
 };
 
@@ -61,36 +62,26 @@ struct top_sample {
 		QUEUED_BYTES, CONNECTING, DROPPED, FAILED, RESENT,         \
 		ROUTER_CREDITS, FIELDS
 
-/* How lines begin, which texts they have, and which numbers: @least of them,
- * for nodes of an earlier version do not tell all. */
+/* What lines begin with, whether they have the texts net and state, and the
+ * order of their numbers, of which nodes of earlier versions tell fewer. */
 static const struct kind {
 	const char *name;
-	size_t at; /* in the sample */
+	size_t at; /* of the lines in struct top_sample */
 	bool net, state;
-	unsigned int least;
+	unsigned int numbers_min; /* lines with fewer are skipped */
 	enum field fields[FIELDS];
 } kinds[] = {
-	{ "ni",
-	  offsetof(struct top_sample, nis),
-	  false,
-	  true,
-	  11,
+	/* clang-format off */
+	{ "ni", offsetof(struct top_sample, nis), false, true, 11,
 	  { HEALTH, CREDITS, CREDITS_MAX, CREDITS_MIN, SENT, RECEIVED,
 	    SENT_BYTES, RECEIVED_BYTES, DROPPED, FAILED, RESENT, QUEUED,
 	    FIELDS } },
 	{ "peer", offsetof(struct top_sample, nids), false, true, 12, { USE } },
-	{ "route",
-	  offsetof(struct top_sample, routes),
-	  true,
-	  true,
-	  1,
+	{ "route", offsetof(struct top_sample, routes), true, true, 1,
 	  { USE } },
-	{ "buffers",
-	  offsetof(struct top_sample, buffers),
-	  false,
-	  false,
-	  4,
+	{ "buffers", offsetof(struct top_sample, buffers), false, false, 4,
 	  { CREDITS_MAX, CREDITS, CREDITS_MIN, QUEUED, FIELDS } },
+	/* clang-format on */
 };
 
 static void top_add(struct top_sample *s, struct lines *to,
@@ -106,7 +97,7 @@ static void top_add(struct top_sample *s, struct lines *to,
 	all[to->n++] = *line;
 }
 
-/* False: there is no word. */
+/* Takes the next word of *@text. False: there is none, or it is too long. */
 static bool top_read_word(const char **text, char *word, size_t size)
 {
 	const char *from = *text + strspn(*text, " ");
@@ -134,7 +125,7 @@ static void top_read_kind(struct top_sample *s, const struct kind *k,
 		text += length;
 		n++;
 	}
-	if (n >= k->least)
+	if (n >= k->numbers_min)
 		top_add(s, (struct lines *)((char *)s + k->at), &l);
 }
 
@@ -143,19 +134,19 @@ static void read_stat(struct top_sample *s, const char *text)
 	const struct {
 		const char *name;
 		uint64_t *to;
-	} wanted[] = { { "msgs_alloc", &s->alive },
-		       { "rst_alloc", &s->awaited },
-		       { "errors", &s->errors },
-		       { "drop_count", &s->dropped },
-		       { "route_count", &s->forwarded } };
+	} stats[] = { { "msgs_alloc", &s->alive },
+		      { "rst_alloc", &s->awaited },
+		      { "errors", &s->errors },
+		      { "drop_count", &s->dropped },
+		      { "route_count", &s->forwarded } };
 	uint64_t value;
 	char name[64];
 
 	if (sscanf(text, "%63s %" SCNu64, name, &value) != 2)
 		return;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (strcmp(name, wanted[i].name) == 0)
-			*wanted[i].to = value;
+	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++)
+		if (strcmp(name, stats[i].name) == 0)
+			*stats[i].to = value;
 }
 
 static void top_read_line(struct top_sample *s, const char *line)
@@ -175,8 +166,8 @@ static void top_read_line(struct top_sample *s, const char *line)
 			top_read_kind(s, &kinds[i], line);
 }
 
-/* sscanf() looks for the end of its text first: each line is one of its own,
- * not the rest of all. */
+/* The text is cut into lines first, because sscanf() calls strlen(): with the
+ * rest of the text that would take quadratic time. */
 struct top_sample *top_read(const char *text)
 {
 	struct top_sample *s = calloc(1, sizeof(*s));
@@ -203,10 +194,10 @@ void top_free(struct top_sample *s)
 	free(s);
 }
 
-/* ---- the block ---- */
+/* ---- rates ---- */
 
-/* The line of the same NID; both lists are the node's, but it may have come or
- * gone. Zeros: it was not there. */
+/* The line of @l's NID in the sample before, probably number @hint. All numbers
+ * are 0 if it was not there. */
 static const struct line *before_of(const struct lines *before, size_t hint,
 				    const struct line *l)
 {
@@ -220,14 +211,14 @@ static const struct line *before_of(const struct lines *before, size_t hint,
 	return &none;
 }
 
-/* Counters may have been reset meanwhile. */
+/* 0 if the counter was reset meanwhile. */
 static double rate(int64_t before, int64_t now, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds
 					   : 0;
 }
 
-/* At most 6 characters. */
+/* Formats @value, with a unit, in 6 characters at most. Returns @buf. */
 static const char *top_number(double value, char *buf, size_t size)
 {
 	static const char units[] = " kMGTPE";
@@ -251,15 +242,16 @@ enum cell {
 	CELL_NET,
 	CELL_STATE,
 	CELL_HEALTH,  /* or the state, if that is not up */
-	CELL_CREDITS, /* those of a peer come with the first message to it */
+	CELL_CREDITS, /* "-": a peer without any, to whom nothing was sent */
 	CELL_LEAST,   /* the fewest credits so far */
-	CELL_WAITING,
-	CELL_NUMBER, /* of the field, as these two */
+	CELL_WAITING, /* messages, for a credit or a connection */
+	/* Of the column's field: */
+	CELL_NUMBER,
 	CELL_BYTES,
 	CELL_RATE,
 };
 
-/* The tables that a column is in. */
+/* The tables that a column is in: a set of bits. */
 enum {
 	OF_NIS = 1,
 	OF_ROUTES = 2,
@@ -272,9 +264,9 @@ enum {
 static const struct column {
 	const char *title;
 	unsigned int tables;
-	int width; /* negative: its cells stand at the left; 0: a name's */
-	unsigned int rank; /* how soon it is left out: the highest is the first;
-			    * 0: never */
+	int width; /* negative: aligned to the left; 0: view.name_width, too */
+	unsigned int rank; /* the column with the highest rank is left out
+			    * first; 0: never */
 	enum cell cell;
 	enum field field;
 } columns[] = {
@@ -306,7 +298,7 @@ static const struct column {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* What a block is made of. */
+/* What is printed. */
 struct view {
 	const struct top_sample *before, *now;
 	double seconds;
@@ -317,7 +309,7 @@ struct view {
 
 struct table {
 	const struct view *view;
-	unsigned int hidden; /* bits: columns of others, or that are left out */
+	unsigned int hidden; /* bits: columns that are not printed */
 };
 
 static bool is_hidden(const struct table *t, unsigned int i)
@@ -330,7 +322,7 @@ static int column_width(const struct table *t, unsigned int i)
 	return columns[i].width ? columns[i].width : -t->view->name_width;
 }
 
-/* With a blank before each column but the first. */
+/* The width of a line: one blank is before each column but the first. */
 static unsigned int width_of(const struct table *t)
 {
 	unsigned int width = 0;
@@ -342,7 +334,7 @@ static unsigned int width_of(const struct table *t)
 	return width;
 }
 
-/* False: none is left that may be. */
+/* Leaves out one more column. False: there is none that may be. */
 static bool hide_one(struct table *t)
 {
 	unsigned int worst = 0, rank = 0;
@@ -357,7 +349,7 @@ static bool hide_one(struct table *t)
 	return rank != 0;
 }
 
-/* The name, which comes first, is never hidden: blanks go before all others. */
+/* Prints column @i of a line, and after the last column the end of the line. */
 static void put_cell(const struct table *t, unsigned int i, const char *text)
 {
 	if (!is_hidden(t, i))
@@ -464,7 +456,7 @@ static void top_print_nis(const struct view *v)
 	}
 }
 
-/* Those that are not up come first; else they stay as the node has them. */
+/* Routes that are not up come first; otherwise the order is the node's. */
 static void top_print_routes(const struct view *v)
 {
 	const struct lines *routes = &v->now->routes;
@@ -505,7 +497,7 @@ struct row {
 	double weight;
 };
 
-/* Who waits comes first, then who is ill, then by traffic; then by NID. */
+/* For qsort(): by waiting messages, by health, by traffic, by NID. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -556,15 +548,12 @@ static void print_nids(const struct view *v)
 	free(rows);
 }
 
-/* ---- what stands above them ---- */
+/* ---- the line above the tables ---- */
 
-/* Another part of the first line, or of one below it if that is full: @at is
- * how far the line is. */
-static void head_part(const struct view *v, unsigned int *at, const char *fmt,
-		      ...) __attribute__((format(printf, 3, 4)));
-
-static void head_part(const struct view *v, unsigned int *at, const char *fmt,
-		      ...)
+/* Prints one more part of the line, or begins another line if this one would
+ * become too wide. *@at is the column that the line has reached. */
+__attribute__((format(printf, 3, 4))) static void head_part(
+	const struct view *v, unsigned int *at, const char *fmt, ...)
 {
 	const char *between = *at ? ", " : "";
 	char text[96];

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the process that the user called: waits for the report. */
+/* In the process that the user started: waits for the report, and exits. */
 static void wait_for_report(pid_t child, int fd)
 {
 	unsigned char status;
@@ -34,7 +34,8 @@ static void wait_for_report(pid_t child, int fd)
 	_exit(status);
 }
 
-/* Whoever waits for the end of a pipe shall not wait for a daemon's end. */
+/* Closes inherited files: whoever reads a pipe until all its writers are gone
+ * must not wait for the end of the daemon. */
 static void close_inherited(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -71,7 +72,8 @@ int daemon_begin(void)
 		return rc;
 	}
 	close(fds[0]);
-	/* A leader of a session could get a terminal: it is not the daemon. */
+	/* The leader of a session could acquire a terminal: the daemon is its
+	 * child. */
 	if (setsid() < 0 || (pid = fork()) < 0) {
 		perror("lnetd: cannot go to the background");
 		daemon_report(fds[1], 1);
@@ -80,7 +82,7 @@ int daemon_begin(void)
 	if (pid > 0)
 		_exit(0);
 	if (chdir("/"))
-		return -errno; /* whoever waits learns of it by our end */
+		return -errno;
 	return fds[1];
 }
 
@@ -109,9 +111,9 @@ void daemon_detach(void)
 		close(fd);
 }
 
-/* ---- its manager ---- */
+/* ---- the service manager ---- */
 
-bool notify_wanted(void)
+bool notify_has_manager(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 
@@ -125,7 +127,7 @@ int notify_send(const char *state)
 	socklen_t length;
 	int fd, rc = 0;
 
-	if (!path || !*path)
+	if (!notify_has_manager())
 		return 0;
 	if (*path != '/' && *path != '@')
 		return -EAFNOSUPPORT;
@@ -134,7 +136,7 @@ int notify_send(const char *state)
 	memcpy(to.sun_path, path, strlen(path));
 	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 			     strlen(path));
-	/* An abstract name begins with a 0, and its length ends it. */
+	/* "@" stands for the 0 that abstract names begin with. */
 	if (*path == '@')
 		to.sun_path[0] = 0;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -147,10 +149,10 @@ int notify_send(const char *state)
 	return rc;
 }
 
-/* ---- its file ---- */
+/* ---- the pid file ---- */
 
-/* Is what we have locked still the file of that name? Its owner may have
- * removed it in between. */
+/* Is @fd still the file @path? Its owner may have removed it before we had the
+ * lock. */
 static bool daemon_is_there(const char *path, int fd)
 {
 	struct stat mine, there;
@@ -159,7 +161,7 @@ static bool daemon_is_there(const char *path, int fd)
 	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-/* The file contains what we would write, or nothing: no other file is to be
+/* Does the file contain a process id or nothing? No other file is to be
  * overwritten, and removed in the end. */
 static bool is_pidfile(int fd)
 {

@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process in the background: its parent, who waits until it is ready; a
- * service manager, who is told; and the file with its id. */
+/* Going to the background, notifying a service manager, and pid files. */
 #ifndef TOOLS_DAEMON_H
 #define TOOLS_DAEMON_H
 
 #include <stdbool.h>
 
 /*
- * Returns what daemon_report() wants, in a new process, in a session of its own
- * and in the root directory. The process that called waits for the report, or
- * for the end of the new process, and exits with the status that it is told
- * (else 1). What the new process prints goes where it would have gone until
- * daemon_detach(); other open files are closed. No threads yet. -errno: there
- * is no new process.
+ * Starts a new process, in a session of its own and in the root directory, and
+ * returns there, with a descriptor for daemon_report(). The calling process
+ * waits for the report, and exits with the status in it, or with 1 if the new
+ * process ends before. Open files but stdin, stdout and stderr are closed. To
+ * be called before there are threads. -errno: there is no new process.
  */
 int daemon_begin(void);
-/* To be called once. @fd < 0: nobody waits. */
+/* Ends the process that called daemon_begin(), with @status. To be called once;
+ * @fd < 0: does nothing. */
 void daemon_report(int fd, int status);
 /* stdin, stdout and stderr become /dev/null. */
 void daemon_detach(void);
 
-/* What a service manager wants to be told, as sd_notify(3) has it: one datagram
- * to the socket in $NOTIFY_SOCKET. Does it want to be told? */
-bool notify_wanted(void);
-/* @state: "READY=1", lines. 0 also if nobody wants it; -EAFNOSUPPORT: the
- * socket is not of a kind known here; -errno. */
+/* Notifications of a service manager, as sd_notify(3) makes them: datagrams to
+ * the socket in $NOTIFY_SOCKET. Is there a manager? */
+bool notify_has_manager(void);
+/* Sends @state, lines like "READY=1", if there is a manager. 0;
+ * -EAFNOSUPPORT: an unknown kind of socket; -errno. */
 int notify_send(const char *state);
 
 /*
- * A file with the process's id, which is locked while the process lives: one
- * left behind by a crash is no obstacle. Makes @path, or takes over one that
- * nobody has locked. *@fd_p is its lock, for pidfile_drop(). -EEXIST: a running
- * process has it; -EMEDIUMTYPE: there is a file that has something else in it,
- * and is left as it is; -errno, and nothing is left.
+ * Writes the process's id to the file @path, and locks it while the process
+ * lives; a file that nobody has locked, as a crash leaves it, is taken over.
+ * *@fd_p is for pidfile_drop(). -EEXIST: a running process has it;
+ * -EMEDIUMTYPE: the file contains something else, and is left as it is; -errno.
  */
 int pidfile_take(const char *path, int *fd_p);
-/* Removes the file, if it is still there. @fd < 0: there is none. */
+/* Removes the file, unless another one has its name by now. @fd < 0: does
+ * nothing. */
 void pidfile_drop(const char *path, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lnetd(8): a node of its own. Opens it, puts it under control, configures it,
- * and waits for a signal. What the configuration means is the library's affair.
+ * lnetd(8): a program that is nothing but a node. Opens and configures it, and
+ * waits for a signal.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #define WHO "lnetd"
 
 struct lnetd {
-	struct node_options options; /* socket is not NULL, once it is read */
+	struct node_options options; /* socket is never NULL once parsed */
 	bool foreground;
 	char *pidpath; /* NULL: none */
 	struct say say;
@@ -74,7 +74,7 @@ static int lnetd_parse(struct lnetd *d, int argc, char **argv)
 	return status;
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- running ---- */
 
 static void tell_manager(const struct lnetd *d, const char *state)
 {
@@ -86,7 +86,7 @@ static void tell_manager(const struct lnetd *d, const char *state)
 		    getenv("NOTIFY_SOCKET"), strerror(-rc));
 }
 
-/* Whoever started it learns now that it is ready. */
+/* Tells whoever started lnetd that it is ready, and detaches from there. */
 static int lnetd_announce(struct lnetd *d)
 {
 	int rc = node_said(&d->node, node_say_ready(&d->node));
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 		goto out;
 	d.say = (struct say){ .who = WHO, .level = d.options.log };
 	lnet_log_set(d.say.level, NULL, NULL);
-	if (!d.foreground && !notify_wanted()) {
+	if (!d.foreground && !notify_has_manager()) {
 		d.report = daemon_begin();
 		if (d.report < 0) {
 			say(&d.say, LNET_LOG_ERR,

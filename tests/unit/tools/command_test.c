@@ -204,7 +204,7 @@ Test(command, table)
 
 			cr_assert_not_null(o->help);
 			cr_assert(o->kind != OPTION_OWN || o->key ||
-				  o->own == GIVEN_NOTHING);
+				  o->own == GIVEN_UNUSED);
 			for (unsigned int k = 0; k < i; k++) {
 				const struct option_row *p = command_row(c, k);
 

@@ -25,7 +25,7 @@ static void check_told(const char *name)
 		at.sun_path[0] = 0;
 	cr_assert_eq(bind(fd, (struct sockaddr *)&at, length), 0);
 	setenv("NOTIFY_SOCKET", name, 1);
-	cr_assert(notify_wanted());
+	cr_assert(notify_has_manager());
 	cr_assert_eq(notify_send("READY=1\n"), 0);
 	n = recv(fd, got, sizeof(got), MSG_DONTWAIT);
 	cr_assert_eq(n, 8);
@@ -60,7 +60,7 @@ Test(notify, nobody_or_strange)
 	char longer[200];
 
 	unsetenv("NOTIFY_SOCKET");
-	cr_assert(!notify_wanted());
+	cr_assert(!notify_has_manager());
 	cr_assert_eq(notify_send("READY=1\n"), 0);
 	setenv("NOTIFY_SOCKET", "", 1);
 	cr_assert_eq(notify_send("READY=1\n"), 0);
