@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node in another process: requests to its control socket, and what is
- * printed of its answers, in the three styles of the kernel's lnetctl. Runs in
- * programs that have no node and no loop, and therefore asks the system for the
- * time.
+ * For programs that control a node in another process: requests to its control
+ * socket, and printing of the answers in the three styles of the kernel's
+ * lnetctl. Such programs have no loop: the time is the system's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +15,14 @@
 #include "config/control.h"
 
 #define READ_SIZE   65536
-#define TIMEOUT_MAX UINT64_C(86400000) /* ms: a connection comes by then */
+#define TIMEOUT_MAX UINT64_C(86400000) /* ms, of connecting */
 
 struct lnet_ctl {
 	int fd;
-	char *buf; /* received: an answer, or the beginning of one */
+	char *buf; /* an answer, or the beginning of one */
 	size_t len, room;
-	size_t seen; /* the line that is looked at begins here */
+	size_t line; /* where in buf the first line begins that may be the end
+		      * of the answer */
 };
 
 /* Milliseconds of a clock that does not jump. */
@@ -34,20 +34,18 @@ static int64_t now(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Of connect(), in ms from 1 up; 0: for ever. */
-static int set_patience(int fd, int64_t ms)
+/* Sets how long connect() may wait; 0: for ever. */
+static int set_connect_timeout(int fd, int64_t ms)
 {
-	struct timeval patience = { .tv_sec = (time_t)(ms / 1000),
-				    .tv_usec = (long)(ms % 1000 * 1000) };
+	struct timeval t = { .tv_sec = (time_t)(ms / 1000),
+			     .tv_usec = (long)(ms % 1000 * 1000) };
 
-	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-			  sizeof(patience))
-		       ? -errno
-		       : 0;
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) ? -errno
+								      : 0;
 }
 
-/* Waits while the node's queue of connections is full. Signals do not end that,
- * nor does being stopped for a while. @timeout: us; 0: for ever. */
+/* Connects; if the node's queue of connections is full, waits for @timeout us
+ * (0: for ever), whatever signals come. */
 static int ctl_connect(int fd, const struct sockaddr_un *addr, uint64_t timeout)
 {
 	uint64_t ms = timeout / 1000 + !!(timeout % 1000);
@@ -55,7 +53,7 @@ static int ctl_connect(int fd, const struct sockaddr_un *addr, uint64_t timeout)
 	int rc;
 
 	do {
-		rc = set_patience(fd, ms ? MAX(until - now(), 1) : 0);
+		rc = set_connect_timeout(fd, ms ? MAX(until - now(), 1) : 0);
 		if (!rc &&
 		    connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
 			rc = -errno;
@@ -102,7 +100,7 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	free(ctl);
 }
 
-/* @until: as now(); negative: for ever. */
+/* Waits for @events until now() is @until; negative: for ever. */
 static int ctl_wait(struct lnet_ctl *ctl, short events, int64_t until)
 {
 	struct pollfd p = { ctl->fd, events, 0 };
@@ -147,7 +145,7 @@ static int ctl_send(struct lnet_ctl *ctl, const char *text, size_t len,
 static ssize_t ctl_find(struct lnet_ctl *ctl)
 {
 	const size_t end_len = strlen(DOCUMENT_END);
-	size_t at = ctl->seen;
+	size_t at = ctl->line;
 	char *nl;
 
 	if (!ctl->len)
@@ -155,18 +153,18 @@ static ssize_t ctl_find(struct lnet_ctl *ctl)
 	while ((nl = memchr(ctl->buf + at, '\n', ctl->len - at))) {
 		size_t next = (size_t)(nl - ctl->buf) + 1;
 
-		if (next - ctl->seen == end_len &&
-		    !memcmp(ctl->buf + ctl->seen, DOCUMENT_END, end_len))
-			return (ssize_t)ctl->seen;
-		ctl->seen = at = next;
+		if (next - ctl->line == end_len &&
+		    !memcmp(ctl->buf + ctl->line, DOCUMENT_END, end_len))
+			return (ssize_t)ctl->line;
+		ctl->line = at = next;
 	}
 	return -1;
 }
 
+/* Receives more of an answer, or waits for it. 0 or -errno. */
 static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
 {
 	ssize_t n;
-	int rc;
 
 	if (ctl->len == ctl->room) {
 		size_t room = ctl->room ? ctl->room * 2 : READ_SIZE;
@@ -188,8 +186,7 @@ static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
 		return -ECONNRESET;
 	if (errno == EINTR)
 		return 0;
-	rc = errno == EAGAIN ? ctl_wait(ctl, POLLIN, until) : -errno;
-	return rc;
+	return errno == EAGAIN ? ctl_wait(ctl, POLLIN, until) : -errno;
 }
 
 int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
@@ -215,13 +212,13 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 	ctl->buf[len] = '\0';
 	*answer_p = ctl->buf;
 	ctl->buf = NULL;
-	ctl->len = ctl->room = ctl->seen = 0;
+	ctl->len = ctl->room = ctl->line = 0;
 	return 0;
 }
 
-/* ---- answers, printed ---- */
+/* ---- printing answers ---- */
 
-/* The style follows from the top key. */
+/* The kernel's lnetctl prints each section in its style. */
 static const struct tree_style *output_style(const char *key)
 {
 	static const char *const wide[] = {
@@ -251,7 +248,7 @@ static void print_output(const struct tree *output, FILE *out)
 {
 	const struct tree *t = NULL;
 
-	while (output && (t = list_next(output, t)))
+	while ((t = list_next(output, t)))
 		if (t->key && !strcmp(t->key, "text") && tree_is_text(t))
 			fputs(t->text, out); /* no YAML: printed as it is */
 		else if (t->key)
@@ -262,7 +259,7 @@ static void client_print_errors(const struct tree *errors, FILE *err)
 {
 	const struct tree *t = NULL;
 
-	while (errors && (t = list_next(errors, t))) {
+	while ((t = list_next(errors, t))) {
 		const struct tree_style *style;
 
 		if (!t->key)
@@ -280,9 +277,9 @@ static void print_notes(const struct tree *notes, FILE *err)
 {
 	const struct tree *t = NULL;
 
-	while (notes && (t = list_next(notes, t))) {
+	while ((t = list_next(notes, t))) {
 		fputs("# ", err);
-		/* Prints one line, whatever the text contains. */
+		/* One line, whatever the text contains. */
 		for (const char *c = t->text; *c; c++)
 			fputc((unsigned char)*c < ' ' ? '?' : *c, err);
 		fputc('\n', err);

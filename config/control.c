@@ -6,8 +6,8 @@
 #include "config/request/show.h"
 #include "ulnet/loop.h"
 
-/* What the node has now, as a file. */
-static int start_now(struct lnet *node, char **text_p)
+/* *@text_p, to be freed: the node's configuration, as a file. */
+static int current_config(struct lnet *node, char **text_p)
 {
 	struct doc *doc = doc_new();
 	FILE *f = NULL;
@@ -35,7 +35,7 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 
 	pthread_mutex_lock(&control->lock);
 	if (!config)
-		rc = start_now(control->node, &text);
+		rc = current_config(control->node, &text);
 	else if (!(text = strdup(config)))
 		rc = -ENOMEM;
 	if (!rc) {
@@ -49,7 +49,7 @@ int lnet_control_remember(struct lnet_control *control, const char *config)
 static void control_free(struct lnet_control *control)
 {
 	programs_free(control);
-	pthread_cond_destroy(&control->left);
+	pthread_cond_destroy(&control->program_idle);
 	pthread_mutex_destroy(&control->programs_lock);
 	pthread_mutex_destroy(&control->lock);
 	free(control->start);
@@ -67,7 +67,7 @@ int lnet_control_start(struct lnet *node, const struct ulnet_control_conf *conf,
 	c->node = node;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->programs_lock, NULL);
-	pthread_cond_init(&c->left, NULL);
+	pthread_cond_init(&c->program_idle, NULL);
 	list_init(&c->programs);
 	rc = lnet_control_remember(c, NULL);
 	if (!rc && conf && conf->path)
@@ -91,7 +91,7 @@ void lnet_control_stop(struct lnet_control *control)
 
 static const struct subject of_request = { "parser", "request", NULL };
 
-/* In place of an answer that nobody would read. */
+/* Makes the answer that replaces one that is too long. */
 static int answer_too_long(char **answer_p)
 {
 	struct answer answer;

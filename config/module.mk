@@ -6,7 +6,6 @@ libulnetctlcore_a_SOURCES += %D%/metrics/metrics.c %D%/metrics/metrics.h
 libulnetctlcore_a_SOURCES += %D%/metrics/dot.c %D%/metrics/top.c
 libulnetctlcore_a_SOURCES += %D%/node/list.c %D%/node/list.h
 libulnetctlcore_a_SOURCES += %D%/request/request.c %D%/request/request.h
-libulnetctlcore_a_SOURCES += %D%/request/args.c
 libulnetctlcore_a_SOURCES += %D%/request/debug.c %D%/request/fault.c
 libulnetctlcore_a_SOURCES += %D%/request/health.c %D%/request/import.c
 libulnetctlcore_a_SOURCES += %D%/request/inquiry.c %D%/request/inquiry.h

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One thread takes connections, and each client has a thread of its own, which
- * a client may block as long as it wants: in reading half a request, in a ping,
- * in writing an answer that is not read. When all places are taken and one more
- * client comes, one client is dismissed: of the user with most clients, the one
- * that has been idle for longest.
+ * The control socket. One thread accepts connections, and each client has a
+ * thread of its own, which may block: while it receives, pings, or sends. If
+ * there are clients_max clients and one more comes, one is dismissed: of the
+ * user with most clients, the one that has been idle for longest.
  *
- * A client is disconnected if its request does not come to its end in time, if
- * it does not read an answer in time, or if its user's share of the memory is
- * used up while half a request is here. An answer that exceeds its user's share
- * of the memory is replaced by an answer that says so.
+ * A client is disconnected if its request is not complete in time, if it does
+ * not read an answer in time, or if an incomplete request exceeds its user's
+ * share of memory. An answer that exceeds that share is replaced by one that
+ * says so.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -35,13 +34,13 @@
 #define CLIENTS_MAX 16
 #define READ_SIZE   65536
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
-#define PAUSE	    100 /* ms, when there are no file descriptors, or memory */
+#define PAUSE	    100 /* ms, without file descriptors or memory */
 #define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
-/* The largest buffer: a request longer than REQUEST_MAX is refused after it has
- * been read. */
+/* The largest buffer: it has room for a request that is too long, which is
+ * refused once it is there. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
 /* Bytes of all buffers, and of all answers that are being sent. The first
- * READ_SIZE of each are not counted, and nobody is denied them. */
+ * READ_SIZE bytes of each are free: nobody is charged with them. */
 #define REQUESTS_SUM_MAX ((size_t)16 << 20)
 #define ANSWERS_SUM_MAX	 (2 * ANSWER_MAX)
 #define QUIET		 (60 * NSEC_PER_SEC) /* between warnings about users */
@@ -60,56 +59,58 @@ static const struct {
 struct control_socket {
 	int fd; /* listens; -1: closed */
 	char *path;
-	dev_t dev; /* of the file */
+	/* Of the file, to tell whether it was replaced: */
+	dev_t dev;
 	ino_t ino;
 };
 
 struct client {
 	struct server *server;
-	struct list link; /* server.clients or .ended; the acceptor's, but for
-			   * the move from one to the other */
 	int fd;
 	pthread_t thread;
 	struct cancel cancel;
-	uint64_t moved; /* server.moves when it last did something */
-	bool working;	/* on a request */
-	bool leaving;	/* was told to go */
 	struct ucred user;
-	size_t charged[MEMORIES];	  /* against its user's share */
-	unsigned int of_user, of_process; /* see count_crowds() */
 
-	/* its own thread */
-	char *buf; /* received: a request, and what may follow it */
+	/* Under server.lock: */
+	struct list link;	  /* server.clients or .ended */
+	uint64_t moved;		  /* server.moves when it last did something */
+	bool working;		  /* on a request */
+	bool leaving;		  /* was dismissed */
+	size_t charged[MEMORIES]; /* bytes, against its user's share */
+	unsigned int of_user, of_process; /* set by count_clients() */
+
+	/* For its own thread: */
+	char *buf; /* a request, and what was received behind it */
 	size_t len, room;
-	size_t seen;  /* bytes of buf searched for the end of a request */
-	size_t line;  /* where in buf the line of @seen begins */
-	uint64_t due; /* ns: when the request in buf must be complete; 0: buf
-			* is empty */
+	size_t seen;  /* bytes of buf searched for the end of the request */
+	size_t line;  /* where in buf the line at @seen begins */
+	uint64_t due; /* ns: when the request must be complete; 0: buf is
+		       * empty */
 	bool eof;
 };
 
 struct server {
 	struct lnet_control *control;
 	struct control_socket socket;
-	int stop; /* eventfd: everybody ends */
+	int stop; /* eventfd: all threads are to end */
 	int wake; /* eventfd: a client has ended */
 	pthread_t acceptor;
 	unsigned int clients_max;
 	uint64_t timeout;   /* ns */
 	atomic_bool polled; /* the thread that stops the server makes the node's
-			     * turns; set before @stop is */
-	bool over;	    /* the acceptor is ending; set in a turn */
+			     * turns; set before @stop */
+	bool over;	    /* all clients have ended; set in a turn */
 	struct ulnet_work over_work;
 
-	pthread_mutex_t lock; /* for what follows, and those parts of clients
-			       * that acceptor and client use */
+	pthread_mutex_t lock; /* for what follows, and parts of clients */
 	struct list clients, ended;
-	unsigned int n; /* in both */
-	uint64_t moves;
-	bool making_room; /* somebody was told to go, and has not gone yet */
+	uint64_t moves;			   /* of all clients so far */
 	size_t charged[MEMORIES];	   /* of all clients */
-	uint64_t next_complaint[MEMORIES]; /* ns */
-	/* The acceptor's: */
+	uint64_t next_complaint[MEMORIES]; /* ns: no warning before then */
+
+	/* For the acceptor: */
+	unsigned int n;		/* clients, in both lists */
+	bool making_room;	/* a client was dismissed, and has not ended */
 	uint64_t next_shortage; /* ns: no warning before then */
 };
 
@@ -152,8 +153,8 @@ static int timeout_ms(uint64_t due, uint64_t now)
 		   : -1;
 }
 
-/* Waits until @c can be read from or written to. -ESHUTDOWN: the server stops;
- * -ETIMEDOUT: the time is @due (ns; 0: never). */
+/* Waits for @events on the connection until @due (ns; 0: for ever). -ESHUTDOWN:
+ * the server stops; -ETIMEDOUT. */
 static int client_wait(struct client *c, short events, uint64_t due)
 {
 	for (;;) {
@@ -171,6 +172,7 @@ static int client_wait(struct client *c, short events, uint64_t due)
 	}
 }
 
+/* False: the client has gone or does not read, or the server stops. */
 static bool client_send(struct client *c, const char *text, size_t len)
 {
 	uint64_t due = server_now(c->server) + c->server->timeout;
@@ -200,8 +202,8 @@ static bool server_is_end(const char *start, const char *end)
 	return end - start == 3 && !memcmp(start, "...", 3);
 }
 
-/* The length of the first request in the buffer, with its end; 0: it is not
- * there yet. */
+/* The length of the first request in the buffer, with its last line; 0: it is
+ * not complete. */
 static size_t client_find(struct client *c)
 {
 	char *nl;
@@ -224,7 +226,7 @@ static bool blank(const char *s, size_t len)
 	return !len;
 }
 
-/* Called with the lock held. */
+/* Sums over the clients of a user. Called with the lock held. */
 static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 {
 	const struct client *c;
@@ -236,7 +238,7 @@ static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 	return sum;
 }
 
-/* Called with the lock held. Rate-limited. */
+/* Warns once in QUIET. Called with the lock held. */
 static void share_complain(struct client *c, enum memory m, size_t held)
 {
 	struct server *s = c->server;
@@ -252,7 +254,8 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 		 held, s->charged[m]);
 }
 
-/* Charges @c with @bytes of @m in all, if the share of its user allows that. */
+/* Makes the charge of @c for @m that for @bytes, or returns false: the share of
+ * its user does not allow that. */
 static bool client_charge(struct client *c, enum memory m, size_t bytes)
 {
 	size_t charge = bytes > READ_SIZE ? bytes - READ_SIZE : 0, held;
@@ -291,7 +294,7 @@ static int client_more_room(struct client *c)
 	return 0;
 }
 
-/* Receives what there is, or waits for it. 0; -errno. */
+/* Receives more, or waits for it. 0 or -errno. */
 static int client_receive(struct client *c)
 {
 	int rc = client_more_room(c);
@@ -316,9 +319,9 @@ static int client_receive(struct client *c)
 	return 0;
 }
 
-/* The next request: the first @*len_p bytes in the buffer. -EMSGSIZE: too long;
- * -ETIMEDOUT: it began, and did not come to its end in time; -ENOBUFS: its
- * user's share of memory is used up; -ENODATA: no more. */
+/* Receives the next request: the first *@len_p bytes in the buffer. -EMSGSIZE:
+ * it is too long; -ETIMEDOUT: it was not complete in time; -ENOBUFS: it exceeds
+ * its user's share of memory; -ENODATA: there are no more. */
 static int client_next(struct client *c, size_t *len_p)
 {
 	int rc;
@@ -339,8 +342,7 @@ static int client_next(struct client *c, size_t *len_p)
 	}
 }
 
-/* Sends an answer of the server itself, in place of a request's. @limit: bytes
- * that are allowed. */
+/* Sends an error that the server itself has found. @limit: bytes allowed. */
 static bool server_client_tell(struct client *c, int status, const char *why,
 			       size_t limit)
 {
@@ -392,7 +394,7 @@ static bool client_answer(struct client *c, size_t len)
 	return ok;
 }
 
-/* Removes the first @len bytes: what follows them comes next. */
+/* Removes the request in the first @len bytes of the buffer. */
 static void client_consume(struct client *c, size_t len)
 {
 	c->len -= len;
@@ -407,8 +409,7 @@ static void client_consume(struct client *c, size_t len)
 	}
 }
 
-/* Tells the client why no next request is served, if the reason is its
- * fault. */
+/* Tells the client why it is disconnected, if that is due to its request. */
 static void client_refuse(struct client *c, int why)
 {
 	switch (why) {
@@ -456,7 +457,7 @@ static void *client_main(void *arg)
 
 /* ---- clients: the acceptor's thread ---- */
 
-/* Signals are the application's: its threads get them. */
+/* Starts a thread that gets no signals: they are for the application. */
 static int server_thread_start(pthread_t *thread, void *(*fn)(void *arg),
 			       void *arg)
 {
@@ -541,7 +542,7 @@ static void clients_reap(struct server *s)
 
 /* Sets of_user and of_process of each client: how many clients have the same
  * user, and the same process. Called with the lock held. */
-static void count_crowds(struct server *s)
+static void count_clients(struct server *s)
 {
 	struct client *c, *other;
 
@@ -556,8 +557,9 @@ static void count_crowds(struct server *s)
 	}
 }
 
-/* Is @a dismissed rather than @b? First the user, then the process with more
- * clients; then a client without a request at work; then the longest idle. */
+/* Is @a dismissed rather than @b (NULL: none)? Compares how many clients the
+ * user has, then how many the process has, then whether the client is working,
+ * then for how long it has been idle. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
 	if (!b)
@@ -578,7 +580,7 @@ static void server_make_room(struct server *s)
 	if (s->making_room)
 		return;
 	pthread_mutex_lock(&s->lock);
-	count_crowds(s);
+	count_clients(s);
 	list_for_each_entry (c, &s->clients, link)
 		if (!c->leaving && goes_before(c, victim))
 			victim = c;
@@ -600,8 +602,8 @@ static void accept_complain(struct server *s, int error)
 		 strerror(error));
 }
 
-/* Takes one connection. False: there are no file descriptors, or memory. */
-static bool server_take(struct server *s)
+/* Accepts a connection. False: there are no file descriptors, or memory. */
+static bool server_accept(struct server *s)
 {
 	int fd = accept4(s->socket.fd, NULL, NULL, SOCK_CLOEXEC);
 
@@ -625,20 +627,21 @@ static bool server_take(struct server *s)
 static void *acceptor_main(void *arg)
 {
 	struct server *s = arg;
-	bool short_of = false;
+	bool out_of_resources = false;
 	struct client *c;
 
 	for (;;) {
-		/* When there is no place, the newcomer waits in the kernel. */
-		bool listen_too = !s->making_room && !short_of;
+		/* Otherwise new clients wait in the kernel. */
+		bool listen_too = !s->making_room && !out_of_resources;
 		struct pollfd p[] = {
 			{ s->stop, POLLIN, 0 },
 			{ s->wake, POLLIN, 0 },
 			{ listen_too ? s->socket.fd : -1, POLLIN, 0 },
 		};
 
-		server_wait_for(p, ARRAY_SIZE(p), short_of ? PAUSE : -1);
-		short_of = false;
+		server_wait_for(p, ARRAY_SIZE(p),
+				out_of_resources ? PAUSE : -1);
+		out_of_resources = false;
 		if (p[0].revents)
 			break;
 		if (p[1].revents)
@@ -646,7 +649,7 @@ static void *acceptor_main(void *arg)
 		else if (p[2].revents && s->n >= s->clients_max)
 			server_make_room(s);
 		else if (p[2].revents)
-			short_of = !server_take(s);
+			out_of_resources = !server_accept(s);
 	}
 	pthread_mutex_lock(&s->lock);
 	list_for_each_entry (c, &s->clients, link)
@@ -690,8 +693,9 @@ static int find_group(const char *group, gid_t *gid_p)
 	return rc;
 }
 
-/* If two nodes start at the same time, one waits here for the other: until the
- * socket listens, nobody else changes what was looked at. */
+/* Locks the directory of @path, so that of two nodes that start at the same
+ * time one waits until the socket of the other listens. Returns a descriptor,
+ * to be closed, or -errno. */
 static int lock_directory(const char *path)
 {
 	char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
@@ -712,8 +716,8 @@ static int lock_directory(const char *path)
 	return rc ? rc : fd;
 }
 
-/* -EADDRINUSE: somebody listens at @addr. Removes a socket file that nobody
- * listens at any more. */
+/* Removes a socket file at which nobody listens any more. -EADDRINUSE: somebody
+ * does. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
 	struct stat st;
@@ -731,7 +735,7 @@ static int remove_stale(const struct sockaddr_un *addr)
 	close(fd);
 	if (rc == -ECONNREFUSED)
 		return unlink(addr->sun_path) ? -errno : 0;
-	/* The queue of the socket is full: somebody listens. */
+	/* -EAGAIN: somebody listens, and the queue of the socket is full. */
 	return rc == -EAGAIN || !rc ? -EADDRINUSE : rc;
 }
 
@@ -743,7 +747,7 @@ static int socket_make(struct control_socket *s, const struct sockaddr_un *addr,
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return -errno;
-	/* The file is born with the mode of its socket. */
+	/* bind() makes the file with the mode of the socket. */
 	if (fchmod(s->fd, 0600) ||
 	    bind(s->fd, (const struct sockaddr *)addr, sizeof(*addr)))
 		return -errno;
@@ -852,7 +856,8 @@ static void on_over(struct ulnet_work *work)
 void server_stop(struct server *s)
 {
 	struct lnet *node = s->control->node;
-	/* Requests may wait for turns that only this thread makes. */
+	/* This thread runs the node: clients may wait for turns that it must
+	 * make. */
 	bool polled = lnet_poll(node, 0) == 0;
 	uint64_t one = 1;
 

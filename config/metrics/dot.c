@@ -22,34 +22,21 @@ struct drawing {
 	int nroutes;
 };
 
-/* What Graphviz makes of its escapes in labels is this text. */
-static void dot_text(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-	}
-}
-
-/* Names begin with what they are names of: a node of the drawing may be an
- * interface or the NID of a peer, and the NIDs are alike. */
+/* Names of the drawing's nodes begin with what they are of: an interface and a
+ * NID of a peer may have the same NID. */
 static void dot_nid(FILE *out, const char *what, const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	fprintf(out, "\"%s ", what);
-	dot_text(out, lnet_nid_format(nid, text, sizeof(text)));
-	fputc('"', out);
+	fprintf(out, "\"%s %s\"", what,
+		lnet_nid_format(nid, text, sizeof(text)));
 }
 
 static void dot_net(FILE *out, uint32_t net)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	fputs("\"net ", out);
-	dot_text(out, lnet_net_format(net, text, sizeof(text)));
-	fputc('"', out);
+	fprintf(out, "\"net %s\"", lnet_net_format(net, text, sizeof(text)));
 }
 
 static const char *color(bool usable, int32_t health)
@@ -59,7 +46,7 @@ static const char *color(bool usable, int32_t health)
 	return health < LNET_HEALTH_MAX ? ", color=orange" : "";
 }
 
-/* Its node, if it is not there yet. */
+/* Draws a net, unless that was done before. */
 static void need_net(struct drawing *d, uint32_t net)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -77,12 +64,11 @@ static void need_net(struct drawing *d, uint32_t net)
 	all[d->nets.n++] = net;
 	fputc('\t', d->out);
 	dot_net(d->out, net);
-	fputs(" [shape=ellipse, label=\"", d->out);
-	dot_text(d->out, lnet_net_format(net, text, sizeof(text)));
-	fputs("\"];\n", d->out);
+	fprintf(d->out, " [shape=ellipse, label=\"%s\"];\n",
+		lnet_net_format(net, text, sizeof(text)));
 }
 
-/* The first two lines of a label; it is left open. */
+/* Begins the node of a NID, and a label with that as its first line. */
 static void begin_label(struct drawing *d, const char *what,
 			const struct ulnet_nid *nid)
 {
@@ -90,20 +76,24 @@ static void begin_label(struct drawing *d, const char *what,
 
 	fputs("\t\t", d->out);
 	dot_nid(d->out, what, nid);
-	fputs(" [label=\"", d->out);
-	dot_text(d->out, lnet_nid_format(nid, text, sizeof(text)));
+	fprintf(d->out, " [label=\"%s",
+		lnet_nid_format(nid, text, sizeof(text)));
 }
 
 static void dot_ni(struct drawing *d, const struct ulnet_ni_info *info)
 {
 	begin_label(d, "ni", &info->nid);
 	fputs("\\n", d->out);
-	dot_text(d->out, info->interface);
+	for (const char *c = info->interface; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			fputc('\\', d->out);
+		fputc((unsigned char)*c < ' ' ? '?' : *c, d->out);
+	}
 	fprintf(d->out, "\\nhealth %" PRId32 "\"%s];\n", info->health,
 		color(info->up, info->health));
 }
 
-/* 0@lo is in every node, and tells nothing. */
+/* Draws the NIs of this node but lo. */
 static int dot_nis(struct drawing *d)
 {
 	struct ulnet_ni_info info;
@@ -118,6 +108,7 @@ static int dot_nis(struct drawing *d)
 	return rc == -ENOENT ? 0 : rc;
 }
 
+/* Links a NID with its net; @before: the NID is drawn to the left of it. */
 static void link_net(struct drawing *d, const char *what,
 		     const struct ulnet_nid *nid, bool before)
 {
@@ -125,15 +116,15 @@ static void link_net(struct drawing *d, const char *what,
 
 	need_net(d, net);
 	fputc('\t', d->out);
-	if (before)
+	if (before) {
 		dot_nid(d->out, what, nid);
-	else
+		fputs(" -> ", d->out);
 		dot_net(d->out, net);
-	fputs(" -> ", d->out);
-	if (before)
+	} else {
 		dot_net(d->out, net);
-	else
+		fputs(" -> ", d->out);
 		dot_nid(d->out, what, nid);
+	}
 	fputs(" [dir=none];\n", d->out);
 }
 
@@ -148,7 +139,7 @@ static int link_nis(struct drawing *d)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* One peer, whose NIDs are @n from @infos on. */
+/* @infos: the @n NIDs of one peer. */
 static void dot_peer(struct drawing *d, const struct ulnet_peer_info *infos,
 		     unsigned int n)
 {
@@ -156,9 +147,8 @@ static void dot_peer(struct drawing *d, const struct ulnet_peer_info *infos,
 
 	fputs("\tsubgraph ", d->out);
 	dot_nid(d->out, "cluster peer", &infos->primary);
-	fputs(" {\n\t\tlabel=\"", d->out);
-	dot_text(d->out, lnet_nid_format(&infos->primary, text, sizeof(text)));
-	fprintf(d->out, "%s\";\n",
+	fprintf(d->out, " {\n\t\tlabel=\"%s%s\";\n",
+		lnet_nid_format(&infos->primary, text, sizeof(text)),
 		infos->multi_rail ? "" : "\\nnot multi-rail");
 	for (unsigned int i = 0; i < n; i++) {
 		begin_label(d, "peer", &infos[i].nid);
@@ -171,7 +161,7 @@ static void dot_peer(struct drawing *d, const struct ulnet_peer_info *infos,
 		link_net(d, "peer", &infos[i].nid, false);
 }
 
-/* A route leads from its gateway, which may be no known peer yet. */
+/* Links the gateway, which may be no known peer yet, with the net. */
 static void dot_route(struct drawing *d, const struct ulnet_route_info *info)
 {
 	const struct ulnet_route *r = &info->route;

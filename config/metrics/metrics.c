@@ -12,20 +12,20 @@
 
 enum kind { U64, U32, I64, I32, BOOL, NS };
 
-/* A field of what is known of an interface, a peer NI, a route, or buffers.
- * Rows with the same name stand together: they are one metric, and a label
- * tells them apart. */
+/* A field of a structure about an interface, a peer NI, a route, or buffers.
+ * Rows with the same name, which follow each other, are one metric with several
+ * labels. */
 struct metric {
-	const char *name;  /* behind "ulnet_ni_" and the like */
+	const char *name;  /* without "ulnet_ni_" or another prefix */
 	const char *type;  /* as Prometheus calls it */
 	const char *help;  /* NULL: that of the row before */
 	const char *label; /* of this row, or NULL */
-	size_t at;
-	enum kind kind;
+	size_t at;	   /* offset of the field */
+	enum kind kind;	   /* its type; NS: uint64_t, printed as seconds */
 };
 
 /* clang-format off */
-/* What both have, in structures of two types with the same names. */
+/* Fields that struct ulnet_ni_info and struct ulnet_peer_info both have. */
 #define BY_TYPE(S, name, what, help)                                           \
 	{ name, "counter", help, "type=\"put\"",                               \
 	  offsetof(S, what.put), U64 },                                        \
@@ -38,7 +38,7 @@ struct metric {
 #define FAILED(S, cause, field, help)                                          \
 	{ "send_failures_total", "counter", help, "cause=\"" cause "\"",       \
 	  offsetof(S, failed.field), U64 }
-/* Prometheus knows a sum and a count that belong together as a summary. */
+/* A summary, in Prometheus, is a metric with a sum and a count. */
 #define TIMES(S, name, what, help)                                             \
 	{ name "_sum", "summary", help, NULL, offsetof(S, what.ns), NS },      \
 	{ name "_count", "summary", NULL, NULL, offsetof(S, what.n), U64 }
@@ -182,23 +182,17 @@ static void print_value(FILE *out, const struct metric *m, const char *info)
 	}
 }
 
-/* Things of one kind, their metrics, and what labels they have. */
-struct room {
+/* Structures of one type, and their metrics. */
+struct group {
 	const char *prefix;
 	const struct metric *metrics;
 	size_t nmetrics;
 	const char *infos;
-	size_t n, size; /* how many; of each */
+	size_t n, size; /* number of infos; bytes of each */
 	void (*labels)(FILE *out, const void *info);
 };
 
-/* The row is no other label of the metric before, and no summary's count. */
-static bool begins_metric(const struct room *r, size_t i)
-{
-	return i == 0 || r->metrics[i].help != NULL;
-}
-
-static void print_room_head(FILE *out, const struct room *r, size_t i)
+static void print_group_head(FILE *out, const struct group *r, size_t i)
 {
 	const struct metric *m = &r->metrics[i];
 	char name[128];
@@ -210,7 +204,7 @@ static void print_room_head(FILE *out, const struct room *r, size_t i)
 	metric_head(out, name, m->type, m->help);
 }
 
-static void print_sample(FILE *out, const struct room *r, size_t i, size_t k)
+static void print_sample(FILE *out, const struct group *r, size_t i, size_t k)
 {
 	const struct metric *m = &r->metrics[i];
 	const char *info = r->infos + k * r->size;
@@ -223,18 +217,19 @@ static void print_sample(FILE *out, const struct room *r, size_t i, size_t k)
 	print_value(out, m, info);
 }
 
-/* All samples of a metric stand together. */
-static void print_room(FILE *out, const struct room *r)
+/* Prometheus wants all samples of a metric to follow each other. */
+static void print_group(FILE *out, const struct group *r)
 {
 	for (size_t i = 0; r->n && i < r->nmetrics; i++) {
-		if (begins_metric(r, i))
-			print_room_head(out, r, i);
+		/* Without help the row belongs to the metric before it. */
+		if (r->metrics[i].help)
+			print_group_head(out, r, i);
 		for (size_t k = 0; k < r->n; k++)
 			print_sample(out, r, i, k);
 	}
 }
 
-/* ---- what there is ---- */
+/* ---- the groups ---- */
 
 static void ni_labels(FILE *out, const void *info)
 {
@@ -249,11 +244,11 @@ static void ni_labels(FILE *out, const void *info)
 static int metrics_print_nis(FILE *out, struct lnet *node)
 {
 	struct ulnet_ni_info *infos = NULL, *more;
-	struct room r = { .prefix = "ni",
-			  .metrics = ni_metrics,
-			  .nmetrics = ARRAY_SIZE(ni_metrics),
-			  .size = sizeof(*infos),
-			  .labels = ni_labels };
+	struct group r = { .prefix = "ni",
+			   .metrics = ni_metrics,
+			   .nmetrics = ARRAY_SIZE(ni_metrics),
+			   .size = sizeof(*infos),
+			   .labels = ni_labels };
 
 	for (;; r.n++) {
 		more = realloc(infos, (r.n + 1) * sizeof(*infos));
@@ -266,7 +261,7 @@ static int metrics_print_nis(FILE *out, struct lnet *node)
 			break;
 	}
 	r.infos = (const char *)infos;
-	print_room(out, &r);
+	print_group(out, &r);
 	free(infos);
 	return 0;
 }
@@ -284,12 +279,12 @@ static void peer_labels(FILE *out, const void *info)
 static int metrics_print_peers(FILE *out, struct lnet *node, unsigned int max)
 {
 	struct ulnet_peer_info *infos = calloc(max ? max : 1, sizeof(*infos));
-	struct room r = { .prefix = "peer",
-			  .metrics = peer_metrics,
-			  .nmetrics = ARRAY_SIZE(peer_metrics),
-			  .infos = (const char *)infos,
-			  .size = sizeof(*infos),
-			  .labels = peer_labels };
+	struct group r = { .prefix = "peer",
+			   .metrics = peer_metrics,
+			   .nmetrics = ARRAY_SIZE(peer_metrics),
+			   .infos = (const char *)infos,
+			   .size = sizeof(*infos),
+			   .labels = peer_labels };
 	int known;
 
 	if (!infos)
@@ -305,13 +300,13 @@ static int metrics_print_peers(FILE *out, struct lnet *node, unsigned int max)
 	metric_head(out, "ulnet_peer_nis_hidden", "gauge",
 		    "NIDs of peers that have no metrics here: over the limit");
 	fprintf(out, "ulnet_peer_nis_hidden %zu\n", (size_t)known - r.n);
-	print_room(out, &r);
+	print_group(out, &r);
 	free(infos);
 	return 0;
 }
 
-/* "send_count" becomes "send_total", "send_length" "send_bytes_total", "errors"
- * "errors_total": that is how Prometheus wants counters to be called. */
+/* Makes names of counters as Prometheus has them: send_count becomes
+ * send_total, send_length send_bytes_total, errors errors_total. */
 static void stat_name(const struct ulnet_stat *s, char *buf, size_t size)
 {
 	static const char *const ends[][2] = { { "_count", "" },
@@ -365,18 +360,18 @@ static int metrics_print_routes(FILE *out, struct lnet *node)
 	struct ulnet_route_info *infos;
 	int n = routes_read(node, &infos);
 	struct route_row *rows = calloc((size_t)MAX(n, 0) + 1, sizeof(*rows));
-	struct room r = { .prefix = "route",
-			  .metrics = route_metrics,
-			  .nmetrics = ARRAY_SIZE(route_metrics),
-			  .infos = (const char *)rows,
-			  .size = sizeof(*rows),
-			  .labels = route_labels };
+	struct group r = { .prefix = "route",
+			   .metrics = route_metrics,
+			   .nmetrics = ARRAY_SIZE(route_metrics),
+			   .infos = (const char *)rows,
+			   .size = sizeof(*rows),
+			   .labels = route_labels };
 
 	for (; rows && (int)r.n < n; r.n++)
 		rows[r.n] =
 			(struct route_row){ infos[r.n], strcmp(infos[r.n].state,
 							       "down") == 0 };
-	print_room(out, &r);
+	print_group(out, &r);
 	free(infos);
 	free(rows);
 	return rows ? MIN(n, 0) : -ENOMEM;
@@ -391,16 +386,16 @@ static void buffers_labels(FILE *out, const void *info)
 static void metrics_print_buffers(FILE *out, struct lnet *node)
 {
 	struct buffers_sum sums[LNET_BUFFER_KINDS];
-	struct room r = { .prefix = "router",
-			  .metrics = router_metrics,
-			  .nmetrics = ARRAY_SIZE(router_metrics),
-			  .infos = (const char *)sums,
-			  .n = LNET_BUFFER_KINDS,
-			  .size = sizeof(sums[0]),
-			  .labels = buffers_labels };
+	struct group r = { .prefix = "router",
+			   .metrics = router_metrics,
+			   .nmetrics = ARRAY_SIZE(router_metrics),
+			   .infos = (const char *)sums,
+			   .n = LNET_BUFFER_KINDS,
+			   .size = sizeof(sums[0]),
+			   .labels = buffers_labels };
 
 	if (buffers_sum(node, sums))
-		print_room(out, &r);
+		print_group(out, &r);
 }
 
 int metrics_print(FILE *out, struct lnet *node, unsigned int peers)

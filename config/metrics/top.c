@@ -53,7 +53,7 @@ static int top_nis(struct lnet *node, FILE *out)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* The end of the lines of NIDs of peers and of gateways. */
+/* Prints the end of a line about a NID of a peer or of a gateway. */
 static void top_use(const struct ulnet_peer_info *p, FILE *out)
 {
 	fprintf(out, " %" PRId64 " %" PRIu32 " %" PRId64, p->credits,
@@ -93,7 +93,7 @@ static int top_peers(struct lnet *node, unsigned int max, FILE *out)
 	return MIN(n, 0);
 }
 
-/* Nothing is known of a gateway that was never spoken to. */
+/* A gateway that was never sent to is no known peer: all its numbers are 0. */
 static void top_route(struct lnet *node, const struct ulnet_route_info *r,
 		      FILE *out)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a node has and knows, in lists, as it was at one moment. Not for threads
- * of CPTs.
- */
+/* Snapshots of a node's peers, routes, policies, counters and settings, as
+ * lists. Not for threads of CPTs. */
 #ifndef CONFIG_NODE_LIST_H
 #define CONFIG_NODE_LIST_H
 
@@ -13,49 +11,48 @@
 
 /* ---- peers ---- */
 
-/* The NIs of each peer together, its primary NID first. */
+/* NIs of peers; those of one peer follow each other, its primary NID first. */
 struct peer_list {
 	struct ulnet_peer_info *infos;
 	unsigned int n;
 };
 
-/* All peers but this node itself. 0 or a negative errno; peer_list_free() is
- * due after success. */
+/* Reads all peers but this node itself. 0 or a negative errno; after success
+ * peer_list_free() is due. */
 int peer_list_read(struct lnet *node, struct peer_list *list) must_check;
 void peer_list_free(struct peer_list *list);
 
-/* Only peers that were added remain. */
+/* Removes peers that were not added by configuration. */
 void peer_list_keep_configured(struct peer_list *list);
 
-/* The NIs of the peer that has @nid: as many as are returned, from *@infos_p
- * on, or none. Borrowed from @list. */
+/* Finds the peer that has @nid. Returns how many NIs it has, which begin at
+ * *@infos_p, borrowed from @list; 0: there is none. */
 unsigned int peer_list_find(const struct peer_list *list,
 			    const struct ulnet_nid *nid,
 			    const struct ulnet_peer_info **infos_p);
 
-/* How many of the NIs from number @i on are the same peer's. */
+/* How many NIs, from number @i on, are of the same peer. */
 unsigned int peer_list_span(const struct peer_list *list, unsigned int i);
 
 /* ---- routes, policies, counters ---- */
 
-/* These return how many there are, in an array for free(); -ENOMEM. */
+/* These return the length of the array, which is to be freed; -ENOMEM. */
 int routes_read(struct lnet *node, struct ulnet_route_info **infos_p);
 int policies_read(struct lnet *node, struct ulnet_policy **policies_p);
 int stats_read(struct lnet *node, struct ulnet_stat **stats_p);
 
-/* The buffers of a router, those of all CPTs together. */
+/* The buffers of one kind that a router has, summed over its CPTs. */
 struct buffers_sum {
 	const char *kind; /* "tiny", "small", "large" */
 	uint32_t count;
 	int64_t free;
-	int64_t free_min; /* the lowest of each CPT; negative: so many
+	int64_t free_min; /* sum of the lowest of each CPT; negative: that many
 			   * messages have waited */
-	int64_t waiting;  /* messages that wait for one */
+	int64_t waiting;  /* messages that wait for a buffer */
 };
 
-/* By number of their kind. */
 extern const char *const buffer_names[LNET_BUFFER_KINDS];
-/* False: @node is no router. */
+/* Fills @sums; false: @node is no router. */
 bool buffers_sum(struct lnet *node, struct buffers_sum sums[LNET_BUFFER_KINDS]);
 
 /* ---- settings ---- */
@@ -67,12 +64,12 @@ struct setting_list {
 	unsigned int n;
 };
 
-/* 0; the errors of lnet_settings(), and there are none then. */
+/* 0, or the errors of lnet_settings(), and the list is empty. */
 int settings_read(struct lnet *node, struct setting_list *s);
 /* NULL: there is no such setting. */
 const struct ulnet_setting *settings_find(const struct setting_list *s,
 					  const char *name);
-/* Is it there, and other than 0? */
+/* Is there a setting @name, with a value other than 0? */
 bool settings_are_on(const struct setting_list *s, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a node is about inside: the requests "debug recovery", "debug peer" and
- * "cpt-of-nid"; and which way messages go, and why: "path show". */
+/* Requests that show a node's inner state: "debug recovery", "debug peer",
+ * "cpt-of-nid", "path show". */
 #include <errno.h>
 
 #include "config/request/request.h"
@@ -54,10 +54,10 @@ void debug_recovery(struct request *r)
 	bool local = false, peer = false;
 	int rc = 0;
 
-	if (scope_get_bool(&r->scope, r->args, "local", &local) ||
-	    scope_get_bool(&r->scope, r->args, "peer", &peer))
+	if (scope_bool(&r->scope, tree_get(r->args, "local"), &local) ||
+	    scope_bool(&r->scope, tree_get(r->args, "peer"), &peer))
 		return;
-	/* Neither is asked for: both are. */
+	/* Without either argument both are shown. */
 	if (local || !peer)
 		rc = debug_recovery_of_nis(node, out);
 	if (!rc && (peer || !local))
@@ -67,7 +67,7 @@ void debug_recovery(struct request *r)
 
 /* ---- one peer ---- */
 
-/* The bits by which kernel nodes tell a peer's state. */
+/* The names of bits of "peer state", from the lowest on, as in kernel nodes. */
 static const char *const state_bits[] = {
 	"MULTI_RAIL",	 "NO_DISCOVERY",   "ROUTER_ENABLED", "CONFIGURED",
 	"DISCOVERED",	 "REDISCOVER",	   "DISCOVERING",    "DATA_PRESENT",
@@ -120,7 +120,7 @@ static void debug_show_peer(struct lnet *node,
 
 void debug_peer(struct request *r)
 {
-	const struct tree *nid = tree_get(r->args, "nid");
+	const struct tree *nid;
 	const struct ulnet_peer_info *infos;
 	struct lnet *node = r->control->node;
 	struct peer_list list;
@@ -128,11 +128,8 @@ void debug_peer(struct request *r)
 	unsigned int span;
 	int rc;
 
-	if (!nid) {
-		scope_fail(&r->scope, r->args, -EINVAL, "nid is missing");
-		return;
-	}
-	if (scope_nid(&r->scope, nid, &n))
+	if (scope_need(&r->scope, r->args, "nid", &nid) ||
+	    scope_nid(&r->scope, nid, &n))
 		return;
 	rc = peer_list_read(node, &list);
 	span = rc ? 0 : peer_list_find(&list, &n, &infos);
@@ -154,7 +151,7 @@ void debug_cpt_of_nid(struct request *r)
 	struct tree *item;
 	struct ulnet_nid nid;
 
-	if (!list || !list_next(list, NULL)) {
+	if (!list_next(list, NULL)) {
 		scope_fail(&r->scope, r->args, -EINVAL, "nids is missing");
 		return;
 	}
@@ -172,9 +169,9 @@ void debug_cpt_of_nid(struct request *r)
 
 /* ---- path show ---- */
 
-#define CANDIDATES_MIN 16 /* room for so many at first */
+#define CANDIDATES_MIN 16 /* how many there is room for at first */
 
-/* By what a candidate lost; of what is no criterion, what is the matter. */
+/* The criterion by which a candidate was not chosen, or another reason. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_CHOSEN] = "chosen",
 	[LNET_PATH_PEER_UP] = "state at the peer",
@@ -198,6 +195,7 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNREACHED] = "no net of this node",
 };
 
+/* How a path was selected. */
 struct explained {
 	struct ulnet_path path;
 	struct ulnet_path_candidate *candidates;
@@ -238,7 +236,7 @@ static void path_show_local_ni(struct lnet *node, const struct ulnet_nid *nid,
 	}
 }
 
-/* Nothing is known of a peer that was never spoken to. */
+/* Of a peer that was never sent to only the NID is known. */
 static void path_show_peer_ni(struct lnet *node, const struct ulnet_nid *nid,
 			      struct tree *out)
 {
@@ -263,8 +261,9 @@ static void path_show_net(struct lnet *node, const struct ulnet_nid *nid,
 		tree_text(out, "family", TREE_PLAIN, "IPv6");
 }
 
-/* NIs of the peer itself come before local NIs then: the latter lead to the
- * gateway. */
+/* Is candidate @i, an NI of a peer, one of the gateway? If there is a gateway,
+ * NIs of the destination come before local NIs, and those of the gateway after
+ * them. */
 static bool is_of_gateway(const struct explained *e, int i)
 {
 	if (lnet_nid_is_any(&e->path.gateway))
@@ -278,7 +277,7 @@ static bool is_of_gateway(const struct explained *e, int i)
 static const struct {
 	const char *key;
 	enum ulnet_path_kind kind;
-	bool of_gateway; /* of peer NIs: which ones */
+	bool of_gateway; /* of peer NIs: those of the gateway */
 	void (*show)(struct lnet *node, const struct ulnet_nid *nid,
 		     struct tree *out);
 } kinds[] = {
@@ -339,17 +338,14 @@ static void path_show_all(struct request *r, const struct ulnet_nid *dst,
 
 void path_show(struct request *r)
 {
-	const struct tree *nid = tree_get(r->args, "nid");
+	const struct tree *nid;
 	struct explained e = { .candidates = NULL };
 	struct ulnet_nid src = LNET_NID_ANY, dst;
 	int rc;
 
-	if (!nid) {
-		scope_fail(&r->scope, r->args, -EINVAL, "nid is missing");
-		return;
-	}
-	if (scope_nid(&r->scope, nid, &dst) ||
-	    scope_get_nid(&r->scope, r->args, "source", &src))
+	if (scope_need(&r->scope, r->args, "nid", &nid) ||
+	    scope_nid(&r->scope, nid, &dst) ||
+	    scope_nid(&r->scope, tree_get(r->args, "source"), &src))
 		return;
 	rc = debug_explain(r->control->node, &src, &dst, &e);
 	if (!rc) {

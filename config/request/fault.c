@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fault rules as users write and read them: the request "fault", the section
- * "fault". */
+/* Fault rules: the request "fault", and the section "fault" of files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <strings.h>
@@ -16,7 +15,7 @@ static const char *const kind_names[] = {
 	[LNET_FAULT_ERROR] = "error",
 };
 
-/* A bit of a mask, and its name. */
+/* A bit of a mask, or several, by name. */
 struct bit_name {
 	const char *name;
 	uint32_t bits;
@@ -50,7 +49,7 @@ static const struct bit_name causes[] = {
 	{ NULL, 0 },
 };
 
-/* ---- reading: what is wrong has been said ---- */
+/* ---- reading: errors are in the answer ---- */
 
 /* "*", "*@tcp", "255.255.255.255@tcp", or a NID. */
 static int fault_pattern_parse(const char *text, struct ulnet_nid *nid_p)
@@ -72,15 +71,15 @@ static int fault_pattern_parse(const char *text, struct ulnet_nid *nid_p)
 	return lnet_nid_parse(text, nid_p);
 }
 
-/* An argument that may be missing, for which @nid_p is right then. */
+/* Leaves *@nid_p alone if there is no such argument. */
 static int fault_read_nid(const struct scope *s, const struct tree *args,
 			  const char *key, struct ulnet_nid *nid_p)
 {
 	const struct tree *t = tree_get(args, key);
-	const char *text;
-	int rc = t ? scope_text(s, t, &text) : 0;
+	const char *text = NULL;
+	int rc = scope_text(s, t, &text);
 
-	if (t && !rc && fault_pattern_parse(text, nid_p))
+	if (text && fault_pattern_parse(text, nid_p))
 		rc = scope_fail(s, t, -EINVAL, "%s: cannot parse NID '%s'", key,
 				text);
 	return rc;
@@ -94,7 +93,7 @@ static int read_bits(const struct scope *s, const struct tree *args,
 	const char *text;
 	int rc = 0;
 
-	while (!rc && list && (t = list_next(list, t))) {
+	while (!rc && (t = list_next(list, t))) {
 		const struct bit_name *n = names;
 
 		rc = scope_text(s, t, &text);
@@ -116,7 +115,7 @@ static int read_portals(const struct scope *s, const struct tree *args,
 	int64_t portal;
 	int rc = 0;
 
-	while (!rc && list && (t = list_next(list, t))) {
+	while (!rc && (t = list_next(list, t))) {
 		if (t->kind != TREE_SCALAR || !tree_number(t, &portal) ||
 		    portal < 0 || portal >= LNET_PORTALS)
 			rc = scope_fail(s, t, -EINVAL,
@@ -128,7 +127,7 @@ static int read_portals(const struct scope *s, const struct tree *args,
 	return rc;
 }
 
-/* Seconds, with up to six digits of a fraction, as microseconds. */
+/* Parses seconds, with up to six digits of a fraction, to microseconds. */
 static bool seconds_parse(const char *text, uint64_t *us_p)
 {
 	size_t whole = strspn(text, "0123456789");
@@ -170,10 +169,10 @@ static int read_rate(const struct scope *s, const struct tree *args,
 	bool all = false;
 	int64_t rate = 0;
 
-	if (scope_get_number(s, args, "rate", 1, UINT32_MAX, &rate) ||
+	if (scope_number(s, tree_get(args, "rate"), 1, UINT32_MAX, &rate) ||
 	    read_seconds(s, args, "interval", &f->interval) ||
-	    scope_get_bool(s, args, "drop_all", &all) ||
-	    scope_get_bool(s, args, "random", &f->random))
+	    scope_bool(s, tree_get(args, "drop_all"), &all) ||
+	    scope_bool(s, tree_get(args, "random"), &f->random))
 		return -EINVAL;
 	if ((rate != 0) + (f->interval != 0) + all != 1)
 		return scope_fail(s, args, -EINVAL,
@@ -183,8 +182,8 @@ static int read_rate(const struct scope *s, const struct tree *args,
 	return 0;
 }
 
-/* Is what only some kinds have, or only some messages, there where it must be,
- * and nowhere else? */
+/* Checks what only rules of some kinds, or for some messages, may or must
+ * have. */
 static int check_kind(const struct scope *s, const struct tree *args,
 		      const struct ulnet_fault *f)
 {
@@ -238,7 +237,7 @@ static void show_pattern(struct tree *out, const char *key,
 			  lnet_nid_format(nid, text, sizeof(text)));
 }
 
-/* Seconds, with as many digits as there are. */
+/* Shows @us microseconds as seconds, without zeros at the end. */
 static void show_decimal(struct tree *out, const char *key, uint64_t us)
 {
 	char text[32];
@@ -307,9 +306,9 @@ static void show_rule(struct tree *out, const struct ulnet_fault_info *info,
 	tree_uint(counts, "reply", info->struck.reply);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
-/* @kind LNET_FAULT_KINDS: all. */
+/* Adds the error @rc, unless it is 0. @kind LNET_FAULT_KINDS: all kinds. */
 static void fault_fail(const struct request *r, enum ulnet_fault_kind kind,
 		       int rc)
 {
@@ -345,7 +344,7 @@ static void fault_del(struct request *r, enum ulnet_fault_kind kind)
 	bool all = false;
 	int n;
 
-	if (scope_get_bool(&r->scope, r->args, "all", &all) ||
+	if (scope_bool(&r->scope, tree_get(r->args, "all"), &all) ||
 	    fault_read_nid(&r->scope, r->args, "source", &source) ||
 	    fault_read_nid(&r->scope, r->args, "dest", &dest))
 		return;
@@ -388,7 +387,7 @@ static void fault_show(struct request *r, enum ulnet_fault_kind kind)
 			       answer_output(r->answer)));
 }
 
-/* Each with what it is told beside the type of rule. */
+/* The actions, with the arguments that each takes beside rule_type. */
 static const struct {
 	const char *name;
 	void (*fn)(struct request *r, enum ulnet_fault_kind kind);
@@ -420,12 +419,10 @@ static int check_keys(const struct scope *s, const struct tree *args,
 static int fault_read_kind(const struct scope *s, const struct tree *args,
 			   enum ulnet_fault_kind *kind_p)
 {
-	const struct tree *t = tree_get(args, "rule_type");
+	const struct tree *t;
 	const char *text;
 
-	if (!t)
-		return scope_fail(s, args, -EINVAL, "rule_type is missing");
-	if (scope_text(s, t, &text))
+	if (scope_need(s, args, "rule_type", &t) || scope_text(s, t, &text))
 		return -EINVAL;
 	for (unsigned int i = 0; i < LNET_FAULT_KINDS; i++) {
 		if (strcmp(kind_names[i], text) != 0)
@@ -438,14 +435,13 @@ static int fault_read_kind(const struct scope *s, const struct tree *args,
 
 void fault_request(struct request *r)
 {
-	const struct tree *t = tree_get(r->args, "action");
 	enum ulnet_fault_kind kind = LNET_FAULT_KINDS;
+	const struct tree *t;
 	unsigned int i = 0;
 	const char *text;
 
-	if (!t)
-		scope_fail(&r->scope, r->args, -EINVAL, "action is missing");
-	if (!t || scope_text(&r->scope, t, &text))
+	if (scope_need(&r->scope, r->args, "action", &t) ||
+	    scope_text(&r->scope, t, &text))
 		return;
 	while (i < ARRAY_SIZE(actions) && strcmp(actions[i].name, text) != 0)
 		i++;
@@ -455,7 +451,7 @@ void fault_request(struct request *r)
 		return;
 	}
 	r->scope.subject.top = actions[i].name;
-	/* Rules of all kinds are shown, but not changed, by one request. */
+	/* Without rule_type, rules of all kinds are shown; none are changed. */
 	if ((actions[i].fn != fault_show || tree_get(r->args, "rule_type")) &&
 	    fault_read_kind(&r->scope, r->args, &kind))
 		return;
@@ -479,7 +475,7 @@ int fault_item(struct plan *plan, const struct scope *s,
 	struct ulnet_fault f;
 	int rc;
 
-	/* A rule without the key that was to limit it strikes too much. */
+	/* An unknown key may limit the rule: it is not ignored. */
 	strict.lenient = false;
 	rc = scope_keys(&strict, item, keys);
 	if (!rc)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Health set by hand: the requests "net set" and "peer set". */
+/* The requests "net set" and "peer set", which set the health of interfaces. */
 #include <errno.h>
 
 #include "config/request/request.h"
 #include "ulnet/path.h"
 
-/* What kernel nodes change here. */
+/* What these requests can change on kernel nodes only, and why. */
 static const struct {
 	const char *key, *why;
 } fixed[] = {
@@ -19,29 +19,29 @@ static const struct {
 typedef int (*set_fn)(struct lnet *node, const struct ulnet_nid *nid,
 		      int32_t health);
 
-/* Whose health. */
+/* Whose health is set: of all, of those on a net, or of a NID. */
 struct whose {
 	bool all;
-	uint32_t net;	      /* LNET_NET_ANY: not of a network */
-	struct ulnet_nid nid; /* otherwise */
+	uint32_t net;	      /* LNET_NET_ANY: none */
+	struct ulnet_nid nid; /* LNET_NID_ANY: none */
 };
 
 static int read_whose(const struct request *r, struct whose *w)
 {
 	const struct scope *s = &r->scope;
 	bool nid = tree_get(r->args, "nid"), net = tree_get(r->args, "net");
-	int rc = scope_get_bool(s, r->args, "all", &w->all);
+	int rc = scope_bool(s, tree_get(r->args, "all"), &w->all);
 
 	if (!rc && w->all + nid + net != 1)
 		rc = scope_fail(s, r->args, -EINVAL,
 				net ? "one of nid, net and all is needed"
 				    : "either nid or all is needed");
 	if (!rc)
-		rc = scope_get_net(s, r->args, "net", &w->net);
-	return rc ? rc : scope_get_nid(s, r->args, "nid", &w->nid);
+		rc = scope_net(s, tree_get(r->args, "net"), &w->net);
+	return rc ? rc : scope_nid(s, tree_get(r->args, "nid"), &w->nid);
 }
 
-/* -EOPNOTSUPP if the request has one of those. */
+/* -EOPNOTSUPP: the request is to change one of those. */
 static int refuse_fixed(const struct request *r)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(fixed); i++) {
@@ -55,7 +55,7 @@ static int refuse_fixed(const struct request *r)
 	return 0;
 }
 
-/* All interfaces on the network. */
+/* Sets the health of all interfaces on @net. */
 static int net_set_health(struct lnet *node, uint32_t net, int32_t health)
 {
 	struct ulnet_ni_info info;
@@ -73,7 +73,7 @@ static int net_set_health(struct lnet *node, uint32_t net, int32_t health)
 
 static void health_set(struct request *r, set_fn fn)
 {
-	const struct tree *health = tree_get(r->args, "health");
+	const struct tree *health;
 	struct whose w = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
 	struct lnet *node = r->control->node;
 	char text[LNET_NIDSTR_SIZE] = "all";
@@ -81,13 +81,9 @@ static void health_set(struct request *r, set_fn fn)
 	int64_t value;
 	int rc;
 
-	if (refuse_fixed(r))
-		return;
-	if (!health) {
-		scope_fail(&r->scope, r->args, -EINVAL, "health is missing");
-		return;
-	}
-	if (scope_number(&r->scope, health, 0, LNET_HEALTH_MAX, &value) ||
+	if (refuse_fixed(r) ||
+	    scope_need(&r->scope, r->args, "health", &health) ||
+	    scope_number(&r->scope, health, 0, LNET_HEALTH_MAX, &value) ||
 	    read_whose(r, &w))
 		return;
 	of_net = w.net != LNET_NET_ANY;

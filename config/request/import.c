@@ -15,7 +15,7 @@ struct import {
 	struct plan plan;
 };
 
-/* ---- sections that are no mere changes ---- */
+/* ---- sections that need functions of their own ---- */
 
 static int import_take_rule(struct import *im, const struct scope *s,
 			    const struct tree *item)
@@ -38,7 +38,8 @@ static int inquire_item(struct import *im, const struct scope *s,
 	return rc ? rc : inquire(im->plan.node, &ps, &q, im->request->cancel);
 }
 
-/* "ping: [ {nids: [...], timeout: 5} ]", or what ping prints. */
+/* An item is arguments, "{nids: [...], timeout: 5}", or what ping has
+ * printed. */
 static int take_ping(struct import *im, const struct scope *s,
 		     const struct tree *item)
 {
@@ -71,11 +72,11 @@ static int import_show_statistics(struct lnet *node, const struct scope *s,
 #define M_ADD_DEL  (M(ADD) | M(DEL))
 #define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
 
-/* What is called, for each item of the section or once: to add or delete; to
- * show; or for all of it. */
+/* A section, and what is called for each item of it, or once: all() in any
+ * mode, or else plan() to add or delete, and show(). */
 static const struct section {
 	const char *name;
-	unsigned int modes; /* in which it means something */
+	unsigned int modes; /* in others it is ignored */
 	bool sequence;	    /* of items */
 	int (*plan)(struct plan *plan, const struct scope *s,
 		    const struct tree *t, bool add);
@@ -100,7 +101,7 @@ static const struct section {
 	{ "fault", M_ADD_DEL, true, fault_item, NULL, NULL },
 };
 
-/* The one that a top-level key begins with. */
+/* The section whose name @key begins with, as in kernel nodes; NULL: none. */
 static const struct section *section_of(const char *key)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(sections); i++)
@@ -109,8 +110,9 @@ static const struct section *section_of(const char *key)
 	return NULL;
 }
 
-/* An item that was read, with @rc, is carried out by itself if errors of others
- * are none of its business. Returns what the next item is to be begun with. */
+/* Called after an item was read, with the result @rc. With ignore_errors
+ * carries the item out by itself, and returns 0: errors do not stop the
+ * others. */
 static int import_item_end(struct import *im, int rc)
 {
 	if (!im->ignore_errors)
@@ -123,8 +125,7 @@ static int import_item_end(struct import *im, int rc)
 	return 0;
 }
 
-/* Rules of which none is about this host are as wrong as a network without
- * interfaces. */
+/* If no rule of "ip2nets" is about this host, that is an error. */
 static int check_rules(struct import *im, const struct scope *s,
 		       const struct tree *t)
 {
@@ -170,8 +171,8 @@ static int section_run(struct import *im, const struct section *sec,
 	return rc ? rc : check_rules(im, s, t);
 }
 
-/* Settings come first, wherever they stand in the file: what interfaces stand
- * for, and what is said on the first connection, goes by them. */
+/* Settings are set first, wherever they are in the file: NIDs of interfaces and
+ * connections depend on them. */
 static bool is_early(const struct import *im, const struct section *sec)
 {
 	return sec && sec->plan == global_section && im->mode == IMPORT_ADD;
@@ -212,7 +213,7 @@ static int import_tree(struct import *im, const struct tree *root)
 	struct scope s = {
 		.answer = im->request->answer,
 		.subject = { mode_names[im->mode], "import", NULL },
-		.places = true,
+		.show_lines = true,
 		.lenient = true,
 	};
 	int rc;

@@ -8,37 +8,38 @@
 #include "config/request/show.h"
 
 #define NIDS_MAX 1024 /* in one request */
-/* us, of a node that this thread runs */
-#define TURN		 UINT64_C(100000)
-#define PING_TIMEOUT	 1 /* s, of one that says none */
+#define POLL_US		 UINT64_C(100000) /* of one lnet_poll() */
+#define PING_TIMEOUT	 1		  /* s, by default */
 #define DISCOVER_TIMEOUT 30
 #define TIMEOUT_MAX	 3600
 
+/* One NID that is asked. */
 struct question {
 	struct inquiries *of;
-	const char *text; /* borrowed while the request lasts */
+	const char *text; /* the NID as it was given; borrowed */
 	struct ulnet_nid nid;
 	bool ended;
-	int status;  /* when it has ended */
-	bool unread; /* the text is no NID */
+	int status;  /* once it has ended */
+	bool no_nid; /* the text is no NID */
 	struct ulnet_ping_ni *ni;
 	unsigned int nnis;
 };
 
-/* Who waits, and each question on its way, has a reference: those that are
- * waited for no more end after it has gone. */
+/* The questions of one request. The thread that waits has a reference, and so
+ * has each question that was asked and has not ended: some end only after the
+ * waiting is over. */
 struct inquiries {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned int refs;
 	unsigned int pending;
 	bool canceled;
-	bool over; /* nobody waits any more: the questions stay as they are */
+	bool over; /* the waiting: questions do not change any more */
 	unsigned int n;
 	struct question question[];
 };
 
-/* ---- ending ---- */
+/* ---- canceling ---- */
 
 void cancel_init(struct cancel *c)
 {
@@ -79,7 +80,7 @@ static void cancel_watch(struct cancel *c, struct inquiries *p)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- the questions ---- */
+/* ---- asking ---- */
 
 static struct inquiries *inquiries_new(unsigned int n)
 {
@@ -98,7 +99,7 @@ static struct inquiries *inquiries_new(unsigned int n)
 	return p;
 }
 
-/* Called with the lock held, and returns without it. */
+/* Drops a reference. Called with the lock held, which is released. */
 static void inquiries_put(struct inquiries *p)
 {
 	bool last = --p->refs == 0;
@@ -191,7 +192,8 @@ static bool has_ended(struct inquiries *p)
 	return ended;
 }
 
-/* Until @until, in us. */
+/* Waits until all questions have ended, or now_us() is @until. If the calling
+ * thread runs the node, it makes the node's turns meanwhile. */
 static void inquiries_wait(struct lnet *node, struct inquiries *p,
 			   uint64_t until)
 {
@@ -202,10 +204,8 @@ static void inquiries_wait(struct lnet *node, struct inquiries *p,
 	uint64_t now = now_us();
 	int rc = lnet_poll(node, 0);
 
-	/* A node whose turns this thread makes does not run while the thread
-	 * waits. */
 	while ((!rc || rc == -EAGAIN) && !has_ended(p) && now < until) {
-		rc = lnet_poll(node, MIN(TURN, until - now));
+		rc = lnet_poll(node, MIN(POLL_US, until - now));
 		now = now_us();
 	}
 	rc = 0;
@@ -235,7 +235,7 @@ static void show_ping(struct lnet *node, const struct question *one,
 		!lnet_peer_info(node, &one->nid, &peer) && peer.multi_rail;
 	struct tree *nis;
 
-	/* A node without NIs has only 0@lo, which is not in its answer. */
+	/* A node with no NI but lo answers with an empty list. */
 	show_result(result, one->nnis ? &one->ni[0].nid : &one->nid, multi_rail,
 		    &nis);
 	for (unsigned int i = 0; i < one->nnis; i++)
@@ -244,7 +244,7 @@ static void show_ping(struct lnet *node, const struct question *one,
 		show_nid(tree_map(nis, NULL), "nid", &one->nid);
 }
 
-/* What is known of the peer now. */
+/* Shows what is known of the peer now. */
 static void show_discovered(const struct peer_list *list,
 			    const struct question *one, struct tree *result)
 {
@@ -271,7 +271,7 @@ static int question_status(const struct inquiries *p,
 static const char *question_reason(const struct inquiry *q,
 				   const struct question *one, int rc)
 {
-	if (one->unread)
+	if (one->no_nid)
 		return "that is no NID";
 	if (rc == -EINVAL && q->kind == INQUIRY_DISCOVER)
 		return "that is a NID of this node";
@@ -315,14 +315,15 @@ static int inquiries_show(struct lnet *node, const struct inquiries *p,
 	return first;
 }
 
-/* ---- what is asked ---- */
+/* ---- reading the request ---- */
 
 static int read_timeout(const struct scope *s, const struct tree *args,
 			struct inquiry *q)
 {
 	int64_t seconds =
 		q->kind == INQUIRY_PING ? PING_TIMEOUT : DISCOVER_TIMEOUT;
-	int rc = scope_get_number(s, args, "timeout", 1, TIMEOUT_MAX, &seconds);
+	int rc = scope_number(s, tree_get(args, "timeout"), 1, TIMEOUT_MAX,
+			      &seconds);
 
 	q->timeout = (uint64_t)seconds * 1000000;
 	return rc;
@@ -343,9 +344,9 @@ static int inquiry_read_options(const struct scope *s, const struct tree *args,
 		s, args, q->kind == INQUIRY_PING ? ping_keys : discover_keys);
 
 	if (!rc)
-		rc = scope_get_nid(s, args, "source", &q->source);
+		rc = scope_nid(s, tree_get(args, "source"), &q->source);
 	if (!rc)
-		rc = scope_get_bool(s, args, "force", &q->force);
+		rc = scope_bool(s, tree_get(args, "force"), &q->force);
 	return rc ? rc : read_timeout(s, args, q);
 }
 
@@ -354,7 +355,6 @@ int inquiry_read(const struct scope *s, const struct tree *args,
 {
 	static const char *const keys[] = { "nids", "nid", "primary nid",
 					    NULL };
-
 	int rc;
 
 	*q = (struct inquiry){ .kind = kind, .source = LNET_NID_ANY };
@@ -389,7 +389,7 @@ static int read_nids(const struct scope *s, const struct tree *nids,
 		    lnet_nid_is_any(&one->nid)) {
 			one->ended = true;
 			one->status = -EINVAL;
-			one->unread = true;
+			one->no_nid = true;
 		}
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nets and NIs as users write them, in "net add" and in files, by name or by
- * the addresses of this host (ip2nets): into steps of a plan.
+ * Nets and NIs in requests and files: "net add", "net show", "net:"; and
+ * "ip2nets", networks by the addresses of this host.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "config/request/show.h"
 #include "config/text/networks.h"
 
-/* What is printed and has no meaning as configuration. */
+/* Keys that are shown, but are no configuration. */
 static const char *const ni_read_only[] = {
 	"status",
 	"statistics",
@@ -33,7 +33,7 @@ static const char *const ni_keys[] = {
 
 /* ---- names ---- */
 
-/* A net that can have NIs: not lo. */
+/* Reads a net, which must not be lo. */
 static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 {
 	int rc = scope_net(s, t, net_p);
@@ -45,7 +45,7 @@ static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 
 /* ---- tunables ---- */
 
-/* -1 stands for the default everywhere. */
+/* -1 stands for the default, as it does for all tunables. */
 static int set_credits(const struct scope *s, const struct tree *t,
 		       uint32_t max, uint32_t *field)
 {
@@ -57,7 +57,8 @@ static int set_credits(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* 0 is "never asks" to a kernel, and the default to struct ulnet_ni_conf. */
+/* What means "never" is 0 to users, and -1 in struct ulnet_ni_conf; the default
+ * is -1 to users, and 0 there. */
 static int set_peer_timeout(const struct scope *s, const struct tree *t,
 			    int32_t *field)
 {
@@ -95,7 +96,7 @@ static int tunable_value(const struct scope *s, const struct tree *t,
 	bool on;
 	int rc;
 
-	/* Kernel nodes show it as a word. */
+	/* Kernel nodes show map_on_demand as a word. */
 	if (strcmp(t->key, "map_on_demand") || t->kind != TREE_SCALAR ||
 	    tree_number(t, value_p))
 		return scope_number(s, t, INT64_MIN, INT64_MAX, value_p);
@@ -121,9 +122,9 @@ static int set_lnd_tunable(struct lnet *node, const struct scope *s,
 	rc = tunable_value(s, t, &v);
 	if (rc)
 		return rc;
-	if (i >= n)
-		return 0; /* follows from the settings */
-	if (v == -1)
+	/* The timeout of an LND without such a tunable follows from
+	 * settings. */
+	if (i >= n || v == -1)
 		return 0;
 	if (v < infos[i].min || v > infos[i].max)
 		return scope_fail(s, t, -EINVAL,
@@ -153,8 +154,8 @@ static int set_tunable(struct lnet *node, const struct scope *s,
 	return set_lnd_tunable(node, s, t, spec);
 }
 
-/* The tunables that are in @map (NULL: none), but for the keys in @others
- * (NULL: none), which ends with NULL. */
+/* Sets the tunables in @map (NULL: none). Keys in @others, which ends with NULL
+ * (NULL: none), are no tunables. */
 static int set_tunables(struct lnet *node, const struct scope *s,
 			const struct tree *map, const char *const *others,
 			struct ni_spec *spec)
@@ -178,6 +179,10 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
+/* @text is a list of CPTs. One of some of the CPTs only is an error, and so is
+ * a CPT that the node does not have. In a lenient scope, since a file may come
+ * from a node with more or fewer CPTs, the former is noted and the latter
+ * ignored. */
 static int check_cpts(struct lnet *node, const struct scope *s,
 		      const struct tree *t, const char *text)
 {
@@ -204,19 +209,17 @@ static int check_cpts(struct lnet *node, const struct scope *s,
 	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
 }
 
-/* @t NULL: all of them. A list of some is an error, and so is a CPT that the
- * node does not have; in a lenient scope, since a file may come from a node
- * with more of them or fewer, the former is a note, and the latter nothing. */
+/* @t NULL: no list. */
 static int check_cpts_at(struct lnet *node, const struct scope *s,
 			 const struct tree *t)
 {
-	const char *text;
-	int rc = t ? scope_text(s, t, &text) : 0;
+	const char *text = NULL;
+	int rc = scope_text(s, t, &text);
 
-	return !t || rc ? rc : check_cpts(node, s, t, text);
+	return text ? check_cpts(node, s, t, text) : rc;
 }
 
-/* An LND serves @net, which @t says. */
+/* Checks that an LND serves @net, which was read from @t. */
 static int check_served(struct lnet *node, const struct scope *s,
 			const struct tree *t, uint32_t net)
 {
@@ -227,8 +230,8 @@ static int check_served(struct lnet *node, const struct scope *s,
 		     : 0;
 }
 
-/* What an NI has by @map, but for the keys @others (NULL: none), by @tunables,
- * and by @cpts; each may be NULL. */
+/* Sets the tunables in @map, but for the keys @others, and in @tunables, and
+ * checks the list @cpts; each may be NULL. */
 static int ni_spec_read(struct lnet *node, const struct scope *s,
 			const struct tree *map, const char *const *others,
 			const struct tree *tunables, const struct tree *cpts,
@@ -251,7 +254,7 @@ static bool ni_named(const struct ulnet_ni_info *info, const char *name)
 	return !strcmp(info->interface, name) || !strcmp(nid, name);
 }
 
-/* Plans the end of the NIs that are on @net, have @nid, and are called @name;
+/* Adds steps that delete the NIs on @net with @nid and of the interface @name;
  * NULL: any. */
 static int del_nis(struct plan *plan, const struct scope *s,
 		   const struct tree *at, uint32_t net,
@@ -284,22 +287,23 @@ static int del_nis(struct plan *plan, const struct scope *s,
 			  name ? ")" : "");
 }
 
-/* What is to become of NIs. */
+/* NIs that are to be added or deleted. */
 struct nis {
 	struct plan *plan;
 	const struct scope *scope;
 	bool add;
-	struct ni_spec spec; /* but for the interface; to delete: its net */
+	struct ni_spec spec; /* of each, but its interface; if NIs are to be
+			      * deleted only their net counts */
 };
 
-/* The one of interface @name, with the list of CPTs behind it, "" for none. */
+/* Adds a step for the NI of interface @name; @cpts: the list of CPTs that was
+ * written behind the name, or "". */
 static int plan_ni(struct nis *nis, const struct tree *at, const char *name,
 		   const char *cpts)
 {
 	struct ni_spec *spec = &nis->spec;
 	int rc;
 
-	/* What is deleted says by its CPTs only which one is meant. */
 	if (!nis->add)
 		return del_nis(nis->plan, nis->scope, at,
 			       lnet_nid_net(&spec->conf.nid), NULL, name);
@@ -310,8 +314,9 @@ static int plan_ni(struct nis *nis, const struct tree *at, const char *name,
 	return plan_ni_add(nis->plan, nis->scope, at, spec);
 }
 
-/* Those of all names in @list: NULL, a sequence, a mapping {0: eth0}, or texts
- * with commas. Returns how many there were, or -errno. */
+/* Adds steps for the NIs of all interfaces in @list: NULL, a text with commas,
+ * or a sequence or mapping ("0: eth0") of such texts. Returns how many there
+ * are, or -errno. */
 static int plan_nis(struct nis *nis, const struct tree *list)
 {
 	char name[LNET_INTERFACE_SIZE], cpts[SPEC_CPTS_SIZE];
@@ -319,7 +324,7 @@ static int plan_nis(struct nis *nis, const struct tree *list)
 	const char *text;
 	int n = 0, rc = 0;
 
-	while (list && (t = list_next(list, t))) {
+	while ((t = list_next(list, t))) {
 		rc = scope_text(nis->scope, t, &text);
 		if (rc)
 			return rc;
@@ -337,8 +342,8 @@ static int plan_nis(struct nis *nis, const struct tree *list)
 	return n;
 }
 
-/* On @net, and of the family that interfaces are to give an address of: that of
- * @nid, if it is said besides them; else what the setting large_nids says. */
+/* A NID on @net of the size, IPv4 or IPv6, that an interface's NID is to have:
+ * that of @nid, if there is one, or as the setting large_nids says. */
 static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
 				const struct tree *nid)
 {
@@ -352,7 +357,7 @@ static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
 	return any;
 }
 
-/* One NI for each interface; without one, @nid says it. */
+/* Adds steps for an NI of each interface, or, without interfaces, for @nid. */
 static int add_nis(struct nis *nis, const struct tree *at,
 		   const struct tree *interfaces, const struct tree *nid)
 {
@@ -386,9 +391,9 @@ static const char *const rule_keys[] = {
 	"lnd tunables", "CPT",	      "seq_no",	  NULL,
 };
 
-/* The NIs that @rules, which are @at a place, lead to; with the tunables in
- * @map, but for the keys @others (NULL: none), and those in @tunables. -ENOENT,
- * and nothing said: no rule matches. */
+/* Adds steps for the NIs that @rules, read from @at, stand for. The other
+ * arguments are as for ni_spec_read(). -ENOENT, without an error in the answer:
+ * no rule matches. */
 static int net_plan_rules(struct nis *nis, const struct tree *at,
 			  const char *rules, const struct tree *map,
 			  const char *const *others,
@@ -423,8 +428,8 @@ static int net_plan_rules(struct nis *nis, const struct tree *at,
 	return rc;
 }
 
-/* The arguments of "net add" that have @rules, which must match: no net,
- * interface or NID is among them. */
+/* The arguments of "net add" with @rules, of which one must match. Arguments
+ * that name nets, interfaces or NIDs are refused. */
 static int ip2nets_args(struct plan *plan, const struct scope *s,
 			const struct tree *args, const struct tree *rules)
 {
@@ -450,14 +455,14 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		       : rc;
 }
 
-/* Adds the texts of @list, a sequence or the values of a mapping, to @out. */
+/* Writes the texts of @list to @out. */
 static int put_texts(const struct scope *s, const struct tree *list,
 		     const char *between, FILE *out)
 {
 	const struct tree *t = NULL;
 	const char *text, *before = "";
 
-	while (list && (t = list_next(list, t))) {
+	while ((t = list_next(list, t))) {
 		int rc = scope_text(s, t, &text);
 
 		if (rc)
@@ -486,21 +491,21 @@ static int put_rule(const struct scope *s, const struct tree *item,
 	return put_texts(s, tree_get(item, "ip-range"), " ", out);
 }
 
-/* The rule that the item says; to be freed. */
+/* *@rule_p, to be freed: what the item says, as lnet_ip2nets_parse() takes
+ * it. */
 static int rule_of(const struct scope *s, const struct tree *item,
 		   char **rule_p)
 {
-	const struct tree *net = tree_get(item, "net-spec");
+	const struct tree *net, *range;
 	const char *name;
 	FILE *out;
 	size_t size;
-	int rc;
+	int rc = scope_need(s, item, "net-spec", &net);
 
-	if (!net)
-		return scope_misread(s, item, "net-spec is missing");
-	if (!tree_get(item, "ip-range"))
-		return scope_misread(s, item, "ip-range is missing");
-	rc = scope_text(s, net, &name);
+	if (!rc)
+		rc = scope_need(s, item, "ip-range", &range);
+	if (!rc)
+		rc = scope_text(s, net, &name);
 	if (rc)
 		return rc;
 	out = open_memstream(rule_p, &size);
@@ -540,7 +545,7 @@ static const char *const add_other_keys[] = {
 	"net",	"interfaces", "interface",	     "nid",
 	"cpts", "tunables",   "skip_mr_route_setup", NULL,
 };
-/* What kernel nodes' lnetctl takes, and why it is refused here. */
+/* Arguments that only kernel nodes take, and why. */
 static const char *const add_refused[][2] = {
 	{ "auth_key", "only networks of type kfi have it" },
 	{ "traffic_class", "only networks of type kfi have it" },
@@ -548,7 +553,7 @@ static const char *const add_refused[][2] = {
 	  "it follows from transaction_timeout and retry_count: set" },
 };
 
-/* The net that "net" names; without "net", the one of "nid". */
+/* The net that "net" names, or, without that, the one of "nid". */
 static int add_net(struct lnet *node, const struct scope *s,
 		   const struct tree *args, uint32_t *net_p)
 {
@@ -568,7 +573,7 @@ static int add_net(struct lnet *node, const struct scope *s,
 	return rc ? rc : check_served(node, s, net ? net : nid, *net_p);
 }
 
-/* Of "net add" and "net del", where each of the two names interfaces. */
+/* "net add" and "net del" take interfaces or a NID. */
 static int refuse_both(const struct scope *s, const struct tree *interfaces,
 		       const struct tree *nid)
 {
@@ -675,7 +680,7 @@ int bonding_set(struct answer *a, int64_t value)
 	return 0;
 }
 
-/* One NI with @n interfaces on @net has become @n NIs. */
+/* Notes that one NI with @n interfaces on @net, in a file, becomes @n NIs. */
 static void bonding_note_nis(struct answer *a, uint32_t net, unsigned int n)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -713,7 +718,7 @@ static int file_ni_add(struct nis *nis, const struct tree *ni)
 	struct plan *plan = nis->plan;
 	unsigned int before = plan->n;
 	int64_t bonding = 0;
-	int rc = scope_get_number(s, ni, "tcp bonding", 0, 1, &bonding);
+	int rc = scope_number(s, tree_get(ni, "tcp bonding"), 0, 1, &bonding);
 
 	if (!rc)
 		rc = bonding_set(s->answer, bonding);
@@ -752,8 +757,7 @@ static bool is_lo(const struct tree *type)
 {
 	uint32_t net;
 
-	return type && type->kind == TREE_SCALAR &&
-	       !lnet_net_parse(type->text, &net) &&
+	return type->kind == TREE_SCALAR && !lnet_net_parse(type->text, &net) &&
 	       LNET_NET_TYPE(net) == LNET_TYPE_LO;
 }
 
@@ -787,24 +791,20 @@ int net_item(struct plan *plan, const struct scope *s, const struct tree *item,
 		"net type",	"local NI(s)", "seq_no", "state name",
 		"health value", "statistics",  NULL,
 	};
-	const struct tree *type, *nis;
+	const struct tree *type, *nis = tree_get(item, "local NI(s)");
 	uint32_t net;
 	int rc = scope_keys(s, item, keys);
 
-	if (rc)
+	if (!rc)
+		rc = scope_need(s, item, "net type", &type);
+	if (rc || is_lo(type))
 		return rc;
-	type = tree_get(item, "net type");
-	nis = tree_get(item, "local NI(s)");
-	if (!type)
-		return scope_misread(s, item, "net type is missing");
-	if (is_lo(type))
-		return 0;
 	rc = own_net(s, type, &net);
 	if (!rc)
 		rc = check_served(plan->node, s, type, net);
 	if (rc)
 		return rc;
-	if (nis && list_next(nis, NULL))
+	if (list_next(nis, NULL))
 		return file_nis(plan, s, net, nis, add);
 	if (add)
 		return scope_misread(s, item, "local NI(s) is missing");
@@ -817,8 +817,8 @@ void net_show(struct request *r)
 {
 	struct show show = { .net = LNET_NET_ANY, .nid = LNET_NID_ANY };
 
-	if (scope_get_verbose(&r->scope, r->args, &show.verbose) ||
-	    scope_get_net(&r->scope, r->args, "net", &show.net))
+	if (read_verbose(&r->scope, r->args, &show.verbose) ||
+	    scope_net(&r->scope, tree_get(r->args, "net"), &show.net))
 		return;
 	cannot_get(&r->scope,
 		   show_nets(r->control->node, &show, answer_output(r->answer)),
@@ -828,13 +828,12 @@ void net_show(struct request *r)
 int net_show_item(struct lnet *node, const struct scope *s,
 		  const struct tree *item)
 {
-	const struct tree *type = tree_get(item, "net type");
 	struct show show = { .verbose = 2, .nid = LNET_NID_ANY };
-	int rc;
+	const struct tree *type;
+	int rc = scope_need(s, item, "net type", &type);
 
-	if (!type)
-		return scope_misread(s, item, "net type is missing");
-	rc = scope_net(s, type, &show.net);
+	if (!rc)
+		rc = scope_net(s, type, &show.net);
 	if (rc)
 		return rc;
 	rc = show_nets(node, &show, answer_output(s->answer));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers as users write them, in "peer add", "peer del" and in files: into steps
- * of a plan. */
+/* Peers in requests and files: "peer add", "peer show", "peer:". */
 #include <errno.h>
 
 #include "config/request/request.h"
 #include "config/request/show.h"
 
-/* In "peer state", as kernel nodes have it: the peer was configured. */
+/* The bit of "peer state" by which kernel nodes say that a peer is
+ * configured. */
 #define STATE_CONFIGURED (1 << 3)
 
 static const char *const add_keys[] = { "prim_nid",  "nids",	"non_mr",
@@ -29,12 +29,12 @@ static int peer_nid(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* NIDs that ranges of one request may stand for. */
+/* NIDs that ranges of one request may expand to. */
 #define RANGES_MAX 256
 
-/* The NIDs beside the primary one. */
+/* The NIDs of a peer beside the primary one. */
 struct others {
-	unsigned int n, ranged; /* of them from ranges */
+	unsigned int n, ranged; /* all; those from ranges */
 	struct ulnet_nid nids[];
 };
 
@@ -62,8 +62,8 @@ static int put_range(const struct scope *s, const struct tree *t,
 	return 0;
 }
 
-/* One item of a list of NIDs: one, a range such as 10.0.0.[1-3]@tcp, or a
- * mapping with a NID. */
+/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp,
+ * or a mapping with a NID. */
 static int put_nids(const struct scope *s, const struct tree *t,
 		    struct others *o)
 {
@@ -79,7 +79,7 @@ static int put_nids(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* The NIDs of two lists; NULL: there is none. To be freed. */
+/* *@others_p, to be freed: the NIDs of two lists, which may be NULL. */
 static int others_read(const struct scope *s, const struct tree *const lists[2],
 		       struct others **others_p)
 {
@@ -95,7 +95,7 @@ static int others_read(const struct scope *s, const struct tree *const lists[2],
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct tree *t = NULL;
 
-		while (!rc && lists[i] && (t = list_next(lists[i], t)))
+		while (!rc && (t = list_next(lists[i], t)))
 			rc = put_nids(s, t, o);
 	}
 	if (rc)
@@ -105,7 +105,7 @@ static int others_read(const struct scope *s, const struct tree *const lists[2],
 	return rc;
 }
 
-/* One more NID. False: it is the first, and not there twice. */
+/* Adds a NID, or returns false: it is the primary one, which is there. */
 static bool change_put(struct peer_change *c, const struct ulnet_nid *nid)
 {
 	if (c->n && lnet_nid_eq(nid, &c->nids[0]))
@@ -114,7 +114,8 @@ static bool change_put(struct peer_change *c, const struct ulnet_nid *nid)
 	return true;
 }
 
-/* @lists: of NIDs beside the primary one, or with it; NULL: none is given. */
+/* @lists: of the other NIDs, which may contain the primary one, too; each may
+ * be NULL. */
 static int change_read(const struct scope *s, bool add,
 		       const struct tree *primary,
 		       const struct tree *const lists[2],
@@ -136,7 +137,7 @@ static int change_read(const struct scope *s, bool add,
 	}
 	c->kind = add ? PEER_ADD : PEER_DEL;
 	change_put(c, &nid);
-	/* Without its primary NID a peer is none. */
+	/* Deleting its primary NID deletes the peer. */
 	for (unsigned int i = 0; i < o->n; i++)
 		if (!change_put(c, &o->nids[i]) && !add)
 			c->kind = PEER_DEL_WHOLE;
@@ -150,7 +151,7 @@ static int change_read(const struct scope *s, bool add,
 int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	      bool add)
 {
-	const struct tree *primary = tree_get(args, "prim_nid");
+	const struct tree *primary;
 	const struct tree *const lists[2] = { tree_get(args, "nids"),
 					      tree_get(args, "ip2nets") };
 	const struct tree *lock = tree_get(args, "lock_prim");
@@ -162,11 +163,10 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 		rc = scope_fail(s, lock, -EOPNOTSUPP,
 				"lock_prim: not supported: discovery changes "
 				"no NID of an added peer in any case");
-	if (rc)
-		return rc;
-	if (!primary)
-		return scope_fail(s, args, -EINVAL, "prim_nid is missing");
-	rc = scope_get_bool(s, args, "non_mr", &single);
+	if (!rc)
+		rc = scope_need(s, args, "prim_nid", &primary);
+	if (!rc)
+		rc = scope_bool(s, tree_get(args, "non_mr"), &single);
 	if (!rc)
 		rc = change_read(s, add, primary, lists, &c);
 	if (rc)
@@ -188,20 +188,20 @@ static bool peer_is_ours(struct lnet *node, const struct ulnet_nid *nid)
 int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 	      bool add)
 {
-	const struct tree *primary = tree_get(item, "primary nid");
+	const struct tree *primary;
 	const struct tree *const lists[2] = { tree_get(item, "peer ni"), NULL };
 	int64_t state = STATE_CONFIGURED;
 	struct peer_change *c;
 	bool multi = true;
 	int rc = scope_keys(s, item, file_keys);
 
-	if (rc)
-		return rc;
-	if (!primary)
-		return scope_misread(s, item, "primary nid is missing");
-	rc = scope_get_number(s, item, "peer state", 0, UINT32_MAX, &state);
 	if (!rc)
-		rc = scope_get_bool(s, item, "Multi-Rail", &multi);
+		rc = scope_need(s, item, "primary nid", &primary);
+	if (!rc)
+		rc = scope_number(s, tree_get(item, "peer state"), 0,
+				  UINT32_MAX, &state);
+	if (!rc)
+		rc = scope_bool(s, tree_get(item, "Multi-Rail"), &multi);
 	if (!rc && lists[0])
 		rc = scope_seq(s, lists[0]);
 	if (!rc)
@@ -210,13 +210,12 @@ int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
 		return rc;
 	c->multi_rail = multi;
 	c->may_be_us = true;
-	/* Now, because the same file may delete our NI with that NID first. */
+	/* Checked now, because the same file may delete the NI first. */
 	if (!add && peer_is_ours(plan->node, &c->nids[0]))
 		c->kind = PEER_STAYS_US;
 	if (state & STATE_CONFIGURED)
 		return plan_peer(plan, s, item, c);
-	/* What a node has learned by itself is no configuration: it will learn
-	 * that again. */
+	/* A peer that was learned is no configuration. */
 	free(c);
 	return 0;
 }
@@ -229,8 +228,8 @@ void peer_show(struct request *r)
 	const struct tree *nid = tree_get(r->args, "nid");
 	int rc;
 
-	if (scope_get_verbose(&r->scope, r->args, &show.verbose) ||
-	    scope_get_nid(&r->scope, r->args, "nid", &show.nid))
+	if (read_verbose(&r->scope, r->args, &show.verbose) ||
+	    scope_nid(&r->scope, tree_get(r->args, "nid"), &show.nid))
 		return;
 	rc = show_peers(r->control->node, &show, answer_output(r->answer));
 	if (nid && rc == -ENOENT)
@@ -244,13 +243,12 @@ void peer_show(struct request *r)
 int peer_show_item(struct lnet *node, const struct scope *s,
 		   const struct tree *item)
 {
-	const struct tree *primary = tree_get(item, "primary nid");
 	struct show show = { .verbose = 3, .net = LNET_NET_ANY };
-	int rc;
+	const struct tree *primary;
+	int rc = scope_need(s, item, "primary nid", &primary);
 
-	if (!primary)
-		return scope_misread(s, item, "primary nid is missing");
-	rc = scope_nid(s, primary, &show.nid);
+	if (!rc)
+		rc = scope_nid(s, primary, &show.nid);
 	if (rc)
 		return rc;
 	rc = show_peers(node, &show, answer_output(s->answer));

@@ -16,23 +16,24 @@ enum step_kind {
 
 struct step {
 	enum step_kind kind;
-	bool add; /* NI, FAULT, ROUTE, POLICY: it comes, else it goes */
+	bool add;	    /* NI, FAULT, ROUTE, POLICY: add, else delete */
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
-	struct ni_spec spec;  /* of an NI to add; or to restore one that goes */
-	struct ulnet_nid nid; /* NI that goes; that comes: what came of it */
-	const char *missing;  /* NI that did not come: constant text, or NULL */
-	struct peer_change *peer; /* the plan's */
-	struct ulnet_fault fault; /* FAULT that goes: its kind and ends */
+	struct ni_spec spec;  /* of the NI that is added, or deleted: to undo */
+	struct ulnet_nid nid; /* of the NI that was added or is deleted */
+	const char *ni_why;   /* why it was not added; constant, or NULL */
+	struct peer_change *peer; /* owned */
+	struct ulnet_fault fault; /* only its kind and ends if it is deleted */
 	struct ulnet_route route;
 	struct ulnet_routing routing, routing_old;
-	struct ulnet_policy *policy; /* the plan's */
-	unsigned int index;	     /* POLICY: its place; LNET_POLICY_LAST.
-				      * When it was done: where it is, or was */
+	struct ulnet_policy *policy; /* owned */
+	unsigned int index;	     /* POLICY: where it is to be, or
+				      * LNET_POLICY_LAST; once done: where it is
+				      * or was */
 	struct ulnet_text_error why; /* POLICY: what is wrong with it */
 	const char *setting;	     /* constant text */
 	int64_t value, old;
-	bool deferred; /* SET: to the end, once */
+	bool deferred; /* SET: was moved to the end of the plan */
 };
 
 void plan_init(struct plan *plan, struct lnet *node)
@@ -160,18 +161,34 @@ int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	return 0;
 }
 
+static int plan_read_faults(struct plan *plan)
+{
+	if (plan->faults)
+		return 0;
+	plan->faults = calloc(LNET_FAULTS_MAX, sizeof(*plan->faults));
+	if (!plan->faults)
+		return -ENOMEM;
+	plan->nfaults = lnet_fault_list(plan->node, LNET_FAULT_KINDS,
+					plan->faults, LNET_FAULTS_MAX);
+	return MIN(plan->nfaults, 0);
+}
+
 int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 	       const struct ulnet_fault *fault, bool add)
 {
 	struct step *step;
-	int rc = step_new(plan, s, at, STEP_FAULT, add, &step);
+	int rc = plan_read_faults(plan);
 
+	if (rc)
+		return scope_fail(s, at, rc, "cannot get fault rules: %s",
+				  strerror(-rc));
+	rc = step_new(plan, s, at, STEP_FAULT, add, &step);
 	if (!rc)
 		step->fault = *fault;
 	return rc;
 }
 
-/* What brings a route back is what it was. */
+/* Fills in hops and priority of a route that is deleted, to undo that. */
 static int route_remember(const struct plan *plan, struct ulnet_route *route)
 {
 	struct ulnet_route_info *infos;
@@ -199,7 +216,7 @@ int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
 	return scope_fail(s, at, -ENOMEM, "no memory");
 }
 
-/* The one step about routing, which is made if there is none. */
+/* The step about routing, of which there is one at most; NULL: no memory. */
 static struct step *routing_step(struct plan *plan, const struct scope *s,
 				 const struct tree *at)
 {
@@ -288,8 +305,7 @@ int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	struct step *step = setting_step(plan, setting->name);
 	int rc;
 
-	/* The last value counts, even if it is the one that the node has. */
-	if (step) {
+	if (step) { /* even if it becomes the value that the node has */
 		step->value = value;
 		return 0;
 	}
@@ -313,9 +329,9 @@ bool plan_setting_is_on(struct plan *plan, const char *name)
 			       settings_are_on(&plan->settings, name);
 }
 
-/* ---- peers, done and undone ---- */
+/* ---- doing and undoing changes of peers ---- */
 
-/* One by one: it is known then which of them it fails with. */
+/* Adds one NID, so that it is known which one fails. */
 static int peer_nid_add(struct lnet *node, const struct ulnet_nid *primary,
 			const struct ulnet_nid *nid, bool multi_rail)
 {
@@ -356,13 +372,13 @@ static bool peer_was_there(const struct peer_change *c,
 	return false;
 }
 
-/* What is not there need not be taken away. */
-static int gone(int rc)
+static int ignore_enoent(int rc)
 {
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* What was done before it failed, or all of it. */
+/* Restores the peer as it was before the plan, also after a change that failed
+ * half-way. */
 static int peer_undo(struct lnet *node, const struct peer_change *c)
 {
 	const struct ulnet_nid *primary = &c->nids[0];
@@ -371,45 +387,31 @@ static int peer_undo(struct lnet *node, const struct peer_change *c)
 	if (c->kind == PEER_IS_US || c->kind == PEER_STAYS_US)
 		return 0;
 	if (!c->nbefore)
-		return gone(lnet_peer_del(node, primary, NULL, 0));
+		return ignore_enoent(lnet_peer_del(node, primary, NULL, 0));
 	for (unsigned int i = 0; !rc && i < c->nbefore; i++)
 		rc = peer_nid_add(node, primary, &c->before[i].nid,
 				  c->before->multi_rail);
 	for (unsigned int i = 1; !rc && i < c->n; i++)
 		if (!peer_was_there(c, &c->nids[i]))
-			rc = gone(lnet_peer_del(node, primary, &c->nids[i], 1));
+			rc = ignore_enoent(
+				lnet_peer_del(node, primary, &c->nids[i], 1));
 	return rc;
 }
 
-/* ---- fault rules, done and undone ---- */
+/* ---- doing and undoing other steps ---- */
 
-static int faults_remember(struct plan *plan)
-{
-	if (plan->faults)
-		return 0;
-	plan->faults = calloc(LNET_FAULTS_MAX, sizeof(*plan->faults));
-	if (!plan->faults)
-		return -ENOMEM;
-	plan->nfaults = lnet_fault_list(plan->node, LNET_FAULT_KINDS,
-					plan->faults, LNET_FAULTS_MAX);
-	return MIN(plan->nfaults, 0);
-}
-
-static int fault_do(struct plan *plan, const struct step *step)
+static int fault_do(struct lnet *node, const struct step *step)
 {
 	const struct ulnet_fault *f = &step->fault;
-	int rc = faults_remember(plan);
+	int rc;
 
-	if (rc)
-		return rc;
 	if (step->add)
-		return lnet_fault_add(plan->node, f);
-	rc = lnet_fault_del(plan->node, f->kind, &f->source, &f->dest);
+		return lnet_fault_add(node, f);
+	rc = lnet_fault_del(node, f->kind, &f->source, &f->dest);
 	return rc ? MIN(rc, 0) : -ENOENT;
 }
 
-/* All rules are as before the plan, but that they count from 0: the first
- * of its steps to be undone does that for all. */
+/* Restores all rules as they were before the plan, but for their counters. */
 static int faults_undo(struct plan *plan)
 {
 	int rc = lnet_fault_del(plan->node, LNET_FAULT_KINDS, NULL, NULL);
@@ -419,8 +421,6 @@ static int faults_undo(struct plan *plan)
 	return MIN(rc, 0);
 }
 
-/* ---- each step, done and undone ---- */
-
 static int request_ni_add(struct lnet *node, struct step *step)
 {
 	struct ni_spec *spec = &step->spec;
@@ -428,11 +428,11 @@ static int request_ni_add(struct lnet *node, struct step *step)
 	spec->conf.interface = *spec->interface ? spec->interface : NULL;
 	spec->conf.tunables = spec->tunables;
 	spec->conf.nid_p = &step->nid;
-	spec->conf.why_p = &step->missing;
+	spec->conf.why_p = &step->ni_why;
 	return lnet_ni_add(node, &spec->conf);
 }
 
-/* Other steps may have moved it. */
+/* Sets step->index, which other steps may have changed. */
 static int policy_find(struct lnet *node, struct step *step)
 {
 	struct ulnet_policy *all;
@@ -460,7 +460,8 @@ static int policy_do(struct lnet *node, struct step *step)
 	return rc;
 }
 
-/* Does the step, or takes it back: what came goes then, and what went comes. */
+/* Does the step, or (@forth false) undoes it: to undo an addition is to delete,
+ * and the other way around. */
 static int step_apply(struct plan *plan, struct step *step, bool forth)
 {
 	struct lnet *node = plan->node;
@@ -474,7 +475,7 @@ static int step_apply(struct plan *plan, struct step *step, bool forth)
 		return forth ? peer_do(node, step->peer)
 			     : peer_undo(node, step->peer);
 	case STEP_FAULT:
-		return forth ? fault_do(plan, step) : faults_undo(plan);
+		return forth ? fault_do(node, step) : faults_undo(plan);
 	case STEP_ROUTE:
 		return add ? lnet_route_add(node, &step->route)
 			   : lnet_route_del(node, step->route.net,
@@ -494,7 +495,7 @@ static int step_apply(struct plan *plan, struct step *step, bool forth)
 	}
 }
 
-/* ---- words: of the kernel's lnetctl, and numbers, where it has some ---- */
+/* ---- errors and logs, with words and numbers of the kernel's lnetctl ---- */
 
 /* "tcp(eth0)" or "10.0.0.1@tcp" */
 #define STEP_NAME_SIZE (LNET_NIDSTR_SIZE + LNET_INTERFACE_SIZE)
@@ -513,11 +514,10 @@ static const char *ni_spec_name(const struct ni_spec *spec,
 	return name;
 }
 
-/* What the LND says of it, if anything, says more than the error does. */
 static void ni_complain(const struct step *step, int rc)
 {
-	bool absent = rc == -ENODEV || rc == -EADDRNOTAVAIL;
-	const char *what = step->missing, *error = NULL;
+	bool no_interface = rc == -ENODEV || rc == -EADDRNOTAVAIL;
+	const char *what = step->ni_why, *error = NULL;
 	char name[STEP_NAME_SIZE];
 
 	ni_spec_name(&step->spec, name);
@@ -526,13 +526,13 @@ static void ni_complain(const struct step *step, int rc)
 			   "cannot del network %s: %s", name, strerror(-rc));
 		return;
 	}
-	if (!what && absent)
+	if (!what && no_interface)
 		what = rc == -ENODEV ? "no such interface"
 				     : "the interface has no address that can "
 				       "be used";
-	if (!absent)
+	if (!no_interface)
 		error = strerror(-rc);
-	scope_fail(&step->scope, step->at, absent ? -ENETDOWN : rc,
+	scope_fail(&step->scope, step->at, no_interface ? -ENETDOWN : rc,
 		   "cannot add network %s: %s%s%s", name, what ? what : "",
 		   what && error ? ": " : "", error ? error : "");
 }
@@ -544,7 +544,7 @@ static const char *peer_why(int rc)
 		return "another configured peer has it";
 	case -ENOENT:
 		return "no such peer was configured";
-	case -EINVAL: /* the scope has refused what else is no peer's NID */
+	case -EINVAL: /* other NIDs were refused when they were read */
 		return "that is a NID of this node";
 	case -EBUSY:
 		return "it is in use, or another configured peer has it";
@@ -622,7 +622,7 @@ static void setting_complain(const struct step *step, int rc)
 	const struct scope *s = &step->scope;
 	const char *why = strerror(-rc);
 
-	if (rc == -EINVAL) /* in its range: so another one forbids it */
+	if (rc == -EINVAL) /* it is in its range: another setting forbids it */
 		why = "transaction_timeout has to be more than retry_count";
 	if (s->set)
 		scope_set_fail(s, step->setting, rc, why);
@@ -698,7 +698,7 @@ static void step_log(const struct step *step)
 			 lnet_nid_format(&step->nid, nid, sizeof(nid)), fate);
 }
 
-/* Of what could not be restored. */
+/* What messages call that which could not be restored. */
 static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
 {
 	switch (step->kind) {
@@ -721,7 +721,7 @@ static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- carrying the plan out ---- */
 
 static void step_done(const struct step *step)
 {
@@ -754,8 +754,9 @@ static void step_back(struct plan *plan, struct step *step)
 		    strerror(-rc));
 }
 
-/* The NIs of a net stand in the order in which they came: those that come back
- * do so in the order in which they went. */
+/* Undoes the first @done steps, the last one first. But NIs that were deleted
+ * are added again in the order of their deletion, because that becomes the
+ * order of the NIs of a net. */
 static void plan_undo(struct plan *plan, unsigned int done)
 {
 	for (unsigned int i = done; i--;)
@@ -766,8 +767,8 @@ static void plan_undo(struct plan *plan, unsigned int done)
 			step_back(plan, &plan->steps[i]);
 }
 
-/* A setting may be refused because of the value of another one, which comes
- * later: it then waits till the others have theirs. */
+/* Moves step @i to the end if it is a setting, which may have been refused
+ * because of another setting that a later step changes. Once for each step. */
 static bool step_defer(struct plan *plan, unsigned int i)
 {
 	struct step step = plan->steps[i];
@@ -794,7 +795,7 @@ int plan_run(struct plan *plan)
 		}
 		if (rc == -EINVAL && step_defer(plan, i))
 			continue;
-		/* What was noted will not happen. */
+		/* Notes are about what is not done now. */
 		if (!plan->keep_notes)
 			plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);

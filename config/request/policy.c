@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selection policies in requests and files: "udsp add", "udsp:". */
+/* Selection policies in requests and files: "udsp add", "udsp show",
+ * "udsp:". */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -8,7 +9,7 @@
 
 #define ANY_INDEX LNET_POLICY_LAST
 
-/* What a kernel node prints for a pattern that there is none of. */
+/* What kernel nodes print for a policy without this pattern. */
 #define NO_PATTERN "NA"
 
 static const char *const args_keys[] = { "src",	     "dst", "rte",
@@ -24,7 +25,8 @@ static int read_index(const struct scope *s, const struct tree *map,
 		      unsigned int *index_p)
 {
 	int64_t v = ANY_INDEX;
-	int rc = scope_get_number(s, map, "idx", -1, LNET_POLICIES_MAX, &v);
+	int rc = scope_number(s, tree_get(map, "idx"), -1, LNET_POLICIES_MAX,
+			      &v);
 
 	*index_p = v < 0 ? ANY_INDEX : (unsigned int)v;
 	return rc;
@@ -34,11 +36,11 @@ static int read_pattern(const struct scope *s, const struct tree *map,
 			const char *key, char *buf)
 {
 	const struct tree *t = tree_get(map, key);
-	const char *text;
-	int rc = t ? scope_text(s, t, &text) : 0;
+	const char *text = NO_PATTERN;
+	int rc = scope_text(s, t, &text);
 
 	*buf = '\0';
-	if (!t || rc || !strcmp(text, NO_PATTERN))
+	if (rc || !strcmp(text, NO_PATTERN))
 		return rc;
 	if (!*text)
 		return scope_fail(s, t, -EINVAL, "%s: a pattern is expected",
@@ -61,13 +63,13 @@ static int read_patterns(const struct scope *s, const struct tree *map,
 	return rc ? rc : read_pattern(s, map, "rte", p->rte);
 }
 
-/* -1, which kernel nodes print for none, is none. */
+/* Kernel nodes print -1 for a policy without a priority. */
 static int read_priority(const struct scope *s, const struct tree *map,
 			 uint32_t *priority_p)
 {
 	int64_t v = -1;
-	int rc = scope_get_number(s, map, "priority", -1,
-				  LNET_PRIORITY_NONE - 1, &v);
+	int rc = scope_number(s, tree_get(map, "priority"), -1,
+			      LNET_PRIORITY_NONE - 1, &v);
 
 	*priority_p = v < 0 ? LNET_PRIORITY_NONE : (uint32_t)v;
 	return rc;
@@ -80,7 +82,7 @@ static int read_action(const struct scope *s, const struct tree *item,
 	struct scope strict = *s;
 	int rc;
 
-	/* What it shall do cannot be passed over. */
+	/* An unknown action is not ignored. */
 	strict.lenient = false;
 	rc = action ? scope_keys(&strict, action, action_keys) : 0;
 	p->priority = LNET_PRIORITY_NONE;
@@ -89,7 +91,8 @@ static int read_action(const struct scope *s, const struct tree *item,
 
 /* ---- which one is meant ---- */
 
-/* "tcp0" and "tcp" are the same. False: it is no pattern, or no memory. */
+/* Writes @pattern as the node shows it: "tcp0" becomes "tcp". False: it is no
+ * pattern, or no memory. */
 static bool canonical(char *pattern)
 {
 	bool nets = !strchr(pattern, '@');
@@ -117,13 +120,13 @@ static bool same_patterns(const struct ulnet_policy *a,
 	       !strcmp(a->rte, b->rte);
 }
 
-/* The first of @all, of which there are @n, that has those patterns, else the
- * one with the index: its index; ANY_INDEX: there is none. */
+/* The index of the first of the @n policies @all that has the patterns of
+ * @like, or, if that has none, @index. ANY_INDEX: there is no such policy. */
 static unsigned int policy_named(const struct ulnet_policy *all, int n,
-				 const struct ulnet_policy *wanted,
+				 const struct ulnet_policy *like,
 				 unsigned int index)
 {
-	struct ulnet_policy p = *wanted;
+	struct ulnet_policy p = *like;
 	int i = 0;
 
 	if (!*p.src && !*p.dst && !*p.rte)
@@ -136,7 +139,7 @@ static unsigned int policy_named(const struct ulnet_policy *all, int n,
 }
 
 static int policy_del(struct plan *plan, const struct scope *s,
-		      const struct tree *at, const struct ulnet_policy *wanted,
+		      const struct tree *at, const struct ulnet_policy *like,
 		      unsigned int index)
 {
 	struct ulnet_policy *all;
@@ -144,7 +147,7 @@ static int policy_del(struct plan *plan, const struct scope *s,
 
 	if (n < 0)
 		return scope_fail(s, at, n, "no memory");
-	index = policy_named(all, n, wanted, index);
+	index = policy_named(all, n, like, index);
 	if (index == ANY_INDEX)
 		rc = scope_fail(s, at, -ENOENT,
 				"cannot del udsp: No such file or directory");
@@ -197,7 +200,7 @@ int policy_args(struct plan *plan, const struct scope *s,
 		return policy_add_args(plan, s, args);
 	rc = scope_keys(s, args, del_keys);
 	if (!rc)
-		rc = scope_get_bool(s, args, "all", &all);
+		rc = scope_bool(s, tree_get(args, "all"), &all);
 	if (!rc)
 		rc = read_index(s, args, &index);
 	if (rc)

@@ -5,8 +5,7 @@
 #include "config/request/request.h"
 #include "ulnet/loop.h"
 
-/* us of one lnet_poll(); it is called again. */
-#define POLL_MAX UINT64_C(3600000000)
+#define POLL_MAX UINT64_C(3600000000) /* us of one lnet_poll() */
 
 struct program {
 	struct lnet_control *control;
@@ -15,13 +14,13 @@ struct program {
 	void (*gone)(void *arg);
 	void *arg;
 
-	/* under programs_lock */
-	unsigned int running;	/* requests */
-	bool leaving;		/* is not in the list any more */
-	bool left;		/* the same, and nobody runs it */
-	struct ulnet_work work; /* tells of it, in a turn of the node */
+	/* Under programs_lock: */
+	unsigned int running;	/* requests that run it */
+	bool deleted;		/* is not in the list any more */
+	bool idle;		/* deleted, and no request runs it */
+	struct ulnet_work work; /* sets idle, in a turn of the node */
 
-	char **keys; /* up to NULL */
+	char **keys; /* of its arguments; ends with NULL */
 	char name[LNET_CONTROL_NAME_MAX + 1];
 };
 
@@ -54,7 +53,7 @@ static int keys_copy(struct program *p, const char *const *keys)
 	return 0;
 }
 
-/* The lock is held. */
+/* The caller holds programs_lock. */
 static struct program *program_find(struct lnet_control *control,
 				    const char *name)
 {
@@ -68,14 +67,14 @@ static struct program *program_find(struct lnet_control *control,
 
 /* ---- adding and deleting ---- */
 
-static void program_on_left(struct ulnet_work *work)
+static void program_on_idle(struct ulnet_work *work)
 {
 	struct program *p = container_of(work, struct program, work);
 	struct lnet_control *control = p->control;
 
 	pthread_mutex_lock(&control->programs_lock);
-	p->left = true;
-	pthread_cond_broadcast(&control->left);
+	p->idle = true;
+	pthread_cond_broadcast(&control->program_idle);
 	pthread_mutex_unlock(&control->programs_lock);
 }
 
@@ -91,7 +90,7 @@ static int program_new(struct lnet_control *control,
 	p->fn = command->fn;
 	p->gone = command->gone;
 	p->arg = command->arg;
-	p->work.fn = program_on_left;
+	p->work.fn = program_on_idle;
 	text_copy(p->name, sizeof(p->name), command->name);
 	if (keys_copy(p, command->keys)) {
 		program_free(p);
@@ -126,29 +125,30 @@ int lnet_control_add(struct lnet_control *control,
 	return rc;
 }
 
-static bool program_has_left(struct program *p)
+static bool program_is_idle(struct program *p)
 {
-	bool left;
+	bool idle;
 
 	pthread_mutex_lock(&p->control->programs_lock);
-	left = p->left;
+	idle = p->idle;
 	pthread_mutex_unlock(&p->control->programs_lock);
-	return left;
+	return idle;
 }
 
-/* A request may wait for turns of the node that only this thread makes. */
+/* Waits until no request runs @p. If the calling thread runs the node, it makes
+ * the node's turns meanwhile: a request may need them. */
 static void program_wait(struct program *p)
 {
 	struct lnet_control *control = p->control;
 
-	while (!program_has_left(p)) {
+	while (!program_is_idle(p)) {
 		int rc = lnet_poll(control->node, POLL_MAX);
 
 		if (rc != -EBUSY && rc != -EXDEV)
 			continue;
 		pthread_mutex_lock(&control->programs_lock);
-		while (!p->left)
-			pthread_cond_wait(&control->left,
+		while (!p->idle)
+			pthread_cond_wait(&control->program_idle,
 					  &control->programs_lock);
 		pthread_mutex_unlock(&control->programs_lock);
 	}
@@ -164,8 +164,8 @@ int lnet_control_del(struct lnet_control *control, const char *name)
 	p = program_find(control, name);
 	if (p) {
 		list_del(&p->link);
-		p->leaving = true;
-		p->left = !p->running;
+		p->deleted = true;
+		p->idle = !p->running;
 	}
 	pthread_mutex_unlock(&control->programs_lock);
 	if (!p)
@@ -209,13 +209,13 @@ static void program_put(struct program *p)
 	bool last;
 
 	pthread_mutex_lock(&control->programs_lock);
-	last = --p->running == 0 && p->leaving;
+	last = --p->running == 0 && p->deleted;
 	pthread_mutex_unlock(&control->programs_lock);
 	if (last)
 		lnet_post(control->node, 0, &p->work);
 }
 
-/* What the program has printed becomes the output of the answer. */
+/* Adds the YAML @text, which the program has made, to the output. */
 static void take_output(struct request *r, const char *text)
 {
 	struct tree *out = answer_output(r->answer);
@@ -273,7 +273,8 @@ int lnet_control_number(struct lnet_control_call *call, const char *key,
 {
 	struct request *r = call->request;
 
-	return scope_get_number(&r->scope, r->args, key, min, max, value_p);
+	return scope_number(&r->scope, tree_get(r->args, key), min, max,
+			    value_p);
 }
 
 int lnet_control_text(struct lnet_control_call *call, const char *key,
@@ -281,5 +282,5 @@ int lnet_control_text(struct lnet_control_call *call, const char *key,
 {
 	struct request *r = call->request;
 
-	return scope_get_text(&r->scope, r->args, key, text_p);
+	return scope_text(&r->scope, tree_get(r->args, key), text_p);
 }

@@ -14,10 +14,54 @@ int request_down(struct request *r)
 	return -ENETDOWN;
 }
 
+/* ---- arguments that many requests have ---- */
+
+int scope_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
+{
+	const char *text = NULL;
+	int rc = scope_text(s, t, &text);
+
+	if (text && lnet_net_parse(text, net_p))
+		rc = scope_fail(s, t, -ENOENT, "cannot parse net '%s'", text);
+	return rc;
+}
+
+int scope_nid(const struct scope *s, const struct tree *t,
+	      struct ulnet_nid *nid_p)
+{
+	const char *text = NULL;
+	int rc = scope_text(s, t, &text);
+
+	if (text && (lnet_nid_parse(text, nid_p) || lnet_nid_is_any(nid_p)))
+		rc = scope_fail(s, t, -EINVAL, "cannot parse NID '%s'", text);
+	return rc;
+}
+
+int read_verbose(const struct scope *s, const struct tree *args, int *verbose_p)
+{
+	int64_t v = 0;
+	int rc = scope_number(s, tree_get(args, "verbose"), 0, INT32_MAX, &v);
+
+	*verbose_p = (int)v;
+	return rc;
+}
+
+int cannot_get(const struct scope *s, int rc, const char *what)
+{
+	if (rc == -EMSGSIZE)
+		return scope_fail(s, NULL, rc,
+				  "%s: too many to show them all; ask for one "
+				  "(nid)",
+				  what);
+	return rc ? scope_fail(s, NULL, rc, "cannot get %s: %s", what,
+			       strerror(-rc))
+		  : 0;
+}
+
 /* ---- the node as one text ---- */
 
-/* What prints it, "cannot get WHAT: ..."; of how many peers, if the request
- * does not say it, and at most. */
+/* A function that prints the node; what it prints, for errors; for how many
+ * peers, by default and at most. */
 struct print {
 	int (*fn)(FILE *out, struct lnet *node, unsigned int peers);
 	const char *what;
@@ -41,8 +85,8 @@ static void request_print(struct request *r, const struct print *print)
 	char *text;
 	int rc;
 
-	if (scope_get_number(&r->scope, r->args, "peers", 0, print->peers_max,
-			     &peers))
+	if (scope_number(&r->scope, tree_get(r->args, "peers"), 0,
+			 print->peers_max, &peers))
 		return;
 	rc = request_print_text(r->control->node, print, (unsigned int)peers,
 				&text);
@@ -52,7 +96,8 @@ static void request_print(struct request *r, const struct print *print)
 	free(text);
 }
 
-/* Each peer NI has some forty time series: no more would fit into an answer. */
+/* The limit of metrics is due to that of answers: each peer NI has some forty
+ * time series. */
 static const struct print metrics = { metrics_print, "metrics", 256, 10000 };
 static const struct print top = { top_print, "counters", 1000, 100000 };
 static const struct print drawing = { dot_print, "configuration", 0, 0 };
@@ -68,8 +113,8 @@ static void export(struct request *r)
 {
 	bool backup = false, dot = false;
 
-	if (scope_get_bool(&r->scope, r->args, "backup", &backup) ||
-	    scope_get_bool(&r->scope, r->args, "dot", &dot))
+	if (scope_bool(&r->scope, tree_get(r->args, "backup"), &backup) ||
+	    scope_bool(&r->scope, tree_get(r->args, "dot"), &dot))
 		return;
 	if (dot && backup)
 		scope_fail(&r->scope, tree_get(r->args, "dot"), -EINVAL,
@@ -99,8 +144,8 @@ static void lnet_configure(struct request *r)
 	struct lnet_control *c = r->control;
 	bool all = false, large = false;
 
-	if (scope_get_bool(&r->scope, r->args, "all", &all) ||
-	    scope_get_bool(&r->scope, r->args, "large", &large))
+	if (scope_bool(&r->scope, tree_get(r->args, "all"), &all) ||
+	    scope_bool(&r->scope, tree_get(r->args, "large"), &large))
 		return;
 	if (!c->down) {
 		scope_fail(&r->scope, NULL, -EBUSY,
@@ -151,7 +196,8 @@ static int forget_peers(struct lnet *node)
 	return rc;
 }
 
-/* What is no step: there may be more of it than a plan has room for. */
+/* Deletes peers and fault rules, of which there may be more than a plan has
+ * room for. */
 static void forget_rest(struct request *r)
 {
 	int rc = forget_peers(r->control->node);
@@ -177,7 +223,7 @@ static void lnet_unconfigure(struct request *r)
 	plan_fini(&plan);
 }
 
-/* ---- without the lock ---- */
+/* ---- requests that do not hold the lock while they wait ---- */
 
 static bool is_down(struct request *r)
 {
@@ -227,8 +273,8 @@ static void import(struct request *r)
 		text = file->text; /* of an empty file, too */
 	else if (scope_text(&r->scope, file, &text))
 		return;
-	if (scope_get_text(&r->scope, r->args, "mode", &mode) ||
-	    scope_get_bool(&r->scope, r->args, "ignore_errors", &goes_on))
+	if (scope_text(&r->scope, tree_get(r->args, "mode"), &mode) ||
+	    scope_bool(&r->scope, tree_get(r->args, "ignore_errors"), &goes_on))
 		return;
 	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]) != 0; i++)
 		;
@@ -242,7 +288,7 @@ static void import(struct request *r)
 
 /* ---- commands that programs may have ---- */
 
-static void rpc_absent(struct request *r)
+static void no_rpc(struct request *r)
 {
 	scope_fail(&r->scope, NULL, -EOPNOTSUPP, "this node runs no RPC");
 }
@@ -250,32 +296,32 @@ static void rpc_absent(struct request *r)
 /* ---- the table ---- */
 
 enum {
-	CMD_UNLOCKED = 1,  /* takes the lock itself, and looks whether LNet is
-			    * down */
-	CMD_WHEN_DOWN = 2, /* makes sense then, too */
-	CMD_PROGRAM = 4,   /* the program may add it; fn is for when it has
-			    * not */
+	CMD_UNLOCKED = 1,  /* takes the lock itself if it needs it, and looks
+			    * whether LNet is down */
+	CMD_WHEN_DOWN = 2, /* is also carried out while LNet is down */
+	CMD_PROGRAM = 4,   /* a command of the program's own; fn is called if
+			    * the program has not added it */
 };
 
 static const struct command {
 	const char *name;
-	const char *top, *item;	 /* what errors are about */
-	const char *const *keys; /* NULL: what is called looks itself */
+	const char *top, *item;	 /* the subject of errors */
+	const char *const *keys; /* of arguments; NULL: the callee checks */
 	unsigned int flags;
-	/* Carried out is one of these. */
+	/* One of fn, show, print and plan carries it out. */
 	void (*fn)(struct request *r);
 	int (*show)(struct lnet *node, struct tree *out);
 	const char *what; /* "cannot get WHAT"; NULL: the item */
 	const struct print *print;
 	int (*plan)(struct plan *plan, const struct scope *s,
-		    const struct tree *args, bool add); /* add: that is top */
+		    const struct tree *args, bool add);
 } commands[] = {
 #define KEYS(...)                     \
 	.keys = (const char *const[]) \
 	{                             \
 		__VA_ARGS__, NULL     \
 	}
-#define PROGRAM .flags = CMD_PROGRAM | CMD_UNLOCKED, .fn = rpc_absent
+#define PROGRAM .flags = CMD_PROGRAM | CMD_UNLOCKED, .fn = no_rpc
 	/* clang-format off */
 	{ "net add", "add", "net", .plan = net_args },
 	{ "net del", "del", "net", .plan = net_args },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes and routing in requests and files: "route add", "route:", "set
- * routing", "routing:", "buffers:". */
+/* Routes and routing in requests and files: "route add", "route show", "set
+ * routing", "route:", "routing:", "buffers:". */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -9,7 +9,7 @@
 
 #define PAGE 4096
 
-/* What a kernel node prints for hops that nobody has said. */
+/* What kernel nodes print for a number of hops that was not given. */
 #define NO_HOPS (-1)
 
 #define AS_OTHERS                                                 \
@@ -27,14 +27,14 @@ static const char *const file_keys[] = {
 
 /* ---- reading ---- */
 
-/* A sensitivity of its own for each gateway is what kernel nodes had for some
- * releases, and then no more; they print the default of 1 for all. */
+/* Some releases of kernel nodes had a sensitivity of each gateway; the others
+ * print the default, 1, for all. */
 static int read_sensitivity(const struct scope *s, const struct tree *t)
 {
-	int64_t v;
-	int rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
+	int64_t v = 0;
+	int rc = scope_number(s, t, 0, INT32_MAX, &v);
 
-	if (!t || rc || v <= 1)
+	if (rc || v <= 1)
 		return rc;
 	if (!s->lenient)
 		return scope_fail(s, t, -EOPNOTSUPP,
@@ -51,7 +51,8 @@ static int route_read_hops(const struct scope *s, const struct tree *map,
 			   uint32_t *hops_p)
 {
 	int64_t v = NO_HOPS;
-	int rc = scope_get_number(s, map, "hop", NO_HOPS, LNET_HOPS_MAX, &v);
+	int rc = scope_number(s, tree_get(map, "hop"), NO_HOPS, LNET_HOPS_MAX,
+			      &v);
 
 	if (!rc && v == 0)
 		rc = scope_fail(s, tree_get(map, "hop"), -EINVAL,
@@ -60,19 +61,17 @@ static int route_read_hops(const struct scope *s, const struct tree *map,
 	return rc;
 }
 
-/* Net and gateway; both must be there. */
+/* Reads the net and the gateway, which must be there. */
 static int read_ends(const struct scope *s, const struct tree *map,
 		     struct ulnet_route *r)
 {
-	const struct tree *net = tree_get(map, "net");
-	const struct tree *gateway = tree_get(map, "gateway");
-	int rc;
+	const struct tree *net, *gateway;
+	int rc = scope_need(s, map, "net", &net);
 
-	if (!net)
-		return scope_fail(s, map, -EINVAL, "net is missing");
-	if (!gateway)
-		return scope_fail(s, map, -EINVAL, "gateway is missing");
-	rc = scope_net(s, net, &r->net);
+	if (!rc)
+		rc = scope_need(s, map, "gateway", &gateway);
+	if (!rc)
+		rc = scope_net(s, net, &r->net);
 	return rc ? rc : scope_nid(s, gateway, &r->gateway);
 }
 
@@ -85,7 +84,8 @@ static int read_route(const struct scope *s, const struct tree *map,
 	if (!rc)
 		rc = route_read_hops(s, map, &r->hops);
 	if (!rc)
-		rc = scope_get_number(s, map, "priority", 0, INT32_MAX, &v);
+		rc = scope_number(s, tree_get(map, "priority"), 0, INT32_MAX,
+				  &v);
 	if (!rc)
 		rc = read_sensitivity(s, tree_get(map, "health_sensitivity"));
 	r->priority = (uint32_t)v;
@@ -124,20 +124,20 @@ int buffers_section(struct plan *plan, const struct scope *s,
 					    NULL };
 	int rc = scope_keys(s, map, keys);
 
-	(void)add; /* nothing means deleting them */
+	(void)add; /* buffers cannot be deleted */
 	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++) {
 		const struct tree *t = tree_get(map, buffer_names[i]);
-		int64_t v;
+		int64_t v = 0;
 
-		rc = t ? scope_number(s, t, 0, INT32_MAX, &v) : 0;
+		rc = scope_number(s, t, 0, INT32_MAX, &v);
 		if (t && !rc)
 			rc = plan_buffers(plan, s, t, i, (uint32_t)v);
 	}
 	return rc;
 }
 
-/* An item says how many buffers there are, which is no configuration, or
- * whether the node routes. */
+/* An item says whether the node routes; others, "cpt[0]" and so on, say what
+ * buffers it has, and are ignored. */
 int routing_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add)
 {
@@ -255,7 +255,8 @@ int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 	return MIN(n, 0);
 }
 
-/* What is not asked for matches all: the values that no route has. */
+/* Arguments that are not given have values that no route has, and match all
+ * routes. */
 void route_show(struct request *r)
 {
 	struct ulnet_route only = { .net = LNET_NET_ANY,
@@ -265,12 +266,13 @@ void route_show(struct request *r)
 	int64_t priority = UINT32_MAX;
 	int verbose;
 
-	if (scope_get_verbose(s, r->args, &verbose) ||
-	    scope_get_net(s, r->args, "net", &only.net) ||
-	    scope_get_nid(s, r->args, "gateway", &only.gateway) ||
+	if (read_verbose(s, r->args, &verbose) ||
+	    scope_net(s, tree_get(r->args, "net"), &only.net) ||
+	    scope_nid(s, tree_get(r->args, "gateway"), &only.gateway) ||
 	    (tree_get(r->args, "hop") &&
 	     route_read_hops(s, r->args, &only.hops)) ||
-	    scope_get_number(s, r->args, "priority", 0, INT32_MAX, &priority))
+	    scope_number(s, tree_get(r->args, "priority"), 0, INT32_MAX,
+			 &priority))
 		return;
 	only.priority = (uint32_t)priority;
 	cannot_get(s,
@@ -329,7 +331,6 @@ static bool routing_is_default(const struct ulnet_routing *r)
 	       r->buffers[LNET_LARGE_BUFFERS] == LNET_LARGE_BUFFERS_DEFAULT;
 }
 
-/* Of a node that is like any other there is nothing to say. */
 int show_routing(struct lnet *node, bool backup, struct tree *out)
 {
 	struct ulnet_routing routing;

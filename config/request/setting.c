@@ -5,15 +5,15 @@
 
 #include "config/request/request.h"
 
-/* Of recovery_interval, the only such setting: kernel nodes have it, but only
- * their oldest releases went by it. */
+/* About recovery_interval, the only setting with one value: in kernel nodes it
+ * has an effect only in the oldest releases. */
 #define FIXED                                                            \
 	"without effect: the longer an interface is silent, the longer " \
 	"is the time between its pings"
 
-/* 0; -ENOENT: @setting is NULL; -EPERM: it follows from others; -EOPNOTSUPP: it
- * has only one value, and FIXED says why; -EINVAL: @value is not in its
- * range. */
+/* Can @setting be set to @value? 0; -ENOENT: @setting is NULL; -EPERM: it
+ * follows from others; -EOPNOTSUPP: it has only one value; -EINVAL: @value is
+ * not in its range. */
 static int setting_check(const struct ulnet_setting *setting, int64_t value)
 {
 	if (!setting)
@@ -79,7 +79,7 @@ int setting_args(struct plan *plan, const struct scope *s,
 	const struct tree *t;
 	int rc = plan_need_settings(plan, s);
 
-	(void)add; /* there is no other command */
+	(void)add; /* "set" is the only command */
 	set.set = true;
 	tree_for_each (t, args)
 		if (!rc)
@@ -119,10 +119,9 @@ static int file_one(struct plan *plan, const struct scope *s,
 	rc = bonding ? bonding_set(s->answer, v) : setting_check(setting, v);
 	if (!rc)
 		return bonding ? 0 : plan_set(plan, s, t, setting, v);
-	if (rc == -EPERM) /* printed, and of no meaning as configuration */
+	if (rc == -EPERM) /* shown, but no configuration */
 		return 0;
-	/* In files of kernel nodes, which have no use for it either. */
-	if (rc == -EOPNOTSUPP) {
+	if (rc == -EOPNOTSUPP) { /* in files of kernel nodes */
 		answer_note(s->answer, "%s: %" PRId64 " is " FIXED, name, v);
 		return 0;
 	}
@@ -141,7 +140,7 @@ int global_section(struct plan *plan, const struct scope *s,
 	const struct tree *t;
 	int rc = scope_map(s, map);
 
-	(void)add; /* nothing means deleting them */
+	(void)add; /* settings cannot be deleted */
 	if (!rc)
 		rc = plan_need_settings(plan, s);
 	tree_for_each (t, map)

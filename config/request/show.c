@@ -6,17 +6,18 @@
 
 #include "ulnet/loop.h"
 
-/* Lines of an answer, roughly: more are refused. */
+/* Lines of an answer, and of one peer NI in it, roughly. */
 #define LINES_MAX	     1000000
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
 
-#define PEER_NI_STATE "NA" /* known by routers only */
-#define HELLO_COUNT   0	   /* HELLOs are the LNDs', not messages */
+/* What kernel nodes show and this one does not have. */
+#define PEER_NI_STATE "NA"
+#define HELLO_COUNT   0
 #define DEV_CPT	      (-1)
 #define DEV_CPT_LO    0
 
-/* -1: none. */
+/* -1 stands for none. */
 static void show_priority(struct tree *out, const char *key, uint32_t priority)
 {
 	tree_int(out, key,
@@ -58,10 +59,10 @@ static void show_times(struct tree *out, const char *key,
 	tree_uint(map, "avg_nsec", t->n ? t->ns / t->n : 0);
 }
 
-/* What kernel nodes do not show. */
-static void show_ways(struct tree *out, uint64_t resent,
-		      const struct ulnet_times *sending,
-		      const struct ulnet_times *answered)
+/* Shows what kernel nodes do not. */
+static void show_resends_and_times(struct tree *out, uint64_t resent,
+				   const struct ulnet_times *sending,
+				   const struct ulnet_times *answered)
 {
 	tree_uint(out, "resend_count", resent);
 	show_times(out, "sending", sending);
@@ -87,7 +88,7 @@ uint64_t show_seconds_to(struct lnet *node, uint64_t at)
 	return at > now ? (at - now + NSEC_PER_SEC - 1) / NSEC_PER_SEC : 0;
 }
 
-/* Of pings for the sake of health. */
+/* @silent: pings without an answer; @next: when the next one is sent, ns. */
 static void show_health_pings(struct lnet *node, uint32_t silent, uint64_t next,
 			      struct tree *map)
 {
@@ -163,7 +164,7 @@ static const char *by_health(bool down, bool recovering, int32_t health)
 	return debug_nis[state].name;
 }
 
-/* Of an NI that is not active, its own. */
+/* info->state, or, if that is active, a state by its health. */
 static const char *debug_ni_state(const struct ulnet_ni_info *info)
 {
 	if (strcmp(info->state, "active") != 0)
@@ -195,7 +196,7 @@ static void show_tunables(const struct ulnet_ni_info *info, struct tree *out)
 	bool lo = lnet_nid_is_lo(&info->nid);
 	uint32_t buffer_credits = info->peer_buffer_credits;
 
-	/* 0 stands for the same, and is what a kernel shows. */
+	/* Kernel nodes show 0 if both are the same. */
 	if (buffer_credits == info->peer_credits)
 		buffer_credits = 0;
 	tree_int(map, "peer_timeout",
@@ -223,8 +224,8 @@ static bool is_default(const struct ulnet_tunable *t,
 	return false;
 }
 
-/* A time of 0 stands for the node's, which is shown, unless it were to be set
- * when what is shown is read again. */
+/* @t, which may be NULL, is 0 if the NI's timeout follows from settings; then
+ * the result is shown, but not in a backup, which would set it. */
 static void show_timeout(const struct ulnet_ni_info *info,
 			 const struct ulnet_tunable *t, const struct show *show,
 			 struct tree *map)
@@ -235,7 +236,8 @@ static void show_timeout(const struct ulnet_ni_info *info,
 		tree_uint(map, "timeout", info->lnd_timeout / 1000000);
 }
 
-/* Those that the kernel shows, and what differs from its default. */
+/* Shows the tunables that kernel nodes show, and others that differ from their
+ * defaults. */
 static void show_lnd_tunables(struct lnet *node,
 			      const struct ulnet_ni_info *info,
 			      const struct show *show, struct tree *out)
@@ -276,7 +278,8 @@ static void show_lnd_tunables(struct lnet *node,
 	}
 }
 
-/* Does its interface alone not lead to the same NID again? */
+/* Must a backup have the NID, because its interface alone may have another
+ * one? */
 static bool needs_nid(struct lnet *node, const struct ulnet_ni_info *info)
 {
 	struct setting_list settings;
@@ -309,7 +312,8 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	if (show->verbose >= 5)
 		tree_text(ni, "state name", TREE_PLAIN, debug_ni_state(info));
 	if (show->verbose >= 5 && !show->backup)
-		show_ways(ni, info->resent, &info->sending, &info->answered);
+		show_resends_and_times(ni, info->resent, &info->sending,
+				       &info->answered);
 	if (show->verbose >= 2 && !show->backup) {
 		show_counts(ni, "sent_stats", &info->sent);
 		show_counts(ni, "received_stats", &info->received);
@@ -323,7 +327,7 @@ static void show_ni(struct lnet *node, const struct ulnet_ni_info *info,
 	show_cpts(node, ni);
 }
 
-/* What the NIs of @net are together. */
+/* Shows sums over the NIs of @net. */
 static void show_net(struct lnet *node, uint32_t net, struct tree *out)
 {
 	uint64_t sent = 0, received = 0, dropped = 0;
@@ -416,10 +420,11 @@ static void show_peer_ni(struct lnet *node, const struct ulnet_peer_info *info,
 	show_counts(ni, "dropped_stats", &info->dropped);
 	show_peer_health(node, info, ni);
 	if (show->verbose >= 5)
-		show_ways(ni, info->resent, &info->sending, &info->answered);
+		show_resends_and_times(ni, info->resent, &info->sending,
+				       &info->answered);
 }
 
-/* The NIs of one peer, @n of them. */
+/* @infos: the @n NIs of one peer. */
 static void show_peer(struct lnet *node, const struct ulnet_peer_info *infos,
 		      unsigned int n, const struct show *show,
 		      struct tree *peer)
@@ -493,7 +498,7 @@ int show_peer_list(struct lnet *node, struct tree *out)
 
 /* ---- statistics, settings ---- */
 
-/* In the kernel's order. */
+/* The counters of kernel nodes, in their order. */
 static const char *const kernel_stats[] = {
 	"msgs_alloc",
 	"msgs_max",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a node is, as trees with the keys of the kernel's lnetctl, in its order.
- * Each function adds to the mapping @out, and returns 0, or what reading the
- * node fails with; -EMSGSIZE when the answer would be too long.
+ * Shows a node as trees, with the keys of the kernel's lnetctl in their order.
+ * Each function adds to the mapping @out, and returns 0 or the error of reading
+ * the node; -EMSGSIZE: the answer would be too long.
  */
 #ifndef CONFIG_REQUEST_SHOW_H
 #define CONFIG_REQUEST_SHOW_H
@@ -14,43 +14,42 @@
 
 /* How much is shown. */
 struct show {
-	int verbose;	      /* as -v */
-	bool backup;	      /* only what makes it anew */
+	int verbose;	      /* the level of -v */
+	bool backup;	      /* only what is needed to configure it again */
 	uint32_t net;	      /* LNET_NET_ANY: all */
 	struct ulnet_nid nid; /* LNET_NID_ANY: all */
 };
 
-/* One key, and the NID as text. */
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
-/* s until lnet_now() is @at, rounded up; 0: it is past. */
+/* s until lnet_now() is @at (ns), rounded up; 0: that is past. */
 uint64_t show_seconds_to(struct lnet *node, uint64_t at);
 
 int show_nets(struct lnet *node, const struct show *show, struct tree *out);
-/* With a NID: the peer that has it; -ENOENT: there is none. */
+/* -ENOENT: no peer has show->nid. */
 int show_peers(struct lnet *node, const struct show *show, struct tree *out);
 int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);
 int show_settings(struct lnet *node, struct tree *out);
 int show_all(struct lnet *node, bool backup, struct tree *out);
 
-/* These are in the files of what they show. Nothing, if there is nothing. */
+/* route.c, policy.c, fault.c: */
 
-/* @only: NULL, or what routes are to match. @verbose: as in "route show -v". */
+/* @only: NULL, or what routes are to match. */
 int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 		bool backup, struct tree *out);
-/* Whether it routes, and its buffers. */
+/* Shows whether it routes, and its buffers, unless all of that is the
+ * default. */
 int show_routing(struct lnet *node, bool backup, struct tree *out);
-/* @only: the one there; LNET_POLICY_LAST: all. */
+/* @only: an index; LNET_POLICY_LAST: all. */
 int show_policies(struct lnet *node, unsigned int only, struct tree *out);
-/* LNET_FAULT_KINDS: all, in their order. @backup: without what they have
- * counted. */
+/* @kind LNET_FAULT_KINDS: all. @backup: without counters. */
 int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
 		struct tree *out);
 
 /* ---- states by name ---- */
 
-/* How a net of this node does, and an NI, of this node or of a peer. This
- * follows from what the node shows, so nobody makes the moves:
+/* States of a net of this node, and of an NI of this node or of a peer. They
+ * are computed from what the node shows, when it is shown; the tables are for
  * lnet_states(7). */
 enum debug_net { DEBUG_NET_ACTIVE, DEBUG_NET_INACTIVE, DEBUG_NETS };
 enum debug_ni {

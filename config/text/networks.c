@@ -14,8 +14,7 @@
 #include "base/util.h"
 #include "ulnet/control.h"
 
-/* More is an error. */
-#define SPEC_CONFS_MAX 1024
+#define SPEC_CONFS_MAX 1024 /* interfaces in one text */
 
 static const char *networks_blanks(const char *s)
 {
@@ -36,7 +35,7 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	return rc;
 }
 
-/* What is wrong with the text of @w, which knows it, and whom to tell. */
+/* spec_wrong() for the text of @w. */
 #define wrong(w, ...) spec_wrong((w)->err, (w)->text, __VA_ARGS__)
 
 /* ---- CPTs ---- */
@@ -83,7 +82,8 @@ int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p)
 
 /* ---- interfaces ---- */
 
-/* Where the brackets that begin there end; NULL: they hold no list of CPTs. */
+/* Copies the list of CPTs at @s. Returns what is behind it, or NULL: it is
+ * malformed. */
 static const char *cpts_end(const char *s, char cpts[SPEC_CPTS_SIZE])
 {
 	size_t len = strcspn(s, "]");
@@ -124,7 +124,7 @@ int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 
 /* ---- networks ---- */
 
-/* Do interfaces on this type of net have an IP address? */
+/* Do NIs on nets of this type have an IP address? */
 static bool net_is_ip(uint32_t net)
 {
 	switch (LNET_NET_TYPE(net)) {
@@ -138,6 +138,7 @@ static bool net_is_ip(uint32_t net)
 	}
 }
 
+/* Fills @a. False: no address that a NID can have. */
 static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 {
 	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
@@ -156,11 +157,12 @@ static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 		return false;
 	a->nid.size = LNET_NID_IPV6_SIZE;
 	memcpy(a->nid.addr, &v6->sin6_addr, 16);
-	/* What means something else on each link, no NID can say. */
+	/* The meaning of a link-local address depends on the link. */
 	return !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
-/* Those of this host: *@addrs_p, for free(); their number, or -errno. */
+/* *@addrs_p, to be freed: the addresses of this host. Returns how many, or
+ * -errno. */
 static int host_addresses(struct ip2nets_address **addrs_p)
 {
 	struct ip2nets_address *addrs;
@@ -180,8 +182,8 @@ static int host_addresses(struct ip2nets_address **addrs_p)
 	return addrs ? n : -ENOMEM;
 }
 
-/* The first interface with an address that messages to other hosts can use, of
- * IPv4 if there is one. */
+/* The first interface with an address that is no loopback, preferably IPv4.
+ * -ENODEV: there is none. */
 static int first_interface(char name[LNET_INTERFACE_SIZE])
 {
 	const struct ip2nets_address *first = NULL;
@@ -203,7 +205,8 @@ static int first_interface(char name[LNET_INTERFACE_SIZE])
 struct networks {
 	const char *text; /* all of it */
 	struct ulnet_text_error *err;
-	const char *interface; /* of nets without one; NULL: this host's */
+	const char *interface; /* of nets that name none; NULL:
+				* first_interface() */
 	unsigned int n;
 	uint32_t nets[SPEC_CONFS_MAX];
 	char names[SPEC_CONFS_MAX][LNET_INTERFACE_SIZE];
@@ -235,7 +238,7 @@ static void note_cpts(uint32_t net, const char *cpts)
 			 lnet_net_format(net, text, sizeof(text)), cpts);
 }
 
-/* What is in the parentheses, @s to @end. */
+/* Adds the interfaces between @s and @end, which are in parentheses. */
 static int put_interfaces(struct networks *w, const char *s, const char *end,
 			  uint32_t net)
 {
@@ -339,7 +342,7 @@ static int networks_parse_all(struct networks *w)
 	}
 }
 
-/* One block, so that it is one free(). */
+/* *@confs_p, to be freed, has the names in the same block. */
 static int networks_give(const struct networks *w,
 			 struct ulnet_ni_conf **confs_p)
 {
@@ -360,8 +363,8 @@ static int networks_give(const struct networks *w,
 	return 0;
 }
 
-/* As lnet_networks_parse(3), but that nets without an interface have
- * @interface, unless that is NULL. */
+/* As lnet_networks_parse(3), but nets that name no interface have @interface,
+ * unless that is NULL. */
 static int spec_networks(const char *text, const char *interface,
 			 struct ulnet_ni_conf **confs_p, unsigned int *n_p,
 			 struct ulnet_text_error *err)
@@ -400,9 +403,9 @@ struct matcher {
 	struct ulnet_text_error *err;
 	const struct ip2nets_address *addrs;
 	unsigned int naddrs;
-	bool *hit; /* by address: a range of this rule matches it */
-	FILE *out; /* what the rules so far lead to */
-	uint32_t nets[NETS_MAX]; /* of rules that have matched */
+	bool *hit; /* by address: it is in a range of the current rule */
+	FILE *out; /* networks of the rules so far */
+	uint32_t nets[NETS_MAX]; /* the same */
 	unsigned int nnets;
 };
 
@@ -416,7 +419,7 @@ static bool networks_is_loopback(const struct ulnet_nid *nid)
 				     : !memcmp(nid->addr, one, sizeof(one));
 }
 
-/* "*.*.*.*" is not meant to be this host alone. */
+/* Ranges such as *.*.*.* do not match loopback addresses; these do. */
 static bool is_for_loopback(const char *range)
 {
 	return !strncmp(range, "127.", 4) || !strncmp(range, "::1", 3);
@@ -424,7 +427,7 @@ static bool is_for_loopback(const char *range)
 
 /* ---- ranges of addresses ---- */
 
-/* One range, @at a place of the text. */
+/* Sets hit[] for the addresses in the range at @at. */
 static int match_range(struct matcher *m, const char *at, size_t len)
 {
 	struct ulnet_text_error err = { 0, "" };
@@ -450,7 +453,8 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 	return 0;
 }
 
-/* The ranges from @s to @end; *@first_p: the first address in them, or NULL. */
+/* Sets hit[] by the ranges between @s and @end. *@first_p is the first address
+ * in them, or NULL. */
 static int match_ranges(struct matcher *m, const char *s, const char *end,
 			const struct ip2nets_address **first_p)
 {
@@ -480,7 +484,7 @@ static int match_ranges(struct matcher *m, const char *s, const char *end,
 
 /* ---- nets of a rule ---- */
 
-/* By its name, or by its address. */
+/* Is @name the name of the address's interface, or the address? */
 static bool networks_is_named(const struct ip2nets_address *a, const char *name)
 {
 	struct ulnet_nid nid;
@@ -491,8 +495,9 @@ static bool networks_is_named(const struct ip2nets_address *a, const char *name)
 	       lnet_nid_eq(&nid, &a->nid);
 }
 
-/* An interface that is not there is an error when its NI is added; if it is,
- * *@which_p is the address that is meant. */
+/* *@which_p is the address of interface @name in the ranges of the rule, which
+ * are between @ranges and @end; NULL: there is no such interface, which is an
+ * error only when its NI is added. */
 static int find_interface(const struct matcher *m, const char *at,
 			  const char *name, const char *ranges, const char *end,
 			  const struct ip2nets_address **which_p)
@@ -514,8 +519,8 @@ static int find_interface(const struct matcher *m, const char *at,
 		     : 0;
 }
 
-/* What leads to the address that is meant: alone, the name of an interface
- * stands for its IPv4 address. */
+/* Writes the interface; its name alone would stand for its IPv4 address, so
+ * that for an IPv6 address the address is written. */
 static void put_interface(struct matcher *m, const char *name,
 			  const struct ip2nets_address *which)
 {
@@ -529,6 +534,7 @@ static void put_interface(struct matcher *m, const char *name,
 	fprintf(m->out, "(%.*s)", (int)strcspn(text, "@"), text);
 }
 
+/* Notes that a rule has @net, which must not have come before. */
 static int use_net(struct matcher *m, const char *at, uint32_t net)
 {
 	char name[LNET_NIDSTR_SIZE];
@@ -543,7 +549,7 @@ static int use_net(struct matcher *m, const char *at, uint32_t net)
 	return 0;
 }
 
-/* The rule @at a place applies to @confs. */
+/* Writes the nets @confs of a rule that matches, which is at @at. */
 static int use_nets(struct matcher *m, const char *at,
 		    const struct ulnet_ni_conf *confs, unsigned int n,
 		    const char *ranges, const char *end)
@@ -555,7 +561,7 @@ static int use_nets(struct matcher *m, const char *at,
 		uint32_t net = lnet_nid_net(&confs[i].nid);
 		const struct ip2nets_address *which;
 
-		/* Interfaces of one net stand together. */
+		/* Interfaces of one net follow each other. */
 		if (!i || net != lnet_nid_net(&confs[i - 1].nid))
 			rc = use_net(m, at, net);
 		if (!rc)
@@ -572,7 +578,7 @@ static int use_nets(struct matcher *m, const char *at,
 
 /* ---- rules ---- */
 
-/* Where the nets end: at the first blank that is not in parentheses. */
+/* The end of the nets of a rule: the first blank that is not in parentheses. */
 static const char *nets_end(const char *s, const char *end)
 {
 	bool inside = false;
@@ -603,8 +609,8 @@ static int read_nets(struct matcher *m, const char *s, const char *end,
 		  : 0;
 }
 
-/* From @s to @end, and neither is a blank. A rule that does not apply has to be
- * right, too. */
+/* Reads the rule between @s and @end. One that does not match is checked,
+ * too. */
 static int networks_read_rule(struct matcher *m, const char *s, const char *end)
 {
 	const char *ranges = nets_end(s, end);

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Networks in one text: "tcp(eth0,eth1)", as the kernel's module parameter
- * "networks" has them, and by the addresses of a host, as "ip2nets" has. Knows
- * no node. */
+/* Parses networks in the syntax of the kernel's module parameters "networks",
+ * "tcp(eth0,eth1)", and "ip2nets". Knows no node. */
 #ifndef CONFIG_TEXT_NETWORKS_H
 #define CONFIG_TEXT_NETWORKS_H
 
 #include "ulnet/lnet.h"
 
-/* Says what is wrong @at a place in @text, unless @err is NULL; returns @rc. */
+/* Fills @err, unless that is NULL; @at points into @text. Returns @rc. */
 int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
 #define SPEC_CPTS_SIZE 64 /* of a list of CPTs, "[0,1]" */
 
-/* Why not all of what a list of CPTs asks for can be had. */
+/* Explains why a list of some CPTs is not followed. */
 #define SPEC_ALL_CPTS "all CPTs use each interface"
 
-/* Copies the next name of a list separated by commas, without blanks around
- * it, and the list of CPTs behind it ("": none). @pos: where to go on,
- * advanced; 1: there was one; 0: the list has ended; -EINVAL: an empty name or
- * one that is too long, or what is in the brackets is no list of CPTs. On error
- * @pos is what is wrong. */
+/* Takes the next interface of a list with commas at *@pos: its name, without
+ * blanks around it, and the list of CPTs behind it, or "". Returns 1, and *@pos
+ * is behind it; 0: there are no more; -EINVAL: the name is empty or too long,
+ * or the list of CPTs is malformed, and *@pos points to the error. */
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 
-/* "[0-3,5]": does it name all of CPTs 0 to @cpts - 1? 0, -EOPNOTSUPP: not all;
- * both fill *@highest_p. -EINVAL. */
+/* Does a list like "[0-3,5]" have all CPTs from 0 to @cpts - 1? 0; -EOPNOTSUPP:
+ * not all. Both set *@highest_p to the highest one in the list. -EINVAL. */
 int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
 
 /* An address of this host; one interface may have several. */
@@ -37,14 +35,14 @@ struct ip2nets_address {
 };
 
 /*
- * Of @rules, "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16", those of which a
- * range matches one of the @n addresses, in their order, as a text for
- * lnet_networks_parse(), to be given back with free(). A net without interfaces
- * gets that of the first address that matches.
+ * Selects those of @rules, "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16", that
+ * have a range with one of the @n addresses in it. *@networks_p, to be freed,
+ * has their nets, as lnet_networks_parse() takes them. A net without interfaces
+ * gets that of the first address in its ranges. Any thread.
  *
- * -EINVAL: not of this form; a net comes twice; an interface that is there has
- * no address in the ranges of its rule. -ENOENT: nothing matched. -ENOMEM. Each
- * with *@err filled, when not NULL. Knows no host: any thread.
+ * -EINVAL: malformed; a net is repeated; an interface has no address in the
+ * ranges of its rule. -ENOENT: no rule was selected. -ENOMEM. On error *@err is
+ * filled, unless @err is NULL.
  */
 int ip2nets_networks(const char *rules, const struct ip2nets_address *addrs,
 		     unsigned int n, char **networks_p,

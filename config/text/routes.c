@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes in one text, as the kernel's module parameter "routes" has them. Knows
+/* Parses routes in the syntax of the kernel's module parameter "routes". Knows
  * no node. */
 #include <ctype.h>
 #include <errno.h>
@@ -20,14 +20,14 @@ struct reader {
 	struct ulnet_text_error *err;
 	struct ulnet_route *routes;
 	unsigned int n, room;
-	/* of the entry that is being read */
+	/* Of the current entry: */
 	uint32_t nets[ROUTES_MAX];
 	unsigned int nnets;
-	uint32_t hops; /* 0: not said */
-	bool gateways; /* there was one */
+	uint32_t hops; /* 0: not given */
+	bool gateways; /* one at least has been read */
 };
 
-/* Part of the text. */
+/* A part of the text. */
 struct word {
 	const char *at;
 	size_t len;
@@ -40,18 +40,19 @@ struct word {
 
 typedef int (*word_fn)(struct reader *r, const char *at, const char *word);
 
-/* A word with brackets, which is being expanded: of @word the first bytes are
- * known so far. */
+/* The expansion of a word with brackets to several words: fn is called for
+ * each. The functions below have filled the first @used bytes of word, and go
+ * on with @rest, the rest of the text of the word. */
 struct expansion {
 	struct reader *r;
 	word_fn fn;
-	const char *at, *end; /* the whole word, in the text */
+	const char *at, *end; /* of the word with brackets, in the text */
 	char word[WORD_SIZE];
 };
 
 static int expand(struct expansion *e, size_t used, const char *rest);
 
-/* @item, of @len bytes, in the place of brackets that end before @rest. */
+/* Puts @item, of @len bytes, in the place of brackets. */
 static int expand_item(struct expansion *e, size_t used, const char *item,
 		       size_t len, const char *rest)
 {
@@ -109,7 +110,7 @@ static int expand_range(struct expansion *e, size_t used, const char *item,
 	return rc;
 }
 
-/* What is between @open and @close, one after the other. */
+/* Expands each item of the brackets from @open to @close. */
 static int expand_brackets(struct expansion *e, size_t used, const char *open,
 			   const char *close)
 {
@@ -129,7 +130,8 @@ static int expand_brackets(struct expansion *e, size_t used, const char *open,
 	return rc;
 }
 
-/* Depth of recursion: every pair of brackets adds a byte to the word. */
+/* The depth of recursion is limited: each pair of brackets adds a byte to the
+ * word. */
 static int expand(struct expansion *e, size_t used, const char *rest)
 {
 	size_t left = (size_t)(e->end - rest);
@@ -205,8 +207,8 @@ static int routes_add_route(struct reader *r, const char *at,
 	return 0;
 }
 
-/* The ':' before the priority of a gateway, or NULL. An address may have such
- * characters, too, but that of IPv6 has its net behind it. */
+/* The ':' before the priority of a gateway, or NULL. An IPv6 address has such
+ * characters, too, but is followed by '@' and its net. */
 static const char *routes_priority_of(const char *word)
 {
 	const char *at = strchr(word, '@'), *colon;
@@ -248,7 +250,8 @@ static bool routes_is_number(const struct word *w)
 	return strspn(w->at, "0123456789") >= w->len;
 }
 
-/* Names of nets begin with a letter, and NIDs have an '@', or an address. */
+/* Is it a net, and not a NID? Nets begin with a letter or a bracket, and have
+ * no '@', ':' or '.'. */
 static bool is_net(const struct word *w)
 {
 	return (isalpha((unsigned char)*w->at) || *w->at == '[') &&

@@ -24,7 +24,7 @@ void answer_fini(struct answer *a)
 	*a = (struct answer){ 0 };
 }
 
-/* The parts stand aside until answer_text(): their order is fixed. */
+/* The part of the answer that *@part_p is, made if there is none yet. */
 static struct tree *part(struct answer *a, struct tree **part_p,
 			 const char *key, bool map)
 {

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <strings.h>
 
-static void yaml_fail(const struct scope *s, const struct tree *at, bool place,
-		      int rc, const char *fmt, va_list ap)
+static void yaml_fail(const struct scope *s, const struct tree *at,
+		      bool with_line, int rc, const char *fmt, va_list ap)
 {
 	char where[64] = "", what[DESCR_SIZE];
 
-	if (place && at && at->line && s->index)
+	if (with_line && at && at->line && s->index)
 		snprintf(where, sizeof(where), "line %u, %s %u: ", at->line,
 			 s->subject.item, s->index);
-	else if (place && at && at->line)
+	else if (with_line && at && at->line)
 		snprintf(where, sizeof(where), "line %u, column %u: ", at->line,
 			 at->column);
 	vsnprintf(what, sizeof(what), fmt, ap);
@@ -28,7 +28,7 @@ int scope_fail(const struct scope *s, const struct tree *at, int rc,
 	va_list ap;
 
 	va_start(ap, fmt);
-	yaml_fail(s, at, s->places, rc, fmt, ap);
+	yaml_fail(s, at, s->show_lines, rc, fmt, ap);
 	va_end(ap);
 	return rc;
 }
@@ -68,6 +68,8 @@ static const char *scope_name_of(const struct tree *t)
 
 int scope_text(const struct scope *s, const struct tree *t, const char **text_p)
 {
+	if (!t)
+		return 0;
 	if (!tree_is_text(t))
 		return scope_misread(s, t, "%s: a text is expected",
 				     scope_name_of(t));
@@ -80,6 +82,8 @@ int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 {
 	int64_t v;
 
+	if (!t)
+		return 0;
 	if (t->kind != TREE_SCALAR || !tree_number(t, &v))
 		return scope_fail(s, t, -EINVAL, "%s: a number is expected",
 				  scope_name_of(t));
@@ -97,39 +101,22 @@ int scope_bool(const struct scope *s, const struct tree *t, bool *value_p)
 	static const char *const words[] = { "false", "true", "no",
 					     "yes",   "0",    "1" };
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
+	for (unsigned int i = 0; t && i < ARRAY_SIZE(words); i++) {
 		if (t->kind == TREE_SCALAR && !strcasecmp(t->text, words[i])) {
 			*value_p = i & 1;
 			return 0;
 		}
 	}
-	return scope_fail(s, t, -EINVAL, "%s: true or false is expected",
-			  scope_name_of(t));
+	return t ? scope_fail(s, t, -EINVAL, "%s: true or false is expected",
+			      scope_name_of(t))
+		 : 0;
 }
 
-int scope_get_text(const struct scope *s, const struct tree *map,
-		   const char *key, const char **text_p)
+int scope_need(const struct scope *s, const struct tree *map, const char *key,
+	       const struct tree **t_p)
 {
-	const struct tree *t = tree_get(map, key);
-
-	return t ? scope_text(s, t, text_p) : 0;
-}
-
-int scope_get_number(const struct scope *s, const struct tree *map,
-		     const char *key, int64_t min, int64_t max,
-		     int64_t *value_p)
-{
-	const struct tree *t = tree_get(map, key);
-
-	return t ? scope_number(s, t, min, max, value_p) : 0;
-}
-
-int scope_get_bool(const struct scope *s, const struct tree *map,
-		   const char *key, bool *value_p)
-{
-	const struct tree *t = tree_get(map, key);
-
-	return t ? scope_bool(s, t, value_p) : 0;
+	*t_p = tree_get(map, key);
+	return *t_p ? 0 : scope_fail(s, map, -EINVAL, "%s is missing", key);
 }
 
 int scope_map(const struct scope *s, const struct tree *t)
@@ -156,8 +143,8 @@ bool key_in(const char *key, const char *const *keys)
 	return false;
 }
 
-/* Can @a be turned into @b by at most @letters changes? A change inserts,
- * removes or replaces a letter, or swaps it with the next one. */
+/* Do at most @letters changes turn @a into @b? A change inserts, removes or
+ * replaces a letter, or swaps it with the next one. */
 static bool alike(const char *a, const char *b, unsigned int letters)
 {
 	while (*a && *a == *b) {
@@ -176,7 +163,7 @@ static bool alike(const char *a, const char *b, unsigned int letters)
 	       (*b && alike(a, b + 1, letters));
 }
 
-/* Shorter keys are nearly alike to all others. */
+/* Shorter keys are like too many others. */
 #define LETTERS_MIN 3
 
 const char *key_near(const char *key, const char *const *keys)
@@ -227,6 +214,8 @@ const struct tree *list_next(const struct tree *list, const struct tree *prev)
 {
 	const struct list *next;
 
+	if (!list)
+		return NULL;
 	if (list->kind == TREE_SCALAR)
 		return prev || tree_is_null(list) ? NULL : list;
 	next = prev ? prev->link.next : list->children.next;

@@ -11,7 +11,7 @@
 
 #define CHUNK_SIZE 16384
 
-/* Memory of a document, given back as a whole. */
+/* A block of a document's memory. */
 struct chunk {
 	struct chunk *next;
 	size_t used, size;
@@ -120,7 +120,7 @@ struct tree *doc_set_root(struct doc *doc, enum tree_kind kind,
 	return doc->root;
 }
 
-/* Adds a child with exactly this form and text, as a parser found it. */
+/* Adds a child; unlike in tree_text(), @form is not changed. */
 static struct tree *tree_add(struct tree *parent, const char *key,
 			     enum tree_kind kind, enum tree_form form,
 			     const char *text)
@@ -156,7 +156,7 @@ struct tree *tree_null(struct tree *parent, const char *key)
 	return tree_add(parent, key, TREE_SCALAR, TREE_PLAIN, NULL);
 }
 
-/* What YAML takes for null when it is not quoted. */
+/* Does YAML take @text for null if it is not quoted? */
 static bool null_text(const char *text)
 {
 	return !*text || !strcmp(text, "~") || !strcmp(text, "null") ||
@@ -247,21 +247,21 @@ bool tree_number(const struct tree *t, int64_t *value_p)
 	return true;
 }
 
-/* ---- text to tree: the limits on foreign documents are enforced here ---- */
+/* ---- text to tree ---- */
 
 struct parse {
 	yaml_parser_t yaml;
 	const struct tree_limits *limits;
 	struct tree_error *err;
 	struct doc *doc;
-	/* collections begun and not ended, the outermost first */
+	/* Collections that have not ended yet, the outermost first: */
 	struct tree *open[TREE_DEPTH_MAX];
 	unsigned int depth;
 	unsigned int nodes;
 	bool started; /* a document has begun */
 	bool ended;
 	bool has_key;
-	char key[TREE_KEY_SIZE]; /* of the value that comes next */
+	char key[TREE_KEY_SIZE]; /* of the next value */
 };
 
 static int fail_at(struct parse *p, const yaml_mark_t *mark, int rc,
@@ -273,7 +273,7 @@ static int fail_at(struct parse *p, const yaml_mark_t *mark, int rc,
 	return rc;
 }
 
-/* What libyaml itself found. */
+/* Reports an error of libyaml. */
 static int fail_yaml(struct parse *p)
 {
 	const yaml_parser_t *y = &p->yaml;
@@ -285,19 +285,19 @@ static int fail_yaml(struct parse *p)
 		-EINVAL, y->problem ? y->problem : "not YAML");
 }
 
-static bool wants_key(const struct parse *p)
+static bool expects_key(const struct parse *p)
 {
 	return p->depth && p->open[p->depth - 1]->kind == TREE_MAP &&
 	       !p->has_key;
 }
 
-/* Puts a node where it belongs. */
+/* Adds a node to the innermost open collection. */
 static int add_node(struct parse *p, const yaml_mark_t *mark,
 		    enum tree_kind kind, enum tree_form form, const char *text)
 {
 	struct tree *t;
 
-	if (wants_key(p))
+	if (expects_key(p))
 		return fail_at(p, mark, -EINVAL, "a key must be a text");
 	if (++p->nodes > p->limits->nodes)
 		return fail_at(p, mark, -EMSGSIZE,
@@ -377,7 +377,7 @@ static int on_scalar(struct parse *p, const yaml_event_t *ev)
 		return rc;
 	if (memchr(text, 0, len))
 		return fail_at(p, mark, -EINVAL, "a text contains a NUL");
-	if (wants_key(p))
+	if (expects_key(p))
 		return add_key(p, mark, text, len);
 	return add_node(p, mark, TREE_SCALAR, form_of(ev), text);
 }
@@ -469,8 +469,7 @@ int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	return rc;
 }
 
-/* ---- tree to text: indented and quoted as by the kernel's lnetctl, because
- * scripts expect that ---- */
+/* ---- tree to text ---- */
 
 const struct tree_style tree_wide = { 6, 0, 6 };
 const struct tree_style tree_middle = { 4, 4, 2 };
@@ -478,8 +477,8 @@ const struct tree_style tree_narrow = { 2, 0, 2 };
 
 /* ---- scalars ---- */
 
-/* Does @text mean the same without quotes, in any context? Stricter than YAML
- * demands. */
+/* Does @text mean the same without quotes, wherever it is? May be wrong in
+ * saying no. */
 static bool plain_ok(const char *text)
 {
 	size_t len = strlen(text);
@@ -588,8 +587,8 @@ static void emit_single(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* @text is UTF-8, as it came from libyaml, which accepts nothing else, or from
- * this program; so the error below is not expected. */
+/* All texts are UTF-8, from libyaml, which accepts nothing else, or from this
+ * program: the error is not expected. */
 static void emit_double(const char *text, FILE *out)
 {
 	if (tree_emit_quoted(text, out))
@@ -646,8 +645,7 @@ static bool emit_inline(const struct tree *t, FILE *out)
 	return true;
 }
 
-/* A pair whose key is written at column @at, which the output has reached
- * already. */
+/* Writes a pair. The output has reached column @at, where the key is to be. */
 static void emit_pair(const struct tree *t, const struct tree_style *style,
 		      unsigned int at, FILE *out)
 {
@@ -672,7 +670,7 @@ static void emit_item(const struct tree *t, const struct tree_style *style,
 	emit_node(t, style, at + style->item, out);
 }
 
-/* A collection that is not empty; the line is at column @at. */
+/* Writes a collection that is not empty. The output has reached column @at. */
 static void emit_node(const struct tree *t, const struct tree_style *style,
 		      unsigned int at, FILE *out)
 {
@@ -708,9 +706,8 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 	emit_pair(t, style, 0, out);
 }
 
-/* lnet_ctl_quote() and this are here, and not with the rest of the client,
- * because RPC has a weak reference to the former, which is to be resolved
- * wherever a control is linked in. */
+/* lnet_ctl_quote(), which needs this, is not in client.c because RPC has a weak
+ * reference to it: wherever a control is linked, tree.o is, too. */
 int text_end(FILE *f, int rc, char **text_p)
 {
 	bool bad = ferror(f);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A YAML document as a tree: mappings (with the order of their keys),
- * sequences, scalars with the form in which they are written; read from text,
- * with libyaml's events, and written to text. Knows nothing of LNet.
- *
- * All of a document is freed at once. Any thread, one at a time for each
- * document.
+ * YAML documents as trees, which are parsed from text, with libyaml, or made,
+ * and written as text. Knows nothing of LNet. The nodes of a document are freed
+ * with it. Any thread, one at a time for each document.
  */
 #ifndef CONFIG_YAML_TREE_H
 #define CONFIG_YAML_TREE_H
@@ -16,8 +13,9 @@
 
 enum tree_kind { TREE_SCALAR, TREE_MAP, TREE_SEQ };
 
+/* How a scalar is written. */
 enum tree_form {
-	TREE_PLAIN,	 /* text (an empty one is null) */
+	TREE_PLAIN,	 /* text; "" is null */
 	TREE_DOUBLE,	 /* "text" */
 	TREE_SINGLE,	 /* 'text' */
 	TREE_TAG_DOUBLE, /* ! "text" */
@@ -35,7 +33,7 @@ struct tree {
 	enum tree_form form;
 	const char *key;     /* in a mapping; else NULL */
 	const char *text;    /* of a scalar; UTF-8 without NUL */
-	unsigned int line;   /* where it stands, from 1; 0: it was made here */
+	unsigned int line;   /* in the text, from 1; 0: it was not parsed */
 	unsigned int column; /* from 1 */
 };
 
@@ -49,31 +47,30 @@ struct doc *doc_new(void) must_check;
 void doc_free(struct doc *doc);
 /* NULL: there is none yet. */
 struct tree *doc_root(const struct doc *doc);
-/* @text NULL: "". */
+/* Makes the root; @text NULL: "". NULL: no memory. */
 struct tree *doc_set_root(struct doc *doc, enum tree_kind kind,
 			  enum tree_form form, const char *text);
-/* Has memory been short since doc_new()? Then parts are missing. */
+/* Is a part of the document missing because there was no memory? */
 bool doc_failed(const struct doc *doc);
 
 /* ---- making: @key NULL in a sequence ---- */
 
 /*
  * Each adds a child at the end of @parent and returns it; texts and keys are
- * copied. Without memory they return NULL and doc_failed() says so; a @parent
- * of NULL is taken for the result of such a call.
+ * copied. NULL: there was no memory, now or when @parent, which may be NULL,
+ * was made; so only doc_failed() needs to be checked.
  */
 struct tree *tree_map(struct tree *parent, const char *key);
 struct tree *tree_seq(struct tree *parent, const char *key);
-/* One more mapping in the sequence @key of @parent, a mapping; the sequence is
- * made, if it is not there yet. */
+/* Adds a mapping to the sequence @key of @parent, which is made if need be. */
 struct tree *tree_item(struct tree *parent, const char *key);
 struct tree *tree_null(struct tree *parent, const char *key);
 struct tree *tree_int(struct tree *parent, const char *key, int64_t value);
 struct tree *tree_uint(struct tree *parent, const char *key, uint64_t value);
-/* TREE_PLAIN: quoted if it could be taken for null. */
+/* TREE_PLAIN becomes TREE_DOUBLE if YAML would take @text for null. */
 struct tree *tree_text(struct tree *parent, const char *key,
 		       enum tree_form form, const char *text);
-/* A copy of @t with all that is under it. */
+/* A copy of @t and all its children. */
 struct tree *tree_copy(struct tree *parent, const char *key,
 		       const struct tree *t);
 
@@ -81,12 +78,12 @@ struct tree *tree_copy(struct tree *parent, const char *key,
 
 /* The child of that key; NULL if there is none, or @map is no mapping. */
 struct tree *tree_get(const struct tree *map, const char *key);
-/* Nothing stands there: an empty plain scalar, "~" or "null". */
+/* Is it a plain scalar that is empty, "~" or "null"? */
 bool tree_is_null(const struct tree *t);
-/* A scalar that is not null. */
+/* Is it a scalar, but not null? */
 bool tree_is_text(const struct tree *t);
-/* The decimal number that a scalar stands for; false: it stands for none, or
- * for one of more than 64 bits. */
+/* Parses a scalar as a decimal number. False: it is none, or needs more than 64
+ * bits. */
 bool tree_number(const struct tree *t, int64_t *value_p);
 
 /* ---- text to tree ---- */
@@ -101,41 +98,41 @@ struct tree_limits {
 #define TREE_KEY_SIZE  128  /* bytes of a key */
 
 struct tree_error {
-	unsigned int line, column; /* from 1; 0: no place in the text */
+	unsigned int line, column; /* from 1; 0: not about a part of the text */
 	char what[TREE_KEY_SIZE + 64];
 };
 
 /*
- * Parses the one document in @text; none makes a tree that is null. 0, -EINVAL
- * (@err says why), -EMSGSIZE (more than @limits; @err), -ENOMEM (@err).
- * Anchors, aliases, tags but "!", keys that are no texts, and keys that come
- * twice are errors.
+ * Parses the document in @text; an empty text is one that is null. 0; -EINVAL;
+ * -EMSGSIZE: it exceeds @limits; -ENOMEM. @err is filled on error. Anchors,
+ * aliases, tags but "!", keys that are no texts, repeated keys and a second
+ * document are errors.
  */
 int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	       struct doc **doc_p, struct tree_error *err) must_check;
 
 /* ---- tree to text ---- */
 
-/* The three ways in which the kernel's lnetctl prints. */
+/* Indentation, in the three styles of the kernel's lnetctl. */
 struct tree_style {
 	unsigned int indent; /* of a mapping in a mapping */
-	unsigned int dash;   /* of a sequence's dashes in a mapping */
-	unsigned int item;   /* from a dash to what it stands for */
+	unsigned int dash;   /* of a sequence in a mapping */
+	unsigned int item;   /* from a dash to its item */
 };
 extern const struct tree_style tree_wide;   /* 6, "-     key": net, peer */
 extern const struct tree_style tree_middle; /* 4, "    - key": global */
 extern const struct tree_style tree_narrow; /* 2, "- key": ping */
 
-/* Writes @t, which may be any node, as a document of its own, without markers.
- * Parses back to the same tree. Errors are in ferror(@out). */
+/* Writes @t as a document, which parses to the same tree, without markers.
+ * Errors are in ferror(@out). */
 void tree_emit(const struct tree *t, const struct tree_style *style, FILE *out);
-/* One key and its value. */
+/* Writes the key of @t and @t. */
 void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 		    FILE *out);
 
-/* Closes @f, which open_memstream() has made for *@text_p. If @rc is 0 and all
- * of it was written, the text is to be freed, and 0 is returned; else there is
- * no text: -ENOMEM, or @rc. */
+/* Closes @f, which open_memstream() has made for *@text_p. Returns 0, and
+ * *@text_p is to be freed, if @rc is 0 and all was written; else frees the text
+ * and returns @rc or -ENOMEM. */
 int text_end(FILE *f, int rc, char **text_p) must_check;
 
 #endif
