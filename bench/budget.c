@@ -15,7 +15,7 @@
 #include <string.h>
 #include "bench/duo.h"
 #include "bench/node.h"
-#include "sim/verbs.h"
+#include "sim/sim.h"
 
 #define SIZE	 64
 #define WARM	 2000 /* calls until nothing is allocated any more */

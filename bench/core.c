@@ -218,7 +218,7 @@ static void select_turn(struct bare *b, uint64_t n)
 	struct lnet_cpt *cpt = b->node->cpt[0];
 	const struct ulnet_nid any = LNET_NID_ANY;
 	const struct ulnet_nid to = id_of(0x0a010001).nid;
-	const struct path_want want = { .src = &any, .dst = &to };
+	const struct path_request request = { .src = &any, .dst = &to };
 	struct path path;
 
 	while (n--) {
@@ -226,7 +226,7 @@ static void select_turn(struct bare *b, uint64_t n)
 		if (path.lpni)
 			path.ni = path.lpni->only;
 		else
-			must(path_get(cpt, &want, &path), "path");
+			must(path_get(cpt, &request, &path), "path");
 		peer_unref(cpt, path.lpni);
 		ni_unref(path.ni, cpt->index);
 	}

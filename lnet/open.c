@@ -14,7 +14,7 @@ const struct lnd *const open_lnds[] = {
 	NULL,
 };
 
-/* An NI for each of the NIDs in @text. */
+/* Adds an NI for each of the NIDs in @text. */
 static int add_nids(struct lnet *node, const char *text)
 {
 	char *copy = strdup(text), *save = NULL;

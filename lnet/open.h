@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LNet as users open it: what is in rooms and LNDs, put together. */
+/* lnet_open(3), and the list of LNDs. */
 #ifndef LNET_OPEN_H
 #define LNET_OPEN_H
 
 struct lnd;
 
-/* node_params.lnds: every LND that nets are configured by. */
+/* All LNDs of nodes that lnet_open() opens: node_params.lnds. */
 extern const struct lnd *const open_lnds[];
 
 #endif

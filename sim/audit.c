@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must hold in every run:
+ * Invariants of operations, checked in every run:
  *	- an operation ends in exactly one terminal event, by its deadline;
- *	- what is reported not delivered has not been, and never will be;
- *	- of several tries to send it, one at most gets there.
- * An operation is remembered until it has ended and no packet bears its mark.
+ *	- one that is reported not delivered is not delivered, now or later;
+ *	- of several attempts to send it, at most one arrives.
+ * An operation is remembered until it has ended and no packet has its mark.
  */
 #include <inttypes.h>
 
 #include "lnet/message/wire.h"
 #include "sim/sim_priv.h"
 
-/* Of one try: the network's, and what faults make of them. */
+/* At most so many copies of one attempt: made by the network, and by fault
+ * rules. */
 #define COPIES_MOST 16
 
 struct audit_op {
@@ -21,13 +22,13 @@ struct audit_op {
 	struct lnet *node;
 	uint64_t op;
 	uint64_t deadline;
-	uint32_t refs; /* not ended, packets */
-	uint32_t accepted;
-	uint32_t tries;	   /* times that its request was given to an LND */
-	uint32_t forwards; /* times that a router has passed it on */
-	uint32_t got;	   /* the one of these that was accepted; 0: none */
+	uint32_t refs;	   /* packets with its mark, +1 until it ends */
+	uint32_t accepted; /* packets that have found an MD */
+	uint32_t tries;	   /* attempts: its request was given to an LND */
+	uint32_t forwards; /* times that a router has forwarded it */
+	uint32_t got;	   /* number of the attempt that arrived; 0: none */
 	bool denied;	   /* it was reported not delivered */
-	bool late;	   /* known to be */
+	bool late;	   /* it was reported to be late */
 	uint32_t type;
 	uint64_t match_bits;
 };
@@ -235,7 +236,7 @@ static void audit_on_event(void *arg, struct lnet *node, uint64_t op,
 		op_ended(a, ev);
 }
 
-/* Copies that the network makes are of the same try. */
+/* Copies that the network makes have the number of the same attempt. */
 static void try_accepted(const struct sim_node *n, struct audit_op *a,
 			 uint32_t number)
 {
@@ -278,14 +279,14 @@ static void on_leaked(void *arg, struct lnet *node, const char *what,
 		      n->index, count, what);
 }
 
-/* No try passes a node twice, but what the network repeats. */
+/* An attempt passes no node twice, except for copies. */
 static uint32_t forwards_most(const struct sim_node *n,
 			      const struct audit_op *a)
 {
 	return (a->tries + 1) * n->sim->nnodes * COPIES_MOST;
 }
 
-/* A router is one of the hops of the same try. */
+/* The forwarded message belongs to the same attempt as the received one. */
 static void on_forward(void *arg, struct lnet *node, struct lnd_ni *ni,
 		       void *rx, struct lnd_msg *msg)
 {

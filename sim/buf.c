@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Watched buffers: a retired one is filled with a pattern, and kept for a
- * while; whoever writes to it is found out when it is looked at.
+ * Watched buffers: a retired buffer is filled with a pattern and kept for a
+ * while, so that a later check finds out if something was written to it.
  */
 #include <inttypes.h>
 #include <stdalign.h>
@@ -17,7 +17,7 @@ struct buf {
 	size_t size;
 	uint64_t retired; /* ns */
 	uint64_t magic;
-	uint64_t pad; /* bytes[] is as aligned as malloc()'s */
+	uint64_t pad; /* aligns bytes[] as malloc() would */
 	uint8_t bytes[];
 };
 _Static_assert(offsetof(struct buf, bytes) % alignof(max_align_t) == 0,

@@ -11,9 +11,8 @@
 #include "base/loop.h"
 #include "lnd/lnds.h"
 #include "lnet/node/node.h"
-#include "lnet/node/thread.h"
 #include "sim/sim_priv.h"
-#include "sim/verbs.h"
+#include "sim/sim.h"
 
 #define SIM_RECOVERY_S 100
 
@@ -65,8 +64,8 @@ err_env:
 	return rc;
 }
 
-/* Does libulnetlab replace libulnet, which libulrpc brings along? Only if it
- * comes first in the order in which the linker looks up symbols. */
+/* Is libulnetlab used in place of libulnet, which libulrpc depends on? Only if
+ * it comes first in the order in which the linker looks up symbols. */
 static bool in_its_place(void)
 {
 	Dl_info public, own;
@@ -153,26 +152,27 @@ struct lnet *lnet_sim_node(struct lnet_sim *sim, unsigned int index)
 	return n ? n->node : NULL;
 }
 
-static uint64_t next_callback(const struct lnet_sim *sim)
+/* Does the next thing that is due by @until: as node_params.drive. */
+static bool sim_step(struct lnet_sim *sim, uint64_t until)
 {
-	return timer_wheel_next(&sim->callbacks);
-}
+	uint64_t next = timer_wheel_next(&sim->callbacks);
 
-/* Lets time pass while a node waits for its loops (lnet_close(),
- * LNetEQPoll()). */
-static bool sim_drive(void *arg, uint64_t until)
-{
-	struct lnet_sim *sim = arg;
-	uint64_t next = next_callback(sim);
-
-	if (sim->crashing)
-		return env_sim_step(sim->env, lnet_sim_now(sim));
 	if (env_sim_step(sim->env, MIN(next, until)))
 		return true;
 	if (next > until || next == TIME_NEVER)
 		return false;
 	timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
 	return true;
+}
+
+/* node_params.drive: lets time pass while a function waits for a node, as
+ * lnet_close() and LNetEQPoll() do. */
+static bool sim_drive(void *arg, uint64_t until)
+{
+	struct lnet_sim *sim = arg;
+
+	return sim->crashing ? env_sim_step(sim->env, lnet_sim_now(sim))
+			     : sim_step(sim, until);
 }
 
 static int node_set_up(struct sim_node *n)
@@ -212,8 +212,8 @@ static int node_start(struct sim_node *n)
 	rc = node_open(&p, &n->node);
 	if (rc)
 		return rc;
-	/* Without a limit, lnet_sim_run_all() would not end while some NIs are
-	 * dead. */
+	/* Without a limit lnet_sim_run_all() would never end while NIs are
+	 * dead, because of their recovery pings. */
 	BUG_ON(lnet_setting_set(n->node, "recovery_limit", SIM_RECOVERY_S));
 	rc = node_set_up(n);
 	if (rc) {
@@ -264,7 +264,7 @@ static int sim_node_new(struct lnet_sim *sim, const char *nids,
 	n->index = sim->nnodes;
 	if (conf)
 		n->conf = *conf;
-	/* The simulation decides on these. */
+	/* These are the simulation's. */
 	n->conf.run = LNET_RUN_THREADS;
 	n->conf.ev = NULL;
 	n->conf.cpts = sim->cpts;
@@ -297,7 +297,7 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 		return -ENOMEM;
 	}
 	sim->nodes = nodes;
-	/* It is in the table before it starts, as handlers may ask for it. */
+	/* In the table before it starts, since handlers may look it up. */
 	sim->nodes[sim->nnodes++] = n;
 	rc = node_start(n);
 	if (rc) {
@@ -308,8 +308,9 @@ int lnet_sim_node_add(struct lnet_sim *sim, const char *nids,
 	return (int)n->index;
 }
 
-/* A node that dies says nothing any more, not even that it closes its
- * connections. It may come back. */
+/* The RDMA devices of a node that crashes send nothing any more, not even that
+ * connections are closed. @over: the crash is over, and they may be used
+ * again. */
 static void devices_die(const struct sim_node *n, bool over)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
@@ -449,16 +450,8 @@ int lnet_sim_at(struct lnet_sim *sim, uint64_t delay, void (*fn)(void *arg),
 static void run_until(struct lnet_sim *sim, uint64_t end)
 {
 	BUG_ON(loop_current());
-	for (;;) {
-		uint64_t next = next_callback(sim);
-		uint64_t limit = MIN(end, next);
-
-		if (env_sim_step(sim->env, limit))
-			continue;
-		if (next > end || next == TIME_NEVER)
-			return;
-		timer_wheel_advance(&sim->callbacks, lnet_sim_now(sim));
-	}
+	while (sim_step(sim, end))
+		;
 }
 
 void lnet_sim_run(struct lnet_sim *sim, uint64_t duration)

@@ -10,13 +10,13 @@
 #include "base/timer.h"
 #include "lnd/o2iblnd/simqp/simqp.h"
 #include "lnd/simlnd/simlnd.h"
-#include "lnet/core/observer.h"
+#include "lnet/core/cpt.h"
 #include "ulnet/sim.h"
 
 struct sim_node {
 	struct lnet_sim *sim;
 	unsigned int index;
-	struct lnet *node; /* NULL while crashed */
+	struct lnet *node; /* NULL while it is crashed */
 	struct ulnet_conf conf;
 	struct ulnet_nid *nids;
 	unsigned int nnids;
@@ -32,21 +32,21 @@ struct lnet_sim {
 	struct env_sim *env;
 	struct loop *loops[LNET_CPTS_MAX];
 	struct sim_net *net;
-	struct simqp_fabric *fabric; /* NULL: o2ib nets are simlnd's, too */
+	struct simqp_fabric *fabric; /* NULL: o2ib nets use simlnd as well */
 	struct sim_node **nodes;
 	unsigned int nnodes;
-	struct sim_node *crashing;    /* no time passes while it is set */
+	struct sim_node *crashing;    /* time stands still while it is set */
 	struct timer_wheel callbacks; /* lnet_sim_at() */
-	struct list ats;
+	struct list ats;	      /* of struct sim_at */
 	struct ulnet_sim_stats stats;
-	uint64_t fates[SIM_FATES]; /* of messages: how many of each */
+	uint64_t fates[SIM_FATES]; /* how many messages had each fate */
 	unsigned int violations;
 	/* audit.c */
 	uint64_t digest;
 	FILE *trace;
 	struct pool audit_ops;
-	struct hash ops;  /* audit_op.hash, those not ended */
-	struct hash ways; /* way.c */
+	struct hash ops;  /* of audit_op.hash: those that have not ended */
+	struct hash ways; /* of struct way, way.c */
 	/* buf.c */
 	struct list bufs;    /* in use */
 	struct list retired; /* oldest first */
@@ -55,7 +55,7 @@ struct lnet_sim {
 
 /* ---- audit.c: the invariants of operations, and the event log ---- */
 
-/* The size of what audit.c keeps of an operation, for the pool. */
+/* sizeof(struct audit_op), for the pool. */
 size_t audit_op_size(void);
 /* Makes audit.c the observer of @n. */
 void audit_watch(struct sim_node *n);
@@ -67,15 +67,17 @@ void audit_check(struct lnet_sim *sim, bool closed);
 /* An event of the simulation itself, for the log. */
 void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 
-/* ---- way.c: the ways that messages take ---- */
+/* ---- way.c: which NIs messages are sent through ---- */
 
 /* As sim_net_watch.send(); @arg: the simulation. */
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
-/* @node has gone; NULL: all nodes have. */
+/* Forgets what is known of @node, or (NULL) of all nodes. */
 void ways_forget(struct lnet_sim *sim, const struct lnet *node);
 void ways_free(struct lnet_sim *sim);
 
-/* ---- buf.c: buffers that nobody may touch any more ---- */
+/* ---- buf.c: buffers that nobody may write to any more ---- */
+
+/* Reports retired buffers that were written to. */
 void bufs_check(struct lnet_sim *sim);
 void bufs_free(struct lnet_sim *sim);
 

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must hold of the ways that messages take:
- *	- none waits for an NI that has failed hard, or is sent there, while
- *	  there is another one (the LND refuses what has nowhere to go);
- *	- a peer that is not multi-rail sees one source NID, until the NI that
- *	  has this NID fails or is gone; then it sees another one. While it is
- *	  taken for multi-rail it sees any, and with policies those that they
- *	  say.
+ * Invariants of the NIs that messages are sent through:
+ *	- no message is sent through an NI that is down while another one could
+ *	  be used;
+ *	- a peer that is not multi-rail sees one source NID, until the NI with
+ *	  this NID fails or is deleted. Exceptions: while the peer is taken for
+ *	  multi-rail, and if policies say otherwise.
  */
 #include <errno.h>
 
 #include "lnet/message/out.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/peer.h"
 #include "sim/sim_priv.h"
 
-/* A message is sent within this time after its path was chosen. */
+/* A message is sent at most so long after its path was chosen. */
 #define WAIT_MAX (50 * NSEC_PER_SEC)
 
-/* The source that a peer NI has seen last. */
+/* The source NID that a peer NI has seen last. */
 struct way {
 	struct hash_node hash;	 /* sim->ways */
 	const struct lnet *node; /* which sends */
 	struct ulnet_nid dst, src;
-	uint64_t changes; /* sim_net_ni_changes() of @src then */
-	bool policies;	  /* there were some then */
-	uint64_t any_until; /* ns: until then other sources are right, too */
+	uint64_t changes;   /* sim_net_ni_changes() of .src then */
+	bool policies;	    /* the node had policies then */
+	uint64_t any_until; /* ns: until then any source is right */
 };
 
 static uint64_t way_hash(const struct lnet *node, const struct ulnet_nid *dst)
@@ -63,7 +62,7 @@ static struct way *way_new(struct lnet_sim *sim, const struct lnet *node,
 	return w;
 }
 
-/* @nid is no interface of the node any more, as far as new messages go. */
+/* Is @nid not that of an interface of the node any more? */
 static bool way_is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	return !config_ni(cpt->config, nid);
@@ -87,8 +86,8 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		      lnet_nid_format(src, is, sizeof(is)));
 }
 
-/* Was the source of @msg chosen by LNet, so that it is the one by which the
- * peer knows this node? */
+/* Did LNet choose the source of @msg, so that it is the one by which the peer
+ * knows this node? */
 static bool way_is_chosen(const struct msg_out *msg)
 {
 	return msg->role == OUT_OP && lnet_nid_is_any(&msg->want_ni) &&
@@ -113,7 +112,7 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 		lnet_sim_fail(sim, "no memory to watch the ways of messages");
 		return;
 	}
-	/* What is not preferred was chosen while the peer was multi-rail. */
+	/* A path from another NI was chosen while the peer was multi-rail. */
 	if (!lnet_nid_eq(&msg->lpni->preferred, src))
 		w->any_until = lnet_sim_now(sim) + WAIT_MAX;
 	way_check(sim, cpt, w, src);

@@ -57,7 +57,7 @@ unit_tests += %D%/unit/lnet_portal_test
 
 unit_tests += %D%/unit/lnet_net_test
 %C%_unit_lnet_net_test_SOURCES = \
-	%D%/unit/lnet/net/config_test.c \
+	%D%/unit/lnet/net/net_test.c \
 	%D%/unit/lnet/net/ni_conf_test.c \
 	%D%/unit/lnet/net/ni_test.c \
 	%D%/unit/lnet/net/numa_test.c
@@ -82,9 +82,9 @@ unit_tests += %D%/unit/lnet_path_test
 	%D%/unit/lnet/path/gateway_test.c \
 	%D%/unit/lnet/path/path_test.c \
 	%D%/unit/lnet/path/rank_test.c \
-	%D%/unit/lnet/path/ruling_test.c \
+	%D%/unit/lnet/path/verdict_test.c \
 	%D%/unit/lnet/path/select_test.c \
-	%D%/unit/lnet/path/tried_test.c
+	%D%/unit/lnet/path/failed_paths_test.c
 
 unit_tests += %D%/unit/lnet_message_test
 %C%_unit_lnet_message_test_SOURCES = \

@@ -3,6 +3,12 @@
  * Changes of a node that are made all or not at all. Steps are gathered while a
  * request is read, and then done in their order; if one fails, those before it
  * are undone. One plan at a time for a node.
+ *
+ * A step is undone by its opposite (step_apply()), but for two kinds. A peer
+ * may have had some of the NIDs before, and a change of it may be half made, so
+ * it gets back exactly the NIDs that it had. Fault rules have no names: one
+ * deletion takes all rules with a kind, source and destination, and an added
+ * rule comes last; so all rules are restored together, in their order.
  */
 #ifndef CONFIG_REQUEST_PLAN_H
 #define CONFIG_REQUEST_PLAN_H

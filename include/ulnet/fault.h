@@ -15,12 +15,12 @@ extern "C" {
 #endif
 
 enum ulnet_fault_kind {
-	LNET_FAULT_DROP,      /* on receipt: as if it had never come; with
-			       * causes as LNET_FAULT_ERROR */
-	LNET_FAULT_DELAY,     /* on receipt and on sending: kept for latency */
+	LNET_FAULT_DROP,      /* on receipt: dropped; with causes, as
+			       * LNET_FAULT_ERROR */
+	LNET_FAULT_DELAY,     /* on receipt and on sending: for .latency */
 	LNET_FAULT_DUPLICATE, /* on sending: sent twice */
-	LNET_FAULT_CORRUPT,   /* on sending: one bit of the payload is wrong */
-	LNET_FAULT_ERROR,     /* on sending: not sent, and ends as failed */
+	LNET_FAULT_CORRUPT,   /* on sending: one bit of the payload flipped */
+	LNET_FAULT_ERROR,     /* on sending: not sent, and reported failed */
 	LNET_FAULT_KINDS
 };
 
@@ -31,16 +31,17 @@ enum ulnet_fault_kind {
 #define LNET_FAULT_REPLY UINT32_C(8)
 
 #define LNET_FAULT_CAUSE(cause) (UINT32_C(1) << (cause))
-/* Every cause that a send can fail of: LOCAL_INTERRUPT to NETWORK_TIMEOUT. */
+/* All causes of failed sends: LOCAL_INTERRUPT to NETWORK_TIMEOUT. */
 #define LNET_FAULT_CAUSES UINT32_C(0x7fe)
 
 #define LNET_FAULTS_MAX	   256			   /* rules of a node */
-#define LNET_FAULT_US_MAX  UINT64_C(604800000000) /* a week: longest interval
-						   * and latency */
+#define LNET_FAULT_US_MAX \
+	UINT64_C(604800000000) /* longest interval, and
+						   * latency: a week */
 
 /*
- * A rule: which messages, how often, and what befalls them. NIDs may be
- * LNET_NID_ANY, or all of a net: lnet_nid_make(net, 0xffffffff).
+ * A rule: which messages it strikes, how often, and what it does to them. NIDs
+ * may be LNET_NID_ANY, or stand for a net: lnet_nid_make(net, 0xffffffff).
  */
 struct ulnet_fault {
 	enum ulnet_fault_kind kind;
@@ -50,39 +51,38 @@ struct ulnet_fault {
 	struct ulnet_nid local; /* the NI that sends or receives them */
 	uint64_t portals; /* PUTs and GETs to these: bits; 0: all messages */
 	uint32_t messages; /* LNET_FAULT_PUT and so on; 0: all */
-	/* How often; exactly one of the two is not 0: */
-	uint32_t rate;	   /* strikes one message of each so many, at a random
-			    * place among them */
+	/* How often; exactly one of rate and interval is not 0: */
+	uint32_t rate;	   /* strikes a random one of each .rate messages */
 	uint64_t interval; /* us: strikes one message in each such time, at a
 			    * random moment */
-	bool random;	   /* strikes by chance instead: one of rate, or one in
-			    * interval, on average */
-	/* What befalls them: */
+	bool random;	   /* only on average: one of .rate messages, or one in
+			    * .interval */
+	/* What it does to them: */
 	uint64_t latency; /* LNET_FAULT_DELAY: us */
-	uint32_t causes; /* LNET_FAULT_ERROR, LNET_FAULT_DROP: one of these is
-			  * drawn: LNET_FAULT_CAUSE() bits */
+	uint32_t causes;  /* LNET_FAULT_ERROR, LNET_FAULT_DROP: a random one of
+			  * these is reported: LNET_FAULT_CAUSE() bits */
 };
 
 struct ulnet_fault_info {
 	struct ulnet_fault fault;
-	uint64_t seen;		    /* messages that it is about */
-	uint64_t fired;		    /* how many of these it struck */
-	struct ulnet_counts struck; /* the same, by type */
+	uint64_t seen;		    /* messages that passed its filters */
+	uint64_t fired;		    /* those of them that it struck */
+	struct ulnet_counts struck; /* ... by type */
 };
 
-/* All messages, of all kinds; the rest of the rule is 0. */
+/* Sets the kind, and filters that all messages pass; the rest is 0. */
 ULNET_EXPORT void lnet_fault_init(struct ulnet_fault *fault,
 				  enum ulnet_fault_kind kind);
 
-/* The new rule comes after those that are there: the first that strikes a
- * message is the only one. -EINVAL: it makes no sense, or can strike nothing;
- * -ENOSPC: there are LNET_FAULTS_MAX. */
+/* Adds a rule after the others; of several only the first that strikes a
+ * message counts. -EINVAL: the rule makes no sense, or can strike nothing;
+ * -EEXIST; -ENOSPC: there are LNET_FAULTS_MAX rules. */
 ULNET_EXPORT int lnet_fault_add(struct lnet *node,
 				const struct ulnet_fault *fault);
 /* In the following functions LNET_FAULT_KINDS stands for all kinds. */
 
-/* Deletes the rules of this kind that were added with this source and this
- * destination (NULL: whatever they are); returns how many. */
+/* Deletes the rules with this kind, source and destination (NULL: any); returns
+ * how many. */
 ULNET_EXPORT int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 				const struct ulnet_nid *source,
 				const struct ulnet_nid *dest);
@@ -91,7 +91,7 @@ ULNET_EXPORT int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 ULNET_EXPORT int lnet_fault_list(struct lnet *node, enum ulnet_fault_kind kind,
 				 struct ulnet_fault_info *infos,
 				 unsigned int n);
-/* The rules of this kind count from 0 again. Any thread. */
+/* Resets the counters of the rules of this kind. Any thread. */
 ULNET_EXPORT int lnet_fault_reset(struct lnet *node,
 				  enum ulnet_fault_kind kind);
 

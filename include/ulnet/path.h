@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* The health of an NI of this node or of a peer: so much, less what failures
- * have taken. */
+/* The health of an NI, of this node or of a peer, is from 0 to this: failures
+ * decrease it, and received messages increase it. */
 #define LNET_HEALTH_MAX 1000
 
-/* What candidates for a path are: one of each kind is chosen, in this order. If
+/* Kinds of candidates for a path: one of each kind is chosen, in this order. If
  * the target is on none of this node's nets, a gateway is chosen first, and
- * then the others for the gateway. */
+ * then the others for the way to the gateway. */
 enum ulnet_path_kind {
 	LNET_PATH_NET,
 	LNET_PATH_LOCAL_NI,
@@ -26,12 +26,12 @@ enum ulnet_path_kind {
 };
 
 /*
- * What decides between two candidates: the first criterion in which they
- * differ, in this order. Gateways, nets, local NIs and peer NIs are compared by
- * some of the criteria each.
+ * The criterion that decided between a candidate and the chosen one: the first
+ * in which both differ, in this order. Each kind of candidate is compared by
+ * some of them.
  */
 enum ulnet_path_why {
-	LNET_PATH_CHOSEN, /* nothing: it is the one */
+	LNET_PATH_CHOSEN, /* none: it is the chosen one */
 	LNET_PATH_PEER_UP,
 	LNET_PATH_UNTRIED,
 	LNET_PATH_PEER_HEALTH,
@@ -48,30 +48,32 @@ enum ulnet_path_why {
 	LNET_PATH_CREDITS,
 	LNET_PATH_PEER_TURN,
 	LNET_PATH_TURN,
-	LNET_PATH_CRITERIA, /* those above, and no criterion: */
-	LNET_PATH_DOWN = LNET_PATH_CRITERIA, /* it is out of order */
-	LNET_PATH_NOT_ASKED,		     /* the caller named another one */
+	LNET_PATH_CRITERIA, /* how many; no criterion, but not usable: */
+	LNET_PATH_DOWN = LNET_PATH_CRITERIA, /* it is down */
+	LNET_PATH_NOT_ASKED,		     /* the sender named another one */
 	LNET_PATH_UNREACHED, /* a net that this node is not on */
 	LNET_PATH_WHY_COUNT
 };
 
-/* A gateway, a net, a local NI or a peer NI that was looked at. */
+/* A gateway, net, local NI or peer NI that was considered. */
 struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
 	struct ulnet_nid nid;	 /* of a net: its address is 0 */
 	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or what it lost by */
-	int64_t own;  /* if health, credits or priority decided: this one's */
-	int64_t best; /* ... and that of the chosen one */
+	int64_t own;  /* health, credits or priority, if that decided */
+	int64_t best; /* ... of the chosen one */
 };
 
-/* What would become of a message that was sent now. */
+/* The path that a message would take now. */
 struct ulnet_path {
 	int status;		/* 0, or why there is no path */
-	const char *situation;	/* what was to be chosen: a constant text */
-	struct ulnet_nid local; /* of status 0: the NI that it would leave by */
-	struct ulnet_nid peer;	/* of status 0: the NID that it would go to */
-	struct ulnet_nid gateway; /* of status 0: by way of; ANY: directly */
-	unsigned int ncandidates; /* how many were looked at */
+	const char *situation;	/* which case it is: a constant text */
+	/* Only with status 0: the NI it would leave by, the NID it would go to,
+	 * and the gateway (ANY: none). */
+	struct ulnet_nid local;
+	struct ulnet_nid peer;
+	struct ulnet_nid gateway;
+	unsigned int ncandidates; /* how many were considered */
 };
 
 ULNET_EXPORT int lnet_path_explain(struct lnet *node,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * User-defined selection policies: which nets, interfaces, pairs and gateways
- * messages shall take rather than others. Manual: lnet_policy_add(3),
- * lnet_policy(7).
+ * are preferred for messages. Manual: lnet_policy_add(3), lnet_policy(7).
  */
 #ifndef ULNET_POLICY_H
 #define ULNET_POLICY_H
@@ -13,23 +12,25 @@
 extern "C" {
 #endif
 
-/* Of a pattern, with its terminator. */
+/* Longest pattern, with its terminator. */
 #define LNET_PATTERN_SIZE 256
-/* As many a node may have; one more is -ENOSPC. */
+/* The most policies of a node; one more is -ENOSPC. */
 #define LNET_POLICIES_MAX 1024
-/* Whatever has no priority comes behind what has one: 0 is the best. */
+/* No priority: worse than any priority, of which 0 is the best. */
 #define LNET_PRIORITY_NONE UINT32_MAX
-/* Behind all others. */
+/* As an index: after all others. */
 #define LNET_POLICY_LAST UINT32_MAX
 
 /*
- * A rule. A pattern with '@' is a list of NIDs (lnet_nidlist(3)), one without
- * is a net, as "tcp1" or "o2ib[1-3]"; "" is none. What is given makes the kind:
+ * A policy. A pattern with '@' is a list of NIDs (lnet_nidlist(3)), one without
+ * is of nets, as "tcp1" or "o2ib[1-3]"; "" is no pattern. Which patterns are
+ * given makes the kind of policy:
  *
- *	src		nets or NIDs of this node: have the priority
- *	dst		nets or NIDs of peers: have the priority
- *	src, dst	NIDs: peers with such a NID are sent to from such an NI
- *	dst, rte	NIDs (dst: or nets): are reached by such gateways
+ *	src		gives the priority to nets or NIDs of this node
+ *	dst		gives the priority to nets or NIDs of peers
+ *	src, dst	prefers local NIs src for messages to peer NIDs dst
+ *	dst, rte	prefers gateways rte (NIDs) for messages to dst (NIDs or
+ *			nets)
  */
 struct ulnet_policy {
 	char src[LNET_PATTERN_SIZE];

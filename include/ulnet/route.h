@@ -18,15 +18,15 @@ extern "C" {
 struct ulnet_route {
 	uint32_t net;
 	struct ulnet_nid gateway; /* a NID on a net of this node */
-	uint32_t hops;	   /* 1 to LNET_HOPS_MAX; 0: not said, counts as 1 */
+	uint32_t hops;	   /* 1 to LNET_HOPS_MAX; 0: unknown, counts as 1 */
 	uint32_t priority; /* 0 is the best */
 };
 
 struct ulnet_route_info {
 	struct ulnet_route route;
-	bool up;	   /* would be chosen before others that are not */
-	const char *state; /* by name, constant text */
-	bool multi_hop;	   /* the gateway is not on the net itself */
+	bool up;	   /* preferred to routes that are not */
+	const char *state; /* "up", "ill" or "down" */
+	bool multi_hop;	   /* the gateway is not on the net */
 	int32_t health;	   /* of the gateway's best NI: 0 to LNET_HEALTH_MAX */
 };
 
@@ -49,15 +49,15 @@ enum ulnet_buffer_kind {
 };
 #define LNET_SMALL_BUFFER 4096 /* bytes */
 
-/* How many a router has by default: as kernel nodes. */
+/* How many buffers a router has by default, as a kernel node. */
 #define LNET_TINY_BUFFERS_DEFAULT  2048
 #define LNET_SMALL_BUFFERS_DEFAULT 16384
 #define LNET_LARGE_BUFFERS_DEFAULT 1024
 
 struct ulnet_routing {
-	bool enabled; /* messages for others are passed on */
-	/* Of the whole node: so many messages can be on their way through it.
-	 * Each CPT has its part, but at least one. 0: the default. */
+	bool enabled; /* the node forwards messages of others */
+	/* How many messages the node can forward at the same time. Each CPT has
+	 * its part of the buffers, at least one. 0: the default. */
 	uint32_t buffers[LNET_BUFFER_KINDS];
 };
 
@@ -66,12 +66,12 @@ struct ulnet_buffers_info {
 	uint32_t size; /* bytes of each */
 	uint32_t count;
 	int64_t free;	  /* negative: so many messages wait */
-	int64_t free_min; /* the lowest so far */
+	int64_t free_min; /* lowest value so far */
 };
 
 ULNET_EXPORT int lnet_routing_set(struct lnet *node,
 				  const struct ulnet_routing *routing);
-/* What was set, defaults filled in. Any thread. */
+/* The last setting, with defaults filled in. Any thread. */
 ULNET_EXPORT void lnet_routing(struct lnet *node,
 			       struct ulnet_routing *routing);
 /* -EINVAL: no such CPT. */

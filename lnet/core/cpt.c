@@ -3,8 +3,7 @@
 
 #include <errno.h>
 
-
-/* ---- where things live ---- */
+/* ---- which CPT owns what ---- */
 
 unsigned int lnet_cpts(struct lnet *node)
 {
@@ -75,7 +74,7 @@ int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 {
 	int rc = 0;
 
-	/* Asks before the first call: all CPTs are called, or none. */
+	/* Checked first, so that all CPTs are called, or none. */
 	if (!node_may_wait(node))
 		return -EXDEV;
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {

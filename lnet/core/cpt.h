@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node and its CPTs, as far as all of LNet knows them. Inside LNet only.
+ * A node and its CPTs, as far as all rooms (folders) of LNet know them. Inside
+ * LNet only.
  *
- * Node and CPT are built up from room to room. The structure of a room begins
- * with that of the room below, and adds what is the room's own:
+ * Each room may extend both structures: its own structure begins with that of
+ * the room below.
  *
  *	struct lnet_cpt < portal_cpt < peer_cpt < path_cpt < msg_cpt <
  *		discovery_cpt < whole_cpt
  *	struct lnet < portal_node < net_node < whole_node
  *
- * All functions hand on struct lnet_cpt and struct lnet. A function that needs
- * the part of a room, its own or one below, takes portal_cpt(cpt) and the like,
- * which cost nothing, since all of them begin at the same address. Only node.c
- * makes nodes, and only as a whole.
+ * Functions pass struct lnet_cpt and struct lnet. A function gets at the part
+ * of its room, or of one below, by portal_cpt(cpt) and the like, which cost
+ * nothing, since all parts begin at the same address. node/node.c allocates the
+ * outermost structures.
  */
 #ifndef LNET_CPT_H
 #define LNET_CPT_H
@@ -24,11 +25,12 @@
 #include "base/loop.h"
 #include "base/pool.h"
 #include "lnet/core/directory.h"
-#include "lnet/core/observer.h"
 #include "lnet/core/setting.h"
 #include "lnet/core/stat.h"
 #include "ulnet/lnet.h"
 
+struct lnd_msg;
+struct lnd_ni;
 struct lnet_config;
 struct policy_table;
 struct route_table;
@@ -45,21 +47,46 @@ struct lnet_cpt {
 	unsigned int index;
 	struct loop *loop;
 	bool closing;
-	const struct lnet_config *config; /* the snapshot it holds (config.h) */
-	const struct route_table *routes; /* ... (route/route.h) */
-	const struct policy_table
-		*policies; /* ... (policy/policy.h); NULL: there
-					      * are none */
-	uint64_t rules;	   /* 1, and how often cpt_rules_changed() was called */
-	uint64_t topology; /* the same of cpt_topology_changed() */
-	struct log_limit limits_log; /* who has reached its share */
+	/* The snapshots that it uses: net/net.h, route/route.h, and
+	 * policy/policy.h (NULL: there are no policies). */
+	const struct lnet_config *config;
+	const struct route_table *routes;
+	const struct policy_table *policies;
+	uint64_t rules;		     /* version: see cpt_rules_changed() */
+	uint64_t topology;	     /* version: see cpt_topology_changed() */
+	struct log_limit limits_log; /* messages about used-up shares */
 	stat_t stats[STAT_COUNT];    /* read by any thread */
+};
+
+/* Functions by which the simulator's checks learn what happens inside a node.
+ * Without an observer each costs one test. */
+struct lnet_observer {
+	/* Operation @op (its id on the wire) began, with @deadline (ns). May
+	 * set @req->mark. */
+	void (*begin)(void *arg, struct lnet *node, uint64_t op,
+		      struct lnd_msg *req, uint64_t deadline);
+	/* An event of operation @op (0: of none) is about to be delivered. */
+	void (*event)(void *arg, struct lnet *node, uint64_t op,
+		      const struct ulnet_event *ev);
+	/* A received PUT or GET (@rx: the LND's of @ni) has found its MD. */
+	void (*accepted)(void *arg, struct lnet *node, struct lnd_ni *ni,
+			 void *rx);
+	/* A received message (@rx: the LND's of @ni) for another node is
+	 * forwarded as @msg, to which the mark moves; and @msg ends. */
+	void (*forward)(void *arg, struct lnet *node, struct lnd_ni *ni,
+			void *rx, struct lnd_msg *msg);
+	void (*forwarded)(void *arg, struct lnet *node, struct lnd_msg *msg);
+	/* The node is closed, and @n objects were not freed; @what: their
+	 * name. */
+	void (*leaked)(void *arg, struct lnet *node, const char *what,
+		       uint32_t n);
+	void *arg;
 };
 
 struct lnet {
 	/* immutable after open */
-	struct ulnet_conf conf; /* defaults filled in; of what is a setting,
-				 * too, only the value at first */
+	struct ulnet_conf conf; /* defaults filled in; for what is also a
+				 * setting, see settings */
 	uint64_t incarnation;
 	uint64_t hash_seed;
 	unsigned int cpts;
@@ -69,23 +96,25 @@ struct lnet {
 	const struct lnet_observer *observer; /* NULL: none */
 	struct directory directory;	      /* any thread */
 
-	atomic_bool crashed; /* nobody hears of its end (set before closing) */
-	atomic_bool closing; /* NIs in config may be gone */
+	atomic_bool crashed; /* users' functions are not called any more; set
+			      * before closing */
+	atomic_bool closing; /* NIs in config may be freed */
 	struct settings settings;
-	atomic_bool routing;   /* messages for others are passed on */
-	atomic_uint news; /* of gateways, on their way between CPTs */
-	atomic_uint next_home; /* CPT for the next object of a plain thread */
-	/* 1, and how often what peers are told of this node has changed. Is
-	 * increased after the change, before CPTs are told of it. */
+	atomic_bool routing;   /* forwards messages of other nodes */
+	atomic_uint news;      /* struct gateway_news that are posted */
+	atomic_uint next_home; /* for node_home() */
+	/* Version of what peers are told of this node. Increased after the
+	 * change, before CPTs are told of it. */
 	_Atomic uint32_t info_version;
 
-	/* closing, or an NI's deleter: something that was in use went away */
+	/* For lnet_close() and lnet_ni_del(), which wait for something to
+	 * end. */
 	pthread_mutex_t ended_lock;
 	pthread_cond_t ended;
 	uint64_t ended_count;
 };
 
-/* Something of @cpt went away, which lnet_close() may be waiting for. */
+/* Wakes lnet_close(): something that it may be waiting for has ended. */
 void node_wake_closer(struct lnet *node);
 static inline void cpt_ended_one(struct lnet_cpt *cpt)
 {
@@ -93,11 +122,11 @@ static inline void cpt_ended_one(struct lnet_cpt *cpt)
 		node_wake_closer(cpt->node);
 }
 
-/* Sets *@gone, which a thread in node_wait_gone() waits for. */
+/* Sets *@gone; waits until *@gone is set. Any thread. */
 void node_set_gone(struct lnet *node, bool *gone);
 void node_wait_gone(struct lnet *node, const bool *gone);
 
-/* May the caller have something done on all CPTs, one after the other? */
+/* May the caller wait for each CPT to do something? */
 bool node_may_wait(const struct lnet *node);
 
 /* Calls @fn for each CPT, on its thread, one after the other, until one call
@@ -106,15 +135,15 @@ bool node_may_wait(const struct lnet *node);
 int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 		  void *arg);
 
-/* The CPT that owns what belongs to @nid. A peer may move to another CPT: what
- * was sent to its CPT may arrive when another one owns it, which is for the
- * receiver to look at. Any thread. */
+/* The CPT that owns @nid. A peer may move to another CPT, so a CPT to which
+ * something is posted has to check whether it still owns the NID. Any
+ * thread. */
 static inline unsigned int node_cpt_of(struct lnet *node,
 				       const struct ulnet_nid *nid)
 {
 	return directory_cpt(&node->directory, nid);
 }
-/* The CPT in whose turn this is called; there must be one. */
+/* The CPT in whose turn the caller is; it must be in one. */
 static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 {
 	struct loop *here = loop_current();
@@ -125,24 +154,25 @@ static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 	BUG_ON("not in a turn of the node's loops");
 	return NULL;
 }
-/* The CPT whose thread this is, else one that takes its turn. */
+/* The CPT whose turn or thread this is; on other threads CPTs are taken in
+ * rotation. */
 struct lnet_cpt *node_home(struct lnet *node);
-/* The CPT that a handle's cookie names, or NULL. */
+/* The CPT whose object a handle's cookie names, or NULL. */
 struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
 
-/* The end of @pool, of which nothing may be in use. If something is, an
- * observer is told; without one it is a bug that aborts. */
+/* Frees @pool, all of whose objects must have been returned. If some were not,
+ * the observer is told how many @what leaked; without an observer, aborts. */
 void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what);
 
-/* The NIs of this node have changed, or those of a peer that the CPT owns, or
- * what the peer says of itself: no path that was found before holds. */
+/* The NIs of this node have changed, or those of a peer that @cpt owns, or what
+ * the peer says of itself: paths that were remembered become invalid. */
 static inline void cpt_topology_changed(struct lnet_cpt *cpt)
 {
 	cpt->topology++;
 }
 
-/* ... or the routes or policies of this node: nothing that policies have said
- * of its NIs or of peers holds either. */
+/* The NIs, routes or policies of this node have changed: policy verdicts
+ * (path/verdict.h) become invalid, too. */
 static inline void cpt_rules_changed(struct lnet_cpt *cpt)
 {
 	cpt->rules++;
@@ -154,14 +184,14 @@ static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)
 	stat_inc(&cpt->stats[s]);
 }
 
-/* Deadline of what begins now and has none of its own, ns. */
+/* The deadline, in ns, of an operation that begins now and names none. */
 static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
 {
 	return loop_now(cpt->loop) +
 	       settings_transaction_timeout(&cpt->node->settings);
 }
 
-/* Counts the messages and operations that are alive: one more; one less. */
+/* A message or operation begins; ends. */
 static inline void cpt_count_begun(struct lnet_cpt *cpt)
 {
 	uint64_t alive = stat_get(&cpt->stats[STAT_msgs_alloc]) + 1;

@@ -7,11 +7,11 @@
 
 struct slot {
 	uint64_t hash;
-	struct directory_entry is;
+	struct directory_entry entry;
 };
 
 struct directory_shard {
-	struct directory_shard *next; /* in a list of the change's */
+	struct directory_shard *next; /* in change.made or .gone */
 	unsigned int index;
 	unsigned int n;
 	struct slot slots[]; /* by hash */
@@ -74,7 +74,7 @@ static const struct slot *shard_find(const struct directory_shard *s,
 		return NULL;
 	for (unsigned int i = shard_lower(s, hash);
 	     i < s->n && s->slots[i].hash == hash; i++)
-		if (lnet_nid_eq(&s->slots[i].is.nid, nid))
+		if (lnet_nid_eq(&s->slots[i].entry.nid, nid))
 			return &s->slots[i];
 	return NULL;
 }
@@ -93,7 +93,7 @@ static bool in_own_turn(const struct directory *d)
 static bool shards_find(struct directory *d, const struct ulnet_nid *nid,
 			struct directory_entry *e)
 {
-	/* Acquire, twice: what the pointers lead to was written before them. */
+	/* Acquire, twice: what the pointers point to was written before. */
 	_Atomic(struct directory_shard *) *shards =
 		atomic_load_explicit(&d->shards, memory_order_acquire);
 	uint64_t hash = directory_hash(d, nid);
@@ -105,7 +105,7 @@ static bool shards_find(struct directory *d, const struct ulnet_nid *nid,
 					       memory_order_acquire),
 			  nid, hash);
 	if (slot)
-		*e = slot->is;
+		*e = slot->entry;
 	return slot != NULL;
 }
 
@@ -132,7 +132,7 @@ bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 
 		if (!(version & 1) && atomic_load(&d->version) == version)
 			return lnet_nid_eq(&x, &y);
-		/* Until whoever makes the change has made it. */
+		/* A change is under way: waits until it is made. */
 		pthread_mutex_lock(&d->lock);
 		pthread_mutex_unlock(&d->lock);
 	}
@@ -142,15 +142,16 @@ bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 
 struct change {
 	struct directory *directory;
-	struct directory_shard *made, *gone; /* linked by .next */
+	struct directory_shard *made; /* the new shards */
+	struct directory_shard *gone; /* the old ones, to be freed */
 	struct work work;
-	unsigned int told; /* CPTs: the first so many */
+	unsigned int told; /* this many CPTs, from the first one */
 	unsigned int n;
 	struct directory_entry to[];
 };
 
-/* The shard as it is going to be, with room for all that is to come; NULL: no
- * memory. */
+/* The new version of the shard, with room for all entries of the change.
+ * Returns NULL if there is no memory. */
 static struct directory_shard *change_shard(struct change *c,
 					    unsigned int index)
 {
@@ -174,6 +175,7 @@ static struct directory_shard *change_shard(struct change *c,
 	return s;
 }
 
+/* Does the entry say what holds without one? */
 static bool says_default(const struct directory *d,
 			 const struct directory_entry *e)
 {
@@ -196,11 +198,11 @@ static void shard_insert(struct directory_shard *s,
 	memmove(slot + 1, slot,
 		(size_t)(s->slots + s->n - slot) * sizeof(*slot));
 	slot->hash = hash;
-	slot->is = *e;
+	slot->entry = *e;
 	s->n++;
 }
 
-/* Puts @e into the shards that are being made. */
+/* Puts @e into the new version of its shard, or removes it there. */
 static int change_add(struct change *c, const struct directory_entry *e)
 {
 	uint64_t hash = directory_hash(c->directory, &e->nid);
@@ -213,7 +215,7 @@ static int change_add(struct change *c, const struct directory_entry *e)
 	if (slot && says_default(c->directory, e))
 		shard_remove(s, slot);
 	else if (slot)
-		slot->is = *e;
+		slot->entry = *e;
 	else if (!says_default(c->directory, e))
 		shard_insert(s, e, hash);
 	return 0;
@@ -236,6 +238,7 @@ static void change_free(struct change *c)
 	free(c);
 }
 
+/* @s is freed with the change, after all CPTs were told. */
 static void change_drop(struct change *c, struct directory_shard *s)
 {
 	if (!s)
@@ -244,7 +247,7 @@ static void change_drop(struct change *c, struct directory_shard *s)
 	c->gone = s;
 }
 
-/* From now on @s is seen, unless it is empty, and what it replaces is not. */
+/* Publishes @s (nothing, if it is empty) in the place of the old shard. */
 static void change_replace(struct change *c, struct directory_shard *s)
 {
 	struct directory *d = c->directory;
@@ -253,8 +256,8 @@ static void change_replace(struct change *c, struct directory_shard *s)
 	struct directory_shard *old = atomic_load(at);
 	unsigned int had = old ? old->n : 0;
 
-	/* Readers ask the count first: an entry is counted before it can be
-	 * seen, and until it cannot be seen any more. */
+	/* Readers look at the count first, so it must include all entries that
+	 * can be found. */
 	if (s->n > had)
 		atomic_fetch_add(&d->count, s->n - had);
 	atomic_store(at, s->n ? s : NULL);
@@ -278,7 +281,7 @@ static void change_publish(struct change *c)
 	atomic_fetch_add(&c->directory->version, 1);
 }
 
-/* In a turn of one loop after the other. */
+/* In a turn of each loop, one after the other. */
 static void change_tell(struct work *w)
 {
 	struct change *c = container_of(w, struct change, work);
@@ -337,7 +340,7 @@ static int change_all(struct directory *d, const struct directory_entry *to,
 	return 0;
 }
 
-/* What would add nothing and remove nothing needs no memory. */
+/* Is each entry as @to says already? Then the change needs no memory. */
 static bool changes_nothing(struct directory *d,
 			    const struct directory_entry *to, unsigned int n)
 {

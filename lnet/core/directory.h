@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which CPT owns a NID, and which peer has the NID: a map of the whole node
- * from NIDs to primary NIDs and CPTs. Knows nothing of peers.
+ * The node's map from NIDs to the peer (its primary NID) and to the owning CPT.
  *
- * A NID that the directory has no entry for is the only one of its peer, and
- * belongs to the CPT that its hash names. There are entries only for the
- * others: NIDs of peers with several, and NIDs that were moved to another CPT.
+ * A NID without an entry is the only one of its peer, and belongs to the CPT
+ * that its hash selects. There are entries only for NIDs of peers with several
+ * NIDs, and for NIDs that were moved to another CPT.
  *
- * Threads. CPTs read without locks, in turns of the node's loops: entries stand
- * in shards that are never written once they can be seen; a change replaces the
- * shards that have its entries. All other threads read under the mutex, which a
- * change takes as well, on whatever thread it is made. Each CPT is told of a
- * change in a turn, one after the other. After that the shards that were
- * replaced are freed, since a CPT looks at a shard within a call and keeps
- * nothing of it.
+ * Threads: CPTs read without locks, in turns of the node's loops. Entries are
+ * in shards, which are never written once they are published; a change replaces
+ * the shards of its entries. All other threads read under the mutex, which a
+ * change also takes, on whatever thread it is made. Each CPT is told of a
+ * change in a turn, one after the other. Then the old shards are freed: a CPT
+ * uses a shard only within a call.
  *
  * Memory: 8 KiB with the first entry, then 56 bytes an entry. A change copies
  * 1/1,024 of the entries for each of its NIDs.
@@ -32,7 +30,7 @@
 struct directory;
 struct directory_shard;
 
-/* What the directory says of a NID, or shall say. */
+/* What the directory says, or is to say, of a NID. */
 struct directory_entry {
 	struct ulnet_nid nid, primary;
 	unsigned int cpt;
@@ -41,7 +39,7 @@ struct directory_entry {
 
 /* Whom the directory tells of changes. */
 struct directory_users {
-	/* In a turn of @cpt's loop, after a change: @to are its entries. Called
+	/* In a turn of @cpt's loop, after a change to the entries @to. Called
 	 * in the order of the changes. May be NULL. */
 	void (*changed)(struct directory *d, unsigned int cpt,
 			const struct directory_entry *to, unsigned int n);
@@ -57,20 +55,20 @@ struct directory {
 	const struct directory_users *users;
 
 	atomic_uint count;   /* entries */
-	atomic_uint version; /* odd: some shards of a change can be seen, and
-			      * others cannot be yet */
-	/* DIRECTORY_SHARDS of them, NULL until the first entry came. */
+	atomic_uint version; /* odd while a change has replaced some of its
+			      * shards, but not all */
+	/* An array of DIRECTORY_SHARDS; NULL until the first entry. */
 	_Atomic(struct directory_shard *) *_Atomic shards;
-	atomic_uint telling; /* changes of which not all CPTs were told */
+	atomic_uint telling; /* changes of which not all CPTs were told yet */
 	pthread_mutex_t lock;
 };
 
-/* Of a node with these CPTs, whose loops are borrowed until directory_fini();
- * @seed: for hashes. */
+/* @loops: one for each CPT, borrowed until directory_fini(); @seed: for
+ * hashes. */
 void directory_init(struct directory *d, unsigned int cpts,
 		    struct loop *const *loops, uint64_t seed,
 		    const struct directory_users *users);
-/* directory_is_idle(), and nobody reads or changes the directory any more. */
+/* To be called when directory_is_idle(), and nobody uses the directory. */
 void directory_fini(struct directory *d);
 
 /* Were all CPTs told of all changes? Their loops must make turns until then.
@@ -80,7 +78,7 @@ static inline bool directory_is_idle(struct directory *d)
 	return atomic_load(&d->telling) == 0;
 }
 
-/* Where @nid belongs if there is no entry for it. Any thread. */
+/* The CPT that owns @nid if there is no entry for it. Any thread. */
 static inline unsigned int directory_default_cpt(const struct directory *d,
 						 const struct ulnet_nid *nid)
 {
@@ -90,24 +88,24 @@ static inline unsigned int directory_default_cpt(const struct directory *d,
 	       d->cpts;
 }
 
-/* directory_find(), if there is any entry at all. */
+/* directory_find() if there is any entry at all. */
 bool directory_seek(struct directory *d, const struct ulnet_nid *nid,
 		    struct directory_entry *e);
 
-/* What is said of @nid; false, and @e untouched: there is no entry. Any
- * thread. */
+/* Finds the entry of @nid. Returns false, and leaves *@e untouched, if there is
+ * none. Any thread. */
 static inline bool directory_find(struct directory *d,
 				  const struct ulnet_nid *nid,
 				  struct directory_entry *e)
 {
-	/* Whoever must see an entry has been told of it by another thread, and
-	 * so sees its count as well. */
+	/* Relaxed: a thread that must see an entry was told of it by the thread
+	 * that added it, and therefore sees the count as well. */
 	if (likely(!atomic_load_explicit(&d->count, memory_order_relaxed)))
 		return false;
 	return directory_seek(d, nid, e);
 }
 
-/* The CPT that @nid belongs to. Any thread. */
+/* The CPT that owns @nid. Any thread. */
 static inline unsigned int directory_cpt(struct directory *d,
 					 const struct ulnet_nid *nid)
 {
@@ -129,11 +127,11 @@ static inline struct ulnet_nid directory_primary(struct directory *d,
 	return unlikely(directory_find(d, nid, &e)) ? e.primary : *nid;
 }
 
-/* directory_same(), of different NIDs, if there is any entry at all. */
+/* directory_same() of different NIDs if there is any entry at all. */
 bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 		       const struct ulnet_nid *b);
 
-/* Are these NIDs of one peer? True also while a change gives the peer's NIDs
+/* Are both NIDs of one peer? Consistent also while a change gives the peer
  * another primary NID. Any thread. */
 static inline bool directory_same(struct directory *d,
 				  const struct ulnet_nid *a,
@@ -147,10 +145,10 @@ static inline bool directory_same(struct directory *d,
 }
 
 /*
- * Sets all of @to, @n entries of different NIDs. -ENOMEM: nothing has changed.
- * An entry that says no more than no entry would is removed, which may take
- * memory, too. Whoever reads meanwhile may see some of the entries before
- * others; each entry is seen as a whole. Any thread.
+ * Sets the @n entries @to, which are of different NIDs; removes those that say
+ * what holds without an entry. Both may need memory. Returns 0, or -ENOMEM:
+ * nothing has changed. Readers may see some of the entries before others, but
+ * each as a whole. Any thread.
  */
 int directory_change(struct directory *d, const struct directory_entry *to,
 		     unsigned int n) must_check;

@@ -12,7 +12,7 @@
 #define RETRY_COUNT	    2
 #define BUSY_POLL_MAX	    1000000 /* us */
 
-/* One line of the table. What a kernel node takes is min..max. */
+/* A line of the table. min and max are as in kernel nodes. */
 struct setting_row {
 	const char *name;
 	const char *unit;
@@ -62,24 +62,25 @@ static const struct setting_row table[] = {
 };
 _Static_assert(ARRAY_SIZE(table) == SETTINGS, "a row for each setting");
 
-/* It follows from others. */
+/* Is the setting computed from others? */
 static bool is_derived(enum setting i)
 {
 	return i == SETTING_LND_TIMEOUT;
 }
 
-/* It stays at its default, as far as this release goes. */
+/* Does this release know only the default of the setting? */
 static bool is_fixed(enum setting i)
 {
 	return i == SETTING_RECOVERY_INTERVAL;
 }
 
-/* Of discovery, as kernel nodes count: 0 is off, 1 is on. */
+/* The values of discovery as users see them: 0 is off, 1 is on, as in kernel
+ * nodes. */
 static const enum ulnet_discovery modes[] = { LNET_DISCOVERY_OFF,
 					      LNET_DISCOVERY_ON,
 					      LNET_DISCOVERY_VERIFY };
 
-/* What 1 is kept as. */
+/* The value that is kept for 1: times are kept in ns. */
 static uint64_t unit_of(enum setting i)
 {
 	switch (table[i].unit[0]) {
@@ -92,7 +93,7 @@ static uint64_t unit_of(enum setting i)
 	}
 }
 
-/* A fraction, which only struct ulnet_conf can have, counts as a whole. */
+/* Rounds up: struct ulnet_conf may have set a fraction of the unit. */
 static int64_t setting_value_get(const struct settings *s, enum setting i)
 {
 	uint64_t v = atomic_load_explicit(&s->value[i], memory_order_relaxed);
@@ -139,7 +140,7 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	s->value[SETTING_BUSY_POLL] = busy_poll;
 	s->value[SETTING_DISCOVERY] = conf->discovery;
 	timeout = setting_value_get(s, SETTING_TRANSACTION_TIMEOUT);
-	/* A node with a short timeout has no time for as many. */
+	/* With a short timeout there is no time for that many retries. */
 	value_set(s, SETTING_RETRY_COUNT, MIN(RETRY_COUNT, timeout - 1));
 	update_lnd_timeout(s);
 }
@@ -149,7 +150,7 @@ void settings_fini(struct settings *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* May it have this value, as far as it alone goes? */
+/* Checks @value without looking at other settings. */
 static int setting_check(enum setting i, int64_t value)
 {
 	const struct setting_row *t = &table[i];
@@ -174,7 +175,8 @@ static int setting_check(enum setting i, int64_t value)
 	return 0;
 }
 
-/* With the lock, and @value is in range: do the others allow it? */
+/* Is @value, which setting_check() has accepted, compatible with the other
+ * settings? With the lock held. */
 static bool others_allow(const struct settings *s, enum setting i,
 			 int64_t value)
 {

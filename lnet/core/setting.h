@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings: numbers of a node that may change while it runs, those of
- * "lnetctl global show". What this release acts on is kept here; the rest are
- * constants of the table in setting.c.
- *
- * Any thread reads, without locks: a message that began before a change may go
- * on with what was.
+ * Settings: numbers of a node that may change while it runs, as in "lnetctl
+ * global show". Any thread reads them without locks, so a message that began
+ * before a change may go on with the old value.
  */
 #ifndef LNET_SETTING_H
 #define LNET_SETTING_H
@@ -15,17 +12,17 @@
 #include "base/util.h"
 #include "ulnet/path.h"
 
-/* Longest timeouts, so that sums of ns never overflow. */
+/* The longest timeout, so that sums in ns do not overflow. */
 #define TIMEOUT_MAX_SEC INT32_MAX
 
-/* A ping information with more does not fit into a message. */
+/* The ping info with more interfaces would not fit into a message. */
 #define INTERFACES_LIMIT 40000
 
-/* Bits of response_tracking: operations that end when the answer is late. */
+/* Bits of response_tracking: which operations end when the answer is late. */
 #define TRACK_GETS 1u
 #define TRACK_PUTS 2u
 
-/* In the order in which they are shown. */
+/* In the order in which users see them. */
 enum setting {
 	SETTING_NUMA_RANGE,
 	SETTING_INTERFACES_MAX,
@@ -36,7 +33,7 @@ enum setting {
 	SETTING_HEALTH_SENSITIVITY,
 	SETTING_RECOVERY_INTERVAL,
 	SETTING_ROUTER_SENSITIVITY,
-	SETTING_LND_TIMEOUT, /* follows from two others */
+	SETTING_LND_TIMEOUT, /* computed from two others */
 	SETTING_RESPONSE_TRACKING,
 	SETTING_RECOVERY_LIMIT,
 	SETTING_RECOVERY_MAX,
@@ -47,10 +44,10 @@ enum setting {
 };
 
 struct settings {
-	pthread_mutex_t lock; /* of writers: values depend on each other */
+	pthread_mutex_t lock; /* for writers: values depend on each other */
 	_Atomic uint64_t value[SETTINGS]; /* times: ns */
-	/* Is called after a change of discovery, with the lock. Immutable after
-	 * open; NULL: nobody is to know. */
+	/* Called after a change of discovery, with the lock held. Immutable
+	 * after open; may be NULL. */
 	void (*discovery_changed)(struct settings *s);
 };
 
@@ -66,7 +63,7 @@ void settings_fini(struct settings *s);
 						  memory_order_relaxed); \
 	}
 
-/* ns; a limit of 0 is none */
+/* In ns; recovery_limit 0: no limit. */
 SETTING_READER(uint64_t, transaction_timeout, SETTING_TRANSACTION_TIMEOUT)
 SETTING_READER(uint64_t, lnd_timeout, SETTING_LND_TIMEOUT)
 SETTING_READER(uint64_t, recovery_limit, SETTING_RECOVERY_LIMIT)

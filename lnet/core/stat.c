@@ -6,7 +6,7 @@
 static const struct {
 	const char *name;
 	const char *help;
-	bool now; /* how many there are, not how many there were */
+	bool now; /* goes up and down */
 } stat_texts[STAT_COUNT] = {
 #define STAT(name, help)     { #name, help, false },
 #define STAT_NOW(name, help) { #name, help, true },
@@ -17,7 +17,7 @@ static const struct {
 
 static const struct {
 	const char *name;
-	enum lnet_stat failed; /* counts failed sends; STAT_COUNT: none does */
+	enum lnet_stat failed; /* see stat_of_cause() */
 } causes[LNET_CAUSE_COUNT] = {
 	[LNET_CAUSE_OK] = { "ok", STAT_COUNT },
 	[LNET_CAUSE_LOCAL_INTERRUPT] = { "local interrupt",
@@ -114,7 +114,7 @@ void traffic_reset(struct traffic_stats *t)
 	times_zero(&t->answered);
 }
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 static const char *stat_name_of(const char *const *names, unsigned int n,
 				unsigned int i)

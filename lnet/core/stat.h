@@ -17,27 +17,27 @@ enum lnet_stat {
 	STAT_COUNT
 };
 
-/* Messages, by their type (LNET_MSG_*), and payload through one NI or peer NI.
- */
+/* Messages by type (LNET_MSG_*), and payload bytes, through an NI or peer
+ * NI. */
 #define TRAFFIC_TYPES 4
 struct traffic {
 	stat_t count[TRAFFIC_TYPES];
 	stat_t length;
 };
-/* How long something took, each time that it was measured. */
+/* A sum of measured times. */
 struct times {
-	stat_t n;
-	stat_t ns; /* all of it together */
+	stat_t n; /* how many times were measured */
+	stat_t ns;
 };
 struct traffic_stats {
 	struct traffic send, recv, drop;
-	stat_t resent; /* messages that had another try, having failed */
-	/* PUTs and GETs, until they were sent: samples; and until their ACK or
-	 * REPLY came. */
-	struct times sending, answered;
+	stat_t resent; /* messages that were sent again after a failure */
+	struct times
+		sending; /* PUTs and GETs, until sent: one in TIMES_EVERY */
+	struct times answered; /* ... until their ACK or REPLY came */
 };
 
-/* @type: checked, as hdr_decode() does. */
+/* @type must have been checked, as hdr_decode() does. */
 static inline void traffic_add(struct traffic *t, uint32_t type,
 			       uint32_t length)
 {
@@ -52,25 +52,25 @@ static inline void times_add(struct times *t, uint64_t ns)
 	stat_add(&t->ns, ns);
 }
 
-/* Is the last message that @t has counted one to be measured? One in
- * TIMES_EVERY is. */
+/* Is the time of the message that @t has counted last to be measured? That is
+ * so for one in TIMES_EVERY. */
 #define TIMES_EVERY 16
 static inline bool times_is_turn(const struct traffic *t, uint32_t type)
 {
 	return stat_get(&t->count[type]) % TIMES_EVERY == 0;
 }
 
-/* Owner: what has been counted becomes 0. */
+/* Resets all counters but those of what is alive. Owner. */
 void cpt_stats_reset(struct lnet_cpt *cpt);
 
-/* Adds what @t has counted. Any thread. */
+/* Add what @t has counted. Any thread. */
 void traffic_sum(const struct traffic *t, struct ulnet_counts *counts);
 void times_sum(const struct times *t, struct ulnet_times *times);
 uint64_t counts_total(const struct ulnet_counts *counts);
-/* Owner. */
+/* Sets all counters to 0. Owner. */
 void traffic_reset(struct traffic_stats *t);
 
-/* The counter of a failed send's cause, or STAT_COUNT. */
+/* The counter of sends that fail with @cause, or STAT_COUNT: there is none. */
 enum lnet_stat stat_of_cause(enum ulnet_cause cause);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lnet/discovery/session.h"
 #include "lnet/message/out.h"
 #include "lnet/message/reroute.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"

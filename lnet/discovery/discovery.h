@@ -61,7 +61,7 @@ struct disc_cpt {
 	struct list late;      /* of late_claim.link */
 	struct timer gateways; /* to ask them; armed while there are routes */
 	/* Called when a peer has said that its NI @lpni is down, or not its own
-	 * any more: tells who watches the peer's connections (node/watch.h), in
+	 * any more: tells who watches the peer's connections (node/watch.c), in
 	 * a turn. */
 	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 	/* Called after disc_news(): the same for this node's own NIDs, in a

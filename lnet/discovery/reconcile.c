@@ -12,7 +12,7 @@
 #include "lnet/discovery/recovery.h"
 #include "lnet/discovery/session.h"
 #include "lnet/message/reroute.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"

@@ -6,7 +6,7 @@
 #include "base/backoff.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/out.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/nid/nid.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/provenance.h"

@@ -9,10 +9,11 @@
 #include "lnet/message/tamper.h"
 #include "lnet/net/net.h"
 
-/* Where rules meet a message. The answer to a GET has the GET's header. */
-enum fault_place { ARRIVES, DEPARTS, IS_ANSWERED };
+/* At which point a message meets the rules. A REPLY has no header of its own
+ * yet when it does: it has that of the GET that it answers. */
+enum fault_point { ARRIVES, DEPARTS, IS_ANSWERED };
 
-/* What has come in, of which @msg is a part, unless it DEPARTS. */
+/* The incoming message that @msg is a part of, except at DEPARTS. */
 static struct msg_in *came_in(const struct msg_out *msg)
 {
 	return container_of(msg, struct msg_in, out);
@@ -33,6 +34,7 @@ static int inject_status_of(enum ulnet_cause cause)
 	}
 }
 
+/* Counts a fault that could not be made. */
 static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
@@ -44,13 +46,13 @@ static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 			 lnet_nid_format(peer, nid, sizeof(nid)));
 }
 
-static void decide(const struct msg_out *msg, enum fault_place place,
+static void decide(const struct msg_out *msg, enum fault_point point,
 		   struct fault_hit *hit)
 {
 	const struct fault_set *set = container_of(
 		msg_cpt(msg->cpt)->faults, const struct fault_set, does);
 	const struct lnet_hdr *hdr = &msg->hdr;
-	bool answer = place == IS_ANSWERED;
+	bool answer = point == IS_ANSWERED;
 	const struct fault_look look = {
 		.source = answer ? &hdr->dest_nid : &hdr->src_nid,
 		.dest = answer ? &hdr->src_nid : &hdr->dest_nid,
@@ -58,32 +60,32 @@ static void decide(const struct msg_out *msg, enum fault_place place,
 		.type = answer ? LNET_MSG_REPLY : hdr->type,
 		.portal = hdr->portal,
 		.length = answer ? came_in(msg)->mlength : hdr->payload_length,
-		.sending = place != ARRIVES,
+		.sending = point != ARRIVES,
 		.now = loop_now(msg->cpt->loop),
 	};
 
 	fault_decide(set->rule, set->n, &look, hit);
 }
 
-/* False: there is no room for one more that is delayed. */
-static bool delay(struct msg_out *msg, enum fault_place place, uint64_t ns)
+/* Returns false if there is no room for one more delayed message. */
+static bool delay(struct msg_out *msg, enum fault_point point, uint64_t ns)
 {
-	if (place == ARRIVES)
+	if (point == ARRIVES)
 		return tamper_delay(came_in(msg), ns);
-	if (place == IS_ANSWERED)
+	if (point == IS_ANSWERED)
 		return tamper_delay_answer(came_in(msg), ns);
 	out_delay(msg, ns);
 	return true;
 }
 
-/* Nothing of @msg leaves, and nothing of the connections that it would have
- * used is touched. The path was tried, and the event names it. A REPLY that
- * fails has no other path; the peer's LND hears that there is none, and the
+/* Makes @msg fail without sending anything, or touching the connections that it
+ * would have used. For an operation that is a failed attempt on its path. A
+ * REPLY is not sent again: the peer's LND hears that there is none, and the
  * peer's GET waits for it in vain. */
-static void inject_fail(struct msg_out *msg, enum fault_place place,
+static void inject_fail(struct msg_out *msg, enum fault_point point,
 			enum ulnet_cause cause)
 {
-	if (place == IS_ANSWERED) {
+	if (point == IS_ANSWERED) {
 		request_forget_reply(came_in(msg), inject_status_of(cause),
 				     cause);
 		return;
@@ -92,28 +94,29 @@ static void inject_fail(struct msg_out *msg, enum fault_place place,
 	out_fail_later(msg, inject_status_of(cause), cause);
 }
 
-/* As msg_faults: true if @msg does not go on. */
-static bool strike(struct msg_out *msg, enum fault_place place)
+/* Applies the rules at @point. Returns true if @msg does not go on, as the
+ * functions of struct msg_faults do. */
+static bool strike(struct msg_out *msg, enum fault_point point)
 {
 	bool made = true, stays = false;
 	struct fault_hit hit;
 
-	decide(msg, place, &hit);
-	switch (hit.act) {
-	case FAULT_NOTHING:
+	decide(msg, point, &hit);
+	switch (hit.kind) {
+	case LNET_FAULT_KINDS:
 		return false;
-	case FAULT_DROP:
+	case LNET_FAULT_DROP:
 		in_drop(came_in(msg), STAT_drop_fault);
 		return true;
-	case FAULT_FAIL:
-		inject_fail(msg, place, hit.cause);
+	case LNET_FAULT_ERROR:
+		inject_fail(msg, point, hit.cause);
 		return true;
-	case FAULT_DELAY:
-		made = stays = delay(msg, place, hit.latency_ns);
+	case LNET_FAULT_DELAY:
+		made = stays = delay(msg, point, hit.latency_ns);
 		break;
-	case FAULT_DUPLICATE:
-		/* There is one answer. */
-		if (place == IS_ANSWERED) {
+	case LNET_FAULT_DUPLICATE:
+		/* A REPLY cannot be sent twice. */
+		if (point == IS_ANSWERED) {
 			cpt_stat(msg->cpt, STAT_faults_skipped);
 			return false;
 		}
@@ -121,19 +124,19 @@ static bool strike(struct msg_out *msg, enum fault_place place)
 		if (made)
 			tamper_send_twice(msg);
 		break;
-	case FAULT_CORRUPT:
+	case LNET_FAULT_CORRUPT:
 		made = tamper_copy(msg);
 		if (made)
 			tamper_flip(msg, hit.draw);
 		break;
 	}
 	if (!made)
-		skipped(msg->cpt, place == DEPARTS ? &msg->lnd.next_hop
+		skipped(msg->cpt, point == DEPARTS ? &msg->lnd.next_hop
 						   : &came_in(msg)->from);
 	return stays;
 }
 
-/* What this node sends to itself is no traffic. */
+/* Rules do not apply to messages of this node to itself. */
 static bool fault_arrive(struct msg_in *msg)
 {
 	return !ni_is_lo(msg->out.ni) && strike(&msg->out, ARRIVES);

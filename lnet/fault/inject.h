@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rules of a node, and what they do to its messages. What a rule makes the
- * node keep is bounded as said in lnet/message/tamper.h and copy.h; a message
- * for which that is used up goes on as if no rule had struck it, and is counted
- * (faults_skipped).
+ * Applies the fault rules of a node to its messages. Delayed messages and
+ * copies are bounded (lnet/message/tamper.h): beyond that a message goes on as
+ * if no rule had struck it, and faults_skipped is counted.
  */
 #ifndef LNET_FAULT_INJECT_H
 #define LNET_FAULT_INJECT_H
@@ -11,15 +10,17 @@
 #include "lnet/fault/rule.h"
 #include "lnet/message/msgs.h"
 
-/* Immutable; a change makes a new one. Each CPT uses the one that it holds:
- * msg_cpt.faults is its @does. The rules are those of several sets. */
+/* All rules of a node: a snapshot. Immutable; a change of rules makes a new
+ * set, which may share rules with the old one. In each CPT, msg_cpt.faults
+ * points to .does of the set that it uses. */
 struct fault_set {
 	struct msg_faults does;
 	unsigned int n;
 	struct fault_rule *rule[];
 };
 
-/* A set with room for @n rules, and none yet. NULL: no memory. free(). */
+/* Returns a set with room for @n rules, and none in it yet, for free(). NULL:
+ * no memory. */
 struct fault_set *fault_set_new(unsigned int n);
 
 #endif

@@ -10,25 +10,24 @@
 #define FAULT_REQUESTS (LNET_FAULT_PUT | LNET_FAULT_GET)
 #define FAULT_MESSAGES (FAULT_REQUESTS | LNET_FAULT_ACK | LNET_FAULT_REPLY)
 
-/* Bits of types. */
+/* Bits of kinds[].where. */
 #define RECEIVING 1
 #define SENDING	  2
 
-/* What each kind does, and needs. */
+/* Where each kind of rule applies, and what it needs. */
 static const struct {
-	enum fault_act act;
 	unsigned int where;
-	bool latency; /* has one */
-	bool payload; /* is about messages with a payload only */
+	bool latency; /* the rule has one */
+	bool payload; /* only for messages with a payload */
 } kinds[LNET_FAULT_KINDS] = {
-	[LNET_FAULT_DROP] = { FAULT_DROP, RECEIVING, false, false },
-	[LNET_FAULT_DELAY] = { FAULT_DELAY, RECEIVING | SENDING, true, false },
-	[LNET_FAULT_DUPLICATE] = { FAULT_DUPLICATE, SENDING, false, false },
-	[LNET_FAULT_CORRUPT] = { FAULT_CORRUPT, SENDING, false, true },
-	[LNET_FAULT_ERROR] = { FAULT_FAIL, SENDING, false, false },
+	[LNET_FAULT_DROP] = { RECEIVING, false, false },
+	[LNET_FAULT_DELAY] = { RECEIVING | SENDING, true, false },
+	[LNET_FAULT_DUPLICATE] = { SENDING, false, false },
+	[LNET_FAULT_CORRUPT] = { SENDING, false, true },
+	[LNET_FAULT_ERROR] = { SENDING, false, false },
 };
 
-/* LNET_FAULT_* of each type of messages. */
+/* The LNET_FAULT_* bit of each type of message. */
 static const uint32_t type_bits[FAULT_TYPES] = {
 	LNET_FAULT_ACK,
 	LNET_FAULT_PUT,
@@ -45,7 +44,7 @@ static bool causes_make_sense(const struct ulnet_fault *f)
 	return f->kind == LNET_FAULT_DROP || !f->causes;
 }
 
-/* Is there a message that the filters let pass? */
+/* Can any message pass the filters? */
 static bool filters_make_sense(const struct ulnet_fault *f)
 {
 	if (f->messages & ~FAULT_MESSAGES)
@@ -77,7 +76,7 @@ static uint64_t rule_draw(const struct fault_rule *rule, uint64_t n)
 	return hash_u64(n, rule->seed);
 }
 
-/* The moment in the @n-th interval. */
+/* The random moment in the @n-th interval, ns. */
 static uint64_t interval_moment(const struct fault_rule *rule, uint64_t n)
 {
 	uint64_t ns = interval_ns(rule);
@@ -113,16 +112,10 @@ static bool nid_fits(const struct ulnet_nid *pattern,
 	return lnet_nid_eq(pattern, &net);
 }
 
-static enum fault_act rule_act(const struct ulnet_fault *f)
+/* The kind of what the rule does: with causes, LNET_FAULT_DROP is an error. */
+static enum ulnet_fault_kind rule_kind(const struct ulnet_fault *f)
 {
-	return f->causes ? FAULT_FAIL : kinds[f->kind].act;
-}
-
-static bool rule_is_here(const struct ulnet_fault *f, bool sending)
-{
-	unsigned int where = f->causes ? SENDING : kinds[f->kind].where;
-
-	return where & (sending ? SENDING : RECEIVING);
+	return f->causes ? LNET_FAULT_ERROR : f->kind;
 }
 
 static bool type_fits(const struct ulnet_fault *f,
@@ -141,7 +134,9 @@ static bool type_fits(const struct ulnet_fault *f,
 static bool rule_is_about(const struct ulnet_fault *f,
 			  const struct fault_look *look)
 {
-	return rule_is_here(f, look->sending) && type_fits(f, look) &&
+	return kinds[rule_kind(f)].where &
+		       (look->sending ? SENDING : RECEIVING) &&
+	       type_fits(f, look) &&
 	       (look->length || !kinds[f->kind].payload) &&
 	       nid_fits(&f->source, look->source) &&
 	       nid_fits(&f->dest, look->dest) &&
@@ -159,8 +154,9 @@ static bool rate_strikes(const struct fault_rule *rule, uint64_t n)
 	return rule_draw(rule, n / rate) % rate == n % rate;
 }
 
-/* Each interval has its moment, and so has the time after each hit if these
- * are random. Of CPTs that come at the same time one finds its rule due. */
+/* Strikes from the random moment of each interval on or, with .random, from a
+ * random moment after the last strike. If several CPTs call this at the same
+ * time, it is true for one of them. */
 static bool interval_strikes(struct fault_rule *rule, uint64_t now)
 {
 	uint64_t due = atomic_load(&rule->due), ns = interval_ns(rule), next;
@@ -194,7 +190,7 @@ static enum ulnet_cause pick_cause(uint32_t causes, uint64_t draw)
 void fault_decide(struct fault_rule *const *rules, unsigned int n,
 		  const struct fault_look *look, struct fault_hit *hit)
 {
-	hit->act = FAULT_NOTHING;
+	hit->kind = LNET_FAULT_KINDS;
 	for (unsigned int i = 0; i < n; i++) {
 		struct fault_rule *rule = rules[i];
 		uint64_t seen;
@@ -205,7 +201,7 @@ void fault_decide(struct fault_rule *const *rules, unsigned int n,
 		if (!rule_strikes(rule, look, seen))
 			continue;
 		atomic_fetch_add(&rule->struck[look->type], 1);
-		hit->act = rule_act(&rule->is);
+		hit->kind = rule_kind(&rule->is);
 		hit->latency_ns = rule->is.latency * NSEC_PER_USEC;
 		hit->draw = rule_draw(rule, ~seen);
 		hit->cause = pick_cause(rule->is.causes, hit->draw);
@@ -213,7 +209,7 @@ void fault_decide(struct fault_rule *const *rules, unsigned int n,
 	}
 }
 
-/* ---- what there is to know ---- */
+/* ---- counters, and comparing ---- */
 
 void fault_rule_reset(struct fault_rule *rule)
 {

@@ -34,40 +34,40 @@ enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
 struct resend_plan {
 	enum resend_how how;
 	uint64_t at;		  /* ns: when the next try begins */
-	struct paths_tried tried; /* then */
-	struct path_want want;
+	struct failed_paths failed; /* then */
+	struct path_request request;
 	struct path path; /* its path */
 };
 
-/* How often @msg was tried over @path, says @tried; if another CPT owns the
- * gateway of @path, how often over any path to that gateway. */
+/* How often @msg was tried over @path, according to @failed; if another CPT
+ * owns the gateway of @path, how often over any path to that gateway. */
 static unsigned int tries_over(const struct msg_out *msg,
-			       const struct paths_tried *tried,
+			       const struct failed_paths *failed,
 			       const struct path *path)
 {
 	const struct ulnet_nid *hop =
 		path->route ? &path->route->gateway : &msg->target;
 
 	if (!path->ni)
-		return path_tries_by(msg->cpt, tried, hop);
-	return tried_count(tried, &path->ni->lnd.nid,
-			   path->lpni ? &path->lpni->nid : hop);
+		return failed_paths_by(msg->cpt, failed, hop);
+	return failed_paths_count(failed, &path->ni->lnd.nid,
+				  path->lpni ? &path->lpni->nid : hop);
 }
 
-/* How @msg, whose path is one of plan->tried now, goes on. */
+/* How @msg, whose path is one of plan->failed now, goes on. */
 static enum resend_how resend_how(const struct msg_out *msg,
 				  struct resend_plan *plan)
 {
-	const struct paths_tried *tried = &plan->tried;
+	const struct failed_paths *failed = &plan->failed;
 	unsigned int n;
 
-	out_path_want(msg, tried, &plan->want);
-	if (path_select(msg->cpt, &plan->want, &plan->path, NULL))
+	out_path_request(msg, failed, &plan->request);
+	if (path_select(msg->cpt, &plan->request, &plan->path, NULL))
 		return RESEND_NOT;
-	n = tries_over(msg, tried, &plan->path);
-	if (!n && tried->n < PATHS_TRIED_MAX)
+	n = tries_over(msg, failed, &plan->path);
+	if (!n && failed->n < FAILED_PATHS_MAX)
 		return RESEND_ELSEWHERE;
-	if (n == MIN(tried->n, PATHS_TRIED_MAX)) /* there is no other path */
+	if (n == MIN(failed->n, FAILED_PATHS_MAX)) /* there is no other path */
 		return RESEND_NOT;
 	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
 }
@@ -92,10 +92,10 @@ static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 
 	if (!is_wanted(msg))
 		return false;
-	plan->tried.n = 0;
+	plan->failed.n = 0;
 	if (msg->again)
-		plan->tried = msg->again->tried;
-	tried_add(&plan->tried, &msg->ni->lnd.nid, &msg->lpni->nid);
+		plan->failed = msg->again->failed;
+	failed_paths_add(&plan->failed, &msg->ni->lnd.nid, &msg->lpni->nid);
 	plan->how = resend_how(msg, plan);
 	plan->at = now + pause_before(msg, plan->how);
 	return plan->how != RESEND_NOT && plan->at < msg->deadline;
@@ -118,9 +118,9 @@ static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
 		msg->again = calloc(1, sizeof(*msg->again));
 	if (!msg->again)
 		return false;
-	msg->again->tried = plan->tried;
+	msg->again->failed = plan->failed;
 	msg->again->repeats += plan->how == RESEND_REPEAT;
-	msg->tries = plan->tried.n;
+	msg->tries = plan->failed.n;
 	return true;
 }
 
@@ -136,7 +136,7 @@ static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 	struct lnet_cpt *cpt = msg->cpt;
 
 	return plan->path.ni && out_sender(cpt, &msg->target) == cpt &&
-	       !path_take(cpt, &plan->want, &plan->path);
+	       !path_take(cpt, &plan->request, &plan->path);
 }
 
 static bool resend_after(struct msg_out *msg, int status,
@@ -226,7 +226,7 @@ static enum lnd_blame blame(const struct msg_out *msg, int status,
 /* Was this try's transmission begun? */
 static bool end_has_left(const struct msg_out *msg)
 {
-	return msg->tries > (msg->again ? msg->again->tried.n : 0);
+	return msg->tries > (msg->again ? msg->again->failed.n : 0);
 }
 
 /* When a message was given up, an LND says only how far the message had come,

@@ -21,7 +21,7 @@
 #define LNET_END_H
 
 #include "lnet/core/cpt.h"
-#include "lnet/path/tried.h"
+#include "lnet/path/select.h"
 
 struct msg_out;
 struct lnet_ni;
@@ -29,7 +29,7 @@ struct lnet_peer_ni;
 
 /* What is known of a message's failed tries. */
 struct msg_again {
-	struct paths_tried tried;
+	struct failed_paths failed;
 	uint32_t repeats; /* of tries over a path that was tried before */
 	/* Of the next path, if it is chosen, as it was then: */
 	uint64_t topology; /* cpt.topology */

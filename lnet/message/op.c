@@ -49,8 +49,9 @@ static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 		ev->path_local = LNET_NID_ANY;
 		ev->path_peer = LNET_NID_ANY;
 		ev->path_hop = LNET_NID_ANY;
-	} else if (unlikely(req->again && req->again->tried.n == req->tries)) {
-		tried_last(&req->again->tried, &ev->path_local, &ev->path_peer);
+	} else if (unlikely(req->again && req->again->failed.n == req->tries)) {
+		failed_paths_last(&req->again->failed, &ev->path_local,
+				  &ev->path_peer);
 		ev->path_hop = ev->path_peer;
 	} else {
 		ev->path_local = req->hdr.src_nid;

@@ -200,36 +200,37 @@ bool out_keeps_path(const struct msg_out *msg)
 	return out_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
 }
 
-void out_path_want(const struct msg_out *msg, const struct paths_tried *tried,
-		   struct path_want *want)
+void out_path_request(const struct msg_out *msg,
+		      const struct failed_paths *failed,
+		      struct path_request *request)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
-	bool leaves = msg->flags & MSG_PREFERS && (tried || !out_has_ni(msg));
+	bool leaves = msg->flags & MSG_PREFERS && (failed || !out_has_ni(msg));
 
-	want->src = leaves ? &any : &msg->want_ni;
-	want->dst = &msg->target;
-	want->tried = tried;
-	want->hop = msg->hop;
-	want->flags = out_path_flags(msg);
+	request->src = leaves ? &any : &msg->want_ni;
+	request->dst = &msg->target;
+	request->failed = failed;
+	request->hop = msg->hop;
+	request->flags = out_path_flags(msg);
 	if (leaves)
-		want->flags &= PATH_CALLER;
+		request->flags &= PATH_CALLER;
 	if (msg->role == OUT_OP && msg->op->md->options & LNET_MD_NUMA_NODE) {
-		want->flags |= PATH_NEAR;
-		want->numa_node = msg->op->md->numa_node;
+		request->flags |= PATH_NEAR;
+		request->numa_node = msg->op->md->numa_node;
 	}
 }
 
-static const struct paths_tried *out_tried(const struct msg_out *msg)
+static const struct failed_paths *out_failed_paths(const struct msg_out *msg)
 {
-	return msg->again ? &msg->again->tried : NULL;
+	return msg->again ? &msg->again->failed : NULL;
 }
 
 int out_select(const struct msg_out *msg, struct path *path)
 {
-	struct path_want want;
+	struct path_request request;
 
-	out_path_want(msg, out_tried(msg), &want);
-	return path_select(msg->cpt, &want, path, NULL);
+	out_path_request(msg, out_failed_paths(msg), &request);
+	return path_select(msg->cpt, &request, path, NULL);
 }
 
 bool out_can_leave(const struct msg_out *msg)
@@ -274,19 +275,19 @@ void out_forget_path(struct msg_out *msg)
  * there. */
 static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 {
-	struct path_want want;
+	struct path_request request;
 	struct path path;
 	int rc;
 
-	out_path_want(msg, out_tried(msg), &want);
+	out_path_request(msg, out_failed_paths(msg), &request);
 	if (to_gateway) {
-		want.src = &msg->gateway_from;
-		want.dst = &msg->gateway;
-		want.hop = NULL;
-		want.flags &= ~(PATH_EXACT | PATH_FORWARD);
-		want.flags |= PATH_HOP;
+		request.src = &msg->gateway_from;
+		request.dst = &msg->gateway;
+		request.hop = NULL;
+		request.flags &= ~(PATH_EXACT | PATH_FORWARD);
+		request.flags |= PATH_HOP;
 	}
-	rc = path_get(msg->cpt, &want, &path);
+	rc = path_get(msg->cpt, &request, &path);
 	if (rc)
 		return rc;
 	if (to_gateway)

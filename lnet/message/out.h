@@ -23,8 +23,8 @@ struct lnet_op;
 struct lnet_peer_ni;
 struct msg_again;
 struct path;
-struct path_want;
-struct paths_tried;
+struct path_request;
+struct failed_paths;
 
 enum out_role {
 	OUT_OP,	     /* a PUT or GET of ours; part of an operation */
@@ -173,10 +173,11 @@ bool out_keeps_path(const struct msg_out *msg);
 
 /* ---- the path ---- */
 
-/* What to look for, for the next try of @msg, when all of @tried have failed.
- * @want lives as long as @msg and @tried. */
-void out_path_want(const struct msg_out *msg, const struct paths_tried *tried,
-		   struct path_want *want);
+/* What to look for, for the next try of @msg, when all paths in @failed have
+ * failed. @request lives as long as @msg and @failed. */
+void out_path_request(const struct msg_out *msg,
+		      const struct failed_paths *failed,
+		      struct path_request *request);
 /* path_select() for the next try of @msg, with what that returns. */
 int out_select(const struct msg_out *msg, struct path *path);
 

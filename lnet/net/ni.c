@@ -42,7 +42,7 @@ static void ni_cpt_init(struct lnet_ni *ni, struct ni_cpt *nc,
 	list_init(&nc->queue);
 }
 
-/* ---- what it is to be ---- */
+/* ---- configuration ---- */
 
 static int ni_conf_check(const struct lnd *lnd,
 			 const struct ulnet_ni_conf *conf)
@@ -62,7 +62,7 @@ static bool nid_is_usable(const struct ulnet_nid *nid)
 	return !lnet_nid_is_any(nid) && nid_is_sane(nid);
 }
 
-/* The address of an NI that is named by its NID alone. */
+/* The interface name of an NI for which none is known: its address. */
 static void name_of_nid(const struct ulnet_nid *nid,
 			char name[LNET_INTERFACE_SIZE])
 {
@@ -73,7 +73,7 @@ static void name_of_nid(const struct ulnet_nid *nid,
 		 (int)MIN(strcspn(text, "@"), LNET_INTERFACE_SIZE - 1U), text);
 }
 
-/* By interface: its address becomes that of @ni. */
+/* Sets the address of @ni to that of the interface. */
 static int ni_resolve_interface(struct lnet_ni *ni, const char *interface)
 {
 	const struct lnd *lnd = ni->lnd.lnd;
@@ -110,7 +110,7 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 		return -EINVAL;
 	if (ni_is_lo(ni))
 		return 0;
-	/* The system knows nothing of simulated devices. */
+	/* The system does not know simulated devices. */
 	if (lnd->resolve && !ni->lnd.fabric)
 		rc = lnd->resolve(NULL, nid, ni->lnd.interface);
 	if (rc)
@@ -130,7 +130,7 @@ static int tunable_find(const struct lnd *lnd, const char *name)
 	return -ENOENT;
 }
 
-/* Sets one; @given has a bit for each that was set before. */
+/* Sets a tunable; *@given has a bit for each that was set before. */
 static int ni_tune(struct lnet_ni *ni, const struct ulnet_tunable *t,
 		   uint32_t *given)
 {
@@ -278,7 +278,7 @@ int ni_start(struct lnet_ni *ni)
 	return rc;
 }
 
-/* ---- what there is to know ---- */
+/* ---- information ---- */
 
 static void failures_sum(const stat_t *failed, struct ulnet_failures *f)
 {
@@ -361,7 +361,6 @@ void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt)
 	credits_set(&nc->credits_min, credits_get(&nc->credits));
 }
 
-/* Whoever comes last sees what the other CPTs did before. */
 void ni_let_go(struct lnet_ni *ni)
 {
 	if (atomic_fetch_sub(&ni->live, 1) == 1) {

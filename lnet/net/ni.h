@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local interfaces.
+ * Local interfaces (NIs).
  *
- * An NI is made by the control side, and lives until each CPT has let it go:
- * the CPT's part goes when the LND has stopped there and no message on that CPT
- * uses the NI. What CPTs share is immutable, atomic, or split by CPT.
+ * The control side creates an NI. It is freed when each CPT has let it go,
+ * which a CPT does once the LND has stopped there and none of its messages uses
+ * the NI. Members are immutable, atomic, or split by CPT (struct ni_cpt).
  */
 #ifndef LNET_NI_H
 #define LNET_NI_H
@@ -22,55 +22,55 @@ struct msg_out;
 enum ni_state { NI_INIT, NI_ACTIVE, NI_DELETING, NI_STATES };
 extern const struct fsm_state ni_states[NI_STATES];
 
-/* What policies say of it (path/ruling.h). */
-struct ni_ruling {
-	uint64_t in; /* cpt.rules; another number: nothing any more */
+/* What policies say of a local NI (path/verdict.h). */
+struct ni_verdict {
+	uint64_t as_of; /* valid while cpt.rules has this value */
 	uint32_t priority, net_priority;
 };
 
-/* An NI's share on one CPT. Owner: that CPT. */
+/* The part of an NI that a CPT owns. */
 struct ni_cpt {
-	uint32_t refs; /* messages that use it, +1 while the LND runs here */
+	uint32_t refs; /* messages that use it, and 1 until the LND stops */
 	int32_t credits_max;
-	_Atomic int32_t credits; /* one writer; negative: messages queued */
+	_Atomic int32_t credits; /* one writer; negative: so many queued */
 	_Atomic int32_t credits_min;
-	struct list first; /* of msg_out.link, waiting for a credit, before: */
-	struct list queue;
-	uint64_t use; /* when last chosen: a sequence number */
-	struct ni_ruling ruling; /* path/ruling.c's */
-	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
-	_Atomic uint64_t heard; /* ns: when a message came last; one writer */
+	/* of msg_out.link: messages that wait for credits, .first before: */
+	struct list first, queue;
+	uint64_t use; /* number of the choice that took it last */
+	struct ni_verdict verdict;
+	uint64_t lost_in;	/* turn of the last loss of health; 0: none */
+	_Atomic uint64_t heard; /* ns: last message received; one writer */
 	stat_t failed[LNET_CAUSE_COUNT]; /* sends, by cause */
 	bool stopped;
-	struct work shutdown; /* it was deleted: nis.c's */
-	struct list leaving;  /* ... whole_cpt.leaving */
+	struct work shutdown; /* node/nis.c: shuts a deleted NI down */
+	struct list leaving;  /* in whole_cpt.leaving until then */
 	struct lnet_ni *ni;
 	struct lnet_cpt *on;
-	int32_t counted; /* node_check()'s */
+	int32_t counted; /* sim/check.c */
 	struct traffic_stats traffic;
 };
 
 struct lnet_ni {
-	struct lnd_ni lnd; /* what its LND sees */
+	struct lnd_ni lnd; /* the part that its LND sees */
 	struct lnet *node;
 	uint32_t segment; /* lnet/nid/nid.h */
-	uint64_t bit; /* it in lnet_peer_ni.connecting_from and connected_from:
-		       * another one's, too, if 64 have come since */
+	uint64_t bit; /* in lnet_peer_ni.connecting_from and connected_from; the
+		       * same for NIs that were started 64 apart */
 	uint32_t credits_max;
 	uint32_t peer_credits;
 	uint32_t peer_buffer_credits;
 	int32_t peer_timeout;		     /* s; < 0: never */
-	int64_t tunables[LNET_TUNABLES_MAX]; /* as lnd.tunables */
+	int64_t tunables[LNET_TUNABLES_MAX]; /* values, for lnd.tunables */
 	struct fsm fsm;			     /* control side */
-	bool *gone;	/* NULL, or set when it is freed (node_set_gone) */
+	bool *gone;	/* NULL, or for node_set_gone() when it is freed */
 	atomic_bool up; /* no hard failure */
 	_Atomic int32_t health; /* 0 .. LNET_HEALTH_MAX */
-	atomic_bool recovering; /* a CPT takes care of that (recovery.c): */
-	atomic_uint recovery_silent;	/* pings in a row without an answer */
-	atomic_bool deaf; /* nobody answers, nor is heard: a router says that it
-			   * is down (recovery.c) */
-	_Atomic uint64_t recovery_next; /* ns: then comes the next; 0: none */
-	atomic_uint live;	/* CPTs that have not let go */
+	/* discovery/recovery.c: */
+	atomic_bool recovering;	     /* a CPT sends recovery pings */
+	atomic_uint recovery_silent; /* those without an answer, in a row */
+	atomic_bool deaf; /* nothing is received: routers report it as down */
+	_Atomic uint64_t recovery_next; /* ns: of the next ping; 0: none */
+	atomic_uint live;		/* CPTs that have not let it go */
 	struct ni_cpt *cpt;	/* by CPT index */
 };
 
@@ -89,7 +89,8 @@ static inline uint32_t ni_segment(const struct lnet_ni *ni)
 	return ni->segment;
 }
 
-/* Of a router's buffers, what one peer NI may have that sends through it. */
+/* How many of a router's buffers a peer NI may use for messages that it sends
+ * through this node. */
 static inline uint32_t ni_buffer_credits(const struct lnet_ni *ni)
 {
 	return ni->peer_buffer_credits ? ni->peer_buffer_credits
@@ -121,34 +122,36 @@ static inline int32_t credits_get(const _Atomic int32_t *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-/* Control side: makes an NI, whose NID is known from now on; its LND is not
- * started. ni_free() undoes it. */
+/* Creates an NI and finds its NID; does not start its LND. For ni_free().
+ * Control side. */
 int ni_make(struct lnet *node, const struct lnd *lnd,
 	    const struct ulnet_ni_conf *conf, struct lnet_ni **ni_p) must_check;
-/* Starts its LND; it is not in use yet. On error it is as before. */
+/* Starts the LND of an NI that is not used yet. On error nothing has
+ * changed. */
 int ni_start(struct lnet_ni *ni) must_check;
-/* Frees an NI that was not started, or that every CPT has let go of. */
+/* Frees an NI that was not started, or that every CPT has let go. */
 void ni_free(struct lnet_ni *ni);
 
-/* Any thread: notes the state, and says it in the log. Was it another one? */
+/* Sets whether @ni is up, and logs a change, with @why it is down. Returns true
+ * if it was a change. Any thread. */
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why);
 
-/* As lnet_ni_info(3). The caller keeps @ni alive; any thread. */
+/* As lnet_ni_info(3). The caller must keep @ni from being freed. Any thread. */
 void ni_info(const struct lnet_ni *ni, struct ulnet_ni_info *info);
-/* CPT: what has been counted here becomes 0. */
+/* Resets the counters of @cpt's part. Thread: @cpt's. */
 void ni_stats_reset(struct lnet_ni *ni, const struct lnet_cpt *cpt);
 
-/* As lnd_upcalls has them. */
+/* As in lnd_upcalls. */
 void upcall_ni_stopped(struct lnd_ni *lnd, unsigned int cpt);
 unsigned int upcall_ni_cpt_of(const struct lnd_ni *lnd,
 			      const struct ulnet_nid *nid);
 bool upcall_large_nids(const struct lnd_ni *lnd);
 uint64_t upcall_lnd_timeout(const struct lnd_ni *lnd);
 
-/* A CPT does not use the NI any more. */
+/* The calling CPT does not use the NI any more. */
 void ni_let_go(struct lnet_ni *ni);
 
-/* CPT @cpt: a message takes the NI in use, and lets it go. */
+/* A message on @cpt begins to use the NI; ends. */
 static inline void ni_ref(struct lnet_ni *ni, unsigned int cpt)
 {
 	ni->cpt[cpt].refs++;

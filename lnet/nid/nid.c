@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NIDs, nets and process ids as values and as texts. Lists of them are
- * nidlist.c; host names are nobody's here.
+ * NIDs, nets and process ids as values and as texts. Host names are not
+ * resolved.
  */
 #include "ulnet/nid.h"
 
@@ -16,7 +16,8 @@
 
 #define PID_ANY_TEXT "LNET_PID_ANY"
 
-/* No name may begin another one: lnet_net_type_take() takes the first. */
+/* No name may be a prefix of another one: lnet_net_type_take() takes the first
+ * that fits. */
 static const struct lnet_net_type net_types[] = {
 	{ LNET_TYPE_SOCK, LNET_ADDR_IP, "tcp", true },
 	{ LNET_TYPE_O2IB, LNET_ADDR_IP, "o2ib", true },
@@ -33,9 +34,7 @@ static const struct lnet_net_type net_types[] = {
 
 const struct lnet_net_type *lnet_net_type_find(uint32_t type)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(net_types); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(net_types); i++)
 		if (net_types[i].type == type)
 			return &net_types[i];
 	return NULL;
@@ -64,7 +63,7 @@ static struct ulnet_nid nid_on(uint32_t net)
 	};
 }
 
-/* A net's type has 16 bits, a NID's 8, of which 0xff means any. */
+/* The type of a net has 16 bits, that of a NID 8, where 0xff means any. */
 static bool net_has_nids(uint32_t net)
 {
 	return LNET_NET_TYPE(net) < 0xff;
@@ -100,7 +99,7 @@ int lnet_nid_cmp(const struct ulnet_nid *a, const struct ulnet_nid *b)
 	return memcmp(a, b, sizeof(*a));
 }
 
-/* The type of a net that has a name, or NULL. */
+/* The type of @net, or NULL if the net cannot be written by name. */
 static const struct lnet_net_type *named_type(uint32_t net)
 {
 	const struct lnet_net_type *t = lnet_net_type_find(LNET_NET_TYPE(net));
@@ -154,13 +153,13 @@ static bool print_addr(struct lnet_text_out *out, const struct ulnet_nid *nid)
 	return true;
 }
 
-/* What no name or number can say: "a4d0029:1@<17:3>". */
+/* Prints a NID that has no other form as hexadecimal words: "a4d0029:1@<17:3>".
+ */
 static void print_words(struct lnet_text_out *out, const struct ulnet_nid *nid)
 {
 	size_t len = MIN((size_t)nid->size + 4, sizeof(nid->addr));
-	size_t i;
 
-	for (i = 0; i < len; i += 4)
+	for (size_t i = 0; i < len; i += 4)
 		lnet_text_printf(out, "%s%x", i == 0 ? "" : ":",
 				 get_be32(nid->addr + i));
 	lnet_text_printf(out, "@");
@@ -215,7 +214,7 @@ char *lnet_id_format(const struct ulnet_id *id, char *buf, size_t size)
 	return buf;
 }
 
-/* A leading 0 is octal to some readers and decimal to others: refused. */
+/* Refuses leading zeros: some programs would read them as octal. */
 static int nid_take_decimal(struct lnet_text *t, uint32_t max,
 			    uint32_t *value_p)
 {
@@ -397,7 +396,7 @@ static int nid_take_pid(struct lnet_text *t, uint32_t *pid_p)
 	rc = nid_take_decimal(t, LNET_PID_USERFLAG - 1, &pid);
 	if (rc)
 		return rc;
-	/* all bits set has its own text */
+	/* Only PID_ANY_TEXT stands for this one. */
 	if ((pid | flag) == LNET_PID_ANY)
 		return -EINVAL;
 	*pid_p = pid | flag;
@@ -408,9 +407,8 @@ int lnet_id_parse(const char *text, struct ulnet_id *id_p)
 {
 	struct lnet_text t = lnet_text_of(text, strlen(text), NULL);
 	struct ulnet_id id;
-	int rc;
+	int rc = nid_take_pid(&t, &id.pid);
 
-	rc = nid_take_pid(&t, &id.pid);
 	if (rc)
 		return rc;
 	if (!lnet_text_take(&t, '-'))

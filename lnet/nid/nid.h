@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NIDs and pids that come from others. */
+/* Checks and comparisons of NIDs and pids. */
 #ifndef LNET_NID_H
 #define LNET_NID_H
 
 #include "base/util.h"
 #include "ulnet/lnet.h"
 
-/* Has the NID the one form that its address has: a size that there is, and
- * nothing behind a short address? NIDs are compared and hashed as bytes, so one
- * peer would have many names otherwise. LNET_NID_ANY passes. */
+/* Has a NID from the wire a valid size, and only zeros after a short address?
+ * NIDs are compared and hashed as bytes, so that otherwise one peer could have
+ * many NIDs. True for LNET_NID_ANY. */
 bool nid_is_sane(const struct ulnet_nid *nid);
 
 /*
- * A segment: those NIDs of a net whose interfaces can send to each other. They
- * have addresses of one family, since nothing goes between IPv4 and IPv6. It is
- * said by a number: the size of the addresses above the number of the net.
+ * A segment: the NIDs of a net that have addresses of one family, IPv4 or IPv6.
+ * Messages go only between NIDs of the same segment. Its number is the size of
+ * the addresses (ulnet_nid.size) above the number of the net.
  */
 static inline uint32_t nid_segment(const struct ulnet_nid *nid)
 {
@@ -26,8 +26,8 @@ static inline uint32_t segment_net(uint32_t segment)
 	return segment & 0xffffff;
 }
 
-/* Are they pids of one process, both being on one NID? Of those without
- * LNET_PID_USERFLAG a NID has one process at most, whatever its number. */
+/* Do both pids, of the same NID, belong to one process? Pids without
+ * LNET_PID_USERFLAG do: a NID has at most one such process. */
 static inline bool pid_is_same(uint32_t a, uint32_t b)
 {
 	return a == b || !((a | b) & LNET_PID_USERFLAG);

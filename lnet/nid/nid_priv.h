@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What nid.c and nidlist.c share: the table of network types. Nobody else asks
- * for it.
- */
+/* What nid.c and nidlist.c share: the table of network types, and addresses. */
 #ifndef LNET_NID_PRIV_H
 #define LNET_NID_PRIV_H
 
@@ -13,7 +10,7 @@
 #define LNET_NET_NUM_MAX UINT32_C(65535)
 
 enum lnet_addr_kind {
-	LNET_ADDR_NONE,	  /* no text: words in hex */
+	LNET_ADDR_NONE,	  /* printed as hexadecimal words */
 	LNET_ADDR_IP,	  /* IPv4 or IPv6 */
 	LNET_ADDR_NUMBER, /* 32 bits */
 };
@@ -21,23 +18,25 @@ enum lnet_addr_kind {
 struct lnet_net_type {
 	uint32_t type; /* LNET_TYPE_* */
 	enum lnet_addr_kind kind;
-	const char *name; /* never NULL when there is a text form */
-	bool numbered;	  /* may the text have a net number? */
+	const char *name; /* NULL only with LNET_ADDR_NONE */
+	bool numbered;	  /* may a net number follow the name? */
 };
 
 /* The type with this number, or NULL. */
 const struct lnet_net_type *lnet_net_type_find(uint32_t type);
 
-/* Steps over the name of a type, if one comes; else NULL. */
+/* Takes the name of a type if the text continues with one; else returns
+ * NULL. */
 const struct lnet_net_type *lnet_net_type_take(struct lnet_text *t);
 
-/* Sets the address of @nid to the IPv4 or IPv6 address that @text[0..len) says.
- * False: it says none. */
+/* Parses the IPv4 or IPv6 address @text[0..len) into the size and address of
+ * @nid. Returns false if it is none. */
 bool lnet_ip_parse(const char *text, size_t len, struct ulnet_nid *nid);
-/* Prints an address of that kind. */
+/* Prints the IPv4 or IPv6 address of @nid. */
 void lnet_ip_print(struct lnet_text_out *out, const struct ulnet_nid *nid);
 
-/* 255.255.255.255@net, which stands for a whole net in rules: no end point. */
+/* Is it 255.255.255.255@net, which stands for the whole net in rules? It is the
+ * NID of no interface. */
 bool lnet_nid_is_net(const struct ulnet_nid *nid);
 
 static inline void put_be32(uint8_t *p, uint32_t v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists of NID ranges: parsed into terms grouped by net, matched, printed,
- * written out.
+ * Lists of NID ranges: parsed into terms grouped by net, matched, printed, and
+ * expanded into NIDs.
  */
 #include "ulnet/nid.h"
 
@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "lnet/nid/nid_priv.h"
 
-/* More is an error: a match walks over all of them. */
+/* Limited, because matching walks over all of them. */
 #define NIDRANGES_MAX 1024
 
 enum term_kind {
@@ -26,11 +26,11 @@ enum term_kind {
 struct term {
 	enum term_kind kind;
 	unsigned int bits;	    /* TERM_PREFIX */
-	struct ulnet_nid prefix;    /* TERM_PREFIX: size, addr; rest 0 */
+	struct ulnet_nid prefix;    /* TERM_PREFIX: only size and addr */
 	struct lnet_ranges part[4]; /* TERM_IP: all; TERM_NUMBER: [0] */
 };
 
-/* The nets of one or more nidranges, and what they say about addresses. */
+/* One or more nidranges that name the same nets. */
 struct net_terms {
 	const struct lnet_net_type *type;
 	struct lnet_ranges nums;
@@ -45,9 +45,7 @@ struct ulnet_nidlist {
 
 static void term_fini(struct term *term)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(term->part); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(term->part); i++)
 		lnet_ranges_free(&term->part[i]);
 }
 
@@ -77,12 +75,10 @@ void lnet_nidlist_free(struct ulnet_nidlist *list)
 
 static bool term_eq(const struct term *a, const struct term *b)
 {
-	size_t i;
-
 	if (a->kind != b->kind || a->bits != b->bits ||
 	    !lnet_nid_eq(&a->prefix, &b->prefix))
 		return false;
-	for (i = 0; i < ARRAY_SIZE(a->part); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(a->part); i++)
 		if (!lnet_ranges_eq(&a->part[i], &b->part[i]))
 			return false;
 	return true;
@@ -90,9 +86,7 @@ static bool term_eq(const struct term *a, const struct term *b)
 
 static bool net_has_term(const struct net_terms *net, const struct term *term)
 {
-	unsigned int i;
-
-	for (i = 0; i < net->count; i++)
+	for (unsigned int i = 0; i < net->count; i++)
 		if (net->term[i].kind == TERM_ALL ||
 		    term_eq(&net->term[i], term))
 			return true;
@@ -118,16 +112,15 @@ static int net_add_term(struct net_terms *net, struct term *term)
 	return 0;
 }
 
-/* The group of @type and @nums, made if need be. Takes what @nums owns, unless
+/* Finds or creates the group of @type and @nums. Takes what @nums owns, unless
  * it returns NULL: no memory. */
 static struct net_terms *list_net(struct ulnet_nidlist *list,
 				  const struct lnet_net_type *type,
 				  struct lnet_ranges *nums)
 {
 	struct net_terms *grown;
-	unsigned int i;
 
-	for (i = 0; i < list->count; i++) {
+	for (unsigned int i = 0; i < list->count; i++) {
 		if (list->net[i].type == type &&
 		    lnet_ranges_eq(&list->net[i].nums, nums)) {
 			lnet_ranges_free(nums);
@@ -178,7 +171,8 @@ static int parse_net_nums(struct lnet_text *t, struct lnet_ranges *nums)
 	return lnet_ranges_one(0, LNET_NET_NUM_MAX, num, nums);
 }
 
-/* What follows the name. @nums is the caller's to free, on error too. */
+/* Takes the net numbers that follow the name of a type. The caller frees @nums,
+ * on error too. */
 static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
 			 struct lnet_ranges *nums)
 {
@@ -197,7 +191,8 @@ static int take_net_nums(struct lnet_text *t, const struct lnet_net_type *type,
 					     : "this net has no number");
 }
 
-/* Is an address given by prefix? '/' in brackets is a stride. */
+/* Is the address an IPv6 address, or an IP prefix? '/' in brackets is a
+ * stride. */
 static bool looks_like_prefix(const struct lnet_text *t)
 {
 	bool inside = false;
@@ -216,9 +211,7 @@ static bool looks_like_prefix(const struct lnet_text *t)
 
 static void clear_host_bits(uint8_t *addr, size_t len, unsigned int bits)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++) {
+	for (size_t i = 0; i < len; i++) {
 		if (bits >= (i + 1) * 8)
 			continue;
 		if (bits <= i * 8)
@@ -264,16 +257,16 @@ static int parse_prefix(struct lnet_text *t, struct term *term)
 	return 0;
 }
 
-/* One address is the same term, however it has been written. */
+/* If all sets are of one number, makes the term the prefix that a single
+ * address is, so that equal terms are written alike. */
 static void simplify_ip(struct term *term)
 {
 	uint32_t byte[4];
-	size_t i;
 
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		if (!lnet_ranges_is_one(&term->part[i], &byte[i]))
 			return;
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		term->prefix.addr[i] = (uint8_t)byte[i];
 	term_fini(term);
 	term->kind = TERM_PREFIX;
@@ -282,11 +275,10 @@ static void simplify_ip(struct term *term)
 
 static int parse_ip_ranges(struct lnet_text *t, struct term *term)
 {
-	size_t i;
 	int rc;
 
 	term->kind = TERM_IP;
-	for (i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		if (i && !lnet_text_take(t, '.'))
 			return lnet_text_fail(t, t->p, "'.' was expected");
 		rc = lnet_ranges_parse(t, 0, 255, &term->part[i]);
@@ -312,7 +304,7 @@ static int parse_numbers(struct lnet_text *t, struct term *term)
 	return 0;
 }
 
-/* "*" and nothing but blanks around it */
+/* Takes the rest of the text if it is "*" with blanks around it. */
 static bool take_all(struct lnet_text *t)
 {
 	struct lnet_text copy = *t;
@@ -326,7 +318,7 @@ static bool take_all(struct lnet_text *t)
 	return true;
 }
 
-/* 255.255.255.255@net is LNet's other word for "*@net". */
+/* 255.255.255.255@net means the same as "*@net". */
 static bool is_broadcast(const struct term *term)
 {
 	return term->kind == TERM_PREFIX && term->bits == 32 &&
@@ -334,7 +326,7 @@ static bool is_broadcast(const struct term *term)
 	       get_be32(term->prefix.addr) == UINT32_MAX;
 }
 
-/* @term is the caller's to finish, on error too. */
+/* The caller calls term_fini(), on error too. */
 static int term_parse(struct lnet_text *t, enum lnet_addr_kind kind,
 		      struct term *term)
 {
@@ -360,7 +352,7 @@ static int term_parse(struct lnet_text *t, enum lnet_addr_kind kind,
 	return 0;
 }
 
-/* The net comes first: it says what its addresses look like. */
+/* Parses the net first, which says what its addresses look like. */
 static int parse_nidrange(struct lnet_text *t, struct ulnet_nidlist *list)
 {
 	const char *at = memchr(t->p, '@', (size_t)(t->end - t->p));
@@ -445,11 +437,9 @@ static bool prefix_match(const struct term *term, const struct ulnet_nid *nid)
 
 static bool ip_match(const struct term *term, const struct ulnet_nid *nid)
 {
-	size_t i;
-
 	if (!lnet_nid_is_nid4(nid))
 		return false;
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		if (!lnet_ranges_match(&term->part[i], nid->addr[i]))
 			return false;
 	return true;
@@ -479,12 +469,10 @@ static bool term_match(const struct term *term, const struct ulnet_nid *nid)
 
 static bool net_match(const struct net_terms *net, const struct ulnet_nid *nid)
 {
-	unsigned int i;
-
 	if (nid->type != net->type->type ||
 	    !lnet_ranges_match(&net->nums, LNET_NET_NUM(lnet_nid_net(nid))))
 		return false;
-	for (i = 0; i < net->count; i++)
+	for (unsigned int i = 0; i < net->count; i++)
 		if (term_match(&net->term[i], nid))
 			return true;
 	return false;
@@ -493,9 +481,7 @@ static bool net_match(const struct net_terms *net, const struct ulnet_nid *nid)
 bool lnet_nidlist_match(const struct ulnet_nidlist *list,
 			const struct ulnet_nid *nid)
 {
-	unsigned int i;
-
-	for (i = 0; i < list->count; i++)
+	for (unsigned int i = 0; i < list->count; i++)
 		if (net_match(&list->net[i], nid))
 			return true;
 	return false;
@@ -512,9 +498,7 @@ static void format_prefix(const struct term *term, struct lnet_text_out *out)
 
 static void format_ip(const struct term *term, struct lnet_text_out *out)
 {
-	size_t i;
-
-	for (i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		if (i)
 			lnet_text_printf(out, ".");
 		lnet_ranges_format(&term->part[i], out);
@@ -559,10 +543,9 @@ size_t lnet_nidlist_format(const struct ulnet_nidlist *list, char *buf,
 {
 	struct lnet_text_out out = { buf, size, 0 };
 	const struct net_terms *net;
-	unsigned int i;
 
 	for (net = list->net; net < list->net + list->count; net++) {
-		for (i = 0; i < net->count; i++) {
+		for (unsigned int i = 0; i < net->count; i++) {
 			if (out.len)
 				lnet_text_printf(&out, " ");
 			format_term(&net->term[i], &out);
@@ -572,23 +555,23 @@ size_t lnet_nidlist_format(const struct ulnet_nidlist *list, char *buf,
 	return out.len;
 }
 
-/* ---- every NID of a list ---- */
+/* ---- expanding a list into NIDs ---- */
 
 struct expansion {
 	const struct ulnet_nidlist *list;
 	struct ulnet_nid *nids;
 	size_t max, n;
-	/* Where it is: */
+	/* The current term: */
 	const struct net_terms *net;
 	const struct term *term;
-	/* Sets of the numbers that the NIDs of the term are made of: of the
-	 * net, then the address or its bytes. */
+	/* The sets whose numbers make its NIDs: net numbers, then addresses or
+	 * the bytes of addresses. */
 	const struct lnet_ranges *set[5];
 	unsigned int nsets;
 };
 
-/* Does what comes before this term say @nid, too? Such NIDs are there already,
- * so that there are no more of them than were asked for. */
+/* Does a term before the current one contain @nid, so that it is in the result
+ * already? */
 static bool nidlist_is_there(const struct expansion *x,
 			     const struct ulnet_nid *nid)
 {
@@ -606,10 +589,8 @@ static bool nidlist_is_there(const struct expansion *x,
 
 static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 {
-	/* It is no NID: see is_broadcast(). */
-	if (lnet_nid_is_net(nid))
-		return 0;
-	if (nidlist_is_there(x, nid))
+	/* 255.255.255.255 is the address of no interface. */
+	if (lnet_nid_is_net(nid) || nidlist_is_there(x, nid))
 		return 0;
 	if (x->n == x->max)
 		return -E2BIG;
@@ -617,9 +598,9 @@ static int expand_nid(struct expansion *x, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* Number @v of set @i. */
-static void place_number(const struct expansion *x, struct ulnet_nid *nid,
-			 unsigned int i, uint32_t v)
+/* Puts @v, a number of set @i, where it belongs in @nid. */
+static void put_number(const struct expansion *x, struct ulnet_nid *nid,
+		       unsigned int i, uint32_t v)
 {
 	const struct ulnet_nid *prefix = &x->term->prefix;
 
@@ -641,8 +622,8 @@ static bool is_in_ranges(const struct lnet_range *r, unsigned int n, uint32_t v)
 	return n;
 }
 
-/* All NIDs with the numbers that @nid has of the first @i sets; each once, in
- * the order of the numbers. */
+/* Adds all NIDs that have in common with @nid the numbers of the first @i sets;
+ * each once, in the order of the numbers. */
 static int expand_sets(struct expansion *x, struct ulnet_nid *nid,
 		       unsigned int i)
 {
@@ -658,7 +639,7 @@ static int expand_sets(struct expansion *x, struct ulnet_nid *nid,
 		for (uint64_t v = r->lo; v <= r->hi && !rc; v += r->stride) {
 			if (is_in_ranges(set->range, k, (uint32_t)v))
 				continue;
-			place_number(x, nid, i, (uint32_t)v);
+			put_number(x, nid, i, (uint32_t)v);
 			rc = expand_sets(x, nid, i + 1);
 		}
 	}

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Numbers, ranges and lists of ranges: recursive descent over one cursor.
- */
 #include "lnet/nid/range.h"
 
 #include <errno.h>
@@ -52,7 +49,7 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 
 	*v = 0;
 	while ((d = digit_of(lnet_text_peek(t), base)) >= 0) {
-		/* any value above 32 bits is as wrong as the next */
+		/* All values of more than 32 bits are treated alike. */
 		*v = MIN(*v * base + (unsigned int)d, UINT64_C(1) << 32);
 		t->p++;
 	}
@@ -61,7 +58,7 @@ static int take_digits(struct lnet_text *t, unsigned int base, uint64_t *v)
 	return 0;
 }
 
-/* Takes digits up to the end of the word, if it must be a word of its own. */
+/* @alone: no letter or digit may follow the number. */
 static int range_take_value(struct lnet_text *t, const char *start,
 			    unsigned int base, bool alone, uint32_t min,
 			    uint32_t max, uint32_t *value_p)
@@ -86,7 +83,7 @@ int lnet_text_digits(struct lnet_text *t, unsigned int base, uint32_t min,
 	return range_take_value(t, t->p, base, false, min, max, value_p);
 }
 
-/* Steps over "0x"; the 0 before octal digits is one of them. */
+/* Finds the base of the number that follows, and takes its "0x", if any. */
 static unsigned int take_base(struct lnet_text *t)
 {
 	if (lnet_text_peek(t) != '0' || t->end - t->p < 2)
@@ -121,6 +118,7 @@ void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
 	out->len += (size_t)n;
 }
 
+/* Brings @r into normal form. */
 static struct lnet_range normal(struct lnet_range r)
 {
 	r.hi = r.lo + (r.hi - r.lo) / r.stride * r.stride;
@@ -151,9 +149,8 @@ static int take_range(struct lnet_text *t, uint32_t min, uint32_t max,
 		      struct lnet_range *r)
 {
 	const char *start = t->p;
-	int rc;
+	int rc = lnet_text_number(t, min, max, &r->lo);
 
-	rc = lnet_text_number(t, min, max, &r->lo);
 	if (rc)
 		return rc;
 	r->hi = r->lo;
@@ -170,8 +167,8 @@ static int take_range(struct lnet_text *t, uint32_t min, uint32_t max,
 	return take_stride(t, &r->stride);
 }
 
-/* Takes a rangeexpr and blanks around it; '*' is [min, max]. The result is
- * normal. 0, -EINVAL. */
+/* Takes a rangeexpr and blanks around it; '*' is [min, max]. Returns 0 and a
+ * range in normal form, or -EINVAL. */
 static int range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
 		       struct lnet_range *range_p)
 {
@@ -189,7 +186,8 @@ static int range_parse(struct lnet_text *t, uint32_t min, uint32_t max,
 	return 0;
 }
 
-/* By low end; of those with the same one, the widest and densest first. */
+/* Orders ranges by their low ends; with equal ones the widest, then the densest
+ * comes first. */
 static int range_cmp(const void *pa, const void *pb)
 {
 	const struct lnet_range *a = pa;
@@ -204,7 +202,7 @@ static int range_cmp(const void *pa, const void *pb)
 	return 0;
 }
 
-/* Has @a all numbers of @b? */
+/* Does @a contain all numbers of @b? */
 static bool covers(const struct lnet_range *a, const struct lnet_range *b)
 {
 	if (!lnet_range_match(a, b->lo) || b->hi > a->hi)
@@ -212,8 +210,8 @@ static bool covers(const struct lnet_range *a, const struct lnet_range *b)
 	return b->lo == b->hi || b->stride % a->stride == 0;
 }
 
-/* Makes @a longer by @b, if that has the numbers of both and no others; @b is
- * not before @a. */
+/* Extends @a to contain the numbers of @b, which does not begin before @a, if
+ * that is possible without adding others. */
 static bool extend(struct lnet_range *a, const struct lnet_range *b)
 {
 	if (a->stride != 1 || b->stride != 1 || b->hi < a->hi ||
@@ -223,12 +221,11 @@ static bool extend(struct lnet_range *a, const struct lnet_range *b)
 	return true;
 }
 
+/* Can one of the @count ranges contain @b, perhaps extended? */
 static bool absorb(struct lnet_range *r, unsigned int count,
 		   const struct lnet_range *b)
 {
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		if (covers(&r[i], b) || extend(&r[i], b))
 			return true;
 	return false;
@@ -237,17 +234,16 @@ static bool absorb(struct lnet_range *r, unsigned int count,
 static unsigned int join_once(struct lnet_range *r, unsigned int count)
 {
 	unsigned int kept = 0;
-	unsigned int i;
 
 	qsort(r, count, sizeof(*r), range_cmp);
-	for (i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++)
 		if (!absorb(r, kept, &r[i]))
 			r[kept++] = r[i];
 	return kept;
 }
 
-/* A range made longer may cover one that was kept, or belong elsewhere in the
- * order: only a round that joins nothing leaves the canonical list. */
+/* Joins ranges until nothing can be joined any more: an extended range may
+ * cover one that was kept before. Returns how many remain. */
 static unsigned int range_join(struct lnet_range *r, unsigned int count)
 {
 	unsigned int before;
@@ -259,7 +255,7 @@ static unsigned int range_join(struct lnet_range *r, unsigned int count)
 	return count;
 }
 
-/* The set of @r[0..count), count >= 1; @r is sorted and joined in place. */
+/* Makes the set of @r[0..count), count >= 1. Sorts and joins @r itself. */
 static int make_ranges(uint32_t min, uint32_t max, struct lnet_range *r,
 		       unsigned int count, struct lnet_ranges *ranges_p)
 {
@@ -351,9 +347,7 @@ void lnet_ranges_free(struct lnet_ranges *ranges)
 
 bool lnet_ranges_match(const struct lnet_ranges *ranges, uint32_t v)
 {
-	unsigned int i;
-
-	for (i = 0; i < ranges->count; i++)
+	for (unsigned int i = 0; i < ranges->count; i++)
 		if (lnet_range_match(&ranges->range[i], v))
 			return true;
 	return false;
@@ -361,11 +355,9 @@ bool lnet_ranges_match(const struct lnet_ranges *ranges, uint32_t v)
 
 bool lnet_ranges_eq(const struct lnet_ranges *a, const struct lnet_ranges *b)
 {
-	unsigned int i;
-
 	if (a->min != b->min || a->max != b->max || a->count != b->count)
 		return false;
-	for (i = 0; i < a->count; i++)
+	for (unsigned int i = 0; i < a->count; i++)
 		if (range_cmp(&a->range[i], &b->range[i]) != 0)
 			return false;
 	return true;
@@ -400,7 +392,6 @@ void lnet_ranges_format(const struct lnet_ranges *ranges,
 			struct lnet_text_out *out)
 {
 	uint32_t value;
-	unsigned int i;
 
 	if (lnet_ranges_is_all(ranges)) {
 		lnet_text_printf(out, "*");
@@ -410,7 +401,7 @@ void lnet_ranges_format(const struct lnet_ranges *ranges,
 		lnet_text_printf(out, "%u", value);
 		return;
 	}
-	for (i = 0; i < ranges->count; i++) {
+	for (unsigned int i = 0; i < ranges->count; i++) {
 		lnet_text_printf(out, i == 0 ? "[" : ",");
 		format_range(&ranges->range[i], out);
 	}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one parser of numbers, ranges and lists of ranges in the texts people
- * write: a cursor that knows where it failed and why, and sets of numbers.
- * Knows neither NIDs nor nets.
+ * Parses numbers, ranges and lists of ranges from users' texts into sets of
+ * numbers, with a cursor that remembers where and why it failed. Knows neither
+ * NIDs nor nets.
  *
  *	number    := decimal | '0x' hex | '0' octal
  *	rangeexpr := number | '*' | number '-' number [ '/' stride ]
  *	exprlist  := '[' rangeexpr { ',' rangeexpr } ']'
  *	numrange  := number | '*' | exprlist
  *
- * All functions: any thread; nothing is kept of the texts.
+ * Any thread. Texts are borrowed until return.
  */
 #ifndef LNET_RANGE_H
 #define LNET_RANGE_H
@@ -20,31 +20,31 @@
 /* Range expressions in one exprlist; one more is an error. */
 #define LNET_RANGES_MAX 128
 
-/* A cursor over a text that is the caller's and outlives it. */
+/* A cursor over a text, which is borrowed while the cursor is used. */
 struct lnet_text {
-	const char *text; /* errors count their offset from here */
+	const char *text; /* offsets of errors count from here */
 	const char *p;
 	const char *end;
 	struct ulnet_text_error *err; /* filled on -EINVAL; may be NULL */
 };
 
-/* The end of a text being printed; len counts what did not fit, too. */
+/* A buffer to which text is appended. len includes what did not fit. */
 struct lnet_text_out {
 	char *buf;
 	size_t size;
 	size_t len;
 };
 
-/* The numbers lo, lo + stride, ... hi. Normal: hi is one of them, stride is
- * not 0, and it is 1 when lo is hi. */
+/* The numbers lo, lo + stride, ... hi. In normal form hi is one of them, and
+ * stride is not 0, and 1 if lo is hi. */
 struct lnet_range {
 	uint32_t lo;
 	uint32_t hi;
 	uint32_t stride;
 };
 
-/* A set of numbers within [min, max]: sorted, overlaps joined where the result
- * is one range. All zero is the empty set, which owns nothing. */
+/* A set of numbers within [min, max]: sorted ranges, joined where two make one.
+ * All zero is the empty set, which owns no memory. */
 struct lnet_ranges {
 	uint32_t min;
 	uint32_t max;
@@ -69,7 +69,7 @@ static inline char lnet_text_peek(const struct lnet_text *t)
 	return lnet_text_at_end(t) ? '\0' : *t->p;
 }
 
-/* Steps over @c (not 0) if it is next. */
+/* Takes @c (not 0) if it is next. */
 static inline bool lnet_text_take(struct lnet_text *t, char c)
 {
 	if (lnet_text_peek(t) != c)
@@ -94,8 +94,7 @@ static inline bool lnet_text_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Fills the error, if somebody wants it; @at is a place in the text. Returns
- * -EINVAL. */
+/* Fills in t->err, if there is one; @at: where in the text. Returns -EINVAL. */
 int lnet_text_fail(const struct lnet_text *t, const char *at, const char *fmt,
 		   ...) __attribute__((format(printf, 3, 4)));
 
@@ -108,7 +107,7 @@ must_check int lnet_text_digits(struct lnet_text *t, unsigned int base,
 must_check int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
 				uint32_t *value_p);
 
-/* Prints as snprintf() does, behind what has been printed. */
+/* Appends as snprintf() does. */
 void lnet_text_printf(struct lnet_text_out *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -117,37 +116,35 @@ static inline bool lnet_range_match(const struct lnet_range *r, uint32_t v)
 	return v >= r->lo && v <= r->hi && (v - r->lo) % r->stride == 0;
 }
 
-/*
- * Take an exprlist (blanks only inside the brackets), or a numrange and the
- * blanks around it. 0, -EINVAL, -ENOMEM. The set is the caller's:
- * lnet_ranges_free().
- */
+/* Take an exprlist (blanks only inside the brackets), or a numrange and the
+ * blanks around it. Return 0, -EINVAL or -ENOMEM, and a set for
+ * lnet_ranges_free(). */
 must_check int lnet_ranges_parse_list(struct lnet_text *t, uint32_t min,
 				      uint32_t max,
 				      struct lnet_ranges *ranges_p);
 must_check int lnet_ranges_parse(struct lnet_text *t, uint32_t min,
 				 uint32_t max, struct lnet_ranges *ranges_p);
 
-/* The set of @value alone. 0, -ENOMEM. The set is the caller's. */
+/* As lnet_ranges_parse(), for the set of @value alone. */
 must_check int lnet_ranges_one(uint32_t min, uint32_t max, uint32_t value,
 			       struct lnet_ranges *ranges_p);
 
-/* Leaves the empty set behind. */
+/* Frees the memory of the set, which becomes the empty set. */
 void lnet_ranges_free(struct lnet_ranges *ranges);
 
 bool lnet_ranges_match(const struct lnet_ranges *ranges, uint32_t v);
 
-/* Same bounds and same ranges: same canonical text. */
+/* Have the sets the same bounds and numbers? */
 bool lnet_ranges_eq(const struct lnet_ranges *a, const struct lnet_ranges *b);
 
-/* Is it one range over all of [min, max]? */
+/* Is it the set of all numbers from min to max? */
 bool lnet_ranges_is_all(const struct lnet_ranges *ranges);
 
-/* Is it one number (then in *@value_p)? */
+/* Is it a set of one number? That is put into *@value_p. */
 bool lnet_ranges_is_one(const struct lnet_ranges *ranges, uint32_t *value_p);
 
-/* The canonical numrange: "*", "7", "[1-3,8-20/4]". It parses back, within the
- * same bounds, to an equal set. */
+/* Prints the canonical numrange: "*", "7", "[1-3,8-20/4]". Parsed with the same
+ * bounds it gives an equal set. */
 void lnet_ranges_format(const struct lnet_ranges *ranges,
 			struct lnet_text_out *out);
 

@@ -1,13 +1,11 @@
-# A node as a whole: opening, running, closing.
-libulnetcore_a_SOURCES += %D%/check.c
-libulnetcore_a_SOURCES += %D%/conf.c
-libulnetcore_a_SOURCES += %D%/fault.c
-libulnetcore_a_SOURCES += %D%/layer.c %D%/layer.h
-libulnetcore_a_SOURCES += %D%/mem.c
+# A node as a whole: opening, running, closing; and the control side: NIs, routes,
+# policies, fault rules and registered memory, which come and go.
+libulnetcore_a_SOURCES += %D%/faults.c
+libulnetcore_a_SOURCES += %D%/layer.c
+libulnetcore_a_SOURCES += %D%/mems.c
 libulnetcore_a_SOURCES += %D%/nis.c
 libulnetcore_a_SOURCES += %D%/node.c %D%/node.h
 libulnetcore_a_SOURCES += %D%/policies.c
 libulnetcore_a_SOURCES += %D%/routes.c
-libulnetcore_a_SOURCES += %D%/thread.c %D%/thread.h
-libulnetcore_a_SOURCES += %D%/watch.c %D%/watch.h
-libulnetcore_a_SOURCES += %D%/work.c
+libulnetcore_a_SOURCES += %D%/thread.c
+libulnetcore_a_SOURCES += %D%/watch.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Interfaces that come and go: the control side of net/. Changes are made one
- * at a time; each publishes a new snapshot to all CPTs. */
+/* Adds and deletes local interfaces. Changes are made one at a time; each
+ * publishes a new snapshot (net/net.h) to all CPTs. */
 #include "lnet/node/node.h"
 
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
-#include "lnet/node/watch.h"
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
 
@@ -48,8 +47,8 @@ static void ni_gone_work(struct work *w)
 	shutdown_ni(nc->ni, nc->on);
 }
 
-/* At the end of the turn: handlers run, which may not be called out of whoever
- * changes the configuration. */
+/* Shuts @ni down at the end of the turn: that calls handlers, which must not
+ * run inside of the call that changes the configuration. */
 static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct ni_cpt *nc = &ni->cpt[cpt->index];
@@ -59,8 +58,8 @@ static void ni_gone_soon(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	loop_defer(cpt->loop, &nc->shutdown);
 }
 
-/* The CPT moves on to the new snapshot, and lets go of an NI that is not in it.
- */
+/* In a turn of @cpt: takes the new snapshot, and lets go of the NI that is
+ * gone. */
 static int config_take(struct lnet_cpt *cpt, void *arg)
 {
 	const struct config_change *c = arg;
@@ -76,7 +75,8 @@ static int config_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Control. All CPTs hold the new one afterwards, so the old one can go. */
+/* As node_publish(), but @gone (or NULL) changes its state together with the
+ * snapshot. */
 static void config_publish(struct lnet *node, struct lnet_config *new,
 			   struct lnet_ni *gone)
 {
@@ -114,6 +114,20 @@ void node_control_end(struct lnet *node)
 	pthread_mutex_unlock(&whole_node(node)->control);
 }
 
+void node_publish(struct lnet *node, void *pointer, void *new,
+		  int (*take)(struct lnet_cpt *cpt, void *new))
+{
+	void *old;
+
+	pthread_mutex_lock(&net_node(node)->config_lock);
+	/* Copied, since the pointer that is stored there has another type. */
+	memcpy(&old, pointer, sizeof(old));
+	memcpy(pointer, &new, sizeof(new));
+	pthread_mutex_unlock(&net_node(node)->config_lock);
+	BUG_ON(node_each_cpt(node, take, new));
+	free(old);
+}
+
 static int ni_drop(struct lnet_cpt *cpt, void *ni)
 {
 	shutdown_ni(ni, cpt);
@@ -129,7 +143,7 @@ const struct lnd *node_lnd(const struct lnet *node, int type)
 	return lnd_find(net_node(node)->lnds, type);
 }
 
-/* There is room for it, and it is new. */
+/* Returns 0 if @ni is new to the node, and there is room for it. */
 static int ni_admit(const struct lnet *node, const struct lnet_ni *ni)
 {
 	if (config_ni(net_node(node)->config, &ni->lnd.nid))
@@ -204,8 +218,8 @@ static int ni_del_locked(struct lnet *node, const struct ulnet_nid *nid,
 	return 0;
 }
 
-/* Who runs the loops cannot wait for what they do. Others can, so that the NID
- * is free again for them. */
+/* Waits until the NI is freed, so that its NID can be used again; but not on
+ * the thread that runs the loops, which would wait for itself. */
 int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 {
 	bool wait = !loop_current() && !loop_is_owner(node->loops[0]);
@@ -221,7 +235,7 @@ int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid)
 	return rc;
 }
 
-/* With config_lock, if it returns 0. */
+/* If it returns 0, config_lock is held. */
 static int ni_lock(struct lnet *node, unsigned int index, struct lnet_ni **ni_p)
 {
 	struct net_node *net = net_node(node);
@@ -264,12 +278,12 @@ int LNetGetId(struct lnet *node, unsigned int index, struct ulnet_id *id)
 	return 0;
 }
 
-/* ---- counting anew ---- */
+/* ---- resetting counters ---- */
 
 static int reset_cpt(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
-	/* The NIs may be gone. */
+	/* The NIs may be freed already. */
 	if (cpt->closing)
 		return -ESHUTDOWN;
 	cpt_stats_reset(cpt);
@@ -316,7 +330,7 @@ void nis_fini(struct lnet *node)
 	free(net_node(node)->numa);
 }
 
-/* ---- what can be said about an LND without an NI of it ---- */
+/* ---- tunables of LNDs ---- */
 
 int lnet_tunables(struct lnet *node, uint32_t net,
 		  struct ulnet_tunable_info *infos, unsigned int n)

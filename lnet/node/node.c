@@ -10,14 +10,90 @@
 #include "lnet/discovery/target.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
-#include "lnet/node/layer.h"
-#include "lnet/node/thread.h"
-#include "lnet/node/watch.h"
 #include "lnet/peer/claim.h"
 
-/* The default of busy_poll where processors are the process's own: about what
- * it takes to sleep and to wake up. */
+#define ACCEPT_PORT 988
+/* The default of net.core.somaxconn, which limits the backlog. */
+#define ACCEPT_BACKLOG	    4096
+#define ACCEPT_MAX	    1024
+#define ACCEPT_TIMEOUT_USEC (5 * USEC_PER_SEC)
+
+#define USEC_PER_SEC UINT64_C(1000000)
+#define TIMEOUT_MAX  (TIMEOUT_MAX_SEC * USEC_PER_SEC)
+
+/* Ports below this are for privileged processes. */
+#define PRIVILEGED_PORTS 1024
+
+/* The default of busy_poll if no other process uses the processors: about as
+ * long as it takes to sleep and wake up. */
 #define BUSY_POLL_OWN (50 * NSEC_PER_USEC)
+
+/* ---- configuration: defaults and checks ---- */
+
+#define DEFAULT(field, value)              \
+	do {                               \
+		if (!(field))              \
+			(field) = (value); \
+	} while (0)
+
+static void conf_defaults(struct ulnet_conf *c)
+{
+	DEFAULT(c->cpts, 1);
+	DEFAULT(c->transaction_timeout, 50 * USEC_PER_SEC);
+	DEFAULT(c->peers_max, 100000);
+	DEFAULT(c->messages_max, 65536);
+	DEFAULT(c->lazy_max, 4096);
+	DEFAULT(c->lazy_bytes_max, UINT64_C(64) << 20);
+	DEFAULT(c->discovery, LNET_DISCOVERY_ON);
+	DEFAULT(c->interfaces_max, 200);
+	DEFAULT(c->port, ACCEPT_PORT);
+	DEFAULT(c->accept_backlog, ACCEPT_BACKLOG);
+	DEFAULT(c->accept_max, ACCEPT_MAX);
+	DEFAULT(c->accept_timeout, ACCEPT_TIMEOUT_USEC);
+}
+
+void lnet_conf_init(struct ulnet_conf *conf)
+{
+	*conf = (struct ulnet_conf){ 0 };
+	conf_defaults(conf);
+}
+
+static int accept_conf_check(const struct ulnet_conf *c)
+{
+	if (c->accept > LNET_ACCEPT_NONE)
+		return -EINVAL;
+	/* LNet connects to no process whose pid has this flag. */
+	if (c->accept != LNET_ACCEPT_NONE && c->pid & LNET_PID_USERFLAG)
+		return -EINVAL;
+	if (c->accept_backlog > INT32_MAX || c->accept_max > INT32_MAX ||
+	    c->accept_timeout > TIMEOUT_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int conf_check(const struct ulnet_conf *c)
+{
+	if (c->cpts > LNET_CPTS_MAX)
+		return -EINVAL;
+	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
+		return -EINVAL;
+	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
+		return -EINVAL;
+	if (c->transaction_timeout > TIMEOUT_MAX ||
+	    (unsigned int)c->discovery > LNET_DISCOVERY_VERIFY ||
+	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
+		return -EINVAL;
+	return accept_conf_check(c);
+}
+
+int node_conf_fill(struct ulnet_conf *c)
+{
+	conf_defaults(c);
+	if (c->accept == LNET_ACCEPT_DEFAULT)
+		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
+						       : LNET_ACCEPT_ALL;
+	return conf_check(c);
+}
 
 /* ---- CPTs ---- */
 
@@ -90,8 +166,8 @@ static int loops_make(struct lnet *node, const struct node_params *p)
 	return 0;
 }
 
-/* ns. Whoever polls keeps its processor from others, and some are owed theirs
- * by somebody else, unless all of them are this process's own. */
+/* ns. A CPT that polls keeps its processor from others, so this is 0 unless
+ * this process alone may use enough processors. */
 static uint64_t busy_poll_default(const struct lnet *node)
 {
 	return node->own_loops && cpus_are_own(node->cpts) ? BUSY_POLL_OWN : 0;
@@ -114,8 +190,8 @@ static bool runs_threads(const struct lnet *node)
 	return node->own_loops && node->conf.run == LNET_RUN_THREADS;
 }
 
-/* Returns when the CPT's thread owns its loop: the caller, who made the loop,
- * would otherwise still take itself for the owner. */
+/* Returns when the CPT's thread has become the owner of its loop; until then
+ * the caller, which made the loop, is the owner. */
 static int node_thread_start(struct lnet_cpt *cpt)
 {
 	struct cpt_start start = { .cpt = cpt };
@@ -123,7 +199,7 @@ static int node_thread_start(struct lnet_cpt *cpt)
 	int rc;
 
 	sem_init(&start.taken, 0, 0);
-	/* Signals are the application's: its threads take them. */
+	/* Signals are for the application's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	rc = pthread_create(&whole_cpt(cpt)->thread, NULL, cpt_thread, &start);
@@ -134,18 +210,23 @@ static int node_thread_start(struct lnet_cpt *cpt)
 	return rc;
 }
 
+/* Ends the threads of the first @n CPTs. The caller owns their loops then. */
+static void threads_stop(struct lnet *node, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		loop_stop(node->loops[i]);
+		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
+		loop_take_over(node->loops[i]);
+	}
+}
+
 static int threads_start(struct lnet *node)
 {
 	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
 		int rc = node_thread_start(node->cpt[i]);
 
 		if (rc) {
-			while (i--) {
-				loop_stop(node->loops[i]);
-				pthread_join(whole_cpt(node->cpt[i])->thread,
-					     NULL);
-				loop_take_over(node->loops[i]);
-			}
+			threads_stop(node, i);
 			return -rc;
 		}
 	}
@@ -189,9 +270,9 @@ static void node_free(struct lnet *node)
 static void node_silence(struct lnet *node);
 static void node_stop(struct lnet *node);
 
-/* Those that only call share their addresses with others, from whom only the
- * pid tells them apart. What remains of the chance that two draw the same is
- * for the LND of the peer: it knows them by their connections. */
+/* Several processes that only call may share an address, and differ only by
+ * pid, which is random. If two draw the same one, the peer's LND still tells
+ * them apart by their connections. */
 static uint32_t pid_default(struct lnet *node)
 {
 	if (node->conf.accept != LNET_ACCEPT_NONE)
@@ -200,8 +281,8 @@ static uint32_t pid_default(struct lnet *node)
 	       (uint32_t)(loop_random(node->loops[0]) % ~LNET_PID_USERFLAG);
 }
 
-/* The NIDs of peers have changed: each CPT may have aliases for them, and hold
- * messages that wait for entries which name the peer. */
+/* The NIDs of peers have changed: @cpt may have aliases for them, and hold
+ * messages for match entries that name such a peer. */
 static void node_directory_changed(struct directory *d, unsigned int cpt,
 				   const struct directory_entry *to,
 				   unsigned int n)
@@ -318,7 +399,7 @@ static void poll_late(struct timer *t)
 	(void)t;
 }
 
-/* May the caller make the node's turns? */
+/* Returns 0 if the caller may make the node's turns. */
 static int poll_check(struct lnet *node)
 {
 	if (loop_current())
@@ -328,7 +409,7 @@ static int poll_check(struct lnet *node)
 	return loop_is_owner(node->loops[0]) ? 0 : -EXDEV;
 }
 
-/* A step of what makes the turns of the node, and of others. */
+/* Calls node_params.drive, which makes turns of this node or others. */
 static bool node_drive(struct lnet *node, uint64_t until)
 {
 	bool moved;
@@ -354,7 +435,8 @@ int lnet_poll(struct lnet *node, uint64_t timeout)
 	}
 	until = loop_now(l) + MIN(timeout, TIME_NEVER / 4000) * NSEC_PER_USEC;
 	if (whole_node(node)->drive) {
-		/* To wait for what never comes takes no virtual time. */
+		/* Waiting without limit takes no virtual time if nothing
+		 * happens any more. */
 		if (timeout == UINT64_MAX)
 			until = TIME_NEVER;
 		return node_drive(node, until) ? 0 : -EAGAIN;
@@ -384,8 +466,7 @@ uint64_t lnet_next_timeout(struct lnet *node)
 	now = loop_now(l);
 	if (at == TIME_NEVER)
 		return UINT64_MAX;
-	/* Rounded up: a wait that ends too early would be followed by another
-	 * one. */
+	/* Rounded up, or the caller would wake up too early. */
 	return (MAX(at, now) - now + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
 }
 
@@ -399,7 +480,7 @@ int lnet_call(struct lnet *node, unsigned int cpt, int (*fn)(void *arg),
 
 /* ---- closing: close, stop, free ---- */
 
-/* The CPT refuses new work, and ends what is going on. */
+/* The CPT refuses new work, and ends operations and messages. */
 static int node_cpt_close(struct lnet_cpt *cpt, void *arg)
 {
 	(void)arg;
@@ -450,19 +531,19 @@ static uint64_t ended_count(struct lnet *node)
 	return n;
 }
 
-/* Makes turns, so that what is left to do is done; @seen: ended_count() before
- * something was found to be left. */
+/* Makes turns, or waits for those of the CPTs' threads, until something ends.
+ * @seen: ended_count() before the caller found that the node is not idle. */
 static void node_turn(struct lnet *node, uint64_t seen)
 {
 	if (whole_node(node)->drive) {
-		/* What is due now, or else what comes next. */
+		/* What is due now, or else the next event. */
 		BUG_ON(!node_drive(node, loop_now(node->loops[0])) &&
 		       !node_drive(node, TIME_NEVER));
 		return;
 	}
 	if (!runs_threads(node)) {
-		/* There are several loops here if the start of their threads
-		 * has failed. */
+		/* There are several loops if their threads could not be
+		 * started. */
 		for (unsigned int i = 0; i < node->cpts; i++)
 			loop_run_once(node->loops[i], node->cpts == 1);
 		return;
@@ -473,7 +554,7 @@ static void node_turn(struct lnet *node, uint64_t seen)
 	pthread_mutex_unlock(&node->ended_lock);
 }
 
-/* Work that was posted before, or by what has ended since, is done. */
+/* Does the work that was posted to the loops and not done yet. */
 static void work_finish(struct lnet *node)
 {
 	bool any = node->own_loops;
@@ -489,7 +570,7 @@ static void work_finish(struct lnet *node)
 	}
 }
 
-/* Nothing more is sent, nothing is taken, and what is going on ends. */
+/* From now on nothing is sent or received; operations and messages end. */
 static void node_silence(struct lnet *node)
 {
 	atomic_store(&node->closing, true);
@@ -504,11 +585,8 @@ static void node_stop(struct lnet *node)
 	for (seen = ended_count(node); !node_is_idle(node);
 	     seen = ended_count(node))
 		node_turn(node, seen);
-	for (unsigned int i = 0; runs_threads(node) && i < node->cpts; i++) {
-		loop_stop(node->loops[i]);
-		pthread_join(whole_cpt(node->cpt[i])->thread, NULL);
-		loop_take_over(node->loops[i]);
-	}
+	if (runs_threads(node))
+		threads_stop(node, node->cpts);
 	work_finish(node);
 	node_free(node);
 }
@@ -517,8 +595,7 @@ void lnet_close(struct lnet *node)
 {
 	if (!node)
 		return;
-	/* Closing waits for the node's loops, so it is not for their
-	 * threads. */
+	/* Closing waits for the node's loops, so their threads must not. */
 	BUG_ON(loop_current());
 	layers_close(node);
 	node_silence(node);

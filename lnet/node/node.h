@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node as a whole (cpt.h): opening and closing. Inside LNet only.
+ * A node as a whole (core/cpt.h): opening, closing, and the control side, which
+ * changes configuration. Inside LNet only.
  */
 #ifndef LNET_NODE_H
 #define LNET_NODE_H
@@ -11,13 +12,14 @@
 #include "lnet/net/net.h"
 #include "ulnet/route.h"
 
-/* Nothing is above it. */
+/* The outermost part of a CPT. */
 struct whole_cpt {
 	struct discovery_cpt discovery;
 	pthread_t thread;    /* LNET_RUN_THREADS */
-	struct list watches; /* ulnet_peer_watch.opaque (watch.h) */
-	struct list leaving; /* ni_cpt.leaving: have left the configuration, and
-			      * their LND is told at the end of this turn */
+	struct list watches; /* of ulnet_peer_watch.opaque (watch.c) */
+	struct list leaving; /* of ni_cpt.leaving: NIs that have left the
+			      * configuration, and whose LND is told at the end
+			      * of this turn */
 };
 
 static inline struct whole_cpt *whole_cpt(const struct lnet_cpt *cpt)
@@ -30,23 +32,24 @@ struct fault_set;
 struct policy_table;
 struct route_table;
 
+/* The outermost part of a node. */
 struct whole_node {
 	struct net_node net;
-	struct whole_cpt *all; /* lnet.cpt are these */
-	const struct lnd *lnd; /* serves all nets but lo, if set */
-	bool (*drive)(void *arg, uint64_t until); /* see node_params */
+	struct whole_cpt *all; /* the CPTs that lnet.cpt points to */
+	const struct lnd *lnd; /* node_params.lnd */
+	bool (*drive)(void *arg, uint64_t until); /* node_params.drive */
 	void *drive_arg;
-	unsigned int driving; /* calls of it that have not returned */
-	struct list layers;   /* ulnet_layer.opaque; last one first */
-	struct list threads;  /* virtual time: ulnet_thread.link */
-	/* control side: changes of configuration, one at a time; handlers are
-	 * never called with the mutex held, and never wait for it */
+	unsigned int driving; /* calls of drive() that have not returned */
+	struct list layers;   /* of ulnet_layer.opaque; last one first */
+	struct list threads;  /* virtual time: of ulnet_thread.link */
+	/* Held for a change of configuration; handlers are never called with
+	 * it, and never wait for it. */
 	pthread_mutex_t control;
-	struct route_table *routes;    /* as net.config (routes.c) */
+	/* Snapshots, as net.config: see node_publish(). */
+	struct route_table *routes;
+	struct policy_table *policies; /* NULL: there are no policies */
+	struct fault_set *faults;      /* NULL: there are no rules */
 	struct ulnet_routing routing;  /* as set; net.config_lock */
-	struct policy_table *policies; /* NULL: none; as net.config
-					* (policies.c) */
-	struct fault_set *faults; /* NULL: no rules; as net.config (fault.c) */
 };
 
 static inline struct whole_node *whole_node(const struct lnet *node)
@@ -54,59 +57,92 @@ static inline struct whole_node *whole_node(const struct lnet *node)
 	return container_of(node, struct whole_node, net.portal.node);
 }
 
-/* How a node is opened by those inside: more than users may say. */
+/* ---- opening and closing ---- */
+
+/* What a node is opened with: more than users can ask for. */
 struct node_params {
 	struct ulnet_conf conf;
 	struct loop *const *loops; /* conf.cpts of them, borrowed; NULL: own */
-	/* A list, borrowed until the node is no more; lolnd is one of them. */
+	/* A list, borrowed until the node is freed; lolnd must be in it. */
 	const struct lnd *const *lnds;
-	const struct lnd *lnd; /* whole_node.lnd */
+	const struct lnd *lnd; /* serves all nets but lo; NULL: see lnds */
 	void *lnd_net;	       /* lnd_ni.net */
-	/* lnd_ni.fabric. If not NULL, nets of type o2ib are o2iblnd's all the
-	 * same. */
+	/* lnd_ni.fabric. If not NULL, o2iblnd serves nets of type o2ib in any
+	 * case. */
 	void *fabric;
 	const struct lnet_observer *observer;
-	/* With loops of others: does the next thing that is due up to @until
-	 * (ns). False: there was none, and it is @until now. */
+	/* With borrowed loops: does the next thing that is due by @until (ns).
+	 * Returns false if there was none, and it is @until now. */
 	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
-/* Puts defaults where a 0 stands for them, and resolves LNET_ACCEPT_DEFAULT.
- * -EINVAL: a field of @c makes no sense. */
+/* Replaces zeros by defaults, and resolves LNET_ACCEPT_DEFAULT. Returns 0, or
+ * -EINVAL if a field makes no sense. */
 int node_conf_fill(struct ulnet_conf *c) must_check;
-/* @p->conf is what node_conf_fill() has made; its nids are not looked at. */
+/* Opens a node. @p->conf must come from node_conf_fill(); its nids are
+ * ignored. */
 int node_open(const struct node_params *p, struct lnet **node_p) must_check;
-/* Begins a change. -EXDEV: the caller cannot have things done on all CPTs; this
- * is asked first, so that a change is made as a whole or not at all. -EBUSY: in
- * a loop, which must not wait for the change of another thread, since that may
- * be waiting for this loop. */
+/* Ends the node as if its process had been killed: nothing more is sent, and
+ * users' functions are not called any more. Otherwise as lnet_close(). */
+void node_crash(struct lnet *node);
+
+/* Tell all layers (ulnet/loop.h) to close; or, after a crash, to call users no
+ * more. */
+void layers_close(struct lnet *node);
+void layers_mute(struct lnet *node);
+
+/* ---- threads under virtual time: the rest is in ulnet/thread.h ---- */
+
+/* The node is marked as crashed: cancels what its threads wait for, or will
+ * wait for; also those that are started later. */
+void threads_end(struct lnet *node);
+/* Is a thread in the middle of something that a crash would leave half done, as
+ * loop_call()? */
+bool threads_are_busy(const struct lnet *node);
+/* Has the function of each thread returned? */
+bool threads_ended(const struct lnet *node);
+
+/* ---- the control side ---- */
+
+/* Begins a change of configuration. -EXDEV: the caller cannot wait for all
+ * CPTs; this is checked first, so that a change is made on all of them or none.
+ * -EBUSY: the caller is in a loop, which must not wait for the change of
+ * another thread, since that may be waiting for this loop. -ESHUTDOWN. */
 int node_control_begin(struct lnet *node) must_check;
 void node_control_end(struct lnet *node);
+
+/* Replaces a snapshot: @pointer is the address of a pointer to the old one,
+ * which becomes @new; then @take puts @new into each CPT, in a turn of the CPT.
+ * After that nobody holds the old one, and it is freed. */
+void node_publish(struct lnet *node, void *pointer, void *new,
+		  int (*take)(struct lnet_cpt *cpt, void *new));
 
 /* What the rooms of LNet do for LNDs. */
 extern const struct lnd_upcalls nis_upcalls;
 /* Which LND serves nets of @type on the node, or NULL. */
 const struct lnd *node_lnd(const struct lnet *node, int type);
 
-/* From the first moment of the node to the last one. There is 0@lo, and there
- * are no routes yet; at the end all NIs are gone, and no CPT uses the others
- * any more. */
+/* Called as the node opens: create 0@lo, and an empty table of routes. */
 int nis_start_lo(struct lnet *node) must_check;
 int routes_start(struct lnet *node) must_check;
+/* Called at the end, when all NIs are freed and no CPT uses anything here. */
 void nis_fini(struct lnet *node);
 void routes_fini(struct lnet *node);
 void policies_fini(struct lnet *node);
 void faults_fini(struct lnet *node);
 
-/* As if its process had been killed: from now on nothing is sent, and users
- * hear nothing. Then it ends as in lnet_close(). */
-void node_crash(struct lnet *node);
+/* ---- who hears of lost connections: watch.c, ulnet/loop.h, lnd/lnd.h ---- */
 
-/*
- * Checks the consistency of all that the node holds: credits against the
- * messages that have them, queues, references. Outside of any turn. Returns
- * NULL, or what is wrong, in @buf.
- */
-const char *node_check(struct lnet *node, char *buf, size_t size);
+void watches_init(struct lnet_cpt *cpt);
+/* @ni has left the configuration, and messages under way on it, in either
+ * direction, may be lost. Watches hear that the connections to each of the
+ * CPT's peers on the net have ended, as it is not known who used @ni. In a turn
+ * of @cpt. */
+void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+/* As in lnd_upcalls. */
+void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
+			uint64_t ns);
+void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer);
 
 #endif

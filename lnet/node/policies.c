@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policies of a node: control side of policy/policy.h. */
+/* Adds, deletes and lists the policies of a node (policy/policy.h). */
 #include "lnet/node/node.h"
 
 #include <errno.h>
@@ -14,22 +14,15 @@ static int policies_take(struct lnet_cpt *cpt, void *table)
 	return 0;
 }
 
-/* Control. No CPT holds the old one afterwards. A node without policies has no
- * table, so that choices need not look into it. */
+/* A node without policies has no table, so that selection need not search
+ * it. */
 static void policies_publish(struct lnet *node, struct policy_table *new)
 {
-	struct whole_node *whole = whole_node(node);
-	struct policy_table *old = whole->policies;
-
 	if (!new->n) {
 		free(new);
 		new = NULL;
 	}
-	pthread_mutex_lock(&whole->net.config_lock);
-	whole->policies = new;
-	pthread_mutex_unlock(&whole->net.config_lock);
-	BUG_ON(node_each_cpt(node, policies_take, new));
-	free(old);
+	node_publish(node, &whole_node(node)->policies, new, policies_take);
 }
 
 static unsigned int policies_count(const struct lnet *node)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes that come and go, and routing for others: the control side of route/
- * and of message/forward.h. */
+/* Adds, deletes and lists routes (route/route.h), and switches forwarding for
+ * other nodes (message/forward.h). */
 #include "lnet/node/node.h"
 
 #include <errno.h>
@@ -25,20 +25,6 @@ static int routes_take(struct lnet_cpt *cpt, void *table)
 	cpt_rules_changed(cpt);
 	disc_routes_changed(cpt);
 	return 0;
-}
-
-/* Control. No CPT holds the old one afterwards, nor a route that is not in the
- * new one. */
-static void routes_publish(struct lnet *node, struct route_table *new)
-{
-	struct whole_node *whole = whole_node(node);
-	struct route_table *old = whole->routes;
-
-	pthread_mutex_lock(&whole->net.config_lock);
-	whole->routes = new;
-	pthread_mutex_unlock(&whole->net.config_lock);
-	BUG_ON(node_each_cpt(node, routes_take, new));
-	free(old);
 }
 
 static int route_check(const struct lnet *node, const struct ulnet_route *r)
@@ -90,7 +76,7 @@ static int route_add_locked(struct lnet *node, const struct ulnet_route *r)
 		free(route);
 		return -ENOMEM;
 	}
-	routes_publish(node, new);
+	node_publish(node, &whole_node(node)->routes, new, routes_take);
 	return 0;
 }
 
@@ -119,7 +105,7 @@ int lnet_route_del(struct lnet *node, uint32_t net,
 	if (route)
 		new = route_table_without(old, route);
 	if (new)
-		routes_publish(node, new);
+		node_publish(node, &whole_node(node)->routes, new, routes_take);
 	node_control_end(node);
 	if (!new)
 		return route ? -ENOMEM : -ENOENT;
@@ -158,7 +144,7 @@ int lnet_routes(struct lnet *node, struct ulnet_route_info *infos,
 
 /* ---- routing ---- */
 
-/* @arg: struct ulnet_routing, whose buffers the CPTs share. */
+/* @arg: struct ulnet_routing. Each CPT gets an equal part of its buffers. */
 static int routing_take(struct lnet_cpt *cpt, void *arg)
 {
 	const struct ulnet_routing *r = arg;

@@ -8,7 +8,6 @@
 #include "base/lockstep.h"
 #include "base/loop.h"
 #include "lnet/node/node.h"
-#include "lnet/node/thread.h"
 
 struct ulnet_thread {
 	void (*fn)(void *arg);
@@ -63,7 +62,7 @@ int lnet_thread_start(struct lnet *node, void (*fn)(void *arg), void *arg,
 		return -ENOMEM;
 	t->fn = fn;
 	t->arg = arg;
-	/* Before it runs: it may ask whether it is itself. */
+	/* Set before fn runs, which may call lnet_thread_is_self(). */
 	*thread_p = t;
 	rc = thread_start(node, t);
 	if (rc)

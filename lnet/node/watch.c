@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/node/watch.h"
-
+/* Tells users who watch peers' connections that these have ended or fallen
+ * silent: contract in ulnet/loop.h. Everything is done by the CPT. */
 #include "lnet/discovery/discovery.h"
 #include "lnet/message/reroute.h"
-#include "lnet/net/config.h"
-#include "lnet/net/ni.h"
+#include "lnet/net/net.h"
 #include "lnet/node/node.h"
 #include "lnet/route/route.h"
 #include "ulnet/loop.h"
@@ -16,8 +15,8 @@ _Static_assert(sizeof(struct list) ==
 typedef void (*watch_fn)(struct ulnet_peer_watch *watch,
 			 const struct ulnet_id *peer);
 
-/* A user does not say for how long it has waited: for as long as a path may be
- * silent at least (socklnd's path_silent_min). */
+/* How long a path that a user suspects counts as silent: the least that socklnd
+ * takes for silence (its path_silent_min). */
 #define SUSPECTED_AFTER (300 * NSEC_PER_MSEC)
 
 static struct list *watch_link(struct ulnet_peer_watch *watch)
@@ -84,46 +83,38 @@ static void call_changed(struct ulnet_peer_watch *watch,
 		watch->changed(watch);
 }
 
-/* A mark keeps the place in the list, from which any watch may be taken away
- * meanwhile. Marks of calls around this one have nobody to call. */
+/* Calls @call for each watch. Calls may delete any watch, so a mark in the list
+ * moves behind the watch that is called. Nested calls of this function find
+ * such marks, whose functions are NULL. */
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 			 watch_fn call)
 {
 	struct list *watches = watches_of(cpt->node, cpt->index);
 	struct ulnet_peer_watch mark = { .disconnected = NULL };
-	struct list *place = watch_link(&mark);
+	struct list *here = watch_link(&mark);
 
 	if (cpt->closing)
 		return;
-	list_add(watches, place);
-	while (place->next != watches) {
-		struct ulnet_peer_watch *watch = watch_of(place->next);
+	list_add(watches, here);
+	while (here->next != watches) {
+		struct ulnet_peer_watch *watch = watch_of(here->next);
 
-		list_del(place);
-		list_add(watch_link(watch), place);
+		list_del(here);
+		list_add(watch_link(watch), here);
 		call(watch, peer);
 	}
-	list_del(place);
-}
-
-static void tell_disconnected(struct lnet_cpt *cpt, const struct ulnet_id *peer)
-{
-	watches_tell(cpt, peer, call_disconnected);
-}
-
-static void watch_tell_silent(struct lnet_cpt *cpt, const struct ulnet_id *peer)
-{
-	watches_tell(cpt, peer, call_silent);
+	list_del(here);
 }
 
 /* ---- peers behind gateways ---- */
 
-/* Of each peer NI of @cpt for which @is_meant() says so. Who hears may send to
- * whom nothing was sent before, for which peers may be forgotten. */
+/* Tells watches of each peer NI of @cpt that @selects(). The user's function
+ * may send to new peers, for which others may be forgotten: hence the
+ * reference, and hash_keep(). */
 static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
-			 bool (*is_meant)(const struct lnet_cpt *cpt,
-					  const struct lnet_peer_ni *lpni,
-					  const void *arg),
+			 bool (*selects)(const struct lnet_cpt *cpt,
+					 const struct lnet_peer_ni *lpni,
+					 const void *arg),
 			 const void *arg)
 {
 	struct hash *peers = &peer_cpt(cpt)->peers;
@@ -136,7 +127,7 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 			container_of(n, struct lnet_peer_ni, hash);
 		const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
-		if (lpni->place.state != PEER_HERE || !is_meant(cpt, lpni, arg))
+		if (lpni->place.state != PEER_HERE || !selects(cpt, lpni, arg))
 			continue;
 		peer_ref(lpni);
 		watches_tell(cpt, &peer, call);
@@ -145,7 +136,7 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 	hash_keep(peers, false);
 }
 
-/* @arg: the gateway's NID. */
+/* Does a route through the gateway @arg (its NID) lead to the peer NI? */
 static bool is_behind(const struct lnet_cpt *cpt,
 		      const struct lnet_peer_ni *lpni, const void *arg)
 {
@@ -174,9 +165,9 @@ static void gateway_news(struct work *w)
 	cpt_ended_one(cpt);
 }
 
-/* What has become of the gateway @nid has become of all who are behind it, as
- * far as messages on their way are concerned: on whichever CPT those are.
- * Without memory nobody is told, which costs time only. */
+/* What happened to the gateway @nid affects messages to and from all peers
+ * behind it, on all CPTs. If there is no memory, nobody is told, and time is
+ * lost. */
 static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 			watch_fn call)
 {
@@ -205,7 +196,7 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
 	reroute_silent(ni, cpt, peer, ns);
-	watch_tell_silent(cpt, peer);
+	watches_tell(cpt, peer, call_silent);
 	tell_behind(cpt, &peer->nid, call_silent);
 }
 
@@ -216,7 +207,7 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 	const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
 	peer_ref(lpni);
-	watch_tell_silent(cpt, &peer);
+	watches_tell(cpt, &peer, call_silent);
 	peer_unref(cpt, lpni);
 }
 
@@ -247,11 +238,11 @@ void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	struct lnet_cpt *cpt = node_cpt_here(ni_of(lnd)->node);
 
 	cpt_stat(cpt, STAT_disconnects);
-	tell_disconnected(cpt, peer);
+	watches_tell(cpt, peer, call_disconnected);
 	tell_behind(cpt, &peer->nid, call_disconnected);
 }
 
-/* @arg: a local NI. */
+/* Is the peer NI on the net of the local NI @arg? */
 static bool is_on_net_of(const struct lnet_cpt *cpt,
 			 const struct lnet_peer_ni *lpni, const void *arg)
 {

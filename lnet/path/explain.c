@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why messages go the way they go, for users: lnet_path_explain(3). */
+/* Explains to users why messages take the path they take:
+ * lnet_path_explain(3). */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -16,8 +17,8 @@ static const char *const kinds[] = {
 	[LNET_PATH_PEER_NI] = "peer NI",
 };
 
-/* What is true of the chosen candidate; of what is no criterion, what is true
- * of this one. */
+/* What the chosen candidate has over this one; for reasons that are not
+ * criteria, what is wrong with this one. */
 static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_CHOSEN] = "chosen",
 	[LNET_PATH_PEER_UP] = "is up at the peer",
@@ -52,7 +53,7 @@ static const char *const situations[PATH_CASES] = {
 	[PATH_ANY_REMOTE_NMR] = "any local NI, peer elsewhere",
 };
 
-/* The same of gateways, where it is other words. */
+/* Where the text for gateways differs from whys[]. */
 static const char *const gateway_whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_PEER_UP] = "is up",
 	[LNET_PATH_UNTRIED] = "was tried less often",
@@ -67,7 +68,7 @@ static const char *why_text(const struct ulnet_path_candidate *c)
 	return whys[c->why];
 }
 
-/* Does it decide by numbers that users know? */
+/* Are the keys of this criterion numbers that users know? */
 static bool why_is_counted(enum ulnet_path_kind kind, enum ulnet_path_why why)
 {
 	return why == LNET_PATH_PEER_HEALTH || why == LNET_PATH_HEALTH ||
@@ -117,15 +118,16 @@ char *lnet_path_candidate_format(const struct ulnet_path_candidate *c,
 
 struct explain_call {
 	struct lnet_cpt *cpt;
-	struct path_want want;
+	struct path_request request;
 	struct ulnet_path *path;
 	struct ulnet_path_candidate *candidates;
 	unsigned int n;
-	struct ulnet_nid from; /* with a gateway: the NI it must be, or ANY */
+	struct ulnet_nid from; /* with a gateway: the only local NI allowed;
+				* ANY: all are */
 };
 
-/* The one that was chosen instead, if any was: of the same kind, and next to it
- * but for others of that kind. */
+/* The candidate that was chosen instead of @seen, or NULL: it is in the same
+ * run of candidates of one kind. */
 static const struct path_seen *chosen_of(const struct path_trace *t,
 					 const struct path_seen *seen)
 {
@@ -157,10 +159,10 @@ static struct ulnet_path_candidate candidate_of(const struct path_trace *t,
 	return c;
 }
 
-/* To this node itself nothing is chosen. */
+/* For messages to this node itself no path is selected. */
 static bool explain_self(const struct explain_call *c)
 {
-	if (!config_is_mine(c->cpt->config, c->want.dst))
+	if (!config_is_mine(c->cpt->config, c->request.dst))
 		return false;
 	c->path->situation = "this node itself";
 	c->path->local = c->path->peer = LNET_NID_LO;
@@ -169,7 +171,7 @@ static bool explain_self(const struct explain_call *c)
 
 static void explain_path(struct explain_call *c, const struct path *p)
 {
-	c->path->peer = p->dst ? p->dst->nid : *c->want.dst;
+	c->path->peer = p->dst ? p->dst->nid : *c->request.dst;
 	if (p->ni)
 		c->path->local = p->ni->lnd.nid;
 	if (p->route)
@@ -186,7 +188,7 @@ static int explain_call(void *arg)
 
 	if (explain_self(c))
 		return 0;
-	c->path->status = path_select(c->cpt, &c->want, &p, &t);
+	c->path->status = path_select(c->cpt, &c->request, &p, &t);
 	c->path->ncandidates = t.n;
 	c->path->situation =
 		p.which < PATH_CASES ? situations[p.which] : "no such local NI";
@@ -198,8 +200,8 @@ static int explain_call(void *arg)
 	return t.incomplete ? -ENOMEM : (int)t.n;
 }
 
-/* The gateway is another CPT's, which chooses the rest: @seen candidates come
- * before those. */
+/* Another CPT owns the gateway, and so chooses the NIs: its candidates follow
+ * the @seen ones that @first has found. */
 static int explain_gateway(struct lnet *node, struct explain_call *first,
 			   int seen)
 {
@@ -208,9 +210,9 @@ static int explain_gateway(struct lnet *node, struct explain_call *first,
 	struct ulnet_path hop = { .local = LNET_NID_ANY };
 	struct explain_call c = {
 		.cpt = node->cpt[node_cpt_of(node, &gateway)],
-		.want = { .src = &first->from,
-			  .dst = &gateway,
-			  .flags = PATH_HOP },
+		.request = { .src = &first->from,
+			     .dst = &gateway,
+			     .flags = PATH_HOP },
 		.path = &hop,
 		.candidates = first->candidates + before,
 		.n = first->n - before,
@@ -234,7 +236,7 @@ int lnet_path_explain(struct lnet *node, const struct ulnet_nid *src,
 	struct ulnet_path found = { .local = any, .peer = any, .gateway = any };
 	struct explain_call c = {
 		.cpt = node->cpt[node_cpt_of(node, dst)],
-		.want = { .src = src ? src : &any, .dst = dst },
+		.request = { .src = src ? src : &any, .dst = dst },
 		.path = &found,
 		.candidates = candidates,
 		.n = n,

@@ -18,7 +18,7 @@ static void health_ni_add(struct lnet_ni *ni, int32_t change)
 {
 	int32_t old = ni_health(ni);
 
-	/* Relaxed: nothing else is read by what the number says. */
+	/* Relaxed: no other memory is read depending on this number. */
 	while (!atomic_compare_exchange_weak_explicit(
 		&ni->health, &old, health_add(old, change),
 		memory_order_relaxed, memory_order_relaxed))
@@ -117,7 +117,7 @@ void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		watch->peer_ni_heard(cpt, lpni);
 }
 
-/* ---- by hand ---- */
+/* ---- health set by the user ---- */
 
 static bool is_health(int32_t health)
 {
@@ -126,7 +126,7 @@ static bool is_health(int32_t health)
 
 struct set_call {
 	struct lnet_cpt *cpt;
-	const struct ulnet_nid *nid; /* NULL: all of them */
+	const struct ulnet_nid *nid; /* NULL: all NIs */
 	int32_t health;
 };
 

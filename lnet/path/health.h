@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of local NIs and of peers' NIs (requirements D1, D2): 0 to
- * LNET_HEALTH_MAX, which is where it begins. Paths over what is in better
- * health are chosen first.
+ * The health of local NIs and of peer NIs (requirements D1, D2): from 0 to
+ * LNET_HEALTH_MAX, with which each NI begins. Selection prefers healthier NIs.
  *
- * A failed message takes health_sensitivity from what the failure is evidence
- * against, once in a turn of the CPT: one cut cable fails hundreds of messages
- * at once. A message that was received gives health_gain to the NI that it came
- * in on and to the one that it came from. That a message could be sent proves
- * nothing: it may lie in the buffer of a dead connection.
+ * A failed message takes the setting health_sensitivity from the NIs that are
+ * to blame, from each at most once in a turn of the CPT, since one cut cable
+ * fails hundreds of messages at once. A received message gives health_gain to
+ * the local NI and to the peer NI. A message that was sent gives nothing: it
+ * may still be in the buffer of a dead connection.
  *
- * A peer NI belongs to its CPT. A local NI is everybody's: its health is one
- * atomic number, which any CPT changes.
+ * The health of a peer NI belongs to the CPT that owns it. That of a local NI
+ * is one atomic number, which any CPT changes.
  */
 #ifndef LNET_HEALTH_H
 #define LNET_HEALTH_H
@@ -22,39 +21,39 @@
 
 struct lnet_cpt;
 
-/* What a higher room does about changes. It calls no users' handlers. */
+/* Functions of a higher room that learn of changes. They must not call users'
+ * handlers. */
 struct health_watch {
-	/* It has lost health, and is ill. */
+	/* The NI has lost health, and has less than LNET_HEALTH_MAX. */
 	void (*ni_ill)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_ill)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* It was ill when a message came in on it, or from it. */
+	/* A message came in on the local NI, or from the peer NI, which had
+	 * less than LNET_HEALTH_MAX. */
 	void (*ni_hears)(struct lnet_cpt *cpt, struct lnet_ni *ni);
 	void (*peer_ni_heard)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 };
 
-/* A message has failed, which is evidence against @ni, or @lpni. On the CPT
- * that had the message; that of @lpni. */
+/* A message has failed, and @ni, or @lpni, is to blame. Thread: for @ni the CPT
+ * that had the message; for @lpni the CPT that owns it. */
 void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* From @ni nothing gets to @lpni, which is evidence against both; but against
- * @lpni alone if it is unverified (provenance.h): strangers may name any
- * NID. */
+/* Nothing gets from @ni to @lpni: both are to blame; only @lpni if it is
+ * unverified (provenance.h), since strangers may name any NID. */
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		      struct lnet_peer_ni *lpni);
 
-/* Nothing has come back from @lpni for @ns on @ni: @lpni alone is to blame if
- * others were heard on @ni meanwhile, else health_lose_both(). On the CPT of
- * @lpni. */
+/* For @ns nothing has come back from @lpni on @ni: only @lpni is to blame if
+ * @ni has received anything else meanwhile, otherwise health_lose_both().
+ * Thread: the CPT that owns @lpni. */
 void health_lose_silent(struct lnet_cpt *cpt, struct lnet_ni *ni,
 			struct lnet_peer_ni *lpni, uint64_t ns);
 
-/* Has anything come in on @ni within the last @ns? An interface that is cut off
- * hears nobody. */
+/* Has @ni received anything within the last @ns? */
 bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		     uint64_t ns);
 
-/* health_heard() of what is not in full health. */
+/* What health_heard() does for an NI that has less than LNET_HEALTH_MAX. */
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 

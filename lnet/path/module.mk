@@ -3,6 +3,5 @@ libulnetcore_a_SOURCES += %D%/explain.c
 libulnetcore_a_SOURCES += %D%/health.c %D%/health.h
 libulnetcore_a_SOURCES += %D%/path.c %D%/path.h
 libulnetcore_a_SOURCES += %D%/rank.h
-libulnetcore_a_SOURCES += %D%/ruling.c %D%/ruling.h
+libulnetcore_a_SOURCES += %D%/verdict.c %D%/verdict.h
 libulnetcore_a_SOURCES += %D%/select.c %D%/select.h
-libulnetcore_a_SOURCES += %D%/tried.c %D%/tried.h

@@ -13,21 +13,21 @@ void paths_init(struct lnet_cpt *cpt)
 	cpt->rules = 1;
 }
 
-/* A peer that is not multi-rail knows this node by one NID: that of the NI that
- * it is first sent to from, until that NI is gone or down; and by that one
- * again when it was multi-rail in between. */
-static void path_remember(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
-			  const struct path_want *want)
+/* A peer that is not multi-rail knows this node by one NID: that of the NI from
+ * which the first message went to it, until that NI is deleted or down. If the
+ * peer was multi-rail for a while, it knows this node by the same NID again. */
+static void path_prefer(struct lnet_peer_ni *lpni, const struct lnet_ni *ni,
+			const struct path_request *request)
 {
 	if (lpni->peer->multi_rail ||
-	    want->flags & (PATH_PORTAL0 | PATH_FORWARD) ||
+	    request->flags & (PATH_PORTAL0 | PATH_FORWARD) ||
 	    lnet_nid_eq(&lpni->preferred, &ni->lnd.nid))
 		return;
-	if (lnet_nid_is_any(&lpni->preferred) || lnet_nid_is_any(want->src))
+	if (lnet_nid_is_any(&lpni->preferred) || lnet_nid_is_any(request->src))
 		lpni->preferred = ni->lnd.nid;
 }
 
-/* NIs of the peer that this node can send to. */
+/* How many NIs of the peer this node can send to directly. */
 static unsigned int peer_reachable(const struct lnet_cpt *cpt,
 				   const struct lnet_peer *peer)
 {
@@ -42,8 +42,8 @@ static unsigned int peer_reachable(const struct lnet_cpt *cpt,
 	return n;
 }
 
-/* Will messages to the peer NI go this way whatever becomes of health and
- * credits, until the topology changes? */
+/* Will all messages to the peer NI take this path, whatever health and credits
+ * are, until the topology changes? */
 static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 {
 	const struct lnet_peer *peer = path->lpni->peer;
@@ -59,7 +59,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	return lnet_nid_eq(&path->lpni->preferred, &path->ni->lnd.nid);
 }
 
-/* References to the next hop, which is @nid's. */
+/* References the local NI, and the peer NI @nid of the next hop. */
 static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
 			    const struct ulnet_nid *nid)
 {
@@ -76,9 +76,10 @@ static in_line int hop_take(struct lnet_cpt *cpt, struct path *path,
 	return 0;
 }
 
-/* Routes take turns, but now and then one has two in a row. Otherwise a peer
- * whose every second message is a mere question would always send what matters
- * by the same gateway; and if that gateway loses it, nobody here can see. */
+/* Routes take turns, but now and then one is used twice in a row. Otherwise,
+ * between two routes, a sender that alternates questions and other messages
+ * would send all of the latter by the same gateway; if that gateway lost them,
+ * this node would not notice. */
 static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 {
 	uint64_t use = ++path_cpt(cpt)->uses;
@@ -87,10 +88,10 @@ static void route_used(struct lnet_cpt *cpt, struct lnet_route *route)
 		route->use[cpt->index] = use;
 }
 
-/* Through a gateway. Whom the message is for need not be known, unless it is to
- * know this node by one NI. */
+/* Takes a path through a gateway. The target need not be a known peer, unless
+ * it is to know this node by one NI. */
 static out_of_line int path_take_routed(struct lnet_cpt *cpt,
-					const struct path_want *want,
+					const struct path_request *request,
 					struct path *path)
 {
 	const struct lnet_ni *ni = path->ni ? path->ni : path->from;
@@ -103,26 +104,26 @@ static out_of_line int path_take_routed(struct lnet_cpt *cpt,
 			return rc;
 	}
 	route_used(cpt, path->route);
-	dst = peer_get(cpt, path->dst ? &path->dst->nid : want->dst);
+	dst = peer_get(cpt, path->dst ? &path->dst->nid : request->dst);
 	if (!dst)
 		return 0;
-	path_remember(dst, ni, want);
+	path_prefer(dst, ni, request);
 	dst->use = path_cpt(cpt)->uses;
 	peer_unref(cpt, dst);
 	return 0;
 }
 
-static in_line int take(struct lnet_cpt *cpt, const struct path_want *want,
-			struct path *path)
+static in_line int take(struct lnet_cpt *cpt,
+			const struct path_request *request, struct path *path)
 {
 	int rc;
 
 	if (unlikely(path->route))
-		return path_take_routed(cpt, want, path);
-	rc = hop_take(cpt, path, want->dst);
+		return path_take_routed(cpt, request, path);
+	rc = hop_take(cpt, path, request->dst);
 	if (rc)
 		return rc;
-	path_remember(path->lpni, path->ni, want);
+	path_prefer(path->lpni, path->ni, request);
 	if (path_is_only(cpt, path)) {
 		path->lpni->only = path->ni;
 		path->lpni->only_in = cpt->topology;
@@ -130,16 +131,16 @@ static in_line int take(struct lnet_cpt *cpt, const struct path_want *want,
 	return 0;
 }
 
-int path_take(struct lnet_cpt *cpt, const struct path_want *want,
+int path_take(struct lnet_cpt *cpt, const struct path_request *request,
 	      struct path *path)
 {
-	return take(cpt, want, path);
+	return take(cpt, request, path);
 }
 
-int path_get(struct lnet_cpt *cpt, const struct path_want *want,
+int path_get(struct lnet_cpt *cpt, const struct path_request *request,
 	     struct path *path)
 {
-	int rc = path_select(cpt, want, path, NULL);
+	int rc = path_select(cpt, request, path, NULL);
 
-	return rc ? rc : take(cpt, want, path);
+	return rc ? rc : take(cpt, request, path);
 }

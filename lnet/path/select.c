@@ -4,34 +4,78 @@
 #include <errno.h>
 
 #include "lnet/net/net.h"
-#include "lnet/path/ruling.h"
+#include "lnet/path/verdict.h"
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* A choice that is being made. */
+/* ---- failed paths ---- */
+
+void failed_paths_add(struct failed_paths *f, const struct ulnet_nid *ni,
+		      const struct ulnet_nid *peer)
+{
+	unsigned int i = f->n++ % FAILED_PATHS_MAX;
+
+	f->path[i].ni = *ni;
+	f->path[i].peer = *peer;
+}
+
+unsigned int failed_paths_count(const struct failed_paths *f,
+				const struct ulnet_nid *ni,
+				const struct ulnet_nid *peer)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < MIN(f->n, FAILED_PATHS_MAX); i++)
+		count += (!ni || lnet_nid_eq(ni, &f->path[i].ni)) &&
+			 (!peer || lnet_nid_eq(peer, &f->path[i].peer));
+	return count;
+}
+
+unsigned int failed_paths_by(const struct lnet_cpt *cpt,
+			     const struct failed_paths *f,
+			     const struct ulnet_nid *gateway)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < MIN(f->n, FAILED_PATHS_MAX); i++)
+		count += directory_same(&cpt->node->directory, &f->path[i].peer,
+					gateway);
+	return count;
+}
+
+void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
+		       struct ulnet_nid *peer)
+{
+	unsigned int i = (f->n - 1) % FAILED_PATHS_MAX;
+
+	*ni = f->path[i].ni;
+	*peer = f->path[i].peer;
+}
+
+/* A choice in progress. */
 struct seek {
 	struct lnet_cpt *cpt;
-	const struct path_want *want;
-	struct lnet_ni *src;	  /* local NI named, or NULL */
-	struct lnet_peer_ni *dst; /* NI of the peer named; NULL: unknown */
-	bool mr;		  /* may we choose among NIs of the peer's? */
-	struct path_trace *trace; /* NULL: nobody wants to know */
+	const struct path_request *request;
+	struct lnet_ni *src;	  /* the local NI named, or NULL */
+	struct lnet_peer_ni *dst; /* the peer NI named; NULL: not known yet */
+	bool mr;		  /* may any NI of the peer be chosen? */
+	struct path_trace *trace; /* NULL: not wanted */
 };
 
-/* ---- one stage of a choice: the best of some candidates ---- */
+/* ---- a stage of a choice: the best candidate of one kind ---- */
 
 struct stage {
 	const struct seek *seek;
 	void *best; /* so far; NULL: none yet */
-	struct path_rank rank[2];
-	unsigned int next; /* which rank is not the best one's */
-	/* of the trace: */
-	unsigned int begin;  /* the first candidate */
-	unsigned int behind; /* the best one, if any, stands before this one */
+	struct path_rank rank[2]; /* of the best candidate, and of the next */
+	unsigned int next;	  /* index of the latter */
+	/* indexes in the trace: */
+	unsigned int begin;	 /* of the first candidate */
+	unsigned int after_best; /* 1 + that of the best one, if any */
 };
 
-/* @kind, of all that are offered, is a constant here and below: then criteria
- * that do not apply to it cost nothing. */
+/* @kind, that of all candidates of the stage, is a constant in all calls of
+ * these inline functions, so that other kinds' criteria cost nothing. */
 static inline void stage_begin(struct stage *st, const struct seek *s,
 			       enum ulnet_path_kind kind)
 {
@@ -40,11 +84,11 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
 	rank_clear(rank_criteria[kind], &st->rank[0]);
 	rank_clear(rank_criteria[kind], &st->rank[1]);
 	st->next = 0;
-	st->begin = st->behind = s->trace ? s->trace->n : 0;
+	st->begin = st->after_best = s->trace ? s->trace->n : 0;
 }
 
-/* To be filled in for the candidate that is offered next: the same keys for all
- * candidates of a stage, the others are 0. */
+/* The rank of the candidate that is offered next, for the caller to fill in:
+ * the same keys for all candidates of a stage. */
 static inline struct path_rank *stage_rank(struct stage *st)
 {
 	return &st->rank[st->next];
@@ -87,7 +131,7 @@ static inline bool stage_is_better(const struct stage *st,
 	return rank_is_better(rank_criteria[kind], r, best);
 }
 
-/* Its rank is stage_rank(). */
+/* Compares @candidate, whose rank is in stage_rank(), with the best so far. */
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 			       void *candidate, const struct ulnet_nid *nid)
 {
@@ -101,10 +145,10 @@ static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 	st->best = candidate;
 	st->next = !st->next;
 	if (unlikely(t))
-		st->behind = t->n;
+		st->after_best = t->n;
 }
 
-/* Is not even a candidate. */
+/* Notes for the trace that what has @nid cannot be chosen, and why. */
 static inline void stage_refuse(const struct stage *st,
 				enum ulnet_path_kind kind,
 				const struct ulnet_nid *nid,
@@ -114,8 +158,8 @@ static inline void stage_refuse(const struct stage *st,
 		trace_add(st->seek->trace, kind, nid, why, NULL);
 }
 
-/* Tells each candidate the criterion that it lost by. Of equals that were never
- * used, it is the turn of the first. */
+/* Notes for each candidate by which criterion it lost. Candidates that equal
+ * the best one, since none was ever used, lost because it was the first. */
 static void stage_explain(const struct stage *st)
 {
 	struct path_trace *t = st->seek->trace;
@@ -123,7 +167,7 @@ static void stage_explain(const struct stage *st)
 	for (unsigned int i = st->begin; i < t->n; i++) {
 		struct path_seen *seen = &t->seen[i];
 
-		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->behind)
+		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->after_best)
 			continue;
 		seen->why = rank_decides(rank_criteria[seen->kind],
 					 &st->rank[!st->next], &seen->rank);
@@ -132,7 +176,7 @@ static void stage_explain(const struct stage *st)
 	}
 }
 
-/* The best one, or NULL: there was none. */
+/* Returns the best candidate, or NULL if there was none. */
 static inline void *stage_end(const struct stage *st)
 {
 	if (unlikely(st->seek->trace))
@@ -142,7 +186,7 @@ static inline void *stage_end(const struct stage *st)
 
 /* ---- nets ---- */
 
-/* A net that this node and the peer are on. */
+/* A net (segment) that both this node and the peer are on. */
 struct shared_net {
 	const struct lnet_net *ours;
 	struct lnet_peer_net *theirs;
@@ -153,8 +197,8 @@ static struct lnet_peer_ni *first_of(const struct lnet_peer_net *theirs)
 	return list_first(&theirs->nis, struct lnet_peer_ni, link);
 }
 
-/* Is any of @theirs up, as the peer says? If so, those that are down lead
- * nowhere; else it may be mistaken. */
+/* Does the peer say that any NI of @theirs is up? If so, the others lead
+ * nowhere; if not, the peer may be mistaken. */
 static bool any_is_up(const struct lnet_peer_net *theirs)
 {
 	const struct lnet_peer_ni *p;
@@ -165,24 +209,27 @@ static bool any_is_up(const struct lnet_peer_net *theirs)
 	return false;
 }
 
-/* Of a message that was sent in vain: how often that path from @ni was tried
- * which was tried least often; @theirs: the NIs that it may lead to, or NULL:
- * to the one named. */
-static unsigned int fewest_tries(const struct seek *s, const struct lnet_ni *ni,
-				 const struct lnet_peer_net *theirs)
+/* How often the message has failed on that path from @ni on which it has failed
+ * least often. @theirs: the net to whose NIs the path may lead; NULL: only to
+ * the NI named. */
+static unsigned int fewest_failures(const struct seek *s,
+				    const struct lnet_ni *ni,
+				    const struct lnet_peer_net *theirs)
 {
-	const struct paths_tried *tried = s->want->tried;
+	const struct failed_paths *failed = s->request->failed;
 	unsigned int fewest = UINT32_MAX;
 	const struct lnet_peer_ni *p;
 	bool up;
 
 	if (!theirs)
-		return tried_count(tried, &ni->lnd.nid, s->want->dst);
+		return failed_paths_count(failed, &ni->lnd.nid,
+					  s->request->dst);
 	up = any_is_up(theirs);
 	list_for_each_entry (p, &theirs->nis, link)
 		if (!p->down || !up)
 			fewest = MIN(fewest,
-				     tried_count(tried, &ni->lnd.nid, &p->nid));
+				     failed_paths_count(failed, &ni->lnd.nid,
+							&p->nid));
 	return fewest;
 }
 
@@ -228,9 +275,11 @@ static void rank_net_tries(const struct seek *s, const struct shared_net *net,
 	for (unsigned int i = 0; i < net->ours->nnis; i++) {
 		const struct lnet_ni *ni = net->ours->ni[i];
 
-		all += tried_count(s->want->tried, &ni->lnd.nid, NULL);
+		all += failed_paths_count(s->request->failed, &ni->lnd.nid,
+					  NULL);
 		if (ni_is_up(ni))
-			fewest = MIN(fewest, fewest_tries(s, ni, net->theirs));
+			fewest = MIN(fewest,
+				     fewest_failures(s, ni, net->theirs));
 	}
 	r->key[LNET_PATH_UNTRIED] = -(int64_t)fewest;
 	r->key[LNET_PATH_LESS_TRIED] = -(int64_t)all;
@@ -250,12 +299,13 @@ static out_of_line void rank_net_by_policy(const struct seek *s,
 					   struct path_rank *r)
 {
 	r->key[LNET_PATH_PEER_PRIORITY] = rank_of_priority(
-		ruling_of(s->cpt, first_of(net->theirs))->net_priority);
+		verdict_of_peer_ni(s->cpt, first_of(net->theirs))
+			->net_priority);
 	r->key[LNET_PATH_PRIORITY] = rank_of_priority(
-		ruling_of_ni(s->cpt, net->ours->ni[0])->net_priority);
+		verdict_of_ni(s->cpt, net->ours->ni[0])->net_priority);
 }
 
-/* By the NID of nobody on it. */
+/* The NID by which a trace names a segment: that of no NI, with address 0. */
 static struct ulnet_nid segment_name(uint32_t segment)
 {
 	struct ulnet_nid nid = lnet_nid_make(segment_net(segment), 0);
@@ -284,13 +334,13 @@ static void net_offer(struct stage *st, struct lnet_peer_net *theirs)
 	rank_their_net(theirs, r);
 	if (unlikely(s->cpt->policies))
 		rank_net_by_policy(s, &net, r);
-	if (unlikely(s->want->tried))
+	if (unlikely(s->request->failed))
 		rank_net_tries(s, &net, r);
 	stage_offer(st, LNET_PATH_NET, theirs, &nid);
 }
 
-/* The one that needs no choice, as there is no other; theirs is NULL: there
- * are several, or somebody wants to know. */
+/* The shared net, if there is only one and nobody wants a trace; else .theirs
+ * is NULL. */
 static struct shared_net only_net(const struct seek *s)
 {
 	struct shared_net only = { NULL, NULL };
@@ -311,7 +361,7 @@ static struct shared_net only_net(const struct seek *s)
 	return only;
 }
 
-/* The best one; theirs is NULL: all of ours are down. */
+/* The best shared net; .theirs is NULL if all local NIs on them are down. */
 static struct shared_net choose_net(const struct seek *s)
 {
 	struct lnet_peer_net *theirs;
@@ -329,12 +379,11 @@ static struct shared_net choose_net(const struct seek *s)
 
 /* ---- local NIs ---- */
 
-/* Of messages from @ni to whichever of @theirs: would they wait for a
- * connection that is being made, as far as it ever will be? NIs of the peer
- * that are down, or not as healthy as others, do not count. NULL: to the NI
- * named. */
-static bool connects_first(const struct seek *s, const struct lnet_ni *ni,
-			   const struct lnet_peer_net *theirs)
+/* Would a message from @ni to an NI of @theirs (NULL: to the NI named) have to
+ * wait for a connection that is still being made, and may never be? Only the
+ * healthiest of the peer's NIs that are up count. */
+static bool waits_for_connection(const struct seek *s, const struct lnet_ni *ni,
+				 const struct lnet_peer_net *theirs)
 {
 	uint64_t connecting = 0, connected = 0;
 	const struct lnet_peer_ni *p;
@@ -356,8 +405,8 @@ static bool connects_first(const struct seek *s, const struct lnet_ni *ni,
 	return connecting & ~connected & ni->bit;
 }
 
-/* The bits of all local NIs from which one of @theirs, or the NI named, is
- * being connected to. */
+/* The bits (lnet_ni.bit) of all local NIs that are connecting to an NI of
+ * @theirs, or (NULL) to the NI named. */
 static uint64_t who_connects(const struct seek *s,
 			     const struct lnet_peer_net *theirs)
 {
@@ -376,7 +425,7 @@ static void rank_nearness(const struct seek *s, const struct lnet_ni *ni,
 {
 	const struct lnet *node = s->cpt->node;
 	uint32_t distance = numa_distance(
-		net_node(node)->numa, ni->lnd.numa_node, s->want->numa_node);
+		net_node(node)->numa, ni->lnd.numa_node, s->request->numa_node);
 
 	r->key[LNET_PATH_NEAR] = rank_of_distance(
 		distance, settings_numa_range(&node->settings));
@@ -386,13 +435,13 @@ static void rank_ni_tries(const struct seek *s, const struct lnet_ni *ni,
 			  const struct lnet_peer_net *theirs,
 			  struct path_rank *r)
 {
-	r->key[LNET_PATH_UNTRIED] = -(int64_t)fewest_tries(s, ni, theirs);
-	r->key[LNET_PATH_LESS_TRIED] =
-		-(int64_t)tried_count(s->want->tried, &ni->lnd.nid, NULL);
+	r->key[LNET_PATH_UNTRIED] = -(int64_t)fewest_failures(s, ni, theirs);
+	r->key[LNET_PATH_LESS_TRIED] = -(int64_t)failed_paths_count(
+		s->request->failed, &ni->lnd.nid, NULL);
 }
 
-/* Do policies want one of @theirs, or the NI named (NULL), to be sent to from
- * @ni? */
+/* Do policies prefer @ni for messages to an NI of @theirs, or (NULL) to the NI
+ * named? */
 static bool prefers_ni(const struct seek *s, const struct lnet_ni *ni,
 		       const struct lnet_peer_net *theirs)
 {
@@ -400,11 +449,13 @@ static bool prefers_ni(const struct seek *s, const struct lnet_ni *ni,
 
 	if (!theirs && !s->dst)
 		return policies_pair(s->cpt->policies, &ni->lnd.nid,
-				     s->want->dst);
+				     s->request->dst);
 	if (!theirs)
-		return ruling_prefers_ni(ruling_of(s->cpt, s->dst), ni);
+		return verdict_prefers_ni(verdict_of_peer_ni(s->cpt, s->dst),
+					  ni);
 	list_for_each_entry (p, &theirs->nis, link)
-		if (!p->down && ruling_prefers_ni(ruling_of(s->cpt, p), ni))
+		if (!p->down &&
+		    verdict_prefers_ni(verdict_of_peer_ni(s->cpt, p), ni))
 			return true;
 	return false;
 }
@@ -415,12 +466,12 @@ static out_of_line void rank_ni_by_policy(const struct seek *s,
 					  struct path_rank *r)
 {
 	r->key[LNET_PATH_PRIORITY] =
-		rank_of_priority(ruling_of_ni(s->cpt, ni)->priority);
+		rank_of_priority(verdict_of_ni(s->cpt, ni)->priority);
 	r->key[LNET_PATH_PREFERRED] = prefers_ni(s, ni, theirs);
 }
 
-/* The best one of @net, for paths to one of @theirs, or to the NI named (NULL);
- * NULL: all are down. */
+/* The best local NI of @net for messages to an NI of @theirs, or (NULL) to the
+ * NI named. Returns NULL if all are down. */
 static struct lnet_ni *choose_ni(const struct seek *s,
 				 const struct lnet_net *net,
 				 const struct lnet_peer_net *theirs)
@@ -440,15 +491,15 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 			continue;
 		}
 		r = stage_rank(&st);
-		if (unlikely(s->want->tried))
+		if (unlikely(s->request->failed))
 			rank_ni_tries(s, ni, theirs, r);
 		r->key[LNET_PATH_HEALTH] = ni_health(ni);
 		if (unlikely(s->cpt->policies))
 			rank_ni_by_policy(s, ni, theirs, r);
 		if (unlikely(connecting))
 			r->key[LNET_PATH_CONNECTED] =
-				!connects_first(s, ni, theirs);
-		if (unlikely(s->want->flags & PATH_NEAR))
+				!waits_for_connection(s, ni, theirs);
+		if (unlikely(s->request->flags & PATH_NEAR))
 			rank_nearness(s, ni, r);
 		r->key[LNET_PATH_CREDITS] = credits_get(&nc->credits);
 		r->key[LNET_PATH_TURN] = rank_of_use(nc->use);
@@ -457,7 +508,8 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
-/* @ni and no other one of its net, since @why. */
+/* Notes for the trace that @ni was taken without comparing it with the other
+ * NIs of its net, which lost by @why. */
 static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 			  enum ulnet_path_why why)
 {
@@ -477,16 +529,16 @@ static void rank_peer_ni_tries(const struct seek *s,
 			       const struct lnet_peer_ni *p,
 			       const struct lnet_ni *ni, struct path_rank *r)
 {
-	const struct paths_tried *tried = s->want->tried;
+	const struct failed_paths *failed = s->request->failed;
 
 	r->key[LNET_PATH_UNTRIED] =
-		-(int64_t)tried_count(tried, &ni->lnd.nid, &p->nid);
+		-(int64_t)failed_paths_count(failed, &ni->lnd.nid, &p->nid);
 	r->key[LNET_PATH_LESS_TRIED] =
-		-(int64_t)tried_count(tried, NULL, &p->nid);
+		-(int64_t)failed_paths_count(failed, NULL, &p->nid);
 }
 
-/* The first message to @p brings its credits. Messages that wait for a
- * connection hold none, but stand in line as well: without them, a peer NI that
+/* @p has no credits before the first message to it. Messages that wait for a
+ * connection hold no credits yet, but count here: without them, a peer NI that
  * cannot be reached would seem to be the least busy one. */
 static int64_t credits_left(const struct lnet_peer_ni *p,
 			    const struct lnet_ni *ni)
@@ -502,13 +554,13 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 					       const struct lnet_ni *ni,
 					       struct path_rank *r)
 {
-	const struct peer_ruling *ruling = ruling_of(s->cpt, p);
+	const struct peer_verdict *verdict = verdict_of_peer_ni(s->cpt, p);
 
-	r->key[LNET_PATH_PRIORITY] = rank_of_priority(ruling->priority);
-	r->key[LNET_PATH_PREFERRED] = ni && ruling_prefers_ni(ruling, ni);
+	r->key[LNET_PATH_PRIORITY] = rank_of_priority(verdict->priority);
+	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers_ni(verdict, ni);
 }
 
-/* The best one of @theirs for messages from @ni. */
+/* The best peer NI of @theirs for messages from @ni. */
 static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 					   const struct lnet_peer_net *theirs,
 					   const struct lnet_ni *ni)
@@ -521,7 +573,7 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 	list_for_each_entry (p, &theirs->nis, link) {
 		struct path_rank *r = stage_rank(&st);
 
-		if (unlikely(s->want->tried))
+		if (unlikely(s->request->failed))
 			rank_peer_ni_tries(s, p, ni, r);
 		r->key[LNET_PATH_PEER_UP] = !p->down;
 		r->key[LNET_PATH_HEALTH] = p->health;
@@ -537,13 +589,13 @@ static struct lnet_peer_ni *choose_peer_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
-/* The NI named and no other one of the peer's. */
+/* Notes for the trace that the peer NI named was taken without comparing it. */
 static void trace_only_peer_ni(const struct seek *s)
 {
 	struct lnet_peer_ni *p;
 
 	if (!s->dst) {
-		trace_add(s->trace, LNET_PATH_PEER_NI, s->want->dst,
+		trace_add(s->trace, LNET_PATH_PEER_NI, s->request->dst,
 			  LNET_PATH_CHOSEN, NULL);
 		return;
 	}
@@ -555,7 +607,7 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
-/* A gateway, from the one NI that the peer behind it knows. */
+/* To any NI of a gateway, from the NI by which the target knows this node. */
 static int from_named_to_best(const struct seek *s, struct path *path)
 {
 	path->ni = s->src;
@@ -567,14 +619,15 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 {
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
-	if (unlikely(s->want->flags & PATH_HOP && s->dst &&
+	if (unlikely(s->request->flags & PATH_HOP && s->dst &&
 		     s->dst->peer->multi_rail &&
 		     !provenance_is_unverified(s->dst)))
 		return from_named_to_best(s, path);
 	path->ni = s->src;
 	path->lpni = path->dst = s->dst;
 	if (unlikely(s->trace)) {
-		if (!(s->want->flags & PATH_HOP)) /* else see choose_from() */
+		if (!(s->request->flags &
+		      PATH_HOP)) /* else see choose_from() */
 			trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
 		trace_only_peer_ni(s);
 	}
@@ -583,11 +636,12 @@ static int from_named_to_named(const struct seek *s, struct path *path)
 
 static int by_route(const struct seek *s, struct path *path);
 
-/* No NI of ours on a net of the peer's is up: a gateway leads to another one of
- * its NIs, perhaps. Not to a gateway: routers are met directly. */
+/* All local NIs on the peer's nets are down. Perhaps a gateway leads to another
+ * net of the peer; but a gateway is never reached through another gateway. */
 static out_of_line int by_route_instead(const struct seek *s, struct path *path)
 {
-	int rc = s->want->flags & PATH_HOP ? -EHOSTUNREACH : by_route(s, path);
+	int rc = s->request->flags & PATH_HOP ? -EHOSTUNREACH
+					      : by_route(s, path);
 
 	return rc == -EHOSTUNREACH ? -ENETDOWN : rc;
 }
@@ -607,8 +661,8 @@ static int from_best_to_best(const struct seek *s, struct path *path)
 	return 0;
 }
 
-/* The NI that a peer which is not multi-rail knows this node by; NULL: none, or
- * it is gone or down. */
+/* The local NI by which a peer that is not multi-rail knows this node. NULL:
+ * there is none, it is deleted or down, or policies prefer another one. */
 static struct lnet_ni *known_by(const struct seek *s)
 {
 	struct lnet_ni *ni;
@@ -618,14 +672,14 @@ static struct lnet_ni *known_by(const struct seek *s)
 		return NULL;
 	ni = config_ni(s->cpt->config, &s->dst->preferred);
 	if (unlikely(s->cpt->policies) && ni &&
-	    ruling_has_better(ruling_of(s->cpt, s->dst), ni))
+	    verdict_has_better(verdict_of_peer_ni(s->cpt, s->dst), ni))
 		return NULL;
 	return ni && ni_is_up(ni) ? ni : NULL;
 }
 
 static int from_best_to_named(const struct seek *s, struct path *path)
 {
-	uint32_t segment = nid_segment(s->want->dst);
+	uint32_t segment = nid_segment(s->request->dst);
 	struct lnet_ni *ni = known_by(s);
 
 	if (!ni)
@@ -643,26 +697,14 @@ static int from_best_to_named(const struct seek *s, struct path *path)
 
 /* ---- gateways ---- */
 
-/* The best route, and the net of the peer's that it leads to. */
+/* The best route, and the net of the peer to which it leads. */
 struct way {
 	struct lnet_route *route;
 	struct lnet_peer_net *theirs; /* NULL: that of the NI named */
 };
 
-unsigned int path_tries_by(const struct lnet_cpt *cpt,
-			   const struct paths_tried *tried,
-			   const struct ulnet_nid *gateway)
-{
-	struct directory *d = &cpt->node->directory;
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < MIN(tried->n, PATHS_TRIED_MAX); i++)
-		n += directory_same(d, &tried->path[i].peer, gateway);
-	return n;
-}
-
 /* Why the route is no candidate; LNET_PATH_CHOSEN: it is one. @from: the local
- * NI that the message must leave by, or NULL. */
+ * NI by which the message must leave, or NULL. */
 static enum ulnet_path_why refuses_route(const struct seek *s,
 					 const struct lnet_route *r,
 					 const struct lnet_ni *from)
@@ -675,40 +717,41 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 		return LNET_PATH_UNREACHED;
 	if (from && ni_segment(from) != near)
 		return LNET_PATH_NOT_ASKED;
-	if (s->want->flags & PATH_FORWARD &&
-	    directory_same(d, &r->gateway, s->want->hop))
+	if (s->request->flags & PATH_FORWARD &&
+	    directory_same(d, &r->gateway, s->request->hop))
 		return LNET_PATH_NOT_ASKED;
 	if (!net_is_up(net) || route_state(r, 0) == ROUTE_DOWN)
 		return LNET_PATH_DOWN;
 	return LNET_PATH_CHOSEN;
 }
 
-/* Does the message that is answered come from that gateway, or what else the
- * peer has sent? */
+/* Did the message that is answered come by this gateway; or, to a peer that
+ * only calls, the last message of that peer? */
 static bool came_by(const struct seek *s, const struct lnet_route *r)
 {
-	const struct ulnet_nid *hop = s->want->hop;
+	const struct ulnet_nid *hop = s->request->hop;
 
-	if (!hop && s->want->flags & PATH_CALLER && s->dst)
+	if (!hop && s->request->flags & PATH_CALLER && s->dst)
 		hop = &s->dst->way;
-	return hop && !(s->want->flags & PATH_FORWARD) &&
+	return hop && !(s->request->flags & PATH_FORWARD) &&
 	       directory_same(&s->cpt->node->directory, &r->gateway, hop);
 }
 
-/* Do policies want one of @theirs, or the NI named (NULL), to be reached by
- * that route? */
+/* Do policies prefer the route for messages to an NI of @theirs, or (NULL) to
+ * the NI named? */
 static bool prefers_route(const struct seek *s, const struct lnet_route *r,
 			  const struct lnet_peer_net *theirs)
 {
 	struct lnet_peer_ni *p;
 
 	if (!theirs && !s->dst)
-		return policies_gateway(s->cpt->policies, s->want->dst,
+		return policies_gateway(s->cpt->policies, s->request->dst,
 					&r->gateway);
 	if (!theirs)
-		return ruling_prefers_route(ruling_of(s->cpt, s->dst), r);
+		return verdict_prefers_route(verdict_of_peer_ni(s->cpt, s->dst),
+					     r);
 	list_for_each_entry (p, &theirs->nis, link)
-		if (ruling_prefers_route(ruling_of(s->cpt, p), r))
+		if (verdict_prefers_route(verdict_of_peer_ni(s->cpt, p), r))
 			return true;
 	return false;
 }
@@ -720,7 +763,8 @@ static out_of_line void rank_route_by_policy(const struct seek *s,
 {
 	if (theirs)
 		k->key[LNET_PATH_PEER_PRIORITY] = rank_of_priority(
-			ruling_of(s->cpt, first_of(theirs))->net_priority);
+			verdict_of_peer_ni(s->cpt, first_of(theirs))
+				->net_priority);
 	k->key[LNET_PATH_ROUTE_PREFERRED] = prefers_route(s, r, theirs);
 }
 
@@ -733,9 +777,9 @@ static void rank_route(const struct seek *s, const struct lnet_route *r,
 	k->key[LNET_PATH_PEER_UP] =
 		2 * (route_state(r, sensitivity) == ROUTE_UP) +
 		(!theirs || any_is_up(theirs));
-	if (unlikely(s->want->tried))
-		k->key[LNET_PATH_UNTRIED] = -(int64_t)path_tries_by(
-			s->cpt, s->want->tried, &r->gateway);
+	if (unlikely(s->request->failed))
+		k->key[LNET_PATH_UNTRIED] = -(int64_t)failed_paths_by(
+			s->cpt, s->request->failed, &r->gateway);
 	if (unlikely(s->cpt->policies))
 		rank_route_by_policy(s, r, theirs, k);
 	k->key[LNET_PATH_ROUTE_PRIORITY] =
@@ -746,7 +790,7 @@ static void rank_route(const struct seek *s, const struct lnet_route *r,
 	k->key[LNET_PATH_TURN] = rank_of_use(r->use[s->cpt->index]);
 }
 
-/* The routes to one net. */
+/* Offers the routes to @net; *@best is updated with st->best. */
 static void offer_routes(struct stage *st, uint32_t net,
 			 struct lnet_peer_net *theirs,
 			 const struct lnet_ni *from, struct way *best)
@@ -777,7 +821,7 @@ static struct way choose_way(const struct seek *s, const struct lnet_ni *from)
 
 	stage_begin(&st, s, LNET_PATH_GATEWAY);
 	if (!s->mr)
-		offer_routes(&st, lnet_nid_net(s->want->dst), NULL, from,
+		offer_routes(&st, lnet_nid_net(s->request->dst), NULL, from,
 			     &best);
 	else
 		list_for_each_entry (theirs, &s->dst->peer->nets, link)
@@ -787,8 +831,8 @@ static struct way choose_way(const struct seek *s, const struct lnet_ni *from)
 	return best;
 }
 
-/* The best of the peer's NIs on a net that this node is not on: of those, it
- * knows what the peer says. */
+/* The best peer NI of a net that this node is not on: all that is known is what
+ * the peer says of its NIs. */
 static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 					  const struct lnet_peer_net *theirs)
 {
@@ -808,8 +852,8 @@ static struct lnet_peer_ni *choose_far_ni(const struct seek *s,
 	return stage_end(&st);
 }
 
-/* By a gateway that is on the net of path->from; if there is none any more, and
- * the caller did not name that NI, by any, and path->from is NULL. */
+/* Chooses a gateway on the net of path->from. If there is none, and the sender
+ * did not name that NI, sets path->from to NULL and chooses any gateway. */
 static struct way choose_way_from(const struct seek *s, struct path *path)
 {
 	unsigned int seen = s->trace ? s->trace->n : 0;
@@ -818,14 +862,14 @@ static struct way choose_way_from(const struct seek *s, struct path *path)
 	if (way.route || !path->from || s->src)
 		return way;
 	if (s->trace)
-		s->trace->n = seen; /* these routes are looked at again */
+		s->trace->n = seen; /* these routes come again */
 	path->from = NULL;
 	return choose_way(s, NULL);
 }
 
-/* The NI that the message must leave by, whatever else the gateway has: the
- * peer is to know this node by one. The trace tells of it here, and not when
- * the way to the gateway is chosen, which may be another CPT's. */
+/* For a peer that knows this node by one NI, chooses the NI by which the
+ * message must leave. The trace shows it here, rather than on the way to the
+ * gateway, since another CPT may choose that. */
 static void choose_from(const struct seek *s, struct path *path)
 {
 	uint32_t near = nid_segment(&path->route->gateway);
@@ -845,7 +889,7 @@ static int by_route(const struct seek *s, struct path *path)
 {
 	struct way way;
 
-	if (s->src && config_net(s->cpt->config, nid_segment(s->want->dst)))
+	if (s->src && config_net(s->cpt->config, nid_segment(s->request->dst)))
 		return -EINVAL;
 	if (s->src && !ni_is_up(s->src))
 		return -ENETDOWN;
@@ -873,7 +917,7 @@ static int (*const cases[PATH_CASES])(const struct seek *s,
 	[PATH_ANY_REMOTE_NMR] = by_route,
 };
 
-/* Is the peer on any net of ours? */
+/* Is the peer on any net of this node? */
 static bool shares_net(const struct seek *s)
 {
 	const struct lnet_peer_net *pn;
@@ -886,11 +930,11 @@ static bool shares_net(const struct seek *s)
 
 static enum path_case case_of(struct seek *s)
 {
-	uint32_t segment = nid_segment(s->want->dst);
+	uint32_t segment = nid_segment(s->request->dst);
 	bool local;
 
 	s->mr = s->dst && s->dst->peer->multi_rail &&
-		!(s->want->flags & PATH_EXACT) &&
+		!(s->request->flags & PATH_EXACT) &&
 		!provenance_is_unverified(s->dst);
 	if (s->src)
 		local = ni_segment(s->src) == segment;
@@ -898,22 +942,24 @@ static enum path_case case_of(struct seek *s)
 		local = shares_net(s);
 	else
 		local = config_net(s->cpt->config, segment);
-	/* As the cases are numbered. */
+	/* As enum path_case numbers them. */
 	return (enum path_case)(4 * !s->src + 2 * !local + !s->mr);
 }
 
-/* To the gateway of path->route the message goes as one that is for it: a
- * gateway with several NIs is a peer like any other (B5). */
+/* Chooses the path to the gateway of path->route as if the message were for the
+ * gateway: one with several NIs is a peer like any other (B5). */
 static int seek_gateway(const struct seek *s, struct path *path)
 {
 	const struct ulnet_nid *gateway = &path->route->gateway;
 	struct path hop = { .ni = NULL };
-	struct path_want want = *s->want;
-	struct seek to = { .cpt = s->cpt, .want = &want, .trace = s->trace };
+	struct path_request request = *s->request;
+	struct seek to = { .cpt = s->cpt,
+			   .request = &request,
+			   .trace = s->trace };
 	int rc;
 
-	want.dst = gateway;
-	want.flags = (want.flags & ~PATH_EXACT) | PATH_HOP;
+	request.dst = gateway;
+	request.flags = (request.flags & ~PATH_EXACT) | PATH_HOP;
 	to.src = path->from;
 	to.dst = peer_find(s->cpt, gateway);
 	rc = cases[case_of(&to)](&to, &hop);
@@ -922,20 +968,20 @@ static int seek_gateway(const struct seek *s, struct path *path)
 	return rc;
 }
 
-int path_select(struct lnet_cpt *cpt, const struct path_want *want,
+int path_select(struct lnet_cpt *cpt, const struct path_request *request,
 		struct path *path, struct path_trace *trace)
 {
-	struct seek s = { .cpt = cpt, .want = want, .trace = trace };
+	struct seek s = { .cpt = cpt, .request = request, .trace = trace };
 
-	/* What is for this node goes no path; there is nobody else. */
-	if (unlikely(lnet_nid_is_lo(want->dst)))
+	/* No path leads to 0@lo. */
+	if (unlikely(lnet_nid_is_lo(request->dst)))
 		return -EHOSTUNREACH;
-	if (!lnet_nid_is_any(want->src)) {
-		s.src = config_ni(cpt->config, want->src);
+	if (!lnet_nid_is_any(request->src)) {
+		s.src = config_ni(cpt->config, request->src);
 		if (!s.src)
 			return -EINVAL;
 	}
-	s.dst = peer_find(cpt, want->dst);
+	s.dst = peer_find(cpt, request->dst);
 	path->ni = path->from = NULL;
 	path->lpni = NULL;
 	path->route = NULL;

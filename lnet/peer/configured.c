@@ -2,7 +2,7 @@
 /* Peers that an administrator makes: lnet_peer_add(3). */
 #include <errno.h>
 
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/peer/claim.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"

@@ -128,7 +128,7 @@ static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	provenance_verify(cpt, lpni);
 	member_leave(cpt, lpni);
 	hash_del(&pc->peers, &lpni->hash);
-	free(lpni->ruling.preferred);
+	free(lpni->verdict.preferred);
 	pool_put(&pc->ni_pool, lpni);
 	stat_set(&cpt->stats[STAT_peers], pc->peers.count);
 }

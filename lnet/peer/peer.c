@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnet/peer/peer.h"
 
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"
 

@@ -112,11 +112,11 @@ struct lnet_holdings {
 	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
 };
 
-/* What policies say of it (path/ruling.h). */
-struct peer_ruling {
-	uint64_t in; /* cpt.rules; another number: nothing any more */
+/* What policies say of a peer NI (path/verdict.h). */
+struct peer_verdict {
+	uint64_t as_of; /* valid while cpt.rules has this value */
 	uint32_t priority, net_priority;
-	struct peer_preferred *preferred; /* NULL: nothing is */
+	struct peer_preferred *preferred; /* NULL: nothing is preferred */
 };
 
 /* Whose a peer NI is. */
@@ -163,7 +163,7 @@ struct lnet_peer_ni {
 	uint64_t only_in;	    /* ... as long as this is the CPT's
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
-	struct peer_ruling ruling;  /* path/ruling.c's */
+	struct peer_verdict verdict; /* path/verdict.c's */
 	struct ulnet_nid way; /* of a process that only calls: the gateway by
 			       * which it was heard last; ANY: directly. Also
 			       * of aliases */

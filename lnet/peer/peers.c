@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "lnet/policy/policy.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/peer/peer.h"
 #include "lnet/peer/provenance.h"
 

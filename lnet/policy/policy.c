@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A pattern of nets is kept as a list of NIDs, namely all that are on these
- * nets: this is put in front of its text. */
+/* Put before the text of a pattern of nets, to make it a list of NIDs. */
 #define ALL_ON	   "*@"
 #define ALL_ON_LEN (sizeof(ALL_ON) - 1)
 
+/* Fills in *@err, if not NULL, and returns -EINVAL. */
 static int wrong(struct ulnet_text_error *err, const char *fmt, ...)
 {
 	va_list args;
@@ -43,7 +43,7 @@ static int policy_pattern_parse(struct pattern *p, const char *name,
 	return rc;
 }
 
-/* The canonical form, into @buf of LNET_PATTERN_SIZE. */
+/* Writes the canonical form into @buf of LNET_PATTERN_SIZE bytes. */
 static int pattern_format(const struct pattern *p, char *buf)
 {
 	char list[LNET_PATTERN_SIZE + ALL_ON_LEN];
@@ -58,8 +58,8 @@ static int pattern_format(const struct pattern *p, char *buf)
 
 /* ---- policies ---- */
 
-/* Which kind of policy do the patterns of @p make? Pairs and gateways are made
- * of NIDs, for a net is no interface. */
+/* Sets the kind of @p according to its patterns. Pairs and gateways consist of
+ * NIDs, not nets. */
 static int find_kind(struct policy *p, struct ulnet_text_error *err)
 {
 	bool src = p->src.list, dst = p->dst.list, rte = p->rte.list;
@@ -158,9 +158,9 @@ bool policy_same(const struct policy *a, const struct policy *b)
 	       !strcmp(a->text.rte, b->text.rte);
 }
 
-/* ---- all of a node ---- */
+/* ---- tables ---- */
 
-/* The first one of that kind that matches: its priority. */
+/* The priority of the first policy of that kind that matches. */
 static uint32_t policy_priority_of(const struct policy_table *t,
 				   enum policy_kind kind,
 				   const struct ulnet_nid *nid)

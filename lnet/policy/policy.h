@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * User-defined selection policies: what matches one, and what all of a node's
- * say (requirement C8). Knows NIDs and nets only, and no node. Immutable: any
- * thread.
+ * User-defined selection policies, and tables of them (requirement C8). Knows
+ * NIDs and nets, but no node. Immutable: any thread.
  */
 #ifndef LNET_POLICY_POLICY_H
 #define LNET_POLICY_POLICY_H
@@ -19,59 +18,58 @@ enum policy_kind {
 	POLICY_GATEWAY,
 };
 
-/* NIDs, or all of the nets that the NIDs of the list are on. */
+/* A pattern of NIDs or of nets. */
 struct pattern {
-	struct ulnet_nidlist *list; /* NULL: none is given */
-	bool nets;
+	struct ulnet_nidlist *list; /* NULL: no pattern is given */
+	bool nets;		    /* of nets: list has all NIDs on them */
 };
 
 struct policy {
 	enum policy_kind kind;
 	struct pattern src, dst, rte;
 	uint32_t priority;
-	struct ulnet_policy text; /* as it is shown: canonical */
+	struct ulnet_policy text; /* canonical, as users see it */
 };
 
-/* For policy_free(). As lnet_policy_add(3): -EINVAL with *@err (may be NULL)
- * filled, -ENAMETOOLONG, -ENOMEM. */
+/* Makes a policy for policy_free(). Returns 0; -EINVAL, with *@err (may be
+ * NULL) filled in; -ENAMETOOLONG; -ENOMEM. */
 int policy_make(const struct ulnet_policy *text, struct ulnet_text_error *err,
 		struct policy **policy_p) must_check;
 void policy_free(struct policy *policy); /* NULL is fine */
 
-/* Does the pattern name @nid, or its net if it is one of nets? */
+/* Does the pattern contain @nid, or its net? */
 static inline bool pattern_covers(const struct pattern *p,
 				  const struct ulnet_nid *nid)
 {
 	return lnet_nidlist_match(p->list, nid);
 }
 
-/* Are they the same but for their priority? */
+/* Do they have the same patterns? */
 bool policy_same(const struct policy *a, const struct policy *b);
 
-/* The policies of a node, in their order: a snapshot, as the table of routes
- * (route/route.h). Immutable; the policies themselves go from snapshot to
- * snapshot. Of priorities the first policy that matches decides; of pairs and
- * gateways all that match count. A node without any has no table. */
+/* The policies of a node in their order: an immutable snapshot. Snapshots share
+ * policies. The first policy that matches sets a priority; all pairs and
+ * gateways that match count. A node without policies has no table. */
 struct policy_table {
 	unsigned int n;
 	struct policy *policy[];
 };
 
-/* The priorities of @nid and of its net, of this node (POLICY_SRC_NET) or of a
- * peer (POLICY_DST_NET): those of the first policies that match, or
- * LNET_PRIORITY_NONE. @t NULL: there are none. */
+/* Sets the priorities of @nid and of its net, or LNET_PRIORITY_NONE. @net_kind:
+ * POLICY_SRC_NET if @nid is this node's, POLICY_DST_NET if it is a peer's. @t
+ * may be NULL: no policies. */
 void policies_of(const struct policy_table *t, enum policy_kind net_kind,
 		 const struct ulnet_nid *nid, uint32_t *net_priority_p,
 		 uint32_t *priority_p);
-/* Is there one by which the peer with @dst is to be sent to from @src? */
+/* Is there a policy that prefers @src for messages to @dst? */
 bool policies_pair(const struct policy_table *t, const struct ulnet_nid *src,
 		   const struct ulnet_nid *dst);
-/* ... by which @dst, or what is on its net, is to be reached by @gateway? */
+/* Is there a policy that prefers @gateway for messages to @dst? */
 bool policies_gateway(const struct policy_table *t, const struct ulnet_nid *dst,
 		      const struct ulnet_nid *gateway);
 
-/* New ones, for free(): with @policy at place @index, at most old's n; without
- * the one there. @old NULL: there is none yet. NULL: no memory. */
+/* Return a new table, for free(), with @policy inserted at @index (at most
+ * old->n; @old may be NULL), or without the one there. NULL: no memory. */
 struct policy_table *policy_table_with(const struct policy_table *old,
 				       unsigned int index,
 				       struct policy *policy);

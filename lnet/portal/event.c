@@ -34,15 +34,15 @@ void eqs_fini(struct eqs *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-static bool reserve_locked(struct eq *eq, uint32_t places)
+static bool reserve_locked(struct eq *eq, uint32_t slots)
 {
-	if (eq->size - eq->count - eq->reserved < places)
+	if (eq->size - eq->count - eq->reserved < slots)
 		return false;
-	eq->reserved += places;
+	eq->reserved += slots;
 	return true;
 }
 
-int eq_use(struct eqs *q, uint64_t cookie, uint32_t places, struct eq **eq_p)
+int eq_use(struct eqs *q, uint64_t cookie, uint32_t slots, struct eq **eq_p)
 {
 	struct eq *eq;
 	int rc = -ENOENT;
@@ -50,7 +50,7 @@ int eq_use(struct eqs *q, uint64_t cookie, uint32_t places, struct eq **eq_p)
 	pthread_mutex_lock(&q->lock);
 	eq = id_lookup(&q->table, cookie);
 	if (eq)
-		rc = reserve_locked(eq, places) ? 0 : -ENOBUFS;
+		rc = reserve_locked(eq, slots) ? 0 : -ENOBUFS;
 	if (!rc) {
 		eq->mds++;
 		*eq_p = eq;
@@ -59,28 +59,28 @@ int eq_use(struct eqs *q, uint64_t cookie, uint32_t places, struct eq **eq_p)
 	return rc;
 }
 
-void eq_unuse(struct eqs *q, struct eq *eq, uint32_t places)
+void eq_unuse(struct eqs *q, struct eq *eq, uint32_t slots)
 {
 	pthread_mutex_lock(&q->lock);
-	eq->reserved -= places;
+	eq->reserved -= slots;
 	eq->mds--;
 	pthread_mutex_unlock(&q->lock);
 }
 
-bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t places)
+bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t slots)
 {
 	bool ok;
 
 	pthread_mutex_lock(&q->lock);
-	ok = reserve_locked(eq, places);
+	ok = reserve_locked(eq, slots);
 	pthread_mutex_unlock(&q->lock);
 	return ok;
 }
 
-void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t places)
+void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots)
 {
 	pthread_mutex_lock(&q->lock);
-	eq->reserved -= places;
+	eq->reserved -= slots;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -136,14 +136,14 @@ int LNetEQFree(struct ulnet_eq_handle h)
 	if (eq && !used) {
 		id_free(&q->table, h.cookie);
 		free(eq);
-		/* A thread that sleeps on the queue finds that it is gone. */
+		/* Threads that sleep on the queue wake up with -ENOENT. */
 		cond_broadcast(&q->filled);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return used ? -EBUSY : eq ? 0 : -ENOENT;
 }
 
-/* 1 and an event, 0, or -ENOENT. */
+/* Returns 1 and the first event, 0 if there is none, or -ENOENT. */
 static int event_get_locked(struct eqs *q, const struct ulnet_eq_handle *eqs,
 			    int neq, struct ulnet_event *event, int *which)
 {
@@ -182,7 +182,7 @@ int LNetEQGet(struct ulnet_eq_handle h, struct ulnet_event *event)
 	return eqs_get(&portal_node(h.node)->eqs, &h, 1, event, NULL);
 }
 
-/* The libraries' threads fill the queues: sleep. */
+/* Sleeps while CPTs' threads fill the queues. */
 static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 		      uint64_t timeout, struct ulnet_event *event, int *which)
 {
@@ -205,7 +205,7 @@ static int poll_sleep(struct eqs *q, const struct ulnet_eq_handle *eqs, int neq,
 	return rc;
 }
 
-/* The caller's own turns fill them. */
+/* Makes turns of the node's loop, which fill the queues. */
 static int poll_drive(struct lnet *node, const struct ulnet_eq_handle *eqs,
 		      int neq, uint64_t timeout, struct ulnet_event *event,
 		      int *which)
@@ -244,7 +244,7 @@ int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq, uint64_t timeout,
 	rc = eqs_get(&portal_node(node)->eqs, eqs, neq, event, which);
 	if (rc || timeout == 0)
 		return rc;
-	/* A loop that sleeps here would never fill the queue. */
+	/* The caller's loop cannot fill the queue while it waits here. */
 	if (loop_current())
 		return -EDEADLK;
 	if (node->conf.run == LNET_RUN_THREADS && node->own_loops)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues. No event is ever lost: before an operation begins that may have
- * to deliver an event, a place for the event is reserved; if there is none, the
- * operation does not begin.
+ * Event queues. No event is lost: an operation begins only after a slot was
+ * reserved for each event that it may deliver.
  *
- * The queues of a node share a lock, because any thread may poll them. Users
- * who want speed take handlers, which know no lock.
+ * The queues of a node share a lock, because any thread may poll them. Handlers
+ * need no lock, and are faster.
  */
 #ifndef LNET_EVENT_H
 #define LNET_EVENT_H
@@ -19,10 +18,10 @@
 struct eq {
 	uint64_t cookie;
 	uint32_t size;
-	uint32_t head;	   /* oldest */
-	uint32_t count;	   /* events in it */
-	uint32_t reserved; /* places promised */
-	uint32_t mds;	   /* that name it */
+	uint32_t head;	   /* index of the oldest event */
+	uint32_t count;	   /* events in the queue */
+	uint32_t reserved; /* slots for events to come */
+	uint32_t mds;	   /* MDs that use it */
 	struct ulnet_event ring[];
 };
 
@@ -36,15 +35,18 @@ struct eqs {
 int eqs_init(struct eqs *q) must_check;
 void eqs_fini(struct eqs *q);
 
-/* An MD that names the queue: 0 and the queue, which then cannot be freed, with
- * @places reserved; -ENOENT; -ENOBUFS. */
-int eq_use(struct eqs *q, uint64_t cookie, uint32_t places,
+/* For an MD that uses the queue @cookie: reserves @slots, and keeps the queue
+ * from being freed until eq_unuse(). Returns 0 and the queue; -ENOENT: there is
+ * none; -ENOBUFS: it has not as many free slots. */
+int eq_use(struct eqs *q, uint64_t cookie, uint32_t slots,
 	   struct eq **eq_p) must_check;
-/* The end of such an MD: gives back the places that it has left. */
-void eq_unuse(struct eqs *q, struct eq *eq, uint32_t places);
-bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t places);
-void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t places);
-/* Uses up one reserved place. @last: also does what eq_unuse() does. */
+/* For an MD that ends: gives back the @slots that it has left. */
+void eq_unuse(struct eqs *q, struct eq *eq, uint32_t slots);
+/* Returns false if there are not as many free slots. */
+bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t slots);
+void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots);
+/* Adds an event, for which a slot must be reserved. @last: the MD ends, as with
+ * eq_unuse(). */
 void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
 	     bool last);
 

@@ -59,7 +59,7 @@ bool me_args_alike(const struct me_args *a, const struct me_args *b)
 	       lnet_nid_eq(&a->match_id.nid, &b->match_id.nid);
 }
 
-/* Could the message be for this entry: has it an MD that may take one more? */
+/* Does the entry match, and has it an MD that can take another operation? */
 static inline bool me_matches(const struct lnet_me *me,
 			      const struct match_want *want)
 {
@@ -72,7 +72,8 @@ static inline bool me_matches(const struct lnet_me *me,
 	return id_matches(&me->is.match_id, want);
 }
 
-/* How much goes where; -EMSGSIZE when it does not fit. */
+/* Sets where in the MD the message belongs, and how much of it. Returns 0, or
+ * -EMSGSIZE if it does not fit. */
 static int md_fit(const struct lnet_md *md, const struct match_want *want,
 		  struct match_found *f)
 {
@@ -144,7 +145,7 @@ bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want)
 	       directory_find(want->peers, &want->id.nid, &e);
 }
 
-/* An entry that names another NID of the initiator's. */
+/* An entry that names another NID of the initiator. */
 static struct lnet_me *find_alias(struct lnet_cpt *cpt, struct lnet_portal *p,
 				  const struct match_want *want)
 {
@@ -191,7 +192,8 @@ bool match_exists(struct lnet_cpt *cpt, const struct match_want *want)
 
 /* ---- entries ---- */
 
-/* The first entry decides what a portal is, for all CPTs and for good. */
+/* The first entry decides the kind of a portal, on all CPTs and for ever.
+ * Returns 0, or -EPERM if the kind is another one. */
 static int portal_decide(struct portal_shared *ps, enum portal_kind kind)
 {
 	uint8_t was = PORTAL_UNDECIDED;
@@ -310,7 +312,7 @@ void me_unlink(struct lnet_me *me)
 	}
 }
 
-/* Those who wait are told. */
+/* Tells those above of a new buffer, if messages wait. */
 static int me_tell(const struct lnet_me *me)
 {
 	const struct lnet *node = me->cpt->node;
@@ -411,7 +413,7 @@ static int attach_md(void *arg)
 		return -ENOENT;
 	rc = me_attach_md(me, c->umd, c->unlink, &md);
 	if (rc) {
-		/* As LNet has it: an entry without its MD is of no use. */
+		/* As in kernel LNet, the entry goes if its MD is refused. */
 		if (rc != -EBUSY)
 			me_unlink(me);
 		return rc;

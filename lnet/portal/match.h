@@ -2,19 +2,19 @@
 /*
  * Match entries.
  *
- * Each CPT has its part of each portal. An entry that names a NID lives in the
- * CPT of that NID, any other in the CPT that attached it; a message that finds
- * nothing in its own CPT is offered to the others by those above.
+ * Each CPT has its part of each portal. An entry that names a NID lives on the
+ * CPT that owns the NID, any other on the CPT that attached it. The room above
+ * offers a message that matches nothing on its own CPT to the others.
  *
- * Entries that ignore some bits stand in a list, the others in a hash table by
- * match bits (on unique portals by NID and pid as well); the list is searched
- * first. So a unique portal is as fast with 100,000 entries as with one.
+ * Entries with ignore bits are in a list, the others in a hash table by match
+ * bits (on unique portals by NID and pid as well); the list is searched first.
+ * So a unique portal is as fast with 100,000 entries as with one.
  *
- * An entry that names a NID is for the peer that has the NID, from whichever of
- * its NIDs a message comes. Entries are hashed by the NID that they name, and
- * never hashed again, although the NIDs of a peer may change at any time. So if
- * a message comes from a peer with several NIDs, and there is no entry for the
- * NID that it came from, all entries with its match bits are looked at.
+ * An entry that names a NID matches messages from all NIDs of the peer that has
+ * it. It is hashed by the NID that it names, and not again when the NIDs of the
+ * peer change. So for a message from a peer with several NIDs, if there is no
+ * entry for the NID from which it came, all entries with its match bits are
+ * searched.
  */
 #ifndef LNET_MATCH_H
 #define LNET_MATCH_H
@@ -27,11 +27,11 @@
 struct lnet_cpt;
 struct lnet_md;
 
-/* What LNetMEAttach() says. */
+/* The arguments of LNetMEAttach(). */
 struct me_args {
 	struct ulnet_id match_id;
 	unsigned int portal;
-	bool unlink; /* goes with its MD */
+	bool unlink; /* together with its MD */
 	uint64_t match_bits;
 	uint64_t ignore_bits;
 };
@@ -48,8 +48,8 @@ struct lnet_me {
 
 /* What a message looks for. */
 struct match_want {
-	struct directory *peers; /* knows whose NIDs are whose */
-	struct ulnet_id id;	 /* a NID of its initiator, and the pid */
+	struct directory *peers; /* which NIDs are of one peer */
+	struct ulnet_id id;	 /* a NID of the initiator, and its pid */
 	uint64_t bits;
 	unsigned int portal;
 	unsigned int op; /* LNET_MD_OP_PUT or LNET_MD_OP_GET */
@@ -58,36 +58,37 @@ struct match_want {
 };
 
 struct match_found {
-	struct lnet_md *md; /* with a reference; taken (md_take) */
+	struct lnet_md *md; /* referenced, and md_take() was called */
 	uint32_t mlength;
 	uint32_t offset;
 };
 
-/* Could the message be for an entry that match_hash() does not lead to? */
+/* May an entry match that is not found by match_hash()? */
 bool match_has_alias(const struct lnet_cpt *cpt, const struct match_want *want);
-/* Could an entry like @is be for the message? */
+/* Would an entry made of @is match the message? */
 bool me_is_for(const struct me_args *is, const struct match_want *want);
-/* Are two entries for the same messages? */
+/* Do entries made of both match the same messages? */
 bool me_args_alike(const struct me_args *a, const struct me_args *b);
 
 enum portal_kind portal_kind(const struct lnet_cpt *cpt, unsigned int portal);
-/* By what exact entries, and messages for them, are hashed on @want's portal,
- * as long as its kind is the same. */
+/* The hash of messages as @want, and of exact entries for them, as long as the
+ * kind of the portal does not change. */
 uint64_t match_hash(struct lnet_cpt *cpt, const struct match_want *want);
 
-/* 0 and what was found; -ENOENT: nothing matches here; -EMSGSIZE: what matches
- * is too small; -ENOBUFS: its event queue is full. */
+/* Returns 0 and what was found; -ENOENT: nothing matches on this CPT;
+ * -EMSGSIZE: what matches is too small; -ENOBUFS: its event queue is full. */
 int match_find(struct lnet_cpt *cpt, const struct match_want *want,
 	       struct match_found *found);
-/* Would match_find() not return -ENOENT? */
+/* Would match_find() find an entry that matches? */
 bool match_exists(struct lnet_cpt *cpt, const struct match_want *want);
 
-/* Attaches an entry in this very CPT, also to portal 0. As LNetMEAttach(3). */
+/* As LNetMEAttach(3), but on this CPT, and also to portal 0. */
 int me_attach(struct lnet_cpt *cpt, const struct me_args *args,
 	      enum ulnet_ins_pos pos, struct lnet_me **me_p);
 /* Frees the entry; its MD, if any, is unlinked. */
 void me_unlink(struct lnet_me *me);
-/* Attaches an MD. Messages that are held for such a buffer come to it, soon. */
+/* Attaches an MD. Messages that wait for such a buffer will be put into it
+ * soon. */
 int me_attach_md(struct lnet_me *me, const struct ulnet_md *umd,
 		 enum ulnet_unlink unlink, struct lnet_md **md_p);
 

@@ -21,7 +21,7 @@ struct ulnet_md_handle md_handle(const struct lnet_md *md)
 
 /* ---- making ---- */
 
-/* Bytes of all fragments; -EINVAL when they do not make sense. */
+/* Returns 0 and the bytes of all fragments, or -EINVAL. */
 static int iov_length(const struct ulnet_md *umd, uint64_t *length_p)
 {
 	const struct iovec *iov = umd->start;
@@ -66,7 +66,7 @@ static int md_check(const struct ulnet_md *umd, enum ulnet_unlink unlink,
 	return 0;
 }
 
-/* The fragments are copied: the user's array may be on his stack. */
+/* Copies the fragments, since the user may free the array. */
 static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 {
 	struct iovec *copy = md->own;
@@ -86,7 +86,7 @@ static int md_set_memory(struct lnet_md *md, const struct ulnet_md *umd)
 	return 0;
 }
 
-/* Is it memory that the user has registered? */
+/* Sets md->mem if the user has registered the memory. */
 static void md_find_mem(struct lnet_md *md)
 {
 	const struct mems *mems = &portal_cpt(md->cpt)->mems;
@@ -98,8 +98,8 @@ static void md_find_mem(struct lnet_md *md)
 		mem_use(md->mem);
 }
 
-/* Its memory is the user's again, who may unregister it in the handler of its
- * last event. */
+/* To be called before the last event, in whose handler the user may unregister
+ * the memory. */
 static void md_leave_mem(struct lnet_md *md)
 {
 	if (unlikely(md->mem))
@@ -136,7 +136,7 @@ static int md_register(struct lnet_md *md, const struct ulnet_md *umd)
 	return rc;
 }
 
-/* Field by field: zeroing all of it first would cost more than the rest. */
+/* Sets each field, as zeroing the structure would take longer. */
 static void md_init(struct lnet_md *md, const struct ulnet_md *umd)
 {
 	md->me = NULL;
@@ -215,8 +215,8 @@ void md_take(struct lnet_md *md, uint32_t mlength, uint32_t offset)
 		md->threshold--;
 	if (md->attached)
 		md->offset = offset + mlength;
-	/* An MD that is bound is not: its user can unlink it, and so cancel
-	 * what is going on, up to its last event. */
+	/* Bound MDs are unlinked with their last event, so that until then
+	 * the user can cancel operations by unlinking them. */
 	if (md->attached && md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 }
@@ -232,7 +232,7 @@ static void md_call_handler(struct loop *l, ulnet_handler_fn fn,
 			       code_name((code_fn)fn, (char[CODE_NAME]){ 0 }));
 }
 
-/* Inlined: each message has an event. */
+/* Inlined, since each message has an event. */
 static inline __attribute__((always_inline)) void md_deliver(
 	struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 {
@@ -275,8 +275,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	    md->auto_unlink && md_exhausted(md))
 		md_unlink(md, false);
 	if (--md->refs || !md->unlinked) {
-		/* The handler may unlink the MD, which must not be freed
-		 * meanwhile. */
+		/* Keeps the MD, which the handler may unlink. */
 		md->refs++;
 		md_event(md, ev, op);
 		if (--md->refs == 0 && md->unlinked)
@@ -284,7 +283,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 		return;
 	}
 	ev->unlinked = true;
-	/* The place that was kept for an UNLINK event. */
+	/* The slot that was reserved for an UNLINK event. */
 	if (md->eq)
 		eq_unreserve(&portal_node(node)->eqs, md->eq, 1);
 	md_leave_mem(md);
@@ -292,7 +291,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	md_free(md);
 }
 
-/* Deferred: an MD that was idle when it was unlinked tells its end. */
+/* Work: delivers UNLINK of an MD that was not in use when it was unlinked. */
 static void md_end_idle(struct work *w)
 {
 	struct lnet_md *md = container_of(w, struct lnet_md, work);

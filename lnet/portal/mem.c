@@ -26,7 +26,7 @@ void mems_fini(struct mems *m)
 	*m = (struct mems){ 0 };
 }
 
-/* The first that ends behind @start. */
+/* Index of the first range that ends after @start. */
 static unsigned int first_behind(const struct mems *m, uintptr_t start)
 {
 	unsigned int low = 0, high = m->n;
@@ -86,8 +86,8 @@ int mems_add(struct mems *m, uintptr_t start, uintptr_t end)
 	return 0;
 }
 
-/* Where it is; m->n: nowhere. */
-static unsigned int mem_place_of(const struct mems *m, uintptr_t start,
+/* Index of that range; m->n: there is none. */
+static unsigned int mem_index_of(const struct mems *m, uintptr_t start,
 				 uintptr_t end)
 {
 	unsigned int at = first_behind(m, start);
@@ -100,7 +100,7 @@ static unsigned int mem_place_of(const struct mems *m, uintptr_t start,
 
 int mems_check(const struct mems *m, uintptr_t start, uintptr_t end)
 {
-	unsigned int at = mem_place_of(m, start, end);
+	unsigned int at = mem_index_of(m, start, end);
 
 	if (at == m->n)
 		return -ENOENT;
@@ -109,7 +109,7 @@ int mems_check(const struct mems *m, uintptr_t start, uintptr_t end)
 
 void mems_del(struct mems *m, uintptr_t start, uintptr_t end)
 {
-	unsigned int at = mem_place_of(m, start, end);
+	unsigned int at = mem_index_of(m, start, end);
 
 	if (at == m->n)
 		return;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Portals, and what a CPT and a node keep for match entries, memory descriptors
- * and event queues.
- */
+/* Portals, and what CPTs and nodes keep for match entries, MDs and event
+ * queues. */
 #ifndef LNET_PORTAL_H
 #define LNET_PORTAL_H
 
@@ -14,35 +12,33 @@
 
 struct lnet_me;
 
-/*
- * Who uses portals: operations and messages, of which nothing is known here.
- * Called on the CPT that owns the MD.
- */
+/* Functions of the room above (message/), called on the CPT that owns the
+ * MD. */
 struct portal_users {
-	/* The user has unlinked an MD, whose lnet_md.ops @op is in: the
-	 * operation that @op is part of ends, but not before return. */
+	/* The user has unlinked an MD that has @op in its lnet_md.ops: ends
+	 * that operation as soon as possible, but not before return. */
 	void (*abandon)(struct list *op);
-	/* An MD was attached to @me, on a portal where somebody waits. 0, or
-	 * -ENOMEM, and the MD is taken away again. */
+	/* An MD was attached to @me, on a portal where messages wait for
+	 * buffers. Returns 0, or -ENOMEM: the MD is removed again. */
 	int (*buffer_came)(const struct lnet_me *me);
 };
 
 enum portal_kind { PORTAL_UNDECIDED, PORTAL_UNIQUE, PORTAL_WILDCARD };
 
-/* What the CPTs share of a portal. Atomic. */
+/* The part of a portal that all CPTs share. Atomic. */
 struct portal_shared {
 	_Atomic uint32_t cpts;	  /* a bit for each CPT that has entries */
-	_Atomic uint32_t waiting; /* ... where somebody waits for a buffer */
+	_Atomic uint32_t waiting; /* ... where messages wait for a buffer */
 	_Atomic uint8_t kind;	  /* enum portal_kind, decided once */
 	atomic_bool lazy;
 };
 
-/* A CPT's part of a portal. Owner: CPT. */
+/* A CPT's own part of a portal. */
 struct lnet_portal {
-	struct list masked;  /* of lnet_me.link: ignore bits != 0 */
-	struct hash exact;   /* of lnet_me.hash */
-	struct hash by_bits; /* of lnet_me.by_bits: as .exact, if unique */
-	uint32_t mes;
+	struct list masked;  /* entries with ignore bits (lnet_me.link) */
+	struct hash exact;   /* the others (lnet_me.hash) */
+	struct hash by_bits; /* unique portals: those in .exact again */
+	uint32_t mes;	     /* how many entries there are */
 };
 
 struct portal_cpt {
@@ -76,8 +72,8 @@ static inline struct portal_node *portal_node(const struct lnet *node)
 void portals_init(struct lnet_cpt *cpt);
 void portals_fini(struct lnet_cpt *cpt);
 
-/* Unlinks all entries and MDs. Their last events come after return; when
- * portals_idle() is true, all have come. */
+/* Unlinks all entries and MDs. Their last events come after return; all have
+ * come when portals_idle() is true. */
 void portals_unlink(struct lnet_cpt *cpt);
 bool portals_idle(const struct lnet_cpt *cpt);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/peer/peer.h"
 
 static const char *const told_texts[] = {
@@ -41,9 +41,9 @@ const char *route_state_name(enum route_state state)
 	return names[state];
 }
 
-/* ---- what gateways tell ---- */
+/* ---- what gateways say ---- */
 
-/* Interfaces on one net. */
+/* A gateway's interfaces on one net. */
 struct side {
 	bool any, up;
 };
@@ -61,8 +61,8 @@ static struct side side_of(const struct ulnet_ping_info *info, uint32_t net)
 	return side;
 }
 
-/* What comes in on @near has no way out: there are interfaces on other nets,
- * and all are down. */
+/* Has the gateway interfaces on other nets than @near, and are all of these
+ * down? */
 static bool leads_nowhere(const struct ulnet_ping_info *info, uint32_t near)
 {
 	bool any = false;
@@ -96,6 +96,7 @@ enum route_told route_read(const struct ulnet_ping_info *info,
 	return ROUTE_TOLD_WORKS;
 }
 
+/* Is the gateway of @r the peer with @nid? */
 static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,
 		    const struct ulnet_nid *nid)
 {
@@ -103,6 +104,7 @@ static bool goes_by(const struct lnet_cpt *cpt, const struct lnet_route *r,
 	       directory_same(&cpt->node->directory, &r->gateway, nid);
 }
 
+/* Logs that the route goes down or comes up. */
 static void route_say(const struct lnet_route *r, enum route_told told)
 {
 	char net[LNET_NIDSTR_SIZE], gateway[LNET_NIDSTR_SIZE];
@@ -134,9 +136,9 @@ void routes_told(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 	}
 }
 
-/* ---- how gateways do ---- */
+/* ---- health and queues of gateways ---- */
 
-/* Of those that this node can reach. */
+/* The health of the best NI that this node can reach directly. */
 static int32_t best_health(const struct lnet_cpt *cpt,
 			   const struct lnet_peer *peer)
 {
@@ -164,7 +166,7 @@ void routes_health(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni)
 	}
 }
 
-/* How long the queue of @lpni is: the number of its bits. */
+/* The number of bits of the length of @lpni's queue. */
 static uint8_t magnitude(const struct lnet_peer_ni *lpni)
 {
 	uint32_t waits = lpni->credits < 0 ? (uint32_t)-lpni->credits : 0;
@@ -213,9 +215,9 @@ bool routes_go_by(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 	return false;
 }
 
-/* ---- all of a node ---- */
+/* ---- tables ---- */
 
-/* The first route to @net or to one behind it. */
+/* Index of the first route whose net is not below @net. */
 static unsigned int lower_bound(const struct route_table *t, uint32_t net)
 {
 	unsigned int low = 0, high = t->n;

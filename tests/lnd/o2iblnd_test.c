@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sim/verbs.h"
+#include "sim/sim.h"
 #include "tests/all_memory.h"
 
 struct params {

@@ -16,6 +16,7 @@
 #include "lnd/socklnd/peer.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
+#include "sim/sim.h"
 #include "tests/lnd/behaviour.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ulnet/service.h>
-#include "sim/verbs.h"
+#include "sim/sim.h"
 
 #define MSEC	 UINT64_C(1000000)
 #define SEC	 (1000 * MSEC)

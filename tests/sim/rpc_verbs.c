@@ -2,7 +2,7 @@
 /* Faults of the queue pairs that carry a run. */
 #include <errno.h>
 
-#include "sim/verbs.h"
+#include "sim/sim.h"
 #include "tests/sim/rpc_run.h"
 
 /* parts in a million */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RPC among the nodes of a random cluster, whose o2ib nets consist of queue
- * pairs (sim/verbs.h). The same must hold as in rpc_scenario.c.
+ * pairs (sim/sim.h). The same must hold as in rpc_scenario.c.
  */
 #include "tests/sim/rpc_run.h"
 #include "tests/sim/scenario.h"

@@ -16,6 +16,7 @@
 #include "lnet/message/wire.h"
 #include "lnet/node/node.h"
 #include "lnet/open.h"
+#include "sim/sim.h"
 
 #define INJECT_NIS  4
 #define INJECT_SENT 64

@@ -9,7 +9,7 @@
 
 #include "lnd/o2iblnd/wire.h"
 #include "lnet/message/wire.h"
-#include "sim/verbs.h"
+#include "sim/sim.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define RIG_NODES	3

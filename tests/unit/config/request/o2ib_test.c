@@ -3,7 +3,7 @@
  * devices. */
 #include "tests/unit/config/rig.h"
 
-#include "sim/verbs.h"
+#include "sim/sim.h"
 #include "ulnet/sim.h"
 
 /* A node on the simulated fabric, without an interface. */

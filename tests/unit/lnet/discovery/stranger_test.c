@@ -9,7 +9,7 @@
 #include <ulnet/fault.h>
 
 #include "lnet/message/wire.h"
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/net/ni.h"
 #include "lnet/peer/provenance.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"

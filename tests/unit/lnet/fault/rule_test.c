@@ -149,8 +149,9 @@ static void check_filter(const struct filter_case *c)
 	rule = rule_of(&f);
 	example_init(&e);
 	e.look.type = c->type;
-	cr_expect_eq(decide(rule, &e.look).act,
-		     c->fits ? FAULT_DUPLICATE : FAULT_NOTHING, "%s", c->what);
+	cr_expect_eq(decide(rule, &e.look).kind,
+		     c->fits ? LNET_FAULT_DUPLICATE : LNET_FAULT_KINDS, "%s",
+		     c->what);
 	cr_expect_eq(seen_by(rule), c->fits, "%s", c->what);
 	free(rule);
 }
@@ -205,9 +206,9 @@ Test(rule, a_large_nid_is_on_its_net)
 	rule = rule_of(&f);
 	example_init(&e);
 	cr_assert_eq(lnet_nid_parse("fd77::1@tcp", &e.source), 0);
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_DUPLICATE);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_DUPLICATE);
 	cr_assert_eq(lnet_nid_parse("fd77::1@tcp1", &e.source), 0);
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_KINDS);
 	free(rule);
 }
 
@@ -215,13 +216,14 @@ Test(rule, where_each_kind_strikes)
 {
 	static const struct {
 		enum ulnet_fault_kind kind;
-		enum fault_act receiving, sending;
+		enum ulnet_fault_kind receiving, sending;
 	} cases[LNET_FAULT_KINDS] = {
-		{ LNET_FAULT_DROP, FAULT_DROP, FAULT_NOTHING },
-		{ LNET_FAULT_DELAY, FAULT_DELAY, FAULT_DELAY },
-		{ LNET_FAULT_DUPLICATE, FAULT_NOTHING, FAULT_DUPLICATE },
-		{ LNET_FAULT_CORRUPT, FAULT_NOTHING, FAULT_CORRUPT },
-		{ LNET_FAULT_ERROR, FAULT_NOTHING, FAULT_FAIL },
+		{ LNET_FAULT_DROP, LNET_FAULT_DROP, LNET_FAULT_KINDS },
+		{ LNET_FAULT_DELAY, LNET_FAULT_DELAY, LNET_FAULT_DELAY },
+		{ LNET_FAULT_DUPLICATE, LNET_FAULT_KINDS,
+		  LNET_FAULT_DUPLICATE },
+		{ LNET_FAULT_CORRUPT, LNET_FAULT_KINDS, LNET_FAULT_CORRUPT },
+		{ LNET_FAULT_ERROR, LNET_FAULT_KINDS, LNET_FAULT_ERROR },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -230,9 +232,9 @@ Test(rule, where_each_kind_strikes)
 		struct example e;
 
 		example_init(&e);
-		cr_expect_eq(decide(rule, &e.look).act, cases[i].sending);
+		cr_expect_eq(decide(rule, &e.look).kind, cases[i].sending);
 		e.look.sending = false;
-		cr_expect_eq(decide(rule, &e.look).act, cases[i].receiving);
+		cr_expect_eq(decide(rule, &e.look).kind, cases[i].receiving);
 		free(rule);
 	}
 }
@@ -248,10 +250,10 @@ Test(rule, a_drop_with_causes_fails_sends)
 	rule = rule_of(&f);
 	example_init(&e);
 	hit = decide(rule, &e.look);
-	cr_expect_eq(hit.act, FAULT_FAIL);
+	cr_expect_eq(hit.kind, LNET_FAULT_ERROR);
 	cr_expect_eq(hit.cause, LNET_CAUSE_REMOTE_DROPPED);
 	e.look.sending = false;
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_KINDS);
 	free(rule);
 }
 
@@ -263,7 +265,7 @@ Test(rule, what_has_no_payload_is_not_corrupted)
 
 	example_init(&e);
 	e.look.length = 0;
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_KINDS);
 	cr_expect_eq(seen_by(rule), 0);
 	free(rule);
 }
@@ -288,7 +290,7 @@ static void check_rate(uint32_t rate)
 		unsigned int n = 0;
 
 		for (uint32_t i = 0; i < rate; i++) {
-			if (decide(rule, &e.look).act == FAULT_NOTHING)
+			if (decide(rule, &e.look).kind == LNET_FAULT_KINDS)
 				continue;
 			n++;
 			places[i]++;
@@ -322,7 +324,7 @@ Test(rule, random_rate_strikes_by_chance)
 	rule = rule_of(&f);
 	example_init(&e);
 	for (unsigned int i = 0; i < 10 * BLOCKS; i++) {
-		in_block += decide(rule, &e.look).act != FAULT_NOTHING;
+		in_block += decide(rule, &e.look).kind != LNET_FAULT_KINDS;
 		if (i % 10 < 9)
 			continue;
 		n += in_block;
@@ -353,7 +355,7 @@ Test(rule, interval_strikes_one_in_each)
 
 		for (unsigned int ms = 0; ms < 50; ms++) {
 			e.look.now += NSEC_PER_MSEC;
-			if (decide(rule, &e.look).act == FAULT_NOTHING)
+			if (decide(rule, &e.look).kind == LNET_FAULT_KINDS)
 				continue;
 			n++;
 			first = MIN(first, ms);
@@ -376,7 +378,7 @@ static unsigned int struck_in(struct fault_rule *rule, uint64_t ns,
 	example_init(&e);
 	for (uint64_t t = 0; t < ns; t += step) {
 		e.look.now = 1000 + t;
-		n += decide(rule, &e.look).act != FAULT_NOTHING;
+		n += decide(rule, &e.look).kind != LNET_FAULT_KINDS;
 	}
 	return n;
 }
@@ -414,8 +416,8 @@ Test(rule, a_pause_is_not_made_up_for)
 	rule = rule_of(&f);
 	example_init(&e);
 	e.look.now = NSEC_PER_SEC;
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_DUPLICATE);
-	cr_expect_eq(decide(rule, &e.look).act, FAULT_NOTHING);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_DUPLICATE);
+	cr_expect_eq(decide(rule, &e.look).kind, LNET_FAULT_KINDS);
 	free(rule);
 }
 
@@ -426,7 +428,7 @@ Test(rule, the_first_that_strikes_decides)
 	struct ulnet_fault f[3] = { fault_of(LNET_FAULT_DUPLICATE),
 				    fault_of(LNET_FAULT_CORRUPT),
 				    fault_of(LNET_FAULT_ERROR) };
-	unsigned int acts[FAULT_FAIL + 1] = { 0 };
+	unsigned int acts[LNET_FAULT_ERROR + 1] = { 0 };
 	struct fault_rule *rules[3];
 	struct example e;
 
@@ -439,10 +441,10 @@ Test(rule, the_first_that_strikes_decides)
 		struct fault_hit hit;
 
 		fault_decide(rules, 3, &e.look, &hit);
-		acts[hit.act]++;
+		acts[hit.kind]++;
 	}
-	cr_expect_eq(acts[FAULT_CORRUPT], 100);
-	cr_expect_eq(acts[FAULT_FAIL], 300);
+	cr_expect_eq(acts[LNET_FAULT_CORRUPT], 100);
+	cr_expect_eq(acts[LNET_FAULT_ERROR], 300);
 	cr_expect_eq(seen_by(rules[0]), 0);
 	cr_expect_eq(seen_by(rules[1]), 400);
 	cr_expect_eq(seen_by(rules[2]), 300);
@@ -553,10 +555,10 @@ Test(rule, what_is_drawn_follows_from_the_seed)
 		struct fault_hit b = decide(r[1], &e.look);
 		struct fault_hit c = decide(r[2], &e.look);
 
-		same += a.act == b.act &&
-			(a.act == FAULT_NOTHING ||
+		same += a.kind == b.kind &&
+			(a.kind == LNET_FAULT_KINDS ||
 			 (a.cause == b.cause && a.draw == b.draw));
-		other += a.act != c.act;
+		other += a.kind != c.kind;
 	}
 	cr_expect_eq(same, 700);
 	cr_expect(other > 50, "%u", other);

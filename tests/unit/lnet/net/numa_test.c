@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Distances between NUMA nodes, as the system tells them (requirement C10). */
-#include "lnet/net/numa.h"
+#include "lnet/net/net.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -26,14 +26,16 @@ static const struct lnet_route *goes_by(struct path_rig *rig, const char *src,
 {
 	struct ulnet_nid from = src ? rig_nid(src) : LNET_NID_ANY;
 	struct ulnet_nid to = rig_nid(dst), last;
-	struct path_want want = { .src = &from, .dst = &to, .flags = flags };
+	struct path_request request = { .src = &from,
+					.dst = &to,
+					.flags = flags };
 	struct path path;
 
 	if (hop) {
 		last = rig_nid(hop);
-		want.hop = &last;
+		request.hop = &last;
 	}
-	return path_select(rig->cpt, &want, &path, NULL) ? NULL : path.route;
+	return path_select(rig->cpt, &request, &path, NULL) ? NULL : path.route;
 }
 
 static const struct lnet_route *by(struct path_rig *rig, const char *dst)
@@ -129,19 +131,21 @@ Test(gateway, untried)
 	struct lnet_route *r[4];
 	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
 	struct ulnet_nid mine = rig_nid("10.0.0.1@tcp");
-	struct paths_tried tried = { 0 };
-	struct path_want want = { .src = &any, .dst = &to, .tried = &tried };
+	struct failed_paths failed = { 0 };
+	struct path_request request = { .src = &any,
+					.dst = &to,
+					.failed = &failed };
 	struct path_rig rig;
 	struct path path;
 
 	rig_routed(&rig, r);
 	r[1]->priority = 1;
 	r[2]->priority = 2;
-	tried_add(&tried, &mine, &r[0]->gateway);
-	cr_assert_eq(path_select(rig.cpt, &want, &path, NULL), 0);
+	failed_paths_add(&failed, &mine, &r[0]->gateway);
+	cr_assert_eq(path_select(rig.cpt, &request, &path, NULL), 0);
 	cr_assert_eq(path.route, r[1]);
-	tried_add(&tried, &mine, &r[1]->gateway);
-	cr_assert_eq(path_select(rig.cpt, &want, &path, NULL), 0);
+	failed_paths_add(&failed, &mine, &r[1]->gateway);
+	cr_assert_eq(path_select(rig.cpt, &request, &path, NULL), 0);
 	cr_assert_eq(path.route, r[2]);
 	rig_fini(&rig);
 }
@@ -151,7 +155,7 @@ Test(gateway, untried)
 Test(gateway, with_rails)
 {
 	struct lnet_route *r[4];
-	struct path_want want;
+	struct path_request request;
 	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
 	bool seen[2] = { false, false };
 	struct path_rig rig;
@@ -161,12 +165,12 @@ Test(gateway, with_rails)
 	rig_peer(&rig, "10.0.0.91@tcp 10.0.1.91@tcp 10.1.0.91@tcp1");
 	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
 	atomic_store(&r[2]->told, ROUTE_TOLD_FAR_DOWN);
-	want = (struct path_want){ .src = &any, .dst = &to };
+	request = (struct path_request){ .src = &any, .dst = &to };
 	for (unsigned int i = 0; i < 6; i++) {
 		char text[LNET_NIDSTR_SIZE];
 		struct lnet_ni *first = i ? path.ni : NULL;
 
-		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		cr_assert_eq(path_get(rig.cpt, &request, &path), 0);
 		cr_assert_eq(path.route, r[0]);
 		if (first)
 			cr_assert_eq(path.ni, first);
@@ -237,7 +241,7 @@ Test(gateway, of_every_second_message)
 {
 	struct lnet_route *r[4];
 	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
-	struct path_want want = { .src = &any, .dst = &to };
+	struct path_request request = { .src = &any, .dst = &to };
 	unsigned int by[3] = { 0 };
 	struct path_rig rig;
 	struct path path;
@@ -245,7 +249,7 @@ Test(gateway, of_every_second_message)
 	rig_routed(&rig, r);
 	atomic_store(&r[2]->told, ROUTE_TOLD_FAR_DOWN);
 	for (unsigned int i = 0; i < 400; i++) {
-		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		cr_assert_eq(path_get(rig.cpt, &request, &path), 0);
 		if (i % 2)
 			by[path.route == r[1]]++;
 		peer_unref(rig.cpt, path.lpni);

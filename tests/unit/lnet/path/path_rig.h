@@ -146,7 +146,7 @@ static inline void rig_peer_ni_put(struct peer_cpt *pc,
 	struct lnet_peer_net *pn = lpni->net;
 
 	hash_del(&pc->peers, &lpni->hash);
-	free(lpni->ruling.preferred);
+	free(lpni->verdict.preferred);
 	list_del(&lpni->link);
 	if (list_empty(&pn->nis)) {
 		list_del(&pn->link);

@@ -14,7 +14,7 @@ static void take(struct path_rig *rig, const char *src, const char *dst,
 	struct ulnet_nid from =
 		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
 	struct ulnet_nid to = rig_nid(dst);
-	struct path_want w = { .src = &from, .dst = &to, .flags = flags };
+	struct path_request w = { .src = &from, .dst = &to, .flags = flags };
 	struct path path;
 	char text[PATH_TEXT_SIZE];
 

@@ -271,7 +271,7 @@ static void goes_near(struct path_rig *rig, int node, const char *want)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
 	const struct ulnet_nid to = rig_nid("10.0.0.3@tcp");
-	const struct path_want w = {
+	const struct path_request w = {
 		.src = &any, .dst = &to, .flags = PATH_NEAR, .numa_node = node
 	};
 	struct path path;
@@ -396,7 +396,7 @@ Test(select, down_at_the_peer)
 					    "10.1.0.2@tcp1" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct paths_tried tried = { .n = 0 };
+		struct failed_paths failed = { .n = 0 };
 		struct path_rig rig;
 		struct lnet_ni *a, *b;
 		struct path path;
@@ -414,11 +414,12 @@ Test(select, down_at_the_peer)
 			if (strchr(rows[i].ill, "xyz"[k]))
 				p->health = 0;
 			if (strchr(rows[i].tried, "xyz"[k]))
-				tried_add(&tried, &(k < 2 ? a : b)->lnd.nid,
-					  &p->nid);
+				failed_paths_add(&failed,
+						 &(k < 2 ? a : b)->lnd.nid,
+						 &p->nid);
 		}
 		cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0,
-				   tried.n ? &tried : NULL, &path),
+				   failed.n ? &failed : NULL, &path),
 			     0);
 		cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 				 rows[i].path, "row %u: %s", i, text);
@@ -430,7 +431,7 @@ Test(select, down_at_the_peer)
  * other one is next, though the first has another NI of the peer before it. */
 Test(select, down_at_the_peer_is_no_path_left)
 {
-	struct paths_tried tried = { .n = 0 };
+	struct failed_paths failed = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
 	char text[PATH_TEXT_SIZE];
@@ -441,9 +442,9 @@ Test(select, down_at_the_peer_is_no_path_left)
 	rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
 	rig_peer_ni(&rig, "10.0.0.2@tcp")->down = true;
 	atomic_store(&rig.ni[2].health, 0);
-	tried_add(&tried, &rig.ni[1].lnd.nid,
-		  &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
-	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	failed_paths_add(&failed, &rig.ni[1].lnd.nid,
+			 &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &failed, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.1.1@tcp > 10.0.1.2@tcp");
 	rig_fini(&rig);
@@ -468,7 +469,7 @@ Test(select, down_at_the_peer_is_named)
 /* Who names both gets both, whatever else the peer has. */
 Test(select, both_ends_named)
 {
-	struct paths_tried tried = { .n = 0 };
+	struct failed_paths failed = { .n = 0 };
 	struct lnet_peer_ni *x;
 	struct path_rig rig;
 	struct path path;
@@ -478,9 +479,9 @@ Test(select, both_ends_named)
 	x = rig_peer_ni(&rig, "10.0.0.2@tcp");
 	x->use = 100;
 	x->health = 0;
-	tried_add(&tried, &rig.ni[1].lnd.nid, &x->nid);
+	failed_paths_add(&failed, &rig.ni[1].lnd.nid, &x->nid);
 	cr_assert_eq(
-		where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &tried, &path),
+		where(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", 0, &failed, &path),
 		0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.0.1@tcp > 10.0.0.2@tcp");
@@ -495,7 +496,7 @@ Test(select, tries_take_other_paths_first)
 	uint64_t seed = 3;
 
 	for (unsigned int round = 0; round < 200; round++) {
-		struct paths_tried tried = { .n = 0 };
+		struct failed_paths failed = { .n = 0 };
 		struct path_rig rig;
 		struct path path;
 
@@ -509,12 +510,14 @@ Test(select, tries_take_other_paths_first)
 			(int)(seed >> 50) % 3;
 		for (unsigned int i = 0; i < 3 * paths; i++) {
 			cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0,
-					   &tried, &path),
+					   &failed, &path),
 				     0);
-			cr_assert_eq(tried_count(&tried, &path.ni->lnd.nid,
-						 &path.lpni->nid),
+			cr_assert_eq(failed_paths_count(&failed,
+							&path.ni->lnd.nid,
+							&path.lpni->nid),
 				     i / paths, "round %u, try %u", round, i);
-			tried_add(&tried, &path.ni->lnd.nid, &path.lpni->nid);
+			failed_paths_add(&failed, &path.ni->lnd.nid,
+					 &path.lpni->nid);
 		}
 		rig_fini(&rig);
 	}
@@ -524,7 +527,7 @@ Test(select, tries_take_other_paths_first)
  * was tried. */
 Test(select, second_try_shares_nothing_with_the_first)
 {
-	struct paths_tried tried = { .n = 0 };
+	struct failed_paths failed = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
 	char text[PATH_TEXT_SIZE];
@@ -533,15 +536,15 @@ Test(select, second_try_shares_nothing_with_the_first)
 	rig_ni(&rig, "10.0.0.1@tcp");
 	rig_ni(&rig, "10.0.1.1@tcp");
 	rig_peer(&rig, "10.0.0.2@tcp 10.0.1.2@tcp");
-	tried_add(&tried, &rig.ni[2].lnd.nid,
-		  &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
+	failed_paths_add(&failed, &rig.ni[2].lnd.nid,
+			 &rig_peer_ni(&rig, "10.0.1.2@tcp")->nid);
 	rig_peer_ni(&rig, "10.0.0.2@tcp")->use = 9;
 	rig.ni[1].cpt->use = 9;
-	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &failed, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.0.1@tcp > 10.0.0.2@tcp");
 	atomic_store(&rig.ni[1].health, 0);
-	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &failed, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.1.1@tcp > 10.0.0.2@tcp");
 	rig_fini(&rig);
@@ -550,7 +553,7 @@ Test(select, second_try_shares_nothing_with_the_first)
 /* The first net has another path that was not tried, too. */
 Test(select, second_try_takes_another_net)
 {
-	struct paths_tried tried = { .n = 0 };
+	struct failed_paths failed = { .n = 0 };
 	struct path_rig rig;
 	struct path path;
 	char text[PATH_TEXT_SIZE];
@@ -560,12 +563,12 @@ Test(select, second_try_takes_another_net)
 	rig_ni(&rig, "10.0.1.1@tcp");
 	rig_ni(&rig, "10.1.0.1@tcp1")->cpt->use = 9;
 	rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1");
-	tried_add(&tried, &rig.ni[1].lnd.nid,
-		  &rig_peer_ni(&rig, "10.0.0.2@tcp")->nid);
+	failed_paths_add(&failed, &rig.ni[1].lnd.nid,
+			 &rig_peer_ni(&rig, "10.0.0.2@tcp")->nid);
 	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, NULL, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.0.0.1@tcp > 10.0.0.2@tcp");
-	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &tried, &path), 0);
+	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", 0, &failed, &path), 0);
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
 	rig_fini(&rig);
@@ -579,10 +582,10 @@ static struct path_trace explain(struct path_rig *rig, const char *src,
 	struct ulnet_nid from =
 		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
 	struct ulnet_nid to = rig_nid(dst);
-	struct path_want want = { .src = &from, .dst = &to };
+	struct path_request request = { .src = &from, .dst = &to };
 	struct path_trace trace = { .seen = NULL };
 
-	cr_assert_eq(path_select(rig->cpt, &want, path, &trace), rc);
+	cr_assert_eq(path_select(rig->cpt, &request, path, &trace), rc);
 	cr_assert_not(trace.incomplete);
 	return trace;
 }
@@ -742,9 +745,9 @@ Test(select, families)
 	for (unsigned int i = 0; i < 30; i++) {
 		struct ulnet_nid any = LNET_NID_ANY;
 		struct ulnet_nid dst = rig_nid("10.0.0.2@tcp");
-		struct path_want want = { .src = &any, .dst = &dst };
+		struct path_request request = { .src = &any, .dst = &dst };
 
-		cr_assert_eq(path_get(rig.cpt, &want, &path), 0);
+		cr_assert_eq(path_get(rig.cpt, &request, &path), 0);
 		cr_assert_eq(path.ni->lnd.nid.size, path.lpni->nid.size);
 		seen[path.lpni->nid.size != 0]++;
 		peer_unref(rig.cpt, path.lpni);

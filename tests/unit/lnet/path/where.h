@@ -9,17 +9,17 @@
 
 /* Where a message from @src (NULL: any) to @dst goes. */
 static inline int where(struct path_rig *rig, const char *src, const char *dst,
-			unsigned int flags, const struct paths_tried *tried,
+			unsigned int flags, const struct failed_paths *failed,
 			struct path *path)
 {
 	struct ulnet_nid from =
 		src ? rig_nid(src) : (struct ulnet_nid)LNET_NID_ANY;
 	struct ulnet_nid to = rig_nid(dst);
-	struct path_want want = {
-		.src = &from, .dst = &to, .tried = tried, .flags = flags
+	struct path_request request = {
+		.src = &from, .dst = &to, .failed = failed, .flags = flags
 	};
 
-	return path_select(rig->cpt, &want, path, NULL);
+	return path_select(rig->cpt, &request, path, NULL);
 }
 
 static inline void goes(struct path_rig *rig, const char *src, const char *dst,

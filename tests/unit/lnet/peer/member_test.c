@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "lnet/node/node.h"
 #include "lnet/peer/member.h"
+#include "sim/sim.h"
 #include "tests/unit/lnet/cluster.h"
 
 #define CPTS 3

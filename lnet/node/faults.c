@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fault rules of a node: adding, deleting and listing them. */
+/* Adds, deletes and lists the fault rules of a node. */
 #include "ulnet/fault.h"
 
 #include <errno.h>
@@ -23,23 +23,18 @@ static int faults_take(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* Control. All CPTs hold @new afterwards, or nothing if it has no rules: the
- * old set can go, and so can rules that are not in @new. */
+/* After return no CPT uses a rule that is not in @new. A node without rules has
+ * no set. */
 static void faults_publish(struct lnet *node, struct fault_set *new)
 {
-	struct fault_set *old = whole_node(node)->faults;
-
 	if (!new->n) {
 		free(new);
 		new = NULL;
 	}
-	pthread_mutex_lock(&net_node(node)->config_lock);
-	whole_node(node)->faults = new;
-	pthread_mutex_unlock(&net_node(node)->config_lock);
-	BUG_ON(node_each_cpt(node, faults_take, new));
-	free(old);
+	node_publish(node, &whole_node(node)->faults, new, faults_take);
 }
 
+/* Asks a loop for a seed and the time. */
 struct draw_call {
 	struct loop *loop;
 	uint64_t seed, now;
@@ -136,10 +131,10 @@ void faults_fini(struct lnet *node)
 	free(set);
 }
 
-/* ---- what there is ---- */
+/* ---- lists ---- */
 
-/* Rules of this kind: the first @n are described in @infos, or all begin to
- * count anew; returns how many there are. */
+/* Describes the first @n rules of this kind in @infos or, with @reset, sets the
+ * counters of all of them to 0. Returns how many rules there are. */
 static int faults_walk(struct lnet *node, enum ulnet_fault_kind kind,
 		       struct ulnet_fault_info *infos, unsigned int n,
 		       bool reset)

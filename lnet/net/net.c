@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* With room for @nnis, and a net for each of them. */
+/* A snapshot with room for @nnis interfaces, each on a net of its own. */
 static struct lnet_config *config_alloc(unsigned int nnis)
 {
 	struct lnet_config *c = malloc(sizeof(*c) + nnis * sizeof(c->ni[0]) +
@@ -17,7 +18,7 @@ static struct lnet_config *config_alloc(unsigned int nnis)
 	return c;
 }
 
-/* The interfaces are in their places. */
+/* Fills in c->net, once the interfaces are in their final order. */
 static void config_find_nets(struct lnet_config *c)
 {
 	struct lnet_net *net = NULL;
@@ -34,8 +35,9 @@ static void config_find_nets(struct lnet_config *c)
 	}
 }
 
-/* Behind those of the segment; else behind those of the net; else the last. */
-static unsigned int place_for(const struct lnet_config *c, uint32_t segment)
+/* Where an NI of @segment is inserted: after those of the same segment; if
+ * there are none, after those of the same net; else at the end. */
+static unsigned int index_for(const struct lnet_config *c, uint32_t segment)
 {
 	const struct lnet_net *after = config_net(c, segment);
 
@@ -50,7 +52,7 @@ struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni)
 {
 	unsigned int n = old ? old->nnis : 0;
-	unsigned int at = n ? place_for(old, ni_segment(ni)) : 0;
+	unsigned int at = n ? index_for(old, ni_segment(ni)) : 0;
 	struct lnet_config *new = config_alloc(n + 1);
 
 	if (!new)
@@ -96,4 +98,65 @@ bool config_has_net(const struct lnet_config *c, uint32_t id)
 		if (segment_net(c->net[i].segment) == id)
 			return true;
 	return false;
+}
+
+/* ---- NUMA ---- */
+
+static FILE *distance_open(const char *dir, unsigned int node)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/node%u/distance", dir, node);
+	return fopen(path, "re");
+}
+
+/* The file of a NUMA node has its distance to each existing node, in order. */
+static void node_read(struct numa *numa, FILE *f, unsigned int node,
+		      const unsigned int *nodes, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int distance;
+
+		if (fscanf(f, "%u", &distance) != 1)
+			return;
+		numa->distance[node][nodes[i]] = distance;
+		numa->farthest = MAX(numa->farthest, distance);
+	}
+}
+
+struct numa *numa_read(const char *dir)
+{
+	unsigned int nodes[NUMA_NODES_MAX], n = 0;
+	struct numa *numa;
+	FILE *f;
+
+	for (unsigned int i = 0; i < NUMA_NODES_MAX; i++) {
+		f = distance_open(dir, i);
+		if (!f)
+			continue;
+		nodes[n++] = i;
+		fclose(f);
+	}
+	numa = n > 1 ? calloc(1, sizeof(*numa)) : NULL;
+	for (unsigned int i = 0; numa && i < n; i++) {
+		f = distance_open(dir, nodes[i]);
+		if (!f)
+			continue;
+		node_read(numa, f, nodes[i], nodes, n);
+		fclose(f);
+	}
+	return numa;
+}
+
+uint32_t numa_distance(const struct numa *numa, int a, int b)
+{
+	uint32_t farthest = numa ? numa->farthest : NUMA_FAR;
+
+	if (a < 0 || b < 0)
+		return farthest;
+	if (!numa)
+		return a == b ? NUMA_NEAR : NUMA_FAR;
+	if (a >= NUMA_NODES_MAX || b >= NUMA_NODES_MAX || !numa->distance[a][b])
+		return farthest;
+	return numa->distance[a][b];
 }

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/path/ruling.h"
+#include "lnet/path/verdict.h"
 
 #include <stdlib.h>
 
 #include "lnet/route/route.h"
 
-const struct ni_ruling *ruling_of_ni(const struct lnet_cpt *cpt,
-				     struct lnet_ni *ni)
+const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
+				       struct lnet_ni *ni)
 {
-	struct ni_ruling *r = &ni->cpt[cpt->index].ruling;
+	struct ni_verdict *r = &ni->cpt[cpt->index].verdict;
 
-	if (likely(r->in == cpt->rules))
+	if (likely(r->as_of == cpt->rules))
 		return r;
 	policies_of(cpt->policies, POLICY_SRC_NET, &ni->lnd.nid,
 		    &r->net_priority, &r->priority);
 	if (r->priority == LNET_PRIORITY_NONE)
 		r->priority = r->net_priority;
-	r->in = cpt->rules;
+	r->as_of = cpt->rules;
 	return r;
 }
 
 /* ---- peers ---- */
 
-/* The local NIs and the routes that are to be preferred: those come first. */
+/* Pointers to the preferred local NIs, then to the preferred routes. */
 struct peer_preferred {
 	unsigned int nnis, n;
 	const void *what[];
@@ -63,7 +63,8 @@ static bool has_kind(const struct policy_table *t, enum policy_kind kind)
 	return false;
 }
 
-/* False: no memory. *@preferred_p NULL: there are none. */
+/* Returns false if there is no memory. *@preferred_p is NULL if none are
+ * preferred. */
 static bool find_preferred(const struct lnet_cpt *cpt,
 			   const struct ulnet_nid *nid,
 			   struct peer_preferred **preferred_p)
@@ -91,25 +92,25 @@ static bool find_preferred(const struct lnet_cpt *cpt,
 	return true;
 }
 
-const struct peer_ruling *ruling_of(const struct lnet_cpt *cpt,
-				    struct lnet_peer_ni *lpni)
+const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
+					      struct lnet_peer_ni *lpni)
 {
-	struct peer_ruling *r = &lpni->ruling;
+	struct peer_verdict *r = &lpni->verdict;
 
-	if (likely(r->in == cpt->rules))
+	if (likely(r->as_of == cpt->rules))
 		return r;
 	policies_of(cpt->policies, POLICY_DST_NET, &lpni->nid, &r->net_priority,
 		    &r->priority);
 	if (r->priority == LNET_PRIORITY_NONE)
 		r->priority = r->net_priority;
 	free(r->preferred);
-	/* Without memory it is tried again. */
+	/* Without memory the next caller tries again. */
 	if (find_preferred(cpt, &lpni->nid, &r->preferred))
-		r->in = cpt->rules;
+		r->as_of = cpt->rules;
 	return r;
 }
 
-bool ruling_prefers_ni(const struct peer_ruling *r, const struct lnet_ni *ni)
+bool verdict_prefers_ni(const struct peer_verdict *r, const struct lnet_ni *ni)
 {
 	const struct peer_preferred *p = r->preferred;
 
@@ -119,8 +120,8 @@ bool ruling_prefers_ni(const struct peer_ruling *r, const struct lnet_ni *ni)
 	return false;
 }
 
-bool ruling_prefers_route(const struct peer_ruling *r,
-			  const struct lnet_route *route)
+bool verdict_prefers_route(const struct peer_verdict *r,
+			   const struct lnet_route *route)
 {
 	const struct peer_preferred *p = r->preferred;
 
@@ -130,11 +131,11 @@ bool ruling_prefers_route(const struct peer_ruling *r,
 	return false;
 }
 
-bool ruling_has_better(const struct peer_ruling *r, const struct lnet_ni *ni)
+bool verdict_has_better(const struct peer_verdict *r, const struct lnet_ni *ni)
 {
 	const struct peer_preferred *p = r->preferred;
 
-	if (ruling_prefers_ni(r, ni))
+	if (verdict_prefers_ni(r, ni))
 		return false;
 	for (unsigned int i = 0; p && i < p->nnis; i++)
 		if (ni_is_up(p->what[i]))

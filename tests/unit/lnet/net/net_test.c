@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Local nets come and go with their interfaces (requirement C1). */
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 
 #include <criterion/criterion.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is chosen by policies of users (requirement C8), among others that are
  * as good. */
-#include "lnet/path/ruling.h"
+#include "lnet/path/verdict.h"
 
 #include "path_rig.h"
 
@@ -26,14 +26,14 @@ static const char *paths_to(struct path_rig *rig, const char *dst)
 {
 	static char all[1024];
 	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
-	struct path_want want = { .src = &any, .dst = &to };
+	struct path_request request = { .src = &any, .dst = &to };
 
 	*all = '\0';
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		struct path path;
 		char text[PATH_TEXT_SIZE];
 
-		cr_assert_eq(path_get(rig->cpt, &want, &path), 0);
+		cr_assert_eq(path_get(rig->cpt, &request, &path), 0);
 		rig_path_text(&path, text, sizeof(text));
 		if (!strstr(all, text)) {
 			strcat(all, *all ? ", " : "");
@@ -45,7 +45,7 @@ static const char *paths_to(struct path_rig *rig, const char *dst)
 	return all;
 }
 
-Test(ruling, priorities)
+Test(verdict, priorities)
 {
 	static const struct {
 		const char *src, *dst;
@@ -78,7 +78,7 @@ Test(ruling, priorities)
 
 /* Of local NIs and of peer NIs. An NI without a priority of its own has that of
  * its net. */
-Test(ruling, priorities_of_nis)
+Test(verdict, priorities_of_nis)
 {
 	struct path_rig rig;
 
@@ -101,7 +101,7 @@ Test(ruling, priorities_of_nis)
 }
 
 /* What is ill, or down, is passed over however good it is. */
-Test(ruling, health_comes_first)
+Test(verdict, health_comes_first)
 {
 	struct path_rig rig;
 
@@ -120,7 +120,7 @@ Test(ruling, health_comes_first)
 	rig_fini(&rig);
 }
 
-Test(ruling, pairs)
+Test(verdict, pairs)
 {
 	struct path_rig rig;
 
@@ -140,7 +140,7 @@ Test(ruling, pairs)
 
 /* A peer that knows this node by one NI gets to know the other one when it is
  * said so; and by another one while that is down. */
-Test(ruling, pair_with_a_peer_that_knows_one_ni)
+Test(verdict, pair_with_a_peer_that_knows_one_ni)
 {
 	struct path_rig rig;
 
@@ -163,7 +163,7 @@ Test(ruling, pair_with_a_peer_that_knows_one_ni)
 }
 
 /* Rules outlive what they match, and wait for it. */
-Test(ruling, interfaces_and_routes_that_come_and_go)
+Test(verdict, interfaces_and_routes_that_come_and_go)
 {
 	struct path_rig rig;
 
@@ -187,10 +187,10 @@ Test(ruling, interfaces_and_routes_that_come_and_go)
 static const struct lnet_route *by(struct path_rig *rig, const char *dst)
 {
 	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
-	const struct path_want want = { .src = &any, .dst = &to };
+	const struct path_request request = { .src = &any, .dst = &to };
 	struct path path;
 
-	cr_assert_eq(path_select(rig->cpt, &want, &path, NULL), 0);
+	cr_assert_eq(path_select(rig->cpt, &request, &path, NULL), 0);
 	return path.route;
 }
 
@@ -200,16 +200,16 @@ static const struct lnet_route *back_by(struct path_rig *rig, const char *dst,
 {
 	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
 	const struct ulnet_nid last = rig_nid(hop);
-	const struct path_want want = {
+	const struct path_request request = {
 		.src = &any, .dst = &to, .hop = &last, .flags = PATH_EXACT
 	};
 	struct path path;
 
-	cr_assert_eq(path_select(rig->cpt, &want, &path, NULL), 0);
+	cr_assert_eq(path_select(rig->cpt, &request, &path, NULL), 0);
 	return path.route;
 }
 
-Test(ruling, gateways)
+Test(verdict, gateways)
 {
 	struct lnet_route *r[3];
 	struct path_rig rig;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that users register, on all CPTs. */
+/* Registers users' memory on all CPTs (portal/mem.h). */
 #include <errno.h>
 
-#include "lnet/net/config.h"
+#include "lnet/net/net.h"
 #include "lnet/node/node.h"
 #include "lnet/portal/portal.h"
 
@@ -44,8 +44,9 @@ static void ni_forget(struct lnet_ni *ni, const struct lnet_cpt *cpt,
 			    r->end - r->start);
 }
 
-/* An NI whose LND was told to stop has ended its connections, so no device
- * touches anything for it. That is all of them when the node is closing. */
+/* Tells the LNDs of the CPT's NIs to forget the memory. An NI whose LND was
+ * told to stop has ended its connections, so no device uses memory for it any
+ * more; when the node is closing, that is so for all NIs. */
 static int forget(struct lnet_cpt *cpt, void *arg)
 {
 	struct ni_cpt *nc;
@@ -59,7 +60,7 @@ static int forget(struct lnet_cpt *cpt, void *arg)
 	return 0;
 }
 
-/* A change to what is at [@addr, @addr + @length): node_control_begin(). */
+/* Checks the range, sets *@r to it, and calls node_control_begin(). */
 static int begin(struct lnet *node, void *addr, size_t length, struct span *r)
 {
 	r->start = (uintptr_t)addr;
@@ -76,8 +77,8 @@ int lnet_mem_register(struct lnet *node, void *addr, size_t length)
 
 	if (rc)
 		return rc;
-	/* Whole or not at all: there is room on each CPT before one has it, and
-	 * what overlaps another does so on the first. */
+	/* On all CPTs or none: memory is reserved on each of them first, and an
+	 * overlap is found on the first of them. */
 	rc = node_each_cpt(node, reserve, &r);
 	if (!rc)
 		rc = node_each_cpt(node, mem_add, &r);

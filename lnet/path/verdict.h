@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Policy verdicts: what the user's policies (policy/policy.h) say of a local NI
+ * or a peer NI. A verdict is computed when it is first asked for, and kept with
+ * the NI until policies, local NIs or routes change, which changes cpt.rules.
+ * Nobody asks on a node without policies. Thread: the CPT's.
+ */
+#ifndef LNET_PATH_VERDICT_H
+#define LNET_PATH_VERDICT_H
+
+#include "lnet/net/net.h"
+#include "lnet/peer/peer.h"
+#include "lnet/policy/policy.h"
+
+struct lnet_route;
+
+/* The priorities of the NI and of its net; of a peer NI also which local NIs
+ * and routes are preferred. */
+const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
+				       struct lnet_ni *ni);
+const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
+					      struct lnet_peer_ni *lpni);
+
+/* Do policies prefer @ni, or @route, for messages to the peer NI that @r is
+ * about? */
+bool verdict_prefers_ni(const struct peer_verdict *r, const struct lnet_ni *ni);
+bool verdict_prefers_route(const struct peer_verdict *r,
+			   const struct lnet_route *route);
+/* Do policies prefer an NI that is up to @ni, which they do not prefer? */
+bool verdict_has_better(const struct peer_verdict *r, const struct lnet_ni *ni);
+
+#endif
