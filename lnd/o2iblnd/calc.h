@@ -51,11 +51,9 @@ struct calc_model {
 	uint32_t frags_offered, frags_accepted;
 	bool map_counts;    /* map_on_demand limits the number of fragments */
 	bool sends_ignored; /* no effect of concurrent_sends */
-	/* the completion queue has 2 D entries for sending */
-	bool cq_by_depth;
+	bool cq_by_depth;   /* completion queue: 2 D to send */
 	bool capped; /* the depth is lowered to the device's limits */
-	/* an initiator with fixed fragments does not lower them */
-	bool never_lowers;
+	bool never_lowers; /* fixed fragments stay */
 };
 
 const struct calc_model *calc_model(enum ulnet_o2ib_model model);

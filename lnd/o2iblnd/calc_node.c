@@ -94,8 +94,7 @@ static int calc_node_take_number(const char **text, unsigned long *number_p)
 static int release_parse(const char *name, enum ulnet_o2ib_model *model_p)
 {
 	static const struct {
-		/* minor release from which the model applies */
-		unsigned long from;
+		unsigned long from; /* minor release, at least */
 		enum ulnet_o2ib_model model;
 	} releases[] = {
 		{ 16, LNET_O2IB_2_16 },

@@ -55,8 +55,7 @@ struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
 	uint64_t max;		   /* bytes */
-	/* NULL, or evicted from when memory is short; set after init */
-	struct ib_regcache *regcache;
+	struct ib_regcache *regcache; /* NULL, or evicted from; set later */
 
 	uint64_t used;	     /* bytes in lent blocks */
 	uint64_t registered; /* bytes */
@@ -96,8 +95,7 @@ struct ib_holder {
 	struct ulnet_nid nid;
 	uint64_t bytes[IB_USES];
 	unsigned int waiting[IB_USES]; /* ib_memory.waits that are set */
-	/* the last round in which memory was refused */
-	uint64_t refused[IB_USES];
+	uint64_t refused[IB_USES];     /* last round that refused memory */
 	uint64_t lost; /* xfer.c: the last round without a connection */
 	unsigned int blocks;
 };

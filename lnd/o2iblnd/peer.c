@@ -210,21 +210,6 @@ found:
 
 /* ---- connections ---- */
 
-/* NULL: no memory. */
-static struct ib_link *link_new(struct ib_peer *peer, bool passive)
-{
-	struct ib_link *link = calloc(1, sizeof(*link));
-
-	if (!link)
-		return NULL;
-	link->peer = peer;
-	link->passive = passive;
-	list_add_tail(&peer->links, &link->link);
-	list_init(&link->open);
-	peer->n[IB_LINK_NEW]++;
-	return link;
-}
-
 static void link_move(struct ib_link *link, enum ib_link_state to)
 {
 	struct ib_peer *peer = link->peer;
@@ -235,23 +220,35 @@ static void link_move(struct ib_link *link, enum ib_link_state to)
 	peer_settle(peer);
 }
 
-/* Frees a link for which no connection could be made. */
-static void link_drop(struct ib_link *link)
+/* Opens a connection with @peer or, if @qp is not NULL, accepts one. 0 or
+ * -errno; then @qp is the caller's still. */
+static int link_open(struct ib_peer *peer, struct ib_qp *qp,
+		     const struct ib_request *request)
 {
-	link->peer->n[link->fsm.state]--;
-	list_del(&link->link);
-	free(link);
-}
+	struct ib_link *link = calloc(1, sizeof(*link));
+	struct ib_peers *ps = peer->ps;
+	int rc;
 
-/* Sets the connection of @link. */
-static void link_begin(struct ib_link *link, struct ib_conn *conn)
-{
-	link->conn = conn;
-	link_move(link, link->passive ? IB_LINK_ACCEPTING : IB_LINK_ASKING);
-	if (!link->passive)
-		return;
-	link->peer->accepted++;
-	link->peer->ps->accepted++;
+	if (!link)
+		return -ENOMEM;
+	link->peer = peer;
+	link->passive = qp;
+	list_init(&link->open);
+	rc = qp ? ib_conn_accept(&ps->home, qp, request, link, &link->conn)
+		: ib_conn_connect(&ps->home, request, link, &link->conn);
+	if (rc) {
+		free(link);
+		return rc;
+	}
+	list_add_tail(&peer->links, &link->link);
+	peer->n[IB_LINK_NEW]++;
+	link_move(link, qp ? IB_LINK_ACCEPTING : IB_LINK_ASKING);
+	if (qp) {
+		peer->accepted++;
+		ps->accepted++;
+		peer->races = 0;
+	}
+	return 0;
 }
 
 /* Closes the connections of @peer with other incarnations than @stamp. */
@@ -374,22 +371,6 @@ static void round_over(struct ib_peer *peer)
 		connect_failed(c, c->status, c->cause);
 }
 
-static int peer_ask(struct ib_peer *peer)
-{
-	struct ib_link *link = link_new(peer, false);
-	struct ib_conn *conn;
-	int rc;
-
-	if (!link)
-		return -ENOMEM;
-	rc = ib_conn_connect(&peer->ps->home, &peer->terms, link, &conn);
-	if (rc)
-		link_drop(link);
-	else
-		link_begin(link, conn);
-	return rc;
-}
-
 static void round_begin(struct connect *c)
 {
 	struct ib_peer *peer = peer_of(c);
@@ -402,7 +383,7 @@ static void round_begin(struct connect *c)
 	peer_look_for_silence(c);
 	/* Attempts of an earlier, successful round count. */
 	while (!rc && peer->n[IB_LINK_ASKING] < n)
-		rc = peer_ask(peer);
+		rc = link_open(peer, NULL, &peer->terms);
 	if (peer->n[IB_LINK_ASKING])
 		return;
 	c->status = rc;
@@ -549,25 +530,6 @@ static bool loses_race(struct ib_peer *peer)
 	return true;
 }
 
-static int accept(struct ib_peer *peer, struct ib_qp *qp,
-		  const struct ib_request *request)
-{
-	struct ib_link *link = link_new(peer, true);
-	struct ib_conn *conn;
-	int rc;
-
-	if (!link)
-		return -ENOMEM;
-	rc = ib_conn_accept(&peer->ps->home, qp, request, link, &conn);
-	if (rc) {
-		link_drop(link);
-		return rc;
-	}
-	link_begin(link, conn);
-	peer->races = 0;
-	return 0;
-}
-
 void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 			 const struct ib_source *from, const void *private,
 			 size_t length)
@@ -613,7 +575,7 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 		goto no;
 	reason = IB_REJECT_RESOURCES;
 	why = "no queue pair can be had";
-	if (!accept(peer, qp, &request))
+	if (!link_open(peer, qp, &request))
 		return;
 no:
 	ib_admit_reject(terms, reason, &r);

@@ -87,8 +87,7 @@ struct ib_peers_user {
 
 struct ib_peers_conf {
 	struct ib_terms terms; /* what this side offers */
-	/* most fragments that this side asks for */
-	uint16_t frags;
+	uint16_t frags;	       /* asked for, at most */
 	unsigned int conns_per_peer;   /* at least 1 */
 	uint64_t min_pause, max_pause; /* ns, after failures; not 0 */
 	enum ib_race_rule race;
@@ -105,8 +104,7 @@ struct ib_peers {
 
 	/* owned by the CPT */
 	struct hash hash;
-	/* the last one found by ib_peers_get(), or NULL */
-	struct ib_peer *last;
+	struct ib_peer *last; /* found by ib_peers_get(), or NULL */
 	uint64_t seed;
 	int down; /* -errno: the port cannot be used; 0: it can */
 	bool stopping, stopped;
@@ -126,8 +124,7 @@ struct ib_peer {
 	unsigned int turns;	 /* counts messages of any order */
 	unsigned int n[IB_LINK_STATES];
 	unsigned int accepted; /* opened by the peer, not gone */
-	/* rejected for a race since the last accepted request */
-	unsigned int races;
+	unsigned int races;    /* rejected since the last accepted request */
 	unsigned int refused; /* failed attempts, not gone */
 
 	struct connect connect;

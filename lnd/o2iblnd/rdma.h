@@ -48,8 +48,7 @@ struct ibr_cpt {
 	struct rdma_event_channel *channel;
 	struct ibv_comp_channel *comp;
 	/* owner */
-	/* queue pairs; while there are any, both channels are watched */
-	unsigned int users;
+	unsigned int users; /* queue pairs; if any, the channels are watched */
 	struct env_io cm_io, comp_io;
 	struct list qps;   /* ibr_qp.link */
 	struct list ready; /* ibr_qp.ready: may have completions */
@@ -77,8 +76,7 @@ struct ibr_port {
 	atomic_bool locked;   /* the limit on locked memory was logged */
 	/* CPT 0's thread */
 	struct rdma_event_channel *channel;
-	/* bound to the port's address; NULL: the device was removed */
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id;	     /* bound; NULL: device removed */
 	struct rdma_cm_id *listener; /* NULL: not listening */
 	struct env_io cm_io, async_io, files_io;
 	bool closed;
@@ -90,11 +88,10 @@ struct ibr_port {
 };
 
 enum ibr_state {
-	IBR_ARRIVING,  /* passive: under way to its CPT */
-	IBR_RESOLVING, /* address being resolved */
-	IBR_ROUTING,   /* route being resolved */
-	/* waits for the LND: connect(), or accept() or reject() */
-	IBR_READY,
+	IBR_ARRIVING,	/* passive: under way to its CPT */
+	IBR_RESOLVING,	/* address being resolved */
+	IBR_ROUTING,	/* route being resolved */
+	IBR_READY,	/* the LND must connect(), accept() or reject() */
 	IBR_CONNECTING, /* connect() was called */
 	IBR_ACCEPTING,	/* accept() was called */
 	IBR_UP,
@@ -103,10 +100,8 @@ enum ibr_state {
 
 /* Asynchronous events of a queue pair, for its CPT. */
 enum {
-	/* the peer has sent something, so it is connected */
-	IBR_EVENT_HEARD = 1,
-	/* the queue pair is in error, or completions were lost */
-	IBR_EVENT_FAILED = 2,
+	IBR_EVENT_HEARD = 1,  /* the peer has sent something */
+	IBR_EVENT_FAILED = 2, /* in error, or completions lost */
 };
 
 /* Rings of what is posted, oldest first. Those that have completed, but were
@@ -120,8 +115,7 @@ struct ibr_recv {
 struct ibr_send {
 	void *cookie;
 	unsigned int slots; /* work requests: the SEND and its WRITEs */
-	/* once completed; before that, the status of the first failed WRITE */
-	enum ib_wc_status status;
+	enum ib_wc_status status; /* or that of a failed WRITE before it */
 };
 
 /* Owner: its CPT. */
@@ -135,8 +129,7 @@ struct ibr_qp {
 	bool active;
 	bool cut; /* the peer was told of the disconnection */
 
-	/* active: address of the peer, while it is being resolved */
-	union netif_addr to;
+	union netif_addr to;  /* active: while it is resolved */
 	uint32_t resolve_ms;  /* time-out of this attempt to resolve */
 	uint32_t resolved_ms; /* time taken by the attempts before it */
 

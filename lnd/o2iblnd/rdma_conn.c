@@ -710,23 +710,19 @@ static const char *why_no_channel(int rc)
 	return "the RDMA connection manager cannot be used";
 }
 
-static int rdma_conn_cpt_open(struct ibr_cpt *cpt)
-{
-	int rc = channel_open(&cpt->channel);
-
-	if (!rc)
-		cpt->cm_io = (struct env_io){ .fd = cpt->channel->fd,
-					      .events = ENV_READ,
-					      .fn = on_cpt_events };
-	return rc;
-}
-
 static int channels_open(struct ibr_port *p, const char **why)
 {
 	int rc = channel_open(&p->channel);
 
-	for (unsigned int i = 0; i < p->ncpts && !rc; i++)
-		rc = rdma_conn_cpt_open(&p->cpts[i]);
+	for (unsigned int i = 0; i < p->ncpts && !rc; i++) {
+		struct ibr_cpt *cpt = &p->cpts[i];
+
+		rc = channel_open(&cpt->channel);
+		if (!rc)
+			cpt->cm_io = (struct env_io){ .fd = cpt->channel->fd,
+						      .events = ENV_READ,
+						      .fn = on_cpt_events };
+	}
 	if (rc)
 		*why = why_no_channel(rc);
 	return rc == -ENOENT ? -ENODEV : rc;

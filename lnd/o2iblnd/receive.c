@@ -167,7 +167,8 @@ static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 
 static out_of_line void hold(struct list *list, struct ib_rx *rx)
 {
-	fsm_move(&rx->fsm, ib_rx_states, IB_RX_HELD);
+	if (rx->fsm.state != IB_RX_HELD)
+		fsm_move(&rx->fsm, ib_rx_states, IB_RX_HELD);
 	list_add_tail(list, &rx->link);
 }
 
@@ -175,8 +176,6 @@ static in_line void receive_arrived(struct ib_conn *conn, struct ib_rx *rx)
 {
 	if (!conn->blocking && list_empty(&conn->blocked))
 		show(conn, rx);
-	else if (rx->fsm.state == IB_RX_HELD)
-		list_add_tail(&conn->blocked, &rx->link);
 	else
 		hold(&conn->blocked, rx);
 }

@@ -57,8 +57,7 @@
 struct ib_writes {
 	const struct ib_rdma *rdma; /* NULL: there is nothing to write */
 	const struct ib_sge *sge;
-	/* the next entry of each list, and ... */
-	unsigned int frag, sge_at;
+	unsigned int frag, sge_at;	/* next in each list, and ... */
 	uint32_t frag_done, sge_done;	/* ... the bytes of it that are done */
 	uint32_t left;			/* bytes */
 };
@@ -114,8 +113,7 @@ struct ib_tx {
 	struct fsm fsm;
 	uint8_t type; /* enum ib_msg_type of the message in the buffer */
 	bool begun;   /* something may have been sent */
-	/* holds a reserved credit for a message not posted yet */
-	bool reserved;
+	bool reserved;	/* has a reserved credit, not used yet */
 	bool abandoned; /* the user has abandoned it */
 	bool own;	/* the connection's own: done() is not called */
 	bool has_result;
@@ -136,8 +134,7 @@ struct ib_tx {
 	 * length is that of the sink in other cases. */
 	const struct ib_sge *source;
 	uint32_t length;     /* bytes */
-	/* the peer's descriptor, in the buffer behind the message */
-	struct ib_rdma rdma;
+	struct ib_rdma rdma; /* the peer's, behind the message */
 	struct ib_writes writes;
 	unsigned int nwrites; /* WRITEs not posted yet */
 
@@ -153,8 +150,7 @@ struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
 	uint32_t max; /* transmits of the user, at most */
-	/* NULL, or evicted from when a slab needs memory; set after init */
-	struct ib_regcache *regcache;
+	struct ib_regcache *regcache; /* NULL, or evicted from; set later */
 
 	struct list free;
 	struct list slabs;

@@ -81,8 +81,7 @@ struct ib_port_conf {
 	int tos;		 /* type of service; -1: the system's default */
 	uint8_t retry_count;	 /* 0 to 7 */
 	uint8_t rnr_retry_count; /* 0 to 7; 7: without limit */
-	/* for resolving the address, and for the route */
-	uint32_t resolve_ms;
+	uint32_t resolve_ms;	 /* for each of address and route */
 };
 
 /* Registered memory; owned by the backend, read by the LND. */
@@ -101,9 +100,8 @@ struct ib_sge {
 };
 
 enum ib_wr_type {
-	/* to the peer's memory; no completion of its own, if successful */
-	IB_WR_WRITE,
-	IB_WR_SEND, /* to the peer's next receive; always completes */
+	IB_WR_WRITE, /* to the peer's memory; completes only if it fails */
+	IB_WR_SEND,  /* to the peer's next receive; always completes */
 };
 
 struct ib_wr {
@@ -118,18 +116,16 @@ struct ib_wr {
 
 /* The source of a connect request, according to the CM. */
 struct ib_source {
-	/* its address as a NID of the port's net; ANY: it has none */
-	struct ulnet_nid nid;
+	struct ulnet_nid nid; /* of the port's net; ANY: none */
 	uint16_t port;
 };
 
 /* How a work request has completed. */
 enum ib_wc_status {
 	IB_WC_OK,
-	IB_WC_FLUSHED, /* the queue pair was in error already */
-	IB_WC_SILENT,  /* the peer's device does not acknowledge */
-	/* the peer had no receive posted, for all retries */
-	IB_WC_NOT_READY,
+	IB_WC_FLUSHED,	     /* the queue pair was in error already */
+	IB_WC_SILENT,	     /* the peer's device does not acknowledge */
+	IB_WC_NOT_READY,     /* the peer had no receive, for all retries */
 	IB_WC_REMOTE_ACCESS, /* the peer's device refuses key or address */
 	IB_WC_REMOTE_ERROR,  /* the peer's device refuses or fails otherwise */
 	IB_WC_LOCAL_ERROR,   /* wrong length or key, or a local device error */
@@ -205,8 +201,7 @@ struct ib_qp {
 	struct ib_port *port;
 	unsigned int cpt;
 	void *user; /* for the LND */
-	/* bytes that can be inlined; valid after create() */
-	uint32_t max_inline;
+	uint32_t max_inline; /* bytes; valid after create() */
 };
 
 /* A backend. Functions return 0 or -errno. */

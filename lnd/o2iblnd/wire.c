@@ -371,18 +371,15 @@ static const char *read_fields(struct reader *r, struct ib_msg *m)
 	case IB_MSG_CONNACK:
 		read_params(r, m->swap, &m->params);
 		return NULL;
-	case IB_MSG_PUT_REQ:
-		m->lnet_hdr = read_skip(r, LNET_HDR_SIZE);
-		m->cookie = read_le64(r);
-		return NULL;
 	case IB_MSG_PUT_ACK:
 		m->cookie = read_le64(r);
 		m->dst_cookie = read_le64(r);
 		return read_rdma(r, m);
+	case IB_MSG_PUT_REQ:
 	case IB_MSG_GET_REQ:
 		m->lnet_hdr = read_skip(r, LNET_HDR_SIZE);
 		m->cookie = read_le64(r);
-		return read_rdma(r, m);
+		return m->type == IB_MSG_GET_REQ ? read_rdma(r, m) : NULL;
 	case IB_MSG_PUT_NAK:
 	case IB_MSG_PUT_DONE:
 	case IB_MSG_GET_DONE:

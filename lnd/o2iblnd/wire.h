@@ -53,8 +53,7 @@ enum {
 enum ib_msg_type {
 	IB_MSG_CONNREQ = 0xc0, /* connection request */
 	IB_MSG_CONNACK = 0xc1, /* acceptance */
-	/* returns credits, or keeps the connection alive */
-	IB_MSG_NOOP = 0xd0,
+	IB_MSG_NOOP = 0xd0,    /* returns credits; keepalive */
 	IB_MSG_IMMEDIATE = 0xd1,
 	IB_MSG_PUT_REQ = 0xd2,	/* source: announces a PUT */
 	IB_MSG_PUT_NAK = 0xd3,	/* sink: does not want it */
@@ -134,8 +133,7 @@ uint64_t ib_rdma_nob(const struct ib_rdma *rdma);
 struct ib_msg {
 	const uint8_t *hdr; /* the message itself */
 	enum ib_msg_type type;
-	/* the message's size: IB_HDR_SIZE to bytes received */
-	uint32_t nob;
+	uint32_t nob;	  /* size; not above bytes received */
 	uint32_t cksum;	  /* 0: none */
 	uint16_t version; /* IB_VERSION_* */
 	bool swap;	  /* not in this machine's byte order */
@@ -233,8 +231,7 @@ int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
 #define IB_REJECT_SHORT_SIZE 7 /* version 1 may end after the reason */
 
 enum ib_reject_reason {
-	/* the rejecting node connects to the other one itself */
-	IB_REJECT_RACE = 1,
+	IB_REJECT_RACE = 1,	/* the sender connects itself */
 	IB_REJECT_RESOURCES,	/* out of memory, or share used up */
 	IB_REJECT_FATAL,	/* any other reason */
 	IB_REJECT_INCOMPATIBLE, /* other version; never sent */
@@ -251,8 +248,7 @@ const char *ib_reject_name(unsigned int reason);
 struct ib_reject {
 	uint16_t version; /* IB_VERSION_* */
 	uint8_t reason;	  /* when decoded, perhaps an unknown one */
-	/* when decoded: version 2 in full length; else the rest is 0 */
-	bool full;
+	bool full;	  /* decoded: version 2, full length */
 	uint64_t stamp; /* incarnation; 0: unknown */
 	struct ib_conn_params params;
 };

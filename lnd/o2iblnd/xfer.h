@@ -62,12 +62,10 @@ struct ib_xfer {
 	struct ib_cpt *cpt;
 	struct ulnet_nid peer;
 	struct lnd_msg *msg; /* NULL: already finalized */
-	/* SINK, ANSWER: the peer's message, until it is answered; or NULL */
-	struct ib_rx *rx;
+	struct ib_rx *rx;    /* SINK, ANSWER: to be answered; or NULL */
 	struct ib_tx *tx; /* in state "moving" */
 	struct list link; /* cpt->memory_waiters, cpt->got */
-	/* Bytes of payload in direct or memory; 0: neither is used. */
-	uint32_t length;
+	uint32_t length;  /* bytes in direct or memory; 0: none */
 	struct ib_direct direct;
 	struct ib_memory memory;
 	/* in state "got" */

@@ -280,25 +280,39 @@ static void on_resolved(struct simqp_qp *qp, int status)
 	events_of(qp)->resolved(&qp->ib);
 }
 
-int simqp_connect(struct ib_qp *ib, const void *private, size_t length)
+/* What connect() and accept() do alike, in the state @from: keep @private for a
+ * message. 0 or -errno. */
+static int begin_call(struct simqp_qp *qp, enum simqp_state from,
+		      enum simqp_call call, const void *private, size_t length,
+		      size_t max)
 {
-	struct simqp_qp *qp = simqp_qp(ib);
 	int rc;
 
 	loop_assert_owner(qp->loop);
-	BUG_ON(!qp->created || !qp->active);
+	BUG_ON(!qp->created);
 	if (qp->port->removed)
 		return -ENODEV;
 	if (qp->cm.state == SIMQP_ENDED)
 		return -ENOTCONN;
-	BUG_ON(qp->cm.state != SIMQP_READY);
-	if (length > IB_PRIVATE_REQUEST_SIZE)
+	BUG_ON(qp->cm.state != from);
+	if (length > max)
 		return -EINVAL;
-	rc = simqp_addr_fails(qp->port->addr, SIMQP_CALL_CONNECT);
+	rc = simqp_addr_fails(qp->port->addr, call);
 	if (rc)
 		return rc;
 	if (length)
 		memcpy(qp->private, private, length);
+	return 0;
+}
+
+int simqp_connect(struct ib_qp *ib, const void *private, size_t length)
+{
+	struct simqp_qp *qp = simqp_qp(ib);
+	int rc = begin_call(qp, SIMQP_READY, SIMQP_CALL_CONNECT, private,
+			    length, IB_PRIVATE_REQUEST_SIZE);
+
+	if (rc)
+		return rc;
 	cm_move(qp, SIMQP_CONNECTING);
 	arm_cm(qp);
 	send_req(qp);
@@ -392,22 +406,11 @@ void simqp_cm_reject_pending(struct simqp_port *port)
 int simqp_accept(struct ib_qp *ib, const void *private, size_t length)
 {
 	struct simqp_qp *qp = simqp_qp(ib);
-	int rc;
+	int rc = begin_call(qp, SIMQP_REQUESTED, SIMQP_CALL_ACCEPT, private,
+			    length, IB_PRIVATE_ACCEPT_SIZE);
 
-	loop_assert_owner(qp->loop);
-	BUG_ON(!qp->created || qp->active);
-	if (qp->port->removed)
-		return -ENODEV;
-	if (qp->cm.state == SIMQP_ENDED)
-		return -ENOTCONN;
-	BUG_ON(qp->cm.state != SIMQP_REQUESTED);
-	if (length > IB_PRIVATE_ACCEPT_SIZE)
-		return -EINVAL;
-	rc = simqp_addr_fails(qp->port->addr, SIMQP_CALL_ACCEPT);
 	if (rc)
 		return rc;
-	if (length)
-		memcpy(qp->private, private, length);
 	cm_move(qp, SIMQP_ACCEPTED);
 	arm_cm(qp);
 	send_rep(qp);

@@ -195,8 +195,7 @@ struct simqp_port {
 	struct ib_port_conf conf;
 	bool listening;
 	bool removed; /* the device was removed */
-	/* the node has died: completions are immediate */
-	bool dying;
+	bool dying;   /* node is dead: completions are immediate */
 	struct simqp_inbox inbox; /* CPT 0 */
 	struct list qps;	  /* simqp_qp.link */
 	struct hash keys;	  /* registered memory, by key */

@@ -42,12 +42,10 @@ struct simqp_qp {
 	uint64_t peer; /* id; 0: unknown */
 	uint16_t src_port;
 	struct simqp_way *out, *in; /* known once resolved */
-	/* ns: arrival of the last message at the peer */
-	uint64_t cm_at;
+	uint64_t cm_at;		    /* ns: last arrival at the peer */
 	struct timer cm_timer; /* repeats a message until it is answered */
 	unsigned int cm_tries;
-	/* of the request or acceptance */
-	uint8_t private[IB_PRIVATE_ACCEPT_SIZE];
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE]; /* for repeats */
 	/* queues (qp.c) */
 	bool created;
 	bool error;
@@ -62,8 +60,7 @@ struct simqp_qp {
 	uint64_t ack_at;
 	struct timer retry;
 	bool rnr_wait; /* the retry timer waits for the peer's receive */
-	/* a work request in sq cannot be sent: neither can later ones */
-	bool stuck;
+	bool stuck;    /* sq has one that cannot be sent */
 	bool drop_data; /* nothing sent arrives */
 	bool drop_acks; /* no acknowledgement arrives */
 	unsigned int tries, rnr_tries;

@@ -33,8 +33,7 @@ struct simqp_conf {
 	/* time without acknowledgement, in addition to latencies, before
 	 * sending again, retry_count times; 500 ms */
 	uint64_t ack_ns;
-	/* before a SEND without receive is tried again; 1 ms */
-	uint64_t rnr_ns;
+	uint64_t rnr_ns;       /* until a SEND meets a receive again; 1 ms */
 	uint64_t cm_ns;	       /* before a connect message is repeated; 2 s */
 	unsigned int cm_tries; /* of a connect message; 15 */
 	uint64_t cq_ns;	       /* random delay of completions, at most; 0 */
@@ -56,8 +55,7 @@ struct simqp_link {
 	/* of a connect message, which will be sent again, unless it ends a
 	 * connection */
 	uint32_t cm_loss;
-	/* of finding no receive, for a SEND that arrives */
-	uint32_t rnr;
+	uint32_t rnr; /* of a SEND: it finds no receive */
 	/*
 	 * How a posted work request completes:
 	 *	FLUSHED		the queue pair fails: failed() with -EIO
