@@ -4,6 +4,7 @@
  * socket, and printing of the answers in the three styles of the kernel's
  * lnetctl. Such programs have no loop: the time is the system's.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,10 +20,7 @@
 
 struct lnet_ctl {
 	int fd;
-	char *buf; /* an answer, or the beginning of one */
-	size_t len, room;
-	size_t line; /* where in buf the first line begins that may be the end
-		      * of the answer */
+	struct received in; /* an answer, or the beginning of one */
 };
 
 /* Milliseconds of a clock that does not jump. */
@@ -96,7 +94,7 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	if (!ctl)
 		return;
 	close(ctl->fd);
-	free(ctl->buf);
+	free(ctl->in.buf);
 	free(ctl);
 }
 
@@ -140,25 +138,23 @@ static int ctl_send(struct lnet_ctl *ctl, const char *text, size_t len,
 	return 0;
 }
 
-/* The length of the answer in the buffer, without the line that ends it; -1:
- * the answer is not complete yet. */
-static ssize_t ctl_find(struct lnet_ctl *ctl)
+size_t document_length(struct received *r)
 {
-	const size_t end_len = strlen(DOCUMENT_END);
-	size_t at = ctl->line;
 	char *nl;
 
-	if (!ctl->len)
-		return -1;
-	while ((nl = memchr(ctl->buf + at, '\n', ctl->len - at))) {
-		size_t next = (size_t)(nl - ctl->buf) + 1;
+	while (r->len &&
+	       (nl = memchr(r->buf + r->seen, '\n', r->len - r->seen))) {
+		const char *end = nl, *start = r->buf + r->line;
 
-		if (next - ctl->line == end_len &&
-		    !memcmp(ctl->buf + ctl->line, DOCUMENT_END, end_len))
-			return (ssize_t)ctl->line;
-		ctl->line = at = next;
+		r->seen = (size_t)(nl - r->buf) + 1;
+		while (end > start && isspace((unsigned char)end[-1]))
+			end--;
+		if (end - start == 3 && !memcmp(start, "...", 3))
+			return r->seen;
+		r->line = r->seen;
 	}
-	return -1;
+	r->seen = r->len;
+	return 0;
 }
 
 /* Receives more of an answer, or waits for it. 0 or -errno. */
@@ -166,20 +162,20 @@ static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
 {
 	ssize_t n;
 
-	if (ctl->len == ctl->room) {
-		size_t room = ctl->room ? ctl->room * 2 : READ_SIZE;
-		char *buf =
-			room > 2 * ANSWER_MAX ? NULL : realloc(ctl->buf, room);
+	if (ctl->in.len == ctl->in.room) {
+		size_t room = ctl->in.room ? ctl->in.room * 2 : READ_SIZE;
+		char *buf = room > 2 * ANSWER_MAX ? NULL
+						  : realloc(ctl->in.buf, room);
 
 		if (!buf)
 			return room > 2 * ANSWER_MAX ? -EMSGSIZE : -ENOMEM;
-		ctl->buf = buf;
-		ctl->room = room;
+		ctl->in.buf = buf;
+		ctl->in.room = room;
 	}
-	n = recv(ctl->fd, ctl->buf + ctl->len, ctl->room - ctl->len,
+	n = recv(ctl->fd, ctl->in.buf + ctl->in.len, ctl->in.room - ctl->in.len,
 		 MSG_DONTWAIT);
 	if (n > 0) {
-		ctl->len += (size_t)n;
+		ctl->in.len += (size_t)n;
 		return 0;
 	}
 	if (!n)
@@ -193,7 +189,6 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 		     uint64_t timeout, char **answer_p)
 {
 	int64_t until = -1;
-	ssize_t len;
 	int rc;
 
 	if (strlen(request) + strlen("\n" DOCUMENT_END) > REQUEST_MAX)
@@ -205,14 +200,13 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 	if (!rc)
 		rc = ctl_send(ctl, "\n" DOCUMENT_END, strlen("\n" DOCUMENT_END),
 			      until);
-	while (!rc && (len = ctl_find(ctl)) < 0)
+	while (!rc && !document_length(&ctl->in))
 		rc = ctl_receive(ctl, until);
 	if (rc)
 		return rc;
-	ctl->buf[len] = '\0';
-	*answer_p = ctl->buf;
-	ctl->buf = NULL;
-	ctl->len = ctl->room = ctl->line = 0;
+	ctl->in.buf[ctl->in.line] = '\0';
+	*answer_p = ctl->in.buf;
+	ctl->in = (struct received){ .buf = NULL };
 	return 0;
 }
 

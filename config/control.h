@@ -14,6 +14,19 @@
 /* The line that ends a request, and an answer. */
 #define DOCUMENT_END "...\n"
 
+/* What one side of a connection has received. */
+struct received {
+	char *buf;
+	size_t len, room;
+	/* For document_length(): */
+	size_t seen; /* bytes that were searched */
+	size_t line; /* where the line at @seen begins */
+};
+
+/* The length of the first document in @r, with its last line, which begins at
+ * r->line; 0: it is not complete. */
+size_t document_length(struct received *r);
+
 /* As lnet_control_request(); cancel_now() ends what it waits for. */
 int control_request(struct lnet_control *control, const char *request,
 		    size_t len, struct cancel *cancel,

@@ -80,12 +80,8 @@ struct client {
 	unsigned int of_user, of_process; /* set by count_clients() */
 
 	/* For its own thread: */
-	char *buf; /* a request, and what was received behind it */
-	size_t len, room;
-	size_t seen;  /* bytes of buf searched for the end of the request */
-	size_t line;  /* where in buf the line at @seen begins */
-	uint64_t due; /* ns: when the request must be complete; 0: buf is
-		       * empty */
+	struct received in; /* a request, and what follows it */
+	uint64_t due; /* ns: by when the request must be complete; 0: none */
 	bool eof;
 };
 
@@ -194,31 +190,6 @@ static bool client_send(struct client *c, const char *text, size_t len)
 	return true;
 }
 
-/* Does the line from @start to @end end a document? */
-static bool server_is_end(const char *start, const char *end)
-{
-	while (end > start && isspace((unsigned char)end[-1]))
-		end--;
-	return end - start == 3 && !memcmp(start, "...", 3);
-}
-
-/* The length of the first request in the buffer, with its last line; 0: it is
- * not complete. */
-static size_t client_find(struct client *c)
-{
-	char *nl;
-
-	while ((nl = memchr(c->buf + c->seen, '\n', c->len - c->seen))) {
-		size_t start = c->line, end = (size_t)(nl - c->buf) + 1;
-
-		c->seen = c->line = end;
-		if (server_is_end(c->buf + start, nl))
-			return end;
-	}
-	c->seen = c->len;
-	return 0;
-}
-
 static bool blank(const char *s, size_t len)
 {
 	while (len && isspace((unsigned char)s[len - 1]))
@@ -279,18 +250,18 @@ static bool client_charge(struct client *c, enum memory m, size_t bytes)
 
 static int client_more_room(struct client *c)
 {
-	size_t room = c->room ? MIN(c->room * 2, ROOM_MAX) : READ_SIZE;
+	size_t room = c->in.room ? MIN(c->in.room * 2, ROOM_MAX) : READ_SIZE;
 	char *buf;
 
-	if (c->len < c->room)
+	if (c->in.len < c->in.room)
 		return 0;
 	if (!client_charge(c, REQUESTS, room))
 		return -ENOBUFS;
-	buf = realloc(c->buf, room);
+	buf = realloc(c->in.buf, room);
 	if (!buf)
 		return -ENOMEM;
-	c->buf = buf;
-	c->room = room;
+	c->in.buf = buf;
+	c->in.room = room;
 	return 0;
 }
 
@@ -306,13 +277,13 @@ static int client_receive(struct client *c)
 		rc = client_wait(c, POLLIN, c->due);
 		if (rc)
 			return rc;
-		n = recv(c->fd, c->buf + c->len, c->room - c->len,
+		n = recv(c->fd, c->in.buf + c->in.len, c->in.room - c->in.len,
 			 MSG_DONTWAIT);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n < 0)
 		return -errno;
 	c->eof = n == 0;
-	c->len += (size_t)n;
+	c->in.len += (size_t)n;
 	if (!c->due)
 		c->due = server_now(c->server) + c->server->timeout;
 	client_moved(c, false);
@@ -327,14 +298,15 @@ static int client_next(struct client *c, size_t *len_p)
 	int rc;
 
 	for (;;) {
-		*len_p = c->len ? client_find(c) : 0;
-		if (*len_p > REQUEST_MAX || (!*len_p && c->len > REQUEST_MAX))
+		*len_p = c->in.len ? document_length(&c->in) : 0;
+		if (*len_p > REQUEST_MAX ||
+		    (!*len_p && c->in.len > REQUEST_MAX))
 			return -EMSGSIZE;
 		if (*len_p)
 			return 0;
 		if (c->eof) {
-			*len_p = c->len;
-			return blank(c->buf, c->len) ? -ENODATA : 0;
+			*len_p = c->in.len;
+			return blank(c->in.buf, c->in.len) ? -ENODATA : 0;
 		}
 		rc = client_receive(c);
 		if (rc)
@@ -384,7 +356,7 @@ static bool client_answer(struct client *c, size_t len)
 	int rc;
 
 	client_moved(c, true);
-	rc = control_request(c->server->control, c->buf, len, &c->cancel,
+	rc = control_request(c->server->control, c->in.buf, len, &c->cancel,
 			     &answer);
 	client_moved(c, false);
 	if (rc)
@@ -397,14 +369,14 @@ static bool client_answer(struct client *c, size_t len)
 /* Removes the request in the first @len bytes of the buffer. */
 static void client_consume(struct client *c, size_t len)
 {
-	c->len -= len;
-	memmove(c->buf, c->buf + len, c->len);
-	c->seen = c->line = 0;
-	c->due = c->len ? server_now(c->server) + c->server->timeout : 0;
-	if (!c->len) {
-		free(c->buf);
-		c->buf = NULL;
-		c->room = 0;
+	c->in.len -= len;
+	memmove(c->in.buf, c->in.buf + len, c->in.len);
+	c->in.seen = c->in.line = 0;
+	c->due = c->in.len ? server_now(c->server) + c->server->timeout : 0;
+	if (!c->in.len) {
+		free(c->in.buf);
+		c->in.buf = NULL;
+		c->in.room = 0;
 		client_charge(c, REQUESTS, 0);
 	}
 }
@@ -475,7 +447,7 @@ static void server_client_free(struct client *c)
 {
 	close(c->fd);
 	cancel_fini(&c->cancel);
-	free(c->buf);
+	free(c->in.buf);
 	free(c);
 }
 

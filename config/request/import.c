@@ -5,6 +5,7 @@
 #include "config/request/request.h"
 #include "config/request/show.h"
 
+enum import_mode { IMPORT_ADD, IMPORT_DEL, IMPORT_SHOW, IMPORT_EXEC };
 static const char *const mode_names[] = { "add", "del", "show", "exec" };
 
 struct import {
@@ -230,34 +231,19 @@ static int import_tree(struct import *im, const struct tree *root)
 		       : plan_run(&im->plan);
 }
 
-static int import_parsed(struct request *r, const struct tree *root,
-			 enum import_mode mode, unsigned int flags)
+/* Does with the file @text what @mode says. An error leaves the node as it was;
+ * with @ignore_errors each item is done or not done by itself, and the answer
+ * has an error for each that fails. Called with the control's lock, but for
+ * IMPORT_EXEC. */
+static int import_text(struct request *r, const char *text,
+		       enum import_mode mode, bool ignore_errors)
 {
-	bool lock = !(flags & IMPORT_LOCKED) && mode != IMPORT_EXEC;
+	const struct subject subject = { mode_names[mode], "import", NULL };
 	struct import im = {
 		.request = r,
 		.mode = mode,
-		.ignore_errors =
-			flags & IMPORT_IGNORE_ERRORS && mode != IMPORT_EXEC,
+		.ignore_errors = ignore_errors && mode != IMPORT_EXEC,
 	};
-	int rc;
-
-	plan_init(&im.plan, r->control->node);
-	im.plan.keep_notes = im.ignore_errors;
-	if (lock)
-		pthread_mutex_lock(&r->control->lock);
-	rc = lock && r->control->down ? request_down(r)
-				      : import_tree(&im, root);
-	if (lock)
-		pthread_mutex_unlock(&r->control->lock);
-	plan_fini(&im.plan);
-	return rc;
-}
-
-int import_text(struct request *r, const char *text, enum import_mode mode,
-		unsigned int flags)
-{
-	const struct subject subject = { mode_names[mode], "import", NULL };
 	struct tree_error err;
 	struct doc *doc;
 	int rc = tree_parse(text, strlen(text), &request_limits, &doc, &err);
@@ -267,7 +253,54 @@ int import_text(struct request *r, const char *text, enum import_mode mode,
 			     err.line, err.column, err.what);
 		return rc;
 	}
-	rc = import_parsed(r, doc_root(doc), mode, flags);
+	plan_init(&im.plan, r->control->node);
+	im.plan.keep_notes = im.ignore_errors;
+	rc = import_tree(&im, doc_root(doc));
+	plan_fini(&im.plan);
 	doc_free(doc);
 	return rc;
+}
+
+int import_config(struct request *r, const char *text)
+{
+	return import_text(r, text, IMPORT_ADD, false);
+}
+
+void import_request(struct request *r)
+{
+	const struct tree *file = tree_get(r->args, "text");
+	const struct tree *at = tree_get(r->args, "mode");
+	const char *text = "", *mode = "add";
+	bool goes_on = false;
+	unsigned int i = 0;
+
+	if (!file) {
+		scope_misread(&r->scope, r->args, "import: text is missing");
+		return;
+	}
+	if (file->kind == TREE_SCALAR)
+		text = file->text; /* which may be empty */
+	else if (scope_text(&r->scope, file, &text))
+		return;
+	if (scope_text(&r->scope, at, &mode) ||
+	    scope_bool(&r->scope, tree_get(r->args, "ignore_errors"), &goes_on))
+		return;
+	while (i < ARRAY_SIZE(mode_names) && strcmp(mode, mode_names[i]) != 0)
+		i++;
+	if (i == ARRAY_SIZE(mode_names)) {
+		scope_misread(&r->scope, at,
+			      "mode: add, del, show or exec is expected");
+		return;
+	}
+	/* Pings and discoveries take time. */
+	if (i == IMPORT_EXEC) {
+		(void)import_text(r, text, IMPORT_EXEC, goes_on);
+		return;
+	}
+	pthread_mutex_lock(&r->control->lock);
+	if (r->control->down)
+		request_down(r);
+	else
+		(void)import_text(r, text, (enum import_mode)i, goes_on);
+	pthread_mutex_unlock(&r->control->lock);
 }

@@ -7,11 +7,10 @@
 #include "config/metrics/metrics.h"
 #include "config/request/show.h"
 
-int request_down(struct request *r)
+void request_down(struct request *r)
 {
 	answer_error(r->answer, &r->scope.subject, -ENETDOWN,
 		     "LNet is not configured: %s", strerror(ENETDOWN));
-	return -ENETDOWN;
 }
 
 /* ---- arguments that many requests have ---- */
@@ -154,7 +153,7 @@ static void lnet_configure(struct request *r)
 	}
 	if (large && lnet_setting_set(c->node, "large_nids", 1))
 		return;
-	if (!all || !import_text(r, c->start, IMPORT_ADD, IMPORT_LOCKED))
+	if (!all || !import_config(r, c->start))
 		c->down = false;
 }
 
@@ -223,25 +222,13 @@ static void lnet_unconfigure(struct request *r)
 	plan_fini(&plan);
 }
 
-/* ---- requests that do not hold the lock while they wait ---- */
-
-static bool is_down(struct request *r)
-{
-	bool down;
-
-	pthread_mutex_lock(&r->control->lock);
-	down = r->control->down;
-	pthread_mutex_unlock(&r->control->lock);
-	if (down)
-		request_down(r);
-	return down;
-}
+/* ---- asking peers ---- */
 
 static void inquire_of(struct request *r, enum inquiry_kind kind)
 {
 	struct inquiry q;
 
-	if (!is_down(r) && !inquiry_read(&r->scope, r->args, kind, &q))
+	if (!inquiry_read(&r->scope, r->args, kind, &q))
 		inquire(r->control->node, &r->scope, &q, r->cancel);
 }
 
@@ -255,37 +242,6 @@ static void discover(struct request *r)
 	inquire_of(r, INQUIRY_DISCOVER);
 }
 
-static void import(struct request *r)
-{
-	static const char *const modes[] = { "add", "del", "show", "exec" };
-	const struct tree *file = tree_get(r->args, "text");
-	const char *text = "", *mode = "add";
-	bool goes_on = false;
-	unsigned int i;
-
-	if (is_down(r))
-		return;
-	if (!file) {
-		scope_misread(&r->scope, r->args, "import: text is missing");
-		return;
-	}
-	if (file->kind == TREE_SCALAR)
-		text = file->text; /* of an empty file, too */
-	else if (scope_text(&r->scope, file, &text))
-		return;
-	if (scope_text(&r->scope, tree_get(r->args, "mode"), &mode) ||
-	    scope_bool(&r->scope, tree_get(r->args, "ignore_errors"), &goes_on))
-		return;
-	for (i = 0; i < ARRAY_SIZE(modes) && strcmp(mode, modes[i]) != 0; i++)
-		;
-	if (i == ARRAY_SIZE(modes))
-		scope_misread(&r->scope, tree_get(r->args, "mode"),
-			      "mode: add, del, show or exec is expected");
-	else
-		import_text(r, text, (enum import_mode)i,
-			    goes_on ? IMPORT_IGNORE_ERRORS : 0);
-}
-
 /* ---- commands that programs may have ---- */
 
 static void no_rpc(struct request *r)
@@ -296,8 +252,8 @@ static void no_rpc(struct request *r)
 /* ---- the table ---- */
 
 enum {
-	CMD_UNLOCKED = 1,  /* takes the lock itself if it needs it, and looks
-			    * whether LNet is down */
+	CMD_UNLOCKED = 1,  /* is carried out without the lock: it waits, or
+			    * takes the lock itself */
 	CMD_WHEN_DOWN = 2, /* is also carried out while LNet is down */
 	CMD_PROGRAM = 4,   /* a command of the program's own; fn is called if
 			    * the program has not added it */
@@ -321,7 +277,8 @@ static const struct command {
 	{                             \
 		__VA_ARGS__, NULL     \
 	}
-#define PROGRAM .flags = CMD_PROGRAM | CMD_UNLOCKED, .fn = no_rpc
+#define PROGRAM \
+	.flags = CMD_PROGRAM | CMD_UNLOCKED | CMD_WHEN_DOWN, .fn = no_rpc
 	/* clang-format off */
 	{ "net add", "add", "net", .plan = net_args },
 	{ "net del", "del", "net", .plan = net_args },
@@ -349,7 +306,7 @@ static const struct command {
 	{ "discover", "manage", "discover", .flags = CMD_UNLOCKED,
 	  .fn = discover },
 	{ "import", "import", "import", KEYS("mode", "text", "ignore_errors"),
-	  .flags = CMD_UNLOCKED, .fn = import },
+	  .flags = CMD_UNLOCKED, .fn = import_request },
 	{ "export", "export", "export", KEYS("backup", "dot"), .fn = export },
 	{ "lnet configure", "configure", "lnet", KEYS("all", "large"),
 	  .flags = CMD_WHEN_DOWN, .fn = lnet_configure },
@@ -422,16 +379,17 @@ static void command_carry_out(const struct command *cmd, struct request *r)
 
 static void command_run(const struct command *cmd, struct request *r)
 {
-	if (cmd->flags & CMD_UNLOCKED) {
-		command_carry_out(cmd, r);
-		return;
-	}
+	bool unlocked = cmd->flags & CMD_UNLOCKED, down;
+
 	pthread_mutex_lock(&r->control->lock);
-	if (r->control->down && !(cmd->flags & CMD_WHEN_DOWN))
+	down = r->control->down && !(cmd->flags & CMD_WHEN_DOWN);
+	if (down)
 		request_down(r);
-	else
+	else if (!unlocked)
 		command_carry_out(cmd, r);
 	pthread_mutex_unlock(&r->control->lock);
+	if (unlocked && !down)
+		command_carry_out(cmd, r);
 }
 
 void request_carry_out(struct lnet_control *control, const struct tree *root,

@@ -44,8 +44,8 @@ void request_carry_out(struct lnet_control *control, const struct tree *root,
 /* Is @name a command that programs cannot add? */
 bool request_is_ours(const char *name);
 
-/* Adds the error that the node is down. Returns -ENETDOWN. */
-int request_down(struct request *r);
+/* Adds the error that the node is down. */
+void request_down(struct request *r);
 
 /* ---- commands of the program's own: program.c, lnet_control_add(3) ---- */
 
@@ -56,18 +56,10 @@ void programs_free(struct lnet_control *control);
 
 /* ---- configuration files: import.c, lnet.conf(5) ---- */
 
-enum import_mode { IMPORT_ADD, IMPORT_DEL, IMPORT_SHOW, IMPORT_EXEC };
-
-/*
- * Does with the file @text what @mode says. Takes the control's lock for all
- * modes but IMPORT_EXEC, unless IMPORT_LOCKED says that the caller has it. A
- * failure leaves the node as it was before; with IMPORT_IGNORE_ERRORS each item
- * is done or not done by itself, and the answer has an error for each that
- * fails.
- */
-enum import_flag { IMPORT_LOCKED = 1, IMPORT_IGNORE_ERRORS = 2 };
-int import_text(struct request *r, const char *text, enum import_mode mode,
-		unsigned int flags);
+void import_request(struct request *r);
+/* Adds what is in the file @text, or nothing if there is an error. Called with
+ * the control's lock. */
+int import_config(struct request *r, const char *text) must_check;
 
 /* ---- changes ---- */
 

@@ -445,15 +445,15 @@ static int longest(const struct lines *lines, int width)
 	return width;
 }
 
-static void top_print_nis(const struct view *v)
+/* Prints a table with all @lines, in the order of the node. */
+static void print_lines(const struct view *v, unsigned int tables,
+			const struct lines *before, const struct lines *lines)
 {
-	const struct table t = table_begin(v, OF_NIS);
+	const struct table t = table_begin(v, tables);
 
-	for (size_t i = 0; i < v->now->nis.n; i++) {
-		const struct line *l = &v->now->nis.all[i];
-
-		top_put_line(&t, before_of(&v->before->nis, i, l), l);
-	}
+	for (size_t i = 0; i < lines->n; i++)
+		top_put_line(&t, before_of(before, i, &lines->all[i]),
+			     &lines->all[i]);
 }
 
 /* Routes that are not up come first; otherwise the order is the node's. */
@@ -480,18 +480,6 @@ static void top_print_routes(const struct view *v)
 		fprintf(v->out, "... and %zu more\n", routes->n - shown);
 }
 
-static void top_print_buffers(const struct view *v)
-{
-	const struct lines *buffers = &v->now->buffers;
-	struct table t;
-
-	if (!buffers->n)
-		return;
-	t = table_begin(v, OF_BUFFERS);
-	for (size_t i = 0; i < buffers->n; i++)
-		top_put_line(&t, &buffers->all[i], &buffers->all[i]);
-}
-
 struct row {
 	const struct line *before, *now;
 	double weight;
@@ -512,20 +500,12 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->now->nid, y->now->nid);
 }
 
-static void print_rows(const struct view *v, const struct row *rows, size_t n)
-{
-	const struct table t = table_begin(
-		v, v->now->buffers.n ? OF_NIDS | OF_ROUTER : OF_NIDS);
-
-	for (size_t i = 0; i < n; i++)
-		top_put_line(&t, rows[i].before, rows[i].now);
-}
-
 static void print_nids(const struct view *v)
 {
 	const struct lines *nids = &v->now->nids;
 	size_t shown = nids->n < v->rows ? nids->n : v->rows;
 	struct row *rows = calloc(nids->n + 1, sizeof(*rows));
+	struct table t;
 
 	if (!rows) {
 		fputs("no memory for NIDs of peers\n", v->out);
@@ -541,7 +521,9 @@ static void print_nids(const struct view *v)
 					     v->seconds) };
 	}
 	qsort(rows, nids->n, sizeof(*rows), compare_rows);
-	print_rows(v, rows, shown);
+	t = table_begin(v, v->now->buffers.n ? OF_NIDS | OF_ROUTER : OF_NIDS);
+	for (size_t i = 0; i < shown; i++)
+		top_put_line(&t, rows[i].before, rows[i].now);
 	if (v->now->peers > shown)
 		fprintf(v->out, "... and %" PRIu64 " more\n",
 			v->now->peers - shown);
@@ -604,8 +586,9 @@ void top_print(const struct top_sample *before, const struct top_sample *now,
 	v.name_width = longest(&now->nids, v.name_width);
 	v.name_width = longest(&now->routes, v.name_width);
 	print_head(&v);
-	top_print_nis(&v);
-	top_print_buffers(&v);
+	print_lines(&v, OF_NIS, &before->nis, &now->nis);
+	if (now->buffers.n)
+		print_lines(&v, OF_BUFFERS, &before->buffers, &now->buffers);
 	top_print_routes(&v);
 	print_nids(&v);
 }

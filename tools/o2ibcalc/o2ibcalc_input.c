@@ -38,37 +38,41 @@ static const char *registration_name(unsigned int i)
 	return lnet_o2ib_registration_name((enum ulnet_o2ib_registration)i);
 }
 
-#define AT(field) offsetof(struct ulnet_o2ib_conf, field)
+/* clang-format off */
+#define INPUT(field, ...)                                               \
+	{ .name = #field, .offset = offsetof(struct ulnet_o2ib_conf, field), \
+	  __VA_ARGS__ }
+/* clang-format on */
+/* A number; further fields follow its limits. */
+#define NUMBER(field, min_, max_, ...) \
+	INPUT(field, .min = (min_), .max = (max_), __VA_ARGS__)
 
 const struct input inputs[] = {
-	{ "model", AT(model), .name_of = model_name },
-	{ "kernel", AT(kernel), .is_kernel = true },
-	{ "global_mr", AT(global_mr), .words = mrs,
-	  .expected = "yes, no or kernel" },
-	{ "registration", AT(registration), .name_of = registration_name },
-	{ "peer_credits", AT(peer_credits), 0, 65535, .alias = NULL },
-	{ "credits", AT(credits), 1, 65535, .alias = NULL },
-	{ "peer_credits_hiw", AT(peer_credits_hiw), 0, 65535,
-	  .alias = "peercredits_hiw" },
-	{ "concurrent_sends", AT(concurrent_sends), 0, 65535, .alias = NULL },
-	{ "map_on_demand", AT(map_on_demand), 0, 65535, .words = maps,
-	  .or_else = ", true, false or default" },
-	{ "ntx", AT(ntx), 1, 1000000, .alias = NULL },
-	{ "fmr_pool_size", AT(fmr_pool_size), 0, 1000000, .alias = NULL },
-	{ "fmr_flush_trigger", AT(fmr_flush_trigger), 0, 1000000,
-	  .alias = NULL },
-	{ "ncpts", AT(ncpts), 1, 4096, .alias = NULL },
-	{ "conns_per_peer", AT(conns_per_peer), 0, 127, .alias = NULL },
-	{ "wrq_sge", AT(wrq_sge), 1, 256, .alias = NULL },
-	{ "version", AT(version), 1, 2, .alias = NULL },
-	{ "max_qp_wr", AT(max_qp_wr), 1, 100000000, .words = unknown,
-	  .or_else = ", or unknown" },
-	{ "max_cqe", AT(max_cqe), 1, 100000000, .words = unknown,
-	  .or_else = ", or unknown" },
-	{ "page_size", AT(page_size), 4096, 1048576,
-	  .expected = "a power of 2 from 4096 to 1048576" },
-	{ "max_writes", AT(max_writes), 1, 257, .alias = NULL },
-	{ "pieces", AT(pieces), 1, 1048576, .alias = NULL },
+	INPUT(model, .name_of = model_name),
+	INPUT(kernel, .is_kernel = true),
+	INPUT(global_mr, .words = mrs, .expected = "yes, no or kernel"),
+	INPUT(registration, .name_of = registration_name),
+	NUMBER(peer_credits, 0, 65535),
+	NUMBER(credits, 1, 65535),
+	NUMBER(peer_credits_hiw, 0, 65535, .alias = "peercredits_hiw"),
+	NUMBER(concurrent_sends, 0, 65535),
+	NUMBER(map_on_demand, 0, 65535, .words = maps,
+	       .or_else = ", true, false or default"),
+	NUMBER(ntx, 1, 1000000),
+	NUMBER(fmr_pool_size, 0, 1000000),
+	NUMBER(fmr_flush_trigger, 0, 1000000),
+	NUMBER(ncpts, 1, 4096),
+	NUMBER(conns_per_peer, 0, 127),
+	NUMBER(wrq_sge, 1, 256),
+	NUMBER(version, 1, 2),
+	NUMBER(max_qp_wr, 1, 100000000, .words = unknown,
+	       .or_else = ", or unknown"),
+	NUMBER(max_cqe, 1, 100000000, .words = unknown,
+	       .or_else = ", or unknown"),
+	NUMBER(page_size, 4096, 1048576,
+	       .expected = "a power of 2 from 4096 to 1048576"),
+	NUMBER(max_writes, 1, 257),
+	NUMBER(pieces, 1, 1048576),
 	{ 0 },
 };
 

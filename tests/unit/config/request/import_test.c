@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files: what kernel nodes export is taken, and shown back; what cannot be done
  * is said, and nothing is done then. */
-#include "config/yaml/answer.h"
+#include "config/yaml/scope.h"
 #include "tests/unit/config/rig.h"
 #include "tests/source.h"
 #include "ulnet/route.h"

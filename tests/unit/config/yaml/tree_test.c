@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include "config/yaml/answer.h"
 #include "config/yaml/scope.h"
 #include "config/yaml/tree.h"
 #include "tests/source.h"
