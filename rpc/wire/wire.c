@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Header data, and the heads that they describe: what writes and reads each
- * message of wire_messages.h.
- */
+/* Header data, and the functions that encode and decode each message of
+ * wire_messages.h. */
 #include "rpc/wire/wire.h"
 
 #include <errno.h>
 #include "base/crc32c.h"
 #include "rpc/wire/wire_put.h"
 
-/* ---- to bytes ---- */
+/* ---- encoding ---- */
 
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 {
@@ -18,35 +16,20 @@ uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length)
 	       (uint64_t)length << 32 | crc32c(0, head, length);
 }
 
-#define DEFINE_PUT(message, fields)                                          \
-	static uint8_t *wire_##message##_put(uint8_t *p,                     \
-					     const struct wire_##message *m) \
-	{                                                                    \
-		PUT_FIELDS(fields)                                           \
-		return p;                                                    \
+#define DEFINE_PUT(scope, message, fields)                                  \
+	scope uint8_t *wire_##message##_put(uint8_t *p,                     \
+					    const struct wire_##message *m) \
+	{                                                                   \
+		PUT_FIELDS(fields)                                          \
+		return p;                                                   \
 	}
 
-DEFINE_PUT(extension, WIRE_EXTENSION_FIELDS)
-DEFINE_PUT(gone, WIRE_GONE_FIELDS)
-DEFINE_PUT(moved, WIRE_MOVED_FIELDS)
-
-uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *m)
-{
-	PUT_FIELDS(WIRE_SEGMENTS_FIELDS)
-	return p;
-}
-
-uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m)
-{
-	PUT_FIELDS(WIRE_REQUESTS_FIELDS)
-	return p;
-}
-
-uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m)
-{
-	PUT_FIELDS(WIRE_REPLIES_FIELDS)
-	return p;
-}
+DEFINE_PUT(static, extension, WIRE_EXTENSION_FIELDS)
+DEFINE_PUT(static, gone, WIRE_GONE_FIELDS)
+DEFINE_PUT(static, moved, WIRE_MOVED_FIELDS)
+DEFINE_PUT(, segments, WIRE_SEGMENTS_FIELDS)
+DEFINE_PUT(, requests, WIRE_REQUESTS_FIELDS)
+DEFINE_PUT(, replies, WIRE_REPLIES_FIELDS)
 
 uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m)
 {
@@ -67,7 +50,8 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 	return put_varint(p, length);
 }
 
-/* Of a message with two tables of @n numbers, and @fields bytes of others. */
+/* The bound of a nested message with two packed fields of @n numbers each, and
+ * other fields of @fields bytes. */
 static size_t tables_bound(size_t fields, uint32_t n)
 {
 	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
@@ -103,7 +87,7 @@ size_t wire_control_bound(const struct wire_control *m)
 }
 
 #define DEFINE_PUT_CONTROL(number, kind, member) \
-	DEFINE_PUT(member, WIRE_##kind##_FIELDS)
+	DEFINE_PUT(static, member, WIRE_##kind##_FIELDS)
 WIRE_CONTROLS(DEFINE_PUT_CONTROL)
 
 #define PUT_CONTROL(number, kind, member)               \
@@ -127,9 +111,10 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 	return length;
 }
 
-/* ---- from bytes ---- */
+/* ---- decoding ---- */
 
-/* A field of @m, at @p within @in: cases of a switch by its tag. */
+/* Cases of a switch by the tag of a field: decode the value at @p, which is
+ * within @in, into @m. */
 #define GET(number, type, member)                      \
 	case TAG(number, WT_##type):                   \
 		p = get_##type(p, in.end, &m->member); \
@@ -149,8 +134,8 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 #define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
 
-/* One more: is well-formed, and counted. All are in one part of the message in
- * which they are. */
+/* Checks the nested message at @p with @is_one(), and counts it in @to. All of
+ * @to must be within the same bytes, @in, which to->view then refers to. */
 static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 				struct wire_entries *to, size_t max,
 				bool (*is_one)(struct wire_view))
@@ -165,7 +150,8 @@ static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 	return to->view.end == in.end ? p : NULL;
 }
 
-/* What is there several times is merged, as in protobuf. */
+/* get_MESSAGE() decodes the fields in @in into @m, over what @m has already: a
+ * message that occurs several times is merged, as in protobuf. */
 #define DEFINE_GET(message, fields)                              \
 	static bool get_##message(struct wire_view in,           \
 				  struct wire_##message *m)      \
@@ -187,6 +173,8 @@ DEFINE_GET(extension, WIRE_EXTENSION_FIELDS)
 DEFINE_GET(gone, WIRE_GONE_FIELDS)
 DEFINE_GET(segments_in, WIRE_SEGMENTS_FIELDS)
 DEFINE_GET(moved_in, WIRE_MOVED_FIELDS)
+
+/* read_MESSAGE() decodes one nested message. */
 
 static bool read_extension(struct wire_view in, struct wire_extension *e)
 {
@@ -267,23 +255,23 @@ DEFINE_NUMBERS(segments, checksum)
 DEFINE_NUMBERS(moved, length)
 DEFINE_NUMBERS(moved, checksum)
 
-/* ---- from bytes: a call ---- */
+/* ---- decoding a call ---- */
 
-/* Fields in which the calls of a message hardly differ. A sender writes them
- * one behind the other, so a call that has the bytes of the one before it need
- * not have them read again. */
+/* The encoded common fields (WIRE_CALL_COMMON) of the call before, and that
+ * call. Calls of one message mostly have the same bytes there; then the values
+ * are copied, and not decoded again. */
 struct common {
 	const uint8_t *bytes;
-	size_t length; /* COMMON_NONE: there is nothing to compare */
-	const struct wire_call *call; /* which has what the bytes say */
+	size_t length; /* COMMON_NONE: nothing to compare with */
+	const struct wire_call *call;
 };
 
-/* So few are read as fast as compared. */
+/* Fewer bytes are decoded as fast as they are compared. */
 #define COMMON_MIN sizeof(uint64_t)
-/* No call is as long. */
+/* Longer than any call. */
 #define COMMON_NONE SIZE_MAX
 
-/* As far as there are such fields. */
+/* Decodes common fields, up to the first field that is not one of them. */
 static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
 				 struct wire_call *m)
 {
@@ -300,7 +288,7 @@ static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
 	return p;
 }
 
-/* The call before has others: keeps these for the next one to be compared. */
+/* As get_common(), and remembers the bytes for the next call. */
 static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 						   struct wire_view in,
 						   struct wire_call *m,
@@ -315,7 +303,7 @@ static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 	return next;
 }
 
-/* memcmp(), of @n >= COMMON_MIN bytes: its call would take longer. */
+/* As memcmp() == 0, inline, for @n >= COMMON_MIN bytes. */
 static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
 {
 	size_t last = n - COMMON_MIN;
@@ -337,13 +325,14 @@ static inline void take_common(struct wire_call *m,
 			       const struct wire_call *from)
 {
 #define TAKE(number, type, member) m->member = from->member;
-	/* What has a length has a call. NOLINTNEXTLINE(clang-analyzer-*) */
+	/* @from is set with common.length. NOLINTNEXTLINE(clang-analyzer-*) */
 	WIRE_CALL_COMMON(TAKE, , )
 #undef TAKE
 }
 
-/* A field where most senders do not write it, or that most calls do not have.
- * What was said before of common ones does not hold then. */
+/* Decodes a field that most calls do not have, or that senders mostly write
+ * elsewhere. A common field here is not among common->bytes, which are not
+ * compared any more then. */
 static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 				    struct wire_view in, uint32_t tag,
 				    struct wire_call *m, struct common *common)
@@ -389,15 +378,15 @@ static bool get_call(struct wire_view in, struct wire_call *m,
 	return p == in.end;
 }
 
-/* ---- from bytes: requests and replies ---- */
+/* ---- decoding requests and replies ---- */
 
-/* What a message consists of. */
 struct parts {
 	struct wire_view head;
 	struct wire_view bodies;
 };
 
-/* Cuts the payload into its parts. 0 or as wire.h says. */
+/* Cuts a message into its parts, and checks the head. 0, or an error of
+ * wire.h. */
 static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 		    const void *payload, size_t length)
 {
@@ -416,7 +405,7 @@ static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 	return 0;
 }
 
-/* The tag of the bodies has been read: their length ends the head. */
+/* Decodes the length of the bodies, the last thing in a head. */
 static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
 					uint64_t *length)
 {
@@ -485,11 +474,10 @@ static bool get_reply(struct wire_view in, struct wire_reply *m)
 	uint64_t v;
 
 	wire_clear(m, sizeof(*m));
-	/* Most have little more. */
 	if (likely(p != in.end && p[0] == TAG(1, WT_VARINT)))
 		p = get_varint(p + 1, in.end, &m->xid);
 	while (next_field(&p, in.end, &tag)) {
-		/* The usual fields are numbers: one reader for all. */
+		/* The usual fields are all varints. */
 		if (unlikely((tag & 7) != WT_VARINT || tag >= TAG(8, 0))) {
 			p = get_reply_rare(p, in, tag, m);
 			continue;
@@ -543,8 +531,8 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 	return p == in.end;
 }
 
-/* Gives each of @n calls or replies its body. Together they are to have all
- * there is. */
+/* Sets the body of each of @n calls or replies. False: their lengths are not,
+ * together, that of @bodies. */
 #define DEFINE_TAKE_BODIES(of)                                              \
 	static bool take_bodies_of_##of(struct wire_view bodies,            \
 					struct wire_##of *list, uint32_t n) \
@@ -629,7 +617,7 @@ int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 	return 0;
 }
 
-/* ---- from bytes: control ---- */
+/* ---- control ---- */
 
 #define CONTROL_CLIENT(number, kind, member) \
 	case number:                         \

@@ -1,33 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The codec of what goes over the wire: wire.proto, ulrpc_protocol(7). Pure: it
- * knows bytes and values, allocates nothing, keeps nothing; any thread.
+ * Encodes and decodes the messages of wire.proto: ulrpc_protocol(7). The codec
+ * allocates nothing and keeps nothing. Any thread.
  *
- * What is decoded was sent by strangers. Every *_decode*() returns
+ * Decoding does not trust the sender. Every *_decode*() returns
  *   -EPROTONOSUPPORT  another version of the protocol,
- *   -EBADMSG          the head is not what its checksum says,
+ *   -EBADMSG          the head does not match its checksum,
  *   -EPROTO           anything else that is not well-formed,
- * and has then left no result to look at. Unknown fields are skipped, absent
- * ones are 0, and if a field is there several times the last one counts. The
- * caller has to check what the values mean: statuses, accesses and lengths may
- * have any value.
+ * and sets no result then. Unknown fields are skipped, missing fields are 0,
+ * and of a field that comes several times the last one counts. The caller
+ * checks the values: statuses, accesses and lengths may have any.
  *
- * What is encoded is our own: a broken limit is a bug.
+ * Encoding trusts its caller: to exceed a limit is a bug.
  *
- * How it is made: wire_messages.h has the fields of all messages, as lists of
- * macros. From them come the structures below, and straight-line code for each
- * message; only what is hot is cut in parts by hand. Why no existing tool was
- * used:
- *   - protobuf-c, which stubs use, allocates each message within a message.
- *   - nanopb (0.4.7) does not allocate, but interprets descriptors, and writes
- *     a message within a message twice to know its length: 24,800 instructions
- *     for a call of 64 in a message, both ways and on both sides, in place of
- *     376; of a call alone 33,300 in place of 1,250.
- *   - Code that is generated from wire.proto needs what wire.proto does not say
- *     (how long bytes and strings are, how many entries there may be, what is
- *     hot), and has to be there before anything that includes this file. The
- *     lists are a line for each field, too, and tests hold them against
- *     wire.proto: names, numbers and types, and the bytes of random messages.
+ * wire_messages.h lists the fields of all messages in macros, from which the
+ * structures below and straight-line code for each message are made; hot
+ * messages are split into parts by hand. Why no existing tool is used:
+ *   - protobuf-c, which stubs use, allocates each nested message.
+ *   - nanopb (0.4.7) interprets descriptors, and encodes each nested message
+ *     twice to know its length. A call takes 33,300 instructions with it, both
+ *     ways and on both sides, instead of 1,250.
+ *   - A generator for wire.proto would need what wire.proto does not say:
+ *     lengths of bytes and strings, numbers of entries, which fields are hot.
+ * Tests compare the lists with wire.proto: names, numbers, types, and the bytes
+ * of random messages.
  */
 #ifndef RPC_WIRE_H
 #define RPC_WIRE_H
@@ -51,8 +47,7 @@ enum wire_kind {
 	WIRE_CONTROL = 3,
 };
 
-/* The header data for a finished head, which has at most WIRE_HEAD_MAX
- * bytes. */
+/* The header data that describe @head, of at most WIRE_HEAD_MAX bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
 /* The protocol version of a message with these header data. If it is not
@@ -98,15 +93,14 @@ enum wire_access {
 	WIRE_ACCESS_SINK = 2,
 };
 
-/* Bytes of a decoded message: they point into it, and are valid as long as it
- * is. The *_next() functions consume a view: walk a copy to be able to walk
- * again. */
+/* Bytes within a decoded message, valid as long as that message. The *_next()
+ * functions advance a view: pass a copy to walk more than once. */
 struct wire_view {
 	const uint8_t *p;
 	const uint8_t *end;
 };
 
-/* Messages within a message. */
+/* A repeated field of nested messages. */
 struct wire_entries {
 	size_t n; /* at most WIRE_MAX_* of their kind */
 	union {
@@ -126,8 +120,8 @@ enum {
 	WIRE_MAX_gone = WIRE_ENTRIES_MAX,
 };
 
-/* Packed numbers that are being decoded: they are counted, and copied if @out
- * is not NULL. More than @max numbers are an error. */
+/* A packed field that is being decoded: its numbers are counted, and copied if
+ * @out is not NULL. More than @max numbers are an error. */
 struct wire_numbers {
 	uint32_t *out;
 	uint32_t max;
@@ -170,8 +164,8 @@ struct wire_requests {
 	uint32_t ncalls; /* decoded only: at most WIRE_CALLS_MAX */
 };
 
-/* A bulk, to be encoded. Each table has an entry for each of n segments, or is
- * NULL. */
+/* The segments of one bulk, to be encoded. Each packed field has n numbers, or
+ * is NULL. */
 struct wire_segments {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE)
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
@@ -182,8 +176,8 @@ struct wire_call {
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
 
-/* Clears a structure in parts: a single memset() would become a string
- * instruction, which for so few bytes is slow. */
+/* Clears a structure in two parts, because compilers make one memset() a string
+ * instruction, which is slow for so few bytes. */
 static inline void wire_clear(void *m, size_t size)
 {
 	memset(m, 0, MIN(size, 64));
@@ -192,11 +186,11 @@ static inline void wire_clear(void *m, size_t size)
 }
 
 /*
- * Encoding: the envelope, then up to WIRE_CALLS_MAX calls, then the bodies'
- * tag; that is the head, and the bodies follow it in the order of their calls.
- * Each function puts bytes to @p and returns their end. The room at @p is at
- * least what the bound says, which for a call without bulks is WIRE_CALL_BOUND
- * and its trace.
+ * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
+ * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(). That is the head; the
+ * bodies follow it in the order of their calls. Each function writes at @p and
+ * returns the end of what it wrote. The caller provides the room that the bound
+ * says; that of a call without bulks is WIRE_CALL_BOUND and its trace.
  */
 #define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
@@ -204,17 +198,12 @@ static inline void wire_clear(void *m, size_t size)
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
-/* wire_call_put(): rpc/wire/wire_put.h */
-/* @length: of all bodies together; if that is 0, nothing is put. For the bodies
- * of replies as well. */
+/* @length: of all bodies together, of calls or of replies; 0 writes nothing. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
-/*
- * Decoding: the calls are the first m->ncalls of @calls, in the order of the
- * message. What they point to is inside of @payload, which is borrowed as long
- * as they are used. A message is taken as a whole or not at all: *@m is set on
- * success only, and otherwise @calls means nothing.
- */
+/* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
+ * the message. They point into @payload, which is borrowed as long as they are
+ * used. *@m is set on success only; after an error @calls is undefined. */
 int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,
@@ -226,7 +215,7 @@ int wire_requests_decode_heads(struct wire_requests *m,
 			       uint64_t hdr_data, const void *payload,
 			       size_t length) must_check;
 
-/* A bulk, decoded. */
+/* The segments of one bulk, decoded. */
 struct wire_segments_in {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE_IN)
 	bool has_checksums; /* one for each segment */
@@ -234,11 +223,11 @@ struct wire_segments_in {
 	struct wire_view view;
 };
 
-/* Decodes the next bulk: @bulks is a copy of call.bulks.view, and is
- * advanced. */
+/* Decodes the next bulk of @bulks, a copy of call.bulks.view, and advances it.
+ * False: there is none. */
 bool wire_segments_next(struct wire_view *bulks, struct wire_segments_in *s);
-/* Copy all lengths, or checksums, to @out, which has room for s->n of them.
- * Without checksums: zeroes. */
+/* Copy all lengths, or checksums, to @out[s->n]. Checksums that the message
+ * does not have become 0. */
 void wire_segments_lengths(const struct wire_segments_in *s, uint32_t *out);
 void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 
@@ -251,7 +240,7 @@ struct wire_replies {
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 };
 
-/* What the server has put into a sink (WIRE_ACCESS_SINK), to be encoded. */
+/* What the server has written to a sink (WIRE_ACCESS_SINK), to be encoded. */
 struct wire_moved {
 	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length: or NULL */
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
@@ -262,21 +251,17 @@ struct wire_reply {
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
 
-/* Encoding is as for requests, but there may be an estimate before the first
- * reply. WIRE_REPLY_BOUND is the bound of a reply without bulks;
- * WIRE_REPLIES_BOUND includes the estimate. */
+/* To encode a message: as for requests, with an optional wire_estimate_put()
+ * before the first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is the bound
+ * of a reply without bulks; WIRE_REPLIES_BOUND includes the estimate. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   115u
 
 uint8_t *wire_replies_put(uint8_t *p, const struct wire_replies *m);
 uint8_t *wire_estimate_put(uint8_t *p, uint64_t estimate);
 size_t wire_reply_bound(const struct wire_reply *reply);
-/* wire_reply_put(): rpc/wire/wire_put.h */
 
-/* Decodes the whole message: its replies go to @reply, which has room for
- * WIRE_CALLS_MAX of them, in the order of the message. @payload is borrowed as
- * long as the replies are used. *@m is set on success only; after an error
- * @reply means nothing. */
+/* As wire_requests_decode(): @reply has room for WIRE_CALLS_MAX replies. */
 int wire_replies_decode(struct wire_replies *m, struct wire_reply *reply,
 			uint64_t hdr_data, const void *payload, size_t length);
 
@@ -288,9 +273,9 @@ struct wire_moved_in {
 };
 
 bool wire_moved_next(struct wire_view *bulks, struct wire_moved_in *m);
-/* Copies the checksums to @out, which has room for m->n. */
+/* Copy all checksums, or lengths, to @out[m->n]. Lengths that the message does
+ * not have become 0. */
 void wire_moved_checksums(const struct wire_moved_in *m, uint32_t *out);
-/* The same for the lengths; only if m->has_lengths. */
 void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 
 /* ---- control ---- */
@@ -298,7 +283,7 @@ void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 /* The kinds are the numbers of the fields of the control message. */
 #define WIRE_CONTROL_KIND(number, kind, member) WIRE_##kind = number,
 enum wire_control_kind {
-	WIRE_CONTROL_UNKNOWN = 0, /* decoded: nothing that this version knows */
+	WIRE_CONTROL_UNKNOWN = 0, /* decoded: of a later version */
 	WIRE_CONTROLS(WIRE_CONTROL_KIND)
 };
 
@@ -327,7 +312,7 @@ struct wire_gone {
 	WIRE_MEMBERS(WIRE_GONE_FIELDS, WIRE_TABLE)
 };
 
-/* Has copies of everything but entries, which point into the message. */
+/* A decoded message owns all its values, but entries point into the payload. */
 #define WIRE_CONTROL_MEMBER(number, kind, member) struct wire_##member member;
 struct wire_control {
 	enum wire_control_kind kind;
@@ -343,8 +328,8 @@ struct wire_control {
 #define WIRE_CONTROL_MAX \
 	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
-/* The client's handle and the epoch, which every kind of control message has; 0
- * for WIRE_CONTROL_UNKNOWN. */
+/* The client's handle, and the epoch: fields of every kind of control message.
+ * 0 for WIRE_CONTROL_UNKNOWN. */
 uint64_t wire_control_client(const struct wire_control *m);
 uint32_t wire_control_epoch(const struct wire_control *m);
 
@@ -353,14 +338,14 @@ size_t wire_control_bound(const struct wire_control *m);
  * *@hdr_data and returns the length. */
 size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 			   uint64_t *hdr_data);
-/* -EPROTO is also the answer to two messages in one, to more than
- * WIRE_ENTRIES_MAX entries, and to entries of a message that comes in several
- * parts. *@m is set on success only. */
+/* Returns -EPROTO also for two kinds of message in one, for more than
+ * WIRE_ENTRIES_MAX entries, and for entries that are spread over several
+ * occurrences of the message. *@m is set on success only. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
 
-/* Decode the next entry: @view is a copy of entries->view, and is advanced;
- * entries->n says how many there are. */
+/* Decode the next entry of @view, a copy of entries->view, and advance it.
+ * False: there is none. */
 bool wire_extension_next(struct wire_view *view, struct wire_extension *e);
 bool wire_gone_next(struct wire_view *view, struct wire_gone *g);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields of protobuf messages: what is rare, or long. */
 #include "rpc/wire/wire_field.h"
 
-/* Of bytes with seven bits each, lowest first, the number: neighbours are moved
- * together, of one byte, of two, of four. */
+/* Joins eight groups of seven bits, one in each byte, lowest first, to a number
+ * of 56 bits: first in pairs, then in fours, then all. */
 static uint64_t join_sevens(uint64_t x)
 {
 	x = (x & UINT64_C(0x007f007f007f007f)) |
@@ -14,8 +13,9 @@ static uint64_t join_sevens(uint64_t x)
 	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* One of which eight bytes are there, or five, as those of a time at the end of
- * a call: all at once. NULL: that is not all of it, or they are not there. */
+/* Decodes a varint from a single load of eight bytes, or of five if there are
+ * no more, as for a time at the end of a call. NULL: the varint is longer, or
+ * fewer than five bytes are left. */
 static const uint8_t *get_short_varint(const uint8_t *p, const uint8_t *end,
 				       uint64_t *v)
 {
@@ -75,7 +75,7 @@ const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag)
 		return get_bytes(p, end, &skipped);
 	case WT_FIXED32:
 		return get_fixed32(p, end, &u);
-	default: /* groups, and what nobody has */
+	default: /* groups, which proto3 does not have; types that do not exist */
 		return NULL;
 	}
 }

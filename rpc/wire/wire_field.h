@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fields of protobuf messages, to and from bytes. Knows no message in
- * particular.
+ * Encodes and decodes single fields of protobuf messages, of any message.
  *
  * The get_* functions read at @p, never at @end or beyond, and return a pointer
  * to what follows the field, or NULL if the bytes are malformed. The put_*
@@ -14,7 +13,7 @@
 #include "base/buf.h"
 #include "rpc/wire/wire.h"
 
-/* How a field is written. */
+/* The wire types of protobuf. */
 enum {
 	WT_VARINT = 0,
 	WT_FIXED64 = 1,
@@ -24,8 +23,8 @@ enum {
 
 #define TAG(number, type) ((uint32_t)(number) << 3 | (type))
 
-/* The types of wire_messages.h: the wire type of each. get_TYPE() fills, and
- * put_TYPE_field() takes, a member of the type that wire.h declares for it. */
+/* The wire type of each type of wire_messages.h. get_TYPE() decodes a value of
+ * that type, put_TYPE_field() encodes a field. */
 enum {
 	WT_varint = WT_VARINT,
 	WT_varint32 = WT_VARINT,
@@ -37,12 +36,11 @@ enum {
 	WT_name = WT_LEN, /* terminated within ULRPC_SERVICE_NAME bytes */
 };
 
-/* Bytes of the longest varint. */
-#define VARINT_MAX 10
+#define VARINT_MAX 10 /* bytes */
 
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
-/* Skips a field of an unknown number or type, whose tag has been read. */
+/* Skips the value of a field whose @tag is unknown. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
 /* Sets *@out to the content of the next field in @v with @tag, whose type is
  * WT_LEN, and advances @v past it. False: there is no such field, and @v is
@@ -52,7 +50,7 @@ bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
  * packed, otherwise one number. */
 const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
 			   unsigned int type, struct wire_numbers *to);
-/* Set all of @id or @name, unless the bytes are malformed. */
+/* Set all bytes of @id or @name, unless the value is malformed. */
 const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
 		      uint8_t (*id)[WIRE_ID_SIZE]);
 const uint8_t *get_name(const uint8_t *p, const uint8_t *end,
@@ -72,7 +70,6 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end,
 	return get_long_varint(p, end, v);
 }
 
-/* As get_varint(), where nobody needs the number. */
 static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
 {
 	if (end - p > VARINT_MAX)
@@ -187,7 +184,7 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* Fields that have their default are left out. */
+/* As all put_*_field(): a field with its default value, 0, is left out. */
 static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 					uint64_t v)
 {
@@ -245,10 +242,10 @@ uint8_t *put_name_field(uint8_t *p, unsigned int number, const char *name);
 uint8_t *put_end_long(uint8_t *begin, uint8_t *end);
 
 /*
- * A message within a message: its content goes where put_begin() returns, and
- * put_end(), which gets that as @begin, writes the length in front of it. The
- * room left for the length is one byte; content that is too long for that is
- * moved.
+ * Encode a nested message: put_begin() writes the tag, and returns where the
+ * caller writes the content; put_end() gets that as @begin, writes the length
+ * before it, and returns the end. Content whose length takes more than one byte
+ * is moved for that.
  */
 static inline uint8_t *put_begin(uint8_t *p, unsigned int number)
 {
@@ -264,11 +261,10 @@ static inline uint8_t *put_end(uint8_t *begin, uint8_t *end)
 	return end;
 }
 
-/* Bytes at most of the tag and the length that put_begin() and put_end()
- * write. */
+/* Bytes of a nested message's tag and length, at most. */
 #define PUT_NESTED_BOUND 4u
 
-/* A packed field of @n numbers of @type; @n may be 0. */
+/* Writes a packed field of @n numbers of @type; nothing if @n is 0. */
 uint8_t *put_numbers(uint8_t *p, unsigned int number, unsigned int type,
 		     const uint32_t *v, size_t n);
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages of wire.proto, which says what their fields mean: a line for
- * each field, in the order of the numbers. Everything else is made of these
- * lines: the structures (wire.h), what writes them (wire_put.h, wire.c), and
- * what reads them (wire.c).
+ * The fields of the messages of wire.proto, which says what they mean: a line
+ * for each, in the order of the numbers. The structures (wire.h), the encoder
+ * (wire_put.h, wire.c) and the decoder (wire.c) are made from these lines.
  *
  *   F(number, type, member)     a value; the types are those of wire_field.h
- *   A(number, type, member)     values, packed
- *   L(number, message, member)  messages within it: struct wire_entries
+ *   A(number, type, member)     a packed field of numbers
+ *   L(number, message, member)  nested messages: struct wire_entries
  *
- * A message that is written or read in parts has a list for each of them.
+ * A message that is encoded or decoded in parts has a list for each part.
  */
 #ifndef RPC_WIRE_MESSAGES_H
 #define RPC_WIRE_MESSAGES_H
 
-/* Calls and bodies apart. */
+/* Without fields 5 (call) and 15 (bodies). */
 #define WIRE_REQUESTS_FIELDS(F, L, A) \
 	F(1, fixed64, connection)     \
 	F(2, fixed64, client)         \
 	F(3, varint32, epoch)         \
 	F(4, varint, acked)
 
-/* What calls of one message have in common, mostly: written once for all ... */
+/* Fields that are mostly the same in all calls of a message: the encoder writes
+ * their bytes once (wire_call_rest) ... */
 #define WIRE_CALL_SAME(F, L, A)  \
 	F(3, fixed32, method)    \
 	F(4, varint32, length)   \
@@ -34,7 +34,7 @@
 	F(11, varint32, semantics) \
 	L(12, segments, bulks)     \
 	F(13, bytes, trace)
-/* ... and read once for all. */
+/* ... and the decoder reads them once (struct common in wire.c). */
 #define WIRE_CALL_COMMON(F, L, A) \
 	F(2, varint32, attempt)   \
 	WIRE_CALL_SAME(F, L, A)
@@ -51,7 +51,7 @@
 	A(4, fixed32, checksum)       \
 	F(5, flag, checked)
 
-/* Replies, the estimate, and bodies apart. */
+/* Without fields 4 (reply), 5 (estimate) and 15 (bodies). */
 #define WIRE_REPLIES_FIELDS(F, L, A) \
 	F(1, fixed64, client)        \
 	F(2, varint32, epoch)        \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages to bytes: how the lists of wire_messages.h become code, and calls
- * and replies, inline, so that nothing is done for what the caller leaves out.
+ * Encoding: how the lists of wire_messages.h become code. Calls and replies are
+ * encoded inline, so that fields that the caller leaves 0 cost nothing.
  */
 #ifndef RPC_WIRE_PUT_H
 #define RPC_WIRE_PUT_H
 
 #include "rpc/wire/wire_field.h"
 
-/* A field of @m, to @p. Those that have their default are left out. */
+/* Write a field of @m at @p, and advance @p. A field that is 0 is left out. */
 #define PUT(number, type, member) p = put_##type##_field(p, number, m->member);
 
 #define PUT_ENTRIES(number, message, member)                            \
@@ -29,7 +29,6 @@
 uint8_t *wire_segments_put(uint8_t *p, const struct wire_segments *m);
 uint8_t *wire_reply_put_rare(uint8_t *p, const struct wire_reply *m);
 
-/* As wire.h says of encoding. */
 static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)
 {
 	uint8_t *begin = put_begin(p, 5);
@@ -39,11 +38,12 @@ static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)
 	return put_end(begin, p);
 }
 
-/* The rest of a call without bulks and trace, for others that differ from it in
- * their numbers (xid, attempt, slot) only. */
+/* The encoded fields of a call without bulks and trace, for calls that differ
+ * from it in their xid, attempt and slot only. Both arrays are copied as a
+ * whole, which is quicker than their lengths; WIRE_CALL_BOUND has room. */
 struct wire_call_rest {
-	uint8_t bytes[64]; /* of that many there is room behind numbers */
-	uint8_t end[8];
+	uint8_t bytes[64]; /* the fields between attempt and slot */
+	uint8_t end[8];	   /* the fields after slot */
 	uint8_t length, end_length;
 };
 
@@ -73,7 +73,6 @@ static inline uint8_t *wire_call_put_with(uint8_t *p, uint64_t xid,
 	return put_end(begin, p + rest->end_length);
 }
 
-/* As wire.h says of encoding. */
 static inline uint8_t *wire_reply_put(uint8_t *p, const struct wire_reply *m)
 {
 	uint8_t *begin = put_begin(p, 4);
