@@ -509,7 +509,7 @@ static int import_gauges(struct shard *s, struct stat_peer *p,
 	*g = (struct stat_peer_gauges){
 		.state = fsm_name(&imp->fsm, import_states),
 		.rtt = import_rtt(imp),
-		.patience = 1u << imp->backoff,
+		.backoff = 1u << imp->backoff,
 		.slots = imp->slots.granted,
 		.silent = age(now, imp->heard),
 		.oldest = oldest_sent(imp, now),

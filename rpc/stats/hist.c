@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all values in a bucket the one that is nearest to the farthest ones. */
+/* The value that stands for all those of a bucket. */
 static uint64_t middle(unsigned int bucket, unsigned int unit_bits)
 {
 	uint64_t low, end = hist_range(bucket, unit_bits, &low);
@@ -12,7 +12,7 @@ static uint64_t middle(unsigned int bucket, unsigned int unit_bits)
 	return low + (end - low) / 2;
 }
 
-static void pour(struct hist *h, const struct hist_small *from)
+static void add_buckets(struct hist *h, const struct hist_small *from)
 {
 	for (unsigned int i = 0; i < HIST_SMALL; i++) {
 		uint64_t ns = middle(i, HIST_SMALL_BITS);
@@ -24,44 +24,44 @@ static void pour(struct hist *h, const struct hist_small *from)
 
 bool hist_small_spill(struct hist_small *h)
 {
-	if (!h->full)
-		h->full = calloc(1, sizeof(*h->full));
-	if (!h->full)
+	if (!h->spilled)
+		h->spilled = calloc(1, sizeof(*h->spilled));
+	if (!h->spilled)
 		return false;
-	pour(h->full, h);
+	add_buckets(h->spilled, h);
 	memset(h->n, 0, sizeof(h->n));
 	return true;
 }
 
 void hist_small_clear(struct hist_small *h)
 {
-	free(h->full);
+	free(h->spilled);
 	*h = (struct hist_small){ 0 };
 }
 
 /* ---- reading ---- */
 
-static void merge_ends(struct hist *h, uint64_t sum, uint64_t max,
-		       uint64_t room)
+static void merge_bounds(struct hist *h, uint64_t sum, uint64_t max,
+			 uint64_t not_min)
 {
 	h->sum += sum;
 	h->max = MAX(h->max, max);
-	h->room = MAX(h->room, room);
+	h->not_min = MAX(h->not_min, not_min);
 }
 
 void hist_merge(struct hist *h, const struct hist *from)
 {
 	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
 		h->n[i] += from->n[i];
-	merge_ends(h, from->sum, from->max, from->room);
+	merge_bounds(h, from->sum, from->max, from->not_min);
 }
 
 void hist_merge_small(struct hist *h, const struct hist_small *from)
 {
-	if (from->full)
-		hist_merge(h, from->full);
-	pour(h, from);
-	merge_ends(h, from->sum, from->max, from->room);
+	if (from->spilled)
+		hist_merge(h, from->spilled);
+	add_buckets(h, from);
+	merge_bounds(h, from->sum, from->max, from->not_min);
 }
 
 uint64_t hist_count(const struct hist *h)
@@ -79,7 +79,7 @@ uint64_t hist_quantile(const struct hist *h, unsigned int per_10000)
 	uint64_t rank = (uint64_t)((all + 9999) / 10000), seen = 0;
 	unsigned int i = 0;
 
-	if (!h->room)
+	if (!h->not_min)
 		return 0;
 	rank = MAX(rank, 1);
 	while (i < HIST_BUCKETS - 1 && (seen += h->n[i]) < rank)

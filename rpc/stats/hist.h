@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Histograms of times, in ns: log-linear, eight buckets for each doubling, so
- * that any value read from one is off by at most a sixteenth of it (6.25 %), or
- * by half a unit where that is more (by a whole one, when a small histogram was
- * merged into a large one). A value of an hour and more falls into the last
- * bucket; the largest one is known exactly.
+ * Log-linear histograms of times in ns: eight buckets for each doubling. A
+ * value that is read is wrong by at most a sixteenth (6.25 %), or half a unit
+ * if that is more; a whole unit once a small histogram was merged into a large
+ * one. The last bucket has all values of an hour and more; sum, smallest and
+ * largest value are exact.
  *
  * Two sizes: struct hist (unit 64 ns, 2.2 KiB) for what there are few of,
  * struct hist_small (unit 1024 ns, 1 KiB) for what there may be many of. Zeroed
- * memory is an empty histogram. Adding neither locks nor allocates, nor
- * forgets: a small one whose counters are full is poured into a large one that
- * it brings along.
+ * memory is an empty histogram. Adding never locks. It allocates only when a
+ * counter of a small histogram is full: its buckets then move to a large one.
  *
- * Thread: owner, also for reading.
+ * Thread: the owner's, also for reading.
  */
 #ifndef RPC_HIST_H
 #define RPC_HIST_H
@@ -32,19 +31,19 @@
 
 struct hist {
 	uint64_t sum, max; /* ns */
-	uint64_t room;	   /* UINT64_MAX - the smallest value; 0 when empty */
+	uint64_t not_min;  /* ~ the smallest value; 0 when empty */
 	uint64_t n[HIST_BUCKETS];
 };
 
 struct hist_small {
-	uint64_t sum, max, room; /* of all values */
-	struct hist *full;	 /* buckets of earlier ones; NULL: there are
-				  * none */
+	uint64_t sum, max, not_min; /* of all values */
+	struct hist *spilled;	    /* what n[] had when one was full, or NULL;
+				     * only its n[] is used */
 	uint32_t n[HIST_SMALL];
 };
 _Static_assert(sizeof(struct hist_small) <= 1024, "one for each peer");
 
-/* The bucket of a value, in units. Below HIST_STEPS each has one of its own. */
+/* The bucket of @v, in units. Each value below HIST_STEPS has its own. */
 static inline unsigned int hist_bucket(uint64_t v)
 {
 	unsigned int shift;
@@ -55,8 +54,7 @@ static inline unsigned int hist_bucket(uint64_t v)
 	return shift * HIST_STEPS + (unsigned int)(v >> shift);
 }
 
-/* The values that fall into @bucket: from *@low up to, not including, what is
- * returned. */
+/* The range of @bucket: from *@low up to, not including, the returned value. */
 static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 				  uint64_t *low)
 {
@@ -66,15 +64,15 @@ static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 	return *low + (UINT64_C(1) << shift << unit_bits);
 }
 
-/* @n values of @ns each. */
+/* Adds @n values of @ns each. */
 static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 {
 	unsigned int b;
 
-	/* Frequent: who has not waited, within one turn of a loop. */
+	/* Frequent: the clock stands within a turn. */
 	if (!ns) {
 		h->n[0] += n;
-		h->room = UINT64_MAX;
+		h->not_min = UINT64_MAX;
 		return;
 	}
 	b = hist_bucket(ns >> HIST_UNIT_BITS);
@@ -82,12 +80,12 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 	h->sum += ns * n;
 	if (unlikely(ns > h->max))
 		h->max = ns;
-	if (unlikely(UINT64_MAX - ns > h->room))
-		h->room = UINT64_MAX - ns;
+	if (unlikely(UINT64_MAX - ns > h->not_min))
+		h->not_min = UINT64_MAX - ns;
 }
 
-/* False: a counter would overflow, and there was no memory for a large
- * histogram; then nothing was added. */
+/* Adds @n values of @ns each. False: nothing was added, because a counter would
+ * overflow, and there was no memory for a large histogram. */
 bool hist_small_spill(struct hist_small *h) must_check;
 static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 					     uint32_t n)
@@ -101,13 +99,12 @@ static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 	h->sum += ns * n;
 	if (unlikely(ns > h->max))
 		h->max = ns;
-	if (unlikely(UINT64_MAX - ns > h->room))
-		h->room = UINT64_MAX - ns;
+	if (unlikely(UINT64_MAX - ns > h->not_min))
+		h->not_min = UINT64_MAX - ns;
 	return true;
 }
 
-/* Frees what the histogram has allocated, not the histogram, which is empty
- * then. */
+/* Empties the histogram, and frees the memory that it has allocated. */
 void hist_small_clear(struct hist_small *h);
 
 /* ---- reading ---- */
@@ -120,11 +117,11 @@ uint64_t hist_count(const struct hist *h);
 /* The smallest value, exactly; 0 when empty. The largest one is h->max. */
 static inline uint64_t hist_min(const struct hist *h)
 {
-	return h->room ? UINT64_MAX - h->room : 0;
+	return h->not_min ? UINT64_MAX - h->not_min : 0;
 }
 
-/* A value that @per_10000 of 10000 values do not exceed, at least one of them:
- * 5000 is the median, 10000 the largest one. 0 when empty. */
+/* The value that @per_10000 of 10000 values do not exceed: 5000 is the median,
+ * 10000 the largest value. 0 when empty. */
 uint64_t hist_quantile(const struct hist *h, unsigned int per_10000);
 
 #endif

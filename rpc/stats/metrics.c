@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is counted, number by number: for ulrpc_counters(), and for
+/* The statistics counter by counter: for ulrpc_counters(), and as metrics of
  * Prometheus. */
 #include "rpc/stats/stats.h"
 
@@ -29,53 +29,41 @@ static const char *const *const time_helps[STAT_SIDES] = {
 	[STAT_REQUESTS] = request_helps,
 };
 
-/* Who is told, and of what. */
-struct telling {
+/* A walk over all counters, which calls @fn for each. */
+struct walk {
 	struct ulrpc *rpc;
 	struct stat_shard *all;
 	ulrpc_counter_fn fn;
 	void *arg;
 };
 
-/* What is told of a method: either of the two. */
-typedef void (*take_fn)(struct ulrpc_counter *c, const struct stat_method *m,
-			unsigned int which);
-
-static void metrics_take_count(struct ulrpc_counter *c,
-			       const struct stat_method *m, unsigned int which)
-{
-	c->value = m->counts[which];
-}
-
-static void take_time(struct ulrpc_counter *c, const struct stat_method *m,
-		      unsigned int which)
-{
-	c->value = m->times[which].sum;
-	c->samples = hist_count(&m->times[which]);
-}
-
-/* @c, which has its name, of each method of a side. */
-static void tell_methods(const struct telling *t, enum stat_side side,
-			 struct ulrpc_counter *c, take_fn take,
-			 unsigned int which)
+/* Calls the function for each method: with the count @which, or the time if
+ * that is the kind of @c, in which everything else is set. */
+static void walk_methods(const struct walk *w, enum stat_side side,
+			 struct ulrpc_counter *c, unsigned int which)
 {
 	const struct stat_service *sv;
 
-	list_for_each_entry (sv, &t->all->services[side], link) {
+	list_for_each_entry (sv, &w->all->services[side], link) {
 		const struct stat_method *m = NULL;
 		uint32_t bucket = 0;
 
 		c->service = sv->name;
 		while ((m = stat_method_walk(sv, &bucket, m))) {
 			c->number = m->number;
-			c->method = stats_method_name(t->rpc, m->number);
-			take(c, m, which);
-			t->fn(t->arg, c);
+			c->method = stats_method_name(w->rpc, m->number);
+			if (c->kind == ULRPC_COUNTER_TIMES) {
+				c->value = m->times[which].sum;
+				c->samples = hist_count(&m->times[which]);
+			} else {
+				c->value = m->counts[which];
+			}
+			w->fn(w->arg, c);
 		}
 	}
 }
 
-static void tell_side(const struct telling *t, enum stat_side side)
+static void walk_side(const struct walk *w, enum stat_side side)
 {
 	const struct stat_kind *kind = &stat_kinds[side];
 	struct ulrpc_counter c = { .kind = ULRPC_COUNTER_GROWS,
@@ -86,17 +74,17 @@ static void tell_side(const struct telling *t, enum stat_side side)
 			continue;
 		c.name = stat_count_names[i];
 		c.help = count_helps[i];
-		tell_methods(t, side, &c, metrics_take_count, i);
+		walk_methods(w, side, &c, i);
 	}
 	c.kind = ULRPC_COUNTER_TIMES;
 	for (unsigned int i = 0; i < kind->ntimes; i++) {
 		c.name = kind->times[i];
 		c.help = time_helps[side][i];
-		tell_methods(t, side, &c, take_time, i);
+		walk_methods(w, side, &c, i);
 	}
 }
 
-static void tell_node(const struct telling *t)
+static void walk_node(const struct walk *w)
 {
 	for (unsigned int i = 0; i < RPC_STATS; i++) {
 		const struct ulrpc_counter c = {
@@ -104,30 +92,30 @@ static void tell_node(const struct telling *t)
 			.help = stat_helps[i],
 			.kind = i < RPC_STATS_NOW ? ULRPC_COUNTER_GROWS
 						  : ULRPC_COUNTER_NOW,
-			.value = t->all->counts[i],
+			.value = w->all->counts[i],
 		};
 
-		t->fn(t->arg, &c);
+		w->fn(w->arg, &c);
 	}
 }
 
 int ulrpc_counters(struct ulrpc *rpc, ulrpc_counter_fn fn, void *arg)
 {
 	struct stats_sum *sum;
-	struct telling t = { .rpc = rpc, .fn = fn, .arg = arg };
-	int rc = stats_sum_methods(rpc, &sum);
+	struct walk w = { .rpc = rpc, .fn = fn, .arg = arg };
+	int rc = stats_sum(rpc, false, &sum);
 
 	if (rc)
 		return rc;
-	t.all = &sum->all;
-	tell_node(&t);
+	w.all = &sum->all;
+	walk_node(&w);
 	for (enum stat_side side = 0; side < STAT_SIDES; side++)
-		tell_side(&t, side);
+		walk_side(&w, side);
 	stats_sum_free(sum);
 	return 0;
 }
 
-/* ---- as Prometheus has it ---- */
+/* ---- metrics of Prometheus ---- */
 
 struct printing {
 	FILE *out;
@@ -207,7 +195,7 @@ static void print_counter(void *arg, const struct ulrpc_counter *c)
 	fprintf(p->out, "%" PRIu64 "\n", c->samples);
 }
 
-/* To be freed. */
+/* The caller frees the text. */
 static int make_text(struct ulrpc *rpc, char **text_p)
 {
 	size_t size;

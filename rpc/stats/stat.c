@@ -106,7 +106,7 @@ static struct stat_method *method_new(struct stat_service *sv, uint32_t number)
 	return m;
 }
 
-/* Numbers are checksums, and good enough as hashes. */
+/* Numbers of methods are checksums of their names, which do for hashes. */
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number)
 {
@@ -338,13 +338,12 @@ void stat_shard_reset(struct stat_shard *st)
 	}
 }
 
-/* ---- what has ended, in runs ---- */
+/* ---- counting runs ---- */
 
-/* Any end but 0 is a failure; the first time is the one that peers have. */
 _Static_assert((int)ULRPC_CAUSE_OK == 0 && (int)WIRE_OK == 0 &&
 		       (int)STAT_CALL_TIME_total == 0 &&
 		       (int)STAT_REQUEST_TIME_total == 0,
-	       "what folding goes by");
+	       "run.c: an end that is not 0 has failed; fold_peer(): total");
 
 static uint64_t run_time(const struct run *run, enum stat_side side,
 			 unsigned int time)
@@ -380,8 +379,8 @@ static void fold_method(struct stat_method *m, enum stat_side side,
 			hist_add(&m->times[i], run_time(run, side, i), n);
 }
 
-/* Calls have no place when there is no memory for it, and requests when their
- * service or method is not there. */
+/* Counts a run without a struct stat_method: for calls there was no memory,
+ * requests named a service or method that this server does not have. */
 static void fold_elsewhere(struct stat_shard *st, enum stat_side side,
 			   const struct run *run, uint32_t n)
 {

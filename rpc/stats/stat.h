@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is counted on a CPT: calls by service and method, requests by service
- * and method, both by peer, and what belongs to none of these. Recording
- * neither locks nor allocates (but for the first of a kind), hashes no names,
- * and reads no clock.
+ * Statistics of one CPT: calls and requests, each by service and method and by
+ * peer, and counters of the node. Recording never locks, hashes no names, and
+ * reads no clock; it allocates for the first call of a method or peer only.
  *
- * Both sides count in the same shape, struct stat_method, each with its own
- * counters, ends and times: the lists below.
- *
- * Owner of all of it, also for reading: the CPT. stats.c reads, by lnet_call().
+ * Owner, also for reading: the CPT. stats.c reads by lnet_call().
  */
 #ifndef RPC_STAT_H
 #define RPC_STAT_H
@@ -20,7 +16,7 @@
 #include "rpc/rpc.h"
 #include "rpc/wire/wire.h"
 
-/* ---- what is counted ---- */
+/* ---- names of all that is counted ---- */
 
 enum rpc_stat {
 #define STAT(name, help)     RPC_STAT_##name,
@@ -31,7 +27,7 @@ enum rpc_stat {
 	RPC_STATS
 };
 
-/* The first one that is not reset. */
+/* The first counter that is not reset. */
 #define RPC_STATS_NOW RPC_STAT_slots_noted
 
 enum stat_side {
@@ -40,7 +36,7 @@ enum stat_side {
 	STAT_SIDES
 };
 
-/* Of a method, and of a peer. X(name, help) */
+/* Counters of a method, and of a peer: X(name, help). */
 #define STAT_COUNTS(X)                                            \
 	X(calls, "calls that ended, requests that were answered") \
 	X(failed, "of these, those whose end is not \"ok\"")      \
@@ -50,7 +46,7 @@ enum stat_side {
 	X(bulk_sent_bytes, "bulk data that left this node")       \
 	X(bulk_received_bytes, "bulk data that came to it")
 
-/* Of a call: as in struct ulrpc_outcome. */
+/* Times of a call: as in struct ulrpc_outcome. */
 #define STAT_CALL_TIMES(X)                                                    \
 	X(total, "from the call to its end")                                  \
 	X(connecting, "waiting for the connection")                           \
@@ -61,7 +57,7 @@ enum stat_side {
 	X(throttled, "held back by rules of the server; the same, if it was") \
 	X(fetch, "getting a reply that was too long to be sent; if it was")
 
-/* Of a request. */
+/* Times of a request. */
 #define STAT_REQUEST_TIMES(X)                                       \
 	X(total, "from its arrival to the reply")                   \
 	X(queue, "until its handler began; those that were run")    \
@@ -80,8 +76,9 @@ enum stat_request_time {
 	STAT_REQUEST_TIMES(STAT_ENUM_REQUEST_TIME) STAT_REQUEST_TIMES_ALL
 };
 
-/* How they end: calls by enum ulrpc_cause, requests by enum wire_status, or in
- * these ways, when nobody is told: the service stopped; nobody waits. */
+/* The ends of calls are enum ulrpc_cause; those of requests enum wire_status,
+ * or one of these two, of which nobody is told: the service was stopped; nobody
+ * waited any more. */
 #define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_CANCELED	  (WIRE_STATUSES + 1)
 #define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
@@ -90,7 +87,7 @@ _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 		       STAT_REQUEST_ENDS <= STAT_ENDS_MAX,
 	       "room for all ends");
 
-/* Gauges: what is not counted, but known when somebody looks. */
+/* Gauges: values that are looked up when somebody reads statistics. */
 struct stat_method_gauges {
 	uint64_t estimate; /* ns that calls may take at the server, or requests
 			    * here: rpc/estimate.h; 0: not known */
@@ -100,12 +97,13 @@ struct stat_method_gauges {
 struct stat_peer_gauges {
 	const char *state;     /* of the connection; NULL: it has none */
 	uint64_t rtt;	       /* ns; 0: not known */
-	unsigned int patience; /* attempts have so many times their usual time;
-				* calls only, as are slots */
+	unsigned int backoff;  /* the factor of the time that attempts have;
+				* calls only, as are slots; "patience" in what
+				* users see */
 	uint64_t window;       /* calls that may be in flight, all services */
 	uint32_t slots;	       /* granted */
 	uint64_t silent;       /* ns since something came from it; 0: never */
-	uint64_t under_way;    /* calls, requests that have not ended */
+	uint64_t under_way;    /* calls, or requests, that have not ended */
 	uint64_t oldest;       /* ns since the first of these calls was made;
 				* 0: there is none; calls only */
 };
@@ -116,7 +114,7 @@ struct call_report;
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
-	struct stat_method_gauges gauges; /* of a sum only: the longest */
+	struct stat_method_gauges gauges; /* in a sum only: the maxima */
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
 	struct hist times[]; /* as many as its side has */
@@ -132,7 +130,7 @@ struct stat_service {
 	char name[ULRPC_SERVICE_NAME];
 };
 
-/* Of an import, or an export, which it is a part of. */
+/* A member of each import, and of each export. */
 struct stat_peer {
 	struct list link; /* stat_shard.peers; empty: not added */
 	struct ulnet_id id;
@@ -140,15 +138,15 @@ struct stat_peer {
 	struct hist_small *times; /* "total"; NULL until the first one */
 };
 
-/* Where a reader of peers is, between two turns. */
+/* The position of a reader of peers, which lasts over several turns. */
 struct stat_cursor {
 	struct list link; /* stat_shard.cursors */
 	enum stat_side side;
 	struct list *next; /* of stat_shard.peers[side], or its head */
 };
 
-/* Where a side's gauges come from: functions that the side provides, called on
- * the CPT whose gauges are read. -ENOMEM: a part is missing in @sum. */
+/* The functions by which a side provides its gauges, called on the CPT whose
+ * gauges are read. -ENOMEM: a part is missing in @sum. */
 struct stat_gauger {
 	/* Adds to @sum the gauges of methods that belong to no peer. */
 	int (*methods)(struct shard *s, struct stat_shard *sum);
@@ -166,7 +164,7 @@ struct stat_shard {
 	struct list peers[STAT_SIDES];
 	struct list cursors;
 	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known service */
-	/* Peers that are no more. */
+	/* The sum of all peers that are gone. */
 	struct {
 		uint64_t peers;
 		uint64_t counts[STAT_COUNTS_ALL];
@@ -174,30 +172,29 @@ struct stat_shard {
 	} gone[STAT_SIDES];
 };
 
-/* ---- places to count in ---- */
+/* ---- services, methods, peers ---- */
 
-/* NULL: no memory; then what is recorded without it counts as unrecorded.
- * @name: shorter than ULRPC_SERVICE_NAME. */
+/* Finds the service, or makes it. NULL: no memory; calls that are recorded with
+ * NULL count as unrecorded. @name: shorter than ULRPC_SERVICE_NAME. */
 struct stat_service *stat_service_get(struct stat_shard *st,
 				      enum stat_side side, const char *name);
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number);
-/* Finds it, or makes it. NULL: no memory. */
+/* Finds the method, or makes it. NULL: no memory. */
 struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
-/* The same, of a sum: something is known of the method. -ENOMEM. */
+/* Adds gauges of a method to @sum, in which they become the maxima. -ENOMEM. */
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g);
-/* Server: a method that there is, before its first request. Others are counted
- * in stat_service.refused, for strangers choose their numbers. @sv NULL is
- * fine. -ENOMEM. */
+/* Server: makes a method that the service has. Requests for other numbers,
+ * which clients may make up, are counted in stat_service.refused. @sv may be
+ * NULL. -ENOMEM. */
 int stat_method_add(struct stat_service *sv, uint32_t number);
 
-/* @p is zeroed memory. */
+/* @p: zeroed by the caller, borrowed until stat_peer_del(). */
 void stat_peer_add(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p, struct ulnet_id id);
-/* Takes a peer away. What it counted, and what is recorded with it later, is
- * added to the sum of all peers that are gone. No effect if the peer was not
- * added. */
+/* Removes a peer, if it was added. What was recorded for it, and will be, goes
+ * to the sum of all peers that are gone. */
 void stat_peer_del(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p);
 
@@ -208,22 +205,31 @@ static inline void stat_count(struct shard *s, enum rpc_stat stat)
 	s->stats->counts[stat]++;
 }
 
-/* A counter that goes up and down, a STAT_NOW(), grows by @n, or shrinks. */
+/* Adds @n, which may be negative, to a counter that is a STAT_NOW(). */
 static inline void stat_now(struct shard *s, enum rpc_stat stat, int64_t n)
 {
 	s->stats->counts[stat] += (uint64_t)n;
 }
 
-/* The counters *_malformed, *_damaged and *_unversioned stand in a row: which
- * of them, counted from the first, is that of a message that cannot be read for
- * the reason @rc? */
+#define STAT_IN_A_ROW(what)                                               \
+	_Static_assert((int)RPC_STAT_##what##_damaged ==                  \
+				       RPC_STAT_##what##_malformed + 1 && \
+			       (int)RPC_STAT_##what##_unversioned ==      \
+				       RPC_STAT_##what##_malformed + 2,   \
+		       "stat_of_bad() goes by this order")
+STAT_IN_A_ROW(control);
+STAT_IN_A_ROW(replies);
+STAT_IN_A_ROW(requests);
+
+/* What to add to a counter *_malformed for the one that counts messages with
+ * the error @rc of decoding: *_damaged and *_unversioned follow it. */
 static inline enum rpc_stat stat_of_bad(int rc)
 {
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
-/* Bulk was moved for a call that run_call_end() has recorded; the call's peer,
- * or NULL, may have gone since. */
+/* Records bulk that was moved for a call after run_call_end(). The call's peer
+ * may have gone since, or be NULL. */
 void stat_call_late(const struct call_report *r);
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
@@ -234,9 +240,10 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 
 /* ---- reading ---- */
 
-/* To be called before a method or a peer is read: what has ended is counted. */
+/* Counts the calls and requests that have ended and are only noted in runs
+ * (rpc/run.h). To be called before a method or a peer is read. */
 void stat_fold(struct stat_shard *st);
-/* runs.count */
+/* Counts one run; is runs.count. */
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
 
 /* The ends and times of a side, and their names. */
@@ -251,25 +258,24 @@ extern const char *const stat_count_names[STAT_COUNTS_ALL];
 extern const char *const rpc_stat_names[RPC_STATS];
 
 void stat_shard_init(struct stat_shard *st);
-/* To be called when the shard has no peers any more. */
+/* All peers have been removed before. */
 void stat_shard_fini(struct stat_shard *st);
 /* Adds all of @from but its peers. -ENOMEM: a part is missing. */
 int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
-/* Everything but its peers becomes 0. */
+/* Sets everything but the peers to 0. */
 void stat_shard_reset(struct stat_shard *st);
-/* Sets the counters of one peer to 0, and gives the memory of its times
- * back. */
+/* Sets the counters of one peer to 0, and frees its times. */
 void stat_peer_reset(struct stat_peer *p);
 
-/* All methods: start with *@bucket = 0 and NULL; NULL ends. */
+/* The method after @m. Begin with *@bucket = 0 and @m = NULL. NULL: no more. */
 struct stat_method *stat_method_walk(const struct stat_service *sv,
 				     uint32_t *bucket,
 				     const struct stat_method *m);
 
-/* Readers that need more than one turn; freed by stat_cursor_end(), or with the
+/* A cursor before the first peer; freed by stat_cursor_end(), or with the
  * shard. NULL: no memory. */
 struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side);
-/* NULL: that was the last one. */
+/* The next peer. NULL: there was none left. */
 struct stat_peer *stat_cursor_next(struct stat_shard *st,
 				   struct stat_cursor *c);
 void stat_cursor_end(struct stat_cursor *c);

@@ -10,15 +10,15 @@
 
 /* ---- reading what all CPTs have counted ---- */
 
-/* Peers that are copied, or reset, in one turn: they have a KiB each, in the
- * coldest of memory. */
+/* How many peers are copied, or reset, in one turn. A peer has a KiB, which is
+ * in no cache. */
 #define SLICE 64
 
 struct reading {
 	struct shard *shard;
 	enum stat_side side;
 	struct stat_cursor *cursor; /* the shard's */
-	struct stats_sum *sum;	    /* NULL: everything is set to 0 */
+	struct stats_sum *sum;	    /* NULL: statistics are reset */
 	bool more;
 };
 
@@ -36,13 +36,13 @@ static int copy_times(const struct hist_small *from, struct hist_small **to_p)
 	if (!to)
 		return -ENOMEM;
 	*to = *from;
-	if (from->full) {
-		to->full = malloc(sizeof(*to->full));
-		if (!to->full) {
+	if (from->spilled) {
+		to->spilled = malloc(sizeof(*to->spilled));
+		if (!to->spilled) {
 			free(to);
 			return -ENOMEM;
 		}
-		*to->full = *from->full;
+		*to->spilled = *from->spilled;
 	}
 	*to_p = to;
 	return 0;
@@ -75,7 +75,7 @@ static int peer_copy(const struct reading *r, struct stat_peer *p)
 	return gauger->peer(r->shard, p, &copy->gauges, &sum->all);
 }
 
-/* On the shard's CPT. */
+/* Copies or resets the next SLICE peers. On the shard's CPT. */
 static int stats_read_peers(void *arg)
 {
 	struct reading *r = arg;
@@ -105,7 +105,7 @@ static int stats_read_peers(void *arg)
 	return rc;
 }
 
-/* What is counted on the shard, without its peers. On the shard's CPT. */
+/* Adds up or resets everything but peers. On the shard's CPT. */
 static int read_others(void *arg)
 {
 	struct reading *r = arg;
@@ -157,7 +157,7 @@ static int by_id(const void *a, const void *b)
 	return cmp ? cmp : (x->id.pid > y->id.pid) - (x->id.pid < y->id.pid);
 }
 
-static int sum_make(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
+int stats_sum(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
 {
 	struct stats_sum *sum = calloc(1, sizeof(*sum));
 	int rc;
@@ -178,16 +178,6 @@ static int sum_make(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
 	return 0;
 }
 
-int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p)
-{
-	return sum_make(rpc, true, sum_p);
-}
-
-int stats_sum_methods(struct ulrpc *rpc, struct stats_sum **sum_p)
-{
-	return sum_make(rpc, false, sum_p);
-}
-
 void stats_sum_free(struct stats_sum *sum)
 {
 	for (enum stat_side side = 0; side < STAT_SIDES; side++) {
@@ -204,9 +194,8 @@ int ulrpc_stats_reset(struct ulrpc *rpc)
 	return stats_read_all(rpc, NULL, true);
 }
 
-/* ---- all of it ---- */
+/* ---- names ---- */
 
-/* A method's, for who only knows its number. */
 struct method_name {
 	struct list link; /* stats.names */
 	uint32_t number;
@@ -214,8 +203,8 @@ struct method_name {
 };
 
 struct stats {
-	pthread_mutex_t lock; /* for what follows */
-	struct list names;    /* only ever grows */
+	pthread_mutex_t lock; /* for all fields */
+	struct list names;    /* only grows */
 	struct lnet_control *control;
 };
 
@@ -244,8 +233,6 @@ static void stats_free(struct ulrpc *rpc)
 	pthread_mutex_destroy(&st->lock);
 	free(st);
 }
-
-/* ---- names ---- */
 
 /* The lock is held. */
 static const char *name_find(const struct stats *st, uint32_t number)
@@ -299,7 +286,7 @@ static int stats_text(struct ulrpc *rpc, bool buckets, char **yaml_p)
 	size_t size = 0;
 	FILE *f;
 	bool bad;
-	int rc = stats_sum(rpc, &sum);
+	int rc = stats_sum(rpc, true, &sum);
 
 	if (rc)
 		return rc;
@@ -341,7 +328,7 @@ static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
 	return ulrpc_stats_reset(arg);
 }
 
-/* The control ends first. */
+/* The control was closed before the RPC node. */
 static void on_control_gone(void *arg)
 {
 	struct stats *st = ((struct ulrpc *)arg)->stats;
@@ -366,7 +353,7 @@ static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc metrics", .fn = on_metrics },
 };
 
-/* The first @n of them. */
+/* Removes the first @n commands. */
 static void control_del(struct lnet_control *control, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Statistics of all CPTs together, and names for the numbers in them. Any
- * thread, but none in a turn; reading them holds up a CPT for some of its peers
- * at a time only.
+ * Statistics of all CPTs together, and the names of methods. Any thread, but
+ * none in a turn: each CPT is asked by lnet_call(), for some peers at a time.
  */
 #ifndef RPC_STATS_H
 #define RPC_STATS_H
@@ -10,10 +9,9 @@
 #include "rpc/stats/stat.h"
 #include "ulnet/control.h"
 
-/* Commands of RPC are added to a control, which only a program with libulnetctl
- * has. libulrpc is not linked with that library, so that a program that makes
- * calls, and nothing else, loads neither it nor the YAML parser. Nothing of it
- * is called without a control. */
+/* These are in libulnetctl, with which libulrpc is not linked, so that programs
+ * without a control socket load neither it nor a YAML parser. They are called
+ * only with a control, which only programs with libulnetctl have. */
 #pragma weak lnet_control_add
 #pragma weak lnet_control_del
 #pragma weak lnet_control_number
@@ -21,16 +19,16 @@
 
 extern const struct rpc_part stat_part;
 
-/* The first thing that ulrpc_close() does: takes back what ulrpc_control()
- * gave. Waits for requests that are being carried out. */
+/* Removes the commands that ulrpc_control() added; ulrpc_close() begins with
+ * this. Waits for requests that are being carried out. */
 void stats_close(struct ulrpc *rpc);
 
-/* The name of a method, or NULL; stays valid as long as @rpc. */
+/* The name of a method, or NULL; valid as long as @rpc. */
 const char *stats_method_name(struct ulrpc *rpc, uint32_t number);
 
-/* ---- among the files of statistics ---- */
+/* ---- for the files of this folder ---- */
 
-/* A copy, as of some moment of the reading. */
+/* A copy of a struct stat_peer. */
 struct stat_peer_copy {
 	struct ulnet_id id;
 	uint64_t counts[STAT_COUNTS_ALL];
@@ -39,24 +37,26 @@ struct stat_peer_copy {
 };
 
 struct stats_sum {
-	struct stat_shard all;			  /* but for its peers: */
-	struct stat_peer_copy *peers[STAT_SIDES]; /* by id; may come twice */
+	struct stat_shard all; /* without peers */
+	/* Sorted by id, one for each connection. */
+	struct stat_peer_copy *peers[STAT_SIDES];
 	size_t npeers[STAT_SIDES];
 	size_t room[STAT_SIDES];
 };
 
-/* 0, -ENOMEM, or what lnet_call() says. stats_sum_free() is due if 0. */
-int stats_sum(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
-/* The same without peers, which there may be many of. */
-int stats_sum_methods(struct ulrpc *rpc, struct stats_sum **sum_p) must_check;
+/* Adds up the statistics of all CPTs. @peers: with those of peers, which may be
+ * many. 0, -ENOMEM, or an error of lnet_call(). The caller owes
+ * stats_sum_free() on success. */
+int stats_sum(struct ulrpc *rpc, bool peers,
+	      struct stats_sum **sum_p) must_check;
 void stats_sum_free(struct stats_sum *sum);
 
-/* The output of the request "rpc metrics", in the text format of Prometheus: a
- * mapping, whose text it is; to be freed. 0, -ENOMEM, or what ulrpc_counters()
- * says. Manual: ulnet_metrics(7). */
+/* The answer to the request "rpc metrics", which the caller frees: a mapping in
+ * YAML whose "text" is in the text format of Prometheus. 0, -ENOMEM, or an
+ * error of ulrpc_counters(). Manual: ulnet_metrics(7). */
 int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
 
-/* As YAML; @buckets: with all of the histograms. Errors are in ferror(). */
+/* Prints YAML; @buckets: with those of histograms. Errors are in ferror(). */
 void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 		 FILE *out);
 

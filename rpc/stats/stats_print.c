@@ -12,7 +12,7 @@
 struct yaml {
 	FILE *out;
 	unsigned int depth;
-	bool item; /* the next line is the first one of a list's item */
+	bool item; /* the next line begins an item of a list */
 };
 
 static void line(struct yaml *y, const char *fmt, ...)
@@ -33,18 +33,14 @@ static void line(struct yaml *y, const char *fmt, ...)
 	fputc('\n', y->out);
 }
 
+/* Begins an item of a list, which ends with y->depth--. */
 static void item_begin(struct yaml *y)
 {
 	y->depth++;
 	y->item = true;
 }
 
-static void stats_print_item_end(struct yaml *y)
-{
-	y->depth--;
-}
-
-/* Bytes that are no text become characters of these numbers. */
+/* Quotes text in which bytes may be no UTF-8: as \xNN. */
 static void quote_bytes(const char *text, FILE *out)
 {
 	fputc('"', out);
@@ -83,7 +79,7 @@ static void line_count(struct yaml *y, const char *key, uint64_t n)
 	line(y, "%s: %" PRIu64, key, n);
 }
 
-/* As us. */
+/* @ns is printed in us. */
 static void line_time(struct yaml *y, const char *key, uint64_t ns)
 {
 	line(y, "%s: %" PRIu64 ".%03" PRIu64, key, ns / NSEC_PER_USEC,
@@ -92,7 +88,7 @@ static void line_time(struct yaml *y, const char *key, uint64_t ns)
 
 /* ---- parts ---- */
 
-/* Each bucket by where it ends. */
+/* The key of a bucket is its upper end. */
 static void print_buckets(struct yaml *y, const struct hist *h)
 {
 	line(y, "buckets:");
@@ -151,7 +147,6 @@ static bool has_ends(const uint64_t *ends)
 	return false;
 }
 
-/* Prints how many calls ended in which way, without the zeros. */
 static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 		       const uint64_t *ends)
 {
@@ -168,7 +163,7 @@ static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 struct row {
 	const struct stat_service *service;
 	const struct stat_method *method;
-	const char *name; /* of the method; NULL: not known */
+	const char *name; /* of the method, or NULL */
 };
 
 static int by_name(const void *a, const void *b)
@@ -185,7 +180,8 @@ static int by_name(const void *a, const void *b)
 			       (x->method->number < y->method->number);
 }
 
-/* NULL: none, or no memory, which shows in out. */
+/* All methods, sorted by name. NULL: there are none, or no memory, which is
+ * said on @out. */
 static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 			    size_t *n_p, FILE *out)
 {
@@ -217,14 +213,6 @@ static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 	return rows;
 }
 
-static void print_method_gauges(struct yaml *y, enum stat_side side,
-				const struct stat_method_gauges *g)
-{
-	line_time(y, "estimate_us", g->estimate);
-	if (side == STAT_CALLS)
-		line_time(y, "timeout_us", g->timeout);
-}
-
 static void stats_print_method(struct yaml *y, const struct row *row,
 			       bool buckets)
 {
@@ -236,15 +224,16 @@ static void stats_print_method(struct yaml *y, const struct row *row,
 	if (row->name)
 		line_name(y, "method", row->name);
 	line(y, "number: \"0x%08" PRIx32 "\"", m->number);
-	print_method_gauges(y, side, &m->gauges);
+	line_time(y, "estimate_us", m->gauges.estimate);
+	if (side == STAT_CALLS)
+		line_time(y, "timeout_us", m->gauges.timeout);
 	print_counts(y, side, m->counts);
 	print_ends(y, "ends", side, m->ends);
 	line(y, "times_us:");
 	y->depth++;
 	for (unsigned int i = 0; i < stat_kinds[side].ntimes; i++)
 		print_hist(y, stat_kinds[side].times[i], &m->times[i], buckets);
-	y->depth--;
-	stats_print_item_end(y);
+	y->depth -= 2;
 }
 
 static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
@@ -259,7 +248,6 @@ static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
 	free(rows);
 }
 
-/* Requests for methods and services that there are not. */
 static int by_service(const void *a, const void *b)
 {
 	const struct stat_service *const *x = a, *const *y = b;
@@ -267,6 +255,7 @@ static int by_service(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
+/* Requests for services, and methods, that this server does not have. */
 static void print_refused(struct yaml *y, const struct stat_shard *all)
 {
 	const struct list *services = &all->services[STAT_REQUESTS];
@@ -289,7 +278,7 @@ static void print_refused(struct yaml *y, const struct stat_shard *all)
 		item_begin(y);
 		line_name(y, "service", sorted[i]->name);
 		print_ends(y, "ends", STAT_REQUESTS, sorted[i]->refused);
-		stats_print_item_end(y);
+		y->depth--;
 	}
 	free(sorted);
 }
@@ -302,15 +291,7 @@ static bool same_peer(const struct stat_peer_copy *a,
 	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid);
 }
 
-static void stats_print_add_peer(uint64_t *counts, struct hist *h,
-				 const struct stat_peer_copy *p)
-{
-	stat_counts_add(counts, p->counts);
-	if (p->times)
-		hist_merge_small(h, p->times);
-}
-
-/* How many of @n connections to one peer are in which state. */
+/* Counts the @n connections to one peer by their states. */
 static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 			 size_t n)
 {
@@ -330,7 +311,7 @@ static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 	y->depth--;
 }
 
-/* Of @n connections to one peer. */
+/* Sums, or maxima, over the @n connections to one peer. */
 static void print_peer_gauges(struct yaml *y, enum stat_side side,
 			      const struct stat_peer_copy *p, size_t n)
 {
@@ -343,7 +324,7 @@ static void print_peer_gauges(struct yaml *y, enum stat_side side,
 		all.under_way += g->under_way;
 		all.oldest = MAX(all.oldest, g->oldest);
 		all.rtt = MAX(all.rtt, g->rtt);
-		all.patience = MAX(all.patience, g->patience);
+		all.backoff = MAX(all.backoff, g->backoff);
 		all.window += g->window;
 		all.slots += g->slots;
 	}
@@ -358,7 +339,7 @@ static void print_peer_gauges(struct yaml *y, enum stat_side side,
 	if (side == STAT_REQUESTS)
 		return;
 	line_count(y, "slots", all.slots);
-	line_count(y, "patience", all.patience);
+	line_count(y, "patience", all.backoff);
 }
 
 static void print_peer_numbers(struct yaml *y, enum stat_side side,
@@ -387,15 +368,18 @@ static void stats_print_peers(struct yaml *y, const char *key,
 		size_t connections = 0;
 		struct hist h = { 0 };
 
-		for (; i < n && same_peer(first, &p[i]); i++, connections++)
-			stats_print_add_peer(counts, &h, &p[i]);
+		for (; i < n && same_peer(first, &p[i]); i++, connections++) {
+			stat_counts_add(counts, p[i].counts);
+			if (p[i].times)
+				hist_merge_small(&h, p[i].times);
+		}
 		item_begin(y);
 		line(y, "peer: \"%s\"",
 		     lnet_id_format(&first->id, text, sizeof(text)));
 		line_count(y, "connections", connections);
 		print_peer_gauges(y, side, first, connections);
 		print_peer_numbers(y, side, counts, &h, buckets);
-		stats_print_item_end(y);
+		y->depth--;
 	}
 }
 

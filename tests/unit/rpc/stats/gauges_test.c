@@ -41,7 +41,7 @@ static struct stats_sum *sum_of(unsigned int node)
 {
 	struct stats_sum *sum;
 
-	cr_assert_eq(stats_sum(g.rpc[node], &sum), 0);
+	cr_assert_eq(stats_sum(g.rpc[node], true, &sum), 0);
 	return sum;
 }
 
@@ -139,7 +139,7 @@ Test(gauges, servers)
 	cr_expect_str_eq(peer.state, "full");
 	cr_expect_gt(peer.rtt, 0);
 	cr_expect_eq(peer.rtt, import_rtt(imp));
-	cr_expect_eq(peer.patience, 1);
+	cr_expect_eq(peer.backoff, 1);
 	cr_expect_eq(peer.slots, RECORD_SLOTS);
 	/* Slow start: it grows with each answer. */
 	cr_expect_eq(peer.window, g.client->window.limit);
@@ -148,7 +148,7 @@ Test(gauges, servers)
 	cr_expect_gt(peer_of(CALLER, STAT_CALLS).window, peer.window);
 
 	imp->backoff = 3;
-	cr_expect_eq(peer_of(CALLER, STAT_CALLS).patience, 8);
+	cr_expect_eq(peer_of(CALLER, STAT_CALLS).backoff, 8);
 	imp->backoff = 0;
 	rig_end();
 }

@@ -230,6 +230,6 @@ Test(hist, small_one_is_full)
 	near(hist_quantile(&h, 5000), 20000, HIST_SMALL_BITS);
 	near(hist_quantile(&h, 10000), 5000000, HIST_SMALL_BITS);
 	hist_small_clear(&s);
-	cr_assert_null(s.full);
-	cr_assert_eq(s.room, 0);
+	cr_assert_null(s.spilled);
+	cr_assert_eq(s.not_min, 0);
 }

@@ -413,10 +413,10 @@ Test(stats, more_peers_than_are_read_in_a_turn)
 
 /* A server with three connections, two of which are alike. */
 static const struct stat_peer_gauges shown[] = {
-	{ "full", .rtt = 3000, .patience = 1, .window = 2, .slots = 7,
+	{ "full", .rtt = 3000, .backoff = 1, .window = 2, .slots = 7,
 	  .silent = 9000, .under_way = 1, .oldest = 6000 },
-	{ "idle", .rtt = 5000, .patience = 4, .window = 8, .slots = 9 },
-	{ "full", .rtt = 4000, .patience = 2, .window = 6, .slots = 1,
+	{ "idle", .rtt = 5000, .backoff = 4, .window = 8, .slots = 9 },
+	{ "full", .rtt = 4000, .backoff = 2, .window = 6, .slots = 1,
 	  .silent = 8000, .under_way = 4, .oldest = 7000 },
 };
 static struct stat_peer showing[ARRAY_SIZE(shown)];
