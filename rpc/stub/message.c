@@ -57,7 +57,8 @@ static void *alloc_for_protobuf(void *arena, size_t size)
 	return arena_alloc(arena, size);
 }
 
-/* The newest only: protobuf-c's tables of what it has seen often are. */
+/* Frees the newest allocation only. What protobuf-c frees while it unpacks are
+ * mostly its tables of fields, and these are often the newest. */
 static void free_for_protobuf(void *arena, void *p)
 {
 	struct arena *a = arena;
@@ -96,6 +97,7 @@ void arena_fini(struct arena *a)
 
 /* ---- types ---- */
 
+/* A set of types. */
 struct seen {
 	const ProtobufCMessageDescriptor **types;
 	size_t n, size;
@@ -156,17 +158,18 @@ int message_type_init(struct message_type *type,
 }
 
 /*
- * A part takes two bytes at least, and gives a struct, a pointer to it and
- * protobuf-c's notes; an arena wastes less than half. Far less than this is
- * usual; far more is made of a field that comes again and again, as each time
- * is merged with what was there.
+ * A nested message takes at least two bytes on the wire, and in memory a
+ * struct, a pointer to it and protobuf-c's bookkeeping; an arena wastes less
+ * than half. Messages usually take far less. More is taken by a field that
+ * occurs very often, because protobuf-c merges it with the one before.
  */
-#define NOTES 256
-#define FIRST 8192
+#define BOOKKEEPING 256
+#define HEAP_LEAST  8192
 
 size_t message_heap_max(const struct message_type *type, size_t length)
 {
-	return (length / 2 + 1) * (2 * type->largest + NOTES) + FIRST;
+	return (length / 2 + 1) * (2 * type->largest + BOOKKEEPING) +
+	       HEAP_LEAST;
 }
 
 /* ---- depth ---- */
@@ -187,7 +190,7 @@ static uint64_t read_varint(struct reader *r)
 	return 0;
 }
 
-/* The type of the message that field @id is, or NULL. */
+/* The type of field @id if that is a message, or NULL. */
 static const ProtobufCMessageDescriptor *part_type(
 	const ProtobufCMessageDescriptor *type, uint64_t id)
 {
@@ -209,8 +212,8 @@ static const ProtobufCMessageDescriptor *part_type(
 	return NULL;
 }
 
-/* protobuf-c recurses as deep as the bytes say. What cannot be read is no
- * concern of this one. */
+/* Does the message in @r nest deeper than MESSAGE_DEPTH_MAX? Malformed bytes
+ * are left to protobuf-c to refuse. */
 static bool too_deep(const ProtobufCMessageDescriptor *type, struct reader r,
 		     unsigned int depth)
 {
@@ -311,7 +314,8 @@ static const void *member(const ProtobufCMessage *message, unsigned int offset)
 	return (const uint8_t *)message + offset;
 }
 
-/* How many messages field @f has; the first is at *@parts_p. */
+/* The number of messages in field @f of @message; *@parts_p points to the
+ * pointers to them. */
 static size_t parts_of(const ProtobufCMessage *message,
 		       const ProtobufCFieldDescriptor *f,
 		       ProtobufCMessage *const **parts_p)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * protobuf-c's messages as bodies of calls: packing, unpacking what others sent
- * within bounds, and the bulks in them; and the methods that they are of.
+ * Messages of protobuf-c as bodies of calls: packs them, unpacks what others
+ * sent within bounds, and finds the bulks in them. Also what stubs and services
+ * know of a method.
  */
 #ifndef RPC_MESSAGE_H
 #define RPC_MESSAGE_H
@@ -19,49 +20,49 @@
 struct arena_chunk;
 
 /*
- * Memory that is given back at once: what protobuf-c unpacks into. Of the first
- * bytes, which the user has, then of the heap; never more than a limit.
- * Must not move. Thread: one at a time.
+ * An allocator whose memory is freed all at once: protobuf-c unpacks into it.
+ * It takes memory from a buffer of the user first, then from the heap, up to a
+ * limit. An arena must not move. Thread: one at a time.
  */
 struct arena {
 	ProtobufCAllocator allocator; /* for protobuf-c */
 	struct arena_chunk *chunks;
-	uint8_t *p, *end; /* what is left of the newest */
-	uint8_t *last;	  /* where the newest allocation begins */
-	size_t left;	  /* of the limit, for the heap */
-	bool no_memory;	  /* the heap had none, rather than the limit */
+	uint8_t *p, *end; /* the free rest of the newest chunk */
+	uint8_t *last;	  /* the newest allocation */
+	size_t left;	  /* bytes that may still come from the heap */
+	bool no_memory;	  /* malloc() has failed */
 };
 
-/* Borrows @first, of @size bytes, until arena_fini(). @limit: bytes from the
- * heap, besides. */
+/* Borrows @first, of @size bytes, until arena_fini(). @limit: bytes that may
+ * come from the heap besides. */
 void arena_init(struct arena *a, void *first, size_t size, size_t limit);
 void arena_fini(struct arena *a);
-/* Aligned for anything. NULL: no more. */
+/* Memory that is aligned for any type. NULL: the limit, or no memory. */
 void *arena_alloc(struct arena *a, size_t size);
 
 /* ---- messages ---- */
 
-/* As others have it: deeper ones could exhaust the stack. */
+/* How deep messages may nest, as in other implementations: protobuf-c recurses,
+ * and deeper ones could exhaust the stack. */
 #define MESSAGE_DEPTH_MAX 100
 
-/* What there is to know of a type of message. */
 struct message_type {
 	const ProtobufCMessageDescriptor *descriptor;
-	size_t largest; /* bytes of the largest struct of all that it is of */
-	bool nests;	/* there are messages in it */
-	bool bulks;	/* there may be an ulrpc.Bulk in it */
+	size_t largest; /* bytes of its largest struct, nested ones included */
+	bool nests;	/* it has fields that are messages */
+	bool bulks;	/* it, or a nested one, may have an ulrpc.Bulk */
 };
 
 /* -ENOMEM. */
 int message_type_init(struct message_type *type,
 		      const ProtobufCMessageDescriptor *descriptor);
 
-/* Bytes of the heap that a message of @type needs at most to be read from
- * @length bytes, without the waste that only malice makes. */
+/* The limit of an arena for a message of @type that is unpacked from @length
+ * bytes: more than any message needs but one that is made to waste memory. */
 size_t message_heap_max(const struct message_type *type, size_t length);
 
-/* @allocator: as protobuf-c's. NULL: it cannot be read, or is too deep; or
- * @allocator has no more. */
+/* NULL: the bytes are malformed, the message nests too deep, or @allocator has
+ * no more memory. */
 ProtobufCMessage *message_unpack(const struct message_type *type,
 				 const void *body, size_t length,
 				 ProtobufCAllocator *allocator);
@@ -81,9 +82,9 @@ struct bulk_list {
 	unsigned int n;
 };
 
-/* Adds the bulks in @message that are not in @list yet, and writes their
- * indices into the message. -EINVAL: a Bulk is not of ulrpc_bulk_field();
- * -E2BIG. */
+/* Adds the bulks in @message that are not in @list yet, and sets the index of
+ * each Bulk in the message. -EINVAL: a Bulk was not made by ulrpc_bulk_field();
+ * -E2BIG: more than ULRPC_BULKS_MAX. */
 int message_bulks(const ProtobufCMessage *message, struct bulk_list *list);
 
 /* ---- methods ---- */
@@ -95,10 +96,10 @@ struct stub_method {
 	struct message_type input, output;
 };
 
-/* An array by index in @descriptor, to be given back with free(); borrows names
- * of @descriptor, and @options until the return. -EINVAL: not a descriptor, or
- * a line makes no sense; -ENOENT: a line is for none of the methods;
- * -ENOMEM. */
+/* Makes an array of the methods of @descriptor, which the caller gives to
+ * free(). Borrows @descriptor as long as the array is used, @options until the
+ * return. -EINVAL: @descriptor is none, or an option has no valid value;
+ * -ENOENT: options are for a method that does not exist; -ENOMEM. */
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
 		     struct stub_method **methods_p);

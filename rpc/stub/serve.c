@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Services of protobuf-c: the functions of a generated ProtobufCService answer
- * requests. Knows messages and the public interface, and nothing of how
- * requests come.
+ * ulrpc_serve(): answers requests by the functions of a generated
+ * ProtobufCService. Uses the public interface of libulrpc only.
  */
 #include "ulnet/stub.h"
 
@@ -24,18 +23,15 @@ struct serving {
 	} entries[]; /* one for each method */
 };
 
-/*
- * A request while a function of the service has it: the closure data. One piece
- * of memory, small enough for malloc()'s caches of each thread; most messages
- * fit into it.
- */
+/* A request while a function of the service has it: its closure data. Most
+ * messages fit into first[]. */
 struct served {
 	struct ulrpc_request *request;
 	struct arena arena;
 	_Alignas(max_align_t) uint8_t first[880];
 };
 
-_Static_assert(sizeof(struct served) <= 1024, "malloc() caches up to this");
+_Static_assert(sizeof(struct served) <= 1024, "malloc() has thread caches");
 
 static void served_free(struct served *served)
 {
@@ -146,8 +142,8 @@ static void serve_on_ended(void *arg)
 	serving_free(serving);
 }
 
-/* Behind the ProtobufCService a generated one has a function for each
- * method. */
+/* Has the service a function for each method? In generated services they follow
+ * the ProtobufCService. */
 static bool is_whole(const ProtobufCService *implementation)
 {
 	const ProtobufCServiceDescriptor *d = implementation->descriptor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of protobuf-c: a ProtobufCService whose functions are calls. Knows
- * messages and the public interface, and nothing of how calls travel.
+ * Stubs: each is a ProtobufCService whose functions make calls. Uses the public
+ * interface of libulrpc only.
  */
 #include "ulnet/stub.h"
 
@@ -20,9 +20,9 @@ struct stub {
 	_Atomic uint64_t deadline;
 };
 
-/* A call under way, which its stub need not outlive. */
+/* A call under way; its stub may have been freed. */
 struct stub_call {
-	struct ulnet_work work; /* of one that could not be made */
+	struct ulnet_work work; /* with status, of one that could not be made */
 	int status;
 	struct message_type reply;
 	ulrpc_message_fn done; /* one of these, or none */
@@ -41,8 +41,8 @@ const struct ulrpc_outcome *ulrpc_stub_outcome(void)
 /* ---- the end of calls ---- */
 
 static void stub_call_tell(const struct stub_call *call,
-		 const struct ulrpc_outcome *outcome,
-		 const ProtobufCMessage *reply)
+			   const struct ulrpc_outcome *outcome,
+			   const ProtobufCMessage *reply)
 {
 	const struct ulrpc_outcome *outer = outcome_now;
 
@@ -54,7 +54,8 @@ static void stub_call_tell(const struct stub_call *call,
 	outcome_now = outer;
 }
 
-static void spoil(struct ulrpc_outcome *outcome, bool no_memory)
+/* Sets the outcome of a call whose reply could not be unpacked. */
+static void outcome_set_unread(struct ulrpc_outcome *outcome, bool no_memory)
 {
 	outcome->status = no_memory ? -ENOMEM : -EBADMSG;
 	outcome->cause =
@@ -80,7 +81,7 @@ static void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
 	reply = message_unpack(&call->reply, body, length, &arena.allocator);
 	if (!reply) {
 		worse = *outcome;
-		spoil(&worse, arena.no_memory);
+		outcome_set_unread(&worse, arena.no_memory);
 		outcome = &worse;
 	}
 	stub_call_tell(call, outcome, reply);
@@ -122,7 +123,8 @@ static void on_failure(struct ulnet_work *work)
 	free(call);
 }
 
-/* Ends it later, and not inside of the call, where callers do not expect it. */
+/* Ends the call by work on the client's CPT, because its closure must not run
+ * inside of the function that made the call. */
 static void fail_later(struct ulrpc_client *client, struct stub_call *call,
 		       int status)
 {
@@ -146,8 +148,7 @@ static void method_conf(const struct stub *stub, const struct stub_method *m,
 	};
 }
 
-/* Puts the bulks of @request's fields behind those of @conf. Borrows @list as
- * long as @conf is used. */
+/* Appends the bulks in @request to those of @conf, which then has @list. */
 static int add_bulks(const struct stub_method *m,
 		     const ProtobufCMessage *request,
 		     struct ulrpc_call_conf *conf, struct bulk_list *list)
@@ -166,19 +167,19 @@ static int add_bulks(const struct stub_method *m,
 	return rc;
 }
 
-/* What a call needs besides the callback. */
-struct letter {
+/* The arguments of a call: all but the function that is called at its end. */
+struct call_args {
 	struct ulrpc_call_conf conf;
 	struct bulk_list list;
 	struct packed body;
 };
 
-/* On success to be given back with packed_fini(). @m: NULL: the stub has none
- * of that name. @conf: complete; NULL: what is usual for @m. */
-static int letter_init(struct letter *letter, const struct stub *stub,
-		       const struct stub_method *m,
-		       const ProtobufCMessage *request,
-		       const struct ulrpc_call_conf *conf)
+/* The caller owes packed_fini(&args->body) on success. @m NULL, as there is no
+ * such method: -ENOENT. @conf NULL: the options of @m. */
+static int call_args_init(struct call_args *args, const struct stub *stub,
+			  const struct stub_method *m,
+			  const ProtobufCMessage *request,
+			  const struct ulrpc_call_conf *conf)
 {
 	int rc;
 
@@ -187,11 +188,11 @@ static int letter_init(struct letter *letter, const struct stub *stub,
 	if (request->descriptor != m->input.descriptor)
 		return -EINVAL;
 	if (conf)
-		letter->conf = *conf;
+		args->conf = *conf;
 	else
-		method_conf(stub, m, &letter->conf);
-	rc = add_bulks(m, request, &letter->conf, &letter->list);
-	return rc ? rc : packed_init(&letter->body, request);
+		method_conf(stub, m, &args->conf);
+	rc = add_bulks(m, request, &args->conf, &args->list);
+	return rc ? rc : packed_init(&args->body, request);
 }
 
 static int submit(struct stub *stub, const struct stub_method *m,
@@ -199,19 +200,19 @@ static int submit(struct stub *stub, const struct stub_method *m,
 		  const struct ulrpc_call_conf *conf, struct stub_call *call,
 		  struct ulrpc_call **call_p)
 {
-	struct letter letter;
-	int rc = letter_init(&letter, stub, m, request, conf);
+	struct call_args args;
+	int rc = call_args_init(&args, stub, m, request, conf);
 
 	if (rc)
 		return rc;
-	rc = ulrpc_call(stub->client, m->number, letter.body.bytes,
-			letter.body.length, &letter.conf, stub_on_done, call,
+	rc = ulrpc_call(stub->client, m->number, args.body.bytes,
+			args.body.length, &args.conf, stub_on_done, call,
 			call_p);
-	packed_fini(&letter.body);
+	packed_fini(&args.body);
 	return rc;
 }
 
-/* The function that all generated functions call. */
+/* ProtobufCService.invoke: all generated functions call it. */
 static void invoke(ProtobufCService *service, unsigned int index,
 		   const ProtobufCMessage *request, ProtobufCClosure closure,
 		   void *closure_data)
@@ -225,7 +226,7 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	int rc;
 
 	if (!call) {
-		tell_failure(&lost); /* there is no other way to say it */
+		tell_failure(&lost); /* at once: nothing could be posted */
 		return;
 	}
 	*call = (struct stub_call){ .reply = m->output,
@@ -340,9 +341,10 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 	return rc;
 }
 
-/* ---- and waiting for them ---- */
+/* ---- waiting for replies ---- */
 
-/* The heap, as protobuf_c_message_free_unpacked(reply, NULL) expects it. */
+/* An allocator of single pieces by malloc(), because the user frees replies by
+ * protobuf_c_message_free_unpacked(reply, NULL). */
 struct heap {
 	ProtobufCAllocator allocator;
 	bool no_memory;
@@ -374,26 +376,8 @@ static ProtobufCMessage *read_reply(const struct message_type *type,
 		return NULL;
 	reply = message_unpack(type, body, length, &heap.allocator);
 	if (!reply)
-		spoil(outcome, heap.no_memory);
+		outcome_set_unread(outcome, heap.no_memory);
 	return reply;
-}
-
-static int wait_for_reply(struct stub *stub, const struct stub_method *m,
-			  const struct letter *letter,
-			  ProtobufCMessage **reply_p,
-			  struct ulrpc_outcome *outcome)
-{
-	size_t length;
-	void *reply;
-	int rc = ulrpc_call_wait_alloc(stub->client, m->number,
-				       letter->body.bytes, letter->body.length,
-				       &letter->conf, &reply, &length, outcome);
-
-	if (rc)
-		return rc;
-	*reply_p = read_reply(&m->output, reply, length, outcome);
-	free(reply);
-	return 0;
 }
 
 int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
@@ -404,14 +388,22 @@ int ulrpc_call_message_wait(ProtobufCService *service, const char *method,
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = stub_find(service, method);
-	struct letter letter;
-	int rc = letter_init(&letter, stub, m, request, conf);
+	struct call_args args;
+	size_t length;
+	void *reply;
+	int rc = call_args_init(&args, stub, m, request, conf);
 
 	if (rc)
 		return rc;
-	rc = wait_for_reply(stub, m, &letter, reply_p, outcome);
-	packed_fini(&letter.body);
-	return rc;
+	rc = ulrpc_call_wait_alloc(stub->client, m->number, args.body.bytes,
+				   args.body.length, &args.conf, &reply,
+				   &length, outcome);
+	packed_fini(&args.body);
+	if (rc)
+		return rc;
+	*reply_p = read_reply(&m->output, reply, length, outcome);
+	free(reply);
+	return 0;
 }
 
 /* ---- sets ---- */
@@ -423,14 +415,14 @@ int ulrpc_set_message(struct ulrpc_set *set, ProtobufCService *service,
 {
 	struct stub *stub = container_of(service, struct stub, service);
 	const struct stub_method *m = stub_find(service, method);
-	struct letter letter;
-	int rc = letter_init(&letter, stub, m, request, conf);
+	struct call_args args;
+	int rc = call_args_init(&args, stub, m, request, conf);
 
 	if (rc)
 		return rc;
-	rc = ulrpc_set_call(set, stub->client, m->number, letter.body.bytes,
-			    letter.body.length, &letter.conf, arg, call_p);
-	packed_fini(&letter.body);
+	rc = ulrpc_set_call(set, stub->client, m->number, args.body.bytes,
+			    args.body.length, &args.conf, arg, call_p);
+	packed_fini(&args.body);
 	return rc;
 }
 
