@@ -174,7 +174,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 	struct wire_replies head = { .client = m->client, .epoch = m->epoch };
 	struct tombstone_answer *a;
 	struct export *e = NULL;
-	uint64_t absent = 0;
+	uint64_t unknown_for = 0;
 	uint32_t status, n = 0;
 	uint8_t *at;
 
@@ -187,14 +187,15 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 	}
 	status = tombstone_status(s, ev, m, &e);
 	if (!e)
-		absent = export_absent(s->exports, m->connection, shard_now(s));
+		unknown_for = export_unknown_for(s->exports, m->connection,
+						 shard_now(s));
 	at = wire_replies_put(a->bytes, &head);
 	for (uint32_t i = 0; i < m->ncalls; i++) {
 		const struct wire_call *c = &calls[i];
 		struct wire_reply r = { .xid = c->xid,
 					.attempt = c->attempt,
 					.status = status,
-					.absent = absent };
+					.absent = unknown_for };
 
 		if (e)
 			r.status = tombstone_look(s, e, c, status);

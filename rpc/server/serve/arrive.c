@@ -57,7 +57,7 @@ static out_of_line void request_refuse(struct origin *o,
 					       : RPC_STAT_requests_unroomed);
 		reply.retry_after = service_retry_after(o->sc->service, again);
 	} else if (status == WIRE_NOT_CONNECTED) {
-		reply.absent = o->absent;
+		reply.absent = o->unknown_for;
 	}
 	origin_await(o, c, now);
 	reply_add(o, &reply, NULL, false, NULL);
@@ -76,8 +76,8 @@ static uint32_t check_connection(struct origin *o,
 	e = export_find(sc->shard->exports, m->connection, m->client,
 			&o->client, &o->source, now);
 	if (!e) {
-		o->absent =
-			export_absent(sc->shard->exports, m->connection, now);
+		o->unknown_for = export_unknown_for(sc->shard->exports,
+						    m->connection, now);
 		return WIRE_NOT_CONNECTED;
 	}
 	/* Calls that are refused from here on are noted, so no copy of these

@@ -194,8 +194,8 @@ void export_unref(struct export *e);
  * been no such connection? Since an export was last dropped: what was sent over
  * the connection within that time was executed by nobody. 0: there is such a
  * connection, but it was made from other addresses. */
-static inline uint64_t export_absent(const struct exports *x, uint64_t handle,
-				     uint64_t now)
+static inline uint64_t export_unknown_for(const struct exports *x,
+					  uint64_t handle, uint64_t now)
 {
 	const struct export *e = id_slot_obj(&x->table, (uint32_t)handle);
 

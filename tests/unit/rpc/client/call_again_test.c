@@ -443,7 +443,7 @@ Test(call_again,
 		call_with(&g, &n, &conf, "hello", 5);
 		run(&g, us * USEC);
 		g.fake->mute_calls = false;
-		g.fake->absent = us + (sure ? 201000 : 199000);
+		g.fake->unknown_for = us + (sure ? 201000 : 199000);
 		fake_answer(g.fake, last_call(), WIRE_NOT_CONNECTED, NULL, 0);
 		run(&g, 60 * SEC);
 		if (!sure && !idempotent) {

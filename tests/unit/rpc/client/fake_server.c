@@ -53,7 +53,7 @@ void fake_answer(struct fake *f, const struct arrived *a, uint32_t status,
 				.length = (uint32_t)length,
 				.retry_after = f->retry_after,
 				.absent = status == WIRE_NOT_CONNECTED
-						  ? f->absent
+						  ? f->unknown_for
 						  : 0,
 				.error = status == WIRE_FAILED ? EDOM : 0,
 				.queue = f->queue,
@@ -277,7 +277,7 @@ struct fake *fake_new(struct lnet *node)
 
 	f->node = node;
 	f->window = 1000;
-	f->absent = 3600000000;
+	f->unknown_for = 3600000000;
 	f->request_max = 65536;
 	f->message_max = LNET_MTU;
 	f->keepalive = 10000000;

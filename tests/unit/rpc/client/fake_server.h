@@ -41,7 +41,7 @@ struct fake {
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
 	uint64_t keepalive; /* us */
-	uint64_t absent;    /* us: it says, when a connection is not known */
+	uint64_t unknown_for; /* us: it says, when a connection is not known */
 	uint64_t queue, service; /* us: it says of calls */
 	uint64_t estimate;	 /* us: it says with replies; 0: nothing */
 	uint8_t id;		 /* of this start */

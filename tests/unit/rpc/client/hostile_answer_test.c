@@ -209,7 +209,7 @@ Test(hostile_answer, restarts_between_all_answers)
 	struct ulrpc_call_conf conf = within(200000000);
 
 	open_rig();
-	g.fake->absent = 0;
+	g.fake->unknown_for = 0;
 	for (unsigned int i = 0; i < 40; i++) {
 		bool sure = i % 8 / 4;
 

@@ -131,7 +131,7 @@ Test(retry_call, no_repetition_of_what_may_have_been_executed)
 					.semantics = ULRPC_IDEMPOTENT };
 
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
-	g.fake->absent = 0;
+	g.fake->unknown_for = 0;
 	g.fake->forgets = true;
 	g.fake->call_status = WIRE_NOT_CONNECTED;
 	call_with(&g, &n, &conf, "hello", 5);
@@ -418,7 +418,7 @@ Test(retry_call, who_pays)
 					      .semantics = ULRPC_IDEMPOTENT };
 
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
-	g.fake->absent = 0;
+	g.fake->unknown_for = 0;
 	g.fake->forgets = true;
 	call_until(&conf, WIRE_NOT_CONNECTED, 1);
 	cr_assert_eq(n.outcome.retries, 1);
