@@ -121,7 +121,7 @@ static void forwarded_shard_free(struct shard *s)
 }
 
 const struct rpc_part forwarded_part = {
-	.name = "strays",
+	.name = "forwarded messages",
 	.shard_open = forwarded_shard_open,
 	.shard_free = forwarded_shard_free,
 };
