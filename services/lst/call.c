@@ -8,6 +8,117 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define US_PER_S UINT64_C(1000000)
 
+/* ---- a single use of memory ---- */
+
+static void md_note(struct lst_md *md, const struct ulnet_event *ev)
+{
+	if (ev->type == md->wanted) {
+		md->status = ev->status;
+		md->length = ev->mlength;
+		md->peer.nid = ev->source;
+		md->peer.pid = ev->initiator.pid;
+		md->self = ev->target.nid;
+	} else if (ev->status && md->status == -EINPROGRESS) {
+		md->status = ev->status;
+	}
+}
+
+static void md_on_event(const struct ulnet_event *ev)
+{
+	struct lst_md *md = ev->user_ptr;
+
+	md_note(md, ev);
+	if (!ev->unlinked) {
+		/* A GET whose request failed waits for no REPLY. */
+		if (ev->terminal && ev->status)
+			LNetMDUnlink(ev->md);
+		return;
+	}
+	if (md->status == -EINPROGRESS)
+		md->status = -ECANCELED;
+	md->busy = false;
+	md->done(md);
+}
+
+static struct ulnet_md md_of(struct lst_md *md, void *memory, uint32_t length,
+			     int threshold)
+{
+	md->status = -EINPROGRESS;
+	md->length = 0;
+	return (struct ulnet_md){ .start = memory,
+				  .length = length,
+				  .threshold = threshold,
+				  .options = LNET_MD_OF_LAYER,
+				  .user_ptr = md,
+				  .handler = md_on_event };
+}
+
+/* Begins a PUT or a GET. If it fails once the MD is bound, 0 is returned: the
+ * UNLINK event will be its end. */
+static int md_begin(struct lst_md *md, const struct lst_address *at,
+		    void *memory, uint32_t length, bool get)
+{
+	/* A GET uses its MD twice, for the request and for the REPLY. */
+	struct ulnet_md conf = md_of(md, memory, length, get ? 2 : 1);
+	int rc;
+
+	md->wanted = get ? LNET_EVENT_REPLY : LNET_EVENT_SEND;
+	conf.timeout = at->timeout;
+	rc = LNetMDBind(at->node, &conf, LNET_UNLINK, &md->handle);
+	if (rc)
+		return rc;
+	md->busy = true;
+	rc = get ? LNetGet(at->self, md->handle, at->peer, at->portal, at->bits,
+			   0)
+		 : LNetPut(at->self, md->handle, LNET_NOACK_REQ, at->peer,
+			   at->portal, at->bits, 0, 0);
+	if (rc) {
+		md->status = rc;
+		LNetMDUnlink(md->handle);
+	}
+	return 0;
+}
+
+int lst_md_put(struct lst_md *md, const struct lst_address *to, void *memory,
+	       uint32_t length)
+{
+	return md_begin(md, to, memory, length, false);
+}
+
+int lst_md_get(struct lst_md *md, const struct lst_address *from, void *memory,
+	       uint32_t length)
+{
+	return md_begin(md, from, memory, length, true);
+}
+
+int lst_md_expect(struct lst_md *md, const struct lst_address *from,
+		  unsigned int op, void *memory, uint32_t length)
+{
+	struct ulnet_md conf = md_of(md, memory, length, 1);
+	struct ulnet_me_handle me;
+	int rc;
+
+	md->wanted = op == LNET_MD_OP_GET ? LNET_EVENT_GET : LNET_EVENT_PUT;
+	conf.options |= op;
+	rc = LNetMEAttach(from->node, from->portal, from->peer, from->bits, 0,
+			  LNET_UNLINK, LNET_INS_LOCAL, &me);
+	if (rc)
+		return rc;
+	/* If this fails, it has unlinked the match entry. */
+	rc = LNetMDAttach(me, &conf, LNET_UNLINK, &md->handle);
+	if (!rc)
+		md->busy = true;
+	return rc;
+}
+
+void lst_md_cancel(struct lst_md *md)
+{
+	if (md->busy)
+		LNetMDUnlink(md->handle);
+}
+
+/* ---- a request ---- */
+
 void lst_calls_init(struct lst_calls *calls, struct lnet *node,
 		    unsigned int cpt)
 {
@@ -26,8 +137,8 @@ static void call_fail(struct lst_call *call, int status)
 	lst_md_cancel(&call->bulk);
 }
 
-/* The reply has come; what it says of the bulk data is known to the caller
- * only, but a refused request moves none. */
+/* Decodes the reply. A reply with an error means that there are no bulk data:
+ * they are not waited for. */
 static void take_reply(struct lst_call *call, uint32_t type)
 {
 	struct lst_msg msg;
@@ -84,7 +195,7 @@ static void on_bulk(struct lst_md *md)
 {
 	struct lst_call *call = LST_OF(md, struct lst_call, bulk);
 
-	/* One that was taken away because the reply refuses it is no error. */
+	/* Bulk that was canceled because the reply has an error is no failure. */
 	if (!md->status)
 		call->moved = md->length;
 	else if (call->reply.busy || !call->msg.status)
@@ -95,10 +206,10 @@ static void on_bulk(struct lst_md *md)
 static int expect(struct lst_call *call, struct ulnet_id from,
 		  const struct lst_msg *msg, const struct lst_bulk *bulk)
 {
-	struct lst_place at = { .node = call->calls->node,
-				.peer = from,
-				.portal = LST_PORTAL_REPLY,
-				.bits = msg->reply_id };
+	struct lst_address at = { .node = call->calls->node,
+				  .peer = from,
+				  .portal = LST_PORTAL_REPLY,
+				  .bits = msg->reply_id };
 	int rc = lst_md_expect(&call->reply, &at, LNET_MD_OP_PUT, call->in,
 			       sizeof(call->in));
 
@@ -118,12 +229,12 @@ static int expect(struct lst_call *call, struct ulnet_id from,
 static int call_send(struct lst_call *call, struct ulnet_id to,
 		     uint32_t seconds)
 {
-	struct lst_place at = { .node = call->calls->node,
-				.self = LNET_NID_ANY,
-				.peer = to,
-				.portal = lst_request_portal(call->msg.type),
-				.bits = lst_request_bits(call->msg.type),
-				.timeout = seconds * US_PER_S };
+	struct lst_address at = { .node = call->calls->node,
+				  .self = LNET_NID_ANY,
+				  .peer = to,
+				  .portal = lst_request_portal(call->msg.type),
+				  .bits = lst_request_bits(call->msg.type),
+				  .timeout = seconds * US_PER_S };
 	int rc = lst_md_put(&call->request, &at, call->out, sizeof(call->out));
 
 	if (!rc)
@@ -155,7 +266,8 @@ int lst_call_begin(struct lst_calls *calls, struct lst_call *call,
 		rc = call_send(call, to, seconds);
 	if (rc && !call->busy)
 		return rc;
-	/* What was expected already ends the call. */
+	/* If only the sending failed, canceling what is expected ends the call
+	 * by events. */
 	TAILQ_INSERT_TAIL(&calls->all, call, all);
 	call->deadline = lnet_now(calls->node, calls->cpt) + seconds * NS_PER_S;
 	atomic_fetch_add(&calls->sent, 1);
@@ -173,7 +285,7 @@ bool lst_calls_tick(struct lst_calls *calls, uint64_t now)
 {
 	struct lst_call *call;
 
-	/* Nothing ends inside of this loop: done is called by events. */
+	/* No call leaves the list within this loop: they end by events. */
 	TAILQ_FOREACH (call, &calls->all, all)
 		if (call->deadline <= now)
 			call_fail(call, -ETIMEDOUT);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "console.h"
+/* A console that asks nodes in real time. It has an object of its own, so that a
+ * program may link other functions in its place, for other time. */
+#include "call.h"
 
 #define POLL_US UINT64_C(100000)
 

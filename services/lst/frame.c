@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Framework requests: what a console wants of a member. Each handler fills in
- * the reply, and returns its status; the order of its checks is that of kernel
- * nodes. LST_HOME.
+ * Framework requests: those of a console to a member. A handler sets fields of
+ * the reply, and returns its status, a positive errno; it checks in the order
+ * in which kernel nodes do. All on LST_HOME.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
 #include "lst_priv.h"
 
 #define TARGETS_MAX	87296
 #define CONCURRENCY_MAX 1024
-/* Handlers: no answer; or it comes later. */
+/* Returned by handlers in place of a status: there is no answer; it is sent
+ * later. */
 #define DROPPED UINT32_MAX
 #define LATER	(UINT32_MAX - 1)
 
@@ -237,7 +237,7 @@ static bool test_valid(const struct lst_msg *msg)
 	       msg->test.service == LST_SERVICE_PING;
 }
 
-/* The batch of a test that may be added. */
+/* Finds or makes the batch that the test in @msg is to be added to. */
 static uint32_t test_batch(struct lst *lst, const struct lst_msg *msg,
 			   struct lst_batch **b_p)
 {
@@ -256,7 +256,7 @@ static uint32_t test_batch(struct lst *lst, const struct lst_msg *msg,
 	return 0;
 }
 
-/* Those of a client: the server is told again with each request. */
+/* Parameters matter to clients only: each request tells them to the server. */
 static bool params_valid(const struct lst_msg *msg)
 {
 	const struct lst_brw_params *brw = &msg->test.brw;
@@ -378,7 +378,7 @@ static uint32_t handle(struct lst_slot *slot, struct lst_msg *reply)
 	return DROPPED;
 }
 
-/* Whoever asked for what: somebody is there. */
+/* Answers a request with @status. Any request postpones the session's end. */
 static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 		      uint32_t status)
 {
@@ -398,7 +398,7 @@ static void frame_end(struct lst_slot *slot, struct lst_msg *reply,
 	lst_slot_reply(slot, reply);
 }
 
-/* Who is told no more than this, and changes nothing. */
+/* Answers with @status, and tells nothing of the session. */
 static void frame_refuse(struct lst_slot *slot, uint32_t status)
 {
 	struct lst_msg reply = { .features = LST_BYTES,
@@ -426,7 +426,7 @@ void lst_frame_serve(struct lst_slot *slot)
 	struct lst_msg reply = { 0 };
 	uint32_t status;
 
-	/* Groups are a console's, and this is none. */
+	/* Nodes join consoles, and this node is none. */
 	if (slot->msg.type == LST_JOIN) {
 		frame_refuse(slot, ESRCH);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The service of the self-test, from its beginning to its end. */
+/* Opens, ticks and closes the service of the self-test. */
 #include "lst.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@ void lst_watch(struct lst_cpt *cpt)
 			       lnet_now(node, cpt->index) + LST_TICK);
 }
 
-static void on_go(struct ulnet_timer *timer)
+static void on_resume(struct ulnet_timer *timer)
 {
-	lst_units_go(LST_OF(timer, struct lst_cpt, go));
+	lst_units_resume(LST_OF(timer, struct lst_cpt, resume));
 }
 
-/* Does a session need the tick? */
+/* Ends the session at its deadline. False: there is none. */
 static bool session_tick(struct lst *lst, uint64_t now)
 {
 	if (lst->session && lst->session->deadline <= now)
@@ -45,22 +45,17 @@ static void on_tick(struct ulnet_timer *timer)
 
 /* ---- the end ---- */
 
-static void timers_cancel(struct lst_cpt *cpt)
-{
-	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->tick);
-	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->go);
-}
-
-/* LST_HOME is the first one: all tests are stopping then. */
+/* LST_HOME is the first CPT, and stops the tests of all. */
 static int lst_cpt_close(void *arg)
 {
 	struct lst_cpt *cpt = arg;
 
 	lst_slots_close(cpt);
-	timers_cancel(cpt);
+	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->tick);
+	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->resume);
 	if (cpt->index == LST_HOME && cpt->lst->session)
 		lst_session_end(cpt->lst->session);
-	lst_units_go(cpt);
+	lst_units_resume(cpt);
 	return 0;
 }
 
@@ -73,7 +68,8 @@ static void lst_on_close(struct ulnet_layer *layer)
 	lnet_layer_del(lst->node, layer);
 }
 
-/* After a crash there may be a session, and units whose calls never end. */
+/* Frees sessions that are left: after a crash in the simulator there may be
+ * some, with tests that are busy and whose calls never end. */
 static void sessions_free(struct lst *lst)
 {
 	struct lst_session *s, *next;
@@ -155,11 +151,11 @@ int lst_open(struct lnet *node, const struct lst_conf *conf, struct lst **lst_p)
 		lst->cpts[i].lst = lst;
 		lst->cpts[i].index = i;
 		lnet_timer_init(&lst->cpts[i].tick, on_tick);
-		lnet_timer_init(&lst->cpts[i].go, on_go);
+		lnet_timer_init(&lst->cpts[i].resume, on_resume);
 		TAILQ_INIT(&lst->cpts[i].yielding);
 		lst_slots_init(&lst->cpts[i]);
 	}
-	/* What it posts before an error ends with the node, too. */
+	/* After an error, too, the layer closes what was opened. */
 	rc = lst_cpts_open(lst);
 	lnet_layer_add(node, &lst->layer);
 	*lst_p = lst;

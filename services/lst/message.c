@@ -4,6 +4,7 @@
 #include <byteswap.h>
 #include <errno.h>
 #include <string.h>
+#include <ulnet/lnet.h>
 
 #define MAGIC	    UINT32_C(0xeeb0f00d)
 #define MAGIC_AT    0
@@ -14,11 +15,11 @@
 #define FIELDS_MAX  23
 #define INTEGER_MAX sizeof(uint64_t)
 
-/* Bytes @at to @at + @size of a message are the member, which is an integer
- * that may be wider, or a name. */
+/* A field of a message, and the member of struct lst_msg for it: both are
+ * integers, of which the member may be wider, or names. */
 struct field {
-	uint8_t at, size;
-	uint16_t member, member_size;
+	uint8_t at, size;	      /* in the message */
+	uint16_t member, member_size; /* offset in struct lst_msg */
 };
 
 #define SIZE_OF(m) sizeof(((struct lst_msg *)NULL)->m)
@@ -90,7 +91,7 @@ static const struct field layouts[LST_TYPES][2 + FIELDS_MAX + 2] = {
 			     FIELD(48, name) },
 };
 
-/* What a TEST says of brw, with LST_BYTES and without. */
+/* The parameters of brw in a TEST, with LST_BYTES and without. */
 static const struct field brw_bytes[] = {
 	NARROW(82, 2, test.brw.opcode),
 	NARROW(84, 2, test.brw.flags),
@@ -354,4 +355,70 @@ int lst_list_decode(struct ulnet_id *ids, size_t n, const void *buf, size_t len,
 				     : pid_decode(record + PID_AT, swapped);
 	}
 	return 0;
+}
+
+/* ---- bulk data of brw tests ---- */
+
+#define FILLED	 UINT64_C(0xeeb0eeb1eeb2eeb3)
+#define POISONED UINT64_C(0xbeefbeefbeefbeef)
+
+bool lst_data_valid(uint32_t opcode, uint32_t check, uint64_t length)
+{
+	if (opcode != LST_READ && opcode != LST_WRITE)
+		return false;
+	if (check < LST_CHECK_NONE || check > LST_CHECK_FULL)
+		return false;
+	if (!length || length > LNET_MTU)
+		return false;
+	return check == LST_CHECK_NONE || length % LST_WORD == 0;
+}
+
+/* The next word that is checked after the one at @at. The simple check is for
+ * the first and the last word in each page. */
+static uint32_t data_next_word(uint32_t at, uint32_t length, uint32_t offset,
+			       enum lst_check check)
+{
+	uint32_t in_page = (offset + at) % LST_PAGE_SIZE;
+	uint32_t page_end = at - in_page + LST_PAGE_SIZE;
+	uint32_t last = (page_end < length ? page_end : length) - LST_WORD;
+
+	if (check == LST_CHECK_SIMPLE && at < last)
+		return last;
+	return at + LST_WORD;
+}
+
+static void words_set(uint8_t *data, uint32_t length, uint32_t offset,
+		      enum lst_check check, uint64_t word)
+{
+	if (check == LST_CHECK_NONE)
+		return;
+	for (uint32_t at = 0; at < length;
+	     at = data_next_word(at, length, offset, check))
+		memcpy(data + at, &word, LST_WORD);
+}
+
+void lst_data_fill(void *data, uint32_t length, uint32_t offset,
+		   enum lst_check check)
+{
+	words_set(data, length, offset, check, FILLED);
+}
+
+void lst_data_poison(void *data, uint32_t length, uint32_t offset,
+		     enum lst_check check)
+{
+	words_set(data, length, offset, check, POISONED);
+}
+
+bool lst_data_good(const void *data, uint32_t length, uint32_t offset,
+		   enum lst_check check, bool swapped)
+{
+	uint64_t wanted = swapped ? bswap_64(FILLED) : FILLED;
+
+	if (check == LST_CHECK_NONE)
+		return true;
+	for (uint32_t at = 0; at < length;
+	     at = data_next_word(at, length, offset, check))
+		if (memcmp((const uint8_t *)data + at, &wanted, LST_WORD) != 0)
+			return false;
+	return true;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of LNet's self-test, between bytes and structures: the only place
- * that knows their layout. All have the same length; who sends one writes it in
- * its own byte order, which the magic number tells.
- *
- * Only what a message says is here. Whether a peer may say it, and what its
- * numbers may be, is for those who serve it.
+ * Encodes and decodes the messages of LNet's self-test. All have the same
+ * length, and the byte order of their sender, which shows in the magic number.
+ * The values of a decoded message are not checked.
  */
 #ifndef SERVICES_LST_MESSAGE_H
 #define SERVICES_LST_MESSAGE_H
@@ -20,7 +17,7 @@
 #define LST_VERSION   1
 #define LST_NAME_SIZE 32 /* with its terminator */
 
-/* Where messages go; the match bits of a request are its service. */
+/* Portals; the match bits of a request are its service. */
 #define LST_PORTAL_TEST	 50 /* brw, ping */
 #define LST_PORTAL_FRAME 51 /* all other requests */
 #define LST_PORTAL_REPLY 52 /* replies and bulk data, by the ids in requests */
@@ -30,7 +27,7 @@
 /* Features: */
 #define LST_BYTES 1u /* lengths of brw are in bytes, not in pages */
 
-/* A reply is its request + 1. */
+/* The type of a reply is that of its request + 1. */
 enum lst_type {
 	LST_MAKE = 0,
 	LST_MAKE_REPLY,
@@ -69,7 +66,7 @@ enum lst_batch_op { LST_RUN = 1, LST_STOP = 2, LST_QUERY = 3 };
 enum lst_brw_op { LST_READ = 1, LST_WRITE = 2 };
 enum lst_check { LST_CHECK_NONE = 1, LST_CHECK_SIMPLE, LST_CHECK_FULL };
 
-/* A session: the NID of its console in 64 bits, and when it was made. */
+/* A session: the NID of its console in 64 bits, and the time it was made. */
 struct lst_session_id {
 	uint64_t console;
 	int64_t stamp;
@@ -82,7 +79,7 @@ static inline bool lst_session_eq(const struct lst_session_id *a,
 	return a->console == b->console && a->stamp == b->stamp;
 }
 
-/* What moves in a brw test. Without LST_BYTES there are pages, and neither
+/* The parameters of a brw test. Without LST_BYTES there are pages, and neither
  * length nor offset. */
 struct lst_brw_params {
 	uint32_t opcode; /* enum lst_brw_op */
@@ -146,16 +143,17 @@ struct lst_msg {
 	};
 };
 
-/* Writes LST_MSG_SIZE bytes in this machine's byte order; what @msg's type does
- * not have is 0 there. -EINVAL: no such type, a name without terminator, or a
- * number that has no room: @buf may have been written to. Any thread. */
+/* Writes LST_MSG_SIZE bytes in this machine's byte order; bytes that are no
+ * field of the message's type are 0. -EINVAL: no such type, a name without
+ * terminator, or a number that is too large for its field; @buf is undefined
+ * then. Any thread. */
 int lst_msg_encode(const struct lst_msg *msg, uint8_t *buf);
 
 /*
  * 0; -EBADMSG: length, magic number or type are none of this protocol's, and
- * @msg is left alone; -EPROTONOSUPPORT: another version, of which only
- * type, swapped and, in a request, reply_id are known. Names have a terminator,
- * and lose their last byte for it if they came without. Any thread.
+ * @msg is left alone; -EPROTONOSUPPORT: another version, and only type, swapped
+ * and, in a request, reply_id are set. A name without terminator loses its last
+ * byte. Any thread.
  */
 int lst_msg_decode(struct lst_msg *msg, const void *buf, size_t len);
 
@@ -172,9 +170,10 @@ uint64_t lst_request_bits(uint32_t type);
 
 /*
  * The destinations of a client test, which its node fetches with a GET: records
- * of a NID in 64 bits and a pid, in the byte order of the request. No record of
- * the sender's memory lies in two pages of 4096 bytes, but 12 bytes for each
- * record are all that is moved: what is longer than a page has lost its end.
+ * of a NID in 64 bits and a pid, in the byte order of the request. In the
+ * sender's memory each page of 4096 bytes has as many whole records as fit, but
+ * only 12 bytes for each record are moved. So the end of a list of more than a
+ * page is missing.
  */
 #define LST_RECORD_SIZE 12
 #define LST_PAGE_SIZE	4096
@@ -192,5 +191,25 @@ int lst_list_encode(const struct ulnet_id *ids, size_t n, void *buf);
  */
 int lst_list_decode(struct ulnet_id *ids, size_t n, const void *buf, size_t len,
 		    bool swapped);
+
+/* ---- bulk data of brw tests ---- */
+
+/* Lengths and offsets are multiples of LST_WORD unless nothing is checked. Any
+ * thread. */
+#define LST_WORD 8 /* bytes */
+
+/* May a test or a request move such data? @length: 1 to LNET_MTU bytes. */
+bool lst_data_valid(uint32_t opcode, uint32_t check, uint64_t length);
+/* Writes the contents that a receiver checks; they begin at @offset of a
+ * page. */
+void lst_data_fill(void *data, uint32_t length, uint32_t offset,
+		   enum lst_check check);
+/* Writes other contents, so that data that never arrive are noticed. */
+void lst_data_poison(void *data, uint32_t length, uint32_t offset,
+		     enum lst_check check);
+/* Are the contents those of lst_data_fill()? @swapped: on a node of the other
+ * byte order. */
+bool lst_data_good(const void *data, uint32_t length, uint32_t offset,
+		   enum lst_check check, bool swapped);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of others: rooms for them, brw and ping, replies. A request that
- * finds no room waits in LNet, as the portals are lazy.
+ * Slots: buffers for the requests of other nodes. Serves brw and ping, gives
+ * other requests to frame.c, and sends replies. A request that finds no slot
+ * waits in LNet, because the portals are lazy.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
 #include "lst_priv.h"
 
-/* Less than the 64 s for which requesters wait. */
+/* The time for bulk data and replies: less than the 64 s for which requesters
+ * wait. */
 #define BULK_US	    UINT64_C(30000000)
-#define AGAIN_NS    UINT64_C(10000000)
+#define REPOST_NS   UINT64_C(10000000)
 #define FRAME_SLOTS 8 /* of each kind */
 
 static void slot_on_request(struct lst_md *md);
@@ -21,7 +22,7 @@ static int slot_post(struct lst_slot *slot)
 {
 	enum lst_service service = slot->service;
 	bool test = service == LST_SERVICE_BRW || service == LST_SERVICE_PING;
-	struct lst_place at = {
+	struct lst_address at = {
 		.node = slot->cpt->lst->node,
 		.peer = { LNET_NID_ANY, LNET_PID_ANY },
 		.portal = test ? LST_PORTAL_TEST : LST_PORTAL_FRAME,
@@ -33,37 +34,37 @@ static int slot_post(struct lst_slot *slot)
 			     sizeof(slot->in));
 }
 
-static void slot_again(struct lst_slot *slot)
+/* Posts a slot that is free again; if that fails, it is tried by the timer. */
+static void slot_repost(struct lst_slot *slot)
 {
 	struct lst_cpt *cpt = slot->cpt;
 
 	if (cpt->closing || slot_post(slot) == 0)
 		return;
-	if (cpt->closing)
-		return;
 	slot->next = cpt->unposted;
 	cpt->unposted = slot;
-	if (!lnet_timer_armed(&cpt->again))
-		lnet_timer_arm(cpt->lst->node, cpt->index, &cpt->again,
-			       lnet_now(cpt->lst->node, cpt->index) + AGAIN_NS);
+	if (!lnet_timer_armed(&cpt->repost))
+		lnet_timer_arm(cpt->lst->node, cpt->index, &cpt->repost,
+			       lnet_now(cpt->lst->node, cpt->index) +
+				       REPOST_NS);
 }
 
-static void slot_post_again(struct ulnet_timer *timer)
+static void on_repost(struct ulnet_timer *timer)
 {
-	struct lst_cpt *cpt = LST_OF(timer, struct lst_cpt, again);
+	struct lst_cpt *cpt = LST_OF(timer, struct lst_cpt, repost);
 	struct lst_slot *slot = cpt->unposted, *next;
 
 	cpt->unposted = NULL;
 	for (; slot; slot = next) {
 		next = slot->next;
-		slot_again(slot);
+		slot_repost(slot);
 	}
 }
 
 void lst_slot_drop(struct lst_slot *slot)
 {
 	atomic_fetch_add(&slot->cpt->lst->dropped, 1);
-	slot_again(slot);
+	slot_repost(slot);
 }
 
 /* ---- what is sent and fetched for a request ---- */
@@ -74,15 +75,15 @@ static void count_error(struct lst_slot *slot, int status)
 		atomic_fetch_add(&slot->cpt->lst->errors, 1);
 }
 
-static struct lst_place slot_place_of(const struct lst_slot *slot,
-				      uint64_t bits)
+static struct lst_address slot_address(const struct lst_slot *slot,
+				       uint64_t bits)
 {
-	return (struct lst_place){ .node = slot->cpt->lst->node,
-				   .self = slot->request.self,
-				   .peer = slot->request.peer,
-				   .portal = LST_PORTAL_REPLY,
-				   .bits = bits,
-				   .timeout = BULK_US };
+	return (struct lst_address){ .node = slot->cpt->lst->node,
+				     .self = slot->request.self,
+				     .peer = slot->request.peer,
+				     .portal = LST_PORTAL_REPLY,
+				     .bits = bits,
+				     .timeout = BULK_US };
 }
 
 static void slot_on_replied(struct lst_md *md)
@@ -90,7 +91,7 @@ static void slot_on_replied(struct lst_md *md)
 	struct lst_slot *slot = LST_OF(md, struct lst_slot, reply);
 
 	if (!md->status) {
-		slot_again(slot);
+		slot_repost(slot);
 		return;
 	}
 	count_error(slot, md->status);
@@ -99,7 +100,7 @@ static void slot_on_replied(struct lst_md *md)
 
 void lst_slot_reply(struct lst_slot *slot, struct lst_msg *reply)
 {
-	struct lst_place to = slot_place_of(slot, slot->msg.reply_id);
+	struct lst_address to = slot_address(slot, slot->msg.reply_id);
 
 	reply->type = slot->msg.type + 1;
 	slot->reply.done = slot_on_replied;
@@ -115,7 +116,7 @@ static int slot_memory(struct lst_slot *slot, uint32_t length)
 		return 0;
 	free(slot->memory);
 	slot->memory_size = 0;
-	slot->memory = calloc(1, length); /* not all of it is filled */
+	slot->memory = calloc(1, length); /* data may be shorter */
 	if (!slot->memory)
 		return -ENOMEM;
 	slot->memory_size = length;
@@ -125,7 +126,7 @@ static int slot_memory(struct lst_slot *slot, uint32_t length)
 int lst_slot_fetch(struct lst_slot *slot, uint32_t length,
 		   void (*done)(struct lst_md *md))
 {
-	struct lst_place from = slot_place_of(slot, slot->msg.bulk_id);
+	struct lst_address from = slot_address(slot, slot->msg.bulk_id);
 	int rc = slot_memory(slot, length);
 
 	slot->bulk.done = done;
@@ -212,7 +213,7 @@ static int brw_write(struct lst_slot *slot)
 static int brw_read(struct lst_slot *slot)
 {
 	const struct lst_brw_params *brw = &slot->msg.brw;
-	struct lst_place to = slot_place_of(slot, slot->msg.bulk_id);
+	struct lst_address to = slot_address(slot, slot->msg.bulk_id);
 	int rc = slot_memory(slot, brw->length);
 
 	if (rc)
@@ -250,7 +251,8 @@ static void brw_serve(struct lst_slot *slot)
 
 /* ---- requests ---- */
 
-/* Of another version: only the status and the session count. */
+/* Answers a request of another version, whose sender looks at the status and
+ * the session only. */
 static void slot_refuse(struct lst_slot *slot)
 {
 	const struct lst *lst = slot->cpt->lst;
@@ -291,13 +293,13 @@ static void slot_on_request(struct lst_md *md)
 	if (!md->status)
 		slot_serve(slot);
 	else
-		slot_again(slot);
+		slot_repost(slot);
 }
 
 /* ---- the beginning and the end ---- */
 
-/* Requests of consoles have several slots, too, so that one that waits for a
- * list of destinations keeps no other one waiting. */
+/* There are several slots for each kind, so that a request that waits for its
+ * list of destinations does not hold up others. */
 static const struct {
 	enum lst_service service;
 	unsigned int slots;
@@ -315,7 +317,7 @@ static const struct {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Posts @n slots. If the portals cannot be used, the first one fails. */
+/* Posts the next @n of cpt->slots. */
 static int slots_add(struct lst_cpt *cpt, enum lst_service service,
 		     unsigned int n)
 {
@@ -335,7 +337,7 @@ static int slots_add(struct lst_cpt *cpt, enum lst_service service,
 
 void lst_slots_init(struct lst_cpt *cpt)
 {
-	lnet_timer_init(&cpt->again, slot_post_again);
+	lnet_timer_init(&cpt->repost, on_repost);
 }
 
 int lst_slots_open(struct lst_cpt *cpt)
@@ -358,7 +360,7 @@ void lst_slots_close(struct lst_cpt *cpt)
 {
 	cpt->closing = true;
 	cpt->unposted = NULL;
-	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->again);
+	lnet_timer_cancel(cpt->lst->node, cpt->index, &cpt->repost);
 }
 
 void lst_slots_free(struct lst_cpt *cpt)

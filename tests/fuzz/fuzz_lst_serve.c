@@ -38,9 +38,9 @@ static void offer(struct lnet *node, const uint8_t *message, void *data,
 		  size_t size)
 {
 	struct lst_md *md = calloc(1, sizeof(*md));
-	struct lst_place at = { .node = node,
-				.peer = id_of("10.77.0.14@tcp"),
-				.portal = LST_PORTAL_REPLY };
+	struct lst_address at = { .node = node,
+				  .peer = id_of("10.77.0.14@tcp"),
+				  .portal = LST_PORTAL_REPLY };
 	struct lst_msg msg = { 0 };
 
 	BUG_ON(!md);
@@ -53,7 +53,7 @@ static void offer(struct lnet *node, const uint8_t *message, void *data,
 static void throw(struct lnet * node, uint8_t service, uint8_t *message)
 {
 	struct lst_md *md = calloc(1, sizeof(*md));
-	struct lst_place to = {
+	struct lst_address to = {
 		.node = node,
 		.self = LNET_NID_ANY,
 		.peer = id_of("10.77.0.14@tcp"),

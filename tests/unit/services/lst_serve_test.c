@@ -3,7 +3,6 @@
  * hand, a member that sends, and one that is sent to. */
 #include <malloc.h>
 
-#include "services/lst/data.h"
 #include "services/lst/message.h"
 #include "services/lst/lst_priv.h"
 #include "tests/unit/lnet/cluster.h"
