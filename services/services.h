@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Services that the tools know by name: rpcserve(1) runs them, rpcping(1) calls
- * them. One folder for each; this is all that the tools see of it.
+ * them. Each has a folder; the tools see only this file of it.
  */
 #ifndef SERVICES_SERVICES_H
 #define SERVICES_SERVICES_H
@@ -11,12 +11,12 @@
 /* ---- running one ---- */
 
 struct service_conf {
-	unsigned int workers; /* 0: some */
-	uint32_t queue_max;   /* of these four, 0: the library's default */
+	unsigned int workers; /* of these, 0 and NULL: the library's default */
+	uint32_t queue_max;
 	uint32_t window;
 	uint32_t segments;
 	uint32_t buffers;
-	const char *policy; /* NULL: the same */
+	const char *policy;
 	uint64_t memory;    /* bytes for bulk data; 0 = 256 MiB */
 };
 
@@ -24,7 +24,7 @@ struct service_conf {
 
 struct service_type;
 
-/* A service that runs: the head of the service's own structure. */
+/* A service that runs: the first member of the service's own structure. */
 struct service {
 	const struct service_type *type;
 	struct ulrpc_service *running;
@@ -32,15 +32,14 @@ struct service {
 
 /* ---- calling one ---- */
 
-/* What a call is to be like. */
 struct probe_call {
 	uint64_t size;	   /* bytes of payload in the bodies, each way */
-	uint64_t delay;	   /* us that the service takes its time; 0: none */
+	uint64_t delay;	   /* us after which the service replies */
 	uint32_t progress; /* reports of progress meanwhile */
-	void *bulk;	   /* memory; NULL without */
-	uint64_t length;   /* of @bulk */
-	uint64_t seed;	   /* of the pattern that is its contents */
-	uint64_t offset;   /* where its contents begin in the pattern */
+	void *bulk;	   /* memory for bulk data, or NULL */
+	uint64_t length;   /* bytes of bulk data */
+	uint64_t seed;	   /* of the pattern of bulk data, or bodies */
+	uint64_t offset;   /* in the pattern */
 };
 
 #define PROBE_ROOM 256 /* bytes of a body beyond probe_call.size */
@@ -50,14 +49,14 @@ struct probe {
 	const char *method;
 	const char *text;	     /* for people */
 	enum ulrpc_bulk_access bulk; /* what it does with bulk 0; 0: none */
-	bool delays;		     /* it can take its time */
+	bool delays;		     /* probe_call.delay can be used */
 	bool worker;		     /* it is run by workers */
-	bool verifies; /* bulk data is made by prepare(), or can be checked */
-	/* Writes the request's body, at most .size + PROBE_ROOM bytes, and what
-	 * a source must have in it. Returns its length; -ENOMEM. */
+	bool verifies;		     /* all data can be checked */
+	/* Writes the request's body, at most .size + PROBE_ROOM bytes, and
+	 * fills a source. Returns the length of the body; -ENOMEM. */
 	int (*prepare)(const struct probe_call *call, void *body);
-	/* Are the reply, and what is in a sink, what the service must have
-	 * sent? Else @what, @size bytes, is filled. */
+	/* Are the reply, and the contents of a sink, right? If not, @what, of
+	 * @size bytes, says what is wrong. */
 	bool (*check)(const struct probe_call *call, const void *reply,
 		      size_t length, char *what, size_t size);
 };
@@ -70,17 +69,17 @@ struct service_type {
 	/* As ulrpc_service_start(). @conf is borrowed until the return. */
 	int (*start)(struct ulrpc *rpc, const struct service_conf *conf,
 		     struct service **service_p);
-	/* As ulrpc_service_stop(): frees in any case. */
+	/* As ulrpc_service_stop(). Frees @service in any case. */
 	int (*stop)(struct service *service, uint64_t timeout);
-	const struct probe *probes; /* the most usual first */
+	const struct probe *probes; /* the default first */
 	unsigned int nprobes;
 };
 
 extern const struct service_type echo_service, brw_service;
 
-/* What a type's start() ends with: starts @service, of that @type, with the
- * fields of @conf that are for the library. @request_max: bytes; 0: as usual.
- * As ulrpc_service_start(). */
+/* For start() of a type: starts @service with the fields of @conf that are for
+ * the library. @request_max: bytes; 0: the default. Returns as
+ * ulrpc_service_start(). */
 static inline int service_run(struct service *service,
 			      const struct service_type *type,
 			      struct ulrpc *rpc,

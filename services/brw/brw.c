@@ -14,12 +14,12 @@ struct brw {
 	struct memory memory;
 };
 
-/* A request that has memory. */
+/* A request, and the memory that it moves bulk data to or from. */
 struct move {
 	struct brw *brw;
 	struct ulrpc_request *request;
-	struct piece *piece;
-	struct iovec iov; /* in it */
+	struct chunk *chunk;
+	struct iovec iov; /* in the chunk */
 	unsigned int bulk;
 	uint64_t seed, offset;
 };
@@ -49,15 +49,14 @@ static int move_init(struct move *m, const void *body, size_t length)
 	if (!info.length)
 		return -EINVAL;
 	ulrpc_request_info(m->request, &caller);
-	m->piece = memory_get(&m->brw->memory, info.length, &caller.source);
-	if (!m->piece)
+	m->chunk = memory_get(&m->brw->memory, info.length, &caller.source);
+	if (!m->chunk)
 		return -ENOBUFS;
-	m->iov = (struct iovec){ m->piece->data, info.length };
+	m->iov = (struct iovec){ m->chunk->data, info.length };
 	return 0;
 }
 
-/* The memory for a request; NULL: there is none, and the request is
- * answered. */
+/* NULL: the request has been answered with an error. */
 static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
@@ -82,8 +81,8 @@ static struct move *move_new(struct brw *b, struct ulrpc_request *request,
 	return NULL;
 }
 
-/* Ends @m with a reply. @good: bytes of the pattern that are as they must
- * be. */
+/* Replies, and frees @m. @good: the number of bytes before the first one that
+ * is not as in the pattern. */
 static void move_end(struct move *m, int status, uint64_t good)
 {
 	Ulrpc__Brw__BrwReply r = ULRPC__BRW__BRW_REPLY__INIT;
@@ -93,7 +92,7 @@ static void move_end(struct move *m, int status, uint64_t good)
 	r.moved = m->iov.iov_len;
 	r.wrong = good < m->iov.iov_len;
 	r.wrong_at = r.wrong ? good : 0;
-	memory_put(&m->brw->memory, m->piece);
+	memory_put(&m->brw->memory, m->chunk);
 	free(m);
 	if (status)
 		ulrpc_fail(request, status);
@@ -108,7 +107,7 @@ static void brw_on_moved(void *arg, int status, uint64_t moved)
 {
 	struct move *m = arg;
 
-	(void)moved; /* all, or status says why not */
+	(void)moved; /* everything, if status is 0 */
 	move_end(m, status, m->iov.iov_len);
 }
 
@@ -142,8 +141,8 @@ static void brw_on_write(void *arg, struct ulrpc_request *request,
 
 /* ---- by workers ---- */
 
-/* Workers make and check patterns. They do not wait for bulk: a client that has
- * stopped taking it would have them all until its calls are over. */
+/* Workers make and check patterns, but do not wait for bulk: a client that
+ * stops in the middle of its transfers would occupy all of them. */
 static void on_read_verified(void *arg, struct ulrpc_request *request,
 			     const void *body, size_t length)
 {
@@ -238,14 +237,14 @@ static int brw_start(struct ulrpc *rpc, const struct service_conf *conf,
 
 static int brw_stop(struct service *service, uint64_t timeout)
 {
-	struct brw *b = (struct brw *)service; /* its head */
+	struct brw *b = (struct brw *)service; /* its first member */
 	int rc = ulrpc_service_stop(b->base.running, timeout);
 
 	brw_free(b);
 	return rc;
 }
 
-/* ---- how it is called ---- */
+/* ---- calling it ---- */
 
 static int prepare_access(const struct probe_call *call,
 			  enum ulrpc_bulk_access access, void *body)

@@ -9,12 +9,12 @@
 
 #define PAGE 4096
 
-static struct piece *piece_new(unsigned char *data, size_t size)
+static struct chunk *chunk_new(unsigned char *data, size_t size)
 {
-	struct piece *p = malloc(sizeof(*p));
+	struct chunk *p = malloc(sizeof(*p));
 
 	if (p)
-		*p = (struct piece){ .data = data, .size = size };
+		*p = (struct chunk){ .data = data, .size = size };
 	return p;
 }
 
@@ -29,7 +29,7 @@ int memory_init(struct memory *m, struct lnet *node, uint64_t bytes_max)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->pool == MAP_FAILED)
 		return -ENOMEM;
-	m->free = piece_new(m->pool, m->bytes_max);
+	m->free = chunk_new(m->pool, m->bytes_max);
 	if (!m->free) {
 		munmap(m->pool, m->bytes_max);
 		return -ENOMEM;
@@ -44,14 +44,15 @@ void memory_fini(struct memory *m)
 	pthread_mutex_destroy(&m->lock);
 	if (!m->bytes_max)
 		return;
-	/* What a device may still have stays mapped. */
+	/* Memory that a device may still access stays mapped. */
 	if (!m->registered ||
 	    !lnet_mem_unregister(m->node, m->pool, m->bytes_max))
 		munmap(m->pool, m->bytes_max);
 }
 
-/* ---- who has it ---- */
+/* ---- holders ---- */
 
+/* The link in its bucket that points to the holder @nid, or that is NULL. */
 static struct holder **holder_link(struct memory *m,
 				   const struct ulnet_nid *nid)
 {
@@ -67,7 +68,7 @@ static struct holder **holder_link(struct memory *m,
 	return link;
 }
 
-/* Locked. NULL: the NID has its share. */
+/* Counts @size bytes as held by @nid, if its share allows that. Locked. */
 static struct holder *brw_holder_get(struct memory *m, size_t size,
 				     const struct ulnet_nid *nid)
 {
@@ -99,24 +100,24 @@ static void holder_put(struct memory *m, struct holder *h, size_t size)
 	free(h);
 }
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
-/* The smallest one that is large enough. */
-static struct piece **best_free(struct memory *m, size_t size)
+/* The smallest free chunk that is large enough. */
+static struct chunk **best_free(struct memory *m, size_t size)
 {
-	struct piece **best = NULL;
+	struct chunk **best = NULL;
 
-	for (struct piece **link = &m->free; *link; link = &(*link)->next)
+	for (struct chunk **link = &m->free; *link; link = &(*link)->next)
 		if ((*link)->size >= size &&
 		    (!best || (*link)->size < (*best)->size))
 			best = link;
 	return best;
 }
 
-/* Locked. @p gets @size bytes of what is free. */
-static bool brw_take(struct memory *m, struct piece *p, size_t size)
+/* Moves @size bytes from a free chunk to @p. Locked. */
+static bool brw_take(struct memory *m, struct chunk *p, size_t size)
 {
-	struct piece **link = best_free(m, size), *from;
+	struct chunk **link = best_free(m, size), *from;
 
 	if (!link)
 		return false;
@@ -132,10 +133,10 @@ static bool brw_take(struct memory *m, struct piece *p, size_t size)
 	return true;
 }
 
-/* Locked. @p is free, and one with those that it touches. */
-static void memory_give(struct memory *m, struct piece *p)
+/* Takes @p back, and joins it with its free neighbours. Locked. */
+static void memory_give(struct memory *m, struct chunk *p)
 {
-	struct piece *before = NULL, *after = m->free;
+	struct chunk *before = NULL, *after = m->free;
 
 	for (; after && after->data < p->data; after = after->next)
 		before = after;
@@ -156,8 +157,9 @@ static void memory_give(struct memory *m, struct piece *p)
 	}
 }
 
-/* Locked. How many bytes at the end of @p nobody has had before. */
-static size_t freshen(struct memory *m, const struct piece *p)
+/* The number of bytes at the end of @p that are used for the first time.
+ * Locked. */
+static size_t fresh_bytes(struct memory *m, const struct chunk *p)
 {
 	size_t end = (size_t)(p->data - m->pool) + p->size, n = 0;
 
@@ -168,7 +170,7 @@ static size_t freshen(struct memory *m, const struct piece *p)
 	return n;
 }
 
-static bool memory_get_locked(struct memory *m, struct piece *p, size_t size,
+static bool memory_get_locked(struct memory *m, struct chunk *p, size_t size,
 			      const struct ulnet_nid *nid, size_t *fresh)
 {
 	p->holder = brw_holder_get(m, size, nid);
@@ -178,21 +180,21 @@ static bool memory_get_locked(struct memory *m, struct piece *p, size_t size,
 		holder_put(m, p->holder, size);
 		return false;
 	}
-	*fresh = freshen(m, p);
+	*fresh = fresh_bytes(m, p);
 	return true;
 }
 
-struct piece *memory_get(struct memory *m, size_t size,
+struct chunk *memory_get(struct memory *m, size_t size,
 			 const struct ulnet_nid *nid)
 {
-	struct piece *p;
+	struct chunk *p;
 	size_t fresh;
 	bool ok;
 
 	if (!size || size > m->bytes_max)
 		return NULL;
 	size = (size + PAGE - 1) / PAGE * PAGE;
-	p = piece_new(NULL, 0);
+	p = chunk_new(NULL, 0);
 	if (!p)
 		return NULL;
 	pthread_mutex_lock(&m->lock);
@@ -202,12 +204,12 @@ struct piece *memory_get(struct memory *m, size_t size,
 		free(p);
 		return NULL;
 	}
-	/* Pages that nobody wrote to are all the same one. */
+	/* Before the first write all pages are the same zero page. */
 	pattern_fill(p->data + p->size - fresh, fresh, 0, 0);
 	return p;
 }
 
-void memory_put(struct memory *m, struct piece *p)
+void memory_put(struct memory *m, struct chunk *p)
 {
 	pthread_mutex_lock(&m->lock);
 	holder_put(m, p->holder, p->size);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Seeds that are next to each other must not give patterns that are. */
+/* Mixes the seed, so that neighbouring seeds do not give overlapping
+ * patterns. */
 static uint64_t start_of(uint64_t seed)
 {
 	seed += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes that follow from a seed and from their place, so that a receiver can
- * tell whether they are the right ones, in the right place. Quick enough for
- * every byte of a measurement.
+ * Bytes that are a function of a seed and their offset, so that a receiver can
+ * check that they are the right ones, and in the right place. Quick enough for
+ * measurements.
  */
 #ifndef SERVICES_COMMON_PATTERN_H
 #define SERVICES_COMMON_PATTERN_H
@@ -14,8 +14,8 @@
 
 /* Fills @buf with bytes @offset to @offset + @length of the pattern. */
 void pattern_fill(void *buf, size_t length, uint64_t seed, uint64_t offset);
-/* @length if @buf is what pattern_fill() makes, else the index of the first
- * byte that is not. */
+/* The index of the first byte of @buf that is not as pattern_fill() makes it;
+ * @length if there is none. */
 size_t pattern_check(const void *buf, size_t length, uint64_t seed,
 		     uint64_t offset);
 

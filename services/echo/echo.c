@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service "echo": what is sent comes back, if wished after a delay. What is to
- * take its time waits by a timer on a loop, or sleeps in a worker; either ends
- * early when nobody waits for the answer any more.
+ * Service "echo": sends requests back, after a delay if the client wishes. A
+ * delay is a timer on the loop, or a worker that sleeps; it ends early when
+ * nobody waits for the reply any more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct pending {
 	struct ulrpc_request *request;
 	Ulrpc__Echo__EchoRequest *message;
 	uint64_t begin; /* ns */
-	uint64_t step;	/* that it waits for, of steps_of() */
+	uint64_t step;	/* from 1 to steps_of() */
 };
 
 /* ---- bytes ---- */
@@ -60,7 +60,7 @@ static void reply(struct ulrpc_request *request, Ulrpc__Echo__EchoRequest *m)
 	ulrpc__echo__echo_request__free_unpacked(m, NULL);
 }
 
-/* NULL, and the request is answered. */
+/* NULL: the request has been answered with an error. */
 static Ulrpc__Echo__EchoRequest *unpack(struct ulrpc_request *request,
 					const void *body, size_t length)
 {
@@ -72,15 +72,16 @@ static Ulrpc__Echo__EchoRequest *unpack(struct ulrpc_request *request,
 	return m;
 }
 
-/* ---- taking one's time ---- */
+/* ---- delays ---- */
 
-/* The time is divided by the reports of progress. */
+/* The delay consists of this many steps, with a report of progress between
+ * any two. */
 static uint64_t steps_of(const Ulrpc__Echo__EchoRequest *m)
 {
 	return (uint64_t)m->progress + 1;
 }
 
-/* us from the beginning until the end of step @n, from 1. */
+/* us from the beginning until the end of step @n, which is 1 or more. */
 static uint64_t step_end(const Ulrpc__Echo__EchoRequest *m, uint64_t n)
 {
 	return m->delay * n / steps_of(m);
@@ -156,8 +157,7 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 		echo_on_cancel(p, request);
 }
 
-/* NULL, and the request is answered: it cannot be read, or asks for too
- * much. */
+/* As unpack(); NULL also if the message asks for too much. */
 static Ulrpc__Echo__EchoRequest *echo_take(struct ulrpc_request *request,
 					   const void *body, size_t length)
 {
@@ -185,7 +185,7 @@ static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 
 /* ---- by a worker ---- */
 
-/* 0, or why it ends early. */
+/* 0, or an error of ulrpc_request_sleep(). */
 static int sleep_steps(struct ulrpc_request *request,
 		       const Ulrpc__Echo__EchoRequest *m)
 {
@@ -258,14 +258,14 @@ static int echo_start(struct ulrpc *rpc, const struct service_conf *conf,
 
 static int echo_stop(struct service *service, uint64_t timeout)
 {
-	struct echo *e = (struct echo *)service; /* its head */
+	struct echo *e = (struct echo *)service; /* its first member */
 	int rc = ulrpc_service_stop(e->base.running, timeout);
 
 	free(e);
 	return rc;
 }
 
-/* ---- how it is called ---- */
+/* ---- calling it ---- */
 
 static bool echo_check_payload(const struct probe_call *call,
 			       const void *payload, size_t length, char *what,

@@ -14,7 +14,7 @@ static struct ulnet_nid nid(unsigned char i)
 }
 
 /* Each for somebody else. */
-static struct piece *get(struct memory *m, size_t size)
+static struct chunk *get(struct memory *m, size_t size)
 {
 	static unsigned char next;
 	struct ulnet_nid n = nid(next++);
@@ -25,7 +25,7 @@ static struct piece *get(struct memory *m, size_t size)
 Test(memory, limit)
 {
 	struct memory m;
-	struct piece *a, *b;
+	struct chunk *a, *b;
 
 	cr_assert_eq(memory_init(&m, NULL, 3 * PAGE), 0);
 	cr_assert_null(get(&m, 0));
@@ -47,7 +47,7 @@ Test(memory, limit)
 Test(memory, used_again)
 {
 	struct memory m;
-	struct piece *a, *b;
+	struct chunk *a, *b;
 	unsigned char *data;
 
 	cr_assert_eq(memory_init(&m, NULL, 8 * PAGE), 0);
@@ -63,7 +63,7 @@ Test(memory, used_again)
 			{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 			{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
 		};
-		struct piece *p[3];
+		struct chunk *p[3];
 
 		for (unsigned int k = 0; k < 3; k++)
 			cr_assert_not_null(p[k] = get(&m, (1 + k) * PAGE));
@@ -81,7 +81,7 @@ Test(memory, used_again)
 Test(memory, shares)
 {
 	struct ulnet_nid a = nid(1), b = nid(2);
-	struct piece *of_a[64], *of_b[64];
+	struct chunk *of_a[64], *of_b[64];
 	unsigned int na = 0, nb = 0;
 	struct memory m;
 
