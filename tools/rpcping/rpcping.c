@@ -15,7 +15,6 @@
 #include "ulnet/route.h"
 
 #include "tools/common/node.h"
-#include "rpcping_load.h"
 #include "rpcping.h"
 #include "tools/common/program.h"
 
@@ -30,19 +29,20 @@ struct rpcping {
 	struct ulrpc *rpc;
 	struct load **loads; /* of the targets */
 	unsigned int nloads;
-	int signals; /* a descriptor */
-	int wake;    /* a descriptor: a load has ended */
+	int signals; /* a descriptor: signals_open() */
+	int wake;    /* an eventfd, written to when a load has ended */
 	atomic_uint ended;
 	uint64_t tick;	  /* ns: the next live line */
 	uint64_t give_up; /* ns: after a signal; else 0 */
 	bool canceled;
-	/* ntargets + 2 entries each: targets, their sum, room for one more */
+	/* Both have an entry for each target, one for their sum, and one for
+	 * report_live() to work with. */
 	struct load_stats *now, *before;
 };
 
 /* ---- the node ---- */
 
-/* "tcp,tcp1": the targets' nets, each once. */
+/* Without nets on the command line, adds the nets of the targets. */
 static int add_nets(struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -81,9 +81,9 @@ static bool has_route(const struct rpcping *p, uint32_t net)
 	return found;
 }
 
-/* Calls to a target that is on none of our nets would wait until their
- * deadline, because nets and routes may be added meanwhile. In this program
- * nobody adds any, but for lnetctl. */
+/* Calls to a target on no net of this node would wait until their deadline, as
+ * nets and routes may be added. That is for programs with a control socket;
+ * here such targets are an error. */
 static int check_nets(const struct rpcping *p)
 {
 	const struct rpcping_options *o = &p->options;
@@ -259,8 +259,7 @@ static bool rpcping_ended(struct rpcping *p)
 	return atomic_load(&p->ended) == p->nloads;
 }
 
-/* Handles everything but the network: signals, and the live lines that are
- * due. */
+/* Looks at signals, and prints the live line if it is due. */
 static void rpcping_look(struct rpcping *p, uint64_t now)
 {
 	if (signals_take(p->signals) || (p->give_up && now >= p->give_up))

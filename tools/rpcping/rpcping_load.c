@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpcping_load.h"
+#include "rpcping.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,21 +9,25 @@
 
 #define NS_PER_US UINT64_C(1000)
 #define NS_PER_S  UINT64_C(1000000000)
-#define REST_NS	  (10 * 1000 * NS_PER_US) /* after a call was lost */
+#define PAUSE_NS  (10 * 1000 * NS_PER_US) /* after a call was lost */
 #define PAGE	  4096
 #define NEVER	  UINT64_MAX
 
-/* One call at a time. */
+/* The object whose @member @p points to. */
+#define OBJECT_OF(p, type, member) \
+	((type *)((char *)(p)-offsetof(type, member)))
+
+/* A slot has one call at a time. */
 struct slot {
 	struct load *load;
-	struct slot *next; /* in load.free or load.resting */
-	uint64_t begin;	   /* ns: when it was to begin */
+	struct slot *next; /* in load.free or load.paused */
+	uint64_t begin;	   /* ns: when the call was due */
 	void *body;
 	size_t length;
 	struct ulrpc_bulk *bulk;
 	bool registered; /* call.bulk, with the node */
 	struct probe_call call;
-	bool good; /* the last call got what it asked for */
+	bool good; /* the last call got the right answer */
 	struct ulnet_work released;
 };
 
@@ -42,12 +46,12 @@ struct load {
 	double every; /* ns; 0: no rate */
 	struct ulnet_work start;
 	/* of the CPT */
-	struct slot *free, *resting;
-	struct ulnet_timer pace, rest;
+	struct slot *free, *paused;
+	struct ulnet_timer pace, pause;
 	uint64_t begin, end; /* ns */
 	uint64_t count_from; /* ns: what began before does not count */
 	uint64_t begun;	     /* in all */
-	uint64_t counted;    /* how many of these count */
+	uint64_t counted;    /* how many of those begun count */
 	uint64_t seed;
 	unsigned int busy; /* slots with a call, or memory that is in use */
 	bool started, stopping, ended;
@@ -79,7 +83,7 @@ static void count_rail(struct load_explain *e, const struct ulnet_nid *local,
 	r->n += n;
 }
 
-/* How often the call itself was sent: queries only ask what became of it. */
+/* How often the call itself was sent, without queries about it. */
 static uint32_t sendings(const struct ulrpc_outcome *o)
 {
 	return o->attempts - o->queries;
@@ -127,7 +131,7 @@ static void count_answered(struct load *l, const struct slot *s, uint64_t now,
 	histogram_add(&l->stats.latency, now - s->begin);
 }
 
-/* True: the call has got what it asked for. */
+/* Counts a call that has ended. True: its answer was right. */
 static bool judge(struct load *l, const struct slot *s,
 		  const struct ulrpc_outcome *o, const void *reply,
 		  size_t length, uint64_t now)
@@ -174,29 +178,28 @@ static struct slot *slot_pop(struct slot **list)
 	return s;
 }
 
-/* Frees the slot for the next call: after @ns, which is 0 unless its call was
- * lost. A server may refuse calls at once, and must not be called as fast as it
- * can refuse. */
+/* Frees the slot for the next call: if its call was lost, after @ns or
+ * PAUSE_NS, so that a server that refuses calls at once is not called as fast
+ * as it refuses. */
 static void slot_back(struct load *l, struct slot *s, uint64_t ns, uint64_t now)
 {
 	if (s->good) {
 		slot_push(&l->free, s);
 		return;
 	}
-	slot_push(&l->resting, s);
-	if (ns < REST_NS)
-		ns = REST_NS;
-	if (!lnet_timer_armed(&l->rest))
-		lnet_timer_arm(l->node, l->cpt, &l->rest, now + ns);
+	slot_push(&l->paused, s);
+	if (ns < PAUSE_NS)
+		ns = PAUSE_NS;
+	if (!lnet_timer_armed(&l->pause))
+		lnet_timer_arm(l->node, l->cpt, &l->pause, now + ns);
 }
 
-static void rpcping_load_on_rested(struct ulnet_timer *timer)
+static void on_pause_over(struct ulnet_timer *timer)
 {
-	struct load *l =
-		(struct load *)((char *)timer - offsetof(struct load, rest));
+	struct load *l = OBJECT_OF(timer, struct load, pause);
 
-	while (l->resting)
-		slot_push(&l->free, slot_pop(&l->resting));
+	while (l->paused)
+		slot_push(&l->free, slot_pop(&l->paused));
 	advance(l, lnet_now(l->node, l->cpt));
 }
 
@@ -217,11 +220,10 @@ static int slot_bulk(struct load *l, struct slot *s)
 	return ulrpc_bulk_new(l->rpc, &conf, &s->bulk);
 }
 
-/* The server cannot touch the memory any more. */
-static void rpcping_load_on_fenced(struct ulnet_work *work)
+/* The server cannot access the memory of the slot's bulk any more. */
+static void slot_released(struct ulnet_work *work)
 {
-	struct slot *s =
-		(struct slot *)((char *)work - offsetof(struct slot, released));
+	struct slot *s = OBJECT_OF(work, struct slot, released);
 	struct load *l = s->load;
 	uint64_t now = lnet_now(l->node, l->cpt);
 
@@ -234,7 +236,7 @@ static void on_released(void *arg)
 {
 	struct slot *s = arg;
 
-	s->released.fn = rpcping_load_on_fenced;
+	s->released.fn = slot_released;
 	lnet_post(s->load->node, s->load->cpt, &s->released);
 }
 
@@ -278,7 +280,7 @@ static int rpcping_load_slot_memory(struct load *l, struct slot *s)
 	s->call.bulk = aligned_alloc(PAGE, size);
 	if (!s->call.bulk)
 		return -ENOMEM;
-	/* Pages that nobody has written to would all be the same zero page. */
+	/* Before the first write all pages are the same zero page. */
 	memset(s->call.bulk, 0x5a, size);
 	/* Memory that cannot be registered, as on one CPT of several, is
 	 * copied. */
@@ -333,8 +335,8 @@ static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
 
 /* ---- when ---- */
 
-/* When the next call is to begin: @now, or when the rate says; NEVER: there is
- * none. */
+/* When the next call is due: @now, or as the rate says; NEVER: there is no next
+ * call. */
 static uint64_t next_begin(const struct load *l, uint64_t now)
 {
 	uint64_t at = now;
@@ -352,7 +354,7 @@ static void rpcping_load_end(struct load *l, uint64_t now)
 	double due;
 
 	l->ended = true;
-	lnet_timer_cancel(l->node, l->cpt, &l->rest);
+	lnet_timer_cancel(l->node, l->cpt, &l->pause);
 	if (l->every > 0 && !l->conf.count) {
 		due = (double)((now < l->end ? now : l->end) - l->begin) /
 		      l->every;
@@ -363,7 +365,7 @@ static void rpcping_load_end(struct load *l, uint64_t now)
 		l->conf.ended(l->conf.arg);
 }
 
-/* Begins the calls that are due, and ends the load when no call will be. */
+/* Begins the calls that are due, and ends the load after the last one. */
 static void advance(struct load *l, uint64_t now)
 {
 	uint64_t at;
@@ -385,16 +387,14 @@ static void advance(struct load *l, uint64_t now)
 
 static void on_pace(struct ulnet_timer *timer)
 {
-	struct load *l =
-		(struct load *)((char *)timer - offsetof(struct load, pace));
+	struct load *l = OBJECT_OF(timer, struct load, pace);
 
 	advance(l, lnet_now(l->node, l->cpt));
 }
 
 static void on_start(struct ulnet_work *work)
 {
-	struct load *l =
-		(struct load *)((char *)work - offsetof(struct load, start));
+	struct load *l = OBJECT_OF(work, struct load, start);
 	uint64_t now = lnet_now(l->node, l->cpt);
 
 	l->started = true;
@@ -426,17 +426,9 @@ void load_stop(struct load *l)
 	lnet_call(l->node, l->cpt, rpcping_load_stop, l);
 }
 
-static int begin_no_more(void *arg)
-{
-	struct load *l = arg;
-
-	l->stopping = true;
-	return 0;
-}
-
 void load_cancel(struct load *l)
 {
-	lnet_call(l->node, l->cpt, begin_no_more, l);
+	load_stop(l);
 	ulrpc_client_close(l->client);
 	l->client = NULL;
 }
@@ -462,7 +454,8 @@ static int slot_init(struct load *l, struct slot *s)
 	return 0;
 }
 
-/* The body of calls whose contents do not matter. */
+/* Makes the body that all calls share if nothing is verified. Returns its
+ * length, or an error of load_open(). */
 static int body_make(struct load *l)
 {
 	struct probe_call call = { .size = l->conf.size,
@@ -498,7 +491,7 @@ static int rpcping_load_slots_make(struct load *l)
 			return rc;
 		l->slots[i].length = (size_t)length;
 	}
-	/* With bulk the body says where it is, which is the same in all
+	/* With bulk the body only describes it, and is the same in all
 	 * calls. */
 	if (l->conf.probe && l->conf.probe->bulk && !l->conf.verify) {
 		struct slot *s = &l->slots[0];
@@ -553,7 +546,7 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 		l->call.reply_max = ULRPC_BODY_MAX;
 	l->start.fn = on_start;
 	lnet_timer_init(&l->pace, on_pace);
-	lnet_timer_init(&l->rest, rpcping_load_on_rested);
+	lnet_timer_init(&l->pause, on_pause_over);
 	rc = rpcping_load_slots_make(l);
 	if (!rc)
 		rc = client_open(l);

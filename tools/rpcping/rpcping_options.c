@@ -142,7 +142,7 @@ static const struct option_row rows[] = {
 
 /* ---- targets ---- */
 
-/* "NID", or "PID-NID": the process must be the same for all. */
+/* Adds "NID", or "PID-NID". All NIDs of a target must have the same PID. */
 static int rpcping_options_take_nid(struct target *t, const char *text)
 {
 	bool all = strcmp(text, t->text) == 0;
@@ -275,8 +275,8 @@ static int check_bulk(const struct rpcping_options *o)
 	return 0;
 }
 
-/* As many calls under way as there is memory for: half of the host's if it is
- * not said how many. */
+/* Checks that there is memory for the bulk data of all calls under way. The
+ * default is limited to half of the host's memory. */
 static int complete_inflight(struct rpcping_options *o)
 {
 	struct load_conf *l = &o->load;

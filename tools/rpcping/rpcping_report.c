@@ -38,7 +38,7 @@ static const char *rate_text(double rate, char *buf, size_t size)
 
 /* ---- while it runs ---- */
 
-/* How many calls went over that rail until then. */
+/* The number of calls over the same rail in @e. */
 static uint64_t rail_calls(const struct load_explain *e,
 			   const struct load_rail *rail)
 {
@@ -49,7 +49,7 @@ static uint64_t rail_calls(const struct load_explain *e,
 	return 0;
 }
 
-/* Which part of the calls each rail has carried since, if there are several. */
+/* The share of each rail in the calls since @before, if there are several. */
 static void live_rails(const struct load_explain *all,
 		       const struct load_explain *before)
 {
@@ -116,8 +116,8 @@ static const char *const executions[] = {
 	[ULRPC_EXECUTION_UNKNOWN] = "perhaps executed",
 };
 
-/* "unreachable; certainly not executed, attempts: 0"; a number is said only
- * where it says more. */
+/* "unreachable; certainly not executed, attempts: 0". The errno is printed only
+ * for causes that do not imply it. */
 static void print_loss(FILE *out, unsigned int kind, const struct load_loss *l)
 {
 	fputs(kind_name(kind), out);
@@ -208,7 +208,7 @@ void report_text(const struct rpcping_options *o, const char *title,
 	print_losses(s);
 }
 
-/* Without an answer there is no latency. */
+/* Prints null if there were no answers. */
 static void print_latency(const char *name, const struct histogram *h,
 			  uint64_t ns, const char *end)
 {
@@ -218,8 +218,8 @@ static void print_latency(const char *name, const struct histogram *h,
 		printf("\"%s\": null%s", name, end);
 }
 
-/* [{"cause": "deadline", "execution": "perhaps executed", "calls": 3}]; what is
- * known of the first is said of all. */
+/* "losses": [{"cause": "deadline", ...}]: one item for each reason, with the
+ * status and execution of its first call. */
 static void print_json_losses(const struct load_stats *s)
 {
 	const char *comma = "";
@@ -244,8 +244,8 @@ static void print_json_losses(const struct load_stats *s)
 
 /* ---- rails ---- */
 
-/* By all interfaces of the node, the first of which is 0@lo: bytes of
- * payload. */
+/* Bytes of payload over interfaces of the node. The first one, 0@lo, is left
+ * out. */
 struct traffic {
 	uint64_t sent, received;
 };
@@ -327,7 +327,7 @@ void report_json(const struct load_stats *s, struct lnet *node)
 	print_latency("max", h, h->max, "}}\n");
 }
 
-/* ---- where the time went ---- */
+/* ---- explanations ---- */
 
 static const char *const stage_names[LOAD_STAGES] = {
 	[LOAD_CONNECTING] = "connecting",
@@ -382,7 +382,7 @@ static void print_rails(const struct load_explain *e, struct lnet *node)
 	}
 }
 
-/* Those of @yaml's counters that have counted anything. */
+/* Prints the counters in @yaml that are not 0. */
 static void print_counters(const char *yaml)
 {
 	const char *line = strstr(yaml, "    counters:\n"), *comma = "";

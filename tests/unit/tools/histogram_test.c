@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
-#include "tools/rpcping/rpcping_load.h"
+#include "tools/rpcping/rpcping.h"
 
 static uint64_t close_to(uint64_t a, uint64_t b)
 {

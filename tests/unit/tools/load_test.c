@@ -10,7 +10,7 @@
 #include <string.h>
 #include <ulnet/loop.h>
 #include <ulnet/sim.h>
-#include "tools/rpcping/rpcping_load.h"
+#include "tools/rpcping/rpcping.h"
 
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)
