@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lst(8): a console of LNet's self-test. Each command is a process, and a node
- * of its own; what lasts is in a file (lst_state.c).
+ * lst(8): a console of LNet's self-test. Each command is a process with a node
+ * of its own; the state of the session is in a file (lst_state.c).
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Of the options of the node those are kept that its commands need again; the
- * next one may be given in another directory. */
+/* Keeps the options of the node for later commands of the session. A file's
+ * path is kept as made absolute, as they may run in another directory. */
 static int keep_option(void *arg, const struct option_at *at)
 {
 	struct lst_tool *t = arg;
@@ -137,7 +137,8 @@ static int lst_parse(struct lst_tool *t, int argc, char **argv)
 	return lst_words_take(&t->words, t->command, set.nargs, set.args);
 }
 
-/* The options of this command line, or else those of the session. */
+/* Sets up the node's options: those of this command line if there are any, else
+ * those of the session. */
 static int node_args(struct lst_tool *t, bool given)
 {
 	struct state *s = &t->console.state;
@@ -193,7 +194,7 @@ static int run_command(struct lst_tool *t)
 
 	if (state_open(s))
 		return 1;
-	/* What is given now goes before what was given then. */
+	/* Options that are given now replace those of the session. */
 	if (given)
 		s->nargs = given;
 	status = check_session(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batches, and their tests: lst(8). */
+/* The commands for batches and tests: lst(8). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,10 @@
 
 #define STOP_S 60
 
-/* Asks again and again until no client of @batch is running. */
-static int await_idle(struct lst_console *c, const char *batch, uint64_t id,
-		      bool stop, bool say)
+/* Asks every second, until no client runs tests of @batch. @stop: after a stop,
+ * with a limit. @say: prints progress. */
+static int wait_idle(struct lst_console *c, const char *batch, uint64_t id,
+		     bool stop, bool say)
 {
 	struct lst_msg query = { .type = LST_BATCH,
 				 .batch = { .id = id, .op = LST_QUERY } };
@@ -56,7 +57,7 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 
 	lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
 	status = lst_nodes_tell(c, &nodes, status, &stop, b->name, ESRCH);
-	return status ? status : await_idle(c, b->name, b->id, true, false);
+	return status ? status : wait_idle(c, b->name, b->id, true, false);
 }
 
 int lst_add_batch(struct lst_console *c, const struct lst_words *w)
@@ -144,7 +145,7 @@ int lst_run(struct lst_console *c, const struct lst_words *w)
 		status = lst_nodes_need_active(&nodes, &c->state, b->name);
 	status = lst_nodes_tell(c, &nodes, status, &start, b->name, 0);
 	if (!status && w->wait)
-		status = await_idle(c, b->name, b->id, false, true);
+		status = wait_idle(c, b->name, b->id, false, true);
 	return status;
 }
 
@@ -155,9 +156,9 @@ int lst_stop(struct lst_console *c, const struct lst_words *w)
 	return b ? lst_batch_stop(c, b, w->force) : FAILED;
 }
 
-/* ---- what runs ---- */
+/* ---- query ---- */
 
-/* Test @k of the batch, from 1 on. NULL, and it is said. */
+/* Test @k of the batch, from 1 on. NULL, after a message. */
 static const struct state_test *test_of(const struct state *s,
 					const char *batch, unsigned int k)
 {
@@ -170,9 +171,8 @@ static const struct state_test *test_of(const struct state *s,
 	return NULL;
 }
 
-/* Which of the node's own tests of the batch @test is: a node has only those it
- * takes part in, and one that sends to itself has two of a test, of which the
- * one that sends is the second. */
+/* The index of @test among the tests of its batch on @node, which counts only
+ * those it takes part in: one as a server, and then one as a client. */
 static uint32_t index_at(const struct state *s, const struct state_test *test,
 			 const struct ulnet_nid *node)
 {
@@ -187,7 +187,7 @@ static uint32_t index_at(const struct state *s, const struct state_test *test,
 	return n;
 }
 
-/* Whom to ask, and what. */
+/* Sets the nodes to ask, and the message for each. */
 static int query_nodes(struct lst_nodes *nodes, struct state *s,
 		       const struct state_batch *b, const struct lst_words *w)
 {
@@ -282,7 +282,8 @@ static int take_size(const char *name, const char *value, uint64_t min,
 	return option_size(&at, min, max, size_p);
 }
 
-/* Kernel nodes crash over sizes and offsets that this refuses. */
+/* Parses the arguments of brw. Kernel nodes crash over sizes and offsets that
+ * are refused here. */
 static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 {
 	uint64_t size = LST_PAGE_SIZE, off = 0;
@@ -342,7 +343,7 @@ static int take_test(struct lst_msg *msg, const struct lst_words *w, int argc,
 	return take_brw(&msg->test.brw, argc - 1, argv + 1);
 }
 
-/* --distribute D:S: D clients have the same S servers. */
+/* Parses --distribute D:S: each D clients have the same S servers. */
 static int take_distribute(const char *text, unsigned int servers,
 			   unsigned int *d, unsigned int *s)
 {
@@ -370,7 +371,7 @@ static int test_servers(struct lst_console *c, const struct state_group *to,
 	return lst_nodes_tell(c, &nodes, status, &msg, "add_test", 0);
 }
 
-/* Each client fetches its list of servers. */
+/* Adds the test to the clients, each of which fetches its list of servers. */
 static int test_clients(struct lst_console *c, const struct state_group *from,
 			const struct state_group *to,
 			const struct lst_msg *test, unsigned int d,

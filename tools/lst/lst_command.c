@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 int lst_usage(const char *command, const char *what)
 {
@@ -34,7 +34,7 @@ int lst_check_name(const char *what, const char *name)
 			what, name);
 }
 
-/* Whatever the locale: it goes to other nodes. */
+/* Unlike isprint(), the same in each locale, as names go to other nodes. */
 static bool is_printable(char c)
 {
 	return c >= ' ' && c <= '~';
@@ -107,7 +107,7 @@ void lst_list_end(struct lst_console *c)
 		name, .arg = "N", .kind = OPTION_NUMBER, AT(field), least, \
 		      most,                                                \
 	}
-/* Of those that ask nodes, which have to answer in that time. */
+/* The time in which nodes have to answer. */
 #define TIMEOUT NUMBER("timeout", ask, 3, 60)
 
 static const struct option_row no_rows[] = { { 0 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions, groups of nodes, and whose nodes are: lst(8). */
+/* The commands for sessions and groups of nodes, and ping: lst(8). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* ---- sessions ---- */
 
-/* Members are let go only when they have stopped: kernel nodes hang else. */
+/* Stops all tests before nodes leave the session: kernel nodes hang else. */
 static int session_end(struct lst_console *c)
 {
 	struct state *s = &c->state;
@@ -85,7 +85,7 @@ int lst_show_session(struct lst_console *c, const struct lst_words *w)
 
 /* ---- members ---- */
 
-/* Makes the session at these nodes. */
+/* Makes nodes members of the session. */
 static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
 		      const char *what)
 {
@@ -106,8 +106,9 @@ static int nodes_make(struct lst_console *c, struct lst_nodes *nodes,
 	return status;
 }
 
-/* Makes members of those that are none: who was one is asked first, for being
- * made twice it would have to be let go twice. */
+/* Makes nodes of the group members that are not. Those that were active are
+ * asked first, because a node that is made a member twice has to be removed
+ * twice. */
 static int group_refresh(struct lst_console *c, const struct state_group *g,
 			 const char *what)
 {
@@ -124,8 +125,8 @@ static int group_refresh(struct lst_console *c, const struct state_group *g,
 	return status;
 }
 
-/* Takes the nodes out of the group. Nodes of other groups stay members; who is
- * down leaves by itself, when it has heard nothing for long enough. */
+/* Removes the nodes from the group, and from the session unless they are in
+ * another group. Nodes that are down leave the session by themselves later. */
 static int group_drop(struct lst_console *c, struct state_group *g,
 		      struct lst_nodes *nodes, const char *what)
 {
@@ -190,7 +191,7 @@ int lst_add_group(struct lst_console *c, const struct lst_words *w)
 	return group_refresh(c, g, "add_group");
 }
 
-/* A group by its name, which nothing refers to; NULL, and it is said. */
+/* The group @name, if it is in no test. NULL, after a message. */
 static struct state_group *group_unused(struct state *s, const char *name)
 {
 	struct state_group *g = state_group(s, name);
@@ -222,7 +223,7 @@ int lst_del_group(struct lst_console *c, const struct lst_words *w)
 	return status;
 }
 
-/* Nodes in a state; those that are not active are "invalid". */
+/* Parses a state; "invalid" means all but active. */
 static int take_states(const char *word, unsigned int *states_p)
 {
 	static const char *const words[] = { "unknown", "active",  "busy",
@@ -255,7 +256,8 @@ static int group_clean(struct lst_console *c, struct state_group *g,
 	return status;
 }
 
-/* Ranges may have nodes that the group has not, but not only such. */
+/* Ranges may include nodes that are not in the group, but at least one that
+ * is. */
 static int group_remove(struct lst_console *c, struct state_group *g,
 			const char *text)
 {
@@ -411,7 +413,7 @@ int lst_ping(struct lst_console *c, const struct lst_words *w)
 				   lst_node_said(c, &nodes.asks[i]));
 		}
 		lst_list_end(c);
-		/* To be in no session is no failure. */
+		/* A node in no session answers ESRCH. */
 		status = lst_nodes_failed(&nodes, "ping", ESRCH);
 	}
 	free(nodes.asks);

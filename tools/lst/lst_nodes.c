@@ -22,7 +22,7 @@ int lst_nodes_add(struct lst_nodes *nodes, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* What the console can make a member. */
+/* As lst_nodes_add(), for a NID that may be in a session. */
 static int lst_nodes_add_nid(struct lst_nodes *nodes,
 			     const struct ulnet_nid *nid)
 {
@@ -200,7 +200,7 @@ void lst_nodes_keep_alive(struct lst_console *c)
 	free(nodes.asks);
 }
 
-/* One that has been made a member more than once has to be let go as often. */
+/* A node that was made a member more than once has to be removed as often. */
 int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
 		     const char *what)
 {

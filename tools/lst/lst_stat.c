@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes count: lst(8). */
+/* The commands stat and show_error: lst(8). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct rates {
 	double of[RATES];
 };
 
-/* What the counters of a node were when it was asked before. */
+/* The counters of a node in the round before. */
 struct round {
 	bool known;
 	struct lst_counters stat;
@@ -54,7 +54,7 @@ static void print_way(const struct lst_words *w, const char *way, double count,
 		       w->mbs ? "MB/s" : "MiB/s");
 }
 
-/* @of: NULL, or what these rates are of those of all nodes. */
+/* @of: NULL for a node, else "avg", "min" or "max" of a group. */
 static void print_rates(struct lst_console *c, const struct lst_words *w,
 			const char *name, const char *of, const struct rates *r)
 {
@@ -82,7 +82,7 @@ static void print_rates(struct lst_console *c, const struct lst_words *w,
 	fputs("\n", stdout);
 }
 
-/* ---- those of many nodes ---- */
+/* ---- rates of many nodes ---- */
 
 struct summary {
 	unsigned int n;
@@ -119,7 +119,7 @@ static void summary_print(struct lst_console *c, const struct lst_words *w,
 
 /* ---- stat ---- */
 
-/* What one word of the command line names. */
+/* The nodes that one word of the command line names. */
 struct section {
 	const char *name;
 	struct lst_nodes nodes;
@@ -155,7 +155,7 @@ static int section_round(struct lst_console *c, const struct lst_words *w,
 	return lst_nodes_failed(&s->nodes, "stat", 0);
 }
 
-/* The first round says no rates. */
+/* The first round prints nothing: rates need two. */
 static int sections_round(struct lst_console *c, const struct lst_words *w,
 			  struct section *sections, int n, bool first)
 {

@@ -128,7 +128,7 @@ void state_group_remove(struct state_group *g, const struct ulnet_nid *nid)
 
 	if (!node)
 		return;
-	/* The order says who sends to whom. */
+	/* The order is kept, because tests pair nodes by it. */
 	memmove(node, node + 1, (size_t)(end - node - 1) * sizeof(*node));
 	g->n--;
 }
@@ -269,7 +269,8 @@ static int path_make(struct state *s)
 	return n < 0 ? -ENOMEM : 0;
 }
 
-/* What others have put there is not ours. */
+/* Opens and locks the file, unless it is somebody else's. -EAGAIN: it has been
+ * removed meanwhile. */
 static int file_open(struct state *s)
 {
 	int fd = open(s->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -283,7 +284,7 @@ static int file_open(struct state *s)
 			close(fd);
 		return rc;
 	}
-	/* The command before has ended the session, and removed the file. */
+	/* The command that had the lock has ended the session. */
 	if (!st.st_nlink) {
 		close(fd);
 		return -EAGAIN;
@@ -318,7 +319,7 @@ bool state_expired(const struct state *s)
 
 void state_touch(const struct state *s)
 {
-	futimens(fileno(s->file), NULL); /* the time is a hint */
+	futimens(fileno(s->file), NULL); /* a failure does no harm */
 }
 
 void state_clear(struct state *s)
@@ -379,7 +380,7 @@ int state_save(struct state *s)
 
 void state_close(struct state *s)
 {
-	/* A file that was made just now, and has nothing in it. */
+	/* Without a session the file was made by state_open(), and is empty. */
 	if (s->file && !s->exists)
 		unlink(s->path);
 	if (s->file)

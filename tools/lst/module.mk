@@ -1,4 +1,4 @@
-# A test runs the commands on a node of its own.
+# All but main(), for a test that runs the commands on a node of its own.
 lst_commands = %D%/lst_command.c %D%/lst_command.h
 lst_commands += %D%/lst_group.c %D%/lst_batch.c %D%/lst_stat.c
 lst_commands += %D%/lst_nodes.c
