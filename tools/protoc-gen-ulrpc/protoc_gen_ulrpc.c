@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plug-in of protoc: writes what protoc-c leaves out, for ulnet/stub.h:
- * tables of the options of methods, and functions that call with the methods'
- * own types. X.proto gives X.ulrpc.h. What it is asked comes on stdin, what it
- * answers goes to stdout.
+ * A plug-in of protoc that makes X.ulrpc.h of X.proto, for ulnet/stub.h: tables
+ * of the options of methods, and functions that call with the methods' own
+ * types. protoc's request comes on stdin, the response goes to stdout.
  */
 #include <ctype.h>
 #include <err.h>
@@ -17,9 +16,9 @@
 #include "ulnet/rpc.pb-c.h"
 #include "ulnet/service.h"
 
-/* ---- names of C as protoc-c makes them of those in a .proto ---- */
+/* ---- names in C, as protoc-c makes them from names in a .proto ---- */
 
-/* @memory, without which the program ends. */
+/* Returns @memory. Ends the program if it is NULL. */
 static void *need(void *memory)
 {
 	if (!memory)
@@ -27,8 +26,8 @@ static void *need(void *memory)
 	return memory;
 }
 
-/* As asprintf(). What names return is to be given back with free(); without
- * memory the program ends. */
+/* As asprintf(), but ends the program without memory. The caller frees this
+ * and all other names. */
 static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
 							       ...)
 {
@@ -42,7 +41,7 @@ static __attribute__((format(printf, 1, 2))) char *name_format(const char *fmt,
 	return need(text);
 }
 
-/* "dir/kv.proto" with suffix ".pb-c.h" is dir/kv.pb-c.h. */
+/* "dir/kv.proto" with suffix ".pb-c.h": dir/kv.pb-c.h */
 static char *name_file(const char *proto, const char *suffix)
 {
 	size_t len = strlen(proto);
@@ -54,7 +53,7 @@ static char *name_file(const char *proto, const char *suffix)
 
 /* ---- spelling ---- */
 
-/* Each character of a name in a .proto becomes two of C at most. */
+/* Memory for the name in C: at most two characters for each of @name. */
 static char *protoc_gen_ulrpc_room_for(const char *name)
 {
 	return need(malloc(2 * strlen(name) + 1));
@@ -110,7 +109,7 @@ static char *to_camel(const char *name)
 
 /* ---- packages ---- */
 
-/* The package for C may be another one. */
+/* The package of names in C: an option, or that of the file. */
 static const char *c_package(const Plugin__File *file)
 {
 	const Plugin__ProtobufCFileOptions *options =
@@ -145,7 +144,7 @@ static char *name_method(const Plugin__Method *method)
 
 /* ---- messages ---- */
 
-/* Is @name, such as Key.Part, one of these messages, or in one of them? */
+/* Is @name, such as Key.Part, one of @messages, or nested in one of them? */
 static bool has_message(Plugin__Message *const *messages, size_t n,
 			const char *name)
 {
@@ -164,8 +163,8 @@ static bool has_message(Plugin__Message *const *messages, size_t n,
 	return false;
 }
 
-/* What follows the package of @file in @full, ".kv.Key"; NULL: it is in
- * another package. */
+/* @full, ".kv.Key", without the package of @file: "Key". NULL: it is in another
+ * package. */
 static const char *after_package(const Plugin__File *file, const char *full)
 {
 	size_t len = strlen(file->package);
@@ -201,7 +200,7 @@ static char *name_message(const Plugin__Request *request, const char *full)
 
 /* ---- guards ---- */
 
-/* A macro for each path. */
+/* Prints the name of the macro that guards the header of @path. */
 static void print_guard(FILE *out, const char *path)
 {
 	fputs("ULRPC_", out);
@@ -242,7 +241,8 @@ static const char *protoc_gen_ulrpc_name_of(const char *const *names, size_t n,
 	protoc_gen_ulrpc_name_of(names, ARRAY_SIZE(names), \
 				 (unsigned int)(value))
 
-/* In one piece: protobuf-c does not merge what comes in several. */
+/* protoc gives each option as a message of its own. They are concatenated
+ * before they are unpacked, as protobuf-c does not merge them. */
 static Ulrpc__MethodOptions *protoc_gen_ulrpc_read_options(
 	const Plugin__Method *method)
 {
@@ -265,7 +265,7 @@ static Ulrpc__MethodOptions *protoc_gen_ulrpc_read_options(
 	return options;
 }
 
-/* Returns what is wrong with it, or NULL. */
+/* Returns what is wrong with the options, or NULL. */
 static const char *print_options(FILE *out, const char *method,
 				 const Ulrpc__MethodOptions *o)
 {
@@ -286,7 +286,7 @@ static const char *print_options(FILE *out, const char *method,
 	return NULL;
 }
 
-/* A line of the table. */
+/* Prints a line of the table. Returns what is wrong, or NULL. */
 static const char *print_line(FILE *out, const Plugin__Method *method)
 {
 	Ulrpc__MethodOptions *options;
@@ -338,13 +338,14 @@ static char *print_table(FILE *out, const Plugin__File *file,
 
 /* ---- typed calls ---- */
 
-/* What the functions of a method are made of. */
+/* The names in the functions of a method. */
 struct typed {
 	char *service, *method, *request, *reply; /* names of C */
 	const char *name;			  /* in the .proto */
 };
 
-/* Each of them: its last name, and its text, in which $ stands for a name. */
+/* The end of a function's name, and its text, in which $X are the names: $F of
+ * the function, $N method, $Q request, $R reply, $S service. */
 static const struct {
 	const char *suffix, *text;
 } functions[] = {
@@ -415,8 +416,8 @@ static const Plugin__Method *find_method(const Plugin__Service *service,
 	return NULL;
 }
 
-/* A function whose name is taken by another method is left out: the options of
- * such a service are of use without it. */
+/* Leaves the function out if another method has its name: the rest of the
+ * header can be used without it. */
 static void print_function(FILE *out, const Plugin__Service *service,
 			   const struct typed *t, size_t which)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rpcserve(1): a node that runs services by name. What they do is in services/.
- */
+/* rpcserve(1): a node that runs services of services/ by their names. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,8 +21,8 @@
 #define WORKERS_MAX  4096
 #define MEMORY_MAX   (UINT64_C(1) << 40)
 #define GRACE_US     5000000
-#define REPLIES_US   1000000 /* more, for replies that are on their way */
-/* With --poll, a look for signals after that many turns. */
+#define REPLIES_US   1000000 /* after the grace, for replies under way */
+/* With --poll, signals are looked for once in so many turns. */
 #define TURNS	10000
 #define TURN_US 10000
 
@@ -150,21 +148,21 @@ static int rpcserve_parse(struct rpcserve *r, int argc, char **argv)
 
 /* ---- the end, in bounded time ---- */
 
-/* A peer that has been stopped takes nothing more, and what is half sent to it
- * is in LNet's hands until the peer is given up. So when the program has had
- * its time, a thread takes the node's networks away, and all of that ends. */
+/* A message that is half sent to a peer that has stopped reading lasts until
+ * LNet gives the peer up. So when the grace is over, a thread removes the
+ * node's networks, which ends all messages. */
 struct cutoff {
 	struct lnet *node;
 	struct timespec at;
 	bool running; /* there is a thread */
 	pthread_t thread;
-	pthread_mutex_t lock; /* for over */
+	pthread_mutex_t lock; /* for canceled */
 	pthread_cond_t changed;
-	bool over;	   /* nothing is to be cut off any more */
+	bool canceled;
 	atomic_bool ended; /* the thread will do nothing more */
 };
 
-static void take_networks(struct lnet *node)
+static void remove_networks(struct lnet *node)
 {
 	struct ulnet_ni_info info;
 
@@ -178,20 +176,20 @@ static void *cutoff_main(void *arg)
 {
 	struct cutoff *c = arg;
 	int rc = 0;
-	bool over;
+	bool canceled;
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->over && rc != ETIMEDOUT)
+	while (!c->canceled && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&c->changed, &c->lock, &c->at);
-	over = c->over;
+	canceled = c->canceled;
 	pthread_mutex_unlock(&c->lock);
-	if (!over)
-		take_networks(c->node);
+	if (!canceled)
+		remove_networks(c->node);
 	atomic_store(&c->ended, true);
 	return NULL;
 }
 
-/* In @us the networks go. Without a thread, for lack of resources, they do not.
+/* Has the networks removed in @us, unless there are no resources for a thread.
  * @node must stay open until cutoff_end(). */
 static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
 {
@@ -213,12 +211,12 @@ static void cutoff_begin(struct cutoff *c, struct lnet *node, uint64_t us)
 	c->running = !pthread_create(&c->thread, NULL, cutoff_main, c);
 }
 
-/* They stay, unless they have gone. Makes the turns of a polled node that the
- * thread waits for. */
+/* Cancels that, or waits until it is done. If the node is polled, this makes
+ * the turns that the thread waits for. */
 static void cutoff_end(struct cutoff *c)
 {
 	pthread_mutex_lock(&c->lock);
-	c->over = true;
+	c->canceled = true;
 	pthread_cond_signal(&c->changed);
 	pthread_mutex_unlock(&c->lock);
 	while (c->running && !atomic_load(&c->ended) &&
@@ -254,8 +252,7 @@ static int start_services(struct rpcserve *r)
 	return rc;
 }
 
-/* Stops the services, the last one first. What one of them leaves of the grace
- * is for the next, because there is one grace for all of them. */
+/* Stops the services, the last one first, within one grace for all of them. */
 static void stop_services(struct rpcserve *r)
 {
 	uint64_t end = clock_ns() / 1000 + r->grace;
@@ -280,7 +277,7 @@ static void stop_services(struct rpcserve *r)
 	cutoff_end(&cutoff);
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- running ---- */
 
 static int rpcserve_announce(const struct rpcserve *r)
 {
@@ -308,7 +305,7 @@ static int check_reachable(const struct rpcserve *r)
 	return -ENETDOWN;
 }
 
-/* The signal's number. */
+/* Returns the number of the signal. */
 static int rpcserve_wait_for_end(struct rpcserve *r, int signals)
 {
 	int number;
@@ -328,8 +325,8 @@ static int rpcserve_serve(struct rpcserve *r, int signals)
 
 	if (!rc)
 		rc = node_control(&r->node);
-	/* Before there is a network, so that nobody is told "no such service"
-	 * who comes too early. */
+	/* Before there is a network, so that no early client is told "no such
+	 * service". */
 	if (!rc)
 		rc = start_services(r);
 	if (!rc)
