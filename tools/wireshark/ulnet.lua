@@ -4,9 +4,9 @@
 -- HELLO, messages, ping information), and the RPC of ulnet in LNet's PUTs.
 -- Manual: ulnet_wireshark(7); RPC on the wire: ulrpc_protocol(7).
 --
--- What begins a frame shows its byte order, by its magic. Only the length of
--- LNet's header is said elsewhere: by the HELLO of the connection. Without one
--- in the capture it is guessed, message by message.
+-- The magic number at the beginning of a frame shows its byte order. The size
+-- of LNet's header is negotiated in the HELLO of the connection; if the capture
+-- has no HELLO, it is guessed for each message.
 
 local lnet = Proto("ulnet", "LNet over TCP (ulnet)")
 local rpc = Proto("ulrpc", "ulnet RPC")
@@ -123,7 +123,7 @@ local tcp_stream = Field.new("tcp.stream")
 
 -- ---- numbers and NIDs ----
 
--- Numbers of a sender: @le, its byte order.
+-- Numbers in the byte order of their sender; @le: little-endian.
 local function u32(range, le)
 	return le and range:le_uint() or range:uint()
 end
@@ -150,8 +150,8 @@ local function addr_text(kind, addr)
 		bit.band(bit.rshift(addr, 8), 255), bit.band(addr, 255))
 end
 
--- 8 bytes: address, number of the net, type of the net; the other way round
--- from a sender of the other order.
+-- A NID of 8 bytes: address, number of the net, type of the net; in reverse
+-- from a big-endian sender.
 local function nid4_text(range, le)
 	local addr, number, kind
 
@@ -168,7 +168,7 @@ local function nid4_text(range, le)
 	return addr_text(kind, addr) .. "@" .. net_text(kind, number)
 end
 
--- 20 bytes, or 8 + nid_size of them; of one order everywhere.
+-- A large NID: 20 bytes, or only the nid_size + 8 in use; always big-endian.
 local function large_text(range)
 	local size, kind, number = range(0, 1):uint(), range(1, 1):uint(),
 		range(2, 2):uint()
@@ -189,9 +189,9 @@ end
 
 -- ---- the course of a capture ----
 
--- By TCP stream: has it headers with large NIDs?
+-- By TCP stream: do its headers have large NIDs?
 local large_streams = {}
--- By frame: column texts, for one packet has several frames.
+-- By packet: texts for the Info column, since a packet may have several frames.
 local column = {}
 
 function lnet.init()
@@ -229,8 +229,8 @@ end
 
 -- ---- how long a frame is ----
 
--- Each returns the size of the frame that begins at @buf, or nil and how many
--- bytes are needed to tell; 0: it is none.
+-- These functions return the size of the frame that begins at @buf, or nil and
+-- how many bytes they need to tell; 0: no frame begins there.
 local function request_size(buf, le)
 	if buf:len() < 8 then
 		return nil, 8
@@ -264,7 +264,7 @@ local function message_size(buf, le)
 	if u32(buf(0, 4), le) == NOOP then
 		return KSM_SIZE
 	end
-	-- As many bytes as tell the size of the header, and then of all.
+	-- Bytes that tell the size of the header, and then that of the frame.
 	if buf:len() < KSM_SIZE + 8 then
 		return nil, KSM_SIZE + 8
 	end
@@ -289,7 +289,7 @@ local sizes = {
 	[LNET] = message_size,
 }
 
--- What begins there: its magic, and the order of its sender.
+-- The magic number at the beginning of @buf, and the byte order.
 local function begins(buf)
 	local le, be = buf(0, 4):le_uint(), buf(0, 4):uint()
 
@@ -316,7 +316,7 @@ local function dissect_request(buf, tree, le)
 	say("Request " .. nid)
 end
 
--- Where the fields are: with small NIDs, and with large ones.
+-- The offsets of fields, with small NIDs and with large ones.
 local hello_small = { nid = 8, src = 8, dst = 16, rest = 24 }
 local hello_large = { nid = 20, src = 8, dst = 28, rest = 48 }
 
@@ -384,7 +384,7 @@ local function dissect_entry(buf, tree, first, le)
 	end
 end
 
--- False if it is none.
+-- False: this is not ping information.
 local function dissect_info(buf, tree)
 	if buf:len() < 16 then
 		return false
@@ -405,7 +405,7 @@ local function dissect_info(buf, tree)
 	add(t, f.info_nnis, buf(12, 4), le)
 	for i = 1, n do
 		if buf:len() - at < 16 then
-			break -- the rest was cut off: the sink was too short
+			break -- the sink was too short for the rest
 		end
 		dissect_entry(buf(at, 16), t, i == 1, le)
 		at = at + 16
@@ -592,7 +592,7 @@ local messages = {
 	},
 }
 
--- Compared with the enum Status there.
+-- The enum Status of rpc/wire/wire.proto; tests/tools/wireshark.sh compares.
 local statuses = {
 	[0] = "OK",
 	[1] = "FAILED",
@@ -714,7 +714,7 @@ local function add_varint(tree, key, kind, range, value, low)
 	end
 end
 
--- Numbers behind each other, in one field.
+-- A packed field of numbers.
 local function add_packed(tree, key, kind, buf)
 	local at = 0
 
@@ -748,7 +748,7 @@ local notes = {
 
 local dissect_message
 
--- One field that is known, of wire type 2.
+-- A field of wire type 2 whose type is known.
 local function add_length(tree, name, one, buf, depth)
 	local key = name .. "." .. one[1]
 
@@ -765,7 +765,8 @@ local function add_length(tree, name, one, buf, depth)
 	return true
 end
 
--- The size of the field's content, from @at on; nil: not well-formed.
+-- By wire type: the size of the content of a field, and of a length before it,
+-- at @at; nil: malformed.
 local wire_sizes = {
 	[0] = function(buf, at)
 		local _, size = varint(buf, at)
@@ -800,7 +801,7 @@ local function add_number(tree, name, one, range)
 	end
 end
 
--- What a field's content is, as the table says; others are skipped.
+-- Adds the content of a field by its type in the table; others are skipped.
 local function dissect_field(tree, name, number, wire, content, depth)
 	local one = messages[name][number]
 
@@ -816,7 +817,7 @@ local function dissect_field(tree, name, number, wire, content, depth)
 	return true
 end
 
--- False: not well-formed, which is marked where it was found.
+-- Adds the fields of a message. False: malformed, and marked where it is.
 local function dissect_fields(buf, tree, name, depth)
 	local at = 0
 
@@ -833,7 +834,7 @@ local function dissect_fields(buf, tree, name, depth)
 		end
 		local from = at + size + before
 
-		-- There are no ranges without bytes.
+		-- Wireshark has no empty ranges.
 		if len > 0 and not dissect_field(tree, name,
 				math.floor(tag / 8), wire, buf(from, len),
 				depth) then
@@ -844,7 +845,7 @@ local function dissect_fields(buf, tree, name, depth)
 	return true
 end
 
-local controls = {} -- those that are a message of their own
+local controls = {} -- the messages of RPC's control portal
 for _, one in pairs(messages.Control) do
 	controls[one[2]] = true
 end
@@ -891,7 +892,7 @@ local function crc32c(range)
 	return bit.bnot(crc) % 2 ^ 32
 end
 
--- @hdr_data: its 8 bytes. False: the PUT is none of RPC.
+-- @hdr_data: 8 bytes. False: the PUT is not one of RPC.
 local function dissect_rpc(hdr_data, payload, tree)
 	local crc, head = hdr_data(0, 4):le_uint(), hdr_data(4, 2):le_uint()
 	local kind = KINDS[hdr_data(6, 1):uint()]
@@ -919,7 +920,7 @@ end
 
 -- ---- messages of LNet ----
 
--- Fields of the union, from its beginning: { name, at, size }.
+-- Fields of the union in the message: { name, offset in the union, size }.
 local handle = { { "wmd_node", 0, 8 }, { "wmd_object", 8, 8 } }
 local unions = {
 	[ACK] = { { "match_bits", 16, 8 }, { "mlength", 24, 4 } },
@@ -1007,8 +1008,8 @@ local function unknown(buf, root)
 	say("?")
 end
 
--- The size of the frame that begins @buf. Or nil, and how many bytes there must
--- be first; nil and nil: it is none.
+-- The size of the frame that begins @buf. Or nil, and how many bytes are needed
+-- to tell; nil and nil: no frame begins there.
 local function frame_size(buf)
 	if buf:len() < 4 then
 		return nil, 4
