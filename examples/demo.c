@@ -36,7 +36,7 @@ static void check(int rc, const char *what)
 	exit(1);
 }
 
-/* ---- what each node sees ---- */
+/* ---- events ---- */
 
 static const char *name_of(const struct ulnet_event *ev)
 {
@@ -58,7 +58,7 @@ static void print_event(const struct ulnet_event *ev)
 	if (ev->unlinked)
 		printf(", memory is mine again");
 	printf("\n");
-	/* It ended before its memory descriptor was used up. */
+	/* The operation ended before its memory descriptor was used up. */
 	if (ev->terminal && !ev->unlinked)
 		LNetMDUnlink(ev->md);
 }
@@ -73,7 +73,7 @@ static struct ulnet_id bob(void)
 	return id;
 }
 
-/* Opens a piece of bob's memory to whoever knows its portal and match bits. */
+/* Opens memory of bob to any node that uses its portal and match bits. */
 static void open_memory(char *memory, uint32_t size, uint64_t bits,
 			unsigned int operations)
 {
@@ -95,7 +95,7 @@ static void open_memory(char *memory, uint32_t size, uint64_t bits,
 
 static struct ulnet_md_handle bind_memory(void *memory, uint32_t size)
 {
-	/* Two uses: the message goes out, the answer comes in. */
+	/* Two uses: the message, and its answer. */
 	struct ulnet_md umd = { .start = memory,
 				.length = size,
 				.threshold = 2,

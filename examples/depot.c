@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that is an LNet node: what a user of libulnet writes. It keeps one
- * document of 1 MiB, which others may GET, and replace with a PUT. Its nets
- * come by its socket: lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
- * On stdin it takes "put NID" (a fresh document to the depot there), "get NID"
- * and "quit"; it exits with 1 if any of it failed.
+ * A program with an LNet node. It keeps one document of 1 MiB, which other
+ * nodes may GET, and replace with a PUT. Its nets are added over its socket:
+ * lnetctl --socket a.sock net add --net tcp --if 127.0.0.1
+ * Its commands, on stdin, are "put NID", which sends a new document to the
+ * depot there, "get NID" and "quit". It exits with 1 if a command failed.
  */
 #include <endian.h>
 #include <err.h>
@@ -23,14 +23,13 @@
 
 struct depot {
 	struct lnet *node;
-	struct ulnet_eq_handle eq; /* events of what we do, for main() */
-	struct document *current;  /* of the node's thread */
+	struct ulnet_eq_handle eq; /* events of our commands, for main() */
+	struct document *current;  /* belongs to the node's thread */
 };
 
 struct document {
-	uint64_t
-		words[LNET_MTU / 8]; /* big endian; all follow from the first */
-	struct ulnet_md_handle md;   /* while it is lent to others */
+	uint64_t words[LNET_MTU / 8]; /* big-endian; a series from the first */
+	struct ulnet_md_handle md;    /* while others can reach it */
 	struct depot *depot;
 };
 
@@ -42,7 +41,7 @@ static bool verify(const struct document *doc, uint64_t seed)
 	return true;
 }
 
-/* A fresh one, unlike any before. */
+/* A document with random contents. */
 static struct document *document_new(struct depot *depot)
 {
 	struct document *doc = malloc(sizeof(*doc));
@@ -56,12 +55,13 @@ static struct document *document_new(struct depot *depot)
 	return doc;
 }
 
-/* ---- what others do: on the node's thread ---- */
+/* ---- operations of others: on the node's thread ---- */
 
 static void on_visit(const struct ulnet_event *ev);
 
-/* To whoever knows the bits, until there is an event with "unlinked" set. An
- * inbox takes one PUT; others wait for the next one, as the portal is lazy. */
+/* Opens the document to others, by @bits, until an event with "unlinked" set.
+ * An inbox takes one PUT; further ones wait for the next inbox, because the
+ * portal is lazy. */
 static int lend(struct document *doc, uint64_t bits)
 {
 	struct ulnet_id anybody = { LNET_NID_ANY, LNET_PID_ANY };
@@ -81,7 +81,7 @@ static int lend(struct document *doc, uint64_t bits)
 	return rc ? rc : LNetMDAttach(me, &md, LNET_UNLINK, &doc->md);
 }
 
-/* Takes the old one's place; who is reading that one may go on. */
+/* Replaces the current document; GETs of that one may go on. */
 static int publish(struct document *doc)
 {
 	struct document *old = doc->depot->current;
@@ -126,9 +126,10 @@ static int open_doors(void *depot)
 	return rc ? rc : lend(document_new(depot), INBOX);
 }
 
-/* ---- what we do: main()'s thread ---- */
+/* ---- our commands: main()'s thread ---- */
 
-/* PUTs @doc there, or fills it by a GET, and waits until it is ours again. */
+/* PUTs @doc, or fills it by a GET, and waits until LNet does not use it any
+ * more. */
 static int transfer(struct document *doc, bool put, struct ulnet_id to,
 		    struct ulnet_event *end)
 {

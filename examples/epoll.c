@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node in a program that has an event loop of its own: here, plain epoll. The
- * loop waits for what the program wants to hear of (stdin) and for lnet_fd(),
- * at most for lnet_next_timeout(), and gives the node its turns: lnet_poll().
- * The program has one thread.
+ * A node in a program that has an event loop of its own: here, epoll. The loop
+ * waits for the program's own descriptor, stdin, and for lnet_fd(), at most as
+ * long as lnet_next_timeout(), and then calls lnet_poll(). The program has one
+ * thread.
  *
- * It pings each NID that comes on stdin, a line each, and is a node that others
- * may ping: epoll 9988 127.0.0.1@tcp
+ * It reads NIDs from stdin, one in a line, and pings them. Others may ping it:
+ * epoll 9988 127.0.0.1@tcp
  */
 #include <err.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void watch(int ep, int fd, const char *what)
 		err(1, "%s", what);
 }
 
-/* What has come on stdin; false: no more will come. */
+/* Pings the NIDs that have come on stdin. False: stdin has ended. */
 static bool read_lines(struct lnet *node)
 {
 	static char text[4096];
@@ -102,7 +102,7 @@ static bool read_lines(struct lnet *node)
 	return len < sizeof(text) - 1;
 }
 
-/* For epoll_wait(), rounded up. */
+/* The timeout for epoll_wait(), rounded up. */
 static int timeout_ms(struct lnet *node)
 {
 	uint64_t us = lnet_next_timeout(node);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: client NID SERVER PORT COUNT
- * Adds 1 to an account, COUNT times, several calls at a time, whatever becomes
- * of the server meanwhile; then tells what became of the calls, and what the
- * account has. Fails unless each was executed once. */
+ * Adds 1 to an account, COUNT times, with several calls at a time, even if the
+ * server crashes meanwhile. Then prints how the calls ended, and how many were
+ * executed. Fails unless each call was executed once. */
 #include "node.h"
 
 #define ACCOUNT	 "demo"
 #define INFLIGHT 16
-#define PATIENCE 60000000 /* us for each call */
+#define DEADLINE 60000000 /* us for each call */
 
 static struct {
 	long ok, failed, unknown;
 	long attempts;
-} told;
+} calls;
 
-static void tell(const struct ulrpc_outcome *o)
+static void count(const struct ulrpc_outcome *o)
 {
-	told.attempts += o->attempts;
+	calls.attempts += o->attempts;
 	if (!o->status)
-		told.ok++;
+		calls.ok++;
 	else if (o->execution == ULRPC_EXECUTION_UNKNOWN)
-		told.unknown++;
+		calls.unknown++;
 	else
-		told.failed++;
+		calls.failed++;
 	if (o->status)
 		warnx("a call: %s, %s", ulrpc_cause_name(o->cause),
 		      ulrpc_execution_name(o->execution));
@@ -33,16 +33,16 @@ static void take_one(struct ulrpc_set *set)
 	struct ulrpc_result result;
 	Ledger__Balance *balance;
 
-	if (ulrpc_set_wait(set, 1, 2 * PATIENCE) < 1)
+	if (ulrpc_set_wait(set, 1, 2 * DEADLINE) < 1)
 		errx(1, "no call ends");
 	check(ulrpc_set_next(set, &result), "set");
 	check(ledger__ledger__add_result(&result, &balance), "reply");
-	tell(&result.outcome);
+	count(&result.outcome);
 	if (balance)
 		ledger__balance__free_unpacked(balance, NULL);
 }
 
-static void add_all(struct ulrpc *rpc, ProtobufCService *ledger, long count)
+static void add_all(struct ulrpc *rpc, ProtobufCService *ledger, long n)
 {
 	Ledger__Entry one = LEDGER__ENTRY__INIT;
 	struct ulrpc_set *set;
@@ -50,8 +50,8 @@ static void add_all(struct ulrpc *rpc, ProtobufCService *ledger, long count)
 	one.account = ACCOUNT;
 	one.amount = 1;
 	check(ulrpc_set_new(rpc, &set), "set");
-	for (long begun = 0, ended = 0; ended < count; ended++) {
-		for (; begun < count && begun - ended < INFLIGHT; begun++)
+	for (long begun = 0, ended = 0; ended < n; ended++) {
+		for (; begun < n && begun - ended < INFLIGHT; begun++)
 			check(ledger__ledger__add_set(set, ledger, &one, NULL,
 						      NULL),
 			      "call");
@@ -81,28 +81,28 @@ int main(int argc, char **argv)
 	ProtobufCService *ledger;
 	Ledger__Balance *before, *after;
 	struct ulrpc *rpc;
-	long count, added;
+	long n, added;
 
-	if (argc != 5 || (count = atol(argv[4])) < 1)
+	if (argc != 5 || (n = atol(argv[4])) < 1)
 		errx(2, "usage: client NID SERVER PORT COUNT");
 	check(lnet_nid_parse(argv[2], &server), argv[2]);
 	rpc = open_node(argv[1], argv[3], LNET_ACCEPT_NONE);
 	conf.service = ledger__ledger__descriptor.name;
 	check(ulrpc_client_open(rpc, &conf, &client), "client");
 	check(ulrpc_stub_new(client, &ledger__ledger__descriptor,
-			     ledger__ledger__options, PATIENCE, &ledger),
+			     ledger__ledger__options, DEADLINE, &ledger),
 	      "stub");
 	before = read_balance(ledger);
-	add_all(rpc, ledger, count);
+	add_all(rpc, ledger, n);
 	after = read_balance(ledger);
 	added = (long)(after->entries - before->entries);
 	printf("%ld calls: %ld ok, %ld failed, %ld unknown; %ld entries were "
 	       "added\n",
-	       count, told.ok, told.failed, told.unknown, added);
-	printf("%ld messages carried them\n", told.attempts);
+	       n, calls.ok, calls.failed, calls.unknown, added);
+	printf("%ld messages carried them\n", calls.attempts);
 	ledger__balance__free_unpacked(before, NULL);
 	ledger__balance__free_unpacked(after, NULL);
 	ulrpc_stub_free(ledger);
 	lnet_close(ulrpc_node(rpc)); /* and the client, and RPC */
-	return told.ok == count && added == count ? 0 : 1;
+	return calls.ok == n && added == n ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: server NID DIRECTORY PORT
- * Keeps accounts in DIRECTORY, and serves until it is killed: at any moment. */
+ * Serves accounts, which it keeps in DIRECTORY. It may be killed at any
+ * moment. */
 #include "node.h"
 #include "store.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define STORE_BYTES ((size_t)256 << 20)
-#define INCARNATION "incarnation" /* in records: no key is so short */
+#define INCARNATION "incarnation" /* a key of records, which are longer */
 
 static int error_of(int mdb)
 {
@@ -24,15 +24,15 @@ static MDB_val val(const void *bytes, size_t length)
 
 /* ---- records ---- */
 
-/* Before each record: the time after which it is not needed, in seconds, by the
- * clock on the wall; UINT64_MAX: it always is. */
+/* The value of a record begins with the time when it expires, in seconds of
+ * time(); UINT64_MAX: never. */
 static uint64_t expiry_in(uint64_t us)
 {
 	return us == ULRPC_NEVER ? UINT64_MAX
 				 : (uint64_t)time(NULL) + us / 1000000 + 1;
 }
 
-/* False: it is something else. */
+/* False: the value is not that of a record. */
 static bool expiry_of(const MDB_val *v, uint64_t *at)
 {
 	if (v->mv_size < sizeof(*at))
@@ -55,7 +55,7 @@ static int record_copy(const MDB_val *v, void **value_p, size_t *length_p)
 	return 0;
 }
 
-/* struct ulrpc_durable. */
+/* ulrpc_durable.lookup */
 static int lookup(void *arg, const void *key, void **value_p, size_t *length_p)
 {
 	struct store *store = arg;
@@ -88,7 +88,7 @@ int store_record(struct store *store, MDB_txn *txn,
 	return 0;
 }
 
-/* Those of clients that have gone. */
+/* Removes expired records. */
 static int records_expire(struct store *store, MDB_txn *txn)
 {
 	uint64_t at, now = expiry_in(0);
@@ -106,7 +106,7 @@ static int records_expire(struct store *store, MDB_txn *txn)
 	return rc == MDB_NOTFOUND ? 0 : error_of(rc);
 }
 
-/* That of the store, or, if it is new, a new one. */
+/* Reads the incarnation of the store; makes one if the store is new. */
 static int incarnation_get(struct store *store, MDB_txn *txn)
 {
 	uint8_t *id = store->durable.incarnation;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ledger's store: LMDB, in a directory. It has the accounts, and records of
- * the calls that changed them; both are written in one transaction, so a call
- * has had its effects if, and only if, its record is there.
+ * The ledger's store, in LMDB: the accounts, and records of the calls that
+ * changed them. Both are written in one transaction, so a call was executed if,
+ * and only if, there is its record.
  *
  * Threads: any; a transaction belongs to the thread that began it. Functions
  * return 0 or a negative errno.
@@ -24,19 +24,19 @@ struct balance {
 	uint64_t entries;
 };
 
-/* @dir exists, and is writable. Removes records that nobody will look for. */
+/* @dir exists, and is writable. Removes expired records. */
 int store_open(struct store *store, const char *dir);
 void store_close(struct store *store);
 
 int store_begin(struct store *store, MDB_txn **txn_p);
-/* Adds @amount to the account, which is made if need be. */
+/* Adds @amount to the account, and makes it if there is none. */
 int store_add(struct store *store, MDB_txn *txn, const char *account,
 	      int64_t amount, struct balance *balance);
-/* What the reply will be. */
+/* Writes the record of a call, which has its reply. */
 int store_record(struct store *store, MDB_txn *txn,
 		 const struct ulrpc_record *record);
-/* @rc 0: commits; else it has failed, and nothing is changed. Returns @rc, or
- * why it could not be committed. */
+/* Commits if @rc is 0, else changes nothing. Returns @rc, or the error of the
+ * commit. */
 int store_end(MDB_txn *txn, int rc);
 
 /* An account that nobody added to is all 0. */
