@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the parts of ./demo that are shell scripts share: for sourcing, with the
-# build (tools/ and examples/ in it) as argument. Goes to a directory of its own,
-# which is removed at the end with the processes of $pids and of *.pid in it.
+# Functions for the parts of ./demo. To be sourced, with the build (tools/ and
+# examples/ in it) as argument. Changes to a temporary directory, which is removed
+# at the end, when the processes in $pids and *.pid are killed.
 
 set -uo pipefail
 PATH=$(cd "${1:-.}" && pwd)/tools/bin:$(cd "${1:-.}" && pwd)/examples:$PATH
@@ -42,8 +42,8 @@ show() { # COMMAND...
 	echo
 }
 
-# run STATUS LINES COMMAND...: shows it, and the first LINES of its output, all
-# of which is left in the file "output".
+# run STATUS LINES COMMAND...: prints the command, and the first LINES of its
+# output, which is kept in the file "output".
 run() {
 	local status=0 expected=$1 lines=$2 more
 
@@ -59,20 +59,20 @@ run() {
 	}
 }
 
-# The last command's output has a line that matches the pattern (ERE).
+# Fails unless the last command's output has a line that matches the ERE.
 has() {
 	grep -qE -- "$1" output || die "the output has no $1"
 }
 
 # ---- what is left ----
 
-# Gone, or a zombie that is not ours.
+# Has the process ended? A zombie that is not our child has.
 gone() { # PID
 	[ ! -e "/proc/$1/stat" ] ||
 		[[ $(cat "/proc/$1/stat" 2>/dev/null) =~ \)\ Z|^$ ]]
 }
 
-# TCP sockets of this port; with LISTEN only those that listen.
+# Prints the TCP sockets of $port; with LISTEN only those that listen.
 sockets() { # [LISTEN]
 	awk -v port="$(printf '%04X' "$port")" -v state="${1:+0A}" '
 		{ split($2, a, ":") }
@@ -80,7 +80,7 @@ sockets() { # [LISTEN]
 	' /proc/net/tcp /proc/net/tcp6
 }
 
-# One that nobody uses, below those that the system gives out by itself.
+# Sets port to a free one, below those that the system assigns by itself.
 free_port() {
 	local tries
 

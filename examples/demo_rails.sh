@@ -7,8 +7,8 @@
 # with a reason.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# await WHAT COMMAND...: until it succeeds, within a minute
-await() {
+# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
+wait_until() {
 	local tries
 
 	for ((tries = 0; tries < 600; tries++)); do
@@ -22,8 +22,8 @@ lines() {
 	wc -l <"$1"
 }
 
-# lines_from N LINES PATTERN: of the client's lines after the first N, up to one that
-# fits, and is not before the LINESth; fails if none does.
+# lines_from N LINES PATTERN: prints the client's lines after the first N, at least
+# LINES, up to one that matches. Fails if none does.
 lines_from() {
 	tail -n +$(($1 + 1)) live | awk -v lines="$2" -v pattern="$3" '
 		{ print "  " $0 }
@@ -35,17 +35,17 @@ seen() {
 	lines_from "$@" >shown
 }
 
-# watch LINES PATTERN: the next lines of the client, as it says them
+# watch LINES PATTERN: prints the next lines of the client as they come
 watch() {
-	await "no live line has $2" seen "$(lines live)" "$@"
+	wait_until "no live line has $2" seen "$(lines live)" "$@"
 	cat shown
 }
 
 both='rails [1-9][0-9]*% [1-9][0-9]*%'
 one='rails (100% 0%|0% 100%)'
 
-# The server has sent more than pings and the like over its rail tcp1, which counts
-# from 0 when it is added.
+# Has the server sent more than pings over its rail tcp1? The counts of a rail begin
+# with 0 when it is added.
 rail_is_used() {
 	[ "$(lnetctl --socket server.sock net show --net tcp1 -v |
 		sed -n 's/^ *send_count: //p')" -gt 1000 ]
@@ -60,7 +60,7 @@ show rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
 rpcserve --net "tcp(127.0.0.2)" --net "tcp1(127.0.1.2)" --port "$port" \
 	--socket server.sock >ready 2>&1 </dev/null &
 pids[server]=$!
-await "rpcserve is not ready" grep -q ready: ready
+wait_until "rpcserve is not ready" grep -q ready: ready
 
 say "A client that knows one address of the server. It asks the server for the other
 one, and uses both."
@@ -71,7 +71,7 @@ call=(rpcping --net "tcp(127.0.0.1)" --net "tcp1(127.0.1.1)" --port "$port"
 show "${call[@]}"
 "${call[@]}" >result 2>live </dev/null &
 pids[client]=$!
-await "no rail tcp1" rail_is_used
+wait_until "no rail tcp1" rail_is_used
 watch 4 "$both"
 run 0 10 lnetctl --socket client.sock peer show
 has "127.0.1.2@tcp1"
@@ -82,7 +82,7 @@ watch 4 "$one"
 
 say "It is given back, and used again."
 run 0 5 lnetctl --socket server.sock net add --net tcp1 --if 127.0.1.2
-await "the rail is not used again" rail_is_used
+wait_until "the rail is not used again" rail_is_used
 watch 4 "$both"
 
 say "No call was lost."

@@ -7,8 +7,8 @@
 # with a reason.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# await WHAT COMMAND...: until it succeeds, within a minute
-await() {
+# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute
+wait_until() {
 	local tries
 
 	for ((tries = 0; tries < 600; tries++)); do
@@ -18,13 +18,13 @@ await() {
 	die "$1"
 }
 
-# Until the client has said three more lines, of which the last is of calls that
-# were answered.
+# Waits for three more lines of the client, of which the last one says that calls were
+# answered.
 watch() {
 	local from
 
 	from=$(wc -l <live)
-	await "no calls are answered" answered "$from"
+	wait_until "no calls are answered" answered "$from"
 	tail -n +$((from + 1)) live | head -3 | sed 's/^/  /'
 }
 
@@ -37,11 +37,11 @@ router() { # NAME NETWORKS
 	lnetd --foreground --net "$2" --port "$port" --accept all \
 		--socket "$1.sock" >"$1.log" 2>&1 </dev/null &
 	pids[$1]=$!
-	await "$1 is not ready" grep -q ready: "$1.log"
+	wait_until "$1 is not ready" grep -q ready: "$1.log"
 	run 0 10 lnetctl --socket "$1.sock" set routing 1
 }
 
-# What each has passed on.
+# How much each router has forwarded.
 routed() {
 	lnetctl --socket "$1.sock" stats show | sed -n 's/^ *route_count: //p'
 }
@@ -75,7 +75,7 @@ show rpcserve --config server.conf --port "$port" --socket server.sock
 rpcserve --config server.conf --port "$port" --accept all \
 	--socket server.sock >ready 2>&1 </dev/null &
 pids[server]=$!
-await "rpcserve is not ready" grep -q ready: ready
+wait_until "rpcserve is not ready" grep -q ready: ready
 
 say "A client on tcp1. Its calls take turns at the routers."
 file tcp1 127.0.1.9 tcp2 127.0.1.1 127.0.1.2 >client.conf
@@ -85,8 +85,8 @@ call=(rpcping --config client.conf --port "$port" --socket client.sock --time 1h
 show "${call[@]}"
 "${call[@]}" >result 2>live </dev/null &
 pids[client]=$!
-await "router one passes nothing on" passes_on one 1000
-await "router two passes nothing on" passes_on two 1000
+wait_until "router one passes nothing on" passes_on one 1000
+wait_until "router two passes nothing on" passes_on two 1000
 watch
 run 0 10 lnetctl --socket client.sock route show --verbose
 has "gateway: 127.0.1.1@tcp1"
@@ -108,7 +108,7 @@ watch
 
 say "It comes back, and is used again."
 router one 'tcp1(127.0.1.1),tcp2(127.0.2.1)'
-await "router one is not used again" passes_on one 1000
+wait_until "router one is not used again" passes_on one 1000
 watch
 
 say "No call was lost."

@@ -7,7 +7,7 @@
 # Nothing is left behind, and anything unexpected ends it with a reason.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# ready NAME PATTERN: the line that a server says, within a minute.
+# ready NAME PATTERN: waits until the server has printed such a line, at most a minute.
 ready() {
 	local tries
 
@@ -20,7 +20,7 @@ ready() {
 	grep -qE "$2" "$1.said" || die "$1 is not ready"
 }
 
-# live COMMAND...: shows it, and what it prints while it runs. Its results are in
+# live COMMAND...: prints the command, and its output while it runs, which is kept in
 # the file "output".
 live() {
 	show "$@"
@@ -28,7 +28,7 @@ live() {
 	sed 's/^/  /' output
 }
 
-# end NAME: must have ended well.
+# end NAME: fails unless the process ends with status 0.
 end() {
 	wait "${pids[$1]}" || die "$1: exit status $?"
 	ended+=("${pids[$1]}")

@@ -7,7 +7,7 @@
 # Nothing is left behind, and anything unexpected ends it with a reason.
 . "$(dirname "${BASH_SOURCE[0]}")/demo_lib.sh" || exit
 
-# ready NAME PATTERN: the line that a server says, within a minute.
+# ready NAME PATTERN: waits until the server has printed such a line, at most a minute.
 ready() {
 	local tries
 
@@ -26,7 +26,7 @@ serve() {
 
 	shift
 	show "$@"
-	# Of those that end with Enter, nobody presses it.
+	# Servers that end with Enter get none.
 	"$@" <"$dir/never" >"$name.said" 2>&1 &
 	pids[$name]=$!
 	ready "$name" "ready[:;]"
