@@ -75,7 +75,7 @@ const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag)
 		return get_bytes(p, end, &skipped);
 	case WT_FIXED32:
 		return get_fixed32(p, end, &u);
-	default: /* groups, which proto3 does not have; types that do not exist */
+	default: /* groups, which proto3 lacks, or no wire type */
 		return NULL;
 	}
 }

@@ -195,7 +195,7 @@ static void on_bulk(struct lst_md *md)
 {
 	struct lst_call *call = LST_OF(md, struct lst_call, bulk);
 
-	/* Bulk that was canceled because the reply has an error is no failure. */
+	/* Bulk that was canceled because of an error reply has not failed. */
 	if (!md->status)
 		call->moved = md->length;
 	else if (call->reply.busy || !call->msg.status)

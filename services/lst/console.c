@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A console that asks nodes in real time. It has an object of its own, so that a
- * program may link other functions in its place, for other time. */
+/* A console that asks nodes in real time. Its functions have an object of their
+ * own, so that a program with another clock can link others instead. */
 #include "call.h"
 
 #define POLL_US UINT64_C(100000)

@@ -61,7 +61,7 @@ struct origin {
 	 * the call is due, ns. */
 	uint64_t remaining, due;
 	uint64_t
-		unknown_for; /* us, if there is no export: export_unknown_for() */
+		unknown_for; /* us, without an export: export_unknown_for() */
 	uint32_t epoch;
 	uint32_t refs;	     /* requests, and the message while it is read */
 	uint32_t unanswered; /* calls to be answered to this address */
