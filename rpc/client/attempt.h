@@ -4,7 +4,6 @@
  * an answer that ends its call.
  *
  * The answer to an attempt, or an extension by the server, is awaited for T
- * (rpc/client/timeout.h) and a round trip. The server is asked what became of
  * the call when that time has passed, when LNet does not know what became of
  * the message, or when a connection was lost (the import's, or the LND's). A
  * call that the server does not know is sent again, with the same number and
@@ -19,7 +18,6 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
-#include "rpc/client/timeout.h"
 
 /* T, ns, of an attempt that begins at @now, ns: doubles with each retry. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);

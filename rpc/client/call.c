@@ -76,11 +76,9 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
-/* bulk_late.fn: adds bytes to the statistics that were moved after the end of
- * the call. LNet reports data that goes out only when the network has taken
- * it. */
-static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
-		    uint64_t out)
+/* bulk_late.fn: adds bytes that were moved to the statistics. */
+static void bulk_count(struct shard *s, const struct bulk_late *late,
+		       uint64_t in, uint64_t out)
 {
 	struct import *imp = import_find(s, late->import);
 	const struct call_report report = {
@@ -95,23 +93,28 @@ static void on_late(struct shard *s, const struct bulk_late *late, uint64_t in,
 	stat_call_late(&report);
 }
 
-static bool bulks_release(struct ulrpc_call *call)
+/* Releases the bulks, and counts what was moved. What is moved later, or known
+ * only later to have been (LNet reports data that goes out when the network has
+ * taken it), is counted then. True: all bulks are idle. */
+static out_of_line bool bulks_release(struct ulrpc_call *call)
 {
-	const struct ulrpc_client *c = call->client;
+	const struct bulk_late late = {
+		.fn = bulk_count,
+		.stats = call->client->stats,
+		.import = call->client->imp->handle,
+		.method = call->method,
+	};
+	uint64_t in = 0, out = 0;
 	bool idle = true;
 
 	for (unsigned int i = 0; i < call->nbulks; i++) {
+		bulk_bytes(call->bulks[i], &in, &out);
 		if (!bulk_idle(call->bulks[i]))
-			bulk_on_late(call->bulks[i],
-				     &(struct bulk_late){
-					     .fn = on_late,
-					     .stats = c->stats,
-					     .import = c->imp->handle,
-					     .method = call->method,
-				     });
+			bulk_on_late(call->bulks[i], &late);
 		if (!bulk_release(call->bulks[i]))
 			idle = false;
 	}
+	bulk_count(call->shard, &late, in, out);
 	return idle;
 }
 
@@ -222,21 +225,6 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	batch_forget_all(call);
 }
 
-static out_of_line void bulks_record(const struct ulrpc_call *call)
-{
-	struct call_report report = {
-		.shard = call->shard,
-		.stats = call->client->stats,
-		.peer = &call->client->imp->stats,
-		.method = call->method,
-	};
-
-	for (unsigned int i = 0; i < call->nbulks; i++)
-		bulk_bytes(call->bulks[i], &report.bulk_received,
-			   &report.bulk_sent);
-	stat_call_late(&report);
-}
-
 static in_line void call_record(const struct ulrpc_call *call,
 				const struct ulrpc_outcome *o, size_t received)
 {
@@ -251,8 +239,6 @@ static in_line void call_record(const struct ulrpc_call *call,
 	};
 
 	run_call_end(&report);
-	if (unlikely(call->nbulks))
-		bulks_record(call);
 }
 
 /* Calls the callback, which may do anything. */

@@ -14,9 +14,10 @@
 
 #include "rpc/client/call.h"
 #include "rpc/client/import.h"
-#include "rpc/client/timeout.h"
 #include "rpc/rpc.h"
 
+struct run;
+struct stat_shard;
 struct wire_opened;
 
 /* ---- the window: how many calls may be in flight ---- */
@@ -84,6 +85,50 @@ static inline void window_served(struct window *w, uint32_t n)
 	}
 	w->left -= MIN(n, w->left);
 }
+
+/* ---- T: how long the server has for an attempt ---- */
+
+/*
+ * T is computed from an estimate of the method: what its calls to this server
+ * took lately (rpc/estimate.h), or, if there were none, what the server
+ * advertises:
+ *
+ *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
+ *	grace = max(20 ms, 4 * the deviation of round trips)
+ *
+ * but at most half of the time that the call has left, so that there is time to
+ * ask what became of the attempt, and for another one. Without an estimate T is
+ * a second.
+ *
+ * Samples are the queue and service times of first attempts, as the server
+ * reports them; the rest of their total time is the round trip. They are taken
+ * from runs of calls (rpc/run.h), at no cost to a call.
+ */
+struct timeouts {
+	struct list methods; /* method_timeout.link; the last one used first */
+	uint64_t advertised; /* ns: what the server says; 0: nothing */
+	uint64_t folded;     /* ns: until when runs need not be asked for */
+};
+
+/* The server says that a call may take @us; 0: it says nothing. */
+static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
+{
+	if (us)
+		t->advertised = rpc_ns(us);
+}
+
+/* ns that a call of @method may take at the server; 0: not known. */
+uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
+/* T, ns, for an attempt that begins now, of a call that has @remaining ns
+ * left. */
+uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
+			uint64_t remaining);
+/* The server is another one than before: forgets all estimates. */
+void client_forget_times(struct ulrpc_client *c);
+/* Adds the estimates of the methods of @c to @sum. -ENOMEM. */
+int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
+/* runs.learn, of calls: takes samples from @run. */
+void timeouts_learn(struct shard *s, const struct run *run);
 
 /* ---- the client ---- */
 

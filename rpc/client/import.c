@@ -11,7 +11,6 @@
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
-#include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
 /* A Connect that is not answered is repeated after this time. */
@@ -31,6 +30,8 @@
 #define PROBE_INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define PROBE_INTERVAL_MAX NSEC_PER_SEC
 #define KEEPALIVE_MIN	   (10 * NSEC_PER_MSEC)
+/* The least round trip that is assumed before the first sample. */
+#define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
 /* So long after the last message, a keepalive says which calls have ended. */
 #define ACK_SOON (500 * NSEC_PER_MSEC)
 /* Once in so many keepalive intervals even a server that is heard from all the
@@ -357,6 +358,22 @@ static void import_joined(struct import *imp, const struct wire_connected *m)
 		import_each_client(imp, client_on_joined);
 }
 
+/* ---- round trips ---- */
+
+uint64_t import_rtt(const struct import *imp)
+{
+	uint64_t rtt = mean_upto(&imp->rtt, 4);
+
+	return rtt ? rtt : MAX(imp->connect_time, RTT_UNKNOWN);
+}
+
+uint64_t import_rtt_us(const struct import *imp)
+{
+	uint64_t rtt = mean_upto(&imp->rtt, 4);
+
+	return (rtt ? rtt : imp->connect_time) / NSEC_PER_USEC;
+}
+
 /* ---- is it there? ---- */
 
 /* ns between probes: at least a round trip, at most PROBE_INTERVAL_MAX. */
@@ -603,12 +620,6 @@ static void import_on_timer(struct ulnet_timer *timer)
 
 /* ---- what the server says ---- */
 
-static void forget_times(struct ulrpc_client *c)
-{
-	run_fold(c->shard, STAT_CALLS);
-	timeouts_forget(&c->timeouts);
-}
-
 static void connected(struct import *imp, const struct wire_connected *m)
 {
 	uint64_t now = shard_now(imp->shard);
@@ -626,7 +637,7 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	if (restarted) {
 		stat_count(imp->shard, RPC_STAT_servers_restarted);
 		imp->backoff = 0;
-		import_each_client(imp, forget_times);
+		import_each_client(imp, client_forget_times);
 	}
 	imp->knows_server = true;
 	imports_renew_nid(imp);
@@ -756,7 +767,7 @@ static bool import_has_nid(const struct import *imp,
 
 /* The import that @m is for; NULL: there is none, or its server has not sent
  * it. */
-static struct import *sender(struct shard *s, const struct ulnet_event *ev,
+static struct import *control_import(struct shard *s, const struct ulnet_event *ev,
 			     const struct wire_control *m)
 {
 	struct import *imp = import_find(s, wire_control_client(m));
@@ -801,7 +812,7 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 {
 	struct import *imp;
 
-	if (import_control_cpt(m) == UINT_MAX || !(imp = sender(s, ev, m)))
+	if (import_control_cpt(m) == UINT_MAX || !(imp = control_import(s, ev, m)))
 		return;
 	switch (m->kind) {
 	case WIRE_CONNECTED:

@@ -92,19 +92,17 @@ struct import {
 	bool ack_due; /* the timer soon compares that with import_acked() */
 	struct retry_budget budget;
 	uint64_t connect_time; /* ns: what it took to connect */
-	struct mean rtt;       /* of first attempts, without their time at the
-				* server */
-	struct mean fetched;   /* time of successful GETs of long replies */
+	struct mean rtt;     /* of first attempts, without the server's time */
+	struct mean fetched; /* time of successful GETs of long replies */
 	uint64_t used;	     /* ns: when the last call ended or began */
 	uint64_t sequence;   /* of keepalives */
 	unsigned int probes; /* in a row without an answer */
-	struct ulnet_nid probe_local,
-		probe_target;	    /* the last probe's rail; ANY:
-						     * not known */
-	struct ulnet_nid probe_hop; /* its next hop: a gateway, or the target */
-	uint64_t detect_within;	    /* ns: the least of import_asked(); or 0 */
-	uint64_t probed;	    /* ns: when the last probe was sent, or the
-				 * connection was made */
+	/* The rail of the last probe (ANY: not known), and its next hop, which
+	 * is a gateway or the target. */
+	struct ulnet_nid probe_local, probe_target, probe_hop;
+	uint64_t detect_within; /* ns: the least of import_asked(); or 0 */
+	uint64_t probed; /* ns: the last probe was sent, or the connection was
+			  * made */
 
 	/* Adaptive back-off: attempts and queries have 2^backoff times their
 	 * usual time. Grows when a query is not answered in time, but not
@@ -204,6 +202,11 @@ static inline bool import_is_ready(const struct import *imp)
 /* A sign of life of the server: connects soon if the import waits for one. Only
  * arms a timer. */
 void import_on_sign(struct import *imp);
+/* ns that nearly all round trips take, without the time at the server. Before
+ * the first sample: what it took to connect, but at least 100 ms. */
+uint64_t import_rtt(const struct import *imp);
+/* The same in us, as the server is told: without the 100 ms. */
+uint64_t import_rtt_us(const struct import *imp);
 /* Jitter against a thundering herd: the range, ns, of the pauses of clients
  * that the server has lost at the same moment; 0 if it has few. */
 uint64_t import_jitter(const struct import *imp);

@@ -14,7 +14,6 @@
 #include "rpc/client/fetch.h"
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
-#include "rpc/client/timeout.h"
 #include "rpc/control.h"
 #include "rpc/ends.h"
 #include "rpc/run.h"
@@ -181,7 +180,7 @@ static int name_list(struct import_names *names, struct import_name *name,
 }
 
 /* Computes the id of @imp, which has a handle. -ENOMEM. */
-static int name_give(struct import *imp)
+static int name_assign(struct import *imp)
 {
 	const struct ulrpc *rpc = imp->shard->rpc;
 	uint64_t target;
@@ -301,7 +300,7 @@ int import_attach(struct import *fresh, struct import **imp_p)
 	if (rc)
 		return rc;
 	fresh->handle = shard_handle(fresh->shard, fresh->id);
-	rc = name_give(fresh);
+	rc = name_assign(fresh);
 	if (rc) {
 		tables_del(x, fresh);
 		return rc;
@@ -370,7 +369,7 @@ static void imports_cancel(struct ulnet_work *w)
 	struct shard *s = x->shard;
 	struct import *imp;
 
-	x->telling = false;
+	x->cancel_given = false;
 	while ((imp = list_pop(&x->canceling, struct import, cancels.link)))
 		cancels_send(imp);
 	shard_release(s);
@@ -395,9 +394,9 @@ void cancel_call(const struct ulrpc_call *call)
 	if (!list_empty(&c->link))
 		return;
 	list_add_tail(&x->canceling, &c->link);
-	if (x->telling)
+	if (x->cancel_given)
 		return;
-	x->telling = true;
+	x->cancel_given = true;
 	shard_hold(imp->shard);
 	shard_defer(imp->shard, &x->cancel_work);
 }

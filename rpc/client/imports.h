@@ -73,7 +73,7 @@ struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
 	struct ulnet_work cancel_work;
-	bool telling; /* cancel_work has been given */
+	bool cancel_given; /* cancel_work has been given */
 	struct id_table handles;
 	struct hash by_nids; /* import.hash */
 	/* Where a new import begins to number its calls: above the numbers of

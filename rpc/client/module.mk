@@ -10,4 +10,3 @@ libulrpccore_a_SOURCES += %D%/reply_buf.c
 libulrpccore_a_SOURCES += %D%/results.c
 libulrpccore_a_SOURCES += %D%/retry.c %D%/retry.h
 libulrpccore_a_SOURCES += %D%/slots.c %D%/slots.h
-libulrpccore_a_SOURCES += %D%/timeout.c %D%/timeout.h

@@ -4,7 +4,6 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
-#include "rpc/client/timeout.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/serve_rig.h"
 

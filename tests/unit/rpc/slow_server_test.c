@@ -6,7 +6,6 @@
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
-#include "rpc/client/timeout.h"
 #include "tests/unit/rpc/serve_rig.h"
 
 #define CALLS	60

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* T of attempts, from what the server advertises, and from replies. */
-#include "rpc/client/timeout.h"
+#include "rpc/client/client.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/client/call_rig.h"
 

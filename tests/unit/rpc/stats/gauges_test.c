@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What statistics show that is not counted: estimates, round trips, windows. */
 #include "rpc/client/client.h"
-#include "rpc/client/timeout.h"
 #include "rpc/stats/stats.h"
 #include "tests/unit/rpc/server/request_rig.h"
 
