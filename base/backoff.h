@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The law of pauses between attempts, for all that is tried again: connections,
- * calls, replies, bulk data, questions. Attempt 0 is the first one; retry n
- * follows the n-th failure in a row, after a pause of M + X(n):
+ * The pauses between attempts, for everything that is retried: connections,
+ * calls, replies, bulk data, queries. Attempt 0 is the first; retry n follows
+ * the n-th failure in a row, after a pause of M + X(n):
  *
  *	full	X(n) = U{0 .. win(n)}		win(n) = min(C, b 2^(n-1))
  *	equal	X(n) = win(n) / 2 + U{0 .. win(n) / 2}
  *	mad	X(1) = 0, X(n) = win(n - 1) - U{0 .. min(b, win(n - 1))}
  *	none	X(n) = 0
  *
- * with the base b, the cap C, and the least wait M, which is what a peer asked
- * for, or 0. U{0 .. w} is uniform, and includes both ends. So parties that
- * failed at the same moment spread themselves over a range that doubles with
- * each failure, and the cap is the longest that anybody waits beyond M once an
- * attempt would succeed.
+ * with base b, cap C, and minimum wait M (what a peer asked for, or 0).
+ * U{0 .. w} is uniform and includes both ends. So parties that failed at the
+ * same moment spread over a range that doubles with each failure, and the cap
+ * bounds how long anybody waits beyond M once an attempt would succeed.
  *
- * "mad" is the law that management datagrams of InfiniBand are repeated by: who
- * gives its time-out as M waits for at least that, then for a range of constant
- * width at the end of a time that doubles. It spreads the first retries not at
- * all.
+ * "mad" is how InfiniBand repeats management datagrams: the sender passes its
+ * time-out as M, and the range in which it retries has constant width, at the
+ * end of a time that doubles. First retries are not spread at all.
  *
- * There are no retries beyond a law's max, at or after the end of the time that
- * all attempts have together, nor at a time when the answer would come too
- * late: waiting for what is certain to fail helps nobody.
+ * A retry is refused when the maximum is reached, when it would start at or
+ * after the end of the time that all attempts have together, or when its answer
+ * would come after that end.
  *
- * Times are ns of one monotonic clock. Whoever uses this brings 64 random bits.
+ * Times are ns of one monotonic clock. The caller supplies the randomness.
  */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H
@@ -48,14 +46,14 @@ struct backoff_law {
 	uint64_t base, cap; /* b, which is not 0, and C */
 };
 
-/* X(n), of the retry @n: 0 for @n = 0. @random: 64 random bits. */
+/* X(n) of retry @n: 0 for @n = 0. @random: 64 random bits. */
 uint64_t backoff_pause(const struct backoff_law *law, uint32_t n,
 		       uint64_t random);
 
-/* Attempts of one thing. */
+/* The attempts at one thing. */
 struct backoff {
 	uint32_t n;	/* retries that backoff_next() has allowed in a row */
-	uint64_t until; /* the end of the time of all attempts; TIME_NEVER */
+	uint64_t until; /* when the time of all attempts ends; TIME_NEVER */
 };
 
 static inline void backoff_begin(struct backoff *b, uint64_t until)
@@ -64,29 +62,29 @@ static inline void backoff_begin(struct backoff *b, uint64_t until)
 	b->until = until;
 }
 
-/* An attempt has failed. */
+/* A failed attempt. */
 struct backoff_failure {
 	uint64_t now;
 	uint64_t least;	 /* M */
-	uint64_t answer; /* how long the answer to a retry will take at least */
+	uint64_t answer; /* how long the answer to a retry takes at least */
 	uint64_t random; /* 64 bits */
 };
 
 enum backoff_verdict {
 	BACKOFF_RETRY,
-	BACKOFF_ENOUGH,	 /* there have been as many retries as may be */
+	BACKOFF_ENOUGH,	 /* the maximum number of retries is reached */
 	BACKOFF_TOO_LATE /* the next one would end after b->until */
 };
 
-/* BACKOFF_RETRY: one more is counted, and due at *@at_p; that is left alone
- * otherwise. */
+/* BACKOFF_RETRY: counts one more retry, and stores when it is due in *@at_p.
+ * Otherwise *@at_p is untouched. */
 enum backoff_verdict backoff_next(struct backoff *b,
 				  const struct backoff_law *law,
 				  const struct backoff_failure *f,
 				  uint64_t *at_p);
 
-/* The time that all attempts together have under "mad", if each has @timeout
- * and the caller has not given a time for all of them. */
+/* The time that all attempts have together under "mad", when each one has
+ * @timeout and the caller has set no other limit. */
 uint64_t backoff_mad_total(const struct backoff_law *law, uint64_t timeout);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bounds-checked readers and writers: the only way from bytes to structures and
- * back. An access past the end sets "bad" and yields 0 (or writes nothing), and
- * so does every one after it: check once, at the end.
+ * Bounds-checked readers and writers for what is on the wire. An access past
+ * the end sets "bad" and yields 0 (or writes nothing), and so does every later
+ * one: callers check once, at the end.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -42,7 +42,7 @@ static inline size_t reader_left(const struct reader *r)
 	return (size_t)(r->end - r->p);
 }
 
-/* Steps over @len bytes and returns where they begin, or NULL. */
+/* Skips @len bytes and returns where they begin, or NULL. */
 static inline const uint8_t *read_skip(struct reader *r, size_t len)
 {
 	const uint8_t *p = r->p;
@@ -81,7 +81,8 @@ static inline uint64_t read_le64(struct reader *r)
 	return le64toh(v);
 }
 
-/* Loads from bytes whose presence was checked before (read_skip()). */
+/* Loads and stores whose bounds were checked before, by read_skip() or
+ * write_skip(). */
 static inline uint32_t load_le32(const uint8_t *p)
 {
 	uint32_t v;
@@ -98,7 +99,6 @@ static inline uint64_t load_le64(const uint8_t *p)
 	return le64toh(v);
 }
 
-/* Stores to bytes whose presence was checked before. */
 static inline void store_le32(uint8_t *p, uint32_t v)
 {
 	v = htole32(v);
@@ -119,7 +119,8 @@ static inline uint8_t read_u8(struct reader *r)
 	return v;
 }
 
-/* In the sender's own byte order: @swap says that it is not ours. */
+/* Numbers in the sender's byte order: @swap says that it is not this
+ * machine's. */
 static inline uint16_t read_u16(struct reader *r, bool swap)
 {
 	uint16_t v;

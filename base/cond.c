@@ -58,8 +58,8 @@ int cond_wait_or_end(struct cond *c, pthread_mutex_t *lock, uint64_t until)
 	return cond_wait_for(c, lock, until, true);
 }
 
-/* Threads that run side by side have no guests among them, so that nobody
- * changes that list. */
+/* Reading "guests" is no race: it changes only in simulations, where one thread
+ * runs at a time. */
 void cond_signal(struct cond *c)
 {
 	if (unlikely(!list_empty(&c->guests)))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Condition variables, with times of CLOCK_MONOTONIC, as all times here are; or
- * of the virtual clock, for threads in lockstep (lockstep.h), which wait here
- * like any others.
+ * Condition variables whose times are of CLOCK_MONOTONIC or, for the threads of
+ * a simulation (lockstep.h), of the virtual clock.
  */
 #ifndef BASE_COND_H
 #define BASE_COND_H
@@ -13,21 +12,22 @@
 
 struct cond {
 	pthread_cond_t cond;
-	struct list guests; /* threads in lockstep that wait */
+	struct list guests; /* threads in lockstep that wait here */
 };
 
 /* 0 or -errno. */
 int cond_init(struct cond *c) must_check;
-/* Nobody waits. */
+/* Nobody may be waiting. */
 void cond_destroy(struct cond *c);
 
-/* As pthread_cond_wait(): @lock is held, and may return for no reason. @until:
+/* As pthread_cond_timedwait(): @lock is held; spurious wake-ups happen. @until:
  * ns, or TIME_NEVER. 0, -ETIMEDOUT. */
 int cond_wait(struct cond *c, pthread_mutex_t *lock, uint64_t until);
-/* The same, but -ECANCELED for a thread in lockstep that is to end. */
+/* The same, but returns -ECANCELED once lockstep_end() was called for this
+ * thread. */
 int cond_wait_or_end(struct cond *c, pthread_mutex_t *lock, uint64_t until);
 
-/* Any thread; with the lock held, or not. */
+/* Any thread, with or without the lock. */
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);
 

@@ -16,7 +16,7 @@ struct cpus {
 	bool has[CPUS_MAX];
 };
 
-/* A number, at *@p, which is moved behind it. */
+/* Reads a number at *@p, and moves *@p behind it. */
 static bool cpus_number(const char **p, unsigned long *number)
 {
 	char *end;
@@ -64,7 +64,7 @@ bool cpus_list_has(const char *outer, const char *inner, unsigned int n)
 	return ours.n >= n;
 }
 
-/* What stands behind @name in a line of the file; NULL: the first line. */
+/* Reads what follows @name in a line of the file; NULL: the first line. */
 static bool cpus_read(const char *path, const char *name, char *text,
 		      size_t size)
 {

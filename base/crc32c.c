@@ -8,14 +8,14 @@
 /* ISA-L takes the length as an int. */
 #define CHUNK ((size_t)1 << 30)
 
-/* ISA-L neither inverts the value that it begins with nor the result. */
+/* ISA-L inverts neither the initial value nor the result. It only reads from
+ * @p, though its prototype lacks the const. */
 static uint32_t crc32c_chunk(uint32_t crc, const uint8_t *p, size_t len)
 {
-	/* It only reads. */
 	return ~crc32_iscsi((unsigned char *)(uintptr_t)p, (int)len, ~crc);
 }
 
-/* Not inlined: crc32c() would save the registers that this needs each time. */
+/* Not inlined, so that crc32c() need not save registers for it. */
 static out_of_line uint32_t crc32c_long(uint32_t crc, const uint8_t *p,
 					size_t len)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The real world, by libev. An iteration of the libev loop, whoever runs it,
- * holds one turn of ours if there is anything for us in it: the first callback
- * of a watcher of ours begins the turn, and a watcher of the lowest priority
- * ends it after the callbacks of all descriptors. Many envs on one libev loop
- * cost nothing while they have nothing to do.
+ * The env of real time, on libev. An iteration of the libev loop contains one
+ * turn of ours if there is anything to do: the first callback of one of our
+ * watchers begins the turn, and a watcher of the lowest priority ends it after
+ * the callbacks of all descriptors. An idle env costs its libev loop nothing.
  */
 #include "base/env.h"
 
@@ -21,33 +20,35 @@
 #include "base/loop.h"
 
 #define RANDOM_BYTES 256
-/* The timer is always active, so that it holds no reference that comes and
- * goes: this is how far away it is while there is no alarm. */
+/* The timer is always active, which keeps libev's reference count simple.
+ * Without an alarm it is this far away. */
 #define NO_ALARM_SEC 1e9
-/* Keeps the double arithmetic from ending a wait just before its time. */
+/* Added to delays, so that rounding never ends a wait before its time. */
 #define LATER_SEC 1e-6
 
-/* Descriptors that are tried while polling, and how long only those are looked
- * at: less than a thread takes to wake up, so nobody waits longer for a loop
- * that is polled than for one that sleeps. */
+/* While a loop is polled, up to HOT_MAX eager descriptors, those active last,
+ * are served without asking the system which ones are ready. All descriptors
+ * are looked at again after HOT_TIME, which is less than waking a sleeping
+ * thread takes. */
 #define HOT_MAX	 4
 #define HOT_TIME (30 * NSEC_PER_USEC)
-/* How often the descriptor that was active last is tried in a turn in which
- * nothing comes. */
+/* How often a turn tries the descriptor that was active last, while nothing
+ * comes. */
 #define HOT_TRIES 4
-/* File descriptors that libev needs for a loop, and as many for other threads
- * that open some just then. */
+/* File descriptors that must be free: those that libev needs for a loop, and as
+ * many again for other threads that open some at the same time. */
 #define SPARE_FILES 4
 
 /*
- * One descriptor that is readable when one of those that a loop watches is
- * ready, or when another thread has rung: for those who wait with poll() or
- * epoll of their own instead of with libev, which tells the kernel of changes
- * only when it is about to wait itself, and hears other threads only then.
+ * One descriptor for users who wait with their own poll() or epoll: it is
+ * readable when a watched descriptor is ready, or when another thread has
+ * called io_mirror_ring(). libev's own epoll cannot serve for that, because
+ * libev updates it, and sees other threads' wake-ups, only when it is about to
+ * wait itself.
  */
 struct io_mirror {
-	int fd;		  /* epoll; -1: there is none. Owner */
-	_Atomic int bell; /* eventfd in it; -1: there is none. Any thread */
+	int fd;		  /* epoll; -1: not open. Owner */
+	_Atomic int bell; /* eventfd in it; -1: not open. Any thread */
 };
 
 static void io_mirror_init(struct io_mirror *m)
@@ -83,7 +84,7 @@ static void io_mirror_close(struct io_mirror *m)
 	m->fd = -1;
 }
 
-/* 0; -errno. */
+/* 0 or -errno. */
 static int io_mirror_open(struct io_mirror *m)
 {
 	int bell, rc;
@@ -93,8 +94,7 @@ static int io_mirror_open(struct io_mirror *m)
 		return -errno;
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = bell < 0 ? -errno : mirror_ctl(m, EPOLL_CTL_ADD, bell, ENV_READ);
-	/* The store, and the load in io_mirror_ring(), are sequentially
-	 * consistent. */
+	/* Sequentially consistent, as is the load in io_mirror_ring(). */
 	if (!rc)
 		atomic_store(&m->bell, bell);
 	else
@@ -104,8 +104,8 @@ static int io_mirror_open(struct io_mirror *m)
 	return rc;
 }
 
-/* From @before to @events, 0 being not watched, at once. No effect while there
- * is no mirror. 0; -errno: nothing has changed. */
+/* Changes what is watched on @fd from @before to @events; 0: nothing. No effect
+ * while the mirror is not open. 0; -errno: nothing has changed. */
 static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
 {
 	int op = !before  ? EPOLL_CTL_ADD
@@ -117,9 +117,9 @@ static int io_mirror_set(struct io_mirror *m, int fd, int before, int events)
 	return mirror_ctl(m, op, fd, events);
 }
 
-/* Any thread: readable until io_mirror_hush(). The caller has just executed a
- * full fence: an owner that opens the mirror without being seen here sees what
- * the caller has done before. */
+/* Any thread: makes the mirror readable until io_mirror_hush(). The caller has
+ * just executed a full fence, so an owner that opens the mirror too late for
+ * this call sees what the caller did before. */
 static void io_mirror_ring(struct io_mirror *m)
 {
 	int bell = atomic_load(&m->bell);
@@ -129,7 +129,7 @@ static void io_mirror_ring(struct io_mirror *m)
 		BUG_ON(write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN);
 }
 
-/* Before the owner looks for what others have done. */
+/* Called before the owner looks for what other threads have done. */
 static void io_mirror_hush(struct io_mirror *m)
 {
 	int bell = atomic_load_explicit(&m->bell, memory_order_relaxed);
@@ -147,21 +147,22 @@ struct ev_env {
 	bool own;
 	ev_async wake;
 	ev_idle again;		/* active: the next iteration has a turn */
-	struct ev_watcher turn; /* pending: this iteration has a turn, the
-				 * end of which, or all of it, comes after
-				 * the other watchers */
-	bool ending;		/* the end of a turn is being made */
+	struct ev_watcher turn; /* pending: after all other watchers of this
+				 * iteration, ends the turn, or makes all of
+				 * it */
+	bool ending;		/* inside turn_end() */
 	ev_timer timer;
-	uint64_t timer_at; /* TIME_NEVER: it will do nothing */
+	uint64_t timer_at; /* TIME_NEVER: it has no effect */
 	size_t random_left;
 	uint8_t random[RANDOM_BYTES];
 	struct env_io *hot[HOT_MAX]; /* last active first */
 	unsigned int hots;
-	uint64_t looked;	/* ns: when all descriptors were looked at */
-	struct ev_watch *first; /* is ready, and a turn begins because of that;
-				 * NULL: not any more */
+	uint64_t looked;	/* ns: when all descriptors were last looked
+				 * at */
+	struct ev_watch *first; /* the descriptor whose readiness has begun
+				 * this turn; NULL: unwatched since */
 	struct list watches;
-	struct io_mirror mirror; /* for those who wait on real_fd() */
+	struct io_mirror mirror; /* for users of real_fd() */
 };
 
 struct ev_watch {
@@ -169,8 +170,8 @@ struct ev_watch {
 	struct ev_env *e;
 	struct env_io *user;
 	struct list link; /* ev_env.watches */
-	int events; /* what it was started with, 0: it was not; libev may have
-		     * stopped it by itself since */
+	int events; /* what it was started with; 0: not started. libev may have
+		     * stopped it since */
 };
 
 static struct ev_env *ev_env(struct env *env)
@@ -187,8 +188,8 @@ static uint64_t real_clock(struct env *env)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Up to 256 bytes getrandom() is never interrupted nor short, but it may have
- * to wait for the first entropy of the system. */
+/* getrandom() of up to 256 bytes is never short, but it may be interrupted
+ * while it waits for the system's first entropy. */
 static void refill(struct ev_env *e)
 {
 	ssize_t n;
@@ -234,7 +235,7 @@ static void turn_now(struct ev_env *e)
 	loop_turn_begin(e->env.loop);
 }
 
-/* A callback of ours is about to do something. */
+/* To be called first in each libev callback of ours. */
 static void turn_begin(struct ev_env *e)
 {
 	if (e->env.loop->in_turn)
@@ -287,9 +288,9 @@ static void env_ev_on_again(struct ev_loop *ev, ev_idle *w, int revents)
 	turn_begin(e);
 }
 
-/* What an application's callback asks for is done in the same iteration; what a
- * turn has left to do is done in the next one, because descriptors come
- * first. */
+/* Work that an application's callback has asked for is done in the same
+ * iteration; what a turn has left to do is done in the next one, so that
+ * descriptors are served first. */
 static void turn_soon(struct ev_env *e)
 {
 	if (ev_depth(e->ev) && !e->ending)
@@ -324,12 +325,9 @@ static void real_alarm(struct env *env, uint64_t at)
 		turn_soon(e);
 	else if (at < e->timer_at)
 		set_timer(e, at);
-	/*
-	 * A timer that would come too early is left as it is: it makes a turn
-	 * with nothing to do, and is set again at the end of that turn. This is
-	 * rare, whereas deadlines that are armed and cancelled long before
-	 * their time are most of what is asked for here.
-	 */
+	/* A timer that is set too early is left alone: the turn that it makes
+	 * sets it again. That is rare, whereas most calls are about deadlines
+	 * that are armed and cancelled long before their time. */
 }
 
 static void env_ev_on_timer(struct ev_loop *ev, ev_timer *t, int revents)
@@ -382,11 +380,11 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 		events |= ENV_READ;
 	if (revents & EV_WRITE)
 		events |= ENV_WRITE;
-	/* libev has stopped the watcher. */
+	/* In this case libev has stopped the watcher. */
 	if (unlikely(revents & EV_ERROR))
 		events = ENV_ERROR;
-	/* A turn begins with timers and works, which may do anything to the
-	 * descriptor. */
+	/* A turn begins with timers and the mailbox, whose functions may
+	 * unwatch this descriptor, which clears "first". */
 	e->first = w;
 	turn_begin(e);
 	if (!e->first)
@@ -411,8 +409,8 @@ static void watch_stop(struct ev_watch *w)
 	ev_io_stop(w->e->ev, &w->io);
 }
 
-/* An application's ev_run() is to end in spite of our watchers: each gives its
- * reference back. */
+/* Drops the watcher's reference to the libev loop: our watchers must not keep
+ * an application's ev_run() from returning. */
 static void watch_start(struct ev_watch *w, int fd, int events)
 {
 	int ev_events = 0;
@@ -508,7 +506,7 @@ static void try_hot(struct ev_env *e, unsigned int i)
 		io->fn(io, io->events);
 }
 
-/* One turn with the hot descriptors only. */
+/* One turn that serves the hot descriptors only. */
 static void run_hot(struct ev_env *e)
 {
 	struct loop *l = e->env.loop, *before;
@@ -519,7 +517,6 @@ static void run_hot(struct ev_env *e)
 	 * sees the change. */
 	for (unsigned int i = 0; i < e->hots; i++)
 		try_hot(e, i);
-	/* Once there is something to do, the turn does not wait for more. */
 	for (unsigned int n = 1; n < HOT_TRIES && e->hots && !loop_has_work(l);
 	     n++)
 		try_hot(e, 0);
@@ -538,16 +535,15 @@ static void real_run_once(struct env *env, enum env_wait wait)
 		return;
 	}
 
-	/* A turn is pending when a callback of the application's calls us.
-	 * libev makes it first, and would wait for one more. */
+	/* If an application's callback has made a turn pending, libev would
+	 * make that turn, and then wait for another one. */
 	if (ev_is_pending(&e->turn))
 		wait = ENV_LOOK;
-	/* Without a reference libev would not wait for our watchers. */
+	/* Without this reference libev would not wait for our watchers. */
 	ev_ref(e->ev);
 	ev_run(e->ev, wait == ENV_WAIT ? EVRUN_ONCE : EVRUN_NOWAIT);
 	ev_unref(e->ev);
-	/* The time of the turn that has just been made, or, if there was none,
-	 * of the clock. */
+	/* If a turn was made, its time saves a look at the clock. */
 	e->looked = env->loop->now != before ? env->loop->now : real_clock(env);
 }
 
@@ -555,13 +551,13 @@ static void start_watchers(struct ev_env *e)
 {
 	ev_async_init(&e->wake, on_wake);
 	ev_idle_init(&e->again, env_ev_on_again);
-	ev_set_priority(&e->again, EV_MAXPRI); /* or it would wait for other
-					        * watchers */
+	/* At a lower priority it would wait while other watchers are busy. */
+	ev_set_priority(&e->again, EV_MAXPRI);
 	ev_init(&e->turn, on_turn);
 	ev_set_priority(&e->turn, EV_MINPRI);
 	ev_init(&e->timer, env_ev_on_timer);
 
-	/* As in watch_start(). */
+	/* References are dropped as in watch_start(). */
 	ev_async_start(e->ev, &e->wake);
 	ev_unref(e->ev);
 	set_timer(e, TIME_NEVER);
@@ -601,9 +597,9 @@ static const struct env_ops real_ops = {
 	.free = real_free,
 };
 
-/* libev ends the program when it cannot have a file descriptor: whether there
- * are enough is found out before it is asked. 0 or -errno. */
-static int spare_files(void)
+/* Checks that there are enough free file descriptors for libev, which aborts
+ * the program when it cannot open one. 0 or -errno. */
+static int check_spare_files(void)
 {
 	int fd[SPARE_FILES], rc = 0;
 	unsigned int n = 0;
@@ -622,7 +618,7 @@ static int spare_files(void)
 
 int env_ev_new(struct ev_loop *ev, struct env **env_p)
 {
-	int rc = spare_files();
+	int rc = check_spare_files();
 	struct ev_env *e;
 
 	if (rc)

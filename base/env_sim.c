@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Virtual time. Nothing here may depend on addresses or on the real world, or a
- * run could not be repeated. */
+/* Virtual time. Nothing here may depend on addresses or on the real world, so
+ * that a run can be repeated. */
 #include "base/env.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 struct env_sim {
 	uint64_t now;
 	struct rng rng;
-	struct list envs;   /* as made */
-	struct list *round; /* last one served at this instant; or &envs */
+	struct list envs;   /* sim_env.link, in order of creation */
+	struct list *round; /* env last served at this instant; or &envs */
 	struct lockstep lockstep;
 };
 
@@ -67,8 +67,8 @@ uint64_t rng_below(struct rng *r, uint64_t n)
 
 	if (!n)
 		return 0;
-	/* Lemire: the high half of a product is uniform, once the products
-	 * whose low half is among the 2^64 mod n smallest are thrown away. */
+	/* Lemire's method: the high half of the product is uniform if products
+	 * whose low half is below 2^64 mod n are rejected. */
 	m = (unsigned __int128)rng_next(r) * n;
 	if ((uint64_t)m < n) {
 		unfair = -n % n;
@@ -128,7 +128,7 @@ static void sim_unwatch(struct env *env, struct env_io *io)
 
 static void sim_turn(struct sim_env *e)
 {
-	/* Before the turn: what comes during it asks for another one. */
+	/* Cleared before the turn, which may ask for another one. */
 	e->woken = false;
 	e->alarm = TIME_NEVER;
 	e->sim->round = &e->link;
@@ -143,7 +143,7 @@ static void sim_run_once(struct env *env, enum env_wait wait)
 
 	if (wait == ENV_WAIT) {
 		do {
-			/* A wait for something that never comes. */
+			/* Nothing will ever happen again. */
 			BUG_ON(!env_sim_step(s, TIME_NEVER));
 		} while (s->round != &e->link);
 	} else {
@@ -151,7 +151,7 @@ static void sim_run_once(struct env *env, enum env_wait wait)
 	}
 }
 
-static void base_sim_free(struct env *env)
+static void sim_env_free(struct env *env)
 {
 	struct sim_env *e = sim_env(env);
 
@@ -177,7 +177,7 @@ static const struct env_ops sim_ops = {
 	.unwatch = sim_unwatch,
 	.run_once = sim_run_once,
 	.fd = sim_fd,
-	.free = base_sim_free,
+	.free = sim_env_free,
 };
 
 int env_sim_new(uint64_t seed, struct env_sim **sim_p)
@@ -229,8 +229,8 @@ uint64_t env_sim_random(struct env_sim *s)
 	return rng_next(&s->rng);
 }
 
-/* The next one of the round that has something to do now, or NULL; *@alarm_p:
- * the earliest alarm of all, if NULL. */
+/* The next env of the round that has something to do now; or NULL, and the
+ * earliest alarm of all in *@alarm_p. */
 static struct sim_env *find_ready(struct env_sim *s, uint64_t *alarm_p)
 {
 	struct list *at = s->round;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * State machines as tables: each state has a name and the set of states that
- * may follow it. Only fsm_move() writes a state; a move that the table does not
- * allow is a bug. At most 32 states.
+ * State machines as tables of at most 32 states, each with a name and the set
+ * of states that may follow it. Only fsm_move() writes a state, and aborts on a
+ * move that the table does not allow.
  */
 #ifndef BASE_FSM_H
 #define BASE_FSM_H
@@ -26,7 +26,7 @@ static inline bool fsm_may(const struct fsm *f, const struct fsm_state *table,
 	return table[f->state].next & FSM_TO(to);
 }
 
-/* Says which move of which table was wrong, and aborts. */
+/* Prints the move that is not allowed, and aborts. */
 void fsm_bad_move(const struct fsm *f, const struct fsm_state *table,
 		  unsigned int to) __attribute__((noreturn, cold));
 

@@ -31,7 +31,7 @@ void guard_turn_end(struct guard *g, uint64_t now)
 void guard_look(struct guard *g, uint64_t now)
 {
 	g->looked = now;
-	/* The end of a turn that is too long is not to be missed. */
+	/* A turn that is too long already must be noticed when it ends. */
 	g->late = now > g->begun + GUARD_LONG ? 0 : tick_now() + TICK_WINDOW;
 }
 
@@ -54,7 +54,7 @@ void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 	uint64_t ns = now - g->looked;
 	char name[256];
 
-	/* Calls around this one are not to blame for the same time. */
+	/* A call that encloses this one is not blamed for the same time. */
 	guard_look(g, now);
 	if (ns <= GUARD_LONG)
 		return;

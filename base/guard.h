@@ -1,36 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns that take too long, and who made them so: whoever blocks in a turn
- * keeps everybody else of that loop waiting, and nothing shows it.
+ * Finds turns of a loop that take too long, and the call to blame: whoever
+ * blocks in a turn delays everybody else on that loop, and nothing shows it.
  *
- * Calls of what may block are not measured one by one. But once some ms of a
- * turn are over by the processor's ticks (tick.h), the guard looks at the clock
- * when the next call ends, and then again every few ms. If too much time has
- * passed since the last look, the log names the call that ends, and says that
- * its caller may be to blame. Each name is logged once. The guard looks at the
- * end of a turn, too, which may be too long though no single call is.
+ * Measuring each call would cost too much. Instead, once a turn has lasted for
+ * some ms by the processor's tick counter, the guard reads the clock when the
+ * next call ends, and then again every few ms. If too much time has passed
+ * since it last looked, the log names the call that has just ended. Each name
+ * is logged once. A turn that is too long without such a call is logged, too.
  *
- * Thread: the loop's owner.
+ * Thread: the loop's owner; tick_now(): any.
  */
 #ifndef BASE_GUARD_H
 #define BASE_GUARD_H
 
 #include <stdarg.h>
-#include "base/tick.h"
+#include <time.h>
 #include "base/util.h"
+
+/*
+ * The processor's tick counter: reading it takes a few cycles and no system
+ * call. Its unit differs from machine to machine, so it only tells when to read
+ * a real clock. It ignores virtual time. TICK_WINDOW is 1 to 100 ms on every
+ * processor of the kind.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define TICK_WINDOW (UINT64_C(1) << 26) /* 0.8 to 5 GHz */
+static inline uint64_t tick_now(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__)
+#define TICK_WINDOW (UINT64_C(1) << 20) /* 12 MHz to 1 GHz */
+static inline uint64_t tick_now(void)
+{
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+}
+#else
+#define TICK_WINDOW (UINT64_C(1) << 25) /* ns */
+static inline uint64_t tick_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+#endif
 
 #define GUARD_LONG  (500 * NSEC_PER_MSEC) /* a turn, or a call, is too long */
 #define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
-#define GUARD_NAMES 16 /* remembered as logged; no more are logged */
+#define GUARD_NAMES 16			  /* calls that are logged at most */
 
 struct guard {
-	uint64_t late;	      /* tick: calls that end later are looked at */
-	uint64_t begun;	      /* ns: this turn */
-	uint64_t looked;      /* ns: the last look in this turn, or its begin */
+	uint64_t late;	      /* tick: the clock is read at the first call that
+			       * ends later */
+	uint64_t begun;	      /* ns: start of this turn */
+	uint64_t looked;      /* ns: when the clock was last read */
 	bool named;	      /* a call of this turn was too long */
-	uint64_t quiet_until; /* ns: no turn is logged */
+	uint64_t quiet_until; /* ns: no turn is logged before that */
 	unsigned int nsaid;
-	uint64_t said[GUARD_NAMES]; /* hashes of names */
+	uint64_t said[GUARD_NAMES]; /* hashes of the names logged */
 };
 
 void guard_init(struct guard *g);
@@ -42,17 +74,17 @@ static inline void guard_turn_begin(struct guard *g, uint64_t now)
 	g->named = false;
 	g->late = tick_now() + TICK_WINDOW;
 }
-/* A turn has ended at @now; needed only if the guard is late. */
+/* A turn has ended at @now (ns); needed only if guard_is_late(). */
 void guard_turn_end(struct guard *g, uint64_t now);
-/* The time is @now, and no call is to blame for the time until now. */
+/* The time is @now (ns), and no call is to blame for the time until now. */
 void guard_look(struct guard *g, uint64_t now);
-/* A call, or the turn, ends: is it time to look at the clock? */
+/* A call, or the turn, ends: is it time to read the clock? */
 static inline bool guard_is_late(const struct guard *g)
 {
 	return tick_now() > g->late;
 }
-/* A call ends at @now (ns). @fmt and @args, as for printf(), name it for people
- * who read the log: "the handler of ..." */
+/* A call ends at @now (ns). @fmt and @args, as for printf(), name it in the
+ * log: "the handler of ..." */
 void guard_call(struct guard *g, uint64_t now, const char *fmt, va_list args)
 	__attribute__((format(printf, 3, 0)));
 

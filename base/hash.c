@@ -42,8 +42,8 @@ static void insert_last(struct hash_bucket *b, struct hash_node *n)
 	b->last = n;
 }
 
-/* Divides the entries of @old between @old and @upper, a new bucket, in the
- * order that they have. */
+/* Divides the entries of @old between @old and the new bucket @upper, keeping
+ * their order. */
 static void split_bucket(struct hash_bucket *old, struct hash_bucket *upper,
 			 uint64_t bit)
 {
@@ -80,34 +80,35 @@ static int hash_make_room(struct hash *h)
 		if (!h->buckets)
 			return -ENOMEM;
 		h->mask = HASH_MIN_BUCKETS - 1;
-	} else if (unlikely(h->count > h->mask) && !h->kept) {
+	} else if (unlikely(h->count > h->mask) && !h->size_held) {
 		hash_grow(h);
 	}
 	return 0;
 }
 
-int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
+static in_line int hash_insert(struct hash *h, struct hash_node *n,
+			       uint64_t hash,
+			       void (*insert)(struct hash_bucket *b,
+					      struct hash_node *n))
 {
 	int rc = hash_make_room(h);
 
 	if (rc)
 		return rc;
 	n->hash = hash;
-	insert_first(&h->buckets[hash & h->mask], n);
+	insert(&h->buckets[hash & h->mask], n);
 	h->count++;
 	return 0;
 }
 
+int hash_add(struct hash *h, struct hash_node *n, uint64_t hash)
+{
+	return hash_insert(h, n, hash, insert_first);
+}
+
 int hash_add_tail(struct hash *h, struct hash_node *n, uint64_t hash)
 {
-	int rc = hash_make_room(h);
-
-	if (rc)
-		return rc;
-	n->hash = hash;
-	insert_last(&h->buckets[hash & h->mask], n);
-	h->count++;
-	return 0;
+	return hash_insert(h, n, hash, insert_last);
 }
 
 void hash_del(struct hash *h, struct hash_node *n)
@@ -127,6 +128,16 @@ void hash_del(struct hash *h, struct hash_node *n)
 	else
 		b->last = n->prev;
 	h->count--;
+}
+
+struct hash_node *hash_pop(struct hash *h)
+{
+	uint32_t bucket = 0;
+	struct hash_node *n = hash_walk(h, &bucket, NULL);
+
+	if (n)
+		hash_del(h, n);
+	return n;
 }
 
 struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Intrusive chained hash table that grows by itself. Entries with equal hashes
- * keep the order in which they were inserted (hash_add: in front of its equals;
- * hash_add_tail: behind), because match entries need it.
- * Knows hashes only: the user compares keys.
+ * Intrusive chained hash table that grows by itself. It stores hashes only: the
+ * user compares keys. Entries with equal hashes keep their order, which match
+ * entries need: hash_add() inserts in front of its equals, hash_add_tail()
+ * behind them.
  *
  * Owner: whoever embeds it. Thread: owner.
  */
@@ -13,7 +13,7 @@
 #include "base/util.h"
 
 struct hash_node {
-	struct hash_node *next, *prev; /* in the bucket; NULL at its ends */
+	struct hash_node *next, *prev; /* in the bucket; NULL at the ends */
 	uint64_t hash;
 };
 
@@ -25,17 +25,17 @@ struct hash {
 	struct hash_bucket *buckets; /* NULL until the first insertion */
 	uint32_t mask;		     /* buckets - 1 */
 	uint32_t count;
-	bool kept; /* hash_keep() */
+	bool size_held; /* hash_hold_size() */
 };
 
 void hash_init(struct hash *h);
 
-/* Frees the table. The entries are the user's: @h must be empty. */
+/* Frees the table, which must be empty: entries are the user's. */
 void hash_fini(struct hash *h);
 
-/* Returns 0, or -ENOMEM when there is no table at all yet; a table that cannot
- * grow stays usable. Adding and removing take the same time however many have
- * the same hash. */
+/* 0, or -ENOMEM if this is the first entry; later, a table that cannot grow
+ * stays usable. Adding and removing take constant time, however many entries
+ * have the same hash. */
 int hash_add(struct hash *h, struct hash_node *n, uint64_t hash) must_check;
 int hash_add_tail(struct hash *h, struct hash_node *n,
 		  uint64_t hash) must_check;
@@ -43,8 +43,8 @@ int hash_add_tail(struct hash *h, struct hash_node *n,
 /* @n must be in @h. */
 void hash_del(struct hash *h, struct hash_node *n);
 
-/* First entry with @hash, or NULL; hash_next: the one after @n with the same
- * hash, or NULL. */
+/* hash_first(): the first entry with @hash, or NULL; hash_next(): the one after
+ * @n with the same hash, or NULL. */
 static inline struct hash_node *hash_seek(struct hash_node *n, uint64_t hash)
 {
 	while (n && n->hash != hash)
@@ -64,20 +64,23 @@ static inline struct hash_node *hash_next(const struct hash_node *n)
 	return hash_seek(n->next, n->hash);
 }
 
-/* From now on @h does not grow, or grows again. Who walks through it, and lets
- * entries be added meanwhile, misses none of the others and meets none of them
- * twice; those that are added may be met. */
-static inline void hash_keep(struct hash *h, bool keep)
+/* Keeps @h from growing, or lets it grow again: while it does not grow, entries
+ * may be added during a walk, which meets all others exactly once, and those
+ * that are added perhaps. */
+static inline void hash_hold_size(struct hash *h, bool held)
 {
-	h->kept = keep;
+	h->size_held = held;
 }
 
+/* Removes any entry and returns it; NULL: there is none. */
+struct hash_node *hash_pop(struct hash *h);
+
 /* Walks all entries: start with *@bucket = 0 and @n = NULL; NULL ends. The
- * entry returned may be removed only after the next one was fetched. */
+ * entry returned may be removed only once the next one was fetched. */
 struct hash_node *hash_walk(const struct hash *h, uint32_t *bucket,
 			    const struct hash_node *n);
 
-/* Each entry, as @pos; it may not be removed in the body. */
+/* Each entry, as @pos, which may not be removed in the body. */
 #define hash_for_each(pos, h, member)                                   \
 	for (struct hash_cursor pos##_at = { 0 };                       \
 	     hash_step(h, &pos##_at) &&                                 \
@@ -95,14 +98,14 @@ static inline bool hash_step(const struct hash *h, struct hash_cursor *at)
 	return at->n;
 }
 
-/* Each entry with @hash, as @pos; it may not be removed in the body. */
+/* Each entry with @hash_, as @pos, which may not be removed in the body. */
 #define hash_for_each_equal(pos, h, hash_, member)                          \
 	for (struct hash_node *pos##_n = hash_first(h, hash_);              \
 	     pos##_n &&                                                     \
 	     (pos = container_of(pos##_n, __typeof__(*pos), member), true); \
 	     pos##_n = hash_next(pos##_n))
 
-/* Keyed hashes (XXH3): who does not know @seed cannot make collisions. */
+/* Keyed hashes (XXH3): without @seed nobody can produce collisions. */
 uint64_t hash_u64(uint64_t key, uint64_t seed);
 uint64_t hash_bytes(const void *key, size_t len, uint64_t seed);
 

@@ -6,7 +6,7 @@ static bool heap_before(const struct heap_node *a, const struct heap_node *b)
 	return a->key != b->key ? a->key < b->key : a->order < b->order;
 }
 
-/* Two trees become one. Either may be NULL; neither has siblings. */
+/* Merges two trees. Either may be NULL; neither has siblings. */
 static struct heap_node *heap_meld(struct heap_node *a, struct heap_node *b)
 {
 	struct heap_node *top = a, *under = b;
@@ -25,8 +25,8 @@ static struct heap_node *heap_meld(struct heap_node *a, struct heap_node *b)
 	return top;
 }
 
-/* All siblings from @n on become one tree: in pairs, and these from the last to
- * the first, which is what keeps the trees flat. */
+/* Merges @n and all its next siblings into one tree: first in pairs, then the
+ * pairs from the last to the first, which keeps trees flat. */
 static struct heap_node *heap_gather(struct heap_node *n)
 {
 	struct heap_node *pairs = NULL, *root = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Intrusive priority queue (a pairing heap): what has the least key is first,
- * and of equal keys what was added first. Adding takes constant time, removing
- * logarithmic time on the average; nothing is allocated.
+ * Intrusive priority queue (a pairing heap): the node with the least key is
+ * first; of those with equal keys, the one added first. Adding takes constant
+ * time, removing amortized logarithmic time; nothing is allocated.
  *
  * Owner: whoever embeds it. Thread: owner.
  */
@@ -21,7 +21,7 @@ struct heap_node {
 
 struct heap {
 	struct heap_node *root; /* NULL: empty */
-	uint64_t added;		/* nodes, ever */
+	uint64_t added;		/* number of nodes ever added */
 };
 
 static inline void heap_init(struct heap *h)
@@ -30,15 +30,14 @@ static inline void heap_init(struct heap *h)
 	h->added = 0;
 }
 
-/* The one with the least key; NULL: empty. */
+/* The node with the least key; NULL: empty. */
 static inline struct heap_node *heap_first(const struct heap *h)
 {
 	return h->root;
 }
 
-/* @n is in no heap. */
 void heap_add(struct heap *h, struct heap_node *n, uint64_t key);
-/* @n is in @h. */
+/* @n must be in @h. */
 void heap_del(struct heap *h, struct heap_node *n);
 
 #endif

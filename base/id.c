@@ -39,8 +39,8 @@ static int id_grow(struct id_table *t)
 	return 0;
 }
 
-/* There is no free slot. Not inlined: id_alloc() would save the registers that
- * growing needs each time. */
+/* id_alloc() when no slot is free. Not inlined, so that id_alloc() need not
+ * save registers for it. */
 static out_of_line int alloc_grown(struct id_table *t, void *obj,
 				   uint64_t *id_p)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 64-bit ids with a generation for things that outlive the trust in whoever
- * names them (handles of users, handles on the wire).
+ * 64-bit ids that are safe to accept from outside (handles of users, handles on
+ * the wire): looking up a stale or made-up id finds nothing.
  *
  *	63........32 31....24 23......0
  *	generation   tag      slot
  *
- * The tag is the table's own (we put CPT and type there). An id is never given
- * out twice by one table: a slot whose generations are used up is retired.
- * Generation 0 is never used, so 0 is never an id; neither is ~0.
+ * The tag is chosen by the table's user (LNet: CPT and type). No table gives
+ * out an id twice: a slot whose generations are used up is retired. Neither 0
+ * nor ~0 is ever an id.
  *
  * Thread: owner.
  */
@@ -34,10 +34,10 @@ struct id_table {
 };
 
 void id_table_init(struct id_table *t, uint8_t tag);
-/* Frees the table's memory, whatever is still in it. */
+/* Frees the table's memory, not the objects in it. */
 void id_table_fini(struct id_table *t);
 
-/* Returns 0 and the id, -ENOMEM, or -ENOSPC when ID_SLOTS_MAX are in use. */
+/* 0 and the id; -ENOMEM; -ENOSPC: ID_SLOTS_MAX are in use. */
 int id_alloc(struct id_table *t, void *obj, uint64_t *id_p) must_check;
 
 /* @id must be in the table. */
@@ -48,8 +48,7 @@ static inline uint8_t id_tag(uint64_t id)
 	return (uint8_t)(id >> 24);
 }
 
-/* The object, or NULL for an id that is not in the table any more, or never
- * was: strangers may make ids up. */
+/* The object, or NULL if @id is not in the table. */
 static inline void *id_lookup(const struct id_table *t, uint64_t id)
 {
 	uint32_t slot = (uint32_t)id & (ID_SLOTS_MAX - 1);
@@ -60,8 +59,8 @@ static inline void *id_lookup(const struct id_table *t, uint64_t id)
 	return t->slots[slot].obj;
 }
 
-/* The object in the slot that the lower half of an id names, or NULL. For those
- * whose ids are known outside by other upper halves, which they compare. */
+/* The object in the slot that the lower half of an id names, or NULL. For
+ * callers whose peers know another upper half, which the caller compares. */
 static inline void *id_slot_obj(const struct id_table *t, uint32_t lower)
 {
 	uint32_t slot = lower & (ID_SLOTS_MAX - 1);

@@ -3,43 +3,41 @@
 
 #include <string.h>
 
-/* A place in a list: the rest of a fragment. */
-struct place {
+/* A position in a list. */
+struct iov_cursor {
 	const struct iovec *iov;
 	const struct iovec *end;
 	size_t offset; /* in *iov */
 };
 
-static struct place place_at(const struct iovec *iov, unsigned int niov,
-			     size_t offset)
+static void cursor_advance(struct iov_cursor *c, size_t len)
 {
-	struct place p = { iov, iov + niov, offset };
-
-	while (p.iov != p.end && p.offset >= p.iov->iov_len) {
-		p.offset -= p.iov->iov_len;
-		p.iov++;
-	}
-	return p;
-}
-
-static char *place_bytes(const struct place *p, size_t *left)
-{
-	BUG_ON(p->iov == p->end);
-	*left = p->iov->iov_len - p->offset;
-	return (char *)p->iov->iov_base + p->offset;
-}
-
-static void place_step(struct place *p, size_t len)
-{
-	p->offset += len;
-	while (p->iov != p->end && p->offset >= p->iov->iov_len) {
-		p->offset -= p->iov->iov_len;
-		p->iov++;
+	c->offset += len;
+	while (c->iov != c->end && c->offset >= c->iov->iov_len) {
+		c->offset -= c->iov->iov_len;
+		c->iov++;
 	}
 }
 
-/* Most of what is copied is small, and in the first fragment. What has to look
- * further is not inlined: it would save its registers each time. */
+static struct iov_cursor cursor_at(const struct iovec *iov, unsigned int niov,
+				   size_t offset)
+{
+	struct iov_cursor c = { iov, iov + niov, 0 };
+
+	cursor_advance(&c, offset);
+	return c;
+}
+
+/* The bytes at the cursor; *@left: how many its fragment still has. */
+static char *cursor_bytes(const struct iov_cursor *c, size_t *left)
+{
+	BUG_ON(c->iov == c->end);
+	*left = c->iov->iov_len - c->offset;
+	return (char *)c->iov->iov_base + c->offset;
+}
+
+/* Most copies are small and within the first fragment. What looks further is
+ * not inlined, since it would make the short path save registers. */
 
 static inline bool is_in_first(const struct iovec *iov, unsigned int niov,
 			       size_t offset, size_t len)
@@ -47,13 +45,15 @@ static inline bool is_in_first(const struct iovec *iov, unsigned int niov,
 	return niov && offset < iov->iov_len && len <= iov->iov_len - offset;
 }
 
-static out_of_line void gather_all(void *out, const struct iovec *iov,
-				   unsigned int niov, size_t offset, size_t len)
+/* Copies between @iov and @flat: @to_flat says in which direction. */
+static in_line void copy_flat(const struct iovec *iov, unsigned int niov,
+			      size_t offset, char *flat, size_t len,
+			      bool to_flat)
 {
 	const struct iovec *end = iov + niov;
-	char *to = out;
 
 	for (; len; iov++) {
+		char *at;
 		size_t n;
 
 		BUG_ON(iov == end);
@@ -61,19 +61,26 @@ static out_of_line void gather_all(void *out, const struct iovec *iov,
 			offset -= iov->iov_len;
 			continue;
 		}
+		at = (char *)iov->iov_base + offset;
 		n = MIN(len, iov->iov_len - offset);
-		memcpy(to, (const char *)iov->iov_base + offset, n);
-		to += n;
+		memcpy(to_flat ? flat : at, to_flat ? at : flat, n);
+		flat += n;
 		len -= n;
 		offset = 0;
 	}
+}
+
+static out_of_line void gather_all(void *out, const struct iovec *iov,
+				   unsigned int niov, size_t offset, size_t len)
+{
+	copy_flat(iov, niov, offset, out, len, true);
 }
 
 void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 		size_t offset, size_t len)
 {
 	if (!len)
-		return; /* the list may be NULL */
+		return;
 	if (likely(is_in_first(iov, niov, offset, len)))
 		memcpy(out, (const char *)iov->iov_base + offset, len);
 	else
@@ -83,30 +90,14 @@ void iov_gather(void *out, const struct iovec *iov, unsigned int niov,
 static out_of_line void scatter_all(const struct iovec *iov, unsigned int niov,
 				    size_t offset, const void *in, size_t len)
 {
-	const struct iovec *end = iov + niov;
-	const char *from = in;
-
-	for (; len; iov++) {
-		size_t n;
-
-		BUG_ON(iov == end);
-		if (offset >= iov->iov_len) {
-			offset -= iov->iov_len;
-			continue;
-		}
-		n = MIN(len, iov->iov_len - offset);
-		memcpy((char *)iov->iov_base + offset, from, n);
-		from += n;
-		len -= n;
-		offset = 0;
-	}
+	copy_flat(iov, niov, offset, (char *)(uintptr_t)in, len, false);
 }
 
 void iov_scatter(const struct iovec *iov, unsigned int niov, size_t offset,
 		 const void *in, size_t len)
 {
 	if (!len)
-		return; /* the list may be NULL */
+		return;
 	if (likely(is_in_first(iov, niov, offset, len)))
 		memcpy((char *)iov->iov_base + offset, in, len);
 	else
@@ -117,22 +108,21 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 	      const struct iovec *src, unsigned int nsrc, size_t src_offset,
 	      size_t len)
 {
-	struct place d, s;
+	struct iov_cursor d, s;
 
-	/* Without bytes there may be no lists either. */
 	if (!len)
 		return;
-	d = place_at(dst, ndst, dst_offset);
-	s = place_at(src, nsrc, src_offset);
+	d = cursor_at(dst, ndst, dst_offset);
+	s = cursor_at(src, nsrc, src_offset);
 	while (len) {
 		size_t dn, sn, n;
-		char *to = place_bytes(&d, &dn);
-		const char *from = place_bytes(&s, &sn);
+		char *to = cursor_bytes(&d, &dn);
+		const char *from = cursor_bytes(&s, &sn);
 
 		n = MIN(len, MIN(dn, sn));
 		memcpy(to, from, n);
-		place_step(&d, n);
-		place_step(&s, n);
+		cursor_advance(&d, n);
+		cursor_advance(&s, n);
 		len -= n;
 	}
 }
@@ -140,16 +130,16 @@ void iov_copy(const struct iovec *dst, unsigned int ndst, size_t dst_offset,
 unsigned int iov_slice(struct iovec *out, const struct iovec *iov,
 		       unsigned int niov, size_t offset, size_t len)
 {
-	struct place p = place_at(iov, niov, offset);
+	struct iov_cursor c = cursor_at(iov, niov, offset);
 	unsigned int n = 0;
 
 	while (len) {
 		size_t here;
-		char *bytes = place_bytes(&p, &here);
+		char *bytes = cursor_bytes(&c, &here);
 
 		here = MIN(here, len);
 		out[n++] = (struct iovec){ bytes, here };
-		place_step(&p, here);
+		cursor_advance(&c, here);
 		len -= here;
 	}
 	return n;

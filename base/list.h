@@ -65,9 +65,8 @@ static inline void list_splice_tail(struct list *to, struct list *from)
 static inline struct list *list_after(const struct list *l)
 {
 #ifdef __clang_analyzer__
-	/* The analyzer does not know what list_init() and list_add() see to: it
-	 * would take an entry that list_del() has removed for the next one
-	 * still. */
+	/* Tells the analyzer that neighbours point at each other: otherwise it
+	 * believes that an entry removed by list_del() is still the next. */
 	l->next->prev = (struct list *)l;
 #endif
 	return l->next;
@@ -85,7 +84,7 @@ static inline struct list *list_take(struct list *head)
 	return first;
 }
 
-/* The first entry, taken off; NULL: there is none. */
+/* Removes the first entry and returns it; NULL: there is none. */
 #define list_pop(head, type, member) \
 	(list_empty(head) ? NULL : list_entry(list_take(head), type, member))
 
@@ -94,7 +93,7 @@ static inline struct list *list_take(struct list *head)
 	     &pos->member != (head);                                   \
 	     pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
-/* @pos may be removed or freed in the body; @tmp may not. */
+/* In the body @pos may be removed or freed, but not @tmp. */
 #define list_for_each_entry_safe(pos, tmp, head, member)                  \
 	for (pos = list_entry((head)->next, __typeof__(*pos), member),    \
 	    tmp = list_entry(pos->member.next, __typeof__(*pos), member); \

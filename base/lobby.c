@@ -6,10 +6,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The most guests called in one turn, so that the rest of the loop runs too. */
+/* Guests called in one turn at most, so that the rest of the loop runs too. */
 #define BATCH 64
 
-/* The guests that one epoll_wait() found, without those that have left since.
+/* The guests that epoll_wait() has found, without those that have left since.
  * If a guest closes the lobby, this is freed after the last call. */
 struct lobby_turn {
 	struct epoll_event events[BATCH];
@@ -97,7 +97,7 @@ void lobby_serve(struct lobby *l)
 {
 	struct lobby_turn *turn = l->turn;
 
-	/* A guest has called this: the others are called when it returns. */
+	/* Called by a guest: the call below us goes on with the others. */
 	if (turn->n)
 		return;
 	turn->n = MAX(epoll_wait(l->io.fd, turn->events, BATCH, 0), 0);

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads under virtual time, which may block: of the threads of a lockstep and
- * of the one that runs the loops, exactly one runs at any time. lockstep_run()
- * hands the turn to a thread that is ready, which keeps the turn until it waits
- * or returns. Threads become ready in an order that follows from what was done
- * before, so that a run can be repeated; and as each hand-over is one of locks,
- * what one of them has written the next one sees.
+ * Threads of a simulation, which may block, run in lockstep: of these threads
+ * and the one that runs the loops, exactly one runs at any time. lockstep_run()
+ * hands the turn to a thread that is ready; the thread keeps the turn until it
+ * waits or returns. The order in which threads become ready depends only on
+ * what was done before, so a run can be repeated. Each hand-over orders memory.
  *
- *	READY -> RUNNING -> WAITING -> READY ..
- *		 RUNNING -> ENDED
+ * A thread may wait only in lockstep_wait(). If it blocks elsewhere, such as on
+ * a mutex that another of these threads holds, the simulation hangs.
  *
- * A thread waits only in lockstep_wait(). One that blocks elsewhere, on a mutex
- * that another one of them holds, say, stops everything.
- *
- * Thread: whose turn it is.
+ * Thread: the one that has the turn.
  */
 #ifndef BASE_LOCKSTEP_H
 #define BASE_LOCKSTEP_H
@@ -35,7 +31,7 @@ enum lockstep_state {
 struct lockstep {
 	struct list ready; /* lockstep_thread.link */
 	struct timer_wheel timers;
-	sem_t turn; /* of who calls lockstep_run() */
+	sem_t turn; /* given to the caller of lockstep_run() */
 	unsigned int threads;
 };
 
@@ -46,40 +42,40 @@ struct lockstep_thread {
 	struct timer timer;
 	sem_t turn;
 	pthread_t thread;
-	bool endable; /* its wait is ended by lockstep_end() */
+	bool endable; /* lockstep_end() ends its present wait */
 	bool ending;  /* lockstep_end() has been called */
-	int status;   /* how its wait has ended */
+	int status;   /* result of its wait */
 	void (*fn)(void *arg);
 	void *arg;
 };
 
-/* @now: as all times here, ns of the virtual clock. */
+/* All times are ns of the virtual clock. */
 void lockstep_init(struct lockstep *ls, uint64_t now);
-/* No thread is left. */
+/* All threads must have been joined. */
 void lockstep_fini(struct lockstep *ls);
 
-/* @t, the caller's memory until lockstep_join(), is ready to run @fn(@arg). 0,
- * -errno of making threads. */
+/* Makes a thread that will run @fn(@arg), ready at once. @t is the caller's
+ * memory until lockstep_join(). 0, or -errno of making threads. */
 int lockstep_start(struct lockstep *ls, struct lockstep_thread *t,
 		   void (*fn)(void *arg), void *arg) must_check;
-/* @t's fn has returned: nothing of it is left. */
+/* @t's fn must have returned. */
 void lockstep_join(struct lockstep_thread *t);
 
 /* Hands the turn to the thread that became ready first; returns when the turn
- * comes back. False: none is ready. Not for a thread of the lockstep. */
+ * comes back. False: none is ready. Not for a thread in lockstep. */
 bool lockstep_run(struct lockstep *ls, uint64_t now);
-/* When a wait ends because of the time: 0, a thread is ready; TIME_NEVER. */
+/* When the next wait times out; 0: a thread is ready; TIME_NEVER. */
 uint64_t lockstep_next(const struct lockstep *ls);
 
-/* The thread of a lockstep that the caller is, or NULL. */
+/* The caller, if it is a thread in lockstep; else NULL. */
 struct lockstep_thread *lockstep_current(void);
-/* Has the calling thread, which is one of a lockstep, wait at the end of @queue
- * until lockstep_wake(), or @until. 0; -ETIMEDOUT; -ECANCELED: if @endable,
- * lockstep_end() has been called, perhaps before this wait. */
+/* Makes the calling thread, which is in lockstep, wait at the end of @queue
+ * until lockstep_wake() or @until. 0; -ETIMEDOUT; with @endable, -ECANCELED if
+ * lockstep_end() was called, perhaps before this wait. */
 int lockstep_wait(struct list *queue, uint64_t until, bool endable);
-/* The first one that waits in @queue, if any, is ready. */
+/* Ends the wait of the first thread in @queue, if any. */
 void lockstep_wake(struct list *queue);
-/* All waits of @t end, now and from now on, if they are endable. */
+/* Ends all endable waits of @t, now and in future. */
 void lockstep_end(struct lockstep_thread *t);
 
 #endif

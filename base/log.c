@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
 
+#include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
 
 #define LINE_BYTES 1024
 
 int log_level_now = LOG_WARN;
 
-/* One call of the sink at a time. */
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_sink_fn sink_now;
 static void *sink_arg;
@@ -33,8 +34,8 @@ static void to_stderr(enum log_level level, const char *line)
 	fprintf(stderr, "%s: %s\n", names[level], line);
 }
 
-/* What a peer or a file said may be in the text: it must not look like more
- * lines of ours, nor steer a terminal. */
+/* The text may contain what a peer or a file said: it must not look like
+ * further lines of the log, nor control a terminal. */
 static void clean(char *line)
 {
 	for (char *c = line; *c; c++) {
@@ -87,4 +88,19 @@ bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now)
 	}
 	l->lines++;
 	return true;
+}
+
+const char *code_name(code_fn fn, char name[CODE_NAME])
+{
+	uintptr_t at = (uintptr_t)fn;
+	Dl_info info;
+
+	if (!dladdr((void *)at, &info) || !info.dli_fname)
+		snprintf(name, CODE_NAME, "at 0x%" PRIxPTR, at);
+	else
+		snprintf(name, CODE_NAME, "%s%s%s+0x%" PRIxPTR,
+			 info.dli_sname ? info.dli_sname : "",
+			 info.dli_sname ? ", " : "", info.dli_fname,
+			 at - (uintptr_t)info.dli_fbase);
+	return name;
 }

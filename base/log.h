@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Log of what an operator acts on. One line a call: object first, then what
- * happened, then the -errno text. err: an operator must act; warn: degraded,
- * heals by itself; info: the configuration changed; debug: costs one test when
- * off.
+ * Log for operators. Each call is one line: the object, what happened, the text
+ * of the errno. err: an operator must act; warn: degraded, recovers by itself;
+ * info: the configuration changed; debug: costs one test when off.
  *
- * Level and sink are process-wide, and the only mutable globals of base/ next
- * to the loop pointer of each thread. Any thread.
+ * Level and sink are process-wide: with each thread's loop pointer, the only
+ * mutable globals of base/. Any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -35,9 +34,9 @@ void log_write(enum log_level level, const char *subsystem, const char *fmt,
 void log_vwrite(enum log_level level, const char *subsystem, const char *fmt,
 		va_list args) __attribute__((format(printf, 3, 0)));
 
-/* For what strangers can cause at will: at most LOG_LIMIT_LINES warnings a
- * second, and then how many were left out. Owner: whoever embeds it. All zero
- * at first. */
+/* For warnings that strangers can cause at will: at most LOG_LIMIT_LINES a
+ * second, and then the number of those left out. Owner: whoever embeds it. All
+ * zero at first. */
 #define LOG_LIMIT_LINES 10
 struct log_limit {
 	uint64_t until; /* ns: end of this second */
@@ -61,5 +60,14 @@ bool log_limit_pass(struct log_limit *l, const char *subsystem, uint64_t now);
 #define log_warn(sub, ...)  log_at(LOG_WARN, sub, __VA_ARGS__)
 #define log_info(sub, ...)  log_at(LOG_INFO, sub, __VA_ARGS__)
 #define log_debug(sub, ...) log_at(LOG_DEBUG, sub, __VA_ARGS__)
+
+typedef void (*code_fn)(void);
+
+#define CODE_NAME 192 /* bytes */
+
+/* The name of a function of the user's program, for log lines: "on_put,
+ * /usr/bin/depot+0x2f10", which is its symbol, if the program exports that, and
+ * an address for addr2line(1). Returns @name. Allocates nothing. */
+const char *code_name(code_fn fn, char name[CODE_NAME]);
 
 #endif

@@ -8,10 +8,53 @@
 
 /* Rounds of deferred work in a turn. */
 #define ROUNDS 64
+/* The least window, ns, so that a window can grow again. */
+#define SPIN_MIN NSEC_PER_USEC
 
 _Thread_local struct loop *loop_here;
 
 /* ---- queues ---- */
+
+void mailbox_init(struct mailbox *m)
+{
+	atomic_init(&m->head, NULL);
+}
+
+bool mailbox_put(struct mailbox *m, struct work *w)
+{
+	struct work *head =
+		atomic_load_explicit(&m->head, memory_order_relaxed);
+
+	/*
+	 * Release publishes @w and what it carries to the owner. The old head
+	 * is stored, but not dereferenced, so relaxed loads are enough. There
+	 * is no ABA problem, because the owner only ever takes everything.
+	 */
+	do {
+		w->next = head;
+	} while (!atomic_compare_exchange_weak_explicit(&m->head, &head, w,
+							memory_order_release,
+							memory_order_relaxed));
+	return head == NULL;
+}
+
+struct work *mailbox_take(struct mailbox *m)
+{
+	struct work *oldest = NULL;
+	struct work *w;
+
+	if (mailbox_empty(m))
+		return NULL;
+	w = atomic_exchange_explicit(&m->head, NULL, memory_order_acquire);
+	while (w) {
+		struct work *next = w->next;
+
+		w->next = oldest;
+		oldest = w;
+		w = next;
+	}
+	return oldest;
+}
 
 static void queue_init(struct work_queue *q)
 {
@@ -67,8 +110,7 @@ void loop_free(struct loop *l)
 	BUG_ON(l->in_turn);
 	BUG_ON(l->wheel.armed);
 	BUG_ON(loop_has_work(l) || !mailbox_empty(&l->mailbox));
-	/* Threads in loop_post(), whose work has been done, are about to
-	 * return. */
+	/* Threads in loop_post() whose work has run are about to return. */
 	while (atomic_load_explicit(&l->posting, memory_order_acquire))
 		sched_yield();
 	l->env->ops->free(l->env);
@@ -77,8 +119,8 @@ void loop_free(struct loop *l)
 
 void loop_take_over(struct loop *l)
 {
-	/* Who takes over has its own way of knowing that nobody uses the loop;
-	 * that orders more than this store could. */
+	/* Relaxed: the caller knows that nobody uses the loop, and whatever
+	 * told it so has ordered memory. */
 	__atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
 }
 
@@ -116,14 +158,14 @@ void loop_set_alarm(struct loop *l)
 
 void loop_post(struct loop *l, struct work *w)
 {
-	/* The end of the turn that we are in looks into the mailbox.
-	 * (in_turn is the owner's: looked at only if that is us.) */
+	/* No wake-up is needed: the end of this turn looks into the mailbox.
+	 * (in_turn is the owner's, so it is read only by the owner.) */
 	if (loop_here == l && l->in_turn) {
 		mailbox_put(&l->mailbox, w);
 		return;
 	}
-	/* Once it is put, the work may be done, and with it all that kept the
-	 * loop from being freed. */
+	/* As soon as @w is put it may run, and the loop may then be freed, but
+	 * not before "posting" is 0 again. */
 	atomic_fetch_add_explicit(&l->posting, 1, memory_order_relaxed);
 	if (mailbox_put(&l->mailbox, w))
 		l->env->ops->wake(l->env);
@@ -136,7 +178,7 @@ static void defer(struct loop *l, struct work_queue *q, struct work *w)
 
 	loop_assert_owner(l);
 	queue_put(q, w);
-	/* While work is deferred, whoever sets the alarm sets it to now. */
+	/* With other work deferred already, the alarm is set to now. */
 	if (unlikely(!l->in_turn) && first)
 		loop_set_alarm(l);
 }
@@ -166,8 +208,8 @@ static void call_run(struct work *w)
 	struct call *c = container_of(w, struct call, work);
 
 	c->rc = c->fn(c->arg);
-	/* Signalled with the lock held: the waiter, whose stack @c is on,
-	 * cannot return before we have let go of it. */
+	/* Signalled with the lock held: @c is on the waiter's stack, and so
+	 * cannot go away before the lock is released. */
 	pthread_mutex_lock(&c->lock);
 	c->done = true;
 	cond_signal(&c->cond);
@@ -204,7 +246,7 @@ int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg)
 
 	if (!loop_is_owner(l))
 		return loop_here ? -EXDEV : call_and_wait(l, fn, arg);
-	/* Outside of any turn: @fn shall see the loop it is on. */
+	/* Outside of any turn loop_current() would be NULL in @fn. */
 	before = loop_enter(l);
 	rc = fn(arg);
 	loop_leave(before);
@@ -217,8 +259,8 @@ void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
 	l->spin = (struct spin){ .max = max, .hits = hits, .misses = misses };
 }
 
-/* Looks for something to do until there is some, and a turn did it, or the time
- * is over. */
+/* Polls until a turn has found something to do, or until @until (ns). Returns
+ * whether there was a turn. */
 static bool poll_until(struct loop *l, uint64_t until)
 {
 	uint64_t turns = l->turns;
@@ -232,16 +274,23 @@ static bool poll_until(struct loop *l, uint64_t until)
 static void poll_then_sleep(struct loop *l, uint64_t max)
 {
 	uint64_t begun = l->env->ops->clock(l->env);
-	bool hit = poll_until(l, begun + spin_window(&l->spin, max));
+	struct spin *s = &l->spin;
+	bool hit;
 
+	s->window = MIN(MAX(s->window, SPIN_MIN), max);
+	hit = poll_until(l, begun + s->window);
 	if (!hit)
 		l->env->ops->run_once(l->env, ENV_WAIT);
-	spin_learn(&l->spin, max, l->now - begun, hit);
+	stat_inc(hit ? s->hits : s->misses);
+	s->window = l->now - begun <= max ? 2 * s->window : s->window / 2;
 }
 
 void loop_run_once(struct loop *l, bool block)
 {
-	uint64_t max = block ? spin_max(&l->spin) : 0;
+	uint64_t max = block && l->spin.max
+			       ? atomic_load_explicit(l->spin.max,
+						      memory_order_relaxed)
+			       : 0;
 
 	loop_assert_owner(l);
 	BUG_ON(loop_here);
@@ -308,8 +357,8 @@ void loop_turn_end(struct loop *l)
 	struct loop *before = loop_enter(l);
 
 	loop_guard_others(l);
-	/* Work that always makes more does not keep timers and descriptors
-	 * waiting: the rest is done in the next turn, which comes at once. */
+	/* Bounded, so that work which always makes more does not delay timers
+	 * and descriptors: what is left runs in the next turn, at once. */
 	for (unsigned int i = 0; i < ROUNDS && loop_has_work(l); i++)
 		run_all(queue_take(l->deferred.first ? &l->deferred
 						     : &l->last));

@@ -1,32 +1,79 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A loop: one thread's clock, timers, mailbox and work, on an env. Everything
- * that is not said to be for any thread is for the loop's owner: the thread
- * that runs it (or, while nobody runs it, the one that made it or last took it
- * over).
+ * A loop: the clock, timers, mailbox and deferred work of one thread, on an env
+ * (env.h). Unless a function says "any thread", it is for the owner: the thread
+ * that runs the loop or, while none does, the one that made it or last took it
+ * over.
  *
- * One turn: due timers; the mailbox; file descriptors (libev's order); at its
- * end the deferred work, and what that defers, for a number of rounds; of that
- * the work that is to be the last, when there is no other.
+ * One turn runs, in this order: due timers; the mailbox; ready file descriptors
+ * (in libev's order); deferred work, including what that defers, for a bounded
+ * number of rounds. Work of loop_defer_last() runs once no other is deferred.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/env.h"
 #include "base/guard.h"
-#include "base/mailbox.h"
-#include "base/spin.h"
+#include "base/stat.h"
 #include "base/timer.h"
+
+struct work;
+typedef void (*work_fn)(struct work *w);
+
+/* One thing to do on a loop, embedded in what it is about. Must not be posted
+ * or deferred again before it has run. */
+struct work {
+	struct work *next;
+	work_fn fn;
+};
 
 struct work_queue {
 	struct work *first;
 	struct work **tail;
 };
 
+/*
+ * The queue between loops: many threads put, the owner takes everything at
+ * once. Putting allocates nothing and cannot fail. The length is bounded by
+ * what can be in flight: a thread that runs no loop waits for the answer to
+ * what it has posted before it posts again.
+ */
+struct mailbox {
+	_Atomic(struct work *) head; /* newest first */
+};
+
+void mailbox_init(struct mailbox *m);
+/* Any thread. Returns whether the mailbox was empty: only then must the owner
+ * be woken, so that a burst costs one wake-up. */
+bool mailbox_put(struct mailbox *m, struct work *w);
+/* Owner. Takes everything, oldest first; NULL: empty. */
+struct work *mailbox_take(struct mailbox *m);
+/* Owner. */
+static inline bool mailbox_empty(struct mailbox *m)
+{
+	return atomic_load_explicit(&m->head, memory_order_acquire) == NULL;
+}
+
+/*
+ * How long a loop polls before it sleeps. Waking up takes longer than many
+ * answers do, so polling pays if something comes soon; otherwise it only takes
+ * the processor from others. The loop learns from earlier waits: if what ended
+ * a wait came within the longest window allowed, the next window is twice as
+ * long, else half as long.
+ */
+struct spin {
+	const _Atomic uint64_t *max; /* the longest window, ns; 0: never poll.
+				      * Any thread may change it. NULL: 0 */
+	stat_t *hits, *misses;	     /* windows in which something came, or
+				      * nothing */
+	uint64_t window;	     /* ns */
+};
+
 struct loop {
 	struct env *env;
-	uint64_t now; /* ns; as of this turn's start */
+	uint64_t now; /* ns; as of the start of this turn */
 	struct timer_wheel wheel;
 	struct mailbox mailbox;
 	struct work_queue deferred, last;
@@ -39,28 +86,29 @@ struct loop {
 	_Atomic unsigned int posting; /* threads in loop_post() */
 };
 
-/* loop.c's: use loop_current(). Initial-exec: a shared library's default model
- * would cost a call for each use. */
+/* Private to loop.c: use loop_current(). Initial-exec, since the default model
+ * of a shared library would cost a call for each use. */
 extern _Thread_local struct loop *loop_here
 	__attribute__((tls_model("initial-exec")));
-/* Outside of all turns: does @l belong to this thread? */
+/* loop_is_owner() for a thread that is in no turn. */
 bool loop_is_owner_outside(const struct loop *l);
-/* @l has something to do, or not any more, and is not in a turn. */
+/* Tells the env when @l needs its next turn. Not during a turn, whose end does
+ * this anyway. */
 void loop_set_alarm(struct loop *l);
 
 /* Takes @env, also on error. The calling thread is the owner. 0 or -ENOMEM. */
 int loop_new(struct env *env, struct loop **loop_p) must_check;
-/* No timer armed, no work queued. Waits for threads that are in loop_post()
- * with work that is done. Frees the env, too. */
+/* No timer may be armed and no work queued. Waits for threads that are still
+ * inside loop_post(). Frees the env, too. */
 void loop_free(struct loop *l);
 
-/* The calling thread becomes the owner: a thread that is to run a loop made by
- * another one. Nobody may be using the loop. */
+/* Makes the calling thread the owner: for a thread that is to run a loop made
+ * by another one. Nobody may be using the loop. */
 void loop_take_over(struct loop *l);
 
-/* May the caller touch what belongs to @l? Inside a turn of a loop: is it this
- * one (that is how several virtual loops in one thread are kept apart, too).
- * Outside of any turn: is the caller @l's owner? */
+/* May the caller touch what belongs to @l? Inside a turn: only if it is @l's
+ * (which also keeps apart several simulated loops in one thread). Outside of
+ * any turn: only if the caller is @l's owner. */
 static inline bool loop_is_owner(const struct loop *l)
 {
 	return loop_here ? loop_here == l : loop_is_owner_outside(l);
@@ -73,7 +121,8 @@ static inline struct loop *loop_current(void)
 	return loop_here;
 }
 
-/* Time of this turn, ns: no system call. Outside of a turn: the clock's. */
+/* Time of this turn, ns, without a system call. Outside of a turn: asks the
+ * clock. */
 static inline uint64_t loop_now(const struct loop *l)
 {
 	return likely(l->in_turn) ? l->now : l->env->ops->clock(l->env);
@@ -87,7 +136,7 @@ static inline uint64_t loop_random(struct loop *l)
 	return r;
 }
 
-/* Timers: as timer.h says. @at as loop_now(). */
+/* See timer_wheel_arm() and timer_wheel_cancel(). @at: as loop_now(). */
 static inline void loop_timer_arm(struct loop *l, struct timer *t, uint64_t at)
 {
 	timer_wheel_arm(&l->wheel, t, at);
@@ -112,37 +161,35 @@ static inline void loop_unwatch(struct loop *l, struct env_io *io)
 	l->env->ops->unwatch(l->env, io);
 }
 
-/* Any thread. Runs @w->fn on @l's thread, soon; order is kept for each sender.
- * @w is the loop's until it runs. */
+/* Any thread. Runs @w->fn on @l's thread, soon; work of one sender keeps its
+ * order. @w is the loop's until it runs. */
 void loop_post(struct loop *l, struct work *w);
 
-/* Owner. Runs @w->fn at the end of this turn (or in the next one, when called
- * outside of a turn), never inside the call. */
+/* Runs @w->fn at the end of this turn or, when called outside of a turn, in the
+ * next one; never inside the call. */
 void loop_defer(struct loop *l, struct work *w);
-/* The same, after all that is deferred: for what is better done once, with the
- * results of the whole turn. */
+/* The same, after all other deferred work: for what is better done once, with
+ * the results of the whole turn. */
 void loop_defer_last(struct loop *l, struct work *w);
-/* Owner. Is there anything deferred? */
 static inline bool loop_has_work(const struct loop *l)
 {
 	return l->deferred.first || l->last.first;
 }
 
-/* loop_call(), when it is not the turn of @l that runs here. */
+/* loop_call(), when the caller is not in a turn of @l. */
 int loop_call_outside(struct loop *l, int (*fn)(void *arg), void *arg);
 
-/* Calls @fn(@arg) on @l's thread and returns what it returned. On the owner: at
- * once. On a thread that is no loop's: waits for it, for as long as nobody runs
- * @l. In the turn of another loop: -EXDEV (two loops that wait for each other
- * would stop). */
+/* Any thread. Calls @fn(@arg) on @l's thread and returns its result. On the
+ * owner: at once. On a thread that runs no loop: blocks until somebody runs @l.
+ * In the turn of another loop: -EXDEV, since two loops that waited for each
+ * other would block for ever. */
 static inline int loop_call(struct loop *l, int (*fn)(void *arg), void *arg)
 {
 	return likely(loop_here == l) ? fn(arg) : loop_call_outside(l, fn, arg);
 }
 
-/* Owner, in a turn. After a call of something that should not block and may: is
- * the turn not young any more? Then loop_guard_end() has to know what was
- * called. */
+/* In a turn, after a call that might have blocked: has this turn taken so long
+ * that the guard wants to know what was called, by loop_guard_end()? */
 static inline bool loop_guard_is_late(const struct loop *l)
 {
 	return guard_is_late(&l->guard) && l->in_turn;
@@ -151,25 +198,25 @@ void loop_guard_end(struct loop *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void loop_guard_vend(struct loop *l, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
-/* Owner. In the midst of a turn others have had the thread: what they took is
- * no call's. */
+/* Others, such as an application's callbacks, have used the thread during this
+ * turn: no call of ours is blamed for the time until now. */
 static inline void loop_guard_others(struct loop *l)
 {
 	if (unlikely(loop_guard_is_late(l)))
 		guard_look(&l->guard, l->env->ops->clock(l->env));
 }
 
-/* Owner. One turn; waits for something to do if @block: perhaps polls for a
- * while (loop_poll_before_sleep()), then sleeps. */
+/* One turn. With @block, waits until there is something to do: polls for a
+ * while if loop_poll_before_sleep() says so, then sleeps. */
 void loop_run_once(struct loop *l, bool block);
-/* Owner. Before it sleeps, the loop polls for up to *@max ns (base/spin.h),
- * which any thread may change, and counts how that ended. All three stay the
- * caller's, for as long as there is the loop. */
+/* Before it sleeps, the loop polls for up to *@max ns (struct spin), which any
+ * thread may change, and counts how that ended. All three stay the caller's and
+ * must outlive the loop. */
 void loop_poll_before_sleep(struct loop *l, const _Atomic uint64_t *max,
 			    stat_t *hits, stat_t *misses);
-/* Owner. For those who wait by other means than loop_run_once(), and then call
- * it: env_ops.fd(), and the time (ns, as loop_now()) of the next turn even if
- * nothing shows on that descriptor: 0 is at once, TIME_NEVER never. To be asked
+/* For callers that wait by other means and then call loop_run_once(): the
+ * descriptor to wait for (env_ops.fd), and when (ns, as loop_now()) the next
+ * turn is due even if that descriptor is not ready: 0: at once; TIME_NEVER. Ask
  * before each wait. */
 static inline int loop_fd(struct loop *l)
 {
@@ -178,18 +225,17 @@ static inline int loop_fd(struct loop *l)
 uint64_t loop_next(struct loop *l);
 /* Takes the loop over and runs it until loop_stop(). */
 void loop_run(struct loop *l);
-/* Any thread: loop_run() returns after its present turn. Sticks: a loop_run()
- * that comes later returns after one turn. */
+/* Any thread: loop_run() returns after its present turn. A loop_run() that is
+ * called later returns after one turn. */
 void loop_stop(struct loop *l);
 
 /* ---- for env implementations ---- */
 
-/* One turn, as above. Between the two, and outside of turns, others may use the
- * thread: what the env itself calls for @l (descriptors) goes between
- * loop_enter() and loop_leave(). */
+/* The two parts of a turn, between which descriptors are served. Each call of
+ * a descriptor's function is enclosed in loop_enter() and loop_leave(). */
 void loop_turn_begin(struct loop *l); /* clock, timers, mailbox */
 void loop_turn_end(struct loop *l);   /* deferred work; sets the alarm */
-/* Makes @l the current loop of this thread; returns the one that was. */
+/* Makes @l the current loop of this thread; returns the previous one. */
 struct loop *loop_enter(struct loop *l);
 void loop_leave(struct loop *before);
 

@@ -12,9 +12,7 @@ libulnetbase_a_SOURCES += \
 	%D%/metric.h %D%/metric.c \
 	%D%/pool.h %D%/pool.c \
 	%D%/share.h \
-	%D%/span.h \
 	%D%/siphash.h %D%/siphash.c \
-	%D%/spin.h \
 	%D%/stat.h \
 	%D%/timer.h %D%/timer.c \
 	%D%/util.h
@@ -24,15 +22,13 @@ libulrpccore_a_SOURCES += %D%/crc32c.c %D%/crc32c.h
 
 libulnetcore_a_SOURCES += \
 	%D%/env.h %D%/env_ev.c \
-	%D%/code.h %D%/code.c \
 	%D%/cond.h %D%/cond.c \
 	%D%/cpus.h %D%/cpus.c \
-	%D%/guard.h %D%/guard.c %D%/tick.h \
+	%D%/guard.h %D%/guard.c \
 	%D%/lobby.h %D%/lobby.c \
 	%D%/lockstep.h %D%/lockstep.c \
 	%D%/log.h %D%/log.c \
 	%D%/loop.h %D%/loop.c \
-	%D%/mailbox.h %D%/mailbox.c \
 	%D%/passage.h %D%/passage.c
 
 # Virtual time.

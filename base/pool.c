@@ -3,8 +3,8 @@
 
 #include <stdalign.h>
 
-/* A chunk doubles what is there, within these bounds: thousands of small nodes
- * in one process are as welcome as a busy one. */
+/* A chunk doubles the number of objects, within these bounds: a process may
+ * have thousands of small nodes, or a busy one. */
 #define CHUNK_MIN_OBJECTS 4
 #define CHUNK_MAX_OBJECTS 256
 

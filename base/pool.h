@@ -2,7 +2,7 @@
 /*
  * Objects of one size, recycled last-in-first-out, so that the message path
  * does not allocate. Grows by chunks, up to a limit. Under AddressSanitizer
- * each object is a malloc of its own, so that a use after free is seen.
+ * each object is allocated by malloc(), so that a use after free is detected.
  *
  * Thread: owner.
  */
@@ -24,7 +24,7 @@
 
 struct pool_chunk;
 
-/* What is in an object while it is free. */
+/* The content of an object while it is free. */
 struct pool_free {
 	struct pool_free *next;
 };
@@ -42,7 +42,7 @@ void pool_init(struct pool *p, size_t size, uint32_t max);
 /* All objects must be back. */
 void pool_fini(struct pool *p);
 
-/* pool_get() when no object is free. */
+/* pool_get(), when the free list is empty. */
 void *pool_get_more(struct pool *p);
 
 static inline void pool_count(struct pool *p)
@@ -56,7 +56,7 @@ static inline void *pool_get(struct pool *p)
 {
 	struct pool_free *f = p->free;
 
-	/* There are never more objects than the limit. */
+	/* With an object free, the limit cannot be reached. */
 	if (unlikely(!f))
 		return pool_get_more(p);
 	p->free = f->next;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares: how much one holder may take of something that all holders together
- * have a limited amount of (messages, bytes on hold, exports).
+ * How much one holder may take of something that all holders share (messages,
+ * bytes, exports): a dynamic threshold.
  *
- * The law: a holder may take more while what it holds is at most what is still
- * free. A holder that is alone gets half, two get a third each, k get a part of
- * 1 / (k + 1) each, and one part stays free for whoever comes next. So nobody
- * has to be known in advance, nobody's part is reserved while he does not use
- * it, and a holder that was alone gives way to others as it gives back.
+ * A holder may take more as long as it holds no more than what is still free.
+ * So a single holder gets half, two get a third each, k get 1 / (k + 1) each,
+ * and as much stays free for the next one. Holders need not be known in
+ * advance, and nothing is reserved for those that are idle.
  *
- * A holder is something that cannot be made up at will (a peer's NID that its
- * connection confirms): otherwise one with many names would get many parts.
+ * A holder must be something that cannot be made up at will, such as a NID that
+ * its connection confirms: otherwise one party with many names would get many
+ * parts.
  */
 #ifndef BASE_SHARE_H
 #define BASE_SHARE_H
@@ -18,14 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * May a holder that has @held take @n more of @max, when all holders together
- * use @used? All in the same unit. @used may be above @max, which may have been
- * lowered.
- *
- * One large piece may be more than half: otherwise even a holder that has
- * nothing would wait for it for ever.
- */
+/* May a holder that has @held take @n more of @max, of which all holders
+ * together use @used? All are in one unit. @used may exceed @max, which may
+ * have been lowered. @n itself may be more than half, or else not even a holder
+ * that has nothing could ever get it. */
 static inline bool share_allows(uint64_t held, uint64_t used, uint64_t max,
 				uint64_t n)
 {

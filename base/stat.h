@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters: one writer (the owner), any number of readers. A relaxed load and
- * store is enough, because a counter orders nothing: a reader may see it late.
- * Their names are declared once, in an X-macro list of the module that has
- * them.
+ * Counters with one writer, the owner, and any number of readers, who may see a
+ * change late: a counter orders no other memory.
  */
 #ifndef BASE_STAT_H
 #define BASE_STAT_H

@@ -7,11 +7,11 @@
 #define SLOT_MASK  (TIMER_SLOTS - 1)
 
 /*
- * What keeps the order: a timer is always where place() would put it now.
- * w->base enters a slot of an upper level only through enter_slot(), which
- * deals that slot's timers to the levels below, oldest first, while those are
- * empty. So of two timers with equal times the one armed first is never on a
- * higher level than the other, nor behind it in a slot.
+ * Why equal times keep their order: a timer is always in the slot where
+ * slot_add() would put it now. w->base enters a slot of an upper level only in
+ * enter_slot(), which moves that slot's timers to the levels below, oldest
+ * first, while those levels are empty. So of two timers with equal times the
+ * one armed first is never on a higher level, nor behind the other in a slot.
  */
 
 void timer_wheel_init(struct timer_wheel *w, uint64_t now)
@@ -31,16 +31,15 @@ static inline uint64_t slot_bit(unsigned int slot)
 	return UINT64_C(1) << (slot & SLOT_MASK);
 }
 
-/* @at: not before the base. Inlined by force: it is nearly all of what arming
- * costs. */
-static inline __attribute__((always_inline)) void place(struct timer_wheel *w,
-							struct timer *t,
-							uint64_t at)
+/* Puts @t into its slot. @at must not be before the base. Always inlined, since
+ * it is nearly all that arming costs. */
+static in_line void slot_add(struct timer_wheel *w, struct timer *t,
+			     uint64_t at)
 {
 	unsigned int level, slot;
 	struct timer_slot *s;
 
-	/* "| 1" changes no level, and clz wants a bit. */
+	/* clz needs at least one bit; "| 1" does not change the level. */
 	level = (63 - (unsigned int)__builtin_clzll((at ^ w->base) | 1)) /
 		LEVEL_BITS;
 	slot = (at >> (level * LEVEL_BITS)) & SLOT_MASK;
@@ -56,9 +55,9 @@ static inline __attribute__((always_inline)) void place(struct timer_wheel *w,
 	list_add_tail(&s->timers, &t->link);
 }
 
-static inline void unplace(struct timer_wheel *w, struct timer *t)
+static inline void slot_del(struct timer_wheel *w, struct timer *t)
 {
-	/* Alone in its slot? Then both neighbours are the slot's head. */
+	/* If it is alone in its slot, both neighbours are the slot's head. */
 	if (t->link.next == t->link.prev)
 		w->occupied[t->slot / TIMER_SLOTS] &= ~slot_bit(t->slot);
 	list_del(&t->link);
@@ -92,20 +91,20 @@ void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at)
 	t->at = at;
 	at = MAX(at, w->now);
 	w->earliest = MIN(w->earliest, at);
-	place(w, t, at);
+	slot_add(w, t, at);
 }
 
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t)
 {
 	if (!timer_armed(t))
 		return;
-	unplace(w, t);
+	slot_del(w, t);
 	w->armed--;
 	if (unlikely(t->at <= w->earliest))
 		find_earliest(w);
 }
 
-/* When the range of time of @slot begins. The range is not over yet. */
+/* The start of @slot's range of time, which must not be over yet. */
 static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 {
 	unsigned int shift = slot / TIMER_SLOTS * LEVEL_BITS;
@@ -114,9 +113,9 @@ static uint64_t slot_start(const struct timer_wheel *w, unsigned int slot)
 	return (above | (slot & SLOT_MASK)) << shift;
 }
 
-/* Time, on its way to @now, comes to a slot of an upper level; all levels below
- * it are empty. Goes on at once to where the first timer is, so that the timers
- * move down as far as they can. */
+/* Advances the base, on its way to @now, into a slot of an upper level, below
+ * which all levels are empty. It goes straight to the slot's first timer, so
+ * that the timers move down as far as possible. */
 static void enter_slot(struct timer_wheel *w, unsigned int slot, uint64_t now)
 {
 	struct timer_slot *s = &w->slots[slot];
@@ -129,7 +128,7 @@ static void enter_slot(struct timer_wheel *w, unsigned int slot, uint64_t now)
 	w->base = MIN(s->earliest, now);
 	w->now = MAX(w->now, w->base);
 	while ((t = list_pop(&moving, struct timer, link)))
-		place(w, t, MAX(t->at, w->base));
+		slot_add(w, t, MAX(t->at, w->base));
 }
 
 static void expire_slot(struct timer_wheel *w, struct timer_slot *s)
@@ -159,8 +158,7 @@ void timer_wheel_expire(struct timer_wheel *w, uint64_t now)
 			expire_slot(w, &w->slots[slot]);
 		}
 	}
-	/* Time does not go back, even if a timer's function has advanced the
-	 * wheel itself. */
+	/* A timer's function may have advanced the wheel further. */
 	w->now = MAX(now, w->now);
 	w->base = w->now;
 	find_earliest(w);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers on a hierarchical wheel: arming and cancelling take constant time and
- * no memory, however many are armed, and timers expire exactly in the order of
- * their time (equal times: order of arming), because every level of the wheel
- * splits the one above it down to a nanosecond.
+ * Timers on a hierarchical wheel. Arming and cancelling take constant time and
+ * no memory, however many timers are armed. Timers expire exactly in the order
+ * of their times (equal times: in the order of arming), since the levels go
+ * down to a nanosecond.
  *
- * A level has 64 slots; a timer sits on the level of the highest 6-bit digit in
+ * A level has 64 slots. A timer is on the level of the highest 6-bit digit in
  * which its time differs from the wheel's base, and moves to a lower level as
- * the base comes nearer to its time. The base follows the time only when a
- * timer is due: a turn of a loop in which no timer is due costs a comparison.
+ * the base approaches its time. The base advances only when a timer is due: a
+ * turn of a loop in which none is costs one comparison.
  *
  * Thread: owner.
  */
@@ -27,18 +27,18 @@ struct timer {
 	struct list link;
 	uint64_t at; /* ns */
 	timer_fn fn;
-	uint16_t slot; /* level * TIMER_SLOTS + slot of the level */
+	uint16_t slot; /* level * TIMER_SLOTS + slot on that level */
 };
 
 struct timer_slot {
 	struct list timers;
-	uint64_t earliest; /* no timer in it is before this */
+	uint64_t earliest; /* lower bound of the timers in it */
 };
 
 struct timer_wheel {
 	uint64_t now;	   /* all timers before this have expired */
-	uint64_t base;	   /* slots are counted from here; not after now */
-	uint64_t earliest; /* no timer is before this; not before now */
+	uint64_t base;	   /* slots are counted from here; base <= now */
+	uint64_t earliest; /* lower bound of all timers; earliest >= now */
 	uint64_t armed;	   /* number of timers */
 	uint64_t occupied[TIMER_LEVELS]; /* a bit for each slot in use */
 	struct timer_slot slots[TIMER_LEVELS * TIMER_SLOTS];
@@ -57,18 +57,17 @@ static inline bool timer_armed(const struct timer *t)
 	return !list_empty(&t->link);
 }
 
-/* Arms @t, or moves it. A time that has passed expires at the next
- * timer_wheel_advance(). @t stays the caller's, and must not move in memory
- * while it is armed. */
+/* Arms @t for @at, even if it is armed already. A time in the past expires at
+ * the next timer_wheel_advance(). @t stays the caller's, and must not move in
+ * memory while it is armed. */
 void timer_wheel_arm(struct timer_wheel *w, struct timer *t, uint64_t at);
 
-/* No effect when not armed. After it, t->fn is not called. */
+/* Afterwards t->fn is not called. No effect on a timer that is not armed. */
 void timer_wheel_cancel(struct timer_wheel *w, struct timer *t);
 
-/* The earliest timer's time; TIME_NEVER without timers. After a cancel the time
- * may be too early, never too late: then each timer_wheel_advance() to the time
- * that this function returns gets nearer to the timer, and TIMER_LEVELS of them
- * are enough. A time that has passed counts as w->now. */
+/* The time of the earliest timer, not before w->now; TIME_NEVER: there is none.
+ * After a cancel the result may be too early, but never too late: advancing to
+ * it up to TIMER_LEVELS times reaches the timer. */
 static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
 {
 	return w->earliest;
@@ -76,10 +75,10 @@ static inline uint64_t timer_wheel_next(const struct timer_wheel *w)
 
 /* timer_wheel_advance(), when a timer may be due. */
 void timer_wheel_expire(struct timer_wheel *w, uint64_t now);
-/* Moves time on to @now (never back), calling the functions of all timers due
- * at or before it, in order. They may arm and cancel any timer; one that is
- * armed for a time at or before @now by a function is called in the same
- * advance. w->now is the timer's own time during its call. */
+/* Advances time to @now (never back), calling the functions of all timers due
+ * by then, in order, with w->now at the timer's own time. A function may arm
+ * and cancel any timer; one that it arms for a time up to @now is called in the
+ * same advance. */
 static inline void timer_wheel_advance(struct timer_wheel *w, uint64_t now)
 {
 	if (unlikely(now >= w->earliest))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Small things every file uses. Knows nothing of any module.
- */
+/* Small things that every file uses. */
 #ifndef BASE_UTIL_H
 #define BASE_UTIL_H
 
@@ -17,10 +15,10 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define likely(x)     __builtin_expect(!!(x), 1)
 #define unlikely(x)   __builtin_expect(!!(x), 0)
-/* The rare part of a hot function, which would otherwise save registers for
- * it. */
+/* For the rare part of a hot function, so that the common part need not save
+ * registers for it. */
 #define out_of_line __attribute__((noinline))
-/* And a part that several hot functions share, but not its calls. */
+/* For what several hot functions share. */
 #define in_line inline __attribute__((always_inline))
 /* Evaluate their arguments twice. */
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
@@ -33,10 +31,8 @@
 /* A time that never comes. */
 #define TIME_NEVER UINT64_MAX
 
-/*
- * A broken promise of our own code or of the caller: stays in release builds.
- * Never used on what a peer, a file or a command line said.
- */
+/* Aborts, in release builds too, if our own code or a caller has broken a
+ * promise. Never used on what a peer, a file or a command line said. */
 #define BUG_ON(cond)                                                           \
 	do {                                                                   \
 		if (unlikely(cond)) {                                          \
@@ -46,8 +42,8 @@
 		}                                                              \
 	} while (0)
 
-/* @text into @to, an array of @size bytes: what is longer was refused
- * before. */
+/* Copies @text to @to, an array of @size bytes. The caller has checked that it
+ * fits. */
 static inline void text_copy(char *to, size_t size, const char *text)
 {
 	size_t n = strlen(text) + 1;

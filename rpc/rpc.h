@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "base/list.h"
-#include "base/tick.h"
+#include "base/guard.h"
 #include "base/util.h"
 #include "rpc/wait.h"
 #include "ulnet/loop.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loopback LND, 0@lo: messages to this node itself. A message waits for the
- * end of its turn, so that nothing calls back inside LNetPut(), and is then
- * copied from the sender's memory straight to the receiver's. Each CPT serves
- * itself.
+ * The loopback LND, 0@lo: messages of this node to itself, on the same CPT. A
+ * message waits for the end of the turn, so that no handler runs inside
+ * LNetPut(), and is then copied straight from the sender's memory to the
+ * receiver's.
  */
 #include <errno.h>
 
@@ -11,21 +11,21 @@
 #include "base/pool.h"
 #include "lnd/lnd.h"
 
-/* A message that lnet_parse() has seen, until recv(). */
+/* A message between lnet_parse() and recv(). */
 struct lo_rx {
 	struct lo_cpt *lo;
 	struct list link;   /* lo_cpt.rxs */
-	struct lnd_msg *tx; /* NULL: finished with the sender */
-	char *copy;	    /* payload put aside; NULL: still the sender's */
+	struct lnd_msg *tx; /* NULL: has ended for the sender */
+	char *bounce;	    /* bounce buffer with the payload, or NULL */
 	uint32_t length;
 };
 
 struct lo_cpt {
 	struct lnd_ni *ni;
 	unsigned int index;
-	struct list queue; /* lnd_msg.link, not parsed yet */
-	struct list rxs;
-	struct pool pool; /* of lo_rx */
+	struct list queue; /* lnd_msg.link; not parsed yet */
+	struct list rxs;   /* lo_rx.link */
+	struct pool pool;  /* of lo_rx */
 	struct work work;
 	bool scheduled;
 	bool stopping;
@@ -76,7 +76,7 @@ static int lo_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return 0;
 }
 
-/* Ends the message for the sender, whose memory is not read any more. */
+/* Ends the message for the sender, whose memory is not read afterwards. */
 static void lo_sent(struct lo_rx *rx, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *tx = rx->tx;
@@ -89,7 +89,7 @@ static void lo_sent(struct lo_rx *rx, int status, enum ulnet_cause cause)
 static void lo_rx_free(struct lo_rx *rx)
 {
 	list_del(&rx->link);
-	free(rx->copy);
+	free(rx->bounce);
 	pool_put(&rx->lo->pool, rx);
 }
 
@@ -105,7 +105,7 @@ static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
 	}
 	rx->lo = lo;
 	rx->tx = tx;
-	rx->copy = NULL;
+	rx->bounce = NULL;
 	rx->length = tx->length;
 	list_add_tail(&lo->rxs, &rx->link);
 	tx->priv = rx;
@@ -116,8 +116,8 @@ static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
 	lo_rx_free(rx);
 }
 
-/* At the end of the turn: what was sent during it; what these messages make
- * others send comes in the next round. */
+/* At the end of a turn. Messages that handlers send meanwhile are left for the
+ * next call. */
 static void lo_run(struct work *w)
 {
 	struct lo_cpt *lo = container_of(w, struct lo_cpt, work);
@@ -139,9 +139,9 @@ static void lo_store(const struct lo_rx *rx, const struct lnd_msg *msg)
 {
 	const struct lnd_msg *tx = rx->tx;
 
-	BUG_ON(!rx->copy && !tx);
-	if (rx->copy)
-		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
+	BUG_ON(!rx->bounce && !tx);
+	if (rx->bounce)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->bounce,
 			    msg->length);
 	else
 		iov_copy(msg->iov, msg->niov, msg->offset, tx->iov, tx->niov,
@@ -152,8 +152,8 @@ static void lo_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 		    uint32_t rlength)
 {
 	struct lo_rx *rx = priv;
-	/* The sender may have given up meanwhile, and taken the bytes along. */
-	bool gone = !rx->tx && !rx->copy && rlength;
+	/* Has the sender given up, so that its memory cannot be read? */
+	bool gone = !rx->tx && !rx->bounce && rlength;
 
 	(void)ni;
 	if (msg && !gone && msg->length)
@@ -172,14 +172,15 @@ static int lo_eager_recv(struct lnd_ni *ni, void *priv)
 	struct lnd_msg *tx = rx->tx;
 
 	(void)ni;
-	/* The sender has given up meanwhile: there is nothing to copy. */
+	/* The sender has given up: there is nothing to copy. */
 	if (!tx)
 		return -ECANCELED;
 	if (rx->length) {
-		rx->copy = malloc(rx->length);
-		if (!rx->copy)
+		rx->bounce = malloc(rx->length);
+		if (!rx->bounce)
 			return -ENOMEM;
-		iov_gather(rx->copy, tx->iov, tx->niov, tx->offset, rx->length);
+		iov_gather(rx->bounce, tx->iov, tx->niov, tx->offset,
+			   rx->length);
 	}
 	lo_sent(rx, 0, LNET_CAUSE_OK);
 	return 0;

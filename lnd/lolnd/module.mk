@@ -1,2 +1,2 @@
-# Delivery to oneself.
+# The loopback LND.
 libulnetcore_a_SOURCES += %D%/lolnd.c

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/simlnd/conn.h"
+#include "lnd/simlnd/net.h"
 
 #include <errno.h>
 
 #include "base/backoff.h"
 
 /* As socklnd's defaults. */
-#define PAUSE_CEILING (150 * NSEC_PER_MSEC)
-#define SILENT_AFTER  (400 * NSEC_PER_MSEC) /* path_silent_min, and a look */
+#define PAUSE_BASE   (10 * NSEC_PER_MSEC)
+#define PAUSE_CAP    (150 * NSEC_PER_MSEC)
+#define SILENT_AFTER (400 * NSEC_PER_MSEC) /* path_silent_min, and a look */
 
 static const struct fsm_state sim_conn_states[SIM_CONN_STATES] = {
 	[SIM_CONN_NONE] = { "none",
@@ -44,8 +45,8 @@ static void sim_conn_timer(struct sim_path *p, uint64_t delay)
 
 static uint64_t sim_conn_pause(const struct sim_path *p)
 {
-	static const struct backoff_law law = { .base = 10 * NSEC_PER_MSEC,
-						.cap = PAUSE_CEILING };
+	static const struct backoff_law law = { .base = PAUSE_BASE,
+						.cap = PAUSE_CAP };
 
 	return backoff_pause(&law, p->failures + 1, loop_random(p->sc->loop));
 }
@@ -71,7 +72,7 @@ static enum ulnet_cause cause_of_attempt(int status)
 	}
 }
 
-/* Tells LNet, which may call send() from within. */
+/* Tells LNet the outcome of an attempt; LNet may call send() from within. */
 static void sim_conn_tell(struct sim_path *p, int status)
 {
 	struct ulnet_id all = { p->dst, LNET_PID_ANY };
@@ -80,22 +81,29 @@ static void sim_conn_tell(struct sim_path *p, int status)
 	lnet_peer_connected(p->sc->ni, &all, status, cause_of_attempt(status));
 }
 
+static void tell_disconnected(struct sim_cpt *sc, const struct ulnet_nid *nid)
+{
+	struct ulnet_id all = { *nid, LNET_PID_ANY };
+
+	lnet_peer_disconnected(sc->ni, &all);
+}
+
 void sim_conn_end(struct sim_path *p)
 {
 	struct sim_cpt *sc = p->sc;
 
 	sim_conn_move(p, SIM_CONN_NONE);
 	list_del(&p->of_ep);
-	if (list_empty(&p->severed))
-		list_add_tail(&sc->severed, &p->severed);
+	if (list_empty(&p->in_lost))
+		list_add_tail(&sc->lost_conns, &p->in_lost);
 	if (sc->scheduled)
 		return;
 	sc->scheduled = true;
 	loop_post(sc->loop, &sc->work);
 }
 
-/* The way from where @p leads, or NULL. */
-static struct sim_path *way_back(const struct sim_path *p)
+/* The path of the opposite direction, or NULL. */
+static struct sim_path *path_back(const struct sim_path *p)
 {
 	const struct ulnet_nid *from = &p->sc->ep->nid;
 
@@ -106,16 +114,17 @@ static struct sim_path *way_back(const struct sim_path *p)
 
 void sim_conn_cut(struct sim_path *p)
 {
-	struct sim_path *back = way_back(p);
+	struct sim_path *back = path_back(p);
 
 	p->cut = loop_now(p->sc->loop);
-	if (back) /* which may not be open, as nothing has come there yet */
+	/* The other direction may not be open yet. */
+	if (back)
 		back->cut = p->cut;
 	sim_conn_end(p);
 }
 
-/* Those who wait are told, unless the NI is back by now: then the attempt may
- * still get through. */
+/* Ends an attempt, unless the NI is back by now: then the attempt may still
+ * succeed. */
 static void attempt_fail(struct sim_path *p)
 {
 	if (!p->wanted || atomic_load(&p->sc->ep->up))
@@ -129,8 +138,8 @@ void sim_conns_fail(struct sim_cpt *sc)
 {
 	struct sim_path *p;
 
-	/* Who is told may send, once the NI is back. */
-	hash_keep(&sc->paths, true);
+	/* Handlers may send, which adds paths. */
+	hash_hold_size(&sc->paths, true);
 	hash_for_each (p, &sc->paths, hash) {
 		if (p->conn.state != SIM_CONN_OPEN) {
 			attempt_fail(p);
@@ -139,18 +148,15 @@ void sim_conns_fail(struct sim_cpt *sc)
 		p->cut = loop_now(sc->loop);
 		sim_conn_end(p);
 	}
-	hash_keep(&sc->paths, false);
+	hash_hold_size(&sc->paths, false);
 }
 
 void sim_conns_tell(struct sim_cpt *sc)
 {
 	struct sim_path *p;
 
-	while ((p = list_pop(&sc->severed, struct sim_path, severed))) {
-		struct ulnet_id all = { p->dst, LNET_PID_ANY };
-
-		lnet_peer_disconnected(sc->ni, &all);
-	}
+	while ((p = list_pop(&sc->lost_conns, struct sim_path, in_lost)))
+		tell_disconnected(sc, &p->dst);
 }
 
 static void sim_conn_open(struct sim_path *p)
@@ -162,32 +168,6 @@ static void sim_conn_open(struct sim_path *p)
 	p->failures = 0;
 	p->generation = atomic_load(&p->ep->generation);
 	sim_conn_tell(p, 0);
-}
-
-bool sim_conn_is_quiet(const struct sim_path *p)
-{
-	return p->conn.state == SIM_CONN_OPEN && !timer_armed(&p->silence) &&
-	       list_empty(&p->severed);
-}
-
-void sim_conn_leave(struct sim_path *p)
-{
-	sim_conn_move(p, SIM_CONN_NONE);
-	list_del(&p->of_ep);
-}
-
-void sim_conn_arrive(struct sim_path *p)
-{
-	/* The peer may have been heard on it here before. */
-	if (p->conn.state != SIM_CONN_OPEN)
-		sim_conn_open(p);
-}
-
-void sim_conn_lapse(struct sim_cpt *sc, const struct ulnet_nid *nid)
-{
-	struct ulnet_id all = { *nid, LNET_PID_ANY };
-
-	lnet_peer_disconnected(sc->ni, &all);
 }
 
 static void sim_conn_failed(struct sim_path *p, int status)
@@ -226,7 +206,8 @@ static void sim_conn_silent(struct sim_path *p)
 {
 	sim_conn_move(p, SIM_CONN_NONE);
 	list_del(&p->of_ep);
-	/* Credits come back, so others may be sent, and try already. */
+	/* This returns credits, so other messages may be sent, which may begin
+	 * an attempt already. */
 	if (simlnd_give_back(p))
 		p->wanted = true;
 	if (p->wanted && p->conn.state == SIM_CONN_NONE)
@@ -234,7 +215,7 @@ static void sim_conn_silent(struct sim_path *p)
 	conn_tell_silent(p, SILENT_AFTER);
 }
 
-/* Whoever has been heard from since has got what was sent after that. */
+/* If the network is not cut any more, later messages have got through. */
 static void on_silence_timer(struct timer *t)
 {
 	struct sim_path *p = container_of(t, struct sim_path, silence);
@@ -254,13 +235,13 @@ void sim_conn_lost(struct sim_path *p)
 			       loop_now(loop) + SILENT_AFTER);
 }
 
-/* An attempt hears nothing. */
+/* An attempt has heard nothing so far. */
 static void sim_conn_unheard(struct sim_path *p)
 {
 	uint64_t began = p->give_up - lnet_lnd_timeout(p->sc->ni);
 	uint64_t ns = loop_now(p->sc->loop) - began;
 
-	sim_conn_timer(p, PAUSE_CEILING);
+	sim_conn_timer(p, PAUSE_CAP);
 	if (p->wanted && !p->told_silent && ns >= SILENT_AFTER)
 		conn_tell_silent(p, ns);
 }
@@ -268,7 +249,7 @@ static void sim_conn_unheard(struct sim_path *p)
 /* ---- attempts ---- */
 
 /* The time that an attempt takes is over. */
-static void sim_conn_tried(struct sim_path *p)
+static void sim_conn_attempt_over(struct sim_path *p)
 {
 	uint64_t now = loop_now(p->sc->loop);
 
@@ -292,7 +273,7 @@ static void on_conn_timer(struct timer *t)
 	struct sim_path *p = container_of(t, struct sim_path, timer);
 
 	if (p->conn.state == SIM_CONN_TRYING)
-		sim_conn_tried(p);
+		sim_conn_attempt_over(p);
 	else if (p->wanted)
 		sim_conn_try(p);
 	else
@@ -334,87 +315,84 @@ void sim_conns_stop(struct sim_cpt *sc)
 		if (timer_armed(&p->silence))
 			loop_timer_cancel(sc->loop, &p->silence);
 		list_del(&p->of_ep);
-		list_del(&p->severed);
+		list_del(&p->in_lost);
 		p->wanted = false;
 		if (p->conn.state != SIM_CONN_NONE)
 			sim_conn_move(p, SIM_CONN_NONE);
 	}
 }
 
-/* ---- to another CPT ---- */
+/* ---- moving to another CPT ---- */
 
-/* A connection between two CPTs. */
-struct sim_passage {
+/* A connection on its way between two CPTs. */
+struct sim_moving {
 	struct work work;
 	struct sim_cpt *from, *to;
 	struct ulnet_nid nid;
-	unsigned int changes; /* of its own NI, as it left */
+	unsigned int changes; /* sim_ep.changes of its NI, when it left */
 	/* As in struct sim_path: */
 	unsigned int generation;
 	uint64_t free_at, last, cut;
 };
 
-/* Its memory is that of the CPT that it has left, which waits for it. */
-static void on_passed(struct work *w)
+/* Back on the CPT that the connection has left, which does not stop before. */
+static void on_moved(struct work *w)
 {
-	struct sim_passage *pass = container_of(w, struct sim_passage, work);
-	struct sim_cpt *from = pass->from;
+	struct sim_moving *m = container_of(w, struct sim_moving, work);
+	struct sim_cpt *from = m->from;
 
-	free(pass);
-	from->leaving--;
+	free(m);
+	from->moving--;
 	simlnd_stopped(from);
 }
 
-/* Its NI has failed, or its peer has gone, while it was on its way. */
-static bool conn_is_over(const struct sim_passage *pass,
-			 const struct sim_path *p)
+/* Has its NI failed, or its peer gone, while it was on its way? */
+static bool is_over(const struct sim_moving *m, const struct sim_path *p)
 {
-	const struct sim_ep *own = p->sc->ep;
-
-	return pass->changes != own->changes || !p->ep ||
-	       pass->generation != atomic_load(&p->ep->generation);
+	return m->changes != p->sc->ep->changes || !p->ep ||
+	       m->generation != atomic_load(&p->ep->generation);
 }
 
-static void conn_arrive(const struct sim_passage *pass, struct sim_cpt *sc)
+static void conn_arrive(const struct sim_moving *m, struct sim_cpt *sc)
 {
-	struct sim_path *p = net_path(sc, &pass->nid);
+	struct sim_path *p = net_path(sc, &m->nid);
 
 	if (p) {
-		p->free_at = MAX(p->free_at, pass->free_at);
-		p->last = MAX(p->last, pass->last);
-		p->cut = MAX(p->cut, pass->cut);
+		p->free_at = MAX(p->free_at, m->free_at);
+		p->last = MAX(p->last, m->last);
+		p->cut = MAX(p->cut, m->cut);
 	}
-	if (!p || conn_is_over(pass, p))
-		sim_conn_lapse(sc, &pass->nid);
-	else
-		sim_conn_arrive(p);
+	if (!p || is_over(m, p))
+		tell_disconnected(sc, &m->nid);
+	else if (p->conn.state != SIM_CONN_OPEN)
+		sim_conn_open(p);
 }
 
-static void pass_on(struct sim_passage *pass);
+static void move_on(struct sim_moving *m);
 
 static void conn_on_arrived(struct work *w)
 {
-	struct sim_passage *pass = container_of(w, struct sim_passage, work);
-	struct sim_cpt *sc = pass->to;
+	struct sim_moving *m = container_of(w, struct sim_moving, work);
+	struct sim_cpt *sc = m->to;
 
-	if (sc->running && lnet_ni_cpt_of(sc->ni, &pass->nid) != sc->index) {
-		pass_on(pass);
+	if (sc->running && lnet_ni_cpt_of(sc->ni, &m->nid) != sc->index) {
+		move_on(m);
 		return;
 	}
 	if (sc->running)
-		conn_arrive(pass, sc);
-	pass->work.fn = on_passed;
-	loop_post(pass->from->loop, &pass->work);
+		conn_arrive(m, sc);
+	m->work.fn = on_moved;
+	loop_post(m->from->loop, &m->work);
 }
 
-/* To whoever owns the NID by now. */
-static void pass_on(struct sim_passage *pass)
+/* To the present owner of the NID. */
+static void move_on(struct sim_moving *m)
 {
-	struct lnd_ni *ni = pass->from->ni;
+	struct lnd_ni *ni = m->from->ni;
 
-	pass->to = simlnd_cpt(ni, lnet_ni_cpt_of(ni, &pass->nid));
-	pass->work.fn = conn_on_arrived;
-	loop_post(pass->to->loop, &pass->work);
+	m->to = simlnd_cpt(ni, lnet_ni_cpt_of(ni, &m->nid));
+	m->work.fn = conn_on_arrived;
+	loop_post(m->to->loop, &m->work);
 }
 
 bool sim_can_move(struct lnd_ni *ni, unsigned int cpt,
@@ -422,27 +400,30 @@ bool sim_can_move(struct lnd_ni *ni, unsigned int cpt,
 {
 	const struct sim_path *p = net_path_find(simlnd_cpt(ni, cpt), nid);
 
-	return p && sim_conn_is_quiet(p) && simlnd_is_idle(p);
+	return p && p->conn.state == SIM_CONN_OPEN &&
+	       !timer_armed(&p->silence) && list_empty(&p->in_lost) &&
+	       simlnd_is_idle(p);
 }
 
 void sim_move(struct lnd_ni *ni, unsigned int cpt, const struct ulnet_nid *nid)
 {
 	struct sim_cpt *sc = simlnd_cpt(ni, cpt);
 	struct sim_path *p = net_path_find(sc, nid);
-	struct sim_passage *pass = malloc(sizeof(*pass));
+	struct sim_moving *m = malloc(sizeof(*m));
 
-	if (!pass) {
+	if (!m) {
 		sim_conn_end(p);
 		return;
 	}
-	pass->from = sc;
-	pass->nid = *nid;
-	pass->changes = sc->ep->changes;
-	pass->generation = p->generation;
-	pass->free_at = p->free_at;
-	pass->last = p->last;
-	pass->cut = p->cut;
-	sc->leaving++;
-	sim_conn_leave(p);
-	pass_on(pass);
+	*m = (struct sim_moving){ .from = sc,
+				  .nid = *nid,
+				  .changes = sc->ep->changes,
+				  .generation = p->generation,
+				  .free_at = p->free_at,
+				  .last = p->last,
+				  .cut = p->cut };
+	sc->moving++;
+	sim_conn_move(p, SIM_CONN_NONE);
+	list_del(&p->of_ep);
+	move_on(m);
 }

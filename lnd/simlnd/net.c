@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "lnd/simlnd/conn.h"
-
 static uint64_t net_hash(const struct ulnet_nid *nid)
 {
 	return hash_bytes(nid, sizeof(*nid), 0);
@@ -31,22 +29,15 @@ int sim_net_new(const struct sim_net_watch *watch, struct sim_net **net_p)
 void sim_net_free(struct sim_net *net)
 {
 	struct hash_node *n;
-	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&net->eps, &bucket, NULL))) {
+	while ((n = hash_pop(&net->eps))) {
 		struct sim_ep *ep = container_of(n, struct sim_ep, hash);
 
 		BUG_ON(ep_is_there(ep));
-		hash_del(&net->eps, n);
 		free(ep);
-		bucket = 0;
 	}
-	bucket = 0;
-	while ((n = hash_walk(&net->rules, &bucket, NULL))) {
-		hash_del(&net->rules, n);
+	while ((n = hash_pop(&net->rules)))
 		free(container_of(n, struct sim_rule, hash));
-		bucket = 0;
-	}
 	hash_fini(&net->eps);
 	hash_fini(&net->rules);
 	pool_fini(&net->packets);
@@ -214,7 +205,7 @@ int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 	return 0;
 }
 
-/* Is it said of the NID? */
+/* Does @by, which may be ANY, stand for @nid? */
 static bool net_is_named(const struct ulnet_nid *nid,
 			 const struct ulnet_nid *by)
 {
@@ -243,8 +234,8 @@ void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 	}
 }
 
-/* What the rules make of the way from @src to @dst: the most exact one for the
- * link, any for a partition. */
+/* The link from @src to @dst by the most specific rule; *@partitioned: by any
+ * rule. */
 static struct ulnet_sim_link link_resolve(const struct sim_net *net,
 					  const struct ulnet_nid *src,
 					  const struct ulnet_nid *dst,
@@ -296,10 +287,10 @@ static struct sim_path *path_new(struct sim_cpt *sc,
 		return NULL;
 	p->sc = sc;
 	p->dst = *dst;
-	list_init(&p->behind);
+	list_init(&p->backlog);
 	list_init(&p->of_ep);
-	list_init(&p->severed);
-	timer_init(&p->resume, NULL);
+	list_init(&p->in_lost);
+	timer_init(&p->resume_timer, NULL);
 	sim_conn_init(p);
 	if (hash_add(&sc->paths, &p->hash, net_hash(dst))) {
 		free(p);
@@ -338,12 +329,8 @@ struct sim_path *net_path_now(const struct sim_cpt *sc, struct sim_path *p)
 void net_paths_free(struct sim_cpt *sc)
 {
 	struct hash_node *n;
-	uint32_t bucket = 0;
 
-	while ((n = hash_walk(&sc->paths, &bucket, NULL))) {
-		hash_del(&sc->paths, n);
+	while ((n = hash_pop(&sc->paths)))
 		free(container_of(n, struct sim_path, hash));
-		bucket = 0;
-	}
 	hash_fini(&sc->paths);
 }

@@ -2,11 +2,11 @@
 /*
  * A message waits for the end of its turn; then its fate is drawn, it waits for
  * the link, and departs: its payload is copied into a packet. The packet waits
- * for its time on the loop of whom it is for, is parsed there, and stored.
+ * on the receiver's loop for its time of arrival, is parsed there, and stored.
  *
- * A link may have a window: packets that have left, and that the receiver's
- * LNet has not taken, are counted at the sender, where what does not fit waits.
- * Under virtual time only, when all nodes are in one thread.
+ * A link may have a window, under virtual time only: the number of packets that
+ * have left and that the receiver's LNet has not answered. Further messages
+ * wait at the sender.
  */
 #include "lnd/simlnd/simlnd.h"
 
@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/iov.h"
-#include "lnd/simlnd/conn.h"
 #include "lnd/simlnd/net.h"
 
 /* A message at its sender. */
@@ -24,24 +23,25 @@ struct sim_tx {
 	struct lnd_msg *msg;
 	struct sim_path *path;
 	struct timer timer;
-	uint64_t sent_at; /* ns: when the link has taken it */
+	uint64_t sent_at; /* ns: when the link has sent all of it */
 	bool departed;	  /* some of it may have left */
 };
 
 /* A message on the wire and at its receiver. */
 struct sim_pkt {
-	struct list link;  /* sim_cpt.arriving, or in none */
-	struct sim_ep *ep; /* whom it is for */
+	struct list link;  /* sim_cpt.arriving; sim_path.backlog; or in none */
+	struct sim_ep *ep; /* the receiver */
 	unsigned int cpt;
-	struct sim_cpt *sc;    /* once it is on the receiver's loop */
-	struct sim_path *path; /* where it came from, once LNet has seen it */
-	struct sim_path *from; /* whose window it is in; NULL: none */
-	unsigned int generation;
-	unsigned int from_generation; /* of the NI that has @from */
+	struct sim_cpt *sc;    /* set on the receiver's loop */
+	struct sim_path *path; /* the receiver's to the source, once parsed */
+	struct sim_path
+		*from; /* the sender's, whose window it is in; or NULL */
+	unsigned int generation;      /* of the receiver's NI */
+	unsigned int from_generation; /* of the sender's NI */
 	struct ulnet_id src;
 	uint64_t left, at;   /* ns: when it left, and when it arrives */
-	uint64_t store_time; /* ns that the payload takes */
-	bool cut;
+	uint64_t store_time; /* ns that storing the payload takes */
+	bool cut;	     /* only half of the payload will come */
 	void *mark;
 	uint32_t number;  /* hold()'s */
 	struct work work; /* to the loop of the receiver */
@@ -84,8 +84,8 @@ static void trace_tx(const struct sim_tx *tx, enum sim_fate fate)
 
 /* ---- packets ---- */
 
-/* Small ones are many. With real loops packets are made and freed by different
- * threads, and a pool is for one. */
+/* Small packets, of which there are many, come from a pool; not with real
+ * loops, where different threads make and free them. */
 #define SMALL_PAYLOAD 256
 
 static bool pkt_is_pooled(const struct sim_net *net, uint32_t length)
@@ -100,7 +100,7 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 	return malloc(sizeof(struct sim_pkt) + length);
 }
 
-/* sim_run() looks after it, in a turn of its own. */
+/* Has sim_run() called in a later turn. */
 static void cpt_schedule(struct sim_cpt *sc)
 {
 	if (sc->scheduled)
@@ -120,7 +120,7 @@ static void pkt_leave_window(struct sim_pkt *pkt)
 	pkt->from = NULL;
 	if (atomic_load(&net_ep(pkt->ep->net, &pkt->src.nid)->generation) !=
 	    pkt->from_generation)
-		return; /* and the path is gone */
+		return; /* the path has been freed */
 	from->unread--;
 	sc = from->sc;
 	if (!list_empty(&sc->blocked))
@@ -152,8 +152,8 @@ static void pkt_trace(const struct sim_pkt *pkt, enum sim_fate fate)
 	      pkt->length);
 }
 
-/* Has the NI gone that the packet was sent to? If not, ep->cpt is what it was
- * when the packet was sent. */
+/* Has the NI that the packet was sent to gone or failed? If not, ep->cpt is
+ * valid. */
 static bool pkt_is_late(const struct sim_pkt *pkt)
 {
 	const struct sim_ep *ep = pkt->ep;
@@ -162,27 +162,27 @@ static bool pkt_is_late(const struct sim_pkt *pkt)
 	       !ep->cpt[pkt->cpt].running || !atomic_load(&ep->up);
 }
 
-/* LNet answers with recv() or eager_recv(), and till then sees nothing more
- * from there. */
+/* Until LNet answers, by recv() or eager_recv(), nothing more from there is
+ * parsed. */
 static void pkt_parse(struct sim_pkt *pkt, struct sim_path *path)
 {
 	struct sim_cpt *sc = pkt->sc;
 
 	pkt->path = path;
-	path->standing = pkt;
+	path->unanswered = pkt;
 	if (lnet_parse(sc->ni, pkt->hdr, pkt->hdr_len, &pkt->src, pkt)) {
-		path->standing = NULL;
+		path->unanswered = NULL;
 		pkt_free(pkt);
 	}
 }
 
-static void path_resumed(struct timer *t)
+static void path_resume(struct timer *t)
 {
-	struct sim_path *path = container_of(t, struct sim_path, resume);
+	struct sim_path *path = container_of(t, struct sim_path, resume_timer);
 
-	while (!path->standing && !list_empty(&path->behind)) {
+	while (!path->unanswered && !list_empty(&path->backlog)) {
 		struct sim_pkt *pkt =
-			list_first(&path->behind, struct sim_pkt, link);
+			list_first(&path->backlog, struct sim_pkt, link);
 
 		list_del(&pkt->link);
 		if (pkt_is_late(pkt))
@@ -199,29 +199,29 @@ static void pkt_answered(struct sim_pkt *pkt)
 	struct sim_cpt *sc = pkt->sc;
 
 	pkt_leave_window(pkt);
-	if (path->standing != pkt)
+	if (path->unanswered != pkt)
 		return;
-	path->standing = NULL;
-	if (list_empty(&path->behind) || !sc->running)
+	path->unanswered = NULL;
+	if (list_empty(&path->backlog) || !sc->running)
 		return;
-	path->resume.fn = path_resumed;
-	loop_timer_arm(sc->loop, &path->resume, loop_now(sc->loop));
+	path->resume_timer.fn = path_resume;
+	loop_timer_arm(sc->loop, &path->resume_timer, loop_now(sc->loop));
 }
 
-/* Packets that stand behind others go with the NI, or when it fails. */
-static void paths_drop(struct sim_cpt *sc)
+/* Drops packets that wait behind others: the NI goes down, or has failed. */
+static void backlogs_drop(struct sim_cpt *sc)
 {
 	struct sim_path *p;
 
 	hash_for_each (p, &sc->paths, hash) {
-		if (timer_armed(&p->resume))
-			loop_timer_cancel(sc->loop, &p->resume);
-		while (!list_empty(&p->behind))
-			pkt_free(list_first(&p->behind, struct sim_pkt, link));
+		if (timer_armed(&p->resume_timer))
+			loop_timer_cancel(sc->loop, &p->resume_timer);
+		while (!list_empty(&p->backlog))
+			pkt_free(list_first(&p->backlog, struct sim_pkt, link));
 	}
 }
 
-/* At the CPT that owns the NID it came from. */
+/* The packet has arrived at the CPT that owns the source. */
 static void pkt_here(struct sim_pkt *pkt)
 {
 	struct sim_cpt *sc = pkt->sc;
@@ -238,14 +238,14 @@ static void pkt_here(struct sim_pkt *pkt)
 	if (path)
 		sim_conn_heard(path);
 	if (!path)
-		pkt_free(pkt); /* no memory: as lost as any other */
-	else if (path->standing || !list_empty(&path->behind))
-		list_add_tail(&path->behind, &pkt->link);
+		pkt_free(pkt); /* no memory: it is lost */
+	else if (path->unanswered || !list_empty(&path->backlog))
+		list_add_tail(&path->backlog, &pkt->link);
 	else
 		pkt_parse(pkt, path);
 }
 
-/* On the loop of the receiver. */
+/* Waits for the time of arrival, on the receiver's loop. */
 static void pkt_wait(struct work *w)
 {
 	struct sim_pkt *pkt = container_of(w, struct sim_pkt, work);
@@ -261,7 +261,7 @@ static void pkt_wait(struct work *w)
 	loop_timer_arm(sc->loop, &pkt->timer, pkt->at);
 }
 
-/* To the receiver's loop, its own at once. */
+/* Sends the packet to the receiver's loop; @here is the caller's. */
 static void pkt_go(struct sim_pkt *pkt, const struct loop *here)
 {
 	struct loop *loop = pkt->ep->cpt[pkt->cpt].loop;
@@ -272,8 +272,8 @@ static void pkt_go(struct sim_pkt *pkt, const struct loop *here)
 		loop_post(loop, &pkt->work);
 }
 
-/* The packet has arrived, perhaps where nobody is any more; or the NID that it
- * came from is another CPT's by now. */
+/* The time of arrival has come. The NI may have gone by now, or another CPT may
+ * own the source. */
 static void pkt_arrive(struct timer *t)
 {
 	struct sim_pkt *pkt = container_of(t, struct sim_pkt, timer);
@@ -294,8 +294,8 @@ static void pkt_arrive(struct timer *t)
 	pkt_go(pkt, pkt->sc->loop);
 }
 
-/* When it arrives: never before what was sent earlier, unless it may be
- * reordered. */
+/* The time of arrival: not before earlier messages, unless the message is drawn
+ * to be reordered. */
 static uint64_t simlnd_arrival(struct sim_tx *tx)
 {
 	struct sim_path *p = tx->path;
@@ -329,7 +329,7 @@ static void pkt_send(struct sim_tx *tx)
 	struct sim_pkt *pkt = pkt_alloc(net, msg->length);
 
 	if (!pkt)
-		return; /* as lost as any other */
+		return; /* no memory: it is lost */
 	list_init(&pkt->link);
 	pkt->ep = ep;
 	pkt->cpt = lnet_ni_cpt_of(ep->ni, &from->ep->nid);
@@ -384,14 +384,13 @@ static void tx_refused(struct timer *t)
 	tx_end(tx, -EHOSTUNREACH, LNET_CAUSE_REMOTE_DROPPED);
 }
 
-/* The link has taken the whole message. */
+/* The link has sent the whole message. */
 static void tx_sent(struct timer *t)
 {
 	tx_end(container_of(t, struct sim_tx, timer), 0, LNET_CAUSE_OK);
 }
 
-/* The link is free: the first byte leaves, the last one follows by tx->sent_at.
- */
+/* The link is free: the first byte leaves now, the last one at tx->sent_at. */
 static void tx_depart(struct timer *t)
 {
 	struct sim_tx *tx = container_of(t, struct sim_tx, timer);
@@ -440,7 +439,7 @@ static void tx_start(struct sim_tx *tx)
 
 	list_add_tail(&sc->sending, &tx->link);
 	if (!p->ep || !ep_is_there(p->ep) || dice(sc, p->link.refuse)) {
-		/* Told after a round trip: a connection was refused. */
+		/* The refusal comes back after a round trip. */
 		trace_tx(tx, SIM_REFUSED);
 		timer_init(&tx->timer, tx_refused);
 		loop_timer_arm(sc->loop, &tx->timer, now + 2 * p->link.latency);
@@ -468,13 +467,13 @@ static bool sim_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return tx->departed;
 }
 
-/* All of them end: with @unsent those of which nothing has left. */
+/* Ends all messages of @txs: with @unsent those of which nothing has left. */
 static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 		      enum ulnet_cause sent)
 {
 	struct list batch;
 
-	/* Users' handlers send again. */
+	/* Handlers may send again, which adds to @txs. */
 	list_init(&batch);
 	list_splice_tail(&batch, txs);
 	while (!list_empty(&batch)) {
@@ -492,7 +491,7 @@ static void cpt_abort(struct sim_cpt *sc, int status, enum ulnet_cause unsent,
 	txs_abort(&sc->sending, status, unsent, sent);
 }
 
-/* What is sent again is given back the last first. */
+/* Gives messages of @txs for @p back to LNet, the last one first. */
 static bool txs_give_back(struct list *txs, const struct sim_path *p)
 {
 	struct list batch;
@@ -546,7 +545,7 @@ bool simlnd_is_idle(const struct sim_path *p)
 	const struct sim_pkt *pkt;
 
 	if (tx_goes(&sc->queue, p) || tx_goes(&sc->blocked, p) ||
-	    tx_goes(&sc->sending, p) || p->unread || p->standing)
+	    tx_goes(&sc->sending, p) || p->unread || p->unanswered)
 		return false;
 	list_for_each_entry (pkt, &sc->arriving, link)
 		if (pkt->path == p)
@@ -556,7 +555,7 @@ bool simlnd_is_idle(const struct sim_path *p)
 
 static void pkt_abort(struct sim_pkt *pkt, int status, enum ulnet_cause cause);
 
-/* Messages of which a part has been stored. */
+/* Ends messages that are being stored. */
 static void stores_abort(struct sim_cpt *sc)
 {
 	struct sim_pkt *pkt, *next;
@@ -574,12 +573,12 @@ static void stores_abort(struct sim_cpt *sc)
 			  LNET_CAUSE_LOCAL_ERROR);
 }
 
-/* The NI has failed hard, though it may be back by now. */
+/* The NI has failed hard; it may be back by now. */
 static void cpt_fail(struct sim_cpt *sc)
 {
 	sc->failed = false;
 	sim_conns_fail(sc);
-	paths_drop(sc);
+	backlogs_drop(sc);
 	cpt_abort(sc, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE,
 		  LNET_CAUSE_LOCAL_ERROR);
 	stores_abort(sc);
@@ -600,7 +599,7 @@ static bool window_is_full(struct sim_cpt *sc, struct sim_path *path)
 
 void simlnd_stopped(struct sim_cpt *sc)
 {
-	if (!sc->running && !sc->scheduled && !sc->leaving)
+	if (!sc->running && !sc->scheduled && !sc->moving)
 		lnet_ni_stopped(sc->ni, sc->index);
 }
 
@@ -715,7 +714,7 @@ static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 		lnet_finalize(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 		return;
 	}
-	/* A header may promise more than comes. */
+	/* A header may announce more than has come. */
 	if (msg->length > pkt->length) {
 		pkt_free(pkt);
 		lnet_finalize(msg, -EPROTO, LNET_CAUSE_REMOTE_ERROR);
@@ -734,7 +733,7 @@ static void sim_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 		       loop_now(sc->loop) + pkt->store_time);
 }
 
-/* The payload is in the packet already. */
+/* The packet serves as the bounce buffer. */
 static int sim_eager_recv(struct lnd_ni *ni, void *rx)
 {
 	(void)ni;
@@ -774,13 +773,14 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	struct sim_cpt *sc = simlnd_cpt(ni, cpt);
 	unsigned int there = sc->generation;
 
-	/* The first CPT to get here; the NID may be another NI's since. */
+	/* Only the first CPT to get here does this; another NI may have the NID
+	 * by now. */
 	if (atomic_compare_exchange_strong(&sc->ep->generation, &there,
 					   there + 1))
 		net_left(sc->ep);
 	sc->running = false;
 	sim_conns_stop(sc);
-	paths_drop(sc);
+	backlogs_drop(sc);
 	cpt_abort(sc, -ESHUTDOWN, LNET_CAUSE_LOCAL_ABORTED,
 		  LNET_CAUSE_SHUTDOWN);
 	while (!list_empty(&sc->arriving))
@@ -817,7 +817,7 @@ static int sim_startup(struct lnd_ni *ni)
 		list_init(&sc->queue);
 		list_init(&sc->sending);
 		list_init(&sc->arriving);
-		list_init(&sc->severed);
+		list_init(&sc->lost_conns);
 		hash_init(&sc->paths);
 		pool_init(&sc->txs, sizeof(struct sim_tx), 0);
 	}

@@ -6,7 +6,7 @@
 #ifndef LNET_TARGET_H
 #define LNET_TARGET_H
 
-#include "base/mailbox.h"
+#include "base/loop.h"
 #include "base/timer.h"
 
 #define PUSH_TARGET_SIZE 272

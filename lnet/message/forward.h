@@ -32,7 +32,7 @@
 #define LNET_FORWARD_H
 
 #include "base/list.h"
-#include "base/mailbox.h"
+#include "base/loop.h"
 #include "ulnet/route.h"
 
 /* How long a message may wait for a next hop that has failed lately. */

@@ -12,7 +12,7 @@
 #define LNET_OUT_H
 
 #include "base/fsm.h"
-#include "base/mailbox.h"
+#include "base/loop.h"
 #include "lnd/lnd.h"
 #include "lnet/message/wire.h"
 

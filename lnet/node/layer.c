@@ -6,7 +6,7 @@
  */
 #include "ulnet/loop.h"
 
-#include "base/code.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "lnet/node/node.h"
 

@@ -110,7 +110,7 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 
 /* Tells watches of each peer NI of @cpt that @selects(). The user's function
  * may send to new peers, for which others may be forgotten: hence the
- * reference, and hash_keep(). */
+ * reference, and hash_hold_size(). */
 static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 			 bool (*selects)(const struct lnet_cpt *cpt,
 					 const struct lnet_peer_ni *lpni,
@@ -121,7 +121,7 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 	struct hash_node *n = NULL;
 	uint32_t bucket = 0;
 
-	hash_keep(peers, true);
+	hash_hold_size(peers, true);
 	while ((n = hash_walk(peers, &bucket, n))) {
 		struct lnet_peer_ni *lpni =
 			container_of(n, struct lnet_peer_ni, hash);
@@ -133,7 +133,7 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 		watches_tell(cpt, &peer, call);
 		peer_unref(cpt, lpni);
 	}
-	hash_keep(peers, false);
+	hash_hold_size(peers, false);
 }
 
 /* Does a route through the gateway @arg (its NID) lead to the peer NI? */

@@ -22,7 +22,7 @@
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H
 
-#include "base/mailbox.h"
+#include "base/loop.h"
 #include "lnet/peer/peer.h"
 
 /* A NID that is given away. */

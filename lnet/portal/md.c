@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/code.h"
+#include "base/log.h"
 #include "lnet/portal/match.h"
 
 #define MD_OPTIONS                                                            \

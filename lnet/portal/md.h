@@ -12,7 +12,7 @@
 
 #include <sys/uio.h>
 #include "base/list.h"
-#include "base/mailbox.h"
+#include "base/loop.h"
 #include "ulnet/loop.h"
 
 struct eq;

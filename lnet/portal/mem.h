@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 #include <sys/uio.h>
-#include "base/span.h"
+#include "base/iov.h"
 #include "base/util.h"
 
 struct lnet_mem {

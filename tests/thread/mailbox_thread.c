@@ -4,7 +4,7 @@
  * wake its reader. */
 #include <pthread.h>
 #include <sched.h>
-#include "base/mailbox.h"
+#include "base/loop.h"
 
 #define THREADS 4
 #define ITEMS	50000

@@ -160,7 +160,7 @@ Test(hash, walk_of_one_that_is_kept_sees_each_once)
 	hash_init(&h);
 	for (unsigned int i = 0; i < N; i++)
 		cr_assert_eq(hash_add(&h, &e[i].node, i | N), 0);
-	hash_keep(&h, true);
+	hash_hold_size(&h, true);
 	while ((n = hash_walk(&h, &bucket, n))) {
 		entry_of(n)->key++;
 		if (last < 4 * N) {
@@ -168,7 +168,7 @@ Test(hash, walk_of_one_that_is_kept_sees_each_once)
 			last++;
 		}
 	}
-	hash_keep(&h, false);
+	hash_hold_size(&h, false);
 	cr_assert_eq(h.mask, N - 1);
 	for (unsigned int i = 0; i < N; i++) {
 		cr_assert_eq(e[i].key, 1, "entry %u: %u times", i,
