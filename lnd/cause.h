@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What follows from the end of a message (requirement D2). An LND says why a
- * message has ended: a cause, and an errno. LNet asks here what that promises,
- * and whose health it is evidence against.
+ * What follows from the cause and the errno that an LND ends a message with
+ * (requirement D2): may the message be sent again, and whose health suffers?
  *
- *	cause			the peer has	may be		health of
- *				got it		sent again
+ *	cause			the peer has	may be		against the
+ *				got it		sent again	health of
  *	LOCAL_INTERRUPT		no		yes		the local NI
  *	LOCAL_DROPPED		no		yes		the local NI
  *	LOCAL_ABORTED		no		yes		the local NI
- *	LOCAL_NO_ROUTE		no		yes		the local NI
+ *	LOCAL_NO_ROUTE		no		yes		both
  *	LOCAL_TIMEOUT		no		yes		the local NI *
  *	LOCAL_ERROR		perhaps		no		the local NI
  *	REMOTE_DROPPED		no		yes		the peer NI
@@ -19,15 +18,14 @@
  *	RESPONSE_TIMEOUT	perhaps		no		the peer NI
  *	CANCELED, SHUTDOWN	perhaps		no		nobody
  *
- * (*) LNet, which knows what the message waited for, may know better.
+ * (*) LNet, which knows what the message waited for, may decide otherwise.
  *
- * Whatever the cause, it is evidence against nobody when the errno says that
- *	this process, or its system, has run out of something
+ * Whatever the cause, nobody's health suffers when the errno says that
+ *	this process, or its system, lacks a resource
  *				ENOMEM, ENOBUFS, EMFILE, ENFILE
- *	there is no such way, or it is being taken away by those who may
+ *	this way cannot be used, or is being taken out of use
  *				EAFNOSUPPORT, ENETDOWN, ESHUTDOWN, ECANCELED
- * (An NI whose link has gone is out of use until the link is back, which is
- * more than health could say.)
+ * (ENETDOWN: an NI without a link is not used at all until the link is back.)
  */
 #ifndef LND_CAUSE_H
 #define LND_CAUSE_H
@@ -41,18 +39,18 @@ enum lnd_blame {
 	LND_BLAME_BOTH
 };
 
-struct lnd_ruling {
-	bool not_delivered; /* the peer has not got it, and will not: it may
+struct lnd_verdict {
+	bool not_delivered; /* the peer has not got it, and never will: it may
 			     * be sent again */
 	enum lnd_blame blame;
 };
 
-/* For a message that has ended with @status and @cause, as lnet_finalize() and
- * lnet_peer_connected() have them. Any thread. */
-struct lnd_ruling lnd_rule(int status, enum ulnet_cause cause);
+/* For a message that has ended with @status and @cause, as given to
+ * lnet_finalize() or lnet_peer_connected(). Any thread. */
+struct lnd_verdict lnd_judge(int status, enum ulnet_cause cause);
 
-/* The cause when send() was answered @rc, which is neither 0 nor
- * -EINPROGRESS; one that promises that nothing was delivered. Any thread. */
+/* The cause when send() has returned @rc, which is neither 0 nor -EINPROGRESS:
+ * one that promises that nothing was delivered. Any thread. */
 enum ulnet_cause lnd_refusal_cause(int rc);
 
 #endif

@@ -69,7 +69,7 @@ static void connect_wait(struct connect *c)
 	if (c->give_up)
 		return;
 	c->began = connect_now(c);
-	c->give_up = c->began + connect_law(c).patience;
+	c->give_up = c->began + connect_law(c).timeout;
 	connect_arm(c);
 }
 
@@ -86,13 +86,13 @@ void connect_want(struct connect *c)
 	c->set->ops->settle(c);
 }
 
-/* Last of all: whoever is told may want it again. */
+/* Whoever is told may call connect_want() again, so that comes last. */
 void connect_tell(struct connect *c, int status, enum ulnet_cause cause)
 {
 	bool wanted = c->wanted;
 
 	c->wanted = c->told_silent = false;
-	/* An attempt that goes on has still to end in time. */
+	/* An attempt that goes on keeps its time-out. */
 	if (c->fsm.state != CONNECT_CONNECTING)
 		connect_no_wait(c);
 	if (!wanted && status)
@@ -156,7 +156,7 @@ void connect_pause(struct connect *c)
 	uint64_t ns = connect_pause_ns(c, ++c->failures);
 
 	connect_move(c, CONNECT_PAUSED);
-	/* Who waits, waits for the attempt after it. */
+	/* A new time-out starts with the attempt that follows the pause. */
 	c->give_up = 0;
 	connect_look_at(c, connect_now(c) + ns);
 }
@@ -212,7 +212,7 @@ void connect_settle(struct connect *c)
 
 /* ---- time ---- */
 
-/* Those who wait have done so for long enough. */
+/* Those who wait have timed out. */
 static void connect_give_up(struct connect *c)
 {
 	enum connect_state state = c->fsm.state;
@@ -235,8 +235,8 @@ static void on_next_attempt(struct connect *c)
 	c->set->ops->settle(c);
 }
 
-/* Nobody waits: the failure is remembered for a while, unless the peer was
- * heard since, on a connection that is gone by now. */
+/* If nobody waits, remembers the failure for a while, unless failures have been
+ * reset since (a connection existed in between). */
 static void connect_on_pause_over(struct connect *c)
 {
 	uint64_t memory = connect_law(c).memory;
@@ -272,7 +272,7 @@ static void on_connect_timer(struct timer *t)
 		on_time[c->fsm.state](c);
 }
 
-void connect_hurry(struct connect *c)
+void connect_retry_now(struct connect *c)
 {
 	if (c->fsm.state == CONNECT_PAUSED || c->fsm.state == CONNECT_AGAIN)
 		connect_look_at(c, connect_now(c));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every LND that nets are configured by, for who opens nodes. */
+/* The LNDs that lnet_open() gives to nodes. */
 #ifndef LND_LNDS_H
 #define LND_LNDS_H
 

@@ -1,5 +1,5 @@
-# The contract between LNet and its LNDs, and their registry.
-libulnetcore_a_SOURCES += %D%/cause.c %D%/cause.h
+# The contract between LNet and its LNDs, and what LNDs share.
+libulnetcore_a_SOURCES += %D%/cause.h
 libulnetcore_a_SOURCES += %D%/connect.c %D%/connect.h
 libulnetcore_a_SOURCES += %D%/lnd.c %D%/lnd.h %D%/lnds.h
 libulnetcore_a_SOURCES += %D%/netif.c %D%/netif.h

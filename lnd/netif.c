@@ -65,7 +65,7 @@ static bool has_addr(const struct ifaddrs *i, const struct ulnet_nid *nid)
 	return netif_addr_take(&a, i->ifa_addr) && lnet_nid_eq(&a, nid);
 }
 
-/* Every IPv4 address of a loopback network is this host's. */
+/* Is @i a loopback interface whose IPv4 network has @nid's address? */
 static bool netif_is_loopback(const struct ifaddrs *i,
 			      const struct ulnet_nid *nid)
 {
@@ -93,8 +93,7 @@ static const struct ifaddrs *find_addr(const struct ifaddrs *all,
 
 const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid)
 {
-	/* IFF_RUNNING is what comes of the carrier and of what the driver says
-	 * besides. */
+	/* IFF_RUNNING: there is a carrier, and the driver is ready. */
 	const unsigned int need = IFF_UP | IFF_RUNNING;
 	bool found = false;
 
@@ -108,17 +107,18 @@ const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid)
 	return found ? "its link is down" : "no interface has its address";
 }
 
-/* fe80::/10 means something else on each link: no NID can say which. */
-static bool is_of_link(const struct ulnet_nid *nid)
+/* IPv6 link-local addresses (fe80::/10) cannot be used: a NID cannot say on
+ * which link they are. */
+static bool is_link_local(const struct ulnet_nid *nid)
 {
 	return !lnet_nid_is_nid4(nid) && nid->addr[0] == 0xfe &&
 	       (nid->addr[1] & 0xc0) == 0x80;
 }
 
-/* 0, or why the address cannot be used here. */
+/* Is it an address of this host? 0 or -EADDRNOTAVAIL. */
 static int check_addr(const struct ifaddrs *all, const struct ulnet_nid *nid)
 {
-	if (is_of_link(nid))
+	if (is_link_local(nid))
 		return -EADDRNOTAVAIL;
 	if (find_addr(all, nid))
 		return 0;
@@ -130,15 +130,15 @@ static int check_addr(const struct ifaddrs *all, const struct ulnet_nid *nid)
 
 /* The first address of the interface (or of its alias, eth0:1) whose size is
  * @size. */
-static bool lnd_find_name(const struct ifaddrs *all, const char *name,
-			  unsigned int size, struct ulnet_nid *nid)
+static bool find_name_of_size(const struct ifaddrs *all, const char *name,
+			      unsigned int size, struct ulnet_nid *nid)
 {
 	struct ulnet_nid a = *nid;
 
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
 		if (strcmp(i->ifa_name, name) != 0 ||
 		    !netif_addr_take(&a, i->ifa_addr) || a.size != size ||
-		    is_of_link(&a))
+		    is_link_local(&a))
 			continue;
 		*nid = a;
 		return true;
@@ -146,20 +146,21 @@ static bool lnd_find_name(const struct ifaddrs *all, const char *name,
 	return false;
 }
 
-/* An address as large as that of @nid, if there is one. */
+/* The address that an interface's name stands for: one of the size of @nid's,
+ * if there is any. 0, -EADDRNOTAVAIL or -ENODEV. */
 static int netif_find_name(const struct ifaddrs *all, const char *name,
 			   struct ulnet_nid *nid)
 {
 	unsigned int size = nid->size;
 
-	if (lnd_find_name(all, name, size, nid) ||
-	    lnd_find_name(all, name, LNET_NID_IPV6_SIZE - size, nid))
+	if (find_name_of_size(all, name, size, nid) ||
+	    find_name_of_size(all, name, LNET_NID_IPV6_SIZE - size, nid))
 		return 0;
 	return if_nametoindex(name) ? -EADDRNOTAVAIL : -ENODEV;
 }
 
-/* What leads back to this address: the name of its interface, unless another
- * address of it comes first; else the address. */
+/* A name that netif_resolve() turns back into @nid's address: that of its
+ * interface, if it is the interface's first address; else the address. */
 static void netif_name_of(const struct ifaddrs *all,
 			  const struct ulnet_nid *nid, char *name)
 {
@@ -174,8 +175,8 @@ static void netif_name_of(const struct ifaddrs *all,
 			  name, LNET_INTERFACE_SIZE);
 }
 
-/* An address that is given as text becomes that of @nid. */
-static bool is_addr(const char *text, struct ulnet_nid *nid)
+/* Sets the address of @nid from @text. False: @text is no address. */
+static bool parse_addr(const char *text, struct ulnet_nid *nid)
 {
 	uint8_t bytes[sizeof(nid->addr)];
 
@@ -200,7 +201,7 @@ static int resolve(const struct ifaddrs *all, const char *interface,
 	}
 	if (strlen(interface) >= LNET_INTERFACE_SIZE)
 		return -ENAMETOOLONG;
-	if (is_addr(interface, &found))
+	if (parse_addr(interface, &found))
 		rc = check_addr(all, &found);
 	else
 		rc = netif_find_name(all, interface, &found);
@@ -249,7 +250,7 @@ static void sysfs_folder(const char *name, char folder[SYSFS_SIZE])
 		 (int)MIN(strcspn(name, ":"), IFNAMSIZ - 1U), name);
 }
 
-/* Gbit/s, at least 1; what is not known counts as 1. */
+/* Gbit/s, at least 1; 1 if unknown. */
 static unsigned int speed_of(const char *name)
 {
 	char folder[SYSFS_SIZE];

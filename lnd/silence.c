@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lnd/silence.h"
 
-#define TIMES 4
+#define TIMES_USUAL 4
 
 uint64_t silence_allowed(const struct silence_law *law,
 			 const struct silence_acks *acks)
 {
-	uint64_t usual = TIMES * (acks->srtt + 4 * acks->rttvar);
+	uint64_t ns = TIMES_USUAL * (acks->srtt + 4 * acks->rttvar);
 
-	return MIN(MAX(usual, law->min), MAX(law->max, law->min));
+	return MIN(MAX(ns, law->min), MAX(law->max, law->min));
 }
 
 void silence_measure(struct silence_acks *acks, uint64_t ns)

@@ -437,8 +437,8 @@ lnd_tests += %D%/lnd/stall_test
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	%D%/lnd/netns.c %D%/lnd/netns.h \
 	$(sock_raw_peer) $(lnd_suite)
-lnd_tests += %D%/lnd/severed_test
-%C%_lnd_severed_test_SOURCES = %D%/lnd/severed_test.c \
+lnd_tests += %D%/lnd/conn_lost_test
+%C%_lnd_conn_lost_test_SOURCES = %D%/lnd/conn_lost_test.c \
 	%D%/lnd/apart.c %D%/lnd/apart.h \
 	%D%/lnd/pair.c %D%/lnd/pair.h \
 	$(sock_raw_peer) $(lnd_suite)

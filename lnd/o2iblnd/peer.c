@@ -283,7 +283,7 @@ static void peer_attempt_law(const struct connect *c, struct connect_law *law)
 	law->min_pause = ps->conf->min_pause;
 	law->max_pause = ps->conf->max_pause;
 	law->memory = TIME_NEVER;
-	law->patience = ib_peers_wait_max(ps);
+	law->timeout = ib_peers_wait_max(ps);
 }
 
 /* ---- those who wait ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/peer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,10 +8,11 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 
-/* Refusals in a row after which the connections that there are must do. */
+/* Refusals in a row after which a peer that has connections is not asked for
+ * more. */
 #define RETRIES 3
-/* An attempt that TCP has brought to the peer, who has not answered yet, does
- * not make room for others until it was looked after so many times. */
+/* An attempt that has reached the peer, but was not answered yet, yields to
+ * others only after so many looks at it. */
 #define LOOKS 8
 
 static struct sock_peer *attempt_peer_of(const struct connect *c)
@@ -34,34 +35,35 @@ static enum sock_type missing(const struct sock_peer *peer)
 
 	if (!peer->count[SOCK_CONTROL])
 		return SOCK_CONTROL;
-	if (!peer->bulk && !peer->cpt->sni->tunables[SOCK_eager_bulk])
+	if (!peer->opens_bulk && !peer->cpt->sni->tunables[SOCK_eager_bulk])
 		return SOCK_NONE;
-	if (in < peer->want && in <= out)
+	if (in < peer->bulk_target && in <= out)
 		return SOCK_BULK_IN;
-	if (out < peer->want)
+	if (out < peer->bulk_target)
 		return SOCK_BULK_OUT;
-	return in < peer->want ? SOCK_BULK_IN : SOCK_NONE;
+	return in < peer->bulk_target ? SOCK_BULK_IN : SOCK_NONE;
 }
 
-/* The peer does not want more connections: are those that there are enough? */
-static bool is_content(struct sock_peer *peer)
+/* The peer refuses more bulk connections: if there are some each way, settles
+ * for these. */
+static bool accept_fewer(struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
 	unsigned int out = peer->count[SOCK_BULK_OUT];
 
 	if (!peer->count[SOCK_CONTROL] || !in || !out)
 		return false;
-	peer->want = MIN(in, out);
+	peer->bulk_target = MIN(in, out);
 	return true;
 }
 
-/* A process that only calls does not listen: has it to connect, or to be heard
- * again? */
-static int is_callers_turn(const struct sock_peer *peer)
+/* attempt_is_due() for a process that only calls: messages wait for its
+ * suspended connections; without these they end. */
+static int user_is_due(const struct sock_peer *peer)
 {
 	if (!peer->connect.wanted)
 		return -ENOENT;
-	return sock_peer_is_cut(peer) ? -EAGAIN : -EHOSTUNREACH;
+	return sock_peer_is_suspended(peer) ? -EAGAIN : -EHOSTUNREACH;
 }
 
 static int attempt_is_due(const struct connect *c)
@@ -71,7 +73,7 @@ static int attempt_is_due(const struct connect *c)
 	if (!sock_ni_is_up(peer->cpt->sni))
 		return c->wanted ? -ENETDOWN : -ENOENT;
 	if (sock_pid_is_user(peer->id.pid))
-		return is_callers_turn(peer);
+		return user_is_due(peer);
 	if (!c->wanted && (!peer->opens || list_empty(&peer->conns)))
 		return -ENOENT;
 	if (missing(peer) == SOCK_NONE)
@@ -79,9 +81,9 @@ static int attempt_is_due(const struct connect *c)
 	return 0;
 }
 
-/* ---- what comes of it ---- */
+/* ---- outcomes ---- */
 
-/* LNet is told of a connection that the peer has opened, too. */
+/* Also called for connections that the peer has opened. */
 static void attempt_tell(struct connect *c, bool wanted, int status,
 			 enum ulnet_cause cause)
 {
@@ -110,8 +112,8 @@ static const char *hint(int status)
 	return status == -EMFILE ? " (this process: see ulimit -n)" : "";
 }
 
-/* A peer that has gone is nothing to warn of: those who wanted to reach it are
- * told. */
+/* A peer that is gone is no reason for a warning: those who wanted to reach it
+ * are told. */
 static bool attempt_is_gone(int status)
 {
 	return status == -ECONNREFUSED || status == -EHOSTUNREACH ||
@@ -166,7 +168,8 @@ static bool is_full(const struct sock_cpt *cpt)
 	       (unsigned int)cpt->sni->tunables[SOCK_max_connecting];
 }
 
-/* Something has changed: @host has a turn to wait for, or none. */
+/* Puts @host into the queue for turns, or takes it off, as its state demands;
+ * serves the queue if there is room. */
 static void host_line_up(struct sock_cpt *cpt, struct sock_host *host)
 {
 	if (host->connecting || list_empty(&host->waiting))
@@ -205,8 +208,8 @@ static void attempt_leave(struct connect *c, enum connect_state to)
 		leave_host(peer);
 }
 
-/* When to look after an attempt again: jitter keeps many clients of one server
- * from knocking at the same moments. */
+/* Sets the time of the next look at an attempt. Jitter keeps many clients of
+ * one server from retrying at the same moments. */
 static void attempt_look_later(struct sock_peer *peer)
 {
 	uint64_t half = sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms) / 2;
@@ -271,9 +274,8 @@ static void on_turns(struct work *w)
 
 /* ---- an attempt ---- */
 
-/* Has the last thing that was written to @conn not arrived? TCP repeats it
- * again and again, less and less often; a HELLO for the first time after
- * SOCK_RTO_MIN. */
+/* Has the peer's system acknowledged nothing of the SYN or of the HELLO? The
+ * latter counts only after SOCK_RTO_MIN, when TCP has repeated it. */
 static bool is_unheard(const struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_CONNECTING)
@@ -290,7 +292,7 @@ bool sock_attempt_reached(struct sock_conn *conn)
 	peer->second = NULL;
 	if (!second)
 		return true;
-	/* The peer has the HELLO of the first socket by now: it is to answer
+	/* The peer has got the HELLO of the first socket by now: it will answer
 	 * that one. */
 	if (conn == second && !is_unheard(first)) {
 		sock_conn_drop(second);
@@ -301,8 +303,8 @@ bool sock_attempt_reached(struct sock_conn *conn)
 	return true;
 }
 
-/* Opens a second socket for the attempt. If that is impossible just now, the
- * first one has not failed for it. */
+/* Opens a second socket for the attempt. If that fails, the first one goes
+ * on. */
 static void try_second(struct sock_peer *peer)
 {
 	struct sock_conn *old = peer->second;
@@ -314,8 +316,8 @@ static void try_second(struct sock_peer *peer)
 			       &peer->second);
 }
 
-/* Does the attempt make room for others? While nothing is heard from the host,
- * another process of the host would be no better off. */
+/* Does the attempt yield to others? While nothing is heard from the host,
+ * another process of the same host would fare no better. */
 static bool gives_way(struct sock_peer *peer)
 {
 	bool others = !list_empty(&peer->cpt->turns);
@@ -326,8 +328,8 @@ static bool gives_way(struct sock_peer *peer)
 	       ++peer->looks >= LOOKS;
 }
 
-/* Nothing was heard for as long as a path may be silent at least, as it is not
- * known what is usual: those who wait may know another path. */
+/* Those who wait may know another path. Round-trip times are not known yet, so
+ * the least time of silence counts. */
 static void tell_of_silence(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
@@ -351,9 +353,8 @@ static void look_after(struct connect *c)
 	attempt_look_later(peer);
 }
 
-/* The peer wants the connection to be tried again later. That happens once when
- * both have connected at the same time; after several times somebody may want
- * to know. */
+/* The peer asks to try again later. It does so once when both have connected at
+ * the same time; several times in a row are worth a line in the log. */
 static void retry_later(struct sock_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -364,18 +365,18 @@ static void retry_later(struct sock_peer *peer)
 	connect_again(c, attempt_now(peer) + pause, -EALREADY,
 		      sock_loss_unconnected(-EALREADY));
 	sock_peer_refused(peer);
-	if (c->retries == STALL_REFUSALS && list_empty(&peer->conns))
+	if (c->retries == SOCK_STALL_REFUSALS && list_empty(&peer->conns))
 		sock_peer_reset_stalled(peer);
 }
 
-/* Is there no sense in asking the peer once more? */
+/* Is it pointless to ask the peer again? */
 static bool attempt_is_final(struct sock_peer *peer, int status)
 {
 	peer->connect.retries++;
 	if (status == -EALREADY &&
-	    (list_empty(&peer->conns) || sock_peer_is_cut(peer)))
+	    (list_empty(&peer->conns) || sock_peer_is_suspended(peer)))
 		return attempt_now(peer) >= peer->connect.give_up;
-	return peer->connect.retries > RETRIES && !is_content(peer);
+	return peer->connect.retries > RETRIES && !accept_fewer(peer);
 }
 
 void sock_attempt_done(struct sock_peer *peer, int status)
@@ -407,8 +408,7 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 {
 	const struct sock_conn *attempt = peer->attempt;
 
-	/* The connection is what an attempt of ours that has heard nothing was
-	 * for. */
+	/* An attempt of ours that has heard nothing has become superfluous. */
 	if (attempt && attempt->type == (int)type && is_unheard(attempt))
 		connect_move(&peer->connect, CONNECT_IDLE);
 	connect_opened(&peer->connect);
@@ -424,17 +424,17 @@ void sock_attempt_stop(struct sock_peer *peer)
 
 /* ---- events of links and addresses ---- */
 
-void sock_attempt_cut_off(struct sock_peer *peer)
+void sock_attempt_link_lost(struct sock_peer *peer)
 {
 	connect_reset(&peer->connect);
 	connect_tell(&peer->connect, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE);
 }
 
-void sock_attempt_hurry(struct sock_peer *peer)
+void sock_attempt_retry_now(struct sock_peer *peer)
 {
 	if (!peer->connect.wanted)
 		return;
-	connect_hurry(&peer->connect);
+	connect_retry_now(&peer->connect);
 	if (peer->second)
 		try_second(peer);
 }
@@ -448,7 +448,7 @@ static void attempt_law(const struct connect *c, struct connect_law *law)
 	law->min_pause = sock_ni_ms(sni, SOCK_min_reconnectms);
 	law->max_pause = sock_ni_ms(sni, SOCK_max_reconnectms);
 	law->memory = law->max_pause;
-	law->patience = sock_ni_timeout(sni);
+	law->timeout = sock_ni_timeout(sni);
 }
 
 static void attempt_settle(struct connect *c)

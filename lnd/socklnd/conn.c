@@ -6,10 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lnd/socklnd/host.h"
 #include "lnd/socklnd/handshake.h"
-#include "lnd/socklnd/peer.h"
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/host.h"
+#include "lnd/socklnd/message.h"
 
 #define CLOSES FSM_TO(CONN_CLOSED)
 
@@ -22,68 +21,55 @@ const struct fsm_state sock_conn_states[CONN_STATES] = {
 	[CONN_GREETED] = { "greeted", FSM_TO(CONN_MOVING) | CLOSES },
 	[CONN_MOVING] = { "moving", FSM_TO(CONN_OPEN) | CLOSES },
 	[CONN_OPEN] = { "open",
-			FSM_TO(CONN_ASIDE) | FSM_TO(CONN_MOVING) | CLOSES },
-	[CONN_ASIDE] = { "set aside",
-			 FSM_TO(CONN_OPEN) | FSM_TO(CONN_FINISHING) | CLOSES },
+			FSM_TO(CONN_SUSPENDED) | FSM_TO(CONN_MOVING) | CLOSES },
+	[CONN_SUSPENDED] = { "suspended", FSM_TO(CONN_OPEN) |
+						  FSM_TO(CONN_FINISHING) |
+						  CLOSES },
 	[CONN_FINISHING] = { "finishing", FSM_TO(CONN_FINISHED) | CLOSES },
 	[CONN_FINISHED] = { "finished", CLOSES },
 	[CONN_CLOSED] = { "closed", 0 },
 };
 
-/* ---- what a connection leaves behind that moves to another CPT ---- */
+/* ---- the old descriptor of a connection that has moved ---- */
 
 /*
- * The old loop is told to forget the descriptor, but libev does so only when
- * something comes in on it. Until then nobody else may get a descriptor of the
- * same number. So the new loop has another descriptor of the socket, and the
- * old loop's is kept, unwatched, until the connection ends, and closed there.
+ * libev forgets a descriptor only some time after it was told to, and until
+ * then its number must not be used again. So a connection that moves to another
+ * CPT gets a second descriptor of its socket for the new loop; the old one is
+ * kept, unwatched, until the connection ends, and then closed by the old loop.
+ * It counts in the NI's passage until then.
  */
-struct sock_left {
+struct sock_old_fd {
 	struct work work;
 	struct sock_ni *sni;
 	struct loop *loop;
 	int fd;
 };
 
-static void conn_on_left(struct work *w)
+static void on_old_fd(struct work *w)
 {
-	struct sock_left *left = container_of(w, struct sock_left, work);
-	struct sock_ni *sni = left->sni;
+	struct sock_old_fd *old = container_of(w, struct sock_old_fd, work);
+	struct sock_ni *sni = old->sni;
 
-	close(left->fd);
-	free(left);
+	close(old->fd);
+	free(old);
 	passage_arrived(&sni->passage);
 }
 
-/* Its place in the passage is taken from the beginning. NULL: no memory, or the
- * NI goes down. */
-static struct sock_left *left_new(const struct sock_conn *conn)
+/* NULL: no memory, or the NI goes down. */
+static struct sock_old_fd *old_fd_new(const struct sock_conn *conn)
 {
-	struct sock_left *left = malloc(sizeof(*left));
+	struct sock_old_fd *old = malloc(sizeof(*old));
 
-	if (!left || !passage_hold(&conn->sni->passage)) {
-		free(left);
+	if (!old || !passage_hold(&conn->sni->passage)) {
+		free(old);
 		return NULL;
 	}
-	left->work.fn = conn_on_left;
-	left->sni = conn->sni;
-	left->loop = conn->loop;
-	left->fd = -1;
-	return left;
-}
-
-static void left_free(struct sock_left *left)
-{
-	struct sock_ni *sni = left->sni;
-
-	free(left);
-	passage_arrived(&sni->passage);
-}
-
-/* The connection has ended. Any CPT's thread. */
-static void left_close(struct sock_left *left)
-{
-	loop_post(left->loop, &left->work);
+	old->work.fn = on_old_fd;
+	old->sni = conn->sni;
+	old->loop = conn->loop;
+	old->fd = conn->io.fd;
+	return old;
 }
 
 /* ---- life ---- */
@@ -116,7 +102,7 @@ struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 int sock_conn_watch(struct sock_conn *conn, int events)
 {
 	conn->events = events;
-	if (conn->reading != CONN_READS)
+	if (conn->reading != CONN_READ_ON)
 		events &= ~ENV_READ;
 	if (conn->io.impl && conn->io.events == events)
 		return 0;
@@ -124,7 +110,7 @@ int sock_conn_watch(struct sock_conn *conn, int events)
 	return loop_watch(conn->loop, &conn->io);
 }
 
-/* The socket and the place in a list are given up now, the memory at the end of
+/* Closes the socket and leaves all lists now; the memory is freed at the end of
  * the turn. */
 static void conn_end(struct sock_conn *conn)
 {
@@ -135,11 +121,11 @@ static void conn_end(struct sock_conn *conn)
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
 	close(conn->io.fd);
-	if (conn->left)
-		left_close(conn->left);
+	if (conn->old_fd)
+		loop_post(conn->old_fd->loop, &conn->old_fd->work);
 	list_del(&conn->link);
-	free(conn->behind);
-	conn->behind = NULL;
+	free(conn->readahead);
+	conn->readahead = NULL;
 	conn->work.fn = on_freed;
 	loop_defer(conn->loop, &conn->work);
 }
@@ -172,7 +158,8 @@ void sock_conn_open(struct sock_conn *conn)
 	conn->io.eager = true;
 	conn->heard = conn->progress = loop_now(conn->loop);
 	sock_rx_open(conn);
-	/* Bulk connections are there for payloads that are not to be copied. */
+	/* Payloads on bulk connections should be read straight to their
+	 * place. */
 	conn->rx_limit = conn->type == SOCK_CONTROL ? RX_LIMIT_SMALL_FRAMES
 						    : RX_LIMIT_PAYLOADS;
 }
@@ -182,41 +169,41 @@ void sock_conn_close(struct sock_conn *conn, int status)
 	sock_peer_del(conn->peer, conn);
 	conn_end(conn);
 	list_del(&conn->flush);
-	/* The users whose messages end now may do anything; the connection is
-	 * in nobody's list any more. */
+	/* Users' handlers may do anything, so the connection has left all lists
+	 * by now. */
 	sock_rx_conn_closed(conn, status);
 	sock_tx_conn_closed(conn, status);
 }
 
-/* ---- the end of one that was set aside ---- */
+/* ---- the end of a suspended connection ---- */
 
 static bool has_to_write(const struct sock_conn *conn)
 {
 	return !list_empty(&conn->queue) || conn->tx || conn->rest;
 }
 
-void sock_conn_has_written(struct sock_conn *conn)
+void sock_conn_all_written(struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_FINISHING && !has_to_write(conn)) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHED);
 		shutdown(conn->io.fd, SHUT_WR);
-		/* Now it is the peer's turn. */
+		/* The time-out for the peer's end starts now. */
 		conn->heard = loop_now(conn->loop);
 	}
-	if (conn->fsm.state == CONN_FINISHED && conn->reading == CONN_HAS_READ)
+	if (conn->fsm.state == CONN_FINISHED && conn->reading == CONN_READ_EOF)
 		sock_conn_close(conn, -ECONNRESET);
 }
 
 void sock_conn_finish(struct sock_conn *conn)
 {
-	if (conn->fsm.state == CONN_ASIDE)
+	if (conn->fsm.state == CONN_SUSPENDED)
 		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHING);
-	sock_conn_has_written(conn);
+	sock_conn_all_written(conn);
 }
 
-void sock_conn_has_read(struct sock_conn *conn)
+void sock_conn_read_eof(struct sock_conn *conn)
 {
-	conn->reading = CONN_HAS_READ;
+	conn->reading = CONN_READ_EOF;
 	if (sock_conn_watch(conn, conn->events))
 		sock_conn_close(conn, -ENOMEM);
 	else
@@ -229,21 +216,23 @@ bool sock_conn_can_move(const struct sock_conn *conn)
 {
 	return conn->fsm.state == CONN_OPEN && !has_to_write(conn) &&
 	       conn->out.state == SOCK_OUT_IDLE && !conn->rx &&
-	       conn->reading == CONN_READS && !conn->behind && !conn->left;
+	       conn->reading == CONN_READ_ON && !conn->readahead &&
+	       !conn->old_fd;
 }
 
 int sock_conn_leave(struct sock_conn *conn)
 {
-	struct sock_left *left = left_new(conn);
+	struct sock_old_fd *old = old_fd_new(conn);
 	int fd;
 
-	if (!left)
+	if (!old)
 		return -ENOMEM;
 	fd = fcntl(conn->io.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0) {
 		int rc = -errno;
 
-		left_free(left);
+		free(old);
+		passage_arrived(&conn->sni->passage);
 		return rc;
 	}
 	sock_peer_del(conn->peer, conn);
@@ -253,8 +242,7 @@ int sock_conn_leave(struct sock_conn *conn)
 	sock_host_put(conn->cpt, conn->host);
 	conn->host = NULL;
 	conn->peer = NULL;
-	left->fd = conn->io.fd;
-	conn->left = left;
+	conn->old_fd = old;
 	conn->io = (struct env_io){ .fd = fd };
 	return 0;
 }
@@ -283,16 +271,16 @@ bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout)
 {
-	/* Once all was acknowledged, the system need not be asked again. */
+	/* Once everything was acknowledged, the system need not be asked. */
 	uint64_t left =
 		conn->acked == conn->written ? 0 : sock_unacked(conn->io.fd);
 	uint64_t acked = conn->written - left;
 	bool sending = acked != conn->written || conn->tx || conn->rest;
-	bool receiving = conn->reading == CONN_READS &&
+	bool receiving = conn->reading == CONN_READ_ON &&
 			 (conn->rx || conn->part_len ||
 			  conn->fsm.state == CONN_FINISHED);
 
-	/* Less may have come than the socket tells. */
+	/* The socket may have less than makes it readable. */
 	if (receiving && now != conn->heard)
 		sock_rx_take_any(conn);
 	if (acked != conn->acked)

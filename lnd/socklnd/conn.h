@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection, from its socket's birth to its end. Belongs to the CPT that
- * owns the peer; a passive one to CPT 0 until its HELLO has said who the peer
- * is. Memory: freed at the end of the turn in which it was closed.
+ * A connection, from its socket's creation to its end. It belongs to the CPT
+ * that owns its peer; one opened by the peer belongs to CPT 0 until its HELLO
+ * has said who the peer is. Its memory is freed at the end of the turn in which
+ * it was closed.
  */
 #ifndef LND_SOCKLND_CONN_H
 #define LND_SOCKLND_CONN_H
@@ -23,163 +24,162 @@ struct sock_tx;
 enum conn_state {
 	CONN_NEW,
 	/* active */
-	CONN_CONNECTING, /* TCP */
-	CONN_WAITING,	 /* request and HELLO sent; for the answer */
+	CONN_CONNECTING, /* TCP is connecting */
+	CONN_WAITING,	 /* request and HELLO sent; waits for the answer */
 	/* passive */
 	CONN_REQUESTED, /* its request is being read */
 	CONN_GREETED,	/* its HELLO is being read */
-	CONN_MOVING,	/* to the CPT of its peer, where it is answered; or
-			 * later, to the one that has become that (socklnd.c) */
+	CONN_MOVING,	/* on its way to the CPT of its peer, where the HELLO is
+			 * answered; later, to a new owner (socklnd.c) */
 	/* both */
 	CONN_OPEN,
-	/* open, but no message is given to it any more (peer.h): */
-	CONN_ASIDE,
-	CONN_FINISHING, /* is to end when what it has is written */
-	CONN_FINISHED,	/* has told the peer so (FIN), and still reads */
+	/* open, but takes no more messages (peer.h): */
+	CONN_SUSPENDED,
+	CONN_FINISHING, /* ends once everything it has is written */
+	CONN_FINISHED,	/* has sent a FIN, and still reads */
 	CONN_CLOSED,
 	CONN_STATES
 };
 extern const struct fsm_state sock_conn_states[CONN_STATES];
 
-/* What an open connection does with what it has to send (tx.c). */
+/* The sending side of an open connection (tx.c). */
 enum sock_out_state {
-	SOCK_OUT_IDLE,	  /* nothing is queued */
-	SOCK_OUT_LISTED,  /* in sock_cpt.flush: written to at the end of the
-			   * turn */
-	SOCK_OUT_WRITING, /* is being written to just now */
-	SOCK_OUT_WAITING, /* for its socket, or for the next turn: ENV_WRITE is
-			   * asked for, and in no other state */
+	SOCK_OUT_IDLE,	 /* nothing is queued */
+	SOCK_OUT_LISTED, /* in sock_cpt.flush: written at the end of the turn */
+	SOCK_OUT_WRITING, /* inside out_write() */
+	SOCK_OUT_WAITING, /* until the socket is writable, or for the next turn:
+			   * ENV_WRITE is watched, in this state only */
 	SOCK_OUT_STATES
 };
 extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
 
-/* The longest that is read in a handshake; no header is longer. */
+/* Bytes of the longest part of a handshake; headers are shorter. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
 
-/* An open connection stands still from a header that LNet has not answered till
- * it does (lnd.h). */
+/* The receiving side of an open connection. It is paused while LNet has not
+ * answered lnet_parse() for a message: back-pressure (lnd.h). */
 enum conn_reading {
-	CONN_READS,
-	CONN_STANDS,
-	CONN_RESUMES,  /* answered; reads in the next turn: timer is armed */
-	CONN_HAS_READ, /* all that there is: the peer has finished */
+	CONN_READ_ON,
+	CONN_READ_PAUSED,
+	CONN_READ_RESUMING, /* LNet has answered; the timer is armed, to read on
+			     * in the next turn */
+	CONN_READ_EOF,	    /* the peer has finished */
 };
 
 struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
 	bool active;	 /* opened by us */
-	bool proven;	 /* moved: its peer was heard before */
+	bool proven;	 /* moved: its peer was heard on the old CPT */
 	bool swap;	 /* the peer's byte order is not ours */
 	uint8_t version; /* of the protocol */
 	int8_t type;	 /* enum sock_type, as we see it */
 	struct loop *loop;
-	struct sock_ni *sni;  /* NULL till its request was read */
-	struct sock_cpt *cpt; /* NULL till the peer is known */
+	struct sock_ni *sni;  /* NULL until its request was read */
+	struct sock_cpt *cpt; /* NULL until the peer is known */
 	struct sock_peer *peer;
-	struct sock_host *host; /* of an open one that the peer has opened */
-	struct sock_left *left; /* moved: what is still where it was (conn.c) */
+	struct sock_host *host; /* if it is open, and the peer has opened it */
+	struct sock_old_fd *old_fd; /* if it has moved (conn.c) */
 	union netif_addr remote;
 	struct list link; /* listener's handshakes; peer's conns */
 	struct work work; /* moves it; frees it */
-	/* Of its passive handshake, till the peer is known: */
+	/* A passive handshake, until the peer is known: */
 	struct sock_listener *listener;
 	struct lobby_guest guest;
 
-	struct timer timer; /* of the handshake; to go on reading */
+	struct timer timer; /* handshake's time-out; CONN_READ_RESUMING */
 	/* handshake: */
 	struct sock_hello hello; /* the peer's */
 	unsigned int hs_step, hs_have, hs_want;
 
 	/* out: */
-	struct list queue;  /* sock_tx.link, nothing of them written */
+	struct list queue;  /* sock_tx.link; nothing of them is written */
 	uint64_t queued;    /* their bytes */
 	struct fsm out;	    /* enum sock_out_state */
 	struct list flush;  /* sock_cpt.flush: SOCK_OUT_LISTED */
-	struct sock_tx *tx; /* large, being written; its header was first */
-	uint32_t tx_done;   /* bytes of its payload written */
-	uint8_t *rest;	    /* bytes before it that did not fit; or the rest of
-			     * a frame that was given up */
+	struct sock_tx *tx; /* large message whose payload is being written */
+	uint32_t tx_done;   /* bytes of that written */
+	uint8_t *rest; /* bytes still to be written before tx: they did not fit
+			* into the socket, or end a frame that was given up */
 	uint32_t rest_off, rest_len;
-	uint32_t copied; /* bytes of rest that are payload given up, of ... */
-	struct sock_host *copied_of; /* ... this host's share */
-	struct sock_tx *noop; /* in the queue; takes more cookies, or NULL */
+	uint32_t copied; /* bytes of rest that end a frame that was given up */
+	struct sock_host *copied_of; /* whose share those count in */
+	struct sock_tx *noop;	     /* queued, takes more cookies; or NULL */
 	unsigned int noops;   /* in the queue */
 	uint64_t flushed;     /* ns: turn in which it was last written to */
 	uint64_t written;     /* bytes, ever */
-	uint64_t acked;	      /* of those, when TCP last made progress */
-	uint64_t progress;    /* ns: and when that was, or nothing was sent */
-	uint64_t acked_at;    /* ns: last time it made any */
-	uint64_t used;	      /* by tx, a sequence number */
+	uint64_t acked;	      /* of those, at the last check */
+	uint64_t progress; /* ns: last check with progress, or nothing to do */
+	uint64_t acked_at; /* ns: last check with progress */
+	uint64_t used;	   /* sock_peer.uses, when it was last chosen */
 	struct silence silence;
 
 	/* in: */
-	uint8_t buf[CONN_BUF_SIZE]; /* of a handshake; a part of a header */
+	uint8_t buf[CONN_BUF_SIZE]; /* part of a handshake, or of a header */
 	struct sock_hdr hdr;
-	unsigned int part_len;
-	struct sock_rx *rx; /* payload is coming in */
-	const uint8_t
-		*at_hand;   /* while LNet is shown the header of rx: what was */
-	size_t at_hand_len; /* read behind it; else NULL */
+	unsigned int part_len; /* bytes of a header in buf */
+	struct sock_rx *rx;    /* its payload is coming in */
+	/* During lnet_parse(): the bytes that were read together with rx's
+	 * header and follow it; else NULL. */
+	const uint8_t *buffered;
+	size_t buffered_len;
 	enum conn_reading reading;
-	int events;	 /* to be watched for while it reads */
-	uint8_t *behind; /* bytes read behind rx while it stands still */
-	size_t behind_len;
+	int events;	    /* to watch for (ENV_READ only with CONN_READ_ON) */
+	uint8_t *readahead; /* not CONN_READ_ON: bytes read and not parsed */
+	size_t readahead_len;
 	uint32_t rx_limit;	/* bytes asked for at once */
-	uint32_t readable_from; /* so many bytes make it readable */
-	uint64_t heard;		/* ns; CONN_WAITING: when it was asked */
+	uint32_t readable_from; /* bytes that make it readable */
+	uint64_t heard; /* ns: last read; CONN_WAITING: when it was asked */
 };
 
-/* Open, be it set aside or not? */
+/* Open, suspended or not? */
 static inline bool sock_conn_is_open(const struct sock_conn *conn)
 {
 	return conn->fsm.state >= CONN_OPEN && conn->fsm.state < CONN_CLOSED;
 }
 
-/* @fd becomes the connection's, on error too. @remote: where it leads. NULL: no
- * memory. */
+/* Takes @fd, also on error. @remote: the other end. NULL: no memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const union netif_addr *remote);
-/* What is waited for, reading only while it does not stand still; io.fn is
- * called. 0 or -ENOMEM. */
+/* Watches for @events (but for ENV_READ only with CONN_READ_ON), and calls
+ * io.fn. 0 or -ENOMEM. */
 int sock_conn_watch(struct sock_conn *conn, int events);
 
-/* Ends a connection that is not open, and takes it off whatever list it is
- * in. */
+/* Ends a connection that is not open, and takes it off all lists. */
 void sock_conn_drop(struct sock_conn *conn);
 
-/* The handshake is over, and the connection is @peer's: messages may pass. */
+/* The handshake is over: messages may pass. */
 void sock_conn_open(struct sock_conn *conn);
 
-/* A connection that is set aside ends once the rest of what it has is written,
- * and the peer has finished, too: this may be now. */
+/* @conn, which is suspended, has been replaced: it ends, now or later, once
+ * everything it has is written and the peer has finished, too. */
 void sock_conn_finish(struct sock_conn *conn);
-/* The peer has finished with a connection that is set aside: the same. */
-void sock_conn_has_read(struct sock_conn *conn);
-/* All that @conn has is written. It may be closed afterwards. */
-void sock_conn_has_written(struct sock_conn *conn);
+/* The peer has finished with @conn, which is suspended: so do we. */
+void sock_conn_read_eof(struct sock_conn *conn);
+/* Everything that @conn has is written. It may be closed on return. */
+void sock_conn_all_written(struct sock_conn *conn);
 
-/* Is nothing under way on @conn, so that another CPT can have it, for the first
- * time? The beginning of a header may have come: it goes along. */
+/* Can @conn move to another CPT? Only once, and while nothing is under way on
+ * it, except perhaps a part of a header, which moves along. */
 bool sock_conn_can_move(const struct sock_conn *conn);
-/* @conn is nobody's from now on, and has a new descriptor, which no loop knows;
- * what it leaves behind holds the passage. 0; or -errno, also if the NI goes
- * down, and nothing has changed. */
+/* Takes @conn off its peer, and gives it a new descriptor, which no loop
+ * watches; the old one counts in the NI's passage. 0; -errno (also if the NI
+ * goes down): nothing has changed. */
 int sock_conn_leave(struct sock_conn *conn) must_check;
 
-/* Ends @conn because of @status, a negative errno: what it has to send, and is
- * receiving, ends with that (sock.h). For peer.c, which looks after the other
- * connections of the peer. */
+/* Closes @conn because of @status, a negative errno, which ends its messages
+ * both ways. For peer.c only, which looks after the peer's other
+ * connections. */
 void sock_conn_close(struct sock_conn *conn, int status);
 
-/* Has @conn something to send or to receive that must come to an end? */
+/* Is anything being sent or received that must come to an end? */
 bool sock_conn_is_busy(const struct sock_conn *conn);
-/* Has @conn made no progress for @timeout? It may have been idle before
- * @since. */
+/* Has @conn made no progress for @timeout, not counting time before @since?
+ * All in ns. */
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout);
-/* Does nothing that @conn sends get through to the peer's system (silence.h)?
- * To be asked after sock_conn_is_overdue(), at the same @now. */
+/* Is @conn silent (silence.h)? Call sock_conn_is_overdue() before, with the
+ * same @now. */
 bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 			 uint64_t now);
 /* Bytes that @conn has still to write. */

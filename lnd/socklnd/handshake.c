@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/peer.h"
 #include "lnd/socklnd/conn.h"
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/peer.h"
 
 #define VERSION_DEFAULT	      3
 #define VERSION_DEFAULT_LARGE 4
 
-/* In which a HELLO about @nid is said to somebody who has said nothing yet. */
+/* The version of a HELLO about @nid to a peer whose version is unknown. */
 static uint8_t version_of(const struct ulnet_nid *nid)
 {
 	return lnet_nid_is_nid4(nid) ? VERSION_DEFAULT : VERSION_DEFAULT_LARGE;
@@ -50,20 +49,19 @@ static int hs_read(struct sock_conn *conn)
 	return 1;
 }
 
-/* Nothing was sent on this socket before, so it has room for all. */
-static int hs_write(const struct sock_conn *conn, const void *buf, size_t len)
+/* The socket has room for everything, since little was sent on it before. */
+static int hs_write(int fd, const void *buf, size_t len)
 {
-	ssize_t n = send(conn->io.fd, buf, len, MSG_NOSIGNAL);
+	ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
 
 	if (n < 0)
 		return errno == EPIPE ? -ECONNRESET : -errno;
 	return (size_t)n == len ? 0 : -EIO;
 }
 
-static int hello_write(const struct sock_conn *conn, unsigned int version,
+static int hello_write(int fd, const struct lnd_ni *ni, unsigned int version,
 		       const struct ulnet_nid *to, enum sock_type type)
 {
-	const struct lnd_ni *ni = conn->sni->ni;
 	struct sock_hello hello = {
 		.version = version,
 		.src_nid = ni->nid,
@@ -74,7 +72,7 @@ static int hello_write(const struct sock_conn *conn, unsigned int version,
 	};
 	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
 
-	return hs_write(conn, buf, sock_hello_encode(&hello, buf));
+	return hs_write(fd, buf, sock_hello_encode(&hello, buf));
 }
 
 static int hello_step(struct sock_conn *conn)
@@ -101,22 +99,21 @@ static int hello_step(struct sock_conn *conn)
 	}
 }
 
-/* As hs_read(), of the whole HELLO. */
+/* 1: the whole HELLO is there; 0: not yet; -errno. */
 static int hello_read(struct sock_conn *conn)
 {
 	int rc;
 
 	do {
 		rc = hs_read(conn);
-		if (rc > 0)
-			rc = hello_step(conn);
-		else
+		if (rc <= 0)
 			return rc;
+		rc = hello_step(conn);
 	} while (rc == 0);
 	return rc;
 }
 
-/* ---- what the NIs of one node have together ---- */
+/* ---- what the NIs of one node share ---- */
 
 struct sock_shared *sock_shared_get(void **slot)
 {
@@ -143,7 +140,7 @@ void sock_shared_put(void **slot)
 
 /* ---- handshakes of a listener ---- */
 
-/* A handshake goes on: it may take accept_timeout from now. */
+/* A handshake has made progress: it has accept_timeout from now. */
 static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 {
 	list_del(&conn->link);
@@ -165,8 +162,8 @@ static struct sock_ni *listener_find(struct sock_listener *l,
 	return NULL;
 }
 
-/* @conn's handshake begins: guest.fn is called when there is something to read.
- * 0 or -errno. */
+/* Starts a handshake: guest.fn is called when @conn is readable. 0 or
+ * -errno. */
 static int listener_add(struct sock_listener *l, struct sock_conn *conn)
 {
 	int rc = lobby_enter(&l->lobby, &conn->guest, conn->io.fd);
@@ -204,9 +201,10 @@ static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 			 what, strerror(-rc));
 }
 
-/* On the CPT of its peer. */
+/* Answers the HELLO, on the CPT of the peer. */
 static void handshake_arrive(struct sock_conn *conn)
 {
+	const struct lnd_ni *ni = conn->sni->ni;
 	struct sock_peer *peer;
 	int rc;
 
@@ -221,10 +219,10 @@ static void handshake_arrive(struct sock_conn *conn)
 	if (!rc)
 		rc = sock_host_get(conn->cpt, &peer->id.nid, &conn->host);
 	if (!rc)
-		rc = hello_write(conn, conn->hello.version, &peer->id.nid,
-				 conn->type);
+		rc = hello_write(conn->io.fd, ni, conn->hello.version,
+				 &peer->id.nid, conn->type);
 	else
-		hello_write(conn, conn->hello.version, &peer->id.nid,
+		hello_write(conn->io.fd, ni, conn->hello.version, &peer->id.nid,
 			    SOCK_NONE);
 	if (rc)
 		sock_conn_drop(conn);
@@ -240,7 +238,7 @@ static unsigned int hs_owner(const struct sock_conn *conn)
 	return lnet_ni_cpt_of(conn->sni->ni, &conn->hello.src_nid);
 }
 
-/* The peer may have got another owner meanwhile. */
+/* The peer may have a new owner again. */
 static void handshake_on_moved(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
@@ -276,7 +274,7 @@ static void hs_move(struct sock_conn *conn)
 	handshake_arrive(conn);
 }
 
-/* What a HELLO to us must be like, besides being one. */
+/* Is a well-formed HELLO acceptable to its NI? 0, -EPROTO or -EACCES. */
 static int hello_check(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -285,29 +283,31 @@ static int hello_check(const struct sock_conn *conn)
 	    h->src_nid.size != conn->sni->ni->nid.size ||
 	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
 		return -EPROTO;
-	/* Nobody else who listens has our NID; to ourselves we do not talk
-	 * this way. */
+	/* No other listening process has our NID, and messages to ourselves do
+	 * not come this way. */
 	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid) &&
 	    !sock_pid_is_user(h->src_pid))
 		return -EPROTO;
-	/* Whoever has no privileged port speaks for its own address only. */
+	/* Without a privileged port a peer may use its own address only. */
 	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
 	    !netif_addr_is(&conn->remote, &h->src_nid))
 		return -EACCES;
 	return 0;
 }
 
-/* 0: more is to come; else it is over for this connection. */
+/* Reads the HELLO. 0: go on; -errno: drop the connection. */
 static int greeted(struct sock_conn *conn)
 {
+	const struct lnd_ni *ni = conn->sni->ni;
 	int rc = hello_read(conn);
 
 	if (rc == 0)
 		return 0;
+	/* The peer's NID is in a form that we cannot read, so ours is put in
+	 * its place. */
 	if (rc == -EPROTONOSUPPORT)
-		/* The NID in it has a form that we do not know. */
-		hello_write(conn, version_of(&conn->sni->ni->nid),
-			    &conn->sni->ni->nid, SOCK_NONE);
+		hello_write(conn->io.fd, ni, version_of(&ni->nid), &ni->nid,
+			    SOCK_NONE);
 	if (rc > 0)
 		rc = hello_check(conn);
 	if (rc) {
@@ -320,6 +320,7 @@ static int greeted(struct sock_conn *conn)
 	return 0;
 }
 
+/* 1: the whole request is there; 0: not yet; -errno. */
 static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 {
 	uint8_t no[SOCK_REQUEST_SIZE];
@@ -331,7 +332,7 @@ static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 		rc = sock_request_size(conn->buf);
 		if (rc == -EPROTONOSUPPORT) {
 			sock_request_refuse(no);
-			hs_write(conn, no, sizeof(no));
+			hs_write(conn->io.fd, no, sizeof(no));
 		}
 		if (rc < 0)
 			return rc;
@@ -344,7 +345,8 @@ static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 	return rc ? rc : 1;
 }
 
-/* The request is read: it is for one of the NIs of this address. */
+/* Reads the request, which names one of the NIs of this address. 0: go on;
+ * -errno: drop the connection. */
 static int requested(struct sock_conn *conn)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -380,7 +382,7 @@ static void on_passive(struct lobby_guest *g)
 
 	if (conn->fsm.state == CONN_REQUESTED)
 		rc = requested(conn);
-	/* Mostly the HELLO comes with the request. */
+	/* Usually the HELLO comes with the request. */
 	if (!rc && conn->fsm.state == CONN_GREETED)
 		rc = greeted(conn);
 	if (rc)
@@ -410,7 +412,7 @@ static void hs_accept(struct sock_listener *l, int fd,
 		sock_conn_drop(conn);
 }
 
-/* The NI that the request at @fd is for, if the request has come; else any. */
+/* The NI that the request on @fd names, if that has come already; else any. */
 static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
@@ -431,56 +433,46 @@ static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 static void hs_refuse(struct sock_listener *l, int fd)
 {
 	const struct lnd_ni *ni = refused_ni(l, fd)->ni;
-	uint8_t buf[SOCK_HELLO_LARGE_SIZE];
-	struct sock_hello no = {
-		.version = version_of(&ni->nid),
-		.src_nid = ni->nid,
-		.dst_nid = ni->nid,
-		.src_pid = ni->conf->pid,
-		.src_incarnation = ni->incarnation,
-		.type = SOCK_NONE,
-	};
 
-	/* A peer that does not hear this sees the end of the connection. */
-	(void)!send(fd, buf, sock_hello_encode(&no, buf), MSG_NOSIGNAL);
+	hello_write(fd, ni, version_of(&ni->nid), &ni->nid, SOCK_NONE);
 	close(fd);
 }
 
 /* ---- listeners ---- */
 
-/* Connections taken in one turn, so that others get theirs. */
+/* Connections accepted in one turn, so that other work gets its turn. */
 #define BATCH 64
-/* How long it rests when there are no file descriptors. */
-#define REST (100 * NSEC_PER_MSEC)
+/* How long the listener pauses when there are no file descriptors. */
+#define PAUSE (100 * NSEC_PER_MSEC)
 
-static void take_reserve(struct sock_listener *l);
+static void open_reserve(struct sock_listener *l);
 
-static int pause_listening(struct sock_listener *l, bool pause)
+static int listener_watch(struct sock_listener *l, int events)
 {
-	l->io.events = pause ? 0 : ENV_READ;
+	l->io.events = events;
 	return loop_watch(l->loop, &l->io);
 }
 
-static void handshake_on_rested(struct timer *t)
+static void listener_resume(struct timer *t)
 {
-	struct sock_listener *l = container_of(t, struct sock_listener, rest);
+	struct sock_listener *l = container_of(t, struct sock_listener, resume);
 
-	take_reserve(l);
-	if (pause_listening(l, false))
-		loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);
+	open_reserve(l);
+	if (listener_watch(l, ENV_READ))
+		loop_timer_arm(l->loop, &l->resume, loop_now(l->loop) + PAUSE);
 }
 
-static void rest(struct sock_listener *l, int rc)
+static void listener_pause(struct sock_listener *l, int rc)
 {
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "cannot take connections, trying again: %s",
 			 strerror(-rc));
-	pause_listening(l, true);
-	loop_timer_arm(l->loop, &l->rest, loop_now(l->loop) + REST);
+	listener_watch(l, 0);
+	loop_timer_arm(l->loop, &l->resume, loop_now(l->loop) + PAUSE);
 }
 
-/* Failures of one connection that was about to come, not of the listener. */
-static bool is_passing(int rc)
+/* Is @rc a failure of one connection, and not of the listener? */
+static bool is_of_one_connection(int rc)
 {
 	return rc == -ECONNABORTED || rc == -EINTR || rc == -EPROTO ||
 	       rc == -EPERM || rc == -ENETDOWN || rc == -EHOSTUNREACH ||
@@ -514,7 +506,7 @@ static bool is_out_of_files(int rc)
 	return rc == -EMFILE || rc == -ENFILE;
 }
 
-/* Has it said nothing that we have not read? */
+/* Is nothing waiting to be read? */
 static bool is_silent(const struct sock_conn *conn)
 {
 	char c;
@@ -522,7 +514,7 @@ static bool is_silent(const struct sock_conn *conn)
 	return recv(conn->io.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
-/* The handshake that is silent longest gives one. */
+/* Drops the handshake that has been silent longest, for its descriptor. */
 static bool listener_make_room(struct sock_listener *l, int rc)
 {
 	struct sock_conn *first;
@@ -536,7 +528,7 @@ static bool listener_make_room(struct sock_listener *l, int rc)
 	return true;
 }
 
-static void take_reserve(struct sock_listener *l)
+static void open_reserve(struct sock_listener *l)
 {
 	if (l->reserve < 0)
 		l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -554,9 +546,9 @@ static void complain_of_files(struct sock_listener *l,
 				       : "of the whole system");
 }
 
-/* The next connection is told to come again later. 0; -EAGAIN: there is none,
- * which the system does not say while there are no files; @rc: not even that
- * was possible. */
+/* Refuses the next connection, by means of the reserved descriptor, after
+ * accept() has failed with @rc. 0; -EAGAIN: there was no connection (accept()
+ * does not say so while no descriptor is left); @rc: there is no reserve. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	union netif_addr from;
@@ -571,11 +563,11 @@ static int refuse_next(struct sock_listener *l, int rc)
 		complain_of_files(l, &from, rc);
 		hs_refuse(l, fd);
 	}
-	take_reserve(l);
-	return fd >= 0 || is_passing(fd) ? 0 : fd;
+	open_reserve(l);
+	return fd >= 0 || is_of_one_connection(fd) ? 0 : fd;
 }
 
-/* Takes the next connection. 0; -EAGAIN: none; -errno: none can be taken. */
+/* Accepts the next connection. 0; -EAGAIN: there is none; -errno. */
 static int listener_next(struct sock_listener *l)
 {
 	union netif_addr from;
@@ -587,7 +579,7 @@ static int listener_next(struct sock_listener *l)
 	}
 	if (fd == -EAGAIN)
 		return fd;
-	if (is_passing(fd) || listener_make_room(l, fd))
+	if (is_of_one_connection(fd) || listener_make_room(l, fd))
 		return 0;
 	return refuse_next(l, fd);
 }
@@ -598,15 +590,15 @@ static void on_connections(struct env_io *io, int revents)
 	int rc = 0;
 
 	if (unlikely(revents & ENV_ERROR)) {
-		rest(l, -ENOMEM);
+		listener_pause(l, -ENOMEM);
 		return;
 	}
 	for (unsigned int i = 0; i < BATCH && !rc; i++)
 		rc = listener_next(l);
 	if (rc && rc != -EAGAIN)
-		rest(l, rc);
-	/* Most have said already what they have to say: they make room for the
-	 * next ones now. The listener may be gone after that. */
+		listener_pause(l, rc);
+	/* Most have already sent everything, so their handshakes can end now.
+	 * The listener may be gone on return. */
 	lobby_serve(&l->lobby);
 }
 
@@ -620,7 +612,6 @@ static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 			sock_conn_drop(conn);
 }
 
-/* The system does not let the lobby be watched. */
 static void on_lobby_failed(struct lobby *lobby)
 {
 	struct sock_listener *l =
@@ -629,12 +620,9 @@ static void on_lobby_failed(struct lobby *lobby)
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	/* Without the lobby, connections are served as long as new ones
-	 * come. */
+	/* If this fails, too, on_connections() still serves the lobby. */
 	(void)!lobby_watch(lobby);
 }
-
-/* ---- its life ---- */
 
 static const char *listen_hint(int rc)
 {
@@ -662,7 +650,7 @@ static void listener_complain(const struct sock_listener *l, int rc)
 static void listener_free(struct sock_listener *l)
 {
 	drop_handshakes(l, NULL);
-	loop_timer_cancel(l->loop, &l->rest);
+	loop_timer_cancel(l->loop, &l->resume);
 	lobby_close(&l->lobby);
 	loop_unwatch(l->loop, &l->io);
 	if (l->io.fd >= 0)
@@ -690,16 +678,16 @@ static int listener_new(struct sock_ni *sni, struct sock_listener **l_p)
 	l->addr = netif_addr(&sni->ni->nid, l->conf->port);
 	list_init(&l->nis);
 	list_init(&l->handshakes);
-	timer_init(&l->rest, handshake_on_rested);
+	timer_init(&l->resume, listener_resume);
 	list_add_tail(&s->listeners, &l->link);
 	l->reserve = -1;
 	l->io.fn = on_connections;
 	l->io.fd = sock_listen(&l->addr, l->conf->accept_backlog);
-	rc = l->io.fd < 0 ? l->io.fd : pause_listening(l, false);
+	rc = l->io.fd < 0 ? l->io.fd : listener_watch(l, ENV_READ);
 	if (!rc)
 		rc = lobby_open(&l->lobby, l->loop, on_lobby_failed);
 	if (!rc)
-		take_reserve(l);
+		open_reserve(l);
 	if (!rc && l->reserve < 0)
 		rc = -errno;
 	if (rc) {
@@ -754,6 +742,7 @@ void sock_listener_leave(struct sock_ni *sni)
 
 /* ---- active ---- */
 
+/* TCP has connected, or failed: sends request and HELLO. 0 or -errno. */
 static int hs_ask(struct sock_conn *conn)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
@@ -763,11 +752,11 @@ static int hs_ask(struct sock_conn *conn)
 	if (!rc && !sock_attempt_reached(conn))
 		return 0;
 	if (!rc)
-		rc = hs_write(conn, buf,
+		rc = hs_write(conn->io.fd, buf,
 			      sock_request_encode(&peer->id.nid, buf));
 	if (!rc)
-		rc = hello_write(conn, conn->version, &peer->id.nid,
-				 conn->type);
+		rc = hello_write(conn->io.fd, conn->sni->ni, conn->version,
+				 &peer->id.nid, conn->type);
 	if (!rc) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_WAITING);
 		conn->heard = loop_now(conn->loop);
@@ -777,7 +766,7 @@ static int hs_ask(struct sock_conn *conn)
 	return rc;
 }
 
-/* What the answer means: 0, or sock_attempt_done()'s status. */
+/* What the peer's answer means: a status for sock_attempt_done(). */
 static int hello_judge(const struct sock_conn *conn)
 {
 	const struct sock_hello *h = &conn->hello;
@@ -794,8 +783,7 @@ static int hello_judge(const struct sock_conn *conn)
 	    h->src_pid != peer->id.pid ||
 	    sock_type_invert(h->type) != (enum sock_type)conn->type)
 		return -EPROTO;
-	/* The peer is another process than the one that its other connections
-	 * lead to. */
+	/* This is another process than its other connections lead to. */
 	if (sock_peer_has_conns(peer) &&
 	    (h->src_incarnation != peer->incarnation ||
 	     h->version != peer->version)) {

@@ -61,8 +61,7 @@ void sock_host_release(struct sock_cpt *cpt, struct sock_host *host)
 	free(host);
 }
 
-/* Reserved for the moment between the question and the answer, since the CPTs
- * of an NI count together. */
+/* Counts the connection before it asks, since all CPTs share one counter. */
 static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
 			 unsigned int *used_p)
 {
@@ -73,6 +72,21 @@ static bool host_reserve(struct sock_cpt *cpt, unsigned int held,
 		return true;
 	atomic_fetch_sub(&cpt->sni->accepted, 1);
 	return false;
+}
+
+/* A connection of @nid, which sock_ni.accepted counts already. 0 or -ENOMEM. */
+static int host_add_conn(struct sock_cpt *cpt, const struct ulnet_nid *nid,
+			 struct sock_host **host_p)
+{
+	struct sock_host *host = sock_host_hold(cpt, nid);
+
+	if (!host) {
+		atomic_fetch_sub(&cpt->sni->accepted, 1);
+		return -ENOMEM;
+	}
+	host->conns++;
+	*host_p = host;
+	return 0;
 }
 
 int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
@@ -92,27 +106,14 @@ int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 				 used, (unsigned long long)sock_files_max());
 		return -EALREADY;
 	}
-	host = sock_host_hold(cpt, nid);
-	if (!host) {
-		atomic_fetch_sub(&cpt->sni->accepted, 1);
-		return -ENOMEM;
-	}
-	host->conns++;
-	*host_p = host;
-	return 0;
+	return host_add_conn(cpt, nid, host_p);
 }
 
 int sock_host_keep(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		   struct sock_host **host_p)
 {
-	struct sock_host *host = sock_host_hold(cpt, nid);
-
-	if (!host)
-		return -ENOMEM;
 	atomic_fetch_add(&cpt->sni->accepted, 1);
-	host->conns++;
-	*host_p = host;
-	return 0;
+	return host_add_conn(cpt, nid, host_p);
 }
 
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/socklnd/link.h"
+#include "lnd/socklnd/socklnd.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -14,19 +14,26 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/peer.h"
 
-/* Messages taken in one turn, before looking. */
+/* Messages of the system that are read before the state is. */
 #define BATCH 64
-/* When to look again after that was not possible. */
+/* When to try again if the state could not be read. */
 #define AGAIN NSEC_PER_SEC
 
-/* ---- what follows on the CPTs ---- */
+struct sock_links {
+	struct env_io io; /* rtnetlink; fd -1: the system does not allow it */
+	struct list nis;  /* sock_ni.in_links */
+	struct loop *loop;
+	void **shared;	    /* lnd_ni.shared */
+	struct timer again; /* the state could not be read */
+};
 
-static void link_on_news(struct work *w)
+/* ---- consequences on the CPTs ---- */
+
+static void on_link_changed(struct work *w)
 {
-	struct sock_cpt *cpt = container_of(w, struct sock_cpt, news);
+	struct sock_cpt *cpt = container_of(w, struct sock_cpt, link_work);
 
-	atomic_store(&cpt->news_posted, false);
-	/* What has changed may be the way to any peer. */
+	atomic_store(&cpt->link_posted, false);
 	if (sock_ni_is_up(cpt->sni))
 		sock_peers_link_up(cpt);
 	else
@@ -34,32 +41,32 @@ static void link_on_news(struct work *w)
 	passage_arrived(&cpt->sni->passage);
 }
 
-static void post_news(struct sock_ni *sni)
+static void post_link_changed(struct sock_ni *sni)
 {
 	for (unsigned int i = 0; i < sni->ni->cpts; i++) {
 		struct sock_cpt *cpt = &sni->cpts[i];
 
-		if (!atomic_exchange(&cpt->news_posted, true))
-			passage_send(&sni->passage, cpt->loop, &cpt->news);
+		if (!atomic_exchange(&cpt->link_posted, true))
+			passage_send(&sni->passage, cpt->loop, &cpt->link_work);
 	}
 }
 
 void sock_link_init(struct sock_cpt *cpt)
 {
-	cpt->news.fn = link_on_news;
+	cpt->link_work.fn = on_link_changed;
 }
 
-/* ---- what is so ---- */
+/* ---- the state of links ---- */
 
-/* LNet hears of it first: what ends on the CPTs is not to be sent on this NI
- * again. */
+/* LNet is told before the CPTs, so that it does not send on this NI again what
+ * ends there. */
 static void ni_look(struct sock_ni *sni, const char *fault)
 {
 	bool was = atomic_exchange(&sni->up, !fault);
 
 	lnet_ni_set_up(sni->ni, !fault, fault);
 	if (was || !fault)
-		post_news(sni);
+		post_link_changed(sni);
 }
 
 static void link_look(struct sock_links *ls)
@@ -96,14 +103,14 @@ static void stop_watching(struct sock_links *ls)
 	ls->io.fd = -1;
 }
 
-/* Takes what has come, up to a number; what is left wakes again. 0, or an errno
- * that will not go away. */
+/* Reads messages, up to BATCH of them. 0, or a (positive) errno that will not
+ * go away. */
 static int link_drain(int fd)
 {
 	for (unsigned int i = 0; i < BATCH; i++) {
-		char c; /* what does not fit is dropped */
+		char c; /* the rest of the message is dropped */
 
-		/* ENOBUFS: there were more than the socket holds. */
+		/* ENOBUFS: messages were lost, which does not matter. */
 		if (recv(fd, &c, sizeof(c), 0) >= 0 || errno == ENOBUFS)
 			continue;
 		return errno == EAGAIN || errno == EINTR ? 0 : errno;
@@ -126,7 +133,7 @@ static void on_change(struct env_io *io, int revents)
 	link_look(ls);
 }
 
-/* A socket that tells of changes, or -errno. */
+/* The descriptor, or -errno. */
 static int open_netlink(void)
 {
 	struct sockaddr_nl a = { .nl_family = AF_NETLINK,
@@ -145,7 +152,7 @@ static int open_netlink(void)
 	return rc;
 }
 
-/* Systems that answer so do not let us watch, ever. */
+/* Does @rc mean that this system never allows it? */
 static bool link_is_refusal(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EPROTONOSUPPORT ||
@@ -166,8 +173,6 @@ static int watch(struct sock_links *ls)
 	ls->io.fd = -1;
 	return 0;
 }
-
-/* ---- its life ---- */
 
 static void links_free(struct sock_links *ls)
 {

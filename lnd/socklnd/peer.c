@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "lnd/socklnd/attempt.h"
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/message.h"
 
-/* When to look for progress (parts of the timeout), and whether TCP gets
- * through again (a part of the time for which it has not, but not more often
- * than that). */
-#define CHECKS		4
+/* Checks for progress within a time-out. */
+#define CHECKS 4
+/* Suspended connections are checked after this part of the time for which they
+ * have been suspended, but no more often than RECOVERY_PERIOD. */
 #define RECOVERY_CHECKS 16
 #define RECOVERY_PERIOD (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
@@ -64,9 +63,9 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 		return NULL;
 	peer->cpt = cpt;
 	peer->id = *id;
-	peer->want = cpt->sni->conns_per_peer;
+	peer->bulk_target = cpt->sni->conns_per_peer;
 	list_init(&peer->conns);
-	list_init(&peer->aside);
+	list_init(&peer->suspended);
 	connect_init(&peer->connect, &cpt->connects);
 	list_init(&peer->turn);
 	timer_init(&peer->check, on_peer_check);
@@ -78,7 +77,7 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	return peer;
 }
 
-/* Is it the process whose HELLO says @incarnation, or nobody yet? */
+/* Is @peer the process with @incarnation, or does no process use it? */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
 	return !peer || !sock_peer_has_conns(peer) ||
@@ -133,31 +132,31 @@ void sock_peer_settle(struct sock_peer *peer)
 	loop_defer(peer->cpt->loop, &peer->work);
 }
 
-/* Connections have ended, and what TCP had taken may be lost, as may what it
- * had brought, and nobody had read. */
-static void peer_sever(struct sock_peer *peer)
+/* Connections are lost, perhaps with data that TCP had not delivered, or that
+ * we had not read: LNet is told at the end of the turn. */
+static void peer_conn_lost(struct sock_peer *peer)
 {
-	peer->severed = true;
+	peer->conn_lost = true;
 	sock_peer_settle(peer);
 }
 
-static void tell_severed(struct sock_peer *peer)
+static void tell_conn_lost(struct sock_peer *peer)
 {
-	bool severed = peer->severed && !peer->cpt->stopping;
+	bool lost = peer->conn_lost && !peer->cpt->stopping;
 
-	peer->severed = false;
-	if (severed)
+	peer->conn_lost = false;
+	if (lost)
 		lnet_peer_disconnected(peer->cpt->sni->ni, &peer->id);
 }
 
-/* Messages that are taken off connections, to be ended when nothing is in the
- * midst of something any more. */
+/* Messages that were taken off connections, to be ended afterwards, when
+ * handlers may run. */
 struct detached {
 	struct list begun, queued; /* sock_tx.link */
 	struct list coming;	   /* lnd_msg.link */
 };
 
-/* 0, or why there is a connection that cannot go on. */
+/* 0; -errno: a connection has to be closed (sock_tx_detach()). */
 static int detach_all(struct list *conns, struct detached *d)
 {
 	struct sock_conn *conn;
@@ -173,50 +172,50 @@ static int detach_all(struct list *conns, struct detached *d)
 	return failed;
 }
 
-/* Users' handlers run. */
+/* Ends all messages under way; connections stay. Users' handlers run. */
 static void end_messages(struct sock_peer *peer, int status)
 {
 	struct detached d;
-	int rc, rc_aside;
+	int rc, rc_suspended;
 
 	list_init(&d.begun);
 	list_init(&d.queued);
 	list_init(&d.coming);
 	rc = detach_all(&peer->conns, &d);
-	rc_aside = detach_all(&peer->aside, &d);
-	if (rc || rc_aside)
-		sock_peer_close(peer, rc ? rc : rc_aside);
+	rc_suspended = detach_all(&peer->suspended, &d);
+	if (rc || rc_suspended)
+		sock_peer_close(peer, rc ? rc : rc_suspended);
 	sock_tx_end(&d.begun, status, sock_loss_begun(status));
 	sock_tx_end(&d.queued, status, sock_loss_queued(status));
 	sock_rx_end(&d.coming, status);
 }
 
-static void end_cut_off(struct sock_peer *peer)
+static void abort_messages(struct sock_peer *peer)
 {
-	peer->cut_off = false;
-	/* Back already: a flicker that TCP has not even noticed. */
+	peer->abort_due = false;
+	/* The link is back already. */
 	if (sock_ni_is_up(peer->cpt->sni))
 		return;
 	if (sock_peer_has_conns(peer))
-		peer_sever(peer);
-	sock_attempt_cut_off(peer);
+		peer_conn_lost(peer);
+	sock_attempt_link_lost(peer);
 	end_messages(peer, -ENETDOWN);
 }
 
-static void come_back(struct sock_peer *peer);
+static void peer_link_back(struct sock_peer *peer);
 
 static void on_peer_settle(struct work *w)
 {
 	struct sock_peer *peer = container_of(w, struct sock_peer, work);
 
 	peer->settling = false;
-	if (unlikely(peer->cut_off))
-		end_cut_off(peer);
-	if (unlikely(peer->gone))
-		come_back(peer);
-	tell_severed(peer);
+	if (unlikely(peer->abort_due))
+		abort_messages(peer);
+	if (unlikely(peer->link_lost_at))
+		peer_link_back(peer);
+	tell_conn_lost(peer);
 	connect_settle(&peer->connect);
-	/* Handlers have run. */
+	/* Handlers may have changed everything. */
 	if (peer->settling || !socklnd_is_idle(peer))
 		return;
 	BUG_ON(!list_empty(&peer->connect.failed) || !list_empty(&peer->turn));
@@ -227,10 +226,10 @@ static void on_peer_settle(struct work *w)
 	free(peer);
 }
 
-/* ---- connections that others open ---- */
+/* ---- connections that the peer opens ---- */
 
-/* Is the peer silent for so long that the connections may have stalled, or may
- * be gone, at the peer's end? */
+/* Has nothing come for so long that, from the peer's view, the connections may
+ * have stalled or ended? */
 static bool peer_is_silent(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -241,9 +240,9 @@ static bool peer_is_silent(const struct sock_peer *peer)
 	return peer_now(peer) - last >= SOCK_RTO_MIN;
 }
 
-/* Does a new connection of @type take the place of all that there are? Who only
- * calls opens a second one for control for no other reason; with others it may
- * be that both sides have connected at once. */
+/* Does a new connection of @type replace all present ones? A process that only
+ * calls has no other reason to open a second one for control; with other peers
+ * both sides may have connected at the same time. */
 static bool takes_over(const struct sock_peer *peer, enum sock_type type)
 {
 	return type == SOCK_CONTROL && peer->count[SOCK_CONTROL] &&
@@ -255,42 +254,42 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 {
 	const struct sock_ni *sni = peer->cpt->sni;
 
-	/* The peer has been restarted, and does not know the old
-	 * connections. */
+	/* The peer has restarted, and does not know the old connections. */
 	if (sock_peer_has_conns(peer) &&
 	    (hello->src_incarnation != peer->incarnation ||
 	     hello->version != peer->version)) {
 		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
-	/* Both open one: that of the higher NID survives, unless it does not
-	 * get through. */
+	/* Both sides are opening one: the higher NID wins, unless its attempt
+	 * hears nothing. */
 	if (peer->attempt && !peer->second &&
 	    lnet_nid_cmp(&peer->id.nid, &sni->ni->nid) < 0)
 		return -EALREADY;
 	if (takes_over(peer, type))
 		return 0;
 	if (peer->count[type] >=
-	    (peer->opens ? peer->want : sni->conns_per_peer))
+	    (peer->opens ? peer->bulk_target : sni->conns_per_peer))
 		return -EALREADY;
 	return 0;
 }
 
 /* ---- open connections ---- */
 
-static void meet(struct sock_peer *peer, const struct sock_conn *first)
+static void first_conn_opened(struct sock_peer *peer,
+			      const struct sock_conn *first)
 {
 	peer->version = first->version;
 	peer->incarnation = first->hello.src_incarnation;
 	peer->offer = 0;
 	peer->heard = false;
-	peer->met = peer_now(peer);
+	peer->opened_at = peer_now(peer);
 	peer->kept_alive = 0;
 	peer->watched = false;
 	sock_peer_watch(peer);
 }
 
-/* How well a connection suits: 2 preferred, 1 if need be, 0 not at all. */
+/* How well a connection suits: 2: preferred; 1: if need be; 0: not at all. */
 static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 {
 	switch (conn->type) {
@@ -305,7 +304,7 @@ static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 	}
 }
 
-/* Most messages are small, and most peers have one connection for those. */
+/* Sets peer->small: the fast path of sock_peer_choose(). */
 static void find_small(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -326,69 +325,71 @@ static void peer_close_all(struct list *conns, int status)
 				status);
 }
 
-/* The connections take no more messages. Those that were set aside before them
- * have had their time. Users' handlers run. */
-static void peer_set_aside(struct sock_peer *peer)
+/* Suspends all open connections: they take no more messages. Closes those that
+ * were suspended before. Users' handlers run. */
+static void peer_suspend(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
 	struct list older;
 
 	list_init(&older);
-	list_splice_tail(&older, &peer->aside);
-	list_splice_tail(&peer->aside, &peer->conns);
+	list_splice_tail(&older, &peer->suspended);
+	list_splice_tail(&peer->suspended, &peer->conns);
 	peer->small = NULL;
-	peer->cut = peer_now(peer);
-	list_for_each_entry (conn, &peer->aside, link) {
-		fsm_move(&conn->fsm, sock_conn_states, CONN_ASIDE);
+	peer->suspended_at = peer_now(peer);
+	list_for_each_entry (conn, &peer->suspended, link) {
+		fsm_move(&conn->fsm, sock_conn_states, CONN_SUSPENDED);
 		peer->count[conn->type]--;
 	}
-	list_for_each_entry (conn, &peer->aside, link)
+	list_for_each_entry (conn, &peer->suspended, link)
 		sock_tx_give_back(conn);
 	if (!list_empty(&older))
-		peer_sever(peer);
+		peer_conn_lost(peer);
 	peer_close_all(&older, -ETIMEDOUT);
 	sock_peer_watch(peer);
 }
 
-/* The link was away. If that was not for longer than a path may be silent
- * anyway, neither does what the peer repeats take longer. */
-static void come_back(struct sock_peer *peer)
+/* The link was away. If that took no longer than a path may be silent, the
+ * peer's retransmissions will not take longer either, and connections stay in
+ * use. */
+static void peer_link_back(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
-	uint64_t away = peer_now(peer) - peer->gone;
+	uint64_t away = peer_now(peer) - peer->link_lost_at;
 
 	if (!sock_ni_is_up(peer->cpt->sni))
 		return;
-	peer->gone = 0;
+	peer->link_lost_at = 0;
 	if (!peer->opens || list_empty(&peer->conns) || !min || away < min)
 		return;
 	peer->renewing = true;
-	peer_set_aside(peer);
+	peer_suspend(peer);
 	connect_want(&peer->connect);
 }
 
-/* The peer has opened another connection: at its end the old ones are set
- * aside, too, or gone. */
-static void finish_aside(struct sock_peer *peer)
+/* The peer has opened a new connection, and does not use the old ones any
+ * more: closes them in order. */
+static void finish_suspended(struct sock_peer *peer)
 {
 	struct sock_conn *conn, *next;
 
-	list_for_each_entry_safe (conn, next, &peer->aside, link)
+	list_for_each_entry_safe (conn, next, &peer->suspended, link)
 		sock_conn_finish(conn);
 }
 
-/* @conn is about to be used. */
+/* @conn is about to be added: if it is a new one for control, it replaces the
+ * present connections. */
 static void peer_make_room(struct sock_peer *peer, const struct sock_conn *conn)
 {
 	if (conn->type != SOCK_CONTROL)
 		return;
 	if (peer->count[SOCK_CONTROL]) {
-		/* Whoever sends meanwhile waits for it. */
+		/* Messages given back by peer_suspend() wait for @conn. */
 		connect_want(&peer->connect);
-		peer_set_aside(peer);
+		peer_suspend(peer);
 	}
 	if (!conn->active)
-		finish_aside(peer);
+		finish_suspended(peer);
 }
 
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
@@ -400,7 +401,7 @@ void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn)
 	if (conn->type == SOCK_CONTROL)
 		peer->renewing = false;
 	if (list_empty(&peer->conns))
-		meet(peer, conn);
+		first_conn_opened(peer, conn);
 	list_del(&conn->link);
 	list_add_tail(&peer->conns, &conn->link);
 	peer->count[conn->type]++;
@@ -420,7 +421,7 @@ void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn)
 
 	sock_peer_add(peer, conn);
 	peer->opens |= conn->active;
-	peer->bulk |= conn->active && bulk;
+	peer->opens_bulk |= conn->active && bulk;
 	peer->heard |= conn->proven;
 }
 
@@ -436,13 +437,14 @@ void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn)
 	peer->version = 0;
 	peer->incarnation = 0;
 	peer->opens = false;
-	peer->bulk = false;
+	peer->opens_bulk = false;
 	peer->renewing = false;
-	peer->want = peer->cpt->sni->conns_per_peer;
+	peer->bulk_target = peer->cpt->sni->conns_per_peer;
 	loop_timer_cancel(peer->cpt->loop, &peer->check);
 }
 
-/* Bytes before the next message; among equals, the one not used for longest. */
+/* Has @a fewer bytes to write than @b or, if they are equal, not been used for
+ * longer? */
 static bool is_less_busy(const struct sock_conn *a, const struct sock_conn *b)
 {
 	uint64_t left_a = sock_conn_left(a), left_b = sock_conn_left(b);
@@ -473,20 +475,20 @@ struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size)
 	if (best)
 		best->used = ++peer->uses;
 	if (best && bulk && best_suits < 2)
-		sock_peer_met_bulk(peer);
+		sock_peer_saw_bulk(peer);
 	return best;
 }
 
-void sock_peer_met_bulk(struct sock_peer *peer)
+void sock_peer_saw_bulk(struct sock_peer *peer)
 {
-	if (peer->bulk || !peer->opens)
+	if (peer->opens_bulk || !peer->opens)
 		return;
-	peer->bulk = true;
+	peer->opens_bulk = true;
 	sock_peer_settle(peer);
 }
 
-/* A process that only calls goes when it is done, without having read all that
- * is on its way to it: that is nothing to warn of. */
+/* A process that only calls may exit without having read everything: no reason
+ * for a warning. */
 static bool peer_has_left(const struct sock_peer *peer, int status)
 {
 	return sock_pid_is_user(peer->id.pid) &&
@@ -509,12 +511,12 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* A peer that takes connections and closes them at once, without a word, is one
- * that cannot be connected to. */
+/* Is it certain that the peer can be connected to? Not if it closes connections
+ * right after accepting them, without sending anything. */
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard ||
-	       peer_now(peer) - peer->met >=
+	       peer_now(peer) - peer->opened_at >=
 		       sock_ni_ms(peer->cpt->sni, SOCK_max_reconnectms);
 }
 
@@ -528,16 +530,16 @@ void sock_peer_close(struct sock_peer *peer, int status)
 
 	if (sock_peer_has_conns(peer)) {
 		log_closed(peer, status);
-		peer_sever(peer);
+		peer_conn_lost(peer);
 	}
 	if (!status)
 		status = -ECONNRESET;
-	/* None of them takes messages any more, before anybody hears of it. To
-	 * a process that only calls there will be no other connection to wait
-	 * for. */
+	/* No connection takes messages any more before handlers run. Messages
+	 * are not given back if there will be no other connection to wait for,
+	 * as with a process that only calls. */
 	list_init(&closing);
 	list_splice_tail(&closing, &peer->conns);
-	list_splice_tail(&closing, &peer->aside);
+	list_splice_tail(&closing, &peer->suspended);
 	peer->small = NULL;
 	if (status != -ESHUTDOWN && !sock_pid_is_user(peer->id.pid))
 		list_for_each_entry (conn, &closing, link)
@@ -553,11 +555,11 @@ void sock_peer_lost(struct sock_conn *conn, int status)
 	struct sock_peer *peer = conn->peer;
 
 	if (conn->fsm.state != CONN_OPEN && !status) {
-		sock_conn_has_read(conn);
+		sock_conn_read_eof(conn);
 	} else if (conn->fsm.state == CONN_OPEN || list_empty(&peer->conns)) {
 		sock_peer_close(peer, status);
 	} else {
-		peer_sever(peer);
+		peer_conn_lost(peer);
 		sock_conn_close(conn, status);
 	}
 	sock_peer_settle(peer);
@@ -567,14 +569,14 @@ void sock_peer_reset_stalled(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
 
-	if (list_empty(&peer->aside))
+	if (list_empty(&peer->suspended))
 		return;
-	list_for_each_entry (conn, &peer->aside, link)
+	list_for_each_entry (conn, &peer->suspended, link)
 		sock_reset_on_close(conn->io.fd);
 	sock_peer_close(peer, -ETIMEDOUT);
 }
 
-/* ---- progress, signs of life ---- */
+/* ---- progress, keepalive ---- */
 
 static struct silence_law silence_law_of(const struct sock_peer *peer)
 {
@@ -596,13 +598,14 @@ static uint64_t check_period(const struct sock_peer *peer)
 	/* Without a link nothing can be done. */
 	if (!sock_ni_is_up(peer->cpt->sni) || !law.min)
 		return most;
-	if (sock_peer_is_cut(peer))
-		period = MAX((peer_now(peer) - peer->cut) / RECOVERY_CHECKS,
+	if (sock_peer_is_suspended(peer))
+		period = MAX((peer_now(peer) - peer->suspended_at) /
+				     RECOVERY_CHECKS,
 			     RECOVERY_PERIOD);
 	return MIN(most, period);
 }
 
-static void check_soon(struct sock_peer *peer)
+static void arm_check(struct sock_peer *peer)
 {
 	loop_timer_arm(peer->cpt->loop, &peer->check,
 		       peer_now(peer) + check_period(peer));
@@ -613,8 +616,8 @@ void sock_peer_watch(struct sock_peer *peer)
 	if (peer->watched)
 		return;
 	peer->watched = true;
-	peer->since = peer_now(peer);
-	check_soon(peer);
+	peer->watched_since = peer_now(peer);
+	arm_check(peer);
 }
 
 /* The first of @conns that has made no progress for sock_timeout, or NULL. */
@@ -625,25 +628,25 @@ static struct sock_conn *find_overdue(const struct sock_peer *peer,
 	struct sock_conn *conn, *first = NULL;
 
 	list_for_each_entry (conn, conns, link)
-		if (sock_conn_is_overdue(conn, now, peer->since, timeout) &&
+		if (sock_conn_is_overdue(conn, now, peer->watched_since,
+					 timeout) &&
 		    !first)
 			first = conn;
 	return first;
 }
 
-/* Gives up what has made no progress. */
 static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 {
 	struct sock_conn *conn = find_overdue(peer, &peer->conns, now);
 
 	if (!conn)
-		conn = find_overdue(peer, &peer->aside, now);
+		conn = find_overdue(peer, &peer->suspended, now);
 	if (conn)
 		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
-/* For how long the one is silent that is so longest, ns; 0: none is. All are
- * looked at, whatever the first one says. */
+/* The longest silence of any of @conns, ns; 0: none is silent. All are looked
+ * at, since each look counts. */
 static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 {
 	struct silence_law law = silence_law_of(peer);
@@ -656,33 +659,34 @@ static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 	return ns;
 }
 
-/* TCP has got through before a new connection was open. */
-static void take_back(struct sock_peer *peer)
+/* TCP has got through before a new connection was open: uses the suspended
+ * connections again. */
+static void peer_resume(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
 
-	list_for_each_entry (conn, &peer->aside, link) {
+	list_for_each_entry (conn, &peer->suspended, link) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_OPEN);
 		peer->count[conn->type]++;
 	}
-	list_splice_tail(&peer->conns, &peer->aside);
+	list_splice_tail(&peer->conns, &peer->suspended);
 	find_small(peer);
 	sock_attempt_opened(peer, SOCK_CONTROL);
 }
 
-/* Do the connections that have stalled get through again? And does the peer
- * still use them: has it ended none, nor been asked for a new one? */
-static bool can_be_taken_back(struct sock_peer *peer)
+/* Does TCP get through on the suspended connections, and does the peer still
+ * use them? It does if it has closed none, and was not asked for a new one. */
+static bool can_resume(struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
 	if (peer->renewing ||
 	    (peer->attempt && peer->attempt->fsm.state == CONN_WAITING))
 		return false;
-	list_for_each_entry (conn, &peer->aside, link)
-		if (conn->fsm.state != CONN_ASIDE)
+	list_for_each_entry (conn, &peer->suspended, link)
+		if (conn->fsm.state != CONN_SUSPENDED)
 			return false;
-	return !silent_for(peer, &peer->aside);
+	return !silent_for(peer, &peer->suspended);
 }
 
 static void socklnd_look_for_silence(struct sock_peer *peer)
@@ -690,9 +694,9 @@ static void socklnd_look_for_silence(struct sock_peer *peer)
 	char nid[LNET_NIDSTR_SIZE];
 	uint64_t ns;
 
-	if (sock_peer_is_cut(peer)) {
-		if (can_be_taken_back(peer))
-			take_back(peer);
+	if (sock_peer_is_suspended(peer)) {
+		if (can_resume(peer))
+			peer_resume(peer);
 		return;
 	}
 	ns = silent_for(peer, &peer->conns);
@@ -700,7 +704,7 @@ static void socklnd_look_for_silence(struct sock_peer *peer)
 		return;
 	log_debug("socklnd", "%s: connections are silent",
 		  sock_peer_str(peer, nid, sizeof(nid)));
-	peer_set_aside(peer);
+	peer_suspend(peer);
 	lnet_peer_silent(peer->cpt->sni->ni, &peer->id, ns);
 }
 
@@ -711,11 +715,11 @@ static bool is_busy(const struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_busy(conn))
 			return true;
-	/* Those that are set aside have still to come to their end. */
-	return !list_empty(&peer->aside);
+	/* Suspended ones have yet to come to an end. */
+	return !list_empty(&peer->suspended);
 }
 
-/* Last sign of life: something came in, or TCP acknowledged something. */
+/* When something last came in, or was acknowledged by TCP, ns. */
 static uint64_t last_heard(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -726,7 +730,7 @@ static uint64_t last_heard(const struct sock_peer *peer)
 	return last;
 }
 
-/* Says that we are alive, if it is time; returns when to look again. */
+/* Sends a keepalive if one is due; returns when to check again, ns. */
 static uint64_t keep_alive(struct sock_peer *peer, uint64_t now)
 {
 	uint64_t period = (uint64_t)peer->cpt->sni->tunables[SOCK_keepalive] *
@@ -759,11 +763,11 @@ static void on_peer_check(struct timer *t)
 	if (!list_empty(&peer->conns) && is_proven(peer))
 		peer->connect.failures = 0;
 	if (peer->watched && is_busy(peer)) {
-		check_soon(peer);
+		arm_check(peer);
 		keep_alive(peer, now);
 		return;
 	}
-	/* What keep_alive() sends is looked after, too. */
+	/* keep_alive() may send something, which sets "watched" again. */
 	peer->watched = false;
 	next = keep_alive(peer, now);
 	if (!peer->watched && next != TIME_NEVER)
@@ -785,21 +789,21 @@ void sock_peers_link_down(struct sock_cpt *cpt)
 	struct sock_peer *peer;
 
 	hash_for_each (peer, &cpt->peers, hash) {
-		peer->cut_off = true;
-		if (!peer->gone)
-			peer->gone = peer_now(peer);
+		peer->abort_due = true;
+		if (!peer->link_lost_at)
+			peer->link_lost_at = peer_now(peer);
 		sock_peer_settle(peer);
 	}
 }
 
-/* TCP may get through again, and connections be missing. */
+/* A link has come up: TCP may get through, and connections may be missing. */
 static void peer_look_again(struct sock_peer *peer)
 {
 	if (peer->watched)
-		check_soon(peer);
-	if (peer->opens || peer->gone)
+		arm_check(peer);
+	if (peer->opens || peer->link_lost_at)
 		sock_peer_settle(peer);
-	sock_attempt_hurry(peer);
+	sock_attempt_retry_now(peer);
 }
 
 void sock_peers_link_up(struct sock_cpt *cpt)

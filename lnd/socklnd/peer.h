@@ -1,44 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer of one NI, which is a process: its connections, the attempt to open
- * more, what waits for one. The CPT that owns its NID has it, from the first
- * message or connection until there is neither, nor a failure to be remembered.
+ * A peer of one NI, which is a process: its connections, and attempts to open
+ * more (attempt.c). It belongs to the CPT that owns its NID, and exists from
+ * the first message or connection until it has no connections, nobody waits for
+ * one, and no failures are remembered.
  *
- * There is a peer for a process that only calls (a "user" process: its pid has
- * LNET_PID_USERFLAG) while it has connections, all of which it has opened
- * itself. Messages wait for another connection only while these are set aside.
+ * A process that only calls (a "user" process: its pid has LNET_PID_USERFLAG)
+ * cannot be connected to: it has opened all of its connections itself. Messages
+ * to it wait for a connection only while its present ones are suspended.
  *
  * Closing one connection closes all of the peer (spec section 3.12).
  *
- * When the network is cut without a word, TCP repeats what was not acknowledged
- * less and less often, so an open connection may be of no use for long after
- * the network is back. Therefore, when one of them is silent (silence.h), all
- * connections of the peer are set aside, and LNet is told, which may know
- * another path. A message that a connection has begun to send stays with it,
- * and TCP delivers it, late but once. Those that were not begun go back to
- * LNet, and wait there with all that come after them, until one of two things
- * happens:
- *	- A new connection is open (attempt.h). An ulnet node that accepts it
- *	  sets its own old connections aside, too. Both ends let the old ones
- *	  finish: a connection is closed when both have written all that they
- *	  had begun on it. Nothing is lost, and nothing is sent twice; new
- *	  messages overtake those that are stuck.
- *	- TCP gets through first: the old connections are used again.
- * A kernel node takes a second CONTROL connection of a peer for a duplicate,
- * and refuses it. After STALL_REFUSALS such answers, which prove that the
- * network is back, the old connections are reset. What TCP still had is lost
- * with them: LNet was told that those messages were sent, and learns from its
- * deadlines that there is no answer. (A kernel node that allows several
- * connections of a type accepts the new one, and uses both. So the side that
- * opens the new connection never ends an old one by itself: a kernel node would
- * close all connections then.) The same is done when our own link comes back
- * after a while, with connections that we have opened: nothing of ours may be
- * on its way, but the peer may have something for us that its TCP repeats late.
- * If the peer refuses a new connection then, the old ones are used again.
+ * Suspended connections. When the network is cut silently, TCP retransmits less
+ * and less often, so that an open connection may stay useless long after the
+ * network is back. So when a connection is silent (silence.h), all connections
+ * of the peer are suspended, and LNet, which may know another path, is told. A
+ * message that a connection has begun to send stays on it: TCP delivers it,
+ * late, but only once. Messages that were not begun go back to LNet, and wait
+ * there with all later ones until
+ *	- a new connection is open. An ulnet node that accepts it suspends its
+ *	  own old connections, too. Both ends close an old connection once both
+ *	  have written everything that they had begun on it. Nothing is lost or
+ *	  sent twice; new messages overtake those that are stuck; or
+ *	- TCP gets through first: then the old connections are resumed.
  *
- * A process that only calls cannot be connected to. Its connections are set
- * aside, too. Messages then wait for the process to open a new one, or for TCP
- * to get through; they end when the old connections do.
+ * A kernel node takes a second CONTROL connection for a duplicate and refuses
+ * it. After SOCK_STALL_REFUSALS such answers, which prove that the network is
+ * back, the old connections are reset. Whatever TCP still had is lost: those
+ * messages were reported to LNet as sent, and LNet's deadlines will show that
+ * there is no answer. (A kernel node that allows several connections of a type
+ * accepts the new one, and uses both. So the side that opens the new connection
+ * never closes an old one by itself: a kernel node would then close all.)
+ *
+ * The same is done when our own link comes back after a while, with connections
+ * that we have opened: the peer's TCP may be about to retransmit late. If the
+ * peer refuses a new connection then, the old ones are resumed.
+ *
+ * Connections of a process that only calls are suspended, too. Messages then
+ * wait until it opens a new one or TCP gets through; they end when the old
+ * connections do.
+ *
+ * Attempts to connect: lnd/connect.h has the policy that all LNDs share. With
+ * TCP, an attempt that hears nothing is repeated on a second socket while the
+ * first one goes on waiting, since the system doubles the time between its own
+ * retransmissions of the SYN: so a peer that was away is reached within
+ * max_reconnectms of its return, while a distant one can still answer on the
+ * first socket. An attempt fails when nothing was heard for sock_timeout.
+ *
+ * Each CPT limits its attempts under way (max_connecting), or else peers that
+ * do not answer could use up everything. Beyond that NIDs take turns (host.h):
+ * an attempt that has heard nothing yields to the NID that has waited longest.
  */
 #ifndef LND_SOCKLND_PEER_H
 #define LND_SOCKLND_PEER_H
@@ -46,44 +57,50 @@
 #include "lnd/connect.h"
 #include "lnd/socklnd/conn.h"
 
+#define SOCK_STALL_REFUSALS 5
+
 struct sock_peer {
 	struct hash_node hash;
 	struct sock_cpt *cpt;
 	struct ulnet_id id;
 	struct list conns;		       /* sock_conn.link: CONN_OPEN */
 	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
-	struct list aside; /* sock_conn.link: CONN_ASIDE and what follows */
+	struct list suspended;	 /* sock_conn.link: CONN_SUSPENDED and later */
 	struct sock_conn *small; /* the one that suits small messages best;
 				  * NULL: there are several, or none */
-	bool opens;		 /* messages made us open connections */
-	bool bulk;		 /* ... those for bulk, too: there was some */
-	unsigned int want;	 /* bulk connections each way */
+	bool opens;		 /* we have opened connections for messages */
+	bool opens_bulk;	 /* ... and open those for bulk as well */
+	unsigned int bulk_target; /* bulk connections wanted each way */
 	uint8_t version; /* while it has connections of any kind; else 0 */
-	uint8_t offer;	 /* what the peer wants instead; 0: the default */
-	bool heard;	 /* something came in since the first of them is open */
-	uint64_t met;	 /* ns: when that was */
-	uint64_t incarnation; /* as version */
+	uint8_t offer;	 /* the version that the peer has asked for; 0: the
+			  * default */
+	bool heard;	 /* something has come in since opened_at */
+	uint64_t opened_at;   /* ns: when the first of conns was opened */
+	uint64_t incarnation; /* valid as version is */
 
-	bool watched;	/* for progress, not only for silence, ... */
-	uint64_t since; /* ns: ... since then */
-	uint64_t cut;	/* ns: when connections were set aside last */
-	uint64_t gone;	/* ns: when the NI's link went; 0: it is there */
-	bool renewing;	/* those set aside are not used again, as it looks */
+	bool watched; /* for progress since watched_since (ns), and not only
+		       * for silence */
+	uint64_t watched_since;
+	uint64_t suspended_at; /* ns: when connections were last suspended */
+	uint64_t link_lost_at; /* ns; 0: the NI's link is there */
+	bool renewing; /* the suspended ones are to be replaced even if TCP
+			* gets through */
 	struct timer check;
-	uint64_t kept_alive; /* ns: last NOOP for that, or 0 */
-	uint64_t uses;	     /* of its connections */
+	uint64_t kept_alive; /* ns: when the last keepalive was sent, or 0 */
+	uint64_t uses;	     /* of its connections, counted */
 	/* attempt.c's: */
 	struct connect connect;
 	struct sock_conn *attempt; /* CONNECT_CONNECTING */
-	struct sock_conn *second;  /* ... once more, or NULL */
+	struct sock_conn *second;  /* the same on a second socket, or NULL */
 	unsigned int looks;	   /* at an attempt that goes on */
 	struct sock_host *host; /* while CONNECT_QUEUED or CONNECT_CONNECTING */
 	struct list turn;	/* sock_host.waiting: CONNECT_QUEUED */
 
-	struct work work; /* sock_peer_settle() */
+	/* For sock_peer_settle(): */
+	struct work work;
 	bool settling;
-	bool severed; /* LNet is to be told then (lnet_peer_disconnected()) */
-	bool cut_off; /* what is under way is to end then: the link has gone */
+	bool conn_lost; /* LNet is to be told (lnet_peer_disconnected()) */
+	bool abort_due; /* the link has gone: messages under way are to end */
 };
 
 static inline bool sock_pid_is_user(uint32_t pid)
@@ -91,20 +108,21 @@ static inline bool sock_pid_is_user(uint32_t pid)
 	return pid & LNET_PID_USERFLAG;
 }
 
-/* Open ones, set aside or not? */
+/* Has it open connections, suspended or not? */
 static inline bool sock_peer_has_conns(const struct sock_peer *peer)
 {
-	return !list_empty(&peer->conns) || !list_empty(&peer->aside);
+	return !list_empty(&peer->conns) || !list_empty(&peer->suspended);
 }
 
-/* Is no open connection for control, which all wait for, while some are set
- * aside? There may be one for bulk that was just being opened. */
-static inline bool sock_peer_is_cut(const struct sock_peer *peer)
+/* Are its connections suspended, and not replaced yet? A new one for control
+ * replaces them; one for bulk may just have been opening when they were
+ * suspended. */
+static inline bool sock_peer_is_suspended(const struct sock_peer *peer)
 {
-	return !list_empty(&peer->aside) && !peer->count[SOCK_CONTROL];
+	return !list_empty(&peer->suspended) && !peer->count[SOCK_CONTROL];
 }
 
-/* NULL: unknown; no memory. */
+/* NULL: not found; no memory. */
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
@@ -112,70 +130,100 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 /* Are there connections with any process of @nid, or attempts at them? Looks at
  * all peers of the CPT. */
 bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid);
-/* The peer that has said @hello. A user process whose pid another one has
- * already gets one that is made of its incarnation, the same each time. */
+/* The peer that has sent @hello; NULL: no memory. A user process whose pid is
+ * in use by another one gets a pid made from its incarnation, the same each
+ * time. */
 struct sock_peer *sock_peer_greeted(struct sock_cpt *cpt,
 				    const struct sock_hello *hello);
 
 /* "10.0.0.1@tcp", "U7-10.0.0.1@tcp"; for the log. */
 char *sock_peer_str(const struct sock_peer *peer, char *buf, size_t size);
 
-/* What a passive handshake is to be answered: 0, or a refusal: -EALREADY. */
+/* Is a connection that the peer opens to be accepted? 0; -EALREADY: refuse. */
 int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 		    enum sock_type type);
 
-/* @conn is open, or was closed. */
+/* @conn, whose handshake is over, becomes an open connection of @peer. */
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
-/* @conn was open before, on another CPT. */
+/* The same, for a connection that was open on another CPT. */
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
+/* @conn is closed, or leaves this CPT. */
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
 
-/* The connection for a message of @size bytes, or NULL. A NOOP is one of 0. */
+/* The connection for a message of @size bytes (0: a NOOP), or NULL. */
 struct sock_conn *sock_peer_choose(struct sock_peer *peer, size_t size);
 
-/* Something large has passed over a connection that is not for that: those that
- * are get opened, if this side opens any. */
-void sock_peer_met_bulk(struct sock_peer *peer);
+/* A large message has used a connection that is not for bulk: bulk connections
+ * are opened, if this side opens any. */
+void sock_peer_saw_bulk(struct sock_peer *peer);
 
-/* @conn, which is open, has failed with @status, or the peer has closed @conn
- * (0): so all connections of the peer are closed. If @conn is set aside only
- * @conn is, when the peer has closed it, or there are others in its place. */
+/* @conn, which is open, has failed with @status, or the peer has closed it (0).
+ * Closes all connections of the peer; or only @conn, if it is suspended and
+ * either the peer has closed it or others have replaced it. */
 void sock_peer_lost(struct sock_conn *conn, int status);
 
-/* The peer refuses new connections as long as it has those that have stalled:
- * these are reset. Without effect if there are none. */
+/* Resets the suspended connections, if any: the peer refuses new ones as long
+ * as it has them. */
 void sock_peer_reset_stalled(struct sock_peer *peer);
 
-/* An attempt to connect was refused, or has failed: if the connections were set
- * aside just because the link had gone, they are used again. */
+/* An attempt to connect was refused or has failed: if the connections are
+ * suspended only because our link had gone, they may be resumed. */
 void sock_peer_refused(struct sock_peer *peer);
 
-/* Closes all its connections, because of @status (0: the peer closed one). */
+/* Closes all its connections because of @status (0: the peer closed one). */
 void sock_peer_close(struct sock_peer *peer, int status);
 
-/* Something came in over one of its connections. */
+/* Something has come in over one of its connections. */
 static inline void sock_peer_heard(struct sock_peer *peer)
 {
 	peer->heard = true;
 	peer->connect.failures = 0;
 }
 
-/* @peer has something to do that must come to an end: look after it. */
+/* Has @peer checked for progress from now on, while something is under way. */
 void sock_peer_watch(struct sock_peer *peer);
 
-/* At the end of the turn (since nothing may end within send()): ends what has
- * been cut off, tells LNet of connections that have ended with messages perhaps
- * lost, opens connections if messages wait for one, or forgets the peer if
- * nothing is left of it. */
+/* At the end of the turn (since nothing may end within send()): ends messages
+ * if the link has gone, tells LNet of lost connections, opens connections if
+ * messages wait for one, or frees the peer if nothing is left of it. */
 void sock_peer_settle(struct sock_peer *peer);
 
-/* The link or the address of the NI has gone: at the end of the turn all that
- * is under way ends, and LNet is told that messages may be lost. Connections
- * stay (link.h). */
+/* The link or the address of the NI has gone: at the end of the turn everything
+ * under way ends, and LNet is told that messages may be lost. Connections stay
+ * (socklnd.h). */
 void sock_peers_link_down(struct sock_cpt *cpt);
-/* A link or an address has come, perhaps this NI's: pauses end. */
+/* A link or an address has come up, perhaps this NI's: pauses end. */
 void sock_peers_link_up(struct sock_cpt *cpt);
 /* The CPT goes down. */
 void sock_peers_stop(struct sock_cpt *cpt);
+
+/* ---- attempts to connect (attempt.c) ---- */
+
+void sock_attempts_init(struct sock_cpt *cpt);
+
+/* TCP has connected @conn, the attempt's first or second socket: one of the two
+ * is dropped. False: it is this one. */
+bool sock_attempt_reached(struct sock_conn *conn);
+
+/* The attempt to open a connection has ended. @status: 0: it is open;
+ * -EALREADY: the peer asks to try again later; -EPROTONOSUPPORT: the peer
+ * speaks hello.version; otherwise it has failed. */
+void sock_attempt_done(struct sock_peer *peer, int status);
+
+/* @peer has accepted connections and closed them at once, with @status: that
+ * counts as a failure, too. */
+void sock_attempt_in_vain(struct sock_peer *peer, int status);
+
+/* A connection of @type, opened by either side, is open or resumed. */
+void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
+
+/* The peer, or the CPT, goes down. */
+void sock_attempt_stop(struct sock_peer *peer);
+
+/* The link or the address of the NI has gone: those who wait are told, and
+ * failures are forgotten. Users' handlers run. */
+void sock_attempt_link_lost(struct sock_peer *peer);
+/* A link or an address has come up: ends a pause. */
+void sock_attempt_retry_now(struct sock_peer *peer);
 
 #endif

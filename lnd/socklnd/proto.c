@@ -8,12 +8,12 @@
 
 #define REQUEST_MAGIC UINT32_C(0xacce7100)
 #define HELLO_MAGIC   UINT32_C(0x45726963)
-/* Of version 1, which nobody speaks any more. */
+/* The magic of version 1, which is not in use any more. */
 #define OLD_MAGIC UINT32_C(0xeebc0ded)
 
 /* ---- NIDs ---- */
 
-/* Who can be at an end of a connection. */
+/* Can @nid be at an end of a connection? */
 static bool proto_nid_sane(const struct ulnet_nid *nid)
 {
 	static const uint8_t zero[sizeof(nid->addr) - 4];
@@ -44,7 +44,7 @@ static void proto_write_nid(struct writer *w, bool large,
 		write_le64(w, lnet_nid_to_nid4(nid));
 }
 
-/* Is it @magic, and in what order? */
+/* Is @seen @magic, in either byte order? */
 static bool is_magic(uint32_t seen, uint32_t magic, bool *swap)
 {
 	*swap = seen != magic;
@@ -178,9 +178,9 @@ size_t sock_hello_encode(const struct sock_hello *hello, void *buf)
 	proto_write_nid(&w, large, &hello->src_nid);
 	proto_write_nid(&w, large, &hello->dst_nid);
 	write_le32(&w, hello->src_pid);
-	write_le32(&w, 0); /* dst_pid: nobody fills it in */
+	write_le32(&w, 0); /* dst_pid: not in use */
 	write_le64(&w, hello->src_incarnation);
-	write_le64(&w, 0); /* dst_incarnation: neither */
+	write_le64(&w, 0); /* dst_incarnation: not in use */
 	write_le32(&w, (uint32_t)hello->type);
 	write_le32(&w, 0); /* addresses */
 	BUG_ON(w.bad || w.p != w.end);
@@ -207,10 +207,9 @@ int sock_hello_size(struct sock_hello *hello, const void *start)
 	return size ? (int)size : -EPROTONOSUPPORT;
 }
 
-/* What a HELLO says must be something that can be. */
 static bool hello_sane(const struct sock_hello *hello)
 {
-	/* Nobody has ever put addresses behind version 4. */
+	/* With version 4 there are never addresses. */
 	uint32_t nips_max = hello->version == 4 ? 0 : SOCK_HELLO_IPS_MAX;
 
 	return proto_nid_sane(&hello->src_nid) && hello->type >= SOCK_NONE &&
@@ -285,15 +284,15 @@ int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap)
 
 bool sock_hdr_acks(const struct sock_hdr *hdr)
 {
-	/* A NOOP names a range or two of them, and its second cookie may be a
-	 * sign of life; another message has only that place. */
+	/* A NOOP has two cookies, of which the second may be a keepalive;
+	 * another message can have an acknowledgement only in the second. */
 	return (hdr->type == SOCK_MSG_NOOP && hdr->cookie[0]) ||
 	       hdr->cookie[1] > SOCK_COOKIE_KEEPALIVE;
 }
 
 /* ---- checksum ---- */
 
-/* zlib inverts before and after; here nobody does. */
+/* zlib inverts the initial value and the result; this protocol does not. */
 uint32_t sock_csum(uint32_t csum, const void *buf, size_t len)
 {
 	return ~(uint32_t)crc32_z(~csum & UINT32_C(0xffffffff), buf, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/message.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,15 +8,13 @@
 
 #include "base/iov.h"
 
-/* Payloads from this size on are better read than copied to where they belong.
- */
+/* Payloads from this size on are read straight to their place, not copied. */
 #define DIRECT_MIN 8192u
-/* A long payload is read in pieces of at least this size, until not so much is
- * left of it: each piece that is waited for costs a system call or two, and
- * perhaps a wake-up. */
-#define PIECE_MAX (256u << 10)
-#define PIECE_MIN (64u << 10)
-/* Reads of a connection whose siblings have been closed. */
+/* The rest of a long payload is waited for in chunks of these sizes, since each
+ * wait costs system calls, and perhaps a wake-up. */
+#define CHUNK_MAX (256u << 10)
+#define CHUNK_MIN (64u << 10)
+/* Reads of a connection when the peer has closed another one. */
 #define DRAIN_READS 64
 
 static size_t lnet_hdr_size(const struct sock_conn *conn)
@@ -26,8 +24,8 @@ static size_t lnet_hdr_size(const struct sock_conn *conn)
 
 /* ---- the end of a message ---- */
 
-/* LNet has said where the payload goes, and all of it is here or never will be.
- * Users' handlers run. */
+/* LNet has answered, and all of the payload is here or never will be. Users'
+ * handlers run. */
 static void rx_finish(struct sock_rx *rx)
 {
 	struct lnd_msg *msg = rx->msg;
@@ -35,10 +33,10 @@ static void rx_finish(struct sock_rx *rx)
 	enum ulnet_cause cause =
 		status ? sock_loss_begun(status) : LNET_CAUSE_OK;
 
-	if (msg && rx->copy && !status)
-		iov_scatter(msg->iov, msg->niov, msg->offset, rx->copy,
+	if (msg && rx->bounce && !status)
+		iov_scatter(msg->iov, msg->niov, msg->offset, rx->bounce,
 			    msg->length);
-	free(rx->copy);
+	free(rx->bounce);
 	pool_put(&rx->cpt->rxs, rx);
 	if (msg)
 		lnet_finalize(msg, status, cause);
@@ -55,20 +53,20 @@ static uint32_t csum_of_msg(const struct lnd_msg *msg, uint32_t csum)
 	return csum;
 }
 
-/* Payload that was cut or thrown away cannot be checked (spec 3.10). */
+/* A payload that was truncated or discarded is not checked (spec 3.10). */
 static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 {
 	if (!rx->summed)
 		return true;
-	if (rx->copy)
-		return sock_csum(rx->csum, rx->copy, rx->length) == announced;
+	if (rx->bounce)
+		return sock_csum(rx->csum, rx->bounce, rx->length) == announced;
 	if (rx->length && (!rx->msg || rx->msg->length != rx->length))
 		return true;
 	return (rx->length ? csum_of_msg(rx->msg, rx->csum) : rx->csum) ==
 	       announced;
 }
 
-/* All of the payload has been taken. 0 or -EIO: the checksum is wrong. */
+/* All of the payload has been read. 0; -EIO: the checksum is wrong. */
 static int rx_complete(struct sock_conn *conn)
 {
 	struct sock_rx *rx = conn->rx;
@@ -101,44 +99,45 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status)
 
 /* ---- LNet's answers ---- */
 
-/* Nobody wants the payload: what has come of it is dropped now, since the peer
- * may take its time to send the rest. */
+/* Nobody wants the payload. The bounce buffer is freed now, since the rest of
+ * the payload may take long to come. */
 static void rx_throw_away(struct sock_rx *rx)
 {
 	rx->msg = NULL;
-	free(rx->copy);
-	rx->copy = NULL;
+	free(rx->bounce);
+	rx->bounce = NULL;
 }
 
-/* Not at once, because LNet is in the midst of something. */
-static void rx_go_on(struct sock_conn *conn)
+/* LNet has answered: reads on, if reading is paused. Not at once, because LNet
+ * is in the midst of something. */
+static void rx_resume(struct sock_conn *conn)
 {
-	if (likely(conn->reading != CONN_STANDS))
+	if (likely(conn->reading != CONN_READ_PAUSED))
 		return;
-	conn->reading = CONN_RESUMES;
+	conn->reading = CONN_READ_RESUMING;
 	loop_timer_arm(conn->loop, &conn->timer, loop_now(conn->loop));
 }
 
-/* LNet answers while it is shown the header, and the payload has come with it.
- */
-static bool rx_is_at_hand(const struct sock_rx *rx)
+/* Does LNet answer from within lnet_parse(), and is all of the payload in the
+ * read buffer? */
+static bool rx_is_buffered(const struct sock_rx *rx)
 {
 	const struct sock_conn *conn = rx->conn;
 
-	return conn && conn->at_hand && conn->at_hand_len >= rx->length &&
+	return conn && conn->buffered && conn->buffered_len >= rx->length &&
 	       !rx->summed;
 }
 
-/* The message ends before return: most do so, being small, and need neither a
- * deadline nor another look. */
-static void rx_take_at_hand(struct sock_rx *rx, struct lnd_msg *msg)
+/* Stores the payload from the read buffer and ends the message at once: the
+ * fast path for small messages, which then need no deadline. */
+static void rx_take_buffered(struct sock_rx *rx, struct lnd_msg *msg)
 {
 	struct sock_conn *conn = rx->conn;
 
-	iov_scatter(msg->iov, msg->niov, msg->offset, conn->at_hand,
+	iov_scatter(msg->iov, msg->niov, msg->offset, conn->buffered,
 		    msg->length);
 	conn->rx = NULL;
-	conn->at_hand = NULL;
+	conn->buffered = NULL;
 	if (rx->cookie)
 		sock_tx_ack(conn, rx->cookie);
 	pool_put(&rx->cpt->rxs, rx);
@@ -152,8 +151,8 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 
 	(void)ni;
 	(void)rlength;
-	if (likely(msg && rx_is_at_hand(rx))) {
-		rx_take_at_hand(rx, msg);
+	if (likely(msg && rx_is_buffered(rx))) {
+		rx_take_buffered(rx, msg);
 		return;
 	}
 	rx->answered = true;
@@ -163,7 +162,7 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 	else
 		rx_throw_away(rx);
 	if (rx->conn)
-		rx_go_on(rx->conn);
+		rx_resume(rx->conn);
 	else
 		rx_finish(rx);
 }
@@ -173,16 +172,16 @@ int sock_rx_eager_recv(struct lnd_ni *ni, void *priv)
 	struct sock_rx *rx = priv;
 
 	(void)ni;
-	if (rx->aside)
+	if (rx->bounced)
 		return 0;
 	if (rx->length) {
-		rx->copy = malloc(rx->length);
-		if (!rx->copy)
+		rx->bounce = malloc(rx->length);
+		if (!rx->bounce)
 			return -ENOMEM;
 	}
-	rx->aside = true;
+	rx->bounced = true;
 	if (rx->conn)
-		rx_go_on(rx->conn);
+		rx_resume(rx->conn);
 	return 0;
 }
 
@@ -214,17 +213,18 @@ void sock_rx_cancel(struct sock_rx *rx, int status)
 
 /* ---- bytes ---- */
 
-/* Where the next bytes of the payload go: fragments in @iov; none: nowhere.
- * Returns their number, and in *@bytes how much they take. */
+/* Writes to @iov the fragments where the next bytes of the payload go, and to
+ * *@bytes their total size. Returns their number; 0: the payload is
+ * discarded. */
 static unsigned int destination(const struct sock_rx *rx, struct iovec *iov,
 				size_t *bytes)
 {
 	const struct lnd_msg *msg = rx->msg;
 
 	*bytes = 0;
-	if (rx->copy) {
+	if (rx->bounce) {
 		*bytes = rx->length - rx->got;
-		iov[0] = (struct iovec){ rx->copy + rx->got, *bytes };
+		iov[0] = (struct iovec){ rx->bounce + rx->got, *bytes };
 		return 1;
 	}
 	if (!msg || rx->got >= msg->length)
@@ -239,15 +239,15 @@ static uint32_t left_of(const struct sock_rx *rx)
 	return rx->length - rx->got;
 }
 
-/* Payload bytes that came behind other bytes. Returns how many of them were the
- * message's. */
+/* Stores payload from the read buffer. Returns how many of the @len bytes
+ * belonged to the message. */
 static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
 {
 	const struct lnd_msg *msg = rx->msg;
 	uint32_t n = (uint32_t)MIN(len, rx->length - rx->got);
 
-	if (rx->copy)
-		memcpy(rx->copy + rx->got, p, n);
+	if (rx->bounce)
+		memcpy(rx->bounce + rx->got, p, n);
 	else if (msg && rx->got < msg->length)
 		iov_scatter(msg->iov, msg->niov, msg->offset + rx->got, p,
 			    MIN(n, msg->length - rx->got));
@@ -255,8 +255,8 @@ static size_t take_payload(struct sock_rx *rx, const uint8_t *p, size_t len)
 	return n;
 }
 
-/* Begins the checksum with the bytes as they came, those in front of @lnet too,
- * but without the checksum itself. */
+/* The checksum of the header at @lnet; with version 2 it covers socklnd's own
+ * header, too, which is in front of @lnet, with its checksum set to 0. */
 static uint32_t csum_start(const struct sock_conn *conn, const uint8_t *lnet)
 {
 	uint8_t buf[SOCK_HDR_SIZE];
@@ -288,17 +288,17 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 	return rx;
 }
 
-/* We never ask for acknowledgements, so there cannot be any. 0 or -EPROTO. */
+/* -EPROTO if @hdr acknowledges something: we never ask for that. */
 static int check_acks(const struct sock_hdr *hdr)
 {
 	return sock_hdr_acks(hdr) ? -EPROTO : 0;
 }
 
-/* A message of LNet's begins, with the header at @lnet; socklnd's is in front
- * of it. @behind, @len bytes, is what was read behind it. Returns how many of
- * those were the message's and are done with, or -errno. */
+/* A message begins, with LNet's header at @lnet; socklnd's is in front of it.
+ * @next: the @len bytes that were read after it. Returns how many of these were
+ * consumed as payload, or -errno. */
 static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
-			     const uint8_t *behind, size_t len)
+			     const uint8_t *next, size_t len)
 {
 	struct sock_peer *peer = conn->peer;
 	struct sock_rx *rx;
@@ -312,11 +312,11 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 		return -ENOMEM;
 	length = rx->length;
 	conn->rx = rx;
-	conn->at_hand = behind;
-	conn->at_hand_len = len;
+	conn->buffered = next;
+	conn->buffered_len = len;
 	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->id,
 			rx);
-	conn->at_hand = NULL;
+	conn->buffered = NULL;
 	if (rc) {
 		conn->rx = NULL;
 		pool_put(&conn->cpt->rxs, rx);
@@ -329,17 +329,18 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 		conn->rx_limit = RX_LIMIT_PAYLOADS;
 	if (length >= conn->sni->tunables[SOCK_min_bulk] &&
 	    conn->type == SOCK_CONTROL)
-		sock_peer_met_bulk(peer);
+		sock_peer_saw_bulk(peer);
 	if (likely(!conn->rx))
 		return (ssize_t)length;
-	if (unlikely(!rx->answered && !rx->aside)) {
-		conn->reading = CONN_STANDS;
+	if (unlikely(!rx->answered && !rx->bounced)) {
+		conn->reading = CONN_READ_PAUSED;
 		return sock_conn_watch(conn, conn->events);
 	}
 	return length ? 0 : rx_complete(conn);
 }
 
-/* Bytes of a header of which not all is here yet. Returns how many. */
+/* Collects a header of which not all has come. Returns how many of the @len
+ * bytes at @p were consumed, or -errno. */
 static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	unsigned int want = SOCK_HDR_SIZE;
@@ -367,7 +368,8 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc ? rc : (ssize_t)n;
 }
 
-/* Bytes, the first of a header. Returns how many are done with. */
+/* Parses a header, or a part of one, at @p. Returns how many of the @len bytes
+ * were consumed, payload included, or -errno. */
 static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	size_t all = SOCK_HDR_SIZE + lnet_hdr_size(conn);
@@ -387,24 +389,24 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc < 0 ? rc : (ssize_t)all + rc;
 }
 
-/* Bytes that were read before @conn had to stand still. 0 or -ENOMEM. */
-static int keep_behind(struct sock_conn *conn, const uint8_t *p, size_t len)
+/* Keeps bytes that were read before reading was paused. 0 or -ENOMEM. */
+static int keep_readahead(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
-	BUG_ON(conn->behind);
-	conn->behind = malloc(len);
-	if (!conn->behind)
+	BUG_ON(conn->readahead);
+	conn->readahead = malloc(len);
+	if (!conn->readahead)
 		return -ENOMEM;
-	memcpy(conn->behind, p, len);
-	conn->behind_len = len;
+	memcpy(conn->readahead, p, len);
+	conn->readahead_len = len;
 	return 0;
 }
 
-/* 0 or -errno. The connection may be closed afterwards. */
+/* 0 or -errno. The connection may be closed on return. */
 static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	while (len && sock_conn_is_open(conn)) {
-		if (unlikely(conn->reading != CONN_READS))
-			return keep_behind(conn, p, len);
+		if (unlikely(conn->reading != CONN_READ_ON))
+			return keep_readahead(conn, p, len);
 		ssize_t n;
 
 		if (!conn->rx) {
@@ -426,8 +428,8 @@ static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* @n bytes have come, the first of which went to their @direct bytes of place.
- */
+/* @n bytes were read: the first @direct of them straight to their place, the
+ * rest into the read buffer. 0 or -errno. */
 static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 {
 	size_t placed = MIN(n, direct);
@@ -445,7 +447,8 @@ static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 	return rc ? rc : rx_parse(conn, conn->cpt->rx_buffer, n);
 }
 
-/* What an end of the connection means: 0 between messages. */
+/* The status when a read has returned @n <= 0; 0: the peer has closed the
+ * connection between messages. */
 static int rx_status_of(const struct sock_conn *conn, ssize_t n, int error)
 {
 	if (n < 0)
@@ -461,13 +464,13 @@ static void readable_from(struct sock_conn *conn, uint32_t bytes)
 	sock_readable_from(conn->io.fd, bytes);
 }
 
-/* How much is to come before @conn is looked at again. */
-static void wait_for_piece(struct sock_conn *conn)
+/* Sets how many bytes must come before @conn is read again. */
+static void wait_for_chunk(struct sock_conn *conn)
 {
 	const struct sock_rx *rx = conn->rx;
 	uint32_t left = rx && rx->answered ? left_of(rx) : 0;
 
-	readable_from(conn, left < PIECE_MIN ? 1 : MIN(left, PIECE_MAX));
+	readable_from(conn, left < CHUNK_MIN ? 1 : MIN(left, CHUNK_MAX));
 }
 
 void sock_rx_take_any(struct sock_conn *conn)
@@ -476,9 +479,9 @@ void sock_rx_take_any(struct sock_conn *conn)
 }
 
 /*
- * One read, and what follows from it. 1: there may be more; 0: nothing now, or
- * the connection was closed meanwhile; RX_ENDED: it has ended, *@status says
- * how, and is still open here.
+ * Reads once, and handles what has come. 1: there may be more; 0: there is
+ * nothing now, or @conn was closed meanwhile; RX_ENDED: the caller is to close
+ * @conn, because of *@status.
  */
 #define RX_ENDED (-1)
 static int read_once(struct sock_conn *conn, int *status)
@@ -488,13 +491,13 @@ static int read_once(struct sock_conn *conn, int *status)
 	unsigned int niov = 0;
 	ssize_t n;
 
-	if (conn->reading != CONN_READS)
+	if (conn->reading != CONN_READ_ON)
 		return 0;
 	if (conn->rx)
 		niov = destination(conn->rx, iov, &direct);
 	iov[niov].iov_base = conn->cpt->rx_buffer;
 	iov[niov].iov_len = conn->rx_limit;
-	/* What is only to be thrown away is taken in large bites. */
+	/* What is discarded is read in large amounts. */
 	if (conn->rx && !direct)
 		iov[niov].iov_len =
 			MIN(SOCK_RX_BUFFER, conn->rx_limit + left_of(conn->rx));
@@ -514,14 +517,14 @@ static int read_once(struct sock_conn *conn, int *status)
 		return 0;
 	if (*status)
 		return RX_ENDED;
-	wait_for_piece(conn);
+	wait_for_chunk(conn);
 	return 1;
 }
 
 /*
- * The peer has closed @conn, and with it all its connections, at a boundary
- * between messages: what it had sent over the others before is here already,
- * and counts. Reads are bounded, as it may go on sending.
+ * The peer has closed @conn between messages, and with it all its connections:
+ * reads what it has sent over the others before. Reads are bounded, since it
+ * might go on sending.
  */
 static void drain_others(struct sock_conn *conn)
 {
@@ -534,32 +537,31 @@ static void drain_others(struct sock_conn *conn)
 		for (unsigned int i = 0; i < DRAIN_READS; i++)
 			if (read_once(other, &status) != 1)
 				break;
-		/* Handlers may have closed the connection, and all others of
-		 * the peer. */
+		/* Handlers may have closed all connections of the peer. */
 		if (!sock_conn_is_open(conn))
 			return;
 	}
 }
 
-/* LNet has answered, in an earlier turn. */
-static void rx_resumed(struct timer *t)
+/* LNet has answered in an earlier turn: reads on. */
+static void rx_on_resume(struct timer *t)
 {
 	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
 	struct sock_peer *peer = conn->peer;
-	uint8_t *behind = conn->behind;
-	size_t len = conn->behind_len;
+	uint8_t *readahead = conn->readahead;
+	size_t len = conn->readahead_len;
 	int rc;
 
-	conn->reading = CONN_READS;
-	conn->behind = NULL;
-	/* The peer could not be heard meanwhile. */
+	conn->reading = CONN_READ_ON;
+	conn->readahead = NULL;
+	/* The peer's silence until now was our doing. */
 	conn->heard = loop_now(conn->loop);
 	rc = sock_conn_watch(conn, conn->events);
 	if (!rc && !conn->rx->length)
 		rc = rx_complete(conn);
-	if (!rc && behind)
-		rc = rx_parse(conn, behind, len);
-	free(behind);
+	if (!rc && readahead)
+		rc = rx_parse(conn, readahead, len);
+	free(readahead);
 	if (!sock_conn_is_open(conn))
 		return;
 	if (rc)
@@ -571,7 +573,7 @@ static void rx_resumed(struct timer *t)
 void sock_rx_open(struct sock_conn *conn)
 {
 	conn->readable_from = 1;
-	timer_init(&conn->timer, rx_resumed);
+	timer_init(&conn->timer, rx_on_resume);
 }
 
 void sock_rx_readable(struct sock_conn *conn)

@@ -107,9 +107,8 @@ int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 {
 	int rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, !t[SOCK_nagle]);
 
-	/* What little is on its way when the network is cut for a moment comes
-	 * soon after that: TCP repeats it at the same pace for the first few
-	 * times, rather than less and less often. */
+	/* With little under way, TCP makes its first few retransmissions at a
+	 * constant pace, and so recovers fast from a short outage. */
 	if (!rc)
 		rc = set_int(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1);
 	if (!rc && t[SOCK_tx_buffer_size])
@@ -122,7 +121,8 @@ int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 	return rc ? rc : keepalive_options(fd, t);
 }
 
-/* One attempt from one port (0: the system chooses). *@taken: it is in use. */
+/* One attempt from one port (0: the system chooses). *@taken: the port is in
+ * use. */
 static int connect_from(const struct ulnet_nid *from, uint16_t from_port,
 			const union netif_addr *to, const int64_t *tunables,
 			bool *taken)
@@ -202,8 +202,7 @@ void sock_tcp_look(int fd, struct silence_acks *tcp)
 	*tcp = (struct silence_acks){ 0 };
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return;
-	/* Questions for room come less and less often, so one that was just
-	 * asked says nothing of the one before. */
+	/* A single window probe may just have been sent. */
 	tcp->in_flight = info.tcpi_unacked || info.tcpi_probes > 1;
 	tcp->srtt = info.tcpi_rtt * NSEC_PER_USEC;
 	tcp->rttvar = info.tcpi_rttvar * NSEC_PER_USEC;
@@ -222,10 +221,10 @@ void sock_reset_on_close(int fd)
 	(void)!setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
-/* ---- errors in LNet's words ---- */
+/* ---- causes ---- */
 
-/* A kernel node says NETWORK_TIMEOUT after ETIMEDOUT, which would not promise
- * that nothing was delivered. */
+/* Unlike here, a kernel node reports ETIMEDOUT as NETWORK_TIMEOUT, which does
+ * not promise that nothing was delivered. */
 enum ulnet_cause sock_loss_unconnected(int status)
 {
 	switch (status) {

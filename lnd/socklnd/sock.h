@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets: how they are made, and with which options. All are non-blocking and
- * close-on-exec. */
+/* Sockets of the system, all of them non-blocking and close-on-exec, and the
+ * causes that LNet is given for their errors. */
 #ifndef LND_SOCKLND_SOCK_H
 #define LND_SOCKLND_SOCK_H
 
@@ -11,14 +11,13 @@
 
 #define SOCK_ADDRSTR_SIZE 64 /* "[fd77::1]:988" */
 
-/* The least time after which TCP repeats what was not acknowledged. */
+/* TCP's least retransmission time-out. */
 #define SOCK_RTO_MIN (200 * NSEC_PER_MSEC)
 
 char *sock_addr_format(const union netif_addr *a, char *buf, size_t size);
 uint16_t sock_port_of(const union netif_addr *a);
 
-/* Is @port one of those that only privileged programs can have (for LNet: up to
- * 1023)? */
+/* Is @port one that only privileged programs can have? */
 static inline bool sock_port_is_privileged(uint16_t port)
 {
 	return port < 1024;
@@ -27,59 +26,50 @@ static inline bool sock_port_is_privileged(uint16_t port)
 /* The socket, or -errno. */
 int sock_listen(const union netif_addr *at, unsigned int backlog);
 
-/* The next connection and where it is from, or -errno; -EAGAIN: none now. */
+/* The next connection and its source; -EAGAIN: there is none; -errno. */
 int sock_accept(int listener, union netif_addr *from);
 
-/*
- * Begins to connect, from @from, with the options of @tunables. @privileged: a
- * port that only privileged programs can have, 1023 first and downwards from
- * there, since that is what peers with accept=secure want; -EACCES when this
- * program may not. The socket, or -errno.
- */
+/* Begins to connect from @from, with the options of @tunables: the socket, or
+ * -errno. @privileged: from a privileged port, as peers with accept=secure
+ * demand, trying 1023 first and then lower ones; -EACCES: this program may
+ * not. */
 int sock_connect(const struct ulnet_nid *from, const struct ulnet_nid *to,
 		 uint16_t port, bool privileged, const int64_t *tunables);
 
-/* Sets the options that @tunables say on a socket of @nid's family. 0 or
- * -errno. */
+/* Sets the options of @tunables on a socket of @nid's family. 0 or -errno. */
 int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *tunables);
 
-/* How the attempt to connect has ended: 0 or -errno. Also for the error that
- * waits on any socket. */
+/* The pending error of @fd, such as the result of connecting: 0 or -errno. */
 int sock_error(int fd);
 
-/* How many files this process may have open (RLIMIT_NOFILE), now. */
+/* How many files this process may have open now (RLIMIT_NOFILE). */
 uint64_t sock_files_max(void);
 
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
-
-/* @fd is readable once @bytes have come, or as many as its buffer takes well.
- * It is as it was if the system does not want that. */
-void sock_readable_from(int fd, unsigned int bytes);
-
-/* When @fd is closed, the other end is told at once, and what is still to be
- * sent is thrown away. */
-void sock_reset_on_close(int fd);
-
-/* What the system knows of those bytes. One that does not tell leaves @tcp with
+/* TCP's measurements of that. If the system does not provide them, @tcp has
  * nothing in flight. */
 struct silence_acks;
 void sock_tcp_look(int fd, struct silence_acks *tcp);
 
-/* ---- errors in LNet's words ---- */
+/* Makes @fd readable only once @bytes have come, or as many as its buffer
+ * holds. No effect if the system does not allow it. */
+void sock_readable_from(int fd, unsigned int bytes);
 
-/* Why messages end that could not be sent over TCP: what the errors of sockets,
- * of handshakes and of connections are in LNet's words (lnd.h). */
+/* Makes close() reset the connection, and discard what is still to be sent. */
+void sock_reset_on_close(int fd);
 
-/* No connection could be made, because of @status: the cause for what has
- * waited for it. Promises that nothing was delivered. */
+/* ---- causes (lnd.h) for negative errnos ---- */
+
+/* No connection could be made because of @status: the cause for messages that
+ * have waited for it. Promises that nothing was delivered. */
 enum ulnet_cause sock_loss_unconnected(int status);
 
-/* A connection has ended with @status, a negative errno: the cause for what was
- * under way on it, either way. */
+/* A connection has ended with @status: the cause for messages that were under
+ * way on it, in either direction; */
 enum ulnet_cause sock_loss_begun(int status);
-/* ... and for what was to go out on it, and had not begun. Promises that
- * nothing was delivered. */
+/* and for those queued on it of which nothing had left. Promises that nothing
+ * was delivered. */
 enum ulnet_cause sock_loss_queued(int status);
 
 #endif

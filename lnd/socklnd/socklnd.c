@@ -4,12 +4,9 @@
 #include <errno.h>
 
 #include "lnd/netif.h"
-#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
-#include "lnd/socklnd/link.h"
-#include "lnd/socklnd/peer.h"
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/message.h"
 
 #define PAGE 4096
 
@@ -21,7 +18,7 @@ static void socklnd_on_stopped(struct work *w)
 	lnet_ni_stopped(cpt->sni->ni, cpt->index);
 }
 
-/* Behind all that this turn has still to do here. */
+/* After everything else that this turn has to do. */
 static void stop_soon(struct sock_cpt *cpt)
 {
 	loop_defer_last(cpt->loop, &cpt->stopped);
@@ -60,8 +57,7 @@ static int sock_cpt_init(struct sock_ni *sni, unsigned int i)
 	list_init(&cpt->flush);
 	pool_init(&cpt->txs, sizeof(struct sock_tx), 0);
 	pool_init(&cpt->rxs, sizeof(struct sock_rx), 0);
-	/* Memory that is never touched costs nothing. Copies are fastest from
-	 * and to the beginning of a page. */
+	/* Aligned to pages, for which copies are fastest. */
 	cpt->rx_buffer = aligned_alloc(PAGE, SOCK_RX_BUFFER);
 	cpt->tx_buffer = aligned_alloc(PAGE, SOCK_TX_BUFFER);
 	return cpt->rx_buffer && cpt->tx_buffer ? 0 : -ENOMEM;
@@ -172,38 +168,31 @@ static bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
 	return sock_peers_use(&sni->cpts[cpt], nid);
 }
 
-/* ---- to another CPT ---- */
+/* ---- connections that move to another CPT ---- */
 
 /*
- * Open connections that go to another CPT, because the NID that they lead to
- * has got another owner: to be called when lnet_ni_cpt_of() names that one. On
- * their way they belong to the passage, like those that have just said whose
- * they are (handshake.h). What comes in meanwhile waits in the socket.
- *
- * A connection moves only once, and costs two descriptors then (conn.c).
+ * Open connections move when lnet_ni_cpt_of() names a new owner for the NID
+ * that they lead to. On their way they count in the NI's passage. What comes in
+ * meanwhile waits in the socket. A connection moves only once, and then uses
+ * two descriptors (conn.c).
  */
-
-/* ---- where they arrive ---- */
 
 static void conn_pass(struct sock_conn *conn);
 
-/* The connection is there already: a share that is used up is no reason to
- * refuse it. Its peer may have come back as another process meanwhile. */
+/* @conn has arrived. Its host's share does not matter, since the connection
+ * exists already; but its peer may have restarted meanwhile. 0 or -errno. */
 static int conn_join(struct sock_conn *conn)
 {
 	struct ulnet_id id = { conn->hello.src_nid, conn->hello.src_pid };
-	struct sock_peer *peer;
-	int rc;
+	struct sock_peer *peer = sock_peer_lookup_or_make(conn->cpt, &id);
+	int rc = 0;
 
-	peer = sock_peer_lookup_or_make(conn->cpt, &id);
 	if (!peer)
 		return -ENOMEM;
-	rc = sock_peer_has_conns(peer) &&
-			     (peer->incarnation !=
-				      conn->hello.src_incarnation ||
-			      peer->version != conn->version)
-		     ? -ESTALE
-		     : 0;
+	if (sock_peer_has_conns(peer) &&
+	    (peer->incarnation != conn->hello.src_incarnation ||
+	     peer->version != conn->version))
+		rc = -ESTALE;
 	if (!rc && !conn->active)
 		rc = sock_host_keep(conn->cpt, &id.nid, &conn->host);
 	if (!rc)
@@ -224,7 +213,7 @@ static void socklnd_on_arrived(struct work *w)
 		sock_conn_drop(conn);
 }
 
-/* What is left of it holds the passage. */
+/* Sends @conn to the owner of its NID; conn->old_fd counts in the passage. */
 static void conn_pass(struct sock_conn *conn)
 {
 	struct sock_ni *sni = conn->sni;
@@ -235,14 +224,12 @@ static void conn_pass(struct sock_conn *conn)
 	loop_post(conn->loop, &conn->work);
 }
 
-/* ---- where they leave ---- */
-
 static bool socklnd_peer_can_move(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
 
-	if (!connect_is_idle(&peer->connect) || !list_empty(&peer->aside) ||
-	    peer->cut_off || peer->severed)
+	if (!connect_is_idle(&peer->connect) || !list_empty(&peer->suspended) ||
+	    peer->abort_due || peer->conn_lost)
 		return false;
 	list_for_each_entry (conn, &peer->conns, link)
 		if (!sock_conn_can_move(conn))
@@ -250,33 +237,17 @@ static bool socklnd_peer_can_move(const struct sock_peer *peer)
 	return true;
 }
 
-/* The next peer behind @n that is a process of @nid, or NULL. */
-static struct sock_peer *next_of(struct sock_cpt *cpt,
-				 const struct ulnet_nid *nid, uint32_t *bucket,
-				 struct hash_node **n)
-{
-	while ((*n = hash_walk(&cpt->peers, bucket, *n))) {
-		struct sock_peer *peer =
-			container_of(*n, struct sock_peer, hash);
-
-		if (lnet_nid_eq(&peer->id.nid, nid))
-			return peer;
-	}
-	return NULL;
-}
-
 static bool sock_can_move(struct lnd_ni *ni, unsigned int index,
 			  const struct ulnet_nid *nid)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[index];
-	struct hash_node *n = NULL;
 	struct sock_peer *peer;
-	uint32_t bucket = 0;
 
 	if (cpt->stopping)
 		return false;
-	while ((peer = next_of(cpt, nid, &bucket, &n)))
-		if (!socklnd_peer_can_move(peer))
+	hash_for_each (peer, &cpt->peers, hash)
+		if (lnet_nid_eq(&peer->id.nid, nid) &&
+		    !socklnd_peer_can_move(peer))
 			return false;
 	return true;
 }
@@ -288,7 +259,7 @@ static int conn_move(struct sock_conn *conn)
 
 	if (rc)
 		return rc;
-	/* A process may go by another pid here than its HELLO has said. */
+	/* The pid may differ from its HELLO's: see sock_peer_greeted(). */
 	conn->hello.src_nid = peer->id.nid;
 	conn->hello.src_pid = peer->id.pid;
 	conn_pass(conn);
@@ -316,12 +287,11 @@ static void sock_move(struct lnd_ni *ni, unsigned int index,
 		      const struct ulnet_nid *nid)
 {
 	struct sock_cpt *cpt = &sock_ni_of(ni)->cpts[index];
-	struct hash_node *n = NULL;
 	struct sock_peer *peer;
-	uint32_t bucket = 0;
 
-	while ((peer = next_of(cpt, nid, &bucket, &n)))
-		socklnd_peer_move(peer);
+	hash_for_each (peer, &cpt->peers, hash)
+		if (lnet_nid_eq(&peer->id.nid, nid))
+			socklnd_peer_move(peer);
 }
 
 static const struct lnd_tunable sock_tunables[SOCK_TUNABLES] = {

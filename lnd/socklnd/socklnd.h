@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The LND over TCP: an NI, and its part on each CPT.
+ * The LND over TCP: an NI, its part on each CPT, and the watch on its link.
  *
- *	socklnd.c	what LNet calls
- *	link.c		one for the node: notices that addresses and links go
- *			and come. CPT 0.
+ *	socklnd.c	what LNet calls; connections that move to another CPT
+ *	link.c		notices when addresses and links go and come; CPT 0
  *	handshake.c	request and HELLO, both sides. A listener, one for each
- *			address, takes connections and finds out for which NI
- *			they are, on CPT 0; a passive handshake goes on to the
- *			CPT that owns the peer.
- *	attempt.c	when connections to a peer are opened, and how many at
- *			once
- *	host.c		what the processes of one address have opened
- *	peer.c		a peer and its connections: chooses them, gives them up
+ *			address, accepts connections on CPT 0, and passes each
+ *			one to the CPT that owns its peer
+ *	attempt.c	when to open connections to a peer, and how many at once
+ *	host.c		limits for all processes of one address together
+ *	peer.c		a peer: chooses its connections, gives them up
  *	conn.c		an open connection
- *	tx.c, rx.c	messages out and in
+ *	tx.c, rx.c	outgoing and incoming messages
  *	proto.c		bytes on the wire
- *	sock.c		sockets of the system, and its errors in LNet's words
- *	../netif.c	network interfaces of the system
- *	../silence.c	how long a peer may leave what was sent without answer
+ *	sock.c		sockets of the system; causes for its errors
  *
  * Rules of the protocol: spec lnet-tcp-wire, sections 2 and 3.
  */
@@ -34,7 +29,7 @@
 #include "lnd/lnd.h"
 
 /* The most bytes that one read takes besides payload that goes straight to its
- * place. Large, since a turn's small messages come in one read. */
+ * place. Large, so that one read takes a turn's small messages. */
 #define SOCK_RX_BUFFER (256u << 10)
 /* The most bytes of small messages in one write. */
 #define SOCK_TX_BUFFER (128u << 10)
@@ -42,7 +37,7 @@
 struct sock_links;
 struct sock_listener;
 
-/* The numbers that users may set for an NI: socklnd(7). The names are those of
+/* The numbers that users may set for an NI: socklnd(7). They have the names of
  * the kernel's module parameters, where there are such. */
 enum sock_tunable {
 #define TUNABLE(name, unit, min, max, def, help) SOCK_##name,
@@ -59,19 +54,19 @@ struct sock_cpt {
 	bool stopping;
 	struct hash peers;	/* sock_peer.hash */
 	struct hash hosts;	/* sock_host.hash */
-	struct sock_peer *last; /* looked for or heard last, or NULL */
+	struct sock_peer *last; /* looked up or heard last, or NULL */
 	struct list flush;	/* sock_conn.flush: have something to write */
 	struct work flush_work; /* ... at the end of the turn */
 	bool flush_scheduled;
 	/* attempt.c's: */
 	unsigned int connecting; /* attempts under way */
-	struct list turns;	 /* sock_host.turn: wait for fewer attempts */
+	struct list turns;	 /* sock_host.turn: wait until fewer are */
 	struct work turns_work;
 	bool turns_scheduled;
 	struct connect_set connects;
 	/* link.c's: */
-	struct work news;
-	atomic_bool news_posted; /* news is on its way here */
+	struct work link_work;	 /* the link has changed */
+	atomic_bool link_posted; /* link_work is on its way here */
 	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
 	uint64_t copied;     /* bytes, of all its hosts (sock_host.copied) */
 	struct pool txs, rxs;
@@ -84,10 +79,10 @@ struct sock_ni {
 	struct lnd_ni *ni;
 	const int64_t *tunables;
 	uint64_t seed;
-	unsigned int conns_per_peer; /* each way */
+	unsigned int conns_per_peer; /* for bulk, each way */
 	bool privileged;	     /* connects from privileged ports */
 	atomic_bool told_unprivileged;
-	atomic_bool up;	      /* its address is there, and the link below it */
+	atomic_bool up;	      /* its address exists, and its link is up */
 	atomic_uint accepted; /* open connections that peers have opened */
 	struct sock_cpt *cpts;
 
@@ -97,8 +92,8 @@ struct sock_ni {
 	struct list in_links; /* sock_links.nis */
 	struct sock_links *links;
 
-	/* From CPT 0 to all: connections for the CPT of their peer, and news of
-	 * links. CPT 0's part of the NI ends when all have arrived. */
+	/* From CPT 0 to all: connections for the CPT of their peer, and changes
+	 * of links. CPT 0's part of the NI ends when all have arrived. */
 	struct passage passage;
 };
 
@@ -136,5 +131,34 @@ static inline uint64_t sock_ni_timeout(const struct sock_ni *sni)
 
 	return own ? (uint64_t)own * NSEC_PER_SEC : lnet_lnd_timeout(sni->ni);
 }
+
+/* ---- the watch on links (link.c) ---- */
+
+/*
+ * Notices when the address of an NI, or the link below it, goes and comes back
+ * (requirement E3), and calls lnet_ni_set_up(). One for all NIs of a node, on
+ * CPT 0's thread. The system's messages (rtnetlink) only tell when to look: the
+ * state of all NIs is then read anew, so that lost or forged messages do no
+ * harm.
+ *
+ * While an NI is down, messages for its peers are refused, and those under way
+ * end at once, as do attempts to connect: so LNet can send over another NI what
+ * was not sent, and users can ask over another one what became of the rest.
+ *
+ * Connections stay open. TCP outlives an outage, and nothing that a peer sends
+ * on them is lost: without a link the peer cannot be told that they have ended,
+ * and what it sent on closed connections would be lost. Stalled connections are
+ * suspended (peer.h), as are those that we have opened if the link was away for
+ * long; those that hang for too long end by their time-out.
+ */
+
+/* Called when the NI starts. */
+void sock_link_init(struct sock_cpt *cpt);
+/* Sets @sni->up by the state of its link, now and whenever that changes. If the
+ * system does not report changes, as in some sandboxes, the log has a warning,
+ * and the state stays as it is. 0 or -errno, logged. */
+int sock_link_join(struct sock_ni *sni);
+/* Stops that. No effect on an NI that has not joined. */
+void sock_link_leave(struct sock_ni *sni);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnd/socklnd/tx.h"
+#include "lnd/socklnd/message.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/iov.h"
-#include "lnd/socklnd/attempt.h"
 #include "lnd/socklnd/host.h"
 
-/* Writes to one connection in a turn, so that others get theirs. */
+/* Writes to one connection in a turn, so that others get their turn. */
 #define WRITES_PER_TURN 2
-/* NOOPs that may wait for a connection. Who lets more come up asks for
+/* NOOPs queued on a connection at most. A peer that causes more asks for
  * acknowledgements and does not read them. */
 #define NOOPS_MAX 4096
 
@@ -31,13 +30,13 @@ static uint32_t tx_length(const struct sock_tx *tx)
 	return tx->msg ? tx->msg->length : 0;
 }
 
-/* Of the frame, for choosing a connection: in any version the same. */
+/* The size of a frame, for choosing a connection: the same for all versions. */
 static size_t tx_size(const struct sock_tx *tx)
 {
 	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
 }
 
-/* Is its payload sent from where it is? */
+/* Is its payload sent from the user's memory? */
 static bool tx_is_large(const struct sock_tx *tx)
 {
 	return tx_length(tx) >= tx_cpt(tx)->sni->tunables[SOCK_zc_min_payload];
@@ -54,7 +53,7 @@ static struct sock_tx *tx_new(struct sock_conn *conn, struct lnd_msg *msg)
 	return tx;
 }
 
-/* Ends @tx, whatever list it was in. Users' handlers run. */
+/* Ends @tx, and takes it off any list. Users' handlers run. */
 static void tx_done(struct sock_tx *tx, int status, enum ulnet_cause cause)
 {
 	struct lnd_msg *msg = tx->msg;
@@ -81,15 +80,15 @@ static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 	fsm_move(&conn->out, sock_out_states, to);
 }
 
-/* Something is queued on @conn, and is to be written. */
+/* Something was queued on @conn: has it written at the end of the turn. */
 static void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
 	if (conn->out.state != SOCK_OUT_IDLE)
 		return;
-	/* Once a turn is enough: what handlers send on and on must let the
-	 * others in. */
+	/* Only once a turn, so that handlers that keep sending do not keep
+	 * others out. */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
 		tx_out_move(conn, SOCK_OUT_WAITING);
@@ -125,13 +124,13 @@ static void tx_unqueue(struct sock_tx *tx)
 		conn->noop = NULL;
 }
 
-/* There is no connection for a message. */
+/* send() without a connection: -EINPROGRESS or -EHOSTUNREACH. */
 static int tx_wait(struct sock_peer *peer)
 {
-	/* Who only calls cannot be called; but it may be calling just now, or
-	 * be heard again. */
+	/* A process that only calls cannot be connected to; messages to it wait
+	 * only if others do already, or if its connections are suspended. */
 	if (sock_pid_is_user(peer->id.pid) && !peer->connect.wanted &&
-	    !sock_peer_is_cut(peer)) {
+	    !sock_peer_is_suspended(peer)) {
 		sock_peer_settle(peer);
 		return -EHOSTUNREACH;
 	}
@@ -162,7 +161,7 @@ int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg)
 
 	if (unlikely(!sock_ni_is_up(cpt->sni)))
 		return -ENETDOWN;
-	/* Who only calls cannot be called. */
+	/* A process that only calls cannot be connected to. */
 	if (sock_pid_is_user(to.pid) && !sock_peer_lookup(cpt, &to))
 		return -EHOSTUNREACH;
 	peer = sock_peer_lookup_or_make(cpt, &to);
@@ -197,7 +196,6 @@ void sock_tx_end(struct list *list, int status, enum ulnet_cause cause)
 {
 	struct list failed;
 
-	/* Messages that handlers add meanwhile stay. */
 	list_init(&failed);
 	list_splice_tail(&failed, list);
 	while (!list_empty(&failed))
@@ -242,8 +240,8 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	struct sock_tx *tx =
 		conn->noops < NOOPS_MAX ? tx_new(conn, NULL) : NULL;
 
-	/* Without the NOOP the peer misses an acknowledgement, and closes the
-	 * connection in time; we can do no better than to close it now. */
+	/* Without the acknowledgement the peer would close the connection
+	 * later: it is closed now. */
 	if (!tx) {
 		sock_peer_lost(conn, -ENOBUFS);
 		return;
@@ -255,8 +253,8 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	conn->noop = tx;
 }
 
-/* One more cookie for a NOOP that has one, or a range of them: two cookies are
- * (higher, lower), a range is (first, last). */
+/* Adds @cookie to a NOOP that has one cookie, or a range of them, if possible.
+ * On the wire two cookies are (higher, lower), a range is (first, last). */
 static bool noop_takes(struct sock_tx *tx, uint64_t cookie)
 {
 	uint64_t *c = tx->cookie;
@@ -296,8 +294,8 @@ void sock_tx_keepalive(struct sock_conn *conn)
 		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
 }
 
-/* A cookie that one of @peer's NOOPs would tell, which is saved by that; or 0.
- */
+/* Takes the cookie from a NOOP that is queued for @peer and has only this one:
+ * the NOOP is not sent then. 0: there is none. */
 static uint64_t take_ack(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -334,13 +332,14 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
 }
 
 /*
- * Puts what is queued into @buf: small messages whole, which ends them; of a
- * large one the header, and it becomes conn->tx. Returns the number of bytes.
- * The connection may be closed afterwards.
+ * Moves what is queued into @buf: small messages whole, which are done then; of
+ * a large one the header, and it becomes conn->tx. Returns the number of bytes.
+ * The connection may be closed on return.
  *
- * The small one that empties the queue ends after the write only, as *@last:
- * the peer need not wait for what follows from its end. (The ends of those
- * before it give credits back, so what waits for them goes out with this.)
+ * The small message that empties the queue becomes *@last, which the caller
+ * ends after the write: so the peer need not wait until its handlers have run.
+ * (The others end at once, since that returns credits: messages that wait for
+ * these can join this write.)
  */
 static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 			struct sock_tx **last)
@@ -379,8 +378,8 @@ static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 	return n;
 }
 
-/* One write of @buf and of what is left of conn->tx's payload. Bytes written,
- * or -errno. */
+/* One write of @buf and of the rest of conn->tx's payload. Bytes written, or
+ * -errno. */
 static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
@@ -399,7 +398,7 @@ static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* One write of @buf. As write_with_payload(). */
+/* The same without a payload. */
 static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
 {
 	ssize_t n;
@@ -419,7 +418,8 @@ static void tx_written(struct sock_conn *conn)
 	tx_done(tx, 0, LNET_CAUSE_OK);
 }
 
-/* @len bytes at @p are still to be written. */
+/* The @len bytes at @p, which are in conn->rest if there is one, are still to
+ * be written. 0 or -ENOMEM. */
 static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	if (!conn->rest) {
@@ -434,8 +434,8 @@ static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* @n of @len bytes at @buf, and of conn->tx behind them, are written. 0, or
- * -ENOMEM. */
+/* Notes that @n bytes were written, of @len bytes at @buf followed by the rest
+ * of conn->tx. 0 or -ENOMEM. */
 static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
 		   size_t n)
 {
@@ -452,7 +452,7 @@ static int account(struct sock_conn *conn, const uint8_t *buf, size_t len,
 	return 0;
 }
 
-/* Writes @len bytes at @buf, and what is left of conn->tx. 0 or -errno. */
+/* Writes @len bytes at @buf, then the rest of conn->tx. 0 or -errno. */
 static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
 {
 	ssize_t n = unlikely(conn->tx) ? write_with_payload(conn, buf, len)
@@ -503,7 +503,7 @@ static void out_write(struct sock_conn *conn)
 	if (sock_conn_watch(conn, ENV_READ | (pending ? ENV_WRITE : 0)))
 		sock_peer_lost(conn, -ENOMEM);
 	else if (unlikely(conn->fsm.state != CONN_OPEN) && !pending)
-		sock_conn_has_written(conn);
+		sock_conn_all_written(conn);
 }
 
 static bool begins_with_noop(const struct sock_conn *conn)
@@ -526,7 +526,7 @@ void sock_tx_flush(struct work *w)
 		else
 			out_write(conn);
 	}
-	/* Connections whose NOOPs no message has taken along. */
+	/* NOOPs whose cookie no message has taken. */
 	while ((conn = list_pop(&acks, struct sock_conn, flush)))
 		out_write(conn);
 }
@@ -539,7 +539,7 @@ void sock_tx_writable(struct sock_conn *conn)
 
 /* ---- giving up ---- */
 
-/* What conn->tx has still to write becomes conn->rest. 0, -ENOBUFS, -ENOMEM. */
+/* Copies the rest of conn->tx's payload to conn->rest. 0, -ENOBUFS, -ENOMEM. */
 static int copy_rest(struct sock_conn *conn)
 {
 	const struct lnd_msg *msg = conn->tx->msg;
@@ -592,8 +592,8 @@ int sock_tx_detach(struct sock_conn *conn, struct list *begun,
 	return rc;
 }
 
-/* Some of the message may have left. A frame that is not finished would cost
- * the connections to the peer, and all that is on them. */
+/* Gives up a message of which some may have left. If its frame cannot be
+ * finished, all connections to the peer have to be closed. */
 static void cancel_writing(struct sock_tx *tx, int status)
 {
 	struct sock_conn *conn = tx->conn;
@@ -601,7 +601,7 @@ static void cancel_writing(struct sock_tx *tx, int status)
 
 	conn->tx = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	/* Users' handlers have run. */
+	/* Users' handlers may have closed it. */
 	if (rc && sock_conn_is_open(conn))
 		sock_peer_lost(conn, rc);
 }

@@ -146,7 +146,7 @@ static bool resend_after(struct msg_out *msg, int status,
 	struct resend_plan plan;
 	bool taken;
 
-	if (!lnd_rule(status, cause).not_delivered)
+	if (!lnd_judge(status, cause).not_delivered)
 		return false;
 	if (!resend_plan(msg, &plan) || !resend_note(msg, &plan))
 		return false;
@@ -216,7 +216,7 @@ static const enum lnd_blame late_blame[OUT_STATES] = {
 static enum lnd_blame blame(const struct msg_out *msg, int status,
 			    enum ulnet_cause cause)
 {
-	enum lnd_blame b = lnd_rule(status, cause).blame;
+	enum lnd_blame b = lnd_judge(status, cause).blame;
 
 	if (cause == LNET_CAUSE_LOCAL_TIMEOUT && b != LND_BLAME_NOBODY)
 		return late_blame[msg->fsm.state];
@@ -283,7 +283,7 @@ static out_of_line bool try_failed(struct msg_out *msg, int status,
 	if (msg->fsm.state == OUT_PAUSED && msg->lpni)
 		out_forget_path(msg); /* its path was not tried yet */
 	count(msg, counted_as(msg, status, cause));
-	if (end_has_left(msg) && !lnd_rule(status, cause).not_delivered)
+	if (end_has_left(msg) && !lnd_judge(status, cause).not_delivered)
 		msg->flags |= MSG_QUESTIONED;
 	if (!msg->lpni)
 		return false;

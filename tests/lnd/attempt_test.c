@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lnd/socklnd/attempt.h"
+#include "lnd/socklnd/peer.h"
 #include "tests/lnd/apart.h"
 #include "tests/lnd/behaviour.h"
 #include "tests/lnd/census.h"

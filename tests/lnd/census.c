@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "lnd/socklnd/handshake.h"
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/message.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
 #include "tests/lnd/behaviour.h"
@@ -48,13 +48,13 @@ static void count_peer(struct census *c, const struct sock_peer *peer)
 		c->writing += conn->tx != NULL;
 		c->reading += conn->rx != NULL;
 		c->copied += conn->copied;
-		if (conn->behind)
-			c->behind = MAX(c->behind, conn->behind_len);
+		if (conn->readahead)
+			c->readahead = MAX(c->readahead, conn->readahead_len);
 		if (c->keys < CENSUS_PORTS)
 			c->key[c->keys++] = key_of(conn);
 	}
-	list_for_each_entry (conn, &peer->aside, link)
-		c->aside++;
+	list_for_each_entry (conn, &peer->suspended, link)
+		c->suspended++;
 }
 
 struct counting {
@@ -194,9 +194,9 @@ bool census_conns_are(const struct census *c, unsigned int n)
 	return c->conns == n && c->attempts == 0 && c->handshakes == 0;
 }
 
-bool census_aside_are(const struct census *c, unsigned int n)
+bool census_suspended_are(const struct census *c, unsigned int n)
 {
-	return c->aside == n;
+	return c->suspended == n;
 }
 
 bool census_failures_are(const struct census *c, unsigned int n)

@@ -13,12 +13,12 @@
 /* Counts of the node's first NI but lo. */
 struct census {
 	unsigned int peers, conns, handshakes;
-	/* connections that were set aside (lnd/socklnd/peer.h) */
-	unsigned int aside;
+	/* suspended connections (lnd/socklnd/peer.h) */
+	unsigned int suspended;
 	/* connections in the middle of a message */
 	unsigned int writing, reading;
 	/* the most bytes that one of them has read ahead */
-	size_t behind;
+	size_t readahead;
 	uint64_t copied;       /* bytes copied of messages that were given up */
 	unsigned int wanted;   /* peers that messages wait for */
 	unsigned int attempts; /* to connect */
@@ -43,7 +43,7 @@ void census_cancel(struct lnet *node, const struct ulnet_nid *peer, int status);
 /* Pretends that the link of the NI has gone, or come back. */
 void census_set_link(struct lnet *node, bool up);
 bool census_conns_are(const struct census *c, unsigned int n);
-bool census_aside_are(const struct census *c, unsigned int n);
+bool census_suspended_are(const struct census *c, unsigned int n);
 bool census_failures_are(const struct census *c, unsigned int n);
 
 /* The state before: the connections of node 0 with node 1, and the memory that

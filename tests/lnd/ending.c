@@ -178,7 +178,7 @@ static void absence(struct fx *fx)
 		expect(fx, ev.outcome == LNET_OUTCOME_NOT_DELIVERED);
 		expect(fx, ev.cause == LNET_CAUSE_REMOTE_DROPPED);
 		expect(fx,
-		       lnd_rule(ev.status, ev.cause).blame == LND_BLAME_PEER);
+		       lnd_judge(ev.status, ev.cause).blame == LND_BLAME_PEER);
 	}
 	expect(fx, fx->rig->ops->restart_peer(fx->rig) == 0);
 	works_again(fx);

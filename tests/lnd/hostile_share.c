@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lnd/socklnd/rx.h"
+#include "lnd/socklnd/message.h"
 
 static struct frame ping_of(const struct raw_peer *s)
 {
@@ -58,7 +58,7 @@ static void reads_nothing(struct fx *fx)
 	/* What was read before that is kept, and is no more than one read; the
 	 * rest stays in the system. */
 	census_take(fx->rig->node[0], &s.nid, &c);
-	expect(fx, c.behind <= RX_LIMIT_SMALL_FRAMES);
+	expect(fx, c.readahead <= RX_LIMIT_SMALL_FRAMES);
 	bystander_goes_on(fx, &bystander);
 	close_all(fd, 3);
 	visit_end(fx, &bystander, &s);

@@ -91,10 +91,10 @@ static void hears(struct visit *v, int fd, uint32_t i)
 	expect(&v->fx, HDR_I(f.lnet.hdr_data) == i);
 }
 
-static bool wait_aside(struct visit *v, unsigned int n)
+static bool wait_suspended(struct visit *v, unsigned int n)
 {
 	return expect(&v->fx, census_wait(&v->fx, pair.node[0], &v->s.nid,
-					  census_aside_are, n));
+					  census_suspended_are, n));
 }
 
 static bool up(struct visit *v)
@@ -144,7 +144,7 @@ static int goes_on(void)
 	cut(v.s.listener);
 	put_small(&v);
 	expect(&v.fx, fx_wait(&v.fx, &v.src->terminals, 2));
-	wait_aside(&v, 1);
+	wait_suspended(&v, 1);
 	put_small(&v);
 	mend(v.s.listener);
 	fd = answer(&v);
@@ -153,7 +153,7 @@ static int goes_on(void)
 	hears(&v, v.fd, 1);
 	shutdown(v.fd, SHUT_WR);
 	expect(&v.fx, hear_end(v.fd));
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	put_small(&v);
 	hears(&v, fd, 3);
 	/* the connection ended in an orderly way */
@@ -209,7 +209,7 @@ static int told_of_silence(void)
 	cut(v.fd);
 	cut(v.s.listener);
 	put_small(&v);
-	wait_aside(&v, 1);
+	wait_suspended(&v, 1);
 	expect(&v.fx, fx_wait_stat(&v.fx, 0, "silences", 1));
 	put_small(&v);
 	expect(&v.fx, fx_wait_stat(&v.fx, 0, "silences", 2));
@@ -217,7 +217,7 @@ static int told_of_silence(void)
 	mend(v.fd);
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	expect(&v.fx, fx_stat(&v.fx, 0, "silences") == 2);
 	close(v.fd);
 	return down(&v);
@@ -234,12 +234,12 @@ static int tcp_is_first(void)
 	cut(v.fd);
 	cut(v.s.listener);
 	put_small(&v);
-	wait_aside(&v, 1);
+	wait_suspended(&v, 1);
 	put_small(&v);
 	mend(v.fd);
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 1));
 	close(v.fd);
 	return down(&v);
@@ -257,14 +257,14 @@ static int tcp_is_first_but_for_bulk(void)
 	cut(v.fd);
 	cut(v.s.listener);
 	put_small(&v);
-	wait_aside(&v, 1);
+	wait_suspended(&v, 1);
 	bulk = raw_peer_open(&v.s, SOCK_BULK_OUT);
 	expect(&v.fx, bulk >= 0);
 	put_small(&v);
 	mend(v.fd);
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	expect(&v.fx, raw_peer_has_conns(&v.fx, &v.s, 2));
 	close(bulk);
 	close(v.fd);
@@ -290,7 +290,7 @@ static void refuse(struct visit *v)
  * the old one is reset, and the next attempt succeeds. */
 static int refused(void)
 {
-	struct census c = { .aside = 1 };
+	struct census c = { .suspended = 1 };
 	struct visit v;
 	int fd;
 
@@ -298,13 +298,13 @@ static int refused(void)
 		return 1;
 	cut(v.fd);
 	put_small(&v);
-	wait_aside(&v, 1);
+	wait_suspended(&v, 1);
 	put_small(&v);
-	for (unsigned int i = 0; c.aside && i < 100; i++) {
+	for (unsigned int i = 0; c.suspended && i < 100; i++) {
 		refuse(&v);
 		census_take(pair.node[0], &v.s.nid, &c);
 	}
-	expect(&v.fx, c.aside == 0);
+	expect(&v.fx, c.suspended == 0);
 	fd = answer(&v);
 	hears(&v, fd, 2);
 	close(v.fd);
@@ -338,7 +338,7 @@ static int link_comes_back(void)
 	hears(&v, fd, 1);
 	shutdown(v.fd, SHUT_WR);
 	expect(&v.fx, hear_end(v.fd));
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	close(v.fd);
 	close(fd);
 	return down(&v);
@@ -354,7 +354,7 @@ static int link_comes_back_refused(void)
 	put_small(&v);
 	refuse(&v);
 	hears(&v, v.fd, 1);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	close(v.fd);
 	return down(&v);
 }
@@ -387,7 +387,7 @@ static int slow_reader(void)
 		fx_run(&v.fx, 1000);
 	expect(&v.fx, probes() >= 4);
 	census_take(pair.node[0], &v.s.nid, &c);
-	expect(&v.fx, c.aside == 0 && c.conns == 1);
+	expect(&v.fx, c.suspended == 0 && c.conns == 1);
 	expect(&v.fx, fx_stat(&v.fx, 0, "silences") == 0);
 	for (uint32_t i = 0; i < 16; i++)
 		hears(&v, v.fd, i);
@@ -436,7 +436,7 @@ static int caller_comes_again(void)
 	expect(&v.fx, fx_wait(&v.fx, &large->terminals, 4));
 	expect(&v.fx, large->failed[LNET_EVENT_SEND] == 0);
 	close(v.fd);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	close(fd);
 	return down(&v);
 }
@@ -454,7 +454,7 @@ static bool up_silent_caller(struct visit *v)
 	cut(v->fd);
 	put_to_pid(v, v->s.pid);
 	expect(&v->fx, fx_wait(&v->fx, &v->src->terminals, 2));
-	wait_aside(v, 1);
+	wait_suspended(v, 1);
 	expect(&v->fx, fx_wait_stat(&v->fx, 0, "silences", 1));
 	put_to_pid(v, v->s.pid);
 	return v->fd >= 0;
@@ -471,7 +471,7 @@ static int caller_is_heard_again(void)
 	mend(v.fd);
 	for (uint32_t i = 1; i < 3; i++)
 		hears(&v, v.fd, i);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	put_to_pid(&v, v.s.pid);
 	hears(&v, v.fd, 3);
 	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
@@ -494,7 +494,7 @@ static int silent_caller_comes_again(void)
 	hears(&v, v.fd, 1);
 	shutdown(v.fd, SHUT_WR);
 	expect(&v.fx, hear_end(v.fd));
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	put_to_pid(&v, v.s.pid);
 	hears(&v, fd, 3);
 	expect(&v.fx, fx_stat(&v.fx, 0, "disconnects") == 0);
@@ -516,7 +516,7 @@ static int silent_caller_goes(void)
 	expect(&v.fx, fx_wait(&v.fx, &v.src->terminals, 3));
 	expect(&v.fx, v.src->terminal.status == -EHOSTUNREACH);
 	expect(&v.fx, v.src->outcomes[LNET_OUTCOME_NOT_DELIVERED] == 1);
-	wait_aside(&v, 0);
+	wait_suspended(&v, 0);
 	v.src->failed[LNET_EVENT_SEND]--;
 	return down(&v);
 }
@@ -538,7 +538,7 @@ static void each_conn(void (*fn)(int fd))
 
 static bool is_tidy(const struct census *c, unsigned int n)
 {
-	return c->conns == n && c->aside == 0 && c->attempts == 0;
+	return c->conns == n && c->suspended == 0 && c->attempts == 0;
 }
 
 /* Messages in both directions, before and after the stall is noticed: each
@@ -570,7 +570,7 @@ static int both_ways(void)
 			box_put(src[i], 1 - i, true, PORTAL, 1, HDR(1, n));
 	for (unsigned int i = 0; i < 2; i++)
 		expect(&fx, census_wait(&fx, pair.node[i], NULL,
-					census_aside_are, 1));
+					census_suspended_are, 1));
 	for (uint32_t n = N; n < 2 * N; n++)
 		for (unsigned int i = 0; i < 2; i++)
 			box_put(src[i], 1 - i, true, PORTAL, 1, HDR(1, n));

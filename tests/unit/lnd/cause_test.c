@@ -10,7 +10,7 @@ Test(cause, rulings)
 	static const struct {
 		int status;
 		enum ulnet_cause cause;
-		struct lnd_ruling want;
+		struct lnd_verdict want;
 	} cases[] = {
 		{ 0, LNET_CAUSE_OK, { false, LND_BLAME_NOBODY } },
 		{ -EINTR,
@@ -48,7 +48,8 @@ Test(cause, rulings)
 
 	cr_assert_eq(sizeof(cases) / sizeof(cases[0]), LNET_CAUSE_COUNT);
 	for (unsigned int i = 0; i < LNET_CAUSE_COUNT; i++) {
-		struct lnd_ruling r = lnd_rule(cases[i].status, cases[i].cause);
+		struct lnd_verdict r =
+			lnd_judge(cases[i].status, cases[i].cause);
 		const char *name = lnet_cause_name(cases[i].cause);
 
 		cr_expect_eq(cases[i].cause, i);
@@ -68,12 +69,12 @@ Test(cause, nobodys_fault)
 
 	for (unsigned int i = 0; i < sizeof(status) / sizeof(status[0]); i++)
 		for (unsigned int c = 1; c < LNET_CAUSE_COUNT; c++) {
-			struct lnd_ruling r =
-				lnd_rule(status[i], (enum ulnet_cause)c);
+			struct lnd_verdict r =
+				lnd_judge(status[i], (enum ulnet_cause)c);
 
 			cr_expect_eq(r.blame, LND_BLAME_NOBODY);
 			cr_expect_eq(r.not_delivered,
-				     lnd_rule(-EIO, (enum ulnet_cause)c)
+				     lnd_judge(-EIO, (enum ulnet_cause)c)
 					     .not_delivered);
 		}
 }
@@ -99,7 +100,7 @@ Test(cause, refusals)
 		enum ulnet_cause c = lnd_refusal_cause(cases[i].rc);
 
 		cr_expect_eq(c, cases[i].cause, "%d", cases[i].rc);
-		cr_expect_eq(lnd_rule(cases[i].rc, c).blame, cases[i].blame);
-		cr_expect(lnd_rule(cases[i].rc, c).not_delivered);
+		cr_expect_eq(lnd_judge(cases[i].rc, c).blame, cases[i].blame);
+		cr_expect(lnd_judge(cases[i].rc, c).not_delivered);
 	}
 }

@@ -199,7 +199,7 @@ Test(connect, failures_are_remembered)
 }
 
 /* How those who wait end, by where they do so. */
-Test(connect, patience)
+Test(connect, timeout)
 {
 	static const struct {
 		int due;
@@ -258,7 +258,7 @@ Test(connect, asked_again)
 	run(&r, 100);
 	cr_expect_eq(r.begun, 2);
 	/* The way is back. */
-	connect_hurry(&r.c);
+	connect_retry_now(&r.c);
 	run(&r, 1);
 	cr_expect_eq(r.begun, 3);
 	cr_expect_eq(r.told, 0);

@@ -30,7 +30,7 @@ static void msg_end(struct peer_rig *r, struct peer_msg *m, int status,
 {
 	cr_assert_neq(m->state, MSG_ENDED, "seed %ju: twice",
 		      (uintmax_t)r->seed);
-	cr_assert(!status || !lnd_rule(status, cause).not_delivered ||
+	cr_assert(!status || !lnd_judge(status, cause).not_delivered ||
 			  !m->arrived,
 		  "seed %ju: %d, cause %d, and it has arrived",
 		  (uintmax_t)r->seed, status, cause);
@@ -122,7 +122,7 @@ static void on_failed(struct ib_peers *ps, const struct ulnet_nid *nid,
 	unsigned int to = index_of(r, nid);
 
 	cr_assert(!n->stopping);
-	cr_assert(lnd_rule(status, cause).not_delivered);
+	cr_assert(lnd_judge(status, cause).not_delivered);
 	n->told[to].failed++;
 	n->told[to].failed_at = env_sim_now(r->world);
 	n->told[to].status = status;

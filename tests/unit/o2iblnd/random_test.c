@@ -795,7 +795,7 @@ static void settle(struct world *w)
 	for (unsigned int i = 0; i < w->nops; i++) {
 		const struct op *op = &w->ops[i];
 		bool not_delivered =
-			lnd_rule(op->status, op->cause).not_delivered;
+			lnd_judge(op->status, op->cause).not_delivered;
 
 		cr_assert_eq(op->ends, 1, "seed %ju: op %u (0x%x) has no end",
 			     SEED(w), i, op->type);

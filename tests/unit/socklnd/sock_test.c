@@ -230,15 +230,15 @@ Test(loss, promises)
 {
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int status = cases[i].status;
-		struct lnd_ruling waited =
-			lnd_rule(status, sock_loss_unconnected(status));
-		struct lnd_ruling queued =
-			lnd_rule(status, sock_loss_queued(status));
+		struct lnd_verdict waited =
+			lnd_judge(status, sock_loss_unconnected(status));
+		struct lnd_verdict queued =
+			lnd_judge(status, sock_loss_queued(status));
 
 		cr_expect(waited.not_delivered && queued.not_delivered);
 		cr_expect_eq(waited.blame, cases[i].blame, "%d", status);
 		cr_expect_eq(queued.blame, cases[i].blame, "%d", status);
-		cr_expect_not(lnd_rule(status, sock_loss_begun(status))
+		cr_expect_not(lnd_judge(status, sock_loss_begun(status))
 				      .not_delivered);
 	}
 	cr_expect_eq(sock_loss_unconnected(0), LNET_CAUSE_OK);

@@ -276,14 +276,15 @@ static int interface_goes(void)
 }
 
 static const struct apart_test tests[] = {
-	{ "severed: closed by the peer", closed },
-	{ "severed: reset", reset },
-	{ "severed: by us, for nonsense", nonsense },
-	{ "severed: several connections, told once", several },
-	{ "severed: who is told sends", sends_at_once },
-	{ "severed: who does not watch any more is not told", not_any_more },
-	{ "severed: a node closes", node_closes },
-	{ "severed: an interface goes", interface_goes },
+	{ "connection lost: closed by the peer", closed },
+	{ "connection lost: reset", reset },
+	{ "connection lost: by us, for nonsense", nonsense },
+	{ "connection lost: several connections, told once", several },
+	{ "connection lost: who is told sends", sends_at_once },
+	{ "connection lost: who does not watch any more is not told",
+	  not_any_more },
+	{ "connection lost: a node closes", node_closes },
+	{ "connection lost: an interface goes", interface_goes },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages: outgoing (tx.c) and incoming (rx.c).
+ *
+ * Everything that a turn has queued on a connection is written at its end, in
+ * as few writes as possible. Small messages are copied into one buffer, and are
+ * done at once (the last one when it is written). A large one, from
+ * zc_min_payload on, is sent from the user's memory, and is done when the
+ * socket has taken all of it.
+ *
+ * So this node need not know when the peer has received a payload, and does not
+ * ask. Kernel nodes do ask, since they send from the user's memory until then
+ * (zero copy). The answers to that, and keepalives, are NOOPs. They are written
+ * last: an acknowledgement travels with a message, if there is one.
+ *
+ * When LNet gives up a message whose frame is partly written, the rest of the
+ * frame is copied and still sent, or else the peer could not find the start of
+ * the next frame.
+ *
+ * On the way in, one read takes many small frames, which are parsed in place;
+ * the payload of a large one is read straight into the user's memory.
+ */
+#ifndef LND_SOCKLND_MESSAGE_H
+#define LND_SOCKLND_MESSAGE_H
+
+#include "lnd/socklnd/peer.h"
+
+/* ---- outgoing ---- */
+
+struct sock_tx {
+	struct list link;    /* conn->queue; in no list: it is conn->tx */
+	struct lnd_msg *msg; /* NULL: a NOOP */
+	struct sock_conn *conn;
+	uint64_t cookie[2]; /* as on the wire */
+};
+
+/* See struct lnd. */
+int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
+void sock_tx_cancel(struct sock_tx *tx, int status);
+bool sock_tx_has_begun(const struct sock_tx *tx);
+
+/* Acknowledges the payload of the peer's message @cookie. */
+void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);
+void sock_tx_keepalive(struct sock_conn *conn);
+
+/* Gives the messages that are queued on @conn and not begun back to LNet,
+ * except those that were given back once before. @conn is about to be closed,
+ * or suspended. No user's handler runs. */
+void sock_tx_give_back(struct sock_conn *conn);
+/* Takes all messages off @conn, which stays open: the one being written goes to
+ * @begun (sock_tx.link), and the rest of its frame is sent from a copy; those
+ * of which nothing has left go to @queued. NOOPs stay. 0; -ENOBUFS, -ENOMEM:
+ * there is no room for the copy, the message being written stays, and the
+ * caller closes @conn. */
+int sock_tx_detach(struct sock_conn *conn, struct list *begun,
+		   struct list *queued) must_check;
+/* Ends all messages of @list. Users' handlers run; what they add stays. */
+void sock_tx_end(struct list *list, int status, enum ulnet_cause cause);
+/* Ends what is left on a connection that is closed: see sock_conn_close(). */
+void sock_tx_conn_closed(struct sock_conn *conn, int status);
+
+/* The socket is writable. */
+void sock_tx_writable(struct sock_conn *conn);
+
+/* sock_cpt.flush_work */
+void sock_tx_flush(struct work *w);
+
+/* ---- incoming ---- */
+
+/* How much a read asks for, besides payload that goes straight to its place:
+ * many frames; or not much more than the header that is likely to follow. */
+#define RX_LIMIT_SMALL_FRAMES (16u << 10)
+#define RX_LIMIT_PAYLOADS     4096u
+
+/* A message whose header LNet has seen. */
+struct sock_rx {
+	bool answered; /* LNet has called recv() */
+	bool bounced;  /* LNet has called eager_recv() */
+	bool summed;   /* has a checksum, to be compared */
+	int status;    /* not 0: the rest of the payload will not come */
+	struct sock_cpt *cpt;
+	struct sock_conn *conn; /* NULL: all of it is here, or never will be */
+	struct lnd_msg *msg; /* where it goes, once answered; NULL: nowhere */
+	uint8_t *bounce;     /* bounce buffer for all of the payload, or NULL */
+	uint64_t cookie;
+	uint32_t csum;
+	uint32_t length; /* of the payload, as announced */
+	uint32_t got;
+};
+
+/* The socket is readable. */
+void sock_rx_readable(struct sock_conn *conn);
+
+/* Reads a payload as it comes, in however small parts, so that a slow peer is
+ * noticed to be alive. Called now and then. */
+void sock_rx_take_any(struct sock_conn *conn);
+
+/* See struct lnd. */
+void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
+		  uint32_t rlength);
+int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
+void sock_rx_cancel(struct sock_rx *rx, int status);
+
+/* Takes the message whose payload is coming in, if any, off @conn to @coming
+ * (lnd_msg.link). The rest of the payload is discarded. */
+void sock_rx_detach(struct sock_conn *conn, struct list *coming);
+/* Ends all messages of @coming. Users' handlers run. */
+void sock_rx_end(struct list *coming, int status);
+
+/* Called by sock_conn_open(). */
+void sock_rx_open(struct sock_conn *conn);
+/* @conn is closed: what it was receiving ends. */
+void sock_rx_conn_closed(struct sock_conn *conn, int status);
+
+#endif
