@@ -98,8 +98,7 @@ int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 	struct ib_msg msg;
 	int rc;
 
-	/* Until the request is known to be for this NI, nothing of it is told.
-	 */
+	/* Tells nothing of this NI before the request is known to be for it. */
 	reject_init(reject, IB_REJECT_FATAL);
 	if (terms->privileged && from->port >= PRIVILEGED_BELOW)
 		return refuse(-EACCES, "its port is not a privileged one", why);
@@ -151,7 +150,7 @@ int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 	return 0;
 }
 
-/* ---- two requests at the same time ---- */
+/* ---- races of requests ---- */
 
 uint32_t ib_race_hash(const struct ulnet_nid *nid)
 {

@@ -51,7 +51,7 @@ int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 		    size_t length, struct ib_request *agreed,
 		    const char **why) must_check;
 
-/* ---- two requests at the same time ---- */
+/* ---- races of requests ---- */
 
 /*
  * When two nodes request a connection to each other at the same time, each
@@ -77,8 +77,7 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 
 /* ---- refusals ---- */
 
-/* How the peer, or its host, has refused a request; all 0: there was no answer.
- */
+/* How the peer, or its host, has refused a request; all 0: no answer. */
 struct ib_refusal {
 	int cm_reason; /* IB_CM_REJECT_* or another number of the CM */
 	bool has_reject; /* an LND has sent "reject" */

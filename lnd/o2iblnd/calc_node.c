@@ -201,7 +201,7 @@ int lnet_o2ib_kernel_global_mr(const char *kernel)
 	       (major == UPSTREAM_MAJOR && minor < UPSTREAM_MINOR);
 }
 
-/* ---- rules, and notes of what they did ---- */
+/* ---- rules and notes ---- */
 
 static const struct ulnet_o2ib_rule rules[RULE_COUNT] = {
 #define RULE(rule, name, text) [RULE_##rule] = { name, text },
@@ -277,7 +277,7 @@ void calc_side(struct ulnet_o2ib_notes *notes, enum ulnet_o2ib_side side)
 		notes->side = side;
 }
 
-/* ---- what an NI makes of its tunables ---- */
+/* ---- adjusting tunables ---- */
 
 struct adjust {
 	const struct calc_model *model;

@@ -49,7 +49,7 @@ const char *ib_wc_status_name(enum ib_wc_status status)
 						     : "unknown";
 }
 
-/* ---- time ---- */
+/* ---- timer ---- */
 
 /* Messages wait for credits, and no work request is posted whose failure would
  * show that the peer is gone. After some time a NOOP, which costs no credit,
@@ -171,7 +171,7 @@ static void conn_on_timer(struct timer *t)
 	ib_conn_settle(conn);
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
 void ib_conn_defer(struct ib_conn *conn)
 {
@@ -316,7 +316,7 @@ static void on_work(struct work *w)
 	ib_conn_settle(conn);
 }
 
-/* ---- the beginning ---- */
+/* ---- connecting and accepting ---- */
 
 static struct ib_conn *conn_new(struct ib_home *home,
 				const struct ib_request *terms, void *user)
@@ -381,8 +381,7 @@ static int conn_create(struct ib_conn *conn)
 		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
 	qp_conf(conn, depth, false, &conf);
 	rc = verbs_of(conn)->create(conn->qp, &conf);
-	/* If memory is short, one registration is more than a queue pair needs.
-	 */
+	/* One registration is more memory than a queue pair needs. */
 	if (rc == -ENOMEM && ib_regcache_evict(conn->home->regcache))
 		rc = verbs_of(conn)->create(conn->qp, &conf);
 	for (; rc == -ENOMEM && depth; depth--) {

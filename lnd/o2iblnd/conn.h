@@ -244,7 +244,7 @@ void ib_conn_on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 			 enum ib_wc_status status);
 void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
 
-/* ---- what passes over an open connection ---- */
+/* ---- messages over an open connection ---- */
 
 /*
  * Messages over an open connection. None of these functions calls the user back

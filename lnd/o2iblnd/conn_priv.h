@@ -51,8 +51,7 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 
 /* ---- exchange.c ---- */
 
-/* Posts all queued transmits, and NOOPs, for which there are credits and room.
- */
+/* Posts queued transmits, and NOOPs, as far as credits and room allow. */
 void ib_conn_send(struct ib_conn *conn);
 
 /* The same after an event that may have made sending possible. Does not look

@@ -68,7 +68,7 @@ void ib_credit_unsent(struct ib_credit *c, enum ib_msg_type type,
 	c->peer -= credits;
 }
 
-/* ---- which message goes out next, and what there is room for ---- */
+/* ---- queues ---- */
 
 static struct ib_tx *queue_head(const struct ib_conn *conn, enum ib_queue q)
 {
@@ -209,7 +209,7 @@ static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 }
 
 /* Called when the SEND of @tx was posted. */
-static in_line void is_sent(struct ib_tx *tx, uint64_t now)
+static in_line void send_posted(struct ib_tx *tx, uint64_t now)
 {
 	struct ib_conn *conn = tx->conn;
 
@@ -244,7 +244,7 @@ static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
 	tx->begun = send->begun = true;
 	now = loop_now(conn->home->loop);
 	exchange_call_add(tx, send, n, now);
-	is_sent(send, now);
+	send_posted(send, now);
 	return 0;
 }
 
@@ -269,8 +269,9 @@ static int post_writes(struct ib_tx *tx, struct ib_tx *send)
 	return 0;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- choosing the next message ---- */
 
+/* Gives messages in IB_QUEUE_RESERVED their reserved credits. */
 static void promote(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
@@ -471,8 +472,7 @@ static out_of_line void send_failed(struct ib_tx *tx, enum ib_wc_status status)
 
 	if (!ib_conn_is_open(conn))
 		return;
-	/* The peer had no receive for the SEND: it was certainly not delivered.
-	 */
+	/* The peer had no receive: the SEND was certainly not delivered. */
 	if (status == IB_WC_NOT_READY && tx->fsm.state == IB_TX_POSTED &&
 	    ib_credit_queue(tx->type) != IB_QUEUE_FREE)
 		ib_tx_result(tx, -ECONNABORTED, LNET_CAUSE_REMOTE_DROPPED);
@@ -509,7 +509,7 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 	ib_conn_settle(conn);
 }
 
-/* ---- to send ---- */
+/* ---- sending ---- */
 
 static in_line struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 {
@@ -602,8 +602,9 @@ static void plan_writes(struct ib_tx *tx, const struct ib_rdma *rdma,
 	tx->nob = length;
 }
 
-/* ---- to answer ---- */
+/* ---- answering ---- */
 
+/* @rx was answered: posts it again, and lets blocked messages follow. */
 static in_line void exchange_ended(struct ib_rx *rx, bool acked)
 {
 	struct ib_conn *conn = rx->conn;
@@ -802,7 +803,7 @@ const char *ib_exchange_answered(struct ib_conn *conn, const struct ib_msg *msg)
 	}
 }
 
-/* ---- to give up ---- */
+/* ---- abandoning ---- */
 
 /* Makes a DONE, none of whose WRITEs is posted, say that no data comes. */
 static void cancel_done(struct ib_tx *tx)

@@ -78,7 +78,7 @@ int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
 /* Takes a block back that was lent with this @held. No device may access it. */
 void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block);
 
-/* ---- whose they are, and who waits ---- */
+/* ---- shares and queues ---- */
 
 struct ib_cpt;
 
@@ -127,8 +127,8 @@ bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 			  const struct ulnet_nid *nid);
 /* Gives up the place in the queue, if any, with or without a block. */
 void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m);
-/* Frees the block, if any. @m must not wait. Those that wait are retried soon.
- */
+/* Frees the block, if any; transfers that wait are retried soon. @m must not
+ * wait. */
 void ib_memory_put(struct ib_cpt *cpt, struct ib_memory *m);
 
 #endif

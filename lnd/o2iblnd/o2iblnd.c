@@ -15,7 +15,7 @@ static struct ib_cpt *cpt_of(const struct lnd_ni *ni, unsigned int cpt)
 	return &ib_ni_of(ni)->cpts[cpt];
 }
 
-/* ---- what connections tell ---- */
+/* ---- events of peers and connections ---- */
 
 static struct ulnet_id all_of(const struct ulnet_nid *nid)
 {
@@ -327,7 +327,7 @@ static void ib_shutdown(struct lnd_ni *ni, unsigned int index)
 		ib_port_stop(ini);
 }
 
-/* ---- what there is ---- */
+/* ---- state ---- */
 
 static void ib_forget(struct lnd_ni *ni, unsigned int index, void *addr,
 		      size_t length)

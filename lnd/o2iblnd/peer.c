@@ -8,9 +8,8 @@
 /* Rounds in a row that may follow at once; the next ones have this pause. */
 #define RETRIES_AT_ONCE 10
 #define RETRY_PAUSE	NSEC_PER_SEC
-/* After so long without an answer LNet is told that the peer is silent. It may
- * know another path, so this is shorter than it takes to repeat a lost request.
- */
+/* After so long without an answer LNet is told that the peer is silent, as it
+ * may know another path. A lost request takes longer to be repeated. */
 #define SILENCE (2 * NSEC_PER_SEC + NSEC_PER_SEC / 2)
 /* The longest time of an attempt: resolving address and route, and the answer.
  * With a margin, so that those who wait are told the attempt's own result. */
@@ -145,7 +144,13 @@ static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 	return link ? link->conn : NULL;
 }
 
-static void attempt_opened(struct ib_peer *peer);
+/* A connection is open: tells those who wait. */
+static void attempt_opened(struct ib_peer *peer)
+{
+	peer->connect.retries = 0;
+	connect_opened(&peer->connect);
+	connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
+}
 
 static void on_peer_work(struct work *w)
 {
@@ -286,7 +291,7 @@ static void peer_attempt_law(const struct connect *c, struct connect_law *law)
 	law->timeout = ib_peers_wait_max(ps);
 }
 
-/* ---- those who wait ---- */
+/* ---- waiting for a connection ---- */
 
 static void peer_look_for_silence(struct connect *c)
 {
@@ -347,7 +352,7 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 			 strerror(-status));
 }
 
-/* ---- rounds ---- */
+/* ---- rounds of attempts ---- */
 
 /* Begins another round: the peer has told how to ask, or asks itself. */
 static void round_again(struct ib_peer *peer)
@@ -419,7 +424,7 @@ static const struct connect_ops attempt_ops = {
 	.outlasts = true,
 };
 
-/* ---- what becomes of them ---- */
+/* ---- results of attempts ---- */
 
 /* An attempt of this side was refused. */
 static void attempt_refused(struct ib_link *link, int status,
@@ -440,14 +445,6 @@ static void attempt_refused(struct ib_link *link, int status,
 	peer->connect.cause = v.cause;
 	if (!peer->n[IB_LINK_ASKING])
 		round_over(peer);
-}
-
-/* A connection is open: tells those who wait. */
-static void attempt_opened(struct ib_peer *peer)
-{
-	peer->connect.retries = 0;
-	connect_opened(&peer->connect);
-	connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
 }
 
 /* The only connection has ended before any message has passed. */
@@ -582,7 +579,7 @@ no:
 	reject(qp, &r, why);
 }
 
-/* ---- what connections tell ---- */
+/* ---- events of connections ---- */
 
 static void on_established(struct ib_conn *conn)
 {
@@ -779,7 +776,7 @@ bool ib_peers_are_connecting(const struct ib_peers *ps,
 	return peer && peer->connect.wanted;
 }
 
-/* ---- all of them ---- */
+/* ---- all peers of a CPT ---- */
 
 static void on_peers_work(struct work *w)
 {

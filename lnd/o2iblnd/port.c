@@ -156,7 +156,7 @@ static void port_offer(struct ib_ni *ini)
 		atomic_store(&ini->cpts[i].port_offered, true);
 }
 
-/* ---- the port: CPT 0 ---- */
+/* ---- the port, on CPT 0 ---- */
 
 static void on_port_changed(struct ib_port *port, bool up, bool removed,
 			    const char *why)

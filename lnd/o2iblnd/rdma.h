@@ -39,15 +39,14 @@
 /* Most scatter/gather entries of a work request, if the device has as many. */
 #define IBR_SGE_MAX 32
 
-/* Immutable but for the part marked "owner", which belongs to the CPT's thread.
- */
+/* Immutable, except for what the CPT's thread owns. */
 struct ibr_cpt {
 	struct ibr_port *port;
 	struct loop *loop;
 	unsigned int index;
 	struct rdma_event_channel *channel;
 	struct ibv_comp_channel *comp;
-	/* owner */
+	/* owned by the CPT's thread */
 	unsigned int users; /* queue pairs; if any, the channels are watched */
 	struct env_io cm_io, comp_io;
 	struct list qps;   /* ibr_qp.link */
@@ -279,8 +278,7 @@ void ibr_qp_tell(struct ibr_qp *qp, unsigned int events);
 int ibr_qp_post_recv(struct ib_qp *qp, const struct ib_sge *sge, void *cookie);
 int ibr_qp_post_send(struct ib_qp *qp, const struct ib_wr *wrs, unsigned int n);
 
-/* Values of wr_id: completions of a queue are in order, so the type is enough.
- */
+/* Values of wr_id. A queue completes in order, so the type is enough. */
 enum { IBR_WR_RECV, IBR_WR_WRITE, IBR_WR_SEND };
 
 void ibr_cq_init(struct ibr_cpt *cpt);

@@ -187,8 +187,7 @@ static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 	return -EADDRINUSE;
 }
 
-/* May this process connect from privileged ports? 0 or -errno. CPT 0's thread.
- */
+/* May this process use privileged ports? 0 or -errno. CPT 0's thread. */
 static int conn_try_privileged(struct ibr_port *p)
 {
 	struct rdma_cm_id *id;
@@ -728,8 +727,7 @@ static int channels_open(struct ibr_port *p, const char **why)
 	return rc == -ENOENT ? -ENODEV : rc;
 }
 
-/* Text for an address or port that cannot be bound, and the errno for the LND.
- */
+/* Text for an address that cannot be bound, and the errno for the LND. */
 static int bind_error(int rc, const char **why)
 {
 	switch (rc) {

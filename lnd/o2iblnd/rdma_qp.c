@@ -225,8 +225,7 @@ void ibr_cq_init(struct ibr_cpt *cpt)
 
 /* ---- states ---- */
 
-/* Changes the state. librdmacm provides the attributes, with those of the peer.
- */
+/* Changes the state, with attributes of librdmacm, which has the peer's. */
 static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };

@@ -224,7 +224,7 @@ void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length)
 		reg_drop(c, at);
 }
 
-/* ---- payloads that are not copied ---- */
+/* ---- zero-copy payloads ---- */
 
 /* The page size of kernel nodes. */
 #define PAGE 4096u

@@ -71,7 +71,7 @@ int ib_regcache_reg(struct ib_regcache *c, struct ib_port *port, void *addr,
  * NULL. */
 bool ib_regcache_evict(struct ib_regcache *c);
 
-/* ---- payloads that are not copied ---- */
+/* ---- zero-copy payloads ---- */
 
 /*
  * Zero-copy payloads: those in memory that the user has registered with LNet

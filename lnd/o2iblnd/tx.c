@@ -83,8 +83,7 @@ static int pool_grow(struct ib_tx_pool *pool)
 	slab->bufs = aligned_alloc(PAGE_ALIGN, SLAB_BYTES);
 	if (!slab->bufs)
 		goto err_free_slab;
-	/* The peer gets bytes from here: none may be left over from elsewhere.
-	 */
+	/* The peer gets bytes from here: they must not be left-overs. */
 	memset(slab->bufs, 0, SLAB_BYTES);
 	rc = ib_regcache_reg(pool->regcache, pool->port, slab->bufs, SLAB_BYTES,
 			     false, &slab->mr);

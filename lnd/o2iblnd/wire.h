@@ -63,7 +63,7 @@ enum ib_msg_type {
 	IB_MSG_GET_DONE = 0xd7, /* source: it was written */
 };
 
-/* ---- who speaks to whom ---- */
+/* ---- sender and receiver ---- */
 
 /* An NI that is up, with its incarnation, which differs after each start. */
 struct ib_end {
@@ -94,7 +94,7 @@ static inline void ib_hdr_put(const struct ib_hdr *hdr, enum ib_msg_type type,
 	store_le32(p + IB_NOB_OFFSET, (uint32_t)nob);
 }
 
-/* ---- what is in messages ---- */
+/* ---- contents of messages ---- */
 
 /* In CONNREQ and CONNACK, and the limits in a reject. */
 struct ib_conn_params {
@@ -141,8 +141,7 @@ struct ib_msg {
 
 	struct ib_conn_params params; /* CONNREQ, CONNACK: not checked */
 
-	/* IMMEDIATE, PUT_REQ, GET_REQ: in the message; lnet_parse() checks it
-	 */
+	/* IMMEDIATE, PUT_REQ, GET_REQ: in the message; not checked */
 	const uint8_t *lnet_hdr;
 	/* IMMEDIATE: in the message; received completely, but perhaps beyond
 	 * nob */
@@ -154,8 +153,7 @@ struct ib_msg {
 	 * (GET_DONE). */
 	uint64_t cookie;
 	uint64_t dst_cookie; /* PUT_ACK: chosen by the sender */
-	/* PUT_NAK, PUT_DONE, GET_DONE: bytes or a negative error; not checked
-	 */
+	/* PUT_NAK, PUT_DONE, GET_DONE: bytes or an error; not checked */
 	int32_t status;
 	struct ib_rdma rdma; /* PUT_ACK, GET_REQ */
 };
@@ -225,7 +223,7 @@ struct ib_envelope ib_msg_env(const struct ib_msg *msg);
 int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
 		     struct ib_msg *msg, const char **why);
 
-/* ---- rejects: private data of who does not accept a connection ---- */
+/* ---- rejects ---- */
 
 #define IB_REJECT_SIZE	     24
 #define IB_REJECT_SHORT_SIZE 7 /* version 1 may end after the reason */

@@ -17,7 +17,7 @@ const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
 	[IB_XFER_DONE] = { "done", 0 },
 };
 
-/* ---- life ---- */
+/* ---- transfers ---- */
 
 static inline void xfer_move(struct ib_xfer *x, enum ib_xfer_state to)
 {
@@ -697,7 +697,7 @@ void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 			    : LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
-/* ---- who waits for memory ---- */
+/* ---- waiting for memory ---- */
 
 static void answer_continue(struct ib_xfer *x)
 {

@@ -73,7 +73,7 @@ struct ib_xfer {
 	void *bounce;  /* the data, if the port's memory had to be freed */
 };
 
-/* ---- what LNet calls: as lnd.h says of them ---- */
+/* ---- called by LNet: see lnd.h ---- */
 
 int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg);
 void ib_xfer_recv(struct lnd_ni *ni, void *arg, struct lnd_msg *msg,
@@ -83,7 +83,7 @@ int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg);
 void ib_xfer_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status);
 bool ib_xfer_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 
-/* ---- what connections tell: as peer.h says ---- */
+/* ---- called by peers: see peer.h ---- */
 
 /* Ends transfers from @conn that wait for memory. Transfers to the same peer
  * that wait for memory wait for another connection, too. */
@@ -94,7 +94,7 @@ void ib_xfer_done(struct ib_tx *tx);
  * of the silence. */
 void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns);
 
-/* ---- for port.c ---- */
+/* ---- called by port.c ---- */
 
 /* Work: retries the transfers that wait for memory. */
 void ib_xfer_retry(struct work *w);
