@@ -51,11 +51,11 @@ static void is_all(const uint8_t *bytes, uint32_t length, uint8_t what)
 		cr_assert_eq(bytes[i], what, "byte %u is %c", i, bytes[i]);
 }
 
-static struct ib_msg hears(struct stranger_conn *c, enum ib_msg_type type)
+static struct ib_msg hears(struct raw_peer_conn *c, enum ib_msg_type type)
 {
 	struct ib_msg msg;
 
-	cr_assert(stranger_hears(c, type, &msg));
+	cr_assert(raw_peer_hears(c, type, &msg));
 	return msg;
 }
 
@@ -72,18 +72,18 @@ static uint64_t addr_of(const struct ib_msg *msg, uint32_t length)
 }
 
 /* A GET of @umd from @s, which has a second if it has no answer. */
-static struct stranger_conn *get_umd(struct stranger *s, struct ulnet_md *umd)
+static struct raw_peer_conn *get_umd(struct raw_peer *s, struct ulnet_md *umd)
 {
 	umd->threshold = 2;
 	umd->timeout = 1000000;
 	cr_assert_eq(LNetGet(LNET_NID_ANY, bind_md(r.node[0], umd),
-			     stranger_id(s), PORTAL, BITS, 0),
+			     raw_peer_id(s), PORTAL, BITS, 0),
 		     0);
 	node_rig_run(&r, MSEC);
-	return stranger_last(s);
+	return raw_peer_last(s);
 }
 
-static struct stranger_conn *get(struct stranger *s, void *bytes,
+static struct raw_peer_conn *get(struct raw_peer *s, void *bytes,
 				 uint32_t length, unsigned int i)
 {
 	struct ulnet_md umd = md_of(bytes, length, 0, &seen[i]);
@@ -106,17 +106,17 @@ static void has_reply(const struct seen *s, uint32_t length)
  * stays as it was. */
 static void get_in_place(unsigned int cpts, uint32_t length)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_more(1, cpts, NULL);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	c = get(s, memory + 100, MIB, 0);
 	msg = hears(c, IB_MSG_GET_REQ);
 	cr_assert_eq(addr_of(&msg, MIB), (uintptr_t)memory + 100);
 	c->owed--;
-	stranger_answer_get(c, &msg, length);
+	raw_peer_answer_get(c, &msg, length);
 	node_rig_run(&r, MSEC);
 	has_reply(&seen[0], length);
 	is_all(memory, 100, 'u');
@@ -145,35 +145,35 @@ static void post(struct lnet *node, void *bytes, uint32_t length)
 	post_md(node, PORTAL, BITS, &umd);
 }
 
-static struct ib_msg put_req(struct stranger_conn *c, uint32_t length)
+static struct ib_msg put_req(struct raw_peer_conn *c, uint32_t length)
 {
-	struct lnet_hdr hdr = stranger_put_hdr(c, length, 1);
+	struct lnet_hdr hdr = raw_peer_put_hdr(c, length, 1);
 
-	stranger_put_req(c, &hdr, 1);
+	raw_peer_put_req(c, &hdr, 1);
 	node_rig_run(&r, MSEC);
 	return hears(c, IB_MSG_PUT_ACK);
 }
 
-static int write_put(struct stranger_conn *c, const struct ib_msg *ack,
+static int write_put(struct raw_peer_conn *c, const struct ib_msg *ack,
 		     uint64_t addr, uint32_t length)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_done_encode(&head, IB_MSG_PUT_DONE, ack->dst_cookie,
 				  (int32_t)length, bytes);
 
 	memset(c->s->memory, 'w', length);
-	return stranger_write(c, addr, ack->rdma.key, length, bytes, n);
+	return raw_peer_write(c, addr, ack->rdma.key, length, bytes, n);
 }
 
 Test(o2ib_direct, put_to_it)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg ack;
 
 	open_one();
 	post(r.node[0], memory + 8, MIB);
-	c = stranger_connect(stranger_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	ack = put_req(c, 300000);
 	cr_assert_eq(addr_of(&ack, 300000), (uintptr_t)memory + 8);
 	cr_assert_eq(write_put(c, &ack, (uintptr_t)memory + 8, 300000), 0);
@@ -264,7 +264,7 @@ static const size_t gaps[][2] = {
 #define GAPS	  (sizeof(gaps) / sizeof(gaps[0]))
 #define GAP_BYTES 14001
 
-static struct stranger_conn *get_pieces(struct stranger *s)
+static struct raw_peer_conn *get_pieces(struct raw_peer *s)
 {
 	struct iovec iov[GAPS];
 	struct ulnet_md umd;
@@ -282,11 +282,11 @@ Test(o2ib_direct, pieces)
 	static const size_t want[][2] = { { 5000, 3001 },
 					  { 100, 4000 },
 					  { 20000, 7000 } };
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
 
 	open_one();
-	c = get_pieces(stranger_new(&r));
+	c = get_pieces(raw_peer_new(&r));
 	msg = hears(c, IB_MSG_GET_REQ);
 	cr_assert_eq(msg.rdma.nfrags, 3);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -311,18 +311,18 @@ static void two_frags(uint8_t *bytes)
 /* The connection carries fewer. */
 Test(o2ib_direct, too_many_pieces)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	s->hello = two_frags;
 	c = get_pieces(s);
 	msg = hears(c, IB_MSG_GET_REQ);
 	cr_assert_not(is_mine(addr_of(&msg, GAP_BYTES)));
 	c->owed--;
-	stranger_answer_get(c, &msg, GAP_BYTES);
+	raw_peer_answer_get(c, &msg, GAP_BYTES);
 	node_rig_run(&r, MSEC);
 	has_reply(&seen[0], GAP_BYTES);
 	for (unsigned int i = 0; i < GAPS; i++)
@@ -331,14 +331,14 @@ Test(o2ib_direct, too_many_pieces)
 	node_rig_close(&r);
 }
 
-static void get_is_copied(struct stranger *s, unsigned int i, bool copied)
+static void get_is_copied(struct raw_peer *s, unsigned int i, bool copied)
 {
-	struct stranger_conn *c = get(s, memory, MIB, i);
+	struct raw_peer_conn *c = get(s, memory, MIB, i);
 	struct ib_msg msg = hears(c, IB_MSG_GET_REQ);
 
 	cr_assert_eq(!is_mine(addr_of(&msg, MIB)), copied);
 	c->owed--;
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, MSEC);
 	has_reply(&seen[i], MIB);
 	is_all(memory, MIB, 'g');
@@ -348,15 +348,15 @@ static void get_is_copied(struct stranger *s, unsigned int i, bool copied)
 /* Half of it is somebody else's. */
 Test(o2ib_direct, half_registered)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_one();
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
 	cr_assert_eq(lnet_mem_register(r.node[0], memory, MIB / 2), 0);
 	cr_assert_eq(lnet_mem_register(r.node[0], memory + MIB / 2, MIB), 0);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	c = get(s, memory, MIB, 0);
 	msg = hears(c, IB_MSG_GET_REQ);
 	cr_assert_not(is_mine(addr_of(&msg, MIB)));
@@ -369,10 +369,10 @@ Test(o2ib_direct, half_registered)
 /* What cannot be registered is copied, and not tried again for a second. */
 Test(o2ib_direct, cannot_be_registered)
 {
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	get(s, memory, 8, 7);
 	get_is_copied(s, 0, false);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
@@ -389,16 +389,16 @@ Test(o2ib_direct, cannot_be_registered)
 /* As much as register_max is in use. */
 Test(o2ib_direct, too_much)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg[2];
-	struct stranger *s;
+	struct raw_peer *s;
 
 	set_tunable("register_max", MIB + MIB / 2);
 	open_one();
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
 	cr_assert_eq(lnet_mem_register(r.node[0], memory, MIB), 0);
 	cr_assert_eq(lnet_mem_register(r.node[0], memory + MIB, MIB), 0);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	c = get(s, memory, MIB, 0);
 	msg[0] = hears(c, IB_MSG_GET_REQ);
 	cr_assert(is_mine(addr_of(&msg[0], MIB)));
@@ -406,7 +406,7 @@ Test(o2ib_direct, too_much)
 	msg[1] = hears(c, IB_MSG_GET_REQ);
 	cr_assert_not(is_mine(addr_of(&msg[1], MIB)));
 	c->owed--;
-	stranger_answer_get(c, &msg[0], MIB);
+	raw_peer_answer_get(c, &msg[0], MIB);
 	node_rig_run(&r, MSEC);
 	/* What is not used any more gives way. */
 	get(s, memory + MIB, MIB, 2);
@@ -419,31 +419,31 @@ Test(o2ib_direct, none_at_all)
 {
 	set_tunable("register_max", 0);
 	open_one();
-	get_is_copied(stranger_new(&r), 0, true);
+	get_is_copied(raw_peer_new(&r), 0, true);
 	node_rig_close(&r);
 }
 
 /* Who waits for memory is not overtaken. */
 Test(o2ib_direct, in_order)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg[2], none;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	set_tunable("bounce_max", 4 * MIB);
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	for (unsigned int i = 0; i < 4; i++)
-		node_rig_put(&r, 0, stranger_id(s),
+		node_rig_put(&r, 0, raw_peer_id(s),
 			     i < 3 ? lnet_sim_buf(r.sim, MIB) : memory, MIB, i,
 			     &seen[i]);
 	node_rig_run(&r, MSEC);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg[0] = hears(c, IB_MSG_PUT_REQ);
 	msg[1] = hears(c, IB_MSG_PUT_REQ);
-	cr_assert_not(stranger_hears(c, IB_MSG_PUT_REQ, &none));
+	cr_assert_not(raw_peer_hears(c, IB_MSG_PUT_REQ, &none));
 	for (unsigned int i = 0; i < 2; i++)
-		stranger_done(c, IB_MSG_PUT_NAK, msg[i].cookie, 0);
+		raw_peer_done(c, IB_MSG_PUT_NAK, msg[i].cookie, 0);
 	node_rig_run(&r, MSEC);
 	for (unsigned int i = 2; i < 4; i++) {
 		struct lnet_hdr hdr;
@@ -462,10 +462,10 @@ Test(o2ib_direct, in_order)
  * and the connection has ended. */
 Test(o2ib_direct, get_canceled)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 
 	open_one();
-	c = get(stranger_new(&r), memory, MIB, 0);
+	c = get(raw_peer_new(&r), memory, MIB, 0);
 	hears(c, IB_MSG_GET_REQ);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
@@ -479,18 +479,18 @@ Test(o2ib_direct, get_canceled)
 Test(o2ib_direct, get_canceled_while_written)
 {
 	const struct simqp_link slow = { .latency = 600 * MSEC };
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	c = get(s, memory, MIB, 0);
 	msg = hears(c, IB_MSG_GET_REQ);
 	node_rig_run(&r, 500 * MSEC);
 	simqp_link_set(r.fabric, &s->self.nid, &r.id[0].nid, &slow);
 	c->owed--;
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, 520 * MSEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_NETWORK_TIMEOUT);
@@ -511,12 +511,12 @@ static void open_hasty(void)
 
 Test(o2ib_direct, sink_canceled)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg ack;
 
 	open_hasty();
 	post(r.node[0], memory, MIB);
-	c = stranger_connect(stranger_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	ack = put_req(c, MIB);
 	cr_assert(is_mine(addr_of(&ack, MIB)));
 	node_rig_run(&r, 6 * NSEC_PER_SEC);
@@ -535,25 +535,25 @@ Test(o2ib_direct, sink_canceled)
 Test(o2ib_direct, put_canceled)
 {
 	struct ulnet_md umd;
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	umd = md_of(memory, MIB, 0, &seen[0]);
 	umd.threshold = 1;
 	umd.timeout = 1000000;
 	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(r.node[0], &umd),
-			     LNET_NOACK_REQ, stranger_id(s), PORTAL, BITS, 0,
+			     LNET_NOACK_REQ, raw_peer_id(s), PORTAL, BITS, 0,
 			     0),
 		     0);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_NETWORK_TIMEOUT);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg = hears(c, IB_MSG_PUT_REQ);
-	stranger_ack(c, &msg, 99, MIB);
+	raw_peer_ack(c, &msg, 99, MIB);
 	node_rig_run(&r, MSEC);
 	msg = hears(c, IB_MSG_PUT_DONE);
 	cr_assert_eq(msg.status, -ECANCELED);
@@ -568,27 +568,27 @@ Test(o2ib_direct, put_canceled)
  * still writes there loses its connection. */
 Test(o2ib_direct, unregistered)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct simqp_stats stats;
 	uint64_t before;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_more(1, 3, NULL);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	get(s, memory, 8, 7);
 	before = usage().locked;
 	c = get(s, memory, MIB, 0);
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), -EBUSY);
 	msg = hears(c, IB_MSG_GET_REQ);
 	c->owed--;
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	cr_assert_eq(usage().locked, before + SIZE);
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
 	cr_assert_eq(usage().locked, before);
 	memset(memory, 'u', SIZE);
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, MSEC);
 	simqp_stats(r.fabric, &stats);
 	cr_assert_eq(stats.refused, 1);
@@ -597,48 +597,48 @@ Test(o2ib_direct, unregistered)
 	node_rig_close(&r);
 }
 
-static struct stranger_conn *put_announced(struct stranger *s)
+static struct raw_peer_conn *put_announced(struct raw_peer *s)
 {
 	struct ulnet_md umd = md_of(memory, MIB, 0, &seen[1]);
 
 	umd.threshold = 1;
 	umd.timeout = 1000000;
 	cr_assert_eq(LNetPut(LNET_NID_ANY, bind_md(r.node[0], &umd),
-			     LNET_NOACK_REQ, stranger_id(s), PORTAL, BITS, 0,
+			     LNET_NOACK_REQ, raw_peer_id(s), PORTAL, BITS, 0,
 			     0),
 		     0);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	cr_assert_eq(seen[1].ev[0].status, -ETIMEDOUT);
-	return stranger_last(s);
+	return raw_peer_last(s);
 }
 
 /* ... also if a message that was given up is not over yet. */
 Test(o2ib_direct, unregistered_in_use)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct simqp_stats stats;
 	uint64_t before;
 	struct ib_msg msg, put;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	get(s, memory, 8, 7);
 	before = usage().locked;
 	c = get(s, memory, MIB, 0);
 	msg = hears(c, IB_MSG_GET_REQ);
 	c->owed--;
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	c = put_announced(s);
 	put = hears(c, IB_MSG_PUT_REQ);
 	cr_assert_eq(lnet_mem_unregister(r.node[0], memory, SIZE), 0);
 	cr_assert_eq(usage().locked, before);
 	memset(memory, 'u', SIZE);
-	stranger_ack(c, &put, 99, MIB);
+	raw_peer_ack(c, &put, 99, MIB);
 	node_rig_run(&r, MSEC);
 	put = hears(c, IB_MSG_PUT_DONE);
 	cr_assert_eq(put.status, -ECANCELED);
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, MSEC);
 	simqp_stats(r.fabric, &stats);
 	cr_assert_eq(stats.refused, 1);
@@ -652,9 +652,9 @@ Test(o2ib_direct, unregistered_after_ni)
 	uint64_t before;
 
 	open_one();
-	get(stranger_new(&r), memory, 8, 7);
+	get(raw_peer_new(&r), memory, 8, 7);
 	before = usage().locked;
-	get_is_copied(&r.strangers[0], 0, false);
+	get_is_copied(&r.raw_peers[0], 0, false);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	cr_assert_eq(lnet_ni_del(r.node[0], &r.id[0].nid), 0);
 	cr_assert_eq(usage().locked, before + SIZE);
@@ -668,7 +668,7 @@ Test(o2ib_direct, gives_way)
 {
 	const struct simqp_device device = { .locked_max = 24 * MIB };
 	const size_t size = 5 * IB_REG_BLOCK;
-	struct stranger *s;
+	struct raw_peer *s;
 	struct ib_msg msg;
 	uint8_t *pool;
 
@@ -681,34 +681,34 @@ Test(o2ib_direct, gives_way)
 		     0);
 	pool = lnet_sim_buf(r.sim, size);
 	cr_assert_eq(lnet_mem_register(r.node[0], pool, size), 0);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	for (unsigned int i = 0; i < 5; i++) {
-		struct stranger_conn *c =
+		struct raw_peer_conn *c =
 			get(s, pool + i * IB_REG_BLOCK, MIB, i);
 
 		msg = hears(c, IB_MSG_GET_REQ);
 		c->owed--;
-		stranger_answer_get(c, &msg, MIB);
+		raw_peer_answer_get(c, &msg, MIB);
 		node_rig_run(&r, MSEC);
 		has_reply(&seen[i], MIB);
 	}
 	cr_assert_gt(usage().locked, 20 * MIB, "no room for 4 MiB");
-	node_rig_put(&r, 0, stranger_id(s), lnet_sim_buf(r.sim, MIB), MIB, 0,
+	node_rig_put(&r, 0, raw_peer_id(s), lnet_sim_buf(r.sim, MIB), MIB, 0,
 		     &seen[5]);
 	node_rig_run(&r, MSEC);
-	hears(stranger_last(s), IB_MSG_PUT_REQ);
+	hears(raw_peer_last(s), IB_MSG_PUT_REQ);
 	node_rig_close(&r);
 }
 
 /* The device has gone, and comes back. */
 Test(o2ib_direct, device_back)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_one();
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	c = get(s, memory, MIB, 0);
 	msg = hears(c, IB_MSG_GET_REQ);
 	cr_assert(is_mine(addr_of(&msg, MIB)));

@@ -13,7 +13,7 @@
 #define LAZY   6
 
 static struct node_rig r;
-static struct stranger *s;
+static struct raw_peer *s;
 static uint8_t source[MIB], memory[MIB], sink[MIB];
 static struct seen put_seen, big_seen, get_seen, strange, received, got;
 
@@ -55,11 +55,11 @@ static void open_nodes(unsigned int cpts)
 	node_rig_open(&r, 2, cpts, NULL);
 	post_md(r.node[VICTIM], PORTAL, BITS, &umd);
 	post_md(r.node[SANE], PORTAL, BITS, &umd);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	sane_goes_on(NSEC_PER_SEC, "nobody is strange");
 }
 
-/* All that a stranger had of the node is free again. */
+/* All that a raw peer had of the node is free again. */
 static void nothing_is_left(const char *what)
 {
 	struct simqp_usage u;
@@ -94,22 +94,22 @@ Test(o2ib_hostile, requests)
 	s->hello = turn_bits;
 	for (turn.at = 0; turn.at < IB_CONN_SIZE; turn.at++)
 		for (unsigned int m = 0; m < ARRAY_SIZE(masks); m++) {
-			struct stranger_conn *c;
+			struct raw_peer_conn *c;
 
 			turn.mask = masks[m];
 			snprintf(what, sizeof(what), "%u ^ %u", turn.at,
 				 turn.mask);
-			c = stranger_ask(s, VICTIM);
+			c = raw_peer_ask(s, VICTIM);
 			cr_assert_eq(c->established + c->rejected + c->failed,
 				     1, "%s", what);
 			/* magic to type, who asks, who is meant */
 			if (turn.at < 7 || turn.at / 8 == 2 || turn.at / 8 == 4)
 				cr_assert_eq(c->rejected, 1, "%s", what);
-			stranger_hang_up(c);
+			raw_peer_hang_up(c);
 		}
 	s->hello = NULL;
 	nothing_is_left("requests");
-	stranger_hang_up(stranger_connect(s, VICTIM));
+	raw_peer_hang_up(raw_peer_connect(s, VICTIM));
 	sane_goes_on(NSEC_PER_SEC, "requests");
 	node_rig_close(&r);
 }
@@ -127,13 +127,13 @@ Test(o2ib_hostile, acceptances)
 			snprintf(what, sizeof(what), "%u ^ %u", turn.at,
 				 turn.mask);
 			strange.n = 0;
-			node_rig_put(&r, VICTIM, stranger_id(s), source, 100, 1,
+			node_rig_put(&r, VICTIM, raw_peer_id(s), source, 100, 1,
 				     &strange);
 			node_rig_run(&r, 60 * NSEC_PER_SEC);
 			cr_assert_eq(strange.n, 1, "%s", what);
 			cr_assert(strange.ev[0].terminal, "%s", what);
 			while (!list_empty(&s->conns))
-				stranger_hang_up(stranger_last(s));
+				raw_peer_hang_up(raw_peer_last(s));
 		}
 	s->hello = NULL;
 	nothing_is_left("acceptances");
@@ -145,10 +145,10 @@ Test(o2ib_hostile, acceptances)
 Test(o2ib_hostile, mute)
 {
 	open_nodes(1);
-	s->answer = STRANGER_IS_MUTE;
+	s->answer = RAW_PEER_IS_MUTE;
 	strange.n = 0;
 	for (unsigned int i = 0; i < 20; i++)
-		node_rig_put(&r, VICTIM, stranger_id(s), source, 100, 1,
+		node_rig_put(&r, VICTIM, raw_peer_id(s), source, 100, 1,
 			     &strange);
 	node_rig_run(&r, NSEC_PER_SEC);
 	sane_goes_on(NSEC_PER_SEC, "mute");
@@ -165,38 +165,38 @@ Test(o2ib_hostile, mute)
 struct stage {
 	const char *name;
 	/* Brings @c there; the message, and its length. */
-	size_t (*begin)(struct stranger_conn *c, uint8_t *bytes);
+	size_t (*begin)(struct raw_peer_conn *c, uint8_t *bytes);
 };
 
-static size_t begin_noop(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_noop(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 
 	return ib_noop_encode(&head, bytes);
 }
 
-static size_t begin_immediate(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_immediate(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
-	struct lnet_hdr hdr = stranger_put_hdr(c, 20, 1);
+	struct ib_hdr head = raw_peer_hdr(c);
+	struct lnet_hdr hdr = raw_peer_put_hdr(c, 20, 1);
 
 	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	return ib_immediate_encode(&head, 20, bytes);
 }
 
-static size_t begin_put(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_put(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
-	struct lnet_hdr hdr = stranger_put_hdr(c, MIB, 1);
+	struct ib_hdr head = raw_peer_hdr(c);
+	struct lnet_hdr hdr = raw_peer_put_hdr(c, MIB, 1);
 
 	hdr_encode(&hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	return ib_put_req_encode(&head, 4711, bytes);
 }
 
-static size_t begin_get(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_get(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
-	struct lnet_hdr hdr = stranger_get_hdr(c, MIB);
+	struct ib_hdr head = raw_peer_hdr(c);
+	struct lnet_hdr hdr = raw_peer_get_hdr(c, MIB);
 	struct ib_frag frags[2] = {
 		{ (uintptr_t)c->s->memory, MIB / 2 },
 		{ (uintptr_t)c->s->memory + MIB / 2, MIB / 2 },
@@ -207,50 +207,50 @@ static size_t begin_get(struct stranger_conn *c, uint8_t *bytes)
 	return ib_get_req_encode(&head, 4712, &to, bytes);
 }
 
-static struct ib_msg heard(struct stranger_conn *c, enum ib_msg_type type)
+static struct ib_msg heard(struct raw_peer_conn *c, enum ib_msg_type type)
 {
 	struct ib_msg msg;
 
 	node_rig_run(&r, MSEC);
-	cr_assert(stranger_hears(c, type, &msg));
+	cr_assert(raw_peer_hears(c, type, &msg));
 	return msg;
 }
 
-static size_t begin_ack(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_ack(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, MIB };
 	struct ib_sink to = { c->s->mr->rkey, 1, &frag };
 
-	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
+	node_rig_put(&r, VICTIM, raw_peer_id(c->s), source, MIB, 1, &strange);
 	return ib_put_ack_encode(&head, heard(c, IB_MSG_PUT_REQ).cookie, 4713,
 				 &to, bytes);
 }
 
-static size_t begin_nak(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_nak(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 
-	node_rig_put(&r, VICTIM, stranger_id(c->s), source, MIB, 1, &strange);
+	node_rig_put(&r, VICTIM, raw_peer_id(c->s), source, MIB, 1, &strange);
 	return ib_done_encode(&head, IB_MSG_PUT_NAK,
 			      heard(c, IB_MSG_PUT_REQ).cookie, 0, bytes);
 }
 
-static size_t begin_put_done(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_put_done(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	size_t n = begin_put(c, bytes);
 
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 	return ib_done_encode(&head, IB_MSG_PUT_DONE,
 			      heard(c, IB_MSG_PUT_ACK).dst_cookie, MIB, bytes);
 }
 
-static size_t begin_get_done(struct stranger_conn *c, uint8_t *bytes)
+static size_t begin_get_done(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 
-	node_rig_get(&r, VICTIM, stranger_id(c->s), sink, MIB, &got);
+	node_rig_get(&r, VICTIM, raw_peer_id(c->s), sink, MIB, &got);
 	return ib_done_encode(&head, IB_MSG_GET_DONE,
 			      heard(c, IB_MSG_GET_REQ).cookie, MIB, bytes);
 }
@@ -275,10 +275,10 @@ static void all_has_ended(const char *what)
 	strange.n = got.n = 0;
 }
 
-static struct stranger_conn *at_stage(const struct stage *stage, uint8_t *bytes,
+static struct raw_peer_conn *at_stage(const struct stage *stage, uint8_t *bytes,
 				      size_t *n)
 {
-	struct stranger_conn *c = stranger_connect(s, VICTIM);
+	struct raw_peer_conn *c = raw_peer_connect(s, VICTIM);
 
 	memset(bytes, 0, IB_MSG_SIZE_MAX);
 	*n = stage->begin(c, bytes);
@@ -286,18 +286,18 @@ static struct stranger_conn *at_stage(const struct stage *stage, uint8_t *bytes,
 }
 
 /* Says it, and is off. Has the node ended the connection before that? */
-static bool say(struct stranger_conn *c, uint8_t *bytes, size_t n,
+static bool say(struct raw_peer_conn *c, uint8_t *bytes, size_t n,
 		const char *what)
 {
 	bool ended;
 
 	/* The credits are what the test says. */
 	s->keeps_credits = true;
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 	s->keeps_credits = false;
 	node_rig_run(&r, 10 * MSEC);
 	ended = c->disconnected;
-	stranger_hang_up(c);
+	raw_peer_hang_up(c);
 	node_rig_run(&r, 10 * MSEC);
 	all_has_ended(what);
 	return ended;
@@ -317,7 +317,7 @@ static void each_byte(const struct stage *stage)
 
 	for (unsigned int at = 0; at < n; at++)
 		for (unsigned int m = 0; m < ARRAY_SIZE(masks); m++) {
-			struct stranger_conn *c = at_stage(stage, bytes, &n);
+			struct raw_peer_conn *c = at_stage(stage, bytes, &n);
 
 			snprintf(what, sizeof(what), "%s: %u ^ %u", stage->name,
 				 at, masks[m]);
@@ -335,7 +335,7 @@ static void each_length(const struct stage *stage)
 
 	for (unsigned int length = 1; length < n; length++)
 		for (int honest = 0; honest < 2; honest++) {
-			struct stranger_conn *c = at_stage(stage, bytes, &n);
+			struct raw_peer_conn *c = at_stage(stage, bytes, &n);
 
 			snprintf(what, sizeof(what), "%s: %u bytes",
 				 stage->name, length);
@@ -375,16 +375,16 @@ Test(o2ib_hostile, stages_work)
 	open_nodes(1);
 	for (unsigned int i = 0; i < ARRAY_SIZE(stages); i++) {
 		size_t n;
-		struct stranger_conn *c = at_stage(&stages[i], bytes, &n);
+		struct raw_peer_conn *c = at_stage(&stages[i], bytes, &n);
 
-		cr_assert_eq(stranger_say(c, bytes, n), 0);
+		cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 		node_rig_run(&r, 10 * MSEC);
 		cr_assert_eq(c->disconnected, 0, "%s", stages[i].name);
 		for (unsigned int k = 0; k < strange.n; k++)
 			cr_assert_eq(strange.ev[k].status, 0);
 		for (unsigned int k = 0; k < got.n; k++)
 			cr_assert_eq(got.ev[k].status, 0);
-		stranger_hang_up(c);
+		raw_peer_hang_up(c);
 		strange.n = got.n = 0;
 	}
 	node_rig_close(&r);
@@ -438,7 +438,7 @@ static void each_header(const struct stage *stage)
 	for (unsigned int f = 0; f < ARRAY_SIZE(fields); f++)
 		for (unsigned int v = 0; v < ARRAY_SIZE(values); v++)
 			for (uint32_t type = 0; type < 4; type++) {
-				struct stranger_conn *c =
+				struct raw_peer_conn *c =
 					at_stage(stage, bytes, &n);
 				uint8_t *hdr = bytes + IB_LNET_OFFSET;
 
@@ -467,20 +467,20 @@ Test(o2ib_hostile, headers)
 /* More than it has credits for. */
 Test(o2ib_hostile, credits)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct lnet_hdr hdr;
 
 	open_nodes(1);
-	c = stranger_connect(s, VICTIM);
+	c = raw_peer_connect(s, VICTIM);
 	cr_assert_eq(LNetSetLazyPortal(r.node[VICTIM], LAZY), 0);
-	hdr = stranger_get_hdr(c, 10);
+	hdr = raw_peer_get_hdr(c, 10);
 	hdr.portal = LAZY;
-	for (unsigned int i = 0; i < STRANGER_DEPTH; i++)
-		stranger_get_req(c, &hdr, i);
+	for (unsigned int i = 0; i < RAW_PEER_DEPTH; i++)
+		raw_peer_get_req(c, &hdr, i);
 	node_rig_run(&r, MSEC);
 	cr_assert_eq(c->disconnected, 0);
-	for (unsigned int i = 0; i <= STRANGER_DEPTH && !c->disconnected; i++) {
-		stranger_get_req(c, &hdr, i);
+	for (unsigned int i = 0; i <= RAW_PEER_DEPTH && !c->disconnected; i++) {
+		raw_peer_get_req(c, &hdr, i);
 		node_rig_run(&r, MSEC);
 	}
 	sane_goes_on(NSEC_PER_SEC, "credits");
@@ -496,34 +496,34 @@ Test(o2ib_hostile, many_connections)
 	set("accept_peer_max", 10);
 	open_nodes(2);
 	for (unsigned int i = 0; i < 50; i++)
-		have += stranger_ask(s, VICTIM)->established;
+		have += raw_peer_ask(s, VICTIM)->established;
 	cr_assert_eq(have, 10);
 	sane_goes_on(NSEC_PER_SEC, "many connections");
 	node_rig_close(&r);
 }
 
 /* Many who do: what this side opens is not theirs. */
-Test(o2ib_hostile, many_strangers)
+Test(o2ib_hostile, many_raw_peers)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	unsigned int have = 0;
 
 	set("accept_max", 20);
 	open_nodes(1);
-	for (unsigned int i = 0; i < STRANGERS - 2; i++) {
-		struct stranger *other = stranger_new(&r);
+	for (unsigned int i = 0; i < RAW_PEERS - 2; i++) {
+		struct raw_peer *other = raw_peer_new(&r);
 
 		for (unsigned int k = 0; k < 3; k++)
-			have += stranger_ask(other, VICTIM)->established;
+			have += raw_peer_ask(other, VICTIM)->established;
 	}
 	cr_assert_leq(have, 20);
-	sane_goes_on(NSEC_PER_SEC, "many strangers");
-	s = stranger_new(&r);
+	sane_goes_on(NSEC_PER_SEC, "many raw peers");
+	s = raw_peer_new(&r);
 	strange.n = 0;
-	node_rig_put(&r, VICTIM, stranger_id(s), source, MIB, 1, &strange);
+	node_rig_put(&r, VICTIM, raw_peer_id(s), source, MIB, 1, &strange);
 	node_rig_run(&r, NSEC_PER_SEC);
-	c = stranger_last(s);
-	stranger_done(c, IB_MSG_PUT_NAK, heard(c, IB_MSG_PUT_REQ).cookie, 0);
+	c = raw_peer_last(s);
+	raw_peer_done(c, IB_MSG_PUT_NAK, heard(c, IB_MSG_PUT_REQ).cookie, 0);
 	node_rig_run(&r, NSEC_PER_SEC);
 	cr_assert_eq(strange.n, 1);
 	cr_assert_eq(strange.ev[0].status, 0);
@@ -539,18 +539,18 @@ Test(o2ib_hostile, many_names)
 	open_nodes(2);
 	own = s->self.nid;
 	for (unsigned int i = 0; i < 50; i++) {
-		const struct stranger_conn *c;
+		const struct raw_peer_conn *c;
 
 		s->self.nid = r.id[SANE].nid;
 		s->self.nid.addr[2] = (uint8_t)i;
-		c = stranger_ask(s, VICTIM);
+		c = raw_peer_ask(s, VICTIM);
 		cr_assert_eq(c->rejected, 1, "%u", i);
 		cr_assert(c->said);
 		cr_assert_eq(c->reject.reason, IB_REJECT_FATAL);
 	}
 	nothing_is_left("many names");
 	s->self.nid = own;
-	stranger_hang_up(stranger_connect(s, VICTIM));
+	raw_peer_hang_up(raw_peer_connect(s, VICTIM));
 	sane_goes_on(NSEC_PER_SEC, "many names");
 	node_rig_close(&r);
 }
@@ -563,7 +563,7 @@ Test(o2ib_hostile, answers_no_puts)
 	open_nodes(1);
 	strange.n = 0;
 	for (unsigned int i = 0; i < 30; i++)
-		node_rig_put(&r, VICTIM, stranger_id(s), source, MIB / 2, i,
+		node_rig_put(&r, VICTIM, raw_peer_id(s), source, MIB / 2, i,
 			     &strange);
 	node_rig_run(&r, MSEC);
 	for (unsigned int i = 0; i < 100; i++)
@@ -573,24 +573,24 @@ Test(o2ib_hostile, answers_no_puts)
 }
 
 /* As many PUTs of @length bytes as it may, none of which it finishes. */
-static void hold_memory(struct stranger_conn *c, uint32_t length)
+static void hold_memory(struct raw_peer_conn *c, uint32_t length)
 {
-	struct lnet_hdr hdr = stranger_put_hdr(c, length, 1);
+	struct lnet_hdr hdr = raw_peer_put_hdr(c, length, 1);
 
-	for (unsigned int i = 0; i < STRANGER_DEPTH; i++)
-		stranger_put_req(c, &hdr, i);
+	for (unsigned int i = 0; i < RAW_PEER_DEPTH; i++)
+		raw_peer_put_req(c, &hdr, i);
 }
 
-/* @strangers hold memory over @conns connections each. */
-static void finish_no_puts(unsigned int strangers, unsigned int conns,
+/* @raw_peers hold memory over @conns connections each. */
+static void finish_no_puts(unsigned int raw_peers, unsigned int conns,
 			   uint32_t length)
 {
 	open_nodes(1);
-	for (unsigned int i = 0; i < strangers; i++) {
-		struct stranger *other = i ? stranger_new(&r) : s;
+	for (unsigned int i = 0; i < raw_peers; i++) {
+		struct raw_peer *other = i ? raw_peer_new(&r) : s;
 
 		for (unsigned int k = 0; k < conns; k++)
-			hold_memory(stranger_connect(other, VICTIM), length);
+			hold_memory(raw_peer_connect(other, VICTIM), length);
 	}
 	node_rig_run(&r, MSEC);
 }
@@ -629,16 +629,16 @@ Test(o2ib_hostile, many_finish_no_puts)
 /* It posts no receives: what is for it waits, until its time is up. */
 Test(o2ib_hostile, deaf)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct lnet_hdr hdr;
 
 	open_nodes(1);
 	s->is_deaf = true;
-	c = stranger_connect(s, VICTIM);
-	hdr = stranger_get_hdr(c, 100);
-	for (unsigned int i = 0; i < STRANGER_DEPTH; i++) {
-		stranger_immediate(c, &hdr);
-		stranger_get_req(c, &hdr, i);
+	c = raw_peer_connect(s, VICTIM);
+	hdr = raw_peer_get_hdr(c, 100);
+	for (unsigned int i = 0; i < RAW_PEER_DEPTH; i++) {
+		raw_peer_immediate(c, &hdr);
+		raw_peer_get_req(c, &hdr, i);
 		node_rig_run(&r, MSEC);
 	}
 	sane_goes_on(NSEC_PER_SEC, "deaf");
@@ -657,20 +657,20 @@ static uint64_t below(uint64_t n)
 }
 
 /* Something that @c has heard, if it has. */
-static bool recall(struct stranger_conn *c, struct ib_msg *msg)
+static bool recall(struct raw_peer_conn *c, struct ib_msg *msg)
 {
-	unsigned int n = MIN(c->nheard, (unsigned int)STRANGER_HEARD);
-	const struct stranger_said *said;
+	unsigned int n = MIN(c->nheard, (unsigned int)RAW_PEER_HEARD);
+	const struct raw_peer_said *said;
 	const char *why;
 
 	if (!n)
 		return false;
 	said = &c->heard[(c->nheard - 1 - (unsigned int)below(MIN(n, 4u))) %
-			 STRANGER_HEARD];
+			 RAW_PEER_HEARD];
 	return !ib_msg_decode(said->bytes, said->length, msg, &why);
 }
 
-static uint64_t some_cookie(struct stranger_conn *c)
+static uint64_t some_cookie(struct raw_peer_conn *c)
 {
 	struct ib_msg msg;
 
@@ -696,10 +696,10 @@ static uint32_t some_length(void)
 	return lengths[below(ARRAY_SIZE(lengths))];
 }
 
-static void some_header(struct stranger_conn *c, uint8_t *bytes)
+static void some_header(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct lnet_hdr hdr = below(2) ? stranger_put_hdr(c, some_length(), 1)
-				       : stranger_get_hdr(c, some_length());
+	struct lnet_hdr hdr = below(2) ? raw_peer_put_hdr(c, some_length(), 1)
+				       : raw_peer_get_hdr(c, some_length());
 
 	if (!below(4))
 		hdr.portal = LAZY;
@@ -714,9 +714,9 @@ static void some_header(struct stranger_conn *c, uint8_t *bytes)
 		      values[below(ARRAY_SIZE(values))]);
 }
 
-static size_t some_bytes(struct stranger_conn *c, uint8_t *bytes)
+static size_t some_bytes(struct raw_peer_conn *c, uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	struct ib_frag frags[3];
 	struct ib_sink to = { c->s->mr->rkey, 1 + (unsigned int)below(3),
 			      frags };
@@ -753,7 +753,7 @@ static size_t some_bytes(struct stranger_conn *c, uint8_t *bytes)
 	}
 }
 
-static void say_something(struct stranger_conn *c)
+static void say_something(struct raw_peer_conn *c)
 {
 	uint8_t bytes[IB_MSG_SIZE_MAX] = { 0 };
 	size_t n = some_bytes(c, bytes);
@@ -766,11 +766,11 @@ static void say_something(struct stranger_conn *c)
 	c->s->keeps_credits = !below(10);
 	if (c->established && recall(c, &msg) && msg.rdma.nfrags && below(2)) {
 		ib_rdma_frag(&msg.rdma, 0, &addr, &nob);
-		(void)stranger_write(
+		(void)raw_peer_write(
 			c, addr + (below(20) ? 0 : 4096), msg.rdma.key,
-			MIN(nob, (uint32_t)STRANGER_MEMORY), bytes, n);
+			MIN(nob, (uint32_t)RAW_PEER_MEMORY), bytes, n);
 	} else {
-		(void)stranger_say(c, bytes, n);
+		(void)raw_peer_say(c, bytes, n);
 	}
 }
 
@@ -786,28 +786,28 @@ static void node_asks(struct seen *seen)
 		umd.timeout = 1 + below(3000000);
 	md = bind_md(r.node[VICTIM], &umd);
 	if (get)
-		cr_assert_eq(LNetGet(LNET_NID_ANY, md, stranger_id(s), PORTAL,
+		cr_assert_eq(LNetGet(LNET_NID_ANY, md, raw_peer_id(s), PORTAL,
 				     BITS, 0),
 			     0);
 	else
 		cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ,
-				     stranger_id(s), PORTAL, BITS, 0, 0),
+				     raw_peer_id(s), PORTAL, BITS, 0, 0),
 			     0);
 }
 
 /* One of its connections, or a new one. */
-static struct stranger_conn *some_conn(void)
+static struct raw_peer_conn *some_conn(void)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 
 	if (list_empty(&s->conns) || !below(10))
-		return stranger_ask(s, VICTIM);
-	c = below(2) ? stranger_last(s)
-		     : list_first(&s->conns, struct stranger_conn, link);
+		return raw_peer_ask(s, VICTIM);
+	c = below(2) ? raw_peer_last(s)
+		     : list_first(&s->conns, struct raw_peer_conn, link);
 	if (c->established && !c->disconnected && !c->failed &&
-	    c->sends < STRANGER_SLOTS && below(30))
+	    c->sends < RAW_PEER_SLOTS && below(30))
 		return c;
-	stranger_hang_up(c);
+	raw_peer_hang_up(c);
 	return NULL;
 }
 
@@ -816,13 +816,13 @@ static void talk(uint64_t seed)
 	unsigned int asked = 0, ends = 0;
 
 	rng_seed(&rng, seed);
-	r.ntunables = r.nstrangers = 0;
+	r.ntunables = r.nraw_peers = 0;
 	strange.n = 0;
 	set("bounce_max", 4 * MIB);
 	open_nodes(1 + (unsigned int)below(2));
 	cr_assert_eq(LNetSetLazyPortal(r.node[VICTIM], LAZY), 0);
 	for (unsigned int i = 0; i < 200; i++) {
-		struct stranger_conn *c;
+		struct raw_peer_conn *c;
 
 		if (!below(5)) {
 			node_asks(&strange);
@@ -830,14 +830,14 @@ static void talk(uint64_t seed)
 		}
 		c = some_conn();
 		for (uint64_t k = below(10); c && k; k--)
-			if (c->established && c->sends < STRANGER_SLOTS)
+			if (c->established && c->sends < RAW_PEER_SLOTS)
 				say_something(c);
 		node_rig_run(&r, below(4) * below(1000000));
 	}
 	while (!list_empty(&s->conns))
-		stranger_hang_up(stranger_last(s));
+		raw_peer_hang_up(raw_peer_last(s));
 	cr_assert_eq(LNetClearLazyPortal(r.node[VICTIM], LAZY), 0);
-	s->answer = STRANGER_REJECTS;
+	s->answer = RAW_PEER_REJECTS;
 	node_rig_run(&r, 100 * NSEC_PER_SEC);
 	for (unsigned int i = 0; i < strange.n; i++)
 		ends += strange.ev[i].terminal;

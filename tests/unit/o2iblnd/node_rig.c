@@ -5,9 +5,9 @@
 #include "sim/sim_priv.h"
 
 /* as a correct peer of this depth has them */
-#define RECEIVES   IB_RECEIVES(STRANGER_DEPTH)
+#define RECEIVES   IB_RECEIVES(RAW_PEER_DEPTH)
 #define SENDS_AT   ((size_t)RECEIVES * IB_MSG_SIZE_MAX)
-#define CONN_BYTES (SENDS_AT + (size_t)STRANGER_SLOTS * IB_MSG_SIZE_MAX)
+#define CONN_BYTES (SENDS_AT + (size_t)RAW_PEER_SLOTS * IB_MSG_SIZE_MAX)
 
 /* ---- nodes ---- */
 
@@ -80,16 +80,16 @@ void node_rig_get(struct node_rig *r, unsigned int from, struct ulnet_id to,
 	cr_assert_eq(LNetGet(LNET_NID_ANY, md, to, PORTAL, BITS, 0), 0);
 }
 
-/* ---- a stranger's queue pairs ---- */
+/* ---- a raw peer's queue pairs ---- */
 
 static const struct ib_verbs *verbs(void)
 {
 	return simqp_verbs();
 }
 
-static struct stranger_conn *conn_new(struct stranger *s, struct ib_qp *qp)
+static struct raw_peer_conn *conn_new(struct raw_peer *s, struct ib_qp *qp)
 {
-	struct stranger_conn *c = calloc(1, sizeof(*c));
+	struct raw_peer_conn *c = calloc(1, sizeof(*c));
 
 	cr_assert(c);
 	c->s = s;
@@ -102,7 +102,7 @@ static struct stranger_conn *conn_new(struct stranger *s, struct ib_qp *qp)
 	return c;
 }
 
-static int conn_listen(struct stranger_conn *c, unsigned int slot)
+static int conn_listen(struct raw_peer_conn *c, unsigned int slot)
 {
 	struct ib_sge sge = { c->memory + (size_t)slot * IB_MSG_SIZE_MAX,
 			      IB_MSG_SIZE_MAX, c->mr->lkey };
@@ -112,26 +112,26 @@ static int conn_listen(struct stranger_conn *c, unsigned int slot)
 	return rc;
 }
 
-void stranger_listen(struct stranger_conn *c, unsigned int n)
+void raw_peer_listen(struct raw_peer_conn *c, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		cr_assert_eq(conn_listen(c, i), 0);
 }
 
-static void conn_create(struct stranger_conn *c)
+static void conn_create(struct raw_peer_conn *c)
 {
-	const struct ib_qp_conf conf = { 4 * STRANGER_SLOTS, RECEIVES, 2, 0 };
+	const struct ib_qp_conf conf = { 4 * RAW_PEER_SLOTS, RECEIVES, 2, 0 };
 
 	cr_assert_eq(verbs()->create(c->qp, &conf), 0);
 	c->created = true;
-	stranger_listen(c, RECEIVES);
+	raw_peer_listen(c, RECEIVES);
 }
 
-static size_t conn_hello(struct stranger_conn *c, enum ib_msg_type type,
+static size_t conn_hello(struct raw_peer_conn *c, enum ib_msg_type type,
 			 uint8_t *bytes)
 {
-	struct ib_hdr head = stranger_hdr(c);
-	struct ib_conn_params params = { STRANGER_DEPTH, 256, IB_MSG_SIZE_MAX };
+	struct ib_hdr head = raw_peer_hdr(c);
+	struct ib_conn_params params = { RAW_PEER_DEPTH, 256, IB_MSG_SIZE_MAX };
 	size_t n = ib_conn_encode(&head, type, &params, bytes);
 
 	if (c->s->hello)
@@ -152,15 +152,15 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 		       const struct ib_source *from, const void *private,
 		       size_t length)
 {
-	struct stranger *s = port->user;
-	struct stranger_conn *c;
+	struct raw_peer *s = port->user;
+	struct raw_peer_conn *c;
 	uint8_t bytes[IB_CONN_SIZE];
 	struct ib_msg msg;
 	const char *why;
 
 	(void)from;
 	cr_assert_eq(ib_msg_decode(private, length, &msg, &why), 0);
-	if (s->answer == STRANGER_REJECTS) {
+	if (s->answer == RAW_PEER_REJECTS) {
 		verbs()->reject(qp, NULL, 0);
 		verbs()->destroy(qp);
 		return;
@@ -168,7 +168,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	c = conn_new(s, qp);
 	qp->user = c;
 	c->peer = ib_msg_env(&msg).src;
-	if (s->answer == STRANGER_IS_MUTE)
+	if (s->answer == RAW_PEER_IS_MUTE)
 		return;
 	conn_create(c);
 	(void)verbs()->accept(qp, bytes, conn_hello(c, IB_MSG_CONNACK, bytes));
@@ -176,7 +176,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 
 static void on_resolved(struct ib_qp *qp)
 {
-	struct stranger_conn *c = qp->user;
+	struct raw_peer_conn *c = qp->user;
 	uint8_t bytes[IB_CONN_SIZE];
 
 	conn_create(c);
@@ -185,7 +185,7 @@ static void on_resolved(struct ib_qp *qp)
 
 static void on_established(struct ib_qp *qp, const void *private, size_t length)
 {
-	struct stranger_conn *c = qp->user;
+	struct raw_peer_conn *c = qp->user;
 	struct ib_msg msg;
 	const char *why;
 
@@ -199,7 +199,7 @@ static void on_established(struct ib_qp *qp, const void *private, size_t length)
 static void on_rejected(struct ib_qp *qp, int reason, const void *private,
 			size_t length)
 {
-	struct stranger_conn *c = qp->user;
+	struct raw_peer_conn *c = qp->user;
 	const char *why;
 
 	(void)reason;
@@ -210,12 +210,12 @@ static void on_rejected(struct ib_qp *qp, int reason, const void *private,
 static void on_failed(struct ib_qp *qp, int status)
 {
 	(void)status;
-	((struct stranger_conn *)qp->user)->failed++;
+	((struct raw_peer_conn *)qp->user)->failed++;
 }
 
 static void on_disconnected(struct ib_qp *qp)
 {
-	((struct stranger_conn *)qp->user)->disconnected++;
+	((struct raw_peer_conn *)qp->user)->disconnected++;
 }
 
 /* a message that the test answers with a PUT_ACK needs less */
@@ -228,9 +228,9 @@ static bool is_owed_for(uint8_t type)
 static void on_received(struct ib_qp *qp, void *cookie, uint32_t length,
 			enum ib_wc_status status)
 {
-	struct stranger_conn *c = qp->user;
+	struct raw_peer_conn *c = qp->user;
 	unsigned int slot = (unsigned int)(uintptr_t)cookie;
-	struct stranger_said *said = &c->heard[c->nheard % STRANGER_HEARD];
+	struct raw_peer_said *said = &c->heard[c->nheard % RAW_PEER_HEARD];
 	struct ib_msg msg;
 	const char *why;
 
@@ -251,7 +251,7 @@ static void on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 {
 	(void)cookie;
 	(void)status;
-	((struct stranger_conn *)qp->user)->sends--;
+	((struct raw_peer_conn *)qp->user)->sends--;
 }
 
 static void on_port_changed(struct ib_port *port, bool up, bool removed,
@@ -276,9 +276,9 @@ static const struct ib_events events = {
 	.port_changed = on_port_changed,
 };
 
-/* ---- strangers ---- */
+/* ---- raw peers ---- */
 
-struct stranger *stranger_new(struct node_rig *r)
+struct raw_peer *raw_peer_new(struct node_rig *r)
 {
 	const struct ib_port_conf conf = { .service = 987,
 					   .listen = true,
@@ -287,14 +287,14 @@ struct stranger *stranger_new(struct node_rig *r)
 					   .retry_count = 5,
 					   .rnr_retry_count = 6,
 					   .resolve_ms = 1000 };
-	struct stranger *s = &r->strangers[r->nstrangers];
+	struct raw_peer *s = &r->raw_peers[r->nraw_peers];
 	struct env *env;
 
-	cr_assert_lt(r->nstrangers, STRANGERS);
-	*s = (struct stranger){ .rig = r };
-	s->self = (struct ib_end){ id_at(1000 + r->nstrangers).nid,
-				   77 + r->nstrangers };
-	r->nstrangers++;
+	cr_assert_lt(r->nraw_peers, RAW_PEERS);
+	*s = (struct raw_peer){ .rig = r };
+	s->self = (struct ib_end){ id_at(1000 + r->nraw_peers).nid,
+				   77 + r->nraw_peers };
+	r->nraw_peers++;
 	list_init(&s->conns);
 	cr_assert_eq(env_sim_env(r->sim->env, &env), 0);
 	cr_assert_eq(loop_new(env, &s->loops[0]), 0);
@@ -304,22 +304,22 @@ struct stranger *stranger_new(struct node_rig *r)
 	s->ni.fabric = r->fabric;
 	cr_assert_eq(verbs()->open(&s->ni, &conf, &events, s, &s->port, NULL),
 		     0);
-	s->memory = calloc(1, STRANGER_MEMORY);
+	s->memory = calloc(1, RAW_PEER_MEMORY);
 	cr_assert(s->memory);
 	cr_assert_eq(
-		verbs()->reg(s->port, s->memory, STRANGER_MEMORY, true, &s->mr),
+		verbs()->reg(s->port, s->memory, RAW_PEER_MEMORY, true, &s->mr),
 		0);
 	return s;
 }
 
-struct ulnet_id stranger_id(const struct stranger *s)
+struct ulnet_id raw_peer_id(const struct raw_peer *s)
 {
 	return (struct ulnet_id){ s->self.nid, LNET_PID_LUSTRE };
 }
 
-struct stranger_conn *stranger_ask(struct stranger *s, unsigned int n)
+struct raw_peer_conn *raw_peer_ask(struct raw_peer *s, unsigned int n)
 {
-	struct stranger_conn *c = conn_new(s, NULL);
+	struct raw_peer_conn *c = conn_new(s, NULL);
 
 	c->peer.nid = s->rig->id[n].nid;
 	cr_assert_eq(verbs()->resolve(s->port, 0, &c->peer.nid, c, &c->qp), 0);
@@ -327,27 +327,27 @@ struct stranger_conn *stranger_ask(struct stranger *s, unsigned int n)
 	return c;
 }
 
-struct stranger_conn *stranger_connect(struct stranger *s, unsigned int n)
+struct raw_peer_conn *raw_peer_connect(struct raw_peer *s, unsigned int n)
 {
-	struct stranger_conn *c = stranger_ask(s, n);
+	struct raw_peer_conn *c = raw_peer_ask(s, n);
 
 	cr_assert_eq(c->established, 1);
 	return c;
 }
 
-struct stranger_conn *stranger_last(struct stranger *s)
+struct raw_peer_conn *raw_peer_last(struct raw_peer *s)
 {
 	cr_assert(!list_empty(&s->conns));
-	return list_entry(s->conns.prev, struct stranger_conn, link);
+	return list_entry(s->conns.prev, struct raw_peer_conn, link);
 }
 
-static void conn_disconnect(struct stranger_conn *c)
+static void conn_disconnect(struct raw_peer_conn *c)
 {
 	if (c->created)
 		verbs()->disconnect(c->qp);
 }
 
-static void conn_free(struct stranger_conn *c)
+static void conn_free(struct raw_peer_conn *c)
 {
 	cr_assert_eq(c->receives, 0);
 	cr_assert_eq(c->sends, 0);
@@ -358,28 +358,28 @@ static void conn_free(struct stranger_conn *c)
 	free(c);
 }
 
-void stranger_hang_up(struct stranger_conn *c)
+void raw_peer_hang_up(struct raw_peer_conn *c)
 {
 	conn_disconnect(c);
 	node_rig_run(c->s->rig, 10 * MSEC);
 	conn_free(c);
 }
 
-static void strangers_go(struct node_rig *r)
+static void raw_peers_go(struct node_rig *r)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 
-	for (unsigned int i = 0; i < r->nstrangers; i++) {
-		r->strangers[i].answer = STRANGER_REJECTS;
-		list_for_each_entry (c, &r->strangers[i].conns, link)
+	for (unsigned int i = 0; i < r->nraw_peers; i++) {
+		r->raw_peers[i].answer = RAW_PEER_REJECTS;
+		list_for_each_entry (c, &r->raw_peers[i].conns, link)
 			conn_disconnect(c);
 	}
 	node_rig_run(r, NSEC_PER_SEC);
-	for (unsigned int i = 0; i < r->nstrangers; i++) {
-		struct stranger *s = &r->strangers[i];
+	for (unsigned int i = 0; i < r->nraw_peers; i++) {
+		struct raw_peer *s = &r->raw_peers[i];
 
 		while (!list_empty(&s->conns))
-			conn_free(list_first(&s->conns, struct stranger_conn,
+			conn_free(list_first(&s->conns, struct raw_peer_conn,
 					     link));
 		verbs()->dereg(s->port, s->mr);
 		verbs()->close(s->port);
@@ -389,31 +389,31 @@ static void strangers_go(struct node_rig *r)
 
 void node_rig_close(struct node_rig *r)
 {
-	strangers_go(r);
+	raw_peers_go(r);
 	node_rig_run(r, 300 * NSEC_PER_SEC);
 	cr_assert_eq(lnet_sim_check(r->sim), 0);
-	for (unsigned int i = 0; i < r->nstrangers; i++)
-		loop_free(r->strangers[i].loops[0]);
+	for (unsigned int i = 0; i < r->nraw_peers; i++)
+		loop_free(r->raw_peers[i].loops[0]);
 	cr_assert_eq(lnet_sim_free(r->sim), 0);
 }
 
 /* ---- what it says and hears ---- */
 
-struct ib_hdr stranger_hdr(const struct stranger_conn *c)
+struct ib_hdr raw_peer_hdr(const struct raw_peer_conn *c)
 {
 	struct ib_envelope env = { IB_VERSION_2, c->s->self, c->peer };
 
 	return ib_hdr_of(&env);
 }
 
-static struct ib_sge next_slot(struct stranger_conn *c, void *bytes,
+static struct ib_sge next_slot(struct raw_peer_conn *c, void *bytes,
 			       size_t length)
 {
 	uint8_t *at = c->memory + SENDS_AT +
-		      (size_t)(c->slot++ % STRANGER_SLOTS) * IB_MSG_SIZE_MAX;
+		      (size_t)(c->slot++ % RAW_PEER_SLOTS) * IB_MSG_SIZE_MAX;
 
 	cr_assert_leq(length, IB_MSG_SIZE_MAX);
-	cr_assert_lt(c->sends, STRANGER_SLOTS);
+	cr_assert_lt(c->sends, RAW_PEER_SLOTS);
 	if (!c->s->keeps_credits && c->owed) {
 		ib_msg_set_credits(bytes, c->owed);
 		c->owed = 0;
@@ -422,7 +422,7 @@ static struct ib_sge next_slot(struct stranger_conn *c, void *bytes,
 	return (struct ib_sge){ at, (uint32_t)length, c->mr->lkey };
 }
 
-int stranger_say(struct stranger_conn *c, void *bytes, size_t length)
+int raw_peer_say(struct raw_peer_conn *c, void *bytes, size_t length)
 {
 	struct ib_sge sge = next_slot(c, bytes, length);
 	struct ib_wr wr = { .type = IB_WR_SEND, .sge = &sge, .nsge = 1 };
@@ -432,7 +432,7 @@ int stranger_say(struct stranger_conn *c, void *bytes, size_t length)
 	return rc;
 }
 
-int stranger_write(struct stranger_conn *c, uint64_t addr, uint32_t key,
+int raw_peer_write(struct raw_peer_conn *c, uint64_t addr, uint32_t key,
 		   uint32_t length, void *bytes, size_t n)
 {
 	struct ib_sge from = { c->s->memory, length, c->s->mr->lkey };
@@ -451,16 +451,16 @@ int stranger_write(struct stranger_conn *c, uint64_t addr, uint32_t key,
 	return rc;
 }
 
-bool stranger_hears(struct stranger_conn *c, enum ib_msg_type type,
+bool raw_peer_hears(struct raw_peer_conn *c, enum ib_msg_type type,
 		    struct ib_msg *msg)
 {
 	const char *why;
 
 	while (c->next < c->nheard) {
-		struct stranger_said *said =
-			&c->heard[c->next++ % STRANGER_HEARD];
+		struct raw_peer_said *said =
+			&c->heard[c->next++ % RAW_PEER_HEARD];
 
-		cr_assert_leq(c->nheard - c->next, STRANGER_HEARD);
+		cr_assert_leq(c->nheard - c->next, RAW_PEER_HEARD);
 		cr_assert_eq(
 			ib_msg_decode(said->bytes, said->length, msg, &why), 0);
 		if (msg->type == type)
@@ -469,7 +469,7 @@ bool stranger_hears(struct stranger_conn *c, enum ib_msg_type type,
 	return false;
 }
 
-static struct lnet_hdr hdr_to(const struct stranger_conn *c)
+static struct lnet_hdr hdr_to(const struct raw_peer_conn *c)
 {
 	return (struct lnet_hdr){
 		.dest_nid = c->peer.nid,
@@ -482,7 +482,7 @@ static struct lnet_hdr hdr_to(const struct stranger_conn *c)
 	};
 }
 
-struct lnet_hdr stranger_put_hdr(const struct stranger_conn *c, uint32_t length,
+struct lnet_hdr raw_peer_put_hdr(const struct raw_peer_conn *c, uint32_t length,
 				 uint64_t hdr_data)
 {
 	struct lnet_hdr hdr = hdr_to(c);
@@ -493,7 +493,7 @@ struct lnet_hdr stranger_put_hdr(const struct stranger_conn *c, uint32_t length,
 	return hdr;
 }
 
-struct lnet_hdr stranger_get_hdr(const struct stranger_conn *c, uint32_t length)
+struct lnet_hdr raw_peer_get_hdr(const struct raw_peer_conn *c, uint32_t length)
 {
 	struct lnet_hdr hdr = hdr_to(c);
 
@@ -503,69 +503,69 @@ struct lnet_hdr stranger_get_hdr(const struct stranger_conn *c, uint32_t length)
 	return hdr;
 }
 
-void stranger_immediate(struct stranger_conn *c, const struct lnet_hdr *hdr)
+void raw_peer_immediate(struct raw_peer_conn *c, const struct lnet_hdr *hdr)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX] = { 0 };
 	size_t n = ib_immediate_encode(&head, hdr->payload_length, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
 	memset(bytes + IB_PAYLOAD_OFFSET, 'i', hdr->payload_length);
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 }
 
-void stranger_put_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
+void raw_peer_put_req(struct raw_peer_conn *c, const struct lnet_hdr *hdr,
 		      uint64_t cookie)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_put_req_encode(&head, cookie, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 }
 
-void stranger_get_req(struct stranger_conn *c, const struct lnet_hdr *hdr,
+void raw_peer_get_req(struct raw_peer_conn *c, const struct lnet_hdr *hdr,
 		      uint64_t cookie)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, hdr->length };
 	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_get_req_encode(&head, cookie, &sink, bytes);
 
 	hdr_encode(hdr, bytes + IB_LNET_OFFSET, LNET_HDR_SIZE);
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 }
 
-void stranger_ack(struct stranger_conn *c, const struct ib_msg *msg,
+void raw_peer_ack(struct raw_peer_conn *c, const struct ib_msg *msg,
 		  uint64_t cookie, uint32_t length)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	struct ib_frag frag = { (uintptr_t)c->s->memory, length };
 	struct ib_sink sink = { c->s->mr->rkey, 1, &frag };
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_put_ack_encode(&head, msg->cookie, cookie, &sink, bytes);
 
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 }
 
-void stranger_done(struct stranger_conn *c, enum ib_msg_type type,
+void raw_peer_done(struct raw_peer_conn *c, enum ib_msg_type type,
 		   uint64_t cookie, int32_t status)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_done_encode(&head, type, cookie, status, bytes);
 
 	/* the receive of the PUT_REQ is posted again */
 	c->owed += type == IB_MSG_PUT_NAK;
-	cr_assert_eq(stranger_say(c, bytes, n), 0);
+	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 }
 
-void stranger_answer_get(struct stranger_conn *c, const struct ib_msg *get,
+void raw_peer_answer_get(struct raw_peer_conn *c, const struct ib_msg *get,
 			 uint32_t length)
 {
-	struct ib_hdr head = stranger_hdr(c);
+	struct ib_hdr head = raw_peer_hdr(c);
 	uint8_t bytes[IB_MSG_SIZE_MAX];
 	size_t n = ib_done_encode(&head, IB_MSG_GET_DONE, get->cookie,
 				  (int32_t)length, bytes);
@@ -575,6 +575,6 @@ void stranger_answer_get(struct stranger_conn *c, const struct ib_msg *get,
 	memset(c->s->memory, 'g', length);
 	ib_rdma_frag(&get->rdma, 0, &addr, &nob);
 	c->owed++;
-	cr_assert_eq(stranger_write(c, addr, get->rdma.key, length, bytes, n),
+	cr_assert_eq(raw_peer_write(c, addr, get->rdma.key, length, bytes, n),
 		     0);
 }

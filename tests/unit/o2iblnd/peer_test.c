@@ -462,7 +462,7 @@ Test(o2ib_peer, shares)
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
 	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
-	/* What B opens is no stranger's. */
+	/* What B opens is no raw peer's. */
 	m = peer_rig_send(r, B, A);
 	peer_rig_run(r, SEC);
 	expect_sent(m);

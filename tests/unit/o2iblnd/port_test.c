@@ -328,7 +328,7 @@ static void weather(uint64_t seed)
 
 	rng_seed(&st.rng, seed);
 	ended = 0;
-	r.nstrangers = 0;
+	r.nraw_peers = 0;
 	open_nodes(shape, 4 * MIB);
 	simqp_link_set(r.fabric, &any, &any, &slow);
 	for (unsigned int i = 0; i < 100; i++) {

@@ -18,7 +18,7 @@ static struct ulnet_o2ib_resources predicted(uint32_t conns)
 		pair.node[i].conns_per_peer = conns;
 	}
 	cr_assert_eq(lnet_o2ib_calculate(&pair, &result, NULL), 0);
-	cr_assert_eq(result.conn.depth, STRANGER_DEPTH);
+	cr_assert_eq(result.conn.depth, RAW_PEER_DEPTH);
 	return result.res[LNET_O2IB_B];
 }
 
@@ -39,7 +39,7 @@ Test(o2ib_resources, each_peer)
 	node_rig_open(&r, 1, 1, NULL);
 	before = locked(0);
 	for (unsigned int i = 1; i <= 5; i++) {
-		stranger_connect(stranger_new(&r), 0);
+		raw_peer_connect(raw_peer_new(&r), 0);
 		cr_expect_eq(locked(0) - before, i * res.rx_bytes, "%u peers",
 			     i);
 	}

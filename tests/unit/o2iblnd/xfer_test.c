@@ -36,12 +36,12 @@ static uint8_t *post(unsigned int n, uint32_t length, uint32_t op)
 }
 
 /* The next PUT_REQ that @c has heard is this one. */
-static struct ib_msg hears_put(struct stranger_conn *c, uint64_t hdr_data)
+static struct ib_msg hears_put(struct raw_peer_conn *c, uint64_t hdr_data)
 {
 	struct lnet_hdr hdr;
 	struct ib_msg msg;
 
-	cr_assert(stranger_hears(c, IB_MSG_PUT_REQ, &msg), "%u",
+	cr_assert(raw_peer_hears(c, IB_MSG_PUT_REQ, &msg), "%u",
 		  (unsigned int)hdr_data);
 	cr_assert_eq(hdr_decode(&hdr, msg.lnet_hdr, LNET_HDR_SIZE), 0);
 	cr_assert_eq(hdr.hdr_data, hdr_data, "%u instead of %u",
@@ -49,16 +49,16 @@ static struct ib_msg hears_put(struct stranger_conn *c, uint64_t hdr_data)
 	return msg;
 }
 
-static void hears_nothing(struct stranger_conn *c)
+static void hears_nothing(struct raw_peer_conn *c)
 {
 	struct ib_msg msg;
 
-	cr_assert_not(stranger_hears(c, IB_MSG_PUT_REQ, &msg));
+	cr_assert_not(raw_peer_hears(c, IB_MSG_PUT_REQ, &msg));
 }
 
-static void not_wanted(struct stranger_conn *c, const struct ib_msg *put)
+static void not_wanted(struct raw_peer_conn *c, const struct ib_msg *put)
 {
-	stranger_done(c, IB_MSG_PUT_NAK, put->cookie, 0);
+	raw_peer_done(c, IB_MSG_PUT_NAK, put->cookie, 0);
 	node_rig_run(&r, MSEC);
 }
 
@@ -67,34 +67,34 @@ static void is_sent(const struct seen *s)
 	seen_end(s, LNET_EVENT_SEND, 0, LNET_OUTCOME_UNKNOWN, LNET_CAUSE_OK);
 }
 
-static void put(struct stranger *s, unsigned int i, uint32_t length)
+static void put(struct raw_peer *s, unsigned int i, uint32_t length)
 {
-	node_rig_put(&r, 0, stranger_id(s), buf(length), length, i, &seen[i]);
+	node_rig_put(&r, 0, raw_peer_id(s), buf(length), length, i, &seen[i]);
 }
 
 /* ---- waiting for memory ---- */
 
-/* Two strangers: of 2 MiB one has half a MiB, and the other one as much as is
+/* Two raw peers: of 2 MiB one has half a MiB, and the other one as much as is
  * left, in its payloads 0 and 1; it may have no more than a MiB less of what
  * comes next. */
-static struct stranger_conn *two_hold(void)
+static struct raw_peer_conn *two_hold(void)
 {
-	struct stranger *s[2];
+	struct raw_peer *s[2];
 
-	s[0] = stranger_new(&r);
-	s[1] = stranger_new(&r);
+	s[0] = raw_peer_new(&r);
+	s[1] = raw_peer_new(&r);
 	put(s[0], 7, MIB / 2);
 	put(s[1], 0, MIB / 2);
 	put(s[1], 1, MIB / 4);
 	node_rig_run(&r, MSEC);
-	return stranger_last(s[1]);
+	return raw_peer_last(s[1]);
 }
 
 /* Memory is given in the order of arrival: a smaller transfer does not overtake
  * a larger one. */
 Test(o2ib_xfer, fed_in_order)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg[5];
 
 	open_small(1, 1);
@@ -123,23 +123,23 @@ Test(o2ib_xfer, fed_in_order)
 /* Who has its share stands in nobody else's way. */
 Test(o2ib_xfer, shares)
 {
-	struct stranger_conn *c[2];
-	struct stranger *s[2];
+	struct raw_peer_conn *c[2];
+	struct raw_peer *s[2];
 	struct ib_msg msg;
 
 	open_small(1, 1);
-	s[0] = stranger_new(&r);
-	s[1] = stranger_new(&r);
+	s[0] = raw_peer_new(&r);
+	s[1] = raw_peer_new(&r);
 	for (unsigned int i = 0; i < 4; i++)
 		put(s[0], i, MIB / 2);
 	node_rig_run(&r, MSEC);
-	c[0] = stranger_last(s[0]);
+	c[0] = raw_peer_last(s[0]);
 	for (unsigned int i = 0; i < 3; i++)
 		hears_put(c[0], i);
 	hears_nothing(c[0]);
 	put(s[1], 4, MIB / 2);
 	node_rig_run(&r, MSEC);
-	c[1] = stranger_last(s[1]);
+	c[1] = raw_peer_last(s[1]);
 	msg = hears_put(c[1], 4);
 	not_wanted(c[1], &msg);
 	is_sent(&seen[4]);
@@ -147,18 +147,18 @@ Test(o2ib_xfer, shares)
 	node_rig_close(&r);
 }
 
-static void lend_all(struct stranger *s)
+static void lend_all(struct raw_peer *s)
 {
 	put(s, 0, MIB);
 	put(s, 1, MIB);
 	node_rig_run(&r, MSEC);
 }
 
-static void put_for(struct stranger *s, unsigned int i, uint32_t length,
+static void put_for(struct raw_peer *s, unsigned int i, uint32_t length,
 		    uint64_t us)
 {
 	struct ulnet_md umd = md_of(buf(length), length, 0, &seen[i]);
-	struct ulnet_id id = stranger_id(s);
+	struct ulnet_id id = raw_peer_id(s);
 
 	umd.threshold = 1;
 	umd.timeout = us;
@@ -171,7 +171,7 @@ static void put_for(struct stranger *s, unsigned int i, uint32_t length,
  * needs not wait for anybody else. */
 Test(o2ib_xfer, waiting_canceled)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
 
 	open_small(1, 1);
@@ -193,10 +193,10 @@ Test(o2ib_xfer, waiting_canceled)
 
 Test(o2ib_xfer, waiting_when_port_goes_down)
 {
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	lend_all(s);
 	put(s, 2, MIB);
 	node_rig_run(&r, MSEC);
@@ -211,10 +211,10 @@ Test(o2ib_xfer, waiting_when_port_goes_down)
 
 Test(o2ib_xfer, waiting_at_shutdown)
 {
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	lend_all(s);
 	put(s, 2, MIB);
 	node_rig_run(&r, MSEC);
@@ -231,22 +231,22 @@ Test(o2ib_xfer, waiting_at_shutdown)
  * in their order, and in front of those who have come meanwhile. */
 Test(o2ib_xfer, waiting_go_anew)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	lend_all(s);
 	put(s, 2, MIB / 2);
 	put(s, 3, MIB / 2);
 	put(s, 4, MIB / 2);
 	node_rig_run(&r, MSEC);
-	c = stranger_last(s);
-	stranger_hang_up(c);
+	c = raw_peer_last(s);
+	raw_peer_hang_up(c);
 	node_rig_run(&r, NSEC_PER_SEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ECONNRESET, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_REMOTE_ERROR);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	for (unsigned int i = 2; i < 5; i++)
 		hears_put(c, i);
 	node_rig_close(&r);
@@ -260,23 +260,23 @@ static void two_credits(uint8_t *bytes)
 /* ... and behind those that had a transmit, of which nothing had left. */
 Test(o2ib_xfer, waiting_go_behind)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	s->hello = two_credits;
 	for (unsigned int i = 0; i < 7; i++)
 		put(s, i, i == 4 ? MIB : MIB / 4);
 	node_rig_run(&r, MSEC);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	hears_put(c, 0);
 	hears_put(c, 1);
 	hears_nothing(c);
-	stranger_hang_up(c);
+	raw_peer_hang_up(c);
 	node_rig_run(&r, NSEC_PER_SEC);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	for (unsigned int i = 2; i < 7; i++) {
 		msg = hears_put(c, i);
 		not_wanted(c, &msg);
@@ -288,21 +288,21 @@ Test(o2ib_xfer, waiting_go_behind)
 /* ... but not twice: then LNet hears that nothing has left. */
 Test(o2ib_xfer, waiting_lost_twice)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	for (unsigned int i = 0; i < 5; i++)
 		put(s, i, MIB);
 	node_rig_run(&r, MSEC);
-	stranger_hang_up(stranger_last(s));
+	raw_peer_hang_up(raw_peer_last(s));
 	node_rig_run(&r, NSEC_PER_SEC);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	hears_put(c, 2);
 	hears_put(c, 3);
 	hears_nothing(c);
-	stranger_hang_up(c);
+	raw_peer_hang_up(c);
 	seen_end(&seen[3], LNET_EVENT_SEND, -ECONNRESET, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_REMOTE_ERROR);
 	seen_end(&seen[4], LNET_EVENT_SEND, -ENOBUFS,
@@ -312,14 +312,14 @@ Test(o2ib_xfer, waiting_lost_twice)
 
 /* ---- a peer's PUTs ---- */
 
-static struct ib_msg begin_put(struct stranger_conn *c, uint64_t hdr_data)
+static struct ib_msg begin_put(struct raw_peer_conn *c, uint64_t hdr_data)
 {
-	struct lnet_hdr hdr = stranger_put_hdr(c, MIB, hdr_data);
+	struct lnet_hdr hdr = raw_peer_put_hdr(c, MIB, hdr_data);
 	struct ib_msg msg = { 0 };
 
-	stranger_put_req(c, &hdr, hdr_data);
+	raw_peer_put_req(c, &hdr, hdr_data);
 	node_rig_run(&r, MSEC);
-	if (stranger_hears(c, IB_MSG_PUT_ACK, &msg))
+	if (raw_peer_hears(c, IB_MSG_PUT_ACK, &msg))
 		cr_assert_eq(msg.cookie, hdr_data);
 	return msg;
 }
@@ -327,17 +327,17 @@ static struct ib_msg begin_put(struct stranger_conn *c, uint64_t hdr_data)
 /* One that waits for memory ends when its connection does, and not later. */
 Test(o2ib_xfer, sink_lost_with_its_connection)
 {
-	struct stranger_conn *c[2];
+	struct raw_peer_conn *c[2];
 
 	open_small(1, 1);
 	post(0, MIB, LNET_MD_OP_PUT);
-	c[0] = stranger_connect(stranger_new(&r), 0);
-	c[1] = stranger_connect(stranger_new(&r), 0);
+	c[0] = raw_peer_connect(raw_peer_new(&r), 0);
+	c[1] = raw_peer_connect(raw_peer_new(&r), 0);
 	cr_assert_eq(begin_put(c[0], 1).type, IB_MSG_PUT_ACK);
 	cr_assert_eq(begin_put(c[0], 2).type, IB_MSG_PUT_ACK);
 	cr_assert_eq(begin_put(c[1], 3).type, 0, "it waits");
 	cr_assert_eq(received.n, 0);
-	stranger_hang_up(c[1]);
+	raw_peer_hang_up(c[1]);
 	seen_types(&received, LNET_EVENT_PUT, 0);
 	cr_assert_eq(received.ev[0].hdr_data, 3);
 	cr_assert_eq(received.ev[0].status, -ECONNRESET);
@@ -360,7 +360,7 @@ static void open_hasty(void)
  * and the connection goes on. */
 Test(o2ib_xfer, sink_canceled)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	uint8_t bytes[IB_MSG_SIZE_MAX], *b;
 	struct ib_hdr head;
 	struct ib_msg msg;
@@ -370,7 +370,7 @@ Test(o2ib_xfer, sink_canceled)
 
 	open_hasty();
 	b = post(0, MIB, LNET_MD_OP_PUT);
-	c = stranger_connect(stranger_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	msg = begin_put(c, 1);
 	cr_assert_eq(msg.type, IB_MSG_PUT_ACK);
 	node_rig_run(&r, 6 * NSEC_PER_SEC);
@@ -380,9 +380,9 @@ Test(o2ib_xfer, sink_canceled)
 	memset(c->s->memory, 'w', MIB);
 	ib_rdma_frag(&msg.rdma, 0, &addr, &nob);
 	cr_assert_eq(nob, MIB);
-	head = stranger_hdr(c);
+	head = raw_peer_hdr(c);
 	n = ib_done_encode(&head, IB_MSG_PUT_DONE, msg.dst_cookie, MIB, bytes);
-	cr_assert_eq(stranger_write(c, addr, msg.rdma.key, MIB, bytes, n), 0);
+	cr_assert_eq(raw_peer_write(c, addr, msg.rdma.key, MIB, bytes, n), 0);
 	node_rig_run(&r, MSEC);
 	for (unsigned int i = 0; i < MIB; i++)
 		cr_assert_eq(b[i], 'u');
@@ -398,22 +398,22 @@ Test(o2ib_xfer, sink_canceled)
 /* Given up when the peer has heard of it: it is told that nothing comes. */
 Test(o2ib_xfer, put_canceled)
 {
-	struct stranger_conn *c;
-	struct stranger *s;
+	struct raw_peer_conn *c;
+	struct raw_peer *s;
 	struct ib_msg msg;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	put_for(s, 0, MIB, 1000000);
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	seen_end(&seen[0], LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 		 LNET_CAUSE_NETWORK_TIMEOUT);
 	lnet_sim_buf_retire(r.sim, seen[0].ev[0].md_start);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg = hears_put(c, 0);
-	stranger_ack(c, &msg, 99, MIB);
+	raw_peer_ack(c, &msg, 99, MIB);
 	node_rig_run(&r, MSEC);
-	cr_assert(stranger_hears(c, IB_MSG_PUT_DONE, &msg));
+	cr_assert(raw_peer_hears(c, IB_MSG_PUT_DONE, &msg));
 	cr_assert_eq(msg.cookie, 99);
 	cr_assert_eq(msg.status, -ECANCELED);
 	for (unsigned int i = 0; i < MIB; i++)
@@ -424,15 +424,15 @@ Test(o2ib_xfer, put_canceled)
 
 /* ---- GETs of ours ---- */
 
-static struct ib_msg hears_get(struct stranger_conn *c)
+static struct ib_msg hears_get(struct raw_peer_conn *c)
 {
 	struct ib_msg msg;
 
-	cr_assert(stranger_hears(c, IB_MSG_GET_REQ, &msg));
+	cr_assert(raw_peer_hears(c, IB_MSG_GET_REQ, &msg));
 	return msg;
 }
 
-static uint8_t *get_for(struct stranger *s, uint64_t us)
+static uint8_t *get_for(struct raw_peer *s, uint64_t us)
 {
 	uint8_t *b = buf(MIB);
 	struct ulnet_md umd = md_of(b, MIB, 0, &seen[0]);
@@ -440,7 +440,7 @@ static uint8_t *get_for(struct stranger *s, uint64_t us)
 	umd.threshold = 2;
 	umd.timeout = us;
 	cr_assert_eq(LNetGet(LNET_NID_ANY, bind_md(r.node[0], &umd),
-			     stranger_id(s), PORTAL, BITS, 0),
+			     raw_peer_id(s), PORTAL, BITS, 0),
 		     0);
 	node_rig_run(&r, MSEC);
 	return b;
@@ -449,18 +449,18 @@ static uint8_t *get_for(struct stranger *s, uint64_t us)
 /* A peer may have less than it was asked for. */
 static void get_shorter(unsigned int cpts, uint32_t length)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 	uint8_t *b;
 
 	open_small(1, cpts);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	b = get_for(s, 0);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg = hears_get(c);
 	c->owed--;
-	stranger_answer_get(c, &msg, length);
+	raw_peer_answer_get(c, &msg, length);
 	node_rig_run(&r, MSEC);
 	cr_assert_eq(seen_last(&seen[0]), LNET_EVENT_REPLY);
 	cr_assert_eq(seen[0].ev[seen[0].n - 1].status, 0);
@@ -483,16 +483,16 @@ Test(o2ib_xfer, get_one_byte_3_cpts)
 /* There is nothing there: the GET was sent, and no REPLY comes. */
 Test(o2ib_xfer, get_nothing)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	get_for(s, 1000000);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg = hears_get(c);
-	stranger_done(c, IB_MSG_GET_DONE, msg.cookie, -ENODATA);
+	raw_peer_done(c, IB_MSG_GET_DONE, msg.cookie, -ENODATA);
 	node_rig_run(&r, MSEC);
 	seen_types(&seen[0], LNET_EVENT_SEND, 0);
 	cr_assert_eq(seen[0].ev[0].status, 0);
@@ -506,22 +506,22 @@ Test(o2ib_xfer, get_nothing)
 /* Given up, and the peer writes all the same. */
 Test(o2ib_xfer, get_canceled)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
-	struct stranger *s;
+	struct raw_peer *s;
 	uint8_t *b;
 
 	open_small(1, 1);
-	s = stranger_new(&r);
+	s = raw_peer_new(&r);
 	b = get_for(s, 1000000);
-	c = stranger_last(s);
+	c = raw_peer_last(s);
 	msg = hears_get(c);
 	c->owed--;
 	node_rig_run(&r, 2 * NSEC_PER_SEC);
 	cr_assert(seen[0].ev[seen[0].n - 1].terminal);
 	cr_assert_eq(seen[0].ev[seen[0].n - 1].status, -ETIMEDOUT);
 	lnet_sim_buf_retire(r.sim, b);
-	stranger_answer_get(c, &msg, MIB);
+	raw_peer_answer_get(c, &msg, MIB);
 	node_rig_run(&r, MSEC);
 	cr_assert_eq(lnet_sim_check(r.sim), 0);
 	cr_assert_eq(c->disconnected, 0);
@@ -530,24 +530,24 @@ Test(o2ib_xfer, get_canceled)
 
 /* ---- a peer's GETs ---- */
 
-static void ask(struct stranger_conn *c, uint64_t cookie)
+static void ask(struct raw_peer_conn *c, uint64_t cookie)
 {
-	struct lnet_hdr hdr = stranger_get_hdr(c, MIB);
+	struct lnet_hdr hdr = raw_peer_get_hdr(c, MIB);
 
-	stranger_get_req(c, &hdr, cookie);
+	raw_peer_get_req(c, &hdr, cookie);
 	node_rig_run(&r, MSEC);
 }
 
 Test(o2ib_xfer, peer_gets)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
 
 	open_small(1, 1);
 	post(0, 10000, LNET_MD_OP_GET | LNET_MD_TRUNCATE);
-	c = stranger_connect(stranger_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	ask(c, 5);
-	cr_assert(stranger_hears(c, IB_MSG_GET_DONE, &msg));
+	cr_assert(raw_peer_hears(c, IB_MSG_GET_DONE, &msg));
 	cr_assert_eq(msg.cookie, 5);
 	cr_assert_eq(msg.status, 10000);
 	for (unsigned int i = 0; i < 20000; i++)
@@ -559,26 +559,26 @@ Test(o2ib_xfer, peer_gets)
 
 Test(o2ib_xfer, peer_gets_nothing)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 	struct ib_msg msg;
 
 	open_small(1, 1);
-	c = stranger_connect(stranger_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	ask(c, 5);
-	cr_assert(stranger_hears(c, IB_MSG_GET_DONE, &msg));
+	cr_assert(raw_peer_hears(c, IB_MSG_GET_DONE, &msg));
 	cr_assert_eq(msg.status, -ENODATA);
 	cr_assert_eq(c->disconnected, 0);
 	node_rig_close(&r);
 }
 
 /* An answer that waits for memory, which PUTs of another peer hold. */
-static struct stranger_conn *waiting_answer(struct stranger_conn **other)
+static struct raw_peer_conn *waiting_answer(struct raw_peer_conn **other)
 {
-	struct stranger_conn *c;
+	struct raw_peer_conn *c;
 
 	post(0, MIB, LNET_MD_OP_PUT | LNET_MD_OP_GET);
-	*other = stranger_connect(stranger_new(&r), 0);
-	c = stranger_connect(stranger_new(&r), 0);
+	*other = raw_peer_connect(raw_peer_new(&r), 0);
+	c = raw_peer_connect(raw_peer_new(&r), 0);
 	cr_assert_eq(begin_put(*other, 1).type, IB_MSG_PUT_ACK);
 	cr_assert_eq(begin_put(*other, 2).type, IB_MSG_PUT_ACK);
 	ask(c, 5);
@@ -597,13 +597,13 @@ static void answered_in_vain(int status, enum ulnet_cause cause)
 
 Test(o2ib_xfer, waiting_answer_is_served)
 {
-	struct stranger_conn *c, *other;
+	struct raw_peer_conn *c, *other;
 	struct ib_msg msg;
 
 	open_small(1, 1);
 	c = waiting_answer(&other);
-	stranger_hang_up(other);
-	cr_assert(stranger_hears(c, IB_MSG_GET_DONE, &msg));
+	raw_peer_hang_up(other);
+	cr_assert(raw_peer_hears(c, IB_MSG_GET_DONE, &msg));
 	cr_assert_eq(msg.status, MIB);
 	cr_assert_eq(c->s->memory[MIB - 1], 'u');
 	node_rig_close(&r);
@@ -611,11 +611,11 @@ Test(o2ib_xfer, waiting_answer_is_served)
 
 Test(o2ib_xfer, waiting_answer_lost)
 {
-	struct stranger_conn *c, *other;
+	struct raw_peer_conn *c, *other;
 
 	open_small(1, 1);
 	c = waiting_answer(&other);
-	stranger_hang_up(c);
+	raw_peer_hang_up(c);
 	answered_in_vain(-ECONNRESET, LNET_CAUSE_REMOTE_DROPPED);
 	node_rig_close(&r);
 }
@@ -624,7 +624,7 @@ Test(o2ib_xfer, waiting_answer_lost)
  * that there is no memory yet. */
 Test(o2ib_xfer, waiting_answer_canceled)
 {
-	struct stranger_conn *c, *other;
+	struct raw_peer_conn *c, *other;
 	struct ib_msg msg;
 
 	open_hasty();
@@ -634,7 +634,7 @@ Test(o2ib_xfer, waiting_answer_canceled)
 	cr_assert_eq(received.ev[2].type, LNET_EVENT_GET);
 	cr_assert_eq(received.ev[2].status, -ETIMEDOUT);
 	cr_assert_eq(received.ev[2].cause, LNET_CAUSE_LOCAL_TIMEOUT);
-	cr_assert(stranger_hears(c, IB_MSG_GET_DONE, &msg));
+	cr_assert(raw_peer_hears(c, IB_MSG_GET_DONE, &msg));
 	cr_assert_eq(msg.status, -ETIMEDOUT);
 	cr_assert_eq(c->disconnected + other->disconnected, 0);
 	node_rig_close(&r);
@@ -642,7 +642,7 @@ Test(o2ib_xfer, waiting_answer_canceled)
 
 Test(o2ib_xfer, waiting_answer_when_port_goes_down)
 {
-	struct stranger_conn *c, *other;
+	struct raw_peer_conn *c, *other;
 
 	open_small(1, 1);
 	c = waiting_answer(&other);
