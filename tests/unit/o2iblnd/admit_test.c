@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which requests, and which answers, make a connection. */
+/* Which requests, and which answers, lead to a connection. */
 #include "lnd/o2iblnd/admit.h"
 
 #include <criterion/criterion.h>
@@ -10,7 +10,7 @@
 #define NID_X UINT64_C(0x000500000a4d0209)
 #define NONE  0xffff
 
-/* As it was seen: N asks P, whom it does not know. */
+/* As captured: N asks P, whose incarnation it does not know. */
 static const uint8_t seen[IB_PRIVATE_REQUEST_SIZE] = {
 	0x91, 0x1b, 0xe9, 0x0b, 0x12, 0x00, 0xc0, 0x00, 0x38, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x00, 0x00, 0x03, 0x02, 0x4d, 0x0a, 0x00, 0x00, 0x05, 0x00,
@@ -26,16 +26,16 @@ static struct ib_end end_of(uint64_t nid, uint64_t stamp)
 	return (struct ib_end){ lnet_nid_from_nid4(nid), stamp };
 }
 
-/* One byte or two of the request differ, and so does the answer. */
+/* The request with one or two bytes changed, and the expected answer. */
 static const struct request {
 	const char *what;
-	unsigned int at, value; /* 16 bits, little endian */
-	unsigned int length;	/* 0: all */
+	unsigned int at, value; /* 16 bits, in little endian */
+	unsigned int length;	/* 0: the whole request */
 	bool privileged, starting;
 	uint16_t port, depth, frags;
 	int rc;
 	unsigned int reason;
-	bool named; /* the reject says who and what */
+	bool named; /* the reject has our incarnation and limits */
 } requests[] = {
 	{ "as seen", NONE, 0, 0, false, false, 1023, 8, 257, 0, 0, 0 },
 	{ "1: port", NONE, 0, 0, true, false, 1024, 8, 257, -EACCES,
@@ -147,7 +147,7 @@ Test(o2ib_admit, known_life)
 		     0);
 	cr_expect_eq(request.depth, 4);
 	cr_expect_eq(request.frags, 256);
-	/* Who has no incarnation cannot be told from its next life. */
+	/* Without an incarnation a restart could not be noticed. */
 	env.src.stamp = 0;
 	hdr = ib_hdr_of(&env);
 	ib_conn_encode(&hdr, IB_MSG_CONNREQ, &params, buf);
@@ -159,7 +159,7 @@ Test(o2ib_admit, known_life)
 #define P NID_P, STAMP_P
 #define N NID_N, STAMP_N
 
-/* What P may answer when N has asked for 8 messages and 256 fragments. */
+/* What P may answer if N asks for 8 messages and 256 fragments. */
 static const struct answer {
 	const char *what;
 	int rc;

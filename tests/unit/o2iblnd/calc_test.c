@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tunables of o2ib nodes come to (requirement F7): the reference cases,
- * each rule, and what holds whatever the tunables are. */
+/* The calculation for o2ib nodes (requirement F7): the reference cases, each
+ * rule, and invariants for random tunables. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void opa(struct ulnet_o2ib_conf *c)
 	c->conns_per_peer = 4;
 }
 
-/* Depth, fragments and rejects. */
+/* depth, fragments and rejects */
 static void connected(uint32_t depth, uint32_t frags, unsigned int rejects)
 {
 	cr_assert_eq(calculate(), 0);
@@ -204,7 +204,7 @@ Test(o2ib_calc_case, n09_device_lowers_the_depth)
 	}
 	connected(63, 257, 0);
 	takes(A, 128, 16380, 128 + 16384);
-	/* B has been asked for 63 already. */
+	/* B was asked for 63 before */
 	takes(B, 128, 16380, 128 + 16380);
 	cr_assert(noted(LNET_O2IB_CHANGED, A, "depth.device"));
 	cr_assert_not(noted(LNET_O2IB_CHANGED, B, "depth.device"));
@@ -285,7 +285,7 @@ struct row {
 	bool global;
 	uint32_t pc_now, hiw_now, cs_now;
 	int32_t map_now;
-	const char *rule; /* one that must be noted; NULL: nothing changed */
+	const char *rule; /* the note that is expected; NULL: nothing changed */
 };
 
 #define V54 LNET_O2IB_2_10_54
@@ -385,7 +385,7 @@ Test(o2ib_calc, pools_that_are_too_small)
 		{ 128, 512, -1, false, V15, true },
 		{ 127, 512, -1, false, V15, false },
 		{ 0, 3, -1, false, V15, true }, /* 3 / 4 is 0 */
-		{ 0, 512, 0, true, V54, true }, /* there are none */
+		{ 0, 512, 0, true, V54, true }, /* there are no pools */
 		{ 0, 512, 32, true, V54, false },
 		{ 0, 512, -1, false, LNET_O2IB_USER, true },
 	};
@@ -473,7 +473,7 @@ Test(o2ib_calc, kernels)
 		{ "4.9.0", 0 },
 		{ "4.18.0-80.el8.x86_64", 0 },
 		{ "4.4.180-94.97-default", 1 },
-		/* RHEL 6: its builds are others. */
+		/* RHEL 6 counts builds differently */
 		{ "2.6.32-754.el6.x86_64", 1 },
 		{ "3.10.108", 1 },
 		{ "3.10.0", 1 },
@@ -496,7 +496,7 @@ Test(o2ib_calc, kernels)
 	kernels("514", "banana");
 	refused(LNET_O2IB_NO_NI);
 	cr_assert(noted(LNET_O2IB_ERROR, B, "kernel.release"));
-	/* What is said counts, whatever the kernel. */
+	/* what is configured counts, whatever the kernel */
 	kernels("514", "514");
 	pair.node[A].global_mr = LNET_O2IB_MR_NO;
 	connected(8, 256, 0);
@@ -518,7 +518,7 @@ Test(o2ib_calc, depth_and_fragments_are_both_lowered)
 	connected(8, 256, 0);
 }
 
-/* Up to 2.14 such an initiator gives up; since 2.15 it does as it is told. */
+/* Up to 2.14 such an initiator gives up; since 2.15 it lowers its fragments. */
 Test(o2ib_calc, fixed_fragments)
 {
 	begin(V12, V10);
@@ -535,7 +535,7 @@ Test(o2ib_calc, fixed_fragments)
 	connected(8, 64, 0);
 }
 
-/* The device with fewer work requests decides, whichever side it is on. */
+/* The device with fewer work requests decides, on either side. */
 Test(o2ib_calc, devices)
 {
 	begin(V15, V15);
@@ -553,8 +553,8 @@ Test(o2ib_calc, devices)
 	refused(LNET_O2IB_NO_DEPTH);
 	pair.initiator = A;
 	refused(LNET_O2IB_NO_DEPTH);
-	/* Fewer fragments leave room for a deeper queue, which must be asked
-	 * for again. */
+	/* With fewer fragments the queue may be deeper, which takes another
+	 * request. */
 	begin(V15, V12);
 	pair.node[A].peer_credits = 64;
 	pair.node[B].peer_credits = 9;
@@ -562,7 +562,7 @@ Test(o2ib_calc, devices)
 	connected(9, 256, 2);
 	cr_assert_eq(got.conn.attempts[0].depth, 9);
 	cr_assert_eq(got.conn.attempts[1].depth, 10);
-	/* Older models have no cap. */
+	/* older models do not lower the depth */
 	begin(V10, V10);
 	pair.node[A].max_qp_wr = 100;
 	connected(8, 256, 0);
@@ -598,7 +598,7 @@ Test(o2ib_calc, version_1)
 	cr_assert_eq(got.res[A].posted_max, 16);
 	pair.initiator = B;
 	connected(8, 256, 0);
-	/* There is no way to ask for fewer. */
+	/* there is no way to ask for fewer */
 	pair.node[A].model = V10;
 	pair.node[A].map_on_demand = 32;
 	refused(LNET_O2IB_FRAGS_V1);
@@ -622,7 +622,8 @@ Test(o2ib_calc, this_implementation)
 	connected(64, 257, 0);
 	cr_assert_eq(got.res[A].max_send_wr, 320);
 	cr_assert_eq(got.res[A].bulk_wrs, 4);
-	/* A device has fewer: what is more takes turns; or less depth. */
+	/* If the device has fewer entries, messages are sent in batches, or the
+	 * depth is lowered. */
 	pair.node[A].max_qp_wr = 200;
 	connected(64, 257, 0);
 	cr_assert_eq(got.res[A].max_send_wr_granted, 200);
@@ -634,14 +635,14 @@ Test(o2ib_calc, this_implementation)
 	pair.node[A].max_qp_wr = 60;
 	connected(29, 257, 0);
 	pair.node[A].max_cqe = pair.node[A].max_qp_wr = 0;
-	/* Less than the usual least. */
+	/* less than the usual least */
 	pair.node[A].peer_credits = 8;
 	pair.node[A].max_cqe = 60;
 	connected(8, 257, 1);
 	cr_assert_eq(got.res[A].max_send_wr, 40);
 	cr_assert_eq(got.res[A].cq_entries, 58);
 	pair.node[A].max_cqe = 0;
-	/* 2.16's rule, but never 0. */
+	/* The rule of 2.16, but never 0. */
 	pair.node[A].peer_credits = 255;
 	pair.node[A].max_qp_wr = 5;
 	connected(1, 257, 0);
@@ -811,7 +812,7 @@ static void adjusted_stays(const struct ulnet_o2ib_node *node)
 	cr_assert(!c->peer_credits || c->peer_credits_hiw < c->peer_credits);
 	cr_assert_leq(c->concurrent_sends, 2 * c->peer_credits);
 	cr_assert_geq(c->concurrent_sends, c->peer_credits / 2);
-	/* What a node says of itself can be fed in again. */
+	/* The output of a node can be its input. */
 	(void)lnet_o2ib_adjust(c, &again, NULL);
 	cr_assert_eq(memcmp(&again, node, sizeof(again)), 0);
 }
@@ -858,8 +859,9 @@ static void note_rules(bool *seen)
 
 static bool is_open(const struct ulnet_o2ib_node *node)
 {
-	/* How long the completion queue is depends on who lowers the depth; and
-	 * who cannot even ask does not learn that fewer fragments do. */
+	/* The size of the completion queue depends on which side lowers the
+	 * depth. A side that cannot even ask does not learn that fewer
+	 * fragments would help. */
 	return !node->conf.max_cqe &&
 	       (!node->conf.max_qp_wr || node->conf.max_qp_wr >= 260) &&
 	       !node->frags_fixed && node->conf.version == 2 &&
@@ -890,10 +892,10 @@ Test(o2ib_calc, holds_for_all_tunables)
 		if (!rc)
 			connection_fits();
 		n += !rc;
-		/* Notes change nothing. */
+		/* notes change no result */
 		cr_assert_eq(lnet_o2ib_calculate(&pair, &quiet, NULL), rc);
 		cr_assert_eq(memcmp(&quiet, &got, sizeof(got)), 0);
-		/* Nor does who asks, where all can use fewer fragments. */
+		/* nor does the initiator, if all can use fewer fragments */
 		if (!is_open(&got.node[A]) || !is_open(&got.node[B]))
 			continue;
 		pair.initiator = pair.initiator == A ? B : A;
@@ -906,7 +908,7 @@ Test(o2ib_calc, holds_for_all_tunables)
 		cr_assert_eq(other.conn.frags, got.conn.frags, "seed %u", i);
 	}
 	cr_assert_gt(n, runs / 20);
-	/* No rule is there for nothing. */
+	/* Every rule is used by some case. */
 	for (unsigned int i = 0; lnet_o2ib_rule(i); i++)
 		cr_assert(seen[i], "%s", lnet_o2ib_rule(i)->id);
 }

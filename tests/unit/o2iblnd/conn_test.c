@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of connections, and of what is under way when they end. */
+/* The life of connections, and what becomes of messages under way when one
+ * ends. */
 #include "tests/unit/o2iblnd/ib_rig.h"
 #include "ulnet/o2ib.h"
 
@@ -55,7 +56,7 @@ Test(o2ib_conn, connects)
 	cr_expect(r.a.closed && r.a.gone > r.a.closed);
 }
 
-/* What the peer says before this side is told that it is connected. */
+/* The peer's messages arrive before this side is told that it is connected. */
 Test(o2ib_conn, early)
 {
 	uint8_t full[IB_PRIVATE_ACCEPT_SIZE] = { 0 };
@@ -80,7 +81,7 @@ Test(o2ib_conn, early)
 	end_all(&r);
 }
 
-/* ... and never is. */
+/* The same, but the connection is never established. */
 Test(o2ib_conn, early_in_vain)
 {
 	uint8_t full[IB_PRIVATE_ACCEPT_SIZE] = { 0 };
@@ -104,7 +105,8 @@ Test(o2ib_conn, less_memory)
 	struct rig r;
 
 	rig_open(&r, 8);
-	r.a.fail_create = 3; /* the second is smaller, and of 8 still */
+	/* the second side has the smaller threshold, for a depth of 8 */
+	r.a.fail_create = 3;
 	rig_ask(&r);
 	cr_expect_eq(r.a.conn->terms.depth, 6);
 	cr_expect_eq(r.b.conn->terms.depth, 6);
@@ -193,7 +195,7 @@ Test(o2ib_conn, rejected)
 	end_all(&r);
 }
 
-/* The answer is not one. */
+/* The answer to the request is not valid. */
 Test(o2ib_conn, wrong_answer)
 {
 	uint8_t full[IB_PRIVATE_ACCEPT_SIZE] = { 0 };
@@ -232,7 +234,7 @@ Test(o2ib_conn, closed_at_once)
 	struct ib_request want = { .depth = 8, .frags = 256 };
 	struct rig r;
 
-	/* before it is resolved */
+	/* before the address is resolved */
 	rig_open(&r, 8);
 	want.peer.nid = r.b.home.self.nid;
 	cr_assert_eq(ib_conn_connect(&r.a.home, &want, &r.a, &r.a.conn), 0);
@@ -242,7 +244,7 @@ Test(o2ib_conn, closed_at_once)
 	rig_run(&r, 0);
 	cr_expect(r.a.refused && r.a.gone);
 	rig_close(&r);
-	/* while it waits */
+	/* while the request waits for its answer */
 	rig_open(&r, 8);
 	rig_ask(&r);
 	end_all(&r);
@@ -272,7 +274,8 @@ Test(o2ib_conn, cannot_post)
 	cr_expect_eq(r.a.done[0].cause, LNET_CAUSE_LOCAL_DROPPED);
 	end_all(&r);
 
-	/* The queue pair knows already that the connection has ended. */
+	/* The queue pair is in error before the LND is told that the connection
+	 * has ended. */
 	rig_open(&r, 8);
 	rig_connect(&r);
 	r.a.fail_post_send = -ENOTCONN;
@@ -331,7 +334,7 @@ static void bring_about(struct rig *r, enum how how)
 	rig_run(r, 0);
 }
 
-/* One that waits for its answer, one that is posted, one that is queued. */
+/* One transmit waits for its answer, one is posted, one is queued. */
 Test(o2ib_conn, causes)
 {
 	static const struct {
@@ -405,8 +408,8 @@ Test(o2ib_conn, causes)
 	}
 }
 
-/* What the device says to be delivered is, even if the connection has ended;
- * those that are queued are given back, the last one first. */
+/* What the device reports as delivered counts as delivered, even if the
+ * connection has ended. Queued transmits are returned in reverse order. */
 Test(o2ib_conn, late_completion)
 {
 	struct rig r;
@@ -435,7 +438,7 @@ Test(o2ib_conn, late_completion)
 	end_all(&r);
 }
 
-/* Nobody says why: all that is posted is flushed. */
+/* All work requests are flushed, and no event says why. */
 Test(o2ib_conn, flushed)
 {
 	struct rig r;
@@ -448,7 +451,7 @@ Test(o2ib_conn, flushed)
 	cr_expect(r.a.closed && r.a.gone);
 	cr_expect_eq(r.a.status, -ECONNRESET);
 	end_all(&r);
-	/* Receives first: the send tells. */
+	/* Receives are flushed first; the SEND's status is the reason. */
 	rig_open(&r, 4);
 	rig_connect(&r);
 	rig_send(&r.a, 1, NULL);
@@ -517,7 +520,7 @@ Test(o2ib_conn, keepalive)
 		     "the message was one");
 	rig_run(&r, 2 * S);
 	cr_expect_eq(r.a.qp->first_call + r.a.qp->ncalls, 3);
-	/* Nobody answers. */
+	/* The peer never answers the request. */
 	rig_run(&r, 51 * S);
 	cr_expect(r.a.closed);
 	end_all(&r);
@@ -530,7 +533,7 @@ Test(o2ib_conn, deadlines)
 		uint64_t time, before, after; /* s */
 	} cases[] = {
 		{ false, 0, 39, 51 },
-		{ true, 0, 19, 31 }, /* half of it, for the first leg */
+		{ true, 0, 19, 31 }, /* half of it, for the PUT_REQ */
 		{ false, 20, 19, 31 },
 		{ true, 20, 9, 21 },
 	};
@@ -559,7 +562,7 @@ Test(o2ib_conn, deadlines)
 
 /* ---- credits ---- */
 
-/* One side only talks: the other one gives credits back by NOOPs. */
+/* If only one side sends, the other one returns credits by NOOPs. */
 Test(o2ib_conn, noop)
 {
 	struct rig r;
@@ -576,8 +579,8 @@ Test(o2ib_conn, noop)
 	end_all(&r);
 }
 
-/* A message waits for a credit, and nothing is under way: a NOOP asks whether
- * the peer is there. */
+/* A message waits for a credit, and no work request is posted: a NOOP tests
+ * whether the peer is there. */
 static void without_credits(uint64_t silence, uint64_t asks)
 {
 	const uint64_t ms = NSEC_PER_MSEC;
@@ -606,7 +609,7 @@ static void without_credits(uint64_t silence, uint64_t asks)
 	rig_run(&r, 0);
 	cr_expect(r.a.closed);
 	cr_expect_eq(r.a.status, -ETIMEDOUT);
-	/* The next one is shown when one is answered. */
+	/* Answering one message shows the next one. */
 	for (unsigned int i = 0; i < r.b.ngot; i++) {
 		ib_rx_end(r.b.got[i].rx, 0);
 		rig_run(&r, 0);
@@ -617,12 +620,12 @@ static void without_credits(uint64_t silence, uint64_t asks)
 Test(o2ib_conn, without_credits)
 {
 	without_credits(300 * NSEC_PER_MSEC, 300 * NSEC_PER_MSEC);
-	/* A quarter of a message's time. */
+	/* a quarter of a message's time-out */
 	without_credits(0, 10 * S);
 }
 
-/* What was sent is not acknowledged: the user hears of it once, again when more
- * is to be sent, and no more when an acknowledgement has come. */
+/* Nothing is acknowledged: the user is told once, again when more is sent, and
+ * not any more after an acknowledgement. */
 Test(o2ib_conn, silence)
 {
 	const uint64_t ms = NSEC_PER_MSEC;
@@ -648,7 +651,7 @@ Test(o2ib_conn, silence)
 	rig_settle(&r);
 	rig_run(&r, 1000 * ms);
 	cr_expect_eq(r.a.silent, 2);
-	/* It took so long once that it may take longer now. */
+	/* A slow acknowledgement raises the time that the next one may take. */
 	rig_send(&r.a, 1, NULL);
 	rig_run(&r, 1500 * ms);
 	cr_expect_eq(r.a.silent, 2);
@@ -656,7 +659,7 @@ Test(o2ib_conn, silence)
 	end_all(&r);
 }
 
-/* Of what had to wait for credits, too, which came when all was calm. */
+/* The user is told again if a message that waited for credits is sent later. */
 Test(o2ib_conn, silence_after_waiting)
 {
 	const uint64_t ms = NSEC_PER_MSEC;
@@ -682,7 +685,7 @@ Test(o2ib_conn, silence_after_waiting)
 	end_all(&r);
 }
 
-/* The queues are what the calculator says that they are. */
+/* The queues have the sizes that the calculator computes. */
 Test(o2ib_conn, queues)
 {
 	static const uint32_t depths[] = { 8, 20, 128 };
@@ -770,7 +773,7 @@ Test(o2ib_conn, blocking)
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 2);
 	cr_assert_eq(ib_rx_bounce(r.b.got[1].rx), 0);
-	/* Whoever has delayed it may then hold it. */
+	/* a message that was delayed may be held later */
 	cr_assert_eq(ib_rx_bounce(r.b.got[1].rx), 0);
 	rig_settle(&r);
 	cr_assert_eq(r.b.ngot, 3);
@@ -823,7 +826,7 @@ Test(o2ib_conn, all_bounced)
 	end_all(&r);
 }
 
-/* What is blocked by it when the connection ends is never shown. */
+/* A message that another one blocks when the connection ends is never shown. */
 Test(o2ib_conn, bounced_in_vain)
 {
 	struct rig r;
@@ -841,8 +844,8 @@ Test(o2ib_conn, bounced_in_vain)
 	end_all(&r);
 }
 
-/* Of a connection that has ended nothing is kept but what the user holds, which
- * may be one message of many. */
+/* Of a dead connection only messages that the user holds are kept, perhaps one
+ * of many. */
 Test(o2ib_conn, held_for_long)
 {
 	const struct ib_msg *msg;
@@ -865,7 +868,7 @@ Test(o2ib_conn, held_for_long)
 	end_all(&r);
 }
 
-/* The same of one whose receive was that of a bounced one. */
+/* The same for an ib_rx without receive buffer: its message was bounced. */
 Test(o2ib_conn, held_in_the_receive_of_another)
 {
 	struct rig r;
@@ -873,8 +876,7 @@ Test(o2ib_conn, held_in_the_receive_of_another)
 	rig_open(&r, 2);
 	r.b.take = false;
 	rig_connect(&r);
-	/* All receives have gone to others than those that they were made
-	 * for. */
+	/* every buffer belongs to another ib_rx than at first */
 	for (uint32_t i = 0; i < 20; i++) {
 		rig_send(&r.a, i, NULL);
 		rig_settle(&r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kernel nodes were seen to do; and two sides at random. */
+/* Credits in captured conversations of kernel nodes, and between two random
+ * sides. */
 #include "lnd/o2iblnd/credit.h"
 
 #include <criterion/criterion.h>
@@ -8,7 +9,7 @@
 #include "base/env.h"
 #include "tests/slice.h"
 
-enum { N, P }; /* as the specification calls them: active, passive */
+enum { N, P }; /* as in the specification: active, passive */
 
 #define IMM	 IB_MSG_IMMEDIATE
 #define PUT_REQ	 IB_MSG_PUT_REQ
@@ -22,11 +23,12 @@ enum { N, P }; /* as the specification calls them: active, passive */
 /* ---- what was seen ---- */
 
 struct step {
-	int number; /* of the packet; 0: a receive is posted again */
-	int who;    /* sends it, or posts its receive */
+	int number; /* number of the packet; 0: a receive is posted again */
+	int who;    /* who sends it, or posts its receive */
 	enum ib_msg_type type;
-	int credits; /* in the message; receives: was it acked? */
-	int c, r;    /* P's, afterwards; -1: it is not said */
+	/* sent: credits in the message; received: was a PUT_ACK sent? */
+	int credits;
+	int c, r; /* credits that P has afterwards; -1: not known */
 };
 
 static void replay(const struct step *steps, unsigned int n)
@@ -61,7 +63,7 @@ static void replay(const struct step *steps, unsigned int n)
 	}
 }
 
-/* Ping and discovery. */
+/* ping and discovery */
 Test(o2ib_credit, seen_small)
 {
 	static const struct step steps[] = {
@@ -74,7 +76,8 @@ Test(o2ib_credit, seen_small)
 		{ 10, P, IMM, 1, -1, -1 },
 		{ 0, N, IMM, 0, 0, 0 },
 		{ 12, N, IMM, 1, -1, -1 },
-		/* The ACK leaves before its PUT's receive is posted again. */
+		/* the ACK is sent before the receive of its PUT is posted again
+		 */
 		{ 14, P, IMM, 0, -1, -1 },
 		{ 0, P, IMM, 0, 0, 0 },
 		{ 16, P, IMM, 1, 6, 8 },
@@ -86,17 +89,17 @@ Test(o2ib_credit, seen_small)
 	replay(steps, ARRAY_SIZE(steps));
 }
 
-/* A megabyte to and fro. */
+/* a megabyte in each direction */
 Test(o2ib_credit, seen_bulk)
 {
 	static const struct step steps[] = {
-		/* "P's last message" */
+		/* P's last message */
 		{ 7, P, IMM, 0, 7, 8 },
 		{ 0, N, IMM, 0, 0, 0 },
 		{ 9, N, IMM, 1, 8, 8 },
 		{ 0, P, IMM, 0, 0, 0 },
 		{ 11, P, GET_REQ, 1, 7, 7 },
-		/* Its receive is posted again after it is answered. */
+		/* the receive is posted again after the answer */
 		{ 1051, N, GET_DONE, 0, 7, 7 },
 		{ 0, N, GET_REQ, 0, 0, 0 },
 		{ 0, P, GET_DONE, 0, 0, 0 },
@@ -153,9 +156,9 @@ Test(o2ib_credit, noop)
 	} cases[] = {
 		{ 3, 8, false, { 0, 0, 0 }, false },
 		{ 4, 8, false, { 0, 0, 0 }, true },
-		{ 4, 8, false, { 1, 0, 0 }, false }, /* goes with that */
+		{ 4, 8, false, { 1, 0, 0 }, false }, /* is sent with that */
 		{ 4, 8, false, { 0, 1, 0 }, false },
-		{ 4, 0, false, { 0, 1, 0 }, true }, /* which cannot go */
+		{ 4, 0, false, { 0, 1, 0 }, true }, /* cannot be sent */
 		{ 4, 8, false, { 0, 0, 1 }, true }, /* nor can this */
 		{ 0, 8, true, { 0, 0, 0 }, true },
 		{ 0, 8, true, { 0, 1, 0 }, false },
@@ -176,13 +179,13 @@ Test(o2ib_credit, noop)
 	}
 }
 
-/* Peers that cannot count. */
+/* Peers that violate the rules. */
 Test(o2ib_credit, protocol)
 {
 	struct ib_credit c;
 
 	ib_credit_init(&c, 2, 1);
-	/* Gives back what it has not had. */
+	/* returns more than it owed */
 	cr_expect_eq(ib_credit_received(&c, NOOP, 1), -EPROTO);
 	cr_expect_eq(ib_credit_sent(&c, IMM), 0);
 	cr_expect_eq(ib_credit_received(&c, NOOP, 2), -EPROTO);
@@ -190,11 +193,11 @@ Test(o2ib_credit, protocol)
 	cr_expect_eq(c.have, 1, "nothing has changed");
 	cr_expect_eq(ib_credit_received(&c, NOOP, 1), 0);
 	cr_expect_eq(c.have, 2);
-	/* Sends more than it may. */
+	/* sends more than it may */
 	cr_expect_eq(ib_credit_received(&c, IMM, 0), 0);
 	cr_expect_eq(ib_credit_received(&c, GET_REQ, 0), 0);
 	cr_expect_eq(ib_credit_received(&c, PUT_REQ, 0), -EPROTO);
-	/* That their receives are posted again it does not know yet. */
+	/* it does not know yet that the receives are posted again */
 	ib_credit_reposted(&c, IMM, false);
 	cr_expect_eq(ib_credit_received(&c, IMM, 0), -EPROTO);
 	cr_expect_eq(ib_credit_sent(&c, NOOP), 1);
@@ -249,12 +252,12 @@ static struct msg line_take(struct line *l)
 struct side {
 	struct ib_credit credit;
 	struct line queues[IB_QUEUES];
-	struct line wire; /* posted by this side, and not with the peer yet */
-	struct line come; /* to this side: each one is in a receive */
-	struct line held; /* looked at: the user has not answered yet */
-	unsigned int posted; /* receives */
-	unsigned int noops;  /* on the wire */
-	unsigned int asked;  /* requests without an answer */
+	struct line wire;    /* posted by this side, not delivered yet */
+	struct line come;    /* delivered: each one is in a receive */
+	struct line held;    /* handled: the user has not answered yet */
+	unsigned int posted; /* posted receives */
+	unsigned int noops;  /* under way */
+	unsigned int asked;  /* unanswered requests */
 	unsigned int sent;
 };
 
@@ -311,7 +314,7 @@ static void repost(struct side *me, enum ib_msg_type type, bool acked)
 	me->posted++;
 }
 
-/* The peer's device has it: the sender is told, not the peer's program. */
+/* The peer's device has it: the sender is told, the peer's program not yet. */
 static void arrive(struct pair *p, int who)
 {
 	struct side *me = &p->sides[who], *peer = &p->sides[!who];
@@ -375,8 +378,8 @@ static void check(const struct pair *p)
 		cr_assert_leq(c->have, c->depth);
 		cr_assert_leq(c->owe + c->peer, c->depth);
 		cr_assert_leq(c->reserved, c->depth);
-		/* credits and costs between what I have, and what the peer
-		 * believes that I have */
+		/* The credits and costs that are under way between the two
+		 * sides' views. */
 		for (unsigned int i = 0; i < peer->wire.n; i++)
 			coming +=
 				peer->wire
@@ -467,7 +470,7 @@ static void run(uint64_t seed)
 	for (int who = 0; who < 2; who++) {
 		struct side *me = &p->sides[who];
 
-		/* As for any peer_credits_hiw: half of them, at least. */
+		/* as for any peer_credits_hiw: at least half of them */
 		ib_credit_init(&me->credit, depth,
 			       MAX(depth / 2, 1u) +
 				       (unsigned int)rng_below(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that the user has registered: what is in it is not copied, and nobody
- * touches it after its time. */
+/* Zero-copy: payload in registered memory is not copied, and the memory is not
+ * accessed after its time. */
 #include "lnd/o2iblnd/regcache.h"
 #include "tests/unit/o2iblnd/node_rig.h"
 
@@ -8,8 +8,8 @@
 
 static struct node_rig r;
 static struct seen seen[8], received;
-static uint8_t *memory;	 /* SIZE bytes, registered with node 0, of one block */
-static uint8_t *watched; /* ... a part of this */
+static uint8_t *memory;	 /* SIZE bytes in one block, registered with node 0 */
+static uint8_t *watched; /* a part of it */
 
 static void open_more(unsigned int n, unsigned int cpts,
 		      const struct ulnet_conf *conf)
@@ -59,7 +59,7 @@ static struct ib_msg hears(struct raw_peer_conn *c, enum ib_msg_type type)
 	return msg;
 }
 
-/* Where a descriptor's only fragment is. */
+/* The address of the only fragment of a descriptor. */
 static uint64_t addr_of(const struct ib_msg *msg, uint32_t length)
 {
 	uint64_t addr;
@@ -71,7 +71,7 @@ static uint64_t addr_of(const struct ib_msg *msg, uint32_t length)
 	return addr;
 }
 
-/* A GET of @umd from @s, which has a second if it has no answer. */
+/* A GET of @umd from @s, with a second for its answer. */
 static struct raw_peer_conn *get_umd(struct raw_peer *s, struct ulnet_md *umd)
 {
 	umd->threshold = 2;
@@ -102,8 +102,8 @@ static void has_reply(const struct seen *s, uint32_t length)
 
 /* ---- where bytes go ---- */
 
-/* What the peer is told is the user's own memory; of a shorter answer the rest
- * stays as it was. */
+/* The peer is told the address of the user's own memory. After a shorter answer
+ * the rest of it is unchanged. */
 static void get_in_place(unsigned int cpts, uint32_t length)
 {
 	struct raw_peer_conn *c;
@@ -185,8 +185,8 @@ Test(o2ib_direct, put_to_it)
 	node_rig_close(&r);
 }
 
-/* Both ways between nodes: no memory is locked but what the payload is in, and
- * no more the second time. */
+/* In both directions: only the memory around the payload is locked, and no more
+ * the second time. */
 static void between_nodes(void (*move)(uint8_t *bytes, struct seen *seen))
 {
 	uint8_t *bytes;
@@ -232,7 +232,7 @@ Test(o2ib_direct, get_from_node)
 	between_nodes(move_in);
 }
 
-/* The node answers a GET, and takes a PUT, in its own memory. */
+/* The node answers a GET, and receives a PUT, in its own memory. */
 Test(o2ib_direct, answers_node)
 {
 	uint8_t *bytes;
@@ -275,8 +275,8 @@ static struct raw_peer_conn *get_pieces(struct raw_peer *s)
 	return get_umd(s, &umd);
 }
 
-/* One key for all; those next to each other are one, in whatever order the
- * others stand. */
+/* One key for all parts; adjacent parts are joined, in whatever order the
+ * others are. */
 Test(o2ib_direct, pieces)
 {
 	static const size_t want[][2] = { { 5000, 3001 },
@@ -308,7 +308,7 @@ static void two_frags(uint8_t *bytes)
 	bytes[IB_HDR_SIZE + 3] = 0;
 }
 
-/* The connection carries fewer. */
+/* The connection carries fewer fragments. */
 Test(o2ib_direct, too_many_pieces)
 {
 	struct raw_peer_conn *c;
@@ -345,7 +345,7 @@ static void get_is_copied(struct raw_peer *s, unsigned int i, bool copied)
 	memset(memory, 'u', MIB);
 }
 
-/* Half of it is somebody else's. */
+/* Half of the payload is outside of the registered range. */
 Test(o2ib_direct, half_registered)
 {
 	struct raw_peer_conn *c;
@@ -366,7 +366,8 @@ Test(o2ib_direct, half_registered)
 	node_rig_close(&r);
 }
 
-/* What cannot be registered is copied, and not tried again for a second. */
+/* If memory cannot be registered, payloads are copied, and registering is tried
+ * again after a second. */
 Test(o2ib_direct, cannot_be_registered)
 {
 	struct raw_peer *s;
@@ -386,7 +387,7 @@ Test(o2ib_direct, cannot_be_registered)
 	node_rig_close(&r);
 }
 
-/* As much as register_max is in use. */
+/* register_max is used up. */
 Test(o2ib_direct, too_much)
 {
 	struct raw_peer_conn *c;
@@ -408,7 +409,7 @@ Test(o2ib_direct, too_much)
 	c->owed--;
 	raw_peer_answer_get(c, &msg[0], MIB);
 	node_rig_run(&r, MSEC);
-	/* What is not used any more gives way. */
+	/* A registration not in use is evicted. */
 	get(s, memory + MIB, MIB, 2);
 	msg[0] = hears(c, IB_MSG_GET_REQ);
 	cr_assert(is_mine(addr_of(&msg[0], MIB)));
@@ -423,7 +424,7 @@ Test(o2ib_direct, none_at_all)
 	node_rig_close(&r);
 }
 
-/* Who waits for memory is not overtaken. */
+/* A transfer that waits for memory is not overtaken. */
 Test(o2ib_direct, in_order)
 {
 	struct raw_peer_conn *c;
@@ -458,8 +459,8 @@ Test(o2ib_direct, in_order)
 
 /* ---- given up ---- */
 
-/* The memory is the user's at once: what the peer writes later does not come,
- * and the connection has ended. */
+/* The memory is the user's again at once: what the peer writes later does not
+ * arrive, and the connection has ended. */
 Test(o2ib_direct, get_canceled)
 {
 	struct raw_peer_conn *c;
@@ -475,7 +476,7 @@ Test(o2ib_direct, get_canceled)
 	node_rig_close(&r);
 }
 
-/* The peer's WRITE is under way when its time is over. */
+/* The time-out comes while the peer's WRITE is under way. */
 Test(o2ib_direct, get_canceled_while_written)
 {
 	const struct simqp_link slow = { .latency = 600 * MSEC };
@@ -500,7 +501,7 @@ Test(o2ib_direct, get_canceled_while_written)
 	node_rig_close(&r);
 }
 
-/* LNet waits for peers less long than the LND does. */
+/* LNet's time-out is shorter than the LND's. */
 static void open_hasty(void)
 {
 	const struct ulnet_conf conf = { .transaction_timeout = 5000000 };
@@ -530,8 +531,8 @@ Test(o2ib_direct, sink_canceled)
 	node_rig_close(&r);
 }
 
-/* Nobody has touched the memory of a PUT that is only announced: its
- * connection goes on. */
+/* The memory of a PUT that was only announced was not accessed: its connection
+ * goes on. */
 Test(o2ib_direct, put_canceled)
 {
 	struct ulnet_md umd;
@@ -564,8 +565,8 @@ Test(o2ib_direct, put_canceled)
 
 /* ---- taken back ---- */
 
-/* Not while an MD is in it; then no device has it any more, and a peer that
- * still writes there loses its connection. */
+/* Memory cannot be taken back while an MD is in it. Afterwards no device has
+ * it, and a peer that still writes to it loses its connection. */
 Test(o2ib_direct, unregistered)
 {
 	struct raw_peer_conn *c;
@@ -612,7 +613,7 @@ static struct raw_peer_conn *put_announced(struct raw_peer *s)
 	return raw_peer_last(s);
 }
 
-/* ... also if a message that was given up is not over yet. */
+/* The same, if an abandoned transfer is not over yet. */
 Test(o2ib_direct, unregistered_in_use)
 {
 	struct raw_peer_conn *c;
@@ -646,7 +647,7 @@ Test(o2ib_direct, unregistered_in_use)
 	node_rig_close(&r);
 }
 
-/* ... or if the NI has been deleted, and its connections are still there. */
+/* The same, if the NI was deleted, and its connections still exist. */
 Test(o2ib_direct, unregistered_after_ni)
 {
 	uint64_t before;
@@ -663,7 +664,7 @@ Test(o2ib_direct, unregistered_after_ni)
 	node_rig_close(&r);
 }
 
-/* What is registered, and not in use, keeps nothing else from being locked. */
+/* Registrations not in use do not keep other memory from being locked. */
 Test(o2ib_direct, gives_way)
 {
 	const struct simqp_device device = { .locked_max = 24 * MIB };
@@ -700,7 +701,7 @@ Test(o2ib_direct, gives_way)
 	node_rig_close(&r);
 }
 
-/* The device has gone, and comes back. */
+/* The device is removed, and returns. */
 Test(o2ib_direct, device_back)
 {
 	struct raw_peer_conn *c;

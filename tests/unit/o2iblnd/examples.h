@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of o2ib nodes: their bytes, what they say, and what a node of the
- * other byte order would have sent.
+ * Messages of o2ib nodes: bytes, contents, and the form of the other byte
+ * order.
  */
 #ifndef TESTS_O2IBLND_EXAMPLES_H
 #define TESTS_O2IBLND_EXAMPLES_H
@@ -28,7 +28,7 @@
 #define TEXT_N	 "03024d0a00000500 877ec0f0bc600600 "
 #define TEXT_P	 "02024d0a00000500 2a283af0bc600600 "
 #define TEXT_P_0 "02024d0a00000500 0000000000000000 "
-/* LNet's: destination, source. */
+/* of LNet: destination, source */
 #define LNET_A_TO_B "1401a8c000000500 0a01a8c000000500 "
 #define LNET_P_TO_N "03024d0a00000500 02024d0a00000500 "
 #define LNET_N_TO_P "02024d0a00000500 03024d0a00000500 "
@@ -44,8 +44,8 @@ struct example {
 	uint64_t cookie, dst_cookie;
 	int32_t status;
 	uint32_t key;
-	struct ib_frag frag;		/* the only one */
-	uint32_t cksum, cksum_negative; /* if it had one; 0: not known */
+	struct ib_frag frag;		/* the only fragment */
+	uint32_t cksum, cksum_negative; /* if there were one; 0: not known */
 };
 
 #define FROM_A \
@@ -58,7 +58,7 @@ struct example {
 	.src = NID_P, .src_life = LIFE_P, .dst = NID_N, .dst_life = LIFE_N
 
 static const struct example examples[] = {
-	/* by hand */
+	/* made by hand */
 	{
 		.name = "CONNREQ, first contact",
 		.text = "911be90b1200c000 3800000000000000 " TEXT_A TEXT_B_0
@@ -293,8 +293,8 @@ static inline void reverse(uint8_t *p, size_t size)
 	}
 }
 
-/* Where the numbers are: offset and size of each, 0 ends it. Cookies and LNet's
- * header are none. */
+/* Numbers in messages: offset and size, ended by 0. Cookies and the LNet header
+ * are not among them. */
 struct number {
 	unsigned int offset, size;
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What passes over a connection whose peer does what is not allowed. */
+/* Exchanges over a connection whose peer violates the protocol. */
 #include "tests/slice.h"
 #include "tests/unit/o2iblnd/ib_rig.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 
-/* A message of the peer of r->b, to be made worse. */
+/* A valid message of the peer of r->b, for the test to spoil. */
 static size_t peer_msg(const struct rig *r, enum ib_msg_type type, uint8_t *buf)
 {
 	const struct ib_frag frag = { 0x1000, 5000 };
@@ -94,14 +94,14 @@ Test(o2ib_exchange, hostile_bytes)
 	}
 }
 
-/* Answers that fit what was asked for, and do not. */
+/* Answers that fit their request, or do not. */
 Test(o2ib_exchange, hostile_answers)
 {
 	static const struct {
 		const char *what;
 		bool get;
 		enum ib_msg_type type;
-		unsigned int at; /* changed there; 0: nothing is */
+		unsigned int at; /* offset of the byte to change; 0: none */
 		uint8_t value;
 	} cases[] = {
 		{ "another cookie", false, IB_MSG_PUT_NAK, 48, 1 },
@@ -136,7 +136,7 @@ Test(o2ib_exchange, hostile_answers)
 	}
 }
 
-/* An answer twice. */
+/* A second answer to the same request. */
 Test(o2ib_exchange, hostile_twice)
 {
 	struct ib_sge source = { NULL, 5000, 1 };
@@ -154,7 +154,7 @@ Test(o2ib_exchange, hostile_twice)
 	expect_end(&r, -EPROTO, "twice");
 }
 
-/* More messages than it has credits for; one that is too long. */
+/* More messages than the peer has credits for; a message that is too long. */
 Test(o2ib_exchange, hostile_lengths)
 {
 	uint8_t buf[IB_MSG_SIZE_MAX + 1] = { 0 };
@@ -207,8 +207,8 @@ Test(o2ib_exchange, checksums)
 	expect_end(&r, -EPROTO, "wrong checksum");
 }
 
-/* Anything at all: bytes of messages are changed, and what is asked and
- * answered makes no sense; nothing of this side is harmed. */
+/* Random changes of messages, and random answers: nothing of this side is
+ * harmed. */
 static void answer_somehow(struct rig *r, struct rng *rng,
 			   const struct ib_sge *source)
 {
@@ -228,7 +228,7 @@ static void answer_somehow(struct rig *r, struct rng *rng,
 	r->b.ngot--;
 }
 
-/* An answer to what has been asked, or something else. */
+/* Answers a request, or sends something else. */
 static size_t hostile_msg(struct rig *r, struct rng *rng, uint8_t *buf)
 {
 	static const enum ib_msg_type others[] = {
@@ -320,7 +320,7 @@ Test(o2ib_exchange, hostile_random)
 			ib_rx_end(r.b.got[--r.b.ngot].rx, 0);
 		rig_end_all(&r);
 	}
-	/* It is neither all refused nor all let through. */
+	/* some are refused and some are accepted */
 	cr_expect_gt(closed, seeds / 2);
 	cr_expect_gt(steps, 4 * seeds);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What passes over a connection, as it was seen between kernel nodes, byte for
- * byte. */
+/* Conversations of kernel nodes, replayed byte for byte. */
 #include "tests/unit/o2iblnd/ib_rig.h"
 
 #include <criterion/criterion.h>
@@ -90,7 +89,7 @@ static void check_last(const struct rig_side *s, const char *what)
 			     what + 18, i, c->bytes[i]);
 }
 
-/* The LNet header, and payload, of the message that was seen. */
+/* The LNet header and payload of the captured message. */
 static struct ib_tx *tx_like(struct rig_side *s, const char *what)
 {
 	struct ib_tx *tx = ib_tx_get(s->conn);
@@ -109,14 +108,14 @@ static void arrives(struct rig *r, struct rig_side *from)
 	rig_run(r, 0);
 }
 
-/* The last message that has arrived is taken. */
+/* Answers the last message that has arrived. */
 static void take(struct rig_side *s)
 {
 	cr_assert(s->ngot);
 	ib_rx_end(s->got[s->ngot - 1].rx, 0);
 }
 
-/* A message of the conversation of which only the credits are known. */
+/* A message that was not captured; only its credits are known. */
 static void talk(struct rig *r, struct rig_side *from, uint8_t credits,
 		 int number)
 {
@@ -247,7 +246,7 @@ Test(o2ib_exchange, as_seen)
 	ib_conn_on_established(&p->qp->qp, NULL, 0);
 
 	seen_small(&r, n, p);
-	/* What was between the two captures. */
+	/* what was sent between the two captures */
 	talk(&r, p, 1, 0);
 	take(n);
 	talk(&r, n, 2, 0);

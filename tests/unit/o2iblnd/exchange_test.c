@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What passes over a connection: whatever the protocol allows. */
+/* Exchanges over a connection that the protocol allows. */
 #include "tests/unit/o2iblnd/ib_rig.h"
 
 #include <criterion/criterion.h>
@@ -46,7 +46,7 @@ Test(o2ib_exchange, put_refused)
 	rig_end_all(&r);
 }
 
-/* The sink is shorter than what there is; and has gaps. */
+/* The sink is shorter than the source, and has gaps. */
 Test(o2ib_exchange, put_truncated)
 {
 	const struct ib_frag frags[] = { { 0x1000, 100 },
@@ -76,7 +76,7 @@ Test(o2ib_exchange, put_truncated)
 	rig_end_all(&r);
 }
 
-/* The answer comes before this side knows that its request has left. */
+/* The answer arrives before the completion of its request. */
 Test(o2ib_exchange, put_answered_early)
 {
 	const struct ib_frag frag = { 0x1000, 5000 };
@@ -137,7 +137,7 @@ Test(o2ib_exchange, too_large)
 Test(o2ib_exchange, gets)
 {
 	static const struct {
-		int status; /* refused with that; 1: answered */
+		int status; /* the error to refuse with; 1: answers */
 		uint32_t length;
 		int want;
 		enum ulnet_cause cause;
@@ -186,8 +186,8 @@ Test(o2ib_exchange, gets)
 
 /* ---- many WRITEs ---- */
 
-/* More than are posted at a time: NOOPs stand between, two at most, and the
- * DONE comes last; meanwhile others are sent. */
+/* More WRITEs than one batch has: NOOPs stand between batches, two posted at
+ * most, the DONE comes last, and other messages are sent meanwhile. */
 Test(o2ib_exchange, many_writes)
 {
 	struct ib_frag frags[256];
@@ -227,7 +227,7 @@ Test(o2ib_exchange, many_writes)
 	rig_end_all(&r);
 }
 
-/* The connection ends in the midst of them. */
+/* The connection ends between the batches. */
 Test(o2ib_exchange, many_writes_in_vain)
 {
 	struct ib_frag frags[256];
@@ -263,7 +263,7 @@ Test(o2ib_exchange, many_writes_in_vain)
 	}
 }
 
-/* The answer to a GET, of which some was written: it has begun. */
+/* Part of the answer to a GET was written when the connection ends. */
 Test(o2ib_exchange, many_writes_of_get)
 {
 	struct ib_frag frags[256];
@@ -294,13 +294,13 @@ Test(o2ib_exchange, many_writes_of_get)
 
 enum stage { QUEUED, POSTED, WAITING, ANSWERED, WRITTEN };
 
-/* A PUT or GET of which so much has happened is given up. */
+/* A PUT or GET is abandoned at each of its stages. */
 Test(o2ib_exchange, abandon)
 {
 	static const struct {
 		bool get;
 		enum stage stage;
-		bool stays; /* memory */
+		bool stays; /* bytes of memory */
 		bool begun, goes_on;
 	} cases[] = {
 		{ false, QUEUED, false, false, true },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fault rules, and REPLYs that are the LND's answer to a GET. */
+/* Fault rules, and REPLYs that the LND sends as the answer to a GET. */
 #include "tests/unit/o2iblnd/node_rig.h"
 #include "ulnet/fault.h"
 
@@ -11,7 +11,8 @@
 static struct node_rig r;
 static uint8_t source[MIB], sink[MIB];
 static struct seen got, given;
-static uint64_t connected; /* queue pairs, before there were rules */
+/* connections that were made before there were rules */
+static uint64_t connected;
 
 static uint64_t connections(void)
 {
@@ -21,7 +22,7 @@ static uint64_t connections(void)
 	return stats.connected;
 }
 
-/* What is fetched at ANSWERS has been fetched once. */
+/* One fetch from ANSWERS has ended. */
 static void open_nodes(unsigned int cpts)
 {
 	struct ulnet_md umd = md_of(
@@ -31,7 +32,7 @@ static void open_nodes(unsigned int cpts)
 	lnet_conf_init(&conf);
 	conf.transaction_timeout = TIMEOUT / 1000;
 	conf.discovery = LNET_DISCOVERY_OFF;
-	/* What LNet gives up is no reason for the LND to end a connection. */
+	/* A message that LNet gives up does not end the LND's connection. */
 	r.tunables[0] = (struct ulnet_tunable){ "timeout", 60 };
 	r.ntunables = 1;
 	node_rig_open(&r, 2, cpts, &conf);
@@ -44,7 +45,7 @@ static void open_nodes(unsigned int cpts)
 	connected = connections();
 }
 
-/* Each REPLY that @node sends or receives. */
+/* a rule for each REPLY that @node sends or receives */
 static struct ulnet_fault rule(enum ulnet_fault_kind kind)
 {
 	struct ulnet_fault f;
@@ -103,7 +104,7 @@ static void close_nodes(void)
 	node_rig_close(&r);
 }
 
-/* Rules are for REPLYs, whatever the LND makes of them. */
+/* Rules are for REPLYs, however the LND sends them. */
 static void is_struck(unsigned int node, enum ulnet_fault_kind kind, uint64_t n)
 {
 	struct ulnet_fault_info info;
@@ -129,7 +130,8 @@ Test(o2ib_fault, dropped_on_receipt)
 	close_nodes();
 }
 
-/* It fails where it is to be sent; where it is waited for it is lost. */
+/* With a rule at its sender the REPLY fails; with one at its receiver it is
+ * lost. */
 Test(o2ib_fault, failed)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_DROP);
@@ -150,7 +152,7 @@ Test(o2ib_fault, failed)
 	close_nodes();
 }
 
-/* Others overtake it; and it waits no longer than it may. */
+/* Others overtake it, and its deadline holds. */
 static void delayed(unsigned int cpts)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_DELAY);
@@ -160,7 +162,7 @@ static void delayed(unsigned int cpts)
 	f.rate = 2;
 	open_nodes(cpts);
 	rule_on(ANSWERS, &f);
-	/* One of both. */
+	/* one of the two */
 	get(MIB);
 	node_rig_get(&r, ASKS, r.id[ANSWERS], sink, MIB, &first);
 	node_rig_run(&r, LATENCY / 2);
@@ -201,7 +203,7 @@ Test(o2ib_fault, delayed_for_too_long)
 	close_nodes();
 }
 
-/* What is delayed ends with its NI. */
+/* A delayed message ends with its NI. */
 Test(o2ib_fault, delayed_at_shutdown)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_DELAY);
@@ -222,7 +224,7 @@ Test(o2ib_fault, delayed_at_shutdown)
 	node_rig_close(&r);
 }
 
-/* ... or when there is no connection any more that it could go by. */
+/* The same, if the connection that it must use has ended. */
 Test(o2ib_fault, delayed_without_connection)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_DELAY);
@@ -242,7 +244,7 @@ Test(o2ib_fault, delayed_without_connection)
 	node_rig_close(&r);
 }
 
-/* One bit of what is got is wrong, and none of what is given. */
+/* One bit of what is received is changed, none of what is sent. */
 Test(o2ib_fault, corrupted)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_CORRUPT);
@@ -262,7 +264,7 @@ Test(o2ib_fault, corrupted)
 	close_nodes();
 }
 
-/* There is one answer to a GET; a REPLY that is none can be sent twice. */
+/* A GET has one answer; a REPLY that is a message may be sent twice. */
 Test(o2ib_fault, duplicated)
 {
 	struct ulnet_fault f = rule(LNET_FAULT_DUPLICATE);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers who say what they should not, or take all that they can get, and a
- * whole node: it ends their connections, and nothing else. One that is sane
- * must not notice.
+ * Raw peers that send nonsense, or take all that they can get, against a whole
+ * node. The node ends their connections, and a correct peer does not notice.
  */
 #include "base/buf.h"
 #include "base/env.h"
@@ -17,7 +16,7 @@ static struct raw_peer *s;
 static uint8_t source[MIB], memory[MIB], sink[MIB];
 static struct seen put_seen, big_seen, get_seen, strange, received, got;
 
-/* The sane one does all that there is, and has it within @ns. */
+/* The correct peer exchanges all kinds of messages, within @ns. */
 static void sane_goes_on(uint64_t ns, const char *what)
 {
 	put_seen.n = big_seen.n = get_seen.n = received.n = 0;
@@ -59,7 +58,7 @@ static void open_nodes(unsigned int cpts)
 	sane_goes_on(NSEC_PER_SEC, "nobody is strange");
 }
 
-/* All that a raw peer had of the node is free again. */
+/* Nothing of the node is held for a raw peer any more. */
 static void nothing_is_left(const char *what)
 {
 	struct simqp_usage u;
@@ -84,8 +83,7 @@ static void turn_bits(uint8_t *bytes)
 
 static const uint8_t masks[] = { 0x01, 0x80, 0xff };
 
-/* Whatever byte of a request differs, there is a connection or there is
- * none. */
+/* A request with one byte changed is accepted or rejected. */
 Test(o2ib_hostile, requests)
 {
 	char what[32];
@@ -102,7 +100,7 @@ Test(o2ib_hostile, requests)
 			c = raw_peer_ask(s, VICTIM);
 			cr_assert_eq(c->established + c->rejected + c->failed,
 				     1, "%s", what);
-			/* magic to type, who asks, who is meant */
+			/* magic to type; sender; receiver */
 			if (turn.at < 7 || turn.at / 8 == 2 || turn.at / 8 == 4)
 				cr_assert_eq(c->rejected, 1, "%s", what);
 			raw_peer_hang_up(c);
@@ -114,7 +112,7 @@ Test(o2ib_hostile, requests)
 	node_rig_close(&r);
 }
 
-/* ... of an acceptance: the message that waits goes, or ends. */
+/* The same for an acceptance: the waiting message is sent, or ends. */
 Test(o2ib_hostile, acceptances)
 {
 	char what[32];
@@ -141,7 +139,7 @@ Test(o2ib_hostile, acceptances)
 	node_rig_close(&r);
 }
 
-/* Who does not answer requests keeps nobody else waiting. */
+/* A peer that does not answer requests does not keep others waiting. */
 Test(o2ib_hostile, mute)
 {
 	open_nodes(1);
@@ -161,10 +159,10 @@ Test(o2ib_hostile, mute)
 
 /* ---- messages ---- */
 
-/* What is said at a stage of a connection, before it is made worse. */
+/* The message of a stage of a connection, before it is changed. */
 struct stage {
 	const char *name;
-	/* Brings @c there; the message, and its length. */
+	/* Brings @c to the stage; returns the message and its length. */
 	size_t (*begin)(struct raw_peer_conn *c, uint8_t *bytes);
 };
 
@@ -262,7 +260,7 @@ static const struct stage stages[] = {
 	{ "PUT_DONE", begin_put_done }, { "GET_DONE", begin_get_done },
 };
 
-/* What has been begun by a stage has had its end. */
+/* Whatever the stage has begun has ended. */
 static void all_has_ended(const char *what)
 {
 	unsigned int ends = 0;
@@ -285,13 +283,14 @@ static struct raw_peer_conn *at_stage(const struct stage *stage, uint8_t *bytes,
 	return c;
 }
 
-/* Says it, and is off. Has the node ended the connection before that? */
+/* Sends it and disconnects. Returns whether the node had ended the connection
+ * before. */
 static bool say(struct raw_peer_conn *c, uint8_t *bytes, size_t n,
 		const char *what)
 {
 	bool ended;
 
-	/* The credits are what the test says. */
+	/* the test sets the credits itself */
 	s->keeps_credits = true;
 	cr_assert_eq(raw_peer_say(c, bytes, n), 0);
 	s->keeps_credits = false;
@@ -303,7 +302,7 @@ static bool say(struct raw_peer_conn *c, uint8_t *bytes, size_t n,
 	return ended;
 }
 
-/* Magic, version, checksum, and who speaks to whom. */
+/* magic, version, checksum, sender and receiver */
 static bool must_be_right(unsigned int at)
 {
 	return at < 6 || (at >= 12 && at < IB_HDR_SIZE);
@@ -345,7 +344,7 @@ static void each_length(const struct stage *stage)
 		}
 }
 
-/* Whatever byte of a message differs, it ends the connection or does not. */
+/* A message with one byte changed ends the connection, or does not. */
 static void every_stage(void (*each)(const struct stage *stage))
 {
 	open_nodes(1);
@@ -367,7 +366,7 @@ Test(o2ib_hostile, lengths)
 	every_stage(each_length);
 }
 
-/* What is not changed is as it should be. */
+/* an unchanged message is valid */
 Test(o2ib_hostile, stages_work)
 {
 	uint8_t bytes[IB_MSG_SIZE_MAX];
@@ -428,7 +427,7 @@ static void patch(uint8_t *hdr, const struct field *f, uint64_t value)
 		store_le32(hdr + f->at, (uint32_t)value);
 }
 
-/* Every field, and every type of LNet's in every message. */
+/* Each field, and each type of LNet's messages in each message. */
 static void each_header(const struct stage *stage)
 {
 	uint8_t bytes[IB_MSG_SIZE_MAX];
@@ -464,7 +463,7 @@ Test(o2ib_hostile, headers)
 
 /* ---- shares ---- */
 
-/* More than it has credits for. */
+/* More messages than there are credits for. */
 Test(o2ib_hostile, credits)
 {
 	struct raw_peer_conn *c;
@@ -488,7 +487,7 @@ Test(o2ib_hostile, credits)
 	node_rig_close(&r);
 }
 
-/* One who opens connections without end. */
+/* One peer that opens connections without end. */
 Test(o2ib_hostile, many_connections)
 {
 	unsigned int have = 0;
@@ -502,7 +501,7 @@ Test(o2ib_hostile, many_connections)
 	node_rig_close(&r);
 }
 
-/* Many who do: what this side opens is not theirs. */
+/* Many such peers: this side can still open its own connections. */
 Test(o2ib_hostile, many_raw_peers)
 {
 	struct raw_peer_conn *c;
@@ -530,8 +529,8 @@ Test(o2ib_hostile, many_raw_peers)
 	node_rig_close(&r);
 }
 
-/* One who has the NIDs of others, among them that of the sane one, from his
- * own address: gets nothing by that, and ends nothing. */
+/* A peer that claims the NIDs of others, also of the correct one, from its own
+ * address, gains nothing and ends nothing. */
 Test(o2ib_hostile, many_names)
 {
 	struct ulnet_nid own;
@@ -555,8 +554,8 @@ Test(o2ib_hostile, many_names)
 	node_rig_close(&r);
 }
 
-/* Asked for PUTs, it never answers: its own messages wait, and nobody
- * else's. */
+/* A peer that requests PUTs and never answers: its own messages wait, those of
+ * others do not. */
 Test(o2ib_hostile, answers_no_puts)
 {
 	set("bounce_max", 4 * MIB);
@@ -572,7 +571,7 @@ Test(o2ib_hostile, answers_no_puts)
 	node_rig_close(&r);
 }
 
-/* As many PUTs of @length bytes as it may, none of which it finishes. */
+/* Announces as many PUTs of @length bytes as it may, and finishes none. */
 static void hold_memory(struct raw_peer_conn *c, uint32_t length)
 {
 	struct lnet_hdr hdr = raw_peer_put_hdr(c, length, 1);
@@ -595,7 +594,7 @@ static void finish_no_puts(unsigned int raw_peers, unsigned int conns,
 	node_rig_run(&r, MSEC);
 }
 
-/* One who has as much as one can leaves as much. */
+/* One peer that takes all it can leaves as much for others. */
 Test(o2ib_hostile, finishes_no_puts)
 {
 	set("bounce_max", 8 * MIB);
@@ -604,7 +603,7 @@ Test(o2ib_hostile, finishes_no_puts)
 	node_rig_close(&r);
 }
 
-/* Ten leave an eleventh, here almost 1.5 MiB. */
+/* Ten peers leave almost 1.5 MiB here for an eleventh. */
 Test(o2ib_hostile, ten_finish_no_puts)
 {
 	set("bounce_max", 32 * MIB);
@@ -613,9 +612,9 @@ Test(o2ib_hostile, ten_finish_no_puts)
 	node_rig_close(&r);
 }
 
-/* So many leave too little, but not for longer than their time: a connection
- * ends with the first of its PUTs that is not finished, and those of others
- * that have got memory by then have their time, too. */
+/* So many peers leave too little, but only for a while: a connection ends with
+ * its first PUT that is not finished in time, and those that get memory then
+ * have their time, too. */
 Test(o2ib_hostile, many_finish_no_puts)
 {
 	set("bounce_max", 4 * MIB);
@@ -626,7 +625,7 @@ Test(o2ib_hostile, many_finish_no_puts)
 	node_rig_close(&r);
 }
 
-/* It posts no receives: what is for it waits, until its time is up. */
+/* A peer that posts no receives: messages to it wait until their deadline. */
 Test(o2ib_hostile, deaf)
 {
 	struct raw_peer_conn *c;
@@ -656,7 +655,7 @@ static uint64_t below(uint64_t n)
 	return rng_below(&rng, n);
 }
 
-/* Something that @c has heard, if it has. */
+/* The next message that @c has received, if any. */
 static bool recall(struct raw_peer_conn *c, struct ib_msg *msg)
 {
 	unsigned int n = MIN(c->nheard, (unsigned int)RAW_PEER_HEARD);
@@ -847,7 +846,7 @@ static void talk(uint64_t seed)
 	node_rig_close(&r);
 }
 
-/* Anything at any time. */
+/* Random messages at random times. */
 Test(o2ib_hostile, chance)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++)

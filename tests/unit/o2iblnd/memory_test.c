@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for payloads: shares, two uses, and who waits for it. */
+/* Bounce memory: shares, uses, and queues. */
 #include "lnd/o2iblnd/o2iblnd.h"
 #include "tests/unit/o2iblnd/ib_rig.h"
 
@@ -56,8 +56,7 @@ Test(o2ib_arena, no_memory)
 	rig_close(&r);
 }
 
-/* After small blocks there is room for large ones again, without another
- * chunk. */
+/* Small blocks are merged again, so that a large one needs no other chunk. */
 Test(o2ib_arena, halves)
 {
 	static struct ib_block small[4 * MIB / IB_BLOCK_MIN];
@@ -71,7 +70,7 @@ Test(o2ib_arena, halves)
 	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
 		cr_assert_eq(ib_arena_get(&a, &held, 1, &small[i]), 0);
 	cr_expect_eq(r.a.mrs, 1);
-	/* In no order. */
+	/* in no order */
 	for (unsigned int i = 0; i < ARRAY_SIZE(small); i++)
 		ib_arena_put(&a, &held, &small[i * 37 % ARRAY_SIZE(small)]);
 	for (unsigned int i = 0; i < ARRAY_SIZE(large); i++)
@@ -86,7 +85,7 @@ Test(o2ib_arena, halves)
 
 #define BLOCKS 200
 
-/* None overlaps another one; each is in registered memory; all comes back. */
+/* Random blocks: none overlap, all are registered, and all come back. */
 static void run_arena(uint64_t seed)
 {
 	static struct ib_block blocks[BLOCKS];
@@ -140,7 +139,7 @@ Test(o2ib_arena, random)
 static struct rig r;
 static struct ib_ni ini;
 static struct ib_cpt cpt;
-static struct list somebody; /* cpt.memory_waiters */
+static struct list somebody; /* an element for cpt.memory_waiters */
 static unsigned int retried;
 
 static void on_retry(struct work *w)
@@ -155,7 +154,7 @@ static struct ulnet_nid peer(uint32_t i)
 	return lnet_nid_make(LNET_NET(LNET_TYPE_O2IB, 0), 0x0a000001 + i);
 }
 
-/* @mib for each use. */
+/* @mib: for each use */
 static void open_cpt(unsigned int mib)
 {
 	rig_open(&r, 8);
@@ -197,8 +196,7 @@ static void begins_to_wait(uint32_t who, enum ib_use use, struct ib_memory *m)
 	cr_assert(m->waits);
 }
 
-/* What this side asks takes nothing from what it answers, nor one peer's use of
- * one from its own of the other. */
+/* The two uses are independent, and so are peers. */
 Test(o2ib_memory, two_uses)
 {
 	struct ib_memory m[4], more;
@@ -230,7 +228,7 @@ Test(o2ib_memory, no_memory)
 	close_cpt();
 }
 
-/* Nobody gets what a peer waits for but this peer's first one. */
+/* Memory is kept for the first transfer in its peer's queue. */
 Test(o2ib_memory, one_waits)
 {
 	struct ib_memory m, first, second, third, other;
@@ -249,7 +247,8 @@ Test(o2ib_memory, one_waits)
 	begins_to_wait(0, IB_USE_ASKS, &second);
 	cr_assert_eq(get(0, IB_USE_ANSWERS, 1, &third), 0, "another use");
 	cr_assert_eq(get(1, IB_USE_ASKS, 1, &other), 0, "another peer");
-	/* A round: the first one gets none, so the second one does not. */
+	/* If the first one in a round gets none, the next one does not either.
+	 */
 	cr_expect_eq(ib_memory_retry(&cpt, 1, MIB, &first), -ENOBUFS);
 	cr_expect_eq(ib_memory_retry(&cpt, 1, 1, &second), -ENOBUFS);
 	ib_memory_put(&cpt, &m);
@@ -267,7 +266,7 @@ Test(o2ib_memory, one_waits)
 	close_cpt();
 }
 
-/* Once for all that comes back in a turn, and if somebody waits. */
+/* Retries once for all memory that is freed in a turn, if transfers wait. */
 Test(o2ib_memory, fed_soon)
 {
 	struct ib_memory m[3];

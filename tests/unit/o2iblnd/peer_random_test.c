@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes that connect to each other, and at random, by seed, restart, are cut
- * off, silent, or refused. Once that is over, nodes that want to be connected
- * are; each message has ended once, and nothing is left of any connection.
+ * Random runs by seed: nodes connect to each other, and restart, are cut off,
+ * silent, or refused. In the end all nodes that want to be connected are, each
+ * message has ended once, and no connection is left.
  */
 #include "base/env.h"
 #include "tests/slice.h"
@@ -31,7 +31,7 @@ static void restart(struct run *w)
 	peer_rig_down(w->r, i, below(w, 2));
 	peer_rig_run(w->r, below(w, 2) * below(w, 3000) * MSEC);
 	peer_rig_up(w->r, i);
-	/* If the port is down, the new node is told so again. */
+	/* if the port is down, the new node is told again */
 	w->r->nodes[i].ps.down = w->port_down[i] ? -ENETDOWN : 0;
 }
 
@@ -95,8 +95,8 @@ static void heal(struct run *w)
 	peer_rig_run(w->r, 120 * SEC);
 }
 
-/* A message arrives, but not always the first: one may find out that a
- * connection is dead, or meet a fault that was armed and has not struck yet. */
+/* One of the next messages arrives. The first ones may meet a dead connection,
+ * or a fault that was set before. */
 static void reach(struct run *w, unsigned int from, unsigned int to)
 {
 	for (unsigned int i = 0; i < 12; i++) {
@@ -170,7 +170,7 @@ static void run(uint64_t seed)
 	free(w);
 }
 
-/* O2IB_SEEDS="first count" in the environment: other seeds than usual. */
+/* The environment variable O2IB_SEEDS="FIRST COUNT" sets other seeds. */
 Test(o2ib_peer_random, seeds)
 {
 	const char *more = getenv("O2IB_SEEDS");

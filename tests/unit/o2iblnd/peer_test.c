@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers: how they are connected to, how often, what is remembered of them. */
+/* Peers: when they are connected to, how often, and what is remembered of them.
+ */
 #include "tests/unit/o2iblnd/peer_rig.h"
 
 static const struct told *told(struct peer_rig *r, unsigned int from,
@@ -37,12 +38,12 @@ Test(o2ib_race, rules)
 	struct ulnet_nid c = o2ib(0x0a0000c8), d = o2ib(0x0a000105);
 
 	cr_expect_eq(ib_race_hash(&a), 0x0a01a8c0 ^ 0x00050000);
-	/* 192.168.1.10 and .20: both rules agree. */
+	/* 192.168.1.10 and .20: the same order by both rules */
 	cr_expect(ib_race_is_lower(IB_RACE_HASH, &a, &b));
 	cr_expect(ib_race_is_lower(IB_RACE_NID, &a, &b));
 	cr_expect(!ib_race_is_lower(IB_RACE_HASH, &b, &a));
 	cr_expect(!ib_race_is_lower(IB_RACE_NID, &b, &a));
-	/* 10.0.0.200 and 10.0.1.5: they do not. */
+	/* 10.0.0.200 and 10.0.1.5: not the same order */
 	cr_expect(ib_race_is_lower(IB_RACE_NID, &c, &d));
 	cr_expect(!ib_race_is_lower(IB_RACE_NID, &d, &c));
 	cr_expect(ib_race_is_lower(IB_RACE_HASH, &d, &c));
@@ -54,7 +55,7 @@ Test(o2ib_race, rules)
 
 static const struct {
 	uint8_t reason;
-	uint16_t version, depth, frags; /* 0: as we are */
+	uint16_t version, depth, frags; /* 0: our own */
 	bool is_short;
 	bool again;
 } rejects[] = {
@@ -118,8 +119,8 @@ Test(o2ib_peer, rejects)
 	}
 }
 
-/* The first request is to nobody known; what is learnt is forgotten with the
- * last connection. */
+/* The first request names no incarnation. What the peer has told is forgotten
+ * with the last connection. */
 Test(o2ib_peer, remembers)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -178,12 +179,12 @@ Test(o2ib_peer, no_way)
 
 	peer_rig_run(r, 50 * MSEC);
 	expect_failed(m, -EHOSTUNREACH, LNET_CAUSE_LOCAL_NO_ROUTE);
-	/* Too long for an answer: the peer is not there. */
+	/* too long for an answer: the peer is down */
 	simqp_unresolve_next(r->fabric, &a, -ETIMEDOUT);
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, 12 * SEC);
 	expect_failed(m, -ETIMEDOUT, LNET_CAUSE_REMOTE_DROPPED);
-	/* Something of this side. */
+	/* a local failure */
 	simqp_fail_call(r->fabric, &a, SIMQP_CALL_RESOLVE, 0, -ENOMEM);
 	m = peer_rig_send(r, A, 2);
 	peer_rig_run(r, SEC);
@@ -219,7 +220,7 @@ Test(o2ib_peer, retries_are_paced)
 	cr_expect_leq(told(r, A, B)->failed_at - begin,
 		      ib_peers_wait_max(&r->nodes[A].ps) + MSEC);
 	cr_expect_eq(told(r, A, B)->silent, 0);
-	/* Nobody waits. */
+	/* while nobody waits */
 	before = r->nodes[B].requests;
 	peer_rig_run(r, 60 * SEC);
 	cr_expect_eq(r->nodes[B].requests, before);
@@ -233,7 +234,7 @@ Test(o2ib_peer, failures_are_paced)
 	unsigned int n;
 	struct peer_msg *m;
 
-	/* Somebody who tries again at once. */
+	/* This one asks again from its callback. */
 	peer_rig_force(r, B, 100000, IB_REJECT_FATAL);
 	while (env_sim_now(r->world) < end && r->nmsgs < PEER_MSGS / 2) {
 		m = peer_rig_send(r, A, B);
@@ -244,11 +245,11 @@ Test(o2ib_peer, failures_are_paced)
 	cr_expect_lt(n, 60, "%u", n);
 	cr_expect_gt(n, 10, "%u", n);
 	cr_expect_eq(told(r, A, B)->failed, n);
-	/* Nobody else waits for that. */
+	/* nobody else waits for that peer */
 	m = peer_rig_send(r, A, 2);
 	peer_rig_run(r, MSEC);
 	expect_sent(m);
-	/* The peer is well again, and says so. */
+	/* the peer is up again, and connects */
 	r->nodes[B].force = 0;
 	m = peer_rig_send(r, A, B);
 	peer_rig_send(r, B, A);
@@ -257,7 +258,8 @@ Test(o2ib_peer, failures_are_paced)
 	peer_rig_free(r);
 }
 
-/* Its requests come to a CPT whose peer it is not any more: it asks again. */
+/* Requests come to a CPT that does not own the peer any more: the peer asks
+ * again. */
 Test(o2ib_peer, astray)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -272,7 +274,7 @@ Test(o2ib_peer, astray)
 	peer_rig_free(r);
 }
 
-/* A peer that takes connections and ends them at once. */
+/* A peer accepts connections and ends them at once. */
 Test(o2ib_peer, in_vain)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -280,7 +282,7 @@ Test(o2ib_peer, in_vain)
 	uint64_t end = env_sim_now(r->world) + 20 * SEC;
 	struct simqp_link link = { .latency = 1000 };
 
-	/* Nothing that is sent gets there. */
+	/* nothing that is sent arrives */
 	link.wc_ppm[IB_WC_REMOTE_ERROR] = SIMQP_ALWAYS;
 	simqp_link_set(r->fabric, &any, &any, &link);
 	while (env_sim_now(r->world) < end && r->nmsgs < PEER_MSGS / 2) {
@@ -292,12 +294,12 @@ Test(o2ib_peer, in_vain)
 	}
 	cr_expect_lt(r->nodes[B].requests, 40, "%u", r->nodes[B].requests);
 	cr_expect_gt(r->nodes[B].requests, 4);
-	/* Nothing is known of who may have changed since. */
+	/* the peer may have changed since, so nothing is known of it */
 	cr_expect_eq(r->nodes[B].asked_env.dst.stamp, 0);
 	peer_rig_free(r);
 }
 
-/* Failures of many are not remembered for ever. */
+/* The number of peers whose failures are remembered is limited. */
 Test(o2ib_peer, failures_are_forgotten)
 {
 	struct peer_rig *r = peer_rig_new_up(0);
@@ -328,7 +330,7 @@ Test(o2ib_peer, conns_per_peer)
 	peer_rig_run(r, SEC);
 	expect_sent(m[0]);
 	expect_sent(m[1]);
-	/* All that waited went to the first one. */
+	/* all waiting messages were sent over the first connection */
 	cr_expect_eq(m[0]->conn, m[1]->conn);
 	cr_expect_eq(peer_rig_conns(r, A, B), 4);
 	cr_expect_eq(peer_rig_conns(r, B, A), 4);
@@ -341,11 +343,11 @@ Test(o2ib_peer, conns_per_peer)
 			cr_expect_neq(m[i]->conn, m[k]->conn);
 	}
 	peer_rig_run(r, SEC);
-	/* B has connections, and opens none. */
+	/* B accepts connections, but opens none. */
 	peer_rig_send(r, B, A);
 	peer_rig_run(r, SEC);
 	cr_expect_eq(r->nodes[A].requests, 0);
-	/* All of them end: one word. */
+	/* Several connections end together: LNet is told once. */
 	{
 		struct ulnet_nid any = LNET_NID_ANY;
 
@@ -377,7 +379,7 @@ Test(o2ib_peer, least_of_both)
 	peer_rig_free(r);
 }
 
-/* A shallower queue is all that the device has, here or there. */
+/* The device of either side only supports a smaller depth. */
 Test(o2ib_peer, depth_of_device)
 {
 	for (unsigned int small = A; small <= B; small++) {
@@ -400,8 +402,7 @@ Test(o2ib_peer, depth_of_device)
 	}
 }
 
-/* What was learnt is asked for next; of what the peer offers, no more than this
- * side asks for. */
+/* The next request asks for what the peer has told, up to our own limits. */
 Test(o2ib_peer, terms_are_kept)
 {
 	struct simqp_device device = { .wr_max = 24 };
@@ -430,7 +431,7 @@ Test(o2ib_peer, terms_are_kept)
 
 /* ---- requests of peers ---- */
 
-/* Decision 13, and whose share it is. */
+/* Decision 13: the shares of peers in connections. */
 Test(o2ib_peer, shares)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -441,7 +442,7 @@ Test(o2ib_peer, shares)
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
 	expect_sent(m);
-	/* It has no more than what is left for others. */
+	/* The peer may not have more than is left for others. */
 	cr_expect_eq(peer_rig_conns(r, A, B), 4);
 	m = peer_rig_send(r, 2, B);
 	peer_rig_run(r, SEC);
@@ -462,14 +463,14 @@ Test(o2ib_peer, shares)
 	m = peer_rig_send(r, A, B);
 	peer_rig_run(r, SEC);
 	expect_failed(m, -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED);
-	/* What B opens is no raw peer's. */
+	/* Connections that B opens do not count. */
 	m = peer_rig_send(r, B, A);
 	peer_rig_run(r, SEC);
 	expect_sent(m);
 	peer_rig_free(r);
 }
 
-/* No queue pair for a request: no resources. */
+/* No queue pair can be made for a request: rejected for lack of resources. */
 Test(o2ib_peer, cannot_accept)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -484,7 +485,7 @@ Test(o2ib_peer, cannot_accept)
 	peer_rig_free(r);
 }
 
-/* Decision 14: A is another one now, and B has not noticed. */
+/* Decision 14: A has restarted, and B has not noticed. */
 Test(o2ib_peer, restarts)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -496,7 +497,7 @@ Test(o2ib_peer, restarts)
 	cr_expect_eq(peer_rig_conns(r, B, A), 3);
 	peer_rig_down(r, A, true);
 	cr_expect_eq(peer_rig_conns(r, B, A), 3);
-	/* Its share is not what its former life had. */
+	/* Connections of the earlier incarnation do not count for the share. */
 	r->nodes[B].conf.accept_peer_max = 3;
 	peer_rig_up(r, A);
 	m = peer_rig_send(r, A, B);
@@ -509,7 +510,8 @@ Test(o2ib_peer, restarts)
 	peer_rig_free(r);
 }
 
-/* What B knew is forgotten, but not the connection: the new one ends it. */
+/* B has forgotten the terms, but not the connection: the new one closes the old
+ * one. */
 Test(o2ib_peer, restarts_unknown)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -530,7 +532,7 @@ Test(o2ib_peer, restarts_unknown)
 	peer_rig_free(r);
 }
 
-/* The same, and it is B that finds out, as it connects to the new one. */
+/* The same, but B finds out when it connects to the restarted peer. */
 Test(o2ib_peer, restarts_and_is_asked)
 {
 	struct peer_rig *r = peer_rig_new_up(1000);
@@ -549,7 +551,7 @@ Test(o2ib_peer, restarts_and_is_asked)
 	peer_rig_free(r);
 }
 
-/* ... under load. */
+/* The same under load. */
 Test(o2ib_peer, restarts_under_load)
 {
 	for (unsigned int silently = 0; silently < 2; silently++) {
@@ -583,7 +585,7 @@ Test(o2ib_peer, races)
 
 	for (unsigned int i = 0; i < 3 * 4; i++) {
 		struct peer_rig *r = peer_rig_new_up(latencies[i % 3]);
-		unsigned int first = i / 3 % 2; /* both NID orders */
+		unsigned int first = i / 3 % 2; /* both orders of the NIDs */
 		struct peer_msg *m[2];
 
 		if (i / 6)
@@ -597,7 +599,7 @@ Test(o2ib_peer, races)
 		expect_sent(m[1]);
 		cr_expect_eq(peer_rig_conns(r, A, B), peer_rig_conns(r, B, A));
 		cr_expect_eq(told(r, A, B)->failed + told(r, B, A)->failed, 0);
-		/* 10.0.0.1 is lower: its requests lose. */
+		/* 10.0.0.1 is lower: its requests are rejected */
 		if (i / 6 == 0)
 			cr_expect(!peer_rig_conn(r, A, B)->active);
 		cr_expect_eq(told(r, A, B)->disconnected, 0);
@@ -605,7 +607,7 @@ Test(o2ib_peer, races)
 	}
 }
 
-/* Nodes that do not agree who is lower: both reject, or both accept. */
+/* Nodes that order NIDs differently: both reject, or both accept. */
 Test(o2ib_peer, races_of_versions)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -637,7 +639,7 @@ Test(o2ib_peer, races_of_versions)
 	}
 }
 
-/* A higher one that has asked, and gets no answer, does not reject for ever. */
+/* A higher node whose request is never answered does not reject for ever. */
 Test(o2ib_peer, race_limit)
 {
 	struct peer_rig *r = peer_rig_new_up(MSEC);
@@ -658,7 +660,7 @@ Test(o2ib_peer, race_limit)
 	cr_expect_geq(env_sim_now(r->world) - begin, 9 * SEC);
 	cr_expect_leq(env_sim_now(r->world) - begin, 11 * SEC);
 	cr_expect_eq(peer_rig_peer(r, B, A)->races, 0);
-	/* B's own one ends some time, and nobody cares. */
+	/* The request of B itself ends some time, without effect. */
 	peer_rig_run(r, 60 * SEC);
 	cr_expect_eq(told(r, B, A)->failed, 0);
 	cr_expect_eq(told(r, B, A)->disconnected, 0);
@@ -666,8 +668,8 @@ Test(o2ib_peer, race_limit)
 	peer_rig_free(r);
 }
 
-/* While the peer's own request is being answered, nothing is asked or asked
- * again, whatever this side's own request comes to. */
+/* While a request of the peer is being answered, this side sends none, whatever
+ * becomes of its own. */
 Test(o2ib_peer, waits_for_passive)
 {
 	for (unsigned int i = 0; i < 3; i++) {
@@ -697,7 +699,8 @@ Test(o2ib_peer, waits_for_passive)
 	}
 }
 
-/* The peer asks, and never confirms: who waits for that is told in time. */
+/* The peer sends a request and never confirms: those who wait are told in time.
+ */
 Test(o2ib_peer, passive_comes_to_nothing)
 {
 	struct peer_rig *r = peer_rig_new_up(MSEC);
@@ -731,7 +734,7 @@ Test(o2ib_peer, silence)
 	cr_expect_eq(told(r, A, B)->silent, 1);
 	cr_expect_geq(told(r, A, B)->silent_ns, 2 * SEC);
 	cr_expect_eq(m[0]->state, MSG_WAITS);
-	/* Who comes now is told, too. */
+	/* Those who come later are told, too. */
 	m[1] = peer_rig_send(r, A, B);
 	peer_rig_run(r, MSEC);
 	cr_expect_eq(told(r, A, B)->silent, 2);
@@ -794,7 +797,7 @@ Test(o2ib_peer, device_removed)
 	peer_rig_free(r);
 }
 
-/* The NI goes down in the midst of an attempt: nobody is told. */
+/* The NI shuts down during an attempt: nobody is told. */
 Test(o2ib_peer, stops)
 {
 	struct peer_rig *r = peer_rig_new_up(MSEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The port of an NI goes down, goes, and comes back, and so does the NI, with
- * messages in whatever state. */
+/* The port of an NI goes down, is removed, and returns, and so does the NI,
+ * with messages in any state. */
 #include "base/env.h"
 #include "tests/unit/o2iblnd/node_rig.h"
 #include "ulnet/fault.h"
@@ -33,7 +33,7 @@ static void open_nodes(const struct shape *shape, int64_t bounce_max)
 		post_md(r.node[i], PORTAL, BITS, &umd);
 }
 
-/* Both have something to say to each other. */
+/* Both nodes send a message. */
 static void talk(void)
 {
 	for (unsigned int i = 0; i < 4; i++)
@@ -44,7 +44,7 @@ static void talk(void)
 	}
 }
 
-/* ... and it gets there. */
+/* The same, and it must arrive. */
 static void all_is_well(void)
 {
 	talk();
@@ -58,8 +58,8 @@ static void all_is_well(void)
 	cr_assert_eq(lnet_sim_check(r.sim), 0);
 }
 
-/* What is said first finds out which connections are good for nothing: that a
- * port was gone, its peers may not have heard. Then it is as before. */
+/* The first messages find out which connections are dead, as a peer may not
+ * have noticed that the port was gone. Then all is as before. */
 static void all_is_well_again(void)
 {
 	talk();
@@ -108,7 +108,7 @@ ParameterizedTest(struct shape *shape, o2ib_port, down_and_up)
 	simqp_port_set(r.fabric, &r.id[0].nid, false, "no link");
 	node_rig_run(&r, MSEC);
 	cr_assert(has_port(0));
-	/* Up, and down again before anybody has looked; and up. */
+	/* Up, and down again before any CPT has noticed, and up. */
 	simqp_port_set(r.fabric, &r.id[0].nid, true, NULL);
 	simqp_port_set(r.fabric, &r.id[0].nid, false, "no link");
 	simqp_port_set(r.fabric, &r.id[0].nid, true, NULL);
@@ -127,7 +127,7 @@ ParameterizedTest(struct shape *shape, o2ib_port, removed_and_inserted)
 	open_nodes(shape, 8 * MIB);
 	all_is_well();
 	for (unsigned int i = 0; i < 3; i++) {
-		/* Its link may be down before. */
+		/* The link may go down first. */
 		if (i == 1)
 			simqp_port_set(r.fabric, &r.id[0].nid, false, "no");
 		simqp_remove(r.fabric, &r.id[0].nid);
@@ -146,7 +146,7 @@ ParameterizedTest(struct shape *shape, o2ib_port, removed_and_inserted)
 	node_rig_close(&r);
 }
 
-/* The NI is deleted while its device goes, has gone, or comes back. */
+/* The NI is deleted while its device is being removed, is gone, or returns. */
 ParameterizedTestParameters(o2ib_port, removed_and_deleted)
 {
 	return cr_make_param_array(struct shape, shapes, ARRAY_SIZE(shapes));
@@ -174,7 +174,7 @@ ParameterizedTest(struct shape *shape, o2ib_port, removed_and_deleted)
 	node_rig_close(&r);
 }
 
-/* It goes, or goes down, as soon as it is there. */
+/* The device is removed, or goes down, as soon as it has returned. */
 ParameterizedTestParameters(o2ib_port, at_startup)
 {
 	return cr_make_param_array(struct shape, shapes, ARRAY_SIZE(shapes));
@@ -204,8 +204,8 @@ ParameterizedTest(struct shape *shape, o2ib_port, at_startup)
 	node_rig_close(&r);
 }
 
-/* What has come before the device went is there when LNet takes it, and keeps
- * the port from nothing meanwhile. */
+/* Data that arrived before the device was removed is there when LNet takes it,
+ * and does not keep the port open. */
 ParameterizedTestParameters(o2ib_port, removed_while_held)
 {
 	return cr_make_param_array(struct shape, shapes, ARRAY_SIZE(shapes));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes that send each other what they like, over the simulated backend with
- * all its faults, by seed. Whatever happens: each message ends once; what is
- * said to be delivered was, and as it was sent; what is said not to be, was
- * not; no byte is written that was given back; credits add up; nothing is left.
+ * Random runs by seed: nodes exchange messages over the simulated backend with
+ * all its faults. Each message ends once; those reported as delivered were,
+ * unchanged, and those reported as not delivered were not; no byte is written
+ * after it was given back; credits add up; nothing is left over.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -20,9 +20,9 @@
 #define ARENA	 (8u << 20)
 #define PIECES	 40
 #define LENGTH	 9000
-#define FREE	 0xee /* what is in memory that is nobody's */
+#define FREE	 0xee /* the value of bytes that nobody may write */
 #define MSEC	 NSEC_PER_MSEC
-#define ID_AT	 40 /* of a message, in its LNet header */
+#define ID_AT	 40 /* offset of the message's number in its LNet header */
 #define NID(i)	 (UINT64_C(0x000500000a000001) + (i))
 #define STAMP(i) (UINT64_C(1000) + (i))
 
@@ -41,7 +41,7 @@ struct node {
 	uint8_t *arena;
 	uint32_t arena_used;
 	struct ib_mr *mr;
-	unsigned int conns; /* that are not gone */
+	unsigned int conns; /* connections that are not gone */
 	bool removed;
 };
 
@@ -59,19 +59,19 @@ struct piece_list {
 	uint32_t length;
 };
 
-/* A message, at both sides. */
+/* A message, seen from both sides. */
 struct op {
 	enum ib_msg_type type; /* IMMEDIATE, PUT_REQ, GET_REQ */
 	struct node *from, *to;
 	uint32_t length;
-	struct piece_list mem; /* where it is, or where it goes */
+	struct piece_list mem; /* source, or sink */
 	struct ib_tx *tx;
 	unsigned int ends;
 	int status;
 	enum ulnet_cause cause;
 	bool given_up;
 
-	struct ib_rx *rx; /* to be answered */
+	struct ib_rx *rx; /* to be answered by the test */
 	unsigned int arrived, answers_ended;
 	struct piece_list mem2;
 	struct ib_tx *tx2;
@@ -90,7 +90,7 @@ struct world {
 	unsigned int nrecs;
 	struct op ops[OPS];
 	unsigned int nops;
-	bool quiet; /* nothing new */
+	bool quiet; /* no new messages are sent */
 };
 
 #define SEED(w) (uintmax_t)(w)->seed
@@ -114,8 +114,7 @@ static uint8_t byte_of(const struct op *op, const struct world *w, uint32_t i)
 			 1);
 }
 
-/* @length bytes of memory in pieces, at most @max of them, with gaps
- * between. */
+/* Divides memory of @length bytes into at most @max parts with gaps. */
 static void mem_get(struct node *n, struct piece_list *m, uint32_t length,
 		    unsigned int max)
 {
@@ -182,7 +181,7 @@ static struct rec *pick_open(struct world *w)
 	for (unsigned int i = 0; i < w->nrecs; i++) {
 		struct rec *r = &w->recs[(first + i) % w->nrecs];
 
-		/* In a turn, of the node whose it is. */
+		/* Runs in a turn of the node. */
 		if (r->open && r->conn && ib_conn_is_open(r->conn) &&
 		    loop_is_owner(r->node->loop))
 			return r;
@@ -401,7 +400,7 @@ static void sink_done(struct op *op, const struct ib_tx *tx,
 		mem_check(op->from->w, op, m, tx->nob);
 }
 
-/* Of the side that answers. */
+/* For the side that answers. */
 static void answer_done(struct op *op, struct ib_tx *tx)
 {
 	cr_assert_eq(tx, op->tx2);
@@ -410,8 +409,8 @@ static void answer_done(struct op *op, struct ib_tx *tx)
 	cr_assert(op->given_up2 || op->given_up || !tx->status ||
 			  op->from->w->class >= FAULTS || op->from->w->quiet,
 		  "seed %ju: %d", SEED(op->from->w), tx->status);
-	/* One that was given up may have been done before, and its memory is
-	 * not what it was. */
+	/* An abandoned message may have been delivered before; its memory is
+	 * not checked. */
 	if (op->type == IB_MSG_PUT_REQ && !op->given_up && !op->given_up2)
 		sink_done(op, tx, &op->mem2);
 	mem_put(&op->mem2);
@@ -537,7 +536,7 @@ static void connect_any(struct world *w)
 	if (w->nrecs >= CONNS / 2 || w->quiet || n->removed ||
 	    n == &w->nodes[peer])
 		return;
-	/* What the peer would refuse is not asked for again here. */
+	/* Requests that the peer would refuse are for another test. */
 	want.depth =
 		MIN(want.depth, (uint16_t)w->nodes[peer].conf.peer_credits);
 	want.peer = w->nodes[peer].home.self;
@@ -704,7 +703,7 @@ static void node_close(struct world *w, struct node *n)
 	free(n->arena);
 }
 
-/* At any moment. */
+/* Checks that hold at any time. */
 static void check_conns(const struct world *w)
 {
 	for (unsigned int i = 0; i < w->nrecs; i++) {
@@ -718,8 +717,8 @@ static void check_conns(const struct world *w)
 		cr_assert_leq(c->slots, c->max_slots);
 		cr_assert_leq(c->noops, IB_NOOPS_MAX);
 		cr_assert_leq(c->ncalls, c->calls_max);
-		/* Two nodes with one connection: this one has no more than the
-		 * other one believes. */
+		/* With one connection: one side has no more credits than the
+		 * other one thinks. */
 		for (unsigned int k = 0; w->nrecs == 2 && k < 2; k++) {
 			const struct ib_conn *p = w->recs[k].conn;
 
@@ -764,7 +763,8 @@ static void act(struct world *w)
 	check_conns(w);
 }
 
-/* Nothing is under way: what one side has, the other one owes. */
+/* With nothing under way: the credits of one side are those that the other one
+ * owes. */
 static void check_idle(const struct world *w)
 {
 	for (unsigned int i = 0; i < w->nrecs; i++) {
@@ -858,7 +858,7 @@ static void run(uint64_t seed)
 	free(w);
 }
 
-/* O2IB_SEEDS="first count": others than those of every day. */
+/* The environment variable O2IB_SEEDS="FIRST COUNT" sets other seeds. */
 Test(o2ib_random, seeds)
 {
 	const char *more = getenv("O2IB_SEEDS");

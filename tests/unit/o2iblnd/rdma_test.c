@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA where there is none: what is missing is said in words. */
+/* Without RDMA, a text says what is missing. */
 #include "lnd/o2iblnd/verbs.h"
 
 #include <criterion/criterion.h>
@@ -8,7 +8,7 @@
 
 static const struct ib_events nobody;
 
-/* Also on hosts with RDMA: no host has this address. */
+/* No host has this address, so this holds on hosts with RDMA, too. */
 Test(rdma, an_address_without_a_device)
 {
 	const struct ib_port_conf conf = { .service = 987, .tos = -1 };
@@ -31,7 +31,7 @@ Test(rdma, an_address_without_a_device)
 	cr_assert_not_null(why);
 	if (access("/dev/infiniband", F_OK))
 		cr_assert(strstr(why, "/dev/infiniband"), "%s", why);
-	/* Who does not want to know need not. */
+	/* @why may be NULL */
 	cr_assert_eq(verbs->open(&ni, &conf, &nobody, NULL, &port, NULL),
 		     -ENODEV);
 	loop_free(loop);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registrations that are kept. */
+/* The cache of registrations. */
 #include "lnd/o2iblnd/regcache.h"
 #include "tests/unit/o2iblnd/ib_rig.h"
 
@@ -12,7 +12,7 @@
 
 #define BLOCK IB_REG_BLOCK
 #define TAIL  LNET_MTU
-/* Not at the beginning of a block. */
+/* does not begin at a block */
 #define BASE (100 * BLOCK + 5000)
 
 static const struct span range = { BASE, BASE + 10 * BLOCK };
@@ -59,7 +59,8 @@ static bool is_registered(uintptr_t at)
 	return was;
 }
 
-/* What begins in a block is in its registration, which is in the range. */
+/* A payload is in the registration of the block in which it begins, which stays
+ * in the range. */
 Test(o2ib_regcache, blocks)
 {
 	struct ib_reg *first, *second, *last;
@@ -86,7 +87,7 @@ Test(o2ib_regcache, blocks)
 	close_cache();
 }
 
-/* Pieces that are far apart have no registration in common. */
+/* Distant parts do not share a registration. */
 Test(o2ib_regcache, too_long)
 {
 	struct ib_reg *reg;
@@ -115,7 +116,7 @@ Test(o2ib_regcache, bounds)
 	ib_regcache_put(&c, more);
 	ib_regcache_put(&c, reg[1]);
 	close_cache();
-	/* What can never be there takes nothing from the others. */
+	/* A range that exceeds the limit evicts nothing. */
 	open_cache(BLOCK);
 	reg[0] = got(range.end - 1, 1);
 	ib_regcache_put(&c, reg[0]);
@@ -124,8 +125,8 @@ Test(o2ib_regcache, bounds)
 	close_cache();
 }
 
-/* What cannot be registered is not tried again for a second; what is there is
- * found. */
+/* After a failure nothing is registered for a second, but what exists is found.
+ */
 Test(o2ib_regcache, pause)
 {
 	struct iovec v = { (void *)(103 * BLOCK), 1 };
@@ -145,7 +146,7 @@ Test(o2ib_regcache, pause)
 	close_cache();
 }
 
-/* Whatever needs locked memory gets what nobody uses. */
+/* Registrations not in use are evicted when other memory is needed. */
 Test(o2ib_regcache, gives_way)
 {
 	struct ib_reg *used;
@@ -170,7 +171,7 @@ Test(o2ib_regcache, gives_way)
 	close_cache();
 }
 
-/* Nothing of it is registered at once, whoever still has it. */
+/* The memory is deregistered at once, even if it is in use. */
 Test(o2ib_regcache, forget)
 {
 	struct ib_reg *used, *again;
@@ -188,7 +189,7 @@ Test(o2ib_regcache, forget)
 	ib_regcache_put(&c, used);
 	cr_expect_eq(r.a.mrs, 1);
 	ib_regcache_put(&c, again);
-	/* Another range is another one's. */
+	/* Other ranges are not affected. */
 	ib_regcache_forget(&c, (void *)(110 * BLOCK), BLOCK);
 	cr_expect_eq(r.a.mrs, 1);
 	close_cache();

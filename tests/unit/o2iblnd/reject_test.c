@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rejects, as private data of the CM, and what is none. */
+/* Rejects in private data of the CM, and data that is none. */
 #include "lnd/o2iblnd/verbs.h"
 #include "lnd/o2iblnd/wire.h"
 
@@ -47,8 +47,7 @@ Test(reject, both_ways)
 	cr_assert_arr_eq(buf, reject_frags, sizeof(buf));
 }
 
-/* As it is received: in either order, and zeros behind; of whatever may be at
- * the other end. */
+/* As received: in either byte order, padded with zeros. */
 Test(reject, as_private_data)
 {
 	for (unsigned int i = 0; i < 4; i++) {
@@ -93,7 +92,7 @@ Test(reject, cut_short)
 	}
 }
 
-/* Of version 1 nothing more is known, however long it is. */
+/* Version 1 has no more fields, however long it is. */
 Test(reject, of_version_1)
 {
 	uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };
@@ -148,7 +147,7 @@ Test(reject, no_rejects)
 	}
 }
 
-/* No private data at all, as when nobody listens: zeros. */
+/* No private data, as without a listener: zeros. */
 Test(reject, of_zeros)
 {
 	uint8_t buf[IB_PRIVATE_REJECT_SIZE] = { 0 };

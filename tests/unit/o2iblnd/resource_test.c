@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What peers cost a node is what the calculator says that they do. */
+/* What peers cost a node is what the calculator computes. */
 #include "tests/unit/o2iblnd/node_rig.h"
 
 #include "ulnet/o2ib.h"
@@ -46,8 +46,7 @@ Test(o2ib_resources, each_peer)
 	node_rig_close(&r);
 }
 
-/* One that is asked for several connections, besides the memory that all peers
- * have in common. */
+/* A node with several connections, without the memory that all peers share. */
 static uint64_t locked_with(uint32_t conns)
 {
 	static uint8_t bytes[100];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of lnd/o2iblnd/verbs.h, sentence by sentence, kept by the
- * backend in memory: ports, and how queue pairs are connected. */
+/* The simulated backend keeps the contract of lnd/o2iblnd/verbs.h, sentence by
+ * sentence: ports, and connecting. */
 #include "tests/unit/o2iblnd/simqp_rig.h"
 
 /* ---- connections ---- */
@@ -15,11 +15,11 @@ Test(connect, both_sides)
 	rig_pair(r, p);
 	cr_assert_eq(p[A]->resolved, 1);
 	cr_assert_eq(p[B]->resolved, 0);
-	/* There and back, and there. */
+	/* round trip, and one way */
 	cr_assert_geq(p[A]->at, 20 * MSEC);
 	cr_assert_eq(p[B]->at, p[A]->at + 10 * MSEC);
 	cr_assert_eq(p[B]->qp->cpt, 1);
-	/* What is received has its full size. */
+	/* Received private data has its full size. */
 	cr_assert_eq(p[B]->private_length, 56);
 	cr_assert_str_eq((char *)p[B]->private, "hello");
 	cr_assert(rig_is_filled(p[B]->private + 5, 51, 0));
@@ -44,7 +44,7 @@ Test(connect, unprivileged_ports)
 	rig_free(r);
 }
 
-/* To oneself, too; and many at once, of which each has a port of its own. */
+/* To oneself, too; and many at once, each with a source port of its own. */
 Test(connect, many)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -145,7 +145,7 @@ Test(connect, obstacles)
 {
 	static const struct {
 		int failed, rejected;
-		uint64_t ms; /* that it takes */
+		uint64_t ms; /* time that it takes */
 		const char *private;
 	} want[OBSTACLES] = {
 		[NOBODY] = { -EHOSTUNREACH, 0, 0, NULL },
@@ -185,11 +185,11 @@ Test(connect, obstacles)
 			cr_assert_str_eq((char *)c->private, want[o].private);
 			cr_assert(rig_is_filled(c->private + 2, 146, 0));
 		}
-		/* In error: what was posted has been flushed. */
+		/* in error: receives were flushed */
 		receives = c->resolved ? r->receives : 0;
 		conn_expect(c, true, 0, receives, IB_WC_FLUSHED);
 		conn_destroy(c);
-		/* The next one finds it as it is. */
+		/* the next one is not affected */
 		if (o == STALE || o == NO_ADDRESS || o == NO_ROUTE) {
 			c = rig_connect_to(r, A, 0, rig_nid(r, B));
 			qp_rig_run(r, NSEC_PER_SEC);
@@ -199,7 +199,7 @@ Test(connect, obstacles)
 	}
 }
 
-/* The active side gives up, before and after it is answered. */
+/* The active side gives up before and after the answer. */
 Test(connect, active_gives_up)
 {
 	for (unsigned int accepted = 0; accepted < 2; accepted++) {
@@ -234,7 +234,8 @@ Test(connect, active_gives_up)
 	}
 }
 
-/* The passive side takes it back before the active one has heard of it. */
+/* The passive side disconnects before the active one knows of the acceptance.
+ */
 Test(connect, passive_takes_back)
 {
 	const struct simqp_link slow = { .latency = 10 * MSEC };
@@ -260,7 +261,7 @@ Test(connect, passive_takes_back)
 	rig_free(r);
 }
 
-/* Nobody confirms, so the passive side gives up. */
+/* No confirmation comes: the passive side gives up. */
 Test(connect, unconfirmed)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -284,7 +285,7 @@ Test(connect, unconfirmed)
 	rig_free(r);
 }
 
-/* Connect messages are lost, and repeated; each request is told once. */
+/* Connect messages are lost and repeated; each request is reported once. */
 Test(connect, lost_messages)
 {
 	const struct simqp_link link = { .cm_loss = SIMQP_ALWAYS / 2,
@@ -317,7 +318,7 @@ static void send_when_open(struct conn *c, const struct wc *wc)
 		cr_assert_eq(conn_send(c, 0, 8, 0), 0);
 }
 
-/* Who is connected may send at once. */
+/* The active side may send as soon as it is connected. */
 Test(connect, data_overtakes)
 {
 	const struct simqp_link link = { .rtu_delay = 20 * MSEC };
@@ -343,7 +344,7 @@ Test(connect, data_overtakes)
 	rig_free(r);
 }
 
-/* stop_listening() and close(): requests on their way are rejected. */
+/* stop_listening() and close(): requests under way are rejected. */
 Test(connect, stopped_meanwhile)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -355,7 +356,7 @@ Test(connect, stopped_meanwhile)
 	qp_rig_run(r, NSEC_PER_SEC);
 	cr_assert_eq(c->status, IB_CM_REJECT_NO_LISTENER);
 	cr_assert_eq(r->nodes[B].requests, 1);
-	/* Those that there are go on. */
+	/* existing connections go on */
 	cr_assert_eq(conn_send(p[B], 0, 8, 0), 0);
 	qp_rig_run(r, NSEC_PER_SEC);
 	conn_expect(p[B], false, 0, 1, IB_WC_OK);
@@ -408,7 +409,7 @@ Test(port, calls_fail)
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_ACCEPT, 0, -ENOMEM);
 	cr_assert_eq(CALL(r, r->v->accept(late->qp, NULL, 0)), -ENOMEM);
 	cr_assert_eq(CALL(r, r->v->accept(late->qp, NULL, 0)), 0);
-	/* After one good call; once. */
+	/* After one successful call, and once only. */
 	simqp_fail_call(r->fabric, nid, SIMQP_CALL_POST_SEND, 1, -ENOMEM);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 	cr_assert_eq(conn_send(p[A], 0, 8, 1), -ENOMEM);
@@ -435,7 +436,7 @@ Test(port, goes_down_and_comes_back)
 	cr_assert_eq(r->nodes[B].ups, 0);
 	cr_assert_str_eq(r->nodes[B].why, "no carrier");
 	cr_assert_eq(r->nodes[A].changes, 0);
-	/* Sent again until it is back. */
+	/* Messages are sent again until the link is back. */
 	cr_assert_eq(p[A]->nwcs, 0);
 	simqp_port_set(r->fabric, rig_nid(r, B), true, "carrier");
 	qp_rig_run(r, NSEC_PER_SEC);
@@ -466,7 +467,7 @@ Test(port, device_is_removed)
 	asked = rig_connect_to(r, B, 0, rig_nid(r, A));
 	cr_assert_eq(conn_send(p[B], 0, 8, 0), 0);
 	simqp_remove(r->fabric, rig_nid(r, B));
-	/* Between the two: */
+	/* between the two calls */
 	cr_assert_eq(CALL(r, r->v->resolve(r->nodes[B].port, 0, rig_nid(r, A),
 					   p[B], &qp)),
 		     -ENODEV);
@@ -482,7 +483,7 @@ Test(port, device_is_removed)
 	conn_expect(p[B], true, 0, 4, IB_WC_FLUSHED);
 	cr_assert_eq(asked->failed, 1);
 	cr_assert_eq(asked->established, 0);
-	/* The other side finds silence. */
+	/* for the other side the peer is silent */
 	cr_assert_eq(p[A]->failed + p[A]->disconnected + p[A]->nwcs, 0);
 	cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 	qp_rig_run(r, 60 * NSEC_PER_SEC);

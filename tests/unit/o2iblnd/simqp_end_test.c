@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of lnd/o2iblnd/verbs.h, sentence by sentence, kept by the
- * backend in memory: how queue pairs end, and the faults that end them. */
+/* The simulated backend keeps the contract of lnd/o2iblnd/verbs.h, sentence by
+ * sentence: how queue pairs end, and the faults that end them. */
 #include <signal.h>
 
 #include "tests/unit/o2iblnd/simqp_rig.h"
@@ -24,7 +24,8 @@ Test(ends, disconnect_flushes)
 	conn_expect(p[A], false, 0, 3, IB_WC_FLUSHED);
 	conn_expect(p[A], true, 0, 4, IB_WC_FLUSHED);
 	cr_assert_eq(p[A]->disconnected + p[A]->failed, 0);
-	/* The peer is told, and flushes once it disconnects, too. */
+	/* The peer is told; its work requests are flushed when it disconnects,
+	 * too. */
 	cr_assert_eq(p[B]->disconnected, 1);
 	cr_assert_eq(p[B]->nwcs, 0);
 	cr_assert_eq(conn_send(p[B], 0, 8, 9), 0);
@@ -67,7 +68,7 @@ Test(ends, destroyed_in_an_event)
 	rig_free(r);
 }
 
-/* A queue pair is destroyed that its peer is still connected to. */
+/* A queue pair is destroyed while its peer is connected. */
 Test(ends, destroyed_undisconnected)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -108,7 +109,7 @@ Test(ends, freed_too_early, .signal = SIGABRT)
 	simqp_fabric_free(r->fabric);
 }
 
-/* Once in error nothing comes in, although nobody has disconnected. */
+/* In error nothing is received, even without a disconnection. */
 Test(ends, error_takes_nothing)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -130,7 +131,7 @@ Test(ends, error_takes_nothing)
 	rig_free(r);
 }
 
-/* Silence, in either direction, short or long. */
+/* Silence in either direction, short or long. */
 Test(ends, silence)
 {
 	for (unsigned int i = 0; i < 4; i++) {
@@ -148,7 +149,7 @@ Test(ends, silence)
 		cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
 		qp_rig_run(r, 20 * NSEC_PER_SEC);
-		/* It arrives once, however often it is sent. */
+		/* Data arrives once, however often it is sent. */
 		cr_assert_eq(conn_count(p[B], true, IB_WC_OK),
 			     is_long && from == A ? 0 : 2);
 		if (is_long) { /* 6 times 500 ms */
@@ -163,7 +164,7 @@ Test(ends, silence)
 	}
 }
 
-/* Silence ends when it is taken back. */
+/* Silence can be ended. */
 Test(ends, silence_taken_back)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -232,7 +233,7 @@ Test(ends, cut)
 	rig_free(r);
 }
 
-/* simqp_link.ends: of a SEND, and of a WRITE with the SEND behind it. */
+/* simqp_link.wc_ppm for a SEND, and for a WRITE with the SEND behind it. */
 Test(ends, by_fault)
 {
 	for (unsigned int i = 0; i < 2 * IB_WC_STATUSES; i++) {
@@ -270,7 +271,7 @@ Test(ends, by_fault)
 	}
 }
 
-/* SENDs that are not taken although there is a receive. */
+/* SENDs that find no receive although there is one. */
 Test(ends, rnr_by_fault)
 {
 	const struct simqp_link link = { .rnr = SIMQP_ALWAYS };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random runs, with a model: each side of a connection posts numbered SENDs,
- * some with a WRITE in front, and numbered receives. Whatever happens to them,
- * each ends once and in its order; what is received is what was sent, without a
- * gap, and the WRITE in front of it has arrived; what has ended well was
- * received; memory behind a fence stays as it is.
+ * Random runs with a model: each side of a connection posts numbered SENDs,
+ * some with a WRITE before them, and numbered receives. Each completes once and
+ * in order; what is received is what was sent, without gaps, after the WRITE
+ * before it; a SEND reported as successful was received; memory around the
+ * buffers is unchanged.
  */
 #include <string.h>
 
@@ -16,19 +16,19 @@
 #define MESSAGES     512  /* of a side, at most */
 #define SLOTS	     16	  /* receives, and SENDs */
 #define SLOT	     64	  /* bytes */
-#define WRITES	     1024 /* their offset, in both areas */
+#define WRITES	     1024 /* their offset in both areas */
 #define WRITE	     32	  /* bytes */
 #define WRITE_MOD    64	  /* places for them at the receiver */
 #define POISON	     0xee
 
 struct side {
 	struct conn *c;
-	struct side *peer;		      /* once there is a request */
+	struct side *peer;		      /* known after the request */
 	unsigned int sent, ended, ended_well; /* SENDs */
 	unsigned int receives, received, received_well;
 	bool send_failed, receive_failed;
-	bool over;	 /* its LND has disconnected */
-	bool fenced;	 /* no WRITE comes any more, */
+	bool over;	 /* the LND has disconnected */
+	bool fenced;	 /* no WRITE may arrive any more, */
 	bool fenced_all; /* nor anything else */
 	bool wrote[MESSAGES];
 };
@@ -200,7 +200,7 @@ static void on_event(struct conn *c, const struct wc *wc)
 		on_receive(s, wc);
 	else if (wc)
 		on_send(s, wc);
-	/* At once, or some time later. */
+	/* at once, or later */
 	if ((c->failed || c->rejected || c->disconnected ||
 	     (wc && wc->status)) &&
 	    c->created && chance(run, 30))
@@ -278,7 +278,7 @@ static void connect_one(struct run *run)
 				rig_nid(r, b)));
 }
 
-/* All that there is at a node ends, and its port is opened anew. */
+/* Ends everything at a node, and opens its port again. */
 static void remove_one(struct run *run)
 {
 	struct rig *r = run->rig;
@@ -357,7 +357,7 @@ static void harm(struct run *run, struct side *s)
 	case 9:
 		remove_one(run);
 		break;
-	default: /* some peace */
+	default: /* without faults */
 		qp_rig_run(r, rng_below(&run->rng, NSEC_PER_SEC));
 		break;
 	}
@@ -479,7 +479,7 @@ Test(random_runs, with_faults)
 		play(seed, true, &o);
 		add_stats(&all, &o.stats);
 	}
-	/* There was something of everything. */
+	/* each kind of event has occurred */
 	cr_assert_gt(all.connected, seeds);
 	cr_assert_gt(all.sends, 10 * seeds);
 	cr_assert_gt(all.writes, seeds);

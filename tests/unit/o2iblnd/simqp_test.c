@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of lnd/o2iblnd/verbs.h, sentence by sentence, kept by the
- * backend in memory: data, and memory; and the faults that data meets. */
+/* The simulated backend keeps the contract of lnd/o2iblnd/verbs.h, sentence by
+ * sentence: data, memory, and faults of data. */
 #include "tests/unit/o2iblnd/simqp_rig.h"
 
 Test(verbs, status_names)
@@ -32,7 +32,7 @@ Test(data, sends_and_writes)
 	for (unsigned int i = 0; i < RING; i++)
 		p[A]->out[i] = (uint8_t)i;
 	begun = env_sim_now(r->world);
-	/* 3000 bytes take 3 ms; two pieces; nothing at all. */
+	/* 3000 bytes take 3 ms; two entries; no bytes. */
 	cr_assert_eq(conn_write(p[A], p[B]->in + 1000, p[B]->in_mr->rkey, 7,
 				3000, 0),
 		     0);
@@ -62,7 +62,7 @@ Test(data, sends_and_writes)
 	rig_free(r);
 }
 
-/* Memory is read until it is done, but for what is inlined. */
+/* Memory is read until the SEND has completed, unless it is inlined. */
 Test(data, read_while_it_travels)
 {
 	const struct simqp_link link = { .latency = 10 * MSEC };
@@ -81,7 +81,7 @@ Test(data, read_while_it_travels)
 		conn_fill(p[A], 1);
 		sge = conn_sge(p[A], 0, 64);
 		if (inlined)
-			sge.lkey = 0; /* not looked at */
+			sge.lkey = 0; /* not accessed */
 		p[A]->sends++;
 		cr_assert_eq(CALL(r, r->v->post_send(p[A]->qp, &wr, 1)), 0);
 		conn_fill(p[A], 2);
@@ -91,8 +91,7 @@ Test(data, read_while_it_travels)
 	}
 }
 
-/* What is on its way when its queue pair goes to error may still arrive, as it
- * was then. */
+/* Packets under way when their queue pair fails may still arrive, unchanged. */
 Test(data, flushed_and_yet_received)
 {
 	const struct simqp_link link = { .latency = 10 * MSEC };
@@ -137,14 +136,14 @@ Test(data, not_ready)
 			post_late(p[B], NULL);
 		qp_rig_run(r, 100 * MSEC);
 		simqp_stats(r->fabric, &stats);
-		if (late == 2) { /* for ever */
+		if (late == 2) { /* without limit */
 			cr_assert_eq(p[A]->nwcs, 0);
 			cr_assert_gt(stats.not_ready, 90);
 			post_late(p[B], NULL);
 			post_late(p[B], NULL);
 			qp_rig_run(r, 2 * MSEC);
 			conn_expect(p[A], false, 0, 2, IB_WC_OK);
-		} else if (late == 1) { /* one in time */
+		} else if (late == 1) { /* one arrives in time */
 			cr_assert_eq(p[A]->nwcs, 2);
 			cr_assert_eq(conn_sent(p[A], 0)->status, IB_WC_OK);
 			cr_assert_eq(conn_sent(p[A], 1)->status,
@@ -154,7 +153,7 @@ Test(data, not_ready)
 				     IB_WC_NOT_READY);
 			cr_assert_eq(conn_sent(p[A], 1)->status, IB_WC_FLUSHED);
 			cr_assert_eq(p[A]->nwcs, 2);
-			/* Both are in error. */
+			/* both are in error */
 			post_late(p[B], NULL);
 			cr_assert_eq(conn_send(p[B], 0, 8, 9), 0);
 			cr_assert_eq(conn_send(p[A], 0, 8, 2), 0);
@@ -226,7 +225,7 @@ Test(data, writes_refused)
 		cr_assert_eq(conn_write(p[A], to, key, 0, 100, 0), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 1), 0);
 		qp_rig_run(r, NSEC_PER_SEC);
-		/* One completion, of the SEND behind it. */
+		/* one completion, of the SEND behind the WRITE */
 		cr_assert_eq(p[A]->sends, 0);
 		cr_assert_eq(conn_sent(p[A], 0)->cookie, 0);
 		cr_assert_eq(conn_sent(p[A], 0)->status, status, "%u", w);
@@ -246,7 +245,7 @@ Test(data, writes_refused)
 	}
 }
 
-/* Nothing is written, so nothing is looked at. */
+/* Nothing is written, so nothing is checked. */
 Test(data, empty_write)
 {
 	struct rig *r = rig_new(1, NULL);
@@ -259,7 +258,7 @@ Test(data, empty_write)
 	rig_free(r);
 }
 
-/* What is wrong with the sender's memory: what was before it is done. */
+/* Errors in the sender's memory; earlier work requests are done. */
 Test(data, local_errors)
 {
 	for (unsigned int w = 0; w < 5; w++) {
@@ -284,7 +283,7 @@ Test(data, local_errors)
 			sge.lkey = p[A]->out_mr->rkey;
 		wrs[0].remote_addr = (uintptr_t)p[B]->in;
 		wrs[0].rkey = p[B]->in_mr->rkey;
-		/* Alone, and behind another one. */
+		/* alone, and behind another one */
 		first = w % 2;
 		if (first)
 			cr_assert_eq(conn_send(p[A], 0, 8, 0), 0);
@@ -292,7 +291,7 @@ Test(data, local_errors)
 		p[A]->sends++;
 		cr_assert_eq(CALL(r, r->v->post_send(p[A]->qp, wrs, 2)), 0);
 		cr_assert_eq(conn_send(p[A], 0, 8, 2), 0);
-		if (w == 4) { /* while it travels */
+		if (w == 4) { /* while it is under way */
 			CALL_VOID(r,
 				  r->v->dereg(r->nodes[A].port, p[A]->out_mr));
 			p[A]->out_mr = NULL;
@@ -309,7 +308,7 @@ Test(data, local_errors)
 	}
 }
 
-/* A receive that is too short, or whose memory is not registered. */
+/* A receive that is too short, or not registered. */
 Test(data, bad_receives)
 {
 	for (unsigned int w = 0; w < 2; w++) {
@@ -368,7 +367,7 @@ Test(data, limits)
 	rig_free(r);
 }
 
-/* create(): what is too large for the device, or for memory. */
+/* create(): too large for the device, or for memory. */
 Test(data, queues_too_large)
 {
 	static const struct {
@@ -403,7 +402,7 @@ Test(data, queues_too_large)
 		b = rig_passive(r, B);
 		r->qp_conf = cases[i].conf;
 		cr_assert_eq(conn_create(b), cases[i].rc, "%u", i);
-		/* A smaller one will do. */
+		/* a smaller one is possible */
 		r->qp_conf = (struct ib_qp_conf){ 4, 4, 1, 0 };
 		if (cases[i].rc)
 			cr_assert_eq(conn_create(b), 0);
@@ -439,7 +438,7 @@ Test(memory, registration)
 	cr_assert_eq(mr[0]->addr, buf);
 	cr_assert_eq(mr[0]->length, 1000);
 	cr_assert_eq(r->v->reg(port, buf, 501, true, &none), -ENOMEM);
-	/* The same memory twice: other keys. */
+	/* The same memory registered twice has different keys. */
 	cr_assert_eq(r->v->reg(port, buf, 500, true, &mr[1]), 0);
 	cr_assert_neq(mr[0]->rkey, mr[1]->rkey);
 	cr_assert_neq(mr[0]->lkey, mr[1]->lkey);
@@ -478,8 +477,8 @@ Test(memory, registration_fails_at_random)
 	rig_free(r);
 }
 
-/* A WRITE is on its way while the memory is taken away: by dereg(), or by
- * disconnect(). */
+/* Memory is taken away from a WRITE under way by dereg(), or by disconnect().
+ */
 Test(memory, fences)
 {
 	const struct simqp_link link = { .latency = 10 * MSEC };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools of transmits; work requests that write from and to lists of pieces. */
+/* Pools of transmits; work requests that write between lists of parts. */
 #include "tests/unit/o2iblnd/ib_rig.h"
 
 #include <criterion/criterion.h>
@@ -39,7 +39,7 @@ Test(o2ib_tx, pool)
 	rig_close(&r);
 }
 
-/* However many answers peers have had made, this side may ask. */
+/* However many answers are made for peers, this side may send requests. */
 Test(o2ib_tx, answers_do_not_count)
 {
 	struct ib_tx *answers[8], *tx;
@@ -99,7 +99,7 @@ struct far {
 	struct ib_rdma rdma;
 };
 
-/* Where the peer's memory begins, so that an address is no pointer. */
+/* The peer's addresses begin here, so that none is a valid pointer. */
 #define FAR UINT64_C(0x7f0000000000)
 
 static uint32_t random_length(struct rng *rng, uint32_t left)
@@ -112,7 +112,7 @@ static uint32_t random_length(struct rng *rng, uint32_t left)
 	return MIN(n, left);
 }
 
-/* Fragments of @total bytes, with gaps, in no order. */
+/* Fragments of @total bytes, with gaps, in random order. */
 static void far_fill(struct far *f, struct rng *rng, uint32_t total)
 {
 	uint64_t at = rng_below(rng, 100);
@@ -213,7 +213,7 @@ Test(o2ib_writes, random)
 		run_writes(seed);
 }
 
-/* A megabyte from one piece to one fragment is one WRITE. */
+/* A megabyte from one part to one fragment is one WRITE. */
 Test(o2ib_writes, one)
 {
 	struct far f = { .rdma = { 7, 1, f.frags, false } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Says again what was read of a message, in the one form that we write. */
+/* Encodes a decoded message again, in the form that we send. */
 #ifndef TESTS_O2IBLND_WIRE_AGAIN_H
 #define TESTS_O2IBLND_WIRE_AGAIN_H
 
@@ -46,7 +46,7 @@ static inline size_t ib_again_any(const struct ib_msg *m,
 	BUG_ON(true);
 }
 
-/* @buf: IB_MSG_SIZE_MAX bytes. Returns the size of what was written. */
+/* @buf: IB_MSG_SIZE_MAX bytes. Returns the size of the message. */
 static inline size_t ib_again(const struct ib_msg *m, void *buf)
 {
 	struct ib_envelope env = ib_msg_env(m);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of real nodes, others by hand, and everything that is not quite
- * so. */
+/* Captured messages, messages made by hand, and messages with errors. */
 #include "lnd/o2iblnd/verbs.h"
 #include "lnd/o2iblnd/wire.h"
 
@@ -31,7 +30,7 @@ static struct ib_hdr hdr_of(const struct example *e)
 	return ib_hdr_of(&env);
 }
 
-/* Decodes it as one that has come on a connection of @self with @peer. */
+/* Decodes a message as received on a connection of @self with @peer. */
 static int decode_on(const uint8_t *buf, size_t len, const struct ib_end *self,
 		     const struct ib_end *peer)
 {
@@ -98,7 +97,7 @@ static void assert_rdma(const struct ib_msg *m, const struct example *e)
 	cr_expect_eq(ib_rdma_nob(&m->rdma), e->frag.nob, "%s", e->name);
 }
 
-/* @m was read of @buf. */
+/* @m was decoded from @buf. */
 static void assert_says(const struct ib_msg *m, const struct example *e,
 			const uint8_t *buf)
 {
@@ -141,8 +140,7 @@ Test(wire, examples_are_read)
 	}
 }
 
-/* LNet's header and the payload are somebody else's to write, and left as they
- * were. */
+/* The LNet header and the payload are not written. */
 Test(wire, examples_are_written)
 {
 	for (const struct example *e = examples; e->text; e++) {
@@ -214,8 +212,8 @@ Test(wire, sizes)
 
 static const struct {
 	const char *name;
-	size_t skip; /* bytes of the CM in front */
-	size_t len;  /* 0: all that follow */
+	size_t skip; /* bytes of the CM before it */
+	size_t len;  /* 0: all the rest */
 	enum ib_msg_type type;
 	uint8_t credits;
 	bool from_n;
@@ -270,7 +268,7 @@ Test(wire, private_data_is_as_long_as_that)
 
 /* ---- what is refused ---- */
 
-/* Decodes just these bytes, so that one byte more is noticed. */
+/* Decodes exactly these bytes, so that reading one more is detected. */
 static int decode_exactly(const uint8_t *buf, size_t len, struct ib_msg *m,
 			  const char **why)
 {
@@ -284,7 +282,7 @@ static int decode_exactly(const uint8_t *buf, size_t len, struct ib_msg *m,
 	return rc;
 }
 
-/* Refused, with a reason. */
+/* A message that is refused with a reason. */
 static void assert_refused(const uint8_t *buf, size_t len, const char *name,
 			   const char *reason)
 {
@@ -321,7 +319,7 @@ Test(wire, cut_short)
 	}
 }
 
-/* A header that says what was received, which is too little for the type. */
+/* Sets the size in the header to the bytes received, too few for the type. */
 Test(wire, too_short_for_its_type)
 {
 	for (const struct example *e = examples; e->text; e++) {
@@ -339,9 +337,9 @@ Test(wire, too_short_for_its_type)
 	}
 }
 
-/* A field of a message, and what it cannot say. */
+/* A field of a message, with a value that is not valid. */
 static const struct {
-	enum ib_msg_type type; /* 0: of any */
+	enum ib_msg_type type; /* 0: in any message */
 	unsigned int offset, size;
 	uint64_t value;
 	const char *why;
@@ -368,7 +366,7 @@ static const struct {
 	{ 0, 8, 4, 0x80000000, "longer than what was received" },
 	{ 0, 8, 4, UINT32_MAX, "longer than what was received" },
 	{ 0, 8, 4, IB_MSG_SIZE_MAX, "longer than what was received" },
-	/* a source that is nobody */
+	/* the source is LNET_NID_ANY */
 	{ 0, 16, 8, UINT64_MAX, "from nobody" },
 	{ 0, 16, 8, UINT64_C(0x00ff0000c0a8010a), "from nobody" },
 	/* payload */
@@ -379,7 +377,7 @@ static const struct {
 	  "payload longer than what was received" },
 	{ IB_MSG_IMMEDIATE, 76, 4, UINT32_MAX - 119,
 	  "payload longer than what was received" },
-	/* fragments: none, one too many, and counts that wrap around */
+	/* fragments: none, one too many, and counts that overflow */
 	{ IB_MSG_PUT_ACK, 68, 4, 0, "no fragments" },
 	{ IB_MSG_PUT_ACK, 68, 4, 2, "too short for its fragments" },
 	{ IB_MSG_PUT_ACK, 68, 4, 0x15555556, "too short for its fragments" },
@@ -401,7 +399,7 @@ Test(wire, wrong_fields)
 
 			if (wrongs[i].type && wrongs[i].type != e->type)
 				continue;
-			/* The longest has 48 bytes of payload. */
+			/* the longest captured one has 48 bytes of payload */
 			if (wrongs[i].value == 9 && e->payload_len > 8)
 				continue;
 			put_le(buf + wrongs[i].offset, wrongs[i].value,
@@ -413,7 +411,7 @@ Test(wire, wrong_fields)
 	}
 }
 
-/* The order of one field says nothing of that of another. */
+/* each field has its byte order on its own */
 Test(wire, orders_mixed)
 {
 	const struct example *e = example_of(IB_MSG_NOOP);
@@ -426,9 +424,9 @@ Test(wire, orders_mixed)
 	assert_refused(buf, len, e->name, "longer than what was received");
 }
 
-/* Fields that may say anything: what they mean, others decide. */
+/* Fields that may have any value: the caller judges them. */
 static const struct {
-	enum ib_msg_type type; /* 0: of any */
+	enum ib_msg_type type; /* 0: in any message */
 	unsigned int offset, size;
 	uint64_t value;
 } anythings[] = {
@@ -490,7 +488,7 @@ Test(wire, fields_that_say_anything)
 	}
 }
 
-/* Bytes behind the message, as in private data, are nobody's. */
+/* Bytes behind the message, as in private data, are ignored. */
 Test(wire, bytes_behind)
 {
 	for (const struct example *e = examples; e->text; e++) {
@@ -509,8 +507,8 @@ Test(wire, bytes_behind)
 	}
 }
 
-/* The payload ends where the received bytes do, and not where the message
- * says that it ends. */
+/* The payload may extend to the end of the received bytes, beyond the message's
+ * size. */
 Test(wire, payload_beyond_nob)
 {
 	const struct example *e = example_of(IB_MSG_IMMEDIATE);
@@ -599,7 +597,7 @@ Test(wire, many_fragments)
 	try_frags(IB_MSG_PUT_ACK, IB_PUT_ACK_FRAGS);
 }
 
-/* Fewer than there is room for. */
+/* fewer than there is room for */
 Test(wire, room_behind_fragments)
 {
 	const struct example *e = example_of(IB_MSG_PUT_ACK);
@@ -656,7 +654,7 @@ Test(wire, stale)
 	}
 }
 
-/* What passes over connections, in either order, and what does not. */
+/* What may come over a connection, in either order, and what may not. */
 Test(wire, on_a_connection)
 {
 	for (const struct example *e = examples; e->text; e++) {
@@ -693,7 +691,7 @@ Test(wire, checksum_as_sent)
 		ib_msg_set_cksum(buf);
 		put_le(want, e->cksum, 4);
 		cr_expect_arr_eq(buf + 12, want, 4, "%s", e->name);
-		/* It is not part of itself. */
+		/* The checksum does not cover itself. */
 		ib_msg_set_cksum(buf);
 		cr_expect_arr_eq(buf + 12, want, 4, "%s", e->name);
 	}
@@ -720,8 +718,8 @@ Test(wire, checksum_as_received)
 	}
 }
 
-/* Of the bytes as they are on the wire, in either order, and of none behind
- * the message. */
+/* It covers the bytes as received, in either order, and none behind the
+ * message. */
 Test(wire, checksum_of_every_type)
 {
 	for (unsigned int order = 0; order < 4; order++) {
@@ -769,7 +767,7 @@ Test(wire, wrong_checksum)
 	}
 }
 
-/* One that becomes 0 is sent as 1, since 0 says that there is none. The payload
+/* A checksum of 0 is sent as 1, since 0 means that there is none. The payload
  * makes it all ones, and then adds one. */
 Test(wire, checksum_of_zero)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of messages between LNet and connections: they wait for memory,
- * are given up, or outlive what they came by. */
+/* Transfers that wait for memory, are canceled, or outlive their connection. */
 #include "tests/unit/o2iblnd/node_rig.h"
 
 static struct node_rig r;
 static struct seen seen[8], received;
 
-/* Two payloads of 1 MiB for what it asks, and as many for answers; a peer that
- * is alone has both. */
+/* Memory for two payloads of 1 MiB for requests, and as many for answers. A
+ * peer may have all of it while it is alone. */
 static void open_small(unsigned int n, unsigned int cpts)
 {
 	r.tunables[0] = (struct ulnet_tunable){ "bounce_max", 4 * MIB };
@@ -24,7 +23,7 @@ static uint8_t *buf(size_t size)
 	return b;
 }
 
-/* Node @n takes what is sent to it. */
+/* Node @n accepts PUTs. */
 static uint8_t *post(unsigned int n, uint32_t length, uint32_t op)
 {
 	uint8_t *b = buf(length);
@@ -35,7 +34,7 @@ static uint8_t *post(unsigned int n, uint32_t length, uint32_t op)
 	return b;
 }
 
-/* The next PUT_REQ that @c has heard is this one. */
+/* The next PUT_REQ that @c receives must be this one. */
 static struct ib_msg hears_put(struct raw_peer_conn *c, uint64_t hdr_data)
 {
 	struct lnet_hdr hdr;
@@ -74,9 +73,8 @@ static void put(struct raw_peer *s, unsigned int i, uint32_t length)
 
 /* ---- waiting for memory ---- */
 
-/* Two raw peers: of 2 MiB one has half a MiB, and the other one as much as is
- * left, in its payloads 0 and 1; it may have no more than a MiB less of what
- * comes next. */
+/* Two raw peers: of 2 MiB one has half a MiB, and the other one the rest, in
+ * its payloads 0 and 1. The latter may not have another MiB. */
 static struct raw_peer_conn *two_hold(void)
 {
 	struct raw_peer *s[2];
@@ -106,7 +104,7 @@ Test(o2ib_xfer, fed_in_order)
 	for (unsigned int i = 0; i < 3; i++)
 		msg[i] = hears_put(c, i);
 	hears_nothing(c);
-	/* The small one would fit. */
+	/* There would be room for the small one. */
 	not_wanted(c, &msg[2]);
 	hears_nothing(c);
 	not_wanted(c, &msg[0]);
@@ -120,7 +118,7 @@ Test(o2ib_xfer, fed_in_order)
 	node_rig_close(&r);
 }
 
-/* Who has its share stands in nobody else's way. */
+/* A peer that has used up its share does not hold up other peers. */
 Test(o2ib_xfer, shares)
 {
 	struct raw_peer_conn *c[2];
@@ -167,8 +165,8 @@ static void put_for(struct raw_peer *s, unsigned int i, uint32_t length,
 		     0);
 }
 
-/* Given up while it waits: nothing of it has left; and who waits behind it
- * needs not wait for anybody else. */
+/* A transfer that waits is canceled: nothing of it was sent, and those behind
+ * it do not wait any longer. */
 Test(o2ib_xfer, waiting_canceled)
 {
 	struct raw_peer_conn *c;
@@ -227,8 +225,8 @@ Test(o2ib_xfer, waiting_at_shutdown)
 	node_rig_close(&r);
 }
 
-/* Those who wait for memory when their connection is lost go by the next one,
- * in their order, and in front of those who have come meanwhile. */
+/* Transfers that wait for memory when their connection is lost use the next
+ * connection, in order and ahead of later ones, */
 Test(o2ib_xfer, waiting_go_anew)
 {
 	struct raw_peer_conn *c;
@@ -257,7 +255,7 @@ static void two_credits(uint8_t *bytes)
 	bytes[IB_HDR_SIZE] = 2;
 }
 
-/* ... and behind those that had a transmit, of which nothing had left. */
+/* and behind those that had a transmit of which nothing was sent, */
 Test(o2ib_xfer, waiting_go_behind)
 {
 	struct raw_peer_conn *c;
@@ -285,7 +283,7 @@ Test(o2ib_xfer, waiting_go_behind)
 	node_rig_close(&r);
 }
 
-/* ... but not twice: then LNet hears that nothing has left. */
+/* but not a second time: then LNet is told that nothing was sent. */
 Test(o2ib_xfer, waiting_lost_twice)
 {
 	struct raw_peer_conn *c;
@@ -324,7 +322,7 @@ static struct ib_msg begin_put(struct raw_peer_conn *c, uint64_t hdr_data)
 	return msg;
 }
 
-/* One that waits for memory ends when its connection does, and not later. */
+/* A transfer that waits for memory ends together with its connection. */
 Test(o2ib_xfer, sink_lost_with_its_connection)
 {
 	struct raw_peer_conn *c[2];
@@ -345,7 +343,7 @@ Test(o2ib_xfer, sink_lost_with_its_connection)
 	node_rig_close(&r);
 }
 
-/* LNet waits for peers less long than the LND does. */
+/* LNet's time-out is shorter than the LND's. */
 static void open_hasty(void)
 {
 	const struct ulnet_conf conf = { .transaction_timeout = 5000000 };
@@ -356,8 +354,8 @@ static void open_hasty(void)
 	node_rig_open(&r, 1, 1, &conf);
 }
 
-/* LNet gives it up, and the peer writes all the same: not to the user's memory;
- * and the connection goes on. */
+/* LNet cancels a PUT that the peer still writes: the user's memory stays as it
+ * is, and the connection goes on. */
 Test(o2ib_xfer, sink_canceled)
 {
 	struct raw_peer_conn *c;
@@ -395,7 +393,8 @@ Test(o2ib_xfer, sink_canceled)
 
 /* ---- PUTs of ours ---- */
 
-/* Given up when the peer has heard of it: it is told that nothing comes. */
+/* A PUT is canceled after its PUT_REQ was sent: the PUT_DONE says that nothing
+ * comes. */
 Test(o2ib_xfer, put_canceled)
 {
 	struct raw_peer_conn *c;
@@ -446,7 +445,7 @@ static uint8_t *get_for(struct raw_peer *s, uint64_t us)
 	return b;
 }
 
-/* A peer may have less than it was asked for. */
+/* The peer replies with fewer bytes than were asked for. */
 static void get_shorter(unsigned int cpts, uint32_t length)
 {
 	struct raw_peer_conn *c;
@@ -480,7 +479,7 @@ Test(o2ib_xfer, get_one_byte_3_cpts)
 	get_shorter(3, 1);
 }
 
-/* There is nothing there: the GET was sent, and no REPLY comes. */
+/* Nothing matches the GET: it counts as sent, and no REPLY comes. */
 Test(o2ib_xfer, get_nothing)
 {
 	struct raw_peer_conn *c;
@@ -503,7 +502,7 @@ Test(o2ib_xfer, get_nothing)
 	node_rig_close(&r);
 }
 
-/* Given up, and the peer writes all the same. */
+/* A GET is canceled that the peer still answers. */
 Test(o2ib_xfer, get_canceled)
 {
 	struct raw_peer_conn *c;
@@ -620,8 +619,8 @@ Test(o2ib_xfer, waiting_answer_lost)
 	node_rig_close(&r);
 }
 
-/* The PUTs, which are older, are given up, too; their peer may still write, so
- * that there is no memory yet. */
+/* The older PUTs are canceled first. Their peer may still write, so their
+ * memory is not free yet. */
 Test(o2ib_xfer, waiting_answer_canceled)
 {
 	struct raw_peer_conn *c, *other;
