@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/inbox.h"
 #include "rpc/quota.h"
 #include "rpc/slab.h"
@@ -13,12 +13,11 @@
 #include "rpc/wire/wire.h"
 
 #define BUFFER_SIZE UINT32_C(16384)
-/* Messages on their way out. Strangers can make us answer, but not without
- * limit, and each NID has its share. */
+/* Messages on their way out. */
 #define SENDS_MAX 16384
 
 _Static_assert(WIRE_CONTROL_MAX <= CONTROL_MESSAGE_MAX,
-	       "what is sent is not too long for those who receive");
+	       "receivers have room for each message");
 
 struct control {
 	struct inbox inbox;
@@ -30,33 +29,33 @@ struct control {
 struct control_send {
 	struct shard *shard;
 	struct quota *quota;
-	control_sent_fn done; /* NULL: nobody wants to know */
+	control_sent_fn done; /* may be NULL */
 	uint64_t id;
 	uint64_t tag;
-	size_t size; /* of all this */
+	size_t size; /* bytes, of this structure with the message */
 	uint8_t bytes[];
 };
 
 /* ---- out ---- */
 
-/* For a message of up to @bound bytes. */
+/* Allocates room for a message of up to @bound bytes. */
 static struct control_send *send_new(struct shard *s,
 				     const struct ulnet_nid *nid, size_t bound)
 {
 	struct control *c = s->control;
-	struct quota *p = quota_take(&c->quotas, nid, 1, shard_now(s));
+	struct quota *q = quota_take(&c->quotas, nid, 1, shard_now(s));
 	struct control_send *cs;
 
-	if (!p)
+	if (!q)
 		return NULL;
 	cs = slab_get(&c->slab, sizeof(*cs) + bound);
 	if (!cs) {
-		quota_put(&c->quotas, p, 1);
+		quota_put(&c->quotas, q, 1);
 		return NULL;
 	}
 	cs->size = sizeof(*cs) + bound;
 	cs->shard = s;
-	cs->quota = p;
+	cs->quota = q;
 	return cs;
 }
 
@@ -144,13 +143,21 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 
 /* ---- in ---- */
 
-static void control_there(struct forwarded *forwarded);
+static void control_forwarded_there(struct forwarded *forwarded)
+{
+	struct shard *s = forwarded->to;
+	struct wire_control m;
 
-/* An answer, for a client whose import is on another CPT: the server has sent
- * it from a NID that this one owns. */
-static void control_answer(struct shard *s, const struct ulnet_event *ev,
-			   const struct wire_control *m, const void *payload,
-			   size_t length)
+	if (!wire_control_decode(&m, forwarded->ev.hdr_data, forwarded->payload,
+				 forwarded->length))
+		s->rpc->client->on_control(s, &forwarded->ev, &m);
+}
+
+/* @m is for the client side. A server may have sent it from a NID that this CPT
+ * owns, to an import of another CPT. */
+static void control_to_client(struct shard *s, const struct ulnet_event *ev,
+			      const struct wire_control *m, const void *payload,
+			      size_t length)
 {
 	unsigned int cpt = s->rpc->client->control_cpt(m);
 	struct forwarded *forwarded;
@@ -159,11 +166,9 @@ static void control_answer(struct shard *s, const struct ulnet_event *ev,
 		s->rpc->client->on_control(s, ev, m);
 		return;
 	}
-	if (s->aborted)
-		return;
 	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
-	if (forwarded) /* else it is asked for again */
-		forwarded_send(forwarded, control_there, NULL, NULL);
+	if (forwarded) /* else the import asks again */
+		forwarded_send(forwarded, control_forwarded_there, NULL, NULL);
 }
 
 static void on_control(void *arg, const struct ulnet_event *ev,
@@ -185,10 +190,10 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	case WIRE_ALIVE:
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
-		control_answer(s, ev, &m, payload, length);
+		control_to_client(s, ev, &m, payload, length);
 		break;
 	case WIRE_CONNECT:
-		ends_on_sign(s, &ev->source);
+		conn_event_heard(s, &ev->source);
 		s->rpc->server->on_control(s, ev, &m);
 		break;
 	case WIRE_OPEN:
@@ -202,32 +207,26 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 	}
 }
 
-static void control_there(struct forwarded *forwarded)
-{
-	struct shard *s = forwarded->to;
-	struct wire_control m;
-
-	if (!wire_control_decode(&m, forwarded->ev.hdr_data, forwarded->payload,
-				 forwarded->length))
-		s->rpc->client->on_control(s, &forwarded->ev, &m);
-}
-
 /* ---- life ---- */
 
 static int control_shard_open(struct shard *s)
 {
-	struct control *c = calloc(1, sizeof(*c));
+	struct control *c = s->control;
 	int rc;
 
-	if (!c)
-		return -ENOMEM;
 	slab_init(&c->slab, s);
 	quotas_init(&c->quotas, "control messages on their way", SENDS_MAX,
 		    shard_random(s, UINT64_MAX));
-	s->control = c;
-	rc = inbox_open(&c->inbox, s, ULRPC_PORTAL_CONTROL,
-			s->rpc->conf.control_buffers, BUFFER_SIZE,
-			CONTROL_MESSAGE_MAX, on_control, s);
+	c->inbox = (struct inbox){
+		.shard = s,
+		.portal = ULRPC_PORTAL_CONTROL,
+		.buffers = s->rpc->conf.control_buffers,
+		.buffer_size = BUFFER_SIZE,
+		.message_max = CONTROL_MESSAGE_MAX,
+		.fn = on_control,
+		.arg = s,
+	};
+	rc = inbox_open(&c->inbox);
 	if (rc)
 		return rc;
 	c->open = true;
@@ -245,7 +244,7 @@ static void control_on_inbox_closed(void *arg)
 
 static void control_shard_stop(struct shard *s)
 {
-	if (s->control && s->control->open)
+	if (s->control->open)
 		inbox_close(&s->control->inbox, control_on_inbox_closed, s);
 }
 
@@ -253,17 +252,13 @@ static void control_shard_free(struct shard *s)
 {
 	struct control *c = s->control;
 
-	if (!c)
-		return;
 	slab_stop(&c->slab);
 	slab_fini(&c->slab);
 	quotas_fini(&c->quotas);
-	free(c);
-	s->control = NULL;
 }
 
 const struct rpc_part control_part = {
-	.name = "control",
+	RPC_PART_STATE(struct control, control),
 	.shard_open = control_shard_open,
 	.shard_stop = control_shard_stop,
 	.shard_free = control_shard_free,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control portal: small messages about connections, each of which may be
- * lost, and may be repeated. They are handled at once, where they arrive. The
- * number of messages on their way out is limited, and each NID has its share of
- * that number (quota.h): a NID that does not take its messages gets no more of
- * them, and can ask again.
+ * Control messages: small messages about connections, on a portal of their own.
+ * Each may be lost or repeated. The CPT where one arrives handles it at once.
+ * The number of control messages on their way out is limited, and each NID has
+ * its share of it (quota.h): a NID that does not take its messages gets no more
+ * of them, and can ask again.
  */
 #ifndef RPC_CONTROL_H
 #define RPC_CONTROL_H
@@ -17,16 +17,15 @@ struct wire_control;
 
 extern const struct rpc_part control_part;
 
-/* Sends @m from @self (or LNET_NID_ANY). -errno: sending has not begun, for
- * want of a way there, or of something here (rpc_is_short(); -ENOMEM may also
- * mean that too many are on their way there). Nobody is told what becomes of
- * the message. Owner. */
+/* Sends @m from @self (or LNET_NID_ANY), without telling the caller what
+ * becomes of it. -errno: nothing was sent, for want of a path or of memory
+ * (rpc_is_short()); -ENOMEM also if @to has used up its share. Owner. */
 int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 		 const struct wire_control *m);
 
 /* As control_send(), and calls @done with the SEND event, never before this
- * returns. @id is for @done to find the sender, who may be gone by then; @tag
- * is the sender's own. */
+ * returns. @id and @tag are passed to @done, which finds the sender by them:
+ * the sender may be gone by then. */
 typedef void (*control_sent_fn)(struct shard *s, uint64_t id, uint64_t tag,
 				const struct ulnet_event *ev);
 int control_send_tracked(struct shard *s, struct ulnet_nid self,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/estimate.h"
 
-/* The weight of a sample: a lone one is forgotten after three halvings. */
+/* The weight of a new sample, which three halvings make 0. */
 #define WEIGHT 4u
-/* The tail is a time that all but one of so many parts of the weight are
- * below. */
+/* One in so many parts of the weight may be above the tail. */
 #define TAIL 1000u
-/* The first bucket begins at 2^FIRST ns, and takes what is below, too. */
+/* The first bucket begins at 2^FIRST ns, and takes shorter times, too. */
 #define FIRST 10u
 #define SPANS (ESTIMATE_HALF_LIFE / ESTIMATE_RECENT)
 
@@ -22,7 +21,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return octave * 4 + (ns >> (octave + FIRST - 2) & 3);
 }
 
-/* All that is in the bucket is below this. */
+/* ns, above all samples in bucket @b. */
 static uint64_t bucket_end(unsigned int b)
 {
 	return (UINT64_C(5) + b % 4) << (b / 4 + FIRST - 2);

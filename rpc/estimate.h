@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long something may take: what time-outs are made of. The estimate is the
- * larger one of
- * - a time that 999 of 1000 samples do not exceed, where a sample counts half
- *   as much with every ESTIMATE_HALF_LIFE, and nothing after some of these;
+ * Estimates of how long something takes, from what it took lately: struct
+ * estimate, an upper bound for time-outs, and struct mean, for what stays near
+ * its mean.
+ *
+ * An estimate is the larger one of
+ * - a time that 999 of 1000 samples do not exceed, where the weight of a sample
+ *   halves with every ESTIMATE_HALF_LIFE, and is 0 after a few of these;
  * - the longest sample of the last ESTIMATE_RECENT, or of up to twice that
- *   time: so a server that becomes slow is believed at once.
+ *   time, so that the estimate follows at once when a server becomes slow.
  * So a single sample that is far off is forgotten within seconds where there
  * are many samples, and within minutes where there are few.
  *
- * Samples are work that was done, as the one who did it measured it: never how
- * long somebody was willing to wait for it, nor by how much a wait was
- * extended; that would have estimates feed on themselves.
+ * A sample is the time that work took, measured where it was done; never how
+ * long somebody was willing to wait for it, or an estimate would feed on
+ * itself.
  *
- * Adding takes a few instructions; so does reading, except once in
- * ESTIMATE_RECENT. Empty if zeroed. Times are ns of one monotonic clock; a time
- * before the last one counts as the last one. No owner of its own: one thread
- * at a time.
+ * Adding a sample takes a few instructions; so does reading, except once in
+ * ESTIMATE_RECENT. All 0: empty. Times are ns of one monotonic clock; a time
+ * before the last one counts as the last one. One thread at a time.
  */
 #ifndef RPC_ESTIMATE_H
 #define RPC_ESTIMATE_H
 
+#include <stdatomic.h>
 #include "base/util.h"
 
 /* Four for each doubling, from 1 us to more than an hour. */
@@ -37,8 +40,58 @@ struct estimate {
 
 /* @n samples of @ns each, at @now. */
 void estimate_add(struct estimate *e, uint64_t ns, uint32_t n, uint64_t now);
-/* 0: nothing is known (any more). At most a quarter above the longest
- * sample. */
+/* ns, at most a quarter above the longest sample; 0: there is none, or none any
+ * more. */
 uint64_t estimate_read(struct estimate *e, uint64_t now);
+
+/* ---- means ---- */
+
+/*
+ * A decaying mean, and the decaying mean of the distance from it, as TCP
+ * estimates round trips. Any thread may add and read; of two samples that are
+ * added at the same time, one may be lost, which does no harm.
+ */
+struct mean {
+	_Atomic uint64_t value; /* ns; 0: there is no sample yet */
+	_Atomic uint64_t deviation;
+};
+
+static inline uint64_t mean_value(const struct mean *m)
+{
+	return atomic_load_explicit(&m->value, memory_order_relaxed);
+}
+
+static inline uint64_t mean_deviation(const struct mean *m)
+{
+	return atomic_load_explicit(&m->deviation, memory_order_relaxed);
+}
+
+/* ns: the mean, and so many deviations more: two are above most samples, four
+ * above nearly all. */
+static inline uint64_t mean_upto(const struct mean *m, unsigned int deviations)
+{
+	return mean_value(m) + deviations * mean_deviation(m);
+}
+
+static inline void mean_add(struct mean *m, uint64_t ns)
+{
+	uint64_t value = mean_value(m), distance;
+	uint64_t deviation = mean_deviation(m);
+
+	if (ns == 0)
+		ns = 1;
+	distance = ns > value ? ns - value : value - ns;
+	if (value == 0) {
+		value = ns;
+		deviation = ns / 2;
+	} else {
+		deviation = deviation - deviation / 4 + distance / 4;
+		value = value - value / 8 + ns / 8;
+	}
+	/* A mean of 0 would say that there is no sample. */
+	atomic_store_explicit(&m->value, value ? value : 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&m->deviation, deviation, memory_order_relaxed);
+}
 
 #endif

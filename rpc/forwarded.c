@@ -37,8 +37,11 @@ struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 				const struct ulnet_event *ev,
 				const void *payload, size_t length, bool whole)
 {
-	struct forwarded *forwarded = malloc(sizeof(*forwarded) + length);
+	struct forwarded *forwarded;
 
+	if (from->aborted)
+		return NULL;
+	forwarded = malloc(sizeof(*forwarded) + length);
 	if (!forwarded)
 		return NULL;
 	forwarded->from = from;
@@ -95,33 +98,24 @@ void forwarded_send(struct forwarded *forwarded, forwarded_fn there,
 
 static int forwarded_shard_open(struct shard *s)
 {
-	struct forwards *all = calloc(1, sizeof(*all));
+	struct forwards *all = s->forwards;
 	uint64_t seed = shard_random(s, UINT64_MAX);
 
-	if (!all)
-		return -ENOMEM;
 	quotas_init(&all->heads, "bytes of heads for other CPTs",
 		    FORWARDED_HEADS_MAX, seed);
 	quotas_init(&all->whole, "bytes of messages for other CPTs",
 		    FORWARDED_WHOLE_MAX, seed);
-	s->forwards = all;
 	return 0;
 }
 
 static void forwarded_shard_free(struct shard *s)
 {
-	struct forwards *all = s->forwards;
-
-	if (!all)
-		return;
-	quotas_fini(&all->heads);
-	quotas_fini(&all->whole);
-	free(all);
-	s->forwards = NULL;
+	quotas_fini(&s->forwards->heads);
+	quotas_fini(&s->forwards->whole);
 }
 
 const struct rpc_part forwarded_part = {
-	.name = "forwarded messages",
+	RPC_PART_STATE(struct forwards, forwards),
 	.shard_open = forwarded_shard_open,
 	.shard_free = forwarded_shard_free,
 };

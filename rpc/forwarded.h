@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that came to another CPT than the one that knows their connection. A
- * copy of the message goes to the right CPT, and comes back when that CPT is
- * done with it, so that the first CPT can count its copies under way. This file
- * does not look into messages.
+ * Forwards messages that came to another CPT than the one that has their
+ * connection: a copy of the message goes to that CPT, and comes back to be
+ * freed. This file does not look into messages.
  *
- * Anybody can send messages to the wrong CPT. So what each CPT may have under
- * way is limited, and each NID that messages come from has its share of that
- * (quota.h): if a NID has used up its share, its messages are dropped or
- * refused, and nobody else waits. Whole messages and messages without their
- * bodies have separate limits: if there is no room for a whole message, its
- * head can still be forwarded, so that it is refused.
+ * Anybody can send messages to the wrong CPT. So the bytes that a CPT may have
+ * under way are limited, and each NID that messages come from has its share of
+ * them (quota.h). Whole messages and messages without their bodies have
+ * separate limits: if there is no room for a whole message, its head can still
+ * be forwarded, so that the other CPT refuses the message.
  */
 #ifndef RPC_FORWARDED_H
 #define RPC_FORWARDED_H
@@ -34,18 +32,18 @@ struct forwarded {
 	struct ulnet_work work;
 	struct shard *from, *to;
 	struct quota *quota;
-	bool whole; /* as it came, or without bodies */
+	bool whole; /* else without bodies */
 	forwarded_fn there, back;
-	void *arg; /* the sender's */
+	void *arg; /* forwarded_send()'s */
 	struct ulnet_event ev;
 	size_t length;
 	_Alignas(uint64_t) uint8_t payload[];
 };
 
-/* Makes one with a copy of @ev and of @payload. If @payload is NULL, the caller
- * fills it in. @whole: the message is as it came; else it has no bodies. NULL:
- * there is no memory, or the sender's NID has used up its share, which is
- * counted. Owner of @from. */
+/* Copies @ev and @payload; if @payload is NULL, the caller fills it in. @whole:
+ * the message is complete; else it has no bodies. NULL: no memory, @from is
+ * aborted, or the sender's NID has used up its share, which is counted. Owner
+ * of @from. */
 struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 				const struct ulnet_event *ev,
 				const void *payload, size_t length, bool whole);

@@ -6,7 +6,7 @@
 
 #include "rpc/rpc.h"
 
-/* Time until what could not be posted is tried again: no memory. */
+/* A buffer that could not be posted for want of memory is tried again then. */
 #define AGAIN_NS (10 * NSEC_PER_MSEC)
 
 struct inbox_buffer {
@@ -44,7 +44,7 @@ static int inbox_post(struct inbox_buffer *b)
 			  LNET_UNLINK, LNET_INS_LOCAL, &me);
 	if (rc)
 		return rc;
-	/* If this fails, the entry is taken away again. */
+	/* If this fails, LNet unlinks the entry. */
 	rc = LNetMDAttach(me, &md, LNET_UNLINK, &b->md);
 	if (rc)
 		return rc;
@@ -58,7 +58,7 @@ static void inbox_repost(struct inbox_buffer *b)
 	struct inbox *in = b->in;
 
 	if (unlikely(atomic_load(&b->refs) > 1))
-		return; /* pins are kept: it is lost to us */
+		return; /* inbox_pin_keep(): its memory is not ours alone */
 	if (!inbox_post(b))
 		return;
 	list_add_tail(&in->waiting, &b->waiting);
@@ -109,9 +109,10 @@ static void inbox_closed(struct ulnet_work *w)
 
 static void check_closed(struct inbox *in)
 {
-	if (!in->closing || in->linked || in->pinned || in->calling || in->said)
+	if (!in->closing || in->linked || in->pinned || in->calling ||
+	    in->close_scheduled)
 		return;
-	in->said = true;
+	in->close_scheduled = true;
 	shard_defer(in->shard, &in->work);
 }
 
@@ -132,9 +133,9 @@ void inbox_close(struct inbox *in, void (*done)(void *arg), void *arg)
 
 /* ---- messages ---- */
 
-/* Is there a message, and all of it? One that was landing when its buffer was
- * unlinked is there, too, whatever LNet says: it was let go on, and nobody else
- * will be told of it. */
+/* Does @ev say that a whole message has come? A message that was landing when
+ * its buffer was unlinked counts as well: LNet says canceled, but has received
+ * all of it, and tells nobody else. */
 static bool has_come(const struct inbox *in, const struct ulnet_event *ev)
 {
 	if (ev->type != LNET_EVENT_PUT)
@@ -232,7 +233,8 @@ static int buffer_add(struct inbox *in)
 	return 0;
 }
 
-/* If the first can be posted, the portal is fit, and the others will be. */
+/* If the first buffer can be posted, the portal is fit for it, and the others
+ * are tried until they can be. */
 static int post_all(struct inbox *in)
 {
 	struct inbox_buffer *b;
@@ -250,7 +252,7 @@ static int post_all(struct inbox *in)
 	return 0;
 }
 
-static int open_with(struct inbox *in)
+int inbox_open(struct inbox *in)
 {
 	struct shard *s = in->shard;
 	int rc;
@@ -275,37 +277,4 @@ static int open_with(struct inbox *in)
 	else
 		shard_hold(s);
 	return rc;
-}
-
-int inbox_open(struct inbox *in, struct shard *s, unsigned int portal,
-	       unsigned int buffers, uint32_t buffer_size, uint32_t message_max,
-	       inbox_fn fn, void *arg)
-{
-	*in = (struct inbox){
-		.shard = s,
-		.fn = fn,
-		.arg = arg,
-		.portal = portal,
-		.buffer_size = buffer_size,
-		.message_max = message_max,
-		.buffers = buffers,
-	};
-	return open_with(in);
-}
-
-int inbox_open_heads(struct inbox *in, struct shard *s, unsigned int portal,
-		     unsigned int buffers, uint32_t buffer_size,
-		     uint32_t message_max, inbox_fn fn, void *arg)
-{
-	*in = (struct inbox){
-		.shard = s,
-		.fn = fn,
-		.arg = arg,
-		.portal = portal,
-		.buffer_size = buffer_size,
-		.message_max = message_max,
-		.buffers = buffers,
-		.heads = true,
-	};
-	return open_with(in);
 }

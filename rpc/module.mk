@@ -1,14 +1,12 @@
 # Requests, replies and bulk data: libulrpc, on libulnet's public headers.
 libulrpccore_a_SOURCES += %D%/control.c %D%/control.h
-libulrpccore_a_SOURCES += %D%/ends.c %D%/ends.h
+libulrpccore_a_SOURCES += %D%/conn_event.c %D%/conn_event.h
 libulrpccore_a_SOURCES += %D%/estimate.c %D%/estimate.h
 libulrpccore_a_SOURCES += %D%/inbox.c %D%/inbox.h
-libulrpccore_a_SOURCES += %D%/mean.h
 libulrpccore_a_SOURCES += %D%/quota.c %D%/quota.h
 libulrpccore_a_SOURCES += %D%/rpc.c %D%/rpc.h
 libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
-libulrpccore_a_SOURCES += %D%/trace.c %D%/trace.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h
 libulrpccore_a_SOURCES += %D%/wait.c %D%/wait.h

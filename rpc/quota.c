@@ -5,94 +5,94 @@
 #include "rpc/rpc.h"
 #include "ulnet/loop.h"
 
-void quotas_init(struct quotas *ps, const char *what, uint32_t max,
+void quotas_init(struct quotas *qs, const char *what, uint32_t max,
 		 uint64_t seed)
 {
-	*ps = (struct quotas){ .what = what, .max = max, .seed = seed };
-	hash_init(&ps->by_nid);
-	pool_init(&ps->pool, sizeof(struct quota), 0);
+	*qs = (struct quotas){ .what = what, .max = max, .seed = seed };
+	hash_init(&qs->by_nid);
+	pool_init(&qs->pool, sizeof(struct quota), 0);
 }
 
-void quotas_fini(struct quotas *ps)
+void quotas_fini(struct quotas *qs)
 {
-	BUG_ON(ps->used);
-	hash_fini(&ps->by_nid);
-	pool_fini(&ps->pool);
+	BUG_ON(qs->used);
+	hash_fini(&qs->by_nid);
+	pool_fini(&qs->pool);
 }
 
-static uint64_t quota_hash(const struct quotas *ps, const struct ulnet_nid *nid)
+static uint64_t quota_hash(const struct quotas *qs, const struct ulnet_nid *nid)
 {
-	return hash_bytes(nid, sizeof(*nid), ps->seed);
+	return hash_bytes(nid, sizeof(*nid), qs->seed);
 }
 
-static struct quota *quota_find(const struct quotas *ps,
+static struct quota *quota_find(const struct quotas *qs,
 				const struct ulnet_nid *nid)
 {
-	struct hash_node *n = hash_first(&ps->by_nid, quota_hash(ps, nid));
+	struct hash_node *n = hash_first(&qs->by_nid, quota_hash(qs, nid));
 
 	for (; n; n = hash_next(n)) {
-		struct quota *p = container_of(n, struct quota, by_nid);
+		struct quota *q = container_of(n, struct quota, by_nid);
 
-		if (lnet_nid_eq(&p->nid, nid))
-			return p;
+		if (lnet_nid_eq(&q->nid, nid))
+			return q;
 	}
 	return NULL;
 }
 
-static struct quota *quota_new(struct quotas *ps, const struct ulnet_nid *nid)
+static struct quota *quota_new(struct quotas *qs, const struct ulnet_nid *nid)
 {
-	struct quota *p = pool_get(&ps->pool);
+	struct quota *q = pool_get(&qs->pool);
 
-	if (!p)
+	if (!q)
 		return NULL;
-	p->nid = *nid;
-	p->held = 0;
-	if (hash_add(&ps->by_nid, &p->by_nid, quota_hash(ps, nid))) {
-		pool_put(&ps->pool, p);
+	q->nid = *nid;
+	q->used = 0;
+	if (hash_add(&qs->by_nid, &q->by_nid, quota_hash(qs, nid))) {
+		pool_put(&qs->pool, q);
 		return NULL;
 	}
-	return p;
+	return q;
 }
 
-static void quota_say(struct quotas *ps, const struct ulnet_nid *nid,
-		      uint32_t held, uint64_t now)
+static void quota_log(struct quotas *qs, const struct ulnet_nid *nid,
+		      uint32_t used, uint64_t now)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	if (!rpc_says(&ps->said, now))
+	if (!rpc_may_log(&qs->logged_at, now))
 		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "%s has %u of %u %s, others have %u: no more for now",
-		 lnet_nid_format(nid, text, sizeof(text)), held, ps->max,
-		 ps->what, ps->used - held);
+		 lnet_nid_format(nid, text, sizeof(text)), used, qs->max,
+		 qs->what, qs->used - used);
 }
 
-struct quota *quota_take(struct quotas *ps, const struct ulnet_nid *nid,
+struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now)
 {
-	struct quota *p = quota_find(ps, nid);
-	uint32_t held = p ? p->held : 0;
+	struct quota *q = quota_find(qs, nid);
+	uint32_t used = q ? q->used : 0;
 
-	if (unlikely(!share_allows(held, ps->used, ps->max, n))) {
-		quota_say(ps, nid, held, now);
+	if (unlikely(!share_allows(used, qs->used, qs->max, n))) {
+		quota_log(qs, nid, used, now);
 		return NULL;
 	}
-	if (!p)
-		p = quota_new(ps, nid);
-	if (!p)
+	if (!q)
+		q = quota_new(qs, nid);
+	if (!q)
 		return NULL;
-	p->held += n;
-	ps->used += n;
-	return p;
+	q->used += n;
+	qs->used += n;
+	return q;
 }
 
-void quota_put(struct quotas *ps, struct quota *p, uint32_t n)
+void quota_put(struct quotas *qs, struct quota *q, uint32_t n)
 {
-	BUG_ON(p->held < n);
-	ps->used -= n;
-	p->held -= n;
-	if (p->held)
+	BUG_ON(q->used < n);
+	qs->used -= n;
+	q->used -= n;
+	if (q->used)
 		return;
-	hash_del(&ps->by_nid, &p->by_nid);
-	pool_put(&ps->pool, p);
+	hash_del(&qs->by_nid, &q->by_nid);
+	pool_put(&qs->pool, q);
 }

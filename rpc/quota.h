@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Quotas: how much of a limited resource each NID holds, so that none gets more
+ * Quotas: how much of a limited resource each NID has, so that no NID gets more
  * than the share of base/share.h. This file does not know what the resource is.
  *
  * The NID is the one that a message came from, or goes to, and that the LND's
@@ -15,34 +15,34 @@
 #include "base/pool.h"
 #include "ulnet/lnet.h"
 
-/* Exists as long as it holds anything. */
+/* Exists as long as used is not 0. */
 struct quota {
 	struct hash_node by_nid;
 	struct ulnet_nid nid;
-	uint32_t held;
+	uint32_t used;
 };
 
 struct quotas {
 	const char *what; /* for the log */
 	uint32_t max;
 	uint32_t used; /* by all */
-	uint64_t said; /* ns: when the log was told last; 0: never */
+	uint64_t logged_at; /* ns: when a refusal was logged last; 0: never */
 	struct hash by_nid;
 	struct pool pool;
 	uint64_t seed;
 };
 
-/* @seed: random, or strangers could choose NIDs that hash to one bucket. */
-void quotas_init(struct quotas *ps, const char *what, uint32_t max,
+/* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
+void quotas_init(struct quotas *qs, const char *what, uint32_t max,
 		 uint64_t seed);
 /* Everything has to have been given back. */
-void quotas_fini(struct quotas *ps);
+void quotas_fini(struct quotas *qs);
 
 /* Charges @n more (not 0) to @nid. NULL: @nid has its share already, which is
  * logged, but not each time; or there is no memory. */
-struct quota *quota_take(struct quotas *ps, const struct ulnet_nid *nid,
+struct quota *quota_take(struct quotas *qs, const struct ulnet_nid *nid,
 			 uint32_t n, uint64_t now);
-/* Gives back @n of what quota_take() has charged to @p. */
-void quota_put(struct quotas *ps, struct quota *p, uint32_t n);
+/* Gives back @n of what quota_take() has charged to @q. */
+void quota_put(struct quotas *qs, struct quota *q, uint32_t n);
 
 #endif

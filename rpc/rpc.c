@@ -1,10 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shards, and what RPC is asked for; rpc/node/ opens and closes it. */
+/* Shards and their parts; rpc/node/ opens and closes RPC. */
 #include "rpc/rpc.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/crc32c.h"
+
+/* ---- parts ---- */
+
+static void *part_state(const struct rpc_part *part, const struct shard *s)
+{
+	void *state;
+
+	memcpy(&state, (const char *)s + part->state_offset, sizeof(state));
+	return state;
+}
+
+static void part_state_set(const struct rpc_part *part, struct shard *s,
+			   void *state)
+{
+	memcpy((char *)s + part->state_offset, &state, sizeof(state));
+}
+
+int rpc_part_open(const struct rpc_part *part, struct shard *s)
+{
+	if (part->state_size) {
+		void *state = calloc(1, part->state_size);
+
+		if (!state)
+			return -ENOMEM;
+		part_state_set(part, s, state);
+	}
+	return part->shard_open ? part->shard_open(s) : 0;
+}
+
+bool rpc_part_is_open(const struct rpc_part *part, const struct shard *s)
+{
+	return !part->state_size || part_state(part, s);
+}
+
+void rpc_part_close(const struct rpc_part *part, struct shard *s)
+{
+	if (!rpc_part_is_open(part, s))
+		return;
+	if (part->shard_free)
+		part->shard_free(s);
+	if (part->state_size) {
+		free(part_state(part, s));
+		part_state_set(part, s, NULL);
+	}
+}
+
+/* ---- shards ---- */
 
 uint64_t shard_handle(struct shard *s, uint64_t id)
 {
@@ -25,17 +72,16 @@ bool shard_same_peer(const struct shard *s, const struct ulnet_nid *a,
 		!lnet_primary(s->node, b, &of_b) && lnet_nid_eq(&of_a, &of_b));
 }
 
-uint64_t shard_random(struct shard *s, uint64_t below)
+uint64_t shard_random(struct shard *s, uint64_t max)
 {
 	uint64_t r;
 
 	lnet_random(s->node, s->cpt, &r, sizeof(r));
-	if (below == UINT64_MAX)
+	if (max == UINT64_MAX)
 		return r;
-	return (uint64_t)(((unsigned __int128)r * (below + 1)) >> 64);
+	return (uint64_t)(((unsigned __int128)r * (max + 1)) >> 64);
 }
 
-/* What the closer waits for, and ulrpc_shutdown(), changed. */
 void shard_settled(struct shard *s)
 {
 	struct ulrpc *rpc = s->rpc;

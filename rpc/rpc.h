@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RPC on a node, and its part on each CPT (a shard). What belongs to a shard is
- * touched by the owner of its CPT only (ulnet/loop.h).
+ * RPC on a node (struct ulrpc), and what of it is on each CPT (struct shard).
+ * Only the owner of the CPT touches the shard (ulnet/loop.h).
  *
- * Each part of RPC (connections of clients, of services, ...) has a table of
- * functions, struct rpc_part, and each of its two sides a struct rpc_side. Only
- * node/ puts them together.
+ * Each part of RPC (imports, exports, services, ...) has a table of functions,
+ * struct rpc_part; client and server have a struct rpc_side each. node/open.c
+ * puts them together.
  *
- * End of life: close (refuse), abort (end what is going on), stop (unlink what
- * receives), free (when nobody refers to memory of ours any more).
+ * RPC ends in four steps: close (refuses new work), abort (ends the work that
+ * is under way), stop (unlinks receive buffers), free (when neither LNet nor
+ * any thread refers to memory of RPC any more).
  */
 #ifndef RPC_RPC_H
 #define RPC_RPC_H
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include "base/list.h"
 #include "base/guard.h"
@@ -25,7 +27,7 @@
 
 #define RPC_ID_SIZE ULRPC_ID_SIZE
 
-struct end;
+struct conn_event;
 struct ulrpc;
 struct wire_control;
 struct imports;
@@ -36,7 +38,7 @@ struct services;
 struct control;
 struct tombstones;
 struct forwards;
-struct ends;
+struct conn_events;
 struct stats;
 struct stat_shard;
 struct runs;
@@ -52,7 +54,7 @@ struct shard {
 	bool closing;	 /* new calls and requests are refused */
 	bool aborted;	 /* what was going on has been ended */
 	uint64_t work;	 /* calls and requests that have not ended */
-	uint64_t holds;	 /* what LNet, works or threads still refer to */
+	uint64_t holds;	 /* shard_hold() */
 	uint64_t match;	 /* the next match value, without its low 8 bits */
 	uint64_t jitter; /* shard_jitter() */
 
@@ -61,17 +63,17 @@ struct shard {
 	struct exports *exports;
 	struct tombstones *tombstones;
 	struct forwards *forwards;
-	struct ends *ends;
-	atomic_uint far; /* imports and clients whose NIDs other CPTs may own:
-			  * any thread */
+	struct conn_events *conn_events;
+	atomic_uint far; /* imports, and NIDs of clients, that other CPTs may
+			  * own; any thread reads it */
 	struct stat_shard *stats;
 	struct runs *runs;
 
 	/* ulrpc_shutdown() */
 	struct ulnet_work close_work, abort_work, idle_work;
-	bool told; /* that there is no work left */
+	bool told; /* idle_work has been posted */
 
-	/* under rpc->wait.lock: set by shard_settled(), for who waits there */
+	/* rpc->wait.lock; set by shard_settled(): work is 0, holds is 0 */
 	bool idle, unused;
 };
 
@@ -91,22 +93,22 @@ struct ulrpc {
 
 	/* any thread */
 	_Atomic unsigned int state; /* enum rpc_state */
-	struct wait
-		wait; /* its lock guards what follows; no callback, no call of
-			   * LNet while it is held */
-	bool shutdown_due; /* somebody is still to be told */
+	/* Its lock guards what follows. While a thread has the lock, it calls
+	 * neither LNet nor a user's function. */
+	struct wait wait;
+	bool shutdown_due; /* shutdown.done is to be called */
 	struct services *services;
-	struct client_ids *client_ids; /* of clients; has a lock of its own */
-	struct import_names *names;    /* of our imports; has one, too */
+	struct client_ids *client_ids; /* of exports; has a lock of its own */
+	struct import_names *names;    /* of imports; has one, too */
 	struct stats *stats;
-	_Atomic unsigned int posted; /* works given by other threads */
+	_Atomic unsigned int posted; /* shard_give() that have not run */
 	_Atomic uint64_t lazy;	     /* a bit for each lazy portal */
 
 	/* owner of CPT 0: ulrpc_shutdown() */
 	struct {
-		unsigned int busy; /* shards */
+		unsigned int busy; /* shards that have work */
 		int status;
-		atomic_bool cut; /* by ulrpc_close() */
+		atomic_bool cut; /* ulrpc_close() has ended work */
 		uint64_t until;	 /* ns */
 		struct ulnet_timer timer;
 		struct ulnet_work work;
@@ -115,42 +117,55 @@ struct ulrpc {
 	} shutdown;
 };
 
-/* How a side of RPC, client or server, handles what arrives, on the CPT where
- * it has arrived. NULL: nothing of that kind comes for this side. */
+/* What the client or the server does with what arrives on a CPT. NULL: nothing
+ * of that kind comes for this side. */
 struct rpc_side {
-	/* on_control(): a control message for this side has arrived.
-	 * control_cpt(), of the client only: the CPT that @m is for. */
+	/* A control message for this side has arrived. */
 	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m);
+	/* Returns the CPT that @m is for; client only. */
 	unsigned int (*control_cpt)(const struct wire_control *m);
-	/* What LNet tells of connections (ends.h): they have ended, or are
-	 * silent; the node with this NID has sent something new; the rails of
-	 * this node have changed. */
-	void (*on_end)(struct shard *s, const struct end *end);
-	void (*on_sign)(struct shard *s, const struct ulnet_nid *nid);
+	/* CONN_LOST or CONN_SILENT (conn_event.h). */
+	void (*on_conn_event)(struct shard *s, const struct conn_event *event);
+	/* CONN_HEARD of @nid. */
+	void (*on_heard)(struct shard *s, const struct ulnet_nid *nid);
+	/* The node's NIs, or their states, have changed. */
 	void (*on_changed)(struct shard *s);
 };
 
-/* A part of RPC. Functions may be NULL. Those of a shard are called by the
- * owner of its CPT. */
+/* A part of RPC. Functions may be NULL. Those with a shard are called by the
+ * owner of its CPT, and only if the part's state on the shard could be
+ * allocated; otherwise they also come if shard_open has failed. */
 struct rpc_part {
-	const char *name;
+	/* RPC_PART_STATE() */
+	size_t state_size, state_offset;
 	int (*open)(struct ulrpc *rpc); /* on the opener's thread, first */
+	/* The state on @s is all zero. */
 	int (*shard_open)(struct shard *s);
-	/* The next three also come when not all could be opened: then also
-	 * without shard_open, or after it has failed. */
-	/* From now on nothing new; what is going on goes on. */
+	/* Refuses new work from now on. */
 	void (*shard_close)(struct shard *s);
-	/* What is going on ends: calls as canceled, requests without a reply,
-	 * soon, but not inside of this call. */
+	/* Ends the work under way, soon, but not inside of this call: calls as
+	 * canceled, requests without a reply. */
 	void (*shard_abort)(struct shard *s);
-	/* shard->work is 0: unlinks what receives; nothing more is sent. */
+	/* shard->work is 0: unlinks receive buffers, and sends nothing more. */
 	void (*shard_stop)(struct shard *s);
-	/* shard->holds is 0: frees all there is. Also when shard_open has
-	 * failed, or has not been called. */
+	/* shard->holds is 0: frees what the state refers to. */
 	void (*shard_free)(struct shard *s);
-	void (*free)(struct ulrpc *rpc); /* at last, on the closer's thread */
+	void (*free)(struct ulrpc *rpc); /* on the closer's thread, last */
 };
+
+/* The part keeps a @type on each shard, to which shard.@member points. */
+#define RPC_PART_STATE(type, member) \
+	.state_size = sizeof(type),  \
+	.state_offset = offsetof(struct shard, member)
+
+/* Allocates the state of @part on @s and calls shard_open. 0, -errno; on an
+ * error, too, rpc_part_close() is to be called. Owner. */
+int rpc_part_open(const struct rpc_part *part, struct shard *s);
+/* Is there a state of @part on @s, or needs @part none? */
+bool rpc_part_is_open(const struct rpc_part *part, const struct shard *s);
+/* Calls shard_free and frees the state, if there is one. Owner. */
+void rpc_part_close(const struct rpc_part *part, struct shard *s);
 
 static inline bool rpc_id_is_set(const uint8_t id[RPC_ID_SIZE])
 {
@@ -164,33 +179,33 @@ static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
 	return &rpc->shards[cpt];
 }
 
-/* The node has crashed: no function of a user is called any more. */
+/* Has the node crashed? Then no function of a user is called any more. */
 static inline bool shard_is_mute(const struct shard *s)
 {
 	return unlikely(s->rpc->layer.mute);
 }
 
-/* May the caller act for @s at once? Outside of all turns a thread may own
- * several CPTs (virtual time), and an MD that it binds may get to any of them:
- * there the caller has to give work, as other threads do. */
+/* May the calling thread act for @s at once, without shard_give()? In virtual
+ * time a thread outside of all turns may own several CPTs, and an MD that it
+ * binds may get to any of them: so it may not. */
 static inline bool shard_owned(const struct shard *s)
 {
 	return lnet_cpt_owned(s->node, s->cpt) &&
 	       (s->rpc->ncpts == 1 || lnet_in_turn());
 }
 
-/* May the caller begin or end services, or RPC? That waits with things half
- * done, and the node must not crash meanwhile. So it is forbidden in a turn,
- * and, on virtual time, on a thread of lnet_thread_start(), which crashes with
- * the node. */
+/* May the caller begin or end services, or RPC? Both wait, and would leave
+ * things half done if the node crashed meanwhile. So both are forbidden in a
+ * turn, and, in virtual time, on threads of lnet_thread_start(), which crash
+ * with the node. */
 static inline bool rpc_may_manage(struct lnet *node)
 {
 	return !lnet_in_turn() &&
 	       (!lnet_is_virtual(node) || lnet_cpt_current(node) >= 0);
 }
 
-/* After a user's function has been called in a turn: did it take so long that
- * lnet_guard_end() has something to do? */
+/* Called after a user's function: did that take so long that lnet_guard_end()
+ * is to be called? */
 static inline bool shard_guard_is_late(const struct shard *s)
 {
 	return tick_now() > *s->late;
@@ -213,16 +228,15 @@ static inline uint64_t shard_match_alloc(struct shard *s)
 	return (s->match | s->cpt) << 8;
 }
 
-/* The handle by which the wire names an object with this @id. It has the same
- * slot (base/id.h) and CPT, but a random upper half, so that whoever has one
- * handle cannot guess another, and handles from before a restart mean nothing.
- * Never 0. Owner. */
+/* Makes a handle for the wire of an object with this @id: with the same slot
+ * (base/id.h) and CPT, and a random upper half, so that nobody can guess one
+ * handle from another, and handles from before a restart are invalid. Never 0.
+ * Owner. */
 uint64_t shard_handle(struct shard *s, uint64_t id);
-/* Uniform in [0, below]. Owner. */
-uint64_t shard_random(struct shard *s, uint64_t below);
-/* 64 bits. The high ones are random enough for the length of a pause, but for
- * nothing else: whoever sees some can guess the next. Cheap enough for each
- * message. Owner. */
+/* Uniform in [0, @max]. Owner. */
+uint64_t shard_random(struct shard *s, uint64_t max);
+/* 64 bits, for the lengths of pauses only: the high bits are random enough, but
+ * predictable. Cheap enough for each message. Owner. */
 static inline uint64_t shard_jitter(struct shard *s)
 {
 	s->jitter = s->jitter * UINT64_C(6364136223846793005) +
@@ -253,8 +267,8 @@ static inline void shard_post(struct shard *s, struct ulnet_work *w)
 	lnet_post(s->node, s->cpt, w);
 }
 
-/* As shard_post(), for callers who hold nothing that keeps the shard:
- * ulrpc_close() waits until @w has run. The function of @w begins with
+/* As shard_post(), but ulrpc_close() waits until @w has run, so the caller need
+ * not keep the shard by other means. The function of @w calls
  * shard_taken(). */
 static inline void shard_give(struct shard *s, struct ulnet_work *w)
 {
@@ -269,7 +283,8 @@ static inline void shard_taken(struct shard *s)
 		shard_taken_last(s);
 }
 
-/* Something became 0 that somebody may wait for. */
+/* shard.work or shard.holds has become 0: wakes the closer, and
+ * ulrpc_shutdown(). */
 void shard_settled(struct shard *s);
 
 /* A call or a request that ulrpc_shutdown() waits for. Owner. */
@@ -284,8 +299,9 @@ static inline void shard_work_end(struct shard *s)
 		shard_settled(s);
 }
 
-/* Memory that others may refer to (MDs that are linked, works that are given,
- * handlers that run): ulrpc_close() waits until it is let go. Owner. */
+/* Others (LNet by a linked MD, a work that is posted, a handler that runs)
+ * refer to memory of the shard: ulrpc_close() waits for shard_release().
+ * Owner. */
 static inline void shard_hold(struct shard *s)
 {
 	s->holds++;
@@ -297,31 +313,31 @@ static inline void shard_release(struct shard *s)
 		shard_settled(s);
 }
 
-/* Microseconds to nanoseconds; what is too long is never. */
+/* Microseconds to nanoseconds, or TIME_NEVER. */
 static inline uint64_t rpc_ns(uint64_t us)
 {
 	return us > TIME_NEVER / NSEC_PER_USEC ? TIME_NEVER
 					       : us * NSEC_PER_USEC;
 }
 
-/* May a line that is limited to once a minute be logged now? *@said: ns, when
- * it was logged last; 0: never. */
-static inline bool rpc_says(uint64_t *said, uint64_t now)
+/* May a line that is limited to once a minute be logged now? *@logged_at: ns,
+ * when it was logged last; 0: never. */
+static inline bool rpc_may_log(uint64_t *logged_at, uint64_t now)
 {
-	if (*said && now - *said < 60 * NSEC_PER_SEC)
+	if (*logged_at && now - *logged_at < 60 * NSEC_PER_SEC)
 		return false;
-	*said = MAX(now, 1);
+	*logged_at = MAX(now, 1);
 	return true;
 }
 
-/* Does @rc say that there is no memory here, or not enough of something else
- * that comes back by itself? */
+/* Does @rc mean that this node is short of something, such as memory, for a
+ * while? */
 static inline bool rpc_is_short(int rc)
 {
 	return rc == -ENOMEM || rc == -ENOSPC || rc == -ENOBUFS;
 }
 
-/* @now + @ns, at most never. */
+/* @now + @ns, at most TIME_NEVER. */
 static inline uint64_t rpc_at(uint64_t now, uint64_t ns)
 {
 	return ns > TIME_NEVER - now ? TIME_NEVER : now + ns;

@@ -27,7 +27,6 @@ void runs_fold(struct shard *s)
 		run_fold(s, side);
 }
 
-/* Begins the run of a call or a request that is not like those before it. */
 static struct run *run_begin(struct shard *s, enum stat_side side, uint32_t how,
 			     struct stat_peer *peer)
 {
@@ -44,8 +43,8 @@ static struct run *run_begin(struct shard *s, enum stat_side side, uint32_t how,
 	return run;
 }
 
-/* A time that few have: each of these is a run of its own, and the time is
- * asked for in no other. */
+/* Sets a time that few calls have, and that the checks for likeness leave out:
+ * each call that has it is a run of its own. */
 static void run_rare(struct run *run, unsigned int time, uint64_t took)
 {
 	run->how |= RUN_TIME(time);
@@ -86,22 +85,4 @@ void run_request_begin(struct shard *s, const struct request_report *r)
 	run->times[STAT_REQUEST_TIME_bulk] = r->bulk ? r->bulk->time : 0;
 }
 
-/* ---- the part ---- */
-
-static int run_shard_open(struct shard *s)
-{
-	s->runs = calloc(1, sizeof(*s->runs));
-	return s->runs ? 0 : -ENOMEM;
-}
-
-static void run_shard_free(struct shard *s)
-{
-	free(s->runs);
-	s->runs = NULL;
-}
-
-const struct rpc_part run_part = {
-	.name = "runs",
-	.shard_open = run_shard_open,
-	.shard_free = run_shard_free,
-};
+const struct rpc_part run_part = { RPC_PART_STATE(struct runs, runs) };

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls and requests that have ended are observed in runs. A run is a sequence
- * of calls, or of requests, that ended one after another and are alike: of one
- * service, method and peer, with one end, and with the same times. Most calls
- * of a message are alike, as times are read once per turn. So an end costs
- * little. The rest is done once for each run, when something ends that is not
- * like it, or when somebody asks: statistics count the run (rpc/stats), and the
- * time-outs of its side learn from it. Statistics and time-outs do not need
- * each other.
+ * Runs: how statistics and time-outs learn of calls and requests that have
+ * ended. A run is a sequence of calls, or of requests, that ended one after
+ * another and are alike: of one service, method and peer, with one outcome and
+ * the same times. Most calls of a message are alike, as the clock stands within
+ * a turn. To record a call costs little; the rest is done once for each run,
+ * when a call ends that is different, or when somebody asks: statistics
+ * (rpc/stats) count the run, and the time-outs of its side learn from it.
  *
- * Recording is inline, as ends are frequent; the only clock that it reads is
- * the turn's. Owner: the CPT.
+ * Owner: the CPT.
  */
 #ifndef RPC_RUN_H
 #define RPC_RUN_H
@@ -28,13 +26,13 @@ struct run {
 	struct stat_service *service;
 	struct stat_peer *peer;
 	uint64_t times[STAT_TIMES_MAX]; /* us of calls, ns of requests */
-	uint64_t began;			/* ns; if anybody learns from it */
+	uint64_t began;			/* ns; if there is a runs.learn */
 	uint64_t counts[STAT_COUNTS_ALL];
 };
 
 struct runs {
 	struct run run[STAT_SIDES];
-	/* Who is told of each run: @learn first, then @count; NULL: nobody. */
+	/* Called for each run, @learn first. May be NULL. */
 	void (*learn[STAT_SIDES])(struct shard *s, const struct run *run);
 	void (*count)(struct shard *s, enum stat_side side,
 		      const struct run *run);
@@ -42,7 +40,7 @@ struct runs {
 
 extern const struct rpc_part run_part;
 
-/* What is known of a call that has ended. Borrowed until the return. */
+/* A call that has ended. Borrowed until return. */
 struct call_report {
 	struct shard *shard;
 	struct stat_service *stats; /* the client's; NULL: no memory */
@@ -59,7 +57,7 @@ struct bulk_report {
 	uint64_t received, sent; /* bytes */
 };
 
-/* A request that was read, at its end. Times in ns. */
+/* A request that has ended. Times in ns. */
 struct request_report {
 	struct stat_service *service; /* NULL: the portal has none */
 	struct stat_peer *peer;	      /* NULL: not connected */
@@ -68,14 +66,15 @@ struct request_report {
 	bool run;	  /* its handler was called, and has replied */
 	uint64_t total;
 	uint64_t queue, service_time;	/* if it was run */
-	uint64_t throttled;		/* before that; 0: it was not */
+	uint64_t throttled;		/* in the gate, before the queue */
 	uint64_t received, sent;	/* bytes of the bodies */
-	const struct bulk_report *bulk; /* NULL: none was to be moved */
+	const struct bulk_report *bulk; /* NULL: it had no bulk */
 };
 
-/* run.how consists of the end, of a bit for each time that is known, and of
- * RUN_GONE if the peer had gone before the end. In that case run.peer may point
- * to the memory of another peer by now, so nothing counts as like that run. */
+/* run.how consists of the outcome, of a bit for each time that is known, and of
+ * RUN_GONE if the peer was deleted before the run began. In that case run.peer
+ * may point to the memory of another peer by now, so no call is like that
+ * run. */
 #define RUN_END	       0xffu
 #define RUN_GONE       0x100u
 #define RUN_TIME(time) (0x200u << (time))
@@ -94,10 +93,9 @@ _Static_assert(STAT_ENDS_MAX <= RUN_END, "an end has eight bits");
 	(RUN_TIME(STAT_REQUEST_TIME_queue) | \
 	 RUN_TIME(STAT_REQUEST_TIME_service))
 
-/* Ends the run, if there is one: tells runs->learn and runs->count of it. */
+/* Ends the run of @side, if there is one: calls runs->learn and runs->count. */
 void run_fold(struct shard *s, enum stat_side side);
-
-/* The same on both sides. */
+/* The same for both sides. */
 void runs_fold(struct shard *s);
 
 static inline void run_count(struct shard *s, enum stat_side side,
@@ -134,13 +132,12 @@ static inline bool call_is_like(const struct run *run,
 	       likely(!(o->server_throttled | o->fetch));
 }
 
-/* Begins the run of a call that is not like those before it. @sv, @peer: as in
- * struct call_report. */
+/* Begins a run. @sv, @peer: as in struct call_report. */
 void run_call_begin(struct shard *s, struct stat_service *sv,
 		    struct stat_peer *peer, uint32_t method,
 		    const struct ulrpc_outcome *o);
 
-/* A call has ended, in any way. Its bulk data is for stat_call_late(). */
+/* A call has ended. stat_call_late() counts its bulk data. */
 static in_line void run_call_end(const struct call_report *r)
 {
 	struct shard *s = r->shard;
@@ -178,10 +175,10 @@ static inline bool request_is_like(const struct run *run,
 	       likely(!r->throttled);
 }
 
-/* Begins the run of a request that is not like those before it. */
+/* Begins a run. */
 void run_request_begin(struct shard *s, const struct request_report *r);
 
-/* A request that was read has ended. */
+/* A request has ended. */
 static in_line void run_request_end(struct shard *s,
 				    const struct request_report *r)
 {

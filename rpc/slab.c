@@ -15,7 +15,7 @@ static void slab_drop(struct slab *slab, struct slab_class *c)
 	c->kept = 0;
 }
 
-/* From now on more may be kept, until the timer finds that it is not used. */
+/* Allows SLAB_KEEP_ALL until the timer finds that so much is not used. */
 static void slab_age(struct slab *slab)
 {
 	struct shard *s = slab->shard;

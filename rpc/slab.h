@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of several sizes, recycled last-in-first-out, so that a call that is
- * like the last ones allocates nothing, nor has pages given back to the system
- * and taken again. Sizes are rounded up to the next quarter of a power of two;
- * what is kept for the next one is bounded, for each size and in all. When more
- * than a little is kept, sizes that nobody has asked for in SLAB_IDLE go back
- * to the system. Under AddressSanitizer everything is a malloc of its own.
+ * Recycles memory of several sizes, last in, first out, so that a call that is
+ * like the last ones needs no malloc(). Sizes are rounded up to the next
+ * quarter of a power of two. The free memory that is kept is bounded, for each
+ * size and in all. While it is more than SLAB_KEEP_IDLE, sizes that nobody has
+ * asked for in SLAB_IDLE are freed. Under AddressSanitizer each piece is a
+ * malloc().
  *
  * Thread: owner.
  */
@@ -42,24 +42,25 @@ struct slab_free {
 
 struct slab_class {
 	struct slab_free *free;
-	uint32_t kept; /* bytes of all in it */
-	uint32_t full; /* bytes: if there are more, no other is kept */
-	uint32_t size; /* bytes of each */
-	bool asked;    /* for one of them, since the timer was armed */
+	uint32_t kept; /* bytes of all free pieces */
+	uint32_t full; /* bytes: if more are kept, no other piece is */
+	uint32_t size; /* bytes of a piece */
+	bool asked;    /* slab_get() since the timer was armed */
 };
 
 struct slab {
 	struct slab_class classes[SLAB_CLASSES];
-	uint64_t used;	/* pieces that are out */
-	uint64_t made;	/* pieces, from malloc(), so far */
-	uint32_t kept;	/* bytes of those that are not out */
-	uint32_t limit; /* of that: SLAB_KEEP_IDLE; SLAB_KEEP_ALL while the
+	uint64_t used;	/* pieces that callers have */
+	uint64_t made;	/* pieces from malloc(), so far */
+	uint32_t kept;	/* bytes of free pieces */
+	uint32_t limit; /* of kept: SLAB_KEEP_IDLE, or SLAB_KEEP_ALL while the
 			 * timer is armed */
 	struct ulnet_timer timer;
 	struct shard *shard; /* NULL: the slab has been stopped */
 };
 
-/* SLAB_CLASSES and more: it is not kept. */
+/* The index of the class for @size bytes; SLAB_CLASSES or more: pieces of that
+ * size are not kept. */
 static inline unsigned int slab_class_of(size_t size)
 {
 	size_t last = size - 1;
@@ -71,7 +72,6 @@ static inline unsigned int slab_class_of(size_t size)
 	return 4 * (shift - SLAB_MIN_SHIFT) + (last >> (shift - 2) & 3) + 1;
 }
 
-/* Bytes of its pieces. */
 static inline size_t slab_class_size(unsigned int class)
 {
 	size_t base = (size_t)1 << (SLAB_MIN_SHIFT + (class + 3) / 4 - 1);
@@ -89,20 +89,19 @@ static inline size_t slab_size(size_t size)
 }
 
 void slab_init(struct slab *slab, struct shard *s);
-/* Cancels the timer: before slab_fini(). */
+/* Cancels the timer: called before slab_fini(). */
 void slab_stop(struct slab *slab);
-/* Everything must be back. Any thread. */
+/* All pieces must have been put back. Any thread. */
 void slab_fini(struct slab *slab);
 
-/* A piece that is out will not come back: free() is for it. */
+/* One piece will not be put back, but freed by free(). */
 static inline void slab_disown(struct slab *slab)
 {
 	slab->used--;
 }
 
-/* When a limit is reached. */
+/* slab_put() when a limit is reached, slab_get() from malloc(). */
 void slab_put_full(struct slab *slab, struct slab_class *c, void *obj);
-/* From malloc(). */
 void *slab_get_new(struct slab *slab, size_t size) must_check;
 
 /* Uninitialised, aligned as malloc()'s; NULL: no memory. */

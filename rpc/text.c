@@ -50,34 +50,34 @@ const char *ulrpc_execution_name(enum ulrpc_execution execution)
 
 /* ---- texts of errors ---- */
 
-/* Not the first byte of a character. */
-static bool continues(uint8_t byte)
+static bool is_continuation(uint8_t byte)
 {
 	return (byte & 0xc0) == 0x80;
 }
 
-/* The most of @length bytes, which do not end at a character's beginning, that
- * does. */
-static size_t whole(const uint8_t *bytes, size_t length)
+/* Returns how many of the first @length bytes, of which there are more, are
+ * whole characters. */
+static size_t whole_characters(const uint8_t *bytes, size_t length)
 {
 	size_t i = length;
 
-	while (i && length - i < 3 && continues(bytes[i]))
+	while (i && length - i < 3 && is_continuation(bytes[i]))
 		i--;
-	/* What is no UTF-8 is cut anywhere. */
-	return continues(bytes[i]) ? length : i;
+	/* Bytes that are not UTF-8 are cut anywhere. */
+	return is_continuation(bytes[i]) ? length : i;
 }
 
 size_t text_fit(const char *text, size_t max)
 {
 	size_t length = strnlen(text, max + 1);
 
-	return length > max ? whole((const uint8_t *)text, max) : length;
+	return length > max ? whole_characters((const uint8_t *)text, max)
+			    : length;
 }
 
-/* How many bytes of the control character there are at @bytes; 0: it is none.
- * Those of ISO 6429 above 127 take two. */
-static size_t control(const uint8_t *bytes, size_t length)
+/* Bytes of the control character at @bytes: those of ISO 6429 above 127 take
+ * two; 0: there is none. */
+static size_t control_length(const uint8_t *bytes, size_t length)
 {
 	if (bytes[0] < 0x20 || bytes[0] == 0x7f)
 		return 1;
@@ -90,9 +90,9 @@ void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length)
 	size_t n = 0;
 
 	if (length > ULRPC_TEXT_MAX - 1)
-		length = whole(from, ULRPC_TEXT_MAX - 1);
+		length = whole_characters(from, ULRPC_TEXT_MAX - 1);
 	while (length) {
-		size_t skip = control(from, length);
+		size_t skip = control_length(from, length);
 
 		to[n++] = skip ? '?' : (char)*from;
 		skip += !skip;
@@ -100,4 +100,73 @@ void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length)
 		length -= skip;
 	}
 	to[n] = '\0';
+}
+
+/* ---- traces ---- */
+
+/* Where the parts of a context end, in bytes: in the text there is a dash. */
+static const uint8_t part_ends[] = { 1, 17, 25, 26 };
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool is_zero(const uint8_t *bytes, unsigned int from, unsigned int to)
+{
+	while (from < to)
+		if (bytes[from++])
+			return false;
+	return true;
+}
+
+bool trace_is_good(const uint8_t *bytes, uint32_t length)
+{
+	return length == TRACE_LENGTH && !bytes[0] &&
+	       !is_zero(bytes, part_ends[0], part_ends[1]) &&
+	       !is_zero(bytes, part_ends[1], part_ends[2]);
+}
+
+int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH])
+{
+	uint8_t read[TRACE_LENGTH];
+	const uint8_t *end = part_ends;
+
+	for (unsigned int i = 0; i < TRACE_LENGTH; i++, text += 2) {
+		int high, low;
+
+		if (i == *end) {
+			if (*text++ != '-')
+				return -EINVAL;
+			end++;
+		}
+		high = digit(text[0]);
+		low = high < 0 ? -1 : digit(text[1]);
+		if (low < 0)
+			return -EINVAL;
+		read[i] = (uint8_t)(high << 4 | low);
+	}
+	if (*text || !trace_is_good(read, TRACE_LENGTH))
+		return -EINVAL;
+	memcpy(bytes, read, TRACE_LENGTH);
+	return 0;
+}
+
+void trace_format(const uint8_t bytes[TRACE_LENGTH],
+		  char text[ULRPC_TRACE_SIZE])
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *end = part_ends;
+
+	for (unsigned int i = 0; i < TRACE_LENGTH; i++) {
+		if (i == *end) {
+			*text++ = '-';
+			end++;
+		}
+		*text++ = digits[bytes[i] >> 4];
+		*text++ = digits[bytes[i] & 15];
+	}
+	*text = '\0';
 }

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What errors are called: texts in UTF-8, which travel as the bodies of
- * replies, and the causes of outcomes.
+ * Texts that users see: of errors, in UTF-8, which travel as the bodies of
+ * replies; of the causes of outcomes; and of traces.
  */
 #ifndef RPC_TEXT_H
 #define RPC_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "ulnet/rpc.h"
 
-/* Bytes of @text that have room in @max, without half of a character. */
+/* Returns how many bytes of @text fit in @max, in whole characters. */
 size_t text_fit(const char *text, size_t max);
-/* Fills @to with @length bytes that a stranger has sent, as far as they have
- * room; a control character, which terminals would obey, becomes a '?'. */
+/* Copies as much of the @length bytes that a peer has sent as fits in @to. A
+ * control character, which a terminal would obey, becomes a '?'. */
 void text_take(char to[ULRPC_TEXT_MAX], const void *bytes, size_t length);
 
 /* ---- the causes of outcomes ---- */
 
-/* Their names, and what status each stands for. */
 struct cause {
 	const char *name;
 	int status; /* 0 or a negative errno */
@@ -28,5 +29,22 @@ static inline int cause_status(enum ulrpc_cause cause)
 {
 	return cause == ULRPC_CAUSE_OK ? 0 : causes[cause].status;
 }
+
+/* ---- traces ---- */
+
+/*
+ * The context of a trace, W3C's "traceparent", version 00: a text for users,
+ * TRACE_LENGTH bytes on the wire: version, trace, parent, flags. RPC passes it
+ * on, and does nothing else with it.
+ */
+#define TRACE_LENGTH 26u
+
+/* -EINVAL: not "00-<32 hex>-<16 hex>-<2 hex>", in small letters, or trace or
+ * parent is 0. */
+int trace_parse(const char *text, uint8_t bytes[TRACE_LENGTH]);
+/* Are @bytes, which a peer has sent, the context of a trace? */
+bool trace_is_good(const uint8_t *bytes, uint32_t length);
+void trace_format(const uint8_t bytes[TRACE_LENGTH],
+		  char text[ULRPC_TRACE_SIZE]);
 
 #endif

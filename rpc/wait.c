@@ -65,7 +65,7 @@ int wait_until(struct wait *w, struct lnet *node, bool (*ready)(void *arg),
 		if (until != TIME_NEVER)
 			left = MIN(POLL_MAX, (until - now + NSEC_PER_USEC - 1) /
 						     NSEC_PER_USEC);
-		else /* that nothing will happen, only the simulator knows */
+		else /* only the simulator can tell that nothing will happen */
 			left = lnet_is_virtual(node) ? UINT64_MAX : POLL_MAX;
 		rc = lnet_poll(node, left);
 		if (rc == -EBUSY || rc == -EXDEV)

@@ -4,7 +4,7 @@
 #include "base/backoff.h"
 #include "rpc/bulk/bulk.h"
 #include "rpc/client/fetch.h"
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
@@ -125,7 +125,7 @@ static void batch_suspect(struct batch *p)
 	const struct ulnet_id peer = { p->target, p->peer.pid };
 
 	if (!p->suspect && !p->sending)
-		ends_suspect(p->shard, &p->local, &peer, &p->hop);
+		conn_event_suspect(p->shard, &p->local, &peer, &p->hop);
 	p->suspect = true;
 }
 

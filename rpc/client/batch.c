@@ -9,7 +9,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
-#include "rpc/trace.h"
+#include "rpc/text.h"
 #include "rpc/wire/wire_put.h"
 
 /* Bodies of at least so many bytes are sent from the call's own memory. */

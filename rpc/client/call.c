@@ -11,7 +11,6 @@
 #include "rpc/client/batch.h"
 #include "rpc/run.h"
 #include "rpc/text.h"
-#include "rpc/trace.h"
 #include "rpc/wire/wire.h"
 
 #define REPLY_MAX 4096

@@ -25,7 +25,7 @@ struct wire_opened;
 /*
  * Slow start: with a new connection a client begins with a few calls, and the
  * limit doubles as soon as that many were answered, up to what the server
- * grants (rpc/server/queue/grant.h) and the user allows. So a server that has
+ * grants (rpc/server/queue/share.h) and the user allows. So a server that has
  * just come back gets no more requests than it answers. Refusals because the
  * server is too busy do not count as answers.
  *

@@ -10,7 +10,7 @@
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/wire/wire.h"
 
 /* A Connect that is not answered is repeated after this time. */
@@ -470,7 +470,8 @@ static void probe_missed(struct import *imp)
 {
 	const struct ulnet_id peer = { imp->probe_target, imp->pid };
 
-	ends_suspect(imp->shard, &imp->probe_local, &peer, &imp->probe_hop);
+	conn_event_suspect(imp->shard, &imp->probe_local, &peer,
+			   &imp->probe_hop);
 	imp->probe_target = LNET_NID_ANY;
 }
 

@@ -23,7 +23,7 @@
 #include "base/fsm.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "rpc/mean.h"
+#include "rpc/estimate.h"
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
 #include "rpc/client/slots.h"

@@ -15,7 +15,7 @@
 #include "rpc/client/import.h"
 #include "rpc/client/batch.h"
 #include "rpc/control.h"
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
@@ -418,7 +418,7 @@ static void on_time_to_ask(struct ulnet_timer *timer)
 	fetches_on_conn_loss(imp, &imp->conn_loss.last);
 }
 
-/* @peer: as in struct end. */
+/* @peer: as in struct conn_event. */
 static void import_conn_loss(struct import *imp, const struct ulnet_id *peer)
 {
 	struct import_conn_loss *s = &imp->conn_loss;
@@ -439,7 +439,7 @@ static void import_conn_loss(struct import *imp, const struct ulnet_id *peer)
 		  MAX(rpc_at(now, pause), s->asked + ASK_EACH));
 }
 
-void imports_on_end(struct shard *s, const struct end *end)
+void imports_on_end(struct shard *s, const struct conn_event *end)
 {
 	const struct ulnet_id *peer = &end->peer;
 	struct ulnet_nid primary;
@@ -532,10 +532,8 @@ static const struct stat_gauger import_gauger = {
 
 static int imports_open(struct shard *s)
 {
-	struct imports *x = calloc(1, sizeof(*x));
+	struct imports *x = s->imports;
 
-	if (!x)
-		return -ENOMEM;
 	x->xid = (uint64_t)s->rpc->conf.client_generation << 32;
 	id_table_init(&x->handles, (uint8_t)(IMPORT_TAG + s->cpt));
 	hash_init(&x->by_nids);
@@ -549,7 +547,6 @@ static int imports_open(struct shard *s)
 	x->reply_buf_users = &batch_reply_users;
 	slab_init(&x->slab, s);
 	lnet_random(s->node, s->cpt, &x->hash_seed, sizeof(x->hash_seed));
-	s->imports = x;
 	s->runs->learn[STAT_CALLS] = timeouts_learn;
 	s->stats->gauger[STAT_CALLS] = &import_gauger;
 	return 0;
@@ -559,8 +556,6 @@ static void imports_each(struct shard *s, void (*fn)(struct ulrpc_client *c))
 {
 	struct import *imp;
 
-	if (!s->imports)
-		return;
 	list_for_each_entry (imp, &s->imports->all, link)
 		import_each_client(imp, fn);
 }
@@ -580,8 +575,6 @@ static void imports_stop(struct shard *s)
 {
 	struct import *imp;
 
-	if (!s->imports)
-		return;
 	list_for_each_entry (imp, &s->imports->all, link)
 		import_end(imp);
 	imports_each(s, client_stop);
@@ -591,8 +584,6 @@ static void imports_free(struct shard *s)
 {
 	struct imports *x = s->imports;
 
-	if (!x)
-		return;
 	while (!list_empty(&x->all)) {
 		struct import *imp = list_first(&x->all, struct import, link);
 
@@ -607,12 +598,10 @@ static void imports_free(struct shard *s)
 	hash_fini(&x->by_nids);
 	hash_fini(&x->by_nid);
 	id_table_fini(&x->handles);
-	free(x);
-	s->imports = NULL;
 }
 
 const struct rpc_part import_part = {
-	.name = "import",
+	RPC_PART_STATE(struct imports, imports),
 	.open = names_open,
 	.shard_open = imports_open,
 	.shard_abort = imports_abort,

@@ -15,7 +15,7 @@
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
 
-struct end;
+struct conn_event;
 struct import;
 struct reply_buf_users;
 struct ulrpc_call;
@@ -108,8 +108,8 @@ void imports_renew_nid(struct import *imp);
 /* The node with this NID has sent something: import_on_sign() for imports that
  * use a NID of it. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
-/* Connections of the LND have ended, or are silent: rpc_side.on_end. */
-void imports_on_end(struct shard *s, const struct end *end);
+/* Connections of the LND have ended, or are silent: rpc_side.on_conn_event. */
+void imports_on_end(struct shard *s, const struct conn_event *end);
 
 /* @call, which holds a slot, is about to end without an answer: tells the
  * server at the end of this turn. */

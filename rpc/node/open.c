@@ -7,13 +7,13 @@
 #include "rpc/client/imports.h"
 #include "rpc/client/retry.h"
 #include "rpc/control.h"
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/rpc.h"
 #include "rpc/run.h"
 #include "rpc/server/session/suspect.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/rails.h"
-#include "rpc/server/services.h"
+#include "rpc/server/serve/service.h"
 #include "rpc/server/tombstone.h"
 #include "rpc/stats/stats.h"
 #include "rpc/forwarded.h"
@@ -29,7 +29,7 @@
 /* Opened in this order, and ended in the reverse one. Statistics come first, as
  * all others count. */
 static const struct rpc_part *const parts[] = {
-	&run_part,	 &stat_part,	  &end_part,
+	&run_part,	 &stat_part,	  &conn_event_part,
 	&forwarded_part, &import_part,	  &export_part,
 	&service_part,	 &tombstone_part, &control_part,
 };
@@ -37,23 +37,24 @@ static const struct rpc_part *const parts[] = {
 static const struct rpc_side client_side = {
 	.control_cpt = import_control_cpt,
 	.on_control = import_on_control,
-	.on_sign = imports_on_sign,
-	.on_end = imports_on_end,
+	.on_heard = imports_on_sign,
+	.on_conn_event = imports_on_end,
 };
 
 static const struct rpc_side server_side = {
 	.on_control = export_on_control,
-	.on_end = suspects_on_end,
+	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,
 };
 
 /* ---- shards ---- */
 
-/* Calls a function of all parts, in the order in which they end. */
-#define each_part(fn, arg)                             \
-	for (unsigned int i = ARRAY_SIZE(parts); i--;) \
-		if (parts[i]->fn)                      \
-	parts[i]->fn(arg)
+/* Calls a function of all parts that are open on the shard @s, in the order in
+ * which they end. */
+#define each_part(fn, s)                                           \
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)             \
+		if (parts[i]->fn && rpc_part_is_open(parts[i], s)) \
+	parts[i]->fn(s)
 
 static void shard_close(struct shard *s)
 {
@@ -80,8 +81,7 @@ static int shard_open(void *arg)
 	lnet_random(s->node, s->cpt, &s->jitter, sizeof(s->jitter));
 	s->match &= ~(uint64_t)(LNET_CPTS_MAX - 1);
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts) && !rc; i++)
-		if (parts[i]->shard_open)
-			rc = parts[i]->shard_open(s);
+		rc = rpc_part_open(parts[i], s);
 	return rc;
 }
 
@@ -108,7 +108,10 @@ static int shard_stop(void *arg)
 
 static int shard_free(void *arg)
 {
-	each_part(shard_free, arg);
+	struct shard *s = arg;
+
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		rpc_part_close(parts[i], s);
 	return 0;
 }
 
@@ -228,7 +231,9 @@ static bool is_unused(void *arg)
 
 static void parts_free(struct ulrpc *rpc)
 {
-	each_part(free, rpc);
+	for (unsigned int i = ARRAY_SIZE(parts); i--;)
+		if (parts[i]->free)
+			parts[i]->free(rpc);
 	wait_fini(&rpc->wait);
 	free(rpc->shards);
 	free(rpc);

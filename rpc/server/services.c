@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/services.h"
+/*
+ * The services of a node: finds them by name, starts and stops them.
+ *
+ * A service ends by ulrpc_service_stop(), or with RPC. Each CPT closes (refuses
+ * new requests), aborts (ends the requests under way without a reply), and
+ * stops (unlinks the buffers). Then the service is freed; or, if handlers still
+ * have requests of it, when the last of these is answered.
+ */
+#include "rpc/server/serve/service.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,9 +16,7 @@
 #include "rpc/run.h"
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
-#include "rpc/server/serve/estimates.h"
 #include "rpc/server/session/export.h"
-#include "rpc/server/serve/long_reply.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/serve/request.h"
 #include "rpc/server/tombstone.h"
@@ -20,8 +26,7 @@
 #define BUFFERS		    4
 #define MESSAGES_PER_BUFFER 4
 #define QUEUE_MAX	    4096
-/* Room for QUEUE_MAX requests without long bodies, with replies of up to
- * 4096. */
+/* QUEUE_MAX requests without long bodies, with replies of up to 4096 bytes. */
 #define QUEUE_BYTES_MAX (UINT64_C(32) << 20)
 #define WINDOW		1024
 #define RETRY_AFTER_US	UINT64_C(10000)
@@ -29,7 +34,7 @@
 #define HIGH_RATIO	10
 #define SEGMENTS	8
 #define WORKERS_MAX	4096
-/* How long the end waits for replies that are on their way. */
+/* So long a service that ends waits for LNet to send the last replies. */
 #define LINGER_NS NSEC_PER_SEC
 
 /* ---- gauges ---- */
@@ -50,7 +55,7 @@ static int service_gauges(struct shard *s, struct stat_shard *sum)
 	return rc;
 }
 
-/* The window of the service on the portal of @share; 0: it has gone. */
+/* The client's window at the service of @share; 0: the service has ended. */
 static uint32_t window_of(const struct shard *s, const struct share *share)
 {
 	const struct service_cpt *sc;
@@ -75,7 +80,7 @@ static int export_gauges(struct shard *s, struct stat_peer *p,
 	};
 	list_for_each_entry (share, &e->shares, link) {
 		g->window += window_of(s, share);
-		g->under_way += share->held.requests;
+		g->under_way += share->used.requests;
 	}
 	return 0;
 }
@@ -85,7 +90,7 @@ static const struct stat_gauger service_gauger = {
 	.peer = export_gauges,
 };
 
-/* ---- found by name ---- */
+/* ---- Open ---- */
 
 static struct service_cpt *services_find_name(struct shard *s, const char *name)
 {
@@ -98,6 +103,7 @@ static struct service_cpt *services_find_name(struct shard *s, const char *name)
 	return NULL;
 }
 
+/* export_users.opened */
 static void service_opened(struct shard *s, const char *name,
 			   struct wire_opened *out)
 {
@@ -130,11 +136,11 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	sc->service = svc;
 	sc->shard = rpc_shard_of(svc->rpc, cpt);
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
-	pool_init(&sc->origins, sizeof(struct origin), 0);
+	pool_init(&sc->batches, sizeof(struct request_batch), 0);
 	slab_init(&sc->slab, sc->shard);
 	replies_init(sc);
 	list_init(&sc->long_replies);
-	sc->unknown.host = &sc->strangers;
+	sc->unconnected.host = &sc->unconnected_host;
 	list_init(&sc->link);
 	list_init(&sc->active);
 	list_init(&sc->flush);
@@ -143,7 +149,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 	sc->cancel_work.fn = requests_tell;
 }
 
-/* If there is no memory, requests are not counted by method. */
+/* Without memory for statistics requests are not counted by method. */
 static void stats_begin(struct service_cpt *sc)
 {
 	const struct ulrpc_service *svc = sc->service;
@@ -156,8 +162,8 @@ static void stats_begin(struct service_cpt *sc)
 					      svc->methods[i].number);
 }
 
-/* Opens the inbox; the service can be found by its name then. -ESHUTDOWN, or
- * what inbox_open() says. */
+/* Opens the inbox; from then on the service can be found by its name.
+ * -ESHUTDOWN, or what inbox_open() returns. */
 static int service_cpt_start(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -167,9 +173,16 @@ static int service_cpt_start(void *arg)
 
 	if (s->closing)
 		return -ESHUTDOWN;
-	rc = inbox_open(&sc->inbox, s, svc->portal, svc->conf.buffers,
-			svc->conf.buffer_size, svc->message_max,
-			request_on_message, sc);
+	sc->inbox = (struct inbox){
+		.shard = s,
+		.portal = svc->portal,
+		.buffers = svc->conf.buffers,
+		.buffer_size = svc->conf.buffer_size,
+		.message_max = svc->message_max,
+		.fn = request_on_message,
+		.arg = sc,
+	};
+	rc = inbox_open(&sc->inbox);
 	if (rc)
 		return rc;
 	sc->open = true;
@@ -250,7 +263,6 @@ static int service_cpt_stop(void *arg)
 	return 0;
 }
 
-/* Frees what is on the CPT: nobody refers to it. */
 static void service_cpt_fini(struct service_cpt *sc)
 {
 	requests_lost_free(sc);
@@ -258,7 +270,7 @@ static void service_cpt_fini(struct service_cpt *sc)
 	slab_fini(&sc->slab);
 	pool_fini(&sc->messages);
 	pool_fini(&sc->requests);
-	pool_fini(&sc->origins);
+	pool_fini(&sc->batches);
 }
 
 /* ---- memory ---- */
@@ -279,8 +291,7 @@ static void service_free(struct ulrpc_service *svc)
 
 /* ---- workers ---- */
 
-/* All workers have ended: lets go of CPT 0, which is held as long as there are
- * workers. */
+/* All workers have ended: releases CPT 0, which service_cpt_hold() has kept. */
 static void on_workers_gone(struct ulnet_work *w)
 {
 	struct ulrpc_service *svc =
@@ -468,7 +479,7 @@ static int service_conf_check(const struct ulrpc_service_conf *c)
 	return 0;
 }
 
-/* If the text is wrong, the log says how: that may be long. */
+/* Parses @policy. The log says what is wrong with it. */
 static int policy_read(struct ulrpc_service *svc, const char *policy)
 {
 	struct ulnet_text_error err = { .what = "no memory" };
@@ -547,8 +558,8 @@ static struct ulrpc_service *find_portal(struct services *all,
 	return NULL;
 }
 
-/* The portal that a service of that name had before: clients may still send
- * there. 0: there is none, or it is taken. */
+/* The portal that a service named @name had before; 0: there is none, or it is
+ * in use. */
 static unsigned int portal_former(struct services *all, const char *name)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
@@ -557,9 +568,9 @@ static unsigned int portal_former(struct services *all, const char *name)
 	return 0;
 }
 
-/* The portal that a service of that name had before, or else the one that has
- * been free for the longest time, so that a late message for a service that is
- * gone does not reach another one. */
+/* Chooses the portal that a service named @name had before, as clients may
+ * still send there; else the one that has been free for the longest time, so
+ * that late messages for other services do not arrive. -ENOSPC. */
 static int portal_choose(struct services *all, const char *name,
 			 unsigned int *portal_p)
 {
@@ -568,7 +579,6 @@ static int portal_choose(struct services *all, const char *name,
 	*portal_p = portal_former(all, name);
 	if (*portal_p)
 		return 0;
-
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int portal =
 			ULRPC_PORTAL_FIRST + (all->next_portal + i) % n;
@@ -582,7 +592,7 @@ static int portal_choose(struct services *all, const char *name,
 	return -ENOSPC;
 }
 
-/* Makes name and portal the service's own. Locked. */
+/* Reserves the name and a portal for @svc. -EEXIST, -ENOSPC. Locked. */
 static int service_claim(struct services *all, struct ulrpc_service *svc)
 {
 	struct ulrpc_service *other;
@@ -616,6 +626,7 @@ static void service_unclaim(struct ulrpc_service *svc)
 	pthread_mutex_unlock(&svc->rpc->wait.lock);
 }
 
+/* Calls @fn on each CPT, until it fails. */
 static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 {
 	int rc = 0;
@@ -625,7 +636,9 @@ static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 	return rc;
 }
 
-static int do_leave(void *arg)
+/* ---- functions for on_each() ---- */
+
+static int service_cpt_leave(void *arg)
 {
 	struct service_cpt *sc = arg;
 
@@ -634,20 +647,20 @@ static int do_leave(void *arg)
 	return 0;
 }
 
-static int do_cut(void *arg)
+static int service_cpt_cut(void *arg)
 {
 	replies_stop(arg);
 	return 0;
 }
 
-static int do_vacate(void *arg)
+static int service_cpt_open_tombstone(void *arg)
 {
 	const struct service_cpt *sc = arg;
 
 	return tombstone_open(sc->shard, sc->service->portal);
 }
 
-static int do_close_tombstone(void *arg)
+static int service_cpt_close_tombstone(void *arg)
 {
 	const struct service_cpt *sc = arg;
 
@@ -655,7 +668,8 @@ static int do_close_tombstone(void *arg)
 	return 0;
 }
 
-static int do_hold(void *arg)
+/* Keeps the shard until its workers have ended. */
+static int service_cpt_hold(void *arg)
 {
 	struct service_cpt *sc = arg;
 
@@ -665,13 +679,15 @@ static int do_hold(void *arg)
 	return 0;
 }
 
-static int do_release(void *arg)
+static int service_cpt_release(void *arg)
 {
 	struct service_cpt *sc = arg;
 
 	shard_release(sc->shard);
 	return 0;
 }
+
+/* ---- what wait_until() waits for ---- */
 
 static bool is_all(const struct ulrpc_service *svc, uint32_t cpts)
 {
@@ -683,7 +699,7 @@ static bool all_shut(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->shut);
 }
 
-/* Have all CPTs ended? Workers may take longer. */
+/* Workers may take longer. */
 static bool cpts_gone(void *svc)
 {
 	return is_all(svc, ((struct ulrpc_service *)svc)->gone);
@@ -699,19 +715,18 @@ static bool all_idle(void *svc)
 	return is_all(svc, ((struct ulrpc_service *)svc)->idle);
 }
 
-/* Puts a tombstone in the service's place: it answers requests that come, and
- * those that LNet held meanwhile, that the service has gone. Without a
- * tombstone, nobody will take those that are held. */
-static void service_vacate(struct ulrpc_service *svc)
+/* Puts tombstones on the service's portal, which also answer the requests that
+ * LNet has queued meanwhile. If that fails, these requests are dropped. */
+static void service_open_tombstones(struct ulrpc_service *svc)
 {
-	if (svc->started && !on_each(svc, do_vacate))
+	if (svc->started && !on_each(svc, service_cpt_open_tombstone))
 		return;
-	(void)on_each(svc, do_close_tombstone);
+	(void)on_each(svc, service_cpt_close_tombstone);
 	(void)LNetClearLazyPortal(svc->rpc->node, svc->portal);
 }
 
-/* From here on nothing of the service is left, but requests that handlers
- * have. */
+/* Ends all of the service but the requests that handlers have. 0, or what
+ * wait_until() and lnet_call() return. */
 static int service_end(struct ulrpc_service *svc)
 {
 	struct ulrpc *rpc = svc->rpc;
@@ -721,16 +736,16 @@ static int service_end(struct ulrpc_service *svc)
 		rc = wait_until(&rpc->wait, rpc->node, all_shut, svc,
 				TIME_NEVER);
 	if (!rc)
-		rc = on_each(svc, do_leave);
+		rc = on_each(svc, service_cpt_leave);
 	if (!rc && wait_until(&rpc->wait, rpc->node, cpts_gone, svc,
 			      lnet_now(rpc->node, 0) + LINGER_NS))
-		rc = on_each(svc, do_cut);
+		rc = on_each(svc, service_cpt_cut);
 	if (!rc)
 		rc = wait_until(&rpc->wait, rpc->node, all_gone, svc,
 				TIME_NEVER);
 	if (rc)
 		return rc;
-	service_vacate(svc);
+	service_open_tombstones(svc);
 	if (svc->has_exec)
 		exec_free(&svc->exec);
 	service_unclaim(svc);
@@ -738,18 +753,19 @@ static int service_end(struct ulrpc_service *svc)
 	return 0;
 }
 
-/* Starts the service on all CPTs. Its workers hold CPT 0. */
+/* Starts the workers, and the service on all CPTs. On an error @svc is
+ * freed. */
 static int start_all(struct ulrpc_service *svc)
 {
 	struct lnet *node = svc->rpc->node;
-	int rc = lnet_call(node, 0, do_hold, &svc->cpt[0]);
+	int rc = lnet_call(node, 0, service_cpt_hold, &svc->cpt[0]);
 
 	if (rc)
 		goto err_claim;
 	rc = workers_start(svc);
 	svc->workers = svc->has_exec;
 	if (!svc->has_exec)
-		lnet_call(node, 0, do_release, &svc->cpt[0]);
+		lnet_call(node, 0, service_cpt_release, &svc->cpt[0]);
 	if (rc)
 		goto err_claim;
 	rc = on_each(svc, service_cpt_start);
@@ -815,8 +831,8 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	rc = on_each(service, service_cpt_close);
 	if (rc)
 		return rc;
-	/* Under virtual time, a wait that nothing will end is too late at
-	 * once. */
+	/* In virtual time -EDEADLK means the same: nothing will end the
+	 * wait. */
 	late = wait_until(&rpc->wait, rpc->node, all_idle, service, until);
 	rc = on_each(service, service_cpt_abort);
 	if (!rc)
@@ -827,7 +843,7 @@ int ulrpc_service_stop(struct ulrpc_service *service, uint64_t timeout)
 	return rc ? rc : late ? -ETIMEDOUT : 0;
 }
 
-/* ---- with RPC on the node ---- */
+/* ---- the part ---- */
 
 static int part_open(struct ulrpc *rpc)
 {
@@ -850,6 +866,7 @@ static int part_open(struct ulrpc *rpc)
 	return 0;
 }
 
+/* export_users.gone */
 static void services_gone(struct shard *s, const struct ulnet_id *client,
 			  uint64_t opened)
 {
@@ -941,7 +958,6 @@ static void part_free(struct ulrpc *rpc)
 }
 
 const struct rpc_part service_part = {
-	.name = "services",
 	.open = part_open,
 	.shard_open = service_shard_open,
 	.shard_close = service_shard_close,

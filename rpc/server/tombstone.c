@@ -24,8 +24,7 @@
 /* The tombstones of a CPT. */
 struct tombstones {
 	struct list open; /* tombstone.link */
-	struct quotas to; /* bytes of answers that LNet has, by the NIDs that
-			   * they go to */
+	struct quotas to; /* bytes of answers that LNet has, by their targets */
 };
 
 struct tombstone {
@@ -37,7 +36,7 @@ struct tombstone {
 struct tombstone_answer {
 	struct shard *shard;
 	struct quota *to;
-	uint32_t size; /* of all this */
+	uint32_t size; /* bytes, of this structure with the message */
 	uint8_t bytes[];
 };
 
@@ -91,7 +90,7 @@ static void answer_send(struct tombstone_answer *a,
 		return;
 	}
 	stat_count(s, RPC_STAT_answers_lost);
-	BUG_ON(LNetMDUnlink(mdh)); /* its event frees it */
+	BUG_ON(LNetMDUnlink(mdh)); /* its event frees the answer */
 }
 
 static struct tombstone_answer *answer_new(struct shard *s,
@@ -117,8 +116,8 @@ static struct tombstone_answer *answer_new(struct shard *s,
 	return a;
 }
 
-/* The status for all calls of a message. Sets *@e_p if the connection is
- * known. */
+/* Returns the status of all calls of @m that have no record. Sets *@e_p if the
+ * connection is known. */
 static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 				 const struct wire_requests *m,
 				 struct export **e_p)
@@ -134,9 +133,9 @@ static uint32_t tombstone_status(struct shard *s, const struct ulnet_event *ev,
 	return e->epoch == m->epoch ? WIRE_NO_SERVICE : WIRE_STALE_EPOCH;
 }
 
-/* What the connection @e knows of a call; WIRE_STATUSES: no answer. As in a
- * service, each call is refused once, and not at all if it has been seen
- * before: another copy of it may have come to the service. */
+/* Returns the status of @c, from what @e knows of it; @status if it is new;
+ * WIRE_STATUSES: no answer. As in a service, a call is not refused if it has
+ * been seen before: another copy of it may have come to the service. */
 static uint32_t tombstone_look(struct shard *s, struct export *e,
 			       const struct wire_call *c, uint32_t status)
 {
@@ -150,7 +149,7 @@ static uint32_t tombstone_look(struct shard *s, struct export *e,
 		stat_count(s, RPC_STAT_queries_unknown);
 		return WIRE_UNKNOWN_CALL;
 	case RECORD_DOUBTFUL:
-		/* The store of a durable service will tell, when it is back. */
+		/* The store of a durable service will tell the client. */
 		if (c->flags & WIRE_CALL_RESENT &&
 		    c->semantics == ULRPC_EXACTLY_ONCE)
 			return status;
@@ -210,7 +209,7 @@ static void tombstone_refuse(struct shard *s, const struct ulnet_event *ev,
 		answer_free(a);
 }
 
-/* ---- what came to another CPT than its connection's ---- */
+/* ---- messages that came to another CPT than their connection's ---- */
 
 static void tombstone_forwarded_there(struct forwarded *forwarded)
 {
@@ -228,15 +227,14 @@ static void tombstone_pass_on(struct shard *s, unsigned int cpt,
 			      const struct ulnet_event *ev, const void *payload,
 			      size_t length)
 {
-	struct forwarded *forwarded = NULL;
+	struct forwarded *forwarded =
+		forwarded_new(s, cpt, ev, payload, length, false);
 
-	if (!s->aborted)
-		forwarded = forwarded_new(s, cpt, ev, payload, length, false);
-	if (!forwarded) {
+	if (forwarded)
+		forwarded_send(forwarded, tombstone_forwarded_there, NULL,
+			       NULL);
+	else
 		stat_count(s, RPC_STAT_answers_lost);
-		return;
-	}
-	forwarded_send(forwarded, tombstone_forwarded_there, NULL, NULL);
 }
 
 /* ---- messages ---- */
@@ -290,8 +288,17 @@ int tombstone_open(struct shard *s, unsigned int portal)
 	if (!v)
 		return -ENOMEM;
 	v->shard = s;
-	rc = inbox_open_heads(&v->inbox, s, portal, BUFFERS, BUFFER_SIZE,
-			      BUFFER_SIZE, on_message, v);
+	v->inbox = (struct inbox){
+		.shard = s,
+		.portal = portal,
+		.buffers = BUFFERS,
+		.buffer_size = BUFFER_SIZE,
+		.message_max = BUFFER_SIZE,
+		.heads = true,
+		.fn = on_message,
+		.arg = v,
+	};
+	rc = inbox_open(&v->inbox);
 	if (rc) {
 		free(v);
 		return rc;
@@ -316,37 +323,28 @@ void tombstone_close(struct shard *s, unsigned int portal)
 
 static int tombstone_shard_open(struct shard *s)
 {
-	struct tombstones *v = calloc(1, sizeof(*v));
+	struct tombstones *v = s->tombstones;
 
-	if (!v)
-		return -ENOMEM;
 	quotas_init(&v->to, "bytes of answers from portals without a service",
 		    ANSWERS_MAX, shard_random(s, UINT64_MAX));
 	list_init(&v->open);
-	s->tombstones = v;
 	return 0;
 }
 
 static void tombstone_shard_stop(struct shard *s)
 {
-	while (s->tombstones && !list_empty(&s->tombstones->open))
+	while (!list_empty(&s->tombstones->open))
 		close_one(list_first(&s->tombstones->open, struct tombstone,
 				     link));
 }
 
 static void tombstone_shard_free(struct shard *s)
 {
-	struct tombstones *v = s->tombstones;
-
-	if (!v)
-		return;
-	quotas_fini(&v->to);
-	free(v);
-	s->tombstones = NULL;
+	quotas_fini(&s->tombstones->to);
 }
 
 const struct rpc_part tombstone_part = {
-	.name = "vacant",
+	RPC_PART_STATE(struct tombstones, tombstones),
 	.shard_open = tombstone_shard_open,
 	.shard_stop = tombstone_shard_stop,
 	.shard_free = tombstone_shard_free,

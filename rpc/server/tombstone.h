@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals whose service has gone, or has not come back yet. Requests for the
- * service are answered that there is no such service, and so are certainly not
- * executed; their client may then look for the service by its name. A tombstone
- * takes little memory on each CPT, and reads only as much of a message as the
- * answer needs. The answers on their way are limited, and each NID has its
- * share (quota.h): a NID that takes no answers gets no more of them, and all
- * others still do.
+ * A tombstone takes the portal of a service that has ended, until there is a
+ * service again. It answers requests that there is no such service, so that
+ * clients know that the requests were not executed, and look for the service by
+ * its name. It needs little memory, and reads only the heads of messages. The
+ * answers on their way are limited, and each NID has its share (quota.h).
  *
  * Thread: owner (the CPT).
  */
@@ -17,10 +15,10 @@
 
 extern const struct rpc_part tombstone_part;
 
-/* Puts a tombstone on @portal, on this CPT, until there is a service again, or
- * RPC stops. 0, -ENOMEM, -ESHUTDOWN, or what LNetMEAttach(3) says. */
+/* Puts a tombstone on @portal, on this CPT. 0, -ENOMEM, -ESHUTDOWN, or what
+ * LNetMEAttach(3) returns. */
 int tombstone_open(struct shard *s, unsigned int portal);
-/* A service takes @portal: removes its tombstone, if it has one. */
+/* Removes the tombstone on @portal, on this CPT, if there is one. */
 void tombstone_close(struct shard *s, unsigned int portal);
 
 #endif

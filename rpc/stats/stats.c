@@ -412,9 +412,6 @@ void stats_close(struct ulrpc *rpc)
 
 static int stats_shard_open(struct shard *s)
 {
-	s->stats = malloc(sizeof(*s->stats));
-	if (!s->stats)
-		return -ENOMEM;
 	stat_shard_init(s->stats);
 	s->stats->shard = s;
 	s->runs->count = stat_on_run;
@@ -423,15 +420,11 @@ static int stats_shard_open(struct shard *s)
 
 static void stats_shard_free(struct shard *s)
 {
-	if (!s->stats)
-		return;
 	stat_shard_fini(s->stats);
-	free(s->stats);
-	s->stats = NULL;
 }
 
 const struct rpc_part stat_part = {
-	.name = "statistics",
+	RPC_PART_STATE(struct stat_shard, stats),
 	.open = stats_open,
 	.shard_open = stats_shard_open,
 	.shard_free = stats_shard_free,

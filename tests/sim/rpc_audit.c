@@ -362,7 +362,7 @@ static const char *imports_busy(const struct imports *x)
 
 static const char *service_busy(const struct service_cpt *sc)
 {
-	if (sc->held || sc->held_bytes != sc->kept_bytes)
+	if (sc->under_way || sc->used_bytes != sc->kept_bytes)
 		return "a service counts requests";
 	if (!list_empty(&sc->active) || !list_empty(&sc->flush) ||
 	    !list_empty(&sc->replies) || !list_empty(&sc->long_replies))

@@ -9,8 +9,8 @@
 /* A worker above min ends after so long without work. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 
-/* A client that owes an answer is silent when nothing has come for so long, or
- * for so many times what its slowest answer took. */
+/* A client that workers wait for is silent when nothing has come for so long,
+ * or for so many times what its slowest answer took. */
 #define SILENCE_NS    NSEC_PER_SEC
 #define SILENCE_TIMES 4
 
@@ -18,14 +18,14 @@ struct exec_worker {
 	struct exec *exec;
 	struct list link;
 	struct ulnet_thread *thread;
-	enum sched_lane lane; /* of what it runs */
-	uint64_t waited;      /* ns, while it has run that */
+	enum sched_lane lane; /* of the request that it runs */
+	uint64_t waited;      /* ns of waits for the client of that */
 };
 
-/* The worker that the calling thread is; NULL: none. */
+/* The calling thread's; NULL: it is no worker. */
 static _Thread_local struct exec_worker *worker_here;
 
-/* The part of a request's time that is left for its reply to travel. */
+/* That part of a request's time is left for its reply to travel. */
 #define REPLY_PART 16
 
 static uint64_t exec_now(const struct exec *e)
@@ -66,10 +66,10 @@ static bool exec_is_free(const struct exec *e, unsigned int lane)
 /* ns until a worker takes a request that @ahead others are in front of. */
 static uint64_t exec_wait_behind(const struct exec *e, uint64_t ahead)
 {
-	uint64_t hold = mean_value(&e->hold), max = e->conf.max;
+	uint64_t each = mean_value(&e->worker_time), max = e->conf.max;
 
 	/* Until the first worker is free, and for the requests ahead. */
-	return hold / (max + 1) + hold * ahead / max;
+	return each / (max + 1) + each * ahead / max;
 }
 
 static uint64_t exec_wait(const struct exec *e, const struct sched_item *item)
@@ -95,7 +95,7 @@ static uint64_t exec_missing(const struct sched_item *item, uint64_t start)
 static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 			    uint64_t now)
 {
-	uint64_t held = lanes_held(&e->lanes, item, now);
+	uint64_t gate = lanes_gate_wait(&e->lanes, item, now);
 
 	item->late = false;
 	item->again = item->wait = 0;
@@ -105,7 +105,7 @@ static bool exec_is_in_time(struct exec *e, struct sched_item *item,
 		item->ahead = lanes_ahead(&e->lanes, item);
 		item->wait = exec_wait_behind(e, item->ahead);
 	}
-	item->wait = MAX(item->wait, held);
+	item->wait = MAX(item->wait, gate);
 	if (item->wait)
 		item->again = exec_missing(item, now + item->wait);
 	return item->again == 0;
@@ -143,13 +143,13 @@ static struct sched_item *exec_take(struct exec *e, uint64_t now,
 	return item;
 }
 
-/* A request has ended. @hold: ns for which it had its worker, if @run. */
+/* A request has ended. @took: ns for which it had its worker, if @run. */
 static void exec_ended(struct exec *e, enum sched_lane lane, bool run,
-		       uint64_t hold)
+		       uint64_t took)
 {
 	seat_give(e, lane);
 	if (run)
-		mean_add(&e->hold, hold);
+		mean_add(&e->worker_time, took);
 }
 
 /* ---- threads ---- */
@@ -216,8 +216,8 @@ static void exec_join(struct list *workers)
 }
 
 /* Waits until @until, or until there is something to do. One of the idle
- * workers looks after the gate, at @again. -ECANCELED: this thread is to end.
- * Locked. */
+ * workers returns at @again, when the gate lets requests through. -ECANCELED:
+ * this thread is to end. Locked. */
 static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 {
 	bool looks = again < e->again;
@@ -235,15 +235,15 @@ static int wait_work(struct exec *e, uint64_t until, uint64_t again)
 	return rc;
 }
 
-/* A worker has taken a request: another worker takes what else the gate has let
- * through, and looks at the gate next. Locked. */
+/* A worker has taken a request and cannot look at the gate any more: wakes
+ * another one for that, and for what else the gate has let through. Locked. */
 static void wake_next(struct exec *e)
 {
 	if (e->idle && (e->lanes.queued || e->again == TIME_NEVER))
 		lnet_cond_signal(&e->wake);
 }
 
-/* Runs @item, and returns when that was over, ns. Locked, but not while it
+/* Runs @item, and returns when it was done, ns. Locked, but not while @item
  * runs. */
 static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 {
@@ -324,16 +324,15 @@ static void exec_work(void *arg)
 
 /* ---- waits for clients ---- */
 
-/* The worker of @w leaves its seat. False: the host has used up its share.
+/* The worker of @w leaves its seat, unless the host has used up its share.
  * Locked. */
-static bool wait_leave(struct exec *e, struct exec_wait *w)
+static void wait_leave(struct exec *e, struct exec_wait *w)
 {
 	w->quota = quota_take(&e->away, w->host, 1, exec_now(e));
 	if (!w->quota)
-		return false;
+		return;
 	w->state = EXEC_WAIT_AWAY;
 	seat_give(e, w->worker->lane);
-	return true;
 }
 
 /* Are there too few seats for the requests that wait, and @more? */
@@ -368,14 +367,15 @@ static bool wait_is_in_the_way(const struct exec *e, const struct exec_wait *w)
 	       e->lanes.queued - w->client->queued > e->leaving;
 }
 
-/* May a request that the gate holds come to want a seat, and no idle worker be
- * there to take it? Locked. */
+/* Is there a gate, and perhaps no idle worker that looks at it? Then those that
+ * wait for clients have to. Locked. */
 static bool gate_is_unattended(const struct exec *e)
 {
 	return e->lanes.gate && lanes_open(e) != LANES_ALL;
 }
 
-/* Requests may wait for seats that waiting workers have. Locked. */
+/* If requests wait: makes waiting workers leave seats, or wakes them to see
+ * whether their waits are to be given up. Locked. */
 static out_of_line void waits_yield(struct exec *e)
 {
 	struct exec_wait *w;
@@ -395,8 +395,7 @@ static out_of_line void waits_yield(struct exec *e)
 		}
 }
 
-/* Locked. *@again is lowered to the time (ns) when the gate lets through more.
- */
+/* Takes from the gate what may pass. *@again: as in lanes_release(). Locked. */
 static out_of_line void waits_release(struct exec *e, uint64_t now,
 				      uint64_t *again)
 {
@@ -407,7 +406,7 @@ static out_of_line void waits_release(struct exec *e, uint64_t now,
 		waits_yield(e);
 }
 
-/* When, ns, the client of @w counts as silent if nothing comes from it.
+/* ns: from when on the client of @w counts as silent if nothing comes.
  * Locked. */
 static uint64_t silent_from(const struct exec *e, const struct exec_wait *w)
 {
@@ -477,7 +476,7 @@ void exec_wait_end(struct exec *e, struct exec_wait *w)
 	if (w->state == EXEC_WAIT_AWAY) {
 		quota_put(&e->away, w->quota, 1);
 		seat_take(e, w->worker->lane);
-		/* Its place is for another one who waits. */
+		/* It has a seat again, so there may be too few. */
 		waits_yield(e);
 	}
 	pthread_mutex_unlock(&e->lock);
@@ -544,17 +543,17 @@ void exec_hand_over(struct exec *e, struct sched_item *item,
 }
 
 /* Fills @place from what was known when @item came. */
-static void find_held(const struct sched_item *item, uint64_t now,
-		      struct exec_place *place)
+static void find_throttled(const struct sched_item *item, uint64_t now,
+			   struct exec_place *place)
 {
 	uint64_t until = item->arrival + item->wait;
 
-	*place = (struct exec_place){ .held = true,
+	*place = (struct exec_place){ .throttled = true,
 				      .wait = until > now ? until - now : 0 };
 }
 
-/* It is not known which of the requests before @item have been taken since, nor
- * which have got in between: this assumes that they come and go in order. */
+/* Estimates the place from where @item was when it came, and from how many
+ * items were taken since, as if all of these had been before @item. */
 static void find_queued(const struct exec *e, const struct sched_item *item,
 			struct exec_place *place)
 {
@@ -573,7 +572,7 @@ bool exec_find(struct exec *e, const struct sched_item *item, uint64_t now,
 	pthread_mutex_lock(&e->lock);
 	queued = item->queued;
 	if (queued && item->flow)
-		find_held(item, now, place);
+		find_throttled(item, now, place);
 	else if (queued)
 		find_queued(e, item, place);
 	pthread_mutex_unlock(&e->lock);

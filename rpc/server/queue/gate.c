@@ -32,7 +32,7 @@ struct gate_rules {
 	struct gate_rule rule[];
 };
 
-/* An item of a rule: both parts are in the text. */
+/* "name=value" in the text of a rule; neither ends with a 0. */
 struct gate_word {
 	const char *name, *value;
 	int name_length, value_length;
@@ -40,7 +40,7 @@ struct gate_word {
 
 struct gate_parser {
 	const char *text, *at;
-	unsigned int rule; /* that is being read; the first one is 1 */
+	unsigned int rule; /* the number of the current one, from 1 */
 	struct ulnet_text_error *err;
 };
 
@@ -90,8 +90,8 @@ static bool gate_word_is(const char *s, int length, const char *name)
 	       !strncmp(s, name, (size_t)length);
 }
 
-/* The length of a list of NIDs, which has blanks in it: it goes on until the
- * next item. */
+/* The length of a list of NIDs, which may have blanks in it, and so ends where
+ * the next item begins. */
 static int list_length(const char *value)
 {
 	const char *s = value, *end = value;
@@ -104,7 +104,7 @@ static int list_length(const char *value)
 	return (int)(end - value);
 }
 
-/* 1; 0: the rule ends here; -EINVAL. */
+/* Reads the next item into *@w. 1; 0: the rule ends here; -EINVAL. */
 static int gate_next_word(struct gate_parser *p, struct gate_word *w)
 {
 	p->at = skip_blanks(p->at);
@@ -281,7 +281,7 @@ static unsigned int rules_count(const char *text)
 
 	while ((text = strchr(text, ';'))) {
 		text = skip_blanks(text + 1);
-		n += *text != 0; /* one may end with ';' */
+		n += *text != 0; /* the last rule may end with ';' */
 	}
 	return n;
 }
@@ -338,19 +338,19 @@ static unsigned int gate_rules_match(const struct gate_rules *rules,
 }
 
 /*
- * Token buckets. A bucket is a time, `full`: when it would be full again if
- * nothing more passed. Each request that passes moves that on by the time of
- * one token; there is a token as long as `full` is less than depth - 1 tokens
- * away. What is left of a nanosecond is kept, so that rates are exact.
+ * Token buckets. The level of a bucket is kept as a time, `full`: when it would
+ * be full again if nothing more passed. Each request that passes moves `full`
+ * on by the time of one token. There is a token as long as `full` is less than
+ * depth - 1 tokens away. Parts of a nanosecond are kept, so rates are exact.
  */
 
-/* Whom a bucket, or a flow in it, belongs to. It has no padding, because it is
- * hashed. Strangers do not know the addresses of rules and buckets, and so
- * cannot make collisions. */
+/* Whose a bucket, or a flow in a bucket, is. No padding, because it is hashed.
+ * Addresses of rules and buckets are secret, so nobody can make keys
+ * collide. */
 struct gate_key {
 	uint64_t of;	      /* address of a rule or a bucket */
-	uint64_t client;      /* 0: of any */
-	struct ulnet_nid nid; /* 0: of any */
+	uint64_t client;      /* 0: any */
+	struct ulnet_nid nid; /* 0: any */
 	uint8_t zero[4];
 };
 _Static_assert(sizeof(struct gate_key) ==
@@ -360,7 +360,7 @@ _Static_assert(sizeof(struct gate_key) ==
 /* A client or host that takes turns at a bucket, in one lane. Exists while it
  * has items. */
 struct gate_flow {
-	struct hash_node by_key; /* gate.flows, unless it is bucket.common */
+	struct hash_node by_key; /* gate.flows, except gate_lane.common */
 	struct gate_key key;
 	struct gate_bucket *bucket;
 	struct list link;  /* gate_lane.flows */
@@ -371,15 +371,15 @@ struct gate_flow {
 
 /* The items of a bucket that are of one lane. */
 struct gate_lane {
-	struct list flows; /* gate_flow.link: whose turn it is, first */
+	struct list flows; /* gate_flow.link; the first one has its turn */
 	unsigned int nflows, nitems;
-	unsigned int row;	 /* passed while lower lanes waited */
-	struct gate_flow common; /* for flows without memory of their own */
+	unsigned int row;	 /* items passed while lower lanes waited */
+	struct gate_flow common; /* if there is no memory for another flow */
 };
 
 /* Exists while it has items, or is not full. */
 struct gate_bucket {
-	struct hash_node by_key; /* gate.buckets, unless it is of gate.common */
+	struct hash_node by_key; /* gate.buckets, except gate.common[] */
 	struct gate_key key;
 	const struct gate_rule *rule;
 	struct heap_node due; /* gate.due, while there are items */
@@ -399,7 +399,7 @@ struct gate {
 	struct pool bucket_pool, flow_pool;
 	/* By rule: */
 	struct list *idle;	    /* buckets without items, oldest first */
-	struct gate_bucket *common; /* for those without memory */
+	struct gate_bucket *common; /* if there is no memory for another */
 };
 
 /* ---- flows ---- */
@@ -548,9 +548,8 @@ static void bucket_init(struct gate_bucket *b, const struct gate_rule *rule,
 	}
 }
 
-/* Frees up to two buckets that are full again, which are like new ones. As this
- * happens for each new bucket, there are never many more buckets than ones that
- * are not full. */
+/* Frees up to two buckets that are full again, and so like new ones. This is
+ * called for each new bucket, which bounds how many full ones there are. */
 static void buckets_reap(struct gate *g, struct list *idle, uint64_t now)
 {
 	for (unsigned int i = 0; i < 2 && !list_empty(idle); i++) {
@@ -597,8 +596,7 @@ static bool bucket_is_common(const struct gate *g, const struct gate_bucket *b)
 	return b == &g->common[b->rule - g->rules->rule];
 }
 
-/* Nothing waits at the bucket: it becomes the last of those that may be
- * freed. */
+/* Nothing waits at @b: it may be freed, after the others. */
 static void bucket_idle(struct gate *g, struct gate_bucket *b)
 {
 	if (bucket_is_common(g, b))
@@ -637,13 +635,13 @@ static void bucket_take(struct gate_bucket *b, uint64_t at)
 	}
 }
 
-/* It has items, and @now is the time of what has changed. */
+/* @b has items, or other items than before, since @now. */
 static void bucket_wait(struct gate *g, struct gate_bucket *b, uint64_t now)
 {
 	heap_add(&g->due, &b->due, MAX(bucket_next(b), now));
 }
 
-/* The lane whose turn it is; there are items. */
+/* The lane whose turn it is; @b has items. */
 static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
 {
 	struct gate_lane *best = NULL;
@@ -663,7 +661,7 @@ static struct gate_lane *bucket_lane(struct gate_bucket *b, unsigned int ratio)
 	return best;
 }
 
-/* The next item of the flow whose turn it is, which is over then. */
+/* Returns the next item of the flow whose turn it is, and ends that turn. */
 static struct sched_item *lane_turn(struct gate_lane *l)
 {
 	struct gate_flow *f = list_first(&l->flows, struct gate_flow, link);
@@ -700,7 +698,7 @@ bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now)
 	return true;
 }
 
-/* @item leaves its bucket; the rest of them waits from @at on. */
+/* Takes @item out of its bucket; the other items wait from @at on. */
 static void gate_leave(struct gate *g, struct sched_item *item, uint64_t at)
 {
 	struct gate_bucket *b = item->flow->bucket;
@@ -729,7 +727,7 @@ struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again)
 	b = container_of(n, struct gate_bucket, due);
 	item = lane_turn(bucket_lane(b, g->ratio));
 	item->released = MAX(n->key, 1);
-	/* What has expired is only refused: it costs nothing. */
+	/* An item that has expired is refused, and takes no token. */
 	if (item->deadline > item->released)
 		bucket_take(b, item->released);
 	gate_leave(g, item, item->released);
@@ -741,7 +739,7 @@ void gate_remove(struct gate *g, struct sched_item *item)
 	gate_leave(g, item, item->flow->bucket->due.key);
 }
 
-/* Items of the bucket that pass before @item, at most. */
+/* How many items of @b pass before @item, at most. */
 static uint64_t gate_ahead(const struct gate *g, const struct gate_bucket *b,
 			   const struct sched_item *item)
 {
@@ -779,9 +777,9 @@ uint64_t gate_wait(const struct gate *g, const struct sched_item *item,
 	return at > now ? at - now : 0;
 }
 
-bool gate_holds(const struct gate *g)
+bool gate_is_empty(const struct gate *g)
 {
-	return g->n != 0;
+	return g->n == 0;
 }
 
 /* ---- life ---- */

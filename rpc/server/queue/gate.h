@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A gate in front of the queues of a service: token buckets by rules. Each rule
- * says whom it is for and how many requests a second may pass; the first rule
- * that matches a request applies, and requests that no rule matches pass
- * freely. Requests that come faster wait in the gate. A bucket fills with the
- * rule's rate up to its depth, so that many may pass at once after a pause.
+ * The gate: limits the rates of requests in front of the queues of a service,
+ * by rules. The first rule that matches a request applies; requests that no
+ * rule matches pass. A rule has token buckets, which fill with its rate up to
+ * its depth. A request that finds no token waits in the gate.
  *
  * The text of rules, which ';' separates:
  *
@@ -18,12 +17,12 @@
  *	       | 'per=' ( 'host' | 'client' | 'rule' )
  *
  * A rule has a bucket for each host (a NID; the default), for each client, or
- * one for all it matches. Hosts that share the bucket of a rule, and clients
- * that share that of a host, take turns. Within one client, requests of a
+ * one for all requests. Hosts that share the bucket of a rule, and clients that
+ * share the bucket of a host, take turns. Within one client, requests of a
  * higher priority go first, up to `ratio` in a row while lower ones wait.
  *
- * The gate has no timer: gate_next() lets through what is due, each as of its
- * own time, and says when the next one is.
+ * The gate has no timer: gate_next() lets requests through, as of the time at
+ * which each was due, and says when the next one is.
  *
  * Thread: owner.
  */
@@ -42,19 +41,19 @@ void gate_rules_free(struct gate_rules *rules);
 
 /* @rules: borrowed as long as the gate. NULL: no memory. */
 struct gate *gate_new(const struct gate_rules *rules, unsigned int ratio);
-/* It holds nothing. */
+/* @g has to be empty. */
 void gate_free(struct gate *g);
-/* True: @item waits here, until gate_next() returns it or gate_remove() takes
- * it. False: it may pass, and has taken its token. */
+/* True: @item waits in the gate until gate_next() returns it, or gate_remove()
+ * is called. False: @item may pass, and has taken its token. */
 bool gate_hold(struct gate *g, struct sched_item *item, uint64_t now);
-/* The next one that may pass by @now, at item->released; NULL: none. Then
- * *@again, if something is held, is lowered to the time (ns) of the next. */
+/* Returns the next item that may pass by @now, at item->released; NULL: none,
+ * and *@again is lowered to the time (ns) of the next, if there is one. */
 struct sched_item *gate_next(struct gate *g, uint64_t now, uint64_t *again);
-/* @item is held here. */
+/* @item waits in the gate. */
 void gate_remove(struct gate *g, struct sched_item *item);
-/* ns for which @item would be held, at most, were it to come now. */
+/* ns for which @item would wait in the gate, at most, were it to come now. */
 uint64_t gate_wait(const struct gate *g, const struct sched_item *item,
 		   uint64_t now);
-bool gate_holds(const struct gate *g);
+bool gate_is_empty(const struct gate *g);
 
 #endif

@@ -50,7 +50,7 @@ static bool sched_is_word(const char *s, const char *name)
 	return n == strlen(name) && !strncmp(s, name, n);
 }
 
-/* "quantum=N", at text[*at_p], if it is there. */
+/* Reads "quantum=N" at text[*at_p], if it is there. */
 static int plan_quantum(const char *text, size_t *at_p, struct sched_plan *plan,
 			struct ulnet_text_error *err)
 {
@@ -190,8 +190,6 @@ static void lane_put(struct lanes *l, struct sched_item *item, uint64_t now)
 	l->queued++;
 }
 
-/* Each item is put into its lane as if it had come when the gate let it
- * through. */
 out_of_line void lanes_release(struct lanes *l, uint64_t now, uint64_t *again)
 {
 	struct sched_item *item;
@@ -270,9 +268,9 @@ struct sched_item *lanes_take(struct lanes *l, unsigned int mask, uint64_t now,
 {
 	if (unlikely(l->gate))
 		lanes_release(l, now, again);
-	/* First the lanes whose row is not over. If these have nothing, any
-	 * lane: the row was over for the sake of a lower lane that holds back
-	 * all of its items. */
+	/* In the first pass, only lanes that have not had `ratio` items in a
+	 * row. In the second one, any lane: the lower lanes that would have
+	 * been next hold back all of their items. */
 	for (unsigned int pass = 0; pass < 2; pass++)
 		for (unsigned int i = 0; i < LANES; i++) {
 			struct sched_item *item;
@@ -309,13 +307,13 @@ unsigned int lanes_ahead(const struct lanes *l, const struct sched_item *item)
 	return (unsigned int)MIN(n, UINT32_MAX);
 }
 
-uint64_t lanes_held(const struct lanes *l, const struct sched_item *item,
-		    uint64_t now)
+uint64_t lanes_gate_wait(const struct lanes *l, const struct sched_item *item,
+			 uint64_t now)
 {
 	return unlikely(l->gate) ? gate_wait(l->gate, item, now) : 0;
 }
 
 bool lanes_any(const struct lanes *l)
 {
-	return l->queued || (l->gate && gate_holds(l->gate));
+	return l->queued || (l->gate && !gate_is_empty(l->gate));
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Policies: tables of functions, which sched.c finds by their names. */
+/* The policies of services: struct sched_ops (sched.h). */
 #include "rpc/server/queue/sched.h"
 
 /* ---- by one key: first come, first served; earliest deadline first ---- */
 
 /*
- * Items in the order of their keys; of equal keys, the one that came first. In
- * the order of arrival all keys are equal. By deadline, items without one come
- * last; as long as all can be done in time, all are. A caller who gives little
- * time goes before others, so this is for callers who can be trusted with that.
+ * Items in the order of their keys, and of arrival if keys are equal: fifo
+ * gives all items one key. The key of edf is the deadline, so items without one
+ * come last. A caller who gives little time overtakes others, so edf is for
+ * callers who can be trusted with that.
  */
 struct keyed {
 	struct sched sched;
@@ -44,8 +44,7 @@ static struct sched_item *keyed_dequeue(struct sched *s, uint64_t now,
 	return container_of(n, struct sched_item, node);
 }
 
-/* An upper bound: if the number is neither none nor all, it is not known, and
- * counts as all. */
+/* Exact only if it is none or all; else all. */
 static unsigned int edf_ahead(const struct sched *s,
 			      const struct sched_item *item,
 			      unsigned int queued)
@@ -77,20 +76,19 @@ const struct sched_ops sched_edf = {
 
 /*
  * Fair between hosts, and between the clients of each host, in rounds. In each
- * round, every host with waiting requests is served one: the oldest of that
- * client of the host whose turn it is. So a client that asks for much waits
- * behind its own requests, and others do not; and a host that makes many
- * connections has no more of the workers than one that makes one.
+ * round, one request of every host is served: the oldest one of the client of
+ * the host whose turn it is. So a client that asks for much waits behind its
+ * own requests, and others do not; and a host with many connections gets no
+ * more than a host with one.
  *
- * A host that comes during a round in which it has not been served yet is
- * served in that round. So a client that calls again as soon as it has its
- * reply takes part in each round, however many others never run out of
- * requests.
+ * A host whose first request comes during a round is served in that round,
+ * unless it was already. So a client that calls again as soon as it has its
+ * reply takes part in each round.
  *
  * With a quantum of more than one, a turn is that many requests of one client
- * in a row: round robin by client ("rr"). Then a client that asks for little
- * waits longer for its turn, but requests of one client, which may well be
- * about the same data, come together.
+ * in a row ("rr"). A client that asks for little then waits longer for its
+ * turn, but requests of one client, which are often about the same data, are
+ * served together.
  */
 
 /* Requests in a row of a client whose turn it is, by default. */
@@ -118,8 +116,8 @@ static void turns_remove(struct turns *ts, struct turn *t)
 		ts->left = 0;
 }
 
-/* The client or host whose turn it is: there has to be one. Its turn is over
- * after @quantum items. */
+/* Returns the client or host whose turn it is; there has to be one. A turn is
+ * @quantum items. */
 static struct turn *turns_take(struct turns *ts, unsigned int quantum)
 {
 	struct turn *t;
@@ -214,8 +212,9 @@ static struct sched_item *fair_dequeue(struct sched *s, uint64_t now,
 	return item;
 }
 
-/* Those before an item that has @own items before it, with as many others in
- * turn: of each other one, for each turn that it takes, a quantum. */
+/* How many items are served before one that has @own items of its client (or
+ * host) before it, while @others take turns with that: a quantum of each other
+ * one for each of its turns. */
 static uint64_t fair_turns(const struct fair *f, uint64_t own, uint64_t others)
 {
 	return own + (own / f->quantum + 1) * f->quantum * others;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients and their hosts hold of a service. A host is a NID, which nobody
- * can make up, but which can have any number of connections. So each host has
- * its share of all there is (base/share.h), and each client its share of its
- * host's. What comes without a connection of RPC is charged to the host, too.
- *
- * This file knows how much is held, not what it is.
+ * How much of a service each client and its host use. A host is a NID, which
+ * nobody can make up, but which can have any number of connections. So each
+ * host has its share of the service's limits (base/share.h), and each client
+ * its share of its host's. What comes without a connection of RPC is charged to
+ * the host, too.
  *
  * Owner: the CPT of the connection.
  */
@@ -16,85 +15,106 @@
 #include "base/list.h"
 #include "base/share.h"
 #include "base/util.h"
-#include "rpc/server/queue/grant.h"
 #include "rpc/server/queue/sched.h"
 #include "ulnet/lnet.h"
 
-/* All hosts that hold something on a CPT. */
+/* The hosts of a CPT. */
 struct hosts {
 	struct hash by_nid; /* host.by_nid */
 	struct list all;    /* host.link */
 	uint64_t seed;
 };
 
-/* What a client, or a host, holds of a service. */
-struct held {
+/* What a client, or a host, uses of a service. */
+struct usage {
 	uint32_t requests; /* under way */
-	uint64_t bytes;	   /* that they hold, and replies */
-	uint64_t refusals; /* bytes of messages with nothing else */
+	uint64_t bytes;	   /* of these, and of replies */
+	uint64_t refusals; /* bytes of messages with nothing but refusals */
 };
 
-/* All clients of a NID, for one service: there as long as one of them has a
+/* All clients of a NID, for one service. Exists as long as one of them has a
  * share. */
 struct host {
 	struct hash_node by_nid; /* hosts.by_nid, by NID and portal */
 	struct list link;	 /* hosts.all */
-	struct hosts *hosts;	 /* NULL: they are gone */
+	struct hosts *hosts;	 /* NULL: after hosts_fini() */
 	struct ulnet_nid nid;
 	unsigned int portal;
-	unsigned int shares;
-	struct held held;
+	unsigned int shares; /* clients */
+	struct usage used;
 	struct sched_host queue; /* exec.lock's */
 };
 
-/* What a client holds of a service: there as long as its connection is, or it
- * holds anything. */
+/*
+ * How many calls a client may have in flight at a service. A grant is decided
+ * as by CoDel, for each flow: from how long the client's own requests wait for
+ * workers. If even the request that waited least in 100 ms waited longer than
+ * the target, the client has a standing queue, which only adds latency: its
+ * window shrinks to 0.8 of what it has under way. Else the window grows by an
+ * eighth, at least by one.
+ *
+ * With a fair policy a client that asks for more than its share is the one that
+ * waits, so only its window shrinks. With fifo all wait alike, and clients that
+ * have more under way than others lose more.
+ *
+ * Time in the gate (gate.h) does not count: it delays nobody else. Requests
+ * that are run inline do not wait.
+ */
+struct grant {
+	uint32_t window; /* 0: the service's whole window */
+	uint64_t end;	 /* ns: of the current 100 ms; 0: none yet */
+	uint64_t least;	 /* ns: the shortest wait in these */
+};
+
+/* What a client uses of a service. Exists as long as its connection, or as it
+ * uses anything. */
 struct share {
 	struct list link; /* export.shares */
 	struct host *host;
 	unsigned int portal;
-	struct held held;
+	struct usage used;
 	struct list active; /* ulrpc_request.share_link: under way */
-	bool gone;	    /* the connection is */
+	bool gone;	    /* the connection has ended */
 	struct grant grant;
 	struct sched_client queue; /* exec.lock's, as long as requests wait */
 };
 
-/* @seed: random, or strangers could choose NIDs of one bucket. */
+/* @seed: random, so that nobody can choose NIDs that hash to one bucket. */
 void hosts_init(struct hosts *hs, uint64_t seed);
-/* Shares that still hold something give it back later. */
+/* Hosts that are still in use are freed with their last share. */
 void hosts_fini(struct hosts *hs);
 
 /* Makes the share of a new client at @nid, for the service on @portal. @once:
- * the client is not connected, so the share is charged at once, and goes as
- * soon as it holds nothing again. NULL: no memory. */
+ * the client is not connected; the caller charges the share now, and the share
+ * is freed as soon as nothing is charged to it. NULL: no memory. */
 struct share *share_new(struct hosts *hs, const struct ulnet_nid *nid,
 			unsigned int portal, bool once);
-/* The connection of these (share.link) is gone: each is freed as soon as it
- * holds nothing. */
+/* The connection of @shares (share.link) has ended: each is freed as soon as
+ * nothing is charged to it. */
 void shares_drop(struct list *shares);
-/* Frees @share, which is gone, if it holds nothing. */
+/* Frees @share, which is gone, if nothing is charged to it. */
 void share_put(struct share *share);
 
-static inline void held_add(struct held *h, int requests, int64_t bytes,
-			    int64_t refusals)
+static inline void usage_add(struct usage *h, int requests, int64_t bytes,
+			     int64_t refusals)
 {
 	h->requests += (uint32_t)requests;
 	h->bytes += (uint64_t)bytes;
 	h->refusals += (uint64_t)refusals;
 }
 
-static inline void share_held(struct share *share, int requests, int64_t bytes,
-			      int64_t refusals)
+static inline void share_charge(struct share *share, int requests,
+				int64_t bytes, int64_t refusals)
 {
-	held_add(&share->held, requests, bytes, refusals);
-	held_add(&share->host->held, requests, bytes, refusals);
+	usage_add(&share->used, requests, bytes, refusals);
+	usage_add(&share->host->used, requests, bytes, refusals);
 	if (unlikely(share->gone))
 		share_put(share);
 }
 
-/* Applies base/share.h twice: the host has its share of all, and the client its
- * share of what the host may have now. */
+/* May a client that uses @client, of a host that uses @host, have @n more, if
+ * all together use @used of @max? The host has its share of @max, and the
+ * client its share of what its host may have now. */
 static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 				uint64_t max, uint64_t n)
 {
@@ -103,6 +123,17 @@ static inline bool shares_allow(uint64_t client, uint64_t host, uint64_t used,
 
 	return share_allows(host, used, max, n) &&
 	       share_allows(client, host, most, n);
+}
+
+/* A worker has taken a request that waited for @delay ns. @target: ns; @whole:
+ * the service's window; @flight: requests of the client that are under way.
+ * Returns whether the client's window has shrunk. */
+bool grant_sample(struct grant *g, uint64_t delay, uint64_t target,
+		  uint32_t whole, uint32_t flight, uint64_t now);
+/* Returns the client's window: 1 to @whole. */
+static inline uint32_t grant_of(const struct grant *g, uint32_t whole)
+{
+	return likely(!g->window) ? whole : g->window;
 }
 
 #endif

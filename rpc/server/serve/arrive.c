@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of requests: whose they are, whether they have come before, and who
- * is to serve them. */
+/* Messages of requests, as they arrive: finds the connection and the record of
+ * each call, and serves, answers or refuses it. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,24 +16,22 @@
 
 /* ---- calls ---- */
 
-/* May a call be executed that perhaps has been already? Only if its caller does
- * not mind, and the method allows it. @svc NULL: the service has gone. */
+/* May a call be executed that perhaps has been already? Only if both the caller
+ * and the method allow it. If there is no such method, it is refused later. */
 static bool request_may_repeat(const struct ulrpc_service *svc,
 			       const struct wire_call *c)
 {
-	const struct ulrpc_method *m =
-		svc ? service_method(svc, c->method) : NULL;
+	const struct ulrpc_method *m = service_method(svc, c->method);
 
-	/* Without a method it is not executed now; whether it was before, its
-	 * caller knows. */
 	if (!m)
 		return true;
 	return c->semantics == ULRPC_IDEMPOTENT &&
 	       m->semantics == ULRPC_IDEMPOTENT;
 }
 
-/* @again: ns until there may be room, if it is overloaded. */
-static out_of_line void request_refuse(struct origin *o,
+/* Answers @c with @status. @again, for WIRE_OVERLOADED: ns until workers may be
+ * free; 0: not known. */
+static out_of_line void request_refuse(struct request_batch *b,
 				       const struct wire_call *c,
 				       uint32_t status, uint64_t now,
 				       uint64_t again)
@@ -44,173 +42,176 @@ static out_of_line void request_refuse(struct origin *o,
 		.status = status,
 	};
 	const struct request_report report = {
-		.service = o->sc->stats,
-		.peer = o->export ? &o->export->stats : NULL,
+		.service = b->sc->stats,
+		.peer = b->export ? &b->export->stats : NULL,
 		.method = c->method,
 		.end = status,
 		.received = c->length,
 	};
 
-	run_request_end(o->sc->shard, &report);
+	run_request_end(b->sc->shard, &report);
 	if (status == WIRE_OVERLOADED) {
-		stat_count(o->sc->shard, again ? RPC_STAT_requests_hopeless
+		stat_count(b->sc->shard, again ? RPC_STAT_requests_hopeless
 					       : RPC_STAT_requests_unroomed);
-		reply.retry_after = service_retry_after(o->sc->service, again);
+		reply.retry_after = service_retry_after(b->sc->service, again);
 	} else if (status == WIRE_NOT_CONNECTED) {
-		reply.absent = o->unknown_for;
+		reply.absent = b->unknown_for;
 	}
-	origin_await(o, c, now);
-	reply_add(o, &reply, NULL, false, NULL);
+	request_batch_add_deadline(b, c, now);
+	reply_add(b, &reply, NULL, false, NULL);
 }
 
-/* The status for all calls of a message. */
-static uint32_t check_connection(struct origin *o,
+/* Sets the export and the share of @b. Returns WIRE_OK, or the status with
+ * which all calls of @m are refused. */
+static uint32_t check_connection(struct request_batch *b,
 				 const struct wire_requests *m, uint64_t now)
 {
-	struct service_cpt *sc = o->sc;
+	struct service_cpt *sc = b->sc;
 	struct share *share;
 	struct export *e;
 
-	/* A handle whose CPT does not exist belongs to no export of this
-	 * one. */
 	e = export_find(sc->shard->exports, m->connection, m->client,
-			&o->client, &o->source, now);
+			&b->client, &b->source, now);
 	if (!e) {
-		o->unknown_for = export_unknown_for(sc->shard->exports,
+		b->unknown_for = export_unknown_for(sc->shard->exports,
 						    m->connection, now);
 		return WIRE_NOT_CONNECTED;
 	}
-	/* Calls that are refused from here on are noted, so no copy of these
-	 * will be executed later. */
-	o->export = export_ref(e);
+	/* From here on calls that are refused have records, so copies of them
+	 * are never executed. */
+	b->export = export_ref(e);
 	records_acked(&e->records, m->acked);
 	if (e->epoch != m->epoch)
 		return WIRE_STALE_EPOCH;
-	o->refused = sc->fsm.state != SERVICE_CPT_UP;
-	if (o->refused)
+	b->refused = sc->fsm.state != SERVICE_CPT_UP;
+	if (b->refused)
 		return WIRE_SHUTTING_DOWN;
 	if (!(e->opened & UINT64_C(1) << sc->service->portal))
 		return WIRE_NO_SERVICE;
 	share = export_share(sc->shard->exports, e, sc->service->portal);
 	if (!share)
 		return WIRE_OVERLOADED;
-	o->share = share;
+	b->share = share;
 	return WIRE_OK;
 }
 
-static struct origin *origin_new(struct service_cpt *sc,
-				 const struct ulnet_event *ev,
-				 const struct wire_requests *m)
+static struct request_batch *request_batch_new(struct service_cpt *sc,
+					       const struct ulnet_event *ev,
+					       const struct wire_requests *m)
 {
-	struct origin *o = pool_get(&sc->origins);
+	struct request_batch *b = pool_get(&sc->batches);
 
-	if (unlikely(!o))
+	if (unlikely(!b))
 		return NULL;
-	o->sc = sc;
-	o->export = NULL;
-	o->share = &sc->unknown;
-	o->client = ev->initiator;
-	o->source = ev->source;
-	o->local = ev->target.nid;
-	o->match = ev->match_bits;
-	o->handle = m->client;
-	o->deadline = 0;
-	o->epoch = m->epoch;
-	o->refs = 1;
-	o->unanswered = m->ncalls;
-	o->room_length = o->room_reply = 0;
-	o->room_as_of = sc->changes - 1;
-	o->reading = true;
-	o->refused = false;
-	o->out = NULL;
-	list_init(&o->link);
-	return o;
+	b->sc = sc;
+	b->export = NULL;
+	b->share = &sc->unconnected;
+	b->client = ev->initiator;
+	b->source = ev->source;
+	b->local = ev->target.nid;
+	b->match = ev->match_bits;
+	b->handle = m->client;
+	b->deadline = 0;
+	b->epoch = m->epoch;
+	b->refs = 1;
+	b->unanswered = m->ncalls;
+	b->room_length = b->room_reply = 0;
+	b->room_as_of = sc->changes - 1;
+	b->reading = true;
+	b->refused = false;
+	b->out = NULL;
+	list_init(&b->link);
+	return b;
 }
 
 /* The call gets no answer now. */
-static void pass_over(struct origin *o, enum rpc_stat why)
+static void pass_over(struct request_batch *b, enum rpc_stat why)
 {
-	o->unanswered--;
-	stat_count(o->sc->shard, why);
+	b->unanswered--;
+	stat_count(b->sc->shard, why);
 }
 
-/* Another attempt of a call that is served, or has been: as read_known(). */
-static uint32_t read_again(struct origin *o, const struct wire_call *c,
+/* @c is another attempt of a call that is served, or has been. Returns as
+ * read_known(). */
+static uint32_t read_again(struct request_batch *b, const struct wire_call *c,
 			   struct record *rec, uint64_t now)
 {
 	if (rec->state == RECORD_ACTIVE && stall_is_over(rec->request, now)) {
 		request_cancel(rec->request);
 		return WIRE_STALLED;
 	}
-	if (rec->state == RECORD_KEPT && reply_again_to(o, rec))
-		stat_count(o->sc->shard, RPC_STAT_answers_again);
+	if (rec->state == RECORD_KEPT && reply_again_to(b, rec))
+		stat_count(b->sc->shard, RPC_STAT_answers_again);
 	else if (rec->state == RECORD_ACTIVE &&
-		 request_again(rec->request, o, c, now))
-		stat_count(o->sc->shard, RPC_STAT_requests_again);
+		 request_again(rec->request, b, c, now))
+		stat_count(b->sc->shard, RPC_STAT_requests_again);
 	else
-		pass_over(o, RPC_STAT_requests_repeated);
+		pass_over(b, RPC_STAT_requests_repeated);
 	return WIRE_STATUSES;
 }
 
-/* There is no record for the call: it was not executed on this connection, nor
- * will be without a later attempt. On another connection, or by another server,
- * it may have been: in that case it gets no answer, which might be wrong. */
-static uint32_t read_unnoted(struct origin *o, const struct wire_call *c)
+/* There is no record for @c: it was not executed on this connection, nor will
+ * be without a later attempt. If it was sent before, it may have been executed
+ * on another connection, or by another server: then it gets no answer. */
+static uint32_t read_unnoted(struct request_batch *b, const struct wire_call *c)
 {
 	if (c->flags & WIRE_CALL_RESENT) {
-		pass_over(o, RPC_STAT_requests_unnoted);
+		pass_over(b, RPC_STAT_requests_unnoted);
 		return WIRE_STATUSES;
 	}
-	stat_count(o->sc->shard, RPC_STAT_requests_unnoted);
+	stat_count(b->sc->shard, RPC_STAT_requests_unnoted);
 	return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL : WIRE_OVERLOADED;
 }
 
-/* Handles a call that is not simply new. Returns why it is not executed (enum
- * wire_status); WIRE_STATUSES: it needs no answer here. */
-static out_of_line uint32_t read_known(struct origin *o,
+/* Handles a call that is not simply new. Returns WIRE_OK if it is to be
+ * executed, or why not (enum wire_status); WIRE_STATUSES: the caller does not
+ * answer. */
+static out_of_line uint32_t read_known(struct request_batch *b,
 				       const struct wire_call *c,
 				       struct record *rec,
 				       enum record_past past, uint64_t now)
 {
 	switch (past) {
 	case RECORD_REPEATED:
-		if (request_may_repeat(o->sc->service, c) ||
-		    durable_knows(o->sc->service, c))
+		if (request_may_repeat(b->sc->service, c) ||
+		    durable_knows(b->sc->service, c))
 			return WIRE_OK;
 		record_end(rec, RECORD_LOST);
 		/* fall through */
 	case RECORD_DOUBTFUL:
-		/* Only the attempt after a query is looked up. */
+		/* A query is not looked up in the store: the client sends the
+		 * call, which is. */
 		if (c->flags & WIRE_CALL_RESENT &&
-		    durable_knows(o->sc->service, c))
+		    durable_knows(b->sc->service, c))
 			return c->flags & WIRE_CALL_QUERY ? WIRE_UNKNOWN_CALL
 							  : WIRE_OK;
-		stat_count(o->sc->shard, RPC_STAT_requests_doubtful);
+		stat_count(b->sc->shard, RPC_STAT_requests_doubtful);
 		return WIRE_DOUBTFUL;
 	case RECORD_HOPELESS:
 		return WIRE_STALLED;
 	case RECORD_UNKNOWN:
-		stat_count(o->sc->shard, RPC_STAT_queries_unknown);
+		stat_count(b->sc->shard, RPC_STAT_queries_unknown);
 		return WIRE_UNKNOWN_CALL;
 	case RECORD_BEYOND:
 		return WIRE_BAD_REQUEST;
 	case RECORD_AGAIN:
 	case RECORD_ANSWERED:
-		return read_again(o, c, rec, now);
+		return read_again(b, c, rec, now);
 	case RECORD_NO_ROOM:
-		return read_unnoted(o, c);
-	default: /* a copy is not refused: the other one may be under way */
-		pass_over(o, RPC_STAT_requests_repeated);
+		return read_unnoted(b, c);
+	default: /* a copy gets no answer: the other one may be under way */
+		pass_over(b, RPC_STAT_requests_repeated);
 		return WIRE_STATUSES;
 	}
 }
 
-/* A call of a message: @all is WIRE_OK, or why the whole message is refused. */
-static inline void read_call(struct origin *o, const struct wire_call *c,
+/* Reads a call of a message. @all: WIRE_OK, or why all its calls are
+ * refused. */
+static inline void read_call(struct request_batch *b, const struct wire_call *c,
 			     uint32_t all, bool may_pin, uint64_t now)
 {
 	enum record_past past = RECORD_NEW;
-	struct export *e = o->export;
+	struct export *e = b->export;
 	struct record *rec = NULL;
 	uint32_t status = WIRE_OK;
 	uint64_t again = 0;
@@ -218,45 +219,45 @@ static inline void read_call(struct origin *o, const struct wire_call *c,
 	if (likely(e))
 		past = record_look(&e->records, c, &e->source, now, &rec);
 	if (unlikely(past != RECORD_NEW))
-		status = read_known(o, c, rec, past, now);
+		status = read_known(b, c, rec, past, now);
 	if (unlikely(status == WIRE_STATUSES))
 		return;
 	if (likely(!status))
 		status = all;
 	if (likely(!status))
-		status = request_arrive(o, c, rec, may_pin, now, &again);
+		status = request_arrive(b, c, rec, may_pin, now, &again);
 	if (unlikely(status))
-		request_refuse(o, c, status, now, again);
+		request_refuse(b, c, status, now, again);
 }
 
-/* @refused: WIRE_OK, or the status with which all calls are refused at
- * least. */
+/* @refused: WIRE_OK, or a status with which all calls are refused, unless there
+ * is another one. */
 static void read_calls(struct service_cpt *sc, const struct ulnet_event *ev,
 		       const struct wire_requests *m,
 		       const struct wire_call *calls, bool may_pin,
 		       uint32_t refused)
 {
 	uint64_t now = shard_now(sc->shard);
-	struct origin *o = origin_new(sc, ev, m);
+	struct request_batch *b = request_batch_new(sc, ev, m);
 	uint32_t all;
 
-	if (unlikely(!o)) {
+	if (unlikely(!b)) {
 		stat_count(sc->shard, RPC_STAT_requests_dropped);
 		return;
 	}
-	all = check_connection(o, m, now);
+	all = check_connection(b, m, now);
 	if (likely(!all))
 		all = refused;
 	if (likely(m->ncalls))
-		origin_await(o, &calls[0], now);
+		request_batch_add_deadline(b, &calls[0], now);
 	for (uint32_t i = 0; i < m->ncalls; i++)
-		read_call(o, &calls[i], all, may_pin, now);
-	o->reading = false;
-	reply_flush(o);
-	origin_unref(o);
+		read_call(b, &calls[i], all, may_pin, now);
+	b->reading = false;
+	reply_flush(b);
+	request_batch_unref(b);
 }
 
-/* ---- what came to another CPT than its connection's ---- */
+/* ---- messages that came to another CPT than their connection's ---- */
 
 static struct service_cpt *forwarded_to(const struct forwarded *forwarded)
 {
@@ -302,8 +303,9 @@ static bool request_pass_on(struct service_cpt *from, unsigned int cpt,
 	return true;
 }
 
-/* A message that there is no room for, without its bodies. The CPT that knows
- * its connection refuses it, because a copy of it may be under way there. */
+/* A message that there is no room to forward, without its bodies. The CPT of
+ * its connection refuses it, because only that CPT knows whether a copy is
+ * under way. */
 struct refusal {
 	struct wire_requests m;
 	struct wire_call calls[];
@@ -318,9 +320,8 @@ static void refusal_there(struct forwarded *forwarded)
 			   x->calls, false, WIRE_OVERLOADED);
 }
 
-/* The message is gone when the other CPT looks at what is known of its calls.
- * So a later attempt of a call with bulk has no bulk that could replace what
- * was lent before, and is passed over. */
+/* Copies @c without what refers to the message, which will be gone. So a later
+ * attempt of a call with bulk lends nothing, and is passed over. */
 static void keep_head(struct wire_call *to, const struct wire_call *c)
 {
 	*to = *c;
@@ -329,20 +330,18 @@ static void keep_head(struct wire_call *to, const struct wire_call *c)
 	to->body = NULL;
 }
 
-/* The message cannot be passed on as it is. When its sender has too many even
- * of refusals, nobody is told. */
+/* Forwards @m as a refusal. If there is no room for that either, @m is
+ * dropped. */
 static void refuse_all(struct service_cpt *from, unsigned int cpt,
 		       const struct ulnet_event *ev,
 		       const struct wire_requests *m,
 		       const struct wire_call *calls)
 {
 	size_t size = m->ncalls * sizeof(calls[0]);
-	struct forwarded *forwarded = NULL;
 	struct refusal *x;
+	struct forwarded *forwarded = forwarded_new(from->shard, cpt, ev, NULL,
+						    sizeof(*x) + size, false);
 
-	if (!from->shard->aborted)
-		forwarded = forwarded_new(from->shard, cpt, ev, NULL,
-					  sizeof(*x) + size, false);
 	if (!forwarded) {
 		stat_count(from->shard, RPC_STAT_requests_dropped);
 		return;

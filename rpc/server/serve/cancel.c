@@ -9,7 +9,7 @@
 #include "rpc/stats/stat.h"
 #include "rpc/wire/wire.h"
 
-/* ---- workers that sleep ---- */
+/* ---- sleepers ---- */
 
 int sleepers_init(struct sleepers *s)
 {
@@ -28,8 +28,8 @@ void sleepers_fini(struct sleepers *s)
 	lnet_cond_destroy(&s->woken);
 }
 
-/* The request is marked before this call, and a sleeper is counted before it
- * looks for the mark: so the sleeper either sees the mark or is woken. */
+/* The request is marked as canceled before this call, and a sleeper is counted
+ * before it looks for the mark: so the sleeper sees the mark, or is woken. */
 static void sleepers_wake(struct sleepers *s)
 {
 	if (!atomic_load(&s->n))
@@ -56,15 +56,15 @@ static void cancel_tell_later(struct ulrpc_request *r)
 	struct service_cpt *sc = r->sc;
 
 	list_add_tail(&sc->canceled, &r->cancel_link);
-	if (sc->telling)
+	if (sc->cancel_scheduled)
 		return;
-	sc->telling = true;
+	sc->cancel_scheduled = true;
 	shard_hold(sc->shard);
 	shard_defer(sc->shard, &sc->cancel_work);
 }
 
-/* Whoever replies to @r either takes the callback away before it is called, or
- * finds @r in sc->told. */
+/* The thread that replies to @r either takes the callback away before it is
+ * called, or finds @r in sc->told. */
 static void cancel_tell(struct service_cpt *sc, struct ulrpc_request *r)
 {
 	atomic_store(&sc->teller, pthread_self());
@@ -81,7 +81,7 @@ void requests_tell(struct ulnet_work *w)
 	struct service_cpt *sc =
 		container_of(w, struct service_cpt, cancel_work);
 
-	sc->telling = false;
+	sc->cancel_scheduled = false;
 	while (!list_empty(&sc->canceled)) {
 		struct ulrpc_request *r = list_first(
 			&sc->canceled, struct ulrpc_request, cancel_link);
@@ -92,8 +92,7 @@ void requests_tell(struct ulnet_work *w)
 	shard_release(sc->shard);
 }
 
-/* Marks @r as canceled. False: it is already. */
-static bool cancel_mark(struct ulrpc_request *r)
+bool request_cancel_tell(struct ulrpc_request *r)
 {
 	enum cancel_state was, to;
 
@@ -109,15 +108,10 @@ static bool cancel_mark(struct ulrpc_request *r)
 	return true;
 }
 
-void request_cancel_tell(struct ulrpc_request *r)
-{
-	cancel_mark(r);
-}
-
 void request_cancel(struct ulrpc_request *r)
 {
 	r->unwanted = true;
-	if (!cancel_mark(r))
+	if (!request_cancel_tell(r))
 		return;
 	stat_count(r->sc->shard, RPC_STAT_requests_canceled);
 	if (request_state(r) == REQUEST_QUEUED &&
@@ -158,7 +152,7 @@ int ulrpc_request_on_cancel(struct ulrpc_request *request, ulrpc_cancel_fn fn,
 								  : -ECANCELED;
 }
 
-/* ns; 0 for a request that is lost: its node may be gone. */
+/* The time, ns; 0 if @r is lost, because the node may be gone. */
 static uint64_t sleep_from(struct ulrpc_request *r)
 {
 	uint64_t now = 0;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that are over for their clients before they are answered: the client
- * has said so, or used their slot again, or is gone; or the caller's deadline
- * has passed; or their service stops.
+ * Cancels requests: the client has said that the call is over, or has used its
+ * slot again, or is gone; or the caller's deadline has passed; or the service
+ * stops.
  *
  * A request that waits for a worker is dropped. One that is being run goes on,
- * as only its handler can end it. But the handler can ask, and is told by a
- * callback; and its bulk ends with -ECANCELED, both what is under way and what
- * is begun later, so that a worker that waits for it goes on. Nobody gets its
- * reply, unless it was canceled because the service stops, and the handler
- * replies in time.
+ * as only its handler can end it. But the handler can ask, and a callback tells
+ * it; and its bulk, under way or begun later, ends with -ECANCELED, so that no
+ * worker waits for it. The reply is dropped, unless the request was canceled
+ * because the service stops.
  *
- * A callback is not called inside of what cancels, which may be walking over
- * requests, but at the end of the turn. ulrpc_request.cancel is moved by the
- * CPT, by who sets the callback, and by who replies: the reply takes away a
- * callback that was not called, and waits for one that is being called, so that
- * what the callback uses can go with the request.
+ * A callback is called at the end of the turn, because whoever cancels may be
+ * walking over requests. ulrpc_request.cancel is atomic: the CPT moves it, and
+ * so do the thread that sets the callback and the one that replies. A reply
+ * takes away a callback that was not called, and waits for one that is being
+ * called, so that what the callback uses can be freed with the request.
  */
 #ifndef RPC_CANCEL_H
 #define RPC_CANCEL_H
@@ -24,11 +23,11 @@
 
 enum cancel_state {
 	CANCEL_NONE,
-	CANCEL_SETTING,	 /* the callback is being written down */
-	CANCEL_ASKED,	 /* there is one */
-	CANCEL_DUE,	 /* canceled: there is one to be called */
-	CANCEL_TOLD,	 /* canceled: it is being called, or has been */
-	CANCEL_CANCELED, /* canceled: no callback */
+	CANCEL_SETTING,	 /* the callback is being set */
+	CANCEL_ASKED,	 /* there is a callback */
+	CANCEL_DUE,	 /* canceled; the callback is to be called */
+	CANCEL_TOLD,	 /* canceled; it is being called, or has been */
+	CANCEL_CANCELED, /* canceled; no callback */
 };
 
 static inline bool request_canceled(const struct ulrpc_request *r)
@@ -37,21 +36,20 @@ static inline bool request_canceled(const struct ulrpc_request *r)
 	       CANCEL_DUE;
 }
 
-/* Nobody waits for @r, which is active, any more. A second call has no effect.
- * @r may be gone on return. Owner. */
+/* Cancels @r, which is active; nobody waits for its reply. A second call has no
+ * effect. @r may be gone on return. Owner. */
 void request_cancel(struct ulrpc_request *r);
-/* @r is about to be lost: tells its handler. A reply that is on its way still
- * goes to whoever waits for it. */
-void request_cancel_tell(struct ulrpc_request *r);
-/* @r is replied to, by the calling thread, and about to be gone. Any thread. */
+/* Marks @r as canceled and tells its handler, but does not drop a reply that is
+ * on its way. False: it was marked already. Owner. */
+bool request_cancel_tell(struct ulrpc_request *r);
+/* The calling thread replies to @r. Any thread. */
 void request_cancel_end(struct ulrpc_request *r);
 
-/* For a service that begins. 0, -errno. */
+/* 0, -errno. */
 int sleepers_init(struct sleepers *s);
-/* Nobody sleeps. */
 void sleepers_fini(struct sleepers *s);
 
-/* service_cpt.cancel_work */
+/* service_cpt.cancel_work: calls callbacks. */
 void requests_tell(struct ulnet_work *w);
 
 #endif

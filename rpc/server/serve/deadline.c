@@ -57,7 +57,7 @@ static bool has_progressed(struct ulrpc_request *r)
 	       moved;
 }
 
-/* May be called at any time. True: @r is found to be stalled, and was not
+/* Looks for progress, if that is due. True: @r is stalled, and was not
  * before. */
 static bool stall_look(struct ulrpc_request *r, uint64_t now)
 {
@@ -74,18 +74,17 @@ static bool stall_look(struct ulrpc_request *r, uint64_t now)
 	return r->stalled && !was;
 }
 
-#define MARGIN_MIN  (20 * NSEC_PER_MSEC)
-#define MARGIN_PART 10 /* of T */
-#define MARGIN_MOST 4  /* at most that part of it */
-#define RTTS	    2  /* but at least as many round trips, ... */
-#define RTTS_MOST   2  /* ... up to that part of it */
-#define GRAIN_PART  8  /* due times are multiples of up to that part */
-#define STEPS_MAX   32 /* doublings */
-/* Clients believe no more than five minutes at once. */
-#define STEP_MAX  (240 * NSEC_PER_SEC)
-#define EARLY_MAX (60 * NSEC_PER_SEC) /* of T, for margin and grain */
+/* ---- extensions: deadline.h ---- */
 
-/* ---- what is known of the time that is left ---- */
+#define MARGIN_MIN  (20 * NSEC_PER_MSEC)
+#define MARGIN_PART 10 /* the margin is T / 10, ... */
+#define MARGIN_MOST 4  /* ... at most T / 4 */
+#define RTTS	    2  /* but at least as many round trips, ... */
+#define RTTS_MOST   2  /* ... at most T / 2 */
+#define GRAIN_PART  8  /* due times are multiples of at most T / 8 */
+#define STEPS_MAX   32 /* doublings */
+#define STEP_MAX    (240 * NSEC_PER_SEC)
+#define EARLY_MAX   (60 * NSEC_PER_SEC) /* the longest T for margin and grain */
 
 /* ns that the handler of @r still needs if it takes as long as others did. */
 static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
@@ -97,6 +96,7 @@ static uint64_t handler_left(const struct ulrpc_request *r, uint64_t now)
 	return cost > since ? cost - since : 0;
 }
 
+/* ns until the handler of @r may reply. */
 static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t left = handler_left(r, now);
@@ -108,14 +108,11 @@ static uint64_t time_to_go(const struct ulrpc_request *r, uint64_t now)
 	return left;
 }
 
-/* ---- deadlines ---- */
-
-/* ns by which an Extend is sent before the attempt is over, for its way to the
- * client. */
+/* ns before r->expires, for the way of an Extend to the client. */
 static uint64_t extend_margin(const struct ulrpc_request *r, uint64_t timeout)
 {
 	uint64_t margin = MAX(timeout / MARGIN_PART, MARGIN_MIN);
-	uint64_t rtt = rpc_ns(r->origin->export->rtt);
+	uint64_t rtt = rpc_ns(r->batch->export->rtt);
 
 	margin = MIN(margin, timeout / MARGIN_MOST);
 	return MAX(margin, MIN(rtt, timeout / RTTS_MOST / RTTS) * RTTS);
@@ -128,17 +125,15 @@ static uint64_t extend_at(const struct ulrpc_request *r)
 	uint64_t grain = UINT64_C(1)
 			 << (63 - __builtin_clzll(timeout | GRAIN_PART));
 
-	/* The caller does not wait for longer anyway, or there is no client to
-	 * be told, or nothing to wait for. */
-	if (r->expires >= r->deadline || !r->timeout || !r->origin->export ||
+	if (r->expires >= r->deadline || !r->timeout || !r->batch->export ||
 	    r->stalled || request_canceled(r))
 		return TIME_NEVER;
 	grain /= GRAIN_PART;
 	return (r->expires - extend_margin(r, timeout)) & ~(grain - 1);
 }
 
-/* Moves `expires` on by the next step, and at least by twice @left, the ns that
- * are left to do. */
+/* Moves `expires` on by the next step, and to at least twice @left from now,
+ * where @left is time_to_go(). */
 static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 {
 	uint64_t least = rpc_at(now, MIN(2 * left, STEP_MAX));
@@ -153,11 +148,9 @@ static void extend_by_step(struct ulrpc_request *r, uint64_t now, uint64_t left)
 	r->expires = MIN(r->expires, r->deadline);
 }
 
-/* ---- messages ---- */
-
 void extend_now(struct ulrpc_request *r)
 {
-	struct export *e = r->origin->export;
+	struct export *e = r->batch->export;
 	struct exports *x = r->sc->shard->exports;
 
 	if (!e || !e->known || !list_empty(&r->extend_link))
@@ -166,9 +159,9 @@ void extend_now(struct ulrpc_request *r)
 	if (!list_empty(&e->extend_link))
 		return;
 	list_add_tail(&x->extending, &e->extend_link);
-	if (x->telling)
+	if (x->extend_scheduled)
 		return;
-	x->telling = true;
+	x->extend_scheduled = true;
 	shard_hold(x->shard);
 	shard_defer(x->shard, &x->extend_work);
 }
@@ -198,7 +191,7 @@ static void extension_of(const struct ulrpc_request *r, uint64_t now,
 	};
 	if (out->state == WIRE_QUEUED &&
 	    exec_find(&r->sc->service->exec, &r->item, now, &place)) {
-		out->state = place.held ? WIRE_THROTTLED : WIRE_QUEUED;
+		out->state = place.throttled ? WIRE_THROTTLED : WIRE_QUEUED;
 		out->position = place.ahead;
 	}
 	if (r->expires > now)
@@ -223,8 +216,8 @@ static void extend_send(struct exports *x, struct export *e, uint64_t now)
 			&e->extending, struct ulrpc_request, extend_link);
 
 		list_del(&r->extend_link);
-		self = r->answer->local;
-		to.nid = r->answer->source;
+		self = r->reply_to->local;
+		to.nid = r->reply_to->source;
 		extension_of(r, now, &entries[n++]);
 	}
 	if (!n)
@@ -243,7 +236,7 @@ void exports_extend(struct ulnet_work *w)
 	struct exports *x = container_of(w, struct exports, extend_work);
 	uint64_t now = shard_now(x->shard);
 
-	x->telling = false;
+	x->extend_scheduled = false;
 	while (!list_empty(&x->extending)) {
 		struct export *e =
 			list_first(&x->extending, struct export, extend_link);
@@ -254,8 +247,6 @@ void exports_extend(struct ulnet_work *w)
 	}
 	shard_release(x->shard);
 }
-
-/* ---- life ---- */
 
 /* An attempt of @r has come, which has @timeout us. */
 static void extend_renew(struct ulrpc_request *r, uint64_t timeout,
@@ -286,8 +277,6 @@ static void extend_begin(struct ulrpc_request *r, const struct wire_call *c,
 	}
 }
 
-/* ---- any thread ---- */
-
 void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
 {
 	atomic_store_explicit(&request->progress,
@@ -295,13 +284,15 @@ void ulrpc_progress(struct ulrpc_request *request, uint32_t permille)
 			      memory_order_relaxed);
 }
 
-/* A worker takes a request from the queue without a word to the CPT of the
- * request: as long as the request waits, the CPT looks for that this often. */
+/* ---- the timer ---- */
+
+/* Workers do not tell the CPT when they take a request: while it waits, the CPT
+ * looks so many times in the time of service_conf.stuck. */
 #define STUCK_LOOKS    4
 #define STUCK_LOOK_MIN (10 * NSEC_PER_MSEC)
 
-/* A refusal takes the way back, and turns of the two loops; but that is never
- * more than this part of the time there is. */
+/* Allowed for a refusal to reach the caller: a round trip and turns of two
+ * loops, but at most that part of the caller's time. */
 #define TURNS	 (5 * NSEC_PER_MSEC)
 #define WAY_PART 4
 
@@ -316,7 +307,6 @@ static uint64_t stuck_at(const struct ulrpc_request *r, uint64_t now)
 	if (r->reported || stuck == TIME_NEVER ||
 	    request_state(r) > REQUEST_RUNNING)
 		return TIME_NEVER;
-	/* The time may have come while a worker is about to begin. */
 	if (started)
 		return MAX(rpc_at(started, stuck), now + STUCK_LOOK_MIN);
 	return rpc_at(now, MAX(stuck / STUCK_LOOKS, STUCK_LOOK_MIN));
@@ -328,11 +318,10 @@ static void arm_at(struct ulrpc_request *r, uint64_t at)
 		shard_arm(r->sc->shard, &r->timer, at);
 }
 
-/* When a request that is still queued is refused: with its attempt, and so that
- * the caller hears of it before his deadline. */
+/* ns: when @r is refused if it is still queued. */
 static uint64_t refuse_at(const struct ulrpc_request *r)
 {
-	const struct export *e = r->origin->export;
+	const struct export *e = r->batch->export;
 	uint64_t way = (e ? rpc_ns(e->rtt) : 0) + TURNS;
 
 	if (r->deadline == TIME_NEVER)
@@ -341,7 +330,7 @@ static uint64_t refuse_at(const struct ulrpc_request *r)
 	return MIN(r->expires, r->deadline - way);
 }
 
-/* Arms the timer for what is due first. What was due by @now is done. */
+/* Arms the timer for what is due first, after @now. */
 static void deadline_arm(struct ulrpc_request *r, uint64_t now)
 {
 	uint64_t at = MIN(MIN(stuck_at(r, now), stall_at(r)), extend_at(r));
@@ -389,7 +378,7 @@ static void report_handler(struct ulrpc_request *r, const char *what,
 		 "%llu ms in its handler%s%s",
 		 r->sc->service->name, r->method->name,
 		 (unsigned long long)r->xid,
-		 lnet_nid_format(&r->origin->source, text, sizeof(text)), what,
+		 lnet_nid_format(&r->batch->source, text, sizeof(text)), what,
 		 (unsigned long long)(since / NSEC_PER_MSEC),
 		 r->traced ? "; trace " : "", trace);
 }

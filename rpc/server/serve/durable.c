@@ -13,10 +13,11 @@
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-#define FORMAT	  2u  /* version of all this */
-#define HEAD	  24u /* of a value */
-#define CHECKED	  8u  /* the checksum covers what is behind this */
-#define SINK_HEAD 12u /* of each sink's checksums */
+/* Bytes of a value: durable.h */
+#define FORMAT	  2u  /* the version */
+#define HEAD	  24u /* before the sinks */
+#define CHECKED	  8u  /* the checksum covers all behind this */
+#define SINK_HEAD 12u /* of each sink */
 #define WORD	  4u
 
 /* ---- writing ---- */
@@ -74,7 +75,8 @@ void *stored_new(const struct stored *s, const struct wire_moved *moved,
 
 /* ---- reading ---- */
 
-/* The next @n words, in this machine's byte order from now on. */
+/* Turns the next @n words into this machine's byte order. NULL: there are not
+ * so many. */
 static const uint32_t *own_words(struct reader *in, uint8_t *value, uint32_t n)
 {
 	const uint8_t *from = read_skip(in, (size_t)n * WORD);
@@ -141,10 +143,9 @@ unsigned int stored_moved(const void *value, struct wire_moved *out)
 	return n;
 }
 
-/* A call may be sent again until its caller's deadline, and its last message
- * may be under way for longer than that, but not for longer than an LND keeps a
- * message. */
-#define KEEP_AFTER (60 * UINT64_C(1000000)) /* us */
+/* us: how long a record is of use after its caller's deadline. So long an LND
+ * may keep the last message of the call. */
+#define KEEP_AFTER (60 * UINT64_C(1000000))
 
 /* ---- of a service ---- */
 
@@ -180,8 +181,7 @@ static bool is_durable(const struct ulrpc_service *svc,
 
 bool durable_knows(const struct ulrpc_service *svc, const struct wire_call *c)
 {
-	const struct ulrpc_method *m =
-		svc ? service_method(svc, c->method) : NULL;
+	const struct ulrpc_method *m = service_method(svc, c->method);
 
 	return m && is_durable(svc, m) && c->semantics == ULRPC_EXACTLY_ONCE;
 }
@@ -220,8 +220,8 @@ void durable_keys_put(struct durable_keys *keys)
 	free(keys);
 }
 
-static bool key_is_taken(const struct durable_keys *keys, const struct durable *x,
-		     uint64_t h)
+static bool key_is_taken(const struct durable_keys *keys,
+			 const struct durable *x, uint64_t h)
 {
 	struct hash_node *n = hash_first(&keys->table, h);
 
@@ -320,7 +320,7 @@ void durable_finish(struct ulrpc_request *r)
 enum known {
 	KNOWN_NOT, /* the call has not been executed */
 	KNOWN,	   /* it has */
-	KNOWN_BAD, /* that cannot be told, or a later call has been */
+	KNOWN_BAD, /* that cannot be told, or a later call was executed */
 };
 
 static enum known value_read(const struct ulrpc_request *r, void *value,
@@ -377,11 +377,6 @@ bool durable_answers(struct ulrpc_request *r)
 		return false;
 	request_answer(r, WIRE_DOUBTFUL, 0, NULL, 0);
 	return true;
-}
-
-unsigned int durable_moved(const struct durable *x, struct wire_moved *out)
-{
-	return stored_moved(x->value, out);
 }
 
 /* ---- what the handler stores ---- */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions of service.h that handlers call, but for replies. */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
@@ -23,12 +24,12 @@ static uint64_t request_time_left(struct ulrpc_request *r)
 void ulrpc_request_info(const struct ulrpc_request *request,
 			struct ulrpc_request_info *info)
 {
-	const struct origin *o = request->origin;
+	const struct request_batch *b = request->batch;
 
 	*info = (struct ulrpc_request_info){
-		.client = o->client,
-		.source = o->source,
-		.local = o->local,
+		.client = b->client,
+		.source = b->source,
+		.local = b->local,
 		.xid = request->xid,
 		.attempt = request->attempt + 1,
 		.method = request->method->number,
@@ -55,7 +56,7 @@ unsigned int ulrpc_request_cpt(const struct ulrpc_request *request)
 	return (unsigned int)(sc - sc->service->cpt);
 }
 
-/* The bulk of requests, as services see it: transfer.h under public names. */
+/* ---- bulk ---- */
 
 /* The bulk of @request; NULL: none. Any thread. */
 static struct transfers *request_transfers(const struct ulrpc_request *request)
@@ -84,8 +85,7 @@ int ulrpc_request_bulk(const struct ulrpc_request *request, unsigned int index,
 	return transfers_info(request_transfers(request), index, info);
 }
 
-/* Has the reply been stored already? Then nothing more may be put to the
- * caller. */
+/* Is @access a put, after the reply has been stored with its checksums? */
 static bool is_too_late(const struct ulrpc_request *r,
 			enum ulrpc_bulk_access access)
 {
@@ -157,7 +157,8 @@ static void bulk_wait_wake(struct exec_wait *w)
 	transfer_wait_wake(&container_of(w, struct bulk_wait, wait)->waiter);
 }
 
-/* Called while the bulk of @r is in use, so that @r is not lost meanwhile. */
+/* Tells the exec, if this is a worker, that it waits. Called between
+ * transfers_use() and transfers_unuse(), so that @r is not lost meanwhile. */
 static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
 {
 	struct ulrpc_service *svc = r->sc->service;
@@ -165,7 +166,7 @@ static bool bulk_wait_list(struct ulrpc_request *r, struct bulk_wait *b)
 	b->wait = (struct exec_wait){
 		.client = &r->share->queue,
 		.item = &r->item,
-		.host = &r->origin->source,
+		.host = &r->batch->source,
 		.progress = transfers_progress(r->transfers),
 		.wake = bulk_wait_wake,
 	};

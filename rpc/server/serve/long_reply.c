@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/serve/long_reply.h"
+#include "rpc/server/serve/reply.h"
 
 #include <string.h>
 
@@ -10,24 +10,23 @@ struct long_reply {
 	struct share *share;
 	struct list link; /* service_cpt.long_replies */
 	struct record_body held;
-	struct records *records; /* that has it */
-	enum record_state then;	 /* of its record, when it is not held */
-	bool work; /* counts as such: nobody has got all of it yet */
+	struct records *records; /* of the client */
+	enum record_state then;	 /* of the record, after the body is let go */
+	bool work;		 /* counts as work: nobody has got it yet */
 	uint32_t length;
 	uint32_t pid; /* of the client */
 	uint64_t match;
-	size_t size; /* of all this, as slab_size() */
-	/* The NIDs from which it can be fetched: one of each peer that the
-	 * client is known as. A client that only calls, or is not discovered,
-	 * is known as several peers. */
+	size_t size; /* of this structure with the body, as slab_size() */
+	/* The NIDs from which the client can GET the body: one of each peer
+	 * that the client is known as. A client that only calls, or is not
+	 * discovered, may be known as several peers. */
 	struct {
 		struct ulnet_nid nid;
 		struct ulnet_md_handle md;
 	} way[EXPORT_RAILS_MAX];
 	unsigned int nways;
-	unsigned int linked;	  /* of these, MDs that have not had their last
-			      * event */
-	struct ulnet_timer timer; /* its time is over */
+	unsigned int linked;	  /* ways whose MD is not unlinked yet */
+	struct ulnet_timer timer; /* the caller's deadline */
 	_Alignas(uint64_t) uint8_t body[];
 };
 
@@ -38,11 +37,11 @@ static void long_reply_free(struct long_reply *z)
 	struct service_cpt *sc = z->sc;
 
 	list_del(&z->link);
-	service_held(sc, z->share, 0, -(int64_t)z->size);
+	service_charge(sc, z->share, 0, -(int64_t)z->size);
 	slab_put(&sc->slab, z, z->size);
 }
 
-/* The service does not wait for anybody to fetch @z any more. */
+/* The service does not wait for @z to be fetched any more. */
 static void long_reply_settle(struct long_reply *z)
 {
 	struct service_cpt *sc = z->sc;
@@ -55,7 +54,7 @@ static void long_reply_settle(struct long_reply *z)
 	shard_work_end(sc->shard);
 }
 
-/* Leads to the last event, after which it is freed. */
+/* The last event of the MDs frees it. */
 void long_reply_let_go(struct record_body *body)
 {
 	struct long_reply *z = container_of(body, struct long_reply, held);
@@ -120,7 +119,6 @@ static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 	};
 	struct ulnet_md_handle handle;
 	struct ulnet_me_handle me;
-	/* On this CPT, whatever NID the client is known by. */
 	int rc = LNetMEAttach(node, ULRPC_PORTAL_BULK, *who, z->match, 0,
 			      LNET_UNLINK, LNET_INS_LOCAL, &me);
 
@@ -135,8 +133,8 @@ static int long_reply_attach(struct long_reply *z, const struct ulnet_id *who)
 }
 
 /* Lets the client fetch @z from @nid, too, unless @nid belongs to a peer that
- * can already. The export has to believe @nid (rails.h): anybody could guess
- * the match value. */
+ * can already. @nid has to be a rail of the export (rails.h): the match value
+ * can be guessed. */
 static void long_reply_add_way(struct long_reply *z,
 			       const struct ulnet_nid *nid)
 {
@@ -155,21 +153,20 @@ void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid)
 	long_reply_add_way(container_of(body, struct long_reply, held), nid);
 }
 
-static int long_reply_offer(struct long_reply *z, const struct origin *o)
+static int long_reply_offer(struct long_reply *z, const struct request_batch *b)
 {
 	const struct export_rail *rail;
-	int rc = long_reply_attach(z, &o->client);
+	int rc = long_reply_attach(z, &b->client);
 
 	if (rc)
 		return rc;
-	list_for_each_entry (rail, &o->export->rails, link)
+	list_for_each_entry (rail, &b->export->rails, link)
 		long_reply_add_way(z, &rail->nid);
 	return 0;
 }
 
-/* Logs, once a second for each service, that there was no room: an
- * administrator may want to give it more. */
-static void say_no_room(struct service_cpt *sc, const struct origin *o,
+/* Logs that there was no room, so that an administrator can give more. */
+static void log_no_room(struct service_cpt *sc, const struct request_batch *b,
 			uint32_t length)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -181,39 +178,39 @@ static void say_no_room(struct service_cpt *sc, const struct origin *o,
 			"service %s: a reply of %u bytes to %s cannot be held: "
 			"the share of this client is used up",
 			sc->service->name, length,
-			lnet_nid_format(&o->source, text, sizeof(text)));
+			lnet_nid_format(&b->source, text, sizeof(text)));
 }
 
-/* Is there room for @size bytes, once replies that nobody will ask for are
- * gone? */
-static bool long_reply_has_room(const struct origin *o, uint64_t size)
+/* Is there room for @size bytes, if need be once replies that nobody will ask
+ * for are freed? */
+static bool long_reply_has_room(const struct request_batch *b, uint64_t size)
 {
-	if (service_has_bytes(o->sc, o->share, size))
+	if (service_has_bytes(b->sc, b->share, size))
 		return true;
-	records_trim(&o->export->records, shard_now(o->sc->shard));
-	return service_has_bytes(o->sc, o->share, size);
+	records_trim(&b->export->records, shard_now(b->sc->shard));
+	return service_has_bytes(b->sc, b->share, size);
 }
 
-static struct long_reply *long_reply_new(struct origin *o, const void *body,
-					 uint32_t length)
+static struct long_reply *long_reply_new(struct request_batch *b,
+					 const void *body, uint32_t length)
 {
-	struct service_cpt *sc = o->sc;
+	struct service_cpt *sc = b->sc;
 	size_t size = slab_size(sizeof(struct long_reply) + length);
 	struct long_reply *z;
 
-	if (!long_reply_has_room(o, size)) {
-		say_no_room(sc, o, length);
+	if (!long_reply_has_room(b, size)) {
+		log_no_room(sc, b, length);
 		return NULL;
 	}
 	z = slab_get(&sc->slab, size);
 	if (!z)
 		return NULL;
 	z->sc = sc;
-	z->share = o->share;
-	z->records = &o->export->records;
+	z->share = b->share;
+	z->records = &b->export->records;
 	z->held.of = NULL;
 	z->length = length;
-	z->pid = o->client.pid;
+	z->pid = b->client.pid;
 	z->match = shard_match_alloc(sc->shard);
 	z->size = size;
 	z->nways = z->linked = 0;
@@ -228,25 +225,25 @@ static struct long_reply *long_reply_new(struct origin *o, const void *body,
 uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 			 uint32_t length, enum record_state then)
 {
-	struct origin *o = r->answer;
-	struct service_cpt *sc = o->sc;
+	struct request_batch *b = r->reply_to;
+	struct service_cpt *sc = b->sc;
 	struct shard *s = sc->shard;
 	struct long_reply *z;
 
-	if (!o->export || !o->export->known || service_cpt_ended(sc))
+	if (!b->export || !b->export->known || service_cpt_ended(sc))
 		return 0;
-	z = long_reply_new(o, body, length);
+	z = long_reply_new(b, body, length);
 	if (!z)
 		return 0;
-	/* The call may have turned out to be over. */
-	if (!r->record || long_reply_offer(z, o)) {
+	/* No record: records_trim() has found that the call is over. */
+	if (!r->record || long_reply_offer(z, b)) {
 		slab_put(&sc->slab, z, z->size);
 		return 0;
 	}
 	stat_count(s, RPC_STAT_replies_held);
 	z->then = then;
 	record_hold(z->records, r->record, &z->held);
-	service_held(sc, z->share, 0, (int64_t)z->size);
+	service_charge(sc, z->share, 0, (int64_t)z->size);
 	list_add_tail(&sc->long_replies, &z->link);
 	sc->answers++;
 	shard_work_begin(s);
@@ -255,8 +252,6 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 		shard_arm(s, &z->timer, r->deadline);
 	return z->match;
 }
-
-/* ---- letting go ---- */
 
 void long_replies_abort(struct service_cpt *sc)
 {

@@ -5,44 +5,45 @@
 #include <string.h>
 
 #include "base/backoff.h"
-#include "rpc/server/serve/estimates.h"
+#include "rpc/server/serve/service.h"
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire_put.h"
 
-/* Pauses before what was not delivered is sent again. There may be many replies
- * to clients that have gone, so these pauses are longer than a client's own. */
+/* Pauses before a message that was not delivered is sent again. They are longer
+ * than those of clients: many replies may be for clients that have gone. */
 static const struct backoff_law reply_law = { .max = BACKOFF_NO_MAX,
 					      .base = 10 * NSEC_PER_MSEC,
 					      .cap = 500 * NSEC_PER_MSEC };
-/* The longest time-out with which a message is given to LNet, us. */
+/* us: if there is more time left, LNet's own time-out applies. */
 #define SEND_TIMEOUT_US UINT64_C(50000000)
-/* The time-out if the deadline has passed before it is sent, us. */
+/* us: the time-out of a message whose deadline has passed. */
 #define LATE_TIMEOUT_US UINT64_C(1000000)
 
-/* A reply usually has far less than its bound in the head. */
+/* Bytes of the head that a reply usually takes, far less than its bound. */
 #define REPLY_USUAL 32
 #define HEADROOM(n)                                                  \
 	(WIRE_REPLIES_BOUND + WIRE_REPLY_BOUND + WIRE_BODIES_BOUND + \
 	 (n)*REPLY_USUAL)
 
-/* Bytes of bodies in the largest message for several replies. Replies to one
- * full message of requests fit in: if they went in several messages, the client
- * would send its next requests in several, and so on, ever smaller ones. */
+/* Bytes of bodies in a message for several replies, at most. That is enough for
+ * the replies to a full message of requests: if they were split, the client
+ * would send its next requests in several messages, and so on, ever smaller
+ * ones. */
 #define BODIES_MOST UINT32_C(131072)
-/* Bytes of checksums in its head, besides those of one reply. */
+/* Bytes of checksums in the head of such a message. */
 #define CHECKSUMS_MOST UINT32_C(8192)
 
 struct reply_message {
 	struct service_cpt *sc;
 	struct list link;	  /* service_cpt.replies, until it is over */
 	struct record_reply kept; /* keeps is 0: no reply in it is kept */
-	struct origin *origin;	  /* while it is being packed */
+	struct request_batch *batch; /* while it is being packed */
 	struct share *share;	  /* that it is charged to */
 	bool linked;		  /* LNet has it */
 	bool work;		  /* counts as work */
-	bool owed;    /* room for a reply in it was kept: it is not given up */
-	bool refusal; /* it counts as one: sc->refusals, and not held_bytes */
-	bool over;    /* it is not on its way any more */
+	bool owed;		  /* a reply in it is: reply_add() */
+	bool refusal; /* charged to sc->refusals, not to sc->used_bytes */
+	bool over;    /* sent, or given up: it is only kept */
 	struct backoff tries;
 	uint32_t calls;
 	uint32_t size;		 /* bytes of data, as slab_size() */
@@ -73,20 +74,19 @@ void replies_init(struct service_cpt *sc)
 	pool_init(&sc->messages, sizeof(struct reply_message), 0);
 }
 
-/* ---- origins ---- */
+/* ---- request batches ---- */
 
-void origin_free(struct origin *o)
+void request_batch_free(struct request_batch *b)
 {
-	BUG_ON(o->out);
-	if (o->export)
-		export_unref(o->export);
-	pool_put(&o->sc->origins, o);
+	BUG_ON(b->out);
+	if (b->export)
+		export_unref(b->export);
+	pool_put(&b->sc->batches, b);
 }
 
 /* ---- messages ---- */
 
-/* Allocates data for @headroom and @bodies bytes; bodies get what rounding up
- * adds. */
+/* Allocates data for @headroom bytes, and at least @bodies bytes of bodies. */
 static bool message_data(struct reply_message *m, uint32_t headroom,
 			 uint32_t bodies)
 {
@@ -102,27 +102,27 @@ static bool message_data(struct reply_message *m, uint32_t headroom,
 	return true;
 }
 
-/* Makes a message for this reply, and for all later ones of @o if they are like
- * it. */
-static struct reply_message *message_get(struct origin *o,
+/* Allocates a message for @r, and for all later replies of @b if they are as
+ * long. */
+static struct reply_message *message_get(struct request_batch *b,
 					 const struct wire_reply *r,
 					 size_t bound)
 {
-	struct reply_message *m = pool_get(&o->sc->messages);
-	uint64_t bodies = (uint64_t)o->unanswered * r->length;
-	uint32_t headroom = HEADROOM(o->unanswered);
+	struct reply_message *m = pool_get(&b->sc->messages);
+	uint64_t bodies = (uint64_t)b->unanswered * r->length;
+	uint32_t headroom = HEADROOM(b->unanswered);
 
 	if (!m)
 		return NULL;
-	m->sc = o->sc;
+	m->sc = b->sc;
 	if (bodies > BODIES_MOST)
 		bodies = MAX(BODIES_MOST, r->length);
-	if (unlikely(bound > WIRE_REPLY_BOUND)) /* it has checksums in it */
+	if (unlikely(bound > WIRE_REPLY_BOUND)) /* because of checksums */
 		headroom += (uint32_t)MAX(
-			bound, MIN(o->unanswered * bound, CHECKSUMS_MOST));
+			bound, MIN(b->unanswered * bound, CHECKSUMS_MOST));
 	if (message_data(m, headroom, (uint32_t)bodies))
 		return m;
-	pool_put(&o->sc->messages, m);
+	pool_put(&b->sc->messages, m);
 	return NULL;
 }
 
@@ -131,39 +131,40 @@ static int64_t message_bytes(const struct reply_message *m)
 	return (int64_t)(sizeof(*m) + m->size);
 }
 
-/* The message holds @bytes more, or, if that is negative, fewer. */
-static void message_held(struct reply_message *m, int64_t bytes)
+/* Charges @bytes for @m; negative: gives them back. */
+static void message_charge(struct reply_message *m, int64_t bytes)
 {
 	if (m->refusal)
-		service_refused(m->sc, m->share, bytes);
+		service_charge_refusal(m->sc, m->share, bytes);
 	else
-		service_held(m->sc, m->share, 0, bytes);
+		service_charge(m->sc, m->share, 0, bytes);
 }
 
-/* A client that is not connected has its share by its NID: a crowd of them does
- * not wait for one that takes no answers. */
-static out_of_line struct share *stranger_share(const struct origin *o)
+/* Returns the share of a client that is not connected. It has one by its NID,
+ * so that others do not suffer if it takes no answers. */
+static out_of_line struct share *unconnected_share(
+	const struct request_batch *b)
 {
-	struct service_cpt *sc = o->sc;
-	struct share *share = share_new(&sc->shard->exports->hosts, &o->source,
+	struct service_cpt *sc = b->sc;
+	struct share *share = share_new(&sc->shard->exports->hosts, &b->source,
 					sc->service->portal, true);
 
-	return share ? share : o->share;
+	return share ? share : b->share;
 }
 
-static void message_init(struct reply_message *m, struct origin *o)
+static void message_init(struct reply_message *m, struct request_batch *b)
 {
-	struct service_cpt *sc = o->sc;
-	struct wire_replies head = { .client = o->handle, .epoch = o->epoch };
+	struct service_cpt *sc = b->sc;
+	struct wire_replies head = { .client = b->handle, .epoch = b->epoch };
 	uint64_t estimate = estimates_told(sc, shard_now(sc->shard));
 
 	if (sc->service->has_exec)
 		head.window =
-			grant_of(&o->share->grant, sc->service->conf.window);
-	m->origin = o;
+			grant_of(&b->share->grant, sc->service->conf.window);
+	m->batch = b;
 	m->kept = (struct record_reply){ .until = TIME_NEVER };
 	m->linked = m->owed = m->refusal = m->over = false;
-	m->work = !sc->shard->aborted && !o->refused;
+	m->work = !sc->shard->aborted && !b->refused;
 	backoff_begin(&m->tries, TIME_NEVER); /* reply_wait() */
 	m->calls = 0;
 	m->bodies = 0;
@@ -171,10 +172,10 @@ static void message_init(struct reply_message *m, struct origin *o)
 	if (estimate)
 		m->end = wire_estimate_put(m->end, estimate);
 	lnet_timer_init(&m->again, reply_again);
-	m->share = o->share;
-	if (unlikely(o->share == &sc->unknown))
-		m->share = stranger_share(o);
-	message_held(m, message_bytes(m));
+	m->share = b->share;
+	if (unlikely(b->share == &sc->unconnected))
+		m->share = unconnected_share(b);
+	message_charge(m, message_bytes(m));
 	list_add_tail(&sc->replies, &m->link);
 	if (m->work) {
 		sc->answers++;
@@ -188,13 +189,13 @@ static void message_put(struct reply_message *m)
 	struct service_cpt *sc = m->sc;
 
 	list_del(&m->link);
-	message_held(m, -message_bytes(m));
+	message_charge(m, -message_bytes(m));
 	slab_put(&sc->slab, m->data, m->size);
 	pool_put(&sc->messages, m);
 }
 
-/* The message is not on its way any more: frees it, unless it keeps a reply
- * that the client may ask for again. */
+/* @m is sent or given up: frees it, unless a reply in it is kept. May end the
+ * service. */
 static void message_end(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
@@ -204,7 +205,7 @@ static void message_end(struct reply_message *m)
 	m->over = true;
 	list_del(&m->link);
 	if (m->kept.keeps)
-		service_kept(sc, message_bytes(m));
+		service_count_kept(sc, message_bytes(m));
 	else
 		message_put(m);
 	if (work)
@@ -222,7 +223,7 @@ void reply_let_go(struct record_reply *kept)
 
 	if (!m->over)
 		return;
-	service_kept(m->sc, -message_bytes(m));
+	service_count_kept(m->sc, -message_bytes(m));
 	message_put(m);
 }
 
@@ -258,7 +259,7 @@ static void reply_wait(struct reply_message *m)
 	shard_arm(s, &m->again, at);
 }
 
-/* It was certainly not delivered. */
+/* @m was certainly not delivered. */
 static void reply_failed(struct reply_message *m)
 {
 	const struct service_cpt *sc = m->sc;
@@ -276,8 +277,8 @@ static void reply_on_event(const struct ulnet_event *ev)
 	if (!ev->unlinked)
 		return;
 	m->linked = false;
-	/* A message that may have been delivered is not sent again: it would
-	 * need room at the client, which may not be there. */
+	/* A message that may have been delivered is not sent again: the client
+	 * may have no buffer for another one. */
 	if (ev->type == LNET_EVENT_SEND &&
 	    ev->outcome != LNET_OUTCOME_NOT_DELIVERED)
 		message_end(m);
@@ -302,8 +303,8 @@ static int message_bind(struct reply_message *m, uint64_t now)
 	return LNetMDBind(m->sc->shard->node, &md, LNET_UNLINK, &m->md);
 }
 
-/* A late message is sent once, as it may still end a call for sure: its caller
- * may have more time than he gave to this attempt. */
+/* A message is sent even after its deadline, once: the caller may have more
+ * time than this attempt had. */
 static void message_send(struct reply_message *m)
 {
 	uint64_t now = shard_now(m->sc->shard);
@@ -333,7 +334,8 @@ static void reply_again(struct ulnet_timer *t)
 
 /* ---- packing ---- */
 
-static void message_finish(struct reply_message *m, const struct origin *o)
+static void message_finish(struct reply_message *m,
+			   const struct request_batch *b)
 {
 	size_t head;
 
@@ -345,35 +347,36 @@ static void message_finish(struct reply_message *m, const struct origin *o)
 	memmove(m->start, m->data, head);
 	m->length = (uint32_t)head + m->bodies;
 	m->hdr_data = wire_hdr_data(WIRE_REPLIES, m->start, head);
-	m->match = o->match;
-	m->self = o->local;
-	m->target = (struct ulnet_id){ o->source, o->client.pid };
-	m->deadline = o->deadline;
-	m->kept.until = o->deadline;
-	/* As long as a silent client is remembered, but no longer. */
+	m->match = b->match;
+	m->self = b->local;
+	m->target = (struct ulnet_id){ b->source, b->client.pid };
+	m->deadline = b->deadline;
+	m->kept.until = b->deadline;
+	/* Without a deadline it is sent again until a silent client would be
+	 * forgotten. */
 	if (m->deadline == TIME_NEVER)
 		m->deadline = rpc_at(
 			shard_now(m->sc->shard),
-			rpc_ns(export_lease(m->sc->shard->rpc, o->export)));
+			rpc_ns(export_lease(m->sc->shard->rpc, b->export)));
 }
 
-/* The message has only refusals in it: charges it as such. False: there is no
- * room for it. */
+/* @m has only refusals in it: charges it as such. False: there is no room for
+ * it. */
 static bool message_refuses(struct reply_message *m)
 {
 	struct service_cpt *sc = m->sc;
 	int64_t bytes = message_bytes(m);
-	bool room = share_allows(m->share->host->held.refusals, sc->refusals,
+	bool room = share_allows(m->share->host->used.refusals, sc->refusals,
 				 sc->service->conf.queue_bytes_max,
 				 (uint64_t)bytes);
 
 	m->refusal = true;
-	message_held(m, bytes);
-	service_held(sc, m->share, 0, -bytes);
+	message_charge(m, bytes);
+	service_charge(sc, m->share, 0, -bytes);
 	return room;
 }
 
-/* Moves a message that has become shorter than expected to memory that fits. */
+/* Moves @m, if it is much shorter than expected, to memory that fits. */
 static void message_shrink(struct reply_message *m)
 {
 	uint32_t head = (uint32_t)(m->end - m->data) + WIRE_BODIES_BOUND;
@@ -386,20 +389,20 @@ static void message_shrink(struct reply_message *m)
 	m->end = m->data + (m->end - data);
 	memcpy(m->data, data, head - WIRE_BODIES_BOUND);
 	memcpy(m->data + head, data + headroom, m->bodies);
-	message_held(m, (int64_t)m->size - (int64_t)size);
+	message_charge(m, (int64_t)m->size - (int64_t)size);
 	slab_put(&m->sc->slab, data, size);
 }
 
-void reply_flush(struct origin *o)
+void reply_flush(struct request_batch *b)
 {
-	struct reply_message *m = o->out;
+	struct reply_message *m = b->out;
 
 	if (!m)
 		return;
-	o->out = NULL;
-	m->origin = NULL;
+	b->out = NULL;
+	m->batch = NULL;
 	message_shrink(m);
-	message_finish(m, o);
+	message_finish(m, b);
 	if (unlikely(!m->owed && !message_refuses(m)))
 		reply_give_up(m, "too many refusals are waiting to be sent");
 	else
@@ -415,29 +418,29 @@ static bool message_has_room(const struct reply_message *m,
 	       m->bodies + r->length <= m->room;
 }
 
-/* Another message for @r. */
+/* Sends the message of @b, if there is one, and begins another one for @r. */
 static out_of_line struct reply_message *message_next(
-	struct origin *o, const struct wire_reply *r, size_t bound)
+	struct request_batch *b, const struct wire_reply *r, size_t bound)
 {
-	reply_flush(o);
-	o->out = message_get(o, r, bound);
-	if (o->out)
-		message_init(o->out, o);
-	return o->out;
+	reply_flush(b);
+	b->out = message_get(b, r, bound);
+	if (b->out)
+		message_init(b->out, b);
+	return b->out;
 }
 
-/* A message of requests has WIRE_CALLS_MAX calls at most, so one of replies has
- * no more than so many of them. */
-static struct reply_message *reply_room_for(struct origin *o,
+/* Returns a message with room for @r; NULL: no memory. There are no more
+ * replies in it than calls in a message of requests: WIRE_CALLS_MAX. */
+static struct reply_message *reply_room_for(struct request_batch *b,
 					    const struct wire_reply *r)
 {
 	size_t bound = WIRE_REPLY_BOUND;
 
 	if (unlikely(r->bulks.n))
 		bound = wire_reply_bound(r);
-	if (likely(o->out && message_has_room(o->out, r, bound)))
-		return o->out;
-	return message_next(o, r, bound);
+	if (likely(b->out && message_has_room(b->out, r, bound)))
+		return b->out;
+	return message_next(b, r, bound);
 }
 
 void replies_flush(struct ulnet_work *w)
@@ -446,51 +449,47 @@ void replies_flush(struct ulnet_work *w)
 		container_of(w, struct service_cpt, flush_work);
 	struct shard *s = sc->shard;
 
-	sc->flushing = false;
+	sc->flush_scheduled = false;
 	while (!list_empty(&sc->flush)) {
-		struct origin *o = list_first(&sc->flush, struct origin, link);
+		struct request_batch *b =
+			list_first(&sc->flush, struct request_batch, link);
 
-		list_del(&o->link);
-		reply_flush(o);
-		origin_unref(o);
+		list_del(&b->link);
+		reply_flush(b);
+		request_batch_unref(b);
 	}
 	shard_release(s);
 }
 
-/* At the end of the turn. */
-static void flush_later(struct origin *o)
+/* Has reply_flush(@b) called at the end of the turn. */
+static void flush_later(struct request_batch *b)
 {
-	struct service_cpt *sc = o->sc;
+	struct service_cpt *sc = b->sc;
 
-	if (!list_empty(&o->link))
+	if (!list_empty(&b->link))
 		return;
-	o->refs++;
-	list_add_tail(&sc->flush, &o->link);
-	if (sc->flushing)
+	b->refs++;
+	list_add_tail(&sc->flush, &b->link);
+	if (sc->flush_scheduled)
 		return;
-	sc->flushing = true;
+	sc->flush_scheduled = true;
 	shard_hold(sc->shard);
 	shard_defer(sc->shard, &sc->flush_work);
 }
 
-/* There is no memory for the reply that @keep was to keep. */
-static void reply_lost(struct origin *o, struct record *keep)
+void reply_add(struct request_batch *b, const struct wire_reply *r,
+	       const void *body, bool owed, struct record *keep)
 {
-	record_end(keep, RECORD_LOST);
-	record_drop(&o->export->records, keep);
-}
+	struct reply_message *m = reply_room_for(b, r);
 
-void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
-	       bool owed, struct record *keep)
-{
-	struct reply_message *m = reply_room_for(o, r);
-
-	BUG_ON(!o->unanswered);
+	BUG_ON(!b->unanswered);
 	if (unlikely(!m)) {
-		o->unanswered--;
-		stat_count(o->sc->shard, RPC_STAT_answers_lost);
-		if (keep)
-			reply_lost(o, keep);
+		b->unanswered--;
+		stat_count(b->sc->shard, RPC_STAT_answers_lost);
+		if (keep) {
+			record_end(keep, RECORD_LOST);
+			record_drop(&b->export->records, keep);
+		}
 		return;
 	}
 	m->end = wire_reply_put(m->end, r);
@@ -499,23 +498,23 @@ void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
 	m->bodies += r->length;
 	m->calls++;
 	m->owed = m->owed || owed;
-	o->unanswered--;
+	b->unanswered--;
 	if (keep)
-		record_keep(&o->export->records, keep, &m->kept);
-	if (!o->reading)
-		flush_later(o);
+		record_keep(&b->export->records, keep, &m->kept);
+	if (!b->reading)
+		flush_later(b);
 }
 
-void reply_skip(struct origin *o)
+void reply_skip(struct request_batch *b)
 {
-	BUG_ON(!o->unanswered);
-	o->unanswered--;
+	BUG_ON(!b->unanswered);
+	b->unanswered--;
 }
 
-/* ---- replies that were kept ---- */
+/* ---- kept replies ---- */
 
-/* Copies what a reply says of sinks to one piece of memory, for free(). NULL:
- * there is no memory. */
+/* Decodes the checksums of sinks in @from, into one piece of memory, for
+ * free(). NULL: no memory. */
 static struct wire_moved *moved_again(const struct wire_reply *from)
 {
 	size_t words = 2 * (size_t)ULRPC_SEGMENTS_MAX;
@@ -540,7 +539,7 @@ static struct wire_moved *moved_again(const struct wire_reply *from)
 	return out;
 }
 
-static bool reply_once_more(struct origin *o, struct wire_reply *r,
+static bool reply_once_more(struct request_batch *b, struct wire_reply *r,
 			    uint32_t attempt)
 {
 	struct wire_moved *moved = NULL;
@@ -552,12 +551,12 @@ static bool reply_once_more(struct origin *o, struct wire_reply *r,
 		r->bulks.list = moved;
 	}
 	r->attempt = attempt;
-	reply_add(o, r, r->body, false, NULL);
+	reply_add(b, r, r->body, false, NULL);
 	free(moved);
 	return true;
 }
 
-bool reply_again_to(struct origin *o, const struct record *rec)
+bool reply_again_to(struct request_batch *b, const struct record *rec)
 {
 	struct reply_message *m =
 		container_of(rec->reply, struct reply_message, kept);
@@ -565,10 +564,10 @@ bool reply_again_to(struct origin *o, const struct record *rec)
 	struct wire_replies head;
 	bool found = false;
 
-	if (m->sc != o->sc)
+	if (m->sc != b->sc)
 		return false;
-	if (m->origin) /* it is still being packed */
-		reply_flush(m->origin);
+	if (m->batch) /* its head is not complete yet */
+		reply_flush(m->batch);
 	replies = calloc(WIRE_CALLS_MAX, sizeof(*replies));
 	if (!replies)
 		return false;
@@ -576,7 +575,7 @@ bool reply_again_to(struct origin *o, const struct record *rec)
 				   m->length));
 	for (uint32_t i = 0; i < head.nreplies && !found; i++)
 		if (replies[i].xid == rec->xid)
-			found = reply_once_more(o, &replies[i], rec->attempt);
+			found = reply_once_more(b, &replies[i], rec->attempt);
 	free(replies);
 	return found;
 }
@@ -598,8 +597,8 @@ void replies_lose(struct service_cpt *sc)
 
 /* ---- the end ---- */
 
-/* Messages that wait to be sent again are given up; those that LNet has may
- * still go. */
+/* Gives up messages that wait to be sent again. LNet still sends those that it
+ * has. */
 void replies_abort(struct service_cpt *sc)
 {
 	struct reply_message *m, *next;

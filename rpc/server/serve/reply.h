@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replies: packed to one message for each message of requests and turn, and
- * sent. A message that was certainly not delivered is sent again, after a
- * random time of at most 10 ms, 20 ms, .. 0.5 s, until the latest deadline of
- * its calls. A message with replies of calls that may not be executed twice
- * stays after that, as long as their records have it (record.h), whatever
- * became of its delivery.
+ * Replies. The replies to one message of requests that are given in one turn
+ * are packed into one message. A message that was certainly not delivered is
+ * sent again, after random pauses of at most 10 ms, 20 ms, .. 0.5 s, until the
+ * latest deadline of its calls. A message with replies of calls that may not be
+ * executed twice is kept after it was sent, as long as records need it
+ * (record.h).
  *
- * Clients that do not take replies, or do not acknowledge them, cannot fill the
- * memory. The bytes of replies count as held by the service and by the client,
- * so that fewer requests of this client are taken (struct share). A request is
- * taken only if there is room for the longest reply that it may have, so the
- * reply of a request that was executed is never given up for want of room.
- * Refusals of requests for which there was no room have a limit of their own,
- * so that they take no room from replies: queue_bytes_max on each CPT, of which
- * each host has its share, whether it is connected or not. Refusals beyond that
- * are given up, and counted.
+ * The memory that clients can make the server use by not taking or not
+ * acknowledging replies is bounded: it is charged to the client's share, so
+ * that fewer requests of this client are taken. A request is taken only with
+ * room for the longest reply that it may have, so the reply of a request that
+ * was executed is never dropped for want of room. Refusals have a limit of
+ * their own, so that they take no room from replies: queue_bytes_max on each
+ * CPT, of which each host has its share, connected or not. Refusals beyond that
+ * are dropped, and counted.
  *
  * Owner: CPT.
  */
@@ -26,35 +25,66 @@
 #include "rpc/server/serve/request.h"
 #include "rpc/wire/wire.h"
 
-/* Bytes of memory that a reply with a body of @length bytes takes, by
- * itself. */
+/* Bytes of memory for a message with one reply of @length bytes. */
 uint64_t reply_size(uint32_t length);
-/* Adds a reply to the call of @o; @r->length bytes of @body are copied. It is
- * sent by reply_flush(), or at the end of this turn. @owed: room for it was
- * reserved until now. @keep: the record that keeps the reply, and becomes LOST
- * if there is no memory; NULL: no record keeps it. */
-void reply_add(struct origin *o, const struct wire_reply *r, const void *body,
-	       bool owed, struct record *keep);
-/* A call of @o gets no reply. */
-void reply_skip(struct origin *o);
-/* Answers an attempt of @o with the kept reply of @rec, which is RECORD_KEPT.
- * False: no memory, or @o is of another service. */
-bool reply_again_to(struct origin *o, const struct record *rec);
+/* Packs the reply @r to a call of @b; r->length bytes of @body are copied. It
+ * is sent by reply_flush(), or at the end of this turn. @owed: the request was
+ * charged for it, so it may not be dropped. @keep: the record that is to keep
+ * the reply, and becomes LOST if there is no memory; NULL: none. */
+void reply_add(struct request_batch *b, const struct wire_reply *r,
+	       const void *body, bool owed, struct record *keep);
+/* A call of @b gets no reply. */
+void reply_skip(struct request_batch *b);
+/* Answers an attempt of @b with the kept reply of @rec, which is RECORD_KEPT.
+ * False: no memory, or @b is of another service. */
+bool reply_again_to(struct request_batch *b, const struct record *rec);
 /* record_ops.let_go */
 void reply_let_go(struct record_reply *kept);
-/* Sends what is packed. */
-void reply_flush(struct origin *o);
-
+/* Sends the replies of @b that are packed. */
+void reply_flush(struct request_batch *b);
 /* service_cpt.flush_work */
 void replies_flush(struct ulnet_work *w);
 
-/* Of @sc, at its beginning. */
 void replies_init(struct service_cpt *sc);
-/* The service ends: no reply is kept any more. */
+/* The service stops: keeps no reply any more. */
 void replies_lose(struct service_cpt *sc);
-/* Nothing is sent again any more. */
+/* Sends no message again any more. */
 void replies_abort(struct service_cpt *sc);
-/* Unlinks what LNet has. */
+/* Unlinks the messages that LNet has. */
 void replies_stop(struct service_cpt *sc);
+
+/* ---- long replies (long_reply.c) ---- */
+
+/*
+ * A reply is long if its caller has no room for it. The server holds the body
+ * on the bulk portal, and tells the caller where (WIRE_HELD). The caller makes
+ * room and gets the body.
+ *
+ * The record of the call owns the body (record.h), and keeps the short reply
+ * that tells where it is, whatever the method is. The body is charged to the
+ * client's share, and held until
+ * - the client PUTs nothing to its match value: it has the body, or does not
+ *   want it;
+ * - or the call is over for the client: acknowledged, canceled, or replaced in
+ *   its slot;
+ * - or the caller's deadline;
+ * - or the connection ends, or the service stops. A service that stops waits
+ *   for bodies that nobody has got yet, as it does for replies. Until then the
+ *   client may GET the body any number of times, because a GET or its REPLY may
+ *   be lost. The memory is freed when no REPLY is being sent from it.
+ */
+
+/* Holds a copy of @body, the reply to @r. The record of @r is to keep the short
+ * reply; when the body is let go, the record's state becomes @then. Returns the
+ * match value of the body; 0: there is no room, or nobody to get it. */
+uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
+			 uint32_t length, enum record_state then);
+/* record_ops.body_let_go */
+void long_reply_let_go(struct record_body *body);
+/* export_users.reach */
+void long_reply_reach(struct record_body *body, const struct ulnet_nid *nid);
+
+/* Lets all bodies go. */
+void long_replies_abort(struct service_cpt *sc);
 
 #endif

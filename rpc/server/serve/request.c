@@ -47,13 +47,13 @@ static void request_start(struct ulrpc_request *r, uint64_t now)
 		request_call_handler(r);
 }
 
-/* Why a request that is too late is not run. */
+/* Why @r, which is too late, is not run. */
 static uint32_t status_late(const struct ulrpc_request *r, uint64_t now)
 {
 	return now >= r->deadline ? WIRE_EXPIRED : WIRE_OVERLOADED;
 }
 
-/* ---- what is left to do ---- */
+/* ---- continuations ---- */
 
 static enum sched_lane request_lane_of(const struct ulrpc_request *r)
 {
@@ -76,10 +76,10 @@ static void call_next(struct ulrpc_request *r)
 	/* r may be gone */
 }
 
-/* Queues a continuation. False: there are no workers any more. A request that
- * was run inline has no lane yet. */
+/* Queues a continuation. False: there are no workers any more. */
 static bool queue_next(struct ulrpc_request *r)
 {
+	/* A request that was run inline has no lane yet. */
 	r->item.lane = (uint8_t)request_lane_of(r);
 	r->item.client = &r->share->queue;
 	r->item.cost = NULL;
@@ -108,7 +108,7 @@ int ulrpc_request_continue(struct ulrpc_request *request, ulrpc_continue_fn fn,
 
 /* ---- workers ---- */
 
-/* Requests that are too late, or canceled, are not run. */
+/* Refuses requests that are too late, or canceled. */
 void request_run(struct sched_item *item)
 {
 	struct ulrpc_request *r =
@@ -140,7 +140,7 @@ void request_run(struct sched_item *item)
 	shard_give(s, &r->work);
 }
 
-/* Bytes of memory for a request, from now until its reply is gone. */
+/* Bytes that are charged for a request, until its reply is sent. */
 static uint64_t request_size(const struct wire_call *c)
 {
 	uint64_t size = sizeof(struct ulrpc_request) +
@@ -151,7 +151,8 @@ static uint64_t request_size(const struct wire_call *c)
 	return c->length > REQUEST_ROOM ? size + c->length : size;
 }
 
-/* Queues @r for the workers. False: it would not be run in time. */
+/* Queues @r for the workers. False: it would be too late, or they have no
+ * room. */
 static bool request_queue(struct ulrpc_request *r, const struct wire_call *c)
 {
 	struct service_cpt *sc = r->sc;
@@ -190,8 +191,7 @@ static void run_inline(struct ulrpc_request *r, const struct wire_call *c)
 		lnet_guard_end(sc->shard->node, sc->shard->cpt,
 			       "method %s of service %s, which is run inline,",
 			       m->name, sc->service->name);
-	/* If it has been replied to in the handler, it is gone, and not this
-	 * one any more. */
+	/* Else the handler has replied, and @r is gone. */
 	if (unlikely(sc->running == r)) {
 		sc->running = NULL;
 		request_activate(r, c, request_size(c));
@@ -217,75 +217,75 @@ static int keep_body(struct ulrpc_request *r, const struct wire_call *c,
 	return 0;
 }
 
-/* ns; TIME_NEVER. */
+/* ns: the deadline of @c; TIME_NEVER: none. */
 static uint64_t due_of(const struct wire_call *c, uint64_t now)
 {
 	return likely(c->remaining) ? rpc_at(now, rpc_ns(c->remaining))
 				    : TIME_NEVER;
 }
 
-void origin_await(struct origin *o, const struct wire_call *c, uint64_t now)
+void request_batch_add_deadline(struct request_batch *b,
+				const struct wire_call *c, uint64_t now)
 {
-	o->remaining = c->remaining;
-	o->due = due_of(c, now);
-	o->deadline = MAX(o->deadline, o->due);
+	b->remaining = c->remaining;
+	b->due = due_of(c, now);
+	b->deadline = MAX(b->deadline, b->due);
 }
 
-/* The configuration of transfers for the attempt that has come with @o. */
+/* The configuration of transfers for the attempt that has come with @b. */
 static struct transfers_conf bulk_conf(const struct ulrpc_request *r,
-				       const struct origin *o)
+				       const struct request_batch *b)
 {
 	return (struct transfers_conf){
 		.shard = r->sc->shard,
-		.self = o->local,
-		.peer = { o->source, o->client.pid },
+		.self = b->local,
+		.peer = { b->source, b->client.pid },
 		.deadline = r->deadline,
 		.retry_time =
-			rpc_ns(export_lease(r->sc->shard->rpc, o->export)),
+			rpc_ns(export_lease(r->sc->shard->rpc, b->export)),
 		.window = r->sc->service->conf.segments,
-		.heard = o->export ? &o->export->heard : NULL,
-		.busy = o->export ? &o->export->bulk : NULL,
+		.heard = b->export ? &b->export->heard : NULL,
+		.busy = b->export ? &b->export->bulk : NULL,
 	};
 }
 
 static int keep_bulk(struct ulrpc_request *r, const struct wire_call *c)
 {
-	struct transfers_conf conf = bulk_conf(r, r->origin);
+	struct transfers_conf conf = bulk_conf(r, r->batch);
 
 	return transfers_new(&conf, c, &r->transfers);
 }
 
-/* There is no room for a call of @o: is there room once its client's replies
- * that nobody will ask for are gone? */
-static out_of_line bool fits_now(const struct origin *o,
+/* Is there room for a call of @b, once its client's replies that nobody will
+ * ask for are freed? */
+static out_of_line bool fits_now(const struct request_batch *b,
 				 const struct wire_call *c)
 {
-	struct records *rs = &o->export->records;
+	struct records *rs = &b->export->records;
 
-	records_trim(rs, shard_now(o->sc->shard));
-	return !service_is_full(o->sc, o->share, request_size(c));
+	records_trim(rs, shard_now(b->sc->shard));
+	return !service_is_full(b->sc, b->share, request_size(c));
 }
 
-/* Is there room for one more call of @o? Within a message that is found out
- * again only when what is held has changed, or a call takes more. */
-static bool request_fits(struct origin *o, const struct wire_call *c)
+/* Is there room for one more call of @b? Reuses what was found for an earlier
+ * call of the batch, unless usage has changed or @c takes more. */
+static bool request_fits(struct request_batch *b, const struct wire_call *c)
 {
-	const struct service_cpt *sc = o->sc;
+	const struct service_cpt *sc = b->sc;
 
-	if (likely(o->room_as_of == sc->changes &&
-		   c->length <= o->room_length &&
-		   c->reply_max <= o->room_reply && !c->bulks.n))
+	if (likely(b->room_as_of == sc->changes &&
+		   c->length <= b->room_length &&
+		   c->reply_max <= b->room_reply && !c->bulks.n))
 		return true;
-	if (service_is_full(sc, o->share, request_size(c)) && !fits_now(o, c))
+	if (service_is_full(sc, b->share, request_size(c)) && !fits_now(b, c))
 		return false;
-	o->room_as_of = sc->changes;
-	o->room_length = c->length;
-	o->room_reply = c->reply_max;
+	b->room_as_of = sc->changes;
+	b->room_length = c->length;
+	b->room_reply = c->reply_max;
 	return true;
 }
 
-/* Keeps the trace, unless it is none, or of a later version, which nobody here
- * could read. */
+/* Keeps the trace, unless it cannot be read, or is of a later version. */
 static out_of_line void keep_trace(struct ulrpc_request *r,
 				   const struct wire_call *c)
 {
@@ -295,8 +295,8 @@ static out_of_line void keep_trace(struct ulrpc_request *r,
 		memcpy(r->trace, c->trace.p, TRACE_LENGTH);
 }
 
-/* Fills in all that is known of the request, but for its body. */
-static void request_init(struct ulrpc_request *r, struct origin *o,
+/* Fills in the request, but for its body. */
+static void request_init(struct ulrpc_request *r, struct request_batch *b,
 			 struct ulrpc_method *m, const struct wire_call *c,
 			 struct record *rec, uint64_t now)
 {
@@ -306,17 +306,17 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 	       offsetof(struct ulrpc_request, item) - from);
 	r->item.queued = r->item.late = false;
 	r->item.again = 0;
-	r->sc = o->sc;
-	r->origin = r->answer = o;
+	r->sc = b->sc;
+	r->batch = r->reply_to = b;
 	r->record = rec;
-	r->share = o->share;
+	r->share = b->share;
 	r->method = m;
 	r->xid = c->xid;
 	r->arrival = now;
 	/* The calls of a message are alike, mostly. */
-	if (unlikely(c->remaining != o->remaining))
-		origin_await(o, c, now);
-	r->deadline = o->due;
+	if (unlikely(c->remaining != b->remaining))
+		request_batch_add_deadline(b, c, now);
+	r->deadline = b->due;
 	r->attempt = r->latest = c->attempt;
 	r->reply_max = MIN(c->reply_max, ULRPC_BODY_MAX);
 	r->length = c->length;
@@ -328,8 +328,8 @@ static void request_init(struct ulrpc_request *r, struct origin *o,
 		r->priority = (enum ulrpc_priority)c->priority;
 }
 
-/* Gets what the request needs besides its own memory; then queues it, unless it
- * is inline. */
+/* Gets the body, the bulk and the store key of @r; then queues it, unless it is
+ * inline. */
 static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 			 bool may_pin, uint64_t *again_p)
 {
@@ -338,23 +338,23 @@ static int request_begin(struct ulrpc_request *r, const struct wire_call *c,
 	if (likely(!rc) && unlikely(c->bulks.n))
 		rc = keep_bulk(r, c);
 	if (likely(!rc) && r->method->semantics == ULRPC_EXACTLY_ONCE)
-		rc = durable_begin(r, c, r->origin->export->id_of.id);
+		rc = durable_begin(r, c, r->batch->export->id_of.id);
 	if (rc || r->method->run == ULRPC_RUN_INLINE || request_queue(r, c))
 		return rc;
 	*again_p = r->item.again;
 	return -EBUSY;
 }
 
-/* The latest attempt lends the same memory as the first, under new match
- * values; a query only names another rail: uses these from now on. */
-static bool bulk_again(struct ulrpc_request *r, const struct origin *o,
+/* Moves bulk as the latest attempt says from now on: under its match values,
+ * or, if it is a query, by its rail. False: it lends other memory. */
+static bool bulk_again(struct ulrpc_request *r, const struct request_batch *b,
 		       const struct wire_call *c)
 {
 	struct transfers_conf conf;
 
 	if (likely(!r->transfers))
 		return true;
-	conf = bulk_conf(r, o);
+	conf = bulk_conf(r, b);
 	if (c->flags & WIRE_CALL_QUERY) {
 		transfers_follow(r->transfers, &conf);
 		return true;
@@ -362,24 +362,24 @@ static bool bulk_again(struct ulrpc_request *r, const struct origin *o,
 	return !transfers_refresh(r->transfers, &conf, c);
 }
 
-bool request_again(struct ulrpc_request *r, struct origin *o,
+bool request_again(struct ulrpc_request *r, struct request_batch *b,
 		   const struct wire_call *c, uint64_t now)
 {
-	if (r->sc != o->sc || !bulk_again(r, o, c))
+	if (r->sc != b->sc || !bulk_again(r, b, c))
 		return false;
-	r->answer->unanswered--;
-	if (o != r->answer) {
-		o->refs++;
-		request_answer_put(r);
-		r->answer = o;
+	r->reply_to->unanswered--;
+	if (b != r->reply_to) {
+		b->refs++;
+		request_reply_to_put(r);
+		r->reply_to = b;
 	}
 	r->latest = c->attempt;
 	durable_again(r, c);
-	/* A query says how long it waits, and not how long its caller does. */
-	origin_await(o, c, now);
-	o->deadline = MAX(o->deadline, r->deadline);
+	/* In a query c->remaining is of the query itself, not of the call. */
+	request_batch_add_deadline(b, c, now);
+	b->deadline = MAX(b->deadline, r->deadline);
 	if (likely(r->active)) {
-		/* A query has less time than what it asks for. */
+		/* The time-out of a query is shorter than that of its call. */
 		if (!(c->flags & WIRE_CALL_QUERY))
 			deadline_renew(r, c->timeout);
 		extend_now(r);
@@ -387,11 +387,11 @@ bool request_again(struct ulrpc_request *r, struct origin *o,
 	return true;
 }
 
-uint32_t request_arrive(struct origin *o, const struct wire_call *c,
+uint32_t request_arrive(struct request_batch *b, const struct wire_call *c,
 			struct record *rec, bool may_pin, uint64_t now,
 			uint64_t *again_p)
 {
-	struct service_cpt *sc = o->sc;
+	struct service_cpt *sc = b->sc;
 	struct ulrpc_method *m = service_method(sc->service, c->method);
 	struct ulrpc_request *r;
 	int rc;
@@ -400,12 +400,12 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		return WIRE_NO_METHOD;
 	if (unlikely(c->length > sc->service->conf.request_max))
 		return WIRE_BAD_REQUEST;
-	if (unlikely(!request_fits(o, c)))
+	if (unlikely(!request_fits(b, c)))
 		return WIRE_OVERLOADED;
 	r = pool_get(&sc->requests);
 	if (unlikely(!r))
 		return WIRE_OVERLOADED;
-	request_init(r, o, m, c, rec, now);
+	request_init(r, b, m, c, rec, now);
 	rc = request_begin(r, c, may_pin, again_p);
 	if (unlikely(rc)) {
 		if (r->durable)
@@ -415,7 +415,7 @@ uint32_t request_arrive(struct origin *o, const struct wire_call *c,
 		return rc == -EPROTO ? WIRE_BAD_REQUEST : WIRE_OVERLOADED;
 	}
 	record_begin(rec, r);
-	o->refs++;
+	b->refs++;
 	if (m->run == ULRPC_RUN_INLINE)
 		run_inline(r, c);
 	return WIRE_OK;

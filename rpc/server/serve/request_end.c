@@ -9,7 +9,6 @@
 #include "rpc/server/serve/cancel.h"
 #include "rpc/server/serve/deadline.h"
 #include "rpc/server/serve/durable.h"
-#include "rpc/server/serve/long_reply.h"
 #include "rpc/server/serve/reply.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/record.h"
@@ -22,8 +21,29 @@
 
 /* ---- the end ---- */
 
-static void body_drop(struct ulrpc_request *r)
+/* @r is not under way any more. May end the service, and the shard. */
+static void request_deactivate(struct ulrpc_request *r)
 {
+	struct service_cpt *sc = r->sc;
+	struct shard *s = sc->shard;
+
+	deadline_unwatch(r);
+	list_del(&r->link);
+	list_del(&r->share_link);
+	/* The callback of a lost request is still called: its handler is to be
+	 * told. */
+	if (request_state(r) != REQUEST_LOST)
+		list_del(&r->cancel_link);
+	r->active = false;
+	service_charge(sc, r->share, -1, -(int64_t)r->charged);
+	service_cpt_settled(sc);
+	shard_work_end(s);
+}
+
+void request_drop(struct ulrpc_request *r)
+{
+	if (r->transfers)
+		transfers_free(r->transfers);
 	if (r->pin)
 		inbox_unpin(r->pin);
 	if (r->copy)
@@ -32,36 +52,27 @@ static void body_drop(struct ulrpc_request *r)
 	r->copy = NULL;
 }
 
-void request_drop(struct ulrpc_request *r)
-{
-	if (r->transfers)
-		transfers_free(r->transfers);
-	body_drop(r);
-}
-
-static void request_end_request_end(struct ulrpc_request *r)
+static void request_free(struct ulrpc_request *r)
 {
 	struct service_cpt *sc = r->sc;
-	struct origin *o = r->origin;
+	struct request_batch *b = r->batch;
 
 	if (sc->running == r)
 		sc->running = NULL;
-	/* A body that lies elsewhere is pinned, or a copy. */
 	if (unlikely(r->body != r->room || r->transfers))
 		request_drop(r);
 	if (unlikely(r->durable))
 		durable_finish(r);
 	if (r->active)
 		request_deactivate(r);
-	request_answer_put(r);
+	request_reply_to_put(r);
 	pool_put(&sc->requests, r);
-	origin_unref(o);
+	request_batch_unref(b);
 }
 
 /* ---- its record ---- */
 
-/* The statuses that say that the handler was not called, or has done
- * nothing. */
+/* The statuses of requests whose handler was not called, or has refused. */
 #define NOT_EXECUTED                                         \
 	(1u << WIRE_OVERLOADED | 1u << WIRE_EXPIRED |        \
 	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
@@ -80,13 +91,13 @@ static enum record_state record_after(const struct ulrpc_request *r,
 {
 	if (1u << status & NOT_EXECUTED)
 		return RECORD_NONE;
-	/* The client was told that it is stalled, and may not have heard it. */
+	/* If the client has not heard that it is stalled, it asks again. */
 	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
 	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
 }
 
-/* Ends the record of a request whose reply is not kept. */
+/* Ends the record of @r, whose reply is not kept. */
 static out_of_line void request_settle(struct ulrpc_request *r, uint32_t status)
 {
 	record_end(r->record, record_after(r, status));
@@ -102,8 +113,8 @@ static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 	return !service_cpt_ended(r->sc);
 }
 
-/* The record that is to keep the reply of a request that ends with @status.
- * NULL: none is; then the record's new state has been set. */
+/* Returns the record that is to keep the reply of @r, which ends with @status;
+ * NULL: none is, and the record of @r has ended. */
 static inline struct record *record_for(struct ulrpc_request *r,
 					uint32_t status)
 {
@@ -131,7 +142,7 @@ static out_of_line void reply_moved(struct ulrpc_request *r,
 {
 	const struct durable *x = r->durable;
 
-	reply->bulks.n = x && x->replayed ? durable_moved(x, room)
+	reply->bulks.n = x && x->replayed ? stored_moved(x->value, room)
 					  : transfer_moved(r->transfers, room,
 							   ULRPC_BULKS_MAX);
 	reply->bulks.list = room;
@@ -139,7 +150,7 @@ static out_of_line void reply_moved(struct ulrpc_request *r,
 		reply->status = WIRE_BULK_FAILED;
 }
 
-/* Threads look at the clock at different times. */
+/* 0 if @to is before @from: threads read the clock at different times. */
 static uint64_t ns_between(uint64_t from, uint64_t to)
 {
 	return to > from ? to - from : 0;
@@ -164,23 +175,24 @@ static in_line void request_record(const struct ulrpc_request *r,
 		run_request_end(r->sc->shard, report);
 }
 
-/* The report of a request that ends now, as if it had not been run, and without
- * its end. */
+/* The report of a request that ends now without having run; the caller sets
+ * end. */
 static in_line struct request_report report_of(const struct ulrpc_request *r,
 					       uint64_t now)
 {
-	const struct origin *o = r->origin;
+	const struct request_batch *b = r->batch;
 
 	return (struct request_report){
 		.service = r->sc->stats,
-		.peer = o->export ? &o->export->stats : NULL,
+		.peer = b->export ? &b->export->stats : NULL,
 		.method = r->method->number,
 		.total = ns_between(r->arrival, now),
 		.received = r->length,
 	};
 }
 
-void request_record_lost(struct ulrpc_request *r, unsigned int end)
+/* @r, which is lost, counts as having ended as @end, and so does its record. */
+static void request_record_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_report report = report_of(r, shard_now(r->sc->shard));
 
@@ -191,8 +203,8 @@ void request_record_lost(struct ulrpc_request *r, unsigned int end)
 	request_record(r, &report);
 }
 
-/* Learns how long later requests of its method will take. Requests that the
- * handler refused, or that were canceled, say nothing of that. */
+/* Learns how long requests of the method take, unless the handler has refused
+ * this one, or it was canceled. */
 static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 {
 	uint64_t bulk = r->transfers ? transfer_time(r->transfers) : 0;
@@ -212,7 +224,7 @@ static out_of_line void request_skip(struct ulrpc_request *r,
 	report.end = STAT_CANCELED;
 	report.sent = 0;
 	request_record(r, &report);
-	reply_skip(r->answer);
+	reply_skip(r->reply_to);
 }
 
 /* A worker has taken the request after @delay ns in the queue. */
@@ -223,14 +235,15 @@ static void learn_delay(const struct ulrpc_request *r, uint64_t delay)
 	uint64_t target = rpc_ns(svc->conf.queue_target);
 
 	if (!target)
-		target = MAX(TARGET_MIN, 2 * mean_value(&svc->exec.hold));
+		target =
+			MAX(TARGET_MIN, 2 * mean_value(&svc->exec.worker_time));
 	if (grant_sample(&r->share->grant, delay, target, svc->conf.window,
-			 r->share->held.requests, shard_now(sc->shard)))
+			 r->share->used.requests, shard_now(sc->shard)))
 		stat_count(sc->shard, RPC_STAT_windows_shrunk);
 }
 
-/* Reports a request that a worker has run. The time in the gate is reported
- * apart from the time in the queue. */
+/* Adds to @report and @reply what is known of a request that a worker has run:
+ * the time in the gate apart from that in the queue. */
 static in_line void report_worker(const struct ulrpc_request *r,
 				  uint64_t started,
 				  struct request_report *report,
@@ -247,8 +260,8 @@ static in_line void report_worker(const struct ulrpc_request *r,
 	learn_cost(r, started);
 }
 
-/* A request that has not been run: its turn came too late, or the service ends,
- * or nobody waits for it. */
+/* @r has not been run: its turn came too late, or the service stops, or nobody
+ * waits for it. */
 static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 {
 	if (!r->item.late)
@@ -257,9 +270,9 @@ static void report_not_run(const struct ulrpc_request *r, uint64_t now)
 	learn_delay(r, ns_between(MAX(r->item.released, r->arrival), now));
 }
 
-/* The caller has no room for the reply. True: it is held until he has fetched
- * it. False: it cannot be held, and he is told its length. If @r's call is
- * found to be acknowledged, @r has no record after that. */
+/* The caller has no room for the reply: holds it until the caller has fetched
+ * it, and returns true; or, if that is impossible, tells only its length. If
+ * the call turns out to be over, @r has no record after that. */
 static out_of_line bool reply_oversized(struct ulrpc_request *r,
 					struct wire_reply *reply,
 					const void *body)
@@ -318,13 +331,13 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 			report.sent = 0;
 		}
 		request_record(r, &report);
-		reply_add(r->answer, &reply, body, true,
+		reply_add(r->reply_to, &reply, body, true,
 			  record_for(r, reply.status));
 	}
-	request_end_request_end(r);
+	request_free(r);
 }
 
-/* Not in its handler. */
+/* As request_finish(); out of line. */
 static void request_finish_later(struct ulrpc_request *r, const void *body)
 {
 	request_finish(r, body, shard_now(r->sc->shard));
@@ -342,16 +355,17 @@ static void finish_kept(struct ulrpc_request *r)
 
 /* ---- bulk that is still being moved ---- */
 
-/* True also inside of the callback of the last transfer: the request is told
- * after that. */
-static bool bulk_is_awaited(const struct ulrpc_request *r)
+/* Is bulk being moved? True until on_bulk_done() is called, which comes after
+ * the callback of the last transfer. */
+static bool bulk_is_pending(const struct ulrpc_request *r)
 {
 	return r->transfers && (r->waiting || transfer_busy(r->transfers));
 }
 
 static void on_bulk_done(void *arg);
 
-void request_wait_bulk(struct ulrpc_request *r)
+/* Has on_bulk_done() called when the bulk of @r has ended. */
+static void request_wait_bulk(struct ulrpc_request *r)
 {
 	if (r->waiting)
 		return;
@@ -359,11 +373,11 @@ void request_wait_bulk(struct ulrpc_request *r)
 	transfer_on_done(r->transfers, on_bulk_done, r);
 }
 
-/* The bulk of a request has ended after its handler replied, on the assumption
- * that all of it would be moved. */
+/* The bulk of @r has ended, after the handler replied as if all of it would be
+ * moved. */
 static void finish_late(struct ulrpc_request *r)
 {
-	if (unlikely(bulk_is_awaited(r))) {
+	if (unlikely(bulk_is_pending(r))) {
 		request_wait_bulk(r);
 		return;
 	}
@@ -375,8 +389,11 @@ static void finish_late(struct ulrpc_request *r)
 	finish_kept(r);
 }
 
-/* The bulk of a request that is REPLIED, or to be lost, has ended. If its reply
- * is still on its way, that ends the request when it comes. */
+static bool request_lose(struct ulrpc_request *r, enum request_state from);
+static void request_lost(struct ulrpc_request *r, unsigned int end);
+
+/* If the reply of the request is still on its way to the CPT, the request is
+ * finished when that comes. */
 static void on_bulk_done(void *arg)
 {
 	struct ulrpc_request *r = arg;
@@ -388,21 +405,16 @@ static void on_bulk_done(void *arg)
 		request_lost(r, STAT_UNANSWERED);
 }
 
-static void finish_or_wait(struct ulrpc_request *r)
-{
-	if (unlikely(bulk_is_awaited(r)))
-		request_wait_bulk(r);
-	else
-		finish_kept(r);
-}
-
 /* ---- the reply ---- */
 
-/* The reply of a request has arrived on the CPT of the request. */
+/* The reply of @r has arrived on the CPT of @r. */
 static void reply_come(struct ulrpc_request *r)
 {
 	BUG_ON(!request_move(r, REQUEST_ANSWERING, REQUEST_REPLIED));
-	finish_or_wait(r);
+	if (unlikely(bulk_is_pending(r)))
+		request_wait_bulk(r);
+	else
+		finish_kept(r);
 }
 
 void request_on_replied(struct ulnet_work *w)
@@ -435,10 +447,9 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	struct shard *s;
 	bool owned;
 
-	/* The request is ours alone, until its CPT has got what is written
-	 * here. */
+	/* From here on @r is this thread's, until the CPT has the reply. */
 	if (unlikely(!request_move(r, REQUEST_RUNNING, REQUEST_ANSWERING))) {
-		/* Else it is a second reply. */
+		/* A second reply is a bug of the handler. */
 		BUG_ON(request_state(r) != REQUEST_LOST);
 		request_cancel_end(r);
 		request_lost_end(r);
@@ -452,7 +463,7 @@ void request_answer(struct ulrpc_request *r, uint32_t status, uint32_t error,
 	r->error = error;
 	r->reply_length = (uint32_t)MIN(length, UINT32_MAX);
 	r->replied = shard_now(s);
-	if (likely(owned) && likely(!bulk_is_awaited(r))) {
+	if (likely(owned) && likely(!bulk_is_pending(r))) {
 		request_finish(r, body, r->replied);
 		return;
 	}
@@ -511,42 +522,21 @@ void ulrpc_overloaded(struct ulrpc_request *request)
 	request_answer(request, WIRE_OVERLOADED, 0, NULL, 0);
 }
 
-/* Requests that are not answered at once: those that are under way on a CPT,
- * and those that are lost. */
-
 /* ---- under way ---- */
 
 void request_activate(struct ulrpc_request *r, const struct wire_call *c,
-		      uint64_t held)
+		      uint64_t bytes)
 {
 	struct service_cpt *sc = r->sc;
 
 	r->active = true;
-	r->held = held;
+	r->charged = bytes;
 	list_add_tail(&sc->active, &r->link);
 	list_add_tail(&r->share->active, &r->share_link);
 	list_init(&r->cancel_link);
-	service_held(sc, r->share, 1, (int64_t)r->held);
+	service_charge(sc, r->share, 1, (int64_t)r->charged);
 	shard_work_begin(sc->shard);
 	deadline_watch(r, c);
-}
-
-void request_deactivate(struct ulrpc_request *r)
-{
-	struct service_cpt *sc = r->sc;
-	struct shard *s = sc->shard;
-
-	deadline_unwatch(r);
-	list_del(&r->link);
-	list_del(&r->share_link);
-	/* Its callback has not been called, and will not be; unless it is lost,
-	 * for then its handler, who has it, is to be told. */
-	if (request_state(r) != REQUEST_LOST)
-		list_del(&r->cancel_link);
-	r->active = false;
-	service_held(sc, r->share, -1, -(int64_t)r->held);
-	service_cpt_settled(sc);
-	shard_work_end(s);
 }
 
 /* ---- lost ---- */
@@ -572,14 +562,16 @@ void request_wait_users(const struct ulrpc_request *r)
 		sched_yield();
 }
 
-bool request_lose(struct ulrpc_request *r, enum request_state from)
+/* Makes @r LOST. False: it is not in state @from any more, but was replied to,
+ * or has begun to run. */
+static bool request_lose(struct ulrpc_request *r, enum request_state from)
 {
 	struct service_cpt *sc = r->sc;
 	struct inbox_buffer *pin = r->pin;
 	bool copied = r->copy;
 
-	/* A lost request belongs to whoever replies, and may be answered at
-	 * once; request_lost() still looks at its bulk after that. */
+	/* As soon as @r is LOST, its handler may reply and free what @r refers
+	 * to; request_lost() still needs the transfers after that. */
 	atomic_fetch_add(&sc->service->refs, 1);
 	if (pin)
 		inbox_pin_keep(pin);
@@ -598,7 +590,7 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 	if (copied)
 		slab_disown(&sc->slab);
 	request_wait_users(r);
-	/* A continuation that is queued is called all the same. */
+	/* A continuation that is queued is still called. */
 	if (sc->service->has_exec)
 		exec_hand_over(&sc->service->exec, &r->item, &sc->service->lost,
 			       shard_now(sc->shard));
@@ -607,7 +599,6 @@ bool request_lose(struct ulrpc_request *r, enum request_state from)
 	return true;
 }
 
-/* Tells the client, so that it need not find out by itself. */
 static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 {
 	struct wire_reply reply = {
@@ -617,13 +608,13 @@ static void lost_tell(const struct ulrpc_request *r, uint32_t status)
 	};
 
 	if (r->unwanted)
-		reply_skip(r->answer);
+		reply_skip(r->reply_to);
 	else
-		reply_add(r->answer, &reply, NULL, true, NULL);
+		reply_add(r->reply_to, &reply, NULL, true, NULL);
 }
 
-/* If the call was sent again already because it may have been executed, the
- * store knows how it ended: its client waits until the store is back. */
+/* What the client is told. If the call was sent again because it may have been
+ * executed, the store knows how it ended, so the client waits for the store. */
 static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 {
 	if (end != STAT_UNANSWERED)
@@ -631,24 +622,25 @@ static uint32_t lost_status(const struct ulrpc_request *r, unsigned int end)
 	return r->resent ? WIRE_SHUTTING_DOWN : WIRE_DOUBTFUL;
 }
 
-void request_lost(struct ulrpc_request *r, unsigned int end)
+/* @r, which is LOST, counts as having ended as @end, and its client is told. */
+static void request_lost(struct ulrpc_request *r, unsigned int end)
 {
-	struct origin *o = r->origin;
+	struct request_batch *b = r->batch;
 
 	lost_tell(r, lost_status(r, end));
 	request_record_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);
-	/* Bulk that was asked for, and has not begun, does not begin. */
+	/* Transfers that have not begun do not begin. */
 	transfer_abort(r->transfers, -ESHUTDOWN);
 	if (r->transfers)
 		transfers_free(r->transfers);
-	request_answer_put(r);
-	r->answer = o;
-	if (o->export)
-		export_unref(o->export);
-	o->export = NULL;
-	o->share = &r->sc->unknown;
+	request_reply_to_put(r);
+	r->reply_to = b;
+	if (b->export)
+		export_unref(b->export);
+	b->export = NULL;
+	b->share = &r->sc->unconnected;
 	if (r->active)
 		request_deactivate(r);
 	/* The node has crashed, and the handler with it. */
@@ -671,8 +663,6 @@ static void share_forget(struct share *share)
 	}
 }
 
-/* The end of many clients costs as much as all of them have under way, not as
- * much for each of them. */
 void requests_forget(const struct list *shares)
 {
 	struct share *share;
@@ -728,7 +718,7 @@ void requests_lost_free(struct service_cpt *sc)
 		struct ulrpc_request *r = sc->lost;
 
 		sc->lost = r->lost_link;
-		origin_unref(r->origin);
+		request_batch_unref(r->batch);
 		pool_put(&sc->requests, r);
 	}
 }

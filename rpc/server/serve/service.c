@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/server/serve/service.h"
 
+#include "rpc/estimate.h"
+#include "rpc/run.h"
 #include "rpc/server/serve/request.h"
 
-#define LOG_LINES 10 /* a second, of what strangers can cause */
+#define LOG_LINES 10 /* a second: service_may_log() */
+/* How old the estimate that clients are told may be, ns. */
+#define RENEW_EACH (100 * NSEC_PER_MSEC)
 
 const struct fsm_state service_cpt_states[SERVICE_CPT_STATES] = {
 	[SERVICE_CPT_UP] = { "up", FSM_TO(SERVICE_CPT_CLOSED) },
@@ -28,8 +32,8 @@ bool service_may_log(struct service_cpt *sc)
 
 /* ---- the end ---- */
 
-/* Refusals are not waited for: as long as clients go on, there may always be
- * some. */
+/* Are no requests and replies under way? Refusals do not count: as long as
+ * clients go on, there may always be some. */
 static bool service_cpt_is_idle(const struct service_cpt *sc)
 {
 	return list_empty(&sc->active) && list_empty(&sc->flush) &&
@@ -72,4 +76,89 @@ void service_cpt_settled(struct service_cpt *sc)
 		svc->gone |= bit;
 	wait_wake(wait);
 	pthread_mutex_unlock(&wait->lock);
+}
+
+/* ---- estimates ---- */
+
+int estimates_init(struct service_cpt *sc)
+{
+	uint32_t n = sc->service->methods_mask + 1;
+
+	sc->estimates = calloc(n, sizeof(*sc->estimates));
+	return sc->estimates ? 0 : -ENOMEM;
+}
+
+void estimates_fini(struct service_cpt *sc)
+{
+	free(sc->estimates);
+	sc->estimates = NULL;
+}
+
+static struct estimate *estimate_of(const struct service_cpt *sc,
+				    const struct ulrpc_method *m)
+{
+	return &sc->estimates[m - sc->service->methods];
+}
+
+/* Requests that the handler refused do not show how long others take. */
+static bool is_sample(const struct run *run)
+{
+	unsigned int end = run->how & RUN_END;
+
+	return (run->how & RUN_REQUEST_RUN) == RUN_REQUEST_RUN &&
+	       end != WIRE_OVERLOADED && end != WIRE_BAD_REQUEST;
+}
+
+void estimates_learn(struct shard *s, const struct run *run)
+{
+	uint32_t n = (uint32_t)run->counts[STAT_COUNT_calls];
+	uint64_t took = run->times[STAT_REQUEST_TIME_queue] +
+			run->times[STAT_REQUEST_TIME_service];
+	struct service_cpt *sc;
+
+	if (!run->service || !is_sample(run))
+		return;
+	list_for_each_entry (sc, &s->rpc->services->shard[s->cpt], link) {
+		const struct ulrpc_method *m;
+
+		if (sc->stats != run->service)
+			continue;
+		m = service_method(sc->service, run->number);
+		if (m)
+			estimate_add(estimate_of(sc, m), took, n, run->began);
+	}
+}
+
+void estimates_renew(struct service_cpt *sc, uint64_t now)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t longest = 0;
+
+	run_fold(sc->shard, STAT_REQUESTS);
+	for (uint32_t i = 0; i <= svc->methods_mask; i++) {
+		uint64_t ns = estimate_read(&sc->estimates[i], now);
+
+		longest = MAX(longest, ns);
+	}
+	/* 0 would say that nothing is known. */
+	sc->estimate = (longest + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+	sc->estimates_until = now + RENEW_EACH;
+}
+
+int estimates_gauge(struct service_cpt *sc, struct stat_shard *sum)
+{
+	const struct ulrpc_service *svc = sc->service;
+	uint64_t now = shard_now(sc->shard);
+	int rc = 0;
+
+	for (uint32_t i = 0; i <= svc->methods_mask && !rc; i++) {
+		const struct ulrpc_method *m = &svc->methods[i];
+		struct stat_method_gauges g = { 0 };
+
+		if (!m->handler)
+			continue;
+		g.estimate = estimate_read(estimate_of(sc, m), now);
+		rc = stat_gauge(sum, STAT_REQUESTS, svc->name, m->number, &g);
+	}
+	return rc;
 }

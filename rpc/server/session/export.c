@@ -10,11 +10,10 @@
 
 /* A lease is this many keepalives. */
 #define LEASE_KEEPALIVES 3
-/* us: no client is looked after more often than that, if the node's own setting
- * is not shorter, whatever the client asks for. */
+/* us: the shortest keepalive that a client may ask for. */
 #define KEEPALIVE_LEAST UINT64_C(100000)
 #define RETRY_AFTER_US	UINT64_C(1000000)
-/* For all clients of a CPT together: 130 MiB. */
+/* Of all clients of a CPT: 130 MiB. */
 #define RECORD_CHUNKS_MAX 65536
 
 /* us */
@@ -35,11 +34,9 @@ uint64_t export_lease(const struct ulrpc *rpc, const struct export *e)
 /* ---- the ids of clients ---- */
 
 /*
- * The ids of a node's clients, and on which CPT the connection of each is: the
- * next Connect with the same id may come from another NID, and so to another
- * CPT. An id has one connection at a time.
- *
- * Any thread.
+ * The ids of a node's clients, and on which CPT the export of each is: the next
+ * Connect of a client may come from another NID, and so to another CPT. An id
+ * has one export at a time. Any thread.
  */
 struct client_ids {
 	pthread_mutex_t lock; /* for by_id */
@@ -47,26 +44,13 @@ struct client_ids {
 	uint64_t seed;
 };
 
-static void client_ids_init(struct client_ids *ids, uint64_t seed)
-{
-	pthread_mutex_init(&ids->lock, NULL);
-	hash_init(&ids->by_id);
-	ids->seed = seed;
-}
-
-static void client_ids_fini(struct client_ids *ids)
-{
-	hash_fini(&ids->by_id);
-	pthread_mutex_destroy(&ids->lock);
-}
-
 static uint64_t id_hash(const struct client_ids *ids,
 			const uint8_t id[RPC_ID_SIZE])
 {
 	return hash_bytes(id, RPC_ID_SIZE, ids->seed);
 }
 
-/* The lock is held. */
+/* Locked. */
 static struct client_id *id_find(const struct client_ids *ids,
 				 const uint8_t id[RPC_ID_SIZE])
 {
@@ -81,7 +65,7 @@ static struct client_id *id_find(const struct client_ids *ids,
 	return NULL;
 }
 
-/* -EEXIST: there is a connection of that id already; -ENOMEM. */
+/* -EEXIST: there is an export of that id already; -ENOMEM. */
 static int client_ids_add(struct client_ids *ids, struct client_id *c)
 {
 	int rc = -EEXIST;
@@ -100,8 +84,8 @@ static void client_ids_del(struct client_ids *ids, struct client_id *c)
 	pthread_mutex_unlock(&ids->lock);
 }
 
-/* The connection that has @id, and which only the owner of *@cpt_p may use;
- * NULL: there is none. */
+/* Returns the id of an export, which only the owner of *@cpt_p may use; NULL:
+ * there is none. */
 static struct client_id *client_ids_find(struct client_ids *ids,
 					 const uint8_t id[RPC_ID_SIZE],
 					 unsigned int *cpt_p)
@@ -169,7 +153,8 @@ void export_unref(struct export *e)
 	free(e);
 }
 
-/* Requests of the export that are being served still refer to it. */
+/* Takes @e out of all tables. Requests of @e that are being served still refer
+ * to it. */
 static void export_drop(struct exports *x, struct export *e)
 {
 	BUG_ON(!e->known);
@@ -185,8 +170,8 @@ static void export_drop(struct exports *x, struct export *e)
 	export_unref(e);
 }
 
-/* The client has gone, or has forgotten us: nobody waits for its requests any
- * more, nor lends memory to them. */
+/* The connection has ended: drops @e and cancels its requests, which nobody
+ * waits for, or lends memory to, any more. */
 static void export_lost(struct exports *x, struct export *e)
 {
 	x->dropped = shard_now(x->shard);
@@ -195,8 +180,8 @@ static void export_lost(struct exports *x, struct export *e)
 	export_drop(x, e);
 }
 
-/* As export_lost(), if the client did not say so: also tells the services that
- * it has opened. */
+/* As export_lost(), without a Disconnect: also tells the services that the
+ * client has opened. */
 static void export_dead(struct exports *x, struct export *e)
 {
 	struct ulnet_id client = e->peer;
@@ -206,8 +191,8 @@ static void export_dead(struct exports *x, struct export *e)
 	x->users->gone(x->shard, &client, opened);
 }
 
-/* The index i of x->silent[] for @e. Exports in that list are looked at each
- * 2^i ns, which is at most a keepalive, and more than half of one. */
+/* The index i of x->silent[] for @e. Exports in that list are looked at every
+ * 2^i ns, which is between half a keepalive and one. */
 static unsigned int clock_of(const struct exports *x, const struct export *e)
 {
 	uint64_t ns = rpc_ns(keepalive_of(x->shard->rpc, e));
@@ -239,12 +224,13 @@ static void export_looked(struct exports *x, struct export *e, uint64_t now)
 	list_add_tail(&x->silent[clock_of(x, e)], &e->link);
 }
 
-/* The client asks for a keepalive of @wish us; 0: it does not say. */
-static void export_agree(struct exports *x, struct export *e, uint64_t wish)
+/* Sets the keepalive of @e; its client has asked for @asked us; 0: for none. */
+static void export_keepalive_set(struct exports *x, struct export *e,
+				 uint64_t asked)
 {
-	uint64_t agreed = MIN(MAX(wish, KEEPALIVE_LEAST), UINT32_MAX);
+	uint64_t agreed = MIN(MAX(asked, KEEPALIVE_LEAST), UINT32_MAX);
 
-	if (!wish || agreed >= x->shard->rpc->conf.keepalive)
+	if (!asked || agreed >= x->shard->rpc->conf.keepalive)
 		agreed = 0;
 	if (agreed == e->keepalive && !list_empty(&e->link))
 		return;
@@ -302,7 +288,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	stat_count(x->shard, RPC_STAT_clients_accepted);
 	stat_peer_add(x->shard->stats, STAT_REQUESTS, &e->stats,
 		      (struct ulnet_id){ ev->source, ev->initiator.pid });
-	export_agree(x, e, c->keepalive);
+	export_keepalive_set(x, e, c->keepalive);
 	*e_p = e;
 	return 0;
 
@@ -317,16 +303,16 @@ err_free:
 
 /* ---- silence ---- */
 
-/* ns of silence until @e is forgotten. If nobody at all has been heard lately,
- * this node may be the one that is cut off, and waits for longer. */
-static uint64_t export_patience(const struct exports *x, const struct export *e,
-				uint64_t now)
+/* ns of silence after which @e is forgotten: its lease, or twice that if nobody
+ * at all has been heard for a keepalive: then this node may be cut off. */
+static uint64_t export_silence_max(const struct exports *x,
+				   const struct export *e, uint64_t now)
 {
 	const struct ulrpc *rpc = x->shard->rpc;
 	uint64_t lease = rpc_ns(export_lease(rpc, e));
-	bool deaf = now - x->heard > rpc_ns(keepalive_of(rpc, e));
+	bool cut_off = now - x->heard > rpc_ns(keepalive_of(rpc, e));
 
-	return deaf ? rpc_at(lease, lease) : lease;
+	return cut_off ? rpc_at(lease, lease) : lease;
 }
 
 static void export_forget(struct exports *x, struct export *e, const char *why)
@@ -356,7 +342,7 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 
 		if (rpc_at(e->looked, UINT64_C(1) << clock) > now)
 			break;
-		if (now - e->heard > export_patience(x, e, now)) {
+		if (now - e->heard > export_silence_max(x, e, now)) {
 			export_forget(x, e, "silent for its lease");
 			continue;
 		}
@@ -366,8 +352,8 @@ static void exports_look_at(struct exports *x, unsigned int clock, uint64_t now)
 	}
 }
 
-/* Each export is looked at once in a keepalive, so one that is silent is
- * forgotten after its lease and before another keepalive has passed. */
+/* Looks at each export once in a keepalive. So one that is silent is forgotten
+ * after its lease and before another keepalive has passed. */
 static void exports_look(struct ulnet_timer *t)
 {
 	struct exports *x = container_of(t, struct exports, timer);
@@ -399,8 +385,8 @@ static void export_answer(struct shard *s, const struct ulnet_event *ev,
 	(void)control_send(s, ev->target.nid, to, m);
 }
 
-/* From now on the client knows us by the rail that the answer took in the end,
- * and may use that rail for messages that nobody answers. */
+/* The client may use the rail that the Connected took for messages that nobody
+ * answers: they are to be accepted from there. */
 static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 			   const struct ulnet_event *ev)
 {
@@ -409,7 +395,7 @@ static void on_answer_sent(struct shard *s, uint64_t handle, uint64_t tag,
 
 	(void)tag;
 	if (e && e->handle == handle && !ev->status &&
-	    !lnet_nid_is_any(&ev->path_peer)) /* not to ourselves */
+	    !lnet_nid_is_any(&ev->path_peer)) /* ANY: to this node */
 		export_hear(x, e, &ev->path_peer);
 }
 
@@ -422,8 +408,8 @@ static void export_welcome(struct shard *s, const struct ulnet_event *ev,
 				   e->handle, 0);
 }
 
-/* Tells the client that the server ends. If that is lost, the client finds out
- * by itself. */
+/* Tells the client that the server ends. If the message is lost, the client
+ * finds out by itself. */
 static void export_goodbye(struct exports *x, const struct export *e)
 {
 	struct ulnet_id to = { e->rail, e->peer.pid };
@@ -440,8 +426,8 @@ static void export_goodbye(struct exports *x, const struct export *e)
 
 /* ---- Connect ---- */
 
-/* For so many keepalives a client has to be silent before another process may
- * have its id: at least one is missing then. */
+/* A client has to be silent for so many keepalives before another process may
+ * have its id: at least one message is missing then. */
 #define ALIVE_KEEPALIVES 2
 
 static struct export *find_client(struct exports *x,
@@ -454,8 +440,8 @@ static struct export *find_client(struct exports *x,
 					 : NULL;
 }
 
-/* us until another process may have the id of @e, if @e is not heard any
- * more. */
+/* us until another process may have the id of @e, if its client stays
+ * silent. */
 static uint64_t alive_for(const struct exports *x, const struct export *e)
 {
 	uint64_t now = shard_now(x->shard);
@@ -467,12 +453,12 @@ static uint64_t alive_for(const struct exports *x, const struct export *e)
 	return until > now ? (until - now) / NSEC_PER_USEC + 1 : 0;
 }
 
-static void say_taken(struct exports *x, const struct export *e,
+static void log_taken(struct exports *x, const struct export *e,
 		      const struct ulnet_event *ev)
 {
 	char has[LNET_NIDSTR_SIZE], wants[LNET_NIDSTR_SIZE];
 
-	if (!rpc_says(&x->said, shard_now(x->shard)))
+	if (!rpc_may_log(&x->logged_at, shard_now(x->shard)))
 		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "client %s, pid %u: refused: its id is that of %s, pid %u, "
@@ -482,8 +468,9 @@ static void say_taken(struct exports *x, const struct export *e,
 		 lnet_nid_format(&e->source, has, sizeof(has)), e->peer.pid);
 }
 
-/* Returns the status, and, if that is WIRE_OK, the export; no export: a new one
- * is to be made, for a client whose former handle was *@former_p. */
+/* A Connect has come with the id of @e. Returns the status. WIRE_OK: *@e_p is
+ * @e, which goes on; or it is left, and a new export is to be made, for a
+ * client whose former handle was *@former_p. */
 static uint32_t connect_known(struct exports *x, struct export *e,
 			      const struct wire_connect *c,
 			      const struct ulnet_event *ev, struct export **e_p,
@@ -495,7 +482,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	    !export_is_of(x, e, &ev->initiator, &ev->source)) {
 		out->retry_after = alive_for(x, e);
 		if (out->retry_after) {
-			say_taken(x, e, ev);
+			log_taken(x, e, ev);
 			return WIRE_REFUSED;
 		}
 	}
@@ -517,12 +504,12 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	suspect_end(e);
 	export_hear(x, e, &ev->source);
 	e->heard = x->heard = shard_now(x->shard);
-	export_agree(x, e, c->keepalive);
+	export_keepalive_set(x, e, c->keepalive);
 	*e_p = e;
 	return WIRE_OK;
 }
 
-/* The CPT where a connection from this NID is best. */
+/* The CPT that owns the NID of the sender. */
 static unsigned int source_cpt(const struct exports *x,
 			       const struct ulnet_event *ev)
 {
@@ -535,8 +522,8 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct ulnet_event *ev,
 			   const struct wire_control *m);
 
-/* Returns the status, and, if that is WIRE_OK, the export. WIRE_STATUSES: the
- * old connection was on this CPT, and the new one is to be on another. */
+/* Returns the status; WIRE_OK: *@e_p is the export; WIRE_STATUSES: the old
+ * export was on this CPT, and the new one is to be on another. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 			       const struct ulnet_event *ev,
 			       struct export **e_p, struct wire_connected *out)
@@ -564,7 +551,7 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return WIRE_OK;
 }
 
-/* About how many clients the server has: they are spread over the CPTs. */
+/* About how many clients the node has, as if all CPTs had as many. */
 static uint32_t clients_of(const struct exports *x)
 {
 	return x->table.used * x->shard->rpc->ncpts;
@@ -605,7 +592,6 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 		return;
 	}
 	stat_count(x->shard, RPC_STAT_clients_refused);
-	/* Nobody knows when a server that ends will be back. */
 	if (out->status == WIRE_OVERLOADED)
 		out->retry_after = RETRY_AFTER_US;
 	export_answer(x->shard, ev, &m);
@@ -628,7 +614,7 @@ static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 	return WIRE_OK;
 }
 
-/* The client of @e (NULL: it is not known) says how long round trips take. */
+/* The client of @e has measured round trips of @us; 0: not. @e may be NULL. */
 static void export_rtt(struct export *e, uint64_t us)
 {
 	if (e && us)
@@ -668,8 +654,7 @@ static void export_on_disconnect(struct exports *x,
 	};
 	struct export *e = NULL;
 
-	/* If the connection is not there, or goes on with a later epoch,
-	 * nothing of this epoch is left to disconnect. */
+	/* On an error nothing of this epoch is left to disconnect. */
 	if (!export_check(x, ev, d->connection, d->client, d->epoch, &e)) {
 		stat_count(x->shard, RPC_STAT_clients_left);
 		export_lost(x, e);
@@ -699,8 +684,8 @@ static void export_on_keepalive(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-/* The call is over for its client, whatever attempts of it have come or will
- * come: so it is noted with the highest possible attempt. */
+/* The call is over for its client: looks it up as the highest possible attempt,
+ * so that all attempts that still come are copies. */
 static void call_gone(struct exports *x, struct export *e,
 		      const struct wire_gone *gone)
 {
@@ -723,7 +708,7 @@ static void call_gone(struct exports *x, struct export *e,
 	}
 }
 
-/* The number of a call is unique over all epochs. */
+/* Looks at no epoch: the number of a call is unique over all epochs. */
 static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			     const struct wire_control *in)
 {
@@ -741,8 +726,8 @@ static void export_on_cancel(struct exports *x, const struct ulnet_event *ev,
 			call_gone(x, e, &gone);
 }
 
-/* By kind: what is done with a message, and where it has the handle of its
- * connection; 0: it names none yet. */
+/* By kind: the function for a message, and where the message has the handle of
+ * its connection; 0: it names none yet. */
 static const struct export_kind {
 	void (*on)(struct exports *x, const struct ulnet_event *ev,
 		   const struct wire_control *in);
@@ -761,7 +746,7 @@ static const struct export_kind {
 			  offsetof(struct wire_control, cancel.connection) },
 };
 
-/* ---- what came to another CPT than its own ---- */
+/* ---- messages that came to another CPT than their export's ---- */
 
 static void export_forwarded_there(struct forwarded *forwarded)
 {
@@ -769,12 +754,11 @@ static void export_forwarded_there(struct forwarded *forwarded)
 		(const struct wire_control *)forwarded->payload;
 	struct exports *x = forwarded->to->exports;
 
-	/* None yet while RPC is being opened. */
-	if (x)
+	if (x) /* NULL: RPC is still being opened */
 		export_kinds[in->kind].on(x, &forwarded->ev, in);
 }
 
-/* Bytes that a message refers to, and does not contain. */
+/* Bytes that *@m refers to. */
 static size_t entries_size(const struct wire_control *m)
 {
 	const struct wire_view *v = &m->cancel.gone.view;
@@ -802,18 +786,16 @@ static void export_pass_on(struct exports *x, unsigned int cpt,
 			   const struct wire_control *m)
 {
 	size_t more = entries_size(m);
-	struct forwarded *forwarded = NULL;
+	struct forwarded *forwarded = forwarded_new(x->shard, cpt, ev, NULL,
+						    sizeof(*m) + more, false);
 
-	if (!x->shard->aborted)
-		forwarded = forwarded_new(x->shard, cpt, ev, NULL,
-					  sizeof(*m) + more, false);
 	if (!forwarded)
-		return; /* it is asked again */
+		return; /* the client asks again */
 	forwarded_fill(forwarded, m, more);
 	forwarded_send(forwarded, export_forwarded_there, NULL, NULL);
 }
 
-/* Where the connection of that client is, or would be. */
+/* The CPT where the export of the client with this id is, or would be. */
 static unsigned int connect_home(const struct exports *x,
 				 const struct ulnet_event *ev,
 				 const uint8_t id[RPC_ID_SIZE])
@@ -848,10 +830,11 @@ void export_on_control(struct shard *s, const struct ulnet_event *ev,
 static int ids_init(void *arg)
 {
 	struct ulrpc *rpc = arg;
-	uint64_t seed;
+	struct client_ids *ids = rpc->client_ids;
 
-	lnet_random(rpc->node, 0, &seed, sizeof(seed));
-	client_ids_init(rpc->client_ids, seed);
+	pthread_mutex_init(&ids->lock, NULL);
+	hash_init(&ids->by_id);
+	lnet_random(rpc->node, 0, &ids->seed, sizeof(ids->seed));
 	return 0;
 }
 
@@ -867,18 +850,17 @@ static void export_free(struct ulrpc *rpc)
 {
 	if (!rpc->client_ids)
 		return;
-	client_ids_fini(rpc->client_ids);
+	hash_fini(&rpc->client_ids->by_id);
+	pthread_mutex_destroy(&rpc->client_ids->lock);
 	free(rpc->client_ids);
 	rpc->client_ids = NULL;
 }
 
 static int export_shard_open(struct shard *s)
 {
-	struct exports *x = calloc(1, sizeof(*x));
+	struct exports *x = s->exports;
 	uint64_t seed = shard_random(s, UINT64_MAX);
 
-	if (!x)
-		return -ENOMEM;
 	x->shard = s;
 	x->dropped = shard_now(s);
 	id_table_init(&x->table, (uint8_t)s->cpt);
@@ -889,20 +871,17 @@ static int export_shard_open(struct shard *s)
 	list_init(&x->extending);
 	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
 	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
-	suspects_init(&x->suspects, x);
-	notifier_init(&x->notifier, x);
+	suspects_init(&x->suspects);
 	quotas_init(&x->quotas, "connections of clients",
 		    s->rpc->conf.exports_max, seed);
 	quotas_init(&x->chunks, "blocks of 64 slots for requests",
 		    RECORD_CHUNKS_MAX, seed);
-	s->exports = x;
 	return 0;
 }
 
 static void export_shard_close(struct shard *s)
 {
-	if (s->exports)
-		s->exports->closing = true;
+	s->exports->closing = true;
 }
 
 static struct export *exports_first(struct exports *x)
@@ -913,17 +892,14 @@ static struct export *exports_first(struct exports *x)
 	return NULL;
 }
 
-/* The last replies have been sent. */
 static void export_shard_stop(struct shard *s)
 {
 	struct exports *x = s->exports;
 	struct export *e;
 
-	if (!x)
-		return;
 	shard_cancel(s, &x->timer);
-	suspects_stop(&x->suspects);
-	notifier_stop(&x->notifier);
+	shard_cancel(s, &x->suspects.timer);
+	shard_cancel(s, &x->rails.notifier);
 	while ((e = exports_first(x))) {
 		export_goodbye(x, e);
 		export_drop(x, e);
@@ -934,19 +910,15 @@ static void export_shard_free(struct shard *s)
 {
 	struct exports *x = s->exports;
 
-	if (!x)
-		return;
 	id_table_fini(&x->table);
 	rails_fini(&x->rails);
 	quotas_fini(&x->chunks);
 	quotas_fini(&x->quotas);
 	hosts_fini(&x->hosts);
-	free(x);
-	s->exports = NULL;
 }
 
 const struct rpc_part export_part = {
-	.name = "exports",
+	RPC_PART_STATE(struct exports, exports),
 	.open = export_open,
 	.shard_open = export_shard_open,
 	.shard_close = export_shard_close,

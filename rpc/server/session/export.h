@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An export: the server's side of a connection, for one client process. Made by
- * Connect; known by the server's handle, which every message of the client's
- * names, and by the client's id, for when it connects again. Costs no buffers
- * and no timer: one clock per shard looks for those that have been silent.
+ * An export: the server's side of a connection, for one client process. A
+ * Connect makes it. Messages name it by the server's handle; when the client
+ * connects again, it is found by the client's id. It needs no buffers and no
+ * timer: one timer per shard looks for clients that are silent.
  *
- * What makes a client known at Connect is its id, which only the client and its
- * servers know:
- * - same handle of its own, higher epoch: the same export goes on
- *   ("reconnected"), and the NID that it came from is one more of its client;
- *   what was sent with the older epoch is refused from now on;
- * - same handle, same epoch: a repeated question, answered as before;
- * - same handle, lower epoch, or the handle before this one: STALE_EPOCH;
- * - another handle, from another process (peer or pid), while the one that has
- *   the connection is heard: REFUSED, for an id is one process';
- *   (These two do not hold while no message has named the connection yet: it
- *   may have been made by a late copy of a Connect, and the one that comes now
- *   be that of the client.)
- * - another handle: the old connection is given up for a new one, for a process
- *   has one to each server, and this may be the next process.
+ * The id of a client is known to the client and its servers only. If there is
+ * an export with the id of a Connect, then that Connect has
+ * - the client's handle of the export, and a higher epoch: the export goes on
+ *   ("reconnected"), the NID that the Connect came from is one more of its
+ *   rails, and messages with the older epoch are refused from now on;
+ * - that handle and the same epoch: it is repeated, and answered as before;
+ * - that handle and a lower epoch, or the client's former handle: STALE_EPOCH;
+ * - another handle, from another process (peer or pid), while the client of the
+ *   export is heard: REFUSED, because an id belongs to one process;
+ * - another handle otherwise: a new export replaces this one, because a process
+ *   has one to each server, and the client may have been started again.
+ * The checks for a former handle and for another process apply only once a
+ * message has named the export: otherwise a late copy of a Connect may have
+ * made it, and the client be the one that connects now.
  *
- * Its keepalive is what the client asks for, but at least 0.1 s, and at most
- * the node's. Once in that time the server checks for how long it has been
- * silent.
+ * The keepalive of an export is what the client asks for, but at least 0.1 s,
+ * and at most the node's. Once in that time the server checks for how long the
+ * client has been silent.
  *
  * Each host has its share of ulrpc_conf.exports_max (quota.h), and of the
  * records of calls (record.h).
@@ -45,7 +45,7 @@
 struct wire_control;
 struct wire_opened;
 
-/* The id of a client, and on which CPT its connection is. */
+/* The id of a client, and on which CPT its export is. */
 struct client_id {
 	struct hash_node by_id;
 	uint8_t id[RPC_ID_SIZE];
@@ -55,8 +55,7 @@ struct client_id {
 struct export
 {
 	uint64_t id;	 /* in exports.table */
-	uint64_t handle; /* on the wire: id with a random upper half, so that
-			  * who has one handle can guess no other */
+	uint64_t handle; /* on the wire: shard_handle(id) */
 	uint64_t client; /* the client's handle */
 	uint64_t former; /* and the one before that; 0: none */
 	uint64_t opened; /* a bit for each portal whose service it asked for */
@@ -64,21 +63,19 @@ struct export
 	uint64_t looked; /* ns: when its silence was last looked at */
 	uint32_t epoch;
 	uint32_t keepalive;	 /* us; 0: as the node's */
-	uint32_t rtt;		 /* us, as the client says; 0: it does not */
-	uint32_t refs;		 /* one is the table's */
+	uint32_t rtt;  /* us, as the client has measured; 0: unknown */
+	uint32_t refs; /* request batches, and one while known */
 	struct records records;	 /* of requests that came */
 	struct list link;	 /* exports.silent */
 	struct list shares;	 /* share.link: of services it has called */
 	struct list bulk;	 /* transfers_conf.busy */
 	struct list extending;	 /* ulrpc_request.extend_link: to be told */
 	struct list extend_link; /* exports.extending */
-	/* Who connected, by its primary NID, and the NID it did so from, which
-	 * is the host that it is counted for; and its rails: the NIDs that it
-	 * has been heard from. Nobody else may speak for it. */
-	struct ulnet_id peer;
-	struct ulnet_nid source;
-	struct ulnet_nid rail; /* the last one */
-	struct list rails;     /* export_rail.link; none without memory */
+	/* Messages of others that name this export are ignored. */
+	struct ulnet_id peer;	 /* who connected, by its primary NID */
+	struct ulnet_nid source; /* from there; the host that is charged */
+	struct ulnet_nid rail;	 /* heard from last */
+	struct list rails;	 /* export_rail.link; none without memory */
 	uint8_t nrails;
 	bool known;    /* in the tables */
 	bool used;     /* a message has named it */
@@ -91,21 +88,20 @@ struct export
 
 #define EXPORT_CLOCKS 64
 
-/* Services and requests, which are above exports (services.c). */
+/* What exports call of services and requests, which are above (services.c). */
 struct export_users {
 	/* Of all records; .noted is export_noted(). */
 	struct record_ops record_ops;
-	/* Fills what a client that asked for @name is told: status, and the
-	 * rest. */
+	/* Fills the answer to a client that asked for the service @name. */
 	void (*opened)(struct shard *s, const char *name,
 		       struct wire_opened *out);
-	/* @client is gone without a Disconnect: conf.gone. It had opened the
-	 * services on the portals @opened, a bit for each. */
+	/* @client is gone without a Disconnect: calls conf.gone of the services
+	 * on the portals @opened, a bit for each, which it had opened. */
 	void (*gone)(struct shard *s, const struct ulnet_id *client,
 		     uint64_t opened);
-	/* Nobody waits for what is under way of these: share.link. */
+	/* Cancels all requests of @shares (share.link). */
 	void (*forget)(const struct list *shares);
-	/* ... for @r, which is active. */
+	/* Cancels @r, which is active. */
 	void (*cancel)(struct ulrpc_request *r);
 	/* The client has been heard from @source, and may fetch @body from
 	 * there, too. */
@@ -117,48 +113,47 @@ struct exports {
 	const struct export_users *users; /* set before anybody connects */
 	struct id_table table;
 	struct client_ids *ids; /* of all CPTs: ulrpc.client_ids */
-	uint64_t said; /* ns: when the log was told of an id that two have */
-	/* by looked, longest ago first; apart by keepalive: clock_of() */
+	uint64_t logged_at;	/* ns: that two processes have one client id */
+	/* export.link, by looked, longest ago first; one list for each
+	 * clock_of() */
 	struct list silent[EXPORT_CLOCKS];
 	struct quotas quotas;	  /* exports by NID */
 	struct quotas chunks;	  /* and chunks of their records */
-	struct hosts hosts;	  /* that hold something of services */
-	uint64_t heard;		  /* ns: anybody, when last */
-	uint64_t dropped;	  /* ns: the last export, or when it began */
-	struct ulnet_timer timer; /* looks for silence */
+	struct hosts hosts;	  /* that use services */
+	uint64_t heard;		  /* ns: when anybody was heard last */
+	uint64_t dropped; /* ns: when the last export was, or RPC began */
+	struct ulnet_timer timer; /* exports_look() */
 	struct rails rails;
 	struct suspects suspects;
-	struct notifier notifier;
-	struct list extending; /* export.extend_link: at the end of the turn */
+	struct list extending; /* export.extend_link: to be sent an Extend */
 	struct ulnet_work extend_work; /* exports_extend(): set with users */
-	bool telling;		       /* that is under way */
+	bool extend_scheduled;
 	bool closing;
 };
 
 extern const struct rpc_part export_part;
 
-/* Connect, Open, Disconnect, Keepalive, Cancel have come. */
+/* rpc_side.on_control: Connect, Open, Disconnect, Keepalive and Cancel. */
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 
-/* The CPT that @handle belongs to. The handle may be made up, and the CPT not
- * be there. */
+/* The CPT that @handle belongs to; there may be no such CPT, if the handle is
+ * made up. */
 static inline unsigned int export_cpt(uint64_t handle)
 {
 	return id_tag(handle);
 }
 
-/* Does a message that has come from @source, another NID than the last one,
- * come from the process that has connected? It does if it has connected from
- * there, too, or if that is a NID of the same peer, which is noted. */
+/* Does a message from @source, another NID than e->rail, come from the process
+ * of @e? It does if that process has connected from @source, too, or if @source
+ * is a NID of the same peer. Then @source is noted as a rail. */
 bool export_is_of(struct exports *x, struct export *e,
 		  const struct ulnet_id *initiator,
 		  const struct ulnet_nid *source);
 
-/* A message of @initiator has come, from @source, and names @handle and
- * @client. Returns the export of that connection, and notes that its client has
- * been heard; NULL: it is not known (any more), or is another client's.
- * Borrowed within this turn. */
+/* A message of @initiator has come from @source, and names @handle and @client.
+ * Returns the export of that connection, and notes that its client was heard;
+ * NULL: there is none, or it is another client's. Borrowed within this turn. */
 static inline struct export *export_find(struct exports *x, uint64_t handle,
 					 uint64_t client,
 					 const struct ulnet_id *initiator,
@@ -179,7 +174,7 @@ static inline struct export *export_find(struct exports *x, uint64_t handle,
 	return e;
 }
 
-/* Calls @fn for each export; @fn drops none of them. */
+/* Calls @fn for each export; @fn drops none. */
 void exports_each(struct exports *x, void (*fn)(struct export *e, void *arg),
 		  void *arg);
 
@@ -190,10 +185,10 @@ static inline struct export *export_ref(struct export *e)
 }
 void export_unref(struct export *e);
 
-/* export_find() has not found @handle. For how many us, at least, has there
- * been no such connection? Since an export was last dropped: what was sent over
- * the connection within that time was executed by nobody. 0: there is such a
- * connection, but it was made from other addresses. */
+/* export_find() has not found @handle. Returns for how many us, at least, there
+ * has been no such connection: since an export was last dropped. Requests that
+ * were sent over the connection within that time were not executed. 0: there is
+ * such a connection, but another client's. */
 static inline uint64_t export_unknown_for(const struct exports *x,
 					  uint64_t handle, uint64_t now)
 {
@@ -204,20 +199,19 @@ static inline uint64_t export_unknown_for(const struct exports *x,
 	return (now - x->dropped) / NSEC_PER_USEC;
 }
 
-/* What the client holds of the service on @portal: borrowed as long as @e, or
- * as it holds anything. NULL: no memory. */
+/* Returns the share of the client in the service on @portal: borrowed as long
+ * as @e exists, or anything is charged to the share. NULL: no memory. */
 struct share *export_share(struct exports *x, struct export *e,
 			   unsigned int portal);
 
-/* The client of @e cannot be reached: @e is dropped, with all that is under
- * way. */
+/* The client of @e has gone: drops @e and cancels its requests. */
 void export_vanished(struct exports *x, struct export *e);
 
 /* record_ops.noted */
 void export_noted(struct records *rs, int slots);
 
-/* us of silence after which the client of @e is forgotten. NULL: a client that
- * has not said what keepalive it wants. */
+/* us of silence after which the client of @e is forgotten. @e NULL: with the
+ * node's keepalive. */
 uint64_t export_lease(const struct ulrpc *rpc, const struct export *e);
 
 #endif

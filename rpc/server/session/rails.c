@@ -76,11 +76,11 @@ static struct export_rail *rail_add(struct rails *rs, struct export *e,
 	return rail;
 }
 
-static void say_replaced(struct rails *rs, const struct export *e)
+static void log_replaced(struct rails *rs, const struct export *e)
 {
 	char text[LNET_NIDSTR_SIZE];
 
-	if (!rpc_says(&rs->said, shard_now(rs->shard)))
+	if (!rpc_may_log(&rs->logged_at, shard_now(rs->shard)))
 		return;
 	lnet_log(LNET_LOG_WARN, "rpc",
 		 "client %s, pid %u, is heard from more than %d NIDs",
@@ -91,7 +91,7 @@ static void say_replaced(struct rails *rs, const struct export *e)
 static void rail_replaced(struct rails *rs, struct export *e)
 {
 	stat_count(rs->shard, RPC_STAT_rails_replaced);
-	say_replaced(rs, e);
+	log_replaced(rs, e);
 	rail_del(rs, list_first(&e->rails, struct export_rail, link));
 }
 
@@ -146,20 +146,9 @@ void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 	}
 }
 
-void rails_init(struct rails *rs, struct shard *s, uint64_t seed)
-{
-	rs->shard = s;
-	rs->seed = seed;
-	rs->said = 0;
-	hash_init(&rs->by_nid);
-}
+/* ---- the notifier ---- */
 
-void rails_fini(struct rails *rs)
-{
-	hash_fini(&rs->by_nid);
-}
-
-static void rails_client_tell(struct exports *x, const struct export *e)
+static void notifier_tell_client(struct exports *x, const struct export *e)
 {
 	const struct export_rail *rail;
 	bool told = false;
@@ -175,42 +164,45 @@ static void rails_client_tell(struct exports *x, const struct export *e)
 
 static void notifier_tell(struct ulnet_timer *t)
 {
-	struct notifier *notifier = container_of(t, struct notifier, timer);
-	struct exports *x = notifier->exports;
+	struct exports *x = container_of(t, struct exports, rails.notifier);
+	struct rails *rs = &x->rails;
 	const struct export *e = NULL;
 	unsigned int n = 0;
 
-	while (n < NOTIFIER_SLICE && (e = id_walk(&x->table, &notifier->pos))) {
+	while (n < NOTIFIER_SLICE &&
+	       (e = id_walk(&x->table, &rs->notifier_pos))) {
 		if (!(e->peer.pid & LNET_PID_USERFLAG))
 			continue;
-		rails_client_tell(x, e);
+		notifier_tell_client(x, e);
 		n++;
 	}
 	if (e)
-		shard_arm(x->shard, &notifier->timer,
+		shard_arm(x->shard, &rs->notifier,
 			  rpc_at(shard_now(x->shard), NSEC_PER_MSEC));
 }
 
 void notifier_begin(struct shard *s)
 {
-	struct notifier *notifier;
+	struct rails *rs;
 
 	if (!s->exports || s->exports->closing)
 		return;
-	notifier = &s->exports->notifier;
-	notifier->pos = 0;
-	if (!lnet_timer_armed(&notifier->timer))
-		shard_arm(s, &notifier->timer, shard_now(s));
+	rs = &s->exports->rails;
+	rs->notifier_pos = 0;
+	if (!lnet_timer_armed(&rs->notifier))
+		shard_arm(s, &rs->notifier, shard_now(s));
 }
 
-void notifier_init(struct notifier *notifier, struct exports *x)
+/* ---- life ---- */
+
+void rails_init(struct rails *rs, struct shard *s, uint64_t seed)
 {
-	notifier->exports = x;
-	notifier->pos = 0;
-	lnet_timer_init(&notifier->timer, notifier_tell);
+	*rs = (struct rails){ .shard = s, .seed = seed };
+	hash_init(&rs->by_nid);
+	lnet_timer_init(&rs->notifier, notifier_tell);
 }
 
-void notifier_stop(struct notifier *notifier)
+void rails_fini(struct rails *rs)
 {
-	shard_cancel(notifier->exports->shard, &notifier->timer);
+	hash_fini(&rs->by_nid);
 }

@@ -19,7 +19,7 @@ static void record_reply_let_go(struct records *rs, struct record_reply *reply)
 	rs->ops->let_go(reply);
 }
 
-/* Has @rec a reply that is certainly there? */
+/* Has @rec a reply? That of an acknowledged call may be gone. */
 static bool has_reply(const struct records *rs, const struct record *rec)
 {
 	return rec->state == RECORD_KEPT && rec->xid > rs->acked;
@@ -57,7 +57,7 @@ void record_drop(struct records *rs, struct record *rec)
 	rec->state = RECORD_LOST;
 }
 
-/* The list is sorted by xid: nearly always the new one is the last. */
+/* Nearly always the new body is the last one by xid. */
 void record_hold(struct records *rs, struct record *rec,
 		 struct record_body *body)
 {
@@ -95,9 +95,8 @@ static void bodies_acked(struct records *rs, uint64_t xid)
 	}
 }
 
-/* A reply whose call was acknowledged, but not all of its message, is looked at
- * again when the client acknowledges more. So nothing here is longer than what
- * there is to be let go. */
+/* Stops at the first message with a reply that is not acknowledged: that costs
+ * no more than what there is to let go. */
 void records_acked_rare(struct records *rs)
 {
 	bodies_acked(rs, rs->acked);
@@ -194,10 +193,9 @@ void records_fini(struct records *rs)
 	rs->slots = 0;
 }
 
-/* ---- what a request finds ---- */
+/* ---- looking up a request ---- */
 
-/* A new call takes the record: nobody waits for what the call before has
- * left. */
+/* A new call takes the record, and gives up what the call before has left. */
 static void record_take(struct records *rs, struct record *rec, uint64_t xid)
 {
 	struct ulrpc_request *r = NULL;
@@ -247,8 +245,8 @@ static enum record_past record_unnoted(struct records *rs,
 	return RECORD_NO_ROOM;
 }
 
-/* Notes @c, the first call that comes to @rec. False: @c may be a copy of a
- * call that was refused. */
+/* Prepares @rec, which is BLANK, for @c. False: @c may be a copy of a request
+ * that was refused. */
 static bool record_fill(struct record *rec, const struct wire_call *c)
 {
 	if (c->xid <= rec->xid && c->attempt <= rec->attempt)
@@ -284,7 +282,7 @@ enum record_past record_look_rare(struct records *rs, const struct wire_call *c,
 	return record_past(rec, c);
 }
 
-/* ---- what nobody will ask for ---- */
+/* ---- letting go ---- */
 
 static bool record_is_idle(struct records *rs, struct record *rec, uint64_t now)
 {

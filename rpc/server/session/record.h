@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a server remembers of a client's calls: a record for each slot of the
- * connection, of the last call that came in that slot. A call has one number
- * (xid) and one slot; each attempt of it is a request that says which attempt
- * it is. So what is known of a request is found in constant time:
+ * What a server remembers of a client's calls, so that none is executed twice:
+ * a record for each slot of the connection, of the last call that came in that
+ * slot. A call has one number (xid) and one slot; a request is one attempt of a
+ * call. A request that is acknowledged is a RECORD_COPY. Of any other, the
+ * record of its slot tells in constant time what is known:
  *
  *	the record is of		the request is
- *	a call with a higher xid	RECORD_COPY, as is whatever is
- *					acknowledged
- *	a call with a lower xid		RECORD_NEW; the older call is given up,
- *					for its client does not wait any more
+ *	a call with a higher xid	RECORD_COPY
+ *	a call with a lower xid		RECORD_NEW: the client does not wait
+ *					for the older call any more
  *	this call, and this attempt or	RECORD_COPY
  *	  a later one
  *	this call, and an earlier
@@ -19,24 +19,23 @@
  *		STALLED			RECORD_HOPELESS
  *		NONE, DONE		RECORD_NEW, RECORD_REPEATED
  *
- * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN in those cases in which another
- * request would be executed. It is noted like any attempt: so an earlier
- * attempt that comes after it is a copy, and is never executed.
+ * A query (WIRE_CALL_QUERY) is RECORD_UNKNOWN where another request would be
+ * executed. It is noted like any attempt, so an earlier attempt that comes
+ * after it is a copy, and is never executed.
  *
- * Replies that are kept lie in the messages in which they went (record_reply).
- * A message is let go when all calls with a reply in it are acknowledged, or
- * have been replaced in their slots, or when nobody will ask any more. A reply
- * that is longer than its caller has room for has its body elsewhere
- * (record_body). The record owns that: there is one for a slot at most, and it
- * is let go as soon as the call is over for the client.
+ * Kept replies lie in the messages in which they were sent (record_reply). A
+ * message is let go when all calls with a kept reply in it are acknowledged, or
+ * replaced in their slots, or when nobody will ask for it any more. The body of
+ * a long reply is apart (record_body): the record owns it, and lets it go as
+ * soon as the call is over for the client.
  *
- * Records are in chunks, made when a slot of theirs is used for the first time;
- * the clients of one host have their share of all chunks (quota.h). A request
- * that comes when there is no room for a chunk is refused, as not executed. A
- * late copy of it must not be executed afterwards, when there is room: so the
- * highest xid and attempt of such requests are kept, and a chunk that is made
- * later refuses everything up to these (BLANK). A client that was refused comes
- * with higher attempts.
+ * Records are in chunks, made when one of their slots is used for the first
+ * time; the clients of one host have their share of all chunks (quota.h). A
+ * request for which no chunk can be made is refused as not executed. A late
+ * copy of it must not be executed when there is room again: so the highest xid
+ * and attempt of such requests are noted, and a chunk that is made later
+ * refuses everything up to these (BLANK). The client goes on with higher
+ * attempts.
  *
  * Thread: owner.
  */
@@ -59,30 +58,29 @@ struct records;
 
 enum record_state {
 	RECORD_NONE,  /* no attempt that has come was executed, or will be */
-	RECORD_BLANK, /* none has come; up to this xid and attempt they may be
-		       * copies of what was refused without a record */
-	RECORD_DONE,  /* executed; may be once more */
+	RECORD_BLANK, /* no call has come; up to this xid and attempt, requests
+		       * may be copies of refused ones without a record */
+	RECORD_DONE,  /* executed; may be executed again */
 	RECORD_LOST,  /* perhaps executed; may not be again, and has no reply */
 	RECORD_KEPT,  /* executed; may not be again, and its reply is kept */
-	RECORD_STALLED, /* perhaps executed; its handler is not waited for */
+	RECORD_STALLED, /* as LOST, because its handler made no progress */
 	RECORD_ACTIVE,	/* being served */
 	RECORD_STATES
 };
 
-/* A message with replies that are kept. Part of it; at first zero, and
- * TIME_NEVER until it is packed. */
+/* The part of a message with kept replies that records know. The caller makes
+ * it zero, but for until, which is TIME_NEVER until the message is packed. */
 struct record_reply {
 	struct list link; /* records.replies, while keeps is not 0 */
-	uint32_t keeps;	  /* records that have it, and have not been given up
-			   * since without being acknowledged */
-	uint64_t last;	  /* the highest xid of theirs */
-	uint64_t until;	  /* ns: then no caller waits any more; TIME_NEVER */
+	uint32_t keeps;	  /* records that need it, or are acknowledged */
+	uint64_t last;	  /* the highest xid of these records */
+	uint64_t until;	  /* ns: when no caller waits any more; TIME_NEVER */
 };
 
-/* The body of a reply that is kept without it. Part of it. */
+/* The part of the body of a long reply that records know. */
 struct record_body {
-	struct list link;  /* records.bodies, as long as it is held */
-	struct record *of; /* the same; NULL: it was let go */
+	struct list link;  /* records.bodies, while of is not NULL */
+	struct record *of; /* NULL: it was let go */
 };
 
 struct record {
@@ -94,19 +92,18 @@ struct record {
 		/* KEPT; of an acknowledged call it may be gone. */
 		struct record_reply *reply;
 	};
-	struct record_body *body; /* NULL: none is held */
+	struct record_body *body; /* of a long reply; NULL: none */
 };
 
-/* What the owner of records is told. */
+/* What records call of their owner. */
 struct record_ops {
-	/* There is memory for @slots more slots, or, if that is negative, for
-	 * fewer. */
+	/* There are @slots more slots in memory; negative: fewer. */
 	void (*noted)(struct records *rs, int slots);
 	/* Nobody waits for @r any more; its record is another call's. */
 	void (*give_up)(struct ulrpc_request *r);
-	/* @r has no record any more, because its connection has gone. */
+	/* @r has no record any more, because its connection has ended. */
 	void (*forget)(struct ulrpc_request *r);
-	/* No record has the reply, or the body, any more. */
+	/* No record needs the reply, or the body, any more. */
 	void (*let_go)(struct record_reply *reply);
 	void (*body_let_go)(struct record_body *body);
 };
@@ -117,16 +114,14 @@ struct records {
 	uint64_t acked;	  /* xids up to this one are over for the client */
 	uint16_t used;	  /* chunks */
 	uint16_t kept;	  /* messages in replies */
-	uint16_t slots;	  /* that there is a place for in chunks: all, or
-			      * none, as long as no call has come */
-	/* The highest attempt, and xid, of those that there was no room for; 0:
-	 * there was none. UINT16_MAX stands for higher ones, too. */
+	uint16_t slots;	  /* of all chunks, once chunks is allocated; else 0 */
+	/* The highest attempt and xid of requests for which no chunk could be
+	 * made; 0: none. UINT16_MAX stands for higher attempts, too. */
 	uint16_t unnoted_attempt;
 	uint64_t unnoted;
-	struct list replies; /* record_reply.link, as they were kept */
-	struct list bodies;  /* record_body.link, by xid; each of a record
-			      * that is KEPT, so if there are any, there are
-			      * replies */
+	struct list replies; /* record_reply.link, in the order of keeping */
+	struct list bodies;  /* record_body.link, by xid. Their records are
+			      * KEPT, so replies is not empty either */
 	const struct record_ops *ops;
 	struct quotas *quotas; /* of chunks */
 	struct record_chunk **chunks;
@@ -139,22 +134,22 @@ struct record_chunk {
 
 enum record_past {
 	RECORD_NEW,	 /* to be executed: record_begin() */
-	RECORD_REPEATED, /* perhaps it was executed: the same, if the service
-			  * may do so twice; else record_end(RECORD_LOST) */
-	RECORD_COPY,	 /* nothing is said to it */
-	RECORD_AGAIN,	 /* its request goes on, for this attempt */
-	RECORD_ANSWERED, /* the reply that is kept is for this attempt */
-	RECORD_UNKNOWN,	 /* a query: nothing is being done */
+	RECORD_REPEATED, /* perhaps executed: to be executed if that may happen
+			  * twice; else record_end(RECORD_LOST) */
+	RECORD_COPY,	 /* gets no answer */
+	RECORD_AGAIN,	 /* record.request goes on, for this attempt */
+	RECORD_ANSWERED, /* record.reply is for this attempt, too */
+	RECORD_UNKNOWN,	 /* a query of a call that was not executed */
 	RECORD_DOUBTFUL, /* perhaps executed, and may not be again */
-	RECORD_HOPELESS, /* the same, for its handler makes no progress */
+	RECORD_HOPELESS, /* the same, because its handler made no progress */
 	RECORD_BEYOND,	 /* there is no such slot, or xid; nothing is noted */
-	RECORD_NO_ROOM,	 /* for a record, or there was none before; not executed
-			  * here, nor will be */
+	RECORD_NO_ROOM,	 /* no record can be made, or could be made before: not
+			  * executed here, nor will be */
 };
 
 void records_init(struct records *rs, const struct record_ops *ops,
 		  struct quotas *quotas);
-/* The connection has gone: lets everything go. */
+/* The connection has ended: lets everything go. */
 void records_fini(struct records *rs);
 
 static inline struct record *record_find(const struct records *rs,
@@ -180,7 +175,7 @@ static inline must_check enum record_past record_look(
 {
 	struct record *rec = record_find(rs, c->slot);
 
-	/* A new call, in a slot whose last one is over. */
+	/* Usually a new call, in a slot whose last call is acknowledged. */
 	if (unlikely(!rec || c->xid <= rs->acked || rec->xid > rs->acked ||
 		     rec->state == RECORD_ACTIVE ||
 		     c->flags & (WIRE_CALL_RESENT | WIRE_CALL_QUERY)))
@@ -199,13 +194,13 @@ static inline void record_begin(struct record *rec, struct ulrpc_request *r)
 	rec->request = r;
 }
 
-/* The record's request has ended; @state is neither ACTIVE nor KEPT. */
+/* The request of @rec has ended. @state: neither ACTIVE nor KEPT. */
 static inline void record_end(struct record *rec, enum record_state state)
 {
 	rec->state = (uint8_t)state;
 }
 
-/* The same, but the record becomes KEPT: its reply is in @reply. */
+/* The request of @rec has ended with a reply in @reply, which is kept. */
 static inline void record_keep(struct records *rs, struct record *rec,
 			       struct record_reply *reply)
 {
@@ -221,15 +216,15 @@ static inline void record_keep(struct records *rs, struct record *rec,
 
 /* Nobody will ask for the reply of @rec, which is KEPT. */
 void record_drop(struct records *rs, struct record *rec);
-/* The reply of @rec, which is going to be KEPT, has its body in @body. */
+/* @body is the body of a long reply that @rec is going to keep. */
 void record_hold(struct records *rs, struct record *rec,
 		 struct record_body *body);
-/* @body, which was held, has gone, and so has the reply: the record gets
+/* Lets @body and its reply go, without calling body_let_go(). The record gets
  * @state, which is not KEPT. */
 void record_unhold(struct records *rs, struct record_body *body,
 		   enum record_state state);
 
-/* The client says that all its calls up to @xid are over. */
+/* All calls up to @xid are over for the client. */
 void records_acked_rare(struct records *rs);
 static inline void records_acked(struct records *rs, uint64_t xid)
 {
@@ -239,12 +234,11 @@ static inline void records_acked(struct records *rs, uint64_t xid)
 		records_acked_rare(rs);
 }
 
-/* Lets go, at most once for each time, what nobody will ask for: requests of
- * calls that are over, replies whose callers have no time left, empty
- * chunks. */
+/* Lets go what nobody will ask for: requests of calls that are over, replies
+ * whose callers have no time left, empty chunks. Does so once in a turn. */
 void records_trim(struct records *rs, uint64_t now);
-/* Lets go the replies for which @is_of(reply, arg) is true: a client that asks
- * for one is told that it is lost. */
+/* Lets go the replies for which @is_of(reply, arg) is true; their records
+ * become LOST. */
 void records_lose(struct records *rs,
 		  bool (*is_of)(const struct record_reply *reply, void *arg),
 		  void *arg);

@@ -4,12 +4,13 @@
 #include <errno.h>
 
 #include "rpc/bulk/transfer.h"
+#include "rpc/conn_event.h"
 #include "rpc/control.h"
-#include "rpc/ends.h"
 #include "rpc/server/session/export.h"
 #include "rpc/wire/wire.h"
 
-/* A client that is alive has been heard by then. */
+/* A client that is alive has been heard by then. (The clients of a busy server
+ * spread their questions over up to one second.) */
 #define GRACE (2 * NSEC_PER_SEC)
 
 static bool was_heard(const struct export *e)
@@ -23,48 +24,51 @@ void suspect_end(struct export *e)
 	e->suspect.at = 0;
 }
 
-static void suspects_arm(struct suspects *ds)
+static void suspects_arm(struct exports *x)
 {
+	struct suspects *suspects = &x->suspects;
 	const struct export *first;
 
-	if (list_empty(&ds->open) || lnet_timer_armed(&ds->timer))
+	if (list_empty(&suspects->waiting) ||
+	    lnet_timer_armed(&suspects->timer))
 		return;
-	first = list_first(&ds->open, struct export, suspect.link);
-	shard_arm(ds->exports->shard, &ds->timer, first->suspect.at + GRACE);
+	first = list_first(&suspects->waiting, struct export, suspect.link);
+	shard_arm(x->shard, &suspects->timer, first->suspect.at + GRACE);
 }
 
-/* A client without requests is not suspected: its lease will do. */
-static void suspect_open(struct suspects *ds, struct export *e)
+/* A client without requests does not become a suspect: its lease will do. */
+static void suspect_begin(struct exports *x, struct export *e)
 {
 	if (e->refs == 1 || (!list_empty(&e->suspect.link) && !was_heard(e)))
 		return;
-	e->suspect.at = MAX(shard_now(ds->exports->shard), 1);
+	e->suspect.at = MAX(shard_now(x->shard), 1);
 	list_del(&e->suspect.link);
-	list_add_tail(&ds->open, &e->suspect.link);
-	suspects_arm(ds);
+	list_add_tail(&x->suspects.waiting, &e->suspect.link);
+	suspects_arm(x);
 }
 
-struct severed_by {
+struct suspect_search {
 	struct exports *exports;
-	const struct end *end;
+	const struct conn_event *event;
 };
 
-static void export_severed(struct export *e, void *arg)
+/* @e was heard from the NID of the event. */
+static void export_on_conn_event(struct export *e, void *arg)
 {
-	const struct severed_by *by = arg;
-	const struct end *end = by->end;
+	const struct suspect_search *search = arg;
+	const struct conn_event *event = search->event;
 
-	if (end->peer.pid != e->peer.pid && end->peer.pid != LNET_PID_ANY)
+	if (event->peer.pid != e->peer.pid && event->peer.pid != LNET_PID_ANY)
 		return;
-	transfers_on_conn_loss(&e->bulk, rpc_ns(e->rtt), &end->peer.nid);
-	if (end->kind == END_DISCONNECTED)
-		suspect_open(&by->exports->suspects, e);
+	transfers_on_conn_loss(&e->bulk, rpc_ns(e->rtt), &event->peer.nid);
+	if (event->kind == CONN_LOST)
+		suspect_begin(search->exports, e);
 }
 
-/* A connection has ended, but not known whose. It may be that of any client
- * heard from a NID of another CPT: the bulk of these is moved again, and their
- * leases do the rest. */
-static void export_perhaps_severed(struct export *e, void *arg)
+/* A connection with an unknown NID that another CPT owns is lost or silent. It
+ * may be a rail of @e, whose bulk is moved again. If the client of @e has gone,
+ * it is forgotten after its lease. */
+static void export_on_nameless(struct export *e, void *arg)
 {
 	const struct export_rail *rail;
 
@@ -75,36 +79,35 @@ static void export_perhaps_severed(struct export *e, void *arg)
 					       &rail->nid);
 }
 
-void suspects_on_end(struct shard *s, const struct end *end)
+void suspects_on_conn_event(struct shard *s, const struct conn_event *event)
 {
-	struct severed_by by = { s->exports, end };
+	struct suspect_search search = { s->exports, event };
 
 	if (!s->exports)
 		return;
-	if (lnet_nid_is_any(&end->peer.nid))
-		exports_each(s->exports, export_perhaps_severed, NULL);
+	if (lnet_nid_is_any(&event->peer.nid))
+		exports_each(s->exports, export_on_nameless, NULL);
 	else
-		rails_each_at(&s->exports->rails, &end->peer.nid,
-			      export_severed, &by);
+		rails_each_at(&s->exports->rails, &event->peer.nid,
+			      export_on_conn_event, &search);
 }
 
-/* ---- is it there? ---- */
+/* ---- probes ---- */
 
-/* Does @status of a message that was not delivered show that the client has
- * gone? A client that does not listen cannot be reached without a connection:
- * it connects itself, or not at all. Any other failure may be one of this
- * node. */
+/* Does @status of a probe that was not delivered show that the client has gone?
+ * If the client does not listen, a missing connection does: nobody but the
+ * client can make one. Any other failure may be one of this node. */
 static bool suspect_is_refusal(const struct export *e, int status)
 {
 	return status == -ECONNREFUSED ||
 	       (e->peer.pid & LNET_PID_USERFLAG && status == -EHOSTUNREACH);
 }
 
-static void suspect_ask(struct suspects *ds, struct export *e);
+static void suspect_probe(struct exports *x, struct export *e);
 
-/* If one rail refuses the message, it is sent by the client's other rails. */
-static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
-			 const struct ulnet_event *ev)
+/* If one rail refuses the probe, it is sent by the client's other rails. */
+static void on_probe_sent(struct shard *s, uint64_t id, uint64_t tag,
+			  const struct ulnet_event *ev)
 {
 	struct exports *x = s->exports;
 	struct export *e = id_slot_obj(&x->table, (uint32_t)id);
@@ -115,15 +118,14 @@ static void on_word_sent(struct shard *s, uint64_t id, uint64_t tag,
 	    !suspect_is_refusal(e, ev->status))
 		suspect_end(e);
 	else if (rails_leave(&x->rails, e, &e->rail))
-		suspect_ask(&x->suspects, e);
+		suspect_probe(x, e);
 	else
 		export_vanished(x, e);
 }
 
 /* Sends the client an Alive, which never does any harm. */
-static void suspect_ask(struct suspects *ds, struct export *e)
+static void suspect_probe(struct exports *x, struct export *e)
 {
-	struct exports *x = ds->exports;
 	const struct ulnet_id to = { e->rail, e->peer.pid };
 	const struct wire_control m = {
 		.kind = WIRE_ALIVE,
@@ -132,22 +134,22 @@ static void suspect_ask(struct suspects *ds, struct export *e)
 			   .status = WIRE_OK },
 	};
 	int rc = control_send_tracked(x->shard, LNET_NID_ANY, to, &m,
-				      on_word_sent, e->handle, e->suspect.at);
+				      on_probe_sent, e->handle, e->suspect.at);
 
 	if (rpc_is_short(rc))
-		suspect_open(ds, e); /* later */
+		suspect_begin(x, e); /* later */
 	else if (rc)
 		suspect_end(e);
 }
 
 static void suspects_look(struct ulnet_timer *t)
 {
-	struct suspects *ds = container_of(t, struct suspects, timer);
-	uint64_t now = shard_now(ds->exports->shard);
+	struct exports *x = container_of(t, struct exports, suspects.timer);
+	uint64_t now = shard_now(x->shard);
 
-	while (!list_empty(&ds->open)) {
-		struct export *e =
-			list_first(&ds->open, struct export, suspect.link);
+	while (!list_empty(&x->suspects.waiting)) {
+		struct export *e = list_first(&x->suspects.waiting,
+					      struct export, suspect.link);
 
 		if (e->suspect.at + GRACE > now)
 			break;
@@ -155,21 +157,13 @@ static void suspects_look(struct ulnet_timer *t)
 		if (was_heard(e) || e->refs == 1)
 			suspect_end(e);
 		else
-			suspect_ask(ds, e);
+			suspect_probe(x, e);
 	}
-	suspects_arm(ds);
+	suspects_arm(x);
 }
 
-/* ---- life ---- */
-
-void suspects_init(struct suspects *ds, struct exports *x)
+void suspects_init(struct suspects *suspects)
 {
-	ds->exports = x;
-	list_init(&ds->open);
-	lnet_timer_init(&ds->timer, suspects_look);
-}
-
-void suspects_stop(struct suspects *ds)
-{
-	shard_cancel(ds->exports->shard, &ds->timer);
+	list_init(&suspects->waiting);
+	lnet_timer_init(&suspects->timer, suspects_look);
 }

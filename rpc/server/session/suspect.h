@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client is a suspect if the LND's connection with it has ended while
- * requests of the client were under way: is it still alive? A client that is
- * alive hears of the end, too, and asks over a new connection what has become
- * of its calls (client/severed.h). If nothing comes from it for two seconds
- * (the clients of a busy server may spread their questions over one second),
- * the server sends it a message. If that is refused on each of the client's
- * rails (rails.h), or if the client does not listen and so cannot be reached
- * any more, the client is gone. It is forgotten at once, instead of after its
- * lease: its requests are canceled, and no worker waits for its bulk.
+ * Suspects: clients that may be gone, because the LND's connection with them
+ * was lost while requests of theirs were under way. A client that is alive
+ * learns of the loss, too, and asks over a new connection what has become of
+ * its calls. If nothing comes from it for two seconds, the server probes it
+ * with a message. If all rails of the client (rails.h) refuse the probe, or the
+ * client does not listen and so cannot be reached any more, it is gone, and
+ * forgotten at once instead of after its lease: its requests are canceled, and
+ * no worker waits for its bulk.
  *
- * A host that answers nothing at all may be cut off for a while only. Its
- * clients are forgotten after the lease. So are clients that vanish without the
- * end of a connection, for example because their host loses power.
+ * A client whose host answers nothing at all may be cut off for a while only,
+ * and is forgotten after its lease. So is one that vanishes without the loss of
+ * a connection, for example because its host loses power.
  *
- * Bulk that was being moved may be lost with the connection, and is moved again
- * at once: transfers_on_conn_loss().
+ * Bulk that was being moved over the lost connection is moved again at once.
  *
  * Owner: the CPT of the export.
  */
@@ -25,31 +23,28 @@
 #include "base/list.h"
 #include "ulnet/loop.h"
 
-struct end;
+struct conn_event;
 struct export;
 struct exports;
 struct shard;
 
 /* Of an export. */
 struct suspect {
-	struct list link; /* suspects.open, unless being asked */
-	uint64_t at;	  /* ns: when the connection ended; 0: no suspect */
+	struct list link; /* suspects.waiting; empty: it is being probed */
+	uint64_t at;	  /* ns: when the connection was lost; 0: no suspect */
 };
 
 /* Of a CPT. */
 struct suspects {
-	struct exports *exports;
-	struct list open;	  /* of suspect.link, by time */
+	struct list waiting;	  /* of suspect.link, by time; to be probed */
 	struct ulnet_timer timer; /* for the first one */
 };
 
-void suspects_init(struct suspects *ds, struct exports *x);
-/* No client is asked any more. */
-void suspects_stop(struct suspects *ds);
-/* A connection with clients of @s has ended, or is silent. */
-void suspects_on_end(struct shard *s, const struct end *end);
+void suspects_init(struct suspects *suspects);
+/* rpc_side.on_conn_event */
+void suspects_on_conn_event(struct shard *s, const struct conn_event *event);
 
-/* The client of @e is no suspect any more. */
+/* The client of @e is not a suspect, or not any more. */
 void suspect_end(struct export *e);
 
 #endif

@@ -167,7 +167,7 @@ Test(away_pair, one_for_each_worker)
 	for (unsigned int i = 0; i < WORKERS; i++)
 		cr_assert_eq(w.calls[i].outcome.cause, ULRPC_CAUSE_OK);
 	/* What takes workers no time does not do so by waiting. */
-	cr_assert_lt(mean_value(&exec_of()->hold), MSEC);
+	cr_assert_lt(mean_value(&exec_of()->worker_time), MSEC);
 	cr_assert_eq(exec_of()->seated, 0);
 	cr_assert_eq(exec_of()->away.used, 0);
 	close_all(WORKERS);

@@ -74,12 +74,12 @@ Test(cancel_pair, canceled)
 	for (unsigned int i = 0; i < CALLS; i++)
 		call(&g, i, i ? "work" : "park", 60000000);
 	lnet_sim_run(g.sim, 100 * MSEC);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), CALLS);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), CALLS);
 	for (unsigned int i = 0; i < CALLS; i++)
 		cancel(i);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(sent_cancels(&g), 2);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 1, "none waits");
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 1, "none waits");
 	cr_assert(ulrpc_request_canceled(g.served.park[0]));
 	serve_release(&g.served);
 	call(&g, 0, "work", 1000000);
@@ -108,10 +108,10 @@ Test(cancel_pair, no_time_and_no_client)
 	lnet_sim_run(g.sim, 200 * MSEC);
 	cr_assert_eq(ended[0].ended, 1);
 	cr_assert(ulrpc_request_canceled(g.served.park[0]));
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 2);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 2);
 	ulrpc_client_close(g.client);
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 1);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 1);
 	serve_release(&g.served);
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(g.served.runs, 1);

@@ -90,7 +90,7 @@ void hostile_fini(struct hostile_rig *h)
 	}
 	cr_assert_eq(s->exports->table.used, 1, "%u connections",
 		     s->exports->table.used);
-	cr_assert_eq(atomic_load(&sc->held), 0);
+	cr_assert_eq(atomic_load(&sc->under_way), 0);
 	cr_assert_eq(serve_holds(sc), 0);
 	cr_assert(list_empty(&sc->active));
 	cr_assert(list_empty(&sc->replies));

@@ -39,6 +39,19 @@ static void on_message(void *arg, const struct ulnet_event *ev,
 		refused++;
 }
 
+static int open_in(unsigned int portal, unsigned int buffers,
+		   uint32_t message_max)
+{
+	in = (struct inbox){ .shard = shard,
+			     .portal = portal,
+			     .buffers = buffers,
+			     .buffer_size = SIZE,
+			     .message_max = message_max,
+			     .fn = on_message,
+			     .arg = &in };
+	return inbox_open(&in);
+}
+
 static void begin(unsigned int buffers)
 {
 	struct lnet *node;
@@ -55,9 +68,7 @@ static void begin(unsigned int buffers)
 	node = lnet_sim_node(sim, 1);
 	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
 	shard = &rpc->shards[0];
-	cr_assert_eq(inbox_open(&in, shard, PORTAL, buffers, SIZE, MAX_,
-				on_message, &in),
-		     0);
+	cr_assert_eq(open_in(PORTAL, buffers, MAX_), 0);
 	stranger_init(&a, sim, 0, 1);
 }
 
@@ -89,17 +100,10 @@ static void end(void)
 Test(inbox, bad_values)
 {
 	begin(2);
-	cr_assert_eq(
-		inbox_open(&in, shard, 41, 1, SIZE, MAX_, on_message, NULL),
-		-EINVAL);
-	cr_assert_eq(inbox_open(&in, shard, 41, 2, SIZE, 0, on_message, NULL),
-		     -EINVAL);
-	cr_assert_eq(
-		inbox_open(&in, shard, 41, 2, SIZE, SIZE + 1, on_message, NULL),
-		-EINVAL);
-	cr_assert_eq(
-		inbox_open(&in, shard, 64, 2, SIZE, MAX_, on_message, NULL),
-		-EINVAL);
+	cr_assert_eq(open_in(41, 1, MAX_), -EINVAL);
+	cr_assert_eq(open_in(41, 2, 0), -EINVAL);
+	cr_assert_eq(open_in(41, 2, SIZE + 1), -EINVAL);
+	cr_assert_eq(open_in(64, 2, MAX_), -EINVAL);
 }
 
 /* A thousand times what the buffers hold. */

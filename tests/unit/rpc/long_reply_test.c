@@ -90,7 +90,7 @@ static uint64_t client_counted(enum rpc_stat stat)
  * asked for again. */
 static uint64_t held(void)
 {
-	return cpt0()->held_bytes - cpt0()->kept_bytes;
+	return cpt0()->used_bytes - cpt0()->kept_bytes;
 }
 
 /* ---- calls ---- */

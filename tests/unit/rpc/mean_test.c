@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include "base/env.h"
-#include "rpc/mean.h"
+#include "rpc/estimate.h"
 
 #define US UINT64_C(1000)
 

@@ -58,7 +58,7 @@ Test(quiet, nothing_is_kept)
 		cr_assert_gt(kept(), 0);
 		lnet_sim_run(g.sim, 900 * MSEC);
 		cr_assert_eq(kept(), 0);
-		cr_assert_eq(atomic_load(&g.service->cpt[0].held_bytes), 0);
+		cr_assert_eq(atomic_load(&g.service->cpt[0].used_bytes), 0);
 		cr_assert_eq(control_come(), before + 1);
 		lnet_sim_run(g.sim, 8 * SEC);
 		cr_assert_eq(control_come(), before + 1);

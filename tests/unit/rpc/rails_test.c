@@ -6,7 +6,7 @@
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
-#include "rpc/ends.h"
+#include "rpc/conn_event.h"
 #include "rpc/server/session/export.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/lnet/cluster.h"
@@ -518,12 +518,15 @@ Test(rails, signs_without_room_are_counted)
 					 &w.nid[SERVER][0]);
 	other = 1 - home;
 	calls_end_well(1, SEC);
-	for (unsigned int i = 0; i < ENDS_MAX; i++)
-		ends_on_sign(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
-	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold), ENDS_MAX / 2);
+	for (unsigned int i = 0; i < CONN_EVENTS_MAX; i++)
+		conn_event_heard(&w.rpc[CALLER]->shards[other],
+				 &w.nid[SERVER][1]);
+	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold),
+		     CONN_EVENTS_MAX / 2);
 	calls_end_well(1, SEC);
-	ends_on_sign(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
-	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold), ENDS_MAX / 2);
+	conn_event_heard(&w.rpc[CALLER]->shards[other], &w.nid[SERVER][1]);
+	cr_assert_eq(counted(CALLER, RPC_STAT_ends_untold),
+		     CONN_EVENTS_MAX / 2);
 	end();
 }
 

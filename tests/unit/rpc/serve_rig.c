@@ -281,7 +281,7 @@ uint64_t serve_counted(const struct service_cpt *sc, enum rpc_stat stat)
 
 uint64_t serve_holds(struct service_cpt *sc)
 {
-	return atomic_load(&sc->held_bytes) - atomic_load(&sc->kept_bytes);
+	return atomic_load(&sc->used_bytes) - atomic_load(&sc->kept_bytes);
 }
 
 uint64_t serve_unreadable(const struct service_cpt *sc)

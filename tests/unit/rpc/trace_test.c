@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
-#include "rpc/trace.h"
+#include "rpc/text.h"
 
 #define GOOD "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

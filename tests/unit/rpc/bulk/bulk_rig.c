@@ -30,8 +30,8 @@ void rig_init(struct rig *g, uint64_t seed)
 		g->shard[i] = (struct shard){ .rpc = &g->rpc[i],
 					      .node = g->rpc[i].node,
 					      .match = seed << 20 };
-		cr_assert_eq(run_part.shard_open(&g->shard[i]), 0);
-		cr_assert_eq(stat_part.shard_open(&g->shard[i]), 0);
+		cr_assert_eq(rpc_part_open(&run_part, &g->shard[i]), 0);
+		cr_assert_eq(rpc_part_open(&stat_part, &g->shard[i]), 0);
 	}
 }
 
@@ -40,8 +40,8 @@ void rig_end(struct rig *g)
 	cr_assert_eq(lnet_sim_free(g->sim), 0, "seed %llu",
 		     (unsigned long long)g->seed);
 	for (unsigned int i = 0; i < 2; i++) {
-		stat_part.shard_free(&g->shard[i]);
-		run_part.shard_free(&g->shard[i]);
+		rpc_part_close(&stat_part, &g->shard[i]);
+		rpc_part_close(&run_part, &g->shard[i]);
 	}
 }
 

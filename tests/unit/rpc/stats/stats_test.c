@@ -21,15 +21,15 @@ struct rig {
 
 static int shard_begin(void *arg)
 {
-	int rc = run_part.shard_open(arg);
+	int rc = rpc_part_open(&run_part, arg);
 
-	return rc ? rc : stat_part.shard_open(arg);
+	return rc ? rc : rpc_part_open(&stat_part, arg);
 }
 
 static int shard_end(void *arg)
 {
-	stat_part.shard_free(arg);
-	run_part.shard_free(arg);
+	rpc_part_close(&stat_part, arg);
+	rpc_part_close(&run_part, arg);
 	return 0;
 }
 

@@ -265,7 +265,7 @@ static uint64_t held(unsigned int client, uint64_t now)
 	struct sched_item item = { .client = &clients[client],
 				   .lane = LANE_NORMAL };
 
-	return lanes_held(&lanes, &item, now);
+	return lanes_gate_wait(&lanes, &item, now);
 }
 
 Test(gate, how_long)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
-#include "rpc/server/queue/grant.h"
+#include "rpc/server/queue/share.h"
 
 #define MS     NSEC_PER_MSEC
 #define TARGET (5 * MS)

@@ -46,20 +46,20 @@ Test(share, hosts)
 	for (unsigned int i = 0; i < 4; i++)
 		list_add_tail(&mine, &s[i]->link);
 	/* What still holds something, of whatever kind, stays. */
-	share_held(s[0], 1, 0, 0);
-	share_held(s[1], 0, 10, 0);
-	share_held(s[2], 0, 0, 100);
-	cr_assert_eq(s[1]->host->held.requests, 1);
-	cr_assert_eq(s[1]->host->held.bytes, 10);
+	share_charge(s[0], 1, 0, 0);
+	share_charge(s[1], 0, 10, 0);
+	share_charge(s[2], 0, 0, 100);
+	cr_assert_eq(s[1]->host->used.requests, 1);
+	cr_assert_eq(s[1]->host->used.bytes, 10);
 	shares_drop(&mine);
 	cr_assert(list_empty(&mine));
 	cr_assert_eq(count(&hosts.all), 2);
-	share_held(s[2], 0, 0, -100);
+	share_charge(s[2], 0, 0, -100);
 	cr_assert_eq(count(&hosts.all), 1);
-	share_held(s[0], -1, 0, 0);
+	share_charge(s[0], -1, 0, 0);
 	cr_assert_eq(count(&hosts.all), 1);
-	cr_assert_eq(s[1]->host->held.requests, 0);
-	share_held(s[1], 0, -10, 0);
+	cr_assert_eq(s[1]->host->used.requests, 0);
+	share_charge(s[1], 0, -10, 0);
 	cr_assert_eq(count(&hosts.all), 0);
 	hosts_fini(&hosts);
 }
@@ -73,15 +73,15 @@ Test(share, once)
 	hosts_init(&hosts, 1);
 	s = share_new(&hosts, &a, 30, true);
 	t = share_new(&hosts, &a, 30, true);
-	share_held(s, 0, 0, 5);
-	share_held(t, 0, 0, 6);
+	share_charge(s, 0, 0, 5);
+	share_charge(t, 0, 0, 6);
 	cr_assert_eq(s->host, t->host);
-	cr_assert_eq(s->host->held.refusals, 11);
-	share_held(t, 0, 0, -6);
+	cr_assert_eq(s->host->used.refusals, 11);
+	share_charge(t, 0, 0, -6);
 	cr_assert_eq(s->host->shares, 1);
 	/* The others go first. */
 	hosts_fini(&hosts);
-	share_held(s, 0, 0, -5);
+	share_charge(s, 0, 0, -5);
 }
 
 /* Alone on a host that is alone a client gets half of a half. The next one of

@@ -115,7 +115,7 @@ Test(again, attempts_of_one_message)
 		/* Inline it was answered before the next one was read. */
 		cr_assert_eq(a.replies, m == 2 ? 4 : 1);
 		replied(1, 3, WIRE_OK, a.match);
-		cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+		cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 		serve_fini(&g);
 	}
 }
@@ -169,7 +169,7 @@ Test(again, the_slot_is_used_again)
 	settle(&g);
 	cr_assert(ulrpc_request_canceled(r));
 	cr_assert_eq(count(RPC_STAT_requests_canceled), 2);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 3);
 	send_attempt(1, "park", 1, 0);
 	send_attempt(2, "work", 1, WIRE_CALL_QUERY);
 	serve_release(&g.served);
@@ -178,7 +178,7 @@ Test(again, the_slot_is_used_again)
 	cr_assert_eq(a.replies, 2);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
 	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	serve_fini(&g);
 }
 
@@ -310,7 +310,7 @@ Test(again, what_is_not_kept)
 	c.semantics = ULRPC_IDEMPOTENT;
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->used_bytes), 0);
 	answered(1, "again", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
 	c.attempt = 2;
 	stranger_send(&a, &c, 1, "x", 0);
@@ -469,7 +469,7 @@ Test(again, the_connection_is_forgotten)
 	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->used_bytes), 0);
 	a.epoch = 2;
 	a.replies = 0;
 	stranger_connect(&a);
@@ -533,7 +533,7 @@ Test(again, who_never_acknowledges)
 	cr_assert_gt(runs, 20);
 	cr_assert_eq(a.replies, 200);
 	cr_assert_eq(a.reply[199].status, WIRE_OVERLOADED);
-	cr_assert_leq(atomic_load(&cpt0(&g)->held_bytes),
+	cr_assert_leq(atomic_load(&cpt0(&g)->used_bytes),
 		      conf.queue_bytes_max + sizeof(big) + 2048);
 	/* Another one acknowledges, and so does with little. */
 	for (uint64_t xid = 1; xid <= 200; xid++) {
@@ -549,7 +549,7 @@ Test(again, who_never_acknowledges)
 	/* 10 s: his callers' time. */
 	lnet_sim_run(g.sim, 11 * SEC);
 	answered(300, "echo", 0, 0, WIRE_OK);
-	cr_assert_lt(atomic_load(&cpt0(&g)->held_bytes), 10000);
+	cr_assert_lt(atomic_load(&cpt0(&g)->used_bytes), 10000);
 	answered(1, "echo", 2, 0, WIRE_DOUBTFUL);
 	cr_assert_eq(g.served.runs, runs + 201);
 	serve_fini(&g);
@@ -588,10 +588,10 @@ Test(again, slots_bound_what_is_kept)
 		stranger_send(&a, &c, 1, "x", 0);
 		lnet_sim_run(g.sim, MSEC);
 		if (xid == 50)
-			held = atomic_load(&cpt0(&g)->held_bytes);
+			held = atomic_load(&cpt0(&g)->used_bytes);
 	}
 	cr_assert_eq(g.served.runs, 400);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held_bytes), held);
+	cr_assert_eq(atomic_load(&cpt0(&g)->used_bytes), held);
 	cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), held);
 	serve_fini(&g);
 }

@@ -18,7 +18,7 @@ static struct ulrpc_request *active(struct serve_rig *g, uint64_t xid)
 
 static void nothing_left(struct serve_rig *g)
 {
-	cr_assert_eq(atomic_load(&cpt0(g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(g)->under_way), 0);
 	cr_assert_eq(serve_holds(cpt0(g)), 0);
 	cr_assert(list_empty(&cpt0(g)->active));
 	cr_assert(list_empty(&cpt0(g)->canceled));
@@ -39,7 +39,7 @@ Test(cancel, what_is_queued_is_dropped)
 	stranger_send(&a, calls, 3, "xyz", 0);
 	settle(&g);
 	stranger_cancel(&a, (uint64_t[]){ 3 }, 1);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 3);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 3);
 	stranger_call(&a, 5, "work", "x");
 	settle(&g);
 	serve_release(&g.served);
@@ -309,14 +309,14 @@ Test(cancel, with_its_client)
  * and no others, are looked at when it ends. */
 static unsigned int hanging(struct ulrpc_request *r)
 {
-	const struct export *e = r->origin->export;
+	const struct export *e = r->batch->export;
 	const struct share *share;
 	struct ulrpc_request *other;
 	unsigned int n = 0;
 
 	list_for_each_entry (share, &e->shares, link)
 		list_for_each_entry (other, &share->active, share_link) {
-			cr_assert_eq(other->origin->export, e);
+			cr_assert_eq(other->batch->export, e);
 			n++;
 		}
 	return n;
@@ -680,7 +680,7 @@ Test(cancel, acknowledged_while_it_is_answered)
 		settle(&g);
 		cr_assert_eq(stranger_reply(&a, 2 + RECORD_CHUNK)->status,
 			     WIRE_OK);
-		cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+		cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 		serve_fini(&g);
 	}
 }

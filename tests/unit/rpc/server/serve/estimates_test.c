@@ -2,7 +2,7 @@
 /* What requests take, and what clients are told of it. */
 #include "rpc/client/client.h"
 #include "rpc/estimate.h"
-#include "rpc/server/serve/estimates.h"
+#include "rpc/server/serve/service.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/server/request_rig.h"
 

@@ -671,9 +671,9 @@ Test(hostile_request, gone_after_asking)
 	hostile_fini(&h);
 }
 
-static uint64_t held_bytes(void)
+static uint64_t used_bytes(void)
 {
-	return atomic_load(&h.g.service->cpt[0].held_bytes) +
+	return atomic_load(&h.g.service->cpt[0].used_bytes) +
 	       h.g.service->cpt[0].refusals;
 }
 
@@ -697,8 +697,8 @@ static void takes_no_replies(bool connected)
 	}
 	hostile_settle(&h);
 	hostile_honest(&h);
-	cr_assert_geq(held_bytes(), conf.queue_bytes_max / (connected ? 1 : 2));
-	cr_assert_leq(held_bytes(), conf.queue_bytes_max * 2);
+	cr_assert_geq(used_bytes(), conf.queue_bytes_max / (connected ? 1 : 2));
+	cr_assert_leq(used_bytes(), conf.queue_bytes_max * 2);
 	hostile_connect(&(struct hostile_rig){ .a = h.b });
 	stranger_call(h.b, 1, "echo", SENTENCE);
 	hostile_settle(&h);

@@ -61,7 +61,7 @@ Test(request_end, of_a_client_that_leaves)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 1);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	serve_fini(&g);
 }
 

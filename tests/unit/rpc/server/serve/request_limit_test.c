@@ -165,7 +165,7 @@ Test(request_limit, overload_by_number)
 		settle(&g);
 	}
 	cr_assert_eq(a.replies, 15);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	stranger_call(&a, 16, "echo", "x");
 	settle(&g);
@@ -202,7 +202,7 @@ Test(request_limit, overload_within_a_message)
 				     WIRE_OK);
 		}
 	}
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 10);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 10);
 	cr_assert_eq(a.replies, 40 - 10);
 	cr_assert_geq(full, 20);
 	while (g.served.parked) {
@@ -264,7 +264,7 @@ Test(request_limit, no_reply_is_dropped)
 		stranger_call(&a, xid, "echo", "x");
 	lnet_sim_run(g.sim, 100 * MSEC);
 	cr_assert_eq(a.replies, 0);
-	cr_assert_leq(atomic_load(&cpt0(&g)->held_bytes),
+	cr_assert_leq(atomic_load(&cpt0(&g)->used_bytes),
 		      conf.queue_bytes_max + 8192);
 	cr_assert_lt(g.served.runs, 700);
 	cr_assert_geq(g.served.runs, 400, "%u: small ones count as such",

@@ -98,7 +98,7 @@ Test(stall, ends_what_callers_are_told)
 	cr_assert_eq(a.replies, 4);
 	cr_assert_eq(a.reply[3].status, WIRE_STALLED);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stalled), 1);
-	cr_assert_eq(atomic_load(&cpt0(&g)->held), 0);
+	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	serve_fini(&g);
 }
 
@@ -242,7 +242,8 @@ Test(stall, a_caller_is_told)
 	cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_STALLED);
 	cr_assert_eq(c.outcome.status, -ETIMEDOUT);
 	cr_assert_eq(c.outcome.execution, ULRPC_EXECUTION_UNKNOWN);
-	cr_assert_eq(atomic_load(&g.service->cpt[0].held), 0, "all is free");
+	cr_assert_eq(atomic_load(&g.service->cpt[0].under_way), 0,
+		     "all is free");
 	ulrpc_bulk_close(bulk, NULL, NULL);
 	serve_fini(&g);
 }

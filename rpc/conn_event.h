@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connection events. LNet tells the CPT that owns a NID when the LND's
+ * connections with that NID are lost or silent. Imports and exports of other
+ * CPTs need to know, too: the server of an import, or the client of an export,
+ * may use NIDs that several CPTs own. So the CPT passes the event on to all
+ * CPTs that may be concerned (shard.far).
+ *
+ * At most CONN_EVENTS_MAX events wait for a CPT to take them. If connections
+ * are lost while there is no room, the CPT is told that some connection is
+ * lost, without a NID; other events are dropped. All events are hints.
+ */
+#ifndef RPC_CONN_EVENT_H
+#define RPC_CONN_EVENT_H
+
+#include "ulnet/loop.h"
+
+struct rpc_part;
+struct shard;
+
+enum conn_event_kind {
+	CONN_LOST,    /* ulnet_peer_watch.disconnected */
+	CONN_SILENT,  /* ulnet_peer_watch.silent */
+	CONN_HEARD,   /* conn_event_heard() */
+	CONN_SUSPECT, /* conn_event_suspect() */
+};
+
+struct conn_event {
+	enum conn_event_kind kind;
+	struct ulnet_id peer;	/* NID ANY: any whose NIDs other CPTs own */
+	struct ulnet_nid local; /* CONN_SUSPECT */
+};
+
+/* Events that wait for one CPT; CONN_HEARD and CONN_SUSPECT may take half. */
+#define CONN_EVENTS_MAX 64
+
+extern const struct rpc_part conn_event_part;
+
+/* A message from @nid has shown that the node there is alive: imports that
+ * pause before they try to connect to it try at once. Owner of @s. */
+void conn_event_heard(struct shard *s, const struct ulnet_nid *nid);
+
+/* A message from @local to @peer by the next hop @hop (a gateway, or the peer
+ * itself), or the answer to it, is lost, although the peer is alive: LNet is to
+ * prefer other rails or gateways. Owner of @s. */
+void conn_event_suspect(struct shard *s, const struct ulnet_nid *local,
+			const struct ulnet_id *peer,
+			const struct ulnet_nid *hop);
+
+#endif
