@@ -159,7 +159,7 @@ static struct lnet_peer *bare_discovered(struct bare *b, uint32_t addr)
 	must(p ? 0 : -ENOMEM, "peer");
 	p->peer->multi_rail = p->peer->settled = p->peer->merged = true;
 	p->peer->merged_in = disc_cpt(cpt)->era;
-	p->peer->told = disc_cpt(cpt)->version;
+	p->peer->acked_version = disc_cpt(cpt)->version;
 	return p->peer;
 }
 

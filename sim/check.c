@@ -5,8 +5,7 @@
 #include <stdarg.h>
 
 #include "lnet/message/out.h"
-#include "lnet/message/park.h"
-#include "lnet/message/request.h"
+#include "lnet/message/throttle.h"
 #include "lnet/net/net.h"
 #include "lnet/node/node.h"
 #include "lnet/peer/peer.h"
@@ -261,18 +260,18 @@ static bool credits_wrong(struct lnet *node, const struct report *r)
 
 /* ---- messages that wait ---- */
 
-/* Is there a buffer for @msg, which is held, while no match query (hold.h) is
- * on its way? */
-static bool held_wrong(struct lnet *node, const struct msg_in *msg,
-		       const struct report *r)
+/* Is there a buffer for @msg, which is queued, while no match query
+ * (unexpected.h) is on its way? */
+static bool unexpected_wrong(struct lnet *node, const struct msg_in *msg,
+			     const struct report *r)
 {
 	struct match_want want;
 
-	request_wants(msg, &want);
+	request_match_want(msg, &want);
 	for (unsigned int i = 0; i < node->cpts; i++)
 		if (match_exists(node->cpt[i], &want))
 			return wrong(r,
-				     "portal %u: a message is held on CPT %u, "
+				     "portal %u: a message waits on CPT %u, "
 				     "though there is a buffer on CPT %u",
 				     want.portal, msg->out.home->index, i);
 	return false;
@@ -288,79 +287,81 @@ static bool buffers_missed(struct lnet *node, const struct report *r)
 	for (unsigned int i = 0; i < node->cpts; i++)
 		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active_in,
 				     out.active)
-			if (msg->fsm.state == IN_HELD &&
-			    held_wrong(node, msg, r))
+			if (msg->fsm.state == IN_UNEXPECTED &&
+			    unexpected_wrong(node, msg, r))
 				return true;
 	return false;
 }
 
 /* How many messages that wait belong to a CPT. */
-struct holding {
-	uint32_t aside, standing;
+struct waits {
+	uint32_t bounced, unread;
 };
 
-static void holding_add(struct holding *on, const struct msg_in *msg)
+static void waits_add(struct waits *on, const struct msg_in *msg)
 {
-	struct holding *h = &on[msg->out.home->index];
+	struct waits *h = &on[msg->out.home->index];
 
 	switch ((enum in_state)msg->fsm.state) {
-	case IN_HELD:
-		h->standing += !msg->aside;
+	case IN_UNEXPECTED:
+		h->unread += !msg->bounced;
 		/* fallthrough */
 	case IN_OFFERED:
-	case IN_PARKED:
-		h->aside += msg->aside;
+	case IN_THROTTLED:
+		h->bounced += msg->bounced;
 		break;
 	case IN_DELAYED:
-		h->aside++;
+		h->bounced++;
 		break;
 	default:
 		break;
 	}
 }
 
-static bool holding_wrong(struct lnet *node, const struct report *r)
+static bool waits_wrong(struct lnet *node, const struct report *r)
 {
-	struct holding on[LNET_CPTS_MAX] = { 0 };
+	struct waits on[LNET_CPTS_MAX] = { 0 };
 	struct msg_in *msg;
 
 	for (unsigned int i = 0; i < node->cpts; i++)
 		list_for_each_entry (msg, &msg_cpt(node->cpt[i])->active_in,
 				     out.active)
-			holding_add(on, msg);
+			waits_add(on, msg);
 	for (unsigned int i = 0; i < node->cpts; i++) {
 		const struct lnet_cpt *cpt = node->cpt[i];
 
-		if (msg_cpt(cpt)->has_all.held != on[i].aside ||
-		    msg_cpt(cpt)->has_all.standing != on[i].standing)
-			return wrong(r,
-				     "CPT %u: %u messages are put aside and %u "
-				     "stand, but %u and %u are counted",
-				     i, on[i].aside, on[i].standing,
-				     msg_cpt(cpt)->has_all.held,
-				     msg_cpt(cpt)->has_all.standing);
+		if (msg_cpt(cpt)->has_all.unexpected != on[i].bounced ||
+		    msg_cpt(cpt)->has_all.unexpected_unread != on[i].unread)
+			return wrong(
+				r,
+				"CPT %u: %u payloads are bounced and %u are "
+				"unread, but %u and %u are counted",
+				i, on[i].bounced, on[i].unread,
+				msg_cpt(cpt)->has_all.unexpected,
+				msg_cpt(cpt)->has_all.unexpected_unread);
 	}
 	return false;
 }
 
-static bool parked_wrong(struct lnet_cpt *cpt, const struct report *r)
+static bool throttled_wrong(struct lnet_cpt *cpt, const struct report *r)
 {
 	struct msg_in *msg;
 
-	if (msg_cpt(cpt)->unparking)
+	if (msg_cpt(cpt)->unthrottling)
 		return false;
-	list_for_each_entry (msg, &msg_cpt(cpt)->parked, out.link) {
-		bool stuck = park_is_stuck(msg);
+	list_for_each_entry (msg, &msg_cpt(cpt)->throttled, out.link) {
+		bool stuck = throttle_is_stuck(msg);
 
-		if (stuck || park_has_room(msg))
-			return wrong(r,
-				     "a request of %s is parked%s, with %u of "
-				     "%u messages in use, %u its own",
-				     NID_TEXT(&msg->from),
-				     stuck ? " and keeps answers back" : "",
-				     msg_cpt(cpt)->msg_pool.used,
-				     cpt->node->conf.messages_max,
-				     msg->sender->has.msgs);
+		if (stuck || throttle_has_room(msg))
+			return wrong(
+				r,
+				"a request of %s is throttled%s, with %u of "
+				"%u messages in use, %u its own",
+				NID_TEXT(&msg->from),
+				stuck ? " and keeps answers back" : "",
+				msg_cpt(cpt)->msg_pool.used,
+				cpt->node->conf.messages_max,
+				msg->sender->has.msgs);
 	}
 	return false;
 }
@@ -449,10 +450,10 @@ const char *node_check(struct lnet *node, char *buf, size_t size)
 {
 	const struct report r = { buf, size };
 
-	if (credits_wrong(node, &r) || holding_wrong(node, &r))
+	if (credits_wrong(node, &r) || waits_wrong(node, &r))
 		return buf;
 	for (unsigned int i = 0; i < node->cpts; i++)
-		if (parked_wrong(node->cpt[i], &r) ||
+		if (throttled_wrong(node->cpt[i], &r) ||
 		    router_wrong(node->cpt[i], &r) ||
 		    forwards_wrong(node->cpt[i], true, &r) ||
 		    forwards_wrong(node->cpt[i], false, &r))

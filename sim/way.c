@@ -90,7 +90,7 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
  * knows this node? */
 static bool way_is_chosen(const struct msg_out *msg)
 {
-	return msg->role == OUT_OP && lnet_nid_is_any(&msg->want_ni) &&
+	return msg->role == OUT_OP && lnet_nid_is_any(&msg->local_nid) &&
 	       msg->hdr.portal != 0;
 }
 
@@ -141,7 +141,7 @@ void way_send(void *arg, const struct lnd_msg *lnd, uint64_t down)
 	char nid[LNET_NIDSTR_SIZE];
 
 	/* At the moment of a failure not every CPT has heard of it yet. */
-	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->want_ni) &&
+	if (down < lnet_sim_now(sim) && lnet_nid_is_any(&msg->local_nid) &&
 	    has_other(msg))
 		lnet_sim_fail(sim,
 			      "a message is sent through %s, which has failed",

@@ -95,13 +95,13 @@ unit_tests += %D%/unit/lnet_message_test
 	%D%/unit/lnet/message/forward_test.c \
 	%D%/unit/lnet/message/lazy_test.c \
 	%D%/unit/lnet/message/op_test.c \
-	%D%/unit/lnet/message/park_test.c \
+	%D%/unit/lnet/message/throttle_test.c \
 	%D%/unit/lnet/message/parse_test.c \
 	%D%/unit/lnet/message/rails_test.c \
 	%D%/unit/lnet/message/reroute_test.c \
 	%D%/unit/lnet/message/scenario_test.c \
 	%D%/unit/lnet/message/silence_test.c \
-	%D%/unit/lnet/message/stand_test.c \
+	%D%/unit/lnet/message/unread_test.c \
 	%D%/unit/lnet/message/times_test.c \
 	%D%/unit/lnet/message/wire_test.c
 
@@ -376,7 +376,7 @@ thread_tests += %D%/thread/abort_thread
 thread_tests += %D%/thread/times_thread
 thread_tests += %D%/thread/rpc_thread
 thread_tests += %D%/thread/callers_thread
-thread_tests += %D%/thread/aside_thread
+thread_tests += %D%/thread/bounce_thread
 thread_tests += %D%/thread/fault_thread
 thread_tests += %D%/thread/control_thread
 thread_tests += %D%/thread/stats_thread

@@ -111,14 +111,15 @@ static const char *const out_meaning[OUT_STATES] = {
 static const char *const in_meaning[IN_STATES] = {
 	[IN_NEW] = "The message has arrived, and nothing was done with it yet.",
 	[IN_DELAYED] = "A fault rule delays the message.",
-	[IN_PARKED] = "The sender has used up its share: the message waits "
-		      "until others from there are finished.",
+	[IN_THROTTLED] = "The sender has used up its share: the message waits "
+			 "until others from there are finished.",
 	[IN_BUFFERLESS] = "The message is for another node, and waits for a "
 			  "buffer of this router.",
 	[IN_OFFERED] = "The CPTs are asked for a match entry, one after the "
 		       "other.",
-	[IN_HELD] = "A lazy portal keeps the message until there is a match "
-		    "entry for it.",
+	[IN_UNEXPECTED] =
+		"A lazy portal keeps the message until there is a match "
+		"entry for it.",
 	[IN_RECV] = "The LND is storing the payload.",
 	[IN_DONE] = "The message is finished: delivered, answered, or handed "
 		    "over to be forwarded.",

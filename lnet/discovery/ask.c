@@ -119,17 +119,17 @@ int ask_tell(struct ask *a, const struct ulnet_nid *self,
 	return ask_begin(a, &args, size, timeout);
 }
 
-/* ---- lnet_ping(): one question, with its answer for the caller ---- */
+/* ---- lnet_ping() ---- */
 
-/* Sink of a first ping: what kernel nodes use. */
+/* Buffer of the first GET, as kernel nodes use. */
 #define PING_SINK_SIZE 3960
 
 struct ping {
 	struct ask ask;
-	struct ulnet_nid self; /* that asks; ANY: any */
+	struct ulnet_nid self; /* the local NI to ask from; ANY */
 	struct ulnet_id target;
 	uint64_t timeout, until; /* ns */
-	unsigned int ni_max;	 /* max_interfaces, when it began */
+	unsigned int ni_max;	 /* max_interfaces at the beginning */
 	ulnet_ping_fn done;
 	void *arg;
 };
@@ -140,7 +140,7 @@ static void ping_free(struct ping *p)
 	free(p);
 }
 
-/* On error nothing has been begun. */
+/* On error nothing is under way. */
 static int ping_ask(struct ping *p, size_t size)
 {
 	uint64_t now = loop_now(p->ask.cpt->loop);
@@ -224,9 +224,9 @@ int lnet_ping(struct lnet *node, struct ulnet_id target, uint64_t timeout,
 	return lnet_ping_from(node, &any, target, timeout, done, arg);
 }
 
-/* ---- lnet_tell(): one push to a process that nobody discovers ---- */
+/* ---- lnet_tell(): a push to a process that is not discovered ---- */
 
-/* Whoever takes longer has lost the connection. */
+/* A process that takes longer has lost the connection. */
 #define TELL_TIMEOUT NSEC_PER_SEC
 
 static void tell_done(struct ask *a)
@@ -255,7 +255,7 @@ int lnet_tell(struct lnet *node, unsigned int cpt, const struct ulnet_id *peer)
 	if (!a)
 		return -ENOMEM;
 	ask_init(a, here, tell_done);
-	/* At that very NID; that there is no ACK costs nobody any health. */
+	/* To that NID only; if no ACK comes, no NI loses health. */
 	rc = ask_tell(a, &any, peer, MSG_EXACT | MSG_PROBE, TELL_TIMEOUT);
 	if (rc) {
 		ask_fini(a);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A GET or PUT of LNet's own, to the ping or the push target of a peer: what
- * nodes ask each other, and tell each other. One at a time for each struct ask.
- * CPT thread. What users ask and tell that way (lnet_ping(), lnet_tell()) is
- * here, too.
+ * Sends GETs and PUTs of LNet's own to the ping and push targets of peers, one
+ * at a time for each struct ask, on its CPT. Also implements lnet_ping() and
+ * lnet_tell().
  */
 #ifndef LNET_ASK_H
 #define LNET_ASK_H
@@ -14,17 +13,17 @@
 struct lnet_cpt;
 
 struct ask {
-	/* The user's, immutable: */
+	/* The caller's, immutable: */
 	struct lnet_cpt *cpt;
-	/* Once for each that was begun, in a turn of its own; then the next one
-	 * may be begun. */
+	/* Called once for each ask_get() or ask_tell() that returned 0, in a
+	 * later turn; then the next one may begin. */
 	void (*done)(struct ask *a);
 
-	uint8_t *buf; /* what is told, or was answered: @length bytes */
-	size_t size;  /* of it */
-	size_t length;
-	int status;		   /* of the one that is done: 0 or -errno */
-	struct ulnet_nid ni, lpni; /* the path it took, with status 0 */
+	uint8_t *buf;		   /* what is sent, or has been received, */
+	size_t size;		   /* ... its size */
+	size_t length;		   /* ... and how much of it is used, bytes */
+	int status;		   /* result: 0 or -errno */
+	struct ulnet_nid ni, lpni; /* with status 0: the path it took */
 	uint64_t md;		   /* 0: nothing is under way */
 };
 
@@ -37,17 +36,17 @@ static inline bool ask_is_under_way(const struct ask *a)
 	return a->md != 0;
 }
 
-/* Room for @size bytes in a->buf. -ENOMEM: it is as before. */
+/* Enlarges a->buf to @size bytes. -ENOMEM: it is unchanged. */
 int ask_reserve(struct ask *a, size_t size) must_check;
 
-/* Both begin from the local NI @self, or ANY; @flags: MSG_*; @timeout: ns. On
- * error nothing was begun. */
+/* Both send from the local NI @self (ANY: any). @flags: MSG_*; @timeout: ns. On
+ * error done() is not called. */
 
-/* Asks for as many bytes as a->buf has room for. */
+/* Asks @target for its ping information, up to the size of a->buf. */
 int ask_get(struct ask *a, const struct ulnet_nid *self,
 	    const struct ulnet_id *target, uint8_t flags,
 	    uint64_t timeout) must_check;
-/* Tells what this node is (info.h), and waits for the ACK. */
+/* Pushes this node's ping information (info.h), and waits for the ACK. */
 int ask_tell(struct ask *a, const struct ulnet_nid *self,
 	     const struct ulnet_id *target, uint8_t flags,
 	     uint64_t timeout) must_check;

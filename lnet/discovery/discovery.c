@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How discoveries begin (by messages, users, pushes of peers, news of this
- * node, and for gateways), and whose turn it is. */
+/* How sessions begin (for messages, users, pushes of peers, changes of this
+ * node, and gateways), and when they have their turn. */
 #include "lnet/discovery/discovery.h"
 
 #include <errno.h>
@@ -14,13 +14,15 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* Turns begun in one turn of the loop: between two of them messages go on. */
+/* Sessions that get their turn in one turn of the loop: other work is done in
+ * between. */
 #define TURNS_SLICE 16
 
-/* Messages to a peer wait if nobody has ever tried to discover it, so that the
- * peer knows whose they are. Those to an unverified NID wait until that NID has
- * been asked, unless they can go to no other NID in any case. */
-static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
+/* Begins a session if @p's peer is not up to date. True: @msg waits for it. It
+ * waits if the peer was never discovered, so that the peer will know from whom
+ * @msg is; or if @p is unverified and has to be asked first, unless @msg can go
+ * to no other NID. */
+static bool disc_wait_for(struct msg_out *msg, struct lnet_peer_ni *p)
 {
 	struct lnet_peer *peer = p->peer;
 	bool unverified = provenance_is_unverified(p);
@@ -39,7 +41,7 @@ static bool disc_for(struct msg_out *msg, struct lnet_peer_ni *p)
 	waits = (!peer->settled || (unverified && !out_keeps_path(msg))) &&
 		peer->fsm.state != PEER_FAILED;
 	if (waits)
-		out_await(msg, &d->waiting);
+		out_discovery_wait(msg, &d->waiting);
 	disc_event(d, DISC_ON_WANTED);
 	return waits;
 }
@@ -58,56 +60,57 @@ static bool disc_waits(struct msg_out *msg)
 	if (!p)
 		return false;
 	p->used = true;
-	waits = disc_for(msg, p);
+	waits = disc_wait_for(msg, p);
 	peer_unref(cpt, p);
 	return waits;
 }
 
-/* ---- claims of NIDs that are not to be asked yet ---- */
+/* ---- claims of NIDs that cannot be asked yet ---- */
 
-/* At most one for each peer NI. The NID may be forgotten meanwhile, or another
- * CPT's. */
-struct late_claim {
+/* At most one for each peer NI, which may be forgotten or move to another CPT
+ * meanwhile. */
+struct delayed_claim {
 	struct list link;
 	struct timer timer;
 	struct lnet_cpt *cpt;
 	struct ulnet_nid nid;
 };
 
-static void late_free(struct late_claim *late)
+static void delayed_free(struct delayed_claim *late)
 {
 	list_del(&late->link);
 	free(late);
 }
 
-static void late_over(struct timer *t)
+static void delayed_over(struct timer *t)
 {
-	struct late_claim *late = container_of(t, struct late_claim, timer);
+	struct delayed_claim *late =
+		container_of(t, struct delayed_claim, timer);
 	struct lnet_cpt *cpt = late->cpt;
 	struct lnet_peer_ni *p = peer_find(cpt, &late->nid);
 
-	late_free(late);
+	delayed_free(late);
 	if (!p)
 		return;
-	p->claim_late = false;
+	p->claim_delayed = false;
 	peer_cpt(cpt)->question(cpt, p);
 }
 
 /* If there is no memory, the next claim tries again. */
-static void late_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
+static void delayed_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
-	struct late_claim *late;
+	struct delayed_claim *late;
 
-	if (p->claim_late || cpt->closing)
+	if (p->claim_delayed || cpt->closing)
 		return;
 	late = calloc(1, sizeof(*late));
 	if (!late)
 		return;
-	p->claim_late = true;
+	p->claim_delayed = true;
 	late->cpt = cpt;
 	late->nid = p->nid;
 	list_add_tail(&disc_cpt(cpt)->late, &late->link);
-	timer_init(&late->timer, late_over);
+	timer_init(&late->timer, delayed_over);
 	loop_timer_arm(cpt->loop, &late->timer, p->claims_after);
 }
 
@@ -122,7 +125,7 @@ static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	if (!provenance_is_unverified(p) &&
 	    loop_now(cpt->loop) < p->claims_after) {
 		cpt_stat(cpt, STAT_claims_paused);
-		late_claim(cpt, p);
+		delayed_claim(cpt, p);
 		return;
 	}
 	d = disc_get(cpt, p->peer);
@@ -132,11 +135,11 @@ static void disc_question(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	/* The answer to the ping under way may be older than the claim. */
 	if (p->peer->fsm.state == PEER_DISCOVERING &&
 	    lnet_nid_eq(&d->asked, &p->nid))
-		d->again = true;
+		d->ask_again = true;
 	disc_event(d, DISC_ON_WANTED);
 }
 
-/* peer_cpt.moved. Whoever owns the NID now discovers its peer. */
+/* peer_cpt.moved: the CPT that owns @p now discovers its peer. */
 static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 {
 	if (p->peer->discovery)
@@ -144,7 +147,7 @@ static void disc_moved(struct lnet_cpt *cpt, struct lnet_peer_ni *p)
 	reroute_peer_ni(cpt, p);
 }
 
-/* peer_cpt.freed. The peers are asked again, when somebody wants them. */
+/* peer_cpt.freed: peers are asked again when something is sent to them. */
 static void disc_freed(struct lnet_cpt *cpt)
 {
 	disc_cpt(cpt)->era++;
@@ -155,8 +158,8 @@ static const struct msg_discovery messages = { disc_waits };
 
 /* ---- lnet_discover() ---- */
 
-/* Takes @a if it returns 0. An unverified NID is asked itself whose it is:
- * perhaps another peer's. */
+/* Begins a session for @a, and takes @a; or -ENOMEM. An unverified NID is asked
+ * itself, since it may be another peer's. */
 static int discover_nid(struct asker *a, struct lnet_peer_ni *p)
 {
 	struct discovery *d = disc_get(a->cpt, p->peer);
@@ -211,7 +214,7 @@ int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 	*a = (struct asker){
 		.nid = *nid, .flags = flags, .done = done, .arg = arg
 	};
-	/* The peer may move while the call is on its way. */
+	/* The peer may move to another CPT meanwhile. */
 	do {
 		a->cpt = node->cpt[node_cpt_of(node, nid)];
 		rc = loop_call(a->cpt->loop, discover_begin, a);
@@ -239,11 +242,11 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 		announcement_free(told);
 		return;
 	}
-	/* The process that spoke last is the one that is answered. */
+	/* If several processes have the NID, the last one is answered. */
 	d->pid = push->pid;
 	if (rc) {
-		/* The peer wants to tell something; perhaps it can be asked.
-		 * But not sooner than if it had sent nothing. */
+		/* The push was useless, so the peer is asked, but not sooner
+		 * than if it had sent nothing. */
 		d->force_ping = disc_mode(cpt) != LNET_DISCOVERY_OFF;
 		disc_event(d, DISC_ON_WANTED);
 		return;
@@ -253,7 +256,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 	disc_hear(d, told);
 }
 
-/* ---- news of this node ---- */
+/* ---- changes of this node ---- */
 
 static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
@@ -274,7 +277,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 {
 	struct disc_cpt *dc = disc_cpt(cpt);
 
-	/* Peers that this node had no way to ask may be asked now. */
+	/* More peers may be within reach now. */
 	if (cpt->config->nnets > dc->nets)
 		dc->era++;
 	dc->nets = cpt->config->nnets;
@@ -282,7 +285,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 		return;
 	dc->version = version;
 	dc->sweeping = true;
-	dc->unsaid = true;
+	dc->call_changed = true;
 	dc->swept = PEERS_FIRST;
 	disc_kick(dc);
 }
@@ -291,7 +294,7 @@ void disc_news(struct lnet_cpt *cpt, uint32_t version)
 
 /* As kernel nodes do (alive_router_check_interval). */
 #define CHECK_EVERY (60 * NSEC_PER_SEC)
-/* For a process that only calls: routers do not know whom to tell. */
+/* For a process that only calls, to which routers do not push changes. */
 #define CHECK_CALLER NSEC_PER_SEC
 
 static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
@@ -308,7 +311,8 @@ static void gateway_ask(struct lnet_cpt *cpt, const struct ulnet_nid *gateway)
 		peer_unref(cpt, p);
 }
 
-/* A gateway of several routes is asked only once. */
+/* The function of disc_cpt.gateways. A gateway of several routes has one
+ * session only. */
 static void gateways_ask(struct timer *t)
 {
 	struct disc_cpt *dc = container_of(t, struct disc_cpt, gateways);
@@ -379,9 +383,9 @@ static void disc_work(struct work *w)
 	cpt_ended_one(dc->cpt);
 	if (dc->cpt->closing)
 		return;
-	if (dc->unsaid)
+	if (dc->call_changed)
 		dc->changed(dc->cpt);
-	dc->unsaid = false;
+	dc->call_changed = false;
 	while (n < TURNS_SLICE && (d = disc_next(dc))) {
 		n++;
 		d->turn = true;
@@ -414,7 +418,7 @@ void disc_mode_changed(struct lnet_cpt *cpt)
 	if (on)
 		return;
 	list_for_each_entry (d, &dc->all, all)
-		out_await_over(&d->waiting);
+		out_discovery_over(&d->waiting);
 }
 
 void disc_init(struct lnet_cpt *cpt)
@@ -444,11 +448,11 @@ void disc_stop(struct lnet_cpt *cpt)
 	if (timer_armed(&dc->gateways))
 		loop_timer_cancel(cpt->loop, &dc->gateways);
 	while (!list_empty(&dc->late)) {
-		struct late_claim *late =
-			list_first(&dc->late, struct late_claim, link);
+		struct delayed_claim *late =
+			list_first(&dc->late, struct delayed_claim, link);
 
 		loop_timer_cancel(cpt->loop, &late->timer);
-		late_free(late);
+		delayed_free(late);
 	}
 	list_for_each_entry_safe (d, next, &dc->all, all) {
 		if (!d->peer)

@@ -49,7 +49,7 @@ static uint32_t info_features(const struct lnet *node,
 
 	if (!atomic_load_explicit(&node->routing, memory_order_relaxed))
 		features |= LNET_PING_RTE_DISABLED;
-	/* Who cannot be called need not be known by all of its NIDs. */
+	/* A process that cannot be called need not be known by all NIDs. */
 	if (settings_discovery(&node->settings) != LNET_DISCOVERY_OFF &&
 	    !pid_only_calls(node->conf.pid))
 		features |= LNET_PING_DISCOVERY;
@@ -117,21 +117,21 @@ struct info_reader {
 	unsigned int max;
 };
 
-/* Those by which frames are taken (parse.c), too: one that stands for any is
- * not to become a peer's, and still less its primary NID. */
-static bool is_a_nodes(const struct ulnet_nid *nid)
+/* Can @nid be the NID of a node? As checked for the source of messages
+ * (parse.c). */
+static bool is_node_nid(const struct ulnet_nid *nid)
 {
 	return nid_is_sane(nid) && nid->type != 0 && !lnet_nid_is_any(nid) &&
 	       !lnet_nid_is_lo(nid);
 }
 
-/* Entries that are no NID of a node are passed over. */
+/* Adds an entry, unless @nid cannot be a node's. */
 static int add_entry(struct info_reader *ir, struct ulnet_nid nid,
 		     uint32_t status)
 {
 	struct ulnet_ping_info *info = ir->info;
 
-	if (!is_a_nodes(&nid))
+	if (!is_node_nid(&nid))
 		return 0;
 	if (info->nnis == ir->max)
 		return -E2BIG;
@@ -156,8 +156,8 @@ static int read_small(struct info_reader *ir)
 	return 0;
 }
 
-/* Entries that are longer than any NID we know are skipped; what is left of one
- * that does not end in time is ignored. */
+/* Skips entries that are longer than any known kind of NID; ignores an entry
+ * that is cut off. */
 static int read_large(struct info_reader *ir, size_t bytes)
 {
 	while (bytes >= SHORT_ENTRY_SIZE) {
@@ -206,7 +206,8 @@ static int info_read_header(struct info_reader *ir)
 	return 0;
 }
 
-/* A large primary NID stands behind the small ones: moved to the front. */
+/* Moves the primary NID to the front if it is large, and so follows the small
+ * ones. */
 static void primary_first(struct info_reader *ir, unsigned int nsmall)
 {
 	struct ulnet_ping_ni primary;

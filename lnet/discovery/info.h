@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ping information, what nodes tell each other of themselves: its form on the
- * wire. */
+/* Encodes and decodes ping information, by which a node describes itself. */
 #ifndef LNET_INFO_H
 #define LNET_INFO_H
 
@@ -13,32 +12,30 @@
 
 struct lnet_config;
 
-/* A process that only calls. Nobody discovers it: others of its host have the
- * same NIDs, and there is nobody to answer. */
+/* Is @pid that of a process that only calls? It is not discovered, since it
+ * shares its NIDs with other processes of its host and does not answer. */
 static inline bool pid_only_calls(uint32_t pid)
 {
 	return pid & LNET_PID_USERFLAG;
 }
 
-/* The node's own ping information. Returns its size; writes it if that is not
- * above @size. */
+/* Encodes this node's ping information into @buf, if @size bytes are enough.
+ * Returns its size. */
 size_t ping_info_encode(const struct lnet *node, const struct lnet_config *c,
 			void *buf, size_t size);
 
 /*
- * What came in @len bytes of a peer's. At most @max entries are put into @ni,
- * the primary NID first; info->ni is set to it. 0; -EPROTO: not a ping
- * information, or one that a node must not send; -EMSGSIZE: it is longer than
- * @len, by what it says of itself, and *@need_p bytes would hold it; -E2BIG:
- * more than @max entries. @ni has room for ping_info_room(@len, @max) entries.
+ * Decodes @len bytes of a peer into @info and @ni, which has room for
+ * ping_info_room(@len, @max) entries; info->ni becomes @ni, with the primary
+ * NID first. 0; -EPROTO: malformed; -EMSGSIZE: cut off, *@need_p bytes would
+ * hold the whole; -E2BIG: more than @max entries.
  */
 int ping_info_decode(const void *buf, size_t len, struct ulnet_ping_info *info,
 		     struct ulnet_ping_ni *ni, unsigned int max,
 		     size_t *need_p);
-/* How many entries of @len bytes are put anywhere at most; never 0. */
+/* How many entries decoding @len bytes may yield at most; at least 1. */
 unsigned int ping_info_room(size_t len, unsigned int max);
-/* The same; *@ni_p is the memory of the entries, to be freed also on error.
- * -ENOMEM. */
+/* ping_info_decode(); the caller frees *@ni_p, also on error. -ENOMEM. */
 int ping_info_read(const void *buf, size_t len, struct ulnet_ping_info *info,
 		   struct ulnet_ping_ni **ni_p, unsigned int max,
 		   size_t *need_p);

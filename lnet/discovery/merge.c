@@ -35,18 +35,12 @@ static bool is_multi_rail(const struct ulnet_ping_info *info)
 	return info->features & LNET_PING_MULTI_RAIL;
 }
 
-static bool takes_part(const struct ulnet_ping_info *info)
+static bool does_discovery(const struct ulnet_ping_info *info)
 {
 	return is_multi_rail(info) && info->features & LNET_PING_DISCOVERY;
 }
 
-/* May discovery say which NIDs the peer has? */
-static bool is_free(const struct merge_known *k)
-{
-	return k->mode == LNET_DISCOVERY_ON && !k->configured;
-}
-
-/* ---- is it worth anything? ---- */
+/* ---- is the information of use? ---- */
 
 static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 		      enum merge_why why)
@@ -56,16 +50,16 @@ static bool plan_ends(struct merge_plan *plan, enum merge_verdict verdict,
 	return true;
 }
 
-/* A reply was made after we had asked, so it is not old, whatever its number: a
- * node that has restarted begins to count anew. A push of the same number tells
- * of states that have changed. */
+/* Is the information older than what is known? A reply is not, whatever its
+ * number, since it was made after we had asked, and a node that has restarted
+ * begins to count anew. A push with the same number reports new states. */
 static bool is_old(const struct merge_work *w)
 {
 	return w->came->source == MERGE_PUSH && w->known->discovered &&
 	       disc_later(w->known->sequence, w->info->sequence);
 }
 
-/* Is the plan made, without a look at the NIDs? */
+/* True: the plan is complete, without comparing NIDs. */
 static bool plan_early(struct merge_work *w)
 {
 	struct merge_plan *plan = w->plan;
@@ -83,7 +77,7 @@ static bool plan_early(struct merge_work *w)
 	return false;
 }
 
-/* ---- which NIDs are in both, and their states ---- */
+/* ---- comparing NIDs and their states ---- */
 
 static int nid_order(const struct ulnet_nid *a, const struct ulnet_nid *b)
 {
@@ -113,9 +107,9 @@ static unsigned int index_of(const struct merge_work *w,
 	return (unsigned int)(ni - w->info->ni);
 }
 
-/* For now all NIDs are new to the peer; of a NID that is named twice, the
- * second is left out. */
-static void sort_theirs(struct merge_work *w)
+/* Sorts the NIDs of the information. All become MERGE_ADD for now, but the
+ * second entry of a NID that is named twice is left out. */
+static void sort_named(struct merge_work *w)
 {
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
 		w->sorted[i] = &w->info->ni[i];
@@ -128,14 +122,7 @@ static void sort_theirs(struct merge_work *w)
 				MERGE_LEAVE;
 }
 
-static uint8_t merge_state_of(const struct merge_ni *was, bool up)
-{
-	if (was->down == !up)
-		return 0;
-	return up ? MERGE_UP : MERGE_DOWN;
-}
-
-static void compare_ours(struct merge_work *w)
+static void compare_known(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
 
@@ -152,11 +139,14 @@ static void compare_ours(struct merge_work *w)
 		while (at > w->sorted && lnet_nid_eq(&at[-1]->nid, &at[0]->nid))
 			at--;
 		w->plan->theirs[index_of(w, *at)] = MERGE_HAS;
-		w->plan->ours[i] = merge_state_of(&k->ni[i], (*at)->up);
+		if (k->ni[i].down == (*at)->up)
+			w->plan->ours[i] = (*at)->up ? MERGE_UP : MERGE_DOWN;
+		else
+			w->plan->ours[i] = 0;
 	}
 }
 
-/* ---- what comes and goes ---- */
+/* ---- which NIDs come and go ---- */
 
 static void plan_goes(struct merge_work *w, unsigned int i)
 {
@@ -164,7 +154,7 @@ static void plan_goes(struct merge_work *w, unsigned int i)
 	w->plan->go++;
 }
 
-/* A peer that takes no part is one peer for each of its NIDs. */
+/* Each NID of a peer that takes no part in discovery is a peer of its own. */
 static void plan_single(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -179,7 +169,7 @@ static void plan_single(struct merge_work *w)
 			w->plan->theirs[i] = MERGE_LEAVE;
 }
 
-static void plan_theirs(struct merge_work *w)
+static void plan_named(struct merge_work *w)
 {
 	struct merge_plan *plan = w->plan;
 
@@ -194,9 +184,10 @@ static void plan_theirs(struct merge_work *w)
 	}
 }
 
-/* A NID that somebody uses stays, since he wants the peer and not the address.
- * But it is down if the peer does not name it. */
-static void plan_ours(struct merge_work *w)
+/* The peer loses NIDs that it does not name. One that messages of this node
+ * have used as their target stays, since they are meant for the peer, but is
+ * down. */
+static void plan_known(struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
 
@@ -210,18 +201,18 @@ static void plan_ours(struct merge_work *w)
 	}
 }
 
-/* While the new primary NID is asked whether it is the peer's, the peer keeps
- * its old one, and with it all other NIDs. */
+/* The peer gets what it names. While its new primary NID is asked whose it is,
+ * the peer keeps the old one and all other NIDs. */
 static void plan_full(struct merge_work *w)
 {
-	plan_theirs(w);
+	plan_named(w);
 	if (w->plan->theirs[0] == MERGE_CLAIM)
 		return;
 	w->plan->primary = w->info->ni[0].nid;
-	plan_ours(w);
+	plan_known(w);
 }
 
-/* ---- nothing comes or goes ---- */
+/* ---- no NID comes or goes ---- */
 
 static bool differs(const struct merge_work *w)
 {
@@ -236,7 +227,8 @@ static bool differs(const struct merge_work *w)
 	return false;
 }
 
-/* A peer that was configured as not multi-rail has one NID by intent. */
+/* Why to log a difference. Not if the peer was configured as not multi-rail,
+ * since it has one NID by intent. */
 static enum merge_why worth_a_warning(const struct merge_work *w)
 {
 	const struct merge_known *k = w->known;
@@ -244,7 +236,7 @@ static enum merge_why worth_a_warning(const struct merge_work *w)
 	if (k->configured && k->multi_rail && differs(w))
 		return MERGE_WHY_CONFIGURED;
 	if (!k->configured && k->mode == LNET_DISCOVERY_VERIFY &&
-	    takes_part(w->info) && differs(w))
+	    does_discovery(w->info) && differs(w))
 		return MERGE_WHY_VERIFY;
 	return MERGE_WHY_NOT;
 }
@@ -258,13 +250,6 @@ static void merge_plan_nothing(struct merge_work *w, enum merge_why why)
 			w->plan->theirs[i] = MERGE_LEAVE;
 }
 
-/* Somebody keeps the NID that is to be the peer's primary one. */
-static bool primary_is_taken(const struct merge_work *w)
-{
-	return w->plan->theirs[0] == MERGE_ADD &&
-	       w->came->fate[0] == MERGE_LEAVE;
-}
-
 /* ---- the plan ---- */
 
 static bool multi_rail_from_now_on(const struct merge_work *w)
@@ -272,7 +257,7 @@ static bool multi_rail_from_now_on(const struct merge_work *w)
 	if (w->known->configured)
 		return w->known->multi_rail;
 	if (w->known->mode == LNET_DISCOVERY_ON)
-		return takes_part(w->info);
+		return does_discovery(w->info);
 	return w->known->multi_rail && is_multi_rail(w->info);
 }
 
@@ -280,17 +265,19 @@ static void plan_nids(struct merge_work *w)
 {
 	struct merge_plan *plan = w->plan;
 
-	sort_theirs(w);
-	compare_ours(w);
-	if (!is_free(w->known)) {
+	sort_named(w);
+	compare_known(w);
+	if (w->known->mode != LNET_DISCOVERY_ON || w->known->configured) {
 		merge_plan_nothing(w, worth_a_warning(w));
 		return;
 	}
-	if (takes_part(w->info) && primary_is_taken(w)) {
+	/* Does another peer keep the NID named as the primary one? */
+	if (does_discovery(w->info) && plan->theirs[0] == MERGE_ADD &&
+	    w->came->fate[0] == MERGE_LEAVE) {
 		merge_plan_nothing(w, MERGE_WHY_PRIMARY_TAKEN);
 		return;
 	}
-	if (takes_part(w->info))
+	if (does_discovery(w->info))
 		plan_full(w);
 	else
 		plan_single(w);

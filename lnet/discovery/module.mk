@@ -7,4 +7,4 @@ libulnetcore_a_SOURCES += %D%/reconcile.c %D%/reconcile.h
 libulnetcore_a_SOURCES += %D%/recovery.c %D%/recovery.h
 libulnetcore_a_SOURCES += %D%/session.c %D%/session.h
 libulnetcore_a_SOURCES += %D%/state.c %D%/state.h
-libulnetcore_a_SOURCES += %D%/target.c %D%/target.h
+libulnetcore_a_SOURCES += %D%/target.c

@@ -84,12 +84,12 @@ static bool names(const struct announcement *told, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* ---- whom an NI speaks for ---- */
+/* ---- for which peer an NI announces ---- */
 
-/* Does @told, from @lpni, name another NI of the same peer that is verified?
- * True as well if there is no other NI. */
-static bool agrees(const struct lnet_peer_ni *lpni,
-		   const struct announcement *told)
+/* Does @told, from @lpni, name another NI of its peer that is verified? Also
+ * true if there is no other NI. */
+static bool names_verified(const struct lnet_peer_ni *lpni,
+			   const struct announcement *told)
 {
 	const struct lnet_peer_ni *p;
 
@@ -117,13 +117,8 @@ static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		backoff_pause(&denials, lpni->claims_denied, loop_random(loop));
 }
 
-static void claim_confirmed(struct lnet_peer_ni *lpni)
-{
-	lpni->claims_denied = 0;
-	lpni->claims_after = 0;
-}
-
-/* The claim to @lpni is refused, unless @told, from @lpni, confirms it. */
+/* Another peer has claimed @lpni: @told, from @lpni, confirms or denies that.
+ * */
 static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct announcement *told)
 {
@@ -132,7 +127,8 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 	if (lnet_nid_is_any(&lpni->claimed_by))
 		return;
 	if (names(told, &lpni->claimed_by)) {
-		claim_confirmed(lpni);
+		lpni->claims_denied = 0;
+		lpni->claims_after = 0;
 		return;
 	}
 	claim_denied(cpt, lpni);
@@ -143,8 +139,8 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
 }
 
-/* Does @told settle whose @lpni is? A push that denies a claim may have been
- * sent before the claim became true; the answer to a ping was not. */
+/* Does @told decide whose @lpni is? Not if it is a push that denies a claim,
+ * since it may have been sent before the claim became true. */
 static bool settles(const struct lnet_peer_ni *lpni,
 		    const struct announcement *told)
 {
@@ -152,8 +148,8 @@ static bool settles(const struct lnet_peer_ni *lpni,
 	       names(told, &lpni->claimed_by);
 }
 
-/* @told has come to @peer. *@of: the peer that it is about; NULL: no peer of
- * @cpt's. -ENOMEM: nothing is changed. */
+/* @told has come from an NI that was @peer's. *@of: the peer that @told is
+ * about; NULL: none of @cpt. -ENOMEM: nothing is changed. */
 static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 			   const struct announcement *told,
 			   struct lnet_peer **of)
@@ -168,7 +164,7 @@ static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	    disc_mode(cpt) == LNET_DISCOVERY_ON && !told->cut &&
 	    settles(lpni, told)) {
 		answer_claim(cpt, lpni, told);
-		if (agrees(lpni, told))
+		if (names_verified(lpni, told))
 			provenance_verify(cpt, lpni);
 		else
 			rc = member_split(cpt, lpni);
@@ -186,9 +182,9 @@ struct reconcile {
 	uint8_t *fate;		/* of told->ni */
 	struct merge_ni *known; /* NIs of the peer, before any changes */
 	unsigned int nknown;
-	struct ulnet_nid from;	 /* the one that has told it */
-	unsigned int unverified; /* how many NIs of the peer are */
-	unsigned int unheard;	 /* NIDs beyond the share of the peer */
+	struct ulnet_nid from;	 /* the NI that has announced it */
+	unsigned int unverified; /* number of such NIs of the peer */
+	unsigned int refused;	 /* number of NIDs beyond the peer's share */
 	struct merge_plan plan;
 };
 
@@ -212,7 +208,7 @@ static int reconcile_gather(struct reconcile *m)
 			(struct merge_ni){ p->nid, p->down, p->used };
 		m->unverified += provenance_is_unverified(p);
 	}
-	/* The NID that told it may be another peer's by now. */
+	/* The NID that announced it may be another peer's by now. */
 	p = peer_member(m->cpt, m->peer, &m->told->from);
 	m->from = p ? p->nid : m->peer->primary;
 	return 0;
@@ -224,8 +220,8 @@ static bool is_foreign(const struct reconcile *m, const struct ulnet_nid *nid)
 }
 
 /* Has an NI of the peer that has @nid claimed an NI of this peer, and does this
- * peer name that NI in turn? To name @nid is not enough: the NI that made the
- * claim may be a stranger's, that has claimed @nid as well. */
+ * peer name the claiming NI in turn? To name @nid is not enough: the claiming
+ * NI may be a stranger's, which has claimed @nid as well. */
 static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 {
 	const struct lnet_peer_ni *p;
@@ -257,7 +253,7 @@ static enum merge_theirs fate_of(const struct reconcile *m, unsigned int i)
 		return MERGE_LEAVE;
 	if (has_named_us(m, nid))
 		return MERGE_TAKE;
-	/* What another CPT owns is claimed there, if it is known there. */
+	/* A NID that another CPT owns is claimed there, if it is known. */
 	return p && !is_foreign(m, nid) ? MERGE_CLAIM : MERGE_ADD;
 }
 
@@ -286,10 +282,10 @@ static int reconcile_plan(struct reconcile *m)
 	return merge_plan(&known, &came, &m->plan);
 }
 
-/* ---- what the peer gets and loses ---- */
+/* ---- NIDs that come and go ---- */
 
-/* @from has lost a NID, so what it has said of itself is not so any more. When
- * this peer is reconciled, @from is asked again, unless it has none left. */
+/* @from has lost a NID, so its announcement does not hold any more. When this
+ * peer is reconciled, @from is discovered anew, unless it has no NID left. */
 static void reconcile_lost(struct lnet_peer *from)
 {
 	struct discovery *d = from->discovery;
@@ -308,16 +304,16 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	struct lnet_peer *from;
 	int rc;
 
-	/* The NID has gone since. If it is to come, it is named again. */
+	/* If the NID has gone meanwhile, a later announcement names it. */
 	if (!p || p->peer == m->peer)
 		return 0;
 	from = p->peer;
 	peer_hold(from);
-	/* A peer that was told need not be told again, by whichever of its NIDs
-	 * it was. */
-	if (!m->peer->told || disc_later(from->told, m->peer->told))
-		m->peer->told = from->told;
-	/* And if messages to it did not wait, they do not now. */
+	/* A push that one NID of a peer has acknowledged counts for all. */
+	if (!m->peer->acked_version ||
+	    disc_later(from->acked_version, m->peer->acked_version))
+		m->peer->acked_version = from->acked_version;
+	/* If messages to it did not wait, they do not now. */
 	m->peer->settled |= from->settled;
 	rc = member_take(m->cpt, m->peer, p);
 	if (!rc && unverified)
@@ -327,7 +323,7 @@ static int reconcile_take(struct reconcile *m, const struct ulnet_nid *nid)
 	return rc;
 }
 
-/* May the peer name one more NID that nobody else has confirmed? */
+/* Does the share of the peer allow one more unverified NID? */
 static bool reconcile_may_add(const struct reconcile *m)
 {
 	const struct peer_cpt *pc = peer_cpt(m->cpt);
@@ -341,7 +337,7 @@ static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
 	int rc;
 
 	if (!reconcile_may_add(m)) {
-		m->unheard++;
+		m->refused++;
 		return 0;
 	}
 	rc = member_add(m->cpt, m->peer, nid);
@@ -353,21 +349,13 @@ static int reconcile_add(struct reconcile *m, const struct ulnet_nid *nid)
 	return 0;
 }
 
-/* Another peer has @nid, which is to be asked itself whose it is. */
-static void reconcile_claim(struct reconcile *m, const struct ulnet_nid *nid)
-{
-	struct lnet_peer_ni *p = peer_find(m->cpt, nid);
-
-	if (p && p->peer != m->peer)
-		provenance_dispute(m->cpt, p, &m->from);
-}
-
-static int reconcile_come(struct reconcile *m)
+static int reconcile_add_nids(struct reconcile *m)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < m->told->info.nnis && !rc; i++) {
 		const struct ulnet_nid *nid = &m->told->ni[i].nid;
+		struct lnet_peer_ni *p;
 
 		switch ((enum merge_theirs)m->plan.theirs[i]) {
 		case MERGE_ADD:
@@ -377,7 +365,9 @@ static int reconcile_come(struct reconcile *m)
 			rc = reconcile_take(m, nid);
 			break;
 		case MERGE_CLAIM:
-			reconcile_claim(m, nid);
+			p = peer_find(m->cpt, nid);
+			if (p && p->peer != m->peer)
+				provenance_dispute(m->cpt, p, &m->from);
 			break;
 		case MERGE_HAS:
 		case MERGE_LEAVE:
@@ -387,14 +377,15 @@ static int reconcile_come(struct reconcile *m)
 	return rc;
 }
 
-/* What is under way over @p, or waits to be, is not going to arrive. */
-static void reconcile_leave(const struct reconcile *m, struct lnet_peer_ni *p)
+/* @p cannot be reached any more: messages to it take other paths, and users are
+ * told. */
+static void reconcile_cut_off(const struct reconcile *m, struct lnet_peer_ni *p)
 {
 	reroute_peer_ni_down(m->cpt, p);
 	discovery_cpt(m->cpt)->disc.gone(m->cpt, p);
 }
 
-static int reconcile_go(struct reconcile *m)
+static int reconcile_remove_nids(struct reconcile *m)
 {
 	int rc = 0;
 
@@ -405,16 +396,16 @@ static int reconcile_go(struct reconcile *m)
 		if (!p || !(m->plan.ours[i] & MERGE_GOES))
 			continue;
 		if (!provenance_is_unverified(p))
-			reconcile_leave(m, p);
+			reconcile_cut_off(m, p);
 		rc = member_split(m->cpt, p);
 	}
 	return rc;
 }
 
-/* What the peer says of @p counts, until something is seen of @p itself: if @p
- * says that @p is down, it has just been seen. */
-static void ni_is_down(const struct reconcile *m, struct lnet_peer_ni *p,
-		       bool down)
+/* Sets whether @p is down, by what its peer says; but not if @p itself has said
+ * that it is down, as it could not have if it were. */
+static void set_down(const struct reconcile *m, struct lnet_peer_ni *p,
+		     bool down)
 {
 	bool was = p->down;
 
@@ -423,7 +414,7 @@ static void ni_is_down(const struct reconcile *m, struct lnet_peer_ni *p,
 	p->down = down;
 	p->health = down ? 0 : LNET_HEALTH_MAX;
 	if (down && !was)
-		reconcile_leave(m, p);
+		reconcile_cut_off(m, p);
 }
 
 static void reconcile_states(struct reconcile *m)
@@ -433,7 +424,7 @@ static void reconcile_states(struct reconcile *m)
 			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
 		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
-			ni_is_down(m, p, m->plan.ours[i] & MERGE_DOWN);
+			set_down(m, p, m->plan.ours[i] & MERGE_DOWN);
 	}
 	/* The NIs that have come by this plan. */
 	for (unsigned int i = 0; i < m->told->info.nnis; i++) {
@@ -444,11 +435,11 @@ static void reconcile_states(struct reconcile *m)
 			continue;
 		p = peer_member(m->cpt, m->peer, &m->told->ni[i].nid);
 		if (p)
-			ni_is_down(m, p, !m->told->ni[i].up);
+			set_down(m, p, !m->told->ni[i].up);
 	}
 }
 
-static void reconcile_say(const struct reconcile *m)
+static void reconcile_log(const struct reconcile *m)
 {
 	char text[LNET_NIDSTR_SIZE];
 
@@ -460,12 +451,12 @@ static void reconcile_say(const struct reconcile *m)
 			"peer %s says that its NIDs are others than those "
 			"known, which stay: %s",
 			text, merge_why_text(m->plan.why));
-	if (m->unheard)
+	if (m->refused)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "limits",
 				 "peer %s names NIDs beyond its share of those "
 				 "that nobody confirms: %u",
-				 text, m->unheard);
+				 text, m->refused);
 	if (m->plan.left && m->plan.verdict == MERGE_APPLY)
 		log_warn_limited(&m->cpt->limits_log, loop_now(m->cpt->loop),
 				 "discovery",
@@ -473,7 +464,7 @@ static void reconcile_say(const struct reconcile *m)
 				 text, m->plan.left);
 }
 
-/* If the peer is a gateway, the best health among its NIs may be another. */
+/* If the peer is a gateway, the best health among its NIs may have changed. */
 static void reconcile_route(const struct reconcile *m)
 {
 	const struct lnet_peer_ni *p =
@@ -486,23 +477,23 @@ static void reconcile_route(const struct reconcile *m)
 static int reconcile_apply(struct reconcile *m)
 {
 	struct lnet_peer *peer = m->peer;
-	int rc = reconcile_come(m);
+	int rc = reconcile_add_nids(m);
 
-	reconcile_say(m);
+	reconcile_log(m);
 	if (m->plan.verdict == MERGE_APPLY) {
 		if (!rc)
 			rc = peer_set_primary(m->cpt, peer, &m->plan.primary);
 		if (!rc)
-			rc = reconcile_go(m);
+			rc = reconcile_remove_nids(m);
 	}
 	if (rc)
 		return rc;
 	reconcile_states(m);
 	if (peer->multi_rail != m->plan.multi_rail)
 		cpt_topology_changed(m->cpt);
-	/* Another process of that node knows nothing of us. */
+	/* Another process of that node does not know this node. */
 	if (peer->pid != m->told->info.pid)
-		peer->told = 0;
+		peer->acked_version = 0;
 	peer->multi_rail = m->plan.multi_rail;
 	peer->no_discovery = m->plan.no_discovery;
 	peer->sequence = m->plan.sequence;
@@ -551,9 +542,10 @@ int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	return rc;
 }
 
-/* ---- in the course of a session ---- */
+/* ---- in a session ---- */
 
-static void look_at_lost(struct disc_cpt *dc)
+/* Peers that have lost NIDs are discovered anew. */
+static void discover_losers(struct disc_cpt *dc)
 {
 	while (!list_empty(&dc->lost)) {
 		struct discovery *d =
@@ -567,8 +559,8 @@ static void look_at_lost(struct disc_cpt *dc)
 	}
 }
 
-/* 1: d->claim is of the next NID that another CPT owns, and that the peer is to
- * have; 0: there is none any more; -ENOMEM. */
+/* 1: prepares d->claim for the next NID that another CPT owns and the peer is
+ * to get; 0: there is none; -ENOMEM. */
 static int claim_next(struct discovery *d)
 {
 	struct announcement *told = d->merging;
@@ -594,8 +586,8 @@ static int claim_next(struct discovery *d)
 	return rc;
 }
 
-/* What one claim has led to: 0, or why nothing can be reconciled. */
-static int claim_over(struct discovery *d, int rc)
+/* A claim has ended with @rc. Returns 0, or why nothing can be reconciled. */
+static int claim_result(struct discovery *d, int rc)
 {
 	struct announcement *told = d->merging;
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->claim.nid);
@@ -623,8 +615,8 @@ static int claim_over(struct discovery *d, int rc)
 
 static void disc_claimed(struct peer_claim *claim, int rc);
 
-/* NIDs that other CPTs own are claimed, one after the other. -EINPROGRESS:
- * disc_claimed() goes on. */
+/* Claims the NIDs that other CPTs own, one after the other. -EINPROGRESS:
+ * disc_claimed() continues. */
 static int claim_all(struct discovery *d)
 {
 	int rc;
@@ -637,7 +629,7 @@ static int claim_all(struct discovery *d)
 			peer_hold(d->peer);
 			return rc;
 		}
-		rc = claim_over(d, rc);
+		rc = claim_result(d, rc);
 		if (rc)
 			return rc;
 	}
@@ -650,8 +642,7 @@ static int reconcile_told(struct discovery *d)
 	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
 
 	if (rc > 0) {
-		/* A peer that was given the room that it needs, and does not
-		 * use it, would be asked for ever. */
+		/* The peer had that much room, and would be asked for ever. */
 		if (ask && ask <= d->ask.size)
 			return -EPROTO;
 		d->force_ping = true;
@@ -659,21 +650,21 @@ static int reconcile_told(struct discovery *d)
 	}
 	if (rc)
 		return rc;
-	/* NIDs that are in use elsewhere may be had later, and a peer that gave
-	 * no answer may be another process by now: the peer is asked again. */
+	/* The peer is asked again if it may get more NIDs later, or if a ping
+	 * failed, since it may be another process by now. */
 	rc = d->merging->kept ? -EBUSY : d->merging->unanswered;
 	if (rc)
 		d->peer->merged = false;
 	return rc;
 }
 
-static void reconcile_go_on(struct discovery *d, int rc)
+static void reconcile_continue(struct discovery *d, int rc)
 {
 	if (!rc)
 		rc = claim_all(d);
 	if (rc == -EINPROGRESS)
 		return;
-	/* What the peer told is lost, and only told again when asked for. */
+	/* The announcement is lost, so the peer is to be asked again. */
 	if (rc)
 		d->peer->merged = false;
 	if (!rc && d->peer->nnis)
@@ -681,7 +672,7 @@ static void reconcile_go_on(struct discovery *d, int rc)
 	announcement_free(d->merging);
 	d->merging = NULL;
 	d->status = rc;
-	look_at_lost(disc_cpt(d->cpt));
+	discover_losers(disc_cpt(d->cpt));
 	disc_event(d, rc ? DISC_ON_MERGE_FAILED : DISC_ON_MERGED);
 }
 
@@ -693,10 +684,10 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 	d->claiming = false;
 	peer_drop(cpt, claim->peer);
 	if (d->peer) {
-		reconcile_go_on(d, claim_over(d, rc));
+		reconcile_continue(d, claim_result(d, rc));
 		return;
 	}
-	/* The NID has come for a peer that is no more, and is its own peer. */
+	/* The session is over, and the NID that came is a peer of its own. */
 	if (!cpt->closing)
 		disc_ask_heir(cpt, &claim->nid);
 	disc_free(d);
@@ -705,21 +696,21 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 
 void disc_merge(struct discovery *d)
 {
-	bool answer = d->told->source == MERGE_REPLY;
-	struct announcement *told = d->told;
+	bool answer = d->announced->source == MERGE_REPLY;
+	struct announcement *told = d->announced;
 	uint32_t nnis = d->peer->nnis;
 	struct lnet_peer *of;
 	int rc = ownership_check(d->cpt, d->peer, told, &of);
 
-	d->told = NULL;
+	d->announced = NULL;
 	if (rc || of == d->peer) {
 		d->merging = told;
-		reconcile_go_on(d, rc);
+		reconcile_continue(d, rc);
 		return;
 	}
 	disc_pass_on(d->cpt, told, of);
-	/* A peer that answers for another one, and keeps all of its NIs, would
-	 * be asked again at once. */
+	/* A peer that answers for another one, and keeps all of its own NIs,
+	 * would be asked again at once: it counts as a failure. */
 	d->status = -EPROTO;
 	disc_event(d, answer && d->peer->nnis == nnis ? DISC_ON_MERGE_FAILED
 						      : DISC_ON_MERGED);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a peer has announced of itself, in a reply or by a push, is kept as it
- * came, and then becomes what is known of the peer, by a plan (merge.h).
+ * Announcements: what a peer says of itself, in the reply to a ping or by a
+ * push. They are kept as received, then carried out by a plan (merge.h).
  *
- * For whom does an NI speak that has announced something? A verified NI speaks
- * for its peer (peer/provenance.h). An unverified one does so only if it names
- * a verified NI of that peer; else it leaves the peer, and speaks for itself.
+ * A verified NI (peer/provenance.h) announces for its peer. An unverified one
+ * does so only if it names a verified NI of that peer; otherwise it leaves the
+ * peer, and announces for itself.
  *
- * Shares. NIDs that nobody knew before are unverified (peer/provenance.h),
- * until they speak for themselves. A peer may name as many as its share of
- * peers_max allows (base/share.h); and where there is no room, those that are
- * unverified go first.
+ * Shares. New NIDs are unverified until they have announced themselves. How
+ * many a peer may name is limited by its share (base/share.h) of peers_max; if
+ * there is no room for a peer NI, unverified ones are forgotten first.
  */
 #ifndef LNET_RECONCILE_H
 #define LNET_RECONCILE_H
@@ -23,52 +22,49 @@ struct lnet_peer;
 struct announcement {
 	enum merge_source source;
 	struct ulnet_nid from;
-	struct ulnet_ping_info info; /* decoded, unless it was cut */
+	struct ulnet_ping_info info; /* decoded, unless @cut */
 	struct ulnet_ping_ni *ni;    /* info.ni */
-	size_t cut;		     /* bytes of the whole; 0: this is it */
-	/* NIDs that other CPTs own are claimed one by one: how many of info.ni
-	 * were looked at so far, and how many NIDs their owners keep, which
-	 * keeps[] names. */
-	unsigned int claimed, kept;
-	bool *keeps;
-	/* Why a question that began before this came had no answer; or 0. If
-	 * there was none, the process that announced this may have ended. */
+	size_t cut;		     /* bytes of the whole; 0: it is whole */
+	/* NIDs that other CPTs own are claimed one by one: */
+	unsigned int claimed; /* so many of info.ni were looked at */
+	unsigned int kept;    /* of these, the owner keeps so many for now */
+	bool *keeps;	      /* for each: its owner keeps it */
+	/* The error of a ping that failed after this had come; or 0. If it
+	 * failed, the process that announced this may have ended. */
 	int unanswered;
 	size_t length; /* of @bytes */
 	uint8_t bytes[];
 };
 
-/* Copies @length @bytes, which are a ping information or the beginning of one;
- * announcement_free(). *@told_p: NULL on error. -EPROTO, -E2BIG: they are not
- * one that a node would send; -ENOMEM. */
+/* Copies and decodes @length @bytes of ping information, which may be cut off,
+ * into *@told_p (NULL on error), until announcement_free(). -EPROTO, -E2BIG:
+ * not what a node would send; -ENOMEM. */
 int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
 		     struct announcement **told_p) must_check;
 void announcement_free(struct announcement *told);
 
-/* The order of two announcements, as one may have overtaken the other. */
+/* Was the announcement that came last made last, or has it been overtaken? */
 enum announcement_order {
-	ANNOUNCED_LATER,	   /* what came last is what is so */
-	ANNOUNCED_PERHAPS_LATER,   /* ... most likely; the peer knows */
-	ANNOUNCED_PERHAPS_EARLIER, /* ... hardly; the peer knows */
+	ANNOUNCED_LATER,	   /* it was made last */
+	ANNOUNCED_PERHAPS_LATER,   /* most likely; ask the peer */
+	ANNOUNCED_PERHAPS_EARLIER, /* hardly; ask the peer */
 };
 enum announcement_order announcement_order(const struct announcement *was,
 					   const struct announcement *is);
 
 /*
- * @peer, which is held, becomes what it says of itself, as far as the mode and
- * what was configured allow. A NID of another peer that has not named this peer
- * stays there, and is asked whose it is (provenance.h). Peers that lose NIDs
- * are not merged any more, and their discoveries look at them afterwards; a
- * peer that has no other NIDs, and is not held, ends then.
+ * Carries out @told, the announcement of @peer, to which the caller has a
+ * reference, as far as the mode and the configuration allow. A NID of another
+ * peer that has not named this peer stays there, and is asked whose it is
+ * (provenance.h). Peers that lose NIDs are discovered anew; a peer that has
+ * lost its last NID is freed, unless it is referenced.
  *
- * 1: the peer is to be asked, by a question that has room for *@ask_p bytes (0:
- * for as many as any). -EPROTO: what it says is of no use. -ENOMEM, -ENOBUFS,
- * -EXDEV: some NIDs have come, or gone, and others have not; each of them is in
- * one peer, as the directory says. Such a peer can be used: what it has, it has
- * named itself. But it is not merged: it is asked again, and what it tells then
- * is compared with what it has, so that the rest of it is done. (All or nothing
- * would have to hold on to room for all NIDs of a peer that another peer could
- * use meanwhile.)
+ * 0; 1: the peer is to be asked, with a buffer of *@ask_p bytes (0: of any
+ * size). -EPROTO: the announcement is of no use. -ENOMEM, -ENOBUFS, -EXDEV:
+ * only some NIDs have come or gone. The peer can be used, since it has named
+ * each NID that it has, but is not lnet_peer.merged, and so is asked again and
+ * the rest is done then. (To do all or nothing, room for all NIDs of a peer
+ * would have to be reserved, which other peers could use.)
  */
 int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	      const struct announcement *told, size_t *ask_p) must_check;

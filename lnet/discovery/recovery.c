@@ -6,22 +6,23 @@
 #include "base/log.h"
 #include "lnet/discovery/ask.h"
 #include "lnet/discovery/discovery.h"
-#include "lnet/discovery/target.h"
 #include "lnet/message/out.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/route/route.h"
 
 #define PING_SIZE 272 /* what kernel nodes ask for */
-#define FIRST	  (100 * NSEC_PER_MSEC)
-/* How long an answer is waited for, and until where the interval doubles. */
+/* Intervals between pings: at first; and after an answer. */
+#define FIRST	 (100 * NSEC_PER_MSEC)
+#define ANSWERED (20 * NSEC_PER_MSEC)
+/* The time-out of a ping, and the interval up to which intervals double. */
 #define ANSWER_WITHIN NSEC_PER_SEC
-/* Later, the interval is this part of the outage. */
+/* Later, the interval is the length of the outage divided by this. */
 #define INTERVAL_PART 32
-#define ANSWERED      (20 * NSEC_PER_MSEC)
-/* A router that hears nobody on one side drops what others send through it, so
- * the first pings wait less long. An answer that comes later is heard, too. */
-#define DEAF_AFTER  2 /* pings without an answer, and nobody was heard */
+/* When an NI of a router is deaf: after so many pings without an answer, with
+ * this time-out, which is short since the router drops messages meanwhile. An
+ * answer that comes later counts, too. */
+#define DEAF_AFTER  2
 #define DEAF_WITHIN (150 * NSEC_PER_MSEC)
 
 struct recovery {
@@ -31,23 +32,24 @@ struct recovery {
 	struct ulnet_nid nid;
 	struct peer_recovery pings;
 	struct timer timer;    /* armed unless a ping is under way, or @away */
-	uint64_t since;	       /* ns: it is ill */
-	uint64_t heard;	       /* ns: last sign of life; or since */
-	uint64_t began;	       /* ns: the last ping */
-	uint64_t silent_since; /* ns: began the first that was not answered */
+	uint64_t since;	       /* ns: when it became unhealthy */
+	uint64_t heard;	       /* ns: last sign of life; or @since */
+	uint64_t began;	       /* ns: when the last ping began */
+	uint64_t silent_since; /* ns: when the first unanswered ping began */
 	uint64_t interval;     /* ns: from one ping to the next */
 	struct ask ask;
-	/* Of a local one: CPTs look for somebody to ask, one after the other.
-	 * While @away is set, what stands below is with the CPT that looks. */
+	/* @local: CPTs look for a peer to ping, one after the other. While
+	 * @away is set, the CPT that looks owns the members below. */
 	bool away;
 	struct work work;
-	unsigned int turn;	/* its remainder says which CPT looks next */
-	unsigned int looked;	/* CPTs, for this ping */
-	struct ulnet_nid found; /* ANY: nobody */
+	unsigned int turn;	/* modulo CPTs: which CPT looks next */
+	unsigned int looked;	/* CPTs that have looked, for this ping */
+	struct ulnet_nid found; /* ANY: none */
 };
 
-/* ---- who is ill ---- */
+/* ---- which NIs ---- */
 
+/* The local NI of @r, or NULL if it is gone. */
 static struct lnet_ni *ni_of_mine(const struct recovery *r)
 {
 	struct lnet_ni *ni = config_ni(r->cpt->config, &r->nid);
@@ -55,6 +57,7 @@ static struct lnet_ni *ni_of_mine(const struct recovery *r)
 	return ni && atomic_load(&ni->recovering) ? ni : NULL;
 }
 
+/* The peer NI of @r, or NULL if it is gone. */
 static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 {
 	struct lnet_peer_ni *lpni = peer_find(r->cpt, &r->nid);
@@ -62,39 +65,28 @@ static struct lnet_peer_ni *ni_of_peer(const struct recovery *r)
 	return lpni && lpni->recovery == &r->pings ? lpni : NULL;
 }
 
-/* An alias is not pinged here: its answers may come in on the CPT that owns the
- * NID, where they gain nothing for this one; and that CPT pings, too. */
-static bool peer_ni_is_ill(const struct lnet_peer_ni *lpni)
-{
-	return lpni->health < LNET_HEALTH_MAX && lpni->place.state == PEER_HERE;
-}
-
-static bool is_given_up(const struct recovery *r)
-{
-	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
-
-	return limit && loop_now(r->cpt->loop) - r->since >= limit;
-}
-
-/* Is it still there, and still ill? */
+/* Does the NI of @r still exist, and is it still to be pinged? */
 static bool is_ill(const struct recovery *r)
 {
+	uint64_t limit = settings_recovery_limit(&r->cpt->node->settings);
 	const struct lnet_peer_ni *lpni;
 	const struct lnet_ni *ni;
 
-	if (is_given_up(r))
+	if (limit && loop_now(r->cpt->loop) - r->since >= limit)
 		return false;
 	if (r->local) {
 		ni = ni_of_mine(r);
 		return ni && ni_health(ni) < LNET_HEALTH_MAX;
 	}
 	lpni = ni_of_peer(r);
-	return lpni && peer_ni_is_ill(lpni);
+	/* An alias is not pinged: the CPT that owns the NID pings it, and may
+	 * receive the answers. */
+	return lpni && lpni->health < LNET_HEALTH_MAX &&
+	       lpni->place.state == PEER_HERE;
 }
 
-/* The neighbours of a router cannot see that its interface on the other side is
- * deaf: the router takes what they send, and drops it. So they are told. Nodes
- * that do not route have nobody to tell. */
+/* Sets whether @ni receives nothing, which a router announces as down: nodes on
+ * its other nets cannot see that it has to drop their messages. */
 static void ni_set_deaf(struct lnet_ni *ni, bool deaf)
 {
 	if (deaf && !atomic_load(&ni->node->routing))
@@ -124,7 +116,7 @@ static void recovery_free(struct recovery *r)
 
 /* ---- one ping ---- */
 
-/* Notes in the NI how its pings go, for those who look at it. */
+/* Notes in the local NI how its pings go, for users to see. */
 static void recovery_note(const struct recovery *r)
 {
 	struct lnet_ni *ni = r->local ? ni_of_mine(r) : NULL;
@@ -142,7 +134,7 @@ static void recovery_wait(struct recovery *r, uint64_t ns)
 	recovery_note(r);
 }
 
-/* The longer the outage, the longer the interval. */
+/* The ping was not answered. */
 static void recovery_not_heard(struct recovery *r)
 {
 	uint64_t max = settings_recovery_max(&r->cpt->node->settings);
@@ -204,7 +196,7 @@ static uint64_t answer_within(const struct recovery *r)
 	return quick ? DEAF_WITHIN : ANSWER_WITHIN;
 }
 
-/* On error the next one is tried as if this one had not been answered. */
+/* Pings @to; an error counts as a ping that was not answered. */
 static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 			  const struct ulnet_nid *to)
 {
@@ -213,16 +205,16 @@ static void recovery_ping(struct recovery *r, const struct ulnet_nid *from,
 	r->began = loop_now(r->cpt->loop);
 	r->pings.next = 0;
 	recovery_note(r);
-	/* One try only; a ping without an answer costs nobody any health. */
+	/* Sent once only, and without loss of health if it fails. */
 	if (ask_get(&r->ask, from, &target, MSG_ONCE | MSG_EXACT | MSG_PROBE,
 		    answer_within(r)))
 		recovery_wait(r, r->interval);
 }
 
-/* ---- who is asked ---- */
+/* ---- which peers are pinged ---- */
 
-/* Silence of a NID that may not exist proves nothing. */
-static bool is_known(const struct lnet_peer_ni *lpni)
+/* Does @lpni certainly exist, so that its silence says something? */
+static bool exists(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts counts = { 0 };
 
@@ -237,12 +229,12 @@ static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
 	return lpni->place.state == PEER_HERE && lpni->credits_max &&
-	       nid_segment(&lpni->nid) == ni_segment(ni) && is_known(lpni) &&
+	       nid_segment(&lpni->nid) == ni_segment(ni) && exists(lpni) &&
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 
-/* Counts the peers of @cpt that can tell, up to number @n, from 0 on, whose NID
- * becomes *@nid. */
+/* Counts peer NIs of @cpt that can tell whether @ni works, up to number @n,
+ * from 0 on, whose NID becomes *@nid. */
 static unsigned int count_peers(const struct lnet_cpt *cpt,
 				const struct lnet_ni *ni, unsigned int n,
 				struct ulnet_nid *nid)
@@ -262,8 +254,9 @@ static unsigned int count_peers(const struct lnet_cpt *cpt,
 	return counted;
 }
 
-/* Number @n of the peers of @cpt on the net of @r's NI, counted in a circle, so
- * that all have their turn while the table stays what it is. */
+/* Sets r->found to number @n, counted in a circle, of the peer NIs of @cpt that
+ * can tell whether the NI of @r works. So each has its turn, as long as the
+ * table does not change. */
 static void look_on(const struct lnet_cpt *cpt, struct recovery *r,
 		    unsigned int n)
 {
@@ -294,8 +287,8 @@ static void recovery_found(struct work *w)
 	}
 }
 
-/* Looks for somebody to ask, on the CPT whose turn it is; if that CPT knows
- * nobody, the next one looks. Then @r goes on, on its own CPT. */
+/* Looks for a peer to ping on the CPT whose turn it is; if that CPT knows none,
+ * on the next one. Then returns to the CPT of @r. */
 static void recovery_look(struct work *w)
 {
 	struct recovery *r = container_of(w, struct recovery, work);
@@ -320,8 +313,7 @@ static void recovery_look(struct work *w)
 		loop_post(cpt->loop, w);
 }
 
-/* The peers of all CPTs have their turn, since those of one CPT may all be the
- * interfaces of one dead host. */
+/* Pings from the local NI of @r; first, looks for a peer. */
 static void ping_from(struct recovery *r)
 {
 	r->found = LNET_NID_ANY;
@@ -331,34 +323,26 @@ static void ping_from(struct recovery *r)
 	recovery_look(&r->work);
 }
 
-static void ping_to(struct recovery *r)
-{
-	const struct ulnet_nid any = LNET_NID_ANY;
-
-	recovery_ping(r, &any, &r->nid);
-}
-
 static void recovery_due(struct timer *t)
 {
 	struct recovery *r = container_of(t, struct recovery, timer);
-	struct lnet_ni *ni;
+	const struct ulnet_nid any = LNET_NID_ANY;
 
 	if (!is_ill(r)) {
 		recovery_free(r);
 		return;
 	}
 	if (!r->local) {
-		ping_to(r);
+		recovery_ping(r, &any, &r->nid);
 		return;
 	}
-	ni = ni_of_mine(r);
-	if (ni_is_up(ni))
+	if (ni_is_up(ni_of_mine(r)))
 		ping_from(r);
 	else
 		recovery_wait(r, r->interval);
 }
 
-/* ---- falling ill ---- */
+/* ---- the beginning ---- */
 
 /* NULL: no memory; the next failure tries again. */
 static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
@@ -385,7 +369,7 @@ static struct recovery *recovery_new(struct lnet_cpt *cpt, bool local,
 	return r;
 }
 
-/* 0@lo and one more NI are no choice. */
+/* health_watch.ni_ill. No pings if 0@lo and @ni are the only NIs. */
 static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (cpt->closing || cpt->config->nnis <= 2 ||
@@ -395,9 +379,9 @@ static void ni_ill(struct lnet_cpt *cpt, struct lnet_ni *ni)
 		atomic_store(&ni->recovering, false);
 }
 
-/* Does the health of @lpni decide anything? Not if it is the only NI of its
- * peer, unless there are other gateways; and not if it is behind gateways, by
- * which pings would fail as well. */
+/* Does the health of @lpni matter to path selection? If its peer has other NIs,
+ * or if it is a gateway. Not if it is behind gateways, whose failures would
+ * count as those of @lpni. */
 static bool health_matters(const struct lnet_cpt *cpt,
 			   const struct lnet_peer_ni *lpni)
 {
@@ -417,8 +401,8 @@ static void peer_ni_ill(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	lpni->recovery = r ? &r->pings : NULL;
 }
 
-/* Its pings go on until it is well. What it has heard may be a ping, whose
- * answer is to say so; without memory, CPTs say so as soon as there is some. */
+/* health_watch.ni_hears: @ni is not deaf any more. What came in may be a ping,
+ * so that the ping target is updated at once. */
 static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	if (likely(!atomic_load_explicit(&ni->deaf, memory_order_relaxed)))
@@ -430,7 +414,8 @@ static void ni_hears(struct lnet_cpt *cpt, struct lnet_ni *ni)
 				 "state");
 }
 
-/* A message has come from @lpni: no long wait for its next ping any more. */
+/* health_watch.peer_ni_heard: a message has come from @lpni, so its next ping
+ * follows soon. */
 static void peer_ni_heard(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct recovery *r;
@@ -478,8 +463,8 @@ void recovery_init(struct lnet_cpt *cpt)
 	peer_cpt(cpt)->came = recovery_of_peer;
 }
 
-/* A record whose ping is under way ends with the ping, and one that is with
- * another CPT when it is back. */
+/* A record whose ping is under way is freed when the ping ends, and one that is
+ * away when it returns. */
 void recovery_stop(struct lnet_cpt *cpt)
 {
 	struct recovery *r, *next;

@@ -1,39 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bringing interfaces back to health (requirement D6). Those that are ill are
- * chosen last, so there may be no message that shows that they are well again.
- * Therefore they are pinged.
+ * Recovery: pings that restore the health of NIs (requirement D6). Path
+ * selection chooses unhealthy NIs last, so there may be no message that shows
+ * that they work again.
  *
- *	an NI of a peer		is asked, by its NID
- *	an NI of this node	asks one of the peers on its net that are known
- *				to exist, of each CPT in turn; if there is
- *				none, time heals it
+ *	an NI of a peer		is pinged
+ *	an NI of this node	pings peers that are known to exist on its net,
+ *				of one CPT after the other; if there are none,
+ *				it recovers with time
  *
- * Each ping that is answered gives what a message that comes in gives, and the
- * next one follows at once. An answer is waited for a second, and if there is
- * none, the intervals grow from 0.1 s to that second, so that for the first
- * half minute there is always a ping under way, which gets through as soon as
- * anything does. From then on the interval is a 32nd of the time since the last
- * sign of life, up to max_recovery_ping_interval: whatever was away is noticed
- * soon as measured by how long it was away. A message that comes in makes the
- * interval short again. A ping that is not answered costs no health, or nothing
- * would ever be more than dead. After recovery_limit it is given up, and comes
- * back by what comes in.
+ * Each answer restores as much health as any message that comes in, and the
+ * next ping follows at once. Without answers, pings have a time-out of a
+ * second, and their interval grows from 0.1 s to a second: so for the first
+ * half minute a ping is always under way. Later the interval is a 32nd of the
+ * time since the last sign of life, up to max_recovery_ping_interval. A message
+ * that comes in makes the interval short again. Pings that fail cost no health.
+ * After recovery_limit pings end; the NI then recovers by messages that come
+ * in.
  *
- * If an NI of a router had no answer to two pings, and hears nobody else, the
- * router tells its neighbours that the NI is down, until something comes in on
- * it. Otherwise neighbours on other nets would go on sending messages that
- * cannot get across.
+ * If an NI of a router has no answer to two pings and receives nothing else,
+ * the router announces it as down until something comes in. Otherwise nodes on
+ * other nets would go on sending messages that cannot be passed on.
  *
- * Only where there is a choice: an NI that is the only one, of this node or of
- * the peer, is used whatever its health. So strangers cannot make a node ping.
- * An ill NI costs a timer and this record, and nobody costs anything when
- * all are well.
+ * Only NIs of which this node or the peer has others are pinged, since a single
+ * NI is used whatever its health. So strangers cannot make a node ping.
  *
- * A record belongs to the CPT that has noticed the illness first; it knows
- * NIDs only, and holds nobody. That of an NI of this node visits other CPTs,
- * which know other peers: were only those of one CPT asked, which may be the
- * interfaces of one dead host, their silence would be taken for the NI's.
+ * A record belongs to the CPT that has first noticed the loss of health; it has
+ * NIDs, but no references. For an NI of this node the record visits other CPTs
+ * to find peers: if only one CPT's peers were pinged, which may all be
+ * interfaces of one dead host, their silence would be blamed on the NI.
  */
 #ifndef LNET_RECOVERY_H
 #define LNET_RECOVERY_H
@@ -44,12 +39,12 @@ struct lnet_cpt;
 struct lnet_peer;
 
 void recovery_init(struct lnet_cpt *cpt);
-/* There may be a choice now where there was none, among the NIs of this node,
- * or of @peer: those that fell ill before are pinged. */
+/* This node, or @peer, may have more than one NI now: begins to ping those that
+ * are unhealthy. */
 void recovery_of_nis(struct lnet_cpt *cpt);
 void recovery_of_peer(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
-/* The CPT closes: no ping begins any more. */
+/* @cpt closes: no ping begins any more. */
 void recovery_stop(struct lnet_cpt *cpt);
 /* False: a record of this CPT is with another one. */
 bool recovery_is_idle(const struct lnet_cpt *cpt);

@@ -12,16 +12,16 @@
 #include "lnet/peer/provenance.h"
 #include "lnet/route/route.h"
 
-/* Sink of a first question: what kernel nodes use. */
+/* Buffer of the first ping, as kernel nodes use. */
 #define SINK_NIS  16
 #define SINK_SIZE (PING_HEADER_SIZE + SINK_NIS * PING_ENTRY_SIZE)
 
-/* After that many failures in a row a peer is left alone, until it is wanted
- * again: within some ten minutes. */
+/* After that many failures in a row, within some ten minutes, discovery gives
+ * up, until there is another message for the peer. */
 #define FAILURES_MAX 10
 
-/* How long the first question waits for its answer. */
-#define TRY_MIN NSEC_PER_SEC
+/* How long to wait for the answer to the first ping. */
+#define PING_TIMEOUT_MIN NSEC_PER_SEC
 
 static const struct backoff_law pauses = {
 	.policy = BACKOFF_EQUAL,
@@ -31,7 +31,7 @@ static const struct backoff_law pauses = {
 };
 
 /* NIDs that are in use may be idle in a moment. */
-static const struct backoff_law pauses_held_up = {
+static const struct backoff_law pauses_in_use = {
 	.policy = BACKOFF_EQUAL,
 	.max = 16,
 	.base = 16 * NSEC_PER_MSEC,
@@ -40,7 +40,7 @@ static const struct backoff_law pauses_held_up = {
 
 /* ---- what is known ---- */
 
-/* An NI of @peer that is to be asked itself whose it is, or NULL. */
+/* An NI of @peer that is to be asked whose it is, or NULL. */
 static struct lnet_peer_ni *questioned_ni(const struct lnet_peer *peer)
 {
 	struct lnet_peer_ni *p;
@@ -58,17 +58,17 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 
 	return (struct disc_facts){
 		.mode = disc_mode(cpt),
-		.told_us = d && d->told,
+		.announced = d && d->announced,
 		.questioned = d && questioned_ni(peer),
 		.calls_only = pid_only_calls(cpt->node->conf.pid),
 		.up_to_date = peer->merged,
-		.of_old = peer->merged_in != disc_cpt(cpt)->era,
+		.old_era = peer->merged_in != disc_cpt(cpt)->era,
 		.force_ping = d && d->force_ping,
 		.force_push = d && d->force_push,
 		.multi_rail = peer->multi_rail,
 		.no_discovery = peer->no_discovery,
-		.told = peer->told,
-		.own = disc_cpt(cpt)->version,
+		.acked_version = peer->acked_version,
+		.own_version = disc_cpt(cpt)->version,
 	};
 }
 
@@ -97,7 +97,7 @@ void disc_kick(struct disc_cpt *dc)
 	loop_post(dc->cpt->loop, &dc->work);
 }
 
-static void turn_over(struct discovery *d)
+static void turn_end(struct discovery *d)
 {
 	struct disc_cpt *dc = disc_cpt(d->cpt);
 
@@ -110,8 +110,8 @@ static void turn_over(struct discovery *d)
 
 /* ---- the end ---- */
 
-/* The NID that @a asked for may have said by now that it is another peer's.
- * Then @a waits for the discovery of that peer. */
+/* If the NID that @a asked for has become another peer's, @a waits for the
+ * discovery of that peer. */
 static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 			  struct asker *a)
 {
@@ -130,8 +130,8 @@ static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return true;
 }
 
-/* What to tell @a. If the NID that @a asked for is still unverified, it has not
- * answered, however well the session has ended (@status). */
+/* The result for @a of a session that ended with @status: an error if the NID
+ * that @a asked for is still unverified, and so has not answered itself. */
 static int status_for(const struct discovery *d, const struct asker *a,
 		      int status)
 {
@@ -143,7 +143,7 @@ static int status_for(const struct discovery *d, const struct asker *a,
 	return d->status ? d->status : -ETIMEDOUT;
 }
 
-/* Those who ask again, in done(), are told the next time. */
+/* Calls that begin in done() wait for the next end. */
 static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
 			int status)
 {
@@ -166,20 +166,21 @@ static void tell_askers(struct discovery *d, const struct lnet_peer *peer,
 void disc_free(struct discovery *d)
 {
 	list_del(&d->all);
-	announcement_free(d->told);
+	announcement_free(d->announced);
 	announcement_free(d->merging);
 	ask_fini(&d->ask);
 	free(d);
 }
 
-/* Whoever waits goes on; nothing is left of @d but what the LND has. */
+/* Ends @d: messages and askers proceed, and @d is freed, now or when @ask or
+ * @claim has ended. */
 static void disc_over(struct discovery *d, int status)
 {
 	struct lnet_cpt *cpt = d->cpt;
 	struct lnet_peer *peer = d->peer;
 	struct lnet_peer_ni *p;
 
-	turn_over(d);
+	turn_end(d);
 	while ((p = questioned_ni(peer)))
 		provenance_unquestion(cpt, p);
 	list_del(&d->queued);
@@ -187,14 +188,14 @@ static void disc_over(struct discovery *d, int status)
 		loop_timer_cancel(cpt->loop, &d->timer);
 	d->peer = NULL;
 	peer->discovery = NULL;
-	out_await_over(&d->waiting);
+	out_discovery_over(&d->waiting);
 	tell_askers(d, peer, status);
 	peer_drop(cpt, peer);
 	if (!ask_is_under_way(&d->ask) && !d->claiming)
 		disc_free(d);
 }
 
-/* ---- actions of the table ---- */
+/* ---- actions ---- */
 
 static void act_enqueue(struct discovery *d)
 {
@@ -209,10 +210,11 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
-static void keep(struct discovery *d, struct announcement *told)
+static void session_keep(struct discovery *d, struct announcement *told)
 {
 	enum announcement_order order =
-		d->told ? announcement_order(d->told, told) : ANNOUNCED_LATER;
+		d->announced ? announcement_order(d->announced, told)
+			     : ANNOUNCED_LATER;
 
 	if (order != ANNOUNCED_LATER && disc_mode(d->cpt) != LNET_DISCOVERY_OFF)
 		d->force_ping = true;
@@ -220,16 +222,16 @@ static void keep(struct discovery *d, struct announcement *told)
 		announcement_free(told);
 		return;
 	}
-	announcement_free(d->told);
-	d->told = told;
+	announcement_free(d->announced);
+	d->announced = told;
 }
 
 void disc_hear(struct discovery *d, struct announcement *told)
 {
-	bool held_up = d->peer->fsm.state == PEER_FAILED && d->held_up;
+	bool nids_in_use = d->peer->fsm.state == PEER_FAILED && d->nids_in_use;
 
-	keep(d, told);
-	disc_event(d, held_up ? DISC_ON_WANTED : DISC_ON_NEWS);
+	session_keep(d, told);
+	disc_event(d, nids_in_use ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
 void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
@@ -256,23 +258,22 @@ void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	disc_event(heir, DISC_ON_NEWS);
 }
 
-/* Messages of a peer that is no more wait for the one that has its NIDs. */
 void disc_hand_over(struct discovery *d)
 {
 	struct msg_out *msg;
 
 	list_for_each_entry (msg, &d->waiting, link)
-		msg->flags &= (uint8_t)~MSG_AWAITED;
-	/* What came may be older than what is known of the heir, and their
-	 * numbers do not tell. */
-	if (d->told)
-		disc_ask_heir(d->cpt, &d->told->from);
+		msg->flags &= (uint8_t)~MSG_DISCOVERY_WAITED;
+	/* Sequence numbers do not say whether the announcement is older than
+	 * what is known of the peer that has the NID now. */
+	if (d->announced)
+		disc_ask_heir(d->cpt, &d->announced->from);
 	d->status = 0;
 	disc_event(d, DISC_ON_OVER);
 }
 
-/* If the peer is known, and only some of its NIs are still to be asked, a
- * message waits for the answer of the NI that it names, and not for others. */
+/* If the peer is known, and only some of its NIs are still to be asked, sends
+ * the messages whose target is none of these NIs. */
 static void messages_go(struct discovery *d, struct disc_facts facts)
 {
 	struct msg_out *msg, *next;
@@ -293,7 +294,7 @@ static void messages_go(struct discovery *d, struct disc_facts facts)
 			list_add_tail(&out, &msg->link);
 		}
 	}
-	out_await_over(&out);
+	out_discovery_over(&out);
 }
 
 void disc_look(struct discovery *d)
@@ -301,15 +302,15 @@ void disc_look(struct discovery *d)
 	struct disc_facts facts = disc_facts_of(d->cpt, d->peer);
 
 	messages_go(d, facts);
-	/* An administrator may have taken all NIDs that it had. */
+	/* An administrator may have given its NIDs to other peers. */
 	if (d->peer->nnis)
 		disc_event(d, disc_step(&facts));
 	else
 		disc_hand_over(d);
 }
 
-/* The first NI whose answer a message waits for, or NULL. */
-static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
+/* The NI whose answer the first message waits for, or NULL. */
+static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 {
 	const struct msg_out *msg;
 
@@ -323,12 +324,11 @@ static const struct lnet_peer_ni *awaited_ni(const struct discovery *d)
 	return NULL;
 }
 
-/* The NI that is asked next. If no NI in particular is to be asked, those that
- * were silent come last. */
+/* The NI to be asked next. If any will do, NIs that were silent come last. */
 static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 {
 	uint32_t skip = d->silent % d->peer->nnis;
-	const struct lnet_peer_ni *p = awaited_ni(d);
+	const struct lnet_peer_ni *p = ni_waited_for(d);
 
 	if (!p)
 		p = questioned_ni(d->peer);
@@ -342,17 +342,17 @@ static const struct lnet_peer_ni *ni_to_ask(const struct discovery *d)
 	return NULL;
 }
 
-/* Messages wait for the answer: if it is lost, that is to cost them little. A
- * peer that takes longer is given twice the time after each failure. */
-static uint64_t try_timeout(const struct discovery *d)
+/* Short at first, since messages wait for the answer and it may be lost;
+ * doubled after each failure. */
+static uint64_t ping_timeout(const struct discovery *d)
 {
-	uint32_t failures = d->held_up ? 0 : d->failures;
+	uint32_t failures = d->nids_in_use ? 0 : d->failures;
 
-	return MIN(TRY_MIN << MIN(failures, FAILURES_MAX),
+	return MIN(PING_TIMEOUT_MIN << MIN(failures, FAILURES_MAX),
 		   settings_lnd_timeout(&d->cpt->node->settings));
 }
 
-/* Room for what the peer is known to have. */
+/* The buffer needed for the NIs that the peer is known to have. */
 static size_t sink_size(const struct lnet_peer *peer)
 {
 	size_t size =
@@ -361,11 +361,11 @@ static size_t sink_size(const struct lnet_peer *peer)
 	return peer->nnis < SINK_NIS ? SINK_SIZE : size;
 }
 
-/* The NI that was asked whose it is has not answered. An unverified NI is asked
- * again when it is used once more, since nobody waits for its answer; a
- * disputed one as a peer of which nothing is known, since it may belong to the
- * peer that claims it. True: there was nothing else to ask. */
-static bool unquestioned(struct discovery *d)
+/* The NI that was asked whose it is, if one was, has not answered. If it is
+ * unverified, it is asked again when it is used again. If it is disputed, the
+ * peer has to be discovered anew, since it may be part of the peer that claims
+ * the NI. True: nothing else is to be asked. */
+static bool question_failed(struct discovery *d)
 {
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->asked);
 
@@ -377,7 +377,7 @@ static bool unquestioned(struct discovery *d)
 	return d->peer->merged && !d->force_ping;
 }
 
-/* A gateway that does not answer loses health, as by a message that failed. */
+/* A gateway that does not answer loses health, as if a message had failed. */
 static void gateway_silent(const struct discovery *d)
 {
 	struct lnet_peer_ni *p =
@@ -388,24 +388,24 @@ static void gateway_silent(const struct discovery *d)
 		health_lose_peer_ni(d->cpt, p);
 }
 
-/* The NI that was asked has not answered: others may. */
-static void pinged_in_vain(struct discovery *d, int status)
+/* The NI that was asked has not answered: asks others, if there are any. */
+static void ping_failed(struct discovery *d, int status)
 {
 	d->status = status;
 	gateway_silent(d);
-	if (d->told)
-		d->told->unanswered = status;
-	if (unquestioned(d))
+	if (d->announced)
+		d->announced->unanswered = status;
+	if (question_failed(d))
 		disc_event(d, DISC_ON_ANSWER);
 	else if (++d->silent < d->peer->nnis)
 		disc_event(d, DISC_ON_SILENT);
 	else
-		disc_event(d, d->told ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
+		disc_event(d,
+			   d->announced ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
 }
 
-/* Strangers name NIDs as they like, so a question that finds nobody says
- * nothing about our own NIs. To learn whose a NID is, that NID itself is asked,
- * and no other NID of the peer that has it. */
+/* MSG_PROBE: strangers may name any NID, so a ping that fails says nothing
+ * about our own NIs. MSG_EXACT: whose a NID is, only that NID can say. */
 static uint8_t question_flags(const struct lnet_peer_ni *asked)
 {
 	return provenance_is_open(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
@@ -419,17 +419,17 @@ static void act_ping(struct discovery *d)
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
 	d->asked = target.nid;
-	/* The NID may be one of this node's by now, or its net be gone. */
+	/* The NID may have become this node's, or its net may be gone. */
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
 		rc = ask_get(&d->ask, &any, &target, question_flags(p),
-			     try_timeout(d));
+			     ping_timeout(d));
 	if (rc)
-		pinged_in_vain(d, rc);
+		ping_failed(d, rc);
 }
 
-/* Pushes by the path by which the peer has answered, or as any message goes. */
+/* Pushes by the path of the peer's answer, if it has answered. */
 static void act_push(struct discovery *d)
 {
 	const struct lnet_cpt *cpt = d->cpt;
@@ -440,7 +440,8 @@ static void act_push(struct discovery *d)
 	int rc;
 
 	d->pushing = disc_cpt(cpt)->version;
-	rc = ask_tell(&d->ask, way ? &d->ni : &any, &target, 0, try_timeout(d));
+	rc = ask_tell(&d->ask, way ? &d->ni : &any, &target, 0,
+		      ping_timeout(d));
 	if (!rc)
 		return;
 	d->status = rc;
@@ -456,17 +457,18 @@ static void act_end(struct discovery *d)
 
 static const struct backoff_law *session_law_of(const struct discovery *d)
 {
-	return d->held_up ? &pauses_held_up : &pauses;
+	return d->nids_in_use ? &pauses_in_use : &pauses;
 }
 
-/* If NIDs are in use now, the peer has answered: its silence is over. */
+/* The length of the pause, ns. Failures are counted anew when their kind
+ * changes. */
 static uint64_t pause_after_failure(struct discovery *d)
 {
-	bool held_up = d->status == -EBUSY;
+	bool nids_in_use = d->status == -EBUSY;
 
-	if (held_up != d->held_up)
+	if (nids_in_use != d->nids_in_use)
 		d->failures = 0;
-	d->held_up = held_up;
+	d->nids_in_use = nids_in_use;
 	return backoff_pause(session_law_of(d), ++d->failures,
 			     loop_random(d->cpt->loop));
 }
@@ -480,9 +482,9 @@ static void act_pause(struct discovery *d)
 	d->silent = 0;
 	d->ni = LNET_NID_ANY;
 	cpt_stat(d->cpt, STAT_discoveries_failed);
-	turn_over(d);
+	turn_end(d);
 	loop_timer_arm(loop, &d->timer, loop_now(loop) + pause);
-	out_await_over(&d->waiting);
+	out_discovery_over(&d->waiting);
 	tell_askers(d, d->peer, d->status);
 }
 
@@ -510,7 +512,7 @@ void disc_event(struct discovery *d, enum disc_event ev)
 		acts[action](d);
 }
 
-/* ---- questions that have ended ---- */
+/* ---- pings and pushes that have ended ---- */
 
 static void session_pinged(struct discovery *d)
 {
@@ -523,18 +525,18 @@ static void session_pinged(struct discovery *d)
 		rc = announcement_new(d->cpt, d->ask.buf, d->ask.length, &told);
 	}
 	if (rc) {
-		pinged_in_vain(d, rc);
+		ping_failed(d, rc);
 		return;
 	}
-	d->force_ping = d->again;
-	d->again = false;
+	d->force_ping = d->ask_again;
+	d->ask_again = false;
 	d->silent = 0;
 	told->source = MERGE_REPLY;
 	told->from = d->lpni;
-	/* The answer of another NI does not say whose this one is. */
+	/* If another NI has answered, whose this one is remains unknown. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
-		(void)unquestioned(d);
-	keep(d, told);
+		(void)question_failed(d);
+	session_keep(d, told);
 	disc_event(d, DISC_ON_ANSWER);
 }
 
@@ -547,8 +549,8 @@ static void pushed(struct discovery *d)
 	}
 	cpt_stat(d->cpt, STAT_pushes_sent);
 	d->force_push = false;
-	/* If discovery is off, the peer is told once that no more will come. */
-	d->peer->told =
+	/* With discovery off, this push was the last one to the peer. */
+	d->peer->acked_version =
 		disc_mode(d->cpt) == LNET_DISCOVERY_OFF ? 0 : d->pushing;
 	disc_event(d, DISC_ON_ACK);
 }

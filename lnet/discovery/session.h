@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The discovery of one peer, while it is under way. Who has a turn when, is in
- * discovery.h; the course is a table (state.h).
- *
- * Owner of all of it: the CPT.
+ * A session: the discovery of one peer, while it is under way. discovery.h:
+ * when the session has its turn; state.h: its states. Owner: the CPT.
  */
 #ifndef LNET_SESSION_H
 #define LNET_SESSION_H
@@ -13,43 +11,44 @@
 #include "lnet/discovery/reconcile.h"
 #include "lnet/peer/claim.h"
 
-/* Somebody who asked for a discovery, of a peer that had @nid then. */
+/* A call of lnet_discover() that waits for the end of a session. */
 struct asker {
 	struct list link;
 	struct lnet_cpt *cpt; /* that owned @nid */
 	struct ulnet_nid nid;
 	unsigned int flags; /* LNET_DISCOVER_* */
-	bool passed_on;	    /* to a peer that has got it since: once */
+	bool passed_on;	    /* to another peer, which has got @nid: once */
 	ulnet_discover_fn done;
 	void *arg;
 };
 
-/* A peer has one while it is neither PEER_UNKNOWN nor PEER_DISCOVERED. */
+/* A peer has one unless it is PEER_UNKNOWN or PEER_DISCOVERED. */
 struct discovery {
 	struct lnet_cpt *cpt;
-	struct lnet_peer *peer; /* held; NULL: over, but for the question that
-				 * is under way */
-	struct list all;	/* disc_cpt.all */
-	struct list queued;	/* disc_cpt.first or .others */
-	bool turn;		/* ... or it has one */
-	struct list waiting;	/* of msg_out.link */
-	struct list askers;	/* of asker.link */
-	struct announcement *told;    /* to be merged, or NULL */
+	/* Referenced. NULL: the session is over, but @ask or @claim is still
+	 * under way. */
+	struct lnet_peer *peer;
+	struct list all;		/* in disc_cpt.all */
+	struct list queued;		/* in disc_cpt.first or .others */
+	bool turn;			/* has a turn, and is not queued */
+	struct list waiting;		/* of msg_out.link */
+	struct list askers;		/* of asker.link */
+	struct announcement *announced; /* to be merged, or NULL */
 	struct announcement *merging; /* PEER_MERGING: being merged; or NULL */
-	struct peer_claim claim;      /* for that, ... */
-	bool claiming;		      /* ... while it is under way */
-	struct ulnet_nid told_by;     /* which NI has told what is merged */
-	struct ulnet_nid asked;	      /* PEER_DISCOVERING: that NI, which ... */
-	bool again; /* ... is asked once more: it was claimed meanwhile */
+	struct peer_claim claim;      /* for @merging */
+	bool claiming;		      /* @claim is under way */
+	struct ulnet_nid told_by;     /* the NI that has announced @merging */
+	struct ulnet_nid asked;	      /* PEER_DISCOVERING: the NI asked */
+	bool ask_again; /* @asked was claimed meanwhile: ask it once more */
 	bool force_ping, force_push;
 	uint32_t pid;	   /* of the process to be asked */
 	uint32_t silent;   /* NIs of the peer that gave no answer this time */
-	uint32_t failures; /* in a row, ... */
-	bool held_up;	   /* ... since NIDs are in use; else by silence */
-	struct list lost;  /* disc_cpt.lost */
-	uint32_t pushing;  /* PEER_PUSHING: that version */
+	uint32_t failures; /* in a row, of one kind: */
+	bool nids_in_use;  /* ... NIDs are in use on other CPTs; or silence */
+	struct list lost;  /* in disc_cpt.lost */
+	uint32_t pushing;  /* PEER_PUSHING: the version being pushed */
 	int status;	   /* of the last failure */
-	struct ulnet_nid ni, lpni; /* by which the peer has answered; ANY */
+	struct ulnet_nid ni, lpni; /* path of the last answer; ANY: none */
 	struct timer timer;	   /* PEER_FAILED */
 	struct ask ask;
 };
@@ -64,40 +63,41 @@ struct disc_facts disc_facts_of(const struct lnet_cpt *cpt,
 bool disc_is_up_to_date(const struct lnet_cpt *cpt,
 			const struct lnet_peer *peer);
 
-/* What this node has no net or route to, it has no way to ask; and it need not
- * ask itself, nor other processes that have its own NIDs. */
+/* Is there a net or route to @nid, and is @nid not one of this node's? */
 bool disc_may_ask(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* The discovery of @peer; NULL: no memory, or the CPT closes. */
+/* The session of @peer, which is begun if there is none. NULL: no memory, or
+ * the CPT closes. */
 struct discovery *disc_get(struct lnet_cpt *cpt, struct lnet_peer *peer);
-/* @d is over, and neither the LND nor another CPT has any part of it. */
+/* @d is over, and neither @ask nor @claim is under way. */
 void disc_free(struct discovery *d);
 
-/* Something has happened; @d may be over when this returns. */
+/* Makes the move of @ev; @d may be over when this returns. */
 void disc_event(struct discovery *d, enum disc_event ev);
-/* The peer has a turn: takes the next step. */
+/* @d has a turn: takes the next step. */
 void disc_look(struct discovery *d);
-/* There may be turns to begin: at the end of this turn of the loop, or in the
- * next one. */
+/* Has turns begun, soon. */
 void disc_kick(struct disc_cpt *dc);
 
-/* Takes @told, which is merged next, unless what already waits to be merged is
- * later. One may have overtaken the other, as the reply to a ping may overtake
- * a push: if the order is not known, the peer is asked. If the session pauses
- * because NIDs are in use on other CPTs, it goes on pausing: to answer a peer
- * that only repeats itself would have two nodes tell each other without end. */
+/* Keeps @told to be merged next, unless the announcement that is kept already
+ * is later. If their order is unknown, as the reply to a ping may overtake a
+ * push, the peer is asked. If the session pauses because NIDs are in use on
+ * other CPTs, it goes on pausing; otherwise two nodes that only repeat
+ * themselves would push to each other without end. Takes @told. */
 void disc_hear(struct discovery *d, struct announcement *told);
-/* @told has come to a peer, but is about @of; NULL: about none of @cpt's. */
+/* @told is about @of (NULL: no peer of @cpt), not about the peer to which it
+ * came. Takes @told. */
 void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
 		  struct lnet_peer *of);
-/* What a peer with @nid told was not merged, and that peer exists no more: asks
- * the peer that has @nid now, if it is this CPT's. */
+/* The peer that had @nid is gone, and its announcement was not merged: asks the
+ * peer that has @nid now, if it is this CPT's. */
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-/* The peer has lost all its NIDs: what waits goes to those who have them. */
+/* The peer has lost all NIDs: messages that wait go to the peers that have
+ * them. */
 void disc_hand_over(struct discovery *d);
 
-/* What was told becomes what is known; DISC_ON_MERGED or
- * DISC_ON_MERGE_FAILED, now or later (reconcile.c). */
+/* Merges d->announced; DISC_ON_MERGED or DISC_ON_MERGE_FAILED follows, now or
+ * later (reconcile.c). */
 void disc_merge(struct discovery *d);
 
 #endif

@@ -92,16 +92,16 @@ bool disc_needs_push(const struct disc_facts *f)
 		return true;
 	if (f->no_discovery)
 		return false;
-	/* Off: whoever was told of this node once is told that it takes no
-	 * part any more. */
-	if (!f->told)
+	/* With discovery off: a peer that was pushed to before learns that this
+	 * node does not take part any more. */
+	if (!f->acked_version)
 		return f->mode != LNET_DISCOVERY_OFF;
-	return disc_later(f->own, f->told);
+	return disc_later(f->own_version, f->acked_version);
 }
 
 enum disc_event disc_step(const struct disc_facts *f)
 {
-	if (f->told_us)
+	if (f->announced)
 		return DISC_ON_STEP_MERGE;
 	if (f->force_ping || (f->mode != LNET_DISCOVERY_OFF && !f->up_to_date))
 		return DISC_ON_STEP_PING;
@@ -109,7 +109,7 @@ enum disc_event disc_step(const struct disc_facts *f)
 		return DISC_ON_STEP_PING;
 	if (disc_needs_push(f))
 		return DISC_ON_STEP_PUSH;
-	if (f->of_old && f->mode != LNET_DISCOVERY_OFF)
+	if (f->old_era && f->mode != LNET_DISCOVERY_OFF)
 		return DISC_ON_STEP_PING;
 	return DISC_ON_STEP_END;
 }

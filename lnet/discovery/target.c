@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/discovery/target.h"
+#include "lnet/discovery/discovery.h"
 
 #include <errno.h>
 
 #include "base/log.h"
-#include "lnet/discovery/discovery.h"
 #include "lnet/discovery/info.h"
 #include "lnet/message/reroute.h"
 #include "lnet/message/wire.h"
@@ -12,17 +11,18 @@
 #include "lnet/portal/match.h"
 #include "lnet/portal/md.h"
 
-/* How soon memory may be there again. */
-#define AGAIN_NS (NSEC_PER_SEC / 10)
+/* After how long to try again if there was no memory. */
+#define RETRY_AFTER (NSEC_PER_SEC / 10)
 
-/* Memory of a target's MD; goes with it. With what was pushed it may pass to
- * the CPT that owns the pusher, and back: until then the next push waits. */
+/* The memory of a target's MD, freed with it. A push in it is handed, with the
+ * buffer, to the CPT that owns the pusher, and the buffer returns; until then
+ * the next push waits. */
 struct target_buf {
 	struct lnet_cpt *cpt;
 	uint32_t size;
 	struct work work;
-	struct disc_push push; /* bytes: those below */
-	uint32_t wanted;       /* bytes that the whole of it has */
+	struct disc_push push; /* its bytes are @bytes */
+	uint32_t wanted;       /* the whole length of the push, bytes */
 	uint8_t bytes[];
 };
 
@@ -103,7 +103,7 @@ int targets_refresh(struct lnet_cpt *cpt)
 
 static void push_repost(struct target_buf *b, uint32_t size);
 
-/* Too small for this one: the next shall fit. */
+/* If the last push was cut off, the next buffer is as large as that needed. */
 static uint32_t push_next_size(const struct target_buf *b)
 {
 	uint32_t max = PING_HEADER_SIZE +
@@ -121,6 +121,7 @@ static void push_over(struct target_buf *b)
 		push_repost(b, push_next_size(b));
 }
 
+/* The buffer has returned from the CPT that owns the pusher. */
 static void push_back(struct work *w)
 {
 	struct target_buf *b = container_of(w, struct target_buf, work);
@@ -147,7 +148,7 @@ static void push_deliver(struct work *w)
 	loop_post(b->cpt->loop, w);
 }
 
-/* What @b holds is for the CPT that owns the pusher. */
+/* Handles the push in @b on the CPT that owns the pusher. */
 static void push_pass(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
@@ -203,7 +204,7 @@ static int push_post(struct target_buf *b)
 	return 0;
 }
 
-/* Until @b can be posted, pushes of peers are held. */
+/* @b could not be posted: pushes of peers wait until it is. */
 static void push_spare(struct target_buf *b)
 {
 	struct lnet_cpt *cpt = b->cpt;
@@ -212,20 +213,20 @@ static void push_spare(struct target_buf *b)
 	log_warn_limited(&cpt->limits_log, loop_now(cpt->loop), "ping",
 			 "no memory: pushes of peers are held");
 	t->spare = b;
-	loop_timer_arm(cpt->loop, &t->again, loop_now(cpt->loop) + AGAIN_NS);
+	loop_timer_arm(cpt->loop, &t->retry, loop_now(cpt->loop) + RETRY_AFTER);
 }
 
-static void push_again(struct timer *timer)
+static void push_retry(struct timer *timer)
 {
-	struct targets *t = container_of(timer, struct targets, again);
+	struct targets *t = container_of(timer, struct targets, retry);
 	struct target_buf *b = t->spare;
 
 	t->spare = NULL;
 	push_repost(b, b->size);
 }
 
-/* With @size bytes if need and memory be, else with what there was. Takes @b.
- */
+/* Posts a buffer of @size bytes, or @b if that is as large, or if there is no
+ * memory. Takes @b. */
 static void push_repost(struct target_buf *b, uint32_t size)
 {
 	struct target_buf *larger = NULL;
@@ -241,7 +242,7 @@ static void push_repost(struct target_buf *b, uint32_t size)
 		push_spare(b);
 }
 
-/* The first target, or one more try after there was no memory. */
+/* Posts the push target, unless there is one. */
 static int push_start(struct lnet_cpt *cpt)
 {
 	const struct targets *t = targets_of(cpt);
@@ -284,7 +285,6 @@ void targets_changed(struct lnet *node)
 	}
 }
 
-/* The state of an NI is part of what peers see. */
 void upcall_ni_set_up(struct lnd_ni *lnd, bool up, const char *why)
 {
 	struct lnet_ni *ni = ni_of(lnd);
@@ -306,7 +306,7 @@ void targets_init(struct lnet *node)
 		struct targets *t = targets_of(node->cpt[i]);
 
 		t->work.fn = target_changed;
-		timer_init(&t->again, push_again);
+		timer_init(&t->retry, push_retry);
 	}
 }
 
@@ -331,8 +331,8 @@ void targets_stop(struct lnet_cpt *cpt)
 		me_unlink(push);
 	t->ping = NULL;
 	t->push = 0;
-	if (timer_armed(&t->again))
-		loop_timer_cancel(cpt->loop, &t->again);
+	if (timer_armed(&t->retry))
+		loop_timer_cancel(cpt->loop, &t->retry);
 	free(t->spare);
 	t->spare = NULL;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "lnet/message/end.h"
-#include "lnet/message/request.h"
 #include "lnet/message/tamper.h"
 #include "lnet/net/net.h"
 
@@ -86,11 +85,11 @@ static void inject_fail(struct msg_out *msg, enum fault_point point,
 			enum ulnet_cause cause)
 {
 	if (point == IS_ANSWERED) {
-		request_forget_reply(came_in(msg), inject_status_of(cause),
+		request_cancel_reply(came_in(msg), inject_status_of(cause),
 				     cause);
 		return;
 	}
-	msg->tries++;
+	msg->nsends++;
 	out_fail_later(msg, inject_status_of(cause), cause);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/message/credit.h"
+#include "lnet/message/out.h"
 
 #include <errno.h>
 
@@ -23,11 +23,11 @@ static struct ni_cpt *credit_ni(const struct msg_out *msg)
 
 /* ---- connections that take long ---- */
 
-/* What connecting usually takes, within a site. */
+/* How long connecting usually takes, within a site. */
 #define CONNECTED_SOON (20 * NSEC_PER_MSEC)
 
-/* @msg begins to wait for a connection: its timer goes off soon, if there may
- * be another path. */
+/* @msg begins to wait for a connection: if there may be another path, its timer
+ * fires soon (credit_connect_late()). */
 static void connect_begin(struct msg_out *msg)
 {
 	uint64_t soon = loop_now(msg->cpt->loop) + CONNECTED_SOON;
@@ -37,7 +37,7 @@ static void connect_begin(struct msg_out *msg)
 		loop_timer_arm(msg->cpt->loop, &msg->timer, soon);
 }
 
-/* Would @msg go by a path that is connected, if it was sent now? */
+/* Would @msg take a path that has a connection, if it were sent now? */
 static bool is_connected_elsewhere(const struct msg_out *msg)
 {
 	struct path path;
@@ -49,7 +49,7 @@ static bool is_connected_elsewhere(const struct msg_out *msg)
 void credit_connect_late(struct msg_out *msg)
 {
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
-	if (msg->fsm.state != OUT_CONNECTING || msg->role == OUT_TWIN ||
+	if (msg->fsm.state != OUT_CONNECTING || msg->role == OUT_DUPLICATE ||
 	    !is_connected_elsewhere(msg))
 		return;
 	out_withdraw(msg, OUT_NEW);
@@ -69,12 +69,12 @@ void credit_transmit(struct msg_out *msg)
 	msg->lnd.incoming = false;
 	msg->lnd.large = !lnet_nid_is_nid4(&msg->hdr.src_nid) ||
 			 !lnet_nid_is_nid4(&msg->hdr.dest_nid);
-	msg->tries++;
+	msg->nsends++;
 	msg->lnd.ni = &msg->ni->lnd;
 	rc = lnd->send(msg->lnd.ni, &msg->lnd);
 	if (likely(!rc))
 		return;
-	msg->tries--;
+	msg->nsends--;
 	if (rc == -EINPROGRESS) {
 		out_move(msg, OUT_CONNECTING);
 		list_add_tail(&msg->lpni->connecting, &msg->link);
@@ -175,9 +175,9 @@ static inline void ni_credit_return(struct ni_cpt *nc)
 		credit_transmit(next);
 }
 
-/* Gives back the credits of @msg. A message that gets one may have to wait for
- * a connection as well, and give it back: that is done in a loop, not by
- * recursion, since there may be thousands of such messages. */
+/* Returns the credits of @msg. A message that gets one of them may have to wait
+ * for a connection as well, and return it: in a loop, not by recursion, since
+ * there may be thousands of such messages. */
 static void credit_refund(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -196,7 +196,7 @@ static void credit_refund(struct msg_out *msg)
 	mc->refunding = false;
 }
 
-/* @msg, which waits for a credit, leaves its queue. */
+/* Takes @msg, which waits for a credit, off its queue. */
 static void leave_queue(struct msg_out *msg)
 {
 	struct ni_cpt *nc = credit_ni(msg);
@@ -233,14 +233,14 @@ void upcall_send_again(struct lnd_msg *lnd)
 
 	BUG_ON(!msg->lpni || lnd->again);
 	lnd->again = true;
-	msg->tries--;
+	msg->nsends--;
 	out_move(msg, OUT_CONNECTING);
 	list_add(&msg->lpni->connecting, &msg->link);
 	peer_connecting(msg->lpni, msg->ni->bit);
 	credit_refund(msg);
 }
 
-/* Does @msg wait for a connection of @ni's to @peer? */
+/* Does @msg wait for a connection from @ni to @peer? */
 static bool out_waits_for(const struct msg_out *msg, const struct lnet_ni *ni,
 			  const struct ulnet_id *peer)
 {
@@ -261,7 +261,7 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	if (!lpni)
 		return;
 	peer_connected(lpni, ni->bit, !status);
-	/* What users' handlers send meanwhile waits for the next attempt. */
+	/* Messages that users' handlers send meanwhile are not affected. */
 	list_init(&waiting);
 	list_for_each_entry_safe (msg, next, &lpni->connecting, link) {
 		if (!out_waits_for(msg, ni, peer))
@@ -277,7 +277,7 @@ void upcall_peer_connected(struct lnd_ni *lnd, const struct ulnet_id *peer,
 			credit_take(msg);
 			continue;
 		}
-		msg->tries++; /* connecting is one: the event names the path */
+		msg->nsends++; /* so that the event names the path */
 		out_finalize(msg, status, cause);
 	}
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lnd/lnd.h"
-#include "lnet/message/credit.h"
+#include "lnet/message/out.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
 #include "lnet/net/net.h"
@@ -14,8 +14,8 @@
 
 #define PAUSE_MIN (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX NSEC_PER_SEC
-/* No try is given less time, as long as there is any. */
-#define TRY_MIN (50 * NSEC_PER_MSEC)
+/* The least time of an attempt, unless the message has less. */
+#define ATTEMPT_MIN (50 * NSEC_PER_MSEC)
 
 static uint32_t retry_count(const struct msg_out *msg)
 {
@@ -24,26 +24,26 @@ static uint32_t retry_count(const struct msg_out *msg)
 
 static uint32_t repeats(const struct msg_out *msg)
 {
-	return msg->again ? msg->again->repeats : 0;
+	return msg->retries ? msg->retries->repeats : 0;
 }
 
-/* ---- is there another try? ---- */
+/* ---- is there another attempt? ---- */
 
 enum resend_how { RESEND_NOT, RESEND_ELSEWHERE, RESEND_REPEAT };
 
 struct resend_plan {
 	enum resend_how how;
-	uint64_t at;		  /* ns: when the next try begins */
-	struct failed_paths failed; /* then */
+	uint64_t at;		    /* ns: when the next attempt begins */
+	struct failed_paths failed; /* before that */
 	struct path_request request;
-	struct path path; /* its path */
+	struct path path; /* of the next attempt */
 };
 
-/* How often @msg was tried over @path, according to @failed; if another CPT
- * owns the gateway of @path, how often over any path to that gateway. */
-static unsigned int tries_over(const struct msg_out *msg,
-			       const struct failed_paths *failed,
-			       const struct path *path)
+/* How many of the attempts @failed went over @path; or over any path to the
+ * gateway of @path, if another CPT owns that gateway. */
+static unsigned int attempts_over(const struct msg_out *msg,
+				  const struct failed_paths *failed,
+				  const struct path *path)
 {
 	const struct ulnet_nid *hop =
 		path->route ? &path->route->gateway : &msg->target;
@@ -54,7 +54,7 @@ static unsigned int tries_over(const struct msg_out *msg,
 				  path->lpni ? &path->lpni->nid : hop);
 }
 
-/* How @msg, whose path is one of plan->failed now, goes on. */
+/* Whether and how @msg is sent again; selects plan->path. */
 static enum resend_how resend_how(const struct msg_out *msg,
 				  struct resend_plan *plan)
 {
@@ -64,40 +64,28 @@ static enum resend_how resend_how(const struct msg_out *msg,
 	out_path_request(msg, failed, &plan->request);
 	if (path_select(msg->cpt, &plan->request, &plan->path, NULL))
 		return RESEND_NOT;
-	n = tries_over(msg, failed, &plan->path);
+	n = attempts_over(msg, failed, &plan->path);
 	if (!n && failed->n < FAILED_PATHS_MAX)
 		return RESEND_ELSEWHERE;
-	if (n == MIN(failed->n, FAILED_PATHS_MAX)) /* there is no other path */
+	if (n == MIN(failed->n, FAILED_PATHS_MAX)) /* the only path */
 		return RESEND_NOT;
 	return repeats(msg) < retry_count(msg) ? RESEND_REPEAT : RESEND_NOT;
 }
 
-static uint64_t pause_before(const struct msg_out *msg, enum resend_how how)
-{
-	if (how != RESEND_REPEAT)
-		return 0;
-	return MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
-}
-
-static bool is_wanted(const struct msg_out *msg)
-{
-	return !(msg->flags & MSG_ONCE) && !atomic_load(&msg->forsaken) &&
-	       !msg->cpt->closing;
-}
-
-/* How @msg goes on if its try fails now. False: it does not. */
+/* Plans what follows if the attempt of @msg fails now. False: nothing. */
 static bool resend_plan(const struct msg_out *msg, struct resend_plan *plan)
 {
-	uint64_t now = loop_now(msg->cpt->loop);
-
-	if (!is_wanted(msg))
+	if (msg->flags & MSG_ONCE || atomic_load(&msg->abandoned) ||
+	    msg->cpt->closing)
 		return false;
 	plan->failed.n = 0;
-	if (msg->again)
-		plan->failed = msg->again->failed;
+	if (msg->retries)
+		plan->failed = msg->retries->failed;
 	failed_paths_add(&plan->failed, &msg->ni->lnd.nid, &msg->lpni->nid);
 	plan->how = resend_how(msg, plan);
-	plan->at = now + pause_before(msg, plan->how);
+	plan->at = loop_now(msg->cpt->loop);
+	if (plan->how == RESEND_REPEAT)
+		plan->at += MIN(PAUSE_MIN << MIN(repeats(msg), 16), PAUSE_MAX);
 	return plan->how != RESEND_NOT && plan->at < msg->deadline;
 }
 
@@ -110,17 +98,17 @@ bool resend_could(const struct msg_out *msg)
 
 /* ---- the pause ---- */
 
-/* msg->again is not from a pool, since @msg may end on another CPT. False: no
- * memory. */
+/* Notes the failed attempt in @msg. False: no memory. (msg->retries is not from
+ * a pool, since @msg may end on another CPT.) */
 static bool resend_note(struct msg_out *msg, const struct resend_plan *plan)
 {
-	if (!msg->again)
-		msg->again = calloc(1, sizeof(*msg->again));
-	if (!msg->again)
+	if (!msg->retries)
+		msg->retries = calloc(1, sizeof(*msg->retries));
+	if (!msg->retries)
 		return false;
-	msg->again->failed = plan->failed;
-	msg->again->repeats += plan->how == RESEND_REPEAT;
-	msg->tries = plan->failed.n;
+	msg->retries->failed = plan->failed;
+	msg->retries->repeats += plan->how == RESEND_REPEAT;
+	msg->nsends = plan->failed.n;
 	return true;
 }
 
@@ -129,8 +117,8 @@ static int32_t path_health(const struct msg_out *msg)
 	return ni_health(msg->ni) + msg->lpni->health;
 }
 
-/* Takes the path now, if this CPT owns the target and the gateway. If not, the
- * path is chosen after the pause. */
+/* Takes the next path now, if this CPT owns the target and the gateway. False:
+ * a path is chosen after the pause. */
 static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -139,6 +127,7 @@ static bool resend_takes_path(struct msg_out *msg, struct resend_plan *plan)
 	       !path_take(cpt, &plan->request, &plan->path);
 }
 
+/* True: @msg will be sent again. False: its failure is final. */
 static bool resend_after(struct msg_out *msg, int status,
 			 enum ulnet_cause cause)
 {
@@ -157,21 +146,21 @@ static bool resend_after(struct msg_out *msg, int status,
 	out_withdraw(msg, OUT_PAUSED);
 	if (taken) {
 		out_use_path(msg, &plan.path);
-		msg->again->topology = cpt->topology;
-		msg->again->health = path_health(msg);
+		msg->retries->topology = cpt->topology;
+		msg->retries->health = path_health(msg);
 	}
 	list_add_tail(&msg_cpt(cpt)->paused, &msg->link);
 	loop_timer_arm(cpt->loop, &msg->timer, plan.at);
 	return true;
 }
 
-/* A path that has become worse since it was chosen is not taken: several paths
- * may have failed in one turn. */
+/* Does @msg have a path that has not become worse since it was chosen? Several
+ * paths may have failed in one turn. */
 static bool resend_has_path(const struct msg_out *msg)
 {
 	return msg->lpni && ni_is_up(msg->ni) &&
-	       msg->again->topology == msg->cpt->topology &&
-	       msg->again->health <= path_health(msg);
+	       msg->retries->topology == msg->cpt->topology &&
+	       msg->retries->health <= path_health(msg);
 }
 
 static void resend_due(struct msg_out *msg)
@@ -202,10 +191,10 @@ void resend_leave(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 			out_forget_path(msg);
 }
 
-/* ---- the end of a try ---- */
+/* ---- the end of an attempt ---- */
 
-/* For LNET_CAUSE_LOCAL_TIMEOUT: who has not served the message in time. A queue
- * in an LND is a connection's, so the peer does not read. */
+/* Whose fault LNET_CAUSE_LOCAL_TIMEOUT is, by where the message waited. An LND
+ * queues messages for connections, so the peer does not read. */
 static const enum lnd_blame late_blame[OUT_STATES] = {
 	[OUT_PEER_QUEUE] = LND_BLAME_PEER,
 	[OUT_NI_QUEUE] = LND_BLAME_LOCAL,
@@ -223,18 +212,12 @@ static enum lnd_blame blame(const struct msg_out *msg, int status,
 	return b;
 }
 
-/* Was this try's transmission begun? */
-static bool end_has_left(const struct msg_out *msg)
-{
-	return msg->tries > (msg->again ? msg->again->failed.n : 0);
-}
-
-/* When a message was given up, an LND says only how far the message had come,
- * which would be counted as if the network had been late. */
+/* The cause that counts: if @msg was canceled, the LND's cause only says how
+ * far @msg had come, and would count as if the network had been late. */
 static enum ulnet_cause counted_as(const struct msg_out *msg, int status,
 				   enum ulnet_cause cause)
 {
-	if (likely(!atomic_load(&msg->forsaken)) ||
+	if (likely(!atomic_load(&msg->abandoned)) ||
 	    status != msg->op->cancel_status)
 		return cause;
 	return msg->op->cancel_cause;
@@ -269,22 +252,23 @@ static void lower_health(struct msg_out *msg, enum lnd_blame blame)
 	}
 }
 
-/* The first part of the end of a message that was to be sent, and could not be:
- * @msg is still as it was. In this order:
- *	1. it is counted, and noted whether the peer may have got the message;
- *	2. what may be to blame loses health: see lnd/cause.h; if the message
- *	   was too late, that is what it waited for;
- *	3. what was not delivered is sent again, if it may and can be.
- * True: the message waits for another try (OUT_PAUSED), perhaps with the path
- * for that, and holds nothing else. */
-static out_of_line bool try_failed(struct msg_out *msg, int status,
-				   enum ulnet_cause cause)
+/* The attempt of @msg has failed, with @msg still in the state of the attempt:
+ *	1. counts the failure, and notes whether the peer may have received it;
+ *	2. lowers the health of the NI to blame (lnd/cause.h); if @msg was too
+ *	   late, of the NI that it waited for;
+ *	3. plans another attempt, if @msg was not delivered.
+ * True: @msg pauses before another attempt (OUT_PAUSED), and has nothing but
+ * perhaps a path. */
+static out_of_line bool attempt_failed(struct msg_out *msg, int status,
+				       enum ulnet_cause cause)
 {
+	uint32_t ended = msg->retries ? msg->retries->failed.n : 0;
+
 	if (msg->fsm.state == OUT_PAUSED && msg->lpni)
-		out_forget_path(msg); /* its path was not tried yet */
+		out_forget_path(msg); /* no attempt over it has begun */
 	count(msg, counted_as(msg, status, cause));
-	if (end_has_left(msg) && !lnd_judge(status, cause).not_delivered)
-		msg->flags |= MSG_QUESTIONED;
+	if (msg->nsends > ended && !lnd_judge(status, cause).not_delivered)
+		msg->flags |= MSG_MAYBE_ARRIVED;
 	if (!msg->lpni)
 		return false;
 	if (!(msg->flags & MSG_PROBE))
@@ -297,19 +281,19 @@ uint64_t resend_deadline(const struct msg_out *msg)
 	uint64_t now = loop_now(msg->cpt->loop);
 	uint64_t left = msg->deadline > now ? msg->deadline - now : 0;
 	uint32_t retries = retry_count(msg);
-	uint64_t tries = UINT64_C(1) + retries - MIN(repeats(msg), retries);
+	uint64_t attempts = UINT64_C(1) + retries - MIN(repeats(msg), retries);
 
 	if (msg->flags & MSG_ONCE)
 		return msg->deadline;
-	return now + MIN(left, MAX(left / tries, TRY_MIN));
+	return now + MIN(left, MAX(left / attempts, ATTEMPT_MIN));
 }
 
 void resend_end(struct msg_out *msg)
 {
 	cpt_stat(msg->home,
 		 msg->status ? STAT_failed_resends : STAT_successful_resends);
-	free(msg->again);
-	msg->again = NULL;
+	free(msg->retries);
+	msg->retries = NULL;
 }
 
 void resend_discard(struct lnet_cpt *cpt)
@@ -320,7 +304,7 @@ void resend_discard(struct lnet_cpt *cpt)
 		out_finalize_post(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 }
 
-/* ---- the end ---- */
+/* ---- the end of the message ---- */
 
 static out_of_line void out_time_sent(struct msg_out *msg)
 {
@@ -354,7 +338,7 @@ static void out_count_sent(struct msg_out *msg)
 	traffic_add(&msg->lpni->traffic.send, type, length);
 }
 
-/* The whole end of @msg, but for msg->done(). */
+/* Ends @msg, except for the call of msg->done(). */
 static void out_finish(struct msg_out *msg, int status, enum ulnet_cause cause)
 {
 	struct lnet_cpt *cpt = msg->cpt;
@@ -379,7 +363,7 @@ static void out_finish(struct msg_out *msg, int status, enum ulnet_cause cause)
 
 void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause)
 {
-	if (unlikely(status) && try_failed(msg, status, cause))
+	if (unlikely(status) && attempt_failed(msg, status, cause))
 		return;
 	out_finish(msg, status, cause);
 	out_pass(msg, msg->done_cpt, msg->done);
@@ -387,7 +371,7 @@ void out_finalize(struct msg_out *msg, int status, enum ulnet_cause cause)
 
 void out_finalize_post(struct msg_out *msg, int status, enum ulnet_cause cause)
 {
-	if (status && try_failed(msg, status, cause))
+	if (status && attempt_failed(msg, status, cause))
 		return;
 	out_finish(msg, status, cause);
 	out_post(msg, msg->done_cpt, msg->done);
@@ -414,7 +398,7 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 	case OUT_NEW:
 	case OUT_REFUSED:
 	case OUT_DONE:
-		/* Not begun, or about to end (out_fail_later), or ended. */
+		/* Not begun, about to end (out_fail_later()), or ended. */
 		break;
 	case OUT_LND:
 		msg->ni->lnd.lnd->cancel(&msg->ni->lnd, &msg->lnd, status);
@@ -425,9 +409,9 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause)
 	}
 }
 
-/* ---- its time is over ---- */
+/* ---- timers ---- */
 
-/* Has a part of @msg been sent, so that it had better not be given up? */
+/* Has a part of @msg been sent, so that it had better be sent to the end? */
 static bool out_has_begun(const struct msg_out *msg)
 {
 	const struct lnd *lnd;
@@ -438,8 +422,8 @@ static bool out_has_begun(const struct msg_out *msg)
 	return !lnd->has_begun || lnd->has_begun(&msg->ni->lnd, &msg->lnd);
 }
 
-/* The deadline of this try has passed. True: @msg may go on with it until the
- * deadline of all tries. */
+/* The deadline of this attempt has passed. True: the attempt may go on until
+ * the deadline of the message. */
 static bool out_takes_more_time(struct msg_out *msg)
 {
 	struct loop *loop = msg->cpt->loop;
@@ -459,7 +443,7 @@ void out_late(struct timer *t)
 
 	switch ((enum out_state)msg->fsm.state) {
 	case OUT_DISCOVERING:
-		out_await_late(msg);
+		out_discovery_late(msg);
 		return;
 	case OUT_DELAYED:
 		out_delay_late(msg);
@@ -470,7 +454,7 @@ void out_late(struct timer *t)
 	default:
 		break;
 	}
-	/* A message through 0@lo, or an answer(), has no other try. */
+	/* Messages through 0@lo and answer()s are never sent again. */
 	if (msg->lpni && loop_now(msg->cpt->loop) < msg->lnd.deadline)
 		credit_connect_late(msg);
 	else if (!msg->lpni || !out_takes_more_time(msg))

@@ -6,10 +6,9 @@
 
 #include "base/share.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 
-/* The part of a pool that is for NIDs to which the last message failed. */
+/* One FAILING_PARTth of a pool is for NIDs to which the last message failed. */
 #define FAILING_PART 4
 
 struct router_buf {
@@ -68,7 +67,7 @@ static void forward_buf_free(struct router_pool *pool, struct router_buf *buf)
 	pool->made--;
 }
 
-/* If there are too many buffers, they are freed when they are given back. */
+/* Returns @buf, or frees it if there are more buffers than configured now. */
 static void buf_put(const struct router *r, struct router_pool *pool,
 		    struct router_buf *buf)
 {
@@ -98,16 +97,16 @@ static void pool_note(struct router_pool *pool)
 
 /* ---- shares ---- */
 
-static bool pool_allows(const struct router_pool *pool, uint32_t held)
+static bool pool_allows(const struct router_pool *pool, uint32_t used)
 {
-	return share_allows(held, pool->used, pool->max, 1);
+	return share_allows(used, pool->used, pool->max, 1);
 }
 
 bool forward_has_room(const struct msg_in *msg)
 {
 	const struct router_pool *pool = pool_of(msg);
-	const struct lnet_holdings *from = &msg->sender->has;
-	const struct lnet_holdings *to = &msg->dest->has;
+	const struct lnet_quota *from = &msg->sender->has;
+	const struct lnet_quota *to = &msg->dest->has;
 
 	if (from->forwards >= ni_buffer_credits(msg->out.ni))
 		return false;
@@ -118,7 +117,7 @@ bool forward_has_room(const struct msg_in *msg)
 	       pool->failing < MAX(pool->max / FAILING_PART, 1);
 }
 
-static void note_sender(struct lnet_holdings *has)
+static void note_sender(struct lnet_quota *has)
 {
 	has->forwards_max =
 		MAX(has->forwards_max, has->forwards + has->forward_waits);
@@ -134,16 +133,16 @@ static void forward_take(struct msg_in *msg, struct router_buf *buf)
 	msg->sender->has.forwards++;
 	note_sender(&msg->sender->has);
 	msg->dest->has.forwards_to++;
-	msg->scarce = false;
+	msg->counts_failing = false;
 	if (msg->dest->has.forwards_fail) {
-		msg->scarce = true;
+		msg->counts_failing = true;
 		pool->failing++;
 	}
 }
 
 static void forward_wake_later(struct lnet_cpt *cpt);
 
-/* @msg gives back its buffer, and what counts with it. */
+/* @msg returns its buffer, and stops counting in the shares. */
 static void forward_end(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -158,7 +157,7 @@ static void forward_end(struct msg_in *msg)
 		pool->used--;
 		msg->sender->has.forwards--;
 		msg->dest->has.forwards_to--;
-		pool->failing -= msg->scarce;
+		pool->failing -= msg->counts_failing;
 		forward_wake_later(cpt);
 	}
 	peer_unref(cpt, msg->dest);
@@ -172,10 +171,9 @@ static void forward_drop(struct msg_in *msg, enum lnet_stat why)
 	in_drop(msg, why);
 }
 
-/* ---- through the node ---- */
+/* ---- receiving and sending ---- */
 
-/* @msg ends: it was sent (STAT_COUNT), or gets no further for the reason
- * @why. */
+/* @msg ends: it was sent (STAT_COUNT), or could not be, because of @why. */
 static void forward_over(struct msg_in *msg, enum lnet_stat why)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -201,19 +199,19 @@ static void forward_sent(struct work *w)
 						 : STAT_drop_route_failed);
 }
 
-/* @msg, whose payload is in its buffer, is sent. */
+/* Sends @msg, whose payload is in its buffer. */
 static void forward_out(struct msg_in *msg)
 {
 	struct msg_out *out = &msg->out;
 
 	in_turn(msg, OUT_FORWARD, forward_sent);
 	out->flags = MSG_EXACT;
-	out->want_ni = LNET_NID_ANY;
+	out->local_nid = LNET_NID_ANY;
 	out_address(out, &out->hdr.dest_nid, out->deadline);
 	out_launch(out);
 }
 
-/* The payload of the message is here, or will not come. */
+/* The payload of the message has been received, or has failed to be. */
 static void forward_received(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -282,7 +280,7 @@ void forward_msg(struct msg_in *msg)
 	struct lnet_cpt *cpt = msg->out.home;
 	const struct settings *s = &cpt->node->settings;
 
-	/* Routing may end while a fault rule keeps the message back. */
+	/* Routing may end while a fault rule delays the message. */
 	if (!router_of(cpt)->on || !msg->sender) {
 		in_drop(msg, STAT_drop_not_mine);
 		return;
@@ -294,9 +292,9 @@ void forward_msg(struct msg_in *msg)
 	}
 	msg->out.deadline =
 		loop_now(cpt->loop) + (msg->dest->has.forwards_fail
-					       ? FORWARD_ILL
+					       ? FORWARD_SUSPECT
 					       : settings_lnd_timeout(s));
-	/* Messages that are about to be woken were here first. */
+	/* Messages that are about to be woken came first. */
 	if (!router_of(cpt)->waking && forward_has_room(msg))
 		forward_in(msg);
 	else
@@ -309,8 +307,8 @@ void forward_late(struct msg_in *msg)
 	forward_drop(msg, STAT_drop_route_late);
 }
 
-/* Each message is looked at once. A message that goes on may end and so wake
- * others: those have their turn later. */
+/* Looks once at each message that waits. Messages that end meanwhile have
+ * forward_wake_later() called again. */
 static void pool_wake(struct router_pool *pool)
 {
 	struct list waiting;
@@ -340,7 +338,8 @@ static void forward_wake(struct work *w)
 		pool_wake(&r->pool[i]);
 }
 
-/* At the end of the turn, once for all that ended in it. */
+/* A buffer was returned: at the end of the turn, looks for messages that may
+ * have one. */
 static void forward_wake_later(struct lnet_cpt *cpt)
 {
 	struct router *r = router_of(cpt);

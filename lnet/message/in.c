@@ -5,27 +5,29 @@
 
 #include "lnet/message/end.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/park.h"
+#include "lnet/message/throttle.h"
 #include "lnet/net/net.h"
 
 const struct fsm_state in_states[IN_STATES] = {
-	[IN_NEW] = { "new", FSM_TO(IN_DELAYED) | FSM_TO(IN_PARKED) |
+	[IN_NEW] = { "new", FSM_TO(IN_DELAYED) | FSM_TO(IN_THROTTLED) |
 				    FSM_TO(IN_BUFFERLESS) | FSM_TO(IN_OFFERED) |
 				    FSM_TO(IN_RECV) | FSM_TO(IN_DONE) },
 	[IN_DELAYED] = { "delayed", FSM_TO(IN_NEW) },
-	[IN_PARKED] = { "waits for its sender's share", FSM_TO(IN_NEW) },
+	[IN_THROTTLED] = { "waits for its sender's share", FSM_TO(IN_NEW) },
 	[IN_BUFFERLESS] = { "waits for a router's buffer", FSM_TO(IN_NEW) },
-	[IN_OFFERED] = { "asks for a buffer",
-			 FSM_TO(IN_HELD) | FSM_TO(IN_NEW) | FSM_TO(IN_RECV) },
-	[IN_HELD] = { "held", FSM_TO(IN_OFFERED) | FSM_TO(IN_RECV) },
+	[IN_OFFERED] = { "asks for a buffer", FSM_TO(IN_UNEXPECTED) |
+						      FSM_TO(IN_NEW) |
+						      FSM_TO(IN_RECV) },
+	[IN_UNEXPECTED] = { "unexpected",
+			    FSM_TO(IN_OFFERED) | FSM_TO(IN_RECV) },
 	[IN_RECV] = { "receiving", FSM_TO(IN_DONE) },
 	[IN_DONE] = { "done", 0 },
 };
 
-/* Payloads from this size on are better left with the LND for a moment than put
- * aside and copied. */
-#define ASIDE_MIN   16384
-#define ASIDE_AFTER NSEC_PER_MSEC
+/* Payloads of at least this size stay unread in their connection for a moment
+ * before they are copied. */
+#define BOUNCE_MIN   16384
+#define BOUNCE_AFTER NSEC_PER_MSEC
 
 /* ---- life ---- */
 
@@ -55,7 +57,7 @@ void in_free_work(struct work *w)
 	}
 	out_fini(&msg->out);
 	pool_put(&msg_cpt(cpt)->msg_pool, msg);
-	park_wake_later(cpt);
+	throttle_wake_later(cpt);
 }
 
 void in_free(struct msg_in *msg)
@@ -89,7 +91,7 @@ void in_recv(struct msg_in *msg, struct lnet_cpt *cpt, work_fn done)
 	lnd->ni = &msg->out.ni->lnd;
 	mc->receiving = msg;
 	lnd->ni->lnd->recv(lnd->ni, msg->rx, lnd, msg->out.hdr.payload_length);
-	/* Most messages are over by now, and need no timer. */
+	/* Most messages have been received by now, and need no timer. */
 	if (unlikely(mc->receiving == msg))
 		loop_timer_arm(home->loop, &msg->out.timer, lnd->deadline);
 	mc->receiving = outer;
@@ -119,17 +121,17 @@ void in_cancel(struct msg_in *msg, int status)
 		lnd->ni->lnd->cancel(lnd->ni, lnd, status);
 }
 
-bool in_stands(struct msg_in *msg)
+bool in_stays_unread(struct msg_in *msg)
 {
 	struct loop *l = msg->out.home->loop;
 
-	if (msg->out.hdr.payload_length < ASIDE_MIN)
+	if (msg->out.hdr.payload_length < BOUNCE_MIN)
 		return false;
-	loop_timer_arm(l, &msg->out.timer, loop_now(l) + ASIDE_AFTER);
+	loop_timer_arm(l, &msg->out.timer, loop_now(l) + BOUNCE_AFTER);
 	return true;
 }
 
-int in_put_aside(struct msg_in *msg)
+int in_bounce(struct msg_in *msg)
 {
 	struct lnd_ni *ni = &msg->out.ni->lnd;
 
@@ -153,7 +155,7 @@ void in_let_go(struct msg_in *msg)
 	msg->out.ni = NULL;
 }
 
-/* ---- it goes out ---- */
+/* ---- becoming an outgoing message ---- */
 
 void in_turn(struct msg_in *msg, enum out_role role, work_fn done)
 {
@@ -194,7 +196,7 @@ int in_answer(struct msg_in *msg)
 	return 0;
 }
 
-/* ---- what is not wanted ---- */
+/* ---- dropping ---- */
 
 static void drop_count(struct lnet_cpt *cpt, struct lnet_ni *ni, uint32_t type,
 		       uint32_t length, enum lnet_stat why)

@@ -2,7 +2,7 @@
 #include "lnet/message/msgs.h"
 
 #include "lnet/message/op.h"
-#include "lnet/message/park.h"
+#include "lnet/message/throttle.h"
 #include "lnet/message/tamper.h"
 #include "lnet/portal/md.h"
 #include "lnet/portal/mem.h"
@@ -10,7 +10,7 @@
 
 const struct portal_users msgs_users = {
 	.abandon = op_abandon_link,
-	.buffer_came = hold_buffer_came,
+	.buffer_came = unexpected_buffer_came,
 };
 
 void msgs_init(struct lnet_cpt *cpt)
@@ -28,8 +28,8 @@ void msgs_init(struct lnet_cpt *cpt)
 	list_init(&mc->delayed_out);
 	list_init(&mc->paused);
 	router_init(cpt);
-	holds_init(cpt);
-	park_init(cpt);
+	unexpected_init(cpt);
+	throttle_init(cpt);
 }
 
 void msgs_fini(struct lnet_cpt *cpt)
@@ -37,7 +37,7 @@ void msgs_fini(struct lnet_cpt *cpt)
 	struct msg_cpt *mc = msg_cpt(cpt);
 
 	router_fini(cpt);
-	holds_fini(cpt);
+	unexpected_fini(cpt);
 	cpt_pool_fini(cpt, &mc->msg_pool, "messages");
 	cpt_pool_fini(cpt, &mc->op_pool, "operations");
 	id_table_fini(&mc->ops);
@@ -48,8 +48,8 @@ void msgs_abandon(struct lnet_cpt *cpt)
 	tamper_discard(cpt, NULL);
 	resend_discard(cpt);
 	forward_discard(cpt, NULL);
-	park_discard(cpt, NULL);
-	hold_discard(cpt, NULL);
+	throttle_discard(cpt, NULL);
+	unexpected_discard(cpt, NULL);
 	ops_abandon(cpt);
 }
 
@@ -62,7 +62,7 @@ bool msgs_idle(const struct lnet_cpt *cpt)
 	       mc->query_pool.used == 0;
 }
 
-/* ---- what LNDs say, and ask, of the messages that are lent to them ---- */
+/* ---- what LNDs call for messages that they borrow ---- */
 
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {

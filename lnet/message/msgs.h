@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All operations and messages of a CPT. */
+/* What the messages and operations of a CPT have in common. */
 #ifndef LNET_MSGS_H
 #define LNET_MSGS_H
 
 #include "lnd/lnd.h"
 #include "lnet/message/forward.h"
-#include "lnet/message/hold.h"
+#include "lnet/message/unexpected.h"
 #include "lnet/message/in.h"
 #include "lnet/path/path.h"
 
-/*
- * What becomes of messages by rules that lie in another room (lnet/fault/):
- * each function returns whether it has taken the message. On the CPT of the
- * message.
- */
+/* What fault rules (lnet/fault/) do to messages. Each function returns whether
+ * it has taken the message. On the CPT of the message. */
 struct msg_faults {
-	/* @msg has come in and was admitted, and nobody was told yet. */
+	/* @msg has come in and was admitted, but not handled yet. */
 	bool (*arrive)(struct msg_in *msg);
-	/* @msg is about to go out, and has its path. Not through 0@lo. */
+	/* @msg is about to go out, and has its path. Not for 0@lo. */
 	bool (*depart)(struct msg_out *msg);
-	/* @msg is a GET that has come in. Its REPLY, which has a payload but
-	 * no path of its own, is about to be given to the LND as the answer
-	 * (in_answer()), and so will not depart. If taken, request.h says how
-	 * @msg goes on. */
+	/* @msg is a GET, whose REPLY has a payload but no path, and is about to
+	 * be given to the LND as the answer (in_answer()), so that depart() is
+	 * not called. If taken, request_send_reply() or request_cancel_reply()
+	 * follows. */
 	bool (*answer)(struct msg_in *msg);
 };
 
@@ -30,29 +27,29 @@ struct msg_cpt {
 	struct path_cpt path;
 	struct id_table ops;
 	struct pool msg_pool, op_pool, query_pool;
-	/* msg_out.active: of all messages in life, in msg_in or lnet_op: */
+	/* Of msg_out.active: all messages, in msg_in or lnet_op. */
 	struct list active_in, active_out;
-	struct list refunds; /* msg_out.lnd.link: messages that are about to
-			      * give their credits back (credit.c) */
-	bool refunding;	     /* ... one after the other, just now */
+	struct list refunds; /* of msg_out.lnd.link: messages about to return
+			      * their credits (credit.c) */
+	bool refunding;	     /* credits are being returned */
 	struct msg_in *receiving; /* being given to recv() just now */
-	uint64_t next_complaint;  /* ns: not before, about headers */
+	uint64_t next_complaint;  /* ns: no log entry on bad headers before */
 
 	const struct msg_discovery *discovery; /* NULL: it is off (out.h) */
-	const struct msg_faults *faults;       /* NULL: there are no rules */
-	struct list delayed_in, delayed_out;   /* msg_out.link */
-	struct list paused;		       /* msg_out.link (end.h) */
+	const struct msg_faults *faults;       /* NULL: no rules */
+	struct list delayed_in, delayed_out;   /* of msg_out.link */
+	struct list paused;		       /* of msg_out.link (end.h) */
 
-	struct lnet_holdings has; /* what came through 0@lo */
-	struct lnet_holdings has_all;
-	uint64_t arrivals; /* numbers msg_in.arrival */
-	struct hold holds[LNET_PORTALS];
+	struct lnet_quota has;	   /* of messages through 0@lo */
+	struct lnet_quota has_all; /* of all messages */
+	uint64_t arrivals;	   /* numbers msg_in.arrival */
+	struct unexpected_queue unexpected[LNET_PORTALS];
 	struct router router;
-	struct list parked; /* msg_in.out.link (park.h) */
-	struct work unpark;
-	bool unparking; /* @unpark is under way */
-	uint64_t unpark_round;
-	struct timer park_timer; /* armed while some are parked */
+	struct list throttled; /* of msg_in.out.link (throttle.h) */
+	struct work unthrottle;
+	bool unthrottling; /* @unthrottle is under way */
+	uint64_t unthrottle_round;
+	struct timer throttle_timer; /* armed unless @throttled is empty */
 };
 
 static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
@@ -60,19 +57,18 @@ static inline struct msg_cpt *msg_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct msg_cpt, path.peer.portal.cpt);
 }
 
-/* The peer NI's holdings that @msg counts in, and whose share it uses. */
-static inline struct lnet_holdings *in_quota(const struct msg_in *msg)
+/* The quota in which @msg counts: that of its sender. */
+static inline struct lnet_quota *in_quota(const struct msg_in *msg)
 {
 	return msg->sender ? &msg->sender->has : &msg_cpt(msg->out.home)->has;
 }
 
-/* What operations and messages do for portals. */
 extern const struct portal_users msgs_users;
 
 void msgs_init(struct lnet_cpt *cpt);
 void msgs_fini(struct lnet_cpt *cpt);
 
-/* As lnd_upcalls has them; parse.c's, credit.c's and msgs.c's. */
+/* As lnd_upcalls has them; in parse.c, credit.c and msgs.c. */
 int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		 const struct ulnet_id *sender, void *rx);
 void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause);
@@ -86,9 +82,9 @@ bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
 			     void *hdr, size_t hdr_len);
 
-/* The CPT closes: all that waits ends, operations are given up. */
+/* @cpt closes: ends all messages that wait, and all operations. */
 void msgs_abandon(struct lnet_cpt *cpt);
-/* Is there neither an operation nor a message? */
+/* Has @cpt neither an operation nor a message? */
 bool msgs_idle(const struct lnet_cpt *cpt);
 
 #endif

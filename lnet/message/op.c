@@ -40,17 +40,18 @@ static void op_put(struct lnet_op *op)
 
 /* ---- events ---- */
 
-/* The path of the last try. One that was chosen since, and not taken, does not
- * count. */
+/* Sets the path of the event to that of the last attempt, not to one that was
+ * chosen for the next attempt. */
 static void op_event_path(const struct msg_out *req, struct ulnet_event *ev)
 {
-	ev->paths_tried = req->tries;
-	if (unlikely(!req->tries)) {
+	ev->paths_tried = req->nsends;
+	if (unlikely(!req->nsends)) {
 		ev->path_local = LNET_NID_ANY;
 		ev->path_peer = LNET_NID_ANY;
 		ev->path_hop = LNET_NID_ANY;
-	} else if (unlikely(req->again && req->again->failed.n == req->tries)) {
-		failed_paths_last(&req->again->failed, &ev->path_local,
+	} else if (unlikely(req->retries &&
+			    req->retries->failed.n == req->nsends)) {
+		failed_paths_last(&req->retries->failed, &ev->path_local,
 				  &ev->path_peer);
 		ev->path_hop = ev->path_peer;
 	} else {
@@ -90,7 +91,7 @@ static void op_event(const struct lnet_op *op, struct ulnet_event *ev,
 	ev->elapsed = (loop_now(op->cpt->loop) - op->began) / NSEC_PER_USEC;
 }
 
-/* An event that is not the operation's last. */
+/* Delivers an event that is not the terminal one. */
 static void op_tell(struct lnet_op *op, struct ulnet_event *ev)
 {
 	op->events--;
@@ -101,7 +102,7 @@ static enum ulnet_outcome op_outcome(const struct lnet_op *op, bool answered)
 {
 	if (answered)
 		return LNET_OUTCOME_DELIVERED;
-	return op->msg.status == 0 || op->msg.flags & MSG_QUESTIONED
+	return op->msg.status == 0 || op->msg.flags & MSG_MAYBE_ARRIVED
 		       ? LNET_OUTCOME_UNKNOWN
 		       : LNET_OUTCOME_NOT_DELIVERED;
 }
@@ -112,7 +113,7 @@ static inline void op_waits_no_more(struct lnet_op *op)
 	stat_add(&op->cpt->stats[STAT_rst_alloc], UINT64_MAX);
 }
 
-/* The terminal event. The MD loses its user, the operation its id. */
+/* Ends @op with the terminal event @ev. */
 static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 {
 	struct lnet_cpt *cpt = op->cpt;
@@ -149,7 +150,7 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	hdr->type = a->type;
 	hdr->payload_length = get ? 0 : op->md->length;
 	hdr->wmd = LNET_WIRE_NONE;
-	if (op->want_answer)
+	if (op->expects_answer)
 		hdr->wmd =
 			(struct lnet_wire_handle){ op->cpt->node->incarnation,
 						   op->id };
@@ -160,8 +161,8 @@ static void op_header(struct lnet_op *op, const struct op_args *a)
 	hdr->length = get ? op->md->length : 0;
 }
 
-/* Is the answer given up when the deadline has passed? The MD may say so;
- * otherwise the node's setting for the type does. */
+/* Does the operation end at its deadline if the answer has not come? The MD may
+ * say so; otherwise the node's setting for the type does. */
 static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
 			  enum ulnet_msg_type type)
 {
@@ -172,11 +173,6 @@ static bool op_is_tracked(const struct lnet *node, const struct lnet_md *md,
 		return said == LNET_MD_TRACK_RESPONSE;
 	return settings_response_tracking(&node->settings) &
 	       (type == LNET_MSG_GET ? TRACK_GETS : TRACK_PUTS);
-}
-
-static uint8_t op_flags(const struct lnet_md *md, const struct op_args *a)
-{
-	return a->flags | (md->options & LNET_MD_PREFER_PATH ? MSG_PREFERS : 0);
 }
 
 static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
@@ -191,11 +187,13 @@ static void op_init(struct lnet_op *op, struct lnet_cpt *cpt,
 	op->msg.role = OUT_OP;
 	op->msg.done = op_sent;
 	op->msg.op = op;
-	op->msg.flags = op_flags(md, a);
-	op->msg.want_ni = a->self;
+	op->msg.flags = a->flags;
+	if (md->options & LNET_MD_PREFER_PATH)
+		op->msg.flags |= MSG_PREFER_PATH;
+	op->msg.local_nid = a->self;
 	op->cpt = cpt;
 	op->fsm.state = OP_SENDING;
-	op->want_answer = a->type == LNET_MSG_GET || a->ack;
+	op->expects_answer = a->type == LNET_MSG_GET || a->ack;
 	op->tracked = op_is_tracked(cpt->node, md, a->type);
 	op->md = md;
 	op->began = loop_now(cpt->loop);
@@ -218,7 +216,7 @@ static void op_observe(struct lnet_op *op)
 
 	if (!o)
 		return;
-	if (op->want_answer && !op->tracked)
+	if (op->expects_answer && !op->tracked)
 		deadline = TIME_NEVER;
 	o->begin(o->arg, op->cpt->node, op->id, &op->msg.lnd, deadline);
 }
@@ -259,12 +257,6 @@ err_put:
 
 /* ---- the request's end ---- */
 
-/* The answer is wanted, and the MD could still take it. */
-static bool op_awaits(const struct lnet_op *op)
-{
-	return op->want_answer && !op->canceling && op->md->threshold != 0;
-}
-
 static void op_wait(struct lnet_op *op)
 {
 	struct lnet_cpt *cpt = op->cpt;
@@ -276,8 +268,8 @@ static void op_wait(struct lnet_op *op)
 		loop_timer_arm(cpt->loop, &op->timer, at);
 }
 
-/* When a message was given up, its LND knows how far the message had come, and
- * its operation knows why it was given up. */
+/* The cause of the end of @msg: if @msg was canceled, the LND's cause only says
+ * how far @msg had come, and @op knows the reason. */
 static enum ulnet_cause op_cause(const struct lnet_op *op,
 				 const struct msg_out *msg)
 {
@@ -286,11 +278,11 @@ static enum ulnet_cause op_cause(const struct lnet_op *op,
 	return msg->cause;
 }
 
-/* The request was sent, but the operation was given up meanwhile, and so is its
- * answer. */
+/* If the request was sent, but the operation was canceled before its answer
+ * came, the event says so. */
 static void op_event_canceled(const struct lnet_op *op, struct ulnet_event *ev)
 {
-	if (ev->status || !op->canceling || !op->want_answer)
+	if (ev->status || !op->canceling || !op->expects_answer)
 		return;
 	ev->status = op->cancel_status;
 	ev->cause = op->cancel_cause;
@@ -306,7 +298,9 @@ static void op_sent(struct work *w)
 	ev.cause = op_cause(op, &op->msg);
 	switch ((enum op_state)op->fsm.state) {
 	case OP_SENDING:
-		if (ev.status == 0 && op_awaits(op)) {
+		/* Is an answer to come, and can the MD take it? */
+		if (ev.status == 0 && op->expects_answer && !op->canceling &&
+		    op->md->threshold != 0) {
 			op_wait(op);
 			op_tell(op, &ev);
 		} else {
@@ -335,16 +329,16 @@ static struct lnet_op *op_lookup(struct lnet_cpt *cpt,
 	if (hdr->wmd.node != cpt->node->incarnation)
 		return NULL;
 	op = id_lookup(&msg_cpt(cpt)->ops, hdr->wmd.object);
-	if (!op || op->msg.hdr.type != (uint32_t)type || !op->want_answer)
+	if (!op || op->msg.hdr.type != (uint32_t)type || !op->expects_answer)
 		return NULL;
 	if (op->fsm.state != OP_SENDING && op->fsm.state != OP_WAITING)
 		return NULL;
 	return op;
 }
 
-/* Has @op asked the peer that @answer comes from? The peer may answer from any
- * of its NIDs, and the request may have gone to any of them. (To which one is
- * not looked at, since another CPT may be about to change that.) */
+/* Is @answer from the peer to which the request of @op was sent? Any NID of the
+ * peer may answer. (msg.target is compared, not hdr.dest_nid, which another CPT
+ * may be about to change.) */
 static bool op_asked(const struct lnet_op *op, const struct msg_in *answer)
 {
 	if (!pid_is_same(answer->out.hdr.src_pid, op->msg.hdr.dest_pid))
@@ -366,8 +360,8 @@ static void op_answer_event(struct lnet_op *op, struct ulnet_event *ev,
 	ev->sender = answer->from;
 }
 
-/* The answer is there: the last event, unless the request is still on its way.
- */
+/* The answer has come: the terminal event, unless the request is still being
+ * sent. */
 static void op_answered(struct lnet_op *op, struct ulnet_event *ev)
 {
 	if (op->fsm.state == OP_WAITING || op->fsm.state == OP_RECEIVING) {
@@ -401,7 +395,7 @@ static void op_accept_reply(struct lnet_op *op, struct msg_in *msg)
 	msg->op = op;
 	op->reply = msg;
 	msg->mlength = MIN(msg->out.hdr.payload_length, md->length);
-	/* A REPLY that is not tracked may come after the deadline. */
+	/* A REPLY that is not tracked may come after op->msg.deadline. */
 	msg->out.lnd.deadline =
 		op->tracked ? op->msg.deadline : cpt_deadline(op->cpt);
 	out_set_payload(&msg->out, md, 0, msg->mlength);
@@ -456,8 +450,8 @@ static void op_give_up(struct lnet_op *op, int status, enum ulnet_cause cause)
 	op_end(op, &ev, false);
 }
 
-/* The request was sent, but not answered in time. LNet never repeats a message
- * that may have arrived. */
+/* The request was sent, but not answered in time. It is not sent again, since
+ * it may have arrived. */
 static void op_late(struct timer *t)
 {
 	struct lnet_op *op = container_of(t, struct lnet_op, timer);
@@ -481,7 +475,7 @@ static void op_cancel_on(struct lnet_op *op, const struct lnet_cpt *cpt,
 	loop_post(cpt->loop, &op->cancel);
 }
 
-/* On the home of the operation, where its cancellation begins and ends. */
+/* The last step of a cancellation, on the home of the operation. */
 static void op_cancel_home(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -491,9 +485,10 @@ static void op_cancel_home(struct work *w)
 	op_put(op);
 }
 
-/* On the home of the reply, which stores the payload. The reply still exists:
- * it is freed by work that comes here from the operation's CPT, too, and later.
- * If this is the operation's CPT, @op knows whether it still receives. */
+/* Cancels the storing of the reply's payload, on the home of the reply. The
+ * reply still exists: the work that frees it comes from the CPT of @op as well,
+ * and later than this. If this is the CPT of @op, the state of @op says whether
+ * the payload is still being stored. */
 static void op_cancel_reply(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -503,8 +498,8 @@ static void op_cancel_reply(struct work *w)
 	op_cancel_on(op, op->cpt, op_cancel_home);
 }
 
-/* The request is over, or about to be. No answer was accepted meanwhile, but
- * one may have come in before. */
+/* The request has ended, or is about to, and no answer is accepted any more;
+ * but an answer that was accepted before may still be coming in. */
 static void op_cancel_answer(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -515,7 +510,8 @@ static void op_cancel_answer(struct work *w)
 		op_put(op);
 }
 
-/* On the CPT where the request is, or was before its peer moved. */
+/* Cancels the request, on the CPT that handles it, or did before its peer
+ * moved. */
 static void op_cancel_request(struct work *w)
 {
 	struct lnet_op *op = container_of(w, struct lnet_op, cancel);
@@ -529,15 +525,17 @@ static void op_cancel_request(struct work *w)
 	op_cancel_on(op, op->cpt, op_cancel_answer);
 }
 
-void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
+/* The user has unlinked the MD, or the node closes: cancels @op, its request
+ * and its answer, on whichever CPTs they are. @op ends in a later turn. */
+static void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause)
 {
 	if (op->canceling)
 		return;
 	op->canceling = true;
 	op->cancel_status = status;
 	op->cancel_cause = cause;
-	/* Whoever sees @forsaken also sees the status and cause above. */
-	atomic_store(&op->msg.forsaken, true);
+	/* A CPT that sees @abandoned also sees the status and cause above. */
+	atomic_store(&op->msg.abandoned, true);
 	op->refs++;
 	if (op->fsm.state == OP_WAITING) {
 		op->cancel.fn = op_cancel_home;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An operation: one LNetPut() or LNetGet(), from the call to its terminal
- * event. Belongs to the home CPT of its MD. Its id is what goes on the wire as
- * the handle that the answer brings back, so an answer finds its very
- * operation, or nothing.
+ * event. Belongs to the home CPT of its MD. Its id goes on the wire as a handle
+ * that the answer returns, and by which the answer finds its operation.
  */
 #ifndef LNET_OP_H
 #define LNET_OP_H
@@ -14,9 +13,9 @@
 enum op_state {
 	OP_SENDING,	      /* the request is on its way out */
 	OP_SENDING_RECEIVING, /* ... and the answer is already coming in */
-	OP_SENDING_ANSWERED,  /* ... and the answer is there */
-	OP_WAITING,	      /* sent; the answer is awaited */
-	OP_RECEIVING,	      /* sent; the answer is coming in */
+	OP_SENDING_ANSWERED,  /* ... and the answer has come */
+	OP_WAITING,	      /* the request was sent; no answer yet */
+	OP_RECEIVING,	      /* the request was sent; the answer comes in */
 	OP_DONE,
 	OP_STATES
 };
@@ -27,23 +26,23 @@ struct lnet_op {
 	struct lnet_cpt *cpt;
 	uint64_t id;
 	struct fsm fsm;
-	bool want_answer;
-	bool tracked;	      /* the answer has the deadline, too */
+	bool expects_answer;
+	bool tracked;	      /* the deadline is the answer's, too */
 	struct lnet_md *md;   /* referenced */
 	struct list link;     /* md->ops */
-	uint64_t began;	      /* ns; the deadline is the request's */
+	uint64_t began;	      /* ns */
 	struct timer timer;   /* while OP_WAITING */
 	struct msg_in *reply; /* OP_SENDING_RECEIVING, OP_RECEIVING */
-	uint32_t events;      /* event places still reserved */
-	uint32_t refs; /* 1 until it ends, 1 for a cancellation under way */
-	struct work cancel; /* passes to the CPT of the request, or of the
-			     * reply, and back */
+	uint32_t events;      /* reserved places in the event queue */
+	uint32_t refs;	      /* 1 until it ends, 1 for a cancellation */
+	struct work cancel;   /* goes to the CPT of the request or the reply,
+			       * and back */
 	bool canceling;
 	int cancel_status;
 	enum ulnet_cause cancel_cause;
 };
 
-/* What LNetPut() and LNetGet() say. */
+/* The arguments of LNetPut() and LNetGet(). */
 struct op_args {
 	enum ulnet_msg_type type;
 	struct ulnet_nid self;
@@ -58,22 +57,18 @@ struct op_args {
 	struct lnet_cpt *cpt; /* op.c's */
 };
 
-/* On the home of the MD; as LNetPut(3). */
+/* LNetPut(3), LNetGet(3); on the home of the MD. */
 int op_begin(struct lnet_cpt *cpt, const struct op_args *args);
 
-/* An answer has come in, as @msg. Returns why it is dropped, or STAT_COUNT: a
- * REPLY is set up then to be received, and op_replied() follows. */
+/* Gives @msg, an ACK or a REPLY, to its operation. Returns STAT_COUNT, or why
+ * @msg is to be dropped. A REPLY is then received, and op_replied() follows. */
 enum lnet_stat op_answer(struct lnet_cpt *cpt, struct msg_in *msg);
 void op_replied(struct lnet_op *op, const struct msg_in *msg);
 
-/* The MD was unlinked by its user, or the node closes: the operation ends soon,
- * wherever its request is, or its answer. */
-void op_abandon(struct lnet_op *op, int status, enum ulnet_cause cause);
-
-/* portal_users.abandon. */
+/* portal_users.abandon: the user has unlinked the MD. */
 void op_abandon_link(struct list *link);
 
-/* All operations of the CPT end (shutdown). */
+/* Abandons all operations of @cpt, which closes. */
 void ops_abandon(struct lnet_cpt *cpt);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "lnet/message/credit.h"
 #include "lnet/message/end.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
@@ -12,10 +11,10 @@
 #include "lnet/portal/md.h"
 #include "lnet/route/route.h"
 
-/* The moves of a message that has a path and takes credits. */
+/* From states of a message that has a path and takes credits. */
 #define TO_CREDITS \
 	(FSM_TO(OUT_PEER_QUEUE) | FSM_TO(OUT_NI_QUEUE) | FSM_TO(OUT_LND))
-/* The end of a try. */
+/* The end of an attempt. */
 #define TO_END (FSM_TO(OUT_PAUSED) | FSM_TO(OUT_DONE))
 
 const struct fsm_state out_states[OUT_STATES] = {
@@ -34,7 +33,7 @@ const struct fsm_state out_states[OUT_STATES] = {
 	[OUT_LND] = { "sending",
 		      FSM_TO(OUT_REFUSED) | FSM_TO(OUT_CONNECTING) | TO_END },
 	[OUT_REFUSED] = { "refused", TO_END },
-	[OUT_PAUSED] = { "waits for another try",
+	[OUT_PAUSED] = { "waits for another attempt",
 			 FSM_TO(OUT_NEW) | FSM_TO(OUT_DONE) },
 	[OUT_DONE] = { "done", 0 },
 };
@@ -52,11 +51,11 @@ void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
 	msg->ni = NULL;
 	msg->lpni = NULL;
 	msg->op = NULL;
-	msg->tries = 0;
+	msg->nsends = 0;
 	msg->copy = NULL;
-	msg->again = NULL;
+	msg->retries = NULL;
 	msg->flags = 0;
-	atomic_init(&msg->forsaken, false);
+	atomic_init(&msg->abandoned, false);
 	msg->lnd.again = false;
 	msg->lnd.iov = NULL;
 	msg->lnd.niov = 0;
@@ -73,7 +72,7 @@ void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
 
 void out_fini(struct msg_out *msg)
 {
-	if (unlikely(msg->again))
+	if (unlikely(msg->retries))
 		resend_end(msg);
 	BUG_ON(timer_armed(&msg->timer) || !list_empty(&msg->link));
 	list_del(&msg->active);
@@ -85,7 +84,7 @@ void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn)
 {
 	msg->lnd.cpt = cpt->index;
 	msg->work.fn = fn;
-	out_goes_to(msg, cpt);
+	__atomic_store_n(&msg->cpt, cpt, __ATOMIC_RELEASE);
 	loop_post(cpt->loop, &msg->work);
 }
 
@@ -143,7 +142,7 @@ static enum ulnet_cause cause_of_select(int rc)
 	}
 }
 
-/* The message goes from @ni to @lpni; takes the references to both. */
+/* @msg goes from @ni to @lpni; takes the references to both. */
 static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 			 struct lnet_peer_ni *lpni)
 {
@@ -159,11 +158,11 @@ static void out_set_path(struct msg_out *msg, struct lnet_ni *ni,
 				    : msg->hdr.dest_pid;
 }
 
-/* Takes the only path that there is, without a choice among several. */
+/* Takes the path without a selection if it is known to be the only one. */
 static bool out_take_only_path(struct msg_out *msg)
 {
 	struct lnet_peer_ni *lpni =
-		path_get_only(msg->cpt, &msg->want_ni, &msg->target);
+		path_get_only(msg->cpt, &msg->local_nid, &msg->target);
 
 	if (!lpni)
 		return false;
@@ -187,17 +186,18 @@ static unsigned int out_path_flags(const struct msg_out *msg)
 	return flags;
 }
 
-/* Is the NI there, and up, that its sender has named? */
+/* Is the local NI that the sender named configured and up? */
 static bool out_has_ni(const struct msg_out *msg)
 {
-	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->want_ni);
+	const struct lnet_ni *ni = config_ni(msg->cpt->config, &msg->local_nid);
 
 	return ni && ni_is_up(ni);
 }
 
 bool out_keeps_path(const struct msg_out *msg)
 {
-	return out_has_ni(msg) && !(msg->flags & MSG_PREFERS && msg->again);
+	return out_has_ni(msg) &&
+	       !(msg->flags & MSG_PREFER_PATH && msg->retries);
 }
 
 void out_path_request(const struct msg_out *msg,
@@ -205,9 +205,10 @@ void out_path_request(const struct msg_out *msg,
 		      struct path_request *request)
 {
 	static const struct ulnet_nid any = LNET_NID_ANY;
-	bool leaves = msg->flags & MSG_PREFERS && (failed || !out_has_ni(msg));
+	bool leaves =
+		msg->flags & MSG_PREFER_PATH && (failed || !out_has_ni(msg));
 
-	request->src = leaves ? &any : &msg->want_ni;
+	request->src = leaves ? &any : &msg->local_nid;
 	request->dst = &msg->target;
 	request->failed = failed;
 	request->hop = msg->hop;
@@ -222,7 +223,7 @@ void out_path_request(const struct msg_out *msg,
 
 static const struct failed_paths *out_failed_paths(const struct msg_out *msg)
 {
-	return msg->again ? &msg->again->failed : NULL;
+	return msg->retries ? &msg->retries->failed : NULL;
 }
 
 int out_select(const struct msg_out *msg, struct path *path)
@@ -237,7 +238,7 @@ bool out_can_leave(const struct msg_out *msg)
 {
 	struct path path;
 
-	return msg->role != OUT_TWIN && !out_select(msg, &path);
+	return msg->role != OUT_DUPLICATE && !out_select(msg, &path);
 }
 
 static void out_set_gateway(struct msg_out *msg, const struct path *path)
@@ -270,9 +271,10 @@ void out_forget_path(struct msg_out *msg)
 	msg->ni = NULL;
 }
 
-/* 0, and the message has a path, but for the gateway that it goes by; or what
- * path_get() says. @to_gateway: on the CPT that owns that gateway, the way
- * there. */
+/* Takes a path for the next attempt of @msg. If it goes by a gateway of another
+ * CPT, only sets the gateway (msg->lpni stays NULL). @to_gateway: takes the
+ * path to msg->gateway, which this CPT owns. Returns 0, or an errno of
+ * path_get(). */
 static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 {
 	struct path_request request;
@@ -297,30 +299,29 @@ static in_line int out_choose_path(struct msg_out *msg, bool to_gateway)
 	return 0;
 }
 
-/* To this node itself: through 0@lo. The source it was given stays, so that
- * entries that name a NID of ours match. */
+/* Sends @msg to this node itself, through 0@lo. Its source stays the NID asked
+ * for, so that entries that name a NID of this node match. */
 static void out_send_self(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 
-	if (!lnet_nid_is_any(&msg->want_ni) &&
-	    !config_ni(cpt->config, &msg->want_ni)) {
+	if (!lnet_nid_is_any(&msg->local_nid) &&
+	    !config_ni(cpt->config, &msg->local_nid)) {
 		out_fail_later(msg, -EINVAL, LNET_CAUSE_LOCAL_ERROR);
 		return;
 	}
 	msg->ni = cpt->config->ni[0];
 	ni_ref(msg->ni, cpt->index);
 	msg->hdr.src_nid =
-		lnet_nid_is_any(&msg->want_ni) ? msg->target : msg->want_ni;
+		lnet_nid_is_any(&msg->local_nid) ? msg->target : msg->local_nid;
 	msg->lnd.next_hop = msg->ni->lnd.nid;
 	msg->lnd.next_pid = cpt->node->conf.pid;
 	loop_timer_arm(cpt->loop, &msg->timer, msg->lnd.deadline);
 	credit_transmit(msg);
 }
 
-/* Is this process the destination? A NID of this node may be that of other
- * processes, too: of those that only call if this one listens, and also of the
- * one that listens if this one only calls. */
+/* Is this process the destination? Other processes of the host may have the
+ * same NIDs: one that listens, and several that only call. */
 static bool out_is_to_self(const struct msg_out *msg)
 {
 	const struct lnet_cpt *cpt = msg->cpt;
@@ -340,7 +341,7 @@ struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst)
 	return node->cpt[node_cpt_of(node, dst)];
 }
 
-/* @msg has its path, and takes credits, unless a fault rule takes it. */
+/* @msg, which has a path, takes credits, unless a fault rule takes @msg. */
 static void out_depart(struct msg_out *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->cpt)->faults;
@@ -350,10 +351,11 @@ static void out_depart(struct msg_out *msg)
 	credit_take(msg);
 }
 
-/* A router does not keep @msg for long if its next hop has failed lately. */
-static void out_hurry(struct msg_out *msg)
+/* @msg is for another node: if its next hop has failed lately, this router does
+ * not keep @msg for long. */
+static void out_shorten_deadline(struct msg_out *msg)
 {
-	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_ILL;
+	uint64_t until = loop_now(msg->cpt->loop) + FORWARD_SUSPECT;
 
 	if (msg->lpni->health == LNET_HEALTH_MAX)
 		return;
@@ -364,7 +366,7 @@ static void out_hurry(struct msg_out *msg)
 void out_go(struct msg_out *msg)
 {
 	if (unlikely(msg->role == OUT_FORWARD))
-		out_hurry(msg);
+		out_shorten_deadline(msg);
 	msg->lnd.deadline = resend_deadline(msg);
 	loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 	out_depart(msg);
@@ -378,16 +380,17 @@ static void out_go_if(struct msg_out *msg, int rc)
 		out_fail_later(msg, rc, cause_of_select(rc));
 }
 
-/* @msg may have been given up while it was on its way to this CPT. */
-static bool out_is_given_up(struct msg_out *msg)
+/* Was the operation of @msg abandoned while @msg was on its way to this CPT?
+ * Then @msg fails. */
+static bool out_is_abandoned(struct msg_out *msg)
 {
-	if (likely(!atomic_load(&msg->forsaken)))
+	if (likely(!atomic_load(&msg->abandoned)))
 		return false;
 	out_fail_later(msg, msg->op->cancel_status, msg->op->cancel_cause);
 	return true;
 }
 
-/* On the CPT that owned the gateway when the message was passed to it. */
+/* On the CPT that owned the gateway when @msg was passed to it. */
 static void out_send_by_gateway(struct work *w)
 {
 	struct msg_out *msg = container_of(w, struct msg_out, work);
@@ -397,11 +400,11 @@ static void out_send_by_gateway(struct work *w)
 		out_fail_later(msg, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
 	else if (owner != msg->cpt)
 		out_pass(msg, owner, out_send_by_gateway);
-	else if (!out_is_given_up(msg))
+	else if (!out_is_abandoned(msg))
 		out_go_if(msg, out_choose_path(msg, true));
 }
 
-/* Sends @msg by whatever path is best now. */
+/* Sends @msg by the path that is best now. */
 static void out_send_by_choice(struct msg_out *msg)
 {
 	int rc = out_choose_path(msg, false);
@@ -410,7 +413,7 @@ static void out_send_by_choice(struct msg_out *msg)
 		out_go_if(msg, rc);
 		return;
 	}
-	/* The timer is that of an earlier path, which needed no gateway. */
+	/* The timer may be armed for an earlier path, without gateway. */
 	if (timer_armed(&msg->timer))
 		loop_timer_cancel(msg->cpt->loop, &msg->timer);
 	out_pass(msg, out_sender(msg->cpt, &msg->gateway), out_send_by_gateway);
@@ -422,27 +425,28 @@ static bool out_must_wait(struct msg_out *msg)
 {
 	const struct msg_discovery *d = msg_cpt(msg->cpt)->discovery;
 
-	/* Answers go where the request came from, and others wait for what
-	 * LNet itself sends. */
+	/* Answers go back to where the request came from, and discovery sends
+	 * messages to PING_PORTAL itself. */
 	return d && msg->role == OUT_OP && msg->hdr.portal != PING_PORTAL &&
-	       !(msg->flags & MSG_AWAITED) && d->waits(msg);
+	       !(msg->flags & MSG_DISCOVERY_WAITED) && d->waits(msg);
 }
 
-void out_await(struct msg_out *msg, struct list *waiting)
+void out_discovery_wait(struct msg_out *msg, struct list *waiting)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	uint64_t now = loop_now(cpt->loop);
 	uint64_t left = msg->deadline - MIN(now, msg->deadline);
-	uint32_t tries = MAX(settings_retry_count(&cpt->node->settings) + 1, 2);
+	uint32_t attempts =
+		MAX(settings_retry_count(&cpt->node->settings) + 1, 2);
 
 	out_move(msg, OUT_DISCOVERING);
-	msg->flags |= MSG_AWAITED;
+	msg->flags |= MSG_DISCOVERY_WAITED;
 	list_add_tail(waiting, &msg->link);
-	loop_timer_arm(cpt->loop, &msg->timer, now + left / tries);
+	loop_timer_arm(cpt->loop, &msg->timer, now + left / attempts);
 	cpt_stat(cpt, STAT_discovery_waits);
 }
 
-static void await_end(struct msg_out *msg)
+static void discovery_wait_end(struct msg_out *msg)
 {
 	list_del(&msg->link);
 	loop_timer_cancel(msg->cpt->loop, &msg->timer);
@@ -450,16 +454,16 @@ static void await_end(struct msg_out *msg)
 	out_launch(msg);
 }
 
-void out_await_late(struct msg_out *msg)
+void out_discovery_late(struct msg_out *msg)
 {
 	cpt_stat(msg->cpt, STAT_discovery_late);
-	await_end(msg);
+	discovery_wait_end(msg);
 }
 
-void out_await_over(struct list *waiting)
+void out_discovery_over(struct list *waiting)
 {
 	while (!list_empty(waiting))
-		await_end(list_first(waiting, struct msg_out, link));
+		discovery_wait_end(list_first(waiting, struct msg_out, link));
 }
 
 /* ---- delays ---- */
@@ -482,8 +486,8 @@ void out_delay_late(struct msg_out *msg)
 		out_cancel(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 		return;
 	}
-	/* Another path may have come since the NI of this one went down, when
-	 * there was none (reroute.h). */
+	/* When the NI went down, there was no other path (reroute.h); there may
+	 * be one now. */
 	if (!ni_is_up(msg->ni) && out_can_leave(msg)) {
 		out_withdraw(msg, OUT_NEW);
 		out_send_anew(msg);
@@ -496,7 +500,7 @@ void out_delay_late(struct msg_out *msg)
 
 /* ---- launching ---- */
 
-/* On the CPT that owned the destination when the message was passed to it. */
+/* On the CPT that owned the target when @msg was passed to it. */
 static void out_send(struct work *w)
 {
 	struct msg_out *msg = container_of(w, struct msg_out, work);
@@ -508,12 +512,12 @@ static void out_send(struct work *w)
 	}
 	if (likely(out_take_only_path(msg))) {
 		if (unlikely(msg->role == OUT_FORWARD))
-			out_hurry(msg);
+			out_shorten_deadline(msg);
 		loop_timer_arm(msg->cpt->loop, &msg->timer, msg->lnd.deadline);
 		out_depart(msg);
 		return;
 	}
-	if (out_is_given_up(msg))
+	if (out_is_abandoned(msg))
 		return;
 	owner = out_sender(msg->cpt, &msg->target);
 	if (unlikely(owner != msg->cpt)) {
@@ -533,7 +537,7 @@ void out_withdraw(struct msg_out *msg, enum out_state to)
 {
 	struct loop *loop = msg->cpt->loop;
 
-	if (msg->fsm.state == OUT_DELAYED) /* it was the delay's timer */
+	if (msg->fsm.state == OUT_DELAYED) /* the timer was the delay's */
 		loop_timer_arm(loop, &msg->timer, msg->lnd.deadline);
 	out_release(msg);
 	if (unlikely(msg->copy))
@@ -543,7 +547,8 @@ void out_withdraw(struct msg_out *msg, enum out_state to)
 	msg->lnd.again = false;
 }
 
-/* A message that went by a gateway is not on the CPT of its target. */
+/* A message that went by a gateway is not on the CPT of its target, and has to
+ * be launched from there. */
 void out_send_anew(struct msg_out *msg)
 {
 	if (!(msg->flags & MSG_ROUTED)) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message that goes out: a request of this node's, an answer, or what a
- * router passes on. How it ends: end.h. What has come in becomes such a message
- * when it is answered, or passed on: in.h.
+ * An outgoing message: a request of this node, an answer, or a message that a
+ * router passes on. in.h: incoming messages, which become such a message when
+ * they are answered or passed on. end.h: how an outgoing message ends.
  *
- * A message is made on one CPT, its home, and handled on the one that owns the
- * peer; it passes between CPTs by posting itself. All functions are for
- * msg->cpt, unless they say otherwise.
+ * A message is made on one CPT, its home, and handled by the CPT that owns the
+ * peer; to change CPTs, it posts itself. All functions are for msg->cpt, unless
+ * they say otherwise.
  */
 #ifndef LNET_OUT_H
 #define LNET_OUT_H
@@ -21,42 +21,46 @@ struct lnet_md;
 struct lnet_ni;
 struct lnet_op;
 struct lnet_peer_ni;
-struct msg_again;
+struct msg_retries;
 struct path;
 struct path_request;
 struct failed_paths;
 
 enum out_role {
-	OUT_OP,	     /* a PUT or GET of ours; part of an operation */
-	OUT_ANSWER,  /* an ACK or a REPLY; part of what it answers */
-	OUT_FORWARD, /* one for another node; part of what has come in */
-	OUT_TWIN,    /* one that was sent already, for a fault (tamper.h) */
+	OUT_OP,	       /* a PUT or GET of this node; part of a lnet_op */
+	OUT_ANSWER,    /* an ACK or REPLY; part of the msg_in it answers */
+	OUT_FORWARD,   /* for another node; part of the msg_in that came */
+	OUT_DUPLICATE, /* sent a second time, for a fault rule (tamper.h) */
 };
 
 enum out_state {
-	OUT_NEW,	 /* nothing taken yet */
+	OUT_NEW,	 /* has neither path nor credits */
 	OUT_DISCOVERING, /* waits until its peer is discovered */
-	OUT_DELAYED,	 /* has a path, and is kept back (out_delay) */
+	OUT_DELAYED,	 /* has a path; waits, by a fault rule (out_delay()) */
 	OUT_PEER_QUEUE,	 /* waits for a credit of the peer NI */
-	OUT_NI_QUEUE,	 /* has that; waits for a credit of the NI */
-	OUT_CONNECTING,	 /* has none; waits until the LND has a connection */
-	OUT_LND,	 /* has both; the LND is sending it. Through 0@lo, or
-			  * as an answer(), it has no peer NI and needs none */
-	OUT_REFUSED,	 /* has both; the LND did not want it; about to fail */
-	OUT_PAUSED,	 /* has none; waits for another try (end.h) */
+	OUT_NI_QUEUE,	 /* has that credit; waits for one of the local NI */
+	OUT_CONNECTING,	 /* has no credits; waits for a connection */
+	OUT_LND,	 /* has both credits; the LND is sending it. (Through
+			  * 0@lo, or as an answer(), it needs no credits) */
+	OUT_REFUSED,	 /* has both credits; the LND refused it; will fail */
+	OUT_PAUSED,	 /* has no credits; waits for another attempt (end.h) */
 	OUT_DONE,
 	OUT_STATES
 };
 extern const struct fsm_state out_states[OUT_STATES];
 
-/* Flags. */
-#define MSG_ONCE       1u  /* is never sent again */
-#define MSG_EXACT      2u  /* goes to the NID asked for, and to no other */
-#define MSG_PREFERS    4u  /* may leave the NI and NID asked for if they fail */
-#define MSG_QUESTIONED 8u  /* a try has failed, and the peer may have got it */
-#define MSG_PROBE      16u /* a failure is no news, and costs no health */
-#define MSG_AWAITED    32u /* has waited for discovery, and does not again */
-#define MSG_ROUTED     64u /* this try goes by a gateway */
+/* msg_out.flags */
+#define MSG_ONCE  1u /* is never sent again */
+#define MSG_EXACT 2u /* goes to @target, no other NID */
+#define MSG_PREFER_PATH \
+	4u /* may leave @local_nid and @target if they
+				  * fail */
+#define MSG_MAYBE_ARRIVED \
+	8u			 /* the peer may have received an attempt that
+				  * failed */
+#define MSG_PROBE	     16u /* if it fails, no NI loses health */
+#define MSG_DISCOVERY_WAITED 32u /* does not wait for discovery any more */
+#define MSG_ROUTED	     64u /* this attempt goes by a gateway */
 
 struct msg_out {
 	struct lnd_msg lnd;    /* what the LND sees */
@@ -64,47 +68,47 @@ struct msg_out {
 	struct lnet_cpt *cpt;  /* handles it */
 	enum out_role role;
 	struct fsm fsm;
-	uint8_t flags;	      /* MSG_* */
-	atomic_bool forsaken; /* nobody wants it any more: no other try */
+	uint8_t flags;	       /* MSG_* */
+	atomic_bool abandoned; /* its operation has ended: not sent again */
 	int status;
 	enum ulnet_cause cause;
 	struct lnet_hdr hdr;
 	struct lnet_ni *ni;	   /* sent or received through; referenced */
 	struct lnet_peer_ni *lpni; /* sent to; referenced */
-	/* What was asked for, which no try changes. hdr.src_nid, hdr.dest_nid,
-	 * lnd.next_hop and lnd.deadline are those of the last try. */
-	struct ulnet_nid want_ni; /* local NI asked for; ANY */
-	struct ulnet_nid target;  /* NID asked for */
-	uint64_t deadline;	  /* ns, of all tries together */
-	/* OUT_ANSWER, OUT_FORWARD: who sent what is answered, or forwarded;
-	 * else NULL. */
+	/* What the sender asked for. hdr.src_nid, hdr.dest_nid, lnd.next_hop
+	 * and lnd.deadline are those of the last attempt. */
+	struct ulnet_nid local_nid; /* the local NI; ANY */
+	struct ulnet_nid target;
+	uint64_t deadline; /* ns, of all attempts together */
+	/* OUT_ANSWER, OUT_FORWARD: the last hop of the msg_in; else NULL. */
 	const struct ulnet_nid *hop;
-	/* MSG_ROUTED: the gateway, and the NI of ours to it; ANY: any NI. */
+	/* MSG_ROUTED: the gateway, and the local NI to use; ANY: any. */
 	struct ulnet_nid gateway;
 	struct ulnet_nid gateway_from;
-	struct list link;	 /* in a queue of waiting messages */
-	struct list active;	 /* msg_cpt.active_out or .active_in */
-	struct work work;	 /* passage between CPTs, deferred end */
-	struct timer timer;	 /* of what it waits for, on cpt's loop */
-	uint32_t tries;		 /* transmissions begun */
-	struct msg_copy *copy;	 /* sent from that (tamper.h); NULL: not */
-	struct msg_again *again; /* of its failed tries (end.h); or NULL */
-	struct lnet_op *op;	 /* OUT_OP */
-	/* What .work runs when the message has ended, for those whose message
-	 * it is; and on which CPT. */
+	struct list link;	     /* in a queue of waiting messages */
+	struct list active;	     /* msg_cpt.active_out or .active_in */
+	struct work work;	     /* passes between CPTs; ends later */
+	struct timer timer;	     /* on @cpt's loop: out_late(), in_late() */
+	uint32_t nsends;	     /* attempts begun */
+	struct msg_copy *copy;	     /* the payload is sent from; or NULL */
+	struct msg_retries *retries; /* NULL: no attempt has failed (end.h) */
+	struct lnet_op *op;	     /* OUT_OP */
+	/* Run as .work, on @done_cpt, when the message has ended. */
 	work_fn done;
 	struct lnet_cpt *done_cpt;
 };
 
-/* The head of a copy of a message's payload, from which the message is sent. */
+/* The head of a copy of a message's payload (tamper.c). */
 struct msg_copy {
 	/* @msg leaves its path, sent or not. The copy ends. */
 	void (*end)(struct msg_out *msg, bool sent);
 };
 
+/* What discovery does for messages; msg_cpt.discovery. */
 struct msg_discovery {
-	/* @msg, which has no path yet, is about to be sent. True: it waits,
-	 * out_await() was called. On the CPT that owns its target. */
+	/* Must @msg, which has no path yet, wait for the discovery of its
+	 * peer? True: out_discovery_wait() was called. On the CPT that owns
+	 * the target. */
 	bool (*waits)(struct msg_out *msg);
 };
 
@@ -118,22 +122,22 @@ static inline struct msg_out *out_of(struct lnd_msg *lnd)
 	return container_of(lnd, struct msg_out, lnd);
 }
 
-/* Begins and ends the life of @msg, whose memory is part of an operation, or of
- * a message that has come in. It begins on @cpt, in the list @active, without
- * payload, path or owner; the caller sets what else its role needs. @late is
- * the function of its timer. */
+/* Initializes @msg, whose memory is part of an operation or of a msg_in, on
+ * @cpt, in the list @active, without payload, path or operation. The caller
+ * sets what else its role needs. @late: the function of msg->timer. */
 void out_init(struct msg_out *msg, struct lnet_cpt *cpt, struct list *active,
 	      timer_fn late);
+/* Takes @msg, which has ended, off all lists; the caller frees it. */
 void out_fini(struct msg_out *msg);
 
 /* The payload is [@offset, @offset + @length) of @md. */
 void out_set_payload(struct msg_out *msg, const struct lnet_md *md,
 		     uint32_t offset, uint32_t length);
 
-/* The CPT, of @cpt's node, that sends what goes to @dst. */
+/* The CPT of @cpt's node that sends messages to @dst. */
 struct lnet_cpt *out_sender(struct lnet_cpt *cpt, const struct ulnet_nid *dst);
 
-/* To whom and by when @msg is to be sent. */
+/* Sets to which NID, and by when (ns), @msg is to be sent. */
 static inline void out_address(struct msg_out *msg,
 			       const struct ulnet_nid *target,
 			       uint64_t deadline)
@@ -144,90 +148,115 @@ static inline void out_address(struct msg_out *msg,
 	msg->lnd.deadline = deadline;
 }
 
-/* Sends: hdr (but for src_nid), want_ni and payload are set, and out_address()
- * was called. Passes to the CPT of the target, takes path and credits, and ends
- * in msg->done(). */
+/* Sends @msg: passes it to the CPT of its target, where it takes a path and
+ * credits. msg->done() follows. The caller has set hdr (but src_nid), local_nid
+ * and the payload, and called out_address(). */
 void out_launch(struct msg_out *msg);
 
-/* ---- waiting for discovery ---- */
-
 /*
- * This room knows nothing of discovery but whether a message has to wait for
- * it. Messages that wait hold neither credits nor a path.
+ * ---- waiting for discovery ----
  *
- * A message waits for as long as one try may take, a part of the time that it
- * has, and then goes to the NID that it names. So a peer that does not answer
- * costs it no more than a path that fails.
+ * A message that waits has neither credits nor a path. It waits no longer than
+ * one attempt may take, and then goes to @target itself. So a peer that does
+ * not answer to discovery costs the message no more than a path that fails.
  */
 
 /* @msg, which is new, joins @waiting. */
-void out_await(struct msg_out *msg, struct list *waiting);
-/* All of @waiting are sent. */
-void out_await_over(struct list *waiting);
-/* @msg has waited long enough. */
-void out_await_late(struct msg_out *msg);
+void out_discovery_wait(struct msg_out *msg, struct list *waiting);
+/* Sends all messages of @waiting. */
+void out_discovery_over(struct list *waiting);
+/* @msg has waited long enough: sends it. */
+void out_discovery_late(struct msg_out *msg);
 
-/* Is @msg bound to the NI that its sender named and to the NID that it names,
- * whatever else its peer may have? */
+/* Is @msg bound to the local NI and the NID that its sender named, whatever
+ * other NIDs the peer has? */
 bool out_keeps_path(const struct msg_out *msg);
 
 /* ---- the path ---- */
 
-/* What to look for, for the next try of @msg, when all paths in @failed have
- * failed. @request lives as long as @msg and @failed. */
+/* Fills @request for the next attempt of @msg, if all paths of @failed have failed.
+ * @request borrows @msg and @failed. */
 void out_path_request(const struct msg_out *msg,
 		      const struct failed_paths *failed,
 		      struct path_request *request);
-/* path_select() for the next try of @msg, with what that returns. */
+/* path_select() for the next attempt of @msg; returns its result. */
 int out_select(const struct msg_out *msg, struct path *path);
 
-/* The next try of @msg goes by @path, which was taken for that. */
+/* The next attempt of @msg goes by @path, which was taken for it. */
 void out_use_path(struct msg_out *msg, const struct path *path);
-/* @msg, which holds no credit, gives up its path. */
+/* @msg, which has no credits, gives up its path. */
 void out_forget_path(struct msg_out *msg);
-/* @msg, which has a path, begins its try. */
+/* Begins an attempt of @msg, which has a path. */
 void out_go(struct msg_out *msg);
 
-/* Can @msg, which waits for a connection or a credit, or is kept back, go by
- * another path? Its NI, which is down or no longer in the configuration, does
- * not count. A twin cannot: its payload is a copy that was made for its path,
- * and the original may be gone. */
+/* Is there another path for @msg, which waits for a connection or a credit, or
+ * is delayed? (Its NI is down or not configured any more, and does not count.)
+ * False for a duplicate: its payload is a copy that belongs to its path, and
+ * the original may be gone. */
 bool out_can_leave(const struct msg_out *msg);
-/* @msg leaves its queue, gives back what it holds, and has no path; its state
- * is @to from now on. */
+/* Takes @msg off its queue, returns what it has, gives up its path, and moves
+ * it to the state @to. */
 void out_withdraw(struct msg_out *msg, enum out_state to);
-/* @msg is sent, by the deadline that it has. */
+/* Sends @msg, which was withdrawn, by its old deadline. */
 void out_send_anew(struct msg_out *msg);
 
-/* Gives back what the message holds in its present state. */
+/* Returns what @msg has taken in its present state. */
 void out_release(struct msg_out *msg);
 
-/*
- * A fault rule keeps @msg, which has a path, for @ns; after that @msg takes its
- * credits. Keeping it costs no credit and no memory. @msg ends at its deadline,
- * or with its NI, like a message that waits for a connection.
- */
+/* Delays @msg, which has a path, by @ns, for a fault rule; then it takes its
+ * credits. It ends at its deadline, or with its NI, like a message that waits
+ * for a connection. */
 void out_delay(struct msg_out *msg, uint64_t ns);
 /* The delay of @msg is over. */
 void out_delay_late(struct msg_out *msg);
 
+/*
+ * ---- credits (credit.c) ----
+ *
+ * Credits limit how many messages the LND sends at a time, for each peer NI and
+ * for each local NI.
+ *
+ * A message takes a credit of its peer NI, then one of its local NI, and
+ * returns them in the opposite order. If a credit is missing, the message waits
+ * in a queue. Answers and urgent messages are served before all others;
+ * otherwise, first come, first served. A negative count says how many messages
+ * wait. Messages through 0@lo need no credits.
+ *
+ * A message for which the LND has no connection yet returns both credits, and
+ * waits in lpni->connecting until the LND reports the result of the attempt to
+ * connect. So unreachable peers use up no credits.
+ *
+ * Each CPT has its own part of the credits of a local NI. Returning a credit
+ * calls the LND's send() for the message that gets the credit.
+ */
+
+/* @msg, which has a path, takes both credits and goes to the LND, or waits. */
+void credit_take(struct msg_out *msg);
+
+/* Returns the credits that @msg has in its state, or takes it off the queue
+ * where it waits for one. The caller changes the state. */
+void credit_return(struct msg_out *msg);
+
+/* Gives @msg, which has a path, and its credits if it needs any, to the LND. */
+void credit_transmit(struct msg_out *msg);
+
+/* The timer of @msg has fired before the deadline of its attempt. If @msg still
+ * waits for a connection, it takes another path that has one, if any. */
+void credit_connect_late(struct msg_out *msg);
+
 /* ---- from CPT to CPT ---- */
 
-/* @cpt handles @msg from now on, and the CPT that had @msg does not look into
- * it any more. Others ask out_where() which CPT has it. If that is their own
- * CPT, they can read what was written to @msg before it went there. */
-static inline void out_goes_to(struct msg_out *msg, struct lnet_cpt *cpt)
-{
-	__atomic_store_n(&msg->cpt, cpt, __ATOMIC_RELEASE);
-}
+/* The CPT that handles @msg; for other CPTs. If it is the caller's own, the
+ * caller sees what was written to @msg before it was handed over. */
 static inline struct lnet_cpt *out_where(const struct msg_out *msg)
 {
 	return __atomic_load_n(&msg->cpt, __ATOMIC_ACQUIRE);
 }
 
-/* Runs @fn (of msg->work) on @cpt: at once when that is here. */
+/* Hands @msg to @cpt and runs @fn there, as msg->work: at once if @msg is on
+ * @cpt already. */
 void out_pass(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn);
-/* ... in a later turn. */
+/* The same, but always in a later turn. */
 void out_post(struct msg_out *msg, struct lnet_cpt *cpt, work_fn fn);
 
 #endif

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What comes in: checks, and who deals with it. upcall_parse() is declared in
- * msgs.h.
- */
+/* Checks incoming messages and hands them to forward.c, unexpected.c,
+ * throttle.c or op.c. */
 #include <errno.h>
 
 #include "base/log.h"
 #include "lnet/message/forward.h"
-#include "lnet/message/hold.h"
+#include "lnet/message/unexpected.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/op.h"
-#include "lnet/message/park.h"
-#include "lnet/message/request.h"
+#include "lnet/message/throttle.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 #include "lnet/peer/provenance.h"
@@ -27,7 +24,7 @@ static void reply_done(struct work *w)
 	in_free(msg);
 }
 
-/* Counts how long the operation of @msg, an answer, has waited for it. */
+/* Adds to statistics how long the operation has waited for @msg, its answer. */
 static void answer_count_time(const struct msg_in *msg)
 {
 	struct ni_cpt *nc = &msg->out.ni->cpt[msg->out.cpt->index];
@@ -37,8 +34,8 @@ static void answer_count_time(const struct msg_in *msg)
 		times_add(&msg->sender->traffic.answered, msg->took);
 }
 
-/* On the home of the answer again: its operation has taken it, or out.status
- * says why not. */
+/* On the home of the answer again: its operation has taken the answer, or
+ * out.status says why not. */
 static void answer_returned(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
@@ -69,20 +66,21 @@ static void answer_in(struct work *w)
 	in_pass(msg, msg->out.home, answer_returned);
 }
 
-/* ---- the checks, in the order in which a kernel node makes them ---- */
+/* ---- checks, in the order in which a kernel node makes them ---- */
 
-/* What becomes of a message, or else why it is dropped. */
+/* The results of checks; others are reasons to drop the message. */
 #define FOR_ME	       STAT_COUNT
 #define PROTOCOL_ERROR (STAT_COUNT + 1)
 #define FOR_OTHERS     (STAT_COUNT + 2)
 
-/* Can the message come from where it says it does? Nodes on our own nets send
- * to us themselves, so nobody sends for them; what we send to ourselves goes
- * through 0@lo. Only for nodes behind a router the router is believed. */
+/* Is the source NID plausible? Nodes on our own nets send to us directly, and
+ * this node sends to itself through 0@lo, so a router can only pass on messages
+ * of other nets. */
 static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 			bool direct)
 {
-	/* The source may have a NID of ours: other processes may share it. */
+	/* The source may be one of our own NIDs: other processes of the host
+	 * may have it, too. */
 	if (likely(direct))
 		return FOR_ME;
 	if (lnet_nid_is_any(src) || lnet_nid_is_lo(src) || src->type == 0)
@@ -94,8 +92,8 @@ static int check_source(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		       : FOR_ME;
 }
 
-/* With drop_asym_route, a message whose source is not on the last hop's own net
- * is taken only if the last hop is a gateway of ours to that source. */
+/* With drop_asym_route, a message whose source is not on the last hop's net is
+ * accepted only if the last hop is a gateway of our routes to that source. */
 static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 		     const struct ulnet_nid *from)
 {
@@ -109,7 +107,7 @@ static int check_way(const struct lnet_cpt *cpt, const struct ulnet_nid *src,
 static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		       const struct ulnet_nid *dest)
 {
-	/* The message should have come directly, or over another NI. */
+	/* The sender should have sent it directly, or to another NI. */
 	if (lnet_nid_net(dest) == segment_net(ni_segment(ni)) ||
 	    config_ni(cpt->config, dest))
 		return PROTOCOL_ERROR;
@@ -147,7 +145,7 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	char a[LNET_NIDSTR_SIZE], b[LNET_NIDSTR_SIZE];
 
 	cpt_stat(cpt, STAT_protocol_errors);
-	/* All are counted; one a second is logged. */
+	/* Each is counted, and one a second is logged. */
 	if (loop_now(cpt->loop) < msg_cpt(cpt)->next_complaint)
 		return -EPROTO;
 	msg_cpt(cpt)->next_complaint = loop_now(cpt->loop) + NSEC_PER_SEC;
@@ -157,8 +155,8 @@ static int protocol_error(struct lnet_cpt *cpt, const struct lnet_ni *ni,
 	return -EPROTO;
 }
 
-/* The CPT of the answer's operation, as the handle in it says, which a stranger
- * may have made up. */
+/* The CPT of the answer's operation, by the handle in the answer; @cpt if the
+ * handle makes no sense, since a stranger may have made it up. */
 static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 				   const struct lnet_hdr *hdr)
 {
@@ -167,31 +165,18 @@ static struct lnet_cpt *answer_cpt(struct lnet_cpt *cpt,
 	return home && hdr->wmd.node == cpt->node->incarnation ? home : cpt;
 }
 
-/* What comes behind the answer @msg need not wait for another CPT; or not for
- * long, if the payload is long and would have to be copied. Through 0@lo
- * nothing waits. False: no memory. */
-static bool let_others_pass(struct msg_in *msg)
-{
-	return ni_is_lo(msg->out.ni) || in_stands(msg) || !in_put_aside(msg);
-}
-
-/* Passes the answer to the home of its operation. */
+/* Hands the answer to the home of its operation. If that is another CPT, the
+ * connection is read on meanwhile: at once, or soon if the payload is long.
+ * (Nothing waits behind messages through 0@lo.) */
 static void pass_answer(struct msg_in *msg)
 {
 	struct lnet_cpt *home = answer_cpt(msg->out.cpt, &msg->out.hdr);
 
-	if (home != msg->out.cpt && !let_others_pass(msg))
+	if (home != msg->out.cpt && !ni_is_lo(msg->out.ni) &&
+	    !in_stays_unread(msg) && in_bounce(msg))
 		in_drop(msg, STAT_drop_no_memory);
 	else
 		in_pass(msg, home, answer_in);
-}
-
-static void pass_request(struct msg_in *msg)
-{
-	if (likely(park_admits(msg)))
-		hold_request(msg);
-	else
-		park_request(msg);
 }
 
 static bool is_request(const struct lnet_hdr *hdr)
@@ -201,14 +186,16 @@ static bool is_request(const struct lnet_hdr *hdr)
 
 static in_line void dispatch(struct msg_in *msg)
 {
-	if (is_request(&msg->out.hdr))
-		pass_request(msg);
-	else
+	if (!is_request(&msg->out.hdr))
 		pass_answer(msg);
+	else if (likely(throttle_admits(msg)))
+		unexpected_or_deliver(msg);
+	else
+		throttle_request(msg);
 }
 
-/* Perhaps only a stranger has said whose the NID is: until the NID itself has
- * been asked, @msg counts as from that NID alone. */
+/* The NID of @lpni is unverified (peer/provenance.h): until it has been asked,
+ * @msg counts as from that NID alone. */
 static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 {
 	if (lpni->provenance.state == PEER_UNVERIFIED)
@@ -216,61 +203,60 @@ static void meet_unverified(struct msg_in *msg, struct lnet_peer_ni *lpni)
 	msg->initiator = msg->out.hdr.src_nid;
 }
 
-struct way_news {
+struct caller_news {
 	struct work work;
 	struct lnet_cpt *cpt;
-	struct ulnet_nid caller, way;
+	struct ulnet_nid caller, gateway;
 };
 
-static void way_is(struct lnet_cpt *cpt, const struct ulnet_nid *caller,
-		   const struct ulnet_nid *way)
+static void caller_set(struct lnet_cpt *cpt, const struct ulnet_nid *caller,
+		       const struct ulnet_nid *gateway)
 {
 	struct lnet_peer_ni *lpni = peer_get(cpt, caller);
 
 	if (!lpni)
 		return;
-	lpni->way = *way;
+	lpni->heard_via = *gateway;
 	peer_unref(cpt, lpni);
 }
 
-static void way_news(struct work *w)
+static void caller_news(struct work *w)
 {
-	struct way_news *news = container_of(w, struct way_news, work);
-
+	struct caller_news *news = container_of(w, struct caller_news, work);
 	struct lnet_cpt *cpt = news->cpt;
 
 	if (!cpt->closing)
-		way_is(cpt, &news->caller, &news->way);
+		caller_set(cpt, &news->caller, &news->gateway);
 	free(news);
 	atomic_fetch_sub(&cpt->node->news, 1);
 	cpt_ended_one(cpt);
 }
 
-/* A process that only calls is reached by the gateways that it has used, and
- * by no others: the CPT that sends to the process remembers the last one. If
- * there is no memory, it does not, which costs a message. */
+/* A process that only calls can be reached only by gateways that it has used
+ * itself: the CPT that sends to it remembers the last one. If there is no
+ * memory, a message to the process may be lost. */
 static void meet_caller(const struct msg_in *msg)
 {
 	const struct ulnet_nid *caller = &msg->out.hdr.src_nid;
 	struct lnet_cpt *home = msg->out.home,
 			*owner = out_sender(home, caller);
 	const struct lnet_peer_ni *lpni = peer_find(home, caller);
-	struct way_news *news;
+	struct caller_news *news;
 
-	if (lpni && lnet_nid_eq(&lpni->way, &msg->from))
+	if (lpni && lnet_nid_eq(&lpni->heard_via, &msg->from))
 		return;
-	way_is(home, caller, &msg->from);
+	caller_set(home, caller, &msg->from);
 	news = owner == home ? NULL : malloc(sizeof(*news));
 	if (!news)
 		return;
-	*news = (struct way_news){
-		{ .fn = way_news }, owner, *caller, msg->from
+	*news = (struct caller_news){
+		{ .fn = caller_news }, owner, *caller, msg->from
 	};
 	atomic_fetch_add(&home->node->news, 1);
 	loop_post(owner->loop, &news->work);
 }
 
-/* @msg has come by a gateway, its sender. */
+/* The sender of @msg is a gateway. */
 static void meet_far(struct msg_in *msg)
 {
 	msg->initiator = directory_primary(&msg->out.home->node->directory,
@@ -279,8 +265,7 @@ static void meet_far(struct msg_in *msg)
 		meet_caller(msg);
 }
 
-/* Remembers the sender, and the primary NID of the initiator. False: there are
- * too many peers. */
+/* Sets the sender and initiator of @msg. False: there are too many peers. */
 static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 			      bool direct)
 {
@@ -307,13 +292,13 @@ static in_line bool meet_peer(struct msg_in *msg, struct lnet_ni *ni,
 	return true;
 }
 
-/* FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or why it is dropped. */
+/* FOR_ME, FOR_OTHERS, PROTOCOL_ERROR, or why the message is to be dropped. */
 static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 		 const struct lnet_hdr *hdr, const struct ulnet_nid *from)
 {
 	int rc;
 
-	/* This comes first, because the configuration may be gone. */
+	/* First, because there may be no configuration any more. */
 	if (unlikely(cpt->closing || ni->cpt[cpt->index].stopped))
 		return STAT_drop_closing;
 	rc = check_addresses(cpt, ni, hdr, from);
@@ -324,8 +309,7 @@ static int admit(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return FOR_ME;
 }
 
-/* There is no message to decode the header into: enough is decoded to drop
- * it. */
+/* All messages are in use: decodes the header, and drops the message. */
 static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				const void *bytes, size_t hdr_len,
 				const struct ulnet_nid *from, void *rx)
@@ -340,7 +324,7 @@ static int parse_without_memory(struct lnet_cpt *cpt, struct lnet_ni *ni,
 	return 0;
 }
 
-/* 0, or -EPROTO: @why says why @msg is not admitted. */
+/* Frees @msg, which is not admitted because of @why. 0, or -EPROTO. */
 static int turn_away(struct msg_in *msg, struct lnet_ni *ni, void *rx, int why)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -377,7 +361,7 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 	struct msg_in *msg = in_new(cpt, in_late);
 	const struct msg_faults *faults;
-	bool direct; /* is the sender the source, and no router? */
+	bool direct; /* the sender is the source, and no router */
 	int rc;
 
 	if (unlikely(!msg))
@@ -388,8 +372,8 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 		return protocol_error(cpt, ni, from, "bad header");
 	}
 	direct = lnet_nid_eq(&msg->out.hdr.src_nid, from);
-	/* The connection knows which process of its NID the sender is; a router
-	 * does not know it of others. */
+	/* The connection knows the PID of the sender; a router does not know
+	 * that of other nodes. */
 	if (likely(direct))
 		msg->out.hdr.src_pid = sender->pid;
 	msg->from = *from;
@@ -411,7 +395,7 @@ int upcall_parse(struct lnd_ni *lnd, const void *bytes, size_t hdr_len,
 	return 0;
 }
 
-/* ---- its time is over ---- */
+/* ---- timers ---- */
 
 void in_late(struct timer *t)
 {
@@ -419,18 +403,18 @@ void in_late(struct timer *t)
 
 	switch ((enum in_state)msg->fsm.state) {
 	case IN_NEW:
-		/* An answer that another CPT is looking at, and has not
-		 * returned yet: nothing but the LND's part of it is ours. */
-		(void)in_put_aside(msg); /* without memory it stands */
+		/* An answer that is with another CPT: only the LND's part
+		 * of it may be used here. Stays unread without memory. */
+		(void)in_bounce(msg);
 		break;
 	case IN_BUFFERLESS:
 		forward_late(msg);
 		break;
 	case IN_OFFERED:
-		hold_offer_late(msg);
+		unexpected_offer_late(msg);
 		break;
-	case IN_HELD:
-		hold_late(msg);
+	case IN_UNEXPECTED:
+		unexpected_late(msg);
 		break;
 	default:
 		in_cancel(msg, -ETIMEDOUT);

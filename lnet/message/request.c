@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/message/request.h"
+/* PUTs and GETs of peers: from the search for an MD to the event for its user,
+ * and the ACK or REPLY. */
+#include "lnet/message/in.h"
 
 #include <errno.h>
 
@@ -8,9 +10,9 @@
 #include "lnet/net/net.h"
 #include "lnet/portal/md.h"
 
-/* ---- its MD ---- */
+/* ---- the MD ---- */
 
-void request_wants(const struct msg_in *msg, struct match_want *want)
+void request_match_want(const struct msg_in *msg, struct match_want *want)
 {
 	const struct lnet_hdr *hdr = &msg->out.hdr;
 	bool get = hdr->type == LNET_MSG_GET;
@@ -31,7 +33,7 @@ int request_match(struct msg_in *msg)
 	struct match_found found;
 	int rc;
 
-	request_wants(msg, &want);
+	request_match_want(msg, &want);
 	rc = match_find(msg->out.cpt, &want, &found);
 	if (rc)
 		return rc;
@@ -54,15 +56,15 @@ enum lnet_stat request_no_match(int rc)
 	}
 }
 
-/* ---- its end ---- */
+/* ---- the end ---- */
 
 static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 			  enum ulnet_event_type type)
 {
 	const struct lnet_hdr *hdr = &msg->out.hdr;
 	bool get = type == LNET_EVENT_GET;
-	/* A GET has turned into its REPLY, which went where the GET came
-	 * from. */
+	/* @msg has become the REPLY to the GET, and its target is the source of
+	 * the GET. */
 	const struct ulnet_nid *peer = get ? &msg->out.target : &hdr->src_nid;
 
 	ev->type = type;
@@ -71,7 +73,7 @@ static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 	ev->outcome = LNET_OUTCOME_NONE;
 	ev->cause = msg->out.cause;
 	ev->msg_type = get ? LNET_MSG_GET : LNET_MSG_PUT;
-	ev->target.nid = get ? msg->out.want_ni : hdr->dest_nid;
+	ev->target.nid = get ? msg->out.local_nid : hdr->dest_nid;
 	ev->target.pid = get ? hdr->src_pid : hdr->dest_pid;
 	ev->initiator.nid = msg->initiator;
 	ev->initiator.pid = get ? hdr->dest_pid : hdr->src_pid;
@@ -90,7 +92,7 @@ static void request_event(const struct msg_in *msg, struct ulnet_event *ev,
 	ev->elapsed = 0;
 }
 
-/* The answer goes back by the way that the request came. */
+/* Turns @msg into its answer, which prefers the path of the request. */
 static void request_answer(struct msg_in *msg, enum ulnet_msg_type type,
 			   uint32_t length, work_fn done)
 {
@@ -98,8 +100,8 @@ static void request_answer(struct msg_in *msg, enum ulnet_msg_type type,
 	struct lnet_hdr *hdr = &out->hdr;
 
 	in_turn(msg, OUT_ANSWER, done);
-	out->flags = MSG_PREFERS;
-	out->want_ni = hdr->dest_nid;
+	out->flags = MSG_PREFER_PATH;
+	out->local_nid = hdr->dest_nid;
 	out_address(out, &hdr->src_nid, cpt_deadline(out->cpt));
 	hdr->dest_pid = hdr->src_pid;
 	hdr->src_pid = out->cpt->node->conf.pid;
@@ -150,16 +152,16 @@ static void request_reply_sent(struct work *w)
 	in_free(msg);
 }
 
-/* ---- its payload ---- */
+/* ---- the payload ---- */
 
-/* @msg becomes its REPLY, whose end is told on the CPT of the MD. */
+/* Turns @msg into its REPLY; the event comes on the CPT of the MD. */
 static void request_turn_round(struct msg_in *msg)
 {
 	request_answer(msg, LNET_MSG_REPLY, msg->mlength, request_reply_sent);
 	msg->out.done_cpt = msg->md->cpt;
 }
 
-void request_give_reply(struct msg_in *msg)
+void request_send_reply(struct msg_in *msg)
 {
 	int rc = in_answer(msg);
 
@@ -175,7 +177,7 @@ void request_give_reply(struct msg_in *msg)
 	}
 }
 
-void request_forget_reply(struct msg_in *msg, int status,
+void request_cancel_reply(struct msg_in *msg, int status,
 			  enum ulnet_cause cause)
 {
 	in_discard(msg);
@@ -184,7 +186,7 @@ void request_forget_reply(struct msg_in *msg, int status,
 }
 
 /* Does a fault rule take @msg? If the LND does not take the REPLY as an answer,
- * the rules look at the REPLY when it departs (out_depart()). */
+ * the rules are applied when the REPLY departs (out_depart()). */
 static bool request_meets_fault(struct msg_in *msg)
 {
 	const struct msg_faults *faults = msg_cpt(msg->out.cpt)->faults;
@@ -192,9 +194,8 @@ static bool request_meets_fault(struct msg_in *msg)
 	return unlikely(faults) && in_is_answerable(msg) && faults->answer(msg);
 }
 
-/* The payload of a GET is sent by us, so the LND has nothing to store. The LND
- * may know where the payload is to go; if not, the REPLY goes out as any
- * message. */
+/* Answers @msg, a GET: by the LND itself, if it can write to the peer's memory,
+ * else by a REPLY that is sent like any message. */
 static void request_reply(struct msg_in *msg)
 {
 	in_count(msg, 0);
@@ -203,7 +204,7 @@ static void request_reply(struct msg_in *msg)
 	out_set_payload(&msg->out, msg->md, msg->offset, msg->mlength);
 	msg->out.lnd.deadline = cpt_deadline(msg->out.cpt);
 	if (likely(!request_meets_fault(msg)))
-		request_give_reply(msg);
+		request_send_reply(msg);
 }
 
 void request_deliver(struct msg_in *msg)

@@ -5,23 +5,23 @@
 
 #include "lnet/message/end.h"
 #include "lnet/message/forward.h"
-#include "lnet/message/hold.h"
+#include "lnet/message/unexpected.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/park.h"
+#include "lnet/message/throttle.h"
 #include "lnet/message/tamper.h"
 #include "lnet/net/net.h"
 #include "lnet/path/health.h"
 
-/* Messages that wait, and what becomes of them. */
+/* A walk through messages that wait. */
 struct reroute {
 	struct lnet_cpt *cpt;
-	/* What messages wait for; NULL, LNET_PID_ANY: anything. */
+	/* Which messages: by NI, peer NI and PID; NULL, LNET_PID_ANY: all. */
 	const struct lnet_ni *ni;
 	const struct lnet_peer_ni *lpni;
 	uint32_t pid;
 	void (*fn)(struct msg_out *msg, struct list *out);
-	/* Where @fn puts those that are sent again when nobody walks through
-	 * the queues any more: sending may take messages from them. */
+	/* Messages that @fn puts here are sent after the walk, since sending
+	 * changes the queues. */
 	struct list out;
 };
 
@@ -49,8 +49,8 @@ static void ni_each(struct reroute *r, struct lnet_ni *ni)
 	queue_each(r, &ni->cpt[r->cpt->index].queue);
 }
 
-/* The peers' queues come first, so that no credit that comes back starts one of
- * the messages that are to leave. */
+/* The queues of peers come first, so that no returned credit starts a message
+ * that is to leave. */
 static void all_each(struct reroute *r, struct lnet_ni *ni)
 {
 	struct hash_node *n = NULL;
@@ -79,7 +79,8 @@ static void leave(struct msg_out *msg, struct list *out)
 	list_add_tail(out, &msg->link);
 }
 
-void reroute_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
+/* As reroute_nis_down(), for one NI, which is down or no longer configured. */
+static void reroute_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 {
 	struct reroute r = reroute_of(cpt, leave);
 
@@ -116,9 +117,9 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 	resend_leave(cpt, ni, NULL);
 	all_each(&r, ni);
 	tamper_discard(cpt, ni);
-	park_discard(cpt, ni);
+	throttle_discard(cpt, ni);
 	forward_discard(cpt, ni);
-	hold_discard(cpt, ni);
+	unexpected_discard(cpt, ni);
 	ni->lnd.lnd->shutdown(&ni->lnd, cpt->index);
 }
 
@@ -126,7 +127,7 @@ void shutdown_ni(struct lnet_ni *ni, struct lnet_cpt *cpt)
 
 static void leave_with_peer(struct msg_out *msg, struct list *out)
 {
-	if (msg->role == OUT_TWIN)
+	if (msg->role == OUT_DUPLICATE)
 		return;
 	out_withdraw(msg, OUT_NEW);
 	loop_timer_cancel(msg->cpt->loop, &msg->timer);
@@ -156,10 +157,10 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 /* ---- silent peers ---- */
 
-/* If @msg has another path, its try ends now, rather than when its part of the
- * time is over. So does a message of others: a router keeps none for the dead.
- * If there is no memory for the next try, @msg ends, but only after the
- * walk. */
+/* Ends the attempt of @msg now, rather than at its deadline, if @msg has
+ * another path, or is for another node: a router keeps no messages for dead
+ * peers. If there is no memory for another attempt, @msg ends after the walk.
+ * */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;

@@ -6,19 +6,17 @@
 
 #include "base/iov.h"
 #include "base/share.h"
-#include "lnet/message/credit.h"
 #include "lnet/message/end.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/park.h"
-#include "lnet/message/request.h"
+#include "lnet/message/throttle.h"
 #include "lnet/net/net.h"
 
 /* ---- copies ---- */
 
 struct copy {
 	struct msg_copy lent;
-	bool again;
-	/* What the message had before: */
+	bool send_twice;
+	/* The payload of the message, while it is sent from the copy: */
 	const struct iovec *iov;
 	unsigned int niov;
 	const struct span *mem;
@@ -27,13 +25,13 @@ struct copy {
 	uint8_t data[];
 };
 
-/* What a copy of @msg takes, bytes. */
+/* The bytes that a copy of @msg takes. */
 static uint64_t copy_size(const struct msg_out *msg)
 {
 	return sizeof(struct copy) + msg->lnd.length;
 }
 
-/* The peer NI that @msg goes to, in whose share copies of it count. */
+/* The peer NI that @msg goes to, in whose quota copies count. */
 static struct lnet_peer_ni *copy_quota(const struct msg_out *msg)
 {
 	return msg->lpni ? msg->lpni
@@ -71,7 +69,7 @@ bool tamper_copy(struct msg_out *msg)
 	if (!copy)
 		return false;
 	copy->lent.end = copy_end;
-	copy->again = false;
+	copy->send_twice = false;
 	copy->iov = msg->lnd.iov;
 	copy->niov = msg->lnd.niov;
 	copy->mem = msg->lnd.mem;
@@ -97,7 +95,7 @@ void tamper_flip(struct msg_out *msg, uint64_t bit)
 
 void tamper_send_twice(struct msg_out *msg)
 {
-	copy_of(msg)->again = true;
+	copy_of(msg)->send_twice = true;
 }
 
 static void copy_go(struct work *w)
@@ -113,49 +111,49 @@ static void copy_go(struct work *w)
 	credit_take(msg);
 }
 
-/* A message that no operation owns, which takes the copy of @msg and goes the
- * same way. NULL: all messages are in use. */
-static struct msg_out *copy_twin(struct msg_out *msg)
+/* A message for the same path as @msg, which belongs to no operation. NULL: all
+ * messages are in use. */
+static struct msg_out *copy_duplicate(struct msg_out *msg)
 {
 	struct lnet_cpt *cpt = msg->cpt;
 	struct msg_in *in = in_new(cpt, out_late);
-	struct msg_out *twin;
+	struct msg_out *dup;
 
 	if (!in)
 		return NULL;
-	twin = &in->out;
-	twin->role = OUT_TWIN;
-	twin->done = in_free_work;
-	twin->hdr = msg->hdr;
-	twin->flags = MSG_ONCE;
-	twin->want_ni = msg->want_ni;
-	twin->ni = msg->ni;
-	ni_ref(twin->ni, cpt->index);
-	twin->lpni = msg->lpni;
-	peer_ref(twin->lpni);
-	twin->lnd.cpt = cpt->index;
-	twin->lnd.next_hop = msg->lnd.next_hop;
-	twin->lnd.next_pid = msg->lnd.next_pid;
-	twin->lnd.length = msg->lnd.length;
-	twin->target = msg->target;
-	twin->deadline = msg->deadline;
-	twin->lnd.deadline = msg->deadline;
-	return twin;
+	dup = &in->out;
+	dup->role = OUT_DUPLICATE;
+	dup->done = in_free_work;
+	dup->hdr = msg->hdr;
+	dup->flags = MSG_ONCE;
+	dup->local_nid = msg->local_nid;
+	dup->ni = msg->ni;
+	ni_ref(dup->ni, cpt->index);
+	dup->lpni = msg->lpni;
+	peer_ref(dup->lpni);
+	dup->lnd.cpt = cpt->index;
+	dup->lnd.next_hop = msg->lnd.next_hop;
+	dup->lnd.next_pid = msg->lnd.next_pid;
+	dup->lnd.length = msg->lnd.length;
+	dup->target = msg->target;
+	dup->deadline = msg->deadline;
+	dup->lnd.deadline = msg->deadline;
+	return dup;
 }
 
 static bool copy_send(struct msg_out *msg)
 {
 	struct copy *copy = copy_of(msg);
-	struct msg_out *twin = copy_twin(msg);
+	struct msg_out *dup = copy_duplicate(msg);
 
-	if (!twin) {
+	if (!dup) {
 		cpt_stat(msg->cpt, STAT_faults_skipped);
 		return false;
 	}
-	copy->again = false;
-	copy_lend(twin, copy);
-	twin->work.fn = copy_go;
-	loop_defer(twin->cpt->loop, &twin->work);
+	copy->send_twice = false;
+	copy_lend(dup, copy);
+	dup->work.fn = copy_go;
+	loop_defer(dup->cpt->loop, &dup->work);
 	return true;
 }
 
@@ -167,17 +165,17 @@ static void copy_end(struct msg_out *msg, bool sent)
 	msg->lnd.niov = copy->niov;
 	msg->lnd.mem = copy->mem;
 	msg->lnd.offset = copy->offset;
-	if (!sent || !copy->again || !copy_send(msg)) {
+	if (!sent || !copy->send_twice || !copy_send(msg)) {
 		copy_count(msg, -copy_size(msg));
 		free(copy);
 	}
 	msg->copy = NULL;
 }
 
-/* ---- delays of what has come in ---- */
+/* ---- delays of messages that have come in ---- */
 
-/* @msg, whose sender was not met yet (parse.c), counts as one of that sender's
- * messages, and so against its shares, until the delay is over. */
+/* Counts @msg as one of its sender's messages until the delay is over. (Without
+ * a delay, parse.c does so.) */
 static bool delay_take_share(struct msg_in *msg)
 {
 	struct lnet_peer_ni *lpni = peer_get(msg->out.home, &msg->from);
@@ -186,15 +184,15 @@ static bool delay_take_share(struct msg_in *msg)
 		return false;
 	msg->sender = lpni;
 	lpni->has.msgs++;
-	msg->aside = false;
-	return hold_aside(msg);
+	msg->bounced = false;
+	return unexpected_bounce(msg);
 }
 
 static void delay_give_share(struct msg_in *msg)
 {
 	if (!msg->sender)
 		return;
-	hold_not_aside(msg);
+	unexpected_unbounce(msg);
 	msg->sender->has.msgs--;
 	peer_unref(msg->out.home, msg->sender);
 	msg->sender = NULL;
@@ -202,7 +200,7 @@ static void delay_give_share(struct msg_in *msg)
 
 static void delay_late(struct timer *t);
 
-/* During the delay, the timer of @msg is that of the delay. */
+/* The timer of @msg is used for the delay. */
 static void delay_begin(struct msg_in *msg, uint64_t until)
 {
 	struct lnet_cpt *cpt = msg->out.home;
@@ -231,14 +229,13 @@ bool tamper_delay(struct msg_in *msg, uint64_t ns)
 	return true;
 }
 
-/* The sender of @msg was met (parse.c), and @msg counts as one of its
- * messages. */
+/* @msg has msg->sender already, and counts as one of its messages. */
 bool tamper_delay_answer(struct msg_in *msg, uint64_t ns)
 {
 	uint64_t until = loop_now(msg->out.home->loop) + ns;
 
-	msg->aside = false;
-	if (!hold_aside(msg))
+	msg->bounced = false;
+	if (!unexpected_bounce(msg))
 		return false;
 	delay_begin(msg, MIN(until, msg->out.lnd.deadline));
 	return true;
@@ -246,11 +243,11 @@ bool tamper_delay_answer(struct msg_in *msg, uint64_t ns)
 
 static void delay_answered(struct msg_in *msg)
 {
-	hold_not_aside(msg);
+	unexpected_unbounce(msg);
 	if (loop_now(msg->out.home->loop) >= msg->out.lnd.deadline)
-		request_forget_reply(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
+		request_cancel_reply(msg, -ETIMEDOUT, LNET_CAUSE_LOCAL_TIMEOUT);
 	else
-		request_give_reply(msg);
+		request_send_reply(msg);
 }
 
 static void delay_arrived(struct msg_in *msg)
@@ -259,8 +256,9 @@ static void delay_arrived(struct msg_in *msg)
 
 	delay_give_share(msg);
 	in_arrived(msg);
-	/* If it is parked now, it has been in the way of others until now. */
-	park_wake_later(cpt);
+	/* While @msg was delayed, it counted, and may have kept throttled
+	 * messages from proceeding. */
+	throttle_wake_later(cpt);
 }
 
 static void delay_late(struct timer *t)
@@ -283,9 +281,9 @@ void tamper_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 		if (ni && msg->out.ni != ni)
 			continue;
 		delay_end(msg);
-		hold_not_aside(msg);
+		unexpected_unbounce(msg);
 		if (msg->md)
-			request_forget_reply(msg, -ESHUTDOWN,
+			request_cancel_reply(msg, -ESHUTDOWN,
 					     LNET_CAUSE_SHUTDOWN);
 		else
 			in_drop(msg, STAT_drop_closing);

@@ -7,7 +7,7 @@
 #include "lnd/lnd.h"
 #include "lnet/nid/nid.h"
 
-/* Bytes of a header before its type-specific part, but for the NIDs. */
+/* Bytes of a header between the NIDs and the type-specific part. */
 #define FIXED_SIZE 16
 #define UNION_SIZE LNET_HDR_UNION_SIZE
 
@@ -59,8 +59,8 @@ void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len)
 	encode_union(p + FIXED_SIZE, hdr);
 }
 
-/* lnet_nid_from_nid4(): its bytes, in big endian, are those of the large form.
- */
+/* As lnet_nid_from_nid4(), but faster: in big endian, the bytes of a nid4 are
+ * the first ones of the large form. */
 static void decode_nid4(struct ulnet_nid *nid, const uint8_t *p)
 {
 	uint64_t nid4 = load_le64(p);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * LNet message headers, between bytes and structures. The only place that knows
- * their layout; little endian on the wire, handles and hdr_data opaque.
- */
+/* Encodes and decodes LNet message headers: little endian on the wire, handles
+ * and hdr_data opaque. */
 #ifndef LNET_WIRE_H
 #define LNET_WIRE_H
 
 #include "lnd/lnd.h"
 
-/* Names an operation of the node that made it; others copy it back. */
+/* Names an operation of the node that made it; answers return it. */
 struct lnet_wire_handle {
 	uint64_t node;	 /* the node's incarnation */
 	uint64_t object; /* the operation's id */
@@ -21,7 +19,7 @@ static inline bool wire_handle_is_none(const struct lnet_wire_handle *h)
 	return h->node == UINT64_MAX && h->object == UINT64_MAX;
 }
 
-/* Where every node answers pings and takes pushes. */
+/* The portal and match bits of pings and pushes. */
 #define PING_PORTAL	0
 #define PING_MATCH_BITS UINT64_C(0x8000000000000000)
 
@@ -32,8 +30,7 @@ struct lnet_hdr {
 	uint32_t src_pid;
 	uint32_t type; /* enum ulnet_msg_type, once checked */
 	uint32_t payload_length;
-	/* One set of fields for all types; each field says which types have
-	 * it. */
+	/* Types that have the field: */
 	struct lnet_wire_handle wmd; /* PUT ack, GET return, ACK, REPLY dest */
 	uint64_t match_bits;	     /* PUT, GET, ACK */
 	uint64_t hdr_data;	     /* PUT */
@@ -45,8 +42,8 @@ struct lnet_hdr {
 /* @len: LNET_HDR_SIZE or LNET_HDR_LARGE_SIZE. */
 void hdr_encode(const struct lnet_hdr *hdr, void *buf, size_t len);
 
-/* 0; -EPROTO: wrong size, unknown type, large NID that is not sane, payload
- * where none may be or over LNET_MTU. */
+/* 0; -EPROTO: wrong size, unknown type, malformed large NID, or a payload that
+ * is longer than the type or LNET_MTU allows. */
 int hdr_decode(struct lnet_hdr *hdr, const void *buf, size_t len);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "lnet/discovery/recovery.h"
-#include "lnet/discovery/target.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
 #include "lnet/peer/peer.h"

@@ -7,7 +7,7 @@
 
 #include "base/cpus.h"
 #include "lnet/discovery/recovery.h"
-#include "lnet/discovery/target.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/message/msgs.h"
 #include "lnet/message/reroute.h"
 #include "lnet/peer/claim.h"
@@ -291,7 +291,7 @@ static void node_directory_changed(struct directory *d, unsigned int cpt,
 
 	for (unsigned int i = 0; i < n; i++) {
 		peer_renamed(node->cpt[cpt], &to[i].nid);
-		hold_renamed(node->cpt[cpt], &to[i].nid);
+		unexpected_renamed(node->cpt[cpt], &to[i].nid);
 	}
 }
 

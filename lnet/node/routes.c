@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "lnet/discovery/target.h"
+#include "lnet/discovery/discovery.h"
 #include "lnet/nid/nid.h"
 #include "lnet/route/route.h"
 

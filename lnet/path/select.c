@@ -732,7 +732,7 @@ static bool came_by(const struct seek *s, const struct lnet_route *r)
 	const struct ulnet_nid *hop = s->request->hop;
 
 	if (!hop && s->request->flags & PATH_CALLER && s->dst)
-		hop = &s->dst->way;
+		hop = &s->dst->heard_via;
 	return hop && !(s->request->flags & PATH_FORWARD) &&
 	       directory_same(&s->cpt->node->directory, &r->gateway, hop);
 }

@@ -9,7 +9,7 @@
 
 /* ---- which NIDs ---- */
 
-/* 1: @nid is a new one; 0: it is named already; -ENOMEM. */
+/* Adds @nid to the claim. 1: it is new; 0: it is there already; -ENOMEM. */
 static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid *names;
@@ -33,8 +33,8 @@ static int claim_name(struct peer_claim *c, const struct ulnet_nid *nid)
 	return 1;
 }
 
-/* All NIDs of @peer. 0: they were named already; -EXDEV: there is no place yet
- * for some; -ENOMEM. */
+/* Adds all NIDs of @peer. 0: they are there already; -EXDEV: some are new, and
+ * have no alias yet; -ENOMEM. */
 static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
@@ -51,7 +51,7 @@ static int claim_name_all(struct peer_claim *c, const struct lnet_peer *peer)
 
 /* ---- on the CPT that claims ---- */
 
-/* Makes a place for each NID: an alias, since another CPT still owns it. */
+/* Makes an alias for each NID, as long as another CPT owns it. */
 static int claim_make_room(struct peer_claim *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -62,7 +62,7 @@ static int claim_make_room(struct peer_claim *c)
 		n->alias = peer_get(c->cpt, &c->names[i]);
 		if (!n->alias)
 			return -ENOBUFS;
-		n->alias->awaited++;
+		n->alias->pending_claims++;
 	}
 	return 0;
 }
@@ -74,7 +74,7 @@ static void claim_free(struct peer_claim *c)
 
 		if (!alias)
 			continue;
-		alias->awaited--;
+		alias->pending_claims--;
 		peer_place(c->cpt, alias);
 		peer_unref(c->cpt, alias);
 	}
@@ -107,7 +107,7 @@ static int claim_begin(struct peer_claim *c)
 	return 0;
 }
 
-/* The NID of @n comes to @peer, with what its old owner knew of it. */
+/* The NID of @n comes to @peer, with what the old owner knew of it. */
 static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 			  struct lnet_peer *peer)
 {
@@ -123,10 +123,9 @@ static void alias_arrives(struct peer_claim *c, struct claim_nid *n,
 		provenance_unverify(c->cpt, alias, &n->by);
 }
 
-/* The NIDs that were given are one peer here, too, and c->peer, which has
- * claimed them, absorbs it. If c->peer has lost all its NIDs to another
- * meanwhile, they stay a peer, known by what the directory has as its primary
- * NID. */
+/* The NIDs that were given become one peer here, too, which c->peer absorbs. If
+ * c->peer has lost all its NIDs meanwhile, they stay a peer, whose primary NID
+ * is the one in the directory. */
 static int claim_take(struct peer_claim *c)
 {
 	struct lnet_peer *peer = c->nids[0].alias->peer;
@@ -163,8 +162,7 @@ static int claim_end(struct peer_claim *c)
 
 /* ---- on the CPT that owns the NID ---- */
 
-/* Of two peers that claim each other's NIDs, does the one that is asked for
- * @c keep its own? */
+/* Does @peer, which claims NIDs as well, keep its own against the claim @c? */
 static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 {
 	if (!peer->claims)
@@ -174,8 +172,7 @@ static bool outranks(const struct lnet_peer *peer, const struct peer_claim *c)
 	return lnet_nid_cmp(&peer->primary, &c->primary) < 0;
 }
 
-/* Can the connections with all NIDs of @peer go along? Not while an LND has
- * something under way. */
+/* Can the connections with all NIDs of @peer move? */
 static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
@@ -195,8 +192,8 @@ static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
 	return can_move(cpt, peer) ? 0 : -EBUSY;
 }
 
-/* Is @lpni only what is left of a peer that once named its NID? Nothing was
- * ever sent to or received from it, so there is nobody to be asked. */
+/* Is @lpni unused, as left over from a peer that once named its NID? Nothing
+ * was ever sent to or received from it, so it need not be asked. */
 static bool is_nobodys(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts sent = { 0 }, received = { 0 };
@@ -208,8 +205,7 @@ static bool is_nobodys(const struct lnet_peer_ni *lpni)
 	return !counts_total(&sent) && !counts_total(&received);
 }
 
-/* Notes for the new owner of NID @i the source that the NID has seen so far,
- * its health, and who has named it, if it is unverified. */
+/* Notes for the new owner what is known of NID @i. */
 static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		       const struct lnet_peer *peer)
 {
@@ -258,7 +254,7 @@ static int peer_give(struct lnet_cpt *cpt, struct peer_claim *c,
 	return rc;
 }
 
-/* Gives a NID away that this CPT has never met, or has forgotten. */
+/* Gives away c->nid, which this CPT does not know. */
 static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct directory_entry e = { .nid = c->nid,
@@ -271,7 +267,8 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return directory_change(&cpt->node->directory, &e, 1);
 }
 
-/* -EXDEV: the claim needs places for more NIDs. */
+/* Gives away c->nid with its peer. -EXDEV: the claim needs more aliases; else
+ * as peer_claim(). */
 static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, &c->nid);
@@ -282,7 +279,7 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 		return -EAGAIN;
 	if (!lpni)
 		return stranger_give(cpt, c);
-	/* The NID is still on its way here. */
+	/* The NID was given to this CPT, but has not arrived yet. */
 	if (lpni->place.state != PEER_HERE)
 		return -EAGAIN;
 	if (!lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
@@ -294,8 +291,8 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	return rc ? rc : peer_give(cpt, c, lpni);
 }
 
-/* @nid is another CPT's now, and that CPT knows it: what waits for @nid here
- * goes there. */
+/* @nid is another CPT's now, which knows it: messages that wait for @nid here
+ * go there. */
 static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
@@ -307,7 +304,7 @@ static void nid_given(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 	peer_unref(cpt, lpni);
 }
 
-/* The names that were given, before @c passes to the other CPT. */
+/* Takes c->names, before @c returns to the claiming CPT. */
 static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 {
 	struct ulnet_nid *names = c->names;
@@ -317,7 +314,7 @@ static struct ulnet_nid *names_take(struct peer_claim *c, uint32_t *n)
 	return names;
 }
 
-/* Moves connections before messages, which would open other ones. */
+/* Moves connections, before messages go and would open new ones. */
 static void connections_go(struct lnet_cpt *cpt, const struct ulnet_nid *names,
 			   uint32_t n)
 {
@@ -371,7 +368,7 @@ static void claim_asked(struct work *w)
 		names = names_take(c, &n);
 	connections_go(cpt, names, n);
 	c->work.fn = claim_decided;
-	/* The claim arrives before what follows it; @c is no longer ours. */
+	/* So that the claim arrives before the messages; @c may be gone now. */
 	loop_post(c->cpt->loop, &c->work);
 	nids_given(cpt, names, n);
 }
@@ -418,7 +415,7 @@ static int call_find(struct claim_call *call)
 	return 0;
 }
 
-/* No other CPT owns the NID. */
+/* For a NID that no other CPT owns. */
 static int claim_call_add(void *arg)
 {
 	struct claim_call *call = arg;
@@ -436,7 +433,7 @@ static int call_begin(void *arg)
 	return rc ? rc : claim_begin(&call->claim);
 }
 
-/* An administrator does not take what strangers say for true. */
+/* Separates NIDs that are only claimed to be the peer's. */
 static int call_part(const struct claim_call *call)
 {
 	struct lnet_peer_ni *lpni = peer_find(call->owner, &call->claim.nid);

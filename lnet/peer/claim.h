@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a peer gets a NID that another CPT owns. All of a peer belongs to one
- * CPT, so the other CPT has to give the NID away. It does so even while the NID
- * is in use, and with it gives all other NIDs of the peer that has the NID
- * there: an operation may have asked one of them and be answered by another,
- * and a match entry that names one of them is for all, so at no time may they
- * belong to different peers. It keeps them if
- *	- an administrator has configured that peer,
- *	- an LND has connections with one of its NIDs there that cannot go along
- *	  just now (lnd.h), or
- *	- that peer claims NIDs as well, and has more NIDs than the peer that
- *	  claims this one, or as many and the smaller primary NID: so if two
- *	  peers claim each other's NIDs, one gives way.
+ * Claims: how a peer gets a NID that another CPT owns. A peer belongs with all
+ * its NIDs to one CPT, so the other CPT has to give the NID away, even while it
+ * is in use, together with all other NIDs of the peer that has it there. (An
+ * operation may have asked one of these NIDs and be answered by another, and a
+ * match entry for one of them matches all, so they must stay in one peer at all
+ * times.) The owner keeps the NIDs if
+ *	- an administrator has configured the peer that has them,
+ *	- an LND has connections with one of them that cannot move now (lnd.h),
+ *	- or that peer claims NIDs as well, and has more NIDs than the claiming
+ *	  peer, or as many and the smaller primary NID: if two peers claim each
+ *	  other's NIDs, one gives way.
  * Then the NID may be claimed again later.
  *
- * Connections go along. The CPT that has given the NIDs away keeps an alias for
- * each (peer.h), for what its LNDs are still sending and what may still come
- * in. Messages that wait there are passed to the new owner, and so is all that
- * is sent to the NIDs later.
+ * Connections move with the NIDs. The old owner keeps an alias (peer.h) of each
+ * NID, for messages that its LNDs are still sending or receiving; it passes
+ * messages that wait, and all later ones, to the new owner.
  */
 #ifndef LNET_CLAIM_H
 #define LNET_CLAIM_H
@@ -25,65 +23,62 @@
 #include "base/loop.h"
 #include "lnet/peer/peer.h"
 
-/* A NID that is given away. */
+/* A NID that is claimed. */
 struct claim_nid {
 	struct ulnet_nid by; /* who has said whose it is; ANY: the NID itself */
-	struct lnet_peer_ni *alias; /* its place where it goes; NULL: not yet */
-	/* As it was there, if it was given: */
+	struct lnet_peer_ni *alias; /* on the claiming CPT; NULL: not yet */
+	bool given;
+	/* If @given, as known to the old owner: */
 	struct ulnet_nid preferred;
 	int32_t health;
 	bool down;
-	bool given;
 };
 
-/* Who claims. Owner: the caller, until done() is called; then it is in the
- * caller's hands again. The caller sets @done and @by, and does not look into
- * the rest. */
+/* A claim. The caller allocates it, and leaves it alone until done() is called.
+ * The caller sets @done and @by. */
 struct peer_claim {
-	/* On the CPT of the claim, not within peer_claim(). 0: @nid is one of
-	 * @peer's; else an errno as peer_claim() returns. */
+	/* Called on the claiming CPT, after peer_claim() has returned. @rc: 0,
+	 * or an errno of peer_claim(). */
 	void (*done)(struct peer_claim *claim, int rc);
-	struct lnet_cpt *cpt;
+	struct lnet_cpt *cpt; /* claims */
 	struct lnet_peer *peer;
 	struct ulnet_nid nid;
 	/* Who has said that @nid is the peer's; ANY: @nid itself, or an
 	 * administrator. */
 	struct ulnet_nid by;
-	/* When done() is called with 0: the peer that had @nid was being
-	 * discovered, and may have told something that nobody knows yet. */
+	/* Result: the peer that had @nid was being discovered, and may have
+	 * announced something that was not merged. */
 	bool discovering;
-	uint64_t asked_until;	  /* lnet_peer's, of the peer that had it */
-	uint32_t nnis;		  /* of @peer, ... */
-	struct ulnet_nid primary; /* ... when it claimed */
-	/* The NIDs that come, @nid first; the CPT that gives them takes the
-	 * names. */
+	uint64_t asked_until;	  /* lnet_peer's, of the peer that had @nid */
+	uint32_t nnis;		  /* of @peer, when it claimed */
+	struct ulnet_nid primary; /* of @peer, when it claimed */
+	/* The NIDs that are claimed, @nid first. The old owner takes @names. */
 	struct ulnet_nid *names;
 	struct claim_nid *nids;
-	uint32_t n; /* of each */
+	uint32_t n; /* length of both */
 	int rc;
 	struct work work;
 };
 
 /*
- * Makes @nid one of the NIDs of @peer, which is @cpt's and which the caller
- * holds until this is decided. -EINPROGRESS: @claim->done() will be called. 0;
- * -EEXIST: another peer of @cpt's has @nid (member_take()); -EBUSY: see above;
- * -EPERM: it is an administrator's there, or has not said itself whose it is,
- * and is asked (provenance.h); -EAGAIN: others have had @nid, or all NIDs of
- * @peer, meanwhile; -ENOBUFS, -ENOMEM: nothing has changed.
+ * Makes @nid one of the NIDs of @peer, which is @cpt's, and to which the caller
+ * has a reference until the end. -EINPROGRESS: @claim->done() will be called.
+ * 0; -EEXIST: another peer of @cpt has @nid (member_take()); -EBUSY: the owner
+ * keeps it; -EPERM: it is configured there, or is now asked whose it is
+ * (provenance.h); -EAGAIN: others got @nid, or all NIDs of @peer, meanwhile;
+ * -ENOBUFS, -ENOMEM: nothing has changed.
  */
 int peer_claim(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid, struct peer_claim *claim) must_check;
 
-/* The same for an administrator, from a thread that may wait for all CPTs
- * (node_may_wait()): @cpt's peer known by @primary. Only those NIDs come with
- * @nid that have said themselves whose they are (provenance_part()). Also
- * -EAGAIN: others have changed something meanwhile; -ENOENT: there is no such
- * peer here. */
+/* The same for an administrator, and for the peer whose primary NID is
+ * @primary, on a thread that may wait for all CPTs (node_may_wait()). Only
+ * verified NIDs come with @nid (provenance_part()). Also -EAGAIN: others have
+ * changed something meanwhile; -ENOENT: there is no such peer. */
 int peer_claim_wait(struct lnet *node, const struct ulnet_nid *primary,
 		    const struct ulnet_nid *nid) must_check;
 
-/* Is no claim under way that began on @cpt? */
+/* Has @cpt no claims under way? */
 bool peer_claims_idle(const struct lnet_cpt *cpt);
 
 #endif

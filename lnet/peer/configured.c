@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that an administrator makes: lnet_peer_add(3). */
+/* Peers that an administrator configures: lnet_peer_add(3). */
 #include <errno.h>
 
 #include "lnet/net/net.h"
@@ -7,16 +7,17 @@
 #include "lnet/peer/member.h"
 #include "lnet/peer/provenance.h"
 
-/* Others may change peers meanwhile, but hardly so often. */
+/* How often to retry if others change peers meanwhile. */
 #define CLAIMS_MAX 100
 
 struct peer_call {
-	struct lnet_cpt *cpt; /* that owns the peer */
-	const struct ulnet_nid *primary, *nid;
-	const struct ulnet_nid *nids; /* all of them, the primary one first */
+	struct lnet_cpt *cpt; /* owns the peer */
+	const struct ulnet_nid *primary;
+	const struct ulnet_nid *nid;  /* to be added or deleted */
+	const struct ulnet_nid *nids; /* all, the primary one first */
 	unsigned int n;
 	bool multi_rail;
-	bool made; /* it was not configured before */
+	bool made; /* the peer was not configured before */
 };
 
 static struct peer_call call_of(struct lnet *node,
@@ -75,7 +76,8 @@ static int configured_add_peer(void *arg)
 	return rc;
 }
 
-/* From another peer of this CPT, unless that is an administrator's, too. */
+/* Takes c->nid from another peer of this CPT, unless that is configured, too.
+ * */
 static int configured_take_nid(void *arg)
 {
 	const struct peer_call *c = arg;
@@ -102,7 +104,7 @@ static int configured_add_nid(struct peer_call *c)
 	return rc;
 }
 
-/* ---- taking away ---- */
+/* ---- deleting ---- */
 
 static int del_nid(void *arg)
 {
@@ -141,7 +143,7 @@ static int del_peer(void *arg)
 	return 0;
 }
 
-/* On all CPTs: one may know a peer that has named a NID of another. */
+/* Called on all CPTs, since peers of any of them may have named the NIDs. */
 static int say_freed(void *arg)
 {
 	struct lnet_cpt *cpt = arg;

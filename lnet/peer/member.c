@@ -34,7 +34,7 @@ static struct lnet_peer_net *net_of(const struct lnet_peer *peer,
 	return NULL;
 }
 
-/* The peer net for an NI that comes. NULL: no memory. */
+/* The net of @peer for @segment, made if need be. NULL: no memory. */
 static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
 				     struct lnet_peer *peer, uint32_t segment)
 {
@@ -52,7 +52,7 @@ static struct lnet_peer_net *net_get(struct lnet_cpt *cpt,
 	return pnet;
 }
 
-/* An NI has gone, or has not come. */
+/* Frees @pnet, if it has no NIs. */
 static void net_put(struct lnet_cpt *cpt, struct lnet_peer_net *pnet)
 {
 	if (!list_empty(&pnet->nis))
@@ -97,7 +97,7 @@ struct lnet_peer_ni *member_new(struct lnet_cpt *cpt, struct lnet_peer *peer,
 				       .place.state = place,
 				       .claimed_by = LNET_NID_ANY,
 				       .preferred = LNET_NID_ANY,
-				       .way = LNET_NID_ANY,
+				       .heard_via = LNET_NID_ANY,
 				       .health = LNET_HEALTH_MAX };
 	if (hash_add(&pc->peers, &lpni->hash, hash))
 		goto err_put_ni;
@@ -116,7 +116,7 @@ err_put_net:
 	return NULL;
 }
 
-/* Frees an NI that nothing refers to, of a peer which may have no NI left. */
+/* Frees @lpni, which is not referenced. */
 static void member_free(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	struct peer_cpt *pc = peer_cpt(cpt);
@@ -154,74 +154,75 @@ void peer_free(struct lnet_cpt *cpt, struct lnet_peer *peer)
 	pool_put(&peer_cpt(cpt)->peer_pool, peer);
 }
 
-/* ---- what the directory shall say ---- */
+/* ---- changes of the directory ---- */
 
-/* Peers mostly have few NIs. */
-#define SAY_FEW 8
+/* Most peers have so few NIs that no memory is allocated. */
+#define UPDATE_FEW 8
 
-struct say {
+struct dir_update {
 	struct lnet_cpt *cpt;
-	struct directory_entry few[SAY_FEW], *entries;
+	struct directory_entry few[UPDATE_FEW], *entries;
 	unsigned int n;
 };
 
-static int say_begin(struct say *s, struct lnet_cpt *cpt, unsigned int n)
+static int update_begin(struct dir_update *u, struct lnet_cpt *cpt,
+			unsigned int n)
 {
-	s->cpt = cpt;
-	s->n = 0;
-	s->entries = s->few;
-	if (n > SAY_FEW)
-		s->entries = malloc(n * sizeof(s->entries[0]));
-	return s->entries ? 0 : -ENOMEM;
+	u->cpt = cpt;
+	u->n = 0;
+	u->entries = u->few;
+	if (n > UPDATE_FEW)
+		u->entries = malloc(n * sizeof(u->entries[0]));
+	return u->entries ? 0 : -ENOMEM;
 }
 
-static void say_add(struct say *s, const struct ulnet_nid *nid,
-		    const struct ulnet_nid *primary, bool several)
+static void update_add(struct dir_update *u, const struct ulnet_nid *nid,
+		       const struct ulnet_nid *primary, bool several)
 {
-	s->entries[s->n++] = (struct directory_entry){ *nid, *primary,
-						       s->cpt->index, several };
+	u->entries[u->n++] = (struct directory_entry){ *nid, *primary,
+						       u->cpt->index, several };
 }
 
-/* All NIs of @peer but @but (NULL: none) have that primary NID. */
-static void say_peer(struct say *s, const struct lnet_peer *peer,
-		     const struct lnet_peer_ni *but,
-		     const struct ulnet_nid *primary, bool several)
+/* Adds all NIs of @peer except @but (NULL: none), with that primary NID. */
+static void update_add_peer(struct dir_update *u, const struct lnet_peer *peer,
+			    const struct lnet_peer_ni *but,
+			    const struct ulnet_nid *primary, bool several)
 {
 	const struct lnet_peer_ni *lpni;
 
 	peer_for_each_ni (lpni, peer)
 		if (lpni != but)
-			say_add(s, &lpni->nid, primary, several);
+			update_add(u, &lpni->nid, primary, several);
 }
 
-/* @lpni is one of @peer's from now on. If @peer had one NI, that is no longer
- * alone. */
-static void say_join(struct say *s, const struct lnet_peer *peer,
-		     const struct lnet_peer_ni *lpni)
+/* Adds @lpni as an NI of @peer; if @peer has one NI, that is no longer alone.
+ * */
+static void update_join(struct dir_update *u, const struct lnet_peer *peer,
+			const struct lnet_peer_ni *lpni)
 {
 	uint32_t others = peer->nnis - (lpni->peer == peer);
 
-	say_add(s, &lpni->nid, &peer->primary, others > 0);
+	update_add(u, &lpni->nid, &peer->primary, others > 0);
 	if (others == 1)
-		say_peer(s, peer, lpni, &peer->primary, true);
+		update_add_peer(u, peer, lpni, &peer->primary, true);
 }
 
-static int say_end(struct say *s)
+static int update_apply(struct dir_update *u)
 {
-	int rc = directory_change(&s->cpt->node->directory, s->entries, s->n);
+	int rc = directory_change(&u->cpt->node->directory, u->entries, u->n);
 
-	if (s->entries != s->few)
-		free(s->entries);
+	if (u->entries != u->few)
+		free(u->entries);
 	return rc;
 }
 
-/* ---- NIs that come and go ---- */
+/* ---- adding and moving NIs ---- */
 
 int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	       const struct ulnet_nid *nid)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, nid);
-	struct say say;
+	struct dir_update update;
 	int rc;
 
 	if (lpni && lpni->peer == peer)
@@ -230,7 +231,7 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		return -EXDEV;
 	if (lpni)
 		return -EEXIST;
-	rc = say_begin(&say, cpt, 2);
+	rc = update_begin(&update, cpt, 2);
 	if (rc)
 		return rc;
 	if (!peers_make_room(cpt, nid))
@@ -238,8 +239,8 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	lpni = member_new(cpt, peer, nid, peer_hash(cpt, nid), PEER_HERE);
 	if (!lpni)
 		return -ENOMEM;
-	say_join(&say, peer, lpni);
-	rc = say_end(&say);
+	update_join(&update, peer, lpni);
+	rc = update_apply(&update);
 	if (rc)
 		member_free(cpt, lpni);
 	else
@@ -247,23 +248,23 @@ int member_add(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	return rc;
 }
 
-static int member_say_take(struct lnet_cpt *cpt, const struct lnet_peer *peer,
-			   const struct lnet_peer_ni *lpni,
-			   struct ulnet_nid *left)
+static int directory_take(struct lnet_cpt *cpt, const struct lnet_peer *peer,
+			  const struct lnet_peer_ni *lpni,
+			  struct ulnet_nid *left)
 {
 	const struct lnet_peer *from = lpni->peer;
 	const struct lnet_peer_ni *other = peer_other(from, lpni);
 	bool new_primary = other && lnet_nid_eq(&from->primary, &lpni->nid);
-	struct say say;
-	int rc = say_begin(&say, cpt, from->nnis + 1);
+	struct dir_update update;
+	int rc = update_begin(&update, cpt, from->nnis + 1);
 
 	if (rc)
 		return rc;
 	*left = new_primary ? other->nid : from->primary;
-	say_join(&say, peer, lpni);
+	update_join(&update, peer, lpni);
 	if (new_primary || from->nnis == 2)
-		say_peer(&say, from, lpni, left, from->nnis > 2);
-	return say_end(&say);
+		update_add_peer(&update, from, lpni, left, from->nnis > 2);
+	return update_apply(&update);
 }
 
 int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
@@ -276,13 +277,13 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 	if (from == peer)
 		return 0;
-	/* Only the owner changes what the directory says of an alias. */
+	/* Only the owner of a NID changes its directory entry. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
 	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
 	if (!pnet)
 		return -ENOMEM;
-	rc = member_say_take(cpt, peer, lpni, &left);
+	rc = directory_take(cpt, peer, lpni, &left);
 	if (rc) {
 		net_put(cpt, pnet);
 		return rc;
@@ -317,8 +318,8 @@ int member_split(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
-/* All NIs of @pnet go to @into, and so does @pnet, unless @into has one of that
- * net. */
+/* Moves all NIs of @pnet to @into. Moves @pnet itself, unless @into has a net
+ * of that segment. */
 static void net_move(struct lnet_cpt *cpt, struct lnet_peer_net *pnet,
 		     struct lnet_peer *into)
 {
@@ -362,111 +363,116 @@ void peer_absorb(struct lnet_cpt *cpt, struct lnet_peer *into,
 int peer_merge(struct lnet_cpt *cpt, struct lnet_peer *into,
 	       struct lnet_peer *from)
 {
-	struct say say;
+	struct dir_update update;
 	int rc;
 
 	if (from == into)
 		return 0;
-	rc = say_begin(&say, cpt, into->nnis + from->nnis);
+	rc = update_begin(&update, cpt, into->nnis + from->nnis);
 	if (rc)
 		return rc;
-	say_peer(&say, into, NULL, &into->primary, true);
-	say_peer(&say, from, NULL, &into->primary, into->nnis + from->nnis > 1);
-	rc = say_end(&say);
+	update_add_peer(&update, into, NULL, &into->primary, true);
+	update_add_peer(&update, from, NULL, &into->primary,
+			into->nnis + from->nnis > 1);
+	rc = update_apply(&update);
 	if (!rc)
 		peer_absorb(cpt, into, from);
 	return rc;
 }
 
-/* ---- peers that go to another CPT ---- */
+/* ---- giving a peer to another CPT ---- */
 
-static void room_free(struct lnet_cpt *cpt, struct lnet_peer *room)
+static void alias_peer_free(struct lnet_cpt *cpt, struct lnet_peer *spare)
 {
-	list_del(&room->idle);
-	while (!list_empty(&room->nets))
+	list_del(&spare->idle);
+	while (!list_empty(&spare->nets))
 		net_put(cpt,
-			list_first(&room->nets, struct lnet_peer_net, link));
-	peer_drop(cpt, room);
+			list_first(&spare->nets, struct lnet_peer_net, link));
+	peer_drop(cpt, spare);
 }
 
-static void rooms_free(struct lnet_cpt *cpt, struct list *rooms)
+static void alias_peers_free(struct lnet_cpt *cpt, struct list *spares)
 {
-	while (!list_empty(rooms))
-		room_free(cpt, list_first(rooms, struct lnet_peer, idle));
+	while (!list_empty(spares))
+		alias_peer_free(cpt,
+				list_first(spares, struct lnet_peer, idle));
 }
 
-static int room_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *lpni,
-		     struct list *rooms)
+static int alias_peer_make(struct lnet_cpt *cpt,
+			   const struct lnet_peer_ni *lpni, struct list *spares)
 {
-	struct lnet_peer *room = peer_new(cpt, &lpni->peer->primary);
+	struct lnet_peer *spare = peer_new(cpt, &lpni->peer->primary);
 
-	if (!room)
+	if (!spare)
 		return -ENOMEM;
-	peer_asked(room, lpni->peer->asked_until);
-	list_add_tail(rooms, &room->idle);
-	return net_get(cpt, room, lpni->net->segment) ? 0 : -ENOMEM;
+	peer_asked(spare, lpni->peer->asked_until);
+	list_add_tail(spares, &spare->idle);
+	return net_get(cpt, spare, lpni->net->segment) ? 0 : -ENOMEM;
 }
 
-/* A peer, held, with a net, for each NI of the peer of @stays but @stays. */
-static int rooms_make(struct lnet_cpt *cpt, const struct lnet_peer_ni *stays,
-		      struct list *rooms)
+/* Makes a peer, referenced and with a net, for each other NI of the peer of
+ * @stays. */
+static int alias_peers_make(struct lnet_cpt *cpt,
+			    const struct lnet_peer_ni *stays,
+			    struct list *spares)
 {
 	const struct lnet_peer *peer = stays->peer;
 	const struct lnet_peer_ni *lpni;
 	int rc = 0;
 
-	list_init(rooms);
+	list_init(spares);
 	peer_for_each_ni (lpni, peer)
 		if (lpni != stays && !rc)
-			rc = room_make(cpt, lpni, rooms);
+			rc = alias_peer_make(cpt, lpni, spares);
 	if (rc)
-		rooms_free(cpt, rooms);
+		alias_peers_free(cpt, spares);
 	return rc;
 }
 
-/* The first NI of those that rooms_make() has seen gets the first room. */
-static void room_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
-		      struct list *rooms)
+/* Moves @lpni, which becomes an alias, into the first peer of @spares. The
+ * order is that of alias_peers_make(). */
+static void alias_peer_take(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			    struct list *spares)
 {
-	struct lnet_peer *room = list_first(rooms, struct lnet_peer, idle);
+	struct lnet_peer *spare = list_first(spares, struct lnet_peer, idle);
 	struct lnet_peer *from = lpni->peer;
 
-	BUG_ON(list_empty(rooms));
-	list_del(&room->idle);
+	BUG_ON(list_empty(spares));
+	list_del(&spare->idle);
 	member_leave(cpt, lpni);
 	if (lpni->refs)
 		peer_drop(cpt, from);
-	member_join(lpni, list_first(&room->nets, struct lnet_peer_net, link));
+	member_join(lpni, list_first(&spare->nets, struct lnet_peer_net, link));
 	provenance_verify(cpt, lpni);
 	peer_place(cpt, lpni);
-	peer_drop(cpt, room);
+	peer_drop(cpt, spare);
 }
 
 int peer_leave(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni, unsigned int to)
 {
 	struct lnet_peer *peer = lpni->peer;
 	struct lnet_peer_ni *other;
-	struct list rooms;
-	struct say say;
-	int rc = say_begin(&say, cpt, peer->nnis);
+	struct list spares;
+	struct dir_update update;
+	int rc = update_begin(&update, cpt, peer->nnis);
 
 	if (rc)
 		return rc;
-	say_peer(&say, peer, NULL, &peer->primary, peer->nnis > 1);
-	for (unsigned int i = 0; i < say.n; i++)
-		say.entries[i].cpt = to;
-	rc = rooms_make(cpt, lpni, &rooms);
+	update_add_peer(&update, peer, NULL, &peer->primary, peer->nnis > 1);
+	for (unsigned int i = 0; i < update.n; i++)
+		update.entries[i].cpt = to;
+	rc = alias_peers_make(cpt, lpni, &spares);
 	if (rc)
-		say.n = 0;
-	if (say_end(&say) && !rc) {
-		rooms_free(cpt, &rooms);
+		update.n = 0;
+	if (update_apply(&update) && !rc) {
+		alias_peers_free(cpt, &spares);
 		rc = -ENOMEM;
 	}
 	if (rc)
 		return rc;
 	peer_hold(peer);
 	while ((other = peer_other(peer, lpni)))
-		room_take(cpt, other, &rooms);
+		alias_peer_take(cpt, other, &spares);
 	provenance_verify(cpt, lpni);
 	peer_place(cpt, lpni);
 	peer_drop(cpt, peer);
@@ -477,16 +483,16 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 		     const struct ulnet_nid *nid)
 {
 	const struct lnet_peer_ni *lpni = peer_member(cpt, peer, nid);
-	struct say say;
+	struct dir_update update;
 	int rc;
 
 	if (!lpni)
 		return -ENOENT;
-	rc = say_begin(&say, cpt, peer->nnis);
+	rc = update_begin(&update, cpt, peer->nnis);
 	if (rc)
 		return rc;
-	say_peer(&say, peer, NULL, &lpni->nid, peer->nnis > 1);
-	rc = say_end(&say);
+	update_add_peer(&update, peer, NULL, &lpni->nid, peer->nnis > 1);
+	rc = update_apply(&update);
 	if (rc)
 		return rc;
 	peer->primary = lpni->nid;
@@ -496,41 +502,41 @@ int peer_set_primary(struct lnet_cpt *cpt, struct lnet_peer *peer,
 
 /* ---- forgetting ---- */
 
-/* From now on the directory says of the NID what it says of strangers' NIDs;
- * but not if there are connections here and another CPT would be the owner. */
-static int say_nothing(struct say *s, const struct lnet_peer_ni *lpni)
+/* Adds the entry of an unknown NID for that of @lpni. -EBUSY: there are
+ * connections here, but another CPT would own the NID. */
+static int update_forget(struct dir_update *u, const struct lnet_peer_ni *lpni)
 {
-	struct directory *d = &s->cpt->node->directory;
+	struct directory *d = &u->cpt->node->directory;
 	unsigned int cpt = directory_default_cpt(d, &lpni->nid);
 
-	if (cpt != s->cpt->index && peer_is_connected(s->cpt, &lpni->nid))
+	if (cpt != u->cpt->index && peer_is_connected(u->cpt, &lpni->nid))
 		return -EBUSY;
-	s->entries[s->n++] = (struct directory_entry){ .nid = lpni->nid,
+	u->entries[u->n++] = (struct directory_entry){ .nid = lpni->nid,
 						       .primary = lpni->nid,
 						       .cpt = cpt };
 	return 0;
 }
 
-static int peer_say_nothing(struct lnet_cpt *cpt, const struct lnet_peer *peer)
+static int directory_forget(struct lnet_cpt *cpt, const struct lnet_peer *peer)
 {
 	const struct lnet_peer_ni *lpni;
-	struct say say;
-	int said, rc = say_begin(&say, cpt, peer->nnis);
+	struct dir_update update;
+	int said, rc = update_begin(&update, cpt, peer->nnis);
 
 	if (rc)
 		return rc;
 	peer_for_each_ni (lpni, peer)
 		if (!rc && lpni->place.state == PEER_HERE)
-			rc = say_nothing(&say, lpni);
+			rc = update_forget(&update, lpni);
 	if (rc)
-		say.n = 0;
-	said = say_end(&say);
+		update.n = 0;
+	said = update_apply(&update);
 	return rc ? rc : said;
 }
 
 int peer_forget(struct lnet_cpt *cpt, struct lnet_peer *peer)
 {
-	int rc = peer_say_nothing(cpt, peer);
+	int rc = directory_forget(cpt, peer);
 
 	if (rc)
 		return rc;

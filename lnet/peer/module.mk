@@ -3,5 +3,4 @@ libulnetcore_a_SOURCES += %D%/claim.c %D%/claim.h
 libulnetcore_a_SOURCES += %D%/configured.c
 libulnetcore_a_SOURCES += %D%/member.c %D%/member.h
 libulnetcore_a_SOURCES += %D%/peer.c %D%/peer.h
-libulnetcore_a_SOURCES += %D%/peers.c
 libulnetcore_a_SOURCES += %D%/provenance.c %D%/provenance.h

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers: peer > peer net > peer NI, each allocated on its own. A NID that was
- * never heard of becomes a peer with one NI and that NID as its primary.
+ * Peers: a peer has peer nets, which have peer NIs. An unknown NID becomes a
+ * peer with one NI, whose NID is its primary NID.
  *
- * All of a peer belongs to one CPT, which the directory names
- * (core/directory.h); the directory and the records of that CPT agree. The
- * peer's connections may be elsewhere: when a peer has moved, messages still
+ * A peer belongs with all its NIs to one CPT, as the directory says
+ * (core/directory.h). After a peer has moved to another CPT, messages still
  * come in on the CPT that it has left, as long as connections lead there. For
- * these messages that CPT keeps a record, an alias, through which nothing is
- * sent.
+ * these messages that CPT keeps aliases: peer NIs to which nothing is sent.
  *
- * Strangers can make a node remember peer NIs, up to a limit; beyond it the
- * peer that has been idle longest is forgotten, with all of its NIs. An
+ * Strangers can make a node remember peer NIs, up to peers_max; beyond that the
+ * peer that has been idle longest is forgotten with all of its NIs. An
  * administrator's peers (lnet_peer_add(3)) are never forgotten. An idle peer
- * costs memory only: it has no timer.
+ * costs only memory.
  *
- * Owner of all of it: the CPT.
+ * Owner: the CPT.
  */
 #ifndef LNET_PEER_H
 #define LNET_PEER_H
@@ -32,84 +30,81 @@ struct lnd_terms;
 struct discovery;
 struct lnet_ni;
 
-/* What this node knows of the peer's NIDs. Moves: discovery/state.h. */
+/* The state of a peer's discovery (discovery/state.h). */
 enum peer_state {
-	PEER_UNKNOWN,	  /* what its messages, or an administrator, said */
-	PEER_QUEUED,	  /* discovery is about to take the next step */
-	PEER_DISCOVERING, /* it was asked (ping) */
-	PEER_MERGING,	  /* what it told becomes what is known of it */
-	PEER_PUSHING,	  /* it is told of our NIDs */
+	PEER_UNKNOWN,	  /* not discovered */
+	PEER_QUEUED,	  /* waits for the next step of discovery */
+	PEER_DISCOVERING, /* was asked for its NIDs (ping) */
+	PEER_MERGING,	  /* its announcement is being carried out */
+	PEER_PUSHING,	  /* was told of this node's NIDs */
 	PEER_DISCOVERED,
-	PEER_FAILED, /* it has not answered; there is a pause */
+	PEER_FAILED, /* discovery has failed, and pauses */
 	PEER_STATES
 };
 extern const struct fsm_state peer_states[PEER_STATES];
 
-/* Whoever changes nets, primary or multi_rail tells cpt_topology_changed(). */
+/* A change of nets, primary or multi_rail is followed by
+ * cpt_topology_changed(). */
 struct lnet_peer {
-	uint32_t refs; /* its NIs that are in use, +1 if it is configured, and
-			* whoever else holds it */
+	uint32_t refs; /* NIs in use, +1 if configured, +1 by peer_hold() */
 	struct fsm fsm;
 	bool configured; /* by an administrator */
 	bool multi_rail; /* both sides know each other as one peer, whichever
 			  * NIs a message takes */
 	/* Discovery's: */
-	bool settled;	   /* discovery has ended once, well or not: messages
-			    * do not wait for it any more */
-	bool merged;	   /* what it told of itself is what is known, ... */
-	uint32_t merged_in; /* ... in that era (disc_cpt.era), ... */
-	bool no_discovery; /* ... and that it takes no part in discovery, or */
-	uint32_t sequence; /* ... the number of what it told, ... */
-	uint32_t pid;	   /* ... and which process of its node did */
-	uint32_t told;	   /* it has acknowledged that version of our NIDs
-			    * (disc_cpt.version); 0: none */
-	struct discovery *discovery; /* under way; NULL: none is */
+	bool settled; /* discovery has ended once, well or not: messages do not
+		       * wait for it any more */
+	bool merged;  /* its announcement was carried out: */
+	uint32_t merged_in;	/* ... in that era (disc_cpt.era) */
+	bool no_discovery;	/* ... it takes no part in discovery */
+	uint32_t sequence;	/* ... its sequence number */
+	uint32_t pid;		/* ... the process that made it */
+	uint32_t acked_version; /* of our ping information (disc_cpt.version)
+				 * that it has acknowledged; 0: none */
+	struct discovery *discovery; /* its session, or NULL */
 
-	uint64_t asked_until; /* ns: till then it may owe us an answer, which
+	uint64_t asked_until; /* ns: until then it may owe us an answer, which
 			       * may come from any of its NIs */
 	uint32_t nnis;
 	uint32_t claims; /* of other CPTs' NIDs, under way (claim.h) */
 	struct ulnet_nid primary;
-	struct list nets;  /* of lnet_peer_net.link, as they came */
-	struct list idle;  /* peer_cpt.idle, while refs is 0 */
+	struct list nets; /* of lnet_peer_net.link, in order of creation */
+	struct list idle; /* peer_cpt.idle, while refs is 0 */
 };
 
 struct lnet_peer_net {
 	struct list link;
 	struct lnet_peer *peer;
 	uint32_t segment; /* lnet/nid/nid.h */
-	struct list nis; /* of lnet_peer_ni.link, as they came; empty only while
-			  * one is to come */
+	struct list nis;  /* of lnet_peer_ni.link, in order of creation; not
+			  * empty once complete */
 };
 
 /*
- * What a peer NI holds of each resource that is bounded for all peer NIs of its
- * CPT. NIs have shares, peers do not: which NIDs make up a peer is what the
- * peer says, and it may say something else with each message, while an address
- * that connections confirm cannot be made up (base/share.h). And what waits for
- * its share keeps the connections of its NI waiting only: those of the peer's
- * other NIs go on.
+ * How much a peer NI uses of each resource that the peer NIs of a CPT share.
+ * Shares are per peer NI, not per peer: a peer may announce other NIDs with
+ * each message, while a NID that has connections cannot be made up
+ * (base/share.h). Messages beyond a share block only the connections of their
+ * peer NI, not those of the peer's other NIs.
  */
-struct lnet_holdings {
-	uint32_t msgs;	      /* of its CPT's, received from it and not over */
-	uint32_t parked;      /* of these (park.h) */
-	uint32_t stopped;     /* of these: they keep a connection still */
-	uint32_t held;	      /* messages that wait with their payload put
-			       * aside (hold.c) */
-	uint64_t held_bytes;  /* of these */
-	uint32_t standing;    /* messages that are held (hold.h), but not put
-			       * aside */
-	uint64_t still_since; /* ns: while some are parked: when one of them
-			       * could go on, or began to be */
-	uint64_t passed_over; /* park.c's: in that round */
+struct lnet_quota {
+	uint32_t msgs;		    /* received from it, and not over */
+	uint32_t throttled;	    /* of these (throttle.h) */
+	uint32_t throttled_unread;  /* of these: without bounce buffer */
+	uint32_t unexpected;	    /* bounce buffers (unexpected.h) */
+	uint64_t unexpected_bytes;  /* in these */
+	uint32_t unexpected_unread; /* queued without bounce buffer */
+	uint64_t stuck_since; /* ns: when a throttled message last proceeded, or
+			       * the first was throttled */
+	uint64_t passed_over; /* throttle.c's: number of a round */
 	uint64_t copied_bytes; /* of payloads sent to it (tamper.h) */
-	/* forward.h: buffers with what it has sent to others, and messages that
-	 * wait for one; the most of both so far; buffers with what others have
-	 * sent to it. */
+	/* forward.h: buffers with messages from it, messages from it that wait
+	 * for one, and the maximum of both together; buffers with messages to
+	 * it. */
 	uint32_t forwards, forward_waits, forwards_max, forwards_to;
-	bool forwards_fail; /* what was last passed on to it was not sent */
-	/* ns: the log was told that its share is used up; not again before */
-	uint64_t msgs_quiet_until, drops_quiet_until, held_quiet_until;
+	bool forwards_fail; /* the last message to it was not sent on */
+	/* ns: until then nothing is logged about its share */
+	uint64_t msgs_quiet_until, drops_quiet_until, unexpected_quiet_until;
 };
 
 /* What policies say of a peer NI (path/verdict.h). */
@@ -119,23 +114,23 @@ struct peer_verdict {
 	struct peer_preferred *preferred; /* NULL: nothing is preferred */
 };
 
-/* Whose a peer NI is. */
+/* Which CPT owns a peer NI. */
 enum peer_place {
-	PEER_HERE,  /* this CPT's */
-	PEER_ALIAS, /* another CPT's: only receives here */
+	PEER_HERE,  /* this CPT */
+	PEER_ALIAS, /* another CPT; messages from it are received here */
 	PEER_PLACES
 };
 extern const struct fsm_state peer_places[PEER_PLACES];
 
-/* The causes of failed sends that are counted for a peer NI, too; and which of
- * its counts is that of a cause. */
+/* The causes of failed sends that are counted by peer NI as well, and the index
+ * of the counter of a cause. */
 #define PEER_FAILURES (PEER_FAILED(LNET_CAUSE_NETWORK_TIMEOUT) + 1)
 #define PEER_FAILED(cause) ((unsigned int)(cause) - LNET_CAUSE_REMOTE_ERROR)
 
-/* Of pings for the sake of health (recovery.c). */
+/* Recovery pings (recovery.c). */
 struct peer_recovery {
 	uint32_t silent; /* pings in a row without an answer */
-	uint64_t next;	 /* ns: then comes the next; 0: one is under way */
+	uint64_t next;	 /* ns: time of the next; 0: one is under way */
 };
 
 struct lnet_peer_ni {
@@ -143,18 +138,17 @@ struct lnet_peer_ni {
 	struct hash_node hash; /* peer_cpt.peers, by NID */
 	struct lnet_peer *peer;
 	struct lnet_peer_net *net;
-	struct fsm place;
-	struct fsm
-		provenance; /* by whose word it is its peer's (provenance.h) */
+	struct fsm place;      /* enum peer_place */
+	struct fsm provenance; /* enum peer_provenance (provenance.h) */
 	struct ulnet_nid nid;
-	struct ulnet_nid claimed_by; /* an NI that has named it as its peer's,
-				      * by its own word: the last one; ANY */
-	uint32_t claims_denied; /* reconcile.c's: since it has confirmed one */
-	uint64_t claims_after;	/* ... ns: it is not asked before */
-	bool claim_late;	/* discovery.c's: it is to be asked then */
+	struct ulnet_nid claimed_by; /* the last NI of another NID that has
+				      * named it as its peer's; ANY: none */
+	uint32_t claims_denied;	     /* reconcile.c's: in a row */
+	uint64_t claims_after;	/* reconcile.c's: ns: it is not asked before */
+	bool claim_delayed;	/* discovery.c's: it will be asked then */
 	struct list unverified; /* peer_cpt.unverified */
-	uint32_t awaited; /* an alias: claims (claim.h) by which it may become
-			      * this CPT's, with others */
+	uint32_t pending_claims; /* of an alias: claims under way (claim.h) by
+				  * which it may become this CPT's */
 	struct ulnet_nid preferred; /* path.c's: the local NI that a peer which
 				     * is not multi-rail knows this node by;
 				     * ANY: none */
@@ -164,34 +158,31 @@ struct lnet_peer_ni {
 				     * topology; 0: there is none */
 	uint64_t use;		    /* path.c's: when last chosen */
 	struct peer_verdict verdict; /* path/verdict.c's */
-	struct ulnet_nid way; /* of a process that only calls: the gateway by
-			       * which it was heard last; ANY: directly. Also
-			       * of aliases */
+	struct ulnet_nid heard_via; /* of a process that only calls: the gateway
+				     * of its last message; ANY: none. Also set
+				     * in aliases */
 	int32_t health;		    /* 0 .. LNET_HEALTH_MAX */
-	bool down;		    /* the peer says so (discovery), and nothing
-				     * has come from it since */
-	bool used;		    /* ... and messages here name it: it is the
-				     * peer's as long as nobody else has it */
+	bool down; /* announced as down, and nothing has come from it since */
+	bool used; /* it was the target of messages of this node: stays in its
+		    * peer until another peer gets it */
 	uint64_t lost_in; /* health.c's: turn of the last loss; 0: none */
 	stat_t failed[PEER_FAILURES];
 	struct peer_recovery *recovery; /* recovery.c's; NULL: none */
 	uint32_t refs; /* messages sent to it or received from it */
-	struct lnet_holdings has;
-	int32_t counted;      /* node_check()'s */
-	int32_t credits_max;  /* 0: no local net to it (yet) */
+	struct lnet_quota has;
+	int32_t counted;     /* node_check()'s */
+	int32_t credits_max; /* 0: no local net to it (yet) */
 	int32_t credits, credits_min;
 	uint8_t queue_told; /* route.c's: magnitude of its queue, for routes */
-	/* of msg_out.link, waiting for a credit */
-	struct list first; /* ... before others: answers, since the peer may
-			    * not read until it has them; and messages of
-			    * MDs with LNET_MD_URGENT */
-	struct list queue;
+	/* Of msg_out.link, waiting for a credit. @first is served before
+	 * @queue: answers, since the peer may not read before it has them; and
+	 * messages of MDs with LNET_MD_URGENT. */
+	struct list first, queue;
 	uint64_t queued_bytes;
-	struct list connecting; /* of msg_out.link: wait for a connection, and
-				 * hold no credit meanwhile */
-	uint64_t nconnecting;	/* of them */
-	/* lnet_ni.bit of those whose LND is connecting to it for messages, and
-	 * of those whose LND has done so; neither: not known */
+	struct list connecting; /* of msg_out.link: wait for a connection */
+	uint64_t nconnecting;	/* length of @connecting */
+	/* Bits (lnet_ni.bit) of local NIs that are connecting to it, or are
+	 * connected, for messages; neither: unknown. */
 	uint64_t connecting_from, connected_from;
 	struct traffic_stats traffic;
 };
@@ -199,21 +190,21 @@ struct lnet_peer_ni {
 struct peer_cpt {
 	struct portal_cpt portal;
 	struct hash peers;		/* lnet_peer_ni.hash */
-	struct lnet_peer_ni *peer_last; /* looked for last, or NULL */
+	struct lnet_peer_ni *peer_last; /* looked up last, or NULL */
 	struct list idle;		/* lnet_peer.idle, longest first */
 	struct pool peer_pool, net_pool, ni_pool;
-	struct list unverified; /* lnet_peer_ni.unverified, longest first ... */
-	uint32_t nunverified;	/* of them */
-	/* Discovery's: asks a peer NI itself whose it is, if it can. */
+	struct list unverified; /* lnet_peer_ni.unverified, longest first */
+	uint32_t nunverified;	/* length of @unverified */
+	/* Discovery's: asks @lpni whose it is, if it can be asked. */
 	void (*question)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* Discovery's: a peer NI, which is held, has become an alias, so that
-	 * what waits for it here is to go to its new CPT. */
+	/* Discovery's: @lpni, which is referenced, has become an alias, so its
+	 * messages are to go to its new CPT. */
 	void (*moved)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* Recovery's: NIDs of @peer have come from another CPT, and some may be
-	 * ill. */
+	/* Recovery's: NIs of @peer have come from another CPT, perhaps in bad
+	 * health. */
 	void (*came)(struct lnet_cpt *cpt, struct lnet_peer *peer);
-	/* Discovery's: NIDs are not configured any more, so that peers that
-	 * have named them may have them. */
+	/* Discovery's: NIDs are not configured any more, so peers that have
+	 * named them may have them. */
 	void (*freed)(struct lnet_cpt *cpt);
 	unsigned int claims; /* under way (claim.h) */
 	bool discovery; /* peers are discovered before the first message */
@@ -224,8 +215,8 @@ static inline struct peer_cpt *peer_cpt(const struct lnet_cpt *cpt)
 	return container_of(cpt, struct peer_cpt, portal.cpt);
 }
 
-/* The NI of @peer that comes after @p, net by net; the first one after NULL.
- * NULL: there is none. */
+/* The NI of @peer after @p, or the first one if @p is NULL; net by net. NULL:
+ * there is none. */
 static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 						const struct lnet_peer_ni *p)
 {
@@ -244,12 +235,13 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 	return NULL;
 }
 
-/* No NI may leave the peer meanwhile. */
+/* No NI may leave @peer meanwhile. */
 #define peer_for_each_ni(p, peer)                 \
 	for ((p) = peer_next_ni(peer, NULL); (p); \
 	     (p) = peer_next_ni(peer, p))
 
-/* A peer that is held is neither forgotten nor freed. */
+/* Takes a reference: @peer is neither forgotten nor freed before peer_drop().
+ * */
 static inline void peer_hold(struct lnet_peer *peer)
 {
 	if (peer->refs++ == 0)
@@ -257,14 +249,14 @@ static inline void peer_hold(struct lnet_peer *peer)
 }
 void peer_drop(struct lnet_cpt *cpt, struct lnet_peer *peer);
 
-/* It may owe us an answer until then. */
+/* @peer may owe us an answer until then, ns. */
 static inline void peer_asked(struct lnet_peer *peer, uint64_t until)
 {
 	peer->asked_until = MAX(peer->asked_until, until);
 }
 
-/* @nid if it was looked for last, else NULL: messages of a peer come in
- * batches, and answers mostly go to the same peer. */
+/* The peer NI that was looked up last, if it has @nid, else NULL. Mostly it
+ * has, since messages of a peer come in batches. */
 static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
@@ -273,14 +265,13 @@ static inline struct lnet_peer_ni *peer_last(const struct lnet_cpt *cpt,
 	return likely(last && lnet_nid_eq(&last->nid, nid)) ? last : NULL;
 }
 
-/* The slow parts of peer_find(), which looks into the table; and of peer_get(),
- * but for the reference. */
+/* The slow parts of peer_find() and peer_get(), without a reference. */
 struct lnet_peer_ni *peer_search(struct lnet_cpt *cpt,
 				 const struct ulnet_nid *nid);
 struct lnet_peer_ni *peer_find_or_meet(struct lnet_cpt *cpt,
 				       const struct ulnet_nid *nid);
 
-/* Without a reference. NULL: unknown. */
+/* The peer NI of @nid, without a reference. NULL: unknown. */
 static inline struct lnet_peer_ni *peer_find(struct lnet_cpt *cpt,
 					     const struct ulnet_nid *nid)
 {
@@ -306,8 +297,8 @@ static inline void peer_ref(struct lnet_peer_ni *lpni)
 		peer_hold(lpni->peer);
 }
 
-/* With a reference: peer_unref(). It is made if need be; NULL: no memory, or
- * peers_max are in use. */
+/* The peer NI of @nid, made if need be; returns a reference: peer_unref().
+ * NULL: no memory, or peers_max are in use. */
 static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 					    const struct ulnet_nid *nid)
 {
@@ -320,8 +311,8 @@ static inline struct lnet_peer_ni *peer_get(struct lnet_cpt *cpt,
 	return lpni;
 }
 
-/* One more message waits for a connection to @lpni from the local NI with this
- * bit. peer_connected() says how that has ended. */
+/* One more message waits for a connection from the local NI with @ni_bit to
+ * @lpni; peer_connected() follows. */
 static inline void peer_connecting(struct lnet_peer_ni *lpni, uint64_t ni_bit)
 {
 	lpni->nconnecting++;
@@ -338,55 +329,55 @@ static inline void peer_connected(struct lnet_peer_ni *lpni, uint64_t ni_bit,
 		lpni->connected_from |= ni_bit;
 }
 
-/* Makes room for one more peer NI, that of @nid: the peer that has been idle
- * longest is forgotten. False, which is logged: peers_max are in use. */
+/* Makes room for the peer NI of @nid, by forgetting the peer that has been idle
+ * longest. False, which is logged: peers_max are in use. */
 bool peers_make_room(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
 /* The hash of @nid in peer_cpt.peers. */
 uint64_t peer_hash(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Has an LND connections with @nid on @cpt, or attempts at them? */
+/* Has an LND connections with @nid on @cpt, or is it connecting? */
 bool peer_is_connected(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* What connections with @nid on @cpt were negotiated to, those of the first NI
- * that has some. false: there are none, or nothing is known of them. */
+/* The terms negotiated for connections with @nid on @cpt, from the first local
+ * NI that knows some. False: none does. */
 bool peer_terms(const struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		struct lnd_terms *terms);
 
-/* Can another CPT have these connections (lnd.can_move())? True if there are
- * none. */
+/* Can the connections with @nid on @cpt move to another CPT (lnd.can_move())?
+ * True if there are none. */
 bool peer_can_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
-/* Moves them, when the directory names that CPT. */
+/* Moves them to the CPT that the directory names. */
 void peer_move(const struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Makes @lpni the CPT's, or an alias, as the directory says. An alias that is
- * awaited stays one: it comes with all NIs of its peer, by peer_arrive(). */
+/* Sets lpni->place as the directory says. An alias with pending claims stays
+ * one: it comes with all NIs of its peer, by peer_arrive(). */
 void peer_place(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
+/* @lpni, an alias, is this CPT's from now on. */
 void peer_arrive(struct lnet_peer_ni *lpni);
 
-/* Are the NIs of @peer this CPT's, and has it any? */
+/* Does this CPT own the NIs of @peer? False if it has none. */
 bool peer_is_here(const struct lnet_peer *peer);
 
-/* The directory's entry of @nid has changed. An alias for @nid gets the primary
- * NID that is there now, and is no alias any more if this CPT is the owner. */
+/* The directory's entry of @nid has changed: updates the primary NID and the
+ * place of an alias for @nid. */
 void peer_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid);
 
-/* Sets the credits when the peer NI is first sent to. */
+/* Sets the credits, unless they are set already. */
 void peer_set_credits(struct lnet_peer_ni *lpni, uint32_t credits);
 
 /*
  * Calls @fn for each peer NI of each CPT, on its thread, a few hundred in a
- * turn: one that comes or goes meanwhile may be missing. @p is NULL before the
- * first one of a CPT, and again when that CPT is begun anew, because its table
- * has grown. -EXDEV, without any call: on a thread that cannot wait for all
- * CPTs.
+ * turn; it may miss those that come or go meanwhile. @p is NULL before the
+ * first peer NI of a CPT, and when a CPT is begun anew because its table has
+ * grown. -EXDEV, without any call: this thread cannot wait for all CPTs.
  */
 typedef void (*peers_fn)(struct lnet_cpt *cpt, struct lnet_peer_ni *p,
 			 void *arg);
 int peers_each(struct lnet *node, peers_fn fn, void *arg);
 
-/* The same for some of the peer NIs of @cpt, on its thread: those behind *@at,
- * which goes on. True: there are more. */
+/* The same for some of the peer NIs of @cpt, on its thread, from *@at on, which
+ * it advances. True: there are more. */
 struct peers_place {
 	uint32_t bucket; /* in a table of ... */
 	uint32_t mask;	 /* ... that size; UINT32_MAX: not begun */
@@ -395,11 +386,11 @@ struct peers_place {
 bool peers_some(struct lnet_cpt *cpt, struct peers_place *at, peers_fn fn,
 		void *arg);
 
-/* Of all peers: what has been counted becomes 0. As peers_each(). */
+/* Resets the statistics of all peers. Returns as peers_each(). */
 int peers_stats_reset(struct lnet *node);
 
 void peers_init(struct lnet_cpt *cpt);
-/* Forgets all; none may be in use. */
+/* Frees all peers; none may be in use. */
 void peers_fini(struct lnet_cpt *cpt);
 
 #endif

@@ -80,8 +80,8 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 	return rc;
 }
 
-/* The most unverified NIs that are looked at, for one that is not in use. */
-#define FORGET_TRIES 16
+/* How many unverified NIs are tried, to find one that is not in use. */
+#define FORGET_ATTEMPTS 16
 
 static bool unverified_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
@@ -94,7 +94,7 @@ bool provenance_forget_one(struct lnet_cpt *cpt)
 {
 	struct list *unverified = &peer_cpt(cpt)->unverified;
 
-	for (unsigned int i = 0; i < FORGET_TRIES && !list_empty(unverified);
+	for (unsigned int i = 0; i < FORGET_ATTEMPTS && !list_empty(unverified);
 	     i++) {
 		struct lnet_peer_ni *lpni =
 			list_first(unverified, struct lnet_peer_ni, unverified);

@@ -387,7 +387,7 @@ static void do_how(struct fuzz *f)
 
 	f->in->store = b & 3;
 	f->in->send = (b >> 2) & 3;
-	f->in->aside = (b >> 4) & 3;
+	f->in->bounce = (b >> 4) & 3;
 }
 
 static void do_unlink(struct fuzz *f)

@@ -76,7 +76,7 @@ struct injector {
 	struct lnet *node;
 	struct inject_ni *ni[INJECT_NIS]; /* NULL: gone */
 	struct list rxs;
-	enum inject_how store, send, aside;
+	enum inject_how store, send, bounce;
 	uint32_t sender_pid;  /* of whoever a message comes from */
 	unsigned int refused; /* headers that the node did not want */
 	unsigned int nsent;   /* so far; the last INJECT_SENT are remembered */
@@ -217,7 +217,7 @@ static inline int inject_eager_recv(struct lnd_ni *lnd, void *priv)
 
 	(void)lnd;
 	BUG_ON(rx->answered);
-	return rx->in->aside == INJECT_REFUSE ? -ENOMEM : 0;
+	return rx->in->bounce == INJECT_REFUSE ? -ENOMEM : 0;
 }
 
 static inline void inject_cancel(struct lnd_ni *lnd, struct lnd_msg *msg,

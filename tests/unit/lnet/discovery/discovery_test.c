@@ -877,7 +877,7 @@ Test(discover, crowd)
  * since its NIDs were in use: the state that it leads to. */
 struct push_after {
 	struct lnet *node, *peer;
-	bool held_up;
+	bool nids_in_use;
 	unsigned int state;
 };
 
@@ -896,19 +896,19 @@ static int push_after(void *arg)
 	struct lnet_peer *peer = peer_find(cpt, &push.from)->peer;
 
 	cr_assert_eq(peer->fsm.state, PEER_FAILED);
-	peer->discovery->held_up = pa->held_up;
+	peer->discovery->nids_in_use = pa->nids_in_use;
 	disc_pushed(cpt, &push);
 	pa->state = peer->fsm.state;
 	return 0;
 }
 
-static unsigned int state_after(bool held_up)
+static unsigned int state_after(bool nids_in_use)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
 	struct lnet_sim *sim = sim_new(1);
 	struct push_after pa = { .node = node_on(sim, "10.0.0.1@tcp"),
 				 .peer = node_on(sim, "10.0.0.2@tcp"),
-				 .held_up = held_up };
+				 .nids_in_use = nids_in_use };
 
 	cluster_links(sim, &dead);
 	put_to(pa.node, "10.0.0.2@tcp", 6 * SECOND, &seen);

@@ -34,17 +34,17 @@ static struct disc_facts facts_of(const struct step_case *c)
 {
 	return (struct disc_facts){
 		.mode = c->mode,
-		.told_us = strchr(c->facts, 't'),
+		.announced = strchr(c->facts, 't'),
 		.up_to_date = strchr(c->facts, 'u'),
-		.of_old = strchr(c->facts, 'o'),
+		.old_era = strchr(c->facts, 'o'),
 		.force_ping = strchr(c->facts, 'p'),
 		.force_push = strchr(c->facts, 'P'),
 		.multi_rail = strchr(c->facts, 'm'),
 		.no_discovery = strchr(c->facts, 'n'),
 		.questioned = strchr(c->facts, 'd'),
 		.calls_only = strchr(c->facts, 'c'),
-		.told = c->told,
-		.own = c->own,
+		.acked_version = c->told,
+		.own_version = c->own,
 	};
 }
 

@@ -521,7 +521,7 @@ Test(inject, a_crash_with_all_faults)
 
 /* ---- shares ---- */
 
-/* What comes in is delayed within its sender's share of what is held. */
+/* What comes in is delayed within its sender's share of what is queued. */
 Test(inject, delays_have_a_share)
 {
 	const struct ulnet_conf conf = { .lazy_max = 8 };

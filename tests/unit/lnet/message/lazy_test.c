@@ -247,7 +247,7 @@ Test(lazy, clear)
 	cluster_end(sim);
 }
 
-/* The portal is cleared while what it held is already on its way to a buffer
+/* The portal is cleared while what it had queued is already on its way to a buffer
  * somewhere: delivered or dropped, but not lost. */
 Test(lazy, clear_at_once_after_attach)
 {
@@ -439,7 +439,7 @@ static void post_for(struct lnet_sim *sim, struct ulnet_id id, uint64_t bits,
 	tries = counter(node, "hold_tries");
 }
 
-/* What does not match costs a buffer nothing, however much of it is held. */
+/* What does not match costs a buffer nothing, however much of it is queued. */
 Test(lazy, others_are_not_tried)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -581,7 +581,7 @@ Test(lazy, newcomers_wait)
 	newcomers_wait(3);
 }
 
-/* What has waited at its connection is put aside when there is room, and what
+/* What has waited at its connection is copied when there is room, and what
  * came behind it goes on. */
 Test(lazy, newcomers_come_in)
 {
@@ -601,7 +601,7 @@ Test(lazy, newcomers_come_in)
 	cluster_end(sim);
 }
 
-/* Not for longer than anything is held; nor when the node closes. */
+/* Not for longer than anything is queued; nor when the node closes. */
 Test(lazy, newcomers_do_not_wait_for_ever)
 {
 	struct lnet_sim *sim = crowded(1);
@@ -613,7 +613,7 @@ Test(lazy, newcomers_do_not_wait_for_ever)
 	cluster_end(crowded(1));
 }
 
-/* An answer may stand behind the message: then that is dropped. */
+/* An answer may be queued behind the message: then that is dropped. */
 Test(lazy, answers_do_not_stand_behind_newcomers)
 {
 	struct lnet_sim *sim = crowded(1);

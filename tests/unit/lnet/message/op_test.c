@@ -615,7 +615,7 @@ Test(op, deadline_passes_in_the_queue)
 
 /* @length bytes for an operation of each CPT: none of them is copied if it is
  * long, since the CPT says soon where it goes. Returns how many were. */
-static uint64_t answers_put_aside(uint32_t length)
+static uint64_t answers_bounced(uint32_t length)
 {
 	static uint8_t from[65536], to[65536];
 	struct ulnet_md umd = md_of(from, length, LNET_MD_OP_GET, NULL);
@@ -647,8 +647,8 @@ static uint64_t answers_put_aside(uint32_t length)
 
 Test(op, answer_to_another_cpt)
 {
-	cr_assert_eq(answers_put_aside(65536), 0);
-	cr_assert_eq(answers_put_aside(1000), 2);
+	cr_assert_eq(answers_bounced(65536), 0);
+	cr_assert_eq(answers_bounced(1000), 2);
 }
 
 /* ---- PUTs for buffers of another CPT ---- */
@@ -667,8 +667,8 @@ static int post_here(void *arg)
 	return 0;
 }
 
-/* As answers_put_aside(), for a buffer of each CPT. */
-static uint64_t puts_put_aside(uint32_t length)
+/* As answers_bounced(), for a buffer of each CPT. */
+static uint64_t puts_bounced(uint32_t length)
 {
 	static uint8_t from[65536], to[65536];
 	struct lnet_sim *sim = cluster_with(2, 3, NULL);
@@ -697,8 +697,8 @@ static uint64_t puts_put_aside(uint32_t length)
 
 Test(op, put_to_another_cpt)
 {
-	cr_assert_eq(puts_put_aside(65536), 0);
-	cr_assert_eq(puts_put_aside(1000), 2);
+	cr_assert_eq(puts_bounced(65536), 0);
+	cr_assert_eq(puts_bounced(1000), 2);
 }
 
 /* ---- the node goes ---- */

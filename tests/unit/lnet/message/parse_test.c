@@ -678,17 +678,17 @@ Test(parse, endless_payload)
 	inject_close(in);
 }
 
-/* Held messages whose payload cannot be moved aside are dropped. */
-Test(parse, no_room_aside)
+/* Unexpected messages whose payload cannot be copied are dropped. */
+Test(parse, no_room_to_bounce)
 {
 	struct injector *in = open_node(1);
 	struct lnet_hdr hdr = hdr_of(LNET_MSG_PUT, 10);
 
 	cr_assert_eq(LNetSetLazyPortal(in->node, PORTAL), 0);
-	in->aside = INJECT_REFUSE;
+	in->bounce = INJECT_REFUSE;
 	give(in, &hdr);
 	cr_assert_eq(counter(in->node, "drop_no_memory"), 1);
-	in->aside = INJECT_NOW;
+	in->bounce = INJECT_NOW;
 	give(in, &hdr);
 	cr_assert_eq(counter(in->node, "drop_count"), 1);
 	cr_assert_eq(counter(in->node, "msgs_alloc"), 1);
@@ -717,7 +717,7 @@ static void count_line(int level, const char *line, void *arg)
 		++*(unsigned int *)arg;
 }
 
-/* Messages of more peers than may be remembered are held: the others are
+/* Messages of more peers than may be remembered are queued: the others are
  * dropped, and it is said once of whom. */
 Test(parse, too_many_peers)
 {

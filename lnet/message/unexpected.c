@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/message/hold.h"
+#include "lnet/message/unexpected.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,31 +7,29 @@
 #include "base/log.h"
 #include "base/share.h"
 #include "lnet/message/msgs.h"
-#include "lnet/message/request.h"
 #include "lnet/net/net.h"
 #include "lnet/portal/md.h"
 
-#define HOLD_LOG_PAUSE (60 * NSEC_PER_SEC)
-/* Messages whose connections stand still are looked at again after this
- * time. */
-#define HOLD_STANDING (200 * NSEC_PER_MSEC)
+#define UNEXPECTED_LOG_PAUSE (60 * NSEC_PER_SEC)
+/* How often a message whose payload is unread is reconsidered. */
+#define UNREAD_RECHECK (200 * NSEC_PER_MSEC)
 
-/* What a buffer that was attached looks for, and where. */
+/* A match query: a new buffer that looks for messages, CPT by CPT. */
 struct lnet_query {
 	struct work work;
 	struct lnet_cpt *home; /* the buffer's */
-	struct lnet_cpt *at;   /* where it is, or is posted to */
-	struct list link;      /* home's hold.queries, until it has looked
-				* there */
+	struct lnet_cpt *at;   /* where the query is, or is posted to */
+	struct list link;      /* queries of its home's queue, until it has
+				* looked there */
 	struct me_args is;
 	uint32_t todo; /* CPTs to be visited: bits */
 };
 
-void holds_init(struct lnet_cpt *cpt)
+void unexpected_init(struct lnet_cpt *cpt)
 {
 	pool_init(&msg_cpt(cpt)->query_pool, sizeof(struct lnet_query), 0);
 	for (unsigned int i = 0; i < LNET_PORTALS; i++) {
-		struct hold *h = &msg_cpt(cpt)->holds[i];
+		struct unexpected_queue *h = &msg_cpt(cpt)->unexpected[i];
 
 		list_init(&h->waiting);
 		hash_init(&h->waiting_by_bits);
@@ -39,16 +37,16 @@ void holds_init(struct lnet_cpt *cpt)
 	}
 }
 
-void holds_fini(struct lnet_cpt *cpt)
+void unexpected_fini(struct lnet_cpt *cpt)
 {
-	cpt_pool_fini(cpt, &msg_cpt(cpt)->query_pool, "wishes");
+	cpt_pool_fini(cpt, &msg_cpt(cpt)->query_pool, "match queries");
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hash_fini(&msg_cpt(cpt)->holds[i].waiting_by_bits);
+		hash_fini(&msg_cpt(cpt)->unexpected[i].waiting_by_bits);
 }
 
-static struct hold *hold_of(const struct msg_in *msg)
+static struct unexpected_queue *unexpected_of(const struct msg_in *msg)
 {
-	return &msg_cpt(msg->out.home)->holds[msg->out.hdr.portal];
+	return &msg_cpt(msg->out.home)->unexpected[msg->out.hdr.portal];
 }
 
 static struct portal_shared *portal_of(const struct msg_in *msg)
@@ -63,115 +61,118 @@ static uint32_t cpt_bit(const struct lnet_cpt *cpt)
 
 /* ---- shares ---- */
 
-static bool hold_has_share(const struct msg_in *msg)
+static bool unexpected_has_share(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	const struct ulnet_conf *conf = &cpt->node->conf;
-	const struct lnet_holdings *has = in_quota(msg);
+	const struct lnet_quota *has = in_quota(msg);
 
-	return share_allows(has->held, msg_cpt(cpt)->has_all.held,
+	return share_allows(has->unexpected, msg_cpt(cpt)->has_all.unexpected,
 			    conf->lazy_max, 1) &&
-	       share_allows(has->held_bytes, msg_cpt(cpt)->has_all.held_bytes,
+	       share_allows(has->unexpected_bytes,
+			    msg_cpt(cpt)->has_all.unexpected_bytes,
 			    conf->lazy_bytes_max, msg->out.hdr.payload_length);
 }
 
-/* Others have all the room for payloads: may the connection of @msg stand still
- * instead? Not if an answer of the sender could stand behind @msg, and not
- * beyond the sender's share of messages that stand. */
-static bool hold_may_stand(const struct msg_in *msg)
+/* Others have used all bounce buffers: may the payload of @msg stay unread? Not
+ * if the sender may owe us an answer, which could be queued behind @msg, and
+ * not beyond the sender's share of unread messages. */
+static bool unexpected_may_stay_unread(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 	const struct lnet_peer_ni *sender = msg->sender;
 
-	return sender && !sender->has.held && msg_cpt(cpt)->has_all.held &&
+	return sender && !sender->has.unexpected &&
+	       msg_cpt(cpt)->has_all.unexpected &&
 	       sender->peer->asked_until <= loop_now(cpt->loop) &&
-	       share_allows(sender->has.standing,
-			    msg_cpt(cpt)->has_all.standing,
+	       share_allows(sender->has.unexpected_unread,
+			    msg_cpt(cpt)->has_all.unexpected_unread,
 			    cpt->node->conf.messages_max / 4, 1);
 }
 
-static bool hold_stands(const struct msg_in *msg)
+static bool unexpected_is_unread(const struct msg_in *msg)
 {
-	return msg->fsm.state == IN_HELD && !msg->aside;
+	return msg->fsm.state == IN_UNEXPECTED && !msg->bounced;
 }
 
-static void hold_count_standing(const struct msg_in *msg, int n)
+static void unexpected_count_unread(const struct msg_in *msg, int n)
 {
-	in_quota(msg)->standing += (uint32_t)n;
-	msg_cpt(msg->out.home)->has_all.standing += (uint32_t)n;
+	in_quota(msg)->unexpected_unread += (uint32_t)n;
+	msg_cpt(msg->out.home)->has_all.unexpected_unread += (uint32_t)n;
 }
 
-/* Says once in a while who has reached its share. */
-static void hold_tell_full(const struct msg_in *msg, const char *what)
+/* Logs, now and then, that the sender has used up its share. */
+static void unexpected_log_full(const struct msg_in *msg, const char *what)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	struct lnet_holdings *has = in_quota(msg);
+	struct lnet_quota *has = in_quota(msg);
 	uint64_t now = loop_now(cpt->loop);
 	char nid[LNET_NIDSTR_SIZE];
 
-	if (now < has->held_quiet_until)
+	if (now < has->unexpected_quiet_until)
 		return;
-	has->held_quiet_until = now + HOLD_LOG_PAUSE;
+	has->unexpected_quiet_until = now + UNEXPECTED_LOG_PAUSE;
 	log_warn_limited(&cpt->limits_log, now, "portal",
 			 "%u: messages of %s %s: no buffer is posted, "
 			 "and its share of what may be held is used up (%u "
 			 "messages, %" PRIu64 " bytes)",
 			 msg->out.hdr.portal,
 			 lnet_nid_format(&msg->from, nid, sizeof(nid)), what,
-			 has->held, has->held_bytes);
+			 has->unexpected, has->unexpected_bytes);
 }
 
-static void hold_count(const struct msg_in *msg, int n)
+static void unexpected_count(const struct msg_in *msg, int n)
 {
-	struct lnet_holdings *all = &msg_cpt(msg->out.home)->has_all;
+	struct lnet_quota *all = &msg_cpt(msg->out.home)->has_all;
 	int64_t bytes = (int64_t)n * msg->out.hdr.payload_length;
 
-	in_quota(msg)->held += (uint32_t)n;
-	in_quota(msg)->held_bytes += (uint64_t)bytes;
-	all->held += (uint32_t)n;
-	all->held_bytes += (uint64_t)bytes;
+	in_quota(msg)->unexpected += (uint32_t)n;
+	in_quota(msg)->unexpected_bytes += (uint64_t)bytes;
+	all->unexpected += (uint32_t)n;
+	all->unexpected_bytes += (uint64_t)bytes;
 }
 
-/* 0, or -ENOMEM. Handlers may run. */
-static int hold_put_aside(struct msg_in *msg)
+/* Copies the payload of @msg into a bounce buffer. 0, or -ENOMEM. Users'
+ * handlers may run. */
+static int bounce_counted(struct msg_in *msg)
 {
-	if (in_put_aside(msg))
+	if (in_bounce(msg))
 		return -ENOMEM;
-	msg->aside = true;
-	hold_count(msg, 1);
+	msg->bounced = true;
+	unexpected_count(msg, 1);
 	return 0;
 }
 
-bool hold_aside(struct msg_in *msg)
+bool unexpected_bounce(struct msg_in *msg)
 {
-	return hold_has_share(msg) && !hold_put_aside(msg);
+	return unexpected_has_share(msg) && !bounce_counted(msg);
 }
 
-void hold_not_aside(struct msg_in *msg)
+void unexpected_unbounce(struct msg_in *msg)
 {
-	if (msg->aside)
-		hold_count(msg, -1);
-	msg->aside = false;
+	if (msg->bounced)
+		unexpected_count(msg, -1);
+	msg->bounced = false;
 }
 
-/* ---- those who wait ---- */
+/* ---- the queue ---- */
 
-/* The hash of match bits; on unique portals of the initiator's NID as well,
- * like that of entries, so that an exact entry finds its messages and no
+/* As match entries are hashed: by match bits, and on unique portals by the
+ * initiator's NID as well. So an exact entry finds its messages and no
  * others. */
-static uint64_t hold_hash(const struct msg_in *msg)
+static uint64_t unexpected_hash(const struct msg_in *msg)
 {
 	struct match_want want;
 
-	request_wants(msg, &want);
+	request_match_want(msg, &want);
 	return match_hash(msg->out.home, &want);
 }
 
-/* Messages may come before the first entry decides of what kind the portal is,
- * once and for all. */
-static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
+/* Hashes the queue anew if the kind of the portal has been decided meanwhile,
+ * by its first entry. */
+static void unexpected_rehash(struct lnet_cpt *cpt, unsigned int portal)
 {
-	struct hold *h = &msg_cpt(cpt)->holds[portal];
+	struct unexpected_queue *h = &msg_cpt(cpt)->unexpected[portal];
 	enum portal_kind kind = portal_kind(cpt, portal);
 	struct msg_in *msg;
 
@@ -180,20 +181,21 @@ static void hold_hash_again(struct lnet_cpt *cpt, unsigned int portal)
 	h->waiting_kind = kind;
 	list_for_each_entry (msg, &h->waiting, out.link) {
 		hash_del(&h->waiting_by_bits, &msg->by_bits);
-		/* There is a table, since the message was in it just now. */
+		/* Cannot fail: there is a table, which had the message. */
 		BUG_ON(hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
-				     hold_hash(msg)));
+				     unexpected_hash(msg)));
 	}
 }
 
-static int hold_enter(struct msg_in *msg)
+static int unexpected_enter(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	struct hold *h = hold_of(msg);
+	struct unexpected_queue *h = unexpected_of(msg);
 	int rc;
 
-	hold_hash_again(cpt, msg->out.hdr.portal);
-	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits, hold_hash(msg));
+	unexpected_rehash(cpt, msg->out.hdr.portal);
+	rc = hash_add_tail(&h->waiting_by_bits, &msg->by_bits,
+			   unexpected_hash(msg));
 	if (rc)
 		return rc;
 	msg->arrival = ++msg_cpt(cpt)->arrivals;
@@ -203,39 +205,39 @@ static int hold_enter(struct msg_in *msg)
 	return 0;
 }
 
-static void hold_leave(struct msg_in *msg)
+static void unexpected_leave(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
-	struct hold *h = hold_of(msg);
+	struct unexpected_queue *h = unexpected_of(msg);
 
-	if (hold_stands(msg))
-		hold_count_standing(msg, -1);
+	if (unexpected_is_unread(msg))
+		unexpected_count_unread(msg, -1);
 	list_del(&msg->out.link);
 	hash_del(&h->waiting_by_bits, &msg->by_bits);
 	if (h->waiting_by_bits.count == 0)
 		atomic_fetch_and(&portal_of(msg)->waiting, ~cpt_bit(cpt));
-	hold_not_aside(msg);
+	unexpected_unbounce(msg);
 	loop_timer_cancel(cpt->loop, &msg->out.timer);
 }
 
-static void hold_leave_and_drop(struct msg_in *msg, enum lnet_stat why)
+static void unexpected_drop(struct msg_in *msg, enum lnet_stat why)
 {
-	hold_leave(msg);
+	unexpected_leave(msg);
 	in_drop(msg, why);
 }
 
-/* @msg is not held any more, but waits as before. */
-static void hold_offer(struct msg_in *msg)
+/* @msg, which was queued, is about to ask CPTs again; it keeps its place. */
+static void unexpected_reoffer(struct msg_in *msg)
 {
-	if (hold_stands(msg))
-		hold_count_standing(msg, -1);
+	if (unexpected_is_unread(msg))
+		unexpected_count_unread(msg, -1);
 	in_move(msg, IN_OFFERED);
 	msg->came = 0;
 }
 
-/* STAT_COUNT, or why a message that nothing matches is dropped. GETs are never
- * held. */
-static enum lnet_stat hold_refuses(const struct msg_in *msg)
+/* Why a message that no buffer matches is to be dropped; STAT_COUNT: it may be
+ * queued. GETs never are. */
+static enum lnet_stat unexpected_refuses(const struct msg_in *msg)
 {
 	const struct lnet_cpt *cpt = msg->out.home;
 
@@ -248,64 +250,65 @@ static enum lnet_stat hold_refuses(const struct msg_in *msg)
 	if (msg->out.hdr.portal == PING_PORTAL &&
 	    msg->out.hdr.match_bits != PING_MATCH_BITS)
 		return STAT_drop_no_match;
-	if (!msg->aside && !hold_has_share(msg))
+	if (!msg->bounced && !unexpected_has_share(msg))
 		return STAT_drop_lazy_full;
 	return STAT_COUNT;
 }
 
-static void hold_enter_held(struct msg_in *msg)
+static void unexpected_keep(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
 	uint64_t until;
 
-	in_move(msg, IN_HELD);
-	/* A message that is held again keeps its deadline. */
+	in_move(msg, IN_UNEXPECTED);
+	/* A message that was queued before keeps its deadline. */
 	if (msg->out.lnd.deadline == 0)
 		msg->out.lnd.deadline = cpt_deadline(cpt);
 	until = msg->out.lnd.deadline;
-	if (hold_stands(msg)) {
-		hold_count_standing(msg, 1);
-		until = MIN(until, loop_now(cpt->loop) + HOLD_STANDING);
+	if (unexpected_is_unread(msg)) {
+		unexpected_count_unread(msg, 1);
+		until = MIN(until, loop_now(cpt->loop) + UNREAD_RECHECK);
 	}
 	loop_timer_arm(cpt->loop, &msg->out.timer, until);
 }
 
-/* No CPT has a buffer: held if the portal is lazy. */
-static void hold_or_drop(struct msg_in *msg)
+/* No CPT has a buffer for @msg: it is queued if the portal is lazy. */
+static void unexpected_keep_or_drop(struct msg_in *msg)
 {
-	enum lnet_stat why = hold_refuses(msg);
+	enum lnet_stat why = unexpected_refuses(msg);
 
-	if (why == STAT_drop_lazy_full && hold_may_stand(msg)) {
-		hold_tell_full(msg, "wait at its connection");
-		if (msg->out.lnd.deadline == 0) /* for the first time */
+	if (why == STAT_drop_lazy_full && unexpected_may_stay_unread(msg)) {
+		unexpected_log_full(msg, "wait at its connection");
+		if (msg->out.lnd.deadline == 0) /* not queued before */
 			cpt_stat(msg->out.home, STAT_stood);
-		hold_enter_held(msg);
+		unexpected_keep(msg);
 		return;
 	}
-	if (why == STAT_COUNT && !msg->aside) {
-		if (hold_put_aside(msg))
+	if (why == STAT_COUNT && !msg->bounced) {
+		if (bounce_counted(msg))
 			why = STAT_drop_no_memory;
 		else
-			why = hold_refuses(msg); /* handlers may have run */
+			why = unexpected_refuses(
+				msg); /* handlers may have run */
 	}
 	if (why == STAT_drop_lazy_full)
-		hold_tell_full(msg, "are dropped");
+		unexpected_log_full(msg, "are dropped");
 	if (why == STAT_COUNT)
-		hold_enter_held(msg);
+		unexpected_keep(msg);
 	else
-		hold_leave_and_drop(msg, why);
+		unexpected_drop(msg, why);
 }
 
-void hold_late(struct msg_in *msg)
+void unexpected_late(struct msg_in *msg)
 {
 	if (loop_now(msg->out.home->loop) >= msg->out.lnd.deadline) {
-		hold_leave_and_drop(msg, STAT_drop_lazy_late);
+		unexpected_drop(msg, STAT_drop_lazy_late);
 		return;
 	}
-	/* Its connection stands: by now there may be room for the payload, or
-	 * an answer behind it. */
-	hold_offer(msg);
-	hold_or_drop(msg);
+	/* The payload is unread: by now there may be a bounce buffer for it, or
+	 * an answer may be expected behind it. */
+	unexpected_reoffer(msg);
+	unexpected_keep_or_drop(msg);
 }
 
 /* ---- offers: a message asks CPTs for a buffer ---- */
@@ -313,10 +316,11 @@ void hold_late(struct msg_in *msg)
 static void query_look(struct lnet_cpt *cpt, struct lnet_query *query);
 static void query_end(struct lnet_query *query);
 
-static void hold_ask(struct msg_in *msg);
+static void offer_ask(struct msg_in *msg);
 
-/* On the message's home: a CPT was asked, and may have given it a buffer. */
-static void hold_answered(struct work *w)
+/* On the home of the message: CPTs were asked, and msg->out.status says whether
+ * there is a buffer. */
+static void offer_answered(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 	struct lnet_cpt *home = msg->out.home;
@@ -325,20 +329,20 @@ static void hold_answered(struct work *w)
 
 	msg->query = NULL;
 	if (!rc) {
-		hold_leave(msg);
+		unexpected_leave(msg);
 		request_deliver(msg);
 	} else if (rc != -ENOENT) {
-		hold_leave_and_drop(msg, request_no_match(rc));
+		unexpected_drop(msg, request_no_match(rc));
 	} else if (msg->came) {
 		msg->asks = msg->came;
 		msg->came = 0;
-		hold_ask(msg);
+		offer_ask(msg);
 	} else {
-		hold_or_drop(msg);
+		unexpected_keep_or_drop(msg);
 	}
 	if (!query)
 		return;
-	/* The buffer that fetched the message is full, or gone. */
+	/* If -ENOENT, the buffer that fetched the message is full, or gone. */
 	if (rc == -ENOENT)
 		query_end(query);
 	else
@@ -346,119 +350,121 @@ static void hold_answered(struct work *w)
 }
 
 /* On the CPT that is asked. */
-static void hold_asked(struct work *w)
+static void offer_asked(struct work *w)
 {
 	struct msg_in *msg = in_of_work(w);
 
 	msg->out.status = request_match(msg);
 	msg->asks &= ~cpt_bit(msg->out.cpt);
 	if (msg->out.status == -ENOENT && msg->asks)
-		hold_ask(msg);
+		offer_ask(msg);
 	else
-		in_pass(msg, msg->out.home, hold_answered);
+		in_pass(msg, msg->out.home, offer_answered);
 }
 
 /* Asks the next CPT of msg->asks. */
-static void hold_ask(struct msg_in *msg)
+static void offer_ask(struct msg_in *msg)
 {
 	struct lnet *node = msg->out.home->node;
 
-	in_pass(msg, node->cpt[__builtin_ctz(msg->asks)], hold_asked);
+	in_pass(msg, node->cpt[__builtin_ctz(msg->asks)], offer_asked);
 }
 
-static void hold_ask_first(struct work *w)
+static void offer_ask_work(struct work *w)
 {
-	hold_ask(in_of_work(w));
+	offer_ask(in_of_work(w));
 }
 
-/* @query, whose buffer is on another CPT, takes @msg, which is held. */
-static void hold_fetched(struct msg_in *msg, struct lnet_query *query)
+/* Takes @msg, which is queued, to the CPT of the buffer of @query. */
+static void query_fetch(struct msg_in *msg, struct lnet_query *query)
 {
 	loop_timer_cancel(msg->out.home->loop, &msg->out.timer);
-	hold_offer(msg);
+	unexpected_reoffer(msg);
 	msg->asks = cpt_bit(query->home);
 	msg->query = query;
-	hold_ask(msg);
+	offer_ask(msg);
 }
 
-/* The peer that sent @msg has other NIDs now: there may be entries for it. */
-static void hold_ask_all(struct msg_in *msg)
+/* The peer that sent @msg has other NIDs now, for which there may be entries:
+ * all CPTs are asked again. */
+static void offer_ask_all(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
 	uint32_t cpts = atomic_load(&portal_of(msg)->cpts);
 
 	if (msg->fsm.state == IN_OFFERED)
 		msg->came |= cpts;
-	if (msg->fsm.state != IN_HELD || !cpts)
+	if (msg->fsm.state != IN_UNEXPECTED || !cpts)
 		return;
 	loop_timer_cancel(cpt->loop, &msg->out.timer);
-	hold_offer(msg);
+	unexpected_reoffer(msg);
 	msg->asks = cpts;
 	msg->query = NULL;
-	/* Not in this call, in which no handler may run. */
-	msg->out.work.fn = hold_ask_first;
+	/* Later, since no handler may run in this call. */
+	msg->out.work.fn = offer_ask_work;
 	loop_defer(cpt->loop, &msg->out.work);
 }
 
-void hold_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
+void unexpected_renamed(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
 {
 	struct msg_in *msg;
 
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		list_for_each_entry (msg, &msg_cpt(cpt)->holds[i].waiting,
+		list_for_each_entry (msg, &msg_cpt(cpt)->unexpected[i].waiting,
 				     out.link)
 			if (directory_same(&cpt->node->directory,
 					   &msg->out.hdr.src_nid, nid))
-				hold_ask_all(msg);
+				offer_ask_all(msg);
 }
 
-void hold_offer_late(struct msg_in *msg)
+void unexpected_offer_late(struct msg_in *msg)
 {
-	if (hold_has_share(msg))
-		(void)hold_put_aside(msg); /* without memory it stands */
+	if (unexpected_has_share(msg))
+		(void)bounce_counted(msg); /* stays unread without memory */
 }
 
-/* There is no buffer on the message's own CPT. The LND need not wait for other
- * CPTs, or not for long, while the sender has room for one more message. */
-static void hold_wait(struct msg_in *msg)
+/* @msg, for which its home has no buffer, asks other CPTs. If the sender's
+ * share allows it, the connection is read on meanwhile, or soon. */
+static void unexpected_begin(struct msg_in *msg)
 {
 	struct lnet_cpt *cpt = msg->out.home;
 
-	msg->aside = false;
+	msg->bounced = false;
 	msg->query = NULL;
 	msg->came = 0;
 	in_move(msg, IN_OFFERED);
-	if (hold_enter(msg)) {
+	if (unexpected_enter(msg)) {
 		in_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	/* Not to be read before other CPTs can see that the message waits. */
+	/* To be read after other CPTs can see that the message waits. */
 	msg->asks = atomic_load(&portal_of(msg)->cpts) & ~cpt_bit(cpt);
 	if (!msg->asks) {
-		hold_or_drop(msg);
+		unexpected_keep_or_drop(msg);
 		return;
 	}
-	if (!in_stands(msg) && hold_has_share(msg) && hold_put_aside(msg)) {
-		hold_leave_and_drop(msg, STAT_drop_no_memory);
+	if (!in_stays_unread(msg) && unexpected_has_share(msg) &&
+	    bounce_counted(msg)) {
+		unexpected_drop(msg, STAT_drop_no_memory);
 		return;
 	}
-	hold_ask(msg);
+	offer_ask(msg);
 }
 
 static void queries_look(struct lnet_cpt *cpt, unsigned int portal);
 
-void hold_request(struct msg_in *msg)
+void unexpected_or_deliver(struct msg_in *msg)
 {
 	int rc;
 
-	/* What came earlier is served first. */
-	if (unlikely(!list_empty(&hold_of(msg)->queries)))
+	/* Messages that came earlier are served first. */
+	if (unlikely(!list_empty(&unexpected_of(msg)->queries)))
 		queries_look(msg->out.home, msg->out.hdr.portal);
 	rc = request_match(msg);
 	if (likely(!rc))
 		request_deliver(msg);
 	else if (rc == -ENOENT)
-		hold_wait(msg);
+		unexpected_begin(msg);
 	else
 		in_drop(msg, request_no_match(rc));
 }
@@ -467,8 +473,7 @@ void hold_request(struct msg_in *msg)
 
 enum query_fit {
 	FIT_NOT,
-	FIT_AWAY, /* but the message is asking other CPTs: it will ask here,
-		   * too */
+	FIT_AWAY, /* fits, but is asking other CPTs, and will ask here, too */
 	FIT
 };
 
@@ -477,18 +482,18 @@ static enum query_fit query_fits(struct lnet_query *query, struct msg_in *msg)
 	struct match_want want;
 
 	cpt_stat(msg->out.home, STAT_hold_tries);
-	request_wants(msg, &want);
+	request_match_want(msg, &want);
 	if (!me_is_for(&query->is, &want))
 		return FIT_NOT;
-	if (msg->fsm.state == IN_HELD)
+	if (msg->fsm.state == IN_UNEXPECTED)
 		return FIT;
 	msg->came |= cpt_bit(query->home);
 	return FIT_AWAY;
 }
 
-/* Looks among the messages with the hash of an exact entry. */
-static struct msg_in *query_seek_hash(struct hold *h, struct lnet_query *query,
-				      uint64_t hash)
+/* The first message with @hash that fits, or NULL. */
+static struct msg_in *query_seek_hash(struct unexpected_queue *h,
+				      struct lnet_query *query, uint64_t hash)
 {
 	struct hash_node *n;
 
@@ -504,26 +509,28 @@ static struct msg_in *query_seek_hash(struct hold *h, struct lnet_query *query,
 static struct msg_in *query_seek_exact(struct lnet_cpt *cpt,
 				       struct lnet_query *query)
 {
-	struct hold *h = &msg_cpt(cpt)->holds[query->is.portal];
+	struct unexpected_queue *h =
+		&msg_cpt(cpt)->unexpected[query->is.portal];
 	const struct match_want want = { .peers = &cpt->node->directory,
 					 .id = query->is.match_id,
 					 .bits = query->is.match_bits,
 					 .portal = query->is.portal };
 	struct msg_in *msg;
 
-	hold_hash_again(cpt, query->is.portal);
+	unexpected_rehash(cpt, query->is.portal);
 	msg = query_seek_hash(h, query, match_hash(cpt, &want));
 	if (likely(msg || !match_has_alias(cpt, &want)))
 		return msg;
-	/* Messages from another NID of the peer that the entry names. */
+	/* Messages may have come from another NID of the peer that the entry
+	 * names, and so have another hash. */
 	list_for_each_entry (msg, &h->waiting, out.link)
 		if (query_fits(query, msg) == FIT)
 			return msg;
 	return NULL;
 }
 
-/* The first that came after @arrival, or the head of the list. */
-static struct list *waiting_after(struct hold *h, uint64_t arrival)
+/* The link of the first message after @arrival, or the head of the list. */
+static struct list *waiting_after(struct unexpected_queue *h, uint64_t arrival)
 {
 	struct list *l = &h->waiting;
 
@@ -534,14 +541,14 @@ static struct list *waiting_after(struct hold *h, uint64_t arrival)
 	return l;
 }
 
-/* Entries that ignore bits find their messages in the list. Messages that an
- * entry like this one has passed over before need no second look: the buffers
- * of a portal are mostly alike, and strangers must not make every way along the
- * list long. */
+/* Entries that ignore bits walk along the list. Messages that an entry with the
+ * same arguments has passed over are skipped: the buffers of a portal are
+ * mostly alike, and strangers must not make each walk long. */
 static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 					struct lnet_query *query)
 {
-	struct hold *h = &msg_cpt(cpt)->holds[query->is.portal];
+	struct unexpected_queue *h =
+		&msg_cpt(cpt)->unexpected[query->is.portal];
 	bool passing = true;
 	struct list *l;
 
@@ -555,8 +562,7 @@ static struct msg_in *query_seek_masked(struct lnet_cpt *cpt,
 
 		if (fit == FIT)
 			return msg;
-		/* A message that is away may come back, and fit the next
-		 * buffer. */
+		/* A message that is away may return and fit the next buffer. */
 		passing = passing && fit == FIT_NOT;
 		if (passing)
 			h->passed = msg->arrival;
@@ -570,7 +576,7 @@ static struct msg_in *query_seek(struct lnet_cpt *cpt, struct lnet_query *query)
 				     : query_seek_exact(cpt, query);
 }
 
-/* At the buffer's own CPT. False: the buffer takes no more. */
+/* Delivers messages of the buffer's own CPT. False: the buffer is full. */
 static bool query_serve(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
@@ -581,10 +587,10 @@ static bool query_serve(struct lnet_cpt *cpt, struct lnet_query *query)
 		if (rc == -ENOENT)
 			return false;
 		if (rc) {
-			hold_leave_and_drop(msg, request_no_match(rc));
+			unexpected_drop(msg, request_no_match(rc));
 			continue;
 		}
-		hold_leave(msg);
+		unexpected_leave(msg);
 		request_deliver(msg);
 	}
 	return true;
@@ -594,9 +600,10 @@ static void queries_look(struct lnet_cpt *cpt, unsigned int portal)
 {
 	struct lnet_query *query;
 
-	/* Handlers may add queries. Only query_arrived() takes a query off the
-	 * list. */
-	list_for_each_entry (query, &msg_cpt(cpt)->holds[portal].queries, link)
+	/* Users' handlers may add queries; only query_arrived() takes queries
+	 * off the list. */
+	list_for_each_entry (query, &msg_cpt(cpt)->unexpected[portal].queries,
+			     link)
 		query_serve(cpt, query);
 }
 
@@ -644,7 +651,8 @@ static void query_go_on(struct lnet_query *query)
 	query_post(query, next, query_arrived);
 }
 
-/* Each message that is fetched brings the query back here (hold_answered). */
+/* Looks for messages on @cpt. A message that is fetched brings the query back
+ * here (offer_answered()). */
 static void query_look(struct lnet_cpt *cpt, struct lnet_query *query)
 {
 	struct msg_in *msg;
@@ -658,19 +666,19 @@ static void query_look(struct lnet_cpt *cpt, struct lnet_query *query)
 	}
 	msg = query_seek(cpt, query);
 	if (msg)
-		hold_fetched(msg, query);
+		query_fetch(msg, query);
 	else
 		query_go_on(query);
 }
 
-int hold_buffer_came(const struct lnet_me *me)
+int unexpected_buffer_came(const struct lnet_me *me)
 {
 	struct lnet_cpt *cpt = me->cpt;
 	uint32_t waiting = atomic_load(
 		&portal_node(cpt->node)->portals[me->is.portal].waiting);
 	struct lnet_query *query;
 
-	/* Only PUTs are held. */
+	/* Only PUTs are queued. */
 	if (!waiting || !(me->md->options & LNET_MD_OP_PUT))
 		return 0;
 	query = pool_get(&msg_cpt(cpt)->query_pool);
@@ -681,7 +689,7 @@ int hold_buffer_came(const struct lnet_me *me)
 	query->todo = waiting & ~cpt_bit(cpt);
 	list_init(&query->link);
 	if (waiting & cpt_bit(cpt)) {
-		list_add_tail(&msg_cpt(cpt)->holds[me->is.portal].queries,
+		list_add_tail(&msg_cpt(cpt)->unexpected[me->is.portal].queries,
 			      &query->link);
 		query_post(query, cpt, query_arrived);
 	} else {
@@ -690,24 +698,25 @@ int hold_buffer_came(const struct lnet_me *me)
 	return 0;
 }
 
-/* ---- the end of waiting ---- */
+/* ---- dropping ---- */
 
-static void hold_drop_list(struct list *waiting, const struct lnet_ni *ni,
-			   enum lnet_stat why)
+static void unexpected_drop_list(struct list *waiting, const struct lnet_ni *ni,
+				 enum lnet_stat why)
 {
 	struct msg_in *msg, *next;
 
-	/* Messages that are being offered see it when they come back. */
+	/* Messages that are away see it when they return. */
 	list_for_each_entry_safe (msg, next, waiting, out.link)
-		if (msg->fsm.state == IN_HELD && (!ni || msg->out.ni == ni))
-			hold_leave_and_drop(msg, why);
+		if (msg->fsm.state == IN_UNEXPECTED &&
+		    (!ni || msg->out.ni == ni))
+			unexpected_drop(msg, why);
 }
 
-void hold_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
+void unexpected_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
 	for (unsigned int i = 0; i < LNET_PORTALS; i++)
-		hold_drop_list(&msg_cpt(cpt)->holds[i].waiting, ni,
-			       STAT_drop_closing);
+		unexpected_drop_list(&msg_cpt(cpt)->unexpected[i].waiting, ni,
+				     STAT_drop_closing);
 }
 
 /* ---- the API ---- */
@@ -720,10 +729,11 @@ int LNetSetLazyPortal(struct lnet *node, unsigned int portal)
 	return 0;
 }
 
-static int drop_held(struct lnet_cpt *cpt, void *portal)
+static int unexpected_drop_portal(struct lnet_cpt *cpt, void *portal)
 {
-	hold_drop_list(&msg_cpt(cpt)->holds[*(unsigned int *)portal].waiting,
-		       NULL, STAT_drop_no_match);
+	unexpected_drop_list(
+		&msg_cpt(cpt)->unexpected[*(unsigned int *)portal].waiting,
+		NULL, STAT_drop_no_match);
 	return 0;
 }
 
@@ -734,5 +744,5 @@ int LNetClearLazyPortal(struct lnet *node, unsigned int portal)
 	if (!node_may_wait(node))
 		return -EXDEV;
 	atomic_store(&portal_node(node)->portals[portal].lazy, false);
-	return node_each_cpt(node, drop_held, &portal);
+	return node_each_cpt(node, unexpected_drop_portal, &portal);
 }

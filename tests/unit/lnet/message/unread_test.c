@@ -49,9 +49,9 @@ static void puts_from(struct injector *in, const char *from, unsigned int n)
 	inject_check(in);
 }
 
-/* All the room for payloads is taken: of the 16 places for messages that stand,
+/* All the room for payloads is taken: of the 16 places for messages that stay unread,
  * one sender gets half, and the next sender has one, too. */
-Test(stand, places_are_shared)
+Test(unread, places_are_shared)
 {
 	struct injector *in = open_node(64, 1);
 
@@ -72,8 +72,8 @@ Test(stand, places_are_shared)
 }
 
 /* An answer of a peer may come from another one of its NIs than was asked: no
- * connection of the peer stands still meanwhile. */
-Test(stand, not_before_answers)
+ * connection of the peer is not read meanwhile. */
+Test(unread, not_before_answers)
 {
 	const struct ulnet_nid asked = nid_of("10.77.0.4@tcp");
 	const struct ulnet_nid other = nid_of("10.77.0.5@tcp");
@@ -99,8 +99,8 @@ Test(stand, not_before_answers)
 }
 
 /* Of 64 messages 56 are for requests, and one sender alone gets half. What it
- * sends beyond that is parked, but takes nothing that is meant for others. */
-Test(stand, parked_ones_leave_room)
+ * sends beyond that is throttled, but takes nothing that is meant for others. */
+Test(unread, throttled_ones_leave_room)
 {
 	struct injector *in = open_node(64, 64);
 

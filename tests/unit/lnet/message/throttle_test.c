@@ -67,9 +67,8 @@ static void get_some(struct lnet_sim *sim, unsigned int from, unsigned int to,
 	umd.handler = count_replies;
 	md = bind_md(lnet_sim_node(sim, from), &umd);
 	for (unsigned int i = 0; i < n; i++)
-		cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(to), PORTAL, 1,
-				     0),
-			     0);
+		cr_assert_eq(
+			LNetGet(LNET_NID_ANY, md, nth_id(to), PORTAL, 1, 0), 0);
 }
 
 /* Node 2 asks once in a millisecond, and is answered at once, each time. */
@@ -118,13 +117,13 @@ static void unread_answers(unsigned int cpts)
 	cluster_end(sim);
 }
 
-Test(park, unread_answers)
+Test(throttle, unread_answers)
 {
 	unread_answers(1);
 	unread_answers(3);
 }
 
-/* It may have an answer for us behind its requests: some are put aside, and
+/* It may have an answer for us behind its requests: some are copied, and
  * when none has gone on for a while the others are dropped. */
 static void unread_answers_of_asked(unsigned int cpts)
 {
@@ -135,7 +134,7 @@ static void unread_answers_of_asked(unsigned int cpts)
 	others_are_answered(sim, 100);
 	get_some(sim, 0, 1, 1, &replies);
 	others_are_answered(sim, 300);
-	/* Its share of messages, of parked ones, and our question. */
+	/* Its share of messages, of throttled ones, and our question. */
 	cr_assert_leq(counter(node, "msgs_alloc"), 56 / 2 + 2 + 4 / 2 + 1 + 1);
 	cr_assert_geq(counter(node, "drop_no_memory"), 500 - 30 - 3);
 	cr_assert_eq(lines, 2, "it waits, and is not listened to");
@@ -145,7 +144,7 @@ static void unread_answers_of_asked(unsigned int cpts)
 	cluster_end(sim);
 }
 
-Test(park, unread_answers_of_asked)
+Test(throttle, unread_answers_of_asked)
 {
 	unread_answers_of_asked(1);
 	unread_answers_of_asked(3);
@@ -220,7 +219,7 @@ static uint64_t ask_each_other(unsigned int cpts, uint32_t window)
 	return dropped;
 }
 
-Test(park, both_have_their_share)
+Test(throttle, both_have_their_share)
 {
 	/* Answers go first: */
 	cr_assert_eq(ask_each_other(1, 16), 0);
@@ -254,9 +253,9 @@ static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
 	cluster_end(sim);
 }
 
-Test(park, answer_behind_requests)
+Test(throttle, answer_behind_requests)
 {
-	/* Fifteen have room, and two are put aside. */
+	/* Fifteen have room, and two are copied. */
 	answer_behind(1, 17, 0);
 	answer_behind(3, 17, 0);
 	answer_behind(1, 40, 23);
@@ -283,14 +282,14 @@ static void goes_on(unsigned int cpts)
 	cluster_end(sim);
 }
 
-Test(park, goes_on)
+Test(throttle, goes_on)
 {
 	goes_on(1);
 	goes_on(3);
 }
 
 /* What one peer gives back is room for another that waits. */
-Test(park, room_goes_to_others)
+Test(throttle, room_goes_to_others)
 {
 	struct lnet_sim *sim = small_cluster(4, 1, 32);
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -307,7 +306,7 @@ Test(park, room_goes_to_others)
 	cluster_end(sim);
 }
 
-Test(park, interface_goes)
+Test(throttle, interface_goes)
 {
 	struct lnet_sim *sim = small_cluster(2, 1, 32);
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -321,7 +320,7 @@ Test(park, interface_goes)
 	cluster_end(sim);
 }
 
-Test(park, node_goes)
+Test(throttle, node_goes)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
 		struct lnet_sim *sim = small_cluster(3, cpts, 32);
@@ -335,7 +334,7 @@ Test(park, node_goes)
 
 /* A node does not wait for itself: beyond the limit its own are dropped, and a
  * part is left for answers to it. */
-Test(park, not_for_ourselves)
+Test(throttle, not_for_ourselves)
 {
 	struct lnet_sim *sim = small_cluster(2, 1, 32);
 	struct lnet *node = lnet_sim_node(sim, 0);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Back-pressure: a request whose sender has used up its share (base/share.h) of
+ * the messages of a CPT is throttled. LNet leaves its payload unread, so its
+ * connection is not read any further (lnd.h) until enough of the sender's
+ * earlier messages have ended. A peer that does not read our answers is thus
+ * not read from, while all other peers proceed.
+ *
+ * When messages end, throttled messages that now have room proceed, in order of
+ * arrival; sim/check.c verifies that no message is throttled whose sender has
+ * room. Answers to our own operations are never throttled. Nor are messages
+ * through 0@lo, since the node would wait for itself.
+ *
+ * Deadlock. An answer may be queued in the connection behind a throttled
+ * request, and two nodes that do not read each other's requests would wait for
+ * each other. Therefore requests of a peer that may owe us an answer
+ * (lnet_peer.asked_until) are copied into bounce buffers (unexpected.h), within
+ * the peer's shares, and the connection is read on. Requests beyond these
+ * shares stay unread; but if none of the peer's requests could proceed for
+ * THROTTLE_STUCK, they are dropped, until one can.
+ *
+ * Bounds. Throttled messages are messages of the CPT themselves: they may take
+ * half of the messages that are reserved for answers, and further ones are
+ * dropped. If a sender has used up its share of all messages, throttled ones
+ * included, its further messages are dropped too, except the first that stops
+ * the reading of a connection.
+ *
+ * All functions are for the home of the message.
+ */
+#ifndef LNET_THROTTLE_H
+#define LNET_THROTTLE_H
+
+#include "lnet/message/msgs.h"
+
+#define THROTTLE_STUCK (200 * NSEC_PER_MSEC)
+
+struct lnet_cpt;
+struct msg_in;
+struct lnet_ni;
+
+/* Does the share of the sender of @msg allow one more request? */
+bool throttle_has_room(const struct msg_in *msg);
+
+/* May @msg, which has just come in, be handled now? Not while other messages
+ * of its sender are throttled. */
+bool throttle_admits(const struct msg_in *msg);
+
+/* For sim/check.c: has @msg, which is throttled, kept an answer from being
+ * read for longer than is allowed? */
+bool throttle_is_stuck(const struct msg_in *msg);
+
+/* Throttles @msg, or drops it. Takes @msg. */
+void throttle_request(struct msg_in *msg);
+
+/* A message has ended: at the end of this turn, throttled messages that have
+ * room now proceed. */
+static inline void throttle_wake_later(struct lnet_cpt *cpt)
+{
+	struct msg_cpt *mc = msg_cpt(cpt);
+
+	if (likely(list_empty(&mc->throttled)) || mc->unthrottling)
+		return;
+	mc->unthrottling = true;
+	loop_defer(cpt->loop, &mc->unthrottle);
+}
+
+/* Drops the messages that are throttled on @cpt and came through @ni (NULL:
+ * any). */
+void throttle_discard(struct lnet_cpt *cpt, const struct lnet_ni *ni);
+
+void throttle_init(struct lnet_cpt *cpt);
+
+#endif
