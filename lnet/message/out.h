@@ -174,8 +174,8 @@ bool out_keeps_path(const struct msg_out *msg);
 
 /* ---- the path ---- */
 
-/* Fills @request for the next attempt of @msg, if all paths of @failed have failed.
- * @request borrows @msg and @failed. */
+/* Fills @request for the next attempt of @msg, if all paths of @failed have
+ * failed. @request borrows @msg and @failed. */
 void out_path_request(const struct msg_out *msg,
 		      const struct failed_paths *failed,
 		      struct path_request *request);

@@ -247,8 +247,8 @@ Test(lazy, clear)
 	cluster_end(sim);
 }
 
-/* The portal is cleared while what it had queued is already on its way to a buffer
- * somewhere: delivered or dropped, but not lost. */
+/* The portal is cleared while what it had queued is already on its way to a
+ * buffer somewhere: delivered or dropped, but not lost. */
 Test(lazy, clear_at_once_after_attach)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {

@@ -49,8 +49,8 @@ static void puts_from(struct injector *in, const char *from, unsigned int n)
 	inject_check(in);
 }
 
-/* All the room for payloads is taken: of the 16 places for messages that stay unread,
- * one sender gets half, and the next sender has one, too. */
+/* All the room for payloads is taken: of the 16 places for messages that stay
+ * unread, one sender gets half, and the next sender has one, too. */
 Test(unread, places_are_shared)
 {
 	struct injector *in = open_node(64, 1);
@@ -99,7 +99,7 @@ Test(unread, not_before_answers)
 }
 
 /* Of 64 messages 56 are for requests, and one sender alone gets half. What it
- * sends beyond that is throttled, but takes nothing that is meant for others. */
+ * sends beyond that is throttled, but takes nothing meant for others. */
 Test(unread, throttled_ones_leave_room)
 {
 	struct injector *in = open_node(64, 64);
