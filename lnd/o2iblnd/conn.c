@@ -25,12 +25,12 @@ const struct fsm_state ib_conn_states[IB_CONN_STATES] = {
 
 static const struct ib_verbs *verbs_of(const struct ib_conn *conn)
 {
-	return conn->home->port->verbs;
+	return conn->set->port->verbs;
 }
 
 static uint64_t now_of(const struct ib_conn *conn)
 {
-	return loop_now(conn->home->loop);
+	return loop_now(conn->set->loop);
 }
 
 const char *ib_wc_status_name(enum ib_wc_status status)
@@ -61,11 +61,11 @@ static bool lacks_credits(const struct ib_conn *conn)
 
 static uint64_t probe_at(const struct ib_conn *conn)
 {
-	const struct ib_home *home = conn->home;
-	uint64_t min = home->conf->silence.min;
+	const struct ib_conn_set *set = conn->set;
+	uint64_t min = set->conf->silence.min;
 
 	return MAX(conn->sent_at, conn->heard_at) +
-	       (min ? min : home->timeout / 4);
+	       (min ? min : set->timeout / 4);
 }
 
 /* When the timer must fire. The earliest of the transmits' deadlines is not
@@ -73,28 +73,28 @@ static uint64_t probe_at(const struct ib_conn *conn)
  */
 static uint64_t conn_next_look(const struct ib_conn *conn)
 {
-	const struct ib_home *home = conn->home;
+	const struct ib_conn_set *set = conn->set;
 	uint64_t at = TIME_NEVER;
 
 	switch (conn->fsm.state) {
 	case IB_CONN_CONNECTING:
-		return conn->sent_at + MAX(ANSWER_MIN, home->timeout / 4);
+		return conn->sent_at + MAX(ANSWER_MIN, set->timeout / 4);
 	case IB_CONN_WAITING:
-		return conn->sent_at + home->timeout;
+		return conn->sent_at + set->timeout;
 	case IB_CONN_OPEN:
 		break;
 	default:
 		return TIME_NEVER;
 	}
 	if (!list_empty(&conn->all) || conn->keepalive)
-		at = now_of(conn) + home->timeout / 4;
-	if (home->conf->silence.min && conn->ncalls)
+		at = now_of(conn) + set->timeout / 4;
+	if (set->conf->silence.min && conn->ncalls)
 		at = MIN(at,
-			 now_of(conn) + silence_period(&home->conf->silence));
+			 now_of(conn) + silence_period(&set->conf->silence));
 	if (lacks_credits(conn) && !conn->keepalive)
 		at = MIN(at, probe_at(conn));
-	if (home->conf->keepalive && !conn->keepalive)
-		at = MIN(at, conn->sent_at + home->conf->keepalive);
+	if (set->conf->keepalive && !conn->keepalive)
+		at = MIN(at, conn->sent_at + set->conf->keepalive);
 	return at;
 }
 
@@ -105,7 +105,7 @@ void ib_conn_arm(struct ib_conn *conn)
 	if (at == TIME_NEVER ||
 	    (timer_armed(&conn->timer) && conn->timer.at <= at))
 		return;
-	loop_timer_arm(conn->home->loop, &conn->timer, at);
+	loop_timer_arm(conn->set->loop, &conn->timer, at);
 }
 
 static bool is_overdue(const struct ib_conn *conn, uint64_t now)
@@ -120,11 +120,11 @@ static bool is_overdue(const struct ib_conn *conn, uint64_t now)
 
 static void conn_look_for_silence(struct ib_conn *conn, uint64_t now)
 {
-	const struct ib_home *home = conn->home;
-	struct silence_law law = home->conf->silence;
+	const struct ib_conn_set *set = conn->set;
+	struct silence_law law = set->conf->silence;
 
 	if (!law.max)
-		law.max = home->timeout;
+		law.max = set->timeout;
 	conn->acks.in_flight = conn->ncalls;
 	conn->acks.ack_age = now - conn->heard_at;
 	if (!conn->ncalls) {
@@ -134,13 +134,13 @@ static void conn_look_for_silence(struct ib_conn *conn, uint64_t now)
 		conn->told_silent = false;
 	} else if (!conn->told_silent) {
 		conn->told_silent = true;
-		home->user->silent(conn, conn->silence.quiet);
+		set->user->silent(conn, conn->silence.quiet);
 	}
 }
 
 static void look_open(struct ib_conn *conn, uint64_t now)
 {
-	uint64_t keepalive = conn->home->conf->keepalive;
+	uint64_t keepalive = conn->set->conf->keepalive;
 
 	if (is_overdue(conn, now)) {
 		ib_conn_fail(conn, -ETIMEDOUT, IB_BLAME_DEADLINE,
@@ -178,7 +178,7 @@ void ib_conn_defer(struct ib_conn *conn)
 	if (conn->deferred)
 		return;
 	conn->deferred = true;
-	loop_defer(conn->home->loop, &conn->work);
+	loop_defer(conn->set->loop, &conn->work);
 }
 
 static void log_end(const struct ib_conn *conn, int status, const char *why)
@@ -189,7 +189,7 @@ static void log_end(const struct ib_conn *conn, int status, const char *why)
 		return;
 	lnet_nid_format(&conn->terms.peer.nid, nid, sizeof(nid));
 	if (conn->fsm.state == IB_CONN_OPEN && status)
-		log_warn_limited(&conn->home->log_limit, now_of(conn), "o2ib",
+		log_warn_limited(&conn->set->log_limit, now_of(conn), "o2ib",
 				 "peer %s: connection ended: %s: %s", nid, why,
 				 strerror(-status));
 	else
@@ -206,7 +206,7 @@ void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 	conn->status = status;
 	conn->blame = blame;
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_CLOSING);
-	loop_timer_cancel(conn->home->loop, &conn->timer);
+	loop_timer_cancel(conn->set->loop, &conn->timer);
 	if (conn->created)
 		verbs_of(conn)->disconnect(conn->qp);
 	ib_conn_defer(conn);
@@ -240,7 +240,7 @@ void ib_conn_close(struct ib_conn *conn, int status)
 /* Tells the user that the connection has ended. */
 static void tell_closed(struct ib_conn *conn)
 {
-	const struct ib_conn_user *user = conn->home->user;
+	const struct ib_conn_user *user = conn->set->user;
 
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_DRAINING);
 	ib_conn_drop_held(conn);
@@ -265,17 +265,17 @@ void ib_conn_free(struct ib_conn *conn)
 
 static out_of_line void conn_destroy(struct ib_conn *conn)
 {
-	struct ib_home *home = conn->home;
+	struct ib_conn_set *set = conn->set;
 
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_DEAD);
 	verbs_of(conn)->destroy(conn->qp);
 	conn->qp = NULL;
 	ib_conn_free_receives(conn);
 	ib_conn_free_buffers(conn);
-	home->conns--;
+	set->conns--;
 	/* gone() may answer the last message, which would free @conn. */
 	conn->shown++;
-	home->user->gone(conn);
+	set->user->gone(conn);
 	ib_conn_unshow(conn);
 }
 
@@ -286,7 +286,7 @@ void ib_conn_tell(struct ib_conn *conn)
 	while ((tx = list_pop(&conn->finished, struct ib_tx, link))) {
 		list_del(&tx->all);
 		if (!tx->own)
-			conn->home->user->done(tx);
+			conn->set->user->done(tx);
 		ib_tx_put(tx);
 	}
 }
@@ -318,7 +318,7 @@ static void on_work(struct work *w)
 
 /* ---- connecting and accepting ---- */
 
-static struct ib_conn *conn_new(struct ib_home *home,
+static struct ib_conn *conn_new(struct ib_conn_set *set,
 				const struct ib_request *terms, void *user)
 {
 	struct ib_conn *conn = calloc(1, sizeof(*conn));
@@ -326,13 +326,13 @@ static struct ib_conn *conn_new(struct ib_home *home,
 	BUG_ON(!terms->depth || terms->depth > IB_DEPTH_MAX || !terms->frags);
 	if (!conn)
 		return NULL;
-	conn->calls_max = MAX(home->conf->concurrent_sends, 1u);
+	conn->calls_max = MAX(set->conf->concurrent_sends, 1u);
 	conn->calls = calloc(conn->calls_max, sizeof(*conn->calls));
 	if (!conn->calls) {
 		free(conn);
 		return NULL;
 	}
-	conn->home = home;
+	conn->set = set;
 	conn->terms = *terms;
 	conn->user = user;
 	conn->work.fn = on_work;
@@ -352,14 +352,14 @@ static struct ib_conn *conn_new(struct ib_home *home,
 static void qp_conf(const struct ib_conn *conn, unsigned int depth, bool small,
 		    struct ib_qp_conf *conf)
 {
-	uint32_t max = conn->home->port->limits.max_qp_wr;
+	uint32_t max = conn->set->port->limits.max_qp_wr;
 
 	*conf = (struct ib_qp_conf){
 		.max_send_wr = MAX(depth * (1 + CALC_USER_WRITES),
 				   small ? 0 : CALC_USER_WRS_MIN),
 		.max_recv_wr = IB_RECEIVES(depth),
 		.max_send_sge = conn->send_sge,
-		.max_inline = conn->home->conf->max_inline,
+		.max_inline = conn->set->conf->max_inline,
 	};
 	if (max)
 		conf->max_send_wr = MIN(conf->max_send_wr, max);
@@ -368,12 +368,12 @@ static void qp_conf(const struct ib_conn *conn, unsigned int depth, bool small,
 /* Makes the queues and receives. If memory is short, tries smaller depths. */
 static int conn_create(struct ib_conn *conn)
 {
-	const struct ib_limits *limits = &conn->home->port->limits;
+	const struct ib_limits *limits = &conn->set->port->limits;
 	unsigned int depth = conn->terms.depth;
 	struct ib_qp_conf conf;
 	int rc;
 
-	conn->send_sge = MIN(MAX(conn->home->conf->send_sge, 1u),
+	conn->send_sge = MIN(MAX(conn->set->conf->send_sge, 1u),
 			     (unsigned int)IB_WRITE_SGES);
 	if (limits->max_sge)
 		conn->send_sge = MIN(conn->send_sge, limits->max_sge);
@@ -382,7 +382,7 @@ static int conn_create(struct ib_conn *conn)
 	qp_conf(conn, depth, false, &conf);
 	rc = verbs_of(conn)->create(conn->qp, &conf);
 	/* One registration is more memory than a queue pair needs. */
-	if (rc == -ENOMEM && ib_regcache_evict(conn->home->regcache))
+	if (rc == -ENOMEM && ib_regcache_evict(conn->set->regcache))
 		rc = verbs_of(conn)->create(conn->qp, &conf);
 	for (; rc == -ENOMEM && depth; depth--) {
 		qp_conf(conn, depth, true, &conf);
@@ -402,35 +402,35 @@ static int conn_create(struct ib_conn *conn)
 static size_t encode_params(const struct ib_conn *conn, enum ib_msg_type type,
 			    void *buf)
 {
-	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+	struct ib_envelope env = { IB_VERSION_2, conn->set->self,
 				   conn->terms.peer };
 	struct ib_conn_params params = { conn->terms.depth, conn->terms.frags,
 					 IB_MSG_SIZE_MAX };
 	struct ib_hdr hdr = ib_hdr_of(&env);
 	size_t n = ib_conn_encode(&hdr, type, &params, buf);
 
-	if (conn->home->conf->cksum)
+	if (conn->set->conf->cksum)
 		ib_msg_set_cksum(buf);
 	return n;
 }
 
-int ib_conn_connect(struct ib_home *home, const struct ib_request *request,
+int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 		    void *user, struct ib_conn **conn_p)
 {
-	struct ib_conn *conn = conn_new(home, request, user);
+	struct ib_conn *conn = conn_new(set, request, user);
 	int rc;
 
 	if (!conn)
 		return -ENOMEM;
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_RESOLVING);
 	conn->active = true;
-	rc = home->port->verbs->resolve(home->port, home->cpt,
-					&request->peer.nid, conn, &conn->qp);
+	rc = set->port->verbs->resolve(set->port, set->cpt, &request->peer.nid,
+				       conn, &conn->qp);
 	if (rc) {
 		ib_conn_free(conn);
 		return rc;
 	}
-	home->conns++;
+	set->conns++;
 	*conn_p = conn;
 	return 0;
 }
@@ -452,11 +452,11 @@ static int conn_start(struct ib_conn *conn)
 				      encode_params(conn, IB_MSG_CONNACK, buf));
 }
 
-int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
+int ib_conn_accept(struct ib_conn_set *set, struct ib_qp *qp,
 		   const struct ib_request *request, void *user,
 		   struct ib_conn **conn_p)
 {
-	struct ib_conn *conn = conn_new(home, request, user);
+	struct ib_conn *conn = conn_new(set, request, user);
 	int rc;
 
 	if (!conn)
@@ -470,7 +470,7 @@ int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
 		return rc;
 	}
 	qp->user = conn;
-	home->conns++;
+	set->conns++;
 	*conn_p = conn;
 	rc = conn_start(conn);
 	if (rc)
@@ -509,7 +509,7 @@ static bool read_answer(struct ib_conn *conn, const void *private,
 	const struct ulnet_nid peer = conn->terms.peer.nid;
 	const struct ib_request asked = conn->terms;
 	const char *why;
-	int rc = ib_admit_answer(&conn->home->self, &peer, &asked, private,
+	int rc = ib_admit_answer(&conn->set->self, &peer, &asked, private,
 				 length, &conn->terms, &why);
 
 	if (rc)
@@ -520,29 +520,29 @@ static bool read_answer(struct ib_conn *conn, const void *private,
 /* Prepares the headers of messages in both directions. */
 static void write_hdrs(struct ib_conn *conn)
 {
-	struct ib_envelope env = { IB_VERSION_2, conn->home->self,
+	struct ib_envelope env = { IB_VERSION_2, conn->set->self,
 				   conn->terms.peer };
 
 	conn->out = ib_hdr_of(&env);
 	env.src = conn->terms.peer;
-	env.dst = conn->home->self;
+	env.dst = conn->set->self;
 	conn->in = ib_hdr_of(&env);
 }
 
 static void conn_open(struct ib_conn *conn)
 {
-	const struct ib_conn_conf *conf = conn->home->conf;
+	const struct ib_conn_conf *conf = conn->set->conf;
 	unsigned int depth = conn->terms.depth;
 
 	ib_credit_init(&conn->credit, depth,
 		       ib_credit_hiw(depth, conf->peer_credits,
 				     conf->peer_credits_hiw));
 	fsm_move(&conn->fsm, ib_conn_states, IB_CONN_OPEN);
-	loop_timer_cancel(conn->home->loop, &conn->timer);
+	loop_timer_cancel(conn->set->loop, &conn->timer);
 	write_hdrs(conn);
 	conn->established = true;
 	conn->sent_at = conn->heard_at = now_of(conn);
-	conn->home->user->established(conn);
+	conn->set->user->established(conn);
 	ib_conn_take_early(conn);
 	ib_conn_pump(conn);
 	ib_conn_arm(conn);

@@ -121,12 +121,12 @@ struct ib_conn_conf {
 	unsigned int send_sge;	       /* scatter/gather entries of a WRITE */
 	unsigned int max_inline;       /* bytes */
 	uint64_t keepalive;	       /* ns; 0: none */
-	struct silence_law silence;    /* max 0: home->timeout */
+	struct silence_law silence;    /* max 0: set->timeout */
 	bool cksum;		       /* messages sent have a checksum */
 };
 
 /* What the connections of an NI on one CPT share. Owned by the user. */
-struct ib_home {
+struct ib_conn_set {
 	/* immutable after init */
 	struct loop *loop;
 	unsigned int cpt;
@@ -157,7 +157,7 @@ struct ib_conn {
 	bool created;	  /* the queue pair has its queues */
 	bool deferred;	  /* work is deferred */
 	bool keepalive;	  /* a NOOP is due */
-	struct ib_home *home;
+	struct ib_conn_set *set;
 	struct ib_qp *qp;
 	/* The peer, and the queue depth and fragments: as requested, then as
 	 * negotiated. */
@@ -212,12 +212,12 @@ struct ib_conn {
  * request->peer.stamp (0: unknown), asking for at most request->depth and
  * request->frags. 0: established() or refused() follows. -errno of the backend,
  * or -ENOMEM: neither does. */
-int ib_conn_connect(struct ib_home *home, const struct ib_request *request,
+int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 		    void *user, struct ib_conn **conn_p) must_check;
 /* Accepts the connect request of @qp, which ib_admit() has approved. 0: takes
  * @qp, and established() or refused() follows. -errno: the caller keeps @qp,
  * and must reject and destroy it. */
-int ib_conn_accept(struct ib_home *home, struct ib_qp *qp,
+int ib_conn_accept(struct ib_conn_set *set, struct ib_qp *qp,
 		   const struct ib_request *request, void *user,
 		   struct ib_conn **conn_p) must_check;
 /* Ends the connection, unless it has ended, for this reason: -ESHUTDOWN, the NI

@@ -42,11 +42,11 @@ static inline void ib_conn_unshow(struct ib_conn *conn)
  * @now? */
 static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 {
-	const struct ib_home *home = conn->home;
-	uint64_t soon = silence_period(&home->conf->silence);
+	const struct ib_conn_set *set = conn->set;
+	uint64_t soon = silence_period(&set->conf->silence);
 
 	return timer_armed(&conn->timer) &&
-	       conn->timer.at <= now + (soon ? soon : home->timeout / 4);
+	       conn->timer.at <= now + (soon ? soon : set->timeout / 4);
 }
 
 /* ---- exchange.c ---- */

@@ -199,7 +199,7 @@ static in_line void send_wr(struct ib_tx *tx, struct ib_wr *wr)
 {
 	const struct ib_conn *conn = tx->conn;
 
-	if (conn->home->conf->cksum)
+	if (conn->set->conf->cksum)
 		ib_msg_set_cksum(ib_tx_buf(tx));
 	wr->type = IB_WR_SEND;
 	wr->sge = &tx->sge;
@@ -242,7 +242,7 @@ static in_line int post_wrs(struct ib_tx *tx, struct ib_tx *send,
 		return rc;
 	}
 	tx->begun = send->begun = true;
-	now = loop_now(conn->home->loop);
+	now = loop_now(conn->set->loop);
 	exchange_call_add(tx, send, n, now);
 	send_posted(send, now);
 	return 0;
@@ -293,7 +293,7 @@ static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 
 	if (conn->noops >= IB_NOOPS_MAX)
 		return NULL;
-	tx = ib_tx_new(conn->home->pool, true);
+	tx = ib_tx_new(conn->set->pool, true);
 	if (!tx) {
 		conn->keepalive = true;
 		return NULL;
@@ -302,7 +302,7 @@ static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 	tx->own = true;
 	tx->type = IB_MSG_NOOP;
 	tx->sge.length = (uint32_t)ib_noop_encode(&conn->out, ib_tx_buf(tx));
-	tx->deadline = loop_now(conn->home->loop) + conn->home->timeout;
+	tx->deadline = loop_now(conn->set->loop) + conn->set->timeout;
 	list_add_tail(&conn->all, &tx->all);
 	fsm_move(&tx->fsm, ib_tx_states, IB_TX_QUEUED);
 	list_add(&conn->queues[IB_QUEUE_FREE], &tx->link);
@@ -402,7 +402,7 @@ static void exchange_tx_queue(struct ib_tx *tx, uint64_t time)
 	list_del(&tx->link);
 	fsm_move(&tx->fsm, ib_tx_states,
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
-	tx->deadline = loop_now(conn->home->loop) + time;
+	tx->deadline = loop_now(conn->set->loop) + time;
 	conn->told_silent = false;
 	/* Usually it can be posted at once, without entering the queue. */
 	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
@@ -433,7 +433,7 @@ static const struct {
 /* The oldest call has been acknowledged: measures the round trip. */
 static void acknowledged(struct ib_conn *conn)
 {
-	uint64_t now = loop_now(conn->home->loop);
+	uint64_t now = loop_now(conn->set->loop);
 
 	conn->heard_at = now;
 	if (conn->timed && !--conn->timed)
@@ -513,12 +513,12 @@ void ib_conn_on_sent(struct ib_qp *qp, void *cookie, enum ib_wc_status status)
 
 static in_line struct ib_tx *tx_begin(struct ib_conn *conn, bool answer)
 {
-	struct ib_tx *tx = ib_tx_new(conn->home->pool, answer);
+	struct ib_tx *tx = ib_tx_new(conn->set->pool, answer);
 
 	if (!tx)
 		return NULL;
 	tx->conn = conn;
-	tx->time = conn->home->timeout;
+	tx->time = conn->set->timeout;
 	tx->deadline = TIME_NEVER;
 	list_add_tail(&conn->all, &tx->all);
 	return tx;

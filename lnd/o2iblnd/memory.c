@@ -46,7 +46,8 @@ static struct ib_holder *memory_holder_get(struct ib_cpt *cpt,
 
 static void holder_settle(struct ib_cpt *cpt, struct ib_holder *h)
 {
-	if (h->blocks || h->waiting[IB_USE_ASKS] || h->waiting[IB_USE_ANSWERS])
+	if (h->blocks || h->waiting[IB_USE_REQUESTS] ||
+	    h->waiting[IB_USE_ANSWERS])
 		return;
 	hash_del(&cpt->holders, &h->hash);
 	free(h);

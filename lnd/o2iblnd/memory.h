@@ -84,8 +84,8 @@ struct ib_cpt;
 
 /* What the memory is used for. */
 enum ib_use {
-	IB_USE_ASKS,	/* a PUT or GET of this side */
-	IB_USE_ANSWERS, /* the answer to a peer's PUT or GET */
+	IB_USE_REQUESTS, /* a PUT or GET of this side */
+	IB_USE_ANSWERS,	 /* the answer to a peer's PUT or GET */
 	IB_USES
 };
 

@@ -210,7 +210,7 @@ static int o2iblnd_cpt_init(void *arg)
 {
 	struct ib_cpt *cpt = arg;
 	struct ib_ni *ini = cpt->ini;
-	struct ib_home home = {
+	struct ib_conn_set set = {
 		.loop = ib_loop(cpt),
 		.cpt = cpt->index,
 		.self = ini->peers_conf.terms.self,
@@ -222,11 +222,11 @@ static int o2iblnd_cpt_init(void *arg)
 
 	cpt->retry.fn = ib_xfer_retry;
 	hash_init(&cpt->holders);
-	cpt->seed = loop_random(home.loop);
+	cpt->seed = loop_random(set.loop);
 	pool_init(&cpt->xfers, sizeof(struct ib_xfer), 0);
 	list_init(&cpt->memory_waiters);
-	list_init(&cpt->got);
-	ib_peers_init(&cpt->peers, &home, &ini->peers_conf, &peers_user, cpt);
+	list_init(&cpt->fetched);
+	ib_peers_init(&cpt->peers, &set, &ini->peers_conf, &peers_user, cpt);
 	/* Until the CPT has the port. */
 	ib_peers_down(&cpt->peers, -ENETDOWN);
 	return 0;
@@ -346,7 +346,7 @@ static bool ib_is_connected(struct lnd_ni *ni, unsigned int index,
 	const struct ib_cpt *cpt = cpt_of(ni, index);
 
 	return ib_peers_use(&cpt->peers, nid) ||
-	       ib_memory_is_awaited(cpt, IB_USE_ASKS, nid);
+	       ib_memory_is_awaited(cpt, IB_USE_REQUESTS, nid);
 }
 
 static bool ib_terms(struct lnd_ni *ni, unsigned int cpt,

@@ -57,7 +57,7 @@ struct ib_cpt {
 	unsigned int under_way;	    /* transfers in state "moving" */
 	struct list memory_waiters; /* ib_xfer.link: in order of arrival */
 	uint64_t round;		    /* counts passes over memory_waiters */
-	struct list got;	    /* ib_xfer.link: in state "got" */
+	struct list fetched;	    /* ib_xfer.link: in state "fetched" */
 	struct work retry;	    /* of memory_waiters */
 	bool retrying;		    /* retry is deferred */
 	struct work port_event;	    /* CPT 0 posts it when the port changes */

@@ -17,10 +17,11 @@
 #define ANSWER_MIN   (5 * NSEC_PER_SEC)
 
 const struct fsm_state ib_link_states[IB_LINK_STATES] = {
-	[IB_LINK_NEW] = { "new",
-			  FSM_TO(IB_LINK_ASKING) | FSM_TO(IB_LINK_ACCEPTING) },
-	[IB_LINK_ASKING] = { "asking",
-			     FSM_TO(IB_LINK_OPEN) | FSM_TO(IB_LINK_REFUSED) },
+	[IB_LINK_NEW] = { "new", FSM_TO(IB_LINK_CONNECTING) |
+					 FSM_TO(IB_LINK_ACCEPTING) },
+	[IB_LINK_CONNECTING] = { "connecting",
+				 FSM_TO(IB_LINK_OPEN) |
+					 FSM_TO(IB_LINK_REFUSED) },
 	[IB_LINK_ACCEPTING] = { "accepting", FSM_TO(IB_LINK_OPEN) |
 						     FSM_TO(IB_LINK_REFUSED) },
 	[IB_LINK_OPEN] = { "open", FSM_TO(IB_LINK_LOST) },
@@ -31,7 +32,7 @@ const struct fsm_state ib_link_states[IB_LINK_STATES] = {
 
 static inline uint64_t peer_now(const struct ib_peer *peer)
 {
-	return loop_now(peer->ps->home.loop);
+	return loop_now(peer->ps->set.loop);
 }
 
 /* ---- peers by NID ---- */
@@ -76,7 +77,7 @@ static void peer_free(struct ib_peer *peer)
 	free(peer);
 	if (ps->stopping && !ps->hash.count && !ps->stopped) {
 		ps->stopped = true;
-		loop_defer(ps->home.loop, &ps->work);
+		loop_defer(ps->set.loop, &ps->work);
 	}
 }
 
@@ -169,7 +170,7 @@ static void on_peer_work(struct work *w)
 	if (peer->connect.wanted && peer_conn(peer, false))
 		attempt_opened(peer);
 	connect_settle(&peer->connect);
-	emptied = ps->down && !ps->home.conns;
+	emptied = ps->down && !ps->set.conns;
 	peer_forget(peer);
 	if (emptied)
 		ps->user->emptied(ps);
@@ -182,7 +183,7 @@ static void peer_settle(struct ib_peer *peer)
 	if (peer->settling)
 		return;
 	peer->settling = true;
-	loop_defer(peer->ps->home.loop, &peer->work);
+	loop_defer(peer->ps->set.loop, &peer->work);
 }
 
 /* Finds or makes a peer; NULL: no memory. on_peer_work() will free it, if
@@ -239,15 +240,15 @@ static int link_open(struct ib_peer *peer, struct ib_qp *qp,
 	link->peer = peer;
 	link->passive = qp;
 	list_init(&link->open);
-	rc = qp ? ib_conn_accept(&ps->home, qp, request, link, &link->conn)
-		: ib_conn_connect(&ps->home, request, link, &link->conn);
+	rc = qp ? ib_conn_accept(&ps->set, qp, request, link, &link->conn)
+		: ib_conn_connect(&ps->set, request, link, &link->conn);
 	if (rc) {
 		free(link);
 		return rc;
 	}
 	list_add_tail(&peer->links, &link->link);
 	peer->n[IB_LINK_NEW]++;
-	link_move(link, qp ? IB_LINK_ACCEPTING : IB_LINK_ASKING);
+	link_move(link, qp ? IB_LINK_ACCEPTING : IB_LINK_CONNECTING);
 	if (qp) {
 		peer->accepted++;
 		ps->accepted++;
@@ -278,7 +279,7 @@ static struct ib_peer *peer_of(const struct connect *c)
 
 uint64_t ib_peers_wait_max(const struct ib_peers *ps)
 {
-	return RESOLVE_TIME + MAX(ANSWER_MIN, ps->home.timeout / 4);
+	return RESOLVE_TIME + MAX(ANSWER_MIN, ps->set.timeout / 4);
 }
 
 static void peer_attempt_law(const struct connect *c, struct connect_law *law)
@@ -347,7 +348,7 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 	if (!first)
 		return;
 	lnet_nid_format(&peer->terms.peer.nid, nid, sizeof(nid));
-	log_warn_limited(&peer->ps->home.log_limit, peer_now(peer), "o2ib",
+	log_warn_limited(&peer->ps->set.log_limit, peer_now(peer), "o2ib",
 			 "peer %s: cannot be connected to: %s", nid,
 			 strerror(-status));
 }
@@ -387,9 +388,9 @@ static void round_begin(struct connect *c)
 	c->began = peer_now(peer);
 	peer_look_for_silence(c);
 	/* Attempts of an earlier, successful round count. */
-	while (!rc && peer->n[IB_LINK_ASKING] < n)
+	while (!rc && peer->n[IB_LINK_CONNECTING] < n)
 		rc = link_open(peer, NULL, &peer->terms);
-	if (peer->n[IB_LINK_ASKING])
+	if (peer->n[IB_LINK_CONNECTING])
 		return;
 	c->status = rc;
 	c->cause = rc == -ENODEV ? LNET_CAUSE_LOCAL_NO_ROUTE
@@ -443,7 +444,7 @@ static void attempt_refused(struct ib_link *link, int status,
 	peer->again |= v.again;
 	peer->connect.status = v.status;
 	peer->connect.cause = v.cause;
-	if (!peer->n[IB_LINK_ASKING])
+	if (!peer->n[IB_LINK_CONNECTING])
 		round_over(peer);
 }
 
@@ -477,7 +478,7 @@ static void log_no_room(struct ib_peers *ps, const struct ulnet_nid *nid)
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(nid, text, sizeof(text));
-	log_warn_limited(&ps->home.log_limit, loop_now(ps->home.loop), "o2ib",
+	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2ib",
 			 "peer %s: rejected: it has its share of %u "
 			 "connections",
 			 text, ps->conf->accept_max);
@@ -489,7 +490,7 @@ static void log_impostor(struct ib_peers *ps, const struct ulnet_nid *from,
 	char text[LNET_NIDSTR_SIZE];
 
 	lnet_nid_format(from, text, sizeof(text));
-	log_warn_limited(&ps->home.log_limit, loop_now(ps->home.loop), "o2ib",
+	log_warn_limited(&ps->set.log_limit, loop_now(ps->set.loop), "o2ib",
 			 "a request of %s is rejected: %s", text, why);
 }
 
@@ -519,9 +520,10 @@ static bool loses_race(struct ib_peer *peer)
 {
 	const struct ib_peers *ps = peer->ps;
 
-	if (!peer->n[IB_LINK_ASKING] || peer->races >= IB_RACE_REJECTS_MAX ||
+	if (!peer->n[IB_LINK_CONNECTING] ||
+	    peer->races >= IB_RACE_REJECTS_MAX ||
 	    !ib_race_is_lower(ps->conf->race, &peer->terms.peer.nid,
-			      &ps->home.self.nid))
+			      &ps->set.self.nid))
 		return false;
 	peer->races++;
 	return true;
@@ -785,26 +787,26 @@ static void on_peers_work(struct work *w)
 	ps->user->stopped(ps);
 }
 
-void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
+void ib_peers_init(struct ib_peers *ps, const struct ib_conn_set *set,
 		   const struct ib_peers_conf *conf,
 		   const struct ib_peers_user *user, void *priv)
 {
 	*ps = (struct ib_peers){
-		.home = *home,
+		.set = *set,
 		.conf = conf,
 		.user = user,
 		.priv = priv,
-		.seed = loop_random(home->loop),
+		.seed = loop_random(set->loop),
 		.work = { .fn = on_peers_work },
 	};
-	ps->home.user = &conn_user;
+	ps->set.user = &conn_user;
 	hash_init(&ps->hash);
-	connect_set_init(&ps->connects, home->loop, &attempt_ops);
+	connect_set_init(&ps->connects, set->loop, &attempt_ops);
 }
 
 void ib_peers_fini(struct ib_peers *ps)
 {
-	BUG_ON(ps->home.conns || ps->accepted);
+	BUG_ON(ps->set.conns || ps->accepted);
 	hash_fini(&ps->hash);
 }
 
@@ -848,5 +850,5 @@ void ib_peers_stop(struct ib_peers *ps)
 	if (ps->hash.count)
 		return;
 	ps->stopped = true;
-	loop_defer(ps->home.loop, &ps->work);
+	loop_defer(ps->set.loop, &ps->work);
 }

@@ -43,8 +43,8 @@
 /* A connection, from the view of its peer. */
 enum ib_link_state {
 	IB_LINK_NEW,
-	IB_LINK_ASKING,	   /* opened by this side */
-	IB_LINK_ACCEPTING, /* opened by the peer, and accepted */
+	IB_LINK_CONNECTING, /* opened by this side */
+	IB_LINK_ACCEPTING,  /* opened by the peer, and accepted */
 	IB_LINK_OPEN,
 	IB_LINK_REFUSED, /* was not established; not gone yet */
 	IB_LINK_LOST,	 /* was open; not gone yet */
@@ -96,8 +96,8 @@ struct ib_peers_conf {
 };
 
 struct ib_peers {
-	/* Immutable after init, but home.port may change after emptied(). */
-	struct ib_home home;
+	/* Immutable after init, but set.port may change after emptied(). */
+	struct ib_conn_set set;
 	const struct ib_peers_conf *conf; /* its contents may change */
 	const struct ib_peers_user *user;
 	void *priv; /* for the user */
@@ -147,8 +147,8 @@ struct ib_link {
 	struct ib_conn *conn;
 };
 
-/* @home is copied, except for its user. @conf and @user are borrowed. */
-void ib_peers_init(struct ib_peers *ps, const struct ib_home *home,
+/* @set is copied, except for its user. @conf and @user are borrowed. */
+void ib_peers_init(struct ib_peers *ps, const struct ib_conn_set *set,
 		   const struct ib_peers_conf *conf,
 		   const struct ib_peers_user *user, void *priv);
 /* To be called after stopped(), or without any peer. */
@@ -157,7 +157,7 @@ void ib_peers_fini(struct ib_peers *ps);
 /* The set of peers to which @conn belongs. */
 static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 {
-	return container_of(conn->home, struct ib_peers, home);
+	return container_of(conn->set, struct ib_peers, set);
 }
 
 /* Finds a connection for a message to @nid: always the same one while it is

@@ -25,7 +25,7 @@ static void port_attach(struct ib_cpt *cpt)
 	uint32_t ntx = (uint32_t)tunables[IB_TUNE_ntx] / ini->ni->cpts;
 
 	atomic_store(&cpt->port_offered, false);
-	cpt->peers.home.port = ini->port;
+	cpt->peers.set.port = ini->port;
 	ib_tx_pool_init(&cpt->txs, ini->port, MAX(ntx, 256u));
 	for (unsigned int i = 0; i < IB_USES; i++)
 		ib_arena_init(&cpt->arena[i], ini->port, bounce_max / IB_USES);
@@ -70,7 +70,7 @@ static void try_finish(struct ib_ni *ini)
 
 void ib_cpt_settle(struct ib_cpt *cpt)
 {
-	if (cpt->attached && must_release(cpt) && !cpt->peers.home.conns &&
+	if (cpt->attached && must_release(cpt) && !cpt->peers.set.conns &&
 	    !cpt->under_way && list_empty(&cpt->memory_waiters)) {
 		ib_xfer_bounce(cpt);
 		port_release(cpt);

@@ -26,7 +26,7 @@ int ib_conn_make_receives(struct ib_conn *conn)
 	conn->rx_bufs = aligned_alloc(BUF_ALIGN, bytes);
 	if (!conn->rxs || !conn->rx_bufs)
 		return -ENOMEM;
-	rc = ib_regcache_reg(conn->home->regcache, conn->home->port,
+	rc = ib_regcache_reg(conn->set->regcache, conn->set->port,
 			     conn->rx_bufs, bytes, false, &conn->rx_mr);
 	if (rc)
 		return rc;
@@ -46,7 +46,7 @@ int ib_conn_make_receives(struct ib_conn *conn)
 
 void ib_conn_free_receives(struct ib_conn *conn)
 {
-	struct ib_port *port = conn->home->port;
+	struct ib_port *port = conn->set->port;
 
 	if (conn->rx_mr)
 		port->verbs->dereg(port, conn->rx_mr);
@@ -162,7 +162,7 @@ static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 	rx->user = NULL;
 	conn->shown++;
 	conn->blocking++;
-	conn->home->user->arrived(conn, rx);
+	conn->set->user->arrived(conn, rx);
 }
 
 static out_of_line void hold(struct list *list, struct ib_rx *rx)
@@ -236,7 +236,7 @@ static in_line void receive_look(struct ib_conn *conn, struct ib_rx *rx)
 		reject_message(rx, rc, why);
 		return;
 	}
-	conn->heard_at = loop_now(conn->home->loop);
+	conn->heard_at = loop_now(conn->set->loop);
 	switch (rx->msg.type) {
 	case IB_MSG_IMMEDIATE:
 	case IB_MSG_PUT_REQ:

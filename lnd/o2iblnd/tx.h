@@ -155,7 +155,7 @@ struct ib_tx_pool {
 	struct list free;
 	struct list slabs;
 	uint32_t total, used;
-	uint32_t asked; /* of the used ones: not answers */
+	uint32_t requests; /* of the used ones: not answers */
 	uint64_t next_cookie;
 	uint64_t refused; /* times that max was reached ... */
 	uint64_t failed;  /* ... or that memory was short */
@@ -175,7 +175,7 @@ static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 {
 	struct ib_tx *tx;
 
-	if (pool->asked >= pool->max && !answer) {
+	if (pool->requests >= pool->max && !answer) {
 		pool->refused++;
 		return NULL;
 	}
@@ -199,7 +199,7 @@ static inline struct ib_tx *ib_tx_new(struct ib_tx_pool *pool, bool answer)
 	tx->nob = 0;
 	tx->user = NULL;
 	pool->used++;
-	pool->asked += !answer;
+	pool->requests += !answer;
 	return tx;
 }
 
@@ -210,7 +210,7 @@ static inline void ib_tx_put(struct ib_tx *tx)
 
 	BUG_ON(!list_empty(&tx->link) || !list_empty(&tx->all) || tx->posts);
 	pool->used--;
-	pool->asked -= !tx->answer;
+	pool->requests -= !tx->answer;
 	list_add(&pool->free, &tx->link);
 }
 

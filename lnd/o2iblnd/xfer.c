@@ -12,8 +12,8 @@ const struct fsm_state ib_xfer_states[IB_XFER_STATES] = {
 	[IB_XFER_MEMORY_WAIT] = { "memory-wait", FSM_TO(IB_XFER_MOVING) |
 							 FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_MOVING] = { "moving",
-			     FSM_TO(IB_XFER_GOT) | FSM_TO(IB_XFER_DONE) },
-	[IB_XFER_GOT] = { "got", FSM_TO(IB_XFER_DONE) },
+			     FSM_TO(IB_XFER_FETCHED) | FSM_TO(IB_XFER_DONE) },
+	[IB_XFER_FETCHED] = { "fetched", FSM_TO(IB_XFER_DONE) },
 	[IB_XFER_DONE] = { "done", 0 },
 };
 
@@ -94,7 +94,7 @@ static void xfer_moves(struct ib_xfer *x, struct ib_tx *tx)
 
 static void set_timeout(struct ib_cpt *cpt)
 {
-	cpt->peers.home.timeout = ib_timeout(cpt->ini);
+	cpt->peers.set.timeout = ib_timeout(cpt->ini);
 }
 
 /* ---- payloads ---- */
@@ -103,7 +103,7 @@ static enum ib_use xfer_use(const struct ib_xfer *x)
 {
 	return x->kind == IB_XFER_SINK || x->kind == IB_XFER_ANSWER
 		       ? IB_USE_ANSWERS
-		       : IB_USE_ASKS;
+		       : IB_USE_REQUESTS;
 }
 
 /* Where the device reads the payload. */
@@ -210,7 +210,7 @@ void ib_xfer_bounce(struct ib_cpt *cpt)
 {
 	struct ib_xfer *x;
 
-	list_for_each_entry (x, &cpt->got, link) {
+	list_for_each_entry (x, &cpt->fetched, link) {
 		if (!x->memory.block.chunk)
 			continue;
 		/* Without memory LNet gets -ENOMEM when it takes the data. */
@@ -572,8 +572,8 @@ static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 		x->msg = NULL;
 		x->in_place = ib_is_direct(&x->direct);
 		ib_direct_put(x->cpt, &x->direct);
-		xfer_move(x, IB_XFER_GOT);
-		list_add_tail(&x->cpt->got, &x->link);
+		xfer_move(x, IB_XFER_FETCHED);
+		list_add_tail(&x->cpt->fetched, &x->link);
 	} else {
 		xfer_end(x);
 	}
@@ -768,7 +768,7 @@ static void add_lost_behind(struct ib_cpt *cpt, struct list *lost)
 	if (list_empty(lost))
 		return;
 	list_for_each_entry_safe (x, tmp, &cpt->memory_waiters, link) {
-		if (xfer_use(x) != IB_USE_ASKS ||
+		if (xfer_use(x) != IB_USE_REQUESTS ||
 		    x->memory.holder->lost != cpt->round)
 			continue;
 		list_del(&x->link);
@@ -829,7 +829,7 @@ static void return_waiters(struct ib_cpt *cpt, const struct ulnet_nid *peer)
 		struct ib_conn *conn;
 
 		before = l->prev;
-		if (xfer_use(x) != IB_USE_ASKS ||
+		if (xfer_use(x) != IB_USE_REQUESTS ||
 		    !lnet_nid_eq(&x->peer, peer) || x->msg->again ||
 		    find_connection(x, &conn) != -EINPROGRESS)
 			continue;

@@ -13,20 +13,20 @@
  *
  *	of a peer			given to LNet as
  *	IMMEDIATE			a message
- *	PUT_REQ				a message, whose payload is fetched when
- *					LNet takes it
+ *	PUT_REQ				a message, whose payload is requested
+ *					when LNet takes it
  *	GET_REQ				a GET, whose REPLY answers the GET_REQ
  *
  * A transfer exists from send(), recv() or answer() to lnet_finalize(), or
  * longer if LNet has given the message up but a device or a peer has not:
  *
- *	new -> memory-wait -> moving -> done
- *	  `---------------------^  `-> got -^
+ *	new -> memory-wait -> moving ------------> done
+ *	  `---------------------^  `-> fetched ------^
  *
  *	memory-wait	waits for bounce memory (memory.h); not needed if the
  *			user's own can be used (regcache.h)
  *	moving		has a transmit
- *	got		GET: its data waits for LNet to take it
+ *	fetched		GET: its data waits for LNet to take it
  *
  * Thread: the CPT's.
  */
@@ -39,7 +39,7 @@ enum ib_xfer_state {
 	IB_XFER_NEW,
 	IB_XFER_MEMORY_WAIT,
 	IB_XFER_MOVING,
-	IB_XFER_GOT,
+	IB_XFER_FETCHED,
 	IB_XFER_DONE,
 	IB_XFER_STATES
 };
@@ -64,11 +64,11 @@ struct ib_xfer {
 	struct lnd_msg *msg; /* NULL: already finalized */
 	struct ib_rx *rx;    /* SINK, ANSWER: to be answered; or NULL */
 	struct ib_tx *tx; /* in state "moving" */
-	struct list link; /* cpt->memory_waiters, cpt->got */
+	struct list link; /* cpt->memory_waiters, cpt->fetched */
 	uint32_t length;  /* bytes in direct or memory; 0: none */
 	struct ib_direct direct;
 	struct ib_memory memory;
-	/* in state "got" */
+	/* in state "fetched" */
 	bool in_place; /* the data is in the user's own memory */
 	void *bounce;  /* the data, if the port's memory had to be freed */
 };

@@ -38,8 +38,8 @@ Test(o2ib_conn, connects)
 	cr_expect_eq(r.a.qp->nrecvs, 18);
 	cr_expect_eq(r.b.qp->nrecvs, 18);
 	cr_expect_eq(r.a.qp->conf.max_recv_wr, 18);
-	cr_expect_eq(r.a.conn->terms.peer.stamp, r.b.home.self.stamp);
-	cr_expect_eq(r.b.conn->terms.peer.stamp, r.a.home.self.stamp);
+	cr_expect_eq(r.a.conn->terms.peer.stamp, r.b.set.self.stamp);
+	cr_expect_eq(r.b.conn->terms.peer.stamp, r.a.set.self.stamp);
 	cr_expect_eq(r.a.conn->credit.have, 8);
 	cr_expect_eq(r.a.conn->credit.hiw, 4);
 	cr_assert_not_null(rig_send(&r.a, 100, NULL));
@@ -236,8 +236,8 @@ Test(o2ib_conn, closed_at_once)
 
 	/* before the address is resolved */
 	rig_open(&r, 8);
-	want.peer.nid = r.b.home.self.nid;
-	cr_assert_eq(ib_conn_connect(&r.a.home, &want, &r.a, &r.a.conn), 0);
+	want.peer.nid = r.b.set.self.nid;
+	cr_assert_eq(ib_conn_connect(&r.a.set, &want, &r.a, &r.a.conn), 0);
 	ib_conn_close(r.a.conn, -ESHUTDOWN);
 	ib_conn_on_resolved(&r.a.qp->qp);
 	cr_expect(!r.a.refused, "in a turn of its own");

@@ -11,8 +11,7 @@ static size_t peer_msg(const struct rig *r, enum ib_msg_type type, uint8_t *buf)
 {
 	const struct ib_frag frag = { 0x1000, 5000 };
 	const struct ib_sink sink = { 9, 1, &frag };
-	struct ib_envelope env = { IB_VERSION_2, r->a.home.self,
-				   r->b.home.self };
+	struct ib_envelope env = { IB_VERSION_2, r->a.set.self, r->b.set.self };
 	struct ib_hdr hdr = ib_hdr_of(&env);
 	struct ib_conn_params params = { 8, 256, IB_MSG_SIZE_MAX };
 

@@ -298,7 +298,7 @@ static void side_open(struct rig *r, struct rig_side *s,
 	s->port.verbs = &fake;
 	s->port.ni = &s->ni;
 	ib_tx_pool_init(&s->pool, &s->port, 256);
-	s->home = (struct ib_home){
+	s->set = (struct ib_conn_set){
 		.loop = r->loop,
 		.port = &s->port,
 		.self = *self,
@@ -328,7 +328,7 @@ void rig_open(struct rig *r, unsigned int depth)
 
 static void side_close(struct rig_side *s)
 {
-	cr_expect_eq(s->home.conns, 0);
+	cr_expect_eq(s->set.conns, 0);
 	cr_expect_null(s->qp);
 	ib_tx_pool_fini(&s->pool);
 	cr_expect_eq(s->mrs, 0);
@@ -354,7 +354,7 @@ static void ask(struct rig *r, uint16_t depth)
 {
 	struct ib_request want = { { end_b.nid, 0 }, depth, r->frags };
 
-	cr_assert_eq(ib_conn_connect(&r->a.home, &want, &r->a, &r->a.conn), 0);
+	cr_assert_eq(ib_conn_connect(&r->a.set, &want, &r->a, &r->a.conn), 0);
 	ib_conn_on_resolved(&r->a.qp->qp);
 	rig_run(r, 0);
 }
@@ -379,7 +379,7 @@ void rig_ask(struct rig *r)
 	qp_new(&r->b, true);
 	r->a.qp->peer = r->b.qp;
 	r->b.qp->peer = r->a.qp;
-	cr_assert_eq(ib_conn_accept(&r->b.home, &r->b.qp->qp, &request, &r->b,
+	cr_assert_eq(ib_conn_accept(&r->b.set, &r->b.qp->qp, &request, &r->b,
 				    &r->b.conn),
 		     0);
 }
@@ -401,7 +401,7 @@ void rig_accept(struct rig *r)
 				      256 };
 
 	qp_new(&r->b, true);
-	cr_assert_eq(ib_conn_accept(&r->b.home, &r->b.qp->qp, &request, &r->b,
+	cr_assert_eq(ib_conn_accept(&r->b.set, &r->b.qp->qp, &request, &r->b,
 				    &r->b.conn),
 		     0);
 	ib_conn_on_established(&r->b.qp->qp, NULL, 0);

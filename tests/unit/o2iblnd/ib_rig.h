@@ -56,7 +56,7 @@ struct rig_rx {
 struct rig_side {
 	struct ib_port port;
 	struct lnd_ni ni;
-	struct ib_home home;
+	struct ib_conn_set set;
 	struct ib_tx_pool pool;
 	struct ib_conn_conf conf;
 	struct ib_conn *conn;

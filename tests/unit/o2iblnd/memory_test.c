@@ -207,7 +207,7 @@ Test(o2ib_memory, two_uses)
 		cr_expect_eq(m[i].sge.length, MIB);
 		cr_expect_eq(m[i].sge.addr, m[i].block.addr);
 	}
-	cr_expect_eq(get(0, IB_USE_ASKS, 1, &more), -ENOBUFS);
+	cr_expect_eq(get(0, IB_USE_REQUESTS, 1, &more), -ENOBUFS);
 	cr_expect_eq(get(1, IB_USE_ANSWERS, 1, &more), -ENOBUFS);
 	for (unsigned int i = 0; i < 4; i++)
 		ib_memory_put(&cpt, &m[i]);
@@ -221,8 +221,8 @@ Test(o2ib_memory, no_memory)
 
 	open_cpt(2);
 	r.a.fail_reg = -ENOMEM;
-	cr_expect_eq(get(0, IB_USE_ASKS, 1, &m), -ENOMEM);
-	begins_to_wait(0, IB_USE_ASKS, &m);
+	cr_expect_eq(get(0, IB_USE_REQUESTS, 1, &m), -ENOMEM);
+	begins_to_wait(0, IB_USE_REQUESTS, &m);
 	cr_expect_eq(ib_memory_retry(&cpt, 1, 1, &m), -ENOMEM);
 	ib_memory_unwait(&cpt, &m);
 	close_cpt();
@@ -235,31 +235,31 @@ Test(o2ib_memory, one_waits)
 	const struct ulnet_nid nid = peer(0);
 
 	open_cpt(2);
-	cr_assert_eq(get(0, IB_USE_ASKS, MIB, &m), 0);
-	cr_assert_eq(get(1, IB_USE_ASKS, MIB / 2, &other), 0);
-	cr_assert_eq(get(0, IB_USE_ASKS, MIB, &first), -ENOBUFS);
-	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
-	begins_to_wait(0, IB_USE_ASKS, &first);
-	cr_expect(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
+	cr_assert_eq(get(0, IB_USE_REQUESTS, MIB, &m), 0);
+	cr_assert_eq(get(1, IB_USE_REQUESTS, MIB / 2, &other), 0);
+	cr_assert_eq(get(0, IB_USE_REQUESTS, MIB, &first), -ENOBUFS);
+	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_REQUESTS, &nid));
+	begins_to_wait(0, IB_USE_REQUESTS, &first);
+	cr_expect(ib_memory_is_awaited(&cpt, IB_USE_REQUESTS, &nid));
 	ib_memory_put(&cpt, &other);
-	cr_expect_eq(get(0, IB_USE_ASKS, 1, &second), -ENOBUFS,
+	cr_expect_eq(get(0, IB_USE_REQUESTS, 1, &second), -ENOBUFS,
 		     "there is memory, but one waits");
-	begins_to_wait(0, IB_USE_ASKS, &second);
+	begins_to_wait(0, IB_USE_REQUESTS, &second);
 	cr_assert_eq(get(0, IB_USE_ANSWERS, 1, &third), 0, "another use");
-	cr_assert_eq(get(1, IB_USE_ASKS, 1, &other), 0, "another peer");
+	cr_assert_eq(get(1, IB_USE_REQUESTS, 1, &other), 0, "another peer");
 	/* If the first one in a round gets none, the next one does not either.
 	 */
 	cr_expect_eq(ib_memory_retry(&cpt, 1, MIB, &first), -ENOBUFS);
 	cr_expect_eq(ib_memory_retry(&cpt, 1, 1, &second), -ENOBUFS);
 	ib_memory_put(&cpt, &m);
 	cr_assert_eq(ib_memory_retry(&cpt, 2, MIB, &first), 0);
-	cr_expect_eq(get(0, IB_USE_ASKS, 1, &m), -ENOBUFS,
+	cr_expect_eq(get(0, IB_USE_REQUESTS, 1, &m), -ENOBUFS,
 		     "it has not gone on yet");
 	ib_memory_put(&cpt, &other);
 	cr_assert_eq(ib_memory_retry(&cpt, 2, 1, &second), 0);
 	ib_memory_unwait(&cpt, &first);
 	ib_memory_unwait(&cpt, &second);
-	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_ASKS, &nid));
+	cr_expect_not(ib_memory_is_awaited(&cpt, IB_USE_REQUESTS, &nid));
 	ib_memory_put(&cpt, &first);
 	ib_memory_put(&cpt, &second);
 	ib_memory_put(&cpt, &third);
@@ -274,11 +274,11 @@ Test(o2ib_memory, fed_soon)
 	open_cpt(2);
 	retried = 0;
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(get(i, IB_USE_ASKS, 1, &m[i]), 0);
+		cr_assert_eq(get(i, IB_USE_REQUESTS, 1, &m[i]), 0);
 	ib_memory_put(&cpt, &m[0]);
 	rig_run(&r, 0);
 	cr_expect_eq(retried, 0, "nobody waits");
-	cr_assert_eq(get(0, IB_USE_ASKS, 1, &m[0]), 0);
+	cr_assert_eq(get(0, IB_USE_REQUESTS, 1, &m[0]), 0);
 	list_add_tail(&cpt.memory_waiters, &somebody);
 	ib_memory_put(&cpt, &m[0]);
 	ib_memory_put(&cpt, &m[1]);
@@ -286,7 +286,7 @@ Test(o2ib_memory, fed_soon)
 	rig_run(&r, 0);
 	cr_expect_eq(retried, 1);
 	m[2] = (struct ib_memory){ 0 };
-	begins_to_wait(0, IB_USE_ASKS, &m[2]);
+	begins_to_wait(0, IB_USE_REQUESTS, &m[2]);
 	ib_memory_unwait(&cpt, &m[2]);
 	ib_memory_unwait(&cpt, &m[2]);
 	rig_run(&r, 0);

@@ -194,14 +194,14 @@ static void on_stopped(struct ib_peers *ps)
 {
 	cr_assert(node_of(ps)->stopping);
 	cr_assert(!node_of(ps)->stopped);
-	cr_assert_eq(ps->home.conns, 0);
+	cr_assert_eq(ps->set.conns, 0);
 	node_of(ps)->stopped = true;
 }
 
 static void on_emptied(struct ib_peers *ps)
 {
 	cr_assert(ps->down);
-	cr_assert_eq(ps->home.conns, 0);
+	cr_assert_eq(ps->set.conns, 0);
 }
 
 static const struct ib_peers_user peers_user = {
@@ -378,7 +378,7 @@ void peer_rig_up(struct peer_rig *r, unsigned int node)
 		simqp_verbs()->open(&n->ni, &conf, &events, n, &n->port, &why),
 		0, "%s", why);
 	ib_tx_pool_init(&n->pool, n->port, 1000);
-	n->home = (struct ib_home){
+	n->set = (struct ib_conn_set){
 		.loop = n->loop,
 		.port = n->port,
 		.self = { n->ni.nid, n->stamp },
@@ -386,11 +386,11 @@ void peer_rig_up(struct peer_rig *r, unsigned int node)
 		.pool = &n->pool,
 		.timeout = 20 * SEC,
 	};
-	n->conf.terms.self = n->home.self;
+	n->conf.terms.self = n->set.self;
 	n->conn_conf.peer_credits = n->conf.terms.depth;
 	n->conn_conf.peer_credits_hiw = MAX(n->conf.terms.depth / 2u, 1u);
 	n->stopping = n->stopped = false;
-	ib_peers_init(&n->ps, &n->home, &n->conf, &peers_user, n);
+	ib_peers_init(&n->ps, &n->set, &n->conf, &peers_user, n);
 }
 
 void peer_rig_down(struct peer_rig *r, unsigned int node, bool silently)
@@ -475,7 +475,7 @@ static void check_peers(struct peer_node *n)
 			  (uintmax_t)n->rig->seed,
 			  fsm_name(&p->connect.fsm, connect_states));
 	}
-	cr_assert_eq(links, n->ps.home.conns);
+	cr_assert_eq(links, n->ps.set.conns);
 	cr_assert_eq(accepted, n->ps.accepted);
 	cr_assert_leq(accepted, n->conf.accept_max);
 }

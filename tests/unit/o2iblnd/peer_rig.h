@@ -35,7 +35,7 @@ struct peer_node {
 	struct lnd_ni ni;
 	struct ib_conn_conf conn_conf;
 	struct ib_peers_conf conf;
-	struct ib_home home;
+	struct ib_conn_set set;
 	struct ib_tx_pool pool;
 	struct ib_port *port; /* NULL: the node is down */
 	struct ib_peers ps;

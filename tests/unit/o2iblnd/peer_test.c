@@ -646,7 +646,7 @@ Test(o2ib_peer, race_limit)
 	struct peer_msg *m[2];
 	uint64_t begin;
 
-	r->nodes[B].ps.home.timeout = 100 * SEC;
+	r->nodes[B].ps.set.timeout = 100 * SEC;
 	r->nodes[A].mute = true;
 	m[0] = peer_rig_send(r, B, A);
 	peer_rig_run(r, 100 * MSEC);
@@ -708,7 +708,7 @@ Test(o2ib_peer, passive_comes_to_nothing)
 	struct ulnet_nid a = peer_rig_nid(r, A), b = peer_rig_nid(r, B);
 	struct peer_msg *m;
 
-	r->nodes[A].ps.home.timeout = 60 * SEC;
+	r->nodes[A].ps.set.timeout = 60 * SEC;
 	simqp_link_set(r->fabric, &b, &a, &slow);
 	peer_rig_send(r, B, A);
 	peer_rig_run(r, 10 * MSEC);
@@ -760,7 +760,7 @@ Test(o2ib_peer, port_down)
 	expect_failed(m[0], -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE);
 	cr_expect_eq(told(r, A, B)->disconnected, 1);
 	cr_expect_eq(told(r, A, 2)->disconnected, 0);
-	cr_expect_eq(r->nodes[A].ps.home.conns, 0);
+	cr_expect_eq(r->nodes[A].ps.set.conns, 0);
 	m[1] = peer_rig_send(r, A, B);
 	cr_expect_eq(m[1]->status, -ENETDOWN);
 	simqp_port_set(r->fabric, &a, true, NULL);
@@ -784,7 +784,7 @@ Test(o2ib_peer, device_removed)
 	peer_rig_run(r, 10 * MSEC);
 	expect_failed(m, -ENODEV, LNET_CAUSE_LOCAL_NO_ROUTE);
 	cr_expect_eq(told(r, A, B)->disconnected, 1);
-	cr_expect_eq(r->nodes[A].ps.home.conns, 0);
+	cr_expect_eq(r->nodes[A].ps.set.conns, 0);
 	cr_expect_eq(r->nodes[A].ps.hash.count, 0);
 	m = peer_rig_send(r, A, B);
 	cr_expect_eq(m->status, -ENODEV);

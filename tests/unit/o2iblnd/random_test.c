@@ -35,7 +35,7 @@ struct node {
 	struct loop *loop;
 	struct lnd_ni ni;
 	struct ib_port *port; /* NULL: closed */
-	struct ib_home home;
+	struct ib_conn_set set;
 	struct ib_conn_conf conf;
 	struct ib_tx_pool pool;
 	uint8_t *arena;
@@ -422,7 +422,7 @@ static void on_done(struct ib_tx *tx)
 	struct world *w = op->from->w;
 
 	cr_assert(tx->has_result && !tx->posts);
-	if (tx == op->tx2 && tx->conn->home == &op->to->home) {
+	if (tx == op->tx2 && tx->conn->set == &op->to->set) {
 		answer_done(op, tx);
 		return;
 	}
@@ -465,7 +465,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 {
 	struct node *n = port->user;
 	struct world *w = n->w;
-	struct ib_terms terms = { n->home.self, (uint16_t)n->conf.peer_credits,
+	struct ib_terms terms = { n->set.self, (uint16_t)n->conf.peer_credits,
 				  257, false, false };
 	struct ib_request request;
 	struct ib_reject reject;
@@ -482,7 +482,7 @@ static void on_request(struct ib_port *port, struct ib_qp *qp,
 	r = &w->recs[w->nrecs];
 	r->node = n;
 	r->peer = (unsigned int)(lnet_nid_to_nid4(&request.peer.nid) - NID(0));
-	if (ib_conn_accept(&n->home, qp, &request, r, &r->conn))
+	if (ib_conn_accept(&n->set, qp, &request, r, &r->conn))
 		goto no;
 	w->nrecs++;
 	n->conns++;
@@ -539,10 +539,10 @@ static void connect_any(struct world *w)
 	/* Requests that the peer would refuse are for another test. */
 	want.depth =
 		MIN(want.depth, (uint16_t)w->nodes[peer].conf.peer_credits);
-	want.peer = w->nodes[peer].home.self;
+	want.peer = w->nodes[peer].set.self;
 	r->node = n;
 	r->peer = peer;
-	rc = ib_conn_connect(&n->home, &want, r, &r->conn);
+	rc = ib_conn_connect(&n->set, &want, r, &r->conn);
 	cr_assert(!rc || w->class >= FAULTS);
 	if (rc)
 		return;
@@ -552,7 +552,7 @@ static void connect_any(struct world *w)
 
 static const struct ulnet_nid *any_nid(struct world *w)
 {
-	return &w->nodes[below(w, NODES)].home.self.nid;
+	return &w->nodes[below(w, NODES)].set.self.nid;
 }
 
 static void harm(struct world *w)
@@ -666,7 +666,7 @@ static void node_open(struct world *w, unsigned int i)
 				MAX(n->conf.peer_credits / 2, 1);
 		}
 	ib_tx_pool_init(&n->pool, n->port, one_in(w, 3) ? 4 : 1000);
-	n->home = (struct ib_home){
+	n->set = (struct ib_conn_set){
 		.loop = n->loop,
 		.port = n->port,
 		.self = { n->ni.nid, STAMP(i) },
@@ -687,12 +687,12 @@ static void node_close(struct world *w, struct node *n)
 	struct simqp_usage usage;
 
 	cr_assert_eq(n->conns, 0, "seed %ju", SEED(w));
-	cr_assert_eq(n->home.conns, 0);
+	cr_assert_eq(n->set.conns, 0);
 	cr_assert_eq(n->pool.used, 0, "seed %ju: %u transmits", SEED(w),
 		     n->pool.used);
 	ib_tx_pool_fini(&n->pool);
 	n->port->verbs->dereg(n->port, n->mr);
-	simqp_usage(w->fabric, &n->home.self.nid, &usage);
+	simqp_usage(w->fabric, &n->set.self.nid, &usage);
 	cr_assert_eq(usage.qps, 0);
 	cr_assert_eq(usage.mrs, 0);
 	n->port->verbs->close(n->port);

@@ -59,7 +59,7 @@ Test(o2ib_tx, answers_do_not_count)
 	cr_expect_null(ib_tx_new(&r.a.pool, false));
 	ib_tx_put(tx);
 	cr_expect_eq(r.a.pool.used, 0);
-	cr_expect_eq(r.a.pool.asked, 0);
+	cr_expect_eq(r.a.pool.requests, 0);
 	rig_close(&r);
 }
 
