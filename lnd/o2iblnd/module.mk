@@ -21,7 +21,7 @@ libulnetlabcore_a_SOURCES += %D%/simqp/fabric.c %D%/simqp/fabric.h
 libulnetlabcore_a_SOURCES += %D%/simqp/port.c
 libulnetlabcore_a_SOURCES += %D%/simqp/qp.c %D%/simqp/qp.h
 libulnetlabcore_a_SOURCES += %D%/simqp/simqp.h
-# What tunables come to: pure calculation, needs no rdma-core.
+# Limits that follow from tunables: calculation only, needs no rdma-core.
 libulnetcore_a_SOURCES += %D%/calc.h
 libulnetcore_a_SOURCES += %D%/calc_node.c %D%/calc_rule.def
 libulnetcore_a_SOURCES += %D%/calc_conn.c
