@@ -669,9 +669,9 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
-		/* Without absent, perhaps only the rail is not known. If it is
-		 * the connection, the next one tells whether the server still
-		 * knows the call. */
+		/* If r->absent is 0, perhaps only the rail is not known. If it
+		 * is the connection, the next one tells whether the server
+		 * still knows the call. */
 		if (r->absent)
 			import_lost(c->imp, epoch);
 		else

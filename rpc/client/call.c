@@ -75,7 +75,7 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
-/* bulk_late.fn: adds bytes that were moved to the statistics. */
+/* bulk_late.fn: adds to the statistics what was got and put. */
 static void bulk_count(struct shard *s, const struct bulk_late *late,
 		       uint64_t in, uint64_t out)
 {
@@ -224,30 +224,23 @@ static in_line void call_detach(struct ulrpc_call *call, uint64_t now)
 	batch_forget_all(call);
 }
 
-static in_line void call_record(const struct ulrpc_call *call,
-				const struct ulrpc_outcome *o, size_t received)
-{
-	const struct call_report report = {
-		.shard = call->shard,
-		.stats = call->client->stats,
-		.peer = &call->client->imp->stats,
-		.method = call->method,
-		.sent = o->attempts ? call->length : 0,
-		.received = received,
-		.outcome = o,
-	};
-
-	run_call_end(&report);
-}
-
-/* Calls the callback, which may do anything. */
+/* Counts the call, and calls the callback, which may do anything. */
 static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 			      const void *body, size_t length)
 {
 	struct ulrpc_client *c = call->client;
 	struct shard *s = call->shard;
+	const struct call_report report = {
+		.shard = s,
+		.stats = c->stats,
+		.peer = &c->imp->stats,
+		.method = call->method,
+		.sent = o->attempts ? call->length : 0,
+		.received = length,
+		.outcome = o,
+	};
 
-	call_record(call, o, length);
+	run_call_end(&report);
 	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
@@ -519,7 +512,8 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 	return ULRPC_CAUSE_OK;
 }
 
-/* SENT -> FETCH. False: *@o says why the reply is not fetched. */
+/* Moves a call that is out to FETCH. False: *@o says why the reply is not
+ * fetched. */
 static out_of_line bool call_fetch(struct ulrpc_call *call,
 				   const struct wire_reply *r,
 				   struct ulrpc_outcome *o)

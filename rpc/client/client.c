@@ -18,8 +18,8 @@
 #define ASK_AGAIN (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
-#define GRACE_MIN   (20 * NSEC_PER_MSEC)
-/* T without an estimate. */
+/* The least grace in T, and T without an estimate: client.h. */
+#define GRACE_MIN	(20 * NSEC_PER_MSEC)
 #define TIMEOUT_UNKNOWN NSEC_PER_SEC
 /* Runs of calls are counted as samples at least so often. */
 #define FOLD_EACH (100 * NSEC_PER_MSEC)

@@ -12,7 +12,7 @@
 static struct {
 	struct serve_rig g;
 	unsigned int runs;
-	struct ulrpc_request *failed; /* not answered yet */
+	struct ulrpc_request *failed; /* to be answered */
 	int status;
 	uint8_t *got, *lent;
 	struct ulrpc_bulk *bulk;
@@ -106,7 +106,7 @@ static void call(const char *method, enum ulrpc_semantics semantics,
 		     0);
 }
 
-/* The call is executed, its bulk is lost, and that is what the service says. */
+/* The call is executed; its bulk is lost, and the service reports that. */
 static void lose_bulk(const char *method, enum ulrpc_semantics semantics,
 		      const struct ulrpc_retry *retry)
 {
@@ -157,7 +157,7 @@ Test(bulk_again, if_nobody_minds)
 	close_all();
 }
 
-/* The server has kept what it said, and says it again when it is asked. */
+/* The server has kept its answer, and repeats it for the query. */
 Test(bulk_again, not_if_the_method_minds)
 {
 	lose_bulk("once", ULRPC_IDEMPOTENT, NULL);

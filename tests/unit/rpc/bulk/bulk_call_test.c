@@ -11,7 +11,7 @@
 #include "ulnet/fault.h"
 #include "ulnet/service.h"
 
-#define JOBS 6 /* at once */
+#define JOBS 6 /* at the same time */
 #define RUNS 80
 
 struct world;
@@ -123,7 +123,7 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	(void)length;
 	j->ended++;
 	j->outcome = *o;
-	/* It may be looked at, and changed, at once. */
+	/* The sink may be read, and changed, at once. */
 	if (o->bulk_free && o->cause == ULRPC_CAUSE_OK)
 		memset(j->source.buf, 0, j->source.size);
 }
@@ -189,7 +189,7 @@ static void job_start(struct world *w, uint32_t index,
 	j->sink = memory_new(g, shape->length, shape->longest);
 	memory_fill(&j->source, index);
 	memory_fill(&j->sink, 99);
-	/* What is checked begins at the beginning. */
+	/* A checked transfer begins where its segment does. */
 	if (shape->length && !j->checked) {
 		j->offset = rig_random(g, shape->length);
 		j->length = 1 + rig_random(g, shape->length - j->offset);
@@ -201,7 +201,7 @@ static void job_start(struct world *w, uint32_t index,
 				&conf, on_end, j, &j->call),
 		     0);
 	free(body);
-	/* One call at a time. */
+	/* A bulk serves one call at a time. */
 	cr_assert_eq(ulrpc_call(w->client, ulrpc_method("copy"), &index,
 				sizeof(index), &conf, on_end, j, NULL),
 		     -EBUSY);
@@ -311,7 +311,7 @@ static void one_run(uint64_t seed, unsigned int *well)
 			ulrpc_cancel(w.jobs[i].call);
 	if (mishap == CRASH)
 		cr_assert_eq(lnet_sim_crash(w.g.sim, SERVER), 0);
-	/* Some are closed before they have ended. */
+	/* Some bulks are closed before their calls have ended. */
 	if (rig_random(&w.g, 2))
 		lnet_sim_run(w.g.sim, 30000 * MSEC);
 	close_bulks(&w, JOBS);
@@ -332,9 +332,9 @@ Test(bulk_call, extremes)
 	const struct shape shapes[] = {
 		{ .length = 0, .segment = 1, .checked = true },
 		{ .length = 1, .segment = 1, .checked = true },
-		/* The most segments, of the least. */
+		/* The most segments, of the smallest size. */
 		{ .length = 256, .longest = 256, .segment = 1 },
-		/* And of the most fragments. */
+		/* The most segments with the most fragments. */
 		{ .length = 65536, .longest = 1, .segment = LNET_MTU },
 		{ .length = (64u << 20) + 1,
 		  .longest = 3000000,
@@ -357,7 +357,7 @@ Test(bulk_call, extremes)
 	world_close(&w, true);
 }
 
-/* Not all fit into one message: the others are lent in the next one. */
+/* The bulks of all calls do not fit into one message. */
 Test(bulk_call, several_messages)
 {
 	const struct shape shape = {
@@ -379,8 +379,8 @@ Test(bulk_call, several_messages)
 	world_close(&w, true);
 }
 
-/* 64 MiB there and back, while connections break in the middle of payloads, and
- * nothing passes at all for a while, again and again: that costs time only. */
+/* 64 MiB there and back, while connections break in the middle of payloads, or
+ * the network is down for a while: that costs time only. */
 Test(bulk_call, connections_are_cut)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 10,
@@ -424,7 +424,7 @@ static void corrupt_data(struct rig *g)
 	lnet_fault_init(&f, LNET_FAULT_CORRUPT);
 	f.rate = 25;
 	f.random = true;
-	f.messages = LNET_FAULT_REPLY; /* to the service's GETs */
+	f.messages = LNET_FAULT_REPLY; /* answers to the service's GETs */
 	cr_assert_eq(lnet_fault_add(lnet_sim_node(g->sim, CALLER), &f), 0);
 	f.messages = LNET_FAULT_PUT;
 	f.portals = UINT64_C(1) << ULRPC_PORTAL_BULK;
@@ -441,7 +441,7 @@ static uint64_t corrupted(struct rig *g, unsigned int node)
 	return info.fired;
 }
 
-/* Checksums find what is damaged on its way (H7). */
+/* Checksums find data that was changed on its way (H7). */
 Test(bulk_call, data_is_corrupted)
 {
 	const struct shape shape = {
@@ -480,7 +480,7 @@ struct again {
 	unsigned int ended;
 };
 
-/* The first end lends the same memory once more, at once. */
+/* The callback of the first call lends the same memory again, at once. */
 static void lend_again(void *arg, const struct ulrpc_outcome *o,
 		       const void *reply, size_t length)
 {

@@ -10,7 +10,7 @@
 #define RTT	(2 * LATENCY)
 #define CONNECT (3 * MSEC)
 #define LENGTH	1000000
-/* The pause, at most: its range is doubled for the first one. */
+/* The longest first pause: the range doubles for it. */
 #define PAUSE (20 * MSEC)
 
 static struct {
@@ -135,7 +135,7 @@ static void close_all(void)
 	serve_fini(&w.g);
 }
 
-/* Lets the call come to its service, which begins to move the bulk. */
+/* Makes the call, whose service begins to move the bulk. */
 static void to_the_middle(uint64_t after)
 {
 
@@ -146,7 +146,7 @@ static void to_the_middle(uint64_t after)
 	cr_assert_eq(w.moved, 0);
 }
 
-/* The message to the client is lost, or its answer is. */
+/* Cuts the connection, with a message to the client or its answer. */
 static void cut_at(bool put, uint64_t after)
 {
 	uint64_t at;
@@ -184,8 +184,8 @@ Test(bulk_conn_loss, ack_is_lost)
 	cut_at(true, LATENCY + LATENCY / 2);
 }
 
-/* Nothing ever arrives, and yet it is not sent all the time; but soon after
- * that is over. */
+/* Connections are cut all the time: messages are repeated at a limited rate,
+ * and the transfer succeeds soon after. */
 Test(bulk_conn_loss, in_a_loop)
 {
 	uint64_t tries, at;

@@ -107,7 +107,7 @@ void memory_free(struct rig *g, struct memory *m)
 	free(m->iov);
 }
 
-/* The piece of a fragment that is at @at of the memory, up to @most bytes. */
+/* What is left of the fragment at byte @at, up to @most bytes. */
 static uint8_t *memory_at(const struct memory *m, struct walk *w, size_t at,
 			  size_t most, size_t *length)
 {

@@ -23,7 +23,7 @@ struct rig {
 uint64_t rig_random(struct rig *g, uint64_t below);
 void rig_init(struct rig *g, uint64_t seed);
 
-/* After a crash nobody gives back what shards held. */
+/* Closes the rig; after a crash shards still hold memory. */
 void rig_end(struct rig *g);
 void rig_fini(struct rig *g);
 
@@ -38,8 +38,8 @@ struct memory {
 	unsigned int niov;
 	size_t length;
 	size_t size;
-	uint8_t *buf;  /* watched */
-	uint8_t *copy; /* of what was retired */
+	uint8_t *buf;  /* inaccessible after memory_retire() */
+	uint8_t *copy; /* of its bytes, then */
 };
 
 uint8_t nth_byte(uint64_t tag, size_t i);
@@ -47,24 +47,24 @@ uint8_t nth_byte(uint64_t tag, size_t i);
 /* Fragments of at most @longest bytes, a few of them empty; 0: one only. */
 struct memory memory_new(struct rig *g, size_t length, size_t longest);
 
-/* Nobody may touch it from now on; what is in it can still be looked at. */
+/* Nobody may touch the memory from now on; memory_is() looks at a copy. */
 void memory_retire(struct rig *g, struct memory *m);
 void memory_free(struct rig *g, struct memory *m);
 
-/* Where byte @i is; steps through all, so it remembers in @fragment, @begin. */
+/* A cursor for going through all bytes of a memory. */
 struct walk {
 	unsigned int fragment;
 	size_t begin;
 };
 
-/* Byte i becomes byte i of @tag. */
+/* Fills byte i with that of @tag. */
 void memory_fill(struct memory *m, uint64_t tag);
 
-/* Are bytes from @offset those of @tag, from @from on? */
+/* Are the bytes at @offset those of @tag at @from? */
 bool memory_is(const struct memory *m, size_t offset, size_t length,
 	       uint64_t tag, size_t from);
 
-/* Nothing was written between fragments. */
+/* Are the guards as they were? */
 bool memory_guarded(const struct memory *m);
 
 #endif

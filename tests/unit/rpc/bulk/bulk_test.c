@@ -31,7 +31,7 @@ static struct wire_segments attach(struct rig *g, struct ulrpc_bulk *b)
 	return s;
 }
 
-/* One message of the server's; notes what became of it. */
+/* Sends one message of the server, and notes how it ended. */
 static void server_moves(struct rig *g, bool put, void *bytes, uint32_t length,
 			 uint64_t match, uint32_t offset, struct seen *seen)
 {
@@ -53,7 +53,7 @@ static void server_moves(struct rig *g, bool put, void *bytes, uint32_t length,
 			     0);
 }
 
-/* The answer's type; UNLINK: there was none. It may come before SEND. */
+/* The type of the answer's event; UNLINK: none came. */
 static int answer(const struct seen *seen)
 {
 	for (unsigned int i = 0; i < seen->n; i++)
@@ -62,7 +62,7 @@ static int answer(const struct seen *seen)
 	return 0;
 }
 
-/* ... of one that has all the time it needs. */
+/* ... to a message that has all the time it needs. */
 static int answer_to(struct rig *g, bool put, void *bytes, uint32_t length,
 		     uint64_t match, uint32_t offset)
 {
@@ -118,7 +118,7 @@ Test(bulk, bad_arguments)
 	rig_fini(&g);
 }
 
-/* 256 segments are taken, by length and by fragments; 257 are not. */
+/* 256 segments are the most, by length and by fragments. */
 Test(bulk, as_many_segments_as_may_be)
 {
 	static uint8_t bytes[257 * 256];
@@ -185,12 +185,12 @@ Test(bulk, one_claim_at_a_time)
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
 	attach(&g, b);
 	cr_assert_not(bulk_idle(b));
-	/* Until the last event it is not free. */
+	/* It is not idle before the last event. */
 	cr_assert_not(bulk_release(b));
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), -EBUSY);
 	lnet_sim_run_all(g.sim);
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
-	/* Closed while claimed, and linked. */
+	/* The user closes it while it is claimed and linked. */
 	attach(&g, b);
 	ulrpc_bulk_close(b, note, &released);
 	lnet_sim_run(g.sim, MSEC);
@@ -205,7 +205,7 @@ Test(bulk, one_claim_at_a_time)
 	rig_fini(&g);
 }
 
-/* The portal belongs to somebody with wildcards: no attempt can be made. */
+/* The portal is one for wildcards: nothing can be linked there. */
 Test(bulk, attempt_that_cannot_begin)
 {
 	struct wire_segments s = { .n = 77 };
@@ -232,7 +232,7 @@ Test(bulk, attempt_that_cannot_begin)
 	rig_fini(&g);
 }
 
-/* What the server moves is a sign of life, as long as it is asked to. */
+/* Messages of the server set the time in *heard while attached. */
 Test(bulk, heard)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -266,8 +266,8 @@ Test(bulk, heard)
 
 /* ---- fences ---- */
 
-/* What is on its way when an attempt ends may land; what comes later may not,
- * and nothing of it lands in the memory of the next attempt. */
+/* A message that is landing when the attempt ends may land; later ones may not,
+ * nor do any land in the memory of the next attempt. */
 Test(bulk, fence)
 {
 	static uint8_t bytes[1000];
@@ -308,7 +308,7 @@ Test(bulk, fence)
 	rig_fini(&g);
 }
 
-/* Nobody but the peer of the attempt, in the direction it is meant for. */
+/* Only the attempt's peer may access the memory, and in one direction only. */
 Test(bulk, only_as_lent)
 {
 	static uint8_t bytes[1000];
@@ -342,9 +342,9 @@ Test(bulk, only_as_lent)
 	rig_fini(&g);
 }
 
-/* The server has two NIDs, and loses the one that the attempt was made to: do
- * its messages find the memory after that, where the caller has heard of the
- * other NID before (@follows), or hears of it then? */
+/* The server has two NIDs, and loses the one that the attempt was made to. Do
+ * messages from the other find the memory? @follows: the caller has heard of
+ * that NID before, by bulk_follow(); else it hears of it then. */
 static void loses_nid(bool follows)
 {
 	static uint8_t bytes[1000];
@@ -436,7 +436,7 @@ static void check_cut(const struct wire_segments *s, const struct memory *m,
 	cr_assert_eq(sum, m->length);
 }
 
-/* Puts or gets everything, in pieces at random. */
+/* Moves everything, in random pieces. */
 static void move_all(struct rig *g, bool put, const struct wire_segments *s,
 		     uint8_t *bytes)
 {
@@ -469,7 +469,7 @@ static void one_layout(uint64_t seed)
 	rig_init(&g, seed);
 	m = memory_new(&g, 1 + rig_random(&g, 20000),
 		       1 + rig_random(&g, 1 << rig_random(&g, 12)));
-	/* Small ones would be too many. */
+	/* Smaller segments would be too many. */
 	segment = 80 + (uint32_t)rig_random(&g, 5000);
 	bytes = malloc(m.length);
 	for (size_t i = 0; i < m.length; i++)
@@ -529,7 +529,7 @@ Test(bulk, checksums_of_a_source)
 	rig_fini(&g);
 }
 
-/* What the server says, over the wire. */
+/* Checks the bulk with what the server reports, as it comes from the wire. */
 static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 		 const uint32_t *length)
 {
@@ -580,7 +580,7 @@ Test(bulk, checksums_of_a_sink)
 	crc[3]++;
 	cr_assert_eq(check(b, 4, crc, NULL), -EBADMSG);
 	cr_assert_eq(check(plain, 4, crc, NULL), 0);
-	/* The third in part, the second not at all. */
+	/* Segment 3 in part, segment 2 not at all. */
 	crc[3]--;
 	crc[1] = 0;
 	cr_assert_eq(check(b, 4, crc, length), -EBADMSG);

@@ -20,7 +20,7 @@ static struct {
 	struct ulrpc_request *waiting[WORKERS];
 	unsigned int begun, ended;
 	int status;  /* of the last wait that ended */
-	uint64_t at; /* ns: when that was */
+	uint64_t at; /* ns: when it ended */
 	struct called calls[WORKERS], others[WORKERS];
 	struct ulrpc_bulk *bulks[WORKERS];
 	uint8_t *lent[WORKERS];
@@ -29,7 +29,7 @@ static struct {
 
 /* ---- the service ---- */
 
-/* Whatever became of it, nobody touches the memory after the wait. */
+/* Waits for the bulk; nobody touches its memory after that. */
 static void take(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
@@ -107,7 +107,7 @@ static void on_released(void *arg)
 	lnet_sim_buf_retire(w.g.sim, arg);
 }
 
-/* Until so many may be under way. */
+/* Makes calls until slow start allows as many as are needed. */
 static void warm(struct ulrpc_client *client)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000 };
@@ -123,7 +123,7 @@ static void warm(struct ulrpc_client *client)
 	}
 }
 
-/* As many calls as there are workers, whose bulk has begun to move. */
+/* Makes a call for each worker; their bulk begins to move. */
 static void call_all(void)
 {
 	warm(w.g.client);
@@ -158,7 +158,7 @@ static void close_bulks(void)
 		ulrpc_bulk_close(w.bulks[i], on_released, w.lent[i]);
 }
 
-/* Another client's calls, which need a worker. */
+/* Makes calls of another client, which need a worker. */
 static void call_others(void)
 {
 	struct ulrpc_call_conf conf = { .deadline = 60000000 };
@@ -199,8 +199,8 @@ Test(bulk_wait, all_is_well)
 	close_all();
 }
 
-/* The link is so slow that the bulk on it takes longer than a lease, in which
- * nothing else gets through. Chunks that arrive are signs of life. */
+/* The link is so slow that the bulk takes longer than a lease, and nothing else
+ * gets through. Chunks that arrive are signs of life. */
 Test(bulk_wait, slow_link)
 {
 	uint64_t begin;
@@ -223,8 +223,8 @@ Test(bulk_wait, slow_link)
 	close_all();
 }
 
-/* The callers' node is gone: that is known when the lease has passed, and all
- * workers are free then, hours before the calls' deadline. */
+/* The callers' node is gone: when the lease is over, long before the deadline,
+ * all workers are free. */
 Test(bulk_wait, caller_vanishes)
 {
 	uint64_t begin;
@@ -239,7 +239,7 @@ Test(bulk_wait, caller_vanishes)
 		cr_assert_lt(lnet_sim_now(w.g.sim) - begin, 60 * SEC);
 	}
 	cr_assert_lt(w.status, 0);
-	/* Three keepalives, and one until somebody looks. */
+	/* A lease of three keepalives, and one more until it is noticed. */
 	cr_assert_leq(w.at - begin, 4 * KEEPALIVE * 1000 + 100 * MSEC,
 		      "%llu ms", (unsigned long long)((w.at - begin) / MSEC));
 	lnet_sim_run(w.g.sim, 100 * MSEC);
@@ -248,7 +248,7 @@ Test(bulk_wait, caller_vanishes)
 	close_all();
 }
 
-/* It says so: workers are free at once. */
+/* The callers disconnect: workers are free at once. */
 Test(bulk_wait, caller_leaves)
 {
 	uint64_t begin;
@@ -264,13 +264,13 @@ Test(bulk_wait, caller_leaves)
 	lnet_sim_run(w.g.sim, 200 * MSEC);
 	cr_assert_eq(w.ended, WORKERS);
 	cr_assert_lt(w.status, 0);
-	/* What was being sent then has been sent. */
+	/* Messages that were being sent have been sent. */
 	cr_assert_lt(w.at - begin, 3000 * MSEC);
 	others_ended_well();
 	close_all();
 }
 
-/* The service has a limit of its own, for each transfer. */
+/* The service has a time-out for each transfer. */
 Test(bulk_wait, service_has_a_limit)
 {
 	uint64_t begin;
@@ -288,7 +288,7 @@ Test(bulk_wait, service_has_a_limit)
 	close_all();
 }
 
-/* Or somebody there ends the wait of a worker: of this one only. */
+/* The service ends the wait of one worker. */
 Test(bulk_wait, service_cancels)
 {
 	uint64_t begin;

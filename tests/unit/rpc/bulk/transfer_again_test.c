@@ -11,8 +11,8 @@ static uint64_t counted(struct stage *s, enum rpc_stat stat)
 
 /* ---- a network that loses, repeats, delays, breaks ---- */
 
-/* What a network does: to what the server sends (its GETs, or PUTs), and to
- * what the caller sends (REPLYs, or ACKs). */
+/* What happens to messages of the server (GETs, or PUTs), and of the caller
+ * (REPLYs, or ACKs). */
 static const struct weather {
 	const char *name;
 	struct ulnet_sim_link to_caller, to_server;
@@ -45,8 +45,8 @@ static void weather_set(struct stage *s, const struct weather *w)
 	link_set(s->g.sim, CALLER, SERVER, &w->to_server);
 }
 
-/* Memory is taken back, on both sides, as soon as it may be, though copies are
- * on their way. */
+/* Runs a transfer. On both sides its memory is retired as soon as possible,
+ * though copies of messages are on their way. */
 static void one_weather(const struct weather *w, bool put, uint64_t seed)
 {
 	struct stage s;
@@ -75,7 +75,7 @@ Test(transfer_again, any_weather)
 			one_weather(&weathers[i], seed & 1, seed);
 }
 
-/* What is lost is tried again, and nothing else is. */
+/* Lost messages are repeated, and no others. */
 Test(transfer_again, only_what_was_lost)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -102,8 +102,8 @@ Test(transfer_again, only_what_was_lost)
 	}
 }
 
-/* 64 MiB, while the connection breaks ten times, in the middle of a payload or
- * so that nothing passes for a while: that costs time only. */
+/* 64 MiB, while the connection breaks ten times in the middle of a payload, or
+ * is down for a while: that costs time only. */
 Test(transfer_again, connections_are_cut)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 10,
@@ -149,8 +149,8 @@ static int refresh(struct stage *s, const struct wire_segments *w,
 	return transfers_refresh(s->t, &conf, call_of(w, w ? 1 : 0));
 }
 
-/* The memory has other match values, from some moment on; of old ones nothing
- * is known any more. Messages of the attempt before are still on their way. */
+/* At some moment the memory gets new match values, and the old ones are not
+ * known any more, while messages of the attempt before are on their way. */
 Test(transfer_again, another_attempt)
 {
 	for (uint64_t after = 0; after < 40; after++) {
@@ -185,8 +185,7 @@ Test(transfer_again, another_attempt)
 	}
 }
 
-/* Tries that went to an attempt that is over are given up at once, not when
- * their time is. */
+/* Messages with old match values are given up at once. */
 Test(transfer_again, another_attempt_is_used_at_once)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -208,7 +207,7 @@ Test(transfer_again, another_attempt_is_used_at_once)
 	}
 }
 
-/* More time comes with it, and never less. */
+/* A later attempt may have a later deadline, but no earlier one. */
 Test(transfer_again, another_attempt_has_more_time)
 {
 	const uint64_t deadlines[] = { 100, 10000 }, until[] = { 4000, 11000 };
@@ -229,7 +228,7 @@ Test(transfer_again, another_attempt_has_more_time)
 	}
 }
 
-/* Other memory than it was is not taken for it. */
+/* A later attempt that lends other memory is refused. */
 Test(transfer_again, another_attempt_lends_the_same)
 {
 	struct wire_segments w;
@@ -300,8 +299,8 @@ Test(transfer_again, timeout)
 	}
 }
 
-/* Nor does it wait longer than that for room in the window; others are not
- * hindered. Without a time-out it is the deadline again. */
+/* It also ends a transfer that waits for room in the window, and no other.
+ * Without a time-out the deadline counts. */
 Test(transfer_again, timeout_while_others_have_the_window)
 {
 	struct memory n;
@@ -329,8 +328,8 @@ Test(transfer_again, timeout_while_others_have_the_window)
 
 /* ---- canceled ---- */
 
-/* Memory is free only when nothing moves any more; what is begun later goes
- * on; and the service does not take it for a failure. */
+/* Memory is free only when nothing is moved any more; transfers that begin
+ * later go on; the cancellation does not count as a failure. */
 Test(transfer_again, cancel)
 {
 	for (uint64_t after = 0; after < 30; after++) {
@@ -368,7 +367,7 @@ Test(transfer_again, cancel)
 	}
 }
 
-/* All of it has been moved, and done is about to be called: that is said. */
+/* Everything has been moved, and done is about to be called: it succeeds. */
 Test(transfer_again, cancel_when_all_is_moved)
 {
 	struct stage s;
@@ -377,7 +376,7 @@ Test(transfer_again, cancel_when_all_is_moved)
 	cr_assert_eq(start_nothing(&s, 0, &s.e), 0);
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	ends(&s, 0);
-	/* And when it has ended, there is nothing to cancel. */
+	/* After the end there is nothing to cancel. */
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	cr_assert_eq(start(&s, 0), 0);
 	ends(&s, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tests of transfers share: a service's side of one bulk, and a caller
- * that is played by raw match entries. */
+ * made of raw match entries. */
 #ifndef TESTS_TRANSFER_RIG_H
 #define TESTS_TRANSFER_RIG_H
 
@@ -12,7 +12,7 @@
 
 #define MATCH UINT64_C(0x123456700)
 
-/* Memory of the caller, as the wire has it. */
+/* Memory of the caller, and its description on the wire. */
 struct lent {
 	struct rig *g;
 	struct memory m; /* one fragment */
@@ -22,7 +22,7 @@ struct lent {
 	unsigned int linked; /* MDs, of all attempts */
 };
 
-/* For another attempt: the same memory, with match values of its own. */
+/* Lends the same memory for another attempt, with new match values. */
 void lend_again(struct lent *l);
 
 /* @n segments of the given lengths. */
@@ -31,16 +31,14 @@ void lend(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
 void lend_equal(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
 		uint32_t length, unsigned int n);
 
-/* The call is over. As soon as nothing of its memory is linked, nobody may
- * touch the memory, though messages for it are still on their way. */
+/* The call is over: retires the memory as soon as nothing of it is linked. */
 void take_back(struct lent *l);
 
 /* @deadline: ms from now; 0: never. */
 struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
 			      unsigned int window);
 
-/* A call that lends @s, as it comes by way of the wire; valid until the next
- * one does. */
+/* A call that lends @s, decoded from the wire; valid until the next one. */
 const struct wire_call *call_of(const struct wire_segments *s, unsigned int n);
 int serve_rc(struct rig *g, const struct wire_segments *s, unsigned int n,
 	     uint64_t deadline, unsigned int window, struct transfers **t);
@@ -52,7 +50,7 @@ struct ending {
 	int status;
 	uint64_t moved;
 	uint64_t at;	       /* ns */
-	struct memory *retire; /* by then nobody may touch it */
+	struct memory *retire; /* when it ends */
 };
 
 void end(void *arg, int status, uint64_t moved);
@@ -67,7 +65,7 @@ struct stage {
 	struct ending e;
 };
 
-/* 0 stands for what is usual. */
+/* 0: the usual value. */
 struct plan {
 	enum ulrpc_bulk_access access; /* usually ULRPC_BULK_SOURCE */
 	uint32_t length;	       /* of a segment: 100 */
@@ -79,27 +77,28 @@ struct plan {
 	uint64_t seed;	     /* 1 */
 };
 
-/* The service hears of what is lent. */
+/* Makes the transfers of the bulk, as a request does. */
 void stage_serve(struct stage *s, uint64_t deadline, unsigned int window);
 /* The service's memory has the bytes of tag 2, the caller's those of tag 1. */
 void stage_open(struct stage *s, const struct plan *p);
 
-/* Its transfers are no more. */
+/* Frees the transfers. */
 void stage_leave(struct stage *s);
 void stage_close(struct stage *s);
 int start_of(struct stage *s, enum ulrpc_bulk_access access, uint64_t offset,
 	     struct memory *m, struct ending *e);
 
-/* To or from the service's memory, as it was lent for. */
+/* Starts a transfer to or from all of the service's memory. */
 int start(struct stage *s, uint64_t offset);
 
-/* One that moves nothing. */
+/* Starts a transfer of length 0. */
 int start_nothing(struct stage *s, uint64_t offset, struct ending *e);
 
-/* Lets it end: once, in this way. */
+/* Runs until the transfer ends, and checks that it does so once, with
+ * @status. */
 void ends(struct stage *s, int status);
 
-/* Have all bytes come from where they were, to where they belong? */
+/* Are all bytes where they belong? */
 bool all_moved(const struct stage *s);
 
 /* Networks: all messages are lost; all are refused; all is well. */

@@ -112,7 +112,7 @@ static void link_of_seed(struct rig *g)
 			       &link.mute,   &link.cut };
 
 	link.reorder_window = 5 * MSEC;
-	/* Every fourth run is without. */
+	/* Every fourth run has no checksums. */
 	if (g->seed % 4)
 		for (unsigned int i = 0; i < ARRAY_SIZE(faults); i++)
 			*faults[i] = (uint32_t)rig_random(g, 60000);
@@ -174,8 +174,8 @@ Test(transfer, any_layout)
 	}
 }
 
-/* 64 segments of 1 MiB, there and back, with one byte too many on this side's
- * fragments. */
+/* 64 segments of 1 MiB, there and back; fragments of this side are a byte
+ * longer. */
 Test(transfer, large)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -197,8 +197,8 @@ Test(transfer, large)
 
 /* ---- pace ---- */
 
-/* A window is in flight, and each chunk that ends makes room for one more: 10
- * chunks, 4 at a time, take three round trips. */
+/* A window of chunks is under way, and each that ends makes room for another:
+ * 10 chunks, 4 at a time, take three round trips. */
 Test(transfer, window)
 {
 	const unsigned int windows[] = { 1, 4, 8, 1000 },
@@ -239,8 +239,8 @@ Test(transfer, window_of_a_request)
 	stage_close(&s);
 }
 
-/* One that has the whole window fails when its chunks only wait, for its timer
- * came too late: what waited for room has to be told that there is some. */
+/* A transfer that has the whole window fails while its chunks wait for its
+ * timer: others that wait for room go on. */
 Test(transfer, room_of_one_that_failed)
 {
 	struct transfer *x;
@@ -268,7 +268,8 @@ Test(transfer, room_of_one_that_failed)
 	stage_close(&s);
 }
 
-/* All is lost at first: it is tried again long before the deadline. */
+/* All messages are lost at first: they are repeated long before the
+ * deadline. */
 Test(transfer, lost_pieces_are_retried_in_time)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -287,8 +288,8 @@ Test(transfer, lost_pieces_are_retried_in_time)
 	}
 }
 
-/* What was certainly not delivered is tried again at once, then at a pace that
- * slows down; and when that has ended well, it is through. */
+/* Messages that were certainly not delivered are repeated at once, then at
+ * growing intervals; when they get through, the transfer succeeds. */
 Test(transfer, refused_pieces_are_paced)
 {
 	struct ulnet_sim_stats before, after;
@@ -315,8 +316,8 @@ Test(transfer, refused_pieces_are_paced)
 
 /* ---- endings ---- */
 
-/* The third of five segments is not there: by the deadline that is said, and
- * where; memory is the handler's then, whatever is still on its way. */
+/* The third of five segments is not there: the transfer fails at the deadline,
+ * and reports what was moved. Its memory is the handler's then. */
 Test(transfer, deadline)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -336,7 +337,7 @@ Test(transfer, deadline)
 		cr_assert_leq(s.e.at, 2001 * MSEC);
 		cr_assert_geq(s.e.at, 1900 * MSEC);
 		cr_assert_eq(transfer_status(s.t), -ETIMEDOUT);
-		/* It has passed. */
+		/* The deadline has passed. */
 		cr_assert_eq(start(&s, 50), 0);
 		ends(&s, -ETIMEDOUT);
 		stage_close(&s);
@@ -352,7 +353,7 @@ static const struct plan five_pieces = {
 	.window = 2,
 };
 
-/* Nothing passes, either way, for ever. */
+/* The network is down for ever. */
 Test(transfer, partition)
 {
 	const struct ulnet_id a = nth_id(0), b = nth_id(1);
@@ -384,7 +385,7 @@ static void none_left(void *arg)
 	cr_assert_eq(w->b->n, 1);
 }
 
-/* In the midst of what comes in: memory is free only when that is over. */
+/* While data come in: memory is free only when they have landed. */
 Test(transfer, abort)
 {
 	for (uint64_t after = 0; after < 30; after++) {
@@ -435,7 +436,7 @@ static void free_all(void *arg)
 	*t = NULL;
 }
 
-/* The last one's end may free everything. */
+/* The done function of the last transfer may free everything. */
 Test(transfer, freed_when_done)
 {
 	struct stage s;
@@ -448,7 +449,7 @@ Test(transfer, freed_when_done)
 	stage_leave(&s);
 }
 
-/* A request is lost while its handler still wants something. */
+/* The request ends while its handler still starts transfers. */
 Test(transfer, freed_before_it_is_done)
 {
 	struct stage s;
@@ -462,7 +463,7 @@ Test(transfer, freed_before_it_is_done)
 	stage_leave(&s);
 }
 
-/* A caller whose memory is shorter than it has said. */
+/* The caller's memory is shorter than announced. */
 Test(transfer, short_memory)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -561,11 +562,11 @@ Test(transfer, source_checksums)
 	cr_assert_eq(start(&s, 1000), 0);
 	ends(&s, 0);
 	cr_assert(memory_is(&s.m, 0, 3000, 1, 1000));
-	/* Parts of segments have none. */
+	/* Parts of a source's segment have no checksum. */
 	cr_assert_eq(start(&s, 999), -EINVAL);
 	part = memory_new(&s.g, 999, 0);
 	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &part, &s.e), -EINVAL);
-	/* Changed on the way, or since. */
+	/* Changed on its way, or at the caller. */
 	((uint8_t *)s.l.m.iov->iov_base)[3999]++;
 	cr_assert_eq(start(&s, 1000), 0);
 	ends(&s, -EBADMSG);
@@ -591,7 +592,8 @@ static int put_part(struct stage *s, uint64_t offset, size_t length)
 	return s->e.status;
 }
 
-/* Is what is said of segment @i true, and of @length bytes? */
+/* Does the report of segment @i cover @length bytes, with the right
+ * checksum? */
 static bool said(const struct lent *l, const struct wire_moved *w,
 		 unsigned int i, uint32_t length)
 {
@@ -623,7 +625,7 @@ Test(transfer, sink_checksums)
 	cr_assert_eq(w.n, 2);
 	cr_assert_null(w.length);
 	cr_assert(said(l, &w, 0, 1000) && said(l, &w, 1, 1000));
-	/* Ends within a segment, and goes on there. */
+	/* Ends within a segment, and continues there. */
 	cr_assert_eq(put_part(&s, 3000, 1100), 0);
 	cr_assert_eq(transfer_moved(s.t, &w, 1), 1);
 	cr_assert_eq(w.n, 5);
@@ -631,13 +633,13 @@ Test(transfer, sink_checksums)
 		  said(l, &w, 3, 1000) && said(l, &w, 4, 100));
 	cr_assert_eq(put_part(&s, 4100, 30), 0);
 	cr_assert(said(l, &w, 4, 130));
-	/* There is a gap; what was known stays known. */
+	/* A gap is refused; the checksum so far stays valid. */
 	cr_assert_eq(put_part(&s, 4131, 30), -EINVAL);
 	cr_assert(said(l, &w, 4, 130));
-	/* Once more from the segment's beginning, and less. */
+	/* Again from the beginning of the segment, and shorter. */
 	cr_assert_eq(put_part(&s, 4000, 60), 0);
 	cr_assert(said(l, &w, 4, 60));
-	/* What did not arrive is not spoken of. */
+	/* A segment that was not moved is not reported. */
 	LNetMDUnlink(l->md[3]);
 	cr_assert_eq(put_part(&s, 3000, 1000), -ETIMEDOUT);
 	cr_assert(said(l, &w, 3, 0) && said(l, &w, 4, 60));

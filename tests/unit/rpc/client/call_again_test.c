@@ -9,8 +9,8 @@ static uint8_t lent[1000], got[1000];
 
 TestSuite(call_again, .timeout = 60);
 
-/* Calls that are not answered: one that may be executed once, and one that may
- * be repeated. */
+/* Makes two calls that are not answered: one that may be executed once, and an
+ * idempotent one. */
 static void call_both_kinds(void)
 {
 	struct ulrpc_call_conf conf = within(100000000);
@@ -52,7 +52,7 @@ Test(call_again, that_was_not_delivered_is_sent_again)
 	cr_assert_gt(n.outcome.attempts, 1);
 	ended_well(&n);
 	cr_assert_eq(g.fake->ncalls, 2);
-	/* To the server it is a new one. */
+	/* The flags do not say that it was sent before. */
 	cr_assert_eq(g.fake->calls[1].flags, 0);
 	cr_assert_eq(g.fake->calls[1].xid, g.fake->calls[0].xid + 1);
 	cr_assert_eq(g.fake->calls[1].attempt, n.outcome.attempts - 1);
@@ -90,7 +90,8 @@ Test(call_again, of_a_connection_that_is_not_known_is_sent_again)
 	rig_close(&g);
 }
 
-/* Being told that is no sign that the service works. */
+/* The answer that the connection is not known does not count as an answered
+ * call. */
 Test(call_again, of_a_connection_that_is_not_known_is_no_success)
 {
 	rig_open(&g);
@@ -113,8 +114,7 @@ Test(call_again, of_a_connection_that_is_not_known_is_no_success)
 	rig_close(&g);
 }
 
-/* Nor is each such answer a sign that the server can be reached again: many
- * calls are told the same, and the client asks no sooner for that. */
+/* Nor do many such answers make the client connect sooner. */
 Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
 {
 	rig_open(&g);
@@ -132,8 +132,7 @@ Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
 	rig_close(&g);
 }
 
-/* The connection was made anew because of another call. Nothing else happens
- * that would have it sent. */
+/* The connection was made anew because of another call. */
 Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
 {
 	struct arrived late;
@@ -161,7 +160,7 @@ Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
 
 /* ---- without its bulk ---- */
 
-/* The service never gets it: after ever longer pauses. */
+/* The service never gets the bulk: the pauses grow. */
 Test(call_again, whose_bulk_fails_each_time)
 {
 	static const struct ulrpc_retry usual = { .max = ULRPC_RETRIES_ANY };
@@ -192,9 +191,9 @@ Test(call_again, whose_bulk_fails_each_time)
 	rig_close(&g);
 }
 
-/* The handler still runs when the server is asked what becomes of the call, so
- * the question is what it answers; a copy of that says nothing new. @then: what
- * the server says when it is asked once more. */
+/* The bulk fails while the handler still runs, and the query about the call
+ * gets its answer; a copy of that is ignored. @then: the answer to the next
+ * query. */
 static struct ulrpc_bulk *bulk_fails_when_asked(uint32_t then)
 {
 	struct iovec iov = { lent, sizeof(lent) };
@@ -235,7 +234,7 @@ Test(call_again, whose_bulk_has_failed_when_it_is_asked_about)
 	rig_close(&g);
 }
 
-/* ... but not if its method minds. */
+/* ... but not if the method is not idempotent. */
 Test(call_again, not_whose_bulk_has_failed_for_good)
 {
 	struct ulrpc_bulk *bulk = bulk_fails_when_asked(WIRE_BULK_FAILED);
@@ -255,8 +254,8 @@ static void on_get(const struct ulnet_event *ev)
 		cr_assert_eq(ev->status, 0);
 }
 
-/* The server gets what the last call has lent, which takes a second; meanwhile
- * the call is refused so that it has to be sent again. */
+/* The server gets the bulk of the last call, which takes a second; meanwhile
+ * the call is refused so that it has to be sent again, and waits in FENCE. */
 static void fence(void)
 {
 	const struct arrived *a = last_call();
@@ -302,7 +301,7 @@ static struct ulrpc_bulk *call_in_fence(uint64_t deadline)
 	return bulk;
 }
 
-/* Bytes that the server has got, by the statistics. */
+/* Bytes that the server has got, as counted by the client. */
 static uint64_t counted_sent(void)
 {
 	struct stat_shard *st = g.rpc->shards[0].stats;
@@ -344,7 +343,7 @@ static void on_released(void *arg)
 	++*released;
 }
 
-/* It ends at once, and its memory comes back when the server has got it. */
+/* The call ends at once; its memory is free when the server has got it. */
 static void ends_in_fence(enum ulrpc_cause cause)
 {
 	bool late = cause == ULRPC_CAUSE_DEADLINE;
@@ -388,7 +387,7 @@ Test(call_again, ends_by_its_deadline_in_fence)
 	ends_in_fence(ULRPC_CAUSE_DEADLINE);
 }
 
-/* Closed, with its client, and then all of RPC: which waits for the memory. */
+/* Call, client and RPC are closed; ulrpc_close() waits for the memory. */
 Test(call_again, closed_in_fence)
 {
 	struct ulrpc_bulk *bulk = call_in_fence(100000000);
@@ -424,13 +423,14 @@ Test(call_again, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 	rig_close(&g);
 }
 
-/* A server that does not know the connection knows nothing of copies that came
- * before; unless it has not known it since before the call was sent. */
+/* A server that does not know the connection may have forgotten that it
+ * executed the call, unless it has not known the connection since before the
+ * call. */
 Test(call_again,
      that_may_have_been_executed_is_repeated_only_if_that_is_allowed)
 {
 	struct ulrpc_call_conf conf = within(100000000);
-	const uint64_t us = 10000; /* it takes that long to be answered */
+	const uint64_t us = 10000; /* until the call is answered */
 
 	rig_open(&g);
 	g.fake->forgets = true;
@@ -459,7 +459,7 @@ Test(call_again,
 	rig_close(&g);
 }
 
-/* Nor does it know of a number that is too old. */
+/* A server that has forgotten a number that low does not know, either. */
 Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 {
 	struct ulrpc_call_conf conf = within(100000000);
@@ -487,7 +487,7 @@ static void say_store(struct fake *f, struct wire_opened *o)
 }
 
 /* The service comes back with the same store, or with another one, while the
- * call is out: only the same one knows whether it was executed. */
+ * call is out: only the same store knows whether the call was executed. */
 Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 {
 	struct ulrpc_call_conf conf = within(100000000);
@@ -504,7 +504,7 @@ Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 		run(&g, 10 * MSEC);
 		first = last_call();
 		store += (uint8_t)other_store;
-		/* After this one the service is asked for again. */
+		/* After this call the client asks for the service again. */
 		call(&g, &many[0], 50000);
 		run(&g, 200 * MSEC);
 		ended_by(&many[0], ULRPC_CAUSE_DEADLINE,
@@ -524,8 +524,8 @@ Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 	}
 }
 
-/* It is made as another client's call ends for the restart, and goes at
- * once. */
+/* A call that is made when another client's call ends, because the server has
+ * restarted, is sent at once. */
 static struct ulrpc_client *other;
 
 static void call_other(void *arg, const struct ulrpc_outcome *o,

@@ -10,11 +10,11 @@
 
 #define SEC  (1000 * MSEC)
 #define USEC UINT64_C(1000)
-#define SIZE 64 /* of what is kept of a reply */
+#define SIZE 64 /* bytes that are kept of a reply */
 
-/* What became of a call. */
+/* How a call ended. */
 struct note {
-	unsigned int ended; /* how often: 1 */
+	unsigned int ended; /* calls of its callback: 1 */
 	uint64_t at;	    /* ns */
 	struct ulrpc_outcome outcome;
 	uint8_t reply[SIZE];
@@ -36,7 +36,7 @@ struct call_rig {
 void note_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	      size_t length);
 
-/* Pauses at random would leave times open. */
+/* Opens the client, without random pauses. */
 void rig_client(struct call_rig *g, uint32_t inflight);
 void rig_open_with(struct call_rig *g, const struct ulrpc_conf *conf);
 void rig_open(struct call_rig *g);
@@ -48,7 +48,7 @@ void call_with(struct call_rig *g, struct note *n,
 void call(struct call_rig *g, struct note *n, uint64_t us);
 void run(struct call_rig *g, uint64_t ns);
 
-/* It has ended, once, and this is how. */
+/* Checks that the call has ended once, in this way. */
 void ended_by(struct note *n, enum ulrpc_cause cause,
 	      enum ulrpc_execution execution);
 void ended_well(struct note *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of calls, whatever the server does. */
+/* How calls end, whatever the server does. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -15,7 +15,7 @@ static void succeeds(void)
 	ended_well(&n);
 }
 
-/* Memory for a call, as its configuration has it. */
+/* Makes a bulk of the memory for a call. */
 static struct ulrpc_bulk *lend(void)
 {
 	static uint8_t memory[3000];
@@ -43,7 +43,7 @@ Test(call, is_connected_opened_sent_and_answered)
 	cr_assert_eq(g.fake->calls[0].xid, 1);
 	cr_assert_eq(g.fake->calls[0].attempt, 0);
 	cr_assert_leq(g.fake->calls[0].remaining, 1000000);
-	/* The next one needs no connection. */
+	/* The next call finds the connection made. */
 	succeeds();
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(g.fake->opens, 1);
@@ -61,12 +61,12 @@ Test(call, made_together_travels_together)
 	for (unsigned int i = 0; i < 100; i++)
 		ended_well(&many[i]);
 	cr_assert_eq(g.fake->ncalls, 101);
-	/* Of 64 and 36. */
+	/* One of 64 calls, one of 36. */
 	cr_assert_eq(g.fake->messages, 1 + 2);
 	rig_close(&g);
 }
 
-/* Makes @count calls in one turn, which take the messages that they are to. */
+/* Makes @count calls in one turn, and expects them in so many messages. */
 static void travel_in(unsigned int count, unsigned int messages, uint32_t most)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -107,7 +107,7 @@ Test(call, in_messages_as_long_as_the_user_wants)
 	rig_close(&g);
 }
 
-/* A message says once what several of its calls have in common. */
+/* Fields that several calls of a message share are encoded once. */
 Test(call, says_what_it_is_whatever_travels_with_it)
 {
 	struct ulrpc_call_conf conf[3] = { within(1000000), within(1000000),
@@ -141,8 +141,8 @@ Test(call, says_what_it_is_whatever_travels_with_it)
 	rig_close(&g);
 }
 
-/* ... but half of what is much goes first, to be served while the rest is
- * still being copied. */
+/* ... but of many bytes half goes first, to be served while the rest is being
+ * copied. */
 Test(call, of_many_bytes_travel_in_two_halves)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -228,7 +228,7 @@ Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
 	conf.nbulks = 1;
 	for (unsigned int i = 0; i < 5; i++) {
 		call_with(&g, &n, &conf, "hello", 5);
-		/* It is lent already. */
+		/* The bulk is lent already. */
 		cr_assert_eq(ulrpc_call(g.client, 1, NULL, 0, &conf, note_end,
 					&n, NULL),
 			     -EBUSY);
@@ -239,7 +239,7 @@ Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
 	rig_close(&g);
 }
 
-/* Somebody has made @portal one for wildcards: nothing can be lent there. */
+/* Makes @portal one for wildcards, so that nothing can be linked there. */
 static void occupy(unsigned int portal)
 {
 	struct ulnet_me_handle me;
@@ -366,7 +366,7 @@ Test(call, ends_by_its_deadline_while_there_is_no_place_in_flight)
 	rig_close(&g);
 }
 
-/* In whatever order deadlines come, and others end. */
+/* In whatever order deadlines come, and other calls end. */
 Test(call, ends_by_its_deadline_before_others_that_came_first)
 {
 	rig_open(&g);
@@ -417,7 +417,7 @@ Test(call, to_a_server_that_is_shutting_down_ends_so_unless_it_comes_back)
 	g.fake->connect_status = WIRE_OK;
 	run(&g, 60 * SEC);
 	ended_well(&many[1]);
-	/* And when it does not answer any more at all. */
+	/* The server does not answer keepalives any more, either. */
 	g.fake->alive_status = WIRE_NOT_CONNECTED;
 	g.fake->connect_status = WIRE_SHUTTING_DOWN;
 	run(&g, 30 * SEC);
@@ -459,7 +459,7 @@ Test(call, that_makes_no_sense_is_not_made)
 		bad[i] = within(1000000);
 	bad[0].priority = ULRPC_PRIORITY_BACKGROUND + 1;
 	bad[1].semantics = ULRPC_EXACTLY_ONCE + 1;
-	/* Would be the default if it was cut to a byte. */
+	/* Cut to a byte it would be the default. */
 	bad[2].priority = (enum ulrpc_priority)256;
 	bad[3].nbulks = 1;
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
@@ -494,7 +494,7 @@ Test(call, can_be_canceled_at_any_time)
 	ended_by(&many[1], ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
 	cr_assert_eq(g.fake->ncalls, 2);
 	g.fake->mute_calls = false;
-	/* What comes for it now is for nobody. */
+	/* A reply that comes now is dropped. */
 	fake_echo(g.fake, &g.fake->calls[0]);
 	fake_echo(g.fake, &g.fake->calls[1]);
 	run(&g, 10 * MSEC);
@@ -533,7 +533,7 @@ Test(call, ends_as_the_server_says)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		g.fake->call_status = cases[i].status;
 		call(&g, &n, 1000000);
-		/* It may try again as long as that makes sense. */
+		/* It may be tried again as long as that can help. */
 		run(&g, SEC);
 		ended_by(&n, cases[i].cause, cases[i].execution);
 		cr_assert_eq(n.outcome.retry_after, 4321);
@@ -543,7 +543,7 @@ Test(call, ends_as_the_server_says)
 	rig_close(&g);
 }
 
-/* Everything that is not the answer to this very attempt. */
+/* By anything but the answer to its last attempt. */
 Test(call, is_not_answered_by_what_is_not_its_answer)
 {
 	struct arrived a;
@@ -581,7 +581,7 @@ Test(call, is_not_answered_by_what_is_not_its_answer)
 	fake_echo(g.fake, &g.fake->calls[0]);
 	run(&g, 10 * MSEC);
 	ended_well(&many[0]);
-	/* Late, and again. */
+	/* Late answers, and copies. */
 	for (unsigned int i = 0; i < 2; i++)
 		fake_echo(g.fake, &g.fake->calls[i]);
 	run(&g, 10 * MSEC);
@@ -590,7 +590,7 @@ Test(call, is_not_answered_by_what_is_not_its_answer)
 	rig_close(&g);
 }
 
-/* What is repeated takes room, but nobody else's. */
+/* Copies take room in reply buffers, but not the room of other calls. */
 Test(call, is_answered_after_any_number_of_repetitions)
 {
 	rig_open(&g);
@@ -611,8 +611,9 @@ Test(call, is_answered_after_any_number_of_repetitions)
 	rig_close(&g);
 }
 
-/* A shorter answer overtakes it, and leaves too little room behind itself for
- * what is missing: the buffer is renewed under what is landing in it. */
+/* A shorter reply overtakes a long one, and leaves too little room behind
+ * itself for a missing one: the buffer is renewed while the long one lands in
+ * it. */
 Test(call, whose_reply_lands_while_its_buffer_is_renewed_ends_well)
 {
 	/* The long one lands from 30 to 70 ms, the short one at 40. */
@@ -673,7 +674,7 @@ Test(call, whose_reply_is_longer_than_asked_for_ends)
 	rig_close(&g);
 }
 
-/* In a message with others: they are answered by theirs. */
+/* Other calls in the message are answered by their replies. */
 Test(call, whose_reply_is_longer_than_asked_for_ends_alone)
 {
 	static uint8_t body[5000];

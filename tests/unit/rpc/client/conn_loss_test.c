@@ -8,8 +8,8 @@
 #define LATENCY (2 * MSEC)
 #define RTT	(2 * LATENCY)
 #define CONNECT (3 * MSEC)
-/* From the end of a connection: a pause of a round trip at most, a connection,
- * a question, and the call once more. */
+/* After a loss: a pause of a round trip at most, connecting, a query, and the
+ * call once more. */
 #define SOON (RTT + CONNECT + 2 * RTT + MSEC)
 
 static struct lnet_sim *sim;
@@ -103,8 +103,8 @@ static uint64_t counted(enum rpc_stat stat)
 	return client->shard->stats->counts[stat];
 }
 
-/* Calls have been served, so there is a connection, and round trips are known;
- * the time of an attempt is the shortest there is. */
+/* Makes some calls: there is a connection, round trips are known, and T is the
+ * shortest. */
 static void begin(void)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -179,8 +179,7 @@ Test(conn_loss, reply_is_lost)
 	end();
 }
 
-/* The request is being served: nothing is dropped, and the reply goes where the
- * question came from. */
+/* The request is being served: the reply goes where the query came from. */
 Test(conn_loss, nothing_is_lost)
 {
 	struct note n;
@@ -218,14 +217,14 @@ Test(conn_loss, query_is_lost)
 	cut();
 	run_for(SEC);
 	ended_well(&n);
-	/* The second end in a row. */
+	/* It is the second loss in a row. */
 	cr_assert_leq(n.at, at + RTT + SOON + 10 * MSEC);
 	cr_assert_eq(executed, 1);
 	end();
 }
 
-/* The reply is longer than the call has room for, so the client gets it; what
- * it asks for, or what it is sent, is lost. */
+/* The reply is longer than the call has room for: the client's GET of it is
+ * lost, or the answer to the GET. */
 static void fetch_is_lost(uint64_t after)
 {
 	static const uint8_t reply[5000];
@@ -264,8 +263,8 @@ Test(conn_loss, what_is_fetched_is_lost)
 	fetch_is_lost(LATENCY + LATENCY / 2);
 }
 
-/* What is sent later is not asked about, nor is there anything to be asked when
- * no call is under way. */
+/* Calls that are sent after the loss are not asked about; without calls under
+ * way nothing is asked. */
 Test(conn_loss, what_is_sent_afterwards)
 {
 	struct note n[2];
@@ -278,7 +277,7 @@ Test(conn_loss, what_is_sent_afterwards)
 	run_for(SEC);
 	ended_well(&n[0]);
 	cr_assert_eq(n[0].outcome.queries, 0);
-	/* There is a connection again. */
+	/* Connects again. */
 	call_of(&n[0], "echo");
 	run_for(LATENCY / 2);
 	cut();
@@ -293,8 +292,8 @@ Test(conn_loss, what_is_sent_afterwards)
 	end();
 }
 
-/* The server does not have the first of its NIDs now: what matters is the one
- * that is in use. */
+/* The client has found the server at the second of its NIDs: that one
+ * counts. */
 Test(conn_loss, at_another_nid)
 {
 	const struct ulnet_nid nids[] = { nth_id(SERVER + 1).nid,
@@ -329,7 +328,7 @@ Test(conn_loss, at_another_nid)
 	end();
 }
 
-/* The server's node goes, and comes back: that is what the question finds. */
+/* The server's node restarts, which the query finds out. */
 Test(conn_loss, server_restarts)
 {
 	struct note n;
@@ -344,14 +343,14 @@ Test(conn_loss, server_restarts)
 	at = lnet_sim_now(sim);
 	run_for(SEC);
 	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
-	/* And a pause before the server is asked to know the client. */
+	/* And a pause before the client connects again. */
 	cr_assert_leq(n.at, at + SOON + 20 * MSEC + 2 * RTT);
 	end();
 }
 
 /* ---- how often ---- */
 
-/* Whatever happens: once in 10 ms. */
+/* Connections end all the time; calls are asked about once in 10 ms at most. */
 static void expect_rounds(uint64_t most, void (*between)(void))
 {
 	enum { CUTS = 1000 }; /* one each ms */
@@ -381,7 +380,7 @@ static void nothing(void)
 {
 }
 
-/* As if a call was answered each time. */
+/* As if a call had been answered after each loss. */
 static void served(void)
 {
 	import_served(client->imp);

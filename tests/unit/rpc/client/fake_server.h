@@ -27,16 +27,16 @@ struct arrived {
 	uint32_t priority, semantics, slot;
 	uint64_t remaining, timeout;
 	uint64_t bulk_match; /* of its first bulk */
-	uint8_t body[64];    /* its beginning */
+	uint8_t body[64];    /* the beginning of it */
 	struct ulnet_nid source, local;
 	uint32_t pid;
 };
 
 struct fake {
 	struct lnet *node;
-	/* what it is to do */
+	/* how it behaves */
 	bool mute_connect, mute_open, mute_alive, mute_calls, mute_queries;
-	uint32_t query_status; /* 0: it says "still working", for hours */
+	uint32_t query_status; /* 0: the call is being served, for hours */
 	uint32_t connect_status, open_status, call_status, alive_status;
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
@@ -44,12 +44,12 @@ struct fake {
 	uint64_t unknown_for; /* us: it says, when a connection is not known */
 	uint64_t queue, service; /* us: it says of calls */
 	uint64_t estimate;	 /* us: it says with replies; 0: nothing */
-	uint8_t id;		 /* of this start */
-	bool forgets;		 /* reconnected is not said */
-	/* last changes to its answers; or NULL */
+	uint8_t id;		 /* changes with a restart */
+	bool forgets;		 /* it never says that it knew the client */
+	/* change its answers before they are sent; or NULL */
 	void (*on_connected)(struct fake *f, struct wire_connected *c);
 	void (*on_opened)(struct fake *f, struct wire_opened *o);
-	/* says it in another way; or NULL */
+	/* encodes them; or NULL */
 	size_t (*say)(uint64_t *hdr_data, const void *bytes, size_t length,
 		      uint8_t *to);
 	/* what it has seen */
@@ -73,10 +73,10 @@ void fake_put(struct fake *f, struct ulnet_nid self, struct ulnet_id to,
 void fake_answer(struct fake *f, const struct arrived *a, uint32_t status,
 		 const void *body, size_t length);
 
-/* The usual one: what came goes back. */
+/* The reply has the request's body. */
 void fake_echo(struct fake *f, const struct arrived *a);
 
-/* The call of @a needs @us more. */
+/* An extension: the call of @a needs @us more. */
 void fake_extend(struct fake *f, const struct arrived *a, uint64_t us);
 
 struct fake *fake_new(struct lnet *node);

@@ -17,7 +17,7 @@ static void control(const struct wire_control *m)
 		 hdr_data, out, length);
 }
 
-/* A call that is served at once. */
+/* Makes a call, which is served at once. */
 static void served(void)
 {
 	call(&g, &n, 1000000);
@@ -25,7 +25,7 @@ static void served(void)
 	ended_well(&n);
 }
 
-/* A call whose caller does not want it to wait for the service. */
+/* Makes a call that does not wait for the service. */
 static void call_once(uint64_t us)
 {
 	static const struct ulrpc_retry no_retries = { .max = 0 };
@@ -47,7 +47,7 @@ static void another_connect(struct fake *f, struct wire_connected *c)
 	c->client += handle_off;
 }
 
-/* Not the answer to what was asked: as if there were none. */
+/* Ignored: it answers another Connect. */
 Test(hostile_answer, connected_for_something_else)
 {
 	open_rig();
@@ -68,7 +68,7 @@ Test(hostile_answer, connected_for_something_else)
 	close_rig();
 }
 
-/* Once there is a connection, nobody makes another one of it. */
+/* A second answer makes no second connection. */
 Test(hostile_answer, connected_again)
 {
 	struct wire_control m = { .kind = WIRE_CONNECTED };
@@ -129,11 +129,11 @@ Test(hostile_answer, connected_with_odd_values)
 		served();
 		before = sent();
 		run(&g, 10 * SEC);
-		/* Not more often than every 10 ms. */
+		/* One message each 10 ms, at most. */
 		cr_assert_leq(sent() - before, 1000, "case %u: %u", i,
 			      sent() - before);
 		served();
-		/* It is lost: another one, soon. */
+		/* The connection is lost, and another one made soon. */
 		g.fake->call_status = WIRE_NOT_CONNECTED;
 		call(&g, &n, 100000000);
 		run(&g, MSEC);
@@ -144,7 +144,7 @@ Test(hostile_answer, connected_with_odd_values)
 	close_rig();
 }
 
-/* No version that we speak, or one that we did not offer. */
+/* A version that is not known here, or was not offered. */
 Test(hostile_answer, versions)
 {
 	static const struct {
@@ -173,7 +173,7 @@ Test(hostile_answer, versions)
 	close_rig();
 }
 
-/* Refused in a way that is not known: like one that cannot, now. */
+/* An unknown status is a refusal for the moment. */
 Test(hostile_answer, statuses_of_later_versions)
 {
 	open_rig();
@@ -185,7 +185,7 @@ Test(hostile_answer, statuses_of_later_versions)
 	close_rig();
 }
 
-/* It says to wait for ever: we do not. */
+/* The time that a server may ask for is limited. */
 Test(hostile_answer, wait_for_ever)
 {
 	open_rig();
@@ -203,7 +203,7 @@ Test(hostile_answer, wait_for_ever)
 
 /* ---- another start of the server, at any moment ---- */
 
-/* Only the ones that say that it does not matter are repeated. */
+/* Only idempotent calls are repeated. */
 Test(hostile_answer, restarts_between_all_answers)
 {
 	struct ulrpc_call_conf conf = within(200000000);
@@ -286,7 +286,7 @@ Test(hostile_answer, portals_that_are_none)
 	close_rig();
 }
 
-/* The connection is made anew, and what was opened before is not any more. */
+/* Has the client connect anew, and open the service again. */
 static void forget(void)
 {
 	struct wire_control m = {
@@ -301,12 +301,12 @@ static void forget(void)
 	run(&g, 60 * SEC);
 }
 
-/* Nothing fits, or nearly. */
+/* Limits of 0, or nearly 0. */
 Test(hostile_answer, limits)
 {
 	open_rig();
 	offer_usual();
-	offer.window = 0; /* one is still allowed */
+	offer.window = 0; /* counts as 1 */
 	for (unsigned int i = 0; i < 10; i++)
 		call(&g, &many[i], 10000000);
 	run(&g, SEC);
@@ -332,7 +332,7 @@ Test(hostile_answer, limits)
 	close_rig();
 }
 
-/* It is no answer; nor is a repeated one, or one for nobody. */
+/* Ignored, as are copies, and answers for no client. */
 Test(hostile_answer, opened_for_something_else)
 {
 	struct wire_control m = { .kind = WIRE_OPENED };
@@ -406,7 +406,7 @@ Test(hostile_answer, alive_but_not_connected_for_ever)
 	close_rig();
 }
 
-/* Answers that nobody asked for change nothing. */
+/* Answers to no question are ignored. */
 Test(hostile_answer, alive_unasked)
 {
 	struct wire_control m = { .kind = WIRE_ALIVE };
@@ -437,7 +437,7 @@ Test(hostile_answer, alive_unasked)
 	close_rig();
 }
 
-/* What only a server is asked. */
+/* Messages that only servers get. */
 Test(hostile_answer, questions)
 {
 	open_rig();
@@ -457,8 +457,8 @@ Test(hostile_answer, questions)
 
 /* ---- Goodbye ---- */
 
-/* It comes from a server before this one, which had answered the same Connect:
- * calls that are under way go on. From this one, they end. */
+/* A Goodbye of an earlier connection, of a server that had answered the same
+ * Connect, is ignored. One of this connection ends calls under way. */
 Test(hostile_answer, goodbye_of_another_connection)
 {
 	const struct import *imp;

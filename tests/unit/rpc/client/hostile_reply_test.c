@@ -15,7 +15,7 @@ static void reply_put(const struct arrived *a, uint64_t hdr_data,
 		 ULRPC_PORTAL_REPLY, a->match, hdr_data, payload, length);
 }
 
-/* A reply to @a as it should be; *@head: of it. */
+/* Encodes a correct reply to @a; *@head: bytes of its head. */
 static size_t pack(const struct arrived *a, const struct wire_reply *reply,
 		   const void *body, size_t *head)
 {
@@ -45,7 +45,7 @@ static void send_reply(const struct arrived *a, const struct wire_reply *r,
 	reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head), bytes, length);
 }
 
-/* A call that waits for its answer. */
+/* Makes a call, and returns it as it has arrived. */
 static struct arrived *pending(uint64_t us)
 {
 	g.fake->mute_calls = true;
@@ -57,8 +57,7 @@ static struct arrived *pending(uint64_t us)
 
 /* ---- not well-formed ---- */
 
-/* Two calls in a message: nobody can say whose answer that was, so it is no
- * answer. */
+/* The message has two calls, and could be for either: it is dropped. */
 Test(hostile_reply, header_data_changed)
 {
 	struct wire_reply r;
@@ -93,7 +92,7 @@ Test(hostile_reply, header_data_changed)
 	close_rig();
 }
 
-/* With header data that agree. A lone call ends once, somehow, or waits on. */
+/* The header data fit. A call alone in its message ends once, or waits on. */
 Test(hostile_reply, any_byte_changed_or_missing)
 {
 	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
@@ -118,15 +117,14 @@ Test(hostile_reply, any_byte_changed_or_missing)
 		run(&g, 300 * MSEC);
 		cr_assert_eq(n.ended, 1);
 		ulrpc_call_put(n.call);
-		/* It may have said that the connection is lost. */
+		/* The reply may have said that the connection is lost. */
 		if (import_state_of(&g) != IMPORT_FULL)
 			run(&g, 60 * SEC);
 	}
 	close_rig();
 }
 
-/* Its text is for people: whatever it is, it has an end, and no terminal obeys
- * it. */
+/* An error's text is cut, and has no control characters. */
 Test(hostile_reply, text_of_a_failure)
 {
 	char text[1000];
@@ -147,7 +145,7 @@ Test(hostile_reply, text_of_a_failure)
 
 /* ---- not its answer ---- */
 
-/* A stranger knows all of it, but is not who was asked. */
+/* Another node sends a perfect reply. */
 Test(hostile_reply, of_another_peer)
 {
 	struct arrived *a;
@@ -187,7 +185,7 @@ Test(hostile_reply, in_any_order_and_again)
 	close_rig();
 }
 
-/* More junk than there is room for, while nothing is answered. */
+/* More junk than buffers have room for, and no reply. */
 Test(hostile_reply, floods)
 {
 	struct arrived *a;
@@ -232,8 +230,8 @@ Test(hostile_reply, statuses_of_later_versions)
 	close_rig();
 }
 
-/* A reply that the server says to hold: of no length, nowhere, longer than
- * any, and not there; and one that is shorter than it said. */
+/* A reply that the server says to hold: of length 0, without a match value, too
+ * long, not there, or shorter than announced. */
 Test(hostile_reply, held)
 {
 	const struct {
@@ -279,7 +277,7 @@ Test(hostile_reply, values_that_cannot_be)
 	struct arrived *a;
 
 	open_rig();
-	/* Times that were never; a body nobody asked for; no errno. */
+	/* Impossible times, an unexpected body, no errno. */
 	a = pending(1000000);
 	r = reply_to(a);
 	r.queue = r.service = r.retry_after = r.throttled = UINT64_MAX;
@@ -301,7 +299,7 @@ Test(hostile_reply, values_that_cannot_be)
 	close_rig();
 }
 
-/* Longer than asked for, if there is room because of others. */
+/* A body longer than asked for, in a buffer that has room for several. */
 Test(hostile_reply, longer_than_asked_for)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -322,7 +320,7 @@ Test(hostile_reply, longer_than_asked_for)
 	send_reply(a, &r, body);
 	run(&g, 10 * MSEC);
 	ended_by(&many[0], ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
-	/* Than there is room for: LNet drops it. */
+	/* Longer than the buffer: LNet drops it. */
 	a = &g.fake->calls[1];
 	r = reply_to(a);
 	r.length = 900000;
@@ -399,7 +397,7 @@ Test(hostile_reply, moved_what_there_is_not)
 		ulrpc_call_put(n.call);
 		ulrpc_bulk_close(bulk, NULL, NULL);
 	}
-	/* Of a call without any. */
+	/* The call has no bulk. */
 	a = pending(1000000);
 	r = reply_to(a);
 	r.bulks.n = 1;
@@ -410,7 +408,7 @@ Test(hostile_reply, moved_what_there_is_not)
 	close_rig();
 }
 
-/* Checksums were asked for, and there are none: what has come is not proven. */
+/* Checksums of sinks are missing: what has come is not proven. */
 Test(hostile_reply, moved_without_checksums)
 {
 	static char memory[100];
@@ -480,7 +478,7 @@ Test(hostile_reply, connect_stale_for_ever)
 	close_rig();
 }
 
-/* Each call is asked once, whatever the server says of when to come again. */
+/* Each call is sent once, however soon the server wants it again. */
 Test(hostile_reply, overloaded_for_ever)
 {
 	open_rig();
@@ -497,8 +495,7 @@ Test(hostile_reply, overloaded_for_ever)
 	close_rig();
 }
 
-/* A call is sent once; what is asked besides is what became of it, and whether
- * there is anybody. */
+/* The call is sent once; other messages are queries and keepalives. */
 Test(hostile_reply, never_answered)
 {
 	open_rig();
@@ -513,7 +510,7 @@ Test(hostile_reply, never_answered)
 			 ULRPC_EXECUTION_UNKNOWN);
 		cr_assert_eq(many[i].outcome.retries, 0);
 	}
-	/* And afterwards. */
+	/* After that, calls are served. */
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
 		fake_echo(g.fake, &g.fake->calls[i]);
 	run(&g, 10 * MSEC);

@@ -63,8 +63,8 @@ Test(reply_buf, is_not_kept_for_long_replies)
 	rig_close(&g);
 }
 
-/* Each that waits has one of its own, in whatever order they are answered; some
- * are kept. */
+/* Each call under way has a buffer of its own, whatever the order of the
+ * replies; some buffers are kept. */
 Test(reply_buf, one_for_each_that_waits)
 {
 	rig_open(&g);
@@ -89,7 +89,7 @@ Test(reply_buf, one_for_each_that_waits)
 	rig_close(&g);
 }
 
-/* A copy of an answer lands where the next call waits, and is not for it. */
+/* A late copy lands in the buffer of the next call, which ignores it. */
 Test(reply_buf, what_comes_late_is_for_nobody)
 {
 	rig_open(&g);
@@ -123,8 +123,8 @@ static void where(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	*p = reply;
 }
 
-/* Nothing is written where another message of the same buffer has been: a copy
- * of that one may still land there, piece by piece, on another connection. */
+/* Messages of a buffer do not overwrite each other: a copy of an earlier one
+ * may still be landing, over another connection. */
 Test(reply_buf, messages_lie_one_behind_the_other)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 64 };
@@ -140,7 +140,7 @@ Test(reply_buf, messages_lie_one_behind_the_other)
 		cr_assert_eq(g.fake->calls[i].match, g.fake->calls[0].match);
 		if (i)
 			cr_assert_geq(at[i] - at[i - 1], 5);
-		/* The copy takes its place, too. */
+		/* The copy takes room, too. */
 		fake_echo(g.fake, &g.fake->calls[i]);
 		run(&g, 10 * MSEC);
 	}
@@ -149,7 +149,7 @@ Test(reply_buf, messages_lie_one_behind_the_other)
 	rig_close(&g);
 }
 
-/* Answers use a buffer up, and another one is in its place. */
+/* Replies use a buffer up, and the next call gets another one. */
 Test(reply_buf, is_replaced_when_it_is_used_up)
 {
 	unsigned int others = 0;
@@ -173,7 +173,7 @@ Test(reply_buf, is_replaced_when_it_is_used_up)
 	rig_close(&g);
 }
 
-/* As long as a reply may still land, its buffer is nobody else's. */
+/* A buffer where a reply may still land is not given to another call. */
 Test(reply_buf, of_a_call_that_is_given_up_goes)
 {
 	rig_open(&g);
@@ -190,7 +190,7 @@ Test(reply_buf, of_a_call_that_is_given_up_goes)
 	ended_well(&n[2]);
 	cr_assert_neq(g.fake->calls[2].match, g.fake->calls[1].match);
 	kept_are(1, 1);
-	/* There is nothing any more where this would land. */
+	/* The buffer of this reply was unlinked. */
 	fake_echo(g.fake, &g.fake->calls[1]);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(counted(RPC_STAT_replies_late), 0);
@@ -198,8 +198,8 @@ Test(reply_buf, of_a_call_that_is_given_up_goes)
 	rig_close(&g);
 }
 
-/* What is not the answer uses its buffer up. The next one has to be where the
- * answer goes, although the import keeps some that are free. */
+/* A message that is not the reply uses the buffer up. The reply's match value
+ * has to find another one, although the import keeps free ones. */
 Test(reply_buf, that_is_used_up_is_found_again)
 {
 	struct arrived other;
@@ -227,8 +227,8 @@ Test(reply_buf, that_is_used_up_is_found_again)
 	rig_close(&g);
 }
 
-/* Whoever has very many servers, and calls each of them now and then, keeps
- * memory for those that it calls. */
+/* A client of very many servers has memory for those that it has called lately
+ * only. */
 Test(reply_buf, are_not_kept_by_an_import_that_rests)
 {
 	rig_open_with(&g, &(struct ulrpc_conf){ .idle = 1000000 });

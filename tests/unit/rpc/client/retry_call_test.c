@@ -15,7 +15,7 @@ static const struct ulrpc_retry two = { .policy = ULRPC_BACKOFF_NONE,
 
 TestSuite(retry_call, .timeout = 60);
 
-/* There is a connection, and attempts have 100 ms. */
+/* Connects; T is 100 ms. */
 static void open_with_policy(enum ulrpc_backoff force)
 {
 	struct ulrpc_conf conf;
@@ -41,7 +41,7 @@ static uint64_t refused(void)
 	return g.client->shard->stats->counts[RPC_STAT_calls_refused];
 }
 
-/* Whatever the program says; and a typo is no policy. */
+/* It goes before the program's; a name with a typo is refused. */
 Test(retry_call, a_policy_may_come_from_the_environment)
 {
 	struct ulrpc *rpc;
@@ -58,7 +58,7 @@ Test(retry_call, a_policy_may_come_from_the_environment)
 
 /* ---- how often ---- */
 
-/* A message that is known to be lost: that is certain, and the end. */
+/* A message that was certainly lost is not sent again. */
 Test(retry_call, no_retries_are_none)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
@@ -100,7 +100,7 @@ Test(retry_call, so_many_and_no_more)
 		cr_assert_eq(g.fake->ncalls, 4);
 		ended_by(&n, causes[i], ULRPC_NOT_EXECUTED);
 		cr_assert_eq(n.outcome.retries, 2);
-		/* The last one was for good. */
+		/* The last refusal has ended the call. */
 		cr_assert_eq(n.outcome.refusals, 2);
 		cr_assert_eq(refused(), 2);
 		rig_close(&g);
@@ -123,7 +123,7 @@ Test(retry_call, lost_messages_are_counted)
 	rig_close(&g);
 }
 
-/* The server has forgotten, and nobody knows. */
+/* The server has forgotten whether it executed the call. */
 Test(retry_call, no_repetition_of_what_may_have_been_executed)
 {
 	struct ulrpc_call_conf conf = { .deadline = 10000000,
@@ -159,8 +159,8 @@ Test(retry_call, told_of_overload)
 	rig_close(&g);
 }
 
-/* It waits for as long as it was told to, and tries again until there is no
- * time to. */
+/* The client waits for as long as the server asks, and tries again until the
+ * deadline. */
 Test(retry_call, overload_that_passes)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
@@ -186,14 +186,14 @@ Test(retry_call, overload_that_does_not_pass)
 	g.fake->call_status = WIRE_OVERLOADED;
 	call_by(NULL, 1000000);
 	run(&g, 950 * MSEC);
-	/* At once, when the next time is beyond the deadline. */
+	/* At once, if the next attempt would be after the deadline. */
 	ended_by(&n, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
 	cr_assert_lt(n.outcome.total, 910000);
 	cr_assert_eq(n.outcome.retries, 3);
 	rig_close(&g);
 }
 
-/* However long the server says: a call without a deadline would never end. */
+/* However long the server asks to wait, a call without a deadline ends. */
 Test(retry_call, overload_for_ever)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
@@ -210,8 +210,8 @@ Test(retry_call, overload_for_ever)
 
 /* ---- pauses ---- */
 
-/* When the second attempt of an overloaded call is sent, after the first one
- * was refused, ns. */
+/* ns from the refusal of an overloaded call's first attempt to the second
+ * attempt. */
 static uint64_t pause_of(const struct ulrpc_retry *retry)
 {
 	unsigned int before = g.fake->ncalls;
@@ -229,7 +229,7 @@ static uint64_t pause_of(const struct ulrpc_retry *retry)
 	return end - begin;
 }
 
-/* The least and the longest of many. */
+/* The least and the longest of many pause_of(). */
 static void pauses_of(const struct ulrpc_retry *retry, uint64_t *least,
 		      uint64_t *most)
 {
@@ -286,8 +286,8 @@ Test(retry_call, a_policy_is_forced_on_all)
 	rig_close(&g);
 }
 
-/* Who has heard nothing asks after the time of the attempt, a round trip, and
- * a pause, so that not all do at the same moment. */
+/* Queries come after T, a round trip, and a random pause, so that clients do
+ * not ask at the same moment. */
 Test(retry_call, questions_are_spread)
 {
 	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
@@ -315,7 +315,7 @@ Test(retry_call, questions_are_spread)
 	rig_close(&g);
 }
 
-/* Each would have to find its place among all that are under way. */
+/* So that client.watched needs no search. */
 Test(retry_call, questions_of_one_client_are_in_order)
 {
 	static struct note many[100];
@@ -329,7 +329,7 @@ Test(retry_call, questions_of_one_client_are_in_order)
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
 		call_with(&g, &many[i], &conf, "hello", 5);
 		run(&g, 10000);
-		/* The first one of all is due by itself. */
+		/* The first batch of all has jitter of its own. */
 		if (i == 0)
 			begin = lnet_sim_now(g.sim);
 	}
@@ -351,8 +351,8 @@ Test(retry_call, questions_of_one_client_are_in_order)
 
 /* ---- the budget ---- */
 
-/* All calls are refused: what is sent again is a tenth of them, and ten a
- * second, but for what can be lost at once. */
+/* All calls are refused: a tenth as many are sent again, and ten in a second,
+ * and as many as can be lost at once. */
 Test(retry_call, an_overloaded_server_sees_few_retries)
 {
 	unsigned int before, sent = 0;
@@ -378,8 +378,8 @@ static uint64_t spent(void)
 	return g.client->imp->budget.spent;
 }
 
-/* Sends a call that the server answers with @status, until it has come often
- * enough; then all goes well. */
+/* Makes a call that the server answers with @status a few times, and then
+ * serves. */
 static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
 		       unsigned int times)
 {
@@ -394,8 +394,8 @@ static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
 	ended_well(&n);
 }
 
-/* What was certainly not executed is sent again whatever the caller says, and
- * is no retry: ulrpc_retry(7). */
+/* Attempts that were certainly not executed are repeated regardless of the
+ * rule, and not counted as retries: ulrpc_retry(7). */
 Test(retry_call, what_is_no_retry_costs_nothing)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000,
@@ -409,8 +409,8 @@ Test(retry_call, what_is_no_retry_costs_nothing)
 	rig_close(&g);
 }
 
-/* The retry after a restart is one, and costs nothing; that of a call which
- * the server had no room for, or did not know, is paid: ulrpc_retry(7). */
+/* A retry after a restart costs the budget nothing; one after a refusal, or of
+ * a call that the server did not know, does: ulrpc_retry(7). */
 Test(retry_call, who_pays)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000,

@@ -85,7 +85,7 @@ Test(retry, policies_that_there_are)
 
 /* ---- the next attempt ---- */
 
-/* Whatever is forced on the caller: it does not make retries of none. */
+/* A forced policy does not add retries to a rule that allows none. */
 Test(retry, no_retries_are_none)
 {
 	static const struct ulrpc_retry none = { 0 };
@@ -115,7 +115,7 @@ Test(retry, so_many_and_no_more)
 	cr_expect_eq(retry_next(&c, &at), BACKOFF_ENOUGH);
 }
 
-/* Half of what an attempt has, two round trips, 10 ms: the longest of these. */
+/* The longest of T / 2, two round trips, and 10 ms. */
 Test(retry, the_base)
 {
 	struct retry_rule rule;
@@ -156,7 +156,7 @@ Test(retry, not_before_the_server_wants)
 	cr_expect_eq(at, 5 * SEC + 50 * MS);
 }
 
-/* Who has waited for an answer longer than it was to take has paused. */
+/* A call that has waited for its answer needs no pause. */
 Test(retry, paused_already)
 {
 	struct retry_rule rule;
@@ -193,7 +193,7 @@ Test(retry, the_pause_beyond_the_time_of_an_attempt)
 	cr_expect_eq(retry_pause(&rule, 1, SEC, MS, UINT64_MAX), 0);
 }
 
-/* And what cannot be answered in time is not paid for. */
+/* Retries that would come too late are not paid for. */
 Test(retry, not_when_it_is_too_late)
 {
 	struct retry_rule rule;
@@ -212,7 +212,7 @@ Test(retry, not_when_it_is_too_late)
 	cr_expect_eq(budget.spent, 1000);
 }
 
-/* Callers who asked for ten tries of a second each get ten seconds in all. */
+/* A caller who asked for ten tries of a second each gets ten seconds in all. */
 Test(retry, mad_when_it_is_forced)
 {
 	static const struct ulrpc_retry ten = { .max = 10, .base = 511000 };
@@ -234,7 +234,7 @@ Test(retry, mad_when_it_is_forced)
 		}
 		cr_assert_eq(c.retries, 4);
 	}
-	/* Who has chosen it has the deadline. */
+	/* A caller who has chosen "mad" has the deadline. */
 	rule.forced = false;
 	c.retries = 4;
 	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
@@ -249,10 +249,10 @@ Test(retry, a_burst_is_paid_for)
 	budget_begin(&b, 0, 0);
 	for (unsigned int i = 0; i < 64; i++)
 		cr_assert_eq(budget_take(&b, 64, 0, 0), 0);
-	/* Then ten a second. */
+	/* From then on ten a second. */
 	for (unsigned int i = 1; i <= 30; i++)
 		cr_assert_eq(budget_take(&b, 64, 0, 0), i * 100 * MS);
-	/* What nobody uses is not owed. */
+	/* The budget does not grow without limit. */
 	for (unsigned int i = 0; i < 30; i++)
 		budget_give_back(&b);
 	cr_expect_eq(budget_take(&b, 64, 0, 0), 100 * MS);
@@ -268,7 +268,7 @@ Test(retry, ten_at_least)
 	cr_expect_eq(budget_take(&b, 1, 0, 0), 100 * MS);
 }
 
-/* A tenth of the calls. */
+/* Each call earns a tenth of a retry. */
 Test(retry, calls_pay)
 {
 	unsigned int at_once = 0;
@@ -287,7 +287,7 @@ Test(retry, calls_pay)
 	cr_expect_eq(at_once, 100);
 }
 
-/* Not more is saved than what can be lost at once. */
+/* The budget is at most the burst. */
 Test(retry, savings_are_bounded)
 {
 	struct retry_budget b;
@@ -300,7 +300,7 @@ Test(retry, savings_are_bounded)
 		     100 * MS);
 }
 
-/* Asked often, it counts as much. */
+/* However often it is computed, time earns the same. */
 Test(retry, time_is_counted_exactly)
 {
 	unsigned int taken = 0;

@@ -50,8 +50,8 @@ static void say_little(struct fake *f, struct wire_connected *c)
 				      .connection = c->connection };
 }
 
-/* What is not said: how often to ask, how long it is kept, how many there are,
- * who it is, whether it knew us. */
+/* Connected without keepalive, lease, slots, number of clients, the server's
+ * id, or whether it knew the client. */
 Test(skew_client, says_less)
 {
 	open_rig();

@@ -86,7 +86,7 @@ Test(slots, a_grant_has_bounds)
 	slots_fini(&s);
 }
 
-/* As many as a server that was started with another configuration has. */
+/* A server that has restarted may grant fewer. */
 Test(slots, those_that_are_not_granted_any_more_go)
 {
 	begin();
@@ -96,7 +96,7 @@ Test(slots, those_that_are_not_granted_any_more_go)
 	slots_grant(&s, 4);
 	cr_assert_eq(slots_have(&s, 9), 1);
 	take(1);
-	put(5); /* gone */
+	put(5); /* not granted any more */
 	cr_assert_eq(slots_have(&s, 9), 0);
 	put(2);
 	take(2);

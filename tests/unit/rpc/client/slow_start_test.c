@@ -11,7 +11,7 @@ static struct note slow[SLOW], later[LATER];
 
 TestSuite(slow_start, .timeout = 60);
 
-/* The usual one. */
+/* Opens the rig with the default window. */
 static void begin(void)
 {
 	rig_open(&g);
@@ -20,14 +20,14 @@ static void begin(void)
 	g.fake->mute_calls = true;
 }
 
-/* So many calls that are under way at the server. */
+/* Makes @some calls, which arrive and are not answered. */
 static void calls(struct note *n, unsigned int some)
 {
 	for (unsigned int i = 0; i < some; i++)
 		call(&g, &n[i], 100000000);
 }
 
-/* Nothing is answered: twice as many each half second. */
+/* Without answers the limit doubles each half second. */
 Test(slow_start, goes_on_without_answers)
 {
 	begin();
@@ -66,7 +66,7 @@ Test(slow_start, goes_on_for_calls_that_come_later)
 	rig_close(&g);
 }
 
-/* More are under way than a new connection may have. */
+/* More calls are under way than a new connection may have. */
 Test(slow_start, goes_on_after_a_connection_was_made_again)
 {
 	begin();

@@ -17,7 +17,7 @@ static uint64_t timeout_of(uint32_t method)
 	return client_timeout(g.client, method, TIME_NEVER);
 }
 
-/* Within @per_cent above. */
+/* Is @is at least @exact, and at most @per_cent more? */
 static bool is_near(uint64_t is, uint64_t exact, unsigned int per_cent)
 {
 	return is >= exact && is <= exact + exact * per_cent / 100;
@@ -28,7 +28,7 @@ static struct arrived *last_call(void)
 	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
 }
 
-/* A call that is at the server for @service us. */
+/* Makes a call that the server says took @service us. */
 static void call_taking(uint64_t service)
 {
 	g.fake->mute_calls = true;
@@ -70,7 +70,7 @@ Test(timeout, as_the_service_says)
 	rig_close(&g);
 }
 
-/* Of methods that have not been called; the others know better. */
+/* What replies advertise counts for methods without samples. */
 Test(timeout, as_replies_say)
 {
 	rig_open(&g);
@@ -80,7 +80,7 @@ Test(timeout, as_replies_say)
 	ended_well(&n);
 	cr_expect(is_near(timeout_of(METHOD + 1), 300 * MSEC + GRACE, 1));
 	cr_expect_eq(timeout_of(METHOD), 50 * MSEC);
-	/* What it does not say again stays as it was. */
+	/* A reply without an estimate changes nothing. */
 	g.fake->estimate = 0;
 	call(&g, &n, 100000000);
 	run(&g, 100 * MSEC);
@@ -89,7 +89,7 @@ Test(timeout, as_replies_say)
 	rig_close(&g);
 }
 
-/* Neither what it said, nor what calls took. P6. */
+/* Neither an advertised time, nor samples. P6. */
 Test(timeout, of_another_server_nothing_is_known)
 {
 	rig_open(&g);
@@ -166,7 +166,7 @@ Test(timeout, learned_from_replies)
 	rig_open(&g);
 	call_taking(300000);
 	cr_expect(is_near(timeout_of(METHOD), 450 * MSEC + GRACE, 10));
-	/* And so by method. */
+	/* Other methods have no samples. */
 	cr_expect_eq(timeout_of(METHOD + 1), SEC);
 	rig_close(&g);
 }
@@ -186,7 +186,7 @@ Test(timeout, queue_and_service_count)
 	rig_close(&g);
 }
 
-/* A peer cannot say that a call took longer than it did. */
+/* A server cannot claim that a call took longer than it was under way. */
 Test(timeout, not_longer_than_it_can_have_been)
 {
 	rig_open(&g);
@@ -198,7 +198,7 @@ Test(timeout, not_longer_than_it_can_have_been)
 	rig_close(&g);
 }
 
-/* Failures of the handler are work, too; refusals are not. */
+/* Calls whose handler failed are samples; refused ones are not. */
 Test(timeout, learned_from_what_was_executed)
 {
 	rig_open(&g);
@@ -229,7 +229,7 @@ Test(timeout, not_learned_from_calls_without_an_answer)
 	rig_close(&g);
 }
 
-/* Nobody knows which attempt was answered. */
+/* It is not known which attempt was answered. */
 Test(timeout, not_learned_from_calls_that_were_sent_again)
 {
 	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS }, good = { 0 };
@@ -264,7 +264,7 @@ Test(timeout, forgotten_in_time)
 	rig_close(&g);
 }
 
-/* Calls that are all alike are counted, too, while their run goes on. */
+/* Calls are samples even while the run of equal ones goes on. */
 Test(timeout, learned_from_a_run_that_goes_on)
 {
 	rig_open(&g);
@@ -300,7 +300,7 @@ Test(timeout, round_trips_of_the_network)
 	rig_close(&g);
 }
 
-/* When they vary, there is more grace. */
+/* Varying round trips mean more grace. */
 Test(timeout, round_trips_that_vary)
 {
 	rig_open(&g);

@@ -9,7 +9,7 @@ static void begin(uint32_t granted)
 	window_init(&w, 0, granted);
 }
 
-/* Twice as many for each window that was answered. */
+/* The limit doubles with each window that was answered. */
 Test(window, slow_start)
 {
 	uint32_t answers = 0;
