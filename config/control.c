@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "config/request/show.h"
 #include "ulnet/loop.h"
 
 /* *@text_p, to be freed: the node's configuration, as a file. */

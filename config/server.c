@@ -384,23 +384,22 @@ static void client_consume(struct client *c, size_t len)
 /* Tells the client why it is disconnected, if that is due to its request. */
 static void client_refuse(struct client *c, int why)
 {
-	switch (why) {
-	case -EMSGSIZE:
-		server_client_tell(c, why, "the request is too long",
-				   REQUEST_MAX);
-		break;
-	case -ETIMEDOUT:
-		server_client_tell(
-			c, why, "the request did not come to its end in time",
-			REQUEST_MAX);
-		break;
-	case -ENOBUFS:
-		server_client_tell(
-			c, why,
-			"too many long requests of this user are under way",
-			REQUESTS_SUM_MAX);
-		break;
-	}
+	static const struct {
+		int why;
+		const char *text;
+		size_t limit;
+	} refusals[] = {
+		{ -EMSGSIZE, "the request is too long", REQUEST_MAX },
+		{ -ETIMEDOUT, "the request did not come to its end in time",
+		  REQUEST_MAX },
+		{ -ENOBUFS, "too many long requests of this user are under way",
+		  REQUESTS_SUM_MAX },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(refusals); i++)
+		if (refusals[i].why == why)
+			server_client_tell(c, why, refusals[i].text,
+					   refusals[i].limit);
 }
 
 static void *client_main(void *arg)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
-#include "config/request/show.h"
+#include "config/request/request.h"
 #include "lnet/discovery/state.h"
 #include "lnet/message/in.h"
 #include "lnet/message/op.h"

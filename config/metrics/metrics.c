@@ -13,7 +13,7 @@
 
 /* ==== metrics ==== */
 
-enum kind { U64, U32, I64, I32, BOOL, NS };
+enum kind { U64, U32, I64, I32, BOOL, NS, DOWN };
 
 /* A field of a structure about an interface, a peer NI, a route, or buffers.
  * Rows with the same name, which follow each other, are one metric with several
@@ -24,7 +24,8 @@ struct metric {
 	const char *help;  /* NULL: that of the row before */
 	const char *label; /* of this row, or NULL */
 	size_t at;	   /* offset of the field */
-	enum kind kind;	   /* its type; NS: uint64_t, printed as seconds */
+	enum kind kind;	   /* its type; NS: uint64_t, printed as seconds; DOWN:
+			    * const char *, 1 if it is "down" */
 };
 
 /* clang-format off */
@@ -112,18 +113,13 @@ static const struct metric peer_metrics[] = {
 	  PEER(refs), U64 },
 };
 
-struct route_row {
-	struct ulnet_route_info info;
-	bool down;
-};
-
-#define ROUTE(field) offsetof(struct route_row, field)
+#define ROUTE(field) offsetof(struct ulnet_route_info, field)
 static const struct metric route_metrics[] = {
-	{ "up", "gauge", "1 if the route works", NULL, ROUTE(info.up), BOOL },
+	{ "up", "gauge", "1 if the route works", NULL, ROUTE(up), BOOL },
 	{ "down", "gauge", "1 if nothing is sent by it; what is neither is ill",
-	  NULL, ROUTE(down), BOOL },
+	  NULL, ROUTE(state), DOWN },
 	{ "health", "gauge", "Health of the gateway's best NID, 0 to 1000",
-	  NULL, ROUTE(info.health), I32 },
+	  NULL, ROUTE(health), I32 },
 };
 
 #define BUFFERS(field) offsetof(struct buffers_sum, field)
@@ -181,6 +177,10 @@ static void print_value(FILE *out, const struct metric *m, const char *info)
 		break;
 	case NS:
 		metric_seconds(out, *(const uint64_t *)p);
+		break;
+	case DOWN:
+		fprintf(out, "%d\n",
+			strcmp(*(const char *const *)p, "down") == 0);
 		break;
 	}
 }
@@ -349,7 +349,7 @@ static int print_stats(FILE *out, struct lnet *node)
 static void route_labels(FILE *out, const void *info)
 {
 	const struct ulnet_route *route =
-		&((const struct route_row *)info)->info.route;
+		&((const struct ulnet_route_info *)info)->route;
 	char net[LNET_NIDSTR_SIZE];
 
 	fputs("net=", out);
@@ -362,22 +362,17 @@ static int metrics_print_routes(FILE *out, struct lnet *node)
 {
 	struct ulnet_route_info *infos;
 	int n = routes_read(node, &infos);
-	struct route_row *rows = calloc((size_t)MAX(n, 0) + 1, sizeof(*rows));
 	struct group r = { .prefix = "route",
 			   .metrics = route_metrics,
 			   .nmetrics = ARRAY_SIZE(route_metrics),
-			   .infos = (const char *)rows,
-			   .size = sizeof(*rows),
+			   .infos = (const char *)infos,
+			   .n = (size_t)MAX(n, 0),
+			   .size = sizeof(*infos),
 			   .labels = route_labels };
 
-	for (; rows && (int)r.n < n; r.n++)
-		rows[r.n] =
-			(struct route_row){ infos[r.n], strcmp(infos[r.n].state,
-							       "down") == 0 };
 	print_group(out, &r);
 	free(infos);
-	free(rows);
-	return rows ? MIN(n, 0) : -ENOMEM;
+	return MIN(n, 0);
 }
 
 static void buffers_labels(FILE *out, const void *info)

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 #include "ulnet/path.h"
 
 /* ---- recovery ---- */

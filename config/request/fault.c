@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 #define US_PER_SEC 1000000
 

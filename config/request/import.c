@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 enum import_mode { IMPORT_ADD, IMPORT_DEL, IMPORT_SHOW, IMPORT_EXEC };
 static const char *const mode_names[] = { "add", "del", "show", "exec" };

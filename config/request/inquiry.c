@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 #define NIDS_MAX 1024 /* in one request */
 #define POLL_US		 UINT64_C(100000) /* of one lnet_poll() */
@@ -332,16 +331,12 @@ static int read_timeout(const struct scope *s, const struct tree *args,
 static int inquiry_read_options(const struct scope *s, const struct tree *args,
 				struct inquiry *q)
 {
-	static const char *const ping_keys[] = {
-		"nids",	   "nid",	 "timeout", "source", "primary nid",
-		"peer_ni", "Multi-Rail", "seq_no",  "errno",  NULL
-	};
-	static const char *const discover_keys[] = {
-		"nids",	   "nid",	 "timeout", "force", "primary nid",
-		"peer_ni", "Multi-Rail", "seq_no",  "errno", NULL
-	};
-	int rc = scope_keys(
-		s, args, q->kind == INQUIRY_PING ? ping_keys : discover_keys);
+	const char *own = q->kind == INQUIRY_PING ? "source" : "force";
+	const char *const keys[] = { "nids",	   "nid",	  "timeout",
+				     own,	   "primary nid", "peer_ni",
+				     "Multi-Rail", "seq_no",	  "errno",
+				     NULL };
+	int rc = scope_keys(s, args, keys);
 
 	if (!rc)
 		rc = scope_nid(s, tree_get(args, "source"), &q->source);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 #include "config/text/networks.h"
 
 /* Keys that are shown, but are no configuration. */
@@ -546,11 +545,12 @@ static const char *const add_other_keys[] = {
 	"cpts", "tunables",   "skip_mr_route_setup", NULL,
 };
 /* Arguments that only kernel nodes take, and why. */
-static const char *const add_refused[][2] = {
+static const struct refused add_refused[] = {
 	{ "auth_key", "only networks of type kfi have it" },
 	{ "traffic_class", "only networks of type kfi have it" },
 	{ "lnd_timeout",
 	  "it follows from transaction_timeout and retry_count: set" },
+	{ NULL, NULL },
 };
 
 /* The net that "net" names, or, without that, the one of "nid". */
@@ -583,26 +583,13 @@ static int refuse_both(const struct scope *s, const struct tree *interfaces,
 				 : 0;
 }
 
-static int refuse_add(const struct scope *s, const struct tree *args)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(add_refused); i++) {
-		const struct tree *t = tree_get(args, add_refused[i][0]);
-
-		if (t)
-			return scope_fail(s, t, -EOPNOTSUPP,
-					  "%s: not supported: %s", t->key,
-					  add_refused[i][1]);
-	}
-	return 0;
-}
-
 static int net_add(struct plan *plan, const struct scope *s,
 		   const struct tree *args)
 {
 	const struct tree *t, *interfaces = tree_get(args, "interfaces");
 	struct nis nis = { .plan = plan, .scope = s, .add = true };
 	uint32_t number = 0;
-	int rc = refuse_add(s, args);
+	int rc = scope_refuse(s, args, add_refused, ": not supported");
 
 	t = tree_get(args, "ip2net");
 	if (t)

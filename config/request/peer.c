@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 /* The bit of "peer state" by which kernel nodes say that a peer is
  * configured. */
@@ -13,6 +12,12 @@ static const char *const add_keys[] = { "prim_nid",  "nids",	"non_mr",
 					"lock_prim", "ip2nets", NULL };
 static const char *const del_keys[] = { "prim_nid", "nids", "lock_prim",
 					"ip2nets", NULL };
+
+static const struct refused refused[] = {
+	{ "lock_prim",
+	  "discovery changes no NID of an added peer in any case" },
+	{ NULL, NULL },
+};
 
 static const char *const file_keys[] = { "primary nid", "Multi-Rail",
 					 "peer state",	"state name",
@@ -32,23 +37,18 @@ static int peer_nid(const struct scope *s, const struct tree *t,
 /* NIDs that ranges of one request may expand to. */
 #define RANGES_MAX 256
 
-/* The NIDs of a peer beside the primary one. */
-struct others {
-	unsigned int n, ranged; /* all; those from ranges */
-	struct ulnet_nid nids[];
-};
-
+/* Adds the NIDs of a range; @ranged_p counts those of all ranges. */
 static int put_range(const struct scope *s, const struct tree *t,
-		     struct others *o)
+		     struct peer_change *c, unsigned int *ranged_p)
 {
-	struct ulnet_nid *nids = &o->nids[o->n];
+	struct ulnet_nid *nids = &c->nids[c->n];
 	struct ulnet_nidlist *list;
 	size_t n = 0;
 	int rc = lnet_nidlist_parse(t->text, &list, NULL);
 
 	if (rc)
 		return scope_fail(s, t, rc, "cannot parse NID '%s'", t->text);
-	rc = lnet_nidlist_expand(list, nids, RANGES_MAX - o->ranged, &n);
+	rc = lnet_nidlist_expand(list, nids, RANGES_MAX - *ranged_p, &n);
 	lnet_nidlist_free(list);
 	if (rc)
 		return scope_fail(s, t, rc, "'%s': ranges of more than %d NIDs",
@@ -57,94 +57,74 @@ static int put_range(const struct scope *s, const struct tree *t,
 		if (lnet_nid_is_lo(&nids[i]))
 			return scope_fail(s, t, -EINVAL,
 					  "no peer has NID '0@lo'");
-	o->n += (unsigned int)n;
-	o->ranged += (unsigned int)n;
+	c->n += (unsigned int)n;
+	*ranged_p += (unsigned int)n;
 	return 0;
 }
 
-/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp,
- * or a mapping with a NID. */
+/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp, or
+ * a mapping with a NID. */
 static int put_nids(const struct scope *s, const struct tree *t,
-		    struct others *o)
+		    struct peer_change *c, unsigned int *ranged_p)
 {
 	int rc;
 
 	if (t->kind == TREE_SCALAR && strpbrk(t->text, "[*"))
-		return put_range(s, t, o);
+		return put_range(s, t, c, ranged_p);
 	if (t->kind != TREE_SCALAR && !tree_get(t, "nid"))
 		return scope_misread(s, t, "nid is missing");
 	rc = peer_nid(s, t->kind == TREE_SCALAR ? t : tree_get(t, "nid"),
-		      &o->nids[o->n]);
-	o->n += !rc;
+		      &c->nids[c->n]);
+	c->n += !rc;
 	return rc;
 }
 
-/* *@others_p, to be freed: the NIDs of two lists, which may be NULL. */
-static int others_read(const struct scope *s, const struct tree *const lists[2],
-		       struct others **others_p)
+/* Removes the primary NID from the others, which may contain it. Was it
+ * there? */
+static bool remove_primary(struct peer_change *c)
 {
-	size_t room = RANGES_MAX;
-	struct others *o;
-	int rc = 0;
+	unsigned int n = c->n;
 
-	for (unsigned int i = 0; i < 2; i++)
-		room += lists[i] ? lists[i]->count + 1 : 0;
-	o = calloc(1, sizeof(*o) + room * sizeof(o->nids[0]));
-	if (!o)
-		return scope_fail(s, NULL, -ENOMEM, "no memory");
-	for (unsigned int i = 0; i < 2; i++) {
-		const struct tree *t = NULL;
-
-		while (!rc && (t = list_next(lists[i], t)))
-			rc = put_nids(s, t, o);
-	}
-	if (rc)
-		free(o);
-	else
-		*others_p = o;
-	return rc;
+	c->n = 1;
+	for (unsigned int i = 1; i < n; i++)
+		if (!lnet_nid_eq(&c->nids[i], &c->nids[0]))
+			c->nids[c->n++] = c->nids[i];
+	return c->n < n;
 }
 
-/* Adds a NID, or returns false: it is the primary one, which is there. */
-static bool change_put(struct peer_change *c, const struct ulnet_nid *nid)
-{
-	if (c->n && lnet_nid_eq(nid, &c->nids[0]))
-		return false;
-	c->nids[c->n++] = *nid;
-	return true;
-}
-
-/* @lists: of the other NIDs, which may contain the primary one, too; each may
- * be NULL. */
+/* *@change_p is to be freed. @lists: of NIDs; each may be NULL. */
 static int change_read(const struct scope *s, bool add,
 		       const struct tree *primary,
 		       const struct tree *const lists[2],
 		       struct peer_change **change_p)
 {
-	struct ulnet_nid nid;
-	struct peer_change *c;
-	struct others *o = NULL;
-	int rc = peer_nid(s, primary, &nid);
+	size_t room = 1 + RANGES_MAX;
+	struct peer_change *c, *smaller;
+	unsigned int ranged = 0;
+	int rc;
 
-	if (!rc)
-		rc = others_read(s, lists, &o);
-	if (rc)
-		return rc;
-	c = calloc(1, sizeof(*c) + (o->n + 1) * sizeof(c->nids[0]));
-	if (!c) {
-		free(o);
+	for (unsigned int i = 0; i < 2; i++)
+		room += lists[i] ? lists[i]->count + 1 : 0;
+	c = calloc(1, sizeof(*c) + room * sizeof(c->nids[0]));
+	if (!c)
 		return scope_fail(s, primary, -ENOMEM, "no memory");
+	rc = peer_nid(s, primary, &c->nids[c->n++]);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct tree *t = NULL;
+
+		while (!rc && (t = list_next(lists[i], t)))
+			rc = put_nids(s, t, c, &ranged);
 	}
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	/* Deleting its primary NID deletes a peer. */
 	c->kind = add ? PEER_ADD : PEER_DEL;
-	change_put(c, &nid);
-	/* Deleting its primary NID deletes the peer. */
-	for (unsigned int i = 0; i < o->n; i++)
-		if (!change_put(c, &o->nids[i]) && !add)
-			c->kind = PEER_DEL_WHOLE;
-	free(o);
-	if (!add && c->n == 1)
+	if ((remove_primary(c) || c->n == 1) && !add)
 		c->kind = PEER_DEL_WHOLE;
-	*change_p = c;
+	smaller = realloc(c, sizeof(*c) + c->n * sizeof(c->nids[0]));
+	*change_p = smaller ? smaller : c;
 	return 0;
 }
 
@@ -154,15 +134,12 @@ int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
 	const struct tree *primary;
 	const struct tree *const lists[2] = { tree_get(args, "nids"),
 					      tree_get(args, "ip2nets") };
-	const struct tree *lock = tree_get(args, "lock_prim");
 	struct peer_change *c;
 	bool single = false;
 	int rc = scope_keys(s, args, add ? add_keys : del_keys);
 
-	if (!rc && lock)
-		rc = scope_fail(s, lock, -EOPNOTSUPP,
-				"lock_prim: not supported: discovery changes "
-				"no NID of an added peer in any case");
+	if (!rc)
+		rc = scope_refuse(s, args, refused, ": not supported");
 	if (!rc)
 		rc = scope_need(s, args, "prim_nid", &primary);
 	if (!rc)

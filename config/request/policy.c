@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 #define ANY_INDEX LNET_POLICY_LAST
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "config/metrics/metrics.h"
-#include "config/request/show.h"
 
 void request_down(struct request *r)
 {
@@ -43,6 +42,20 @@ int read_verbose(const struct scope *s, const struct tree *args, int *verbose_p)
 
 	*verbose_p = (int)v;
 	return rc;
+}
+
+int scope_refuse(const struct scope *s, const struct tree *map,
+		 const struct refused *refused, const char *how)
+{
+	const struct tree *t;
+
+	for (; refused->key; refused++) {
+		t = tree_get(map, refused->key);
+		if (t)
+			return scope_fail(s, t, -EOPNOTSUPP, "%s%s: %s", t->key,
+					  how, refused->why);
+	}
+	return 0;
 }
 
 int cannot_get(const struct scope *s, int rc, const char *what)

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "base/fsm.h"
 #include "config/request/inquiry.h"
 #include "config/request/plan.h"
 #include "config/yaml/scope.h"
@@ -137,11 +138,78 @@ int scope_net(const struct scope *s, const struct tree *t,
 int read_verbose(const struct scope *s, const struct tree *args,
 		 int *verbose_p) must_check;
 
+/* An argument that is not supported, and why. */
+struct refused {
+	const char *key, *why;
+};
+/* Fails with -EOPNOTSUPP, "KEY@how: WHY", if @map has a key of @refused, which
+ * ends with NULL. */
+int scope_refuse(const struct scope *s, const struct tree *map,
+		 const struct refused *refused, const char *how) must_check;
+
 /* Adds the error that @what of the node could not be read, unless @rc is 0.
  * Returns @rc. */
 int cannot_get(const struct scope *s, int rc, const char *what);
 
 /* ---- showing ---- */
+
+/* These add trees, with the keys of the kernel's lnetctl in their order, to the
+ * mapping @out. They return 0 or the error of reading the node; -EMSGSIZE: the
+ * answer would be too long. */
+
+/* How much is shown. */
+struct show {
+	int verbose;	      /* the level of -v */
+	bool backup;	      /* only what is needed to configure it again */
+	uint32_t net;	      /* LNET_NET_ANY: all */
+	struct ulnet_nid nid; /* LNET_NID_ANY: all */
+};
+
+void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
+/* s until lnet_now() is @at (ns), rounded up; 0: that is past. */
+uint64_t show_seconds_to(struct lnet *node, uint64_t at);
+
+int show_nets(struct lnet *node, const struct show *show, struct tree *out);
+/* -ENOENT: no peer has show->nid. */
+int show_peers(struct lnet *node, const struct show *show, struct tree *out);
+int show_peer_list(struct lnet *node, struct tree *out);
+int show_stats(struct lnet *node, struct tree *out);
+int show_settings(struct lnet *node, struct tree *out);
+int show_all(struct lnet *node, bool backup, struct tree *out);
+
+/* route.c, policy.c, fault.c: */
+
+/* @only: NULL, or what routes are to match. */
+int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
+		bool backup, struct tree *out);
+/* Shows whether it routes, and its buffers, unless all of that is the
+ * default. */
+int show_routing(struct lnet *node, bool backup, struct tree *out);
+/* @only: an index; LNET_POLICY_LAST: all. */
+int show_policies(struct lnet *node, unsigned int only, struct tree *out);
+/* @kind LNET_FAULT_KINDS: all. @backup: without counters. */
+int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
+		struct tree *out);
+
+/* ---- states by name ---- */
+
+/* States of a net of this node, and of an NI of this node or of a peer. They
+ * are computed from what the node shows, when it is shown; the tables are for
+ * lnet_states(7). */
+enum debug_net { DEBUG_NET_ACTIVE, DEBUG_NET_INACTIVE, DEBUG_NETS };
+enum debug_ni {
+	DEBUG_NI_ACTIVE,
+	DEBUG_NI_ILL,
+	DEBUG_NI_RECOVERING,
+	DEBUG_NI_DOWN,
+	DEBUG_NIS
+};
+extern const struct fsm_state debug_nets[DEBUG_NETS];
+extern const struct fsm_state debug_nis[DEBUG_NIS];
+
+const char *debug_peer_ni_state(const struct ulnet_peer_info *info);
+
+/* ---- requests that show ---- */
 
 void net_show(struct request *r);
 void peer_show(struct request *r);

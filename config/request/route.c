@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "config/request/request.h"
-#include "config/request/show.h"
 
 #define PAGE 4096
 

@@ -167,14 +167,13 @@ int numa_section(struct plan *plan, const struct scope *s,
 /* ---- health ---- */
 
 /* What these requests can change on kernel nodes only, and why. */
-static const struct {
-	const char *key, *why;
-} fixed[] = {
+static const struct refused fixed[] = {
 	{ "conns_per_peer",
 	  "it is fixed when the interface is added: net add, or import" },
 	{ "lnd_timeout",
 	  "it follows from transaction_timeout and retry_count: set" },
 	{ "state", "it is what discovery has found: discover, peer add" },
+	{ NULL, NULL },
 };
 
 typedef int (*set_fn)(struct lnet *node, const struct ulnet_nid *nid,
@@ -200,20 +199,6 @@ static int read_whose(const struct request *r, struct whose *w)
 	if (!rc)
 		rc = scope_net(s, tree_get(r->args, "net"), &w->net);
 	return rc ? rc : scope_nid(s, tree_get(r->args, "nid"), &w->nid);
-}
-
-/* -EOPNOTSUPP: the request is to change one of those. */
-static int refuse_fixed(const struct request *r)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(fixed); i++) {
-		const struct tree *t = tree_get(r->args, fixed[i].key);
-
-		if (t)
-			return scope_fail(&r->scope, t, -EOPNOTSUPP,
-					  "%s cannot be set: %s", fixed[i].key,
-					  fixed[i].why);
-	}
-	return 0;
 }
 
 /* Sets the health of all interfaces on @net. */
@@ -242,7 +227,7 @@ static void health_set(struct request *r, set_fn fn)
 	int64_t value;
 	int rc;
 
-	if (refuse_fixed(r) ||
+	if (scope_refuse(&r->scope, r->args, fixed, " cannot be set") ||
 	    scope_need(&r->scope, r->args, "health", &health) ||
 	    scope_number(&r->scope, health, 0, LNET_HEALTH_MAX, &value) ||
 	    read_whose(r, &w))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/request/show.h"
+#include "config/request/request.h"
 
 #include <errno.h>
 #include <inttypes.h>
