@@ -28,14 +28,11 @@ static int import_take_rule(struct import *im, const struct scope *s,
 static int inquire_item(struct import *im, const struct scope *s,
 			const struct tree *item, enum inquiry_kind kind)
 {
-	struct scope ps = *s;
-	struct inquiry q;
-	int rc;
+	struct scope strict = *s;
 
-	ps.subject.top = "manage";
-	ps.lenient = false;
-	rc = inquiry_read(&ps, item, kind, &q);
-	return rc ? rc : inquire(im->plan.node, &ps, &q, im->request->cancel);
+	strict.subject.top = "manage";
+	strict.lenient = false;
+	return inquire(im->plan.node, &strict, item, kind, im->request->cancel);
 }
 
 /* An item is arguments, "{nids: [...], timeout: 5}", or what ping has

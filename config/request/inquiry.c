@@ -12,6 +12,15 @@
 #define DISCOVER_TIMEOUT 30
 #define TIMEOUT_MAX	 3600
 
+/* What is asked; borrows from the request. */
+struct inquiry {
+	enum inquiry_kind kind;
+	const struct tree *nids; /* a list of texts */
+	uint64_t timeout;	 /* us, for each */
+	struct ulnet_nid source; /* PING: sent from there; ANY: from any NI */
+	bool force;		 /* DISCOVER: even peers that are up to date */
+};
+
 /* One NID that is asked. */
 struct question {
 	struct inquiries *of;
@@ -345,8 +354,8 @@ static int inquiry_read_options(const struct scope *s, const struct tree *args,
 	return rc ? rc : read_timeout(s, args, q);
 }
 
-int inquiry_read(const struct scope *s, const struct tree *args,
-		 enum inquiry_kind kind, struct inquiry *q)
+static int inquiry_read(const struct scope *s, const struct tree *args,
+			enum inquiry_kind kind, struct inquiry *q)
 {
 	static const char *const keys[] = { "nids", "nid", "primary nid",
 					    NULL };
@@ -405,27 +414,30 @@ static int inquire_all(struct lnet *node, const struct scope *s,
 	return inquiries_show(node, p, s, q);
 }
 
-int inquire(struct lnet *node, const struct scope *s, const struct inquiry *q,
-	    struct cancel *cancel)
+int inquire(struct lnet *node, const struct scope *s, const struct tree *args,
+	    enum inquiry_kind kind, struct cancel *cancel)
 {
 	const struct tree *t = NULL;
 	unsigned int n = 0;
 	struct inquiries *p;
-	int rc;
+	struct inquiry q;
+	int rc = inquiry_read(s, args, kind, &q);
 
-	while ((t = list_next(q->nids, t)))
+	if (rc)
+		return rc;
+	while ((t = list_next(q.nids, t)))
 		n++;
 	if (!n)
-		return scope_fail(s, q->nids, -EINVAL, "no NID is given");
+		return scope_fail(s, q.nids, -EINVAL, "no NID is given");
 	if (n > NIDS_MAX)
-		return scope_fail(s, q->nids, -EMSGSIZE, "more than %d NIDs",
+		return scope_fail(s, q.nids, -EMSGSIZE, "more than %d NIDs",
 				  NIDS_MAX);
 	p = inquiries_new(n);
 	if (!p)
-		return scope_fail(s, q->nids, -ENOMEM, "no memory");
-	rc = read_nids(s, q->nids, p);
+		return scope_fail(s, q.nids, -ENOMEM, "no memory");
+	rc = read_nids(s, q.nids, p);
 	if (!rc)
-		rc = inquire_all(node, s, q, p, cancel);
+		rc = inquire_all(node, s, &q, p, cancel);
 	pthread_mutex_lock(&p->lock);
 	inquiries_put(p);
 	return rc;

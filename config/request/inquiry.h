@@ -24,28 +24,14 @@ void cancel_now(struct cancel *c);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };
 
-struct inquiry {
-	enum inquiry_kind kind;
-	const struct tree *nids; /* a list of texts */
-	uint64_t timeout;	 /* us, for each */
-	struct ulnet_nid source; /* PING: sent from there; ANY: from any NI */
-	bool force;		 /* DISCOVER: even peers that are up to date */
-};
-
 /*
- * Reads an inquiry from @args: a mapping with "nids", "timeout" in seconds,
- * "source" and "force"; or an item that ping or discover has printed; or one
- * NID. Borrows from @args.
+ * Asks all NIDs in @args at the same time and waits. @args is a mapping with
+ * "nids", "timeout" in seconds, "source" and "force"; or an item that ping or
+ * discover has printed; or one NID. Adds results to the output of the scope's
+ * answer, and failures to its errors, in the order of the list. @cancel may be
+ * NULL. Returns the first failure.
  */
-int inquiry_read(const struct scope *s, const struct tree *args,
-		 enum inquiry_kind kind, struct inquiry *q) must_check;
-
-/*
- * Asks all NIDs at the same time and waits. Adds results to the output of the
- * scope's answer, and failures to its errors, in the order of the list. @cancel
- * may be NULL. Returns the first failure.
- */
-int inquire(struct lnet *node, const struct scope *s, const struct inquiry *q,
-	    struct cancel *cancel);
+int inquire(struct lnet *node, const struct scope *s, const struct tree *args,
+	    enum inquiry_kind kind, struct cancel *cancel);
 
 #endif

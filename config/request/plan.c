@@ -216,41 +216,27 @@ int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
 	return scope_fail(s, at, -ENOMEM, "no memory");
 }
 
-/* The step about routing, of which there is one at most; NULL: no memory. */
-static struct step *routing_step(struct plan *plan, const struct scope *s,
-				 const struct tree *at)
+int plan_routing(struct plan *plan, const struct scope *s,
+		 const struct tree *at, unsigned int kind, uint32_t value)
 {
-	struct step *step;
+	struct step *step = NULL;
+	int rc;
 
+	/* There is one such step at most. */
 	for (unsigned int i = 0; i < plan->n; i++)
 		if (plan->steps[i].kind == STEP_ROUTING)
-			return &plan->steps[i];
-	if (step_new(plan, s, at, STEP_ROUTING, true, &step))
-		return NULL;
-	lnet_routing(plan->node, &step->routing);
-	step->routing_old = step->routing;
-	return step;
-}
-
-int plan_routing(struct plan *plan, const struct scope *s,
-		 const struct tree *at, bool enable)
-{
-	struct step *step = routing_step(plan, s, at);
-
-	if (!step)
-		return -ENOMEM;
-	step->routing.enabled = enable;
-	return 0;
-}
-
-int plan_buffers(struct plan *plan, const struct scope *s,
-		 const struct tree *at, unsigned int kind, uint32_t n)
-{
-	struct step *step = routing_step(plan, s, at);
-
-	if (!step)
-		return -ENOMEM;
-	step->routing.buffers[kind] = n;
+			step = &plan->steps[i];
+	if (!step) {
+		rc = step_new(plan, s, at, STEP_ROUTING, true, &step);
+		if (rc)
+			return rc;
+		lnet_routing(plan->node, &step->routing);
+		step->routing_old = step->routing;
+	}
+	if (kind == LNET_BUFFER_KINDS)
+		step->routing.enabled = value;
+	else
+		step->routing.buffers[kind] = value;
 	return 0;
 }
 

@@ -80,12 +80,10 @@ int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 /* Adds the route, or deletes the one to its net by its gateway. */
 int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
 	       const struct ulnet_route *route, bool add);
-/* Set whether the node routes, and how many buffers of a kind it has (0: the
- * default). */
+/* Sets how many buffers of @kind the node has (0: the default), or, if that is
+ * LNET_BUFFER_KINDS, whether the node routes. */
 int plan_routing(struct plan *plan, const struct scope *s,
-		 const struct tree *at, bool enable);
-int plan_buffers(struct plan *plan, const struct scope *s,
-		 const struct tree *at, unsigned int kind, uint32_t n);
+		 const struct tree *at, unsigned int kind, uint32_t value);
 /* Adds the policy at @index, or deletes the one that is exactly like it. */
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_policy *policy, unsigned int index,

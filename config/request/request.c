@@ -80,28 +80,22 @@ struct print {
 	int64_t peers, peers_max;
 };
 
-/* *@text_p is to be freed. */
-static int request_print_text(struct lnet *node, const struct print *print,
-			      unsigned int peers, char **text_p)
-{
-	size_t size;
-	FILE *out = open_memstream(text_p, &size);
-
-	return out ? text_end(out, print->fn(out, node, peers), text_p)
-		   : -ENOMEM;
-}
-
 static void request_print(struct request *r, const struct print *print)
 {
+	struct lnet *node = r->control->node;
 	int64_t peers = print->peers;
+	size_t size;
 	char *text;
-	int rc;
+	FILE *out;
+	int rc = -ENOMEM;
 
 	if (scope_number(&r->scope, tree_get(r->args, "peers"), 0,
 			 print->peers_max, &peers))
 		return;
-	rc = request_print_text(r->control->node, print, (unsigned int)peers,
-				&text);
+	out = open_memstream(&text, &size);
+	if (out)
+		rc = text_end(out, print->fn(out, node, (unsigned int)peers),
+			      &text);
 	if (cannot_get(&r->scope, rc, print->what))
 		return;
 	tree_text(answer_output(r->answer), "text", TREE_DOUBLE, text);
@@ -237,22 +231,15 @@ static void lnet_unconfigure(struct request *r)
 
 /* ---- asking peers ---- */
 
-static void inquire_of(struct request *r, enum inquiry_kind kind)
-{
-	struct inquiry q;
-
-	if (!inquiry_read(&r->scope, r->args, kind, &q))
-		inquire(r->control->node, &r->scope, &q, r->cancel);
-}
-
 static void ping(struct request *r)
 {
-	inquire_of(r, INQUIRY_PING);
+	inquire(r->control->node, &r->scope, r->args, INQUIRY_PING, r->cancel);
 }
 
 static void discover(struct request *r)
 {
-	inquire_of(r, INQUIRY_DISCOVER);
+	inquire(r->control->node, &r->scope, r->args, INQUIRY_DISCOVER,
+		r->cancel);
 }
 
 /* ---- commands that programs may have ---- */

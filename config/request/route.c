@@ -130,7 +130,7 @@ int buffers_section(struct plan *plan, const struct scope *s,
 
 		rc = scope_number(s, t, 0, INT32_MAX, &v);
 		if (t && !rc)
-			rc = plan_buffers(plan, s, t, i, (uint32_t)v);
+			rc = plan_routing(plan, s, t, i, (uint32_t)v);
 	}
 	return rc;
 }
@@ -155,7 +155,8 @@ int routing_item(struct plan *plan, const struct scope *s,
 	if (rc || !enable)
 		return rc;
 	rc = scope_bool(s, enable, &on);
-	return rc ? rc : plan_routing(plan, s, enable, add && on);
+	return rc ? rc
+		  : plan_routing(plan, s, enable, LNET_BUFFER_KINDS, add && on);
 }
 
 /* ---- set ---- */
@@ -184,9 +185,7 @@ int routing_set(struct plan *plan, const struct scope *s, const struct tree *at,
 		scope_set_fail(s, at->key, -EINVAL, why);
 		return -EINVAL;
 	}
-	return kind == LNET_BUFFER_KINDS
-		       ? plan_routing(plan, s, at, value)
-		       : plan_buffers(plan, s, at, kind, (uint32_t)value);
+	return plan_routing(plan, s, at, kind, (uint32_t)value);
 }
 
 int routes_forget(struct plan *plan, const struct scope *s)
@@ -199,9 +198,9 @@ int routes_forget(struct plan *plan, const struct scope *s)
 	for (int i = 0; !rc && i < n; i++)
 		rc = plan_route(plan, s, NULL, &infos[i].route, false);
 	free(infos);
-	for (unsigned int i = 0; !rc && i < LNET_BUFFER_KINDS; i++)
-		rc = plan_buffers(plan, s, NULL, i, 0);
-	return rc ? rc : plan_routing(plan, s, NULL, false);
+	for (unsigned int i = 0; !rc && i <= LNET_BUFFER_KINDS; i++)
+		rc = plan_routing(plan, s, NULL, i, 0);
+	return rc;
 }
 
 /* ---- showing ---- */
