@@ -62,8 +62,8 @@ static int put_range(const struct scope *s, const struct tree *t,
 	return 0;
 }
 
-/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp, or
- * a mapping with a NID. */
+/* Adds what one item of a list says: a NID, a range such as 10.0.0.[1-3]@tcp,
+ * or a mapping with a NID. */
 static int put_nids(const struct scope *s, const struct tree *t,
 		    struct peer_change *c, unsigned int *ranged_p)
 {
