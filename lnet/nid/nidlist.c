@@ -18,8 +18,8 @@
 enum term_kind {
 	TERM_ALL,    /* every NID of the net */
 	TERM_PREFIX, /* IP addresses by their first bits */
-	TERM_IP,     /* IPv4 addresses, four sets of bytes */
-	TERM_NUMBER, /* numeric addresses */
+	TERM_SETS,   /* sets of the four bytes of IPv4 addresses, or one set of
+		      * numeric addresses */
 };
 
 /* The addresses of one nidrange. */
@@ -27,7 +27,8 @@ struct term {
 	enum term_kind kind;
 	unsigned int bits;	    /* TERM_PREFIX */
 	struct ulnet_nid prefix;    /* TERM_PREFIX: only size and addr */
-	struct lnet_ranges part[4]; /* TERM_IP: all; TERM_NUMBER: [0] */
+	unsigned int nsets;	    /* TERM_SETS: 4 or 1 */
+	struct lnet_ranges set[4];
 };
 
 /* One or more nidranges that name the same nets. */
@@ -45,8 +46,8 @@ struct ulnet_nidlist {
 
 static void term_fini(struct term *term)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(term->part); i++)
-		lnet_ranges_free(&term->part[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(term->set); i++)
+		lnet_ranges_free(&term->set[i]);
 }
 
 static void net_drop_terms(struct net_terms *net)
@@ -78,8 +79,8 @@ static bool term_eq(const struct term *a, const struct term *b)
 	if (a->kind != b->kind || a->bits != b->bits ||
 	    !lnet_nid_eq(&a->prefix, &b->prefix))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(a->part); i++)
-		if (!lnet_ranges_eq(&a->part[i], &b->part[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(a->set); i++)
+		if (!lnet_ranges_eq(&a->set[i], &b->set[i]))
 			return false;
 	return true;
 }
@@ -264,12 +265,13 @@ static void simplify_ip(struct term *term)
 	uint32_t byte[4];
 
 	for (size_t i = 0; i < 4; i++)
-		if (!lnet_ranges_is_one(&term->part[i], &byte[i]))
+		if (!lnet_ranges_is_one(&term->set[i], &byte[i]))
 			return;
 	for (size_t i = 0; i < 4; i++)
 		term->prefix.addr[i] = (uint8_t)byte[i];
 	term_fini(term);
 	term->kind = TERM_PREFIX;
+	term->nsets = 0;
 	term->bits = 32;
 }
 
@@ -277,11 +279,12 @@ static int parse_ip_ranges(struct lnet_text *t, struct term *term)
 {
 	int rc;
 
-	term->kind = TERM_IP;
+	term->kind = TERM_SETS;
+	term->nsets = 4;
 	for (size_t i = 0; i < 4; i++) {
 		if (i && !lnet_text_take(t, '.'))
 			return lnet_text_fail(t, t->p, "'.' was expected");
-		rc = lnet_ranges_parse(t, 0, 255, &term->part[i]);
+		rc = lnet_ranges_parse(t, 0, 255, &term->set[i]);
 		if (rc)
 			return rc;
 	}
@@ -293,13 +296,14 @@ static int parse_numbers(struct lnet_text *t, struct term *term)
 {
 	int rc;
 
-	term->kind = TERM_NUMBER;
-	rc = lnet_ranges_parse(t, 0, UINT32_MAX, &term->part[0]);
+	term->kind = TERM_SETS;
+	term->nsets = 1;
+	rc = lnet_ranges_parse(t, 0, UINT32_MAX, &term->set[0]);
 	if (rc)
 		return rc;
-	if (lnet_ranges_is_all(&term->part[0])) {
+	if (lnet_ranges_is_all(&term->set[0])) {
 		term_fini(term);
-		term->kind = TERM_ALL;
+		*term = (struct term){ .kind = TERM_ALL };
 	}
 	return 0;
 }
@@ -435,21 +439,16 @@ static bool prefix_match(const struct term *term, const struct ulnet_nid *nid)
 	return memcmp(addr, term->prefix.addr, sizeof(addr)) == 0;
 }
 
-static bool ip_match(const struct term *term, const struct ulnet_nid *nid)
+static bool sets_match(const struct term *term, const struct ulnet_nid *nid)
 {
 	if (!lnet_nid_is_nid4(nid))
 		return false;
-	for (size_t i = 0; i < 4; i++)
-		if (!lnet_ranges_match(&term->part[i], nid->addr[i]))
+	for (size_t i = 0; i < term->nsets; i++)
+		if (!lnet_ranges_match(&term->set[i],
+				       term->nsets == 1 ? get_be32(nid->addr)
+							: nid->addr[i]))
 			return false;
 	return true;
-}
-
-static bool number_match(const struct term *term, const struct ulnet_nid *nid)
-{
-	return lnet_nid_is_nid4(nid) &&
-	       lnet_ranges_match(&term->part[0],
-				 (uint32_t)lnet_nid_to_nid4(nid));
 }
 
 static bool term_match(const struct term *term, const struct ulnet_nid *nid)
@@ -459,10 +458,8 @@ static bool term_match(const struct term *term, const struct ulnet_nid *nid)
 		return true;
 	case TERM_PREFIX:
 		return prefix_match(term, nid);
-	case TERM_IP:
-		return ip_match(term, nid);
-	case TERM_NUMBER:
-		return number_match(term, nid);
+	case TERM_SETS:
+		return sets_match(term, nid);
 	}
 	return false;
 }
@@ -496,15 +493,6 @@ static void format_prefix(const struct term *term, struct lnet_text_out *out)
 		lnet_text_printf(out, "/%u", term->bits);
 }
 
-static void format_ip(const struct term *term, struct lnet_text_out *out)
-{
-	for (size_t i = 0; i < 4; i++) {
-		if (i)
-			lnet_text_printf(out, ".");
-		lnet_ranges_format(&term->part[i], out);
-	}
-}
-
 static void format_term(const struct term *term, struct lnet_text_out *out)
 {
 	switch (term->kind) {
@@ -514,11 +502,12 @@ static void format_term(const struct term *term, struct lnet_text_out *out)
 	case TERM_PREFIX:
 		format_prefix(term, out);
 		break;
-	case TERM_IP:
-		format_ip(term, out);
-		break;
-	case TERM_NUMBER:
-		lnet_ranges_format(&term->part[0], out);
+	case TERM_SETS:
+		for (size_t i = 0; i < term->nsets; i++) {
+			if (i)
+				lnet_text_printf(out, ".");
+			lnet_ranges_format(&term->set[i], out);
+		}
 		break;
 	}
 }
@@ -607,7 +596,7 @@ static void put_number(const struct expansion *x, struct ulnet_nid *nid,
 	if (i == 0) {
 		nid->num[0] = (uint8_t)(v >> 8);
 		nid->num[1] = (uint8_t)v;
-	} else if (x->term->kind == TERM_IP) {
+	} else if (x->term->nsets == 4) {
 		nid->addr[i - 1] = (uint8_t)v;
 	} else {
 		put_be32(nid->addr + prefix->size,
@@ -658,9 +647,9 @@ static int expand_term(struct expansion *x)
 		return -E2BIG;
 	nid.type = (uint8_t)x->net->type->type;
 	x->set[0] = &x->net->nums;
-	x->nsets = term->kind == TERM_IP ? 5 : 2;
-	for (unsigned int i = 1; i < x->nsets; i++)
-		x->set[i] = &term->part[i - 1];
+	x->nsets = 1 + MAX(term->nsets, 1);
+	for (unsigned int i = 0; i < term->nsets; i++)
+		x->set[i + 1] = &term->set[i];
 	if (term->kind == TERM_PREFIX) {
 		hosts.hi = (UINT32_C(1) << host) - 1;
 		x->set[1] = &low;
