@@ -128,7 +128,8 @@ static void op_end(struct lnet_op *op, struct ulnet_event *ev, bool answered)
 	list_del(&op->link);
 	op->events--;
 	if (md->eq && op->events)
-		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, op->events);
+		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, op->events,
+			     false);
 	if (ev->status)
 		cpt_stat(cpt, STAT_errors);
 	md_event_put(md, ev, op->id);

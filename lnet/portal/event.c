@@ -59,14 +59,6 @@ int eq_use(struct eqs *q, uint64_t cookie, uint32_t slots, struct eq **eq_p)
 	return rc;
 }
 
-void eq_unuse(struct eqs *q, struct eq *eq, uint32_t slots)
-{
-	pthread_mutex_lock(&q->lock);
-	eq->reserved -= slots;
-	eq->mds--;
-	pthread_mutex_unlock(&q->lock);
-}
-
 bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t slots)
 {
 	bool ok;
@@ -77,10 +69,11 @@ bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t slots)
 	return ok;
 }
 
-void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots)
+void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots, bool last)
 {
 	pthread_mutex_lock(&q->lock);
 	eq->reserved -= slots;
+	eq->mds -= last;
 	pthread_mutex_unlock(&q->lock);
 }
 

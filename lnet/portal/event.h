@@ -36,17 +36,15 @@ int eqs_init(struct eqs *q) must_check;
 void eqs_fini(struct eqs *q);
 
 /* For an MD that uses the queue @cookie: reserves @slots, and keeps the queue
- * from being freed until eq_unuse(). Returns 0 and the queue; -ENOENT: there is
- * none; -ENOBUFS: it has not as many free slots. */
+ * from being freed until the MD ends (@last below). Returns 0 and the queue;
+ * -ENOENT: there is none; -ENOBUFS: it has not as many free slots. */
 int eq_use(struct eqs *q, uint64_t cookie, uint32_t slots,
 	   struct eq **eq_p) must_check;
-/* For an MD that ends: gives back the @slots that it has left. */
-void eq_unuse(struct eqs *q, struct eq *eq, uint32_t slots);
 /* Returns false if there are not as many free slots. */
 bool eq_reserve(struct eqs *q, struct eq *eq, uint32_t slots);
-void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots);
-/* Adds an event, for which a slot must be reserved. @last: the MD ends, as with
- * eq_unuse(). */
+/* Gives back @slots. @last: the MD ends. */
+void eq_unreserve(struct eqs *q, struct eq *eq, uint32_t slots, bool last);
+/* Adds an event, for which a slot must be reserved. @last: the MD ends. */
 void eq_push(struct eqs *q, struct eq *eq, const struct ulnet_event *ev,
 	     bool last);
 

@@ -111,7 +111,7 @@ static void md_free(struct lnet_md *md)
 	struct lnet_cpt *cpt = md->cpt;
 
 	if (md->eq)
-		eq_unuse(&portal_node(cpt->node)->eqs, md->eq, 0);
+		eq_unreserve(&portal_node(cpt->node)->eqs, md->eq, 0, true);
 	if (unlikely(md->iov != md->own))
 		free((void *)md->iov);
 	list_del(&md->link);
@@ -193,7 +193,8 @@ int md_new(struct lnet_cpt *cpt, const struct ulnet_md *umd,
 void md_free_unused(struct lnet_md *md)
 {
 	if (md->eq)
-		eq_unreserve(&portal_node(md->cpt->node)->eqs, md->eq, 1);
+		eq_unreserve(&portal_node(md->cpt->node)->eqs, md->eq, 1,
+			     false);
 	id_free(&portal_cpt(md->cpt)->mds, md->cookie);
 	md_leave_mem(md);
 	md_free(md);
@@ -247,7 +248,7 @@ static inline __attribute__((always_inline)) void md_deliver(
 		node->observer->event(node->observer->arg, node, op, ev);
 	if (node->crashed && !(md->options & LNET_MD_OF_LAYER)) {
 		if (md->eq && ev->unlinked)
-			eq_unuse(&portal_node(node)->eqs, md->eq, 1);
+			eq_unreserve(&portal_node(node)->eqs, md->eq, 1, true);
 		if (ev->unlinked)
 			md->eq = NULL;
 		return;
@@ -285,7 +286,7 @@ void md_event_put(struct lnet_md *md, struct ulnet_event *ev, uint64_t op)
 	ev->unlinked = true;
 	/* The slot that was reserved for an UNLINK event. */
 	if (md->eq)
-		eq_unreserve(&portal_node(node)->eqs, md->eq, 1);
+		eq_unreserve(&portal_node(node)->eqs, md->eq, 1, false);
 	md_leave_mem(md);
 	md_deliver(md, ev, op);
 	md_free(md);
