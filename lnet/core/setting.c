@@ -62,17 +62,10 @@ static const struct setting_row table[] = {
 };
 _Static_assert(ARRAY_SIZE(table) == SETTINGS, "a row for each setting");
 
-/* Is the setting computed from others? */
-static bool is_derived(enum setting i)
-{
-	return i == SETTING_LND_TIMEOUT;
-}
-
-/* Does this release know only the default of the setting? */
-static bool is_fixed(enum setting i)
-{
-	return i == SETTING_RECOVERY_INTERVAL;
-}
+/* The setting that is computed from others, and the one of which this release
+ * knows only the default. */
+#define DERIVED SETTING_LND_TIMEOUT
+#define FIXED	SETTING_RECOVERY_INTERVAL
 
 /* The values of discovery as users see them: 0 is off, 1 is on, as in kernel
  * nodes. */
@@ -155,7 +148,7 @@ static int setting_check(enum setting i, int64_t value)
 {
 	const struct setting_row *t = &table[i];
 
-	if (is_derived(i)) {
+	if (i == DERIVED) {
 		log_warn("setting", "%s follows from others", t->name);
 		return -EPERM;
 	}
@@ -166,7 +159,7 @@ static int setting_check(enum setting i, int64_t value)
 			 t->name, value, t->min, t->max);
 		return -EINVAL;
 	}
-	if (is_fixed(i) && value != t->def) {
+	if (i == FIXED && value != t->def) {
 		log_warn("setting",
 			 "%s: %" PRId64 ": this release knows %" PRId64 " only",
 			 t->name, value, t->def);
@@ -238,10 +231,10 @@ int lnet_settings(struct lnet *node, struct ulnet_setting *settings,
 			.unit = t->unit,
 			.help = t->help,
 			.value = setting_value_get(&node->settings, i),
-			.min = is_fixed(i) ? t->def : t->min,
-			.max = is_fixed(i) ? t->def : t->max,
+			.min = i == FIXED ? t->def : t->min,
+			.max = i == FIXED ? t->def : t->max,
 			.def = t->def,
-			.derived = is_derived(i),
+			.derived = i == DERIVED,
 		};
 	}
 	return SETTINGS;

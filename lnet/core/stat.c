@@ -15,32 +15,27 @@ static const struct {
 #undef STAT_NOW
 };
 
+#define UNCOUNTED(cause, text) [LNET_CAUSE_##cause] = { text, STAT_COUNT }
+#define COUNTED(cause, text, stat) \
+	[LNET_CAUSE_##cause] = { text, STAT_##stat##_count }
 static const struct {
 	const char *name;
 	enum lnet_stat failed; /* see stat_of_cause() */
 } causes[LNET_CAUSE_COUNT] = {
-	[LNET_CAUSE_OK] = { "ok", STAT_COUNT },
-	[LNET_CAUSE_LOCAL_INTERRUPT] = { "local interrupt",
-					 STAT_local_interrupt_count },
-	[LNET_CAUSE_LOCAL_DROPPED] = { "local dropped",
-				       STAT_local_dropped_count },
-	[LNET_CAUSE_LOCAL_ABORTED] = { "local aborted",
-				       STAT_local_aborted_count },
-	[LNET_CAUSE_LOCAL_NO_ROUTE] = { "local no route",
-					STAT_local_no_route_count },
-	[LNET_CAUSE_LOCAL_ERROR] = { "local error", STAT_local_error_count },
-	[LNET_CAUSE_LOCAL_TIMEOUT] = { "local timeout",
-				       STAT_local_timeout_count },
-	[LNET_CAUSE_REMOTE_ERROR] = { "remote error", STAT_remote_error_count },
-	[LNET_CAUSE_REMOTE_DROPPED] = { "remote dropped",
-					STAT_remote_dropped_count },
-	[LNET_CAUSE_REMOTE_TIMEOUT] = { "remote timeout",
-					STAT_remote_timeout_count },
-	[LNET_CAUSE_NETWORK_TIMEOUT] = { "network timeout",
-					 STAT_network_timeout_count },
-	[LNET_CAUSE_RESPONSE_TIMEOUT] = { "response timeout", STAT_COUNT },
-	[LNET_CAUSE_CANCELED] = { "canceled", STAT_COUNT },
-	[LNET_CAUSE_SHUTDOWN] = { "shutdown", STAT_COUNT },
+	UNCOUNTED(OK, "ok"),
+	COUNTED(LOCAL_INTERRUPT, "local interrupt", local_interrupt),
+	COUNTED(LOCAL_DROPPED, "local dropped", local_dropped),
+	COUNTED(LOCAL_ABORTED, "local aborted", local_aborted),
+	COUNTED(LOCAL_NO_ROUTE, "local no route", local_no_route),
+	COUNTED(LOCAL_ERROR, "local error", local_error),
+	COUNTED(LOCAL_TIMEOUT, "local timeout", local_timeout),
+	COUNTED(REMOTE_ERROR, "remote error", remote_error),
+	COUNTED(REMOTE_DROPPED, "remote dropped", remote_dropped),
+	COUNTED(REMOTE_TIMEOUT, "remote timeout", remote_timeout),
+	COUNTED(NETWORK_TIMEOUT, "network timeout", network_timeout),
+	UNCOUNTED(RESPONSE_TIMEOUT, "response timeout"),
+	UNCOUNTED(CANCELED, "canceled"),
+	UNCOUNTED(SHUTDOWN, "shutdown"),
 };
 
 enum lnet_stat stat_of_cause(enum ulnet_cause cause)
