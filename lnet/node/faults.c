@@ -83,10 +83,10 @@ int lnet_fault_add(struct lnet *node, const struct ulnet_fault *fault)
 
 	if (!rc)
 		rc = node_control_begin(node);
-	if (rc)
-		return rc;
-	rc = add_locked(node, fault);
-	node_control_end(node);
+	if (!rc) {
+		rc = add_locked(node, fault);
+		node_control_end(node);
+	}
 	return rc;
 }
 

@@ -193,10 +193,10 @@ int lnet_ni_add(struct lnet *node, const struct ulnet_ni_conf *conf)
 {
 	int rc = node_control_begin(node);
 
-	if (rc)
-		return rc;
-	rc = ni_add_locked(node, conf);
-	node_control_end(node);
+	if (!rc) {
+		rc = ni_add_locked(node, conf);
+		node_control_end(node);
+	}
 	return rc;
 }
 

@@ -58,32 +58,20 @@ void lnet_conf_init(struct ulnet_conf *conf)
 	conf_defaults(conf);
 }
 
-static int accept_conf_check(const struct ulnet_conf *c)
+static bool conf_is_sane(const struct ulnet_conf *c)
 {
-	if (c->accept > LNET_ACCEPT_NONE)
-		return -EINVAL;
-	/* LNet connects to no process whose pid has this flag. */
-	if (c->accept != LNET_ACCEPT_NONE && c->pid & LNET_PID_USERFLAG)
-		return -EINVAL;
-	if (c->accept_backlog > INT32_MAX || c->accept_max > INT32_MAX ||
-	    c->accept_timeout > TIMEOUT_MAX)
-		return -EINVAL;
-	return 0;
-}
-
-static int conf_check(const struct ulnet_conf *c)
-{
-	if (c->cpts > LNET_CPTS_MAX)
-		return -EINVAL;
-	if (c->run > LNET_RUN_EV || (c->run != LNET_RUN_THREADS && c->cpts > 1))
-		return -EINVAL;
-	if ((c->run == LNET_RUN_EV) != (c->ev != NULL))
-		return -EINVAL;
-	if (c->transaction_timeout > TIMEOUT_MAX ||
-	    (unsigned int)c->discovery > LNET_DISCOVERY_VERIFY ||
-	    c->interfaces_max > INTERFACES_LIMIT || c->pid == LNET_PID_ANY)
-		return -EINVAL;
-	return accept_conf_check(c);
+	return c->cpts <= LNET_CPTS_MAX && c->run <= LNET_RUN_EV &&
+	       (c->run == LNET_RUN_THREADS || c->cpts == 1) &&
+	       (c->run == LNET_RUN_EV) == (c->ev != NULL) &&
+	       c->transaction_timeout <= TIMEOUT_MAX &&
+	       (unsigned int)c->discovery <= LNET_DISCOVERY_VERIFY &&
+	       c->interfaces_max <= INTERFACES_LIMIT &&
+	       c->pid != LNET_PID_ANY && c->accept <= LNET_ACCEPT_NONE &&
+	       /* LNet connects to no process whose pid has this flag. */
+	       (c->accept == LNET_ACCEPT_NONE ||
+		!(c->pid & LNET_PID_USERFLAG)) &&
+	       c->accept_backlog <= INT32_MAX && c->accept_max <= INT32_MAX &&
+	       c->accept_timeout <= TIMEOUT_MAX;
 }
 
 int node_conf_fill(struct ulnet_conf *c)
@@ -92,7 +80,7 @@ int node_conf_fill(struct ulnet_conf *c)
 	if (c->accept == LNET_ACCEPT_DEFAULT)
 		c->accept = c->port < PRIVILEGED_PORTS ? LNET_ACCEPT_SECURE
 						       : LNET_ACCEPT_ALL;
-	return conf_check(c);
+	return conf_is_sane(c) ? 0 : -EINVAL;
 }
 
 /* ---- CPTs ---- */

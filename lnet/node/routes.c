@@ -84,10 +84,10 @@ int lnet_route_add(struct lnet *node, const struct ulnet_route *route)
 {
 	int rc = node_control_begin(node);
 
-	if (rc)
-		return rc;
-	rc = route_add_locked(node, route);
-	node_control_end(node);
+	if (!rc) {
+		rc = route_add_locked(node, route);
+		node_control_end(node);
+	}
 	return rc;
 }
 

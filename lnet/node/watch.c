@@ -12,8 +12,8 @@ _Static_assert(sizeof(struct list) ==
 		       sizeof((struct ulnet_peer_watch){ 0 }.opaque),
 	       "room for a link");
 
-typedef void (*watch_fn)(struct ulnet_peer_watch *watch,
-			 const struct ulnet_id *peer);
+/* Which function of a watch is called. */
+enum watch_event { WATCH_DISCONNECTED, WATCH_SILENT, WATCH_CHANGED };
 
 /* How long a path that a user suspects counts as silent: the least that socklnd
  * takes for silence (its path_silent_min). */
@@ -61,33 +61,22 @@ static struct ulnet_peer_watch *watch_of(struct list *link)
 	return container_of(link, struct ulnet_peer_watch, opaque);
 }
 
-static void call_disconnected(struct ulnet_peer_watch *watch,
-			      const struct ulnet_id *peer)
+static void watch_call(struct ulnet_peer_watch *watch, enum watch_event event,
+		       const struct ulnet_id *peer)
 {
-	if (watch->disconnected)
+	if (event == WATCH_DISCONNECTED && watch->disconnected)
 		watch->disconnected(watch, peer);
-}
-
-static void call_silent(struct ulnet_peer_watch *watch,
-			const struct ulnet_id *peer)
-{
-	if (watch->silent)
+	else if (event == WATCH_SILENT && watch->silent)
 		watch->silent(watch, peer);
-}
-
-static void call_changed(struct ulnet_peer_watch *watch,
-			 const struct ulnet_id *peer)
-{
-	(void)peer;
-	if (watch->changed)
+	else if (event == WATCH_CHANGED && watch->changed)
 		watch->changed(watch);
 }
 
-/* Calls @call for each watch. Calls may delete any watch, so a mark in the list
- * moves behind the watch that is called. Nested calls of this function find
- * such marks, whose functions are NULL. */
+/* Tells each watch of the event. Calls may delete any watch, so a mark in the
+ * list moves behind the watch that is called. Nested calls of this function
+ * find such marks, whose functions are NULL. */
 static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
-			 watch_fn call)
+			 enum watch_event event)
 {
 	struct list *watches = watches_of(cpt->node, cpt->index);
 	struct ulnet_peer_watch mark = { .disconnected = NULL };
@@ -101,7 +90,7 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 
 		list_del(here);
 		list_add(watch_link(watch), here);
-		call(watch, peer);
+		watch_call(watch, event, peer);
 	}
 	list_del(here);
 }
@@ -111,7 +100,7 @@ static void watches_tell(struct lnet_cpt *cpt, const struct ulnet_id *peer,
 /* Tells watches of each peer NI of @cpt that @selects(). The user's function
  * may send to new peers, for which others may be forgotten: hence the
  * reference, and hash_hold_size(). */
-static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
+static void tell_of_each(struct lnet_cpt *cpt, enum watch_event event,
 			 bool (*selects)(const struct lnet_cpt *cpt,
 					 const struct lnet_peer_ni *lpni,
 					 const void *arg),
@@ -130,7 +119,7 @@ static void tell_of_each(struct lnet_cpt *cpt, watch_fn call,
 		if (lpni->place.state != PEER_HERE || !selects(cpt, lpni, arg))
 			continue;
 		peer_ref(lpni);
-		watches_tell(cpt, &peer, call);
+		watches_tell(cpt, &peer, event);
 		peer_unref(cpt, lpni);
 	}
 	hash_hold_size(peers, false);
@@ -150,7 +139,7 @@ struct gateway_news {
 	struct work work;
 	struct lnet_cpt *cpt;
 	struct ulnet_nid gateway;
-	watch_fn call;
+	enum watch_event event;
 };
 
 static void gateway_news(struct work *w)
@@ -159,7 +148,7 @@ static void gateway_news(struct work *w)
 	struct lnet_cpt *cpt = news->cpt;
 
 	if (!cpt->closing)
-		tell_of_each(cpt, news->call, is_behind, &news->gateway);
+		tell_of_each(cpt, news->event, is_behind, &news->gateway);
 	free(news);
 	atomic_fetch_sub(&cpt->node->news, 1);
 	cpt_ended_one(cpt);
@@ -169,7 +158,7 @@ static void gateway_news(struct work *w)
  * behind it, on all CPTs. If there is no memory, nobody is told, and time is
  * lost. */
 static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
-			watch_fn call)
+			enum watch_event event)
 {
 	struct lnet *node = cpt->node;
 
@@ -183,7 +172,7 @@ static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 		*news = (struct gateway_news){ .work.fn = gateway_news,
 					       .cpt = node->cpt[i],
 					       .gateway = *nid,
-					       .call = call };
+					       .event = event };
 		atomic_fetch_add(&node->news, 1);
 		loop_post(node->loops[i], &news->work);
 	}
@@ -196,8 +185,8 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	struct lnet_cpt *cpt = node_cpt_here(ni->node);
 
 	reroute_silent(ni, cpt, peer, ns);
-	watches_tell(cpt, peer, call_silent);
-	tell_behind(cpt, &peer->nid, call_silent);
+	watches_tell(cpt, peer, WATCH_SILENT);
+	tell_behind(cpt, &peer->nid, WATCH_SILENT);
 }
 
 /* disc_cpt.gone */
@@ -207,14 +196,14 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 	const struct ulnet_id peer = { lpni->nid, LNET_PID_ANY };
 
 	peer_ref(lpni);
-	watches_tell(cpt, &peer, call_silent);
+	watches_tell(cpt, &peer, WATCH_SILENT);
 	peer_unref(cpt, lpni);
 }
 
 /* disc_cpt.changed */
 static void watches_changed(struct lnet_cpt *cpt)
 {
-	watches_tell(cpt, NULL, call_changed);
+	watches_tell(cpt, NULL, WATCH_CHANGED);
 }
 
 void lnet_peer_suspect(struct lnet *node, unsigned int cpt,
@@ -238,19 +227,21 @@ void upcall_peer_disconnected(struct lnd_ni *lnd, const struct ulnet_id *peer)
 	struct lnet_cpt *cpt = node_cpt_here(ni_of(lnd)->node);
 
 	cpt_stat(cpt, STAT_disconnects);
-	watches_tell(cpt, peer, call_disconnected);
-	tell_behind(cpt, &peer->nid, call_disconnected);
+	watches_tell(cpt, peer, WATCH_DISCONNECTED);
+	tell_behind(cpt, &peer->nid, WATCH_DISCONNECTED);
 }
 
 /* Is the peer NI on the net of the local NI @arg? */
 static bool is_on_net_of(const struct lnet_cpt *cpt,
 			 const struct lnet_peer_ni *lpni, const void *arg)
 {
+	const struct lnet_ni *ni = arg;
+
 	(void)cpt;
-	return lpni->net->segment == ni_segment(arg);
+	return lpni->net->segment == ni->segment;
 }
 
 void watches_ni_gone(struct lnet_cpt *cpt, const struct lnet_ni *ni)
 {
-	tell_of_each(cpt, call_disconnected, is_on_net_of, ni);
+	tell_of_each(cpt, WATCH_DISCONNECTED, is_on_net_of, ni);
 }
