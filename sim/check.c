@@ -122,7 +122,7 @@ static bool connecting_from_wrong(const struct lnet_cpt *cpt,
 	for (unsigned int i = 0; cpt->config && i < cpt->config->nnis; i++) {
 		struct lnet_ni *ni = cpt->config->ni[i];
 
-		if (ni_segment(ni) == p->net->segment &&
+		if (ni->segment == p->net->segment &&
 		    p->connecting_from & ni->bit && nobody_connects(ni, p))
 			return true;
 	}

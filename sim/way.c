@@ -125,7 +125,7 @@ static void way_taken(struct lnet_sim *sim, const struct msg_out *msg,
 static bool has_other(const struct msg_out *msg)
 {
 	const struct lnet_net *net =
-		config_net(msg->cpt->config, ni_segment(msg->ni));
+		config_net(msg->cpt->config, msg->ni->segment);
 
 	for (unsigned int i = 0; net && i < net->nnis; i++)
 		if (ni_is_up(net->ni[i]))

@@ -229,7 +229,7 @@ static bool can_tell(const struct lnet_cpt *cpt,
 		     const struct lnet_peer_ni *lpni, const struct lnet_ni *ni)
 {
 	return lpni->place.state == PEER_HERE && lpni->credits_max &&
-	       nid_segment(&lpni->nid) == ni_segment(ni) && exists(lpni) &&
+	       nid_segment(&lpni->nid) == ni->segment && exists(lpni) &&
 	       !config_is_mine(cpt->config, &lpni->nid);
 }
 

@@ -108,7 +108,7 @@ bool forward_has_room(const struct msg_in *msg)
 	const struct lnet_quota *from = &msg->sender->has;
 	const struct lnet_quota *to = &msg->dest->has;
 
-	if (from->forwards >= ni_buffer_credits(msg->out.ni))
+	if (from->forwards >= msg->out.ni->peer_buffer_credits)
 		return false;
 	if (!pool_allows(pool, from->forwards) ||
 	    !pool_allows(pool, to->forwards_to))

@@ -108,7 +108,7 @@ static int check_other(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 		       const struct ulnet_nid *dest)
 {
 	/* The sender should have sent it directly, or to another NI. */
-	if (lnet_nid_net(dest) == segment_net(ni_segment(ni)) ||
+	if (lnet_nid_net(dest) == segment_net(ni->segment) ||
 	    config_ni(cpt->config, dest))
 		return PROTOCOL_ERROR;
 	if (!atomic_load_explicit(&cpt->node->routing, memory_order_relaxed))

@@ -25,10 +25,9 @@ static void config_find_nets(struct lnet_config *c)
 
 	c->nnets = 0;
 	for (unsigned int i = 0; i < c->nnis; i++) {
-		if (!net || net->segment != ni_segment(c->ni[i])) {
+		if (!net || net->segment != c->ni[i]->segment) {
 			net = &c->net[c->nnets++];
-			*net = (struct lnet_net){ .segment =
-							  ni_segment(c->ni[i]),
+			*net = (struct lnet_net){ .segment = c->ni[i]->segment,
 						  .ni = &c->ni[i] };
 		}
 		net->nnis++;
@@ -52,7 +51,7 @@ struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni)
 {
 	unsigned int n = old ? old->nnis : 0;
-	unsigned int at = n ? index_for(old, ni_segment(ni)) : 0;
+	unsigned int at = n ? index_for(old, ni->segment) : 0;
 	struct lnet_config *new = config_alloc(n + 1);
 
 	if (!new)

@@ -58,7 +58,8 @@ struct lnet_ni {
 		       * same for NIs that were started 64 apart */
 	uint32_t credits_max;
 	uint32_t peer_credits;
-	uint32_t peer_buffer_credits;
+	uint32_t peer_buffer_credits; /* of a router: how many buffers a peer NI
+				       * may use for messages that it sends */
 	int32_t peer_timeout;		     /* s; < 0: never */
 	int64_t tunables[LNET_TUNABLES_MAX]; /* values, for lnd.tunables */
 	struct fsm fsm;			     /* control side */
@@ -82,19 +83,6 @@ static inline struct lnet_ni *ni_of(struct lnd_ni *lnd)
 static inline bool ni_is_lo(const struct lnet_ni *ni)
 {
 	return lnet_nid_is_lo(&ni->lnd.nid);
-}
-
-static inline uint32_t ni_segment(const struct lnet_ni *ni)
-{
-	return ni->segment;
-}
-
-/* How many of a router's buffers a peer NI may use for messages that it sends
- * through this node. */
-static inline uint32_t ni_buffer_credits(const struct lnet_ni *ni)
-{
-	return ni->peer_buffer_credits ? ni->peer_buffer_credits
-				       : ni->peer_credits;
 }
 
 static inline bool ni_is_up(const struct lnet_ni *ni)

@@ -41,27 +41,38 @@ static int32_t loss(const struct lnet_cpt *cpt)
 	return -settings_health_loss(&cpt->node->settings);
 }
 
-void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
+/* To be called after the health of the NI has been decreased or set. */
+static void ni_changed(struct lnet_cpt *cpt, struct lnet_ni *ni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
-	if (!first_loss(cpt, &ni->cpt[cpt->index].lost_in))
-		return;
-	health_ni_add(ni, loss(cpt));
 	if (watch && ni_health(ni) < LNET_HEALTH_MAX)
 		watch->ni_ill(cpt, ni);
 }
 
-void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+static void peer_ni_changed(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 {
 	const struct health_watch *watch = path_cpt(cpt)->watch;
 
-	if (!first_loss(cpt, &lpni->lost_in))
-		return;
-	lpni->health = health_add(lpni->health, loss(cpt));
 	routes_health(cpt, lpni);
 	if (watch && lpni->health < LNET_HEALTH_MAX)
 		watch->peer_ni_ill(cpt, lpni);
+}
+
+void health_lose_ni(struct lnet_cpt *cpt, struct lnet_ni *ni)
+{
+	if (!first_loss(cpt, &ni->cpt[cpt->index].lost_in))
+		return;
+	health_ni_add(ni, loss(cpt));
+	ni_changed(cpt, ni);
+}
+
+void health_lose_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
+{
+	if (!first_loss(cpt, &lpni->lost_in))
+		return;
+	lpni->health = health_add(lpni->health, loss(cpt));
+	peer_ni_changed(cpt, lpni);
 }
 
 void health_lose_both(struct lnet_cpt *cpt, struct lnet_ni *ni,
@@ -130,16 +141,6 @@ struct set_call {
 	int32_t health;
 };
 
-static void ni_set_health(struct lnet_cpt *cpt, struct lnet_ni *ni,
-			  int32_t health)
-{
-	const struct health_watch *watch = path_cpt(cpt)->watch;
-
-	atomic_store_explicit(&ni->health, health, memory_order_relaxed);
-	if (watch && health < LNET_HEALTH_MAX)
-		watch->ni_ill(cpt, ni);
-}
-
 static int set_ni(void *arg)
 {
 	const struct set_call *c = arg;
@@ -149,9 +150,13 @@ static int set_ni(void *arg)
 	if (c->cpt->closing)
 		return -ESHUTDOWN;
 	for (unsigned int i = 1; i < config->nnis; i++) {
-		if (c->nid && !lnet_nid_eq(&config->ni[i]->lnd.nid, c->nid))
+		struct lnet_ni *ni = config->ni[i];
+
+		if (c->nid && !lnet_nid_eq(&ni->lnd.nid, c->nid))
 			continue;
-		ni_set_health(c->cpt, config->ni[i], c->health);
+		atomic_store_explicit(&ni->health, c->health,
+				      memory_order_relaxed);
+		ni_changed(c->cpt, ni);
 		rc = 0;
 	}
 	return rc;
@@ -170,12 +175,8 @@ int lnet_ni_set_health(struct lnet *node, const struct ulnet_nid *nid,
 static void peer_ni_set_health(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			       int32_t health)
 {
-	const struct health_watch *watch = path_cpt(cpt)->watch;
-
 	lpni->health = health;
-	routes_health(cpt, lpni);
-	if (watch && health < LNET_HEALTH_MAX)
-		watch->peer_ni_ill(cpt, lpni);
+	peer_ni_changed(cpt, lpni);
 }
 
 static int health_set_one(void *arg)

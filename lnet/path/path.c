@@ -51,7 +51,7 @@ static bool path_is_only(const struct lnet_cpt *cpt, const struct path *path)
 	if (peer_cpt(cpt)->discovery &&
 	    (!peer->settled || provenance_is_unverified(path->lpni)))
 		return false;
-	if (config_net(cpt->config, ni_segment(path->ni))->nnis > 1 ||
+	if (config_net(cpt->config, path->ni->segment)->nnis > 1 ||
 	    config_is_mine(cpt->config, &path->lpni->nid))
 		return false;
 	if (peer->multi_rail)

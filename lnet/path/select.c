@@ -451,11 +451,9 @@ static bool prefers_ni(const struct seek *s, const struct lnet_ni *ni,
 		return policies_pair(s->cpt->policies, &ni->lnd.nid,
 				     s->request->dst);
 	if (!theirs)
-		return verdict_prefers_ni(verdict_of_peer_ni(s->cpt, s->dst),
-					  ni);
+		return verdict_prefers(s->cpt, s->dst, ni);
 	list_for_each_entry (p, &theirs->nis, link)
-		if (!p->down &&
-		    verdict_prefers_ni(verdict_of_peer_ni(s->cpt, p), ni))
+		if (!p->down && verdict_prefers(s->cpt, p, ni))
 			return true;
 	return false;
 }
@@ -513,7 +511,7 @@ static struct lnet_ni *choose_ni(const struct seek *s,
 static void trace_only_ni(const struct seek *s, const struct lnet_ni *ni,
 			  enum ulnet_path_why why)
 {
-	const struct lnet_net *net = config_net(s->cpt->config, ni_segment(ni));
+	const struct lnet_net *net = config_net(s->cpt->config, ni->segment);
 
 	for (unsigned int i = 0; i < net->nnis; i++)
 		trace_add(s->trace, LNET_PATH_LOCAL_NI, &net->ni[i]->lnd.nid,
@@ -554,10 +552,9 @@ static out_of_line void rank_peer_ni_by_policy(const struct seek *s,
 					       const struct lnet_ni *ni,
 					       struct path_rank *r)
 {
-	const struct peer_verdict *verdict = verdict_of_peer_ni(s->cpt, p);
-
-	r->key[LNET_PATH_PRIORITY] = rank_of_priority(verdict->priority);
-	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers_ni(verdict, ni);
+	r->key[LNET_PATH_PRIORITY] =
+		rank_of_priority(verdict_of_peer_ni(s->cpt, p)->priority);
+	r->key[LNET_PATH_PREFERRED] = ni && verdict_prefers(s->cpt, p, ni);
 }
 
 /* The best peer NI of @theirs for messages from @ni. */
@@ -607,30 +604,23 @@ static void trace_only_peer_ni(const struct seek *s)
 
 /* ---- the cases ---- */
 
-/* To any NI of a gateway, from the NI by which the target knows this node. */
-static int from_named_to_best(const struct seek *s, struct path *path)
-{
-	path->ni = s->src;
-	path->lpni = path->dst = choose_peer_ni(s, s->dst->net, s->src);
-	return 0;
-}
-
 static int from_named_to_named(const struct seek *s, struct path *path)
 {
+	bool is_hop = s->request->flags & PATH_HOP;
+
 	if (!ni_is_up(s->src))
 		return -ENETDOWN;
-	if (unlikely(s->request->flags & PATH_HOP && s->dst &&
-		     s->dst->peer->multi_rail &&
-		     !provenance_is_unverified(s->dst)))
-		return from_named_to_best(s, path);
 	path->ni = s->src;
-	path->lpni = path->dst = s->dst;
-	if (unlikely(s->trace)) {
-		if (!(s->request->flags &
-		      PATH_HOP)) /* else see choose_from() */
-			trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
-		trace_only_peer_ni(s);
+	if (unlikely(is_hop && s->dst && s->dst->peer->multi_rail &&
+		     !provenance_is_unverified(s->dst))) {
+		path->lpni = path->dst = choose_peer_ni(s, s->dst->net, s->src);
+		return 0;
 	}
+	path->lpni = path->dst = s->dst;
+	if (unlikely(s->trace && !is_hop)) /* for hops see choose_from() */
+		trace_only_ni(s, s->src, LNET_PATH_NOT_ASKED);
+	if (unlikely(s->trace))
+		trace_only_peer_ni(s);
 	return 0;
 }
 
@@ -672,7 +662,7 @@ static struct lnet_ni *known_by(const struct seek *s)
 		return NULL;
 	ni = config_ni(s->cpt->config, &s->dst->preferred);
 	if (unlikely(s->cpt->policies) && ni &&
-	    verdict_has_better(verdict_of_peer_ni(s->cpt, s->dst), ni))
+	    verdict_has_better(s->cpt, s->dst, ni))
 		return NULL;
 	return ni && ni_is_up(ni) ? ni : NULL;
 }
@@ -715,7 +705,7 @@ static enum ulnet_path_why refuses_route(const struct seek *s,
 
 	if (!net || config_is_mine(s->cpt->config, &r->gateway))
 		return LNET_PATH_UNREACHED;
-	if (from && ni_segment(from) != near)
+	if (from && from->segment != near)
 		return LNET_PATH_NOT_ASKED;
 	if (s->request->flags & PATH_FORWARD &&
 	    directory_same(d, &r->gateway, s->request->hop))
@@ -748,10 +738,9 @@ static bool prefers_route(const struct seek *s, const struct lnet_route *r,
 		return policies_gateway(s->cpt->policies, s->request->dst,
 					&r->gateway);
 	if (!theirs)
-		return verdict_prefers_route(verdict_of_peer_ni(s->cpt, s->dst),
-					     r);
+		return verdict_prefers(s->cpt, s->dst, r);
 	list_for_each_entry (p, &theirs->nis, link)
-		if (verdict_prefers_route(verdict_of_peer_ni(s->cpt, p), r))
+		if (verdict_prefers(s->cpt, p, r))
 			return true;
 	return false;
 }
@@ -937,7 +926,7 @@ static enum path_case case_of(struct seek *s)
 		!(s->request->flags & PATH_EXACT) &&
 		!provenance_is_unverified(s->dst);
 	if (s->src)
-		local = ni_segment(s->src) == segment;
+		local = s->src->segment == segment;
 	else if (s->mr)
 		local = shares_net(s);
 	else

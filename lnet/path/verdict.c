@@ -110,33 +110,26 @@ const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
 	return r;
 }
 
-bool verdict_prefers_ni(const struct peer_verdict *r, const struct lnet_ni *ni)
+bool verdict_prefers(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+		     const void *way)
 {
-	const struct peer_preferred *p = r->preferred;
+	const struct peer_preferred *p =
+		verdict_of_peer_ni(cpt, lpni)->preferred;
 
-	for (unsigned int i = 0; p && i < p->nnis; i++)
-		if (p->what[i] == ni)
+	for (unsigned int i = 0; p && i < p->n; i++)
+		if (p->what[i] == way)
 			return true;
 	return false;
 }
 
-bool verdict_prefers_route(const struct peer_verdict *r,
-			   const struct lnet_route *route)
+bool verdict_has_better(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			const struct lnet_ni *ni)
 {
-	const struct peer_preferred *p = r->preferred;
+	const struct peer_preferred *p;
 
-	for (unsigned int i = p ? p->nnis : 0; p && i < p->n; i++)
-		if (p->what[i] == route)
-			return true;
-	return false;
-}
-
-bool verdict_has_better(const struct peer_verdict *r, const struct lnet_ni *ni)
-{
-	const struct peer_preferred *p = r->preferred;
-
-	if (verdict_prefers_ni(r, ni))
+	if (verdict_prefers(cpt, lpni, ni))
 		return false;
+	p = lpni->verdict.preferred;
 	for (unsigned int i = 0; p && i < p->nnis; i++)
 		if (ni_is_up(p->what[i]))
 			return true;

@@ -12,8 +12,6 @@
 #include "lnet/peer/peer.h"
 #include "lnet/policy/policy.h"
 
-struct lnet_route;
-
 /* The priorities of the NI and of its net; of a peer NI also which local NIs
  * and routes are preferred. */
 const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
@@ -21,12 +19,11 @@ const struct ni_verdict *verdict_of_ni(const struct lnet_cpt *cpt,
 const struct peer_verdict *verdict_of_peer_ni(const struct lnet_cpt *cpt,
 					      struct lnet_peer_ni *lpni);
 
-/* Do policies prefer @ni, or @route, for messages to the peer NI that @r is
- * about? */
-bool verdict_prefers_ni(const struct peer_verdict *r, const struct lnet_ni *ni);
-bool verdict_prefers_route(const struct peer_verdict *r,
-			   const struct lnet_route *route);
-/* Do policies prefer an NI that is up to @ni, which they do not prefer? */
-bool verdict_has_better(const struct peer_verdict *r, const struct lnet_ni *ni);
+/* Do policies prefer @way, a local NI or a route, for messages to @lpni? */
+bool verdict_prefers(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+		     const void *way);
+/* Do policies prefer another local NI, which is up, to @ni? */
+bool verdict_has_better(const struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
+			const struct lnet_ni *ni);
 
 #endif

@@ -404,7 +404,7 @@ static int64_t router_credits(const struct lnet_cpt *cpt,
 {
 	const struct lnet_net *net = config_net(cpt->config, p->net->segment);
 
-	return net ? (int64_t)ni_buffer_credits(net->ni[0]) - forwards : 0;
+	return net ? (int64_t)net->ni[0]->peer_buffer_credits - forwards : 0;
 }
 
 #define failures(p, cause) \

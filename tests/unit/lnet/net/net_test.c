@@ -28,7 +28,7 @@ static void config_is(const struct lnet_config *c, const char *want)
 		cr_assert_eq(config_net(c, net->segment), net);
 		for (unsigned int k = 0; k < net->nnis; k++) {
 			cr_assert_eq(net->ni[k], c->ni[nnis++]);
-			cr_assert_eq(ni_segment(net->ni[k]), net->segment);
+			cr_assert_eq(net->ni[k]->segment, net->segment);
 			if (k)
 				strcat(text, " ");
 			strcat(text, lnet_nid_format(&net->ni[k]->lnd.nid, nid,
@@ -73,7 +73,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	cr_assert_not_null(config);
 	cr_assert_eq(config->sequence, 1);
 	config_is(config, "0@lo");
-	cr_assert_null(config_net(config, ni_segment(&a)));
+	cr_assert_null(config_net(config, a.segment));
 	config = with(config, &a);
 	config = with(config, &b);
 	config_is(config, "0@lo | 10.0.0.1@tcp | 10.0.0.2@tcp1");
@@ -88,7 +88,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 		  "0@lo | 10.0.0.3@tcp | 10.0.0.2@tcp1 | 10.0.0.4@o2ib");
 	config = without(config, &b);
 	config_is(config, "0@lo | 10.0.0.3@tcp | 10.0.0.4@o2ib");
-	cr_assert_null(config_net(config, ni_segment(&b)));
+	cr_assert_null(config_net(config, b.segment));
 	/* A net that comes back comes last. */
 	config = without(config, &c);
 	config = with(config, &b);
@@ -120,7 +120,7 @@ Test(config, families_of_a_net)
 			  "fd77::1@tcp fd77::2@tcp | 10.0.0.4@o2ib");
 	config = without(config, &a);
 	config = without(config, &c);
-	cr_assert_null(config_net(config, ni_segment(&a)));
+	cr_assert_null(config_net(config, a.segment));
 	cr_assert(config_has_net(config, lnet_nid_net(&a.lnd.nid)));
 	config = without(config, &b);
 	config = without(config, &e);

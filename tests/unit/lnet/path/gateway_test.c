@@ -177,7 +177,7 @@ Test(gateway, with_rails)
 		lnet_nid_format(&path.lpni->nid, text, sizeof(text));
 		seen[0] |= !strcmp(text, "10.0.0.91@tcp");
 		seen[1] |= !strcmp(text, "10.0.1.91@tcp");
-		cr_assert_eq(ni_segment(path.ni), nid_segment(&path.lpni->nid));
+		cr_assert_eq(path.ni->segment, nid_segment(&path.lpni->nid));
 		peer_unref(rig.cpt, path.lpni);
 		ni_unref(path.ni, 0);
 	}
