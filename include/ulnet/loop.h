@@ -46,10 +46,9 @@ ULNET_EXPORT void lnet_random(struct lnet *node, unsigned int cpt, void *buf,
 			      size_t len);
 
 /*
- * For layers that call functions of users, after each such call: if it has kept
- * the CPT from its turns for too long, that is logged, with the name that @fmt
- * makes of it, as printf(): "method Add of service tally". Does nothing while
- * the turn is young. Owner, in a turn.
+ * To be called by layers after each call of a user's function: if that has
+ * taken too long, which delays all other work of the CPT, logs so. @fmt makes
+ * its name, as printf(): "method Add of service tally". Owner, in a turn.
  */
 ULNET_EXPORT void lnet_guard_end(struct lnet *node, unsigned int cpt,
 				 const char *fmt, ...)
@@ -62,9 +61,9 @@ ULNET_EXPORT const uint64_t *lnet_guard_late(struct lnet *node,
 
 /* ---- work: lnet_post(3) ---- */
 
-/* Something to be done once; the caller embeds it in the object that it is
- * about. The node borrows it from lnet_post() or lnet_defer() until the call of
- * fn, which may free it, or give it to the node again. */
+/* Something to be done once; the caller embeds it in an object. The node
+ * borrows it from lnet_post() or lnet_defer() until the call of fn, which may
+ * free it, or give it to the node again. */
 struct ulnet_work {
 	void *opaque[2];
 	void (*fn)(struct ulnet_work *work);
@@ -82,8 +81,8 @@ ULNET_EXPORT void lnet_defer(struct lnet *node, unsigned int cpt,
 
 /* ---- timers: lnet_timer_init(3) ---- */
 
-/* The caller embeds a timer in the object that it is about. The timer must be
- * neither moved nor freed while it is armed. */
+/* The caller embeds a timer in an object, which must be neither moved nor freed
+ * while the timer is armed. */
 struct ulnet_timer {
 	uint64_t opaque[5];
 	void (*fn)(struct ulnet_timer *timer);
@@ -107,33 +106,33 @@ ULNET_EXPORT bool lnet_timer_armed(const struct ulnet_timer *timer);
 
 /* ---- the ends of connections: lnet_peer_watch_add(3) ---- */
 
-/* Wants to hear of peers whose NIDs a CPT owns (lnet_cpt_of()). */
+/* Functions to be called about the peers whose NIDs a CPT owns
+ * (lnet_cpt_of()). */
 struct ulnet_peer_watch {
 	void *opaque[2];
-	/* Connections to the process @peer have ended (its pid may be
-	 * LNET_PID_ANY: to all processes of that NID), and not in order:
-	 * messages that were sent over them, to @peer or from it, may be lost,
-	 * though SEND events have said that they are sent. This is a hint:
-	 * messages may have arrived all the same, and may be lost without it.
-	 * It also comes, for all peers on the net, when an interface of this
-	 * node is deleted; never for connections that this node has ended as it
-	 * closes, or that have ended once all that went over them had arrived.
-	 * In a turn of the CPT, in no other call of the user's: may send, and
-	 * may delete watches, itself too. A watch that is added meanwhile hears
-	 * of this, too. */
+	/* Connections to the process @peer (pid LNET_PID_ANY: to all processes
+	 * of the NID) have ended with messages on them, to @peer or from it,
+	 * that may be lost, even if SEND events said that they were sent. This
+	 * is a hint: the messages may have arrived, and others may be lost
+	 * without it. Also called for all peers on a net when an interface of
+	 * this node on the net is deleted; not called for connections that this
+	 * node ends as it closes, or that end after all messages on them have
+	 * arrived. In a turn of the CPT, and not inside of another call of the
+	 * user's, so it may send, and delete watches, including its own. A
+	 * watch that is added meanwhile is called, too. */
 	void (*disconnected)(struct ulnet_peer_watch *watch,
 			     const struct ulnet_id *peer);
-	/* Nothing comes back from @peer any more over connections to this NID
-	 * of it, for longer than it usually takes: the peer is dead, or this
-	 * rail is cut; or the peer has said by another of its NIDs that this
-	 * one is down, or not its own any more. Messages under way over it may
-	 * be lost, or late. As disconnected(); NULL: that does not matter. */
+	/* On connections to this NID nothing has come back from @peer for
+	 * longer than usual, because it is dead or this rail is cut; or the
+	 * peer has said by another of its NIDs that this one is down, or no
+	 * longer its own. Messages on the way there or back may be lost, or
+	 * late. As disconnected(); may be NULL. */
 	void (*silent)(struct ulnet_peer_watch *watch,
 		       const struct ulnet_id *peer);
 	/* The NIDs of this node have changed, or one of its interfaces has gone
 	 * down or come up. Discovery tells that to peers; lnet_tell() is for
 	 * those that discovery does not tell. In a turn, as disconnected();
-	 * NULL: that does not matter. */
+	 * may be NULL. */
 	void (*changed)(struct ulnet_peer_watch *watch);
 };
 
@@ -145,9 +144,9 @@ ULNET_EXPORT void lnet_peer_watch_del(struct lnet *node, unsigned int cpt,
 				      struct ulnet_peer_watch *watch);
 
 /* Tells @peer, a process that only calls (its pid has LNET_PID_USERFLAG), what
- * NIDs this node has and which of them are up: a push of discovery to that very
- * NID, over connections that the process has made. Nobody hears what becomes of
- * it. Owner of @cpt. -EINVAL: @peer listens, so discovery tells it;
+ * NIDs this node has and which of them are up: by a push of discovery to that
+ * very NID, over connections that the process has made. Whether it arrives is
+ * not reported. Owner of @cpt. -EINVAL: @peer listens, so discovery tells it;
  * -EOPNOTSUPP: discovery is off; -ENOMEM; -ESHUTDOWN. */
 ULNET_EXPORT int lnet_tell(struct lnet *node, unsigned int cpt,
 			   const struct ulnet_id *peer);
@@ -179,8 +178,8 @@ struct ulnet_layer {
 	void (*close)(struct ulnet_layer *layer);
 };
 
-/* An option of a memory descriptor of a layer's own: of this one's end its
- * handler hears even if the node has crashed. */
+/* An option of a layer's memory descriptor: its handler is called for the end
+ * of the descriptor even if the node has crashed. */
 #define LNET_MD_OF_LAYER 0x8000u
 
 /* Borrows @layer until lnet_layer_del(). Any thread, but only one at a time for

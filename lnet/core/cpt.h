@@ -101,7 +101,7 @@ struct lnet {
 	atomic_bool closing; /* NIs in config may be freed */
 	struct settings settings;
 	atomic_bool routing;   /* forwards messages of other nodes */
-	atomic_uint news;      /* struct gateway_news that are posted */
+	atomic_uint gateway_news; /* about gateways, posted to other CPTs */
 	atomic_uint next_home; /* for node_home() */
 	/* Version of what peers are told of this node. Increased after the
 	 * change, before CPTs are told of it. */

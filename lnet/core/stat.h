@@ -32,9 +32,9 @@ struct times {
 struct traffic_stats {
 	struct traffic send, recv, drop;
 	stat_t resent; /* messages that were sent again after a failure */
-	struct times
-		sending; /* PUTs and GETs, until sent: one in TIMES_EVERY */
-	struct times answered; /* ... until their ACK or REPLY came */
+	/* From the beginning of PUTs and GETs until they were sent, for one in
+	 * TIMES_EVERY; and until their ACK or REPLY came. */
+	struct times sending, answered;
 };
 
 /* @type must have been checked, as hdr_decode() does. */

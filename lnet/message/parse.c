@@ -228,7 +228,7 @@ static void caller_news(struct work *w)
 	if (!cpt->closing)
 		caller_set(cpt, &news->caller, &news->gateway);
 	free(news);
-	atomic_fetch_sub(&cpt->node->news, 1);
+	atomic_fetch_sub(&cpt->node->gateway_news, 1);
 	cpt_ended_one(cpt);
 }
 
@@ -252,7 +252,7 @@ static void meet_caller(const struct msg_in *msg)
 	*news = (struct caller_news){
 		{ .fn = caller_news }, owner, *caller, msg->from
 	};
-	atomic_fetch_add(&home->node->news, 1);
+	atomic_fetch_add(&home->node->gateway_news, 1);
 	loop_post(owner->loop, &news->work);
 }
 

@@ -226,37 +226,27 @@ static int nid_take_decimal(struct lnet_text *t, uint32_t max,
 /* "<type:number>" */
 static int take_words_net(struct lnet_text *t, uint32_t *net_p)
 {
-	uint32_t type;
-	uint32_t num;
-	int rc;
+	uint32_t type, num;
 
-	if (!lnet_text_take(t, '<'))
+	if (!lnet_text_take(t, '<') || nid_take_decimal(t, UINT16_MAX, &type) ||
+	    !lnet_text_take(t, ':') ||
+	    nid_take_decimal(t, LNET_NET_NUM_MAX, &num) ||
+	    !lnet_text_take(t, '>'))
 		return -EINVAL;
-	rc = nid_take_decimal(t, UINT16_MAX, &type);
-	if (rc)
-		return rc;
-	if (!lnet_text_take(t, ':'))
-		return -EINVAL;
-	rc = nid_take_decimal(t, LNET_NET_NUM_MAX, &num);
-	if (rc)
-		return rc;
 	*net_p = LNET_NET(type, num);
-	return lnet_text_take(t, '>') ? 0 : -EINVAL;
+	return 0;
 }
 
 static int take_named_net(struct lnet_text *t, uint32_t *net_p)
 {
 	const struct lnet_net_type *type = lnet_net_type_take(t);
 	uint32_t num = 0;
-	int rc;
 
 	if (!type)
 		return -EINVAL;
-	if (type->numbered && !lnet_text_at_end(t)) {
-		rc = nid_take_decimal(t, LNET_NET_NUM_MAX, &num);
-		if (rc)
-			return rc;
-	}
+	if (type->numbered && !lnet_text_at_end(t) &&
+	    nid_take_decimal(t, LNET_NET_NUM_MAX, &num))
+		return -EINVAL;
 	*net_p = LNET_NET(type->type, num);
 	return 0;
 }
@@ -265,14 +255,10 @@ int lnet_net_parse(const char *text, uint32_t *net_p)
 {
 	struct lnet_text t = lnet_text_of(text, strlen(text), NULL);
 	uint32_t net;
-	int rc;
 
-	if (lnet_text_peek(&t) == '<')
-		rc = take_words_net(&t, &net);
-	else
-		rc = take_named_net(&t, &net);
-	if (rc)
-		return rc;
+	if (lnet_text_peek(&t) == '<' ? take_words_net(&t, &net)
+				      : take_named_net(&t, &net))
+		return -EINVAL;
 	if (!lnet_text_at_end(&t))
 		return -EINVAL;
 	*net_p = net;
@@ -314,14 +300,11 @@ static int parse_words(struct lnet_text *t, struct ulnet_nid *nid)
 {
 	uint32_t word;
 	size_t len = 0;
-	int rc;
 
 	do {
-		if (len == sizeof(nid->addr))
+		if (len == sizeof(nid->addr) ||
+		    lnet_text_digits(t, 16, 0, UINT32_MAX, &word))
 			return -EINVAL;
-		rc = lnet_text_digits(t, 16, 0, UINT32_MAX, &word);
-		if (rc)
-			return rc;
 		put_be32(nid->addr + len, word);
 		len += sizeof(word);
 	} while (lnet_text_take(t, ':'));
@@ -354,25 +337,16 @@ int lnet_nid_parse(const char *text, struct ulnet_nid *nid_p)
 	uint32_t net = LNET_NET(LNET_TYPE_SOCK, 0);
 	struct ulnet_nid nid;
 	struct lnet_text t;
-	int rc;
 
 	if (strcmp(text, "<?>") == 0) {
 		*nid_p = LNET_NID_ANY;
 		return 0;
 	}
-	if (at) {
-		rc = lnet_net_parse(at + 1, &net);
-		if (rc)
-			return rc;
-	}
-	if (!net_has_nids(net))
+	if ((at && lnet_net_parse(at + 1, &net)) || !net_has_nids(net))
 		return -EINVAL;
 	nid = nid_on(net);
 	t = lnet_text_of(text, at ? (size_t)(at - text) : strlen(text), NULL);
-	rc = parse_addr(&t, at && at[1] == '<', &nid);
-	if (rc)
-		return rc;
-	if (lnet_nid_is_net(&nid))
+	if (parse_addr(&t, at && at[1] == '<', &nid) || lnet_nid_is_net(&nid))
 		return -EINVAL;
 	*nid_p = nid;
 	return 0;
@@ -383,7 +357,6 @@ static int nid_take_pid(struct lnet_text *t, uint32_t *pid_p)
 	size_t any_len = strlen(PID_ANY_TEXT);
 	uint32_t flag = 0;
 	uint32_t pid;
-	int rc;
 
 	if ((size_t)(t->end - t->p) >= any_len &&
 	    memcmp(t->p, PID_ANY_TEXT, any_len) == 0) {
@@ -393,11 +366,9 @@ static int nid_take_pid(struct lnet_text *t, uint32_t *pid_p)
 	}
 	if (lnet_text_take(t, 'U'))
 		flag = LNET_PID_USERFLAG;
-	rc = nid_take_decimal(t, LNET_PID_USERFLAG - 1, &pid);
-	if (rc)
-		return rc;
-	/* Only PID_ANY_TEXT stands for this one. */
-	if ((pid | flag) == LNET_PID_ANY)
+	/* Only PID_ANY_TEXT stands for LNET_PID_ANY. */
+	if (nid_take_decimal(t, LNET_PID_USERFLAG - 1, &pid) ||
+	    (pid | flag) == LNET_PID_ANY)
 		return -EINVAL;
 	*pid_p = pid | flag;
 	return 0;
@@ -407,15 +378,10 @@ int lnet_id_parse(const char *text, struct ulnet_id *id_p)
 {
 	struct lnet_text t = lnet_text_of(text, strlen(text), NULL);
 	struct ulnet_id id;
-	int rc = nid_take_pid(&t, &id.pid);
 
-	if (rc)
-		return rc;
-	if (!lnet_text_take(&t, '-'))
+	if (nid_take_pid(&t, &id.pid) || !lnet_text_take(&t, '-') ||
+	    lnet_nid_parse(t.p, &id.nid))
 		return -EINVAL;
-	rc = lnet_nid_parse(t.p, &id.nid);
-	if (rc)
-		return rc;
 	*id_p = id;
 	return 0;
 }

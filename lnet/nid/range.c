@@ -321,14 +321,12 @@ int lnet_ranges_parse(struct lnet_text *t, uint32_t min, uint32_t max,
 	int rc;
 
 	lnet_text_skip_blanks(t);
-	if (lnet_text_peek(t) == '[')
-		rc = lnet_ranges_parse_list(t, min, max, ranges_p);
-	else
-		rc = parse_bare(t, min, max, ranges_p);
-	if (rc)
-		return rc;
-	lnet_text_skip_blanks(t);
-	return 0;
+	rc = lnet_text_peek(t) == '['
+		     ? lnet_ranges_parse_list(t, min, max, ranges_p)
+		     : parse_bare(t, min, max, ranges_p);
+	if (!rc)
+		lnet_text_skip_blanks(t);
+	return rc;
 }
 
 int lnet_ranges_one(uint32_t min, uint32_t max, uint32_t value,

@@ -502,7 +502,7 @@ static int node_cpt_is_idle(struct lnet_cpt *cpt, void *arg)
 static bool node_is_idle(struct lnet *node)
 {
 	bool idle = atomic_load(&net_node(node)->nis_alive) == 0 &&
-		    atomic_load(&node->news) == 0 &&
+		    atomic_load(&node->gateway_news) == 0 &&
 		    directory_is_idle(&node->directory);
 
 	BUG_ON(node_each_cpt(node, node_cpt_is_idle, &idle));

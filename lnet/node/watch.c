@@ -150,7 +150,7 @@ static void gateway_news(struct work *w)
 	if (!cpt->closing)
 		tell_of_each(cpt, news->event, is_behind, &news->gateway);
 	free(news);
-	atomic_fetch_sub(&cpt->node->news, 1);
+	atomic_fetch_sub(&cpt->node->gateway_news, 1);
 	cpt_ended_one(cpt);
 }
 
@@ -173,7 +173,7 @@ static void tell_behind(struct lnet_cpt *cpt, const struct ulnet_nid *nid,
 					       .cpt = node->cpt[i],
 					       .gateway = *nid,
 					       .event = event };
-		atomic_fetch_add(&node->news, 1);
+		atomic_fetch_add(&node->gateway_news, 1);
 		loop_post(node->loops[i], &news->work);
 	}
 }
