@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/util.h"
-#include "rpc/bulk/cursor.h"
 #include "rpc/rpc.h"
 #include "ulnet/stub.h"
 
@@ -94,6 +94,24 @@ static int bulk_cut(struct ulrpc_bulk *b, const struct ulrpc_bulk_conf *conf)
 }
 
 /* ---- making ---- */
+
+int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
+	      uint64_t *length_p)
+{
+	uint64_t length = 0;
+
+	if (niov && !iov)
+		return -EINVAL;
+	for (unsigned int i = 0; i < niov; i++) {
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return -EINVAL;
+		if (iov[i].iov_len > ULRPC_BULK_MAX - length)
+			return too_long;
+		length += iov[i].iov_len;
+	}
+	*length_p = length;
+	return 0;
+}
 
 static int bulk_conf_check(const struct ulrpc_bulk_conf *conf,
 			   uint64_t *length_p)
@@ -197,11 +215,18 @@ void ulrpc_bulk_close(struct ulrpc_bulk *bulk, void (*released)(void *arg),
 	bulk_put(bulk);
 }
 
+/* CRC32C of the first @length bytes of @s. */
 static uint32_t crc_of(const struct segment *s, uint32_t length)
 {
-	const struct span all = { .iov = s->iov };
+	uint32_t crc = 0;
 
-	return cursor_crc(&all, (struct cursor){ 0 }, length, 0);
+	for (const struct iovec *v = s->iov; length; v++) {
+		uint32_t n = (uint32_t)MIN(v->iov_len, length);
+
+		crc = crc32c(crc, v->iov_base, n);
+		length -= n;
+	}
+	return crc;
 }
 
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc)

@@ -39,6 +39,11 @@ struct bulk_late {
 	uint32_t method;
 };
 
+/* Sets *@length_p to the bytes of all @iov. -EINVAL: a pointer is NULL;
+ * @too_long: more than ULRPC_BULK_MAX. */
+int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
+	      uint64_t *length_p) must_check;
+
 /* Claims @b for a call of @rpc, and computes the checksums of a source that has
  * some: about 0.1 ms for each MiB. 0; -EBUSY: claimed already; -EINVAL: @b is
  * of another node. Any thread. */

@@ -19,9 +19,9 @@
  * took, four times that (200 ms to 5 s). It doubles with each try that timed
  * out.
  *
- * After a time-out the next try begins at once. After a failure that came
- * sooner it begins after a pause, counted from the beginning of the failed try,
- * except that the first retry may be immediate (base/backoff.h).
+ * After a time-out the next try begins at once. After failures that came
+ * sooner, the first retry begins at once, and later ones after a pause, counted
+ * from the beginning of the failed try (base/backoff.h).
  */
 struct retry_schedule {
 	unsigned int timeouts; /* tries that timed out */

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "base/crc32c.h"
+
 /* struct remote: arrays with a number for each segment. */
 #define REMOTE_ARRAYS 3
 
@@ -219,7 +221,72 @@ int transfer_status(const struct transfers *t)
 	return t ? t->failed : 0;
 }
 
+/* ---- positions in memory ---- */
+
+void cursor_move(const struct span *s, struct cursor *at, uint64_t length)
+{
+	uint64_t n = length;
+
+	at->offset += length;
+	while (at->segment < s->nsegments &&
+	       n >= s->lengths[at->segment] - at->in_segment) {
+		n -= s->lengths[at->segment] - at->in_segment;
+		at->segment++;
+		at->in_segment = 0;
+	}
+	at->in_segment += (uint32_t)n;
+	n = length;
+	while (at->fragment < s->niov &&
+	       n >= s->iov[at->fragment].iov_len - at->in_fragment) {
+		n -= s->iov[at->fragment].iov_len - at->in_fragment;
+		at->fragment++;
+		at->in_fragment = 0;
+	}
+	at->in_fragment += n;
+}
+
+unsigned int cursor_slice(const struct span *s, const struct cursor *at,
+			  uint64_t length, struct iovec *out, unsigned int max,
+			  uint32_t *length_p)
+{
+	size_t skip = at->in_fragment;
+	unsigned int n = 0;
+	uint64_t sum = 0;
+
+	while (n < max && sum < length) {
+		const struct iovec *v = &s->iov[at->fragment + n];
+		size_t here = MIN(v->iov_len - skip, length - sum);
+
+		out[n++] = (struct iovec){ (char *)v->iov_base + skip, here };
+		sum += here;
+		skip = 0;
+	}
+	*length_p = (uint32_t)sum;
+	return n;
+}
+
+/* CRC32C of the @length bytes at @at; @crc: of the bytes before these. */
+static uint32_t cursor_crc(const struct span *s, struct cursor at,
+			   uint32_t length, uint32_t crc)
+{
+	while (length) {
+		const struct iovec *v = &s->iov[at.fragment];
+		uint32_t n = (uint32_t)MIN(v->iov_len - at.in_fragment, length);
+
+		crc = crc32c(crc, (char *)v->iov_base + at.in_fragment, n);
+		at.fragment++;
+		at.in_fragment = 0;
+		length -= n;
+	}
+	return crc;
+}
+
 /* ---- checksums ---- */
+
+/* Goes over a span segment by segment. */
+#define cursor_for_each_segment(at, s)                        \
+	for (at = cursor_begin(s); (at).offset < (s)->length; \
+	     cursor_move(s, &(at), cursor_room(s, &(at))))
 
 bool transfer_checkable(const struct transfer *x)
 {

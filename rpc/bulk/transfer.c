@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "rpc/bulk/bulk.h"
 #include "rpc/stats/stat.h"
 
 static const struct fsm_state chunk_states[CHUNK_STATES] = {

@@ -5,12 +5,58 @@
 #define RPC_TRANSFER_PRIV_H
 
 #include <stdatomic.h>
+#include <sys/uio.h>
 #include "base/fsm.h"
 #include "base/list.h"
-#include "rpc/bulk/cursor.h"
 #include "rpc/bulk/loss.h"
 #include "rpc/rpc.h"
 #include "rpc/bulk/transfer.h"
+
+/* ---- positions in memory: any thread ---- */
+
+/* The same bytes in two memories: in segments of a caller, of which only the
+ * lengths are known here, and in fragments of this process. */
+struct span {
+	uint64_t length;
+	const uint32_t *lengths; /* of the segments; none is 0 */
+	unsigned int nsegments;
+	unsigned int segment; /* where the span begins, */
+	uint32_t in_segment;  /* at this offset */
+	unsigned int niov;
+	struct iovec *iov; /* @length bytes; no fragment is empty */
+};
+
+struct cursor {
+	uint64_t offset; /* from the beginning of the span */
+	unsigned int segment;
+	uint32_t in_segment;
+	unsigned int fragment;
+	size_t in_fragment;
+};
+
+static inline struct cursor cursor_begin(const struct span *s)
+{
+	return (struct cursor){ .segment = s->segment,
+				.in_segment = s->in_segment };
+}
+
+/* Bytes of the span from @at to the end of @at's segment. */
+static inline uint32_t cursor_room(const struct span *s,
+				   const struct cursor *at)
+{
+	return (uint32_t)MIN(s->lengths[at->segment] - at->in_segment,
+			     s->length - at->offset);
+}
+
+/* Goes @length bytes on, at most to the end. */
+void cursor_move(const struct span *s, struct cursor *at, uint64_t length);
+/* Fills @out with up to @max fragments of the @length bytes at @at; returns
+ * their number, and in *@length_p their bytes. */
+unsigned int cursor_slice(const struct span *s, const struct cursor *at,
+			  uint64_t length, struct iovec *out, unsigned int max,
+			  uint32_t *length_p);
+
+/* ---- what a request has lent, and its transfers ---- */
 
 /* A bulk of the caller. */
 struct remote {
