@@ -193,29 +193,24 @@ static bool read_gone(struct wire_view in, struct wire_gone *g)
 		.max = ULRPC_SEGMENTS_MAX \
 	}
 
-static bool read_segments(struct wire_view in, struct wire_segments_in *s)
-{
-	*s = (struct wire_segments_in){ .length = COUNTED,
-					.checksum = COUNTED,
-					.view = in };
-	if (!get_segments_in(in, s))
-		return false;
-	s->n = s->length.n;
-	s->has_checksums = s->checksum.n;
-	return !s->has_checksums || s->checksum.n == s->n;
-}
+/* Messages with two packed fields, of which @count tells the number of
+ * segments, and @optional may be missing. */
+#define DEFINE_READ_TABLES(message, count, optional)                    \
+	static bool read_##message(struct wire_view in,                 \
+				   struct wire_##message##_in *m)       \
+	{                                                               \
+		*m = (struct wire_##message##_in){ .length = COUNTED,   \
+						   .checksum = COUNTED, \
+						   .view = in };        \
+		if (!get_##message##_in(in, m))                         \
+			return false;                                   \
+		m->n = m->count.n;                                      \
+		m->has_##optional##s = m->optional.n;                   \
+		return !m->has_##optional##s || m->optional.n == m->n;  \
+	}
 
-static bool read_moved(struct wire_view in, struct wire_moved_in *m)
-{
-	*m = (struct wire_moved_in){ .length = COUNTED,
-				     .checksum = COUNTED,
-				     .view = in };
-	if (!get_moved_in(in, m))
-		return false;
-	m->n = m->checksum.n;
-	m->has_lengths = m->length.n;
-	return !m->has_lengths || m->length.n == m->n;
-}
+DEFINE_READ_TABLES(segments, length, checksum)
+DEFINE_READ_TABLES(moved, checksum, length)
 
 #define DEFINE_ENTRY(number, message, type)                                 \
 	static bool is_##message(struct wire_view in)                       \
