@@ -160,8 +160,7 @@ static void tell(void)
 	static char letter[] = "Hello, Bob!";
 
 	say("Two nodes. alice is 10.0.0.1@tcp, bob is 10.0.0.2@tcp: a NID is "
-	    "an "
-	    "address on a net.\n");
+	    "an address on a net.\n");
 
 	say("1. PING. Every node answers one on portal 0.");
 	check(lnet_ping(lnet_sim_node(sim, 0), bob(), 0, on_ping, NULL),
@@ -169,12 +168,10 @@ static void tell(void)
 	lnet_sim_run_all(sim);
 
 	say("\n2. PUT with ACK. bob attaches a match entry (who may, which 64 "
-	    "match\n"
-	    "   bits) with a memory descriptor (where) to portal %d. alice "
-	    "binds her\n"
-	    "   letter to a memory descriptor, and puts it where the bits "
-	    "match:\n"
-	    "   bob's program does nothing, he sees an event.",
+	    "match\n   bits) with a memory descriptor (where) to portal %d. "
+	    "alice binds her\n   letter to a memory descriptor, and puts it "
+	    "where the bits match:\n   bob's program does nothing, he sees an "
+	    "event.",
 	    PORTAL);
 	open_memory(mailbox, sizeof(mailbox), MAILBOX_BITS, LNET_MD_OP_PUT);
 	put(letter);
@@ -191,15 +188,14 @@ static void tell(void)
 
 	say("\n4. A LOST MESSAGE. The network drops everything; alice gave her "
 	    "operation\n   5 s. It was sent, nothing came back: whether bob "
-	    "has it "
-	    "is unknown, and that\n   is what she is told, at her deadline.");
+	    "has it is unknown, and that\n   is what she is told, at her "
+	    "deadline.");
 	set_loss(LNET_SIM_ALWAYS);
 	put(letter);
 
 	say("\n5. A PEER THAT IS NOT THERE. bob crashes. His host refuses the "
 	    "connection, so\n   the message was certainly not delivered, and "
-	    "alice "
-	    "may send it again at once.");
+	    "alice may send it again at once.");
 	set_loss(0);
 	check(lnet_sim_crash(sim, 1), "crash");
 	put(letter);

@@ -76,7 +76,7 @@ static int peer_copy(const struct reading *r, struct stat_peer *p)
 }
 
 /* Copies or resets the next SLICE peers. On the shard's CPT. */
-static int stats_read_peers(void *arg)
+static int read_peers_slice(void *arg)
 {
 	struct reading *r = arg;
 	struct stat_shard *st = r->shard->stats;
@@ -132,13 +132,13 @@ static int read_shard(struct shard *s, struct stats_sum *sum, bool peers)
 	     side++) {
 		r.side = side;
 		do
-			rc = lnet_call(s->node, s->cpt, stats_read_peers, &r);
+			rc = lnet_call(s->node, s->cpt, read_peers_slice, &r);
 		while (!rc && r.more);
 	}
 	return rc;
 }
 
-static int stats_read_all(struct ulrpc *rpc, struct stats_sum *sum, bool peers)
+static int shards_read(struct ulrpc *rpc, struct stats_sum *sum, bool peers)
 {
 	int rc = 0;
 
@@ -165,7 +165,7 @@ int stats_sum(struct ulrpc *rpc, bool peers, struct stats_sum **sum_p)
 	if (!sum)
 		return -ENOMEM;
 	stat_shard_init(&sum->all);
-	rc = stats_read_all(rpc, sum, peers);
+	rc = shards_read(rpc, sum, peers);
 	if (rc) {
 		stats_sum_free(sum);
 		return rc;
@@ -191,7 +191,7 @@ void stats_sum_free(struct stats_sum *sum)
 
 int ulrpc_stats_reset(struct ulrpc *rpc)
 {
-	return stats_read_all(rpc, NULL, true);
+	return shards_read(rpc, NULL, true);
 }
 
 /* ---- names ---- */

@@ -213,8 +213,7 @@ static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 	return rows;
 }
 
-static void stats_print_method(struct yaml *y, const struct row *row,
-			       bool buckets)
+static void print_method(struct yaml *y, const struct row *row, bool buckets)
 {
 	const struct stat_method *m = row->method;
 	enum stat_side side = row->service->side;
@@ -244,7 +243,7 @@ static void print_methods(struct yaml *y, struct ulrpc *rpc, const char *key,
 
 	line(y, n ? "%s:" : "%s: []", key);
 	for (size_t i = 0; i < n; i++)
-		stats_print_method(y, &rows[i], buckets);
+		print_method(y, &rows[i], buckets);
 	free(rows);
 }
 
@@ -353,9 +352,9 @@ static void print_peer_numbers(struct yaml *y, enum stat_side side,
 	y->depth--;
 }
 
-static void stats_print_peers(struct yaml *y, const char *key,
-			      const struct stats_sum *sum, enum stat_side side,
-			      bool buckets)
+static void print_peers(struct yaml *y, const char *key,
+			const struct stats_sum *sum, enum stat_side side,
+			bool buckets)
 {
 	const struct stat_peer_copy *p = sum->peers[side];
 	size_t n = sum->npeers[side];
@@ -410,11 +409,11 @@ void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 		line_count(&y, rpc_stat_names[i], all->counts[i]);
 	y.depth--;
 	print_methods(&y, rpc, "calls", &all->services[STAT_CALLS], buckets);
-	stats_print_peers(&y, "servers", sum, STAT_CALLS, buckets);
+	print_peers(&y, "servers", sum, STAT_CALLS, buckets);
 	print_gone(&y, "servers_gone", all, STAT_CALLS, buckets);
 	print_methods(&y, rpc, "requests", &all->services[STAT_REQUESTS],
 		      buckets);
 	print_refused(&y, all);
-	stats_print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
+	print_peers(&y, "clients", sum, STAT_REQUESTS, buckets);
 	print_gone(&y, "clients_gone", all, STAT_REQUESTS, buckets);
 }

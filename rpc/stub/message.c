@@ -19,7 +19,7 @@ struct arena_chunk {
 	_Alignas(max_align_t) uint8_t bytes[];
 };
 
-static void *message_take(struct arena *a, size_t size)
+static void *arena_take(struct arena *a, size_t size)
 {
 	a->last = a->p;
 	a->p += size;
@@ -35,7 +35,7 @@ void *arena_alloc(struct arena *a, size_t size)
 		return NULL;
 	size = (MAX(size, 1) + ALIGN - 1) / ALIGN * ALIGN;
 	if (likely(size <= (size_t)(a->end - a->p)))
-		return message_take(a, size);
+		return arena_take(a, size);
 	if (size > a->left)
 		return NULL;
 	room = MIN(MAX(size, CHUNK_MIN), a->left / ALIGN * ALIGN);
@@ -49,7 +49,7 @@ void *arena_alloc(struct arena *a, size_t size)
 	a->left -= room;
 	a->p = chunk->bytes;
 	a->end = a->p + room;
-	return message_take(a, size);
+	return arena_take(a, size);
 }
 
 static void *alloc_for_protobuf(void *arena, size_t size)
@@ -355,7 +355,7 @@ int message_bulks(const ProtobufCMessage *message, struct bulk_list *list)
 
 /* ---- methods ---- */
 
-static int message_check_options(const struct ulrpc_method_options *o)
+static int options_valid(const struct ulrpc_method_options *o)
 {
 	return (unsigned int)o->semantics > ULRPC_EXACTLY_ONCE ||
 			       (unsigned int)o->priority >
@@ -376,7 +376,7 @@ static int set_options(struct stub_method *methods,
 	for (; !rc && options->method; options++) {
 		m = protobuf_c_service_descriptor_get_method_by_name(
 			descriptor, options->method);
-		rc = m ? message_check_options(options) : -ENOENT;
+		rc = m ? options_valid(options) : -ENOENT;
 		if (!rc)
 			methods[m - descriptor->methods].options = *options;
 	}

@@ -40,9 +40,9 @@ const struct ulrpc_outcome *ulrpc_stub_outcome(void)
 
 /* ---- the end of calls ---- */
 
-static void stub_call_tell(const struct stub_call *call,
-			   const struct ulrpc_outcome *outcome,
-			   const ProtobufCMessage *reply)
+static void call_closure(const struct stub_call *call,
+			 const struct ulrpc_outcome *outcome,
+			 const ProtobufCMessage *reply)
 {
 	const struct ulrpc_outcome *outer = outcome_now;
 
@@ -72,7 +72,7 @@ static void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
 	uint8_t first[1024];
 
 	if (outcome->cause != ULRPC_CAUSE_OK) {
-		stub_call_tell(call, outcome, NULL);
+		call_closure(call, outcome, NULL);
 		free(call);
 		return;
 	}
@@ -84,7 +84,7 @@ static void stub_on_done(void *arg, const struct ulrpc_outcome *outcome,
 		outcome_set_unread(&worse, arena.no_memory);
 		outcome = &worse;
 	}
-	stub_call_tell(call, outcome, reply);
+	call_closure(call, outcome, reply);
 	arena_fini(&arena);
 	free(call);
 }
@@ -112,7 +112,7 @@ static void tell_failure(const struct stub_call *call)
 		.bulk_free = call->status != -EBUSY, /* another call has it */
 	};
 
-	stub_call_tell(call, &outcome, NULL);
+	call_closure(call, &outcome, NULL);
 }
 
 static void on_failure(struct ulnet_work *work)

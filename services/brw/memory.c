@@ -69,8 +69,8 @@ static struct holder **holder_link(struct memory *m,
 }
 
 /* Counts @size bytes as held by @nid, if its share allows that. Locked. */
-static struct holder *brw_holder_get(struct memory *m, size_t size,
-				     const struct ulnet_nid *nid)
+static struct holder *holder_take(struct memory *m, size_t size,
+				  const struct ulnet_nid *nid)
 {
 	struct holder **link = holder_link(m, nid), *h = *link;
 	uint64_t left = m->bytes_max - m->out;
@@ -90,7 +90,7 @@ static struct holder *brw_holder_get(struct memory *m, size_t size,
 }
 
 /* Locked. */
-static void holder_put(struct memory *m, struct holder *h, size_t size)
+static void holder_give(struct memory *m, struct holder *h, size_t size)
 {
 	m->out -= size;
 	h->bytes -= size;
@@ -115,7 +115,7 @@ static struct chunk **best_free(struct memory *m, size_t size)
 }
 
 /* Moves @size bytes from a free chunk to @p. Locked. */
-static bool brw_take(struct memory *m, struct chunk *p, size_t size)
+static bool chunk_carve(struct memory *m, struct chunk *p, size_t size)
 {
 	struct chunk **link = best_free(m, size), *from;
 
@@ -134,7 +134,7 @@ static bool brw_take(struct memory *m, struct chunk *p, size_t size)
 }
 
 /* Takes @p back, and joins it with its free neighbours. Locked. */
-static void memory_give(struct memory *m, struct chunk *p)
+static void chunk_join(struct memory *m, struct chunk *p)
 {
 	struct chunk *before = NULL, *after = m->free;
 
@@ -173,11 +173,11 @@ static size_t fresh_bytes(struct memory *m, const struct chunk *p)
 static bool memory_get_locked(struct memory *m, struct chunk *p, size_t size,
 			      const struct ulnet_nid *nid, size_t *fresh)
 {
-	p->holder = brw_holder_get(m, size, nid);
+	p->holder = holder_take(m, size, nid);
 	if (!p->holder)
 		return false;
-	if (!brw_take(m, p, size)) {
-		holder_put(m, p->holder, size);
+	if (!chunk_carve(m, p, size)) {
+		holder_give(m, p->holder, size);
 		return false;
 	}
 	*fresh = fresh_bytes(m, p);
@@ -212,7 +212,7 @@ struct chunk *memory_get(struct memory *m, size_t size,
 void memory_put(struct memory *m, struct chunk *p)
 {
 	pthread_mutex_lock(&m->lock);
-	holder_put(m, p->holder, p->size);
-	memory_give(m, p);
+	holder_give(m, p->holder, p->size);
+	chunk_join(m, p);
 	pthread_mutex_unlock(&m->lock);
 }

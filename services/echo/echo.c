@@ -158,8 +158,8 @@ static void wait_on_loop(struct echo *e, struct ulrpc_request *request,
 }
 
 /* As unpack(); NULL also if the message asks for too much. */
-static Ulrpc__Echo__EchoRequest *echo_take(struct ulrpc_request *request,
-					   const void *body, size_t length)
+static Ulrpc__Echo__EchoRequest *unpack_checked(struct ulrpc_request *request,
+						const void *body, size_t length)
 {
 	Ulrpc__Echo__EchoRequest *m = unpack(request, body, length);
 
@@ -175,7 +175,7 @@ static Ulrpc__Echo__EchoRequest *echo_take(struct ulrpc_request *request,
 static void on_echo(void *arg, struct ulrpc_request *request, const void *body,
 		    size_t length)
 {
-	Ulrpc__Echo__EchoRequest *m = echo_take(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = unpack_checked(request, body, length);
 
 	if (m && m->delay)
 		wait_on_loop(arg, request, m);
@@ -203,7 +203,7 @@ static int sleep_steps(struct ulrpc_request *request,
 static void on_echo_worker(void *arg, struct ulrpc_request *request,
 			   const void *body, size_t length)
 {
-	Ulrpc__Echo__EchoRequest *m = echo_take(request, body, length);
+	Ulrpc__Echo__EchoRequest *m = unpack_checked(request, body, length);
 	int rc;
 
 	(void)arg;

@@ -180,8 +180,8 @@ static uint32_t batch_stop(struct lst_batch *b, bool force)
 	return 0;
 }
 
-static uint32_t frame_batch_query(const struct lst_batch *b, int32_t index,
-				  uint32_t *active)
+static uint32_t batch_state(const struct lst_batch *b, int32_t index,
+			    uint32_t *active)
 {
 	const struct lst_test *t;
 
@@ -216,8 +216,8 @@ static uint32_t batch_serve(struct lst *lst, const struct lst_msg *msg,
 	case LST_STOP:
 		return batch_stop(b, msg->batch.arg);
 	case LST_QUERY:
-		return frame_batch_query(b, (int32_t)msg->batch.index,
-					 &reply->batch.active);
+		return batch_state(b, (int32_t)msg->batch.index,
+				   &reply->batch.active);
 	}
 	return DROPPED;
 }

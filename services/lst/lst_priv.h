@@ -103,7 +103,7 @@ struct lst_test {
 	struct lst_brw_params brw; /* in bytes */
 	unsigned int nunits;
 	_Atomic unsigned int running; /* units that have not ended */
-	unsigned int busy;	      /* pieces of work of lanes posted */
+	unsigned int busy;	      /* posted work of its lanes */
 	struct lst_unit *units;
 	struct lst_lane *lanes; /* of each CPT */
 };
@@ -123,7 +123,7 @@ struct lst_session {
 	uint32_t refs;				  /* how often it was made */
 	uint64_t made, deadline;		  /* ns */
 	_Atomic uint32_t brw_errors, ping_errors; /* any CPT */
-	unsigned int busy;			  /* tests that are */
+	unsigned int busy;			  /* tests with posted work */
 	unsigned int ntests, nbatches;
 	bool ended; /* a zombie: freed when no test is busy */
 	TAILQ_HEAD(lst_batch_list, lst_batch) batches;
@@ -163,7 +163,7 @@ bool lst_serves_tests(const struct lst *lst);
 struct lst {
 	struct ulnet_layer layer; /* first */
 	struct lnet *node;
-	struct lst_conf conf; /* without zeros */
+	struct lst_conf conf; /* with defaults */
 	unsigned int ncpts;
 	struct lst_cpt *cpts;
 	/* Any CPT: */

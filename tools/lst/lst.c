@@ -88,8 +88,7 @@ static struct option_set lst_options(struct lst_tool *t)
 		.see = WHO " --help",
 		.head = "usage: lst [OPTION]... COMMAND [ARGUMENT]...\n"
 			"Drives LNet's self-test on other nodes, in the "
-			"session "
-			"that $LST_SESSION names.\n\n",
+			"session that $LST_SESSION names.\n\n",
 		.tail = "\nThese options, given to new_session, hold for the "
 			"session.\n\nCommands:\n",
 		.parts = { { node_net_rows, &t->options },

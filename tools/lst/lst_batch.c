@@ -252,8 +252,7 @@ int lst_query(struct lst_console *c, const struct lst_words *w)
 
 /* ---- tests ---- */
 
-static bool lst_batch_word_is(const char *word, const char *key,
-			      const char **value_p)
+static bool word_value(const char *word, const char *key, const char **value_p)
 {
 	size_t length = strlen(key);
 
@@ -298,11 +297,11 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 		else if (strcmp(argv[i], "write") == 0 ||
 			 strcmp(argv[i], "w") == 0)
 			brw->opcode = LST_WRITE;
-		else if (lst_batch_word_is(argv[i], "check", &value))
+		else if (word_value(argv[i], "check", &value))
 			status = take_check(value, &brw->flags);
-		else if (lst_batch_word_is(argv[i], "size", &value))
+		else if (word_value(argv[i], "size", &value))
 			status = take_size("size=", value, 8, LNET_MTU, &size);
-		else if (lst_batch_word_is(argv[i], "off", &value))
+		else if (word_value(argv[i], "off", &value))
 			status = take_size("off=", value, 0, LST_PAGE_SIZE - 8,
 					   &off);
 		else
@@ -316,9 +315,8 @@ static int take_brw(struct lst_brw_params *brw, int argc, char **argv)
 	if (off + size >
 	    (size + LST_PAGE_SIZE - 1) / LST_PAGE_SIZE * LST_PAGE_SIZE)
 		return lst_usage("add_test",
-				 "off: what begins there has to end in "
-				 "as many pages of 4096 bytes as size "
-				 "has");
+				 "off: what begins there has to end in as many "
+				 "pages of 4096 bytes as size has");
 	brw->length = (uint32_t)size;
 	brw->offset = (uint32_t)off;
 	return 0;

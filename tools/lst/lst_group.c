@@ -38,10 +38,9 @@ int lst_new_session(struct lst_console *c, const struct lst_words *w)
 	if (state_expired(s))
 		session_end(c);
 	if (s->exists)
-		return lst_fail(
-			"there is a session already: %s; end_session ends "
-			"it",
-			s->name);
+		return lst_fail("there is a session already: %s; end_session "
+				"ends it",
+				s->name);
 	/* The first NID that is not 0@lo. */
 	for (unsigned int i = 0;; i++) {
 		if (LNetGetId(c->node, i, &id))

@@ -20,7 +20,7 @@ struct round {
 	struct lst_counters stat;
 };
 
-static double lst_stat_per_second(uint64_t now, uint64_t before, uint32_t ms)
+static double counter_rate(uint64_t now, uint64_t before, uint32_t ms)
 {
 	return ms ? (double)(now - before) * 1000 / ms : 0;
 }
@@ -32,10 +32,10 @@ static struct rates rates_of(const struct lst_counters *a,
 
 	/* Counters of 32 bits wrap. */
 	return (struct rates){ {
-		lst_stat_per_second(b->recv_count - a->recv_count, 0, ms),
-		lst_stat_per_second(b->send_count - a->send_count, 0, ms),
-		lst_stat_per_second(b->recv_length, a->recv_length, ms),
-		lst_stat_per_second(b->send_length, a->send_length, ms),
+		counter_rate(b->recv_count - a->recv_count, 0, ms),
+		counter_rate(b->send_count - a->send_count, 0, ms),
+		counter_rate(b->recv_length, a->recv_length, ms),
+		counter_rate(b->send_length, a->send_length, ms),
 	} };
 }
 
@@ -209,8 +209,7 @@ int lst_stat(struct lst_console *c, const struct lst_words *w)
 
 /* ---- errors ---- */
 
-static bool lst_stat_print_errors(struct lst_console *c,
-				  const struct lst_ask *ask)
+static bool print_node_errors(struct lst_console *c, const struct lst_ask *ask)
 {
 	const struct lst_counters *s = &ask->reply.stat;
 	char nid[LNET_NIDSTR_SIZE];
@@ -247,7 +246,7 @@ int lst_show_error(struct lst_console *c, const struct lst_words *w)
 	status |= lst_nodes_failed(&nodes, "show_error", 0);
 	lst_list_begin(c, "nodes");
 	for (unsigned int i = 0; i < nodes.n; i++)
-		bad += lst_stat_print_errors(c, &nodes.asks[i]);
+		bad += print_node_errors(c, &nodes.asks[i]);
 	if (c->json)
 		printf("], \"asked\": %u}\n", nodes.n);
 	else if (!status)

@@ -211,7 +211,7 @@ static bool read_session(struct state *s, const char *rest)
 	return s->exists;
 }
 
-static bool lst_state_read_line(struct state *s, char *line)
+static bool state_read_line(struct state *s, char *line)
 {
 	static const struct {
 		const char *word;
@@ -238,7 +238,7 @@ static int state_read(struct state *s)
 
 	while (fgets(line, sizeof(line), s->file)) {
 		number++;
-		if (lst_state_read_line(s, line))
+		if (state_read_line(s, line))
 			continue;
 		fprintf(stderr, "lst: %s: line %u is not one of lst's\n",
 			s->path, number);

@@ -54,7 +54,7 @@ static char *name_file(const char *proto, const char *suffix)
 /* ---- spelling ---- */
 
 /* Memory for the name in C: at most two characters for each of @name. */
-static char *protoc_gen_ulrpc_room_for(const char *name)
+static char *name_room(const char *name)
 {
 	return need(malloc(2 * strlen(name) + 1));
 }
@@ -62,7 +62,7 @@ static char *protoc_gen_ulrpc_room_for(const char *name)
 /* kv.KeyStore: kv__key_store */
 static char *to_lower(const char *name)
 {
-	char *lower = protoc_gen_ulrpc_room_for(name), *to = lower;
+	char *lower = name_room(name), *to = lower;
 	bool was_upper = true;
 
 	for (; *name; name++) {
@@ -86,7 +86,7 @@ static char *to_lower(const char *name)
 /* kv.key_part: Kv__KeyPart */
 static char *to_camel(const char *name)
 {
-	char *camel = protoc_gen_ulrpc_room_for(name), *to = camel;
+	char *camel = name_room(name), *to = camel;
 	bool next_is_upper = true;
 
 	for (; *name; name++) {
@@ -230,21 +230,19 @@ static const char *const run_names[] = {
 };
 
 /* NULL: @value has no name. */
-static const char *protoc_gen_ulrpc_name_of(const char *const *names, size_t n,
-					    unsigned int value)
+static const char *constant_name(const char *const *names, size_t n,
+				 unsigned int value)
 {
 	return value < n ? names[value] : NULL;
 }
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof(*(array)))
-#define NAME_OF(names, value)                              \
-	protoc_gen_ulrpc_name_of(names, ARRAY_SIZE(names), \
-				 (unsigned int)(value))
+#define NAME_OF(names, value) \
+	constant_name(names, ARRAY_SIZE(names), (unsigned int)(value))
 
 /* protoc gives each option as a message of its own. They are concatenated
  * before they are unpacked, as protobuf-c does not merge them. */
-static Ulrpc__MethodOptions *protoc_gen_ulrpc_read_options(
-	const Plugin__Method *method)
+static Ulrpc__MethodOptions *merge_options(const Plugin__Method *method)
 {
 	const Plugin__Options *parts = method->options;
 	Ulrpc__MethodOptions *options;
@@ -294,7 +292,7 @@ static const char *print_line(FILE *out, const Plugin__Method *method)
 
 	if (method->client_streaming || method->server_streaming)
 		return "streams are not supported";
-	options = protoc_gen_ulrpc_read_options(method);
+	options = merge_options(method);
 	if (!options)
 		return "its options cannot be read";
 	wrong = print_options(out, method->name, options);
@@ -384,9 +382,8 @@ static const struct {
 		  "}\n" },
 };
 
-static void protoc_gen_ulrpc_print_text(FILE *out, const char *text,
-					const struct typed *t,
-					const char *function)
+static void print_template(FILE *out, const char *text, const struct typed *t,
+			   const char *function)
 {
 	for (; *text; text++) {
 		if (*text != '$')
@@ -431,18 +428,16 @@ static void print_function(FILE *out, const Plugin__Service *service,
 			full, t->name, other->name);
 	else {
 		fputc('\n', out);
-		protoc_gen_ulrpc_print_text(out, functions[which].text, t,
-					    full);
+		print_template(out, functions[which].text, t, full);
 	}
 	free(own);
 	free(full);
 }
 
-static char *protoc_gen_ulrpc_print_method(FILE *out,
-					   const Plugin__Request *request,
-					   const Plugin__File *file,
-					   const Plugin__Service *service,
-					   const Plugin__Method *method)
+static char *print_typed_calls(FILE *out, const Plugin__Request *request,
+			       const Plugin__File *file,
+			       const Plugin__Service *service,
+			       const Plugin__Method *method)
 {
 	struct typed t = {
 		.name = method->name,
@@ -474,8 +469,8 @@ static char *print_service(FILE *out, const Plugin__Request *request,
 	char *wrong = print_table(out, file, service);
 
 	for (size_t i = 0; !wrong && i < service->n_method; i++)
-		wrong = protoc_gen_ulrpc_print_method(
-			out, request, file, service, service->method[i]);
+		wrong = print_typed_calls(out, request, file, service,
+					  service->method[i]);
 	return wrong;
 }
 
@@ -540,7 +535,7 @@ static char *generate(const Plugin__Request *request, const char *name,
 
 /* ---- protoc ---- */
 
-static uint8_t *protoc_gen_ulrpc_read_all(FILE *in, size_t *length_p)
+static uint8_t *read_stdin(FILE *in, size_t *length_p)
 {
 	size_t length = 0, size = 1 << 16, n;
 	uint8_t *bytes = need(malloc(size));
@@ -581,7 +576,7 @@ static void response_free(Plugin__Response *response)
 		free(response->error);
 }
 
-static void protoc_gen_ulrpc_answer(const Plugin__Request *request)
+static void respond(const Plugin__Request *request)
 {
 	Plugin__Response response = PLUGIN__RESPONSE__INIT;
 	char *wrong = NULL;
@@ -614,13 +609,13 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		errx(2, "usage: protoc --ulrpc_out=DIR FILE.proto");
-	bytes = protoc_gen_ulrpc_read_all(stdin, &length);
+	bytes = read_stdin(stdin, &length);
 	request = plugin__request__unpack(NULL, length, bytes);
 	free(bytes);
 	if (!request)
 		errx(1, "stdin is not a request of protoc: run\n\t"
 			"protoc --ulrpc_out=DIR FILE.proto");
-	protoc_gen_ulrpc_answer(request);
+	respond(request);
 	plugin__request__free_unpacked(request, NULL);
 	return 0;
 }

@@ -114,9 +114,8 @@ static int check_nets(const struct rpcping *p)
 
 static int open_node(struct rpcping *p)
 {
-	enum ulnet_run rpcping_run =
-		p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
-	int rc = node_open(&p->node, &p->options.node, &p->say, rpcping_run);
+	enum ulnet_run run = p->options.poll ? LNET_RUN_POLL : LNET_RUN_THREADS;
+	int rc = node_open(&p->node, &p->options.node, &p->say, run);
 
 	if (!rc)
 		rc = node_control(&p->node);

@@ -89,8 +89,7 @@ static uint32_t sendings(const struct ulrpc_outcome *o)
 	return o->attempts - o->queries;
 }
 
-static void rpcping_load_explain(struct load_explain *e,
-				 const struct ulrpc_outcome *o)
+static void count_explain(struct load_explain *e, const struct ulrpc_outcome *o)
 {
 	const uint64_t us[LOAD_STAGES] = {
 		[LOAD_CONNECTING] = o->connecting,
@@ -154,7 +153,7 @@ static bool judge(struct load *l, const struct slot *s,
 	l->stats.went[LOAD_EXTENSIONS] += o->extensions;
 	l->stats.went[LOAD_REFUSALS] += o->refusals;
 	if (l->conf.explain)
-		rpcping_load_explain(&l->stats.explain, o);
+		count_explain(&l->stats.explain, o);
 	if (kind == ULRPC_CAUSE_OK)
 		count_answered(l, s, now, length);
 	else
@@ -242,8 +241,8 @@ static void on_released(void *arg)
 
 /* ---- calls ---- */
 
-static void rpcping_load_on_done(void *arg, const struct ulrpc_outcome *o,
-				 const void *reply, size_t length)
+static void on_call_done(void *arg, const struct ulrpc_outcome *o,
+			 const void *reply, size_t length)
 {
 	struct slot *s = arg;
 	struct load *l = s->load;
@@ -271,7 +270,7 @@ static size_t bulk_size(const struct load *l)
 
 /* Allocates bulk memory at the first call of a slot: at a fixed rate, most of
  * the slots are seldom used. */
-static int rpcping_load_slot_memory(struct load *l, struct slot *s)
+static int slot_bulk_memory(struct load *l, struct slot *s)
 {
 	size_t size = bulk_size(l);
 
@@ -294,7 +293,7 @@ static int call(struct load *l, struct slot *s)
 	int rc;
 
 	if (l->conf.bulk) {
-		rc = rpcping_load_slot_memory(l, s);
+		rc = slot_bulk_memory(l, s);
 		if (!rc && !s->bulk)
 			rc = slot_bulk(l, s);
 		if (rc)
@@ -310,7 +309,7 @@ static int call(struct load *l, struct slot *s)
 		s->length = (size_t)rc;
 	}
 	return ulrpc_call(l->client, l->method, s->body, s->length, &conf,
-			  rpcping_load_on_done, s, NULL);
+			  on_call_done, s, NULL);
 }
 
 static void slot_begin(struct load *l, struct slot *s, uint64_t begin,
@@ -349,7 +348,7 @@ static uint64_t next_begin(const struct load *l, uint64_t now)
 	return at;
 }
 
-static void rpcping_load_end(struct load *l, uint64_t now)
+static void load_finish(struct load *l, uint64_t now)
 {
 	double due;
 
@@ -379,7 +378,7 @@ static void advance(struct load *l, uint64_t now)
 	if (at == NEVER) {
 		lnet_timer_cancel(l->node, l->cpt, &l->pace);
 		if (!l->busy && !l->ended)
-			rpcping_load_end(l, now);
+			load_finish(l, now);
 	} else if (l->free) {
 		lnet_timer_arm(l->node, l->cpt, &l->pace, at);
 	}
@@ -406,7 +405,7 @@ static void on_start(struct ulnet_work *work)
 	advance(l, now);
 }
 
-static int rpcping_load_stop(void *arg)
+static int begin_no_more(void *arg)
 {
 	struct load *l = arg;
 
@@ -423,7 +422,7 @@ void load_start(struct load *l)
 
 void load_stop(struct load *l)
 {
-	lnet_call(l->node, l->cpt, rpcping_load_stop, l);
+	lnet_call(l->node, l->cpt, begin_no_more, l);
 }
 
 void load_cancel(struct load *l)
@@ -444,7 +443,7 @@ static int slot_init(struct load *l, struct slot *s)
 				       .delay = l->conf.delay,
 				       .progress = l->conf.progress,
 				       .length = l->conf.bulk };
-	rc = l->every > 0 ? 0 : rpcping_load_slot_memory(l, s);
+	rc = l->every > 0 ? 0 : slot_bulk_memory(l, s);
 	if (rc)
 		return rc;
 	s->body = l->conf.verify ? malloc(l->room) : l->body;
@@ -476,7 +475,7 @@ static int body_make(struct load *l)
 	return rc > (int)ULRPC_BODY_MAX ? -EMSGSIZE : rc;
 }
 
-static int rpcping_load_slots_make(struct load *l)
+static int load_slots_make(struct load *l)
 {
 	int length = body_make(l), rc;
 
@@ -547,7 +546,7 @@ int load_open(struct ulrpc *rpc, const struct load_conf *conf,
 	l->start.fn = on_start;
 	lnet_timer_init(&l->pace, on_pace);
 	lnet_timer_init(&l->pause, on_pause_over);
-	rc = rpcping_load_slots_make(l);
+	rc = load_slots_make(l);
 	if (!rc)
 		rc = client_open(l);
 	if (rc) {

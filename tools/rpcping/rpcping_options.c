@@ -143,7 +143,7 @@ static const struct option_row rows[] = {
 /* ---- targets ---- */
 
 /* Adds "NID", or "PID-NID". All NIDs of a target must have the same PID. */
-static int rpcping_options_take_nid(struct target *t, const char *text)
+static int take_target_nid(struct target *t, const char *text)
 {
 	bool all = strcmp(text, t->text) == 0;
 	struct ulnet_id id = { .pid = 0 };
@@ -175,7 +175,7 @@ static int take_target(struct target *t, const char *text)
 	if (!copy)
 		return option_wrong(WHO, "%s", strerror(ENOMEM));
 	while (!status && (nid = strsep(&rest, ",")))
-		status = rpcping_options_take_nid(t, nid);
+		status = take_target_nid(t, nid);
 	free(copy);
 	return status;
 }
@@ -345,19 +345,14 @@ int rpcping_options_parse(struct rpcping_options *o, int argc, char **argv)
 		.see = WHO " --help",
 		.head = "usage: rpcping [OPTION]... NID[,NID]...\n"
 			"Calls services of nodes, and measures them. Several "
-			"NIDs of one node are\n"
-			"separated by commas. Sizes take k, M and G; times, in "
-			"seconds, us, ms, m and h.\n"
-			"\n",
-		.tail = "\n"
-			"Without --net and --config it is on the targets' "
-			"nets. "
-			"Without --accept it does\n"
-			"not listen, and may share its addresses with others.\n"
+			"NIDs of one node are\nseparated by commas. Sizes take "
+			"k, M and G; times, in seconds, us, ms, m and h.\n\n",
+		.tail = "\nWithout --net and --config it is on the targets' "
+			"nets. Without --accept it does\nnot listen, and may "
+			"share its addresses with others.\n"
 			"Exit status: 0: all calls were answered; 1: a call "
-			"was "
-			"lost, or there was no\n"
-			"call; 2: the command line is wrong.\n",
+			"was lost, or there was no\ncall; 2: the command line "
+			"is wrong.\n",
 		.parts = { { rows, o },
 			   { node_net_rows, &o->node },
 			   { node_socket_rows, &o->node },

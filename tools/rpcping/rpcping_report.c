@@ -16,7 +16,7 @@ static double seconds(const struct load_stats *s)
 	return (double)(s->last - s->first) / 1e9;
 }
 
-static double rpcping_report_per_second(uint64_t n, double time)
+static double mean_rate(uint64_t n, double time)
 {
 	return time > 0 ? (double)n / time : 0;
 }
@@ -75,14 +75,12 @@ void report_live(const struct load_stats *all, const struct load_stats *before,
 	char bytes[32];
 
 	histogram_since(change, &all->latency, &before->latency);
-	rate_text(rpcping_report_per_second(all->bytes - before->bytes, time),
-		  bytes, sizeof(bytes));
+	rate_text(mean_rate(all->bytes - before->bytes, time), bytes,
+		  sizeof(bytes));
 	fprintf(stderr, "%s%.1f s: %.0f calls/s, %s, ",
 		terminal ? "\r\033[K" : "",
 		all->first < now ? (double)(now - all->first) / 1e9 : 0.0,
-		rpcping_report_per_second(all->answered - before->answered,
-					  time),
-		bytes);
+		mean_rate(all->answered - before->answered, time), bytes);
 	if (change->n)
 		fprintf(stderr, "p50 %.1f us, p99 %.1f us, ",
 			us(histogram_quantile(change, 0.5)),
@@ -184,8 +182,7 @@ void report_text(const struct rpcping_options *o, const char *title,
 	double time = seconds(s);
 	char bytes[32];
 
-	rate_text(rpcping_report_per_second(s->bytes, time), bytes,
-		  sizeof(bytes));
+	rate_text(mean_rate(s->bytes, time), bytes, sizeof(bytes));
 	printf("%s: %s.%s", title, o->load.service, o->load.method);
 	if (o->load.bulk)
 		printf(", %ju bytes of bulk", (uintmax_t)o->load.bulk);
@@ -196,8 +193,7 @@ void report_text(const struct rpcping_options *o, const char *title,
 	printf("  calls %ju, lost %ju, resent %ju, in %.3f s: %.0f calls/s, "
 	       "%s\n",
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
-	       (uintmax_t)s->resent, time,
-	       rpcping_report_per_second(s->answered, time), bytes);
+	       (uintmax_t)s->resent, time, mean_rate(s->answered, time), bytes);
 	if (h->n)
 		printf("  latency us: min %.1f, p50 %.1f, p90 %.1f, p99 %.1f, "
 		       "p99.9 %.1f, max %.1f\n",
@@ -310,8 +306,7 @@ void report_json(const struct load_stats *s, struct lnet *node)
 	       "\"calls_per_s\": %.3f, \"bytes_per_s\": %.3f, ",
 	       (uintmax_t)(s->answered + s->lost), (uintmax_t)s->lost,
 	       (uintmax_t)s->resent, (uintmax_t)s->behind, (uintmax_t)s->bytes,
-	       time, rpcping_report_per_second(s->answered, time),
-	       rpcping_report_per_second(s->bytes, time));
+	       time, mean_rate(s->answered, time), mean_rate(s->bytes, time));
 	for (unsigned int i = 0; i < LOAD_WENT; i++)
 		printf("\"%s\": %ju, ", went_names[i], (uintmax_t)s->went[i]);
 	print_json_losses(s);
