@@ -68,28 +68,10 @@ static void lst_on_close(struct ulnet_layer *layer)
 	lnet_layer_del(lst->node, layer);
 }
 
-/* Frees sessions that are left: after a crash in the simulator there may be
- * some, with tests that are busy and whose calls never end. */
-static void sessions_free(struct lst *lst)
-{
-	struct lst_session *s, *next;
-
-	if (lst->session) {
-		lst->session->busy = 0;
-		lst_session_end(lst->session);
-	}
-	for (s = LIST_FIRST(&lst->zombies); s; s = next) {
-		next = LIST_NEXT(s, zombie);
-		s->busy = 1;
-		lst_session_test_ended(s);
-	}
-}
-
 void lst_free(struct lst *lst)
 {
 	if (!lst)
 		return;
-	sessions_free(lst);
 	for (unsigned int i = 0; i < lst->ncpts; i++)
 		lst_slots_free(&lst->cpts[i]);
 	free(lst->cpts);
