@@ -700,7 +700,7 @@ EXTRA_DIST += %D%/unit/config/paper.h %D%/unit/config/rig.h
 EXTRA_DIST += %D%/unit/rpc/worker_sleep.h
 EXTRA_DIST += %D%/unit/rpc/server/request_rig.h
 EXTRA_DIST += %D%/unit/rpc/client/hostile_server.h
-EXTRA_DIST += %D%/unit/rpc/wire/wire_say.h %D%/unit/rpc/wire/wire_skew.h
+EXTRA_DIST += %D%/unit/rpc/wire/wire_rewrite.h %D%/unit/rpc/wire/wire_skew.h
 EXTRA_DIST += %D%/unit/lnet/cluster.h %D%/unit/lnet/golden.h
 EXTRA_DIST += %D%/unit/lnet/rails.h
 EXTRA_DIST += %D%/unit/o2iblnd/examples.h %D%/unit/o2iblnd/wire_again.h
@@ -708,7 +708,7 @@ EXTRA_DIST += %D%/unit/o2iblnd/ib_rig.h %D%/unit/o2iblnd/node_rig.h
 EXTRA_DIST += %D%/unit/o2iblnd/peer_rig.h %D%/unit/o2iblnd/simqp_rig.h
 EXTRA_DIST += %D%/unit/lnet/injector.h %D%/unit/lnet/discovery/ping_rig.h %D%/unit/lnet/discovery/discover_rig.h
 EXTRA_DIST += %D%/unit/lnet/path/path_rig.h %D%/unit/lnet/path/where.h
-EXTRA_DIST += %D%/unit/rpc/wire/wire_again.h \
+EXTRA_DIST += %D%/unit/rpc/wire/wire_reencode.h \
 	%D%/unit/rpc/wire/wire_hex.h %D%/unit/rpc/wire/wire_random.h
 
 EXTRA_DIST += %D%/run_test.sh

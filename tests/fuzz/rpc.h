@@ -10,21 +10,22 @@
 #include <errno.h>
 #include <string.h>
 #include "base/buf.h"
-#include "tests/unit/rpc/wire/wire_again.h"
+#include "tests/unit/rpc/wire/wire_reencode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads a message in memory of just its length, so that the sanitizer notices a
- * read behind it, and writes again what was read. */
+/* Decodes a message in memory of just its length, so that the sanitizer notices
+ * a read behind it, and encodes it again. */
 static inline int rpc_read(enum wire_kind kind, const uint8_t *bytes,
-			   size_t length, uint64_t hdr_data, struct again *out)
+			   size_t length, uint64_t hdr_data,
+			   struct reencoded *out)
 {
 	uint8_t *copy = malloc(length ? length : 1);
 	int rc;
 
 	BUG_ON(!copy);
 	memcpy(copy, bytes, length);
-	rc = again(kind, copy, length, hdr_data, out);
+	rc = reencode(kind, copy, length, hdr_data, out);
 	free(copy);
 	return rc;
 }
@@ -39,10 +40,10 @@ static inline size_t rpc_head(const uint8_t **data, size_t *size)
 	return MIN(head, *size);
 }
 
-/* What can be read is written in our form, which must read as the same. */
+/* What can be decoded is encoded, and must decode to the same. */
 static inline int rpc_try(enum wire_kind kind, const uint8_t *data, size_t size)
 {
-	static struct again once, twice;
+	static struct reencoded once, twice;
 	size_t head;
 	int rc;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The commands of lst(8) on a simulated node, and members that run the service.
- * What asks nodes is here: it looks at each message before it is sent. Kernel
- * nodes hang, or crash, if a console lets go of them while requests are under
- * way, or wants of them what their own console would never want.
+ * lst_ask_all() is replaced by one that checks each message before it is sent:
+ * kernel nodes hang, or crash, if they leave a session while requests are under
+ * way, or get requests that a kernel's console would not send.
  */
 #include "services/lst/message.h"
 #include "services/lst/lst_priv.h"
@@ -126,7 +126,7 @@ void lst_ask_wait(struct lst_calls *calls, uint64_t us)
 
 /* ---- commands ---- */
 
-/* Its exit status. */
+/* Runs a command. Returns its exit status. */
 static int lst(const char *format, ...)
 {
 	const struct lst_command *command;
@@ -148,7 +148,7 @@ static int lst(const char *format, ...)
 	return status ? status : command->run(&console, &read);
 }
 
-/* A console, and so many members. */
+/* Opens a console, and nodes that can be members. */
 static void begin(unsigned int members, uint64_t latency)
 {
 	const struct ulnet_sim_link link = { .latency = latency };
@@ -236,7 +236,7 @@ static uint32_t random_of(uint32_t n)
 	return value % n;
 }
 
-/* One that the console takes, or refuses. */
+/* Adds a random test of brw, which may be refused. */
 static void add_brw(void)
 {
 	static const char *const checks[] = { "none", "simple", "full" };
@@ -252,7 +252,7 @@ static void add_brw(void)
 	    random_of(2) ? 0 : random_of(PAGE / 8 + 1) * 8);
 }
 
-/* Members are let go when they have stopped, and not before. */
+/* Members leave the session after they have stopped, and not before. */
 Test(lst_console, stop_and_end)
 {
 	unsigned int sent = 0;

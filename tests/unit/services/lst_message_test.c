@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the self-test: those of real nodes, byte for byte both ways, and
- * those that nobody should send. */
+/* Messages of the self-test: those of real nodes, both ways, and malformed
+ * ones. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define CONSOLE UINT64_C(0x000200000a4d000d) /* 10.77.0.13@tcp */
 #define ID(n)	(UINT64_C(0x5805) << 48 | (n))
 
-/* What every captured message says. */
+/* The values of each captured message. */
 static const struct {
 	const char *name;
 	struct lst_msg msg;
@@ -216,7 +216,7 @@ static const struct {
 	    { 48, 3, { 'e', 'p', 's' } } } },
 };
 
-/* @msg is @bytes, and @bytes are @msg. */
+/* @msg is encoded to @bytes, and @bytes decode to @msg. */
 static void is_message(const char *name, struct lst_msg msg,
 		       const uint8_t *bytes)
 {
@@ -434,7 +434,7 @@ Test(lst_message, wrong_magic_or_type)
 	is_refused(bytes, sizeof(bytes), -EBADMSG);
 }
 
-/* Whom to answer is known. */
+/* Of another version, type and reply_id are decoded. */
 Test(lst_message, other_version)
 {
 	struct lst_msg msg;
@@ -556,7 +556,7 @@ Test(lst_list, several)
 	cr_assert(id_eq(&is[1], &ids[1]));
 }
 
-/* A list of @n as a kernel's console has it: 12 bytes for each are moved. */
+/* A list of @n records, in pages as a kernel's console has it. */
 static uint8_t *kernel_list(size_t n)
 {
 	uint8_t *buf = calloc(n / LST_LIST_WHOLE + 1, LST_PAGE_SIZE);

@@ -59,7 +59,7 @@ static uint32_t sent_by(int i)
 /* ---- the console ---- */
 
 static unsigned int answers;
-static uint64_t turn = MSEC; /* after which it looks for an answer */
+static uint64_t turn = MSEC; /* the interval in which it looks for a reply */
 
 static void on_answer(struct lst_call *call)
 {
@@ -155,7 +155,7 @@ static struct lst_msg test_of(uint32_t service, uint32_t loop,
 					   .stop_on_error = 1 } };
 }
 
-/* A test of "from", with this list. */
+/* Adds a test to the node "from", with this list of destinations. */
 static uint32_t add_list(struct lst_msg msg, const struct ulnet_id *ids,
 			 uint32_t n)
 {
@@ -215,7 +215,7 @@ static struct lst_counters stats(struct ulnet_id of)
 
 /* ---- what real nodes say ---- */
 
-/* Plays the request of a capture, and wants the very reply of its time. */
+/* Sends the request of a capture, and expects the reply of the capture. */
 static void golden_ask(const char *request, const char *reply, size_t compared)
 {
 	struct golden q = golden(request), a = golden(reply);
@@ -303,7 +303,7 @@ Test(lst_serve, session)
 	cr_assert_eq(status_of(FROM_ID, (struct lst_msg){ .type = LST_REMOVE,
 							  .session = other }),
 		     (uint32_t)EBUSY);
-	/* It was made twice. */
+	/* The session was made twice. */
 	reply = ask(FROM_ID, (struct lst_msg){ .type = LST_REMOVE });
 	cr_assert_eq(reply->status, 0u);
 	cr_assert(lst_session_eq(&reply->session, &alpha));
@@ -317,7 +317,7 @@ Test(lst_serve, session)
 
 /* ---- who may be a console ---- */
 
-/* "to" is served, and serves, by the word of these. */
+/* Opens the nodes; "to" has these consoles. */
 static struct ulnet_nidlist *begin_permitting(const char *text)
 {
 	struct ulnet_nidlist *list;
@@ -328,7 +328,7 @@ static struct ulnet_nidlist *begin_permitting(const char *text)
 	return list;
 }
 
-Test(lst_serve, stranger)
+Test(lst_serve, no_console)
 {
 	const struct lst_session_id none = LST_SESSION_NONE;
 	struct ulnet_nidlist *list = begin_permitting("10.77.0.[1-9]@tcp");
@@ -348,7 +348,7 @@ Test(lst_serve, stranger)
 	lnet_nidlist_free(list);
 }
 
-/* Tests of anybody are served, but only in a session. */
+/* With consoles configured, tests are served only in a session. */
 Test(lst_serve, by_the_word_of_a_console)
 {
 	struct ulnet_nidlist *list = begin_permitting("10.77.0.13@tcp *@o2ib");
@@ -396,7 +396,7 @@ Test(lst_serve, join)
 
 /* ---- how long ---- */
 
-/* Who is not heard of loses the session; whoever asks for anything keeps it. */
+/* A session ends without requests; a request of anybody keeps it. */
 Test(lst_serve, session_expires)
 {
 	begin(1);
@@ -453,7 +453,7 @@ Test(lst_serve, refused)
 	cr_assert_eq(add(test), (uint32_t)EPROTO);
 	test.features = 0;
 	cr_assert_eq(add(test), (uint32_t)EPROTO);
-	/* Nobody fetches a list for units that there cannot be. */
+	/* A list of too many destinations is not fetched. */
 	test = test_of(LST_SERVICE_PING, 1, 1024);
 	test.test.is_client = 1;
 	test.test.targets = 17;
@@ -523,7 +523,7 @@ static void run_all(unsigned int cpts)
 	}
 	sessions();
 	run(test_of(LST_SERVICE_PING, 100, 8), 800);
-	/* Each test of pings counts from 0. */
+	/* Each ping test numbers its pings from 0. */
 	cr_assert_eq(lsts[1]->sequence, 800u);
 	cr_assert_eq(add(test_of(LST_SERVICE_PING, 1, 1)), 0u);
 	cr_assert_eq(lsts[1]->sequence, 0u);
@@ -548,7 +548,7 @@ Test(lst_serve, tests_run_on_cpts)
 	run_all(3);
 }
 
-/* To several nodes, the own one among them. */
+/* A test with several destinations, one of them the node itself. */
 Test(lst_serve, several)
 {
 	const struct ulnet_id ids[] = { TO_ID, id_of("10.77.0.13@tcp"),
@@ -568,14 +568,14 @@ Test(lst_serve, several)
 	cr_assert_eq(lsts[0]->bulk_got, 10240u);
 	cr_assert_eq(lsts[2]->bulk_got, 10240u);
 	cr_assert_eq(stats(FROM_ID).brw_errors, 0u);
-	/* A second run begins anew. */
+	/* A second run sends all requests again. */
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	await_idle();
 	cr_assert_eq(sent_by(1), 60u);
 	end();
 }
 
-/* What has no end runs until it is stopped, or its session goes away. */
+/* A test without end runs until it is stopped, or its session ends. */
 static void stopped(unsigned int cpts)
 {
 	const struct ulnet_sim_link slow = { .latency = 50 * MSEC };
@@ -619,7 +619,7 @@ Test(lst_serve, stopped_on_cpts)
 	stopped(3);
 }
 
-/* What is sent to a node is sent by the CPT that hears from it. */
+/* Requests to a node are sent by the CPT of that node. */
 Test(lst_serve, cpts)
 {
 	const struct ulnet_id ids[] = { TO_ID, id_of("10.77.0.13@tcp"),
@@ -641,7 +641,7 @@ Test(lst_serve, cpts)
 	end();
 }
 
-/* On links that take time: else all of a test is at one moment. */
+/* Begins a test on links with latency, so that it takes time. */
 static void begin_running(void)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC };
@@ -655,8 +655,7 @@ static void begin_running(void)
 	cr_assert_gt(sent_by(1), 4u);
 }
 
-/* A node that sends to itself, without end and at no cost in time, hears what
- * it is told nevertheless, and ends. */
+/* A node that sends to itself, without end and in no time, can be stopped. */
 Test(lst_serve, to_itself)
 {
 	struct ulnet_id self = FROM_ID;
@@ -749,7 +748,7 @@ static void reply_comes_first(bool good)
 						 .flags = LST_CHECK_FULL,
 						 .length = sizeof(data) };
 	cr_assert_eq(add(test), 0u);
-	/* Before those of the service. */
+	/* Matches before the service. */
 	umd.threshold = 1;
 	cr_assert_eq(LNetMEAttach(nodes[2], LST_PORTAL_TEST, ANY_ID,
 				  LST_SERVICE_BRW, 0, LNET_UNLINK,
@@ -803,7 +802,7 @@ static const struct lst_msg *brw(uint32_t op, uint32_t check, void *data,
 			&bulk);
 }
 
-/* One wrong word, where each check looks or does not. */
+/* One wrong word, at places that each check covers or not. */
 Test(lst_serve, wrong_word)
 {
 	static uint64_t data[1024];
@@ -834,7 +833,7 @@ Test(lst_serve, wrong_word)
 	end();
 }
 
-/* What nobody checks is nothing of the node's own memory either. */
+/* Unchecked data, too, must not leak the node's own memory. */
 Test(lst_serve, unchecked)
 {
 	static uint64_t data[1024];
@@ -912,7 +911,7 @@ Test(lst_serve, nonsense)
 	end();
 }
 
-/* Those who offer no data keep their slots for a while, and no longer. */
+/* Clients whose data cannot be fetched lose their slots after a while. */
 Test(lst_serve, no_data)
 {
 	struct golden write = golden("lst-write-request");
@@ -924,7 +923,7 @@ Test(lst_serve, no_data)
 			    LST_MSG_SIZE);
 	lst_data_fill(data, sizeof(data), 0, LST_CHECK_FULL);
 	cr_assert_null(brw(LST_WRITE, LST_CHECK_FULL, data, sizeof(data), 1));
-	/* The last one waited for a slot, and its sender has given up. */
+	/* The last request waited for a slot, and its sender has given up. */
 	lnet_sim_run(sim, 70 * SEC);
 	cr_assert_eq(lsts[2]->dropped, (uint32_t)LST_SLOTS + 1);
 	cr_assert_eq(

@@ -5,7 +5,7 @@
 
 #define SIZE 4096
 
-/* Of any length, and what is behind it stays. */
+/* Any length is filled, and no byte behind it. */
 Test(pattern, any_length)
 {
 	unsigned char buf[80];
@@ -19,7 +19,7 @@ Test(pattern, any_length)
 	}
 }
 
-/* A part is made as the whole is. */
+/* A part has the same bytes as in the whole. */
 Test(pattern, parts)
 {
 	unsigned char whole[SIZE], part[SIZE];
@@ -31,7 +31,7 @@ Test(pattern, parts)
 	}
 }
 
-/* Each single byte that is wrong is found, and nothing else. */
+/* A single wrong byte is found, wherever it is. */
 Test(pattern, wrong_byte)
 {
 	unsigned char buf[203];
@@ -47,7 +47,7 @@ Test(pattern, wrong_byte)
 	cr_assert_eq(pattern_check(buf, sizeof(buf), 99, 8), sizeof(buf));
 }
 
-/* What belongs to another place, or another seed, is not right here. */
+/* Bytes of another offset, or another seed, are wrong. */
 Test(pattern, wrong_place)
 {
 	unsigned char buf[SIZE];
@@ -59,7 +59,7 @@ Test(pattern, wrong_place)
 	for (uint64_t seed = 0; seed < 100; seed++)
 		if (seed != 5)
 			cr_assert_lt(pattern_check(buf, SIZE, seed, 1024), 8);
-	/* Neighbours are not each other's shifted. */
+	/* The pattern of the next seed is not the same, shifted. */
 	cr_assert_lt(pattern_check(buf, SIZE, 6, 1024 - 8), 8);
 	cr_assert_lt(pattern_check(buf, SIZE, 4, 1024 + 8), 8);
 }

@@ -9,7 +9,7 @@ static uint64_t close_to(uint64_t a, uint64_t b)
 	return gap * 100 <= b;
 }
 
-/* Every bucket is used once, in order, and its middle is in it. */
+/* Buckets are in order, and the middle of each is in it. */
 Test(histogram, buckets)
 {
 	unsigned int last = 0, index;
@@ -28,7 +28,7 @@ Test(histogram, buckets)
 		     HISTOGRAM_SIZE - 1);
 }
 
-/* One value among many is read within 1 %. */
+/* A value among many is read with an error below 1 %. */
 Test(histogram, error)
 {
 	for (uint64_t ns = 1; ns < UINT64_C(1) << 43; ns += ns / 7 + 1) {

@@ -22,7 +22,7 @@ struct ulrpc_bulk {
 	void *arg;
 };
 
-/* One that is under way. */
+/* A call under way. */
 struct one {
 	struct ulnet_timer timer;
 	ulrpc_done_fn done;
@@ -42,7 +42,7 @@ static struct {
 	struct ulrpc_outcome outcome;
 	int refuses; /* calls, with -ENOMEM */
 	unsigned int called, under_way, most;
-	unsigned int bulks;	   /* that are there */
+	unsigned int bulks;	   /* that are open */
 	struct ulrpc_bulk *closed; /* the last one */
 	unsigned int ended;
 	char reply[64];
@@ -273,7 +273,7 @@ Test(load, time_limit)
 
 	lnet_sim_run(fake.sim, S);
 	finish(l);
-	/* Begun at 0, 2, ... 98 ms. */
+	/* Calls begin at 0, 2, ... 98 ms. */
 	cr_assert_eq(stats.answered, 100);
 	cr_assert_eq(stats.last - stats.first, 100 * MS);
 }
@@ -319,13 +319,13 @@ Test(load, rate_stalled)
 	lnet_sim_run(fake.sim, 3 * S);
 	finish(l);
 	cr_assert_eq(stats.answered, 200);
-	/* A quarter of all; half of these for 250 ms at least. */
+	/* A quarter of all calls waited, half of these at least 250 ms. */
 	cr_assert_geq(histogram_quantile(&stats.latency, 0.9), 200 * MS);
 	cr_assert_geq(stats.latency.max, 490 * MS);
 	cr_assert_leq(histogram_quantile(&stats.latency, 0.5), 3 * MS);
 }
 
-/* More than can be had: what was never begun is said. */
+/* At a rate that is too high, calls that were never begun are counted. */
 Test(load, rate_too_high)
 {
 	struct load *l = begin(&(struct load_conf){
@@ -449,7 +449,7 @@ Test(load, wrong)
 
 /* ---- bulk ---- */
 
-/* Memory that may still be in use is not used again, and waited for. */
+/* A slot waits until the server cannot access its memory any more. */
 Test(load, fenced)
 {
 	static const struct probe probe = { .method = "Raw",
@@ -477,8 +477,8 @@ Test(load, fenced)
 	cr_assert_eq(stats.bytes, 4097);
 }
 
-/* The usual end of a call: what was linked goes a moment later, and that does
- * not cost a rest. */
+/* Releases the memory of calls a moment after their ends, as is usual. The
+ * slots do not pause for that. */
 static void release_all(void *arg)
 {
 	(void)arg;
@@ -535,7 +535,7 @@ Test(load, stopped_while_waiting)
 	cr_assert_eq(stats.answered, 1);
 }
 
-/* What is canceled at the end has not been answered. */
+/* Calls that are canceled at the end count as lost. */
 Test(load, canceled)
 {
 	struct load *l = begin(&(struct load_conf){ .inflight = 3 });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls leave in the statistics of both sides. */
+/* How calls are counted in the statistics of both sides. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void refuse(void *arg, struct ulrpc_request *request, const void *body,
 	ulrpc_fail(request, -EPERM);
 }
 
-/* Fills the bulk, by a worker. */
+/* Fills the bulk of a request, on a worker. */
 static void fill(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
 {
@@ -39,7 +39,7 @@ static void fill(void *arg, struct ulrpc_request *request, const void *body,
 		ulrpc_reply(request, NULL, 0);
 }
 
-/* Takes a part of it. */
+/* Reads a part of the bulk. */
 static void take(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
 {
@@ -139,7 +139,7 @@ static const struct tree *entry(const struct doc *doc, const char *list,
 	return NULL;
 }
 
-/* What stands at "a/b". */
+/* The number at the path "a/b". */
 static int64_t number(const struct tree *t, const char *path)
 {
 	char *copy = strdup(path), *save = NULL, *word;
@@ -300,7 +300,7 @@ Test(count, both_sides_agree)
 	both_sides_agree(3);
 }
 
-/* Connections end, and what they counted stays. */
+/* The counts of connections that have ended are kept. */
 Test(count, what_is_gone_stays)
 {
 	struct pair p = pair_open(1);
@@ -310,7 +310,7 @@ Test(count, what_is_gone_stays)
 	for (unsigned int i = 0; i < 7; i++)
 		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
 	ulrpc_client_close(p.client);
-	/* Disconnect comes when it comes. */
+	/* Waits until Disconnect has come. */
 	for (doc = stats_of(p.rpc); !counter(doc, "clients_left");
 	     doc = stats_of(p.rpc))
 		doc_free(doc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What statistics show that is not counted: estimates, round trips, windows. */
+/* The gauges in statistics: estimates, round trips, windows. */
 #include "rpc/client/client.h"
 #include "rpc/stats/stats.h"
 #include "tests/unit/rpc/server/request_rig.h"
@@ -11,7 +11,7 @@ TestSuite(gauges, .timeout = 60);
 static void rig_begin(void)
 {
 	serve_init(&g, 1, 1);
-	lnet_sim_run(g.sim, MSEC); /* a request that began at 0 has not */
+	lnet_sim_run(g.sim, MSEC); /* the time 0 means "not yet" */
 	serve_open(&g, NULL);
 	serve_start_with(&g, NULL);
 	serve_client(&g);
@@ -23,7 +23,7 @@ static void rig_end(void)
 	serve_fini(&g);
 }
 
-/* A call that its handler has for @ns. */
+/* Makes a call that is in its handler for @ns. */
 static void call_taking(const char *method, uint64_t ns)
 {
 	struct called c = { 0 };
@@ -55,7 +55,7 @@ static struct stat_method_gauges method_of(struct stats_sum *sum,
 	return m ? m->gauges : (struct stat_method_gauges){ 0 };
 }
 
-/* Within a bucket, and what call_taking() adds. */
+/* Equal but for the width of a bucket, and what call_taking() adds. */
 static bool is_near(uint64_t is, uint64_t exact)
 {
 	return is >= exact && is <= exact + exact * 2 / 5;
@@ -79,7 +79,7 @@ Test(gauges, methods)
 	cr_expect(is_near(m.estimate, 300 * MSEC));
 	cr_expect_eq(m.timeout, client_timeout(g.client, ulrpc_method("park"),
 					       TIME_NEVER));
-	/* It was not called. */
+	/* The method was not called. */
 	cr_expect_eq(method_of(sum, STAT_CALLS, "echo").timeout, 0);
 	stats_sum_free(sum);
 
@@ -93,7 +93,7 @@ Test(gauges, methods)
 	rig_end();
 }
 
-/* They are what is so now, not what was counted. */
+/* Gauges show the present, and a reset does not change them. */
 Test(gauges, are_not_reset)
 {
 	struct stats_sum *sum;
@@ -140,7 +140,7 @@ Test(gauges, servers)
 	cr_expect_eq(peer.rtt, import_rtt(imp));
 	cr_expect_eq(peer.backoff, 1);
 	cr_expect_eq(peer.slots, RECORD_SLOTS);
-	/* Slow start: it grows with each answer. */
+	/* In slow start the window grows with each reply. */
 	cr_expect_eq(peer.window, g.client->window.limit);
 	for (unsigned int i = 0; i < 4; i++)
 		call_taking("echo", 0);
@@ -177,7 +177,7 @@ Test(gauges, clients)
 	rig_end();
 }
 
-/* Who waits, and for how long; and who is silent. */
+/* Calls under way, the oldest one, and the time of silence. */
 Test(gauges, what_is_under_way)
 {
 	struct stat_peer_gauges peer;
@@ -197,7 +197,7 @@ Test(gauges, what_is_under_way)
 			   ULRPC_PRIORITY_DEFAULT, &c[i]);
 		lnet_sim_run(g.sim, 10 * MSEC);
 	}
-	/* One waits for a place in flight. */
+	/* One call waits for the window. */
 	peer = peer_of(CALLER, STAT_CALLS);
 	cr_expect_eq(peer.window, 2);
 	cr_expect_eq(peer.under_way, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Histograms against the values themselves, sorted. */
+/* Histograms, compared with sorted values. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static uint64_t next(void)
 	return state;
 }
 
-/* All magnitudes up to the largest one that has a bucket. */
+/* A random time of any magnitude that has a bucket. */
 static uint64_t any_time(void)
 {
 	return next() >> (64 - HIST_RANGE_BITS + next() % HIST_RANGE_BITS);
@@ -35,7 +35,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* A sixteenth, or half a unit; a whole one if it was merged. */
+/* The error is at most a sixteenth, or half a unit; a whole one if merged. */
 static void near(uint64_t got, uint64_t want, unsigned int unit_bits)
 {
 	uint64_t may = UINT64_C(1) << unit_bits;
@@ -73,7 +73,7 @@ Test(hist, buckets_follow_each_other)
 		     UINT64_C(1) << HIST_RANGE_BITS);
 }
 
-/* Any single value comes back nearly. */
+/* Any single value is read with a bounded error. */
 Test(hist, error_is_bounded)
 {
 	for (int i = 0; i < VALUES; i++) {
@@ -81,7 +81,8 @@ Test(hist, error_is_bounded)
 		struct hist h = { 0 }, from_small = { 0 };
 		struct hist_small s = { 0 };
 
-		/* Others at both ends, so that they do not help. */
+		/* A smaller and a larger value, so that min and max do not
+		 * help. */
 		for (int j = 0; j < 2; j++) {
 			uint64_t v[] = { low, ns, UINT64_C(1) << 41 };
 
@@ -140,7 +141,7 @@ Test(hist, empty)
 	cr_assert_eq(hist_quantile(&h, 5000), 0);
 }
 
-/* Longer than any bucket: counted, and known as the largest. */
+/* A time beyond all buckets is counted, and is the maximum. */
 Test(hist, beyond_the_range)
 {
 	const uint64_t day = UINT64_C(24) * 3600 * 1000000000;
@@ -156,7 +157,7 @@ Test(hist, beyond_the_range)
 	cr_assert_eq(hist_quantile(&merged, 5000), day);
 }
 
-/* In parts or at once is the same. */
+/* Merged parts are the same as the whole. */
 Test(hist, merge)
 {
 	struct hist parts[4] = { 0 }, whole = { 0 }, sum = { 0 };
@@ -172,7 +173,7 @@ Test(hist, merge)
 	cr_assert_eq(memcmp(&sum, &whole, sizeof(sum)), 0);
 }
 
-/* Many of one value at once are as many one by one. */
+/* Adding a value n times at once is the same as n times. */
 Test(hist, several_at_once)
 {
 	struct hist at_once = { 0 }, one_by_one = { 0 };
@@ -195,7 +196,7 @@ Test(hist, several_at_once)
 		     0);
 }
 
-/* Nothing is a time, too: it counts, and is the smallest one. */
+/* The time 0 counts, and is the minimum. */
 Test(hist, zero)
 {
 	struct hist h = { 0 };
@@ -211,7 +212,7 @@ Test(hist, zero)
 	cr_assert_eq(h.max, 7000);
 }
 
-/* 2^32 and more of the same kind. */
+/* A bucket with 2^32 values and more. */
 Test(hist, small_one_is_full)
 {
 	struct hist_small s = { 0 };

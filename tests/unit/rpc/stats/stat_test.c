@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is recorded, and where it is counted. */
+/* Recording calls and requests, and where they are counted. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "rpc/run.h"
@@ -101,7 +101,7 @@ Test(stat, calls_by_method)
 	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 0);
 }
 
-/* Many methods, in any order, each in its own place. */
+/* Many methods, in any order, are counted apart. */
 Test(stat, many_methods)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_CALLS, "x");
@@ -130,7 +130,7 @@ Test(stat, many_methods)
 	cr_assert_eq(n, 51); /* squares modulo 101 */
 }
 
-/* Without memory for its place a call is not lost silently. */
+/* Without memory a call is counted as unrecorded. */
 Test(stat, unrecorded)
 {
 	struct ulrpc_outcome o = ok_outcome();
@@ -187,7 +187,7 @@ Test(stat, requests_by_method)
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_bulk), 1);
 }
 
-/* Strangers choose numbers: these make no new places. */
+/* Requests for methods that do not exist make no methods. */
 Test(stat, requests_for_what_is_not)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -208,7 +208,7 @@ Test(stat, requests_for_what_is_not)
 	cr_assert_eq(stats.refused[WIRE_NO_SERVICE], 100);
 }
 
-/* What was held back is counted as that, and nothing before or after it is. */
+/* The time of throttling is counted apart. */
 Test(stat, throttled)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -251,7 +251,7 @@ Test(stat, peers)
 	cr_assert_eq(a.counts[STAT_COUNT_calls], 2);
 	cr_assert_eq(a.counts[STAT_COUNT_received_bytes], 200);
 	cr_assert_eq(a.times->sum, 18000);
-	/* One that never asked anything costs no more than its counters. */
+	/* A peer without calls has no histogram. */
 	cr_assert_null(b.times);
 	stat_peer_del(&stats, STAT_REQUESTS, &a);
 	stat_peer_del(&stats, STAT_REQUESTS, &a);
@@ -263,7 +263,7 @@ Test(stat, peers)
 	cr_assert_eq(stats.gone[STAT_CALLS].peers, 0);
 }
 
-/* Readers stop between turns, in which peers come and go. */
+/* Peers come and go between the turns of a reader. */
 Test(stat, peers_read_in_steps)
 {
 	struct stat_peer p[6] = { 0 };
@@ -274,8 +274,8 @@ Test(stat, peers_read_in_steps)
 	c = stat_cursor_new(&stats, STAT_CALLS);
 	other = stat_cursor_new(&stats, STAT_CALLS);
 	cr_assert_eq(stat_cursor_next(&stats, c), &p[0]);
-	stat_peer_del(&stats, STAT_CALLS, &p[0]); /* behind it */
-	stat_peer_del(&stats, STAT_CALLS, &p[1]); /* next to both */
+	stat_peer_del(&stats, STAT_CALLS, &p[0]); /* before the cursor */
+	stat_peer_del(&stats, STAT_CALLS, &p[1]); /* at both cursors */
 	cr_assert_eq(stat_cursor_next(&stats, c), &p[2]);
 	stat_peer_del(&stats, STAT_CALLS, &p[4]);
 	stat_peer_add(&stats, STAT_CALLS, &p[5], id_of(5));
@@ -285,7 +285,7 @@ Test(stat, peers_read_in_steps)
 	cr_assert_null(stat_cursor_next(&stats, c));
 	cr_assert_eq(stat_cursor_next(&stats, other), &p[2]);
 	stat_cursor_end(c);
-	/* The other one is forgotten, and goes with the shard. */
+	/* The second cursor is freed with the shard. */
 	for (unsigned int i = 0; i < 6; i++)
 		stat_peer_del(&stats, STAT_CALLS, &p[i]);
 }
@@ -360,7 +360,8 @@ static void some_end(struct some *s)
 	stat_shard_fini(&s->stats);
 }
 
-/* Calls of which each differs from the one before it in one thing, or none. */
+/* Records calls, each of which differs from the one before in one thing at
+ * most. */
 static void some_calls(struct some *s, bool fold_each)
 {
 	struct ulrpc_outcome o = ok_outcome();
@@ -413,7 +414,7 @@ static void assert_same_method(const struct stat_method *a,
 	cr_assert_gt(a->counts[STAT_COUNT_calls], 0);
 }
 
-/* Counted in runs is counted one by one. */
+/* Calls that are counted in runs give the same sums as one by one. */
 Test(stat, runs_lose_nothing)
 {
 	static struct some runs, each;
@@ -443,7 +444,7 @@ Test(stat, runs_lose_nothing)
 	some_end(&each);
 }
 
-/* As many as a counter of a peer's histogram has room for. */
+/* A run is at most as long as a counter of struct hist_small can count. */
 Test(stat, a_run_has_a_longest)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -469,7 +470,7 @@ Test(stat, a_run_has_a_longest)
 		     UINT64_C(0x100000001));
 }
 
-/* Memory of a peer that has gone may be a new peer's. */
+/* A new peer may have the memory of one that has gone. */
 Test(stat, run_of_a_peer_that_goes)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");

@@ -13,7 +13,7 @@
 
 #define CPTS 2
 
-/* RPC on a node, as far as statistics know it. */
+/* An RPC node that has only statistics. */
 struct rig {
 	struct ulrpc rpc;
 	struct shard shards[CPTS];
@@ -91,7 +91,7 @@ static struct doc *stats_of(struct rig *rig)
 	return doc;
 }
 
-/* What stands at "a.1.b": keys, and places in sequences. */
+/* The value at the path "a.1.b" of keys and indices. */
 static const struct tree *at(const struct tree *t, const char *path)
 {
 	char *copy = strdup(path), *save = NULL, *word;
@@ -183,7 +183,7 @@ Test(stats, nothing_yet)
 	rig_close(rig);
 }
 
-/* Added up over CPTs, in a fixed order, with names that may be anything. */
+/* Calls are added up over CPTs, and sorted; names may have any bytes. */
 Test(stats, calls)
 {
 	struct rig *rig = rig_open();
@@ -243,7 +243,7 @@ static void tell(void *arg, const struct ulrpc_counter *c)
 	t->all[t->n++] = *c;
 }
 
-/* The first of these numbers from @from on. */
+/* The first counter @name from index @from on. */
 static const struct ulrpc_counter *told_of(const struct told *t,
 					   unsigned int from, const char *name)
 {
@@ -281,7 +281,7 @@ Test(stats, counters)
 	cr_assert_eq(c->value, 2);
 	cr_assert_eq(c->kind, ULRPC_COUNTER_GROWS);
 	cr_assert_eq(told_of(&t, 0, "slots_noted")->kind, ULRPC_COUNTER_NOW);
-	/* Of the four methods one after the other. */
+	/* One counter for each of four methods. */
 	c = told_of(&t, RPC_STATS, "sent_bytes");
 	for (unsigned int i = 0; i < 4; i++, sum += c++->value) {
 		cr_assert_str_eq(c->name, "sent_bytes");
@@ -352,7 +352,7 @@ static uint64_t turns(struct lnet *node, unsigned int cpt)
 	return n;
 }
 
-/* Between two slices of the peers of a CPT everybody else has a turn. */
+/* Between two slices of peers the CPT does other work. */
 Test(stats, peers_are_read_in_slices)
 {
 	struct rig *rig = rig_open();
@@ -458,8 +458,8 @@ static int show_end(void *arg)
 	return 0;
 }
 
-/* Of CPTs the longest; of connections to one process, too, but what is granted
- * is added up. */
+/* Gauges of methods are the maxima over CPTs; those of peers the maxima, or for
+ * what is granted the sum, over connections. */
 Test(stats, gauges)
 {
 	struct rig *rig = rig_open();
@@ -549,7 +549,7 @@ Test(stats, through_the_control)
 	rig_close(rig);
 }
 
-/* Whichever ends first. */
+/* The control may end before RPC. */
 Test(stats, control_ends_first)
 {
 	struct rig *rig = rig_open();

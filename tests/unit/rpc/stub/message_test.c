@@ -83,7 +83,7 @@ Test(message, types)
 
 /* ---- unpacking ---- */
 
-/* Reads within the bound that the library sets itself. */
+/* Unpacks within the limit that the library uses. */
 static ProtobufCMessage *read_into(struct arena *a,
 				   const ProtobufCMessageDescriptor *d,
 				   const void *body, size_t length)
@@ -94,7 +94,7 @@ static ProtobufCMessage *read_into(struct arena *a,
 	return message_unpack(&type, body, length, &a->allocator);
 }
 
-/* @n trees, each in the one before: from the inside. */
+/* Packs @n nested trees, the innermost first. */
 static size_t nest(uint8_t *out, size_t size, unsigned int n)
 {
 	size_t at = size, length;
@@ -123,7 +123,7 @@ Test(message, depth)
 	length = nest(body, sizeof(body), MESSAGE_DEPTH_MAX + 1);
 	cr_assert(!read_into(&a, &test__tree__descriptor, body, length));
 	arena_fini(&a);
-	/* As unknown fields, nobody goes down into them. */
+	/* Unknown fields are not unpacked, however deep. */
 	length = nest(body, sizeof(body), 1500);
 	cr_assert(length > 4000);
 	body[0] = 15 << 3 | 2;
@@ -131,16 +131,16 @@ Test(message, depth)
 	arena_fini(&a);
 }
 
-/* The densest messages that make sense stay within the bound. */
+/* Messages with as many structs as can be stay within the limit. */
 Test(message, dense)
 {
 	struct {
 		uint8_t tag, each;
 	} cases[] = {
-		{ 2 << 3 | 2, 2 },  /* children without anything */
+		{ 2 << 3 | 2, 2 },  /* empty children */
 		{ 4 << 3 | 2, 2 },  /* bulks */
 		{ 9 << 3 | 0, 2 },  /* numbers */
-		{ 14 << 3 | 2, 2 }, /* unknown ones */
+		{ 14 << 3 | 2, 2 }, /* unknown fields */
 	};
 	static uint8_t body[60000];
 	struct arena a;
@@ -189,7 +189,7 @@ Test(message, garbage)
 		uint8_t bytes[12];
 	} cases[] = {
 		{ 1, { 0x08 } },	     /* no value */
-		{ 2, { 0x0a, 0x05 } },	     /* longer than there is */
+		{ 2, { 0x0a, 0x05 } },	     /* longer than the message */
 		{ 3, { 0x0a, 0x01, 0x0a } }, /* inside, too */
 		{ 2, { 0x0b, 0x0c } },	     /* groups */
 		{ 2, { 0x00, 0x01 } },	     /* field 0 */
@@ -211,7 +211,7 @@ Test(message, garbage)
 	}
 }
 
-/* Whoever is newer: what both know arrives. */
+/* Whichever side is newer, fields that both know arrive. */
 Test(message, versions)
 {
 	Test__New more = TEST__NEW__INIT, new = TEST__NEW__INIT;
@@ -276,7 +276,7 @@ Test(message, packing_small_and_large)
 
 /* ---- bulks ---- */
 
-/* Their addresses only. */
+/* Only their addresses are used. */
 #define BULK(n) ((struct ulrpc_bulk *)((uintptr_t)0x1000 + (n)*0x100))
 
 static Ulrpc__Bulk field_of(unsigned int n)
@@ -357,7 +357,7 @@ Test(bulk_field, not_ours)
 
 	leaf.bulk = &plain;
 	cr_assert(message_bulks(&leaf.base, &list) == -EINVAL);
-	/* One that came over the wire, with an unknown field and without. */
+	/* A Bulk from the wire, with an unknown field and without. */
 	cr_assert(!packed_init(&packed, &leaf.base));
 	copy = (void *)read_into(&a, &test__leaf__descriptor, packed.bytes,
 				 packed.length);

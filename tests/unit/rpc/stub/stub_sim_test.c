@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stubs of both sides with all that is below them: two nodes, simulated. */
+/* Stubs and services on two simulated nodes. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -19,10 +19,10 @@ static unsigned int ended; /* how often the service has */
 
 /* ---- the service ---- */
 
-static char shelf[100000]; /* what the caller's memory is copied to */
+static char shelf[100000]; /* for bulk data */
 static size_t shelf_length;
 
-/* A request with two bulks: what is in the one, in capitals, to the other. */
+/* A request with two bulks: copies the first, in capitals, to the second. */
 struct job {
 	const Test__Tree *tree;
 	Test__Old_Closure closure;
@@ -89,7 +89,7 @@ static struct {
 	char text[8][ULRPC_TRACE_SIZE];
 } traces; /* of requests to Ask */
 
-/* As many letters as are asked for. */
+/* Replies with as many letters as the request asks for. */
 static void serve_ask(Test__Box_Service *self, const Test__Old *request,
 		      Test__Old_Closure closure, void *data)
 {
@@ -237,7 +237,7 @@ Test(stub_sim, reply_max)
 	serve(NULL);
 	ask(99000);
 	cr_assert(!heard.null && heard.length == 99000);
-	/* What is longer is fetched. */
+	/* Longer replies are fetched. */
 	ask(100001);
 	cr_assert(!heard.null && heard.length == 100001);
 }
@@ -257,7 +257,7 @@ Test(stub_sim, failure)
 	cr_assert(!heard.null && !*heard.outcome.text);
 }
 
-/* As much as the caller has room for; also when he waits. */
+/* The text of a failure, cut to the room of the caller, also if it waits. */
 Test(stub_sim, failure_in_a_few_words)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 5 };
@@ -290,7 +290,7 @@ static void on_raw(void *arg, const struct ulrpc_outcome *outcome,
 	heard.outcome = *outcome;
 }
 
-/* What is no message reaches nobody, and both sides go on. */
+/* Malformed messages reach no handler and no closure, and do no harm. */
 static void send_garbage(const struct ulrpc_method_options *table)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000 };
@@ -323,7 +323,7 @@ static void on_new(const Test__New *new, void *data)
 	heard.outcome = *ulrpc_stub_outcome();
 }
 
-/* A method that came with a later version. */
+/* The server has an earlier version, without the method. */
 Test(stub_sim, no_method)
 {
 	Test__Tree tree = TEST__TREE__INIT;
@@ -477,7 +477,7 @@ Test(stub_sim, set_of_messages_what_is_wrong)
 				       &reply) == 0);
 	cr_assert(!reply && result.outcome.status == -EDOM);
 	cr_assert(strcmp(result.outcome.text, "no m\xc3\xb6re") == 0);
-	/* What came is no message. */
+	/* The reply is malformed. */
 	result = (struct ulrpc_result){ .method = ulrpc_method("Ask"),
 					.reply = strdup(said),
 					.length = 1 };
@@ -533,7 +533,7 @@ Test(stub_sim, bulks_in_fields)
 	ulrpc_bulk_close(sink, NULL, NULL);
 }
 
-/* A bulk is for one call at a time; the other one is told so, later. */
+/* A bulk is for one call at a time; a second call fails, later. */
 Test(stub_sim, bulk_is_busy)
 {
 	Test__Tree tree = TEST__TREE__INIT, left = TEST__TREE__INIT;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stubs of both sides between two stand-ins: for calls, which carries bodies
- * from the one to the other, and for the node, which is simulated. The test
- * plays the network.
+ * Stubs and services with stand-ins for what is below them: calls, whose bodies
+ * the test carries to the other side, and a node.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -20,7 +19,7 @@ struct ulrpc_client {
 	int refuse; /* -errno for calls, or 0 */
 };
 
-/* The one call there is, and the request it becomes. */
+/* The only call, and the request that it becomes. */
 struct ulrpc_request {
 	uint32_t method;
 	struct ulrpc_call_conf conf;
@@ -127,7 +126,7 @@ void ulrpc_fail_text(struct ulrpc_request *request, int status,
 	ulrpc_fail(request, status);
 }
 
-/* The record is what the reply will be. */
+/* The record is the reply. */
 int ulrpc_request_record(struct ulrpc_request *request, int status,
 			 const void *body, size_t length,
 			 struct ulrpc_record *record)
@@ -211,7 +210,7 @@ int ulrpc_call_wait_alloc(struct ulrpc_client *c, uint32_t method,
 	return 0;
 }
 
-/* Sets are for tests with all that is below stubs. */
+/* Sets are tested in stub_sim_test.c. */
 int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *c,
 		   uint32_t method, const void *body, size_t length,
 		   const struct ulrpc_call_conf *conf, void *arg,
@@ -380,8 +379,8 @@ Test(stub, reply_later)
 	test__box__ask(stub, &old, on_old, &heard);
 	arrive();
 	cr_assert(line.answers == 0);
-	/* The request is whole until it is answered, whatever became of the
-	 * bytes. */
+	/* The request stays valid until it is answered, without the bytes it
+	 * came in. */
 	memset(line.body, 0xff, line.length);
 	cr_assert(strcmp(kept_request->text, text) == 0);
 	kept_closure(kept_request, kept);
@@ -440,7 +439,7 @@ Test(stub, reply_that_cannot_be_read)
 	cr_assert(heard.outcome.attempts == 1);
 }
 
-/* The closure hears of it, and not before the call has returned. */
+/* The closure is called with the error after the call has returned. */
 Test(stub, call_that_cannot_be_made)
 {
 	static const struct {
@@ -480,7 +479,7 @@ Test(stub, nobody_listens)
 	lnet_sim_run_all(sim);
 }
 
-/* A stub may be gone before its calls have ended. */
+/* A stub may be freed before its calls have ended. */
 Test(stub, stub_goes_first)
 {
 	Test__Old old = TEST__OLD__INIT;
@@ -755,7 +754,7 @@ Test(stub, old_client_new_service)
 static void on_new(const Test__New *new, void *data)
 {
 	*(uint32_t *)data = new->number;
-	/* What the service did not know it has passed through. */
+	/* The service passes unknown fields on. */
 	cr_assert(strcmp(new->text, "old") == 0 && new->more);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control messages against the code that protoc-c makes of wire.proto. */
-#include "wire_again.h"
+/* Control messages, compared with the code that protoc-c makes of
+ * wire.proto. */
+#include "wire_reencode.h"
 #include "wire_random.h"
 
 #define ROUNDS 60000
 
-/* A message of both, each of whose fields has a value at random. */
+/* A message in both forms. Each field has a random value. */
 struct control {
 	struct wire_control m;
 	Ulrpc__Wire__Control pb;
@@ -252,7 +253,7 @@ static void make_control(struct control *c)
 Test(wire_control, random)
 {
 	static uint8_t buf[WIRE_CONTROL_MAX];
-	static struct again said;
+	static struct reencoded out;
 
 	begin();
 	for (unsigned int round = 0; round < ROUNDS; round++) {
@@ -266,11 +267,11 @@ Test(wire_control, random)
 		cr_assert_leq(n, wire_control_bound(&c.m), "seed %u", seed);
 		check_theirs(&c.pb.base, buf, n);
 		copy = exactly(buf, n);
-		cr_assert_eq(again(WIRE_CONTROL, copy, n, hdr_data, &said), 0,
+		cr_assert_eq(reencode(WIRE_CONTROL, copy, n, hdr_data, &out), 0,
 			     "seed %u", seed);
 		free(copy);
-		check_bytes("what was read, again", said.bytes, said.length,
-			    buf, n);
+		check_bytes("what was read, again", out.bytes, out.length, buf,
+			    n);
 	}
 }
 
@@ -280,7 +281,7 @@ static int decode(const uint8_t *bytes, size_t n, struct wire_control *m)
 				   bytes, n);
 }
 
-/* A Cancel of @n entries, each of which says nothing, in one part or two. */
+/* Decodes a Cancel with @n empty entries, in one occurrence or two. */
 static int decode_entries(uint32_t n, uint32_t second, struct wire_control *m)
 {
 	uint8_t bytes[512], *p = bytes, *begin;

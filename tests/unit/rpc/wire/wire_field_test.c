@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields of messages at the very end of their bytes, in memory of just that
- * size: nothing behind it is read. */
+/* Fields at the very end of memory: nothing behind it is read. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include "rpc/wire/wire_field.h"
 
 #define BYTES_MAX 12
 
-/* What is there is copied, so that ASan sees who reads behind it. */
+/* A copy in memory of its own, so that ASan sees reads behind it. */
 static uint8_t *exactly(const uint8_t *bytes, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1);
@@ -35,7 +34,7 @@ static void check_number(uint64_t v)
 	}
 }
 
-/* What follows is none of it, as much as that may be. */
+/* The value does not depend on the bytes that follow, or how many. */
 static void check_followed(uint64_t v, uint8_t by)
 {
 	uint8_t bytes[2 * BYTES_MAX];
@@ -86,8 +85,8 @@ Test(wire_field, number_without_an_end)
 	cr_assert_null(skip_varint(bytes, bytes + sizeof(bytes)));
 }
 
-/* A field whose content has @length bytes of 7, after one that is skipped if
- * @other. */
+/* Writes a field with @length bytes of content, all 7; with @other, after an
+ * unknown field. */
 static size_t put_content(uint8_t *bytes, bool other, size_t length)
 {
 	uint8_t *p = bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages written as text. */
+/* Messages as text. */
 #ifndef TESTS_WIRE_HEX_H
 #define TESTS_WIRE_HEX_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of fields have what wire.proto has: numbers, names, types. */
+/* The lists of wire_messages.h have the numbers, names and types of
+ * wire.proto. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "rpc/wire/wire.pb-c.h"
@@ -7,7 +8,7 @@
 
 struct row {
 	unsigned int number;
-	const char *member; /* of messages: their plural may be */
+	const char *member; /* of nested messages perhaps the plural */
 	ProtobufCType type;
 	bool repeated;
 };
@@ -35,7 +36,7 @@ struct row {
 		}               \
 	}
 
-/* @apart: fields that are in no list. */
+/* @apart: how many fields are in no list. */
 static void check(const ProtobufCMessageDescriptor *d, const struct row *rows,
 		  unsigned int apart)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random messages, to hold the codec against the code that protoc-c makes of
- * wire.proto. WIRE_SEED=n takes the messages of the run that printed n.
+ * Random messages, to compare the codec with the code that protoc-c makes of
+ * wire.proto. WIRE_SEED=n repeats the run that printed n.
  */
 #ifndef TESTS_WIRE_RANDOM_H
 #define TESTS_WIRE_RANDOM_H
@@ -32,7 +32,7 @@ static inline uint32_t below(uint32_t n)
 	return (uint32_t)rand_r(&state) % n;
 }
 
-/* Of any length, the shortest and the longest ones often. */
+/* A number of random length; the shortest and the longest are frequent. */
 static inline uint64_t number(void)
 {
 	uint64_t v = (uint64_t)rand_r(&state) << 62 ^
@@ -72,7 +72,7 @@ static inline void check_bytes(const char *what, const uint8_t *got, size_t n,
 	cr_assert_eq(a, b, "seed %u: " #a " is %llu, not %llu", seed, \
 		     (unsigned long long)(a), (unsigned long long)(b))
 
-/* What protoc-c's code makes of @bytes and says again is what they were. */
+/* protoc-c's code decodes @bytes to @want, and encodes that to @bytes. */
 static inline void check_theirs(const ProtobufCMessage *want,
 				const uint8_t *bytes, size_t n)
 {
@@ -81,12 +81,12 @@ static inline void check_theirs(const ProtobufCMessage *want,
 	uint8_t *copy = exactly(bytes, n);
 
 	BUG_ON(protobuf_c_message_get_packed_size(want) > sizeof(packed));
-	check_bytes("we say, they say", bytes, n, packed,
+	check_bytes("encoded", bytes, n, packed,
 		    protobuf_c_message_pack(want, packed));
 	got = protobuf_c_message_unpack(want->descriptor, NULL, n, copy);
-	cr_assert(got, "seed %u: they cannot read it", seed);
-	check_bytes("they understood", packed,
-		    protobuf_c_message_pack(got, packed), bytes, n);
+	cr_assert(got, "seed %u: cannot be unpacked", seed);
+	check_bytes("unpacked", packed, protobuf_c_message_pack(got, packed),
+		    bytes, n);
 	protobuf_c_message_free_unpacked(got, NULL);
 	free(copy);
 }

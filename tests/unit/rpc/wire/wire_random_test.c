@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests and replies against the code that protoc-c makes of wire.proto. */
+/* Requests and replies, compared with the code that protoc-c makes of
+ * wire.proto. */
 #include "rpc/wire/wire_put.h"
 #include "wire_random.h"
 
@@ -11,8 +12,8 @@
 #define TRACE	   300
 #define NUMBERS(n) ((n) * sizeof(uint32_t))
 
-/* Bodies of @length bytes, of any kind, and what is said of them. Returns the
- * length of the message. */
+/* Completes a message, of any kind, with random bodies of @length bytes.
+ * Returns the length of the message. */
 static size_t put_bodies(uint8_t *buf, uint8_t *p, uint32_t length,
 			 enum wire_kind kind, uint64_t *hdr_data,
 			 ProtobufCBinaryData *bodies)
@@ -81,7 +82,7 @@ static void make_alike(struct wire_call *c, const struct wire_call *like)
 	c->reply_max = like->reply_max;
 }
 
-/* @like: a call that it says nearly the same as; or NULL. */
+/* @like: a call with which it shares most values, or NULL. */
 static void make_call(struct call *c, const struct call *like, uint32_t nbulks,
 		      uint32_t segments)
 {

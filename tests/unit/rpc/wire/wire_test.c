@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages made by hand, good ones and others, and such as other versions of
- * this protocol may send. */
+/* Messages made by hand: well-formed ones, malformed ones, and those of other
+ * versions of the protocol. */
 #include "rpc/wire/wire_put.h"
 
 #include <errno.h>
 #include "base/crc32c.h"
 #include "tests/source.h"
-#include "wire_again.h"
+#include "wire_reencode.h"
 #include "wire_hex.h"
 
 #define MESSAGE_MAX 70000
 
-static struct again out;
+static struct reencoded out;
 
-/* With header data that are right. */
-static int read_again(enum wire_kind kind, const uint8_t *bytes, size_t head,
-		      size_t length)
+/* Decodes and encodes a message with the right header data. */
+static int decode_reencode(enum wire_kind kind, const uint8_t *bytes,
+			   size_t head, size_t length)
 {
 	uint8_t *copy = exactly(bytes, length);
-	int rc = again(kind, copy, length, wire_hdr_data(kind, copy, head),
-		       &out);
+	int rc = reencode(kind, copy, length, wire_hdr_data(kind, copy, head),
+			  &out);
 
 	free(copy);
 	return rc;
@@ -34,13 +34,13 @@ static int read_again(enum wire_kind kind, const uint8_t *bytes, size_t head,
 #define BULKS_4 "62 00 62 00 62 00 62 00 "
 #define BULKS_8 BULKS_4 BULKS_4
 
-/* Well-formed ones, with what we would have written; NULL: the same. */
+/* Well-formed messages, and how the library encodes them. */
 static const struct {
 	const char *name;
 	enum wire_kind kind;
 	const char *head;
 	size_t bodies;
-	const char *again;
+	const char *reencoded; /* NULL: as head */
 } good[] = {
 	{ "nothing", RQ, "", 0, NULL },
 	{ "no calls", RQ, "09 01*8 11 02*8 18 03 20 04", 0, NULL },
@@ -144,11 +144,11 @@ Test(wire, good)
 		int rc;
 
 		memset(bytes + head, 'b', good[i].bodies);
-		rc = read_again(good[i].kind, bytes, head,
-				head + good[i].bodies);
+		rc = decode_reencode(good[i].kind, bytes, head,
+				     head + good[i].bodies);
 		cr_assert_eq(rc, 0, "%s: %d", name, rc);
-		n = unhex(good[i].again ? good[i].again : good[i].head, want,
-			  sizeof(want));
+		n = unhex(good[i].reencoded ? good[i].reencoded : good[i].head,
+			  want, sizeof(want));
 		memset(want + n, 'b', good[i].bodies);
 		n += good[i].bodies;
 		cr_assert_eq(out.length, n, "%s: %zu bytes, not %zu", name,
@@ -274,7 +274,7 @@ static void *zeroed(void *m, size_t size)
 	return memset(m, 0, size);
 }
 
-/* The functions that decode, with results that they have to leave alone. */
+/* Decodes; after an error the result must be unchanged. */
 static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 		     uint64_t hdr_data)
 {
@@ -365,7 +365,7 @@ Test(wire, call_with_the_rest_of_another)
 	}
 }
 
-/* Writes two calls, and reads what the second one is. */
+/* Encodes two calls, and decodes the second one. */
 static struct wire_call read_second(const struct wire_call *first,
 				    const struct wire_call *second)
 {
@@ -436,16 +436,16 @@ Test(wire, header_data)
 			continue;
 		cr_assert_eq(rc, want, "bit %u: %d", bit, rc);
 	}
-	/* Another version is that first of all. */
+	/* Another version is noticed before all other errors. */
 	cr_assert_eq(read_only(ct, open, 0, UINT64_C(2) << 56),
 		     -EPROTONOSUPPORT);
 	cr_assert_eq(read_only(ct, open, sizeof(open), 0), -EPROTONOSUPPORT);
 	cr_assert_eq(read_only(WIRE_REPLIES, open, sizeof(open), hdr), -EPROTO);
 	cr_assert_eq(read_only(WIRE_REQUESTS, open, sizeof(open), hdr),
 		     -EPROTO);
-	/* A head longer than what has come. */
+	/* A head that is longer than the message. */
 	cr_assert_eq(read_only(ct, open, sizeof(open) - 1, hdr), -EPROTO);
-	/* LNet says NULL of no payload. */
+	/* LNet gives NULL for an empty payload. */
 	hdr = wire_hdr_data(WIRE_CONTROL, NULL, 0);
 	cr_assert_eq(read_only(ct, NULL, 0, hdr), 0);
 }
@@ -477,7 +477,7 @@ static int empty_parts(enum wire_kind kind, uint8_t tag, unsigned int n)
 		bytes[2 * i] = tag;
 		bytes[2 * i + 1] = 0;
 	}
-	return read_again(kind, bytes, (size_t)n * 2, (size_t)n * 2);
+	return decode_reencode(kind, bytes, (size_t)n * 2, (size_t)n * 2);
 }
 
 Test(wire, most_calls)
@@ -494,9 +494,9 @@ Test(wire, longest_head)
 	size_t n = unhex("ea 3f fa ff 03  an unknown field", bytes, 5);
 
 	/* 509 << 3 | 2, and 65530 bytes */
-	cr_assert_eq(read_again(RQ, bytes, n + 65530, n + 65530), 0);
+	cr_assert_eq(decode_reencode(RQ, bytes, n + 65530, n + 65530), 0);
 	cr_assert_eq(out.length, 0);
-	cr_assert_eq(read_again(RQ, bytes, n + 65529, n + 65529), -EPROTO);
+	cr_assert_eq(decode_reencode(RQ, bytes, n + 65529, n + 65529), -EPROTO);
 }
 
 /* ---- the examples of ulrpc_protocol(7) ---- */
@@ -509,8 +509,8 @@ static FILE *page_open(void)
 	return f;
 }
 
-/* The next example of the page: the header data that its text says, and its
- * bytes. */
+/* The next example of ulrpc_protocol(7): sets the header data, and returns the
+ * length of the message. */
 static size_t next_example(FILE *f, uint8_t *bytes, size_t max,
 			   uint64_t *hdr_data)
 {

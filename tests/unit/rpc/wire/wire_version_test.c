@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of other versions of the protocol, and of other encoders: what we
- * write, with additions in every message of it that change nothing. And such as
- * were cut off or changed somewhere.
+ * Messages as other versions of the protocol, and other encoders, write them;
+ * and messages that are cut off, or changed somewhere.
  */
 #include <errno.h>
-#include "wire_again.h"
-#include "wire_say.h"
+#include "wire_reencode.h"
+#include "wire_rewrite.h"
 
 #define IDS "01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 "
 
-/* Every field there is, in the form in which we write it. */
+/* Messages with all fields, as the library encodes them. */
 static const struct source {
 	const char *name;
 	enum wire_kind kind;
@@ -56,7 +55,8 @@ static size_t source_bytes(const struct source *s, uint8_t *bytes, size_t *head)
 }
 
 static void check_same(const char *name, const char *way,
-		       const struct again *got, const uint8_t *want, size_t n)
+		       const struct reencoded *got, const uint8_t *want,
+		       size_t n)
 {
 	cr_assert_eq(got->length, n, "%s, %s: %zu bytes, not %zu", name, way,
 		     got->length, n);
@@ -65,56 +65,56 @@ static void check_same(const char *name, const char *way,
 			     way, i);
 }
 
-static void try(const struct source *s, const char *way, say_fn say)
+static void try(const struct source *s, const char *way, rewrite_fn fn)
 {
-	static uint8_t bytes[SOURCE_MAX], said[64 * SOURCE_MAX];
-	static struct again out;
+	static uint8_t bytes[SOURCE_MAX], rewritten[64 * SOURCE_MAX];
+	static struct reencoded out;
 	size_t head, length = source_bytes(s, bytes, &head);
 	uint8_t *p, *copy;
 	int rc;
 
-	p = rewrite(said, top(s->kind),
-		    (struct wire_view){ bytes, bytes + length }, say);
-	length = (size_t)(p - said);
-	copy = exactly(said, length);
-	rc = again(s->kind, copy, length,
-		   wire_hdr_data(s->kind, copy, length - s->bodies), &out);
+	p = rewrite(rewritten, top(s->kind),
+		    (struct wire_view){ bytes, bytes + length }, fn);
+	length = (size_t)(p - rewritten);
+	copy = exactly(rewritten, length);
+	rc = reencode(s->kind, copy, length,
+		      wire_hdr_data(s->kind, copy, length - s->bodies), &out);
 	cr_assert_eq(rc, 0, "%s, %s: %d", s->name, way, rc);
 	free(copy);
 	check_same(s->name, way, &out, bytes, head + s->bodies);
 }
 
-#define TRY(say)                                         \
+#define TRY(fn)                                          \
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) \
-	try(&sources[i], #say, say)
+	try(&sources[i], #fn, fn)
 
 Test(wire_version, as_it_is)
 {
-	TRY(say_plain);
+	TRY(write_plain);
 }
 
 Test(wire_version, fields_of_a_later_version)
 {
-	TRY(say_unknown);
+	TRY(write_unknown);
 }
 
 Test(wire_version, the_last_one_holds)
 {
-	TRY(say_twice);
+	TRY(write_twice);
 }
 
 Test(wire_version, not_packed)
 {
-	TRY(say_unpacked);
+	TRY(write_unpacked);
 }
 
 Test(wire_version, padded)
 {
-	TRY(say_padded);
+	TRY(write_padded);
 }
 
 /* An earlier version that knows the first fields of each message only: the
- * others are as if 0 had been said. */
+ * others count as 0. */
 Test(wire_version, fields_of_an_earlier_version)
 {
 	static const char head[] = "09 01*8 18 02 2a 04 08 07 20 02 7a 02";
@@ -150,22 +150,22 @@ Test(wire_version, fields_of_an_earlier_version)
 static void accident(enum wire_kind kind, const uint8_t *bytes, size_t head,
 		     size_t length, unsigned int *counts)
 {
-	static struct again once, twice;
+	static struct reencoded once, twice;
 	uint8_t *copy = exactly(bytes, length);
-	int rc = again(kind, copy, length, wire_hdr_data(kind, copy, head),
-		       &once);
+	int rc = reencode(kind, copy, length, wire_hdr_data(kind, copy, head),
+			  &once);
 
 	free(copy);
 	cr_assert(rc == 0 || rc == -EPROTO, "%d", rc);
 	counts[rc == 0]++;
 	if (rc)
 		return;
-	rc = again(kind, once.bytes, once.length, once.hdr_data, &twice);
+	rc = reencode(kind, once.bytes, once.length, once.hdr_data, &twice);
 	cr_assert_eq(rc, 0);
 	check_same("accident", "twice", &twice, once.bytes, once.length);
 }
 
-/* What comes of it is either nothing, or as good as any: see again_*(). */
+/* The result is an error, or a message that can be encoded. */
 Test(wire_version, cut_off_anywhere)
 {
 	unsigned int counts[2] = { 0 };

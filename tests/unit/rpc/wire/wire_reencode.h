@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Says again what was read of a message. What it says is in the one form that
- * we write: two messages that mean the same become the same bytes.
+ * Decodes a message, and encodes it as the library does. Two messages that mean
+ * the same become the same bytes.
  */
-#ifndef TESTS_WIRE_AGAIN_H
-#define TESTS_WIRE_AGAIN_H
+#ifndef TESTS_WIRE_REENCODE_H
+#define TESTS_WIRE_REENCODE_H
 
 #include <errno.h>
 #include <string.h>
 #include "rpc/wire/wire_put.h"
 
-struct again {
+struct reencoded {
 	uint64_t hdr_data;
 	size_t length;
 	uint8_t bytes[4 * (WIRE_HEAD_MAX + 1)];
 };
 
-/* Of one call or reply. */
+/* Memory for the bulks of one call or reply. */
 struct tables {
 	uint32_t length[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
 	uint32_t checksum[ULRPC_BULKS_MAX][ULRPC_SEGMENTS_MAX];
@@ -24,10 +24,11 @@ struct tables {
 	struct wire_moved moved[ULRPC_BULKS_MAX];
 };
 
-/* Writes the end of a message whose bodies are the last @bodies bytes of what
- * was read. False: in our form its head is too long. */
-static inline bool again_end(struct again *out, enum wire_kind kind, uint8_t *p,
-			     const uint8_t *bodies, size_t length)
+/* Completes a message with @bodies, of @length bytes, at @p. False: its head
+ * would be too long. */
+static inline bool reencode_end(struct reencoded *out, enum wire_kind kind,
+				uint8_t *p, const uint8_t *bodies,
+				size_t length)
 {
 	size_t head;
 
@@ -43,7 +44,7 @@ static inline bool again_end(struct again *out, enum wire_kind kind, uint8_t *p,
 	return true;
 }
 
-static inline void again_segments(struct wire_call *call, struct tables *t)
+static inline void reencode_segments(struct wire_call *call, struct tables *t)
 {
 	struct wire_view bulks = call->bulks.view;
 	struct wire_segments_in in;
@@ -66,9 +67,10 @@ static inline void again_segments(struct wire_call *call, struct tables *t)
 	call->bulks.list = t->segments;
 }
 
-/* 0 and *@out, or what wire_requests_decode() says. -E2BIG: see again_end(). */
-static inline int again_requests(const uint8_t *bytes, size_t length,
-				 uint64_t hdr_data, struct again *out)
+/* 0 and *@out, or an error of wire_requests_decode(); -E2BIG: the encoded head
+ * would be too long. */
+static inline int reencode_requests(const uint8_t *bytes, size_t length,
+				    uint64_t hdr_data, struct reencoded *out)
 {
 	static struct wire_call calls[WIRE_CALLS_MAX];
 	static struct tables tables;
@@ -90,7 +92,7 @@ static inline int again_requests(const uint8_t *bytes, size_t length,
 
 		BUG_ON(call.body != body);
 		body += call.length;
-		again_segments(&call, &tables);
+		reencode_segments(&call, &tables);
 		bound = wire_call_bound(&call);
 		BUG_ON((size_t)(out->bytes + sizeof(out->bytes) - p) < bound);
 		end = wire_call_put(p, &call);
@@ -98,12 +100,13 @@ static inline int again_requests(const uint8_t *bytes, size_t length,
 		p = end;
 	}
 	BUG_ON(body != bytes + length);
-	return again_end(out, WIRE_REQUESTS, p, bodies, (size_t)(body - bodies))
+	return reencode_end(out, WIRE_REQUESTS, p, bodies,
+			    (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;
 }
 
-static inline void again_moved(struct wire_reply *reply, struct tables *t)
+static inline void reencode_moved(struct wire_reply *reply, struct tables *t)
 {
 	struct wire_view bulks = reply->bulks.view;
 	struct wire_moved_in in;
@@ -125,8 +128,8 @@ static inline void again_moved(struct wire_reply *reply, struct tables *t)
 	reply->bulks.list = t->moved;
 }
 
-static inline int again_replies(const uint8_t *bytes, size_t length,
-				uint64_t hdr_data, struct again *out)
+static inline int reencode_replies(const uint8_t *bytes, size_t length,
+				   uint64_t hdr_data, struct reencoded *out)
 {
 	static struct wire_reply reply[WIRE_CALLS_MAX];
 	static struct tables tables;
@@ -147,7 +150,7 @@ static inline int again_replies(const uint8_t *bytes, size_t length,
 
 		BUG_ON(reply[i].body != body);
 		body += reply[i].length;
-		again_moved(&reply[i], &tables);
+		reencode_moved(&reply[i], &tables);
 		bound = wire_reply_bound(&reply[i]);
 		BUG_ON((size_t)(out->bytes + sizeof(out->bytes) - p) < bound);
 		end = wire_reply_put(p, &reply[i]);
@@ -156,13 +159,14 @@ static inline int again_replies(const uint8_t *bytes, size_t length,
 	}
 	BUG_ON(body != bytes + length);
 	p = wire_estimate_put(p, m.estimate);
-	return again_end(out, WIRE_REPLIES, p, bodies, (size_t)(body - bodies))
+	return reencode_end(out, WIRE_REPLIES, p, bodies,
+			    (size_t)(body - bodies))
 		       ? 0
 		       : -E2BIG;
 }
 
-/* Reads the entries of a message, and has it point to them. */
-static inline void again_entries(struct wire_control *m)
+/* Decodes the entries of @m, which then has lists of them. */
+static inline void reencode_entries(struct wire_control *m)
 {
 	static struct wire_extension extensions[WIRE_ENTRIES_MAX];
 	static struct wire_gone gone[WIRE_ENTRIES_MAX];
@@ -181,16 +185,16 @@ static inline void again_entries(struct wire_control *m)
 	}
 }
 
-/* Nothing for one that is not known. */
-static inline int again_control(const uint8_t *bytes, size_t length,
-				uint64_t hdr_data, struct again *out)
+/* A message of an unknown kind becomes no bytes. */
+static inline int reencode_control(const uint8_t *bytes, size_t length,
+				   uint64_t hdr_data, struct reencoded *out)
 {
 	struct wire_control m;
 	int rc = wire_control_decode(&m, hdr_data, bytes, length);
 
 	if (rc)
 		return rc;
-	again_entries(&m);
+	reencode_entries(&m);
 	out->length = 0;
 	out->hdr_data = wire_hdr_data(WIRE_CONTROL, out->bytes, 0);
 	if (m.kind != WIRE_CONTROL_UNKNOWN)
@@ -200,16 +204,17 @@ static inline int again_control(const uint8_t *bytes, size_t length,
 	return 0;
 }
 
-static inline int again(enum wire_kind kind, const uint8_t *bytes,
-			size_t length, uint64_t hdr_data, struct again *out)
+static inline int reencode(enum wire_kind kind, const uint8_t *bytes,
+			   size_t length, uint64_t hdr_data,
+			   struct reencoded *out)
 {
 	switch (kind) {
 	case WIRE_REQUESTS:
-		return again_requests(bytes, length, hdr_data, out);
+		return reencode_requests(bytes, length, hdr_data, out);
 	case WIRE_REPLIES:
-		return again_replies(bytes, length, hdr_data, out);
+		return reencode_replies(bytes, length, hdr_data, out);
 	case WIRE_CONTROL:
-		return again_control(bytes, length, hdr_data, out);
+		return reencode_control(bytes, length, hdr_data, out);
 	}
 	return -EINVAL;
 }

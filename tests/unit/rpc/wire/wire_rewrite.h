@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages as other versions of the protocol, or other encoders, say them: what
- * we write, with additions in every message of it that change nothing. */
-#ifndef TESTS_WIRE_SAY_H
-#define TESTS_WIRE_SAY_H
+/* Rewrites a message as other versions of the protocol, or other encoders,
+ * would write it: the bytes differ in each nested message, but mean the
+ * same. */
+#ifndef TESTS_WIRE_REWRITE_H
+#define TESTS_WIRE_REWRITE_H
 
 #include "rpc/wire/wire_field.h"
 #include "wire_hex.h"
 
 #define SOURCE_MAX 1024
 
-/* Messages by what may be within them. */
+/* Kinds of messages, by the messages that may be nested in them. */
 enum message {
 	LEAF,
 	REQUESTS,
@@ -54,7 +55,7 @@ static inline bool is_message(enum message m, unsigned int number)
 	return m == CONTROL || message_in(m, number) != LEAF;
 }
 
-/* Numbers packed into this one; 0: none are. */
+/* The wire type, + 8, of the numbers in a packed field; 0: it is none. */
 static inline unsigned int packed_type(enum message m, unsigned int number)
 {
 	if ((m == SEGMENTS || m == MOVED) && number == 3)
@@ -70,7 +71,7 @@ struct field {
 	struct wire_view content;   /* WT_LEN */
 };
 
-/* Of one of our own messages: has no errors. */
+/* The field at @p of a well-formed message. */
 static inline struct field field_at(const uint8_t *p, const uint8_t *end)
 {
 	struct field f = { .bytes = p };
@@ -86,17 +87,18 @@ static inline struct field field_at(const uint8_t *p, const uint8_t *end)
 	return f;
 }
 
-/* Says a field of @m, and perhaps more, at @p. */
-typedef uint8_t *(*say_fn)(uint8_t *p, enum message m, const struct field *f);
+/* Writes @f, a field of @m, at @p, and perhaps more. */
+typedef uint8_t *(*rewrite_fn)(uint8_t *p, enum message m,
+			       const struct field *f);
 
-static inline uint8_t *say_as_it_is(uint8_t *p, const struct field *f)
+static inline uint8_t *write_same(uint8_t *p, const struct field *f)
 {
 	memcpy(p, f->bytes, (size_t)(f->end - f->bytes));
 	return p + (f->end - f->bytes);
 }
 
 static inline uint8_t *rewrite(uint8_t *p, enum message m, struct wire_view in,
-			       say_fn say)
+			       rewrite_fn fn)
 {
 	while (in.p < in.end) {
 		struct field f = field_at(in.p, in.end);
@@ -105,20 +107,20 @@ static inline uint8_t *rewrite(uint8_t *p, enum message m, struct wire_view in,
 
 		in.p = f.end;
 		if (f.type != WT_LEN || !is_message(m, f.number)) {
-			p = say(p, m, &f);
+			p = fn(p, m, &f);
 			continue;
 		}
-		/* A message of no fields gets its additions, too. */
+		/* Nested messages first, also those without fields. */
 		end = rewrite(within[m], message_in(m, f.number), f.content,
-			      say);
+			      fn);
 		f.content = (struct wire_view){ within[m], end };
-		p = say(p, m, &f);
+		p = fn(p, m, &f);
 	}
 	return p;
 }
 
-/* A message within, as rewrite() has left it. */
-static inline uint8_t *say_message(uint8_t *p, const struct field *f)
+/* Writes a nested message, whose content rewrite() has rewritten. */
+static inline uint8_t *write_nested(uint8_t *p, const struct field *f)
 {
 	size_t length = view_length(f->content);
 
@@ -128,34 +130,34 @@ static inline uint8_t *say_message(uint8_t *p, const struct field *f)
 	return p + length;
 }
 
-static inline uint8_t *say_plain(uint8_t *p, enum message m,
-				 const struct field *f)
+static inline uint8_t *write_plain(uint8_t *p, enum message m,
+				   const struct field *f)
 {
 	return f->type == WT_LEN && is_message(m, f->number)
-		       ? say_message(p, f)
-		       : say_as_it_is(p, f);
+		       ? write_nested(p, f)
+		       : write_same(p, f);
 }
 
-/* As a later version, with fields before every one that we know. */
-static inline uint8_t *say_unknown(uint8_t *p, enum message m,
-				   const struct field *f)
+/* As a later version: with unknown fields before each known one. */
+static inline uint8_t *write_unknown(uint8_t *p, enum message m,
+				     const struct field *f)
 {
 	static const char unknown[] =
 		"f8 07 ff*9 01 "    /* 127: a number */
 		"80 01 00 "	    /* 16 */
 		"f9 07 09*8 "	    /* 127: 8 bytes */
-		"fa 07 05 0b 0c*4 " /* bytes that are nothing */
+		"fa 07 05 0b 0c*4 " /* bytes that are no message */
 		"fa 07 00 "
 		"fd 07 02*4 "
-		"fa ff ff ff 0f 02 08 01"; /* the last number */
+		"fa ff ff ff 0f 02 08 01"; /* the largest number */
 
 	p += unhex(unknown, p, sizeof(unknown));
-	return say_plain(p, m, f);
+	return write_plain(p, m, f);
 }
 
-/* Scalars with another value before the one that holds. */
-static inline uint8_t *say_twice(uint8_t *p, enum message m,
-				 const struct field *f)
+/* Scalars twice: the second value counts. */
+static inline uint8_t *write_twice(uint8_t *p, enum message m,
+				   const struct field *f)
 {
 	p = put_varint(p, TAG(f->number, f->type));
 	switch (f->type) {
@@ -173,18 +175,18 @@ static inline uint8_t *say_twice(uint8_t *p, enum message m,
 	default:
 		p -= 1;
 	}
-	return say_plain(p, m, f);
+	return write_plain(p, m, f);
 }
 
-/* Numbers that we pack, one by one. */
-static inline uint8_t *say_unpacked(uint8_t *p, enum message m,
-				    const struct field *f)
+/* Packed numbers as single fields. */
+static inline uint8_t *write_unpacked(uint8_t *p, enum message m,
+				      const struct field *f)
 {
 	unsigned int type = packed_type(m, f->number);
 	const uint8_t *in = f->content.p;
 
 	if (!type)
-		return say_plain(p, m, f);
+		return write_plain(p, m, f);
 	while (in < f->content.end) {
 		const uint8_t *next = in + 4;
 		uint64_t v;
@@ -199,15 +201,15 @@ static inline uint8_t *say_unpacked(uint8_t *p, enum message m,
 	return p;
 }
 
-/* Other encoders need not use as few bytes as can be. */
-static inline uint8_t *say_padded(uint8_t *p, enum message m,
-				  const struct field *f)
+/* Tags and lengths in more bytes than they need. */
+static inline uint8_t *write_padded(uint8_t *p, enum message m,
+				    const struct field *f)
 {
 	uint32_t tag = TAG(f->number, f->type);
 	size_t length = view_length(f->content);
 
 	if (f->type != WT_LEN)
-		return say_plain(p, m, f);
+		return write_plain(p, m, f);
 	p[0] = (uint8_t)(tag | 0x80);
 	p[1] = 0x80;
 	p[2] = 0;
