@@ -7,11 +7,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-void guard_init(struct guard *g)
-{
-	*g = (struct guard){ .late = 0 };
-}
-
 static unsigned long long to_ms(uint64_t ns)
 {
 	return ns / NSEC_PER_MSEC;

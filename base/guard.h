@@ -54,6 +54,7 @@ static inline uint64_t tick_now(void)
 #define GUARD_PAUSE (60 * NSEC_PER_SEC)	  /* between two lines about turns */
 #define GUARD_NAMES 16			  /* calls that are logged at most */
 
+/* All zero at first. */
 struct guard {
 	uint64_t late;	      /* tick: the clock is read at the first call that
 			       * ends later */
@@ -65,7 +66,6 @@ struct guard {
 	uint64_t said[GUARD_NAMES]; /* hashes of the names logged */
 };
 
-void guard_init(struct guard *g);
 /* A turn begins at @now (ns). */
 static inline void guard_turn_begin(struct guard *g, uint64_t now)
 {

@@ -81,7 +81,7 @@ static struct work *queue_take(struct work_queue *q)
 
 int loop_new(struct env *env, struct loop **loop_p)
 {
-	struct loop *l = malloc(sizeof(*l));
+	struct loop *l = calloc(1, sizeof(*l));
 
 	if (!l) {
 		env->ops->free(env);
@@ -93,10 +93,6 @@ int loop_new(struct env *env, struct loop **loop_p)
 	mailbox_init(&l->mailbox);
 	queue_init(&l->deferred);
 	queue_init(&l->last);
-	guard_init(&l->guard);
-	l->in_turn = false;
-	l->turns = 0;
-	l->spin = (struct spin){ .max = NULL };
 	atomic_init(&l->stopping, false);
 	atomic_init(&l->posting, 0);
 	loop_take_over(l);

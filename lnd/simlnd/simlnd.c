@@ -179,12 +179,10 @@ static void pkt_parse(struct sim_pkt *pkt, struct sim_path *path)
 static void path_resume(struct timer *t)
 {
 	struct sim_path *path = container_of(t, struct sim_path, resume_timer);
+	struct sim_pkt *pkt;
 
-	while (!path->unanswered && !list_empty(&path->backlog)) {
-		struct sim_pkt *pkt =
-			list_first(&path->backlog, struct sim_pkt, link);
-
-		list_del(&pkt->link);
+	while (!path->unanswered &&
+	       (pkt = list_pop(&path->backlog, struct sim_pkt, link))) {
 		if (pkt_is_late(pkt))
 			pkt_free(pkt);
 		else
@@ -472,15 +470,13 @@ static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 		      enum ulnet_cause sent)
 {
 	struct list batch;
+	struct sim_tx *tx;
 
 	/* Handlers may send again, which adds to @txs. */
 	list_init(&batch);
 	list_splice_tail(&batch, txs);
-	while (!list_empty(&batch)) {
-		struct sim_tx *tx = list_first(&batch, struct sim_tx, link);
-
+	while ((tx = list_pop(&batch, struct sim_tx, link)))
 		tx_end(tx, status, tx->departed ? sent : unsent);
-	}
 }
 
 static void cpt_abort(struct sim_cpt *sc, int status, enum ulnet_cause unsent,

@@ -416,20 +416,6 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 		connect_tell(&peer->connect, 0, LNET_CAUSE_OK);
 }
 
-void sock_attempt_stop(struct sock_peer *peer)
-{
-	peer->connect.wanted = false;
-	connect_reset(&peer->connect);
-}
-
-/* ---- events of links and addresses ---- */
-
-void sock_attempt_link_lost(struct sock_peer *peer)
-{
-	connect_reset(&peer->connect);
-	connect_tell(&peer->connect, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE);
-}
-
 void sock_attempt_retry_now(struct sock_peer *peer)
 {
 	if (!peer->connect.wanted)

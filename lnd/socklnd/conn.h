@@ -138,6 +138,12 @@ static inline bool sock_conn_is_open(const struct sock_conn *conn)
 	return conn->fsm.state >= CONN_OPEN && conn->fsm.state < CONN_CLOSED;
 }
 
+/* The size of LNet's header on this connection. */
+static inline size_t sock_conn_lnet_hdr(const struct sock_conn *conn)
+{
+	return conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
+}
+
 /* Takes @fd, also on error. @remote: the other end. NULL: no memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const union netif_addr *remote);

@@ -783,10 +783,7 @@ static int hello_judge(const struct sock_conn *conn)
 	    h->src_pid != peer->id.pid ||
 	    sock_type_invert(h->type) != (enum sock_type)conn->type)
 		return -EPROTO;
-	/* This is another process than its other connections lead to. */
-	if (sock_peer_has_conns(peer) &&
-	    (h->src_incarnation != peer->incarnation ||
-	     h->version != peer->version)) {
+	if (sock_peer_has_other_conns(peer, h)) {
 		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}

@@ -37,7 +37,7 @@ struct sock_tx {
 /* See struct lnd. */
 int sock_tx_send(struct lnd_ni *ni, struct lnd_msg *msg);
 void sock_tx_cancel(struct sock_tx *tx, int status);
-bool sock_tx_has_begun(const struct sock_tx *tx);
+bool sock_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 
 /* Acknowledges the payload of the peer's message @cookie. */
 void sock_tx_ack(struct sock_conn *conn, uint64_t cookie);

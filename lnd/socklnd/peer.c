@@ -113,11 +113,12 @@ static bool socklnd_is_idle(const struct sock_peer *peer)
 	return !sock_peer_has_conns(peer) && connect_is_idle(&peer->connect);
 }
 
-bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid)
+bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
+		       const struct ulnet_nid *nid)
 {
 	const struct sock_peer *peer;
 
-	hash_for_each (peer, &cpt->peers, hash) {
+	hash_for_each (peer, &sock_ni_of(ni)->cpts[cpt].peers, hash) {
 		if (lnet_nid_eq(&peer->id.nid, nid) && !socklnd_is_idle(peer))
 			return true;
 	}
@@ -198,7 +199,8 @@ static void abort_messages(struct sock_peer *peer)
 		return;
 	if (sock_peer_has_conns(peer))
 		peer_conn_lost(peer);
-	sock_attempt_link_lost(peer);
+	connect_reset(&peer->connect);
+	connect_tell(&peer->connect, -ENETDOWN, LNET_CAUSE_LOCAL_NO_ROUTE);
 	end_messages(peer, -ENETDOWN);
 }
 
@@ -255,9 +257,7 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 	const struct sock_ni *sni = peer->cpt->sni;
 
 	/* The peer has restarted, and does not know the old connections. */
-	if (sock_peer_has_conns(peer) &&
-	    (hello->src_incarnation != peer->incarnation ||
-	     hello->version != peer->version)) {
+	if (sock_peer_has_other_conns(peer, hello)) {
 		sock_peer_close(peer, -ECONNRESET);
 		return -EALREADY;
 	}
@@ -818,7 +818,8 @@ void sock_peers_link_up(struct sock_cpt *cpt)
 
 static void peer_stop(struct sock_peer *peer)
 {
-	sock_attempt_stop(peer);
+	peer->connect.wanted = false;
+	connect_reset(&peer->connect);
 	sock_peer_close(peer, -ESHUTDOWN);
 }
 

@@ -114,6 +114,16 @@ static inline bool sock_peer_has_conns(const struct sock_peer *peer)
 	return !list_empty(&peer->conns) || !list_empty(&peer->suspended);
 }
 
+/* Has it connections, and do they lead to another process, or speak another
+ * version, than @hello says? */
+static inline bool sock_peer_has_other_conns(const struct sock_peer *peer,
+					     const struct sock_hello *hello)
+{
+	return sock_peer_has_conns(peer) &&
+	       (hello->src_incarnation != peer->incarnation ||
+		hello->version != peer->version);
+}
+
 /* Are its connections suspended, and not replaced yet? A new one for control
  * replaces them; one for bulk may just have been opening when they were
  * suspended. */
@@ -127,9 +137,9 @@ struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 					   const struct ulnet_id *id);
-/* Are there connections with any process of @nid, or attempts at them? Looks at
- * all peers of the CPT. */
-bool sock_peers_use(const struct sock_cpt *cpt, const struct ulnet_nid *nid);
+/* lnd.is_connected(). Looks at all peers of the CPT. */
+bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
+		       const struct ulnet_nid *nid);
 /* The peer that has sent @hello; NULL: no memory. A user process whose pid is
  * in use by another one gets a pid made from its incarnation, the same each
  * time. */
@@ -217,12 +227,6 @@ void sock_attempt_in_vain(struct sock_peer *peer, int status);
 /* A connection of @type, opened by either side, is open or resumed. */
 void sock_attempt_opened(struct sock_peer *peer, enum sock_type type);
 
-/* The peer, or the CPT, goes down. */
-void sock_attempt_stop(struct sock_peer *peer);
-
-/* The link or the address of the NI has gone: those who wait are told, and
- * failures are forgotten. Users' handlers run. */
-void sock_attempt_link_lost(struct sock_peer *peer);
 /* A link or an address has come up: ends a pause. */
 void sock_attempt_retry_now(struct sock_peer *peer);
 

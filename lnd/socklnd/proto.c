@@ -72,18 +72,14 @@ enum sock_type sock_type_invert(enum sock_type type)
 
 const char *sock_type_name(enum sock_type type)
 {
-	switch (type) {
-	case SOCK_ANY:
-		return "any";
-	case SOCK_CONTROL:
-		return "control";
-	case SOCK_BULK_IN:
-		return "bulk-in";
-	case SOCK_BULK_OUT:
-		return "bulk-out";
-	default:
-		return "none";
-	}
+	static const char *const names[] = {
+		[SOCK_ANY] = "any",
+		[SOCK_CONTROL] = "control",
+		[SOCK_BULK_IN] = "bulk-in",
+		[SOCK_BULK_OUT] = "bulk-out",
+	};
+
+	return type < SOCK_ANY || type > SOCK_BULK_OUT ? "none" : names[type];
 }
 
 /* ---- connection request ---- */

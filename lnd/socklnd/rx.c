@@ -17,11 +17,6 @@
 /* Reads of a connection when the peer has closed another one. */
 #define DRAIN_READS 64
 
-static size_t lnet_hdr_size(const struct sock_conn *conn)
-{
-	return conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
-}
-
 /* ---- the end of a message ---- */
 
 /* LNet has answered, and all of the payload is here or never will be. Users'
@@ -266,7 +261,7 @@ static uint32_t csum_start(const struct sock_conn *conn, const uint8_t *lnet)
 	memcpy(buf, lnet - SOCK_HDR_SIZE, SOCK_HDR_SIZE);
 	sock_hdr_clear_csum(buf);
 	return sock_csum(sock_csum(SOCK_CSUM_INIT, buf, sizeof(buf)), lnet,
-			 lnet_hdr_size(conn));
+			 sock_conn_lnet_hdr(conn));
 }
 
 static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
@@ -279,7 +274,7 @@ static struct sock_rx *rx_new(struct sock_conn *conn, const uint8_t *lnet)
 		.cpt = conn->cpt,
 		.conn = conn,
 		.cookie = conn->hdr.cookie[0],
-		.length = lnet_hdr_payload(lnet, lnet_hdr_size(conn)),
+		.length = lnet_hdr_payload(lnet, sock_conn_lnet_hdr(conn)),
 	};
 	if (conn->hdr.csum) {
 		rx->summed = true;
@@ -314,8 +309,8 @@ static ssize_t rx_on_message(struct sock_conn *conn, const uint8_t *lnet,
 	conn->rx = rx;
 	conn->buffered = next;
 	conn->buffered_len = len;
-	rc = lnet_parse(conn->sni->ni, lnet, lnet_hdr_size(conn), &peer->id,
-			rx);
+	rc = lnet_parse(conn->sni->ni, lnet, sock_conn_lnet_hdr(conn),
+			&peer->id, rx);
 	conn->buffered = NULL;
 	if (rc) {
 		conn->rx = NULL;
@@ -348,7 +343,7 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
 	int rc = 0;
 
 	if (conn->part_len >= SOCK_HDR_SIZE)
-		want += (unsigned int)lnet_hdr_size(conn);
+		want += (unsigned int)sock_conn_lnet_hdr(conn);
 	n = MIN(len, want - conn->part_len);
 	memcpy(conn->buf + conn->part_len, p, n);
 	conn->part_len += (unsigned int)n;
@@ -372,7 +367,7 @@ static ssize_t on_part(struct sock_conn *conn, const uint8_t *p, size_t len)
  * were consumed, payload included, or -errno. */
 static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
-	size_t all = SOCK_HDR_SIZE + lnet_hdr_size(conn);
+	size_t all = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
 	ssize_t rc;
 
 	if (conn->part_len || len < all)

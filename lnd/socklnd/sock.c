@@ -80,45 +80,41 @@ int sock_accept(int listener, union netif_addr *from)
 	return fd < 0 ? -errno : fd;
 }
 
-static int keepalive_options(int fd, const int64_t *t)
-{
-	int rc;
-
-	if (!t[SOCK_keepalive_idle] || !t[SOCK_keepalive_intvl] ||
-	    !t[SOCK_keepalive_count])
-		return 0;
-	rc = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, t[SOCK_keepalive_idle]);
-	if (!rc)
-		rc = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL,
-			     t[SOCK_keepalive_intvl]);
-	if (!rc)
-		rc = set_int(fd, IPPROTO_TCP, TCP_KEEPCNT,
-			     t[SOCK_keepalive_count]);
-	return rc ? rc : set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-}
-
-static int set_tos(int fd, int family, int64_t tos)
-{
-	return family == AF_INET ? set_int(fd, IPPROTO_IP, IP_TOS, tos)
-				 : set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
-}
-
 int sock_options(int fd, const struct ulnet_nid *nid, const int64_t *t)
 {
-	int rc = set_int(fd, IPPROTO_TCP, TCP_NODELAY, !t[SOCK_nagle]);
+	const int64_t idle = t[SOCK_keepalive_idle];
+	const int64_t intvl = t[SOCK_keepalive_intvl];
+	const int64_t count = t[SOCK_keepalive_count];
+	const int64_t sndbuf = t[SOCK_tx_buffer_size];
+	const int64_t rcvbuf = t[SOCK_rx_buffer_size];
+	const bool probe = idle && intvl && count;
+	const bool v4 = lnet_nid_is_nid4(nid);
+	const struct {
+		bool is_set;
+		int level, option;
+		int64_t value;
+	} options[] = {
+		{ true, IPPROTO_TCP, TCP_NODELAY, !t[SOCK_nagle] },
+		/* With little under way, TCP makes its first few
+		 * retransmissions at a constant pace, and so recovers fast from
+		 * a short outage. */
+		{ true, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1 },
+		{ sndbuf, SOL_SOCKET, SO_SNDBUF, sndbuf },
+		{ rcvbuf, SOL_SOCKET, SO_RCVBUF, rcvbuf },
+		{ t[SOCK_tos] >= 0, v4 ? IPPROTO_IP : IPPROTO_IPV6,
+		  v4 ? IP_TOS : IPV6_TCLASS, t[SOCK_tos] },
+		{ probe, IPPROTO_TCP, TCP_KEEPIDLE, idle },
+		{ probe, IPPROTO_TCP, TCP_KEEPINTVL, intvl },
+		{ probe, IPPROTO_TCP, TCP_KEEPCNT, count },
+		{ probe, SOL_SOCKET, SO_KEEPALIVE, 1 },
+	};
+	int rc = 0;
 
-	/* With little under way, TCP makes its first few retransmissions at a
-	 * constant pace, and so recovers fast from a short outage. */
-	if (!rc)
-		rc = set_int(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1);
-	if (!rc && t[SOCK_tx_buffer_size])
-		rc = set_int(fd, SOL_SOCKET, SO_SNDBUF, t[SOCK_tx_buffer_size]);
-	if (!rc && t[SOCK_rx_buffer_size])
-		rc = set_int(fd, SOL_SOCKET, SO_RCVBUF, t[SOCK_rx_buffer_size]);
-	if (!rc && t[SOCK_tos] >= 0)
-		rc = set_tos(fd, lnet_nid_is_nid4(nid) ? AF_INET : AF_INET6,
-			     t[SOCK_tos]);
-	return rc ? rc : keepalive_options(fd, t);
+	for (unsigned int i = 0; i < ARRAY_SIZE(options) && !rc; i++)
+		if (options[i].is_set)
+			rc = set_int(fd, options[i].level, options[i].option,
+				     options[i].value);
+	return rc;
 }
 
 /* One attempt from one port (0: the system chooses). *@taken: the port is in

@@ -154,20 +154,6 @@ static void sock_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 		sock_tx_cancel(msg->priv, status);
 }
 
-static bool sock_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
-{
-	(void)ni;
-	return sock_tx_has_begun(msg->priv);
-}
-
-static bool sock_is_connected(struct lnd_ni *ni, unsigned int cpt,
-			      const struct ulnet_nid *nid)
-{
-	const struct sock_ni *sni = ni->priv;
-
-	return sock_peers_use(&sni->cpts[cpt], nid);
-}
-
 /* ---- connections that move to another CPT ---- */
 
 /*
@@ -189,9 +175,7 @@ static int conn_join(struct sock_conn *conn)
 
 	if (!peer)
 		return -ENOMEM;
-	if (sock_peer_has_conns(peer) &&
-	    (peer->incarnation != conn->hello.src_incarnation ||
-	     peer->version != conn->version))
+	if (sock_peer_has_other_conns(peer, &conn->hello))
 		rc = -ESTALE;
 	if (!rc && !conn->active)
 		rc = sock_host_keep(conn->cpt, &id.nid, &conn->host);
@@ -313,7 +297,7 @@ const struct lnd socklnd = {
 	.recv = sock_rx_recv,
 	.eager_recv = sock_rx_eager_recv,
 	.cancel = sock_cancel,
-	.has_begun = sock_has_begun,
+	.has_begun = sock_tx_has_begun,
 	.is_connected = sock_is_connected,
 	.can_move = sock_can_move,
 	.move = sock_move,

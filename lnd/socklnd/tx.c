@@ -19,12 +19,6 @@ static struct sock_cpt *tx_cpt(const struct sock_tx *tx)
 	return tx->conn->cpt;
 }
 
-static size_t hdr_size(const struct sock_conn *conn)
-{
-	return SOCK_HDR_SIZE +
-	       (conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE);
-}
-
 static uint32_t tx_length(const struct sock_tx *tx)
 {
 	return tx->msg ? tx->msg->length : 0;
@@ -195,12 +189,12 @@ static void rest_free(struct sock_conn *conn)
 void sock_tx_end(struct list *list, int status, enum ulnet_cause cause)
 {
 	struct list failed;
+	struct sock_tx *tx;
 
 	list_init(&failed);
 	list_splice_tail(&failed, list);
-	while (!list_empty(&failed))
-		tx_done(list_first(&failed, struct sock_tx, link), status,
-			cause);
+	while ((tx = list_pop(&failed, struct sock_tx, link)))
+		tx_done(tx, status, cause);
 }
 
 void sock_tx_give_back(struct sock_conn *conn)
@@ -328,7 +322,7 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
 	sock_hdr_encode(&hdr, buf);
 	if (tx->msg)
 		lnet_msg_header(tx->msg, buf + SOCK_HDR_SIZE,
-				hdr_size(conn) - SOCK_HDR_SIZE);
+				sock_conn_lnet_hdr(conn));
 }
 
 /*
@@ -344,7 +338,7 @@ static void encode(const struct sock_conn *conn, const struct sock_tx *tx,
 static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 			struct sock_tx **last)
 {
-	size_t n = 0, hdr = hdr_size(conn);
+	size_t n = 0, hdr = SOCK_HDR_SIZE + sock_conn_lnet_hdr(conn);
 
 	while (sock_conn_is_open(conn) && !list_empty(&conn->queue)) {
 		struct sock_tx *tx =
@@ -606,8 +600,11 @@ static void cancel_writing(struct sock_tx *tx, int status)
 		sock_peer_lost(conn, rc);
 }
 
-bool sock_tx_has_begun(const struct sock_tx *tx)
+bool sock_tx_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 {
+	const struct sock_tx *tx = msg->priv;
+
+	(void)ni;
 	return tx == tx->conn->tx;
 }
 
