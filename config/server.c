@@ -225,8 +225,8 @@ static void share_complain(struct client *c, enum memory m, size_t held)
 		 held, s->charged[m]);
 }
 
-/* Makes the charge of @c for @m that for @bytes, or returns false: the share of
- * its user does not allow that. */
+/* Charges @c for @bytes of @m, instead of what it was charged for before.
+ * False: the share of its user does not allow that. */
 static bool client_charge(struct client *c, enum memory m, size_t bytes)
 {
 	size_t charge = bytes > READ_SIZE ? bytes - READ_SIZE : 0, held;

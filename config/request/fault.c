@@ -115,8 +115,8 @@ static int read_portals(const struct scope *s, const struct tree *args,
 	int rc = 0;
 
 	while (!rc && (t = list_next(list, t))) {
-		if (t->kind != TREE_SCALAR || !tree_number(t, &portal) ||
-		    portal < 0 || portal >= LNET_PORTALS)
+		if (!tree_number(t, &portal) || portal < 0 ||
+		    portal >= LNET_PORTALS)
 			rc = scope_fail(s, t, -EINVAL,
 					"portal: a number is expected, 0 to %d",
 					LNET_PORTALS - 1);

@@ -75,10 +75,8 @@ static const struct section {
 	const char *name;
 	unsigned int modes; /* in others it is ignored */
 	bool sequence;	    /* of items */
-	int (*plan)(struct plan *plan, const struct scope *s,
-		    const struct tree *t, bool add);
-	int (*show)(struct lnet *node, const struct scope *s,
-		    const struct tree *t);
+	plan_fn *plan;
+	show_item_fn *show;
 	int (*all)(struct import *im, const struct scope *s,
 		   const struct tree *t);
 } sections[] = {

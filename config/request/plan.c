@@ -781,7 +781,7 @@ int plan_run(struct plan *plan)
 		}
 		if (rc == -EINVAL && step_defer(plan, i))
 			continue;
-		/* Notes are about what is not done now. */
+		/* Notes are about steps that are undone. */
 		if (!plan->keep_notes)
 			plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);

@@ -30,26 +30,27 @@ struct lnet_control_call {
 
 static void program_free(struct program *p)
 {
-	for (char **key = p->keys; key && *key; key++)
-		free(*key);
 	free(p->keys);
 	free(p);
 }
 
+/* Copies the keys, with their texts in the same block. */
 static int keys_copy(struct program *p, const char *const *keys)
 {
-	unsigned int n = 0;
+	size_t n = 0, size = sizeof(*p->keys);
+	char *text;
 
-	while (keys && keys[n])
-		n++;
-	p->keys = calloc(n + 1, sizeof(*p->keys));
+	for (; keys && keys[n]; n++)
+		size += sizeof(*p->keys) + strlen(keys[n]) + 1;
+	p->keys = malloc(size);
 	if (!p->keys)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < n; i++) {
-		p->keys[i] = strdup(keys[i]);
-		if (!p->keys[i])
-			return -ENOMEM;
+	text = (char *)&p->keys[n + 1];
+	for (size_t i = 0; i < n; i++) {
+		p->keys[i] = text;
+		text = stpcpy(text, keys[i]) + 1;
 	}
+	p->keys[n] = NULL;
 	return 0;
 }
 

@@ -265,12 +265,11 @@ static const struct command {
 	const char *const *keys; /* of arguments; NULL: the callee checks */
 	unsigned int flags;
 	/* One of fn, show, print and plan carries it out. */
-	void (*fn)(struct request *r);
+	request_fn *fn;
 	int (*show)(struct lnet *node, struct tree *out);
 	const char *what; /* "cannot get WHAT"; NULL: the item */
 	const struct print *print;
-	int (*plan)(struct plan *plan, const struct scope *s,
-		    const struct tree *args, bool add);
+	plan_fn *plan;
 } commands[] = {
 #define KEYS(...)                     \
 	.keys = (const char *const[]) \

@@ -57,7 +57,6 @@ void programs_free(struct lnet_control *control);
 
 /* ---- configuration files: import.c, lnet.conf(5) ---- */
 
-void import_request(struct request *r);
 /* Adds what is in the file @text, or nothing if there is an error. Called with
  * the control's lock. */
 int import_config(struct request *r, const char *text) must_check;
@@ -65,44 +64,17 @@ int import_config(struct request *r, const char *text) must_check;
 /* ---- changes ---- */
 
 /*
- * Read the arguments of a command that changes the node, "add" or "del", and
- * add steps to @plan, or an error to the answer of @s.
+ * Reads what is to be added or deleted (@add false), and adds steps to @plan,
+ * or an error to the answer of @s. @t is the arguments of a command; or of a
+ * file one item of a section, or the whole of one that is a mapping. In a file
+ * an item to be deleted is found by its name; a policy by its patterns, or, if
+ * it has none, by its index; fault rules by kind, source and destination.
  */
-int net_args(struct plan *plan, const struct scope *s, const struct tree *args,
-	     bool add) must_check;
-int peer_args(struct plan *plan, const struct scope *s, const struct tree *args,
-	      bool add) must_check;
-int route_args(struct plan *plan, const struct scope *s,
-	       const struct tree *args, bool add) must_check;
-int policy_args(struct plan *plan, const struct scope *s,
-		const struct tree *args, bool add) must_check;
-int setting_args(struct plan *plan, const struct scope *s,
-		 const struct tree *args, bool add) must_check;
-
-/*
- * The same for a file: one item of a section, or the whole of one that is a
- * mapping. An item to be deleted is found by its name; a policy by its
- * patterns, or, if it has none, by its index; fault rules by kind, source and
- * destination.
- */
-int net_item(struct plan *plan, const struct scope *s, const struct tree *item,
-	     bool add) must_check;
-int peer_item(struct plan *plan, const struct scope *s, const struct tree *item,
-	      bool add) must_check;
-int route_item(struct plan *plan, const struct scope *s,
-	       const struct tree *item, bool add) must_check;
-int routing_item(struct plan *plan, const struct scope *s,
-		 const struct tree *item, bool add) must_check;
-int buffers_section(struct plan *plan, const struct scope *s,
-		    const struct tree *map, bool add) must_check;
-int policy_item(struct plan *plan, const struct scope *s,
-		const struct tree *item, bool add) must_check;
-int fault_item(struct plan *plan, const struct scope *s,
-	       const struct tree *item, bool add) must_check;
-int global_section(struct plan *plan, const struct scope *s,
-		   const struct tree *map, bool add) must_check;
-int numa_section(struct plan *plan, const struct scope *s,
-		 const struct tree *map, bool add) must_check;
+typedef int plan_fn(struct plan *plan, const struct scope *s,
+		    const struct tree *t, bool add);
+plan_fn net_args, peer_args, route_args, policy_args, setting_args;
+plan_fn net_item, peer_item, route_item, routing_item, policy_item, fault_item;
+plan_fn buffers_section, global_section, numa_section;
 /* One item of "ip2nets". Sets *@applied_p if it is about this host. */
 int ip2nets_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add, bool *applied_p) must_check;
@@ -209,31 +181,17 @@ extern const struct fsm_state debug_nis[DEBUG_NIS];
 
 const char *debug_peer_ni_state(const struct ulnet_peer_info *info);
 
-/* ---- requests that show ---- */
+/* Shows what an item of a file names, if the node has it. */
+typedef int show_item_fn(struct lnet *node, const struct scope *s,
+			 const struct tree *item);
+show_item_fn net_show_item, peer_show_item, route_show_item, policy_show_item;
 
-void net_show(struct request *r);
-void peer_show(struct request *r);
-void route_show(struct request *r);
-void policy_show(struct request *r);
-void path_show(struct request *r);
-void debug_recovery(struct request *r);
-void debug_peer(struct request *r);
-void debug_cpt_of_nid(struct request *r);
+/* ---- requests ---- */
 
-/* Show what an item of a file names, if the node has it. */
-int net_show_item(struct lnet *node, const struct scope *s,
-		  const struct tree *item);
-int peer_show_item(struct lnet *node, const struct scope *s,
-		   const struct tree *item);
-int route_show_item(struct lnet *node, const struct scope *s,
-		    const struct tree *item);
-int policy_show_item(struct lnet *node, const struct scope *s,
-		     const struct tree *item);
-
-/* ---- requests about health and faults, which are no configuration ---- */
-
-void health_net_set(struct request *r);
-void health_peer_set(struct request *r);
-void fault_request(struct request *r);
+/* Carries out @r. */
+typedef void request_fn(struct request *r);
+request_fn net_show, peer_show, route_show, policy_show;
+request_fn path_show, debug_recovery, debug_peer, debug_cpt_of_nid;
+request_fn health_net_set, health_peer_set, fault_request, import_request;
 
 #endif

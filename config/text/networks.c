@@ -419,7 +419,7 @@ static bool networks_is_loopback(const struct ulnet_nid *nid)
 				     : !memcmp(nid->addr, one, sizeof(one));
 }
 
-/* Ranges such as *.*.*.* do not match loopback addresses; these do. */
+/* Does @range match loopback addresses? Others, such as *.*.*.*, do not. */
 static bool is_for_loopback(const char *range)
 {
 	return !strncmp(range, "127.", 4) || !strncmp(range, "::1", 3);

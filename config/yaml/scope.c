@@ -225,7 +225,7 @@ int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 
 	if (!t)
 		return 0;
-	if (t->kind != TREE_SCALAR || !tree_number(t, &v))
+	if (!tree_number(t, &v))
 		return scope_fail(s, t, -EINVAL, "%s: a number is expected",
 				  scope_name_of(t));
 	if (v < min || v > max)
