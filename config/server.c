@@ -73,7 +73,7 @@ struct client {
 
 	/* Under server.lock: */
 	struct list link;	  /* server.clients or .ended */
-	uint64_t moved;		  /* server.moves when it last did something */
+	uint64_t last_activity; /* server.activity when it last did something */
 	bool working;		  /* on a request */
 	bool leaving;		  /* was dismissed */
 	size_t charged[MEMORIES]; /* bytes, against its user's share */
@@ -100,7 +100,7 @@ struct server {
 
 	pthread_mutex_t lock; /* for what follows, and parts of clients */
 	struct list clients, ended;
-	uint64_t moves;			   /* of all clients so far */
+	uint64_t activity;		   /* counts what clients do */
 	size_t charged[MEMORIES];	   /* of all clients */
 	uint64_t next_complaint[MEMORIES]; /* ns: no warning before then */
 
@@ -132,10 +132,10 @@ static uint64_t server_now(const struct server *s)
 
 /* ---- one client ---- */
 
-static void client_moved(struct client *c, bool working)
+static void client_note_activity(struct client *c, bool working)
 {
 	pthread_mutex_lock(&c->server->lock);
-	c->moved = ++c->server->moves;
+	c->last_activity = ++c->server->activity;
 	c->working = working;
 	pthread_mutex_unlock(&c->server->lock);
 }
@@ -185,7 +185,7 @@ static bool client_send(struct client *c, const char *text, size_t len)
 		text += n;
 		len -= (size_t)n;
 		due = server_now(c->server) + c->server->timeout;
-		client_moved(c, false);
+		client_note_activity(c, false);
 	}
 	return true;
 }
@@ -286,7 +286,7 @@ static int client_receive(struct client *c)
 	c->in.len += (size_t)n;
 	if (!c->due)
 		c->due = server_now(c->server) + c->server->timeout;
-	client_moved(c, false);
+	client_note_activity(c, false);
 	return 0;
 }
 
@@ -355,10 +355,10 @@ static bool client_answer(struct client *c, size_t len)
 	bool ok;
 	int rc;
 
-	client_moved(c, true);
+	client_note_activity(c, true);
 	rc = control_request(c->server->control, c->in.buf, len, &c->cancel,
 			     &answer);
-	client_moved(c, false);
+	client_note_activity(c, false);
 	if (rc)
 		return false;
 	ok = client_send_answer(c, answer);
@@ -464,7 +464,7 @@ static void client_start(struct server *s, int fd)
 				  &size));
 		cancel_init(&c->cancel);
 		pthread_mutex_lock(&s->lock);
-		c->moved = ++s->moves;
+		c->last_activity = ++s->activity;
 		list_add_tail(&s->clients, &c->link);
 		rc = server_thread_start(&c->thread, client_main, c);
 		if (rc)
@@ -531,7 +531,7 @@ static void count_clients(struct server *s)
 /* Is @a dismissed rather than @b (NULL: none)? Compares how many clients the
  * user has, then how many the process has, then whether the client is working,
  * then for how long it has been idle. */
-static bool goes_before(const struct client *a, const struct client *b)
+static bool is_dismissed_before(const struct client *a, const struct client *b)
 {
 	if (!b)
 		return true;
@@ -541,7 +541,7 @@ static bool goes_before(const struct client *a, const struct client *b)
 		return a->of_process > b->of_process;
 	if (a->working != b->working)
 		return b->working;
-	return a->moved < b->moved;
+	return a->last_activity < b->last_activity;
 }
 
 static void server_make_room(struct server *s)
@@ -553,7 +553,7 @@ static void server_make_room(struct server *s)
 	pthread_mutex_lock(&s->lock);
 	count_clients(s);
 	list_for_each_entry (c, &s->clients, link)
-		if (!c->leaving && goes_before(c, victim))
+		if (!c->leaving && is_dismissed_before(c, victim))
 			victim = c;
 	if (victim) {
 		client_dismiss(victim);

@@ -265,7 +265,7 @@ void import_request(struct request *r)
 	const struct tree *file = tree_get(r->args, "text");
 	const struct tree *at = tree_get(r->args, "mode");
 	const char *text = "", *mode = "add";
-	bool goes_on = false;
+	bool ignore_errors = false;
 	unsigned int i = 0;
 
 	if (!file) {
@@ -277,7 +277,8 @@ void import_request(struct request *r)
 	else if (scope_text(&r->scope, file, &text))
 		return;
 	if (scope_text(&r->scope, at, &mode) ||
-	    scope_bool(&r->scope, tree_get(r->args, "ignore_errors"), &goes_on))
+	    scope_bool(&r->scope, tree_get(r->args, "ignore_errors"),
+		       &ignore_errors))
 		return;
 	while (i < ARRAY_SIZE(mode_names) && strcmp(mode, mode_names[i]) != 0)
 		i++;
@@ -288,13 +289,13 @@ void import_request(struct request *r)
 	}
 	/* Pings and discoveries take time. */
 	if (i == IMPORT_EXEC) {
-		(void)import_text(r, text, IMPORT_EXEC, goes_on);
+		(void)import_text(r, text, IMPORT_EXEC, ignore_errors);
 		return;
 	}
 	pthread_mutex_lock(&r->control->lock);
 	if (r->control->down)
 		request_down(r);
 	else
-		(void)import_text(r, text, (enum import_mode)i, goes_on);
+		(void)import_text(r, text, (enum import_mode)i, ignore_errors);
 	pthread_mutex_unlock(&r->control->lock);
 }

@@ -446,38 +446,38 @@ static int policy_do(struct lnet *node, struct step *step)
 	return rc;
 }
 
-/* Does the step, or (@forth false) undoes it: to undo an addition is to delete,
- * and the other way around. */
-static int step_apply(struct plan *plan, struct step *step, bool forth)
+/* Does the step, or (@forward false) undoes it: to undo an addition is to
+ * delete, and the other way around. */
+static int step_apply(struct plan *plan, struct step *step, bool forward)
 {
 	struct lnet *node = plan->node;
-	bool add = step->add == forth;
+	bool add = step->add == forward;
 
 	switch (step->kind) {
 	case STEP_NI:
 		return add ? request_ni_add(node, step)
 			   : lnet_ni_del(node, &step->nid);
 	case STEP_PEER:
-		return forth ? peer_do(node, step->peer)
-			     : peer_undo(node, step->peer);
+		return forward ? peer_do(node, step->peer)
+			       : peer_undo(node, step->peer);
 	case STEP_FAULT:
-		return forth ? fault_do(node, step) : faults_undo(plan);
+		return forward ? fault_do(node, step) : faults_undo(plan);
 	case STEP_ROUTE:
 		return add ? lnet_route_add(node, &step->route)
 			   : lnet_route_del(node, step->route.net,
 					    &step->route.gateway);
 	case STEP_ROUTING:
-		return lnet_routing_set(node, forth ? &step->routing
-						    : &step->routing_old);
+		return lnet_routing_set(node, forward ? &step->routing
+						      : &step->routing_old);
 	case STEP_POLICY:
-		if (forth)
+		if (forward)
 			return policy_do(node, step);
 		return add ? lnet_policy_add(node, step->index, step->policy,
 					     NULL)
 			   : lnet_policy_del(node, step->index);
 	default:
 		return lnet_setting_set(node, step->setting,
-					forth ? step->value : step->old);
+					forward ? step->value : step->old);
 	}
 }
 
@@ -725,7 +725,7 @@ static void step_done(const struct step *step)
 	step_log(step);
 }
 
-static void step_back(struct plan *plan, struct step *step)
+static void step_undo(struct plan *plan, struct step *step)
 {
 	char text[STEP_NAME_SIZE];
 	const char *name;
@@ -747,10 +747,10 @@ static void plan_undo(struct plan *plan, unsigned int done)
 {
 	for (unsigned int i = done; i--;)
 		if (!step_deletes_ni(&plan->steps[i]))
-			step_back(plan, &plan->steps[i]);
+			step_undo(plan, &plan->steps[i]);
 	for (unsigned int i = 0; i < done; i++)
 		if (step_deletes_ni(&plan->steps[i]))
-			step_back(plan, &plan->steps[i]);
+			step_undo(plan, &plan->steps[i]);
 }
 
 /* Moves step @i to the end if it is a setting, which may have been refused

@@ -268,11 +268,9 @@ static int take_initiator(const struct option_at *at)
 {
 	struct o2ibcalc *o = at->object;
 
-	if (strcasecmp(at->text, "a") != 0 && strcasecmp(at->text, "b") != 0)
-		return option_bad(at, "A or B is expected");
-	o->initiator =
-		strcasecmp(at->text, "b") == 0 ? LNET_O2IB_B : LNET_O2IB_A;
-	return 0;
+	return side_parse(at->text, &o->initiator)
+		       ? 0
+		       : option_bad(at, "A or B is expected");
 }
 
 #define AT(field) offsetof(struct o2ibcalc, field)

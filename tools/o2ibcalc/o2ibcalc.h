@@ -28,6 +28,9 @@ struct complaint {
 __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 						   const char *fmt, ...);
 
+/* "A" or "B", in any case of letters. */
+bool side_parse(const char *text, enum ulnet_o2ib_side *side_p);
+
 struct input {
 	const char *name;
 	size_t offset; /* in struct ulnet_o2ib_conf */

@@ -87,6 +87,14 @@ int complain(struct complaint *c, const char *fmt, ...)
 	return -1;
 }
 
+bool side_parse(const char *text, enum ulnet_o2ib_side *side_p)
+{
+	if (strcasecmp(text, "a") != 0 && strcasecmp(text, "b") != 0)
+		return false;
+	*side_p = strcasecmp(text, "a") == 0 ? LNET_O2IB_A : LNET_O2IB_B;
+	return true;
+}
+
 const struct input *input_find(const char *name)
 {
 	for (const struct input *in = inputs; in->name; in++)

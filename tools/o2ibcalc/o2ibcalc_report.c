@@ -402,7 +402,7 @@ static void put_attempt(const struct ulnet_o2ib_attempt *t, unsigned int n,
 	fputc('\n', out);
 }
 
-static void print_conn(const struct report *r, FILE *out)
+static void put_conn(const struct report *r, FILE *out)
 {
 	const struct ulnet_o2ib_conn *c = &r->result.conn;
 
@@ -565,8 +565,8 @@ static void put_beyond(const struct what_if *w, const struct variant *v,
 				v->result.res[side].posted_max, c->depth);
 }
 
-static void print_what_if(const struct report *r, const struct what_if *w,
-			  FILE *out)
+static void put_what_if(const struct report *r, const struct what_if *w,
+			FILE *out)
 {
 	fprintf(out, "\nWhat if %s of %s were\n", w->input->name,
 		side_name(w->side));
@@ -626,7 +626,7 @@ static void put_differences(const struct report *r, const struct negotiated *c,
 	}
 }
 
-static void print_negotiated(const struct report *r, FILE *out)
+static void put_negotiated(const struct report *r, FILE *out)
 {
 	if (!report_differs(r)) {
 		fprintf(out, "\n%s: as predicted: %zu connection%s\n",
@@ -644,16 +644,16 @@ void report_table(const struct report *r, FILE *out)
 	put_tunables(r, out);
 	put_changes(r, out);
 	put_group(r, VALUE_LIMITS, "Limits", out);
-	print_conn(r, out);
+	put_conn(r, out);
 	if (has_resources(&r->result))
 		put_resources(r, out);
 	put_problems(r, out);
 	for (unsigned int i = 0; i < r->nwhat_ifs; i++)
-		print_what_if(r, &r->what_ifs[i], out);
+		put_what_if(r, &r->what_ifs[i], out);
 	if (r->explain)
 		put_whys(r, out);
 	if (r->negotiated_file)
-		print_negotiated(r, out);
+		put_negotiated(r, out);
 }
 
 /* ==== for programs ==== */
@@ -687,8 +687,8 @@ static void emit_bool(struct tree *t, const char *key, bool value)
 
 /* ---- the report ---- */
 
-static void put_conf(struct tree *parent, const char *key,
-		     const struct ulnet_o2ib_conf *conf)
+static void emit_conf(struct tree *parent, const char *key,
+		      const struct ulnet_o2ib_conf *conf)
 {
 	struct tree *t = tree_map(parent, key);
 	char text[INPUT_TEXT_SIZE];
@@ -702,9 +702,9 @@ static void put_conf(struct tree *parent, const char *key,
 	}
 }
 
-static void put_value(struct tree *t, const struct value *v,
-		      const struct ulnet_o2ib_result *result,
-		      enum ulnet_o2ib_side side)
+static void emit_value(struct tree *t, const struct value *v,
+		       const struct ulnet_o2ib_result *result,
+		       enum ulnet_o2ib_side side)
 {
 	int64_t value = value_of(v, result, side);
 
@@ -714,21 +714,21 @@ static void put_value(struct tree *t, const struct value *v,
 		tree_int(t, v->name, value);
 }
 
-static void put_side(struct tree *parent, const char *key,
-		     const struct ulnet_o2ib_result *result,
-		     enum ulnet_o2ib_side side)
+static void emit_side(struct tree *parent, const char *key,
+		      const struct ulnet_o2ib_result *result,
+		      enum ulnet_o2ib_side side)
 {
 	struct tree *t = tree_map(parent, key);
 
-	put_conf(t, "tunables", &result->node[side].conf);
+	emit_conf(t, "tunables", &result->node[side].conf);
 	for (const struct value *v = result_values; v->name; v++)
 		if (v->group == VALUE_LIMITS ||
 		    (v->group != VALUE_BOTH && has_resources(result)))
-			put_value(t, v, result, side);
+			emit_value(t, v, result, side);
 }
 
-static void put_attempts(struct tree *parent,
-			 const struct ulnet_o2ib_conn *conn)
+static void emit_attempts(struct tree *parent,
+			  const struct ulnet_o2ib_conn *conn)
 {
 	struct tree *list = tree_seq(parent, "attempts");
 
@@ -744,7 +744,7 @@ static void put_attempts(struct tree *parent,
 	}
 }
 
-static void put_note(struct tree *list, const struct ulnet_o2ib_note *n)
+static void emit_note(struct tree *list, const struct ulnet_o2ib_note *n)
 {
 	static const char *const kinds[] = { "computed", "changed", "warning",
 					     "error" };
@@ -765,25 +765,25 @@ static void put_note(struct tree *list, const struct ulnet_o2ib_note *n)
 }
 
 /* The notes of one kind. */
-static void put_notes(struct tree *parent, const char *key,
-		      const struct ulnet_o2ib_notes *notes,
-		      enum ulnet_o2ib_note_kind kind)
+static void emit_notes(struct tree *parent, const char *key,
+		       const struct ulnet_o2ib_notes *notes,
+		       enum ulnet_o2ib_note_kind kind)
 {
 	struct tree *list = tree_seq(parent, key);
 
 	for (unsigned int i = 0; i < notes->n; i++)
 		if (notes->note[i].kind == kind)
-			put_note(list, &notes->note[i]);
+			emit_note(list, &notes->note[i]);
 }
 
-static void put_problem_notes(struct tree *parent,
-			      const struct ulnet_o2ib_notes *notes)
+static void emit_problem_notes(struct tree *parent,
+			       const struct ulnet_o2ib_notes *notes)
 {
-	put_notes(parent, "warnings", notes, LNET_O2IB_WARNING);
-	put_notes(parent, "errors", notes, LNET_O2IB_ERROR);
+	emit_notes(parent, "warnings", notes, LNET_O2IB_WARNING);
+	emit_notes(parent, "errors", notes, LNET_O2IB_ERROR);
 }
 
-static void put_conn(struct tree *t, const struct ulnet_o2ib_result *result)
+static void emit_conn(struct tree *t, const struct ulnet_o2ib_result *result)
 {
 	const struct ulnet_o2ib_conn *conn = &result->conn;
 
@@ -793,46 +793,46 @@ static void put_conn(struct tree *t, const struct ulnet_o2ib_result *result)
 	tree_int(t, "version", conn->version);
 	for (const struct value *v = result_values; v->name; v++)
 		if (v->group == VALUE_BOTH)
-			put_value(t, v, result, LNET_O2IB_A);
+			emit_value(t, v, result, LNET_O2IB_A);
 }
 
-static void put_result(struct tree *parent, const struct report *r)
+static void emit_result(struct tree *parent, const struct report *r)
 {
 	const struct ulnet_o2ib_result *result = &r->result;
 	struct tree *t = tree_map(parent, "result"), *list;
 
-	put_conn(t, result);
-	put_attempts(t, &result->conn);
-	put_side(t, "a", result, LNET_O2IB_A);
-	put_side(t, "b", result, LNET_O2IB_B);
-	put_notes(t, "changes", &r->notes, LNET_O2IB_CHANGED);
-	put_problem_notes(t, &r->notes);
+	emit_conn(t, result);
+	emit_attempts(t, &result->conn);
+	emit_side(t, "a", result, LNET_O2IB_A);
+	emit_side(t, "b", result, LNET_O2IB_B);
+	emit_notes(t, "changes", &r->notes, LNET_O2IB_CHANGED);
+	emit_problem_notes(t, &r->notes);
 	if (!r->explain)
 		return;
 	list = tree_seq(t, "explain");
 	for (unsigned int i = 0; i < r->notes.n; i++)
-		put_note(list, &r->notes.note[i]);
+		emit_note(list, &r->notes.note[i]);
 }
 
-static void put_variant(struct tree *list, const struct variant *variant)
+static void emit_variant(struct tree *list, const struct variant *variant)
 {
 	const struct ulnet_o2ib_result *result = &variant->result;
 	struct tree *t = tree_map(list, NULL), *of_side;
 
 	emit_text(t, "value", variant->text);
-	put_conn(t, result);
+	emit_conn(t, result);
 	for (unsigned int side = 0; side < 2; side++) {
 		if (!has_resources(result))
 			break;
 		of_side = tree_map(t, side == LNET_O2IB_A ? "a" : "b");
 		for (const struct value *v = result_values; v->name; v++)
 			if (v->what_if && v->group != VALUE_BOTH)
-				put_value(of_side, v, result, side);
+				emit_value(of_side, v, result, side);
 	}
-	put_problem_notes(t, &variant->notes);
+	emit_problem_notes(t, &variant->notes);
 }
 
-static void put_what_ifs(struct tree *parent, const struct report *r)
+static void emit_what_ifs(struct tree *parent, const struct report *r)
 {
 	struct tree *list = tree_seq(parent, "what_if"), *values;
 
@@ -852,11 +852,11 @@ static void put_what_ifs(struct tree *parent, const struct report *r)
 			emit_text(t, "b", b);
 		values = tree_seq(t, "values");
 		for (unsigned int k = 0; k < w->n; k++)
-			put_variant(values, &w->values[k]);
+			emit_variant(values, &w->values[k]);
 	}
 }
 
-static void put_negotiated(struct tree *parent, const struct report *r)
+static void emit_negotiated(struct tree *parent, const struct report *r)
 {
 	struct tree *t = tree_map(parent, "negotiated"), *list;
 
@@ -941,15 +941,15 @@ int report_emit(const struct report *r, bool json, FILE *out)
 	if (!doc)
 		return -ENOMEM;
 	t = doc_set_root(doc, TREE_MAP, TREE_PLAIN, NULL);
-	put_conf(t, "a", &r->pair.node[LNET_O2IB_A]);
-	put_conf(t, "b", &r->pair.node[LNET_O2IB_B]);
+	emit_conf(t, "a", &r->pair.node[LNET_O2IB_A]);
+	emit_conf(t, "b", &r->pair.node[LNET_O2IB_B]);
 	emit_text(t, "initiator", side_name(r->pair.initiator));
 	tree_int(t, "npeers", r->pair.npeers);
-	put_result(t, r);
+	emit_result(t, r);
 	if (r->nwhat_ifs)
-		put_what_ifs(t, r);
+		emit_what_ifs(t, r);
 	if (r->negotiated_file)
-		put_negotiated(t, r);
+		emit_negotiated(t, r);
 	rc = doc_failed(doc) ? -ENOMEM : 0;
 	if (!rc && json) {
 		put_json(t, out);

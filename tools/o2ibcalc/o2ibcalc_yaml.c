@@ -199,15 +199,10 @@ static int initiator_read(struct complaint *c, const struct tree *value,
 {
 	const char *text = text_of(value) ? value->text : "";
 
-	if (strcasecmp(text, "a") == 0) {
-		pair->initiator = LNET_O2IB_A;
-	} else if (strcasecmp(text, "b") == 0) {
-		pair->initiator = LNET_O2IB_B;
-	} else {
-		return wrong(c, value, "initiator: %.80s: A or B is expected",
-			     text);
-	}
-	return 0;
+	return side_parse(text, &pair->initiator)
+		       ? 0
+		       : wrong(c, value, "initiator: %.80s: A or B is expected",
+			       text);
 }
 
 static int npeers_read(struct complaint *c, const struct tree *value,
