@@ -210,7 +210,6 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/durable_pair_test.c \
 	%D%/unit/rpc/estimate_test.c \
 	%D%/unit/rpc/inbox_test.c \
-	%D%/unit/rpc/mean_test.c \
 	%D%/unit/rpc/long_reply_test.c \
 	%D%/unit/rpc/pair_test.c \
 	%D%/unit/rpc/progress_pair_test.c \
@@ -220,8 +219,7 @@ unit_tests += %D%/unit/rpc_test
 	%D%/unit/rpc/slow_pair_test.c \
 	%D%/unit/rpc/slow_server_test.c \
 	%D%/unit/rpc/forwarded_test.c \
-	%D%/unit/rpc/text_test.c \
-	%D%/unit/rpc/trace_test.c
+	%D%/unit/rpc/text_test.c
 
 unit_tests += %D%/unit/rpc_wire_test
 %C%_unit_rpc_wire_test_SOURCES = \
@@ -273,14 +271,13 @@ unit_tests += %D%/unit/rpc_server_test
 %C%_unit_rpc_server_test_SOURCES = \
 	%D%/unit/rpc/server/queue/exec_test.c \
 	%D%/unit/rpc/server/queue/gate_test.c \
-	%D%/unit/rpc/server/queue/grant_test.c \
 	%D%/unit/rpc/server/queue/sched_test.c \
 	%D%/unit/rpc/server/queue/share_test.c \
 	%D%/unit/rpc/server/queue/worker_sim_test.c \
 	%D%/unit/rpc/server/serve/again_test.c \
 	%D%/unit/rpc/server/serve/cancel_test.c \
 	%D%/unit/rpc/server/serve/durable_test.c \
-	%D%/unit/rpc/server/serve/estimates_test.c \
+	%D%/unit/rpc/server/serve/service_test.c \
 	%D%/unit/rpc/server/serve/extend_test.c \
 	%D%/unit/rpc/server/serve/hostile_request_test.c \
 	%D%/unit/rpc/server/serve/long_reply_hold_test.c \
