@@ -9,4 +9,3 @@ libulrpccore_a_SOURCES += %D%/run.c %D%/run.h
 libulrpccore_a_SOURCES += %D%/forwarded.c %D%/forwarded.h
 libulrpccore_a_SOURCES += %D%/text.c %D%/text.h
 libulrpccore_a_SOURCES += %D%/slab.c %D%/slab.h
-libulrpccore_a_SOURCES += %D%/wait.c %D%/wait.h

@@ -28,14 +28,11 @@ static uint64_t quota_hash(const struct quotas *qs, const struct ulnet_nid *nid)
 static struct quota *quota_find(const struct quotas *qs,
 				const struct ulnet_nid *nid)
 {
-	struct hash_node *n = hash_first(&qs->by_nid, quota_hash(qs, nid));
+	struct quota *q;
 
-	for (; n; n = hash_next(n)) {
-		struct quota *q = container_of(n, struct quota, by_nid);
-
+	hash_for_each_equal (q, &qs->by_nid, quota_hash(qs, nid), by_nid)
 		if (lnet_nid_eq(&q->nid, nid))
 			return q;
-	}
 	return NULL;
 }
 

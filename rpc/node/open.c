@@ -10,7 +10,6 @@
 #include "rpc/conn_event.h"
 #include "rpc/rpc.h"
 #include "rpc/run.h"
-#include "rpc/server/session/suspect.h"
 #include "rpc/server/session/export.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/serve/service.h"

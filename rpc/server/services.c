@@ -94,10 +94,9 @@ static const struct stat_gauger service_gauger = {
 
 static struct service_cpt *services_find_name(struct shard *s, const char *name)
 {
-	struct list *head = &s->rpc->services->shard[s->cpt];
 	struct service_cpt *sc;
 
-	list_for_each_entry (sc, head, link)
+	list_for_each_entry (sc, services_of(s), link)
 		if (!strcmp(sc->service->name, name))
 			return sc;
 	return NULL;

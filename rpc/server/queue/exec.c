@@ -19,7 +19,7 @@ struct exec_worker {
 	struct list link;
 	struct ulnet_thread *thread;
 	enum sched_lane lane; /* of the request that it runs */
-	uint64_t waited;      /* ns of waits for the client of that */
+	uint64_t waited;      /* ns, for the client of that request */
 };
 
 /* The calling thread's; NULL: it is no worker. */
@@ -265,7 +265,7 @@ static uint64_t work_on(struct exec_worker *w, struct sched_item *item)
 	now = exec_now(e);
 	pthread_mutex_lock(&e->lock);
 	exec_ended(e, lane, !late, now - started - w->waited);
-	/* An idle worker was not allowed to take what waits. */
+	/* An idle worker may take a request now that it had to leave. */
 	if (e->conf.reserve && lane != LANE_HIGH && e->lanes.queued && e->idle)
 		lnet_cond_signal(&e->wake);
 	return now;

@@ -383,9 +383,9 @@ struct gate_bucket {
 	struct gate_key key;
 	const struct gate_rule *rule;
 	struct heap_node due; /* gate.due, while there are items */
-	struct list link;     /* gate_idle of its rule, while there are not */
+	struct list link;     /* gate.idle[], while there are none */
 	uint64_t full;	      /* ns */
-	uint32_t part;	      /* and so many rate-th parts of a ns */
+	uint32_t part;	      /* plus part / rate ns */
 	unsigned int n;	      /* items */
 	struct gate_lane lane[LANES];
 };
@@ -431,14 +431,11 @@ static struct gate_flow *flow_find(const struct gate *g,
 				   const struct gate_key *key,
 				   unsigned int lane)
 {
-	struct hash_node *n = hash_first(&g->flows, gate_hash(key, lane));
+	struct gate_flow *f;
 
-	for (; n; n = hash_next(n)) {
-		struct gate_flow *f = container_of(n, struct gate_flow, by_key);
-
+	hash_for_each_equal (f, &g->flows, gate_hash(key, lane), by_key)
 		if (f->lane == lane && key_eq(&f->key, key))
 			return f;
-	}
 	return NULL;
 }
 
@@ -525,15 +522,11 @@ static struct gate_key bucket_key(const struct gate_rule *rule,
 static struct gate_bucket *bucket_find(const struct gate *g,
 				       const struct gate_key *key)
 {
-	struct hash_node *n = hash_first(&g->buckets, gate_hash(key, 0));
+	struct gate_bucket *b;
 
-	for (; n; n = hash_next(n)) {
-		struct gate_bucket *b =
-			container_of(n, struct gate_bucket, by_key);
-
+	hash_for_each_equal (b, &g->buckets, gate_hash(key, 0), by_key)
 		if (key_eq(&b->key, key))
 			return b;
-	}
 	return NULL;
 }
 

@@ -18,14 +18,11 @@ static struct host *host_get(struct hosts *hs, const struct ulnet_nid *nid,
 			     unsigned int portal)
 {
 	uint64_t h = hash_bytes(nid, sizeof(*nid), hs->seed + portal);
-	struct hash_node *n = hash_first(&hs->by_nid, h);
 	struct host *host;
 
-	for (; n; n = hash_next(n)) {
-		host = container_of(n, struct host, by_nid);
+	hash_for_each_equal (host, &hs->by_nid, h, by_nid)
 		if (host->portal == portal && lnet_nid_eq(&host->nid, nid))
 			return host;
-	}
 	host = calloc(1, sizeof(*host));
 	if (!host)
 		return NULL;

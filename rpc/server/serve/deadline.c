@@ -36,7 +36,7 @@ static void stall_begin(struct ulrpc_request *r, uint64_t now)
 	deadline_look_later(r, now);
 }
 
-/* ns: when stall_look() is due; TIME_NEVER. */
+/* ns: when look_stalled() is due; TIME_NEVER. */
 static uint64_t stall_at(const struct ulrpc_request *r)
 {
 	return request_state(r) > REQUEST_RUNNING || request_canceled(r)
@@ -55,23 +55,6 @@ static bool has_progressed(struct ulrpc_request *r)
 					  memory_order_relaxed) &
 		STALL_PROGRESS) ||
 	       moved;
-}
-
-/* Looks for progress, if that is due. True: @r is stalled, and was not
- * before. */
-static bool stall_look(struct ulrpc_request *r, uint64_t now)
-{
-	uint64_t since = request_started(r);
-	bool was = r->stalled;
-
-	if (now < r->look || stall_at(r) == TIME_NEVER)
-		return false;
-	deadline_look_later(r, now);
-	if (has_progressed(r))
-		r->progressed = now;
-	since = MAX(since, r->progressed);
-	r->stalled = since && now >= rpc_at(since, stall_time(r));
-	return r->stalled && !was;
 }
 
 /* ---- extensions: deadline.h ---- */
@@ -395,9 +378,20 @@ static void look_stuck(struct ulrpc_request *r, uint64_t now)
 	}
 }
 
+/* Looks for progress, if that is due. */
 static void look_stalled(struct ulrpc_request *r, uint64_t now)
 {
-	if (!stall_look(r, now))
+	uint64_t since = request_started(r);
+	bool was = r->stalled;
+
+	if (now < r->look || stall_at(r) == TIME_NEVER)
+		return;
+	deadline_look_later(r, now);
+	if (has_progressed(r))
+		r->progressed = now;
+	since = MAX(since, r->progressed);
+	r->stalled = since && now >= rpc_at(since, stall_time(r));
+	if (!r->stalled || was)
 		return;
 	stat_count(r->sc->shard, RPC_STAT_requests_stalled);
 	report_handler(r, "progress", now - request_started(r));

@@ -223,15 +223,12 @@ void durable_keys_put(struct durable_keys *keys)
 static bool key_is_taken(const struct durable_keys *keys,
 			 const struct durable *x, uint64_t h)
 {
-	struct hash_node *n = hash_first(&keys->table, h);
+	const struct durable *y;
 
-	for (; n; n = hash_next(n)) {
-		const struct durable *y = container_of(n, struct durable, hash);
-
+	hash_for_each_equal (y, &keys->table, h, hash)
 		if (!memcmp(x->key, y->key, sizeof(x->key)) &&
 		    !memcmp(x->store, y->store, sizeof(x->store)))
 			return true;
-	}
 	return false;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Replies that are longer than their callers have room for: see reply.h. */
 #include "rpc/server/serve/reply.h"
 
 #include <string.h>

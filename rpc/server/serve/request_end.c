@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How requests end: replies of handlers, refusals, requests that are lost. */
 #include "rpc/server/serve/request.h"
 
 #include <errno.h>
@@ -16,10 +17,10 @@
 #include "rpc/text.h"
 #include "rpc/wire/wire.h"
 
-/* A queue that is shorter than this, ns, does no harm. */
+/* ns: the shortest target of grants, unless queue_target is set. */
 #define TARGET_MIN (5 * NSEC_PER_MSEC)
 
-/* ---- the end ---- */
+/* ---- memory ---- */
 
 /* @r is not under way any more. May end the service, and the shard. */
 static void request_deactivate(struct ulrpc_request *r)
@@ -70,7 +71,7 @@ static void request_free(struct ulrpc_request *r)
 	request_batch_unref(b);
 }
 
-/* ---- its record ---- */
+/* ---- the record of a request ---- */
 
 /* The statuses of requests whose handler was not called, or has refused. */
 #define NOT_EXECUTED                                         \
@@ -78,7 +79,7 @@ static void request_free(struct ulrpc_request *r)
 	 1u << WIRE_SHUTTING_DOWN | 1u << WIRE_STALE_EPOCH | \
 	 1u << WIRE_BAD_REQUEST)
 
-static bool may_run_once_more(const struct ulrpc_request *r)
+static bool may_run_again(const struct ulrpc_request *r)
 {
 	return r->semantics == ULRPC_IDEMPOTENT &&
 	       r->method->semantics == ULRPC_IDEMPOTENT;
@@ -94,11 +95,12 @@ static enum record_state record_after(const struct ulrpc_request *r,
 	/* If the client has not heard that it is stalled, it asks again. */
 	if (unlikely(r->unwanted && r->stalled))
 		return RECORD_STALLED;
-	return may_run_once_more(r) ? RECORD_DONE : RECORD_LOST;
+	return may_run_again(r) ? RECORD_DONE : RECORD_LOST;
 }
 
 /* Ends the record of @r, whose reply is not kept. */
-static out_of_line void request_settle(struct ulrpc_request *r, uint32_t status)
+static out_of_line void request_record_end(struct ulrpc_request *r,
+					   uint32_t status)
 {
 	record_end(r->record, record_after(r, status));
 }
@@ -108,18 +110,18 @@ static inline bool request_keeps(const struct ulrpc_request *r, uint32_t status)
 {
 	if (unlikely(status) && 1u << status & NOT_EXECUTED)
 		return false;
-	if (may_run_once_more(r))
+	if (may_run_again(r))
 		return unlikely(status == WIRE_HELD);
 	return !service_cpt_ended(r->sc);
 }
 
-/* Returns the record that is to keep the reply of @r, which ends with @status;
- * NULL: none is, and the record of @r has ended. */
+/* Returns the record that is to keep the reply of @r, which ends with @status.
+ * If it is not to be kept, ends the record and returns NULL. */
 static inline struct record *record_for(struct ulrpc_request *r,
 					uint32_t status)
 {
 	if (likely(r->record) && !request_keeps(r, status)) {
-		request_settle(r, status);
+		request_record_end(r, status);
 		return NULL;
 	}
 	return r->record;
@@ -136,6 +138,9 @@ void request_give_up(struct ulrpc_request *r)
 	request_cancel(r);
 }
 
+/* ---- finishing a request that was replied to ---- */
+
+/* Adds to @reply what was put to the caller's sinks, in @room. */
 static out_of_line void reply_moved(struct ulrpc_request *r,
 				    struct wire_reply *reply,
 				    struct wire_moved *room)
@@ -156,7 +161,7 @@ static uint64_t ns_between(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-static out_of_line void record_with_bulk(const struct ulrpc_request *r,
+static out_of_line void report_with_bulk(const struct ulrpc_request *r,
 					 struct request_report report)
 {
 	struct bulk_report bulk = { .time = transfer_time(r->transfers) };
@@ -166,11 +171,11 @@ static out_of_line void record_with_bulk(const struct ulrpc_request *r,
 	run_request_end(r->sc->shard, &report);
 }
 
-static in_line void request_record(const struct ulrpc_request *r,
-				   const struct request_report *report)
+static in_line void report_end(const struct ulrpc_request *r,
+			       const struct request_report *report)
 {
 	if (unlikely(r->transfers))
-		record_with_bulk(r, *report);
+		report_with_bulk(r, *report);
 	else
 		run_request_end(r->sc->shard, report);
 }
@@ -192,15 +197,15 @@ static in_line struct request_report report_of(const struct ulrpc_request *r,
 }
 
 /* @r, which is lost, counts as having ended as @end, and so does its record. */
-static void request_record_lost(struct ulrpc_request *r, unsigned int end)
+static void report_lost(struct ulrpc_request *r, unsigned int end)
 {
 	struct request_report report = report_of(r, shard_now(r->sc->shard));
 
 	report.end = end;
 	if (r->record)
-		request_settle(r, end);
+		request_record_end(r, end);
 	r->record = NULL;
-	request_record(r, &report);
+	report_end(r, &report);
 }
 
 /* Learns how long requests of the method take, unless the handler has refused
@@ -215,15 +220,15 @@ static void learn_cost(const struct ulrpc_request *r, uint64_t started)
 			 ns_between(started + bulk, r->replied));
 }
 
-/* Ends a request that nobody waits for. */
+/* Ends @r, which nobody waits for, without a reply. */
 static out_of_line void request_skip(struct ulrpc_request *r,
 				     struct request_report report)
 {
 	if (r->record)
-		request_settle(r, r->status);
+		request_record_end(r, r->status);
 	report.end = STAT_CANCELED;
 	report.sent = 0;
-	request_record(r, &report);
+	report_end(r, &report);
 	reply_skip(r->reply_to);
 }
 
@@ -286,6 +291,8 @@ static out_of_line bool reply_oversized(struct ulrpc_request *r,
 	return reply->held;
 }
 
+/* @r has been replied to, with r->reply_length bytes of @body: updates
+ * statistics and estimates, packs the reply, and frees @r. */
 static in_line void request_finish(struct ulrpc_request *r, const void *body,
 				   uint64_t now)
 {
@@ -330,7 +337,7 @@ static in_line void request_finish(struct ulrpc_request *r, const void *body,
 			report.end = WIRE_TOO_LONG;
 			report.sent = 0;
 		}
-		request_record(r, &report);
+		report_end(r, &report);
 		reply_add(r->reply_to, &reply, body, true,
 			  record_for(r, reply.status));
 	}
@@ -628,7 +635,7 @@ static void request_lost(struct ulrpc_request *r, unsigned int end)
 	struct request_batch *b = r->batch;
 
 	lost_tell(r, lost_status(r, end));
-	request_record_lost(r, end);
+	report_lost(r, end);
 	if (r->active)
 		deadline_unwatch(r);
 	/* Transfers that have not begun do not begin. */

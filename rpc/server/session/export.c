@@ -54,14 +54,11 @@ static uint64_t id_hash(const struct client_ids *ids,
 static struct client_id *id_find(const struct client_ids *ids,
 				 const uint8_t id[RPC_ID_SIZE])
 {
-	struct hash_node *n = hash_first(&ids->by_id, id_hash(ids, id));
+	struct client_id *c;
 
-	for (; n; n = hash_next(n)) {
-		struct client_id *c = container_of(n, struct client_id, by_id);
-
+	hash_for_each_equal (c, &ids->by_id, id_hash(ids, id), by_id)
 		if (!memcmp(c->id, id, RPC_ID_SIZE))
 			return c;
-	}
 	return NULL;
 }
 
@@ -280,7 +277,7 @@ static int export_new(struct exports *x, const struct wire_connect *c,
 	list_init(&e->rails);
 	list_init(&e->shares);
 	list_init(&e->bulk);
-	list_init(&e->suspect.link);
+	list_init(&e->suspect_link);
 	list_init(&e->extending);
 	list_init(&e->extend_link);
 	list_init(&e->link);
@@ -491,7 +488,7 @@ static uint32_t connect_known(struct exports *x, struct export *e,
 	if (!same) {
 		*former_p = e->client;
 		export_dead(x, e);
-		return WIRE_OK; /* and a new one */
+		return WIRE_OK;
 	}
 	if (c->epoch > e->epoch) {
 		e->source = ev->source;
@@ -597,7 +594,7 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 	export_answer(x->shard, ev, &m);
 }
 
-/* ---- the rest ---- */
+/* ---- Open, Disconnect, Keepalive, Cancel ---- */
 
 static uint32_t export_check(struct exports *x, const struct ulnet_event *ev,
 			     uint64_t connection, uint64_t client,
@@ -871,7 +868,8 @@ static int export_shard_open(struct shard *s)
 	list_init(&x->extending);
 	hosts_init(&x->hosts, shard_random(s, UINT64_MAX));
 	rails_init(&x->rails, s, shard_random(s, UINT64_MAX));
-	suspects_init(&x->suspects);
+	list_init(&x->suspects);
+	lnet_timer_init(&x->suspect_timer, suspects_look);
 	quotas_init(&x->quotas, "connections of clients",
 		    s->rpc->conf.exports_max, seed);
 	quotas_init(&x->chunks, "blocks of 64 slots for requests",
@@ -898,7 +896,7 @@ static void export_shard_stop(struct shard *s)
 	struct export *e;
 
 	shard_cancel(s, &x->timer);
-	shard_cancel(s, &x->suspects.timer);
+	shard_cancel(s, &x->suspect_timer);
 	shard_cancel(s, &x->rails.notifier);
 	while ((e = exports_first(x))) {
 		export_goodbye(x, e);

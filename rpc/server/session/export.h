@@ -36,7 +36,6 @@
 #include "base/id.h"
 #include "rpc/quota.h"
 #include "rpc/rpc.h"
-#include "rpc/server/session/suspect.h"
 #include "rpc/server/session/rails.h"
 #include "rpc/server/session/record.h"
 #include "rpc/server/queue/share.h"
@@ -81,7 +80,10 @@ struct export
 	bool used;     /* a message has named it */
 	bool returned; /* it was known when it connected with this epoch */
 	struct quota *quota; /* of the NID that it was made for */
-	struct suspect suspect;
+	/* suspect.c */
+	struct list suspect_link; /* exports.suspects; empty: being probed */
+	uint64_t suspect_at; /* ns: when the LND's connection was lost; 0: the
+			      * client is no suspect */
 	struct stat_peer stats;
 	struct client_id id_of; /* in exports.ids */
 };
@@ -124,7 +126,8 @@ struct exports {
 	uint64_t dropped; /* ns: when the last export was, or RPC began */
 	struct ulnet_timer timer; /* exports_look() */
 	struct rails rails;
-	struct suspects suspects;
+	struct list suspects; /* export.suspect_link, by time; to be probed */
+	struct ulnet_timer suspect_timer; /* suspects_look() */
 	struct list extending; /* export.extend_link: to be sent an Extend */
 	struct ulnet_work extend_work; /* exports_extend(): set with users */
 	bool extend_scheduled;
@@ -209,6 +212,13 @@ void export_vanished(struct exports *x, struct export *e);
 
 /* record_ops.noted */
 void export_noted(struct records *rs, int slots);
+
+/* rpc_side.on_conn_event: begins to suspect clients (suspect.c). */
+void suspects_on_conn_event(struct shard *s, const struct conn_event *event);
+/* The client of @e is not a suspect, or not any more. */
+void suspect_end(struct export *e);
+/* Probes the suspects whose time has come. */
+void suspects_look(struct ulnet_timer *timer);
 
 /* us of silence after which the client of @e is forgotten. @e NULL: with the
  * node's keepalive. */

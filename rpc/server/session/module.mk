@@ -1,5 +1,5 @@
 # Clients as their server knows them.
-libulrpccore_a_SOURCES += %D%/suspect.c %D%/suspect.h
+libulrpccore_a_SOURCES += %D%/suspect.c
 libulrpccore_a_SOURCES += %D%/export.c %D%/export.h
 libulrpccore_a_SOURCES += %D%/rails.c %D%/rails.h
 libulrpccore_a_SOURCES += %D%/record.c %D%/record.h

@@ -135,15 +135,11 @@ void rails_drop(struct rails *rs, struct export *e)
 void rails_each_at(struct rails *rs, const struct ulnet_nid *nid,
 		   void (*fn)(struct export *e, void *arg), void *arg)
 {
-	struct hash_node *n = hash_first(&rs->by_nid, rail_hash(rs, nid));
+	const struct export_rail *rail;
 
-	for (; n; n = hash_next(n)) {
-		const struct export_rail *rail =
-			container_of(n, struct export_rail, hash);
-
+	hash_for_each_equal (rail, &rs->by_nid, rail_hash(rs, nid), hash)
 		if (lnet_nid_eq(&rail->nid, nid))
 			fn(rail->export, arg);
-	}
 }
 
 /* ---- the notifier ---- */

@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rpc/server/session/suspect.h"
-
+/*
+ * Suspects: clients that may be gone, because the LND's connection with them
+ * was lost while requests of theirs were under way. A client that is alive
+ * learns of the loss, too, and asks over a new connection what has become of
+ * its calls. If nothing comes from it for two seconds, the server probes it
+ * with a message. If all rails of the client (rails.h) refuse the probe, or the
+ * client does not listen and so cannot be reached any more, it is gone, and
+ * forgotten at once instead of after its lease: its requests are canceled, and
+ * no worker waits for its bulk.
+ *
+ * A client whose host answers nothing at all may be cut off for a while only,
+ * and is forgotten after its lease. So is one that vanishes without the loss of
+ * a connection, for example because its host loses power.
+ *
+ * Bulk that was being moved over the lost connection is moved again at once.
+ *
+ * Owner: the CPT of the export.
+ */
 #include <errno.h>
 
 #include "rpc/bulk/transfer.h"
@@ -15,35 +31,33 @@
 
 static bool was_heard(const struct export *e)
 {
-	return e->heard > e->suspect.at;
+	return e->heard > e->suspect_at;
 }
 
 void suspect_end(struct export *e)
 {
-	list_del(&e->suspect.link);
-	e->suspect.at = 0;
+	list_del(&e->suspect_link);
+	e->suspect_at = 0;
 }
 
 static void suspects_arm(struct exports *x)
 {
-	struct suspects *suspects = &x->suspects;
 	const struct export *first;
 
-	if (list_empty(&suspects->waiting) ||
-	    lnet_timer_armed(&suspects->timer))
+	if (list_empty(&x->suspects) || lnet_timer_armed(&x->suspect_timer))
 		return;
-	first = list_first(&suspects->waiting, struct export, suspect.link);
-	shard_arm(x->shard, &suspects->timer, first->suspect.at + GRACE);
+	first = list_first(&x->suspects, struct export, suspect_link);
+	shard_arm(x->shard, &x->suspect_timer, first->suspect_at + GRACE);
 }
 
 /* A client without requests does not become a suspect: its lease will do. */
 static void suspect_begin(struct exports *x, struct export *e)
 {
-	if (e->refs == 1 || (!list_empty(&e->suspect.link) && !was_heard(e)))
+	if (e->refs == 1 || (!list_empty(&e->suspect_link) && !was_heard(e)))
 		return;
-	e->suspect.at = MAX(shard_now(x->shard), 1);
-	list_del(&e->suspect.link);
-	list_add_tail(&x->suspects.waiting, &e->suspect.link);
+	e->suspect_at = MAX(shard_now(x->shard), 1);
+	list_del(&e->suspect_link);
+	list_add_tail(&x->suspects, &e->suspect_link);
 	suspects_arm(x);
 }
 
@@ -112,7 +126,7 @@ static void on_probe_sent(struct shard *s, uint64_t id, uint64_t tag,
 	struct exports *x = s->exports;
 	struct export *e = id_slot_obj(&x->table, (uint32_t)id);
 
-	if (!e || e->handle != id || e->suspect.at != tag)
+	if (!e || e->handle != id || e->suspect_at != tag)
 		return;
 	if (was_heard(e) || ev->outcome != LNET_OUTCOME_NOT_DELIVERED ||
 	    !suspect_is_refusal(e, ev->status))
@@ -134,7 +148,7 @@ static void suspect_probe(struct exports *x, struct export *e)
 			   .status = WIRE_OK },
 	};
 	int rc = control_send_tracked(x->shard, LNET_NID_ANY, to, &m,
-				      on_probe_sent, e->handle, e->suspect.at);
+				      on_probe_sent, e->handle, e->suspect_at);
 
 	if (rpc_is_short(rc))
 		suspect_begin(x, e); /* later */
@@ -142,28 +156,22 @@ static void suspect_probe(struct exports *x, struct export *e)
 		suspect_end(e);
 }
 
-static void suspects_look(struct ulnet_timer *t)
+void suspects_look(struct ulnet_timer *t)
 {
-	struct exports *x = container_of(t, struct exports, suspects.timer);
+	struct exports *x = container_of(t, struct exports, suspect_timer);
 	uint64_t now = shard_now(x->shard);
 
-	while (!list_empty(&x->suspects.waiting)) {
-		struct export *e = list_first(&x->suspects.waiting,
-					      struct export, suspect.link);
+	while (!list_empty(&x->suspects)) {
+		struct export *e =
+			list_first(&x->suspects, struct export, suspect_link);
 
-		if (e->suspect.at + GRACE > now)
+		if (e->suspect_at + GRACE > now)
 			break;
-		list_del(&e->suspect.link);
+		list_del(&e->suspect_link);
 		if (was_heard(e) || e->refs == 1)
 			suspect_end(e);
 		else
 			suspect_probe(x, e);
 	}
 	suspects_arm(x);
-}
-
-void suspects_init(struct suspects *suspects)
-{
-	list_init(&suspects->waiting);
-	lnet_timer_init(&suspects->timer, suspects_look);
 }
