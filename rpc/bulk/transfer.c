@@ -20,9 +20,9 @@ static void transfers_go(struct transfers *t);
 
 /* ---- the end ---- */
 
-/* Calls @done, in which the request may be replied to, and then the function
- * that waits for the last transfer, if this was the last. */
-static void transfers_said(struct transfers *t, ulrpc_bulk_fn done, void *arg,
+/* Calls @done, in which the request may be replied to, and then, after the last
+ * transfer, the function of transfer_on_done(). */
+static void transfers_tell(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 			   int status, uint64_t moved)
 {
 	void (*on_done)(void *arg) = NULL;
@@ -66,7 +66,7 @@ static void transfer_end(struct ulnet_work *w)
 	}
 	free(x);
 	transfers_go(t);
-	transfers_said(t, done, arg, status, moved);
+	transfers_tell(t, done, arg, status, moved);
 	transfers_free(t);
 	shard_release(shard);
 }
@@ -84,6 +84,7 @@ static void transfer_settle(struct transfer *x)
 	shard_defer(x->t->conf.shard, &x->work);
 }
 
+/* Moves @p to FREE. */
 static void chunk_free(struct chunk *p)
 {
 	fsm_move(&p->fsm, chunk_states, CHUNK_FREE);
@@ -91,6 +92,7 @@ static void chunk_free(struct chunk *p)
 	p->x->t->busy--;
 }
 
+/* @p was not moved, and is not repeated. */
 static void chunk_lost(struct chunk *p)
 {
 	stat_count(p->x->t->conf.shard, RPC_STAT_segments_failed);
@@ -303,6 +305,7 @@ static void transfers_go(struct transfers *t)
 	}
 }
 
+/* Gives up the chunks that may be lost with a connection. */
 static void transfer_sweep(struct transfer *x)
 {
 	x->sweep = TIME_NEVER;

@@ -15,7 +15,7 @@
 #define INFLIGHT_MAX 1024
 #define SERVICE_PID  LNET_PID_LUSTRE
 /* An Open that is not answered is repeated after this time. */
-#define ASK_AGAIN (100 * NSEC_PER_MSEC)
+#define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
 /* The least grace in T, and T without an estimate: client.h. */
@@ -36,7 +36,7 @@ static void client_move(struct ulrpc_client *c, enum client_state to)
 	fsm_move(&c->fsm, client_states, to);
 }
 
-/* ---- asking for the service ---- */
+/* ---- opening the service ---- */
 
 static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
 			 const struct ulnet_event *ev)
@@ -49,7 +49,7 @@ static void on_open_sent(struct shard *s, uint64_t id, uint64_t tag,
 		return;
 	list_for_each_entry (c, &imp->clients, link)
 		if (c->tag == tag)
-			c->sending = false;
+			c->open_sending = false;
 }
 
 static void open_send(struct ulrpc_client *c)
@@ -69,36 +69,36 @@ static void open_send(struct ulrpc_client *c)
 	memcpy(m.open.service, c->service, sizeof(m.open.service));
 	imp->sent = shard_now(c->shard);
 	c->unknown_rail = false;
-	c->sending = !control_send_tracked(c->shard, LNET_NID_ANY,
-					   import_target(imp), &m, on_open_sent,
-					   imp->handle, c->tag);
+	c->open_sending = !control_send_tracked(
+		c->shard, LNET_NID_ANY, import_target(imp), &m, on_open_sent,
+		imp->handle, c->tag);
 }
 
 /* Sends Open again, unless LNet still has the last one. */
-static void open_ask(struct ulrpc_client *c)
+static void open_repeat(struct ulrpc_client *c)
 {
-	if (!c->sending)
+	if (!c->open_sending)
 		open_send(c);
-	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + ASK_AGAIN);
+	shard_arm(c->shard, &c->open_timer, shard_now(c->shard) + REPEAT_AFTER);
 }
 
-static void client_ask_begin(struct ulrpc_client *c)
+static void open_begin(struct ulrpc_client *c)
 {
-	c->asking = true;
+	c->open_awaited = true;
 	c->tag = shard_random(c->shard, UINT64_MAX);
-	c->sending = false;
+	c->open_sending = false;
 	c->unknown_rail = false;
 }
 
-static void client_ask(struct ulrpc_client *c)
+static void open_now(struct ulrpc_client *c)
 {
-	client_ask_begin(c);
-	open_ask(c);
+	open_begin(c);
+	open_repeat(c);
 }
 
-static void ask_no_more(struct ulrpc_client *c)
+static void open_end(struct ulrpc_client *c)
 {
-	c->asking = false;
+	c->open_awaited = false;
 	shard_cancel(c->shard, &c->open_timer);
 }
 
@@ -108,11 +108,11 @@ static void on_open_timer(struct ulnet_timer *timer)
 		container_of(timer, struct ulrpc_client, open_timer);
 
 	if (import_is_up(c->imp) && c->ncalls)
-		open_ask(c);
+		open_repeat(c);
 	else if (c->fsm.state == CLIENT_OPENING)
 		client_unopen(c);
 	else /* no call waits for the answer */
-		ask_no_more(c);
+		open_end(c);
 }
 
 /* Sends Open to the server; client_on_opened() gets the answer. */
@@ -121,13 +121,14 @@ static void client_open_service(struct ulrpc_client *c)
 	if (c->fsm.state != CLIENT_UNOPENED || !import_is_up(c->imp))
 		return;
 	client_move(c, CLIENT_OPENING);
-	client_ask(c);
+	open_now(c);
 }
 
 void client_verify(struct ulrpc_client *c)
 {
-	if (c->fsm.state == CLIENT_OPEN && !c->asking && import_is_up(c->imp))
-		client_ask(c);
+	if (c->fsm.state == CLIENT_OPEN && !c->open_awaited &&
+	    import_is_up(c->imp))
+		open_now(c);
 }
 
 /* Moves the client to OPENING, and sends Open after a pause. */
@@ -135,7 +136,7 @@ static void open_later(struct ulrpc_client *c)
 {
 	unsigned int n = c->reopened++;
 
-	client_ask_begin(c);
+	open_begin(c);
 	shard_arm(c->shard, &c->open_timer,
 		  rpc_at(shard_now(c->shard),
 			 import_pause(c->imp, n ? n - 1 : 0)));
@@ -157,7 +158,7 @@ void client_reopen(struct ulrpc_client *c)
 
 void client_unopen(struct ulrpc_client *c)
 {
-	ask_no_more(c);
+	open_end(c);
 	if (c->fsm.state != CLIENT_UNOPENED)
 		client_move(c, CLIENT_UNOPENED);
 }
@@ -228,7 +229,7 @@ static void client_note_store(struct ulrpc_client *c,
 
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 {
-	ask_no_more(c);
+	open_end(c);
 	if (m->status != WIRE_OK || !client_portal_ok(m->portal)) {
 		client_missing(c, m->status == WIRE_SHUTTING_DOWN
 					  ? ULRPC_CAUSE_SHUTDOWN
@@ -620,13 +621,13 @@ void client_on_connected(struct ulrpc_client *c, bool forgotten)
 
 void client_on_joined(struct ulrpc_client *c)
 {
-	if (c->asking && c->unknown_rail)
-		open_ask(c);
+	if (c->open_awaited && c->unknown_rail)
+		open_repeat(c);
 }
 
 void client_on_disconnected(struct ulrpc_client *c)
 {
-	ask_no_more(c);
+	open_end(c);
 	if (c->fsm.state == CLIENT_OPENING)
 		client_move(c, CLIENT_UNOPENED);
 }

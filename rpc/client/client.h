@@ -174,8 +174,8 @@ struct ulrpc_client {
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
 	struct fsm fsm;	   /* of the service */
-	bool asking;	   /* Open was sent, and is not answered */
-	bool sending;	   /* LNet has an Open */
+	bool open_awaited; /* Open was sent, and is not answered */
+	bool open_sending; /* LNet has an Open */
 	bool unknown_rail; /* the answer to Open was that the server does not
 			    * know us by the Open's rail */
 	uint64_t tag;	   /* of the last Open */

@@ -14,7 +14,7 @@
 #include "rpc/wire/wire.h"
 
 /* A Connect that is not answered is repeated after this time. */
-#define ASK_AGAIN (100 * NSEC_PER_MSEC)
+#define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* Rails that a server is told of, at most, beyond that of the connection. */
 #define JOINS_MAX 64
 /* Pauses between attempts to connect, with full jitter: the first range, and
@@ -111,7 +111,7 @@ void import_on_slot(struct import *imp)
 	import_each_client(imp, client_kick);
 }
 
-/* ---- lost, and waiting ---- */
+/* ---- the loss of the connection ---- */
 
 uint64_t import_jitter(const struct import *imp)
 {
@@ -233,7 +233,7 @@ static void on_connect_sent(struct shard *s, uint64_t id, uint64_t tag,
 	if (!imp || imp->epoch != (uint32_t)tag ||
 	    imp->fsm.state != IMPORT_CONNECTING)
 		return;
-	imp->asking = false;
+	imp->connect_sending = false;
 	if (!ev->status)
 		return;
 	imp->shutting_down = false;
@@ -264,19 +264,19 @@ static void connect_send(struct import *imp)
 	int rc = control_send_tracked(s, LNET_NID_ANY, import_target(imp), &m,
 				      on_connect_sent, imp->handle, imp->epoch);
 
-	imp->asking = !rc;
+	imp->connect_sending = !rc;
 	/* There is no way to the server: the attempt ends at once. */
 	if (rc)
 		imp->attempt_end = shard_now(s);
 }
 
 /* Sends Connect again, unless LNet still has the last one. */
-static void connect_ask(struct import *imp)
+static void connect_repeat(struct import *imp)
 {
-	if (!imp->asking)
+	if (!imp->connect_sending)
 		connect_send(imp);
 	shard_arm(imp->shard, &imp->timer,
-		  MIN(imp->attempt_end, shard_now(imp->shard) + ASK_AGAIN));
+		  MIN(imp->attempt_end, shard_now(imp->shard) + REPEAT_AFTER));
 }
 
 static void import_connect(struct import *imp)
@@ -288,8 +288,8 @@ static void import_connect(struct import *imp)
 	imp->begun = shard_now(imp->shard);
 	imp->attempt_end = rpc_at(
 		imp->begun, rpc_ns(imp->shard->rpc->conf.connect_timeout));
-	imp->asking = false;
-	connect_ask(imp);
+	imp->connect_sending = false;
+	connect_repeat(imp);
 }
 
 void import_want(struct import *imp)
@@ -341,7 +341,7 @@ void import_unknown(struct import *imp, uint32_t epoch,
 
 	if (epoch != imp->epoch || !import_is_up(imp))
 		return;
-	if (imp->join.asked && now < imp->join.asked + ASK_AGAIN)
+	if (imp->join.asked && now < imp->join.asked + REPEAT_AFTER)
 		return; /* join_send() is being answered */
 	if (!may_join(imp, local, target) || join_send(imp, local, target))
 		import_lost(imp, epoch);
@@ -374,7 +374,7 @@ uint64_t import_rtt_us(const struct import *imp)
 	return (rtt ? rtt : imp->connect_time) / NSEC_PER_USEC;
 }
 
-/* ---- is it there? ---- */
+/* ---- probes ---- */
 
 /* ns between probes: at least a round trip, at most PROBE_INTERVAL_MAX. */
 static uint64_t probe_interval(const struct import *imp)
@@ -598,7 +598,7 @@ static void import_on_timer(struct ulnet_timer *timer)
 	switch ((enum import_state)imp->fsm.state) {
 	case IMPORT_CONNECTING:
 		if (shard_now(imp->shard) < imp->attempt_end) {
-			connect_ask(imp);
+			connect_repeat(imp);
 			break;
 		}
 		imp->shutting_down = false;
@@ -619,7 +619,7 @@ static void import_on_timer(struct ulnet_timer *timer)
 	}
 }
 
-/* ---- what the server says ---- */
+/* ---- messages of the server ---- */
 
 static void connected(struct import *imp, const struct wire_connected *m)
 {
@@ -711,13 +711,13 @@ static void import_on_connected(struct import *imp,
 }
 
 /* The client whose Open has this tag; NULL: it does not wait any more. */
-static struct ulrpc_client *client_asking(const struct import *imp,
-					  uint64_t tag)
+static struct ulrpc_client *client_of_open(const struct import *imp,
+					   uint64_t tag)
 {
 	struct ulrpc_client *c;
 
 	list_for_each_entry (c, &imp->clients, link)
-		if (c->asking && c->tag == tag)
+		if (c->open_awaited && c->tag == tag)
 			return c;
 	return NULL;
 }
@@ -730,7 +730,7 @@ static void on_opened(struct import *imp, const struct ulnet_event *ev,
 	if (!import_is_up(imp))
 		return;
 	import_heard(imp, shard_now(imp->shard));
-	c = client_asking(imp, m->tag);
+	c = client_of_open(imp, m->tag);
 	if (m->status == WIRE_NOT_CONNECTED || m->status == WIRE_STALE_EPOCH) {
 		if (c)
 			c->unknown_rail = true;

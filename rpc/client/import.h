@@ -125,7 +125,7 @@ struct import {
 	unsigned int untried; /* NIDs not tried since the last pause */
 	uint64_t begun;	      /* ns: this attempt */
 	uint64_t attempt_end; /* ns: of this attempt */
-	bool asking;	      /* LNet has a Connect of this attempt */
+	bool connect_sending; /* LNet has a Connect of this attempt */
 	bool waiting; /* DISCONN: a sign of life of the server ends the pause */
 
 	/* Failures in a row, without an answered call between: connections that

@@ -60,7 +60,8 @@ struct cancels {
  * It does so after a random pause, because all clients of a server lose it at
  * the same moment: about a round trip, or longer if the server has many
  * clients. The pause doubles with each loss in a row without an answered call
- * between, and is at least as long as makes 100 rounds of asking in a second.
+ * between. An import asks at most 100 times a second, however often connections
+ * are lost.
  */
 struct import_conn_loss {
 	struct conn_loss last;
