@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of LNet share: small simulated clusters, and notes of events.
- */
+/* What the tests of LNet share: small simulated clusters, and records of the
+ * events that MDs get. */
 #ifndef TESTS_CLUSTER_H
 #define TESTS_CLUSTER_H
 
@@ -16,7 +16,7 @@
 #define ANY_ID	 ((struct ulnet_id){ LNET_NID_ANY, LNET_PID_ANY })
 #define MSEC	 UINT64_C(1000000)
 
-/* The events that an MD, or several, have had. */
+/* The events that one or several MDs have got. */
 struct seen {
 	unsigned int n;
 	struct ulnet_event ev[SEEN_MAX];
@@ -31,13 +31,14 @@ static inline void see(const struct ulnet_event *ev)
 	s->ev[s->n++] = *ev;
 }
 
-/* The last event's type, or 0. */
+/* Returns the type of the last event, or 0. */
 static inline int seen_last(const struct seen *s)
 {
 	return s->n ? (int)s->ev[s->n - 1].type : 0;
 }
 
-/* Exactly these types have been seen, in this order; they end with 0. */
+/* Asserts that exactly these types of events have come, in this order. The list
+ * ends with 0. */
 static inline void seen_types(const struct seen *s, ...)
 {
 	unsigned int i = 0;
@@ -56,7 +57,8 @@ static inline void seen_types(const struct seen *s, ...)
 	cr_assert_eq(s->n, i, "there are %u events", s->n);
 }
 
-/* How the one operation noted here ended: one terminal event, the last. */
+/* Asserts how the one operation ended whose events are in @s: it has one
+ * terminal event, which is the last one. */
 static inline void seen_end(const struct seen *s, enum ulnet_event_type type,
 			    int status, enum ulnet_outcome outcome,
 			    enum ulnet_cause cause)
@@ -98,7 +100,7 @@ static inline bool nid_is(const struct ulnet_nid *nid, const char *text)
 	return lnet_nid_eq(nid, &want);
 }
 
-/* Node number @index of a cluster. */
+/* Returns the ID of node number @index of a cluster. */
 static inline struct ulnet_id nth_id(unsigned int index)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -108,8 +110,8 @@ static inline struct ulnet_id nth_id(unsigned int index)
 	return id_of(text);
 }
 
-/* As lnet_sim_node_add(), but what the node sends is what the test lets it
- * send: without discovery, which has tests of its own. */
+/* As lnet_sim_node_add(), but without discovery, which has tests of its own:
+ * the node sends only what the test makes it send. */
 static inline int plain_node(struct lnet_sim *sim, const char *nids,
 			     const struct ulnet_conf *conf,
 			     lnet_sim_start_fn start, void *arg)
@@ -122,7 +124,7 @@ static inline int plain_node(struct lnet_sim *sim, const char *nids,
 	return lnet_sim_node_add(sim, nids, &plain, start, arg);
 }
 
-/* @n nodes, 10.0.0.1@tcp and so on. */
+/* Returns a cluster of @n nodes: 10.0.0.1@tcp, 10.0.0.2@tcp, and so on. */
 static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
 					    const struct ulnet_conf *conf)
 {
@@ -134,8 +136,7 @@ static inline struct lnet_sim *cluster_with(unsigned int n, unsigned int cpts,
 		struct ulnet_id id = nth_id(i);
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
-		cr_assert_eq(plain_node(sim, text, conf, NULL, NULL),
-			     (int)i);
+		cr_assert_eq(plain_node(sim, text, conf, NULL, NULL), (int)i);
 	}
 	return sim;
 }
@@ -145,7 +146,8 @@ static inline struct lnet_sim *cluster(unsigned int n)
 	return cluster_with(n, 1, NULL);
 }
 
-/* Nothing is left to happen, and nothing was wrong. */
+/* Runs until nothing is left to happen, asserts that all nodes are sound, and
+ * ends the simulation. */
 static inline void cluster_end(struct lnet_sim *sim)
 {
 	lnet_sim_run_all(sim);
@@ -153,7 +155,7 @@ static inline void cluster_end(struct lnet_sim *sim)
 	cr_assert_eq(lnet_sim_free(sim), 0);
 }
 
-/* What all links of the cluster do from now on. */
+/* Sets all links of the cluster to @link. */
 static inline void cluster_links(struct lnet_sim *sim,
 				 const struct ulnet_sim_link *link)
 {
@@ -203,7 +205,7 @@ static inline struct ulnet_md_handle bind_md(struct lnet *node,
 	return md;
 }
 
-/* An entry for everybody, with its MD. */
+/* Attaches a match entry for everybody and its MD, which is returned. */
 static inline struct ulnet_md_handle post_md(struct lnet *node,
 					     unsigned int portal, uint64_t bits,
 					     const struct ulnet_md *umd)
@@ -218,7 +220,7 @@ static inline struct ulnet_md_handle post_md(struct lnet *node,
 	return md;
 }
 
-/* A PUT of @length bytes that is forgotten by its sender. */
+/* Sends a PUT of @length bytes. Nobody is told how it ends. */
 static inline void put_bytes(struct lnet *node, struct ulnet_id target,
 			     unsigned int portal, uint64_t bits,
 			     const void *bytes, size_t length)

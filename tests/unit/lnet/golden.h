@@ -11,7 +11,7 @@
 
 struct golden {
 	size_t hdr_len;
-	size_t len; /* header and payload */
+	size_t len; /* of header and payload */
 	uint8_t bytes[512];
 };
 

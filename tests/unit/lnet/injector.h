@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node under virtual time, and an LND on which nobody is but us: it puts
- * messages into the node as if they came from peers, with headers that may say
- * anything, and ends what the node sends as it is told. It keeps to the
- * contract of lnd/lnd.h, and aborts when the node does not.
+ * A node in virtual time, with an LND that the test plays: it hands messages to
+ * the node as if they came from peers, with headers that may say anything, and
+ * completes what the node sends in the way that the test chooses. It keeps to
+ * the contract of lnd/lnd.h, and aborts when the node does not.
  */
 #ifndef TESTS_INJECTOR_H
 #define TESTS_INJECTOR_H
@@ -22,34 +22,34 @@
 #define INJECT_SENT 64
 #define INJECT_HEAD 128 /* bytes of a payload that are remembered */
 
-/* How a payload is stored, or a message sent. */
+/* How the LND stores a payload, or sends a message. */
 enum inject_how {
-	INJECT_NOW,    /* at once; a send: at the end of the turn */
-	INJECT_LATER,  /* when inject_pump() says so */
-	INJECT_FAIL,   /* not: the connection breaks */
-	INJECT_REFUSE, /* send() itself fails; eager_recv() too */
+	INJECT_NOW,    /* at once; sending: at the end of the turn */
+	INJECT_LATER,  /* when the test calls inject_pump() */
+	INJECT_FAIL,   /* not at all: the connection breaks */
+	INJECT_REFUSE, /* send() and eager_recv() return an error */
 };
 
-/* A message that the node was given. */
+/* A message that comes to the node. */
 struct inject_rx {
-	struct list link; /* injector.rxs */
+	struct list link; /* in injector.rxs */
 	struct injector *in;
 	struct inject_cpt *ic;
 	struct work work;
 	struct ulnet_nid from;
-	struct lnd_msg *msg; /* being stored */
+	struct lnd_msg *msg; /* whose payload is being stored */
 	bool parsed, answered;
 	size_t hdr_len;
 	uint8_t hdr[LNET_HDR_LARGE_SIZE];
 	uint8_t *payload;
-	uint32_t length; /* of what really came */
+	uint32_t length; /* of the payload that really came */
 };
 
-/* An NI's part on one CPT. */
+/* The part of an NI on one CPT. */
 struct inject_cpt {
 	struct inject_ni *ni;
 	unsigned int index;
-	struct list sends; /* lnd_msg.link */
+	struct list sends; /* messages being sent, by lnd_msg.link */
 	struct work work;
 	bool scheduled, stopped;
 };
@@ -60,12 +60,12 @@ struct inject_ni {
 	struct inject_cpt cpt[LNET_CPTS_MAX];
 };
 
-/* The head of a message that the node has sent. */
+/* Header and first bytes of a message that the node has sent. */
 struct inject_sent {
 	struct ulnet_nid to;
 	uint32_t to_pid;
 	struct lnet_hdr hdr;
-	uint64_t sum; /* of its payload's bytes */
+	uint64_t sum; /* of the bytes of its payload */
 	uint8_t head[INJECT_HEAD];
 };
 
@@ -74,12 +74,13 @@ struct injector {
 	struct loop *loops[LNET_CPTS_MAX];
 	unsigned int cpts;
 	struct lnet *node;
-	struct inject_ni *ni[INJECT_NIS]; /* NULL: gone */
+	struct inject_ni *ni[INJECT_NIS]; /* NULL: no NI */
 	struct list rxs;
 	enum inject_how store, send, bounce;
-	uint32_t sender_pid;  /* of whoever a message comes from */
-	unsigned int refused; /* headers that the node did not want */
-	unsigned int nsent;   /* so far; the last INJECT_SENT are remembered */
+	uint32_t sender_pid;  /* PID of all senders */
+	unsigned int refused; /* messages that lnet_parse() has refused */
+	/* messages sent so far; the last INJECT_SENT are in sent[] */
+	unsigned int nsent;
 	struct inject_sent sent[INJECT_SENT];
 };
 
@@ -119,7 +120,8 @@ static inline void inject_send_work(struct work *w)
 			    in->send == INJECT_NOW);
 }
 
-/* What a sane peer would see. */
+/* Records what a correct peer would receive, and checks that its header is
+ * sound. */
 static inline void inject_look(struct injector *in, const struct lnd_msg *msg)
 {
 	struct inject_sent *s = &in->sent[in->nsent++ % INJECT_SENT];
@@ -201,7 +203,7 @@ static inline void inject_recv(struct lnd_ni *lnd, void *priv,
 	BUG_ON(msg->length > rlength);
 	rx->msg = msg;
 	msg->priv = rx;
-	/* A header may promise more than comes. */
+	/* The header may promise more bytes than come. */
 	broken = msg->length > rx->length || rx->in->store == INJECT_FAIL;
 	if (rx->ic->stopped)
 		inject_stored(rx, -ESHUTDOWN, LNET_CAUSE_SHUTDOWN);
@@ -261,14 +263,15 @@ static inline int inject_startup(struct lnd_ni *lnd)
 	return 0;
 }
 
-/* The storing of payloads for @ic ends. */
+/* Ends the storing of all payloads on @ic. */
 static inline void inject_rxs_abort(struct inject_cpt *ic)
 {
 	struct injector *in = ic->ni->in;
 	struct inject_rx *rx;
 	bool found;
 
-	/* Handlers may change the list: it is searched anew. */
+	/* Handlers may change the list, so each time it is searched from its
+	 * head. */
 	do {
 		found = false;
 		list_for_each_entry (rx, &in->rxs, link) {
@@ -305,8 +308,8 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 	struct injector *in = ni->in;
 	struct inject_rx *rx;
 
-	/* Whatever was given to LNet has been answered, except what is still on
-	 * its way to be parsed. */
+	/* All messages that were passed to lnet_parse() have been answered.
+	 * What is left is on its way there. */
 	list_for_each_entry (rx, &in->rxs, link) {
 		if (!rx->ic || rx->ic->ni != ni)
 			continue;
@@ -319,15 +322,16 @@ static inline void inject_ni_free(struct lnd_ni *lnd)
 	free(ni);
 }
 
-/* inj0 is 10.77.0.2, inj6 has a large address, two has both, bare has none, odd
- * is on a NID that there cannot be; 10.66.6.6 is nobody's. */
+/* The interfaces that there are: inj0 is 10.77.0.2, inj6 has a large address,
+ * two has a small and a large one, bare has no address, and odd has one of a
+ * size that no address has. No interface has 10.66.6.6. */
 static inline int inject_resolve(const char *interface, struct ulnet_nid *nid,
 				 char name[LNET_INTERFACE_SIZE])
 {
 	const uint8_t addr[4] = { 10, 77, 0, 2 }, nobody[4] = { 10, 66, 6, 6 };
 
-	BUG_ON(interface && memcmp(nid->addr, (uint8_t[16]){ 0 },
-				   sizeof(nid->addr)) != 0);
+	BUG_ON(interface &&
+	       memcmp(nid->addr, (uint8_t[16]){ 0 }, sizeof(nid->addr)) != 0);
 	if (!interface) {
 		if (!memcmp(nid->addr, nobody, sizeof(nobody)))
 			return -EADDRNOTAVAIL;
@@ -448,7 +452,7 @@ static const struct lnet_observer inject_observer = {
 	.leaked = inject_leaked,
 };
 
-/* A node with @n NIs, which discovers nobody; @conf's cpts count. */
+/* Opens a node with @n NIs and @conf->cpts CPTs. It discovers nobody. */
 static inline struct injector *inject_open(const struct ulnet_conf *conf,
 					   const struct ulnet_nid *nids,
 					   unsigned int n)
@@ -495,7 +499,7 @@ static inline void inject_parse(struct work *w)
 		return;
 	}
 	rx->parsed = true;
-	/* It may be gone when this returns. */
+	/* lnet_parse() may have freed @rx when it returns 0. */
 	if (lnet_parse(ic->ni->lnd, rx->hdr, rx->hdr_len, &from, rx) == 0)
 		return;
 	BUG_ON(rx->answered);
@@ -503,7 +507,8 @@ static inline void inject_parse(struct work *w)
 	inject_rx_free(rx);
 }
 
-/* A message comes in through NI number @ni, in the next turn. */
+/* A message arrives at NI number @ni. The node gets it in the next turn of the
+ * CPT of @from. */
 static inline void inject(struct injector *in, unsigned int ni, const void *hdr,
 			  size_t hdr_len, const struct ulnet_nid *from,
 			  const void *payload, uint32_t length)
@@ -585,7 +590,7 @@ static inline void inject_pump_work(struct work *w)
 	free(p);
 }
 
-/* What was to come later comes in the next turn. */
+/* Completes in the next turn what INJECT_LATER has postponed. */
 static inline void inject_pump(struct injector *in)
 {
 	for (unsigned int i = 0; i < in->cpts; i++) {
@@ -614,7 +619,8 @@ static inline void inject_close(struct injector *in)
 {
 	inject_check(in);
 	lnet_close(in->node);
-	/* Nothing more happens, and nothing was kept. */
+	/* Once the node is closed nothing happens any more, and no message is
+	 * left. */
 	inject_run(in, NSEC_PER_SEC);
 	BUG_ON(!list_empty(&in->rxs));
 	for (unsigned int i = 0; i < in->cpts; i++)

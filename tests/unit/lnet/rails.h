@@ -24,8 +24,8 @@ static uint8_t memory[65536], source[4096];
 static const char *const mine[] = { "10.0.0.1@tcp", "10.0.1.1@tcp" };
 static const char *const theirs[] = { "10.0.0.2@tcp", "10.0.1.2@tcp" };
 
-/* What @node knows of node 1 is one multi-rail peer with both NIDs, as
- * discovery finds it. */
+/* Makes node 1, as @node knows it, one multi-rail peer with both NIDs, as
+ * discovery would. */
 static inline void make_multi_rail(struct lnet *node)
 {
 	struct lnet_cpt *cpt = node->cpt[0];
@@ -43,12 +43,12 @@ static inline void make_multi_rail(struct lnet *node)
 	peer_unref(cpt, first);
 }
 
-/* Node 0 sends to node 1, which it knows to be multi-rail; each has two NIs. */
+/* Returns a cluster of both nodes, with 10 ms from one to the other. Node 1 has
+ * an MD for PUTs and GETs, whose events go to `seen`. */
 static inline struct lnet_sim *rails(void)
 {
-	struct ulnet_md umd =
-		md_of(memory, sizeof(memory), LNET_MD_OP_PUT | LNET_MD_OP_GET,
-		      &seen);
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_OP_GET, &seen);
 	const struct ulnet_sim_link link = { .latency = 10000 };
 	struct lnet_sim *sim;
 	char nids[64];
@@ -66,9 +66,9 @@ static inline struct lnet_sim *rails(void)
 	return sim;
 }
 
-/* From NI @from to NI @to of the peer; NULL: all. */
-static inline void paths_are(struct lnet_sim *sim, const char *from, const char *to,
-		      const struct ulnet_sim_link *link)
+/* Sets all links from NI @from to NI @to; NULL: from all NIs, or to all. */
+static inline void paths_are(struct lnet_sim *sim, const char *from,
+			     const char *to, const struct ulnet_sim_link *link)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
 	struct ulnet_nid a = from ? nid_of(from) : any;
@@ -85,7 +85,7 @@ static const struct ulnet_sim_link fails = { .latency = 10000,
 					     .error = LNET_SIM_ALWAYS };
 
 static inline struct ulnet_md_handle put(struct lnet_sim *sim, const char *from,
-				  uint32_t options, uint64_t timeout)
+					 uint32_t options, uint64_t timeout)
 {
 	struct ulnet_md umd = md_of(source, 100, options, &sent);
 	struct ulnet_md_handle md;
@@ -93,11 +93,11 @@ static inline struct ulnet_md_handle put(struct lnet_sim *sim, const char *from,
 	umd.threshold = 1;
 	umd.timeout = timeout;
 	md = bind_md(lnet_sim_node(sim, 0), &umd);
-	cr_assert_eq(LNetPut(from ? nid_of(from)
-				  : (struct ulnet_nid)LNET_NID_ANY,
-			     md, LNET_NOACK_REQ, id_of(theirs[0]), PORTAL, BITS,
-			     0, 0),
-		     0);
+	cr_assert_eq(
+		LNetPut(from ? nid_of(from) : (struct ulnet_nid)LNET_NID_ANY,
+			md, LNET_NOACK_REQ, id_of(theirs[0]), PORTAL, BITS, 0,
+			0),
+		0);
 	return md;
 }
 
@@ -122,7 +122,7 @@ static inline int32_t my_health(struct lnet_sim *sim, unsigned int i)
 		config_ni(lnet_sim_node(sim, 0)->cpt[0]->config, &nid));
 }
 
-/* What node 0 has of its own NI @i, and of that one of node 1. */
+/* What node 0 shows of its own NI @i, and of NI @i of node 1. */
 static inline struct ulnet_ni_info my_ni(struct lnet_sim *sim, unsigned int i)
 {
 	struct ulnet_ni_info info;
@@ -141,7 +141,8 @@ static inline struct ulnet_peer_info their_ni(struct lnet_sim *sim,
 	return info;
 }
 
-/* All links work, which also ends what is done about those that did not. */
+/* Makes all links work. By that recovery ends, too: it pings the NIs that have
+ * failed until they answer. */
 static inline void rails_heal(struct lnet_sim *sim)
 {
 	const struct ulnet_sim_link works = { .latency = 10000 };

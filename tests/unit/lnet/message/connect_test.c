@@ -10,10 +10,9 @@
 #define PORTAL	5
 #define BITS	0x77
 #define SECOND	UINT64_C(1000000) /* us */
-#define CONNECT (2 * MSEC)	  /* ns: an attempt takes so long */
-#define DEAD \
-	33		  /* peers; with 8 credits each more than an
-				      * NI's 256 */
+#define CONNECT (2 * MSEC)	  /* ns: duration of an attempt */
+/* dead peers: with 8 credits each they have more than an NI's 256 */
+#define DEAD 33
 #define SOON (200 * MSEC) /* requirement I5 */
 
 static const struct ulnet_sim_link tcp = { .latency = 100000,
@@ -21,7 +20,7 @@ static const struct ulnet_sim_link tcp = { .latency = 100000,
 static struct seen seen, sent;
 static uint8_t memory[65536], source[4096];
 
-/* Nodes 0 and 1, on links that need connections. */
+/* Returns a cluster of nodes 0 and 1, on links that need connections. */
 static struct lnet_sim *pair(unsigned int cpts)
 {
 	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
@@ -50,7 +49,8 @@ static struct ulnet_md_handle put(struct lnet_sim *sim, struct ulnet_id to,
 	return md;
 }
 
-/* From now on nothing passes between nodes 0 and @peer, and nobody says so. */
+/* Cuts node @peer off from node 0 without telling either, or connects it again.
+ */
 static void cut(struct lnet_sim *sim, unsigned int peer, bool on)
 {
 	const struct ulnet_id a = nth_id(0), b = nth_id(peer);
@@ -98,7 +98,7 @@ Test(connect, dead_peers_block_nobody)
 	expect_waiting(sim, 2, 12);
 	expect_all_credits(sim, 1 + DEAD);
 	cr_assert_eq(lnet_sim_check(sim), 0);
-	/* Without a moment's delay. */
+	/* A message to a peer that can be reached is not delayed at all. */
 	put(sim, nth_id(1), SECOND, 1);
 	lnet_sim_run(sim, tcp.latency);
 	cr_assert_eq(seen.n, 2);
@@ -109,8 +109,8 @@ Test(connect, dead_peers_block_nobody)
 	cluster_end(sim);
 }
 
-/* All at once: what is given back by one message must not start the next one
- * within it. */
+/* When very many messages fail at once, the credit that one gives back must not
+ * start the next one recursively. */
 Test(connect, very_many_wait)
 {
 	enum { N = 100000 };
@@ -118,8 +118,8 @@ Test(connect, very_many_wait)
 	struct ulnet_md umd = md_of(source, 100, 0, NULL);
 	struct ulnet_md_handle md = bind_md(lnet_sim_node(sim, 0), &umd);
 
-	/* The credits are all in use when the connection is lost: the others
-	 * wait for them. */
+	/* All credits are in use when the connection is lost, and the other
+	 * messages wait for them. */
 	put(sim, nth_id(1), SECOND, 0);
 	lnet_sim_run(sim, 10 * MSEC);
 	for (unsigned int i = 0; i < N; i++)
@@ -187,7 +187,7 @@ Test(connect, deadline)
 	cluster_end(sim);
 }
 
-/* One attempt, one outcome for all that wait. */
+/* All messages that wait for the same attempt end with its outcome. */
 Test(connect, refused)
 {
 	struct lnet_sim *sim = pair(1);
@@ -211,8 +211,8 @@ Test(connect, refused)
 	cluster_end(sim);
 }
 
-/* Peer 1 is away for @outage ns: silent, or refusing. Whoever asks again as
- * soon as it is told of a failure is served soon after the end. */
+/* Peer 1 is away for @outage ns: silent, or refusing connections. A sender that
+ * tries again as soon as it is told of a failure is served soon after that. */
 static void recovers(uint64_t outage, bool silent)
 {
 	struct lnet_sim *sim = pair(1);
@@ -256,7 +256,7 @@ Test(connect, recovers_soon_after_any_outage)
 	}
 }
 
-/* What the peer sends opens the way back. */
+/* A message from the peer ends the pause between attempts to reach it. */
 Test(connect, heard_from_ends_a_pause)
 {
 	struct lnet_sim *sim = pair(1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message waits for a connection to one NI of its peer, while another one is
- * connected: that message soon goes there, and those that follow at once.
+ * A message waits for a connection to one NI of its peer, while another path is
+ * connected: the message takes that path soon, and those that follow take it at
+ * once.
  */
 #include "tests/unit/lnet/rails.h"
 
@@ -9,13 +10,14 @@
 
 static const struct ulnet_sim_link slow = { .latency = 10000,
 					    .connect = 50 * MSEC };
-static const struct ulnet_sim_link never = { .latency = 10000,
-					     .connect = 3600 * UINT64_C(1000) *
-							MSEC };
+static const struct ulnet_sim_link never = {
+	.latency = 10000, .connect = 3600 * UINT64_C(1000) * MSEC
+};
 static const struct ulnet_sim_link works = { .latency = 10000,
 					     .connect = 100000 };
 
-/* Connected from our first NI to the peer's first one, and by no other path. */
+/* Returns a cluster in which our first NI is connected to the peer's first one,
+ * and no other path is. */
 static struct lnet_sim *connected(void)
 {
 	struct lnet_sim *sim = rails();
@@ -28,8 +30,8 @@ static struct lnet_sim *connected(void)
 	return sim;
 }
 
-/* The last of @n that were sent went the way that is connected, at its first
- * try, and no NI has suffered. */
+/* Asserts that of @n messages the last one took the connected path at its first
+ * try, and that no NI has lost health. */
 static void went_there(struct lnet_sim *sim, unsigned int n)
 {
 	cr_assert_eq(lnet_sim_check(sim), 0);
@@ -57,7 +59,8 @@ Test(connecting, what_waits_leaves_soon)
 	rails_end(sim);
 }
 
-/* One message waits on each path of ours; no other does. */
+/* At most two messages wait, one on each path that begins at our NIs; all
+ * others take the connected path. */
 Test(connecting, what_follows_does_not_wait)
 {
 	struct lnet_sim *sim = connected();
@@ -73,7 +76,7 @@ Test(connecting, what_follows_does_not_wait)
 	rails_end(sim);
 }
 
-/* All is being connected: the first path is as good as any. */
+/* All paths are connecting, so none is better than the first one. */
 Test(connecting, nothing_is_connected)
 {
 	struct lnet_sim *sim = rails();
@@ -101,7 +104,7 @@ Test(connecting, who_names_the_source_waits)
 	rails_end(sim);
 }
 
-/* A connection that is made in time is used, and the deadline is the try's. */
+/* A connection that is made soon enough is used. */
 Test(connecting, late_but_in_time)
 {
 	const struct ulnet_sim_link quick = { .latency = 10000,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Credits of peers and interfaces, and the traffic they count. */
+/* Credits of peers and interfaces, and the counters of traffic. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -17,7 +17,8 @@ static int add_ni(void *arg, unsigned int index, struct lnet *node)
 	return lnet_ni_add(node, arg);
 }
 
-/* Nodes 0 and 2 receive; node 1 sends, with these credits. */
+/* Returns a cluster in which nodes 0 and 2 receive, and node 1 sends with these
+ * credits. */
 static struct lnet_sim *limited(uint32_t credits, uint32_t peer_credits,
 				unsigned int cpts)
 {
@@ -30,12 +31,10 @@ static struct lnet_sim *limited(uint32_t credits, uint32_t peer_credits,
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
-		     0);
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL), 0);
 	conf.nid = nid_of("10.0.0.2@tcp");
 	cr_assert_eq(plain_node(sim, "", NULL, add_ni, &conf), 1);
-	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
-		     2);
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL), 2);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	post_md(lnet_sim_node(sim, 2), PORTAL, BITS, &umd);
 	return sim;
@@ -117,7 +116,7 @@ Test(credit, one_peer)
 	cr_assert_eq(ni_info(sim).credits, 6);
 	cr_assert_eq(ni_info(sim).credits_min, 6);
 	cr_assert_eq(lnet_sim_check(sim), 0);
-	/* Another peer has its own, and shares the NI's. */
+	/* Another peer has credits of its own, but shares those of the NI. */
 	puts_to(sim, 2, 5, 100, 0);
 	cr_assert_eq(peer_info(sim, 2).credits, -1);
 	cr_assert_eq(ni_info(sim).credits, 2);
@@ -144,7 +143,7 @@ Test(credit, interface)
 	cr_assert_eq(ni_info(sim).credits, -3);
 	cr_assert_eq(ni_info(sim).queued, 3);
 	cr_assert_eq(ni_info(sim).credits_min, -3);
-	/* Whoever waits for the NI waits for no peer. */
+	/* A message that waits for a credit of the NI has one of its peer. */
 	cr_assert_eq(peer_info(sim, 2).queued_bytes, 0);
 	cr_assert_eq(lnet_sim_check(sim), 0);
 	lnet_sim_run_all(sim);
@@ -153,8 +152,9 @@ Test(credit, interface)
 	cluster_end(sim);
 }
 
-/* What is urgent waits for no more than one of those that have a credit, of the
- * peer or of the interface. */
+/* An urgent message is sent next, whether it waits for a credit of the peer or
+ * of the interface: it has to wait until one message ahead of it gives its
+ * credit back. */
 static void urgent(uint32_t credits, uint32_t peer_credits)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 100000 };
@@ -185,7 +185,7 @@ Test(credit, urgent)
 	urgent(2, 8);
 }
 
-/* More for a peer than there are is as many as there are. */
+/* A peer gets no more credits than the NI has. */
 Test(credit, peer_credits_are_limited)
 {
 	struct lnet_sim *sim = limited(3, 100, 1);
@@ -199,8 +199,8 @@ Test(credit, peer_credits_are_limited)
 	cluster_end(sim);
 }
 
-/* Each CPT has its share, never less than what lets eight peers go, and never
- * more than all. */
+/* Each CPT has its share of the NI's credits: enough for eight peers at least,
+ * and never more than all. */
 Test(credit, shares_of_cpts)
 {
 	static const struct {
@@ -225,7 +225,7 @@ Test(credit, shares_of_cpts)
 	}
 }
 
-/* First come, first served: what waits for credits keeps its order. */
+/* Messages that wait for credits keep their order. */
 Test(credit, order)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 1000000,
@@ -253,7 +253,7 @@ Test(credit, order)
 	cluster_end(sim);
 }
 
-/* With one credit there is one message at a time. */
+/* With one credit one message is sent at a time. */
 Test(credit, one)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 1072000 };
@@ -262,8 +262,9 @@ Test(credit, one)
 	cluster_links(sim, &slow);
 	puts_to(sim, 0, 10, 1000, 0);
 	for (unsigned int i = 0; i < 10; i++) {
-		/* 1072 bytes in a millisecond, each when the one before is
-		 * sent; the timers' granularity comes on top. */
+		/* 1,072 bytes take a millisecond, and each message begins when
+		 * the one before is sent; the granularity of timers adds to
+		 * that. */
 		lnet_sim_run(sim, MSEC / 2);
 		cr_assert_leq(sent.n, i);
 		cr_assert_eq(lnet_sim_check(sim), 0);
@@ -278,7 +279,7 @@ Test(credit, one)
 	cluster_end(sim);
 }
 
-/* Those that give up in the queue give back their place in it. */
+/* Messages that reach their deadline while they wait give their place back. */
 Test(credit, late_in_the_queue)
 {
 	struct lnet_sim *sim = limited(3, 2, 1);
@@ -311,7 +312,7 @@ Test(credit, late_in_the_queue)
 	cluster_end(sim);
 }
 
-/* Loopback needs none. */
+/* Messages of a node to itself need no credits. */
 Test(credit, loopback_has_none)
 {
 	struct lnet_sim *sim = limited(1, 1, 1);
@@ -435,21 +436,19 @@ Test(credit, no_route)
 
 /* ---- two interfaces of one net ---- */
 
-/* Without discovery a peer has seen one of our NIDs, and goes on seeing it. */
-Test(credit, one_face_for_each_peer)
+/* Without discovery a peer always sees the same NID of this node. */
+Test(credit, each_peer_sees_one_nid)
 {
 	struct lnet_sim *sim;
 	struct ulnet_md umd = md_of(memory, 65536, LNET_MD_OP_PUT, &seen);
 	unsigned int by_first[2] = { 0 };
 
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
-		     0);
-	cr_assert_eq(plain_node(sim, "10.0.1.1@tcp 10.0.1.2@tcp", NULL,
-				       NULL, NULL),
-		     1);
-	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL),
-		     2);
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL), 0);
+	cr_assert_eq(
+		plain_node(sim, "10.0.1.1@tcp 10.0.1.2@tcp", NULL, NULL, NULL),
+		1);
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", NULL, NULL, NULL), 2);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	post_md(lnet_sim_node(sim, 2), PORTAL, BITS, &umd);
 	for (unsigned int i = 0; i < 20; i++) {
@@ -462,7 +461,7 @@ Test(credit, one_face_for_each_peer)
 		by_first[i % 2] += nid_is(&seen.ev[i].source, "10.0.1.1@tcp");
 	cr_assert(by_first[0] == 0 || by_first[0] == 10);
 	cr_assert(by_first[1] == 0 || by_first[1] == 10);
-	/* Different peers go different ways. */
+	/* Different peers see different NIDs. */
 	cr_assert_neq(by_first[0], by_first[1]);
 	cluster_end(sim);
 }
@@ -472,7 +471,7 @@ Test(credit, one_face_for_each_peer)
 static struct lnet_sim *current;
 static unsigned int resent;
 
-/* Sends once more, over what is left, as soon as it is told of the failure. */
+/* When it is told of the failure, sends once more, over the other NI. */
 static void send_again(const struct ulnet_event *ev)
 {
 	see(ev);
@@ -494,9 +493,10 @@ static void put_again(struct lnet_sim *sim, struct ulnet_nid from,
 		     0);
 }
 
-/* One message is stuck with the only NI credit, one waits for that, which named
- * the NI, one for the peer's. Whoever is told of the end sends over the other
- * NI, and must not wait; nor must the others, which go there themselves. */
+/* One message is stuck with the only credit of the NI; one, which has named the
+ * NI, waits for that credit; one waits for a credit of the peer. The handler of
+ * the second one sends over the other NI. That message must not wait, nor must
+ * the others, which are sent over the other NI, too. */
 Test(credit, queues_of_an_ni_that_goes)
 {
 	struct lnet_sim *sim = limited(1, 1, 1);

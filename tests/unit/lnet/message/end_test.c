@@ -41,7 +41,7 @@ Test(end, an_untried_path_is_taken_at_once)
 	rails_end(sim);
 }
 
-/* Once one NI of the peer is less healthy, nobody begins with it. */
+/* Once an NI of the peer is less healthy, no first try goes there. */
 Test(end, the_ill_path_is_left)
 {
 	struct lnet_sim *sim = rails();
@@ -63,8 +63,8 @@ Test(end, the_ill_path_is_left)
 
 /* ---- the same paths again ---- */
 
-/* Four paths at once, then retry_count times one of them, after pauses of 10,
- * 20, ... ms. */
+/* All four paths are tried at once, then one of them retry_count times, after
+ * pauses of 10, 20, ... ms. */
 Test(end, tried_paths_are_tried_again_after_pauses)
 {
 	for (unsigned int retries = 0; retries < 4; retries++) {
@@ -82,8 +82,7 @@ Test(end, tried_paths_are_tried_again_after_pauses)
 		cr_assert_eq(lnet_sim_check(sim), 0);
 		lnet_sim_run(sim, 1);
 		seen_end(&sent, LNET_EVENT_SEND, -EHOSTUNREACH,
-			 LNET_OUTCOME_NOT_DELIVERED,
-			 LNET_CAUSE_REMOTE_DROPPED);
+			 LNET_OUTCOME_NOT_DELIVERED, LNET_CAUSE_REMOTE_DROPPED);
 		cr_expect_eq(sent.ev[0].paths_tried, 4 + retries);
 		cr_expect_eq(counted(sim, "resend_count"), 3 + retries);
 		cr_expect_eq(counted(sim, "failed_resends"), 1);
@@ -104,12 +103,13 @@ Test(end, not_beyond_the_deadline)
 	lnet_sim_run(sim, 500 * MSEC);
 	cr_assert_eq(sent.n, 1);
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
-	/* Pauses of 10, 20, 40, 80 and 160 ms; the next would be too long. */
+	/* Five of the tries come after pauses of 10, 20, 40, 80 and 160 ms; the
+	 * next pause would be too long. */
 	cr_expect_eq(sent.ev[0].paths_tried, 9);
 	rails_end(sim);
 }
 
-/* One NI here, one there: who sends hears at once, as ever. */
+/* With one NI on each side the sender is told of a failure at once. */
 Test(end, nothing_changes_with_one_path)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -141,7 +141,7 @@ Test(end, what_waits_too_long_goes_another_way)
 {
 	struct lnet_sim *sim = rails();
 
-	/* Nothing leaves over those. */
+	/* Nothing leaves over these paths. */
 	paths_are(sim, NULL, theirs[0], &stalls);
 	put(sim, NULL, 0, SECOND * 3 / 10);
 	put(sim, NULL, 0, SECOND * 3 / 10);
@@ -153,15 +153,17 @@ Test(end, what_waits_too_long_goes_another_way)
 	cr_expect_eq(sent.ev[1].status, 0);
 	cr_expect_eq(sent.ev[1].paths_tried, 2);
 	cr_expect_eq(peer_health(sim, 0), 900);
-	cr_expect_eq(my_health(sim, 0), 1000, "a peer that does not read is "
-					      "not our NI's fault");
+	cr_expect_eq(my_health(sim, 0), 1000,
+		     "a peer that does not read is "
+		     "not our NI's fault");
 	cr_expect_eq(my_health(sim, 1), 1000);
 	cr_expect_eq(counted(sim, "local_timeout_count"), 1);
 	rails_end(sim);
 }
 
-/* The example of lnet_multirail(7): 50 s, retry_count 2, and four paths that
- * take nothing. When the tries end, in ms; those between them are paused. */
+/* The example of lnet_multirail(7): 50 s, retry_count 2, and four paths over
+ * which nothing leaves. @ends says when each try ends, in ms; there are pauses
+ * between them. */
 Test(end, the_deadline_is_divided_as_the_page_says)
 {
 	static const uint64_t ends[] = { 16667, 27778, 35185, 40123, 45067 };
@@ -227,7 +229,7 @@ Test(end, what_has_begun_is_not_cut_off)
 	rails_end(sim);
 }
 
-/* An error, and the peer may have got the message or not. */
+/* After an error the peer may have got the message or not. */
 Test(end, what_may_have_arrived_is_not_sent_again)
 {
 	struct lnet_sim *sim = rails();
@@ -250,7 +252,8 @@ Test(end, what_may_have_arrived_is_not_sent_again)
 	rails_end(sim);
 }
 
-/* One try that may have arrived, after one that has not. */
+/* A first try that has certainly not arrived is followed by one that may have
+ * arrived. */
 Test(end, one_doubtful_try_is_enough)
 {
 	struct lnet_sim *sim = rails();
@@ -328,7 +331,8 @@ Test(end, who_prefers_an_ni_begins_with_it)
 
 /* ---- answers ---- */
 
-/* Node 1 knows node 0 as multi-rail, too; its way back is blocked. */
+/* Node 1 knows node 0 as multi-rail, too; its links to the first NI of node 0
+ * are blocked. */
 Test(end, answers_take_another_path)
 {
 	struct lnet_sim *sim = rails();
@@ -375,7 +379,7 @@ static void pause_one(struct lnet_sim *sim, struct ulnet_md_handle *md)
 {
 	paths_are(sim, NULL, NULL, &refuses);
 	*md = put(sim, NULL, 0, 10 * SECOND);
-	/* Four round trips, and some of the first pause. */
+	/* four round trips, and a part of the first pause */
 	lnet_sim_run(sim, 5 * MSEC);
 	cr_assert_eq(sent.n, 0);
 	cr_assert_eq(lnet_sim_check(sim), 0);
@@ -395,9 +399,8 @@ Test(end, what_pauses_can_be_given_up)
 	rails_end(sim);
 }
 
-/* Given up in the hands of the LND: it ends at once, there is no other try, and
- * that its user does not wait for it is no evidence against the rail, nor does
- * it count as one of its failures. */
+/* Gives up a message that the LND has. It ends at once, without another try.
+ * This is not counted as a failure of the path, and costs no health. */
 static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
 			       enum ulnet_outcome outcome)
 {
@@ -470,7 +473,8 @@ Test(end, what_pauses_outlives_its_ni)
 
 /* ---- health ---- */
 
-/* A message that comes in is evidence; one that could be sent is none. */
+/* A message that is received is evidence of health; one that was sent is not.
+ */
 Test(end, health_comes_back_by_messages_received)
 {
 	struct lnet_sim *sim = rails();
@@ -491,7 +495,7 @@ Test(end, health_comes_back_by_messages_received)
 	for (int i = 1; i <= 3; i++) {
 		struct ulnet_md umd = md_of(source, 10, 0, NULL);
 
-		if (i == 3) /* as much as a failure takes */
+		if (i == 3) /* 0: as much as a failure takes */
 			cr_assert_eq(lnet_setting_set(lnet_sim_node(sim, 0),
 						      "health_gain", 0),
 				     0);
@@ -504,7 +508,7 @@ Test(end, health_comes_back_by_messages_received)
 	rails_end(sim);
 }
 
-/* What fails in one turn fails of one thing, however many messages wait. */
+/* Failures in one turn count as one, however many messages fail. */
 Test(end, one_failure_counts_once)
 {
 	struct lnet_sim *sim = rails();
@@ -574,7 +578,8 @@ Test(end, health_can_be_set)
 	struct lnet_sim *sim = rails();
 	struct lnet *node = lnet_sim_node(sim, 0);
 	const struct ulnet_nid peer = nid_of(theirs[0]), ni = nid_of(mine[1]);
-	const struct ulnet_nid lo = nid_of("0@lo"), none = nid_of("10.9.9.9@tcp");
+	const struct ulnet_nid lo = nid_of("0@lo"),
+			       none = nid_of("10.9.9.9@tcp");
 
 	cr_assert_eq(lnet_peer_set_health(node, &peer, 500), 0);
 	cr_assert_eq(lnet_ni_set_health(node, &ni, 0), 0);
@@ -618,7 +623,7 @@ static int falls_silent(void *arg)
 	return 0;
 }
 
-/* What an LND says that hears nothing on this path. */
+/* Says what an LND says that hears nothing on this path. */
 static void silent(struct lnet_sim *sim, const char *from, const char *to)
 {
 	struct silence s = { lnet_sim_node(sim, 0), from, to };
@@ -626,7 +631,8 @@ static void silent(struct lnet_sim *sim, const char *from, const char *to)
 	cr_assert_eq(lnet_call(s.node, 0, falls_silent, &s), 0);
 }
 
-/* What waits there takes another path at once, long before its try is over. */
+/* Messages that wait for a silent path take another one at once, long before
+ * their try would be over. */
 Test(end, a_silent_path_is_left)
 {
 	const struct ulnet_sim_link slow = { .connect = 100 * SECOND * 1000 };
@@ -636,8 +642,8 @@ Test(end, a_silent_path_is_left)
 	for (unsigned int i = 0; i < 8; i++)
 		put(sim, NULL, 0, 60 * SECOND);
 	lnet_sim_run(sim, MSEC);
-	/* Who waits for a connection holds no credit, and attracts no more for
-	 * that. */
+	/* Messages that wait for a connection hold no credit. That must not
+	 * make their path look better. */
 	cr_assert_eq(seen.n, 4, "%u: the other half waits", seen.n);
 	silent(sim, mine[0], theirs[0]);
 	silent(sim, mine[1], theirs[0]);
@@ -653,8 +659,8 @@ Test(end, a_silent_path_is_left)
 	cluster_end(sim);
 }
 
-/* What has no other path goes on waiting, and arrives if the peer comes back.
- */
+/* A message that has no other path goes on waiting, and arrives if the peer
+ * comes back. */
 Test(end, who_has_no_other_path_bears_the_silence)
 {
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };

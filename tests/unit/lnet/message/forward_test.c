@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A router passes messages on as they came, and what senders and receivers may
- * have of its buffers (requirements B2, I1). */
+/* How a router forwards messages unchanged, and which share of its buffers
+ * senders and receivers get (requirements B2, I1). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -13,7 +13,8 @@
 
 static uint8_t payload[LNET_MTU];
 
-/* 10.77.0.4@tcp1 and 10.77.1.4@tcp2. */
+/* Opens a router with NIs 10.77.0.4@tcp1 and 10.77.1.4@tcp2, and @third unless
+ * that is NULL. @large is the number of its large buffers; 0: the default. */
 static struct injector *router_with(unsigned int cpts, uint32_t large,
 				    const char *third)
 {
@@ -45,7 +46,7 @@ static void give_from(struct injector *in, unsigned int ni, const char *from,
 	inject_run(in, MSEC);
 }
 
-/* A PUT from @src to @dest by tcp1. */
+/* Gives the router a PUT from @src to @dest, on its NI on tcp1. */
 static void put(struct injector *in, const char *src, const char *dest,
 		uint32_t length)
 {
@@ -72,7 +73,7 @@ static int64_t buffers_free(struct injector *in, enum ulnet_buffer_kind kind)
 
 /* ---- as they came ---- */
 
-/* What a real router has sent on, and what had come to it. */
+/* A frame that a real router has forwarded leaves as it came. */
 static void golden_passes(const char *name, unsigned int ni, const char *from,
 			  const char *to)
 {
@@ -153,7 +154,7 @@ Test(forward, no_way)
 
 	put(in, "10.77.0.2@tcp1", "10.77.9.3@tcp9", 10);
 	cr_assert_eq(counter(in->node, "drop_no_route"), 1);
-	/* Should have gone there itself. */
+	/* The sender should have sent these to the target directly. */
 	put(in, "10.77.0.2@tcp1", "10.77.0.3@tcp1", 10);
 	put(in, "10.77.0.2@tcp1", "10.77.1.4@tcp2", 10);
 	cr_assert_eq(in->refused, 2);
@@ -161,8 +162,8 @@ Test(forward, no_way)
 	inject_close(in);
 }
 
-/* Who speaks for others of its own net, or of another one of ours, is not
- * believed. */
+/* A source on the sender's own net that is not the sender, or on another net of
+ * the router, is not believed. */
 Test(forward, false_source)
 {
 	struct injector *in = router_with(1, 0, NULL);
@@ -192,7 +193,7 @@ static void route(struct injector *in, const char *net, const char *gateway)
 	inject_run(in, MSEC);
 }
 
-/* How many PUTs have gone to @to. */
+/* Returns how many PUTs have gone to @to. */
 static unsigned int puts_to(const struct injector *in, const char *to)
 {
 	unsigned int n = 0;
@@ -213,7 +214,8 @@ Test(forward, next_router)
 	inject_close(in);
 }
 
-/* Not back to where it has come from, where it would come from again. */
+/* A message is not forwarded to the gateway that it came from, which would send
+ * it back. */
 Test(forward, no_loop)
 {
 	struct injector *in = router_with(1, 0, NULL);
@@ -229,8 +231,8 @@ Test(forward, no_loop)
 
 /* ---- shares ---- */
 
-/* peer_buffer_credits is 8, the default of peer_credits. Who sends more stands
- * still, and others do not wait for him. */
+/* peer_buffer_credits is 8, the default of peer_credits. Messages beyond that
+ * wait, but do not hold up those of other senders. */
 Test(forward, credits_of_a_sender)
 {
 	struct injector *in = router_with(1, 64, NULL);
@@ -252,8 +254,8 @@ Test(forward, credits_of_a_sender)
 	inject_close(in);
 }
 
-/* A receiver that does not read has half of what it is alone with, and others
- * are served. */
+/* A receiver that does not read gets half of the buffers if it is the only one;
+ * others are served from the rest. */
 Test(forward, share_of_a_receiver)
 {
 	struct injector *in = router_with(1, 16, NULL);
@@ -264,7 +266,7 @@ Test(forward, share_of_a_receiver)
 		snprintf(src, sizeof(src), "10.77.0.%u@tcp1", i + 10);
 		put(in, src, "10.77.1.3@tcp2", 10000);
 	}
-	/* Of sixteen: while it has no more than what is left. */
+	/* It gets buffers while it has no more of the 16 than are left. */
 	cr_assert_leq(in->nsent, 9);
 	inject_check(in);
 	put(in, "10.77.0.2@tcp1", "10.77.1.9@tcp2", 10000);
@@ -276,7 +278,8 @@ Test(forward, share_of_a_receiver)
 	inject_close(in);
 }
 
-/* What waits in vain is dropped, counted, and keeps nothing. */
+/* A message that waits too long is dropped and counted, and frees its buffer.
+ */
 Test(forward, late)
 {
 	struct injector *in = router_with(1, 64, NULL);
@@ -292,8 +295,8 @@ Test(forward, late)
 	inject_close(in);
 }
 
-/* A next hop that has failed lately is not waited for as long as others, also
- * where there is one path to it, which is not chosen anew for each message. */
+/* A message waits less long for a next hop that has failed lately, even if
+ * there is just one path to it, which is not selected for each message. */
 Test(forward, next_hop_that_failed)
 {
 	const struct ulnet_nid hop = nid_of("10.77.1.3@tcp2");
@@ -313,8 +316,8 @@ Test(forward, next_hop_that_failed)
 	inject_close(in);
 }
 
-/* NIDs to which the last message failed have a quarter of the buffers, all of
- * them together, until something can be sent to them. */
+/* NIDs that the last message could not be sent to share a quarter of the
+ * buffers, until something can be sent to them. */
 Test(forward, dead_receivers)
 {
 	struct injector *in = router_with(1, 16, NULL);
@@ -347,7 +350,7 @@ Test(forward, dead_receivers)
 	inject_close(in);
 }
 
-/* Its connection breaks in the middle of a payload. */
+/* The sender's connection breaks in the middle of a payload. */
 Test(forward, broken)
 {
 	struct injector *in = router_with(1, 64, NULL);
@@ -360,7 +363,7 @@ Test(forward, broken)
 	inject_close(in);
 }
 
-/* Routing is turned off, and an NI goes, while messages wait. */
+/* Routing is turned off while messages wait. */
 Test(forward, turned_off)
 {
 	struct injector *in = router_with(1, 64, NULL);

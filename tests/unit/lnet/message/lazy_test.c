@@ -56,8 +56,8 @@ Test(lazy, bad_portals)
 	cluster_end(sim);
 }
 
-/* Kept, and delivered in the order in which they came, as far as the buffers
- * go. */
+/* Unexpected PUTs are kept, and delivered in the order in which they came, each
+ * as soon as there is a buffer for it. */
 static void held(unsigned int cpts)
 {
 	struct lnet_sim *sim = lazy_cluster(2, cpts, NULL);
@@ -70,7 +70,7 @@ static void held(unsigned int cpts)
 		lnet_sim_run(sim, MSEC);
 	}
 	cr_assert_eq(counter(node, "drop_count"), 0);
-	cr_assert_eq(sent.n, 5); /* SENDs */
+	cr_assert_eq(sent.n, 5); /* their SENDs */
 	cr_assert_eq(seen.n, 0);
 	for (unsigned int i = 0; i < 5; i++) {
 		post_md(node, PORTAL, 1, &umd);
@@ -81,7 +81,7 @@ static void held(unsigned int cpts)
 		cr_assert(seen.ev[i].unlinked);
 		cr_assert_eq(memory[0], i + 1);
 		cr_assert_eq(memory[9], i + 1);
-		cr_assert_eq(sent.n, 5 + i + 1); /* ACKs */
+		cr_assert_eq(sent.n, 5 + i + 1); /* ... and ACKs */
 	}
 	cr_assert_eq(counter(node, "recv_count"), 5);
 	cluster_end(sim);
@@ -110,7 +110,7 @@ Test(lazy, one_buffer_for_all)
 	cluster_end(sim);
 }
 
-/* What is posted for others is not for them. */
+/* PUTs stay queued while buffers are posted that do not match them. */
 Test(lazy, buffers_that_do_not_match)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
@@ -127,7 +127,8 @@ Test(lazy, buffers_that_do_not_match)
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(seen.n, 1);
 	cr_assert_eq(seen.ev[0].hdr_data, 22);
-	/* Too small a one is the end of it: the search stops there. */
+	/* A buffer that matches but is too small drops the PUT: no other buffer
+	 * is searched. */
 	umd = buffer(5, 1);
 	post_md(node, PORTAL, 1, &umd);
 	lnet_sim_run(sim, MSEC);
@@ -135,7 +136,7 @@ Test(lazy, buffers_that_do_not_match)
 	cluster_end(sim);
 }
 
-/* GETs are not kept, whatever the portal. */
+/* A GET is not kept, on a lazy portal either. */
 Test(lazy, gets_are_dropped)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
@@ -170,7 +171,7 @@ Test(lazy, limit)
 	struct ulnet_md umd = buffer(1000, LNET_MD_THRESH_INF);
 
 	lnet_conf_init(&conf);
-	conf.lazy_max = 5; /* three for one alone */
+	conf.lazy_max = 5; /* three of them for one peer */
 	sim = lazy_cluster(2, 1, &conf);
 	node = lnet_sim_node(sim, 0);
 	for (unsigned int i = 0; i < 5; i++)
@@ -183,7 +184,7 @@ Test(lazy, limit)
 	cr_assert_eq(seen.n, 3);
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_eq(seen.ev[i].hdr_data, i);
-	/* The places are free again. */
+	/* The places in the queue are free again. */
 	for (unsigned int i = 0; i < 5; i++)
 		put_tagged(sim, 1, 2, 10, i);
 	lnet_sim_run(sim, MSEC);
@@ -191,7 +192,8 @@ Test(lazy, limit)
 	cluster_end(sim);
 }
 
-/* Not for ever: as long as the node's operations take, not the sender's. */
+/* A PUT is kept for as long as the node's operations take, whatever the
+ * sender's timeout. */
 Test(lazy, age)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
@@ -212,7 +214,7 @@ Test(lazy, age)
 	cluster_end(sim);
 }
 
-/* Buffers for others do not make it younger. */
+/* Posting buffers that do not match does not extend the time of a PUT. */
 Test(lazy, age_is_not_renewed)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
@@ -247,8 +249,8 @@ Test(lazy, clear)
 	cluster_end(sim);
 }
 
-/* The portal is cleared while what it had queued is already on its way to a
- * buffer somewhere: delivered or dropped, but not lost. */
+/* The portal is cleared while queued PUTs are on their way to a buffer: they
+ * are delivered or dropped, but not lost. */
 Test(lazy, clear_at_once_after_attach)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
@@ -292,7 +294,8 @@ Test(lazy, node_goes)
 	cluster_end(sim);
 }
 
-/* To itself: the sender's memory is not needed while it waits. */
+/* A node sends to itself: it may reuse the sender's memory while the PUT waits
+ * for a buffer. */
 Test(lazy, loopback)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
@@ -328,8 +331,8 @@ static void post_another(const struct ulnet_event *ev)
 		post_md(poster, PORTAL, 1, &umd);
 }
 
-/* A buffer is posted, and before those that wait can be looked at, one more
- * comes from the same peer: it does not overtake them. */
+/* A PUT that comes when a buffer was just posted does not overtake those of the
+ * same peer that are still queued for that buffer. */
 Test(lazy, newcomers_do_not_overtake)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
@@ -342,7 +345,8 @@ Test(lazy, newcomers_do_not_overtake)
 	post_md(node, PORTAL, 99, &trigger);
 	put_tagged(sim, 1, 1, 10, 1);
 	lnet_sim_run(sim, MSEC);
-	/* Both arrive in one turn; the first makes its handler post. */
+	/* Both arrive in one turn; the handler of the first one posts a buffer.
+	 */
 	put_tagged(sim, 1, 99, 10, 2);
 	put_tagged(sim, 1, 1, 10, 3);
 	lnet_sim_run(sim, MSEC);
@@ -366,8 +370,8 @@ static void count_line(int level, const char *line, void *arg)
 		++*(unsigned int *)arg;
 }
 
-/* Who sends the most leaves room for others, and is named, once (requirement
- * I1). */
+/* The peer that sends the most leaves room for others, and is named once in the
+ * log (requirement I1). */
 static void shares(unsigned int cpts)
 {
 	struct ulnet_conf conf;
@@ -439,7 +443,8 @@ static void post_for(struct lnet_sim *sim, struct ulnet_id id, uint64_t bits,
 	tries = counter(node, "hold_tries");
 }
 
-/* What does not match costs a buffer nothing, however much of it is queued. */
+/* Queued PUTs that do not match a buffer are not tried for it, however many
+ * there are. */
 Test(lazy, others_are_not_tried)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -455,8 +460,8 @@ Test(lazy, others_are_not_tried)
 	}
 }
 
-/* ... nor what another peer has sent with the same bits, on a portal where
- * entries name their peer; though it came before there was an entry. */
+/* Nor are PUTs of another peer with the same bits, on a portal whose entries
+ * name their peer, even if they came before any entry. */
 Test(lazy, others_with_the_same_bits_are_not_tried)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -472,7 +477,8 @@ Test(lazy, others_with_the_same_bits_are_not_tried)
 	}
 }
 
-/* Buffers that ignore bits, and are all alike: each message is tried once. */
+/* Many equal buffers ignore bits: each queued PUT is tried once for all of
+ * them. */
 Test(lazy, others_are_tried_once_by_buffers_that_ignore_bits)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -482,14 +488,15 @@ Test(lazy, others_are_tried_once_by_buffers_that_ignore_bits)
 			post_for(sim, ANY_ID, UINT64_C(1) << 40, 0xffff);
 		cr_assert_leq(tries, HELD + BUFFERS, "%lu tries", tries);
 		cr_assert_eq(seen.n, 0);
-		/* Newcomers are found behind them, ... */
+		/* PUTs that come later are found behind those that were tried,
+		 * ... */
 		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL,
 			  UINT64_C(1) << 41, source, 10);
 		lnet_sim_run(sim, MSEC);
 		for (unsigned int i = 0; i < BUFFERS; i++)
 			post_for(sim, ANY_ID, UINT64_C(1) << 41, 0xff);
 		cr_assert_eq(seen.n, 1);
-		/* ... and the first ones by those who want them. */
+		/* ... and those are still found by buffers that match them. */
 		post_for(sim, ANY_ID, 0, 0xff);
 		cr_assert_eq(seen.n, 2);
 		cr_assert_leq(seen.ev[1].match_bits, 0xff);
@@ -497,7 +504,7 @@ Test(lazy, others_are_tried_once_by_buffers_that_ignore_bits)
 	}
 }
 
-/* One buffer for as many as it takes, whichever CPTs hold them. */
+/* A buffer gets as many PUTs as it has room for, whichever CPTs hold them. */
 Test(lazy, a_buffer_fetches_no_more_than_it_takes)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
@@ -522,7 +529,7 @@ Test(lazy, a_buffer_fetches_no_more_than_it_takes)
 	}
 }
 
-/* Portal 0 is lazy for pushes only: what can never match is not kept. */
+/* Portal 0 is lazy for pushes only: a PUT that can never match is dropped. */
 Test(lazy, nothing_else_on_portal_0)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -551,8 +558,8 @@ static struct lnet_sim *crowded(unsigned int cpts)
 	return sim;
 }
 
-/* When very many come at once, nobody's first message is dropped: those that
- * find no room wait where they are (requirement I1). */
+/* When many peers come at once nobody's first message is dropped: those for
+ * which there is no room stay in their connections (requirement I1). */
 static void newcomers_wait(unsigned int cpts)
 {
 	struct lnet_sim *sim = crowded(cpts);
@@ -581,8 +588,8 @@ Test(lazy, newcomers_wait)
 	newcomers_wait(3);
 }
 
-/* What has waited at its connection is copied when there is room, and what
- * came behind it goes on. */
+/* An unread message is read when there is room, and those behind it in its
+ * connection follow. */
 Test(lazy, newcomers_come_in)
 {
 	struct lnet_sim *sim = crowded(1);
@@ -601,7 +608,8 @@ Test(lazy, newcomers_come_in)
 	cluster_end(sim);
 }
 
-/* Not for longer than anything is queued; nor when the node closes. */
+/* Unread messages stay no longer than queued ones, and not beyond the node's
+ * end. */
 Test(lazy, newcomers_do_not_wait_for_ever)
 {
 	struct lnet_sim *sim = crowded(1);
@@ -613,7 +621,8 @@ Test(lazy, newcomers_do_not_wait_for_ever)
 	cluster_end(crowded(1));
 }
 
-/* An answer may be queued behind the message: then that is dropped. */
+/* If the node waits for an answer that may be behind the unread message, that
+ * message is dropped. */
 Test(lazy, answers_do_not_stand_behind_newcomers)
 {
 	struct lnet_sim *sim = crowded(1);
@@ -635,7 +644,7 @@ Test(lazy, answers_do_not_stand_behind_newcomers)
 	cluster_end(sim);
 }
 
-/* The bound of payload, beside that of messages. */
+/* Queued payload is bounded, in addition to the number of messages. */
 Test(lazy, bytes_are_bounded)
 {
 	struct ulnet_conf conf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How operations end: exactly once, by their deadline, and what is known of
- * them then.
+ * How operations end: exactly once, by their deadline, and with an outcome that
+ * says what is known of them then.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -52,7 +52,8 @@ static struct lnet_sim *target_and_sender(void)
 
 enum { PUT, PUT_ACK, GET };
 
-/* There: from the sender to the target; back: the way of the answer. */
+/* @there is the link from the sender to the target, @back the one of the
+ * answer. */
 struct op_case {
 	const char *what;
 	unsigned int op;
@@ -62,8 +63,8 @@ struct op_case {
 	int status;
 	enum ulnet_outcome outcome;
 	enum ulnet_cause cause;
-	uint64_t from, to;	/* ms: when it ends */
-	unsigned int delivered; /* times that the target got it */
+	uint64_t from, to;	/* ms: ends in between */
+	unsigned int delivered; /* events at the target */
 };
 
 #define LATENCY .latency = 10 * MSEC
@@ -116,7 +117,8 @@ static const struct op_case cases[] = {
 	{ "mute PUT", PUT, { .mute = ALWAYS }, { LATENCY }, 1, LNET_EVENT_SEND,
 	  -ETIMEDOUT, LNET_OUTCOME_UNKNOWN, LNET_CAUSE_NETWORK_TIMEOUT, TIMEOUT,
 	  TIMEOUT, 1 },
-	/* The answer comes, and proves it; the request ends afterwards. */
+	/* The answer comes, and proves that the request was delivered; yet the
+	 * operation ends only when the request does. */
 	{ "mute PUT, ACK", PUT_ACK, { .mute = ALWAYS }, { LATENCY }, 2,
 	  LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_DELIVERED,
 	  LNET_CAUSE_NETWORK_TIMEOUT, TIMEOUT, TIMEOUT, 1 },
@@ -127,7 +129,7 @@ static const struct op_case cases[] = {
 	  1, LNET_EVENT_SEND, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 	  LNET_CAUSE_NETWORK_TIMEOUT, TIMEOUT, TIMEOUT, 1 },
 
-	/* Arrives or not; nobody can know. */
+	/* The request may have arrived or not: nobody can know. */
 	{ "PUT with an error", PUT, { .error = ALWAYS, .loss = ALWAYS },
 	  { LATENCY }, 1, LNET_EVENT_SEND, -EIO, LNET_OUTCOME_UNKNOWN,
 	  LNET_CAUSE_LOCAL_ERROR, 0, 0, 0 },
@@ -153,11 +155,11 @@ static const struct op_case cases[] = {
 	  LNET_EVENT_REPLY, 0, LNET_OUTCOME_DELIVERED, LNET_CAUSE_OK, 10, 10,
 	  1 },
 
-	/* The payload breaks off: the target has nothing whole. */
+	/* The payload breaks off: the target has only a part of it. */
 	{ "PUT cut off", PUT_ACK, { .cut = ALWAYS }, { LATENCY }, 2,
 	  LNET_EVENT_UNLINK, -ETIMEDOUT, LNET_OUTCOME_UNKNOWN,
 	  LNET_CAUSE_RESPONSE_TIMEOUT, TIMEOUT, TIMEOUT, 1 },
-	/* The reply broke off: the target has answered, yet there is no data.
+	/* The REPLY breaks off: the target has answered, but there is no data.
 	 */
 	{ "REPLY cut off", GET, { LATENCY }, { .cut = ALWAYS }, 2,
 	  LNET_EVENT_REPLY, -EIO, LNET_OUTCOME_DELIVERED,
@@ -190,7 +192,7 @@ static void run_case(const struct op_case *c)
 		     lnet_cause_name(last->cause));
 	cr_assert_geq(last->elapsed, c->from * 1000, "%s: after %lu us",
 		      c->what, (unsigned long)last->elapsed);
-	/* Timers have a granularity. */
+	/* Timers may be 2 ms late. */
 	cr_assert_leq(last->elapsed, (c->to + 2) * 1000, "%s: after %lu us",
 		      c->what, (unsigned long)last->elapsed);
 	lnet_sim_run_all(sim);
@@ -235,8 +237,8 @@ Test(op, answer_before_sent)
 	}
 }
 
-/* ... and the REPLY is still being stored when the SEND comes: it takes 100 ms,
- * the request 72 ms. */
+/* As above, but the REPLY is still being stored when the SEND comes: storing
+ * takes 100 ms, the request 72 ms. */
 Test(op, sent_while_receiving)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 1000 };
@@ -264,7 +266,7 @@ Test(op, sent_while_receiving)
 
 /* ---- tracking ---- */
 
-/* Not tracked: the answer is welcome whenever it comes. */
+/* Without tracking the answer is accepted whenever it comes. */
 Test(op, no_tracking)
 {
 	const struct ulnet_sim_link late = { .latency = 5000 * MSEC };
@@ -289,7 +291,7 @@ Test(op, no_tracking)
 	}
 }
 
-/* Both options: not tracked. */
+/* With both options set the answer is not tracked. */
 Test(op, no_tracking_wins)
 {
 	const struct ulnet_sim_link late = { .latency = 5000 * MSEC };
@@ -325,7 +327,7 @@ Test(op, response_timeout)
 	cluster_end(sim);
 }
 
-/* The node's own timeout, when the MD says none. */
+/* An MD without a timeout gets the node's. */
 Test(op, timeout_of_the_node)
 {
 	const struct ulnet_sim_link lossy = { .loss = ALWAYS };
@@ -347,8 +349,8 @@ Test(op, timeout_of_the_node)
 
 /* ---- thresholds of active MDs ---- */
 
-/* One operation is one event: with no threshold left for the ACK the SEND is
- * the end. */
+/* With a threshold of 1 there is none left for the ACK: the SEND ends the
+ * operation, and the ACK is dropped. */
 Test(op, no_threshold_for_the_answer)
 {
 	struct lnet_sim *sim = target_and_sender();
@@ -367,7 +369,7 @@ Test(op, no_threshold_for_the_answer)
 	cluster_end(sim);
 }
 
-/* Retained and unlimited: good for any number of operations at once. */
+/* An MD with an infinite threshold serves any number of operations at once. */
 Test(op, many_at_once)
 {
 	enum { N = 200 };
@@ -387,7 +389,7 @@ Test(op, many_at_once)
 		acks += sent.ev[i].type == LNET_EVENT_ACK;
 	}
 	cr_assert_eq(acks, N);
-	/* In the order in which they were sent. */
+	/* The target gets the PUTs in the order in which they were sent. */
 	for (unsigned int i = 0; i < N; i++)
 		cr_assert_eq(seen.ev[i].hdr_data, i);
 	cr_assert_eq(LNetMDUnlink(md), 0);
@@ -421,7 +423,7 @@ Test(op, bad_arguments)
 	cluster_end(sim);
 }
 
-/* Nothing has been sent, and the event says so. */
+/* If there is no path nothing is sent, and the event says so. */
 Test(op, no_way)
 {
 	static const struct {
@@ -486,11 +488,11 @@ Test(op, interface_is_down)
 	cluster_end(sim);
 }
 
-/* A send that waits for a credit, or in the LND, is taken back when its MD is
- * unlinked. */
+/* When its MD is unlinked, a send is canceled that waits for a credit, or in
+ * the LND. */
 Test(op, send_that_waits_is_canceled)
 {
-	enum { N = 12 }; /* 8 have credits */
+	enum { N = 12 }; /* 8 PUTs have credits */
 	const struct ulnet_sim_link stalled = { .stall = ALWAYS };
 	struct lnet_sim *sim = target_and_sender();
 	struct ulnet_md_handle md[N];
@@ -522,18 +524,18 @@ Test(op, send_that_waits_is_canceled)
 	cluster_end(sim);
 }
 
-/* Of an operation of CPT @cpt, whose MD is unlinked after 80 ms: a GET takes 72
- * ms, and it takes 100 ms to store the payload of its REPLY. If @mute it is not
- * known until the end that the GET was sent. */
+/* Cancels a GET of CPT @cpt by unlinking its MD after 80 ms: the request takes
+ * 72 ms, and storing the payload of its REPLY 100 ms. If @mute, the node does
+ * not know until the end that the GET was sent. */
 static void cancel_reply(unsigned int cpts, unsigned int cpt, bool mute)
 {
 	const struct ulnet_sim_link there = { .bandwidth = 1000,
 					      .mute = mute ? ALWAYS : 0 };
 	const struct ulnet_sim_link slow = { .bandwidth = 1000 };
 	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE,
-				    NULL);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE, NULL);
 	struct ulnet_md_handle md;
 
 	sent.n = 0;
@@ -569,8 +571,8 @@ static void cancel_reply(unsigned int cpts, unsigned int cpt, bool mute)
 	cluster_end(sim);
 }
 
-/* Neither is the payload of an answer waited for that is coming in, whichever
- * CPT stores it. */
+/* A REPLY whose payload is being stored is canceled when the MD is unlinked,
+ * whichever CPT stores it. */
 Test(op, answer_that_comes_is_canceled)
 {
 	for (int mute = 0; mute < 2; mute++) {
@@ -580,7 +582,8 @@ Test(op, answer_that_comes_is_canceled)
 	}
 }
 
-/* Waiting for a credit counts: the deadline is that of the whole operation. */
+/* The deadline is that of the whole operation, which includes waiting for a
+ * credit. */
 Test(op, deadline_passes_in_the_queue)
 {
 	const struct ulnet_sim_link stalled = { .stall = ALWAYS };
@@ -613,15 +616,16 @@ Test(op, deadline_passes_in_the_queue)
 
 /* ---- answers that come to another CPT ---- */
 
-/* @length bytes for an operation of each CPT: none of them is copied if it is
- * long, since the CPT says soon where it goes. Returns how many were. */
+/* Each CPT GETs @length bytes. Returns how many of the REPLYs went through a
+ * bounce buffer: none if they are long, since the CPT that owns the operation
+ * says in time where they go. */
 static uint64_t answers_bounced(uint32_t length)
 {
 	static uint8_t from[65536], to[65536];
 	struct ulnet_md umd = md_of(from, length, LNET_MD_OP_GET, NULL);
 	struct lnet_sim *sim = cluster_with(2, 3, NULL);
 	struct lnet *node = lnet_sim_node(sim, 1);
-	uint64_t aside;
+	uint64_t bounced;
 
 	memset(from, 7, length);
 	umd.options |= LNET_MD_MANAGE_REMOTE;
@@ -640,9 +644,9 @@ static uint64_t answers_bounced(uint32_t length)
 			 LNET_CAUSE_OK);
 		cr_assert_eq(memcmp(from, to, length), 0);
 	}
-	aside = counter(node, "aside");
+	bounced = counter(node, "aside");
 	cluster_end(sim);
-	return aside;
+	return bounced;
 }
 
 Test(op, answer_to_another_cpt)
@@ -667,14 +671,14 @@ static int post_here(void *arg)
 	return 0;
 }
 
-/* As answers_bounced(), for a buffer of each CPT. */
+/* As answers_bounced(), but for PUTs into a buffer of each CPT. */
 static uint64_t puts_bounced(uint32_t length)
 {
 	static uint8_t from[65536], to[65536];
 	struct lnet_sim *sim = cluster_with(2, 3, NULL);
 	struct seen got = { .n = 0 };
 	struct posting p = { .node = lnet_sim_node(sim, 0) };
-	uint64_t aside;
+	uint64_t bounced;
 
 	memset(from, 7, length);
 	p.umd = md_of(to, length, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &got);
@@ -690,9 +694,9 @@ static uint64_t puts_bounced(uint32_t length)
 		cr_assert_eq(got.n, i + 1);
 		cr_assert_eq(memcmp(from, to, length), 0);
 	}
-	aside = counter(p.node, "aside");
+	bounced = counter(p.node, "aside");
 	cluster_end(sim);
-	return aside;
+	return bounced;
 }
 
 Test(op, put_to_another_cpt)
@@ -746,7 +750,7 @@ Test(op, close_ends_what_waits)
 	cr_assert_eq(waited, 12);
 }
 
-/* A crashed node hears of nothing. */
+/* The application of a crashed node gets no more events. */
 Test(op, crash_is_silent)
 {
 	const struct ulnet_sim_link lossy = { .loss = ALWAYS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done with messages that no sane peer sends, or that come to nothing.
- */
+/* What a node does with messages that no correct peer sends, and with messages
+ * that come to nothing. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "base/log.h"
@@ -29,7 +29,7 @@ static struct injector *open_node(unsigned int cpts)
 	return inject_open(&conf, nids, 2);
 }
 
-/* A header from 10.77.0.3@tcp to the first NI. */
+/* Returns a header from 10.77.0.3@tcp to the first NI. */
 static struct lnet_hdr hdr_of(enum ulnet_msg_type type, uint32_t length)
 {
 	return (struct lnet_hdr){ .dest_nid = nid_of("10.77.0.2@tcp"),
@@ -95,15 +95,15 @@ Test(parse, golden_push)
 
 	give_golden(in, "put-push", "10.77.0.3@tcp");
 	cr_assert_eq(in->nsent, 1);
-	/* Byte for byte the ACK that a real node sent. */
+	/* The ACK is, byte for byte, the one that a real node has sent. */
 	hdr_encode(&in->sent[0].hdr, bytes, sizeof(bytes));
 	cr_assert_eq(memcmp(bytes, ack.bytes, sizeof(bytes)), 0);
 	cr_assert_eq(counter(in->node, "pushes"), 1);
 	inject_close(in);
 }
 
-/* Answers to somebody else's questions. */
-Test(parse, golden_strangers)
+/* Golden frames that are not for this node, or that it has not asked for. */
+Test(parse, golden_frames_for_others)
 {
 	struct injector *in = open_node(2);
 
@@ -123,29 +123,29 @@ Test(parse, golden_strangers)
 static const struct {
 	const char *dest, *src;
 	unsigned int refused;
-	const char *counter; /* NULL: none, it is refused */
+	const char *counter; /* NULL: none, the message is refused */
 } addresses[] = {
 	{ "10.77.0.2@tcp", "10.77.0.3@tcp", 0, "drop_no_match" },
-	/* Should have gone direct. */
+	/* This NID is on the sender's net: it should have sent directly. */
 	{ "10.77.0.9@tcp", "10.77.0.3@tcp", 1, NULL },
-	/* Should have come by another interface. */
+	/* This is another NI of ours: it should have been sent there. */
 	{ "10.77.1.2@tcp1", "10.77.0.3@tcp", 1, NULL },
 	{ "0@lo", "10.77.0.3@tcp", 1, NULL },
-	/* For somebody behind us: we do not route. */
+	/* These NIDs are behind us, but we do not route. */
 	{ "10.77.2.9@tcp2", "10.77.0.3@tcp", 0, "drop_not_mine" },
 	{ "10.77.0.2@o2ib", "10.77.0.3@tcp", 0, "drop_not_mine" },
-	/* From nobody. */
+	/* No source can have these NIDs. */
 	{ "10.77.0.2@tcp", "0@lo", 0, "drop_bad_source" },
 	{ "10.77.0.2@tcp", NULL, 0, "drop_bad_source" },
-	/* From somebody behind a router. */
+	/* This source is behind a router. */
 	{ "10.77.0.2@tcp", "10.77.2.9@tcp2", 0, "drop_no_match" },
-	/* In our own name, of which the connection knows nothing. */
+	/* These sources are our own NIDs, which the connection is not from. */
 	{ "10.77.0.2@tcp", "10.77.0.2@tcp", 0, "drop_bad_source" },
 	{ "10.77.0.2@tcp", "10.77.1.2@tcp1", 0, "drop_bad_source" },
-	/* In somebody else's, who is as near as the sender. */
+	/* These sources are as near as the sender, and not the sender. */
 	{ "10.77.0.2@tcp", "10.77.0.4@tcp", 0, "drop_false_source" },
 	{ "10.77.0.2@tcp", "fd77::4@tcp", 0, "drop_false_source" },
-	/* ... or would come by our other interface. */
+	/* This source would come to our other NI. */
 	{ "10.77.0.2@tcp", "10.77.1.9@tcp1", 0, "drop_false_source" },
 };
 
@@ -194,7 +194,7 @@ Test(parse, portals)
 	inject_close(in);
 }
 
-/* A header that cannot be decoded ends the connection, and counts. */
+/* A header that cannot be decoded ends the connection, and is counted. */
 Test(parse, bad_headers)
 {
 	struct injector *in = open_node(1);
@@ -268,7 +268,7 @@ static void bad_handles(unsigned int cpts, bool get)
 			     "bit %u", i);
 	}
 	cr_assert_eq(sent.n, 1); /* the SEND */
-	/* The true one still works, once. */
+	/* The true handle still works, once. */
 	hdr = answer_of(in, 10);
 	give(in, &hdr);
 	cr_assert_eq(sent.n, 2);
@@ -288,7 +288,7 @@ Test(parse, handles)
 	bad_handles(16, false);
 }
 
-/* A REPLY to a PUT, and an ACK of a GET. */
+/* A REPLY to a PUT, or an ACK of a GET, is dropped. */
 Test(parse, wrong_kind_of_answer)
 {
 	for (int get = 0; get < 2; get++) {
@@ -305,7 +305,7 @@ Test(parse, wrong_kind_of_answer)
 	}
 }
 
-/* An answer to a PUT that wants none. */
+/* An ACK of a PUT that has asked for none is dropped. */
 Test(parse, unwanted_ack)
 {
 	struct injector *in = open_node(1);
@@ -326,7 +326,8 @@ Test(parse, unwanted_ack)
 	inject_close(in);
 }
 
-/* Longer than the sink. */
+/* A REPLY that is longer than the MD is dropped, or truncated if the MD says
+ * so. */
 Test(parse, long_reply)
 {
 	for (int cut = 0; cut < 2; cut++) {
@@ -344,7 +345,7 @@ Test(parse, long_reply)
 		} else {
 			cr_assert_eq(sent.n, 1);
 			cr_assert_eq(counter(in->node, "drop_too_long"), 1);
-			/* One that fits may still come. */
+			/* A REPLY that fits may still come. */
 			hdr = answer_of(in, 100);
 			give(in, &hdr);
 			cr_assert_eq(sent.n, 2);
@@ -353,7 +354,8 @@ Test(parse, long_reply)
 	}
 }
 
-/* An MD with no operations left, whose request is not told sent yet. */
+/* The MD has no operations left, but the LND has not confirmed the GET yet: the
+ * REPLY is dropped. */
 Test(parse, inactive)
 {
 	struct injector *in = open_node(1);
@@ -372,8 +374,8 @@ Test(parse, inactive)
 	inject_close(in);
 }
 
-/* Nobody answers for the one that was asked, neither a neighbour nor somebody
- * behind a router (requirement I3). */
+/* An answer counts only if it comes from the peer that was asked: neither a
+ * neighbour nor somebody behind a router answers for it (requirement I3). */
 static void answer_of_another(unsigned int cpts, bool get, const char *src,
 			      const char *from)
 {
@@ -392,7 +394,7 @@ static void answer_of_another(unsigned int cpts, bool get, const char *src,
 	cr_assert_eq(counter(in->node, "drop_not_asked"), 1);
 	cr_assert_eq(sent.n, 1);
 	cr_assert_eq(source[0], 1, "a stranger's bytes are in the buffer");
-	/* The operation goes on, for the one that was asked. */
+	/* The operation goes on, and ends with the answer of the right peer. */
 	hdr = answer_of(in, 100);
 	in->sender_pid = 9;
 	give(in, &hdr);
@@ -416,7 +418,7 @@ Test(parse, answer_from_another_nid)
 	}
 }
 
-/* A peer with several NIDs answers from any of them (requirement C2). */
+/* A peer with several NIDs may answer from any of them (requirement C2). */
 static void answer_of_the_same_peer(bool get)
 {
 	struct injector *in = open_node(1);
@@ -450,7 +452,7 @@ Test(parse, answer_from_another_nid_of_the_peer)
 	answer_of_the_same_peer(true);
 }
 
-/* What a node asks itself is answered by itself alone. */
+/* What a node asks itself it alone answers. */
 Test(parse, answer_to_ourselves)
 {
 	struct injector *in = open_node(1);
@@ -474,7 +476,7 @@ Test(parse, answer_to_ourselves)
 #define USER_A (LNET_PID_USERFLAG | 777)
 #define USER_B (LNET_PID_USERFLAG | 778)
 
-/* The connection says which process it is; whatever the header says. */
+/* The PID of an initiator is the connection's, whatever the header says. */
 Test(parse, pid_is_the_connections)
 {
 	struct injector *in = open_node(1);
@@ -523,7 +525,7 @@ Test(parse, entry_for_one_process)
 	inject_close(in);
 }
 
-/* On an address of this node's: that is not this node. */
+/* Another process may have an address of this node: it is not this node. */
 Test(parse, process_on_our_address)
 {
 	struct injector *in = open_node(1);
@@ -547,7 +549,8 @@ Test(parse, process_on_our_address)
 	inject_close(in);
 }
 
-/* A node that only calls is not the one that listens on its address. */
+/* A node that accepts no connections shares its address with one that does, but
+ * is not that one. */
 Test(parse, caller_and_listener_share_an_address)
 {
 	struct ulnet_nid nid = nid_of("10.77.0.2@tcp");
@@ -570,7 +573,7 @@ Test(parse, caller_and_listener_share_an_address)
 			     0, 0),
 		     0);
 	inject_run(in, MSEC);
-	cr_assert_eq(in->nsent, 0); /* to itself */
+	cr_assert_eq(in->nsent, 0); /* the PUT went to the node itself */
 	id.pid = LNET_PID_LUSTRE;
 	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id, PORTAL, BITS,
 			     0, 0),
@@ -583,7 +586,7 @@ Test(parse, caller_and_listener_share_an_address)
 
 /* ---- requests ---- */
 
-/* From behind a router: the sender is not the source. */
+/* A PUT from behind a router: its sender is not its source. */
 Test(parse, routed_put)
 {
 	struct injector *in = open_node(1);
@@ -598,13 +601,14 @@ Test(parse, routed_put)
 	cr_assert(nid_is(&seen.ev[0].source, "10.77.2.9@tcp2"));
 	cr_assert(nid_is(&seen.ev[0].initiator.nid, "10.77.2.9@tcp2"));
 	cr_assert(nid_is(&seen.ev[0].sender, "10.77.0.3@tcp"));
-	/* We know no way back: the ACK comes to nothing. */
+	/* There is no path back, so the ACK is not sent. */
 	cr_assert_eq(in->nsent, 0);
 	cr_assert_eq(counter(in->node, "local_no_route_count"), 1);
 	inject_close(in);
 }
 
-/* The event of a GET whose REPLY found no way says who it was for. */
+/* If there is no path for the REPLY of a GET, the event still says who has sent
+ * the GET. */
 Test(parse, routed_get)
 {
 	struct injector *in = open_node(1);
@@ -623,7 +627,8 @@ Test(parse, routed_get)
 	inject_close(in);
 }
 
-/* Whatever a GET asks for, no REPLY is longer than a message may be. */
+/* However much a GET asks for, its REPLY is not longer than a message may be.
+ */
 Test(parse, get_of_too_much)
 {
 	struct injector *in = open_node(1);
@@ -641,7 +646,7 @@ Test(parse, get_of_too_much)
 	inject_close(in);
 }
 
-/* The payload stops in the middle. */
+/* The payload breaks off in the middle. */
 Test(parse, broken_payload)
 {
 	struct injector *in = open_node(1);
@@ -659,7 +664,7 @@ Test(parse, broken_payload)
 	inject_close(in);
 }
 
-/* A payload that never ends is given up. */
+/* A payload that does not end is given up after a time. */
 Test(parse, endless_payload)
 {
 	struct injector *in = open_node(1);
@@ -678,7 +683,8 @@ Test(parse, endless_payload)
 	inject_close(in);
 }
 
-/* Unexpected messages whose payload cannot be copied are dropped. */
+/* An unexpected message is dropped if there is no bounce buffer for its
+ * payload. */
 Test(parse, no_room_to_bounce)
 {
 	struct injector *in = open_node(1);
@@ -695,7 +701,7 @@ Test(parse, no_room_to_bounce)
 	inject_close(in);
 }
 
-/* The LND does not want to send. */
+/* The LND refuses to send. */
 Test(parse, send_refused)
 {
 	struct injector *in = open_node(1);
@@ -717,8 +723,8 @@ static void count_line(int level, const char *line, void *arg)
 		++*(unsigned int *)arg;
 }
 
-/* Messages of more peers than may be remembered are queued: the others are
- * dropped, and it is said once of whom. */
+/* Unexpected messages are queued for as many peers as the node may remember.
+ * Those of further peers are dropped, with a single line in the log. */
 Test(parse, too_many_peers)
 {
 	struct injector *in;
@@ -748,7 +754,8 @@ Test(parse, too_many_peers)
 	inject_close(in);
 }
 
-/* Everybody in the world has something to say. */
+/* Messages that are dropped come from many more peers than the node may
+ * remember. */
 Test(parse, many_peers)
 {
 	struct injector *in;
@@ -773,8 +780,7 @@ Test(parse, many_peers)
 	inject_close(in);
 }
 
-/* Pings with invented sources make the node talk to nobody, and remember
- * nobody. */
+/* Pings whose source is not the sender are neither answered nor remembered. */
 Test(parse, false_senders)
 {
 	struct injector *in = open_node(2);
@@ -794,8 +800,8 @@ Test(parse, false_senders)
 	inject_close(in);
 }
 
-/* Those who are said to be behind a router, and to whom we know no way, are not
- * remembered either. */
+/* Sources that are said to be behind a router, but that no route leads to, are
+ * not remembered either. */
 Test(parse, sources_without_a_way)
 {
 	struct injector *in = open_node(1);
@@ -815,7 +821,8 @@ Test(parse, sources_without_a_way)
 	inject_close(in);
 }
 
-/* One address does not become many identities by what stands behind it. */
+/* Bytes after a NID's address must be 0, so that one address has one NID only.
+ */
 Test(parse, tails_of_nids)
 {
 	struct injector *in = open_node(1);

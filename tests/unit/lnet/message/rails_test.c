@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between multi-rail nodes, with two NIs each on one net: which rails
- * they take, and what becomes of them when one fails (requirements C3, C5, D7;
- * spec, sections 9.2 and 11.4c).
+ * Messages between two multi-rail nodes with two NIs each on one net: which
+ * rails they take, and what becomes of them when a rail fails (requirements C3,
+ * C5, D7; spec, sections 9.2 and 11.4c).
  */
 #include <criterion/criterion.h>
 
@@ -34,7 +34,8 @@ static int know_call(void *arg)
 	return 0;
 }
 
-/* Node 0 sends, and knows both NIDs of node 1, which receives. */
+/* Returns a cluster in which node 0 sends, and knows both NIDs of node 1, which
+ * receives. */
 static struct lnet_sim *two_rails(void)
 {
 	struct ulnet_md umd =
@@ -45,11 +46,11 @@ static struct lnet_sim *two_rails(void)
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.77.0.3@tcp 10.77.1.3@tcp", NULL,
-				       NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.77.0.3@tcp 10.77.1.3@tcp", NULL, NULL,
+				NULL),
 		     0);
-	cr_assert_eq(plain_node(sim, "10.77.0.2@tcp 10.77.1.2@tcp", NULL,
-				       NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.77.0.2@tcp 10.77.1.2@tcp", NULL, NULL,
+				NULL),
 		     1);
 	post_md(lnet_sim_node(sim, 1), PORTAL, BITS, &umd);
 	cr_assert_eq(lnet_call(lnet_sim_node(sim, 0), 0, know_call,
@@ -58,12 +59,13 @@ static struct lnet_sim *two_rails(void)
 	return sim;
 }
 
-/* @n PUTs to the peer's second NID, one after the other has ended if @wait. */
+/* Sends @n PUTs to the peer's second NID; if @wait, each after the one before
+ * has ended. */
 static void put(struct lnet_sim *sim, unsigned int n, bool wait)
 {
 	struct ulnet_md umd = md_of(source, 100, 0, &sent);
 
-	umd.threshold = 2; /* and its ACK */
+	umd.threshold = 2; /* the PUT and its ACK */
 	umd.timeout = 5 * UINT64_C(1000000);
 	for (unsigned int i = 0; i < n; i++) {
 		cr_assert_eq(LNetPut(LNET_NID_ANY,
@@ -76,8 +78,8 @@ static void put(struct lnet_sim *sim, unsigned int n, bool wait)
 	}
 }
 
-/* Over equal rails, messages go strictly alternately, four each; each answer
- * takes the rail of what it answers, back. */
+/* Messages alternate strictly over equal rails, four each. Each answer goes
+ * back over the rail of its request. */
 Test(rails, equal_rails_alternate)
 {
 	struct lnet_sim *sim = two_rails();
@@ -109,8 +111,9 @@ Test(rails, equal_rails_alternate)
 	cluster_end(sim);
 }
 
-/* One rail fails while messages wait for credits of it and of the other one:
- * what had not left goes by the other one. When it is back it has its share. */
+/* A rail fails while messages wait for credits, of it and of the other one:
+ * messages that have not left take the other rail. A rail that is back gets its
+ * share again. */
 Test(rails, a_rail_fails_and_comes_back)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC };
@@ -125,7 +128,7 @@ Test(rails, a_rail_fails_and_comes_back)
 	lnet_sim_run(sim, 100 * MSEC);
 	for (unsigned int i = 0; i < sent.n; i++)
 		failed += sent.ev[i].terminal && sent.ev[i].status;
-	/* Those that the LND had. */
+	/* Only messages fail that the LND has already. */
 	cr_assert_leq(failed, 16, "%u failed", failed);
 	cr_assert_geq(seen.n, 110 - 16);
 	seen.n = 0;
@@ -143,7 +146,7 @@ Test(rails, a_rail_fails_and_comes_back)
 	cluster_end(sim);
 }
 
-/* Who has more to do gets less: messages leave a rail alone that stands. */
+/* A rail on which messages are stuck gets no more of them. */
 Test(rails, a_rail_that_stands_gets_no_more)
 {
 	const struct ulnet_sim_link stands = { .stall = LNET_SIM_ALWAYS };
@@ -158,7 +161,8 @@ Test(rails, a_rail_that_stands_gets_no_more)
 	cluster_end(sim);
 }
 
-/* Messages leave by the NI that is near to their memory (requirement C10). */
+/* Messages leave by the NI that is nearest to their memory (requirement C10).
+ */
 Test(rails, near_the_memory)
 {
 	struct lnet_sim *sim = two_rails();

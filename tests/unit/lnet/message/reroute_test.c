@@ -12,15 +12,15 @@
 #define PORTAL 5
 #define BITS   0x77
 #define SECOND UINT64_C(1000000) /* us */
-#define FIRST  "10.0.0.2@tcp"	 /* what node 1 sends by */
+#define FIRST  "10.0.0.2@tcp"	 /* the NI that node 1 sends by */
 #define OTHER  "10.0.0.9@tcp"
 #define N      6
 
 static struct seen seen, sent;
 static uint8_t memory[65536], source[4096];
 
-/* Node 0 receives, node 1 sends by its first NI, with these credits; nothing
- * that it sends by it leaves it. */
+/* Returns a cluster in which node 0 receives, and node 1 sends by its first NI,
+ * with these credits. @link is the one from there to anybody. */
 static struct lnet_sim *stuck(uint32_t credits, uint32_t peer_credits,
 			      unsigned int cpts,
 			      const struct ulnet_sim_link *link)
@@ -36,8 +36,7 @@ static struct lnet_sim *stuck(uint32_t credits, uint32_t peer_credits,
 	seen.n = 0;
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
-		     0);
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL), 0);
 	cr_assert_eq(plain_node(sim, "", NULL, NULL, NULL), 1);
 	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 1), &conf), 0);
 	cr_assert_eq(lnet_sim_link_set(sim, &first, &any, link), 0);
@@ -52,7 +51,7 @@ static void add_second(struct lnet_sim *sim)
 	cr_assert_eq(lnet_ni_add(lnet_sim_node(sim, 1), &conf), 0);
 }
 
-/* @n of them, with this deadline, numbered from @tag on. */
+/* Sends @n PUTs with this timeout, tagged from @tag on. */
 static void put(struct lnet_sim *sim, struct ulnet_nid from, unsigned int n,
 		uint64_t timeout, uint64_t tag)
 {
@@ -82,8 +81,8 @@ static void first_goes(struct lnet_sim *sim, enum how how)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 }
 
-/* Where messages wait, @held having got further: the LND has them, which ends
- * them, and they are sent again. */
+/* What messages wait for. The first @held messages do not wait but are with the
+ * LND, which fails them when the NI goes, and they are sent again. */
 static const struct {
 	const char *what;
 	uint32_t credits, peer_credits;
@@ -104,7 +103,7 @@ static unsigned int arrived_from(const char *nid)
 	return n;
 }
 
-/* Of the messages that have arrived, those from this number on. */
+/* Asserts that the messages with tags from @next on have arrived in order. */
 static void in_order(uint64_t next)
 {
 	for (unsigned int i = 0; i < seen.n; i++)
@@ -129,15 +128,14 @@ Test(reroute, messages_that_wait_take_another_path)
 		cr_assert_eq(arrived_from(OTHER), N, "%s, %s: %u of %u",
 			     places[place].what,
 			     how == DOWN ? "down" : "deleted", seen.n, N);
-		/* In their order, which begins on one CPT. */
+		/* There is an order only on one CPT. */
 		if (cpts == 1)
 			in_order(places[place].held);
 		cluster_end(sim);
 	}
 }
 
-/* There is nothing else: what was deleted says so at once; an NI that is down
- * may come back. */
+/* If there is no other path, messages fail at once when the NI is deleted. */
 Test(reroute, without_another_path)
 {
 	for (unsigned int place = 0; place < ARRAY_SIZE(places); place++) {
@@ -158,7 +156,7 @@ Test(reroute, without_another_path)
 	}
 }
 
-/* Who named the NI gets no other one. */
+/* A message that has named the NI takes no other one. */
 Test(reroute, the_ni_was_named)
 {
 	const struct ulnet_sim_link link = places[0].link;
@@ -177,7 +175,7 @@ Test(reroute, the_ni_was_named)
 	cluster_end(sim);
 }
 
-/* A rule delays what goes out by the first NI. */
+/* Messages that a fault rule delays on the first NI take another path, too. */
 Test(reroute, delayed_messages_do_too)
 {
 	const struct ulnet_sim_link perfect = { .latency = 1000 };
@@ -203,8 +201,8 @@ Test(reroute, delayed_messages_do_too)
 	}
 }
 
-/* What a rule has sent twice belongs to nobody, the second time: its payload is
- * in a copy, which no other path is for. */
+/* A duplicate that a fault rule has made does not take another path: nobody
+ * waits for it, and its payload is in a copy. */
 Test(reroute, copies_stay)
 {
 	const struct ulnet_sim_link slow = { .latency = 1000,
@@ -231,7 +229,7 @@ Test(reroute, copies_stay)
 	cluster_end(sim);
 }
 
-/* The deadline is the one that the message began with. */
+/* A message keeps its deadline on another path. */
 Test(reroute, the_deadline_stays)
 {
 	const struct ulnet_sim_link none = { .connect = 100 * SECOND * 1000 };

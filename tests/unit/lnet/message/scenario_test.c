@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The three ways in which a transmission fails in time (requirement D8): it is
- * not begun, it is begun and not completed, or the other side's LND does not
- * confirm it. Whose health it costs, who counts it, whether it is sent again,
- * and where the next message goes.
+ * The three ways in which a transmission can take too long (requirement D8): it
+ * does not begin, it begins and does not complete, or the peer's LND does not
+ * confirm it. Which NI loses health, who counts the failure, whether the
+ * message is sent again, and which path the next message takes.
  */
 #include <ulnet/fault.h>
 
@@ -21,7 +21,7 @@ static void health_is(struct lnet_sim *sim, int32_t my0, int32_t my1,
 	cr_assert_eq(peer_health(sim, 1), their1, "%d", peer_health(sim, 1));
 }
 
-/* Message @n has arrived by this path. */
+/* Asserts that message @n has arrived by this path. */
 static void went(unsigned int n, const char *from, const char *to)
 {
 	cr_assert_gt(sent.n, n);
@@ -42,7 +42,8 @@ static void ni_add(struct lnet *node, const char *nid, uint32_t credits,
 	cr_assert_eq(lnet_ni_add(node, &conf), 0);
 }
 
-/* As rails(), but our first NI has so few credits; there is another node. */
+/* As rails(), but our first NI has these credits, and there is a third node,
+ * the bystander. */
 static struct lnet_sim *narrow(uint32_t credits, uint32_t peer_credits)
 {
 	struct ulnet_md umd =
@@ -63,7 +64,7 @@ static struct lnet_sim *narrow(uint32_t credits, uint32_t peer_credits)
 	return sim;
 }
 
-/* A message from our first NI to @to, which neither leaves nor ends. */
+/* Sends a message from our first NI to @to that neither leaves nor ends. */
 static void hold(struct lnet_sim *sim, const char *to)
 {
 	struct ulnet_md umd = md_of(source, 100, 0, &held);
@@ -78,7 +79,8 @@ static void hold(struct lnet_sim *sim, const char *to)
 	lnet_sim_run(sim, MSEC);
 }
 
-/* It prefers our first NI, on which it may spend a third of its time. */
+/* Sends a message that prefers our first NI, and asserts that it takes another
+ * path after a third of its time. */
 static void prefers_the_first(struct lnet_sim *sim)
 {
 	put(sim, mine[0], LNET_MD_PREFER_PATH, SECOND * 3 / 10);
@@ -105,8 +107,8 @@ static void narrow_end(struct lnet_sim *sim)
 	rails_end(sim);
 }
 
-/* For a credit of our NI, which others have: it is that NI that does not
- * serve. */
+/* The message waits for a credit of our NI, which a message to another peer
+ * has: our NI is to blame. */
 Test(scenario, not_begun_for_our_own_ni)
 {
 	struct lnet_sim *sim = narrow(1, 1);
@@ -118,7 +120,8 @@ Test(scenario, not_begun_for_our_own_ni)
 	narrow_end(sim);
 }
 
-/* For a credit of the peer, which does not take what it has been sent. */
+/* The message waits for a credit of the peer NI, which does not accept what was
+ * sent before: the peer NI is to blame. */
 Test(scenario, not_begun_for_the_peer)
 {
 	struct lnet_sim *sim = narrow(8, 1);
@@ -153,7 +156,7 @@ Test(scenario, not_completed)
 	cr_assert_eq(their_ni(sim, 1).failed.network_timeouts, 0);
 	cr_assert_eq(counted(sim, "network_timeout_count"), 1);
 	cr_assert_eq(counted(sim, "resend_count"), 0, "it may have arrived");
-	/* Others leave both ends of that path alone. */
+	/* The next messages avoid both ends of that path. */
 	for (unsigned int i = 1; i <= 4; i++) {
 		put(sim, NULL, 0, SECOND);
 		lnet_sim_run(sim, MSEC);
@@ -164,7 +167,8 @@ Test(scenario, not_completed)
 
 /* ---- 3: not confirmed ---- */
 
-/* By the peer's LND: TCP has no such thing, others do. */
+/* The peer's LND does not confirm the message. TCP has no confirmations, other
+ * LNDs have. */
 Test(scenario, not_confirmed)
 {
 	struct lnet_sim *sim = rails();
@@ -189,7 +193,7 @@ Test(scenario, not_confirmed)
 	cr_assert_eq(their_ni(sim, 1).failed.remote_timeouts, 0);
 	cr_assert_eq(counted(sim, "remote_timeout_count"), 1);
 	cr_assert_eq(counted(sim, "resend_count"), 0, "it may have arrived");
-	/* Both NIs of ours are as good as before, that one of theirs is not. */
+	/* The next messages use both local NIs, and avoid the peer NI. */
 	for (unsigned int i = 1; i <= 4; i++) {
 		put(sim, NULL, 0, SECOND);
 		lnet_sim_run(sim, MSEC);

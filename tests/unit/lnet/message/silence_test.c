@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rail is silent: nothing comes back on it. Who loses health for that, and
- * what becomes of messages that wait for it (requirements D2, D4).
+ * A rail is silent: nothing is received on it. Which NI loses health for that,
+ * and what becomes of messages that wait for the rail (requirements D2, D4).
  */
 #include "tests/unit/lnet/rails.h"
 #include "ulnet/loop.h"
 
-/* Links over which messages need connections, and pass or do not. */
+/* Both kinds of link need connections; the second one loses all messages. */
 static const struct ulnet_sim_link passes = { .latency = MSEC,
 					      .connect = MSEC };
 static const struct ulnet_sim_link loses = { .latency = MSEC,
@@ -30,7 +30,8 @@ static void silences(struct lnet_sim *sim, unsigned int n)
 	cr_expect_eq(counted(sim, "silences"), n);
 }
 
-/* One direction is enough: what the peer acknowledges does not come. */
+/* It is enough that messages are lost in one direction, since acknowledgments
+ * do not come then. */
 static void one_way_is_silent(const char *from, const char *to)
 {
 	struct lnet_sim *sim = connected();
@@ -60,7 +61,7 @@ Test(silence, back)
 	one_way_is_silent(theirs[0], mine[0]);
 }
 
-/* Nothing at all was heard on our NI: that may be the one which is ill. */
+/* Nothing was received on our NI from anybody: our NI may be to blame, too. */
 Test(silence, of_both_ends)
 {
 	struct lnet_sim *sim = connected();
@@ -75,7 +76,8 @@ Test(silence, of_both_ends)
 	rails_end(sim);
 }
 
-/* Others are heard on it: then it is the peer's. */
+/* Our NI has received something from another NI: only the peer NI is to blame.
+ */
 Test(silence, of_the_peer_alone)
 {
 	struct lnet_sim *sim = connected();
@@ -85,11 +87,10 @@ Test(silence, of_the_peer_alone)
 	paths_are(sim, mine[0], theirs[0], &loses);
 	put(sim, mine[0], 0, SECOND);
 	lnet_sim_run(sim, 200 * MSEC);
-	cr_assert_eq(LNetPut(nid_of(theirs[1]),
-			     bind_md(lnet_sim_node(sim, 1), &umd),
-			     LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0,
-			     0),
-		     0);
+	cr_assert_eq(
+		LNetPut(nid_of(theirs[1]), bind_md(lnet_sim_node(sim, 1), &umd),
+			LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0, 0),
+		0);
 	lnet_sim_run(sim, 250 * MSEC);
 	silences(sim, 1);
 	cr_expect_eq(my_health(sim, 0), 1000);
@@ -113,19 +114,18 @@ static int was_quiet(void *arg)
 	return 0;
 }
 
-/* What counts is what was heard since the silence began, be that long ago on a
- * slow path, or lately on a fast one. */
+/* What matters is whether our NI has received anything since the silence began,
+ * however long it has lasted. */
 static void heard_a_second_ago(uint64_t ns, int32_t health)
 {
 	struct lnet_sim *sim = connected();
 	struct ulnet_md umd = md_of(source, 10, 0, NULL);
 	struct quiet q = { lnet_sim_node(sim, 0), ns };
 
-	cr_assert_eq(LNetPut(nid_of(theirs[1]),
-			     bind_md(lnet_sim_node(sim, 1), &umd),
-			     LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0,
-			     0),
-		     0);
+	cr_assert_eq(
+		LNetPut(nid_of(theirs[1]), bind_md(lnet_sim_node(sim, 1), &umd),
+			LNET_NOACK_REQ, id_of(mine[0]), PORTAL, BITS, 0, 0),
+		0);
 	lnet_sim_run(sim, 1000 * MSEC);
 	cr_assert_eq(lnet_call(q.node, 0, was_quiet, &q), 0);
 	cr_expect_eq(my_health(sim, 0), health);
@@ -141,8 +141,8 @@ Test(silence, of_any_length)
 	heard_a_second_ago(10000 * MSEC, 1000);
 }
 
-/* What waits for the connection goes by the other rail; what was sent is
- * unknown, and LNet does not send it again. */
+/* A message that waits for the connection takes the other rail. One that was
+ * sent has an unknown outcome, and is not sent again. */
 Test(silence, what_waits_leaves)
 {
 	struct lnet_sim *sim = connected();
@@ -163,7 +163,7 @@ Test(silence, what_waits_leaves)
 
 /* ---- what users suspect ---- */
 
-/* Of the first rail: how many silences there are then. */
+/* Somebody suspects the first rail; @silences is the counter after that. */
 struct suspicion {
 	struct lnet *node;
 	bool closing;
@@ -184,12 +184,11 @@ static int suspect(void *arg)
 	return 0;
 }
 
-/* Users may hear of ends while the node closes, and say so. */
+/* A user may suspect a rail while the node closes: that has no effect. */
 Test(silence, suspected_while_closing)
 {
 	struct lnet_sim *sim = connected();
-	struct suspicion s = { .node = lnet_sim_node(sim, 0),
-			       .closing = true };
+	struct suspicion s = { .node = lnet_sim_node(sim, 0), .closing = true };
 
 	cr_assert_eq(lnet_call(s.node, 0, suspect, &s), 0);
 	cr_assert_eq(s.silences, 0);

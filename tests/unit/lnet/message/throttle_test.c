@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has its share of messages is not read from; others are (requirement I1).
- */
+/* Connections of a peer that has used up its share of messages are not read,
+ * while others are served (requirement I1). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "base/log.h"
@@ -28,7 +28,7 @@ static struct lnet_sim *small_cluster(unsigned int n, unsigned int cpts,
 	return sim;
 }
 
-/* Node @from asks node 0 who it is. */
+/* Node @from pings node 0. */
 static void ping(struct lnet_sim *sim, unsigned int from, struct seen *s,
 		 uint64_t timeout)
 {
@@ -55,7 +55,7 @@ static void count_replies(const struct ulnet_event *ev)
 		++*(unsigned int *)ev->user_ptr;
 }
 
-/* Node @from asks node @to @n times, for ten bytes each. */
+/* Node @from sends @n GETs of ten bytes to node @to. */
 static void get_some(struct lnet_sim *sim, unsigned int from, unsigned int to,
 		     unsigned int n, unsigned int *replies)
 {
@@ -71,7 +71,7 @@ static void get_some(struct lnet_sim *sim, unsigned int from, unsigned int to,
 			LNetGet(LNET_NID_ANY, md, nth_id(to), PORTAL, 1, 0), 0);
 }
 
-/* Node 2 asks once in a millisecond, and is answered at once, each time. */
+/* Node 2 pings once in a millisecond, and each time is answered at once. */
 static void others_are_answered(struct lnet_sim *sim, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -84,7 +84,8 @@ static void others_are_answered(struct lnet_sim *sim, unsigned int n)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 }
 
-/* Node 1 asks and asks, and never reads an answer. */
+/* Returns a cluster in which node 1 sends many pings, and never reads a REPLY.
+ */
 static struct lnet_sim *unread_cluster(unsigned int cpts, unsigned int *lines)
 {
 	const struct ulnet_sim_link unread = { .stall = LNET_SIM_ALWAYS };
@@ -106,10 +107,11 @@ static void unread_answers(unsigned int cpts)
 	others_are_answered(sim, 300);
 	cr_assert_gt(counter(node, "parked"), 0);
 	cr_assert_eq(counter(node, "drop_count"), 0);
-	/* Half of seven eighths, and one that waits. */
+	/* half of seven eighths, and a message that waits */
 	cr_assert_leq(counter(node, "msgs_alloc"), 56 / 2 + 2);
 	cr_assert_eq(lines, 1);
-	/* It goes on when its answers are given up, and to the end. */
+	/* Node 1 is served again once its REPLYs are given up, and to the end.
+	 */
 	lnet_sim_run_all(sim);
 	cr_assert_eq(counter(node, "drop_count"), 0);
 	cr_assert_eq(counter(node, "msgs_alloc"), 0);
@@ -123,8 +125,9 @@ Test(throttle, unread_answers)
 	unread_answers(3);
 }
 
-/* It may have an answer for us behind its requests: some are copied, and
- * when none has gone on for a while the others are dropped. */
+/* Once node 0 has asked node 1 something, the answer may be behind requests in
+ * the same connection: some requests are copied, and the others are dropped
+ * when none has been served for a while. */
 static void unread_answers_of_asked(unsigned int cpts)
 {
 	unsigned int lines = 0, replies = 0;
@@ -134,7 +137,7 @@ static void unread_answers_of_asked(unsigned int cpts)
 	others_are_answered(sim, 100);
 	get_some(sim, 0, 1, 1, &replies);
 	others_are_answered(sim, 300);
-	/* Its share of messages, of throttled ones, and our question. */
+	/* node 1's share of messages and of throttled ones, and node 0's GET */
 	cr_assert_leq(counter(node, "msgs_alloc"), 56 / 2 + 2 + 4 / 2 + 1 + 1);
 	cr_assert_geq(counter(node, "drop_no_memory"), 500 - 30 - 3);
 	cr_assert_eq(lines, 2, "it waits, and is not listened to");
@@ -185,9 +188,9 @@ static void post_buffer(struct lnet_sim *sim, int threshold)
 }
 
 /*
- * Two nodes have used up their share of each other, and neither reads: all that
- * each of them waits for stands behind a request of the other. @window messages
- * fit on the way. Returns how many requests were dropped.
+ * Two nodes have used up their share of each other, and neither reads: all
+ * answers that they wait for are behind requests of the other. @window messages
+ * are in transit at most. Returns how many requests were dropped.
  */
 static uint64_t ask_each_other(unsigned int cpts, uint32_t window)
 {
@@ -221,16 +224,16 @@ static uint64_t ask_each_other(unsigned int cpts, uint32_t window)
 
 Test(throttle, both_have_their_share)
 {
-	/* Answers go first: */
+	/* Answers go ahead of requests, so that nothing is lost. */
 	cr_assert_eq(ask_each_other(1, 16), 0);
 	cr_assert_eq(ask_each_other(3, 16), 0);
-	/* What is on the way already may be lost. */
+	/* Requests that are in transit already may be lost. */
 	cr_assert_leq(ask_each_other(1, 1000), 1000);
 	cr_assert_leq(ask_each_other(3, 1000), 1000);
 }
 
-/* Node 0's own question is answered, though @n PUTs of node 1, for which it has
- * no buffer, are in front of the answer. */
+/* Node 0's own GET is answered, although @n PUTs of node 1 are ahead of the
+ * answer, for which there is no buffer. @lost of them are dropped. */
 static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
 {
 	struct lnet_sim *sim = small_cluster(2, cpts, 32);
@@ -245,7 +248,7 @@ static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 	cr_assert_eq(replies, 1);
 	cr_assert_eq(counter(node, "drop_count"), lost);
-	/* Those that are left come in their order. */
+	/* The PUTs that are left come in their order. */
 	post_buffer(sim, LNET_MD_THRESH_INF);
 	cr_assert_eq(seen.n, n - lost);
 	for (unsigned int i = 0; i < seen.n && cpts == 1; i++)
@@ -255,15 +258,15 @@ static void answer_behind(unsigned int cpts, unsigned int n, unsigned int lost)
 
 Test(throttle, answer_behind_requests)
 {
-	/* Fifteen have room, and two are copied. */
+	/* 15 PUTs have room, and two are copied. */
 	answer_behind(1, 17, 0);
 	answer_behind(3, 17, 0);
 	answer_behind(1, 40, 23);
 	answer_behind(3, 40, 23);
 }
 
-/* What waits comes when there is room, one after the other, all of it, in the
- * order in which it was sent. */
+/* All throttled messages come in the order in which they were sent, one after
+ * the other, as room becomes free. */
 static void goes_on(unsigned int cpts)
 {
 	struct lnet_sim *sim = small_cluster(2, cpts, 32);
@@ -288,7 +291,7 @@ Test(throttle, goes_on)
 	goes_on(3);
 }
 
-/* What one peer gives back is room for another that waits. */
+/* Room that one peer gives back serves another one that waits. */
 Test(throttle, room_goes_to_others)
 {
 	struct lnet_sim *sim = small_cluster(4, 1, 32);
@@ -332,8 +335,8 @@ Test(throttle, node_goes)
 	}
 }
 
-/* A node does not wait for itself: beyond the limit its own are dropped, and a
- * part is left for answers to it. */
+/* A node is not throttled by itself: beyond the limit its own PUTs are dropped,
+ * and a part of the messages is left for answers to it. */
 Test(throttle, not_for_ourselves)
 {
 	struct lnet_sim *sim = small_cluster(2, 1, 32);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each interface has of the time that messages take, and of those that
- * have another try (requirement D10). */
+/* What each interface counts: the time that messages take, and further tries
+ * (requirement D10). */
 #include "tests/unit/lnet/rails.h"
 
 #define LATENCY MSEC
@@ -13,7 +13,8 @@ static void took(struct ulnet_times t, uint64_t n, uint64_t ns)
 	cr_assert_eq(t.ns, ns, "%ju", (uintmax_t)t.ns);
 }
 
-/* A PUT with an ACK, or a GET, by one NI to one. */
+/* Sends a PUT with an ACK, or a GET, from the first local NI to the first NI of
+ * the peer. */
 static void ask(struct lnet_sim *sim, bool get)
 {
 	struct ulnet_md umd = md_of(source, 100, 0, &sent);
@@ -46,21 +47,20 @@ Test(times, until_an_answer_comes)
 	took(their_ni(sim, 0).answered, 2, 4 * LATENCY);
 	took(my_ni(sim, 1).answered, 0, 0);
 	took(their_ni(sim, 1).answered, 0, 0);
-	/* Who answers has asked nothing. */
 	cr_assert_eq(lnet_stats_reset(lnet_sim_node(sim, 0)), 0);
 	took(my_ni(sim, 0).answered, 0, 0);
 	took(their_ni(sim, 0).answered, 0, 0);
 	rails_end(sim);
 }
 
-/* One in 16: the first one, and so on. */
+/* One message in 16 is timed, beginning with the first one. */
 Test(times, until_it_is_sent)
 {
 	const struct ulnet_sim_link slow = { .latency = LATENCY,
 					     .bandwidth = 172000 };
 	struct lnet_sim *sim = rails();
 
-	/* 100 bytes, and a header of 72. */
+	/* 100 bytes and a header of 72 take a millisecond. */
 	paths_are(sim, NULL, NULL, &slow);
 	for (unsigned int i = 0; i < 17; i++) {
 		put(sim, mine[0], 0, SECOND);
@@ -76,7 +76,7 @@ Test(times, until_it_is_sent)
 	rails_end(sim);
 }
 
-/* Where it failed. */
+/* A further try is counted at the NIs where the first one failed. */
 Test(times, another_try)
 {
 	struct lnet_sim *sim = rails();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that keep their connections still: whoever has many connections, or
- * opens one after the other, leaves room for others (requirement I1). Each
- * message here comes over a connection of its own. */
+/* Messages that stay unread in their connections: a peer that has many
+ * connections, or opens one after the other, leaves room for others
+ * (requirement I1). Each message here comes over a connection of its own. */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/lnet/injector.h"
@@ -12,7 +12,7 @@
 
 static uint8_t source[16];
 
-/* Portal 5 is lazy, and no buffer is posted. */
+/* Opens a node with lazy portal 5, for which no buffer is posted. */
 static struct injector *open_node(uint32_t messages, uint32_t lazy)
 {
 	struct ulnet_nid nid = nid_of("10.77.0.2@tcp");
@@ -49,8 +49,8 @@ static void puts_from(struct injector *in, const char *from, unsigned int n)
 	inject_check(in);
 }
 
-/* All the room for payloads is taken: of the 16 places for messages that stay
- * unread, one sender gets half, and the next sender has one, too. */
+/* The queue for payloads is full. Of the 16 places for messages that stay
+ * unread one sender gets half, and the next senders get places, too. */
 Test(unread, places_are_shared)
 {
 	struct injector *in = open_node(64, 1);
@@ -71,8 +71,8 @@ Test(unread, places_are_shared)
 	inject_close(in);
 }
 
-/* An answer of a peer may come from another one of its NIs than was asked: no
- * connection of the peer is not read meanwhile. */
+/* A peer may answer from another NI than the one that was asked: meanwhile all
+ * connections of that peer are read. */
 Test(unread, not_before_answers)
 {
 	const struct ulnet_nid asked = nid_of("10.77.0.4@tcp");
@@ -98,8 +98,9 @@ Test(unread, not_before_answers)
 	inject_close(in);
 }
 
-/* Of 64 messages 56 are for requests, and one sender alone gets half. What it
- * sends beyond that is throttled, but takes nothing meant for others. */
+/* Of 64 messages 56 are for requests, and one sender alone gets half of those.
+ * What it sends beyond that is throttled, and takes nothing that others need.
+ */
 Test(unread, throttled_ones_leave_room)
 {
 	struct injector *in = open_node(64, 64);
@@ -111,7 +112,8 @@ Test(unread, throttled_ones_leave_room)
 	cr_assert_eq(counter(in->node, "parked"), 2);
 	cr_assert_eq(counter(in->node, "drop_no_memory"), 100 - 29 - 2);
 	cr_assert_eq(counter(in->node, "msgs_alloc"), 29 + 2 + 14);
-	/* Whoever has its share by now waits at one connection at least. */
+	/* A sender that has its share now may leave one connection unread at
+	 * least. */
 	puts_from(in, "10.77.0.4@tcp", 1);
 	cr_assert_eq(counter(in->node, "parked"), 3);
 	cr_assert_eq(counter(in->node, "drop_no_memory"), 100 - 29 - 2);

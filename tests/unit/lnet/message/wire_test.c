@@ -8,7 +8,7 @@
 
 #define PING_BITS UINT64_C(0x8000000000000000)
 
-/* What every golden frame says. */
+/* What the header of each golden frame says. */
 static const struct {
 	const char *name;
 	const char *dest, *src;
@@ -95,7 +95,8 @@ Test(wire, golden_fields)
 		cr_assert_eq(hdr.hdr_data, 0, "%s", name);
 		cr_assert_eq(wire_handle_is_none(&hdr.wmd), frames[i].no_handle,
 			     "%s", name);
-		/* The payload, unless it was left out, is as long as said. */
+		/* Unless the frame was recorded without its payload, that is as
+		 * long as the header says. */
 		if (frames[i].payload < LNET_MTU)
 			cr_assert_eq(golden_payload_len(&g), frames[i].payload,
 				     "%s", name);
@@ -117,7 +118,7 @@ Test(wire, golden_bytes_come_back)
 	}
 }
 
-/* Small NIDs go through the large header, too. */
+/* A large header can hold small NIDs, too. */
 Test(wire, both_forms)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
@@ -132,12 +133,12 @@ Test(wire, both_forms)
 		cr_assert_eq(hdr_decode(&b, large, sizeof(large)), 0);
 		cr_assert(lnet_nid_eq(&a.dest_nid, &b.dest_nid));
 		cr_assert(lnet_nid_eq(&a.src_nid, &b.src_nid));
-		/* Behind the NIDs nothing differs. */
+		/* After the NIDs both forms are the same. */
 		cr_assert_eq(memcmp(large + 40, g.bytes + 16, 56), 0);
 	}
 }
 
-/* Handles and hdr_data belong to who made them: bytes, in whatever order. */
+/* Handles and hdr_data are opaque: their bytes are kept in the host's order. */
 Test(wire, opaque_fields)
 {
 	struct golden g = golden("put-request");
@@ -168,7 +169,7 @@ Test(wire, none_is_both_words)
 	cr_assert(!wire_handle_is_none(&h));
 }
 
-/* Only the two sizes are headers; what is shorter is not read past its end. */
+/* Headers have one of two sizes; shorter ones are not read past their end. */
 Test(wire, sizes)
 {
 	struct golden g = golden("reply-two-nis");
@@ -241,7 +242,7 @@ Test(wire, payload_lengths)
 			     cases[i].length);
 }
 
-/* A NID's size byte must be one that some NID has, unless it is "any". */
+/* The size byte of a NID must be one that NIDs have, unless it is "any". */
 Test(wire, large_nid_sizes)
 {
 	for (unsigned int at = 0; at <= 20; at += 20) {
@@ -253,12 +254,12 @@ Test(wire, large_nid_sizes)
 			g.bytes[at] = (uint8_t)size;
 			cr_assert_eq(hdr_decode(&hdr, g.bytes, g.hdr_len), want,
 				     "size %u", size);
-			/* A short address has nothing behind it. */
+			/* The bytes after a short address must be 0. */
 			if (size == 0) {
 				memset(g.bytes + at + 8, 0, 12);
-				cr_assert_eq(hdr_decode(&hdr, g.bytes,
-							g.hdr_len),
-					     0);
+				cr_assert_eq(
+					hdr_decode(&hdr, g.bytes, g.hdr_len),
+					0);
 			}
 			g.bytes[at + 1] = 0xff;
 			cr_assert_eq(hdr_decode(&hdr, g.bytes, g.hdr_len), 0);
@@ -268,7 +269,7 @@ Test(wire, large_nid_sizes)
 	}
 }
 
-/* 64-bit NIDs that nobody can have are no NID, rather than some other one. */
+/* A 64-bit NID that nobody can have is decoded as "any", not as another NID. */
 Test(wire, small_nid_any)
 {
 	struct golden g = golden("get-ping");

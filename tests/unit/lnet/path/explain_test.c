@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What users are told about paths. */
+/* What lnet_path_explain() tells users about paths. */
 #include "ulnet/path.h"
 
 #include "tests/unit/lnet/cluster.h"
@@ -9,22 +9,22 @@
 
 static uint8_t source[64];
 
-/* Node 1 of a cluster of two, with two NIs on tcp and one on tcp1. */
+/* Returns a cluster of two nodes. Node 1 has two NIs on tcp and one on tcp1. */
 static struct lnet_sim *three_nis(unsigned int cpts)
 {
 	struct lnet_sim *sim;
 
 	cr_assert_eq(lnet_sim_new(1, cpts, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL),
-		     0);
-	cr_assert_eq(plain_node(
-			     sim, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1",
-			     NULL, NULL, NULL),
+	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp", NULL, NULL, NULL), 0);
+	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp 10.0.1.2@tcp 10.1.0.2@tcp1",
+				NULL, NULL, NULL),
 		     1);
 	return sim;
 }
 
-/* The path, or the error, and a line for each candidate. */
+/* Asserts what node 1 says of a message from @src (NULL: any) to @dst: @want
+ * has the situation with the path or the error, and a line for each candidate.
+ */
 static void explains(struct lnet_sim *sim, const char *src, const char *dst,
 		     const char *want)
 {
@@ -61,7 +61,8 @@ Test(explain, what_would_be_chosen_and_why_not_the_others)
 		struct lnet_sim *sim = three_nis(cpts);
 		const struct ulnet_nid second = nid_of("10.0.1.2@tcp");
 
-		/* Asking changes nothing. */
+		/* Explaining changes nothing, so the next answer is the same.
+		 */
 		for (unsigned int i = 0; i < 3; i++)
 			explains(sim, NULL, "10.0.0.1@tcp",
 				 "any local NI, peer on our nets: "
@@ -129,7 +130,7 @@ Test(explain, without_a_path)
 	cluster_end(sim);
 }
 
-/* More candidates than there is room for are counted. */
+/* Candidates that there is no room for are counted, too. */
 Test(explain, room)
 {
 	struct lnet_sim *sim = three_nis(1);

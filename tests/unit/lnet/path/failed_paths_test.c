@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The paths that a message was sent over in vain. */
+/* The list of paths on which a message has failed. */
 #include "lnet/path/select.h"
 
 #include <criterion/criterion.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* By which gateway a message goes, and when by one at all. */
+/* When a message goes through a gateway, and which. */
 #include "lnet/path/select.h"
 
 #include <errno.h>
 
 #include "where.h"
 
-/* Nets tcp5 and tcp6 are behind gateways on tcp, and one on tcp1. */
+/* Adds routes to rig_usual(): to tcp5 through two gateways on tcp and one on
+ * tcp1, to tcp6 through one on tcp1. */
 static void rig_routed(struct path_rig *rig, struct lnet_route *routes[4])
 {
 	rig_usual(rig);
@@ -20,9 +21,10 @@ static void rig_routed(struct path_rig *rig, struct lnet_route *routes[4])
 	routes[3] = rig_route(rig, "tcp6", "10.1.0.94@tcp1", 1, 0);
 }
 
-static const struct lnet_route *goes_by(struct path_rig *rig, const char *src,
-					const char *dst, unsigned int flags,
-					const char *hop)
+static const struct lnet_route *route_from_to(struct path_rig *rig,
+					      const char *src, const char *dst,
+					      unsigned int flags,
+					      const char *hop)
 {
 	struct ulnet_nid from = src ? rig_nid(src) : LNET_NID_ANY;
 	struct ulnet_nid to = rig_nid(dst), last;
@@ -38,9 +40,9 @@ static const struct lnet_route *goes_by(struct path_rig *rig, const char *src,
 	return path_select(rig->cpt, &request, &path, NULL) ? NULL : path.route;
 }
 
-static const struct lnet_route *by(struct path_rig *rig, const char *dst)
+static const struct lnet_route *route_to(struct path_rig *rig, const char *dst)
 {
-	return goes_by(rig, NULL, dst, 0, NULL);
+	return route_from_to(rig, NULL, dst, 0, NULL);
 }
 
 Test(gateway, priority_and_hops)
@@ -51,10 +53,10 @@ Test(gateway, priority_and_hops)
 	rig_routed(&rig, r);
 	r[1]->hops = 2;
 	r[2]->hops = 2;
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[0]);
 	r[0]->priority = 1;
 	r[2]->priority = 1;
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[1]);
 	rig_fini(&rig);
 }
 
@@ -64,19 +66,20 @@ Test(gateway, health_and_state)
 	struct path_rig rig;
 
 	rig_routed(&rig, r);
-	/* The ill one waits until there is no other, however good it is. */
+	/* A gateway with less health comes last, whatever its priority and
+	 * hops. */
 	r[1]->priority = r[2]->priority = 3;
 	r[2]->hops = 9;
 	atomic_store(&r[0]->health, 900);
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[1]);
 	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[2]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[2]);
 	atomic_store(&r[2]->told, ROUTE_TOLD_NO_ROUTER);
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[0]);
 	atomic_store(&r[0]->told, ROUTE_TOLD_NEAR_DOWN);
-	cr_assert_null(by(&rig, "10.5.0.9@tcp5"));
-	/* Of what it has not, too. */
-	cr_assert_null(by(&rig, "10.7.0.9@tcp7"));
+	cr_assert_null(route_to(&rig, "10.5.0.9@tcp5"));
+	/* There was never a route to this net. */
+	cr_assert_null(route_to(&rig, "10.7.0.9@tcp7"));
 	rig_fini(&rig);
 }
 
@@ -86,14 +89,16 @@ Test(gateway, of_source)
 	struct path_rig rig;
 
 	rig_routed(&rig, r);
-	cr_assert_eq(goes_by(&rig, "10.1.0.1@tcp1", "10.5.0.9@tcp5", 0, NULL),
-		     r[2]);
-	cr_assert_null(goes_by(&rig, "10.0.0.1@tcp", "10.6.0.1@tcp6",
-			       PATH_EXACT, NULL));
+	cr_assert_eq(
+		route_from_to(&rig, "10.1.0.1@tcp1", "10.5.0.9@tcp5", 0, NULL),
+		r[2]);
+	cr_assert_null(route_from_to(&rig, "10.0.0.1@tcp", "10.6.0.1@tcp6",
+				     PATH_EXACT, NULL));
 	rig_fini(&rig);
 }
 
-/* A peer that is multi-rail is reached on whichever of its nets is. */
+/* A message to a multi-rail peer goes to another net of the peer if there is no
+ * way to the one that was named. */
 Test(gateway, to_any_net_of_the_peer)
 {
 	struct lnet_route *r[4];
@@ -102,8 +107,8 @@ Test(gateway, to_any_net_of_the_peer)
 	rig_routed(&rig, r);
 	for (int i = 0; i < 3; i++)
 		atomic_store(&r[i]->told, ROUTE_TOLD_FAR_DOWN);
-	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[3]);
-	cr_assert_null(by(&rig, "10.5.0.9@tcp5"));
+	cr_assert_eq(route_to(&rig, "10.5.0.1@tcp5"), r[3]);
+	cr_assert_null(route_to(&rig, "10.5.0.9@tcp5"));
 	rig_fini(&rig);
 }
 
@@ -114,14 +119,15 @@ Test(gateway, of_answers_and_others)
 
 	rig_routed(&rig, r);
 	r[1]->priority = 9;
-	cr_assert_eq(goes_by(&rig, NULL, "10.5.0.9@tcp5", PATH_EXACT,
-			     "10.0.0.92@tcp"),
+	cr_assert_eq(route_from_to(&rig, NULL, "10.5.0.9@tcp5", PATH_EXACT,
+				   "10.0.0.92@tcp"),
 		     r[1]);
-	/* What is passed on does not go back. */
+	/* A message that is forwarded does not go back to the gateway it came
+	 * from. */
 	r[1]->priority = 0;
 	r[0]->priority = r[2]->priority = 9;
-	cr_assert_neq(goes_by(&rig, NULL, "10.5.0.9@tcp5",
-			      PATH_EXACT | PATH_FORWARD, "10.0.0.92@tcp"),
+	cr_assert_neq(route_from_to(&rig, NULL, "10.5.0.9@tcp5",
+				    PATH_EXACT | PATH_FORWARD, "10.0.0.92@tcp"),
 		      r[1]);
 	rig_fini(&rig);
 }
@@ -150,8 +156,9 @@ Test(gateway, untried)
 	rig_fini(&rig);
 }
 
-/* A peer that is not multi-rail knows us by one NI; of the gateway, which is,
- * any NI on that net will do. */
+/* A peer that is not multi-rail knows this node by one NI, so the local NI
+ * stays the same. The gateway is multi-rail, so its NIs on that net take turns.
+ */
 Test(gateway, with_rails)
 {
 	struct lnet_route *r[4];
@@ -185,7 +192,8 @@ Test(gateway, with_rails)
 	rig_fini(&rig);
 }
 
-/* To another one of its nets, if all that this node shares with it are down. */
+/* A message goes to another net of the peer if all NIs of this node are down on
+ * the nets that they share. */
 Test(gateway, instead)
 {
 	struct path_rig rig;
@@ -203,10 +211,12 @@ Test(gateway, instead)
 	cr_assert_eq(path.dst, rig_peer_ni(&rig, "10.2.0.2@tcp2"));
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)),
 			 "10.9.0.1@tcp9 > ?");
-	/* Who names an NI, or the only one of the peer's, means that. */
+	/* A message that names its source is not redirected, nor is one to the
+	 * only NI of a peer. */
 	fails(&rig, "10.0.0.1@tcp", "10.0.0.2@tcp", -ENETDOWN);
 	fails(&rig, NULL, "10.0.0.3@tcp", -ENETDOWN);
-	/* No gateway is behind another one. */
+	/* PATH_HOP asks for the way to a gateway, which is never through
+	 * another one. */
 	cr_assert_eq(where(&rig, NULL, "10.0.0.2@tcp", PATH_HOP, NULL, &path),
 		     -ENETDOWN);
 	atomic_store(&r->told, ROUTE_TOLD_FAR_DOWN);
@@ -217,7 +227,7 @@ Test(gateway, instead)
 	rig_fini(&rig);
 }
 
-/* With one net that both are on, which is down. */
+/* As before, but the nodes share just one net. */
 Test(gateway, instead_of_the_only_net)
 {
 	struct path_rig rig;
@@ -235,8 +245,8 @@ Test(gateway, instead_of_the_only_net)
 	rig_fini(&rig);
 }
 
-/* Of two messages that come again and again, such as a question and a request,
- * neither has the same gateway always. */
+/* If messages of two kinds alternate, such as a ping and a request, those of
+ * one kind do not always get the same gateway. */
 Test(gateway, of_every_second_message)
 {
 	struct lnet_route *r[4];
@@ -260,7 +270,7 @@ Test(gateway, of_every_second_message)
 	rig_fini(&rig);
 }
 
-/* The gateway's address says from which NI of a net it is reached. */
+/* The gateway's address family decides from which NI of a net it is reached. */
 Test(gateway, families)
 {
 	struct path_rig rig;

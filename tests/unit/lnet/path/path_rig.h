@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A CPT with interfaces and peers, and nothing else, for tests of the choice of
- * paths. Interfaces are added by NID; the NIs of one peer in one go.
+ * A CPT with interfaces and peers, and nothing else, for tests of path
+ * selection. Interfaces are added by NID, and all NIs of a peer in one call.
  */
 #ifndef TESTS_PATH_RIG_H
 #define TESTS_PATH_RIG_H
@@ -21,7 +21,7 @@ struct path_rig {
 	struct path_cpt pc;
 	struct lnet_cpt *cpt;
 	struct lnet_config *config;
-	unsigned int nnis; /* made, 0@lo included */
+	unsigned int nnis; /* made so far, 0@lo included */
 	struct lnet_ni ni[RIG_NIS];
 	struct ni_cpt nc[RIG_NIS];
 	struct route_table *routes;
@@ -85,7 +85,7 @@ static inline void rig_init(struct path_rig *rig)
 	rig_config(rig, config_with(NULL, rig_ni_make(rig, "0@lo")));
 }
 
-/* A route to @net; its gateway is as healthy as can be. */
+/* Adds a route to @net. Its gateway has full health. */
 static inline struct lnet_route *rig_route(struct path_rig *rig,
 					   const char *net, const char *gateway,
 					   uint32_t hops, uint32_t priority)
@@ -105,7 +105,7 @@ static inline struct lnet_route *rig_route(struct path_rig *rig,
 	return r;
 }
 
-/* One more policy, behind the others; "" is no pattern. */
+/* Adds a policy behind the others. "" stands for no pattern. */
 static inline void rig_policy(struct path_rig *rig, const char *src,
 			      const char *dst, const char *rte,
 			      uint32_t priority)
@@ -139,7 +139,7 @@ static inline void rig_peer_put(struct peer_cpt *pc, struct lnet_peer *peer)
 	pool_put(&pc->peer_pool, peer);
 }
 
-/* With its net and its peer, when these have no others. */
+/* Frees a peer NI; also its net, and its peer, if they have no other NI. */
 static inline void rig_peer_ni_put(struct peer_cpt *pc,
 				   struct lnet_peer_ni *lpni)
 {
@@ -157,7 +157,7 @@ static inline void rig_peer_ni_put(struct peer_cpt *pc,
 	pool_put(&pc->ni_pool, lpni);
 }
 
-/* Peers go with the references that the test has to them. */
+/* Frees the rig with its peers, though the test has references to them. */
 static inline void rig_fini(struct path_rig *rig)
 {
 	struct peer_cpt *pc = peer_cpt(rig->cpt);
@@ -203,8 +203,9 @@ static inline void rig_join(struct path_rig *rig, struct lnet_peer_ni *lpni,
 	was->peer = peer;
 }
 
-/* A peer with these NIs, their NIDs apart by spaces; multi-rail if there are
- * several. Returns the first; each has a reference. */
+/* Adds a peer with these NIs, whose NIDs are separated by spaces. It is
+ * multi-rail if there are several. Returns the first NI; the test has a
+ * reference to each. */
 static inline struct lnet_peer_ni *rig_peer(struct path_rig *rig,
 					    const char *nids)
 {
@@ -241,7 +242,8 @@ static inline struct lnet_peer_ni *rig_peer_ni(struct path_rig *rig,
 
 #define PATH_TEXT_SIZE (2 * LNET_NIDSTR_SIZE + 2)
 
-/* "10.0.0.1@tcp > 10.0.0.2@tcp". */
+/* Writes @path like "10.0.0.1@tcp > 10.0.0.2@tcp", or with "?" for a peer NI
+ * that is not known yet. */
 static inline const char *rig_path_text(const struct path *path, char *buf,
 					size_t size)
 {
@@ -254,8 +256,9 @@ static inline const char *rig_path_text(const struct path *path, char *buf,
 	return buf;
 }
 
-/* Two NIs on tcp, one on tcp1. A multi-rail peer on tcp (two), tcp1 and tcp2,
- * one that is not, and one far away. */
+/* The usual nodes. This one has two NIs on tcp and one on tcp1. Its peers: a
+ * multi-rail one on tcp (two NIs), tcp1 and tcp2; one with a single NI, on tcp;
+ * two out of reach on tcp2, one multi-rail and one with a single NI. */
 static inline void rig_usual(struct path_rig *rig)
 {
 	rig_init(rig);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What taking a path leaves behind: turns, the NI that a peer knows this node
- * by, and the path that needs no choice. */
+/* What taking a path changes: whose turn is next, by which NI a peer knows this
+ * node, and whether the path is kept as a peer's only one, which needs no
+ * selection. */
 #include "lnet/path/path.h"
 
 #include <errno.h>
@@ -40,7 +41,8 @@ Test(path, equal_rails_alternate)
 		take(&rig, NULL, "10.0.1.2@tcp", 0,
 		     "10.0.1.1@tcp > 10.0.1.2@tcp");
 	}
-	/* Rails are not fixed pairs: each side has its turn. */
+	/* Rails are not fixed pairs: local NIs take turns, and so do peer NIs.
+	 */
 	take(&rig, "10.0.0.1@tcp", "10.0.1.2@tcp", 0,
 	     "10.0.0.1@tcp > 10.0.1.2@tcp");
 	take(&rig, NULL, "10.0.1.2@tcp", 0, "10.0.1.1@tcp > 10.0.0.2@tcp");
@@ -70,8 +72,8 @@ Test(path, nets_alternate)
 	rig_fini(&rig);
 }
 
-/* Requirement C4: one source NI, until it is gone or down, and then another
- * one. */
+/* Such a peer gets messages from one source NI until that is gone or down, and
+ * then from another one (requirement C4). */
 Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
 {
 	struct path_rig rig;
@@ -87,7 +89,8 @@ Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
 	atomic_store(&a->health, 0);
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
 	atomic_store(&a->health, LNET_HEALTH_MAX);
-	/* Who names another one gets it, and changes nothing by that. */
+	/* A message that names another source NI gets it; the next ones do not.
+	 */
 	take(&rig, "10.0.2.1@tcp", "10.0.0.3@tcp", 0,
 	     "10.0.2.1@tcp > 10.0.0.3@tcp");
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
@@ -95,7 +98,7 @@ Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
 	for (unsigned int i = 0; i < 5; i++)
 		take(&rig, NULL, "10.0.0.3@tcp", 0,
 		     "10.0.1.1@tcp > 10.0.0.3@tcp");
-	/* There is no way back. */
+	/* The first NI is up again, but stays unused. */
 	atomic_store(&a->up, true);
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	rig_config(&rig, config_without(rig.config, &rig.ni[2]));
@@ -105,7 +108,7 @@ Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
 	rig_fini(&rig);
 }
 
-/* Pings are no reason to be known by an NI. */
+/* A ping does not make its source the NI that a peer knows this node by. */
 Test(path, portal_0_is_not_what_a_peer_knows_us_by)
 {
 	struct path_rig rig;
@@ -151,7 +154,8 @@ Test(path, what_needs_no_choice_is_kept)
 	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
 	atomic_store(&a->up, true);
 	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
-	/* An NI of another net changes nothing, but one has to look again. */
+	/* An NI on another net does not change the path, but it has to be
+	 * selected once more. */
 	rig_ni(&rig, "10.1.0.1@tcp1");
 	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.0.1@tcp > 10.0.0.3@tcp");
@@ -162,8 +166,8 @@ Test(path, what_needs_no_choice_is_kept)
 	rig_fini(&rig);
 }
 
-/* What was multi-rail for a while knows this node as before, and not by the NI
- * that is best by then. */
+/* A peer that was multi-rail for a while knows this node by the NI of before,
+ * and not by the one that is best by then. */
 Test(path, multi_rail_in_between)
 {
 	struct lnet_peer_ni *lpni;
@@ -182,7 +186,7 @@ Test(path, multi_rail_in_between)
 	rig_fini(&rig);
 }
 
-/* Whatever a peer has said of its NI: what comes from there is heard. */
+/* An NI that a message comes from is not down, even if the peer has said so. */
 Test(path, what_is_heard_is_not_down)
 {
 	struct lnet_peer_ni *lpni;
@@ -198,8 +202,8 @@ Test(path, what_is_heard_is_not_down)
 	rig_fini(&rig);
 }
 
-/* An answer names its NI: the peer does not know this node by it, even if it
- * is the only one that is left. */
+/* An answer names its source: it does not make that the NI that the peer knows
+ * this node by, even if no other NI is left. */
 Test(path, answers_do_not_keep_a_path)
 {
 	struct path_rig rig;
@@ -214,13 +218,14 @@ Test(path, answers_do_not_keep_a_path)
 	cr_assert_not(has_only(&rig, NULL, "10.0.0.3@tcp"));
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	cr_assert(has_only(&rig, NULL, "10.0.0.3@tcp"));
-	/* And there is no way back. */
+	/* The first NI is there again, but stays unused. */
 	rig_ni(&rig, "10.0.0.1@tcp");
 	take(&rig, NULL, "10.0.0.3@tcp", 0, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	rig_fini(&rig);
 }
 
-/* Of a multi-rail peer, if it has but one NI that can be reached. */
+/* A path to a multi-rail peer is kept as well if only one of its NIs can be
+ * reached. */
 Test(path, only_path_to_a_multi_rail_peer)
 {
 	struct path_rig rig;
@@ -230,7 +235,8 @@ Test(path, only_path_to_a_multi_rail_peer)
 	rig_peer(&rig, "10.0.0.2@tcp 10.1.0.2@tcp1");
 	take(&rig, NULL, "10.0.0.2@tcp", 0, "10.0.0.1@tcp > 10.0.0.2@tcp");
 	cr_assert(has_only(&rig, NULL, "10.0.0.2@tcp"));
-	/* Named by a NID that cannot: it goes to the other one, by choice. */
+	/* The NID that is named is out of reach, so a selection leads to the
+	 * other one each time. */
 	take(&rig, NULL, "10.1.0.2@tcp1", 0, "10.0.0.1@tcp > 10.0.0.2@tcp");
 	cr_assert_not(has_only(&rig, NULL, "10.1.0.2@tcp1"));
 	rig_ni(&rig, "10.1.0.1@tcp1");

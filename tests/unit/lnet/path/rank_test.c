@@ -10,7 +10,7 @@
 #define FIRST LNET_PATH_PEER_UP
 #define ALL   UINT32_MAX
 
-/* As the criteria stand in the header: nobody reorders them unnoticed. */
+/* This repeats the order of the header, so that nobody changes it unnoticed. */
 Test(rank, criteria_decide_in_this_order)
 {
 	static const enum ulnet_path_why order[] = {
@@ -36,7 +36,7 @@ Test(rank, criteria_decide_in_this_order)
 	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++) {
 		struct path_rank a = { .key = { 0 } }, b = { .key = { 0 } };
 
-		/* Better by one, and worse by all that stand behind it. */
+		/* @a is better by this criterion, @b by all that follow. */
 		a.key[order[i]] = 1;
 		for (unsigned int k = i + 1; k < ARRAY_SIZE(order); k++)
 			b.key[order[k]] = 1000;
@@ -63,12 +63,13 @@ Test(rank, keys_of_values)
 	cr_assert_gt(rank_of_use(7), rank_of_use(8));
 }
 
-/* Requirement C10: what is within the range is as good as what is near. */
+/* Within the range all distances are as good as the nearest (requirement C10).
+ */
 Test(rank, numa_range)
 {
 	static const struct {
 		uint32_t a, b, range;
-		int better; /* 1: a */
+		int better; /* 1: a, -1: b, 0: neither */
 	} rows[] = {
 		{ 10, 10, 0, 0 },   { 10, 21, 0, 1 },
 		{ 21, 10, 0, -1 },  { 10, 21, 21, 0 },
@@ -85,7 +86,8 @@ Test(rank, numa_range)
 	}
 }
 
-/* Few values, so that many keys are equal; the last one says which it is. */
+/* Returns a random rank. Keys have few values, so that many are equal; the last
+ * one differs for each @i. */
 static struct path_rank some_rank(uint64_t *seed, unsigned int i)
 {
 	struct path_rank r = { .key = { 0 } };
@@ -123,8 +125,8 @@ static void shuffle(unsigned int *order, uint64_t *seed)
 	}
 }
 
-/* The best one is a maximum of a total order: it is better than every other
- * one, whatever order they are looked at in. */
+/* The best candidate is the maximum of a total order: it is better than all
+ * others, in whatever order they are compared. */
 Test(rank, best_does_not_depend_on_the_order_of_candidates)
 {
 	uint64_t seed = 1;
@@ -166,7 +168,8 @@ Test(rank, is_transitive_and_antisymmetric)
 	}
 }
 
-/* Who was chosen goes to the end: all else equal, each has the same share. */
+/* A candidate that was chosen is last in turn: if all else is equal, all are
+ * chosen equally often. */
 Test(rank, turns_are_taken_round_robin)
 {
 	struct path_rank r[3] = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The eight cases of sending, and who is chosen in each (requirements C3, C4,
- * C5, C11). */
+/* The eight cases of path selection, and which candidate is chosen in each
+ * (requirements C3, C4, C5, C11). */
 #include "lnet/path/select.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ Test(select, eight_cases)
 		int rc;
 		const char *path; /* NULL: one of several */
 	} rows[] = {
-		/* A: a source was named */
+		/* A: with a source named */
 		{ "10.0.1.1@tcp", "10.0.0.2@tcp", 0, PATH_SPEC_LOCAL_MR, 0,
 		  "10.0.1.1@tcp > 10.0.0.2@tcp" },
 		{ "10.0.1.1@tcp", "10.0.1.2@tcp", 0, PATH_SPEC_LOCAL_MR, 0,
@@ -30,7 +30,7 @@ Test(select, eight_cases)
 		  -EINVAL, NULL },
 		{ "10.0.1.1@tcp", "10.2.0.5@tcp2", 0, PATH_SPEC_REMOTE_NMR,
 		  -EHOSTUNREACH, NULL },
-		/* B: none was */
+		/* B: without a source */
 		{ NULL, "10.0.0.2@tcp", 0, PATH_ANY_LOCAL_MR, 0, NULL },
 		{ NULL, "10.2.0.2@tcp2", 0, PATH_ANY_LOCAL_MR, 0, NULL },
 		{ NULL, "10.0.0.3@tcp", 0, PATH_ANY_LOCAL_NMR, 0, NULL },
@@ -38,14 +38,15 @@ Test(select, eight_cases)
 		  NULL },
 		{ NULL, "10.2.0.5@tcp2", 0, PATH_ANY_REMOTE_NMR, -EHOSTUNREACH,
 		  NULL },
-		/* strangers */
+		/* to peers that are not known yet */
 		{ "10.0.1.1@tcp", "10.0.0.9@tcp", 0, PATH_SPEC_LOCAL_NMR, 0,
 		  "10.0.1.1@tcp > ?" },
 		{ NULL, "10.1.0.9@tcp1", 0, PATH_ANY_LOCAL_NMR, 0,
 		  "10.1.0.1@tcp1 > ?" },
 		{ NULL, "10.2.0.9@tcp2", 0, PATH_ANY_REMOTE_NMR, -EHOSTUNREACH,
 		  NULL },
-		/* answers, recovery: to the one NID, as if not multi-rail */
+		/* answers and recovery: exactly to the NID named, as if the
+		 * peer were not multi-rail */
 		{ "10.0.1.1@tcp", "10.0.0.2@tcp", PATH_EXACT,
 		  PATH_SPEC_LOCAL_NMR, 0, "10.0.1.1@tcp > 10.0.0.2@tcp" },
 		{ NULL, "10.1.0.2@tcp1", PATH_EXACT, PATH_ANY_LOCAL_NMR, 0,
@@ -85,7 +86,7 @@ Test(select, what_has_no_path)
 	rig_fini(&rig);
 }
 
-/* However good it is otherwise. */
+/* An NI that is down is not chosen even if the others are less healthy. */
 Test(select, what_is_down_is_never_chosen)
 {
 	struct path_rig rig;
@@ -102,7 +103,7 @@ Test(select, what_is_down_is_never_chosen)
 	fails(&rig, "10.0.0.1@tcp", "10.0.0.3@tcp", -ENETDOWN);
 	set_up(b, false);
 	fails(&rig, NULL, "10.0.0.3@tcp", -ENETDOWN);
-	/* The whole net is, but there is another one. */
+	/* All of tcp is down, but there is tcp1. */
 	goes(&rig, NULL, "10.0.0.2@tcp", "10.1.0.1@tcp1 > 10.1.0.2@tcp1");
 	set_up(c, false);
 	fails(&rig, NULL, "10.0.0.2@tcp", -ENETDOWN);
@@ -111,7 +112,7 @@ Test(select, what_is_down_is_never_chosen)
 	rig_fini(&rig);
 }
 
-/* Among local NIs: health, credits, turn. */
+/* Local NIs are compared by health, then credits, then turn. */
 Test(select, local_nis)
 {
 	struct path_rig rig;
@@ -130,7 +131,8 @@ Test(select, local_nis)
 	rig_fini(&rig);
 }
 
-/* "xY": what @ni is connecting to, and connected to, of the peer's two. */
+/* Sets the connections of @ni to the peer's two NIs: in @text, "x" and "y" are
+ * NIs that it is connecting to, "X" and "Y" those that it is connected to. */
 static void connections(struct path_rig *rig, const struct lnet_ni *ni,
 			const char *text)
 {
@@ -145,10 +147,10 @@ static void connections(struct path_rig *rig, const struct lnet_ni *ni,
 	}
 }
 
-/* A local NI from which messages would wait for a connection comes after one
- * from which they would not, however many credits it has: for all that is known
- * the connection may never be made. NIs of the peer that it would not lead to
- * do not count: those that are down, or less healthy than another one. */
+/* A local NI from which a message would wait for a connection comes after one
+ * from which it would not, however many credits it has: the connection may
+ * never be made. Peer NIs that the message would not be sent to do not count:
+ * those that are down, or less healthy than another one. */
 Test(select, local_nis_that_have_to_connect_first)
 {
 	static const struct {
@@ -203,8 +205,8 @@ Test(select, local_nis_that_have_to_connect_first)
 	}
 }
 
-/* Of the peer's NIs one that is connected comes before others while one of them
- * is being connected to, from the same local NI; but health comes first. */
+/* While a local NI is connecting to a peer NI, another NI of the peer that it
+ * is connected to comes first; but health decides before that. */
 Test(select, peer_nis_that_have_to_be_connected_to)
 {
 	static const struct {
@@ -248,8 +250,8 @@ Test(select, peer_nis_that_have_to_be_connected_to)
 	}
 }
 
-/* The same for the one NI that is named, of a peer that is not multi-rail; but
- * health comes first. */
+/* The same holds for a peer with a single NI; again health decides before
+ * connections. */
 Test(select, local_nis_that_have_to_connect_to_the_one_named)
 {
 	struct lnet_peer_ni *x;
@@ -266,7 +268,7 @@ Test(select, local_nis_that_have_to_connect_to_the_one_named)
 	rig_fini(&rig);
 }
 
-/* Where a message goes whose memory is at NUMA node @node. */
+/* Asserts the path of a message whose memory is at NUMA node @node. */
 static void goes_near(struct path_rig *rig, int node, const char *want)
 {
 	const struct ulnet_nid any = LNET_NID_ANY;
@@ -281,7 +283,8 @@ static void goes_near(struct path_rig *rig, int node, const char *want)
 	cr_assert_str_eq(rig_path_text(&path, text, sizeof(text)), want);
 }
 
-/* Requirement C10: of healthy NIs the nearest, however few its credits. */
+/* Among NIs of equal health the one nearest to the memory is chosen, however
+ * few credits it has (requirement C10). */
 Test(select, local_nis_near_the_memory)
 {
 	struct numa numa = {
@@ -300,12 +303,13 @@ Test(select, local_nis_near_the_memory)
 	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
 	credits_set(&b->cpt->credits, 0);
 	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
-	/* Both within the range: credits decide. */
+	/* Both NIs are within the range: credits decide. */
 	atomic_store(&rig.cpt->node->settings.value[SETTING_NUMA_RANGE], 21);
 	goes_near(&rig, 1, "10.0.0.1@tcp > 10.0.0.3@tcp");
 	atomic_store(&rig.cpt->node->settings.value[SETTING_NUMA_RANGE], 20);
 	goes_near(&rig, 1, "10.0.1.1@tcp > 10.0.0.3@tcp");
-	/* Who does not know its node is farthest; health comes first. */
+	/* An NI of unknown NUMA node counts as farthest, but health decides
+	 * before distance. */
 	b->lnd.numa_node = -1;
 	goes_near(&rig, 1, "10.0.0.1@tcp > 10.0.0.3@tcp");
 	atomic_store(&a->health, 0);
@@ -313,8 +317,8 @@ Test(select, local_nis_near_the_memory)
 	rig_fini(&rig);
 }
 
-/* Among NIs of the peer: health, credits, turn; an NI that was never sent to
- * has what the local NI will give it. */
+/* Peer NIs are compared by health, then credits, then turn. A peer NI that was
+ * never sent to counts with the credits that the local NI will give it. */
 Test(select, peer_nis)
 {
 	struct path_rig rig;
@@ -336,7 +340,8 @@ Test(select, peer_nis)
 	rig_fini(&rig);
 }
 
-/* Among nets: the peer's health, ours, the peer's turn, ours. */
+/* Nets are compared by the peer's health, then the local health, then the
+ * peer's turn, then the local turn. */
 Test(select, nets)
 {
 	struct path_rig rig;
@@ -367,15 +372,17 @@ Test(select, nets)
 	rig_fini(&rig);
 }
 
-/* What the peer says is down is out as long as another one is up, however
- * good it is otherwise, and however often the others were tried. */
+/* A peer NI that its peer calls down is not chosen as long as another one is
+ * up, even if that one is less healthy, or was tried already. */
 Test(select, down_at_the_peer)
 {
 	static const struct {
-		const char *down;  /* of the peer's NIs: a letter for each */
-		const char *ill;   /* health 0 */
-		const char *tried; /* from 10.0.0.1 or 10.1.0.1 */
-		bool b_is_down;	   /* our NI on tcp1 */
+		/* a letter for each peer NI (x, y, z) that is down */
+		const char *down;
+		const char *ill; /* ... that has health 0 */
+		/* ... that was tried, from 10.0.0.1 or 10.1.0.1 */
+		const char *tried;
+		bool b_is_down; /* 10.1.0.1, the local NI on tcp1 */
 		const char *path;
 	} rows[] = {
 		{ "", "", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
@@ -386,7 +393,7 @@ Test(select, down_at_the_peer)
 		{ "xy", "", "", false, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
 		{ "xy", "z", "z", false, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
 		{ "z", "xy", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
-		/* Who is up cannot be reached. */
+		/* z is up, but cannot be reached */
 		{ "xy", "", "", true, "10.0.0.1@tcp > 10.0.0.2@tcp" },
 		{ "xyz", "", "", false, "10.0.0.1@tcp > 10.0.0.2@tcp" },
 		{ "xyz", "x", "", false, "10.0.0.1@tcp > 10.0.1.2@tcp" },
@@ -427,8 +434,9 @@ Test(select, down_at_the_peer)
 	}
 }
 
-/* Two of our NIs, of which one was tried to the peer's only one that is up: the
- * other one is next, though the first has another NI of the peer before it. */
+/* There are two local NIs, of which one was tried to the only peer NI that is
+ * up: the next try takes the other local NI, although the first one has an
+ * untried path, to a peer NI that is down. */
 Test(select, down_at_the_peer_is_no_path_left)
 {
 	struct failed_paths failed = { .n = 0 };
@@ -450,7 +458,7 @@ Test(select, down_at_the_peer_is_no_path_left)
 	rig_fini(&rig);
 }
 
-/* Who names it gets it. */
+/* A message that names the peer NI that is down gets it. */
 Test(select, down_at_the_peer_is_named)
 {
 	struct path_rig rig;
@@ -466,7 +474,7 @@ Test(select, down_at_the_peer_is_named)
 	rig_fini(&rig);
 }
 
-/* Who names both gets both, whatever else the peer has. */
+/* A message that names both ends gets them, whatever else the peer has. */
 Test(select, both_ends_named)
 {
 	struct failed_paths failed = { .n = 0 };
@@ -488,8 +496,8 @@ Test(select, both_ends_named)
 	rig_fini(&rig);
 }
 
-/* Once more, and again: each path is tried before any is tried twice, wherever
- * the turn is and whatever has become of health. */
+/* Each path is tried once before any is tried twice, and so on, whatever the
+ * turns and the health. */
 Test(select, tries_take_other_paths_first)
 {
 	static const unsigned int paths = 2 * 2 + 1;
@@ -523,8 +531,8 @@ Test(select, tries_take_other_paths_first)
 	}
 }
 
-/* Of untried ones the healthier; of those the one that shares less with what
- * was tried. */
+/* A second try takes the healthiest untried path, and among equals the one that
+ * has the least in common with the first. */
 Test(select, second_try_shares_nothing_with_the_first)
 {
 	struct failed_paths failed = { .n = 0 };
@@ -550,7 +558,8 @@ Test(select, second_try_shares_nothing_with_the_first)
 	rig_fini(&rig);
 }
 
-/* The first net has another path that was not tried, too. */
+/* The second try takes the other net, although the first net has another path
+ * that was not tried. */
 Test(select, second_try_takes_another_net)
 {
 	struct failed_paths failed = { .n = 0 };
@@ -667,8 +676,8 @@ Test(select, explains_every_candidate)
 	rig_fini(&rig);
 }
 
-/* Whatever the state is: explaining changes nothing, says what is chosen
- * without it, and the choice is the same in every order of the NIs. */
+/* In random states: explaining changes nothing, it says what is chosen without
+ * it, and the choice does not depend on the order of the NIs. */
 Test(select, choice_depends_on_state_alone)
 {
 	static const char *const mine[] = { "10.0.0.1@tcp", "10.0.1.1@tcp",
@@ -728,7 +737,7 @@ Test(select, choice_depends_on_state_alone)
 	}
 }
 
-/* Nothing goes between IPv4 and IPv6, also where both are on one net. */
+/* No path leads from IPv4 to IPv6 or back, even if both are on the same net. */
 Test(select, families)
 {
 	unsigned int seen[2] = { 0 };
@@ -755,15 +764,15 @@ Test(select, families)
 	}
 	cr_assert_eq(seen[0], 20);
 	cr_assert_eq(seen[1], 10);
-	/* The NI named, and the NID named. */
+	/* With both ends named; the last one names a single NI. */
 	goes(&rig, "fd77::1@tcp", "fd77::2@tcp", "fd77::1@tcp > fd77::2@tcp");
 	fails(&rig, "fd77::1@tcp", "10.0.0.2@tcp", -EINVAL);
 	fails(&rig, "10.0.0.1@tcp", "fd77::2@tcp", -EINVAL);
 	goes(&rig, NULL, "fd77::3@tcp", "fd77::1@tcp > fd77::3@tcp");
-	/* Not multi-rail, and strangers. */
+	/* To peers that are not known yet. */
 	goes(&rig, NULL, "fd77::9@tcp", "fd77::1@tcp > ?");
 	goes(&rig, NULL, "10.0.0.9@tcp", "10.0.0.1@tcp > ?");
-	/* On a net of ours, but not with an address that we have there. */
+	/* This node is on that net, but has no IPv6 address there. */
 	fails(&rig, NULL, "fd77::4@tcp1", -EHOSTUNREACH);
 	fails(&rig, NULL, "fd77::9@tcp1", -EHOSTUNREACH);
 	rig_fini(&rig);

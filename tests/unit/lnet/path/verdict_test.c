@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is chosen by policies of users (requirement C8), among others that are
- * as good. */
+/* How users' policies choose among paths that are equally good otherwise
+ * (requirement C8). */
 #include "lnet/path/verdict.h"
 
 #include "path_rig.h"
@@ -8,8 +8,8 @@
 #define NONE   LNET_PRIORITY_NONE
 #define ROUNDS 8
 
-/* Two NIs on tcp and one on tcp1; a multi-rail peer with as many, and one that
- * is not. */
+/* This node has two NIs on tcp and one on tcp1. A multi-rail peer has as many,
+ * another peer has a single NI. */
 static void rig_rails(struct path_rig *rig)
 {
 	rig_init(rig);
@@ -20,8 +20,8 @@ static void rig_rails(struct path_rig *rig)
 	rig_peer(rig, "10.0.0.3@tcp");
 }
 
-/* All paths that some messages to @dst take, one after the other: each of them
- * once, in order, apart by ", ". */
+/* Takes paths for ROUNDS messages to @dst, one after the other. Returns the
+ * different paths, in the order of their first use, separated by ", ". */
 static const char *paths_to(struct path_rig *rig, const char *dst)
 {
 	static char all[1024];
@@ -55,7 +55,7 @@ Test(verdict, priorities)
 		{ "tcp1", "", 0, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
 		{ "", "tcp1", 0, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
 		{ "", "tcp[1-7/3]", 9, "10.1.0.1@tcp1 > 10.1.0.2@tcp1" },
-		{ "10.1.*.*@tcp1", "", 0, NULL }, /* of NIs, not of nets */
+		{ "10.1.*.*@tcp1", "", 0, NULL }, /* rates an NI, not its net */
 	};
 	struct path_rig rig;
 
@@ -76,8 +76,8 @@ Test(verdict, priorities)
 	rig_fini(&rig);
 }
 
-/* Of local NIs and of peer NIs. An NI without a priority of its own has that of
- * its net. */
+/* Policies give priorities to local NIs and to peer NIs. An NI without a
+ * priority of its own has that of its net. */
 Test(verdict, priorities_of_nis)
 {
 	struct path_rig rig;
@@ -91,7 +91,7 @@ Test(verdict, priorities_of_nis)
 	rig_policy(&rig, "10.0.0.1@tcp", "", "", 1);
 	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
 			 "10.0.0.1@tcp > 10.0.0.2@tcp");
-	/* It comes behind the net's. */
+	/* 10.0.1.1 has a worse priority than its net, which 10.0.0.1 has. */
 	rig_no_policies(&rig);
 	rig_policy(&rig, "tcp", "", "", 3);
 	rig_policy(&rig, "10.0.1.1@tcp", "", "", 4);
@@ -100,7 +100,8 @@ Test(verdict, priorities_of_nis)
 	rig_fini(&rig);
 }
 
-/* What is ill, or down, is passed over however good it is. */
+/* An NI that is less healthy than others, or down, is not chosen, however good
+ * its priority. */
 Test(verdict, health_comes_first)
 {
 	struct path_rig rig;
@@ -131,15 +132,15 @@ Test(verdict, pairs)
 	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
 			 "10.0.0.1@tcp > 10.0.1.2@tcp, "
 			 "10.0.1.1@tcp > 10.0.0.2@tcp");
-	/* One of the pair's NIs is away. */
+	/* The local NI of the first pair is down. */
 	atomic_store(&rig.ni[1].up, false);
 	cr_assert_str_eq(paths_to(&rig, "10.0.0.2@tcp"),
 			 "10.0.1.1@tcp > 10.0.0.2@tcp");
 	rig_fini(&rig);
 }
 
-/* A peer that knows this node by one NI gets to know the other one when it is
- * said so; and by another one while that is down. */
+/* A peer that knows this node by one NI gets messages from another one if a
+ * policy says so, and from the first one while that other one is down. */
 Test(verdict, pair_with_a_peer_that_knows_one_ni)
 {
 	struct path_rig rig;
@@ -150,7 +151,7 @@ Test(verdict, pair_with_a_peer_that_knows_one_ni)
 	rig_policy(&rig, "10.0.1.1@tcp", "*@tcp", "", NONE);
 	cr_assert_str_eq(paths_to(&rig, "10.0.0.3@tcp"),
 			 "10.0.1.1@tcp > 10.0.0.3@tcp");
-	/* Also one that nobody has heard of. */
+	/* The policy also holds for a peer that is not known yet. */
 	cr_assert_str_eq(paths_to(&rig, "10.0.0.77@tcp"),
 			 "10.0.1.1@tcp > 10.0.0.77@tcp");
 	atomic_store(&rig.ni[2].up, false);
@@ -162,7 +163,8 @@ Test(verdict, pair_with_a_peer_that_knows_one_ni)
 	rig_fini(&rig);
 }
 
-/* Rules outlive what they match, and wait for it. */
+/* Policies for interfaces and routes stay in force, whether these exist or not.
+ */
 Test(verdict, interfaces_and_routes_that_come_and_go)
 {
 	struct path_rig rig;
@@ -184,7 +186,7 @@ Test(verdict, interfaces_and_routes_that_come_and_go)
 
 /* ---- gateways ---- */
 
-static const struct lnet_route *by(struct path_rig *rig, const char *dst)
+static const struct lnet_route *route_to(struct path_rig *rig, const char *dst)
 {
 	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
 	const struct path_request request = { .src = &any, .dst = &to };
@@ -194,9 +196,10 @@ static const struct lnet_route *by(struct path_rig *rig, const char *dst)
 	return path.route;
 }
 
-/* ... of an answer to what came by @hop. */
-static const struct lnet_route *back_by(struct path_rig *rig, const char *dst,
-					const char *hop)
+/* Returns the route of an answer to a message that came through gateway @hop.
+ */
+static const struct lnet_route *route_back(struct path_rig *rig,
+					   const char *dst, const char *hop)
 {
 	const struct ulnet_nid any = LNET_NID_ANY, to = rig_nid(dst);
 	const struct ulnet_nid last = rig_nid(hop);
@@ -221,24 +224,26 @@ Test(verdict, gateways)
 	rig_peer(&rig, "10.5.0.9@tcp5");
 	r[0] = rig_route(&rig, "tcp5", "10.0.0.91@tcp", 1, 0);
 	r[1] = rig_route(&rig, "tcp5", "10.0.0.92@tcp", 5, 8);
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[0]);
 	rig_policy(&rig, "", "10.5.0.[7-9]@tcp5", "10.0.0.[92-99]@tcp", NONE);
-	/* Whatever its priority and its length; known, and unknown. */
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[1]);
-	cr_assert_eq(by(&rig, "10.5.0.8@tcp5"), r[1]);
-	cr_assert_eq(by(&rig, "10.5.0.6@tcp5"), r[0]);
-	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[0]);
+	/* The policy's gateway is chosen whatever the priority and the hops of
+	 * its route, for peers that are known (9) and that are not (8). */
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[1]);
+	cr_assert_eq(route_to(&rig, "10.5.0.8@tcp5"), r[1]);
+	cr_assert_eq(route_to(&rig, "10.5.0.6@tcp5"), r[0]);
+	cr_assert_eq(route_to(&rig, "10.5.0.1@tcp5"), r[0]);
 	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
-	cr_assert_eq(by(&rig, "10.5.0.9@tcp5"), r[0]);
-	/* An answer does not go back by the way of its question:
-	 * lnet_routing(7), lnet_policy(7). */
+	cr_assert_eq(route_to(&rig, "10.5.0.9@tcp5"), r[0]);
+	/* An answer goes back through the gateway of its request only if no
+	 * policy says otherwise: lnet_routing(7), lnet_policy(7). */
 	atomic_store(&r[1]->told, ROUTE_TOLD_WORKS);
-	cr_assert_eq(back_by(&rig, "10.5.0.9@tcp5", "10.0.0.91@tcp"), r[1]);
-	cr_assert_eq(back_by(&rig, "10.5.0.1@tcp5", "10.0.0.91@tcp"), r[0]);
+	cr_assert_eq(route_back(&rig, "10.5.0.9@tcp5", "10.0.0.91@tcp"), r[1]);
+	cr_assert_eq(route_back(&rig, "10.5.0.1@tcp5", "10.0.0.91@tcp"), r[0]);
 	atomic_store(&r[1]->told, ROUTE_TOLD_FAR_DOWN);
-	/* Of a peer with NIs on several nets, the better net. */
+	/* Of a peer with NIs on several nets, the net with the best priority is
+	 * chosen. */
 	r[2] = rig_route(&rig, "tcp6", "10.0.0.91@tcp", 1, 0);
 	rig_policy(&rig, "", "tcp6", "", 0);
-	cr_assert_eq(by(&rig, "10.5.0.1@tcp5"), r[2]);
+	cr_assert_eq(route_to(&rig, "10.5.0.1@tcp5"), r[2]);
 	rig_fini(&rig);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a message goes, asked of path_select() and asserted. */
+/* Asks path_select() where a message goes, and asserts the answer. */
 #ifndef TESTS_PATH_WHERE_H
 #define TESTS_PATH_WHERE_H
 
@@ -7,7 +7,8 @@
 
 #include "lnet/path/select.h"
 
-/* Where a message from @src (NULL: any) to @dst goes. */
+/* Selects the path of a message from @src (NULL: any) to @dst. Returns what
+ * path_select() returns. */
 static inline int where(struct path_rig *rig, const char *src, const char *dst,
 			unsigned int flags, const struct failed_paths *failed,
 			struct path *path)
