@@ -20,7 +20,6 @@
 #include "lnet/message/wire.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 #include "lnet/path/path.h"
 #include "lnet/peer/member.h"
 #include "ulnet/policy.h"

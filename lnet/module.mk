@@ -1,2 +1,2 @@
 # LNet as users open it; its rooms have folders.
-libulnetcore_a_SOURCES += %D%/open.c %D%/open.h
+libulnetcore_a_SOURCES += %D%/open.c

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lnet/open.h"
-
+/* lnet_open(3): a node with all LNDs, as users open it. */
 #include <errno.h>
 #include <string.h>
 

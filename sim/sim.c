@@ -530,7 +530,8 @@ unsigned int lnet_sim_free(struct lnet_sim *sim)
 	bufs_free(sim);
 	ats_free(sim);
 	hash_fini(&sim->ops);
-	ways_free(sim);
+	ways_forget(sim, NULL);
+	hash_fini(&sim->ways);
 	loops_close(sim);
 	if (sim->fabric)
 		simqp_fabric_free(sim->fabric);

@@ -73,7 +73,6 @@ void audit_note(struct lnet_sim *sim, const char *what, unsigned int index);
 void way_send(void *arg, const struct lnd_msg *msg, uint64_t down);
 /* Forgets what is known of @node, or (NULL) of all nodes. */
 void ways_forget(struct lnet_sim *sim, const struct lnet *node);
-void ways_free(struct lnet_sim *sim);
 
 /* ---- buf.c: buffers that nobody may write to any more ---- */
 

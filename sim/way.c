@@ -62,12 +62,6 @@ static struct way *way_new(struct lnet_sim *sim, const struct lnet *node,
 	return w;
 }
 
-/* Is @nid not that of an interface of the node any more? */
-static bool way_is_gone(const struct lnet_cpt *cpt, const struct ulnet_nid *nid)
-{
-	return !config_ni(cpt->config, nid);
-}
-
 static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 		      const struct way *w, const struct ulnet_nid *src)
 {
@@ -76,7 +70,7 @@ static void way_check(struct lnet_sim *sim, const struct lnet_cpt *cpt,
 	if (lnet_nid_is_any(&w->src) || lnet_nid_eq(&w->src, src) ||
 	    lnet_sim_now(sim) < w->any_until ||
 	    sim_net_ni_changes(sim->net, &w->src) != w->changes ||
-	    w->policies || cpt->policies || way_is_gone(cpt, &w->src))
+	    w->policies || cpt->policies || !config_ni(cpt->config, &w->src))
 		return;
 	lnet_sim_fail(sim,
 		      "%s, which is not multi-rail, has seen %s, and now "
@@ -165,10 +159,4 @@ void ways_forget(struct lnet_sim *sim, const struct lnet *node)
 		n = NULL;
 		bucket = 0;
 	}
-}
-
-void ways_free(struct lnet_sim *sim)
-{
-	ways_forget(sim, NULL);
-	hash_fini(&sim->ways);
 }

@@ -122,25 +122,19 @@ static int ni_resolve(struct lnet_ni *ni, const struct ulnet_ni_conf *conf)
 	return rc;
 }
 
-static int tunable_find(const struct lnd *lnd, const char *name)
-{
-	for (unsigned int i = 0; i < lnd->ntunables; i++)
-		if (strcmp(lnd->tunables[i].name, name) == 0)
-			return (int)i;
-	return -ENOENT;
-}
-
 /* Sets a tunable; *@given has a bit for each that was set before. */
 static int ni_tune(struct lnet_ni *ni, const struct ulnet_tunable *t,
 		   uint32_t *given)
 {
 	const struct lnd *lnd = ni->lnd.lnd;
 	const struct lnd_tunable *lt;
-	int i = tunable_find(lnd, t->name);
+	unsigned int i = 0;
 
-	if (i < 0) {
+	while (i < lnd->ntunables && strcmp(lnd->tunables[i].name, t->name))
+		i++;
+	if (i == lnd->ntunables) {
 		log_warn("ni", "tunable %s: unknown to %s", t->name, lnd->name);
-		return i;
+		return -ENOENT;
 	}
 	lt = &lnd->tunables[i];
 	if (*given & UINT32_C(1) << i) {
@@ -371,9 +365,7 @@ void ni_let_go(struct lnet_ni *ni)
 
 void upcall_ni_stopped(struct lnd_ni *lnd, unsigned int cpt)
 {
-	struct lnet_ni *ni = ni_of(lnd);
-
-	ni_unref(ni, cpt);
+	ni_unref(ni_of(lnd), cpt);
 }
 
 bool ni_set_up(struct lnet_ni *ni, bool up, const char *why)

@@ -76,6 +76,8 @@ struct node_params {
 	bool (*drive)(void *arg, uint64_t until);
 	void *drive_arg;
 };
+/* node_params.lnds of nodes that users open: all LNDs (lnet/open.c). */
+extern const struct lnd *const open_lnds[];
 /* Replaces zeros by defaults, and resolves LNET_ACCEPT_DEFAULT. Returns 0, or
  * -EINVAL if a field makes no sense. */
 int node_conf_fill(struct ulnet_conf *c) must_check;

@@ -30,7 +30,6 @@
 #include "lnd/lnds.h"
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 #include "tests/port.h"
 #include "tests/thread/check.h"
 

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 #include "tests/all_memory.h"
 #include "tests/thread/check.h"
 #include "tests/thread/ferry.h"

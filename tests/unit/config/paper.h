@@ -10,7 +10,6 @@
 #include <string.h>
 #include "lnd/lnd.h"
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 
 /* Last byte of the address; -1: of all. */
 static int paper_loses = 97;

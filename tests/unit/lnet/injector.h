@@ -15,7 +15,6 @@
 #include "lnd/lnd.h"
 #include "lnet/message/wire.h"
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 #include "sim/sim.h"
 
 #define INJECT_NIS  4

@@ -8,7 +8,6 @@
 #include "lnd/simlnd/simlnd.h"
 #include "lnet/net/ni.h"
 #include "lnet/node/node.h"
-#include "lnet/open.h"
 
 #define PORTAL 5
 #define BITS   0x77
