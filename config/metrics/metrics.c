@@ -185,50 +185,50 @@ static void print_value(FILE *out, const struct metric *m, const char *info)
 	}
 }
 
-/* Structures of one type, and their metrics. */
+/* The metrics of structures of one type. */
 struct group {
 	const char *prefix;
 	const struct metric *metrics;
 	size_t nmetrics;
-	const char *infos;
-	size_t n, size; /* number of infos; bytes of each */
+	size_t size; /* of a structure */
 	void (*labels)(FILE *out, const void *info);
 };
 
-static void print_group_head(FILE *out, const struct group *r, size_t i)
+static void print_group_head(FILE *out, const struct group *g, size_t i)
 {
-	const struct metric *m = &r->metrics[i];
+	const struct metric *m = &g->metrics[i];
 	char name[128];
 	int len = (int)strlen(m->name);
 
 	if (strcmp(m->type, "summary") == 0)
 		len -= (int)strlen("_sum");
-	snprintf(name, sizeof(name), "ulnet_%s_%.*s", r->prefix, len, m->name);
+	snprintf(name, sizeof(name), "ulnet_%s_%.*s", g->prefix, len, m->name);
 	metric_head(out, name, m->type, m->help);
 }
 
-static void print_sample(FILE *out, const struct group *r, size_t i, size_t k)
+static void print_sample(FILE *out, const struct group *g,
+			 const struct metric *m, const char *info)
 {
-	const struct metric *m = &r->metrics[i];
-	const char *info = r->infos + k * r->size;
-
-	fprintf(out, "ulnet_%s_%s{", r->prefix, m->name);
-	r->labels(out, info);
+	fprintf(out, "ulnet_%s_%s{", g->prefix, m->name);
+	g->labels(out, info);
 	if (m->label)
 		fprintf(out, ",%s", m->label);
 	fputs("} ", out);
 	print_value(out, m, info);
 }
 
-/* Prometheus wants all samples of a metric to follow each other. */
-static void print_group(FILE *out, const struct group *r)
+/* Prints the metrics of the @n structures @infos. Prometheus wants all samples
+ * of a metric to follow each other. */
+static void print_group(FILE *out, const struct group *g, const void *infos,
+			size_t n)
 {
-	for (size_t i = 0; r->n && i < r->nmetrics; i++) {
+	for (size_t i = 0; n && i < g->nmetrics; i++) {
 		/* Without help the row belongs to the metric before it. */
-		if (r->metrics[i].help)
-			print_group_head(out, r, i);
-		for (size_t k = 0; k < r->n; k++)
-			print_sample(out, r, i, k);
+		if (g->metrics[i].help)
+			print_group_head(out, g, i);
+		for (size_t k = 0; k < n; k++)
+			print_sample(out, g, &g->metrics[i],
+				     (const char *)infos + k * g->size);
 	}
 }
 
@@ -246,25 +246,24 @@ static void ni_labels(FILE *out, const void *info)
 
 static int metrics_print_nis(FILE *out, struct lnet *node)
 {
+	static const struct group group = { "ni", ni_metrics,
+					    ARRAY_SIZE(ni_metrics),
+					    sizeof(struct ulnet_ni_info),
+					    ni_labels };
 	struct ulnet_ni_info *infos = NULL, *more;
-	struct group r = { .prefix = "ni",
-			   .metrics = ni_metrics,
-			   .nmetrics = ARRAY_SIZE(ni_metrics),
-			   .size = sizeof(*infos),
-			   .labels = ni_labels };
+	unsigned int n;
 
-	for (;; r.n++) {
-		more = realloc(infos, (r.n + 1) * sizeof(*infos));
+	for (n = 0;; n++) {
+		more = realloc(infos, (n + 1) * sizeof(*infos));
 		if (!more) {
 			free(infos);
 			return -ENOMEM;
 		}
 		infos = more;
-		if (lnet_ni_info(node, (unsigned int)r.n, &infos[r.n]))
+		if (lnet_ni_info(node, n, &infos[n]))
 			break;
 	}
-	r.infos = (const char *)infos;
-	print_group(out, &r);
+	print_group(out, &group, infos, n);
 	free(infos);
 	return 0;
 }
@@ -281,13 +280,12 @@ static void peer_labels(FILE *out, const void *info)
 
 static int metrics_print_peers(FILE *out, struct lnet *node, unsigned int max)
 {
+	static const struct group group = { "peer", peer_metrics,
+					    ARRAY_SIZE(peer_metrics),
+					    sizeof(struct ulnet_peer_info),
+					    peer_labels };
 	struct ulnet_peer_info *infos = calloc(max ? max : 1, sizeof(*infos));
-	struct group r = { .prefix = "peer",
-			   .metrics = peer_metrics,
-			   .nmetrics = ARRAY_SIZE(peer_metrics),
-			   .infos = (const char *)infos,
-			   .size = sizeof(*infos),
-			   .labels = peer_labels };
+	size_t n;
 	int known;
 
 	if (!infos)
@@ -297,13 +295,13 @@ static int metrics_print_peers(FILE *out, struct lnet *node, unsigned int max)
 		free(infos);
 		return known;
 	}
-	r.n = MIN((unsigned int)known, max);
+	n = MIN((unsigned int)known, max);
 	metric_head(out, "ulnet_peer_nis", "gauge", "NIDs of peers known now");
 	fprintf(out, "ulnet_peer_nis %d\n", known);
 	metric_head(out, "ulnet_peer_nis_hidden", "gauge",
 		    "NIDs of peers that have no metrics here: over the limit");
-	fprintf(out, "ulnet_peer_nis_hidden %zu\n", (size_t)known - r.n);
-	print_group(out, &r);
+	fprintf(out, "ulnet_peer_nis_hidden %zu\n", (size_t)known - n);
+	print_group(out, &group, infos, n);
 	free(infos);
 	return 0;
 }
@@ -360,17 +358,14 @@ static void route_labels(FILE *out, const void *info)
 
 static int metrics_print_routes(FILE *out, struct lnet *node)
 {
+	static const struct group group = { "route", route_metrics,
+					    ARRAY_SIZE(route_metrics),
+					    sizeof(struct ulnet_route_info),
+					    route_labels };
 	struct ulnet_route_info *infos;
 	int n = routes_read(node, &infos);
-	struct group r = { .prefix = "route",
-			   .metrics = route_metrics,
-			   .nmetrics = ARRAY_SIZE(route_metrics),
-			   .infos = (const char *)infos,
-			   .n = (size_t)MAX(n, 0),
-			   .size = sizeof(*infos),
-			   .labels = route_labels };
 
-	print_group(out, &r);
+	print_group(out, &group, infos, (size_t)MAX(n, 0));
 	free(infos);
 	return MIN(n, 0);
 }
@@ -383,17 +378,14 @@ static void buffers_labels(FILE *out, const void *info)
 
 static void metrics_print_buffers(FILE *out, struct lnet *node)
 {
+	static const struct group group = { "router", router_metrics,
+					    ARRAY_SIZE(router_metrics),
+					    sizeof(struct buffers_sum),
+					    buffers_labels };
 	struct buffers_sum sums[LNET_BUFFER_KINDS];
-	struct group r = { .prefix = "router",
-			   .metrics = router_metrics,
-			   .nmetrics = ARRAY_SIZE(router_metrics),
-			   .infos = (const char *)sums,
-			   .n = LNET_BUFFER_KINDS,
-			   .size = sizeof(sums[0]),
-			   .labels = buffers_labels };
 
 	if (buffers_sum(node, sums))
-		print_group(out, &r);
+		print_group(out, &group, sums, LNET_BUFFER_KINDS);
 }
 
 int metrics_print(FILE *out, struct lnet *node, unsigned int peers)

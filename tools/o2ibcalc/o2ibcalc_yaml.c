@@ -180,8 +180,8 @@ static int take_node(struct complaint *c, const struct tree *map,
 /* ---- two nodes ---- */
 
 enum top {
-	TOP_A,
-	TOP_B,
+	TOP_A = LNET_O2IB_A,
+	TOP_B = LNET_O2IB_B,
 	TOP_BOTH,
 	TOP_INITIATOR,
 	TOP_NPEERS,
@@ -249,29 +249,12 @@ static int take_both(struct complaint *c, const struct tree *map,
 	return take_node(c, map, &pair->node[LNET_O2IB_B], &again);
 }
 
-static int take_top(struct complaint *c, unsigned int top,
-		    const struct tree *value, struct ulnet_o2ib_pair *pair,
-		    struct shown_ni *shown)
-{
-	switch (top) {
-	case TOP_A:
-		return take_node(c, value, &pair->node[LNET_O2IB_A], shown);
-	case TOP_B:
-		return take_node(c, value, &pair->node[LNET_O2IB_B], shown);
-	case TOP_INITIATOR:
-		return initiator_read(c, value, pair);
-	case TOP_NPEERS:
-		return npeers_read(c, value, pair);
-	default:
-		return 0;
-	}
-}
-
 static int take_pair(struct complaint *c, const struct tree *map,
 		     struct ulnet_o2ib_pair *pair, struct shown_ni *shown)
 {
 	const struct tree *value, *both = tree_get(map, "both");
 	uint64_t given = 0;
+	int rc = 0;
 
 	if (map->kind != TREE_MAP)
 		return wrong(c, map, "\"a:\" and \"b:\" are expected");
@@ -289,7 +272,13 @@ static int take_pair(struct complaint *c, const struct tree *map,
 			return no_top(c, value);
 		if (is_repeated(&given, top))
 			return wrong(c, value, "%s is there twice", tops[top]);
-		if (take_top(c, top, value, pair, shown))
+		if (top == TOP_A || top == TOP_B)
+			rc = take_node(c, value, &pair->node[top], shown);
+		else if (top == TOP_INITIATOR)
+			rc = initiator_read(c, value, pair);
+		else if (top == TOP_NPEERS)
+			rc = npeers_read(c, value, pair);
+		if (rc)
 			return -1;
 	}
 	return 0;
