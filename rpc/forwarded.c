@@ -45,7 +45,7 @@ struct forwarded *forwarded_new(struct shard *from, unsigned int cpt,
 	if (!forwarded)
 		return NULL;
 	forwarded->from = from;
-	forwarded->to = rpc_shard_of(from->rpc, cpt);
+	forwarded->to = &from->rpc->shards[cpt];
 	forwarded->length = length;
 	forwarded->whole = whole;
 	forwarded->quota =

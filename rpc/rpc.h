@@ -167,9 +167,9 @@ struct rpc_side {
 	void (*on_changed)(struct shard *s);
 };
 
-/* A part of RPC. Functions may be NULL. Those with a shard are called by the
- * owner of its CPT, and only if the part's state on the shard could be
- * allocated; otherwise they also come if shard_open has failed. */
+/* A part of RPC. Functions may be NULL. The owner of the CPT calls those of a
+ * shard, if the part's state there could be allocated; also when shard_open has
+ * failed. */
 struct rpc_part {
 	/* RPC_PART_STATE() */
 	size_t state_size, state_offset;
@@ -206,11 +206,6 @@ static inline bool rpc_id_is_set(const uint8_t id[RPC_ID_SIZE])
 	static const uint8_t none[RPC_ID_SIZE];
 
 	return memcmp(id, none, RPC_ID_SIZE) != 0;
-}
-
-static inline struct shard *rpc_shard_of(struct ulrpc *rpc, unsigned int cpt)
-{
-	return &rpc->shards[cpt];
 }
 
 /* Has the node crashed? Then no function of a user is called any more. */

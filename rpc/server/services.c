@@ -133,7 +133,7 @@ static void service_cpt_init(struct service_cpt *sc, struct ulrpc_service *svc,
 			     unsigned int cpt)
 {
 	sc->service = svc;
-	sc->shard = rpc_shard_of(svc->rpc, cpt);
+	sc->shard = &svc->rpc->shards[cpt];
 	pool_init(&sc->requests, sizeof(struct ulrpc_request), 0);
 	pool_init(&sc->batches, sizeof(struct request_batch), 0);
 	slab_init(&sc->slab, sc->shard);
@@ -295,7 +295,7 @@ static void on_workers_gone(struct ulnet_work *w)
 {
 	struct ulrpc_service *svc =
 		container_of(w, struct ulrpc_service, exec_work);
-	struct shard *s = rpc_shard_of(svc->rpc, 0);
+	struct shard *s = &svc->rpc->shards[0];
 	struct wait *wait = &svc->rpc->wait;
 
 	pthread_mutex_lock(&wait->lock);
@@ -311,7 +311,7 @@ static void workers_gone(void *arg)
 {
 	struct ulrpc_service *svc = arg;
 
-	shard_give(rpc_shard_of(svc->rpc, 0), &svc->exec_work);
+	shard_give(&svc->rpc->shards[0], &svc->exec_work);
 }
 
 static bool reserves(const struct ulrpc_service *svc)
@@ -333,7 +333,7 @@ static int workers_start(struct ulrpc_service *svc)
 		.plan = &svc->plan,
 		.ratio = svc->conf.high_ratio,
 		.reserve = reserves(svc),
-		.seed = rpc_shard_of(svc->rpc, 0)->exports->hosts.seed,
+		.seed = svc->rpc->shards[0].exports->hosts.seed,
 		.run = request_run,
 		.gone = workers_gone,
 		.arg = svc,
@@ -637,6 +637,7 @@ static int on_each(struct ulrpc_service *svc, int (*fn)(void *sc))
 
 /* ---- functions for on_each() ---- */
 
+/* No CPT receives requests any more. */
 static int service_cpt_leave(void *arg)
 {
 	struct service_cpt *sc = arg;
@@ -646,6 +647,7 @@ static int service_cpt_leave(void *arg)
 	return 0;
 }
 
+/* LNet has had LINGER_NS for the last replies. */
 static int service_cpt_cut(void *arg)
 {
 	replies_stop(arg);

@@ -152,28 +152,17 @@ int ulrpc_request_on_cancel(struct ulrpc_request *request, ulrpc_cancel_fn fn,
 								  : -ECANCELED;
 }
 
-/* The time, ns; 0 if @r is lost, because the node may be gone. */
-static uint64_t sleep_from(struct ulrpc_request *r)
-{
-	uint64_t now = 0;
-
-	/* See request_wait_users(). */
-	atomic_fetch_add(&r->users, 1);
-	if (atomic_load(&r->state) != REQUEST_LOST)
-		now = shard_now(r->sc->shard);
-	atomic_fetch_sub(&r->users, 1);
-	return now;
-}
-
 int ulrpc_request_sleep(struct ulrpc_request *request, uint64_t us)
 {
 	struct sleepers *s = &request->sc->service->sleepers;
-	uint64_t until;
+	uint64_t now = 0, until;
 	int rc = 0;
 
 	if (lnet_in_turn())
 		return -EDEADLK;
-	until = rpc_at(sleep_from(request), rpc_ns(us));
+	/* A request that is lost is canceled, too: it does not sleep. */
+	(void)request_now(request, &now);
+	until = rpc_at(now, rpc_ns(us));
 	atomic_fetch_add(&s->n, 1);
 	pthread_mutex_lock(&s->lock);
 	while (!rc && !ulrpc_request_canceled(request))

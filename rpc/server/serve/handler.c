@@ -7,16 +7,26 @@
 #include "rpc/bulk/transfer.h"
 #include "rpc/server/serve/durable.h"
 
-static uint64_t request_time_left(struct ulrpc_request *r)
+bool request_now(struct ulrpc_request *r, uint64_t *now_p)
 {
-	uint64_t now = TIME_NEVER;
+	bool lost;
 
 	/* See request_wait_users(). */
 	atomic_fetch_add(&r->users, 1);
-	if (atomic_load(&r->state) != REQUEST_LOST)
-		now = shard_now(r->sc->shard);
+	lost = atomic_load(&r->state) == REQUEST_LOST;
+	if (!lost)
+		*now_p = shard_now(r->sc->shard);
 	atomic_fetch_sub(&r->users, 1);
-	if (now != TIME_NEVER && r->deadline == TIME_NEVER)
+	return !lost;
+}
+
+static uint64_t request_time_left(struct ulrpc_request *r)
+{
+	uint64_t now;
+
+	if (!request_now(r, &now))
+		return 0;
+	if (r->deadline == TIME_NEVER)
 		return ULRPC_NEVER;
 	return now < r->deadline ? (r->deadline - now) / NSEC_PER_USEC : 0;
 }

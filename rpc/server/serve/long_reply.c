@@ -71,7 +71,7 @@ static void long_reply_end(struct long_reply *z)
 {
 	if (!z->held.of)
 		return;
-	record_unhold(z->records, &z->held, z->then);
+	record_body_remove(z->records, &z->held, z->then);
 	long_reply_let_go(&z->held);
 }
 
@@ -91,7 +91,7 @@ static void long_reply_on_event(const struct ulnet_event *ev)
 	if (!ev->unlinked || --z->linked)
 		return;
 	if (z->held.of)
-		record_unhold(z->records, &z->held, z->then);
+		record_body_remove(z->records, &z->held, z->then);
 	long_reply_settle(z);
 	shard_cancel(s, &z->timer);
 	long_reply_free(z);
@@ -243,7 +243,7 @@ uint64_t long_reply_hold(struct ulrpc_request *r, const void *body,
 	}
 	stat_count(s, RPC_STAT_replies_held);
 	z->then = then;
-	record_hold(z->records, r->record, &z->held);
+	record_body_add(z->records, r->record, &z->held);
 	service_charge(sc, z->share, 0, (int64_t)z->size);
 	list_add_tail(&sc->long_replies, &z->link);
 	sc->answers++;

@@ -193,6 +193,10 @@ static inline unsigned int request_state(const struct ulrpc_request *r)
 	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
+/* Any thread that has @r: sets *@now_p to the time, ns. False: @r is LOST, and
+ * its node may be gone. */
+bool request_now(struct ulrpc_request *r, uint64_t *now_p);
+
 /* ns: when the handler of @r was called; 0: not yet. */
 static inline uint64_t request_started(const struct ulrpc_request *r)
 {

@@ -72,7 +72,7 @@ struct export
 	struct list extend_link; /* exports.extending */
 	/* Messages of others that name this export are ignored. */
 	struct ulnet_id peer;	 /* who connected, by its primary NID */
-	struct ulnet_nid source; /* from there; the host that is charged */
+	struct ulnet_nid source; /* from this NID: the host that is charged */
 	struct ulnet_nid rail;	 /* heard from last */
 	struct list rails;	 /* export_rail.link; none without memory */
 	uint8_t nrails;

@@ -58,8 +58,8 @@ void record_drop(struct records *rs, struct record *rec)
 }
 
 /* Nearly always the new body is the last one by xid. */
-void record_hold(struct records *rs, struct record *rec,
-		 struct record_body *body)
+void record_body_add(struct records *rs, struct record *rec,
+		     struct record_body *body)
 {
 	struct list *at = rs->bodies.prev;
 
@@ -72,8 +72,8 @@ void record_hold(struct records *rs, struct record *rec,
 	rec->body = body;
 }
 
-void record_unhold(struct records *rs, struct record_body *body,
-		   enum record_state state)
+void record_body_remove(struct records *rs, struct record_body *body,
+			enum record_state state)
 {
 	struct record *rec = body->of;
 

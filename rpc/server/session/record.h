@@ -217,12 +217,12 @@ static inline void record_keep(struct records *rs, struct record *rec,
 /* Nobody will ask for the reply of @rec, which is KEPT. */
 void record_drop(struct records *rs, struct record *rec);
 /* @body is the body of a long reply that @rec is going to keep. */
-void record_hold(struct records *rs, struct record *rec,
-		 struct record_body *body);
+void record_body_add(struct records *rs, struct record *rec,
+		     struct record_body *body);
 /* Lets @body and its reply go, without calling body_let_go(). The record gets
  * @state, which is not KEPT. */
-void record_unhold(struct records *rs, struct record_body *body,
-		   enum record_state state);
+void record_body_remove(struct records *rs, struct record_body *body,
+			enum record_state state);
 
 /* All calls up to @xid are over for the client. */
 void records_acked_rare(struct records *rs);

@@ -446,7 +446,7 @@ static void body_is(uint32_t slot, uint64_t xid, struct record_reply *reply,
 {
 	call_is(slot, xid, RECORD_ACTIVE, NULL);
 	*body = (struct record_body){ .of = NULL };
-	record_hold(&rs, record_find(&rs, slot), body);
+	record_body_add(&rs, record_find(&rs, slot), body);
 	record_keep(&rs, record_find(&rs, slot), reply);
 }
 
@@ -510,7 +510,7 @@ Test(record, bodies_that_are_gone)
 	begin(4);
 	for (uint32_t i = 0; i < 2; i++) {
 		body_is(i, 10 + i, &m[i], &b[i]);
-		record_unhold(&rs, &b[i], i ? RECORD_LOST : RECORD_DONE);
+		record_body_remove(&rs, &b[i], i ? RECORD_LOST : RECORD_DONE);
 		cr_assert_null(b[i].of);
 		cr_assert_eq(let_go, i + 1);
 		cr_assert_eq(look(i, 10 + i, 1, 0), pasts[i]);
