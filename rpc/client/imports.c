@@ -19,7 +19,7 @@
 #include "rpc/run.h"
 #include "rpc/wire/wire.h"
 
-/* ---- by handle ---- */
+/* ---- found by handle ---- */
 
 struct import *import_find(struct shard *s, uint64_t handle)
 {
@@ -31,7 +31,7 @@ struct import *import_find(struct shard *s, uint64_t handle)
 	return imp && imp->handle == handle ? imp : NULL;
 }
 
-/* ---- by the peer of the NID in use ---- */
+/* ---- found by the peer of the NID in use ---- */
 
 static uint64_t nid_hash(const struct imports *x, const struct ulnet_nid *nid)
 {
@@ -109,7 +109,7 @@ void imports_on_sign(struct shard *s, const struct ulnet_nid *nid)
 		import_on_sign(imp);
 }
 
-/* ---- by the ids that servers know ---- */
+/* ---- ids ---- */
 
 /* Names of imports with ids that outlive the process. */
 struct import_names {
@@ -231,7 +231,7 @@ static void names_free(struct ulrpc *rpc)
 	rpc->names = NULL;
 }
 
-/* ---- by all their NIDs ---- */
+/* ---- found by all their NIDs ---- */
 
 static bool imports_has_nid(const struct import *imp,
 			    const struct ulnet_nid *nid)
@@ -341,7 +341,7 @@ void import_close(struct import *imp)
 	import_free(imp);
 }
 
-/* ---- calls that nobody waits for ---- */
+/* ---- cancels ---- */
 
 static void cancels_send(struct import *imp)
 {
@@ -401,7 +401,7 @@ void cancel_call(const struct ulrpc_call *call)
 	shard_defer(imp->shard, &x->cancel_work);
 }
 
-/* ---- rails that have failed ---- */
+/* ---- the loss of connections ---- */
 
 /* The least time between two rounds of asking. */
 #define ASK_EACH (10 * NSEC_PER_MSEC)
@@ -458,7 +458,7 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 		import_conn_loss(imp, peer);
 }
 
-/* ---- what is known of them that is not counted ---- */
+/* ---- gauges ---- */
 
 /* stat_gauger.methods: the gauges of methods come with their imports. */
 static int no_methods(struct shard *s, struct stat_shard *sum)
@@ -528,7 +528,7 @@ static const struct stat_gauger import_gauger = {
 	.peer = import_gauges,
 };
 
-/* ---- the part ---- */
+/* ---- opening and closing ---- */
 
 static int imports_open(struct shard *s)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory where replies land: struct reply_buf of batch.h. */
 #include "rpc/client/batch.h"
 
 #include <errno.h>

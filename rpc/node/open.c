@@ -283,7 +283,7 @@ int ulrpc_close(struct ulrpc *rpc)
 	return rpc_end(rpc);
 }
 
-/* ---- with the node ---- */
+/* ---- lnet_close() ---- */
 
 static void open_on_close(struct ulnet_layer *layer)
 {
