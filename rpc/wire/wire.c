@@ -389,7 +389,7 @@ static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 	const uint8_t *p = payload ? payload : nothing;
 	size_t head = hdr_data >> 32 & 0xffff;
 
-	if (unlikely(wire_hdr_version(hdr_data) != WIRE_VERSION))
+	if (unlikely(hdr_data >> 56 != WIRE_VERSION))
 		return -EPROTONOSUPPORT;
 	if (unlikely((hdr_data >> 48 & 0xff) != kind || head > length))
 		return -EPROTO;

@@ -50,13 +50,6 @@ enum wire_kind {
 /* The header data that describe @head, of at most WIRE_HEAD_MAX bytes. */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
-/* The protocol version of a message with these header data. If it is not
- * WIRE_VERSION, nothing else in the message is to be believed. */
-static inline unsigned int wire_hdr_version(uint64_t hdr_data)
-{
-	return (unsigned int)(hdr_data >> 56);
-}
-
 /* ---- values ---- */
 
 enum wire_status {

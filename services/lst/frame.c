@@ -17,12 +17,12 @@
 #define DROPPED UINT32_MAX
 #define LATER	(UINT32_MAX - 1)
 
-static bool frame_is_any(const struct lst_session_id *id)
+static bool names_no_session(const struct lst_session_id *id)
 {
 	return id->console == UINT64_MAX;
 }
 
-static bool frame_is_ours(const struct lst *lst, const struct lst_msg *msg)
+static bool names_our_session(const struct lst *lst, const struct lst_msg *msg)
 {
 	return lst->session && lst_session_eq(&lst->session->id, &msg->session);
 }
@@ -35,9 +35,9 @@ static uint32_t make_serve(struct lst *lst, const struct lst_msg *msg,
 	struct lst_session *s = lst->session;
 
 	reply->timeout = lst->conf.session_s;
-	if (frame_is_any(&msg->session))
+	if (names_no_session(&msg->session))
 		return EINVAL;
-	if (frame_is_ours(lst, msg)) {
+	if (names_our_session(lst, msg)) {
 		s->refs++;
 		return 0;
 	}
@@ -54,11 +54,11 @@ static uint32_t remove_serve(struct lst *lst, const struct lst_msg *msg)
 {
 	struct lst_session *s = lst->session;
 
-	if (frame_is_any(&msg->session))
+	if (names_no_session(&msg->session))
 		return EINVAL;
 	if (!s)
 		return ESRCH;
-	if (!frame_is_ours(lst, msg))
+	if (!names_our_session(lst, msg))
 		return EBUSY;
 	if (--s->refs == 0)
 		lst_session_end(s);
@@ -142,9 +142,9 @@ static uint32_t stat_serve(const struct lst *lst, const struct lst_msg *msg,
 {
 	struct lst_counters *c = &reply->stat;
 
-	if (frame_is_any(&msg->session))
+	if (names_no_session(&msg->session))
 		return EINVAL;
-	if (!frame_is_ours(lst, msg))
+	if (!names_our_session(lst, msg))
 		return ESRCH;
 	count_lnet(lst->node, c);
 	count_session(lst, c);
@@ -205,7 +205,7 @@ static uint32_t batch_serve(struct lst *lst, const struct lst_msg *msg,
 {
 	struct lst_batch *b;
 
-	if (!frame_is_ours(lst, msg))
+	if (!names_our_session(lst, msg))
 		return ESRCH;
 	b = lst_session_batch(lst->session, msg->batch.id);
 	if (!b)
@@ -226,7 +226,7 @@ static uint32_t batch_serve(struct lst *lst, const struct lst_msg *msg,
 
 static bool test_valid(const struct lst_msg *msg)
 {
-	if (!msg->test.loop || frame_is_any(&msg->session))
+	if (!msg->test.loop || names_no_session(&msg->session))
 		return false;
 	if (!msg->test.concurrency || msg->test.concurrency > CONCURRENCY_MAX)
 		return false;
@@ -245,7 +245,7 @@ static uint32_t test_batch(struct lst *lst, const struct lst_msg *msg,
 
 	if (!test_valid(msg))
 		return EINVAL;
-	if (!frame_is_ours(lst, msg))
+	if (!names_our_session(lst, msg))
 		return ENOENT;
 	b = lst_session_need_batch(lst->session, msg->test.batch);
 	if (!b)

@@ -20,7 +20,7 @@ static int wait_idle(struct lst_console *c, const char *batch, uint64_t id,
 	int status = lst_nodes_add_batch(&nodes, &c->state, batch, false);
 
 	if (stop)
-		lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
+		lst_nodes_filter(&nodes, &c->state, NODES_MEMBERS);
 	for (unsigned int s = 0; !status; s++) {
 		unsigned int busy = 0;
 
@@ -55,8 +55,8 @@ int lst_batch_stop(struct lst_console *c, const struct state_batch *b,
 	struct lst_nodes nodes = { 0 };
 	int status = lst_nodes_add_batch(&nodes, &c->state, b->name, false);
 
-	lst_nodes_keep(&nodes, &c->state, NODES_MEMBERS);
-	status = lst_nodes_tell(c, &nodes, status, &stop, b->name, ESRCH);
+	lst_nodes_filter(&nodes, &c->state, NODES_MEMBERS);
+	status = lst_nodes_request(c, &nodes, status, &stop, b->name, ESRCH);
 	return status ? status : wait_idle(c, b->name, b->id, true, false);
 }
 
@@ -143,7 +143,7 @@ int lst_run(struct lst_console *c, const struct lst_words *w)
 		status = lst_fail("batch %s has no tests", b->name);
 	if (!status)
 		status = lst_nodes_need_active(&nodes, &c->state, b->name);
-	status = lst_nodes_tell(c, &nodes, status, &start, b->name, 0);
+	status = lst_nodes_request(c, &nodes, status, &start, b->name, 0);
 	if (!status && w->wait)
 		status = wait_idle(c, b->name, b->id, false, true);
 	return status;
@@ -366,7 +366,7 @@ static int test_servers(struct lst_console *c, const struct state_group *to,
 	int status = lst_nodes_add_group(&nodes, &c->state, to->name);
 
 	msg.test.loop = wanted;
-	return lst_nodes_tell(c, &nodes, status, &msg, "add_test", 0);
+	return lst_nodes_request(c, &nodes, status, &msg, "add_test", 0);
 }
 
 /* Adds the test to the clients, each of which fetches its list of servers. */
@@ -397,13 +397,13 @@ static int test_clients(struct lst_console *c, const struct state_group *from,
 	}
 	msg.test.is_client = 1;
 	msg.test.targets = s;
-	status = lst_nodes_tell(c, &nodes, status, &msg, "add_test", 0);
+	status = lst_nodes_request(c, &nodes, status, &msg, "add_test", 0);
 	free(lists);
 	return status;
 }
 
-static void note_test(struct state *s, const struct lst_words *w,
-		      const struct state_batch *b, int argc, char **argv)
+static void record_test(struct state *s, const struct lst_words *w,
+			const struct state_batch *b, int argc, char **argv)
 {
 	struct state_test *t = &s->tests[s->ntests++];
 	size_t at = 0;
@@ -466,6 +466,6 @@ int lst_add_test(struct lst_console *c, const struct lst_words *w)
 	if (!status)
 		status = test_clients(c, from, to, &msg, d, s);
 	if (!status)
-		note_test(st, w, b, w->n, w->args);
+		record_test(st, w, b, w->n, w->args);
 	return status;
 }

@@ -108,8 +108,8 @@ enum node_state state_of(const struct state *s, const struct ulnet_nid *nid);
 bool state_group_has(const struct state *s, const char *name,
 		     const struct ulnet_nid *nid);
 /* Sets the node's state in all groups. */
-void state_note(struct state *s, const struct ulnet_nid *nid,
-		enum node_state state);
+void state_set_node(struct state *s, const struct ulnet_nid *nid,
+		    enum node_state state);
 /* Is the node in any group? */
 bool state_has(const struct state *s, const struct ulnet_nid *nid);
 /* Adds a copy of @node. -ENOSPC, -ENOMEM. */
@@ -243,8 +243,8 @@ int lst_nodes_add_word(struct lst_console *c, struct lst_nodes *nodes,
 		       const char *word);
 
 /* Removes nodes whose state is not in @states, bits of enum node_state. */
-void lst_nodes_keep(struct lst_nodes *nodes, const struct state *s,
-		    unsigned int states);
+void lst_nodes_filter(struct lst_nodes *nodes, const struct state *s,
+		      unsigned int states);
 /* FAILED, after a message for each node that is not active. @what needs it. */
 int lst_nodes_need_active(const struct lst_nodes *nodes, const struct state *s,
 			  const char *what);
@@ -257,8 +257,8 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 void lst_nodes_ask_each(struct lst_console *c, struct lst_nodes *nodes,
 			uint32_t seconds);
 /* The state of a node, by the session in its answer. */
-enum node_state lst_node_said(const struct lst_console *c,
-			      const struct lst_ask *ask);
+enum node_state lst_node_state(const struct lst_console *c,
+			       const struct lst_ask *ask);
 /* FAILED, after a message for each node that gave no answer, or one with an
  * error other than @also. */
 int lst_node_failed(const struct lst_ask *ask, const char *what, uint32_t also);
@@ -266,8 +266,9 @@ int lst_nodes_failed(const struct lst_nodes *nodes, const char *what,
 		     uint32_t also);
 /* If @status is 0: lst_nodes_ask() with ASK_S, and lst_nodes_failed(). Frees
  * nodes->asks. Returns the exit status. */
-int lst_nodes_tell(struct lst_console *c, struct lst_nodes *nodes, int status,
-		   const struct lst_msg *msg, const char *what, uint32_t also);
+int lst_nodes_request(struct lst_console *c, struct lst_nodes *nodes,
+		      int status, const struct lst_msg *msg, const char *what,
+		      uint32_t also);
 /* Asks all active nodes something, because nodes end a session of which they
  * hear nothing, as servers do while tests run. */
 void lst_nodes_keep_alive(struct lst_console *c);

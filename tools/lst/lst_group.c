@@ -19,7 +19,7 @@ static int session_end(struct lst_console *c)
 	for (unsigned int i = 0; i < s->nbatches; i++)
 		status |= lst_batch_stop(c, &s->batches[i], false);
 	status |= lst_nodes_add_session(&nodes, s);
-	lst_nodes_keep(&nodes, s, NODES_MEMBERS);
+	lst_nodes_filter(&nodes, s, NODES_MEMBERS);
 	status |= lst_nodes_remove(c, &nodes, "end_session");
 	free(nodes.asks);
 	state_clear(s);
@@ -115,10 +115,10 @@ static int group_refresh(struct lst_console *c, const struct state_group *g,
 	struct lst_nodes nodes = { 0 };
 	int status = lst_nodes_add_group(&nodes, &c->state, g->name);
 
-	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
+	lst_nodes_filter(&nodes, &c->state, 1u << NODE_ACTIVE);
 	lst_nodes_ask(c, &nodes, &debug, ASK_S);
 	status |= lst_nodes_add_group(&nodes, &c->state, g->name);
-	lst_nodes_keep(&nodes, &c->state, NODES_ALL & ~(1u << NODE_ACTIVE));
+	lst_nodes_filter(&nodes, &c->state, NODES_ALL & ~(1u << NODE_ACTIVE));
 	status |= nodes_make(c, &nodes, what);
 	free(nodes.asks);
 	return status;
@@ -248,7 +248,7 @@ static int group_clean(struct lst_console *c, struct state_group *g,
 	if (!status)
 		status = lst_nodes_add_group(&nodes, &c->state, g->name);
 	if (!status) {
-		lst_nodes_keep(&nodes, &c->state, states);
+		lst_nodes_filter(&nodes, &c->state, states);
 		status = group_drop(c, g, &nodes, "update_group");
 	}
 	free(nodes.asks);
@@ -409,7 +409,7 @@ int lst_ping(struct lst_console *c, const struct lst_words *w)
 		for (unsigned int i = 0; i < nodes.n; i++) {
 			lst_list_next(c);
 			ping_print(c->json, &nodes.asks[i],
-				   lst_node_said(c, &nodes.asks[i]));
+				   lst_node_state(c, &nodes.asks[i]));
 		}
 		lst_list_end(c);
 		/* A node in no session answers ESRCH. */

@@ -74,8 +74,8 @@ int lst_nodes_add_nids(struct lst_nodes *nodes, const char *text)
 	return status;
 }
 
-void lst_nodes_keep(struct lst_nodes *nodes, const struct state *s,
-		    unsigned int states)
+void lst_nodes_filter(struct lst_nodes *nodes, const struct state *s,
+		      unsigned int states)
 {
 	unsigned int n = 0;
 
@@ -140,8 +140,8 @@ int lst_nodes_add_session(struct lst_nodes *nodes, struct state *s)
 	return status;
 }
 
-enum node_state lst_node_said(const struct lst_console *c,
-			      const struct lst_ask *ask)
+enum node_state lst_node_state(const struct lst_console *c,
+			       const struct lst_ask *ask)
 {
 	const struct lst_session_id none = LST_SESSION_NONE;
 	const struct lst_session_id own = { c->state.console, c->state.stamp };
@@ -166,8 +166,8 @@ void lst_nodes_ask_each(struct lst_console *c, struct lst_nodes *nodes,
 	state_touch(&c->state);
 	lst_ask_all(&c->calls, nodes->asks, nodes->n, seconds);
 	for (unsigned int i = 0; i < nodes->n; i++)
-		state_note(&c->state, &nodes->asks[i].to.nid,
-			   lst_node_said(c, &nodes->asks[i]));
+		state_set_node(&c->state, &nodes->asks[i].to.nid,
+			       lst_node_state(c, &nodes->asks[i]));
 }
 
 void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
@@ -178,8 +178,9 @@ void lst_nodes_ask(struct lst_console *c, struct lst_nodes *nodes,
 	lst_nodes_ask_each(c, nodes, seconds);
 }
 
-int lst_nodes_tell(struct lst_console *c, struct lst_nodes *nodes, int status,
-		   const struct lst_msg *msg, const char *what, uint32_t also)
+int lst_nodes_request(struct lst_console *c, struct lst_nodes *nodes,
+		      int status, const struct lst_msg *msg, const char *what,
+		      uint32_t also)
 {
 	if (!status) {
 		lst_nodes_ask(c, nodes, msg, ASK_S);
@@ -195,7 +196,7 @@ void lst_nodes_keep_alive(struct lst_console *c)
 	struct lst_nodes nodes = { 0 };
 
 	lst_nodes_add_session(&nodes, &c->state);
-	lst_nodes_keep(&nodes, &c->state, 1u << NODE_ACTIVE);
+	lst_nodes_filter(&nodes, &c->state, 1u << NODE_ACTIVE);
 	lst_nodes_ask(c, &nodes, &debug, ASK_S);
 	free(nodes.asks);
 }
@@ -213,7 +214,7 @@ int lst_nodes_remove(struct lst_console *c, struct lst_nodes *nodes,
 		lst_nodes_ask(c, nodes, &remove, ASK_S);
 		status = lst_nodes_failed(nodes, what, ESRCH);
 		for (unsigned int k = 0; k < nodes->n; k++)
-			if (lst_node_said(c, &nodes->asks[k]) == NODE_ACTIVE)
+			if (lst_node_state(c, &nodes->asks[k]) == NODE_ACTIVE)
 				nodes->asks[left++].to = nodes->asks[k].to;
 		nodes->n = left;
 		if (left && i == REMOVES_MAX)

@@ -96,8 +96,8 @@ enum node_state state_of(const struct state *s, const struct ulnet_nid *nid)
 	return node ? node->state : NODE_UNKNOWN;
 }
 
-void state_note(struct state *s, const struct ulnet_nid *nid,
-		enum node_state state)
+void state_set_node(struct state *s, const struct ulnet_nid *nid,
+		    enum node_state state)
 {
 	for (unsigned int i = 0; i < s->ngroups; i++) {
 		struct state_node *node = group_node(&s->groups[i], nid);

@@ -421,7 +421,7 @@ Test(wire, header_data)
 	const enum wire_kind ct = WIRE_CONTROL;
 
 	cr_assert_eq(hdr >> 32, 0x01030004);
-	cr_assert_eq(wire_hdr_version(hdr), WIRE_VERSION);
+	cr_assert_eq(hdr >> 56, WIRE_VERSION);
 	cr_assert_eq(read_only(ct, open, sizeof(open), hdr), 0);
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		int want = bit < 32   ? -EBADMSG
