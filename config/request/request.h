@@ -30,15 +30,16 @@ struct lnet_control {
 	pthread_cond_t program_idle;   /* no request runs a deleted one */
 };
 
+/* A request that is being carried out. */
 struct request {
 	struct lnet_control *control;
 	struct answer *answer;
 	const struct tree *args; /* a mapping, or null */
-	struct scope scope;
+	struct scope scope;	 /* for errors about the arguments */
 	struct cancel *cancel; /* NULL: it cannot be canceled */
 };
 
-/* Carries out the request @root; the outcome is in @answer. */
+/* Carries out the request @root; output and errors are added to @answer. */
 void request_carry_out(struct lnet_control *control, const struct tree *root,
 		       struct cancel *cancel, struct answer *answer);
 

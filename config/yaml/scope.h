@@ -22,7 +22,7 @@ struct answer {
 	struct tree *output, *error, *notes; /* NULL: nothing yet */
 };
 
-/* What an error is about. */
+/* What an error is about, in the words of the kernel's lnetctl. */
 struct subject {
 	const char *top;	   /* what was done: "add", "manage" */
 	const char *item;	   /* to what: "net", "ping" */
@@ -36,7 +36,7 @@ int answer_init(struct answer *a);
 void answer_fini(struct answer *a);
 /* The mapping that is printed on stdout. NULL: no memory. */
 struct tree *answer_output(struct answer *a);
-/* One more thing that went wrong; the first one's @rc is the status. */
+/* Adds an error; the @rc of the first one becomes the status. */
 void answer_error(struct answer *a, const struct subject *s, int rc,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* The same in the form that the kernel's lnetctl has for settings. */
@@ -50,7 +50,8 @@ void answer_note_once(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 #define NOTES_MAX 64
 
-/* As YAML text, to be freed. -ENOMEM; -EMSGSIZE: longer than @max. */
+/* *@text_p, to be freed: the answer as YAML. -ENOMEM; -EMSGSIZE: it is longer
+ * than @max. */
 int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
 
 /* ---- reading ---- */
