@@ -110,13 +110,13 @@ unit_tests += %D%/unit/lnet_discovery_test
 	%D%/unit/lnet/discovery/ask_test.c \
 	%D%/unit/lnet/discovery/asked_test.c \
 	%D%/unit/lnet/discovery/discovery_test.c \
+	%D%/unit/lnet/discovery/false_claim_test.c \
 	%D%/unit/lnet/discovery/frames_test.c \
 	%D%/unit/lnet/discovery/merge_test.c \
 	%D%/unit/lnet/discovery/ping_info_test.c \
 	%D%/unit/lnet/discovery/reconcile_test.c \
 	%D%/unit/lnet/discovery/recovery_test.c \
 	%D%/unit/lnet/discovery/state_test.c \
-	%D%/unit/lnet/discovery/stranger_test.c \
 	%D%/unit/lnet/discovery/waiting_test.c
 %C%_unit_lnet_discovery_test_LINK = $(LINK) -Wl,--wrap=malloc
 

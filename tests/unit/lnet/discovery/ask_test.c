@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes that are pinged, that are told of others by pushes, and that ping. */
+/* Nodes that are pinged, that get pushes from others, and that ping. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <malloc.h>
@@ -9,7 +9,7 @@
 #include "lnet/node/node.h"
 #include "tests/unit/lnet/discovery/ping_rig.h"
 
-/* ---- a node answers ---- */
+/* ---- a node answers pings ---- */
 
 static struct lnet_sim *sim_of(const char *nids, const struct ulnet_conf *conf)
 {
@@ -20,7 +20,8 @@ static struct lnet_sim *sim_of(const char *nids, const struct ulnet_conf *conf)
 	return sim;
 }
 
-/* GETs portal 0 of @target into @sink, which is in one node. */
+/* GETs the ping information of @target into @sink, which is one piece of
+ * memory. */
 static void get_info(struct lnet *node, const char *target, void *sink,
 		     size_t size, uint32_t offset, struct seen *s)
 {
@@ -55,7 +56,7 @@ static void answers_as(const char *nids, const char *golden_name,
 	cluster_end(sim);
 }
 
-/* Byte for byte what a real node with these NIs says. */
+/* The answer is, byte for byte, that of a real node with these NIs. */
 Test(ping, answer_is_golden)
 {
 	answers_as("10.77.0.42@tcp 10.77.1.42@tcp", "reply-two-nis",
@@ -108,7 +109,7 @@ Test(ping, offsets_and_small_sinks)
 	cluster_end(sim);
 }
 
-/* Other bits of portal 0 are nobody's. */
+/* No other match bits of portal 0 are answered. */
 Test(ping, other_bits)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -130,7 +131,7 @@ Test(ping, other_bits)
 	cluster_end(sim);
 }
 
-/* What the target says follows what it has. */
+/* The answer follows the target's configuration. */
 Test(ping, follows_the_configuration)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -196,7 +197,7 @@ Test(ping, push_is_acknowledged)
 	seen_types(&s, LNET_EVENT_SEND, LNET_EVENT_ACK, 0);
 	cr_assert_eq(s.ev[1].mlength, 64);
 	cr_assert_eq(counter(target, "pushes"), 1);
-	/* Nonsense is acknowledged as well: it was received. */
+	/* Nonsense is acknowledged as well, since it was received. */
 	s.n = 0;
 	push(node, nth_id(1), "nonsense", 8, &s);
 	lnet_sim_run_all(sim);
@@ -207,8 +208,8 @@ Test(ping, push_is_acknowledged)
 	cluster_end(sim);
 }
 
-/* While one push comes in there is no buffer: the others wait, and all come to
- * be, in their order. */
+/* While a push is being stored there is no buffer for others: they wait, and
+ * are all stored in their order. */
 Test(ping, pushes_wait_for_the_buffer)
 {
 	struct golden g = golden("put-push");
@@ -229,7 +230,7 @@ Test(ping, pushes_wait_for_the_buffer)
 		if (s.ev[i].type != LNET_EVENT_ACK)
 			continue;
 		cr_assert_eq(s.ev[i].mlength, 48);
-		/* 48 ms of storing each, one behind the other. */
+		/* Each takes 48 ms to store, one after the other. */
 		cr_assert_geq(s.ev[i].elapsed, ++acks * 48000);
 	}
 	cr_assert_eq(acks, 3);
@@ -238,7 +239,7 @@ Test(ping, pushes_wait_for_the_buffer)
 	cluster_end(sim);
 }
 
-/* The first node from @from on that belongs to @cpt of node 0. */
+/* Returns the first node from @from on that CPT @cpt of node 0 owns. */
 static unsigned int node_of_cpt(struct lnet_sim *sim, unsigned int from,
 				unsigned int cpt)
 {
@@ -250,10 +251,10 @@ static unsigned int node_of_cpt(struct lnet_sim *sim, unsigned int from,
 }
 
 /*
- * Each of two CPTs is storing a push, one of them for long. A third push, which
- * belongs to the CPT that is long about it, gets the target of the other one as
- * soon as that is free: @ns after the third push has come, which is before, at
- * the same moment, or after.
+ * Each of two CPTs is storing a push, one of them a slow one. A third push, for
+ * the CPT with the slow one, gets the buffer of the other CPT as soon as that
+ * is free: @ns after the third push has come, which may be negative, 0, or
+ * positive.
  */
 static void push_and_two_cpts(int64_t ns)
 {
@@ -265,7 +266,7 @@ static void push_and_two_cpts(int64_t ns)
 	unsigned int b = node_of_cpt(sim, 1, 1);
 	unsigned int c = node_of_cpt(sim, a + 1, 0);
 	static struct seen sa, sb, sc;
-	/* 48 bytes are stored. */
+	/* 48 bytes are stored after 40 ms. */
 	const struct ulnet_sim_link late = { .latency = (uint64_t)(40 * MSEC +
 								   ns) };
 
@@ -292,7 +293,8 @@ Test(ping, push_takes_the_target_of_another_cpt)
 		push_and_two_cpts(ns);
 }
 
-/* What did not fit this time will the next time; within limits. */
+/* A push that is too long enlarges the buffer for the next ones, within limits.
+ */
 Test(ping, big_push_enlarges_the_target)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -308,13 +310,13 @@ Test(ping, big_push_enlarges_the_target)
 	lnet_sim_run_all(sim);
 	cr_assert_eq(s.ev[3].mlength, len);
 	cr_assert_eq(counter(lnet_sim_node(sim, 1), "pushes"), 2);
-	/* It does not shrink again. */
+	/* The buffer does not shrink again. */
 	push(node, nth_id(1), big, 100, &s);
 	push(node, nth_id(1), big, len, &s);
 	lnet_sim_run_all(sim);
 	cr_assert_eq(s.n, 8);
 	cr_assert_eq(s.ev[7].mlength, len);
-	/* No stranger can make it as large as he likes. */
+	/* No peer can make the buffer as large as it likes. */
 	for (unsigned int i = 0; i < 2; i++) {
 		push(node, nth_id(1), big, sizeof(big), &s);
 		lnet_sim_run_all(sim);
@@ -324,7 +326,8 @@ Test(ping, big_push_enlarges_the_target)
 	cluster_end(sim);
 }
 
-/* The node goes while a push comes in: its entry is gone already. */
+/* The node closes while a push is being stored: its match entry is gone
+ * already. */
 Test(ping, push_while_closing)
 {
 	struct golden g = golden("put-push");
@@ -435,7 +438,8 @@ static void ponged_lightly(void *arg, int status,
 	*used = memory_used();
 }
 
-/* How many interfaces a peer may have is no reason to have room for them. */
+/* A ping allocates memory for the NIs that the peer has, not for as many as it
+ * may have. */
 Test(ping, takes_memory_for_what_there_is)
 {
 	struct ulnet_conf conf;
@@ -450,7 +454,8 @@ Test(ping, takes_memory_for_what_there_is)
 				     sim, i ? "10.0.0.1@tcp" : "10.0.0.0@tcp",
 				     &conf, NULL, NULL),
 			     i);
-	ping(sim, 0, id_of("10.0.0.1@tcp"), 0); /* the pools' first slabs */
+	/* allocates the first slabs of the pools */
+	ping(sim, 0, id_of("10.0.0.1@tcp"), 0);
 	before = memory_used();
 	cr_assert_eq(lnet_ping(lnet_sim_node(sim, 0), id_of("10.0.0.1@tcp"), 0,
 			       ponged_lightly, &used),
@@ -493,7 +498,7 @@ Test(ping, timeout)
 	cr_assert_eq(pong.status, -ETIMEDOUT);
 	cr_assert_geq(pong.at, 1500 * MSEC);
 	cr_assert_leq(pong.at, 1600 * MSEC);
-	/* The node's own, when none is said. */
+	/* With no timeout the node's own is used. */
 	began = lnet_sim_now(sim);
 	ping(sim, 0, nth_id(1), 0);
 	cr_assert_eq(pong.status, -ETIMEDOUT);
@@ -520,7 +525,7 @@ static struct lnet_sim *many_nis(unsigned int n, uint32_t max)
 	return sim;
 }
 
-/* More than a first sink holds: it asks again. */
+/* The answer has more NIs than the first buffer holds: the node asks again. */
 Test(ping, more_than_the_first_sink)
 {
 	struct lnet_sim *sim = many_nis(260, 300);
@@ -547,7 +552,8 @@ Test(ping, more_than_we_want)
 	cluster_end(sim);
 }
 
-/* The node that asks goes away: it is told, once; a crashed one is not. */
+/* If the node that pings closes, the callback is called once; if it crashes,
+ * never. */
 Test(ping, while_closing)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asking for the discovery of a peer: lnet_discover(3). */
+/* lnet_discover(3): an application asks for the discovery of a peer. */
 #include "lnet/discovery/session.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
@@ -49,7 +49,8 @@ static void ask_once_more(void *arg, int status)
 			     0);
 }
 
-/* Who asks again when he is told is told of another question. */
+/* An application asks again in its callback: it is called once more, for
+ * another discovery. */
 Test(lnet_discover, asked_again_at_once)
 {
 	struct ulnet_nid nobody = nid_of("10.0.0.9@tcp");
@@ -96,8 +97,8 @@ Test(lnet_discover, asked_for)
 	cluster_end(sim);
 }
 
-/* What a node told last in its life before is to be merged when it tells what
- * it is now, with a lower number. */
+/* The last announcement of a node before its restart waits to be merged when it
+ * announces itself again, with a lower number. */
 Test(lnet_discover, restarted_while_asked)
 {
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.2@tcp2") };
@@ -125,8 +126,8 @@ Test(lnet_discover, restarted_while_asked)
 	cluster_end(sim);
 }
 
-/* Two NIDs of a node have told of it when one is found to be the other's: what
- * was told last counts, by whichever it came. */
+/* Two NIDs have announced their node when one claims the other: the last
+ * announcement counts, whichever NID it came from. */
 Test(lnet_discover, told_by_two_nids)
 {
 	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
@@ -179,7 +180,7 @@ Test(lnet_discover, asked_for_nonsense)
 	cluster_end(sim);
 }
 
-/* What is under way ends with the node. */
+/* Discoveries in progress end when the node closes. */
 Test(lnet_discover, closing)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes that discover each other, and what they know then. */
+/* Nodes that discover each other, and what they know of each other then. */
 #ifndef TESTS_DISCOVER_RIG_H
 #define TESTS_DISCOVER_RIG_H
 
@@ -10,7 +10,7 @@
 #define PORTAL 5
 #define BITS   0x77
 
-/* Of two nodes, with two nets each. */
+/* NIDs of two nodes with two nets each, and what view() says of them. */
 #define A_RAILS "10.0.0.1@tcp 10.0.0.1@tcp1"
 #define B_RAILS "10.0.0.2@tcp 10.0.0.2@tcp1"
 #define KNOWS_A "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp1"
@@ -29,7 +29,7 @@ static inline void node_mode(struct lnet_sim *sim, const char *nids,
 	cr_assert_geq(lnet_sim_node_add(sim, nids, &conf, NULL, NULL), 0);
 }
 
-/* With discovery on, and a buffer for everybody. */
+/* Adds a node with discovery on, and a buffer for everybody. */
 static inline struct lnet *node_on(struct lnet_sim *sim, const char *nids)
 {
 	static char memory[65536];
@@ -47,7 +47,7 @@ static inline struct lnet *node_on(struct lnet_sim *sim, const char *nids)
 	return node;
 }
 
-/* A PUT with an ACK, whose events are noted in @s. */
+/* Sends a PUT with an ACK, whose events go to @s. */
 static inline void put_from(struct lnet *node, struct ulnet_nid self,
 			    const char *nid, uint64_t timeout, struct seen *s)
 {
@@ -77,8 +77,8 @@ static inline int text_order(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* What @node knows of the peer that has @nid: "STATE[ mr]: NID NID", the
- * primary NID first, the others by their texts; or "nothing". */
+/* Returns what @node knows of the peer with @nid: "STATE[ mr]: NID NID", with
+ * the primary NID first, and the others in alphabetical order; or "nothing". */
 static inline const char *view(struct lnet *node, const char *nid)
 {
 	static struct ulnet_peer_info infos[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes that ask each other for their NIDs before the first message. */
+/* Nodes that discover each other's NIDs before the first message. */
 #include "lnet/discovery/session.h"
 #include "lnet/discovery/info.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
@@ -17,10 +17,10 @@ static struct lnet_sim *sim_new(unsigned int cpts)
 	return sim;
 }
 
-/* ---- it goes well ---- */
+/* ---- all goes well ---- */
 
-/* A GET, its REPLY, a push, its ACK: then the message goes; then the other node
- * tells of itself, too. */
+/* A GET, its REPLY, a push, its ACK: then the message is sent, and then the
+ * other node pushes, too. */
 Test(discover, single_nids)
 {
 	struct lnet_sim *sim = sim_new(1);
@@ -69,8 +69,9 @@ Test(discover, two_rails)
 	two_rails(1, "10.0.0.2@tcp1");
 }
 
-/* What has waited for discovery is evidence as any other message is. */
-Test(discover, who_has_waited_costs_health)
+/* A message that has waited for discovery costs health as any other if it
+ * fails. */
+Test(discover, a_message_that_has_waited_costs_health)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
 	struct lnet_sim *sim = sim_new(1);
@@ -125,14 +126,14 @@ Test(discover, by_two_nids_at_once)
 	cluster_end(sim);
 }
 
-/* ---- it does not go well ---- */
+/* ---- failures ---- */
 
 #define ALWAYS 1000000
 #define SECOND UINT64_C(1000000) /* us */
 #define LATE   (100 * MSEC)
 
-/* The message waits for its share of time, and then goes to the NID that it
- * names; its deadline is what it was. */
+/* The message waits for discovery for a part of its time, and then goes to the
+ * NID that it names. Its deadline stays. */
 Test(discover, dead_peer)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
@@ -149,20 +150,20 @@ Test(discover, dead_peer)
 	lnet_sim_run(sim, LATE);
 	cr_assert(seen.n && seen.ev[seen.n - 1].terminal);
 	cr_assert_eq(seen.ev[seen.n - 1].status, -ETIMEDOUT);
-	/* Later ones do not wait. */
+	/* Later messages do not wait. */
 	lnet_sim_run(sim, 20000 * MSEC);
 	put_to(a, "10.0.0.2@tcp", 6 * SECOND, &more);
 	lnet_sim_run_all(sim);
 	cr_assert(more.ev[more.n - 1].terminal);
 	cr_assert_eq(counter(a, "discovery_waits"), 1);
 	cr_assert_eq(counter(a, "discoveries"), 0);
-	/* It was given up. */
+	/* The discovery was given up. */
 	KNOWS(a, "10.0.0.2@tcp", "unknown: 10.0.0.2@tcp");
 	cluster_end(sim);
 }
 
-/* A message that has more time than that goes on when the first question is
- * taken for lost; it is asked again, and longer. */
+/* A message that has more time than that goes on when the first ping is taken
+ * for lost; the peer is pinged again, with a longer timeout. */
 Test(discover, answer_is_lost)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS }, works = { 0 };
@@ -184,7 +185,7 @@ Test(discover, answer_is_lost)
 	cluster_end(sim);
 }
 
-/* Who takes longer to answer is given longer. */
+/* A peer that is slow to answer is given more time. */
 Test(discover, answers_are_slow)
 {
 	const struct ulnet_sim_link slow = { .latency = 1500 * MSEC };
@@ -200,8 +201,8 @@ Test(discover, answers_are_slow)
 	cluster_end(sim);
 }
 
-/* What fell ill while it was all that was known of the peer is looked after as
- * soon as there is a choice, which would not fall on it. */
+/* An NI loses health while it is the only known NI of its peer. When others
+ * become known, and are chosen instead, it is pinged until it has recovered. */
 Test(discover, ill_before_it_was_one_of_several)
 {
 	const struct ulnet_sim_link refuses = { .latency = 10000,
@@ -224,14 +225,14 @@ Test(discover, ill_before_it_was_one_of_several)
 	lnet_sim_run(sim, 60000 * MSEC);
 	put_to(node, "10.0.0.2@tcp", 0, NULL);
 	lnet_sim_run(sim, 5000 * MSEC);
-	KNOWS(node, "10.0.0.2@tcp",
-	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
+	KNOWS(node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
 	cr_assert_eq(lnet_peer_info(node, &nid, &peer), 0);
 	cr_expect_eq(peer.health, 1000);
 	cluster_end(sim);
 }
 
-/* Who is refused fails at once, and holds nobody. */
+/* A connection that is refused ends the discovery at once, and messages do not
+ * wait. */
 Test(discover, refused)
 {
 	const struct ulnet_sim_link closed = { .refuse = ALWAYS };
@@ -247,8 +248,8 @@ Test(discover, refused)
 	cluster_end(sim);
 }
 
-/* An administrator gives the NID of a peer that is to be asked again to another
- * one: nobody is left to be asked. */
+/* A peer waits to be pinged again when an administrator gives its only NID to
+ * another peer: nobody is left to be pinged. */
 Test(discover, taken_while_it_pauses)
 {
 	const struct ulnet_nid b[] = { nid_of("10.0.0.2@tcp"),
@@ -273,8 +274,8 @@ Test(discover, taken_while_it_pauses)
 	cluster_end(sim);
 }
 
-/* The NID that is asked becomes one of the node's own, which would answer for
- * itself without end. */
+/* The NID that is pinged becomes one of the node itself, which would answer its
+ * own pings without end. */
 Test(discover, own_ni_comes_back)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
@@ -295,7 +296,7 @@ Test(discover, own_ni_comes_back)
 	cluster_end(sim);
 }
 
-/* A peer that comes back is discovered by what goes on in the background. */
+/* Discovery of a peer that comes back goes on in the background. */
 Test(discover, back_again)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
@@ -316,7 +317,8 @@ Test(discover, back_again)
 
 /* ---- changes ---- */
 
-/* What an administrator has said of a peer, and takes back, is asked for. */
+/* A peer that was configured for a while is discovered when the configuration
+ * is taken back. */
 Test(discover, configured_for_a_while)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
@@ -335,7 +337,8 @@ Test(discover, configured_for_a_while)
 	cluster_end(sim);
 }
 
-/* And so is who has named a NID meanwhile that was an administrator's. */
+/* A peer is discovered anew when a NID is no longer configured that it had
+ * claimed. */
 static void another_configured(unsigned int cpts)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp1");
@@ -373,7 +376,8 @@ static void on_line(int level, const char *line, void *arg)
 		   strstr(line, "the peer is configured otherwise");
 }
 
-/* What an administrator said stays, and he hears that the peer differs. */
+/* The configuration of a peer stays, and the log says that the peer differs
+ * from it. */
 Test(discover, configured_wrongly)
 {
 	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
@@ -410,13 +414,13 @@ Test(discover, local_nis_come_and_go)
 	cr_assert_eq(lnet_ni_del(a, &second), 0);
 	lnet_sim_run_all(sim);
 	KNOWS(b, "10.0.0.1@tcp", "discovered mr: 10.0.0.1@tcp 10.0.0.1@tcp2");
-	/* A peer of its own again. */
+	/* The NID is a peer of its own again. */
 	KNOWS(b, "10.0.0.1@tcp1", "unknown: 10.0.0.1@tcp1");
 	cluster_end(sim);
 }
 
-/* A peer claims an address on a net that this node is not on just then: so the
- * address cannot be asked before the net is back. */
+/* A peer claims a NID on a net that this node has left for a while: the NID can
+ * only be pinged when the net is back. */
 Test(discover, a_net_comes_back)
 {
 	const struct ulnet_ni_conf own = { .nid = nid_of("10.0.0.1@tcp1") };
@@ -433,7 +437,7 @@ Test(discover, a_net_comes_back)
 	cr_assert_eq(lnet_ni_add(b, &its), 0);
 	lnet_sim_run_all(sim);
 	KNOWS(a, "10.0.0.2@tcp1", "unknown: 10.0.0.2@tcp1");
-	/* Nor is it told by the peer. */
+	/* The push in which the peer announces itself is lost, too. */
 	lnet_fault_init(&fault, LNET_FAULT_DROP);
 	fault.rate = 1;
 	fault.messages = LNET_FAULT_PUT;
@@ -444,8 +448,8 @@ Test(discover, a_net_comes_back)
 	cluster_end(sim);
 }
 
-/* An address that takes no part answers late, and is claimed meanwhile, since
- * now it does take part. */
+/* A NID without discovery answers a ping late. Meanwhile discovery is turned on
+ * there, and another NID of the node claims it. */
 Test(discover, a_claim_overtakes_an_answer)
 {
 	const struct ulnet_sim_link slow = { .latency = 50 * MSEC,
@@ -460,7 +464,7 @@ Test(discover, a_claim_overtakes_an_answer)
 	node_mode(sim, B_RAILS, LNET_DISCOVERY_OFF);
 	b = lnet_sim_node(sim, 1);
 	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &slow), 0);
-	/* It does not tell of itself. */
+	/* Pushes from this NID are lost. */
 	lnet_fault_init(&fault, LNET_FAULT_DROP);
 	fault.rate = 1;
 	fault.messages = LNET_FAULT_PUT;
@@ -480,8 +484,8 @@ Test(discover, a_claim_overtakes_an_answer)
 	cluster_end(sim);
 }
 
-/* Whoever names an address wants the peer: it goes on by another one, and comes
- * back with the address. */
+/* A message to a NID that its peer has lost goes to another NID of the peer;
+ * when the NID is back, it is used again. */
 Test(discover, an_address_goes_that_is_used)
 {
 	const struct ulnet_ni_conf again = { .nid = nid_of("10.0.0.2@tcp") };
@@ -501,8 +505,7 @@ Test(discover, an_address_goes_that_is_used)
 	cluster_end(sim);
 }
 
-/* What @node is told by pushes from now on comes so much later, us; 0: at
- * once. */
+/* Delays all pushes to @node from now on by @latency us; 0: no more. */
 static void pushes_come_late(struct lnet *node, uint64_t latency)
 {
 	struct ulnet_fault fault;
@@ -519,8 +522,8 @@ static void pushes_come_late(struct lnet *node, uint64_t latency)
 			     1);
 }
 
-/* A push that a newer one has overtaken is not believed, whether it tells of an
- * address that is gone by now, or does not tell of one that is back. */
+/* A push that a newer one has overtaken is not believed, whether it announces a
+ * NID that is gone by now, or does not announce one that is back. */
 Test(discover, pushes_overtake)
 {
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
@@ -539,14 +542,14 @@ Test(discover, pushes_overtake)
 	lnet_sim_run(sim, 8000 * MSEC);
 	cr_assert_eq(counter(a, "pushes"), 2);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
-	/* Here it comes. */
+	/* Now the delayed push comes. */
 	lnet_sim_run_all(sim);
 	cr_assert_geq(counter(a, "pushes"), 3);
 	KNOWS(a, "10.0.0.2@tcp", KNOWS_B);
 	cluster_end(sim);
 }
 
-/* Data does not wait for pushes, of which one is lost with its ACK. */
+/* Messages do not wait for a push, even if it is lost. */
 Test(discover, pushes_hold_nothing)
 {
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
@@ -581,7 +584,7 @@ Test(discover, turned_off_and_on)
 	lnet_sim_run_all(sim);
 	KNOWS(b, "10.0.0.1@tcp", "discovered: 10.0.0.1@tcp");
 	KNOWS(b, "10.0.0.1@tcp1", "unknown: 10.0.0.1@tcp1");
-	/* It tells once. */
+	/* The node pushes this once. */
 	cr_assert_eq(counter(a, "pushes_sent"), 2);
 	put_to(a, "10.0.0.2@tcp", 0, &more);
 	lnet_sim_run_all(sim);
@@ -623,8 +626,9 @@ Test(discover, turned_on)
 	turned_on(2, "discovered: 10.0.0.2@tcp");
 }
 
-/* Each has heard of the other one that it takes no part, and not that it does
- * again: whoever did not take part asks again when there is a message. */
+/* Each node has heard that the other one has turned discovery off, but not that
+ * it has turned it on again: a node for which discovery was off pings when
+ * there is a message. */
 Test(discover, both_turned_off_and_on)
 {
 	struct lnet_sim *sim = sim_new(1);
@@ -653,8 +657,8 @@ Test(discover, both_turned_off_and_on)
 	cluster_end(sim);
 }
 
-/* A node that takes no part is one peer for each NID, and nobody waits for it
- * twice. */
+/* Each NID of a node that has discovery off is a peer of its own, and messages
+ * wait only once for each. */
 Test(discover, peer_has_it_off)
 {
 	struct lnet_sim *sim = sim_new(1);
@@ -708,7 +712,8 @@ Test(discover, interfaces_that_fail_are_told)
 
 /* ---- many interfaces ---- */
 
-/* More than fit into the first answer and the first push target. */
+/* The peer has more NIDs than fit into the first REPLY and the first buffer for
+ * pushes. */
 Test(discover, many_nids)
 {
 	static char nids[16384], want[16384];
@@ -731,8 +736,8 @@ Test(discover, many_nids)
 	n = 0;
 	while (strtok(NULL, " "))
 		n++;
-	cr_assert_eq(n, 151); /* and "mr:" */
-	/* And the other way round: a push that does not fit. */
+	cr_assert_eq(n, 151); /* with the word "mr:" */
+	/* The other node pushes, which does not fit, either. */
 	put_to(b, "10.0.0.1@tcp1", 0, &more);
 	lnet_sim_run_all(sim);
 	seen_delivered(&more);
@@ -744,7 +749,8 @@ Test(discover, many_nids)
 static void on_known(void *arg, int status)
 {
 	(void)arg;
-	(void)status; /* NIDs are in use: it goes on in the background */
+	/* NIDs may be in use; then discovery goes on in the background */
+	(void)status;
 }
 
 static void discover(struct lnet *node, const char *text)
@@ -754,8 +760,8 @@ static void discover(struct lnet *node, const char *text)
 	cr_assert_eq(lnet_discover(node, &nid, 0, on_known, NULL), 0);
 }
 
-/* Whatever is lost, delayed, repeated and overtaken: two nodes that hear each
- * other in the end know the same of each other. */
+/* Whatever is lost, delayed, duplicated or reordered: when two nodes can hear
+ * each other in the end, each knows the other's NIDs. */
 static void bad_network(uint64_t seed, unsigned int cpts)
 {
 	const struct ulnet_sim_link bad = { .latency = MSEC,
@@ -785,7 +791,7 @@ static void bad_network(uint64_t seed, unsigned int cpts)
 	cr_assert_eq(lnet_ni_del(b, &second), 0);
 	lnet_sim_run(sim, 30000 * MSEC);
 	cluster_links(sim, &good);
-	/* By now both have heard of each other, unless all was lost. */
+	/* Both know each other by now, unless all was lost. */
 	put_to(a, "10.0.0.2@tcp", SECOND, &seen);
 	lnet_sim_run_all(sim);
 	KNOWS(a, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp1");
@@ -800,9 +806,9 @@ Test(discover, bad_networks)
 		bad_network(seed, 1);
 }
 
-/* A node that has met each NID of another one alone, on several CPTs, asks by
- * two of them: those that come to a CPT for a peer that has become a part of
- * another one meanwhile are not left alone. */
+/* A node has met each NID of a peer on its own, on several CPTs, and discovers
+ * two of them at the same time. A NID that moves to a CPT while its new peer
+ * there becomes a part of another peer is not left out. */
 static void met_by_each_nid(unsigned int i, unsigned int cpts)
 {
 	struct lnet_sim *sim;
@@ -839,15 +845,16 @@ Test(discover, met_by_each_nid)
 		met_by_each_nid(i, 1 + i % 4);
 }
 
-/* Two CPTs may have got to know two NIDs of a peer, and use them: one of them
- * gives its NID away, with all that is under way. */
+/* Two CPTs may both know a NID of a peer, and use it: one of them hands its NID
+ * over, with all that is in progress. */
 Test(discover, bad_networks_and_cpts)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		bad_network(seed, 2 + seed % 3);
 }
 
-/* More than have a turn at once: all are discovered, by both sides. */
+/* More peers at once than are discovered at the same time: all are discovered,
+ * by both sides. */
 Test(discover, crowd)
 {
 	static struct seen each[400];
@@ -863,8 +870,8 @@ Test(discover, crowd)
 	lnet_sim_run_all(sim);
 	for (unsigned int i = 0; i < ARRAY_SIZE(each); i++)
 		seen_delivered(&each[i]);
-	/* Some more than once: who was heard of by both NIDs, before it was his
-	 * turn, was two peers until then. */
+	/* Some are discovered more than once: a peer that was heard by both
+	 * NIDs before its turn was two peers until then. */
 	cr_assert_geq(counter(server, "discoveries"), ARRAY_SIZE(each));
 	cr_assert_geq(counter(server, "pushes_sent"), ARRAY_SIZE(each));
 	cr_assert_leq(counter(server, "pushes_sent"), 2 * ARRAY_SIZE(each));
@@ -873,8 +880,9 @@ Test(discover, crowd)
 	cluster_end(sim);
 }
 
-/* A push of 10.0.0.2@tcp after its discovery failed, since it was silent, or
- * since its NIDs were in use: the state that it leads to. */
+/* A push from 10.0.0.2@tcp after its discovery has failed, because it was
+ * silent, or because its NIDs were in use; @state is the one that the push
+ * leads to. */
 struct push_after {
 	struct lnet *node, *peer;
 	bool nids_in_use;
@@ -920,8 +928,8 @@ static unsigned int state_after(bool nids_in_use)
 	return pa.state;
 }
 
-/* Two nodes that have NIDs of each other in use on several CPTs would tell and
- * ask each other without end. */
+/* Two nodes that have NIDs of each other in use on several CPTs would push and
+ * ping each other without end. */
 Test(discover, to_be_told_again_of_what_is_in_use_ends_no_pause)
 {
 	cr_assert_eq(state_after(false), PEER_QUEUED);

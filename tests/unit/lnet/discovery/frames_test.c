@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Discovery, frame by frame: what real nodes say is given to a node, and what
- * the node says must be what real nodes have said. */
+/* Discovery frame by frame: a node gets what real nodes have sent, and must
+ * send what real nodes have sent. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "tests/unit/lnet/injector.h"
 
 #define FIRST_SINK 272
-/* A turn of the loop, or some; no timer ends in it. */
+/* a few turns of the loop, in which no timer expires */
 #define SOON MSEC
 
 struct fx {
 	struct injector *in;
-	unsigned int seen; /* of in->nsent */
+	unsigned int seen; /* messages of in->nsent that were looked at */
 	bool over;
 	int status;
 };
@@ -51,14 +51,14 @@ static void discover(struct fx *fx, const char *nid)
 	inject_run(fx->in, SOON);
 }
 
-/* The next message of the node, which is there. */
+/* Returns the next message that the node has sent; there must be one. */
 static struct inject_sent *next(struct fx *fx)
 {
 	cr_assert_lt(fx->seen, fx->in->nsent, "the node says nothing");
 	return &fx->in->sent[fx->seen++ % INJECT_SENT];
 }
 
-/* The one that next() gave. */
+/* Returns the message that next() has returned last. */
 static struct inject_sent *last(const struct fx *fx)
 {
 	return &fx->in->sent[(fx->seen - 1) % INJECT_SENT];
@@ -76,7 +76,8 @@ static size_t handle_at(const struct golden *g)
 	return g->hdr_len == LNET_HDR_SIZE ? 32 : 56;
 }
 
-/* Header and payload, but for the handle, which is the node's own. */
+/* Asserts header and payload of a message, except the handle, which is the
+ * node's own. */
 static void is_frame(const struct inject_sent *s, const struct golden *g)
 {
 	size_t handle = handle_at(g), length = golden_payload_len(g);
@@ -109,7 +110,8 @@ static struct lnet_hdr hdr_of(const struct golden *g)
 	return hdr;
 }
 
-/* @like with this header, and @payload of the length that the header says. */
+/* Returns a frame like @like, but with this header, and with @payload of the
+ * length that the header says. */
 static struct golden frame_of(const struct golden *like,
 			      const struct lnet_hdr *hdr, const void *payload)
 {
@@ -150,7 +152,7 @@ static void hears(struct fx *fx, const char *name)
 	hears_bytes(fx, &g);
 }
 
-/* An answer to what the node has said last. */
+/* Answers the last message of the node with the golden frame @name. */
 static void is_answered(struct fx *fx, const char *name)
 {
 	struct golden g = golden(name);
@@ -159,7 +161,8 @@ static void is_answered(struct fx *fx, const char *name)
 	hears_bytes(fx, &g);
 }
 
-/* ... with @len bytes of @told, of which as many come as it asks for. */
+/* Answers the last GET of the node with as much of the @len bytes of @told as
+ * it asks for. */
 static void is_told(struct fx *fx, const uint8_t *told, size_t len)
 {
 	const struct lnet_hdr *get = &last(fx)->hdr;
@@ -219,8 +222,8 @@ Test(frames, asks_and_pushes)
 	inject_close(fx.in);
 }
 
-/* Who is told by a push takes it, and tells what he is in the same way. He asks
- * nothing that the push has said. */
+/* A node that gets a push believes it, pushes its own NIDs, and asks nothing.
+ */
 Test(frames, is_pushed_to)
 {
 	struct fx fx = open_node("10.77.0.42@tcp", "10.77.1.42@tcp");
@@ -232,7 +235,7 @@ Test(frames, is_pushed_to)
 	hears(&fx, "put-push-two-nis");
 	says(&fx, "ack-push-two-nis");
 	s = next(&fx);
-	/* By any path. */
+	/* The push may take any path. */
 	hdr.src_nid = s->hdr.src_nid;
 	hdr.dest_nid = s->hdr.dest_nid;
 	frame = frame_of(&push, &hdr, golden_payload(&own));
@@ -243,11 +246,12 @@ Test(frames, is_pushed_to)
 
 /* ---- large NIDs ---- */
 
-/* Headers are larger, and the push tells of an entry behind the small ones. */
+/* Headers are larger, and large NIDs have entries behind the small ones. */
 Test(frames, large_nids)
 {
 	struct fx fx = open_node("fd77::3@tcp", NULL);
-	/* "lnetctl ping" has asked for more, as between nodes of short NIDs. */
+	/* The golden frame is of "lnetctl ping", which asks for more than
+	 * discovery does. */
 	struct golden get = with_sink("get-large", FIRST_SINK), frame;
 	struct golden of = golden("reply-large");
 	struct lnet_hdr push = hdr_of(&get), ack;
@@ -258,7 +262,7 @@ Test(frames, large_nids)
 	push.type = LNET_MSG_PUT;
 	push.length = 0;
 	push.payload_length = (uint32_t)golden_payload_len(&of);
-	/* It says the same of fd77::3. */
+	/* The push says the same of fd77::3. */
 	of.bytes[of.len - 1] = 3;
 	frame = frame_of(&of, &push, golden_payload(&of));
 	is_frame(next(&fx), &frame);
@@ -279,7 +283,8 @@ Test(frames, large_nids)
 
 /* ---- more than there is room for ---- */
 
-/* 10.77.0.2@tcp first, then 10.0.0.2@tcp and on; @n with 0@lo. */
+/* Makes ping information of @n entries: 0@lo, 10.77.0.2@tcp, then 10.0.0.2@tcp
+ * and on. Returns its length. */
 static size_t nis_of(uint8_t *told, uint32_t features, uint32_t n)
 {
 	size_t len = put_head(told, features, n);
@@ -288,8 +293,8 @@ static size_t nis_of(uint8_t *told, uint32_t features, uint32_t n)
 	return len;
 }
 
-/* The question is repeated with room for what the first answer has said that
- * there is; nothing is believed of what was cut. */
+/* The GET is repeated with room for as many NIs as the first REPLY has
+ * announced; nothing of a truncated REPLY is believed. */
 static void is_asked_again(const uint8_t *told, size_t len)
 {
 	struct fx fx = open_node("10.77.0.3@tcp", NULL);
@@ -313,12 +318,12 @@ Test(frames, more_nis_than_the_sink)
 {
 	static uint8_t told[1024];
 
-	/* One more than fit, and many more. */
+	/* One NI more than fit, and many more. */
 	is_asked_again(told, nis_of(told, 0x1e, 17));
 	is_asked_again(told, nis_of(told, 0x1e, 40));
 }
 
-/* With large NIDs the information says how long it is. */
+/* If there are large NIDs, the information contains its length. */
 Test(frames, more_large_nis_than_the_sink)
 {
 	static uint8_t told[1024];
@@ -335,7 +340,7 @@ Test(frames, more_large_nis_than_the_sink)
 	is_asked_again(told, len);
 }
 
-/* Who says that he has more, and never gives it, is not asked for ever. */
+/* A peer that announces more than it ever sends is not asked for ever. */
 Test(frames, cut_for_ever)
 {
 	struct fx fx = open_node("10.77.0.3@tcp", NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a ping information means for what is known of a peer.
+ * What ping information changes in what is known of a peer.
  *
- * NIDs are short here: "4" is 10.0.0.4@tcp, "L4" is fd00::4@tcp; with a "-"
- * before it is down, with an "=" behind it is used. What follows a ":" says
- * whose it is now: o another peer's, a one's that has named this one, c a
- * configured one's, m this node's.
+ * NIDs have short forms here: "4" is 10.0.0.4@tcp, and "L4" is fd00::4@tcp. "-"
+ * before a NID: it is down; "=" after it: it is in use. A letter after ":" says
+ * which peer has the NID now: o another peer, a another peer that agrees, as it
+ * has itself claimed this one, c a configured peer, m this node.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ROOM 512
 
-/* Features: what a node has that takes part, one with discovery off, and one
+/* Features of a node with discovery on, of one with discovery off, and of one
  * that is not multi-rail. */
 #define FULL   0x1e
 #define SILENT 0x0e
@@ -26,7 +26,7 @@
 struct merge_case {
 	const char *name;
 	enum ulnet_discovery mode;
-	/* c configured, m multi-rail, d discovered */
+	/* c: configured, m: multi-rail, d: discovered */
 	const char *flags;
 	const char *known;
 	enum merge_source source;
@@ -78,7 +78,8 @@ static uint8_t fate_of(const char *word)
 	return MERGE_ADD;
 }
 
-/* Calls for each word of @text. */
+/* Calls @fn with each word of @text and its number. Returns how many there are.
+ */
 static unsigned int words(const char *text, void (*fn)(unsigned, const char *))
 {
 	char copy[256], *at = NULL, *word;
@@ -377,12 +378,12 @@ Test(merge, other_modes_change_no_nid)
 	CHECK(cases);
 }
 
-/* ---- old, cut, empty ---- */
+/* ---- old, truncated, empty ---- */
 
 struct order_case {
 	enum merge_source source;
 	const char *flags;
-	uint32_t sequence; /* 7 is known */
+	uint32_t sequence; /* of the information; 7 is the known one */
 	const char *plan;
 };
 
@@ -392,7 +393,7 @@ Test(merge, order_of_numbers)
 		{ PUSH, "md", 8, "apply 1 mr +2" },
 		{ PUSH, "md", 7, "apply 1 mr +2" },
 		{ PUSH, "md", 6, "ask" },
-		{ PUSH, "md", 1, "ask" }, /* or it has restarted: ask */
+		{ PUSH, "md", 1, "ask" }, /* or the peer has restarted: ask */
 		{ PUSH, "", 6, "apply 1 mr +2" },
 		{ REPLY, "md", 6, "apply 1 mr +2" },
 		{ REPLY, "md", 1, "apply 1 mr +2" },
@@ -441,8 +442,8 @@ static struct ulnet_nid nth(unsigned int i)
 	return nid;
 }
 
-/* Of 400 NIDs the first half are known; of these, every third goes. They come
- * in another order. */
+/* Of 400 NIDs the first 200 are known, of which every third one goes. The
+ * others come in reverse order. */
 Test(merge, hundreds)
 {
 	struct merge_known k = { .mode = ON, .ni = known, .nnis = 200 };
@@ -471,13 +472,14 @@ Test(merge, hundreds)
 	merge_plan_fini(&plan);
 }
 
-/* ---- what comes last, and what is so ---- */
+/* ---- the order of announcements ---- */
 
 struct announced_case {
-	enum merge_source source; /* of what came last, ... */
-	uint32_t pid, sequence;	  /* ... its process and number; 1 and 7 were
-				   * told before */
-	uint8_t byte;		  /* of its contents, which was 0 */
+	/* source, process and number of the new announcement; the one before is
+	 * a push, with 1 and 7 */
+	enum merge_source source;
+	uint32_t pid, sequence;
+	uint8_t byte; /* contents; they were 0 before */
 	enum announcement_order order;
 };
 
@@ -495,8 +497,8 @@ static struct announcement *told_with(enum merge_source source, uint32_t pid,
 	return told;
 }
 
-/* A reply may be overtaken by a push, and a push by another one; and a node
- * that has started anew counts anew. */
+/* A push may overtake a REPLY, or another push; and a node that has restarted
+ * begins to count anew. */
 Test(merge, order_of_what_was_told)
 {
 	static const struct announced_case cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes tell of themselves in answer to a ping, as bytes. */
+/* Encoding and decoding of ping information. */
 #include <criterion/criterion.h>
 #include <endian.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ Test(ping_info, golden_infos)
 	}
 }
 
-/* The same information, from a machine of the other byte order. */
+/* Converts ping information to that of a machine with the other byte order. */
 static void swap_info(uint8_t *p, size_t len, unsigned int nsmall)
 {
 	for (unsigned int i = 0; i < 4; i++) {
@@ -91,7 +91,8 @@ static void swap_info(uint8_t *p, size_t len, unsigned int nsmall)
 		w[0] = __builtin_bswap32(w[0]);
 		w[1] = __builtin_bswap32(w[1]);
 	}
-	/* Large entries: the status; a large NID has its own order. */
+	/* Of large entries only the status is swapped: a large NID has a fixed
+	 * order. */
 	for (size_t at = 16 + 16 * nsmall; at + 24 <= len; at += 24, p += 24) {
 		uint32_t *w = (uint32_t *)(void *)p;
 
@@ -128,7 +129,7 @@ Test(ping_info, other_byte_order)
 	}
 }
 
-/* A 32-bit word of "reply-two-nis" is something else. */
+/* Decodes "reply-two-nis" with the 32-bit word at @at replaced. */
 static int decode_word(size_t at, uint32_t value)
 {
 	struct golden g = golden("reply-two-nis");
@@ -192,14 +193,15 @@ Test(ping_info, cut_short)
 				cr_assert_eq(need, full, "%s, %zu bytes",
 					     names[i], len);
 		}
-		/* More than it says is not looked at. */
+		/* Bytes behind the information are ignored. */
 		cr_assert_eq(decode(golden_payload(&g), full, 10), 0);
 	}
 }
 
 /* ---- large entries, by hand ---- */
 
-/* An entry for a NID with @size address bytes beyond 4, all of them @tag. */
+/* Writes an entry of a NID with @size address bytes beyond 4, all of them @tag.
+ * Returns its length. */
 static size_t put_large(uint8_t *p, uint32_t status, unsigned int size,
 			uint8_t tag)
 {
@@ -231,18 +233,18 @@ Test(ping_info, small_and_large_entries)
 	cr_assert_eq(nis[3].nid.addr[0], 0xfe);
 	cr_assert_eq(nis[3].nid.size, 12);
 	cr_assert(!nis[3].up);
-	/* The low bits of the size say nothing. */
+	/* The low bits of the length mean nothing. */
 	put32(b + 28, (uint32_t)len | 3);
 	cr_assert_eq(decode(b, len, 4), 0);
 	cr_assert_eq(info.nnis, 4);
-	/* The first large one is the primary NID. */
+	/* With this feature bit the first large NID is the primary one. */
 	put32(b + 4, 0x7e);
 	cr_assert_eq(decode(b, len, 4), 0);
 	cr_assert_eq(nis[0].nid.addr[15], 0xfd);
 	cr_assert(nid_is(&nis[1].nid, "10.0.0.1@tcp"));
 	cr_assert(nid_is(&nis[2].nid, "10.0.0.2@tcp"));
 	cr_assert_eq(nis[3].nid.addr[0], 0xfe);
-	/* One more than may be. */
+	/* One entry more than allowed. */
 	cr_assert_eq(decode(b, len, 3), -E2BIG);
 	cr_assert_eq(decode(b, len, 1), -E2BIG);
 	cr_assert_eq(decode(b, len, 0), -E2BIG);
@@ -258,8 +260,8 @@ Test(ping_info, primary_large_without_large_entries)
 	cr_assert(nid_is(&nis[0].nid, "10.0.0.1@tcp"));
 }
 
-/* NIDs longer than any we know are passed over, and what follows them is not.
- */
+/* NIDs that are longer than any known kind are skipped, and those after them
+ * are not. */
 Test(ping_info, entries_of_unknown_size)
 {
 	uint8_t b[1024];
@@ -276,7 +278,7 @@ Test(ping_info, entries_of_unknown_size)
 	cr_assert(nid_is(&nis[1].nid, "10.10.10.10@tcp"));
 }
 
-/* Nor are those that no node can have. */
+/* Large NIDs that no node can have are skipped, too. */
 Test(ping_info, entries_that_are_no_nid)
 {
 	uint8_t b[1024];
@@ -292,8 +294,8 @@ Test(ping_info, entries_that_are_no_nid)
 	cr_assert_eq(nis[0].nid.addr[0], 0xfd);
 }
 
-/* Nor do the small ones, and a primary NID among the large ones is found
- * behind them all the same. */
+/* So are such small NIDs; and a primary NID among the large ones is still
+ * found. */
 Test(ping_info, small_entries_that_are_no_nid)
 {
 	static const uint64_t nids[] = { UINT64_MAX, 0, UINT64_C(9) << 48,
@@ -316,7 +318,7 @@ Test(ping_info, small_entries_that_are_no_nid)
 	}
 }
 
-/* What an entry says of its size does not lead out of the information. */
+/* The length in an entry does not lead beyond the information. */
 Test(ping_info, last_entry_is_cut)
 {
 	for (unsigned int missing = 1; missing < 24; missing++) {
@@ -340,7 +342,7 @@ Test(ping_info, size_below_the_small_entries)
 	put32(b + 28, 20);
 	cr_assert_eq(decode(b, len, 4), 0);
 	cr_assert_eq(info.nnis, 2);
-	/* Far more than there could be. */
+	/* A length beyond all limits. */
 	put32(b + 28, UINT32_MAX);
 	cr_assert_eq(decode(b, len, 4), -E2BIG);
 	put32(b + 28, 48 + 24 + 16);
@@ -445,7 +447,7 @@ Test(ping_info, encode_and_back)
 	free(node);
 }
 
-/* A node without NIs has something to say, too. */
+/* A node without NIs encodes 0@lo only. */
 Test(ping_info, encode_nothing_but_lo)
 {
 	struct lnet_config *c = config_of(1, 1);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes tell of themselves in answer to a ping, decoded, and made by
- * hand. */
+/* Ping information: decoding, and making it by hand. */
 #ifndef TESTS_PING_RIG_H
 #define TESTS_PING_RIG_H
 
@@ -16,8 +15,8 @@ static size_t need;
 
 static inline int decode(const void *bytes, size_t len, unsigned int max)
 {
-	/* Memory of its own, so that reading and writing past its end is
-	 * seen. */
+	/* The copies have memory of their own, so that sanitizers find accesses
+	 * past their end. */
 	uint8_t *copy = malloc(len ? len : 1);
 	unsigned int room = ping_info_room(len, max);
 	struct ulnet_ping_ni *ni = calloc(room, sizeof(*ni));
@@ -39,7 +38,8 @@ static inline size_t put32(uint8_t *p, uint32_t v)
 	return sizeof(v);
 }
 
-/* Header and entry of 0@lo; small NIDs 10.0.0.1@tcp and on. */
+/* Writes the header and the entries of 0@lo and of small NIDs 10.0.0.1@tcp and
+ * on; @nsmall is the number of entries. Returns the length. */
 static inline size_t put_head(uint8_t *p, uint32_t features, uint32_t nsmall)
 {
 	uint8_t *at = p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer has told becomes what is known of it, while memory is short. */
+/* Merging an announcement into what is known of its peer while memory runs out.
+ */
 #include "lnet/discovery/reconcile.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
 
-/* Of the calls that come: how many succeed; < 0: all of them. */
+/* how many of the next calls succeed; < 0: all */
 static int mallocs_left = -1;
 
 void *__wrap_malloc(size_t size)
@@ -28,12 +29,11 @@ static const char *const nids[] = { "10.0.0.2@tcp", "10.0.1.2@tcp",
 				    "10.0.2.2@tcp", "10.0.3.2@tcp",
 				    "10.0.9.2@tcp" };
 
-/* The peer tells that it has the first four; that it had the last one is what
- * is known. */
+/* The peer announces the first four NIDs; it is known to have the last one. */
 struct half {
 	struct lnet *node, *peer;
 	int left; /* calls of malloc() that succeed */
-	int rc;	  /* what the merge came to then */
+	int rc;	  /* result of the first merge */
 };
 
 static struct announcement *what_it_tells(struct lnet_cpt *cpt,
@@ -51,7 +51,7 @@ static struct announcement *what_it_tells(struct lnet_cpt *cpt,
 	return told;
 }
 
-/* Each NID is in one peer, or in none, as the directory says. */
+/* Asserts that each NID is in one peer or in none, as the directory says. */
 static void check_directory(struct lnet_cpt *cpt)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(nids); i++) {
@@ -87,8 +87,9 @@ static int merge_twice(void *arg)
 	return 0;
 }
 
-/* Whatever fails: the peer is to be asked again, and what it tells then makes
- * it whole. */
+/* Merges while @left calls of malloc() succeed: if that fails, the peer remains
+ * to be merged, and a second merge completes it. Returns the result of the
+ * first one. */
 static int half_a_merge(int left)
 {
 	struct half h = { .left = left };

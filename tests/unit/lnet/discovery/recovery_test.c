@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interfaces that are ill are pinged until they are well, at growing intervals;
- * where there is no choice, and when all are well, nothing is sent (requirement
- * D6).
+ * Interfaces with less than full health are pinged until they have it again, at
+ * growing intervals. Nothing is sent where there is no other interface to
+ * choose, or when all are healthy (requirement D6).
  */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/rails.h"
 
-/* GETs that node 1 has got so far. */
+/* Returns how many GETs node 1 has received so far. */
 static uint64_t pings(struct lnet_sim *sim)
 {
 	struct ulnet_ni_info ni;
@@ -46,7 +46,7 @@ Test(recovery, a_peer_that_is_well_again)
 	rails_end(sim);
 }
 
-/* That many pings fail in the next @ms. */
+/* Asserts that @n pings fail in the next @ms. */
 static void expect_failures(struct lnet_sim *sim, uint64_t ms, unsigned int n)
 {
 	uint64_t before = counted(sim, "remote_dropped_count");
@@ -56,8 +56,8 @@ static void expect_failures(struct lnet_sim *sim, uint64_t ms, unsigned int n)
 		     counted(sim, "remote_dropped_count") - before);
 }
 
-/* 100, 200, 400 ms, up to 1 s; then a 32nd of the outage, or the longest one
- * allowed. That they fail costs nothing. */
+/* Intervals are 100, 200, 400 ms, and so on up to 1 s, then a 32nd of the
+ * outage, or the maximum that is set. Pings that fail cost no health. */
 Test(recovery, intervals_grow)
 {
 	struct lnet_sim *sim = rails();
@@ -88,7 +88,7 @@ Test(recovery, intervals_grow)
 	rails_end(sim);
 }
 
-/* Whatever has lowered it. */
+/* Recovery also raises health that was lowered by hand. */
 Test(recovery, of_what_was_set_by_hand)
 {
 	const struct ulnet_nid ni = nid_of(mine[1]), peer = nid_of(theirs[0]);
@@ -115,7 +115,7 @@ Test(recovery, of_what_was_set_by_hand)
 	rails_end(sim);
 }
 
-/* Whoever is heard of is asked soon. */
+/* A peer from which something is received is pinged soon. */
 Test(recovery, a_sign_of_life)
 {
 	struct lnet_sim *sim = rails();
@@ -159,7 +159,7 @@ Test(recovery, a_limit)
 	rails_end(sim);
 }
 
-/* It asks a peer that this node has sent to. */
+/* A local NI recovers by pinging a peer that this node has sent to. */
 Test(recovery, an_ni_of_ours)
 {
 	struct lnet_sim *sim = rails();
@@ -180,8 +180,8 @@ Test(recovery, an_ni_of_ours)
 	rails_end(sim);
 }
 
-/* Of several that were heard of on the net of an NI one is left, wherever it is
- * among them: it has its turn. */
+/* Of several known peers on the NI's net only one can be reached, whichever it
+ * is: it is pinged in its turn. */
 Test(recovery, an_ni_asks_all_in_turn)
 {
 	enum { PEERS = 8 };
@@ -214,8 +214,8 @@ Test(recovery, an_ni_asks_all_in_turn)
 	}
 }
 
-/* All peers of the CPT that takes care of the NI are dead; one that another CPT
- * knows is not, and has its turn. */
+/* All peers of the CPT that recovers the NI are dead; one that another CPT
+ * knows can be reached, and is pinged in its turn. */
 Test(recovery, an_ni_asks_those_of_other_cpts)
 {
 	enum { PEERS = 8 };
@@ -250,7 +250,7 @@ Test(recovery, an_ni_asks_those_of_other_cpts)
 			paths_are(sim, NULL, text, &refuses);
 	}
 	cr_assert(known[0] && known[1]);
-	/* CPT 0 takes care of it. */
+	/* CPT 0 recovers the NI. */
 	cr_assert_eq(lnet_ni_set_health(node, &ni, 900), 0);
 	lnet_sim_run(sim, PEERS * 1000 * MSEC);
 	cr_expect_eq(my_health(sim, 0), 1000);
@@ -258,8 +258,8 @@ Test(recovery, an_ni_asks_those_of_other_cpts)
 	cluster_end(sim);
 }
 
-/* A peer that another CPT owns now is no more pinged here, though what was
- * known of it here stays as it is. */
+/* A peer that another CPT owns by now is no longer pinged here; its health here
+ * stays as it was. */
 Test(recovery, a_peer_that_has_moved)
 {
 	struct lnet_sim *sim = rails();
@@ -281,7 +281,7 @@ Test(recovery, a_peer_that_has_moved)
 	rails_end(sim);
 }
 
-/* There is nobody to be asked: time heals. */
+/* The NI knows no peer to ping: it recovers as time passes. */
 Test(recovery, an_ni_that_knows_nobody)
 {
 	struct lnet_sim *sim = rails();
@@ -300,7 +300,7 @@ Test(recovery, an_ni_that_knows_nobody)
 	rails_end(sim);
 }
 
-/* Only a NID that nobody has is known on its net. */
+/* The only peer that is known on the NI's net does not exist. */
 Test(recovery, an_ni_that_has_heard_nobody)
 {
 	struct lnet_sim *sim = rails();
@@ -319,7 +319,7 @@ Test(recovery, an_ni_that_has_heard_nobody)
 	rails_end(sim);
 }
 
-/* With one NI on each side there is nothing to be found out. */
+/* With one NI on each side there is no choice, so nothing is pinged. */
 Test(recovery, not_without_a_choice)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -335,8 +335,8 @@ Test(recovery, not_without_a_choice)
 	rails_end(sim);
 }
 
-/* It was the only one when it fell ill; then there is another one, which all
- * takes. */
+/* The NI was the only one when it lost health; then another one is added, which
+ * would get all messages. */
 Test(recovery, a_choice_that_was_not_there)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -373,7 +373,7 @@ Test(recovery, the_ni_goes)
 	rails_end(sim);
 }
 
-/* While pings wait, and while one is under way. */
+/* Closes the node between two pings, and during one. */
 Test(recovery, the_node_closes)
 {
 	for (unsigned int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The course of a discovery, without I/O. */
+/* The state machine of discovery, without I/O. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <string.h>
@@ -19,9 +19,10 @@
 #define END   DISC_ON_STEP_END
 
 /*
- * Facts as letters: t it has told us something, u up to date, o of old, p force
- * a ping, P force a push, m multi-rail, n no discovery there, d questioned, c
- * this node only calls.
+ * Facts as letters: t the peer has announced something, u up to date, o but in
+ * an earlier era, p force a ping, P force a push, m multi-rail, n discovery is
+ * off at the peer, d its provenance is questioned, c this node accepts no
+ * connections.
  */
 struct step_case {
 	enum ulnet_discovery mode;
@@ -60,22 +61,25 @@ Test(disc_state, next_step)
 		{ ON, "uPm", 2, 2, PUSH },
 		{ ON, "upm", 2, 2, PING },
 		{ ON, "upPm", 2, 3, PING },
-		/* News first, if all that is missing is what could not be
-		 * asked for. */
+		/* A push comes first if all that is missing could not be asked
+		 * for. */
 		{ ON, "uom", 2, 3, PUSH },
 		{ ON, "uom", 2, 2, PING },
 		{ OFF, "uom", 2, 2, END },
-		/* Who is not multi-rail is never pushed to. */
+		/* A peer that is not multi-rail never gets a push. */
 		{ ON, "uP", 0, 2, END },
-		/* Who takes no part is told that we do not, either. */
+		/* A peer with discovery off is pushed to only if a push is
+		 * forced. */
 		{ ON, "umn", 0, 2, END },
 		{ ON, "uPmn", 0, 2, PUSH },
-		/* The numbers wrap. */
+		/* Version numbers wrap. */
 		{ ON, "um", UINT32_MAX, 1, PUSH },
 		{ ON, "um", 1, UINT32_MAX, END },
 		{ VER, "", 0, 2, PING },
 		{ VER, "um", 0, 2, PUSH },
-		/* Off: only what is asked for, and what was pushed. */
+		/* With discovery off there are only forced pings and pushes,
+		 * merges of what was pushed, and pushes to peers that got one
+		 * before. */
 		{ OFF, "m", 0, 2, END },
 		{ OFF, "pm", 0, 2, PING },
 		{ OFF, "Pm", 2, 2, PUSH },
@@ -83,13 +87,14 @@ Test(disc_state, next_step)
 		{ OFF, "um", 2, 2, END },
 		{ OFF, "um", 2, 3, PUSH },
 		{ OFF, "tm", 0, 2, MERGE },
-		/* Who is questioned is asked, unless nothing would come of it.
-		 * */
+		/* A questioned peer is pinged, unless nothing would come of it.
+		 */
 		{ ON, "umd", 2, 2, PING },
 		{ ON, "tumd", 2, 2, MERGE },
 		{ VER, "umd", 2, 2, END },
 		{ OFF, "umd", 2, 2, END },
-		/* Who only calls discovers others, and tells nobody. */
+		/* A node that accepts no connections discovers others, but does
+		 * not push. */
 		{ ON, "mc", 0, 2, PING },
 		{ ON, "umc", 0, 2, END },
 		{ ON, "uPmc", 0, 2, END },
@@ -147,8 +152,8 @@ Test(disc_state, all_goes_well)
 	go(way, ARRAY_SIZE(way));
 }
 
-/* A peer that does not answer is left alone for a while, unless it is heard of
- * again. */
+/* A peer that does not answer is left alone for a while, unless something is
+ * heard from it. */
 Test(disc_state, failures_pause)
 {
 	static const struct way way[] = {
@@ -181,7 +186,7 @@ Test(disc_state, enough_failures)
 	go(way, ARRAY_SIZE(way));
 }
 
-/* Another peer may get its NIDs whatever is under way. */
+/* Another peer may take the NIDs in any of these states. */
 Test(disc_state, part_of_another)
 {
 	static const unsigned int under_way[] = { PEER_QUEUED, PEER_DISCOVERING,
@@ -196,7 +201,7 @@ Test(disc_state, part_of_another)
 	}
 }
 
-/* What may come from outside at any time is a bug in no state. */
+/* These events come from outside at any time, so each state accepts them. */
 Test(disc_state, wanted_and_news_at_any_time)
 {
 	for (unsigned int s = 0; s < PEER_STATES; s++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages wait for the word of the NI that they name, and for that of nobody
- * else. */
+/* A message waits until the NI that it names has answered, and for no other NI.
+ */
 #include "lnet/message/wire.h"
 #include "lnet/peer/provenance.h"
 #include "tests/unit/lnet/discovery/discover_rig.h"
@@ -48,7 +48,7 @@ static void is_asked_slowly(struct lnet *node, const char *nid)
 	cr_assert_eq(lnet_fault_add(node, &late), 0);
 }
 
-/* Two of their NIDs that have not spoken yet. */
+/* Finds two of the peer's NIDs that have not answered yet. */
 static void find_unverified(struct lnet *node, const char *two[2])
 {
 	unsigned int n = 0;
@@ -63,8 +63,8 @@ static void find_unverified(struct lnet *node, const char *two[2])
 	cr_assert_eq(n, 2);
 }
 
-/* A message to an NI that is unverified waits for the word of this one,
- * and not for those of others. */
+/* A message to an unverified NI waits for the answer of that NI, and not for
+ * those of others. */
 Test(waiting, an_ni_is_not_waited_for_by_others)
 {
 	struct lnet_sim *sim = sim_new();
@@ -99,9 +99,9 @@ static void ping_by(struct lnet *node, const char *self, const char *to)
 		     0);
 }
 
-/* At first contact messages wait until the peer is known, and has been told of
- * this node. That meanwhile another NI of the peer has spoken, which is to be
- * asked, holds up nobody. */
+/* At first contact messages wait until the peer is known, and has got a push.
+ * That another NI of the peer sends something meanwhile, and is to be pinged,
+ * holds up nobody. */
 Test(waiting, first_contact_does_not_wait_for_doubts)
 {
 	const struct ulnet_sim_link slow = { .latency = 100 * MSEC };
@@ -113,7 +113,7 @@ Test(waiting, first_contact_does_not_wait_for_doubts)
 
 	cr_assert_eq(lnet_sim_link_set(sim, &mine, &any, &slow), 0);
 	put_to(a, "10.0.0.2@tcp", 60 * SECOND, &seen);
-	/* The answer to the ping is there, the push under way. */
+	/* The REPLY to the ping has come, the push is in transit. */
 	lnet_sim_run(sim, 150 * MSEC);
 	goes_nowhere(sim, "10.0.1.2@tcp");
 	ping_by(b, "10.0.1.2@tcp", "10.0.0.1@tcp");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages that wait for a connection: they hold nothing, keep their order, can
- * be given up at once, and are served soon after the peer can be reached.
+ * be given up at once, and are sent soon after the peer can be reached.
  */
 #include <criterion/criterion.h>
 #include <errno.h>

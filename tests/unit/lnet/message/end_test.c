@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages that could not be sent are sent again: over other paths at once,
- * over the same ones after pauses, never when the peer may have got them; what
- * becomes of health, deadlines, events and counters meanwhile (requirements D1
- * to D5, D8).
+ * over the same paths after pauses, and never when the peer may have got them.
+ * What becomes of health, deadlines, events and counters meanwhile
+ * (requirements D1 to D5, D8).
  */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/rails.h"

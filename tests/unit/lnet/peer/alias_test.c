@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Match entries that name a NID are for the peer, from whichever of its NIDs a
- * message comes, and whenever that turns out. Node 0 has the entries; node 1
- * has two NIDs. */
+/* Match entries that name a NID are for its peer: they match messages from all
+ * NIDs of the peer, also if these become known later. Node 0 has the entries;
+ * node 1 has two NIDs. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "lnet/node/node.h"
@@ -19,9 +19,9 @@ TestSuite(alias, .timeout = 60);
 struct rig {
 	struct lnet_sim *sim;
 	struct lnet *node, *peer;
-	struct ulnet_nid nid[3]; /* node 1's two, and a stranger's */
-	struct lnet_cpt *cpt;	 /* node 0's, that owns nid[0] and nid[1] */
-	uint32_t pid;		 /* that entries name */
+	struct ulnet_nid nid[3]; /* two of node 1, and one of node 2 */
+	struct lnet_cpt *cpt;	 /* of node 0, the owner of nid[0] and nid[1] */
+	uint32_t pid;		 /* in the entries */
 	struct seen seen;
 };
 
@@ -37,9 +37,8 @@ static void rig_open(struct rig *r)
 	r->nid[0] = nth_id(1).nid;
 	r->nid[2] = nth_id(2).nid;
 	r->cpt = r->node->cpt[lnet_cpt_of(r->node, &r->nid[0])];
-	for (unsigned int i = 1; !i || r->node->cpt[lnet_cpt_of(
-					       r->node, &conf.nid)] != r->cpt;
-	     i++)
+	for (unsigned int i = 1;
+	     !i || r->node->cpt[lnet_cpt_of(r->node, &conf.nid)] != r->cpt; i++)
 		conf.nid = lnet_nid_make(LNET_NET(2, 0), 0x0a090000 + i);
 	r->nid[1] = conf.nid;
 	cr_assert_eq(lnet_ni_add(r->peer, &conf), 0);
@@ -50,7 +49,7 @@ static void rig_close(struct rig *r)
 	cluster_end(r->sim);
 }
 
-/* On the CPT that owns both. */
+/* Makes both NIDs one peer. Runs on the CPT that owns them. */
 static int become_one(void *arg)
 {
 	struct rig *r = arg;
@@ -68,12 +67,12 @@ static void unite(struct rig *r)
 	cr_assert_eq(lnet_call(r->node, r->cpt->index, become_one, r), 0);
 }
 
-/* An entry on CPT @cpt for what has these bits and comes from @nid. */
+/* Attaches an entry for BITS, less @ignore, from @nid. */
 static void post(struct rig *r, const struct ulnet_nid *nid, uint64_t ignore)
 {
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    &r->seen);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &r->seen);
 	struct ulnet_id id = { *nid, r->pid };
 	struct ulnet_md_handle md;
 	struct ulnet_me_handle me;
@@ -84,7 +83,7 @@ static void post(struct rig *r, const struct ulnet_nid *nid, uint64_t ignore)
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), 0);
 }
 
-/* Node @from sends from @nid. */
+/* Node @from sends a PUT from @nid. */
 static void send_from(struct rig *r, unsigned int from,
 		      const struct ulnet_nid *nid)
 {
@@ -98,7 +97,8 @@ static void send_from(struct rig *r, unsigned int from,
 	lnet_sim_run(r->sim, MSEC);
 }
 
-/* The last of @n messages came from @source, of the peer known by nid[0]. */
+/* Asserts that @n messages have come, the last one from @source, with nid[0] as
+ * its initiator. */
 static void check_seen(const struct rig *r, unsigned int n,
 		       const struct ulnet_nid *source)
 {
@@ -107,8 +107,8 @@ static void check_seen(const struct rig *r, unsigned int n,
 	cr_assert(lnet_nid_eq(&r->seen.ev[n - 1].initiator.nid, &r->nid[0]));
 }
 
-/* An entry for either NID, on a unique portal or not, in a list or a table: the
- * peer's messages find it once the NIDs are one peer's, and no others do. */
+/* With an entry for one NID, of any of these kinds, messages from the other NID
+ * match once both are one peer, and messages from others do not. */
 static void found(unsigned int named, uint64_t ignore, bool wild)
 {
 	static struct rig r;
@@ -149,7 +149,7 @@ Test(alias, wildcard)
 	found(1, 0, true);
 }
 
-/* The entry is attached when the NIDs are one peer's already. */
+/* The entry is attached when the NIDs are one peer already. */
 Test(alias, attached_later)
 {
 	for (unsigned int named = 0; named < 2; named++) {
@@ -164,8 +164,8 @@ Test(alias, attached_later)
 	}
 }
 
-/* A message that waits finds its entry: whichever comes last, the entry or that
- * both are one peer's. */
+/* A queued message finds its entry, whichever comes last: the entry, or that
+ * both NIDs become one peer. */
 Test(alias, held)
 {
 	for (unsigned int i = 0; i < 8; i++) {
@@ -175,7 +175,9 @@ Test(alias, held)
 
 		rig_open(&r);
 		cr_assert_eq(LNetSetLazyPortal(r.node, PORTAL), 0);
-		if (i & 4) /* of that kind before anybody waits */
+		/* makes the portal one of such entries before any message waits
+		 */
+		if (i & 4)
 			post(&r, &r.nid[2], 0);
 		if (entry_last)
 			unite(&r);
@@ -189,13 +191,13 @@ Test(alias, held)
 			unite(&r);
 		lnet_sim_run(r.sim, MSEC);
 		cr_assert_eq(r.seen.n, 1);
-		cr_assert(lnet_nid_eq(&r.seen.ev[0].source,
-				      &r.nid[1 - named]));
+		cr_assert(lnet_nid_eq(&r.seen.ev[0].source, &r.nid[1 - named]));
 		rig_close(&r);
 	}
 }
 
-/* They part again: each entry is for its own. */
+/* Makes the NIDs two peers again, so that the entry matches only its own NID.
+ */
 static int part(void *arg)
 {
 	struct rig *r = arg;

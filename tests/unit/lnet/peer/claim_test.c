@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NIDs that another CPT owns become those of a peer, also while they are in
- * use; what waits meanwhile is sent by the new owner. */
+/* NIDs that another CPT owns become NIDs of a peer, even while they are in use;
+ * messages that wait meanwhile are sent by the new owner. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "lnet/node/node.h"
@@ -17,18 +17,18 @@ static uint8_t memory[100], byte;
 
 TestSuite(claim, .timeout = 60);
 
-/* Node 0 claims a NID of node 1 on CPT "owner" for the peer that node 2 is, on
- * CPT "cpt". */
+/* Node 0 claims a NID of node 1, which is owned by CPT "owner", for the peer
+ * with NID "primary", which CPT "cpt" owns. */
 struct rig {
 	struct lnet_sim *sim;
 	struct lnet *node;
 	struct ulnet_nid nid, primary;
-	struct ulnet_nid other; /* of nobody's, and owned by the same CPT */
+	struct ulnet_nid other; /* nobody's, and owned by the same CPT as nid */
 	struct lnet_cpt *owner, *cpt;
 	struct peer_claim claim;
 	bool done;
 	int rc;
-	struct seen seen; /* what node 1 has received */
+	struct seen seen; /* at node 1 */
 };
 
 static struct lnet_cpt *cpt_of(const struct rig *r, const struct ulnet_nid *nid)
@@ -38,9 +38,9 @@ static struct lnet_cpt *cpt_of(const struct rig *r, const struct ulnet_nid *nid)
 
 static void rig_open(struct rig *r)
 {
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    &r->seen);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &r->seen);
 
 	memset(r, 0, sizeof(*r));
 	r->sim = cluster_with(2, CPTS, NULL);
@@ -146,13 +146,13 @@ Test(claim, a_nid_that_nobody_knows)
 	lnet_sim_run_all(r.sim);
 	cr_assert_eq(r.seen.n, 1);
 	cr_assert_eq(sent_on(&r, r.cpt), 1);
-	/* It is one already. */
+	/* The NID is the peer's already. */
 	cr_assert_eq(claim(&r), 0);
 	rig_close(&r);
 }
 
-/* Met, and idle: the record there is an alias from now on. The NID has seen a
- * source, and is to see this one again. */
+/* The NID is known already, and idle: its record there becomes an alias. The
+ * NID has seen a source NID of this node, and keeps seeing that one. */
 Test(claim, an_idle_nid)
 {
 	static struct rig r;
@@ -187,7 +187,8 @@ static int owes_an_answer(void *arg)
 	return 0;
 }
 
-/* Answers that it owes may stand behind its requests. */
+/* The NID was asked something: until when its answers may be behind its
+ * requests is handed over, too. */
 Test(claim, a_nid_that_owes_an_answer)
 {
 	static struct rig r;
@@ -224,7 +225,7 @@ static int is_multi_rail(void *arg)
 	return 0;
 }
 
-/* It is as ill as it was, until it answers. */
+/* The NID keeps its health and its state, until it answers. */
 Test(claim, an_ill_nid)
 {
 	static struct rig r;
@@ -251,8 +252,7 @@ static int put_here(void *arg)
 	return 0;
 }
 
-/* A message that is on its way to the CPT which gives the NID away is passed
- * on. */
+/* A message that is on its way to the old owner is forwarded to the new one. */
 Test(claim, a_message_overtaken)
 {
 	static struct rig r;
@@ -288,7 +288,8 @@ static int unuse(void *arg)
 	return 0;
 }
 
-/* In both tables there is a record then: the one is an alias until it goes. */
+/* While the NID is in use both CPTs have a record of it: the old owner's is an
+ * alias. */
 Test(claim, a_nid_in_use)
 {
 	static struct rig r;
@@ -351,8 +352,8 @@ static void check_other(struct rig *r, struct lnet_cpt *cpt)
 		     peer_find(cpt, &r->nid)->peer);
 }
 
-/* What was asked of one of its NIDs may be answered by another: they stay
- * together. */
+/* What was asked of one NID of a peer may be answered by another, so the NIDs
+ * of a peer move together. */
 Test(claim, a_nid_of_a_peer_in_use)
 {
 	static struct rig r;
@@ -381,7 +382,7 @@ static int unverified_other(void *arg)
 	return 0;
 }
 
-/* By going to another CPT a NID has not spoken for itself. */
+/* A NID that moves to another CPT with its peer is still unverified. */
 Test(claim, an_unverified_nid_comes_along)
 {
 	static struct rig r;
@@ -399,8 +400,8 @@ Test(claim, an_unverified_nid_comes_along)
 	rig_close(&r);
 }
 
-/* A message to the NID that waits for another try is found when it is given
- * up, whoever has the NID. */
+/* A message that waits for another try to the NID can still be canceled,
+ * whichever CPT has the NID. */
 Test(claim, a_nid_that_is_tried_again)
 {
 	const struct ulnet_sim_link refuses = { .latency = 10000,
@@ -420,7 +421,7 @@ Test(claim, a_nid_that_is_tried_again)
 	cr_assert_eq(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, nth_id(1),
 			     PORTAL, BITS, 0, 0),
 		     0);
-	/* Tried both ways, and in its first pause. */
+	/* Both paths were tried, and the first pause has begun. */
 	lnet_sim_run(r.sim, 5 * MSEC);
 	cr_assert_eq(sent.n, 0);
 	cr_assert_eq(counter(r.node, "resend_count"), 2);
@@ -468,7 +469,7 @@ Test(claim, a_nid_with_connections)
 	check_one_peer(&r);
 	cr_assert_not(peer_is_connected(r.owner, &r.nid));
 	cr_assert(peer_is_connected(r.cpt, &r.nid));
-	/* On the same connection, or it would take longer. */
+	/* The same connection is used: a new one would take longer. */
 	put(&r);
 	lnet_sim_run(r.sim, MSEC);
 	cr_assert_eq(r.seen.n, 2);
@@ -479,7 +480,8 @@ Test(claim, a_nid_with_connections)
 
 #define MESSAGES 50
 
-/* 0 .. MESSAGES - 1 with these events, each once. */
+/* Asserts that there is one event for each of the messages 0 to MESSAGES - 1.
+ */
 static void each_once(const struct seen *seen)
 {
 	bool came[MESSAGES] = { false };
@@ -518,7 +520,8 @@ static void put_many(struct lnet *node, struct ulnet_id target)
 			     0);
 }
 
-/* While messages go both ways, and most of them wait for a credit. */
+/* Claims the NID while messages go both ways, most of which wait for a credit.
+ */
 static void under_traffic(uint64_t seed, uint64_t connect, struct rig *r)
 {
 	const struct ulnet_sim_link slow = {
@@ -530,9 +533,9 @@ static void under_traffic(uint64_t seed, uint64_t connect, struct rig *r)
 		.bandwidth = 172 * 1000, /* a message in a millisecond */
 	};
 	static struct seen back;
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    &back);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &back);
 
 	memset(&back, 0, sizeof(back));
 	rig_open(r);
@@ -543,7 +546,7 @@ static void under_traffic(uint64_t seed, uint64_t connect, struct rig *r)
 	lnet_sim_run(r->sim, seed * MSEC * 3 / 4);
 	cr_assert_eq(claim_at_last(r), 0, "seed %u", (unsigned int)seed);
 	check_one_peer(r);
-	/* What has to wait for its turn does so on the new owner. */
+	/* Messages that have to wait do so at the new owner. */
 	lnet_sim_run_all(r->sim);
 	each_once(&r->seen);
 	each_once(&back);
@@ -563,7 +566,7 @@ Test(claim, a_nid_under_traffic)
 		under_traffic(seed, 0, &r);
 }
 
-/* What comes in is on its way to the old owner. */
+/* With connections, incoming messages are on their way to the old owner. */
 Test(claim, connections_under_traffic)
 {
 	static struct rig r;
@@ -572,8 +575,8 @@ Test(claim, connections_under_traffic)
 		under_traffic(seed, 2 * MSEC, &r);
 }
 
-/* What waits and is given up when it has just left is given up all the same,
- * wherever it is. */
+/* A message that waits is canceled shortly before or after it was handed over:
+ * it is canceled wherever it is. */
 Test(claim, a_message_given_up)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC,
@@ -616,9 +619,9 @@ Test(claim, a_message_given_up)
 	}
 }
 
-/* ---- who gives ---- */
+/* ---- which peer gives ---- */
 
-/* The peer that has r->nid claims r->primary. */
+/* A claim in the other direction: the peer of r->nid claims r->primary. */
 static struct peer_claim counterclaim;
 static int counter_rc;
 
@@ -650,7 +653,7 @@ static int meet_primary(void *arg)
 	return 0;
 }
 
-/* Two that claim each other's NIDs become one, and not two others. */
+/* Two peers that claim each other's NIDs become one peer. */
 Test(claim, each_others_nids)
 {
 	static struct rig r;
@@ -666,15 +669,16 @@ Test(claim, each_others_nids)
 				     0);
 		cr_assert_eq(lnet_call(r.node, r.cpt->index, begin, &r),
 			     -EINPROGRESS);
-		cr_assert_eq(lnet_call(r.node, r.owner->index, counter_begin,
-				       &r),
-			     -EINPROGRESS);
+		cr_assert_eq(
+			lnet_call(r.node, r.owner->index, counter_begin, &r),
+			-EINPROGRESS);
 		lnet_sim_run_all(r.sim);
 		cr_assert(r.done);
 		cr_assert_eq(lnet_primary(r.node, &r.nid, &a), 0);
 		cr_assert_eq(lnet_primary(r.node, &r.primary, &b), 0);
 		cr_assert(lnet_nid_eq(&a, &b));
-		/* The one with more NIDs, or the smaller primary NID, stays. */
+		/* The peer with more NIDs remains, or else the one with the
+		 * smaller primary NID. */
 		if (more || lnet_nid_cmp(&r.nid, &r.primary) < 0) {
 			cr_assert_eq(r.rc, -EBUSY);
 			cr_assert_eq(counter_rc, 0);
@@ -695,8 +699,8 @@ static int forget(void *arg)
 	return peer_forget(r->cpt, peer_find(r->cpt, &r->primary)->peer);
 }
 
-/* When the CPT that has claimed the NID forgets it, its first owner has it
- * back, and can give it away again. */
+/* When the CPT that has claimed the NID forgets it, the first owner has it
+ * back, and can hand it over again. */
 Test(claim, an_alias_comes_home)
 {
 	static struct rig r;
@@ -727,7 +731,7 @@ static int take_alias(void *arg)
 	return rc;
 }
 
-/* A NID that another CPT has got in between is not had without asking. */
+/* A NID that another CPT owns cannot be taken without a claim. */
 Test(claim, an_alias_is_not_taken)
 {
 	static struct rig r;
@@ -738,7 +742,7 @@ Test(claim, an_alias_is_not_taken)
 	rig_close(&r);
 }
 
-/* Another peer takes the only NID of the one for which it is claimed. */
+/* Lets another peer take the only NID of the peer that claims. */
 static int lose_all(void *arg)
 {
 	struct rig *r = arg;
@@ -765,14 +769,14 @@ Test(claim, for_a_peer_that_has_lost_all)
 	cr_assert_eq(lnet_primary(r.node, &r.nid, &primary), 0);
 	cr_assert(lnet_nid_eq(&primary, &r.nid));
 	cr_assert_eq(peer_find(r.cpt, &r.primary)->peer->nnis, 1);
-	cr_assert(lnet_nid_eq(&peer_find(r.cpt, &r.nid)->peer->primary,
-			      &r.nid));
-	/* As they were, but here. */
+	cr_assert(
+		lnet_nid_eq(&peer_find(r.cpt, &r.nid)->peer->primary, &r.nid));
+	/* The NIDs are a peer as before, but on the CPT of the claim. */
 	check_other(&r, r.cpt);
 	rig_close(&r);
 }
 
-/* As a thread does that waits. */
+/* Claims as a thread does that waits for the result. */
 Test(claim, by_waiting)
 {
 	static struct rig r;
@@ -794,7 +798,7 @@ Test(claim, by_waiting)
 	rig_close(&r);
 }
 
-/* A node that closes waits for claims. */
+/* A node that closes waits for claims in progress. */
 Test(claim, a_node_that_closes)
 {
 	static struct rig r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that an administrator makes. Their NIDs hash to any of several CPTs. */
+/* Peers that an administrator configures. Their NIDs hash to any of several
+ * CPTs. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "lnet/node/node.h"
@@ -30,7 +31,8 @@ static void nids_from(struct ulnet_nid *nids, unsigned int n,
 		nids[i] = nth_id(first + i).nid;
 }
 
-/* All are known by the first, on its CPT. */
+/* Asserts that all @nids are a configured peer, whose primary NID is the first
+ * one, and whose CPT is that one's. */
 static void check_peer(struct lnet *node, const struct ulnet_nid *nids,
 		       unsigned int n, bool multi_rail)
 {
@@ -50,7 +52,7 @@ static void check_peer(struct lnet *node, const struct ulnet_nid *nids,
 	}
 }
 
-static void check_stranger(struct lnet *node, const struct ulnet_nid *nid)
+static void check_single(struct lnet *node, const struct ulnet_nid *nid)
 {
 	struct ulnet_nid primary;
 
@@ -70,7 +72,7 @@ static void come_and_go(unsigned int cpts)
 	cr_assert_eq(lnet_peer_add(node, nids, 5, true), 0);
 	lnet_sim_run_all(sim);
 	check_peer(node, nids, 5, true);
-	/* More of the same, some of them known. */
+	/* Adds NIDs to the same peer, some of which it has already. */
 	again[0] = nids[0];
 	again[1] = nids[4];
 	again[2] = nids[5];
@@ -78,14 +80,14 @@ static void come_and_go(unsigned int cpts)
 	check_peer(node, nids, 6, true);
 
 	cr_assert_eq(lnet_peer_del(node, &nids[0], &nids[1], 1), 0);
-	check_stranger(node, &nids[1]);
+	check_single(node, &nids[1]);
 	cr_assert_eq(lnet_peer_del(node, &nids[0], &nids[1], 1), -ENOENT);
 	cr_assert_eq(lnet_peer_del(node, &nids[0], &nids[0], 1), -EINVAL);
 	cr_assert_eq(lnet_peer_del(node, &nids[2], NULL, 0), -ENOENT);
 	check_peer(node, &nids[0], 1, true);
 	cr_assert_eq(lnet_peer_del(node, &nids[0], NULL, 0), 0);
 	for (unsigned int i = 0; i < 6; i++)
-		check_stranger(node, &nids[i]);
+		check_single(node, &nids[i]);
 	cr_assert_eq(lnet_peer_info(node, &nids[0], &info), 0);
 	cr_assert(!info.configured);
 	cr_assert_eq(lnet_peer_del(node, &nids[0], NULL, 0), -ENOENT);
@@ -98,12 +100,11 @@ Test(configured, come_and_go)
 	come_and_go(4);
 }
 
-/* NIDs of other administrators' peers are theirs; of the rest nothing is left
- * when one fails. */
+/* A NID of another configured peer cannot be added; when one of several NIDs
+ * fails, none is added. */
 Test(configured, not_twice)
 {
-	struct ulnet_nid a[3], b[3], mine = nth_id(0).nid,
-				     any = LNET_NID_ANY;
+	struct ulnet_nid a[3], b[3], mine = nth_id(0).nid, any = LNET_NID_ANY;
 	struct lnet_sim *sim;
 	struct lnet *node;
 	int rc;
@@ -116,8 +117,8 @@ Test(configured, not_twice)
 	rc = lnet_peer_add(node, b, 3, true);
 	cr_assert(rc == -EEXIST || rc == -EBUSY);
 	check_peer(node, a, 3, false);
-	check_stranger(node, &b[0]);
-	check_stranger(node, &b[1]);
+	check_single(node, &b[0]);
+	check_single(node, &b[1]);
 	cr_assert_eq(lnet_peer_add(node, &a[1], 1, true), -EEXIST);
 	cr_assert_eq(lnet_peer_add(node, &mine, 1, true), -EINVAL);
 	cr_assert_eq(lnet_peer_add(node, &any, 1, true), -EINVAL);
@@ -125,7 +126,7 @@ Test(configured, not_twice)
 	cluster_end(sim);
 }
 
-/* Strangers come and go; it stays. */
+/* A configured peer is not forgotten, however many others are. */
 Test(configured, never_forgotten)
 {
 	struct ulnet_nid nids[3];
@@ -143,16 +144,16 @@ Test(configured, never_forgotten)
 	cluster_end(sim);
 }
 
-/* A peer that is met already, and idle, on another CPT: all its NIDs are
- * used. */
+/* A peer is configured whose second NID is known already on another CPT, and
+ * idle: both its NIDs are used. */
 Test(configured, all_rails_are_used)
 {
 	struct ulnet_ni_conf conf = { 0 };
 	struct ulnet_nid nids[2];
 	static struct seen seen;
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    &seen);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &seen);
 	struct ulnet_peer_info info[2];
 	struct lnet_sim *sim;
 	struct lnet *node;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NIDs of peers: which come together, which part, and that the directory says
- * the same, also when memory runs out. */
+/* Which NIDs belong to a peer: they come together and part, and the directory
+ * agrees, even when memory runs out. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 #define CPTS 3
 
-/* The linker calls this one for malloc(). */
+/* The linker replaces malloc() by this function. */
 void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
 
-/* Of the calls that come: how many succeed; < 0: all of them. */
+/* how many of the next calls succeed; < 0: all */
 static int mallocs_left = -1;
-/* So many calls fail before that. */
+/* how many calls fail before those */
 static unsigned int mallocs_to_fail;
 
 void *__wrap_malloc(size_t size)
@@ -68,13 +68,13 @@ static void rig_close(struct rig *r)
 	cluster_end(r->sim);
 }
 
-/* The @n-th of the NIDs that CPT @cpt owns by their hash, on a net of its own
- * each if @nets. */
+/* Returns the @n-th NID that CPT @cpt owns by its hash; if @nets, each is on a
+ * net of its own. */
 static struct ulnet_nid nth_of(unsigned int cpt, unsigned int n, bool nets)
 {
 	for (unsigned int i = 1;; i++) {
-		struct ulnet_nid nid = lnet_nid_make(
-			LNET_NET(2, nets ? n : 0), 0x0a000000 + n * 1000 + i);
+		struct ulnet_nid nid = lnet_nid_make(LNET_NET(2, nets ? n : 0),
+						     0x0a000000 + n * 1000 + i);
 
 		if (directory_default_cpt(&opened->directory, &nid) == cpt)
 			return nid;
@@ -86,7 +86,8 @@ static struct ulnet_nid nth(unsigned int n)
 	return nth_of(1, n, false);
 }
 
-/* Met as by a message of its own, and idle again. */
+/* Makes NID @n known as a message from it would. It is idle again afterwards.
+ */
 static struct lnet_peer_ni *meet(struct rig *r, unsigned int n)
 {
 	struct ulnet_nid nid = nth(n);
@@ -104,7 +105,8 @@ static struct lnet_peer_ni *find(struct rig *r, unsigned int n)
 	return peer_find(r->cpt, &nid);
 }
 
-/* The peer of @n is known by the NID of @primary, to all. */
+/* Asserts that NID @primary is the primary one of @n's peer, for this CPT and
+ * in the directory. */
 static void known_by(struct rig *r, unsigned int n, unsigned int primary)
 {
 	struct ulnet_nid nid = nth(n), want = nth(primary), is;
@@ -117,7 +119,7 @@ static void known_by(struct rig *r, unsigned int n, unsigned int primary)
 		cr_assert(lnet_nid_eq(&p->peer->primary, &want));
 }
 
-/* A peer of NIDs 0 to @n - 1, held. */
+/* Returns a peer with NIDs 0 to @n - 1, which is held. */
 static struct lnet_peer *peer_of(struct rig *r, unsigned int n)
 {
 	struct lnet_peer *peer = meet(r, 0)->peer;
@@ -134,13 +136,13 @@ static struct lnet_peer *peer_of(struct rig *r, unsigned int n)
 
 Test(member, sizes)
 {
-	/* Bytes of a peer of one NI, which there may be 100,000 of. */
+	/* bytes of a peer with one NI, of which there may be 100,000 */
 	cr_assert_leq(sizeof(struct lnet_peer) + sizeof(struct lnet_peer_net) +
 			      sizeof(struct lnet_peer_ni),
 		      1024);
 }
 
-Test(member, a_stranger_is_a_peer_of_its_own)
+Test(member, a_new_nid_is_a_peer_of_its_own)
 {
 	struct rig r;
 
@@ -219,7 +221,8 @@ Test(member, the_primary_changes_for_all)
 	rig_check(&r);
 	nid = nth(7);
 	cr_assert_eq(peer_set_primary(r.cpt, peer, &nid), -ENOENT);
-	/* The primary NID leaves: the first of the others takes its place. */
+	/* The primary NID leaves the peer: the first of the others takes its
+	 * place. */
 	cr_assert_eq(member_split(r.cpt, find(&r, 2)), 0);
 	known_by(&r, 2, 2);
 	known_by(&r, 0, 0);
@@ -228,7 +231,7 @@ Test(member, the_primary_changes_for_all)
 	rig_close(&r);
 }
 
-/* With messages under way on both. */
+/* Two peers become one while one of them is in use by a message. */
 Test(member, two_become_one)
 {
 	struct lnet_peer_ni *used;
@@ -248,7 +251,7 @@ Test(member, two_become_one)
 	known_by(&r, 5, 0);
 	known_by(&r, 6, 0);
 	cr_assert_eq(peer_cpt(r.cpt)->peer_pool.used, 1);
-	/* Now the message alone holds the peer. */
+	/* Only the message holds the peer now. */
 	peer_drop(r.cpt, peer);
 	cr_assert(list_empty(&peer->idle));
 	peer_unref(r.cpt, used);
@@ -256,8 +259,8 @@ Test(member, two_become_one)
 	rig_close(&r);
 }
 
-/* An answer may come from any NI of the peer that was asked, wherever that NI
- * is by then. */
+/* Until when answers may come is that of the peer, and a NID takes it along
+ * when it leaves: an answer may come from any NI of the peer that was asked. */
 Test(member, who_owes_an_answer)
 {
 	struct lnet_peer *peer;
@@ -280,7 +283,8 @@ Test(member, who_owes_an_answer)
 	rig_close(&r);
 }
 
-/* Whatever fails first: nothing has changed, and nothing is lost. */
+/* If an allocation fails, whichever it is, nothing has changed, and nothing is
+ * lost. */
 Test(member, no_memory)
 {
 	struct lnet_peer *peer;
@@ -300,8 +304,7 @@ Test(member, no_memory)
 			else if (step == 1)
 				rc = peer_set_primary(r.cpt, peer, &nid);
 			else if (step == 2)
-				rc = peer_merge(r.cpt, peer,
-						find(&r, 5)->peer);
+				rc = peer_merge(r.cpt, peer, find(&r, 5)->peer);
 			else
 				rc = member_split(r.cpt, find(&r, 1));
 			mallocs_left = -1;
@@ -327,7 +330,8 @@ Test(member, all_of_a_peer_is_forgotten)
 	rig_open(&r, 4);
 	peer_drop(r.cpt, peer_of(&r, 3));
 	meet(&r, 5);
-	/* One NI too many; three go. */
+	/* That is one NI too many: the oldest peer is forgotten with all three
+	 * NIs. */
 	meet(&r, 6);
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_null(find(&r, i));
@@ -362,7 +366,7 @@ Test(member, what_is_configured_or_held_is_not_forgotten)
 	rig_close(&r);
 }
 
-/* A peer that there is no memory to forget stays; the next one goes. */
+/* If there is no memory for forgetting a peer, the next one is forgotten. */
 Test(member, without_memory_another_one_is_forgotten)
 {
 	struct rig r;
@@ -370,7 +374,7 @@ Test(member, without_memory_another_one_is_forgotten)
 	rig_open(&r, 3);
 	peer_drop(r.cpt, peer_of(&r, 2));
 	meet(&r, 5);
-	/* It is what needs memory first. */
+	/* The first allocation is the one for forgetting. */
 	mallocs_to_fail = 1;
 	meet(&r, 6);
 	cr_assert_eq(mallocs_to_fail, 0);
@@ -380,8 +384,8 @@ Test(member, without_memory_another_one_is_forgotten)
 	rig_close(&r);
 }
 
-/* What another CPT owns is an alias here, by the NID that its peer is known
- * by. */
+/* A NID that another CPT owns becomes an alias here, with its peer's primary
+ * NID. */
 Test(member, an_alias)
 {
 	struct ulnet_nid nid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The local NI that a peer which is not multi-rail knows this node by. */
+/* The preferred local NI of a peer that is not multi-rail: the one that the
+ * peer knows this node by. */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/cluster.h"
 
@@ -10,7 +11,7 @@ TestSuite(prefer, .timeout = 60);
 
 static uint8_t memory[100];
 
-/* Where the last message that node 1 has received came from. */
+/* Returns the source of the last message that node 1 has received. */
 static const struct ulnet_nid *source_of(const struct seen *seen)
 {
 	return &seen->ev[seen->n - 1].source;
@@ -22,7 +23,7 @@ struct pair {
 	struct seen seen;
 };
 
-/* Node 0 has three NIs; node 1 takes what comes. */
+/* Node 0 has three NIs; node 1 receives. */
 static void pair_open(struct pair *p)
 {
 	struct ulnet_md umd =
@@ -40,7 +41,7 @@ static void pair_open(struct pair *p)
 	post_md(lnet_sim_node(p->sim, 1), PORTAL, BITS, &umd);
 }
 
-/* All of 10 messages come from the same NID, which is returned. */
+/* Asserts that all of 10 messages come from the same NID, which is returned. */
 static struct ulnet_nid sees_one(struct pair *p)
 {
 	struct ulnet_nid first;
@@ -58,7 +59,8 @@ static struct ulnet_nid sees_one(struct pair *p)
 	return first;
 }
 
-/* The others are not taken in turn when the preferred one has gone. */
+/* When the preferred NI is gone another one is preferred: the rest do not take
+ * turns. */
 Test(prefer, a_peer_sees_one_nid_until_that_is_gone)
 {
 	struct ulnet_nid was[3];
@@ -81,7 +83,8 @@ static void set_up(struct pair *p, const struct ulnet_nid *nid, bool up)
 	lnet_sim_run_all(p->sim);
 }
 
-/* What came back is not gone back to: it would be one change more to see. */
+/* A preferred NI that was down for a while is not preferred again: the peer
+ * would see one more change. */
 Test(prefer, a_peer_sees_one_nid_until_that_is_down)
 {
 	struct ulnet_nid first, second, third;
@@ -98,7 +101,7 @@ Test(prefer, a_peer_sees_one_nid_until_that_is_down)
 	cluster_end(p.sim);
 }
 
-/* Who asks for an NI gets it, and changes nothing for others. */
+/* A message that names its NI gets it, and others keep the preferred one. */
 Test(prefer, what_asks_for_an_ni_does_not_count)
 {
 	struct ulnet_md umd = md_of(memory, 1, 0, NULL);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes that name NIDs which are not theirs: nobody is made a part of a peer
- * that he knows nothing of, and nobody gets what is for another one.
+ * A peer claims NIDs that are not its own: nobody becomes a part of a peer
+ * without having confirmed that, and nobody gets messages that are for another
+ * node.
  *
- * The liar, 10.0.0.66@tcp, tells nothing of itself but what is pushed by hand.
+ * The peer that claims, the "liar", is 10.0.0.66@tcp. It announces only what
+ * the test pushes. The NIDs that it claims are mostly those of the "victim",
+ * 10.0.0.2@tcp.
  */
 #include <errno.h>
 #include <ulnet/fault.h>
@@ -15,9 +18,9 @@
 #include "tests/unit/lnet/discovery/discover_rig.h"
 #include "ulnet/fault.h"
 
-#define LIAR  "10.0.0.66@tcp"
-#define LIARS "discovered mr: 10.0.0.66@tcp"
-#define NAMES 200
+#define LIAR   "10.0.0.66@tcp"
+#define LIARS  "discovered mr: 10.0.0.66@tcp"
+#define NAMES  200
 #define SECOND UINT64_C(1000000) /* us */
 
 struct rig {
@@ -50,7 +53,8 @@ static void lie_begin(uint32_t nnis)
 	lie_u32(0x1e);
 	lie_u32(LNET_PID_LUSTRE);
 	lie_u32(nnis + 1);
-	lie_nid4(UINT64_C(9) << 48, 100); /* 0@lo: the number of what is told */
+	/* 0@lo, whose status is the number of the announcement */
+	lie_nid4(UINT64_C(9) << 48, 100);
 }
 
 static void lie_nid(const char *text)
@@ -77,7 +81,7 @@ static void lie_push(struct lnet *from, const char *to)
 	lie_push_by(from, LNET_NID_ANY, to);
 }
 
-/* The liar says that it has @a and @b. */
+/* The liar announces NIDs @a and @b. */
 static void lie_two(const struct rig *r, const char *a, const char *b)
 {
 	lie_begin(2);
@@ -88,7 +92,8 @@ static void lie_two(const struct rig *r, const char *a, const char *b)
 	cr_assert_eq(seen_last(&pushed), LNET_EVENT_ACK);
 }
 
-/* The liar has no buffer: what comes to it by mistake is dropped. */
+/* Opens the node, the victim, and the liar. The liar has no buffer, so that it
+ * drops what comes to it by mistake. */
 static struct rig rig_open(unsigned int cpts, const char *victim)
 {
 	struct rig r;
@@ -102,7 +107,7 @@ static struct rig rig_open(unsigned int cpts, const char *victim)
 	return r;
 }
 
-/* Whether the victim can be reached. */
+/* Makes the link from the node to the victim work, or lose everything. */
 static void victim_link(const struct rig *r, bool works)
 {
 	const struct ulnet_sim_link link = { .loss = works ? 0 : 1000000 };
@@ -112,7 +117,7 @@ static void victim_link(const struct rig *r, bool works)
 	cr_assert_eq(lnet_sim_link_set(r->sim, &node, &victim, &link), 0);
 }
 
-/* The same, while who is named cannot be asked. */
+/* As lie_two(), but meanwhile the node cannot ask the victim. */
 static void lie_unasked(const struct rig *r, const char *a, const char *b)
 {
 	victim_link(r, false);
@@ -127,7 +132,8 @@ static void delivered(void)
 	memset(&seen, 0, sizeof(seen));
 }
 
-/* A message is acknowledged, and all that it has caused is over. */
+/* Sends a message, and asserts that it is acknowledged, when all that it has
+ * caused is over. */
 static void arrives(const struct rig *r, struct lnet *from, const char *to)
 {
 	put_to(from, to, 0, &seen);
@@ -154,7 +160,7 @@ static const char *word_of(struct lnet *node, const char *text)
 
 #define WORD(node, nid, want) cr_assert_str_eq(word_of(node, nid), want)
 
-/* ---- who is in use ---- */
+/* ---- claims of NIDs that are in use ---- */
 
 static void claims_one_in_use(unsigned int cpts)
 {
@@ -166,7 +172,8 @@ static void claims_one_in_use(unsigned int cpts)
 	KNOWS(r.node, LIAR, LIARS);
 	KNOWS(r.node, "10.0.0.2@tcp", "discovered mr: 10.0.0.2@tcp");
 	cr_assert_eq(counter(r.node, "claims_refused"), 1);
-	/* As its primary NID, too: when it may be asked again. */
+	/* The victim is claimed as primary NID, too, once it may be asked
+	 * again. */
 	lnet_sim_run(r.sim, 1000 * MSEC);
 	lie_two(&r, "10.0.0.2@tcp", LIAR);
 	lnet_sim_run_all(r.sim);
@@ -177,15 +184,15 @@ static void claims_one_in_use(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(stranger, claims_one_in_use)
+Test(false_claim, claims_one_in_use)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		claims_one_in_use(cpts);
 }
 
-/* The other NIDs of what was told are the liar's all the same, until they say
- * otherwise. */
-Test(stranger, claims_one_of_several)
+/* The liar gets the other NIDs of its announcement, until these say otherwise.
+ */
+Test(false_claim, claims_one_of_several)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -201,9 +208,10 @@ Test(stranger, claims_one_of_several)
 	cluster_end(r.sim);
 }
 
-/* ---- who was never heard of ---- */
+/* ---- claims of NIDs that nobody had met ---- */
 
-/* What is addressed to it goes to it, and to nobody else. */
+/* A message to a NID that the liar has claimed, and that nobody had met before,
+ * goes to its owner and nowhere else. */
 static void unverified_is_asked(unsigned int cpts, const char *first,
 				const char *second)
 {
@@ -220,7 +228,7 @@ static void unverified_is_asked(unsigned int cpts, const char *first,
 	cluster_end(r.sim);
 }
 
-Test(stranger, unverified_is_asked)
+Test(false_claim, unverified_is_asked)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
 		unverified_is_asked(cpts, LIAR, "10.0.0.2@tcp");
@@ -237,8 +245,9 @@ static void on_asked(void *arg, int status)
 	seen.n++;
 }
 
-/* Who asks for its discovery waits for what it says itself. */
-Test(stranger, unverified_is_discovered)
+/* An application that asks for discovery of such a NID waits until the NID has
+ * answered itself. */
+Test(false_claim, unverified_is_discovered)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
 
@@ -263,8 +272,8 @@ static void on_silent(void *arg, int status)
 	seen.n++;
 }
 
-/* ... and hears that it has said nothing. */
-Test(stranger, unverified_is_not_discovered)
+/* If the NID does not answer, the application is told so. */
+Test(false_claim, unverified_is_not_discovered)
 {
 	const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -278,15 +287,15 @@ Test(stranger, unverified_is_not_discovered)
 	cluster_end(r.sim);
 }
 
-/* What comes from it is its own, and not the liar's, also before it has been
- * asked. */
-Test(stranger, unverified_speaks_for_itself)
+/* A message from the NID has that as its initiator, and not the liar's, even
+ * before the NID was asked. */
+Test(false_claim, unverified_speaks_for_itself)
 {
 	static uint8_t memory[100], byte;
 	static struct seen came;
-	struct ulnet_md umd = md_of(memory, sizeof(memory),
-				    LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-				    &came);
+	struct ulnet_md umd =
+		md_of(memory, sizeof(memory),
+		      LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, &came);
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
 	post_md(r.node, PORTAL + 1, BITS, &umd);
@@ -299,7 +308,7 @@ Test(stranger, unverified_speaks_for_itself)
 	cluster_end(r.sim);
 }
 
-/* The liar says that it has the victim's NID, and another one. */
+/* The liar announces the victim's NID, and another one. */
 static void lie_three(const struct rig *r)
 {
 	lie_begin(3);
@@ -311,7 +320,7 @@ static void lie_three(const struct rig *r)
 	cr_assert_eq(seen_last(&pushed), LNET_EVENT_ACK);
 }
 
-/* An administrator who names it has not named the liar. */
+/* An administrator who configures a claimed NID has not configured the liar. */
 static void unverified_is_configured(unsigned int cpts)
 {
 	const struct ulnet_nid nids[] = { nid_of("10.0.2.2@tcp"),
@@ -334,14 +343,14 @@ static void unverified_is_configured(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(stranger, unverified_is_configured)
+Test(false_claim, unverified_is_configured)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		unverified_is_configured(cpts);
 }
 
-/* Who names a NID that the liar has named, too, is not one with the liar, who
- * has named both: the liar does not go to the CPT of the other one. */
+/* If a peer claims a NID that the liar has claimed, too, the two do not become
+ * one peer: the liar does not move to the CPT of the other one. */
 static void names_both(unsigned int cpts)
 {
 	struct rig r = rig_open(cpts, "10.0.0.2@tcp");
@@ -357,7 +366,7 @@ static void names_both(unsigned int cpts)
 	lie_nid("10.0.0.2@tcp");
 	lie_nid("10.0.1.2@tcp");
 	lie_push(r.victim, "10.0.0.1@tcp");
-	lnet_sim_run(r.sim, 1500 * MSEC); /* the question has failed */
+	lnet_sim_run(r.sim, 1500 * MSEC); /* the ping has failed */
 	cr_assert_eq(node_cpt_of(r.node, &liar), cpt);
 	victim_link(&r, true);
 	lnet_sim_run_all(r.sim);
@@ -365,14 +374,14 @@ static void names_both(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(stranger, names_both)
+Test(false_claim, names_both)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		names_both(cpts);
 }
 
-/* Nor does it go elsewhere while it does not answer. */
-Test(stranger, unverified_is_silent)
+/* While the NID does not answer, messages to it do not go elsewhere. */
+Test(false_claim, unverified_is_silent)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 	uint64_t dropped;
@@ -388,8 +397,8 @@ Test(stranger, unverified_is_silent)
 	cluster_end(r.sim);
 }
 
-/* What goes to it and nowhere else in any case need not wait for its answer. */
-Test(stranger, unverified_by_one_path)
+/* A message that can only go to that NID does not wait for its answer. */
+Test(false_claim, unverified_by_one_path)
 {
 	static struct seen waits;
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -412,8 +421,8 @@ Test(stranger, unverified_by_one_path)
 	cluster_end(r.sim);
 }
 
-/* It is asked also when it speaks itself. */
-Test(stranger, unverified_that_speaks)
+/* The NID is asked also when it sends a message itself. */
+Test(false_claim, unverified_that_speaks)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -425,8 +434,8 @@ Test(stranger, unverified_that_speaks)
 	cluster_end(r.sim);
 }
 
-/* Somebody has taken one of two rails before they were heard of: they find each
- * other. */
+/* The liar claims one of two NIDs of a node that nobody has met: both NIDs
+ * become one peer all the same. */
 static void one_of_two_rails(unsigned int cpts)
 {
 	struct rig r = rig_open(cpts, "10.0.0.2@tcp 10.0.1.2@tcp");
@@ -442,15 +451,15 @@ static void one_of_two_rails(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(stranger, one_of_two_rails)
+Test(false_claim, one_of_two_rails)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		one_of_two_rails(cpts);
 }
 
-/* ---- who has spoken ---- */
+/* ---- NIDs that have answered themselves ---- */
 
-Test(stranger, rails_speak_when_used)
+Test(false_claim, rails_speak_when_used)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
 	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
@@ -459,7 +468,7 @@ Test(stranger, rails_speak_when_used)
 	KNOWS(r.node, "10.0.0.2@tcp",
 	      "discovered mr: 10.0.0.2@tcp 10.0.1.2@tcp");
 	WORD(r.node, "10.0.0.2@tcp", "own");
-	/* The other one, from which the next message comes. */
+	/* The next message comes from the other NID. */
 	cr_assert_eq(lnet_ni_set_health(r.victim, &first, 0), 0);
 	arrives(&r, r.victim, "10.0.0.1@tcp");
 	WORD(r.node, "10.0.1.2@tcp", "own");
@@ -469,7 +478,7 @@ Test(stranger, rails_speak_when_used)
 	cluster_end(r.sim);
 }
 
-Test(stranger, configured_need_not_speak)
+Test(false_claim, configured_need_not_speak)
 {
 	const struct ulnet_nid nids[] = { nid_of(LIAR),
 					  nid_of("10.0.0.2@tcp") };
@@ -484,8 +493,9 @@ Test(stranger, configured_need_not_speak)
 	cluster_end(r.sim);
 }
 
-/* What another CPT has by configuration stays there, and holds nobody up. */
-Test(stranger, claims_a_configured_one)
+/* A NID that is configured, and owned by another CPT, stays there, and does not
+ * hold up the discovery of the liar. */
+Test(false_claim, claims_a_configured_one)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
 		const struct ulnet_nid nid = nid_of("10.0.0.2@tcp");
@@ -500,7 +510,7 @@ Test(stranger, claims_a_configured_one)
 	}
 }
 
-/* ---- what is down ---- */
+/* ---- NIDs that are announced as down ---- */
 
 static bool is_down(struct lnet *node, const char *text)
 {
@@ -512,8 +522,9 @@ static bool is_down(struct lnet *node, const char *text)
 	return peer.down;
 }
 
-/* That an NI is down is not believed of the one that the word came over. */
-Test(stranger, says_what_is_down)
+/* The announcement that an NI is down is not believed of the NI that it came
+ * from. */
+Test(false_claim, says_what_is_down)
 {
 	const struct ulnet_nid own = nid_of(LIAR);
 	const struct ulnet_nid other = nid_of("10.0.0.67@tcp");
@@ -547,7 +558,7 @@ static int32_t its_health(const struct rig *r, const char *text)
 	return peer_find(r->node->cpt[0], &nid)->health;
 }
 
-/* All that is sent to @to ends in this way. */
+/* Makes all that is sent to @to fail with @cause. */
 static void sending_fails(const struct rig *r, const char *to,
 			  enum ulnet_cause cause)
 {
@@ -560,8 +571,9 @@ static void sending_fails(const struct rig *r, const char *to,
 	cr_assert_eq(lnet_fault_add(r->node, &f), 0);
 }
 
-/* Of NIDs to which there is no way, or which are dead, our own NI is none the
- * worse: @used, by messages to one; else by questions and pushes. */
+/* The node's own NI loses no health because of claimed NIDs that are dead, or
+ * that no path leads to. @used: messages are sent to one of them; else only
+ * pings and pushes. */
 static void names_the_unreachable(enum ulnet_cause cause, bool used)
 {
 	static const char *const dead[] = { "10.0.0.67@tcp", "10.0.0.68@tcp" };
@@ -587,7 +599,7 @@ static void names_the_unreachable(enum ulnet_cause cause, bool used)
 	cluster_end(r.sim);
 }
 
-Test(stranger, names_the_unreachable)
+Test(false_claim, names_the_unreachable)
 {
 	static const enum ulnet_cause causes[] = { LNET_CAUSE_LOCAL_NO_ROUTE,
 						   LNET_CAUSE_NETWORK_TIMEOUT };
@@ -598,8 +610,9 @@ Test(stranger, names_the_unreachable)
 	}
 }
 
-/* Nor of NIDs that were heard of, but are dead now: each claim asks them. */
-Test(stranger, claims_the_unreachable)
+/* Nor does the node's NI lose health by NIDs that were known, and are dead now,
+ * though each claim pings them. */
+Test(false_claim, claims_the_unreachable)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -613,8 +626,8 @@ Test(stranger, claims_the_unreachable)
 		cr_assert_eq(my_health(&r), LNET_HEALTH_MAX);
 	}
 	cr_assert_gt(counter(r.node, "network_timeout_count"), 0);
-	/* It is asked again with growing pauses, whoever claims it how often;
-	 * and when it answers there is no question any more. */
+	/* The NID is pinged at growing intervals, however often it is claimed,
+	 * and no more once it has answered. */
 	cr_assert_leq(counter(r.node, "network_timeout_count"), 12);
 	cr_assert_eq(lnet_fault_del(r.node, LNET_FAULT_KINDS, NULL, NULL), 1);
 	lnet_sim_run_all(r.sim);
@@ -632,8 +645,9 @@ static uint64_t gets_to(const struct rig *r, const char *text)
 	return peer.sent.get;
 }
 
-/* Whose a NID is, is not asked another NID, which answers as well. */
-Test(stranger, claimed_is_asked_itself)
+/* Whether a claimed NID belongs to a peer is asked of the NID itself, not of
+ * another NID of its owner. */
+Test(false_claim, claimed_is_asked_itself)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
 	uint64_t first, second;
@@ -652,9 +666,9 @@ Test(stranger, claimed_is_asked_itself)
 	cluster_end(r.sim);
 }
 
-/* However often it is claimed, it is asked at the times that its denials
- * allow. */
-Test(stranger, claims_again_and_again)
+/* However often a NID is claimed, it is pinged only at the intervals that
+ * follow its denials. */
+Test(false_claim, claims_again_and_again)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 	uint64_t asked;
@@ -668,7 +682,8 @@ Test(stranger, claims_again_and_again)
 		lnet_sim_run(r.sim, 95 * MSEC);
 	}
 	asked = gets_to(&r, "10.0.0.2@tcp") - asked;
-	/* In a minute, after at most 1, 2, 4, 8, 16, 32 s, or the half. */
+	/* In a minute: after 1, 2, 4, 8, 16 and 32 s at most, or after half of
+	 * each. */
 	cr_assert_geq(asked, 6);
 	cr_assert_leq(asked, 7);
 	cr_assert_eq(counter(r.node, "claims_refused"), asked);
@@ -676,8 +691,9 @@ Test(stranger, claims_again_and_again)
 	cluster_end(r.sim);
 }
 
-/* One that came in the pause is answered, also if it is never made again. */
-Test(stranger, claims_in_the_pause)
+/* A claim that was made during an interval is checked after it, even if it is
+ * not repeated. */
+Test(false_claim, claims_in_the_pause)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -695,8 +711,9 @@ Test(stranger, claims_in_the_pause)
 	cluster_end(r.sim);
 }
 
-/* Nor when the LND finds them silent and nobody else is heard. */
-Test(stranger, names_the_silent)
+/* Nor does the node's NI lose health when the LND finds claimed NIDs silent,
+ * and nobody else is heard. */
+Test(false_claim, names_the_silent)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC, .connect = MSEC };
 	const struct ulnet_sim_link dead = { .connect = MSEC, .loss = 1000000 };
@@ -719,10 +736,11 @@ Test(stranger, names_the_silent)
 	cluster_end(r.sim);
 }
 
-/* ---- who only calls ---- */
+/* ---- a peer that accepts no connections ---- */
 
-/* It discovers others, and nobody discovers it. */
-Test(stranger, only_calls)
+/* A node that accepts no connections discovers others, but is not discovered.
+ */
+Test(false_claim, only_calls)
 {
 	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
 	struct lnet_sim *sim = NULL;
@@ -748,8 +766,9 @@ Test(stranger, only_calls)
 
 /* ---- shares ---- */
 
-/* Names that nobody confirms make way for whoever comes himself. */
-Test(stranger, names_have_a_share)
+/* NIDs that were only claimed make way for peers that send messages themselves.
+ */
+Test(false_claim, names_have_a_share)
 {
 	enum { PEERS = 40 };
 	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
@@ -775,7 +794,7 @@ Test(stranger, names_have_a_share)
 		lie_push(liar, "10.0.0.1@tcp");
 		lnet_sim_run(sim, 5 * MSEC);
 	}
-	/* Half of them, and itself. */
+	/* half of them, and the liar */
 	cr_assert_leq(counter(node, "peers"), PEERS / 2 + 2);
 	cr_assert_geq(counter(node, "peers"), PEERS / 2);
 	for (i = 1; i < PEERS; i++) {
@@ -795,9 +814,10 @@ Test(stranger, names_have_a_share)
 	cluster_end(sim);
 }
 
-/* Who is asked because of a lie, and does not answer, may have told something
- * meanwhile, and have ended since: he is asked again whether it is still so. */
-Test(stranger, what_is_told_without_an_answer)
+/* The victim is pinged because of a claim, does not answer, but announces
+ * another NID, and crashes: it is pinged once more whether the announcement
+ * still holds. */
+Test(false_claim, what_is_told_without_an_answer)
 {
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -823,9 +843,9 @@ static void asked(void *arg, int status)
 	*(int *)arg = status;
 }
 
-/* What comes unasked from one that is claimed may have been on its way for
- * long: it is asked all the same. */
-Test(stranger, what_is_told_unasked)
+/* An announcement that a claimed NID pushes may be old, so the NID is pinged
+ * all the same. */
+Test(false_claim, what_is_told_unasked)
 {
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	const struct ulnet_nid victim = nid_of("10.0.0.2@tcp");
@@ -852,9 +872,9 @@ Test(stranger, what_is_told_unasked)
 	cluster_end(r.sim);
 }
 
-/* Who is claimed, and silent, is asked until he answers: he may have become a
- * part of who claims him. */
-Test(stranger, claims_one_that_is_silent)
+/* A claimed NID that is silent is pinged until it answers: it may really belong
+ * to the peer that claims it by now. */
+Test(false_claim, claims_one_that_is_silent)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
 
@@ -870,7 +890,7 @@ Test(stranger, claims_one_that_is_silent)
 	cluster_end(r.sim);
 }
 
-/* One more NI, by which nothing is sent. */
+/* Adds an NI that is never sent from. */
 static void ni_add_ill(struct lnet *node, const char *text)
 {
 	const struct ulnet_ni_conf ni = { .nid = nid_of(text) };
@@ -879,9 +899,10 @@ static void ni_add_ill(struct lnet *node, const char *text)
 	cr_assert_eq(lnet_ni_set_health(node, &ni.nid, 0), 0);
 }
 
-/* A peer has told something, which waits to be merged, when it loses its NIDs
- * to another one that was told less: who has them now is asked. */
-Test(stranger, heir_of_what_was_told)
+/* A peer has announced NIDs, which wait to be merged, when its NIDs go to
+ * another peer that has announced fewer: the other peer is pinged for the rest.
+ */
+Test(false_claim, heir_of_what_was_told)
 {
 	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -891,7 +912,7 @@ Test(stranger, heir_of_what_was_told)
 	put_to(r.node, "10.0.0.2@tcp", 0, &seen);
 	lnet_sim_run_all(r.sim);
 	delivered();
-	/* Asked in vain, and later claimed by the first. */
+	/* Discovery of this NID fails; later the first NID claims it. */
 	put_to(r.node, "10.0.1.2@tcp", UINT64_C(10000), NULL);
 	lnet_sim_run(r.sim, 20 * MSEC);
 	ni_add_ill(r.victim, "10.0.1.2@tcp");
