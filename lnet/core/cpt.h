@@ -35,7 +35,8 @@ struct lnet_config;
 struct policy_table;
 struct route_table;
 
-/* Types of handles, in the tag of an id beside the CPT. */
+/* Types of handles. The tag of an id is made of a type and the index of the
+ * CPT. */
 enum { ID_MD, ID_ME, ID_OP, ID_EQ };
 #define ID_TAG(cpt, type) ((uint8_t)((cpt) << 2 | (type)))
 #define ID_CPT(id)	  ((unsigned int)id_tag(id) >> 2)
@@ -129,9 +130,9 @@ void node_wait_gone(struct lnet *node, const bool *gone);
 /* May the caller wait for each CPT to do something? */
 bool node_may_wait(const struct lnet *node);
 
-/* Calls @fn for each CPT, on its thread, one after the other, until one call
- * returns an error, which is returned. -EXDEV, without any call: on a thread
- * that cannot wait for all of them. */
+/* Calls @fn for each CPT, in a turn of the CPT, one after the other, until a
+ * call fails; returns its error. -EXDEV: the calling thread cannot wait for all
+ * CPTs, and @fn was not called. */
 int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 		  void *arg);
 

@@ -77,8 +77,8 @@ SETTING_READER(uint32_t, router_sensitivity, SETTING_ROUTER_SENSITIVITY)
 SETTING_READER(bool, large_nids, SETTING_LARGE_NIDS)
 SETTING_READER(bool, drop_asym_route, SETTING_DROP_ASYM_ROUTE)
 SETTING_READER(enum ulnet_discovery, discovery, SETTING_DISCOVERY)
-/* What a failure takes from the health of an NI, and what a message that was
- * received gives to it (0: as much). */
+/* What a failure takes from the health of an NI, and what a received message
+ * gives back (0: as much). */
 SETTING_READER(int32_t, health_loss, SETTING_HEALTH_SENSITIVITY)
 SETTING_READER(int32_t, health_gain_set, SETTING_HEALTH_GAIN)
 static inline int32_t settings_health_gain(const struct settings *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of a node's counters; one array of them for each CPT (base/stat.h). */
+/* A node's counters, of which each CPT has an array (base/stat.h). */
 #ifndef LNET_STAT_H
 #define LNET_STAT_H
 

@@ -58,10 +58,10 @@ struct disc_cpt {
 	struct peers_place swept; /* ... up to there */
 	struct list late;	  /* of delayed_claim.link */
 	struct timer gateways; /* to ask them; armed while there are routes */
-	/* node/watch.h's, called in a turn: a peer has said that its NI @lpni
+	/* node/watch.c's, called in a turn: a peer has said that its NI @lpni
 	 * is down, or not its own any more. */
 	void (*gone)(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
-	/* node/watch.h's, called in a turn: this node's NIDs have changed. */
+	/* node/watch.c's, called in a turn: this node's NIDs have changed. */
 	void (*changed)(struct lnet_cpt *cpt);
 	bool call_changed; /* @changed is to be called */
 };

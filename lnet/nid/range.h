@@ -98,12 +98,14 @@ static inline bool lnet_text_is_digit(char c)
 int lnet_text_fail(const struct lnet_text *t, const char *at, const char *fmt,
 		   ...) __attribute__((format(printf, 3, 4)));
 
-/* Takes all digits of @base (8, 10, 16) that follow: at least one, any number
- * of leading zeros, a value within [min, max]. 0, -EINVAL. */
+/* Takes all digits of @base (8, 10, 16) that follow, at least one, with any
+ * number of leading zeros, as a value within [min, max]. Returns 0 or
+ * -EINVAL. */
 must_check int lnet_text_digits(struct lnet_text *t, unsigned int base,
 				uint32_t min, uint32_t max, uint32_t *value_p);
 
-/* Takes a number; no blanks, no sign, no letter behind it. 0, -EINVAL. */
+/* Takes a number without blanks or a sign; no letter may follow. Returns 0 or
+ * -EINVAL. */
 must_check int lnet_text_number(struct lnet_text *t, uint32_t min, uint32_t max,
 				uint32_t *value_p);
 

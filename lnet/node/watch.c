@@ -189,7 +189,7 @@ void upcall_peer_silent(struct lnd_ni *lnd, const struct ulnet_id *peer,
 	tell_behind(cpt, &peer->nid, WATCH_SILENT);
 }
 
-/* disc_cpt.gone */
+/* As disc_cpt.gone: the peer says that its NI is down, or not its own. */
 static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 				 struct lnet_peer_ni *lpni)
 {
@@ -200,7 +200,7 @@ static void watches_peer_ni_gone(struct lnet_cpt *cpt,
 	peer_unref(cpt, lpni);
 }
 
-/* disc_cpt.changed */
+/* As disc_cpt.changed: this node's NIDs or their states have changed. */
 static void watches_changed(struct lnet_cpt *cpt)
 {
 	watches_tell(cpt, NULL, WATCH_CHANGED);

@@ -57,7 +57,7 @@ bool health_ni_hears(const struct lnet_cpt *cpt, const struct lnet_ni *ni,
 void health_gain_ni(struct lnet_cpt *cpt, struct lnet_ni *ni);
 void health_gain_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni);
 
-/* A message has come in on @ni from @lpni, on the CPT of both. */
+/* A message from @lpni has come in on @ni. Thread: the CPT that owns @lpni. */
 static inline void health_heard(struct lnet_cpt *cpt, struct lnet_ni *ni,
 				struct lnet_peer_ni *lpni)
 {

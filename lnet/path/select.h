@@ -93,7 +93,7 @@ void failed_paths_last(const struct failed_paths *f, struct ulnet_nid *ni,
 #define PATH_CALLER \
 	16u	     /* to a process that only calls: it is connected
 			  * only to gateways that it has used itself */
-#define PATH_HOP 32u /* dst is a gateway: any of its NIs on that net does */
+#define PATH_HOP 32u /* dst is a gateway: any of its NIs on that net will do */
 
 /* What a message asks of path selection. */
 struct path_request {
