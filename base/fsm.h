@@ -26,9 +26,20 @@ static inline bool fsm_may(const struct fsm *f, const struct fsm_state *table,
 	return table[f->state].next & FSM_TO(to);
 }
 
+static inline const char *fsm_name(const struct fsm *f,
+				   const struct fsm_state *table)
+{
+	return table[f->state].name;
+}
+
 /* Prints the move that is not allowed, and aborts. */
-void fsm_bad_move(const struct fsm *f, const struct fsm_state *table,
-		  unsigned int to) __attribute__((noreturn, cold));
+static __attribute__((noreturn, cold, unused)) void fsm_bad_move(
+	const struct fsm *f, const struct fsm_state *table, unsigned int to)
+{
+	fprintf(stderr, "BUG fsm %p: state \"%s\" may not become %u (\"%s\")\n",
+		(const void *)table, fsm_name(f, table), to, table[to].name);
+	abort();
+}
 
 static inline void fsm_move(struct fsm *f, const struct fsm_state *table,
 			    unsigned int to)
@@ -36,12 +47,6 @@ static inline void fsm_move(struct fsm *f, const struct fsm_state *table,
 	if (unlikely(!fsm_may(f, table, to)))
 		fsm_bad_move(f, table, to);
 	f->state = (uint8_t)to;
-}
-
-static inline const char *fsm_name(const struct fsm *f,
-				   const struct fsm_state *table)
-{
-	return table[f->state].name;
 }
 
 #endif

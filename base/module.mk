@@ -3,7 +3,7 @@
 libulnetbase_a_SOURCES += \
 	%D%/backoff.h %D%/backoff.c \
 	%D%/buf.h \
-	%D%/fsm.h %D%/fsm.c \
+	%D%/fsm.h \
 	%D%/hash.h %D%/hash.c \
 	%D%/heap.h %D%/heap.c \
 	%D%/id.h %D%/id.c \

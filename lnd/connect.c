@@ -229,12 +229,6 @@ static void connect_give_up(struct connect *c)
 	}
 }
 
-static void on_next_attempt(struct connect *c)
-{
-	connect_look_at(c, TIME_NEVER);
-	c->set->ops->settle(c);
-}
-
 /* If nobody waits, remembers the failure for a while, unless failures have been
  * reset since (a connection existed in between). */
 static void connect_on_pause_over(struct connect *c)
@@ -248,28 +242,25 @@ static void connect_on_pause_over(struct connect *c)
 		connect_look_at(c, connect_now(c) + memory);
 }
 
-static void connect_on_look(struct connect *c)
-{
-	connect_look_at(c, TIME_NEVER);
-	c->set->ops->look(c);
-}
-
 static void on_connect_timer(struct timer *t)
 {
-	static void (*const on_time[CONNECT_STATES])(struct connect *) = {
-		[CONNECT_IDLE] = connect_forget,
-		[CONNECT_QUEUED] = connect_give_up,
-		[CONNECT_CONNECTING] = connect_on_look,
-		[CONNECT_AGAIN] = on_next_attempt,
-		[CONNECT_PAUSED] = connect_on_pause_over,
-	};
 	struct connect *c = container_of(t, struct connect, timer);
+	enum connect_state state = c->fsm.state;
 
 	if (c->give_up && connect_now(c) >= c->give_up &&
-	    c->fsm.state != CONNECT_PAUSED)
+	    state != CONNECT_PAUSED) {
 		connect_give_up(c);
-	else
-		on_time[c->fsm.state](c);
+		return;
+	}
+	connect_look_at(c, TIME_NEVER);
+	if (state == CONNECT_IDLE)
+		connect_forget(c);
+	else if (state == CONNECT_PAUSED)
+		connect_on_pause_over(c);
+	else if (state == CONNECT_AGAIN)
+		c->set->ops->settle(c);
+	else if (state == CONNECT_CONNECTING)
+		c->set->ops->look(c);
 }
 
 void connect_retry_now(struct connect *c)

@@ -57,17 +57,11 @@ static bool is_magic(uint32_t seen, uint32_t magic, bool *swap)
 
 enum sock_type sock_type_invert(enum sock_type type)
 {
-	switch (type) {
-	case SOCK_ANY:
-	case SOCK_CONTROL:
-		return type;
-	case SOCK_BULK_IN:
-		return SOCK_BULK_OUT;
-	case SOCK_BULK_OUT:
-		return SOCK_BULK_IN;
-	default:
-		return SOCK_NONE;
-	}
+	static const enum sock_type inverse[] = { SOCK_ANY, SOCK_CONTROL,
+						  SOCK_BULK_OUT, SOCK_BULK_IN };
+
+	return type < SOCK_ANY || type > SOCK_BULK_OUT ? SOCK_NONE
+						       : inverse[type];
 }
 
 const char *sock_type_name(enum sock_type type)
@@ -151,15 +145,9 @@ int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target)
 /* Size of a HELLO of @version, 0 if there is none. */
 static size_t hello_size(uint32_t version)
 {
-	switch (version) {
-	case 2:
-	case 3:
-		return SOCK_HELLO_SIZE;
-	case 4:
+	if (version == 4)
 		return SOCK_HELLO_LARGE_SIZE;
-	default:
-		return 0;
-	}
+	return version == 2 || version == 3 ? SOCK_HELLO_SIZE : 0;
 }
 
 size_t sock_hello_encode(const struct sock_hello *hello, void *buf)
