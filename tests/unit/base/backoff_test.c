@@ -4,11 +4,12 @@
 #include "base/env.h"
 
 #define MS    UINT64_C(1000000)
-#define FIRST UINT64_C(0) /* random bits that give the least */
-#define LAST  UINT64_MAX  /* and the most */
+#define FIRST UINT64_C(0) /* random bits that give the least value */
+#define LAST  UINT64_MAX  /* and the greatest */
 #define DRAWS 100000
 #define CELLS 20
-/* Of CELLS - 1 degrees of freedom, exceeded by one in a million. */
+/* chi-square with CELLS - 1 degrees of freedom exceeds this once in a
+ * million */
 #define CHI2_MAX 60.0
 
 static const uint32_t numbers[] = { 1,	2,  3,	4,  5,	6,  7,	 8,
@@ -33,7 +34,7 @@ static uint64_t win_of(const struct backoff_law *law, uint32_t n)
 
 /* ---- ranges ---- */
 
-/* "mad" subtracts what is random. */
+/* "mad" subtracts the random part. */
 static void expect_range(const struct backoff_law *law, uint32_t n,
 			 uint64_t least, uint64_t most)
 {
@@ -64,8 +65,8 @@ Test(backoff, equal_ranges)
 	expect_range(&law, 1, 3, 7);
 }
 
-/* The time from attempt n to retry n + 1, as the law's table has it, in
- * ulrpc_retry(7), too: in units of 511 ms, less up to one of them. */
+/* The time from attempt n to retry n + 1 under "mad", as in the table of
+ * ulrpc_retry(7). */
 Test(backoff, mad_ranges)
 {
 	static const struct {
@@ -158,7 +159,8 @@ Test(backoff, times_near_the_end_of_the_clock)
 
 /* ---- distributions ---- */
 
-/* Of what the law adds to @least, in @width + 1 equally probable values. */
+/* The chi-square statistic of pauses, which should have @width + 1 equally
+ * probable values from @least on. */
 static double chi2(const struct backoff_law *law, uint32_t n, uint64_t least,
 		   uint64_t width, struct rng *rng)
 {
@@ -203,7 +205,7 @@ Test(backoff, uniform_for_each_retry)
 	}
 }
 
-/* A few values come as often as each other, ends included. */
+/* With few possible values each occurs equally often, both ends included. */
 Test(backoff, both_ends_are_in_the_range)
 {
 	struct backoff_law law = { .base = 3, .cap = 3 };
@@ -270,10 +272,10 @@ Test(backoff, never_beyond_the_deadline)
 		}
 		ends++;
 	}
-	cr_expect_gt(retries, ends); /* or the loop has shown nothing */
+	cr_expect_gt(retries, ends); /* otherwise the loop has tested nothing */
 }
 
-/* It is not begun in order to end exactly then, either. */
+/* No retry is begun whose answer would come exactly at the deadline. */
 Test(backoff, the_answer_has_to_come_before_the_deadline)
 {
 	struct backoff_law law = law_of(BACKOFF_NONE);
@@ -311,7 +313,7 @@ Test(backoff, no_more_retries_than_were_asked_for)
 }
 
 /* With a second for each attempt and ten retries allowed, ten seconds in all
- * admit four of them, however the dice fall. */
+ * admit four retries, whatever the random numbers are. */
 Test(backoff, mad_ends_with_its_total_time)
 {
 	struct backoff_law law = { BACKOFF_MAD, 10, 511 * MS, 30000 * MS };

@@ -62,7 +62,7 @@ Test(buf, small_numbers)
 	cr_assert(w.bad);
 }
 
-/* Every read past the end fails, gives zeros, and so does all that follows. */
+/* A read past the end fails and yields zeros, and so does every later one. */
 Test(buf, read_past_the_end)
 {
 	static const uint8_t b[12] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };

@@ -3,7 +3,7 @@
 #include "base/crc32c.h"
 #include "base/util.h"
 
-/* Bit by bit, from its definition. */
+/* CRC32C bit by bit, by its definition. */
 static uint32_t slow_crc32c(const uint8_t *p, size_t len)
 {
 	uint32_t crc = ~UINT32_C(0);

@@ -83,7 +83,8 @@ Test(env_sim, timers_at_their_times)
 	world_fini(&w);
 }
 
-/* One step for the clock, one for the turn, however far the timer is. */
+/* However far away a timer is, it takes one step for the clock and one for the
+ * turn. */
 Test(env_sim, far_timer_costs_two_steps)
 {
 	struct world w;
@@ -158,7 +159,7 @@ static void bounce(struct work *work)
 	loop_post(b->loops[b->at], &b->work);
 }
 
-/* Two loops that talk without delay do not starve the third one. */
+/* Two loops that post to each other without end do not starve a third one. */
 Test(env_sim, rounds)
 {
 	struct ball ball = { .work.fn = bounce, .left = 100 };
@@ -289,8 +290,8 @@ Test(env_sim, loop_freed_in_the_middle_of_a_round)
 	world_fini(&w);
 }
 
-/* A random program: every event hashes itself into the trace and makes others.
- * */
+/* A random program: every event adds itself to a hash of the run, and creates
+ * others. */
 struct actor {
 	struct timer timer;
 	struct work work;

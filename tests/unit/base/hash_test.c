@@ -91,8 +91,9 @@ Test(hash, equal_hashes_keep_their_order)
 	hash_fini(&h);
 }
 
-/* Strangers can make many entries with one hash. Who comes and goes touches
- * nobody but his neighbours: all others are out of reach here. */
+/* Adding and removing an entry touches only its neighbours in the bucket,
+ * however many have the same hash: all other entries are made inaccessible
+ * here. */
 Test(hash, equal_hashes_are_not_searched)
 {
 	enum { N = 10 };
@@ -148,8 +149,9 @@ Test(hash, walk_sees_each_once_and_may_remove)
 	hash_fini(&h);
 }
 
-/* As many again are added during the walk, which would make it grow. */
-Test(hash, walk_of_one_that_is_kept_sees_each_once)
+/* As many entries again are added during the walk, which would make the table
+ * grow. */
+Test(hash, walk_while_the_size_is_held_sees_each_once)
 {
 	enum { N = 16 };
 	static struct entry e[N], added[4 * N];

@@ -8,7 +8,7 @@ static struct heap heap;
 static struct heap_node nodes[N];
 static bool in[N];
 
-/* The one that has to be first: least key, then longest in the heap. */
+/* The entry that must be first: least key, then longest in the heap. */
 static int first(void)
 {
 	int best = -1;
@@ -57,7 +57,7 @@ Test(heap, equal_keys_keep_their_order)
 	cr_assert_null(heap_first(&heap));
 }
 
-/* Anything is added and removed, few keys and many. */
+/* Random additions and removals, with few keys and with many. */
 Test(heap, any_order)
 {
 	uint64_t x = 1;

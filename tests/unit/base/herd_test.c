@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many clients that fail at the same moment: what the law makes of them. */
+/* How each back-off policy spreads the retries of many clients that fail at the
+ * same moment. */
 #include <criterion/criterion.h>
 #include "bench/herd_law.h"
 
@@ -22,7 +23,7 @@ static struct herd_conf conf_of(enum backoff_policy policy, uint64_t seed)
 	};
 }
 
-/* Of @per_cent. */
+/* Does @is differ from @wanted by at most @per_cent of it? */
 static bool is_near(double is, double wanted, double per_cent)
 {
 	return is >= wanted * (1 - per_cent / 100) &&
@@ -50,7 +51,7 @@ Test(herd, full)
 	}
 }
 
-/* Half of the window is not used: so the peaks are twice as high. */
+/* Half of the window is not used, so peaks are twice as high. */
 Test(herd, equal)
 {
 	struct herd_conf conf = conf_of(BACKOFF_EQUAL, 1);
@@ -63,7 +64,7 @@ Test(herd, equal)
 		cr_expect_lt(waves[n].peak, waves[n - 1].peak);
 }
 
-/* In step at first, and never well spread. */
+/* First retries come all at once, and later ones are not spread well. */
 Test(herd, mad)
 {
 	static const double mean[] = { 0, 1.0, 2.26, 4.0, 6.8, 11.6, 20.6 };
@@ -92,7 +93,7 @@ Test(herd, none)
 	}
 }
 
-/* Of windows of a second, all come within one. */
+/* With a window of a second, all clients come back within a second. */
 Test(herd, reconnecting)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {

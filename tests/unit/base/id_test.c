@@ -66,7 +66,7 @@ Test(id, made_up_ids)
 	for (unsigned int i = 0; i < 1000000; i++) {
 		uint64_t r = rng_next(&rng);
 
-		/* The id itself is 1 of 2^64. */
+		/* The chance of guessing the id is 1 in 2^64. */
 		cr_assert_null(id_lookup(&t, r));
 	}
 	id_table_fini(&t);

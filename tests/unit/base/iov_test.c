@@ -9,7 +9,7 @@ static const struct iovec pieces[] = {
 };
 #define N ARRAY_SIZE(pieces)
 
-/* Each range of the whole, against the text. */
+/* Compares every range with the text. */
 Test(iov, slice)
 {
 	for (size_t from = 0; from <= 10; from++)

@@ -7,13 +7,13 @@
 
 struct visit {
 	struct lobby_guest guest;
-	struct env_io io; /* where it has gone to */
+	struct env_io io; /* on the loop that it was sent to */
 	struct work work;
 	struct passage *passage;
 	struct loop *to;
 	int far; /* the other end of its socket */
 	unsigned int calls, reads;
-	struct lobby_guest *expels[2]; /* when it is called */
+	struct lobby_guest *expels[2]; /* guests to remove when it is called */
 	bool closes;
 };
 
@@ -141,7 +141,7 @@ Test(lobby, who_has_said_something_is_called)
 	loop_free(loop);
 }
 
-/* Of those who are called in one go, each makes all others leave. */
+/* All guests are ready, and the first one that is called removes all others. */
 Test(lobby, who_left_is_not_called)
 {
 	struct loop *loop = make_loop();
@@ -187,8 +187,8 @@ Test(lobby, is_closed_by_a_guest)
 	loop_free(loop);
 }
 
-/* What comes afterwards is for the new loop alone, and the passage is closed
- * only after the guest has arrived. */
+/* Later data is seen by the new loop only, and the passage closes only after
+ * the guest has arrived. */
 Test(lobby, guests_go_to_another_loop)
 {
 	struct loop *loop = make_loop(), *other = make_loop();
@@ -222,8 +222,7 @@ Test(lobby, guests_go_to_another_loop)
 	loop_free(loop);
 }
 
-/* What has a place in the passage keeps it open; there are no more places when
- * all have arrived. */
+/* passage_hold() keeps a passage open, and fails once all have arrived. */
 Test(lobby, a_passage_is_held)
 {
 	struct loop *loop = make_loop();

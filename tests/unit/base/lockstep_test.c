@@ -15,7 +15,7 @@ struct guest {
 	struct world *w;
 	char name;
 	uint64_t sleep;
-	int status; /* of the wait */
+	int status; /* result of the wait */
 };
 
 struct world {
@@ -87,8 +87,7 @@ static void sleeper(void *arg)
 	say(w, (char)(g->name - 'a' + 'A'));
 }
 
-/* They begin in the order in which they were made, and go on in the order of
- * their times. */
+/* Threads begin in order of creation, and go on in the order of their times. */
 Test(lockstep, sleep)
 {
 	struct world w;
@@ -146,7 +145,7 @@ Test(lockstep, wake)
 	world_fini(&w, 3);
 }
 
-/* One wakes one, the first that waits. */
+/* A signal wakes one thread, the first that waits. */
 Test(lockstep, signal)
 {
 	struct world w;
@@ -198,7 +197,7 @@ Test(lockstep, call_of_a_loop)
 
 /* ---- the end ---- */
 
-/* Its wait ends, and so does the next one, without a pause. */
+/* lockstep_end() ends its wait, and the next one at once. */
 static void stubborn(void *arg)
 {
 	struct guest *g = arg;
@@ -214,7 +213,7 @@ Test(lockstep, end)
 	world_init(&w);
 	start(&w, 0, stubborn);
 	w.guest[1].sleep = 500;
-	start(&w, 1, sleeper); /* whose wait is not one to be ended */
+	start(&w, 1, sleeper); /* whose wait is not endable */
 	env_sim_step(w.sim, 0);
 	env_sim_step(w.sim, 0);
 	lockstep_end(&w.guest[0].thread);

@@ -107,7 +107,7 @@ Test(log, limit)
 	cr_assert_eq(passed(&l, start + NSEC_PER_SEC, 1), 1);
 	cr_assert_eq(s.lines, 1);
 	cr_assert_str_eq(s.last, "peer: 95 lines left out");
-	/* Said once; and not at all when there were none. */
+	/* The number of lines left out is logged once, and not if it is 0. */
 	cr_assert_eq(passed(&l, start + 2 * NSEC_PER_SEC, 10), 10);
 	cr_assert_eq(passed(&l, start + 9 * NSEC_PER_SEC, 10), 10);
 	cr_assert_eq(s.lines, 1);
@@ -122,7 +122,7 @@ Test(log, limit_of_silent_lines)
 	cr_assert_eq(passed(&l, 0, 100), 0);
 	cr_assert_eq(passed(&l, 2 * NSEC_PER_SEC, 1), 0);
 	cr_assert_eq(s.lines, 0);
-	/* Nothing of that counts. */
+	/* Warnings that the log level suppresses do not count. */
 	log_setup(LOG_WARN, sink, &s);
 	cr_assert_eq(passed(&l, 3 * NSEC_PER_SEC, 20), LOG_LIMIT_LINES);
 	cr_assert_eq(s.lines, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops whose turns somebody else makes: an application's libev loop, or any
- * other that waits for descriptors. */
+/* Loops that run as guests of an application: on its libev loop, or by its own
+ * way of waiting for descriptors. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ev.h>
@@ -20,7 +20,7 @@ Test(loop_guest, borrowed_loop_can_end)
 
 	note_init(&n, l);
 	loop_timer_arm(l, &n.timer, loop_now(l) + NSEC_PER_SEC * 1000);
-	/* Nothing of the application's own: returns. */
+	/* The application has no watchers: returns. */
 	ev_run(ev, 0);
 	loop_timer_cancel(l, &n.timer);
 	loop_free(l);
@@ -37,7 +37,7 @@ static void watched_loop_can_end(struct ev_loop *ev, struct loop *l)
 		cr_assert_eq(loop_watch(l, &p[i].io), 0);
 	}
 	ev_run(ev, 0);
-	/* Changed, and paused. */
+	/* Changes, then pauses, what is watched. */
 	p[0].io.events = ENV_READ | ENV_WRITE;
 	cr_assert_eq(loop_watch(l, &p[0].io), 0);
 	p[0].io.events = ENV_READ;
@@ -60,8 +60,8 @@ static void count_turn(struct ev_loop *ev, ev_timer *t, int revents)
 	++*(unsigned int *)t->data;
 }
 
-/* The loop's own sockets do not keep the application's ev_run() from returning,
- * and its own watchers do, as many as there are, before and after. */
+/* Our watchers never keep the application's ev_run() from returning; the
+ * application's own do. */
 Test(loop_guest, watched_descriptors_let_a_borrowed_loop_end)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
@@ -94,7 +94,7 @@ static bool readable(int fd, int timeout)
 	return n;
 }
 
-/* Turns until there is nothing to do; returns how many. */
+/* Runs turns until there is nothing to do; returns their number. */
 static unsigned int settle(struct loop *l, int fd)
 {
 	unsigned int turns = 0;
@@ -130,7 +130,7 @@ Test(loop_guest, descriptors_show_elsewhere)
 	cr_assert(readable(fd, -1));
 	loop_run_once(l, false);
 	cr_assert_eq(p.reads, 1);
-	/* Paused, with something to read: silent. */
+	/* While paused, data to read does not show. */
 	p.io.events = 0;
 	cr_assert_eq(loop_watch(l, &p.io), 0);
 	cr_assert(!readable(fd, 0));
@@ -147,8 +147,8 @@ Test(loop_guest, descriptors_show_elsewhere)
 	loop_free(l);
 }
 
-/* Tried first while polling, descriptors must not hide others from those who
- * poll because they were told to. */
+/* Serving eager descriptors without asking the system must not hide other ones
+ * from a caller that waits on loop_fd(). */
 Test(loop_guest, eager_descriptors_show_elsewhere)
 {
 	struct loop *l = make_loop(NULL);
@@ -209,7 +209,8 @@ static void *post_late(void *arg)
 	return NULL;
 }
 
-/* libev's own wake-up shows only while libev itself waits. */
+/* loop_fd() shows a post of another thread, which libev sees only while it
+ * waits itself. */
 Test(loop_guest, another_thread_shows_elsewhere)
 {
 	struct loop *l = make_loop(NULL);
@@ -254,7 +255,7 @@ static void on_app_timer(struct ev_loop *ev, ev_timer *t, int revents)
 
 	(void)ev;
 	(void)revents;
-	/* Neither loop's turn: both are ours. */
+	/* Outside of any turn both loops are ours. */
 	cr_assert_null(loop_current());
 	for (unsigned int i = 0; i < 2; i++) {
 		cr_assert(loop_is_owner(a->loops[i]));
@@ -294,8 +295,8 @@ Test(loop_guest, two_on_one_borrowed_loop)
 
 #define CROWD 100
 
-/* Loops that share a libev loop, of which each has a descriptor, watched, and
- * an alarm, far away. */
+/* Loops that share one libev loop; each watches a descriptor, and has an alarm
+ * far away. */
 struct crowd {
 	struct ev_loop *ev;
 	struct loop *loops[CROWD];
@@ -307,8 +308,7 @@ struct crowd {
 	struct loop *app_to;
 };
 
-/* How many loops had a turn since this was called last; *@which: one of
- * them. */
+/* How many loops have had a turn since the last call; *@which: one of them. */
 static unsigned int crowd_turns(struct crowd *c, unsigned int *which)
 {
 	unsigned int turns = 0;
@@ -353,7 +353,7 @@ static void crowd_fini(struct crowd *c)
 	ev_loop_destroy(c->ev);
 }
 
-/* Who has nothing to do costs the others nothing. */
+/* An idle loop has no turns. */
 Test(loop, only_those_with_work_have_turns)
 {
 	unsigned int which = CROWD;
@@ -402,8 +402,8 @@ static void on_crowd_app(struct ev_loop *ev, ev_timer *t, int revents)
 	loop_defer(c->app_to, &c->app_defers->work);
 }
 
-/* What an application's callback has begun is done before its libev loop goes
- * round again. */
+/* Work that an application's callback asks for is done in the same iteration of
+ * libev. */
 Test(loop, what_a_callback_asks_for_is_done_at_once)
 {
 	unsigned int which = CROWD;
@@ -450,8 +450,8 @@ static void on_waiter(struct ev_loop *ev, ev_timer *t, int revents)
 		loop_run_once(w->l, true);
 }
 
-/* An application's callback asks for something, and waits for it, as it does
- * when it closes a node. @begun: the iteration has begun a turn before. */
+/* An application's callback asks for work and waits for it, as when it closes a
+ * node. @begun: the iteration has begun a turn before. */
 static void waits_in_callback(bool begun)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
@@ -495,7 +495,7 @@ static void nest(struct work *w)
 	n->done = true;
 }
 
-/* Bad manners, but the application's: an iteration inside of an iteration. */
+/* The application runs an iteration inside an iteration. */
 Test(loop_guest, nested_iteration)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);

@@ -61,7 +61,7 @@ Test(loop, timers_wait_for_their_time)
 	loop_free(l);
 }
 
-/* libev's idea of the time is old when the loop has not run for a while. */
+/* When the loop has not run for a while, libev's cached time is old. */
 Test(loop, timer_after_a_pause)
 {
 	struct loop *l = make_loop(NULL);
@@ -96,12 +96,12 @@ Test(loop, timer_in_the_past_fires_at_once)
 	loop_free(l);
 }
 
-/* Armed late, cancelled early, again and again, as requests do; the alarm that
- * stays behind may cost a turn but must not fire anything. */
+/* Timers that are armed far ahead and cancelled early, as those of requests
+ * are. The alarm that remains set may cost a turn, but must call nothing. */
 Test(loop, cancelled_timers)
 {
 	struct loop *l = make_loop(NULL);
-	unsigned int before; /* where a turn takes longer than the first wait */
+	unsigned int before; /* not 0 if a turn took longer than 1 ms */
 	struct note n, last;
 
 	note_init(&n, l);
@@ -168,11 +168,12 @@ static void note_left(struct work *w)
 {
 	struct chain *last = container_of(w, struct chain, work);
 
-	/* Of the other one, when this one ran. */
+	/* What was left of the other kind of work when this one ran. */
 	last->left = last->other->left;
 }
 
-/* ... but for work that never ends. */
+/* Work of loop_defer_last() runs after all other work, unless that never
+ * ends. */
 Test(loop, last_work_comes_after_all_other)
 {
 	struct loop *l = make_loop(NULL);
@@ -196,7 +197,7 @@ Test(loop, last_work_comes_after_all_other)
 	loop_free(l);
 }
 
-/* A timer comes in between, however much work each one makes. */
+/* A timer expires even though each work defers another one. */
 Test(loop, endless_work_lets_timers_in)
 {
 	struct loop *l = make_loop(NULL);
@@ -218,7 +219,7 @@ Test(loop, endless_work_lets_timers_in)
 	loop_free(l);
 }
 
-/* Nothing but the post itself could end the wait of each run_once. */
+/* Only the post itself can end the wait of each loop_run_once(). */
 Test(loop, post_to_oneself_does_not_sleep)
 {
 	struct loop *l = make_loop(NULL);
@@ -274,7 +275,7 @@ static void start(struct running *r)
 	note_init(&r->started, r->loop);
 	loop_post(r->loop, &r->started.work);
 	cr_assert_eq(pthread_create(&r->thread, NULL, run_loop, r->loop), 0);
-	/* Until that thread has become the owner. */
+	/* Waits until that thread has become the owner. */
 	while (loop_is_owner(r->loop))
 		sleep_ms(1);
 }
@@ -391,7 +392,8 @@ struct blocker {
 	uint64_t ns;
 };
 
-/* More ticks than there are while a turn is young. */
+/* Pretends that the turn has taken so many ticks that the guard reads the
+ * clock. */
 static void ticks_pass(struct loop *l)
 {
 	l->guard.late = 1;
@@ -404,7 +406,7 @@ static void block(struct work *w)
 	fake_now += b->ns;
 	ticks_pass(b->loop);
 	loop_guard_end(b->loop, "blocker %d", 1);
-	/* Who called it is not to blame. */
+	/* The enclosing call is not blamed, too. */
 	ticks_pass(b->loop);
 	loop_guard_end(b->loop, "caller");
 }
@@ -448,7 +450,7 @@ static void call_after_others(struct work *w)
 	loop_guard_end(b->loop, "caller");
 }
 
-/* Who else uses the thread in the midst of a turn is no call of ours. */
+/* Time that others use in the middle of a turn is blamed on no call. */
 Test(loop, others_time_is_no_calls)
 {
 	struct loop *l = make_loop(NULL);
@@ -465,8 +467,7 @@ Test(loop, others_time_is_no_calls)
 	loop_free(l);
 }
 
-/* A turn that is long because of many calls, none of which is: none of them
- * is named. */
+/* A turn that is long because of many short calls: none of them is named. */
 Test(loop, who_takes_its_share_is_not_named)
 {
 	struct loop *l = make_loop(NULL);

@@ -20,7 +20,7 @@ Test(loop_watch, watch_pipe)
 	cr_assert_eq(write(p.fds[1], "ab", 2), 2);
 	loop_run_once(l, true);
 	cr_assert_eq(p.reads, 1);
-	/* Pause, and go on. */
+	/* Pauses, and resumes. */
 	p.io.events = 0;
 	cr_assert_eq(loop_watch(l, &p.io), 0);
 	loop_run_once(l, false);
@@ -56,8 +56,8 @@ static void on_error_io(struct env_io *io, int revents)
 		e->others++;
 }
 
-/* What the system does not let be watched is told to be so: libev stops the
- * watcher, and calls it with all events. */
+/* A descriptor that the system cannot watch is reported as ENV_ERROR. (libev
+ * stops its watcher, and calls it with all events.) */
 Test(loop_watch, watch_fails)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
@@ -74,7 +74,7 @@ Test(loop_watch, watch_fails)
 	ev_run(ev, EVRUN_NOWAIT);
 	cr_assert_eq(e.errors, 1);
 	cr_assert_eq(e.others, 0);
-	/* It may be watched anew. */
+	/* Watching may be tried again. */
 	cr_assert_eq(loop_watch(l, &e.io), 0);
 	ev_run(ev, EVRUN_NOWAIT);
 	cr_assert_eq(e.errors, 1);
@@ -125,7 +125,7 @@ static void on_flush_pipe(struct env_io *io, int revents)
 	loop_defer(f->p.loop, &f->work);
 }
 
-/* What descriptors' functions defer runs in their own turn. */
+/* Work that a descriptor's function defers runs in the same turn. */
 Test(loop_watch, deferred_by_a_descriptor)
 {
 	struct loop *l = make_loop(NULL);
@@ -149,9 +149,9 @@ struct hot {
 	struct env_io io;
 	struct loop *loop;
 	int fds[2];
-	unsigned int tried; /* and nothing was there */
+	unsigned int tried; /* calls in which nothing could be read */
 	unsigned int bytes;
-	struct hot *closes; /* unwatches this one when it reads */
+	struct hot *closes; /* is unwatched when this one reads */
 };
 
 static void on_hot(struct env_io *io, int revents)
@@ -199,7 +199,8 @@ static void hot_byte(struct hot *h)
 		loop_run_once(h->loop, false);
 }
 
-/* Only those that were active, and asked for it; not while sleeping. */
+/* While polling, only eager descriptors that were active are tried; while
+ * sleeping, none. */
 Test(loop_watch, polling_tries_what_was_active)
 {
 	struct loop *l = make_loop(NULL);
@@ -211,7 +212,7 @@ Test(loop_watch, polling_tries_what_was_active)
 	while (!a.tried)
 		loop_run_once(l, false);
 	cr_assert_eq(b.tried, 0);
-	/* One that is not tried is heard, too. */
+	/* Other descriptors are served, too. */
 	hot_byte(&b);
 	hot_byte(&a);
 	a.tried = b.tried = 0;
@@ -226,8 +227,8 @@ Test(loop_watch, polling_tries_what_was_active)
 
 #define POLLS 20000
 
-/* Nothing comes for long: now and then all descriptors are looked at, and after
- * that those that were active are tried as before. */
+/* When nothing comes for long, all descriptors are looked at now and then; in
+ * between those that were active are still tried. */
 Test(loop_watch, polling_goes_on_trying)
 {
 	struct loop *l = make_loop(NULL);
@@ -252,14 +253,14 @@ Test(loop_watch, what_is_not_watched_is_not_tried)
 	hot_init(&b, l);
 	hot_byte(&a);
 	hot_byte(&b);
-	/* From within a turn that may be about to try it. */
+	/* Unwatches a descriptor in a turn that may be about to try it. */
 	b.closes = &a;
 	hot_byte(&b);
 	a.tried = b.tried = 0;
 	while (!b.tried)
 		loop_run_once(l, false);
 	cr_assert_eq(a.tried, 0);
-	/* Paused: watched for nothing. */
+	/* Pauses. */
 	b.io.events = 0;
 	cr_assert_eq(loop_watch(l, &b.io), 0);
 	b.tried = 0;
@@ -288,9 +289,9 @@ static void stop_pipe(struct work *w)
 		loop_unwatch(s->pipe->loop, &s->pipe->io);
 }
 
-/* A descriptor that is ready makes a turn begin. What is done first in it may
- * be the end of the descriptor. (The work has been posted, and wakes nobody, so
- * that nothing else makes the turn begin.) */
+/* A ready descriptor begins a turn, and the work that runs first in it
+ * unwatches the descriptor. (The work was posted without a wake-up, so that
+ * nothing else can begin the turn.) */
 Test(loop_watch, stopped_in_the_turn_that_it_began)
 {
 	for (int pauses = 0; pauses <= 1; pauses++) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/pool.h"
 
-/* All objects alive at once, aligned, and none over another. */
+/* All objects are alive at once, aligned, and do not overlap. */
 static void check_size(size_t size)
 {
 	enum { N = 300 };

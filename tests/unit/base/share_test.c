@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The law of shares (requirement I1). */
+/* Fair shares (requirement I1). */
 #include "base/share.h"
 
 #include <criterion/criterion.h>
@@ -22,7 +22,7 @@ static bool take(struct pot *p, unsigned int party, uint64_t n)
 	return true;
 }
 
-/* All of the first @parties take one after the other, till nobody may. */
+/* The first @parties holders take in turn, until none may. */
 static void take_all(struct pot *p, unsigned int parties)
 {
 	bool more = true;
@@ -60,7 +60,8 @@ Test(share, all_get_the_same_and_as_much_stays_free)
 	}
 }
 
-/* Who was alone had half; it gets no more till it has given back. */
+/* A holder that was alone had half, and gets no more until it has given
+ * back. */
 Test(share, the_first_gives_way)
 {
 	struct pot p = { .max = 1000 };
@@ -70,7 +71,8 @@ Test(share, the_first_gives_way)
 		;
 	cr_assert(p.held[1] >= 249 && p.held[1] <= 251);
 	cr_assert_not(take(&p, 0, 1));
-	/* What comes back goes to the second, till both have the same. */
+	/* What it gives back goes to the second one, until both have the
+	 * same. */
 	while (p.held[0] > p.held[1]) {
 		p.held[0]--;
 		p.used--;
@@ -101,7 +103,7 @@ Test(share, large_pieces)
 	cr_assert(take(&p, 1, 100));
 }
 
-/* No arithmetic goes wrong at the edges. */
+/* Extreme values do not overflow. */
 Test(share, edges)
 {
 	cr_assert_not(share_allows(0, 10, 5, 1));

@@ -4,7 +4,7 @@
 
 #include "base/siphash.h"
 
-/* The published vectors: key 00 01 .. 0f, data 00 01 .. of each length. */
+/* The published test vectors: key 00 01 .. 0f, data 00 01 .. of each length. */
 Test(siphash, published)
 {
 	static const uint8_t want[][SIPHASH_SIZE] = {
@@ -23,7 +23,8 @@ Test(siphash, published)
 	}
 }
 
-/* Each byte counts, of the key, of the data, and their number. */
+/* The result depends on each byte of the key and of the data, and on the
+ * length. */
 Test(siphash, each_byte_counts)
 {
 	uint8_t key[SIPHASH_SIZE] = { 1 }, data[32] = { 2 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A loop that polls before it sleeps, in an environment whose time is made up:
- * a look takes a microsecond, a sleep until the alarm. What the loop waits for
- * are its timers.
+ * A loop that polls before it sleeps, in an environment with a fake clock:
+ * looking takes a microsecond, sleeping lasts until the alarm. The loop waits
+ * for its timers.
  */
 #include <criterion/criterion.h>
 #include "base/cpus.h"
@@ -89,7 +89,7 @@ static void rig_init(struct rig *r, uint64_t max)
 	loop_poll_before_sleep(r->loop, &r->max, &r->hits, &r->misses);
 }
 
-/* Something comes @rounds times, each time @wait after the loop has begun to
+/* A timer expires @rounds times, each time @wait ns after the loop has begun to
  * wait for it. */
 static void rig_run(struct rig *r, unsigned int rounds, uint64_t wait)
 {
@@ -140,7 +140,7 @@ Test(spin, grows_to_what_is_needed)
 	loop_free(r.loop);
 }
 
-/* What comes too late for any window is soon not polled for. */
+/* If what ends the waits comes too late for any window, polling soon ends. */
 Test(spin, shrinks_when_nothing_comes)
 {
 	struct rig r;
@@ -153,7 +153,7 @@ Test(spin, shrinks_when_nothing_comes)
 	/* 64, 32, ..., 2 us, and one of the shortest each time after */
 	cr_assert_eq(r.env.looks, 126 + ROUNDS - 6);
 
-	/* And back again. */
+	/* The window grows again. */
 	rig_run(&r, ROUNDS, SOON);
 	cr_assert_eq(stat_get(&r.misses), 5);
 	loop_free(r.loop);

@@ -4,9 +4,9 @@
 #include "base/timer.h"
 
 /*
- * The wheel against a model: for each timer the time at which it must expire
- * and a number that says which was armed first; the next one is found by
- * looking at all of them.
+ * Compares the wheel with a model, which has for each timer the time at which
+ * it must expire and the order of arming, and finds the next one by looking at
+ * all.
  */
 #define MODEL_TIMERS 150
 
@@ -23,9 +23,9 @@ struct model {
 	struct model_timer timers[MODEL_TIMERS];
 	struct rng rng;
 	uint64_t numbers;
-	uint64_t to; /* of the present advance */
+	uint64_t to; /* end of the present advance */
 	unsigned int expired;
-	bool meddle; /* arm and cancel in functions */
+	bool meddle; /* timers' functions arm and cancel */
 };
 
 static struct model_timer *model_first(struct model *m)
@@ -58,7 +58,7 @@ static void model_cancel(struct model *m, struct model_timer *t)
 	timer_wheel_cancel(&m->wheel, &t->timer);
 }
 
-/* Now, near and far, round numbers (many equal ones), and the past. */
+/* Times now, near, far and in the past, many of them equal. */
 static uint64_t random_time(struct model *m)
 {
 	uint64_t r = rng_next(&m->rng);
@@ -109,7 +109,7 @@ static void model_expired(struct timer *timer)
 	m->expired++;
 	if (!m->meddle)
 		return;
-	/* Less than one new timer each on the average, or it would not end. */
+	/* Less than one new timer on average, so that the test ends. */
 	if (rng_below(&m->rng, 2))
 		model_cancel(m, random_timer(m));
 	if (rng_below(&m->rng, 2))
@@ -194,7 +194,7 @@ Test(timer, model_starts_anywhere)
 		model_run(seed, rng_next(&rng) >> 2, 5000);
 }
 
-/* As a loop does it: only timer_wheel_next() says when to advance. */
+/* Advances only to timer_wheel_next(), as a loop does. */
 Test(timer, model_by_next)
 {
 	static struct model m;
@@ -234,7 +234,8 @@ static void count_call(struct timer *t)
 	o->order = (*o->calls)++;
 }
 
-/* Equal times, armed when that time was on different levels of the wheel. */
+/* Timers with equal times that were armed when that time was on different
+ * levels of the wheel. */
 Test(timer, equal_times_fire_in_arming_order)
 {
 	static const uint64_t when[] = {
@@ -263,7 +264,7 @@ Test(timer, equal_times_fire_in_arming_order)
 		cr_assert_eq(o[i].order, i);
 }
 
-/* Time enters the slot of an upper level, but not yet as far as its timer. */
+/* The base enters a slot of an upper level, before the time of its timer. */
 Test(timer, equal_times_in_a_slot_that_has_begun)
 {
 	struct once first, second;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* D2: what the end of a message promises, and whose health it lowers. */
+/* What follows from the end of a message: may it be sent again, and whose
+ * health suffers (D2)? */
 #include "lnd/cause.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 
-Test(cause, rulings)
+Test(cause, verdicts)
 {
 	static const struct {
 		int status;
@@ -59,9 +60,9 @@ Test(cause, rulings)
 	}
 }
 
-/* Want of something, and orders, are no evidence, whatever the cause; what was
- * promised stands. */
-Test(cause, nobodys_fault)
+/* Lack of resources and administrative errors blame nobody, whatever the cause;
+ * the promise of non-delivery stays. */
+Test(cause, blames_nobody)
 {
 	static const int status[] = { -ENOMEM,	  -ENOBUFS,	 -EMFILE,
 				      -ENFILE,	  -EAFNOSUPPORT, -ENETDOWN,

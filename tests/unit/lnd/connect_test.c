@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When an LND connects, without an LND. Times in ms. */
+/* The policy of connecting, with a fake LND. Times in ms. */
 #include "lnd/connect.h"
 
 #include <criterion/criterion.h>
@@ -17,8 +17,8 @@ struct rig {
 	struct work work;
 	bool settling;
 	struct env_sim *world;
-	int due;    /* what is_due() says, if somebody waits */
-	bool queue; /* it is not c's turn */
+	int due;    /* result of is_due() if somebody waits */
+	bool queue; /* begin() only queues */
 	unsigned int begun, left, looked, told, failed, first;
 	int status;
 	enum ulnet_cause cause;
@@ -161,7 +161,7 @@ Test(connect, opened)
 	cr_expect_eq(r.begun, 0);
 	run(&r, 1);
 	expect_state(&r, CONNECT_CONNECTING);
-	/* Of an LND whose attempts do not end by themselves. */
+	/* An LND whose attempts do not outlast those who wait. */
 	connect_opened(&r.c);
 	expect_state(&r, CONNECT_CONNECTING);
 	connect_move(&r.c, CONNECT_IDLE);
@@ -183,7 +183,7 @@ Test(connect, failures_are_remembered)
 	expect_state(&r, CONNECT_PAUSED);
 	cr_expect(r.told == 1 && r.status == -ECONNREFUSED);
 	cr_expect(r.failed == 1 && r.first == 1 && r.set.nfailed == 1);
-	/* Who comes now waits for the end of the pause. */
+	/* A new message waits for the end of the pause. */
 	connect_want(&r.c);
 	cr_expect_eq(r.set.nfailed, 0);
 	run(&r, PAUSE + 1);
@@ -198,7 +198,7 @@ Test(connect, failures_are_remembered)
 	rig_down(&r);
 }
 
-/* How those who wait end, by where they do so. */
+/* The time-out of those who wait, in each state. */
 Test(connect, timeout)
 {
 	static const struct {
@@ -257,7 +257,7 @@ Test(connect, asked_again)
 		      LNET_CAUSE_REMOTE_DROPPED);
 	run(&r, 100);
 	cr_expect_eq(r.begun, 2);
-	/* The way is back. */
+	/* The link is back. */
 	connect_retry_now(&r.c);
 	run(&r, 1);
 	cr_expect_eq(r.begun, 3);

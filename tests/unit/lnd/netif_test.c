@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which addresses packets can come from and go to, by what the system says. */
+/* Which addresses can be used, by the system's list of interfaces. */
 #include "lnd/netif.h"
 
 #include <arpa/inet.h>
@@ -12,10 +12,10 @@
 #define READY	(IFF_UP | IFF_RUNNING)
 #define ENTRIES 3
 
-/* One line of the system's: an address of an interface. */
+/* One entry of the system's list: an address of an interface. */
 struct line {
-	const char *addr; /* NULL: the interface alone, without an address */
-	const char *mask; /* NULL: none said */
+	const char *addr; /* NULL: an interface without an address */
+	const char *mask; /* NULL: none */
 	unsigned int flags;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* D8: how long a path may be silent. Times in ms. */
+/* How long a connection may be silent (D8). Times in ms. */
 #include "lnd/silence.h"
 
 #include <criterion/criterion.h>
@@ -15,11 +15,11 @@ Test(silence, allowed)
 	} cases[] = {
 		{ 300, 50000, 0, 0, 300 },	/* not measured */
 		{ 300, 50000, 1, 1, 300 },	/* a local network */
-		{ 300, 50000, 75, 0, 300 },	/* just */
+		{ 300, 50000, 75, 0, 300 },	/* at the limit */
 		{ 300, 50000, 100, 25, 800 },	/* far away */
-		{ 300, 50000, 100, 300, 5200 }, /* ... and uncertain */
-		{ 300, 1000, 100, 300, 1000 },	/* no longer than that */
-		{ 300, 100, 1, 1, 300 },	/* bounds that cross */
+		{ 300, 50000, 100, 300, 5200 }, /* far away, with much jitter */
+		{ 300, 1000, 100, 300, 1000 },	/* bounded by the maximum */
+		{ 300, 100, 1, 1, 300 }, /* the maximum is below the minimum */
 		{ 50, 50000, 1, 1, 50 },	{ 50, 50000, 10, 5, 120 },
 	};
 
@@ -34,8 +34,7 @@ Test(silence, allowed)
 	}
 }
 
-/* What is seen at each look, 100 ms after the one before unless it says
- * otherwise. */
+/* What each look finds. Looks are 100 ms apart unless @pause says otherwise. */
 struct look {
 	uint64_t ack_age;
 	bool in_flight;
@@ -66,7 +65,7 @@ static void run(const char *what, const struct look *l, unsigned int n)
 
 Test(silence, begins)
 {
-	/* It was idle for long: that does not count. */
+	/* Time before the first look does not count. */
 	RUN("after a pause", { { 99999, true, 0, false },
 			       { 99999, true, 0, false },
 			       { 99999, true, 0, false },
@@ -76,7 +75,7 @@ Test(silence, begins)
 			      { 105, true, 0, false },
 			      { 205, true, 0, false },
 			      { 305, true, 0, true } });
-	/* A packet is lost, others get through. */
+	/* A packet is lost, but others are acknowledged. */
 	RUN("signs of life", { { 5, true, 0, false },
 			       { 105, true, 0, false },
 			       { 205, true, 0, false },
@@ -113,8 +112,9 @@ Test(silence, ends)
 					       { 99999, true, 0, false } });
 }
 
-/* We were stopped: the acknowledgements may be in the system already, or the
- * machine has slept. One late look proves little, several do. */
+/* Looks that come late, because this process or the machine was suspended:
+ * acknowledgements may be waiting to be seen. One late look proves little,
+ * several do. */
 Test(silence, late_looks)
 {
 	RUN("late", { { 5, true, 0, false },
@@ -142,8 +142,8 @@ Test(silence, never)
 		cr_assert_not(silence_look(&s, &off, now + MS, &acks));
 }
 
-/* As RFC 6298 has it: the first one is all that is known; others count for an
- * eighth, and what they differ by for a quarter. */
+/* As in RFC 6298: the first measurement is taken as it is; later ones count for
+ * an eighth, and their deviation for a quarter. */
 Test(silence, measure)
 {
 	struct silence_acks a = { 0 };

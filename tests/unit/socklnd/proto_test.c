@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes of real nodes, and everything that is not quite so. */
+/* Decodes bytes captured from real nodes, and mutations of them. */
 #include "lnd/socklnd/proto.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-/* 10.77.0.41@tcp asks for 10.77.0.42@tcp. */
+/* 10.77.0.41@tcp requests a connection with 10.77.0.42@tcp. */
 static const uint8_t request[SOCK_REQUEST_SIZE] = {
 	0x00, 0x71, 0xce, 0xac,				/* magic */
 	0x01, 0x00, 0x00, 0x00,				/* version */
@@ -26,7 +26,7 @@ static const uint8_t hello[SOCK_HELLO_SIZE] = {
 	0x00, 0x00, 0x00, 0x00,				/* nips */
 };
 
-/* fd77::3@tcp asks for fd77::2@tcp. */
+/* fd77::3@tcp requests a connection with fd77::2@tcp. */
 static const uint8_t request_large[SOCK_REQUEST_LARGE_SIZE] = {
 	0x00, 0x71, 0xce, 0xac, 0x02, 0x00, 0x00, 0x00, 0x0c, 0x02,
 	0x00, 0x00, 0xfd, 0x77, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -50,7 +50,7 @@ static const uint8_t hello_large[SOCK_HELLO_LARGE_SIZE] = {
 	0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00
 };
 
-/* Where the numbers are: offset and size of each, 0 ends it. */
+/* Offset and size of each number in a message; size 0 ends the list. */
 struct number {
 	unsigned int offset, size;
 };
@@ -74,7 +74,7 @@ static const struct number hdr_numbers[] = {
 	{ 0, 4 }, { 4, 4 }, { 8, 8 }, { 16, 8 }, { 0, 0 }
 };
 
-/* What a sender of the other byte order would have sent. */
+/* Converts a message to the other byte order. */
 static void swap(uint8_t *p, size_t len, const struct number *n)
 {
 	for (; n->size && n->offset < len; n++) {
@@ -228,7 +228,8 @@ Test(proto, request_of_any_other_length)
 	cr_assert(lnet_nid_is_lo(&nid), "left alone on error");
 }
 
-/* NIDs that are nobody's: any, loopback, no type, too high a type. */
+/* NIDs that cannot be at an end of a connection: any, loopback, no type, too
+ * high a type. */
 static const uint64_t bad_nid4[] = {
 	UINT64_MAX,
 	0,
@@ -239,7 +240,7 @@ static const uint64_t bad_nid4[] = {
 	UINT64_C(0x010200000a4d002a),
 };
 
-/* The same, and sizes that no NID has, and bytes where none may be. */
+/* The same, invalid sizes, and bytes that must be zero but are not. */
 static const struct ulnet_nid bad_nids[] = {
 	{ 0xff, 0xff, { 0xff, 0xff }, { 0xff } },
 	{ 12, 0xff, { 0, 0 }, { 0xfd, 0x77 } },
@@ -382,7 +383,7 @@ Test(proto, hello_types)
 	}
 }
 
-/* A refusal has all its bits set in the type's place. */
+/* In a refusal all bits of the type are set. */
 Test(proto, hello_that_refuses)
 {
 	struct sock_hello h = { 0 };
@@ -476,7 +477,7 @@ Test(proto, hello_from_nobody)
 	}
 }
 
-/* Nobody looks at whom the sender thinks it talks to. */
+/* The destination in a HELLO is not checked. */
 Test(proto, hello_to_anybody)
 {
 	struct sock_hello h = { 0 };
@@ -536,7 +537,7 @@ Test(proto, hello_with_an_address_of_zero)
 	}
 }
 
-/* Version 4 has the count, but never had a list. */
+/* Version 4 has a count of addresses, but it must be 0. */
 Test(proto, hello_large_with_addresses)
 {
 	struct sock_hello h = { 0 };
@@ -635,12 +636,12 @@ Test(proto, acknowledged_cookies)
 		{ SOCK_MSG_NOOP, 0, 1, false },
 		{ SOCK_MSG_NOOP, 0, 2, true },
 		{ SOCK_MSG_NOOP, 0, UINT64_MAX, true },
-		{ SOCK_MSG_NOOP, 5, 9, true }, /* a range */
-		{ SOCK_MSG_NOOP, 6, 4, true }, /* two */
+		{ SOCK_MSG_NOOP, 5, 9, true }, /* a range of cookies */
+		{ SOCK_MSG_NOOP, 6, 4, true }, /* two cookies */
 		{ SOCK_MSG_NOOP, 9, 0, true },
 		{ SOCK_MSG_NOOP, 9, 1, true },
 		{ SOCK_MSG_NOOP, 1, UINT64_MAX, true },
-		/* a message acknowledges with its second only */
+		/* a message can acknowledge by its second cookie only */
 		{ SOCK_MSG_LNET, 5, 0, false },
 		{ SOCK_MSG_LNET, 5, 1, false },
 		{ SOCK_MSG_LNET, 5, 9, true },

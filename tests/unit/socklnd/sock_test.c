@@ -18,11 +18,11 @@
 
 static const struct ulnet_nid own = {
 	0, LNET_TYPE_SOCK, { 0 }, { 127, 7, 7, 7 }
-}; /* nobody else's */
+}; /* no other socket uses it */
 static const struct ulnet_nid other = {
 	0, LNET_TYPE_SOCK, { 0 }, { 127, 7, 7, 8 }
 };
-/* No address of this machine. */
+/* Not an address of this machine. */
 static const struct ulnet_nid nowhere = {
 	0, LNET_TYPE_SOCK, { 0 }, { 192, 0, 2, 1 }
 };
@@ -30,7 +30,8 @@ static const struct ulnet_nid loopback6 = {
 	LNET_NID_IPV6_SIZE, LNET_TYPE_SOCK, { 0 }, { [15] = 1 }
 };
 
-/* The C library's, for this program; each test is a process of its own. */
+/* Replaces the C library's socket(), to count calls; each test is a process of
+ * its own. */
 static unsigned int sockets;
 
 int socket(int domain, int type, int protocol)
@@ -41,8 +42,8 @@ int socket(int domain, int type, int protocol)
 
 static const int64_t tunables[SOCK_TUNABLES] = { [SOCK_tos] = -1 };
 
-/* A port that somebody listens on. */
-static uint16_t called(const struct ulnet_nid *nid)
+/* Listens on a port, and returns it. */
+static uint16_t listening_port(const struct ulnet_nid *nid)
 {
 	union netif_addr a = netif_addr(nid, 0);
 	socklen_t len = sizeof(a);
@@ -56,13 +57,14 @@ static uint16_t called(const struct ulnet_nid *nid)
 	return sock_port_of(&a);
 }
 
-/* An address that is not ours is so from each port: one attempt is enough. */
+/* With an address that is not ours, one attempt is enough: other ports would
+ * not help. */
 Test(sock, address_is_gone)
 {
-	uint16_t port = called(TO);
+	uint16_t port = listening_port(TO);
 	int rc = sock_connect(NOWHERE, TO, port, true, tunables);
 
-	/* Without the privilege that comes first. */
+	/* Without the privilege for low ports, -EACCES comes first. */
 	cr_assert(rc == -EADDRNOTAVAIL || rc == -EACCES);
 	cr_assert_eq(sockets, 1);
 	cr_assert_eq(sock_connect(NOWHERE, TO, port, false, tunables),
@@ -76,17 +78,18 @@ Test(sock, bad_options)
 				       [SOCK_keepalive_idle] = 32767 + 1,
 				       [SOCK_keepalive_intvl] = 1,
 				       [SOCK_keepalive_count] = 1 };
-	uint16_t port = called(TO);
+	uint16_t port = listening_port(TO);
 	int rc = sock_connect(FROM, TO, port, true, bad);
 
 	cr_assert(rc == -EINVAL || rc == -EACCES);
 	cr_assert_eq(sockets, 1);
 }
 
-/* How often TCP repeats what is not acknowledged does not double at once. */
+/* TCP's first retransmissions come at a constant pace. */
 Test(sock, repeats_soon)
 {
-	int fd = sock_connect(FROM, TO, called(TO), false, tunables), on = 0;
+	int fd = sock_connect(FROM, TO, listening_port(TO), false, tunables),
+	    on = 0;
 	socklen_t len = sizeof(on);
 
 	cr_assert(fd >= 0);
@@ -96,11 +99,11 @@ Test(sock, repeats_soon)
 	cr_assert_eq(on, 1);
 }
 
-/* Each port serves for one connection between two addresses and ports, till
- * there are none. */
+/* Each privileged port serves one connection to the same destination, until
+ * none is left. */
 Test(sock, ports_are_taken)
 {
-	uint16_t port = called(TO);
+	uint16_t port = listening_port(TO);
 	unsigned int n = 0;
 	int fd;
 
@@ -117,13 +120,14 @@ Test(sock, ports_are_taken)
 		cr_skip_test("takes the right to ports below 1024");
 	}
 	cr_assert_eq(fd, -EADDRINUSE, "%d", fd);
-	/* Somebody may listen on some of them, on all addresses. */
+	/* Other programs may be using some of them. */
 	cr_assert(n > PORTS / 2 && n <= PORTS, "%u", n);
-	/* They are free for any other pair. */
-	cr_assert(sock_connect(FROM, TO, called(TO), true, tunables) >= 0);
+	/* All of them are free for another destination. */
+	cr_assert(sock_connect(FROM, TO, listening_port(TO), true, tunables) >=
+		  0);
 }
 
-/* An address and its text, and whose it is. */
+/* Addresses as text, and compared with NIDs. */
 Test(sock, address)
 {
 	static const struct {
@@ -153,7 +157,7 @@ Test(sock, address)
 	}
 }
 
-/* The options are there for IPv6, too. */
+/* The options work for IPv6, too. */
 Test(sock, ipv6)
 {
 	int64_t t[SOCK_TUNABLES] = { [SOCK_tos] = 0x28,
@@ -185,7 +189,7 @@ Test(sock, ipv6)
 static const struct {
 	int status;
 	enum ulnet_cause unconnected, begun, queued;
-	enum lnd_blame blame; /* if it was not sent */
+	enum lnd_blame blame; /* if it had not been begun */
 } cases[] = {
 	{ -ECONNREFUSED, LNET_CAUSE_REMOTE_DROPPED, LNET_CAUSE_REMOTE_ERROR,
 	  LNET_CAUSE_REMOTE_DROPPED, LND_BLAME_PEER },
@@ -225,7 +229,7 @@ Test(loss, causes)
 	}
 }
 
-/* What was not begun can be sent again; what was cannot. */
+/* A message that was not begun may be sent again; one that was may not. */
 Test(loss, promises)
 {
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every frame of every tape is decoded, and encoded to the same bytes. */
+/* Every frame of every recording is decoded, and encoded to the same bytes. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "lnd/socklnd/proto.h"
@@ -102,8 +102,8 @@ Test(tape, frames)
 	}
 }
 
-/* What connects asks for whom its HELLO is for; what answers has the inverted
- * type. */
+/* The request names the NID that the HELLO is for, and the answer has the
+ * inverted type. */
 Test(tape, handshakes)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(tapes); i++) {
@@ -142,7 +142,7 @@ Test(tape, handshakes)
 	}
 }
 
-/* The long payload: its pattern is written down, not its bytes. */
+/* A long payload is recorded as a pattern. */
 Test(tape, repeated_bytes)
 {
 	static const uint8_t mark[8] = { 0xb3, 0xee, 0xb2, 0xee,
