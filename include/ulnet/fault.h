@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults that a node is told to make: messages dropped, delayed, sent twice,
- * corrupted, or failed. Manual: lnet_fault(3).
- *
- * The conventions are those of lnet.h.
+ * Fault injection: messages dropped, delayed, sent twice, corrupted, or failed.
+ * Manual: lnet_fault(3). The conventions are those of lnet.h.
  */
 #ifndef ULNET_FAULT_H
 #define ULNET_FAULT_H

@@ -5,13 +5,13 @@
  * function in section 3.
  *
  * Conventions, unless a function says otherwise:
- * - 0 or a negative errno is returned; results come last and are left alone on
- *   error; times are microseconds, lengths and offsets bytes;
- * - a function may be called on the thread of the CPT that owns the object (at
- *   once), or on a thread that runs no loop (it is then carried out on the
- *   owner's thread, and waited for); on the thread of another CPT or node it
- *   returns -EXDEV;
- * - nothing calls back before it has returned.
+ * - functions return 0 or a negative errno; out-parameters come last and are
+ *   not written on error; times are microseconds, lengths and offsets bytes;
+ * - a function may be called on the thread of the CPT that owns the object, or
+ *   on a thread that runs no loop, which then waits until the owner's thread
+ *   has carried it out; on the thread of another CPT or node it returns
+ *   -EXDEV;
+ * - no function calls a handler or callback before it has returned.
  */
 #ifndef ULNET_LNET_H
 #define ULNET_LNET_H
@@ -33,18 +33,19 @@ struct ev_loop; /* libev's */
 
 /* ---- nodes: lnet_open(3) ---- */
 
+/* What drives the node. */
 enum ulnet_run {
-	LNET_RUN_THREADS, /* the library runs a thread for each CPT */
-	LNET_RUN_POLL,	  /* the application does: lnet_poll(); one CPT */
-	LNET_RUN_EV,	  /* inside the application's ev loop; one CPT */
+	LNET_RUN_THREADS, /* a thread of the library for each CPT */
+	LNET_RUN_POLL,	  /* the application, by lnet_poll(); one CPT */
+	LNET_RUN_EV,	  /* the application's ev loop; one CPT */
 };
 
-/* From which TCP ports a node takes connections: socklnd(7). */
+/* From which TCP ports a node accepts connections: socklnd(7). */
 enum ulnet_accept {
 	LNET_ACCEPT_DEFAULT, /* secure if its port is below 1024, else all */
-	LNET_ACCEPT_SECURE,  /* from privileged ports, below 1024, only */
-	LNET_ACCEPT_ALL,     /* from any */
-	LNET_ACCEPT_NONE,    /* it does not listen, and so may share its
+	LNET_ACCEPT_SECURE,  /* only from privileged ports, below 1024 */
+	LNET_ACCEPT_ALL,     /* from any port */
+	LNET_ACCEPT_NONE,    /* from none: it does not listen, and may share its
 			      * addresses with other nodes */
 };
 
@@ -53,59 +54,59 @@ enum ulnet_discovery {
 	LNET_DISCOVERY_DEFAULT, /* on */
 	LNET_DISCOVERY_ON,
 	LNET_DISCOVERY_OFF,
-	LNET_DISCOVERY_VERIFY, /* they are, but it only leads to warnings */
+	LNET_DISCOVERY_VERIFY, /* yes, but answers only lead to warnings */
 };
 
 struct ulnet_conf {
 	enum ulnet_run run;
 	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
-	const char *nids;   /* an NI for each, with its defaults, as
-			     * "10.0.0.1@tcp 10.0.1.1@tcp1"; NULL: none, until
-			     * lnet_ni_add(); borrowed until return */
+	const char *nids;   /* NIs to be added with defaults, as "10.0.0.1@tcp
+			     * 10.0.1.1@tcp1"; NULL: none (lnet_ni_add());
+			     * borrowed until return */
 	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX; 0 = 1 */
 	uint32_t pid;	    /* 0 = LNET_PID_LUSTRE, or with LNET_ACCEPT_NONE
-			     * one of its own, drawn at random */
-	uint64_t transaction_timeout; /* us; for operations that say none; 0 =
-				       * 50 s */
-	/* What strangers can make the node hold, each for one CPT: */
+			     * a random one */
+	uint64_t transaction_timeout; /* us; of operations, unless their MD
+				       * has its own; 0 = 50 s */
+	/* Limits of what peers can make each CPT store: */
 	uint32_t peers_max;	 /* 0 = 100000 */
 	uint32_t messages_max;	 /* messages being received; 0 = 65536 */
 	uint32_t lazy_max;	 /* messages held by lazy portals; 0 = 4096 */
 	uint64_t lazy_bytes_max; /* payload of those, bytes; 0 = 64 MiB */
-	uint32_t interfaces_max; /* entries of a ping info that are looked at;
-				  * 0 = 200 */
+	uint32_t interfaces_max; /* NIDs of a peer in a ping info; 0 = 200 */
 	enum ulnet_discovery discovery; /* at first; a setting later */
-	/* LNDs that listen, as the TCP one: */
-	uint16_t port; /* it listens on and connects to; 0 = 988 */
+	/* For LNDs that listen, such as socklnd: */
+	uint16_t port; /* to listen on and to connect to; 0 = 988 */
 	enum ulnet_accept accept;
 	uint32_t accept_backlog; /* 0 = 4096 */
-	uint32_t accept_max;	 /* handshakes going on at once; 0 = 1024 */
-	uint64_t accept_timeout; /* us for each step of one; 0 = 5 s */
+	uint32_t accept_max;	 /* concurrent handshakes; 0 = 1024 */
+	uint64_t accept_timeout; /* us, of each step of a handshake; 0 = 5 s */
 };
 
-/* Fills in all defaults, for those who want to see them: 0 stands for each. */
+/* Sets each member to its default; 0 stands for the default as well. */
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
 ULNET_EXPORT int lnet_poll(struct lnet *node, uint64_t timeout);
-/* For other event loops. lnet_fd(): a descriptor that is readable when
- * lnet_poll() has something to do; it is the node's until close.
- * lnet_next_timeout(): us after which lnet_poll() has something to do even if
- * the descriptor stays silent (0: now; UINT64_MAX: never), to be asked before
- * each wait. LNET_RUN_POLL; the thread of lnet_open(), outside of handlers. */
+/* For other event loops, with LNET_RUN_POLL, on the thread of lnet_open(),
+ * outside of handlers. lnet_fd(): a descriptor that is readable when
+ * lnet_poll() has something to do; it belongs to the node. lnet_next_timeout():
+ * after how many us lnet_poll() has to be called even if the descriptor is not
+ * readable (0: now; UINT64_MAX: never); changes with each call of any function.
+ * */
 ULNET_EXPORT int lnet_fd(struct lnet *node);
 ULNET_EXPORT uint64_t lnet_next_timeout(struct lnet *node);
 ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
-/* How many CPTs the node has. */
+/* Returns how many CPTs the node has. */
 ULNET_EXPORT unsigned int lnet_cpts(struct lnet *node);
-/* The CPT that owns what belongs to the peer @nid, now; -1: LNET_NID_ANY. */
+/* Returns the CPT that owns the peer with @nid now; -1: LNET_NID_ANY. */
 ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 
 /* ---- local interfaces: lnet_ni_add(3) ---- */
 
 #define LNET_INTERFACE_SIZE 64 /* name of an interface, with terminator */
-#define LNET_TUNABLES_MAX   32 /* that an LND has at most */
+#define LNET_TUNABLES_MAX   32 /* of one LND */
 
 #define LNET_CREDITS_MAX      UINT32_C(1073741823) /* of an NI */
 #define LNET_PEER_CREDITS_MAX UINT32_C(65535) /* of a peer NI, both kinds */
@@ -125,24 +126,21 @@ struct ulnet_tunable_info {
 };
 
 struct ulnet_ni_conf {
-	/* The NID. With an interface only its net counts, and the address is
-	 * the interface's: the first one of the size of this NID's, if there is
-	 * one. */
+	/* The NID. With an interface, only the net of this NID counts: the
+	 * address is that of the interface, preferably of the same size. */
 	struct ulnet_nid nid;
-	const char *interface; /* name or address; NULL: the NID says it */
+	const char *interface; /* name or address; NULL: by the NID */
 	uint32_t credits;      /* concurrent sends; 0 = 256 */
 	uint32_t peer_credits; /* concurrent sends to one peer NI; 0 = 8 */
-	int32_t peer_timeout; /* s; for a router: is a peer alive? 0 = 180; < 0:
-			       * never asks */
+	int32_t peer_timeout;  /* s, after which a router asks whether a peer is
+			       * alive; 0 = 180; < 0: never */
 	uint32_t peer_buffer_credits; /* routed messages one peer may have here;
 				       * 0 = peer_credits */
-	const struct ulnet_tunable *tunables; /* what is not here: default */
+	const struct ulnet_tunable *tunables; /* others have their defaults */
 	unsigned int ntunables;
-	struct ulnet_nid *nid_p; /* if not NULL, lnet_ni_add() writes the NID
-				  * there that the NI has got */
-	const char **why_p; /* if not NULL, lnet_ni_add() that fails writes
-			     * there what is missing, if the LND can tell:
-			     * constant text */
+	struct ulnet_nid *nid_p; /* result: the NID of the NI; or NULL */
+	const char **why_p; /* result on failure: what is missing, if the LND
+			     * knows, as constant text; or NULL */
 };
 
 /* Messages by type. */
@@ -150,14 +148,13 @@ struct ulnet_counts {
 	uint64_t put, get, reply, ack;
 };
 
-/* How long something took, each time that it was measured: mean is ns / n. */
+/* How long something took, in @n samples of @ns together. */
 struct ulnet_times {
 	uint64_t n, ns;
 };
 
-/* Sends that failed, by cause: those of the first line are evidence against
- * interfaces of this node, the others against those of peers, or the net
- * between. */
+/* Sends that failed, by cause. The first line: because of interfaces of this
+ * node; the others: of peers, or the network. */
 struct ulnet_failures {
 	uint64_t interrupts, dropped, aborted, no_route, timeouts, errors;
 	uint64_t remote_dropped, remote_timeouts, remote_errors;
@@ -166,36 +163,38 @@ struct ulnet_failures {
 
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
-	char interface[LNET_INTERFACE_SIZE]; /* as configured, else the name of
-					      * the one with this address, else
-					      * the address; 0@lo: empty */
+	char interface[LNET_INTERFACE_SIZE]; /* as configured, or the name of
+					      * the interface with the NID's
+					      * address, or that address; 0@lo:
+					      * empty */
 	bool up;
-	const char *state; /* by name, constant text */
-	/* as configured, defaults filled in: */
+	const char *state; /* constant text */
+	/* As configured, with defaults filled in: */
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
 	uint64_t lnd_timeout; /* us that an LND waits for a sign of progress */
-	int numa_node;	      /* of its device; -1: not known */
+	int numa_node;	      /* of its device; -1: unknown */
 	unsigned int ntunables;
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* in effect */
 	struct ulnet_counts sent, received, dropped;
-	uint32_t credits_max; /* sum of the CPTs' shares */
-	int64_t credits;      /* free now; negative: that many wait */
-	int64_t credits_min;  /* lowest so far */
+	uint32_t credits_max; /* of all CPTs together */
+	int64_t credits;      /* free ones; negative: so many messages wait */
+	int64_t credits_min;  /* lowest value of @credits so far */
 	uint64_t queued;      /* messages that wait for a credit */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
 	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
-	bool recovering;       /* it is ill, and pings are sent from it */
+	bool recovering;       /* unhealthy, and recovery pings are sent */
 	uint32_t pings_silent; /* of these, in a row without an answer */
-	uint64_t next_ping;    /* ns, as lnet_now() has it; 0: not known yet */
+	uint64_t next_ping;    /* ns, as lnet_now(); 0: not known yet */
 	struct ulnet_failures failed;
-	uint64_t resent; /* messages that had another try, having failed here */
+	uint64_t resent; /* messages sent again after they failed here */
 	/* By policies (lnet_policy(7)); UINT32_MAX: none. */
 	uint32_t net_priority, priority;
-	struct ulnet_times sending;  /* PUTs and GETs, until they were sent:
-				      * samples */
-	struct ulnet_times answered; /* ... until their ACK or REPLY came */
+	/* Of PUTs and GETs, samples: from the call until they were sent, and
+	 * until their ACK or REPLY came. */
+	struct ulnet_times sending;
+	struct ulnet_times answered;
 };
 
 struct ulnet_peer_info {
@@ -204,28 +203,29 @@ struct ulnet_peer_info {
 	unsigned int cpt;
 	uint32_t credits_max;
 	int64_t credits, credits_min;
-	/* How many more of this router's buffers it may have; negative: that
-	 * many of its messages wait for one. */
+	/* How many more of this router's buffers it may have; negative: so many
+	 * of its messages wait for one. */
 	int64_t router_credits, router_credits_min;
 	uint64_t queued_bytes; /* payload and headers that wait for a credit */
 	uint64_t queued;       /* messages that wait for a credit */
-	uint64_t connecting;   /* ... for a connection, and hold no credit */
+	uint64_t connecting;   /* messages that wait for a connection */
 	uint64_t refs;	       /* messages that use it */
 	uint64_t send_count, recv_count; /* messages to it, and from it */
 	uint64_t drop_count;		 /* of those from it */
 	struct ulnet_counts sent, received, dropped;
 	const char *word; /* by whose word it is the peer's: constant text */
-	bool down;	       /* the peer says that it does not work */
+	bool down;	  /* by what the peer says */
 	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
-	bool recovering;       /* it is ill, and pinged */
+	bool recovering;       /* unhealthy, and recovery pings are sent */
 	uint32_t pings_silent; /* of these, in a row without an answer */
-	uint64_t next_ping; /* ns, as lnet_now() has it; 0: one is under way */
+	uint64_t next_ping;    /* ns, as lnet_now(); 0: one is under way */
 	struct ulnet_failures failed;
-	uint64_t resent; /* as of an interface of this node */
-	uint32_t net_priority, priority; /* the same */
+	/* As in struct ulnet_ni_info: */
+	uint64_t resent;
+	uint32_t net_priority, priority;
 	struct ulnet_times sending, answered;
-	/* What its connections were negotiated to; 0: there is none, or its LND
-	 * negotiates nothing. */
+	/* Negotiated for its connections; 0: there is none, or its LND does not
+	 * negotiate. */
 	uint32_t queue_depth, max_frags;
 	/* Of the peer: */
 	bool multi_rail;
@@ -239,37 +239,37 @@ ULNET_EXPORT int lnet_ni_add(struct lnet *node,
 ULNET_EXPORT int lnet_ni_del(struct lnet *node, const struct ulnet_nid *nid);
 ULNET_EXPORT int lnet_ni_info(struct lnet *node, unsigned int index,
 			      struct ulnet_ni_info *info);
-/* Sets the health of the NI with this NID, or with NULL of all but 0@lo. */
+/* Sets the health of the local NI with @nid (NULL: of all but 0@lo). */
 ULNET_EXPORT int lnet_ni_set_health(struct lnet *node,
 				    const struct ulnet_nid *nid,
 				    int32_t health);
-/* The same of an NI of a peer, or with NULL of all that are known. */
+/* Sets the health of the peer NI with @nid (NULL: of all that are known). */
 ULNET_EXPORT int lnet_peer_set_health(struct lnet *node,
 				      const struct ulnet_nid *nid,
 				      int32_t health);
 ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 				struct ulnet_peer_info *info);
-/* Fills @infos with up to @n of the tunables of the LND that serves @net,
- * always in the same order; returns how many there are, or -EPROTONOSUPPORT: no
- * LND does. Any thread. */
+/* Fills @infos with up to @n of the tunables of the LND for @net, always in the
+ * same order; returns how many there are. -EPROTONOSUPPORT: there is no such
+ * LND. Any thread. */
 ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
 			       struct ulnet_tunable_info *infos,
 			       unsigned int n);
-/* Fills @infos with up to @n of the peer NIs known now, in no order; returns
- * how many there are. Takes several turns: peers that come or go meanwhile may
- * be missing. */
+/* Fills @infos with up to @n of the known peer NIs, in no order; returns how
+ * many there are. Takes several turns: peers that come or go meanwhile may be
+ * missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
-/* Peers that the application knows, with all of their NIDs: lnet_peer_add(3).
- */
+/* Configure a peer, with all of its NIDs: lnet_peer_add(3). */
 ULNET_EXPORT int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 			       unsigned int n, bool multi_rail);
 ULNET_EXPORT int lnet_peer_del(struct lnet *node,
 			       const struct ulnet_nid *primary,
 			       const struct ulnet_nid *nids, unsigned int n);
-/* The primary NID of the peer that has @nid, as far as is known now: @nid
- * itself, unless the peer is known to have several. Events and match entries
- * name a peer by its primary NID. -EINVAL: LNET_NID_ANY. Any thread. */
+/* Returns in *@primary the primary NID, as far as it is known now, of the peer
+ * with @nid: @nid itself, unless the peer is known to have several NIDs. Events
+ * and match entries name a peer by its primary NID. -EINVAL: LNET_NID_ANY. Any
+ * thread. */
 ULNET_EXPORT int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 			      struct ulnet_nid *primary);
 /* Is the peer with @nid known to have several NIDs? Any thread. */
@@ -280,8 +280,8 @@ ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 
 /* ---- handles ---- */
 
-/* Handles are values. A handle may outlive its object: functions return -ENOENT
- * then. Only the node must still be open. */
+/* A handle is a value, and may outlive its object: functions then return
+ * -ENOENT. The node must still be open. */
 struct ulnet_me_handle {
 	struct lnet *node;
 	uint64_t cookie;
@@ -345,25 +345,27 @@ enum ulnet_cause {
 struct ulnet_event {
 	enum ulnet_event_type type;
 	int status;    /* 0 or a negative errno */
-	bool unlinked; /* the MD's last event: its memory is yours again */
-	bool terminal; /* the operation's last event */
+	bool unlinked; /* the last event of the MD: its memory is free again */
+	bool terminal; /* the last event of the operation */
 	enum ulnet_outcome outcome; /* of a terminal event */
 	enum ulnet_cause cause;
 	enum ulnet_msg_type msg_type; /* what the operation is: PUT or GET;
 				       * meaningless for an idle MD's UNLINK */
+	/* "Active": events of operations that this node has begun; "passive":
+	 * events of operations of others. */
 	struct ulnet_id target; /* the process asked for; passive: this one */
-	struct ulnet_id initiator;   /* passive: primary NID of who began it;
-				    * ACK, REPLY: who answered */
+	struct ulnet_id initiator;   /* passive: who began it, by primary NID;
+				      * ACK, REPLY: who answered */
 	struct ulnet_nid source;     /* NID that the message came from */
 	struct ulnet_nid sender;     /* NID of the message's last hop */
-	struct ulnet_nid path_local; /* active: NI last used; ANY if none */
-	struct ulnet_nid path_peer;  /* active: NID last sent to; ANY if none */
-	struct ulnet_nid path_hop; /* active: the same, or the gateway's */
-	uint32_t paths_tried;	     /* active: transmissions begun */
+	struct ulnet_nid path_local; /* active: last local NI; ANY: none */
+	struct ulnet_nid path_peer;  /* active: last NID sent to; ANY: none */
+	struct ulnet_nid path_hop;   /* active: @path_peer, or the gateway */
+	uint32_t paths_tried;	     /* active: attempts to send it */
 	uint32_t portal;
 	uint64_t match_bits;
-	uint32_t rlength;  /* requested */
-	uint32_t mlength;  /* moved */
+	uint32_t rlength;  /* bytes requested */
+	uint32_t mlength;  /* bytes moved */
 	uint32_t offset;   /* passive: in the MD; active: the one asked for */
 	uint64_t hdr_data; /* PUT */
 	uint64_t elapsed;  /* active: us since the operation began */
@@ -398,9 +400,9 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 #define LNET_MD_IOVEC		  0x0100u /* start: array of struct iovec */
 #define LNET_MD_TRACK_RESPONSE	  0x0400u
 #define LNET_MD_NO_TRACK_RESPONSE 0x0800u
-#define LNET_MD_URGENT		  0x1000u /* before others that wait */
-#define LNET_MD_PREFER_PATH	  0x2000u /* self is left when it fails */
-#define LNET_MD_NUMA_NODE	  0x4000u /* numa_node is given */
+#define LNET_MD_URGENT		  0x1000u /* sent before others that wait */
+#define LNET_MD_PREFER_PATH	  0x2000u /* another NI if @self fails */
+#define LNET_MD_NUMA_NODE	  0x4000u /* numa_node is set */
 
 #define LNET_MD_THRESH_INF (-1)
 
@@ -411,10 +413,10 @@ struct ulnet_md {
 	uint32_t max_size; /* with LNET_MD_MAX_SIZE */
 	uint32_t options;
 	void *user_ptr;
-	ulnet_handler_fn handler;  /* this or eq or neither */
+	ulnet_handler_fn handler;  /* either @handler or @eq, or neither */
 	struct ulnet_eq_handle eq; /* LNET_EQ_NONE: none */
-	uint64_t timeout; /* us for each operation begun on it; 0: the node's */
-	int numa_node;	  /* with LNET_MD_NUMA_NODE: where the memory is */
+	uint64_t timeout; /* us, of each operation on it; 0: the node's */
+	int numa_node;	  /* of the memory, with LNET_MD_NUMA_NODE */
 };
 
 enum ulnet_unlink { LNET_RETAIN = 0, LNET_UNLINK = 1 };
@@ -444,19 +446,20 @@ ULNET_EXPORT int LNetClearLazyPortal(struct lnet *node, unsigned int portal);
 
 /* ---- registered memory: lnet_mem_register(3) ---- */
 
-/* Registers [@addr, @addr + @length), which must stay mapped as it is until it
- * is unregistered. LNDs over RDMA move the payload of an MD without a copy if
- * all fragments of the MD lie in it. Until it is unregistered, peers with whom
- * payload was moved can write to it. */
+/* Registers the memory [@addr, @addr + @length), whose mapping must not change
+ * until it is unregistered. LNDs over RDMA move the payload of an MD without a
+ * copy if all fragments of the MD lie in registered memory. Peers that have
+ * exchanged payload with it can write to it until it is unregistered. */
 ULNET_EXPORT int lnet_mem_register(struct lnet *node, void *addr,
 				   size_t length);
-/* @addr and @length: as it was registered. No MD may lie in it. */
+/* Unregisters memory that was registered with the same @addr and @length. No MD
+ * may use it. */
 ULNET_EXPORT int lnet_mem_unregister(struct lnet *node, void *addr,
 				     size_t length);
 
 /* ---- data movement: LNetPut(3) ---- */
 
-/* @self: one of the node's NIDs, or LNET_NID_ANY. */
+/* @self: the local NI to send from, or LNET_NID_ANY. */
 ULNET_EXPORT int LNetPut(struct ulnet_nid self, struct ulnet_md_handle md,
 			 enum ulnet_ack_req ack, struct ulnet_id target,
 			 unsigned int portal, uint64_t match_bits,
@@ -485,18 +488,18 @@ struct ulnet_ping_info {
 	uint32_t features;
 	uint32_t pid;
 	uint32_t sequence;
-	unsigned int nnis;		/* without 0@lo; primary first */
-	const struct ulnet_ping_ni *ni; /* nnis of them */
+	unsigned int nnis;		/* without 0@lo */
+	const struct ulnet_ping_ni *ni; /* nnis of them, the primary first */
 };
 
-/* @status: 0, or a negative errno and @info is NULL. @info ends with the call.
- */
+/* @status: 0, or a negative errno, with @info NULL. @info is valid during the
+ * call only. */
 typedef void (*ulnet_ping_fn)(void *arg, int status,
 			      const struct ulnet_ping_info *info);
 
 ULNET_EXPORT int lnet_ping(struct lnet *node, struct ulnet_id target,
 			   uint64_t timeout, ulnet_ping_fn done, void *arg);
-/* Through the NI @self of this node, or ANY, and exactly to that NID. */
+/* lnet_ping() from the local NI @self (ANY: any). */
 ULNET_EXPORT int lnet_ping_from(struct lnet *node, const struct ulnet_nid *self,
 				struct ulnet_id target, uint64_t timeout,
 				ulnet_ping_fn done, void *arg);
@@ -518,14 +521,14 @@ struct ulnet_stat {
 	const char *name; /* constant texts */
 	const char *help;
 	uint64_t value;
-	bool now; /* goes up and down; else it only grows */
+	bool now; /* a gauge, which goes up and down; else a counter */
 };
 
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
 			    unsigned int n);
 
-/* Sets the counters of the node, its interfaces and its peers to 0. Gauges,
- * which tell how many of something there are now, stay. */
+/* Sets the counters of the node, its interfaces and its peers to 0. Gauges keep
+ * their values. */
 ULNET_EXPORT int lnet_stats_reset(struct lnet *node);
 
 /* ---- settings: lnet_settings(3) ---- */
@@ -536,17 +539,17 @@ struct ulnet_setting {
 	const char *unit; /* "s", or "" */
 	const char *help;
 	int64_t value;
-	int64_t min, max; /* equal: this release can do nothing else */
+	int64_t min, max; /* if equal, this release supports no other value */
 	int64_t def;
-	bool derived; /* follows from others: cannot be set */
+	bool derived; /* computed from others: cannot be set */
 };
 
-/* Fills @settings with up to @n, always in the same order; returns how many
- * there are. */
+/* Fills @settings with up to @n settings, always in the same order; returns how
+ * many there are. */
 ULNET_EXPORT int lnet_settings(struct lnet *node,
 			       struct ulnet_setting *settings, unsigned int n);
-/* -ENOENT: no such setting; -EPERM: it is derived; -EOPNOTSUPP: a value that a
- * kernel node takes, and this release can do nothing about; -EINVAL: out of
+/* Sets one. -ENOENT: no such setting; -EPERM: it is derived; -EOPNOTSUPP:
+ * kernel nodes support the value, and this release does not; -EINVAL: out of
  * range. */
 ULNET_EXPORT int lnet_setting_set(struct lnet *node, const char *name,
 				  int64_t value);
@@ -560,22 +563,22 @@ enum ulnet_log_level {
 	LNET_LOG_DEBUG,
 };
 
-/* @line: without a newline; ends with the call. */
+/* @line: without a newline; valid during the call only. */
 typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 
-/* Any thread. Of the whole process. @fn NULL: stderr. */
+/* Sets where the log of the whole process goes. @fn NULL: to stderr. Any
+ * thread. */
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
-/* Any thread. A line of the program's own in the same log, if @level is logged:
- * "subsystem: text". */
+/* Logs "@subsystem: text", if @level is logged. Any thread. */
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Any thread. Is @level logged? For arguments that cost something. */
+/* Is @level logged? To avoid computing arguments in vain. Any thread. */
 ULNET_EXPORT bool lnet_log_on(enum ulnet_log_level level);
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 ULNET_EXPORT const char *lnet_event_name(enum ulnet_event_type type);
 ULNET_EXPORT const char *lnet_outcome_name(enum ulnet_outcome outcome);

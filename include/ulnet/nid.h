@@ -3,8 +3,8 @@
  * NIDs, networks, process ids; their text forms; ranges and lists of them.
  * Manual: lnet_nid(3), lnet_nidlist(3).
  *
- * Types carry the prefix ulnet_, because Lustre's own headers define struct
- * lnet_nid and its kin; functions carry LNet's.
+ * Types have the prefix ulnet_, because Lustre's headers define struct lnet_nid
+ * and others; functions have the prefix lnet_.
  */
 #ifndef ULNET_NID_H
 #define ULNET_NID_H
@@ -52,9 +52,9 @@ enum {
 #define LNET_NIDSTR_SIZE 64
 
 /*
- * A NID: 20 bytes, as they are on the wire, in network byte order, whatever the
- * machine. A value: copied, compared as bytes, unused bytes 0. One that came
- * from elsewhere may have any size: at most 12 before its address is used.
+ * A NID: a value of 20 bytes, as on the wire, in network byte order. NIDs are
+ * compared as bytes, so unused bytes are 0. If a NID has come from outside,
+ * check that @size is at most 12 before using its address.
  */
 struct ulnet_nid {
 	uint8_t size;	  /* address bytes beyond 4: 0 or LNET_NID_IPV6_SIZE */
@@ -65,7 +65,7 @@ struct ulnet_nid {
 
 #define LNET_NID_IPV6_SIZE 12 /* ulnet_nid.size of an IPv6 address */
 
-/* A process: one LNet instance has one pid on all its NIDs. Of those that share
+/* A process, with the same pid on all its NIDs. Of several processes that share
  * a NID at most one listens; the pids of the others have LNET_PID_USERFLAG. */
 struct ulnet_id {
 	struct ulnet_nid nid;
@@ -98,14 +98,14 @@ static inline bool lnet_nid_is_lo(const struct ulnet_nid *nid)
 	return nid->type == LNET_TYPE_LO;
 }
 
-/* Has the NID a 4-byte address, and so a 64-bit form? (Not LNET_NID_ANY,
- * although it has one.) */
+/* Has the NID a 4-byte address, and so a 64-bit form? (False for LNET_NID_ANY,
+ * although that has a 64-bit form.) */
 static inline bool lnet_nid_is_nid4(const struct ulnet_nid *nid)
 {
 	return nid->size == 0;
 }
 
-/* The net a NID is on: type << 16 | number; LNET_NET_ANY for any. */
+/* The net of a NID, type << 16 | number; LNET_NET_ANY for LNET_NID_ANY. */
 static inline uint32_t lnet_nid_net(const struct ulnet_nid *nid)
 {
 	if (lnet_nid_is_any(nid))
@@ -113,25 +113,25 @@ static inline uint32_t lnet_nid_net(const struct ulnet_nid *nid)
 	return LNET_NET(nid->type, nid->num[0] << 8 | nid->num[1]);
 }
 
-/* A NID with a 4-byte address, given as a host integer (10.0.0.1 =
- * 0x0a000001). On a net whose type is 0xff or above: LNET_NID_ANY. */
+/* Makes a NID with a 4-byte address, in host byte order (10.0.0.1 =
+ * 0x0a000001). If the type of @net is 0xff or above: LNET_NID_ANY. */
 ULNET_EXPORT struct ulnet_nid lnet_nid_make(uint32_t net, uint32_t addr);
 
-/* From and to the 64-bit form net << 32 | addr. All ones is LNET_NID_ANY, and
- * so is a type of 0xff or above, which no NID has. A large NID has no 64-bit
- * form: 0 (which is no NID). */
+/* Convert from and to the 64-bit form net << 32 | addr. All ones, and a net
+ * whose type is 0xff or above, become LNET_NID_ANY. A NID with an IPv6 address
+ * has no 64-bit form, and becomes 0, which is no NID. */
 ULNET_EXPORT struct ulnet_nid lnet_nid_from_nid4(uint64_t nid4);
 ULNET_EXPORT uint64_t lnet_nid_to_nid4(const struct ulnet_nid *nid);
 
-/* Total order: bytewise. <0, 0, >0. */
+/* Compares bytewise: < 0, 0, > 0. */
 ULNET_EXPORT int lnet_nid_cmp(const struct ulnet_nid *a,
 			      const struct ulnet_nid *b);
 
 /*
- * Text. Printing writes at most @size bytes with the terminator and returns
- * @buf (nothing is cut in LNET_NIDSTR_SIZE bytes); parsing takes the whole of
- * @text and returns 0 or -EINVAL, leaving the result alone on error. What has
- * been printed parses back to the same value, but for 255.255.255.255@net.
+ * Text forms. Formatting writes at most @size bytes, including the terminator,
+ * and returns @buf; LNET_NIDSTR_SIZE bytes are always enough. Parsing takes the
+ * whole of @text, and returns 0 or -EINVAL. Parsing what was formatted gives
+ * the same value, except for 255.255.255.255@net.
  *
  *	net	tcp, tcp3, o2ib	(number 0 is not printed; both are parsed);
  *		<17:0> for a type without a name and for lo with a number
@@ -167,11 +167,11 @@ ULNET_EXPORT int lnet_id_parse(const char *text, struct ulnet_id *id_p);
  *	number    := decimal | '0x' hex | '0' octal
  *
  * Blanks (space, tab) around numbers are ignored, except in "name number".
- * '*@net' is every NID of the net, and so is 255.255.255.255@net; '*.*.*.*@net'
- * every one with an IPv4 address. A list has 1 to 1024 nidranges, brackets have
- * at most 128 ranges: more is an error.
+ * '*@net' and 255.255.255.255@net stand for all NIDs of the net; '*.*.*.*@net'
+ * for those with an IPv4 address. A list has 1 to 1024 nidranges, and brackets
+ * at most 128 ranges.
  *
- * Opaque, immutable once parsed: any thread may match at the same time.
+ * A list is immutable: several threads may use it at the same time.
  */
 struct ulnet_nidlist;
 
@@ -182,8 +182,8 @@ struct ulnet_text_error {
 };
 
 /*
- * 0; -EINVAL with *@err filled (when not NULL); -ENOMEM.
- * The list is the caller's: lnet_nidlist_free() (NULL is fine).
+ * Makes a list, until lnet_nidlist_free() (which ignores NULL). 0; -EINVAL:
+ * *@err says why, if it is not NULL; -ENOMEM.
  */
 ULNET_EXPORT int lnet_nidlist_parse(const char *text,
 				    struct ulnet_nidlist **list_p,
@@ -192,17 +192,16 @@ ULNET_EXPORT void lnet_nidlist_free(struct ulnet_nidlist *list);
 ULNET_EXPORT bool lnet_nidlist_match(const struct ulnet_nidlist *list,
 				     const struct ulnet_nid *nid);
 /*
- * Canonical text: grouped by net, without what is said twice; parsing it gives
- * a list of the same text. Writes at most @size bytes with the terminator;
- * returns the length it has or would have had (without terminator), as
- * snprintf(); @buf may be NULL if @size is 0.
+ * The canonical text of a list: grouped by net, without duplicates. Writes at
+ * most @size bytes, including the terminator; returns the length of the whole
+ * text, as snprintf(); @buf may be NULL if @size is 0.
  */
 ULNET_EXPORT size_t lnet_nidlist_format(const struct ulnet_nidlist *list,
 					char *buf, size_t size);
 /*
- * Every NID of the list, once, in the order of the canonical text; their number
- * is stored in *@n_p. -E2BIG: there are more than @max, as with '*@tcp'; @nids
- * has some of them then.
+ * Fills @nids with each NID of the list once, in the order of the canonical
+ * text, and *@n_p with their number. -E2BIG: there are more than @max, as with
+ * '*@tcp'; @nids has some of them.
  */
 ULNET_EXPORT int lnet_nidlist_expand(const struct ulnet_nidlist *list,
 				     struct ulnet_nid *nids, size_t max,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Which way messages go, and why. Manual: lnet_path_explain(3).
- */
+/* Which paths messages take, and why. Manual: lnet_path_explain(3). */
 #ifndef ULNET_PATH_H
 #define ULNET_PATH_H
 
@@ -11,13 +9,13 @@
 extern "C" {
 #endif
 
-/* The health of an NI, of this node or of a peer, is from 0 to this: failures
- * decrease it, and received messages increase it. */
+/* The health of an NI is from 0 to LNET_HEALTH_MAX: failures lower it, and
+ * received messages raise it. */
 #define LNET_HEALTH_MAX 1000
 
 /* Kinds of candidates for a path: one of each kind is chosen, in this order. If
  * the target is on none of this node's nets, a gateway is chosen first, and
- * then the others for the way to the gateway. */
+ * then the others for the path to the gateway. */
 enum ulnet_path_kind {
 	LNET_PATH_NET,
 	LNET_PATH_LOCAL_NI,
@@ -27,8 +25,8 @@ enum ulnet_path_kind {
 
 /*
  * The criterion that decided between a candidate and the chosen one: the first
- * in which both differ, in this order. Each kind of candidate is compared by
- * some of them.
+ * one, in this order, in which they differ. Each kind of candidate is compared
+ * by some of the criteria.
  */
 enum ulnet_path_why {
 	LNET_PATH_CHOSEN, /* none: it is the chosen one */
@@ -48,7 +46,8 @@ enum ulnet_path_why {
 	LNET_PATH_CREDITS,
 	LNET_PATH_PEER_TURN,
 	LNET_PATH_TURN,
-	LNET_PATH_CRITERIA, /* how many; no criterion, but not usable: */
+	LNET_PATH_CRITERIA, /* number of criteria */
+	/* The candidate could not be used: */
 	LNET_PATH_DOWN = LNET_PATH_CRITERIA, /* it is down */
 	LNET_PATH_NOT_ASKED,		     /* the sender named another one */
 	LNET_PATH_UNREACHED, /* a net that this node is not on */
@@ -58,17 +57,17 @@ enum ulnet_path_why {
 /* A gateway, net, local NI or peer NI that was considered. */
 struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
-	struct ulnet_nid nid;	 /* of a net: its address is 0 */
-	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or what it lost by */
-	int64_t own;  /* health, credits or priority, if that decided */
-	int64_t best; /* ... of the chosen one */
+	struct ulnet_nid nid;	 /* of a net: with address 0 */
+	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or why it was not */
+	int64_t own;  /* its health, credits or priority, if that decided */
+	int64_t best; /* the same of the chosen one */
 };
 
 /* The path that a message would take now. */
 struct ulnet_path {
 	int status;		/* 0, or why there is no path */
-	const char *situation;	/* which case it is: a constant text */
-	/* Only with status 0: the NI it would leave by, the NID it would go to,
+	const char *situation;	/* the case, as constant text */
+	/* With status 0: the local NI, the NID that the message would go to,
 	 * and the gateway (ANY: none). */
 	struct ulnet_nid local;
 	struct ulnet_nid peer;

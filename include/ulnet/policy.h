@@ -14,17 +14,17 @@ extern "C" {
 
 /* Longest pattern, with its terminator. */
 #define LNET_PATTERN_SIZE 256
-/* The most policies of a node; one more is -ENOSPC. */
+/* The most policies of a node; more fail with -ENOSPC. */
 #define LNET_POLICIES_MAX 1024
 /* No priority: worse than any priority, of which 0 is the best. */
 #define LNET_PRIORITY_NONE UINT32_MAX
-/* As an index: after all others. */
+/* As the index of a new policy: after all others. */
 #define LNET_POLICY_LAST UINT32_MAX
 
 /*
- * A policy. A pattern with '@' is a list of NIDs (lnet_nidlist(3)), one without
- * is of nets, as "tcp1" or "o2ib[1-3]"; "" is no pattern. Which patterns are
- * given makes the kind of policy:
+ * A policy. A pattern with '@' is a list of NIDs (lnet_nidlist(3)); one without
+ * '@' is a list of nets, as "tcp1" or "o2ib[1-3]"; "" is no pattern. The
+ * patterns that are set determine what the policy does:
  *
  *	src		gives the priority to nets or NIDs of this node
  *	dst		gives the priority to nets or NIDs of peers

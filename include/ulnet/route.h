@@ -24,7 +24,7 @@ struct ulnet_route {
 
 struct ulnet_route_info {
 	struct ulnet_route route;
-	bool up;	   /* preferred to routes that are not */
+	bool up;	   /* routes that are not up are used last */
 	const char *state; /* "up", "ill" or "down" */
 	bool multi_hop;	   /* the gateway is not on the net */
 	int32_t health;	   /* of the gateway's best NI: 0 to LNET_HEALTH_MAX */
@@ -71,7 +71,7 @@ struct ulnet_buffers_info {
 
 ULNET_EXPORT int lnet_routing_set(struct lnet *node,
 				  const struct ulnet_routing *routing);
-/* The last setting, with defaults filled in. Any thread. */
+/* Returns the last setting, with defaults filled in. Any thread. */
 ULNET_EXPORT void lnet_routing(struct lnet *node,
 			       struct ulnet_routing *routing);
 /* -EINVAL: no such CPT. */

@@ -113,13 +113,12 @@ static void sort_named(struct merge_work *w)
 {
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
 		w->sorted[i] = &w->info->ni[i];
-		w->plan->theirs[i] = MERGE_ADD;
+		w->plan->named[i] = MERGE_ADD;
 	}
 	qsort(w->sorted, w->info->nnis, sizeof(*w->sorted), by_nid);
 	for (unsigned int i = 1; i < w->info->nnis; i++)
 		if (lnet_nid_eq(&w->sorted[i]->nid, &w->sorted[i - 1]->nid))
-			w->plan->theirs[index_of(w, w->sorted[i])] =
-				MERGE_LEAVE;
+			w->plan->named[index_of(w, w->sorted[i])] = MERGE_LEAVE;
 }
 
 static void compare_known(struct merge_work *w)
@@ -132,17 +131,17 @@ static void compare_known(struct merge_work *w)
 				sizeof(*w->sorted), to_nid);
 
 		if (!at) {
-			w->plan->ours[i] = MERGE_UNNAMED;
+			w->plan->known[i] = MERGE_UNNAMED;
 			continue;
 		}
 		/* The first entry of a NID that is named twice. */
 		while (at > w->sorted && lnet_nid_eq(&at[-1]->nid, &at[0]->nid))
 			at--;
-		w->plan->theirs[index_of(w, *at)] = MERGE_HAS;
+		w->plan->named[index_of(w, *at)] = MERGE_HAS;
 		if (k->ni[i].down == (*at)->up)
-			w->plan->ours[i] = (*at)->up ? MERGE_UP : MERGE_DOWN;
+			w->plan->known[i] = (*at)->up ? MERGE_UP : MERGE_DOWN;
 		else
-			w->plan->ours[i] = 0;
+			w->plan->known[i] = 0;
 	}
 }
 
@@ -150,7 +149,7 @@ static void compare_known(struct merge_work *w)
 
 static void plan_goes(struct merge_work *w, unsigned int i)
 {
-	w->plan->ours[i] |= MERGE_GOES;
+	w->plan->known[i] |= MERGE_GOES;
 	w->plan->go++;
 }
 
@@ -165,8 +164,8 @@ static void plan_single(struct merge_work *w)
 		if (!lnet_nid_eq(&k->ni[i].nid, stays))
 			plan_goes(w, i);
 	for (unsigned int i = 0; i < w->info->nnis; i++)
-		if (w->plan->theirs[i] != MERGE_HAS)
-			w->plan->theirs[i] = MERGE_LEAVE;
+		if (w->plan->named[i] != MERGE_HAS)
+			w->plan->named[i] = MERGE_LEAVE;
 }
 
 static void plan_named(struct merge_work *w)
@@ -174,12 +173,12 @@ static void plan_named(struct merge_work *w)
 	struct merge_plan *plan = w->plan;
 
 	for (unsigned int i = 0; i < w->info->nnis; i++) {
-		if (plan->theirs[i] != MERGE_ADD)
+		if (plan->named[i] != MERGE_ADD)
 			continue;
-		plan->theirs[i] = w->came->fate[i];
-		if (plan->theirs[i] == MERGE_LEAVE)
+		plan->named[i] = w->came->fate[i];
+		if (plan->named[i] == MERGE_LEAVE)
 			plan->left++;
-		else if (plan->theirs[i] != MERGE_CLAIM)
+		else if (plan->named[i] != MERGE_CLAIM)
 			plan->come++;
 	}
 }
@@ -192,12 +191,12 @@ static void plan_known(struct merge_work *w)
 	const struct merge_known *k = w->known;
 
 	for (unsigned int i = 0; i < k->nnis; i++) {
-		if (!(w->plan->ours[i] & MERGE_UNNAMED))
+		if (!(w->plan->known[i] & MERGE_UNNAMED))
 			continue;
 		if (!k->ni[i].used)
 			plan_goes(w, i);
 		else if (!k->ni[i].down)
-			w->plan->ours[i] |= MERGE_DOWN;
+			w->plan->known[i] |= MERGE_DOWN;
 	}
 }
 
@@ -206,7 +205,7 @@ static void plan_known(struct merge_work *w)
 static void plan_full(struct merge_work *w)
 {
 	plan_named(w);
-	if (w->plan->theirs[0] == MERGE_CLAIM)
+	if (w->plan->named[0] == MERGE_CLAIM)
 		return;
 	w->plan->primary = w->info->ni[0].nid;
 	plan_known(w);
@@ -219,10 +218,10 @@ static bool differs(const struct merge_work *w)
 	if (!lnet_nid_eq(&w->info->ni[0].nid, &w->known->primary))
 		return true;
 	for (unsigned int i = 0; i < w->info->nnis; i++)
-		if (w->plan->theirs[i] == MERGE_ADD)
+		if (w->plan->named[i] == MERGE_ADD)
 			return true;
 	for (unsigned int i = 0; i < w->known->nnis; i++)
-		if (w->plan->ours[i] & MERGE_UNNAMED)
+		if (w->plan->known[i] & MERGE_UNNAMED)
 			return true;
 	return false;
 }
@@ -246,8 +245,8 @@ static void merge_plan_nothing(struct merge_work *w, enum merge_why why)
 	w->plan->why = why;
 	w->plan->verdict = why ? MERGE_REFUSE : MERGE_NONE;
 	for (unsigned int i = 0; i < w->info->nnis; i++)
-		if (w->plan->theirs[i] != MERGE_HAS)
-			w->plan->theirs[i] = MERGE_LEAVE;
+		if (w->plan->named[i] != MERGE_HAS)
+			w->plan->named[i] = MERGE_LEAVE;
 }
 
 /* ---- the plan ---- */
@@ -272,7 +271,7 @@ static void plan_nids(struct merge_work *w)
 		return;
 	}
 	/* Does another peer keep the NID named as the primary one? */
-	if (does_discovery(w->info) && plan->theirs[0] == MERGE_ADD &&
+	if (does_discovery(w->info) && plan->named[0] == MERGE_ADD &&
 	    w->came->fate[0] == MERGE_LEAVE) {
 		merge_plan_nothing(w, MERGE_WHY_PRIMARY_TAKEN);
 		return;
@@ -300,14 +299,14 @@ int merge_plan(const struct merge_known *known, const struct merge_came *came,
 						       LNET_PING_DISCOVERY) };
 	if (plan_early(&w))
 		return 0;
-	plan->theirs = malloc((size_t)w.info->nnis + known->nnis);
+	plan->named = malloc((size_t)w.info->nnis + known->nnis);
 	w.sorted = malloc(w.info->nnis * sizeof(*w.sorted));
-	if (!plan->theirs || !w.sorted) {
+	if (!plan->named || !w.sorted) {
 		free(w.sorted);
 		merge_plan_fini(plan);
 		return -ENOMEM;
 	}
-	plan->ours = plan->theirs + w.info->nnis;
+	plan->known = plan->named + w.info->nnis;
 	plan_nids(&w);
 	free(w.sorted);
 	return 0;
@@ -315,7 +314,7 @@ int merge_plan(const struct merge_known *known, const struct merge_came *came,
 
 void merge_plan_fini(struct merge_plan *plan)
 {
-	free(plan->theirs);
-	plan->theirs = NULL;
-	plan->ours = NULL;
+	free(plan->named);
+	plan->named = NULL;
+	plan->known = NULL;
 }

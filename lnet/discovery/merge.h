@@ -44,7 +44,7 @@ struct merge_came {
 	struct ulnet_nid from;
 	const struct ulnet_ping_info *info; /* decoded, unless @cut */
 	size_t cut; /* bytes of the whole information; 0: it is whole */
-	/* enum merge_theirs for each NID of info->ni, by who has the NID now:
+	/* enum merge_fate for each NID of info->ni, by who has the NID now:
 	 * MERGE_ADD if no peer or this one has it. */
 	const uint8_t *fate;
 };
@@ -71,7 +71,7 @@ enum merge_why {
 };
 
 /* What happens to a NID of the information. */
-enum merge_theirs {
+enum merge_fate {
 	MERGE_HAS,   /* the peer has it already */
 	MERGE_ADD,   /* the peer gets it; no other peer has it */
 	MERGE_TAKE,  /* the peer gets it from another peer, which has named
@@ -99,8 +99,8 @@ struct merge_plan {
 	uint32_t sequence;
 	unsigned int come, go; /* numbers of NIDs */
 	unsigned int left;     /* number of NIDs that others keep */
-	uint8_t *theirs;       /* enum merge_theirs of each of info->ni */
-	uint8_t *ours;	       /* MERGE_* bits of each of known->ni */
+	uint8_t *named;	       /* enum merge_fate of each of info->ni */
+	uint8_t *known;	       /* MERGE_* bits of each of known->ni */
 };
 
 /* 0: makes @plan, until merge_plan_fini(); -ENOMEM. */

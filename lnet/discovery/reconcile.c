@@ -117,8 +117,7 @@ static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		backoff_pause(&denials, lpni->claims_denied, loop_random(loop));
 }
 
-/* Another peer has claimed @lpni: @told, from @lpni, confirms or denies that.
- * */
+/* If a peer has claimed @lpni, @told, from @lpni, confirms or denies that. */
 static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 const struct announcement *told)
 {
@@ -237,7 +236,7 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 }
 
 /* As merge_came.fate. */
-static enum merge_theirs fate_of(const struct reconcile *m, unsigned int i)
+static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 {
 	const struct ulnet_nid *nid = &m->told->ni[i].nid;
 	const struct lnet_peer_ni *p;
@@ -357,7 +356,7 @@ static int reconcile_add_nids(struct reconcile *m)
 		const struct ulnet_nid *nid = &m->told->ni[i].nid;
 		struct lnet_peer_ni *p;
 
-		switch ((enum merge_theirs)m->plan.theirs[i]) {
+		switch ((enum merge_fate)m->plan.named[i]) {
 		case MERGE_ADD:
 			rc = reconcile_add(m, nid);
 			break;
@@ -393,7 +392,7 @@ static int reconcile_remove_nids(struct reconcile *m)
 		struct lnet_peer_ni *p =
 			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
-		if (!p || !(m->plan.ours[i] & MERGE_GOES))
+		if (!p || !(m->plan.known[i] & MERGE_GOES))
 			continue;
 		if (!provenance_is_unverified(p))
 			reconcile_cut_off(m, p);
@@ -423,15 +422,15 @@ static void reconcile_states(struct reconcile *m)
 		struct lnet_peer_ni *p =
 			peer_member(m->cpt, m->peer, &m->known[i].nid);
 
-		if (p && m->plan.ours[i] & (MERGE_DOWN | MERGE_UP))
-			set_down(m, p, m->plan.ours[i] & MERGE_DOWN);
+		if (p && m->plan.known[i] & (MERGE_DOWN | MERGE_UP))
+			set_down(m, p, m->plan.known[i] & MERGE_DOWN);
 	}
 	/* The NIs that have come by this plan. */
 	for (unsigned int i = 0; i < m->told->info.nnis; i++) {
 		struct lnet_peer_ni *p;
 
-		if (m->plan.theirs[i] != MERGE_ADD &&
-		    m->plan.theirs[i] != MERGE_TAKE)
+		if (m->plan.named[i] != MERGE_ADD &&
+		    m->plan.named[i] != MERGE_TAKE)
 			continue;
 		p = peer_member(m->cpt, m->peer, &m->told->ni[i].nid);
 		if (p)
@@ -570,7 +569,7 @@ static int claim_next(struct discovery *d)
 	if (!rc && m.plan.verdict == MERGE_APPLY)
 		while (!rc && told->claimed < told->info.nnis) {
 			const unsigned int i = told->claimed++;
-			const uint8_t fate = m.plan.theirs[i];
+			const uint8_t fate = m.plan.named[i];
 
 			if ((fate != MERGE_ADD && fate != MERGE_TAKE) ||
 			    !is_foreign(&m, &told->ni[i].nid))

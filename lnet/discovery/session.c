@@ -110,23 +110,23 @@ static void turn_end(struct discovery *d)
 
 /* ---- the end ---- */
 
-/* If the NID that @a asked for has become another peer's, @a waits for the
- * discovery of that peer. */
+/* If the NID that @a asked for has become another peer's, which is not up to
+ * date, @a waits for the discovery of that peer. True: it does. */
 static bool pass_asker_on(struct lnet_cpt *cpt, const struct lnet_peer *peer,
 			  struct asker *a)
 {
 	const struct lnet_peer_ni *p = peer_find(cpt, &a->nid);
-	struct discovery *its;
+	struct discovery *other;
 
 	if (a->passed_on || !p || p->peer == peer ||
 	    p->place.state != PEER_HERE || disc_is_up_to_date(cpt, p->peer))
 		return false;
-	its = disc_get(cpt, p->peer);
-	if (!its)
+	other = disc_get(cpt, p->peer);
+	if (!other)
 		return false;
 	a->passed_on = true;
-	list_add_tail(&its->askers, &a->link);
-	disc_event(its, DISC_ON_NEWS);
+	list_add_tail(&other->askers, &a->link);
+	disc_event(other, DISC_ON_NEWS);
 	return true;
 }
 
@@ -210,6 +210,7 @@ static void act_enqueue(struct discovery *d)
 	disc_kick(dc);
 }
 
+/* disc_hear(), without an event. */
 static void session_keep(struct discovery *d, struct announcement *told)
 {
 	enum announcement_order order =
@@ -237,10 +238,10 @@ void disc_hear(struct discovery *d, struct announcement *told)
 void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
 		  struct lnet_peer *of)
 {
-	struct discovery *its = of ? disc_get(cpt, of) : NULL;
+	struct discovery *other = of ? disc_get(cpt, of) : NULL;
 
-	if (its)
-		disc_hear(its, told);
+	if (other)
+		disc_hear(other, told);
 	else
 		announcement_free(told);
 }
@@ -262,6 +263,7 @@ void disc_hand_over(struct discovery *d)
 {
 	struct msg_out *msg;
 
+	/* Messages may wait again, for the peers that have the NIDs now. */
 	list_for_each_entry (msg, &d->waiting, link)
 		msg->flags &= (uint8_t)~MSG_DISCOVERY_WAITED;
 	/* Sequence numbers do not say whether the announcement is older than
@@ -309,7 +311,7 @@ void disc_look(struct discovery *d)
 		disc_hand_over(d);
 }
 
-/* The NI whose answer the first message waits for, or NULL. */
+/* The first NI whose answer a message waits for, or NULL. */
 static const struct lnet_peer_ni *ni_waited_for(const struct discovery *d)
 {
 	const struct msg_out *msg;

@@ -56,8 +56,7 @@ void out_cancel(struct msg_out *msg, int status, enum ulnet_cause cause);
  * is due. */
 void out_late(struct timer *t);
 
-/* Would another attempt follow if that of @msg, which has a path, failed now?
- * */
+/* Would another attempt follow if that of @msg, which has a path, failed? */
 bool resend_could(const struct msg_out *msg);
 
 /* The deadline, ns, of the attempt of @msg that is about to begin. */

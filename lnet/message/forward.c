@@ -38,26 +38,22 @@ static struct router_pool *pool_of(const struct msg_in *msg)
 
 /* ---- buffers ---- */
 
-static struct router_buf *buf_make(struct router_pool *pool)
+/* A spare buffer, or a new one. NULL: no memory. */
+static struct router_buf *buf_get(struct router_pool *pool)
 {
-	struct router_buf *buf = malloc(sizeof(*buf) + pool->size);
+	struct router_buf *buf;
 
+	if (!list_empty(&pool->spare)) {
+		buf = list_first(&pool->spare, struct router_buf, link);
+		list_del(&buf->link);
+		return buf;
+	}
+	buf = malloc(sizeof(*buf) + pool->size);
 	if (!buf)
 		return NULL;
 	list_init(&buf->link);
 	buf->iov = (struct iovec){ buf->bytes, pool->size };
 	pool->made++;
-	return buf;
-}
-
-static struct router_buf *buf_get(struct router_pool *pool)
-{
-	struct router_buf *buf;
-
-	if (list_empty(&pool->spare))
-		return buf_make(pool);
-	buf = list_first(&pool->spare, struct router_buf, link);
-	list_del(&buf->link);
 	return buf;
 }
 
@@ -97,11 +93,6 @@ static void pool_note(struct router_pool *pool)
 
 /* ---- shares ---- */
 
-static bool pool_allows(const struct router_pool *pool, uint32_t used)
-{
-	return share_allows(used, pool->used, pool->max, 1);
-}
-
 bool forward_has_room(const struct msg_in *msg)
 {
 	const struct router_pool *pool = pool_of(msg);
@@ -110,8 +101,8 @@ bool forward_has_room(const struct msg_in *msg)
 
 	if (from->forwards >= msg->out.ni->peer_buffer_credits)
 		return false;
-	if (!pool_allows(pool, from->forwards) ||
-	    !pool_allows(pool, to->forwards_to))
+	if (!share_allows(from->forwards, pool->used, pool->max, 1) ||
+	    !share_allows(to->forwards_to, pool->used, pool->max, 1))
 		return false;
 	return !to->forwards_fail ||
 	       pool->failing < MAX(pool->max / FAILING_PART, 1);

@@ -59,11 +59,6 @@ struct msg_in {
 	uint32_t came; /* IN_OFFERED: CPTs that have new buffers: bits */
 };
 
-static inline struct msg_in *in_of(struct lnd_msg *lnd)
-{
-	return container_of(lnd, struct msg_in, out.lnd);
-}
-
 static inline struct msg_in *in_of_work(struct work *w)
 {
 	return container_of(w, struct msg_in, out.work);
@@ -90,8 +85,7 @@ static inline void in_pass(struct msg_in *msg, struct lnet_cpt *cpt, work_fn fn)
 
 /* Handles @msg, which was admitted (parse.c). */
 void in_arrived(struct msg_in *msg);
-/* The function of msg->out.timer: what @msg waits for has not come (parse.c).
- * */
+/* The function of msg->out.timer: what @msg waits for has not come. */
 void in_late(struct timer *t);
 
 /* Counts @msg as accepted, with @length bytes stored. */

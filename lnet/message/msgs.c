@@ -68,26 +68,22 @@ void upcall_finalize(struct lnd_msg *lnd, int status, enum ulnet_cause cause)
 {
 	BUG_ON((status == 0) != (cause == LNET_CAUSE_OK));
 	if (lnd->incoming) {
-		in_received(in_of(lnd), status, cause);
+		in_received(container_of(lnd, struct msg_in, out.lnd), status,
+			    cause);
 		return;
 	}
 	BUG_ON(out_of(lnd)->fsm.state != OUT_LND);
 	out_finalize(out_of(lnd), status, cause);
 }
 
-static const struct msg_out *out_lent(const struct lnd_msg *lnd)
-{
-	return container_of(lnd, const struct msg_out, lnd);
-}
-
 void upcall_msg_header(const struct lnd_msg *lnd, void *hdr, size_t hdr_len)
 {
-	hdr_encode(&out_lent(lnd)->hdr, hdr, hdr_len);
+	hdr_encode(&out_of(lnd)->hdr, hdr, hdr_len);
 }
 
 uint32_t upcall_msg_asks(const struct lnd_msg *lnd)
 {
-	const struct msg_out *msg = out_lent(lnd);
+	const struct msg_out *msg = out_of(lnd);
 
 	if (likely(msg->hdr.type != LNET_MSG_GET) || msg->role != OUT_OP ||
 	    msg->flags & MSG_ROUTED ||
@@ -99,7 +95,7 @@ uint32_t upcall_msg_asks(const struct lnd_msg *lnd)
 bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 		     unsigned int *niov, const struct span **mem)
 {
-	const struct msg_out *msg = out_lent(lnd);
+	const struct msg_out *msg = out_of(lnd);
 	const struct lnet_md *md = msg->op->md;
 
 	*iov = md->iov;
@@ -111,7 +107,7 @@ bool upcall_msg_sink(const struct lnd_msg *lnd, const struct iovec **iov,
 void upcall_msg_reply_header(const struct lnd_msg *lnd, uint32_t length,
 			     void *hdr, size_t hdr_len)
 {
-	const struct lnet_hdr *get = &out_lent(lnd)->hdr;
+	const struct lnet_hdr *get = &out_of(lnd)->hdr;
 	const struct lnet_hdr reply = {
 		.dest_nid = get->src_nid,
 		.src_nid = get->dest_nid,

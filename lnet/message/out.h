@@ -117,7 +117,7 @@ static inline void out_move(struct msg_out *msg, enum out_state to)
 	fsm_move(&msg->fsm, out_states, to);
 }
 
-static inline struct msg_out *out_of(struct lnd_msg *lnd)
+static inline struct msg_out *out_of(const struct lnd_msg *lnd)
 {
 	return container_of(lnd, struct msg_out, lnd);
 }

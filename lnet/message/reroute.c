@@ -157,10 +157,9 @@ void reroute_peer_ni(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 
 /* ---- silent peers ---- */
 
-/* Ends the attempt of @msg now, rather than at its deadline, if @msg has
- * another path, or is for another node: a router keeps no messages for dead
- * peers. If there is no memory for another attempt, @msg ends after the walk.
- * */
+/* Ends the attempt of @msg before its deadline, if @msg has another path, or is
+ * for another node: a router keeps no messages for dead peers. If there is no
+ * memory for another attempt, @msg ends after the walk. */
 static void reroute_give_up(struct msg_out *msg, struct list *out)
 {
 	(void)out;

@@ -76,8 +76,7 @@ static int configured_add_peer(void *arg)
 	return rc;
 }
 
-/* Takes c->nid from another peer of this CPT, unless that is configured, too.
- * */
+/* Takes c->nid from another peer of this CPT, unless that is configured. */
 static int configured_take_nid(void *arg)
 {
 	const struct peer_call *c = arg;

@@ -195,8 +195,7 @@ static void update_add_peer(struct dir_update *u, const struct lnet_peer *peer,
 			update_add(u, &lpni->nid, primary, several);
 }
 
-/* Adds @lpni as an NI of @peer; if @peer has one NI, that is no longer alone.
- * */
+/* Adds @lpni as an NI of @peer; if @peer has one other NI, updates that. */
 static void update_join(struct dir_update *u, const struct lnet_peer *peer,
 			const struct lnet_peer_ni *lpni)
 {

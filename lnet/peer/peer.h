@@ -240,8 +240,7 @@ static inline struct lnet_peer_ni *peer_next_ni(const struct lnet_peer *peer,
 	for ((p) = peer_next_ni(peer, NULL); (p); \
 	     (p) = peer_next_ni(peer, p))
 
-/* Takes a reference: @peer is neither forgotten nor freed before peer_drop().
- * */
+/* Takes a reference: until peer_drop() @peer is neither forgotten nor freed. */
 static inline void peer_hold(struct lnet_peer *peer)
 {
 	if (peer->refs++ == 0)

@@ -128,18 +128,18 @@ static void say_theirs(const struct merge_plan *plan, unsigned int n)
 					     [MERGE_LEAVE] = "~" };
 
 	for (unsigned int i = 0; i < n; i++)
-		if (plan->theirs[i] != MERGE_HAS)
-			say(marks[plan->theirs[i]], &came[i].nid);
+		if (plan->named[i] != MERGE_HAS)
+			say(marks[plan->named[i]], &came[i].nid);
 }
 
 static void say_ours(const struct merge_plan *plan, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		if (plan->ours[i] & MERGE_GOES)
+		if (plan->known[i] & MERGE_GOES)
 			say("-", &known[i].nid);
-		else if (plan->ours[i] & MERGE_DOWN)
+		else if (plan->known[i] & MERGE_DOWN)
 			say("v", &known[i].nid);
-		else if (plan->ours[i] & MERGE_UP)
+		else if (plan->known[i] & MERGE_UP)
 			say("^", &known[i].nid);
 	}
 }
@@ -464,10 +464,10 @@ Test(merge, hundreds)
 	cr_assert_eq(plan.come, 200);
 	cr_assert_eq(plan.go, 67);
 	for (unsigned int i = 0; i < k.nnis; i++)
-		cr_assert_eq(plan.ours[i],
+		cr_assert_eq(plan.known[i],
 			     i % 3 ? 0 : MERGE_GOES | MERGE_UNNAMED, "%u", i);
 	for (unsigned int i = 0; i < info.nnis; i++)
-		cr_assert_eq(plan.theirs[i], i < 200 ? MERGE_ADD : MERGE_HAS,
+		cr_assert_eq(plan.named[i], i < 200 ? MERGE_ADD : MERGE_HAS,
 			     "%u", i);
 	merge_plan_fini(&plan);
 }
