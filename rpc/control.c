@@ -143,6 +143,29 @@ int control_send(struct shard *s, struct ulnet_nid self, struct ulnet_id to,
 
 /* ---- in ---- */
 
+/* The side that messages of @kind are for; NULL: neither. */
+static const struct rpc_side *control_side(const struct shard *s,
+					   enum wire_control_kind kind)
+{
+	switch (kind) {
+	case WIRE_CONNECTED:
+	case WIRE_OPENED:
+	case WIRE_DISCONNECTED:
+	case WIRE_ALIVE:
+	case WIRE_EXTEND:
+	case WIRE_GOODBYE:
+		return s->rpc->client;
+	case WIRE_CONNECT:
+	case WIRE_OPEN:
+	case WIRE_DISCONNECT:
+	case WIRE_KEEPALIVE:
+	case WIRE_CANCEL:
+		return s->rpc->server;
+	default:
+		return NULL;
+	}
+}
+
 static void control_forwarded_there(struct forwarded *forwarded)
 {
 	struct shard *s = forwarded->to;
@@ -150,32 +173,17 @@ static void control_forwarded_there(struct forwarded *forwarded)
 
 	if (!wire_control_decode(&m, forwarded->ev.hdr_data, forwarded->payload,
 				 forwarded->length))
-		s->rpc->client->on_control(s, &forwarded->ev, &m);
+		control_side(s, m.kind)->on_control(s, &forwarded->ev, &m);
 }
 
-/* @m is for the client side. A server may have sent it from a NID that this CPT
- * owns, to an import of another CPT. */
-static void control_to_client(struct shard *s, const struct ulnet_event *ev,
-			      const struct wire_control *m, const void *payload,
-			      size_t length)
+void control_on_message(void *shard, const struct ulnet_event *ev,
+			const void *payload, size_t length)
 {
-	unsigned int cpt = s->rpc->client->control_cpt(m);
+	struct shard *s = shard;
+	const struct rpc_side *side;
 	struct forwarded *forwarded;
-
-	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
-		s->rpc->client->on_control(s, ev, m);
-		return;
-	}
-	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
-	if (forwarded) /* else the import asks again */
-		forwarded_send(forwarded, control_forwarded_there, NULL, NULL);
-}
-
-static void on_control(void *arg, const struct ulnet_event *ev,
-		       const void *payload, size_t length)
-{
-	struct shard *s = arg;
 	struct wire_control m;
+	unsigned int cpt;
 	int rc = wire_control_decode(&m, ev->hdr_data, payload, length);
 
 	stat_count(s, RPC_STAT_control_received);
@@ -183,28 +191,21 @@ static void on_control(void *arg, const struct ulnet_event *ev,
 		stat_count(s, RPC_STAT_control_malformed + stat_of_bad(rc));
 		return;
 	}
-	switch (m.kind) {
-	case WIRE_CONNECTED:
-	case WIRE_OPENED:
-	case WIRE_DISCONNECTED:
-	case WIRE_ALIVE:
-	case WIRE_EXTEND:
-	case WIRE_GOODBYE:
-		control_to_client(s, ev, &m, payload, length);
-		break;
-	case WIRE_CONNECT:
-		conn_event_heard(s, &ev->source);
-		s->rpc->server->on_control(s, ev, &m);
-		break;
-	case WIRE_OPEN:
-	case WIRE_DISCONNECT:
-	case WIRE_KEEPALIVE:
-	case WIRE_CANCEL:
-		s->rpc->server->on_control(s, ev, &m);
-		break;
-	default:
+	side = control_side(s, m.kind);
+	if (!side) {
 		stat_count(s, RPC_STAT_control_unexpected);
+		return;
 	}
+	if (m.kind == WIRE_CONNECT)
+		conn_event_heard(s, &ev->source);
+	cpt = side->control_cpt(s, ev, &m);
+	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts)) {
+		side->on_control(s, ev, &m);
+		return;
+	}
+	forwarded = forwarded_new(s, cpt, ev, payload, length, false);
+	if (forwarded) /* else its sender asks again */
+		forwarded_send(forwarded, control_forwarded_there, NULL, NULL);
 }
 
 /* ---- life ---- */
@@ -223,7 +224,7 @@ static int control_shard_open(struct shard *s)
 		.buffers = s->rpc->conf.control_buffers,
 		.buffer_size = BUFFER_SIZE,
 		.message_max = CONTROL_MESSAGE_MAX,
-		.fn = on_control,
+		.fn = control_on_message,
 		.arg = s,
 	};
 	rc = inbox_open(&c->inbox);

@@ -154,11 +154,14 @@ struct ulrpc {
 /* What the client or the server does with what arrives on a CPT. NULL: nothing
  * of that kind comes for this side. */
 struct rpc_side {
-	/* A control message for this side has arrived. */
+	/* Returns the CPT that the control message @m, which has arrived on
+	 * @s, is for. If there is no such CPT, @s handles @m. */
+	unsigned int (*control_cpt)(const struct shard *s,
+				    const struct ulnet_event *ev,
+				    const struct wire_control *m);
+	/* A control message has come to the CPT that it is for. */
 	void (*on_control)(struct shard *s, const struct ulnet_event *ev,
 			   const struct wire_control *m);
-	/* Returns the CPT that @m is for; client only. */
-	unsigned int (*control_cpt)(const struct wire_control *m);
 	/* CONN_LOST or CONN_SILENT (conn_event.h). */
 	void (*on_conn_event)(struct shard *s, const struct conn_event *event);
 	/* CONN_HEARD of @nid. */

@@ -794,8 +794,12 @@ static void on_goodbye(struct import *imp, const struct wire_goodbye *m)
 	import_each_client(imp, client_forgotten);
 }
 
-unsigned int import_control_cpt(const struct wire_control *m)
+unsigned int import_control_cpt(const struct shard *s,
+				const struct ulnet_event *ev,
+				const struct wire_control *m)
 {
+	(void)s;
+	(void)ev;
 	switch (m->kind) {
 	case WIRE_CONNECTED:
 	case WIRE_OPENED:
@@ -813,7 +817,8 @@ void import_on_control(struct shard *s, const struct ulnet_event *ev,
 {
 	struct import *imp;
 
-	if (import_control_cpt(m) == UINT_MAX || !(imp = control_import(s, ev, m)))
+	if (import_control_cpt(s, ev, m) == UINT_MAX ||
+	    !(imp = control_import(s, ev, m)))
 		return;
 	switch (m->kind) {
 	case WIRE_CONNECTED:

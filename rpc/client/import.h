@@ -232,7 +232,9 @@ static inline void import_slot_put(struct import *imp, uint32_t slot)
 }
 /* The CPT of the import that @m names; a wrong @m may name one that does not
  * exist. UINT_MAX: @m is not for an import. */
-unsigned int import_control_cpt(const struct wire_control *m);
+unsigned int import_control_cpt(const struct shard *s,
+				const struct ulnet_event *ev,
+				const struct wire_control *m);
 /* A control message from a server has come. */
 void import_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);

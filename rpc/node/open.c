@@ -41,6 +41,7 @@ static const struct rpc_side client_side = {
 };
 
 static const struct rpc_side server_side = {
+	.control_cpt = export_control_cpt,
 	.on_control = export_on_control,
 	.on_conn_event = suspects_on_conn_event,
 	.on_changed = notifier_begin,

@@ -515,10 +515,6 @@ static unsigned int source_cpt(const struct exports *x,
 	return cpt < 0 ? x->shard->cpt : (unsigned int)cpt;
 }
 
-static void export_pass_on(struct exports *x, unsigned int cpt,
-			   const struct ulnet_event *ev,
-			   const struct wire_control *m);
-
 /* Returns the status; WIRE_OK: *@e_p is the export; WIRE_STATUSES: the old
  * export was on this CPT, and the new one is to be on another. */
 static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
@@ -548,6 +544,26 @@ static uint32_t connect_status(struct exports *x, const struct wire_connect *c,
 	return WIRE_OK;
 }
 
+static void connect_forwarded_there(struct forwarded *forwarded)
+{
+	const struct wire_control in = {
+		.kind = WIRE_CONNECT,
+		.connect = *(const struct wire_connect *)forwarded->payload,
+	};
+
+	export_on_control(forwarded->to, &forwarded->ev, &in);
+}
+
+static void connect_pass_on(struct exports *x, const struct ulnet_event *ev,
+			    const struct wire_connect *c)
+{
+	struct forwarded *forwarded = forwarded_new(x->shard, source_cpt(x, ev),
+						    ev, c, sizeof(*c), false);
+
+	if (forwarded) /* else the client asks again */
+		forwarded_send(forwarded, connect_forwarded_there, NULL, NULL);
+}
+
 /* About how many clients the node has, as if all CPTs had as many. */
 static uint32_t clients_of(const struct exports *x)
 {
@@ -572,10 +588,7 @@ static void export_on_connect(struct exports *x, const struct ulnet_event *ev,
 
 	out->status = connect_status(x, c, ev, &e, out);
 	if (unlikely(out->status == WIRE_STATUSES)) {
-		struct wire_control again = { .kind = WIRE_CONNECT,
-					      .connect = *c };
-
-		export_pass_on(x, source_cpt(x, ev), ev, &again);
+		connect_pass_on(x, ev, c);
 		return;
 	}
 	memcpy(out->server_id, rpc->server_id, RPC_ID_SIZE);
@@ -743,83 +756,26 @@ static const struct export_kind {
 			  offsetof(struct wire_control, cancel.connection) },
 };
 
-/* ---- messages that came to another CPT than their export's ---- */
-
-static void export_forwarded_there(struct forwarded *forwarded)
+unsigned int export_control_cpt(const struct shard *s,
+				const struct ulnet_event *ev,
+				const struct wire_control *m)
 {
-	const struct wire_control *in =
-		(const struct wire_control *)forwarded->payload;
-	struct exports *x = forwarded->to->exports;
+	size_t connection = export_kinds[m->kind].connection;
+	unsigned int cpt;
 
-	if (x) /* NULL: RPC is still being opened */
-		export_kinds[in->kind].on(x, &forwarded->ev, in);
-}
-
-/* Bytes that *@m refers to. */
-static size_t entries_size(const struct wire_control *m)
-{
-	const struct wire_view *v = &m->cancel.gone.view;
-
-	return m->kind == WIRE_CANCEL && m->cancel.gone.n
-		       ? (size_t)(v->end - v->p)
-		       : 0;
-}
-
-static void forwarded_fill(struct forwarded *forwarded,
-			   const struct wire_control *m, size_t more)
-{
-	struct wire_control *to = (struct wire_control *)forwarded->payload;
-	uint8_t *entries = (uint8_t *)(to + 1);
-
-	*to = *m;
-	if (!more)
-		return;
-	memcpy(entries, m->cancel.gone.view.p, more);
-	to->cancel.gone.view = (struct wire_view){ entries, entries + more };
-}
-
-static void export_pass_on(struct exports *x, unsigned int cpt,
-			   const struct ulnet_event *ev,
-			   const struct wire_control *m)
-{
-	size_t more = entries_size(m);
-	struct forwarded *forwarded = forwarded_new(x->shard, cpt, ev, NULL,
-						    sizeof(*m) + more, false);
-
-	if (!forwarded)
-		return; /* the client asks again */
-	forwarded_fill(forwarded, m, more);
-	forwarded_send(forwarded, export_forwarded_there, NULL, NULL);
-}
-
-/* The CPT where the export of the client with this id is, or would be. */
-static unsigned int connect_home(const struct exports *x,
-				 const struct ulnet_event *ev,
-				 const uint8_t id[RPC_ID_SIZE])
-{
-	unsigned int home;
-
-	if (client_ids_find(x->ids, id, &home))
-		return home;
-	return source_cpt(x, ev);
+	if (connection)
+		return export_cpt(
+			*(const uint64_t *)((const char *)m + connection));
+	if (client_ids_find(s->exports->ids, m->connect.client_id, &cpt))
+		return cpt;
+	return source_cpt(s->exports, ev);
 }
 
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m)
 {
-	const struct export_kind *kind = &export_kinds[m->kind];
-	unsigned int cpt;
-
-	if (kind->connection)
-		cpt = export_cpt(*(const uint64_t *)((const char *)m +
-						     kind->connection));
-	else
-		cpt = connect_home(s->exports, ev, m->connect.client_id);
-	/* A handle whose CPT does not exist is answered here. */
-	if (likely(cpt == s->cpt || cpt >= s->rpc->ncpts))
-		kind->on(s->exports, ev, m);
-	else
-		export_pass_on(s->exports, cpt, ev, m);
+	if (s->exports) /* NULL: RPC is still being opened */
+		export_kinds[m->kind].on(s->exports, ev, m);
 }
 
 /* ---- the part ---- */

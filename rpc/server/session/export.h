@@ -136,7 +136,10 @@ struct exports {
 
 extern const struct rpc_part export_part;
 
-/* rpc_side.on_control: Connect, Open, Disconnect, Keepalive and Cancel. */
+/* rpc_side: Connect, Open, Disconnect, Keepalive and Cancel. */
+unsigned int export_control_cpt(const struct shard *s,
+				const struct ulnet_event *ev,
+				const struct wire_control *m);
 void export_on_control(struct shard *s, const struct ulnet_event *ev,
 		       const struct wire_control *m);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that come to another CPT than the one that knows their connection,
  * and answers to those who have none: nobody uses up what others need. */
+#include "rpc/control.h"
 #include "rpc/quota.h"
 #include "rpc/forwarded.h"
 #include "tests/unit/rpc/server/request_rig.h"
@@ -103,18 +104,21 @@ Test(forwarded, one_floods)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 1);
 	struct wire_control m = { .kind = WIRE_KEEPALIVE };
-	struct ulnet_event ev;
-	uint8_t bytes[200];
+	struct ulnet_event ev, control_ev;
+	uint8_t bytes[200], control[CONTROL_MESSAGE_MAX];
 	unsigned int home;
-	size_t length;
+	size_t length, control_length;
 
 	rig_with(&g, NULL, CPTS);
 	home = export_cpt(a.connection);
 	ev = event_of(7);
 	length = stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	m.keepalive.connection = a.connection;
+	control_ev = ev;
+	control_length = wire_control_encode(&m, control, &control_ev.hdr_data);
 	for (unsigned int i = 0; i < FLOOD; i++)
-		export_on_control(g.service->cpt[!home].shard, &ev, &m);
+		control_on_message(g.service->cpt[!home].shard, &control_ev,
+				   control, control_length);
 	for (unsigned int i = 0; i < FLOOD; i++)
 		request_on_message(&g.service->cpt[!home], &ev, bytes, length);
 	cr_assert_gt(
@@ -130,7 +134,10 @@ Test(forwarded, one_floods)
 	m.keepalive.client = a.client;
 	m.keepalive.epoch = a.epoch;
 	a.controls = 0;
-	export_on_control(g.service->cpt[!home].shard, &ev, &m);
+	control_ev = ev;
+	control_length = wire_control_encode(&m, control, &control_ev.hdr_data);
+	control_on_message(g.service->cpt[!home].shard, &control_ev, control,
+			   control_length);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(a.controls, 1);
