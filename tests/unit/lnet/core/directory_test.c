@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The directory against what a plain array says; memory that runs out at each
- * place; what a change costs among many entries. */
+/* The directory is compared with a plain array; with memory that runs out at
+ * each place; the cost of a change among many entries. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 
 #define CPTS 3
 
-/* The linker calls this one for malloc(). */
+/* The linker replaces malloc() by this function. */
 void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
 
-/* Of the calls that come: how many succeed; < 0: all of them. */
+/* how many of the next calls succeed; < 0: all */
 static int mallocs_left = -1;
-static size_t bytes_asked; /* by all calls */
+static size_t bytes_asked; /* by all calls so far */
 
 void *__wrap_malloc(size_t size)
 {
@@ -37,7 +37,7 @@ struct rig {
 
 static unsigned int idled;
 
-/* What each loop was told last. */
+/* what each loop was told last, and how often */
 static struct directory_entry told[CPTS];
 static unsigned int ntold[CPTS];
 
@@ -67,7 +67,7 @@ static void rig_open(struct rig *r, unsigned int cpts)
 	idled = 0;
 }
 
-/* Turns until nothing waits for any more. */
+/* Runs turns until no replaced part of the directory waits for a loop. */
 static void rig_settle(struct rig *r)
 {
 	for (unsigned int i = 0; !directory_is_idle(&r->d); i++) {
@@ -175,8 +175,8 @@ Test(directory, entries_come_change_and_go)
 	rig_close(&r);
 }
 
-/* Two NIDs are one peer's, also when one of them belongs where its hash
- * says. */
+/* Two NIDs are of one peer, also if one of them belongs to the CPT that its
+ * hash says. */
 Test(directory, same)
 {
 	struct ulnet_nid a = nth(1), b = nth(2), c = nth(3);
@@ -197,7 +197,7 @@ Test(directory, same)
 	rig_close(&r);
 }
 
-/* What was replaced stays until each loop has been told. */
+/* A part that was replaced is kept until each loop was told. */
 Test(directory, every_loop_is_waited_for)
 {
 	struct directory_entry e = entry(1, 2, 0);
@@ -217,7 +217,7 @@ Test(directory, every_loop_is_waited_for)
 	}
 	cr_assert(directory_is_idle(&r.d));
 	cr_assert_eq(idled, 1);
-	/* What is said already needs no change. */
+	/* Saying the same again is no change. */
 	cr_assert_eq(directory_change(&r.d, &e, 1), 0);
 	cr_assert(directory_is_idle(&r.d));
 	rig_close(&r);
@@ -225,14 +225,15 @@ Test(directory, every_loop_is_waited_for)
 
 #define MANY 8
 
-/* Entries of shards of their own, for at most that many allocations. */
+/* Fills @e with entries that are in different shards, so that there are many
+ * allocations. */
 static void fill(struct directory_entry *e, unsigned int primary)
 {
 	for (unsigned int i = 0; i < MANY; i++)
 		e[i] = entry(i, primary, i % CPTS);
 }
 
-/* Adding, changing and removing: all of it or nothing, wherever memory ends. */
+/* If memory runs out, wherever, then nothing is added, changed or removed. */
 Test(directory, no_memory_changes_nothing)
 {
 	struct directory_entry before[MANY], after[MANY];
@@ -259,7 +260,8 @@ Test(directory, no_memory_changes_nothing)
 			for (unsigned int i = 0; i < MANY; i++)
 				check_says(&r, &before[i]);
 		}
-		/* The NIDs are of several shards. */
+		/* There were several allocations, since the NIDs are in several
+		 * shards. */
 		cr_assert_gt(failed, 2);
 		for (unsigned int i = 0; i < MANY; i++)
 			check_says(&r, &after[i]);
@@ -281,7 +283,7 @@ static unsigned int random_below(unsigned int n)
 	return (unsigned int)(x >> 33) % n;
 }
 
-/* As an array that says the same. */
+/* The directory agrees with an array that has the same entries. */
 Test(directory, a_crowd)
 {
 	struct directory_entry *is = calloc(CROWD, sizeof(*is));
@@ -304,7 +306,7 @@ Test(directory, a_crowd)
 		cr_assert_eq(directory_change(&r.d, &is[n], 1), 0);
 		rig_settle(&r);
 	}
-	/* A change copies the 1,024th part, give or take what chance does. */
+	/* A change copies one of 1,024 shards, whose sizes vary a little. */
 	cr_assert_lt(bytes_asked / 10000, 2 * CROWD / DIRECTORY_SHARDS * 64);
 	for (unsigned int i = 0; i < CROWD; i++)
 		check_says(&r, &is[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings: what they are, what they can become, and what that does. */
+/* Settings: their list, their ranges, and their effects. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -30,7 +30,7 @@ static int64_t value(struct lnet *node, const char *name)
 	return setting(node, name).value;
 }
 
-/* The names and the order of "global show". */
+/* Names and order are those of "global show". */
 Test(setting, list)
 {
 	static const struct {
@@ -59,7 +59,7 @@ Test(setting, list)
 	struct lnet *node = lnet_sim_node(sim, 0);
 	struct ulnet_setting s[20];
 
-	/* Simulated nodes have a limit of their own. */
+	/* Simulated nodes have another limit, so that simulations end. */
 	cr_assert_eq(lnet_setting_set(node, "recovery_limit", 0), 0);
 	cr_assert_eq(lnet_settings(node, NULL, 0), (int)ARRAY_SIZE(want));
 	memset(s, 0, sizeof(s));
@@ -83,7 +83,7 @@ Test(setting, list)
 	cluster_end(sim);
 }
 
-/* Each default can be set; no setting goes beyond its range. */
+/* Each default can be set, and no setting can be set beyond its range. */
 Test(setting, ranges)
 {
 	static const struct {
@@ -173,7 +173,7 @@ Test(setting, timeouts_depend_on_each_other)
 	cr_assert_eq(value(node, "lnd_timeout"), 49);
 	cr_assert_eq(lnet_setting_set(node, "transaction_timeout", 1), 0);
 	cr_assert_eq(value(node, "lnd_timeout"), 1);
-	/* As in a kernel node. */
+	/* These values are the same in a kernel node. */
 	cr_assert_eq(lnet_setting_set(node, "transaction_timeout", 150), 0);
 	cr_assert_eq(lnet_setting_set(node, "retry_count", 2), 0);
 	cr_assert_eq(value(node, "lnd_timeout"), 49);
@@ -195,7 +195,7 @@ static void check_conf_timeout(uint64_t us, int64_t sec, int64_t retries)
 	cr_assert_eq(value(node, "transaction_timeout"), sec);
 	cr_assert_eq(value(node, "retry_count"), retries);
 	cr_assert_geq(value(node, "lnd_timeout"), 1);
-	/* What is shown can be set. */
+	/* The values shown can be set. */
 	cr_assert_eq(lnet_setting_set(node, "retry_count", retries), 0);
 	cr_assert_eq(lnet_setting_set(node, "transaction_timeout", sec), 0);
 	cluster_end(sim);
@@ -211,7 +211,8 @@ Test(setting, timeout_of_the_configuration)
 	check_conf_timeout(SECOND * INT32_MAX, INT32_MAX, 2);
 }
 
-/* Node 0 receives, and its answers to node 1 are lost. */
+/* Returns a cluster in which node 0 receives, and its answers to node 1 are
+ * lost. */
 static struct lnet_sim *deaf_sender(void)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };
@@ -265,7 +266,8 @@ Test(setting, transaction_timeout)
 
 /* ---- response tracking ---- */
 
-/* Is the answer to a GET or PUT given up at the deadline? */
+/* Returns whether the answer to a GET, or to a PUT, is given up at the
+ * deadline. */
 static bool gives_up(struct lnet_sim *sim, bool get, uint32_t options)
 {
 	struct ulnet_md_handle md = ask(sim, get, options);
@@ -301,7 +303,7 @@ Test(setting, response_tracking)
 	}
 }
 
-/* An operation under way goes on as it began. */
+/* An operation in progress keeps the tracking that it began with. */
 Test(setting, tracking_of_what_is_under_way)
 {
 	struct lnet_sim *sim = deaf_sender();
@@ -325,7 +327,7 @@ static void see_ping(void *arg, int status, const struct ulnet_ping_info *info)
 	pinged = status;
 }
 
-/* LNet's own pings end whatever it is set to. */
+/* LNet's own pings are tracked whatever the setting is. */
 Test(setting, pings_are_tracked)
 {
 	struct lnet_sim *sim = deaf_sender();
@@ -351,7 +353,7 @@ Test(setting, max_interfaces)
 	cr_assert_eq(lnet_ni_add(node, &conf), -ENOSPC);
 	cr_assert_eq(lnet_setting_set(node, "max_interfaces", 2), 0);
 	cr_assert_eq(lnet_ni_add(node, &conf), 0);
-	/* What there is stays. */
+	/* Interfaces above the new limit stay. */
 	cr_assert_eq(lnet_setting_set(node, "max_interfaces", 1), 0);
 	conf.nid = nid_of("10.2.0.1@tcp2");
 	cr_assert_eq(lnet_ni_add(node, &conf), -ENOSPC);
@@ -367,7 +369,7 @@ static void count_nis(void *arg, int status, const struct ulnet_ping_info *info)
 	pinged_nis = info ? info->nnis : 0;
 }
 
-/* A ping under way has room for as many as it began with. */
+/* A ping in progress keeps the limit that it began with. */
 Test(setting, max_interfaces_of_a_ping)
 {
 	static const struct {
@@ -403,7 +405,7 @@ Test(setting, max_interfaces_of_a_ping)
 	cluster_end(sim);
 }
 
-/* ---- who may call ---- */
+/* ---- calls in a handler ---- */
 
 static struct lnet *of_handler;
 static int handler_rc[2];

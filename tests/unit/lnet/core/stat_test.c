@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is counted, by interface and peer, and how that begins anew. */
+/* Counters by interface and peer, and how they are reset. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -25,7 +25,7 @@ static struct lnet_sim *talkers(unsigned int n, unsigned int cpts)
 	return sim;
 }
 
-/* Node 1 asks node @to. */
+/* Node 1 sends node @to a GET, or a PUT with or without an ACK. */
 static void ask(struct lnet_sim *sim, unsigned int to, bool get, bool ack,
 		unsigned int portal)
 {
@@ -43,7 +43,8 @@ static void ask(struct lnet_sim *sim, unsigned int to, bool get, bool ack,
 		0);
 }
 
-/* 3 PUTs, 2 with ACK; 4 GETs; 1 PUT and 2 GETs that nobody wants. */
+/* Sends 3 PUTs, 2 of them with an ACK, and 4 GETs; then 1 PUT and 2 GETs that
+ * match no entry. */
 static void talk(struct lnet_sim *sim)
 {
 	ask(sim, 0, false, false, PORTAL);
@@ -111,7 +112,7 @@ static void counted_by_type(unsigned int cpts)
 	cr_assert_eq(ni.drop_length, 100);
 	peer = peer_of_node(sim, 0, 1);
 	cr_assert(counts_are(&peer.sent, 0, 0, 4, 2));
-	/* Dropped ones included. */
+	/* Dropped messages are included. */
 	cr_assert(counts_are(&peer.received, 4, 6, 0, 0));
 	cr_assert(counts_are(&peer.dropped, 1, 2, 0, 0));
 	cr_assert_eq(peer.drop_count, 3);
@@ -124,7 +125,8 @@ Test(stat, by_type)
 		counted_by_type(cpts);
 }
 
-/* An ACK and a REPLY that come too late are dropped as what they are. */
+/* An ACK and a REPLY that come too late are counted as dropped, each by its
+ * type. */
 Test(stat, late_answers)
 {
 	const struct ulnet_sim_link late = { .latency = 5000 * MSEC };
@@ -213,9 +215,10 @@ Test(stat, peers)
 	list_peers(3);
 }
 
-/* ---- beginning anew ---- */
+/* ---- resetting ---- */
 
-/* All counters are 0, but for those that @are now. */
+/* Asserts that all counters are 0, except those of what there is just now:
+ * messages, operations that wait for an answer, peers. */
 static void all_zero(struct lnet *node, uint64_t alive, uint64_t waiting,
 		     uint64_t peers)
 {
@@ -269,7 +272,7 @@ static void reset(unsigned int cpts)
 			peer.send_count + peer.recv_count + peer.drop_count, 0);
 		cr_assert_eq(peer.credits_min, 8);
 	}
-	/* And it goes on. */
+	/* Counting goes on. */
 	talk(sim);
 	peer = peer_of_node(sim, 1, 0);
 	cr_assert(counts_are(&peer.sent, 4, 6, 0, 0));
@@ -283,7 +286,7 @@ Test(stat, reset)
 		reset(cpts);
 }
 
-/* What is alive is still counted when it ends. */
+/* Messages that exist at the reset are still counted when they end. */
 Test(stat, reset_in_the_middle)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };
@@ -315,7 +318,7 @@ Test(stat, reset_in_the_middle)
 	cluster_end(sim);
 }
 
-/* ---- who may call ---- */
+/* ---- calls in a handler ---- */
 
 static struct lnet *of_handler;
 static int handler_rc[2];
@@ -338,7 +341,7 @@ static void call_in_a_handler(struct lnet *node, struct lnet_sim *sim)
 	cr_assert_eq(sent.n, 1);
 }
 
-/* It cannot wait for other CPTs. */
+/* A handler cannot wait for other CPTs. */
 Test(stat, called_by_a_handler)
 {
 	for (unsigned int cpts = 1; cpts <= 2; cpts++) {
@@ -355,7 +358,7 @@ Test(stat, called_by_a_handler)
 	}
 }
 
-/* Nor for a node on another loop. */
+/* A handler cannot wait for a node on another loop, either. */
 Test(stat, called_by_a_handler_of_another_node)
 {
 	struct lnet_sim *sim = talkers(1, 1);
@@ -387,7 +390,7 @@ Test(stat, reset_while_closing)
 	cr_assert_eq(handler_rc[1], -ESHUTDOWN);
 }
 
-/* Of threads, from a plain thread. */
+/* A node with threads can be asked by any other thread. */
 Test(stat, of_threads)
 {
 	struct ulnet_conf conf;

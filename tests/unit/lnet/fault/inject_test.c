@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fault rules on a node (H7): what they do to messages, how these end, and who
- * is not disturbed.
+ * Fault rules on a node (H7): what they do to messages, how these end, and that
+ * other messages are not affected.
  */
 #include "ulnet/fault.h"
 
@@ -9,21 +9,20 @@
 
 #define PORTAL	5
 #define BITS	0x77
-#define LATENCY 100000 /* ns, of links */
+#define LATENCY 100000		  /* ns, of links */
 #define SECOND	UINT64_C(1000000) /* us */
 
 static struct seen seen, sent;
 static uint8_t memory[65536], source[4096];
 
-/* Nodes 0, which sends, and 1, which has a buffer. */
+/* Returns a cluster of node 0, which sends, and node 1, which has a buffer. */
 static struct lnet_sim *pair_with(unsigned int cpts,
 				  const struct ulnet_conf *conf)
 {
 	static const struct ulnet_sim_link link = { .latency = LATENCY };
 	struct lnet_sim *sim = cluster_with(2, cpts, conf);
-	struct ulnet_md umd =
-		md_of(memory, sizeof(memory), LNET_MD_OP_PUT | LNET_MD_OP_GET,
-		      &seen);
+	struct ulnet_md umd = md_of(memory, sizeof(memory),
+				    LNET_MD_OP_PUT | LNET_MD_OP_GET, &seen);
 
 	umd.options |= LNET_MD_MANAGE_REMOTE;
 	seen.n = 0;
@@ -105,7 +104,7 @@ static void puts_of(struct lnet_sim *sim, unsigned int n, uint32_t length)
 		put(sim, length, SECOND, i);
 }
 
-/* All credits are back, and nothing is counted that is not there. */
+/* Asserts that all credits were given back, and that nothing is queued. */
 static void expect_calm(struct lnet_sim *sim)
 {
 	struct ulnet_id id = nth_id(1);
@@ -139,7 +138,7 @@ Test(inject, drop)
 	cluster_end(sim);
 }
 
-/* As far as the receiver knows, what was dropped never came. */
+/* A message that was dropped does not make its sender known to the receiver. */
 Test(inject, dropped_messages_leave_no_peer)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DROP, 1);
@@ -207,7 +206,8 @@ Test(inject, errors)
 	}
 }
 
-/* The connection of a failed message is that of many others. */
+/* A message that fails does not break its connection, which other messages use,
+ * too. */
 Test(inject, errors_disturb_nobody)
 {
 	static const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -269,8 +269,8 @@ Test(inject, duplicate)
 	cluster_end(sim);
 }
 
-/* The second one is what the first one was, whatever has become of the memory
- * meanwhile. */
+/* A duplicate has the payload of the first message, even if the memory was
+ * reused meanwhile. */
 Test(inject, a_duplicate_has_its_own_memory)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE, 1);
@@ -290,7 +290,7 @@ Test(inject, a_duplicate_has_its_own_memory)
 	cluster_end(sim);
 }
 
-/* What was not delivered must not come later. */
+/* A message that was not delivered is not sent a second time. */
 Test(inject, what_is_not_sent_is_not_sent_twice)
 {
 	static const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -309,7 +309,7 @@ Test(inject, what_is_not_sent_is_not_sent_twice)
 	cluster_end(sim);
 }
 
-/* An ACK that comes twice, a GET, and its REPLY: one end for each. */
+/* ACKs, GETs and REPLYs are duplicated, too: each operation ends once. */
 Test(inject, duplicates_of_all_types)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE, 1);
@@ -443,7 +443,7 @@ Test(inject, delay_ends_when_given_up)
 	cluster_end(sim);
 }
 
-/* Rules go; what they have delayed comes when it would have come. */
+/* When a rule is deleted the messages that it has delayed still come late. */
 Test(inject, delay_outlives_its_rule)
 {
 	struct lnet_sim *sim = pair();
@@ -462,7 +462,8 @@ Test(inject, delay_outlives_its_rule)
 	cluster_end(sim);
 }
 
-/* The NI of the sender, or of the receiver, goes while messages are delayed. */
+/* Deletes the NI of the sender (@where 0) or of the receiver (1) while it
+ * delays messages. */
 static void check_ni_gone(unsigned int where)
 {
 	const struct ulnet_id id = nth_id(where);
@@ -489,7 +490,7 @@ Test(inject, delay_ends_with_the_ni)
 	check_ni_gone(1);
 }
 
-/* lnet_sim_free() closes the nodes, and would find what is left. */
+/* lnet_sim_free() closes the nodes, and would find messages that are left. */
 Test(inject, delay_ends_with_the_node)
 {
 	for (unsigned int where = 0; where < 2; where++) {
@@ -521,7 +522,8 @@ Test(inject, a_crash_with_all_faults)
 
 /* ---- shares ---- */
 
-/* What comes in is delayed within its sender's share of what is queued. */
+/* Messages received are delayed only within their sender's share of the queue.
+ */
 Test(inject, delays_have_a_share)
 {
 	const struct ulnet_conf conf = { .lazy_max = 8 };
@@ -530,7 +532,8 @@ Test(inject, delays_have_a_share)
 	add_delay(sim, 1, 1, 50);
 	puts_of(sim, 20, 100);
 	lnet_sim_run(sim, 20 * MSEC);
-	/* Half of them, and one more (base/share.h). */
+	/* Half of the places and one more are used for delays (base/share.h).
+	 */
 	cr_expect_eq(seen.n, 15);
 	cr_expect_eq(counter(lnet_sim_node(sim, 1), "faults_skipped"), 15);
 	lnet_sim_run_all(sim);
@@ -538,7 +541,8 @@ Test(inject, delays_have_a_share)
 	cluster_end(sim);
 }
 
-/* Payloads are copied within the share of whom they are sent to. */
+/* Payloads are duplicated only within the share of the peer that they are sent
+ * to. */
 Test(inject, copies_have_a_share)
 {
 	static const struct ulnet_sim_link slow = { .latency = LATENCY,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules of fault injection (H7): what makes sense, which messages they are
- * about, when they strike, and with what.
+ * Rules of fault injection (H7): which are valid, which messages they apply to,
+ * when they strike, and with which effect.
  */
 #include "lnet/fault/rule.h"
 
@@ -40,7 +40,8 @@ static struct fault_rule *rule_of(const struct ulnet_fault *f)
 	return rule;
 }
 
-/* A PUT of 100 bytes from A to portal 7 of B, being sent by A. */
+/* The example is a PUT of 100 bytes from A to portal 7 of B, being sent by A.
+ */
 struct example {
 	struct ulnet_nid source, dest, local;
 	struct fault_look look;
@@ -124,8 +125,8 @@ Test(rule, what_makes_no_sense)
 			     bad[i].what);
 }
 
-/* A filter of a rule, and whether the example, or what differs from it by its
- * type and length, passes. */
+/* A filter of a rule, and whether the example passes it with its type replaced
+ * by this one. */
 struct filter_case {
 	const char *what;
 	bool fits;
@@ -274,8 +275,8 @@ Test(rule, what_has_no_payload_is_not_corrupted)
 
 #define BLOCKS 1000
 
-/* How often does the rule strike in each of the blocks of its rate? Counts the
- * places in a block where it does. */
+/* Asserts that the rule strikes once in each block of @rate messages, and at
+ * every place in a block about equally often. */
 static void check_rate(uint32_t rate)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE);
@@ -336,8 +337,8 @@ Test(rule, random_rate_strikes_by_chance)
 	free(rule);
 }
 
-/* A message each millisecond, an interval of 50: how many are struck in each
- * interval, and by how many milliseconds does the moment differ? */
+/* There is a message each millisecond, and an interval of 50 ms: the rule
+ * strikes about one message in each interval, at different moments. */
 Test(rule, interval_strikes_one_in_each)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE);
@@ -361,7 +362,8 @@ Test(rule, interval_strikes_one_in_each)
 			first = MIN(first, ms);
 			last = MAX(last, ms);
 		}
-		/* A moment in the last millisecond is found in the next. */
+		/* A moment in the last millisecond of an interval is found in
+		 * the next interval. */
 		cr_assert(n <= 2, "interval %u: %u", interval, n);
 	}
 	cr_expect(first < 5 && last > 45, "%u to %u", first, last);
@@ -392,8 +394,8 @@ Test(rule, as_many_intervals_as_hits)
 	f.rate = 0;
 	f.interval = 1000;
 	rule = rule_of(&f);
-	/* A moment in the last microsecond is found in the next interval, whose
-	 * own is then passed over. */
+	/* A moment in the last microsecond of an interval is found in the next
+	 * one, whose own moment is then skipped. */
 	n = struck_in(rule, NSEC_PER_SEC, NSEC_PER_USEC);
 	cr_expect(n > 990 && n <= 1000, "%u", n);
 	free(rule);
@@ -404,7 +406,8 @@ Test(rule, as_many_intervals_as_hits)
 	free(rule);
 }
 
-/* After a pause one message is struck, and not one for each interval. */
+/* After a time without messages one is struck, and not one for each interval.
+ */
 Test(rule, a_pause_is_not_made_up_for)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE);
@@ -432,7 +435,7 @@ Test(rule, the_first_that_strikes_decides)
 	struct fault_rule *rules[3];
 	struct example e;
 
-	f[0].dest = B1; /* not this one */
+	f[0].dest = B1; /* not the example's */
 	f[1].rate = 4;
 	for (unsigned int i = 0; i < 3; i++)
 		rules[i] = rule_of(&f[i]);
@@ -492,9 +495,8 @@ Test(rule, latency_is_in_nanoseconds)
 Test(rule, counts_and_reset)
 {
 	static const enum ulnet_msg_type types[] = {
-		LNET_MSG_PUT,	LNET_MSG_PUT,	LNET_MSG_PUT,
-		LNET_MSG_GET,	LNET_MSG_REPLY, LNET_MSG_REPLY,
-		LNET_MSG_ACK,
+		LNET_MSG_PUT,	LNET_MSG_PUT,	LNET_MSG_PUT, LNET_MSG_GET,
+		LNET_MSG_REPLY, LNET_MSG_REPLY, LNET_MSG_ACK,
 	};
 	struct ulnet_fault f = fault_of(LNET_FAULT_DUPLICATE);
 	struct fault_rule *rule = rule_of(&f);
@@ -537,7 +539,7 @@ Test(rule, found_by_source_and_destination)
 	free(rule);
 }
 
-/* The same seed, the same messages: the same faults. */
+/* The same seed and the same messages make the same faults. */
 Test(rule, what_is_drawn_follows_from_the_seed)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_ERROR);

@@ -13,7 +13,8 @@ static struct lnet_ni ni_make_fake(const char *nid)
 	return ni;
 }
 
-/* As "0@lo | 1@tcp 2@tcp | 3@tcp1", the nets apart. */
+/* 1@tcp 2@tcp | 3@tcp1"| Asserts the NIs of a configuration, as in "0@lo |
+ * 1@tcp 2@tcp | 3@tcp1", with "|" between nets. */
 static void config_is(const struct lnet_config *c, const char *want)
 {
 	char text[1024] = "", nid[LNET_NIDSTR_SIZE];
@@ -77,7 +78,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	config = with(config, &a);
 	config = with(config, &b);
 	config_is(config, "0@lo | 10.0.0.1@tcp | 10.0.0.2@tcp1");
-	/* Beside the one that is on the same net. */
+	/* The new NI stands beside the one on the same net. */
 	config = with(config, &c);
 	config = with(config, &d);
 	config_is(config, "0@lo | 10.0.0.1@tcp 10.0.0.3@tcp | 10.0.0.2@tcp1 | "
@@ -89,7 +90,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	config = without(config, &b);
 	config_is(config, "0@lo | 10.0.0.3@tcp | 10.0.0.4@o2ib");
 	cr_assert_null(config_net(config, b.segment));
-	/* A net that comes back comes last. */
+	/* A net that comes back is the last one. */
 	config = without(config, &c);
 	config = with(config, &b);
 	config = with(config, &a);
@@ -98,7 +99,7 @@ Test(config, nets_come_and_go_with_their_interfaces)
 	free(config);
 }
 
-/* Addresses of one family stand together, beside the others of their net. */
+/* Addresses of one family stand together, next to the others of their net. */
 Test(config, families_of_a_net)
 {
 	struct lnet_ni lo = ni_make_fake("0@lo");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an interface is configured to be, and what is shown of it. */
+/* The configuration of an interface, and what is shown of it. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static struct ulnet_ni_info info_of(struct lnet *node, unsigned int index)
 
 static int add_interface(struct lnet *node, const char *interface)
 {
-	/* Its net counts, and its size. */
+	/* Of the NID only the net and the size count. */
 	struct ulnet_ni_conf conf = { .nid = nid_of("fd77::9@tcp3"),
 				      .interface = interface };
 
@@ -45,7 +45,7 @@ Test(ni_conf, by_interface)
 	cr_assert_str_eq(info.interface, "inj0");
 	cr_assert(lnet_nid_eq(&in->ni[0]->lnd->nid, &info.nid));
 	cr_assert_str_eq(in->ni[0]->lnd->interface, "inj0");
-	/* The same once more, and by its NID. */
+	/* The same interface cannot be added twice. */
 	cr_assert_eq(add_interface(in->node, "inj0"), -EEXIST);
 	cr_assert_eq(add_interface(in->node, "inj6"), 0);
 	info = info_of(in->node, 2);
@@ -57,7 +57,7 @@ Test(ni_conf, by_interface)
 	inject_close(in);
 }
 
-/* It is told which NID it has got, and nothing when there is none. */
+/* The caller is told which NID the NI has got, and nothing on failure. */
 Test(ni_conf, nid_told)
 {
 	struct injector *in = open_bare();
@@ -99,7 +99,7 @@ Test(ni_conf, bad_interfaces)
 	inject_close(in);
 }
 
-/* The simulated LND knows NIDs only. */
+/* The simulated LND has no interfaces, only NIDs. */
 Test(ni_conf, lnd_without_interfaces)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -114,7 +114,7 @@ Test(ni_conf, lnd_without_interfaces)
 	cluster_end(sim);
 }
 
-/* Without an interface, the LND tells which one it is, if it can. */
+/* If only a NID is given, the LND says which interface has it, if it can. */
 Test(ni_conf, name_of_the_interface)
 {
 	struct injector *in = open_bare();
@@ -188,7 +188,7 @@ Test(ni_conf, bad_tunables)
 		struct ulnet_tunable t[3];
 		unsigned int n;
 		int rc;
-		const char *said; /* what is wrong is named */
+		const char *said; /* part of the line in the log */
 	} cases[] = {
 		{ { { "depth", 0 } }, 1, -EINVAL, "depth" },
 		{ { { "depth", 101 } }, 1, -EINVAL, "101" },
@@ -237,7 +237,7 @@ Test(ni_conf, defaults)
 	cr_assert_eq(info.lnd_timeout, 16000000);
 	cr_assert_eq(in->ni[0]->lnd->conf->port, 988);
 	cr_assert_eq(in->ni[0]->lnd->conf->cpts, 2);
-	/* 0@lo needs nothing of that. */
+	/* 0@lo needs none of these. */
 	info = info_of(in->node, 0);
 	cr_assert_eq(info.tx_credits + info.peer_credits +
 			     info.peer_buffer_credits,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Local interfaces: which there are, and what happens when they come and go. */
+/* Local interfaces: the list of them, and what happens when they come and go.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -25,7 +26,7 @@ static int del(struct lnet *node, const char *nid)
 	return lnet_ni_del(node, &gone);
 }
 
-/* The node's NIDs are these; the text has blanks between them. */
+/* Asserts that these are the node's NIDs; @want has blanks between them. */
 static void has_nids(struct lnet *node, const char *want)
 {
 	struct ulnet_id id;
@@ -57,7 +58,7 @@ Test(ni, list)
 	cr_assert_eq(add(node, "10.0.0.1@tcp"), -EEXIST);
 	cr_assert_eq(add(node, "10.1.0.1@tcp1"), 0);
 	cr_assert_eq(add(node, "10.2.0.1@o2ib"), 0);
-	/* Net by net. */
+	/* NIs are listed net by net. */
 	cr_assert_eq(add(node, "10.0.0.9@tcp"), 0);
 	cr_assert_eq(add(node, "fd77::1@tcp1"), 0);
 	has_nids(node, "0@lo 10.0.0.1@tcp 10.0.0.9@tcp 10.1.0.1@tcp1 "
@@ -98,7 +99,7 @@ Test(ni, impossible)
 	conf.peer_credits = 65536;
 	cr_assert_eq(lnet_ni_add(node, &conf), -EINVAL);
 	cr_assert_eq(lnet_ni_del(node, &nid), -EINVAL);
-	/* Another node's. */
+	/* This NID is another node's. */
 	cr_assert_eq(add(node, "10.0.0.2@tcp"), -EADDRINUSE);
 	has_nids(node, "0@lo 10.0.0.1@tcp");
 	cluster_end(sim);
@@ -121,7 +122,7 @@ Test(ni, limit)
 	cluster_end(sim);
 }
 
-/* An ordinary node knows the LNDs that are in the library, and no others. */
+/* A node outside the simulator has the LNDs of the library, and no others. */
 Test(ni, without_an_lnd)
 {
 	struct ulnet_conf conf;
@@ -136,9 +137,10 @@ Test(ni, without_an_lnd)
 	lnet_close(node);
 }
 
-/* ---- itself ---- */
+/* ---- a node sends to itself ---- */
 
-/* 0@lo and each of the own NIDs mean this node; what source it has depends. */
+/* 0@lo and each of its own NIDs mean the node itself. The source is 0@lo or
+ * another NID, as the cases say. */
 static void to_itself(unsigned int cpts)
 {
 	static const struct {
@@ -197,7 +199,7 @@ static void to_itself(unsigned int cpts)
 		cr_assert_eq(memory[99], get ? 7 : 9);
 		cr_assert_eq(source[99], get ? 7 : 9);
 	}
-	/* Nothing of it was seen outside. */
+	/* No other node has received anything. */
 	cr_assert_eq(lnet_ni_info(node, 1, &info), 0);
 	cr_assert_eq(info.send_count, 0);
 	cr_assert_eq(info.recv_count, 0);
@@ -229,7 +231,7 @@ Test(ni, loopback_when_down)
 
 /* ---- coming and going in the middle of traffic ---- */
 
-/* Counts terminal events of @s. */
+/* Returns the number of terminal events in @s. */
 static unsigned int ended(const struct seen *s)
 {
 	unsigned int n = 0;
@@ -254,7 +256,8 @@ static void puts_between(struct lnet_sim *sim, unsigned int from,
 			     0);
 }
 
-/* The sender's: nothing that waits is sent, and all are told so. */
+/* The sender's NI is deleted: messages that wait are not sent, and all of them
+ * end so. */
 Test(ni, deleted_at_the_sender)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 100000 };
@@ -270,7 +273,7 @@ Test(ni, deleted_at_the_sender)
 		post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 		cluster_links(sim, &slow);
 		puts_between(sim, 1, 0, 30);
-		lnet_sim_run(sim, 35 * MSEC); /* three are out */
+		lnet_sim_run(sim, 35 * MSEC); /* three have been sent */
 		cr_assert_eq(del(lnet_sim_node(sim, 1), "10.0.0.2@tcp"), 0);
 		lnet_sim_run(sim, MSEC);
 		for (unsigned int i = 0; i < sent.n; i++) {
@@ -284,7 +287,7 @@ Test(ni, deleted_at_the_sender)
 		}
 		cr_assert_geq(no, 20);
 		cr_assert_eq(lnet_sim_check(sim), 0);
-		/* Now there is no way at all. */
+		/* There is no path any more. */
 		puts_between(sim, 1, 0, 1);
 		lnet_sim_run(sim, MSEC);
 		cr_assert_eq(sent.ev[sent.n - 1].status, -EHOSTUNREACH);
@@ -294,7 +297,7 @@ Test(ni, deleted_at_the_sender)
 	}
 }
 
-/* The target's: what is on its way is lost. */
+/* The target's NI is deleted: messages in transit are lost. */
 Test(ni, deleted_at_the_target)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 100000,
@@ -323,7 +326,7 @@ Test(ni, deleted_at_the_target)
 	}
 }
 
-/* Gone and there again: traffic goes on. */
+/* An NI is deleted and added again: messages go on. */
 static void comes_back(unsigned int cpts)
 {
 	struct lnet_sim *sim = cluster_with(2, cpts, NULL);
@@ -356,7 +359,7 @@ Test(ni, comes_back)
 		comes_back(cpts);
 }
 
-/* One of two goes: the other does its work. */
+/* One of two NIs is deleted: messages take the other one. */
 Test(ni, the_other_one_takes_over)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -399,8 +402,8 @@ Test(ni, down_and_up)
 	puts_between(sim, 1, 0, 1);
 	lnet_sim_run_all(sim);
 	cr_assert(!lnet_nid_eq(&seen.ev[1].source, &first));
-	/* It comes back, and the peer, which is not multi-rail, has to get used
-	 * to no other one again. */
+	/* The NI is up again, but not used: the peer, which is not multi-rail,
+	 * does not have to see a change once more. */
 	cr_assert_eq(lnet_sim_ni_set(sim, &first, true), 0);
 	puts_between(sim, 1, 0, 1);
 	lnet_sim_run_all(sim);
@@ -442,7 +445,8 @@ static void change(struct lnet_sim *sim, unsigned int n)
 			     0);
 }
 
-/* With one CPT a handler may; the interface goes with what it was sending. */
+/* With one CPT a handler may change NIs; an NI ends with the messages that it
+ * was sending. */
 Test(ni, changed_by_a_handler)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -455,14 +459,15 @@ Test(ni, changed_by_a_handler)
 		not_delivered +=
 			sent.ev[i].outcome == LNET_OUTCOME_NOT_DELIVERED;
 	cr_assert_gt(not_delivered, 0);
-	cr_assert_eq(change_rc[0], -EEXIST); /* the last time */
+	cr_assert_eq(change_rc[0], -EEXIST); /* by the last event */
 	cr_assert_eq(change_rc[1], -ENOENT);
 	cr_assert_eq(change_rc[2], 0);
 	has_nids(changed, "0@lo 10.5.0.1@tcp5");
 	cluster_end(sim);
 }
 
-/* With several it cannot: it would wait for other CPTs. */
+/* With several CPTs a handler may not change NIs: it would wait for other CPTs.
+ */
 Test(ni, not_changed_by_one_of_many)
 {
 	struct lnet_sim *sim = cluster_with(2, 2, NULL);
@@ -476,7 +481,8 @@ Test(ni, not_changed_by_one_of_many)
 	cluster_end(sim);
 }
 
-/* Nor once the node is closing: what comes then would never go. */
+/* NIs cannot be changed while the node closes: a new one would never be
+ * deleted. */
 Test(ni, not_changed_while_closing)
 {
 	const struct ulnet_sim_link stalled = { .stall = LNET_SIM_ALWAYS };
@@ -493,7 +499,7 @@ Test(ni, not_changed_while_closing)
 	cr_assert_eq(change_rc[2], -ESHUTDOWN);
 }
 
-/* A handler that hears of the deletion asks for the node's ids. */
+/* A handler asks for the node's ids while an NI is being deleted. */
 static void ask_inside(const struct ulnet_event *ev)
 {
 	struct ulnet_id id;

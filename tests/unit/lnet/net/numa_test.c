@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Distances between NUMA nodes, as the system tells them (requirement C10). */
+/* Distances between NUMA nodes, as read from the system (requirement C10). */
 #include "lnet/net/net.h"
 
 #include <criterion/criterion.h>
@@ -34,7 +34,7 @@ static void node_gone(unsigned int node)
 	cr_assert_eq(rmdir(path), 0);
 }
 
-/* Nodes 0, 1 and 3: a machine may lack one. */
+/* There are nodes 0, 1 and 3: numbers may have gaps. */
 Test(numa, as_the_system_says)
 {
 	struct numa *numa;
@@ -51,7 +51,7 @@ Test(numa, as_the_system_says)
 	cr_assert_eq(numa_distance(numa, 0, 1), 21);
 	cr_assert_eq(numa_distance(numa, 0, 3), 31);
 	cr_assert_eq(numa_distance(numa, 3, 1), 12);
-	/* What is not known is farthest. */
+	/* A node that is not known is farthest. */
 	cr_assert_eq(numa_distance(numa, -1, 1), 31);
 	cr_assert_eq(numa_distance(numa, 1, -1), 31);
 	cr_assert_eq(numa_distance(numa, 1, 2), 31);

@@ -261,7 +261,7 @@ Test(nidlist, match)
 		check_match(cases[i].list, cases[i].nid, cases[i].want);
 }
 
-/* "@count" nidranges, all different */
+/* Returns a text with @count different nidranges. */
 static char *long_text(size_t count)
 {
 	size_t size = count * 32 + 1;
@@ -374,7 +374,7 @@ static size_t expand(const char *text, struct ulnet_nid *nids)
 
 	cr_assert_eq(lnet_nidlist_expand(list, nids, EXPAND_MAX, &n), 0, "%s",
 		     text);
-	/* No room too few, and none too many. */
+	/* The room that is asked for is exactly what is needed. */
 	cr_assert_eq(lnet_nidlist_expand(list, nids, n, &n), 0);
 	if (n)
 		cr_assert_eq(lnet_nidlist_expand(list, nids, n - 1, &n),
@@ -401,7 +401,7 @@ Test(nidlist, expand)
 		  "4294967294@kfi 4294967295@kfi" },
 		{ "255.255.255.254/31@tcp", "255.255.255.254@tcp" },
 		{ "0@lo 10.0.0.1@tcp", "0@lo 10.0.0.1@tcp" },
-		/* What is said twice is there once. */
+		/* A NID that is named twice is listed once. */
 		{ "[1-9/2,3-9/3]@kfi", "1@kfi 3@kfi 5@kfi 7@kfi 9@kfi 6@kfi" },
 		{ "10.0.0.[1-2]@tcp 10.0.0.[2-3]@tcp 10.0.0.0/30@tcp[0-1]",
 		  "10.0.0.1@tcp 10.0.0.2@tcp 10.0.0.3@tcp 10.0.0.0@tcp "
@@ -427,9 +427,15 @@ Test(nidlist, expand)
 Test(nidlist, expand_too_many)
 {
 	static const char *const texts[] = {
-		"*@tcp",	       "*@lo",		 "*@kfi",
-		"*.*.*.*@tcp",	       "0.0.0.0/1@tcp",	 "fd77::/64@tcp",
-		"[0-4294967294]@kfi",  "10.0.0.1@tcp[*]", "10.0.0.0/8@tcp",
+		"*@tcp",
+		"*@lo",
+		"*@kfi",
+		"*.*.*.*@tcp",
+		"0.0.0.0/1@tcp",
+		"fd77::/64@tcp",
+		"[0-4294967294]@kfi",
+		"10.0.0.1@tcp[*]",
+		"10.0.0.0/8@tcp",
 		"10.0.[0-2].*@tcp",
 	};
 	struct ulnet_nid nids[EXPAND_MAX];

@@ -242,7 +242,7 @@ Test(range, bad_lists)
 	cr_assert_null(r.range);
 }
 
-/* The cursor stops behind ']', so that a blank can separate what follows. */
+/* The cursor stops behind ']', so that a blank can follow as a separator. */
 Test(range, list_keeps_blanks)
 {
 	struct ulnet_text_error err;
@@ -305,7 +305,8 @@ Test(range, match)
 	cr_assert_not(lnet_ranges_match(&r, 3));
 }
 
-/* Joining changes what is stored, never what matches; done once is enough. */
+/* Joining ranges never changes what they match, and joining again changes
+ * nothing. */
 Test(range, joining_keeps_matches)
 {
 	unsigned int seed = 7;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a node may be configured to be, and what 0 stands for. */
+/* The configuration of a node, and which defaults 0 stands for. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -25,7 +25,8 @@ Test(node_conf, defaults)
 	cr_assert_eq(conf.accept_timeout, 5000000);
 }
 
-/* What a node makes of @port and @accept, and of zeros. */
+/* Returns how a node accepts connections that is opened with @port and @accept;
+ * zeros in other fields become defaults. */
 static enum ulnet_accept accepts(uint16_t port, enum ulnet_accept accept)
 {
 	struct ulnet_conf conf;
@@ -59,7 +60,7 @@ Test(node_conf, accept)
 	cr_assert_eq(accepts(0, LNET_ACCEPT_NONE), LNET_ACCEPT_NONE);
 }
 
-/* 0 stands for the default of every field. */
+/* 0 stands for the default in every field. */
 Test(node_conf, nothing_is_configured)
 {
 	struct ulnet_conf zero = { 0 }, polled = { .run = LNET_RUN_POLL };

@@ -20,7 +20,7 @@ Test(node, close_nothing)
 	lnet_close(NULL);
 }
 
-/* ---- who may call ---- */
+/* ---- which threads may call ---- */
 
 static int note_thread(void *arg)
 {
@@ -79,7 +79,8 @@ static int make_here(void *arg)
 	return 0;
 }
 
-/* What one CPT has is not for another CPT's thread, but for any plain one. */
+/* The thread of one CPT may not use what another CPT owns; any thread that is
+ * no CPT's may. */
 Test(node, across_cpts)
 {
 	struct ulnet_conf conf;
@@ -108,7 +109,7 @@ Test(node, across_cpts)
 	lnet_close(node);
 }
 
-/* A handle that means nothing, whatever is in it. */
+/* Handles with made-up ids are not found. */
 Test(node, made_up_handles)
 {
 	struct lnet_sim *sim = cluster_with(1, 3, NULL);
@@ -135,7 +136,7 @@ Test(node, made_up_handles)
 	cluster_end(sim);
 }
 
-/* Ids of one kind are not taken for those of another. */
+/* Ids of one kind of object are not accepted for another kind. */
 Test(node, handles_have_kinds)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -188,7 +189,8 @@ static int put_here(void *arg)
 	return 0;
 }
 
-/* What the directory says of a NID, everybody goes by. */
+/* All calls follow the directory: which CPT a NID belongs to, and which primary
+ * NID it has. */
 Test(node, the_directory_is_gone_by)
 {
 	struct lnet_sim *sim = cluster_with(2, 4, NULL);
@@ -208,8 +210,8 @@ Test(node, the_directory_is_gone_by)
 	cr_assert_eq(directory_change(&node->directory, &alias, 1), 0);
 	cr_assert_eq(lnet_primary(node, &alias.nid, &primary), 0);
 	cr_assert(lnet_nid_eq(&primary, &nid));
-	/* What is sent to it goes by way of that CPT, even what was already on
-	 * its way to another one. */
+	/* A message to the NID is sent by the CPT that the directory names,
+	 * even if it was on its way to another CPT. */
 	cr_assert_eq(lnet_call(node, was, put_here, node), 0);
 	e.cpt = (was + 2) % 4;
 	cr_assert_eq(directory_change(&node->directory, &e, 1), 0);
@@ -241,8 +243,8 @@ Test(node, peers_are_forgotten)
 		lnet_sim_run_all(sim);
 		if (i != 3)
 			continue;
-		/* The first is looked for last; nobody is looked for any more
-		 * when it is forgotten. */
+		/* The first peer is still known. The match entry is for the
+		 * PUTs that follow. */
 		cr_assert_eq(lnet_peer_info(node, &first.nid, &info), 0);
 		post_md(node, PORTAL, BITS, &umd);
 	}
@@ -253,7 +255,7 @@ Test(node, peers_are_forgotten)
 	cluster_end(sim);
 }
 
-/* All peers are in use: a new one is not served. */
+/* If all peers are in use a new one is refused. */
 Test(node, too_many_peers)
 {
 	const struct ulnet_sim_link stalled = { .stall = LNET_SIM_ALWAYS };
@@ -301,11 +303,12 @@ Test(node, too_many_messages)
 		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL, BITS, "xx",
 			  2);
 	lnet_sim_run(sim, MSEC);
-	/* A peer that is alone has half and one, and one that waits. */
+	/* A peer that is alone gets half of the messages and one; another one
+	 * waits. */
 	cr_assert_eq(counter(node, "parked"), 1);
 	cr_assert_eq(counter(node, "drop_count"), 0);
 	cr_assert_eq(counter(node, "msgs_alloc"), 4);
-	/* Those of other peers find no room even to wait. */
+	/* There is no room for messages of other peers, not even to wait. */
 	put_bytes(lnet_sim_node(sim, 2), nth_id(0), PORTAL, BITS, "xx", 2);
 	lnet_sim_run(sim, MSEC);
 	cr_assert_eq(counter(node, "drop_no_memory"), 1);
@@ -330,7 +333,7 @@ Test(node, stats)
 	cluster_end(sim);
 }
 
-/* ---- a change of another thread, which waits for this one ---- */
+/* ---- a change in progress on another thread, which waits for this one ---- */
 
 static void *add_ni(void *arg)
 {
@@ -339,7 +342,8 @@ static void *add_ni(void *arg)
 	return (void *)(intptr_t)lnet_ni_add(arg, &conf);
 }
 
-/* The owner of a polled node is told -EBUSY: it would wait for itself. */
+/* The thread that polls a node gets -EBUSY while another thread changes the
+ * node: it would wait for itself. */
 Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 {
 	struct ulnet_ni_conf conf = { .nid = nid_of("10.0.0.2@tcp") };
@@ -356,7 +360,7 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 	p.lnd_net = net;
 	cr_assert_eq(node_open(&p, &node), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, add_ni, node), 0);
-	/* Until the other one has begun. */
+	/* until the other thread has begun */
 	while (pthread_mutex_trylock(&whole_node(node)->control) == 0) {
 		pthread_mutex_unlock(&whole_node(node)->control);
 		sched_yield();
@@ -371,7 +375,7 @@ Test(node, owner_does_not_wait_for_a_change, .timeout = 60)
 	sim_net_free(net);
 }
 
-/* Deleted by a thread that can wait, an NI has gone when that returns. */
+/* When lnet_ni_del() returns to a thread that can wait, the NI is gone. */
 Test(node, deleted_and_added_at_once, .timeout = 60)
 {
 	struct node_params p = { .lnds = open_lnds, .lnd = &simlnd };
@@ -391,7 +395,8 @@ Test(node, deleted_and_added_at_once, .timeout = 60)
 			cr_assert_eq(lnet_ni_add(node, &conf), 0);
 			put_bytes(node, nth_id(1), PORTAL, BITS, source, 10);
 			cr_assert_eq(lnet_ni_del(node, &conf.nid), 0);
-			cr_assert_eq(atomic_load(&net_node(node)->nis_alive), 1);
+			cr_assert_eq(atomic_load(&net_node(node)->nis_alive),
+				     1);
 		}
 		lnet_close(node);
 		sim_net_free(net);

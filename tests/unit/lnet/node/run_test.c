@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs a node: threads of its own, a caller who polls, a loop of libev's or
- * of another kind. */
+/* What runs a node: threads of its own, a caller that polls, a libev loop, or a
+ * loop of another kind. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ev.h>
@@ -15,13 +15,14 @@
 #define PORTAL 5
 #define BITS   0x77
 
-/* us: who sleeps although there is something to do runs into make's limit. */
+/* us: a node that sleeps although there is something to do is killed by the
+ * time limit of make */
 #define HOUR UINT64_C(3600000000)
 
 static struct seen seen, sent;
 static uint8_t memory[LNET_MTU], source[LNET_MTU];
 
-/* Called back as often as there are events; the last one posts. */
+/* Counts events down; the last one posts the semaphore. */
 static sem_t enough;
 static unsigned int awaited;
 static pthread_t called_on;
@@ -34,7 +35,7 @@ static void see_on_thread(const struct ulnet_event *ev)
 		sem_post(&enough);
 }
 
-/* A PUT and a GET of the node to itself; @expect events, through @umd's. */
+/* The node sends itself a PUT and a GET, which make 6 events. */
 static void talk_to_itself(struct lnet *node)
 {
 	struct ulnet_md umd = md_of(
@@ -86,7 +87,8 @@ Test(node_run, polled)
 	lnet_close(node);
 }
 
-/* It waits no longer than it was told, and for no less if nothing happens. */
+/* lnet_poll() waits no longer than it was told, and not at all for a timeout of
+ * 0. */
 Test(node_run, poll_waits)
 {
 	struct ulnet_conf conf;
@@ -114,14 +116,17 @@ static uint64_t polls(struct lnet *node)
 	       stat_get(&stats[STAT_busy_poll_misses]);
 }
 
-/* Each wait is counted as one, however long the CPT has polled. */
+/* Each wait counts as one poll, however long the CPT has busy-polled. */
 Test(node_run, busy_poll)
 {
 	static const struct {
 		int64_t busy_poll;
 		uint64_t timeout, polls;
-	} cases[] = { { 0, 1000, 0 }, { 100, 1000, 1 }, { 100, 0, 0 },
-		      { 1, 1000, 1 }, { 0, 1000, 0 } };
+	} cases[] = { { 0, 1000, 0 },
+		      { 100, 1000, 1 },
+		      { 100, 0, 0 },
+		      { 1, 1000, 1 },
+		      { 0, 1000, 0 } };
 	struct ulnet_conf conf;
 	struct lnet *node;
 
@@ -132,9 +137,9 @@ Test(node_run, busy_poll)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint64_t before = polls(node);
 
-		cr_assert_eq(lnet_setting_set(node, "busy_poll",
-					      cases[i].busy_poll),
-			     0);
+		cr_assert_eq(
+			lnet_setting_set(node, "busy_poll", cases[i].busy_poll),
+			0);
 		cr_assert_eq(lnet_poll(node, cases[i].timeout), 0);
 		cr_assert_eq(polls(node) - before, cases[i].polls, "case %zu",
 			     i);
@@ -207,8 +212,8 @@ Test(node_run, on_an_ev_loop)
 	ev_loop_destroy(ev);
 }
 
-/* Nothing of the node's is a reason for ev_run() to go on: not its sockets
- * either, before and after they have been used. */
+/* Nothing of the node keeps ev_run() going: not even its sockets, before and
+ * after they were used. */
 Test(node_run, an_ev_loop_can_end)
 {
 	struct ev_loop *ev = ev_loop_new(0);
@@ -238,7 +243,8 @@ Test(node_run, an_ev_loop_can_end)
 
 /* ---- in a loop of another kind ---- */
 
-/* Waits as an application would; returns how often. */
+/* Waits as an application does that has its own loop, until *@until is 0.
+ * Returns how often it has waited. */
 static unsigned int wait_elsewhere(struct lnet *node, const unsigned int *until)
 {
 	struct pollfd p = { lnet_fd(node), POLLIN, 0 };
@@ -267,7 +273,8 @@ static struct lnet *called_node;
 
 static void *call_late(void *n)
 {
-	usleep(10000); /* the other one waits, or will; both must work */
+	/* the other thread waits, or is about to; both must work */
+	usleep(10000);
 	cr_assert_eq(lnet_call(called_node, 0, count_down, n), 0);
 	return NULL;
 }
@@ -293,11 +300,11 @@ Test(node_run, in_another_loop)
 	talk_to_itself(called_node);
 	cr_assert_leq(wait_elsewhere(called_node, &awaited), 10);
 	talked();
-	/* Another thread. */
+	/* woken by another thread */
 	cr_assert_eq(pthread_create(&thread, NULL, call_late, &calls), 0);
 	cr_assert_leq(wait_elsewhere(called_node, &calls), 10);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
-	/* Only time. */
+	/* woken by a timer */
 	alarms = 1;
 	lnet_timer_init(&timer, on_alarm);
 	lnet_timer_arm(called_node, 0, &timer,
@@ -307,13 +314,13 @@ Test(node_run, in_another_loop)
 	lnet_close(called_node);
 }
 
-/* ---- who never has enough of himself ---- */
+/* ---- endless messages of a node to itself ---- */
 
 #define ANSWERS 1000000
 
 static struct {
 	struct ulnet_md_handle md;
-	unsigned int left; /* answers */
+	unsigned int left; /* answers left */
 } echo;
 
 static void put_to_itself(void)
@@ -337,7 +344,7 @@ static void *call_soon(void *n)
 	return NULL;
 }
 
-/* Turns until *@until is 0, all of which end although there is more to do. */
+/* Polls until *@until is 0. Each turn must end although there is more to do. */
 static void poll_among_answers(const unsigned int *until)
 {
 	do {
@@ -348,13 +355,12 @@ static void poll_among_answers(const unsigned int *until)
 	} while (*until);
 }
 
-/* Each message to itself is answered by another one at once: timers and other
- * threads have their turn nevertheless. */
+/* The node answers each message to itself with another one at once: timers and
+ * other threads have their turn nevertheless. */
 Test(node_run, endless_answers_to_itself)
 {
-	struct ulnet_md umd =
-		md_of(memory, LNET_MTU, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE,
-		      NULL);
+	struct ulnet_md umd = md_of(
+		memory, LNET_MTU, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE, NULL);
 	struct ulnet_timer timer;
 	struct ulnet_conf conf;
 	unsigned int calls = 1;
@@ -439,7 +445,8 @@ Test(node_run, in_threads)
 		lnet_conf_init(&conf);
 		conf.cpts = cpts;
 		cr_assert_eq(lnet_open(&conf, &node), 0);
-		/* One MD's events come one by one, but two MDs' do not. */
+		/* The events of one MD come one by one, but those of two MDs
+		 * may come on two CPTs at once. */
 		if (cpts == 1) {
 			talk_to_itself(node);
 			wait_enough();
@@ -450,7 +457,8 @@ Test(node_run, in_threads)
 	}
 }
 
-/* Closed in the middle of things: every MD has had its last event. */
+/* The node closes while operations are in progress: every MD has its last
+ * event. */
 Test(node_run, closed_at_once)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who watches peers hears of connections that have ended; simulated ones end
+/* A watcher of peers is told of connections that have ended. Simulated ones end
  * when they are cut, and when the peer goes. */
 #include <criterion/criterion.h>
 #include "tests/unit/lnet/cluster.h"
@@ -21,7 +21,7 @@ struct watcher {
 	struct lnet *node;
 	unsigned int cpt;
 	unsigned int n;
-	struct ulnet_id peer; /* of the last one */
+	struct ulnet_id peer; /* of the last connection that has ended */
 	bool sends;
 };
 
@@ -50,7 +50,7 @@ static void on_disconnected(struct ulnet_peer_watch *watch,
 		put(w->node, 1);
 }
 
-/* On the CPT that owns node @of. */
+/* Adds a watcher to node @index, on the CPT that owns the NID of node @of. */
 static void watch(struct watcher *w, struct lnet_sim *sim, unsigned int index,
 		  unsigned int of)
 {
@@ -62,7 +62,8 @@ static void watch(struct watcher *w, struct lnet_sim *sim, unsigned int index,
 	lnet_peer_watch_add(w->node, w->cpt, &w->watch);
 }
 
-/* Two nodes, with connections both ways, unless there are none. */
+/* Returns a cluster of two nodes, with connections both ways if @link has
+ * connections. */
 static struct lnet_sim *pair(unsigned int cpts,
 			     const struct ulnet_sim_link *link)
 {
@@ -101,7 +102,8 @@ static void heard(const struct watcher *w, unsigned int n, unsigned int of)
 		cr_assert(lnet_nid_eq(&w->peer.nid, &id.nid));
 }
 
-/* Either way round, and whatever the number of CPTs. */
+/* Both ends are told, whichever end is named first, and on any number of CPTs.
+ */
 Test(watch, both_ends_hear_of_a_cut)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -116,7 +118,7 @@ Test(watch, both_ends_hear_of_a_cut)
 		heard(&w[0], 1, 1);
 		heard(&w[1], 1, 0);
 		heard(&w[2], 1, 0);
-		/* There is none any more. */
+		/* There is no connection any more. */
 		cut(sim, 0, 1);
 		run(sim);
 		heard(&w[0], 1, 1);
@@ -130,7 +132,7 @@ Test(watch, what_is_on_its_way_is_lost)
 
 	put(lnet_sim_node(sim, 0), 1);
 	lnet_sim_run(sim, tcp.latency / 2);
-	cr_assert_eq(sent.n, 2); /* for all that LNet knows */
+	cr_assert_eq(sent.n, 2); /* as far as LNet knows */
 	cut(sim, 0, 1);
 	run(sim);
 	cr_assert_eq(seen.n, 1);
@@ -140,7 +142,7 @@ Test(watch, what_is_on_its_way_is_lost)
 	cluster_end(sim);
 }
 
-/* The connection that the first message is on. */
+/* The connection is cut while its first message is in transit. */
 Test(watch, first_message_is_lost)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
@@ -184,7 +186,7 @@ Test(watch, until_it_is_taken_away)
 	cluster_end(sim);
 }
 
-/* Each takes itself away, and what it was is not there any more. */
+/* Removes the watcher in its own callback, and clears its memory. */
 static void on_last_disconnected(struct ulnet_peer_watch *watch,
 				 const struct ulnet_id *peer)
 {
@@ -219,7 +221,7 @@ Test(watch, who_hears_may_take_itself_away)
 	cluster_end(sim);
 }
 
-/* Who takes the next one away. */
+/* A watcher that removes the next one in its callback. */
 struct remover {
 	struct watcher w;
 	struct watcher *next;
@@ -252,17 +254,17 @@ Test(watch, who_hears_may_take_another_one_away)
 	cluster_end(sim);
 }
 
-/* Who hears of each of its peers sends to one that it has not known. */
+/* A watcher that is told of each of its peers, and each time sends to a peer
+ * that was not known. */
 enum { KNOWN = 16 };
 
 struct sender {
 	struct watcher w;
 	unsigned int heard[KNOWN];
-	unsigned int next; /* nobody is there */
+	unsigned int next; /* a node that does not exist */
 };
 
-static void on_gone(struct ulnet_peer_watch *watch,
-		    const struct ulnet_id *peer)
+static void on_gone(struct ulnet_peer_watch *watch, const struct ulnet_id *peer)
 {
 	struct sender *s = container_of(watch, struct sender, w.watch);
 
@@ -284,9 +286,9 @@ Test(watch, each_is_heard_of_once_though_others_become_known)
 
 	sent.n = 0;
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.1.0.1@tcp 10.1.0.2@tcp", NULL, NULL,
-				NULL),
-		     0);
+	cr_assert_eq(
+		plain_node(sim, "10.1.0.1@tcp 10.1.0.2@tcp", NULL, NULL, NULL),
+		0);
 	watch(&s.w, sim, 0, 1);
 	s.w.watch.disconnected = on_gone;
 	for (unsigned int i = 0; i < KNOWN; i++)
@@ -300,7 +302,7 @@ Test(watch, each_is_heard_of_once_though_others_become_known)
 	cluster_end(sim);
 }
 
-/* Who goes is told nothing. */
+/* A node that crashes is told nothing. */
 Test(watch, the_peer_crashes)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
@@ -315,8 +317,8 @@ Test(watch, the_peer_crashes)
 	cluster_end(sim);
 }
 
-/* Of this node's own it is heard, too: whose connections they are is not
- * known. */
+/* The node whose NI is deleted is told, too: the LND does not know whose
+ * connections they are. */
 Test(watch, an_interface_goes)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
@@ -332,7 +334,7 @@ Test(watch, an_interface_goes)
 	cluster_end(sim);
 }
 
-/* Links without connections have none that could end. */
+/* A link without connections has none that could end. */
 Test(watch, no_connections)
 {
 	const struct ulnet_sim_link link = { .latency = 100000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work, timers and layers of programs on a node. tests/thread/work_thread.c has
- * the threads. */
+/* Work items, timers and layers of programs on a node. Threads are tested in
+ * tests/thread/work_thread.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ev.h>
@@ -8,7 +8,8 @@
 #include "tests/unit/lnet/cluster.h"
 #include "ulnet/loop.h"
 
-/* us: who sleeps although there is something to do runs into make's limit. */
+/* us: a node that sleeps although there is something to do is killed by the
+ * time limit of make */
 #define HOUR UINT64_C(3600000000)
 
 #define NOTES_MAX 64
@@ -63,7 +64,8 @@ static struct item item(struct lnet *node, unsigned int cpt, int name)
 	return it;
 }
 
-/* Exactly these were noted; they end with 0. */
+/* Asserts that exactly these items have run, in this order. The list ends with
+ * 0. */
 static void noted(int first, ...)
 {
 	unsigned int i = 0;
@@ -127,7 +129,7 @@ Test(work, poll_without_waiting_does_it)
 	poll_does_not_sleep(0);
 }
 
-/* What is cancelled in between does not put the loop to sleep. */
+/* A timer that is cancelled does not make the loop sleep on other work. */
 Test(work, poll_after_a_cancelled_timer)
 {
 	struct lnet *node = node_with(LNET_RUN_POLL, NULL);
@@ -143,7 +145,7 @@ Test(work, poll_after_a_cancelled_timer)
 	lnet_close(node);
 }
 
-/* As what goes from CPT to CPT and back. */
+/* Posts itself again, as work does that goes from CPT to CPT and back. */
 static void post_again(struct ulnet_work *work)
 {
 	struct item *it = container_of(work, struct item, work);
@@ -153,7 +155,8 @@ static void post_again(struct ulnet_work *work)
 		lnet_post(it->node, it->cpt, &it->work);
 }
 
-/* What is left when the node closes is done, and what that leaves. */
+/* Work that is left when the node closes is done, and work that this posts,
+ * too. */
 Test(work, left_at_close)
 {
 	static const enum ulnet_run runs[] = { LNET_RUN_POLL,
@@ -210,7 +213,8 @@ static int start_work(void *arg)
 {
 	struct item *it = arg;
 
-	/* Posted comes with the next turn, deferred at the end of this one. */
+	/* Posted work runs in the next turn, deferred work at the end of this
+	 * one. */
 	lnet_post(it[0].node, it[0].cpt, &it[0].work);
 	lnet_defer(it[1].node, it[1].cpt, &it[1].work);
 	lnet_defer(it[2].node, it[2].cpt, &it[2].work);
@@ -248,7 +252,7 @@ Test(work, timers_by_time)
 		lnet_timer_arm(node, it[i].cpt, &it[i].timer, at[i]);
 		cr_assert(lnet_timer_armed(&it[i].timer));
 	}
-	/* Number 5 goes, and number 1 moves behind number 3. */
+	/* Number 5 is cancelled, and number 1 comes after number 3. */
 	lnet_timer_cancel(node, it[4].cpt, &it[4].timer);
 	cr_assert(!lnet_timer_armed(&it[4].timer));
 	lnet_timer_arm(node, it[0].cpt, &it[0].timer, at[0]);
@@ -276,7 +280,7 @@ Test(work, randomness_comes_from_the_seed)
 	cr_assert_neq(memcmp(bytes[0], bytes[0] + 20, 20), 0);
 }
 
-/* ---- who must not ---- */
+/* ---- misuse ---- */
 
 static int arm_elsewhere(void *arg)
 {
@@ -311,15 +315,15 @@ struct tower {
 	struct ulnet_layer layer;
 	struct lnet *node;
 	struct item *item;
-	bool worked; /* item's work has run */
+	bool worked; /* the work of @item has run */
 	int name;
-	bool mute;    /* what close() is to find */
-	void *memory; /* lent to LNet */
+	bool mute;    /* expected layer.mute in close() */
+	void *memory; /* in use by LNet */
 	unsigned int linked, ended, others;
 	struct ulnet_md_handle md[2];
 };
 
-/* Of the layer's own memory descriptors. */
+/* Handler of the layer's own MDs. */
 static void tower_event(const struct ulnet_event *ev)
 {
 	struct tower *t = ev->user_ptr;
@@ -328,13 +332,14 @@ static void tower_event(const struct ulnet_event *ev)
 	t->linked -= ev->unlinked;
 }
 
-/* Of one that is a user's. */
+/* Handler of a user's MD. */
 static void user_event(const struct ulnet_event *ev)
 {
 	((struct tower *)ev->user_ptr)->others++;
 }
 
-/* The address sanitizer sees whether somebody still uses what goes here. */
+/* Frees all that the layer has; AddressSanitizer finds whoever uses it later.
+ */
 static void tower_close(struct ulnet_layer *layer)
 {
 	struct tower *t = container_of(layer, struct tower, layer);
@@ -343,7 +348,7 @@ static void tower_close(struct ulnet_layer *layer)
 	cr_assert_eq(layer->mute, t->mute);
 	if (t->item)
 		lnet_timer_cancel(t->item->node, t->item->cpt, &t->item->timer);
-	/* The operation has been ended already. */
+	/* The operation of the layer's MD has ended already. */
 	cr_assert_eq(t->ended, t->linked ? 1 : 0);
 	for (unsigned int i = 0; t->memory && i < 2; i++)
 		LNetMDUnlink(t->md[i]);
@@ -381,7 +386,7 @@ static void tower_work(struct ulnet_work *work)
 	(it == low->item ? low : high)->worked = true;
 }
 
-/* Something on CPT @cpt that has a timer and work to do. */
+/* Gives the layer an item on CPT @cpt with a timer and work. */
 static void tower_item(struct tower *t, struct lnet *node, unsigned int cpt)
 {
 	t->item = calloc(1, sizeof(*t->item));
@@ -404,8 +409,8 @@ static void put(struct lnet *node, struct ulnet_md *md, struct ulnet_id to,
 		     0);
 }
 
-/* A PUT from, and a buffer in, the layer's own memory; and a user's PUT, of
- * which nothing is heard if the node crashes. */
+/* Makes a PUT from, and a buffer in, the layer's own memory, and a PUT of a
+ * user, who hears nothing if the node crashes. */
 static void tower_lend(struct tower *t, struct lnet *node, struct ulnet_id to)
 {
 	struct ulnet_md md = { .length = 1000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policies of a node: adding, deleting, reading, and what becomes of
- * messages. */
+/* The policies of a node: they are added, deleted and read, and messages follow
+ * them. */
 #include "ulnet/policy.h"
 
 #include "tests/unit/lnet/cluster.h"
@@ -50,7 +50,8 @@ Test(policies, order)
 	cr_assert_eq(add(node, LNET_POLICY_LAST, "tcp2", "", 7), 0);
 	cr_assert_eq(add(node, 1, "tcp3", "", 8), 0);
 	cr_assert_eq(add(node, 5, "tcp4", "", 8), -ERANGE);
-	/* Said again, in whatever words, and with whatever priority. */
+	/* The same policy again, though in other words and with another
+	 * priority. */
 	cr_assert_eq(add(node, LNET_POLICY_LAST, "tcp0", "", 9), -EEXIST);
 	cr_assert_eq(lnet_policies(node, p, 4), 4);
 	cr_assert_str_eq(p[0].src, "tcp1");
@@ -64,7 +65,7 @@ Test(policies, order)
 	cr_assert_str_eq(p[1].src, "tcp");
 	cr_assert_str_eq(p[2].src, "");
 	cr_assert_eq(lnet_policy_del(node, 3), -ENOENT);
-	cluster_end(sim); /* with some left */
+	cluster_end(sim); /* with some policies left */
 }
 
 Test(policies, refused)
@@ -87,7 +88,8 @@ Test(policies, refused)
 	cluster_end(sim);
 }
 
-/* The choice, and why; on one CPT and on another than the control's. */
+/* Which path is chosen and why, on the CPT that has the policies and on another
+ * one. */
 Test(policies, chosen_and_explained)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts += 3) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a policy is, and whom it matches (requirement C8). */
+/* Which policies are valid, and what they match (requirement C8). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -43,7 +43,7 @@ Test(policy, kinds)
 		const char *src, *dst, *rte;
 		uint32_t priority;
 		enum policy_kind kind;
-		const char *shown; /* of the first that is given */
+		const char *shown; /* the first pattern as it is shown */
 		uint32_t has;
 	} rows[] = {
 		{ "tcp", "", "", NONE, POLICY_SRC_NET, "tcp", 0 },
@@ -81,7 +81,7 @@ Test(policy, refused)
 	static const struct {
 		const char *src, *dst, *rte;
 		uint32_t priority;
-		const char *what; /* part of it */
+		const char *what; /* part of the message */
 	} rows[] = {
 		{ "", "", "", NONE, "one of src and dst is needed" },
 		{ "", "", "10.0.0.9@tcp", NONE, "rte: goes with dst" },
@@ -160,7 +160,7 @@ static void table_free(struct policy_table *t)
 	free(t);
 }
 
-/* As policies of that kind say; those of NIDs are asked for with their nets. */
+/* Returns the priority that policies of @kind give to @nid. */
 static uint32_t priority(const struct policy_table *t, enum policy_kind kind,
 			 const struct ulnet_nid *nid)
 {

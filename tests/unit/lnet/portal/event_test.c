@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What events say, and the queues that hold them. */
+/* The fields of events, and the queues that hold events. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ static uint8_t memory[4096], source[4096];
 
 /* ---- fields ---- */
 
-/* What is the same in all events of one MD. */
+/* Asserts the fields that are the same in all events of one MD. */
 static void check_md(const struct ulnet_event *ev, struct ulnet_md_handle md,
 		     void *start, struct seen *user, uint32_t options)
 {
@@ -31,7 +31,8 @@ static bool id_is(const struct ulnet_id *id, const char *nid, uint32_t pid)
 	return nid_is(&id->nid, nid) && id->pid == pid;
 }
 
-/* Node 0, pid 12345, is the target; node 1, pid 77, begins. */
+/* Returns a cluster of node 0, with pid 12345, which is the target, and node 1,
+ * with pid 77, which begins operations. */
 static struct lnet_sim *two_pids(void)
 {
 	const struct ulnet_sim_link link = { .latency = 3 * MSEC };
@@ -40,8 +41,7 @@ static struct lnet_sim *two_pids(void)
 
 	lnet_conf_init(&conf);
 	conf.pid = 77;
-	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp", &conf, NULL, NULL),
-		     1);
+	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp", &conf, NULL, NULL), 1);
 	cluster_links(sim, &link);
 	return sim;
 }
@@ -208,19 +208,20 @@ Test(event, put_without_ack)
 	cluster_end(sim);
 }
 
-/* Which of a node's NIDs: the one it was sent to, and the one it came from. */
+/* Of nodes with several NIDs, events name the one that the message was sent to,
+ * and the one that it came from. */
 Test(event, nids_of_both_rails)
 {
 	struct lnet_sim *sim;
 	struct ulnet_md umd = md_of(memory, 100, LNET_MD_OP_PUT, &seen);
 
 	cr_assert_eq(lnet_sim_new(1, 1, &sim), 0);
-	cr_assert_eq(plain_node(sim, "10.0.0.1@tcp 10.1.0.1@tcp1", NULL,
-				       NULL, NULL),
-		     0);
-	cr_assert_eq(plain_node(sim, "10.0.0.2@tcp 10.1.0.2@tcp1", NULL,
-				       NULL, NULL),
-		     1);
+	cr_assert_eq(
+		plain_node(sim, "10.0.0.1@tcp 10.1.0.1@tcp1", NULL, NULL, NULL),
+		0);
+	cr_assert_eq(
+		plain_node(sim, "10.0.0.2@tcp 10.1.0.2@tcp1", NULL, NULL, NULL),
+		1);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
 	umd = md_of(source, 10, 0, &sent);
 	umd.threshold = 2;
@@ -320,7 +321,7 @@ Test(eq, bad_arguments)
 	cluster_end(sim);
 }
 
-/* First in, first out; which queue it was. */
+/* Events come in their order, with the number of their queue. */
 Test(eq, order)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -344,7 +345,7 @@ Test(eq, order)
 		cr_assert_eq(LNetEQGet(eqs[1], &ev), 1);
 		cr_assert_eq(ev.mlength, i);
 	}
-	/* Queue 0 is asked first. */
+	/* The first queue has precedence. */
 	cr_assert_eq(LNetEQPoll(eqs, 2, 0, &ev, &which), 1);
 	cr_assert_eq(which, 0);
 	cr_assert_eq(ev.mlength, 99);
@@ -357,7 +358,8 @@ Test(eq, order)
 	cluster_end(sim);
 }
 
-/* An MD needs a place for its last event, an operation for its two. */
+/* In a queue an MD reserves a place for its last event, and an operation two
+ * for its events. */
 Test(eq, reservation)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };
@@ -374,7 +376,7 @@ Test(eq, reservation)
 	cr_assert_eq(LNetPut(LNET_NID_ANY, a, LNET_ACK_REQ, nth_id(1), PORTAL,
 			     BITS, 0, 0),
 		     0);
-	/* 2 + 2 of 5. */
+	/* This would need 2 + 2 of 5 places, besides that of the other MD. */
 	cr_assert_eq(LNetPut(LNET_NID_ANY, b, LNET_ACK_REQ, nth_id(1), PORTAL,
 			     BITS, 0, 0),
 		     -ENOBUFS);
@@ -387,18 +389,18 @@ Test(eq, reservation)
 	cr_assert_eq(LNetMDUnlink(b), 0);
 	cr_assert_eq(LNetMDUnlink(c), 0);
 	lnet_sim_run_all(sim);
-	/* SEND, UNLINK of the PUT; UNLINK, UNLINK. */
+	/* SEND and UNLINK of the PUT, and UNLINK of the two other MDs */
 	for (unsigned int i = 0; i < 4; i++)
 		cr_assert_eq(LNetEQGet(eq, &ev), 1, "event %u", i);
 	cr_assert_eq(LNetEQGet(eq, &ev), 0);
-	/* All five are free again. */
+	/* All five places are free again. */
 	for (unsigned int i = 0; i < 5; i++)
 		cr_assert_eq(LNetMDBind(node, &umd, LNET_UNLINK, &c), 0);
 	cr_assert_eq(LNetMDBind(node, &umd, LNET_UNLINK, &c), -ENOBUFS);
 	cluster_end(sim);
 }
 
-/* Places are given back whatever way an operation ends. */
+/* All places are given back, whichever way an operation ends. */
 Test(eq, nothing_leaks)
 {
 	static const struct ulnet_sim_link links[] = {
@@ -448,7 +450,7 @@ Test(eq, nothing_leaks)
 	cluster_end(sim);
 }
 
-/* A full queue costs the peer his message, and never an event. */
+/* If the queue is full the peer's message is dropped; events are not lost. */
 Test(eq, full)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -465,7 +467,7 @@ Test(eq, full)
 	cr_assert_eq(counter(node, "drop_eq_full"), 2);
 	cr_assert_eq(counter(node, "drop_count"), 2);
 	cr_assert_eq(counter(node, "drop_length"), 3 + 4);
-	/* What was dropped did not use up the buffer. */
+	/* Messages that were dropped have used no part of the buffer. */
 	for (unsigned int i = 0; i < 3; i++) {
 		cr_assert_eq(LNetEQGet(eq, &ev), 1);
 		cr_assert_eq(ev.mlength, i);
@@ -475,7 +477,7 @@ Test(eq, full)
 	cr_assert_eq(LNetEQGet(eq, &ev), 1);
 	cr_assert_eq(ev.mlength, 7);
 	cr_assert_eq(ev.offset, 0 + 1 + 2);
-	/* There is always a place for the end. */
+	/* There is always a place for the MD's last event. */
 	for (unsigned int i = 0; i < 5; i++)
 		put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL, BITS,
 			  source, i);
@@ -492,7 +494,7 @@ Test(eq, full)
 	cluster_end(sim);
 }
 
-/* In the simulation waiting makes time pass. */
+/* In a simulation virtual time passes while LNetEQPoll() waits. */
 Test(eq, poll_simulated)
 {
 	const struct ulnet_sim_link link = { .latency = 5 * MSEC };
@@ -511,7 +513,7 @@ Test(eq, poll_simulated)
 	cr_assert_eq(ev.type, LNET_EVENT_PUT);
 	cr_assert_geq(lnet_sim_now(sim), 5 * MSEC);
 	cr_assert_leq(lnet_sim_now(sim), 7 * MSEC);
-	/* Something must be left to happen, or time would stand still. */
+	/* Time only passes while something is left to happen. */
 	before = lnet_sim_now(sim);
 	umd = md_of(source, 1, 0, NULL);
 	umd.timeout = 3000000;
@@ -535,7 +537,7 @@ static void poll_inside(const struct ulnet_event *ev)
 	poll_rc[1] = LNetEQPoll(&polled, 1, 1000, &got, NULL);
 }
 
-/* Who waits inside a handler would wait for ever. */
+/* Waiting inside a handler would never end. */
 Test(eq, poll_in_a_handler)
 {
 	struct lnet_sim *sim = cluster(1);

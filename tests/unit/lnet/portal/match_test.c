@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which entry a message finds. Node 0 has the entries; nodes 1 and 2 send. */
+/* Which match entry a message finds. Node 0 has the entries; nodes 1 and 2
+ * send. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -18,7 +19,7 @@ struct entry {
 	unsigned int flags;
 };
 
-/* Node 1 has the usual pid, node 2 has 77. */
+/* @from is node 1, with the usual pid, or node 2, with pid 77. */
 struct match_case {
 	const char *what;
 	unsigned int n;
@@ -26,7 +27,7 @@ struct match_case {
 	unsigned int from;
 	bool get;
 	uint64_t bits;
-	int found; /* entry, or NONE: dropped */
+	int found; /* number of the entry, or NONE: dropped */
 };
 
 #define AT     LNET_INS_AFTER
@@ -110,7 +111,8 @@ static const struct match_case cases[] = {
 	  true, 1, 1 },
 	{ "PUT on a portal of GETs", 1, { { 1, 0, NULL, 0, AT, GET_ONLY } }, 1,
 	  false, 1, NONE },
-	/* The search stops at what matches, even if it is too small. */
+	/* The search ends at the first entry that matches, even if its MD is
+	 * too small. */
 	{ "too small", 2,
 	  { { 1, 0, NULL, 0, AT, SMALL }, { 1, 0, NULL, 0, AT, 0 } }, 1, false,
 	  1, NONE },
@@ -147,8 +149,7 @@ static struct lnet_sim *three_nodes(unsigned int cpts)
 
 	lnet_conf_init(&conf);
 	conf.pid = 77;
-	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", &conf, NULL, NULL),
-		     2);
+	cr_assert_eq(plain_node(sim, "10.0.0.3@tcp", &conf, NULL, NULL), 2);
 	return sim;
 }
 
@@ -195,8 +196,9 @@ Test(match, one_cpt)
 		run_case(&cases[i], 1);
 }
 
-/* With more CPTs an entry may be anywhere; it is found all the same. Who is
- * first is promised within a CPT only: cases that ask for it are left out. */
+/* With more CPTs an entry may be on any of them, and is still found. The order
+ * of entries is only guaranteed within a CPT, so that cases are left out which
+ * depend on it. */
 Test(match, many_cpts)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -237,11 +239,11 @@ Test(match, kind_is_decided_once)
 	cr_assert_eq(try_attach(a, "10.0.0.2@tcp", 12345, 1, &other), -EPERM);
 	cr_assert_eq(other.cookie, 42, "result written on error");
 	cr_assert_eq(try_attach(a, "10.0.0.3@tcp", 12345, 0, &other), 0);
-	/* For good, even when nobody is left. */
+	/* The kind stays, even when there is no entry left. */
 	cr_assert_eq(LNetMEUnlink(me), 0);
 	cr_assert_eq(LNetMEUnlink(other), 0);
 	cr_assert_eq(try_attach(a, NULL, 0, 0, &me), -EPERM);
-	/* The other way round, on another node. */
+	/* The other kind first, on another node. */
 	cr_assert_eq(try_attach(b, NULL, 0, 0, &me), 0);
 	cr_assert_eq(try_attach(b, "10.0.0.2@tcp", 12345, 0, &me), -EPERM);
 	cr_assert_eq(try_attach(b, "10.0.0.2@tcp", 12345, 3, &me), 0);
@@ -295,7 +297,7 @@ Test(match, one_md_for_each_entry)
 
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &second), -EBUSY);
-	/* Both are still there. */
+	/* The failed call has changed neither the entry nor its MD. */
 	cr_assert_eq(LNetMDUnlink(md), 0);
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &second), 0);
 	cr_assert_eq(LNetMEUnlink(me), 0);
@@ -305,7 +307,7 @@ Test(match, one_md_for_each_entry)
 	cluster_end(sim);
 }
 
-/* An entry that gets an impossible MD is gone. */
+/* If its MD is invalid an entry is unlinked. */
 Test(match, failed_attach_takes_the_entry)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -338,7 +340,7 @@ Test(match, entry_goes_with_its_md_or_stays)
 	cluster_end(sim);
 }
 
-/* Unlinking an entry unlinks its MD: its last event comes. */
+/* Unlinking an entry unlinks its MD, which gets its last event. */
 Test(match, entry_unlinks_its_md)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -357,7 +359,7 @@ Test(match, entry_unlinks_its_md)
 	cluster_end(sim);
 }
 
-/* A used-up MD whose entry stays lets the entry take another one. */
+/* When an MD is used up, an entry that stays can take another one. */
 Test(match, used_up_entry_is_used_again)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -379,8 +381,8 @@ Test(match, used_up_entry_is_used_again)
 	cluster_end(sim);
 }
 
-/* Many entries, as an RPC layer has them: each finds its own, and what is gone
- * is not found. */
+/* Of many entries, as an RPC layer has them, each message finds its own, and
+ * none that was unlinked. */
 static void many(const char *nid, uint32_t pid, unsigned int cpts)
 {
 	enum { N = 1000 };

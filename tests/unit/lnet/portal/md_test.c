@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory descriptors: what is one, where bytes go, and when it is over. */
+/* Memory descriptors: which are valid, where their bytes go, and when they end.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -18,7 +19,7 @@ static void fill(void *bytes, size_t len)
 		p[i] = (uint8_t)(i * 7 + i / 251);
 }
 
-/* PUT of @len bytes of source from node 1 to node 0; with an ACK. */
+/* Node 1 PUTs @len bytes of source to node 0, with an ACK. */
 static struct ulnet_md_handle put_at(struct lnet_sim *sim, size_t len,
 				     uint32_t offset)
 {
@@ -59,7 +60,7 @@ static struct iovec iov_wide[1] = { { memory, (size_t)1 << 32 } };
 static const struct {
 	const char *what;
 	struct ulnet_md md;
-	int bind, attach; /* results; attach is tried with OP_PUT added */
+	int bind, attach; /* results; for attach, OP_PUT is added */
 } bad[] = {
 	{ "plain", { memory, 64, 1, 0, 0, NULL, NULL, { NULL, 0 }, 0, 0 }, 0, 0 },
 	{ "empty", { NULL, 0, 1, 0, 0, NULL, NULL, { NULL, 0 }, 0, 0 }, 0, 0 },
@@ -174,7 +175,7 @@ Test(md, handler_or_queue)
 	cr_assert_eq(LNetEQAlloc(node, 8, &umd.eq), 0);
 	cr_assert_eq(LNetMDBind(node, &umd, LNET_UNLINK, &md), -EINVAL);
 	umd.handler = NULL;
-	/* A queue of another node. */
+	/* The queue is another node's. */
 	cr_assert_eq(LNetMDBind(lnet_sim_node(sim, 1), &umd, LNET_UNLINK, &md),
 		     -EINVAL);
 	cr_assert_eq(LNetMDBind(node, &umd, LNET_UNLINK, &md), 0);
@@ -186,7 +187,7 @@ Test(md, handler_or_queue)
 	cluster_end(sim);
 }
 
-/* Who is attached does not send, nor does who has no operations left. */
+/* An MD that is attached cannot send, nor can one with no operations left. */
 Test(md, not_for_sending)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -221,7 +222,7 @@ Test(md, not_for_sending)
 static const struct {
 	const char *what;
 	uint32_t options, length, max_size;
-	uint32_t put, offset;   /* the message */
+	uint32_t put, offset;   /* of the message */
 	int mlength;            /* -1: dropped */
 	uint32_t at;            /* offset in the event */
 } fits[] = {
@@ -275,7 +276,7 @@ Test(md, room_for_a_put)
 				     fits[i].what);
 			cr_assert_eq(counter(node, "drop_length"), fits[i].put);
 			cr_assert_eq(memory[0], 0xee);
-			/* The sender has to wait in vain. */
+			/* The sender gets no ACK. */
 			seen_types(&sent, LNET_EVENT_SEND, LNET_EVENT_UNLINK,
 				   0);
 			cluster_end(sim);
@@ -339,7 +340,7 @@ Test(md, room_for_a_get)
 	}
 }
 
-/* Without MANAGE_REMOTE each goes behind the one before. */
+/* Without MANAGE_REMOTE each message is stored behind the one before. */
 Test(md, local_offset)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -351,7 +352,7 @@ Test(md, local_offset)
 	put_at(sim, 0, 77);
 	put_at(sim, 50, 77);
 	put_at(sim, 21, 77); /* does not fit */
-	put_at(sim, 20, 77); /* does */
+	put_at(sim, 20, 77); /* fits */
 	lnet_sim_run_all(sim);
 	cr_assert_eq(seen.n, 4);
 	cr_assert_eq(seen.ev[0].offset, 0);
@@ -365,8 +366,8 @@ Test(md, local_offset)
 	cluster_end(sim);
 }
 
-/* Requests of many clients in one buffer: it takes them until one more of
- * the largest size might not fit, and is then given back. */
+/* Many requests share one buffer: it takes them until one more of the largest
+ * size might not fit, and is unlinked then. */
 Test(md, packing)
 {
 	enum { N = 50, SIZE = 24, MAX = 64, ROOM = 1000 };
@@ -396,8 +397,8 @@ Test(md, packing)
 	cluster_end(sim);
 }
 
-/* The buffer's last event comes last, although others of it are still on their
- * way when it is used up. */
+/* A buffer is used up while a message is still being stored in it: the event of
+ * that one is the last. */
 Test(md, packing_while_receiving)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 100000 };
@@ -408,7 +409,7 @@ Test(md, packing_while_receiving)
 	umd.max_size = 500;
 	cluster_links(sim, &slow);
 	post_md(lnet_sim_node(sim, 0), PORTAL, BITS, &umd);
-	/* The large one is matched first and stored last. */
+	/* The large PUT is matched first, and stored last. */
 	put_bytes(lnet_sim_node(sim, 1), nth_id(0), PORTAL, BITS, source, 500);
 	lnet_sim_run(sim, 2 * MSEC); /* of 5 */
 	put_bytes(lnet_sim_node(sim, 2), nth_id(0), PORTAL, BITS, source, 10);
@@ -446,7 +447,7 @@ Test(md, threshold)
 	cluster_end(sim);
 }
 
-/* RETAIN: used up, but there until it is told. */
+/* With RETAIN the MD is used up, but stays until it is unlinked. */
 Test(md, used_up_and_retained)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -491,7 +492,8 @@ Test(md, ack_disable)
 
 /* ---- fragments ---- */
 
-/* @n fragments of uneven sizes, with gaps between them, of @total bytes. */
+/* Makes @n fragments of uneven sizes, with gaps between them, of @total bytes
+ * together. */
 static void make_iov(struct iovec *iov, unsigned int n, uint8_t *base,
 		     size_t total)
 {
@@ -544,7 +546,7 @@ static void megabyte(unsigned int nsrc, unsigned int ndst, bool get)
 		rc = LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ, nth_id(0), PORTAL,
 			     BITS, 0, 0);
 	cr_assert_eq(rc, 0);
-	/* The arrays were copied. */
+	/* LNet has copied the arrays. */
 	memcpy(keep, get ? src : dst, sizeof(keep));
 	memset(src, 0, sizeof(src));
 	memset(dst, 0, sizeof(dst));
@@ -571,7 +573,7 @@ Test(md, one_megabyte)
 	megabyte(LNET_MAX_IOV, LNET_MAX_IOV, false);
 }
 
-/* Offsets fall into the right fragment; empty ones do no harm. */
+/* Offsets lead to the right fragment; empty fragments do no harm. */
 Test(md, offset_in_fragments)
 {
 	struct iovec iov[] = { { memory, 10 },
@@ -602,7 +604,7 @@ Test(md, offset_in_fragments)
 	cluster_end(sim);
 }
 
-/* The user's list may be gone when the message comes, however long it was. */
+/* The user may free the array of fragments at once, however long it is. */
 Test(md, fragments_are_copied)
 {
 	for (unsigned int n = 1; n <= 6; n++) {
@@ -655,7 +657,7 @@ Test(md, unlink_idle)
 	cluster_end(sim);
 }
 
-/* One that waits for its answer: given up soon, and nobody knows. */
+/* An operation waits for its answer: it ends soon, with an unknown outcome. */
 Test(md, unlink_waiting)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };
@@ -676,7 +678,7 @@ Test(md, unlink_waiting)
 	cluster_end(sim);
 }
 
-/* One that is being received into: that ends first, and both sides are told the
+/* A message is being stored: that completes first, and both sides are told the
  * same. */
 Test(md, unlink_receiving)
 {
@@ -705,8 +707,8 @@ Test(md, unlink_receiving)
 	cluster_end(sim);
 }
 
-/* Those that are good for one message wait for their turn: the last one is used
- * up, but not sent yet. */
+/* MDs for one message each wait to be sent: the last one is used up, but not
+ * sent yet. */
 Test(md, unlink_used_up)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
@@ -741,7 +743,7 @@ Test(md, unlink_used_up)
 	cluster_end(sim);
 }
 
-/* One that is sent from, and the LND has it: its memory is free at once. */
+/* The LND has the message: the MD's memory may be reused at once. */
 Test(md, unlink_sending)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
@@ -760,7 +762,7 @@ Test(md, unlink_sending)
 	cluster_end(sim);
 }
 
-/* A REPLY that has come in half: the other half is not waited for. */
+/* Half of a REPLY has been stored: the other half is not waited for. */
 Test(md, unlink_receiving_a_reply)
 {
 	const struct ulnet_sim_link slow = { .bandwidth = 10000 };
@@ -776,7 +778,8 @@ Test(md, unlink_receiving_a_reply)
 	md = bind_md(lnet_sim_node(sim, 1), &umd);
 	cr_assert_eq(LNetGet(LNET_NID_ANY, md, nth_id(0), PORTAL, BITS, 0), 0);
 	lnet_sim_run(sim, 5 * MSEC); /* of 10 */
-	/* The REPLY has used the MD up: it is unlinked with its last event. */
+	/* The REPLY has used the MD up, so it is unlinked with its last event.
+	 */
 	(void)LNetMDUnlink(md);
 	lnet_sim_run(sim, MSEC);
 	seen_end(&sent, LNET_EVENT_REPLY, -ECANCELED, LNET_OUTCOME_DELIVERED,
@@ -794,7 +797,7 @@ static void see_and_unlink(const struct ulnet_event *ev)
 	cr_assert_eq(rc, ev->unlinked ? -ENOENT : 0);
 }
 
-/* In the handler: one more event, and that is the last. */
+/* Unlinked in its own handler, an MD gets one more event, which is the last. */
 Test(md, unlink_in_its_handler)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -828,7 +831,8 @@ Test(md, unlink_in_the_handler_of_a_send)
 	cluster_end(sim);
 }
 
-/* Several operations of one MD: each ends, and only one event is the last. */
+/* Several operations of one MD end each, and only one event is the last of the
+ * MD. */
 Test(md, unlink_with_many_operations)
 {
 	const struct ulnet_sim_link lossy = { .loss = LNET_SIM_ALWAYS };

@@ -19,7 +19,7 @@ static int add(struct mems *m, size_t start, size_t end)
 	return mems_add(m, at(start), at(end));
 }
 
-/* Where the range begins that these pieces lie in; -1: in none. */
+/* Returns where the range begins that has all these pieces; -1: none has. */
 static int found(const struct mems *m, const struct iovec *iov,
 		 unsigned int niov)
 {
@@ -85,7 +85,8 @@ Test(mem, pieces)
 	mems_fini(&m);
 }
 
-/* What MDs lie in goes with the last of them. */
+/* A range that is deleted while MDs use it is not found any more, and goes with
+ * the last of them. */
 Test(mem, used)
 {
 	struct mems m = { 0 };
@@ -135,8 +136,8 @@ static void node_mems(unsigned int cpts)
 	cr_expect_eq(lnet_mem_register(node, memory + 1999, 1), -EEXIST);
 	md[1] = bind_at(node, 1000, 1000);
 	md[2] = bind_at(node, 999, 1000);
-	/* Neither the MD that was there before counts, nor one that is in no
-	 * range as a whole. */
+	/* An MD that was bound before a range was registered does not use it,
+	 * nor does one that is only partly in a range. */
 	cr_expect_eq(lnet_mem_unregister(node, memory, 1000), 0);
 	cr_expect_eq(lnet_mem_unregister(node, memory, 1000), -ENOENT);
 	cr_expect_eq(lnet_mem_unregister(node, memory + 1000, 1000), -EBUSY);
@@ -145,7 +146,7 @@ static void node_mems(unsigned int cpts)
 		cr_assert_eq(LNetMDUnlink(md[i]), 0);
 	lnet_sim_run(sim, MSEC);
 	cr_expect_eq(lnet_mem_unregister(node, memory + 1000, 1000), 0);
-	/* Whoever closes a node need not take anything back. */
+	/* A node can be closed with ranges that are still registered. */
 	cr_expect_eq(lnet_mem_register(node, memory, 1000), 0);
 	cr_expect_eq(lnet_sim_free(sim), 0);
 }
@@ -160,7 +161,7 @@ Test(mem, node_4_cpts)
 	node_mems(4);
 }
 
-/* In the handler of its last event the MD's memory is free to go. */
+/* In the handler of an MD's last event its memory can be unregistered. */
 static struct lnet *node_of_md;
 static int at_end;
 
@@ -197,7 +198,8 @@ static void register_in_turn(struct ulnet_work *work)
 	in_turn = lnet_mem_register(node_of_turn, memory, 1000);
 }
 
-/* On a CPT's thread only if there are no others to wait for. */
+/* On a CPT's thread memory can only be registered if there are no other CPTs to
+ * wait for. */
 Test(mem, in_turn)
 {
 	for (unsigned int cpts = 1; cpts < 3; cpts++) {

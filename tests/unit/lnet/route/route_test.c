@@ -42,7 +42,7 @@ Test(route, table)
 
 	cr_assert_eq(t->n, 5);
 	cr_assert_eq(routes_to(t, net_of("tcp3"), &begin) - begin, 2);
-	/* As they came. */
+	/* in the order in which they were added */
 	cr_assert_eq(t->route[begin], made[1]);
 	cr_assert_eq(t->route[begin + 1], made[4]);
 	cr_assert(route_exists(t, net_of("o2ib")));
@@ -59,7 +59,7 @@ Test(route, table)
 		free(made[i]);
 }
 
-/* ---- what gateways tell ---- */
+/* ---- what gateways announce ---- */
 
 #define ROUTES	  (LNET_PING_NI_STATUS | LNET_PING_MULTI_RAIL)
 #define NO_ROUTES (ROUTES | LNET_PING_RTE_DISABLED)
@@ -67,7 +67,7 @@ Test(route, table)
 static const struct {
 	const char *what;
 	uint32_t features;
-	const char *nids; /* those with "!" are down */
+	const char *nids; /* NIs with "!" are down */
 	enum route_told told;
 	bool multi_hop;
 } tellings[] = {

@@ -51,7 +51,7 @@ static void routing_set(struct lnet *node, bool on)
 	cr_assert_eq(lnet_routing_set(node, &r), 0);
 }
 
-/* Is set up again when it restarts. */
+/* Turns routing on; also after a restart. */
 static int start_router(void *arg, unsigned int index, struct lnet *node)
 {
 	(void)arg;
@@ -83,7 +83,8 @@ static void serve(struct lnet_sim *sim, unsigned int index)
 static const struct ulnet_sim_link wire = { .latency = MSEC / 10,
 					    .connect = MSEC };
 
-/* With routes by both routers on either side. */
+/* Returns a cluster of two nets with two routers between them, and routes
+ * through both on either side. */
 static struct lnet_sim *two_nets(unsigned int cpts, const char *const *names,
 				 enum ulnet_discovery discovery)
 {
@@ -108,7 +109,8 @@ static struct lnet_sim *two_nets(unsigned int cpts, const char *const *names,
 	return sim;
 }
 
-/* Gateways are asked for ever, so it is never over by itself. */
+/* Ends the cluster after a time: gateways are pinged for ever, so events never
+ * run out. */
 static void routed_end(struct lnet_sim *sim)
 {
 	lnet_sim_run(sim, 100 * SECOND);
@@ -116,7 +118,7 @@ static void routed_end(struct lnet_sim *sim)
 	cr_assert_eq(lnet_sim_free(sim), 0);
 }
 
-/* The left node puts @length bytes to @target, and hears of it. */
+/* The left node PUTs @length bytes to @target. Returns the events of that. */
 static struct seen put_to(struct lnet_sim *sim, const char *target,
 			  uint32_t length)
 {
@@ -147,7 +149,7 @@ static uint64_t routed_by(struct lnet_sim *sim, unsigned int index)
 	return counter(lnet_sim_node(sim, index), "route_count");
 }
 
-/* The route of the left node by its gateway number @which. */
+/* Returns the left node's route through its gateway number @which. */
 static struct ulnet_route_info route_info(struct lnet_sim *sim,
 					  unsigned int which)
 {
@@ -183,7 +185,7 @@ Test(routed, there_and_back)
 	}
 }
 
-/* Of two gateways that are as good, each has its turn. */
+/* Two equally good gateways take turns. */
 Test(routed, turns)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
@@ -196,7 +198,7 @@ Test(routed, turns)
 	routed_end(sim);
 }
 
-/* An answer takes the way of its question. */
+/* An answer goes back through the gateway of its request. */
 Test(routed, the_same_way_back)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
@@ -214,8 +216,8 @@ Test(routed, the_same_way_back)
 	routed_end(sim);
 }
 
-/* A process that only calls has connections with those gateways that it has
- * used, and is reached by no others. */
+/* A process that accepts no connections is reached only through the gateways
+ * that it has sent through. */
 static void answers_go_by(struct lnet_sim *sim, struct lnet *caller,
 			  unsigned int other)
 {
@@ -271,7 +273,7 @@ Test(routed, caller_is_reached)
 static const struct {
 	const char *what;
 	uint32_t hops[2], priority[2];
-	int chosen; /* 0, 1; -1: both */
+	int chosen; /* 0 or 1; -1: both */
 } choices[] = {
 	{ "the better priority", { 1, 1 }, { 1, 0 }, 1 },
 	{ "priority before hops", { 1, 9 }, { 1, 0 }, 1 },
@@ -310,7 +312,7 @@ Test(routed, choice)
 	}
 }
 
-/* Of two gateways that are as good, the one for which fewer messages wait; the
+/* Of two equally good gateways the one is chosen for which fewer messages wait;
  * other CPTs know that, too. */
 static void slow_gateway(unsigned int cpts)
 {
@@ -337,7 +339,7 @@ static void slow_gateway(unsigned int cpts)
 	}
 	cr_expect_leq(routed_by(sim, FIRST) - before[0], 40);
 	cr_expect_geq(routed_by(sim, SECOND_ROUTER) - before[1], 160);
-	/* Once nothing waits, they take turns again. */
+	/* Once nothing waits the gateways take turns again. */
 	cr_assert_eq(lnet_sim_link_set(sim, &from, &to, &wire), 0);
 	lnet_sim_run(sim, SECOND);
 	before[0] = routed_by(sim, FIRST);
@@ -355,7 +357,7 @@ Test(routed, slow_gateway)
 
 /* ---- gateways that fail ---- */
 
-/* No PUT is lost when a router dies, nor later. */
+/* No PUT is lost when a router crashes, nor later. */
 static void router_dies(unsigned int cpts)
 {
 	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
@@ -369,7 +371,7 @@ static void router_dies(unsigned int cpts)
 	cr_assert_eq(lnet_sim_restart(sim, FIRST), 0);
 	lnet_sim_run(sim, 10 * SECOND);
 	cr_assert(route_info(sim, 0).up);
-	/* It knows again whom to tell. */
+	/* The router knows again which nodes to push to. */
 	routing_set(lnet_sim_node(sim, FIRST), false);
 	lnet_sim_run(sim, SECOND);
 	cr_assert_str_eq(route_info(sim, 0).state, "down");
@@ -401,8 +403,8 @@ static void hear(struct ulnet_peer_watch *watch, const struct ulnet_id *peer)
 	h->of_right += nid_is(&peer->nid, "10.0.1.1@tcp1");
 }
 
-/* What is on its way to those behind a gateway may be lost with it: who watches
- * them hears that, on whichever CPT. */
+/* Messages to nodes behind a gateway may be lost with it: watchers of those
+ * nodes are told, on whichever CPT. */
 static void those_behind(unsigned int cpts)
 {
 	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
@@ -431,7 +433,7 @@ Test(routed, those_behind)
 
 /* ---- how long it takes ---- */
 
-/* A PUT every 2 ms, for a while, and how late the latest was answered. */
+/* A PUT every 2 ms, for a while, and how late the latest ACK has come. */
 struct flow {
 	struct lnet_sim *sim;
 	unsigned int left, begun, ended;
@@ -471,7 +473,7 @@ static void flow_step(void *arg)
 	lnet_sim_at(f->sim, 2 * MSEC, flow_step, f);
 }
 
-/* Nobody looks at what comes to it. */
+/* Posts a buffer whose events nobody gets. */
 static void sink(struct lnet_sim *sim, unsigned int index)
 {
 	struct lnet *node = lnet_sim_node(sim, index);
@@ -487,8 +489,8 @@ static void sink(struct lnet_sim *sim, unsigned int index)
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_RETAIN, &md), 0);
 }
 
-/* A router is killed under load: those whose answers are lost with it are told
- * nothing, so what counts is what is sent afterwards. */
+/* A router crashes under load: messages whose answers are lost with it end
+ * without one, so only those count that are sent afterwards. */
 static void killed_under_load(unsigned int cpts)
 {
 	struct lnet_sim *sim = two_nets(cpts, nids, LNET_DISCOVERY_ON);
@@ -513,7 +515,7 @@ Test(routed, killed_under_load)
 
 /* ---- what routers say of themselves ---- */
 
-/* The router says so. */
+/* The router announces that its far side is down. */
 Test(routed, far_side_down)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
@@ -534,8 +536,8 @@ Test(routed, far_side_down)
 	routed_end(sim);
 }
 
-/* A router takes messages, and nothing gets across to the other net, nor back:
- * it says so, and after a few seconds all goes by the other one. */
+/* A router accepts messages, but its far side reaches nobody: it announces
+ * that, and after a few seconds all messages go through the other router. */
 Test(routed, far_side_deaf)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -564,7 +566,7 @@ Test(routed, far_side_deaf)
 	}
 }
 
-/* What the node told of its second NI. */
+/* Notes whether the second NI is up in the ping information. */
 static void note_far_up(void *arg, int status,
 			const struct ulnet_ping_info *info)
 {
@@ -575,7 +577,8 @@ static void note_far_up(void *arg, int status,
 	*up = info->ni[1].up;
 }
 
-/* Who asks the deaf side is told that it works: it has just been heard. */
+/* A node that pings the far side is told that it is up, since it has just
+ * received something. */
 Test(routed, deaf_side_is_asked)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
@@ -605,8 +608,8 @@ Test(routed, deaf_side_is_asked)
 
 #define STEP (10 * MSEC)
 
-/* ns until the state of the first router's far side, or of the route by it, is
- * so; at most a minute. */
+/* Runs until the first router's far side loses health, or the route through
+ * that router is down. Returns how long that took, ns; at most a minute. */
 static uint64_t until_ill(struct lnet_sim *sim)
 {
 	struct ulnet_ni_info info;
@@ -632,8 +635,9 @@ static uint64_t until_down(struct lnet_sim *sim)
 	return ns;
 }
 
-/* Once messages were lost there, the router's neighbours on the near side know
- * within half a second: two pings, with nobody heard meanwhile. */
+/* Once messages were lost at the far side, the router's neighbours on the near
+ * side know within half a second: after two pings, with nothing heard
+ * meanwhile. */
 Test(routed, deaf_side_is_told_soon)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_ON);
@@ -671,7 +675,7 @@ Test(routed, routing_turned_off)
 	cr_assert_str_eq(route_info(sim, 0).state, "down");
 	for (int i = 0; i < 4; i++)
 		put_arrives(sim, 100);
-	/* Nobody passes anything on: that is known at once. */
+	/* If no router routes, that is known at once. */
 	routing_set(lnet_sim_node(sim, SECOND_ROUTER), false);
 	lnet_sim_run(sim, SECOND);
 	{
@@ -686,7 +690,7 @@ Test(routed, routing_turned_off)
 	routed_end(sim);
 }
 
-/* ---- a net that both are on, and another way ---- */
+/* ---- a net that both nodes are on, and another path ---- */
 
 static const char *const shared[NODES] = {
 	[LEFT] = "10.0.0.1@tcp 10.0.2.1@tcp2",
@@ -700,7 +704,7 @@ static uint64_t routed_by_both(struct lnet_sim *sim)
 	return routed_by(sim, FIRST) + routed_by(sim, SECOND_ROUTER);
 }
 
-/* A PUT waits for its connection when the interface fails. */
+/* A PUT waits for a connection when the interface fails. */
 static void net_fails_under_put(struct lnet_sim *sim)
 {
 	const struct ulnet_nid near = nid_of("10.0.2.1@tcp2");
@@ -725,8 +729,8 @@ static void net_fails_under_put(struct lnet_sim *sim)
 		 LNET_CAUSE_OK);
 }
 
-/* As kernel nodes do: a peer whose net is down here is reached by a gateway to
- * another one of its nets, until the net is up again. */
+/* As with kernel nodes: while the net of a peer is down here, the peer is
+ * reached through a gateway to another one of its nets. */
 static void shared_net_down(unsigned int cpts)
 {
 	struct lnet_sim *sim = two_nets(cpts, shared, LNET_DISCOVERY_ON);
@@ -757,7 +761,7 @@ Test(routed, shared_net_down)
 		shared_net_down(cpts);
 }
 
-/* ---- longer ways ---- */
+/* ---- longer paths ---- */
 
 static const char *const chain[NODES] = {
 	[LEFT] = "10.0.0.1@tcp",
@@ -806,8 +810,8 @@ Test(routed, two_hops)
 	two_hops(2);
 }
 
-/* ---- a circle: three routers, each of which takes the next one for the way to
- * tcp9 ---- */
+/* ---- a circle: three routers, each of which takes the next one for a gateway
+ * to tcp9 ---- */
 
 enum { SOURCE, INTO, A, B, C, CIRCLE };
 
@@ -852,7 +856,7 @@ static void put_into_circle(struct lnet_sim *sim)
 		 LNET_CAUSE_RESPONSE_TIMEOUT);
 }
 
-/* A router on the net of its source sees that it has gone round. */
+/* A router on the net of the message's source sees that it has gone round. */
 Test(routed, circle_beside_its_source)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
@@ -868,8 +872,9 @@ Test(routed, circle_beside_its_source)
 	}
 }
 
-/* No router sees that, of a source further away: it ends with the circle. The
- * simulator does, and calls it a violation. */
+/* If the source is further away no router sees that: the message goes round
+ * until the circle is broken. The simulator finds that, and calls it a
+ * violation. */
 Test(routed, circle_far_from_its_source)
 {
 	const struct ulnet_nid next = nid_of("10.0.1.13@tcp1");
@@ -939,7 +944,8 @@ Test(routed, no_route)
 	routed_end(sim);
 }
 
-/* What came by another way than this node's own to its source. */
+/* A message is dropped that came through another gateway than this node would
+ * use for its source. */
 Test(routed, drop_asym_route)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
