@@ -149,6 +149,7 @@ static void lnet_configure(struct request *r)
 {
 	struct lnet_control *c = r->control;
 	bool all = false, large = false;
+	int rc;
 
 	if (scope_bool(&r->scope, tree_get(r->args, "all"), &all) ||
 	    scope_bool(&r->scope, tree_get(r->args, "large"), &large))
@@ -158,8 +159,12 @@ static void lnet_configure(struct request *r)
 			   "LNet configure error: Object busy");
 		return;
 	}
-	if (large && lnet_setting_set(c->node, "large_nids", 1))
+	rc = large ? lnet_setting_set(c->node, "large_nids", 1) : 0;
+	if (rc) {
+		scope_fail(&r->scope, NULL, rc, "cannot set large_nids: %s",
+			   strerror(-rc));
 		return;
+	}
 	if (!all || !import_config(r, c->start))
 		c->down = false;
 }

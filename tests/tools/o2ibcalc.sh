@@ -212,7 +212,7 @@ status=0
 # ---- files ----
 
 cat >pair.yaml <<'END'
-both: {peer_credits: 32, kernel: 3.10.0-514.el7.x86_64, global_mr: no}
+Both: {peer_credits: 32, kernel: 3.10.0-514.el7.x86_64, global_mr: no}
 a: {model: 2.10, map_on_demand: 64}
 B:
     model: 2.10

@@ -239,6 +239,26 @@ static int no_top(struct complaint *c, const struct tree *value)
 	return -1;
 }
 
+/* Keys of a file are found in any case. */
+static unsigned int top_find(const char *key)
+{
+	unsigned int top = 0;
+
+	while (tops[top] && strcasecmp(key, tops[top]) != 0)
+		top++;
+	return top;
+}
+
+static const struct tree *find_both(const struct tree *map)
+{
+	const struct tree *value;
+
+	tree_for_each (value, map)
+		if (top_find(value->key) == TOP_BOTH)
+			return value;
+	return NULL;
+}
+
 static int take_both(struct complaint *c, const struct tree *map,
 		     struct ulnet_o2ib_pair *pair, struct shown_ni *shown)
 {
@@ -252,7 +272,7 @@ static int take_both(struct complaint *c, const struct tree *map,
 static int take_pair(struct complaint *c, const struct tree *map,
 		     struct ulnet_o2ib_pair *pair, struct shown_ni *shown)
 {
-	const struct tree *value, *both = tree_get(map, "both");
+	const struct tree *value, *both;
 	uint64_t given = 0;
 	int rc = 0;
 
@@ -261,13 +281,12 @@ static int take_pair(struct complaint *c, const struct tree *map,
 	if (tree_get(map, "net") || tree_get(map, "lnd tunables"))
 		return take_both(c, map, pair, shown);
 	/* Inputs of one node override those of both. */
+	both = find_both(map);
 	if (both && take_both(c, both, pair, shown))
 		return -1;
 	tree_for_each (value, map) {
-		unsigned int top = 0;
+		unsigned int top = top_find(value->key);
 
-		while (tops[top] && strcasecmp(value->key, tops[top]) != 0)
-			top++;
 		if (!tops[top])
 			return no_top(c, value);
 		if (is_repeated(&given, top))
