@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attempts that are not answered: what the server is asked, and what follows
- * from its answer. */
+/* Attempts that the server does not answer: when the client sends a query, and
+ * what it does with the answer. */
 #include "rpc/client/attempt.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
@@ -30,7 +30,8 @@ static void time_is(uint64_t us)
 	g.rpc->conf.timeout_min = g.rpc->conf.timeout_max = us;
 }
 
-/* Connects, and sets the time T of attempts to @us. */
+/* Opens the rig with @us as the shortest and longest time T of attempts, has
+ * one call served, and mutes further calls. */
 static void open_with(uint64_t us)
 {
 	struct ulrpc_conf conf;
@@ -39,7 +40,7 @@ static void open_with(uint64_t us)
 	conf.timeout_min = conf.timeout_max = us;
 	rig_open_with(&g, &conf);
 	call(&g, &n, 1000000);
-	run(&g, 200 * MSEC); /* until its times have become samples */
+	run(&g, 200 * MSEC); /* until the call counts as a sample of T */
 	ended_well(&n);
 	g.fake->mute_calls = true;
 }
@@ -52,14 +53,14 @@ static void call_of(struct note *note, enum ulrpc_semantics semantics)
 	call_with(&g, note, &conf, "hello", 5);
 }
 
-/* The server answers the message with @status, and without a body. */
+/* The server answers the call or query @a with @status, and without a body. */
 static void says(const struct arrived *a, uint32_t status)
 {
 	fake_answer(g.fake, a, status, NULL, 0);
 	run(&g, 10 * MSEC);
 }
 
-/* The server executes the call, which so ends. */
+/* The server executes the call @a, which ends it. */
 static void ends_with(const struct arrived *a)
 {
 	fake_echo(g.fake, a);
@@ -67,7 +68,7 @@ static void ends_with(const struct arrived *a)
 	ended_well(&n);
 }
 
-/* ---- when ---- */
+/* ---- when a query is sent ---- */
 
 Test(attempt, has_its_time_and_a_round_trip)
 {
@@ -97,16 +98,16 @@ Test(attempt, has_no_more_than_half_of_what_is_left)
 	cr_assert_eq(g.fake->nqueries, 0);
 	run(&g, 20 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 1);
-	/* Unanswered queries have no more than half of the time left,
-	 * either. */
+	/* If queries are not answered, each of them, too, has at most half of
+	 * the time that is left. */
 	run(&g, 2 * SEC);
 	ended_by(&n, ULRPC_CAUSE_DEADLINE, ULRPC_EXECUTION_UNKNOWN);
 	cr_assert_geq(g.fake->nqueries, 3);
 	rig_close(&g);
 }
 
-/* If round trips used to take long, the attempt has half of the time that is
- * left beyond T, and the query half of the rest. */
+/* After long round trips, an attempt has half of the time that is left beyond T
+ * before a query is sent, and the query has half of the rest. */
 Test(attempt, leaves_time_to_ask)
 {
 	open_with(1000000);
@@ -127,7 +128,8 @@ Test(attempt, leaves_time_to_ask)
 	rig_close(&g);
 }
 
-/* LNet does not know whether messages arrive, and reports so each time. */
+/* LNet reports for each message that it does not know whether it has arrived.
+ */
 Test(attempt, that_may_have_arrived)
 {
 	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS };
@@ -152,7 +154,7 @@ Test(attempt, that_may_have_arrived)
 	rig_close(&g);
 }
 
-/* The server's estimate, or the back-off, is longer than the deadline. */
+/* Advertises an estimate that is longer than the deadline of the call. */
 static void say_long(struct fake *f, struct wire_opened *o)
 {
 	(void)f;
@@ -185,7 +187,7 @@ Test(attempt, that_is_lost_is_repeated_in_time_whatever_it_takes)
 	lose_the_first(10000000, 7);
 }
 
-/* Later attempts have earlier deadlines. */
+/* The attempts of later calls time out before those of earlier ones. */
 Test(attempt, are_watched_in_the_order_of_their_time)
 {
 	open_with(3000000);
@@ -208,7 +210,7 @@ Test(attempt, are_watched_in_the_order_of_their_time)
 	rig_close(&g);
 }
 
-/* ---- what is asked, and what is answered ---- */
+/* ---- what is asked, and what the server answers ---- */
 
 static const struct arrived *asked(void)
 {
@@ -246,14 +248,16 @@ Test(attempt, may_be_answered_to_itself_while_it_is_asked_about)
 	call(&g, &n, 10000000);
 	(void)asked();
 	ends_with(call_nr(1));
-	/* The second answer is dropped. */
+	/* The answer to the query is a second answer to the call: it is
+	 * dropped. */
 	fake_answer(g.fake, query_nr(0), WIRE_OK, "other", 5);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(n.ended, 1);
 	rig_close(&g);
 }
 
-/* With any semantics: the server has not executed the call, and will not. */
+/* A call that the server does not know is repeated whatever its semantics: the
+ * server has not executed it, and will not. */
 Test(attempt, that_the_server_does_not_know_is_repeated)
 {
 	for (unsigned int i = 0; i < 3; i++) {
@@ -281,7 +285,8 @@ Test(attempt, that_the_server_does_not_know_is_repeated)
 	}
 }
 
-/* One round trip took long, but nearly no other one will. */
+/* One round trip took long, but nearly no other one does: a repetition is
+ * usually in time. */
 Test(attempt, is_repeated_if_that_would_usually_be_in_time)
 {
 	open_with(100000);
@@ -300,7 +305,8 @@ Test(attempt, is_repeated_if_that_would_usually_be_in_time)
 	rig_close(&g);
 }
 
-/* Of an idempotent call: an earlier attempt may have been executed. */
+/* The server refuses the second attempt. The first attempt of an idempotent
+ * call may still be executed. */
 Test(attempt, that_is_refused_after_another_may_have_been_executed)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -316,8 +322,8 @@ Test(attempt, that_is_refused_after_another_may_have_been_executed)
 	}
 }
 
-/* The answer to a query comes when the call was sent again already, and says
- * nothing of the new attempt. */
+/* An answer to a query comes after the call was sent again: it says nothing of
+ * the new attempt. */
 Test(attempt, is_not_repeated_for_an_answer_that_is_late)
 {
 	open_with(50000);
@@ -349,7 +355,7 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	run(&g, 9500 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 5);
 	cr_assert_leq(g.fake->nqueries, 50);
-	/* The server answers keepalives, so the connection stays. */
+	/* The server answers keepalives, so the client keeps the connection. */
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(n.ended, 0);
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 1), WIRE_OK, "hello",
@@ -359,8 +365,8 @@ Test(attempt, is_asked_about_ever_more_seldom)
 	rig_close(&g);
 }
 
-/* The server answers nothing. Detected within 3 (T + rtt), where rtt is that of
- * a round trip in which TCP has lost a segment. */
+/* The server answers nothing. The client finds out within 3 (T + rtt), where
+ * rtt is that of a round trip in which TCP has lost a segment. */
 Test(attempt, to_a_dead_server_is_found_out)
 {
 	static const uint64_t times[] = { 50000,  70000,   150000,
@@ -377,13 +383,14 @@ Test(attempt, to_a_dead_server_is_found_out)
 		cr_assert_eq(g.fake->connects, connects);
 		run(&g, times[i] * USEC + 3 * 250 * MSEC);
 		cr_assert_gt(g.fake->connects, connects);
-		/* The pause was somebody else's fault. */
+		/* The server is alive after all: it answers the call. */
 		ends_with(call_nr(1));
 		rig_close(&g);
 	}
 }
 
-/* As a busy machine does, or TCP after the loss of a segment. */
+/* A server pauses as a busy machine does, or TCP after the loss of a segment.
+ * The client keeps the connection. */
 Test(attempt, to_a_server_that_pauses_cost_no_connection)
 {
 	open_with(50000);
@@ -403,7 +410,7 @@ Test(attempt, to_a_server_that_pauses_cost_no_connection)
 	rig_close(&g);
 }
 
-/* The import was probing it already, at its usual pace. */
+/* The import had begun to probe the server already, at its usual pace. */
 Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 {
 	unsigned int connects;
@@ -420,7 +427,7 @@ Test(attempt, to_a_server_that_is_suspect_is_found_out_as_soon)
 	rig_close(&g);
 }
 
-/* Queries about many calls travel together. */
+/* Queries about many calls share messages. */
 Test(attempt, of_many_calls_are_asked_about_together)
 {
 	unsigned int before;
@@ -435,7 +442,8 @@ Test(attempt, of_many_calls_are_asked_about_together)
 	g.fake->query_status = WIRE_UNKNOWN_CALL;
 	run(&g, 65 * MSEC);
 	cr_assert_eq(g.fake->nqueries, ARRAY_SIZE(many));
-	/* The queries, and the calls sent again. */
+	/* These messages carry the queries, and the calls that are sent again.
+	 */
 	cr_assert_leq(g.fake->messages - before, 20);
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
 		fake_echo(g.fake, call_nr(1 + ARRAY_SIZE(many) + i));
@@ -454,8 +462,9 @@ static unsigned int queries_of(const struct arrived *a)
 	return of;
 }
 
-/* A query about a call that was asked about often is repeated seldom; a call
- * that is asked about for the first time, in the same message, is not. */
+/* A query about a call that was asked about often is repeated after a long
+ * time; a query about a call that is asked about for the first time, even in
+ * the same message, after a short one. */
 Test(attempt, each_is_asked_about_at_its_own_pace)
 {
 	open_with(300000);
@@ -467,8 +476,8 @@ Test(attempt, each_is_asked_about_at_its_own_pace)
 	run(&g, 310 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 2);
 	for (unsigned int i = 0; i < 2; i++) {
-		struct ulrpc_call *c = slots_find(&g.client->imp->slots,
-						  call_nr(1 + i)->slot);
+		struct ulrpc_call *c =
+			slots_find(&g.client->imp->slots, call_nr(1 + i)->slot);
 
 		cr_assert_eq(c->query.batch->n, 2);
 		c->unanswered = i ? 0 : 9;
@@ -497,14 +506,15 @@ Test(attempt, that_is_extended_is_not_asked_about)
 	g.fake->mute_queries = true;
 	run(&g, 200 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 1);
-	/* The extension asks for less time than there is, which stays. */
+	/* An extension by less time than the attempt has left does not shorten
+	 * it. */
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 3000000);
 	run(&g, 10 * MSEC);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 1), 1000);
 	g.fake->nqueries = 0;
 	run(&g, 2900 * MSEC);
 	cr_assert_eq(g.fake->nqueries, 0);
-	/* Either message may be answered. */
+	/* The server may answer the call or the query. */
 	ends_with(call_nr(1));
 	cr_assert_eq(n.outcome.extensions, 3);
 	cr_assert_eq(counted(RPC_STAT_extensions_received), 3);
@@ -524,7 +534,8 @@ Test(attempt, is_not_extended_beyond_the_call)
 	rig_close(&g);
 }
 
-/* Whatever time the server asks for, and without a deadline. */
+/* A call without a deadline is asked about every five minutes, whatever time
+ * the server asks for. */
 Test(attempt, is_asked_about_every_five_minutes)
 {
 	open_with(50000);
@@ -544,7 +555,8 @@ Test(attempt, is_asked_about_every_five_minutes)
 	rig_close(&g);
 }
 
-/* Not by extensions of another call, one that has ended, or another attempt. */
+/* Extensions of another call, of a call that has ended, or of another attempt
+ * do not extend the attempt. */
 Test(attempt, is_extended_by_what_is_meant_for_it_only)
 {
 	struct arrived wrong;
@@ -572,7 +584,7 @@ Test(attempt, is_extended_by_what_is_meant_for_it_only)
 	rig_close(&g);
 }
 
-/* ---- the connection was made again ---- */
+/* ---- after the connection was made again ---- */
 
 static void cut(void)
 {
@@ -597,7 +609,8 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 		cr_assert_eq(query_nr(i)->epoch, g.fake->epoch);
 		cr_assert_eq(query_nr(i)->xid, call_nr(1 + i)->xid);
 	}
-	/* One call was served, one is being served, one was lost. */
+	/* The server has served one call, serves another one, and does not know
+	 * the third. */
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 3), WIRE_OK, "hello",
 		    5);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 2), 1000000);
@@ -612,7 +625,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 	rig_close(&g);
 }
 
-/* The attempt's time ends while there is no connection. */
+/* The attempt times out while there is no connection. */
 Test(attempt, is_asked_about_when_there_is_a_connection)
 {
 	open_with(50000);
@@ -631,7 +644,7 @@ Test(attempt, is_asked_about_when_there_is_a_connection)
 	rig_close(&g);
 }
 
-/* ---- answers that end attempts only ---- */
+/* ---- answers that end the attempt, but not the call ---- */
 
 Test(attempt, that_expired_is_repeated_with_more_time)
 {
@@ -669,7 +682,8 @@ Test(attempt, never_has_more_time_than_the_most)
 	rig_close(&g);
 }
 
-/* The call has time left, unlike the attempt. */
+/* A call whose attempt expired at the server is repeated if the call has time
+ * left, and ends otherwise. */
 Test(attempt, that_expired_is_repeated_if_there_is_time)
 {
 	uint64_t rtt;
@@ -710,7 +724,7 @@ Test(attempt, that_is_refused_for_now_is_repeated_when_it_was_told_to)
 	rig_close(&g);
 }
 
-/* A call in WAIT can be canceled, and ends at its deadline. */
+/* A call in state WAIT can be canceled, and ends at its deadline. */
 Test(attempt, that_waits_can_be_given_up)
 {
 	open_with(50000);
@@ -739,7 +753,7 @@ Test(attempt, that_waits_can_be_given_up)
 	rig_close(&g);
 }
 
-/* ---- a service that goes, and comes back ---- */
+/* ---- a service that stops, and starts again ---- */
 
 Test(attempt, goes_on_when_the_service_is_back)
 {
@@ -770,7 +784,7 @@ Test(attempt, goes_on_when_the_service_is_back)
 	}
 }
 
-/* The server is another one, and grants fewer slots. */
+/* The server has restarted, and grants only two slots. */
 static void grant_two(struct fake *f, struct wire_connected *c)
 {
 	(void)f;
@@ -801,8 +815,9 @@ Test(attempt, without_a_slot_ends)
 
 /* ---- adaptive back-off ---- */
 
-/* The server takes twenty times T, and answers no query meanwhile: it is asked
- * ever less often, until it is fast again. */
+/* The server takes twenty times T for each call, and answers no query
+ * meanwhile. The client sends fewer and fewer queries, until the server is fast
+ * again. */
 Test(attempt, have_more_time_of_a_server_that_is_slow)
 {
 	unsigned int asked[12];

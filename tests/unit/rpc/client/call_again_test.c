@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are sent again, or must not be. */
+/* Calls that the client sends again, or must not send again. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -9,7 +9,7 @@ static uint8_t lent[1000], got[1000];
 
 TestSuite(call_again, .timeout = 60);
 
-/* Makes two calls that are not answered: one that may be executed once, and an
+/* Makes two calls that the server does not answer: an at-most-once one, and an
  * idempotent one. */
 static void call_both_kinds(void)
 {
@@ -22,7 +22,7 @@ static void call_both_kinds(void)
 	run(&g, 100 * MSEC);
 }
 
-/* The server knows no connection any more. */
+/* The server does not know any connection any more. */
 static void server_forgets(void)
 {
 	g.fake->forgets = true;
@@ -52,7 +52,8 @@ Test(call_again, that_was_not_delivered_is_sent_again)
 	cr_assert_gt(n.outcome.attempts, 1);
 	ended_well(&n);
 	cr_assert_eq(g.fake->ncalls, 2);
-	/* The flags do not say that it was sent before. */
+	/* The flags do not mark the call as sent again: no earlier attempt was
+	 * delivered. */
 	cr_assert_eq(g.fake->calls[1].flags, 0);
 	cr_assert_eq(g.fake->calls[1].xid, g.fake->calls[0].xid + 1);
 	cr_assert_eq(g.fake->calls[1].attempt, n.outcome.attempts - 1);
@@ -90,8 +91,8 @@ Test(call_again, of_a_connection_that_is_not_known_is_sent_again)
 	rig_close(&g);
 }
 
-/* The answer that the connection is not known does not count as an answered
- * call. */
+/* The answer that a connection is not known does not count as a served call:
+ * the import counts it as a failure. */
 Test(call_again, of_a_connection_that_is_not_known_is_no_success)
 {
 	rig_open(&g);
@@ -114,7 +115,8 @@ Test(call_again, of_a_connection_that_is_not_known_is_no_success)
 	rig_close(&g);
 }
 
-/* Nor do many such answers make the client connect sooner. */
+/* Many answers that a connection is not known do not make the client connect
+ * sooner. */
 Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
 {
 	rig_open(&g);
@@ -132,7 +134,8 @@ Test(call_again, of_a_connection_that_is_never_known_does_not_flood_the_server)
 	rig_close(&g);
 }
 
-/* The connection was made anew because of another call. */
+/* A call is told that its connection is not known after the connection was
+ * replaced because of another call. */
 Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
 {
 	struct arrived late;
@@ -158,9 +161,9 @@ Test(call_again, of_a_connection_that_was_replaced_is_sent_again_at_once)
 	rig_close(&g);
 }
 
-/* ---- without its bulk ---- */
+/* ---- calls whose bulk failed ---- */
 
-/* The service never gets the bulk: the pauses grow. */
+/* The service never gets the bulk. The pauses before retries grow. */
 Test(call_again, whose_bulk_fails_each_time)
 {
 	static const struct ulrpc_retry usual = { .max = ULRPC_RETRIES_ANY };
@@ -191,9 +194,9 @@ Test(call_again, whose_bulk_fails_each_time)
 	rig_close(&g);
 }
 
-/* The bulk fails while the handler still runs, and the query about the call
- * gets its answer; a copy of that is ignored. @then: the answer to the next
- * query. */
+/* Makes an idempotent call whose bulk fails while the handler still runs: the
+ * client learns that from two copies of the answer to its query, of which it
+ * ignores the second. The next query is answered with @then. */
 static struct ulrpc_bulk *bulk_fails_when_asked(uint32_t then)
 {
 	struct iovec iov = { lent, sizeof(lent) };
@@ -234,7 +237,8 @@ Test(call_again, whose_bulk_has_failed_when_it_is_asked_about)
 	rig_close(&g);
 }
 
-/* ... but not if the method is not idempotent. */
+/* A call whose bulk has failed for good is not sent again if the method is not
+ * idempotent. */
 Test(call_again, not_whose_bulk_has_failed_for_good)
 {
 	struct ulrpc_bulk *bulk = bulk_fails_when_asked(WIRE_BULK_FAILED);
@@ -246,7 +250,7 @@ Test(call_again, not_whose_bulk_has_failed_for_good)
 	rig_close(&g);
 }
 
-/* ---- waiting for its bulk, to be sent again ---- */
+/* ---- calls that wait for their bulk before they are sent again ---- */
 
 static void on_get(const struct ulnet_event *ev)
 {
@@ -254,8 +258,9 @@ static void on_get(const struct ulnet_event *ev)
 		cr_assert_eq(ev->status, 0);
 }
 
-/* The server gets the bulk of the last call, which takes a second; meanwhile
- * the call is refused so that it has to be sent again, and waits in FENCE. */
+/* The server gets the bulk of the last call, which takes a second. Meanwhile it
+ * refuses the call so that it has to be sent again: the call waits in state
+ * FENCE. */
 static void fence(void)
 {
 	const struct arrived *a = last_call();
@@ -301,7 +306,8 @@ static struct ulrpc_bulk *call_in_fence(uint64_t deadline)
 	return bulk;
 }
 
-/* Bytes that the server has got, as counted by the client. */
+/* Bytes of bulk that the server has got, as the client's statistics have them.
+ */
 static uint64_t counted_sent(void)
 {
 	struct stat_shard *st = g.rpc->shards[0].stats;
@@ -343,7 +349,8 @@ static void on_released(void *arg)
 	++*released;
 }
 
-/* The call ends at once; its memory is free when the server has got it. */
+/* Ends a call in state FENCE by @cause. The call ends at once; its memory is
+ * free only when the server's GET has ended. */
 static void ends_in_fence(enum ulrpc_cause cause)
 {
 	bool late = cause == ULRPC_CAUSE_DEADLINE;
@@ -387,7 +394,8 @@ Test(call_again, ends_by_its_deadline_in_fence)
 	ends_in_fence(ULRPC_CAUSE_DEADLINE);
 }
 
-/* Call, client and RPC are closed; ulrpc_close() waits for the memory. */
+/* The user closes call, client and RPC while the call is in state FENCE.
+ * ulrpc_close() waits for the memory of the bulk. */
 Test(call_again, closed_in_fence)
 {
 	struct ulrpc_bulk *bulk = call_in_fence(100000000);
@@ -424,13 +432,13 @@ Test(call_again, of_a_server_that_restarted_is_repeated_only_if_that_is_allowed)
 }
 
 /* A server that does not know the connection may have forgotten that it
- * executed the call, unless it has not known the connection since before the
- * call. */
+ * executed the call, unless it says that it has not known the connection since
+ * before the call was sent. */
 Test(call_again,
      that_may_have_been_executed_is_repeated_only_if_that_is_allowed)
 {
 	struct ulrpc_call_conf conf = within(100000000);
-	const uint64_t us = 10000; /* until the call is answered */
+	const uint64_t us = 10000; /* from the call to its answer */
 
 	rig_open(&g);
 	g.fake->forgets = true;
@@ -459,7 +467,8 @@ Test(call_again,
 	rig_close(&g);
 }
 
-/* A server that has forgotten a number that low does not know, either. */
+/* A server that answers "doubtful" does not know any more whether it executed
+ * the call. */
 Test(call_again, that_the_server_doubts_is_repeated_once_if_that_is_allowed)
 {
 	struct ulrpc_call_conf conf = within(100000000);
@@ -486,8 +495,8 @@ static void say_store(struct fake *f, struct wire_opened *o)
 	memset(o->incarnation, store, sizeof(o->incarnation));
 }
 
-/* The service comes back with the same store, or with another one, while the
- * call is out: only the same store knows whether the call was executed. */
+/* The service restarts with the same store, or with another one, while a call
+ * is under way. Only the same store knows whether the call was executed. */
 Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 {
 	struct ulrpc_call_conf conf = within(100000000);
@@ -504,7 +513,8 @@ Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 		run(&g, 10 * MSEC);
 		first = last_call();
 		store += (uint8_t)other_store;
-		/* After this call the client asks for the service again. */
+		/* After this call the client opens the service again, and
+		 * learns of the store. */
 		call(&g, &many[0], 50000);
 		run(&g, 200 * MSEC);
 		ended_by(&many[0], ULRPC_CAUSE_DEADLINE,
@@ -524,8 +534,8 @@ Test(call_again, that_was_sent_to_another_store_is_not_looked_up)
 	}
 }
 
-/* A call that is made when another client's call ends, because the server has
- * restarted, is sent at once. */
+/* When a call ends because the server has restarted, its callback makes a call
+ * of another client, which must be sent at once. */
 static struct ulrpc_client *other;
 
 static void call_other(void *arg, const struct ulrpc_outcome *o,

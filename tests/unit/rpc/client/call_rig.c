@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls and how they end: see the header. */
+/* Makes calls and records how they end: see the header. */
 #include "tests/unit/rpc/client/call_rig.h"
 
 void note_end(void *arg, const struct ulrpc_outcome *o, const void *reply,

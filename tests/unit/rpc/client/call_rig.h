@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client by the real library, and a server played by hand. */
+/* A client that uses the real library, and a server played by the test
+ * (fake_server.h). */
 #ifndef TESTS_CALL_RIG_H
 #define TESTS_CALL_RIG_H
 
@@ -12,14 +13,14 @@
 #define USEC UINT64_C(1000)
 #define SIZE 64 /* bytes that are kept of a reply */
 
-/* How a call ended. */
+/* What the callback of a call was told. */
 struct note {
-	unsigned int ended; /* calls of its callback: 1 */
-	uint64_t at;	    /* ns */
+	unsigned int ended; /* how often the callback was called: once */
+	uint64_t at;	    /* ns: when it was called */
 	struct ulrpc_outcome outcome;
 	uint8_t reply[SIZE];
 	size_t length;
-	bool inside; /* the starting call has not returned */
+	bool inside; /* the function that made the call has not returned */
 	struct lnet_sim *sim;
 	struct ulrpc_call *call;
 };
@@ -36,7 +37,8 @@ struct call_rig {
 void note_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	      size_t length);
 
-/* Opens the client, without random pauses. */
+/* Opens the client, with @inflight calls in flight at most and without random
+ * pauses. */
 void rig_client(struct call_rig *g, uint32_t inflight);
 void rig_open_with(struct call_rig *g, const struct ulrpc_conf *conf);
 void rig_open(struct call_rig *g);
@@ -48,7 +50,7 @@ void call_with(struct call_rig *g, struct note *n,
 void call(struct call_rig *g, struct note *n, uint64_t us);
 void run(struct call_rig *g, uint64_t ns);
 
-/* Checks that the call has ended once, in this way. */
+/* Checks that the call has ended once, with this cause and execution. */
 void ended_by(struct note *n, enum ulrpc_cause cause,
 	      enum ulrpc_execution execution);
 void ended_well(struct note *n);

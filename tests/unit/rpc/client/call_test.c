@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How calls end, whatever the server does. */
+/* How a call ends, whatever the server and the network do. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -15,7 +15,7 @@ static void succeeds(void)
 	ended_well(&n);
 }
 
-/* Makes a bulk of the memory for a call. */
+/* Returns a bulk for a call, of memory that the server may write. */
 static struct ulrpc_bulk *lend(void)
 {
 	static uint8_t memory[3000];
@@ -43,7 +43,7 @@ Test(call, is_connected_opened_sent_and_answered)
 	cr_assert_eq(g.fake->calls[0].xid, 1);
 	cr_assert_eq(g.fake->calls[0].attempt, 0);
 	cr_assert_leq(g.fake->calls[0].remaining, 1000000);
-	/* The next call finds the connection made. */
+	/* The next call uses the same connection. */
 	succeeds();
 	cr_assert_eq(g.fake->connects, 1);
 	cr_assert_eq(g.fake->opens, 1);
@@ -61,12 +61,13 @@ Test(call, made_together_travels_together)
 	for (unsigned int i = 0; i < 100; i++)
 		ended_well(&many[i]);
 	cr_assert_eq(g.fake->ncalls, 101);
-	/* One of 64 calls, one of 36. */
+	/* a message of 64 calls, and one of 36 */
 	cr_assert_eq(g.fake->messages, 1 + 2);
 	rig_close(&g);
 }
 
-/* Makes @count calls in one turn, and expects them in so many messages. */
+/* Makes @count calls in one turn. They must arrive in @messages messages, of at
+ * most @most calls. */
 static void travel_in(unsigned int count, unsigned int messages, uint32_t most)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -86,7 +87,7 @@ static void travel_in(unsigned int count, unsigned int messages, uint32_t most)
 Test(call, in_ever_longer_messages_the_more_of_them_wait)
 {
 	rig_open(&g);
-	travel_in(600, 5, 256); /* 64, 64, 128, 256, 88 */
+	travel_in(600, 5, 256); /* calls per message: 64, 64, 128, 256, 88 */
 	rig_close(&g);
 }
 
@@ -94,7 +95,8 @@ Test(call, in_messages_as_long_as_the_service_takes)
 {
 	rig_open(&g);
 	g.fake->message_max = 8192;
-	/* 64, 64, and then 80, for which 101 bytes each are counted. */
+	/* Calls per message: 64, 64, and then 80, as 101 bytes are counted for
+	 * each call. */
 	travel_in(600, 8, 80);
 	rig_close(&g);
 }
@@ -107,7 +109,8 @@ Test(call, in_messages_as_long_as_the_user_wants)
 	rig_close(&g);
 }
 
-/* Fields that several calls of a message share are encoded once. */
+/* Calls of one message share fields, which are encoded once; each call must
+ * arrive with its own. */
 Test(call, says_what_it_is_whatever_travels_with_it)
 {
 	struct ulrpc_call_conf conf[3] = { within(1000000), within(1000000),
@@ -141,8 +144,8 @@ Test(call, says_what_it_is_whatever_travels_with_it)
 	rig_close(&g);
 }
 
-/* ... but of many bytes half goes first, to be served while the rest is being
- * copied. */
+/* If calls have many bytes, a message with half of them goes first, so that the
+ * server can start on it while the rest is being copied. */
 Test(call, of_many_bytes_travel_in_two_halves)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -176,7 +179,8 @@ Test(call, of_any_size_arrives_whole)
 		cr_assert_eq(g.fake->calls[i].length, i * i * 1000);
 		cr_assert_eq(memcmp(many[i].reply, body, many[i].length), 0);
 	}
-	/* Longer than the service takes. */
+	/* A body of the maximum that the service advertised when it was opened.
+	 */
 	g.fake->request_max = 0;
 	call_with(&g, &n, &conf, body, sizeof(body));
 	run(&g, 100 * MSEC);
@@ -228,7 +232,8 @@ Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
 	conf.nbulks = 1;
 	for (unsigned int i = 0; i < 5; i++) {
 		call_with(&g, &n, &conf, "hello", 5);
-		/* The bulk is lent already. */
+		/* The call under way has the bulk: another call must not use
+		 * it. */
 		cr_assert_eq(ulrpc_call(g.client, 1, NULL, 0, &conf, note_end,
 					&n, NULL),
 			     -EBUSY);
@@ -239,7 +244,8 @@ Test(call, with_bulk_has_its_reply_and_its_memory_at_the_end)
 	rig_close(&g);
 }
 
-/* Makes @portal one for wildcards, so that nothing can be linked there. */
+/* Makes @portal one of wildcard entries, so that the library cannot link its
+ * buffers there. */
 static void occupy(unsigned int portal)
 {
 	struct ulnet_me_handle me;
@@ -366,7 +372,8 @@ Test(call, ends_by_its_deadline_while_there_is_no_place_in_flight)
 	rig_close(&g);
 }
 
-/* In whatever order deadlines come, and other calls end. */
+/* Calls end at their deadlines in whatever order these come, and while other
+ * calls end. */
 Test(call, ends_by_its_deadline_before_others_that_came_first)
 {
 	rig_open(&g);
@@ -417,7 +424,8 @@ Test(call, to_a_server_that_is_shutting_down_ends_so_unless_it_comes_back)
 	g.fake->connect_status = WIRE_OK;
 	run(&g, 60 * SEC);
 	ended_well(&many[1]);
-	/* The server does not answer keepalives any more, either. */
+	/* The server does not know the connection any more, and says so in its
+	 * answers to keepalives. */
 	g.fake->alive_status = WIRE_NOT_CONNECTED;
 	g.fake->connect_status = WIRE_SHUTTING_DOWN;
 	run(&g, 30 * SEC);
@@ -459,7 +467,7 @@ Test(call, that_makes_no_sense_is_not_made)
 		bad[i] = within(1000000);
 	bad[0].priority = ULRPC_PRIORITY_BACKGROUND + 1;
 	bad[1].semantics = ULRPC_EXACTLY_ONCE + 1;
-	/* Cut to a byte it would be the default. */
+	/* 256 cut to a byte would be the default priority. */
 	bad[2].priority = (enum ulrpc_priority)256;
 	bad[3].nbulks = 1;
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
@@ -489,17 +497,17 @@ Test(call, can_be_canceled_at_any_time)
 	call(&g, &many[1], 1000000);
 	call(&g, &many[2], 1000000);
 	run(&g, 10 * MSEC);
-	ulrpc_cancel(many[1].call); /* in flight */
+	ulrpc_cancel(many[1].call); /* the call is in flight */
 	run(&g, 10 * MSEC);
 	ended_by(&many[1], ULRPC_CAUSE_CANCELED, ULRPC_EXECUTION_UNKNOWN);
 	cr_assert_eq(g.fake->ncalls, 2);
 	g.fake->mute_calls = false;
-	/* A reply that comes now is dropped. */
+	/* The reply to a canceled call is dropped. */
 	fake_echo(g.fake, &g.fake->calls[0]);
 	fake_echo(g.fake, &g.fake->calls[1]);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(many[2].ended, 1);
-	ulrpc_cancel(many[2].call); /* has ended */
+	ulrpc_cancel(many[2].call); /* the call has ended */
 	run(&g, 10 * MSEC);
 	ended_well(&many[2]);
 	rig_close(&g);
@@ -533,7 +541,8 @@ Test(call, ends_as_the_server_says)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		g.fake->call_status = cases[i].status;
 		call(&g, &n, 1000000);
-		/* It may be tried again as long as that can help. */
+		/* Long enough for the retries of those calls for which retries
+		 * can help. */
 		run(&g, SEC);
 		ended_by(&n, cases[i].cause, cases[i].execution);
 		cr_assert_eq(n.outcome.retry_after, 4321);
@@ -543,7 +552,7 @@ Test(call, ends_as_the_server_says)
 	rig_close(&g);
 }
 
-/* By anything but the answer to its last attempt. */
+/* Only the answer to its last attempt ends a call. */
 Test(call, is_not_answered_by_what_is_not_its_answer)
 {
 	struct arrived a;
@@ -581,7 +590,7 @@ Test(call, is_not_answered_by_what_is_not_its_answer)
 	fake_echo(g.fake, &g.fake->calls[0]);
 	run(&g, 10 * MSEC);
 	ended_well(&many[0]);
-	/* Late answers, and copies. */
+	/* Late answers and copies are ignored. */
 	for (unsigned int i = 0; i < 2; i++)
 		fake_echo(g.fake, &g.fake->calls[i]);
 	run(&g, 10 * MSEC);
@@ -590,7 +599,8 @@ Test(call, is_not_answered_by_what_is_not_its_answer)
 	rig_close(&g);
 }
 
-/* Copies take room in reply buffers, but not the room of other calls. */
+/* Copies of a reply take room in its buffer, but leave the room of other calls'
+ * replies. */
 Test(call, is_answered_after_any_number_of_repetitions)
 {
 	rig_open(&g);
@@ -612,11 +622,11 @@ Test(call, is_answered_after_any_number_of_repetitions)
 }
 
 /* A shorter reply overtakes a long one, and leaves too little room behind
- * itself for a missing one: the buffer is renewed while the long one lands in
- * it. */
+ * itself for a reply that is still missing: the client renews the buffer while
+ * the long reply lands in the old one. */
 Test(call, whose_reply_lands_while_its_buffer_is_renewed_ends_well)
 {
-	/* The long one lands from 30 to 70 ms, the short one at 40. */
+	/* The long reply lands from 30 to 70 ms, the short one at 40 ms. */
 	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
 					     .bandwidth = 1000000 };
 	struct ulrpc_call_conf conf = within(1000000);
@@ -674,7 +684,7 @@ Test(call, whose_reply_is_longer_than_asked_for_ends)
 	rig_close(&g);
 }
 
-/* Other calls in the message are answered by their replies. */
+/* Other calls in the same message get their replies. */
 Test(call, whose_reply_is_longer_than_asked_for_ends_alone)
 {
 	static uint8_t body[5000];
@@ -697,7 +707,7 @@ Test(call, whose_reply_is_longer_than_asked_for_ends_alone)
 	rig_close(&g);
 }
 
-/* ---- a network that loses, repeats, and mixes up ---- */
+/* ---- a network that loses, duplicates and reorders ---- */
 
 Test(call, ends_once_and_in_time_whatever_the_network_does)
 {

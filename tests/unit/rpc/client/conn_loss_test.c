@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The LND's connection to a server is lost, with all that was on its way: the
- * client asks soon, and not too often. Client and service are both real. */
+/* The LND's connection to a server is lost, with all messages that were under
+ * way: the client sends queries about its calls soon, but not too often. Client
+ * and service are both real. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
@@ -8,15 +9,16 @@
 #define LATENCY (2 * MSEC)
 #define RTT	(2 * LATENCY)
 #define CONNECT (3 * MSEC)
-/* After a loss: a pause of a round trip at most, connecting, a query, and the
- * call once more. */
+/* ns within which a call is answered after a loss: a pause of a round trip at
+ * most, a new connection, a query, and the call once more. */
 #define SOON (RTT + CONNECT + 2 * RTT + MSEC)
 
 static struct lnet_sim *sim;
 static struct ulrpc *server;
 static struct ulrpc *rpc;
 static struct ulrpc_client *client;
-static struct ulrpc_request *waiting; /* of method "wait" */
+/* the last request of method "keep", which the test answers */
+static struct ulrpc_request *waiting;
 static unsigned int executed;
 
 TestSuite(conn_loss, .timeout = 60);
@@ -103,8 +105,8 @@ static uint64_t counted(enum rpc_stat stat)
 	return client->shard->stats->counts[stat];
 }
 
-/* Makes some calls: there is a connection, round trips are known, and T is the
- * shortest. */
+/* Makes some calls, so that the client is connected, knows the round trip, and
+ * uses the shortest T. */
 static void begin(void)
 {
 	const struct ulnet_sim_link link = { .latency = LATENCY,
@@ -179,7 +181,8 @@ Test(conn_loss, reply_is_lost)
 	end();
 }
 
-/* The request is being served: the reply goes where the query came from. */
+/* The loss comes while the request is being served. The server sends the reply
+ * to where the query came from. */
 Test(conn_loss, nothing_is_lost)
 {
 	struct note n;
@@ -217,14 +220,15 @@ Test(conn_loss, query_is_lost)
 	cut();
 	run_for(SEC);
 	ended_well(&n);
-	/* It is the second loss in a row. */
+	/* This is the second loss in a row, so the pause is longer. */
 	cr_assert_leq(n.at, at + RTT + SOON + 10 * MSEC);
 	cr_assert_eq(executed, 1);
 	end();
 }
 
-/* The reply is longer than the call has room for: the client's GET of it is
- * lost, or the answer to the GET. */
+/* The connection is lost @after ns after the client has learned that the reply
+ * is longer than the call has room for: the client's GET of the reply is lost,
+ * or the answer to the GET. */
 static void fetch_is_lost(uint64_t after)
 {
 	static const uint8_t reply[5000];
@@ -263,8 +267,8 @@ Test(conn_loss, what_is_fetched_is_lost)
 	fetch_is_lost(LATENCY + LATENCY / 2);
 }
 
-/* Calls that are sent after the loss are not asked about; without calls under
- * way nothing is asked. */
+/* No query is sent about calls that were sent after the loss, nor when no calls
+ * are under way. */
 Test(conn_loss, what_is_sent_afterwards)
 {
 	struct note n[2];
@@ -277,7 +281,7 @@ Test(conn_loss, what_is_sent_afterwards)
 	run_for(SEC);
 	ended_well(&n[0]);
 	cr_assert_eq(n[0].outcome.queries, 0);
-	/* Connects again. */
+	/* The client connects again. */
 	call_of(&n[0], "echo");
 	run_for(LATENCY / 2);
 	cut();
@@ -292,8 +296,8 @@ Test(conn_loss, what_is_sent_afterwards)
 	end();
 }
 
-/* The client has found the server at the second of its NIDs: that one
- * counts. */
+/* The client reaches the server at the second of its NIDs: the loss of that
+ * NID's connection counts. */
 Test(conn_loss, at_another_nid)
 {
 	const struct ulnet_nid nids[] = { nth_id(SERVER + 1).nid,
@@ -328,7 +332,7 @@ Test(conn_loss, at_another_nid)
 	end();
 }
 
-/* The server's node restarts, which the query finds out. */
+/* The server's node restarts, as the client learns from its query. */
 Test(conn_loss, server_restarts)
 {
 	struct note n;
@@ -343,14 +347,15 @@ Test(conn_loss, server_restarts)
 	at = lnet_sim_now(sim);
 	run_for(SEC);
 	ended_by(&n, ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN);
-	/* And a pause before the client connects again. */
+	/* The client also pauses before it connects again. */
 	cr_assert_leq(n.at, at + SOON + 20 * MSEC + 2 * RTT);
 	end();
 }
 
-/* ---- how often ---- */
+/* ---- how often queries are sent ---- */
 
-/* Connections end all the time; calls are asked about once in 10 ms at most. */
+/* The connection ends CUTS times. At most @most queries about a call are sent.
+ * @between is called after each loss. */
 static void expect_rounds(uint64_t most, void (*between)(void))
 {
 	enum { CUTS = 1000 }; /* one each ms */
@@ -380,7 +385,7 @@ static void nothing(void)
 {
 }
 
-/* As if a call had been answered after each loss. */
+/* Tells the import that a call was served, so that its pauses begin anew. */
 static void served(void)
 {
 	import_served(client->imp);
@@ -388,7 +393,8 @@ static void served(void)
 
 Test(conn_loss, in_a_loop)
 {
-	/* After 4, 8, 16, 32, 64 and each 100 ms: on average half of that. */
+	/* The longest pauses are 4, 8, 16, 32, 64, and then 100 ms; on average
+	 * a pause is half of that. */
 	expect_rounds(40, nothing);
 }
 

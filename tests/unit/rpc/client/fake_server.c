@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the server that is played by hand notes and answers: see the header. */
+/* Receives, records and answers the client's messages: see the header. */
 #include "tests/unit/rpc/client/fake_server.h"
 
 /* ---- sending ---- */
@@ -195,7 +195,7 @@ static void fake_on_control(const struct ulnet_event *ev)
 		if (!f->mute_alive)
 			fake_control(f, ev, &out);
 		break;
-	default: /* the client's node may be asked, too */
+	default: /* answers of the client's node */
 		f->answers++;
 	}
 }
@@ -251,7 +251,7 @@ static void fake_on_requests(const struct ulnet_event *ev)
 	}
 }
 
-/* ---- life ---- */
+/* ---- begin and end ---- */
 
 static void fake_listen(struct fake *f, unsigned int portal,
 			ulnet_handler_fn fn, void **memory)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A server that is played by hand: raw LNet buffers on the control portal and
- * on a service's, which answer as they are told to. Node 0 is a client by the
- * real library, node 1 is the server.
+ * A server played by the test: raw LNet buffers on the control portal and on a
+ * service's portal, which answer as struct fake says. Node 0 is a client that
+ * uses the real library, node 1 is this server.
  */
 #ifndef TESTS_FAKE_SERVER_H
 #define TESTS_FAKE_SERVER_H
@@ -20,44 +20,49 @@
 #define CALLS_SEEN 512
 #define FAKE_BUF   (1u << 20)
 
-/* A call that arrived. */
+/* A call or query that has arrived. */
 struct arrived {
 	uint64_t match, xid, client;
 	uint32_t epoch, attempt, method, length, flags, reply_max;
 	uint32_t priority, semantics, slot;
 	uint64_t remaining, timeout;
-	uint64_t bulk_match; /* of its first bulk */
-	uint8_t body[64];    /* the beginning of it */
+	uint64_t bulk_match; /* match bits of its first bulk */
+	uint8_t body[64];    /* the beginning of the body */
 	struct ulnet_nid source, local;
 	uint32_t pid;
 };
 
 struct fake {
 	struct lnet *node;
-	/* how it behaves */
+	/* how the server answers */
 	bool mute_connect, mute_open, mute_alive, mute_calls, mute_queries;
-	uint32_t query_status; /* 0: the call is being served, for hours */
+	/* 0: it answers queries that the call needs an hour more */
+	uint32_t query_status;
 	uint32_t connect_status, open_status, call_status, alive_status;
 	uint32_t retry_after; /* us */
 	uint32_t window, request_max, message_max;
-	uint64_t keepalive; /* us */
-	uint64_t unknown_for; /* us: it says, when a connection is not known */
-	uint64_t queue, service; /* us: it says of calls */
-	uint64_t estimate;	 /* us: it says with replies; 0: nothing */
-	uint8_t id;		 /* changes with a restart */
-	bool forgets;		 /* it never says that it knew the client */
-	/* change its answers before they are sent; or NULL */
+	uint64_t keepalive; /* us, in its Connected */
+	/* us: for how long, it says, it has not known the client */
+	uint64_t unknown_for;
+	/* us: the times that it reports for each call */
+	uint64_t queue, service;
+	/* us: the estimate that it sends with replies; 0: none */
+	uint64_t estimate;
+	uint8_t id; /* of the server: changes when it restarts */
+	/* it never says that it knew the client before */
+	bool forgets;
+	/* change the server's answers before they are sent; or NULL */
 	void (*on_connected)(struct fake *f, struct wire_connected *c);
 	void (*on_opened)(struct fake *f, struct wire_opened *o);
-	/* encodes them; or NULL */
+	/* encodes the server's messages; or NULL */
 	size_t (*say)(uint64_t *hdr_data, const void *bytes, size_t length,
 		      uint8_t *to);
-	/* what it has seen */
+	/* what the server has received */
 	unsigned int connects, opens, keepalives, disconnects, answers;
 	unsigned int messages;
-	uint32_t most;	     /* calls in one of them */
+	uint32_t most;	     /* calls in the longest of these messages */
 	uint32_t epoch;	     /* of the last Connect */
-	uint64_t connection; /* its answer */
+	uint64_t connection; /* which its Connected has named */
 	void *memory[2];
 	unsigned int ncalls;
 	struct arrived calls[CALLS_SEEN];
@@ -69,19 +74,20 @@ void fake_put(struct fake *f, struct ulnet_nid self, struct ulnet_id to,
 	      unsigned int portal, uint64_t match, uint64_t hdr_data,
 	      const void *bytes, size_t length);
 
-/* A reply to @a, with a body. */
+/* Sends a reply to the call or query @a, with @status and @body. */
 void fake_answer(struct fake *f, const struct arrived *a, uint32_t status,
 		 const void *body, size_t length);
 
-/* The reply has the request's body. */
+/* Sends a reply to @a, with call_status and, if that is OK, the request's body.
+ */
 void fake_echo(struct fake *f, const struct arrived *a);
 
-/* An extension: the call of @a needs @us more. */
+/* Sends an extension: the call of @a needs @us more. */
 void fake_extend(struct fake *f, const struct arrived *a, uint64_t us);
 
 struct fake *fake_new(struct lnet *node);
 
-/* After its node. */
+/* Called after the node of @f has ended. */
 void fake_free(struct fake *f);
 
 #endif

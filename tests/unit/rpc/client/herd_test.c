@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Very many clients call one server at the same moment, and its replies cannot
- * be sent for a while. Requests are executed and answered, or refused before
- * they are executed: no call is left in doubt.
+ * be sent for a while. The server executes and answers each request, or refuses
+ * it before it is executed: no client is left in doubt about its call.
  */
 #include <stdlib.h>
 
@@ -123,7 +123,7 @@ static void herd_calls(struct herd *h)
 			     0);
 }
 
-/* Whether messages of the server are refused by the link. */
+/* Sets whether the link refuses the server's messages. */
 static void herd_silence(struct herd *h, bool on)
 {
 	struct ulnet_sim_link link = { .refuse = on ? LNET_SIM_ALWAYS : 0 };
@@ -149,12 +149,12 @@ Test(herd, all_at_once)
 	herd_close(h);
 }
 
-/* There is room for some 560 replies, and for 140 refusals. */
+/* The server has memory for some 560 replies, and for 140 refusals. */
 Test(herd, replies_that_cannot_leave)
 {
 	struct herd *h = herd_open(1 << 16);
 
-	herd_run(h); /* connects all */
+	herd_run(h); /* connects all clients */
 	herd_silence(h, true);
 	herd_calls(h);
 	lnet_sim_run(h->sim, SILENCE);
@@ -169,8 +169,9 @@ Test(herd, replies_that_cannot_leave)
 	herd_close(h);
 }
 
-/* All requests arrive at the same time, and slowly, so that they use up the
- * service's buffers and what LNet holds: the rest waits at the connections. */
+/* The requests arrive at the same time, and slowly, so that they use up the
+ * service's buffers and the memory that LNet has for unexpected messages. The
+ * rest waits unread in the connections. */
 Test(herd, requests_that_are_long)
 {
 	struct ulnet_sim_link slow = { .bandwidth = 10000000 };

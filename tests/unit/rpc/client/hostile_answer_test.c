@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server whose answers about connections and services are nonsense, come too
- * late or too often, or from somebody else. Calls to another server by the same
- * node go on meanwhile. */
+ * late or too often, or come from another node. Calls of the same node to an
+ * honest server must go on meanwhile. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
@@ -17,7 +17,7 @@ static void control(const struct wire_control *m)
 		 hdr_data, out, length);
 }
 
-/* Makes a call, which is served at once. */
+/* Makes a call, which the server answers at once. */
 static void served(void)
 {
 	call(&g, &n, 1000000);
@@ -25,7 +25,8 @@ static void served(void)
 	ended_well(&n);
 }
 
-/* Makes a call that does not wait for the service. */
+/* Makes a call that may not be sent again, and so does not wait for a service
+ * that is not there. */
 static void call_once(uint64_t us)
 {
 	static const struct ulrpc_retry no_retries = { .max = 0 };
@@ -47,7 +48,7 @@ static void another_connect(struct fake *f, struct wire_connected *c)
 	c->client += handle_off;
 }
 
-/* Ignored: it answers another Connect. */
+/* A Connected that answers another Connect is ignored. */
 Test(hostile_answer, connected_for_something_else)
 {
 	open_rig();
@@ -68,7 +69,7 @@ Test(hostile_answer, connected_for_something_else)
 	close_rig();
 }
 
-/* A second answer makes no second connection. */
+/* A second Connected does not make a second connection. */
 Test(hostile_answer, connected_again)
 {
 	struct wire_control m = { .kind = WIRE_CONNECTED };
@@ -129,11 +130,12 @@ Test(hostile_answer, connected_with_odd_values)
 		served();
 		before = sent();
 		run(&g, 10 * SEC);
-		/* One message each 10 ms, at most. */
+		/* At most one message each 10 ms was sent. */
 		cr_assert_leq(sent() - before, 1000, "case %u: %u", i,
 			      sent() - before);
 		served();
-		/* The connection is lost, and another one made soon. */
+		/* The client loses the connection, and makes another one soon.
+		 */
 		g.fake->call_status = WIRE_NOT_CONNECTED;
 		call(&g, &n, 100000000);
 		run(&g, MSEC);
@@ -144,7 +146,8 @@ Test(hostile_answer, connected_with_odd_values)
 	close_rig();
 }
 
-/* A version that is not known here, or was not offered. */
+/* The server answers with a version that the client does not know, or did not
+ * offer. */
 Test(hostile_answer, versions)
 {
 	static const struct {
@@ -173,7 +176,7 @@ Test(hostile_answer, versions)
 	close_rig();
 }
 
-/* An unknown status is a refusal for the moment. */
+/* The client takes an unknown status for a refusal that may pass. */
 Test(hostile_answer, statuses_of_later_versions)
 {
 	open_rig();
@@ -185,7 +188,7 @@ Test(hostile_answer, statuses_of_later_versions)
 	close_rig();
 }
 
-/* The time that a server may ask for is limited. */
+/* The client waits for a limited time, however long the server asks it to. */
 Test(hostile_answer, wait_for_ever)
 {
 	open_rig();
@@ -201,9 +204,10 @@ Test(hostile_answer, wait_for_ever)
 	close_rig();
 }
 
-/* ---- another start of the server, at any moment ---- */
+/* ---- a server that restarts at any moment ---- */
 
-/* Only idempotent calls are repeated. */
+/* The server restarts while a call is under way. The call is repeated if it is
+ * idempotent, or if the server's answer proves that it was not executed. */
 Test(hostile_answer, restarts_between_all_answers)
 {
 	struct ulrpc_call_conf conf = within(200000000);
@@ -286,7 +290,8 @@ Test(hostile_answer, portals_that_are_none)
 	close_rig();
 }
 
-/* Has the client connect anew, and open the service again. */
+/* Tells the client that its connection is not known: the client connects anew,
+ * and opens the service again. */
 static void forget(void)
 {
 	struct wire_control m = {
@@ -301,7 +306,7 @@ static void forget(void)
 	run(&g, 60 * SEC);
 }
 
-/* Limits of 0, or nearly 0. */
+/* The service advertises limits of 0, or nearly 0. */
 Test(hostile_answer, limits)
 {
 	open_rig();
@@ -332,7 +337,8 @@ Test(hostile_answer, limits)
 	close_rig();
 }
 
-/* Ignored, as are copies, and answers for no client. */
+/* An Opened that answers another Open is ignored, as are copies, and those for
+ * no client. */
 Test(hostile_answer, opened_for_something_else)
 {
 	struct wire_control m = { .kind = WIRE_OPENED };
@@ -406,7 +412,7 @@ Test(hostile_answer, alive_but_not_connected_for_ever)
 	close_rig();
 }
 
-/* Answers to no question are ignored. */
+/* An Alive that answers no Keepalive is ignored. */
 Test(hostile_answer, alive_unasked)
 {
 	struct wire_control m = { .kind = WIRE_ALIVE };
@@ -437,8 +443,8 @@ Test(hostile_answer, alive_unasked)
 	close_rig();
 }
 
-/* Messages that only servers get. */
-Test(hostile_answer, questions)
+/* The client ignores messages that only servers get. */
+Test(hostile_answer, messages_for_servers)
 {
 	open_rig();
 	served();
@@ -457,8 +463,9 @@ Test(hostile_answer, questions)
 
 /* ---- Goodbye ---- */
 
-/* A Goodbye of an earlier connection, of a server that had answered the same
- * Connect, is ignored. One of this connection ends calls under way. */
+/* A Goodbye of an earlier connection, from a server that had answered the same
+ * Connect, is ignored. A Goodbye of this connection ends the calls under way.
+ */
 Test(hostile_answer, goodbye_of_another_connection)
 {
 	const struct import *imp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server whose replies are wrong. Calls to another server by the same node go
- * on meanwhile. */
+/* A server whose replies are wrong. Calls of the same node to an honest server
+ * must go on meanwhile. */
 #include "rpc/wire/wire_put.h"
 #include "tests/unit/rpc/client/hostile_server.h"
 
@@ -15,7 +15,8 @@ static void reply_put(const struct arrived *a, uint64_t hdr_data,
 		 ULRPC_PORTAL_REPLY, a->match, hdr_data, payload, length);
 }
 
-/* Encodes a correct reply to @a; *@head: bytes of its head. */
+/* Encodes @reply as a correct message for @a into bytes[], and sets *@head to
+ * the length of its head. Returns the length of the message. */
 static size_t pack(const struct arrived *a, const struct wire_reply *reply,
 		   const void *body, size_t *head)
 {
@@ -45,7 +46,7 @@ static void send_reply(const struct arrived *a, const struct wire_reply *r,
 	reply_put(a, wire_hdr_data(WIRE_REPLIES, bytes, head), bytes, length);
 }
 
-/* Makes a call, and returns it as it has arrived. */
+/* Makes a call that is not answered. Returns it as it has arrived. */
 static struct arrived *pending(uint64_t us)
 {
 	g.fake->mute_calls = true;
@@ -55,9 +56,10 @@ static struct arrived *pending(uint64_t us)
 	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
 }
 
-/* ---- not well-formed ---- */
+/* ---- replies that are not well-formed ---- */
 
-/* The message has two calls, and could be for either: it is dropped. */
+/* The client drops a reply with wrong header data if the request had several
+ * calls: it cannot know whose reply it is. */
 Test(hostile_reply, header_data_changed)
 {
 	struct wire_reply r;
@@ -92,7 +94,9 @@ Test(hostile_reply, header_data_changed)
 	close_rig();
 }
 
-/* The header data fit. A call alone in its message ends once, or waits on. */
+/* The header data fit the message, in which one byte is changed or which is cut
+ * short. If the request had a single call, that ends once, or goes on waiting.
+ */
 Test(hostile_reply, any_byte_changed_or_missing)
 {
 	static const uint8_t by[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
@@ -117,14 +121,16 @@ Test(hostile_reply, any_byte_changed_or_missing)
 		run(&g, 300 * MSEC);
 		cr_assert_eq(n.ended, 1);
 		ulrpc_call_put(n.call);
-		/* The reply may have said that the connection is lost. */
+		/* The changed reply may have said that the connection is lost.
+		 */
 		if (import_state_of(&g) != IMPORT_FULL)
 			run(&g, 60 * SEC);
 	}
 	close_rig();
 }
 
-/* An error's text is cut, and has no control characters. */
+/* The text of an error is cut to its maximum, and control characters in it are
+ * replaced. */
 Test(hostile_reply, text_of_a_failure)
 {
 	char text[1000];
@@ -143,9 +149,9 @@ Test(hostile_reply, text_of_a_failure)
 	close_rig();
 }
 
-/* ---- not its answer ---- */
+/* ---- replies to other calls ---- */
 
-/* Another node sends a perfect reply. */
+/* Another node sends a reply that is correct otherwise. */
 Test(hostile_reply, of_another_peer)
 {
 	struct arrived *a;
@@ -185,7 +191,8 @@ Test(hostile_reply, in_any_order_and_again)
 	close_rig();
 }
 
-/* More junk than buffers have room for, and no reply. */
+/* The server sends more replies to unknown calls than the buffers have room
+ * for, before it sends the reply. */
 Test(hostile_reply, floods)
 {
 	struct arrived *a;
@@ -208,7 +215,7 @@ Test(hostile_reply, floods)
 	close_rig();
 }
 
-/* ---- odd values ---- */
+/* ---- odd values in replies ---- */
 
 Test(hostile_reply, statuses_of_later_versions)
 {
@@ -230,8 +237,9 @@ Test(hostile_reply, statuses_of_later_versions)
 	close_rig();
 }
 
-/* A reply that the server says to hold: of length 0, without a match value, too
- * long, not there, or shorter than announced. */
+/* The server says that it holds a reply: of length 0, without a match value,
+ * one that is too long, one that is not there, or one that is shorter than it
+ * says. */
 Test(hostile_reply, held)
 {
 	const struct {
@@ -277,7 +285,8 @@ Test(hostile_reply, values_that_cannot_be)
 	struct arrived *a;
 
 	open_rig();
-	/* Impossible times, an unexpected body, no errno. */
+	/* a reply with impossible times, and an errno and a length although it
+	 * has succeeded */
 	a = pending(1000000);
 	r = reply_to(a);
 	r.queue = r.service = r.retry_after = r.throttled = UINT64_MAX;
@@ -299,7 +308,8 @@ Test(hostile_reply, values_that_cannot_be)
 	close_rig();
 }
 
-/* A body longer than asked for, in a buffer that has room for several. */
+/* The body is longer than the call has room for, but the buffer, which is for
+ * several replies, has room. */
 Test(hostile_reply, longer_than_asked_for)
 {
 	struct ulrpc_call_conf conf = within(1000000);
@@ -320,7 +330,7 @@ Test(hostile_reply, longer_than_asked_for)
 	send_reply(a, &r, body);
 	run(&g, 10 * MSEC);
 	ended_by(&many[0], ULRPC_CAUSE_BAD_REPLY, ULRPC_EXECUTED);
-	/* Longer than the buffer: LNet drops it. */
+	/* A body that is longer than the buffer is dropped by LNet. */
 	a = &g.fake->calls[1];
 	r = reply_to(a);
 	r.length = 900000;
@@ -333,7 +343,7 @@ Test(hostile_reply, longer_than_asked_for)
 	close_rig();
 }
 
-/* ---- bulk that was not lent ---- */
+/* ---- replies that say that other bulk was moved than was lent ---- */
 
 static struct arrived *pending_bulk(struct ulrpc_bulk *bulk)
 {
@@ -355,8 +365,8 @@ Test(hostile_reply, moved_what_there_is_not)
 		struct wire_moved moved;
 		enum ulrpc_cause cause;
 	} cases[] = {
-		/* Memory of 100 bytes, one segment, nothing moved: its
-		 * checksum cannot be this. */
+		/* The memory has 100 bytes in one segment, of which none was
+		 * moved: @some cannot be its checksum. */
 		{ { .n = 1, .checksum = some }, ULRPC_CAUSE_CHECKSUM },
 		{ { .index = 1, .n = 1, .checksum = some },
 		  ULRPC_CAUSE_BAD_REPLY },
@@ -397,7 +407,7 @@ Test(hostile_reply, moved_what_there_is_not)
 		ulrpc_call_put(n.call);
 		ulrpc_bulk_close(bulk, NULL, NULL);
 	}
-	/* The call has no bulk. */
+	/* This call has no bulk. */
 	a = pending(1000000);
 	r = reply_to(a);
 	r.bulks.n = 1;
@@ -408,7 +418,8 @@ Test(hostile_reply, moved_what_there_is_not)
 	close_rig();
 }
 
-/* Checksums of sinks are missing: what has come is not proven. */
+/* The server sends no checksums of a sink that needs them, so nothing proves
+ * what has arrived. */
 Test(hostile_reply, moved_without_checksums)
 {
 	static char memory[100];
@@ -436,7 +447,7 @@ Test(hostile_reply, moved_without_checksums)
 	close_rig();
 }
 
-/* ---- for ever ---- */
+/* ---- the same answer for ever ---- */
 
 Test(hostile_reply, not_connected_for_ever)
 {
@@ -478,7 +489,8 @@ Test(hostile_reply, connect_stale_for_ever)
 	close_rig();
 }
 
-/* Each call is sent once, however soon the server wants it again. */
+/* A call of the default rules is sent once if the server asks for more time
+ * than the call has. */
 Test(hostile_reply, overloaded_for_ever)
 {
 	open_rig();
@@ -495,7 +507,8 @@ Test(hostile_reply, overloaded_for_ever)
 	close_rig();
 }
 
-/* The call is sent once; other messages are queries and keepalives. */
+/* The client sends the call once; all its other messages are queries and
+ * keepalives. */
 Test(hostile_reply, never_answered)
 {
 	open_rig();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client by the real library, a server that is told to do wrong, and an
- * honest one, whose calls go on all the time. */
+/* A client that uses the real library, a hostile server played by the test, and
+ * an honest one, which must serve calls all the time. */
 #ifndef TESTS_HOSTILE_SERVER_H
 #define TESTS_HOSTILE_SERVER_H
 
 #include "tests/unit/rpc/client/call_rig.h"
 
-#define GOOD 2 /* node */
+#define GOOD 2 /* node of the honest server */
 
 static struct call_rig g, good;
 static struct note n, many[100];
@@ -74,14 +74,14 @@ static inline uint64_t unreadable(void)
 	       counted(RPC_STAT_replies_unversioned);
 }
 
-/* Everything that the client has sent to the bad one. */
+/* Returns how many messages the client has sent to the hostile server. */
 static inline unsigned int sent(void)
 {
 	return g.fake->connects + g.fake->opens + g.fake->keepalives +
 	       g.fake->messages;
 }
 
-/* Messages in the @seconds from now on. */
+/* Returns how many messages it sends in the next @seconds. */
 static inline unsigned int sent_in(unsigned int seconds)
 {
 	unsigned int before = sent();
@@ -100,12 +100,12 @@ static inline void refused_for_ever(enum ulrpc_cause cause,
 	run(&g, 40 * SEC);
 	later = sent_in(50);
 	cr_assert_gt(first, 0);
-	/* 20 attempts in a second, each of three messages at most. */
+	/* At most 20 attempts in a second, of three messages each. */
 	cr_assert_leq(first, 70 * 5, "%u messages in 5 s", first);
 	cr_assert_leq(later, 70 * 50, "%u messages in 50 s", later);
 	run(&g, 10 * SEC);
 	ended_by(&n, cause, execution);
-	run(&g, 60 * SEC); /* it may have been in a pause */
+	run(&g, 60 * SEC); /* until a pause of the import is over */
 }
 
 #endif

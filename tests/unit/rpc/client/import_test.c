@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: made, kept, lost, made again, and given up. */
+/* An import makes a connection, keeps it, makes it again after a loss, and
+ * gives it up. */
 #include "rpc/control.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
@@ -9,9 +10,9 @@ static struct note n, many[100];
 
 TestSuite(import, .timeout = 60);
 
-/* ---- keepalive ---- */
+/* ---- keepalives ---- */
 
-Test(import, asks_a_silent_server_whether_it_is_there)
+Test(import, probes_a_silent_server)
 {
 	rig_open(&g);
 	g.fake->keepalive = 1000000;
@@ -27,9 +28,9 @@ Test(import, asks_a_silent_server_whether_it_is_there)
 	rig_close(&g);
 }
 
-/* A server that is heard from gets one keepalive in six intervals, to say how
- * many clients it has. */
-Test(import, asks_nobody_who_is_heard)
+/* While the client hears from a server, it sends a keepalive only each sixth
+ * interval, to say how many clients it has. */
+Test(import, does_not_probe_a_server_it_hears_from)
 {
 	rig_open(&g);
 	g.fake->keepalive = 1000000;
@@ -55,7 +56,7 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	call(&g, &n, 60000000);
 	run(&g, 650 * MSEC);
 	cr_assert_eq(import_state_of(&g), IMPORT_SUSPECT);
-	/* It is the same server: the call may still be answered. */
+	/* The server has not restarted, so it may still answer the call. */
 	run(&g, 5 * SEC);
 	cr_assert_gt(g.fake->connects, 1);
 	cr_assert_eq(n.ended, 0);
@@ -71,24 +72,24 @@ Test(import, gives_up_a_server_that_does_not_answer_and_connects_again)
 	rig_close(&g);
 }
 
-/* Probes of a distant server are at least a round trip apart: otherwise the
- * connection would be given up before the first answer. */
+/* Probes of a distant server are at least a round trip apart; otherwise the
+ * client would give up the connection before the first answer. */
 Test(import, waits_for_a_server_that_is_far_away)
 {
 	const struct ulnet_sim_link far = { .latency = 100 * MSEC };
 	unsigned int connects;
 
 	rig_open(&g);
-	cr_assert_eq(lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY,
-				       &far),
-		     0);
+	cr_assert_eq(
+		lnet_sim_link_set(g.sim, &LNET_NID_ANY, &LNET_NID_ANY, &far),
+		0);
 	g.fake->keepalive = 40000;
 	for (unsigned int i = 0; i < 20; i++) {
 		call(&g, &n, 10000000);
 		run(&g, SEC);
 		ended_well(&n);
 	}
-	/* The round trip is known now. */
+	/* The client knows the round trip now. */
 	connects = g.fake->connects;
 	run(&g, 5 * SEC);
 	cr_assert_gt(g.fake->keepalives, 20);
@@ -97,8 +98,9 @@ Test(import, waits_for_a_server_that_is_far_away)
 	rig_close(&g);
 }
 
-/* LNet does not know whether probes were delivered; most are answered. */
-Test(import, lives_on_when_a_question_may_have_been_lost)
+/* LNet reports that it does not know whether probes have arrived; the server
+ * answers most. */
+Test(import, survives_probes_that_may_be_lost)
 {
 	const struct ulnet_sim_link link = { .error = LNET_SIM_ALWAYS / 2 };
 	const struct ulnet_nid from = nth_id(CLIENT).nid;
@@ -117,7 +119,7 @@ Test(import, lives_on_when_a_question_may_have_been_lost)
 	rig_close(&g);
 }
 
-/* ---- idle ---- */
+/* ---- idle connections ---- */
 
 Test(import, is_given_up_when_idle_and_made_again_when_wanted)
 {
@@ -157,12 +159,12 @@ Test(import, says_good_bye)
 	cr_assert_eq(g.crashed, false);
 }
 
-/* ---- attempts ---- */
+/* ---- attempts to connect ---- */
 
 static uint64_t connect_times[4000];
 static unsigned int nconnects;
 
-/* Measures the pauses between Connects, for 60 s. */
+/* Records in connect_times when Connects arrive, for 60 s. */
 static void watch_connects(void)
 {
 	unsigned int seen = g.fake->connects;
@@ -194,7 +196,7 @@ Test(import, tries_again_after_short_random_pauses)
 	cr_assert_eq(n.ended, 0);
 	epoch = g.fake->epoch;
 	cr_assert_geq(epoch, nconnects);
-	/* The call is served as soon as the server accepts. */
+	/* The call is served as soon as the server accepts the connection. */
 	g.fake->connect_status = WIRE_OK;
 	run(&g, 200 * MSEC);
 	ended_well(&n);
@@ -220,7 +222,7 @@ Test(import, waits_as_long_as_the_server_says)
 	rig_close(&g);
 }
 
-Test(import, repeats_a_question_that_was_lost)
+Test(import, repeats_a_connect_or_open_that_was_lost)
 {
 	rig_open(&g);
 	g.fake->mute_connect = true;
@@ -249,8 +251,8 @@ Test(import, that_is_refused_ends_its_calls)
 	rig_close(&g);
 }
 
-/* By a server whose client it was: the server still believes in the old
- * connection for a while. */
+/* A server whose client it was refuses the connection. The client tries again:
+ * the server may take it for connected for a while. */
 Test(import, that_is_refused_later_waits)
 {
 	rig_open(&g);
@@ -273,8 +275,8 @@ Test(import, that_is_refused_later_waits)
 	rig_close(&g);
 }
 
-/* Calls wait for a service that may be about to start, unless their rules allow
- * no retries. */
+/* Calls wait for a service that may start soon, unless their rules allow no
+ * retries. */
 Test(import, waits_for_a_service_that_is_not_there_yet)
 {
 	static const uint32_t statuses[] = { WIRE_NO_SERVICE,
@@ -298,10 +300,11 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 		ended_by(&short_one, causes[i], ULRPC_NOT_EXECUTED);
 		run(&g, 4500 * MSEC);
 		cr_assert_eq(n.ended, 0);
-		/* Opens come at growing, but limited intervals. */
+		/* The client opens the service at growing, but limited
+		 * intervals. */
 		cr_assert_geq(g.fake->opens, 50);
 		cr_assert_leq(g.fake->opens, 200);
-		/* A later call allows no retries. */
+		/* This later call allows no retries. */
 		call_with(&g, &at_once, &conf, "hello", 5);
 		run(&g, 120 * MSEC);
 		ended_by(&at_once, causes[i], ULRPC_NOT_EXECUTED);
@@ -313,8 +316,8 @@ Test(import, waits_for_a_service_that_is_not_there_yet)
 	}
 }
 
-/* Uses up what may be on its way to the server, by messages that it does not
- * take. */
+/* Uses up what may be under way to the server, by messages that the server does
+ * not take. */
 static void use_up_control(void)
 {
 	struct wire_control m = { .kind = WIRE_KEEPALIVE };
@@ -418,9 +421,10 @@ static struct ulrpc_service *echo_start(struct ulrpc *rpc)
 	return svc;
 }
 
-/* The client has a call under way, and asks about it at once. */
-static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
-			   const struct ulnet_nid *server)
+/* Loses the LND's connection between client and @server while a call is under
+ * way: the client must send a query at once. */
+static void asks_after_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
+			     const struct ulnet_nid *server)
 {
 	struct ulnet_nid own = nth_id(0).nid;
 	struct ulrpc_call_conf cc = within(60000000);
@@ -440,8 +444,8 @@ static void hears_of_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 	ulrpc_call_put(end.call);
 }
 
-/* Node 0 has a client with two NIDs of a server. Nobody has the first, the
- * other is owned by another CPT. */
+/* A client of node 0 has two NIDs of a server: one that nobody has, and one
+ * that another of @cpts CPTs owns. */
 static void serves_from_another_cpt(unsigned int cpts)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC,
@@ -473,15 +477,15 @@ static void serves_from_another_cpt(unsigned int cpts)
 		char reply[SIZE];
 		size_t length;
 
-		cr_assert_eq(ulrpc_call_wait(c, ulrpc_method("echo"), "hello", 5,
-					     &cc, reply, sizeof(reply), &length,
-					     &o),
+		cr_assert_eq(ulrpc_call_wait(c, ulrpc_method("echo"), "hello",
+					     5, &cc, reply, sizeof(reply),
+					     &length, &o),
 			     0);
 		cr_assert_eq(o.cause, ULRPC_CAUSE_OK, "%s",
 			     ulrpc_cause_name(o.cause));
 		cr_assert(lnet_nid_eq(&o.target, &nids[1]));
 	}
-	hears_of_a_cut(sim, c, &nids[1]);
+	asks_after_a_cut(sim, c, &nids[1]);
 	ulrpc_client_close(c);
 	cr_assert_eq(ulrpc_service_stop(svc, 1000000), 0);
 	cr_assert_eq(ulrpc_close(rpc), 0);
@@ -518,9 +522,9 @@ Test(import, what_is_refused)
 	cluster_end(sim);
 }
 
-/* ---- strangers ---- */
+/* ---- answers of other nodes ---- */
 
-Test(import, believes_nobody_else)
+Test(import, ignores_answers_of_other_nodes)
 {
 	struct wire_control m = {
 		.kind = WIRE_CONNECTED,
@@ -546,7 +550,7 @@ Test(import, believes_nobody_else)
 	length = wire_control_encode(&m, bytes, &hdr_data);
 	fake_put(&other, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
 		 hdr_data, bytes, length);
-	/* An old answer of the right server. */
+	/* The right server answers an earlier Connect. */
 	m.connected.epoch--;
 	length = wire_control_encode(&m, bytes, &hdr_data);
 	fake_put(g.fake, LNET_NID_ANY, nth_id(CLIENT), ULRPC_PORTAL_CONTROL, 0,
@@ -560,7 +564,7 @@ Test(import, believes_nobody_else)
 	rig_close(&g);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a client ---- */
 
 static void call_all(void)
 {
@@ -588,7 +592,7 @@ Test(import, ends_with_calls_in_any_state)
 		call_all();
 		if (step)
 			run(&g, 100 * MSEC);
-		if (step == 4) /* while something is being sent, too */
+		if (step == 4) /* A call is being sent at the same time. */
 			call(&g, &n, 1000000);
 		if (step == 5)
 			ulrpc_client_close(g.client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls while a link or a server is away for some time. Client and service are
+/* Calls while a link or a server fails for some time. Client and service are
  * both real. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
@@ -45,10 +45,11 @@ static uint64_t server_counted(enum rpc_stat stat)
 struct caller {
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
-	unsigned int left;	      /* calls to be made */
-	unsigned int ok, other;	      /* that have ended */
-	uint64_t last;		      /* ns: when the last one did */
-	struct ulrpc_outcome outcome; /* of that one */
+	unsigned int left; /* calls that are still to be made */
+	/* calls that have ended with success, and with another outcome */
+	unsigned int ok, other;
+	uint64_t last;		      /* ns: when the last call ended */
+	struct ulrpc_outcome outcome; /* of the last call */
 };
 
 static void caller_on_done(void *arg, const struct ulrpc_outcome *o,
@@ -96,7 +97,7 @@ static void caller_open(struct caller *c, unsigned int node)
 	caller_client(c);
 }
 
-/* Connects, by a call that is served. */
+/* Connects the caller, by a call that is served. */
 static void caller_served(struct caller *c)
 {
 	caller_call(c, 1000000);
@@ -129,10 +130,11 @@ static void end(struct caller *c)
 	cluster_end(sim);
 }
 
-/* ---- numbers ---- */
+/* ---- numbers of calls ---- */
 
 /* Calls that are not delivered are overtaken by thousands of calls of another
- * client, on the same connection: the server does not take them for copies. */
+ * client, on the same connection. The server must not take the late ones for
+ * copies of calls that it has forgotten. */
 Test(outage, link_that_refuses_loses_no_call)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -167,10 +169,11 @@ Test(outage, link_that_refuses_loses_no_call)
 	end(&a[0]);
 }
 
-/* ---- connections that are not known ---- */
+/* ---- connections that the server does not know ---- */
 
-/* The server has restarted, which the client does not know. It says for how
- * long it has been there: a call that was sent after that was not executed. */
+/* The server has restarted without the client's knowledge. Its answer says for
+ * how long it has not known the connection: a call that was sent later was not
+ * executed. */
 Test(outage, server_proves_that_it_has_not_executed_a_call)
 {
 	static const struct ulnet_sim_link deaf = { .loss = LNET_SIM_ALWAYS };
@@ -180,7 +183,7 @@ Test(outage, server_proves_that_it_has_not_executed_a_call)
 
 		begin(&a);
 		executed = 0;
-		link_is(&deaf); /* loses its goodbye */
+		link_is(&deaf); /* loses the server's Goodbye */
 		cr_assert_eq(ulrpc_close(server), 0);
 		link_is(&good);
 		server_open();
@@ -200,8 +203,8 @@ Test(outage, server_proves_that_it_has_not_executed_a_call)
 
 static const uint64_t outages[] = { SEC, 5 * SEC, 60 * SEC };
 
-/* Makes calls while the link is @bad for some time. Returns the ns from its end
- * until the last call has been served. */
+/* Makes calls while the link is @bad, for @outage ns. Returns the ns from the
+ * end of the outage until the last call is served. */
 static uint64_t served_after(struct caller *c, const struct ulnet_sim_link *bad,
 			     uint64_t outage)
 {
@@ -236,7 +239,7 @@ Test(outage, of_a_link_that_refuses_is_over_at_once)
 	}
 }
 
-/* The server's RPC is closed, and its node drops messages for it. */
+/* The server's node crashes, and messages to it are lost. */
 Test(outage, of_a_server_is_over_at_once)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(outages); i++) {
@@ -283,7 +286,7 @@ Test(outage, of_a_server_that_shut_down_is_over_at_once)
 	end(&c);
 }
 
-/* Many messages that fail at the same moment are one failure. */
+/* Many messages that fail at the same moment count as one failure. */
 Test(outage, that_is_short_is_soon_over_however_many_messages_it_hits)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -308,7 +311,7 @@ Test(outage, that_is_short_is_soon_over_however_many_messages_it_hits)
 	end(&c);
 }
 
-/* A message of the server ends the pause. */
+/* A message from the server ends the pause before the client connects again. */
 Test(outage, is_over_with_a_sign_of_life)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,
@@ -321,7 +324,7 @@ Test(outage, is_over_with_a_sign_of_life)
 
 	call.retry = &no_retries;
 	begin(&c);
-	/* The longest pauses. */
+	/* Pauses are longest if a server has many clients. */
 	c.client->imp->server_clients = 10000;
 	link_is(&bad);
 	caller_call(&c, 120000000);
@@ -347,7 +350,7 @@ Test(outage, is_over_with_a_sign_of_life)
 	end(&c);
 }
 
-/* ---- herds ---- */
+/* ---- herds of clients ---- */
 
 #define HERD 5000
 
@@ -377,7 +380,8 @@ static void herd_close(unsigned int n)
 	cluster_end(sim);
 }
 
-/* Waits until all are connected, of which few may be within the same 10 ms. */
+/* Waits until all @n clients are connected. At most a quarter of them may
+ * connect within the same 10 ms. */
 static void herd_returns(unsigned int n, uint64_t within_ns)
 {
 	uint64_t end = lnet_sim_now(sim) + within_ns, before = 0;
@@ -396,7 +400,8 @@ static void herd_returns(unsigned int n, uint64_t within_ns)
 		cr_assert_eq(herd[i].ok, 2);
 }
 
-/* Each of many clients makes a call while the server cannot be reached. */
+/* Each of @n clients makes a call while the server cannot be reached.
+ * @within_ns after the end of that all calls must be served. */
 static void herd_waits(unsigned int n, uint64_t within_ns)
 {
 	struct ulnet_sim_link bad = { .latency = 10000,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for replies: buffers that an import keeps, and late messages. */
+/* The memory for replies: buffers that an import keeps for later calls, and
+ * messages that arrive late in them. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
-#define KEPT 4 /* at most, by one import */
+#define KEPT 4 /* buffers that an import keeps at most */
 
 static struct call_rig g;
 static struct note n[8];
@@ -63,8 +64,8 @@ Test(reply_buf, is_not_kept_for_long_replies)
 	rig_close(&g);
 }
 
-/* Each call under way has a buffer of its own, whatever the order of the
- * replies; some buffers are kept. */
+/* Each call under way has a buffer of its own, in whatever order replies come.
+ * The import keeps some of the buffers. */
 Test(reply_buf, one_for_each_that_waits)
 {
 	rig_open(&g);
@@ -89,7 +90,8 @@ Test(reply_buf, one_for_each_that_waits)
 	rig_close(&g);
 }
 
-/* A late copy lands in the buffer of the next call, which ignores it. */
+/* A late copy of a reply lands in the buffer of the next call, which ignores
+ * it. */
 Test(reply_buf, what_comes_late_is_for_nobody)
 {
 	rig_open(&g);
@@ -123,8 +125,8 @@ static void where(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	*p = reply;
 }
 
-/* Messages of a buffer do not overwrite each other: a copy of an earlier one
- * may still be landing, over another connection. */
+/* Messages in one buffer do not overwrite each other: a copy of an earlier
+ * reply may still be landing, over another connection. */
 Test(reply_buf, messages_lie_one_behind_the_other)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 64 };
@@ -140,7 +142,7 @@ Test(reply_buf, messages_lie_one_behind_the_other)
 		cr_assert_eq(g.fake->calls[i].match, g.fake->calls[0].match);
 		if (i)
 			cr_assert_geq(at[i] - at[i - 1], 5);
-		/* The copy takes room, too. */
+		/* The copy of the reply takes room, too. */
 		fake_echo(g.fake, &g.fake->calls[i]);
 		run(&g, 10 * MSEC);
 	}
@@ -149,7 +151,7 @@ Test(reply_buf, messages_lie_one_behind_the_other)
 	rig_close(&g);
 }
 
-/* Replies use a buffer up, and the next call gets another one. */
+/* Replies use up a buffer, and the next call gets another one. */
 Test(reply_buf, is_replaced_when_it_is_used_up)
 {
 	unsigned int others = 0;
@@ -173,7 +175,8 @@ Test(reply_buf, is_replaced_when_it_is_used_up)
 	rig_close(&g);
 }
 
-/* A buffer where a reply may still land is not given to another call. */
+/* A buffer in which the reply to a canceled or expired call may still land is
+ * not given to another call. */
 Test(reply_buf, of_a_call_that_is_given_up_goes)
 {
 	rig_open(&g);
@@ -190,7 +193,7 @@ Test(reply_buf, of_a_call_that_is_given_up_goes)
 	ended_well(&n[2]);
 	cr_assert_neq(g.fake->calls[2].match, g.fake->calls[1].match);
 	kept_are(1, 1);
-	/* The buffer of this reply was unlinked. */
+	/* The buffer for this reply was unlinked, so LNet drops the reply. */
 	fake_echo(g.fake, &g.fake->calls[1]);
 	run(&g, 10 * MSEC);
 	cr_assert_eq(counted(RPC_STAT_replies_late), 0);
@@ -198,8 +201,8 @@ Test(reply_buf, of_a_call_that_is_given_up_goes)
 	rig_close(&g);
 }
 
-/* A message that is not the reply uses the buffer up. The reply's match value
- * has to find another one, although the import keeps free ones. */
+/* A message that is not the reply uses up the call's buffer. The reply's match
+ * value must find another buffer, although the import also has free ones. */
 Test(reply_buf, that_is_used_up_is_found_again)
 {
 	struct arrived other;
@@ -227,8 +230,8 @@ Test(reply_buf, that_is_used_up_is_found_again)
 	rig_close(&g);
 }
 
-/* A client of very many servers has memory for those that it has called lately
- * only. */
+/* An idle import keeps no buffers: a client of very many servers needs memory
+ * only for those that it has called lately. */
 Test(reply_buf, are_not_kept_by_an_import_that_rests)
 {
 	rig_open_with(&g, &(struct ulrpc_conf){ .idle = 1000000 });

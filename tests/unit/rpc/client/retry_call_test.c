@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Retry rules of callers, and when calls are sent again. */
+/* The retry rules that callers give, and when the client sends calls again. */
 #include "rpc/client/batch.h"
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
@@ -15,7 +15,8 @@ static const struct ulrpc_retry two = { .policy = ULRPC_BACKOFF_NONE,
 
 TestSuite(retry_call, .timeout = 60);
 
-/* Connects; T is 100 ms. */
+/* Opens the rig with a T of 100 ms and @force as the policy for all calls, and
+ * connects. */
 static void open_with_policy(enum ulrpc_backoff force)
 {
 	struct ulrpc_conf conf;
@@ -41,7 +42,8 @@ static uint64_t refused(void)
 	return g.client->shard->stats->counts[RPC_STAT_calls_refused];
 }
 
-/* It goes before the program's; a name with a typo is refused. */
+/* ULRPC_FORCE_POLICY overrides the policy that the program forces. ulrpc_open()
+ * fails if it names no policy. */
 Test(retry_call, a_policy_may_come_from_the_environment)
 {
 	struct ulrpc *rpc;
@@ -56,9 +58,10 @@ Test(retry_call, a_policy_may_come_from_the_environment)
 	rig_close(&g);
 }
 
-/* ---- how often ---- */
+/* ---- how many retries ---- */
 
-/* A message that was certainly lost is not sent again. */
+/* A rule without retries: even a call that is known to be lost is not sent
+ * again. */
 Test(retry_call, no_retries_are_none)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
@@ -100,7 +103,7 @@ Test(retry_call, so_many_and_no_more)
 		cr_assert_eq(g.fake->ncalls, 4);
 		ended_by(&n, causes[i], ULRPC_NOT_EXECUTED);
 		cr_assert_eq(n.outcome.retries, 2);
-		/* The last refusal has ended the call. */
+		/* The last refusal has ended the call, and counts as none. */
 		cr_assert_eq(n.outcome.refusals, 2);
 		cr_assert_eq(refused(), 2);
 		rig_close(&g);
@@ -123,7 +126,8 @@ Test(retry_call, lost_messages_are_counted)
 	rig_close(&g);
 }
 
-/* The server has forgotten whether it executed the call. */
+/* A rule without retries: the server has forgotten whether it executed the
+ * call. */
 Test(retry_call, no_repetition_of_what_may_have_been_executed)
 {
 	struct ulrpc_call_conf conf = { .deadline = 10000000,
@@ -141,7 +145,7 @@ Test(retry_call, no_repetition_of_what_may_have_been_executed)
 	rig_close(&g);
 }
 
-/* ---- who wants to know of overload ---- */
+/* ---- callers that want to be told of overload ---- */
 
 Test(retry_call, told_of_overload)
 {
@@ -159,7 +163,7 @@ Test(retry_call, told_of_overload)
 	rig_close(&g);
 }
 
-/* The client waits for as long as the server asks, and tries again until the
+/* The client waits as long as the server asks it to, and tries again until the
  * deadline. */
 Test(retry_call, overload_that_passes)
 {
@@ -186,18 +190,20 @@ Test(retry_call, overload_that_does_not_pass)
 	g.fake->call_status = WIRE_OVERLOADED;
 	call_by(NULL, 1000000);
 	run(&g, 950 * MSEC);
-	/* At once, if the next attempt would be after the deadline. */
+	/* The call ends early, as the next attempt would come after the
+	 * deadline. */
 	ended_by(&n, ULRPC_CAUSE_OVERLOADED, ULRPC_NOT_EXECUTED);
 	cr_assert_lt(n.outcome.total, 910000);
 	cr_assert_eq(n.outcome.retries, 3);
 	rig_close(&g);
 }
 
-/* However long the server asks to wait, a call without a deadline ends. */
+/* A call without a deadline is tried again after a limited time, however long
+ * the server asks it to wait. */
 Test(retry_call, overload_for_ever)
 {
 	open_with_policy(ULRPC_BACKOFF_DEFAULT);
-	g.fake->retry_after = UINT32_MAX; /* over an hour */
+	g.fake->retry_after = UINT32_MAX; /* us: over an hour */
 	g.fake->call_status = WIRE_OVERLOADED;
 	call_by(NULL, ULRPC_NEVER);
 	run(&g, 29 * SEC);
@@ -210,8 +216,8 @@ Test(retry_call, overload_for_ever)
 
 /* ---- pauses ---- */
 
-/* ns from the refusal of an overloaded call's first attempt to the second
- * attempt. */
+/* Makes a call that is refused as the server is overloaded. Returns the ns from
+ * the call until its second attempt. */
 static uint64_t pause_of(const struct ulrpc_retry *retry)
 {
 	unsigned int before = g.fake->ncalls;
@@ -223,13 +229,13 @@ static uint64_t pause_of(const struct ulrpc_retry *retry)
 		run(&g, MSEC);
 	end = lnet_sim_now(g.sim);
 	ulrpc_cancel(n.call);
-	run(&g, SEC); /* in which the budget recovers */
+	run(&g, SEC); /* The budget for retries recovers meanwhile. */
 	cr_assert_eq(n.outcome.cause, ULRPC_CAUSE_CANCELED);
 	ulrpc_call_put(n.call);
 	return end - begin;
 }
 
-/* The least and the longest of many pause_of(). */
+/* Sets *@least and *@most to the shortest and longest of CLIENTS pauses. */
 static void pauses_of(const struct ulrpc_retry *retry, uint64_t *least,
 		      uint64_t *most)
 {
@@ -264,11 +270,11 @@ Test(retry_call, pauses_are_as_the_caller_says)
 	pauses_of(&equal, &least, &most);
 	cr_expect(least >= 500 * MSEC && least < 600 * MSEC);
 	cr_expect(most > 900 * MSEC && most <= SEC + MSEC);
-	/* The server has said how long to wait, which was nothing: "mad" adds
-	 * no time of an attempt to that (ulrpc_retry(7)). */
+	/* The server asked for no wait. The policy "mad" does not add the time
+	 * of an attempt to that (ulrpc_retry(7)). */
 	pauses_of(&mad, &least, &most);
 	cr_expect_leq(most, MSEC);
-	pauses_of(NULL, &least, &most); /* the rig's */
+	pauses_of(NULL, &least, &most); /* by the rule of the rig's client */
 	cr_expect_leq(most, MSEC);
 	rig_close(&g);
 }
@@ -286,9 +292,9 @@ Test(retry_call, a_policy_is_forced_on_all)
 	rig_close(&g);
 }
 
-/* Queries come after T, a round trip, and a random pause, so that clients do
+/* A query is sent after T, a round trip, and a random pause, so that clients do
  * not ask at the same moment. */
-Test(retry_call, questions_are_spread)
+Test(retry_call, queries_are_spread)
 {
 	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
 	uint64_t least = TIME_NEVER, most = 0;
@@ -315,8 +321,9 @@ Test(retry_call, questions_are_spread)
 	rig_close(&g);
 }
 
-/* So that client.watched needs no search. */
-Test(retry_call, questions_of_one_client_are_in_order)
+/* Batches are in the order of their next queries, so that the client need not
+ * search client.watched. */
+Test(retry_call, queries_of_one_client_are_in_order)
 {
 	static struct note many[100];
 	struct ulrpc_retry full = retry_of(ULRPC_BACKOFF_FULL);
@@ -329,7 +336,7 @@ Test(retry_call, questions_of_one_client_are_in_order)
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++) {
 		call_with(&g, &many[i], &conf, "hello", 5);
 		run(&g, 10000);
-		/* The first batch of all has jitter of its own. */
+		/* The first batch has jitter of its own. */
 		if (i == 0)
 			begin = lnet_sim_now(g.sim);
 	}
@@ -349,10 +356,10 @@ Test(retry_call, questions_of_one_client_are_in_order)
 	rig_close(&g);
 }
 
-/* ---- the budget ---- */
+/* ---- the budget for retries ---- */
 
-/* All calls are refused: a tenth as many are sent again, and ten in a second,
- * and as many as can be lost at once. */
+/* All calls are refused. The client may send a tenth of them again, plus ten in
+ * a second, plus the burst of the budget. */
 Test(retry_call, an_overloaded_server_sees_few_retries)
 {
 	unsigned int before, sent = 0;
@@ -378,8 +385,8 @@ static uint64_t spent(void)
 	return g.client->imp->budget.spent;
 }
 
-/* Makes a call that the server answers with @status a few times, and then
- * serves. */
+/* Makes a call that the server answers @times times with @status before it
+ * serves it. */
 static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
 		       unsigned int times)
 {
@@ -394,8 +401,8 @@ static void call_until(const struct ulrpc_call_conf *conf, uint32_t status,
 	ended_well(&n);
 }
 
-/* Attempts that were certainly not executed are repeated regardless of the
- * rule, and not counted as retries: ulrpc_retry(7). */
+/* Attempts that were certainly not executed are repeated whatever the rule, and
+ * do not count as retries: ulrpc_retry(7). */
 Test(retry_call, what_is_no_retry_costs_nothing)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000,
@@ -409,9 +416,9 @@ Test(retry_call, what_is_no_retry_costs_nothing)
 	rig_close(&g);
 }
 
-/* A retry after a restart costs the budget nothing; one after a refusal, or of
- * a call that the server did not know, does: ulrpc_retry(7). */
-Test(retry_call, who_pays)
+/* A retry after a restart does not use the budget. A retry after a refusal, or
+ * of a call that the server did not know, does: ulrpc_retry(7). */
+Test(retry_call, which_retries_use_the_budget)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000,
 					      .retry = &two,
@@ -431,7 +438,7 @@ Test(retry_call, who_pays)
 	rig_close(&g);
 }
 
-/* ---- what is refused ---- */
+/* ---- rules that are refused ---- */
 
 Test(retry_call, policies_that_there_are_not)
 {

@@ -83,9 +83,9 @@ Test(retry, policies_that_there_are)
 	cr_expect_eq(retry_check(&r), -EINVAL);
 }
 
-/* ---- the next attempt ---- */
+/* ---- when the next attempt is made ---- */
 
-/* A forced policy does not add retries to a rule that allows none. */
+/* A forced policy does not allow retries to a rule that has none. */
 Test(retry, no_retries_are_none)
 {
 	static const struct ulrpc_retry none = { 0 };
@@ -115,7 +115,7 @@ Test(retry, so_many_and_no_more)
 	cr_expect_eq(retry_next(&c, &at), BACKOFF_ENOUGH);
 }
 
-/* The longest of T / 2, two round trips, and 10 ms. */
+/* The base of pauses is the longest of T / 2, two round trips, and 10 ms. */
 Test(retry, the_base)
 {
 	struct retry_rule rule;
@@ -156,7 +156,7 @@ Test(retry, not_before_the_server_wants)
 	cr_expect_eq(at, 5 * SEC + 50 * MS);
 }
 
-/* A call that has waited for its answer needs no pause. */
+/* A call that has waited for its answer is sent again without a pause. */
 Test(retry, paused_already)
 {
 	struct retry_rule rule;
@@ -193,7 +193,7 @@ Test(retry, the_pause_beyond_the_time_of_an_attempt)
 	cr_expect_eq(retry_pause(&rule, 1, SEC, MS, UINT64_MAX), 0);
 }
 
-/* Retries that would come too late are not paid for. */
+/* A retry that would come too late does not use the budget. */
 Test(retry, not_when_it_is_too_late)
 {
 	struct retry_rule rule;
@@ -212,7 +212,8 @@ Test(retry, not_when_it_is_too_late)
 	cr_expect_eq(budget.spent, 1000);
 }
 
-/* A caller who asked for ten tries of a second each gets ten seconds in all. */
+/* A forced "mad" shares the time that the caller's rule would take at most: ten
+ * retries of a second each make ten seconds in all. */
 Test(retry, mad_when_it_is_forced)
 {
 	static const struct ulrpc_retry ten = { .max = 10, .base = 511000 };
@@ -234,25 +235,25 @@ Test(retry, mad_when_it_is_forced)
 		}
 		cr_assert_eq(c.retries, 4);
 	}
-	/* A caller who has chosen "mad" has the deadline. */
+	/* With a "mad" of the caller's own only the deadline limits retries. */
 	rule.forced = false;
 	c.retries = 4;
 	cr_expect_eq(retry_next(&c, &at), BACKOFF_RETRY);
 }
 
-/* ---- the budget ---- */
+/* ---- the budget for retries ---- */
 
-Test(retry, a_burst_is_paid_for)
+Test(retry, a_burst_of_retries)
 {
 	struct retry_budget b;
 
 	budget_begin(&b, 0, 0);
 	for (unsigned int i = 0; i < 64; i++)
 		cr_assert_eq(budget_take(&b, 64, 0, 0), 0);
-	/* From then on ten a second. */
+	/* After the burst there are ten retries in a second. */
 	for (unsigned int i = 1; i <= 30; i++)
 		cr_assert_eq(budget_take(&b, 64, 0, 0), i * 100 * MS);
-	/* The budget does not grow without limit. */
+	/* What is given back does not make the budget grow beyond its limit. */
 	for (unsigned int i = 0; i < 30; i++)
 		budget_give_back(&b);
 	cr_expect_eq(budget_take(&b, 64, 0, 0), 100 * MS);
@@ -268,8 +269,8 @@ Test(retry, ten_at_least)
 	cr_expect_eq(budget_take(&b, 1, 0, 0), 100 * MS);
 }
 
-/* Each call earns a tenth of a retry. */
-Test(retry, calls_pay)
+/* Each call adds a tenth of a retry to the budget. */
+Test(retry, calls_add_to_the_budget)
 {
 	unsigned int at_once = 0;
 	struct retry_budget b;
@@ -287,8 +288,8 @@ Test(retry, calls_pay)
 	cr_expect_eq(at_once, 100);
 }
 
-/* The budget is at most the burst. */
-Test(retry, savings_are_bounded)
+/* The budget never exceeds the burst. */
+Test(retry, the_budget_is_bounded)
 {
 	struct retry_budget b;
 
@@ -300,7 +301,8 @@ Test(retry, savings_are_bounded)
 		     100 * MS);
 }
 
-/* However often it is computed, time earns the same. */
+/* The budget grows with time by the same amount, however often it is computed.
+ */
 Test(retry, time_is_counted_exactly)
 {
 	unsigned int taken = 0;
@@ -316,8 +318,8 @@ Test(retry, time_is_counted_exactly)
 	cr_expect(taken >= 1009 && taken <= 1010, "%u", taken);
 }
 
-/* An overloaded server: all calls fail. Of new and old ones together it gets a
- * tenth more than of new ones, and ten a second. */
+/* All calls fail at an overloaded server. Retries may add a tenth to the new
+ * calls, and ten in a second. */
 Test(retry, little_is_added_to_an_overload)
 {
 	unsigned int sent = 0, again = 0;

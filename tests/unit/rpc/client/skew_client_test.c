@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client, and servers of other versions. */
+/* A client with servers of other versions of the protocol. */
 #include "tests/unit/rpc/wire/wire_skew.h"
 
 #include "tests/unit/rpc/client/hostile_server.h"
 
 TestSuite(skew_client, .timeout = 60);
 
-/* Unknown fields of their messages are ignored. */
+/* The client ignores unknown fields in the server's messages. */
 Test(skew_client, says_more)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(skews); i++) {
@@ -50,8 +50,8 @@ static void say_little(struct fake *f, struct wire_connected *c)
 				      .connection = c->connection };
 }
 
-/* Connected without keepalive, lease, slots, number of clients, the server's
- * id, or whether it knew the client. */
+/* The server's Connected has no keepalive interval, lease, slots, number of
+ * clients, server id, nor whether it knew the client. */
 Test(skew_client, says_less)
 {
 	open_rig();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots: each is held once, the one that has been free for longest goes first,
- * and no more are used than were granted. */
+/* Slots: each is held by one call at a time, the slot that has been free for
+ * longest is taken first, and no more are used than the server has granted. */
 #include "rpc/client/slots.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
@@ -27,7 +27,7 @@ static void put(uint32_t slot)
 	cr_assert_null(slots_find(&s, slot));
 }
 
-Test(slots, all_come_round)
+Test(slots, all_are_used_in_turn)
 {
 	begin();
 	for (uint32_t round = 0; round < 3; round++) {
@@ -86,7 +86,7 @@ Test(slots, a_grant_has_bounds)
 	slots_fini(&s);
 }
 
-/* A server that has restarted may grant fewer. */
+/* A server that has restarted may grant fewer slots than before. */
 Test(slots, those_that_are_not_granted_any_more_go)
 {
 	begin();
@@ -96,11 +96,11 @@ Test(slots, those_that_are_not_granted_any_more_go)
 	slots_grant(&s, 4);
 	cr_assert_eq(slots_have(&s, 9), 1);
 	take(1);
-	put(5); /* not granted any more */
+	put(5); /* slot 5 is not granted any more */
 	cr_assert_eq(slots_have(&s, 9), 0);
 	put(2);
 	take(2);
-	slots_grant(&s, 6); /* 4 is still held */
+	slots_grant(&s, 6); /* slot 4 is still held */
 	cr_assert_eq(slots_have(&s, 9), 1);
 	take(5);
 	put(4);
@@ -109,7 +109,7 @@ Test(slots, those_that_are_not_granted_any_more_go)
 	slots_fini(&s);
 }
 
-/* ---- of calls ---- */
+/* ---- slots of calls ---- */
 
 static struct call_rig g;
 

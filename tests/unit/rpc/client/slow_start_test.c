@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* With a new connection few calls are in flight at first; but calls that take
- * long do not keep others from being sent for long. */
+/* With a new connection few calls are in flight at first. Calls that take long
+ * must not keep others from being sent for long. */
 #include "tests/unit/rpc/client/call_rig.h"
 
 #define SLOW  5
@@ -11,7 +11,8 @@ static struct note slow[SLOW], later[LATER];
 
 TestSuite(slow_start, .timeout = 60);
 
-/* Opens the rig with the default window. */
+/* Opens the rig with a window that begins as usual, and a server that does not
+ * answer. */
 static void begin(void)
 {
 	rig_open(&g);
@@ -20,14 +21,14 @@ static void begin(void)
 	g.fake->mute_calls = true;
 }
 
-/* Makes @some calls, which arrive and are not answered. */
+/* Makes @some calls. */
 static void calls(struct note *n, unsigned int some)
 {
 	for (unsigned int i = 0; i < some; i++)
 		call(&g, &n[i], 100000000);
 }
 
-/* Without answers the limit doubles each half second. */
+/* Without answers the window doubles each half second. */
 Test(slow_start, goes_on_without_answers)
 {
 	begin();
@@ -46,7 +47,8 @@ Test(slow_start, goes_on_without_answers)
 	rig_close(&g);
 }
 
-/* ... whether those that fill the window came just before, or long ago. */
+/* The window doubles also if the calls that fill it were made long before those
+ * that wait. */
 Test(slow_start, goes_on_for_calls_that_come_later)
 {
 	begin();
@@ -66,7 +68,8 @@ Test(slow_start, goes_on_for_calls_that_come_later)
 	rig_close(&g);
 }
 
-/* More calls are under way than a new connection may have. */
+/* After the connection was made again, more calls are under way than the new
+ * window allows. */
 Test(slow_start, goes_on_after_a_connection_was_made_again)
 {
 	begin();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* T of attempts, from what the server advertises, and from replies. */
+/* The time T of attempts, which follows from what the server advertises and
+ * from the times in its replies. */
 #include "rpc/client/client.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/client/call_rig.h"
 
-#define METHOD 77 /* of call() */
+#define METHOD 77 /* method that call() calls */
 #define GRACE  (20 * MSEC)
 
 static struct call_rig g;
@@ -17,7 +18,7 @@ static uint64_t timeout_of(uint32_t method)
 	return client_timeout(g.client, method, TIME_NEVER);
 }
 
-/* Is @is at least @exact, and at most @per_cent more? */
+/* Returns whether @is is at least @exact, and at most @per_cent more. */
 static bool is_near(uint64_t is, uint64_t exact, unsigned int per_cent)
 {
 	return is >= exact && is <= exact + exact * per_cent / 100;
@@ -28,7 +29,7 @@ static struct arrived *last_call(void)
 	return &g.fake->calls[(g.fake->ncalls - 1) % CALLS_SEEN];
 }
 
-/* Makes a call that the server says took @service us. */
+/* Makes a call that takes @service us, as the server reports. */
 static void call_taking(uint64_t service)
 {
 	g.fake->mute_calls = true;
@@ -70,7 +71,8 @@ Test(timeout, as_the_service_says)
 	rig_close(&g);
 }
 
-/* What replies advertise counts for methods without samples. */
+/* The estimate that replies carry counts for methods of which the client has no
+ * samples. */
 Test(timeout, as_replies_say)
 {
 	rig_open(&g);
@@ -89,7 +91,8 @@ Test(timeout, as_replies_say)
 	rig_close(&g);
 }
 
-/* Neither an advertised time, nor samples. P6. */
+/* The client forgets estimates and samples when it meets another server (P6).
+ */
 Test(timeout, of_another_server_nothing_is_known)
 {
 	rig_open(&g);
@@ -166,7 +169,7 @@ Test(timeout, learned_from_replies)
 	rig_open(&g);
 	call_taking(300000);
 	cr_expect(is_near(timeout_of(METHOD), 450 * MSEC + GRACE, 10));
-	/* Other methods have no samples. */
+	/* The client has no samples of other methods. */
 	cr_expect_eq(timeout_of(METHOD + 1), SEC);
 	rig_close(&g);
 }
@@ -186,7 +189,7 @@ Test(timeout, queue_and_service_count)
 	rig_close(&g);
 }
 
-/* A server cannot claim that a call took longer than it was under way. */
+/* The server cannot report that a call took longer than it was under way. */
 Test(timeout, not_longer_than_it_can_have_been)
 {
 	rig_open(&g);
@@ -198,7 +201,7 @@ Test(timeout, not_longer_than_it_can_have_been)
 	rig_close(&g);
 }
 
-/* Calls whose handler failed are samples; refused ones are not. */
+/* Calls whose handler failed are samples; refused calls are not. */
 Test(timeout, learned_from_what_was_executed)
 {
 	rig_open(&g);
@@ -229,7 +232,8 @@ Test(timeout, not_learned_from_calls_without_an_answer)
 	rig_close(&g);
 }
 
-/* It is not known which attempt was answered. */
+/* If a call was sent again, the client cannot know which attempt was answered,
+ * and takes no sample. */
 Test(timeout, not_learned_from_calls_that_were_sent_again)
 {
 	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS }, good = { 0 };
@@ -264,7 +268,7 @@ Test(timeout, forgotten_in_time)
 	rig_close(&g);
 }
 
-/* Calls are samples even while the run of equal ones goes on. */
+/* Calls count as samples even while a run of equal ones goes on. */
 Test(timeout, learned_from_a_run_that_goes_on)
 {
 	rig_open(&g);
@@ -289,18 +293,19 @@ static void latency(uint64_t ns)
 Test(timeout, round_trips_of_the_network)
 {
 	rig_open(&g);
-	cr_expect_eq(import_rtt(g.client->imp), 100 * MSEC); /* not known */
+	/* the default: no round trip is known */
+	cr_expect_eq(import_rtt(g.client->imp), 100 * MSEC);
 	latency(4 * MSEC);
 	for (unsigned int i = 0; i < 30; i++)
 		call_taking(10000 + i * 100);
 	(void)client_estimate(g.client, METHOD);
-	/* The fake server takes 6 ms more than it says. */
+	/* The fake server takes 6 ms more than it reports. */
 	cr_expect(is_near(import_rtt(g.client->imp), 14 * MSEC, 20), "%lu",
 		  import_rtt(g.client->imp));
 	rig_close(&g);
 }
 
-/* Varying round trips mean more grace. */
+/* If round trips vary, T includes more time for them. */
 Test(timeout, round_trips_that_vary)
 {
 	rig_open(&g);

@@ -9,7 +9,8 @@ static void begin(uint32_t granted)
 	window_init(&w, 0, granted);
 }
 
-/* The limit doubles with each window that was answered. */
+/* The window doubles each time as many calls have been answered as it allows.
+ */
 Test(window, slow_start)
 {
 	uint32_t answers = 0;
