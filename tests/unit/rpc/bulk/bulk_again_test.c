@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls whose bulk is lost for longer than their service waits for it. They are
- * executed once more if both caller and method are idempotent. Client and
- * service are both real.
+ * Calls whose bulk is lost for longer than their service waits for it. Such a
+ * call is executed once more if both the caller and the method are idempotent.
+ * Client and service are both real.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
-#define LENGTH	100000
-#define BULK_TIMEOUT 200000 /* us: of the service */
+#define LENGTH	     100000
+#define BULK_TIMEOUT 200000 /* us: how long the service waits for bulk */
 
 static struct {
 	struct serve_rig g;
 	unsigned int runs;
-	struct ulrpc_request *failed; /* to be answered */
+	/* the request whose bulk was lost; the test answers it */
+	struct ulrpc_request *failed;
 	int status;
 	uint8_t *got, *lent;
 	struct ulrpc_bulk *bulk;
@@ -106,7 +107,7 @@ static void call(const char *method, enum ulrpc_semantics semantics,
 		     0);
 }
 
-/* The call is executed; its bulk is lost, and the service reports that. */
+/* Makes a call whose bulk is lost, and has the service report that. */
 static void lose_bulk(const char *method, enum ulrpc_semantics semantics,
 		      const struct ulrpc_retry *retry)
 {
@@ -147,7 +148,7 @@ static void ended_without_bulk(void)
 
 TestSuite(bulk_again, .timeout = 60);
 
-Test(bulk_again, if_nobody_minds)
+Test(bulk_again, if_call_and_method_are_idempotent)
 {
 	lose_bulk("again", ULRPC_IDEMPOTENT, NULL);
 	cr_assert_eq(w.call.outcome.cause, ULRPC_CAUSE_OK, "%s",
@@ -157,15 +158,15 @@ Test(bulk_again, if_nobody_minds)
 	close_all();
 }
 
-/* The server has kept its answer, and repeats it for the query. */
-Test(bulk_again, not_if_the_method_minds)
+/* The server has kept its answer to the call, and repeats it for the query. */
+Test(bulk_again, not_if_the_method_is_not_idempotent)
 {
 	lose_bulk("once", ULRPC_IDEMPOTENT, NULL);
 	ended_without_bulk();
 	close_all();
 }
 
-Test(bulk_again, not_if_the_caller_minds)
+Test(bulk_again, not_if_the_call_is_not_idempotent)
 {
 	lose_bulk("again", ULRPC_AT_MOST_ONCE, NULL);
 	ended_without_bulk();

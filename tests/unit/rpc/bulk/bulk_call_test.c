@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk from end to end: calls that lend a source and a sink, and a service that
- * copies one to the other, while messages are lost, calls canceled, and nodes
- * crash. After a success the sink is right, and nobody touches memory that was
- * given back.
+ * Calls that lend a source and a sink, and a service that copies one to the
+ * other, while messages are lost, calls are canceled, and nodes crash. After a
+ * success the sink must have the right bytes, and nobody may touch memory that
+ * was given back.
  */
 #include <criterion/criterion.h>
 #include "tests/slice.h"
@@ -11,7 +11,7 @@
 #include "ulnet/fault.h"
 #include "ulnet/service.h"
 
-#define JOBS 6 /* at the same time */
+#define JOBS 6 /* calls at the same time */
 #define RUNS 80
 
 struct world;
@@ -20,15 +20,16 @@ struct job {
 	struct world *w;
 	struct memory source, sink;
 	struct ulrpc_bulk *bulks[2];
-	uint64_t offset, length; /* what is copied */
+	uint64_t offset, length; /* the part of the source that is copied */
 	bool checked;
-	uint32_t status; /* that the service is to fail with */
+	/* nonzero: the status with which the service is to fail */
+	uint32_t status;
 	unsigned int ended, released;
 	struct ulrpc_outcome outcome;
 	struct ulrpc_call *call;
 };
 
-/* A handler at work. */
+/* A request that the handler is serving. */
 struct copy {
 	struct list link;
 	struct job *job;
@@ -123,7 +124,8 @@ static void on_end(void *arg, const struct ulrpc_outcome *o, const void *reply,
 	(void)length;
 	j->ended++;
 	j->outcome = *o;
-	/* The sink may be read, and changed, at once. */
+	/* The caller may overwrite the source at once: nothing reads it any
+	 * more. */
 	if (o->bulk_free && o->cause == ULRPC_CAUSE_OK)
 		memset(j->source.buf, 0, j->source.size);
 }
@@ -139,12 +141,12 @@ static void on_released(void *arg)
 	memory_retire(&j->w->g, &j->sink);
 }
 
-/* Of the memory of a job. */
+/* The shape of a job's memory and request. */
 struct shape {
-	size_t length, longest; /* fragment */
+	size_t length, longest; /* longest: of a fragment, at most */
 	uint32_t segment;
 	bool checked;
-	size_t body; /* bytes of the request's, or a few */
+	size_t body; /* bytes of the request's body; 0: a few */
 };
 
 static struct shape random_shape(struct rig *g)
@@ -189,7 +191,8 @@ static void job_start(struct world *w, uint32_t index,
 	j->sink = memory_new(g, shape->length, shape->longest);
 	memory_fill(&j->source, index);
 	memory_fill(&j->sink, 99);
-	/* A checked transfer begins where its segment does. */
+	/* A transfer of memory with checksums must begin where a segment does.
+	 */
 	if (shape->length && !j->checked) {
 		j->offset = rig_random(g, shape->length);
 		j->length = 1 + rig_random(g, shape->length - j->offset);
@@ -201,7 +204,7 @@ static void job_start(struct world *w, uint32_t index,
 				&conf, on_end, j, &j->call),
 		     0);
 	free(body);
-	/* A bulk serves one call at a time. */
+	/* A bulk can be part of one call at a time only. */
 	cr_assert_eq(ulrpc_call(w->client, ulrpc_method("copy"), &index,
 				sizeof(index), &conf, on_end, j, NULL),
 		     -EBUSY);
@@ -311,7 +314,7 @@ static void one_run(uint64_t seed, unsigned int *well)
 			ulrpc_cancel(w.jobs[i].call);
 	if (mishap == CRASH)
 		cr_assert_eq(lnet_sim_crash(w.g.sim, SERVER), 0);
-	/* Some bulks are closed before their calls have ended. */
+	/* Half of the runs close the bulks before their calls have ended. */
 	if (rig_random(&w.g, 2))
 		lnet_sim_run(w.g.sim, 30000 * MSEC);
 	close_bulks(&w, JOBS);
@@ -332,9 +335,9 @@ Test(bulk_call, extremes)
 	const struct shape shapes[] = {
 		{ .length = 0, .segment = 1, .checked = true },
 		{ .length = 1, .segment = 1, .checked = true },
-		/* The most segments, of the smallest size. */
+		/* the most segments, of the smallest size */
 		{ .length = 256, .longest = 256, .segment = 1 },
-		/* The most segments with the most fragments. */
+		/* the most segments with the most fragments */
 		{ .length = 65536, .longest = 1, .segment = LNET_MTU },
 		{ .length = (64u << 20) + 1,
 		  .longest = 3000000,
@@ -357,7 +360,7 @@ Test(bulk_call, extremes)
 	world_close(&w, true);
 }
 
-/* The bulks of all calls do not fit into one message. */
+/* The descriptions of all bulks do not fit into one message. */
 Test(bulk_call, several_messages)
 {
 	const struct shape shape = {
@@ -379,8 +382,9 @@ Test(bulk_call, several_messages)
 	world_close(&w, true);
 }
 
-/* 64 MiB there and back, while connections break in the middle of payloads, or
- * the network is down for a while: that costs time only. */
+/* 64 MiB are copied to the service and back, while connections break in the
+ * middle of payloads, or the network is down for a while. Each call must
+ * succeed, and be executed once. */
 Test(bulk_call, connections_are_cut)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 10,
@@ -416,7 +420,7 @@ Test(bulk_call, connections_are_cut)
 	}
 }
 
-/* A bit is wrong in some messages of data, in both directions. */
+/* Flips a bit in some messages of data, in both directions. */
 static void corrupt_data(struct rig *g)
 {
 	struct ulnet_fault f;
@@ -441,12 +445,13 @@ static uint64_t corrupted(struct rig *g, unsigned int node)
 	return info.fired;
 }
 
-/* Checksums find data that was changed on its way (H7). */
+/* Checksums find data that was changed on its way (requirement H7). */
 Test(bulk_call, data_is_corrupted)
 {
-	const struct shape shape = {
-		.length = 20000, .longest = 700, .segment = 2000, .checked = true
-	};
+	const struct shape shape = { .length = 20000,
+				     .longest = 700,
+				     .segment = 2000,
+				     .checked = true };
 	unsigned int ends[ULRPC_CAUSE_COUNT] = { 0 };
 	uint64_t damaged = 0;
 	static struct world w;
@@ -480,7 +485,8 @@ struct again {
 	unsigned int ended;
 };
 
-/* The callback of the first call lends the same memory again, at once. */
+/* The callback of the first call makes a second one with the same bulk at once.
+ */
 static void lend_again(void *arg, const struct ulrpc_outcome *o,
 		       const void *reply, size_t length)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection of the LND is lost while bulk is being moved: what was under
- * way is moved again about a round trip later, not when its time has passed.
- * Client and service are both real.
+ * The LND's connection is lost while bulk is being moved. The messages that
+ * were under way must be repeated about a round trip later, not when their time
+ * is over. Client and service are both real.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
@@ -10,7 +10,7 @@
 #define RTT	(2 * LATENCY)
 #define CONNECT (3 * MSEC)
 #define LENGTH	1000000
-/* The longest first pause: the range doubles for it. */
+/* ns: the longest pause after a first loss */
 #define PAUSE (20 * MSEC)
 
 static struct {
@@ -135,7 +135,8 @@ static void close_all(void)
 	serve_fini(&w.g);
 }
 
-/* Makes the call, whose service begins to move the bulk. */
+/* Makes the call, and runs until @after ns after its request has arrived, while
+ * bulk is being moved. */
 static void to_the_middle(uint64_t after)
 {
 
@@ -146,7 +147,8 @@ static void to_the_middle(uint64_t after)
 	cr_assert_eq(w.moved, 0);
 }
 
-/* Cuts the connection, with a message to the client or its answer. */
+/* Loses the connection @after ns after the request has arrived: either the
+ * service's PUT or GET is lost, or the answer to it. */
 static void cut_at(bool put, uint64_t after)
 {
 	uint64_t at;
@@ -184,8 +186,8 @@ Test(bulk_conn_loss, ack_is_lost)
 	cut_at(true, LATENCY + LATENCY / 2);
 }
 
-/* Connections are cut all the time: messages are repeated at a limited rate,
- * and the transfer succeeds soon after. */
+/* Connections end all the time. Messages are repeated at a limited rate, and
+ * when connections last again, the transfer soon succeeds. */
 Test(bulk_conn_loss, in_a_loop)
 {
 	uint64_t tries, at;

@@ -107,7 +107,8 @@ void memory_free(struct rig *g, struct memory *m)
 	free(m->iov);
 }
 
-/* What is left of the fragment at byte @at, up to @most bytes. */
+/* Sets *@length to the number of bytes, @most at most, that the fragment of
+ * byte @at has from there on. Returns where they are. */
 static uint8_t *memory_at(const struct memory *m, struct walk *w, size_t at,
 			  size_t most, size_t *length)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tests of bulk share: two simulated nodes with a shard each, memory
- * in random fragments between guards, and bytes that can be told apart. Node 0
- * calls, node 1 serves. */
+ * in random fragments between guards, and patterns of bytes that can be told
+ * apart. Node 0 is the caller, node 1 the server. */
 #ifndef TESTS_BULK_RIG_H
 #define TESTS_BULK_RIG_H
 
@@ -23,7 +23,8 @@ struct rig {
 uint64_t rig_random(struct rig *g, uint64_t below);
 void rig_init(struct rig *g, uint64_t seed);
 
-/* Closes the rig; after a crash shards still hold memory. */
+/* Closes the rig; unlike rig_fini(), also if the shards still hold memory, as
+ * they do after a crash. */
 void rig_end(struct rig *g);
 void rig_fini(struct rig *g);
 
@@ -32,39 +33,41 @@ void rig_fini(struct rig *g);
 #define GUARD_BYTES 16
 #define GUARD	    0x5a
 
-/* @length bytes in fragments; each has guards before and behind it. */
+/* @length bytes in fragments, with guard bytes before and behind each. */
 struct memory {
 	struct iovec *iov;
 	unsigned int niov;
 	size_t length;
 	size_t size;
 	uint8_t *buf;  /* inaccessible after memory_retire() */
-	uint8_t *copy; /* of its bytes, then */
+	uint8_t *copy; /* after memory_retire(): a copy of its bytes */
 };
 
 uint8_t nth_byte(uint64_t tag, size_t i);
 
-/* Fragments of at most @longest bytes, a few of them empty; 0: one only. */
+/* Makes memory of fragments of at most @longest bytes, a few of them empty; 0:
+ * it is one fragment. */
 struct memory memory_new(struct rig *g, size_t length, size_t longest);
 
-/* Nobody may touch the memory from now on; memory_is() looks at a copy. */
+/* Makes the memory inaccessible; memory_is() looks at a copy from then on. */
 void memory_retire(struct rig *g, struct memory *m);
 void memory_free(struct rig *g, struct memory *m);
 
-/* A cursor for going through all bytes of a memory. */
+/* A cursor that goes through all bytes of a memory. */
 struct walk {
 	unsigned int fragment;
 	size_t begin;
 };
 
-/* Fills byte i with that of @tag. */
+/* Fills the memory with the pattern of @tag. */
 void memory_fill(struct memory *m, uint64_t tag);
 
-/* Are the bytes at @offset those of @tag at @from? */
+/* Returns whether @length bytes from @offset on are those of the pattern of
+ * @tag from byte @from on. */
 bool memory_is(const struct memory *m, size_t offset, size_t length,
 	       uint64_t tag, size_t from);
 
-/* Are the guards as they were? */
+/* Returns whether all guard bytes are unchanged. */
 bool memory_guarded(const struct memory *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bulks of callers. The server is raw PUTs and GETs. */
+/* Bulks of callers. The test plays the server by raw PUTs and GETs. */
 #include <criterion/criterion.h>
 #include "base/crc32c.h"
 #include "rpc/bulk/bulk.h"
@@ -31,7 +31,7 @@ static struct wire_segments attach(struct rig *g, struct ulrpc_bulk *b)
 	return s;
 }
 
-/* Sends one message of the server, and notes how it ended. */
+/* Sends one PUT or GET of the server; @seen records its events. */
 static void server_moves(struct rig *g, bool put, void *bytes, uint32_t length,
 			 uint64_t match, uint32_t offset, struct seen *seen)
 {
@@ -53,7 +53,8 @@ static void server_moves(struct rig *g, bool put, void *bytes, uint32_t length,
 			     0);
 }
 
-/* The type of the answer's event; UNLINK: none came. */
+/* Returns the type of the event that answered the message; LNET_EVENT_UNLINK if
+ * no answer came. */
 static int answer(const struct seen *seen)
 {
 	for (unsigned int i = 0; i < seen->n; i++)
@@ -62,7 +63,8 @@ static int answer(const struct seen *seen)
 	return 0;
 }
 
-/* ... to a message that has all the time it needs. */
+/* Sends a PUT or GET of the server, and waits for the answer. Returns the type
+ * of its event. */
 static int answer_to(struct rig *g, bool put, void *bytes, uint32_t length,
 		     uint64_t match, uint32_t offset)
 {
@@ -88,7 +90,7 @@ static void release_idle(struct rig *g, struct ulrpc_bulk *b)
 	cr_assert_eq(released, 1);
 }
 
-/* ---- making ---- */
+/* ---- making bulks ---- */
 
 Test(bulk, bad_arguments)
 {
@@ -118,7 +120,8 @@ Test(bulk, bad_arguments)
 	rig_fini(&g);
 }
 
-/* 256 segments are the most, by length and by fragments. */
+/* A bulk has 256 segments at most; their length and their number of fragments
+ * are limited, too. */
 Test(bulk, as_many_segments_as_may_be)
 {
 	static uint8_t bytes[257 * 256];
@@ -166,7 +169,7 @@ Test(bulk, empty)
 	rig_fini(&g);
 }
 
-/* ---- claims ---- */
+/* ---- one call at a time ---- */
 
 Test(bulk, one_claim_at_a_time)
 {
@@ -185,12 +188,12 @@ Test(bulk, one_claim_at_a_time)
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
 	attach(&g, b);
 	cr_assert_not(bulk_idle(b));
-	/* It is not idle before the last event. */
+	/* The bulk is not idle before its last MD is unlinked. */
 	cr_assert_not(bulk_release(b));
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), -EBUSY);
 	lnet_sim_run_all(g.sim);
 	cr_assert_eq(bulk_prepare(b, &g.rpc[CALLER]), 0);
-	/* The user closes it while it is claimed and linked. */
+	/* The user closes the bulk while a call has it, and it is linked. */
 	attach(&g, b);
 	ulrpc_bulk_close(b, note, &released);
 	lnet_sim_run(g.sim, MSEC);
@@ -205,7 +208,7 @@ Test(bulk, one_claim_at_a_time)
 	rig_fini(&g);
 }
 
-/* The portal is one for wildcards: nothing can be linked there. */
+/* The portal has wildcard entries, so the bulk cannot be linked there. */
 Test(bulk, attempt_that_cannot_begin)
 {
 	struct wire_segments s = { .n = 77 };
@@ -232,7 +235,8 @@ Test(bulk, attempt_that_cannot_begin)
 	rig_fini(&g);
 }
 
-/* Messages of the server set the time in *heard while attached. */
+/* While the bulk is attached, each message of the server sets *heard to the
+ * time of its arrival. */
 Test(bulk, heard)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -264,11 +268,12 @@ Test(bulk, heard)
 	}
 }
 
-/* ---- fences ---- */
+/* ---- the end of an attempt ---- */
 
-/* A message that is landing when the attempt ends may land; later ones may not,
- * nor do any land in the memory of the next attempt. */
-Test(bulk, fence)
+/* A message that is landing when the attempt ends may go on landing. Later
+ * messages of that attempt may not land, neither in this memory nor after the
+ * memory was lent again. */
+Test(bulk, memory_is_fenced_after_an_attempt)
 {
 	static uint8_t bytes[1000];
 	unsigned int idle = 0;
@@ -308,7 +313,8 @@ Test(bulk, fence)
 	rig_fini(&g);
 }
 
-/* Only the attempt's peer may access the memory, and in one direction only. */
+/* Only the peer of the attempt may access the memory, and only in the direction
+ * for which it was lent. */
 Test(bulk, only_as_lent)
 {
 	static uint8_t bytes[1000];
@@ -342,9 +348,10 @@ Test(bulk, only_as_lent)
 	rig_fini(&g);
 }
 
-/* The server has two NIDs, and loses the one that the attempt was made to. Do
- * messages from the other find the memory? @follows: the caller has heard of
- * that NID before, by bulk_follow(); else it hears of it then. */
+/* The server has two NIDs, and loses the one to which the attempt was made.
+ * Messages from the other NID must find the memory, if the caller has moved its
+ * call to that NID before (@follows: bulk_follow()), or when it hears that NID
+ * from the server (bulk_admit()). */
 static void loses_nid(bool follows)
 {
 	static uint8_t bytes[1000];
@@ -420,7 +427,7 @@ Test(bulk, crash)
 	rig_end(&g);
 }
 
-/* ---- all of it, in any layout ---- */
+/* ---- all of a bulk, in any layout ---- */
 
 static void check_cut(const struct wire_segments *s, const struct memory *m,
 		      uint32_t segment)
@@ -436,7 +443,7 @@ static void check_cut(const struct wire_segments *s, const struct memory *m,
 	cr_assert_eq(sum, m->length);
 }
 
-/* Moves everything, in random pieces. */
+/* Moves all segments, each in random pieces, and checks the answers. */
 static void move_all(struct rig *g, bool put, const struct wire_segments *s,
 		     uint8_t *bytes)
 {
@@ -469,7 +476,7 @@ static void one_layout(uint64_t seed)
 	rig_init(&g, seed);
 	m = memory_new(&g, 1 + rig_random(&g, 20000),
 		       1 + rig_random(&g, 1 << rig_random(&g, 12)));
-	/* Smaller segments would be too many. */
+	/* Smaller segments would be more than 256. */
 	segment = 80 + (uint32_t)rig_random(&g, 5000);
 	bytes = malloc(m.length);
 	for (size_t i = 0; i < m.length; i++)
@@ -529,7 +536,8 @@ Test(bulk, checksums_of_a_source)
 	rig_fini(&g);
 }
 
-/* Checks the bulk with what the server reports, as it comes from the wire. */
+/* Encodes and decodes a reply that reports the given checksums and lengths of
+ * @n segments. Returns what bulk_check() says of it. */
 static int check(struct ulrpc_bulk *b, uint32_t n, const uint32_t *crc,
 		 const uint32_t *length)
 {
@@ -580,7 +588,7 @@ Test(bulk, checksums_of_a_sink)
 	crc[3]++;
 	cr_assert_eq(check(b, 4, crc, NULL), -EBADMSG);
 	cr_assert_eq(check(plain, 4, crc, NULL), 0);
-	/* Segment 3 in part, segment 2 not at all. */
+	/* The report covers segment 3 in part, and segment 2 not at all. */
 	crc[3]--;
 	crc[1] = 0;
 	cr_assert_eq(check(b, 4, crc, length), -EBADMSG);

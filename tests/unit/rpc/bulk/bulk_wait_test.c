@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workers that wait for bulk: of callers that have gone, are silent, or cancel,
- * and for longer than the service allows. A worker is free for calls of other
- * clients as soon as that is known.
+ * Workers that wait for bulk from callers that vanish, leave, are silent, or
+ * cancel, and for longer than the service allows. A worker must be free for
+ * calls of other clients as soon as the server knows that the wait is over.
  */
 #include "tests/unit/rpc/serve_rig.h"
 
-#define WORKERS	  4
-#define LENGTH	  12000000 /* more chunks than are in flight at a time */
-#define OTHER	  2
-#define FOR_EVER  UINT64_C(3600000000) /* us: deadline of the calls */
-#define KEEPALIVE UINT64_C(500000)     /* us; a lease is three */
+#define WORKERS 4
+/* bytes: more chunks than may be under way at a time */
+#define LENGTH 12000000
+#define OTHER  2
+/* us: deadline of the calls that lend bulk */
+#define FOR_EVER  UINT64_C(3600000000)
+#define KEEPALIVE UINT64_C(500000) /* us: a lease is three of these */
 
 static struct {
 	struct serve_rig g;
 	struct ulrpc *other;
 	struct ulrpc_client *client;
-	uint64_t timeout; /* us, of the service */
+	/* us: what the service allows for a transfer; 0: no limit */
+	uint64_t timeout;
 	struct ulrpc_request *waiting[WORKERS];
 	unsigned int begun, ended;
-	int status;  /* of the last wait that ended */
-	uint64_t at; /* ns: when it ended */
+	int status;  /* of the last wait that has ended */
+	uint64_t at; /* ns: when that wait ended */
 	struct called calls[WORKERS], others[WORKERS];
 	struct ulrpc_bulk *bulks[WORKERS];
 	uint8_t *lent[WORKERS];
@@ -29,7 +32,7 @@ static struct {
 
 /* ---- the service ---- */
 
-/* Waits for the bulk; nobody touches its memory after that. */
+/* Waits for the bulk; nobody may touch its memory after that. */
 static void take(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
@@ -107,7 +110,7 @@ static void on_released(void *arg)
 	lnet_sim_buf_retire(w.g.sim, arg);
 }
 
-/* Makes calls until slow start allows as many as are needed. */
+/* Makes calls until the window allows as many as the tests make at a time. */
 static void warm(struct ulrpc_client *client)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000 };
@@ -123,7 +126,7 @@ static void warm(struct ulrpc_client *client)
 	}
 }
 
-/* Makes a call for each worker; their bulk begins to move. */
+/* Makes a call for each worker, whose bulk begins to move. */
 static void call_all(void)
 {
 	warm(w.g.client);
@@ -158,7 +161,7 @@ static void close_bulks(void)
 		ulrpc_bulk_close(w.bulks[i], on_released, w.lent[i]);
 }
 
-/* Makes calls of another client, which need a worker. */
+/* Makes calls of another client, each of which needs a worker. */
 static void call_others(void)
 {
 	struct ulrpc_call_conf conf = { .deadline = 60000000 };
@@ -200,7 +203,7 @@ Test(bulk_wait, all_is_well)
 }
 
 /* The link is so slow that the bulk takes longer than a lease, and nothing else
- * gets through. Chunks that arrive are signs of life. */
+ * gets through. The chunks that arrive show that the client is alive. */
 Test(bulk_wait, slow_link)
 {
 	uint64_t begin;
@@ -223,7 +226,7 @@ Test(bulk_wait, slow_link)
 	close_all();
 }
 
-/* The callers' node is gone: when the lease is over, long before the deadline,
+/* The callers' node vanishes. When the lease is over, long before the deadline,
  * all workers are free. */
 Test(bulk_wait, caller_vanishes)
 {
@@ -239,7 +242,8 @@ Test(bulk_wait, caller_vanishes)
 		cr_assert_lt(lnet_sim_now(w.g.sim) - begin, 60 * SEC);
 	}
 	cr_assert_lt(w.status, 0);
-	/* A lease of three keepalives, and one more until it is noticed. */
+	/* A lease is three keepalives; within one more the server notices its
+	 * end. */
 	cr_assert_leq(w.at - begin, 4 * KEEPALIVE * 1000 + 100 * MSEC,
 		      "%llu ms", (unsigned long long)((w.at - begin) / MSEC));
 	lnet_sim_run(w.g.sim, 100 * MSEC);
@@ -248,7 +252,7 @@ Test(bulk_wait, caller_vanishes)
 	close_all();
 }
 
-/* The callers disconnect: workers are free at once. */
+/* The callers close their RPC, and so disconnect: the workers are free soon. */
 Test(bulk_wait, caller_leaves)
 {
 	uint64_t begin;
@@ -264,13 +268,13 @@ Test(bulk_wait, caller_leaves)
 	lnet_sim_run(w.g.sim, 200 * MSEC);
 	cr_assert_eq(w.ended, WORKERS);
 	cr_assert_lt(w.status, 0);
-	/* Messages that were being sent have been sent. */
+	/* Only messages that were being sent are waited for. */
 	cr_assert_lt(w.at - begin, 3000 * MSEC);
 	others_ended_well();
 	close_all();
 }
 
-/* The service has a time-out for each transfer. */
+/* The service limits the time of each transfer. */
 Test(bulk_wait, service_has_a_limit)
 {
 	uint64_t begin;
@@ -288,7 +292,7 @@ Test(bulk_wait, service_has_a_limit)
 	close_all();
 }
 
-/* The service ends the wait of one worker. */
+/* The service cancels the transfer for which one worker waits. */
 Test(bulk_wait, service_cancels)
 {
 	uint64_t begin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers while messages are lost, repeated, delayed or cut off; when the
- * call is sent again; and when the service cancels them. */
+/* Transfers while messages are lost, duplicated, delayed or cut off, when the
+ * call is sent again, and when the service cancels them. */
 #include "tests/slice.h"
 #include "tests/unit/rpc/bulk/transfer_rig.h"
 
@@ -9,14 +9,14 @@ static uint64_t counted(struct stage *s, enum rpc_stat stat)
 	return s->g.shard[SERVER].stats->counts[stat];
 }
 
-/* ---- a network that loses, repeats, delays, breaks ---- */
+/* ---- faults of the network ---- */
 
-/* What happens to messages of the server (GETs, or PUTs), and of the caller
- * (REPLYs, or ACKs). */
-static const struct weather {
+/* The faults of the links from the server to the caller (GETs, or PUTs) and
+ * back (REPLYs, or ACKs). */
+static const struct faults {
 	const char *name;
 	struct ulnet_sim_link to_caller, to_server;
-} weathers[] = {
+} all_faults[] = {
 	{ "requests lost", { .loss = 300000 }, { 0 } },
 	{ "answers lost", { 0 }, { .loss = 300000 } },
 	{ "both lost", { .loss = 200000 }, { .loss = 200000 } },
@@ -39,15 +39,15 @@ static const struct weather {
 	    .reorder_window = 3000 * MSEC } },
 };
 
-static void weather_set(struct stage *s, const struct weather *w)
+static void faults_set(struct stage *s, const struct faults *w)
 {
 	link_set(s->g.sim, SERVER, CALLER, &w->to_caller);
 	link_set(s->g.sim, CALLER, SERVER, &w->to_server);
 }
 
-/* Runs a transfer. On both sides its memory is retired as soon as possible,
- * though copies of messages are on their way. */
-static void one_weather(const struct weather *w, bool put, uint64_t seed)
+/* Runs a transfer. Caller and service make their memory inaccessible as soon as
+ * they may, while copies of messages are still under way. */
+static void one_faulty_transfer(const struct faults *w, bool put, uint64_t seed)
 {
 	struct stage s;
 
@@ -57,7 +57,7 @@ static void one_weather(const struct weather *w, bool put, uint64_t seed)
 				       .fragment = 15000,
 				       .deadline = 60000,
 				       .seed = seed });
-	weather_set(&s, w);
+	faults_set(&s, w);
 	s.e.retire = &s.m;
 	cr_assert_eq(start(&s, 0), 0);
 	while (!s.e.n)
@@ -70,12 +70,12 @@ static void one_weather(const struct weather *w, bool put, uint64_t seed)
 
 Test(transfer_again, any_weather)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(weathers); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(all_faults); i++)
 		for (uint64_t seed = 1; seed <= slice_of(20, 6); seed++)
-			one_weather(&weathers[i], seed & 1, seed);
+			one_faulty_transfer(&all_faults[i], seed & 1, seed);
 }
 
-/* Lost messages are repeated, and no others. */
+/* Messages that were lost are repeated, and no others. */
 Test(transfer_again, only_what_was_lost)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -102,8 +102,8 @@ Test(transfer_again, only_what_was_lost)
 	}
 }
 
-/* 64 MiB, while the connection breaks ten times in the middle of a payload, or
- * is down for a while: that costs time only. */
+/* 64 MiB are moved while the connection breaks ten times in the middle of a
+ * payload, or is down for a while. The transfer must succeed. */
 Test(transfer_again, connections_are_cut)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC / 10,
@@ -139,7 +139,7 @@ Test(transfer_again, connections_are_cut)
 	}
 }
 
-/* ---- the caller calls again ---- */
+/* ---- the caller sends its call again ---- */
 
 static int refresh(struct stage *s, const struct wire_segments *w,
 		   uint64_t deadline)
@@ -149,8 +149,8 @@ static int refresh(struct stage *s, const struct wire_segments *w,
 	return transfers_refresh(s->t, &conf, call_of(w, w ? 1 : 0));
 }
 
-/* At some moment the memory gets new match values, and the old ones are not
- * known any more, while messages of the attempt before are on their way. */
+/* A later attempt of the call gives the memory new match values, and the old
+ * ones are unlinked, while messages with the old values are under way. */
 Test(transfer_again, another_attempt)
 {
 	for (uint64_t after = 0; after < 40; after++) {
@@ -185,7 +185,8 @@ Test(transfer_again, another_attempt)
 	}
 }
 
-/* Messages with old match values are given up at once. */
+/* When a later attempt arrives, messages with the old match values are repeated
+ * with the new ones at once. */
 Test(transfer_again, another_attempt_is_used_at_once)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -207,7 +208,7 @@ Test(transfer_again, another_attempt_is_used_at_once)
 	}
 }
 
-/* A later attempt may have a later deadline, but no earlier one. */
+/* A later attempt may extend the deadline, but not shorten it. */
 Test(transfer_again, another_attempt_has_more_time)
 {
 	const uint64_t deadlines[] = { 100, 10000 }, until[] = { 4000, 11000 };
@@ -228,7 +229,7 @@ Test(transfer_again, another_attempt_has_more_time)
 	}
 }
 
-/* A later attempt that lends other memory is refused. */
+/* The service refuses a later attempt that lends other memory. */
 Test(transfer_again, another_attempt_lends_the_same)
 {
 	struct wire_segments w;
@@ -260,7 +261,7 @@ Test(transfer_again, another_attempt_lends_the_same)
 	w.checksum = lengths;
 	w.match = 1;
 	cr_assert_eq(refresh(&s, &w, 0), -EPROTO);
-	/* Nothing has changed. */
+	/* The refused attempts have changed nothing. */
 	cr_assert_eq(start(&s, 0), 0);
 	ends(&s, 0);
 	cr_assert_eq(refresh(&s, &s.l.s, 0), 0);
@@ -276,7 +277,7 @@ Test(transfer_again, none)
 	cr_assert_eq(transfer_cancel(NULL, 0), -ENOENT);
 }
 
-/* ---- time of its own ---- */
+/* ---- a time-out for each transfer ---- */
 
 Test(transfer_again, timeout)
 {
@@ -299,8 +300,8 @@ Test(transfer_again, timeout)
 	}
 }
 
-/* It also ends a transfer that waits for room in the window, and no other.
- * Without a time-out the deadline counts. */
+/* The time-out also ends a transfer that waits for room in the window, and only
+ * that one. Without a time-out a transfer ends at the deadline. */
 Test(transfer_again, timeout_while_others_have_the_window)
 {
 	struct memory n;
@@ -326,10 +327,10 @@ Test(transfer_again, timeout_while_others_have_the_window)
 	stage_close(&s);
 }
 
-/* ---- canceled ---- */
+/* ---- transfers that are canceled ---- */
 
-/* Memory is free only when nothing is moved any more; transfers that begin
- * later go on; the cancellation does not count as a failure. */
+/* Canceled transfers end only when nothing is being moved any more. Transfers
+ * that begin later go on, and the cancellation does not count as a failure. */
 Test(transfer_again, cancel)
 {
 	for (uint64_t after = 0; after < 30; after++) {
@@ -367,7 +368,8 @@ Test(transfer_again, cancel)
 	}
 }
 
-/* Everything has been moved, and done is about to be called: it succeeds. */
+/* Everything has been moved, and the done function is about to be called: the
+ * transfer succeeds. */
 Test(transfer_again, cancel_when_all_is_moved)
 {
 	struct stage s;
@@ -376,7 +378,7 @@ Test(transfer_again, cancel_when_all_is_moved)
 	cr_assert_eq(start_nothing(&s, 0, &s.e), 0);
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	ends(&s, 0);
-	/* After the end there is nothing to cancel. */
+	/* There is nothing to cancel after the end. */
 	cr_assert_eq(transfer_cancel(s.t, 0), 0);
 	cr_assert_eq(start(&s, 0), 0);
 	ends(&s, 0);

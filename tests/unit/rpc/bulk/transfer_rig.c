@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both sides of one bulk: see the header. */
+/* A service's side of one bulk, and its caller: see the header. */
 #include "tests/unit/rpc/bulk/transfer_rig.h"
 
 static void on_lent(const struct ulnet_event *ev)

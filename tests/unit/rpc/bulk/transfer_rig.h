@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of transfers share: a service's side of one bulk, and a caller
- * made of raw match entries. */
+/* What the tests of transfers share: a service's side of one bulk by the real
+ * code, and a caller that the test plays with raw match entries. */
 #ifndef TESTS_TRANSFER_RIG_H
 #define TESTS_TRANSFER_RIG_H
 
@@ -12,33 +12,35 @@
 
 #define MATCH UINT64_C(0x123456700)
 
-/* Memory of the caller, and its description on the wire. */
+/* Memory that the caller lends, and its description on the wire. */
 struct lent {
 	struct rig *g;
-	struct memory m; /* one fragment */
+	struct memory m; /* a single fragment */
 	struct wire_segments s;
 	uint32_t length[ULRPC_SEGMENTS_MAX], crc[ULRPC_SEGMENTS_MAX];
 	struct ulnet_md_handle md[ULRPC_SEGMENTS_MAX];
-	unsigned int linked; /* MDs, of all attempts */
+	unsigned int linked; /* MDs that are linked, of all attempts */
 };
 
-/* Lends the same memory for another attempt, with new match values. */
+/* Lends the same memory for another attempt, with new match values, and unlinks
+ * the old ones. */
 void lend_again(struct lent *l);
 
-/* @n segments of the given lengths. */
+/* Lends memory in @n segments of the given lengths. */
 void lend(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
 	  const uint32_t *length, unsigned int n);
 void lend_equal(struct rig *g, struct lent *l, enum ulrpc_bulk_access access,
 		uint32_t length, unsigned int n);
 
-/* The call is over: retires the memory as soon as nothing of it is linked. */
+/* Unlinks the memory, waits until nothing of it is linked, and frees it. */
 void take_back(struct lent *l);
 
-/* @deadline: ms from now; 0: never. */
+/* @deadline: ms from now on; 0: never. */
 struct transfers_conf conf_of(struct rig *g, uint64_t deadline,
 			      unsigned int window);
 
-/* A call that lends @s, decoded from the wire; valid until the next one. */
+/* Returns a call that lends the @n bulks @s, as decoded from the wire; it is
+ * valid until the next call of this function. */
 const struct wire_call *call_of(const struct wire_segments *s, unsigned int n);
 int serve_rc(struct rig *g, const struct wire_segments *s, unsigned int n,
 	     uint64_t deadline, unsigned int window, struct transfers **t);
@@ -49,59 +51,64 @@ struct ending {
 	unsigned int n;
 	int status;
 	uint64_t moved;
-	uint64_t at;	       /* ns */
-	struct memory *retire; /* when it ends */
+	uint64_t at; /* ns: when */
+	/* memory to be retired when the transfer ends, or NULL */
+	struct memory *retire;
 };
 
 void end(void *arg, int status, uint64_t moved);
 enum ulrpc_bulk_access access_of(bool put);
 
-/* One bulk, from both sides. */
+/* One bulk, with its caller and its service. */
 struct stage {
 	struct rig g;
 	struct lent l;
-	struct memory m; /* the service's */
+	struct memory m; /* of the service */
 	struct transfers *t;
 	struct ending e;
 };
 
-/* 0: the usual value. */
+/* What stage_open() sets up; each field of 0 stands for the usual value. */
 struct plan {
 	enum ulrpc_bulk_access access; /* usually ULRPC_BULK_SOURCE */
-	uint32_t length;	       /* of a segment: 100 */
-	uint32_t n;		       /* segments: 10 */
-	size_t own;	     /* memory of the service's: as much as is lent */
-	size_t fragment;     /* of that, as memory_new(): one only */
-	uint64_t deadline;   /* ms: never */
-	unsigned int window; /* 4 */
-	uint64_t seed;	     /* 1 */
+	uint32_t length;	       /* of a segment; usually 100 */
+	uint32_t n;		       /* segments; usually 10 */
+	/* bytes of the service's memory; usually as much as is lent */
+	size_t own;
+	/* @longest of memory_new() for that; usually it is one fragment */
+	size_t fragment;
+	uint64_t deadline;   /* ms; usually never */
+	unsigned int window; /* chunks under way at a time; usually 4 */
+	uint64_t seed;	     /* usually 1 */
 };
 
-/* Makes the transfers of the bulk, as a request does. */
+/* Makes the transfers of the bulk, as a request does when it arrives. */
 void stage_serve(struct stage *s, uint64_t deadline, unsigned int window);
-/* The service's memory has the bytes of tag 2, the caller's those of tag 1. */
+/* Opens both sides. The service's memory has the pattern of tag 2, the caller's
+ * that of tag 1. */
 void stage_open(struct stage *s, const struct plan *p);
 
-/* Frees the transfers. */
+/* Closes the stage, whose transfers were freed. */
 void stage_leave(struct stage *s);
 void stage_close(struct stage *s);
 int start_of(struct stage *s, enum ulrpc_bulk_access access, uint64_t offset,
 	     struct memory *m, struct ending *e);
 
-/* Starts a transfer to or from all of the service's memory. */
+/* Starts a transfer between all of the service's memory and the caller's from
+ * @offset on. */
 int start(struct stage *s, uint64_t offset);
 
 /* Starts a transfer of length 0. */
 int start_nothing(struct stage *s, uint64_t offset, struct ending *e);
 
-/* Runs until the transfer ends, and checks that it does so once, with
- * @status. */
+/* Runs until nothing happens any more, and checks that the transfer has ended
+ * once, with @status. */
 void ends(struct stage *s, int status);
 
-/* Are all bytes where they belong? */
+/* Returns whether all bytes have arrived where they belong. */
 bool all_moved(const struct stage *s);
 
-/* Networks: all messages are lost; all are refused; all is well. */
+/* links that lose all messages, that refuse all, and that are perfect */
 extern const struct ulnet_sim_link link_loses_all, link_refuses_all, link_good;
 
 #endif

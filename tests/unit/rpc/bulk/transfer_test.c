@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers of services. The caller is raw match entries. */
+/* Transfers of services. The test plays the caller with raw match entries. */
 #include "tests/unit/rpc/bulk/transfer_rig.h"
 
-/* ---- what makes no sense ---- */
+/* ---- descriptions and arguments that make no sense ---- */
 
 Test(transfer, bad_tables)
 {
@@ -98,7 +98,7 @@ Test(transfer, nothing_to_move)
 	stage_close(&s);
 }
 
-/* ---- any layout, over links that do what they want ---- */
+/* ---- any layout, over links with faults ---- */
 
 static void link_of_seed(struct rig *g)
 {
@@ -112,7 +112,7 @@ static void link_of_seed(struct rig *g)
 			       &link.mute,   &link.cut };
 
 	link.reorder_window = 5 * MSEC;
-	/* Every fourth run has no checksums. */
+	/* The links of every fourth run have no faults. */
 	if (g->seed % 4)
 		for (unsigned int i = 0; i < ARRAY_SIZE(faults); i++)
 			*faults[i] = (uint32_t)rig_random(g, 60000);
@@ -174,8 +174,8 @@ Test(transfer, any_layout)
 	}
 }
 
-/* 64 segments of 1 MiB, there and back; fragments of this side are a byte
- * longer. */
+/* 64 segments of 1 MiB are moved in both directions; the service's fragments
+ * are a byte longer. */
 Test(transfer, large)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -195,10 +195,10 @@ Test(transfer, large)
 	}
 }
 
-/* ---- pace ---- */
+/* ---- how many at a time, and how soon again ---- */
 
-/* A window of chunks is under way, and each that ends makes room for another:
- * 10 chunks, 4 at a time, take three round trips. */
+/* At most a window of chunks is under way, and each that ends makes room for
+ * another: 10 chunks, 4 at a time, take three round trips. */
 Test(transfer, window)
 {
 	const unsigned int windows[] = { 1, 4, 8, 1000 },
@@ -220,7 +220,8 @@ Test(transfer, window)
 	}
 }
 
-/* It is one window for all transfers of a request: 20 chunks, 4 at a time. */
+/* All transfers of a request share one window: two transfers have 20 chunks, 4
+ * of them at a time. */
 Test(transfer, window_of_a_request)
 {
 	struct stage s;
@@ -239,9 +240,9 @@ Test(transfer, window_of_a_request)
 	stage_close(&s);
 }
 
-/* A transfer that has the whole window fails while its chunks wait for its
- * timer: others that wait for room go on. */
-Test(transfer, room_of_one_that_failed)
+/* A transfer that uses the whole window fails while its chunks wait for its
+ * timer: then another one that waits for room must go on. */
+Test(transfer, the_window_of_a_transfer_that_failed)
 {
 	struct transfer *x;
 	struct ending e[2];
@@ -268,9 +269,9 @@ Test(transfer, room_of_one_that_failed)
 	stage_close(&s);
 }
 
-/* All messages are lost at first: they are repeated long before the
+/* All messages are lost at first. They must be repeated long before the
  * deadline. */
-Test(transfer, lost_pieces_are_retried_in_time)
+Test(transfer, lost_chunks_are_repeated_in_time)
 {
 	for (unsigned int put = 0; put < 2; put++) {
 		struct stage s;
@@ -288,9 +289,9 @@ Test(transfer, lost_pieces_are_retried_in_time)
 	}
 }
 
-/* Messages that were certainly not delivered are repeated at once, then at
- * growing intervals; when they get through, the transfer succeeds. */
-Test(transfer, refused_pieces_are_paced)
+/* Messages that were certainly not delivered are repeated at once, and then at
+ * growing intervals. When they get through, the transfer succeeds. */
+Test(transfer, refused_chunks_are_paced)
 {
 	struct ulnet_sim_stats before, after;
 	struct stage s;
@@ -314,10 +315,11 @@ Test(transfer, refused_pieces_are_paced)
 	stage_close(&s);
 }
 
-/* ---- endings ---- */
+/* ---- how transfers end ---- */
 
-/* The third of five segments is not there: the transfer fails at the deadline,
- * and reports what was moved. Its memory is the handler's then. */
+/* The third of five segments is not linked: the transfer fails at the deadline,
+ * and reports how much it has moved. From then on nobody else touches the
+ * memory. */
 Test(transfer, deadline)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -337,7 +339,7 @@ Test(transfer, deadline)
 		cr_assert_leq(s.e.at, 2001 * MSEC);
 		cr_assert_geq(s.e.at, 1900 * MSEC);
 		cr_assert_eq(transfer_status(s.t), -ETIMEDOUT);
-		/* The deadline has passed. */
+		/* A transfer that starts after the deadline fails, too. */
 		cr_assert_eq(start(&s, 50), 0);
 		ends(&s, -ETIMEDOUT);
 		stage_close(&s);
@@ -353,7 +355,7 @@ static const struct plan five_pieces = {
 	.window = 2,
 };
 
-/* The network is down for ever. */
+/* The network never recovers. */
 Test(transfer, partition)
 {
 	const struct ulnet_id a = nth_id(0), b = nth_id(1);
@@ -385,7 +387,8 @@ static void none_left(void *arg)
 	cr_assert_eq(w->b->n, 1);
 }
 
-/* While data come in: memory is free only when they have landed. */
+/* Transfers are aborted while data arrive. They end only when nothing can land
+ * in their memory any more. */
 Test(transfer, abort)
 {
 	for (uint64_t after = 0; after < 30; after++) {
@@ -436,7 +439,7 @@ static void free_all(void *arg)
 	*t = NULL;
 }
 
-/* The done function of the last transfer may free everything. */
+/* The done function of the last transfer may free all transfers. */
 Test(transfer, freed_when_done)
 {
 	struct stage s;
@@ -449,7 +452,7 @@ Test(transfer, freed_when_done)
 	stage_leave(&s);
 }
 
-/* The request ends while its handler still starts transfers. */
+/* The transfers of a request are freed while one of them is under way. */
 Test(transfer, freed_before_it_is_done)
 {
 	struct stage s;
@@ -463,7 +466,7 @@ Test(transfer, freed_before_it_is_done)
 	stage_leave(&s);
 }
 
-/* The caller's memory is shorter than announced. */
+/* The caller's memory is shorter than it has announced. */
 Test(transfer, short_memory)
 {
 	for (unsigned int put = 0; put < 2; put++) {
@@ -554,7 +557,7 @@ Test(transfer, source_checksums)
 	rig_init(&s.g, 1);
 	lend_equal(&s.g, &s.l, ULRPC_BULK_SOURCE, 1000, 5);
 	s.l.s.checksum = s.l.crc;
-	/* Fragments of a byte: several chunks for a segment. */
+	/* Fragments of a byte need several chunks for a segment. */
 	s.m = memory_new(&s.g, 3000, 1);
 	stage_serve(&s, 0, 3);
 	cr_assert_eq(transfers_info(s.t, 0, &info), 0);
@@ -562,11 +565,11 @@ Test(transfer, source_checksums)
 	cr_assert_eq(start(&s, 1000), 0);
 	ends(&s, 0);
 	cr_assert(memory_is(&s.m, 0, 3000, 1, 1000));
-	/* Parts of a source's segment have no checksum. */
+	/* A part of a source's segment has no checksum, so it cannot be got. */
 	cr_assert_eq(start(&s, 999), -EINVAL);
 	part = memory_new(&s.g, 999, 0);
 	cr_assert_eq(start_of(&s, ULRPC_BULK_SOURCE, 0, &part, &s.e), -EINVAL);
-	/* Changed on its way, or at the caller. */
+	/* The data are changed on their way, or at the caller. */
 	((uint8_t *)s.l.m.iov->iov_base)[3999]++;
 	cr_assert_eq(start(&s, 1000), 0);
 	ends(&s, -EBADMSG);
@@ -578,7 +581,7 @@ Test(transfer, source_checksums)
 	stage_close(&s);
 }
 
-/* Puts @length bytes. */
+/* Puts @length bytes to @offset. Returns the status of the transfer. */
 static int put_part(struct stage *s, uint64_t offset, size_t length)
 {
 	struct iovec v = { s->m.iov->iov_base, length };
@@ -592,8 +595,8 @@ static int put_part(struct stage *s, uint64_t offset, size_t length)
 	return s->e.status;
 }
 
-/* Does the report of segment @i cover @length bytes, with the right
- * checksum? */
+/* Returns whether the report @w covers @length bytes of segment @i, with the
+ * right checksum. */
 static bool said(const struct lent *l, const struct wire_moved *w,
 		 unsigned int i, uint32_t length)
 {
@@ -625,7 +628,7 @@ Test(transfer, sink_checksums)
 	cr_assert_eq(w.n, 2);
 	cr_assert_null(w.length);
 	cr_assert(said(l, &w, 0, 1000) && said(l, &w, 1, 1000));
-	/* Ends within a segment, and continues there. */
+	/* This PUT ends within a segment, and the next one continues there. */
 	cr_assert_eq(put_part(&s, 3000, 1100), 0);
 	cr_assert_eq(transfer_moved(s.t, &w, 1), 1);
 	cr_assert_eq(w.n, 5);
@@ -633,13 +636,14 @@ Test(transfer, sink_checksums)
 		  said(l, &w, 3, 1000) && said(l, &w, 4, 100));
 	cr_assert_eq(put_part(&s, 4100, 30), 0);
 	cr_assert(said(l, &w, 4, 130));
-	/* A gap is refused; the checksum so far stays valid. */
+	/* A PUT that leaves a gap is refused; the checksum so far stays valid.
+	 */
 	cr_assert_eq(put_part(&s, 4131, 30), -EINVAL);
 	cr_assert(said(l, &w, 4, 130));
-	/* Again from the beginning of the segment, and shorter. */
+	/* The next PUT is shorter, and from the beginning of the segment. */
 	cr_assert_eq(put_part(&s, 4000, 60), 0);
 	cr_assert(said(l, &w, 4, 60));
-	/* A segment that was not moved is not reported. */
+	/* A segment whose PUT has failed is not reported. */
 	LNetMDUnlink(l->md[3]);
 	cr_assert_eq(put_part(&s, 3000, 1000), -ETIMEDOUT);
 	cr_assert(said(l, &w, 3, 0) && said(l, &w, 4, 60));
