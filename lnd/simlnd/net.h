@@ -170,10 +170,9 @@ void net_paths_free(struct sim_cpt *sc);
  * that it has opened, and is never silent.
  *
  * This does not use lnd/connect.h, though pauses follow the same law. Here an
- * attempt has no resources to queue for and no retries that a peer asks for,
- * which is most of connect.h; and connect.h waits for the end of the turn and
- * draws other random numbers, which would change every seed that tests and
- * mutants rely on.
+ * attempt has no turn to wait for and a peer asks for no retries, which is most
+ * of connect.h. And connect.h begins attempts at the end of the turn, which
+ * would change the course of every seed that tests and mutants rely on.
  */
 enum sim_conn_state {
 	SIM_CONN_NONE,

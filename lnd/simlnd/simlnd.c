@@ -34,8 +34,7 @@ struct sim_pkt {
 	unsigned int cpt;
 	struct sim_cpt *sc;    /* set on the receiver's loop */
 	struct sim_path *path; /* the receiver's to the source, once parsed */
-	struct sim_path
-		*from; /* the sender's, whose window it is in; or NULL */
+	struct sim_path *from; /* the sender's: its window; NULL: none */
 	unsigned int generation;      /* of the receiver's NI */
 	unsigned int from_generation; /* of the sender's NI */
 	struct ulnet_id src;

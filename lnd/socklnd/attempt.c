@@ -318,7 +318,7 @@ static void try_second(struct sock_peer *peer)
 
 /* Does the attempt yield to others? While nothing is heard from the host,
  * another process of the same host would fare no better. */
-static bool gives_way(struct sock_peer *peer)
+static bool yields(struct sock_peer *peer)
 {
 	bool others = !list_empty(&peer->cpt->turns);
 
@@ -342,7 +342,7 @@ static void look_after(struct connect *c)
 {
 	struct sock_peer *peer = attempt_peer_of(c);
 
-	if (gives_way(peer)) {
+	if (yields(peer)) {
 		wait_for_turn(peer);
 		return;
 	}

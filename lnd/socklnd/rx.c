@@ -96,7 +96,7 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status)
 
 /* Nobody wants the payload. The bounce buffer is freed now, since the rest of
  * the payload may take long to come. */
-static void rx_throw_away(struct sock_rx *rx)
+static void rx_discard(struct sock_rx *rx)
 {
 	rx->msg = NULL;
 	free(rx->bounce);
@@ -155,7 +155,7 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 	if (msg)
 		msg->priv = rx;
 	else
-		rx_throw_away(rx);
+		rx_discard(rx);
 	if (rx->conn)
 		rx_resume(rx->conn);
 	else
@@ -187,7 +187,7 @@ void sock_rx_detach(struct sock_conn *conn, struct list *coming)
 	if (!rx || !rx->msg)
 		return;
 	list_add_tail(coming, &rx->msg->link);
-	rx_throw_away(rx);
+	rx_discard(rx);
 }
 
 void sock_rx_end(struct list *coming, int status)
@@ -202,7 +202,7 @@ void sock_rx_cancel(struct sock_rx *rx, int status)
 {
 	struct lnd_msg *msg = rx->msg;
 
-	rx_throw_away(rx);
+	rx_discard(rx);
 	lnet_finalize(msg, status, LNET_CAUSE_NETWORK_TIMEOUT);
 }
 
