@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Four workers, and a client that has vanished while they move its bulk: how
- * ever many calls it has made, another client's calls go on. */
+/* A service with four workers, and a client that vanishes while workers wait
+ * for its bulk. Calls of another client must go on, however many calls the
+ * first one has made. */
 #include <errno.h>
 
 #include "tests/unit/rpc/serve_rig.h"
@@ -60,7 +61,7 @@ static void call_work(struct ulrpc_client *client, struct called *c)
 		     0);
 }
 
-/* Until so many calls may be under way. */
+/* Makes calls until the window allows as many as the tests make at a time. */
 static void warm_up(struct ulrpc_client *client)
 {
 	struct called done[2 * CALLS];
@@ -72,7 +73,8 @@ static void warm_up(struct ulrpc_client *client)
 		cr_assert_eq(done[i].outcome.cause, ULRPC_CAUSE_OK);
 }
 
-/* Virtual ms that one more call of the other client takes. */
+/* Makes a call of the other client. Returns how many ms of virtual time it
+ * takes. */
 static unsigned int other_takes(void)
 {
 	unsigned int ms = 0;
@@ -151,7 +153,8 @@ static const struct exec *exec_of(void)
 
 TestSuite(away_pair, .timeout = 60);
 
-/* As many as there are workers: nobody is given up, and nobody waits. */
+/* The vanished client has as many calls as there are workers: none of them is
+ * given up, and the other client does not wait. */
 Test(away_pair, one_for_each_worker)
 {
 	open_all();
@@ -160,20 +163,22 @@ Test(away_pair, one_for_each_worker)
 		cr_assert_leq(other_takes(), 3, "%u", i);
 	cr_assert_eq(w.begun, WORKERS);
 	cr_assert_eq(w.moved + w.given_up + w.failed, 0);
-	/* They go on when their client is back. */
+	/* The calls go on when their client is back. */
 	stuck(false);
 	lnet_sim_run(w.g.sim, 10 * SEC);
 	cr_assert_eq(w.moved, WORKERS);
 	for (unsigned int i = 0; i < WORKERS; i++)
 		cr_assert_eq(w.calls[i].outcome.cause, ULRPC_CAUSE_OK);
-	/* What takes workers no time does not do so by waiting. */
+	/* The time that workers need for methods does not include the time for
+	 * which they wait. */
 	cr_assert_lt(mean_value(&exec_of()->worker_time), MSEC);
 	cr_assert_eq(exec_of()->seated, 0);
 	cr_assert_eq(exec_of()->away.used, 0);
 	close_all(WORKERS);
 }
 
-/* Nobody else waits: nothing is given up, and the client has but its share. */
+/* No other client waits: no call is given up, but the vanished client has no
+ * more than its share of threads. */
 Test(away_pair, alone)
 {
 	open_all();
@@ -185,8 +190,9 @@ Test(away_pair, alone)
 	close_all(CALLS);
 }
 
-/* More than its share of threads: the first call of another client waits until
- * it is known that this one is silent; later ones do not. */
+/* The vanished client has more calls than its share of threads. The first call
+ * of the other client waits until the server knows that the first client is
+ * silent; later ones do not wait. */
 static void dozens(unsigned int n)
 {
 	unsigned int ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that end before they are answered, by real clients, and what becomes of
- * their requests. */
+/* Calls of real clients that end before they are answered, and what becomes of
+ * their requests at the server. */
 #include <errno.h>
 
 #include "tests/unit/rpc/serve_rig.h"
@@ -10,7 +10,8 @@
 static struct ulrpc_call *calls[CALLS];
 static struct called ended[CALLS];
 
-/* So many calls that as many as anybody wants may be in flight. */
+/* Makes so many calls that the window allows as many as the tests make at a
+ * time. */
 static void warm_up(struct lnet_sim *sim, struct ulrpc_client *c)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 10000000 };
@@ -64,8 +65,9 @@ static struct service_cpt *cpt0(struct serve_rig *g)
 	return &g->service->cpt[0];
 }
 
-/* The server hears of it at once, as ulrpc_call(3) says; what was canceled in
- * one turn, in as few messages as may be; what was answered, not at all. */
+/* The client tells the server of a canceled call at once, as ulrpc_call(3)
+ * says: of all that are canceled in one turn in as few messages as possible,
+ * and of answered calls not at all. */
 Test(cancel_pair, canceled)
 {
 	struct serve_rig g;
@@ -94,7 +96,8 @@ Test(cancel_pair, canceled)
 	serve_fini(&g);
 }
 
-/* So is a caller who has no time left, or closes. */
+/* The server also learns at once of calls whose deadline has passed, and of a
+ * client that is closed. */
 Test(cancel_pair, no_time_and_no_client)
 {
 	struct serve_rig g;
@@ -120,10 +123,10 @@ Test(cancel_pair, no_time_and_no_client)
 	serve_fini(&g);
 }
 
-/* ---- servers that end ---- */
+/* ---- a server that ends ---- */
 
-/* Those who wait for a server that ends hear of it when it has, and what was
- * answered until then has been: nobody waits for a deadline. */
+/* When a server ends, its clients learn of that, and calls that it has answered
+ * before have their replies: no call waits for its deadline. */
 Test(cancel_pair, goodbye)
 {
 	struct serve_rig g;
@@ -196,7 +199,8 @@ static void four_call(struct four *f, unsigned int i, uint64_t deadline)
 		     0);
 }
 
-/* Another client is served at once: all workers are free. */
+/* Checks that all workers are free: calls of another client are served at once.
+ */
 static void four_others(const struct four *f)
 {
 	struct called done[WORKERS];
@@ -216,8 +220,9 @@ static void four_others(const struct four *f)
 	}
 }
 
-/* Four workers, each in the middle of a call whose bulk does not come, because
- * nothing gets from the server to that client any more; and another client. */
+/* Opens a service with four workers, each of which waits for bulk of a call: it
+ * does not come, as all messages from the server to that client are lost. There
+ * is also another client. */
 static void four_init_until(struct four *f, uint64_t keepalive,
 			    uint64_t deadline)
 {
@@ -304,7 +309,8 @@ Test(cancel_pair, four_whose_client_closes)
 	four_fini(&f);
 }
 
-/* The callers' time is over, and the server hears nothing of that. */
+/* The calls' deadline passes, and the server does not hear that they were
+ * canceled. It knows the deadline itself. */
 Test(cancel_pair, four_whose_cancels_are_lost)
 {
 	const struct ulnet_id server = nth_id(SERVER), caller = nth_id(CALLER);
@@ -322,7 +328,7 @@ Test(cancel_pair, four_whose_cancels_are_lost)
 	four_fini(&f);
 }
 
-/* The server knows when the lease is over. */
+/* The client's node crashes. The server knows when the lease is over. */
 Test(cancel_pair, four_whose_client_dies)
 {
 	struct four f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A durable service that puts data into its caller's memory, and whose node
- * crashes before the reply is sent: what the caller is told when the reply
- * comes from the store is true of that memory, too. */
+ * crashes before the reply is sent. When the caller gets the reply from the
+ * store, the memory must have these data. */
 #include <errno.h>
 #include "tests/unit/rpc/serve_rig.h"
 
@@ -11,9 +11,11 @@ static struct store {
 	uint8_t value[256];
 	size_t length;
 	unsigned int runs;
-	bool cut;     /* the reply is going to be lost */
-	int busy;     /* what recording said while data was being put, */
-	int too_late; /* and putting when that was done */
+	bool cut; /* the reply will be lost */
+	/* what ulrpc_request_record() returned while data were being put */
+	int busy;
+	/* what ulrpc_bulk_put() returned after the reply was recorded */
+	int too_late;
 } store;
 
 static struct serve_rig g;
@@ -67,7 +69,7 @@ static void on_put(void *arg, int status, uint64_t moved)
 	ulrpc_reply(r, "ok", 2);
 }
 
-/* Reads a page, for its caller. */
+/* Puts a page into the caller's memory. */
 static void read_page(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
 {
@@ -102,8 +104,8 @@ static void start(void)
 	serve_start(&g, &conf);
 }
 
-/* The caller's memory is two pages, of which one is put; or one, and all of
- * it. */
+/* The caller lends @size bytes, one page or two, of which the service fills the
+ * first. */
 static void begin(unsigned int flags, size_t size)
 {
 	const struct iovec iov = { sink, size };
@@ -144,7 +146,7 @@ static void call(void)
 		     0);
 }
 
-/* The call is executed, and its server crashes before the caller hears. */
+/* The call is executed, and its server crashes before the reply is sent. */
 static void call_and_crash(void)
 {
 	store.cut = true;
@@ -166,7 +168,8 @@ static void restart(void)
 	cr_assert_eq(store.runs, 1);
 }
 
-/* Or a lost message would be missing in what the reply speaks of. */
+/* A reply is recorded only when all data have been moved: otherwise a lost
+ * message would be missing in the data of a replayed reply. */
 Test(durable_bulk, recorded_when_all_is_moved)
 {
 	begin(0, PAGE);
@@ -198,7 +201,8 @@ Test(durable_bulk, is_there_when_the_reply_is_replayed)
 	}
 }
 
-/* The checksum is that of what was put before the crash. */
+/* The checksum in the store is that of the data that were put before the crash.
+ */
 Test(durable_bulk, is_checked_when_the_reply_is_replayed)
 {
 	begin(ULRPC_BULK_CHECKSUM, PAGE);

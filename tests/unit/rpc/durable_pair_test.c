@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A durable service whose node crashes again and again, and a client whose
- * calls are to be executed exactly once: so they are, as ulrpc(7) says. */
+ * calls are to be executed exactly once, as ulrpc(7) promises. */
 #include <errno.h>
 #include "tests/unit/rpc/serve_rig.h"
 
 #define CALLS 64
 #define SLOTS 256
 
-/* What is on disk: it outlives the node. */
+/* What is on disk, which outlives the node. */
 static struct store {
 	struct {
 		uint8_t key[ULRPC_RECORD_KEY];
 		uint8_t value[64];
-		size_t length; /* 0: nothing */
+		size_t length; /* 0: this entry is free */
 	} of[SLOTS];
 	uint8_t incarnation[16];
-	unsigned int runs[CALLS]; /* by call */
+	unsigned int runs[CALLS]; /* how often each call was executed */
 	unsigned int all;
 	bool refuses;
 } store;
@@ -48,7 +48,8 @@ static int store_lookup(void *arg, const void *key, void **value_p,
 	return 0;
 }
 
-/* Counts, and says how often it has for this call. */
+/* Adds 1 to the count of executions of the call whose number is in @body, and
+ * replies with it. */
 static void add(void *arg, struct ulrpc_request *r, const void *body,
 		size_t length)
 {
@@ -72,7 +73,7 @@ static void add(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_reply(r, &runs, sizeof(runs));
 }
 
-/* The same, and has its worker for a while: the reply comes later. */
+/* Does the same as add(), but keeps its worker for 2 ms first. */
 static void add_slowly(void *arg, struct ulrpc_request *r, const void *body,
 		       size_t length)
 {
@@ -109,7 +110,7 @@ static void start(bool durable)
 	serve_start(&g, &conf);
 }
 
-/* What the server sends arrives, or does not. */
+/* Sets whether the server's messages arrive. */
 static void replies_arrive(bool they_do)
 {
 	const struct ulnet_sim_link link = {
@@ -129,7 +130,7 @@ static void begin(uint64_t seed)
 	serve_client(&g);
 }
 
-/* The process is killed, and is there again @away later. */
+/* Crashes the server's node, and restarts it @away ns later. */
 static void restart(uint64_t away, bool durable)
 {
 	replayed +=
@@ -171,8 +172,8 @@ static void check_once(uint64_t seed, uint32_t nr)
 		     (unsigned long long)seed, nr, store.runs[nr]);
 }
 
-/* The node crashes four times while calls are made, at any time: before they
- * arrive, while they are served, and when only the reply is missing. */
+/* The node crashes four times at random moments while calls are made: before
+ * they arrive, while they are served, or when only the reply is missing. */
 Test(durable_pair, every_call_is_executed_once)
 {
 	replayed = 0;
@@ -193,12 +194,13 @@ Test(durable_pair, every_call_is_executed_once)
 					  RPC_STAT_requests_replayed);
 		serve_fini(&g);
 	}
-	/* Else all this shows nothing. */
+	/* The test shows nothing unless many replies came from the store. */
 	cr_assert_gt(replayed, 25, "%llu", (unsigned long long)replayed);
 }
 
-/* It comes back with another store, or with none: what may have been executed
- * is not executed again, and its caller is told that nobody knows. */
+/* The service comes back with another store, or with none. A call that may have
+ * been executed must not be executed again: its caller is told that this is not
+ * known. */
 Test(durable_pair, another_store_knows_nothing)
 {
 	for (unsigned int durable = 0; durable < 2; durable++) {
@@ -230,8 +232,8 @@ Test(durable_pair, another_store_knows_nothing)
 	}
 }
 
-/* What the handler had not stored before the crash, and does not want after it,
- * was executed by nobody. */
+/* A handler that had not recorded a call before the crash refuses it after the
+ * restart: the call was not executed. */
 Test(durable_pair, what_is_refused_was_not_executed)
 {
 	const struct ulrpc_outcome *o = &called[0].outcome;

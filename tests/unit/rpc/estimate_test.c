@@ -6,16 +6,17 @@
 #define US  NSEC_PER_USEC
 #define MS  NSEC_PER_MSEC
 #define SEC NSEC_PER_SEC
-/* When a sample has left the recent ones. */
+/* ns after which a sample does not count as recent any more */
 #define LATER (2 * ESTIMATE_RECENT)
 
-/* A bucket is a quarter of its octave wide. */
+/* Returns whether @estimate could be that of @exact: a bucket is a quarter of
+ * its octave wide. */
 static bool is_near(uint64_t estimate, uint64_t exact)
 {
 	return estimate >= exact && estimate <= exact + exact / 4;
 }
 
-/* @n samples of @ns, evenly over @time from *@now on. */
+/* Adds @n samples of @ns, at equal intervals in the @time ns from *@now on. */
 static void feed(struct estimate *e, uint64_t ns, unsigned int n, uint64_t time,
 		 uint64_t *now)
 {
@@ -62,7 +63,8 @@ Test(estimate, no_samples_are_none)
 	cr_expect_eq(estimate_read(&e, SEC), 0);
 }
 
-/* Every time from the first bucket to the last comes back near itself. */
+/* An estimate from one sample is near that sample, from the first bucket to the
+ * last. */
 Test(estimate, the_whole_range)
 {
 	for (uint64_t ns = 1100; ns < 4000 * SEC; ns += ns / 9) {
@@ -82,10 +84,10 @@ Test(estimate, what_is_beyond_the_range)
 	cr_expect_geq(estimate_read(&e, LATER), 3600 * SEC);
 }
 
-/* ---- the recent ones ---- */
+/* ---- recent samples ---- */
 
-/* At any time it is at least the longest of the last two seconds, and at most
- * the bucket of the longest one of all. */
+/* At any time the estimate is at least the longest sample of the last two
+ * seconds, and at most the bucket of the longest sample of all. */
 Test(estimate, never_below_what_was_just_seen)
 {
 	uint64_t at[3000], ns[3000], longest = 0, now = 0;
@@ -123,9 +125,9 @@ Test(estimate, a_server_that_becomes_slow_is_believed_at_once)
 	cr_expect_eq(estimate_read(&e, now), 500 * MS);
 }
 
-/* ---- what is forgotten ---- */
+/* ---- old samples ---- */
 
-/* Where there are many. */
+/* An outlier among very many samples counts for seconds. */
 Test(estimate, one_outlier_is_forgotten_in_seconds)
 {
 	struct estimate e = { 0 };
@@ -137,7 +139,7 @@ Test(estimate, one_outlier_is_forgotten_in_seconds)
 	cr_expect(is_near(estimate_read(&e, now), MS));
 }
 
-/* And where there are few. */
+/* An outlier among few samples counts for minutes. */
 Test(estimate, one_outlier_is_forgotten_in_minutes)
 {
 	struct estimate e = { 0 };
@@ -146,13 +148,15 @@ Test(estimate, one_outlier_is_forgotten_in_minutes)
 	feed(&e, MS, 10, 10 * SEC, &now);
 	estimate_add(&e, 10 * SEC, 1, now);
 	feed(&e, MS, 10, 10 * SEC, &now);
-	cr_expect(is_near(estimate_read(&e, now), 10 * SEC)); /* of 21 */
+	/* one of 21 samples */
+	cr_expect(is_near(estimate_read(&e, now), 10 * SEC));
 	feed(&e, MS, 180, 3 * ESTIMATE_HALF_LIFE, &now);
 	cr_expect(is_near(estimate_read(&e, now), MS));
 }
 
-/* Ten of a hundred are slow, then none: as with each half-life half as many of
- * as many are, they are one in a thousand between six and seven later. */
+/* At first a tenth of the samples is slow, then none is. With each half-life
+ * the weight of the slow ones halves, so between six and seven half-lives later
+ * they are less than one in a thousand. */
 Test(estimate, the_half_life)
 {
 	struct estimate e = { 0 };
@@ -171,7 +175,7 @@ Test(estimate, the_half_life)
 	cr_expect(i >= 5 && i <= 6, "%u", i);
 }
 
-/* By time alone, without a sample. */
+/* Samples are forgotten by time alone, even if no others follow. */
 Test(estimate, all_is_forgotten)
 {
 	struct estimate e = { 0 };
@@ -184,7 +188,7 @@ Test(estimate, all_is_forgotten)
 	cr_expect_eq(estimate_read(&e, 40 * ESTIMATE_HALF_LIFE), 0);
 }
 
-/* ---- numbers ---- */
+/* ---- large numbers ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -193,7 +197,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Against sorted samples, all of one half-life. */
+/* Compares the estimate with the sorted samples, all of one half-life. */
 Test(estimate, the_tail_of_many)
 {
 	struct rng rng;
@@ -218,7 +222,7 @@ Test(estimate, the_tail_of_many)
 	}
 }
 
-/* Many at a time are as good as one by one. */
+/* Samples that are added many at a time count like single ones. */
 Test(estimate, many_at_a_time)
 {
 	struct estimate a = { 0 }, b = { 0 };
@@ -242,7 +246,8 @@ Test(estimate, more_than_a_counter_holds)
 	cr_expect(is_near(estimate_read(&e, SEC + LATER), MS));
 }
 
-/* A thread may have looked at the clock before another one did. */
+/* Another thread may pass a time that is earlier than that of the last sample.
+ */
 Test(estimate, time_does_not_go_back)
 {
 	struct estimate a = { 0 }, b = { 0 };
@@ -283,7 +288,7 @@ Test(mean, a_sample_of_nothing_is_one)
 	cr_expect_eq(mean_value(&m), 1);
 }
 
-/* The distance is forgotten when there is none any more. */
+/* If the samples do not change, the deviation goes to zero. */
 Test(mean, what_does_not_change)
 {
 	struct mean m = { 0 };
@@ -307,7 +312,7 @@ Test(mean, follows_what_changes)
 	cr_expect(mean_value(&m) < 110 * US);
 }
 
-/* Four deviations more than the mean are above nearly all. */
+/* Nearly all samples are below the mean plus four deviations. */
 Test(mean, what_varies_is_below_four_deviations)
 {
 	unsigned int above = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that come to another CPT than the one that knows their connection,
- * and answers to those who have none: nobody uses up what others need. */
+/* Messages that arrive on another CPT than their connection's, and answers to
+ * peers without a connection: no peer may use up what others need. */
 #include "rpc/control.h"
 #include "rpc/quota.h"
 #include "rpc/forwarded.h"
@@ -40,7 +40,8 @@ static struct ulnet_event event_of(unsigned int node)
 				     .match_bits = 5 };
 }
 
-/* As many as pass, of a node. */
+/* Forwards messages of @node until one is refused. Returns how many were
+ * accepted. */
 static unsigned int flood(unsigned int node, const void *whole, size_t length)
 {
 	struct ulnet_event ev = event_of(node);
@@ -64,8 +65,9 @@ static uint64_t dropped(void)
 	return serve_counted(cpt0(&g), RPC_STAT_strays_dropped);
 }
 
-/* Each NID has its share, alone half of all, and it is there again when the
- * messages are. Messages as they came have another limit. */
+/* Each NID has its share of the memory for forwarded messages, at most half of
+ * what is free, until its messages have been served. Heads and whole messages
+ * have separate limits. */
 Test(forwarded, shares)
 {
 	static const uint8_t whole[LONG];
@@ -98,8 +100,8 @@ Test(forwarded, shares)
 	serve_fini(&g);
 }
 
-/* Somebody sends messages to the wrong CPT as fast as he can; a client whose
- * messages come there, too, is served. */
+/* One peer sends messages to the wrong CPT as fast as it can. A client whose
+ * messages arrive there, too, must be served. */
 Test(forwarded, one_floods)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 1);
@@ -124,7 +126,7 @@ Test(forwarded, one_floods)
 	cr_assert_gt(
 		serve_counted(&g.service->cpt[!home], RPC_STAT_strays_dropped),
 		FLOOD);
-	/* What was not even refused. */
+	/* So many requests were dropped without a refusal. */
 	cr_assert_gt(serve_counted(&g.service->cpt[!home],
 				   RPC_STAT_requests_dropped),
 		     FLOOD / 2);
@@ -145,7 +147,7 @@ Test(forwarded, one_floods)
 	serve_fini(&g);
 }
 
-/* Nothing of a node that is larger than a head comes to another CPT any more,
+/* Forwards messages of @node until none that is longer than a head is accepted
  * in this turn. */
 static void fill(unsigned int node, struct shard *from, unsigned int to)
 {
@@ -159,8 +161,9 @@ static void fill(unsigned int node, struct shard *from, unsigned int to)
 			forwarded_send(forwarded, on_passed, NULL, NULL);
 }
 
-/* An attempt that cannot be passed on as it is does not lend the memory that
- * its message speaks of: the message is gone by then. */
+/* An attempt whose message cannot be forwarded whole is refused, and must not
+ * change which memory the call lends: the description of that is in the
+ * message, which is gone by then. */
 Test(forwarded, refused_attempt_lends_nothing)
 {
 	const uint32_t lent_length = 64;
@@ -205,8 +208,8 @@ static uint64_t counted(const struct shard *s)
 	return s->stats->counts[RPC_STAT_answers_lost];
 }
 
-/* Nothing that is sent to one of the strangers leaves; the other one is told
- * that it is not connected, by a service and where there is none. */
+/* No message to one of the raw clients can be sent. The other one must still be
+ * told that it is not connected, by a service and after that has stopped. */
 Test(forwarded, one_takes_no_answers)
 {
 	static struct stranger b;

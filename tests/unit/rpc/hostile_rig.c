@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server among strangers: see the header. */
+/* A server with hostile clients and an honest one: see the header. */
 #include "tests/unit/rpc/hostile_rig.h"
 
 struct shard *hostile_shard(struct hostile_rig *h)

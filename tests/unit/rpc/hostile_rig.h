@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A server by the real library among strangers, with an honest client that is
- * served all the time: whatever is sent, that goes on, and in the end nothing
- * is left of it.
+ * A server that uses the real library, two hostile clients that the test plays,
+ * and an honest client that must be served all the time, whatever the hostile
+ * ones send. At the end the server must keep nothing of them.
  */
 #ifndef TESTS_HOSTILE_RIG_H
 #define TESTS_HOSTILE_RIG_H
@@ -13,7 +13,7 @@
 
 struct hostile_rig {
 	struct serve_rig g;
-	struct stranger *a, *b; /* at NIDs of their own */
+	struct stranger *a, *b; /* hostile clients at NIDs of their own */
 };
 
 struct shard *hostile_shard(struct hostile_rig *h);
@@ -21,20 +21,22 @@ uint64_t hostile_counted(struct hostile_rig *h, enum rpc_stat stat);
 uint64_t hostile_unreadable(struct hostile_rig *h);
 uint64_t hostile_controls_unreadable(struct hostile_rig *h);
 
-/* A call of the honest client: served at once, by the connection it has. */
+/* Makes a call of the honest client, which must be served at once over its
+ * first connection. */
 void hostile_honest(struct hostile_rig *h);
 void hostile_init_with(struct hostile_rig *h, const struct ulrpc_conf *conf,
 		       const struct ulrpc_service_conf *more);
 void hostile_init(struct hostile_rig *h);
 
-/* @a as an ordinary client. */
+/* Connects @a, and opens the service, as an ordinary client does. */
 void hostile_connect(struct hostile_rig *h);
 void hostile_settle(struct hostile_rig *h);
 
-/* The answers so far are forgotten. */
+/* Forgets the answers that @a has received so far. */
 void hostile_forget(struct hostile_rig *h);
 
-/* The strangers fall silent. The honest one does not. */
+/* Checks that the server forgets the hostile clients, which send nothing any
+ * more, and goes on serving the honest one; closes the rig. */
 void hostile_fini(struct hostile_rig *h);
 
 #endif

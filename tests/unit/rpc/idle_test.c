@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Very many clients of one server that have nothing to say. As long as they are
- * connected each is heard of once in a while; then nothing happens at all,
- * which is counted, not timed.
+ * Very many clients of one server that make no calls. While they are connected,
+ * each sends a keepalive now and then; when their connections have ended,
+ * nothing must happen at all. The test counts events instead of measuring time.
  */
 #include <criterion/criterion.h>
 #include <ulnet/rpc.h>
@@ -13,15 +13,16 @@
 #include "lnet/node/node.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define CLIENTS 2000 /* their memory is watched, byte by byte */
+#define CLIENTS 2000 /* the sanitizer makes memory expensive */
 #else
 #define CLIENTS 10000
 #endif
 #define MS	  UINT64_C(1000000)
 #define SEC	  (1000 * MS)
-#define KEEPALIVE 10  /* s: of a connection that is not used */
-#define IDLE	  300 /* s: then it is ended */
-/* Events of a message, and of its answer: sent, arrived, received. */
+#define KEEPALIVE 10  /* s, for a connection without calls */
+#define IDLE	  300 /* s without calls after which a connection ends */
+/* Events of a message and its answer, each of which is sent, arrives, and is
+ * received. */
 #define EXCHANGE 6
 
 struct world {
@@ -98,28 +99,28 @@ static void call(unsigned int i)
 		     0);
 }
 
-/* What has happened: events of the network, and turns of the loop. */
-struct toll {
+/* Events of the network, and turns of the server's loop. */
+struct activity {
 	uint64_t events, turns;
 };
 
-static struct toll toll_now(void)
+static struct activity activity_now(void)
 {
 	struct ulnet_sim_stats stats;
 
 	lnet_sim_stats(w.sim, &stats);
-	return (struct toll){ stats.events,
-			      lnet_sim_node(w.sim, 0)->loops[0]->turns };
+	return (struct activity){ stats.events,
+				  lnet_sim_node(w.sim, 0)->loops[0]->turns };
 }
 
-static struct toll toll_of(uint64_t s)
+static struct activity activity_of(uint64_t s)
 {
-	struct toll before = toll_now(), after;
+	struct activity before = activity_now(), after;
 
 	lnet_sim_run(w.sim, s * SEC);
-	after = toll_now();
-	return (struct toll){ after.events - before.events,
-			      after.turns - before.turns };
+	after = activity_now();
+	return (struct activity){ after.events - before.events,
+				  after.turns - before.turns };
 }
 
 TestSuite(idle, .timeout = 300);
@@ -127,7 +128,7 @@ TestSuite(idle, .timeout = 300);
 Test(idle, ten_thousand_clients_cost_nothing)
 {
 	struct ulnet_nid server;
-	struct toll t;
+	struct activity t;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	cr_assert_eq(lnet_nid_parse("10.1.0.0@tcp", &server), 0);
@@ -137,19 +138,19 @@ Test(idle, ten_thousand_clients_cost_nothing)
 		client_add(i, &server);
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		call(i);
-	toll_of(60);
+	activity_of(60);
 	cr_assert_eq(w.good, CLIENTS);
-	t = toll_of(10 * KEEPALIVE);
+	t = activity_of(10 * KEEPALIVE);
 	cr_assert_leq(t.events, 10 * EXCHANGE * CLIENTS, "%lu events",
 		      (unsigned long)t.events);
-	toll_of(IDLE);
-	t = toll_of(3600);
+	activity_of(IDLE);
+	t = activity_of(3600);
 	cr_assert_eq(t.events, 0, "%lu events", (unsigned long)t.events);
 	cr_assert_eq(t.turns, 0, "%lu turns", (unsigned long)t.turns);
-	/* They are there, all the same. */
+	/* The clients can still make calls. */
 	for (unsigned int i = 0; i < CLIENTS; i += CLIENTS / 10)
 		call(i);
-	toll_of(1);
+	activity_of(1);
 	cr_assert_eq(w.good, CLIENTS + 10);
 	cr_assert_eq(lnet_sim_free(w.sim), 0);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers for messages of anybody. */
+/* Inboxes: receive buffers for the messages of anybody. */
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "tests/unit/lnet/cluster.h"
 #include "tests/unit/rpc/server/stranger.h"
 
 #define PORTAL 40
-#define SIZE   1000 /* of a buffer; a message has at most MAX */
+#define SIZE   1000 /* bytes of a buffer */
 #define MAX_   100
 
 static struct stranger a;
@@ -106,7 +106,7 @@ Test(inbox, bad_values)
 	cr_assert_eq(open_in(64, 2, MAX_), -EINVAL);
 }
 
-/* A thousand times what the buffers hold. */
+/* The messages are a thousand times as long as the buffers. */
 Test(inbox, all_come_and_are_intact)
 {
 	begin(2);
@@ -122,7 +122,8 @@ Test(inbox, all_come_and_are_intact)
 	end();
 }
 
-/* What is pinned keeps a quarter of the buffers away, and no more. */
+/* Pins keep at most a quarter of the buffers from being used again; further
+ * ones are refused. */
 Test(inbox, pins)
 {
 	begin(8);
@@ -144,7 +145,7 @@ Test(inbox, pins)
 	end();
 }
 
-/* Kept pins outlive the inbox, with their bytes. */
+/* A pin that is kept outlives its inbox, together with the bytes. */
 Test(inbox, kept)
 {
 	begin(8);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replies that are longer than their callers had room for: held by the server,
- * and fetched. Client and service are both real. */
+/* Replies that are longer than their calls have room for: the server holds
+ * them, and the client fetches them. Client and service are both real. */
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 #include "rpc/client/fetch.h"
 #include "rpc/run.h"
 #include "tests/unit/rpc/serve_rig.h"
 
-#define ROOM 100 /* for replies */
+#define ROOM 100 /* bytes that a call has for its reply */
 #define LONG 300000
 
 static struct serve_rig g;
@@ -19,7 +19,7 @@ static uint8_t nth_byte(size_t i)
 	return (uint8_t)(i * 167 ^ i >> 8 ^ i >> 15);
 }
 
-/* A reply of as many bytes as the request says. */
+/* Replies with as many bytes as the request says. */
 static void make(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
@@ -86,8 +86,8 @@ static uint64_t client_counted(enum rpc_stat stat)
 	return g.client->shard->stats->counts[stat];
 }
 
-/* Bytes that the service holds for anybody, but for small replies that may be
- * asked for again. */
+/* Returns the bytes that the service holds for replies and requests, without
+ * the short replies that it keeps in case they are asked for again. */
 static uint64_t held(void)
 {
 	return cpt0()->used_bytes - cpt0()->kept_bytes;
@@ -97,10 +97,10 @@ static uint64_t held(void)
 
 struct asked {
 	unsigned int ended;
-	uint64_t at; /* ns */
+	uint64_t at; /* ns: when the call ended */
 	struct ulrpc_outcome outcome;
 	size_t length;
-	bool right; /* all bytes are */
+	bool right; /* all bytes of the reply are right */
 	struct ulrpc_call *call;
 };
 
@@ -155,7 +155,7 @@ static void asked_ended(struct asked *a, enum ulrpc_cause cause, size_t length)
 	ulrpc_call_put(a->call);
 }
 
-/* Until its reply is held, and known to be. */
+/* Runs until the server holds the reply of @a, and the client knows that. */
 static void until_held(const struct asked *a)
 {
 	for (unsigned int i = 0; a->call->fsm.state != CALL_FETCH; i++) {
@@ -169,7 +169,7 @@ static void slow_link(void)
 	cluster_links(g.sim, &(struct ulnet_sim_link){ .latency = MSEC });
 }
 
-/* From now on nothing comes to the server. */
+/* Loses all messages to the server from now on. */
 static void deafen(void)
 {
 	link_set(g.sim, CALLER, SERVER,
@@ -182,7 +182,8 @@ static void hear_again(void)
 		 &(struct ulnet_sim_link){ .latency = MSEC });
 }
 
-/* Its reply is held, and no GET comes to the server. */
+/* Makes a call, with a deadline in @ms, whose reply the server holds, and loses
+ * the GETs of that reply. */
 static void ask_deaf(struct asked *a, uint64_t ms)
 {
 	slow_link();
@@ -202,10 +203,10 @@ static void fini(void)
 
 TestSuite(long_reply, .timeout = 120);
 
-/* ---- they arrive ---- */
+/* ---- replies that arrive ---- */
 
-/* What a long reply takes on its way says nothing of how long other messages
- * take; not even if it never comes. */
+/* How long a long reply takes to arrive, if it does at all, does not count as a
+ * round trip. */
 Test(long_reply, says_nothing_of_round_trips)
 {
 	const struct ulnet_sim_link narrow = { .latency = MSEC,
@@ -263,7 +264,7 @@ Test(long_reply, fetched)
 	fini();
 }
 
-/* Many at once, of a worker, too. */
+/* Many long replies at the same time, from workers and inline methods. */
 Test(long_reply, many)
 {
 	static struct asked a[50];
@@ -281,7 +282,7 @@ Test(long_reply, many)
 	fini();
 }
 
-/* For those who wait: as long as it is. */
+/* ulrpc_call_wait_alloc() allocates memory for a reply of any length. */
 Test(long_reply, waited_for)
 {
 	struct ulrpc_call_conf conf = conf_within(5000);
@@ -315,11 +316,12 @@ Test(long_reply, waited_for)
 	fini();
 }
 
-/* ---- losses ---- */
+/* ---- messages that are lost ---- */
 
-/* The GET is lost, or what it brings, or that it has come, any of them twice or
- * late: it is repeated until the deadline, and nothing runs again. */
-Test(long_reply, any_weather)
+/* The client's GET, the REPLY to it, or the message that the client has the
+ * reply is lost, duplicated, or late. The GET is repeated until the deadline,
+ * and the call is executed once. */
+Test(long_reply, messages_are_lost_or_late)
 {
 	const struct ulnet_sim_link bad = { .latency = MSEC,
 					    .loss = 500000,
@@ -350,8 +352,9 @@ Test(long_reply, any_weather)
 	}
 }
 
-/* What is lost on the way is asked for again after what others took, or after a
- * second if there were none. */
+/* The client's first GET is lost, and repeated after @within ns: a second if
+ * the client has fetched no reply yet (@known is false), else what follows from
+ * the time that fetches took. */
 static void lost_once(bool known, uint64_t within)
 {
 	struct asked a;
@@ -379,8 +382,8 @@ Test(long_reply, lost_once)
 	lost_once(true, 200 * MSEC);
 }
 
-/* The client's word that it has the reply is lost, and comes with the next
- * call. */
+/* The message that the client has the reply is lost: the next call also says
+ * so. */
 Test(long_reply, acknowledged_later)
 {
 	struct asked a;
@@ -402,7 +405,8 @@ Test(long_reply, acknowledged_later)
 	fini();
 }
 
-/* ... or never: then it is let go at the deadline. */
+/* The client never says that it has the reply: the server holds that until the
+ * deadline. */
 Test(long_reply, let_go_at_the_deadline)
 {
 	struct asked a;
@@ -461,9 +465,9 @@ Test(long_reply, longer_than_any_reply)
 	fini();
 }
 
-/* A client that does not fetch uses its share up: it is told the length of
- * more, and when nothing is left its requests are refused before they are
- * run. */
+/* A client that does not fetch its replies uses up its share of memory. For
+ * more replies it is told their length only; when nothing is left, its requests
+ * are refused before they are executed. */
 Test(long_reply, share_of_the_client)
 {
 	static uint8_t reply[LONG];
@@ -476,7 +480,8 @@ Test(long_reply, share_of_the_client)
 		reply[i] = nth_byte(i);
 	open_with(LONG * 4);
 	slow_link();
-	/* Until so many may be under way. */
+	/* Makes calls until the window allows as many as this test makes at a
+	 * time. */
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(a); i++) {
 		ask(&b, 1, 1000);
 		lnet_sim_run(g.sim, 10 * MSEC);
@@ -517,9 +522,10 @@ Test(long_reply, share_of_the_client)
 	fini();
 }
 
-/* ---- ends ---- */
+/* ---- calls, clients, services and nodes that end ---- */
 
-/* Nobody fetches any more, however the call ends. */
+/* If the call is canceled or its client closed, the client stops fetching, and
+ * the server frees the reply. */
 Test(long_reply, canceled)
 {
 	for (unsigned int i = 0; i < 30; i++) {
@@ -548,7 +554,8 @@ Test(long_reply, canceled)
 	}
 }
 
-/* The client has left: what was held for it is not any more. */
+/* When the client disconnects, the server frees the replies that it holds for
+ * it. */
 Test(long_reply, client_leaves)
 {
 	struct asked a;
@@ -568,7 +575,7 @@ Test(long_reply, client_leaves)
 	cr_assert_eq(lnet_sim_free(g.sim), 0);
 }
 
-/* Either side crashes at any time. */
+/* The node of the client or of the server crashes at some moment of a fetch. */
 Test(long_reply, crash)
 {
 	for (unsigned int i = 0; i < 40; i++) {
@@ -595,8 +602,8 @@ Test(long_reply, crash)
 	}
 }
 
-/* The server is gone with what it held, and another one is there: the call is
- * executed there if that does no harm, and its caller allows retries. */
+/* The server restarts, and its held replies are lost. The call is executed
+ * again if that does no harm, and its caller allows retries. */
 Test(long_reply, server_restarts)
 {
 	static const struct ulrpc_retry none = { 0 };
@@ -627,8 +634,8 @@ Test(long_reply, server_restarts)
 	}
 }
 
-/* The NID that the answer came from is of no use any more: the reply is got
- * from where the connection leads. */
+/* The NID from which the server answered cannot be reached any more: the client
+ * fetches the reply from the NID to which it is connected. */
 Test(long_reply, of_a_server_that_is_reached_another_way)
 {
 	struct asked a;
@@ -642,8 +649,8 @@ Test(long_reply, of_a_server_that_is_reached_another_way)
 	fini();
 }
 
-/* The service is gone with what it held, and the connection is not: a call
- * without a deadline does not ask for it for ever. */
+/* The service has stopped, and its held replies are lost, but the connection
+ * stays. A call without a deadline must not go on fetching for ever. */
 Test(long_reply, nobody_holds_it_any_more)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -664,8 +671,8 @@ Test(long_reply, nobody_holds_it_any_more)
 	}
 }
 
-/* A service that stops waits for its replies to be fetched, as long as it was
- * told to wait. */
+/* A service that stops waits until its replies are fetched, for as long as it
+ * was told to at most. */
 Test(long_reply, service_stops)
 {
 	for (unsigned int i = 0; i < 2; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Client and service, both real, however nodes are run. */
+/* A real client with a real service, on nodes whose loops run in all the ways
+ * that there are. */
 #include <ev.h>
 #include <poll.h>
 #include <pthread.h>
@@ -61,14 +62,13 @@ static void call_and_compare(struct ulrpc_client *c, const char *text)
 	cr_assert_eq(length, strlen(text));
 	cr_assert_str_eq(reply, text);
 	cr_assert_eq(o.total, o.connecting + o.window + o.wire +
-				      o.server_throttled +
-					      o.server_queue + o.service +
-					      o.fetch);
+				      o.server_throttled + o.server_queue +
+				      o.service + o.fetch);
 }
 
 TestSuite(pair, .timeout = 60);
 
-/* ---- one node, 0@lo ---- */
+/* ---- one node, which calls itself by 0@lo ---- */
 
 static void on_lo(struct lnet *node, enum ulrpc_run run_as)
 {
@@ -208,13 +208,15 @@ Test(pair, any_thread_may_call)
 
 /* ---- on a small stack ---- */
 
-/* What lnet_open(3) promises is enough; sanitizers take far more. */
+/* bytes of stack: what lnet_open(3) promises to be enough; with sanitizers code
+ * needs far more */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STACK (1u << 20)
 #else
 #define STACK (128u << 10)
 #endif
-#define AT_ONCE 600 /* messages are as long as can be */
+/* calls at the same time, so that messages are as long as they can be */
+#define AT_ONCE 600
 
 static void another_call(void *arg, const struct ulrpc_outcome *o,
 			 const void *reply, size_t length)
@@ -316,7 +318,8 @@ static void set_of(struct lnet *node)
 	}
 	cr_assert_eq(poll(&p, 1, 0), 0);
 	cr_assert_eq(ulrpc_set_next(set, &r), -EAGAIN);
-	/* Freed with calls under way, and with results not taken. */
+	/* The set is freed while some calls are under way, and the results of
+	 * others were not taken. */
 	for (uintptr_t i = 0; i < 20; i++) {
 		cr_assert_eq(ulrpc_set_call(set, c, ulrpc_method(ECHO), &i,
 					    sizeof(i), &conf, (void *)i, NULL),
@@ -406,7 +409,7 @@ Test(pair, shutdown_that_is_cut_off_says_so)
 struct keeper {
 	struct ulrpc_request *_Atomic request;
 	atomic_bool closed;
-	uint64_t last; /* time_left */
+	uint64_t last; /* the request's time_left, in the end */
 };
 
 static void keep(void *arg, struct ulrpc_request *request, const void *body,
@@ -419,7 +422,8 @@ static void keep(void *arg, struct ulrpc_request *request, const void *body,
 	atomic_store(&k->request, request);
 }
 
-/* Asks all the time, on a thread that nobody knows. */
+/* Asks for the request's information all the time, from a thread of the user's.
+ */
 static void *keeper_run(void *arg)
 {
 	struct keeper *k = arg;
@@ -492,7 +496,7 @@ Test(pair, requests_may_be_kept_while_all_is_closed)
 	lnet_close(node);
 }
 
-/* ---- servers that crash, and come again ---- */
+/* ---- servers that crash, and restart ---- */
 
 #define CLIENTS 3
 #define SERVERS 2
@@ -569,9 +573,8 @@ static void town_with(uint64_t seed)
 		struct ulnet_id id = nth_id(i);
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
-		cr_assert_eq(
-			plain_node(t.sim, text, NULL, town_start, &t),
-			(int)i);
+		cr_assert_eq(plain_node(t.sim, text, NULL, town_start, &t),
+			     (int)i);
 	}
 	lnet_sim_link_set(t.sim, &LNET_NID_ANY, &LNET_NID_ANY, &bad);
 	for (unsigned int i = 0; i < CALLS; i++) {
@@ -592,7 +595,7 @@ static void town_with(uint64_t seed)
 		cr_assert_eq(n->length, sizeof(i));
 		cr_assert_eq(memcmp(n->reply, &i, sizeof(i)), 0);
 	}
-	/* Only a crash costs calls. */
+	/* Only the crash of a server makes calls fail. */
 	cr_assert_eq(causes[ULRPC_CAUSE_OK] + causes[ULRPC_CAUSE_RESTARTED],
 		     CALLS);
 	cr_assert_gt(causes[ULRPC_CAUSE_OK], CALLS - CALLS / 50);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What callers hear of calls that take long, and what they do not: client and
- * service are both real. */
+/* The progress that callers are told of calls that take long, and of which
+ * calls they are told nothing. Client and service are both real. */
 #include "tests/unit/rpc/serve_rig.h"
 
 struct heard {
 	unsigned int times;
 	struct ulrpc_call_progress last;
-	const struct called *call; /* has not ended */
+	const struct called *call; /* which must not have ended */
 };
 
 static void on_progress(void *arg, const struct ulrpc_call_progress *progress)

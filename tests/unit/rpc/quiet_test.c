@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client that calls nothing any more: its server keeps nothing for it, and
- * it knows how many clients there are. */
+/* A client that makes no more calls: its server stops keeping replies for it,
+ * and the client knows how many clients the server has. */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 #include "tests/unit/rpc/serve_rig.h"
@@ -46,7 +46,8 @@ static void link_is(unsigned int loss)
 	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &link), 0);
 }
 
-/* After a second, and that costs one message each time; then all is still. */
+/* The server keeps the replies for a second at most; to free them takes one
+ * message of the client each time. Then no more messages are sent. */
 Test(quiet, nothing_is_kept)
 {
 	uint64_t before;
@@ -66,13 +67,13 @@ Test(quiet, nothing_is_kept)
 	serve_fini(&g);
 }
 
-/* ... whatever the time after which a connection that nobody uses ends. */
+/* The server frees the replies also if connections without calls end soon. */
 Test(quiet, before_it_is_idle)
 {
 	struct ulrpc_conf conf;
 
 	ulrpc_conf_init(&conf);
-	conf.idle = 5000000; /* less than a keepalive */
+	conf.idle = 5000000; /* us: less than the interval of keepalives */
 	serve_init(&g, 1, 1);
 	serve_open(&g, NULL);
 	serve_start_with(&g, NULL);
@@ -84,7 +85,8 @@ Test(quiet, before_it_is_idle)
 	serve_fini(&g);
 }
 
-/* ... even while one call takes long: what is over before it. */
+/* While one call takes long, the server frees the replies of the calls before
+ * it. */
 Test(quiet, but_for_one_call)
 {
 	struct called slow;
@@ -96,7 +98,7 @@ Test(quiet, but_for_one_call)
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(kept(), 0);
 	before = control_come();
-	/* Nobody says again and again that nothing has changed. */
+	/* The client does not repeat that nothing has changed. */
 	lnet_sim_run(g.sim, 8 * SEC);
 	cr_assert_leq(control_come(), before + 1);
 	serve_release(&g.served);
@@ -106,7 +108,8 @@ Test(quiet, but_for_one_call)
 	serve_fini(&g);
 }
 
-/* A client that goes on calling needs no messages for that. */
+/* If the client goes on calling, its calls say which replies it has, and no
+ * further messages are needed. */
 Test(quiet, traffic_says_it)
 {
 	uint64_t before;
@@ -120,7 +123,7 @@ Test(quiet, traffic_says_it)
 	serve_fini(&g);
 }
 
-/* The message is lost: it is repeated. */
+/* The message that lets the server free the replies is lost, and repeated. */
 Test(quiet, lost)
 {
 	begin();
@@ -139,7 +142,8 @@ static uint32_t clients_known(void)
 	return g.client->imp->server_clients;
 }
 
-/* Those who came after it are known to the first one, be it quiet or busy. */
+/* A quiet or busy client learns from the server how many other clients have
+ * come and gone since. */
 Test(quiet, census)
 {
 	static struct ulrpc *rpc[20];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls and bulk between nodes with two rails, of which one fails. Client and
- * service are both real. With discovery the client names one NID and uses both
- * rails; without, it names both, and uses one at a time.
+ * service are both real. With discovery the client is given one NID of the
+ * server, and uses both rails; without discovery it is given both NIDs, and
+ * uses one at a time.
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
@@ -15,7 +16,7 @@
 
 #define SEC    (1000 * MSEC)
 #define LENGTH 3000000
-#define LONG   100000 /* a reply, held and fetched */
+#define LONG   100000 /* bytes of a reply that is held and fetched */
 
 enum { CALLER, SERVER };
 
@@ -29,7 +30,7 @@ static struct {
 	struct lnet_sim *sim;
 	struct ulrpc *rpc[2];
 	struct ulrpc_client *client;
-	struct ulnet_nid nid[2][2]; /* of node, on rail */
+	struct ulnet_nid nid[2][2]; /* NIDs by node and rail */
 	unsigned int runs;
 	uint8_t *own, *lent;
 	bool put;
@@ -86,7 +87,8 @@ static void keep(void *arg, struct ulrpc_request *r, const void *body,
 	w.kept = r;
 }
 
-/* More than there is room for: it is held, and fetched. */
+/* Replies with more than the call has room for: the reply is held, and fetched.
+ */
 static void tell_much(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
 {
@@ -100,7 +102,9 @@ static void tell_much(void *arg, struct ulrpc_request *r, const void *body,
 static void serve(void)
 {
 	const struct ulrpc_method_conf methods[] = {
-		{ .name = "much", .handler = tell_much, .run = ULRPC_RUN_INLINE },
+		{ .name = "much",
+		  .handler = tell_much,
+		  .run = ULRPC_RUN_INLINE },
 		{ .name = "echo", .handler = echo, .run = ULRPC_RUN_INLINE },
 		{ .name = "move", .handler = move, .run = ULRPC_RUN_INLINE },
 		{ .name = "keep", .handler = keep, .run = ULRPC_RUN_INLINE },
@@ -137,13 +141,13 @@ static void nodes(unsigned int cpts, const struct ulnet_conf *caller,
 				     0);
 			w.nid[i][rail] = id.nid;
 		}
-		cr_assert_eq(ulrpc_open(lnet_sim_node(w.sim, i), NULL,
-					&w.rpc[i]),
-			     0);
+		cr_assert_eq(
+			ulrpc_open(lnet_sim_node(w.sim, i), NULL, &w.rpc[i]),
+			0);
 	}
-	cr_assert_eq(lnet_sim_link_set(w.sim, &LNET_NID_ANY, &LNET_NID_ANY,
-				       &link),
-		     0);
+	cr_assert_eq(
+		lnet_sim_link_set(w.sim, &LNET_NID_ANY, &LNET_NID_ANY, &link),
+		0);
 	w.own = lnet_sim_buf(w.sim, LENGTH);
 	w.lent = lnet_sim_buf(w.sim, LENGTH);
 	serve();
@@ -175,7 +179,8 @@ static struct ulrpc_client *client_by(unsigned int first)
 	return c;
 }
 
-/* @calls: the caller accepts no connections. */
+/* Opens both nodes with discovery, and a client with one NID of the server.
+ * @calls: the caller's node accepts no connections. */
 static void begin_discovered_on(unsigned int cpts, bool calls)
 {
 	struct ulnet_conf caller, server;
@@ -291,7 +296,7 @@ static void use_both_rails(bool calls)
 	uint64_t before[2];
 
 	begin_discovered(calls);
-	/* Some round trips: nothing waits until it is asked for again. */
+	/* After some round trips no call waits until it is sent again. */
 	calls_end_well(20, 50 * MSEC);
 	for (unsigned int rail = 0; rail < 2; rail++)
 		before[rail] = sent_by(CALLER, rail);
@@ -307,7 +312,8 @@ Test(rails, one_is_named_and_both_are_used)
 	use_both_rails(false);
 }
 
-/* Nobody discovers the caller: the server is told of each of its NIDs. */
+/* The caller accepts no connections, so the server cannot discover it: it is
+ * told of each of the caller's NIDs. */
 Test(rails, one_is_named_by_who_accepts_nothing)
 {
 	use_both_rails(true);
@@ -328,7 +334,7 @@ static void one_fails_on(const char *const *where, bool calls,
 	end();
 }
 
-/* No reason to connect anew. */
+/* When one rail fails, the client does not connect anew. */
 static void one_fails(bool calls, unsigned int rail)
 {
 	one_fails_on(one_net, calls, rail);
@@ -378,10 +384,9 @@ static void knows_both(struct export *e, void *arg)
 		cr_assert(rails_know(e, &w.nid[CALLER][i]));
 }
 
-/* The answer to a Connect may have to leave the rail by which that came: the
- * server knows its client by the other one, too, whatever becomes of what it
- * knows of the peer. */
-Test(rails, the_answer_takes_another_one)
+/* The answer to a Connect may have to take another rail than the Connect. The
+ * server must know its client by both NIDs, whatever it forgets of the peer. */
+Test(rails, connected_takes_another_rail)
 {
 	const struct ulnet_sim_link refuses = { .latency = MSEC,
 						.refuse = LNET_SIM_ALWAYS };
@@ -425,8 +430,8 @@ static uint64_t pushes_to(unsigned int node)
 	return 0;
 }
 
-/* Whoever is not told has to notice that nothing comes back, which takes
- * longer: 50 ms at least. */
+/* A caller that is not told of the server's lost NID would have to notice that
+ * no answers come, which takes at least 50 ms. */
 static void server_loses(unsigned int rail)
 {
 	uint64_t before;
@@ -457,7 +462,7 @@ Test(rails, who_accepts_nothing_is_told_of_the_second)
 	server_loses(1);
 }
 
-/* Discovery tells those who listen. */
+/* A caller that accepts connections is told by discovery. */
 Test(rails, who_listens_is_told_once)
 {
 	uint64_t before;
@@ -491,7 +496,8 @@ Test(rails, what_is_discovered_may_be_of_other_cpts)
 	end();
 }
 
-/* As if the NIDs had moved since they were heard of. */
+/* Makes the server look up the owner of a client's NID anew, as after the NID
+ * has moved to another CPT. */
 Test(rails, who_owns_a_rail_is_looked_up_anew)
 {
 	struct shard *s;
@@ -573,7 +579,8 @@ static void fill(uint8_t *bytes, unsigned int by)
 		bytes[i] = (uint8_t)(i * by);
 }
 
-/* Bulk is under way when @cut_rail (negative: none) fails. */
+/* Makes a call whose bulk is under way when @cut_rail (negative: none) fails.
+ */
 static void move_bulk(bool put, int cut_rail)
 {
 	struct iovec iov = { w.lent, LENGTH };
@@ -642,8 +649,9 @@ Test(rails, bulk_goes_on_of_who_accepts_nothing)
 	bulk_goes_on(true);
 }
 
-/* The caller connects by the other NID, which nobody knows to be one of the
- * same peer, and asks: bulk goes on over that, to the memory that was lent. */
+/* The client connects to the server's other NID, of which nobody knows that it
+ * belongs to the same peer, and sends a query. The service then moves the bulk
+ * over that rail, to the memory that was lent. */
 static void bulk_follows(unsigned int cpts)
 {
 	begin_named(cpts);
@@ -666,7 +674,7 @@ Test(rails, bulk_follows_to_the_nid_of_another_cpt)
 	bulk_follows(2);
 }
 
-/* Each node has been told both NIDs of the other one. */
+/* Opens nodes each of which has been told both NIDs of the other one. */
 static void begin_told(void)
 {
 	begin_named(1);
@@ -676,10 +684,10 @@ static void begin_told(void)
 			     0);
 }
 
-/* The server loses the NID that it is known by, to which the call was made,
- * though it went by the other one: so nothing is lost that the caller would ask
- * about. Bulk comes from the other one, and so does the word that the call is
- * being served. */
+/* The server loses the NID to which the call was made, although the message
+ * took the other rail: so no message is lost, and the caller sends no query.
+ * The bulk then comes from the other NID, as does the extension that says that
+ * the call is being served. */
 Test(rails, bulk_comes_from_who_has_lost_a_nid)
 {
 	struct iovec lent, own;
@@ -721,8 +729,8 @@ static void fetch_begins(void)
 		lnet_sim_run(w.sim, MSEC / 10);
 }
 
-/* A rail fails while a reply that is held is being fetched: it is fetched by
- * the other. */
+/* A rail fails while the client fetches a held reply: it fetches the reply over
+ * the other rail. */
 static void fetch_goes_on(void (*begin)(void))
 {
 	begin();
@@ -730,7 +738,7 @@ static void fetch_goes_on(void (*begin)(void))
 	for (unsigned int i = 0; i < 8; i++) {
 		fetch_begins();
 		cut(i % 2, true);
-		ended_well(21 * SEC); /* by its deadline */
+		ended_well(21 * SEC); /* the deadline of the call */
 		cut(i % 2, false);
 		lnet_sim_run(w.sim, 10 * SEC);
 	}
@@ -779,9 +787,10 @@ Test(rails, fetch_goes_on_to_the_nid_of_another_cpt)
 	fetch_goes_on(begin_two_named_on_two_cpts);
 }
 
-/* ---- who the caller is ---- */
+/* ---- the id of the caller ---- */
 
-/* NIDs that no CPT has in common. */
+/* Opens nodes on which the server's NIDs belong to different CPTs of the
+ * caller. */
 static void begin_apart(void)
 {
 	struct ulnet_conf conf;
@@ -801,8 +810,9 @@ static void begin_apart(void)
 	}
 }
 
-/* A server has one connection with each id: two clients of a process that keeps
- * its id, to one server on two CPTs, do not take each other's. */
+/* A server has one connection with each client id. Two clients of a process
+ * with a fixed id, which reach the server from two CPTs, must not take each
+ * other's connection. */
 Test(rails, an_id_that_is_kept)
 {
 	const struct ulrpc_conf conf = { .client_id = "who I am always",
@@ -811,9 +821,9 @@ Test(rails, an_id_that_is_kept)
 
 	begin_apart();
 	cr_assert_eq(ulrpc_close(w.rpc[CALLER]), 0);
-	cr_assert_eq(ulrpc_open(lnet_sim_node(w.sim, CALLER), &conf,
-				&w.rpc[CALLER]),
-		     0);
+	cr_assert_eq(
+		ulrpc_open(lnet_sim_node(w.sim, CALLER), &conf, &w.rpc[CALLER]),
+		0);
 	for (unsigned int i = 0; i < 2; i++)
 		clients[i] = client_by(i);
 	for (unsigned int i = 0; i < 10; i++) {

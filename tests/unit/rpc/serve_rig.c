@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service and its handlers: see the header. */
+/* A service, its handlers, and its clients: see the header. */
 #include "tests/unit/rpc/serve_rig.h"
 
 /* ---- handlers ---- */
@@ -54,7 +54,7 @@ static bool is_parked(const struct served *s, const struct ulrpc_request *r)
 	return false;
 }
 
-/* Like hold(), on a worker, which is not free before. */
+/* As hold(), but on a worker, which waits until the request is taken. */
 static void park(void *arg, struct ulrpc_request *r, const void *body,
 		 size_t length)
 {
@@ -106,8 +106,7 @@ unsigned int serve_node_add(struct serve_rig *g, unsigned int index)
 	struct ulnet_id id = nth_id(index);
 
 	lnet_nid_format(&id.nid, text, sizeof(text));
-	cr_assert_eq(plain_node(g->sim, text, NULL, NULL, NULL),
-		     (int)index);
+	cr_assert_eq(plain_node(g->sim, text, NULL, NULL, NULL), (int)index);
 	return index;
 }
 
@@ -250,7 +249,7 @@ void serve_call(struct serve_rig *g, const char *method, const void *body,
 		     0);
 }
 
-/* ---- what was counted ---- */
+/* ---- statistics ---- */
 
 uint64_t serve_ended(const struct service_cpt *sc, unsigned int end)
 {

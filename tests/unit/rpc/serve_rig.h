@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service by the real library, and clients by it, or played by hand: raw LNet
- * messages. Node 0 calls, node 1 serves. */
+/* A service that uses the real library, and clients that do so, too, or are
+ * played by the test with raw LNet messages. Node 0 calls, node 1 serves. */
 #ifndef TESTS_SERVE_RIG_H
 #define TESTS_SERVE_RIG_H
 
@@ -18,7 +18,7 @@
 #define SERVER 1
 #define SEC    (1000 * MSEC)
 
-/* What handlers have not answered yet, and what they have seen. */
+/* What handlers have seen, and the requests that they have not answered yet. */
 #define PARKED_MAX 256
 
 struct served {
@@ -27,10 +27,10 @@ struct served {
 	struct ulrpc_request *park[PARKED_MAX];
 	struct ulrpc_request_info info;
 	char body[64];
-	uint32_t order[PARKED_MAX]; /* first word of the bodies */
-	pthread_mutex_t lock;	    /* as one needs it to wait */
-	struct ulnet_cond unparked; /* workers wait for it */
-	bool dismissed;		    /* or do not */
+	uint32_t order[PARKED_MAX]; /* the first word of each request's body */
+	pthread_mutex_t lock;	    /* of park[] and parked */
+	struct ulnet_cond unparked; /* signaled when a request is taken */
+	bool dismissed;		    /* workers must not wait any more */
 };
 
 struct serve_rig {
@@ -44,49 +44,51 @@ struct serve_rig {
 
 /* ---- handlers ---- */
 
-/* What a handler sees goes to @s. */
+/* Records the request in @s. */
 void note_request(struct served *s, struct ulrpc_request *r, const void *body,
 		  size_t length);
 
-/* Replies at once, with what came. */
+/* Replies at once with the request's body. */
 void echo(void *arg, struct ulrpc_request *r, const void *body, size_t length);
 
-/* Answered by serve_release(), later. */
+/* Leaves the request to serve_release(). */
 void hold(void *arg, struct ulrpc_request *r, const void *body, size_t length);
 
-/* Takes the oldest of the requests that are not answered yet. */
+/* Takes the oldest request that is not answered yet. */
 struct ulrpc_request *unpark(struct served *s);
 
-/* From then on workers return from their handlers; what is parked stays so. */
+/* After @delay, workers stop waiting and return from their handlers; their
+ * requests stay unanswered. */
 void serve_dismiss_at(struct serve_rig *g, uint64_t delay);
 void serve_release(struct served *s);
 
 /* ---- the rig ---- */
 
-/* The third, and so on, are for those who play by hand while a real client
- * calls. */
+/* Adds node @index, from 2 on, for raw clients beside the real one. Returns
+ * @index. */
 unsigned int serve_node_add(struct serve_rig *g, unsigned int index);
 void serve_init(struct serve_rig *g, uint64_t seed, unsigned int cpts);
 void serve_open(struct serve_rig *g, const struct ulrpc_conf *conf);
 
-/* A service "test", whose methods are: echo and fail, answered inline; work, by
- * a worker; hold (inline) and park and low (a worker waits), answered by
- * serve_release(); full, which says that it is; again and hold_again, which are
- * idempotent. */
+/* Returns the configuration of a service "test" with these methods. Inline:
+ * echo; fail; full, which refuses as it is overloaded; again, an idempotent
+ * echo; hold, and the idempotent hold_again, which serve_release() answers. On
+ * workers: work, an echo; park, and low of background priority, which keep
+ * their workers until serve_release(). */
 struct ulrpc_service_conf serve_conf(struct serve_rig *g);
 void serve_start(struct serve_rig *g, const struct ulrpc_service_conf *conf);
 
-/* The service of serve_conf(), with all that @more says (NULL: nothing) but its
- * name and methods. */
+/* Starts the service of serve_conf(), with all settings of @more (NULL: the
+ * defaults) but its name and methods. */
 void serve_start_with(struct serve_rig *g,
 		      const struct ulrpc_service_conf *more);
 void serve_fini(struct serve_rig *g);
 
 /* ---- real clients ---- */
 
-/* One of the server's @service, on whatever node @rpc is. */
+/* Opens a client of @service of the server, on any node's @rpc. */
 struct ulrpc_client *serve_client_of(struct ulrpc *rpc, const char *service);
-/* g->client, of "test". */
+/* Opens g->client, of the service "test". */
 void serve_client(struct serve_rig *g);
 
 struct called {
@@ -102,14 +104,15 @@ void serve_call(struct serve_rig *g, const char *method, const void *body,
 		size_t length, uint64_t deadline, enum ulrpc_priority priority,
 		struct called *c);
 
-/* ---- what was counted ---- */
+/* ---- statistics ---- */
 
-/* Requests of a service that ended in this way, on a CPT. */
+/* Returns how many requests have ended as @end says, on the CPT of @sc. */
 uint64_t serve_ended(const struct service_cpt *sc, unsigned int end);
 uint64_t serve_ended_all(const struct service_cpt *sc);
 uint64_t serve_counted(const struct service_cpt *sc, enum rpc_stat stat);
 
-/* Bytes that are held, but for replies that are kept. */
+/* Returns the bytes that the service holds on a CPT, without the replies that
+ * it keeps. */
 uint64_t serve_holds(struct service_cpt *sc);
 uint64_t serve_unreadable(const struct service_cpt *sc);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all parts of RPC build on: match values, memory, waiting, random
- * numbers.
- */
+/* What all parts of RPC build on: match values, memory, waiting, and random
+ * numbers. */
 #include "base/pool.h"
 #include "rpc/rpc.h"
 #include "rpc/slab.h"
@@ -40,7 +39,8 @@ Test(shard, match_values_are_never_used_again)
 		}
 		cr_assert_eq(ulrpc_close(rpc), 0);
 	}
-	/* Nor by who comes after us with the same NID. */
+	/* Nor does another node use the same values, such as one that starts
+	 * later with the same NID. */
 	cr_assert_neq(memcmp(values[0], values[1], sizeof(values[0])), 0);
 	cluster_end(sim);
 }
@@ -60,7 +60,8 @@ static bool has_rung(void *arg)
 	return ((struct alarm *)arg)->rung;
 }
 
-/* However long nothing happens before. */
+/* Virtual time goes on until the event that is waited for, however long nothing
+ * else happens. */
 Test(shard, waiting_in_virtual_time_ends_when_nothing_is_to_happen)
 {
 	const uint64_t hours = 3600 * UINT64_C(1000000000);
@@ -132,7 +133,7 @@ Test(shard, slab_gives_what_is_asked_for)
 	slab_fini(&slab);
 }
 
-/* A size fits into its pieces, and wastes little of them. */
+/* slab_size() is at least the size, and not much more. */
 Test(shard, slab_sizes)
 {
 	for (size_t size = 1; size < 3000000; size += 1 + size / 100) {
@@ -145,7 +146,7 @@ Test(shard, slab_sizes)
 }
 
 #if !POOL_IS_MALLOC
-/* Large ones stay, so that their pages do; up to a limit. */
+/* The slab keeps large pieces up to a limit, so that their pages stay. */
 Test(shard, slab_keeps)
 {
 	static void *piece[64];
@@ -179,7 +180,8 @@ static void slab_use(struct slab *slab, size_t size, unsigned int n)
 		slab_put(slab, piece[i], size);
 }
 
-/* What is in use stays; what nobody asks for any more goes. */
+/* The slab keeps the pieces that are used again, and frees those that are not.
+ */
 Test(shard, slab_gives_back_when_idle)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -198,7 +200,7 @@ Test(shard, slab_gives_back_when_idle)
 	cr_assert_eq(slab.kept, 8 * slab_size(70000));
 	lnet_sim_run(sim, 30000 * MSEC);
 	cr_assert_eq(slab.kept, 0);
-	/* A little may stay for ever. */
+	/* A little memory may be kept for ever. */
 	slab_use(&slab, 3000, 16);
 	lnet_sim_run_all(sim);
 	cr_assert_eq(slab.kept, 16 * slab_size(3000));
@@ -217,7 +219,8 @@ Test(shard, opening_fails_as_a_whole)
 	struct ulnet_me_handle me;
 	struct ulrpc *rpc = NULL;
 
-	/* Somebody else has the portal, for another kind of entries. */
+	/* Another user's entries on the portal are of a kind that excludes the
+	 * library's. */
 	cr_assert_eq(LNetMEAttach(node, ULRPC_PORTAL_CONTROL, nth_id(0), 1, 0,
 				  LNET_RETAIN, LNET_INS_AFTER, &me),
 		     0);

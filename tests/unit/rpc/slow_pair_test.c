@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server that is slow, and a client that waits: both real. */
+/* A server that is slow, and a client that waits for it: both are real. */
 #include "tests/unit/rpc/serve_rig.h"
 
 static uint64_t counted(const struct serve_rig *g, unsigned int node,
@@ -16,7 +16,8 @@ static void link_to(struct serve_rig *g, const struct ulnet_sim_link *link)
 	cr_assert_eq(lnet_sim_link_set(g->sim, &from, &to, link), 0);
 }
 
-/* A call that takes @seconds, and what became of it. */
+/* Makes a call that takes @seconds, while the link to the client is @link, and
+ * checks that it is executed once and succeeds, over one connection. */
 static void slow_call(struct serve_rig *g, unsigned int seconds,
 		      const struct ulnet_sim_link *link, struct called *c)
 {
@@ -46,10 +47,10 @@ static void slow_call(struct serve_rig *g, unsigned int seconds,
 	cr_assert_eq(counted(g, CALLER, RPC_STAT_connections_lost), 0);
 }
 
-/* However slow: no connection is lost, nothing is sent again, nor asked for,
- * and the client hears no more than log2(total / T) + 2 times, and each four
- * minutes; of T it is known that it is 50 ms or more, as methods take that did
- * not take long. */
+/* However slow the server is, no connection is lost, and the client sends
+ * nothing again, and no query. The server sends at most log2(total / T) + 2
+ * extensions, and one each four minutes. T is at least 50 ms, the estimate for
+ * fast methods. */
 Test(slow_pair, waits)
 {
 	static const unsigned int seconds[] = { 1, 10, 100, 1000, 10000 };
@@ -80,8 +81,8 @@ Test(slow_pair, waits)
 	}
 }
 
-/* What says so is lost, repeated, and comes in any order: the client asks, and
- * nothing else happens. */
+/* Extensions are lost, duplicated and reordered: the client sends queries, but
+ * nothing else changes. */
 Test(slow_pair, over_a_bad_network)
 {
 	const struct ulnet_sim_link bad[] = {
@@ -106,13 +107,13 @@ Test(slow_pair, over_a_bad_network)
 	}
 }
 
-/* ---- far away ---- */
+/* ---- a server that is far away ---- */
 
 #define WAY (100 * MSEC)
 
 struct nap {
 	uint64_t takes; /* us */
-	uint64_t least; /* ns: of T, of all requests */
+	uint64_t least; /* ns: the least T of all requests */
 };
 
 static void take_nap(void *arg, struct ulrpc_request *r, const void *body,
@@ -152,8 +153,9 @@ static void nap_call(struct serve_rig *g, struct ulrpc_client *client,
 	cr_assert_eq(c.outcome.queries, 0);
 }
 
-/* T is little more than a round trip: no slow call is asked about, be it one of
- * a client that has called before, or the first one of another. */
+/* T is little more than a round trip. No query is sent about a slow call, be it
+ * of a client that has called before, or the first one of a new client
+ * (@first). */
 static void far_call(uint64_t seed, bool first)
 {
 	const struct ulnet_sim_link far = { .latency = WAY };
@@ -195,8 +197,8 @@ Test(slow_pair, over_a_long_way)
 	}
 }
 
-/* All workers are busy until the caller's deadline. The server says in time
- * that the call was never run, whatever the way to it takes. */
+/* All workers are busy until the caller's deadline. The server's answer that
+ * the call was not executed arrives before that, however long the way is. */
 Test(slow_pair, what_was_never_run_says_so)
 {
 	static const uint64_t latency[] = { 0, 5 * MSEC, 50 * MSEC };

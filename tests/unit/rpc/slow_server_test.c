@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What calls take is known, and then they take ten times as long, in the
- * handler and in the queue: nothing is sent again or asked about, and no
- * connection is given up. But a server that is dead is known to be soon.
+ * The client knows how long calls take, and then they take ten or a hundred
+ * times as long, in the handler and in the queue: nothing must be sent again,
+ * no query be sent, and no connection be given up. But a dead server must be
+ * noticed soon.
  */
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
@@ -15,12 +16,13 @@ struct rig {
 	struct serve_rig g;
 	uint64_t takes;
 	unsigned int executed;
-	uint32_t extensions; /* of a request, at most */
+	uint32_t extensions; /* the most extensions of a request */
 };
 
 static struct rig r;
 
-/* As many as its time doubles, and two; and one each four minutes. */
+/* Returns how many extensions a request may have had: two, one for each time
+ * that its time has doubled since T, and one each four minutes. */
 static uint32_t extensions_max(const struct ulrpc_request *request)
 {
 	uint64_t total = shard_now(request->sc->shard) - request->arrival;
@@ -36,7 +38,7 @@ static void work(void *arg, struct ulrpc_request *request, const void *body,
 {
 	(void)arg;
 	r.executed++;
-	/* Not 0: its node has crashed. */
+	/* Nonzero: the node has crashed. */
 	if (ulrpc_request_sleep(request, r.takes / NSEC_PER_USEC))
 		return;
 	cr_assert_leq(request->extensions, extensions_max(request));
@@ -76,10 +78,10 @@ static void call(struct called *c)
 		     0);
 }
 
-/* What calls take usually. */
+/* ns that calls usually take */
 static const uint64_t usual[] = { MSEC, 30 * MSEC, 200 * MSEC, SEC };
 
-/* It is known that they take @takes. */
+/* Makes calls that take @takes ns, so that client and server know that. */
 static void learn(uint64_t takes)
 {
 	struct called c;
@@ -100,13 +102,13 @@ static uint64_t counted(unsigned int side, enum rpc_stat stat)
 	return r.g.rpc[side]->shards[0].stats->counts[stat];
 }
 
-/* ns that an attempt may take. */
+/* Returns the T of an attempt, ns. */
 static uint64_t timeout(void)
 {
 	return client_timeout(r.g.client, ulrpc_method("work"), TIME_NEVER);
 }
 
-/* Calls that take @usually take @times as long. */
+/* Makes calls that take @times as long as the usual @usually ns. */
 static void wait_for(uint64_t usually, uint64_t times)
 {
 	uint64_t total = CALLS / WORKERS * times * usually;
@@ -141,7 +143,7 @@ Test(slow_server, is_waited_for)
 			wait_for(usual[i], times);
 }
 
-/* How long it takes until that is known. */
+/* The server dies. The client must notice that within 3 (T + rtt). */
 static void find_dead(uint64_t usually, uint64_t seed)
 {
 	const struct ulnet_sim_link dead = { .loss = LNET_SIM_ALWAYS };
@@ -155,7 +157,8 @@ static void find_dead(uint64_t usually, uint64_t seed)
 	imp = r.g.client->imp;
 	rtt = MAX(import_rtt(imp), 250 * MSEC);
 	longest = 3 * (timeout() + rtt);
-	/* Nobody says so: what is sent to it is lost. */
+	/* The server is not known to be dead: messages are lost without an
+	 * error. */
 	lnet_sim_link_set(r.g.sim, &any, &any, &dead);
 	since = lnet_sim_now(r.g.sim);
 	call(&c);
@@ -168,7 +171,7 @@ static void find_dead(uint64_t usually, uint64_t seed)
 	serve_fini(&r.g);
 }
 
-Test(slow_server, is_not_dead)
+Test(slow_server, is_noticed_when_dead)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(usual); i++)
 		for (uint64_t seed = 1; seed <= 8; seed++)

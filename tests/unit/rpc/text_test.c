@@ -12,7 +12,7 @@ Test(text, as_much_as_fits)
 	cr_assert_eq(text_fit("abc", 0), 0);
 }
 
-/* Characters of two, three and four bytes. */
+/* characters of two, three and four bytes */
 Test(text, no_half_characters)
 {
 	static const char *const texts[] = { "a\xc3\xa4", "a\xe2\x82\xac",
@@ -25,7 +25,7 @@ Test(text, no_half_characters)
 		for (size_t max = 1; max < length; max++)
 			cr_assert_eq(text_fit(texts[i], max), 1);
 	}
-	/* None at all. */
+	/* This text has no character at all. */
 	cr_assert_eq(text_fit("\x80\x80\x80\x80\x80\x80", 5), 5);
 }
 
@@ -70,7 +70,7 @@ Test(trace, there_and_back)
 	cr_assert_eq(strlen(text) + 1, ULRPC_TRACE_SIZE);
 }
 
-/* One character changed, missing, or too many. */
+/* One character of a trace is changed or missing, or there is one too many. */
 Test(trace, no_other_text)
 {
 	static const char by[] = { '-', 'g', 'A', ' ', '/', ':', '`', '\0' };
@@ -91,7 +91,7 @@ Test(trace, no_other_text)
 	cr_assert_eq(trace_parse(text, bytes), -EINVAL);
 	cr_assert_eq(trace_parse(GOOD "0", bytes), -EINVAL);
 	cr_assert_eq(trace_parse("", bytes), -EINVAL);
-	/* Another version; nobody's trace; nobody's span. */
+	/* another version; a trace id of zeros; a span id of zeros */
 	cr_assert_eq(trace_parse("01-4bf92f3577b34da6a3ce929d0e0e4736-"
 				 "00f067aa0ba902b7-01",
 				 bytes),

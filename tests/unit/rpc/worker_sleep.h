@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands for work that takes time, under virtual time. */
+/* Keeps a worker busy in virtual time. */
 #ifndef TESTS_WORKER_SLEEP_H
 #define TESTS_WORKER_SLEEP_H
 
 #include "ulnet/loop.h"
 #include "ulnet/thread.h"
 
-/* On a worker. Not 0: the node has crashed. */
+/* Sleeps on a worker for @ns. Returns nonzero if the node has crashed. */
 static inline int worker_sleep(struct lnet *node, uint64_t ns)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -68,7 +68,7 @@ static void one_faulty_transfer(const struct faults *w, bool put, uint64_t seed)
 	stage_close(&s);
 }
 
-Test(transfer_again, any_weather)
+Test(transfer_again, any_faults)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(all_faults); i++)
 		for (uint64_t seed = 1; seed <= slice_of(20, 6); seed++)
