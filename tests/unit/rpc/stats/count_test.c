@@ -123,7 +123,7 @@ static struct doc *stats_of(struct ulrpc *rpc)
 	return doc;
 }
 
-/* The entry of @method in @list. */
+/* Returns the entry of @method in @list; NULL: the first peer's entry. */
 static const struct tree *entry(const struct doc *doc, const char *list,
 				const char *method)
 {
@@ -139,7 +139,7 @@ static const struct tree *entry(const struct doc *doc, const char *list,
 	return NULL;
 }
 
-/* The number at the path "a/b". */
+/* Returns the number at the path @path, such as "a/b"; 0 if it is not there. */
 static int64_t number(const struct tree *t, const char *path)
 {
 	char *copy = strdup(path), *save = NULL, *word;
@@ -170,7 +170,7 @@ static int64_t counter(const struct doc *doc, const char *name)
 
 /* ---- both sides ---- */
 
-/* Calls of all kinds, 27 in all. */
+/* Makes 27 calls, of all kinds. */
 static void call_all(struct pair *p)
 {
 	struct iovec iov = { memory, sizeof(memory) };
@@ -300,7 +300,7 @@ Test(count, both_sides_agree)
 	both_sides_agree(3);
 }
 
-/* The counts of connections that have ended are kept. */
+/* What was counted for a connection stays in the totals after its end. */
 Test(count, what_is_gone_stays)
 {
 	struct pair p = pair_open(1);
@@ -310,7 +310,7 @@ Test(count, what_is_gone_stays)
 	for (unsigned int i = 0; i < 7; i++)
 		call(&p, "Echo", NULL, ULRPC_CAUSE_OK);
 	ulrpc_client_close(p.client);
-	/* Waits until Disconnect has come. */
+	/* Waits until the server has received the Disconnect. */
 	for (doc = stats_of(p.rpc); !counter(doc, "clients_left");
 	     doc = stats_of(p.rpc))
 		doc_free(doc);
@@ -335,7 +335,7 @@ Test(count, what_is_gone_stays)
 	lnet_close(p.node);
 }
 
-/* RPC may end with the node, while it is under control. */
+/* ulrpc_close() may come before the end of the control. */
 Test(count, ends_under_control)
 {
 	struct pair p = pair_open(2);

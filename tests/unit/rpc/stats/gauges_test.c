@@ -11,7 +11,7 @@ TestSuite(gauges, .timeout = 60);
 static void rig_begin(void)
 {
 	serve_init(&g, 1, 1);
-	lnet_sim_run(g.sim, MSEC); /* the time 0 means "not yet" */
+	lnet_sim_run(g.sim, MSEC); /* as the time 0 stands for "never" */
 	serve_open(&g, NULL);
 	serve_start_with(&g, NULL);
 	serve_client(&g);
@@ -23,7 +23,7 @@ static void rig_end(void)
 	serve_fini(&g);
 }
 
-/* Makes a call that is in its handler for @ns. */
+/* Makes a call whose handler takes @ns. */
 static void call_taking(const char *method, uint64_t ns)
 {
 	struct called c = { 0 };
@@ -55,7 +55,8 @@ static struct stat_method_gauges method_of(struct stats_sum *sum,
 	return m ? m->gauges : (struct stat_method_gauges){ 0 };
 }
 
-/* Equal but for the width of a bucket, and what call_taking() adds. */
+/* Returns whether @is could stand for @exact, with the width of a bucket and
+ * the time that call_taking() adds. */
 static bool is_near(uint64_t is, uint64_t exact)
 {
 	return is >= exact && is <= exact + exact * 2 / 5;
@@ -79,7 +80,7 @@ Test(gauges, methods)
 	cr_expect(is_near(m.estimate, 300 * MSEC));
 	cr_expect_eq(m.timeout, client_timeout(g.client, ulrpc_method("park"),
 					       TIME_NEVER));
-	/* The method was not called. */
+	/* This method was not called. */
 	cr_expect_eq(method_of(sum, STAT_CALLS, "echo").timeout, 0);
 	stats_sum_free(sum);
 
@@ -93,7 +94,7 @@ Test(gauges, methods)
 	rig_end();
 }
 
-/* Gauges show the present, and a reset does not change them. */
+/* Gauges show the present: a reset does not change them. */
 Test(gauges, are_not_reset)
 {
 	struct stats_sum *sum;
@@ -177,7 +178,8 @@ Test(gauges, clients)
 	rig_end();
 }
 
-/* Calls under way, the oldest one, and the time of silence. */
+/* The gauges of calls under way: their number, the age of the oldest one, and
+ * how long nothing was heard of the peer. */
 Test(gauges, what_is_under_way)
 {
 	struct stat_peer_gauges peer;
@@ -197,7 +199,7 @@ Test(gauges, what_is_under_way)
 			   ULRPC_PRIORITY_DEFAULT, &c[i]);
 		lnet_sim_run(g.sim, 10 * MSEC);
 	}
-	/* One call waits for the window. */
+	/* The third call waits for the window. */
 	peer = peer_of(CALLER, STAT_CALLS);
 	cr_expect_eq(peer.window, 2);
 	cr_expect_eq(peer.under_way, 3);

@@ -17,7 +17,7 @@ static uint64_t next(void)
 	return state;
 }
 
-/* A random time of any magnitude that has a bucket. */
+/* Returns a random time, of any magnitude that has a bucket. */
 static uint64_t any_time(void)
 {
 	return next() >> (64 - HIST_RANGE_BITS + next() % HIST_RANGE_BITS);
@@ -35,7 +35,8 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The error is at most a sixteenth, or half a unit; a whole one if merged. */
+/* Checks that @got is @want with an error of at most a sixteenth, or half a
+ * unit; after merging, a whole unit. */
 static void near(uint64_t got, uint64_t want, unsigned int unit_bits)
 {
 	uint64_t may = UINT64_C(1) << unit_bits;
@@ -81,8 +82,8 @@ Test(hist, error_is_bounded)
 		struct hist h = { 0 }, from_small = { 0 };
 		struct hist_small s = { 0 };
 
-		/* A smaller and a larger value, so that min and max do not
-		 * help. */
+		/* A smaller and a larger value keep min and max from giving the
+		 * result away. */
 		for (int j = 0; j < 2; j++) {
 			uint64_t v[] = { low, ns, UINT64_C(1) << 41 };
 
@@ -141,7 +142,7 @@ Test(hist, empty)
 	cr_assert_eq(hist_quantile(&h, 5000), 0);
 }
 
-/* A time beyond all buckets is counted, and is the maximum. */
+/* A time beyond all buckets is counted, and can be the maximum. */
 Test(hist, beyond_the_range)
 {
 	const uint64_t day = UINT64_C(24) * 3600 * 1000000000;
@@ -157,7 +158,7 @@ Test(hist, beyond_the_range)
 	cr_assert_eq(hist_quantile(&merged, 5000), day);
 }
 
-/* Merged parts are the same as the whole. */
+/* A histogram merged from parts equals that of all values. */
 Test(hist, merge)
 {
 	struct hist parts[4] = { 0 }, whole = { 0 }, sum = { 0 };
@@ -166,14 +167,15 @@ Test(hist, merge)
 		uint64_t ns = any_time();
 
 		hist_add(&whole, ns, 1);
-		hist_add(&parts[next() % 3], ns, 1); /* the last stays empty */
+		/* the last part stays empty */
+		hist_add(&parts[next() % 3], ns, 1);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
 		hist_merge(&sum, &parts[i]);
 	cr_assert_eq(memcmp(&sum, &whole, sizeof(sum)), 0);
 }
 
-/* Adding a value n times at once is the same as n times. */
+/* Adding a value n times at once equals adding it n times. */
 Test(hist, several_at_once)
 {
 	struct hist at_once = { 0 }, one_by_one = { 0 };
@@ -212,7 +214,7 @@ Test(hist, zero)
 	cr_assert_eq(h.max, 7000);
 }
 
-/* A bucket with 2^32 values and more. */
+/* A bucket of a small histogram overflows its 32-bit counter. */
 Test(hist, small_one_is_full)
 {
 	struct hist_small s = { 0 };
@@ -222,7 +224,7 @@ Test(hist, small_one_is_full)
 	cr_assert(hist_small_add(&s, 20000, 1));
 	cr_assert(hist_small_add(&s, 5000000, 1));
 	for (int i = 0; i < 3; i++) {
-		s.n[b] = UINT32_MAX; /* as if they had been added */
+		s.n[b] = UINT32_MAX; /* as if so many had been added */
 		cr_assert(hist_small_add(&s, 20000, 1));
 		cr_assert_eq(s.n[b], 1);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recording calls and requests, and where they are counted. */
+/* How calls and requests are recorded, and in which counters. */
 #include <criterion/criterion.h>
 #include <string.h>
 #include "rpc/run.h"
@@ -91,7 +91,8 @@ Test(stat, calls_by_method)
 	cr_assert_eq(m->counts[STAT_COUNT_received_bytes], 2 * 32);
 	cr_assert_eq(m->ends[ULRPC_CAUSE_OK], 2);
 	cr_assert_eq(m->ends[ULRPC_CAUSE_DEADLINE], 1);
-	/* Nobody knows what a call without an answer did at the server. */
+	/* Without an answer the client does not know the times at the server.
+	 */
 	cr_assert_eq(times_count(m, STAT_CALL_TIME_total), 3);
 	cr_assert_eq(times_count(m, STAT_CALL_TIME_connecting), 3);
 	cr_assert_eq(times_count(m, STAT_CALL_TIME_wire), 2);
@@ -101,7 +102,7 @@ Test(stat, calls_by_method)
 	cr_assert_eq(stats.counts[RPC_STAT_unrecorded], 0);
 }
 
-/* Many methods, in any order, are counted apart. */
+/* Many methods, in any order, have counters of their own. */
 Test(stat, many_methods)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_CALLS, "x");
@@ -130,7 +131,7 @@ Test(stat, many_methods)
 	cr_assert_eq(n, 51); /* squares modulo 101 */
 }
 
-/* Without memory a call is counted as unrecorded. */
+/* A call for which there is no memory counts as unrecorded. */
 Test(stat, unrecorded)
 {
 	struct ulrpc_outcome o = ok_outcome();
@@ -187,7 +188,7 @@ Test(stat, requests_by_method)
 	cr_assert_eq(times_count(m, STAT_REQUEST_TIME_bulk), 1);
 }
 
-/* Requests for methods that do not exist make no methods. */
+/* Requests for unknown methods do not add methods to the statistics. */
 Test(stat, requests_for_what_is_not)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -208,7 +209,7 @@ Test(stat, requests_for_what_is_not)
 	cr_assert_eq(stats.refused[WIRE_NO_SERVICE], 100);
 }
 
-/* The time of throttling is counted apart. */
+/* The time in which a request was throttled has a histogram of its own. */
 Test(stat, throttled)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -263,7 +264,7 @@ Test(stat, peers)
 	cr_assert_eq(stats.gone[STAT_CALLS].peers, 0);
 }
 
-/* Peers come and go between the turns of a reader. */
+/* Peers are added and removed while a reader walks them, one part per turn. */
 Test(stat, peers_read_in_steps)
 {
 	struct stat_peer p[6] = { 0 };
@@ -274,8 +275,10 @@ Test(stat, peers_read_in_steps)
 	c = stat_cursor_new(&stats, STAT_CALLS);
 	other = stat_cursor_new(&stats, STAT_CALLS);
 	cr_assert_eq(stat_cursor_next(&stats, c), &p[0]);
-	stat_peer_del(&stats, STAT_CALLS, &p[0]); /* before the cursor */
-	stat_peer_del(&stats, STAT_CALLS, &p[1]); /* at both cursors */
+	/* the cursor is past this one */
+	stat_peer_del(&stats, STAT_CALLS, &p[0]);
+	/* both cursors stand at this one */
+	stat_peer_del(&stats, STAT_CALLS, &p[1]);
 	cr_assert_eq(stat_cursor_next(&stats, c), &p[2]);
 	stat_peer_del(&stats, STAT_CALLS, &p[4]);
 	stat_peer_add(&stats, STAT_CALLS, &p[5], id_of(5));
@@ -360,8 +363,8 @@ static void some_end(struct some *s)
 	stat_shard_fini(&s->stats);
 }
 
-/* Records calls, each of which differs from the one before in one thing at
- * most. */
+/* Records calls each of which differs from the one before in at most one thing.
+ * @fold_each: statistics are brought up to date after each call. */
 static void some_calls(struct some *s, bool fold_each)
 {
 	struct ulrpc_outcome o = ok_outcome();
@@ -414,7 +417,8 @@ static void assert_same_method(const struct stat_method *a,
 	cr_assert_gt(a->counts[STAT_COUNT_calls], 0);
 }
 
-/* Calls that are counted in runs give the same sums as one by one. */
+/* Calls that are counted in runs give the same sums as when each is counted at
+ * once. */
 Test(stat, runs_lose_nothing)
 {
 	static struct some runs, each;
@@ -444,7 +448,7 @@ Test(stat, runs_lose_nothing)
 	some_end(&each);
 }
 
-/* A run is at most as long as a counter of struct hist_small can count. */
+/* A run is at most as long as a counter of struct hist_small can hold. */
 Test(stat, a_run_has_a_longest)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -456,7 +460,7 @@ Test(stat, a_run_has_a_longest)
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(1));
 	r.peer = &peer;
 	run_request_end(&shard, &r);
-	/* as if they had ended */
+	/* as if so many calls had ended */
 	ended.run[STAT_REQUESTS].counts[STAT_COUNT_calls] = UINT32_MAX - 1;
 	for (int i = 0; i < 3; i++)
 		run_request_end(&shard, &r);
@@ -470,7 +474,8 @@ Test(stat, a_run_has_a_longest)
 		     UINT64_C(0x100000001));
 }
 
-/* A new peer may have the memory of one that has gone. */
+/* A peer is removed, and another one is added in the same memory, while a run
+ * is open. */
 Test(stat, run_of_a_peer_that_goes)
 {
 	struct stat_service *sv = stat_service_get(&stats, STAT_REQUESTS, "s");
@@ -484,7 +489,8 @@ Test(stat, run_of_a_peer_that_goes)
 	run_request_end(&shard, &r);
 	stat_peer_del(&stats, STAT_REQUESTS, &peer);
 	cr_assert_eq(gone[STAT_COUNT_calls], 1);
-	run_request_end(&shard, &r); /* a late one */
+	/* a request that ends after its peer was removed */
+	run_request_end(&shard, &r);
 	peer = (struct stat_peer){ 0 };
 	stat_peer_add(&stats, STAT_REQUESTS, &peer, id_of(2));
 	run_request_end(&shard, &r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics of all CPTs as YAML, and through the control. */
+/* The statistics of all CPTs as YAML, number by number, and through the
+ * control. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define CPTS 2
 
-/* An RPC node that has only statistics. */
+/* An RPC instance without any parts but statistics. */
 struct rig {
 	struct ulrpc rpc;
 	struct shard shards[CPTS];
@@ -91,7 +92,7 @@ static struct doc *stats_of(struct rig *rig)
 	return doc;
 }
 
-/* The value at the path "a.1.b" of keys and indices. */
+/* Returns the value at a path of keys and indices, such as "a.1.b". */
 static const struct tree *at(const struct tree *t, const char *path)
 {
 	char *copy = strdup(path), *save = NULL, *word;
@@ -127,7 +128,7 @@ static unsigned int count_at(const struct doc *doc, const char *path)
 	return at(doc_root(doc), path)->count;
 }
 
-/* ---- something to count ---- */
+/* ---- calls and requests to count ---- */
 
 static struct ulnet_id id_of(unsigned int n)
 {
@@ -183,7 +184,7 @@ Test(stats, nothing_yet)
 	rig_close(rig);
 }
 
-/* Calls are added up over CPTs, and sorted; names may have any bytes. */
+/* Calls are summed over CPTs, and sorted; names may have any bytes. */
 Test(stats, calls)
 {
 	struct rig *rig = rig_open();
@@ -227,7 +228,7 @@ Test(stats, calls)
 	rig_close(rig);
 }
 
-/* ---- number by number ---- */
+/* ---- ulrpc_counters() ---- */
 
 struct told {
 	struct ulrpc_counter all[256];
@@ -243,7 +244,7 @@ static void tell(void *arg, const struct ulrpc_counter *c)
 	t->all[t->n++] = *c;
 }
 
-/* The first counter @name from index @from on. */
+/* Returns the first counter called @name from index @from on. */
 static const struct ulrpc_counter *told_of(const struct told *t,
 					   unsigned int from, const char *name)
 {
@@ -316,7 +317,7 @@ static int crowd_come(void *arg)
 	struct request_report r = { .end = WIRE_NO_SERVICE, .total = 5000 };
 
 	for (unsigned int i = 0; i < PEERS; i++) {
-		/* The last one has two connections. */
+		/* The last peer has two connections. */
 		stat_peer_add(crowd->shard->stats, STAT_REQUESTS,
 			      &crowd->peers[i], id_of(i == 0 ? PEERS - 1 : i));
 		r.peer = &crowd->peers[i];
@@ -352,7 +353,7 @@ static uint64_t turns(struct lnet *node, unsigned int cpt)
 	return n;
 }
 
-/* Between two slices of peers the CPT does other work. */
+/* While peers are read, the CPT does other work after each slice of them. */
 Test(stats, peers_are_read_in_slices)
 {
 	struct rig *rig = rig_open();
@@ -411,7 +412,7 @@ Test(stats, more_peers_than_are_read_in_a_turn)
 
 /* ---- gauges ---- */
 
-/* A server with three connections, two of which are alike. */
+/* A server with three connections, two of which are in the same state. */
 static const struct stat_peer_gauges shown[] = {
 	{ "full", .rtt = 3000, .backoff = 1, .window = 2, .slots = 7,
 	  .silent = 9000, .under_way = 1, .oldest = 6000 },
@@ -458,8 +459,8 @@ static int show_end(void *arg)
 	return 0;
 }
 
-/* Gauges of methods are the maxima over CPTs; those of peers the maxima, or for
- * what is granted the sum, over connections. */
+/* The gauges of a method are the maxima over CPTs. Those of a peer are the
+ * maxima over its connections, or the sums of what is granted. */
 Test(stats, gauges)
 {
 	struct rig *rig = rig_open();
@@ -519,7 +520,8 @@ Test(stats, through_the_control)
 	cr_assert_eq(lnet_control_start(rig->rpc.node, NULL, &control), 0);
 	status_is(control, "rpc show:", "-95");
 	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0);
-	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0); /* anew */
+	/* may be called again */
+	cr_assert_eq(ulrpc_control(&rig->rpc, control), 0);
 	cr_assert_eq(lnet_call(rig->rpc.node, 0, record_calls, rig->shards), 0);
 
 	answer = ask(control, "rpc show: {verbose: 1}");
@@ -549,7 +551,7 @@ Test(stats, through_the_control)
 	rig_close(rig);
 }
 
-/* The control may end before RPC. */
+/* The control may end before RPC does. */
 Test(stats, control_ends_first)
 {
 	struct rig *rig = rig_open();

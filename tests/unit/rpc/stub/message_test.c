@@ -83,7 +83,8 @@ Test(message, types)
 
 /* ---- unpacking ---- */
 
-/* Unpacks within the limit that the library uses. */
+/* Unpacks a message with the library's limit of memory. Returns NULL if that
+ * fails. */
 static ProtobufCMessage *read_into(struct arena *a,
 				   const ProtobufCMessageDescriptor *d,
 				   const void *body, size_t length)
@@ -94,7 +95,7 @@ static ProtobufCMessage *read_into(struct arena *a,
 	return message_unpack(&type, body, length, &a->allocator);
 }
 
-/* Packs @n nested trees, the innermost first. */
+/* Packs @n nested trees, from the innermost outwards. Returns the length. */
 static size_t nest(uint8_t *out, size_t size, unsigned int n)
 {
 	size_t at = size, length;
@@ -123,7 +124,7 @@ Test(message, depth)
 	length = nest(body, sizeof(body), MESSAGE_DEPTH_MAX + 1);
 	cr_assert(!read_into(&a, &test__tree__descriptor, body, length));
 	arena_fini(&a);
-	/* Unknown fields are not unpacked, however deep. */
+	/* Unknown fields are not unpacked, however deep they are nested. */
 	length = nest(body, sizeof(body), 1500);
 	cr_assert(length > 4000);
 	body[0] = 15 << 3 | 2;
@@ -131,7 +132,7 @@ Test(message, depth)
 	arena_fini(&a);
 }
 
-/* Messages with as many structs as can be stay within the limit. */
+/* Messages of as many structs as their length allows stay within the limit. */
 Test(message, dense)
 {
 	struct {
@@ -155,15 +156,15 @@ Test(message, dense)
 			  "case %zu", i);
 		arena_fini(&a);
 	}
-	/* Packed numbers, a byte each. */
+	/* packed numbers of a byte each */
 	memset(body, 1, sizeof(body));
 	memcpy(body, (uint8_t[]){ 9 << 3 | 2, 0xdc, 0xd4, 0x03 }, 4);
 	cr_assert(read_into(&a, &test__tree__descriptor, body, sizeof(body)));
 	arena_fini(&a);
 }
 
-/* "more" again and again, each time with an element of a list: merging them
- * takes memory like the square of their number. */
+/* The field "more" is repeated, each time with one element of a list: to merge
+ * n of them takes memory that grows with n squared, and must be limited. */
 Test(message, merging_is_bounded)
 {
 	static const uint8_t one[13] = { 3 << 3 | 2, 11, 0xa2, 0x06, 8, 1 };
@@ -188,11 +189,12 @@ Test(message, garbage)
 		size_t length;
 		uint8_t bytes[12];
 	} cases[] = {
-		{ 1, { 0x08 } },	     /* no value */
-		{ 2, { 0x0a, 0x05 } },	     /* longer than the message */
-		{ 3, { 0x0a, 0x01, 0x0a } }, /* inside, too */
-		{ 2, { 0x0b, 0x0c } },	     /* groups */
-		{ 2, { 0x00, 0x01 } },	     /* field 0 */
+		{ 1, { 0x08 } }, /* a field without a value */
+		/* a field that is longer than the message */
+		{ 2, { 0x0a, 0x05 } },
+		{ 3, { 0x0a, 0x01, 0x0a } }, /* a nested field that is longer */
+		{ 2, { 0x0b, 0x0c } },	     /* a group */
+		{ 2, { 0x00, 0x01 } },	     /* a field of number 0 */
 		{ 6, { 0x0a, 0xff, 0xff, 0xff, 0xff, 0xff } },
 		{ 11,
 		  { 0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -211,7 +213,7 @@ Test(message, garbage)
 	}
 }
 
-/* Whichever side is newer, fields that both know arrive. */
+/* Whichever side has the newer version, the fields that both know arrive. */
 Test(message, versions)
 {
 	Test__New more = TEST__NEW__INIT, new = TEST__NEW__INIT;
@@ -276,7 +278,7 @@ Test(message, packing_small_and_large)
 
 /* ---- bulks ---- */
 
-/* Only their addresses are used. */
+/* Bulks of which only the addresses are used. */
 #define BULK(n) ((struct ulrpc_bulk *)((uintptr_t)0x1000 + (n)*0x100))
 
 static Ulrpc__Bulk field_of(unsigned int n)
@@ -318,7 +320,7 @@ Test(bulk_field, found_everywhere)
 	tree.one = &fields[2];
 	many[0] = &fields[3];
 	many[1] = &fields[4];
-	many[2] = &fields[0]; /* again */
+	many[2] = &fields[0]; /* the same bulk again */
 	tree.many = many;
 	tree.n_many = 3;
 	tree.pick_case = TEST__TREE__PICK_NUMBER;
@@ -357,7 +359,8 @@ Test(bulk_field, not_ours)
 
 	leaf.bulk = &plain;
 	cr_assert(message_bulks(&leaf.base, &list) == -EINVAL);
-	/* A Bulk from the wire, with an unknown field and without. */
+	/* A Bulk field that came from the wire is refused, with and without
+	 * unknown fields. */
 	cr_assert(!packed_init(&packed, &leaf.base));
 	copy = (void *)read_into(&a, &test__leaf__descriptor, packed.bytes,
 				 packed.length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stubs and services on two simulated nodes. */
+/* Stubs and services of Protocol Buffers on two simulated nodes. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -8,21 +8,22 @@
 #include "ulnet/sim.h"
 #include "ulnet/stub.h"
 
-#define SECOND UINT64_C(1000000000) /* of lnet_sim_run() */
+#define SECOND UINT64_C(1000000000) /* ns */
 
 static struct lnet_sim *sim;
 static struct ulrpc *here, *there;
 static struct ulrpc_client *client;
 static struct ulrpc_service *service;
 static ProtobufCService *stub;
-static unsigned int ended; /* how often the service has */
+static unsigned int ended; /* how often the service has ended */
 
 /* ---- the service ---- */
 
-static char shelf[100000]; /* for bulk data */
+static char shelf[100000]; /* where the service keeps bulk data */
 static size_t shelf_length;
 
-/* A request with two bulks: copies the first, in capitals, to the second. */
+/* A request with two bulks: the service copies the first one to the second, in
+ * capitals. */
 struct job {
 	const Test__Tree *tree;
 	Test__Old_Closure closure;
@@ -87,9 +88,9 @@ static void serve_plant(Test__Box_Service *self, const Test__Tree *tree,
 static struct {
 	unsigned int n;
 	char text[8][ULRPC_TRACE_SIZE];
-} traces; /* of requests to Ask */
+} traces; /* traces of the requests to Ask */
 
-/* Replies with as many letters as the request asks for. */
+/* Replies with a text of as many letters as the request asks for. */
 static void serve_ask(Test__Box_Service *self, const Test__Old *request,
 		      Test__Old_Closure closure, void *data)
 {
@@ -237,7 +238,7 @@ Test(stub_sim, reply_max)
 	serve(NULL);
 	ask(99000);
 	cr_assert(!heard.null && heard.length == 99000);
-	/* Longer replies are fetched. */
+	/* The client fetches longer replies. */
 	ask(100001);
 	cr_assert(!heard.null && heard.length == 100001);
 }
@@ -257,7 +258,8 @@ Test(stub_sim, failure)
 	cr_assert(!heard.null && !*heard.outcome.text);
 }
 
-/* The text of a failure, cut to the room of the caller, also if it waits. */
+/* The text of a failure is cut to the room that the caller has for a reply,
+ * also in a call that waits. */
 Test(stub_sim, failure_in_a_few_words)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000, .reply_max = 5 };
@@ -290,7 +292,8 @@ static void on_raw(void *arg, const struct ulrpc_outcome *outcome,
 	heard.outcome = *outcome;
 }
 
-/* Malformed messages reach no handler and no closure, and do no harm. */
+/* A malformed request reaches no handler, and the next call succeeds. @table:
+ * options of the methods, or NULL. */
 static void send_garbage(const struct ulrpc_method_options *table)
 {
 	struct ulrpc_call_conf conf = { .deadline = 1000000 };
@@ -323,7 +326,7 @@ static void on_new(const Test__New *new, void *data)
 	heard.outcome = *ulrpc_stub_outcome();
 }
 
-/* The server has an earlier version, without the method. */
+/* The server has an earlier version of the service, without the method. */
 Test(stub_sim, no_method)
 {
 	Test__Tree tree = TEST__TREE__INIT;
@@ -352,8 +355,8 @@ static void on_message(void *arg, const struct ulrpc_outcome *outcome,
 #define TRACE_A "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define TRACE_B "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00"
 
-/* In one message there are calls with traces and without; each keeps its own,
- * and its body. */
+/* Calls with and without traces travel in the same message; each must keep its
+ * own trace and body. */
 Test(stub_sim, traces)
 {
 	static const char *const said[] = { NULL,    TRACE_A, TRACE_A, NULL,
@@ -389,7 +392,7 @@ static struct ulrpc_set *new_set(void)
 	return set;
 }
 
-/* The next result, as a reply of Ask; NULL: there is none. */
+/* Returns the next result as a reply of Ask; NULL: the call has failed. */
 static Test__Old *next_old(struct ulrpc_set *set, struct ulrpc_result *result)
 {
 	ProtobufCMessage *reply = (ProtobufCMessage *)result; /* not NULL */
@@ -426,8 +429,8 @@ Test(stub_sim, set_of_messages)
 	ulrpc_set_free(set);
 }
 
-/* The reference is the caller's, also when the result has been taken and the
- * set is gone. */
+/* The caller's reference to the call stays valid after its result was taken and
+ * the set freed. */
 Test(stub_sim, call_of_a_set_is_canceled)
 {
 	struct ulrpc_set *set = new_set();
@@ -533,7 +536,8 @@ Test(stub_sim, bulks_in_fields)
 	ulrpc_bulk_close(sink, NULL, NULL);
 }
 
-/* A bulk is for one call at a time; a second call fails, later. */
+/* A bulk can be part of one call at a time; a second call ends with an error.
+ */
 Test(stub_sim, bulk_is_busy)
 {
 	Test__Tree tree = TEST__TREE__INIT, left = TEST__TREE__INIT;
@@ -559,7 +563,7 @@ Test(stub_sim, bulk_is_busy)
 	ulrpc_bulk_close(sink, NULL, NULL);
 }
 
-/* The stub may be gone, and the service stop, while calls are under way. */
+/* A stub may be freed, and a service stopped, while calls are under way. */
 Test(stub_sim, ends_in_the_middle)
 {
 	Test__Old old = TEST__OLD__INIT;

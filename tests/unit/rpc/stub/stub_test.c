@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stubs and services with stand-ins for what is below them: calls, whose bodies
- * the test carries to the other side, and a node.
+ * Stubs and services with stand-ins for the layers below: calls, whose bodies
+ * the test carries to the other side, and a simulated node.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "ulnet/sim.h"
 #include "ulnet/stub.h"
 
-/* ---- the stand-in ---- */
+/* ---- stand-ins for RPC ---- */
 
 struct ulrpc_client {
 	int refuse; /* -errno for calls, or 0 */
 };
 
-/* The only call, and the request that it becomes. */
+/* The one call that is under way, and the request that the service sees. */
 struct ulrpc_request {
 	uint32_t method;
 	struct ulrpc_call_conf conf;
@@ -126,7 +126,7 @@ void ulrpc_fail_text(struct ulrpc_request *request, int status,
 	ulrpc_fail(request, status);
 }
 
-/* The record is the reply. */
+/* Makes a record that consists of the reply. */
 int ulrpc_request_record(struct ulrpc_request *request, int status,
 			 const void *body, size_t length,
 			 struct ulrpc_record *record)
@@ -165,7 +165,7 @@ int ulrpc_service_start(struct ulrpc *rpc,
 	return 0;
 }
 
-/* The request reaches the service. */
+/* Passes the request to the method's handler. */
 static void arrive(void)
 {
 	for (unsigned int i = 0; i < started.nmethods; i++) {
@@ -176,7 +176,7 @@ static void arrive(void)
 	}
 }
 
-/* The answer reaches the caller. */
+/* Passes the answer to the caller. */
 static void come_back(void)
 {
 	struct ulrpc_outcome outcome = {
@@ -221,7 +221,7 @@ int ulrpc_set_call(struct ulrpc_set *set, struct ulrpc_client *c,
 	return ulrpc_call(c, method, body, length, conf, NULL, arg, call_p);
 }
 
-/* ---- what the tests share ---- */
+/* ---- the stub and its closures ---- */
 
 static struct {
 	unsigned int times;
@@ -281,7 +281,7 @@ TestSuite(stub, .init = set_up, .fini = tear_down);
 
 /* ---- the service ---- */
 
-static void *kept; /* closure data of a request that waits */
+static void *kept; /* closure data of a request that is not answered yet */
 static const Test__Old *kept_request;
 static Test__Old_Closure kept_closure;
 
@@ -379,8 +379,8 @@ Test(stub, reply_later)
 	test__box__ask(stub, &old, on_old, &heard);
 	arrive();
 	cr_assert(line.answers == 0);
-	/* The request stays valid until it is answered, without the bytes it
-	 * came in. */
+	/* The request stays valid until it is answered, although the bytes in
+	 * which it came are gone. */
 	memset(line.body, 0xff, line.length);
 	cr_assert(strcmp(kept_request->text, text) == 0);
 	kept_closure(kept_request, kept);
@@ -439,7 +439,8 @@ Test(stub, reply_that_cannot_be_read)
 	cr_assert(heard.outcome.attempts == 1);
 }
 
-/* The closure is called with the error after the call has returned. */
+/* The closure is called with the error, but only after the call has returned.
+ */
 Test(stub, call_that_cannot_be_made)
 {
 	static const struct {
@@ -492,7 +493,7 @@ Test(stub, stub_goes_first)
 	cr_assert(heard.times == 1 && heard.number == 7);
 }
 
-/* ---- calls that say more ---- */
+/* ---- calls with settings of their own ---- */
 
 Test(stub, deadlines)
 {
@@ -706,7 +707,7 @@ Test(stub, service_conf)
 	cr_assert(!started.ended);
 }
 
-/* ---- versions: what both know arrives ---- */
+/* ---- versions: fields that both sides know arrive ---- */
 
 static uint32_t later_seen;
 
@@ -754,7 +755,7 @@ Test(stub, old_client_new_service)
 static void on_new(const Test__New *new, void *data)
 {
 	*(uint32_t *)data = new->number;
-	/* The service passes unknown fields on. */
+	/* The service replies with the fields that it does not know, too. */
 	cr_assert(strcmp(new->text, "old") == 0 && new->more);
 }
 

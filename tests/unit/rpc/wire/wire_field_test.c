@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields at the very end of memory: nothing behind it is read. */
+/* Decoding of fields at the very end of memory, behind which nothing may be
+ * read. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include "rpc/wire/wire_field.h"
 
 #define BYTES_MAX 12
 
-/* A copy in memory of its own, so that ASan sees reads behind it. */
+/* Returns a copy in an allocation of its own, so that ASan sees reads behind
+ * it. */
 static uint8_t *exactly(const uint8_t *bytes, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1);
@@ -34,7 +36,7 @@ static void check_number(uint64_t v)
 	}
 }
 
-/* The value does not depend on the bytes that follow, or how many. */
+/* The value must not depend on the bytes that follow, nor on their number. */
 static void check_followed(uint64_t v, uint8_t by)
 {
 	uint8_t bytes[2 * BYTES_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages as text. */
+/* Bytes of messages as text. */
 #ifndef TESTS_WIRE_HEX_H
 #define TESTS_WIRE_HEX_H
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include "base/util.h"
 
-/* "0a 02 ff*9 01": bytes, and how many times. What begins with two blanks, or
- * at "#", is a remark. Returns how many bytes there are. */
+/* Converts text such as "0a 02 ff*9 01" to bytes; "ff*9" is nine bytes ff. Two
+ * blanks or "#" begin a remark. Returns the number of bytes. */
 static inline size_t unhex(const char *text, uint8_t *out, size_t max)
 {
 	size_t n = 0;
@@ -33,7 +33,8 @@ static inline size_t unhex(const char *text, uint8_t *out, size_t max)
 	return n;
 }
 
-/* Memory without a byte behind, so that one byte more is noticed. */
+/* Returns a copy in an allocation of its own, so that ASan sees reads behind
+ * it. */
 static inline uint8_t *exactly(const uint8_t *bytes, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1);

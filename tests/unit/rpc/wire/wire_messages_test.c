@@ -8,7 +8,7 @@
 
 struct row {
 	unsigned int number;
-	const char *member; /* of nested messages perhaps the plural */
+	const char *member; /* its name; nested messages may have the plural */
 	ProtobufCType type;
 	bool repeated;
 };
@@ -36,7 +36,8 @@ struct row {
 		}               \
 	}
 
-/* @apart: how many fields are in no list. */
+/* Checks that @rows and @d have the same fields, but for @apart fields of @d
+ * that are in no list. */
 static void check(const ProtobufCMessageDescriptor *d, const struct row *rows,
 		  unsigned int apart)
 {

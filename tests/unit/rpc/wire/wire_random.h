@@ -32,7 +32,7 @@ static inline uint32_t below(uint32_t n)
 	return (uint32_t)rand_r(&state) % n;
 }
 
-/* A number of random length; the shortest and the longest are frequent. */
+/* Returns a number of random length; 0 and the largest ones are frequent. */
 static inline uint64_t number(void)
 {
 	uint64_t v = (uint64_t)rand_r(&state) << 62 ^
@@ -72,7 +72,8 @@ static inline void check_bytes(const char *what, const uint8_t *got, size_t n,
 	cr_assert_eq(a, b, "seed %u: " #a " is %llu, not %llu", seed, \
 		     (unsigned long long)(a), (unsigned long long)(b))
 
-/* protoc-c's code decodes @bytes to @want, and encodes that to @bytes. */
+/* Checks that protoc-c's code decodes @bytes to @want, and encodes @want to
+ * @bytes. */
 static inline void check_theirs(const ProtobufCMessage *want,
 				const uint8_t *bytes, size_t n)
 {

@@ -82,7 +82,8 @@ static void make_alike(struct wire_call *c, const struct wire_call *like)
 	c->reply_max = like->reply_max;
 }
 
-/* @like: a call with which it shares most values, or NULL. */
+/* Makes a call of random values. @like: a call with which it shares most of
+ * them, or NULL. */
 static void make_call(struct call *c, const struct call *like, uint32_t nbulks,
 		      uint32_t segments)
 {

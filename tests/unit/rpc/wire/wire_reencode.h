@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decodes a message, and encodes it as the library does. Two messages that mean
- * the same become the same bytes.
+ * Decodes a message, and encodes it as the library does: two messages of the
+ * same meaning become the same bytes.
  */
 #ifndef TESTS_WIRE_REENCODE_H
 #define TESTS_WIRE_REENCODE_H
@@ -24,8 +24,8 @@ struct tables {
 	struct wire_moved moved[ULRPC_BULKS_MAX];
 };
 
-/* Completes a message with @bodies, of @length bytes, at @p. False: its head
- * would be too long. */
+/* Appends @bodies, of @length bytes, at @p, and completes the message. Returns
+ * false if its head would be too long. */
 static inline bool reencode_end(struct reencoded *out, enum wire_kind kind,
 				uint8_t *p, const uint8_t *bodies,
 				size_t length)
@@ -67,8 +67,8 @@ static inline void reencode_segments(struct wire_call *call, struct tables *t)
 	call->bulks.list = t->segments;
 }
 
-/* 0 and *@out, or an error of wire_requests_decode(); -E2BIG: the encoded head
- * would be too long. */
+/* Decodes and encodes requests. Returns 0, an error of wire_requests_decode(),
+ * or -E2BIG if the encoded head would be too long. */
 static inline int reencode_requests(const uint8_t *bytes, size_t length,
 				    uint64_t hdr_data, struct reencoded *out)
 {
@@ -165,7 +165,7 @@ static inline int reencode_replies(const uint8_t *bytes, size_t length,
 		       : -E2BIG;
 }
 
-/* Decodes the entries of @m, which then has lists of them. */
+/* Decodes the entries of @m to lists, and has @m refer to these. */
 static inline void reencode_entries(struct wire_control *m)
 {
 	static struct wire_extension extensions[WIRE_ENTRIES_MAX];
@@ -185,7 +185,8 @@ static inline void reencode_entries(struct wire_control *m)
 	}
 }
 
-/* A message of an unknown kind becomes no bytes. */
+/* Decodes and encodes a control message. One of an unknown kind becomes empty.
+ */
 static inline int reencode_control(const uint8_t *bytes, size_t length,
 				   uint64_t hdr_data, struct reencoded *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rewrites a message as other versions of the protocol, or other encoders,
- * would write it: the bytes differ in each nested message, but mean the
- * same. */
+ * would write it: in each nested message the bytes differ, but their meaning
+ * does not. */
 #ifndef TESTS_WIRE_REWRITE_H
 #define TESTS_WIRE_REWRITE_H
 
@@ -55,7 +55,8 @@ static inline bool is_message(enum message m, unsigned int number)
 	return m == CONTROL || message_in(m, number) != LEAF;
 }
 
-/* The wire type, + 8, of the numbers in a packed field; 0: it is none. */
+/* Returns the wire type of the numbers in a packed field, + 8; 0: the field is
+ * not packed. */
 static inline unsigned int packed_type(enum message m, unsigned int number)
 {
 	if ((m == SEGMENTS || m == MOVED) && number == 3)
@@ -68,10 +69,10 @@ static inline unsigned int packed_type(enum message m, unsigned int number)
 struct field {
 	unsigned int number, type;
 	const uint8_t *bytes, *end; /* with the tag */
-	struct wire_view content;   /* WT_LEN */
+	struct wire_view content;   /* the content, if the type is WT_LEN */
 };
 
-/* The field at @p of a well-formed message. */
+/* Returns the field at @p of a well-formed message. */
 static inline struct field field_at(const uint8_t *p, const uint8_t *end)
 {
 	struct field f = { .bytes = p };
@@ -87,7 +88,8 @@ static inline struct field field_at(const uint8_t *p, const uint8_t *end)
 	return f;
 }
 
-/* Writes @f, a field of @m, at @p, and perhaps more. */
+/* Writes @f, a field of @m, to @p, possibly with other fields. Returns the end.
+ */
 typedef uint8_t *(*rewrite_fn)(uint8_t *p, enum message m,
 			       const struct field *f);
 
@@ -110,7 +112,8 @@ static inline uint8_t *rewrite(uint8_t *p, enum message m, struct wire_view in,
 			p = fn(p, m, &f);
 			continue;
 		}
-		/* Nested messages first, also those without fields. */
+		/* Nested messages are rewritten first, also those without
+		 * fields. */
 		end = rewrite(within[m], message_in(m, f.number), f.content,
 			      fn);
 		f.content = (struct wire_view){ within[m], end };
@@ -119,7 +122,7 @@ static inline uint8_t *rewrite(uint8_t *p, enum message m, struct wire_view in,
 	return p;
 }
 
-/* Writes a nested message, whose content rewrite() has rewritten. */
+/* Writes a nested message whose content rewrite() has rewritten. */
 static inline uint8_t *write_nested(uint8_t *p, const struct field *f)
 {
 	size_t length = view_length(f->content);
@@ -138,7 +141,7 @@ static inline uint8_t *write_plain(uint8_t *p, enum message m,
 		       : write_same(p, f);
 }
 
-/* As a later version: with unknown fields before each known one. */
+/* Writes unknown fields before each known one, as a later version would. */
 static inline uint8_t *write_unknown(uint8_t *p, enum message m,
 				     const struct field *f)
 {
@@ -155,7 +158,7 @@ static inline uint8_t *write_unknown(uint8_t *p, enum message m,
 	return write_plain(p, m, f);
 }
 
-/* Scalars twice: the second value counts. */
+/* Writes scalars twice; the second value counts. */
 static inline uint8_t *write_twice(uint8_t *p, enum message m,
 				   const struct field *f)
 {
@@ -178,7 +181,7 @@ static inline uint8_t *write_twice(uint8_t *p, enum message m,
 	return write_plain(p, m, f);
 }
 
-/* Packed numbers as single fields. */
+/* Writes packed numbers as single fields. */
 static inline uint8_t *write_unpacked(uint8_t *p, enum message m,
 				      const struct field *f)
 {
@@ -201,7 +204,7 @@ static inline uint8_t *write_unpacked(uint8_t *p, enum message m,
 	return p;
 }
 
-/* Tags and lengths in more bytes than they need. */
+/* Writes tags and lengths in more bytes than they need. */
 static inline uint8_t *write_padded(uint8_t *p, enum message m,
 				    const struct field *f)
 {

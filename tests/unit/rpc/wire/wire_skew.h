@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rewrites whole messages, heads and bodies, for peers that tests play by
- * hand. */
+/* Rewrites whole messages, heads and bodies, for peers that tests play. */
 #ifndef TESTS_WIRE_SKEW_H
 #define TESTS_WIRE_SKEW_H
 
@@ -32,7 +31,7 @@ SKEW(as_repeated, write_twice)
 SKEW(as_unpacked, write_unpacked)
 SKEW(as_padded, write_padded)
 
-/* All of them; NULL: the message stays as it is. */
+/* All ways to rewrite a message; NULL: the message stays as it is. */
 static size_t (*const skews[])(uint64_t *hdr_data, const void *bytes,
 			       size_t length, uint8_t *to) = {
 	NULL, as_later, as_repeated, as_unpacked, as_padded,

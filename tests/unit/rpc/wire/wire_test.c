@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages made by hand: well-formed ones, malformed ones, and those of other
- * versions of the protocol. */
+/* Messages written by hand: well-formed ones, malformed ones, and those of
+ * other versions of the protocol. */
 #include "rpc/wire/wire_put.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 static struct reencoded out;
 
-/* Decodes and encodes a message with the right header data. */
+/* Decodes a message, with the right header data, and encodes the result to
+ * @out. */
 static int decode_reencode(enum wire_kind kind, const uint8_t *bytes,
 			   size_t head, size_t length)
 {
@@ -274,7 +275,7 @@ static void *zeroed(void *m, size_t size)
 	return memset(m, 0, size);
 }
 
-/* Decodes; after an error the result must be unchanged. */
+/* Decodes a message. After an error the result must be unchanged. */
 static int read_only(enum wire_kind kind, const uint8_t *bytes, size_t length,
 		     uint64_t hdr_data)
 {
@@ -365,7 +366,7 @@ Test(wire, call_with_the_rest_of_another)
 	}
 }
 
-/* Encodes two calls, and decodes the second one. */
+/* Encodes two calls, and returns the second one as decoded. */
 static struct wire_call read_second(const struct wire_call *first,
 				    const struct wire_call *second)
 {
@@ -426,7 +427,7 @@ Test(wire, header_data)
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		int want = bit < 32   ? -EBADMSG
 			   : bit < 48 ? -EPROTO
-				      : /* or the checksum's */
+				      : /* or the error of a checksum */
 				   bit < 56 ? -EPROTO
 					    : -EPROTONOSUPPORT;
 		int rc = read_only(ct, open, sizeof(open),
@@ -443,9 +444,9 @@ Test(wire, header_data)
 	cr_assert_eq(read_only(WIRE_REPLIES, open, sizeof(open), hdr), -EPROTO);
 	cr_assert_eq(read_only(WIRE_REQUESTS, open, sizeof(open), hdr),
 		     -EPROTO);
-	/* A head that is longer than the message. */
+	/* The head is longer than the message. */
 	cr_assert_eq(read_only(ct, open, sizeof(open) - 1, hdr), -EPROTO);
-	/* LNet gives NULL for an empty payload. */
+	/* LNet passes NULL for an empty payload. */
 	hdr = wire_hdr_data(WIRE_CONTROL, NULL, 0);
 	cr_assert_eq(read_only(ct, NULL, 0, hdr), 0);
 }
@@ -509,8 +510,8 @@ static FILE *page_open(void)
 	return f;
 }
 
-/* The next example of ulrpc_protocol(7): sets the header data, and returns the
- * length of the message. */
+/* Reads the next example of ulrpc_protocol(7) to @bytes, and sets its header
+ * data. Returns the length of the message; 0: there is no other one. */
 static size_t next_example(FILE *f, uint8_t *bytes, size_t max,
 			   uint64_t *hdr_data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages as other versions of the protocol, and other encoders, write them;
- * and messages that are cut off, or changed somewhere.
+ * and messages that are cut off or changed.
  */
 #include <errno.h>
 #include "wire_reencode.h"
@@ -113,8 +113,8 @@ Test(wire_version, padded)
 	TRY(write_padded);
 }
 
-/* An earlier version that knows the first fields of each message only: the
- * others count as 0. */
+/* A message of an earlier version has the first fields of each message only;
+ * the others count as 0. */
 Test(wire_version, fields_of_an_earlier_version)
 {
 	static const char head[] = "09 01*8 18 02 2a 04 08 07 20 02 7a 02";
@@ -165,7 +165,8 @@ static void accident(enum wire_kind kind, const uint8_t *bytes, size_t head,
 	check_same("accident", "twice", &twice, once.bytes, once.length);
 }
 
-/* The result is an error, or a message that can be encoded. */
+/* A message that is cut off must give an error, or be decoded to a message that
+ * can be encoded. */
 Test(wire_version, cut_off_anywhere)
 {
 	unsigned int counts[2] = { 0 };
