@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of lst(8) on a simulated node, and members that run the service.
- * lst_ask_all() is replaced by one that checks each message before it is sent:
- * kernel nodes hang, or crash, if they leave a session while requests are under
- * way, or get requests that a kernel's console would not send.
+ * The commands of lst(8) on a simulated node, and members that run the
+ * self-test service. lst_ask_all() is replaced by one that checks each message
+ * before it is sent: kernel nodes hang or crash if they leave a session while
+ * requests are under way, or get requests that a kernel's console would not
+ * send.
  */
 #include "services/lst/message.h"
 #include "services/lst/lst_priv.h"
@@ -16,12 +17,13 @@
 #define WORDS_MAX 24
 
 static struct lnet_sim *sim;
-static struct lst *lsts[NODES_MAX]; /* of members: all but the first node */
+/* of the members: all nodes but the first */
+static struct lst *lsts[NODES_MAX];
 static unsigned int nnodes;
 static struct lst_console console;
 static unsigned int pending, removals, tests;
 
-/* ---- what kernel nodes cannot bear ---- */
+/* ---- requests that make kernel nodes crash or hang ---- */
 
 static bool is_running(const struct lst *lst)
 {
@@ -88,7 +90,7 @@ static void check(const struct lst_ask *ask)
 	}
 }
 
-/* ---- asking, and waiting ---- */
+/* ---- sending requests, and waiting ---- */
 
 static void on_done(struct lst_call *call)
 {
@@ -124,9 +126,9 @@ void lst_ask_wait(struct lst_calls *calls, uint64_t us)
 	lnet_sim_run(sim, us * 1000);
 }
 
-/* ---- commands ---- */
+/* ---- running commands ---- */
 
-/* Runs a command. Returns its exit status. */
+/* Runs the command of the given words. Returns its exit status. */
 static int lst(const char *format, ...)
 {
 	const struct lst_command *command;
@@ -148,7 +150,7 @@ static int lst(const char *format, ...)
 	return status ? status : command->run(&console, &read);
 }
 
-/* Opens a console, and nodes that can be members. */
+/* Opens a console, and @members nodes that can be members of a session. */
 static void begin(unsigned int members, uint64_t latency)
 {
 	const struct ulnet_sim_link link = { .latency = latency };
@@ -176,10 +178,10 @@ static void end(void)
 		lst_free(lsts[i]);
 }
 
-/* ---- many at once ---- */
+/* ---- many requests at the same time ---- */
 
-/* 2560 requests for a server that has room for 64: those that find none wait in
- * LNet, and none is lost. */
+/* Sends 2560 requests to a server that has room for 64: the others wait in
+ * LNet, and none may be lost. @test: the test in the words of add_test. */
 static void crowd(const char *test, unsigned int loops)
 {
 	struct lst *server;
@@ -226,7 +228,7 @@ Test(lst_console, crowd_that_writes)
 	crowd("brw write check=full size=4k", 2);
 }
 
-/* ---- again and again ---- */
+/* ---- sessions one after the other ---- */
 
 static uint32_t random_of(uint32_t n)
 {
@@ -236,7 +238,7 @@ static uint32_t random_of(uint32_t n)
 	return value % n;
 }
 
-/* Adds a random test of brw, which may be refused. */
+/* Adds a test of bulk data with random settings, which may be refused. */
 static void add_brw(void)
 {
 	static const char *const checks[] = { "none", "simple", "full" };
@@ -252,7 +254,7 @@ static void add_brw(void)
 	    random_of(2) ? 0 : random_of(PAGE / 8 + 1) * 8);
 }
 
-/* Members leave the session after they have stopped, and not before. */
+/* Members leave the session after their tests have stopped, and not before. */
 Test(lst_console, stop_and_end)
 {
 	unsigned int sent = 0;
@@ -283,7 +285,7 @@ Test(lst_console, stop_and_end)
 		cr_assert_gt(lsts[1]->cpts[0].calls.sent, sent);
 		sent = lsts[1]->cpts[0].calls.sent;
 	}
-	/* The pings, and not a few of the others. */
+	/* the tests of pings, and many of the others */
 	cr_assert_gt(tests, 600u);
 	end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the self-test: those of real nodes, both ways, and malformed
- * ones. */
+/* Messages of the self-test: those of real nodes, encoded and decoded, and
+ * malformed ones. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define CONSOLE UINT64_C(0x000200000a4d000d) /* 10.77.0.13@tcp */
 #define ID(n)	(UINT64_C(0x5805) << 48 | (n))
 
-/* The values of each captured message. */
+/* the values of each captured message */
 static const struct {
 	const char *name;
 	struct lst_msg msg;
@@ -133,7 +133,8 @@ static const struct {
 		      .recv_length = 0x99c } } },
 };
 
-/* Messages that no capture has, by hand: type, then what is not 0. */
+/* Messages of which there is no capture, written by hand: their values, and
+ * which bytes are not 0. */
 static const struct {
 	struct lst_msg msg;
 	struct {
@@ -216,7 +217,8 @@ static const struct {
 	    { 48, 3, { 'e', 'p', 's' } } } },
 };
 
-/* @msg is encoded to @bytes, and @bytes decode to @msg. */
+/* Checks that @msg is encoded to @bytes, and that @bytes are decoded to @msg.
+ */
 static void is_message(const char *name, struct lst_msg msg,
 		       const uint8_t *bytes)
 {
@@ -245,7 +247,7 @@ Test(lst_message, captured)
 	}
 }
 
-/* An earlier capture, of another session. */
+/* an earlier capture, of another session */
 Test(lst_message, captured_before)
 {
 	struct golden g = golden("put-request");
@@ -284,8 +286,9 @@ Test(lst_message, by_hand)
 	}
 }
 
-/* Each byte that has a meaning is kept: two ranges for each type, the second of
- * what follows a hole. A name loses its last byte. */
+/* Each byte that has a meaning survives decoding and encoding: those of a body
+ * up to @end, without those from @hole to @after. A name loses its last byte.
+ */
 Test(lst_message, whole_body)
 {
 	static const struct {
@@ -335,7 +338,8 @@ Test(lst_message, whole_body)
 	}
 }
 
-/* Reverses each number of @sizes, one after the other from 0. */
+/* Reverses the bytes of each number; @sizes: the sizes of the numbers from the
+ * beginning on, up to a 0. */
 static void reverse(uint8_t *bytes, const uint8_t *sizes)
 {
 	for (; *sizes; bytes += *sizes++)
@@ -395,7 +399,7 @@ Test(lst_message, pages)
 	cr_assert_eq(is.test.brw.length, 0);
 }
 
-/* ---- what nobody should send ---- */
+/* ---- messages that must be refused ---- */
 
 static void is_refused(const uint8_t *bytes, size_t len, int want)
 {
@@ -434,7 +438,7 @@ Test(lst_message, wrong_magic_or_type)
 	is_refused(bytes, sizeof(bytes), -EBADMSG);
 }
 
-/* Of another version, type and reply_id are decoded. */
+/* In a message of another version only type and reply_id are decoded. */
 Test(lst_message, other_version)
 {
 	struct lst_msg msg;
@@ -463,7 +467,7 @@ Test(lst_message, name_without_end)
 	cr_assert_eq(lst_msg_encode(&msg, buf), -EINVAL);
 }
 
-/* What follows the end of a name is not sent: it may be anything. */
+/* The bytes behind the end of a name are not sent, as they may be anything. */
 Test(lst_message, nothing_after_a_name)
 {
 	struct lst_msg msg = { .type = LST_MAKE };
@@ -497,7 +501,8 @@ Test(lst_message, where_requests_go)
 
 		if (lst_msg_is_reply(type))
 			continue;
-		/* LNet's header has match bits at 48 and the portal at 64. */
+		/* An LNet header has the match bits at byte 48, and the portal
+		 * at byte 64. */
 		cr_assert_eq(lst_request_bits(type), g.bytes[48]);
 		cr_assert_eq(lst_request_portal(type), g.bytes[64]);
 	}
@@ -556,7 +561,7 @@ Test(lst_list, several)
 	cr_assert(id_eq(&is[1], &ids[1]));
 }
 
-/* A list of @n records, in pages as a kernel's console has it. */
+/* Returns a list of @n records, in pages as a kernel's console sends it. */
 static uint8_t *kernel_list(size_t n)
 {
 	uint8_t *buf = calloc(n / LST_LIST_WHOLE + 1, LST_PAGE_SIZE);
@@ -573,8 +578,9 @@ static uint8_t *kernel_list(size_t n)
 	return buf;
 }
 
-/* With one record on the second page, its pid and no more was cut off: it lies
- * 4 bytes later than in an array. */
+/* A kernel's list puts the record of a second page 4 bytes later than an array
+ * would, so that the end of the last record is cut off. With one record there,
+ * only its pid is missing. */
 Test(lst_list, second_page_loses_its_end)
 {
 	static struct ulnet_id ids[LST_LIST_WHOLE + 2];

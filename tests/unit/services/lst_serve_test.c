@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The service of the self-test, on simulated nodes: a console that is played by
- * hand, a member that sends, and one that is sent to. */
+/* The self-test service on simulated nodes: a console that the test plays, a
+ * member "from" that sends, and a member "to" that is sent to. */
 #include <malloc.h>
 
 #include "services/lst/message.h"
@@ -15,10 +15,10 @@
 #define BATCH	2
 
 static struct lnet_sim *sim;
-static struct lnet *nodes[3]; /* console, from, to */
+static struct lnet *nodes[3]; /* console, "from", "to" */
 static struct lst *lsts[3];
 static struct lst_conf confs[3];
-static struct lst_calls calls; /* of the console's */
+static struct lst_calls calls; /* of the console */
 static const struct lst_session_id alpha = { CONSOLE, 0x10b7a };
 static const struct lst_session_id other = { CONSOLE, 0x11111 };
 
@@ -59,7 +59,7 @@ static uint32_t sent_by(int i)
 /* ---- the console ---- */
 
 static unsigned int answers;
-static uint64_t turn = MSEC; /* the interval in which it looks for a reply */
+static uint64_t turn = MSEC; /* ns between two looks for a reply */
 
 static void on_answer(struct lst_call *call)
 {
@@ -74,7 +74,8 @@ struct asking {
 	const struct lst_bulk *bulk;
 };
 
-/* On the CPT that calls live on: outside of turns LNet would spread them. */
+/* Begins the call on the CPT that calls live on; outside of turns LNet would
+ * spread the replies over CPTs. */
 static int ask_begin(void *arg)
 {
 	struct asking *a = arg;
@@ -91,7 +92,8 @@ static int ask_cancel(void *arg)
 	return 0;
 }
 
-/* Sends @msg; returns the reply, or NULL: there was none within 10 s. */
+/* Sends @msg to @to. Returns the reply, or NULL if there is none within 10 s.
+ */
 static const struct lst_msg *ask_with(struct ulnet_id to, struct lst_msg msg,
 				      const struct lst_bulk *bulk)
 {
@@ -155,7 +157,8 @@ static struct lst_msg test_of(uint32_t service, uint32_t loop,
 					   .stop_on_error = 1 } };
 }
 
-/* Adds a test to the node "from", with this list of destinations. */
+/* Adds a test with the @n destinations @ids to the node "from". Returns the
+ * status. */
 static uint32_t add_list(struct lst_msg msg, const struct ulnet_id *ids,
 			 uint32_t n)
 {
@@ -213,9 +216,10 @@ static struct lst_counters stats(struct ulnet_id of)
 	return reply->stat;
 }
 
-/* ---- what real nodes say ---- */
+/* ---- messages of real nodes ---- */
 
-/* Sends the request of a capture, and expects the reply of the capture. */
+/* Sends the request of a capture. The first @compared bytes of the reply must
+ * be those of the capture. */
 static void golden_ask(const char *request, const char *reply, size_t compared)
 {
 	struct golden q = golden(request), a = golden(reply);
@@ -260,8 +264,9 @@ static void golden_list(void)
 	cr_assert_eq(LNetMDAttach(me, &umd, LNET_UNLINK, &md), 0);
 }
 
-/* The session of a kernel's console: replies are the kernel's, but for what
- * kernels leave in their tails; its 6 pings are sent. */
+/* The session of a kernel's console: the replies are those of a kernel, without
+ * the bytes that kernels leave uninitialized at the end; the test's 6 pings are
+ * sent. */
 Test(lst_serve, capture)
 {
 	begin(1);
@@ -303,7 +308,7 @@ Test(lst_serve, session)
 	cr_assert_eq(status_of(FROM_ID, (struct lst_msg){ .type = LST_REMOVE,
 							  .session = other }),
 		     (uint32_t)EBUSY);
-	/* The session was made twice. */
+	/* The session was made twice, and is removed at once. */
 	reply = ask(FROM_ID, (struct lst_msg){ .type = LST_REMOVE });
 	cr_assert_eq(reply->status, 0u);
 	cr_assert(lst_session_eq(&reply->session, &alpha));
@@ -317,7 +322,7 @@ Test(lst_serve, session)
 
 /* ---- who may be a console ---- */
 
-/* Opens the nodes; "to" has these consoles. */
+/* Opens the nodes; "to" permits the consoles of @text only. */
 static struct ulnet_nidlist *begin_permitting(const char *text)
 {
 	struct ulnet_nidlist *list;
@@ -348,7 +353,7 @@ Test(lst_serve, no_console)
 	lnet_nidlist_free(list);
 }
 
-/* With consoles configured, tests are served only in a session. */
+/* With a list of consoles, tests are served in a session only. */
 Test(lst_serve, by_the_word_of_a_console)
 {
 	struct ulnet_nidlist *list = begin_permitting("10.77.0.13@tcp *@o2ib");
@@ -375,8 +380,8 @@ Test(lst_serve, by_the_word_of_a_console)
 	lnet_nidlist_free(list);
 }
 
-/* Groups are a console's affair: whoever would join one of this node's is told
- * that there is none, and its message is not kept for ever. */
+/* Groups exist at consoles only: a request to join a group of this node is
+ * answered with ESRCH, and does not keep a slot. */
 Test(lst_serve, join)
 {
 	const struct lst_session_id none = LST_SESSION_NONE;
@@ -394,9 +399,10 @@ Test(lst_serve, join)
 	end();
 }
 
-/* ---- how long ---- */
+/* ---- how long sessions last ---- */
 
-/* A session ends without requests; a request of anybody keeps it. */
+/* A session ends after some time without requests; any node's request prolongs
+ * it. */
 Test(lst_serve, session_expires)
 {
 	begin(1);
@@ -453,7 +459,7 @@ Test(lst_serve, refused)
 	cr_assert_eq(add(test), (uint32_t)EPROTO);
 	test.features = 0;
 	cr_assert_eq(add(test), (uint32_t)EPROTO);
-	/* A list of too many destinations is not fetched. */
+	/* A list of more destinations than allowed is not fetched. */
 	test = test_of(LST_SERVICE_PING, 1, 1024);
 	test.test.is_client = 1;
 	test.test.targets = 17;
@@ -523,7 +529,7 @@ static void run_all(unsigned int cpts)
 	}
 	sessions();
 	run(test_of(LST_SERVICE_PING, 100, 8), 800);
-	/* Each ping test numbers its pings from 0. */
+	/* Each new test of pings numbers its pings from 0. */
 	cr_assert_eq(lsts[1]->sequence, 800u);
 	cr_assert_eq(add(test_of(LST_SERVICE_PING, 1, 1)), 0u);
 	cr_assert_eq(lsts[1]->sequence, 0u);
@@ -548,7 +554,7 @@ Test(lst_serve, tests_run_on_cpts)
 	run_all(3);
 }
 
-/* A test with several destinations, one of them the node itself. */
+/* A test has several destinations, one of them the sending node itself. */
 Test(lst_serve, several)
 {
 	const struct ulnet_id ids[] = { TO_ID, id_of("10.77.0.13@tcp"),
@@ -568,14 +574,14 @@ Test(lst_serve, several)
 	cr_assert_eq(lsts[0]->bulk_got, 10240u);
 	cr_assert_eq(lsts[2]->bulk_got, 10240u);
 	cr_assert_eq(stats(FROM_ID).brw_errors, 0u);
-	/* A second run sends all requests again. */
+	/* The second run sends all requests again. */
 	cr_assert_eq(status_of(FROM_ID, batch_of(LST_RUN, 0, 0)), 0u);
 	await_idle();
 	cr_assert_eq(sent_by(1), 60u);
 	end();
 }
 
-/* A test without end runs until it is stopped, or its session ends. */
+/* An endless test runs until it is stopped, or its session ends. */
 static void stopped(unsigned int cpts)
 {
 	const struct ulnet_sim_link slow = { .latency = 50 * MSEC };
@@ -619,7 +625,7 @@ Test(lst_serve, stopped_on_cpts)
 	stopped(3);
 }
 
-/* Requests to a node are sent by the CPT of that node. */
+/* A request is sent by the CPT that owns the NID of its destination. */
 Test(lst_serve, cpts)
 {
 	const struct ulnet_id ids[] = { TO_ID, id_of("10.77.0.13@tcp"),
@@ -641,7 +647,7 @@ Test(lst_serve, cpts)
 	end();
 }
 
-/* Begins a test on links with latency, so that it takes time. */
+/* Begins an endless test on links with latency, so that requests take time. */
 static void begin_running(void)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC };
@@ -655,12 +661,13 @@ static void begin_running(void)
 	cr_assert_gt(sent_by(1), 4u);
 }
 
-/* A node that sends to itself, without end and in no time, can be stopped. */
+/* A node that sends requests to itself, without end and without latency, can be
+ * stopped. */
 Test(lst_serve, to_itself)
 {
 	struct ulnet_id self = FROM_ID;
 
-	turn = 1000; /* a millisecond of this takes seconds to simulate */
+	turn = 1000; /* a millisecond would take seconds to simulate */
 	begin(1);
 	sessions();
 	cr_assert_eq(
@@ -676,14 +683,14 @@ Test(lst_serve, to_itself)
 	end();
 }
 
-/* A test runs as its node closes. */
+/* The node is closed while a test runs. */
 Test(lst_serve, closes_while_running)
 {
 	begin_running();
 	end();
 }
 
-/* A test runs as its node crashes. */
+/* The node crashes while a test runs. */
 Test(lst_serve, crashes_while_running)
 {
 	begin_running();
@@ -694,7 +701,8 @@ Test(lst_serve, crashes_while_running)
 		lst_free(lsts[i]);
 }
 
-/* A unit whose requests are not answered gives up, and is counted. */
+/* A request that is not answered within @seconds (0: the default) is given up
+ * and counted, and its unit stops. */
 static void silent_target(uint32_t seconds)
 {
 	const struct ulnet_nid to = TO_ID.nid, from = FROM_ID.nid;
@@ -728,9 +736,10 @@ Test(lst_serve, silent_target_for_less)
 	silent_target(5);
 }
 
-/* ---- a server that is played by hand ---- */
+/* ---- a server that the test plays ---- */
 
-/* Replies and bulk data may come over different connections. */
+/* The reply arrives before the bulk data, as it may over another connection.
+ * @good: the data are right. */
 static void reply_comes_first(bool good)
 {
 	static uint64_t data[1024];
@@ -748,7 +757,7 @@ static void reply_comes_first(bool good)
 						 .flags = LST_CHECK_FULL,
 						 .length = sizeof(data) };
 	cr_assert_eq(add(test), 0u);
-	/* Matches before the service. */
+	/* This entry matches before those of the service. */
 	umd.threshold = 1;
 	cr_assert_eq(LNetMEAttach(nodes[2], LST_PORTAL_TEST, ANY_ID,
 				  LST_SERVICE_BRW, 0, LNET_UNLINK,
@@ -784,7 +793,7 @@ Test(lst_serve, reply_before_wrong_data)
 	reply_comes_first(false);
 }
 
-/* ---- brw by hand ---- */
+/* ---- bulk requests that the test sends ---- */
 
 static const struct lst_msg *brw(uint32_t op, uint32_t check, void *data,
 				 uint32_t length, uint32_t features)
@@ -802,7 +811,8 @@ static const struct lst_msg *brw(uint32_t op, uint32_t check, void *data,
 			&bulk);
 }
 
-/* One wrong word, at places that each check covers or not. */
+/* One word of the data is wrong; the weaker checks cover the first and the last
+ * word of a page only. */
 Test(lst_serve, wrong_word)
 {
 	static uint64_t data[1024];
@@ -833,7 +843,7 @@ Test(lst_serve, wrong_word)
 	end();
 }
 
-/* Unchecked data, too, must not leak the node's own memory. */
+/* Without a check, too, the data must not contain other memory of the node. */
 Test(lst_serve, unchecked)
 {
 	static uint64_t data[1024];
@@ -873,7 +883,7 @@ Test(lst_serve, brw_refused)
 	end();
 }
 
-/* ---- what nobody should send ---- */
+/* ---- messages that must be refused ---- */
 
 static void throw_bytes(uint64_t service, const uint8_t *bytes, size_t n)
 {
@@ -911,7 +921,7 @@ Test(lst_serve, nonsense)
 	end();
 }
 
-/* Clients whose data cannot be fetched lose their slots after a while. */
+/* A client whose data cannot be fetched loses its slot after some time. */
 Test(lst_serve, no_data)
 {
 	struct golden write = golden("lst-write-request");
@@ -923,7 +933,8 @@ Test(lst_serve, no_data)
 			    LST_MSG_SIZE);
 	lst_data_fill(data, sizeof(data), 0, LST_CHECK_FULL);
 	cr_assert_null(brw(LST_WRITE, LST_CHECK_FULL, data, sizeof(data), 1));
-	/* The last request waited for a slot, and its sender has given up. */
+	/* The last request waited for a slot, and its sender has given it up.
+	 */
 	lnet_sim_run(sim, 70 * SEC);
 	cr_assert_eq(lsts[2]->dropped, (uint32_t)LST_SLOTS + 1);
 	cr_assert_eq(

@@ -13,7 +13,7 @@ static struct ulnet_nid nid(unsigned char i)
 	return n;
 }
 
-/* A chunk for another NID each time. */
+/* Gets a chunk for another NID each time. */
 static struct chunk *get(struct memory *m, size_t size)
 {
 	static unsigned char next;
@@ -57,7 +57,7 @@ Test(memory, used_again)
 	b = get(&m, 3 * PAGE);
 	cr_assert_eq(b->data, data, "much of it is of use");
 	memory_put(&m, b);
-	/* Free chunks are joined, in whatever order they come back. */
+	/* Free chunks are merged, in whatever order they are put back. */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const unsigned char order[6][3] = {
 			{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -77,7 +77,8 @@ Test(memory, used_again)
 	memory_fini(&m);
 }
 
-/* A NID alone gets half, two a third each, and a third one gets some. */
+/* A single NID gets half of the memory, two get a third each, and a third one
+ * still gets some. */
 Test(memory, shares)
 {
 	struct ulnet_nid a = nid(1), b = nid(2);

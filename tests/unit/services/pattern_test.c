@@ -5,7 +5,7 @@
 
 #define SIZE 4096
 
-/* Any length is filled, and no byte behind it. */
+/* Data of any length are filled, and no byte behind them. */
 Test(pattern, any_length)
 {
 	unsigned char buf[80];
@@ -19,7 +19,7 @@ Test(pattern, any_length)
 	}
 }
 
-/* A part has the same bytes as in the whole. */
+/* A part of the data has the same bytes as in the whole. */
 Test(pattern, parts)
 {
 	unsigned char whole[SIZE], part[SIZE];
@@ -31,7 +31,7 @@ Test(pattern, parts)
 	}
 }
 
-/* A single wrong byte is found, wherever it is. */
+/* A single wrong bit is found, wherever it is. */
 Test(pattern, wrong_byte)
 {
 	unsigned char buf[203];
@@ -47,7 +47,7 @@ Test(pattern, wrong_byte)
 	cr_assert_eq(pattern_check(buf, sizeof(buf), 99, 8), sizeof(buf));
 }
 
-/* Bytes of another offset, or another seed, are wrong. */
+/* Data of another offset or seed are wrong. */
 Test(pattern, wrong_place)
 {
 	unsigned char buf[SIZE];
@@ -59,7 +59,7 @@ Test(pattern, wrong_place)
 	for (uint64_t seed = 0; seed < 100; seed++)
 		if (seed != 5)
 			cr_assert_lt(pattern_check(buf, SIZE, seed, 1024), 8);
-	/* The pattern of the next seed is not the same, shifted. */
+	/* The pattern of the next seed is not this one, shifted by a word. */
 	cr_assert_lt(pattern_check(buf, SIZE, 6, 1024 - 8), 8);
 	cr_assert_lt(pattern_check(buf, SIZE, 4, 1024 + 8), 8);
 }
