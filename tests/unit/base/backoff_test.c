@@ -4,7 +4,7 @@
 #include "base/env.h"
 
 #define MS    UINT64_C(1000000)
-#define FIRST UINT64_C(0) /* random bits that give the least value */
+#define FIRST UINT64_C(0) /* random bits that give the smallest value */
 #define LAST  UINT64_MAX  /* and the greatest */
 #define DRAWS 100000
 #define CELLS 20
@@ -61,12 +61,12 @@ Test(backoff, equal_ranges)
 
 		expect_range(&law, numbers[i], win / 2, win);
 	}
-	law.base = 7; /* halves of what is odd */
+	law.base = 7; /* an odd window is halved */
 	expect_range(&law, 1, 3, 7);
 }
 
-/* The time from attempt n to retry n + 1 under "mad", as in the table of
- * ulrpc_retry(7). */
+/* The time from attempt n to retry n + 1, as in the law's table, and in
+ * ulrpc_retry(7): multiples of 511 ms, less up to 511 ms. */
 Test(backoff, mad_ranges)
 {
 	static const struct {
@@ -312,8 +312,8 @@ Test(backoff, no_more_retries_than_were_asked_for)
 		}
 }
 
-/* With a second for each attempt and ten retries allowed, ten seconds in all
- * admit four retries, whatever the random numbers are. */
+/* With ten retries allowed, and ten seconds in all, attempts of a second each
+ * leave time for four retries, whatever the random numbers. */
 Test(backoff, mad_ends_with_its_total_time)
 {
 	struct backoff_law law = { BACKOFF_MAD, 10, 511 * MS, 30000 * MS };

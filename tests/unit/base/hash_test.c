@@ -59,7 +59,8 @@ Test(hash, grows_and_finds)
 	free(e);
 }
 
-/* Entries with one hash, mixed with others, through many growths. */
+/* Many entries have the same hash; with others between them, the table grows
+ * many times. */
 Test(hash, equal_hashes_keep_their_order)
 {
 	enum { EQUAL = 20, OTHERS = 5000 };
@@ -69,7 +70,7 @@ Test(hash, equal_hashes_keep_their_order)
 	struct hash h;
 
 	hash_init(&h);
-	/* Result: 19 17 .. 1 0 2 .. 18 */
+	/* the expected order: 19 17 .. 1 0 2 .. 18 */
 	for (unsigned int k = 0; k < EQUAL; k++) {
 		eq[k].key = k;
 		cr_assert_eq(k % 2 ? hash_add(&h, &eq[k].node, 77)

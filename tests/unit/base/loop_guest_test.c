@@ -302,7 +302,7 @@ struct crowd {
 	struct loop *loops[CROWD];
 	struct pipe_io pipes[CROWD];
 	struct note late[CROWD];
-	uint64_t last[CROWD]; /* ns: when the loop had its last turn */
+	uint64_t last[CROWD]; /* ns: last turn of each loop */
 	ev_timer app;
 	struct note *app_defers;
 	struct loop *app_to;
@@ -450,8 +450,9 @@ static void on_waiter(struct ev_loop *ev, ev_timer *t, int revents)
 		loop_run_once(w->l, true);
 }
 
-/* An application's callback asks for work and waits for it, as when it closes a
- * node. @begun: the iteration has begun a turn before. */
+/* An application's callback defers work and waits until that is done, as it
+ * does when it closes a node. @begun: our loop has work before that in the same
+ * iteration. */
 static void waits_in_callback(bool begun)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);

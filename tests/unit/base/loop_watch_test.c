@@ -29,7 +29,7 @@ Test(loop_watch, watch_pipe)
 	cr_assert_eq(loop_watch(l, &p.io), 0);
 	loop_run_once(l, true);
 	cr_assert_eq(p.reads, 2);
-	/* End of file: the function stops the watching itself. */
+	/* At the end of the file the callback stops watching. */
 	close(p.fds[1]);
 	loop_run_once(l, true);
 	cr_assert_eq(p.reads, 3);

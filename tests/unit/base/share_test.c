@@ -55,7 +55,7 @@ Test(share, all_get_the_same_and_as_much_stays_free)
 				  "%u parties: %u has %lu of %lu", n, i,
 				  p.held[i], p.max);
 		cr_assert_geq(p.max - p.used, part - n);
-		/* A newcomer finds room. */
+		/* There is room for a new party. */
 		cr_assert(take(&p, n, 1));
 	}
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A loop that polls before it sleeps, in an environment with a fake clock:
- * looking takes a microsecond, sleeping lasts until the alarm. The loop waits
- * for its timers.
+ * A loop that polls before it sleeps, in an environment with a fake clock: each
+ * look at what is ready takes a microsecond, and a sleep lasts until the alarm.
+ * The loop waits for its timers.
  */
 #include <criterion/criterion.h>
 #include "base/cpus.h"
 #include "base/loop.h"
 
 #define LONGEST (64 * NSEC_PER_USEC)
-#define SOON	(20 * NSEC_PER_USEC) /* within LONGEST */
+#define SOON	(20 * NSEC_PER_USEC) /* less than LONGEST */
 #define LATE	(1000 * NSEC_PER_USEC)
 #define ROUNDS	20
 
@@ -127,7 +127,8 @@ Test(spin, a_loop_that_was_told_nothing_sleeps)
 	loop_free(r.loop);
 }
 
-/* 1, 2, 4, 8, 16 us are too short for what comes after 20; 32 us are not. */
+/* Windows of 1, 2, 4, 8 and 16 us are too short for a timer of 20 us; 32 us are
+ * enough. */
 Test(spin, grows_to_what_is_needed)
 {
 	struct rig r;
@@ -150,7 +151,7 @@ Test(spin, shrinks_when_nothing_comes)
 	rig_run(&r, ROUNDS, LATE);
 	cr_assert_eq(stat_get(&r.hits), 0);
 	cr_assert_eq(stat_get(&r.misses), ROUNDS);
-	/* 64, 32, ..., 2 us, and one of the shortest each time after */
+	/* windows of 64, 32, ..., 2 us, and the shortest one from then on */
 	cr_assert_eq(r.env.looks, 126 + ROUNDS - 6);
 
 	/* The window grows again. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of messages and connections when a simulated NI fails hard. */
+/* What becomes of messages and connections when a simulated NI goes down. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ulnet/loop.h>
@@ -7,14 +7,14 @@
 
 #define PORTAL 5
 #define BITS   1
-#define LENGTH 60000 /* bytes: 60 ms of the link */
+#define LENGTH 60000 /* bytes; takes 60 ms */
 
 static const struct ulnet_sim_link slow = { .latency = MSEC,
 					    .bandwidth = 1000000 };
 static uint8_t source[LENGTH], memory[4 * LENGTH];
 static struct seen received;
 
-/* Node 0 is to send to node 1. */
+/* Returns a cluster in which node 0 sends to node 1. */
 static struct lnet_sim *pair(const struct ulnet_sim_link *link)
 {
 	struct lnet_sim *sim = cluster(2);
@@ -47,7 +47,7 @@ static void ni_set(struct lnet_sim *sim, unsigned int node, bool up)
 	cr_assert_eq(lnet_sim_ni_set(sim, &id.nid, up), 0);
 }
 
-/* At once: they do not wait for their deadlines. */
+/* Messages end at once, and not at their deadlines. */
 Test(ni_down, sender_is_told)
 {
 	static struct seen leaving, waiting;
@@ -66,7 +66,7 @@ Test(ni_down, sender_is_told)
 	cluster_end(sim);
 }
 
-/* It may be back before anybody has looked. */
+/* The NI may be up again before anybody has looked. */
 Test(ni_down, for_a_moment)
 {
 	static struct seen first, second;
@@ -86,8 +86,8 @@ Test(ni_down, for_a_moment)
 	cluster_end(sim);
 }
 
-/* What the failed NI is just storing is not stored, nor what comes meanwhile.
- */
+/* A message that the NI is just storing is lost, and so are those that come
+ * while it is down. */
 Test(ni_down, receiver_loses)
 {
 	static struct seen sent;
@@ -131,7 +131,7 @@ static int watch(void *arg)
 	return 0;
 }
 
-/* Its own connections end, and are made anew when it is back. */
+/* The NI's own connections end, and are made anew when it is up again. */
 Test(ni_down, connections_end)
 {
 	static const struct ulnet_sim_link tcp = { .latency = MSEC,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulator itself: nodes that cannot start, seeds, watched buffers. */
+/* The simulator itself: nodes that cannot start, seeds, windows, watched
+ * buffers, crashes. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/lnet/cluster.h"
@@ -11,7 +12,7 @@ static void put_to_first(struct lnet *node)
 	put_bytes(node, nth_id(0), 5, 1, bytes, sizeof(bytes));
 }
 
-/* Sends, lets it depart, and fails. */
+/* Sends a message, lets it leave, and fails. */
 static int start_in_vain(void *arg, unsigned int index, struct lnet *node)
 {
 	(void)arg;
@@ -22,7 +23,7 @@ static int start_in_vain(void *arg, unsigned int index, struct lnet *node)
 	return -EINVAL;
 }
 
-/* What it sent arrives after it has gone. */
+/* The node's message arrives when the node is gone. */
 Test(sim, node_that_cannot_start)
 {
 	struct lnet_sim *sim = cluster(1);
@@ -62,7 +63,8 @@ Test(sim, a_seed_is_a_run)
 	cr_assert_neq(digest_of(1), digest_of(2));
 }
 
-/* Who is not read from sends no more than the link's window takes. */
+/* A node whose messages are not read sends no more than the link's window
+ * takes. */
 Test(sim, window)
 {
 	struct lnet_sim *sim;
@@ -77,14 +79,14 @@ Test(sim, window)
 	sim = cluster_with(2, 1, &conf);
 	to = lnet_sim_node(sim, 0);
 	from = lnet_sim_node(sim, 1);
-	cluster_links(sim, &(struct ulnet_sim_link){ .latency = 1000,
-						     .window = 3 });
+	cluster_links(sim,
+		      &(struct ulnet_sim_link){ .latency = 1000, .window = 3 });
 	cr_assert_eq(LNetSetLazyPortal(to, 5), 0);
 	for (unsigned int i = 0; i < 50; i++)
 		put_bytes(from, nth_id(0), 5, 1, bytes, 1);
 	lnet_sim_run(sim, 1000 * MSEC);
 	cr_assert_eq(counter(to, "parked"), 1);
-	/* The parked one counts for both sides. */
+	/* The throttled message is counted on both sides. */
 	cr_assert_eq(counter(from, "send_count"),
 		     counter(to, "msgs_alloc") - 1 + 3);
 	umd.options |= LNET_MD_MANAGE_REMOTE;
@@ -120,7 +122,8 @@ static void crash_now(void *arg)
 	c->rc = lnet_sim_crash(c->sim, c->index);
 }
 
-/* Whoever waits would come back to memory that is not there any more. */
+/* A node cannot crash while somebody waits for it inside lnet_poll(), which
+ * would return to memory that was freed. */
 Test(sim, no_crash_of_a_node_that_is_waited_for)
 {
 	struct lnet_sim *sim = cluster(2);

@@ -623,7 +623,7 @@ static int falls_silent(void *arg)
 	return 0;
 }
 
-/* Says what an LND says that hears nothing on this path. */
+/* Reports the silence of this path, as an LND does. */
 static void silent(struct lnet_sim *sim, const char *from, const char *to)
 {
 	struct silence s = { lnet_sim_node(sim, 0), from, to };
