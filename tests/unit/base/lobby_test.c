@@ -112,7 +112,7 @@ static void turns(struct loop *l)
 		loop_run_once(l, false);
 }
 
-Test(lobby, who_has_said_something_is_called)
+Test(lobby, a_guest_that_has_sent_is_called)
 {
 	struct loop *loop = make_loop();
 	struct visit says, silent, gone, left;
@@ -142,7 +142,7 @@ Test(lobby, who_has_said_something_is_called)
 }
 
 /* All guests are ready, and the first one that is called removes all others. */
-Test(lobby, who_left_is_not_called)
+Test(lobby, a_guest_that_left_is_not_called)
 {
 	struct loop *loop = make_loop();
 	struct visit v[3];

@@ -116,7 +116,7 @@ static int loop_fd_of(struct loop *l)
 	return fd;
 }
 
-Test(loop_guest, descriptors_show_elsewhere)
+Test(loop_guest, descriptors_wake_another_loop)
 {
 	struct loop *l = make_loop(NULL);
 	int fd = loop_fd_of(l);
@@ -149,7 +149,7 @@ Test(loop_guest, descriptors_show_elsewhere)
 
 /* Serving eager descriptors without asking the system must not hide other ones
  * from a caller that waits on loop_fd(). */
-Test(loop_guest, eager_descriptors_show_elsewhere)
+Test(loop_guest, eager_descriptors_wake_another_loop)
 {
 	struct loop *l = make_loop(NULL);
 	int fd = loop_fd_of(l);
@@ -175,7 +175,7 @@ Test(loop_guest, eager_descriptors_show_elsewhere)
 	loop_free(l);
 }
 
-Test(loop_guest, timers_and_work_elsewhere)
+Test(loop_guest, timers_and_work_in_another_loop)
 {
 	struct loop *l = make_loop(NULL);
 	int fd = loop_fd_of(l);
@@ -211,7 +211,7 @@ static void *post_late(void *arg)
 
 /* loop_fd() shows a post of another thread, which libev sees only while it
  * waits itself. */
-Test(loop_guest, another_thread_shows_elsewhere)
+Test(loop_guest, another_thread_wakes_another_loop)
 {
 	struct loop *l = make_loop(NULL);
 	int fd = loop_fd_of(l);
@@ -354,7 +354,7 @@ static void crowd_fini(struct crowd *c)
 }
 
 /* An idle loop has no turns. */
-Test(loop, only_those_with_work_have_turns)
+Test(loop, only_loops_with_work_have_turns)
 {
 	unsigned int which = CROWD;
 	struct crowd c;
@@ -404,7 +404,7 @@ static void on_crowd_app(struct ev_loop *ev, ev_timer *t, int revents)
 
 /* Work that an application's callback asks for is done in the same iteration of
  * libev. */
-Test(loop, what_a_callback_asks_for_is_done_at_once)
+Test(loop, work_deferred_in_a_callback_is_done_at_once)
 {
 	unsigned int which = CROWD;
 	struct crowd c;

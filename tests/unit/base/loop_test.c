@@ -418,7 +418,7 @@ static void turn_of(struct blocker *b, uint64_t ns)
 	loop_run_once(b->loop, false);
 }
 
-Test(loop, who_takes_too_long_is_named_once)
+Test(loop, a_long_call_is_named_once)
 {
 	struct loop *l = make_loop(NULL);
 	struct blocker b = { .loop = l, .work.fn = block };
@@ -451,7 +451,7 @@ static void call_after_others(struct work *w)
 }
 
 /* Time that others use in the middle of a turn is blamed on no call. */
-Test(loop, others_time_is_no_calls)
+Test(loop, time_of_others_is_not_blamed_on_a_call)
 {
 	struct loop *l = make_loop(NULL);
 	struct blocker b = { .loop = l, .work.fn = call_after_others };
@@ -468,7 +468,7 @@ Test(loop, others_time_is_no_calls)
 }
 
 /* A turn that is long because of many short calls: none of them is named. */
-Test(loop, who_takes_its_share_is_not_named)
+Test(loop, short_calls_of_a_long_turn_are_not_named)
 {
 	struct loop *l = make_loop(NULL);
 	struct blocker b[3];

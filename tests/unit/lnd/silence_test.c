@@ -85,7 +85,7 @@ Test(silence, begins)
 			       { 320, true, 0, true } });
 }
 
-Test(silence, who_does_not_read)
+Test(silence, a_peer_that_does_not_read)
 {
 	RUN("no room", { { 5, false, 0, false },
 			 { 105, false, 0, false },

@@ -86,7 +86,7 @@ Test(sock, bad_options)
 }
 
 /* TCP's first retransmissions come at a constant pace. */
-Test(sock, repeats_soon)
+Test(sock, retransmits_soon)
 {
 	int fd = sock_connect(FROM, TO, listening_port(TO), false, tunables),
 	    on = 0;

@@ -304,7 +304,7 @@ Test(setting, response_tracking)
 }
 
 /* An operation in progress keeps the tracking that it began with. */
-Test(setting, tracking_of_what_is_under_way)
+Test(setting, tracking_of_operations_in_progress)
 {
 	struct lnet_sim *sim = deaf_sender();
 	struct lnet *node = lnet_sim_node(sim, 1);

@@ -128,7 +128,7 @@ Test(lnet_discover, restarted_while_asked)
 
 /* Two NIDs have announced their node when one claims the other: the last
  * announcement counts, whichever NID it came from. */
-Test(lnet_discover, told_by_two_nids)
+Test(lnet_discover, announced_by_two_nids)
 {
 	const struct ulnet_nid nids[] = { nid_of("10.0.0.2@tcp"),
 					  nid_of("10.0.0.2@tcp1") };

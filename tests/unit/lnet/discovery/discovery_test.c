@@ -203,7 +203,7 @@ Test(discover, answers_are_slow)
 
 /* An NI loses health while it is the only known NI of its peer. When others
  * become known, and are chosen instead, it is pinged until it has recovered. */
-Test(discover, ill_before_it_was_one_of_several)
+Test(discover, unhealthy_before_other_nids_were_known)
 {
 	const struct ulnet_sim_link refuses = { .latency = 10000,
 						.refuse = LNET_SIM_ALWAYS };
@@ -250,7 +250,7 @@ Test(discover, refused)
 
 /* A peer waits to be pinged again when an administrator gives its only NID to
  * another peer: nobody is left to be pinged. */
-Test(discover, taken_while_it_pauses)
+Test(discover, taken_by_another_peer_during_a_pause)
 {
 	const struct ulnet_nid b[] = { nid_of("10.0.0.2@tcp"),
 				       nid_of("10.0.0.2@tcp1") };
@@ -297,7 +297,7 @@ Test(discover, own_ni_comes_back)
 }
 
 /* Discovery of a peer that comes back goes on in the background. */
-Test(discover, back_again)
+Test(discover, peer_comes_back)
 {
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
 	const struct ulnet_sim_link good = { 0 };
@@ -361,7 +361,7 @@ static void another_configured(unsigned int cpts)
 	cluster_end(sim);
 }
 
-Test(discover, another_configured_for_a_while)
+Test(discover, another_nid_configured_for_a_while)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		another_configured(cpts);
@@ -486,7 +486,7 @@ Test(discover, a_claim_overtakes_an_answer)
 
 /* A message to a NID that its peer has lost goes to another NID of the peer;
  * when the NID is back, it is used again. */
-Test(discover, an_address_goes_that_is_used)
+Test(discover, a_nid_in_use_goes)
 {
 	const struct ulnet_ni_conf again = { .nid = nid_of("10.0.0.2@tcp") };
 	struct lnet_sim *sim = sim_new(1);
@@ -550,7 +550,7 @@ Test(discover, pushes_overtake)
 }
 
 /* Messages do not wait for a push, even if it is lost. */
-Test(discover, pushes_hold_nothing)
+Test(discover, messages_do_not_wait_for_pushes)
 {
 	const struct ulnet_ni_conf third = { .nid = nid_of("10.0.0.1@tcp2") };
 	const struct ulnet_sim_link dead = { .loss = ALWAYS };
@@ -659,7 +659,7 @@ Test(discover, both_turned_off_and_on)
 
 /* Each NID of a node that has discovery off is a peer of its own, and messages
  * wait only once for each. */
-Test(discover, peer_has_it_off)
+Test(discover, peer_has_discovery_off)
 {
 	struct lnet_sim *sim = sim_new(1);
 	struct lnet *a = node_on(sim, A_RAILS);
@@ -693,7 +693,7 @@ Test(discover, verify_changes_nothing)
 
 /* ---- states of interfaces ---- */
 
-Test(discover, interfaces_that_fail_are_told)
+Test(discover, interfaces_that_fail_are_pushed)
 {
 	const struct ulnet_nid rail = nid_of("10.0.0.1@tcp1");
 	struct lnet_sim *sim = sim_new(1);
@@ -930,7 +930,7 @@ static unsigned int state_after(bool nids_in_use)
 
 /* Two nodes that have NIDs of each other in use on several CPTs would push and
  * ping each other without end. */
-Test(discover, to_be_told_again_of_what_is_in_use_ends_no_pause)
+Test(discover, a_push_of_nids_in_use_ends_no_pause)
 {
 	cr_assert_eq(state_after(false), PEER_QUEUED);
 	cr_assert_eq(state_after(true), PEER_FAILED);

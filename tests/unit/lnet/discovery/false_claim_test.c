@@ -228,7 +228,7 @@ static void unverified_is_asked(unsigned int cpts, const char *first,
 	cluster_end(r.sim);
 }
 
-Test(false_claim, unverified_is_asked)
+Test(false_claim, unverified_is_pinged)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++) {
 		unverified_is_asked(cpts, LIAR, "10.0.0.2@tcp");
@@ -374,7 +374,7 @@ static void names_both(unsigned int cpts)
 	cluster_end(r.sim);
 }
 
-Test(false_claim, names_both)
+Test(false_claim, claimed_by_two)
 {
 	for (unsigned int cpts = 1; cpts <= 4; cpts++)
 		names_both(cpts);
@@ -524,7 +524,7 @@ static bool is_down(struct lnet *node, const char *text)
 
 /* The announcement that an NI is down is not believed of the NI that it came
  * from. */
-Test(false_claim, says_what_is_down)
+Test(false_claim, announces_itself_as_down)
 {
 	const struct ulnet_nid own = nid_of(LIAR);
 	const struct ulnet_nid other = nid_of("10.0.0.67@tcp");
@@ -647,7 +647,7 @@ static uint64_t gets_to(const struct rig *r, const char *text)
 
 /* Whether a claimed NID belongs to a peer is asked of the NID itself, not of
  * another NID of its owner. */
-Test(false_claim, claimed_is_asked_itself)
+Test(false_claim, a_claimed_nid_is_pinged_itself)
 {
 	struct rig r = rig_open(1, "10.0.0.2@tcp 10.0.1.2@tcp");
 	uint64_t first, second;
@@ -713,7 +713,7 @@ Test(false_claim, claims_in_the_pause)
 
 /* Nor does the node's NI lose health when the LND finds claimed NIDs silent,
  * and nobody else is heard. */
-Test(false_claim, names_the_silent)
+Test(false_claim, claims_the_silent)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC, .connect = MSEC };
 	const struct ulnet_sim_link dead = { .connect = MSEC, .loss = 1000000 };
@@ -740,7 +740,7 @@ Test(false_claim, names_the_silent)
 
 /* A node that accepts no connections discovers others, but is not discovered.
  */
-Test(false_claim, only_calls)
+Test(false_claim, a_node_that_accepts_no_connections)
 {
 	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
 	struct lnet_sim *sim = NULL;
@@ -768,7 +768,7 @@ Test(false_claim, only_calls)
 
 /* NIDs that were only claimed make way for peers that send messages themselves.
  */
-Test(false_claim, names_have_a_share)
+Test(false_claim, claimed_nids_have_a_share)
 {
 	enum { PEERS = 40 };
 	struct ulnet_conf conf = mode_conf(LNET_DISCOVERY_ON);
@@ -817,7 +817,7 @@ Test(false_claim, names_have_a_share)
 /* The victim is pinged because of a claim, does not answer, but announces
  * another NID, and crashes: it is pinged once more whether the announcement
  * still holds. */
-Test(false_claim, what_is_told_without_an_answer)
+Test(false_claim, an_announcement_without_an_answer)
 {
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	struct rig r = rig_open(1, "10.0.0.2@tcp");
@@ -845,7 +845,7 @@ static void asked(void *arg, int status)
 
 /* An announcement that a claimed NID pushes may be old, so the NID is pinged
  * all the same. */
-Test(false_claim, what_is_told_unasked)
+Test(false_claim, an_announcement_that_was_pushed)
 {
 	const struct ulnet_ni_conf second = { .nid = nid_of("10.0.0.2@tcp1") };
 	const struct ulnet_nid victim = nid_of("10.0.0.2@tcp");
@@ -902,7 +902,7 @@ static void ni_add_ill(struct lnet *node, const char *text)
 /* A peer has announced NIDs, which wait to be merged, when its NIDs go to
  * another peer that has announced fewer: the other peer is pinged for the rest.
  */
-Test(false_claim, heir_of_what_was_told)
+Test(false_claim, nids_go_to_another_peer_before_a_merge)
 {
 	const struct ulnet_nid first = nid_of("10.0.0.2@tcp");
 	struct rig r = rig_open(1, "10.0.0.2@tcp");

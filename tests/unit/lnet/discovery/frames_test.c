@@ -224,7 +224,7 @@ Test(frames, asks_and_pushes)
 
 /* A node that gets a push believes it, pushes its own NIDs, and asks nothing.
  */
-Test(frames, is_pushed_to)
+Test(frames, gets_a_push)
 {
 	struct fx fx = open_node("10.77.0.42@tcp", "10.77.1.42@tcp");
 	struct golden push = golden("put-push-two-nis"), frame;
@@ -341,7 +341,7 @@ Test(frames, more_large_nis_than_the_sink)
 }
 
 /* A peer that announces more than it ever sends is not asked for ever. */
-Test(frames, cut_for_ever)
+Test(frames, truncated_for_ever)
 {
 	struct fx fx = open_node("10.77.0.3@tcp", NULL);
 	static uint8_t told[1024];

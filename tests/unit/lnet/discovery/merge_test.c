@@ -499,7 +499,7 @@ static struct announcement *told_with(enum merge_source source, uint32_t pid,
 
 /* A push may overtake a REPLY, or another push; and a node that has restarted
  * begins to count anew. */
-Test(merge, order_of_what_was_told)
+Test(merge, order_of_announcements)
 {
 	static const struct announced_case cases[] = {
 		{ PUSH, 1, 8, 1, ANNOUNCED_LATER },

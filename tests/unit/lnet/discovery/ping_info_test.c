@@ -142,7 +142,7 @@ static int decode_word(size_t at, uint32_t value)
 	return decode(bytes, sizeof(bytes), 10);
 }
 
-Test(ping_info, what_makes_no_sense)
+Test(ping_info, invalid_infos)
 {
 	static const struct {
 		const char *what;

@@ -89,7 +89,7 @@ Test(recovery, intervals_grow)
 }
 
 /* Recovery also raises health that was lowered by hand. */
-Test(recovery, of_what_was_set_by_hand)
+Test(recovery, health_set_by_hand)
 {
 	const struct ulnet_nid ni = nid_of(mine[1]), peer = nid_of(theirs[0]);
 	struct lnet_sim *sim = rails();
@@ -116,7 +116,7 @@ Test(recovery, of_what_was_set_by_hand)
 }
 
 /* A peer from which something is received is pinged soon. */
-Test(recovery, a_sign_of_life)
+Test(recovery, a_peer_that_sends)
 {
 	struct lnet_sim *sim = rails();
 	const struct ulnet_id back = id_of(mine[0]);
@@ -141,7 +141,7 @@ Test(recovery, a_sign_of_life)
 	rails_end(sim);
 }
 
-Test(recovery, a_limit)
+Test(recovery, limit)
 {
 	struct lnet_sim *sim = rails();
 	uint64_t failed;
@@ -337,7 +337,7 @@ Test(recovery, not_without_a_choice)
 
 /* The NI was the only one when it lost health; then another one is added, which
  * would get all messages. */
-Test(recovery, a_choice_that_was_not_there)
+Test(recovery, a_choice_that_comes_later)
 {
 	struct lnet_sim *sim = cluster(2);
 	struct lnet *node = lnet_sim_node(sim, 0);

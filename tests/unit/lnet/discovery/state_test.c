@@ -187,7 +187,7 @@ Test(disc_state, enough_failures)
 }
 
 /* Another peer may take the NIDs in any of these states. */
-Test(disc_state, part_of_another)
+Test(disc_state, nids_go_to_another_peer)
 {
 	static const unsigned int under_way[] = { PEER_QUEUED, PEER_DISCOVERING,
 						  PEER_MERGING, PEER_PUSHING,

@@ -102,7 +102,7 @@ static void ping_by(struct lnet *node, const char *self, const char *to)
 /* At first contact messages wait until the peer is known, and has got a push.
  * That another NI of the peer sends something meanwhile, and is to be pinged,
  * holds up nobody. */
-Test(waiting, first_contact_does_not_wait_for_doubts)
+Test(waiting, first_contact_does_not_wait_for_other_nis)
 {
 	const struct ulnet_sim_link slow = { .latency = 100 * MSEC };
 	const struct ulnet_nid any = LNET_NID_ANY;

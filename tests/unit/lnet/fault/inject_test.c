@@ -151,7 +151,7 @@ Test(inject, dropped_messages_leave_no_peer)
 	cluster_end(sim);
 }
 
-Test(inject, what_a_node_sends_to_itself_is_left_alone)
+Test(inject, messages_to_itself_are_not_affected)
 {
 	struct lnet_sim *sim = pair();
 
@@ -208,7 +208,7 @@ Test(inject, errors)
 
 /* A message that fails does not break its connection, which other messages use,
  * too. */
-Test(inject, errors_disturb_nobody)
+Test(inject, errors_do_not_affect_other_messages)
 {
 	static const struct ulnet_sim_link link = { .latency = LATENCY,
 						    .connect = MSEC };
@@ -291,7 +291,7 @@ Test(inject, a_duplicate_has_its_own_memory)
 }
 
 /* A message that was not delivered is not sent a second time. */
-Test(inject, what_is_not_sent_is_not_sent_twice)
+Test(inject, a_message_not_sent_is_not_duplicated)
 {
 	static const struct ulnet_sim_link link = { .latency = LATENCY,
 						    .refuse = LNET_SIM_ALWAYS };
@@ -426,7 +426,7 @@ Test(inject, delay_ends_at_the_deadline)
 	cluster_end(sim);
 }
 
-Test(inject, delay_ends_when_given_up)
+Test(inject, delay_ends_when_canceled)
 {
 	struct lnet_sim *sim = pair();
 	struct ulnet_md_handle md;
@@ -602,7 +602,7 @@ Test(inject, list_delete_reset)
 	cluster_end(sim);
 }
 
-Test(inject, what_cannot_be)
+Test(inject, bad_arguments)
 {
 	struct ulnet_fault f = fault_of(LNET_FAULT_DROP, 1);
 	struct lnet_sim *sim = pair();

@@ -79,7 +79,7 @@ static uint64_t seen_by(const struct fault_rule *rule)
 	return info.seen;
 }
 
-Test(rule, what_makes_sense)
+Test(rule, valid_rules)
 {
 	for (int kind = 0; kind < LNET_FAULT_KINDS; kind++) {
 		struct ulnet_fault f = fault_of(kind);
@@ -88,7 +88,7 @@ Test(rule, what_makes_sense)
 	}
 }
 
-Test(rule, what_makes_no_sense)
+Test(rule, invalid_rules)
 {
 	static const struct {
 		const char *what;

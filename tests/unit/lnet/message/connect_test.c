@@ -257,7 +257,7 @@ Test(connect, recovers_soon_after_any_outage)
 }
 
 /* A message from the peer ends the pause between attempts to reach it. */
-Test(connect, heard_from_ends_a_pause)
+Test(connect, a_message_from_the_peer_ends_a_pause)
 {
 	struct lnet_sim *sim = pair(1);
 	struct ulnet_id a = nth_id(0), b = nth_id(1);

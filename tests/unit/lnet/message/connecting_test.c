@@ -47,7 +47,7 @@ static void went_there(struct lnet_sim *sim, unsigned int n)
 	}
 }
 
-Test(connecting, what_waits_leaves_soon)
+Test(connecting, a_waiting_message_leaves_soon)
 {
 	struct lnet_sim *sim = connected();
 
@@ -61,7 +61,7 @@ Test(connecting, what_waits_leaves_soon)
 
 /* At most two messages wait, one on each path that begins at our NIs; all
  * others take the connected path. */
-Test(connecting, what_follows_does_not_wait)
+Test(connecting, messages_that_follow_do_not_wait)
 {
 	struct lnet_sim *sim = connected();
 
@@ -90,7 +90,7 @@ Test(connecting, nothing_is_connected)
 	rails_end(sim);
 }
 
-Test(connecting, who_names_the_source_waits)
+Test(connecting, a_message_with_a_named_source_waits)
 {
 	struct lnet_sim *sim = connected();
 

@@ -42,7 +42,7 @@ Test(end, an_untried_path_is_taken_at_once)
 }
 
 /* Once an NI of the peer is less healthy, no first try goes there. */
-Test(end, the_ill_path_is_left)
+Test(end, a_less_healthy_path_is_avoided)
 {
 	struct lnet_sim *sim = rails();
 
@@ -137,7 +137,7 @@ Test(end, nothing_changes_with_one_path)
 
 /* ---- scenario 1: a try gets a part of the time ---- */
 
-Test(end, what_waits_too_long_goes_another_way)
+Test(end, a_try_that_waits_too_long_takes_another_path)
 {
 	struct lnet_sim *sim = rails();
 
@@ -208,7 +208,7 @@ Test(end, the_last_try_may_take_all_the_time)
 
 /* ---- scenario 2: begun, and not completed ---- */
 
-Test(end, what_has_begun_is_not_cut_off)
+Test(end, a_send_that_has_begun_is_not_cut_off)
 {
 	/* 4,096 bytes take 820 ms. */
 	const struct ulnet_sim_link slow = { .bandwidth = 5000 };
@@ -230,7 +230,7 @@ Test(end, what_has_begun_is_not_cut_off)
 }
 
 /* After an error the peer may have got the message or not. */
-Test(end, what_may_have_arrived_is_not_sent_again)
+Test(end, a_message_that_may_have_arrived_is_not_sent_again)
 {
 	struct lnet_sim *sim = rails();
 
@@ -254,7 +254,7 @@ Test(end, what_may_have_arrived_is_not_sent_again)
 
 /* A first try that has certainly not arrived is followed by one that may have
  * arrived. */
-Test(end, one_doubtful_try_is_enough)
+Test(end, one_try_that_may_have_arrived_is_the_last)
 {
 	struct lnet_sim *sim = rails();
 
@@ -273,7 +273,7 @@ Test(end, one_doubtful_try_is_enough)
 
 /* ---- scenario 3: sent, and not acknowledged ---- */
 
-Test(end, what_is_not_answered_is_not_sent_again)
+Test(end, an_unanswered_message_is_not_sent_again)
 {
 	const struct ulnet_sim_link loses = { .loss = LNET_SIM_ALWAYS };
 	struct lnet_sim *sim = rails();
@@ -295,7 +295,7 @@ Test(end, what_is_not_answered_is_not_sent_again)
 
 /* ---- who named an NI ---- */
 
-Test(end, who_names_an_ni_gets_it)
+Test(end, a_named_ni_is_used)
 {
 	struct lnet_sim *sim = rails();
 
@@ -309,7 +309,7 @@ Test(end, who_names_an_ni_gets_it)
 	rails_end(sim);
 }
 
-Test(end, who_prefers_an_ni_begins_with_it)
+Test(end, a_preferred_ni_is_tried_first)
 {
 	struct lnet_sim *sim = rails();
 
@@ -385,7 +385,7 @@ static void pause_one(struct lnet_sim *sim, struct ulnet_md_handle *md)
 	cr_assert_eq(lnet_sim_check(sim), 0);
 }
 
-Test(end, what_pauses_can_be_given_up)
+Test(end, a_paused_message_can_be_canceled)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md_handle md;
@@ -429,13 +429,13 @@ static void give_up_in_the_lnd(const struct ulnet_sim_link *link,
 	rails_end(sim);
 }
 
-Test(end, what_is_given_up_is_not_sent_again)
+Test(end, a_canceled_message_is_not_sent_again)
 {
 	give_up_in_the_lnd(&refuses, LNET_OUTCOME_NOT_DELIVERED);
 	give_up_in_the_lnd(&stalls, LNET_OUTCOME_NOT_DELIVERED);
 }
 
-Test(end, what_is_given_up_under_way_may_arrive)
+Test(end, a_message_canceled_in_transit_may_arrive)
 {
 	const struct ulnet_sim_link slow = { .latency = 10 * MSEC,
 					     .bandwidth = 10000 };
@@ -443,7 +443,7 @@ Test(end, what_is_given_up_under_way_may_arrive)
 	give_up_in_the_lnd(&slow, LNET_OUTCOME_UNKNOWN);
 }
 
-Test(end, what_pauses_ends_with_the_node)
+Test(end, a_paused_message_ends_with_the_node)
 {
 	struct lnet_sim *sim = rails();
 	struct ulnet_md_handle md;
@@ -454,7 +454,7 @@ Test(end, what_pauses_ends_with_the_node)
 	cr_expect_eq(sent.ev[0].outcome, LNET_OUTCOME_NOT_DELIVERED);
 }
 
-Test(end, what_pauses_outlives_its_ni)
+Test(end, a_paused_message_outlives_its_ni)
 {
 	struct lnet_sim *sim = rails();
 	const struct ulnet_nid nid = nid_of(mine[0]);
@@ -525,7 +525,7 @@ Test(end, one_failure_counts_once)
 	rails_end(sim);
 }
 
-Test(end, without_sensitivity_nothing_is_lost)
+Test(end, without_sensitivity_no_health_is_lost)
 {
 	struct lnet_sim *sim = rails();
 
@@ -661,7 +661,7 @@ Test(end, a_silent_path_is_left)
 
 /* A message that has no other path goes on waiting, and arrives if the peer
  * comes back. */
-Test(end, who_has_no_other_path_bears_the_silence)
+Test(end, a_silent_path_is_kept_without_another_one)
 {
 	const struct ulnet_sim_link slow = { .connect = SECOND * 1000 };
 	struct lnet_sim *sim = rails();

@@ -152,7 +152,7 @@ Test(lazy, gets_are_dropped)
 	cluster_end(sim);
 }
 
-Test(lazy, others_are_not)
+Test(lazy, other_portals_are_not_lazy)
 {
 	struct lnet_sim *sim = lazy_cluster(2, 1, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -445,7 +445,7 @@ static void post_for(struct lnet_sim *sim, struct ulnet_id id, uint64_t bits,
 
 /* Queued PUTs that do not match a buffer are not tried for it, however many
  * there are. */
-Test(lazy, others_are_not_tried)
+Test(lazy, messages_that_do_not_match_are_not_tried)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
 		struct lnet_sim *sim = held_cluster(cpts, 1, 1);
@@ -462,7 +462,7 @@ Test(lazy, others_are_not_tried)
 
 /* Nor are PUTs of another peer with the same bits, on a portal whose entries
  * name their peer, even if they came before any entry. */
-Test(lazy, others_with_the_same_bits_are_not_tried)
+Test(lazy, messages_of_other_peers_are_not_tried)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
 		struct lnet_sim *sim = held_cluster(cpts, 7, 0);
@@ -479,7 +479,7 @@ Test(lazy, others_with_the_same_bits_are_not_tried)
 
 /* Many equal buffers ignore bits: each queued PUT is tried once for all of
  * them. */
-Test(lazy, others_are_tried_once_by_buffers_that_ignore_bits)
+Test(lazy, messages_are_tried_once_by_buffers_that_ignore_bits)
 {
 	for (unsigned int cpts = 1; cpts <= 3; cpts++) {
 		struct lnet_sim *sim = held_cluster(cpts, 1, 1);
@@ -590,7 +590,7 @@ Test(lazy, newcomers_wait)
 
 /* An unread message is read when there is room, and those behind it in its
  * connection follow. */
-Test(lazy, newcomers_come_in)
+Test(lazy, newcomers_are_read_when_there_is_room)
 {
 	struct lnet_sim *sim = crowded(1);
 	struct lnet *node = lnet_sim_node(sim, 0);
@@ -623,7 +623,7 @@ Test(lazy, newcomers_do_not_wait_for_ever)
 
 /* If the node waits for an answer that may be behind the unread message, that
  * message is dropped. */
-Test(lazy, answers_do_not_stand_behind_newcomers)
+Test(lazy, answers_do_not_wait_behind_newcomers)
 {
 	struct lnet_sim *sim = crowded(1);
 	struct lnet *node = lnet_sim_node(sim, 0);

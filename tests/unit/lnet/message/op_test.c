@@ -204,7 +204,7 @@ static void run_case(const struct op_case *c)
 	cluster_end(sim);
 }
 
-Test(op, ends)
+Test(op, every_kind_of_end)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		run_case(&cases[i]);
@@ -424,7 +424,7 @@ Test(op, bad_arguments)
 }
 
 /* If there is no path nothing is sent, and the event says so. */
-Test(op, no_way)
+Test(op, no_path)
 {
 	static const struct {
 		const char *self, *target;
@@ -573,7 +573,7 @@ static void cancel_reply(unsigned int cpts, unsigned int cpt, bool mute)
 
 /* A REPLY whose payload is being stored is canceled when the MD is unlinked,
  * whichever CPT stores it. */
-Test(op, answer_that_comes_is_canceled)
+Test(op, answer_being_stored_is_canceled)
 {
 	for (int mute = 0; mute < 2; mute++) {
 		cancel_reply(1, 0, mute);
@@ -707,7 +707,7 @@ Test(op, put_to_another_cpt)
 
 /* ---- the node goes ---- */
 
-Test(op, close_ends_them_all)
+Test(op, close_ends_operations)
 {
 	const struct ulnet_sim_link lossy = { .loss = ALWAYS };
 	struct lnet_sim *sim = target_and_sender();
@@ -721,7 +721,7 @@ Test(op, close_ends_them_all)
 		 LNET_CAUSE_SHUTDOWN);
 }
 
-Test(op, close_ends_what_waits)
+Test(op, close_ends_sends_that_wait)
 {
 	const struct ulnet_sim_link stalled = { .stall = ALWAYS };
 	struct lnet_sim *sim = target_and_sender();

@@ -356,7 +356,7 @@ Test(parse, long_reply)
 
 /* The MD has no operations left, but the LND has not confirmed the GET yet: the
  * REPLY is dropped. */
-Test(parse, inactive)
+Test(parse, reply_without_operations_left)
 {
 	struct injector *in = open_node(1);
 	struct ulnet_md umd = md_of(source, 100, 0, &sent);
@@ -781,7 +781,7 @@ Test(parse, many_peers)
 }
 
 /* Pings whose source is not the sender are neither answered nor remembered. */
-Test(parse, false_senders)
+Test(parse, false_sources)
 {
 	struct injector *in = open_node(2);
 
@@ -802,7 +802,7 @@ Test(parse, false_senders)
 
 /* Sources that are said to be behind a router, but that no route leads to, are
  * not remembered either. */
-Test(parse, sources_without_a_way)
+Test(parse, sources_without_a_route)
 {
 	struct injector *in = open_node(1);
 
@@ -823,7 +823,7 @@ Test(parse, sources_without_a_way)
 
 /* Bytes after a NID's address must be 0, so that one address has one NID only.
  */
-Test(parse, tails_of_nids)
+Test(parse, bytes_after_nids)
 {
 	struct injector *in = open_node(1);
 	const struct ulnet_nid from = nid_of("10.77.0.3@tcp");

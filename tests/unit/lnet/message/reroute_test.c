@@ -176,7 +176,7 @@ Test(reroute, the_ni_was_named)
 }
 
 /* Messages that a fault rule delays on the first NI take another path, too. */
-Test(reroute, delayed_messages_do_too)
+Test(reroute, delayed_messages_take_another_path)
 {
 	const struct ulnet_sim_link perfect = { .latency = 1000 };
 
@@ -203,7 +203,7 @@ Test(reroute, delayed_messages_do_too)
 
 /* A duplicate that a fault rule has made does not take another path: nobody
  * waits for it, and its payload is in a copy. */
-Test(reroute, copies_stay)
+Test(reroute, duplicates_stay)
 {
 	const struct ulnet_sim_link slow = { .latency = 1000,
 					     .bandwidth = 100000 };

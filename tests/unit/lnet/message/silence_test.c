@@ -51,18 +51,18 @@ static void one_way_is_silent(const char *from, const char *to)
 	rails_end(sim);
 }
 
-Test(silence, there)
+Test(silence, lost_on_the_way_to_the_peer)
 {
 	one_way_is_silent(mine[0], theirs[0]);
 }
 
-Test(silence, back)
+Test(silence, lost_on_the_way_from_the_peer)
 {
 	one_way_is_silent(theirs[0], mine[0]);
 }
 
 /* Nothing was received on our NI from anybody: our NI may be to blame, too. */
-Test(silence, of_both_ends)
+Test(silence, blames_both_ends)
 {
 	struct lnet_sim *sim = connected();
 
@@ -78,7 +78,7 @@ Test(silence, of_both_ends)
 
 /* Our NI has received something from another NI: only the peer NI is to blame.
  */
-Test(silence, of_the_peer_alone)
+Test(silence, blames_the_peer_alone)
 {
 	struct lnet_sim *sim = connected();
 	struct ulnet_md umd = md_of(source, 10, 0, NULL);
@@ -143,7 +143,7 @@ Test(silence, of_any_length)
 
 /* A message that waits for the connection takes the other rail. One that was
  * sent has an unknown outcome, and is not sent again. */
-Test(silence, what_waits_leaves)
+Test(silence, messages_that_wait_leave)
 {
 	struct lnet_sim *sim = connected();
 	unsigned int before = seen.n;

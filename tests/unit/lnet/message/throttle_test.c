@@ -285,7 +285,7 @@ static void goes_on(unsigned int cpts)
 	cluster_end(sim);
 }
 
-Test(throttle, goes_on)
+Test(throttle, throttled_messages_come_in_order)
 {
 	goes_on(1);
 	goes_on(3);
@@ -337,7 +337,7 @@ Test(throttle, node_goes)
 
 /* A node is not throttled by itself: beyond the limit its own PUTs are dropped,
  * and a part of the messages is left for answers to it. */
-Test(throttle, not_for_ourselves)
+Test(throttle, a_node_does_not_throttle_itself)
 {
 	struct lnet_sim *sim = small_cluster(2, 1, 32);
 	struct lnet *node = lnet_sim_node(sim, 0);

@@ -73,7 +73,7 @@ Test(unread, places_are_shared)
 
 /* A peer may answer from another NI than the one that was asked: meanwhile all
  * connections of that peer are read. */
-Test(unread, not_before_answers)
+Test(unread, connections_with_answers_are_read)
 {
 	const struct ulnet_nid asked = nid_of("10.77.0.4@tcp");
 	const struct ulnet_nid other = nid_of("10.77.0.5@tcp");

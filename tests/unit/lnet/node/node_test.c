@@ -191,7 +191,7 @@ static int put_here(void *arg)
 
 /* All calls follow the directory: which CPT a NID belongs to, and which primary
  * NID it has. */
-Test(node, the_directory_is_gone_by)
+Test(node, the_directory_is_followed)
 {
 	struct lnet_sim *sim = cluster_with(2, 4, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);

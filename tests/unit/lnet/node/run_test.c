@@ -287,7 +287,7 @@ static void on_alarm(struct ulnet_timer *timer)
 	alarms--;
 }
 
-Test(node_run, in_another_loop)
+Test(node_run, polled_by_another_loop)
 {
 	struct ulnet_timer timer;
 	struct ulnet_conf conf;
@@ -398,7 +398,7 @@ static void *fd_elsewhere(void *node)
 	return NULL;
 }
 
-Test(node_run, who_may_wait_elsewhere)
+Test(node_run, which_nodes_have_a_descriptor)
 {
 	struct ulnet_conf conf;
 	struct lnet_sim *sim;

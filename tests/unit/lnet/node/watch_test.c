@@ -126,7 +126,7 @@ Test(watch, both_ends_hear_of_a_cut)
 	}
 }
 
-Test(watch, what_is_on_its_way_is_lost)
+Test(watch, messages_in_transit_are_lost)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
 
@@ -157,7 +157,7 @@ Test(watch, first_message_is_lost)
 	cluster_end(sim);
 }
 
-Test(watch, who_hears_may_send)
+Test(watch, a_callback_may_send)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
 	struct watcher w;
@@ -171,7 +171,7 @@ Test(watch, who_hears_may_send)
 	cluster_end(sim);
 }
 
-Test(watch, until_it_is_taken_away)
+Test(watch, until_it_is_removed)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
 	struct watcher w[2];
@@ -197,7 +197,7 @@ static void on_last_disconnected(struct ulnet_peer_watch *watch,
 	memset(watch, 0, sizeof(*watch));
 }
 
-Test(watch, who_hears_may_take_itself_away)
+Test(watch, a_callback_may_remove_its_watcher)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
 	struct watcher w[3];
@@ -236,7 +236,7 @@ static void on_remove(struct ulnet_peer_watch *watch,
 	lnet_peer_watch_del(r->w.node, r->w.cpt, &r->next->watch);
 }
 
-Test(watch, who_hears_may_take_another_one_away)
+Test(watch, a_callback_may_remove_another_watcher)
 {
 	struct lnet_sim *sim = pair(1, &tcp);
 	struct watcher w[2];
@@ -278,7 +278,7 @@ static void on_gone(struct ulnet_peer_watch *watch, const struct ulnet_id *peer)
 		put(s->w.node, 1 + s->next++);
 }
 
-Test(watch, each_is_heard_of_once_though_others_become_known)
+Test(watch, each_peer_is_told_once_though_others_become_known)
 {
 	struct sender s = { .next = KNOWN };
 	struct lnet_sim *sim;

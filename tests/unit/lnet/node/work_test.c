@@ -119,12 +119,12 @@ static void poll_does_not_sleep(uint64_t timeout)
 	lnet_close(node);
 }
 
-Test(work, poll_does_not_sleep_on_it)
+Test(work, poll_does_not_sleep_on_work)
 {
 	poll_does_not_sleep(HOUR);
 }
 
-Test(work, poll_without_waiting_does_it)
+Test(work, poll_without_waiting_does_work)
 {
 	poll_does_not_sleep(0);
 }
@@ -183,7 +183,7 @@ static void never(struct ev_loop *ev, ev_timer *t, int revents)
 	cr_assert_fail("slept for an hour");
 }
 
-Test(work, ev_loop_does_not_sleep_on_it)
+Test(work, ev_loop_does_not_sleep_on_work)
 {
 	struct ev_loop *ev = ev_loop_new(0);
 	struct lnet *node = node_with(LNET_RUN_EV, ev);
@@ -436,7 +436,7 @@ static void tower_lend(struct tower *t, struct lnet *node, struct ulnet_id to)
 	put(node, &md, to, &users);
 }
 
-Test(layer, of_a_crash)
+Test(layer, closed_by_a_crash)
 {
 	struct lnet_sim *sim = cluster_with(3, 2, NULL);
 	struct lnet *node = lnet_sim_node(sim, 0);

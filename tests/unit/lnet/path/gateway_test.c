@@ -83,7 +83,7 @@ Test(gateway, health_and_state)
 	rig_fini(&rig);
 }
 
-Test(gateway, of_source)
+Test(gateway, from_a_named_source)
 {
 	struct lnet_route *r[4];
 	struct path_rig rig;
@@ -112,7 +112,7 @@ Test(gateway, to_any_net_of_the_peer)
 	rig_fini(&rig);
 }
 
-Test(gateway, of_answers_and_others)
+Test(gateway, of_answers_and_forwarded_messages)
 {
 	struct lnet_route *r[4];
 	struct path_rig rig;
@@ -132,7 +132,7 @@ Test(gateway, of_answers_and_others)
 	rig_fini(&rig);
 }
 
-Test(gateway, untried)
+Test(gateway, untried_first)
 {
 	struct lnet_route *r[4];
 	struct ulnet_nid any = LNET_NID_ANY, to = rig_nid("10.5.0.9@tcp5");
@@ -159,7 +159,7 @@ Test(gateway, untried)
 /* A peer that is not multi-rail knows this node by one NI, so the local NI
  * stays the same. The gateway is multi-rail, so its NIs on that net take turns.
  */
-Test(gateway, with_rails)
+Test(gateway, multi_rail_gateway)
 {
 	struct lnet_route *r[4];
 	struct path_request request;
@@ -194,7 +194,7 @@ Test(gateway, with_rails)
 
 /* A message goes to another net of the peer if all NIs of this node are down on
  * the nets that they share. */
-Test(gateway, instead)
+Test(gateway, to_another_net_of_the_peer)
 {
 	struct path_rig rig;
 	struct lnet_route *r;
@@ -228,7 +228,7 @@ Test(gateway, instead)
 }
 
 /* As before, but the nodes share just one net. */
-Test(gateway, instead_of_the_only_net)
+Test(gateway, to_another_net_than_the_only_shared_one)
 {
 	struct path_rig rig;
 	struct lnet_route *r;

@@ -109,7 +109,7 @@ Test(path, a_peer_that_is_not_multi_rail_sees_one_source)
 }
 
 /* A ping does not make its source the NI that a peer knows this node by. */
-Test(path, portal_0_is_not_what_a_peer_knows_us_by)
+Test(path, pings_do_not_set_the_preferred_ni)
 {
 	struct path_rig rig;
 
@@ -138,7 +138,7 @@ static bool has_only(struct path_rig *rig, const char *src, const char *dst)
 	return true;
 }
 
-Test(path, what_needs_no_choice_is_kept)
+Test(path, an_only_path_is_kept)
 {
 	struct path_rig rig;
 	struct lnet_ni *a;
@@ -168,7 +168,7 @@ Test(path, what_needs_no_choice_is_kept)
 
 /* A peer that was multi-rail for a while knows this node by the NI of before,
  * and not by the one that is best by then. */
-Test(path, multi_rail_in_between)
+Test(path, multi_rail_for_a_while)
 {
 	struct lnet_peer_ni *lpni;
 	struct path_rig rig;
@@ -187,7 +187,7 @@ Test(path, multi_rail_in_between)
 }
 
 /* An NI that a message comes from is not down, even if the peer has said so. */
-Test(path, what_is_heard_is_not_down)
+Test(path, an_ni_that_sends_is_not_down)
 {
 	struct lnet_peer_ni *lpni;
 	struct path_rig rig;

@@ -76,7 +76,7 @@ Test(select, eight_cases)
 	rig_fini(&rig);
 }
 
-Test(select, what_has_no_path)
+Test(select, no_path)
 {
 	struct path_rig rig;
 
@@ -87,7 +87,7 @@ Test(select, what_has_no_path)
 }
 
 /* An NI that is down is not chosen even if the others are less healthy. */
-Test(select, what_is_down_is_never_chosen)
+Test(select, an_ni_that_is_down_is_never_chosen)
 {
 	struct path_rig rig;
 	struct lnet_ni *a, *b, *c;
@@ -437,7 +437,7 @@ Test(select, down_at_the_peer)
 /* There are two local NIs, of which one was tried to the only peer NI that is
  * up: the next try takes the other local NI, although the first one has an
  * untried path, to a peer NI that is down. */
-Test(select, down_at_the_peer_is_no_path_left)
+Test(select, down_at_the_peer_is_not_an_untried_path)
 {
 	struct failed_paths failed = { .n = 0 };
 	struct path_rig rig;

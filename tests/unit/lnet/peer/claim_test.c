@@ -226,7 +226,7 @@ static int is_multi_rail(void *arg)
 }
 
 /* The NID keeps its health and its state, until it answers. */
-Test(claim, an_ill_nid)
+Test(claim, an_unhealthy_nid)
 {
 	static struct rig r;
 	const struct lnet_peer_ni *p;
@@ -577,7 +577,7 @@ Test(claim, connections_under_traffic)
 
 /* A message that waits is canceled shortly before or after it was handed over:
  * it is canceled wherever it is. */
-Test(claim, a_message_given_up)
+Test(claim, a_message_that_is_canceled)
 {
 	const struct ulnet_sim_link slow = { .latency = MSEC,
 					     .bandwidth = 172 * 1000 };
@@ -754,7 +754,7 @@ static int lose_all(void *arg)
 	return rc;
 }
 
-Test(claim, for_a_peer_that_has_lost_all)
+Test(claim, for_a_peer_without_nids)
 {
 	static struct rig r;
 	struct ulnet_nid primary;
@@ -777,7 +777,7 @@ Test(claim, for_a_peer_that_has_lost_all)
 }
 
 /* Claims as a thread does that waits for the result. */
-Test(claim, by_waiting)
+Test(claim, a_thread_that_waits)
 {
 	static struct rig r;
 	struct ulnet_nid other;

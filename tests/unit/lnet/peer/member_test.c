@@ -261,7 +261,7 @@ Test(member, two_become_one)
 
 /* Until when answers may come is that of the peer, and a NID takes it along
  * when it leaves: an answer may come from any NI of the peer that was asked. */
-Test(member, who_owes_an_answer)
+Test(member, answers_that_are_owed)
 {
 	struct lnet_peer *peer;
 	struct rig r;

@@ -102,7 +102,7 @@ Test(prefer, a_peer_sees_one_nid_until_that_is_down)
 }
 
 /* A message that names its NI gets it, and others keep the preferred one. */
-Test(prefer, what_asks_for_an_ni_does_not_count)
+Test(prefer, a_named_ni_does_not_become_the_preferred_one)
 {
 	struct ulnet_md umd = md_of(memory, 1, 0, NULL);
 	struct ulnet_nid first, again;

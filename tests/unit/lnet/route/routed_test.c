@@ -186,7 +186,7 @@ Test(routed, there_and_back)
 }
 
 /* Two equally good gateways take turns. */
-Test(routed, turns)
+Test(routed, gateways_take_turns)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
 
@@ -199,7 +199,7 @@ Test(routed, turns)
 }
 
 /* An answer goes back through the gateway of its request. */
-Test(routed, the_same_way_back)
+Test(routed, answers_go_back_the_same_way)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
 	const struct ulnet_nid second = nid_of("10.0.0.12@tcp");
@@ -425,7 +425,7 @@ static void those_behind(unsigned int cpts)
 	routed_end(sim);
 }
 
-Test(routed, those_behind)
+Test(routed, peers_behind_a_gateway)
 {
 	those_behind(1);
 	those_behind(3);
@@ -579,7 +579,7 @@ static void note_far_up(void *arg, int status,
 
 /* A node that pings the far side is told that it is up, since it has just
  * received something. */
-Test(routed, deaf_side_is_asked)
+Test(routed, deaf_side_is_pinged)
 {
 	struct lnet_sim *sim = two_nets(1, nids, LNET_DISCOVERY_OFF);
 	const struct ulnet_nid far = nid_of("10.0.1.11@tcp1");
