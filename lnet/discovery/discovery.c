@@ -230,8 +230,8 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 {
 	struct lnet_peer_ni *p = peer_find(cpt, &push->from);
 	struct discovery *d;
-	struct announcement *told;
-	int rc = announcement_new(cpt, push->bytes, push->length, &told);
+	struct announcement *ann;
+	int rc = announcement_new(cpt, push->bytes, push->length, &ann);
 
 	cpt_stat(cpt,
 		 rc == -EPROTO || rc == -E2BIG ? STAT_pushes_bad : STAT_pushes);
@@ -239,7 +239,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 		    ? disc_get(cpt, p->peer)
 		    : NULL;
 	if (!d) {
-		announcement_free(told);
+		announcement_free(ann);
 		return;
 	}
 	/* If several processes have the NID, the last one is answered. */
@@ -251,9 +251,9 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 		disc_event(d, DISC_ON_WANTED);
 		return;
 	}
-	told->source = MERGE_PUSH;
-	told->from = push->from;
-	disc_hear(d, told);
+	ann->source = MERGE_PUSH;
+	ann->from = push->from;
+	disc_hear(d, ann);
 }
 
 /* ---- changes of this node ---- */

@@ -21,43 +21,43 @@
 /* ---- announcements ---- */
 
 int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
-		     struct announcement **told_p)
+		     struct announcement **ann_p)
 {
-	struct announcement *told = calloc(1, sizeof(*told) + length);
+	struct announcement *ann = calloc(1, sizeof(*ann) + length);
 	size_t whole;
 	int rc;
 
-	*told_p = NULL;
-	if (!told)
+	*ann_p = NULL;
+	if (!ann)
 		return -ENOMEM;
-	rc = ping_info_read(bytes, length, &told->info, &told->ni,
+	rc = ping_info_read(bytes, length, &ann->info, &ann->ni,
 			    settings_interfaces_max(&cpt->node->settings),
 			    &whole);
 	if (rc == -EMSGSIZE)
-		told->cut = whole;
+		ann->cut = whole;
 	else if (rc)
 		goto err_free;
-	told->keeps = calloc(MAX(told->info.nnis, 1), sizeof(told->keeps[0]));
+	ann->keeps = calloc(MAX(ann->info.nnis, 1), sizeof(ann->keeps[0]));
 	rc = -ENOMEM;
-	if (!told->keeps)
+	if (!ann->keeps)
 		goto err_free;
-	told->length = length;
-	memcpy(told->bytes, bytes, length);
-	*told_p = told;
+	ann->length = length;
+	memcpy(ann->bytes, bytes, length);
+	*ann_p = ann;
 	return 0;
 
 err_free:
-	announcement_free(told);
+	announcement_free(ann);
 	return rc;
 }
 
-void announcement_free(struct announcement *told)
+void announcement_free(struct announcement *ann)
 {
-	if (!told)
+	if (!ann)
 		return;
-	free(told->ni);
-	free(told->keeps);
-	free(told);
+	free(ann->ni);
+	free(ann->keeps);
+	free(ann);
 }
 
 enum announcement_order announcement_order(const struct announcement *was,
@@ -75,27 +75,27 @@ enum announcement_order announcement_order(const struct announcement *was,
 	return ANNOUNCED_PERHAPS_EARLIER;
 }
 
-/* Does @told name @nid? */
-static bool names(const struct announcement *told, const struct ulnet_nid *nid)
+/* Does @ann name @nid? */
+static bool names(const struct announcement *ann, const struct ulnet_nid *nid)
 {
-	for (unsigned int i = 0; i < told->info.nnis; i++)
-		if (lnet_nid_eq(&told->ni[i].nid, nid))
+	for (unsigned int i = 0; i < ann->info.nnis; i++)
+		if (lnet_nid_eq(&ann->ni[i].nid, nid))
 			return true;
 	return false;
 }
 
 /* ---- for which peer an NI announces ---- */
 
-/* Does @told, from @lpni, name another NI of its peer that is verified? Also
+/* Does @ann, from @lpni, name another NI of its peer that is verified? Also
  * true if there is no other NI. */
 static bool names_verified(const struct lnet_peer_ni *lpni,
-			   const struct announcement *told)
+			   const struct announcement *ann)
 {
 	const struct lnet_peer_ni *p;
 
 	peer_for_each_ni (p, lpni->peer)
 		if (p != lpni && !provenance_is_unverified(p) &&
-		    names(told, &p->nid))
+		    names(ann, &p->nid))
 			return true;
 	return lpni->peer->nnis == 1;
 }
@@ -117,15 +117,15 @@ static void claim_denied(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 		backoff_pause(&denials, lpni->claims_denied, loop_random(loop));
 }
 
-/* If a peer has claimed @lpni, @told, from @lpni, confirms or denies that. */
+/* If a peer has claimed @lpni, @ann, from @lpni, confirms or denies that. */
 static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
-			 const struct announcement *told)
+			 const struct announcement *ann)
 {
 	char by[LNET_NIDSTR_SIZE], nid[LNET_NIDSTR_SIZE];
 
 	if (lnet_nid_is_any(&lpni->claimed_by))
 		return;
-	if (names(told, &lpni->claimed_by)) {
+	if (names(ann, &lpni->claimed_by)) {
 		lpni->claims_denied = 0;
 		lpni->claims_after = 0;
 		return;
@@ -138,32 +138,32 @@ static void answer_claim(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni,
 			 lnet_nid_format(&lpni->nid, nid, sizeof(nid)));
 }
 
-/* Does @told decide whose @lpni is? Not if it is a push that denies a claim,
+/* Does @ann decide whose @lpni is? Not if it is a push that denies a claim,
  * since it may have been sent before the claim became true. */
 static bool settles(const struct lnet_peer_ni *lpni,
-		    const struct announcement *told)
+		    const struct announcement *ann)
 {
-	return told->source == MERGE_REPLY || !provenance_is_open(lpni) ||
-	       names(told, &lpni->claimed_by);
+	return ann->source == MERGE_REPLY || !provenance_is_open(lpni) ||
+	       names(ann, &lpni->claimed_by);
 }
 
-/* @told has come from an NI that was @peer's. *@of: the peer that @told is
+/* @ann has come from an NI that was @peer's. *@of: the peer that @ann is
  * about; NULL: none of @cpt. -ENOMEM: nothing is changed. */
 static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
-			   const struct announcement *told,
+			   const struct announcement *ann,
 			   struct lnet_peer **of)
 {
-	struct lnet_peer_ni *lpni = peer_find(cpt, &told->from);
+	struct lnet_peer_ni *lpni = peer_find(cpt, &ann->from);
 	int rc = 0;
 
 	*of = NULL;
 	if (!lpni || lpni->place.state != PEER_HERE)
 		return 0;
 	if (lpni->peer == peer && lpni->provenance.state != PEER_VERIFIED &&
-	    disc_mode(cpt) == LNET_DISCOVERY_ON && !told->cut &&
-	    settles(lpni, told)) {
-		answer_claim(cpt, lpni, told);
-		if (names_verified(lpni, told))
+	    disc_mode(cpt) == LNET_DISCOVERY_ON && !ann->cut &&
+	    settles(lpni, ann)) {
+		answer_claim(cpt, lpni, ann);
+		if (names_verified(lpni, ann))
 			provenance_verify(cpt, lpni);
 		else
 			rc = member_split(cpt, lpni);
@@ -177,8 +177,8 @@ static int ownership_check(struct lnet_cpt *cpt, struct lnet_peer *peer,
 struct reconcile {
 	struct lnet_cpt *cpt;
 	struct lnet_peer *peer;
-	const struct announcement *told;
-	uint8_t *fate;		/* of told->ni */
+	const struct announcement *ann;
+	uint8_t *fate;		/* of ann->ni */
 	struct merge_ni *known; /* NIs of the peer, before any changes */
 	unsigned int nknown;
 	struct ulnet_nid from;	 /* the NI that has announced it */
@@ -199,7 +199,7 @@ static int reconcile_gather(struct reconcile *m)
 	struct lnet_peer_ni *p;
 
 	m->known = malloc(m->peer->nnis * sizeof(m->known[0]));
-	m->fate = malloc(MAX(m->told->info.nnis, 1));
+	m->fate = malloc(MAX(m->ann->info.nnis, 1));
 	if (!m->known || !m->fate)
 		return -ENOMEM;
 	peer_for_each_ni (p, m->peer) {
@@ -208,7 +208,7 @@ static int reconcile_gather(struct reconcile *m)
 		m->unverified += provenance_is_unverified(p);
 	}
 	/* The NID that announced it may be another peer's by now. */
-	p = peer_member(m->cpt, m->peer, &m->told->from);
+	p = peer_member(m->cpt, m->peer, &m->ann->from);
 	m->from = p ? p->nid : m->peer->primary;
 	return 0;
 }
@@ -230,7 +230,7 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 		    !lnet_nid_is_any(&p->claimed_by) &&
 		    directory_same(&m->cpt->node->directory, &p->claimed_by,
 				   nid) &&
-		    names(m->told, &p->claimed_by))
+		    names(m->ann, &p->claimed_by))
 			return true;
 	return false;
 }
@@ -238,12 +238,12 @@ static bool has_named_us(const struct reconcile *m, const struct ulnet_nid *nid)
 /* As merge_came.fate. */
 static enum merge_fate fate_of(const struct reconcile *m, unsigned int i)
 {
-	const struct ulnet_nid *nid = &m->told->ni[i].nid;
+	const struct ulnet_nid *nid = &m->ann->ni[i].nid;
 	const struct lnet_peer_ni *p;
 
 	if (config_is_mine(m->cpt->config, nid) || lnet_nid_is_lo(nid))
 		return MERGE_LEAVE;
-	if (is_foreign(m, nid) && m->told->keeps[i])
+	if (is_foreign(m, nid) && m->ann->keeps[i])
 		return MERGE_LEAVE;
 	p = peer_find(m->cpt, nid);
 	if (p && p->peer == m->peer)
@@ -267,16 +267,16 @@ static int reconcile_plan(struct reconcile *m)
 		.configured = peer->configured,
 		.multi_rail = peer->multi_rail,
 		/* Another process on that node has numbers of its own. */
-		.discovered = peer->merged && peer->pid == m->told->info.pid,
+		.discovered = peer->merged && peer->pid == m->ann->info.pid,
 		.sequence = peer->sequence,
 	};
-	const struct merge_came came = { .source = m->told->source,
+	const struct merge_came came = { .source = m->ann->source,
 					 .from = m->from,
-					 .info = &m->told->info,
-					 .cut = m->told->cut,
+					 .info = &m->ann->info,
+					 .cut = m->ann->cut,
 					 .fate = m->fate };
 
-	for (unsigned int i = 0; i < m->told->info.nnis; i++)
+	for (unsigned int i = 0; i < m->ann->info.nnis; i++)
 		m->fate[i] = (uint8_t)fate_of(m, i);
 	return merge_plan(&known, &came, &m->plan);
 }
@@ -352,8 +352,8 @@ static int reconcile_add_nids(struct reconcile *m)
 {
 	int rc = 0;
 
-	for (unsigned int i = 0; i < m->told->info.nnis && !rc; i++) {
-		const struct ulnet_nid *nid = &m->told->ni[i].nid;
+	for (unsigned int i = 0; i < m->ann->info.nnis && !rc; i++) {
+		const struct ulnet_nid *nid = &m->ann->ni[i].nid;
 		struct lnet_peer_ni *p;
 
 		switch ((enum merge_fate)m->plan.named[i]) {
@@ -408,7 +408,7 @@ static void set_down(const struct reconcile *m, struct lnet_peer_ni *p,
 {
 	bool was = p->down;
 
-	if (down && lnet_nid_eq(&p->nid, &m->told->from))
+	if (down && lnet_nid_eq(&p->nid, &m->ann->from))
 		return;
 	p->down = down;
 	p->health = down ? 0 : LNET_HEALTH_MAX;
@@ -426,15 +426,15 @@ static void reconcile_states(struct reconcile *m)
 			set_down(m, p, m->plan.known[i] & MERGE_DOWN);
 	}
 	/* The NIs that have come by this plan. */
-	for (unsigned int i = 0; i < m->told->info.nnis; i++) {
+	for (unsigned int i = 0; i < m->ann->info.nnis; i++) {
 		struct lnet_peer_ni *p;
 
 		if (m->plan.named[i] != MERGE_ADD &&
 		    m->plan.named[i] != MERGE_TAKE)
 			continue;
-		p = peer_member(m->cpt, m->peer, &m->told->ni[i].nid);
+		p = peer_member(m->cpt, m->peer, &m->ann->ni[i].nid);
 		if (p)
-			set_down(m, p, !m->told->ni[i].up);
+			set_down(m, p, !m->ann->ni[i].up);
 	}
 }
 
@@ -491,12 +491,12 @@ static int reconcile_apply(struct reconcile *m)
 	if (peer->multi_rail != m->plan.multi_rail)
 		cpt_topology_changed(m->cpt);
 	/* Another process of that node does not know this node. */
-	if (peer->pid != m->told->info.pid)
+	if (peer->pid != m->ann->info.pid)
 		peer->acked_version = 0;
 	peer->multi_rail = m->plan.multi_rail;
 	peer->no_discovery = m->plan.no_discovery;
 	peer->sequence = m->plan.sequence;
-	peer->pid = m->told->info.pid;
+	peer->pid = m->ann->info.pid;
 	peer->merged = true;
 	peer->merged_in = discovery_cpt(m->cpt)->disc.era;
 	recovery_of_peer(m->cpt, peer);
@@ -522,7 +522,7 @@ static int reconcile_do(struct reconcile *m, size_t *ask_p)
 		return 1;
 	if (m->plan.verdict == MERGE_DROP)
 		return m->peer->merged ? 0 : -EPROTO;
-	routes_told(m->cpt, &m->told->from, &m->told->info);
+	routes_told(m->cpt, &m->ann->from, &m->ann->info);
 	rc = reconcile_apply(m);
 	if (!rc && m->plan.verdict == MERGE_REFUSE)
 		cpt_stat(m->cpt, STAT_discoveries_refused);
@@ -530,9 +530,9 @@ static int reconcile_do(struct reconcile *m, size_t *ask_p)
 }
 
 int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
-	      const struct announcement *told, size_t *ask_p)
+	      const struct announcement *ann, size_t *ask_p)
 {
-	struct reconcile m = { .cpt = cpt, .peer = peer, .told = told };
+	struct reconcile m = { .cpt = cpt, .peer = peer, .ann = ann };
 	int rc = reconcile_do(&m, ask_p);
 
 	if (rc < 0)
@@ -562,24 +562,24 @@ static void discover_losers(struct disc_cpt *dc)
  * to get; 0: there is none; -ENOMEM. */
 static int claim_next(struct discovery *d)
 {
-	struct announcement *told = d->merging;
-	struct reconcile m = { .cpt = d->cpt, .peer = d->peer, .told = told };
+	struct announcement *ann = d->merging;
+	struct reconcile m = { .cpt = d->cpt, .peer = d->peer, .ann = ann };
 	int rc = reconcile_begin(&m);
 
 	if (!rc && m.plan.verdict == MERGE_APPLY)
-		while (!rc && told->claimed < told->info.nnis) {
-			const unsigned int i = told->claimed++;
+		while (!rc && ann->claimed < ann->info.nnis) {
+			const unsigned int i = ann->claimed++;
 			const uint8_t fate = m.plan.named[i];
 
 			if ((fate != MERGE_ADD && fate != MERGE_TAKE) ||
-			    !is_foreign(&m, &told->ni[i].nid))
+			    !is_foreign(&m, &ann->ni[i].nid))
 				continue;
-			d->claim.nid = told->ni[i].nid;
+			d->claim.nid = ann->ni[i].nid;
 			d->claim.by =
 				fate == MERGE_TAKE ? LNET_NID_ANY : m.from;
-			d->told_by = m.from;
+			d->announced_by = m.from;
 			rc = reconcile_may_add(&m);
-			told->keeps[i] = !rc;
+			ann->keeps[i] = !rc;
 		}
 	reconcile_free(&m);
 	return rc;
@@ -588,22 +588,22 @@ static int claim_next(struct discovery *d)
 /* A claim has ended with @rc. Returns 0, or why nothing can be reconciled. */
 static int claim_result(struct discovery *d, int rc)
 {
-	struct announcement *told = d->merging;
+	struct announcement *ann = d->merging;
 	struct lnet_peer_ni *p = peer_member(d->cpt, d->peer, &d->claim.nid);
 
 	switch (rc) {
 	case 0:
 		if (p)
-			provenance_unverify(d->cpt, p, &d->told_by);
+			provenance_unverify(d->cpt, p, &d->announced_by);
 		if (d->claim.discovering)
 			d->force_ping = disc_mode(d->cpt) != LNET_DISCOVERY_OFF;
 		return 0;
 	case -EBUSY:
 	case -EAGAIN:
-		told->kept++;
+		ann->kept++;
 		/* fallthrough */
 	case -EPERM:
-		told->keeps[told->claimed - 1] = true;
+		ann->keeps[ann->claimed - 1] = true;
 		/* fallthrough */
 	case -EEXIST:
 		return 0;
@@ -635,7 +635,7 @@ static int claim_all(struct discovery *d)
 	return rc;
 }
 
-static int reconcile_told(struct discovery *d)
+static int reconcile_merge(struct discovery *d)
 {
 	size_t ask;
 	int rc = reconcile(d->cpt, d->peer, d->merging, &ask);
@@ -667,7 +667,7 @@ static void reconcile_continue(struct discovery *d, int rc)
 	if (rc)
 		d->peer->merged = false;
 	if (!rc && d->peer->nnis)
-		rc = reconcile_told(d);
+		rc = reconcile_merge(d);
 	announcement_free(d->merging);
 	d->merging = NULL;
 	d->status = rc;
@@ -696,18 +696,18 @@ static void disc_claimed(struct peer_claim *claim, int rc)
 void disc_merge(struct discovery *d)
 {
 	bool answer = d->announced->source == MERGE_REPLY;
-	struct announcement *told = d->announced;
+	struct announcement *ann = d->announced;
 	uint32_t nnis = d->peer->nnis;
 	struct lnet_peer *of;
-	int rc = ownership_check(d->cpt, d->peer, told, &of);
+	int rc = ownership_check(d->cpt, d->peer, ann, &of);
 
 	d->announced = NULL;
 	if (rc || of == d->peer) {
-		d->merging = told;
+		d->merging = ann;
 		reconcile_continue(d, rc);
 		return;
 	}
-	disc_pass_on(d->cpt, told, of);
+	disc_pass_on(d->cpt, ann, of);
 	/* A peer that answers for another one, and keeps all of its own NIs,
 	 * would be asked again at once: it counts as a failure. */
 	d->status = -EPROTO;

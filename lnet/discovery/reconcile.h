@@ -37,11 +37,11 @@ struct announcement {
 };
 
 /* Copies and decodes @length @bytes of ping information, which may be cut off,
- * into *@told_p (NULL on error), until announcement_free(). -EPROTO, -E2BIG:
+ * into *@ann_p (NULL on error), until announcement_free(). -EPROTO, -E2BIG:
  * not what a node would send; -ENOMEM. */
 int announcement_new(struct lnet_cpt *cpt, const uint8_t *bytes, size_t length,
-		     struct announcement **told_p) must_check;
-void announcement_free(struct announcement *told);
+		     struct announcement **ann_p) must_check;
+void announcement_free(struct announcement *ann);
 
 /* Was the announcement that came last made last, or has it been overtaken? */
 enum announcement_order {
@@ -53,7 +53,7 @@ enum announcement_order announcement_order(const struct announcement *was,
 					   const struct announcement *is);
 
 /*
- * Carries out @told, the announcement of @peer, to which the caller has a
+ * Carries out @ann, the announcement of @peer, to which the caller has a
  * reference, as far as the mode and the configuration allow. A NID of another
  * peer that has not named this peer stays there, and is asked whose it is
  * (provenance.h). Peers that lose NIDs are discovered anew; a peer that has
@@ -67,6 +67,6 @@ enum announcement_order announcement_order(const struct announcement *was,
  * would have to be reserved, which other peers could use.)
  */
 int reconcile(struct lnet_cpt *cpt, struct lnet_peer *peer,
-	      const struct announcement *told, size_t *ask_p) must_check;
+	      const struct announcement *ann, size_t *ask_p) must_check;
 
 #endif

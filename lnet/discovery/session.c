@@ -211,39 +211,39 @@ static void act_enqueue(struct discovery *d)
 }
 
 /* disc_hear(), without an event. */
-static void session_keep(struct discovery *d, struct announcement *told)
+static void session_keep(struct discovery *d, struct announcement *ann)
 {
 	enum announcement_order order =
-		d->announced ? announcement_order(d->announced, told)
+		d->announced ? announcement_order(d->announced, ann)
 			     : ANNOUNCED_LATER;
 
 	if (order != ANNOUNCED_LATER && disc_mode(d->cpt) != LNET_DISCOVERY_OFF)
 		d->force_ping = true;
 	if (order == ANNOUNCED_PERHAPS_EARLIER) {
-		announcement_free(told);
+		announcement_free(ann);
 		return;
 	}
 	announcement_free(d->announced);
-	d->announced = told;
+	d->announced = ann;
 }
 
-void disc_hear(struct discovery *d, struct announcement *told)
+void disc_hear(struct discovery *d, struct announcement *ann)
 {
 	bool nids_in_use = d->peer->fsm.state == PEER_FAILED && d->nids_in_use;
 
-	session_keep(d, told);
+	session_keep(d, ann);
 	disc_event(d, nids_in_use ? DISC_ON_WANTED : DISC_ON_NEWS);
 }
 
-void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
+void disc_pass_on(struct lnet_cpt *cpt, struct announcement *ann,
 		  struct lnet_peer *of)
 {
 	struct discovery *other = of ? disc_get(cpt, of) : NULL;
 
 	if (other)
-		disc_hear(other, told);
+		disc_hear(other, ann);
 	else
-		announcement_free(told);
+		announcement_free(ann);
 }
 
 void disc_ask_heir(struct lnet_cpt *cpt, const struct ulnet_nid *nid)
@@ -518,13 +518,13 @@ void disc_event(struct discovery *d, enum disc_event ev)
 
 static void session_pinged(struct discovery *d)
 {
-	struct announcement *told;
+	struct announcement *ann;
 	int rc = d->ask.status;
 
 	if (!rc) {
 		d->ni = d->ask.ni;
 		d->lpni = d->ask.lpni;
-		rc = announcement_new(d->cpt, d->ask.buf, d->ask.length, &told);
+		rc = announcement_new(d->cpt, d->ask.buf, d->ask.length, &ann);
 	}
 	if (rc) {
 		ping_failed(d, rc);
@@ -533,12 +533,12 @@ static void session_pinged(struct discovery *d)
 	d->force_ping = d->ask_again;
 	d->ask_again = false;
 	d->silent = 0;
-	told->source = MERGE_REPLY;
-	told->from = d->lpni;
+	ann->source = MERGE_REPLY;
+	ann->from = d->lpni;
 	/* If another NI has answered, whose this one is remains unknown. */
 	if (!lnet_nid_eq(&d->asked, &d->lpni))
 		(void)question_failed(d);
-	session_keep(d, told);
+	session_keep(d, ann);
 	disc_event(d, DISC_ON_ANSWER);
 }
 

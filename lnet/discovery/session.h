@@ -37,7 +37,7 @@ struct discovery {
 	struct announcement *merging; /* PEER_MERGING: being merged; or NULL */
 	struct peer_claim claim;      /* for @merging */
 	bool claiming;		      /* @claim is under way */
-	struct ulnet_nid told_by;     /* the NI that has announced @merging */
+	struct ulnet_nid announced_by; /* the NI that has announced @merging */
 	struct ulnet_nid asked;	      /* PEER_DISCOVERING: the NI asked */
 	bool ask_again; /* @asked was claimed meanwhile: ask it once more */
 	bool force_ping, force_push;
@@ -79,15 +79,15 @@ void disc_look(struct discovery *d);
 /* Has turns begun, soon. */
 void disc_kick(struct disc_cpt *dc);
 
-/* Keeps @told to be merged next, unless the announcement that is kept already
+/* Keeps @ann to be merged next, unless the announcement that is kept already
  * is later. If their order is unknown, as the reply to a ping may overtake a
  * push, the peer is asked. If the session pauses because NIDs are in use on
  * other CPTs, it goes on pausing; otherwise two nodes that only repeat
- * themselves would push to each other without end. Takes @told. */
-void disc_hear(struct discovery *d, struct announcement *told);
-/* @told is about @of (NULL: no peer of @cpt), not about the peer to which it
- * came. Takes @told. */
-void disc_pass_on(struct lnet_cpt *cpt, struct announcement *told,
+ * themselves would push to each other without end. Takes @ann. */
+void disc_hear(struct discovery *d, struct announcement *ann);
+/* @ann is about @of (NULL: no peer of @cpt), not about the peer to which it
+ * came. Takes @ann. */
+void disc_pass_on(struct lnet_cpt *cpt, struct announcement *ann,
 		  struct lnet_peer *of);
 /* The peer that had @nid is gone, and its announcement was not merged: asks the
  * peer that has @nid now, if it is this CPT's. */

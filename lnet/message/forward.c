@@ -12,7 +12,7 @@
 #define FAILING_PART 4
 
 struct router_buf {
-	struct list link; /* router_pool.spare, while nobody has it */
+	struct list link; /* router_pool.spare, unless a message has it */
 	struct iovec iov;
 	char bytes[];
 };

@@ -148,8 +148,8 @@ void request_deliver(struct msg_in *msg);
 
 /* Sends the REPLY to @msg, a GET that has its MD, by lnd.deadline. */
 void request_send_reply(struct msg_in *msg);
-/* Gives up the REPLY to @msg: the MD's user hears of @status at the end of this
- * turn. */
+/* Cancels the REPLY to @msg: the MD's event, with @status, follows at the end
+ * of this turn. */
 void request_cancel_reply(struct msg_in *msg, int status,
 			  enum ulnet_cause cause);
 

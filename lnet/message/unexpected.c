@@ -285,11 +285,9 @@ static void unexpected_keep_or_drop(struct msg_in *msg)
 		return;
 	}
 	if (why == STAT_COUNT && !msg->bounced) {
-		if (bounce_counted(msg))
-			why = STAT_drop_no_memory;
-		else
-			why = unexpected_refuses(
-				msg); /* handlers may have run */
+		/* Handlers may run, and change why the message is refused. */
+		why = bounce_counted(msg) ? STAT_drop_no_memory
+					  : unexpected_refuses(msg);
 	}
 	if (why == STAT_drop_lazy_full)
 		unexpected_log_full(msg, "are dropped");
