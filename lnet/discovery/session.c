@@ -406,27 +406,25 @@ static void ping_failed(struct discovery *d, int status)
 			   d->announced ? DISC_ON_ANSWER : DISC_ON_PING_FAILED);
 }
 
-/* MSG_PROBE: strangers may name any NID, so a ping that fails says nothing
- * about our own NIs. MSG_EXACT: whose a NID is, only that NID can say. */
-static uint8_t question_flags(const struct lnet_peer_ni *asked)
-{
-	return provenance_is_open(asked) ? MSG_PROBE | MSG_EXACT : MSG_PROBE;
-}
-
 static void act_ping(struct discovery *d)
 {
 	const struct lnet_peer_ni *p = ni_to_ask(d);
 	struct ulnet_id target = { p->nid, d->pid };
 	const struct ulnet_nid any = LNET_NID_ANY;
+	/* Strangers may name any NID, so that a ping that fails says nothing
+	 * about our own NIs. */
+	uint8_t flags = MSG_PROBE;
 	int rc = ask_reserve(&d->ask, sink_size(d->peer));
 
+	/* Only the NID itself can say whose it is. */
+	if (provenance_is_open(p))
+		flags |= MSG_EXACT;
 	d->asked = target.nid;
 	/* The NID may have become this node's, or its net may be gone. */
 	if (!rc && !disc_may_ask(d->cpt, &target.nid))
 		rc = -EHOSTUNREACH;
 	if (!rc)
-		rc = ask_get(&d->ask, &any, &target, question_flags(p),
-			     ping_timeout(d));
+		rc = ask_get(&d->ask, &any, &target, flags, ping_timeout(d));
 	if (rc)
 		ping_failed(d, rc);
 }

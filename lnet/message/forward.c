@@ -57,22 +57,6 @@ static struct router_buf *buf_get(struct router_pool *pool)
 	return buf;
 }
 
-static void forward_buf_free(struct router_pool *pool, struct router_buf *buf)
-{
-	free(buf);
-	pool->made--;
-}
-
-/* Returns @buf, or frees it if there are more buffers than configured now. */
-static void buf_put(const struct router *r, struct router_pool *pool,
-		    struct router_buf *buf)
-{
-	if (r->on && pool->made <= pool->max)
-		list_add(&pool->spare, &buf->link);
-	else
-		forward_buf_free(pool, buf);
-}
-
 static void pool_trim(struct router_pool *pool, uint32_t max)
 {
 	while (pool->made > max && !list_empty(&pool->spare)) {
@@ -80,7 +64,8 @@ static void pool_trim(struct router_pool *pool, uint32_t max)
 			list_first(&pool->spare, struct router_buf, link);
 
 		list_del(&buf->link);
-		forward_buf_free(pool, buf);
+		free(buf);
+		pool->made--;
 	}
 }
 
@@ -143,7 +128,8 @@ static void forward_end(struct msg_in *msg)
 	if (msg->buf) {
 		if (unlikely(o))
 			o->forwarded(o->arg, cpt->node, &msg->out.lnd);
-		buf_put(router_of(cpt), pool, msg->buf);
+		list_add(&pool->spare, &msg->buf->link);
+		pool_trim(pool, router_of(cpt)->on ? pool->max : 0);
 		msg->buf = NULL;
 		pool->used--;
 		msg->sender->has.forwards--;

@@ -183,15 +183,6 @@ static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 	return true;
 }
 
-/* May the peer that has the NID go? 0, or -EBUSY. */
-static int may_leave(const struct lnet_cpt *cpt, const struct lnet_peer *peer,
-		     const struct peer_claim *c)
-{
-	if (peer->configured || outranks(peer, c))
-		return -EBUSY;
-	return can_move(cpt, peer) ? 0 : -EBUSY;
-}
-
 /* Is @lpni unused, as left over from a peer that once named its NID? Nothing
  * was ever sent to or received from it, so it need not be asked. */
 static bool is_nobodys(const struct lnet_peer_ni *lpni)
@@ -272,7 +263,6 @@ static int stranger_give(struct lnet_cpt *cpt, struct peer_claim *c)
 static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 {
 	struct lnet_peer_ni *lpni = peer_find(cpt, &c->nid);
-	int rc;
 
 	/* The NID may have moved, to the claiming CPT or another one. */
 	if (node_cpt_of(cpt->node, &c->nid) != cpt->index || cpt == c->cpt)
@@ -287,8 +277,10 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 			provenance_dispute(cpt, lpni, &c->by);
 		return -EPERM;
 	}
-	rc = may_leave(cpt, lpni->peer, c);
-	return rc ? rc : peer_give(cpt, c, lpni);
+	if (lpni->peer->configured || outranks(lpni->peer, c) ||
+	    !can_move(cpt, lpni->peer))
+		return -EBUSY;
+	return peer_give(cpt, c, lpni);
 }
 
 /* @nid is another CPT's now, which knows it: messages that wait for @nid here

@@ -143,18 +143,11 @@ static int del_peer(void *arg)
 }
 
 /* Called on all CPTs, since peers of any of them may have named the NIDs. */
-static int say_freed(void *arg)
+static int nids_freed(struct lnet_cpt *cpt, void *arg)
 {
-	struct lnet_cpt *cpt = arg;
-
+	(void)arg;
 	peer_cpt(cpt)->freed(cpt);
 	return 0;
-}
-
-static void nids_freed(struct lnet *node)
-{
-	for (unsigned int i = 0; i < node->cpts; i++)
-		loop_call(node->loops[i], say_freed, node->cpt[i]);
 }
 
 /* ---- the API ---- */
@@ -190,7 +183,7 @@ int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 	}
 	if (rc && i > 1 && c.made) {
 		loop_call(c.cpt->loop, del_peer, &c);
-		nids_freed(node);
+		(void)node_each_cpt(node, nids_freed, NULL);
 	}
 	return rc;
 }
@@ -212,6 +205,6 @@ int lnet_peer_del(struct lnet *node, const struct ulnet_nid *primary,
 		rc = loop_call(c.cpt->loop, del_nid, &c);
 	}
 	if (!rc || i > 1)
-		nids_freed(node);
+		(void)node_each_cpt(node, nids_freed, NULL);
 	return rc;
 }

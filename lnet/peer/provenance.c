@@ -83,13 +83,6 @@ int provenance_part(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
 /* How many unverified NIs are tried, to find one that is not in use. */
 #define FORGET_ATTEMPTS 16
 
-static bool unverified_forget(struct lnet_cpt *cpt, struct lnet_peer_ni *lpni)
-{
-	if (lpni->refs || member_split(cpt, lpni))
-		return false;
-	return lpni->peer->refs == 0 && !peer_forget(cpt, lpni->peer);
-}
-
 bool provenance_forget_one(struct lnet_cpt *cpt)
 {
 	struct list *unverified = &peer_cpt(cpt)->unverified;
@@ -101,7 +94,8 @@ bool provenance_forget_one(struct lnet_cpt *cpt)
 
 		list_del(&lpni->unverified);
 		list_add_tail(unverified, &lpni->unverified);
-		if (unverified_forget(cpt, lpni))
+		if (!lpni->refs && !member_split(cpt, lpni) &&
+		    lpni->peer->refs == 0 && !peer_forget(cpt, lpni->peer))
 			return true;
 	}
 	return false;
