@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service, and one client of it that is played by hand. */
+/* A server with one service, "test", and one raw client that is connected to
+ * it. */
 #ifndef TESTS_REQUEST_RIG_H
 #define TESTS_REQUEST_RIG_H
 

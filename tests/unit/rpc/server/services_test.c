@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services and calls, end to end, in virtual time. */
+/* Services and calls of the real library, end to end, in virtual time. */
 #include "tests/unit/rpc/serve_rig.h"
 
 static void rig(struct serve_rig *g, struct ulrpc_service_conf *conf)
@@ -37,7 +37,8 @@ Test(service, inline_call)
 	end(&g);
 }
 
-/* A service that nobody stops by itself ends with RPC. */
+/* A service that is started without asking for a handle is stopped when RPC is
+ * closed. */
 Test(service, without_a_handle)
 {
 	struct ulrpc_service_conf conf;
@@ -97,7 +98,8 @@ Test(service, start_conf)
 	m[1].name = NULL;
 	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, &other), -EINVAL);
 	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &good, &other), 0);
-	/* A portal is not used again at once. */
+	/* The portal of a service that has stopped is not given to the next
+	 * service. */
 	cr_assert_eq(ulrpc_service_stop(other, 1000), 0);
 	good.name = "third";
 	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &good, &third), 0);
@@ -128,7 +130,8 @@ Test(service, no_portal_is_left)
 	end(&g);
 }
 
-/* Out of turn only. */
+/* How often starting or stopping a service inside a turn has failed with
+ * -EDEADLK, as it must. */
 static int deadlocked;
 
 static void stop_inside(void *arg, struct ulrpc_request *r, const void *body,
@@ -183,7 +186,7 @@ Test(service, refusals_are_certain)
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(d.outcome.cause, ULRPC_CAUSE_NO_METHOD);
 	cr_assert_eq(d.outcome.execution, ULRPC_NOT_EXECUTED);
-	/* They come again as long as there is time. */
+	/* Calls that the server refuses are sent again until their deadline. */
 	lnet_sim_run(g.sim, 3990 * MSEC);
 	for (unsigned int i = 0; i < 8; i++)
 		if (c[i].ended) {
@@ -201,7 +204,8 @@ Test(service, refusals_are_certain)
 	}
 	for (unsigned int i = 0; i < 8; i++)
 		cr_assert_eq(c[i].ended, 1);
-	/* Those that there was room for; the time of some is over. */
+	/* No more requests run than there was room for; the deadlines of some
+	 * have passed. */
 	cr_assert_leq(g.served.runs, 4, "%u", g.served.runs);
 	end(&g);
 }

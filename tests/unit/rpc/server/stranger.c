@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the client that is played by hand says and notes: see the header. */
 #include "tests/unit/rpc/server/stranger.h"
 
 #include "ulnet/loop.h"
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
 static void stranger_on_extend(struct stranger *c, const struct wire_extend *m)
 {
@@ -103,7 +102,7 @@ void stranger_init(struct stranger *c, struct lnet_sim *sim, unsigned int node,
 			sizeof(c->replies_in), stranger_on_reply);
 }
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 static void stranger_sent(const struct ulnet_event *ev)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Portals whose service has gone, and may come again. */
+/* Tombstones: portals whose service has stopped, and may be started again. */
 #include "rpc/client/client.h"
 #include "rpc/server/tombstone.h"
 #include "tests/unit/rpc/serve_rig.h"
@@ -47,7 +47,8 @@ static void rig(unsigned int cpts)
 	serve_client(&g);
 }
 
-/* @g has a client that has been served, and a service no more. */
+/* @g has a client that has made a successful call, and a service that has been
+ * stopped since. */
 static void rig_gone(void)
 {
 	rig(1);
@@ -79,7 +80,8 @@ static uint64_t counted(unsigned int side, enum rpc_stat stat)
 
 /* ---- calls ---- */
 
-/* It may come again: the caller gives it that time. */
+/* A call waits for the service to be started again until its deadline, and
+ * fails only then. */
 Test(tombstone, says_that_the_service_has_gone)
 {
 	rig_gone();
@@ -111,7 +113,7 @@ Test(tombstone, leads_to_the_service_that_came_again)
 	serve_fini(&g);
 }
 
-/* It asked for another portal this time. */
+/* The service is started again at another portal. */
 Test(tombstone, leads_to_another_portal)
 {
 	struct ulrpc_service_conf c;
@@ -129,8 +131,8 @@ Test(tombstone, leads_to_another_portal)
 	serve_fini(&g);
 }
 
-/* A call was executed, and its reply has gone with the service: another attempt
- * is not said to be executed by nobody. */
+/* A call has been executed, and its reply is lost with the service: to another
+ * attempt of it, the tombstone does not say that the call was not executed. */
 Test(tombstone, does_not_deny_what_was_executed)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 1);
@@ -159,8 +161,8 @@ Test(tombstone, does_not_deny_what_was_executed)
 	serve_fini(&g);
 }
 
-/* One copy was executed: another, that comes when the service has gone, is not
- * said to be refused. */
+/* A call has been executed and answered. A copy of the request that comes after
+ * the service has stopped is not answered at all. */
 Test(tombstone, knows_what_was_executed)
 {
 	rig(1);
@@ -176,7 +178,8 @@ Test(tombstone, knows_what_was_executed)
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
-	/* Nor is what was refused executed later. */
+	/* Nor is a call that a tombstone has refused executed when the service
+	 * is back. */
 	start();
 	stranger_open(&a, "test");
 	stranger_call(&a, 2, "echo", "x");
@@ -188,10 +191,11 @@ Test(tombstone, knows_what_was_executed)
 	serve_fini(&g);
 }
 
-/* The connection is of another CPT than the one that a message comes to. */
+/* A request may come to another CPT than that of its connection. */
 Test(tombstone, on_any_cpt)
 {
-	/* Each has memory of its own, where the server says goodbye. */
+	/* Each client needs memory of its own: the server's Goodbyes are
+	 * written there. */
 	static struct stranger strangers[20];
 
 	rig(4);
@@ -206,7 +210,7 @@ Test(tombstone, on_any_cpt)
 		stranger_call(s, 1, "echo", "x");
 		lnet_sim_run(g.sim, MSEC);
 		cr_assert_eq(stranger_reply(s, 1)->status, WIRE_NO_SERVICE);
-		/* As if it were of each of the others. */
+		/* With handles that name each of the other CPTs. */
 		for (cpt = 0; cpt < 6; cpt++) {
 			uint64_t mine = s->connection;
 
@@ -226,7 +230,7 @@ Test(tombstone, on_any_cpt)
 	serve_fini(&g);
 }
 
-/* Of a long message its head is enough. */
+/* A tombstone answers long requests, too: it needs only their heads. */
 Test(tombstone, answers_long_messages)
 {
 	struct ulrpc_service_conf c;
@@ -253,8 +257,8 @@ Test(tombstone, answers_long_messages)
 	serve_fini(&g);
 }
 
-/* What is on its way while the service stops and starts is executed once, or
- * refused. */
+/* Calls that are under way while the service stops and starts are each executed
+ * once, or fail with NOT_EXECUTED. */
 Test(tombstone, loses_nothing)
 {
 	unsigned int n = 0;
@@ -295,7 +299,8 @@ Test(tombstone, portal_of_a_name_is_kept_for_it)
 	start();
 	cr_assert_eq(ulrpc_service_portal(g.service), portal);
 	stop();
-	/* But not if nothing else is left. */
+	/* The portal is given to another service only if no other one is left.
+	 */
 	for (n = 0; n < ARRAY_SIZE(all); n++) {
 		struct ulrpc_service_conf c = serve_conf(&g);
 		char name[16];
@@ -314,7 +319,7 @@ Test(tombstone, portal_of_a_name_is_kept_for_it)
 	serve_fini(&g);
 }
 
-/* As often as one likes: it takes no more. */
+/* Stopping and starting a service 200 times does not use up anything. */
 Test(tombstone, is_there_once)
 {
 	rig(4);
@@ -330,7 +335,7 @@ Test(tombstone, is_there_once)
 	serve_fini(&g);
 }
 
-/* ---- strangers ---- */
+/* ---- requests of raw clients ---- */
 
 Test(tombstone, answers_what_it_can_read)
 {
@@ -364,13 +369,14 @@ Test(tombstone, answers_what_it_can_read)
 	}
 	a.replies = a.messages = 0;
 	a.epoch--;
-	/* Not again. */
+	/* The same calls are not answered a second time. */
 	stranger_send(&a, calls, WIRE_CALLS_MAX, big, 0);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(a.messages, 0);
 	cr_assert_eq(counted(SERVER, RPC_STAT_requests_repeated),
 		     WIRE_CALLS_MAX);
-	/* No call, no answer. */
+	/* A message without calls, or one that cannot be decoded, is not
+	 * answered. */
 	stranger_send(&a, calls, 0, "", 0);
 	length = stranger_pack(&a, calls, 1, big, 0, big + 100, &hdr_data);
 	for (unsigned int i = 0; i < 64; i++)
@@ -386,7 +392,8 @@ Test(tombstone, answers_what_it_can_read)
 	serve_fini(&g);
 }
 
-/* Who sends more than can be answered is not answered; nobody else is hurt. */
+/* A client that sends more requests than the server can answer is not answered
+ * beyond that limit, and other clients are not affected. */
 Test(tombstone, floods)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 0);
@@ -410,7 +417,7 @@ Test(tombstone, floods)
 	serve_fini(&g);
 }
 
-/* ---- the end ---- */
+/* ---- crash of the server ---- */
 
 Test(tombstone, crash)
 {
@@ -424,9 +431,9 @@ Test(tombstone, crash)
 	serve_fini(&g);
 }
 
-/* ---- what is on its way meanwhile ---- */
+/* ---- requests that are under way while the service stops or starts ---- */
 
-/* From 30 to 90 ms. */
+/* Begins a call whose request is on its way for 30 to 90 ms. */
 static void call_slowly(void)
 {
 	const struct ulnet_sim_link slow = { .latency = 30 * MSEC,
@@ -469,7 +476,7 @@ Test(tombstone, what_lands_while_the_service_comes_again_is_served)
 	serve_fini(&g);
 }
 
-/* Refusals are no work that a service waits for. */
+/* A call that is made again whenever it has ended: how often. */
 static unsigned int again;
 
 static void ask_again(void *arg, const struct ulrpc_outcome *o,
@@ -491,7 +498,7 @@ static void ask_again(void *arg, const struct ulrpc_outcome *o,
 
 Test(tombstone, who_asks_on_and_on_does_not_keep_the_service)
 {
-	/* A reply takes a millisecond, and there is always one. */
+	/* A reply takes a millisecond, so that one is always under way. */
 	const struct ulnet_sim_link slow = { .latency = MSEC,
 					     .bandwidth = 100000 };
 	const struct ulrpc_outcome first = { 0 };

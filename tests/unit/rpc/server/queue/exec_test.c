@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Workers: threads, which block as long as the test wants. */
+/* Workers: real threads, which run jobs that block until the test posts a
+ * semaphore. */
 #include <criterion/criterion.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -12,9 +13,9 @@ struct job {
 	struct sched_item item;
 	struct sched_client client;
 	struct sched_host host;
-	sem_t *go; /* NULL: ends at once */
+	sem_t *go; /* NULL: the job ends at once */
 	struct exec_wait wait;
-	bool waits; /* for its client, until go */
+	bool waits; /* waits for its client until @go */
 	bool done;
 };
 
@@ -26,7 +27,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int begun, ended, at_once, most, gone;
 static unsigned int waiting, woken;
 static const struct bulk_progress progress;
-static atomic_uint strangers; /* threads that are said to be no workers */
+static atomic_uint strangers; /* jobs that did not run on a worker */
 static struct lnet *node;
 
 static void count(unsigned int *what)
@@ -145,7 +146,7 @@ Test(exec, all_are_run_before_the_end)
 	cr_assert_eq(ended, ITEMS);
 }
 
-/* One for each that blocks, up to the limit. */
+/* A worker is added for each one that blocks, up to the limit. */
 Test(exec, grows)
 {
 	sem_t go;
@@ -179,7 +180,7 @@ Test(exec, fixed_does_not_grow)
 	close_exec();
 }
 
-/* Whatever the normal ones do, a high one is served. */
+/* One worker is reserved for the high lane, whatever the normal jobs do. */
 Test(exec, one_is_reserved)
 {
 	sem_t go;
@@ -221,7 +222,8 @@ Test(exec, removed)
 	cr_assert(jobs[2].done);
 }
 
-/* The gate lets through one each millisecond: idle workers come for them. */
+/* The gate lets one job through each millisecond, and wakes idle workers for
+ * it. */
 Test(exec, gate)
 {
 	open_exec_with("tbf rate=1000 depth=1 per=rule", 4, 4, false);
@@ -239,7 +241,7 @@ Test(exec, gate)
 
 static struct ulnet_nid nids[ITEMS];
 
-/* Of a client on a host of its own, or of that of @of. */
+/* Adds a job that waits for its client, which is on host @of. */
 static void add_wait(unsigned int i, unsigned int of, sem_t *go)
 {
 	nids[i] = LNET_NID_LO;
@@ -263,7 +265,8 @@ static unsigned int locked(const unsigned int *what)
 	return n;
 }
 
-/* Who waits for a client gives way to others, and nobody else does. */
+/* A worker that waits for its client gives its seat to another one, and no
+ * other worker does. */
 Test(exec, away)
 {
 	sem_t go;
@@ -293,8 +296,9 @@ Test(exec, away)
 	cr_assert_eq(exec.away.used, 0);
 }
 
-/* Those of one host have half of the spare threads, and so leave some to the
- * next one. Who has to stay hears that others wait. */
+/* Workers that wait for clients of one host may take half of the spare threads,
+ * so that some are left for the next host. Those that have to keep their seats
+ * are woken when other jobs wait. */
 Test(exec, away_has_shares)
 {
 	sem_t go;
@@ -309,7 +313,7 @@ Test(exec, away_has_shares)
 	cr_assert_eq(woken, 0);
 	add(7, LANE_NORMAL, NULL);
 	wait_for(&woken, 4);
-	/* Whichever ends, its seat is 7's. */
+	/* Job 7 gets the seat of whichever ends first. */
 	sem_post(&go);
 	wait_for(&ended, 2);
 	cr_assert(jobs[7].done);
@@ -332,8 +336,8 @@ static void sleep_until(uint64_t until)
 	lnet_cond_destroy(&never);
 }
 
-/* What the gate lets through while all workers wait, it lets through all the
- * same, and then waits are in its way. */
+/* The gate lets a job through even while all workers wait, and then those that
+ * keep their seats are woken. */
 Test(exec, gate_while_all_wait)
 {
 	uint64_t until;
@@ -368,7 +372,7 @@ Test(exec, gate_while_all_wait)
 	close_exec();
 }
 
-/* A client that has come back finds its worker, though there is no seat. */
+/* A worker whose client has come back goes on at once, even without a seat. */
 Test(exec, back_at_once)
 {
 	sem_t back, go;

@@ -75,8 +75,8 @@ static struct sched_item *take(uint64_t now, uint64_t *again)
 	return item;
 }
 
-/* Takes all there is as soon as it can be, until @until. The time of the last
- * one. */
+/* Takes all items as soon as the gate lets them, until @until. Returns the time
+ * of the last one, or 0. */
 static uint64_t run(uint64_t now, uint64_t until)
 {
 	uint64_t last = 0;
@@ -110,7 +110,7 @@ Test(gate, rate_and_depth)
 	cr_assert_eq(passed[0], 3, "a full bucket");
 	cr_assert_eq(run(5 * SEC, 7 * SEC), 6 * SEC, "1000 a second");
 	cr_assert_eq(passed[0], 1003);
-	/* After a pause there is a full bucket again, and no more. */
+	/* After a pause the bucket is full again, and no fuller. */
 	for (unsigned int i = 0; i < 5; i++)
 		put(0, 60 * SEC);
 	cr_assert_eq(run(60 * SEC, 60 * SEC), 60 * SEC);
@@ -119,7 +119,7 @@ Test(gate, rate_and_depth)
 	end();
 }
 
-/* What does not divide a second comes out even all the same. */
+/* A rate that does not divide a second is kept exactly. */
 Test(gate, no_rate_is_rounded)
 {
 	begin("tbf rate=7 depth=1");
@@ -163,7 +163,7 @@ Test(gate, first_that_matches)
 	end();
 }
 
-/* ---- whose a bucket is ---- */
+/* ---- who shares a bucket ---- */
 
 static void share(const char *policy, unsigned int of0, unsigned int of4,
 		  unsigned int of1)
@@ -172,7 +172,7 @@ static void share(const char *policy, unsigned int of0, unsigned int of4,
 	made = 0;
 	begin(policy);
 	for (unsigned int i = 0; i < 300; i++)
-		put(0, 0); /* all of them before the others */
+		put(0, 0); /* all of these come before the others */
 	for (unsigned int i = 0; i < 100; i++) {
 		put(4, 0);
 		put(1, 0);
@@ -185,16 +185,17 @@ static void share(const char *policy, unsigned int of0, unsigned int of4,
 	end();
 }
 
-/* Who shares a bucket takes turns, and nobody starves. */
+/* Clients that share a bucket take turns, and none starves. */
 Test(gate, whose)
 {
 	share("tbf rate=60 depth=1", 31, 29, 60);
 	share("tbf rate=60 depth=1 per=client", 60, 60, 60);
-	/* Host 0, with two clients, and host 1. */
+	/* One bucket for all: host 0, with two clients, and host 1 take turns.
+	 */
 	share("tbf rate=60 depth=1 per=rule", 31, 0, 29);
 }
 
-/* A host comes with ever new connections: it gets no token more. */
+/* A host that makes ever new connections gets no more tokens. */
 Test(gate, new_connections)
 {
 	begin("tbf rate=10 depth=2");
@@ -208,7 +209,7 @@ Test(gate, new_connections)
 	end();
 }
 
-/* Hosts that are not heard of any more cost no memory. */
+/* Buckets of hosts that are not heard of any more are freed. */
 Test(gate, forgotten)
 {
 	begin("tbf rate=1000 depth=1");
@@ -242,8 +243,8 @@ Test(gate, high_first)
 	end();
 }
 
-/* A high one of a client that is not held goes before all that was let
- * through. */
+/* An item of high priority, of a client without a rule, goes before all items
+ * that the gate has let through. */
 Test(gate, lanes_behind_it)
 {
 	uint64_t again = TIME_NEVER;
@@ -287,7 +288,8 @@ Test(gate, how_long)
 	end();
 }
 
-/* Throttled is the time in the gate, not that for which workers were busy. */
+/* The time that an item is said to have been throttled ends when the gate lets
+ * it through, even if no worker takes it then. */
 Test(gate, released)
 {
 	uint64_t again = TIME_NEVER;
@@ -306,7 +308,8 @@ Test(gate, released)
 	end();
 }
 
-/* What is removed, or too late, leaves its token to others. */
+/* An item that is removed takes no token, nor does one that is let through
+ * after its deadline. */
 Test(gate, removed_and_expired)
 {
 	uint64_t again = TIME_NEVER;
@@ -326,7 +329,8 @@ Test(gate, removed_and_expired)
 	end();
 }
 
-/* What goes on was let through when it began. */
+/* An item that continues a request was let through before, and takes no token.
+ */
 Test(gate, goes_on)
 {
 	uint64_t again = TIME_NEVER;
@@ -379,7 +383,7 @@ Test(gate, rules_that_are_wrong)
 		cr_assert_eq(err.offset, wrong[i].offset, "%s: %zu",
 			     wrong[i].text, err.offset);
 	}
-	/* Where a list of NIDs is wrong, it says so. */
+	/* An error within a list of NIDs is reported. */
 	cr_assert_eq(
 		sched_plan_parse("tbf rate=1 nid=10.0.0.300@tcp", &plan, &err),
 		-EINVAL);

@@ -7,7 +7,8 @@
 
 static struct sched_item items[64];
 static struct sched_host hosts[4];
-static struct sched_client clients[8]; /* 0 to 3: each on a host of its own */
+/* clients 0 to 3 are on hosts of their own, 4 to 7 on the same ones */
+static struct sched_client clients[8];
 static struct lanes lanes;
 static struct sched_plan plan;
 
@@ -123,7 +124,8 @@ static void put_of(unsigned int i, unsigned int client)
 	put(i, LANE_NORMAL);
 }
 
-/* One has ten that wait; those of others come later, and are served between. */
+/* Client 0 has ten items queued; those of other clients come later, and take
+ * turns with them. */
 Test(sched, fair_in_turn)
 {
 	static const int order[] = { 0, 20, 30, 1, 21, 2 };
@@ -136,8 +138,8 @@ Test(sched, fair_in_turn)
 	put_of(30, 2);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
 		cr_assert_eq(take(ALL), order[i]);
-	/* Two that come back have their parts of the round that goes on, and no
-	 * more than that. */
+	/* Two clients that come back have a turn in the current round, and no
+	 * more than one. */
 	put_of(22, 1);
 	put_of(32, 2);
 	cr_assert_eq(take(ALL), 22);
@@ -153,8 +155,8 @@ Test(sched, fair_in_turn)
 	lanes_fini(&lanes);
 }
 
-/* Three clients on one host have as much as one on another, and as much as each
- * other. */
+/* Two clients of one host have, together, as much as a client on another host,
+ * and as much as each other. */
 Test(sched, fair_between_hosts)
 {
 	unsigned int n[8] = { 0 };
@@ -204,7 +206,8 @@ Test(sched, rr_in_quanta)
 	lanes_fini(&lanes);
 }
 
-/* Who goes away in the middle of his turn leaves nothing of it. */
+/* A client whose items are removed in the middle of its turn loses the rest of
+ * that turn. */
 Test(sched, rr_when_one_gives_up)
 {
 	begin_with("rr quantum=3", 10);
@@ -295,7 +298,7 @@ Test(sched, high_alone_is_not_held_up)
 		put(i, LANE_HIGH);
 	for (int i = 0; i < 8; i++)
 		cr_assert_eq(take(ALL), i);
-	/* and that has not used up its row */
+	/* The high items above do not count against the next high one. */
 	put(0, LANE_NORMAL);
 	put(1, LANE_HIGH);
 	cr_assert_eq(take(ALL), 1);
@@ -320,7 +323,8 @@ Test(sched, every_lane_has_its_turn)
 	lanes_fini(&lanes);
 }
 
-/* A lane that must not be served now waits, and counts for nothing. */
+/* A lane that is not in the mask is not served, and does not affect the turns
+ * of the others. */
 Test(sched, mask)
 {
 	begin(1);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shares of clients and of their hosts: how long they are there, and the
- * law. */
+/* Shares of clients and hosts: how long they exist, and how much they allow. */
 #include <criterion/criterion.h>
 
 #include "rpc/server/queue/share.h"
@@ -26,7 +25,8 @@ static unsigned int count(const struct list *head)
 	return n;
 }
 
-/* One host for each NID and service; gone with its last share. */
+/* There is one struct host for each NID and service; it goes with its last
+ * share. */
 Test(share, hosts)
 {
 	struct ulnet_nid a = nid_of("10.0.0.1@tcp"), b = nid_of("10.0.0.2@tcp");
@@ -45,7 +45,7 @@ Test(share, hosts)
 	cr_assert_eq(count(&hosts.all), 3);
 	for (unsigned int i = 0; i < 4; i++)
 		list_add_tail(&mine, &s[i]->link);
-	/* What still holds something, of whatever kind, stays. */
+	/* A share that still holds something, of whatever kind, stays. */
 	share_charge(s[0], 1, 0, 0);
 	share_charge(s[1], 0, 10, 0);
 	share_charge(s[2], 0, 0, 100);
@@ -64,7 +64,8 @@ Test(share, hosts)
 	hosts_fini(&hosts);
 }
 
-/* Of somebody without a connection: charged to the host, as others' are. */
+/* A share without a connection goes with what it holds, and is charged to the
+ * same host as others. */
 Test(share, once)
 {
 	struct ulnet_nid a = nid_of("10.0.0.1@tcp");
@@ -79,13 +80,14 @@ Test(share, once)
 	cr_assert_eq(s->host->used.refusals, 11);
 	share_charge(t, 0, 0, -6);
 	cr_assert_eq(s->host->shares, 1);
-	/* The others go first. */
+	/* hosts_fini() comes before the last charge is given back. */
 	hosts_fini(&hosts);
 	share_charge(s, 0, 0, -5);
 }
 
-/* Alone on a host that is alone a client gets half of a half. The next one of
- * that host gets less than one of another host. */
+/* A client that is alone on the only host may hold a quarter: half of the
+ * host's half. A second client of that host may hold less than one of another
+ * host. */
 Test(share, law)
 {
 	uint64_t n = 0, same, other = 0;
@@ -116,7 +118,8 @@ static struct grant g;
 static uint64_t now;
 static uint32_t whole;
 
-/* 100 ms, in which requests come each 10 ms and wait from @least to @most. */
+/* Samples 100 ms, in which requests come every 10 ms and have waited from
+ * @least to @most. Returns whether the window has shrunk. */
 static bool interval(uint64_t least, uint64_t most, uint32_t flight)
 {
 	bool shrinks = false;
@@ -171,15 +174,15 @@ Test(grant, never_less_than_one)
 	for (unsigned int i = 0; i < 100; i++)
 		interval(6 * MS, 9 * MS, 16);
 	cr_assert_eq(grant_of(&g, whole), 1);
-	/* From there it grows by one: the 100 ms in which that is seen may
-	 * have begun before. */
+	/* Then it grows by one for each 100 ms; the current 100 ms may have
+	 * begun before the queue was empty. */
 	interval(0, 0, 1);
 	interval(0, 0, 1);
 	cr_assert_geq(grant_of(&g, whole), 2);
 	cr_assert_leq(grant_of(&g, whole), 3);
 }
 
-/* The client asks for nothing for a while: then it has all of it. */
+/* After a minute without requests the client has its whole window again. */
 Test(grant, grows_in_silence)
 {
 	begin(1024);

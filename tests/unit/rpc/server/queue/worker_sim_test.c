@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handlers that block, under virtual time: they run as they are written. */
+/* Handlers that block, in virtual time. */
 #include "tests/unit/rpc/serve_rig.h"
 #include "tests/unit/rpc/worker_sleep.h"
 
@@ -8,7 +8,7 @@
 
 struct rig {
 	struct serve_rig g;
-	struct ulrpc_client *back; /* of the server, to itself */
+	struct ulrpc_client *back; /* the server's client of its own service */
 	char lent[LENGTH], got[LENGTH];
 	struct ulrpc_bulk *bulk;
 	bool muted;
@@ -29,7 +29,8 @@ static void finish(struct rig *r, struct ulrpc_request *request, int status)
 		ulrpc_reply(request, "done", 4);
 }
 
-/* Nothing gets from the caller to the server: bulk is never moved. */
+/* Makes the link from caller to server lose everything, so that bulk never
+ * arrives. */
 static void mute(struct rig *r)
 {
 	struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };
@@ -64,7 +65,7 @@ static void nap(void *arg, struct ulrpc_request *request, const void *body,
 	       worker_sleep(ulrpc_node(ulrpc_request_rpc(request)), r->ns));
 }
 
-/* Calls its own service. */
+/* Handler that calls its own service. */
 static void ask(void *arg, struct ulrpc_request *request, const void *body,
 		size_t length)
 {
@@ -81,7 +82,7 @@ static void ask(void *arg, struct ulrpc_request *request, const void *body,
 	finish(r, request, rc ? rc : o.status);
 }
 
-/* What a crash must not find half done. */
+/* Handler that may neither open, close, start nor stop anything. */
 static void manage(void *arg, struct ulrpc_request *request, const void *body,
 		   size_t length)
 {
@@ -146,7 +147,7 @@ static void call(struct rig *r, const char *method, struct called *c)
 		   c);
 }
 
-/* One that lends memory. */
+/* Makes a call that lends memory. */
 static void call_get(struct rig *r, struct called *c)
 {
 	struct iovec iov = { r->lent, LENGTH };
@@ -169,7 +170,7 @@ static unsigned int threads(const struct rig *r)
 	return r->g.service->exec.nworkers;
 }
 
-/* ---- they block ---- */
+/* ---- handlers that block ---- */
 
 Test(worker_sim, waits_for_bulk)
 {
@@ -185,8 +186,8 @@ Test(worker_sim, waits_for_bulk)
 	rig_fini(&r);
 }
 
-/* Each has its own time, so they sleep at once; one more waits for a worker.
- * Threads are there when they are needed, and for those that come later. */
+/* Workers sleep at the same time, so that all but one call run at once. Threads
+ * are started when they are needed, and stay for later calls. */
 Test(worker_sim, sleeps)
 {
 	struct called c[WORKERS + 1];
@@ -207,7 +208,7 @@ Test(worker_sim, sleeps)
 	for (unsigned int i = 0; i <= WORKERS; i++)
 		cr_assert_eq(c[i].ended, 1);
 	cr_assert_eq(threads(&r), WORKERS);
-	/* Those above the least end. */
+	/* Threads above the minimum end after ten seconds. */
 	lnet_sim_run(r.g.sim, 11 * SEC);
 	cr_assert_eq(threads(&r), 1);
 	call(&r, "nap", &c[0]);
@@ -286,7 +287,7 @@ Test(worker_sim, crash_during_call)
 	crash_during("ask", 2);
 }
 
-/* What waits for a worker is run by none. */
+/* Calls that wait for a worker when the node crashes do not run. */
 Test(worker_sim, crash_with_more_to_do)
 {
 	struct called c[WORKERS + 5];
@@ -304,8 +305,8 @@ Test(worker_sim, crash_with_more_to_do)
 	rig_fini(&r);
 }
 
-/* Bulk of a service that stops, or of RPC that is closed, ends; and the
- * handler's sleep is waited for. */
+/* When a service stops or RPC is closed, transfers of bulk end, and a handler
+ * that sleeps is waited for. */
 static void stop_during(const char *method, bool close)
 {
 	struct called c;
@@ -349,7 +350,7 @@ Test(worker_sim, stop_during_sleep)
 	stop_during("nap", true);
 }
 
-/* ---- all runs are equal ---- */
+/* ---- all runs are the same ---- */
 
 static uint64_t digest(void)
 {

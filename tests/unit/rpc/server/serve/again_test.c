@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Later attempts of calls, and queries, as a client played by hand sends
- * them. */
+/* Later attempts of calls, and queries, as a raw client sends them. */
 #include <errno.h>
 
 #include "base/crc32c.h"
@@ -8,7 +7,8 @@
 
 static struct serve_rig g;
 
-/* Sends it with another match value, which is returned. */
+/* Sends an attempt of call @xid, to be answered to match bits of its own, which
+ * are returned. */
 static uint64_t send_attempt(uint64_t xid, const char *method, uint32_t attempt,
 			     uint32_t flags)
 {
@@ -21,7 +21,7 @@ static uint64_t send_attempt(uint64_t xid, const char *method, uint32_t attempt,
 	return a.match;
 }
 
-/* The last reply that came is this one. */
+/* Checks that the last reply that came was this one, to these match bits. */
 static void replied(uint64_t xid, uint32_t attempt, uint32_t status,
 		    uint64_t match)
 {
@@ -34,7 +34,7 @@ static void replied(uint64_t xid, uint32_t attempt, uint32_t status,
 	cr_assert_eq(a.to[a.replies - 1], match);
 }
 
-/* An attempt that is answered at once, in this way. */
+/* Sends an attempt, and checks that it is answered at once with @status. */
 static void answered(uint64_t xid, const char *method, uint32_t attempt,
 		     uint32_t flags, uint32_t status)
 {
@@ -49,16 +49,17 @@ static uint64_t count(enum rpc_stat stat)
 	return serve_counted(cpt0(&g), stat);
 }
 
-/* The way of replies. */
+/* Sets the faults of the link that replies take. */
 static void way_back(const struct ulnet_sim_link *link)
 {
 	link_set(g.sim, SERVER, CALLER, link);
 }
 
-/* ---- being served ---- */
+/* ---- calls that are being served ---- */
 
-/* The reply goes to the latest attempt, and not in the message for those that
- * came with the first one; the client hears at once that it goes on. */
+/* The reply goes to the latest attempt of the call, in a message of its own,
+ * not in the one for the calls that came with the first attempt. The client
+ * gets an extension at once. */
 Test(again, the_answer_has_its_own_address)
 {
 	struct wire_call calls[2] = { stranger_call_of(1, "hold", 1),
@@ -71,7 +72,7 @@ Test(again, the_answer_has_its_own_address)
 	settle(&g);
 	send_attempt(1, "hold", 1, 0);
 	second = send_attempt(1, "hold", 2, WIRE_CALL_QUERY);
-	send_attempt(1, "hold", 1, 0); /* late */
+	send_attempt(1, "hold", 1, 0); /* a late copy */
 	settle(&g);
 	cr_assert_eq(g.served.runs, 2);
 	cr_assert_eq(a.replies, 0);
@@ -79,7 +80,8 @@ Test(again, the_answer_has_its_own_address)
 	cr_assert_eq(a.extension[a.nextensions - 1].attempt, 2);
 	cr_assert_eq(count(RPC_STAT_requests_again), 2);
 	cr_assert_eq(count(RPC_STAT_requests_repeated), 1);
-	/* The handler is told of what it is executed for. */
+	/* The handler is told the number of the latest attempt that was not a
+	 * query. */
 	cr_assert_eq(g.served.info.attempt, 1);
 	serve_release(&g.served);
 	settle(&g);
@@ -94,8 +96,8 @@ Test(again, the_answer_has_its_own_address)
 	serve_fini(&g);
 }
 
-/* All attempts in one message, before anything runs: by a worker, and by the
- * loop. */
+/* All attempts come in one message, before any of them runs: by a worker, held
+ * by an inline handler, or answered inline. */
 Test(again, attempts_of_one_message)
 {
 	static const char *const methods[] = { "work", "hold", "echo" };
@@ -112,7 +114,8 @@ Test(again, attempts_of_one_message)
 		serve_release(&g.served);
 		settle(&g);
 		cr_assert_eq(g.served.runs, 1);
-		/* Inline it was answered before the next one was read. */
+		/* Inline, the first attempt was answered before the second was
+		 * read. */
 		cr_assert_eq(a.replies, m == 2 ? 4 : 1);
 		replied(1, 3, WIRE_OK, a.match);
 		cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
@@ -120,8 +123,8 @@ Test(again, attempts_of_one_message)
 	}
 }
 
-/* A request that is queued, and would end with its attempt, has the time of the
- * next attempt. */
+/* A later attempt prolongs the time of a queued request, and never shortens it.
+ */
 Test(again, deadlines_move_forward)
 {
 	struct wire_call c = stranger_call_of(2, "work", 1);
@@ -148,8 +151,9 @@ Test(again, deadlines_move_forward)
 	serve_fini(&g);
 }
 
-/* The next call of the slot: what waits is not executed, what runs is canceled,
- * and nobody gets the replies; nor does an attempt that comes later. */
+/* The next call in a slot ends the one before: it is not executed if it is
+ * queued, canceled if it is running, and not answered, even if another attempt
+ * of it comes later. */
 Test(again, the_slot_is_used_again)
 {
 	struct wire_call c = stranger_call_of(3, "work", 1);
@@ -182,15 +186,17 @@ Test(again, the_slot_is_used_again)
 	serve_fini(&g);
 }
 
-/* ---- was served ---- */
+/* ---- calls that have been served ---- */
 
-/* The reply is lost: an attempt, or a query, has it again, from the record. */
+/* If the reply is lost a later attempt, or a query, is answered with the same
+ * reply, which the record has kept. */
 Test(again, a_reply_that_is_lost)
 {
 	static const struct ulnet_sim_link bad[] = {
 		{ .loss = LNET_SIM_ALWAYS },
-		{ .error = LNET_SIM_ALWAYS }, /* delivered, perhaps */
-		{ .stall = LNET_SIM_ALWAYS }, /* never, and told late */
+		{ .error = LNET_SIM_ALWAYS }, /* perhaps delivered */
+		/* never delivered, and the server is told late */
+		{ .stall = LNET_SIM_ALWAYS },
 	};
 	static const char *const methods[] = { "echo", "work", "fail" };
 	static const struct ulnet_sim_link good = { .latency = 0 };
@@ -218,7 +224,7 @@ Test(again, a_reply_that_is_lost)
 	serve_fini(&g);
 }
 
-/* What a reply says of bulk is said again. */
+/* The reply to a later attempt says the same of bulk as the first one. */
 static char moved_from[4096];
 
 static void on_put(void *arg, int status, uint64_t length)
@@ -300,8 +306,9 @@ Test(again, what_was_said_of_bulk)
 	serve_fini(&g);
 }
 
-/* An idempotent call has no memory there: it is said to be unknown, and may be
- * executed once more. What was refused is executed when it comes again. */
+/* The reply to an idempotent call is not kept: a query finds the call unknown,
+ * and a later attempt executes it again. A call that was refused runs when it
+ * comes again. */
 Test(again, what_is_not_kept)
 {
 	struct wire_call c = stranger_call_of(1, "again", 1);
@@ -317,7 +324,7 @@ Test(again, what_is_not_kept)
 	settle(&g);
 	replied(1, 2, WIRE_OK, a.match);
 	cr_assert_eq(g.served.runs, 2);
-	/* The handler says that it has done nothing. */
+	/* The handler refuses, so it has done nothing. */
 	answered(2, "full", 0, 0, WIRE_OVERLOADED);
 	answered(2, "full", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
 	answered(2, "full", 2, 0, WIRE_OVERLOADED);
@@ -326,9 +333,10 @@ Test(again, what_is_not_kept)
 	serve_fini(&g);
 }
 
-/* ---- that nobody knows ---- */
+/* ---- calls that are unknown ---- */
 
-/* The query overtakes what it asks for: that is never executed. */
+/* If a query comes before the attempt that it asks about, that attempt is never
+ * executed. */
 Test(again, a_query_comes_first)
 {
 	rig(&g);
@@ -344,8 +352,8 @@ Test(again, a_query_comes_first)
 	serve_fini(&g);
 }
 
-/* The connection goes on, and so do its records: what was sent before is a
- * copy, or refused and not executed later. */
+/* The client reconnects, and the server keeps its records: a message of the
+ * older epoch is either a copy, or refused and not executed later. */
 Test(again, of_an_older_epoch)
 {
 	rig(&g);
@@ -357,7 +365,7 @@ Test(again, of_an_older_epoch)
 	a.replies = 0;
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
 	answered(2, "echo", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
-	/* Copies and first attempts that were on the way for long. */
+	/* Copies and first attempts of the older epoch arrive. */
 	a.replies = 0;
 	a.epoch = 1;
 	send_attempt(1, "echo", 0, 0);
@@ -374,9 +382,9 @@ Test(again, of_an_older_epoch)
 	serve_fini(&g);
 }
 
-/* There is no room for records: the call is refused, and who asks is told that
- * it was not executed; but of one that others may have executed nothing is
- * said. When there is room, it is executed once. */
+/* If there is no room for a record the call is refused, and a query is told
+ * that the call was not executed; but an attempt of a call that others may have
+ * executed is not answered. When there is room the call is executed once. */
 Test(again, no_room_for_records)
 {
 	struct quotas *chunks;
@@ -409,8 +417,8 @@ Test(again, no_room_for_records)
 	serve_fini(&g);
 }
 
-/* The same with a real client: its call goes on when there is room, and else
- * ends as one that was not executed. */
+/* As above, with a real client: its call is executed if there is room before
+ * its deadline, and otherwise ends with NOT_EXECUTED. */
 Test(again, no_room_for_records_of_a_caller)
 {
 	const struct ulrpc_call_conf conf = { .deadline = 2000000 };
@@ -443,8 +451,9 @@ Test(again, no_room_for_records_of_a_caller)
 	}
 }
 
-/* The client is silent for its lease: its records go, with what they hold, and
- * it is told that they have. */
+/* The client is silent for longer than its lease: the server frees its records
+ * and what they hold. When it connects again, it is told that the connection is
+ * new. */
 Test(again, the_connection_is_forgotten)
 {
 	struct shard *s;
@@ -476,14 +485,15 @@ Test(again, the_connection_is_forgotten)
 	stranger_open(&a, "test");
 	cr_assert(!a.control.opened.status);
 	answered(1, "echo", 1, WIRE_CALL_RESENT, WIRE_DOUBTFUL);
-	/* Nor is it executed after that. */
+	/* Nor does another attempt execute the call. */
 	answered(1, "echo", 2, 0, WIRE_DOUBTFUL);
 	cr_assert_eq(g.served.runs, 2);
 	serve_fini(&g);
 }
 
-/* The service stops, while a handler has a request, and others are answered:
- * whether they were executed is known, but not what they said. */
+/* A service stops while it has one request in a handler, and another one has
+ * been answered. The server still knows that both were executed, but not what
+ * they were answered. */
 Test(again, the_service_has_gone)
 {
 	struct ulrpc_request *r;
@@ -501,16 +511,17 @@ Test(again, the_service_has_gone)
 	stranger_open(&a, "test");
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_DOUBTFUL);
 	answered(2, "park", 1, 0, WIRE_DOUBTFUL);
-	/* Refused, as the service stopped. */
+	/* This call was refused when the service stopped. */
 	answered(3, "work", 1, 0, WIRE_OK);
 	cr_assert_eq(g.served.runs, 3);
 	serve_fini(&g);
 }
 
-/* ---- memory ---- */
+/* ---- memory of kept replies ---- */
 
-/* Who acknowledges nothing has his share of memory for replies, and no more;
- * others are served. When his callers have no time left, he is, too. */
+/* A client that acknowledges nothing has its share of the memory for replies,
+ * and no more; others are served. Once the deadlines of its calls are over, its
+ * replies are dropped, and it is served again. */
 Test(again, who_never_acknowledges)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
@@ -535,7 +546,8 @@ Test(again, who_never_acknowledges)
 	cr_assert_eq(a.reply[199].status, WIRE_OVERLOADED);
 	cr_assert_leq(atomic_load(&cpt0(&g)->used_bytes),
 		      conf.queue_bytes_max + sizeof(big) + 2048);
-	/* Another one acknowledges, and so does with little. */
+	/* The other client acknowledges its replies, and so needs little
+	 * memory. */
 	for (uint64_t xid = 1; xid <= 200; xid++) {
 		struct wire_call c = stranger_call_of(xid, "echo", sizeof(big));
 
@@ -543,10 +555,10 @@ Test(again, who_never_acknowledges)
 		lnet_sim_run(g.sim, MSEC);
 		cr_assert_eq(stranger_reply(&b, xid)->status, WIRE_OK);
 	}
-	/* What he has is his still; and a slot that he uses again is free. */
+	/* The replies of the first client are still kept. */
 	a.replies = 0;
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
-	/* 10 s: his callers' time. */
+	/* Its callers' deadlines, 10 s, pass. */
 	lnet_sim_run(g.sim, 11 * SEC);
 	answered(300, "echo", 0, 0, WIRE_OK);
 	cr_assert_lt(atomic_load(&cpt0(&g)->used_bytes), 10000);
@@ -555,8 +567,8 @@ Test(again, who_never_acknowledges)
 	serve_fini(&g);
 }
 
-/* A reply that is still being packed is not what nobody asks for any more: that
- * is looked for when the next call of its message has no room. */
+/* When a call of a message finds no room the server looks for replies to drop.
+ * It does not drop that of the call before, which is still being packed. */
 Test(again, no_room_for_the_next_one)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
@@ -575,7 +587,7 @@ Test(again, no_room_for_the_next_one)
 	serve_fini(&g);
 }
 
-/* ... or when he uses his slots again. */
+/* A client that reuses its slots has one kept reply for each at most. */
 Test(again, slots_bound_what_is_kept)
 {
 	uint64_t held = 0;
@@ -596,9 +608,10 @@ Test(again, slots_bound_what_is_kept)
 	serve_fini(&g);
 }
 
-/* ---- another CPT's ---- */
+/* ---- messages on other CPTs ---- */
 
-/* Messages come to any CPT: attempts, too, are for that of the connection. */
+/* Messages come to any CPT; attempts, too, are passed on to that of their
+ * connection. */
 Test(again, on_any_cpt)
 {
 	static const struct ulnet_sim_link bad = { .loss = LNET_SIM_ALWAYS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that nobody waits for any more. */
+/* Canceled requests: those whose caller does not wait for them any more. */
 #include <errno.h>
 
 #include "rpc/server/serve/cancel.h"
@@ -24,8 +24,8 @@ static void nothing_left(struct serve_rig *g)
 	cr_assert(list_empty(&cpt0(g)->canceled));
 }
 
-/* It is not executed, nobody is told, and its place is free at once; calls that
- * came in one message with it are answered. */
+/* A queued request that is canceled is neither executed nor answered, and frees
+ * its place at once. Other calls of its message are answered. */
 Test(cancel, what_is_queued_is_dropped)
 {
 	struct ulrpc_service_conf conf = { .queue_max = 4 };
@@ -56,7 +56,7 @@ Test(cancel, what_is_queued_is_dropped)
 	serve_fini(&g);
 }
 
-/* The reply is not kept for it any more. */
+/* A canceled call that has been answered: its reply is not kept any longer. */
 Test(cancel, what_was_answered_is_let_go)
 {
 	struct serve_rig g;
@@ -73,8 +73,8 @@ Test(cancel, what_was_answered_is_let_go)
 	serve_fini(&g);
 }
 
-/* Late, early, and repeated ones: what is canceled is not run, whenever it
- * comes, and nothing else is. */
+/* A Cancel may come early, late, or repeatedly: the call that it names does not
+ * run, and no other call is affected. */
 Test(cancel, whenever_it_comes)
 {
 	static const uint64_t all[] = { 7, 8, 9 };
@@ -82,7 +82,7 @@ Test(cancel, whenever_it_comes)
 	struct serve_rig g;
 
 	rig(&g);
-	/* Before the call, which comes in two attempts. */
+	/* The Cancel comes before two attempts of the call. */
 	stranger_cancel(&a, all, 3);
 	stranger_call(&a, 8, "echo", "x");
 	c = stranger_call_of(8, "echo", 1);
@@ -92,12 +92,13 @@ Test(cancel, whenever_it_comes)
 	settle(&g);
 	cr_assert_eq(g.served.runs, 0);
 	cr_assert_eq(a.replies, 0);
-	/* The next call in that slot. */
+	/* The next call in the same slot runs. */
 	c = stranger_call_of(8 + WIRE_SLOTS_USUAL, "echo", 1);
 	stranger_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
-	/* After a later call has come in the slot, after the reply, again. */
+	/* Calls 8 and 9 are canceled again, with later calls in their slots,
+	 * and so is a call that has been answered already. */
 	stranger_call(&a, 9 + WIRE_SLOTS_USUAL, "hold", "x");
 	settle(&g);
 	stranger_cancel(&a, all, 3);
@@ -107,7 +108,7 @@ Test(cancel, whenever_it_comes)
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 9 + WIRE_SLOTS_USUAL)->status, WIRE_OK);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 0);
-	/* Slots that do not exist, and messages of nobody. */
+	/* Cancels for slots that do not exist, and of an unknown connection. */
 	stranger_cancel(&a, (uint64_t[]){ 0, UINT64_MAX }, 2);
 	stranger_call(&a, 10, "hold", "x");
 	settle(&g);
@@ -115,7 +116,7 @@ Test(cancel, whenever_it_comes)
 	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
 	a.connection--;
 	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
-	/* Of an epoch that is over, all the same. */
+	/* A Cancel of an older epoch is valid. */
 	a.epoch++;
 	stranger_connect(&a);
 	a.epoch--;
@@ -127,7 +128,7 @@ Test(cancel, whenever_it_comes)
 	serve_fini(&g);
 }
 
-/* A client that uses a slot again does not wait for the call before. */
+/* A client that uses a slot again has given up the call before in that slot. */
 Test(cancel, by_the_next_call_in_a_slot)
 {
 	struct serve_rig g;
@@ -145,8 +146,8 @@ Test(cancel, by_the_next_call_in_a_slot)
 	serve_fini(&g);
 }
 
-/* As many entries as there may be; also for the wrong CPTs, which they are
- * passed on to. */
+/* Cancels with as many entries as a message may have. For a handle that names
+ * another CPT nothing is canceled; that CPT gets the message passed on. */
 Test(cancel, many)
 {
 	uint64_t xids[WIRE_ENTRIES_MAX], connection;
@@ -175,7 +176,7 @@ Test(cancel, many)
 	serve_fini(&g);
 }
 
-/* ---- running ---- */
+/* ---- requests that are being executed ---- */
 
 struct told {
 	unsigned int times;
@@ -222,7 +223,7 @@ Test(cancel, what_is_run_is_told)
 	cr_assert_eq(a.replies, 0);
 	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
 	nothing_left(&g);
-	/* The worker is there for others. */
+	/* The worker is free for other requests. */
 	stranger_call(&a, 2, "work", "x");
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
@@ -245,7 +246,8 @@ Test(cancel, the_callback_may_reply)
 	}
 	for (unsigned int i = 0; i < 3; i++)
 		request_cancel(g.served.park[i]);
-	/* Replied to before it is called. */
+	/* This one is replied to before its callback runs, which then does not
+	 * run. */
 	ulrpc_reply(g.served.park[1], NULL, 0);
 	settle(&g);
 	cr_assert_eq(told[0].times, 1);
@@ -257,7 +259,7 @@ Test(cancel, the_callback_may_reply)
 	serve_fini(&g);
 }
 
-/* A service that stops, and leaves handlers behind: they hear of it. */
+/* A service stops with a request in a handler: its callback is called. */
 Test(cancel, what_is_lost_is_told)
 {
 	struct told told = { 0 };
@@ -278,7 +280,7 @@ Test(cancel, what_is_lost_is_told)
 	serve_fini(&g);
 }
 
-/* A client that leaves, or is forgotten, takes all of its requests along. */
+/* When a client disconnects all of its requests are canceled. */
 Test(cancel, with_its_client)
 {
 	struct told told[2] = { { 0 }, { .reply = true } };
@@ -305,8 +307,8 @@ Test(cancel, with_its_client)
 	serve_fini(&g);
 }
 
-/* How many requests are under way that hang on this one's connection: those,
- * and no others, are looked at when it ends. */
+/* Returns how many requests are linked to the connection of @r. All of these,
+ * and no others, are canceled when it ends. */
 static unsigned int hanging(struct ulrpc_request *r)
 {
 	const struct export *e = r->batch->export;
@@ -357,9 +359,8 @@ Test(cancel, with_no_other_client)
 	serve_fini(&g);
 }
 
-/* A client that says nothing any more: what its callers waited for, until when
- * they said, is canceled then, be it run inline, by a worker, or replied and
- * waiting for bulk. */
+/* Requests of a silent client are canceled at their callers' deadlines, be they
+ * executed by a worker, inline, or answered from the callback. */
 Test(cancel, at_the_callers_deadline)
 {
 	static const char *const methods[] = { "park", "hold", "hold" };
@@ -397,7 +398,7 @@ Test(cancel, at_the_callers_deadline)
 	serve_fini(&g);
 }
 
-/* Who does not end early is reported, whether somebody waits or not. */
+/* A handler that does not end after its deadline is reported as stuck. */
 Test(cancel, stuck_after_the_deadline)
 {
 	struct ulrpc_service_conf conf = { .stuck = 5000000 };
@@ -481,7 +482,7 @@ Test(cancel, wakes_a_worker)
 	stranger_call(&a, 2, "inline", "x");
 	settle(&g);
 	cr_assert_eq(nap.rc, -EDEADLK);
-	/* Two sleep, and one is woken. */
+	/* Two handlers sleep, and one is woken by a Cancel. */
 	for (uint64_t xid = 3; xid <= 4; xid++) {
 		struct wire_call c = stranger_call_of(xid, "nap", 1);
 
@@ -501,7 +502,8 @@ Test(cancel, wakes_a_worker)
 	serve_fini(&g);
 }
 
-/* A caller past his deadline holds no worker, whatever becomes of his word. */
+/* A handler that sleeps is woken at its caller's deadline, even if no Cancel
+ * comes. */
 Test(cancel, wakes_a_worker_at_the_deadline)
 {
 	struct nap nap = { .us = ULRPC_NEVER };
@@ -518,7 +520,7 @@ Test(cancel, wakes_a_worker_at_the_deadline)
 	serve_fini(&g);
 }
 
-/* For ever, but for the end of the service, or of the node. */
+/* A handler that sleeps for ever is woken when the service stops. */
 Test(cancel, wakes_a_worker_at_the_end)
 {
 	struct nap nap = { .us = ULRPC_NEVER };
@@ -547,8 +549,8 @@ static const struct wire_segments lent = { .match = 0x77000,
 					   .n = 1,
 					   .length = &lent_length };
 
-/* Memory that nobody lends: the transfer under way ends at once, and so does
- * what is begun later. */
+/* The caller lends no memory, so a transfer never ends by itself: it ends when
+ * the request is canceled, and later ones end at once. */
 Test(cancel, bulk_ends)
 {
 	static char memory[64];
@@ -582,7 +584,8 @@ Test(cancel, bulk_ends)
 	serve_fini(&g);
 }
 
-/* A worker that moves bulk of nobody is free at the caller's deadline. */
+/* A worker waits for a transfer that never ends by itself: it is free at the
+ * caller's deadline. */
 static void bulk_wait(void *arg, struct ulrpc_request *r, const void *body,
 		      size_t length)
 {
@@ -625,7 +628,8 @@ Test(cancel, bulk_ends_at_the_deadline)
 	serve_fini(&g);
 }
 
-/* The handler has replied, and the reply waits for bulk: no longer. */
+/* The handler has replied, but the reply waits for a transfer of bulk:
+ * canceling the request ends the transfer. */
 Test(cancel, a_reply_does_not_wait_for_bulk)
 {
 	static char memory[64];
@@ -653,8 +657,9 @@ Test(cancel, a_reply_does_not_wait_for_bulk)
 	serve_fini(&g);
 }
 
-/* Room is looked for, for a reply that is longer than its caller wants: what is
- * noted of the call itself, which is acknowledged, goes with that. */
+/* To make room for a reply that is longer than its caller accepts, the server
+ * drops what is not needed any more: that includes the record of the very call,
+ * which has been acknowledged. */
 Test(cancel, acknowledged_while_it_is_answered)
 {
 	static const char *const methods[] = { "hold_again", "hold" };
@@ -669,7 +674,8 @@ Test(cancel, acknowledged_while_it_is_answered)
 		c.semantics = ULRPC_IDEMPOTENT;
 		stranger_send(&a, &c, 1, "x", 0);
 		settle(&g);
-		/* In another chunk, so that the first one is free to go. */
+		/* The next call is in another chunk of records, so that the
+		 * first chunk can be freed. */
 		c = stranger_call_of(1 + RECORD_CHUNK, "echo", 1);
 		stranger_send(&a, &c, 1, "x", RECORD_CHUNK);
 		settle(&g);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services that remember beyond their own end what they have executed. The
- * store is memory here, and a client that is played by hand loses its
- * connection: to the service it is as new as after a restart. */
+/* Durable services, which remember what they have executed even after a
+ * restart. Here the store is memory, and a raw client reconnects as a new
+ * client, so that the service knows only what is in the store, as after a
+ * restart. */
 #include <errno.h>
 #include "tests/unit/rpc/server/request_rig.h"
 
@@ -15,9 +16,9 @@ static struct store {
 	} of[STORED];
 	unsigned int n;
 	unsigned int lookups, runs;
-	int error;     /* of a lookup */
-	int recorded;  /* what ulrpc_request_record() said, */
-	uint64_t keep; /* us; and this, too */
+	int error;     /* what a lookup fails with, or 0 */
+	int recorded;  /* what ulrpc_request_record() returned */
+	uint64_t keep; /* us: until when it asked to keep the record */
 } store;
 
 static struct serve_rig g;
@@ -68,7 +69,7 @@ static int store_lookup(void *arg, const void *key, void **value_p,
 
 /* ---- the service ---- */
 
-/* The transaction: one more run, and the record. */
+/* Stands for the user's transaction: counts a run, and stores the record. */
 static void commit(struct ulrpc_request *r, int status, const void *body,
 		   size_t length)
 {
@@ -82,7 +83,7 @@ static void commit(struct ulrpc_request *r, int status, const void *body,
 	store_put(record.key, record.value, record.length);
 }
 
-/* Replies with how many have run. */
+/* Handler that replies with the number of this run. */
 static void count(void *arg, struct ulrpc_request *r, const void *body,
 		  size_t length)
 {
@@ -101,7 +102,8 @@ static void count_failed(void *arg, struct ulrpc_request *r, const void *body,
 	ulrpc_fail(r, -42);
 }
 
-/* Its caller says how. */
+/* Handler that refuses: as overloaded if the call has a body, else as a bad
+ * request. */
 static void refuse(void *arg, struct ulrpc_request *r, const void *body,
 		   size_t length)
 {
@@ -165,7 +167,7 @@ static void end(void)
 		free(store.of[--store.n].value);
 }
 
-/* The server has forgotten the client: all that is known is in the store. */
+/* Makes the server forget the client: only the store knows its calls. */
 static void forget(void)
 {
 	stranger_disconnect(&a);
@@ -203,7 +205,8 @@ static const struct wire_reply *say(const char *method, uint64_t xid,
 	return say_as(ULRPC_EXACTLY_ONCE, method, xid, slot, attempt, flags);
 }
 
-/* Is answered with that, having run as often. */
+/* Checks that the reply has this status and first byte, and that so many calls
+ * have run so far. */
 static void check_said(const struct wire_reply *r, uint32_t status, char body,
 		       unsigned int runs)
 {
@@ -234,7 +237,7 @@ Test(durable, is_answered_from_the_store)
 			   '1', 1);
 		cr_assert_eq(replayed(), 1);
 		cr_assert_eq(store.lookups, 1);
-		/* and once more, now from the record in memory */
+		/* once more, now from the record in memory */
 		check_said(say(methods[i], 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK,
 			   '1', 1);
 		cr_assert_eq(store.lookups, 1);
@@ -242,7 +245,7 @@ Test(durable, is_answered_from_the_store)
 	}
 }
 
-/* Until nobody looks for it: a minute after the caller's deadline. */
+/* The record has to be kept until a minute after the caller's deadline. */
 Test(durable, is_kept_as_long_as_it_may_be_needed)
 {
 	struct wire_call call = stranger_call_of(5, "count", 0);
@@ -279,12 +282,13 @@ Test(durable, failure_is_answered_from_the_store)
 Test(durable, what_was_not_executed_is)
 {
 	begin_with(true);
-	/* Nothing is known of the slot; then only of an older call in it. */
+	/* The store has no record of the slot, and then one of an older call.
+	 */
 	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '1', 1);
 	forget();
 	check_said(say("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '2', 2);
 	forget();
-	/* A first attempt is known to be one: nobody looks. */
+	/* The store is not asked about a first attempt. */
 	store.lookups = 0;
 	check_said(say("count", 10, 3, 0, 0), WIRE_OK, '3', 3);
 	cr_assert_eq(store.lookups, 0);
@@ -293,8 +297,9 @@ Test(durable, what_was_not_executed_is)
 	end();
 }
 
-/* What the store has no record of, and the handler refuses, was executed by
- * nobody; of what nobody has looked up that is not said. */
+/* A call that the store has no record of, and that the handler refuses, is said
+ * not to have been executed. Of a call that was not looked up that is not said.
+ */
 Test(durable, what_is_refused_was_not_executed)
 {
 	static const uint32_t statuses[] = { WIRE_BAD_REQUEST,
@@ -323,7 +328,7 @@ Test(durable, what_cannot_be_told_is_doubtful)
 	begin_with(true);
 	check_said(say("count", 9, 3, 0, 0), WIRE_OK, '1', 1);
 	forget();
-	/* A copy of a call that is over for its client. */
+	/* A late copy of a call older than the one in the store. */
 	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
 		   1);
 	store.error = -EIO;
@@ -341,8 +346,9 @@ Test(durable, what_cannot_be_told_is_doubtful)
 	end();
 }
 
-/* Its caller does not mind whether the store is the one of the attempt before,
- * but the method does. */
+/* The caller is idempotent, so the client does not watch which store the
+ * service has; but the method is not. A later attempt therefore is doubtful,
+ * and the store is not asked. */
 Test(durable, is_not_asked_for_callers_who_do_not_mind)
 {
 	begin_with(true);
@@ -354,8 +360,9 @@ Test(durable, is_not_asked_for_callers_who_do_not_mind)
 	end();
 }
 
-/* The handler goes on after its client has lost the connection: the call is not
- * executed beside itself, and then is answered from the store. */
+/* The client loses its connection while a handler has its call. Another attempt
+ * is refused as overloaded until the handler has replied, and then is answered
+ * from the store. */
 Test(durable, waits_for_one_that_is_under_way)
 {
 	struct ulrpc_request *r;
@@ -368,7 +375,8 @@ Test(durable, waits_for_one_that_is_under_way)
 		   0);
 	cr_assert_gt(a.reply[0].retry_after, 0);
 	cr_assert_not(a.reply[0].unexecuted);
-	/* Nor is a later call in its slot, whose record would be lost. */
+	/* A later call in the slot is refused, too: its record would replace
+	 * that of the first. */
 	check_said(say("hold", 9, 3, 0, 0), WIRE_OVERLOADED, 0, 0);
 	r = unpark(&g.served);
 	commit(r, 0, "h", 1);
@@ -380,8 +388,9 @@ Test(durable, waits_for_one_that_is_under_way)
 	end();
 }
 
-/* The service ends while a handler has a request, and is started again with the
- * same store: on the connection that there was, and on another one. */
+/* The service stops while a handler has a request, and is started again with
+ * the same store. Later attempts come over the same connection, and then over a
+ * new one. */
 Test(durable, waits_for_one_of_a_service_that_has_ended)
 {
 	struct ulrpc_request *r;
@@ -403,8 +412,8 @@ Test(durable, waits_for_one_of_a_service_that_has_ended)
 	end();
 }
 
-/* The same, of a call that is sent again already: what became of it is still in
- * the store. */
+/* As above, for a call that had been sent again before: its record is in the
+ * store when the handler has ended. */
 Test(durable, one_that_is_lost_is_looked_up_when_the_service_is_back)
 {
 	struct ulrpc_request *r;
@@ -431,7 +440,7 @@ Test(durable, one_that_is_lost_is_looked_up_when_the_service_is_back)
 	end();
 }
 
-/* The handler outlives even RPC. */
+/* A handler may end even after RPC has been closed. */
 Test(durable, ends_after_everything)
 {
 	struct ulrpc_request *r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients are told in time that their requests are being served. */
+/* Extensions: the server tells a client before T is over that its request takes
+ * longer. */
 #include <errno.h>
 
 #include "rpc/server/serve/deadline.h"
@@ -24,7 +25,8 @@ static void send_slow(uint64_t xid, const char *method, uint64_t timeout,
 	stranger_send(&a, &c, 1, "x", 0);
 }
 
-/* Clients may be silent, and handlers slow, for as long as they like. */
+/* Begins with a server for which clients may be silent, and handlers slow, for
+ * as long as they like. */
 static void patient_rig(struct serve_rig *g, struct ulrpc_service_conf *conf)
 {
 	struct ulrpc_conf rpc;
@@ -53,7 +55,7 @@ static void run_until(struct serve_rig *g, uint64_t at)
 	lnet_sim_run(g->sim, at - now(g));
 }
 
-/* Does the extension say so? */
+/* Whether extension @i prolongs T until @at, ns, to the microsecond. */
 static bool is_until(unsigned int i, uint64_t at)
 {
 	uint64_t to = a.extended[i] + a.extension[i].extend * NSEC_PER_USEC;
@@ -109,20 +111,23 @@ static unsigned int log2_up(uint64_t n, uint64_t by)
 	return l;
 }
 
-/* us that T is prolonged by at once, at most, and what clients believe. */
+/* us: the most that one extension prolongs T by, and the longest extension that
+ * a client accepts */
 #define STEP_MAX UINT64_C(240000000)
 #define BELIEVED UINT64_C(300000000)
 
-/* So often a call that takes @total is extended, if it has T = @timeout. */
+/* Returns how many extensions a call that takes @total us, and has T =
+ * @timeout, may have at most. */
 static unsigned int often(uint64_t total, uint64_t timeout)
 {
 	return log2_up(total, timeout) + 2 + (unsigned int)(total / STEP_MAX);
 }
 
-/* Whatever T is, and however long it takes: the client's time never runs out,
- * never moves back, is never more than a client believes, and the client hears
- * no more often than ceil(log2(total/T)) + 2 times, and each four minutes. P5,
- * and the invariants of slow servers. */
+/* Whatever T is, and however long the call takes: T as the client knows it
+ * never runs out, never moves back, and is never prolonged by more than a
+ * client accepts; and the client gets no more than ceil(log2(total/T)) + 2
+ * extensions, plus one for each four minutes (P5, and the invariants of slow
+ * servers). */
 static void as_seldom_as_can_be(uint64_t rtt)
 {
 	static const uint64_t timeouts[] = { 2000,    50000,	50001,
@@ -173,7 +178,8 @@ Test(extend, as_seldom_as_can_be)
 	as_seldom_as_can_be(0);
 }
 
-/* It does not matter how far away a client is, or says that it is. */
+/* The number of extensions does not depend on the round trip that the client
+ * reports. */
 Test(extend, as_seldom_far_away)
 {
 	as_seldom_as_can_be(30000);
@@ -181,8 +187,9 @@ Test(extend, as_seldom_far_away)
 	as_seldom_as_can_be(UINT64_MAX);
 }
 
-/* Two round trips before the end of T, as the client knew them when it asked
- * for the service, or was last heard of; never more than half of T. */
+/* An extension is sent two round trips before the end of T, or half of T if
+ * that is less. The round trip is the one that the client last reported, in an
+ * Open or a Keepalive. */
 Test(extend, in_time_for_the_way)
 {
 	static const struct {
@@ -192,7 +199,8 @@ Test(extend, in_time_for_the_way)
 		{ 0, 1000000, 775, 900 },
 		{ 10000, 1000000, 775, 900 },
 		{ 200000, 1000000, 475, 600 },
-		{ 0, 1000000, 475, 600 }, /* as before */
+		/* the round trip reported last stays in force */
+		{ 0, 1000000, 475, 600 },
 		{ 400000, 1000000, 375, 500 },
 	};
 	struct ulrpc_service_conf conf = { 0 };
@@ -221,8 +229,8 @@ Test(extend, in_time_for_the_way)
 	serve_fini(&g);
 }
 
-/* The caller's deadline wins: nothing is said that goes beyond it, or when it
- * is near anyway, and then it is what refuses. */
+/* An extension never goes beyond the caller's deadline, and none is sent when
+ * the deadline is near. When it is over the call is refused as expired. */
 Test(extend, to_the_callers_deadline)
 {
 	struct serve_rig g;
@@ -244,7 +252,7 @@ Test(extend, to_the_callers_deadline)
 	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_EXPIRED);
 	run_until(&g, t0 + 1394 * MSEC);
 	cr_assert_eq(a.replies, 2);
-	/* The refusal is there in time. */
+	/* The refusal is sent 5 ms before the deadline, to be there in time. */
 	run_until(&g, t0 + 1396 * MSEC);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
 	cr_assert_eq(a.nextensions, 1);
@@ -252,7 +260,7 @@ Test(extend, to_the_callers_deadline)
 	serve_fini(&g);
 }
 
-/* A caller without a deadline waits as long as he is told to. */
+/* A call without a deadline is extended for as long as it takes. */
 Test(extend, without_a_deadline)
 {
 	struct serve_rig g;
@@ -273,7 +281,8 @@ Test(extend, without_a_deadline)
 	serve_fini(&g);
 }
 
-/* What takes longer than T by what is known says so at once. */
+/* If the server's estimate says that a call takes longer than T, its extension
+ * is sent at once. */
 Test(extend, at_once)
 {
 	struct serve_rig g;
@@ -296,7 +305,8 @@ Test(extend, at_once)
 	cr_assert_eq(a.nextensions, 1);
 	cr_assert_eq(a.extension[0].xid, 12);
 	cr_assert_geq(a.extension[0].extend, 1000000);
-	/* Behind it as well, of a method that nothing is known of. */
+	/* So is that of a call that waits behind such a one, even if nothing is
+	 * known of its own method. */
 	send_slow(13, "low", 500000, 60000000);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(a.nextensions, 2);
@@ -312,7 +322,8 @@ Test(extend, at_once)
 	serve_fini(&g);
 }
 
-/* What rules hold back is told to be. */
+/* An extension says that the call is throttled if rules of the policy hold it
+ * back. */
 Test(extend, throttled)
 {
 	struct ulrpc_service_conf conf;
@@ -342,7 +353,8 @@ static void bulk_ended(void *arg, int status, uint64_t moved)
 	(void)moved;
 }
 
-/* Bulk that is moved is what it waits for. */
+/* An extension says that bulk is under way if the request waits for nothing
+ * else. */
 Test(extend, bulk)
 {
 	static const uint32_t length = 64;
@@ -363,7 +375,7 @@ Test(extend, bulk)
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, bulk_ended,
 				    NULL),
 		     0);
-	/* The handler's part is done. */
+	/* The handler has replied; only bulk is missing. */
 	serve_release(&g.served);
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_geq(a.nextensions, 2);
@@ -373,7 +385,7 @@ Test(extend, bulk)
 	serve_fini(&g);
 }
 
-/* A client that is gone is told nothing. */
+/* No extension is sent to a client that has disconnected. */
 Test(extend, not_to_a_client_that_left)
 {
 	struct serve_rig g;
@@ -388,7 +400,7 @@ Test(extend, not_to_a_client_that_left)
 	serve_fini(&g);
 }
 
-/* Another attempt has a time of its own, and what was said before holds. */
+/* A later attempt prolongs T by its own timeout, and never shortens it. */
 Test(extend, another_attempt)
 {
 	struct ulrpc_request *r;
@@ -433,9 +445,9 @@ static void keep(void *arg, struct ulrpc_request *r, const void *body,
 	kept[nkept++] = r;
 }
 
-/* As many slow requests as one client may have, which have come within a
- * second, cost a message for each 64 of them, in each of as few rounds as if
- * they were one, however long it takes. */
+/* A client has as many slow requests as it may have, all sent within a second.
+ * Their extensions travel in messages of up to 64, and come in as few rounds as
+ * if they were one request, however long they take. */
 Test(extend, many_travel_together)
 {
 	static const struct ulrpc_method_conf method = {
@@ -461,8 +473,8 @@ Test(extend, many_travel_together)
 	lnet_sim_run(g.sim, 1000 * SEC);
 	cr_assert_leq(a.nextensions, rounds * MANY);
 	cr_assert_geq(a.nextensions, log2_up(1000, 10) * MANY);
-	/* In each round those that came before a multiple of the grain, and
-	 * those after it, which is a message more that is not full. */
+	/* In each round some requests came before a multiple of the grain, and
+	 * some after it: hence one more message that is not full. */
 	cr_assert_leq(a.extends, a.nextensions / WIRE_ENTRIES_MAX + 2 * rounds);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	for (unsigned int i = 0; i < MANY; i++)

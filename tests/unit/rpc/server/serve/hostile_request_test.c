@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service, and requests that are wrong, repeated, in disorder, or of somebody
- * else. */
+/* Requests that are malformed, repeated, out of order, or in the name of
+ * another client. */
 #include "rpc/wire/wire_field.h"
 #include "tests/unit/rpc/hostile_rig.h"
 
@@ -8,11 +8,13 @@
 
 static struct hostile_rig h;
 static uint8_t bytes[LNET_MTU], other[LNET_MTU];
-static unsigned int before; /* requests that were run before the test's */
+/* how many requests had run before the test's own */
+static unsigned int before;
 
 TestSuite(hostile_request, .timeout = 120);
 
-/* A server with an honest client, and a stranger who is connected. */
+/* Starts a server with an honest client, and connects the hostile client h.a.
+ */
 static void begin(void)
 {
 	hostile_init(&h);
@@ -20,7 +22,7 @@ static void begin(void)
 	before = h.g.served.runs;
 }
 
-/* How many requests were run since. */
+/* Returns how many requests have run since begin(). */
 static unsigned int ran(void)
 {
 	return h.g.served.runs - before;
@@ -40,13 +42,15 @@ static void put(uint64_t hdr_data, const void *payload, size_t length)
 	stranger_put(h.a, h.a->portal, h.a->match, hdr_data, payload, length);
 }
 
-/* The first @length bytes, of which @head are said to be before the bodies. */
+/* Sends the first @length of @bytes as a message; its header data say that the
+ * first @head of them precede the bodies. */
 static void put_message(size_t head, size_t length)
 {
 	put(wire_hdr_data(WIRE_REQUESTS, bytes, head), bytes, length);
 }
 
-/* One call, encoded; *@head: how much of it. */
+/* Encodes a message with one call into @bytes, and returns its length; *@head:
+ * how much of that precedes the body. */
 static size_t pack(uint64_t xid, uint64_t *hdr_data, size_t *head)
 {
 	struct wire_call c = stranger_call_of(xid, "echo", 10);
@@ -56,8 +60,8 @@ static size_t pack(uint64_t xid, uint64_t *hdr_data, size_t *head)
 	return length;
 }
 
-/* So many messages have come that nobody can read: nothing of them was run, or
- * answered. */
+/* Checks that @messages messages have been counted as unreadable, and that
+ * nothing was run or answered. */
 static void are_unreadable(uint64_t messages)
 {
 	hostile_settle(&h);
@@ -66,7 +70,8 @@ static void are_unreadable(uint64_t messages)
 	cr_assert_eq(hostile_unreadable(&h), messages);
 }
 
-/* How many of the messages are accounted for. */
+/* How many messages have been answered, or counted as unreadable, repeated or
+ * not answerable. */
 static uint64_t accounted(void)
 {
 	return h.a->replies + hostile_unreadable(&h) +
@@ -75,7 +80,7 @@ static uint64_t accounted(void)
 	       hostile_counted(&h, RPC_STAT_answers_lost);
 }
 
-/* ---- not well-formed ---- */
+/* ---- malformed ---- */
 
 Test(hostile_request, header_data_changed)
 {
@@ -99,14 +104,14 @@ Test(hostile_request, header_data_changed)
 	are_unreadable(64 + 255 + 255);
 	cr_assert_gt(hostile_counted(&h, RPC_STAT_requests_unversioned), 255);
 	hostile_honest(&h);
-	/* As it is, it is fine. */
+	/* The unchanged message is served. */
 	put(hdr_data, bytes, length);
 	hostile_settle(&h);
 	cr_assert_eq(stranger_reply(h.a, 1)->status, WIRE_OK);
 	hostile_fini(&h);
 }
 
-/* With header data that agree. */
+/* Messages cut off at any byte, with header data that match what is left. */
 Test(hostile_request, cut_off_anywhere)
 {
 	uint64_t hdr_data;
@@ -116,8 +121,8 @@ Test(hostile_request, cut_off_anywhere)
 	length = pack(1, &hdr_data, &head);
 	for (size_t cut = 0; cut < length; cut++)
 		put_message(MIN(cut, head), cut);
-	/* Between two fields of the envelope there are messages without calls:
-	 * nothing, and after each of the three that say whose it is. */
+	/* Four of these are valid messages without calls: the empty one, and
+	 * those that end after one of the three fields of the envelope. */
 	are_unreadable(length - 4);
 	hostile_fini(&h);
 }
@@ -147,7 +152,7 @@ Test(hostile_request, any_byte_changed)
 	hostile_fini(&h);
 }
 
-/* Bytes that make no sense, of any length, said to be right. */
+/* Random bytes of random lengths, with header data that match. */
 Test(hostile_request, noise)
 {
 	uint64_t random = 88172645463325252u;
@@ -178,7 +183,7 @@ Test(hostile_request, numbers_of_calls)
 	memset(other, 'x', ARRAY_SIZE(calls));
 	stranger_send(h.a, calls, 0, other, 0);
 	stranger_send(h.a, calls, WIRE_CALLS_MAX + 1, other, 0);
-	are_unreadable(1); /* none at all is nothing */
+	are_unreadable(1); /* the one without calls is valid */
 	stranger_send(h.a, calls, WIRE_CALLS_MAX, other, 0);
 	hostile_settle(&h);
 	cr_assert_eq(h.a->replies, WIRE_CALLS_MAX);
@@ -198,7 +203,7 @@ Test(hostile_request, bodies_that_do_not_fit)
 	put(hdr_data, bytes, length - 1);
 	put(hdr_data, bytes, length + 1);
 	put(hdr_data, bytes, length + 100000);
-	/* Lengths that come to the right sum once they have wrapped. */
+	/* The lengths add up to 2^32 + 10, which wraps to the right sum. */
 	calls[0].length = UINT32_MAX - 4;
 	calls[1].length = 15;
 	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data) -
@@ -209,8 +214,8 @@ Test(hostile_request, bodies_that_do_not_fit)
 	hostile_fini(&h);
 }
 
-/* Longer than the service takes: LNet drops it, and nothing is in the way of
- * others. */
+/* Messages longer than the service takes: LNet drops them, and they do not get
+ * in the way of others. */
 Test(hostile_request, too_long_for_its_buffers)
 {
 	uint32_t message_max = 0;
@@ -230,7 +235,7 @@ Test(hostile_request, too_long_for_its_buffers)
 	hostile_fini(&h);
 }
 
-/* Messages for other portals. */
+/* Messages of kinds that belong to other portals. */
 Test(hostile_request, other_kinds)
 {
 	struct wire_control m = { .kind = WIRE_CONNECT };
@@ -247,14 +252,15 @@ Test(hostile_request, other_kinds)
 	hostile_fini(&h);
 }
 
-/* ---- of whom ---- */
+/* ---- in the name of others ---- */
 
 Test(hostile_request, of_another)
 {
 	const struct import *imp;
 
 	begin();
-	/* All that the honest one knows, but where it is. */
+	/* The hostile client knows all that identifies the honest one, but has
+	 * another NID. */
 	imp = h.g.client->imp;
 	h.a->connection = imp->connection;
 	h.a->client = imp->handle;
@@ -283,7 +289,8 @@ Test(hostile_request, of_other_epochs)
 			     WIRE_STALE_EPOCH);
 	}
 	h.a->epoch = 10;
-	/* What has been refused is never executed. */
+	/* Calls that have been refused are not executed when they come again.
+	 */
 	for (unsigned int i = 0; i < 4; i++)
 		stranger_call(h.a, i + 1, "echo", "x");
 	stranger_call(h.a, 5, "echo", "x");
@@ -295,7 +302,7 @@ Test(hostile_request, of_other_epochs)
 	hostile_fini(&h);
 }
 
-/* ---- again, and in disorder ---- */
+/* ---- repeated, and out of order ---- */
 
 Test(hostile_request, replayed)
 {
@@ -309,9 +316,9 @@ Test(hostile_request, replayed)
 	put(hdr_data, other, length);
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 1);
-	put(hdr_data, other, length); /* after the reply */
+	put(hdr_data, other, length); /* a copy after the reply */
 	hostile_settle(&h);
-	/* Said to be another attempt, or not to matter without being one. */
+	/* Another attempt of the call, or one that says it is idempotent. */
 	for (unsigned int i = 0; i < 3; i++) {
 		struct wire_call c = stranger_call_of(1, "echo", 1);
 
@@ -323,7 +330,8 @@ Test(hostile_request, replayed)
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 1);
 	cr_assert_eq(h.a->replies, 3);
-	/* The connection goes on: what was before is too late. */
+	/* The client reconnects with a new epoch: a copy of a message of the
+	 * old epoch is not executed. */
 	h.a->epoch++;
 	hostile_connect(&h);
 	put(hdr_data, other, length);
@@ -337,7 +345,8 @@ Test(hostile_request, replayed)
 	hostile_fini(&h);
 }
 
-/* Numbers go where they are sent to, and nothing runs twice in its slot. */
+/* In each slot a call runs if its number is greater than the one before,
+ * whatever gaps there are; none runs twice. */
 Test(hostile_request, numbers_forth_and_back)
 {
 	static const struct {
@@ -373,7 +382,7 @@ Test(hostile_request, numbers_forth_and_back)
 	cr_assert_eq(h.a->replies, runs);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated),
 		     ARRAY_SIZE(calls) - runs);
-	/* All that is acknowledged, without having been asked. */
+	/* The client acknowledges calls that it has never made. */
 	stranger_send(h.a, &(struct wire_call){ .xid = 7 }, 1, "", UINT64_MAX);
 	stranger_send(h.a, &(struct wire_call){ .xid = 8 }, 1, "",
 		      UINT64_MAX - 1);
@@ -381,7 +390,8 @@ Test(hostile_request, numbers_forth_and_back)
 	hostile_fini(&h);
 }
 
-/* Slots that were not granted; and all of those that were, far apart. */
+/* Slots beyond those granted are refused; slots far apart within the grant are
+ * served. */
 Test(hostile_request, slots)
 {
 	static const uint32_t beyond[] = { WIRE_SLOTS_USUAL, 4096, 1 << 20,
@@ -411,9 +421,9 @@ Test(hostile_request, slots)
 	}
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 17);
+	/* one more: the honest client's */
 	cr_assert_eq(s->exports->chunks.used, RECORD_CHUNKS + 1);
 	hostile_fini(&h);
-	/* The honest one may have its own still. */
 }
 
 Test(hostile_request, shuffled)
@@ -431,7 +441,8 @@ Test(hostile_request, shuffled)
 		order[i] = order[j];
 		order[j] = x;
 	}
-	/* In batches of three, each call three times somewhere. */
+	/* Messages of three calls each; every call is somewhere in them three
+	 * times. */
 	for (unsigned int i = 0; i < ARRAY_SIZE(order); i += 3) {
 		struct wire_call c[3];
 
@@ -541,7 +552,7 @@ Test(hostile_request, odd_values)
 	hostile_fini(&h);
 }
 
-/* A time that is over as soon as it begins. */
+/* Calls with a timeout of 1 us. */
 Test(hostile_request, hardly_any_time)
 {
 	struct wire_call c = stranger_call_of(1, "work", 1);
@@ -587,8 +598,8 @@ Test(hostile_request, tables_of_nonsense)
 			     WIRE_BAD_REQUEST, "case %u", i);
 	}
 	cr_assert_eq(ran(), 0);
-	/* No matter where it is said to be: nothing is done unless the handler
-	 * wants it. */
+	/* The lent memory may be anywhere: nothing is moved unless the handler
+	 * asks for it. */
 	{
 		struct wire_segments most = { .match = UINT64_MAX,
 					      .access = 1,
@@ -605,7 +616,7 @@ Test(hostile_request, tables_of_nonsense)
 	hostile_fini(&h);
 }
 
-/* One segment, or one bulk, more than there can be. */
+/* One segment, or one bulk, more than the limit. */
 Test(hostile_request, longer_tables)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 0);
@@ -614,7 +625,7 @@ Test(hostile_request, longer_tables)
 	uint8_t *p, *q;
 
 	begin();
-	/* The envelope of no call at all, and then one by hand. */
+	/* An envelope without a call, to which a call is appended by hand. */
 	length = stranger_pack(h.a, &c, 0, "", 0, bytes, &hdr_data);
 	p = bytes + length;
 	*p++ = TAG(5, WT_LEN);
@@ -643,10 +654,11 @@ Test(hostile_request, longer_tables)
 	hostile_fini(&h);
 }
 
-/* ---- who takes, and never gives back ---- */
+/* ---- clients that use up what the server has ---- */
 
-/* Who asks and goes away leaves replies that cannot be delivered; whose calls
- * have no end, leaves them for longer. It passes. */
+/* A client that sends requests and cannot be reached any more leaves replies
+ * that cannot be delivered. Without deadlines they stay longer, but the server
+ * gives them up in the end. */
 Test(hostile_request, gone_after_asking)
 {
 	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
@@ -677,8 +689,8 @@ static uint64_t used_bytes(void)
 	       h.g.service->cpt[0].refusals;
 }
 
-/* Who asks and does not take what it is answered keeps others from nothing, be
- * they there before or not. */
+/* A client that does not take its replies uses no more than its share of
+ * memory: clients that were there before, and new ones, are served. */
 static void takes_no_replies(bool connected)
 {
 	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
@@ -725,7 +737,7 @@ static unsigned int refused(const struct stranger *c)
 	return n;
 }
 
-/* Each one who floods has as much as is left for the next one. */
+/* Each client that floods the server gets a share of what is still free. */
 Test(hostile_request, floods)
 {
 	const struct ulrpc_service_conf conf = { .queue_max = 10 };
@@ -749,7 +761,8 @@ Test(hostile_request, floods)
 	}
 	cr_assert_eq(h.a->replies, 100);
 	cr_assert_eq(h.b->replies, 100);
-	/* What he had is his again. */
+	/* When its requests have been answered the client has its share again.
+	 */
 	hostile_forget(&h);
 	for (unsigned int xid = 101; xid <= 110; xid++)
 		stranger_call(h.a, xid, "park", "x");
@@ -762,7 +775,7 @@ Test(hostile_request, floods)
 	hostile_fini(&h);
 }
 
-/* Who makes many connections has no more than a host's share. */
+/* Many connections from one host have no more than one host's share. */
 Test(hostile_request, floods_by_many_names)
 {
 	const struct ulrpc_service_conf conf = { .queue_max = 10 };
@@ -792,7 +805,8 @@ Test(hostile_request, floods_by_many_names)
 	hostile_fini(&h);
 }
 
-/* By bytes. Who goes while he has something leaves nothing behind. */
+/* As floods, limited by bytes. The client then disconnects while it has
+ * requests under way, and nothing is left of them. */
 Test(hostile_request, floods_and_goes)
 {
 	const struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 18 };
@@ -806,7 +820,7 @@ Test(hostile_request, floods_and_goes)
 		stranger_send(h.a, &c, 1, other, 0);
 	}
 	hostile_settle(&h);
-	/* Their replies, of 4 KiB, have room, too. */
+	/* Room is also kept for their replies, 4 KiB each. */
 	cr_assert_eq(h.g.served.parked, 7);
 	cr_assert_eq(refused(h.a), 13);
 	hostile_honest(&h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a server holds of over-size replies, for a client that fetches none of
- * them. */
+/* Replies longer than their callers' buffers, which the server holds; this
+ * client never fetches one. */
 #include "tests/unit/rpc/server/request_rig.h"
 
 #define LONG  300 /* bytes of requests and replies */
@@ -26,7 +26,7 @@ static void call_long(uint64_t xid, uint32_t slot, uint32_t attempt,
 	settle(&g);
 }
 
-/* Bodies, and nothing else that counts. */
+/* Returns how many bodies are held; checks that what they hold fits. */
 static unsigned int bodies(void)
 {
 	struct list *l;
@@ -40,7 +40,7 @@ static unsigned int bodies(void)
 	return n;
 }
 
-/* Each call says that the one before in its slot is over. */
+/* Each call in a slot releases the body held for the one before. */
 Test(long_reply_hold, one_for_each_slot)
 {
 	rig(&g);
@@ -51,7 +51,7 @@ Test(long_reply_hold, one_for_each_slot)
 		cr_assert_eq(bodies(), MIN(xid, 4));
 	}
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_replies_held), CALLS);
-	/* The client says that it has, or does not want, the oldest two. */
+	/* The client acknowledges, and so releases, the two oldest. */
 	call_long(CALLS + 1, 5, 0, "echo", CALLS - 2);
 	cr_assert_eq(bodies(), 3);
 	serve_fini(&g);
@@ -71,8 +71,8 @@ Test(long_reply_hold, canceled)
 	serve_fini(&g);
 }
 
-/* A later attempt is told of the same body, even if the method might run
- * again: while the body is held it does not. */
+/* A later attempt is told of the body that is held already. Even an idempotent
+ * method does not run again while its body is held. */
 Test(long_reply_hold, asked_again)
 {
 	static const char *const methods[] = { "echo", "again" };
@@ -86,7 +86,8 @@ Test(long_reply_hold, asked_again)
 		cr_assert_eq(a.reply[1].held, a.reply[0].held);
 		cr_assert_eq(bodies(), 1);
 		cr_assert_eq(g.served.runs, 1);
-		/* The caller's time is over, and somebody asks all the same. */
+		/* After the caller's deadline the body is released; the client
+		 * asks all the same. */
 		lnet_sim_run(g.sim, 11000 * MSEC);
 		cr_assert_eq(bodies(), 0);
 		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
@@ -97,7 +98,7 @@ Test(long_reply_hold, asked_again)
 	}
 }
 
-/* Without a deadline it is there as long as the connection. */
+/* Without a deadline a body is held as long as the connection lasts. */
 Test(long_reply_hold, endless)
 {
 	struct wire_call c = stranger_call_of(1, "echo", LONG);
@@ -119,13 +120,14 @@ Test(long_reply_hold, endless)
 	stranger_send(&a, &c, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(a.reply[1].held, a.reply[0].held);
-	/* Until its client is forgotten. */
+	/* ... which is until the server forgets the silent client. */
 	lnet_sim_run(g.sim, 1000000 * MSEC);
 	cr_assert_eq(bodies(), 0);
 	serve_fini(&g);
 }
 
-/* The connection ends, or the service, or the server. */
+/* Bodies are released when the connection ends, the service stops, or RPC is
+ * closed. */
 Test(long_reply_hold, ends)
 {
 	for (unsigned int i = 0; i < 3; i++) {

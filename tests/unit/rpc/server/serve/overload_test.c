@@ -19,15 +19,15 @@
 
 struct rig;
 
-/* A caller: calls come at their times, whatever becomes of them, or, one at a
- * time, each when the last one has ended. */
+/* A caller: makes its calls at random times, whatever becomes of them, or one
+ * at a time, each when the one before has ended. */
 struct caller {
 	struct rig *g;
 	struct ulrpc *rpc;
 	struct ulrpc_client *client;
 	const char *method;
-	uint64_t every; /* ns between two calls, on the average; 0: one at a
-			 * time */
+	/* mean time between two calls, ns; 0: one call at a time */
+	uint64_t every;
 	uint64_t deadline; /* us */
 	unsigned int made, ended, good, refused;
 };
@@ -37,9 +37,9 @@ struct rig {
 	struct ulrpc *rpc;
 	struct ulrpc_service *service;
 	struct caller caller[CLIENTS];
-	uint64_t until; /* ns: no call begins after that */
+	uint64_t until; /* ns: calls are made until then */
 	unsigned int executed;
-	bool varies; /* service times do */
+	bool varies; /* service times are random */
 };
 
 static double uniform(struct lnet_sim *sim)
@@ -47,7 +47,8 @@ static double uniform(struct lnet_sim *sim)
 	return (double)(1 + lnet_sim_random(sim, 1000000)) / 1000001;
 }
 
-/* With the memory of a coin: -ln(u), without the library of mathematics. */
+/* Returns a random value of the exponential distribution with mean 1: -ln(u),
+ * computed without libm. */
 static double exponential(struct lnet_sim *sim)
 {
 	double x = 0, u = uniform(sim);
@@ -181,7 +182,8 @@ static struct caller *caller_open(struct rig *g, unsigned int i, uint64_t every,
 	return c;
 }
 
-/* @offered calls a second, of all callers, for @seconds. Good ones a second. */
+/* Runs the service for @seconds under a load of @offered calls a second, of all
+ * callers together. Returns how many calls succeeded per second. */
 static double goodput(struct rig *g, const char *policy, bool varies,
 		      unsigned int offered, unsigned int seconds)
 {
@@ -242,8 +244,8 @@ Test(overload, goodput_in_order_of_arrival)
 	at_loads("fifo", false);
 }
 
-/* What is refused comes again as long as there is time, and is told then, and
- * not later. */
+/* Calls that are refused are sent again until it is too late for them, and end
+ * as refused by their deadlines. */
 Test(overload, refused_early)
 {
 	struct rig g;
@@ -263,7 +265,7 @@ Test(overload, refused_early)
 	rig_fini(&g);
 }
 
-/* One client has 1,000 calls under way, always; the other one a single one. */
+/* One client always has 1,000 calls under way, the other one only one. */
 Test(overload, who_asks_for_little_gets_it)
 {
 	struct caller *greedy, *modest;
@@ -278,15 +280,17 @@ Test(overload, who_asks_for_little_gets_it)
 	lnet_sim_run(g.sim, SEC);
 	call(modest);
 	lnet_sim_run(g.sim, 100 * SEC);
-	/* Every second turn is his, and he waits for no more than one other. */
+	/* The modest client gets every second turn, and waits for one other
+	 * call at most. */
 	cr_assert_geq(modest->good, 19 * CAPACITY / 2 * 9 / 10, "%u",
 		      modest->good);
 	cr_assert_eq(modest->good, modest->ended);
 	rig_fini(&g);
 }
 
-/* A method that was slow once is not refused for ever: who finds a worker free
- * is served, and so it is known when it is fast again. */
+/* A method that was slow once is not refused for ever: a call that finds a
+ * worker free is served, from which the server learns that the method is fast
+ * again. */
 static void slow(void *arg, struct ulrpc_request *request, const void *body,
 		 size_t length)
 {
@@ -318,7 +322,7 @@ Test(overload, slow_once)
 	call(c);
 	lnet_sim_run(g.sim, 11 * SEC);
 	cr_assert_eq(c->good, 0);
-	/* One call each 5 ms, of 1 ms, that may take 20 ms. */
+	/* A call every 5 ms, each of which takes 1 ms and may take 20 ms. */
 	g.until = lnet_sim_now(g.sim) + 10 * SEC;
 	arrives(c);
 	lnet_sim_run(g.sim, 11 * SEC);
@@ -328,7 +332,7 @@ Test(overload, slow_once)
 
 /* ---- rules ---- */
 
-static unsigned int throttled; /* calls that were */
+static unsigned int throttled; /* calls that have been throttled */
 
 static void on_limited(void *arg, const struct ulrpc_outcome *o,
 		       const void *reply, size_t length)
@@ -354,9 +358,9 @@ static void limited(struct caller *c, unsigned int n)
 			     0);
 }
 
-/* A host may make 10 calls a second: more of them wait, and those that would
- * wait until they are too late are refused at once. Others know nothing of
- * it. */
+/* A host may make 10 calls a second. Further calls wait, and those that would
+ * wait until they are too late are refused at once. Other hosts are not
+ * affected. */
 Test(overload, limited_by_rules)
 {
 	struct caller *fast, *slow_down;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests whose client, service or node ends before they do. */
+/* Requests whose client, service or node goes away before they are answered. */
 #include "tests/unit/rpc/server/request_rig.h"
 
 static void on_moved(void *arg, int status, uint64_t moved)
@@ -8,8 +8,8 @@ static void on_moved(void *arg, int status, uint64_t moved)
 	*(int *)arg = status;
 }
 
-/* A request that is being served, with memory that nobody lends, and one that
- * waits for it; none has a deadline. */
+/* Sends two calls without a deadline: call 1 is being served, and has bulk that
+ * the client never lends; call 2 waits for the worker. */
 static void two_for_ever(struct serve_rig *g)
 {
 	static const uint32_t length = 64;
@@ -80,7 +80,7 @@ Test(request_end, of_a_client_that_is_silent)
 	serve_fini(&g);
 }
 
-/* ---- the end, with requests in all states ---- */
+/* ---- end of the service, with requests in all states ---- */
 
 static void all_states(struct serve_rig *g)
 {
@@ -140,7 +140,8 @@ Test(request_end, stop_refuses_and_answers)
 	cr_assert_eq(lnet_sim_free(g.sim), 0);
 }
 
-/* The handler has replied, and bulk goes on: what became of both is said. */
+/* The handler has replied, but a transfer of bulk is still under way when the
+ * service stops: the caller is told that it failed. */
 Test(request_end, stop_answers_what_is_replied)
 {
 	static char memory[64];
@@ -180,7 +181,8 @@ static void call_during(void *arg)
 	(void)g;
 }
 
-/* The service is there until its worker is through with what is lost. */
+/* The service stays until its worker has returned from the last handler,
+ * although all requests have been given up before. */
 Test(request_end, stop_times_out)
 {
 	struct serve_rig g;
@@ -196,18 +198,19 @@ Test(request_end, stop_times_out)
 	cr_assert_geq(lnet_sim_now(g.sim), began + 2 * SEC);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
-	/* What was not begun is known not to have been. */
+	/* Requests that had not begun are refused: they were not executed. */
 	cr_assert_eq(a.replies, 1 + 6);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_SHUTTING_DOWN);
 	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_SHUTTING_DOWN);
 	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_SHUTTING_DOWN);
-	/* And what was is not known to be done. */
+	/* Requests that had begun may or may not have been executed. */
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
 	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_DOUBTFUL);
 	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_DOUBTFUL);
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
-	/* These go nowhere; even the body is still there. */
+	/* Replies to these requests go nowhere, but the requests are still
+	 * valid, down to their bodies. */
 	cr_assert_eq(g.served.parked, 3);
 	cr_assert_eq(memcmp(g.served.park[0]->body, "inline, later", 13), 0);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -222,8 +225,9 @@ Test(request_end, stop_times_out)
 	serve_release(&g.served);
 }
 
-/* Perhaps a copy of what was executed before: RPC that is opened later would
- * say that it has not been. */
+/* A message that comes while RPC is closed is not served after RPC is opened
+ * again: it may be a copy of a call executed before, which RPC would not know.
+ */
 Test(request_end, what_came_while_rpc_was_closed_is_forgotten)
 {
 	struct ulrpc_service_conf conf;
@@ -244,7 +248,7 @@ Test(request_end, what_came_while_rpc_was_closed_is_forgotten)
 	settle(&g);
 	cr_assert_eq(a.replies, before);
 	cr_assert_eq(g.served.runs, 1);
-	/* What comes now is refused, as it is not known. */
+	/* A message that comes now is refused: its connection is not known. */
 	stranger_call(&a, 3, "echo", "x");
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_NOT_CONNECTED);
@@ -280,7 +284,7 @@ Test(request_end, crash_with_all_states)
 	serve_fini(&g);
 }
 
-/* The caller is gone when its reply is made. */
+/* The client has crashed by the time its reply is made. */
 Test(request_end, reply_to_nobody)
 {
 	struct serve_rig g;

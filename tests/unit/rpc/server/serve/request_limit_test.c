@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a service takes on, and for how long: requests that are too many, too
- * large or too late. */
+/* Limits of a service: requests that are too many, too large or too late. */
 #include "tests/unit/rpc/server/request_rig.h"
 
 Test(request_limit, no_room_says_the_handler)
@@ -47,8 +46,8 @@ Test(request_limit, expired_in_the_queue)
 	serve_fini(&g);
 }
 
-/* What others took says what this one would: it is refused at once, and told
- * when to come again. */
+/* By the time that earlier calls took, a call would be too late: it is refused
+ * at once, with the time after which to try again. */
 Test(request_limit, would_be_too_late)
 {
 	struct wire_call c;
@@ -81,7 +80,8 @@ Test(request_limit, would_be_too_late)
 	serve_fini(&g);
 }
 
-/* The worker never comes: they are told all the same, and make room. */
+/* The only worker never returns: requests in the queue are refused at their
+ * deadlines all the same, and make room for others. */
 Test(request_limit, expired_behind_a_worker_that_is_stuck)
 {
 	struct ulrpc_service_conf conf = { .queue_max = 3 };
@@ -110,7 +110,8 @@ Test(request_limit, expired_behind_a_worker_that_is_stuck)
 	serve_fini(&g);
 }
 
-/* ... each at its own deadline, less the time for turns of loops. P17. */
+/* Each queued request is refused at its own deadline, less 5 ms for turns of
+ * the loop (P17). */
 Test(request_limit, expired_when_it_is_time)
 {
 	static const uint64_t ms[] = { 1700, 400, 900, 401, 2300 };
@@ -173,7 +174,8 @@ Test(request_limit, overload_by_number)
 	serve_fini(&g);
 }
 
-/* What one call of a message takes, the next one does not get. */
+/* The calls of one message share the room that there is: later ones are refused
+ * once earlier ones have used it up. */
 Test(request_limit, overload_within_a_message)
 {
 	static const char *const methods[] = { "echo", "hold", "park", "echo" };
@@ -247,9 +249,9 @@ static unsigned int ended_with(const struct stranger *c, uint32_t status)
 	return n;
 }
 
-/* More replies wait than there may be: what there is no room for is refused
- * before it is executed, and what was executed has its reply, however long it
- * waits. */
+/* More replies wait for delivery than there is room for. Calls beyond that are
+ * refused before they are executed, and each call that was executed is
+ * answered, however long its reply has to wait. */
 Test(request_limit, no_reply_is_dropped)
 {
 	struct ulnet_sim_link bad = { .refuse = LNET_SIM_ALWAYS };
@@ -280,7 +282,7 @@ Test(request_limit, no_reply_is_dropped)
 	serve_fini(&g);
 }
 
-/* Room is kept for the longest reply that the caller takes. */
+/* Room is reserved for the longest reply that the caller accepts. */
 Test(request_limit, overload_by_bytes_of_replies)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
@@ -303,7 +305,8 @@ Test(request_limit, overload_by_bytes_of_replies)
 	serve_fini(&g);
 }
 
-/* A short body may bring descriptors of bulk that take 50 KiB. */
+/* Descriptors of bulk count, too: a call with a short body may have 50 KiB of
+ * them. */
 Test(request_limit, overload_by_bytes_of_descriptors)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 20 };
@@ -338,7 +341,8 @@ Test(request_limit, overload_by_bytes_of_descriptors)
 	serve_fini(&g);
 }
 
-/* Larger than all there may be: taken when there is nothing else. */
+/* A call that needs more room than the service has is accepted if it is the
+ * only one. */
 Test(request_limit, larger_than_the_limit)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 65536 };
@@ -355,7 +359,8 @@ Test(request_limit, larger_than_the_limit)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	/* Its reply is kept: to be acknowledged. */
+	/* The reply is kept until the client acknowledges it, and takes room.
+	 */
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	c.xid = c.slot = 3;
 	stranger_send(&a, &c, 1, "x", 0);
@@ -371,7 +376,8 @@ Test(request_limit, larger_than_the_limit)
 	serve_fini(&g);
 }
 
-/* Long bodies of inline handlers stay in the inbox until the reply. */
+/* Long bodies of requests with inline handlers stay in the receive buffers
+ * until the reply. */
 Test(request_limit, long_bodies_of_inline_handlers)
 {
 	static char big[20000];
@@ -405,7 +411,7 @@ Test(request_limit, long_bodies_of_inline_handlers)
 	serve_fini(&g);
 }
 
-/* Far more than the buffers hold, none read in between. */
+/* Far more messages than the receive buffers hold arrive at once. */
 Test(request_limit, buffers_are_refilled)
 {
 	static char body[1000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests, as a client played by hand sees them. */
+/* Requests and replies, as a raw client sends and sees them. */
 #include <signal.h>
 
 #include "tests/unit/rpc/server/request_rig.h"
@@ -27,8 +27,9 @@ Test(request, replies_of_a_message_travel_together)
 	serve_fini(&g);
 }
 
-/* The handler gets what it understands; a trace of any other kind is no reason
- * to refuse a call. */
+/* The handler gets the trace context of a call if it has the length that is
+ * understood; with a trace of any other length the call is served without one.
+ */
 Test(request, trace)
 {
 	static const uint8_t trace[TRACE_LENGTH + 1] = {
@@ -54,7 +55,8 @@ Test(request, trace)
 	serve_fini(&g);
 }
 
-/* ... also the largest, so that what is called again because of them does. */
+/* 31 replies of 4096 bytes travel in one message, too, so that the calls that
+ * their client makes next can do so as well. */
 Test(request, long_replies_of_a_message_travel_together)
 {
 	static char bodies[31 * 4096];
@@ -93,7 +95,8 @@ Test(request, by_workers)
 }
 
 #if !SLAB_IS_MALLOC
-/* The memory of long bodies is used again, by requests that are like them. */
+/* The memory of long bodies is used again for bodies of about the same length.
+ */
 Test(request, long_bodies)
 {
 	struct ulrpc_service_conf conf = { .request_max = 100000,
@@ -163,7 +166,7 @@ Test(request, refusals)
 	serve_fini(&g);
 }
 
-/* A service that the client has not asked for on this connection. */
+/* A call of a service that the client has not opened on this connection. */
 Test(request, not_opened)
 {
 	struct serve_rig g;
@@ -191,7 +194,7 @@ Test(request, duplicates_are_executed_once)
 		stranger_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);
-	/* Each attempt has the one reply there is. */
+	/* Each of the ten attempts gets one reply; copies get none. */
 	cr_assert_eq(g.served.runs, 1);
 	cr_assert_eq(a.replies, 10);
 	for (unsigned int i = 0; i < 10; i++) {
@@ -202,7 +205,8 @@ Test(request, duplicates_are_executed_once)
 	}
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_repeated), 10);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_again), 9);
-	/* Also of one that is being served, and of one that was refused. */
+	/* Copies of a call that is still being served, and of one that was
+	 * refused. */
 	stranger_call(&a, 8, "park", "x");
 	stranger_call(&a, 8, "park", "x");
 	stranger_call(&a, 9, "nothing", "x");
@@ -213,7 +217,7 @@ Test(request, duplicates_are_executed_once)
 	serve_release(&g.served);
 	settle(&g);
 	stranger_reply(&a, 8);
-	/* What is said to be answered is not executed any more. */
+	/* A call that the client has acknowledged is not executed any more. */
 	c = stranger_call_of(100, "echo", 1);
 	stranger_send(&a, &c, 1, "x", 50);
 	c = stranger_call_of(50, "echo", 1);
@@ -224,7 +228,8 @@ Test(request, duplicates_are_executed_once)
 	serve_fini(&g);
 }
 
-/* Over a reconnect, too: unless neither caller nor method minds. */
+/* After a reconnect a call that comes again is executed again only if both its
+ * caller and its method are idempotent. */
 Test(request, a_call_is_executed_once)
 {
 	static const struct {
@@ -248,7 +253,7 @@ Test(request, a_call_is_executed_once)
 		a.epoch = 2;
 		stranger_connect(&a);
 		cr_assert(a.control.connected.reconnected);
-		/* A copy, and another attempt. */
+		/* A copy of the first attempt, and another attempt. */
 		stranger_send(&a, &c, 1, "x", 0);
 		c.attempt = 1;
 		c.flags = WIRE_CALL_RESENT;
@@ -260,9 +265,9 @@ Test(request, a_call_is_executed_once)
 	}
 }
 
-/* The caller says that another server, or this one in another connection, may
- * have executed it: it is executed again if caller and method both do not
- * mind. */
+/* The caller says that another server, or this one over another connection, may
+ * have executed the call. It is executed only if both caller and method are
+ * idempotent. */
 Test(request, that_may_have_been_executed)
 {
 	static const struct {
@@ -312,8 +317,9 @@ static void continue_twice(void *arg, struct ulrpc_request *r)
 	cr_assert_eq(ulrpc_request_continue(r, reply_continued, arg), 0);
 }
 
-/* Handlers that went on elsewhere come back to a worker, which may go on
- * elsewhere again; their place is theirs meanwhile. */
+/* A handler that has returned without replying may be continued on a worker,
+ * and that continuation may continue once more. Meanwhile the request keeps its
+ * place in the queue's limits. */
 Test(request, continued)
 {
 	struct serve_rig g;
@@ -335,7 +341,7 @@ Test(request, continued)
 	serve_fini(&g);
 }
 
-/* Also when their service has ended. */
+/* A request can be continued even after its service has stopped. */
 Test(request, continued_after_the_end)
 {
 	struct ulrpc_request *kept, *waiting;
@@ -358,7 +364,8 @@ Test(request, continued_after_the_end)
 	serve_fini(&g);
 }
 
-/* Bytes that mean nothing cost nothing, and hurt nobody. */
+/* Messages that cannot be decoded are counted, hold nothing afterwards, and do
+ * not affect later calls. */
 Test(request, unreadable)
 {
 	uint8_t bytes[300];
@@ -393,7 +400,8 @@ Test(request, unreadable)
 	serve_fini(&g);
 }
 
-/* A body that replies at once with itself, and long replies. */
+/* Replies of 5000 bytes of inline handlers and of workers in one message, then
+ * a single one of 60000 bytes. */
 Test(request, long_replies)
 {
 	static char big[60000];
@@ -444,7 +452,7 @@ Test(request, replies_are_sent_again)
 	lnet_sim_run(g.sim, 6 * SEC);
 	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
-	/* But not for ever. */
+	/* The server gives up a reply that it cannot deliver for long. */
 	lnet_sim_link_set(g.sim, &from, &to, &bad);
 	stranger_call(&a, 2, "echo", "x");
 	lnet_sim_run(g.sim, 30 * SEC);
@@ -483,7 +491,8 @@ Test(request, stuck_is_said_once)
 	serve_fini(&g);
 }
 
-/* High first, but after ratio of them one of the others. */
+/* Workers take requests of high priority first, but after every high_ratio of
+ * them one of another lane. */
 Test(request, lanes)
 {
 	struct ulrpc_service_conf conf = { .high_ratio = 2 };
@@ -497,7 +506,8 @@ Test(request, lanes)
 			uint32_t word;
 			enum ulrpc_priority priority;
 		} todo[] = {
-			{ 100, ULRPC_PRIORITY_NORMAL }, /* has the worker */
+			/* occupies the worker */
+			{ 100, ULRPC_PRIORITY_NORMAL },
 			{ 50, ULRPC_PRIORITY_NORMAL },
 			{ 51, ULRPC_PRIORITY_NORMAL },
 			{ 1, ULRPC_PRIORITY_HIGH },
@@ -531,13 +541,14 @@ Test(request, second_reply, .signal = SIGABRT)
 	stranger_call(&a, 1, "park", "x");
 	settle(&g);
 	r = unpark(&g.served);
-	/* Waits for nothing, so it is gone after the first. */
+	/* As it waits for nothing, the request is gone after its first reply:
+	 * this is what a second reply finds. */
 	atomic_store(&r->state, REQUEST_REPLIED);
 	ulrpc_reply(r, NULL, 0);
 }
 
-/* All CPTs serve; a message that comes to another one than its connection's
- * is passed on. */
+/* Requests are served on the CPT of their connection; a message that comes to
+ * another CPT is passed on to it. */
 Test(request, other_cpts)
 {
 	struct serve_rig g;
@@ -550,7 +561,8 @@ Test(request, other_cpts)
 	settle(&g);
 	cr_assert_eq(a.replies, 20);
 	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20);
-	/* By hand: as if they had come to each of the CPTs. */
+	/* Calls request_on_message() on each of the other CPTs, as if a message
+	 * had come there. */
 	for (unsigned int cpt = 0; cpt < 4; cpt++) {
 		struct wire_call c = stranger_call_of(100 + cpt, "echo", 1);
 		struct ulnet_event ev = {

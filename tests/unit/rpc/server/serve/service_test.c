@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What requests take, and what clients are told of it. */
+/* Estimates of how long the methods of a service take, and what clients are
+ * told of them. */
 #include "rpc/client/client.h"
 #include "rpc/estimate.h"
 #include "rpc/server/serve/service.h"
@@ -15,7 +16,7 @@ static void rig_begin(void)
 {
 	ended = 0;
 	serve_init(&g, 1, 1);
-	lnet_sim_run(g.sim, MSEC); /* a request that began at 0 has not */
+	lnet_sim_run(g.sim, MSEC); /* so that no request begins at time 0 */
 	serve_open(&g, NULL);
 	serve_start_with(&g, NULL);
 	serve_client(&g);
@@ -47,7 +48,7 @@ static void begin_call(const char *method)
 		     0);
 }
 
-/* A call that its handler has for @ns. */
+/* Makes a call of @method whose handler takes @ns, and waits for its end. */
 static void call_taking(const char *method, uint64_t ns)
 {
 	unsigned int before = ended;
@@ -71,7 +72,8 @@ static uint64_t estimate_of(const char *method)
 			     lnet_sim_now(g.sim));
 }
 
-/* Within a bucket, and what call_taking() adds. */
+/* Whether @is is @exact, but for the width of a bucket of the histogram and the
+ * time that call_taking() adds. */
 static bool is_near(uint64_t is, uint64_t exact)
 {
 	return is >= exact && is <= exact + exact * 2 / 5;
@@ -91,12 +93,14 @@ Test(estimates, by_method)
 	rig_end();
 }
 
-/* Work that is refused takes no time, which says nothing. */
+/* The handler refuses work at once, which says nothing of how long the method
+ * takes; a failure does. */
 Test(estimates, not_of_refusals)
 {
 	rig_begin();
 	begin_call("full");
-	lnet_sim_run(g.sim, 100 * SEC); /* again and again */
+	/* the client sends it again and again */
+	lnet_sim_run(g.sim, 100 * SEC);
 	cr_assert_eq(ended, 1);
 	cr_expect_eq(estimate_of("full"), 0);
 	call_taking("fail", 0);
@@ -125,7 +129,7 @@ Test(estimates, of_the_queue_too)
 	rig_end();
 }
 
-/* The longest of all methods. */
+/* A reply advertises the longest estimate of all methods. */
 Test(estimates, clients_are_told)
 {
 	rig_begin();
@@ -151,7 +155,8 @@ Test(estimates, clients_are_told_when_they_open_the_service)
 	rig_end();
 }
 
-/* Requests that are all alike are counted while their run goes on. */
+/* Requests are collected in a run while they are alike; the estimate includes
+ * them before the run ends. */
 Test(estimates, of_a_run_that_goes_on)
 {
 	rig_begin();

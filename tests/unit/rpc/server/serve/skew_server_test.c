@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service, and clients of other versions. */
+/* A server, and clients that speak other versions of the protocol. */
 #include "tests/unit/rpc/hostile_rig.h"
 #include "tests/unit/rpc/wire/wire_skew.h"
 
@@ -7,7 +7,8 @@ static struct hostile_rig h;
 
 TestSuite(skew_server, .timeout = 60);
 
-/* Whatever else they say, they are served like all. */
+/* Clients that send more fields than this version knows are served all the
+ * same. */
 Test(skew_server, says_more)
 {
 	static const uint32_t lengths[] = { 100, 200, 300 };
@@ -48,7 +49,8 @@ Test(skew_server, says_more)
 	hostile_fini(&h);
 }
 
-/* What is not said is 0, and means what it meant before it could be said. */
+/* A field that is left out is 0, which means the same as before the field was
+ * introduced. */
 Test(skew_server, says_less)
 {
 	struct wire_control m = {
@@ -64,7 +66,7 @@ Test(skew_server, says_less)
 	h.a->client = 0;
 	h.a->epoch = 0;
 	cr_assert_eq(stranger_open(h.a, "test")->status, WIRE_OK);
-	/* No timeout, no room, nothing to say. */
+	/* A call without a timeout, room for a reply, or a body. */
 	stranger_send(h.a, &c, 1, "", 0);
 	hostile_settle(&h);
 	r = stranger_reply(h.a, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handlers that make no progress are not waited for, where a service wants
- * that. */
+/* Requests that are given up as stalled because their handlers make no
+ * progress. A service may be configured so. */
 #include <errno.h>
 
 #include "rpc/server/serve/deadline.h"
@@ -43,8 +43,7 @@ static void ask(uint64_t xid, uint32_t attempt)
 	lnet_sim_run(a.sim, 20 * MSEC);
 }
 
-/* When, by what was said, something is to be heard of the last extension's
- * request. */
+/* Returns until when the last extension has prolonged T, ns. */
 static uint64_t said_until(void)
 {
 	const unsigned int i = a.nextensions - 1;
@@ -57,9 +56,10 @@ static void run_until(struct serve_rig *g, uint64_t at)
 	lnet_sim_run(g->sim, at - lnet_now(g->node[CALLER], 0));
 }
 
-/* Nothing is said any more; who asks before the time is over is told how long
- * that is, and then the truth, again and again, also when the handler has ended
- * after all; and nobody waits. */
+/* Once a request is stalled, the client gets no more extensions. An attempt
+ * that comes before T is over is told how much of T is left; every later one is
+ * told that the request is stalled, even after the handler has replied after
+ * all. */
 Test(stall, ends_what_callers_are_told)
 {
 	struct wire_call c = slow(1, "park");
@@ -102,7 +102,7 @@ Test(stall, ends_what_callers_are_told)
 	serve_fini(&g);
 }
 
-/* A number is progress, be it the same as before. */
+/* Any report of progress counts, even if its number is the same as before. */
 Test(stall, not_with_progress)
 {
 	struct wire_call c = slow(1, "park");
@@ -123,7 +123,8 @@ Test(stall, not_with_progress)
 	serve_fini(&g);
 }
 
-/* What was stalled and goes on is extended again, at once. */
+/* A stalled request whose handler makes progress again is extended again at
+ * once. */
 Test(stall, until_there_is_progress)
 {
 	struct wire_call c = slow(1, "hold");
@@ -148,7 +149,7 @@ Test(stall, until_there_is_progress)
 	serve_fini(&g);
 }
 
-/* Waiting for a worker is not the handler's fault. */
+/* A request does not stall while it waits for a worker. */
 Test(stall, not_in_the_queue)
 {
 	struct wire_call c[2] = { slow(1, "park"), slow(2, "work") };
@@ -183,7 +184,7 @@ Test(stall, never_unless_asked_for)
 
 /* ---- by a real client ---- */
 
-/* A store that is slow, one segment every three seconds; then it hangs. */
+/* The handler gets one segment every three seconds, and then hangs. */
 #define SLOW_SEGMENTS 5
 
 static void slowly(void *arg, struct ulrpc_request *r, const void *body,

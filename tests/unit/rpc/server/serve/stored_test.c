@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stores have of requests: written, and read again. */
+/* Records of durable services: encoding and decoding of what stands in the
+ * store. */
 #include "rpc/server/serve/durable.h"
 
 #include <criterion/criterion.h>
@@ -62,7 +63,7 @@ Test(stored, is_read_as_it_was_written)
 	}
 }
 
-/* A store may be on a disk that lies. */
+/* A store may return less than was stored, say from a faulty disk. */
 Test(stored, what_is_cut_off_is_not_read)
 {
 	size_t length;
@@ -70,7 +71,8 @@ Test(stored, what_is_cut_off_is_not_read)
 
 	for (size_t n = 0; n < length; n++) {
 		struct stored s;
-		uint8_t *cut = malloc(n ? n : 1); /* ends where it ends */
+		/* ends at the cut, so that sanitizers see reads beyond it */
+		uint8_t *cut = malloc(n ? n : 1);
 
 		memcpy(cut, value, n);
 		cr_assert_eq(stored_read(cut, n, &s), -EBADMSG, "%zu", n);
@@ -85,12 +87,12 @@ Test(stored, what_makes_no_sense_is_not_read)
 		size_t at;
 		uint32_t word;
 	} bad[] = {
-		{ 0, 1 },			/* format */
-		{ 20, ULRPC_BULKS_MAX + 1 },	/* sinks */
-		{ 24, ULRPC_BULKS_MAX },	/* index */
+		{ 0, 1 },			/* number of sinks */
+		{ 20, ULRPC_BULKS_MAX + 1 },	/* index of a sink */
+		{ 24, ULRPC_BULKS_MAX },	/* number of segments */
 		{ 28, ULRPC_SEGMENTS_MAX + 1 }, /* segments */
 		{ 28, UINT32_MAX },
-		{ 32, 2 }, /* lengths, or none */
+		{ 32, 2 }, /* whether lengths follow: 0 or 1 */
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {

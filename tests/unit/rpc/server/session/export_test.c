@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections, as a client played by hand sees them. */
+/* Exports: connections as a server keeps them, seen by raw clients. */
 #include <errno.h>
 
 #include "tests/unit/rpc/serve_rig.h"
@@ -24,7 +24,8 @@ static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
 {
 	rig_of_one(g, cpts, conf);
 	stranger_init(&b, g->sim, CALLER, SERVER);
-	/* Another process, but for the answers: those come to a. */
+	/* This one is another process on the same node, but the answers to both
+	 * come to @a. */
 	b.client++;
 	memset(b.client_id, 99, sizeof(b.client_id));
 }
@@ -70,7 +71,7 @@ Test(export, epochs)
 	a.epoch = 5;
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	connection = a.connection;
-	/* The question again, as when the answer was lost. */
+	/* The client asks again, as if the answer had been lost. */
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert_eq(a.connection, connection);
 	cr_assert_not(a.control.connected.reconnected);
@@ -82,7 +83,7 @@ Test(export, epochs)
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert(a.control.connected.reconnected);
 	cr_assert_eq(a.connection, connection);
-	/* Asked again it says the same: nothing has been forgotten since. */
+	/* The answer to a repeated Connect is the same. */
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert(a.control.connected.reconnected);
 	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
@@ -90,7 +91,8 @@ Test(export, epochs)
 	serve_fini(&g);
 }
 
-/* The same process comes with another handle. */
+/* A Connect with the same client id and another handle replaces the connection.
+ */
 Test(export, another_handle_replaces)
 {
 	uint64_t connection, client;
@@ -102,7 +104,7 @@ Test(export, another_handle_replaces)
 	connection = a.connection;
 	client = a.client;
 	a.client++;
-	a.epoch = 1; /* a process that was restarted begins again */
+	a.epoch = 1; /* as a process that was restarted */
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert_not(a.control.connected.reconnected);
 	cr_assert_neq(a.connection, connection);
@@ -111,15 +113,16 @@ Test(export, another_handle_replaces)
 	a.connection = connection;
 	a.client = client;
 	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
-	/* A late copy of what the one before said. */
+	/* A late copy of a Connect of the handle before is refused. */
 	a.epoch = 4;
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
 }
 
-/* A Connect of a process before arrives late, and takes the connection: the
- * client has it again when it connects, from wherever that is. */
+/* A late copy of a Connect of an earlier process takes the connection over. The
+ * client gets it back when it connects again, from the same node or another
+ * one. */
 Test(export, a_copy_is_no_client)
 {
 	struct serve_rig g;
@@ -141,7 +144,7 @@ Test(export, a_copy_is_no_client)
 		cr_assert_eq(stranger_connect(now)->status, WIRE_OK);
 		cr_assert_not(now->control.connected.reconnected);
 		cr_assert_eq(stranger_keepalive(now), WIRE_OK);
-		/* Another copy does no harm. */
+		/* Another copy of that Connect is refused. */
 		connection = now->connection;
 		a.client = client + 1;
 		cr_assert_neq(stranger_connect(&a)->status, WIRE_OK);
@@ -152,7 +155,7 @@ Test(export, a_copy_is_no_client)
 	}
 }
 
-/* Who has some handles can guess no other one. */
+/* Handles are random: clients that know some cannot guess others. */
 Test(export, handles_are_random)
 {
 	uint32_t upper[64];
@@ -228,7 +231,8 @@ Test(export, versions)
 	serve_fini(&g);
 }
 
-/* Who says the same from elsewhere is another client. */
+/* A client at another NID cannot use the connection, even if it knows all that
+ * identifies it. */
 Test(export, is_of_who_connected)
 {
 	struct wire_control bye = { .kind = WIRE_DISCONNECT };
@@ -252,7 +256,7 @@ Test(export, is_of_who_connected)
 	bye.disconnect.epoch = a.epoch;
 	stranger_ask(&b, &bye);
 	cr_assert_eq(exports(&g)->table.used, 1);
-	/* A later epoch there makes this one no older. */
+	/* Nor can it replace the connection with a Connect of a later epoch. */
 	b.epoch = 100;
 	b.client++;
 	cr_assert_eq(stranger_connect(&b)->status, WIRE_REFUSED);
@@ -286,9 +290,9 @@ static void log_line(int level, const char *line, void *arg)
 	snprintf(logged, sizeof(logged), "%s", line);
 }
 
-/* Two processes with one id, on any CPTs: the second is refused, told for how
- * long at most, and the log names both, until the first has been silent for so
- * long that a keepalive of it is missing. */
+/* Two processes connect with the same client id, on any CPTs. The second is
+ * refused, and told when to try again at the latest; the log names both, once.
+ * When a keepalive of the first one is overdue the second one is accepted. */
 Test(export, an_id_is_one_process)
 {
 	char want[2][LNET_NIDSTR_SIZE + 16];
@@ -345,8 +349,7 @@ Test(export, an_id_is_one_process)
 	}
 }
 
-/* The process itself, which has another address now: it goes on, with what is
- * known of its calls. */
+/* A client that reconnects from another NID goes on, with its records. */
 Test(export, a_client_that_moves)
 {
 	struct wire_call c = stranger_call_of(1, "echo", 0);
@@ -374,7 +377,7 @@ Test(export, a_client_that_moves)
 	serve_fini(&g);
 }
 
-/* As its owner says who a node is, it is, after a restart, too. */
+/* A client id that the user has configured stays the same after a restart. */
 Test(export, an_id_that_is_given)
 {
 	struct ulrpc_conf conf = { .client_id = "who I am always" };
@@ -405,8 +408,8 @@ Test(export, an_id_that_is_given)
 		cr_assert_eq(exports(&g)->table.used, 1);
 		cr_assert_eq(stats->counts[RPC_STAT_clients_accepted],
 			     2 * i + 1);
-		/* Numbers of calls only ever rise: also those of a client that
-		 * is opened again. */
+		/* The numbers of calls only ever rise, even if the client is
+		 * closed and opened again. */
 		cr_assert_gt(g.served.info.xid, xid);
 		xid = g.served.info.xid;
 		ulrpc_client_close(g.client);
@@ -419,7 +422,7 @@ Test(export, an_id_that_is_given)
 		cr_assert_eq(c.outcome.cause, ULRPC_CAUSE_OK);
 		cr_assert_gt(g.served.info.xid, xid);
 		xid = g.served.info.xid;
-		/* The node crashes, and comes back. */
+		/* The node crashes, and is restarted. */
 		cr_assert_eq(lnet_sim_crash(g.sim, CALLER), 0);
 		cr_assert_eq(lnet_sim_restart(g.sim, CALLER), 0);
 		g.node[CALLER] = lnet_sim_node(g.sim, CALLER);
@@ -428,8 +431,8 @@ Test(export, an_id_that_is_given)
 	serve_fini(&g);
 }
 
-/* A stranger fills its share, and no more: there is room for others, and the
- * log says who it was, once. */
+/* One host can make only so many connections as its share: others find room,
+ * and the log names the host once. */
 Test(export, as_many_as_allowed)
 {
 	struct ulrpc_conf conf = { .exports_max = 100 };
@@ -458,7 +461,7 @@ Test(export, as_many_as_allowed)
 		cr_assert_eq(stranger_connect(&third)->status,
 			     i < 25 ? WIRE_OK : WIRE_OVERLOADED);
 	}
-	/* Who is connected already is not hindered. */
+	/* A client that is connected already can reconnect. */
 	a.client_id[0] = 5;
 	a.client = 5;
 	a.epoch = 2;
@@ -477,7 +480,8 @@ Test(export, silence)
 		lnet_sim_run(g.sim, 2 * SEC);
 		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
 	}
-	/* Somebody else is heard all the time. */
+	/* While the first client is silent another one is heard all the time.
+	 */
 	a.client_id[0] = 200;
 	a.client = 200;
 	stranger_connect(&a);
@@ -504,7 +508,7 @@ static void keepalive_of(uint64_t ours, uint64_t wish, uint64_t agreed)
 	cr_assert_eq(c->status, WIRE_OK);
 	cr_assert_eq(c->keepalive, agreed);
 	cr_assert_eq(c->lease, 3 * agreed);
-	/* Nobody but the one is heard: twice the lease. */
+	/* No other client is heard, so the server waits for two leases. */
 	lnet_sim_run(g.sim, 5 * agreed * NSEC_PER_USEC);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	lnet_sim_run(g.sim, 3 * agreed * NSEC_PER_USEC);
@@ -512,8 +516,8 @@ static void keepalive_of(uint64_t ours, uint64_t wish, uint64_t agreed)
 	serve_fini(&g);
 }
 
-/* The smaller one counts, for client and server; but no client keeps a server
- * busy with it. */
+/* The shorter keepalive of client's and server's counts for both, but a client
+ * cannot make it shorter than 100 ms. */
 Test(export, keepalive_is_agreed_on)
 {
 	keepalive_of(10000000, 1000000, 1000000);
@@ -525,7 +529,8 @@ Test(export, keepalive_is_agreed_on)
 	keepalive_of(20000, 10000000, 20000);
 }
 
-/* As a real client wishes: it asks when it has heard nothing for so long. */
+/* A real client sends a keepalive when it has heard nothing for as long as its
+ * own keepalive. */
 Test(export, keepalive_of_a_client)
 {
 	struct called c = { 0 };
@@ -546,7 +551,8 @@ Test(export, keepalive_of_a_client)
 	serve_fini(&g);
 }
 
-/* Each client has its own, and another one with each connection. */
+/* Each client has its own keepalive, and agrees on it anew with each Connect.
+ */
 Test(export, keepalives_of_many)
 {
 	struct ulrpc_conf conf = { .keepalive = 10000000 };
@@ -576,7 +582,6 @@ Test(export, keepalives_of_many)
 	serve_fini(&g);
 }
 
-/* When nobody at all is heard, it may be the server that is cut off. */
 /* ---- what services hear ---- */
 
 struct gone {
@@ -593,8 +598,8 @@ static void on_gone(void *arg, const struct ulnet_id *client)
 	gone->client = *client;
 }
 
-/* A service hears once of each of its clients that is gone without a word, and
- * nothing of others. */
+/* A service is told once of each of its clients that has gone without a
+ * Disconnect, and of no other client. */
 Test(export, services_are_told)
 {
 	struct ulrpc_conf conf = { .keepalive = 1000000 };
@@ -618,8 +623,8 @@ Test(export, services_are_told)
 	stranger_connect(&a);
 	cr_assert_eq(stranger_open(&a, "one")->status, WIRE_OK);
 	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
-	/* The same again is not another client; it comes back after a
-	 * disconnect; and then there is a new one in its place. */
+	/* gone() is not called for a reconnect, nor for a Disconnect, but for a
+	 * client whose connection a new handle replaces. */
 	a.epoch++;
 	stranger_connect(&a);
 	cr_assert_eq(gone[0].times, 0);
@@ -632,7 +637,7 @@ Test(export, services_are_told)
 	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
 	cr_assert_eq(gone[0].times, 1);
 	cr_assert(lnet_nid_eq(&gone[0].client.nid, &caller));
-	/* This one has not opened it. */
+	/* The new handle has not opened "one". */
 	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
 	lnet_sim_run(g.sim, 20 * SEC);
 	cr_assert_eq(exports(&g)->table.used, 0);
@@ -646,7 +651,7 @@ Test(export, services_are_told)
 	serve_fini(&g);
 }
 
-/* A server that ends says so to all that are connected. */
+/* A server that is closed sends a Goodbye to all clients that are connected. */
 Test(export, goodbye)
 {
 	struct serve_rig g;
@@ -666,6 +671,8 @@ Test(export, goodbye)
 	serve_fini(&g);
 }
 
+/* If no client at all is heard the server itself may be cut off, so it waits
+ * for two leases. */
 Test(export, patience_when_all_is_silent)
 {
 	struct ulrpc_conf conf = { .keepalive = 1000000 };
@@ -680,7 +687,8 @@ Test(export, patience_when_all_is_silent)
 	serve_fini(&g);
 }
 
-/* A message may come to any CPT; the connection is on one. */
+/* A control message may come to any CPT; the connection is on the one that its
+ * handle names. */
 Test(export, other_cpts)
 {
 	struct ulnet_id caller;
@@ -731,7 +739,8 @@ Test(export, crash)
 	serve_fini(&g);
 }
 
-/* Beyond what LNet has: see the sizes of what is allocated for one. */
+/* Without the memory that LNet needs: the sizes of all that is allocated for
+ * one client. */
 Test(export, memory_of_an_idle_client)
 {
 	cr_assert_leq(sizeof(struct export) + sizeof(struct id_slot) +

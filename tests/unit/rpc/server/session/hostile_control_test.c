@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control portal of a server, and what is said there by those who should
- * not. */
+/* Control messages to a server that are malformed, unexpected, or in the name
+ * of another client. */
 #include "rpc/control.h"
 #include "rpc/wire/wire_field.h"
 #include "tests/unit/rpc/hostile_rig.h"
@@ -25,7 +25,8 @@ static unsigned int exports(void)
 	return hostile_shard(&h)->exports->table.used;
 }
 
-/* Control message @kind with @length bytes of content. */
+/* Wraps @length bytes of content as a control message of @kind, in @bytes.
+ * Returns its length. */
 static size_t wrap(unsigned int kind, const void *content, size_t length)
 {
 	uint8_t *p = bytes;
@@ -69,7 +70,8 @@ Test(hostile_control, ids_of_other_lengths)
 	hostile_fini(&h);
 }
 
-/* Two say that they are the same one: the first is, and does not notice. */
+/* Two clients connect with the same id: the second is refused, and the first
+ * does not notice. */
 Test(hostile_control, the_same_id_twice)
 {
 	hostile_init(&h);
@@ -114,9 +116,9 @@ Test(hostile_control, versions)
 	hostile_fini(&h);
 }
 
-/* More clients than there can be, all of one stranger: those that are there are
- * served, there is room for others, and when the stranger's have been silent
- * for long there is more. */
+/* One host connects more clients than a server may have. Those that are
+ * connected are served, and there is room for other hosts. When the clients of
+ * the host have been silent for long their room is free again. */
 Test(hostile_control, floods_of_clients)
 {
 	const struct ulrpc_conf conf = { .exports_max = 500,
@@ -188,7 +190,7 @@ Test(hostile_control, names)
 			 wrap(WIRE_OPEN, content, (size_t)(p - content)));
 		hostile_settle(&h);
 		cr_assert_eq(h.a->controls, n < 64);
-		/* With a 0 in it. */
+		/* The same with a 0 in the name. */
 		p[-5] = 0;
 		put_well(bytes,
 			 wrap(WIRE_OPEN, content, (size_t)(p - content)));
@@ -200,7 +202,8 @@ Test(hostile_control, names)
 	hostile_fini(&h);
 }
 
-/* LNet drops what is longer than any message, and nothing is in its way. */
+/* LNet drops messages longer than the longest control message, and they do not
+ * get in the way of others. */
 Test(hostile_control, long_messages)
 {
 	uint64_t before;
@@ -219,7 +222,7 @@ Test(hostile_control, long_messages)
 	hostile_fini(&h);
 }
 
-/* ---- for others ---- */
+/* ---- in the name of others ---- */
 
 Test(hostile_control, for_another)
 {
@@ -245,7 +248,7 @@ Test(hostile_control, for_another)
 	hostile_fini(&h);
 }
 
-/* It is kept by who has it, and by nobody else. */
+/* A connection is kept alive by its own client only. */
 Test(hostile_control, keepalive_of_another)
 {
 	const struct ulrpc_conf conf = { .keepalive = 1000000 };
@@ -263,7 +266,7 @@ Test(hostile_control, keepalive_of_another)
 	hostile_fini(&h);
 }
 
-/* ---- not well-formed, or not for a server ---- */
+/* ---- malformed, or not for a server ---- */
 
 Test(hostile_control, any_byte_changed_or_missing)
 {
@@ -310,8 +313,8 @@ Test(hostile_control, any_byte_changed_or_missing)
 	hostile_fini(&h);
 }
 
-/* Answers that nobody asked for; messages of other portals; kinds that there
- * are not, or not yet; two in one. */
+/* Answers that nobody asked for, messages that belong to other portals, unknown
+ * kinds, and two kinds in one message. */
 Test(hostile_control, unexpected)
 {
 	struct wire_replies r = { .client = 1 };
@@ -345,7 +348,7 @@ Test(hostile_control, unexpected)
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_control_unexpected),
 		     3 + 99 - WIRE_GOODBYE + 1);
 	cr_assert_eq(hostile_controls_unreadable(&h), unreadable);
-	/* From here on they cannot be read. */
+	/* The following messages cannot be decoded. */
 	length = (size_t)(wire_replies_put(bytes, &r) - bytes);
 	put(wire_hdr_data(WIRE_REPLIES, bytes, length), bytes, length);
 	length = (size_t)(wire_requests_put(bytes, &q) - bytes);
@@ -360,8 +363,8 @@ Test(hostile_control, unexpected)
 	hostile_fini(&h);
 }
 
-/* Who does not read its answers makes us hold no more than what is left for
- * others. */
+/* A client that does not read its answers may use only half of what the server
+ * has for answers under way. */
 Test(hostile_control, never_reads_its_answers)
 {
 	const struct ulnet_id from = nth_id(SERVER), to = nth_id(2);
@@ -380,7 +383,8 @@ Test(hostile_control, never_reads_its_answers)
 	cr_assert_geq(hostile_counted(&h, RPC_STAT_control_sent), 16384 / 2);
 	cr_assert_leq(hostile_counted(&h, RPC_STAT_control_sent),
 		      16384 / 2 + 100);
-	/* Others are answered meanwhile, and he later. */
+	/* Other clients are answered meanwhile, and this one when it reads
+	 * again. */
 	hostile_connect(&(struct hostile_rig){ .a = h.b });
 	lnet_sim_run(h.g.sim, 60 * SEC);
 	stuck.stall = 0;

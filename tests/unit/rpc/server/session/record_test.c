@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of record.h, line by line, and what is let go when. */
+/* The state table of record.h, line by line, and when replies and bodies are
+ * released. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@ static struct records rs;
 static struct quotas quotas;
 static struct ulnet_nid nid;
 static unsigned int given_up, forgotten, let_go, bodies_let_go;
-static int noted;	 /* slots */
-static const void *last; /* of what the owner was told of */
+static int noted;	 /* slots that have been counted by on_noted() */
+static const void *last; /* what the latest callback was called for */
 
 static void on_give_up(struct ulrpc_request *r)
 {
@@ -88,7 +89,7 @@ static enum record_past look(uint32_t slot, uint64_t xid, uint32_t attempt,
 	return past;
 }
 
-/* Only the address of it matters. */
+/* Returns a pointer that stands for request @n; only its address matters. */
 static struct ulrpc_request *request(uint64_t n)
 {
 	static char requests[8192];
@@ -96,7 +97,7 @@ static struct ulrpc_request *request(uint64_t n)
 	return (struct ulrpc_request *)&requests[n];
 }
 
-/* A call that has come to this state, by its first attempt. */
+/* Makes the first attempt of a call, and brings its record to @state. */
 static void call_is(uint32_t slot, uint64_t xid, enum record_state state,
 		    struct record_reply *reply)
 {
@@ -116,7 +117,7 @@ static void call_is(uint32_t slot, uint64_t xid, enum record_state state,
 	cr_assert_eq(rec->state, state);
 }
 
-/* Each line of the table; what the same attempt finds, is a copy always. */
+/* Each line of the table. The same attempt once more is always a copy. */
 Test(record, table)
 {
 	static const struct {
@@ -160,10 +161,11 @@ Test(record, table)
 		cr_assert_eq(look(7, 5, 3, lines[i].flags), lines[i].past,
 			     "line %u", i);
 		cr_assert_eq(rec->state, lines[i].then, "line %u", i);
-		/* ... which was noted. */
+		/* This attempt has been noted: it and all before it are copies.
+		 */
 		for (uint32_t attempt = 0; attempt <= 3; attempt++)
 			cr_assert_eq(look(7, 5, attempt, 0), RECORD_COPY);
-		/* Older calls are late, whatever their attempt. */
+		/* Older calls are copies, whatever their attempt. */
 		cr_assert_eq(look(7, 4, 9, lines[i].flags), RECORD_COPY);
 		cr_assert_eq(rec->xid, 5);
 		cr_assert_eq(given_up + let_go, 0);
@@ -173,7 +175,7 @@ Test(record, table)
 	}
 }
 
-/* The next call of the slot: the one before is over for its client. */
+/* The next call in a slot ends the one before. */
 Test(record, slot_is_used_again)
 {
 	for (enum record_state s = 0; s < RECORD_STATES; s++) {
@@ -193,15 +195,16 @@ Test(record, slot_is_used_again)
 	}
 }
 
-/* A first word of a call, that is not its first attempt. */
+/* The first message of a call is not its first attempt. */
 Test(record, what_comes_first)
 {
 	begin(4);
-	/* The query overtakes what it asks for, which is a copy then. */
+	/* A query overtakes the attempt that it asks about, which is then a
+	 * copy. */
 	cr_assert_eq(look(0, 1, 1, WIRE_CALL_QUERY), RECORD_UNKNOWN);
 	cr_assert_eq(look(0, 1, 0, 0), RECORD_COPY);
 	cr_assert_eq(look(0, 1, 2, 0), RECORD_NEW);
-	/* Another server may have executed it. */
+	/* Another server may have executed the call. */
 	cr_assert_eq(look(1, 2, 1, WIRE_CALL_RESENT), RECORD_REPEATED);
 	cr_assert_eq(look(2, 3, 5, 0), RECORD_NEW);
 	cr_assert_eq(look(2, 3, 4, 0), RECORD_COPY);
@@ -216,13 +219,14 @@ Test(record, acknowledged)
 	records_acked(&rs, 10);
 	cr_assert_eq(look(0, 10, 0, 0), RECORD_COPY);
 	cr_assert_eq(look(0, 11, 0, 0), RECORD_NEW);
-	records_acked(&rs, 9); /* came late */
+	records_acked(&rs, 9); /* an acknowledgement that comes late */
 	cr_assert_eq(look(1, 10, 0, 0), RECORD_COPY);
 	call_is(2, 12, RECORD_KEPT, &reply);
 	records_acked(&rs, 12);
 	cr_assert_eq(let_go, 1);
 	cr_assert_eq(look(2, 12, 1, 0), RECORD_COPY);
-	/* Its record is used again, and its reply is not touched. */
+	/* The next call uses the record again; the reply is not released twice.
+	 */
 	cr_assert_eq(look(2, 13, 0, 0), RECORD_NEW);
 	cr_assert_eq(let_go, 1);
 	records_acked(&rs, UINT64_MAX);
@@ -230,7 +234,7 @@ Test(record, acknowledged)
 	end();
 }
 
-/* Answered after its client has said that it is over. */
+/* A call is acknowledged by its client before it is answered. */
 Test(record, acknowledged_before_it_is_answered)
 {
 	struct record_reply reply = { 0 };
@@ -250,7 +254,7 @@ Test(record, acknowledged_before_it_is_answered)
 	cr_assert_eq(let_go, 1);
 }
 
-/* Several replies of one message: the last one that is asked for matters. */
+/* A message with several replies is released with the last of them. */
 Test(record, messages_are_let_go_once)
 {
 	struct record_reply m[2] = { { .keeps = 0 } };
@@ -261,13 +265,13 @@ Test(record, messages_are_let_go_once)
 	cr_assert_eq(m[0].keeps, 2);
 	cr_assert_eq(m[0].last, 11);
 	cr_assert_eq(rs.kept, 2);
-	/* One by its slot, ... */
+	/* One message by the next calls in its slots, ... */
 	cr_assert_eq(look(2, 20, 0, 0), RECORD_NEW);
 	cr_assert_eq(let_go, 0);
 	cr_assert_eq(look(3, 21, 0, 0), RECORD_NEW);
 	cr_assert_eq(let_go, 1);
 	cr_assert_eq(last, &m[1]);
-	/* ... the other by slot and acknowledgement. */
+	/* ... the other by acknowledgements and a slot. */
 	records_acked(&rs, 10);
 	cr_assert_eq(look(0, 22, 0, 0), RECORD_NEW);
 	cr_assert_eq(look(1, 11, 1, 0), RECORD_ANSWERED);
@@ -279,8 +283,8 @@ Test(record, messages_are_let_go_once)
 	cr_assert_eq(let_go, 2);
 }
 
-/* While one call takes long, nothing is acknowledged beyond it; the slots of
- * the others come round, and their replies go. */
+/* While one call takes long nothing after it is acknowledged. The other slots
+ * are used again, and that releases their replies. */
 Test(record, one_slow_call)
 {
 	static struct record_reply m[5000];
@@ -306,7 +310,8 @@ Test(record, beyond_the_grant)
 	cr_assert_eq(look(UINT32_MAX, 1, 0, 0), RECORD_BEYOND);
 	cr_assert_eq(look(0, 0, 0, 0), RECORD_BEYOND);
 	cr_assert_eq(rs.used, 0);
-	/* Far apart: as many chunks as there are, and no more. */
+	/* Slots far apart, of which each needs a chunk of its own, up to the
+	 * limit. */
 	for (uint32_t i = 0; i < 3 * RECORD_SLOTS; i += RECORD_CHUNK - 1) {
 		bool there = i < RECORD_SLOTS;
 
@@ -320,8 +325,8 @@ Test(record, beyond_the_grant)
 	end();
 }
 
-/* A host has its share of chunks, half of all there are if alone; what cannot
- * be noted, is not, and another host has its own. */
+/* A host that is alone may have only a share of all chunks; calls beyond that
+ * cannot be noted, while another host has its own share. */
 Test(record, share_of_the_host)
 {
 	struct ulnet_nid mine = nid;
@@ -340,7 +345,7 @@ Test(record, share_of_the_host)
 	cr_assert_eq(record_look(&other, &c, &nid, NOW, &rec), RECORD_NEW);
 	records_fini(&other);
 	nid = mine;
-	/* What is given back can be had. */
+	/* Chunks that are given back can be had again. */
 	records_acked(&rs, 3);
 	records_trim(&rs, NOW);
 	cr_assert_eq(rs.used, 1);
@@ -348,8 +353,8 @@ Test(record, share_of_the_host)
 	end();
 }
 
-/* What there was no room for does not become new by coming once more, when
- * there is room. */
+/* A call that there was no room for stays refused when a copy of it comes, even
+ * if there is room then; only a later attempt is new. */
 Test(record, copies_of_what_had_no_room)
 {
 	begin(0);
@@ -365,15 +370,15 @@ Test(record, copies_of_what_had_no_room)
 	cr_assert_eq(look(1, 8, 2, 0), RECORD_COPY);
 	cr_assert_eq(look(3, 9, 3, WIRE_CALL_QUERY), RECORD_UNKNOWN);
 	cr_assert_eq(look(3, 9, 4, 0), RECORD_NEW);
-	/* A later call can be no copy. */
+	/* A call with a greater number cannot be a copy. */
 	cr_assert_eq(look(4, 10, 0, 0), RECORD_NEW);
 	cr_assert_eq(look(4, 9, 5, 0), RECORD_COPY);
-	/* When all these are over, nothing is left of it. */
+	/* When all these calls are acknowledged no trace of them is left. */
 	records_acked(&rs, 10);
 	cr_assert_eq(look(5, 11, 0, 0), RECORD_NEW);
 	cr_assert_eq(look(RECORD_CHUNK, 12, 0, 0), RECORD_NEW);
 	cr_assert_eq(record_find(&rs, RECORD_CHUNK + 1)->xid, 0);
-	/* Of so many attempts there is no other one. */
+	/* After so many attempts there can be no later one. */
 	quotas.max = quotas.used;
 	cr_assert_eq(look(3 * RECORD_CHUNK, 20, UINT16_MAX, 0), RECORD_NO_ROOM);
 	quotas.max = 8;
@@ -391,14 +396,14 @@ Test(record, trimmed)
 	call_is(1, 2, RECORD_KEPT, &later);
 	call_is(RECORD_CHUNK, 3, RECORD_ACTIVE, NULL);
 	call_is(2 * RECORD_CHUNK, 4, RECORD_ACTIVE, NULL);
-	/* Nobody asks for a reply after its caller's time. */
+	/* A reply is released when its caller's deadline is over. */
 	records_trim(&rs, NOW);
 	cr_assert_eq(let_go, 1);
 	cr_assert_eq(last, &soon);
 	cr_assert_eq(look(0, 1, 1, 0), RECORD_DOUBTFUL);
 	cr_assert_eq(look(1, 2, 1, 0), RECORD_ANSWERED);
 	cr_assert_eq(rs.used, 3);
-	/* What is over for the client, but still being served, is given up. */
+	/* A call that is acknowledged while it is being served is given up. */
 	records_acked(&rs, 3);
 	cr_assert_eq(let_go, 2);
 	cr_assert_eq(given_up, 0);
@@ -408,7 +413,7 @@ Test(record, trimmed)
 	cr_assert_eq(given_up, 1);
 	cr_assert_eq(last, request(3));
 	cr_assert_eq(rs.used, 1);
-	/* Nothing that was noted there is new for that. */
+	/* Calls noted in a chunk that has been freed are still copies. */
 	cr_assert_eq(look(1, 2, 9, 0), RECORD_COPY);
 	cr_assert_eq(look(RECORD_CHUNK, 3, 9, 0), RECORD_COPY);
 	end();
@@ -420,7 +425,7 @@ static bool is(const struct record_reply *reply, void *arg)
 	return reply == arg;
 }
 
-/* The service of a reply ends. */
+/* The service of a kept reply stops. */
 Test(record, lost)
 {
 	struct record_reply m[2] = { { .keeps = 0 } };
@@ -439,7 +444,7 @@ Test(record, lost)
 	cr_assert_eq(let_go, 2);
 }
 
-/* ---- bodies apart ---- */
+/* ---- bodies of long replies ---- */
 
 static void body_is(uint32_t slot, uint64_t xid, struct record_reply *reply,
 		    struct record_body *body)
@@ -450,8 +455,9 @@ static void body_is(uint32_t slot, uint64_t xid, struct record_reply *reply,
 	record_keep(&rs, record_find(&rs, slot), reply);
 }
 
-/* By acknowledgement, exactly, though they came in another order, and though
- * the message of a reply stays for another one's sake. */
+/* Acknowledgements release bodies in the order of call numbers, even if the
+ * calls came in another order, and if the message of the reply stays for other
+ * replies in it. */
 Test(record, bodies_acknowledged)
 {
 	struct record_reply m = { .keeps = 0 };
@@ -473,8 +479,8 @@ Test(record, bodies_acknowledged)
 	cr_assert_eq(let_go, 1);
 }
 
-/* By the next call in the slot, when nobody asks for the reply any more, and
- * when its caller has no time left. */
+/* A body is released by the next call in its slot, by record_drop(), and after
+ * its caller's deadline. */
 Test(record, bodies_with_their_replies)
 {
 	struct record_reply m[3] = { { .until = LATE },
@@ -499,7 +505,7 @@ Test(record, bodies_with_their_replies)
 	cr_assert_eq(bodies_let_go, 3);
 }
 
-/* It goes by itself: then the reply is of no use, either. */
+/* A body is removed by its owner: then the reply is released, too. */
 Test(record, bodies_that_are_gone)
 {
 	static const enum record_past pasts[] = { RECORD_REPEATED,

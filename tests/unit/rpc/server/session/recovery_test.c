@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is left of an overload or an outage when it is over (22 (5), P30), in
- * virtual time. Callers are not kind: whatever fails they make again, at once
- * or when they were told to, up to a number of times, so that the load grows
- * while the server does worse. Goodput has to be back within twice the time
- * that the trouble lasted.
+ * How a service recovers from an overload or an outage (P30), in virtual time.
+ * The callers are unkind: a call that has failed is made again, at once or when
+ * the server has said, up to TRIES times, so that the load grows as the server
+ * does worse. Goodput has to be back within twice the time that the overload or
+ * outage has lasted.
  */
 #include <stdlib.h>
 
@@ -31,14 +31,14 @@ struct rig {
 	unsigned int n; /* clients; the server's node is the last one */
 	struct ulrpc *rpc;
 	struct client *clients;
-	uint64_t begun;	   /* ns: when time is counted from */
-	unsigned int rate; /* calls a second, of all */
-	bool waits;	   /* as it is told, before it tries again */
-	unsigned int good[SECONDS], made[SECONDS]; /* by second */
-	uint64_t queue[SECONDS]; /* us that good ones were in the queue */
+	uint64_t begun;	   /* ns: time 0 of second() */
+	unsigned int rate; /* calls a second, of all clients */
+	bool waits;	   /* tries wait as long as the server has told */
+	unsigned int good[SECONDS], made[SECONDS]; /* calls by second */
+	uint64_t queue[SECONDS]; /* us that good calls have been in the queue */
 };
 
-/* A call of the user's, with all its tries. */
+/* What the user wants done: a call, with all its tries. */
 struct want {
 	struct client *c;
 	unsigned int tries;
@@ -116,7 +116,7 @@ static void try_it(void *arg)
 		     0);
 }
 
-/* Calls come at even times, each of another client. */
+/* Calls come at even intervals, each of a random client. */
 static void arrives(void *arg)
 {
 	struct rig *g = arg;
@@ -178,7 +178,7 @@ static void load(struct rig *g, unsigned int percent, unsigned int seconds)
 	lnet_sim_run(g->sim, seconds * SEC);
 }
 
-/* Good calls of second @from and those up to @to, as percent of those made. */
+/* Returns the good calls of seconds @from to @to, as percent of those made. */
 static unsigned int goodput(const struct rig *g, unsigned int from,
 			    unsigned int to)
 {
@@ -203,13 +203,15 @@ static void ten_times(unsigned int clients, bool waits)
 	cr_assert_geq(goodput(&g, 2, 4), 95, "%u %%", goodput(&g, 2, 4));
 	load(&g, 1000, 4);
 	load(&g, 80, 16);
-	/* While it lasts, most of the capacity is of use. */
+	/* During the overload most of the capacity goes to calls that succeed.
+	 */
 	cr_assert_geq(g.good[8], CAPACITY * 8 / 10, "%u", g.good[8]);
-	/* Few clients are granted so little that the queue is short. */
+	/* If there are few clients their windows shrink so far that the queue
+	 * is short. */
 	if (clients <= 2 * WORKERS)
 		cr_assert_leq(g.queue[8] / g.good[8], 5 * COST / 1000, "%u us",
 			      (unsigned int)(g.queue[8] / g.good[8]));
-	/* And soon after that nobody knows of it. */
+	/* Soon after the overload goodput is back. */
 	cr_assert_geq(goodput(&g, 17, 22), 95, "%u %%", goodput(&g, 17, 22));
 	rig_fini(&g);
 }
@@ -231,8 +233,8 @@ Test(recovery, ten_times_overload_of_those_who_wait)
 
 /* ---- outage ---- */
 
-/* The server dies, and is there again after 3 seconds; its clients have gone on
- * calling. */
+/* The server crashes, and is back after 3 seconds; its clients go on calling
+ * meanwhile. */
 Test(recovery, restart_with_many_clients)
 {
 	struct rig g;
@@ -245,7 +247,7 @@ Test(recovery, restart_with_many_clients)
 	cr_assert_eq(lnet_sim_restart(g.sim, g.n), 0);
 	serve(&g);
 	load(&g, 80, 12);
-	/* Down from 5 to 8; so by 14 all is as it was. */
+	/* Down from second 5 to 8, so recovered by second 14. */
 	cr_assert_geq(goodput(&g, 14, 18), 95, "%u %%", goodput(&g, 14, 18));
 	rig_fini(&g);
 }

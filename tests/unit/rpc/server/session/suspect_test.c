@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection of the LND to a client ends while a request of the client is
+/* The LND's connection with a client ends while a request of that client is
  * under way. Client and service are both real; a lease is 30 seconds. */
 #include "rpc/server/serve/cancel.h"
 #include "tests/unit/rpc/serve_rig.h"
@@ -11,7 +11,7 @@ static struct called c;
 
 TestSuite(suspect, .timeout = 60);
 
-/* As serve_init() does, but the client only calls. */
+/* As serve_init(), but the caller's node accepts no connections. */
 static void init_with_caller(void)
 {
 	struct ulnet_conf only_calls;
@@ -89,7 +89,8 @@ static void ends_well(void)
 	serve_fini(&g);
 }
 
-/* Nobody is there any more: that is known long before the lease is over. */
+/* The client has crashed: the server finds out long before the lease is over.
+ */
 Test(suspect, client_dies)
 {
 	begin("hold");
@@ -115,7 +116,7 @@ Test(suspect, connection_is_made_again)
 	ends_well();
 }
 
-/* It takes the client a while to come back. */
+/* It takes the client 1.5 s to connect again. */
 Test(suspect, connection_is_made_later)
 {
 	begin("hold");
@@ -127,8 +128,8 @@ Test(suspect, connection_is_made_later)
 	ends_well();
 }
 
-/* That nothing gets there, and nothing comes back, does not say that nobody is
- * there: the lease is for that. */
+/* If messages are lost in both directions that does not prove that the client
+ * has gone: only the lease ends it. */
 Test(suspect, silence_is_no_death)
 {
 	begin("hold");
@@ -157,7 +158,7 @@ static void lose_caller(bool dies)
 		cut();
 }
 
-/* There is no way to it any more. */
+/* The client has crashed, and the server cannot connect to it anyway. */
 Test(suspect, caller_dies)
 {
 	lose_caller(true);
@@ -168,7 +169,7 @@ Test(suspect, caller_dies)
 	serve_fini(&g);
 }
 
-/* The interface here is down: that says nothing of the client. */
+/* The server's own interface is down, which says nothing of the client. */
 Test(suspect, server_cannot_say_a_word)
 {
 	const struct ulnet_nid here = nth_id(SERVER).nid;
@@ -182,7 +183,7 @@ Test(suspect, server_cannot_say_a_word)
 	ends_well();
 }
 
-/* Who has nothing under way is nobody's burden. */
+/* A client that has no requests under way is not probed. */
 Test(suspect, idle_client_dies)
 {
 	begin("echo");
