@@ -587,7 +587,7 @@ librpcrigs_a_SOURCES = \
 	%D%/unit/rpc/client/fake_server.c %D%/unit/rpc/client/fake_server.h \
 	%D%/unit/rpc/hostile_rig.c %D%/unit/rpc/hostile_rig.h \
 	%D%/unit/rpc/serve_rig.c %D%/unit/rpc/serve_rig.h \
-	%D%/unit/rpc/server/stranger.c %D%/unit/rpc/server/stranger.h
+	%D%/unit/rpc/server/raw_client.c %D%/unit/rpc/server/raw_client.h
 endif
 endif
 

@@ -104,7 +104,7 @@ Test(forwarded, shares)
  * messages arrive there, too, must be served. */
 Test(forwarded, one_floods)
 {
-	struct wire_call c = stranger_call_of(1, "echo", 1);
+	struct wire_call c = raw_client_call_of(1, "echo", 1);
 	struct wire_control m = { .kind = WIRE_KEEPALIVE };
 	struct ulnet_event ev, control_ev;
 	uint8_t bytes[200], control[CONTROL_MESSAGE_MAX];
@@ -114,7 +114,7 @@ Test(forwarded, one_floods)
 	rig_with(&g, NULL, CPTS);
 	home = export_cpt(a.connection);
 	ev = event_of(7);
-	length = stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	length = raw_client_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	m.keepalive.connection = a.connection;
 	control_ev = ev;
 	control_length = wire_control_encode(&m, control, &control_ev.hdr_data);
@@ -131,7 +131,7 @@ Test(forwarded, one_floods)
 				   RPC_STAT_requests_dropped),
 		     FLOOD / 2);
 	ev = event_of(CALLER);
-	(void)stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	(void)raw_client_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	request_on_message(&g.service->cpt[!home], &ev, bytes, length);
 	m.keepalive.client = a.client;
 	m.keepalive.epoch = a.epoch;
@@ -141,7 +141,7 @@ Test(forwarded, one_floods)
 	control_on_message(g.service->cpt[!home].shard, &control_ev, control,
 			   control_length);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(a.controls, 1);
 	cr_assert_eq(a.control.alive.status, WIRE_OK);
 	serve_fini(&g);
@@ -171,7 +171,7 @@ Test(forwarded, refused_attempt_lends_nothing)
 				      .access = WIRE_ACCESS_SINK,
 				      .n = 1,
 				      .length = &lent_length };
-	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct wire_call c = raw_client_call_of(1, "hold", 1);
 	struct ulnet_event ev = event_of(CALLER);
 	struct service_cpt *home, *other;
 	uint8_t *bytes = malloc(200);
@@ -182,11 +182,11 @@ Test(forwarded, refused_attempt_lends_nothing)
 	other = &g.service->cpt[!home->shard->cpt];
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(g.served.parked, 1);
 	c.attempt++;
-	length = stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+	length = raw_client_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 	fill(CALLER, other->shard, home->shard->cpt);
 	request_on_message(other, &ev, bytes, length);
 	free(bytes);
@@ -194,12 +194,12 @@ Test(forwarded, refused_attempt_lends_nothing)
 	cr_assert_eq(serve_counted(home, RPC_STAT_requests_again), 0);
 	cr_assert_eq(serve_counted(home, RPC_STAT_requests_repeated), 1);
 	c.attempt++;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(serve_counted(home, RPC_STAT_requests_again), 1);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->attempt, c.attempt);
+	cr_assert_eq(raw_client_reply(&a, 1)->attempt, c.attempt);
 	serve_fini(&g);
 }
 
@@ -212,35 +212,36 @@ static uint64_t counted(const struct shard *s)
  * told that it is not connected, by a service and after that has stopped. */
 Test(forwarded, one_takes_no_answers)
 {
-	static struct stranger b;
+	static struct raw_client b;
 	struct ulnet_sim_link deaf = { .refuse = LNET_SIM_ALWAYS };
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 16 };
-	struct wire_call many[100], c = stranger_call_of(1, "echo", 1);
+	struct wire_call many[100], c = raw_client_call_of(1, "echo", 1);
 	struct ulnet_nid from = nth_id(SERVER).nid, to = nth_id(CALLER).nid;
 
 	struct shard *s;
 
 	rig_with(&g, &conf, 1);
 	s = cpt0(&g)->shard;
-	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
 	b.portal = a.portal;
 	cr_assert_eq(lnet_sim_link_set(g.sim, &from, &to, &deaf), 0);
 	a.connection = 0;
 	for (unsigned int i = 0; i < ARRAY_SIZE(many); i++)
-		many[i] = stranger_call_of(1 + i, "echo", 0);
+		many[i] = raw_client_call_of(1 + i, "echo", 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		uint64_t before = counted(s);
 
 		for (unsigned int j = 0; j < 1000; j++) {
-			stranger_send(&a, many, ARRAY_SIZE(many), "", 0);
+			raw_client_send(&a, many, ARRAY_SIZE(many), "", 0);
 			if (j % 64 == 0)
 				lnet_sim_run(g.sim, MSEC);
 		}
 		cr_assert_gt(counted(s), before + 100);
 		b.replies = 0;
-		stranger_send(&b, &c, 1, "x", 0);
+		raw_client_send(&b, &c, 1, "x", 0);
 		settle(&g);
-		cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_NOT_CONNECTED);
+		cr_assert_eq(raw_client_reply(&b, 1)->status,
+			     WIRE_NOT_CONNECTED);
 		if (i == 0)
 			cr_assert_eq(ulrpc_service_stop(g.service, 0),
 				     -ETIMEDOUT);

@@ -53,8 +53,8 @@ void hostile_init_with(struct hostile_rig *h, const struct ulrpc_conf *conf,
 	hostile_honest(h);
 	h->a = malloc(sizeof(*h->a));
 	h->b = malloc(sizeof(*h->b));
-	stranger_init(h->a, h->g.sim, serve_node_add(&h->g, 2), SERVER);
-	stranger_init(h->b, h->g.sim, serve_node_add(&h->g, 3), SERVER);
+	raw_client_init(h->a, h->g.sim, serve_node_add(&h->g, 2), SERVER);
+	raw_client_init(h->b, h->g.sim, serve_node_add(&h->g, 3), SERVER);
 }
 
 void hostile_init(struct hostile_rig *h)
@@ -64,8 +64,8 @@ void hostile_init(struct hostile_rig *h)
 
 void hostile_connect(struct hostile_rig *h)
 {
-	cr_assert_eq(stranger_connect(h->a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(h->a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(h->a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(h->a, "test")->status, WIRE_OK);
 }
 
 void hostile_settle(struct hostile_rig *h)

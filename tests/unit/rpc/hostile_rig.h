@@ -9,11 +9,11 @@
 
 #include "rpc/client/client.h"
 #include "tests/unit/rpc/serve_rig.h"
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
 struct hostile_rig {
 	struct serve_rig g;
-	struct stranger *a, *b; /* hostile clients at NIDs of their own */
+	struct raw_client *a, *b; /* hostile clients at NIDs of their own */
 };
 
 struct shard *hostile_shard(struct hostile_rig *h);

@@ -3,13 +3,13 @@
 #include "rpc/inbox.h"
 #include "rpc/rpc.h"
 #include "tests/unit/lnet/cluster.h"
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
 #define PORTAL 40
 #define SIZE   1000 /* bytes of a buffer */
 #define MAX_   100
 
-static struct stranger a;
+static struct raw_client a;
 static struct lnet_sim *sim;
 static struct shard *shard;
 static struct ulrpc *rpc;
@@ -69,7 +69,7 @@ static void begin(unsigned int buffers)
 	cr_assert_eq(ulrpc_open(node, NULL, &rpc), 0);
 	shard = &rpc->shards[0];
 	cr_assert_eq(open_in(PORTAL, buffers, MAX_), 0);
-	stranger_init(&a, sim, 0, 1);
+	raw_client_init(&a, sim, 0, 1);
 }
 
 static void send_many(unsigned int n)
@@ -80,8 +80,8 @@ static void send_many(unsigned int n)
 	while (n--) {
 		number++;
 		memcpy(bytes, &number, sizeof(number));
-		stranger_put(&a, PORTAL, number, 0, bytes,
-			     sizeof(number) + number % (MAX_ - 3));
+		raw_client_put(&a, PORTAL, number, 0, bytes,
+			       sizeof(number) + number % (MAX_ - 3));
 	}
 }
 

@@ -5,9 +5,9 @@
 #define TESTS_REQUEST_RIG_H
 
 #include "tests/unit/rpc/serve_rig.h"
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
-static struct stranger a;
+static struct raw_client a;
 
 static inline void rig_with(struct serve_rig *g,
 			    struct ulrpc_service_conf *more, unsigned int cpts)
@@ -15,9 +15,9 @@ static inline void rig_with(struct serve_rig *g,
 	serve_init(g, 1, cpts);
 	serve_open(g, NULL);
 	serve_start_with(g, more);
-	stranger_init(&a, g->sim, CALLER, SERVER);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	raw_client_init(&a, g->sim, CALLER, SERVER);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 }
 
 static inline void rig(struct serve_rig *g)

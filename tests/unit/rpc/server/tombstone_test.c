@@ -3,10 +3,10 @@
 #include "rpc/client/client.h"
 #include "rpc/server/tombstone.h"
 #include "tests/unit/rpc/serve_rig.h"
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
 static struct serve_rig g;
-static struct stranger a;
+static struct raw_client a;
 static struct called one, many[100];
 static uint8_t big[256 << 10];
 
@@ -135,29 +135,29 @@ Test(tombstone, leads_to_another_portal)
  * attempt of it, the tombstone does not say that the call was not executed. */
 Test(tombstone, does_not_deny_what_was_executed)
 {
-	struct wire_call c = stranger_call_of(1, "echo", 1);
+	struct wire_call c = raw_client_call_of(1, "echo", 1);
 
 	rig(1);
-	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(g.served.runs, 1);
 	stop();
 	a.replies = 0;
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	c.attempt = 1;
-	stranger_send(&a, &c, 1, "x", 0);
-	stranger_call(&a, 2, "echo", "x");
-	c = stranger_call_of(3, "echo", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
+	raw_client_call(&a, 2, "echo", "x");
+	c = raw_client_call_of(3, "echo", 0);
 	c.flags = WIRE_CALL_QUERY;
-	stranger_send(&a, &c, 1, "", 0);
+	raw_client_send(&a, &c, 1, "", 0);
 	lnet_sim_run(g.sim, 10 * MSEC);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
-	cr_assert_eq(stranger_reply(&a, 1)->attempt, 1);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_UNKNOWN_CALL);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(raw_client_reply(&a, 1)->attempt, 1);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_UNKNOWN_CALL);
 	serve_fini(&g);
 }
 
@@ -166,27 +166,27 @@ Test(tombstone, does_not_deny_what_was_executed)
 Test(tombstone, knows_what_was_executed)
 {
 	rig(1);
-	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	stop();
-	stranger_call(&a, 1, "echo", "x");
-	stranger_call(&a, 2, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 2, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_NO_SERVICE);
 	/* Nor is a call that a tombstone has refused executed when the service
 	 * is back. */
 	start();
-	stranger_open(&a, "test");
-	stranger_call(&a, 2, "echo", "x");
-	stranger_call(&a, 3, "echo", "x");
+	raw_client_open(&a, "test");
+	raw_client_call(&a, 2, "echo", "x");
+	raw_client_call(&a, 3, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_NO_SERVICE);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_OK);
 	cr_assert_eq(g.served.runs, 2);
 	serve_fini(&g);
 }
@@ -196,20 +196,20 @@ Test(tombstone, on_any_cpt)
 {
 	/* Each client needs memory of its own: the server's Goodbyes are
 	 * written there. */
-	static struct stranger strangers[20];
+	static struct raw_client raw_clients[20];
 
 	rig(4);
-	for (unsigned int i = 0; i < ARRAY_SIZE(strangers); i++) {
-		struct stranger *s = &strangers[i];
+	for (unsigned int i = 0; i < ARRAY_SIZE(raw_clients); i++) {
+		struct raw_client *s = &raw_clients[i];
 		unsigned int cpt;
 
-		stranger_init(s, g.sim, serve_node_add(&g, 2 + i), SERVER);
-		stranger_connect(s);
-		stranger_open(s, "test");
+		raw_client_init(s, g.sim, serve_node_add(&g, 2 + i), SERVER);
+		raw_client_connect(s);
+		raw_client_open(s, "test");
 		stop();
-		stranger_call(s, 1, "echo", "x");
+		raw_client_call(s, 1, "echo", "x");
 		lnet_sim_run(g.sim, MSEC);
-		cr_assert_eq(stranger_reply(s, 1)->status, WIRE_NO_SERVICE);
+		cr_assert_eq(raw_client_reply(s, 1)->status, WIRE_NO_SERVICE);
 		/* With handles that name each of the other CPTs. */
 		for (cpt = 0; cpt < 6; cpt++) {
 			uint64_t mine = s->connection;
@@ -218,9 +218,9 @@ Test(tombstone, on_any_cpt)
 					(uint64_t)cpt << 24;
 			if (s->connection != mine) {
 				s->replies = 0;
-				stranger_call(s, 2, "echo", "x");
+				raw_client_call(s, 2, "echo", "x");
 				lnet_sim_run(g.sim, MSEC);
-				cr_assert_eq(stranger_reply(s, 2)->status,
+				cr_assert_eq(raw_client_reply(s, 2)->status,
 					     WIRE_NOT_CONNECTED);
 			}
 			s->connection = mine;
@@ -344,45 +344,45 @@ Test(tombstone, answers_what_it_can_read)
 	size_t length;
 
 	rig_gone();
-	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
 	a.portal = ULRPC_PORTAL_FIRST;
 	for (unsigned int i = 0; i < WIRE_CALLS_MAX; i++)
-		calls[i] = stranger_call_of(i + 1, "echo", 10);
+		calls[i] = raw_client_call_of(i + 1, "echo", 10);
 	for (unsigned int known = 0; known < 3; known++) {
 		uint32_t status = known == 0   ? WIRE_NOT_CONNECTED
 				  : known == 1 ? WIRE_NO_SERVICE
 					       : WIRE_STALE_EPOCH;
 
 		if (known == 1)
-			cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+			cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 		a.epoch += known == 2;
 		for (unsigned int i = 0; known == 2 && i < WIRE_CALLS_MAX; i++)
 			calls[i].xid += WIRE_CALLS_MAX;
 		a.replies = a.messages = 0;
-		stranger_send(&a, calls, WIRE_CALLS_MAX, big, 0);
+		raw_client_send(&a, calls, WIRE_CALLS_MAX, big, 0);
 		lnet_sim_run(g.sim, MSEC);
 		cr_assert_eq(a.messages, 1);
 		cr_assert_eq(a.replies, WIRE_CALLS_MAX);
 		for (unsigned int i = 0; i < WIRE_CALLS_MAX; i++)
-			cr_assert_eq(stranger_reply(&a, calls[i].xid)->status,
+			cr_assert_eq(raw_client_reply(&a, calls[i].xid)->status,
 				     status);
 	}
 	a.replies = a.messages = 0;
 	a.epoch--;
 	/* The same calls are not answered a second time. */
-	stranger_send(&a, calls, WIRE_CALLS_MAX, big, 0);
+	raw_client_send(&a, calls, WIRE_CALLS_MAX, big, 0);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(a.messages, 0);
 	cr_assert_eq(counted(SERVER, RPC_STAT_requests_repeated),
 		     WIRE_CALLS_MAX);
 	/* A message without calls, or one that cannot be decoded, is not
 	 * answered. */
-	stranger_send(&a, calls, 0, "", 0);
-	length = stranger_pack(&a, calls, 1, big, 0, big + 100, &hdr_data);
+	raw_client_send(&a, calls, 0, "", 0);
+	length = raw_client_pack(&a, calls, 1, big, 0, big + 100, &hdr_data);
 	for (unsigned int i = 0; i < 64; i++)
-		stranger_put(&a, a.portal, 1, hdr_data ^ UINT64_C(1) << i,
-			     big + 100, length);
-	stranger_put(&a, a.portal, 1, hdr_data, "", 0);
+		raw_client_put(&a, a.portal, 1, hdr_data ^ UINT64_C(1) << i,
+			       big + 100, length);
+	raw_client_put(&a, a.portal, 1, hdr_data, "", 0);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(a.messages, 0);
 	cr_assert_eq(counted(SERVER, RPC_STAT_requests_malformed) +
@@ -396,20 +396,20 @@ Test(tombstone, answers_what_it_can_read)
  * beyond that limit, and other clients are not affected. */
 Test(tombstone, floods)
 {
-	struct wire_call c = stranger_call_of(1, "echo", 0);
+	struct wire_call c = raw_client_call_of(1, "echo", 0);
 	struct ulrpc_service *other;
 
 	rig_gone();
 	start_other("other", &other);
-	stranger_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_init(&a, g.sim, serve_node_add(&g, 2), SERVER);
 	a.portal = ULRPC_PORTAL_FIRST;
-	for (unsigned int i = 0; i < STRANGER_ANSWERS; i++)
-		stranger_send(&a, &c, 1, "", 0);
+	for (unsigned int i = 0; i < RAW_CLIENT_ANSWERS; i++)
+		raw_client_send(&a, &c, 1, "", 0);
 	lnet_sim_run(g.sim, 10 * SEC);
-	cr_assert_leq(a.replies, STRANGER_ANSWERS);
+	cr_assert_leq(a.replies, RAW_CLIENT_ANSWERS);
 	cr_assert_geq(a.replies, 256);
 	cr_assert_eq(a.replies + counted(SERVER, RPC_STAT_answers_lost),
-		     STRANGER_ANSWERS);
+		     RAW_CLIENT_ANSWERS);
 	start();
 	call("hello", 5, 60000000, &one);
 	lnet_sim_run(g.sim, 100 * MSEC);

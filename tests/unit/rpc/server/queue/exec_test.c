@@ -27,7 +27,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int begun, ended, at_once, most, gone;
 static unsigned int waiting, woken;
 static const struct bulk_progress progress;
-static atomic_uint strangers; /* jobs that did not run on a worker */
+static atomic_uint not_workers; /* jobs that did not run on a worker */
 static struct lnet *node;
 
 static void count(unsigned int *what)
@@ -48,7 +48,7 @@ static void run(struct sched_item *item)
 {
 	struct job *j = container_of(item, struct job, item);
 
-	strangers += !exec_is_mine(&exec);
+	not_workers += !exec_is_mine(&exec);
 	pthread_mutex_lock(&lock);
 	begun++;
 	at_once++;
@@ -114,7 +114,7 @@ static void close_exec(void)
 {
 	exec_close(&exec);
 	wait_for(&gone, 1);
-	cr_assert_eq(strangers, 0);
+	cr_assert_eq(not_workers, 0);
 	cr_assert_not(exec_is_mine(&exec));
 	exec_free(&exec);
 	sched_plan_free(&plan);

@@ -13,11 +13,11 @@ static uint64_t send_attempt(uint64_t xid, const char *method, uint32_t attempt,
 			     uint32_t flags)
 {
 	bool query = flags & WIRE_CALL_QUERY;
-	struct wire_call c = stranger_call_of(xid, method, query ? 0 : 1);
+	struct wire_call c = raw_client_call_of(xid, method, query ? 0 : 1);
 
 	c.attempt = attempt;
 	c.flags = flags;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	return a.match;
 }
 
@@ -62,12 +62,12 @@ static void way_back(const struct ulnet_sim_link *link)
  * gets an extension at once. */
 Test(again, the_answer_has_its_own_address)
 {
-	struct wire_call calls[2] = { stranger_call_of(1, "hold", 1),
-				      stranger_call_of(2, "hold", 1) };
+	struct wire_call calls[2] = { raw_client_call_of(1, "hold", 1),
+				      raw_client_call_of(2, "hold", 1) };
 	uint64_t first, second, match[2];
 
 	rig(&g);
-	stranger_send(&a, calls, 2, "xy", 0);
+	raw_client_send(&a, calls, 2, "xy", 0);
 	first = a.match;
 	settle(&g);
 	send_attempt(1, "hold", 1, 0);
@@ -91,8 +91,8 @@ Test(again, the_answer_has_its_own_address)
 		match[a.reply[i].xid - 1] = a.to[i];
 	cr_assert_eq(match[0], second);
 	cr_assert_eq(match[1], first);
-	cr_assert_eq(stranger_reply(&a, 1)->attempt, 2);
-	cr_assert_eq(stranger_reply(&a, 2)->attempt, 0);
+	cr_assert_eq(raw_client_reply(&a, 1)->attempt, 2);
+	cr_assert_eq(raw_client_reply(&a, 2)->attempt, 0);
 	serve_fini(&g);
 }
 
@@ -106,10 +106,10 @@ Test(again, attempts_of_one_message)
 	for (unsigned int m = 0; m < ARRAY_SIZE(methods); m++) {
 		rig(&g);
 		for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
-			calls[i] = stranger_call_of(1, methods[m], 1);
+			calls[i] = raw_client_call_of(1, methods[m], 1);
 			calls[i].attempt = i;
 		}
-		stranger_send(&a, calls, ARRAY_SIZE(calls), "wxyz", 0);
+		raw_client_send(&a, calls, ARRAY_SIZE(calls), "wxyz", 0);
 		settle(&g);
 		serve_release(&g.served);
 		settle(&g);
@@ -127,27 +127,27 @@ Test(again, attempts_of_one_message)
  */
 Test(again, deadlines_move_forward)
 {
-	struct wire_call c = stranger_call_of(2, "work", 1);
+	struct wire_call c = raw_client_call_of(2, "work", 1);
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	c.timeout = c.remaining = 1000000;
 	c.remaining *= 10;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 100 * MSEC);
 	c.attempt = 1;
 	c.timeout = 5000000;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 100 * MSEC);
 	c.attempt = 2;
 	c.timeout = 1;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 4 * SEC);
 	cr_assert_eq(a.replies, 0);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 2)->attempt, 2);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->attempt, 2);
 	serve_fini(&g);
 }
 
@@ -156,20 +156,20 @@ Test(again, deadlines_move_forward)
  * of it comes later. */
 Test(again, the_slot_is_used_again)
 {
-	struct wire_call c = stranger_call_of(3, "work", 1);
+	struct wire_call c = raw_client_call_of(3, "work", 1);
 	const struct ulrpc_request *r;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
-	stranger_call(&a, 2, "work", "x");
+	raw_client_call(&a, 1, "park", "x");
+	raw_client_call(&a, 2, "work", "x");
 	settle(&g);
 	r = g.served.park[0];
 	cr_assert(!ulrpc_request_canceled(r));
 	c.slot = 2;
-	stranger_send(&a, &c, 1, "x", 0);
-	c = stranger_call_of(4, "work", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
+	c = raw_client_call_of(4, "work", 1);
 	c.slot = 1;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert(ulrpc_request_canceled(r));
 	cr_assert_eq(count(RPC_STAT_requests_canceled), 2);
@@ -180,8 +180,8 @@ Test(again, the_slot_is_used_again)
 	settle(&g);
 	cr_assert_eq(g.served.runs, 3);
 	cr_assert_eq(a.replies, 2);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OK);
 	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	serve_fini(&g);
 }
@@ -264,7 +264,7 @@ Test(again, what_was_said_of_bulk)
 				      .checked = true,
 				      .n = 2,
 				      .length = lengths };
-	struct wire_call c = stranger_call_of(1, "put", 1);
+	struct wire_call c = raw_client_call_of(1, "put", 1);
 	static uint8_t sink[2 * sizeof(moved_from)];
 	uint32_t sums[2][ULRPC_SEGMENTS_MAX];
 
@@ -273,19 +273,19 @@ Test(again, what_was_said_of_bulk)
 	serve_init(&g, 1, 1);
 	serve_open(&g, NULL);
 	serve_start(&g, &conf);
-	stranger_init(&a, g.sim, CALLER, SERVER);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
-	stranger_attach(&a, ULRPC_PORTAL_BULK, ~UINT64_C(0), sink, sizeof(sink),
-			on_sink);
+	raw_client_init(&a, g.sim, CALLER, SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_attach(&a, ULRPC_PORTAL_BULK, ~UINT64_C(0), sink,
+			  sizeof(sink), on_sink);
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	c.attempt = 1;
 	c.flags = WIRE_CALL_QUERY;
 	c.length = c.bulks.n = 0;
-	stranger_send(&a, &c, 1, "", 0);
+	raw_client_send(&a, &c, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 2);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -311,16 +311,16 @@ Test(again, what_was_said_of_bulk)
  * comes again. */
 Test(again, what_is_not_kept)
 {
-	struct wire_call c = stranger_call_of(1, "again", 1);
+	struct wire_call c = raw_client_call_of(1, "again", 1);
 
 	rig(&g);
 	c.semantics = ULRPC_IDEMPOTENT;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(atomic_load(&cpt0(&g)->used_bytes), 0);
 	answered(1, "again", 1, WIRE_CALL_QUERY, WIRE_UNKNOWN_CALL);
 	c.attempt = 2;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	replied(1, 2, WIRE_OK, a.match);
 	cr_assert_eq(g.served.runs, 2);
@@ -345,7 +345,7 @@ Test(again, a_query_comes_first)
 	settle(&g);
 	cr_assert_eq(g.served.runs, 0);
 	cr_assert_eq(a.replies, 1);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_UNKNOWN_CALL);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_UNKNOWN_CALL);
 	a.replies = 0;
 	answered(1, "echo", 2, 0, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
@@ -360,7 +360,7 @@ Test(again, of_an_older_epoch)
 	send_attempt(1, "echo", 0, 0);
 	settle(&g);
 	a.epoch = 2;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	cr_assert(a.control.connected.reconnected);
 	a.replies = 0;
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
@@ -481,8 +481,8 @@ Test(again, the_connection_is_forgotten)
 	cr_assert_eq(atomic_load(&cpt0(&g)->used_bytes), 0);
 	a.epoch = 2;
 	a.replies = 0;
-	stranger_connect(&a);
-	stranger_open(&a, "test");
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
 	cr_assert(!a.control.opened.status);
 	answered(1, "echo", 1, WIRE_CALL_RESENT, WIRE_DOUBTFUL);
 	/* Nor does another attempt execute the call. */
@@ -508,7 +508,7 @@ Test(again, the_service_has_gone)
 	ulrpc_reply(r, "late", 4);
 	serve_start_with(&g, NULL);
 	a.replies = 0;
-	stranger_open(&a, "test");
+	raw_client_open(&a, "test");
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_DOUBTFUL);
 	answered(2, "park", 1, 0, WIRE_DOUBTFUL);
 	/* This call was refused when the service stopped. */
@@ -525,18 +525,19 @@ Test(again, the_service_has_gone)
 Test(again, who_never_acknowledges)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
-	static struct stranger b;
+	static struct raw_client b;
 	static char big[2000];
 	unsigned int runs;
 
 	rig_with(&g, &conf, 1);
-	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
-	stranger_connect(&b);
-	stranger_open(&b, "test");
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_connect(&b);
+	raw_client_open(&b, "test");
 	for (uint64_t xid = 1; xid <= 200; xid++) {
-		struct wire_call c = stranger_call_of(xid, "echo", sizeof(big));
+		struct wire_call c =
+			raw_client_call_of(xid, "echo", sizeof(big));
 
-		stranger_send(&a, &c, 1, big, 0);
+		raw_client_send(&a, &c, 1, big, 0);
 		lnet_sim_run(g.sim, MSEC);
 	}
 	runs = g.served.runs;
@@ -549,11 +550,12 @@ Test(again, who_never_acknowledges)
 	/* The other client acknowledges its replies, and so needs little
 	 * memory. */
 	for (uint64_t xid = 1; xid <= 200; xid++) {
-		struct wire_call c = stranger_call_of(xid, "echo", sizeof(big));
+		struct wire_call c =
+			raw_client_call_of(xid, "echo", sizeof(big));
 
-		stranger_send(&b, &c, 1, big, xid - 1);
+		raw_client_send(&b, &c, 1, big, xid - 1);
 		lnet_sim_run(g.sim, MSEC);
-		cr_assert_eq(stranger_reply(&b, xid)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&b, xid)->status, WIRE_OK);
 	}
 	/* The replies of the first client are still kept. */
 	a.replies = 0;
@@ -575,13 +577,13 @@ Test(again, no_room_for_the_next_one)
 	struct wire_call calls[2];
 
 	rig_with(&g, &conf, 1);
-	calls[0] = stranger_call_of(1, "echo", 1);
-	calls[1] = stranger_call_of(2, "echo", 1);
+	calls[0] = raw_client_call_of(1, "echo", 1);
+	calls[1] = raw_client_call_of(2, "echo", 1);
 	calls[1].reply_max = 1 << 20;
-	stranger_send(&a, calls, 2, "xy", 0);
+	raw_client_send(&a, calls, 2, "xy", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OVERLOADED);
 	answered(1, "echo", 1, WIRE_CALL_QUERY, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
 	serve_fini(&g);
@@ -594,10 +596,10 @@ Test(again, slots_bound_what_is_kept)
 
 	rig(&g);
 	for (uint64_t xid = 1; xid <= 400; xid++) {
-		struct wire_call c = stranger_call_of(xid, "echo", 1);
+		struct wire_call c = raw_client_call_of(xid, "echo", 1);
 
 		c.slot = xid % 50;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		lnet_sim_run(g.sim, MSEC);
 		if (xid == 50)
 			held = atomic_load(&cpt0(&g)->used_bytes);

@@ -33,14 +33,14 @@ Test(cancel, what_is_queued_is_dropped)
 	struct serve_rig g;
 
 	rig_with(&g, &conf, 1);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	for (unsigned int i = 0; i < 3; i++)
-		calls[i] = stranger_call_of(2 + i, "work", 1);
-	stranger_send(&a, calls, 3, "xyz", 0);
+		calls[i] = raw_client_call_of(2 + i, "work", 1);
+	raw_client_send(&a, calls, 3, "xyz", 0);
 	settle(&g);
-	stranger_cancel(&a, (uint64_t[]){ 3 }, 1);
+	raw_client_cancel(&a, (uint64_t[]){ 3 }, 1);
 	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 3);
-	stranger_call(&a, 5, "work", "x");
+	raw_client_call(&a, 5, "work", "x");
 	settle(&g);
 	serve_release(&g.served);
 	settle(&g);
@@ -62,11 +62,11 @@ Test(cancel, what_was_answered_is_let_go)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	settle(&g);
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	for (unsigned int i = 0; i < 2; i++) {
-		stranger_cancel(&a, (uint64_t[]){ 1 }, 1);
+		raw_client_cancel(&a, (uint64_t[]){ 1 }, 1);
 		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
 		cr_assert_eq(serve_holds(cpt0(&g)), 0);
 	}
@@ -83,44 +83,45 @@ Test(cancel, whenever_it_comes)
 
 	rig(&g);
 	/* The Cancel comes before two attempts of the call. */
-	stranger_cancel(&a, all, 3);
-	stranger_call(&a, 8, "echo", "x");
-	c = stranger_call_of(8, "echo", 1);
+	raw_client_cancel(&a, all, 3);
+	raw_client_call(&a, 8, "echo", "x");
+	c = raw_client_call_of(8, "echo", 1);
 	c.attempt = 1;
 	c.flags = WIRE_CALL_RESENT;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 0);
 	cr_assert_eq(a.replies, 0);
 	/* The next call in the same slot runs. */
-	c = stranger_call_of(8 + WIRE_SLOTS_USUAL, "echo", 1);
-	stranger_send(&a, &c, 1, "x", 0);
+	c = raw_client_call_of(8 + WIRE_SLOTS_USUAL, "echo", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, c.xid)->status, WIRE_OK);
 	/* Calls 8 and 9 are canceled again, with later calls in their slots,
 	 * and so is a call that has been answered already. */
-	stranger_call(&a, 9 + WIRE_SLOTS_USUAL, "hold", "x");
+	raw_client_call(&a, 9 + WIRE_SLOTS_USUAL, "hold", "x");
 	settle(&g);
-	stranger_cancel(&a, all, 3);
-	stranger_cancel(&a, &c.xid, 1);
+	raw_client_cancel(&a, all, 3);
+	raw_client_cancel(&a, &c.xid, 1);
 	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 9 + WIRE_SLOTS_USUAL)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 9 + WIRE_SLOTS_USUAL)->status,
+		     WIRE_OK);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_canceled), 0);
 	/* Cancels for slots that do not exist, and of an unknown connection. */
-	stranger_cancel(&a, (uint64_t[]){ 0, UINT64_MAX }, 2);
-	stranger_call(&a, 10, "hold", "x");
+	raw_client_cancel(&a, (uint64_t[]){ 0, UINT64_MAX }, 2);
+	raw_client_call(&a, 10, "hold", "x");
 	settle(&g);
 	a.connection++;
-	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	raw_client_cancel(&a, (uint64_t[]){ 10 }, 1);
 	a.connection--;
 	cr_assert_not(ulrpc_request_canceled(g.served.park[0]));
 	/* A Cancel of an older epoch is valid. */
 	a.epoch++;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	a.epoch--;
-	stranger_cancel(&a, (uint64_t[]){ 10 }, 1);
+	raw_client_cancel(&a, (uint64_t[]){ 10 }, 1);
 	cr_assert(ulrpc_request_canceled(g.served.park[0]));
 	serve_release(&g.served);
 	settle(&g);
@@ -134,9 +135,9 @@ Test(cancel, by_the_next_call_in_a_slot)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "hold", "x");
+	raw_client_call(&a, 1, "hold", "x");
 	settle(&g);
-	stranger_call(&a, 1 + WIRE_SLOTS_USUAL, "echo", "x");
+	raw_client_call(&a, 1 + WIRE_SLOTS_USUAL, "echo", "x");
 	settle(&g);
 	cr_assert(ulrpc_request_canceled(g.served.park[0]));
 	serve_release(&g.served);
@@ -156,7 +157,7 @@ Test(cancel, many)
 	rig_with(&g, NULL, 4);
 	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++) {
 		xids[i] = 1 + i;
-		stranger_call(&a, xids[i], "hold", "x");
+		raw_client_call(&a, xids[i], "hold", "x");
 	}
 	settle(&g);
 	cr_assert_eq(g.served.parked, WIRE_ENTRIES_MAX);
@@ -164,12 +165,12 @@ Test(cancel, many)
 	for (uint64_t cpt = 0; cpt < 6; cpt++) {
 		a.connection = (connection & ~UINT64_C(0xff000000)) | cpt << 24;
 		if (a.connection != connection)
-			stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+			raw_client_cancel(&a, xids, WIRE_ENTRIES_MAX);
 	}
 	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
 		cr_assert_not(ulrpc_request_canceled(g.served.park[i]));
 	a.connection = connection;
-	stranger_cancel(&a, xids, WIRE_ENTRIES_MAX);
+	raw_client_cancel(&a, xids, WIRE_ENTRIES_MAX);
 	for (unsigned int i = 0; i < WIRE_ENTRIES_MAX; i++)
 		cr_assert(ulrpc_request_canceled(g.served.park[i]));
 	serve_release(&g.served);
@@ -203,7 +204,7 @@ Test(cancel, what_is_run_is_told)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	r = g.served.park[0];
 	cr_assert_not(ulrpc_request_canceled(r));
@@ -224,9 +225,9 @@ Test(cancel, what_is_run_is_told)
 	cr_assert_eq(serve_ended(cpt0(&g), STAT_CANCELED), 1);
 	nothing_left(&g);
 	/* The worker is free for other requests. */
-	stranger_call(&a, 2, "work", "x");
+	raw_client_call(&a, 2, "work", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OK);
 	cr_assert_eq(told.times, 1);
 	serve_fini(&g);
 }
@@ -238,7 +239,7 @@ Test(cancel, the_callback_may_reply)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 3; i++) {
-		stranger_call(&a, 1 + i, "hold", "x");
+		raw_client_call(&a, 1 + i, "hold", "x");
 		settle(&g);
 		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
 						     on_cancel, &told[i]),
@@ -267,7 +268,7 @@ Test(cancel, what_is_lost_is_told)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	r = g.served.park[0];
 	cr_assert_eq(ulrpc_request_on_cancel(r, on_cancel, &told), 0);
@@ -288,13 +289,13 @@ Test(cancel, with_its_client)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 2; i++) {
-		stranger_call(&a, 1 + i, "hold", "x");
+		raw_client_call(&a, 1 + i, "hold", "x");
 		settle(&g);
 		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
 						     on_cancel, &told[i]),
 			     0);
 	}
-	stranger_disconnect(&a);
+	raw_client_disconnect(&a);
 	settle(&g);
 	cr_assert_eq(told[0].times, 1);
 	cr_assert_eq(told[1].times, 1);
@@ -327,25 +328,25 @@ static unsigned int hanging(struct ulrpc_request *r)
 Test(cancel, with_no_other_client)
 {
 	struct ulrpc_request *others;
-	static struct stranger b;
+	static struct raw_client b;
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
-	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&b, "test")->status, WIRE_OK);
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	cr_assert_eq(raw_client_connect(&b)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&b, "test")->status, WIRE_OK);
 	for (uint64_t i = 1; i <= 3; i++) {
-		stranger_call(&a, i, i == 3 ? "park" : "hold", "x");
+		raw_client_call(&a, i, i == 3 ? "park" : "hold", "x");
 		settle(&g);
 	}
-	stranger_call(&b, 1, "hold", "x");
-	stranger_call(&b, 2, "work", "x"); /* queued */
+	raw_client_call(&b, 1, "hold", "x");
+	raw_client_call(&b, 2, "work", "x"); /* queued */
 	settle(&g);
 	cr_assert_eq(g.served.parked, 4);
 	others = g.served.park[3];
 	cr_assert_eq(hanging(g.served.park[0]), 3);
 	cr_assert_eq(hanging(others), 2);
-	stranger_disconnect(&a);
+	raw_client_disconnect(&a);
 	settle(&g);
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert(ulrpc_request_canceled(g.served.park[i]));
@@ -354,7 +355,7 @@ Test(cancel, with_no_other_client)
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(b.replies, 2);
-	cr_assert_eq(stranger_reply(&b, 2)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&b, 2)->status, WIRE_OK);
 	nothing_left(&g);
 	serve_fini(&g);
 }
@@ -369,11 +370,11 @@ Test(cancel, at_the_callers_deadline)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 3; i++) {
-		struct wire_call c = stranger_call_of(1 + i, methods[i], 1);
+		struct wire_call c = raw_client_call_of(1 + i, methods[i], 1);
 
 		c.timeout = 500000;
 		c.remaining = 2000000;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		cr_assert_eq(ulrpc_request_on_cancel(g.served.park[i],
 						     on_cancel, &told[i]),
@@ -402,13 +403,13 @@ Test(cancel, at_the_callers_deadline)
 Test(cancel, stuck_after_the_deadline)
 {
 	struct ulrpc_service_conf conf = { .stuck = 5000000 };
-	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct wire_call c = raw_client_call_of(1, "park", 1);
 	struct serve_rig g;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig_with(&g, &conf, 1);
 	c.remaining = 1000000;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 2 * SEC);
 	cr_assert(ulrpc_request_canceled(g.served.park[0]));
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stuck), 0);
@@ -461,9 +462,9 @@ static void nap_rig(struct serve_rig *g, struct nap *nap)
 	serve_init(g, 1, 1);
 	serve_open(g, NULL);
 	serve_start(g, &conf);
-	stranger_init(&a, g->sim, CALLER, SERVER);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
+	raw_client_init(&a, g->sim, CALLER, SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
 }
 
 Test(cancel, wakes_a_worker)
@@ -472,25 +473,25 @@ Test(cancel, wakes_a_worker)
 	struct serve_rig g;
 
 	nap_rig(&g, &nap);
-	stranger_call(&a, 1, "nap", "x");
+	raw_client_call(&a, 1, "nap", "x");
 	lnet_sim_run(g.sim, 4999 * MSEC);
 	cr_assert_eq(nap.times, 0);
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(nap.times, 1);
 	cr_assert_eq(nap.rc, 0);
 	cr_assert_eq(nap.slept, 5 * SEC);
-	stranger_call(&a, 2, "inline", "x");
+	raw_client_call(&a, 2, "inline", "x");
 	settle(&g);
 	cr_assert_eq(nap.rc, -EDEADLK);
 	/* Two handlers sleep, and one is woken by a Cancel. */
 	for (uint64_t xid = 3; xid <= 4; xid++) {
-		struct wire_call c = stranger_call_of(xid, "nap", 1);
+		struct wire_call c = raw_client_call_of(xid, "nap", 1);
 
 		c.timeout = c.remaining = 0;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	lnet_sim_run(g.sim, 1234 * MSEC);
-	stranger_cancel(&a, (uint64_t[]){ 4 }, 1);
+	raw_client_cancel(&a, (uint64_t[]){ 4 }, 1);
 	cr_assert_eq(nap.times, 3);
 	cr_assert_eq(nap.rc, -ECANCELED);
 	cr_assert_eq(nap.slept, 1234 * MSEC);
@@ -507,12 +508,12 @@ Test(cancel, wakes_a_worker)
 Test(cancel, wakes_a_worker_at_the_deadline)
 {
 	struct nap nap = { .us = ULRPC_NEVER };
-	struct wire_call c = stranger_call_of(1, "nap", 1);
+	struct wire_call c = raw_client_call_of(1, "nap", 1);
 	struct serve_rig g;
 
 	nap_rig(&g, &nap);
 	c.remaining = 3000000;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 10 * SEC);
 	cr_assert_eq(nap.times, 1);
 	cr_assert_eq(nap.rc, -ECANCELED);
@@ -527,7 +528,7 @@ Test(cancel, wakes_a_worker_at_the_end)
 	struct serve_rig g;
 
 	nap_rig(&g, &nap);
-	stranger_call(&a, 1, "nap", "x");
+	raw_client_call(&a, 1, "nap", "x");
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(ulrpc_service_stop(g.service, 100000), -ETIMEDOUT);
 	cr_assert_eq(nap.times, 1);
@@ -555,7 +556,7 @@ Test(cancel, bulk_ends)
 {
 	static char memory[64];
 	const struct iovec iov = { memory, sizeof(memory) };
-	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct wire_call c = raw_client_call_of(1, "park", 1);
 	struct ulrpc_request *r;
 	struct serve_rig g;
 	int status = 1;
@@ -564,7 +565,7 @@ Test(cancel, bulk_ends)
 	c.timeout = c.remaining = 0;
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	r = g.served.park[0];
 	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_moved, &status), 0);
@@ -607,19 +608,19 @@ Test(cancel, bulk_ends_at_the_deadline)
 	struct ulrpc_service_conf conf = { .name = "test",
 					   .methods = &method,
 					   .nmethods = 1 };
-	struct wire_call c = stranger_call_of(1, "put", 1);
+	struct wire_call c = raw_client_call_of(1, "put", 1);
 	struct serve_rig g;
 
 	serve_init(&g, 1, 1);
 	serve_open(&g, NULL);
 	serve_start(&g, &conf);
-	stranger_init(&a, g.sim, CALLER, SERVER);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
+	raw_client_init(&a, g.sim, CALLER, SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
 	c.remaining = 2000000;
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 1999 * MSEC);
 	cr_assert_eq(rc, 1);
 	lnet_sim_run(g.sim, 2 * MSEC);
@@ -634,14 +635,14 @@ Test(cancel, a_reply_does_not_wait_for_bulk)
 {
 	static char memory[64];
 	const struct iovec iov = { memory, sizeof(memory) };
-	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct wire_call c = raw_client_call_of(1, "hold", 1);
 	struct serve_rig g;
 	int status = 1;
 
 	rig(&g);
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
 				    &status),
@@ -667,24 +668,24 @@ Test(cancel, acknowledged_while_it_is_answered)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(methods); i++) {
 		struct ulrpc_service_conf conf = { .queue_bytes_max = 1 << 17 };
-		struct wire_call c = stranger_call_of(1, methods[i], 1);
+		struct wire_call c = raw_client_call_of(1, methods[i], 1);
 		struct serve_rig g;
 
 		rig_with(&g, &conf, 1);
 		c.semantics = ULRPC_IDEMPOTENT;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		/* The next call is in another chunk of records, so that the
 		 * first chunk can be freed. */
-		c = stranger_call_of(1 + RECORD_CHUNK, "echo", 1);
-		stranger_send(&a, &c, 1, "x", RECORD_CHUNK);
+		c = raw_client_call_of(1 + RECORD_CHUNK, "echo", 1);
+		raw_client_send(&a, &c, 1, "x", RECORD_CHUNK);
 		settle(&g);
-		cr_assert_eq(stranger_reply(&a, c.xid)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&a, c.xid)->status, WIRE_OK);
 		ulrpc_reply(unpark(&g.served), big, sizeof(big));
 		settle(&g);
-		stranger_call(&a, 2 + RECORD_CHUNK, "echo", "x");
+		raw_client_call(&a, 2 + RECORD_CHUNK, "echo", "x");
 		settle(&g);
-		cr_assert_eq(stranger_reply(&a, 2 + RECORD_CHUNK)->status,
+		cr_assert_eq(raw_client_reply(&a, 2 + RECORD_CHUNK)->status,
 			     WIRE_OK);
 		cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 		serve_fini(&g);

@@ -155,9 +155,9 @@ static void begin_with(bool durable)
 	serve_init(&g, 1, 1);
 	serve_open(&g, NULL);
 	start(durable);
-	stranger_init(&a, g.sim, CALLER, SERVER);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	raw_client_init(&a, g.sim, CALLER, SERVER);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 }
 
 static void end(void)
@@ -170,16 +170,16 @@ static void end(void)
 /* Makes the server forget the client: only the store knows its calls. */
 static void forget(void)
 {
-	stranger_disconnect(&a);
+	raw_client_disconnect(&a);
 	a.epoch++;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 }
 
 static void send_call(const struct wire_call *call, const char *body)
 {
 	a.replies = 0;
-	stranger_send(&a, call, 1, body, call->length);
+	raw_client_send(&a, call, 1, body, call->length);
 	settle(&g);
 }
 
@@ -188,7 +188,7 @@ static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
 				       uint32_t slot, uint32_t attempt,
 				       uint32_t flags)
 {
-	struct wire_call call = stranger_call_of(xid, method, 0);
+	struct wire_call call = raw_client_call_of(xid, method, 0);
 
 	call.slot = slot;
 	call.attempt = attempt;
@@ -248,20 +248,20 @@ Test(durable, is_answered_from_the_store)
 /* The record has to be kept until a minute after the caller's deadline. */
 Test(durable, is_kept_as_long_as_it_may_be_needed)
 {
-	struct wire_call call = stranger_call_of(5, "count", 0);
+	struct wire_call call = raw_client_call_of(5, "count", 0);
 
 	begin_with(true);
 	call.semantics = ULRPC_EXACTLY_ONCE;
 	call.timeout = 1000000;
 	call.remaining = 5000000;
-	stranger_send(&a, &call, 1, "", 0);
+	raw_client_send(&a, &call, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(store.runs, 1);
 	cr_assert_leq(store.keep, UINT64_C(65000000));
 	cr_assert_gt(store.keep, UINT64_C(64900000));
 	call.xid++;
 	call.remaining = ULRPC_NEVER;
-	stranger_send(&a, &call, 1, "", 0);
+	raw_client_send(&a, &call, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(store.runs, 2);
 	cr_assert_eq(store.keep, ULRPC_NEVER);
@@ -308,7 +308,8 @@ Test(durable, what_is_refused_was_not_executed)
 	begin_with(true);
 	for (uint32_t i = 0; i < 4; i++) {
 		uint32_t length = i % 2, resent = i / 2;
-		struct wire_call c = stranger_call_of(1 + i, "refuse", length);
+		struct wire_call c =
+			raw_client_call_of(1 + i, "refuse", length);
 
 		c.slot = i;
 		c.attempt = resent;
@@ -400,7 +401,7 @@ Test(durable, waits_for_one_of_a_service_that_has_ended)
 	r = unpark(&g.served);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	start(true);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 	check_said(say("hold", 5, 3, 1, WIRE_CALL_QUERY), WIRE_DOUBTFUL, 0, 0);
 	check_said(say("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
 		   0);
@@ -431,7 +432,7 @@ Test(durable, one_that_is_lost_is_looked_up_when_the_service_is_back)
 	check_said(say("hold", 6, 4, 3, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
 		   WIRE_NO_SERVICE, 0, 0);
 	start(true);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 	check_said(say("hold", 6, 4, 4, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
 		   WIRE_UNKNOWN_CALL, 0, 0);
 	commit(r, 0, "h", 1);
@@ -461,17 +462,17 @@ Test(durable, tells_its_incarnation)
 	uint8_t first[16];
 
 	begin_with(true);
-	o = stranger_open(&a, "test");
+	o = raw_client_open(&a, "test");
 	cr_assert(o->durable);
 	cr_assert_eq(memcmp(o->incarnation, mine, 16), 0);
 	end();
 	begin_with(false);
-	o = stranger_open(&a, "test");
+	o = raw_client_open(&a, "test");
 	cr_assert_not(o->durable);
 	memcpy(first, o->incarnation, 16);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), 0);
 	start(false);
-	o = stranger_open(&a, "test");
+	o = raw_client_open(&a, "test");
 	cr_assert_neq(memcmp(o->incarnation, first, 16), 0);
 	end();
 }

@@ -9,7 +9,7 @@
 static struct wire_call slow(uint64_t xid, const char *method, uint64_t timeout,
 			     uint64_t remaining)
 {
-	struct wire_call c = stranger_call_of(xid, method, 1);
+	struct wire_call c = raw_client_call_of(xid, method, 1);
 
 	c.slot = (uint32_t)xid + 20;
 	c.timeout = timeout;
@@ -22,7 +22,7 @@ static void send_slow(uint64_t xid, const char *method, uint64_t timeout,
 {
 	struct wire_call c = slow(xid, method, timeout, remaining);
 
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 }
 
 /* Begins with a server for which clients may be silent, and handlers slow, for
@@ -40,9 +40,9 @@ static void patient_rig(struct serve_rig *g, struct ulrpc_service_conf *conf)
 		serve_start(g, conf);
 	else
 		serve_start_with(g, conf);
-	stranger_init(&a, g->sim, CALLER, SERVER);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	raw_client_init(&a, g->sim, CALLER, SERVER);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 }
 
 static uint64_t now(const struct serve_rig *g)
@@ -141,7 +141,7 @@ static void as_seldom_as_can_be(uint64_t rtt)
 
 	patient_rig(&g, &conf);
 	a.rtt = rtt;
-	stranger_keepalive(&a);
+	raw_client_keepalive(&a);
 	for (unsigned int i = 0; i < ARRAY_SIZE(timeouts); i++) {
 		for (unsigned int j = 0; j < ARRAY_SIZE(percent); j++) {
 			uint64_t total = timeouts[i] * percent[j] / 100;
@@ -212,9 +212,9 @@ Test(extend, in_time_for_the_way)
 
 		a.rtt = cases[i].rtt;
 		if (i % 2)
-			stranger_keepalive(&a);
+			raw_client_keepalive(&a);
 		else
-			stranger_open(&a, "test");
+			raw_client_open(&a, "test");
 		a.nextensions = 0;
 		t0 = now(&g);
 		send_slow(i + 1, "hold", cases[i].timeout, 1000000000000);
@@ -237,24 +237,24 @@ Test(extend, to_the_callers_deadline)
 	uint64_t t0;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	t0 = now(&g);
 	send_slow(2, "work", 1000000, 1400000);
 	send_slow(3, "work", 1000000, 1000000);
 	send_slow(4, "work", 0, 1200000);
 	run_until(&g, t0 + 1000 * MSEC);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_EXPIRED);
 	cr_assert_eq(a.nextensions, 1);
 	cr_assert_eq(a.extension[0].xid, 2);
 	cr_assert(is_until(0, t0 + 1400 * MSEC));
 	run_until(&g, t0 + 1200 * MSEC);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_EXPIRED);
 	run_until(&g, t0 + 1394 * MSEC);
 	cr_assert_eq(a.replies, 2);
 	/* The refusal is sent 5 ms before the deadline, to be there in time. */
 	run_until(&g, t0 + 1396 * MSEC);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_EXPIRED);
 	cr_assert_eq(a.nextensions, 1);
 	serve_release(&g.served);
 	serve_fini(&g);
@@ -266,7 +266,7 @@ Test(extend, without_a_deadline)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	send_slow(2, "work", 100000, 0);
 	send_slow(3, "hold", 100000, 0);
@@ -276,8 +276,8 @@ Test(extend, without_a_deadline)
 	cr_assert_not(ulrpc_request_canceled(g.served.park[1]));
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -290,7 +290,7 @@ Test(extend, at_once)
 
 	rig(&g);
 	for (uint64_t xid = 1; xid <= 8; xid++) {
-		stranger_call(&a, xid, "park", "x");
+		raw_client_call(&a, xid, "park", "x");
 		lnet_sim_run(g.sim, SEC);
 		serve_release(&g.served);
 		settle(&g);
@@ -370,7 +370,7 @@ Test(extend, bulk)
 	rig(&g);
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, bulk_ended,
 				    NULL),
@@ -393,7 +393,7 @@ Test(extend, not_to_a_client_that_left)
 	rig(&g);
 	send_slow(1, "hold", 100000, 60000000);
 	settle(&g);
-	stranger_disconnect(&a);
+	raw_client_disconnect(&a);
 	lnet_sim_run(g.sim, 10 * SEC);
 	cr_assert_eq(a.extends, 0);
 	serve_release(&g.served);
@@ -466,7 +466,7 @@ Test(extend, many_travel_together)
 	for (uint64_t xid = 1; xid <= MANY; xid += 20) {
 		for (unsigned int i = 0; i < 20; i++)
 			calls[i] = slow(xid + i, "keep", 10000000, 10000000000);
-		stranger_send(&a, calls, 20, "01234567890123456789", 0);
+		raw_client_send(&a, calls, 20, "01234567890123456789", 0);
 		lnet_sim_run(g.sim, 2 * MSEC);
 	}
 	cr_assert_eq(nkept, MANY);

@@ -39,7 +39,7 @@ static uint64_t next_random(uint64_t *random)
 static void put(uint64_t hdr_data, const void *payload, size_t length)
 {
 	h.a->match += 256;
-	stranger_put(h.a, h.a->portal, h.a->match, hdr_data, payload, length);
+	raw_client_put(h.a, h.a->portal, h.a->match, hdr_data, payload, length);
 }
 
 /* Sends the first @length of @bytes as a message; its header data say that the
@@ -53,8 +53,9 @@ static void put_message(size_t head, size_t length)
  * how much of that precedes the body. */
 static size_t pack(uint64_t xid, uint64_t *hdr_data, size_t *head)
 {
-	struct wire_call c = stranger_call_of(xid, "echo", 10);
-	size_t length = stranger_pack(h.a, &c, 1, SENTENCE, 0, bytes, hdr_data);
+	struct wire_call c = raw_client_call_of(xid, "echo", 10);
+	size_t length =
+		raw_client_pack(h.a, &c, 1, SENTENCE, 0, bytes, hdr_data);
 
 	*head = length - 10;
 	return length;
@@ -107,7 +108,7 @@ Test(hostile_request, header_data_changed)
 	/* The unchanged message is served. */
 	put(hdr_data, bytes, length);
 	hostile_settle(&h);
-	cr_assert_eq(stranger_reply(h.a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(h.a, 1)->status, WIRE_OK);
 	hostile_fini(&h);
 }
 
@@ -179,12 +180,12 @@ Test(hostile_request, numbers_of_calls)
 
 	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++)
-		calls[i] = stranger_call_of(i + 1, "echo", 1);
+		calls[i] = raw_client_call_of(i + 1, "echo", 1);
 	memset(other, 'x', ARRAY_SIZE(calls));
-	stranger_send(h.a, calls, 0, other, 0);
-	stranger_send(h.a, calls, WIRE_CALLS_MAX + 1, other, 0);
+	raw_client_send(h.a, calls, 0, other, 0);
+	raw_client_send(h.a, calls, WIRE_CALLS_MAX + 1, other, 0);
 	are_unreadable(1); /* the one without calls is valid */
-	stranger_send(h.a, calls, WIRE_CALLS_MAX, other, 0);
+	raw_client_send(h.a, calls, WIRE_CALLS_MAX, other, 0);
 	hostile_settle(&h);
 	cr_assert_eq(h.a->replies, WIRE_CALLS_MAX);
 	cr_assert_eq(ran(), WIRE_CALLS_MAX);
@@ -193,20 +194,20 @@ Test(hostile_request, numbers_of_calls)
 
 Test(hostile_request, bodies_that_do_not_fit)
 {
-	struct wire_call calls[2] = { stranger_call_of(1, "echo", 5),
-				      stranger_call_of(2, "echo", 5) };
+	struct wire_call calls[2] = { raw_client_call_of(1, "echo", 5),
+				      raw_client_call_of(2, "echo", 5) };
 	uint64_t hdr_data;
 	size_t length;
 
 	begin();
-	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data);
+	length = raw_client_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data);
 	put(hdr_data, bytes, length - 1);
 	put(hdr_data, bytes, length + 1);
 	put(hdr_data, bytes, length + 100000);
 	/* The lengths add up to 2^32 + 10, which wraps to the right sum. */
 	calls[0].length = UINT32_MAX - 4;
 	calls[1].length = 15;
-	length = stranger_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data) -
+	length = raw_client_pack(h.a, calls, 2, SENTENCE, 0, bytes, &hdr_data) -
 		 10;
 	bytes[length - 1] = 10;
 	put_message(length, length + 10);
@@ -266,10 +267,10 @@ Test(hostile_request, of_another)
 	h.a->client = imp->handle;
 	h.a->epoch = imp->epoch;
 	for (unsigned int xid = 1; xid < 50; xid++)
-		stranger_call(h.a, xid, "echo", "x");
+		raw_client_call(h.a, xid, "echo", "x");
 	hostile_settle(&h);
 	for (unsigned int xid = 1; xid < 50; xid++)
-		cr_assert_eq(stranger_reply(h.a, xid)->status,
+		cr_assert_eq(raw_client_reply(h.a, xid)->status,
 			     WIRE_NOT_CONNECTED);
 	cr_assert_eq(ran(), 0);
 	hostile_fini(&h);
@@ -283,20 +284,20 @@ Test(hostile_request, of_other_epochs)
 	before = h.g.served.runs;
 	for (unsigned int i = 0; i < 4; i++) {
 		h.a->epoch = (uint32_t[]){ 0, 9, 11, UINT32_MAX }[i];
-		stranger_call(h.a, i + 1, "echo", "x");
+		raw_client_call(h.a, i + 1, "echo", "x");
 		hostile_settle(&h);
-		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
+		cr_assert_eq(raw_client_reply(h.a, i + 1)->status,
 			     WIRE_STALE_EPOCH);
 	}
 	h.a->epoch = 10;
 	/* Calls that have been refused are not executed when they come again.
 	 */
 	for (unsigned int i = 0; i < 4; i++)
-		stranger_call(h.a, i + 1, "echo", "x");
-	stranger_call(h.a, 5, "echo", "x");
+		raw_client_call(h.a, i + 1, "echo", "x");
+	raw_client_call(h.a, 5, "echo", "x");
 	hostile_forget(&h);
 	hostile_settle(&h);
-	cr_assert_eq(stranger_reply(h.a, 5)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(h.a, 5)->status, WIRE_OK);
 	cr_assert_eq(h.a->replies, 1);
 	cr_assert_eq(ran(), 1);
 	hostile_fini(&h);
@@ -320,12 +321,12 @@ Test(hostile_request, replayed)
 	hostile_settle(&h);
 	/* Another attempt of the call, or one that says it is idempotent. */
 	for (unsigned int i = 0; i < 3; i++) {
-		struct wire_call c = stranger_call_of(1, "echo", 1);
+		struct wire_call c = raw_client_call_of(1, "echo", 1);
 
 		c.attempt = i;
 		c.flags = i ? WIRE_CALL_RESENT : 0;
 		c.semantics = i == 0 ? ULRPC_IDEMPOTENT : 0;
-		stranger_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 1);
@@ -371,10 +372,11 @@ Test(hostile_request, numbers_forth_and_back)
 
 	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
-		struct wire_call c = stranger_call_of(calls[i].xid, "echo", 1);
+		struct wire_call c =
+			raw_client_call_of(calls[i].xid, "echo", 1);
 
 		c.slot = calls[i].slot;
-		stranger_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
 		hostile_settle(&h);
 		runs += calls[i].runs;
 		cr_assert_eq(ran(), runs, "call %u", i);
@@ -383,9 +385,10 @@ Test(hostile_request, numbers_forth_and_back)
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated),
 		     ARRAY_SIZE(calls) - runs);
 	/* The client acknowledges calls that it has never made. */
-	stranger_send(h.a, &(struct wire_call){ .xid = 7 }, 1, "", UINT64_MAX);
-	stranger_send(h.a, &(struct wire_call){ .xid = 8 }, 1, "",
-		      UINT64_MAX - 1);
+	raw_client_send(h.a, &(struct wire_call){ .xid = 7 }, 1, "",
+			UINT64_MAX);
+	raw_client_send(h.a, &(struct wire_call){ .xid = 8 }, 1, "",
+			UINT64_MAX - 1);
 	hostile_settle(&h);
 	hostile_fini(&h);
 }
@@ -402,11 +405,11 @@ Test(hostile_request, slots)
 	begin();
 	s = hostile_shard(&h);
 	for (unsigned int i = 0; i < ARRAY_SIZE(beyond); i++) {
-		struct wire_call c = stranger_call_of(++xid, "echo", 1);
+		struct wire_call c = raw_client_call_of(++xid, "echo", 1);
 
 		c.slot = beyond[i];
-		stranger_send(h.a, &c, 1, "x", 0);
-		stranger_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 0);
@@ -414,10 +417,10 @@ Test(hostile_request, slots)
 	for (unsigned int i = 0; i < h.a->replies; i++)
 		cr_assert_eq(h.a->reply[i].status, WIRE_BAD_REQUEST);
 	for (uint32_t slot = 0; slot < WIRE_SLOTS_USUAL; slot += 63) {
-		struct wire_call c = stranger_call_of(++xid, "echo", 1);
+		struct wire_call c = raw_client_call_of(++xid, "echo", 1);
 
 		c.slot = slot;
-		stranger_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);
 	cr_assert_eq(ran(), 17);
@@ -447,16 +450,16 @@ Test(hostile_request, shuffled)
 		struct wire_call c[3];
 
 		for (unsigned int j = 0; j < 3; j++)
-			c[j] = stranger_call_of(
+			c[j] = raw_client_call_of(
 				order[i + j] + 1u,
 				order[i + j] % 2 ? "echo" : "work", 1);
-		stranger_send(h.a, c, 3, "xyz", 0);
+		raw_client_send(h.a, c, 3, "xyz", 0);
 	}
 	lnet_sim_run(h.g.sim, SEC);
 	cr_assert_eq(ran(), 300);
 	cr_assert_eq(h.a->replies, 300);
 	for (unsigned int i = 0; i < 300; i++)
-		cr_assert_eq(stranger_reply(h.a, i + 1)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(h.a, i + 1)->status, WIRE_OK);
 	cr_assert_eq(hostile_counted(&h, RPC_STAT_requests_repeated), 600);
 	hostile_fini(&h);
 }
@@ -534,15 +537,15 @@ Test(hostile_request, odd_values)
 			c[j].method = ulrpc_method(j ? "work" : "echo");
 		}
 		if (cases[i].c.trace.p) {
-			stranger_send(h.a, &c[0], 1, SENTENCE, 0);
-			stranger_send(h.a, &c[1], 1, SENTENCE, 0);
+			raw_client_send(h.a, &c[0], 1, SENTENCE, 0);
+			raw_client_send(h.a, &c[1], 1, SENTENCE, 0);
 		} else {
-			stranger_send(h.a, c, 2, SENTENCE SENTENCE, 0);
+			raw_client_send(h.a, c, 2, SENTENCE SENTENCE, 0);
 		}
 		hostile_settle(&h);
 		for (unsigned int j = 0; j < 2; j++) {
 			const struct wire_reply *r =
-				stranger_reply(h.a, c[j].xid);
+				raw_client_reply(h.a, c[j].xid);
 
 			cr_assert_eq(r->status, cases[i].status, "%s: %u",
 				     cases[i].what, r->status);
@@ -555,14 +558,14 @@ Test(hostile_request, odd_values)
 /* Calls with a timeout of 1 us. */
 Test(hostile_request, hardly_any_time)
 {
-	struct wire_call c = stranger_call_of(1, "work", 1);
+	struct wire_call c = raw_client_call_of(1, "work", 1);
 
 	begin();
 	c.timeout = 1;
 	for (unsigned int i = 0; i < 100; i++) {
 		c.xid = i + 1;
 		c.slot = i;
-		stranger_send(h.a, &c, 1, "x", 0);
+		raw_client_send(h.a, &c, 1, "x", 0);
 	}
 	hostile_settle(&h);
 	cr_assert_eq(accounted(), 100);
@@ -588,13 +591,13 @@ Test(hostile_request, tables_of_nonsense)
 	for (unsigned int i = 0; i < ARRAY_SIZE(ones); i++)
 		ones[i] = 1;
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct wire_call c = stranger_call_of(i + 1, "echo", 0);
+		struct wire_call c = raw_client_call_of(i + 1, "echo", 0);
 
 		c.bulks.n = 1;
 		c.bulks.list = &cases[i];
-		stranger_send(h.a, &c, 1, "", 0);
+		raw_client_send(h.a, &c, 1, "", 0);
 		hostile_settle(&h);
-		cr_assert_eq(stranger_reply(h.a, i + 1)->status,
+		cr_assert_eq(raw_client_reply(h.a, i + 1)->status,
 			     WIRE_BAD_REQUEST, "case %u", i);
 	}
 	cr_assert_eq(ran(), 0);
@@ -605,13 +608,13 @@ Test(hostile_request, tables_of_nonsense)
 					      .access = 1,
 					      .n = ULRPC_SEGMENTS_MAX,
 					      .length = ones };
-		struct wire_call c = stranger_call_of(100, "echo", 0);
+		struct wire_call c = raw_client_call_of(100, "echo", 0);
 
 		c.bulks.n = 1;
 		c.bulks.list = &most;
-		stranger_send(h.a, &c, 1, "", 0);
+		raw_client_send(h.a, &c, 1, "", 0);
 		hostile_settle(&h);
-		cr_assert_eq(stranger_reply(h.a, 100)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(h.a, 100)->status, WIRE_OK);
 	}
 	hostile_fini(&h);
 }
@@ -619,14 +622,14 @@ Test(hostile_request, tables_of_nonsense)
 /* One segment, or one bulk, more than the limit. */
 Test(hostile_request, longer_tables)
 {
-	struct wire_call c = stranger_call_of(1, "echo", 0);
+	struct wire_call c = raw_client_call_of(1, "echo", 0);
 	uint64_t hdr_data;
 	size_t length;
 	uint8_t *p, *q;
 
 	begin();
 	/* An envelope without a call, to which a call is appended by hand. */
-	length = stranger_pack(h.a, &c, 0, "", 0, bytes, &hdr_data);
+	length = raw_client_pack(h.a, &c, 0, "", 0, bytes, &hdr_data);
 	p = bytes + length;
 	*p++ = TAG(5, WT_LEN);
 	p = put_varint(p, 3 + 3 + 3 + ULRPC_SEGMENTS_MAX + 1);
@@ -669,10 +672,10 @@ Test(hostile_request, gone_after_asking)
 	hostile_connect(&h);
 	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &bad);
 	for (unsigned int i = 0; i < 500; i++) {
-		struct wire_call call = stranger_call_of(i + 1, "echo", 10);
+		struct wire_call call = raw_client_call_of(i + 1, "echo", 10);
 
 		call.timeout = call.remaining = 0;
-		stranger_send(h.a, &call, 1, SENTENCE, 0);
+		raw_client_send(h.a, &call, 1, SENTENCE, 0);
 	}
 	lnet_sim_run(h.g.sim, SEC);
 	cr_assert_geq(hostile_counted(&h, RPC_STAT_answers_resent), 1);
@@ -703,7 +706,7 @@ static void takes_no_replies(bool connected)
 		h.a->connection ^= UINT64_C(1) << 60;
 	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &stuck);
 	for (unsigned int i = 0; i < 1000; i++) {
-		stranger_call(h.a, i + 1, "echo", SENTENCE);
+		raw_client_call(h.a, i + 1, "echo", SENTENCE);
 		if (i % 50 == 0)
 			hostile_honest(&h);
 	}
@@ -712,9 +715,9 @@ static void takes_no_replies(bool connected)
 	cr_assert_geq(used_bytes(), conf.queue_bytes_max / (connected ? 1 : 2));
 	cr_assert_leq(used_bytes(), conf.queue_bytes_max * 2);
 	hostile_connect(&(struct hostile_rig){ .a = h.b });
-	stranger_call(h.b, 1, "echo", SENTENCE);
+	raw_client_call(h.b, 1, "echo", SENTENCE);
 	hostile_settle(&h);
-	cr_assert_eq(stranger_reply(h.b, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(h.b, 1)->status, WIRE_OK);
 	hostile_fini(&h);
 }
 
@@ -728,7 +731,7 @@ Test(hostile_request, takes_no_refusals)
 	takes_no_replies(false);
 }
 
-static unsigned int refused(const struct stranger *c)
+static unsigned int refused(const struct raw_client *c)
 {
 	unsigned int n = 0;
 
@@ -745,13 +748,13 @@ Test(hostile_request, floods)
 	hostile_init_with(&h, NULL, &conf);
 	hostile_connect(&h);
 	for (unsigned int xid = 1; xid <= 100; xid++)
-		stranger_call(h.a, xid, "park", "x");
+		raw_client_call(h.a, xid, "park", "x");
 	hostile_settle(&h);
 	cr_assert_eq(refused(h.a), 90);
 	hostile_honest(&h);
 	hostile_connect(&(struct hostile_rig){ .a = h.b });
 	for (unsigned int xid = 1; xid <= 100; xid++)
-		stranger_call(h.b, xid, "park", "x");
+		raw_client_call(h.b, xid, "park", "x");
 	hostile_settle(&h);
 	cr_assert_eq(refused(h.b), 92);
 	hostile_honest(&h);
@@ -765,7 +768,7 @@ Test(hostile_request, floods)
 	 */
 	hostile_forget(&h);
 	for (unsigned int xid = 101; xid <= 110; xid++)
-		stranger_call(h.a, xid, "park", "x");
+		raw_client_call(h.a, xid, "park", "x");
 	hostile_settle(&h);
 	cr_assert_eq(refused(h.a), 0);
 	while (h.g.served.parked) {
@@ -787,7 +790,7 @@ Test(hostile_request, floods_by_many_names)
 		h.a->client_id[0] = i;
 		hostile_connect(&h);
 		for (unsigned int xid = 1; xid <= 10; xid++)
-			stranger_call(h.a, xid, "park", "x");
+			raw_client_call(h.a, xid, "park", "x");
 		hostile_settle(&h);
 	}
 	cr_assert_eq(h.a->replies, 180);
@@ -795,7 +798,7 @@ Test(hostile_request, floods_by_many_names)
 	hostile_honest(&h);
 	hostile_connect(&(struct hostile_rig){ .a = h.b });
 	for (unsigned int xid = 1; xid <= 10; xid++)
-		stranger_call(h.b, xid, "park", "x");
+		raw_client_call(h.b, xid, "park", "x");
 	hostile_settle(&h);
 	cr_assert_eq(refused(h.b), 5);
 	while (h.g.served.parked) {
@@ -815,9 +818,9 @@ Test(hostile_request, floods_and_goes)
 	hostile_init_with(&h, NULL, &conf);
 	hostile_connect(&h);
 	for (unsigned int xid = 1; xid <= 20; xid++) {
-		struct wire_call c = stranger_call_of(xid, "hold", 1 << 15);
+		struct wire_call c = raw_client_call_of(xid, "hold", 1 << 15);
 
-		stranger_send(h.a, &c, 1, other, 0);
+		raw_client_send(h.a, &c, 1, other, 0);
 	}
 	hostile_settle(&h);
 	/* Room is also kept for their replies, 4 KiB each. */
@@ -827,7 +830,7 @@ Test(hostile_request, floods_and_goes)
 	bye.disconnect.connection = h.a->connection;
 	bye.disconnect.client = h.a->client;
 	bye.disconnect.epoch = h.a->epoch;
-	stranger_ask(h.a, &bye);
+	raw_client_ask(h.a, &bye);
 	hostile_honest(&h);
 	serve_release(&h.g.served);
 	hostile_fini(&h);

@@ -13,7 +13,7 @@ static void call_long(uint64_t xid, uint32_t slot, uint32_t attempt,
 		      const char *method, uint64_t acked)
 {
 	static const char body[LONG];
-	struct wire_call c = stranger_call_of(xid, method, LONG);
+	struct wire_call c = raw_client_call_of(xid, method, LONG);
 
 	c.slot = slot;
 	c.attempt = attempt;
@@ -22,7 +22,7 @@ static void call_long(uint64_t xid, uint32_t slot, uint32_t attempt,
 		c.flags = WIRE_CALL_RESENT;
 	if (method[0] == 'a')
 		c.semantics = ULRPC_IDEMPOTENT;
-	stranger_send(&a, &c, 1, body, acked);
+	raw_client_send(&a, &c, 1, body, acked);
 	settle(&g);
 }
 
@@ -63,7 +63,7 @@ Test(long_reply_hold, canceled)
 	for (uint64_t xid = 1; xid <= CALLS; xid++) {
 		call_long(xid, (uint32_t)xid, 0, xid % 2 ? "echo" : "again", 0);
 		cr_assert_eq(bodies(), 1);
-		stranger_cancel(&a, &xid, 1);
+		raw_client_cancel(&a, &xid, 1);
 		cr_assert_eq(bodies(), 0);
 		cr_assert_eq(atomic_load(&cpt0(&g)->kept_bytes), 0);
 		cr_assert_eq(cpt0(&g)->answers, 0);
@@ -101,23 +101,23 @@ Test(long_reply_hold, asked_again)
 /* Without a deadline a body is held as long as the connection lasts. */
 Test(long_reply_hold, endless)
 {
-	struct wire_call c = stranger_call_of(1, "echo", LONG);
+	struct wire_call c = raw_client_call_of(1, "echo", LONG);
 	static const char body[LONG];
 
 	rig(&g);
 	c.reply_max = ROOM;
 	c.remaining = 0;
-	stranger_send(&a, &c, 1, body, 0);
+	raw_client_send(&a, &c, 1, body, 0);
 	settle(&g);
 	for (unsigned int i = 0; i < 1000; i++) {
 		lnet_sim_run(g.sim, 1000 * MSEC);
-		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 		cr_assert_eq(bodies(), 1);
 	}
 	c.attempt = 1;
 	c.flags = WIRE_CALL_QUERY;
 	c.length = 0;
-	stranger_send(&a, &c, 1, "", 0);
+	raw_client_send(&a, &c, 1, "", 0);
 	settle(&g);
 	cr_assert_eq(a.reply[1].held, a.reply[0].held);
 	/* ... which is until the server forgets the silent client. */
@@ -136,7 +136,7 @@ Test(long_reply_hold, ends)
 			call_long(xid, (uint32_t)xid, 0, "echo", 0);
 		cr_assert_eq(bodies(), 5);
 		if (i == 0) {
-			stranger_disconnect(&a);
+			raw_client_disconnect(&a);
 			settle(&g);
 			cr_assert_eq(bodies(), 0);
 		} else if (i == 1) {

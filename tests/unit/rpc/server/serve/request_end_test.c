@@ -21,11 +21,11 @@ static void two_for_ever(struct serve_rig *g)
 
 	rig(g);
 	for (uint64_t xid = 1; xid <= 2; xid++) {
-		c = stranger_call_of(xid, xid == 1 ? "park" : "work", 1);
+		c = raw_client_call_of(xid, xid == 1 ? "park" : "work", 1);
 		c.timeout = c.remaining = 0;
 		c.bulks.n = xid == 1;
 		c.bulks.list = &lent;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	settle(g);
 	cr_assert_eq(g->served.parked, 1);
@@ -48,10 +48,10 @@ Test(request_end, of_a_client_that_leaves)
 	m.disconnect.connection = a.connection;
 	m.disconnect.client = a.client;
 	m.disconnect.epoch = a.epoch;
-	stranger_control(&a, &m);
+	raw_client_control(&a, &m);
 	lnet_sim_run(g.sim, 6 * SEC);
 	cr_assert_eq(status, -ECANCELED, "%d", status);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_STALE_EPOCH);
 	status = 1;
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
 				    &status),
@@ -73,7 +73,7 @@ Test(request_end, of_a_client_that_is_silent)
 	lnet_sim_run(g.sim, 25 * SEC);
 	cr_assert_eq(a.replies, 0);
 	lnet_sim_run(g.sim, 75 * SEC);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_STALE_EPOCH);
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 1);
@@ -87,15 +87,15 @@ static void all_states(struct serve_rig *g)
 	static char big[5000];
 	struct wire_call c;
 
-	stranger_call(&a, 1, "hold", "inline, later");
-	stranger_call(&a, 2, "park", "has the worker");
-	stranger_call(&a, 3, "work", "waits");
-	stranger_call(&a, 4, "low", "waits");
-	c = stranger_call_of(5, "hold", sizeof(big));
-	stranger_send(&a, &c, 1, big, 0);
-	c = stranger_call_of(6, "work", sizeof(big));
+	raw_client_call(&a, 1, "hold", "inline, later");
+	raw_client_call(&a, 2, "park", "has the worker");
+	raw_client_call(&a, 3, "work", "waits");
+	raw_client_call(&a, 4, "low", "waits");
+	c = raw_client_call_of(5, "hold", sizeof(big));
+	raw_client_send(&a, &c, 1, big, 0);
+	c = raw_client_call_of(6, "work", sizeof(big));
 	c.reply_max = sizeof(big);
-	stranger_send(&a, &c, 1, big, 0);
+	raw_client_send(&a, &c, 1, big, 0);
 	settle(g);
 	cr_assert_eq(a.replies, 0);
 	cr_assert_eq(g->served.parked, 3);
@@ -106,11 +106,11 @@ Test(request_end, stop_waits)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	settle(&g);
 	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), 0);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_NO_SERVICE);
 	serve_fini(&g);
 }
 
@@ -132,9 +132,9 @@ Test(request_end, stop_refuses_and_answers)
 	lnet_sim_at(g.sim, SEC, release_later, &g);
 	cr_assert_eq(ulrpc_service_stop(g.service, 20000000), 0);
 	for (uint64_t xid = 1; xid <= 6; xid++)
-		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OK,
+		cr_assert_eq(raw_client_reply(&a, xid)->status, WIRE_OK,
 			     "%llu: %u", (unsigned long long)xid,
-			     stranger_reply(&a, xid)->status);
+			     raw_client_reply(&a, xid)->status);
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
 	cr_assert_eq(lnet_sim_free(g.sim), 0);
@@ -151,14 +151,14 @@ Test(request_end, stop_answers_what_is_replied)
 					    .n = 1,
 					    .length = &length };
 	const struct iovec iov = { memory, sizeof(memory) };
-	struct wire_call c = stranger_call_of(1, "hold", 1);
+	struct wire_call c = raw_client_call_of(1, "hold", 1);
 	struct serve_rig g;
 	int status = 1;
 
 	rig(&g);
 	c.bulks.n = 1;
 	c.bulks.list = &lent;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(ulrpc_bulk_put(g.served.park[0], 0, 0, &iov, 1, on_moved,
 				    &status),
@@ -169,7 +169,7 @@ Test(request_end, stop_answers_what_is_replied)
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	settle(&g);
 	cr_assert_eq(status, -ESHUTDOWN);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_BULK_FAILED);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_BULK_FAILED);
 	serve_fini(&g);
 }
 
@@ -177,7 +177,7 @@ static void call_during(void *arg)
 {
 	struct serve_rig *g = arg;
 
-	stranger_call(&a, 50, "echo", "x");
+	raw_client_call(&a, 50, "echo", "x");
 	(void)g;
 }
 
@@ -197,16 +197,16 @@ Test(request_end, stop_times_out)
 	cr_assert_eq(ulrpc_service_stop(g.service, 1000000), -ETIMEDOUT);
 	cr_assert_geq(lnet_sim_now(g.sim), began + 2 * SEC);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_reply(&a, 50)->status, WIRE_SHUTTING_DOWN);
 	/* Requests that had not begun are refused: they were not executed. */
 	cr_assert_eq(a.replies, 1 + 6);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_SHUTTING_DOWN);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_SHUTTING_DOWN);
-	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_reply(&a, 6)->status, WIRE_SHUTTING_DOWN);
 	/* Requests that had begun may or may not have been executed. */
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_DOUBTFUL);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_DOUBTFUL);
-	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_DOUBTFUL);
+	cr_assert_eq(raw_client_reply(&a, 5)->status, WIRE_DOUBTFUL);
 	for (unsigned int i = 0; i < 2; i++)
 		cr_assert_eq(ulrpc_close(g.rpc[i]), 0);
 	/* Replies to these requests go nowhere, but the requests are still
@@ -235,12 +235,12 @@ Test(request_end, what_came_while_rpc_was_closed_is_forgotten)
 	unsigned int before;
 
 	rig(&g);
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
 	before = a.replies;
-	stranger_call(&a, 2, "echo", "x");
+	raw_client_call(&a, 2, "echo", "x");
 	settle(&g);
 	serve_open(&g, NULL);
 	conf = serve_conf(&g);
@@ -249,9 +249,9 @@ Test(request_end, what_came_while_rpc_was_closed_is_forgotten)
 	cr_assert_eq(a.replies, before);
 	cr_assert_eq(g.served.runs, 1);
 	/* A message that comes now is refused: its connection is not known. */
-	stranger_call(&a, 3, "echo", "x");
+	raw_client_call(&a, 3, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_NOT_CONNECTED);
 	serve_fini(&g);
 }
 
@@ -276,9 +276,9 @@ Test(request_end, crash_with_all_states)
 	rig(&g);
 	all_states(&g);
 	lnet_sim_link_set(g.sim, &from, &to, &bad);
-	stranger_call(&a, 20, "echo", "to be sent again");
+	raw_client_call(&a, 20, "echo", "to be sent again");
 	lnet_sim_run(g.sim, SEC);
-	stranger_call(&a, 21, "echo", "on its way");
+	raw_client_call(&a, 21, "echo", "on its way");
 	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
 	g.rpc[SERVER] = NULL;
 	serve_fini(&g);
@@ -291,7 +291,7 @@ Test(request_end, reply_to_nobody)
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
-	stranger_call(&a, 1, "hold", "x");
+	raw_client_call(&a, 1, "hold", "x");
 	settle(&g);
 	cr_assert_eq(lnet_sim_crash(g.sim, CALLER), 0);
 	serve_release(&g.served);

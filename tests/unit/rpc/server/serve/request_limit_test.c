@@ -8,10 +8,10 @@ Test(request_limit, no_room_says_the_handler)
 	struct serve_rig g;
 
 	rig_with(&g, &conf, 1);
-	stranger_call(&a, 1, "full", "x");
+	raw_client_call(&a, 1, "full", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OVERLOADED);
-	cr_assert_eq(stranger_reply(&a, 1)->retry_after, 1234);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 1)->retry_after, 1234);
 	cr_assert_eq(serve_ended(cpt0(&g), WIRE_OVERLOADED), 1);
 	serve_fini(&g);
 }
@@ -22,26 +22,26 @@ Test(request_limit, expired_in_the_queue)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "first");
-	c = stranger_call_of(2, "work", 1);
+	raw_client_call(&a, 1, "park", "first");
+	c = raw_client_call_of(2, "work", 1);
 	c.timeout = c.remaining = 5000;
-	stranger_send(&a, &c, 1, "x", 0);
-	c = stranger_call_of(3, "work", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
+	c = raw_client_call_of(3, "work", 1);
 	c.timeout = 0;
 	c.remaining = 5000;
-	stranger_send(&a, &c, 1, "x", 0);
-	c = stranger_call_of(4, "work", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
+	c = raw_client_call_of(4, "work", 1);
 	c.timeout = c.remaining = 0;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 6 * MSEC);
 	cr_assert_eq(a.replies, 2, "at once");
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OK);
 	cr_assert_eq(g.served.runs, 2, "2 and 3 were too late");
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_EXPIRED);
 	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
 	serve_fini(&g);
 }
@@ -54,20 +54,20 @@ Test(request_limit, would_be_too_late)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	serve_release(&g.served);
 	settle(&g);
-	stranger_call(&a, 2, "park", "x");
-	c = stranger_call_of(3, "park", 1);
+	raw_client_call(&a, 2, "park", "x");
+	c = raw_client_call_of(3, "park", 1);
 	c.timeout = c.remaining = 25000;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	c.xid = 4;
 	c.timeout = c.remaining = 200000;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
-	cr_assert_geq(stranger_reply(&a, 3)->retry_after, 20000);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_OVERLOADED);
+	cr_assert_geq(raw_client_reply(&a, 3)->retry_after, 20000);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_hopeless), 1);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_unroomed), 0);
 	cr_assert_eq(g.served.parked, 1);
@@ -76,7 +76,7 @@ Test(request_limit, would_be_too_late)
 	cr_assert_eq(g.served.parked, 1, "4 can be done in time");
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -89,24 +89,24 @@ Test(request_limit, expired_behind_a_worker_that_is_stuck)
 	struct serve_rig g;
 
 	rig_with(&g, &conf, 1);
-	stranger_call(&a, 1, "park", "first");
+	raw_client_call(&a, 1, "park", "first");
 	for (uint64_t xid = 2; xid < 4; xid++) {
-		c = stranger_call_of(xid, "work", 1);
+		c = raw_client_call_of(xid, "work", 1);
 		c.timeout = c.remaining = 1500000;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);
-	stranger_call(&a, 4, "work", "x");
+	raw_client_call(&a, 4, "work", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OVERLOADED);
 	lnet_sim_run(g.sim, 3 * SEC);
 	cr_assert_eq(serve_ended(cpt0(&g), WIRE_EXPIRED), 2);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_EXPIRED);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_EXPIRED);
-	stranger_call(&a, 5, "work", "x");
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_EXPIRED);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_EXPIRED);
+	raw_client_call(&a, 5, "work", "x");
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 5)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -119,14 +119,14 @@ Test(request_limit, expired_when_it_is_time)
 	uint64_t sent;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "first");
+	raw_client_call(&a, 1, "park", "first");
 	settle(&g);
 	sent = lnet_now(g.node[SERVER], 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(ms); i++) {
-		struct wire_call c = stranger_call_of(2 + i, "work", 1);
+		struct wire_call c = raw_client_call_of(2 + i, "work", 1);
 
 		c.timeout = c.remaining = ms[i] * 1000;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	for (uint64_t at = 100; at < 2500; at++) {
 		unsigned int due = 0;
@@ -139,7 +139,7 @@ Test(request_limit, expired_when_it_is_time)
 			     (unsigned long long)at);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(ms); i++)
-		cr_assert_eq(stranger_reply(&a, 2 + i)->status, WIRE_EXPIRED);
+		cr_assert_eq(raw_client_reply(&a, 2 + i)->status, WIRE_EXPIRED);
 	serve_release(&g.served);
 	serve_fini(&g);
 }
@@ -152,14 +152,15 @@ Test(request_limit, overload_by_number)
 
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 15; xid++)
-		stranger_call(&a, xid, xid % 2 ? "park" : "hold", "x");
+		raw_client_call(&a, xid, xid % 2 ? "park" : "hold", "x");
 	settle(&g);
 	cr_assert_eq(a.replies, 5);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_unroomed), 5);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_hopeless), 0);
 	for (uint64_t xid = 11; xid <= 15; xid++) {
-		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OVERLOADED);
-		cr_assert_eq(stranger_reply(&a, xid)->retry_after, 12345);
+		cr_assert_eq(raw_client_reply(&a, xid)->status,
+			     WIRE_OVERLOADED);
+		cr_assert_eq(raw_client_reply(&a, xid)->retry_after, 12345);
 	}
 	while (g.served.parked) {
 		serve_release(&g.served);
@@ -168,9 +169,9 @@ Test(request_limit, overload_by_number)
 	cr_assert_eq(a.replies, 15);
 	cr_assert_eq(atomic_load(&cpt0(&g)->under_way), 0);
 	cr_assert_eq(serve_holds(cpt0(&g)), 0);
-	stranger_call(&a, 16, "echo", "x");
+	raw_client_call(&a, 16, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 16)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 16)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -187,20 +188,20 @@ Test(request_limit, overload_within_a_message)
 
 	rig_with(&g, &conf, 1);
 	for (unsigned int i = 0; i < 40; i++)
-		calls[i] = stranger_call_of(i + 1, methods[i % 4], 1);
-	stranger_send(&a, calls, 40, bodies, 0);
+		calls[i] = raw_client_call_of(i + 1, methods[i % 4], 1);
+	raw_client_send(&a, calls, 40, bodies, 0);
 	settle(&g);
 	for (unsigned int i = 0; i < 40; i++) {
 		bool waits = i % 4 == 1 || i % 4 == 2;
 
 		if (held == 10) {
-			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+			cr_assert_eq(raw_client_reply(&a, i + 1)->status,
 				     WIRE_OVERLOADED);
 			full++;
 		} else if (waits) {
 			held++;
 		} else {
-			cr_assert_eq(stranger_reply(&a, i + 1)->status,
+			cr_assert_eq(raw_client_reply(&a, i + 1)->status,
 				     WIRE_OK);
 		}
 	}
@@ -224,14 +225,14 @@ Test(request_limit, overload_by_bytes)
 
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 5; xid++) {
-		struct wire_call c = stranger_call_of(
+		struct wire_call c = raw_client_call_of(
 			xid, xid % 2 ? "park" : "hold", sizeof(big));
 
-		stranger_send(&a, &c, 1, big, 0);
+		raw_client_send(&a, &c, 1, big, 0);
 	}
 	settle(&g);
 	cr_assert_eq(a.replies, 2);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OVERLOADED);
 	while (g.served.parked) {
 		serve_release(&g.served);
 		settle(&g);
@@ -240,7 +241,7 @@ Test(request_limit, overload_by_bytes)
 	serve_fini(&g);
 }
 
-static unsigned int ended_with(const struct stranger *c, uint32_t status)
+static unsigned int ended_with(const struct raw_client *c, uint32_t status)
 {
 	unsigned int n = 0;
 
@@ -263,7 +264,7 @@ Test(request_limit, no_reply_is_dropped)
 	rig_with(&g, &conf, 1);
 	lnet_sim_link_set(g.sim, &from, &to, &bad);
 	for (uint64_t xid = 1; xid <= 700; xid++)
-		stranger_call(&a, xid, "echo", "x");
+		raw_client_call(&a, xid, "echo", "x");
 	lnet_sim_run(g.sim, 100 * MSEC);
 	cr_assert_eq(a.replies, 0);
 	cr_assert_leq(atomic_load(&cpt0(&g)->used_bytes),
@@ -290,10 +291,10 @@ Test(request_limit, overload_by_bytes_of_replies)
 
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 20; xid++) {
-		struct wire_call c = stranger_call_of(xid, "park", 1);
+		struct wire_call c = raw_client_call_of(xid, "park", 1);
 
 		c.reply_max = 100000;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);
 	cr_assert_eq(ended_with(&a, WIRE_OVERLOADED), 10);
@@ -323,11 +324,11 @@ Test(request_limit, overload_by_bytes_of_descriptors)
 						  .length = lengths };
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 100; xid++) {
-		struct wire_call c = stranger_call_of(xid, "park", 1);
+		struct wire_call c = raw_client_call_of(xid, "park", 1);
 
 		c.bulks.n = ARRAY_SIZE(lent);
 		c.bulks.list = lent;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);
 	cr_assert_geq(ended_with(&a, WIRE_OVERLOADED), 80, "%u",
@@ -346,33 +347,33 @@ Test(request_limit, overload_by_bytes_of_descriptors)
 Test(request_limit, larger_than_the_limit)
 {
 	struct ulrpc_service_conf conf = { .queue_bytes_max = 65536 };
-	struct wire_call c = stranger_call_of(1, "park", 1);
+	struct wire_call c = raw_client_call_of(1, "park", 1);
 	struct serve_rig g;
 
 	rig_with(&g, &conf, 1);
 	c.reply_max = ULRPC_BODY_MAX;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	c.xid = c.slot = 2;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OVERLOADED);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	/* The reply is kept until the client acknowledges it, and takes room.
 	 */
 	cr_assert_gt(atomic_load(&cpt0(&g)->kept_bytes), 0);
 	c.xid = c.slot = 3;
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_OVERLOADED);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_OVERLOADED);
 	c.xid = c.slot = 4;
-	stranger_send(&a, &c, 1, "x", 2);
+	raw_client_send(&a, &c, 1, "x", 2);
 	settle(&g);
 	cr_assert_eq(g.served.parked, 1);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -388,10 +389,11 @@ Test(request_limit, long_bodies_of_inline_handlers)
 
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 200; xid++) {
-		struct wire_call c = stranger_call_of(xid, "hold", sizeof(big));
+		struct wire_call c =
+			raw_client_call_of(xid, "hold", sizeof(big));
 
 		memset(big, (int)xid, sizeof(big));
-		stranger_send(&a, &c, 1, big, 0);
+		raw_client_send(&a, &c, 1, big, 0);
 		settle(&g);
 		if (g.served.parked < 10)
 			continue;
@@ -422,9 +424,9 @@ Test(request_limit, buffers_are_refilled)
 
 	rig_with(&g, &conf, 1);
 	for (uint64_t xid = 1; xid <= 1000; xid++) {
-		struct wire_call c = stranger_call_of(xid, "echo", 1000);
+		struct wire_call c = raw_client_call_of(xid, "echo", 1000);
 
-		stranger_send(&a, &c, 1, body, 0);
+		raw_client_send(&a, &c, 1, body, 0);
 	}
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(a.replies, 1000);

@@ -11,8 +11,8 @@ Test(request, replies_of_a_message_travel_together)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 8; i++)
-		calls[i] = stranger_call_of(i + 1, "echo", 3);
-	stranger_send(&a, calls, 8, "aaabbbcccdddeeefffggghhh", 0);
+		calls[i] = raw_client_call_of(i + 1, "echo", 3);
+	raw_client_send(&a, calls, 8, "aaabbbcccdddeeefffggghhh", 0);
 	settle(&g);
 	cr_assert_eq(a.messages, 1);
 	cr_assert_eq(a.replies, 8);
@@ -40,9 +40,9 @@ Test(request, trace)
 
 	rig(&g);
 	for (uint32_t length = 0; length <= sizeof(trace); length++) {
-		c = stranger_call_of(length + 1, "echo", 1);
+		c = raw_client_call_of(length + 1, "echo", 1);
 		c.trace = (struct wire_view){ trace, trace + length };
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		cr_assert_eq(a.reply[length].status, WIRE_OK);
 		if (length == TRACE_LENGTH)
@@ -65,8 +65,8 @@ Test(request, long_replies_of_a_message_travel_together)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 31; i++)
-		calls[i] = stranger_call_of(i + 1, "echo", 4096);
-	stranger_send(&a, calls, 31, bodies, 0);
+		calls[i] = raw_client_call_of(i + 1, "echo", 4096);
+	raw_client_send(&a, calls, 31, bodies, 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 31);
 	cr_assert_eq(a.messages, 1);
@@ -81,14 +81,14 @@ Test(request, by_workers)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 32; i++) {
-		calls[i] = stranger_call_of(i + 1, "work", 4);
+		calls[i] = raw_client_call_of(i + 1, "work", 4);
 		memcpy(bodies + 4 * i, &i, 4);
 	}
-	stranger_send(&a, calls, 32, bodies, 0);
+	raw_client_send(&a, calls, 32, bodies, 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 32);
 	for (unsigned int i = 0; i < 32; i++) {
-		cr_assert_eq(stranger_reply(&a, i + 1)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&a, i + 1)->status, WIRE_OK);
 		cr_assert_eq(g.served.order[i], i, "first come, first served");
 	}
 	serve_fini(&g);
@@ -101,7 +101,7 @@ Test(request, long_bodies)
 {
 	struct ulrpc_service_conf conf = { .request_max = 100000,
 					   .buffer_size = 400000 };
-	struct wire_call call = stranger_call_of(0, "work", 70000);
+	struct wire_call call = raw_client_call_of(0, "work", 70000);
 	static char body[100000];
 	struct serve_rig g;
 	uint64_t made = 0;
@@ -111,7 +111,7 @@ Test(request, long_bodies)
 	for (unsigned int i = 0; i < 40; i++) {
 		call.xid++;
 		call.length = 70000 + 200 * i;
-		stranger_send(&a, &call, 1, body, 0);
+		raw_client_send(&a, &call, 1, body, 0);
 		settle(&g);
 		if (i == 0)
 			made = cpt0(&g)->slab.made;
@@ -130,38 +130,38 @@ Test(request, refusals)
 	static char big[70000];
 
 	rig(&g);
-	stranger_call(&a, 1, "nothing", "x");
+	raw_client_call(&a, 1, "nothing", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_METHOD);
-	c = stranger_call_of(2, "echo", 65537);
-	stranger_send(&a, &c, 1, big, 0);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_NO_METHOD);
+	c = raw_client_call_of(2, "echo", 65537);
+	raw_client_send(&a, &c, 1, big, 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_BAD_REQUEST);
-	c = stranger_call_of(0, "echo", 1);
-	stranger_send(&a, &c, 1, "x", 0);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_BAD_REQUEST);
+	c = raw_client_call_of(0, "echo", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 0)->status, WIRE_BAD_REQUEST);
+	cr_assert_eq(raw_client_reply(&a, 0)->status, WIRE_BAD_REQUEST);
 	a.epoch = 2;
-	stranger_call(&a, 3, "echo", "x");
+	raw_client_call(&a, 3, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 3)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_reply(&a, 3)->status, WIRE_STALE_EPOCH);
 	a.epoch = 1;
 	a.connection ^= UINT64_C(1) << 40;
-	stranger_call(&a, 4, "echo", "x");
+	raw_client_call(&a, 4, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 4)->status, WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_reply(&a, 4)->status, WIRE_NOT_CONNECTED);
 	a.connection ^= UINT64_C(1) << 40;
-	stranger_call(&a, 5, "fail", "x");
+	raw_client_call(&a, 5, "fail", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 5)->status, WIRE_FAILED);
-	cr_assert_eq(stranger_reply(&a, 5)->error, 42);
-	c = stranger_call_of(6, "echo", 10);
+	cr_assert_eq(raw_client_reply(&a, 5)->status, WIRE_FAILED);
+	cr_assert_eq(raw_client_reply(&a, 5)->error, 42);
+	c = raw_client_call_of(6, "echo", 10);
 	c.reply_max = 9;
-	stranger_send(&a, &c, 1, "0123456789", 0);
+	raw_client_send(&a, &c, 1, "0123456789", 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 6)->status, WIRE_HELD);
-	cr_assert_eq(stranger_reply(&a, 6)->needed, 10);
-	cr_assert_neq(stranger_reply(&a, 6)->held, 0);
+	cr_assert_eq(raw_client_reply(&a, 6)->status, WIRE_HELD);
+	cr_assert_eq(raw_client_reply(&a, 6)->needed, 10);
+	cr_assert_neq(raw_client_reply(&a, 6)->held, 0);
 	cr_assert_eq(g.served.runs, 2, "one failed, one was long");
 	serve_fini(&g);
 }
@@ -174,24 +174,24 @@ Test(request, not_opened)
 	rig(&g);
 	a.epoch = 9;
 	a.client++;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	stranger_call(&a, 1, "echo", "x");
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	raw_client_call(&a, 1, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_NO_SERVICE);
 	cr_assert_eq(g.served.runs, 0);
 	serve_fini(&g);
 }
 
 Test(request, duplicates_are_executed_once)
 {
-	struct wire_call c = stranger_call_of(7, "echo", 1);
+	struct wire_call c = raw_client_call_of(7, "echo", 1);
 	struct serve_rig g;
 
 	rig(&g);
 	for (unsigned int i = 0; i < 10; i++) {
 		c.attempt = i;
-		stranger_send(&a, &c, 1, "x", 0);
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 	}
 	settle(&g);
 	/* Each of the ten attempts gets one reply; copies get none. */
@@ -207,24 +207,24 @@ Test(request, duplicates_are_executed_once)
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_again), 9);
 	/* Copies of a call that is still being served, and of one that was
 	 * refused. */
-	stranger_call(&a, 8, "park", "x");
-	stranger_call(&a, 8, "park", "x");
-	stranger_call(&a, 9, "nothing", "x");
-	stranger_call(&a, 9, "nothing", "x");
+	raw_client_call(&a, 8, "park", "x");
+	raw_client_call(&a, 8, "park", "x");
+	raw_client_call(&a, 9, "nothing", "x");
+	raw_client_call(&a, 9, "nothing", "x");
 	settle(&g);
 	cr_assert_eq(g.served.runs, 2);
-	stranger_reply(&a, 9);
+	raw_client_reply(&a, 9);
 	serve_release(&g.served);
 	settle(&g);
-	stranger_reply(&a, 8);
+	raw_client_reply(&a, 8);
 	/* A call that the client has acknowledged is not executed any more. */
-	c = stranger_call_of(100, "echo", 1);
-	stranger_send(&a, &c, 1, "x", 50);
-	c = stranger_call_of(50, "echo", 1);
-	stranger_send(&a, &c, 1, "x", 0);
+	c = raw_client_call_of(100, "echo", 1);
+	raw_client_send(&a, &c, 1, "x", 50);
+	c = raw_client_call_of(50, "echo", 1);
+	raw_client_send(&a, &c, 1, "x", 0);
 	settle(&g);
 	cr_assert_eq(g.served.runs, 3);
-	stranger_reply(&a, 100);
+	raw_client_reply(&a, 100);
 	serve_fini(&g);
 }
 
@@ -243,21 +243,21 @@ Test(request, a_call_is_executed_once)
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct wire_call c = stranger_call_of(3, cases[i].method, 1);
+		struct wire_call c = raw_client_call_of(3, cases[i].method, 1);
 		struct serve_rig g;
 
 		rig(&g);
 		c.semantics = cases[i].semantics;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		a.epoch = 2;
-		stranger_connect(&a);
+		raw_client_connect(&a);
 		cr_assert(a.control.connected.reconnected);
 		/* A copy of the first attempt, and another attempt. */
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		c.attempt = 1;
 		c.flags = WIRE_CALL_RESENT;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
 		cr_assert_eq(g.served.runs, cases[i].runs, "case %u", i);
 		cr_assert_eq(a.replies, cases[i].replies);
@@ -287,13 +287,13 @@ Test(request, that_may_have_been_executed)
 	rig(&g);
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct wire_call c =
-			stranger_call_of(i + 1, cases[i].method, 1);
+			raw_client_call_of(i + 1, cases[i].method, 1);
 
 		c.flags = WIRE_CALL_RESENT;
 		c.semantics = cases[i].caller;
-		stranger_send(&a, &c, 1, "x", 0);
+		raw_client_send(&a, &c, 1, "x", 0);
 		settle(&g);
-		cr_assert_eq(stranger_reply(&a, i + 1)->status,
+		cr_assert_eq(raw_client_reply(&a, i + 1)->status,
 			     cases[i].status);
 	}
 	cr_assert_eq(g.served.runs, 1);
@@ -325,9 +325,9 @@ Test(request, continued)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
-	stranger_call(&a, 2, "hold", "x");
-	stranger_call(&a, 3, "work", "x");
+	raw_client_call(&a, 1, "park", "x");
+	raw_client_call(&a, 2, "hold", "x");
+	raw_client_call(&a, 3, "work", "x");
 	settle(&g);
 	while (g.served.parked)
 		cr_assert_eq(ulrpc_request_continue(unpark(&g.served),
@@ -337,7 +337,7 @@ Test(request, continued)
 	settle(&g);
 	cr_assert_eq(continued, 4);
 	for (uint64_t xid = 1; xid <= 3; xid++)
-		cr_assert_eq(stranger_reply(&a, xid)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&a, xid)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -349,8 +349,8 @@ Test(request, continued_after_the_end)
 
 	continued = 0;
 	rig(&g);
-	stranger_call(&a, 1, "hold", "x");
-	stranger_call(&a, 2, "hold", "x");
+	raw_client_call(&a, 1, "hold", "x");
+	raw_client_call(&a, 2, "hold", "x");
 	settle(&g);
 	kept = unpark(&g.served);
 	waiting = unpark(&g.served);
@@ -370,16 +370,16 @@ Test(request, unreadable)
 {
 	uint8_t bytes[300];
 	uint64_t hdr_data, random = 88172645463325252u;
-	struct wire_call c = stranger_call_of(1, "echo", 20);
+	struct wire_call c = raw_client_call_of(1, "echo", 20);
 	struct serve_rig g;
 	size_t length;
 
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
-	length = stranger_pack(&a, &c, 1, "01234567890123456789", 0, bytes,
-			       &hdr_data);
+	length = raw_client_pack(&a, &c, 1, "01234567890123456789", 0, bytes,
+				 &hdr_data);
 	for (size_t cut = 0; cut < length; cut++) {
-		stranger_put(&a, a.portal, 1, hdr_data, bytes, cut);
+		raw_client_put(&a, a.portal, 1, hdr_data, bytes, cut);
 		if (cut % 100 == 0)
 			settle(&g);
 	}
@@ -387,16 +387,16 @@ Test(request, unreadable)
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		stranger_put(&a, a.portal, 1, random, bytes, length);
+		raw_client_put(&a, a.portal, 1, random, bytes, length);
 	}
 	settle(&g);
 	cr_assert_eq(g.served.runs, 0);
 	cr_assert_eq(a.replies, 0);
 	cr_assert_eq(serve_unreadable(cpt0(&g)), length + 200);
 	cr_assert_eq(serve_holds(cpt0(&g)), 0);
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -410,27 +410,27 @@ Test(request, long_replies)
 
 	rig(&g);
 	for (unsigned int i = 0; i < 12; i++) {
-		calls[i] =
-			stranger_call_of(i + 1, i % 2 ? "work" : "echo", 5000);
+		calls[i] = raw_client_call_of(i + 1, i % 2 ? "work" : "echo",
+					      5000);
 		calls[i].reply_max = 100000;
 		memset(big + i * 5000, 'a' + (int)i, 5000);
 	}
-	stranger_send(&a, calls, 12, big, 0);
+	raw_client_send(&a, calls, 12, big, 0);
 	settle(&g);
 	cr_assert_eq(a.replies, 12);
 	cr_assert_leq(a.messages, 7, "6 are inline");
 	for (unsigned int i = 0; i < 12; i++) {
-		const struct wire_reply *r = stranger_reply(&a, i + 1);
+		const struct wire_reply *r = raw_client_reply(&a, i + 1);
 
 		cr_assert_eq(r->length, 5000);
 		cr_assert_eq(r->body[0], 'a' + i);
 		cr_assert_eq(r->body[4999], 'a' + i);
 	}
-	calls[0] = stranger_call_of(20, "work", 60000);
+	calls[0] = raw_client_call_of(20, "work", 60000);
 	calls[0].reply_max = 100000;
-	stranger_send(&a, calls, 1, big, 0);
+	raw_client_send(&a, calls, 1, big, 0);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 20)->length, 60000);
+	cr_assert_eq(raw_client_reply(&a, 20)->length, 60000);
 	serve_fini(&g);
 }
 
@@ -444,17 +444,17 @@ Test(request, replies_are_sent_again)
 	lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 	rig(&g);
 	lnet_sim_link_set(g.sim, &from, &to, &bad);
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(a.replies, 0);
 	cr_assert_gt(serve_counted(cpt0(&g), RPC_STAT_answers_resent), 2);
 	lnet_sim_link_set(g.sim, &from, &to, &good);
 	lnet_sim_run(g.sim, 6 * SEC);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
 	/* The server gives up a reply that it cannot deliver for long. */
 	lnet_sim_link_set(g.sim, &from, &to, &bad);
-	stranger_call(&a, 2, "echo", "x");
+	raw_client_call(&a, 2, "echo", "x");
 	lnet_sim_run(g.sim, 30 * SEC);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_answers_lost), 1);
 	cr_assert(list_empty(&cpt0(&g)->replies));
@@ -479,7 +479,7 @@ Test(request, stuck_is_said_once)
 
 	rig_with(&g, &conf, 1);
 	lnet_log_set(LNET_LOG_WARN, log_line, NULL);
-	stranger_call(&a, 1, "hold", "x");
+	raw_client_call(&a, 1, "hold", "x");
 	lnet_sim_run(g.sim, SEC);
 	cr_assert_eq(nlogged, 0);
 	lnet_sim_run(g.sim, 60 * SEC);
@@ -516,10 +516,10 @@ Test(request, lanes)
 			{ 4, ULRPC_PRIORITY_HIGH },
 			{ 5, ULRPC_PRIORITY_HIGH },
 		};
-		struct wire_call c = stranger_call_of(xid++, "park", 4);
+		struct wire_call c = raw_client_call_of(xid++, "park", 4);
 
 		c.priority = todo[i].priority;
-		stranger_send(&a, &c, 1, &todo[i].word, 0);
+		raw_client_send(&a, &c, 1, &todo[i].word, 0);
 		settle(&g);
 	}
 	for (unsigned int i = 0; i < 8; i++) {
@@ -538,7 +538,7 @@ Test(request, second_reply, .signal = SIGABRT)
 	struct serve_rig g;
 
 	rig(&g);
-	stranger_call(&a, 1, "park", "x");
+	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	r = unpark(&g.served);
 	/* As it waits for nothing, the request is gone after its first reply:
@@ -557,14 +557,14 @@ Test(request, other_cpts)
 	rig_with(&g, NULL, 4);
 	home = export_cpt(a.connection);
 	for (uint64_t xid = 1; xid <= 20; xid++)
-		stranger_call(&a, xid, xid % 2 ? "echo" : "work", "x");
+		raw_client_call(&a, xid, xid % 2 ? "echo" : "work", "x");
 	settle(&g);
 	cr_assert_eq(a.replies, 20);
 	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20);
 	/* Calls request_on_message() on each of the other CPTs, as if a message
 	 * had come there. */
 	for (unsigned int cpt = 0; cpt < 4; cpt++) {
-		struct wire_call c = stranger_call_of(100 + cpt, "echo", 1);
+		struct wire_call c = raw_client_call_of(100 + cpt, "echo", 1);
 		struct ulnet_event ev = {
 			.type = LNET_EVENT_PUT,
 			.initiator = nth_id(CALLER),
@@ -574,14 +574,14 @@ Test(request, other_cpts)
 		};
 		uint8_t bytes[200];
 		size_t length =
-			stranger_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
+			raw_client_pack(&a, &c, 1, "x", 0, bytes, &ev.hdr_data);
 
 		if (cpt == home)
 			continue;
 		request_on_message(&g.service->cpt[cpt], &ev, bytes, length);
 		settle(&g);
 		n++;
-		cr_assert_eq(stranger_reply(&a, 100 + cpt)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&a, 100 + cpt)->status, WIRE_OK);
 		cr_assert_eq(g.service->cpt[cpt].forwards, 0);
 	}
 	cr_assert_eq(serve_ended_all(&g.service->cpt[home]), 20 + n);

@@ -25,20 +25,21 @@ Test(skew_server, says_more)
 		h.a->say = skews[i];
 		h.a->epoch++;
 		hostile_connect(&h);
-		cr_assert_eq(stranger_keepalive(h.a), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(h.a), WIRE_OK);
 		for (unsigned int j = 0; j < 2; j++) {
-			c[j] = stranger_call_of(10 * i + j + 1,
-						j ? "work" : "echo", 5);
+			c[j] = raw_client_call_of(10 * i + j + 1,
+						  j ? "work" : "echo", 5);
 			c[j].bulks.n = 1;
 			c[j].bulks.list = &lent;
 		}
 		hostile_forget(&h);
-		stranger_send(h.a, c, 2, "helloworld", 0);
+		raw_client_send(h.a, c, 2, "helloworld", 0);
 		hostile_settle(&h);
 		for (unsigned int j = 0; j < 2; j++) {
-			cr_assert_eq(stranger_reply(h.a, c[j].xid)->status,
+			cr_assert_eq(raw_client_reply(h.a, c[j].xid)->status,
 				     WIRE_OK, "%u", i);
-			cr_assert_eq(stranger_reply(h.a, c[j].xid)->length, 5);
+			cr_assert_eq(raw_client_reply(h.a, c[j].xid)->length,
+				     5);
 		}
 		cr_assert_eq(h.g.served.info.nbulks, 1);
 		cr_assert_eq(memcmp(h.g.served.body, "world", 5), 0);
@@ -61,15 +62,15 @@ Test(skew_server, says_less)
 	const struct wire_reply *r;
 
 	hostile_init(&h);
-	cr_assert_eq(stranger_ask(h.a, &m)->connected.status, WIRE_OK);
+	cr_assert_eq(raw_client_ask(h.a, &m)->connected.status, WIRE_OK);
 	h.a->connection = h.a->control.connected.connection;
 	h.a->client = 0;
 	h.a->epoch = 0;
-	cr_assert_eq(stranger_open(h.a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(h.a, "test")->status, WIRE_OK);
 	/* A call without a timeout, room for a reply, or a body. */
-	stranger_send(h.a, &c, 1, "", 0);
+	raw_client_send(h.a, &c, 1, "", 0);
 	hostile_settle(&h);
-	r = stranger_reply(h.a, 1);
+	r = raw_client_reply(h.a, 1);
 	cr_assert_eq(r->status, WIRE_OK);
 	cr_assert_eq(r->attempt, 0);
 	hostile_fini(&h);

@@ -18,14 +18,14 @@ static void stall_rig(struct serve_rig *g, uint64_t stalled)
 	serve_init(g, 1, 1);
 	serve_open(g, &rpc);
 	serve_start_with(g, &conf);
-	stranger_init(&a, g->sim, CALLER, SERVER);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	raw_client_init(&a, g->sim, CALLER, SERVER);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 }
 
 static struct wire_call slow(uint64_t xid, const char *method)
 {
-	struct wire_call c = stranger_call_of(xid, method, 1);
+	struct wire_call c = raw_client_call_of(xid, method, 1);
 
 	c.timeout = 1000000;
 	c.remaining = 600000000;
@@ -39,7 +39,7 @@ static void ask(uint64_t xid, uint32_t attempt)
 	c.attempt = attempt;
 	c.flags = WIRE_CALL_QUERY;
 	c.length = 0;
-	stranger_send(&a, &c, 1, "", 0);
+	raw_client_send(&a, &c, 1, "", 0);
 	lnet_sim_run(a.sim, 20 * MSEC);
 }
 
@@ -68,7 +68,7 @@ Test(stall, ends_what_callers_are_told)
 	unsigned int told;
 
 	stall_rig(&g, STALLED);
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 3900 * MSEC);
 	r = g.served.park[0];
 	cr_assert_not(r->stalled);
@@ -109,7 +109,7 @@ Test(stall, not_with_progress)
 	struct serve_rig g;
 
 	stall_rig(&g, STALLED);
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	for (unsigned int i = 0; i < 30; i++) {
 		lnet_sim_run(g.sim, 3 * SEC);
 		ulrpc_progress(g.served.park[0], 100);
@@ -119,7 +119,7 @@ Test(stall, not_with_progress)
 	cr_assert_eq(a.extension[a.nextensions - 1].progress, 100);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -132,7 +132,7 @@ Test(stall, until_there_is_progress)
 	unsigned int told;
 
 	stall_rig(&g, STALLED);
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 4100 * MSEC);
 	cr_assert(g.served.park[0]->stalled);
 	told = a.nextensions;
@@ -145,7 +145,7 @@ Test(stall, until_there_is_progress)
 	cr_assert_eq(a.replies, 0);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -156,7 +156,7 @@ Test(stall, not_in_the_queue)
 	struct serve_rig g;
 
 	stall_rig(&g, STALLED);
-	stranger_send(&a, c, 2, "xy", 0);
+	raw_client_send(&a, c, 2, "xy", 0);
 	for (unsigned int i = 0; i < 10; i++) {
 		lnet_sim_run(g.sim, 3 * SEC);
 		ulrpc_progress(g.served.park[0], i);
@@ -164,7 +164,7 @@ Test(stall, not_in_the_queue)
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stalled), 0);
 	serve_release(&g.served);
 	settle(&g);
-	cr_assert_eq(stranger_reply(&a, 2)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -174,7 +174,7 @@ Test(stall, never_unless_asked_for)
 	struct serve_rig g;
 
 	stall_rig(&g, 0);
-	stranger_send(&a, &c, 1, "x", 0);
+	raw_client_send(&a, &c, 1, "x", 0);
 	lnet_sim_run(g.sim, 500 * SEC);
 	cr_assert_eq(serve_counted(cpt0(&g), RPC_STAT_requests_stalled), 0);
 	cr_assert_gt(said_until(), lnet_now(g.node[CALLER], 0));

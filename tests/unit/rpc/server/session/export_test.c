@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "tests/unit/rpc/serve_rig.h"
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
-static struct stranger a, b, third;
+static struct raw_client a, b, third;
 
 static void rig_of_one(struct serve_rig *g, unsigned int cpts,
 		       const struct ulrpc_conf *conf)
@@ -16,14 +16,14 @@ static void rig_of_one(struct serve_rig *g, unsigned int cpts,
 	serve_open(g, conf);
 	c = serve_conf(g);
 	serve_start(g, &c);
-	stranger_init(&a, g->sim, CALLER, SERVER);
+	raw_client_init(&a, g->sim, CALLER, SERVER);
 }
 
 static void rig(struct serve_rig *g, const struct ulrpc_conf *conf,
 		unsigned int cpts)
 {
 	rig_of_one(g, cpts, conf);
-	stranger_init(&b, g->sim, CALLER, SERVER);
+	raw_client_init(&b, g->sim, CALLER, SERVER);
 	/* This one is another process on the same node, but the answers to both
 	 * come to @a. */
 	b.client++;
@@ -42,7 +42,7 @@ Test(export, connect_and_open)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	c = stranger_connect(&a);
+	c = raw_client_connect(&a);
 	cr_assert_eq(c->status, WIRE_OK);
 	cr_assert_neq(c->connection, 0);
 	cr_assert_not(c->reconnected);
@@ -51,14 +51,14 @@ Test(export, connect_and_open)
 	cr_assert_eq(c->lease, 30000000);
 	cr_assert_eq(c->clients, 1);
 	cr_assert_eq(memcmp(c->server_id, g.rpc[SERVER]->server_id, 16), 0);
-	o = stranger_open(&a, "test");
+	o = raw_client_open(&a, "test");
 	cr_assert_eq(o->status, WIRE_OK);
 	cr_assert_eq(o->portal, ulrpc_service_portal(g.service));
 	cr_assert_eq(o->request_max, 65536);
 	cr_assert_eq(o->window, 1024);
 	cr_assert_geq(o->message_max, 65536);
-	cr_assert_eq(stranger_open(&a, "nothing")->status, WIRE_NO_SERVICE);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "nothing")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -69,24 +69,24 @@ Test(export, epochs)
 
 	rig(&g, NULL, 1);
 	a.epoch = 5;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	connection = a.connection;
 	/* The client asks again, as if the answer had been lost. */
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	cr_assert_eq(a.connection, connection);
 	cr_assert_not(a.control.connected.reconnected);
 	a.epoch = 4;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_STALE_EPOCH);
 	a.epoch = 7;
-	cr_assert_eq(stranger_keepalive(&a), WIRE_STALE_EPOCH);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	cr_assert(a.control.connected.reconnected);
 	cr_assert_eq(a.connection, connection);
 	/* The answer to a repeated Connect is the same. */
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	cr_assert(a.control.connected.reconnected);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
 }
@@ -100,22 +100,22 @@ Test(export, another_handle_replaces)
 
 	rig(&g, NULL, 1);
 	a.epoch = 3;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	connection = a.connection;
 	client = a.client;
 	a.client++;
 	a.epoch = 1; /* as a process that was restarted */
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	cr_assert_not(a.control.connected.reconnected);
 	cr_assert_neq(a.connection, connection);
 	cr_assert_eq(exports(&g)->table.used, 1);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	a.connection = connection;
 	a.client = client;
-	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
 	/* A late copy of a Connect of the handle before is refused. */
 	a.epoch = 4;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_STALE_EPOCH);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
 }
@@ -129,28 +129,28 @@ Test(export, a_copy_is_no_client)
 	uint64_t client, connection;
 
 	for (unsigned int moves = 0; moves < 2; moves++) {
-		struct stranger *now = moves ? &b : &a;
+		struct raw_client *now = moves ? &b : &a;
 
 		rig_of_one(&g, 4, NULL);
-		stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+		raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
 		memcpy(b.client_id, a.client_id, sizeof(b.client_id));
 		client = a.client;
-		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 		a.client++;
-		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 		now->client = client;
 		now->epoch = 2;
-		cr_assert_eq(stranger_connect(now)->status, WIRE_OK);
+		cr_assert_eq(raw_client_connect(now)->status, WIRE_OK);
 		cr_assert_not(now->control.connected.reconnected);
-		cr_assert_eq(stranger_keepalive(now), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(now), WIRE_OK);
 		/* Another copy of that Connect is refused. */
 		connection = now->connection;
 		a.client = client + 1;
-		cr_assert_neq(stranger_connect(&a)->status, WIRE_OK);
+		cr_assert_neq(raw_client_connect(&a)->status, WIRE_OK);
 		now->client = client;
 		now->connection = connection;
-		cr_assert_eq(stranger_keepalive(now), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(now), WIRE_OK);
 		serve_fini(&g);
 	}
 }
@@ -165,7 +165,7 @@ Test(export, handles_are_random)
 	for (unsigned int i = 0; i < ARRAY_SIZE(upper); i++) {
 		a.client_id[0] = (uint8_t)i;
 		a.client = i;
-		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 		upper[i] = (uint32_t)(a.connection >> 32);
 		cr_assert_neq(upper[i], 0);
 		for (unsigned int j = 0; j < i; j++)
@@ -179,19 +179,19 @@ Test(export, unknown_handles)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	a.client++;
-	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED,
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED,
 		     "another client's");
 	a.client--;
 	for (unsigned int i = 0; i < 64; i++) {
 		a.connection ^= UINT64_C(1) << i;
-		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
-		cr_assert_eq(stranger_open(&a, "test")->status,
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
+		cr_assert_eq(raw_client_open(&a, "test")->status,
 			     WIRE_NOT_CONNECTED);
 		a.connection ^= UINT64_C(1) << i;
 	}
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -201,14 +201,14 @@ Test(export, disconnect)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	m.disconnect.connection = a.connection;
 	m.disconnect.client = a.client;
 	m.disconnect.epoch = a.epoch;
 	for (unsigned int i = 0; i < 2; i++)
-		cr_assert_eq(stranger_ask(&a, &m)->kind, WIRE_DISCONNECTED);
+		cr_assert_eq(raw_client_ask(&a, &m)->kind, WIRE_DISCONNECTED);
 	cr_assert_eq(exports(&g)->table.used, 0);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
 	serve_fini(&g);
 }
 
@@ -223,11 +223,11 @@ Test(export, versions)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	answer = stranger_ask(&a, &m);
+	answer = raw_client_ask(&a, &m);
 	cr_assert_eq(answer->connected.status, WIRE_VERSION_UNKNOWN);
 	cr_assert_eq(answer->connected.version, WIRE_VERSION);
 	m.connect.version_min = 0;
-	cr_assert_eq(stranger_ask(&a, &m)->connected.status, WIRE_OK);
+	cr_assert_eq(raw_client_ask(&a, &m)->connected.status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -239,32 +239,32 @@ Test(export, is_of_who_connected)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
-	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
 	b.client = a.client;
 	b.connection = a.connection;
 	b.portal = a.portal;
 	memcpy(b.client_id, a.client_id, sizeof(b.client_id));
-	cr_assert_eq(stranger_keepalive(&b), WIRE_NOT_CONNECTED);
-	cr_assert_eq(stranger_open(&b, "test")->status, WIRE_NOT_CONNECTED);
-	stranger_call(&b, 1, "echo", "x");
+	cr_assert_eq(raw_client_keepalive(&b), WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_open(&b, "test")->status, WIRE_NOT_CONNECTED);
+	raw_client_call(&b, 1, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_reply(&b, 1)->status, WIRE_NOT_CONNECTED);
 	bye.disconnect.connection = a.connection;
 	bye.disconnect.client = a.client;
 	bye.disconnect.epoch = a.epoch;
-	stranger_ask(&b, &bye);
+	raw_client_ask(&b, &bye);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	/* Nor can it replace the connection with a Connect of a later epoch. */
 	b.epoch = 100;
 	b.client++;
-	cr_assert_eq(stranger_connect(&b)->status, WIRE_REFUSED);
+	cr_assert_eq(raw_client_connect(&b)->status, WIRE_REFUSED);
 	cr_assert_eq(exports(&g)->table.used, 1);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
-	stranger_call(&a, 1, "echo", "x");
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
+	raw_client_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -274,7 +274,7 @@ Test(export, has_an_id)
 
 	rig(&g, NULL, 1);
 	memset(a.client_id, 0, sizeof(a.client_id));
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_BAD_REQUEST);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_BAD_REQUEST);
 	cr_assert_eq(exports(&g)->table.used, 0);
 	serve_fini(&g);
 }
@@ -307,18 +307,18 @@ Test(export, an_id_is_one_process)
 		lnet_log_set(LNET_LOG_WARN, log_line, NULL);
 		for (unsigned int n = 2; n < 2 + i; n++)
 			serve_node_add(&g, n);
-		stranger_init(&b, g.sim, serve_node_add(&g, 2 + i), SERVER);
+		raw_client_init(&b, g.sim, serve_node_add(&g, 2 + i), SERVER);
 		memcpy(b.client_id, a.client_id, sizeof(b.client_id));
-		cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
-		stranger_open(&a, "test");
+		cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
+		raw_client_open(&a, "test");
 		for (unsigned int n = 0; n < 3; n++) {
 			lnet_sim_run(g.sim, 10 * SEC);
-			cr_assert_eq(stranger_connect(&b)->status,
+			cr_assert_eq(raw_client_connect(&b)->status,
 				     WIRE_REFUSED);
 			cr_assert_leq(b.control.connected.retry_after,
 				      20000000);
 			cr_assert_gt(b.control.connected.retry_after, 9000000);
-			cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+			cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 		}
 		cr_assert_eq(nlogged, 1);
 		for (unsigned int n = 0; n < 2; n++) {
@@ -329,9 +329,9 @@ Test(export, an_id_is_one_process)
 			cr_assert_not_null(strstr(logged, want[n]), "%s",
 					   logged);
 		}
-		stranger_call(&a, 1, "echo", "x");
+		raw_client_call(&a, 1, "echo", "x");
 		lnet_sim_run(g.sim, 21 * SEC);
-		cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+		cr_assert_eq(raw_client_connect(&b)->status, WIRE_OK);
 		cr_assert_not(b.control.connected.reconnected);
 		all = 0;
 		for (unsigned int cpt = 0; cpt < 4; cpt++) {
@@ -339,11 +339,11 @@ Test(export, an_id_is_one_process)
 			all += x->table.used;
 		}
 		cr_assert_eq(all, 1);
-		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
-		stranger_open(&b, "test");
-		stranger_call(&b, 1, "echo", "x");
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
+		raw_client_open(&b, "test");
+		raw_client_call(&b, 1, "echo", "x");
 		lnet_sim_run(g.sim, MSEC);
-		cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_OK);
+		cr_assert_eq(raw_client_reply(&b, 1)->status, WIRE_OK);
 		lnet_log_set(LNET_LOG_ERR, NULL, NULL);
 		serve_fini(&g);
 	}
@@ -352,28 +352,28 @@ Test(export, an_id_is_one_process)
 /* A client that reconnects from another NID goes on, with its records. */
 Test(export, a_client_that_moves)
 {
-	struct wire_call c = stranger_call_of(1, "echo", 0);
+	struct wire_call c = raw_client_call_of(1, "echo", 0);
 	struct serve_rig g;
 
 	rig_of_one(&g, 4, NULL);
-	stranger_connect(&a);
-	stranger_open(&a, "test");
-	stranger_call(&a, 1, "echo", "x");
+	raw_client_connect(&a);
+	raw_client_open(&a, "test");
+	raw_client_call(&a, 1, "echo", "x");
 	lnet_sim_run(g.sim, SEC);
-	stranger_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_init(&b, g.sim, serve_node_add(&g, 2), SERVER);
 	b.client = a.client;
 	b.portal = a.portal;
 	b.epoch = 2;
 	memcpy(b.client_id, a.client_id, sizeof(b.client_id));
-	cr_assert_eq(stranger_connect(&b)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&b)->status, WIRE_OK);
 	cr_assert(b.control.connected.reconnected);
 	c.attempt = 1;
 	c.flags = WIRE_CALL_QUERY;
-	stranger_send(&b, &c, 1, "", 0);
+	raw_client_send(&b, &c, 1, "", 0);
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_reply(&b, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(&b, 1)->status, WIRE_OK);
 	cr_assert_eq(g.served.runs, 1);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_STALE_EPOCH);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_STALE_EPOCH);
 	serve_fini(&g);
 }
 
@@ -445,7 +445,7 @@ Test(export, as_many_as_allowed)
 
 		a.client_id[0] = (uint8_t)i;
 		a.client = i;
-		status = stranger_connect(&a)->status;
+		status = raw_client_connect(&a)->status;
 		cr_assert_eq(status, i < 51 ? WIRE_OK : WIRE_OVERLOADED);
 		if (i >= 51)
 			cr_assert_gt(a.control.connected.retry_after, 0);
@@ -454,18 +454,18 @@ Test(export, as_many_as_allowed)
 	cr_assert_eq(nlogged, 1);
 	cr_assert_not_null(strstr(logged, "10.0.0.1@tcp has 51 of 100"), "%s",
 			   logged);
-	stranger_init(&third, g.sim, serve_node_add(&g, 2), SERVER);
+	raw_client_init(&third, g.sim, serve_node_add(&g, 2), SERVER);
 	for (unsigned int i = 0; i < 30; i++) {
 		third.client_id[0] = (uint8_t)i;
 		third.client = i;
-		cr_assert_eq(stranger_connect(&third)->status,
+		cr_assert_eq(raw_client_connect(&third)->status,
 			     i < 25 ? WIRE_OK : WIRE_OVERLOADED);
 	}
 	/* A client that is connected already can reconnect. */
 	a.client_id[0] = 5;
 	a.client = 5;
 	a.epoch = 2;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	serve_fini(&g);
 }
 
@@ -475,19 +475,19 @@ Test(export, silence)
 	struct serve_rig g;
 
 	rig(&g, &conf, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	for (unsigned int i = 0; i < 10; i++) {
 		lnet_sim_run(g.sim, 2 * SEC);
-		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	}
 	/* While the first client is silent another one is heard all the time.
 	 */
 	a.client_id[0] = 200;
 	a.client = 200;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	for (unsigned int i = 0; i < 5; i++) {
 		lnet_sim_run(g.sim, SEC);
-		cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	}
 	cr_assert_eq(exports(&g)->table.used, 1);
 	cr_assert_eq(
@@ -504,7 +504,7 @@ static void keepalive_of(uint64_t ours, uint64_t wish, uint64_t agreed)
 
 	rig(&g, &conf, 1);
 	a.keepalive = wish;
-	c = stranger_connect(&a);
+	c = raw_client_connect(&a);
 	cr_assert_eq(c->status, WIRE_OK);
 	cr_assert_eq(c->keepalive, agreed);
 	cr_assert_eq(c->lease, 3 * agreed);
@@ -559,24 +559,24 @@ Test(export, keepalives_of_many)
 	struct serve_rig g;
 
 	rig(&g, &conf, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	a.client_id[0] = 200;
 	a.client = 200;
 	a.keepalive = 1000000;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	cr_assert_eq(exports(&g)->table.used, 2);
 	lnet_sim_run(g.sim, 8 * SEC);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	a.client = 201;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	a.epoch++;
 	a.keepalive = 4000000;
-	cr_assert_eq(stranger_connect(&a)->keepalive, 4000000);
+	cr_assert_eq(raw_client_connect(&a)->keepalive, 4000000);
 	lnet_sim_run(g.sim, 8 * SEC);
 	cr_assert_eq(exports(&g)->table.used, 2);
 	a.epoch++;
 	a.keepalive = 500000;
-	cr_assert_eq(stranger_connect(&a)->keepalive, 500000);
+	cr_assert_eq(raw_client_connect(&a)->keepalive, 500000);
 	lnet_sim_run(g.sim, 4 * SEC);
 	cr_assert_eq(exports(&g)->table.used, 1);
 	serve_fini(&g);
@@ -620,31 +620,31 @@ Test(export, services_are_told)
 		c.gone_arg = &gone[i];
 		cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, NULL), 0);
 	}
-	stranger_connect(&a);
-	cr_assert_eq(stranger_open(&a, "one")->status, WIRE_OK);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	raw_client_connect(&a);
+	cr_assert_eq(raw_client_open(&a, "one")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 	/* gone() is not called for a reconnect, nor for a Disconnect, but for a
 	 * client whose connection a new handle replaces. */
 	a.epoch++;
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	cr_assert_eq(gone[0].times, 0);
-	stranger_disconnect(&a);
+	raw_client_disconnect(&a);
 	cr_assert_eq(gone[0].times, 0);
-	stranger_connect(&a);
-	cr_assert_eq(stranger_open(&a, "one")->status, WIRE_OK);
+	raw_client_connect(&a);
+	cr_assert_eq(raw_client_open(&a, "one")->status, WIRE_OK);
 	a.client++;
 	a.epoch++;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	cr_assert_eq(gone[0].times, 1);
 	cr_assert(lnet_nid_eq(&gone[0].client.nid, &caller));
 	/* The new handle has not opened "one". */
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
 	lnet_sim_run(g.sim, 20 * SEC);
 	cr_assert_eq(exports(&g)->table.used, 0);
 	cr_assert_eq(gone[0].times, 1);
 	cr_assert_eq(gone[1].times, 0);
-	stranger_connect(&a);
-	cr_assert_eq(stranger_open(&a, "other")->status, WIRE_OK);
+	raw_client_connect(&a);
+	cr_assert_eq(raw_client_open(&a, "other")->status, WIRE_OK);
 	lnet_sim_run(g.sim, 20 * SEC);
 	cr_assert_eq(gone[0].times, 1);
 	cr_assert_eq(gone[1].times, 1);
@@ -657,7 +657,7 @@ Test(export, goodbye)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	a.controls = 0;
 	cr_assert_eq(ulrpc_close(g.rpc[SERVER]), 0);
 	g.rpc[SERVER] = NULL;
@@ -679,11 +679,11 @@ Test(export, patience_when_all_is_silent)
 	struct serve_rig g;
 
 	rig(&g, &conf, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	lnet_sim_run(g.sim, 5 * SEC);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	lnet_sim_run(g.sim, 8 * SEC);
-	cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
 	serve_fini(&g);
 }
 
@@ -695,11 +695,11 @@ Test(export, other_cpts)
 	struct serve_rig g;
 
 	rig(&g, NULL, 4);
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_OK);
 	caller = nth_id(CALLER);
 	cr_assert_eq((int)export_cpt(a.connection),
 		     lnet_cpt_of(g.node[SERVER], &caller.nid));
-	cr_assert_eq(stranger_keepalive(&a), WIRE_OK);
+	cr_assert_eq(raw_client_keepalive(&a), WIRE_OK);
 	for (unsigned int cpt = 0; cpt < 6; cpt++) {
 		uint64_t other = (a.connection & ~UINT64_C(0xff000000)) |
 				 (uint64_t)cpt << 24;
@@ -708,7 +708,7 @@ Test(export, other_cpts)
 		if (other == mine)
 			continue;
 		a.connection = other;
-		cr_assert_eq(stranger_keepalive(&a), WIRE_NOT_CONNECTED);
+		cr_assert_eq(raw_client_keepalive(&a), WIRE_NOT_CONNECTED);
 		a.connection = mine;
 	}
 	serve_fini(&g);
@@ -719,12 +719,12 @@ Test(export, shutting_down)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	cr_assert_eq(ulrpc_shutdown(g.rpc[SERVER], 1000000, NULL, NULL), 0);
 	lnet_sim_run(g.sim, MSEC);
-	cr_assert_eq(stranger_open(&a, "test")->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_SHUTTING_DOWN);
 	a.client_id[0]++;
-	cr_assert_eq(stranger_connect(&a)->status, WIRE_SHUTTING_DOWN);
+	cr_assert_eq(raw_client_connect(&a)->status, WIRE_SHUTTING_DOWN);
 	serve_fini(&g);
 }
 
@@ -733,7 +733,7 @@ Test(export, crash)
 	struct serve_rig g;
 
 	rig(&g, NULL, 1);
-	stranger_connect(&a);
+	raw_client_connect(&a);
 	cr_assert_eq(lnet_sim_crash(g.sim, SERVER), 0);
 	g.rpc[SERVER] = NULL;
 	serve_fini(&g);

@@ -12,7 +12,7 @@ TestSuite(hostile_control, .timeout = 120);
 
 static void put(uint64_t hdr_data, const void *payload, size_t length)
 {
-	stranger_put(h.a, ULRPC_PORTAL_CONTROL, 0, hdr_data, payload, length);
+	raw_client_put(h.a, ULRPC_PORTAL_CONTROL, 0, hdr_data, payload, length);
 }
 
 static void put_well(const void *payload, size_t length)
@@ -80,14 +80,14 @@ Test(hostile_control, the_same_id_twice)
 	for (unsigned int i = 0; i < 10; i++) {
 		h.b->epoch += 7;
 		h.b->client += i;
-		cr_assert_eq(stranger_connect(h.b)->status, WIRE_REFUSED);
+		cr_assert_eq(raw_client_connect(h.b)->status, WIRE_REFUSED);
 		cr_assert_not(h.b->control.connected.reconnected);
 		cr_assert_eq(h.b->control.connected.connection, 0);
-		cr_assert_eq(stranger_keepalive(h.a), WIRE_OK);
+		cr_assert_eq(raw_client_keepalive(h.a), WIRE_OK);
 	}
-	stranger_call(h.a, 1, "echo", "x");
+	raw_client_call(h.a, 1, "echo", "x");
 	hostile_settle(&h);
-	cr_assert_eq(stranger_reply(h.a, 1)->status, WIRE_OK);
+	cr_assert_eq(raw_client_reply(h.a, 1)->status, WIRE_OK);
 	cr_assert_eq(exports(), 2);
 	hostile_fini(&h);
 }
@@ -109,7 +109,7 @@ Test(hostile_control, versions)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		m.connect.version_min = cases[i][0];
 		m.connect.version_max = cases[i][1];
-		cr_assert_eq(stranger_ask(h.a, &m)->connected.status,
+		cr_assert_eq(raw_client_ask(h.a, &m)->connected.status,
 			     cases[i][2]);
 		cr_assert_eq(h.a->control.connected.version, WIRE_VERSION);
 	}
@@ -136,7 +136,7 @@ Test(hostile_control, floods_of_clients)
 		};
 
 		memcpy(m.connect.client_id, &(uint32_t){ i + 1 }, 4);
-		stranger_control(h.a, &m);
+		raw_client_control(h.a, &m);
 		if (i % 100)
 			continue;
 		lnet_sim_run(h.g.sim, MSEC);
@@ -147,10 +147,10 @@ Test(hostile_control, floods_of_clients)
 	cr_assert_gt(refused, 100);
 	cr_assert_geq(exports(), 250);
 	hostile_honest(&h);
-	cr_assert_eq(stranger_connect(h.b)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(h.b)->status, WIRE_OK);
 	lnet_sim_run(h.g.sim, 10 * SEC);
 	cr_assert_eq(exports(), 1);
-	cr_assert_eq(stranger_connect(h.b)->status, WIRE_OK);
+	cr_assert_eq(raw_client_connect(h.b)->status, WIRE_OK);
 	hostile_fini(&h);
 }
 
@@ -166,9 +166,9 @@ Test(hostile_control, names)
 	hostile_connect(&h);
 	o.connection = h.a->connection;
 	o.client = h.a->client;
-	cr_assert_eq(stranger_open(h.a, "")->status, WIRE_NO_SERVICE);
-	cr_assert_eq(stranger_open(h.a, "tes")->status, WIRE_NO_SERVICE);
-	cr_assert_eq(stranger_open(h.a, "test ")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_open(h.a, "")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_open(h.a, "tes")->status, WIRE_NO_SERVICE);
+	cr_assert_eq(raw_client_open(h.a, "test ")->status, WIRE_NO_SERVICE);
 	before = hostile_controls_unreadable(&h);
 	for (unsigned int n = 60; n < 70; n++) {
 		uint8_t *p = content;
@@ -198,7 +198,7 @@ Test(hostile_control, names)
 		cr_assert_eq(h.a->controls, n < 64);
 	}
 	cr_assert_eq(hostile_controls_unreadable(&h) - before, 6 + 10);
-	cr_assert_eq(stranger_open(h.a, "test")->status, WIRE_OK);
+	cr_assert_eq(raw_client_open(h.a, "test")->status, WIRE_OK);
 	hostile_fini(&h);
 }
 
@@ -239,9 +239,9 @@ Test(hostile_control, for_another)
 		m.disconnect.connection = imp->connection;
 		m.disconnect.client = imp->handle;
 		m.disconnect.epoch = imp->epoch;
-		cr_assert_eq(stranger_ask(h.b, &m)->kind, WIRE_DISCONNECTED);
-		cr_assert_eq(stranger_keepalive(h.b), WIRE_NOT_CONNECTED);
-		cr_assert_eq(stranger_open(h.b, "test")->status,
+		cr_assert_eq(raw_client_ask(h.b, &m)->kind, WIRE_DISCONNECTED);
+		cr_assert_eq(raw_client_keepalive(h.b), WIRE_NOT_CONNECTED);
+		cr_assert_eq(raw_client_open(h.b, "test")->status,
 			     WIRE_NOT_CONNECTED);
 		hostile_honest(&h);
 	}
@@ -258,11 +258,12 @@ Test(hostile_control, keepalive_of_another)
 	h.b->connection = h.a->connection;
 	h.b->client = h.a->client;
 	for (unsigned int i = 0; i < 10; i++) {
-		cr_assert_eq(stranger_keepalive(h.b), WIRE_NOT_CONNECTED);
+		cr_assert_eq(raw_client_keepalive(h.b), WIRE_NOT_CONNECTED);
 		hostile_honest(&h);
 		lnet_sim_run(h.g.sim, SEC);
 	}
-	cr_assert_eq(stranger_keepalive(h.a), WIRE_NOT_CONNECTED, "forgotten");
+	cr_assert_eq(raw_client_keepalive(h.a), WIRE_NOT_CONNECTED,
+		     "forgotten");
 	hostile_fini(&h);
 }
 
@@ -374,7 +375,7 @@ Test(hostile_control, never_reads_its_answers)
 	hostile_init(&h);
 	lnet_sim_link_set(h.g.sim, &from.nid, &to.nid, &stuck);
 	for (unsigned int i = 0; i < 20000; i++) {
-		stranger_control(h.a, &m);
+		raw_client_control(h.a, &m);
 		if (i % 1000 == 0)
 			hostile_honest(&h);
 	}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/rpc/server/stranger.h"
+#include "tests/unit/rpc/server/raw_client.h"
 
 #include "ulnet/loop.h"
 
 /* ---- receiving ---- */
 
-static void stranger_on_extend(struct stranger *c, const struct wire_extend *m)
+static void raw_client_on_extend(struct raw_client *c,
+				 const struct wire_extend *m)
 {
 	struct wire_view view = m->extensions.view;
 	struct wire_extension x;
@@ -15,7 +16,7 @@ static void stranger_on_extend(struct stranger *c, const struct wire_extend *m)
 	c->extends++;
 	for (uint32_t i = 0; i < m->extensions.n; i++) {
 		cr_assert(wire_extension_next(&view, &x));
-		if (c->nextensions < STRANGER_EXTENSIONS) {
+		if (c->nextensions < RAW_CLIENT_EXTENSIONS) {
 			c->extension[c->nextensions] = x;
 			c->extended[c->nextensions] = lnet_now(c->node, 0);
 		}
@@ -23,9 +24,9 @@ static void stranger_on_extend(struct stranger *c, const struct wire_extend *m)
 	}
 }
 
-static void stranger_on_control(const struct ulnet_event *ev)
+static void raw_client_on_control(const struct ulnet_event *ev)
 {
-	struct stranger *c = ev->user_ptr;
+	struct raw_client *c = ev->user_ptr;
 	struct wire_control m;
 
 	if (ev->type != LNET_EVENT_PUT)
@@ -35,16 +36,16 @@ static void stranger_on_control(const struct ulnet_event *ev)
 					 ev->mlength),
 		     0);
 	if (m.kind == WIRE_EXTEND) {
-		stranger_on_extend(c, &m.extend);
+		raw_client_on_extend(c, &m.extend);
 		return;
 	}
 	c->control = m;
 	c->controls++;
 }
 
-static void stranger_on_reply(const struct ulnet_event *ev)
+static void raw_client_on_reply(const struct ulnet_event *ev)
 {
-	struct stranger *c = ev->user_ptr;
+	struct raw_client *c = ev->user_ptr;
 	struct wire_reply reply[WIRE_CALLS_MAX];
 	struct wire_replies m;
 
@@ -57,7 +58,7 @@ static void stranger_on_reply(const struct ulnet_event *ev)
 		     0);
 	cr_assert(c->careless || m.client == c->client);
 	for (uint32_t i = 0; i < m.nreplies; i++) {
-		cr_assert_lt(c->replies, STRANGER_ANSWERS);
+		cr_assert_lt(c->replies, RAW_CLIENT_ANSWERS);
 		memcpy(c->body[c->replies], reply[i].body,
 		       MIN(reply[i].length, sizeof(c->body[0])));
 		c->to[c->replies] = ev->match_bits;
@@ -65,8 +66,9 @@ static void stranger_on_reply(const struct ulnet_event *ev)
 	}
 }
 
-void stranger_attach(struct stranger *c, unsigned int portal, uint64_t ignore,
-		     void *memory, uint32_t length, ulnet_handler_fn handler)
+void raw_client_attach(struct raw_client *c, unsigned int portal,
+		       uint64_t ignore, void *memory, uint32_t length,
+		       ulnet_handler_fn handler)
 {
 	struct ulnet_md md = {
 		.start = memory,
@@ -85,40 +87,40 @@ void stranger_attach(struct stranger *c, unsigned int portal, uint64_t ignore,
 	cr_assert_eq(LNetMDAttach(me, &md, LNET_RETAIN, &mdh), 0);
 }
 
-void stranger_init(struct stranger *c, struct lnet_sim *sim, unsigned int node,
-		   unsigned int server)
+void raw_client_init(struct raw_client *c, struct lnet_sim *sim,
+		     unsigned int node, unsigned int server)
 {
-	memset(c, 0, offsetof(struct stranger, controls_in));
+	memset(c, 0, offsetof(struct raw_client, controls_in));
 	c->sim = sim;
 	c->node = lnet_sim_node(sim, node);
 	c->server = nth_id(server);
 	c->client = 0x1122334455667788 + node;
 	memset(c->client_id, (int)node + 1, sizeof(c->client_id));
-	c->match = STRANGER_MATCH;
+	c->match = RAW_CLIENT_MATCH;
 	c->epoch = 1;
-	stranger_attach(c, ULRPC_PORTAL_CONTROL, ~UINT64_C(0), c->controls_in,
-			sizeof(c->controls_in), stranger_on_control);
-	stranger_attach(c, ULRPC_PORTAL_REPLY, ~UINT64_C(0), c->replies_in,
-			sizeof(c->replies_in), stranger_on_reply);
+	raw_client_attach(c, ULRPC_PORTAL_CONTROL, ~UINT64_C(0), c->controls_in,
+			  sizeof(c->controls_in), raw_client_on_control);
+	raw_client_attach(c, ULRPC_PORTAL_REPLY, ~UINT64_C(0), c->replies_in,
+			  sizeof(c->replies_in), raw_client_on_reply);
 }
 
 /* ---- sending ---- */
 
-static void stranger_sent(const struct ulnet_event *ev)
+static void raw_client_sent(const struct ulnet_event *ev)
 {
 	if (ev->unlinked)
 		free(ev->user_ptr);
 }
 
-void stranger_put(struct stranger *c, unsigned int portal, uint64_t match,
-		  uint64_t hdr_data, const void *payload, size_t length)
+void raw_client_put(struct raw_client *c, unsigned int portal, uint64_t match,
+		    uint64_t hdr_data, const void *payload, size_t length)
 {
 	void *copy = malloc(64 * length + 4096);
 	struct ulnet_md md = { .start = copy,
 			       .length = (uint32_t)length,
 			       .threshold = 1,
 			       .user_ptr = copy,
-			       .handler = stranger_sent };
+			       .handler = raw_client_sent };
 	struct ulnet_md_handle mdh;
 
 	memcpy(copy, payload, length);
@@ -130,28 +132,28 @@ void stranger_put(struct stranger *c, unsigned int portal, uint64_t match,
 		     0);
 }
 
-void stranger_control(struct stranger *c, const struct wire_control *m)
+void raw_client_control(struct raw_client *c, const struct wire_control *m)
 {
 	uint8_t bytes[WIRE_CONTROL_MAX];
 	uint64_t hdr_data;
 	size_t length = wire_control_encode(m, bytes, &hdr_data);
 
-	stranger_put(c, ULRPC_PORTAL_CONTROL, 0, hdr_data, bytes, length);
+	raw_client_put(c, ULRPC_PORTAL_CONTROL, 0, hdr_data, bytes, length);
 }
 
-const struct wire_control *stranger_ask(struct stranger *c,
-					const struct wire_control *m)
+const struct wire_control *raw_client_ask(struct raw_client *c,
+					  const struct wire_control *m)
 {
 	unsigned int before = c->controls;
 
-	stranger_control(c, m);
+	raw_client_control(c, m);
 	lnet_sim_run(c->sim, MSEC);
 	cr_assert_eq(c->controls, before + 1, "%u answers",
 		     c->controls - before);
 	return &c->control;
 }
 
-const struct wire_connected *stranger_connect(struct stranger *c)
+const struct wire_connected *raw_client_connect(struct raw_client *c)
 {
 	struct wire_control m = { .kind = WIRE_CONNECT };
 	const struct wire_control *a;
@@ -161,7 +163,7 @@ const struct wire_connected *stranger_connect(struct stranger *c)
 	m.connect.epoch = c->epoch;
 	m.connect.keepalive = c->keepalive;
 	m.connect.version_min = m.connect.version_max = WIRE_VERSION;
-	a = stranger_ask(c, &m);
+	a = raw_client_ask(c, &m);
 	cr_assert_eq(a->kind, WIRE_CONNECTED);
 	cr_assert_eq(a->connected.client, c->client);
 	cr_assert_eq(a->connected.epoch, c->epoch);
@@ -170,7 +172,8 @@ const struct wire_connected *stranger_connect(struct stranger *c)
 	return &a->connected;
 }
 
-const struct wire_opened *stranger_open(struct stranger *c, const char *service)
+const struct wire_opened *raw_client_open(struct raw_client *c,
+					  const char *service)
 {
 	struct wire_control m = {
 		.kind = WIRE_OPEN,
@@ -183,7 +186,7 @@ const struct wire_opened *stranger_open(struct stranger *c, const char *service)
 	const struct wire_control *a;
 
 	strcpy(m.open.service, service);
-	a = stranger_ask(c, &m);
+	a = raw_client_ask(c, &m);
 	cr_assert_eq(a->kind, WIRE_OPENED);
 	cr_assert_eq(a->opened.tag, 77);
 	if (a->opened.status == WIRE_OK)
@@ -191,7 +194,7 @@ const struct wire_opened *stranger_open(struct stranger *c, const char *service)
 	return &a->opened;
 }
 
-uint32_t stranger_keepalive(struct stranger *c)
+uint32_t raw_client_keepalive(struct raw_client *c)
 {
 	struct wire_control m = {
 		.kind = WIRE_KEEPALIVE,
@@ -201,14 +204,14 @@ uint32_t stranger_keepalive(struct stranger *c)
 			       .sequence = 5,
 			       .rtt = c->rtt },
 	};
-	const struct wire_control *a = stranger_ask(c, &m);
+	const struct wire_control *a = raw_client_ask(c, &m);
 
 	cr_assert_eq(a->kind, WIRE_ALIVE);
 	cr_assert_eq(a->alive.sequence, 5);
 	return a->alive.status;
 }
 
-void stranger_disconnect(struct stranger *c)
+void raw_client_disconnect(struct raw_client *c)
 {
 	const struct wire_control m = {
 		.kind = WIRE_DISCONNECT,
@@ -217,11 +220,11 @@ void stranger_disconnect(struct stranger *c)
 				.epoch = c->epoch },
 	};
 
-	cr_assert_eq(stranger_ask(c, &m)->kind, WIRE_DISCONNECTED);
+	cr_assert_eq(raw_client_ask(c, &m)->kind, WIRE_DISCONNECTED);
 }
 
-struct wire_call stranger_call_of(uint64_t xid, const char *method,
-				  uint32_t length)
+struct wire_call raw_client_call_of(uint64_t xid, const char *method,
+				    uint32_t length)
 {
 	return (struct wire_call){ .xid = xid,
 				   .slot = (uint32_t)(xid % WIRE_SLOTS_USUAL),
@@ -232,7 +235,8 @@ struct wire_call stranger_call_of(uint64_t xid, const char *method,
 				   .reply_max = 4096 };
 }
 
-void stranger_cancel(struct stranger *c, const uint64_t *xids, unsigned int n)
+void raw_client_cancel(struct raw_client *c, const uint64_t *xids,
+		       unsigned int n)
 {
 	struct wire_gone gone[WIRE_ENTRIES_MAX];
 	struct wire_control m = {
@@ -246,15 +250,15 @@ void stranger_cancel(struct stranger *c, const uint64_t *xids, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		gone[i] = (struct wire_gone){
 			.xid = xids[i],
-			.slot = stranger_call_of(xids[i], "", 0).slot,
+			.slot = raw_client_call_of(xids[i], "", 0).slot,
 		};
-	stranger_control(c, &m);
+	raw_client_control(c, &m);
 	lnet_sim_run(c->sim, MSEC);
 }
 
-size_t stranger_pack(struct stranger *c, const struct wire_call *calls,
-		     unsigned int n, const void *bodies, uint64_t acked,
-		     uint8_t *to, uint64_t *hdr_data)
+size_t raw_client_pack(struct raw_client *c, const struct wire_call *calls,
+		       unsigned int n, const void *bodies, uint64_t acked,
+		       uint8_t *to, uint64_t *hdr_data)
 {
 	struct wire_requests m = { .connection = c->connection,
 				   .client = c->client,
@@ -275,28 +279,29 @@ size_t stranger_pack(struct stranger *c, const struct wire_call *calls,
 	return (size_t)(p - to) + length;
 }
 
-void stranger_send(struct stranger *c, const struct wire_call *calls,
-		   unsigned int n, const void *bodies, uint64_t acked)
+void raw_client_send(struct raw_client *c, const struct wire_call *calls,
+		     unsigned int n, const void *bodies, uint64_t acked)
 {
 	static uint8_t bytes[LNET_MTU];
 	uint64_t hdr_data;
 	size_t length =
-		stranger_pack(c, calls, n, bodies, acked, bytes, &hdr_data);
+		raw_client_pack(c, calls, n, bodies, acked, bytes, &hdr_data);
 
 	c->match += 256;
-	stranger_put(c, c->portal, c->match, hdr_data, bytes, length);
+	raw_client_put(c, c->portal, c->match, hdr_data, bytes, length);
 }
 
-void stranger_call(struct stranger *c, uint64_t xid, const char *method,
-		   const char *body)
+void raw_client_call(struct raw_client *c, uint64_t xid, const char *method,
+		     const char *body)
 {
 	struct wire_call call =
-		stranger_call_of(xid, method, (uint32_t)strlen(body));
+		raw_client_call_of(xid, method, (uint32_t)strlen(body));
 
-	stranger_send(c, &call, 1, body, 0);
+	raw_client_send(c, &call, 1, body, 0);
 }
 
-const struct wire_reply *stranger_reply(const struct stranger *c, uint64_t xid)
+const struct wire_reply *raw_client_reply(const struct raw_client *c,
+					  uint64_t xid)
 {
 	const struct wire_reply *found = NULL;
 
