@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of the process, registered: then what a test moves is moved as
- * registered memory is. */
+/* Registers all memory of the process, so that whatever a test transfers is
+ * sent from, and stored in, registered memory. */
 #ifndef TESTS_ALL_MEMORY_H
 #define TESTS_ALL_MEMORY_H
 
@@ -12,8 +12,8 @@
 
 #include "ulnet/lnet.h"
 
-/* All addresses. For simulated devices, which do not mind if nothing is
- * there. */
+/* Registers all addresses: for simulated devices, which do not mind unmapped
+ * ones. */
 static inline int all_memory_register(struct lnet *node)
 {
 	return lnet_mem_register(node, (void *)(uintptr_t)4096,
@@ -22,8 +22,8 @@ static inline int all_memory_register(struct lnet *node)
 
 #define HEAP_BYTES (256 << 20)
 
-/* For real ones, before there is a node: all that malloc() gives is in one
- * place, and what is freed stays mapped as it is. */
+/* For real devices, to be called before a node is opened: makes malloc() use
+ * one contiguous heap, and keep what is freed mapped. */
 static inline void heap_keep(void)
 {
 	mallopt(M_ARENA_MAX, 1);
@@ -33,7 +33,7 @@ static inline void heap_keep(void)
 	free(malloc(HEAP_BYTES / 2));
 }
 
-/* Its last HEAP_BYTES. */
+/* Registers the last HEAP_BYTES of the heap that heap_keep() has set up. */
 static inline int heap_register(struct lnet *node)
 {
 	char *end = sbrk(0);

@@ -11,13 +11,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Below those that the system gives to connections: one of these may be taken
- * between the look and the use. */
+/* Below the ports that the system gives to connections: it could give one of
+ * these away between the check that it is free and its use. */
 #define FREE_PORT_MIN 1024
 #define FREE_PORTS    (32768 - FREE_PORT_MIN)
 
-/* Takes the port among tests: it is this process's, and its children's, while
- * they live, for a socket of its name is bound (tests/port.sh does so, too). */
+/* Claims the port among all tests, for the life of this process and its
+ * children: binds a socket in the abstract namespace whose name has the port,
+ * as does tests/port.sh. Returns false if another test has claimed the port. */
 static inline bool port_claim(uint16_t port)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -27,7 +28,7 @@ static inline bool port_claim(uint16_t port)
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	if (fd < 0 || !bind(fd, (const struct sockaddr *)&a, len))
-		return fd >= 0; /* left open */
+		return fd >= 0; /* the socket stays open, as the claim */
 	close(fd);
 	return false;
 }
@@ -44,8 +45,8 @@ static inline bool port_is_free(uint16_t port)
 	return is;
 }
 
-/* A TCP port, from 1024 up, that nobody uses now on any address, and no other
- * test gets while this process lives; 0: none. */
+/* Returns a TCP port, from 1024 up, that no process uses now on any address,
+ * and that no other test gets while this process lives; 0 if there is none. */
 static inline uint16_t free_port(void)
 {
 	uint16_t first = 0;

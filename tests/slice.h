@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a test is run that goes on until it has seen enough: all of it
- * where $ULNET_LONG is set, as ./check --long does; else a slice.
+ * How much is run of a test that could go on for any time: all that the test
+ * asks for if $ULNET_LONG is set, as ./check --long does, else a slice.
  */
 #ifndef TESTS_SLICE_H
 #define TESTS_SLICE_H

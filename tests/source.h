@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of @name, a file of the tree, in @path. make check says where the
- * tree is; a program run by hand was told by its compiler. Returns @path. */
+/* Writes the path of @name, a file of the source tree, to @path, and returns
+ * @path. "make check" gives the directory of the tree in $srcdir; a program run
+ * by hand uses the path that it was compiled from. */
 static inline const char *source_path(const char *name, char *path, size_t size)
 {
 	const char *srcdir = getenv("srcdir");
@@ -22,7 +23,8 @@ static inline const char *source_path(const char *name, char *path, size_t size)
 	return path;
 }
 
-/* NULL: there is no such file. */
+/* Opens file @name of the source tree for reading. Returns NULL if it cannot be
+ * opened. */
 static inline FILE *source_open(const char *name)
 {
 	char path[4096];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Prints lnet_states(7) from the tables of the state machines: "make states"
- * writes the page, and tests/states_check.sh compares it. What a state means is
- * written here; a state without a meaning is an error.
+ * writes the page, and tests/states_check.sh checks that it is current. This
+ * file has the text on each state; a state without a text is an error.
  */
 #include <stdio.h>
 
@@ -160,7 +160,7 @@ static const char *const actions[DISC_ACTIONS] = {
 	[DISC_FORGET] = "waiting messages are sent to the NIDs that they name",
 };
 
-static bool missing; /* a meaning */
+static bool missing; /* some state, event or action has no text */
 
 static const char *meaning(const char *const *texts, unsigned int i)
 {
@@ -170,8 +170,8 @@ static const char *meaning(const char *const *texts, unsigned int i)
 	return "";
 }
 
-/* The states, an arrow from each to those that may follow, and what they mean.
- */
+/* Prints the states, an arrow from each to those that may follow, and what they
+ * mean. */
 static void machine(const struct fsm_state *table, unsigned int n,
 		    const char *const *texts)
 {
@@ -194,7 +194,8 @@ static void machine(const struct fsm_state *table, unsigned int n,
 	puts(".El");
 }
 
-/* The same, where more follow a state than a line has room for. */
+/* As machine(), but as a list, for states that more states may follow than a
+ * line has room for. */
 static void listed(const struct fsm_state *table, unsigned int n,
 		   const char *const *texts)
 {
@@ -214,7 +215,7 @@ static void listed(const struct fsm_state *table, unsigned int n,
 	puts(".El");
 }
 
-/* Each line of the table of discovery. */
+/* Prints each line of the table of discovery. */
 static void moves(void)
 {
 	enum disc_action action;

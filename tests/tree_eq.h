@@ -4,8 +4,8 @@
 
 #include "config/yaml/tree.h"
 
-/* The same nodes with the same texts? Forms count where they make the
- * difference between null and a text. */
+/* Whether both trees have the same nodes, keys and texts. How a text is quoted
+ * matters only where it tells null from a text. */
 static inline bool tree_eq(const struct tree *a, const struct tree *b)
 {
 	const struct list *la = a->children.next, *lb = b->children.next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines and the requests that they become. */
+/* Command lines of lnetctl, and the requests that they become. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 struct row {
 	const char *line;
 	int status;
-	const char *request; /* NULL: there is none */
+	const char *request; /* NULL: none, as there is an error */
 };
 
 static const struct row rows[] = {
@@ -31,7 +31,8 @@ static const struct row rows[] = {
 	  "net add: { nid: \"10.0.0.1@tcp\" }\n" },
 	{ "net add --ip2net 'tcp1 10.1.*.*'", 0,
 	  "net add: { ip2net: \"tcp1 10.1.*.*\" }\n" },
-	/* abbreviated, given twice, what must be text stays text */
+	/* An option may be abbreviated, and given twice; a value that is text
+	 * is quoted. */
 	{ "net add --net tcp --peer-c 5 --peer-c 6", 0,
 	  "net add: { net: \"tcp\", peer_credits: 6 }\n" },
 	{ "net add --net 'a\"}\\' --if '], x: [#'", 0,
@@ -120,7 +121,7 @@ static const struct row rows[] = {
 	{ "fault drop add --latency 1", 234, NULL },
 	{ "fault delay add -e local_error", 234, NULL },
 	{ "fault drop add --rate often", 255, NULL },
-	/* what follows is an import's text */
+	/* To these requests the text of the file is added later. */
 	{ "import --del file", 0, "import: { mode: \"del\" }\n" },
 	{ "import -a -e", 0, "import: { mode: \"exec\" }\n" },
 	{ "import", 0, "import: {}\n" },
@@ -189,8 +190,8 @@ Test(command, find)
 	cr_assert_str_eq(command_find(2, ping, &sub)->name, "ping");
 }
 
-/* Every line of the table can be used: option letters are unique, and each
- * command has its help. */
+/* Every line of the table of commands is sound: names and letters of options
+ * are unique, and each command and option has its help. */
 Test(command, table)
 {
 	for (const struct command *c = commands; c->name; c++) {

@@ -9,7 +9,8 @@ static uint64_t close_to(uint64_t a, uint64_t b)
 	return gap * 100 <= b;
 }
 
-/* Buckets are in order, and the middle of each is in it. */
+/* Greater values are in the same bucket or a later one, no bucket is skipped,
+ * and each power of two begins a bucket. */
 Test(histogram, buckets)
 {
 	unsigned int last = 0, index;
@@ -28,7 +29,8 @@ Test(histogram, buckets)
 		     HISTOGRAM_SIZE - 1);
 }
 
-/* A value among many is read with an error below 1 %. */
+/* The median of many equal values, between others, is read with an error of at
+ * most 1 %. */
 Test(histogram, error)
 {
 	for (uint64_t ns = 1; ns < UINT64_C(1) << 43; ns += ns / 7 + 1) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When calls are begun and how they are counted, on virtual time. Instead of
- * RPC there is a stand-in, which ends each call as the test says: what a call
- * really does is tested elsewhere.
+ * When rpcping begins calls and how it counts them, in virtual time. A fake
+ * replaces RPC and ends each call as the test says.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,7 +14,7 @@
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)
 
-/* ---- the stand-in ---- */
+/* ---- the fake of RPC ---- */
 
 struct ulrpc_bulk {
 	void (*released)(void *arg);
@@ -37,13 +36,15 @@ struct ulrpc_client {
 static struct {
 	struct lnet_sim *sim;
 	struct ulrpc_client client;
-	uint64_t takes;		       /* ns */
-	uint64_t stall_from, stall_to; /* ends of calls are put off */
+	uint64_t takes; /* ns that a call takes */
+	/* calls that would end in this interval, ns, end when it is over */
+	uint64_t stall_from, stall_to;
 	struct ulrpc_outcome outcome;
-	int refuses; /* calls, with -ENOMEM */
+	int refuses; /* calls that fail at once with -ENOMEM */
 	unsigned int called, under_way, most;
-	unsigned int bulks;	   /* that are open */
-	struct ulrpc_bulk *closed; /* the last one */
+	unsigned int bulks; /* that are open */
+	/* the last one that was closed and is not released yet */
+	struct ulrpc_bulk *closed;
 	unsigned int ended;
 	char reply[64];
 	size_t reply_length;
@@ -273,7 +274,7 @@ Test(load, time_limit)
 
 	lnet_sim_run(fake.sim, S);
 	finish(l);
-	/* Calls begin at 0, 2, ... 98 ms. */
+	/* Calls begin at 0, 2, ... 98 ms, two at a time. */
 	cr_assert_eq(stats.answered, 100);
 	cr_assert_eq(stats.last - stats.first, 100 * MS);
 }
@@ -307,8 +308,8 @@ Test(load, rate)
 	cr_assert_leq(stats.latency.max, 6 * MS);
 }
 
-/* Nobody answers for half a second. All calls that should have been made in
- * this time have waited, not just the one that was under way. */
+/* No call ends for half a second. All calls that should have been made in this
+ * time count as having waited, not just the one that was under way. */
 Test(load, rate_stalled)
 {
 	struct load *l = begin(&(struct load_conf){
@@ -325,7 +326,7 @@ Test(load, rate_stalled)
 	cr_assert_leq(histogram_quantile(&stats.latency, 0.5), 3 * MS);
 }
 
-/* At a rate that is too high, calls that were never begun are counted. */
+/* At a rate that is too high the calls that were never begun are counted. */
 Test(load, rate_too_high)
 {
 	struct load *l = begin(&(struct load_conf){
@@ -340,7 +341,7 @@ Test(load, rate_too_high)
 
 /* ---- losses ---- */
 
-/* Calls that fail at once are not made as fast as they can fail. */
+/* A slot whose call fails at once pauses before its next call. */
 Test(load, lost)
 {
 	struct load *l = begin(
@@ -449,7 +450,8 @@ Test(load, wrong)
 
 /* ---- bulk ---- */
 
-/* A slot waits until the server cannot access its memory any more. */
+/* A slot makes its next call only when the server can no longer access the
+ * memory of the one before. */
 Test(load, fenced)
 {
 	static const struct probe probe = { .method = "Raw",
@@ -477,7 +479,7 @@ Test(load, fenced)
 	cr_assert_eq(stats.bytes, 4097);
 }
 
-/* Releases the memory of calls a moment after their ends, as is usual. The
+/* Releases the memory of each call a moment after its end, as is usual. The
  * slots do not pause for that. */
 static void release_all(void *arg)
 {

@@ -3,8 +3,9 @@
 #include <string.h>
 #include "tools/common/option.h"
 
-static const char *const names[] = { "net", "peer", "discover", "export",
-				     "import", "transaction_timeout", "set" };
+static const char *const names[] = { "net",    "peer",	 "discover",
+				     "export", "import", "transaction_timeout",
+				     "set" };
 
 static const struct row {
 	const char *word, *name;
@@ -15,10 +16,10 @@ static const struct row {
 	{ "pear", "peer" },
 	{ "nte", "net" },
 	{ "imprt", "import" },
-	{ "emport", "export" }, /* as near as import, and before it */
+	{ "emport", "export" }, /* as near as import, which comes later */
 	{ "transaction-timeout", "transaction_timeout" },
 	{ "transactiontimout", "transaction_timeout" },
-	{ "disc", "discover" }, /* begins so */
+	{ "disc", "discover" }, /* the beginning of a name */
 	{ "tran", "transaction_timeout" },
 	{ "tr", NULL },
 	{ "nonsense", NULL },

@@ -10,7 +10,8 @@
 #include <unistd.h>
 #include "tools/lnetd/daemon.h"
 
-/* A manager on a socket of that name: what it is told. */
+/* Checks that a service manager with a socket of that name receives what
+ * notify_send() sends. */
 static void check_told(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };

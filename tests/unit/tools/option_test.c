@@ -5,7 +5,7 @@
 #include <string.h>
 #include "tools/common/option.h"
 
-#define NO UINT64_MAX /* an error is expected */
+#define NO UINT64_MAX /* in place of a value: an error is expected */
 
 struct row {
 	const char *text;
@@ -195,7 +195,7 @@ static int taken(void *arg, const struct option_at *given)
 
 static struct option_set set;
 
-/* The words of @line, which begin with the program's. */
+/* Parses @line, whose first word is the program's name, into @all. */
 static int parse(struct all *all, const char *line)
 {
 	static char text[256], *argv[16];

@@ -7,7 +7,7 @@
 struct row {
 	const char *line;
 	int n;
-	const char *words; /* each followed by | */
+	const char *words; /* expected words, each followed by | */
 };
 
 static const struct row rows[] = {
