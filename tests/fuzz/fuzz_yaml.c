@@ -5,7 +5,7 @@
  * (if that fails, the node is as before; if it succeeds, what the node exports
  * makes it anew); networks and routes in one line.
  */
-#include "tests/unit/config/paper.h"
+#include "tests/unit/config/stub_lnd.h"
 
 #include "config/text/networks.h"
 #include "config/yaml/tree.h"
@@ -75,11 +75,11 @@ static void quiet(int level, const char *line, void *arg)
 
 static void node_start(void)
 {
-	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &stub_lnd };
 
 	if (node)
 		return;
-	paper_loses = -1; /* no ping is lost, so none waits */
+	stub_lnd_loses = -1; /* no ping is lost, so none waits */
 	lnet_log_set(LNET_LOG_ERR, quiet, NULL);
 	lnet_conf_init(&p.conf);
 	p.conf.run = LNET_RUN_POLL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control socket and its clients, while poll() does what it seldom does. */
+/* The control socket and its clients, when poll() returns early or fails. */
 #include "tests/unit/config/rig.h"
 
 #include <poll.h>
@@ -9,9 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* That many waits of 24 days are over now, */
+/* how many more waits of INT32_MAX ms return at once, as if they were over */
 static atomic_int days_over;
-/* and that many waits without an end find no memory. */
+/* how many more waits without a time-out fail with ENOMEM */
 static atomic_int no_memory;
 
 static bool take_one(atomic_int *n)
@@ -24,7 +24,7 @@ static bool take_one(atomic_int *n)
 	return false;
 }
 
-/* In place of the C library's. */
+/* Replaces the C library's poll(). */
 int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	struct timespec t = { timeout / 1000, timeout % 1000 * 1000000L };
@@ -71,7 +71,9 @@ static void served(uint64_t timeout)
 	lnet_ctl_close(ctl);
 }
 
-/* Nobody answers before the days are over: the ping waits for that. */
+/* A request with a time-out of 200 days is waited for in several calls of
+ * poll(), each of at most INT32_MAX ms. It is a ping of a NID that never
+ * answers. */
 Test(poll, waits_of_months)
 {
 	const uint64_t months = UINT64_C(200) * 24 * 3600 * 1000000;
@@ -93,7 +95,7 @@ Test(poll, waits_of_months)
 	serve_end(&rig);
 }
 
-/* The daemon goes on. */
+/* The server goes on after poll() has failed. */
 Test(poll, no_memory)
 {
 	struct rig rig = serve();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of config/ share: a node with threads on an LND made of paper,
- * and requests to it. */
+/* What the tests of config/ share: a node with threads over a stub LND, and
+ * requests to its control. */
 #ifndef TESTS_CONFIG_RIG_H
 #define TESTS_CONFIG_RIG_H
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
-#include "paper.h"
+#include "stub_lnd.h"
 #include "ulnet/control.h"
 
 /* ---- the node ---- */
@@ -20,7 +20,7 @@ struct rig {
 static inline struct rig rig_open_with(unsigned int cpts,
 				       const struct ulnet_control_conf *conf)
 {
-	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &stub_lnd };
 	struct rig rig;
 
 	lnet_conf_init(&p.conf);
@@ -43,7 +43,7 @@ static inline void rig_close(struct rig *rig)
 
 /* ---- requests ---- */
 
-/* What lnetctl would have to print. */
+/* What lnetctl would print of an answer, and what it would exit with. */
 struct result {
 	int status;
 	char *out, *err, *answer;
@@ -78,7 +78,7 @@ static inline struct result ask(struct rig *rig, const char *request)
 	return result_of(answer);
 }
 
-/* It works, and prints exactly @out. */
+/* Sends a request that must succeed and print exactly @out. */
 static inline void ask_out(struct rig *rig, const char *request,
 			   const char *out)
 {
@@ -90,7 +90,8 @@ static inline void ask_out(struct rig *rig, const char *request,
 	result_free(&r);
 }
 
-/* It fails with @status, and all of @words stand in the error. */
+/* Sends a request that must fail with @status, and whose error must contain
+ * @words. */
 static inline void ask_fail(struct rig *rig, const char *request, int status,
 			    const char *words)
 {
@@ -127,7 +128,7 @@ static inline void import_ok(struct rig *rig, const char *mode,
 	result_free(&r);
 }
 
-/* What the node would be made anew from, to compare. */
+/* Returns a backup of the node's configuration, to compare. */
 static inline char *rig_state(struct rig *rig)
 {
 	struct result r = ask(rig, "export: {backup: true}");
@@ -138,7 +139,8 @@ static inline char *rig_state(struct rig *rig)
 	return state;
 }
 
-/* It fails, says all of @words, and leaves the node alone. */
+/* Imports a file, which must fail with @status, contain @words in its error,
+ * and leave the node unchanged. */
 static inline void import_fail(struct rig *rig, const char *mode,
 			       const char *text, int status, const char *words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control socket: its file, its clients, and those that mean no good. */
+/* The control socket: its file, its clients, and clients that are malicious. */
 #include "tests/unit/config/rig.h"
 
 #include <grp.h>
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REQUEST_LIMIT ((size_t)4 << 20) /* lnet_control(7) */
+/* the limit that lnet_control(7) gives */
+#define REQUEST_LIMIT ((size_t)4 << 20)
 
 /* ---- a rig with a socket in a directory of its own ---- */
 
@@ -74,7 +75,7 @@ static void client_ask(struct lnet_ctl *ctl, const char *request, int status)
 	result_free(&r);
 }
 
-/* Somebody new is served. */
+/* Checks that a new client is served. */
 static void served(void)
 {
 	struct lnet_ctl *ctl = client();
@@ -90,7 +91,7 @@ Test(server, an_empty_path_is_no_socket)
 	cr_assert_eq(lnet_ctl_connect("", 0, &ctl), -EINVAL);
 }
 
-/* ---- a client that knows no rules ---- */
+/* ---- raw clients, which may break all rules ---- */
 
 static int raw(void)
 {
@@ -109,7 +110,7 @@ static void raw_send(int fd, const char *text)
 	cr_assert_eq(send(fd, text, len, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-/* All that comes until the node closes. */
+/* Returns all that comes until the node closes the connection. */
 static char *raw_read(int fd)
 {
 	char *text = calloc(1, 65536);
@@ -155,7 +156,7 @@ Test(server, file_mode)
 	conf.group = "0";
 	rig = rig_open_with(1, &conf);
 	cr_assert_eq(lstat(path, &st), 0);
-	/* A user that is not in the group cannot give it. */
+	/* Giving the file to a group takes a member of that group. */
 	cr_assert_eq(st.st_mode & 07777, 0660);
 	cr_assert_eq(st.st_gid, 0);
 	serve_end(&rig);
@@ -191,7 +192,7 @@ Test(server, stale_and_live)
 	struct rig rig;
 	int fd;
 
-	/* Of a node that was killed. */
+	/* The socket of a node that was killed. */
 	dir_make();
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	strcpy(addr.sun_path, path);
@@ -206,7 +207,7 @@ Test(server, stale_and_live)
 	rig = serve(0);
 	cr_assert_eq(start_at(path, NULL), -EADDRINUSE);
 	served();
-	/* A file that is not its own any more stays. */
+	/* A file that is no longer this node's socket is not removed. */
 	cr_assert_eq(unlink(path), 0);
 	fclose(fopen(path, "w"));
 	rig_close(&rig);
@@ -256,7 +257,8 @@ Test(server, client_errors)
 	cr_assert_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), -ECONNREFUSED);
 	cr_assert_null(ctl);
-	/* One that never answers, and goes. */
+	/* A server that accepts the connection, never answers, and goes away.
+	 */
 	cr_assert_eq(listen(fd, 5), 0);
 	cr_assert_eq(lnet_ctl_connect(path, 0, &ctl), 0);
 	cr_assert_eq(lnet_ctl_request(ctl, "net show:", 1000, &answer),
@@ -282,7 +284,7 @@ Test(server, client_errors)
 	lnet_ctl_close(ctl);
 }
 
-/* ---- on the wire ---- */
+/* ---- messages on the connection ---- */
 
 static unsigned int count(const char *text, const char *what)
 {
@@ -293,7 +295,8 @@ static unsigned int count(const char *text, const char *what)
 	return n;
 }
 
-/* A node that takes no connections is waited for as long as was said. */
+/* A client whose connection is not accepted waits for its time-out, even if
+ * signals interrupt it. */
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int sig)
@@ -302,7 +305,8 @@ static void on_alarm(int sig)
 	alarms++;
 }
 
-/* Who is stopped and goes on sees the same as who gets a signal. */
+/* A process that is stopped and continued sees the same errors as one that gets
+ * a signal. */
 static void expect_time_out_in_spite_of_alarms(void)
 {
 	const struct sigaction act = { .sa_handler = on_alarm };
@@ -337,7 +341,7 @@ Test(server, full_queue)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	cr_assert_eq(lnet_ctl_connect(path, 1000, &ctl), -ETIMEDOUT);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	/* It was 10 s, whatever was said. */
+	/* The default of 10 s does not replace the time-out that was given. */
 	cr_assert_lt(end.tv_sec - begin.tv_sec, 9);
 	expect_time_out_in_spite_of_alarms();
 	while (n)
@@ -355,7 +359,8 @@ Test(server, framing)
 	char *text;
 	int fd;
 
-	/* Several at once, byte by byte, and the last one without an end. */
+	/* Several requests at once, then byte by byte; the last one has no end
+	 * mark. */
 	fd = raw();
 	raw_send(fd, three);
 	raw_send(fd, "net show:");
@@ -374,7 +379,7 @@ Test(server, framing)
 	cr_assert_eq(count(text, "\n...\n"), 3, "%s", text);
 	free(text);
 
-	/* Nothing, and nothing but blanks, is no request. */
+	/* An empty message, or one of blanks, is no request. */
 	fd = raw();
 	raw_send(fd, "\n \n");
 	shutdown(fd, SHUT_WR);
@@ -419,7 +424,7 @@ Test(server, endless_request)
 	serve_end(&rig);
 }
 
-/* ---- clients that take places ---- */
+/* ---- clients that occupy places ---- */
 
 Test(server, silent_clients)
 {
@@ -440,7 +445,7 @@ Test(server, silent_clients)
 	serve_end(&rig);
 }
 
-/* They ask, and never read. */
+/* Clients that send requests, and never read the answers. */
 Test(server, deaf_clients)
 {
 	static const char ask[] = "net show: {verbose: 4}\n...\n";
@@ -449,7 +454,8 @@ Test(server, deaf_clients)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
 		fds[i] = raw();
-		/* Until the node takes no more, as its answers are stuck. */
+		/* Sends until the node reads no more, as its answers cannot be
+		 * sent. */
 		while (send(fds[i], ask, strlen(ask),
 			    MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
 			;
@@ -461,7 +467,8 @@ Test(server, deaf_clients)
 		close(fds[i]);
 }
 
-/* The one that waits keeps its place as long as others are still. */
+/* A client that waits for an answer keeps its place as long as idle clients can
+ * give way. */
 Test(server, waiting_client)
 {
 	struct rig rig = serve(2);
@@ -472,14 +479,15 @@ Test(server, waiting_client)
 	served();
 	served();
 	served();
-	/* Nobody waits after the end. */
+	/* A request that waits ends when the server stops. */
 	serve_end(&rig);
 	text = raw_read(waits);
 	cr_assert(!strstr(text, "status: 0"), "%s", text);
 	free(text);
 }
 
-/* All wait: the first of them goes for the newcomer. */
+/* All clients wait for answers: the first of them is closed to make room for a
+ * new one. */
 Test(server, waiting_clients)
 {
 	struct rig rig = serve(2);
@@ -497,15 +505,16 @@ Test(server, waiting_clients)
 	free(text);
 }
 
-/* ---- half requests ---- */
+/* ---- incomplete requests ---- */
 
-/* Sends until the node takes no more; the end does not come. */
+/* Sends @n bytes of a request that never ends. */
 static void send_half(int fd, size_t n)
 {
 	char *spaces = malloc(n);
 
 	memset(spaces, ' ', n);
-	(void)!send(fd, spaces, n, MSG_NOSIGNAL); /* it may be refused */
+	/* the request may be refused */
+	(void)!send(fd, spaces, n, MSG_NOSIGNAL);
 	free(spaces);
 }
 
@@ -529,7 +538,7 @@ static void *send_half_of(void *arg)
 	return NULL;
 }
 
-/* How many got an answer, or were closed. */
+/* Returns how many clients have got an answer, or have been closed. */
 static unsigned int refused(const int *fds, unsigned int n)
 {
 	struct pollfd p[12];
@@ -543,8 +552,9 @@ static unsigned int refused(const int *fds, unsigned int n)
 	return count;
 }
 
-/* Many of nearly 4 MiB: those beyond the user's share are refused, at once, and
- * that is said once. Who has short requests does not notice. */
+/* Many incomplete requests of nearly 4 MiB: those beyond the user's share of
+ * memory are refused at once, which is logged once. A client with short
+ * requests is served all the time. */
 Test(server, half_requests)
 {
 	struct ulnet_control_conf conf = { .path = path,
@@ -563,7 +573,8 @@ Test(server, half_requests)
 	served();
 	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
 		pthread_join(threads[i], NULL);
-	/* Half of 16 MiB is enough for two, and parts of one or two more. */
+	/* The user's share, half of 16 MiB, is enough for two requests, and for
+	 * parts of one or two more. */
 	while (refused(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - 4)
 		served();
 	cr_assert_lt(refused(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds));
@@ -580,7 +591,7 @@ Test(server, half_requests)
 
 static atomic_uint accepts_refused;
 
-/* In front of the system's, which is what the server calls otherwise. */
+/* Replaces the C library's accept4(). */
 int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
 {
 	if (atomic_load(&accepts_refused)) {
@@ -591,7 +602,8 @@ int accept4(int fd, __SOCKADDR_ARG addr, socklen_t *restrict len, int flags)
 	return (int)syscall(SYS_accept4, fd, addr.__sockaddr__, len, flags);
 }
 
-/* It is tried again and again, and said once. */
+/* If no file descriptor is free the server tries again and again to accept, and
+ * logs it once. */
 Test(server, no_files)
 {
 	struct rig rig = serve(0);
@@ -624,7 +636,7 @@ static int say_much(void *arg, struct lnet_control_call *call, char **output_p)
 	return 0;
 }
 
-/* The status with which an answer begins. */
+/* Returns the status that an answer begins with. */
 static int status_of_answer(int fd)
 {
 	char text[32] = { 0 };
@@ -643,8 +655,8 @@ static int ask_much(void)
 	return fd;
 }
 
-/* Their user has a share of what may wait to be read, and the others of his are
- * told so. */
+/* A user has a share of the memory for answers that have not been read;
+ * requests beyond that are refused. */
 Test(server, long_answers)
 {
 	const struct ulnet_control_command much = { .name = "much",
@@ -667,11 +679,12 @@ Test(server, long_answers)
 		cr_assert(status == 0 || status == -ENOBUFS, "%d", status);
 		held += status == 0;
 	}
-	/* So many that they have more than half of 128 MiB, and no more. */
+	/* So many that they take more than half of 128 MiB; no further ones. */
 	cr_assert_eq(held, 6);
 	cr_assert_eq(complaints, 1);
 	served();
-	/* Who was refused keeps the connection; the others give room back. */
+	/* A client that was refused keeps its connection. Closing the others
+	 * frees their memory. */
 	raw_send(fds[11], "net show:\n...\n");
 	shutdown(fds[11], SHUT_WR);
 	text = raw_read(fds[11]);
@@ -688,7 +701,8 @@ Test(server, long_answers)
 	lnet_log_set(LNET_LOG_WARN, NULL, NULL);
 }
 
-/* What began has to end in time, however busy its sender is. */
+/* A request must be complete within the time-out, even if its bytes come
+ * steadily. */
 Test(server, slow_request)
 {
 	struct ulnet_control_conf conf = { .path = path, .timeout = 100000 };
@@ -706,7 +720,7 @@ Test(server, slow_request)
 	cr_assert(!*text || strstr(text, "did not come to its end in time"),
 		  "%s", text);
 	free(text);
-	/* It has begun nothing. */
+	/* This client has not begun a request, so no time-out applies. */
 	raw_send(idle, "net show:\n...\n");
 	shutdown(idle, SHUT_WR);
 	text = raw_read(idle);
@@ -715,7 +729,7 @@ Test(server, slow_request)
 	serve_end(&rig);
 }
 
-/* Who does not read its answer is dismissed, too. */
+/* A client that does not read its answers is closed after the time-out. */
 Test(server, slow_reader)
 {
 	static const char ask[] = "net show: {verbose: 4}\n...\n";
@@ -733,8 +747,8 @@ Test(server, slow_reader)
 	serve_end(&rig);
 }
 
-/* Somebody with all the places, who is never still, gives those up that others
- * need; and another one's place stays. */
+/* A busy process that occupies all places loses those that others need, while
+ * another client keeps its place. */
 Test(server, a_crowd)
 {
 	struct rig rig = serve(8);
@@ -752,7 +766,7 @@ Test(server, a_crowd)
 		close(done[1]);
 		for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
 			fds[i] = raw();
-		/* Half requests that go on. */
+		/* incomplete requests, which keep growing */
 		for (unsigned int n = 0; n < 100; n++)
 			for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
 				(void)!send(fds[i], " ", 1, MSG_NOSIGNAL);
@@ -771,7 +785,7 @@ Test(server, a_crowd)
 	serve_end(&rig);
 }
 
-/* ---- all at once ---- */
+/* ---- many clients at the same time ---- */
 
 static void *add_and_del(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which way messages go, and why, and health set by hand, as users ask for
- * them. */
+/* Commands that say which path a message takes and why, and that set health by
+ * hand. */
 #include "tests/unit/config/rig.h"
 
 static struct rig rig_two_nis(void)
@@ -11,7 +11,7 @@ static struct rig rig_two_nis(void)
 	return rig;
 }
 
-/* It fails with @status, and prints exactly @out and @err. */
+/* Sends a request that must return @status, and print exactly @out and @err. */
 static void ask_both(struct rig *rig, const char *request, int status,
 		     const char *out, const char *err)
 {
@@ -23,8 +23,8 @@ static void ask_both(struct rig *rig, const char *request, int status,
 	result_free(&r);
 }
 
-/* It works, and prints @out, but for healths and credits: gateways are pinged
- * meanwhile. */
+/* Sends a request that must succeed and print @out, but for lines with health
+ * or credits: these vary, as gateways are pinged meanwhile. */
 static void ask_like(struct rig *rig, const char *request, const char *out)
 {
 	static const char *const passed_over[] = {
@@ -122,13 +122,14 @@ Test(path, there_is_none)
 	rig_close(&rig);
 }
 
-/* Two NIs, of which the first is chosen, and two gateways, as well. What
- * gateways are asked is lost, not refused: else a route would be down soon. */
+/* A node with two NIs, of which the first is chosen, and two gateways, of which
+ * the first is chosen, too. Pings of the gateways are lost rather than refused,
+ * as otherwise their routes would soon be down. */
 static struct rig rig_two_routes(unsigned int cpts)
 {
 	struct rig rig = rig_open_with(cpts, NULL);
 
-	paper_loses = -1;
+	stub_lnd_loses = -1;
 	ask_out(&rig, "net add: {net: tcp, interfaces: [eth0, eth1]}", "");
 	ask_out(&rig, "net set: {nid: 10.77.0.3@tcp, health: 100}", "");
 	ask_out(&rig, "route add: {net: tcp5, gateway: 10.77.0.9@tcp}", "");
@@ -138,7 +139,8 @@ static struct rig rig_two_routes(unsigned int cpts)
 	return rig;
 }
 
-/* It prints how to come to 10.0.0.1@tcp5; behind the local NIs comes @rest. */
+/* Checks the path to 10.0.0.1@tcp5. The second NI is not chosen for the reason
+ * @why_not_second; @rest is printed after the gateway's NIs. */
 static void ask_way(struct rig *rig, const char *request, const char *situation,
 		    const char *why_not_second, const char *rest)
 {
@@ -171,7 +173,7 @@ static void ask_way(struct rig *rig, const char *request, const char *situation,
 	free(text);
 }
 
-/* Whichever CPTs own the peer and the gateway, each stage is shown once. */
+/* Each stage is shown once, whichever CPTs own the peer and the gateway. */
 Test(path, by_gateway)
 {
 	for (unsigned int cpts = 1; cpts <= 8; cpts++) {
@@ -187,7 +189,7 @@ Test(path, by_gateway)
 	}
 }
 
-/* The peer's own NIs and the gateway's are told apart. */
+/* The NIs of the peer are shown apart from those of the gateway. */
 Test(path, by_gateway_to_multi_rail_peer)
 {
 	for (unsigned int cpts = 1; cpts <= 8; cpts++) {

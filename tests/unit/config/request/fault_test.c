@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fault rules as users write and read them (H7). */
+/* Fault rules: how users give and see them (requirement H7). */
 #include "tests/unit/config/rig.h"
 
 #define STATISTICS                \
@@ -15,7 +15,7 @@
 	"      dest: \"*\"\n"   \
 	"      local_nid: \"*\"\n"
 
-/* What is added, and how it is shown. */
+/* Rules as they are added, and how they are shown. */
 static const struct {
 	const char *kind, *args, *shown;
 } rules[] = {
@@ -123,7 +123,8 @@ Test(fault, bad_rules)
 		{ "drop", "rate: 1, dest: '*@x'",
 		  "dest: cannot parse NID '*@x'" },
 		{ "drop", "rate: 1, local_nid: ''", "local_nid" },
-		{ "drop", "rate: 1, portal: 64", "portal: a number is expected, 0 to 63" },
+		{ "drop", "rate: 1, portal: 64",
+		  "portal: a number is expected, 0 to 63" },
 		{ "drop", "rate: 1, portal: [x]",
 		  "portal: a number is expected" },
 		{ "drop", "rate: 1, message: [PUT, HELLO]",

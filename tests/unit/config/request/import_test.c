@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files: what kernel nodes export is taken, and shown back; what cannot be done
- * is said, and nothing is done then. */
+/* Files: what kernel nodes export can be imported and is shown again; a file
+ * with an error changes nothing. */
 #include "config/yaml/scope.h"
 #include "tests/unit/config/rig.h"
 #include "tests/source.h"
@@ -19,7 +19,8 @@ static char *golden(const char *name)
 	return text;
 }
 
-/* Numbers after keys that count something, or differ for a good reason. */
+/* Blanks the values of all keys: those that count something, or differ for
+ * another good reason. */
 static void blank_values(char *text)
 {
 	for (char *line = text; line; line = strchr(line, '\n')) {
@@ -32,7 +33,8 @@ static void blank_values(char *text)
 	}
 }
 
-/* The part from the line @from to before the line @to, or the end. */
+/* Returns the part of @text from line @from to before line @to, or to the end.
+ */
 static char *part(const char *text, const char *from, const char *to)
 {
 	const char *start = strstr(text, from);
@@ -50,13 +52,14 @@ Test(import, kernel_export)
 	char *nets, *expected, *global;
 
 	import_ok(&rig, "add", file);
-	/* The settings with their values, */
+	/* The settings have the same values. */
 	r = ask(&rig, "export:");
 	cr_assert_eq(r.status, 0);
 	global = part(file, "global:\n", NULL);
 	cr_assert(strstr(r.out, global), "%s", r.out);
 	free(global);
-	/* and the nets key by key: only what was counted differs. */
+	/* The nets have the same keys and values, but for counts of messages.
+	 */
 	nets = part(r.out, "net:\n", "global:\n");
 	expected = part(file, "net:\n", "peer:\n");
 	for (char *p = expected; (p = strstr(p, "    send_count: 1\n"));)
@@ -89,7 +92,7 @@ Test(import, kernel_show)
 
 	r = ask(&rig, "ping: {nids: 10.77.0.3@tcp}");
 	result_free(&r);
-	/* It was to blame for what could not be sent. */
+	/* The ping above has failed, which has cost the peer health. */
 	ask_out(&rig, "peer set: {all: true, health: 1000}", "");
 	file = golden("peer-show-4.yaml");
 	r = ask(&rig, "peer show: {verbose: 4}");
@@ -104,7 +107,7 @@ Test(import, kernel_show)
 	rig_close(&rig);
 }
 
-/* What a node prints makes another one the same. */
+/* A node that imports what another node exports has the same configuration. */
 Test(import, round_trip)
 {
 	static const char *const exports[] = { "export: {backup: true}",
@@ -126,7 +129,7 @@ Test(import, round_trip)
 		same = rig_state(&b);
 		cr_assert_str_eq(same, state);
 		free(same);
-		/* The same file takes it away. */
+		/* Deleting what is in the same file removes it all. */
 		import_ok(&b, "del", r.out);
 		result_free(&r);
 		ask_out(&b, "net show: {net: tcp}", "");
@@ -179,7 +182,8 @@ Test(import, errors)
 	rig_close(&rig);
 }
 
-/* The last one counts, also if it is what the node has already. */
+/* If a setting comes several times in a file the last value counts, even if it
+ * is the one that the node has. */
 Test(import, last_value)
 {
 	struct rig rig = rig_open();
@@ -200,7 +204,8 @@ Test(import, last_value)
 	rig_close(&rig);
 }
 
-/* Of routes of kernel nodes that had it. */
+/* health_sensitivity of a route, as some kernel nodes export it, is ignored
+ * with a note. */
 Test(import, route_sensitivity)
 {
 	struct rig rig = rig_open();
@@ -224,8 +229,8 @@ Test(import, route_sensitivity)
 	rig_close(&rig);
 }
 
-/* All CPTs use each interface, whatever the node had that a file is from; who
- * types a command means what is in it. */
+/* All CPTs use each interface: CPTs in a file are ignored with a note, as the
+ * file may be from another node, but in a command they are an error. */
 Test(import, cpts)
 {
 	static const char file[] =
@@ -263,8 +268,7 @@ Test(import, cpts)
 	rig_close(&rig);
 }
 
-/* A file of a later release, which shows more of everything: what nobody knows
- * yet is said, once, and passed over. */
+/* A file of a later release: each unknown key is ignored, with one note. */
 Test(import, later_release)
 {
 	static const char file[] =
@@ -322,7 +326,7 @@ Test(import, later_release)
 	rig_close(&rig);
 }
 
-/* What looks like a known key was meant to be one. */
+/* An unknown key that resembles a known one is an error. */
 Test(import, misspelt)
 {
 	static const struct {
@@ -350,8 +354,8 @@ Test(import, misspelt)
 		{ "peer: [{primary nid: 10.77.0.9@tcp, multi-rail: true}]",
 		  "'Multi-Rail' may be meant" },
 		{ "udsp: [{scr: tcp}]", "'src' may be meant" },
-		/* Policies and rules without what is unknown would be
-		 * others. */
+		/* Without an unknown key these policies and rules would mean
+		 * something else, so it is an error. */
 		{ "udsp: [{src: tcp, action: {avoid: 1}}]",
 		  "unknown key 'avoid'" },
 		{ "fault: [{rule_type: drop, rate: 1, weekday: 3}]",
@@ -364,8 +368,8 @@ Test(import, misspelt)
 	rig_close(&rig);
 }
 
-/* Each is noted once, and not any number of them. */
-Test(import, many_strangers)
+/* Each unknown key is noted once, and there are at most NOTES_MAX notes. */
+Test(import, many_unknown_keys)
 {
 	struct rig rig = rig_open();
 	char *text = malloc(200 * 40), *p = text;
@@ -385,7 +389,7 @@ Test(import, many_strangers)
 	rig_close(&rig);
 }
 
-/* What means nothing to a kernel node of today need not mean anything here. */
+/* A setting without effect in kernel nodes is ignored with a note. */
 Test(import, no_effect)
 {
 	struct rig rig = rig_open();
@@ -435,7 +439,7 @@ Test(import, passed_over)
 	rig_close(&rig);
 }
 
-/* A step fails after others were done. */
+/* A step fails after others have been done, which are undone. */
 Test(import, atomic)
 {
 	static const char good[] = "net:\n"
@@ -470,7 +474,7 @@ Test(import, atomic)
 		    -17, "line 7, net 2: ");
 	r = import(&rig, "add", good);
 	cr_assert_eq(r.status, 0, "%s", r.answer);
-	/* Bonding of old is several NIs, and that is said. */
+	/* An NI with two interfaces becomes two NIs, with a note. */
 	cr_assert_str_eq(r.err, "# tcp1: 2 interfaces of one NI become one "
 				"NI each\n");
 	result_free(&r);
@@ -486,7 +490,8 @@ Test(import, atomic)
 		    "net:\n- net type: tcp3\n  local NI(s):\n"
 		    "  - interfaces: {0: eth2}\n    tcp bonding: 7\n",
 		    -22, "line 5, net 1: ");
-	/* Deleting one that is not there brings the others back. */
+	/* Deleting a net that does not exist fails, and restores the ones
+	 * deleted before. */
 	import_fail(&rig, "del",
 		    "net:\n- net type: tcp\n- net type: tcp1\n"
 		    "- net type: tcp2\n",
@@ -556,7 +561,7 @@ Test(import, show_and_exec)
 	rig_close(&rig);
 }
 
-/* As many as fit into a request. */
+/* A file of 5000 peers, about as many as fit into one request. */
 Test(import, many_peers)
 {
 	struct rig rig = rig_open();
@@ -579,7 +584,7 @@ Test(import, many_peers)
 	rig_close(&rig);
 }
 
-/* Rules of several kinds, in the order in which they were added. */
+/* Rules of several kinds keep the order in which they were added. */
 Test(import, faults)
 {
 	static const char rules[] = "fault:\n"
@@ -621,7 +626,8 @@ Test(import, faults)
 	import_fail(&rig, "add", rules, -EEXIST,
 		    "fault 1: cannot add fault rule: there is this rule "
 		    "already");
-	/* Twice is not once, and what follows an error is not done. */
+	/* A rule with an error undoes the rules before it, and so do errors
+	 * that come after it. */
 	import_fail(&rig, "add",
 		    "fault:\n"
 		    "- {rule_type: drop, rate: 1}\n"
@@ -651,7 +657,7 @@ Test(import, faults)
 	rig_close(&rig);
 }
 
-/* A backup of a kernel node of two rails, with a peer of two NIDs. */
+/* A backup of a kernel node with two rails, and a peer with two NIDs. */
 Test(import, kernel_backup)
 {
 	static const char backup[] =
@@ -705,7 +711,8 @@ Test(import, kernel_backup)
 	rig_close(&rig);
 }
 
-/* What kernel nodes print, each as a file: taken, and then there. */
+/* Files that kernel nodes print can all be imported, and their contents are
+ * then shown. */
 Test(import, kernel_shapes)
 {
 	static const struct {
@@ -713,16 +720,16 @@ Test(import, kernel_shapes)
 		const char *request, *expected;
 	} shapes[] = {
 		{ "net-show-4.yaml", "net show:", "nid: 10.77.0.2@tcp\n" },
-		{ "global-show.yaml", "global show:",
-		  "transaction_timeout: 150\n" },
+		{ "global-show.yaml",
+		  "global show:", "transaction_timeout: 150\n" },
 		{ "peer-discovered-2.yaml", "global show:", "" },
 		{ "peer-discovered-3.yaml", "global show:", "" },
 		{ "peer-show-4.yaml", "global show:", "" },
 		{ "stats-show.yaml", "global show:", "" },
 		{ "discover.yaml", "global show:", "" },
 		{ "ping-3.yaml", "global show:", "" },
-		{ "route-show.yaml", "route show:",
-		  "net: tcp2\n      gateway: 10.77.0.4@tcp1\n" },
+		{ "route-show.yaml",
+		  "route show:", "net: tcp2\n      gateway: 10.77.0.4@tcp1\n" },
 		{ "routing-show.yaml", "routing show:", "large: 1024\n" },
 		{ "routing-show.yaml", "routing show:", "enable: 1\n" },
 		{ "peer-route-global.yaml", "peer show: {nid: 10.77.1.4@tcp2}",
@@ -737,10 +744,10 @@ Test(import, kernel_shapes)
 		char *file = golden(shapes[i].file);
 		struct result r;
 
-		/* Routes want an interface on the net of their gateway. */
+		/* A route needs an interface on the net of its gateway. */
 		if (strcmp(shapes[i].file, "net-show-4.yaml") != 0)
-			ask_out(&rig, "net add: {net: tcp1, interfaces: [eth1]}",
-				"");
+			ask_out(&rig,
+				"net add: {net: tcp1, interfaces: [eth1]}", "");
 		import_ok(&rig, "add", file);
 		r = ask(&rig, shapes[i].request);
 		cr_assert_eq(r.status, 0, "%s: %s", shapes[i].file, r.err);
@@ -752,9 +759,8 @@ Test(import, kernel_shapes)
 	}
 }
 
-/* The whole of what a kernel node shows, line by line: the same keys in the
- * same order at the same places, and the same values but for those of states:
- * on paper no gateway answers. */
+/* The following tests compare the whole output of a kernel node line by line,
+ * but for the values of "state": no gateway answers through the stub LND. */
 static void cut_states(char *text)
 {
 	while ((text = strstr(text, " state: "))) {
@@ -801,7 +807,7 @@ Test(import, kernel_routes)
 	text = part(file, "route:\n", "global:\n");
 	shows(&rig, "route show: {verbose: 1}", text);
 	free(text);
-	/* Peers are in another order. */
+	/* The peers are compared one by one, as their order differs. */
 	end = strstr(file, "route:\n");
 	*end = '\0';
 	for (unsigned int i = 0; i < ARRAY_SIZE(peers); i++) {
@@ -823,7 +829,8 @@ Test(import, kernel_routes)
 	rig_close(&rig);
 }
 
-/* One that has talked to itself has itself for a peer. */
+/* A kernel node that has sent messages to itself lists itself as a peer: that
+ * entry is ignored with a note. */
 Test(import, kernel_self)
 {
 	struct rig rig = rig_open();
@@ -834,9 +841,11 @@ Test(import, kernel_self)
 	r = import(&rig, "add", file);
 	cr_assert_eq(r.status, 0, "%s", r.answer);
 	cr_assert_str_eq(
-		r.err, "# peer 10.77.0.2@tcp1 is this node itself: not added\n");
+		r.err,
+		"# peer 10.77.0.2@tcp1 is this node itself: not added\n");
 	result_free(&r);
-	/* Nor need it be deleted, though the NI with that NID goes first. */
+	/* Deleting it is ignored as well, even though the NI with that NID is
+	 * deleted before. */
 	r = import(&rig, "del",
 		   "net: [{net type: tcp1, local NI(s): [{nid: "
 		   "10.77.0.2@tcp1}]}]\n"
@@ -848,7 +857,8 @@ Test(import, kernel_self)
 	ask_fail(&rig, "peer del: {prim_nid: 10.77.0.2@tcp1}", -ENOENT,
 		 "no such peer was configured");
 	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth0]}", "");
-	/* Others do not get its NIDs, and by hand it is not added. */
+	/* No other peer may have a NID of this node, and a command cannot add
+	 * the node itself as a peer. */
 	r = import(&rig, "add",
 		   "peer: [{primary nid: 10.77.0.9@tcp1, peer ni: [{nid: "
 		   "10.77.0.2@tcp1}]}]");
@@ -858,7 +868,7 @@ Test(import, kernel_self)
 		 "that is a NID of this node");
 	free(file);
 	rig_close(&rig);
-	/* What fails behind it takes everything back. */
+	/* An error after the ignored peer undoes everything. */
 	rig = rig_open();
 	ask_out(&rig, "net add: {net: tcp1, interfaces: [eth0]}", "");
 	import_fail(&rig, "add",
@@ -868,7 +878,8 @@ Test(import, kernel_self)
 	rig_close(&rig);
 }
 
-/* What is not configuration, and what is the default, leaves a node alone. */
+/* Files with nothing but statistics, answers or defaults leave the node
+ * unchanged. */
 Test(import, kernel_nothing)
 {
 	static const char *const files[] = { "stats-show.yaml", "discover.yaml",
@@ -890,7 +901,8 @@ Test(import, kernel_nothing)
 	rig_close(&rig);
 }
 
-/* The seeds of the fuzzer that are to reach far get to the end. */
+/* The fuzzer's seeds that are meant to reach far can be imported without an
+ * error. */
 Test(import, fuzz_seeds)
 {
 	static const char *const seeds[] = { "import-backup", "import-ip2nets",

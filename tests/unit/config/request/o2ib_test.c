@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nets of type o2ib, as users configure and see them, over simulated
- * devices. */
+/* Nets of type o2ib: how users configure and see them, over simulated devices.
+ */
 #include "tests/unit/config/rig.h"
 
 #include "sim/sim.h"
 #include "ulnet/sim.h"
 
-/* A node on the simulated fabric, without an interface. */
+/* A node on the simulated fabric, without an NI. */
 struct o2ib_rig {
 	struct rig rig;
 	struct lnet_sim *sim;
@@ -31,7 +31,7 @@ static void o2ib_close(struct o2ib_rig *o)
 	cr_assert_eq(lnet_sim_free(o->sim), 0);
 }
 
-/* It works, and what it prints has all of @words, in one go. */
+/* Sends a request that must succeed, and whose output must contain @words. */
 static void ask_has(struct rig *rig, const char *request, const char *words)
 {
 	struct result r = ask(rig, request);
@@ -41,7 +41,8 @@ static void ask_has(struct rig *rig, const char *request, const char *words)
 	result_free(&r);
 }
 
-/* ... and has none of them. */
+/* Sends a request that must succeed, and whose output must not contain @words.
+ */
 static void ask_not(struct rig *rig, const char *request, const char *words)
 {
 	struct result r = ask(rig, request);
@@ -51,7 +52,8 @@ static void ask_not(struct rig *rig, const char *request, const char *words)
 	result_free(&r);
 }
 
-/* A kernel node shows these, in this order, with what defaults come to. */
+/* The tunables that a kernel node shows are shown, in the same order, with the
+ * values of defaults. */
 Test(o2ib, shows_what_kernel_nodes_show)
 {
 	struct o2ib_rig o = o2ib_open();
@@ -73,8 +75,8 @@ Test(o2ib, shows_what_kernel_nodes_show)
 	o2ib_close(&o);
 }
 
-/* As a kernel node exports them: map_on_demand is a word. Behind them what is
- * this LND's own. */
+/* Tunables as a kernel node exports them, map_on_demand as a word, followed by
+ * those that only this LND has. */
 static const char exported[] = "net:\n"
 			       "    - net type: o2ib\n"
 			       "      local NI(s):\n"
@@ -128,7 +130,8 @@ Test(o2ib, takes_and_shows_what_was_exported)
 	o2ib_close(&o);
 }
 
-/* What follows from the settings goes on to do so. */
+/* A timeout that follows from the node's settings is exported as 0, so that it
+ * still does so after an import. */
 Test(o2ib, the_time_of_the_node_is_not_exported)
 {
 	struct o2ib_rig o = o2ib_open();
@@ -179,7 +182,7 @@ Test(o2ib, refuses_other_words)
 	o2ib_close(&o);
 }
 
-/* Of a peer that has a connection, and for as long. */
+/* The negotiated values are shown as long as the peer has a connection. */
 Test(o2ib, shows_what_was_negotiated)
 {
 	struct o2ib_rig o = o2ib_open();
@@ -202,7 +205,8 @@ Test(o2ib, shows_what_was_negotiated)
 	o2ib_close(&o);
 }
 
-/* What the LND says is missing, users read; and there is no NI. */
+/* The LND's reason for a missing device reaches the user, and no NI is added.
+ */
 Test(o2ib, says_what_is_missing)
 {
 	struct o2ib_rig o = o2ib_open();

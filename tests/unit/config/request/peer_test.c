@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that users add and delete, by requests and by files. */
+/* Peers that users add and delete, by commands and by files. */
 #include "tests/unit/config/rig.h"
 
 #define A1 "10.77.0.9@tcp"
@@ -15,7 +15,7 @@
 #define NI(nid)	      "      -     nid: " nid "\n"
 #define NI_STATE(nid) NI(nid) "            state: NA\n"
 
-/* What a backup has of peers is exactly @peers. */
+/* Checks that the peers in a backup are exactly @peers. */
 static void peers_are(struct rig *rig, const char *peers)
 {
 	char *state = rig_state(rig);
@@ -37,7 +37,7 @@ Test(peer, add_and_del)
 	ask_out(&rig, "peer show:",
 		"peer:\n" PEER(A1, "true") NI_STATE(A1) NI_STATE(A2)
 			NI_STATE(A3));
-	/* A NID of it does as well as the primary one. */
+	/* Any NID of the peer selects it, not only the primary one. */
 	ask_out(&rig, "peer show: {nid: " A3 "}",
 		"peer:\n" PEER(A1, "true") NI_STATE(A1) NI_STATE(A2)
 			NI_STATE(A3));
@@ -45,7 +45,8 @@ Test(peer, add_and_del)
 	ask_out(&rig, "peer add: {prim_nid: " B1 ", non_mr: true}", "");
 	peers_are(&rig, "peer:\n" PEER(B1, "false") NI(B1) PEER(A1, "true")
 				NI(A1) NI(A2) NI(A3));
-	/* More NIDs, one of which it has already; fewer; none. */
+	/* Deletes a NID; adds two NIDs, one of which the peer has already; then
+	 * deletes the peer by its primary NID alone. */
 	ask_out(&rig, "peer del: {prim_nid: " A1 ", nids: " A2 "}", "");
 	ask_out(&rig, "peer add: {prim_nid: " B1 ", nids: [" B2 ", " B1 "]}",
 		"");
@@ -53,13 +54,13 @@ Test(peer, add_and_del)
 				PEER(A1, "true") NI(A1) NI(A3));
 	ask_out(&rig, "peer del: {prim_nid: " A1 "}", "");
 	peers_are(&rig, "peer:\n" PEER(B1, "true") NI(B1) NI(B2));
-	/* With its primary NID it goes as a whole. */
+	/* Deleting the primary NID deletes the peer. */
 	ask_out(&rig, "peer del: {prim_nid: " B1 ", nids: [" B1 "]}", "");
 	peers_are(&rig, "");
 	rig_close(&rig);
 }
 
-/* Ranges stand for all NIDs in them, in both options, for both commands. */
+/* A range stands for all NIDs in it, in both options of both commands. */
 Test(peer, ranges)
 {
 	struct rig rig = rig_open();
@@ -115,7 +116,8 @@ Test(peer, state)
 	rig_close(&rig);
 }
 
-/* What fails leaves the peers alone, also what it had done before. */
+/* A command that fails leaves the peers unchanged, even if it had done a part
+ * of its work. */
 Test(peer, errors)
 {
 	static const struct {
@@ -193,7 +195,8 @@ Test(peer, errors)
 	rig_close(&rig);
 }
 
-/* What one node prints makes another one the same, and takes it away. */
+/* A node that imports what another node exports has the same peers; deleting
+ * what is in that file removes them. */
 static void round_trip(unsigned int cpts)
 {
 	static const char *const exports[] = { "export: {backup: true}",
@@ -206,7 +209,7 @@ static void round_trip(unsigned int cpts)
 	ask_out(&a, "peer add: {prim_nid: " A1 ", nids: [" A2 ", " A3 "]}", "");
 	ask_out(&a, "peer add: {prim_nid: " B1 ", nids: " B2 ", non_mr: true}",
 		"");
-	/* Others that the node meets are no configuration. */
+	/* A peer that the node has only met is not configuration. */
 	r = ask(&a, "ping: {nids: 10.77.0.98@tcp}");
 	result_free(&r);
 	state = rig_state(&a);
@@ -274,7 +277,7 @@ Test(peer, files)
 	rig_close(&rig);
 }
 
-/* A step fails after peers were added, extended and deleted. */
+/* A file fails after peers have been added, extended and deleted. */
 Test(peer, files_are_all_or_nothing)
 {
 	struct rig rig = rig_open();

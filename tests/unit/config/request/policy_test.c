@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selection policies in requests and files. */
+/* Selection policies in commands and files. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ Test(policy, added_shown_deleted)
 
 	ask_out(&rig, "udsp show:", "");
 	ask_out(&rig, "udsp add: {dst: tcp5, rte: 10.77.0.9@tcp}", "");
-	/* A kernel node prints -1 where there is no priority. */
+	/* Kernel nodes print -1 for a policy without a priority; it means none.
+	 */
 	ask_out(&rig, "udsp add: {src: 'o2ib[1,2-3]', priority: 4, idx: 0}",
 		"");
 	ask_out(&rig, "udsp show:", TWO);
@@ -106,7 +107,7 @@ Test(policy, imported_and_exported)
 	cr_assert(strstr(state, TWO), "%s", state);
 	free(state);
 	import_fail(&rig, "add", TWO, -EEXIST, "udsp 1: cannot add udsp");
-	/* By what they say, whatever their place. */
+	/* A file deletes policies by their patterns, whatever their place. */
 	import_ok(&rig, "del",
 		  "udsp: [{src: NA, dst: tcp5, rte: "
 		  "10.77.0.9@tcp0}]");
@@ -117,7 +118,7 @@ Test(policy, imported_and_exported)
 	rig_close(&rig);
 }
 
-/* All or nothing, also when steps between have moved them. */
+/* A file that fails is undone, even if its steps have moved the policies. */
 Test(policy, undone)
 {
 	struct rig rig = rig_open();

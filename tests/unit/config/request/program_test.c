@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that the program adds to its control. */
+/* Commands that a program adds to its control. */
 #include "tests/unit/config/rig.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct program {
-	const char *output; /* NULL: none */
+	const char *output; /* what the command prints; NULL: nothing */
 	int rc;
 	unsigned int calls, gone;
 	int64_t number;
@@ -149,18 +149,18 @@ Test(program, errors)
 	ask_fail(&rig, "rpc show:", -EINVAL, "the program's answer: line ");
 	p.output = "[1]";
 	ask_fail(&rig, "rpc show:", -EINVAL, "answer is not a mapping");
-	/* The program is there, whatever the node is. */
+	/* The command works even while the node is unconfigured. */
 	p.output = "a: 1";
 	ask_out(&rig, "lnet unconfigure:", "");
 	ask_out(&rig, "rpc show:", "a: 1\n");
 	rig_close(&rig);
 }
 
-/* ---- deleting what is being carried out ---- */
+/* ---- deleting a command that is running ---- */
 
 struct slow {
 	struct rig rig;
-	bool in_node; /* the request waits for a turn of the node */
+	bool in_node; /* the command waits for a turn of the node */
 	atomic_bool began, may_end, ended, deleted;
 	atomic_uint bad;
 };
@@ -200,7 +200,8 @@ static void *slow_main(void *arg)
 	return NULL;
 }
 
-/* Lets it end when it is not in the list any more, so that the name is free. */
+/* Lets the command end as soon as it has been removed from the list, so that
+ * its name can be used again. */
 static void *end_main(void *arg)
 {
 	struct slow *s = arg;
@@ -242,10 +243,11 @@ Test(program, is_waited_for)
 	delete_while_it_runs(&s);
 }
 
-/* And who waits is the one to make the node's turns. */
+/* The node is polled, so the thread that waits in lnet_control_del() has to run
+ * its turns. */
 Test(program, is_waited_for_by_polling)
 {
-	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &stub_lnd };
 	struct slow s = { .in_node = true };
 
 	lnet_conf_init(&p.conf);
@@ -274,11 +276,12 @@ static void *client_main(void *arg)
 	return NULL;
 }
 
-/* The same when all ends, with a client that waits for the node. */
+/* The control stops while a client's command waits for a turn of a polled node.
+ */
 Test(program, stop_by_polling)
 {
 	struct ulnet_control_conf conf = { .path = path };
-	struct node_params p = { .lnds = open_lnds, .lnd = &paper };
+	struct node_params p = { .lnds = open_lnds, .lnd = &stub_lnd };
 	struct slow s = { .in_node = true, .may_end = true };
 	const struct ulnet_control_command command = { .name = "slow",
 						       .fn = on_slow,

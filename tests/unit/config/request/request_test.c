@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands: what they do, print, and say when they fail. */
+/* Commands: what they do, what they print, and what they say when they fail. */
 #include "tests/unit/config/rig.h"
 
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void ni_goes_down(struct rig *rig, unsigned int ni)
 	cr_assert_eq(loop_call(g.cpt->loop, goes_down, &g), 0);
 }
 
-/* What is shown of the net begins so. */
+/* Checks that the output for net tcp begins with @lines. */
 static void net_is(struct rig *rig, const char *lines)
 {
 	struct result r = ask(rig, "net show: {net: tcp, verbose: 5}");
@@ -111,7 +111,7 @@ Test(request, net_errors)
 		 "cannot parse net 'tpc'");
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth0]}", -17,
 		 "File exists");
-	/* The first of two goes again. */
+	/* The first of two NIs is removed again. */
 	ask_fail(&rig, "net add: {net: tcp, interfaces: [eth1, eth9]}", -100,
 		 "eth9");
 	ask_fail(&rig, "net add: {net: lo, interfaces: [eth1]}", -22,
@@ -152,7 +152,8 @@ Test(request, net_errors)
 	rig_close(&rig);
 }
 
-/* Those of lnet_ni_add(), and no place in a text that the user never saw. */
+/* Errors of lnet_ni_add() are passed on, without a place in a text that the
+ * user has never seen. */
 Test(request, ranges)
 {
 	static const struct {
@@ -270,7 +271,7 @@ Test(request, cpt_of_nid)
 		"  cpt: 0\n");
 	ask_fail(&rig, "cpt-of-nid:", -EINVAL, "nids is missing");
 	ask_fail(&rig, "cpt-of-nid: {nids: []}", -EINVAL, "nids is missing");
-	/* All or nothing. */
+	/* One bad NID fails the command as a whole. */
 	ask_fail(&rig, "cpt-of-nid: {nids: [10.77.0.3@tcp, '*']}", -EINVAL,
 		 "cannot parse NID ''*''");
 	rig_close(&rig);
@@ -286,10 +287,10 @@ Test(request, settings)
 	cr_assert(strstr(r.out, "global:\n    numa_range: 0\n"));
 	cr_assert(strstr(r.out, "    retry_count: 3\n"));
 	result_free(&r);
-	/* Only in the other order, which is found. */
+	/* These can be set only in the other order, which the command finds. */
 	ask_out(&rig, "set: {retry_count: 100, transaction_timeout: 200}", "");
 	ask_out(&rig, "set: {transaction_timeout: 40, retry_count: 2}", "");
-	/* All or nothing. */
+	/* If one setting fails none is changed. */
 	ask_fail(&rig, "set: {transaction_timeout: 41, retry_count: 60}", -61,
 		 "add:\n    - retry_count:\n          errno: -61\n"
 		 "          descr: \"cannot configure retry count: "
@@ -415,7 +416,8 @@ Test(request, debug)
 		"peer add: {prim_nid: 10.77.0.97@tcp, nids: [10.77.0.98@tcp]}",
 		"");
 	ask_out(&rig, "debug recovery: {peer: true, local: true}", "");
-	/* There is a choice, so that what is ill is pinged. */
+	/* NIs in bad health are pinged only if there is another one to choose:
+	 * net and peer both have two. */
 	ask_out(&rig, "set: {health_gain: 1}", "");
 	ask_out(&rig, "net set: {nid: 10.77.0.2@tcp, health: 10}", "");
 	ask_out(&rig, "peer set: {nid: 10.77.0.97@tcp, health: 10}", "");
@@ -476,7 +478,7 @@ Test(request, debug_peer)
 	rig_close(&rig);
 }
 
-/* From the thread of a node that nobody else runs. */
+/* The node is polled, and its only thread is the one that makes the request. */
 Test(request, ping_polled)
 {
 	struct ulnet_conf conf;
@@ -544,7 +546,7 @@ Test(request, stats)
 
 	result_free(&r);
 	r = ask(&rig, "stats show:");
-	/* The ping that was answered may be alive for a moment more. */
+	/* The ping may not have been freed yet. */
 	cr_assert_eq(strncmp(r.out, "statistics:\n    msgs_alloc: ", 28), 0);
 	cr_assert(strstr(r.out, "    send_count: 2\n    resend_count: 0\n"));
 	cr_assert(strstr(r.out, "    drop_length: 0\n    protocol_errors: 0\n"),
@@ -582,7 +584,8 @@ Test(request, configure)
 	again = rig_state(&rig);
 	cr_assert_str_eq(again, full);
 	free(again);
-	/* One that does not work leaves it down. */
+	/* A remembered configuration that fails leaves the node unconfigured.
+	 */
 	cr_assert_eq(lnet_control_remember(rig.control,
 					   "net: [{net type: tcp, local NI(s): "
 					   "[{interfaces: {0: eth9}}]}]"),
@@ -594,7 +597,7 @@ Test(request, configure)
 	rig_close(&rig);
 }
 
-/* ---- an application that changes its node meanwhile ---- */
+/* ---- an application that changes its node at the same time ---- */
 
 struct application {
 	struct lnet *node;
@@ -617,7 +620,8 @@ static void *application_main(void *arg)
 	return NULL;
 }
 
-/* What is undone is what was done, and not what the application did. */
+/* A failed command undoes what it has done, not what the application has done.
+ */
 Test(request, beside_the_application)
 {
 	struct rig rig = rig_open();

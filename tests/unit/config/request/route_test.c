@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes and routing in requests and files. */
+/* Routes and routing in commands and files. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include "tests/unit/config/rig.h"
@@ -31,7 +31,8 @@ Test(route, added_and_shown)
 		"      gateway: 10.77.0.8@tcp\n"
 		"-     net: tcp5\n"
 		"      gateway: 10.77.0.9@tcp\n");
-	/* As a kernel node shows it: on paper no gateway answers. */
+	/* The same as a kernel node shows; no gateway answers through the stub
+	 * LND. */
 	ask_out(&rig, "route show: {net: tcp5, verbose: 1}",
 		"route:\n"
 		"-     net: tcp5\n"
@@ -41,7 +42,7 @@ Test(route, added_and_shown)
 		"      health_sensitivity: 1\n"
 		"      state: down\n"
 		"      type: single-hop\n");
-	/* And the state by name, as of networks and peers. */
+	/* With the name of the state, as for nets and peers. */
 	ask_out(&rig, "route show: {net: tcp5, verbose: 5}",
 		"route:\n"
 		"-     net: tcp5\n"
@@ -106,7 +107,7 @@ Test(route, routing)
 {
 	struct rig rig = rig_open();
 
-	/* Of a node that is like any other there is nothing to show. */
+	/* A node that does not route shows nothing. */
 	ask_out(&rig, "routing show:", "");
 	ask_out(&rig, "set: {routing: 0}", "");
 	ask_out(&rig, "routing show:", "");
@@ -156,7 +157,7 @@ static const char file[] =
 	    "routing:\n- cpt[0]: {tiny: {npages: 0}}\n- enable: 1\n"
 	    "buffers: {tiny: 512, small: 0, large: 32}\n";
 
-/* What is exported makes the same node again, in one file or none of it. */
+/* A node that imports what another node exports has the same routes. */
 Test(route, round_trip)
 {
 	struct rig one = rig_open(), two = rig_open();

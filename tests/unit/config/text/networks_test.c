@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Networks in one text: by their interfaces, and by the addresses of a host. */
+/* Networks as one text: given by interface, or by rules for the addresses of a
+ * host. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -57,7 +58,7 @@ Test(spec, networks)
 	     "tcp(eth0) tcp(eth1:2) o2ib3(ib0)");
 	good("tcp(eth0),tcp1(eth0)", "tcp(eth0) tcp1(eth0)");
 	good("tcp(fd77::2)", "tcp(fd77::2)");
-	/* All CPTs use each interface, whatever kernel nodes are told. */
+	/* All CPTs use each interface, whatever list of CPTs is given. */
 	good("tcp(eth0)[0,1]", "tcp(eth0)");
 	good("tcp(eth0[1],eth1 [0-3] , eth2)[2] , tcp1(eth0[0])",
 	     "tcp(eth0) tcp(eth1) tcp(eth2) tcp1(eth0)");
@@ -112,8 +113,8 @@ Test(spec, too_many)
 	free(text);
 }
 
-/* A net alone is on the first interface that leads out of this host, if there
- * is one. */
+/* A net without an interface is on the first IPv4 interface of this host other
+ * than the loopback, if there is one. */
 Test(spec, without_interface)
 {
 	const char *name = NULL;
@@ -145,7 +146,7 @@ Test(spec, cpts)
 		{ "[0,1]", 2, 0 },
 		{ "[ 0 - 3 ]", 4, 0 },
 		{ "[3,2,0-1]", 4, 0 },
-		/* of a node that had more of them */
+		/* from a node that had more CPTs */
 		{ "[0,1,2,3]", 2, 0 },
 		{ "[0-4000000000]", 16, 0 },
 		{ "[0]", 2, -EOPNOTSUPP },
@@ -175,7 +176,8 @@ Test(spec, cpts)
 
 /* ---- ip2nets ---- */
 
-/* eth0: 10.0.0.5 and fd00::5; eth1: 10.1.2.5, 10.9.0.5; ib0: 192.168.0.5 */
+/* Fills @addrs with the addresses of a host, and returns their number: eth0 has
+ * 10.0.0.5 and fd00::5; eth1 10.1.2.5 and 10.9.0.5; ib0 192.168.0.5. */
 static unsigned int host(struct ip2nets_address addrs[8])
 {
 	static const char *const all[][2] = {
@@ -226,7 +228,8 @@ Test(ip2nets, good)
 	rules_good("tcp 10.0.*.*", "tcp(eth0)");
 	rules_good("tcp1 10.1.2.[1-9/2]", "tcp1(eth1)");
 	rules_good("tcp1 10.1.0.0/16", "tcp1(eth1)");
-	/* By its name it would stand for its IPv4 address. */
+	/* The address is given, as the interface's name would stand for its
+	 * IPv4 address. */
 	rules_good("tcp1 fd00::/64", "tcp1(fd00::5)");
 	rules_good("tcp1(eth0) fd00::5", "tcp1(fd00::5)");
 	rules_good("tcp1(eth0) 10.0.0.5 fd00::5", "tcp1(eth0)");
@@ -239,10 +242,10 @@ Test(ip2nets, good)
 	rules_good("# all\n tcp 10.7.*.* # not here\n;;tcp2 *.*.*.*\n",
 		   "tcp2(eth0)");
 	rules_good("tcp(10.9.0.5) 10.9.*.*", "tcp(10.9.0.5)");
-	/* That it is not there shows when the NI is added. */
+	/* That there is no such interface shows when the NI is added. */
 	rules_good("tcp(eth7) 10.0.*.*", "tcp(eth7)");
 	rules_good("tcp(eth0[0,1])[2] 10.0.*.*", "tcp(eth0)");
-	/* A rule that does not apply is no second one. */
+	/* A net may come twice if only one of its rules applies. */
 	rules_good("tcp 10.7.*.*; tcp 10.0.*.*", "tcp(eth0)");
 }
 
@@ -270,7 +273,7 @@ Test(ip2nets, bad)
 	rules_bad("tcp 10.0.0.[9-1]", -EINVAL, 12, "low end");
 }
 
-/* Rules that do not apply are many, and those that do come last. */
+/* Many rules that do not apply, and one at the end that does. */
 Test(ip2nets, many)
 {
 	struct ip2nets_address addrs[8];
@@ -288,7 +291,7 @@ Test(ip2nets, many)
 	free(rules);
 }
 
-/* ---- this host: it has 127.0.0.1 at least ---- */
+/* ---- the addresses of this host, which has at least 127.0.0.1 ---- */
 
 Test(ip2nets, host)
 {
@@ -310,7 +313,8 @@ Test(ip2nets, host)
 	cr_assert_eq(err.offset, 19);
 }
 
-/* Every host has a loopback: who writes "*" means other addresses. */
+/* Every host has a loopback, so wildcards do not match its address: it must be
+ * named. */
 Test(ip2nets, loopback_is_named)
 {
 	struct ip2nets_address lo = { .interface = "lo" };

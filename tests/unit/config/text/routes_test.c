@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes in one text. */
+/* Routes as one text. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ Test(route_text, bad)
 	bad("tcp1 10.0.0.1@tcp;\ntcp1 2 10.0.0.1@tcp", 26, "comes twice");
 }
 
-/* Few bytes that stand for more than anybody wants end soon. */
+/* A short text that stands for very many routes is refused quickly. */
 Test(route_text, too_many)
 {
 	char text[4096] = "tcp ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* YAML: what kernel nodes print is read, and printed again byte by byte; what
- * is wrong is said with its place. */
+/* YAML: the output of kernel nodes can be parsed, and is printed byte by byte
+ * the same; errors name their line and column. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static char *file_read(const char *dir, const char *name)
 	return text;
 }
 
-/* In an answer, and printed from it. */
+/* Puts the document into an answer, and returns what is printed of that. */
 static char *print_again(const char *text)
 {
 	struct doc *doc = parse_ok(text);
@@ -107,7 +107,7 @@ Test(tree, golden)
 	cr_assert_geq(n, 15, "%u files in %s", n, dir);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void wrong(const char *text, int rc, unsigned int line,
 		  unsigned int column, const char *what)
@@ -229,7 +229,7 @@ Test(tree, round_trips)
 	same("a: plain over\n  two lines\n");
 }
 
-/* Quoted or not is kept; null and its texts are told apart. */
+/* Whether a text is quoted is kept; null differs from the text "null". */
 Test(tree, forms)
 {
 	struct doc *doc = parse_ok("a: x\nb: \"x\"\nc: 'x'\nd: ! \"x\"\n"
@@ -266,7 +266,7 @@ Test(tree, numbers)
 		{ "-9223372036854775808", true, INT64_MIN },
 		{ "9223372036854775808", false, 0 },
 		{ "0x10", false, 0 },
-		{ "1 ", true, 1 }, /* YAML takes the blank away */
+		{ "1 ", true, 1 }, /* YAML strips the blank */
 		{ "1s", false, 0 },
 		{ "\" 1\"", false, 0 },
 		{ "-", false, 0 },

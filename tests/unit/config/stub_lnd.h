@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An LND made of paper, whose interfaces are eth0 to eth7, and which loses what
- * is sent to 10.77.0.97 and refuses what is sent to anybody else.
+ * A stub LND. Its interfaces are eth0 to eth7. It loses messages to 10.77.0.97,
+ * and refuses messages to any other address.
  */
-#ifndef TESTS_CONFIG_PAPER_H
-#define TESTS_CONFIG_PAPER_H
+#ifndef TESTS_CONFIG_STUB_LND_H
+#define TESTS_CONFIG_STUB_LND_H
 
 #include <errno.h>
 #include <string.h>
 #include "lnd/lnd.h"
 #include "lnet/node/node.h"
 
-/* Last byte of the address; -1: of all. */
-static int paper_loses = 97;
+/* last byte of the address whose messages are lost; -1: those to any address */
+static int stub_lnd_loses = 97;
 
-struct paper_cpt {
+struct stub_lnd_cpt {
 	struct lnd_ni *ni;
 	unsigned int index;
 	struct list sends; /* lnd_msg.link */
@@ -22,9 +22,9 @@ struct paper_cpt {
 	bool scheduled, stopped;
 };
 
-static void paper_run(struct work *w)
+static void stub_lnd_run(struct work *w)
 {
-	struct paper_cpt *pc = container_of(w, struct paper_cpt, work);
+	struct stub_lnd_cpt *pc = container_of(w, struct stub_lnd_cpt, work);
 
 	pc->scheduled = false;
 	if (pc->stopped) {
@@ -40,25 +40,25 @@ static void paper_run(struct work *w)
 	}
 }
 
-static int paper_startup(struct lnd_ni *ni)
+static int stub_lnd_startup(struct lnd_ni *ni)
 {
-	struct paper_cpt *pc = calloc(ni->cpts, sizeof(*pc));
+	struct stub_lnd_cpt *pc = calloc(ni->cpts, sizeof(*pc));
 
 	if (!pc)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < ni->cpts; i++) {
 		pc[i].ni = ni;
 		pc[i].index = i;
-		pc[i].work.fn = paper_run;
+		pc[i].work.fn = stub_lnd_run;
 		list_init(&pc[i].sends);
 	}
 	ni->priv = pc;
 	return 0;
 }
 
-static void paper_shutdown(struct lnd_ni *ni, unsigned int cpt)
+static void stub_lnd_shutdown(struct lnd_ni *ni, unsigned int cpt)
 {
-	struct paper_cpt *pc = &((struct paper_cpt *)ni->priv)[cpt];
+	struct stub_lnd_cpt *pc = &((struct stub_lnd_cpt *)ni->priv)[cpt];
 
 	pc->stopped = true;
 	while (!list_empty(&pc->sends)) {
@@ -72,16 +72,16 @@ static void paper_shutdown(struct lnd_ni *ni, unsigned int cpt)
 		lnet_ni_stopped(ni, cpt);
 }
 
-static void paper_free(struct lnd_ni *ni)
+static void stub_lnd_free(struct lnd_ni *ni)
 {
 	free(ni->priv);
 }
 
-static int paper_send(struct lnd_ni *ni, struct lnd_msg *msg)
+static int stub_lnd_send(struct lnd_ni *ni, struct lnd_msg *msg)
 {
-	struct paper_cpt *pc = &((struct paper_cpt *)ni->priv)[msg->cpt];
+	struct stub_lnd_cpt *pc = &((struct stub_lnd_cpt *)ni->priv)[msg->cpt];
 
-	if (paper_loses >= 0 && msg->next_hop.addr[3] != paper_loses)
+	if (stub_lnd_loses >= 0 && msg->next_hop.addr[3] != stub_lnd_loses)
 		return -EHOSTUNREACH;
 	list_add_tail(&pc->sends, &msg->link);
 	if (!pc->scheduled) {
@@ -91,26 +91,27 @@ static int paper_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return 0;
 }
 
-static void paper_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
-		       uint32_t rlength)
+static void stub_lnd_recv(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
+			  uint32_t rlength)
 {
 	(void)ni;
 	(void)rx;
 	(void)msg;
 	(void)rlength;
-	abort(); /* nobody sends */
+	abort(); /* no message ever comes */
 }
 
-static void paper_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
+static void stub_lnd_cancel(struct lnd_ni *ni, struct lnd_msg *msg, int status)
 {
 	(void)ni;
 	list_del(&msg->link);
 	lnet_finalize(msg, status, LNET_CAUSE_LOCAL_TIMEOUT);
 }
 
-/* eth0 is 10.77.0.2, eth1 10.77.0.3; none has no address. */
-static int paper_resolve(const char *interface, struct ulnet_nid *nid,
-			 char name[LNET_INTERFACE_SIZE])
+/* eth0 has address 10.77.0.2, eth1 10.77.0.3, and so on; interface "none" has
+ * no address. */
+static int stub_lnd_resolve(const char *interface, struct ulnet_nid *nid,
+			    char name[LNET_INTERFACE_SIZE])
 {
 	if (!interface) {
 		snprintf(name, LNET_INTERFACE_SIZE, "eth%d", nid->addr[3] - 2);
@@ -128,24 +129,24 @@ static int paper_resolve(const char *interface, struct ulnet_nid *nid,
 	return 0;
 }
 
-static const struct lnd_tunable paper_tunables[] = {
+static const struct lnd_tunable stub_lnd_tunables[] = {
 	{ "conns_per_peer", "", "connections", 1, 127, 1 },
 	{ "tos", "", "type of service", -1, 255, -1 },
 	{ "nagle", "", "wait for more", 0, 1, 0 },
 };
 
-static const struct lnd paper = {
-	.name = "paper",
+static const struct lnd stub_lnd = {
+	.name = "stub",
 	.type = -1,
-	.tunables = paper_tunables,
-	.ntunables = ARRAY_SIZE(paper_tunables),
-	.resolve = paper_resolve,
-	.startup = paper_startup,
-	.shutdown = paper_shutdown,
-	.free = paper_free,
-	.send = paper_send,
-	.recv = paper_recv,
-	.cancel = paper_cancel,
+	.tunables = stub_lnd_tunables,
+	.ntunables = ARRAY_SIZE(stub_lnd_tunables),
+	.resolve = stub_lnd_resolve,
+	.startup = stub_lnd_startup,
+	.shutdown = stub_lnd_shutdown,
+	.free = stub_lnd_free,
+	.send = stub_lnd_send,
+	.recv = stub_lnd_recv,
+	.cancel = stub_lnd_cancel,
 };
 
 #endif
