@@ -279,7 +279,7 @@ int member_take(struct lnet_cpt *cpt, struct lnet_peer *peer,
 	/* Only the owner of a NID changes its directory entry. */
 	if (lpni->place.state != PEER_HERE)
 		return -EXDEV;
-	pnet = net_get(cpt, peer, lnet_nid_net(&lpni->nid));
+	pnet = net_get(cpt, peer, nid_segment(&lpni->nid));
 	if (!pnet)
 		return -ENOMEM;
 	rc = directory_take(cpt, peer, lpni, &left);

@@ -206,6 +206,38 @@ Test(member, nets_have_their_nis)
 	rig_close(&r);
 }
 
+/* An IPv6 NID that leaves its peer stays on a segment of its own, apart from
+ * the IPv4 NIDs of its net. */
+Test(member, large_nids_stay_on_their_segment)
+{
+	struct ulnet_nid large;
+	struct lnet_peer_ni *p;
+	struct lnet_peer *peer;
+	struct rig r;
+
+	rig_open(&r, 0);
+	peer = peer_of(&r, 2);
+	for (unsigned int i = 1;; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "fd77::%x@tcp", i);
+		cr_assert_eq(lnet_nid_parse(text, &large), 0);
+		if (directory_default_cpt(&r.node->directory, &large) ==
+		    r.cpt->index)
+			break;
+	}
+	cr_assert_eq(member_add(r.cpt, peer, &large), 0);
+	p = peer_find(r.cpt, &large);
+	cr_assert_eq(member_split(r.cpt, p), 0);
+	cr_assert_eq(p->net->segment, nid_segment(&large));
+	rig_check(&r);
+	cr_assert_eq(member_take(r.cpt, peer, p), 0);
+	cr_assert_eq(p->net->segment, nid_segment(&large));
+	cr_assert_neq(p->net, peer_next_ni(peer, NULL)->net);
+	peer_drop(r.cpt, peer);
+	rig_close(&r);
+}
+
 Test(member, the_primary_changes_for_all)
 {
 	struct lnet_peer *peer;
