@@ -258,6 +258,7 @@ void disc_pushed(struct lnet_cpt *cpt, const struct disc_push *push)
 
 /* ---- changes of this node ---- */
 
+/* peers_fn: begins a session for a peer that needs a push. */
 static void sweep_look(struct lnet_cpt *cpt, struct lnet_peer_ni *p, void *arg)
 {
 	struct disc_facts facts;

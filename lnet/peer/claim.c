@@ -185,7 +185,7 @@ static bool can_move(const struct lnet_cpt *cpt, const struct lnet_peer *peer)
 
 /* Is @lpni unused, as left over from a peer that once named its NID? Nothing
  * was ever sent to or received from it, so it need not be asked. */
-static bool is_nobodys(const struct lnet_peer_ni *lpni)
+static bool is_unused(const struct lnet_peer_ni *lpni)
 {
 	struct ulnet_counts sent = { 0 }, received = { 0 };
 
@@ -214,6 +214,7 @@ static void claim_give(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i,
 		n->by = lpni->claimed_by;
 }
 
+/* Undoes claim_give(). */
 static void claim_keep(struct lnet_cpt *cpt, struct peer_claim *c, uint32_t i)
 {
 	struct claim_nid *n = &c->nids[i];
@@ -272,7 +273,7 @@ static int nid_give(struct lnet_cpt *cpt, struct peer_claim *c)
 	/* The NID was given to this CPT, but has not arrived yet. */
 	if (lpni->place.state != PEER_HERE)
 		return -EAGAIN;
-	if (!lnet_nid_is_any(&c->by) && !is_nobodys(lpni)) {
+	if (!lnet_nid_is_any(&c->by) && !is_unused(lpni)) {
 		if (!lpni->peer->configured)
 			provenance_dispute(cpt, lpni, &c->by);
 		return -EPERM;
