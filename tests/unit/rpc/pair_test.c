@@ -422,8 +422,8 @@ static void keep(void *arg, struct ulrpc_request *request, const void *body,
 	atomic_store(&k->request, request);
 }
 
-/* Asks for the request's information all the time, from a thread of the user's.
- */
+/* Uses the request all the time, from a thread of the user's, until all is
+ * closed and then once more. */
 static void *keeper_run(void *arg)
 {
 	struct keeper *k = arg;

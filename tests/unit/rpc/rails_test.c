@@ -179,8 +179,9 @@ static struct ulrpc_client *client_by(unsigned int first)
 	return c;
 }
 
-/* Opens both nodes with discovery, and a client with one NID of the server.
- * @calls: the caller's node accepts no connections. */
+/* Opens both nodes with discovery, and a client that is given one NID of the
+ * server. @calls: the caller's node only makes connections, and accepts none.
+ */
 static void begin_discovered_on(unsigned int cpts, bool calls)
 {
 	struct ulnet_conf caller, server;

@@ -60,8 +60,8 @@ static bool has_rung(void *arg)
 	return ((struct alarm *)arg)->rung;
 }
 
-/* Virtual time goes on until the event that is waited for, however long nothing
- * else happens. */
+/* wait_until() moves virtual time on to the event that is waited for, however
+ * long nothing else happens. If no event is left, it fails. */
 Test(shard, waiting_in_virtual_time_ends_when_nothing_is_to_happen)
 {
 	const uint64_t hours = 3600 * UINT64_C(1000000000);

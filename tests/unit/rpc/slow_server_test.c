@@ -16,7 +16,7 @@ struct rig {
 	struct serve_rig g;
 	uint64_t takes;
 	unsigned int executed;
-	uint32_t extensions; /* the most extensions of a request */
+	uint32_t extensions; /* the most extensions that any request has had */
 };
 
 static struct rig r;

@@ -30,8 +30,8 @@ static void time_is(uint64_t us)
 	g.rpc->conf.timeout_min = g.rpc->conf.timeout_max = us;
 }
 
-/* Opens the rig with @us as the shortest and longest time T of attempts, has
- * one call served, and mutes further calls. */
+/* Opens the rig with @us as the shortest and longest time T of attempts, and
+ * has one call served. Later calls are not answered by themselves. */
 static void open_with(uint64_t us)
 {
 	struct ulrpc_conf conf;
@@ -462,9 +462,9 @@ static unsigned int queries_of(const struct arrived *a)
 	return of;
 }
 
-/* A query about a call that was asked about often is repeated after a long
- * time; a query about a call that is asked about for the first time, even in
- * the same message, after a short one. */
+/* If a call was asked about often, the client waits long for the answer before
+ * it sends the next query. If a call is asked about for the first time, even in
+ * the same message, the client waits for a short time. */
 Test(attempt, each_is_asked_about_at_its_own_pace)
 {
 	open_with(300000);

@@ -144,8 +144,8 @@ Test(call, says_what_it_is_whatever_travels_with_it)
 	rig_close(&g);
 }
 
-/* If calls have many bytes, a message with half of them goes first, so that the
- * server can start on it while the rest is being copied. */
+/* If the calls of a message have many bytes, half of them go first, so that the
+ * server can start on them while the rest is being copied. */
 Test(call, of_many_bytes_travel_in_two_halves)
 {
 	struct ulrpc_call_conf conf = within(1000000);

@@ -285,8 +285,8 @@ Test(hostile_reply, values_that_cannot_be)
 	struct arrived *a;
 
 	open_rig();
-	/* a reply with impossible times, and an errno and a length although it
-	 * has succeeded */
+	/* a successful reply with impossible times, an errno, and a length that
+	 * the body does not have */
 	a = pending(1000000);
 	r = reply_to(a);
 	r.queue = r.service = r.retry_after = r.throttled = UINT64_MAX;
@@ -489,8 +489,8 @@ Test(hostile_reply, connect_stale_for_ever)
 	close_rig();
 }
 
-/* A call of the default rules is sent once if the server asks for more time
- * than the call has. */
+/* A call is sent once if the server asks for a longer pause than the time that
+ * the call has. */
 Test(hostile_reply, overloaded_for_ever)
 {
 	open_rig();

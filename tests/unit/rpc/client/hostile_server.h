@@ -81,7 +81,8 @@ static inline unsigned int sent(void)
 	       g.fake->messages;
 }
 
-/* Returns how many messages it sends in the next @seconds. */
+/* Returns how many messages the client sends to the hostile server in the next
+ * @seconds. */
 static inline unsigned int sent_in(unsigned int seconds)
 {
 	unsigned int before = sent();

@@ -28,8 +28,8 @@ Test(import, probes_a_silent_server)
 	rig_close(&g);
 }
 
-/* While the client hears from a server, it sends a keepalive only each sixth
- * interval, to say how many clients it has. */
+/* While the client hears from a server, it sends it a keepalive in each sixth
+ * interval only, to say how many clients it has. */
 Test(import, does_not_probe_a_server_it_hears_from)
 {
 	rig_open(&g);
@@ -251,8 +251,8 @@ Test(import, that_is_refused_ends_its_calls)
 	rig_close(&g);
 }
 
-/* A server whose client it was refuses the connection. The client tries again:
- * the server may take it for connected for a while. */
+/* A server that has accepted the client before refuses its connection. The
+ * client tries again: the server may take it for connected for a while. */
 Test(import, that_is_refused_later_waits)
 {
 	rig_open(&g);
@@ -444,8 +444,9 @@ static void asks_after_a_cut(struct lnet_sim *sim, struct ulrpc_client *c,
 	ulrpc_call_put(end.call);
 }
 
-/* A client of node 0 has two NIDs of a server: one that nobody has, and one
- * that another of @cpts CPTs owns. */
+/* Opens a client of node 0, which has @cpts CPTs. The client has two NIDs of a
+ * server: the first does not exist, the second is owned by another CPT than the
+ * first. */
 static void serves_from_another_cpt(unsigned int cpts)
 {
 	const struct ulnet_sim_link link = { .latency = MSEC,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls while a link or a server fails for some time. Client and service are
- * both real. */
+/* What becomes of calls while a link or a server fails for some time. Client
+ * and service are both real. */
 #include "rpc/stats/stat.h"
 #include "tests/unit/rpc/client/call_rig.h"
 #include "ulnet/service.h"
@@ -239,7 +239,8 @@ Test(outage, of_a_link_that_refuses_is_over_at_once)
 	}
 }
 
-/* The server's node crashes, and messages to it are lost. */
+/* The server's node crashes. When it is back, it drops messages until RPC is
+ * opened, 50 ms later. */
 Test(outage, of_a_server_is_over_at_once)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(outages); i++) {

@@ -43,7 +43,7 @@ static uint64_t refused(void)
 }
 
 /* ULRPC_FORCE_POLICY overrides the policy that the program forces. ulrpc_open()
- * fails if it names no policy. */
+ * fails if the variable does not name a policy. */
 Test(retry_call, a_policy_may_come_from_the_environment)
 {
 	struct ulrpc *rpc;
@@ -103,7 +103,7 @@ Test(retry_call, so_many_and_no_more)
 		cr_assert_eq(g.fake->ncalls, 4);
 		ended_by(&n, causes[i], ULRPC_NOT_EXECUTED);
 		cr_assert_eq(n.outcome.retries, 2);
-		/* The last refusal has ended the call, and counts as none. */
+		/* The last refusal has ended the call, and is not counted. */
 		cr_assert_eq(n.outcome.refusals, 2);
 		cr_assert_eq(refused(), 2);
 		rig_close(&g);
