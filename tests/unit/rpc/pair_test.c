@@ -502,7 +502,7 @@ Test(pair, requests_may_be_kept_while_all_is_closed)
 #define SERVERS 2
 #define CALLS	3000
 
-struct town {
+struct fleet {
 	struct lnet_sim *sim;
 	struct ulrpc *rpc[CLIENTS + SERVERS];
 	struct ulrpc_client *clients[CLIENTS][SERVERS];
@@ -510,9 +510,9 @@ struct town {
 	uint64_t began[CALLS];
 };
 
-static int town_start(void *arg, unsigned int index, struct lnet *node)
+static int fleet_start(void *arg, unsigned int index, struct lnet *node)
 {
-	struct town *t = arg;
+	struct fleet *t = arg;
 	struct ulrpc_conf conf;
 
 	ulrpc_conf_init(&conf);
@@ -530,7 +530,7 @@ static int town_start(void *arg, unsigned int index, struct lnet *node)
 	return 0;
 }
 
-static void town_call(struct town *t, unsigned int i)
+static void fleet_call(struct fleet *t, unsigned int i)
 {
 	struct ulrpc_call_conf conf = { .deadline = 3000000 };
 	struct note *n = &t->notes[i];
@@ -544,7 +544,7 @@ static void town_call(struct town *t, unsigned int i)
 		     0);
 }
 
-static void town_fault(struct town *t, unsigned int i)
+static void fleet_fault(struct fleet *t, unsigned int i)
 {
 	unsigned int victim = CLIENTS + i / 400 % SERVERS;
 
@@ -554,9 +554,9 @@ static void town_fault(struct town *t, unsigned int i)
 		cr_assert_eq(lnet_sim_restart(t->sim, victim), 0);
 }
 
-static void town_with(uint64_t seed)
+static void fleet_with(uint64_t seed)
 {
-	static struct town t;
+	static struct fleet t;
 	struct ulnet_sim_link bad = { .latency = 50000,
 				      .jitter = 100000,
 				      .loss = 5000,
@@ -573,13 +573,13 @@ static void town_with(uint64_t seed)
 		struct ulnet_id id = nth_id(i);
 
 		lnet_nid_format(&id.nid, text, sizeof(text));
-		cr_assert_eq(plain_node(t.sim, text, NULL, town_start, &t),
+		cr_assert_eq(plain_node(t.sim, text, NULL, fleet_start, &t),
 			     (int)i);
 	}
 	lnet_sim_link_set(t.sim, &LNET_NID_ANY, &LNET_NID_ANY, &bad);
 	for (unsigned int i = 0; i < CALLS; i++) {
-		town_call(&t, i);
-		town_fault(&t, i);
+		fleet_call(&t, i);
+		fleet_fault(&t, i);
 		if (i % 3 == 0)
 			lnet_sim_run(t.sim, lnet_sim_random(t.sim, 20 * MSEC));
 	}
@@ -608,5 +608,5 @@ static void town_with(uint64_t seed)
 Test(pair, calls_end_once_and_in_time_though_servers_crash)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++)
-		town_with(seed);
+		fleet_with(seed);
 }

@@ -54,7 +54,7 @@ static void call_of(struct note *note, enum ulrpc_semantics semantics)
 }
 
 /* The server answers the call or query @a with @status, and without a body. */
-static void says(const struct arrived *a, uint32_t status)
+static void answer_with(const struct arrived *a, uint32_t status)
 {
 	fake_answer(g.fake, a, status, NULL, 0);
 	run(&g, 10 * MSEC);
@@ -212,7 +212,7 @@ Test(attempt, are_watched_in_the_order_of_their_time)
 
 /* ---- what is asked, and what the server answers ---- */
 
-static const struct arrived *asked(void)
+static const struct arrived *expect_query(void)
 {
 	const struct arrived *q = query_nr(0), *a = call_nr(1);
 
@@ -234,7 +234,7 @@ Test(attempt, may_be_answered_to_the_query)
 	open_with(50000);
 	g.fake->mute_queries = true;
 	call(&g, &n, 10000000);
-	fake_answer(g.fake, asked(), WIRE_OK, "hello", 5);
+	fake_answer(g.fake, expect_query(), WIRE_OK, "hello", 5);
 	run(&g, 10 * MSEC);
 	ended_well(&n);
 	cr_assert_eq(g.fake->ncalls, 2);
@@ -246,7 +246,7 @@ Test(attempt, may_be_answered_to_itself_while_it_is_asked_about)
 	open_with(50000);
 	g.fake->mute_queries = true;
 	call(&g, &n, 10000000);
-	(void)asked();
+	(void)expect_query();
 	ends_with(call_nr(1));
 	/* The answer to the query is a second answer to the call: it is
 	 * dropped. */
@@ -266,7 +266,7 @@ Test(attempt, that_the_server_does_not_know_is_repeated)
 		open_with(50000);
 		g.fake->query_status = WIRE_UNKNOWN_CALL;
 		call_of(&n, (enum ulrpc_semantics)i);
-		(void)asked();
+		(void)expect_query();
 		run(&g, 10 * MSEC);
 		cr_assert_eq(g.fake->ncalls, 3);
 		again = call_nr(2);
@@ -313,9 +313,9 @@ Test(attempt, that_is_refused_after_another_may_have_been_executed)
 		open_with(50000);
 		g.fake->query_status = WIRE_UNKNOWN_CALL;
 		call_of(&n, i ? ULRPC_IDEMPOTENT : ULRPC_AT_MOST_ONCE);
-		(void)asked();
+		(void)expect_query();
 		run(&g, 10 * MSEC);
-		says(call_nr(2), WIRE_REFUSED);
+		answer_with(call_nr(2), WIRE_REFUSED);
 		ended_by(&n, ULRPC_CAUSE_REFUSED,
 			 i ? ULRPC_EXECUTION_UNKNOWN : ULRPC_NOT_EXECUTED);
 		rig_close(&g);
@@ -331,7 +331,7 @@ Test(attempt, is_not_repeated_for_an_answer_that_is_late)
 	call(&g, &n, 10000000);
 	run(&g, 200 * MSEC);
 	cr_assert_geq(g.fake->nqueries, 2);
-	says(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
+	answer_with(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
 	cr_assert_eq(g.fake->ncalls, 3);
 	for (unsigned int i = 0; i < g.fake->nqueries; i++)
 		fake_answer(g.fake, query_nr(i), WIRE_UNKNOWN_CALL, NULL, 0);
@@ -586,7 +586,7 @@ Test(attempt, is_extended_by_what_is_meant_for_it_only)
 
 /* ---- after the connection was made again ---- */
 
-static void cut(void)
+static void lose_connection(void)
 {
 	g.fake->alive_status = WIRE_NOT_CONNECTED;
 	import_suspect(g.client->imp, g.client->imp->epoch);
@@ -601,7 +601,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 	for (unsigned int i = 0; i < 3; i++)
 		call_of(&many[i], (enum ulrpc_semantics)i);
 	run(&g, 10 * MSEC);
-	cut();
+	lose_connection();
 	run(&g, 300 * MSEC);
 	cr_assert_eq(g.fake->connects, 2);
 	cr_assert_geq(g.fake->nqueries, 3);
@@ -614,7 +614,7 @@ Test(attempt, before_a_new_connection_is_asked_about_at_once)
 	fake_answer(g.fake, query_nr(g.fake->nqueries - 3), WIRE_OK, "hello",
 		    5);
 	fake_extend(g.fake, query_nr(g.fake->nqueries - 2), 1000000);
-	says(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
+	answer_with(query_nr(g.fake->nqueries - 1), WIRE_UNKNOWN_CALL);
 	ended_well(&many[0]);
 	cr_assert_eq(g.fake->ncalls, 5);
 	fake_echo(g.fake, call_nr(4));
@@ -632,7 +632,7 @@ Test(attempt, is_asked_about_when_there_is_a_connection)
 	call(&g, &n, 10000000);
 	run(&g, 10 * MSEC);
 	g.fake->mute_connect = true;
-	cut();
+	lose_connection();
 	run(&g, SEC);
 	cr_assert_eq(g.fake->nqueries, 0);
 	cr_assert_eq(n.ended, 0);
@@ -652,7 +652,7 @@ Test(attempt, that_expired_is_repeated_with_more_time)
 	g.rpc->conf.timeout_max = 1000000;
 	call(&g, &n, 10000000);
 	run(&g, 10 * MSEC);
-	says(call_nr(1), WIRE_EXPIRED);
+	answer_with(call_nr(1), WIRE_EXPIRED);
 	cr_assert_eq(g.fake->ncalls, 3);
 	cr_assert_eq(call_nr(2)->xid, call_nr(1)->xid);
 	run(&g, 180 * MSEC);
@@ -801,7 +801,7 @@ Test(attempt, without_a_slot_ends)
 	g.fake->forgets = true;
 	g.fake->mute_calls = false;
 	g.fake->id++;
-	cut();
+	lose_connection();
 	run(&g, SEC);
 	for (unsigned int i = 0; i < 4; i++) {
 		if (call_nr(1 + i)->slot < 2)

@@ -145,10 +145,10 @@ Test(wire_version, fields_of_an_earlier_version)
 					 &(struct wire_segments_in){ 0 }));
 }
 
-/* ---- accidents ---- */
+/* ---- damaged messages ---- */
 
-static void accident(enum wire_kind kind, const uint8_t *bytes, size_t head,
-		     size_t length, unsigned int *counts)
+static void check_damaged(enum wire_kind kind, const uint8_t *bytes,
+			  size_t head, size_t length, unsigned int *counts)
 {
 	static struct reencoded once, twice;
 	uint8_t *copy = exactly(bytes, length);
@@ -162,7 +162,7 @@ static void accident(enum wire_kind kind, const uint8_t *bytes, size_t head,
 		return;
 	rc = reencode(kind, once.bytes, once.length, once.hdr_data, &twice);
 	cr_assert_eq(rc, 0);
-	check_same("accident", "twice", &twice, once.bytes, once.length);
+	check_same("damaged", "twice", &twice, once.bytes, once.length);
 }
 
 /* A message that is cut off must give an error, or be decoded to a message that
@@ -178,7 +178,7 @@ Test(wire_version, cut_off_anywhere)
 
 		for (size_t h = 0; h <= head; h++)
 			for (size_t n = h; n <= length; n++)
-				accident(s->kind, bytes, h, n, counts);
+				check_damaged(s->kind, bytes, h, n, counts);
 	}
 	cr_assert(counts[0] && counts[1]);
 }
@@ -196,7 +196,7 @@ Test(wire_version, any_byte_changed)
 			uint8_t was = bytes[at / 256];
 
 			bytes[at / 256] = (uint8_t)at;
-			accident(s->kind, bytes, head, length, counts);
+			check_damaged(s->kind, bytes, head, length, counts);
 			bytes[at / 256] = was;
 		}
 	}
