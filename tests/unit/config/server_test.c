@@ -359,8 +359,8 @@ Test(server, framing)
 	char *text;
 	int fd;
 
-	/* Several requests at once, then byte by byte; the last one has no end
-	 * mark. */
+	/* Several requests at once, of which the last one has no end mark; then
+	 * several, byte by byte. */
 	fd = raw();
 	raw_send(fd, three);
 	raw_send(fd, "net show:");
@@ -720,7 +720,7 @@ Test(server, slow_request)
 	cr_assert(!*text || strstr(text, "did not come to its end in time"),
 		  "%s", text);
 	free(text);
-	/* This client has not begun a request, so no time-out applies. */
+	/* This client has not begun a request, so it has not been closed. */
 	raw_send(idle, "net show:\n...\n");
 	shutdown(idle, SHUT_WR);
 	text = raw_read(idle);
@@ -749,7 +749,7 @@ Test(server, slow_reader)
 
 /* A busy process that occupies all places loses those that others need, while
  * another client keeps its place. */
-Test(server, a_crowd)
+Test(server, crowd_of_one_process)
 {
 	struct rig rig = serve(8);
 	struct lnet_ctl *admin = client();

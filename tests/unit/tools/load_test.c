@@ -452,7 +452,7 @@ Test(load, wrong)
 
 /* A slot makes its next call only when the server can no longer access the
  * memory of the one before. */
-Test(load, fenced)
+Test(load, slot_waits_for_its_memory)
 {
 	static const struct probe probe = { .method = "Raw",
 					    .bulk = ULRPC_BULK_SINK,
@@ -490,7 +490,7 @@ static void release_all(void *arg)
 		cr_assert_eq(lnet_sim_at(fake.sim, 1000, release_all, NULL), 0);
 }
 
-Test(load, fenced_soon)
+Test(load, memory_is_released_soon)
 {
 	static const struct probe probe = { .method = "Raw",
 					    .bulk = ULRPC_BULK_SINK,

@@ -56,7 +56,7 @@ Test(notify, abstract)
 	cr_assert_eq(notify_send("READY=1\n"), -ECONNREFUSED);
 }
 
-Test(notify, nobody_or_strange)
+Test(notify, no_manager_or_bad_address)
 {
 	char longer[200];
 

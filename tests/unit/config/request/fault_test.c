@@ -164,7 +164,7 @@ Test(fault, bad_rules)
 	rig_close(&rig);
 }
 
-Test(fault, the_form_of_errors)
+Test(fault, format_of_errors)
 {
 	struct rig rig = rig_open();
 
@@ -233,7 +233,7 @@ Test(fault, delete_and_reset)
 	rig_close(&rig);
 }
 
-Test(fault, no_more_than_there_may_be)
+Test(fault, too_many_rules)
 {
 	struct rig rig = rig_open();
 	char request[64];

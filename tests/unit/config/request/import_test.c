@@ -19,7 +19,7 @@ static char *golden(const char *name)
 	return text;
 }
 
-/* Blanks the values of all keys: those that count something, or differ for
+/* Replaces the values of all keys by #: they count something, or differ for
  * another good reason. */
 static void blank_values(char *text)
 {
@@ -410,7 +410,7 @@ Test(import, no_effect)
 	rig_close(&rig);
 }
 
-Test(import, passed_over)
+Test(import, nothing_to_import)
 {
 	struct rig rig = rig_open();
 	char *before = rig_state(&rig), *after;
@@ -759,8 +759,9 @@ Test(import, kernel_shapes)
 	}
 }
 
-/* The following tests compare the whole output of a kernel node line by line,
- * but for the values of "state": no gateway answers through the stub LND. */
+/* Removes the values of all keys "state". No gateway answers through the stub
+ * LND, so they differ from those of a kernel node; all else is compared line by
+ * line. */
 static void cut_states(char *text)
 {
 	while ((text = strstr(text, " state: "))) {
@@ -880,7 +881,7 @@ Test(import, kernel_self)
 
 /* Files with nothing but statistics, answers or defaults leave the node
  * unchanged. */
-Test(import, kernel_nothing)
+Test(import, kernel_output_without_configuration)
 {
 	static const char *const files[] = { "stats-show.yaml", "discover.yaml",
 					     "ping.yaml", "peer-show-4.yaml",

@@ -132,7 +132,7 @@ Test(o2ib, takes_and_shows_what_was_exported)
 
 /* A timeout that follows from the node's settings is exported as 0, so that it
  * still does so after an import. */
-Test(o2ib, the_time_of_the_node_is_not_exported)
+Test(o2ib, derived_timeout_is_not_exported)
 {
 	struct o2ib_rig o = o2ib_open();
 	char *state;

@@ -26,8 +26,6 @@ Test(policy, added_shown_deleted)
 
 	ask_out(&rig, "udsp show:", "");
 	ask_out(&rig, "udsp add: {dst: tcp5, rte: 10.77.0.9@tcp}", "");
-	/* Kernel nodes print -1 for a policy without a priority; it means none.
-	 */
 	ask_out(&rig, "udsp add: {src: 'o2ib[1,2-3]', priority: 4, idx: 0}",
 		"");
 	ask_out(&rig, "udsp show:", TWO);
@@ -38,6 +36,7 @@ Test(policy, added_shown_deleted)
 		"      dst: tcp5\n"
 		"      rte: 10.77.0.9@tcp\n");
 	ask_out(&rig, "udsp show: {idx: 7}", "");
+	/* Kernel nodes print -1 for a policy without a priority. */
 	ask_out(&rig, "udsp add: {src: tcp0, dst: NA, priority: -1}", "");
 	ask_out(&rig, "udsp show: {idx: 2}",
 		"udsp:\n"

@@ -236,7 +236,7 @@ static void delete_while_it_runs(struct slow *s)
 	rig_close(&s->rig);
 }
 
-Test(program, is_waited_for)
+Test(program, del_waits_for_a_running_command)
 {
 	struct slow s = { .rig = rig_open(), .in_node = true };
 
@@ -245,7 +245,7 @@ Test(program, is_waited_for)
 
 /* The node is polled, so the thread that waits in lnet_control_del() has to run
  * its turns. */
-Test(program, is_waited_for_by_polling)
+Test(program, del_waits_by_polling)
 {
 	struct node_params p = { .lnds = open_lnds, .lnd = &stub_lnd };
 	struct slow s = { .in_node = true };

@@ -23,8 +23,9 @@ void fake_put(struct fake *f, struct ulnet_nid self, struct ulnet_id to,
 	struct ulnet_md_handle md;
 
 	memcpy(copy, bytes, length);
-	if (f->say)
-		umd.length = (uint32_t)f->say(&hdr_data, bytes, length, copy);
+	if (f->rewrite)
+		umd.length =
+			(uint32_t)f->rewrite(&hdr_data, bytes, length, copy);
 	cr_assert_eq(LNetMDBind(f->node, &umd, LNET_UNLINK, &md), 0);
 	cr_assert_eq(LNetPut(self, md, LNET_NOACK_REQ, to, portal, match, 0,
 			     hdr_data),

@@ -55,8 +55,8 @@ struct fake {
 	void (*on_connected)(struct fake *f, struct wire_connected *c);
 	void (*on_opened)(struct fake *f, struct wire_opened *o);
 	/* encodes the server's messages; or NULL */
-	size_t (*say)(uint64_t *hdr_data, const void *bytes, size_t length,
-		      uint8_t *to);
+	size_t (*rewrite)(uint64_t *hdr_data, const void *bytes, size_t length,
+			  uint8_t *to);
 	/* what the server has received */
 	unsigned int connects, opens, keepalives, disconnects, answers;
 	unsigned int messages;

@@ -12,7 +12,7 @@ Test(skew_client, says_more)
 	for (unsigned int i = 0; i < ARRAY_SIZE(skews); i++) {
 		open_rig();
 		g.fake->keepalive = 1000000;
-		g.fake->say = skews[i];
+		g.fake->rewrite = skews[i];
 		for (unsigned int j = 0; j < 20; j++)
 			call(&g, &many[j], 1000000);
 		run(&g, 100 * MSEC);

@@ -124,8 +124,9 @@ void raw_client_put(struct raw_client *c, unsigned int portal, uint64_t match,
 	struct ulnet_md_handle mdh;
 
 	memcpy(copy, payload, length);
-	if (c->say)
-		md.length = (uint32_t)c->say(&hdr_data, payload, length, copy);
+	if (c->rewrite)
+		md.length =
+			(uint32_t)c->rewrite(&hdr_data, payload, length, copy);
 	cr_assert_eq(LNetMDBind(c->node, &md, LNET_UNLINK, &mdh), 0);
 	cr_assert_eq(LNetPut(LNET_NID_ANY, mdh, LNET_NOACK_REQ, c->server,
 			     portal, match, 0, hdr_data),

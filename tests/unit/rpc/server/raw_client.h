@@ -27,8 +27,8 @@ struct raw_client {
 	uint64_t match;
 	/* If set, rewrites each message into @to before it is sent, and returns
 	 * its new length. */
-	size_t (*say)(uint64_t *hdr_data, const void *bytes, size_t length,
-		      uint8_t *to);
+	size_t (*rewrite)(uint64_t *hdr_data, const void *bytes, size_t length,
+			  uint8_t *to);
 	bool careless; /* accepts replies that name another client */
 	unsigned int controls;
 	struct wire_control control; /* the last one but for Extends */

@@ -82,7 +82,7 @@ static uint64_t counted(unsigned int side, enum rpc_stat stat)
 
 /* A call waits for the service to be started again until its deadline, and
  * fails only then. */
-Test(tombstone, says_that_the_service_has_gone)
+Test(tombstone, refuses_calls_of_the_service)
 {
 	rig_gone();
 	call("hello", 5, 1000000, &one);
@@ -178,8 +178,8 @@ Test(tombstone, knows_what_was_executed)
 	lnet_sim_run(g.sim, MSEC);
 	cr_assert_eq(raw_client_reply(&a, 1)->status, WIRE_OK);
 	cr_assert_eq(raw_client_reply(&a, 2)->status, WIRE_NO_SERVICE);
-	/* Nor is a call that a tombstone has refused executed when the service
-	 * is back. */
+	/* A call that the tombstone has refused is not executed when the
+	 * service is back, either. */
 	start();
 	raw_client_open(&a, "test");
 	raw_client_call(&a, 2, "echo", "x");
@@ -210,7 +210,7 @@ Test(tombstone, on_any_cpt)
 		raw_client_call(s, 1, "echo", "x");
 		lnet_sim_run(g.sim, MSEC);
 		cr_assert_eq(raw_client_reply(s, 1)->status, WIRE_NO_SERVICE);
-		/* With handles that name each of the other CPTs. */
+		/* The same with handles that name each of the other CPTs. */
 		for (cpt = 0; cpt < 6; cpt++) {
 			uint64_t mine = s->connection;
 
@@ -320,7 +320,7 @@ Test(tombstone, portal_of_a_name_is_kept_for_it)
 }
 
 /* Stopping and starting a service 200 times does not use up anything. */
-Test(tombstone, is_there_once)
+Test(tombstone, stop_and_start_use_nothing_up)
 {
 	rig(4);
 	for (unsigned int i = 0; i < 200; i++) {
@@ -496,7 +496,7 @@ static void ask_again(void *arg, const struct ulrpc_outcome *o,
 		     0);
 }
 
-Test(tombstone, who_asks_on_and_on_does_not_keep_the_service)
+Test(tombstone, constant_calls_do_not_keep_the_service)
 {
 	/* A reply takes a millisecond, so that one is always under way. */
 	const struct ulnet_sim_link slow = { .latency = MSEC,
@@ -519,7 +519,7 @@ Test(tombstone, who_asks_on_and_on_does_not_keep_the_service)
 	serve_fini(&g);
 }
 
-Test(tombstone, closes_in_the_midst)
+Test(tombstone, close_while_calls_are_under_way)
 {
 	for (unsigned int us = 0; us < 400; us += 7) {
 		rig_gone();

@@ -267,7 +267,7 @@ static unsigned int locked(const unsigned int *what)
 
 /* A worker that waits for its client gives its seat to another one, and no
  * other worker does. */
-Test(exec, away)
+Test(exec, waiting_workers_give_way)
 {
 	sem_t go;
 
@@ -299,7 +299,7 @@ Test(exec, away)
 /* Workers that wait for clients of one host may take half of the spare threads,
  * so that some are left for the next host. Those that have to keep their seats
  * are woken when other jobs wait. */
-Test(exec, away_has_shares)
+Test(exec, waits_have_shares)
 {
 	sem_t go;
 

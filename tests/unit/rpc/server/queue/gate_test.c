@@ -129,7 +129,7 @@ Test(gate, no_rate_is_rounded)
 	end();
 }
 
-Test(gate, none_that_matches)
+Test(gate, no_rule_matches)
 {
 	begin("tbf nid=10.0.0.[2-3]@tcp rate=1; method=put rate=1; pid=1004 "
 	      "rate=1");
@@ -148,7 +148,7 @@ Test(gate, none_that_matches)
 	end();
 }
 
-Test(gate, first_that_matches)
+Test(gate, first_rule_that_matches)
 {
 	begin("tbf nid=10.0.0.1@tcp 10.0.0.2@tcp rate=10 depth=1; rate=100 "
 	      "depth=1");
@@ -186,7 +186,7 @@ static void share(const char *policy, unsigned int of0, unsigned int of4,
 }
 
 /* Clients that share a bucket take turns, and none starves. */
-Test(gate, whose)
+Test(gate, who_shares_a_bucket)
 {
 	share("tbf rate=60 depth=1", 31, 29, 60);
 	share("tbf rate=60 depth=1 per=client", 60, 60, 60);
@@ -210,7 +210,7 @@ Test(gate, new_connections)
 }
 
 /* Buckets of hosts that are not heard of any more are freed. */
-Test(gate, forgotten)
+Test(gate, idle_buckets_are_freed)
 {
 	begin("tbf rate=1000 depth=1");
 	for (unsigned int i = 0; i < ITEMS; i++) {
@@ -245,7 +245,7 @@ Test(gate, high_first)
 
 /* An item of high priority, of a client without a rule, goes before all items
  * that the gate has let through. */
-Test(gate, lanes_behind_it)
+Test(gate, high_lane_behind_the_gate)
 {
 	uint64_t again = TIME_NEVER;
 	struct sched_item *item;
@@ -269,7 +269,7 @@ static uint64_t held(unsigned int client, uint64_t now)
 	return lanes_gate_wait(&lanes, &item, now);
 }
 
-Test(gate, how_long)
+Test(gate, expected_wait)
 {
 	begin("tbf nid=10.0.0.[1-2]@tcp rate=100 depth=2");
 	cr_assert_eq(held(0, 0), 0);
@@ -331,7 +331,7 @@ Test(gate, removed_and_expired)
 
 /* An item that continues a request was let through before, and takes no token.
  */
-Test(gate, goes_on)
+Test(gate, continued_items_take_no_token)
 {
 	uint64_t again = TIME_NEVER;
 

@@ -66,7 +66,7 @@ Test(sched, policies)
 	cr_assert_eq(plan.quantum, 3);
 }
 
-Test(sched, policies_that_there_are_not)
+Test(sched, unknown_policies)
 {
 	static const struct {
 		const char *text;

@@ -66,7 +66,7 @@ Test(share, hosts)
 
 /* A share without a connection goes with what it holds, and is charged to the
  * same host as others. */
-Test(share, once)
+Test(share, without_a_connection)
 {
 	struct ulnet_nid a = nid_of("10.0.0.1@tcp");
 	struct share *s, *t;
@@ -193,7 +193,7 @@ Test(grant, grows_in_silence)
 	cr_assert_eq(grant_of(&g, whole), 1024);
 }
 
-Test(grant, of_one)
+Test(grant, window_of_one)
 {
 	begin(1);
 	for (unsigned int i = 0; i < 10; i++) {

@@ -60,7 +60,7 @@ static void way_back(const struct ulnet_sim_link *link)
 /* The reply goes to the latest attempt of the call, in a message of its own,
  * not in the one for the calls that came with the first attempt. The client
  * gets an extension at once. */
-Test(again, the_answer_has_its_own_address)
+Test(again, the_reply_goes_to_the_latest_attempt)
 {
 	struct wire_call calls[2] = { raw_client_call_of(1, "hold", 1),
 				      raw_client_call_of(2, "hold", 1) };
@@ -250,7 +250,7 @@ static void put_all(void *arg, struct ulrpc_request *r, const void *body,
 	cr_assert_eq(ulrpc_bulk_put(r, 0, 0, &iov, 1, on_put, r), 0);
 }
 
-Test(again, what_was_said_of_bulk)
+Test(again, bulk_in_replies_sent_again)
 {
 	static const struct ulrpc_method_conf method = {
 		.name = "put", .handler = put_all, .run = ULRPC_RUN_INLINE
@@ -309,7 +309,7 @@ Test(again, what_was_said_of_bulk)
 /* The reply to an idempotent call is not kept: a query finds the call unknown,
  * and a later attempt executes it again. A call that was refused runs when it
  * comes again. */
-Test(again, what_is_not_kept)
+Test(again, replies_that_are_not_kept)
 {
 	struct wire_call c = raw_client_call_of(1, "again", 1);
 
@@ -485,15 +485,15 @@ Test(again, the_connection_is_forgotten)
 	raw_client_open(&a, "test");
 	cr_assert(!a.control.opened.status);
 	answered(1, "echo", 1, WIRE_CALL_RESENT, WIRE_DOUBTFUL);
-	/* Nor does another attempt execute the call. */
+	/* Another attempt does not execute the call, either. */
 	answered(1, "echo", 2, 0, WIRE_DOUBTFUL);
 	cr_assert_eq(g.served.runs, 2);
 	serve_fini(&g);
 }
 
 /* A service stops while it has one request in a handler, and another one has
- * been answered. The server still knows that both were executed, but not what
- * they were answered. */
+ * been answered. The server still knows that both were executed, but their
+ * replies are lost. */
 Test(again, the_service_has_gone)
 {
 	struct ulrpc_request *r;

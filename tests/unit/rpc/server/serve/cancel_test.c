@@ -149,7 +149,7 @@ Test(cancel, by_the_next_call_in_a_slot)
 
 /* Cancels with as many entries as a message may have. For a handle that names
  * another CPT nothing is canceled; that CPT gets the message passed on. */
-Test(cancel, many)
+Test(cancel, many_in_one_message)
 {
 	uint64_t xids[WIRE_ENTRIES_MAX], connection;
 	struct serve_rig g;
@@ -197,7 +197,7 @@ static void on_cancel(void *arg, struct ulrpc_request *r)
 		ulrpc_reply(r, "nobody", 6);
 }
 
-Test(cancel, what_is_run_is_told)
+Test(cancel, handlers_are_told)
 {
 	struct told told = { 0 }, other = { 0 };
 	struct ulrpc_request *r;
@@ -261,7 +261,7 @@ Test(cancel, the_callback_may_reply)
 }
 
 /* A service stops with a request in a handler: its callback is called. */
-Test(cancel, what_is_lost_is_told)
+Test(cancel, handlers_are_told_when_the_service_stops)
 {
 	struct told told = { 0 };
 	struct ulrpc_request *r;
@@ -310,7 +310,7 @@ Test(cancel, with_its_client)
 
 /* Returns how many requests are linked to the connection of @r. All of these,
  * and no others, are canceled when it ends. */
-static unsigned int hanging(struct ulrpc_request *r)
+static unsigned int requests_of_the_connection(struct ulrpc_request *r)
 {
 	const struct export *e = r->batch->export;
 	const struct share *share;
@@ -325,7 +325,7 @@ static unsigned int hanging(struct ulrpc_request *r)
 	return n;
 }
 
-Test(cancel, with_no_other_client)
+Test(cancel, only_of_the_client_that_leaves)
 {
 	struct ulrpc_request *others;
 	static struct raw_client b;
@@ -344,14 +344,14 @@ Test(cancel, with_no_other_client)
 	settle(&g);
 	cr_assert_eq(g.served.parked, 4);
 	others = g.served.park[3];
-	cr_assert_eq(hanging(g.served.park[0]), 3);
-	cr_assert_eq(hanging(others), 2);
+	cr_assert_eq(requests_of_the_connection(g.served.park[0]), 3);
+	cr_assert_eq(requests_of_the_connection(others), 2);
 	raw_client_disconnect(&a);
 	settle(&g);
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert(ulrpc_request_canceled(g.served.park[i]));
 	cr_assert_not(ulrpc_request_canceled(others));
-	cr_assert_eq(hanging(others), 2);
+	cr_assert_eq(requests_of_the_connection(others), 2);
 	serve_release(&g.served);
 	settle(&g);
 	cr_assert_eq(b.replies, 2);

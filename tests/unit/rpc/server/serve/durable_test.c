@@ -183,10 +183,11 @@ static void send_call(const struct wire_call *call, const char *body)
 	settle(&g);
 }
 
-static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
-				       const char *method, uint64_t xid,
-				       uint32_t slot, uint32_t attempt,
-				       uint32_t flags)
+static const struct wire_reply *send_attempt_as(enum ulrpc_semantics semantics,
+						const char *method,
+						uint64_t xid, uint32_t slot,
+						uint32_t attempt,
+						uint32_t flags)
 {
 	struct wire_call call = raw_client_call_of(xid, method, 0);
 
@@ -198,17 +199,18 @@ static const struct wire_reply *say_as(enum ulrpc_semantics semantics,
 	return a.replies ? &a.reply[0] : NULL;
 }
 
-static const struct wire_reply *say(const char *method, uint64_t xid,
-				    uint32_t slot, uint32_t attempt,
-				    uint32_t flags)
+static const struct wire_reply *send_attempt(const char *method, uint64_t xid,
+					     uint32_t slot, uint32_t attempt,
+					     uint32_t flags)
 {
-	return say_as(ULRPC_EXACTLY_ONCE, method, xid, slot, attempt, flags);
+	return send_attempt_as(ULRPC_EXACTLY_ONCE, method, xid, slot, attempt,
+			       flags);
 }
 
 /* Checks that the reply has this status and first byte, and that so many calls
  * have run so far. */
-static void check_said(const struct wire_reply *r, uint32_t status, char body,
-		       unsigned int runs)
+static void check_reply(const struct wire_reply *r, uint32_t status, char body,
+			unsigned int runs)
 {
 	cr_assert(r);
 	cr_assert_eq(r->status, status, "%u", r->status);
@@ -231,15 +233,16 @@ Test(durable, is_answered_from_the_store)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		begin_with(true);
-		check_said(say(methods[i], 5, 3, 0, 0), WIRE_OK, '1', 1);
+		check_reply(send_attempt(methods[i], 5, 3, 0, 0), WIRE_OK, '1',
+			    1);
 		forget();
-		check_said(say(methods[i], 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK,
-			   '1', 1);
+		check_reply(send_attempt(methods[i], 5, 3, 1, WIRE_CALL_RESENT),
+			    WIRE_OK, '1', 1);
 		cr_assert_eq(replayed(), 1);
 		cr_assert_eq(store.lookups, 1);
 		/* once more, now from the record in memory */
-		check_said(say(methods[i], 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK,
-			   '1', 1);
+		check_reply(send_attempt(methods[i], 5, 3, 2, WIRE_CALL_RESENT),
+			    WIRE_OK, '1', 1);
 		cr_assert_eq(store.lookups, 1);
 		end();
 	}
@@ -271,26 +274,29 @@ Test(durable, is_kept_as_long_as_it_may_be_needed)
 Test(durable, failure_is_answered_from_the_store)
 {
 	begin_with(true);
-	check_said(say("fail", 5, 3, 0, 0), WIRE_FAILED, 0, 1);
+	check_reply(send_attempt("fail", 5, 3, 0, 0), WIRE_FAILED, 0, 1);
 	forget();
-	check_said(say("fail", 5, 3, 1, WIRE_CALL_RESENT), WIRE_FAILED, 0, 1);
+	check_reply(send_attempt("fail", 5, 3, 1, WIRE_CALL_RESENT),
+		    WIRE_FAILED, 0, 1);
 	cr_assert_eq(a.reply[0].error, 42);
 	cr_assert_eq(replayed(), 1);
 	end();
 }
 
-Test(durable, what_was_not_executed_is)
+Test(durable, what_was_not_executed_is_executed_now)
 {
 	begin_with(true);
 	/* The store has no record of the slot, and then one of an older call.
 	 */
-	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '1', 1);
+	check_reply(send_attempt("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OK,
+		    '1', 1);
 	forget();
-	check_said(say("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_OK, '2', 2);
+	check_reply(send_attempt("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_OK,
+		    '2', 2);
 	forget();
 	/* The store is not asked about a first attempt. */
 	store.lookups = 0;
-	check_said(say("count", 10, 3, 0, 0), WIRE_OK, '3', 3);
+	check_reply(send_attempt("count", 10, 3, 0, 0), WIRE_OK, '3', 3);
 	cr_assert_eq(store.lookups, 0);
 	cr_assert_eq(store.n, 1);
 	cr_assert_eq(replayed(), 0);
@@ -327,37 +333,38 @@ Test(durable, what_is_refused_was_not_executed)
 Test(durable, what_cannot_be_told_is_doubtful)
 {
 	begin_with(true);
-	check_said(say("count", 9, 3, 0, 0), WIRE_OK, '1', 1);
+	check_reply(send_attempt("count", 9, 3, 0, 0), WIRE_OK, '1', 1);
 	forget();
 	/* A late copy of a call older than the one in the store. */
-	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
-		   1);
+	check_reply(send_attempt("count", 5, 3, 1, WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 1);
 	store.error = -EIO;
-	check_said(say("count", 9, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
-		   1);
+	check_reply(send_attempt("count", 9, 3, 1, WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 1);
 	store.error = 0;
 	forget();
 	memset(store.of[0].value, 0xff, store.of[0].length);
-	check_said(say("count", 9, 3, 2, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
-		   1);
+	check_reply(send_attempt("count", 9, 3, 2, WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 1);
 	forget();
 	store.of[0].length = 3;
-	check_said(say("count", 9, 3, 3, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
-		   1);
+	check_reply(send_attempt("count", 9, 3, 3, WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 1);
 	end();
 }
 
 /* The caller is idempotent, so the client does not watch which store the
  * service has; but the method is not. A later attempt therefore is doubtful,
  * and the store is not asked. */
-Test(durable, is_not_asked_for_callers_who_do_not_mind)
+Test(durable, store_is_not_asked_for_idempotent_callers)
 {
 	begin_with(true);
-	check_said(say_as(ULRPC_IDEMPOTENT, "count", 5, 3, 1, WIRE_CALL_RESENT),
-		   WIRE_DOUBTFUL, 0, 0);
+	check_reply(send_attempt_as(ULRPC_IDEMPOTENT, "count", 5, 3, 1,
+				    WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 0);
 	cr_assert_eq(store.lookups, 0);
-	check_said(say_as(ULRPC_IDEMPOTENT, "count", 6, 3, 0, 0), WIRE_OK, '1',
-		   1);
+	check_reply(send_attempt_as(ULRPC_IDEMPOTENT, "count", 6, 3, 0, 0),
+		    WIRE_OK, '1', 1);
 	end();
 }
 
@@ -369,22 +376,23 @@ Test(durable, waits_for_one_that_is_under_way)
 	struct ulrpc_request *r;
 
 	begin_with(true);
-	cr_assert_null(say("hold", 5, 3, 0, 0));
+	cr_assert_null(send_attempt("hold", 5, 3, 0, 0));
 	cr_assert_eq(g.served.parked, 1);
 	forget();
-	check_said(say("hold", 5, 3, 1, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
-		   0);
+	check_reply(send_attempt("hold", 5, 3, 1, WIRE_CALL_RESENT),
+		    WIRE_OVERLOADED, 0, 0);
 	cr_assert_gt(a.reply[0].retry_after, 0);
 	cr_assert_not(a.reply[0].unexecuted);
 	/* A later call in the slot is refused, too: its record would replace
 	 * that of the first. */
-	check_said(say("hold", 9, 3, 0, 0), WIRE_OVERLOADED, 0, 0);
+	check_reply(send_attempt("hold", 9, 3, 0, 0), WIRE_OVERLOADED, 0, 0);
 	r = unpark(&g.served);
 	commit(r, 0, "h", 1);
 	ulrpc_reply(r, "h", 1);
 	settle(&g);
 	forget();
-	check_said(say("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	check_reply(send_attempt("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OK,
+		    'h', 1);
 	cr_assert_eq(g.served.parked, 0);
 	end();
 }
@@ -397,19 +405,22 @@ Test(durable, waits_for_one_of_a_service_that_has_ended)
 	struct ulrpc_request *r;
 
 	begin_with(true);
-	cr_assert_null(say("hold", 5, 3, 0, 0));
+	cr_assert_null(send_attempt("hold", 5, 3, 0, 0));
 	r = unpark(&g.served);
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	start(true);
 	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
-	check_said(say("hold", 5, 3, 1, WIRE_CALL_QUERY), WIRE_DOUBTFUL, 0, 0);
-	check_said(say("hold", 5, 3, 2, WIRE_CALL_RESENT), WIRE_OVERLOADED, 0,
-		   0);
+	check_reply(send_attempt("hold", 5, 3, 1, WIRE_CALL_QUERY),
+		    WIRE_DOUBTFUL, 0, 0);
+	check_reply(send_attempt("hold", 5, 3, 2, WIRE_CALL_RESENT),
+		    WIRE_OVERLOADED, 0, 0);
 	commit(r, 0, "h", 1);
 	ulrpc_reply(r, "h", 1);
-	check_said(say("hold", 5, 3, 3, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	check_reply(send_attempt("hold", 5, 3, 3, WIRE_CALL_RESENT), WIRE_OK,
+		    'h', 1);
 	forget();
-	check_said(say("hold", 5, 3, 4, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	check_reply(send_attempt("hold", 5, 3, 4, WIRE_CALL_RESENT), WIRE_OK,
+		    'h', 1);
 	end();
 }
 
@@ -420,35 +431,38 @@ Test(durable, one_that_is_lost_is_looked_up_when_the_service_is_back)
 	struct ulrpc_request *r;
 
 	begin_with(true);
-	cr_assert_null(say("hold", 6, 4, 1, WIRE_CALL_RESENT));
+	cr_assert_null(send_attempt("hold", 6, 4, 1, WIRE_CALL_RESENT));
 	r = unpark(&g.served);
 	a.replies = 0;
 	cr_assert_eq(ulrpc_service_stop(g.service, 0), -ETIMEDOUT);
 	settle(&g);
 	cr_assert_eq(a.replies, 1);
-	check_said(&a.reply[0], WIRE_SHUTTING_DOWN, 0, 0);
-	check_said(say("hold", 6, 4, 2, WIRE_CALL_RESENT), WIRE_NO_SERVICE, 0,
-		   0);
-	check_said(say("hold", 6, 4, 3, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
-		   WIRE_NO_SERVICE, 0, 0);
+	check_reply(&a.reply[0], WIRE_SHUTTING_DOWN, 0, 0);
+	check_reply(send_attempt("hold", 6, 4, 2, WIRE_CALL_RESENT),
+		    WIRE_NO_SERVICE, 0, 0);
+	check_reply(send_attempt("hold", 6, 4, 3,
+				 WIRE_CALL_RESENT | WIRE_CALL_QUERY),
+		    WIRE_NO_SERVICE, 0, 0);
 	start(true);
 	cr_assert_eq(raw_client_open(&a, "test")->status, WIRE_OK);
-	check_said(say("hold", 6, 4, 4, WIRE_CALL_RESENT | WIRE_CALL_QUERY),
-		   WIRE_UNKNOWN_CALL, 0, 0);
+	check_reply(send_attempt("hold", 6, 4, 4,
+				 WIRE_CALL_RESENT | WIRE_CALL_QUERY),
+		    WIRE_UNKNOWN_CALL, 0, 0);
 	commit(r, 0, "h", 1);
 	ulrpc_reply(r, "h", 1);
-	check_said(say("hold", 6, 4, 5, WIRE_CALL_RESENT), WIRE_OK, 'h', 1);
+	check_reply(send_attempt("hold", 6, 4, 5, WIRE_CALL_RESENT), WIRE_OK,
+		    'h', 1);
 	end();
 }
 
 /* A handler may end even after RPC has been closed. */
-Test(durable, ends_after_everything)
+Test(durable, handler_ends_after_rpc_is_closed)
 {
 	struct ulrpc_request *r;
 	struct ulrpc_record record;
 
 	begin_with(true);
-	cr_assert_null(say("hold", 5, 3, 0, 0));
+	cr_assert_null(send_attempt("hold", 5, 3, 0, 0));
 	r = unpark(&g.served);
 	end();
 	cr_assert_eq(ulrpc_request_record(r, 0, "h", 1, &record), 0);
@@ -480,11 +494,11 @@ Test(durable, tells_its_incarnation)
 Test(durable, other_services_store_nothing)
 {
 	begin_with(false);
-	check_said(say("count", 5, 3, 0, 0), WIRE_OK, '1', 1);
+	check_reply(send_attempt("count", 5, 3, 0, 0), WIRE_OK, '1', 1);
 	cr_assert_eq(store.recorded, -EOPNOTSUPP);
 	forget();
-	check_said(say("count", 5, 3, 1, WIRE_CALL_RESENT), WIRE_DOUBTFUL, 0,
-		   1);
+	check_reply(send_attempt("count", 5, 3, 1, WIRE_CALL_RESENT),
+		    WIRE_DOUBTFUL, 0, 1);
 	end();
 }
 
@@ -504,7 +518,7 @@ Test(durable, bad_values)
 	conf.incarnation[0] = 1;
 	conf.lookup = NULL;
 	cr_assert_eq(ulrpc_service_start(g.rpc[SERVER], &c, NULL), -EINVAL);
-	cr_assert_null(say("hold", 5, 3, 0, 0));
+	cr_assert_null(send_attempt("hold", 5, 3, 0, 0));
 	r = unpark(&g.served);
 	cr_assert_eq(ulrpc_request_record(r, 1, NULL, 0, &record), -EINVAL);
 	cr_assert_eq(ulrpc_request_record(r, -1, "x", 1, &record), -EINVAL);

@@ -63,7 +63,7 @@ static bool is_until(unsigned int i, uint64_t at)
 	return to <= at && at < to + NSEC_PER_USEC;
 }
 
-Test(extend, says_what_is_known)
+Test(extend, says_state_and_progress)
 {
 	const struct wire_extension *x = a.extension;
 	struct serve_rig g;
@@ -118,7 +118,7 @@ static unsigned int log2_up(uint64_t n, uint64_t by)
 
 /* Returns how many extensions a call that takes @total us, and has T =
  * @timeout, may have at most. */
-static unsigned int often(uint64_t total, uint64_t timeout)
+static unsigned int extensions_max(uint64_t total, uint64_t timeout)
 {
 	return log2_up(total, timeout) + 2 + (unsigned int)(total / STEP_MAX);
 }
@@ -128,7 +128,7 @@ static unsigned int often(uint64_t total, uint64_t timeout)
  * client accepts; and the client gets no more than ceil(log2(total/T)) + 2
  * extensions, plus one for each four minutes (P5, and the invariants of slow
  * servers). */
-static void as_seldom_as_can_be(uint64_t rtt)
+static void as_few_as_possible(uint64_t rtt)
 {
 	static const uint64_t timeouts[] = { 2000,    50000,	50001,
 					     61234,   333333,	1000000,
@@ -165,7 +165,7 @@ static void as_seldom_as_can_be(uint64_t rtt)
 			cr_assert_gt(end, total, "of %llu after %llu, %u",
 				     (unsigned long long)timeouts[i],
 				     (unsigned long long)total, n);
-			cr_assert_leq(n, often(total, timeouts[i]));
+			cr_assert_leq(n, extensions_max(total, timeouts[i]));
 			serve_release(&g.served);
 			settle(&g);
 		}
@@ -173,24 +173,24 @@ static void as_seldom_as_can_be(uint64_t rtt)
 	serve_fini(&g);
 }
 
-Test(extend, as_seldom_as_can_be)
+Test(extend, as_few_as_possible)
 {
-	as_seldom_as_can_be(0);
+	as_few_as_possible(0);
 }
 
 /* The number of extensions does not depend on the round trip that the client
  * reports. */
-Test(extend, as_seldom_far_away)
+Test(extend, as_few_for_distant_clients)
 {
-	as_seldom_as_can_be(30000);
-	as_seldom_as_can_be(300000);
-	as_seldom_as_can_be(UINT64_MAX);
+	as_few_as_possible(30000);
+	as_few_as_possible(300000);
+	as_few_as_possible(UINT64_MAX);
 }
 
 /* An extension is sent two round trips before the end of T, or half of T if
  * that is less. The round trip is the one that the client last reported, in an
  * Open or a Keepalive. */
-Test(extend, in_time_for_the_way)
+Test(extend, two_round_trips_before_the_end)
 {
 	static const struct {
 		uint64_t rtt, timeout; /* us */
@@ -458,7 +458,7 @@ Test(extend, many_travel_together)
 					   .nmethods = 1,
 					   .queue_max = 2 * MANY,
 					   .queue_bytes_max = 1 << 30 };
-	unsigned int rounds = often(1000000000, 10000000);
+	unsigned int rounds = extensions_max(1000000000, 10000000);
 	struct wire_call calls[20];
 	struct serve_rig g;
 

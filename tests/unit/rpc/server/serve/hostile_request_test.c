@@ -174,7 +174,7 @@ Test(hostile_request, noise)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, numbers_of_calls)
+Test(hostile_request, calls_in_a_message)
 {
 	static struct wire_call calls[WIRE_CALLS_MAX + 1];
 
@@ -255,7 +255,7 @@ Test(hostile_request, other_kinds)
 
 /* ---- in the name of others ---- */
 
-Test(hostile_request, of_another)
+Test(hostile_request, in_the_name_of_another_client)
 {
 	const struct import *imp;
 
@@ -348,7 +348,7 @@ Test(hostile_request, replayed)
 
 /* In each slot a call runs if its number is greater than the one before,
  * whatever gaps there are; none runs twice. */
-Test(hostile_request, numbers_forth_and_back)
+Test(hostile_request, call_numbers_out_of_order)
 {
 	static const struct {
 		uint64_t xid;
@@ -556,7 +556,7 @@ Test(hostile_request, odd_values)
 }
 
 /* Calls with a timeout of 1 us. */
-Test(hostile_request, hardly_any_time)
+Test(hostile_request, timeout_of_1_us)
 {
 	struct wire_call c = raw_client_call_of(1, "work", 1);
 
@@ -572,7 +572,7 @@ Test(hostile_request, hardly_any_time)
 	hostile_fini(&h);
 }
 
-Test(hostile_request, tables_of_nonsense)
+Test(hostile_request, invalid_segment_tables)
 {
 	static uint32_t ones[ULRPC_SEGMENTS_MAX];
 	static const uint32_t zero[] = { 5, 0, 5 },
@@ -620,7 +620,7 @@ Test(hostile_request, tables_of_nonsense)
 }
 
 /* One segment, or one bulk, more than the limit. */
-Test(hostile_request, longer_tables)
+Test(hostile_request, segment_tables_too_long)
 {
 	struct wire_call c = raw_client_call_of(1, "echo", 0);
 	uint64_t hdr_data;

@@ -266,7 +266,7 @@ Test(overload, refused_early)
 }
 
 /* One client always has 1,000 calls under way, the other one only one. */
-Test(overload, who_asks_for_little_gets_it)
+Test(overload, modest_client_gets_its_share)
 {
 	struct caller *greedy, *modest;
 	struct rig g;

@@ -230,7 +230,7 @@ Test(request, duplicates_are_executed_once)
 
 /* After a reconnect a call that comes again is executed again only if both its
  * caller and its method are idempotent. */
-Test(request, a_call_is_executed_once)
+Test(request, executed_once_over_a_reconnect)
 {
 	static const struct {
 		const char *method;
@@ -268,7 +268,7 @@ Test(request, a_call_is_executed_once)
 /* The caller says that another server, or this one over another connection, may
  * have executed the call. It is executed only if both caller and method are
  * idempotent. */
-Test(request, that_may_have_been_executed)
+Test(request, resent_calls)
 {
 	static const struct {
 		const char *method;
@@ -318,8 +318,8 @@ static void continue_twice(void *arg, struct ulrpc_request *r)
 }
 
 /* A handler that has returned without replying may be continued on a worker,
- * and that continuation may continue once more. Meanwhile the request keeps its
- * place in the queue's limits. */
+ * and that continuation may continue once more. Until its reply the request
+ * counts against the limits of the service. */
 Test(request, continued)
 {
 	struct serve_rig g;
@@ -472,7 +472,7 @@ static void log_line(int level, const char *line, void *arg)
 	snprintf(logged, sizeof(logged), "%s", line);
 }
 
-Test(request, stuck_is_said_once)
+Test(request, stuck_is_logged_once)
 {
 	struct ulrpc_service_conf conf = { .stuck = 2000000 };
 	struct serve_rig g;
@@ -541,8 +541,8 @@ Test(request, second_reply, .signal = SIGABRT)
 	raw_client_call(&a, 1, "park", "x");
 	settle(&g);
 	r = unpark(&g.served);
-	/* As it waits for nothing, the request is gone after its first reply:
-	 * this is what a second reply finds. */
+	/* As it waits for nothing, the request would be gone after its first
+	 * reply: it is made to look like one that has been replied to. */
 	atomic_store(&r->state, REQUEST_REPLIED);
 	ulrpc_reply(r, NULL, 0);
 }

@@ -22,7 +22,7 @@ Test(skew_server, says_more)
 	for (unsigned int i = 0; i < ARRAY_SIZE(skews); i++) {
 		struct wire_call c[2];
 
-		h.a->say = skews[i];
+		h.a->rewrite = skews[i];
 		h.a->epoch++;
 		hostile_connect(&h);
 		cr_assert_eq(raw_client_keepalive(h.a), WIRE_OK);
@@ -46,7 +46,7 @@ Test(skew_server, says_more)
 	}
 	cr_assert_eq(hostile_unreadable(&h), 0);
 	cr_assert_eq(hostile_controls_unreadable(&h), 0);
-	h.a->say = NULL;
+	h.a->rewrite = NULL;
 	hostile_fini(&h);
 }
 

@@ -43,7 +43,7 @@ static void ask(uint64_t xid, uint32_t attempt)
 	lnet_sim_run(a.sim, 20 * MSEC);
 }
 
-/* Returns until when the last extension has prolonged T, ns. */
+/* Returns the time, ns, until which the last extension has prolonged T. */
 static uint64_t said_until(void)
 {
 	const unsigned int i = a.nextensions - 1;

@@ -87,10 +87,10 @@ Test(stored, what_makes_no_sense_is_not_read)
 		size_t at;
 		uint32_t word;
 	} bad[] = {
-		{ 0, 1 },			/* number of sinks */
-		{ 20, ULRPC_BULKS_MAX + 1 },	/* index of a sink */
-		{ 24, ULRPC_BULKS_MAX },	/* number of segments */
-		{ 28, ULRPC_SEGMENTS_MAX + 1 }, /* segments */
+		{ 0, 1 },			/* format */
+		{ 20, ULRPC_BULKS_MAX + 1 },	/* number of sinks */
+		{ 24, ULRPC_BULKS_MAX },	/* index of a sink */
+		{ 28, ULRPC_SEGMENTS_MAX + 1 }, /* number of segments */
 		{ 28, UINT32_MAX },
 		{ 32, 2 }, /* whether lengths follow: 0 or 1 */
 	};

@@ -123,7 +123,7 @@ Test(export, another_handle_replaces)
 /* A late copy of a Connect of an earlier process takes the connection over. The
  * client gets it back when it connects again, from the same node or another
  * one. */
-Test(export, a_copy_is_no_client)
+Test(export, late_copy_of_a_connect)
 {
 	struct serve_rig g;
 	uint64_t client, connection;
@@ -233,7 +233,7 @@ Test(export, versions)
 
 /* A client at another NID cannot use the connection, even if it knows all that
  * identifies it. */
-Test(export, is_of_who_connected)
+Test(export, cannot_be_used_from_another_nid)
 {
 	struct wire_control bye = { .kind = WIRE_DISCONNECT };
 	struct serve_rig g;
@@ -256,7 +256,8 @@ Test(export, is_of_who_connected)
 	bye.disconnect.epoch = a.epoch;
 	raw_client_ask(&b, &bye);
 	cr_assert_eq(exports(&g)->table.used, 1);
-	/* Nor can it replace the connection with a Connect of a later epoch. */
+	/* It cannot replace the connection by a Connect of a later epoch,
+	 * either. */
 	b.epoch = 100;
 	b.client++;
 	cr_assert_eq(raw_client_connect(&b)->status, WIRE_REFUSED);
@@ -378,7 +379,7 @@ Test(export, a_client_that_moves)
 }
 
 /* A client id that the user has configured stays the same after a restart. */
-Test(export, an_id_that_is_given)
+Test(export, configured_client_id)
 {
 	struct ulrpc_conf conf = { .client_id = "who I am always" };
 	struct ulrpc_conf none = { .client_generation = 1 };

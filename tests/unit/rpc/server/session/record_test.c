@@ -196,7 +196,7 @@ Test(record, slot_is_used_again)
 }
 
 /* The first message of a call is not its first attempt. */
-Test(record, what_comes_first)
+Test(record, first_message_is_no_first_attempt)
 {
 	begin(4);
 	/* A query overtakes the attempt that it asks about, which is then a
@@ -426,7 +426,7 @@ static bool is(const struct record_reply *reply, void *arg)
 }
 
 /* The service of a kept reply stops. */
-Test(record, lost)
+Test(record, replies_of_a_service_that_stops)
 {
 	struct record_reply m[2] = { { .keeps = 0 } };
 
@@ -506,7 +506,7 @@ Test(record, bodies_with_their_replies)
 }
 
 /* A body is removed by its owner: then the reply is released, too. */
-Test(record, bodies_that_are_gone)
+Test(record, bodies_removed_by_their_owner)
 {
 	static const enum record_past pasts[] = { RECORD_REPEATED,
 						  RECORD_DOUBTFUL };

@@ -170,7 +170,7 @@ Test(suspect, caller_dies)
 }
 
 /* The server's own interface is down, which says nothing of the client. */
-Test(suspect, server_cannot_say_a_word)
+Test(suspect, server_interface_is_down)
 {
 	const struct ulnet_nid here = nth_id(SERVER).nid;
 
