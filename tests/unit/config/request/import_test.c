@@ -229,8 +229,8 @@ Test(import, route_sensitivity)
 	rig_close(&rig);
 }
 
-/* All CPTs use each interface: CPTs in a file are ignored with a note, as the
- * file may be from another node, but in a command they are an error. */
+/* All CPTs use each interface. A list of some CPTs is ignored with a note in a
+ * file, which may be from another node, and is an error in a command. */
 Test(import, cpts)
 {
 	static const char file[] =
@@ -389,7 +389,8 @@ Test(import, many_unknown_keys)
 	rig_close(&rig);
 }
 
-/* A setting without effect in kernel nodes is ignored with a note. */
+/* A setting that has no effect in kernel nodes of today is ignored here, too,
+ * with a note. */
 Test(import, no_effect)
 {
 	struct rig rig = rig_open();
@@ -561,7 +562,7 @@ Test(import, show_and_exec)
 	rig_close(&rig);
 }
 
-/* A file of 5000 peers, about as many as fit into one request. */
+/* A large file, with 5000 peers. */
 Test(import, many_peers)
 {
 	struct rig rig = rig_open();

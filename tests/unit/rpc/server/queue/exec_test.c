@@ -296,9 +296,9 @@ Test(exec, waiting_workers_give_way)
 	cr_assert_eq(exec.away.used, 0);
 }
 
-/* Workers that wait for clients of one host may take half of the spare threads,
- * so that some are left for the next host. Those that have to keep their seats
- * are woken when other jobs wait. */
+/* Workers that wait for clients of one host may take only a share of the spare
+ * threads, so that some are left for the next host. Those that have to keep
+ * their seats are woken when other jobs wait. */
 Test(exec, waits_have_shares)
 {
 	sem_t go;

@@ -80,8 +80,8 @@ Test(again, the_reply_goes_to_the_latest_attempt)
 	cr_assert_eq(a.extension[a.nextensions - 1].attempt, 2);
 	cr_assert_eq(count(RPC_STAT_requests_again), 2);
 	cr_assert_eq(count(RPC_STAT_requests_repeated), 1);
-	/* The handler is told the number of the latest attempt that was not a
-	 * query. */
+	/* The handler has been told the number of the attempt that it runs for;
+	 * the first one is 1. */
 	cr_assert_eq(g.served.info.attempt, 1);
 	serve_release(&g.served);
 	settle(&g);

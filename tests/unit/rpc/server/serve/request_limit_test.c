@@ -46,8 +46,8 @@ Test(request_limit, expired_in_the_queue)
 	serve_fini(&g);
 }
 
-/* By the time that earlier calls took, a call would be too late: it is refused
- * at once, with the time after which to try again. */
+/* Judging by how long earlier calls took, a call would be served too late: it
+ * is refused at once, and told when to try again. */
 Test(request_limit, would_be_too_late)
 {
 	struct wire_call c;

@@ -318,8 +318,7 @@ static void continue_twice(void *arg, struct ulrpc_request *r)
 }
 
 /* A handler that has returned without replying may be continued on a worker,
- * and that continuation may continue once more. Until its reply the request
- * counts against the limits of the service. */
+ * and that continuation may continue once more. */
 Test(request, continued)
 {
 	struct serve_rig g;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a service recovers from an overload or an outage (P30), in virtual time.
- * The callers are unkind: a call that has failed is made again, at once or when
- * the server has said, up to TRIES times, so that the load grows as the server
- * does worse. Goodput has to be back within twice the time that the overload or
- * outage has lasted.
+ * How a service recovers from an overload or an outage (22 (5), P30), in
+ * virtual time. The callers are unkind: a call that has failed is made again,
+ * at once or when the server has said, up to TRIES times, so that the load
+ * grows as the server does worse. Goodput has to be back within twice the time
+ * that the overload or outage has lasted.
  */
 #include <stdlib.h>
 

@@ -183,7 +183,7 @@ Test(suspect, server_interface_is_down)
 	ends_well();
 }
 
-/* A client that has no requests under way is not probed. */
+/* A client without requests under way is given up only after its lease. */
 Test(suspect, idle_client_dies)
 {
 	begin("echo");
