@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For programs that control a node in another process: requests to its control
- * socket, and printing of the answers in the three styles of the kernel's
- * lnetctl. Such programs have no loop: the time is the system's.
+ * For programs that control a node in another process: sends requests to its
+ * control socket, and prints the answers in the three styles of the kernel's
+ * lnetctl. Such programs have no loop, so all times are those of the system's
+ * clock.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "config/control.h"
 
 #define READ_SIZE   65536
-#define TIMEOUT_MAX UINT64_C(86400000) /* ms, of connecting */
+#define TIMEOUT_MAX UINT64_C(86400000) /* ms that connecting may take at most */
 
 struct lnet_ctl {
 	int fd;
@@ -42,8 +43,8 @@ static int set_connect_timeout(int fd, int64_t ms)
 								      : 0;
 }
 
-/* Connects; if the node's queue of connections is full, waits for @timeout us
- * (0: for ever), whatever signals come. */
+/* Connects. While the node's queue of connections is full, waits for up to
+ * @timeout us (0: for ever), even if signals come. */
 static int ctl_connect(int fd, const struct sockaddr_un *addr, uint64_t timeout)
 {
 	uint64_t ms = timeout / 1000 + !!(timeout % 1000);
@@ -98,7 +99,8 @@ void lnet_ctl_close(struct lnet_ctl *ctl)
 	free(ctl);
 }
 
-/* Waits for @events until now() is @until; negative: for ever. */
+/* Waits for @events until now() reaches @until (negative: for ever). 0 or
+ * -errno. */
 static int ctl_wait(struct lnet_ctl *ctl, short events, int64_t until)
 {
 	struct pollfd p = { ctl->fd, events, 0 };
@@ -157,7 +159,8 @@ size_t document_length(struct received *r)
 	return 0;
 }
 
-/* Receives more of an answer, or waits for it. 0 or -errno. */
+/* Receives what has come of an answer; if nothing has come, waits for it. 0 or
+ * -errno. */
 static int ctl_receive(struct lnet_ctl *ctl, int64_t until)
 {
 	ssize_t n;
@@ -212,7 +215,7 @@ int lnet_ctl_request(struct lnet_ctl *ctl, const char *request,
 
 /* ---- printing answers ---- */
 
-/* The kernel's lnetctl prints each section in its style. */
+/* The style in which the kernel's lnetctl prints the section @key. */
 static const struct tree_style *output_style(const char *key)
 {
 	static const char *const wide[] = {

@@ -5,7 +5,8 @@
 
 #include "ulnet/loop.h"
 
-/* *@text_p, to be freed: the node's configuration, as a file. */
+/* Sets *@text_p, to be freed, to the node's configuration in the form of a
+ * file. */
 static int current_config(struct lnet *node, char **text_p)
 {
 	struct doc *doc = doc_new();

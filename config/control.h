@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control socket of a node, which takes requests and sends answers.
- * Connections and memory are shared by user, as the system tells it: one with
- * many clients, long requests or long answers leaves room for others. The
- * socket's file is never accessible to others than it should be, not even while
- * it is made.
+ * The control socket of a node, which takes requests and sends answers. Each
+ * user, as the system tells it, has a share of the connections and of the
+ * memory, so that a user with many clients, long requests or long answers
+ * leaves room for others. Nobody gets access to the socket's file who is not to
+ * have it, not even while the file is being made.
  */
 #ifndef CONFIG_CONTROL_H
 #define CONFIG_CONTROL_H
@@ -23,11 +23,11 @@ struct received {
 	size_t line; /* where the line at @seen begins */
 };
 
-/* The length of the first document in @r, with its last line, which begins at
- * r->line; 0: it is not complete. */
+/* The length of the first document in @r, with the document's last line, which
+ * begins at r->line; 0: the document is not complete. */
 size_t document_length(struct received *r);
 
-/* As lnet_control_request(); cancel_now() ends what it waits for. */
+/* As lnet_control_request(), but cancel_now(@cancel) ends its waiting. */
 int control_request(struct lnet_control *control, const char *request,
 		    size_t len, struct cancel *cancel,
 		    char **answer_p) must_check;

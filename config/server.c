@@ -36,14 +36,15 @@
 #define POLL_MAX    UINT64_C(3600000000) /* us of one lnet_poll() */
 #define PAUSE	    100 /* ms, without file descriptors or memory */
 #define TIMEOUT	    UINT64_C(10000000) /* us for a request to arrive */
-/* The largest buffer: it has room for a request that is too long, which is
- * refused once it is there. */
+/* Bytes of the largest buffer. It is larger than any request may be, so that a
+ * request that is too long is received, and can be refused. */
 #define ROOM_MAX (REQUEST_MAX + READ_SIZE)
-/* Bytes of all buffers, and of all answers that are being sent. The first
- * READ_SIZE bytes of each are free: nobody is charged with them. */
+/* Limits of the bytes of all buffers, and of all answers that are being sent.
+ * The first READ_SIZE bytes of each buffer and of each answer do not count. */
 #define REQUESTS_SUM_MAX ((size_t)16 << 20)
 #define ANSWERS_SUM_MAX	 (2 * ANSWER_MAX)
-#define QUIET		 (60 * NSEC_PER_SEC) /* between warnings about users */
+/* ns between two warnings about users */
+#define QUIET (60 * NSEC_PER_SEC)
 
 /* The two kinds of memory that clients hold; each user has a share of both. */
 enum memory { REQUESTS, ANSWERS, MEMORIES };
@@ -72,11 +73,11 @@ struct client {
 	struct ucred user;
 
 	/* Under server.lock: */
-	struct list link;	  /* server.clients or .ended */
+	struct list link;	/* server.clients or .ended */
 	uint64_t last_activity; /* server.activity when it last did something */
-	bool working;		  /* on a request */
-	bool leaving;		  /* was dismissed */
-	size_t charged[MEMORIES]; /* bytes, against its user's share */
+	bool working;		/* on a request */
+	bool leaving;		/* was dismissed */
+	size_t charged[MEMORIES];	  /* bytes, against its user's share */
 	unsigned int of_user, of_process; /* set by count_clients() */
 
 	/* For its own thread: */
@@ -98,7 +99,8 @@ struct server {
 	bool over;	    /* all clients have ended; set in a turn */
 	struct ulnet_work over_work;
 
-	pthread_mutex_t lock; /* for what follows, and parts of clients */
+	/* for the fields above next_complaint, and fields of clients */
+	pthread_mutex_t lock;
 	struct list clients, ended;
 	uint64_t activity;		   /* counts what clients do */
 	size_t charged[MEMORIES];	   /* of all clients */
@@ -110,8 +112,8 @@ struct server {
 	uint64_t next_shortage; /* ns: no warning before then */
 };
 
-/* As poll(), but goes on after a signal, and, after a pause, when the kernel
- * has no memory. */
+/* As poll(), but tries again after a signal, and, when the kernel has no
+ * memory, after a pause. */
 static void server_wait_for(struct pollfd *p, nfds_t n, int timeout)
 {
 	const struct timespec pause = { 0, PAUSE * 1000000L };
@@ -140,7 +142,8 @@ static void client_note_activity(struct client *c, bool working)
 	pthread_mutex_unlock(&c->server->lock);
 }
 
-/* ms until @due, rounded up; -1: @due is 0, which is never. */
+/* ms until @due, rounded up. If @due is 0, which means never: -1, for poll().
+ */
 static int timeout_ms(uint64_t due, uint64_t now)
 {
 	uint64_t left = due > now ? due - now : 0;
@@ -168,7 +171,8 @@ static int client_wait(struct client *c, short events, uint64_t due)
 	}
 }
 
-/* False: the client has gone or does not read, or the server stops. */
+/* Sends @text. False: the client has gone or does not read, or the server
+ * stops. */
 static bool client_send(struct client *c, const char *text, size_t len)
 {
 	uint64_t due = server_now(c->server) + c->server->timeout;
@@ -197,7 +201,8 @@ static bool blank(const char *s, size_t len)
 	return !len;
 }
 
-/* Sums over the clients of a user. Called with the lock held. */
+/* The bytes of @m that all clients of user @uid are charged with. Called with
+ * the lock held. */
 static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 {
 	const struct client *c;
@@ -209,7 +214,8 @@ static size_t user_charged(const struct server *s, uid_t uid, enum memory m)
 	return sum;
 }
 
-/* Warns once in QUIET. Called with the lock held. */
+/* Warns that the user's share of @m is used up, at most once in QUIET. Called
+ * with the lock held. */
 static void share_complain(struct client *c, enum memory m, size_t held)
 {
 	struct server *s = c->server;
@@ -265,7 +271,8 @@ static int client_more_room(struct client *c)
 	return 0;
 }
 
-/* Receives more, or waits for it. 0 or -errno. */
+/* Receives more of a request, and waits for it if nothing has come. 0 or
+ * -errno. */
 static int client_receive(struct client *c)
 {
 	int rc = client_more_room(c);
@@ -292,7 +299,7 @@ static int client_receive(struct client *c)
 
 /* Receives the next request: the first *@len_p bytes in the buffer. -EMSGSIZE:
  * it is too long; -ETIMEDOUT: it was not complete in time; -ENOBUFS: it exceeds
- * its user's share of memory; -ENODATA: there are no more. */
+ * its user's share of memory; -ENODATA: the client sends no more requests. */
 static int client_next(struct client *c, size_t *len_p)
 {
 	int rc;
@@ -314,7 +321,8 @@ static int client_next(struct client *c, size_t *len_p)
 	}
 }
 
-/* Sends an error that the server itself has found. @limit: bytes allowed. */
+/* Sends an error that the server itself has found. @limit: how many bytes would
+ * have been allowed. */
 static bool server_client_tell(struct client *c, int status, const char *why,
 			       size_t limit)
 {
@@ -366,7 +374,7 @@ static bool client_answer(struct client *c, size_t len)
 	return ok;
 }
 
-/* Removes the request in the first @len bytes of the buffer. */
+/* Removes a request, which is the first @len bytes of the buffer. */
 static void client_consume(struct client *c, size_t len)
 {
 	c->in.len -= len;
@@ -602,7 +610,8 @@ static void *acceptor_main(void *arg)
 	struct client *c;
 
 	for (;;) {
-		/* Otherwise new clients wait in the kernel. */
+		/* While a client is being dismissed, or resources are missing,
+		 * new clients wait in the kernel. */
 		bool listen_too = !s->making_room && !out_of_resources;
 		struct pollfd p[] = {
 			{ s->stop, POLLIN, 0 },

@@ -22,8 +22,8 @@ struct drawing {
 	int nroutes;
 };
 
-/* Names of the drawing's nodes begin with what they are of: an interface and a
- * NID of a peer may have the same NID. */
+/* Writes the name of a node of the drawing. It begins with @what, because an NI
+ * and a NID of a peer may have the same NID. */
 static void dot_nid(FILE *out, const char *what, const struct ulnet_nid *nid)
 {
 	char text[LNET_NIDSTR_SIZE];
@@ -68,7 +68,8 @@ static void need_net(struct drawing *d, uint32_t net)
 		lnet_net_format(net, text, sizeof(text)));
 }
 
-/* Begins the node of a NID, and a label with that as its first line. */
+/* Begins the drawing's node for a NID, and its label, the first line of which
+ * is the NID. */
 static void begin_label(struct drawing *d, const char *what,
 			const struct ulnet_nid *nid)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Print a node as text that is no YAML, to @out, whose errors are in ferror().
- * Return 0, -ENOMEM, or the error of reading the node. Not for threads of CPTs.
+ * Functions that print a node to @out as text that is no YAML. Errors of
+ * writing are in ferror(@out). They return 0, -ENOMEM, or the error of reading
+ * the node. Not for threads of CPTs.
  */
 #ifndef CONFIG_METRICS_METRICS_H
 #define CONFIG_METRICS_METRICS_H

@@ -42,7 +42,7 @@ int peer_list_read(struct lnet *node, struct peer_list *list)
 		n = lnet_peers(node, infos, (unsigned int)room);
 		if (n <= room)
 			break;
-		/* There may be more when they are read again. */
+		/* Peers may be added until they are read again. */
 		room = n + n / 4;
 	}
 	if (n < 0) {

@@ -25,8 +25,8 @@ void peer_list_free(struct peer_list *list);
 /* Removes peers that were not added by configuration. */
 void peer_list_keep_configured(struct peer_list *list);
 
-/* Finds the peer that has @nid. Returns how many NIs it has, which begin at
- * *@infos_p, borrowed from @list; 0: there is none. */
+/* Finds the peer that has @nid. Returns how many NIs the peer has; *@infos_p is
+ * then its first NI, in @list. 0: there is no such peer. */
 unsigned int peer_list_find(const struct peer_list *list,
 			    const struct ulnet_nid *nid,
 			    const struct ulnet_peer_info **infos_p);
@@ -36,7 +36,8 @@ unsigned int peer_list_span(const struct peer_list *list, unsigned int i);
 
 /* ---- routes, policies, counters ---- */
 
-/* These return the length of the array, which is to be freed; -ENOMEM. */
+/* Each sets its last argument to an array, which is to be freed, and returns
+ * how many items that has, or a negative errno. */
 int routes_read(struct lnet *node, struct ulnet_route_info **infos_p);
 int policies_read(struct lnet *node, struct ulnet_policy **policies_p);
 int stats_read(struct lnet *node, struct ulnet_stat **stats_p);
@@ -46,9 +47,10 @@ struct buffers_sum {
 	const char *kind; /* "tiny", "small", "large" */
 	uint32_t count;
 	int64_t free;
-	int64_t free_min; /* sum of the lowest of each CPT; negative: that many
-			   * messages have waited */
-	int64_t waiting;  /* messages that wait for a buffer */
+	/* sum over the CPTs of the lowest number of free buffers so far;
+	 * negative: that many messages have waited */
+	int64_t free_min;
+	int64_t waiting; /* messages that wait for a buffer */
 };
 
 extern const char *const buffer_names[LNET_BUFFER_KINDS];
@@ -57,16 +59,16 @@ bool buffers_sum(struct lnet *node, struct buffers_sum sums[LNET_BUFFER_KINDS]);
 
 /* ---- settings ---- */
 
-#define SETTINGS_MAX 64 /* that a node has */
+#define SETTINGS_MAX 64 /* how many settings a node can have */
 
 struct setting_list {
 	struct ulnet_setting all[SETTINGS_MAX];
 	unsigned int n;
 };
 
-/* 0, or the errors of lnet_settings(), and the list is empty. */
+/* Returns 0, or an error of lnet_settings(), after which the list is empty. */
 int settings_read(struct lnet *node, struct setting_list *s);
-/* NULL: there is no such setting. */
+/* Finds the setting @name. NULL: there is no such setting. */
 const struct ulnet_setting *settings_find(const struct setting_list *s,
 					  const char *name);
 /* Is there a setting @name, with a value other than 0? */

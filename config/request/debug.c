@@ -194,14 +194,15 @@ static const char *const whys[LNET_PATH_WHY_COUNT] = {
 	[LNET_PATH_UNREACHED] = "no net of this node",
 };
 
-/* How a path was selected. */
+/* A path, and the candidates among which it was selected. */
 struct explained {
 	struct ulnet_path path;
 	struct ulnet_path_candidate *candidates;
 	int n;
 };
 
-/* e->candidates is to be freed in any case. */
+/* Explains how a path from @src to @dst is selected. The caller frees
+ * e->candidates, even after an error. */
 static int debug_explain(struct lnet *node, const struct ulnet_nid *src,
 			 const struct ulnet_nid *dst, struct explained *e)
 {
@@ -235,7 +236,8 @@ static void path_show_local_ni(struct lnet *node, const struct ulnet_nid *nid,
 	}
 }
 
-/* Of a peer that was never sent to only the NID is known. */
+/* Shows an NI of a peer. Of a peer to which nothing was ever sent, only the NID
+ * is known. */
 static void path_show_peer_ni(struct lnet *node, const struct ulnet_nid *nid,
 			      struct tree *out)
 {
@@ -261,8 +263,8 @@ static void path_show_net(struct lnet *node, const struct ulnet_nid *nid,
 }
 
 /* Is candidate @i, an NI of a peer, one of the gateway? If there is a gateway,
- * NIs of the destination come before local NIs, and those of the gateway after
- * them. */
+ * NIs of the destination come before local NIs, and NIs of the gateway come
+ * after them. */
 static bool is_of_gateway(const struct explained *e, int i)
 {
 	if (lnet_nid_is_any(&e->path.gateway))
@@ -276,7 +278,8 @@ static bool is_of_gateway(const struct explained *e, int i)
 static const struct {
 	const char *key;
 	enum ulnet_path_kind kind;
-	bool of_gateway; /* of peer NIs: those of the gateway */
+	/* PEER_NI: true: NIs of the gateway; false: of the destination */
+	bool of_gateway;
 	void (*show)(struct lnet *node, const struct ulnet_nid *nid,
 		     struct tree *out);
 } kinds[] = {

@@ -70,7 +70,8 @@ static int fault_pattern_parse(const char *text, struct ulnet_nid *nid_p)
 	return lnet_nid_parse(text, nid_p);
 }
 
-/* Leaves *@nid_p alone if there is no such argument. */
+/* Reads the pattern of NIDs in argument @key; leaves *@nid_p alone if there is
+ * no such argument. */
 static int fault_read_nid(const struct scope *s, const struct tree *args,
 			  const char *key, struct ulnet_nid *nid_p)
 {
@@ -450,7 +451,8 @@ void fault_request(struct request *r)
 		return;
 	}
 	r->scope.subject.top = actions[i].name;
-	/* Without rule_type, rules of all kinds are shown; none are changed. */
+	/* Only rules that are shown may be of all kinds, if rule_type is
+	 * missing. */
 	if ((actions[i].fn != fault_show || tree_get(r->args, "rule_type")) &&
 	    fault_read_kind(&r->scope, r->args, &kind))
 		return;
@@ -474,7 +476,7 @@ int fault_item(struct plan *plan, const struct scope *s,
 	struct ulnet_fault f;
 	int rc;
 
-	/* An unknown key may limit the rule: it is not ignored. */
+	/* A key is not ignored for being unknown: it may limit the rule. */
 	strict.lenient = false;
 	rc = scope_keys(&strict, item, keys);
 	if (!rc)

@@ -11,7 +11,8 @@ struct import {
 	struct request *request;
 	enum import_mode mode;
 	bool ignore_errors;
-	bool has_rules, rule_applied; /* of "ip2nets" */
+	/* "ip2nets" has rules; one of them is about this host */
+	bool has_rules, rule_applied;
 	struct plan plan;
 };
 
@@ -35,7 +36,7 @@ static int inquire_item(struct import *im, const struct scope *s,
 	return inquire(im->plan.node, &strict, item, kind, im->request->cancel);
 }
 
-/* An item is arguments, "{nids: [...], timeout: 5}", or what ping has
+/* An item is either arguments, "{nids: [...], timeout: 5}", or what ping has
  * printed. */
 static int take_ping(struct import *im, const struct scope *s,
 		     const struct tree *item)
@@ -69,12 +70,14 @@ static int import_show_statistics(struct lnet *node, const struct scope *s,
 #define M_ADD_DEL  (M(ADD) | M(DEL))
 #define M_NOT_EXEC (M(ADD) | M(DEL) | M(SHOW))
 
-/* A section, and what is called for each item of it, or once: all() in any
- * mode, or else plan() to add or delete, and show(). */
+/* A section of a file. One function is called, for each item if the section is
+ * a sequence, otherwise once: all(), if there is one; otherwise plan() in order
+ * to add or delete, and show() in order to show. */
 static const struct section {
 	const char *name;
-	unsigned int modes; /* in others it is ignored */
-	bool sequence;	    /* of items */
+	/* in which the section counts; otherwise it is ignored */
+	unsigned int modes;
+	bool sequence; /* the section is a sequence of items */
 	plan_fn *plan;
 	show_item_fn *show;
 	int (*all)(struct import *im, const struct scope *s,
@@ -96,7 +99,8 @@ static const struct section {
 	{ "fault", M_ADD_DEL, true, fault_item, NULL, NULL },
 };
 
-/* The section whose name @key begins with, as in kernel nodes; NULL: none. */
+/* Finds the section for @key. As in kernel nodes, a key only has to begin with
+ * the section's name. NULL: there is no such section. */
 static const struct section *section_of(const char *key)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(sections); i++)
@@ -105,9 +109,9 @@ static const struct section *section_of(const char *key)
 	return NULL;
 }
 
-/* Called after an item was read, with the result @rc. With ignore_errors
- * carries the item out by itself, and returns 0: errors do not stop the
- * others. */
+/* Called after an item was read, with the result @rc. With ignore_errors,
+ * carries the item out by itself, and returns 0, so that an error does not stop
+ * the import. */
 static int import_item_end(struct import *im, int rc)
 {
 	if (!im->ignore_errors)
@@ -120,7 +124,8 @@ static int import_item_end(struct import *im, int rc)
 	return 0;
 }
 
-/* If no rule of "ip2nets" is about this host, that is an error. */
+/* Reports an error if "ip2nets" has rules, but none of them is about this host.
+ */
 static int check_rules(struct import *im, const struct scope *s,
 		       const struct tree *t)
 {
@@ -225,10 +230,10 @@ static int import_tree(struct import *im, const struct tree *root)
 		       : plan_run(&im->plan);
 }
 
-/* Does with the file @text what @mode says. An error leaves the node as it was;
- * with @ignore_errors each item is done or not done by itself, and the answer
- * has an error for each that fails. Called with the control's lock, but for
- * IMPORT_EXEC. */
+/* Adds, deletes, shows or executes the file @text, as @mode says. An error
+ * leaves the node as it was; with @ignore_errors, each item is done or not done
+ * by itself, and the answer has an error for each that fails. Called with the
+ * control's lock held, unless @mode is IMPORT_EXEC. */
 static int import_text(struct request *r, const char *text,
 		       enum import_mode mode, bool ignore_errors)
 {
@@ -287,7 +292,7 @@ void import_request(struct request *r)
 			      "mode: add, del, show or exec is expected");
 		return;
 	}
-	/* Pings and discoveries take time. */
+	/* Without the lock, because pings and discoveries take long. */
 	if (i == IMPORT_EXEC) {
 		(void)import_text(r, text, IMPORT_EXEC, ignore_errors);
 		return;

@@ -6,43 +6,44 @@
 
 #include "config/request/request.h"
 
-#define NIDS_MAX 1024 /* in one request */
+#define NIDS_MAX	 1024		  /* in one request */
 #define POLL_US		 UINT64_C(100000) /* of one lnet_poll() */
 #define PING_TIMEOUT	 1		  /* s, by default */
 #define DISCOVER_TIMEOUT 30
 #define TIMEOUT_MAX	 3600
 
-/* What is asked; borrows from the request. */
+/* What a request asks peers; borrows from the request. */
 struct inquiry {
 	enum inquiry_kind kind;
 	const struct tree *nids; /* a list of texts */
-	uint64_t timeout;	 /* us, for each */
-	struct ulnet_nid source; /* PING: sent from there; ANY: from any NI */
-	bool force;		 /* DISCOVER: even peers that are up to date */
+	uint64_t timeout;	 /* us, for each NID */
+	/* PING: from which NI; ANY: from any of them */
+	struct ulnet_nid source;
+	bool force; /* DISCOVER: even peers that are up to date */
 };
 
-/* One NID that is asked. */
+/* A ping or a discovery of one NID. */
 struct question {
 	struct inquiries *of;
 	const char *text; /* the NID as it was given; borrowed */
 	struct ulnet_nid nid;
 	bool ended;
-	int status;  /* once it has ended */
+	int status;  /* 0 or -errno, once it has ended */
 	bool no_nid; /* the text is no NID */
 	struct ulnet_ping_ni *ni;
 	unsigned int nnis;
 };
 
-/* The questions of one request. The thread that waits has a reference, and so
- * has each question that was asked and has not ended: some end only after the
- * waiting is over. */
+/* All pings, or all discoveries, of one request. The thread that waits for them
+ * has a reference, and so has each that was started and has not ended: some end
+ * only after the waiting is over. */
 struct inquiries {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned int refs;
 	unsigned int pending;
 	bool canceled;
-	bool over; /* the waiting: questions do not change any more */
+	bool over; /* nobody waits any more: nothing changes any more */
 	unsigned int n;
 	struct question question[];
 };
@@ -107,7 +108,7 @@ static struct inquiries *inquiries_new(unsigned int n)
 	return p;
 }
 
-/* Drops a reference. Called with the lock held, which is released. */
+/* Drops a reference. Called with the lock held, which it releases. */
 static void inquiries_put(struct inquiries *p)
 {
 	bool last = --p->refs == 0;
@@ -200,8 +201,9 @@ static bool has_ended(struct inquiries *p)
 	return ended;
 }
 
-/* Waits until all questions have ended, or now_us() is @until. If the calling
- * thread runs the node, it makes the node's turns meanwhile. */
+/* Waits until all pings or discoveries have ended or are canceled, or now_us()
+ * reaches @until. If the calling thread runs the node, it makes the node's
+ * turns meanwhile. */
 static void inquiries_wait(struct lnet *node, struct inquiries *p,
 			   uint64_t until)
 {

@@ -10,7 +10,7 @@
 
 struct inquiries;
 
-/* Lets another thread end the waiting of the thread that owns it. */
+/* By which another thread can end the waiting of the thread that owns it. */
 struct cancel {
 	pthread_mutex_t lock;
 	bool canceled;
@@ -19,17 +19,17 @@ struct cancel {
 
 void cancel_init(struct cancel *c);
 void cancel_fini(struct cancel *c);
-/* Any thread. Waiting, now or later, ends at once. */
+/* Called by any thread. The owner's waiting, now or later, ends at once. */
 void cancel_now(struct cancel *c);
 
 enum inquiry_kind { INQUIRY_PING, INQUIRY_DISCOVER };
 
 /*
- * Asks all NIDs in @args at the same time and waits. @args is a mapping with
- * "nids", "timeout" in seconds, "source" and "force"; or an item that ping or
- * discover has printed; or one NID. Adds results to the output of the scope's
- * answer, and failures to its errors, in the order of the list. @cancel may be
- * NULL. Returns the first failure.
+ * Pings or discovers all NIDs in @args at the same time, and waits for the
+ * answers. @args is a mapping with "nids", "timeout" in seconds, "source" and
+ * "force"; or an item that ping or discover has printed; or one NID. Adds
+ * results to the output of the scope's answer, and failures to its errors, in
+ * the order of the NIDs. @cancel may be NULL. Returns the first failure.
  */
 int inquire(struct lnet *node, const struct scope *s, const struct tree *args,
 	    enum inquiry_kind kind, struct cancel *cancel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nets and NIs in requests and files: "net add", "net show", "net:"; and
- * "ip2nets", networks by the addresses of this host.
+ * "ip2nets", rules that select networks by the addresses of this host.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,8 @@ static int own_net(const struct scope *s, const struct tree *t, uint32_t *net_p)
 
 /* ---- tunables ---- */
 
-/* -1 stands for the default, as it does for all tunables. */
+/* Reads a number of credits. -1 stands for the default, as it does for all
+ * tunables. */
 static int set_credits(const struct scope *s, const struct tree *t,
 		       uint32_t max, uint32_t *field)
 {
@@ -56,8 +57,8 @@ static int set_credits(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* What means "never" is 0 to users, and -1 in struct ulnet_ni_conf; the default
- * is -1 to users, and 0 there. */
+/* Reads peer_timeout. Users write 0 for "never", and -1 for the default; struct
+ * ulnet_ni_conf has -1 for "never", and 0 for the default. */
 static int set_peer_timeout(const struct scope *s, const struct tree *t,
 			    int32_t *field)
 {
@@ -153,8 +154,8 @@ static int set_tunable(struct lnet *node, const struct scope *s,
 	return set_lnd_tunable(node, s, t, spec);
 }
 
-/* Sets the tunables in @map (NULL: none). Keys in @others, which ends with NULL
- * (NULL: none), are no tunables. */
+/* Sets the tunables in @map, which may be NULL. @others, unless it is NULL, is
+ * an array that ends with NULL, of keys that are no tunables. */
 static int set_tunables(struct lnet *node, const struct scope *s,
 			const struct tree *map, const char *const *others,
 			struct ni_spec *spec)
@@ -178,9 +179,9 @@ static int set_tunables(struct lnet *node, const struct scope *s,
 
 /* ---- interfaces ---- */
 
-/* @text is a list of CPTs. One of some of the CPTs only is an error, and so is
- * a CPT that the node does not have. In a lenient scope, since a file may come
- * from a node with more or fewer CPTs, the former is noted and the latter
+/* Checks @text, a list of CPTs: it is an error if it lacks a CPT of the node,
+ * or has one that the node does not have. In a lenient scope, since a file may
+ * come from a node with more or fewer CPTs, the former is noted and the latter
  * ignored. */
 static int check_cpts(struct lnet *node, const struct scope *s,
 		      const struct tree *t, const char *text)
@@ -208,7 +209,7 @@ static int check_cpts(struct lnet *node, const struct scope *s,
 	return rc ? scope_fail(s, t, rc, "cannot parse CPTs '%s'", text) : 0;
 }
 
-/* @t NULL: no list. */
+/* Checks the list of CPTs @t, if there is one: @t may be NULL. */
 static int check_cpts_at(struct lnet *node, const struct scope *s,
 			 const struct tree *t)
 {
@@ -229,8 +230,8 @@ static int check_served(struct lnet *node, const struct scope *s,
 		     : 0;
 }
 
-/* Sets the tunables in @map, but for the keys @others, and in @tunables, and
- * checks the list @cpts; each may be NULL. */
+/* Sets the tunables that are in @map, but for the keys @others, and in
+ * @tunables; and checks the list of CPTs @cpts. Each may be NULL. */
 static int ni_spec_read(struct lnet *node, const struct scope *s,
 			const struct tree *map, const char *const *others,
 			const struct tree *tunables, const struct tree *cpts,
@@ -243,7 +244,7 @@ static int ni_spec_read(struct lnet *node, const struct scope *s,
 	return rc ? rc : check_cpts_at(node, s, cpts);
 }
 
-/* Is @name the NI's interface, or its address? */
+/* Is @name the name of the NI's interface, or the NI's address? */
 static bool ni_named(const struct ulnet_ni_info *info, const char *name)
 {
 	char nid[LNET_NIDSTR_SIZE];
@@ -253,8 +254,8 @@ static bool ni_named(const struct ulnet_ni_info *info, const char *name)
 	return !strcmp(info->interface, name) || !strcmp(nid, name);
 }
 
-/* Adds steps that delete the NIs on @net with @nid and of the interface @name;
- * NULL: any. */
+/* Adds steps that delete the NIs on @net that have @nid (NULL: any) and the
+ * interface @name (NULL: any). */
 static int del_nis(struct plan *plan, const struct scope *s,
 		   const struct tree *at, uint32_t net,
 		   const struct ulnet_nid *nid, const char *name)
@@ -291,8 +292,9 @@ struct nis {
 	struct plan *plan;
 	const struct scope *scope;
 	bool add;
-	struct ni_spec spec; /* of each, but its interface; if NIs are to be
-			      * deleted only their net counts */
+	/* of each NI, without its interface; if NIs are deleted, only the net
+	 * in it counts */
+	struct ni_spec spec;
 };
 
 /* Adds a step for the NI of interface @name; @cpts: the list of CPTs that was
@@ -341,8 +343,9 @@ static int plan_nis(struct nis *nis, const struct tree *list)
 	return n;
 }
 
-/* A NID on @net of the size, IPv4 or IPv6, that an interface's NID is to have:
- * that of @nid, if there is one, or as the setting large_nids says. */
+/* A NID on @net without an address, of the size that the NID of an interface is
+ * to have: the size of @nid, if that is a NID; otherwise that of IPv6 if the
+ * setting large_nids is on, and that of IPv4 if not. */
 static struct ulnet_nid any_nid(struct plan *plan, uint32_t net,
 				const struct tree *nid)
 {
@@ -427,8 +430,8 @@ static int net_plan_rules(struct nis *nis, const struct tree *at,
 	return rc;
 }
 
-/* The arguments of "net add" with @rules, of which one must match. Arguments
- * that name nets, interfaces or NIDs are refused. */
+/* Reads the arguments of "net add" with @rules, one of which must match.
+ * Arguments that name nets, interfaces or NIDs are refused. */
 static int ip2nets_args(struct plan *plan, const struct scope *s,
 			const struct tree *args, const struct tree *rules)
 {
@@ -454,7 +457,7 @@ static int ip2nets_args(struct plan *plan, const struct scope *s,
 		       : rc;
 }
 
-/* Writes the texts of @list to @out. */
+/* Writes the texts of @list to @out, with @between between them. */
 static int put_texts(const struct scope *s, const struct tree *list,
 		     const char *between, FILE *out)
 {
@@ -490,8 +493,8 @@ static int put_rule(const struct scope *s, const struct tree *item,
 	return put_texts(s, tree_get(item, "ip-range"), " ", out);
 }
 
-/* *@rule_p, to be freed: what the item says, as lnet_ip2nets_parse() takes
- * it. */
+/* Sets *@rule_p, to be freed, to the rule of the item, as lnet_ip2nets_parse()
+ * takes it. */
 static int rule_of(const struct scope *s, const struct tree *item,
 		   char **rule_p)
 {
@@ -553,7 +556,8 @@ static const struct refused add_refused[] = {
 	{ NULL, NULL },
 };
 
-/* The net that "net" names, or, without that, the one of "nid". */
+/* Sets *@net_p to the net that "net" names, or, if that is missing, to the net
+ * of "nid". */
 static int add_net(struct lnet *node, const struct scope *s,
 		   const struct tree *args, uint32_t *net_p)
 {
@@ -573,7 +577,8 @@ static int add_net(struct lnet *node, const struct scope *s,
 	return rc ? rc : check_served(node, s, net ? net : nid, *net_p);
 }
 
-/* "net add" and "net del" take interfaces or a NID. */
+/* Refuses interfaces together with a NID: "net add" and "net del" take either.
+ */
 static int refuse_both(const struct scope *s, const struct tree *interfaces,
 		       const struct tree *nid)
 {

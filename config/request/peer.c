@@ -34,10 +34,10 @@ static int peer_nid(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* NIDs that ranges of one request may expand to. */
+/* how many NIDs all ranges of one request may expand to */
 #define RANGES_MAX 256
 
-/* Adds the NIDs of a range; @ranged_p counts those of all ranges. */
+/* Adds the NIDs of a range. *@ranged_p counts the NIDs of all ranges so far. */
 static int put_range(const struct scope *s, const struct tree *t,
 		     struct peer_change *c, unsigned int *ranged_p)
 {
@@ -79,8 +79,8 @@ static int put_nids(const struct scope *s, const struct tree *t,
 	return rc;
 }
 
-/* Removes the primary NID from the others, which may contain it. Was it
- * there? */
+/* Removes the primary NID from among the other NIDs. Returns whether it was
+ * there. */
 static bool remove_primary(struct peer_change *c)
 {
 	unsigned int n = c->n;
@@ -92,7 +92,8 @@ static bool remove_primary(struct peer_change *c)
 	return c->n < n;
 }
 
-/* *@change_p is to be freed. @lists: of NIDs; each may be NULL. */
+/* Reads a change of the peer @primary. *@change_p is to be freed. Each of the
+ * @lists is a list of NIDs, or NULL. */
 static int change_read(const struct scope *s, bool add,
 		       const struct tree *primary,
 		       const struct tree *const lists[2],
@@ -119,7 +120,8 @@ static int change_read(const struct scope *s, bool add,
 		free(c);
 		return rc;
 	}
-	/* Deleting its primary NID deletes a peer. */
+	/* A peer is deleted as a whole if its primary NID is in a list, or if
+	 * there is no other NID. */
 	c->kind = add ? PEER_ADD : PEER_DEL;
 	if ((remove_primary(c) || c->n == 1) && !add)
 		c->kind = PEER_DEL_WHOLE;

@@ -19,11 +19,13 @@ struct step {
 	bool add;	    /* NI, FAULT, ROUTE, POLICY: add, else delete */
 	struct scope scope; /* for errors; its trees are borrowed */
 	const struct tree *at;
-	struct ni_spec spec;  /* of the NI that is added, or deleted: to undo */
-	struct ulnet_nid nid; /* of the NI that was added or is deleted */
-	const char *ni_why;   /* why it was not added; constant, or NULL */
+	/* of the NI to be added; or of the deleted NI, which may be restored */
+	struct ni_spec spec;
+	struct ulnet_nid nid;	  /* of the NI that was added or is deleted */
+	const char *ni_why;	  /* why it was not added; constant, or NULL */
 	struct peer_change *peer; /* owned */
-	struct ulnet_fault fault; /* only its kind and ends if it is deleted */
+	/* if rules are deleted, only its kind, source and destination count */
+	struct ulnet_fault fault;
 	struct ulnet_route route;
 	struct ulnet_routing routing, routing_old;
 	struct ulnet_policy *policy; /* owned */
@@ -222,7 +224,7 @@ int plan_routing(struct plan *plan, const struct scope *s,
 	struct step *step = NULL;
 	int rc;
 
-	/* There is one such step at most. */
+	/* A plan has one step of this kind at most. */
 	for (unsigned int i = 0; i < plan->n; i++)
 		if (plan->steps[i].kind == STEP_ROUTING)
 			step = &plan->steps[i];
@@ -275,7 +277,7 @@ int plan_need_settings(struct plan *plan, const struct scope *s)
 		  : 0;
 }
 
-/* NULL: there is none. */
+/* The step that sets @setting. NULL: there is none. */
 static struct step *setting_step(const struct plan *plan, const char *setting)
 {
 	for (unsigned int i = 0; i < plan->n; i++)
@@ -317,7 +319,7 @@ bool plan_setting_is_on(struct plan *plan, const char *name)
 
 /* ---- doing and undoing changes of peers ---- */
 
-/* Adds one NID, so that it is known which one fails. */
+/* Adds one NID by itself, so that it is known which NID fails. */
 static int peer_nid_add(struct lnet *node, const struct ulnet_nid *primary,
 			const struct ulnet_nid *nid, bool multi_rail)
 {
@@ -418,7 +420,8 @@ static int request_ni_add(struct lnet *node, struct step *step)
 	return lnet_ni_add(node, &spec->conf);
 }
 
-/* Sets step->index, which other steps may have changed. */
+/* Sets step->index to where the policy is now: other steps may have moved it.
+ */
 static int policy_find(struct lnet *node, struct step *step)
 {
 	struct ulnet_policy *all;
@@ -608,7 +611,8 @@ static void setting_complain(const struct step *step, int rc)
 	const struct scope *s = &step->scope;
 	const char *why = strerror(-rc);
 
-	if (rc == -EINVAL) /* it is in its range: another setting forbids it */
+	/* the value is in its range: another setting forbids it */
+	if (rc == -EINVAL)
 		why = "transaction_timeout has to be more than retry_count";
 	if (s->set)
 		scope_set_fail(s, step->setting, rc, why);
@@ -684,7 +688,7 @@ static void step_log(const struct step *step)
 			 lnet_nid_format(&step->nid, nid, sizeof(nid)), fate);
 }
 
-/* What messages call that which could not be restored. */
+/* The name, for messages, of what a step could not restore. */
 static const char *step_name(const struct step *step, char text[STEP_NAME_SIZE])
 {
 	switch (step->kind) {
@@ -781,11 +785,11 @@ int plan_run(struct plan *plan)
 		}
 		if (rc == -EINVAL && step_defer(plan, i))
 			continue;
-		/* Notes are about steps that are undone. */
+		/* The notes are about steps that will be undone. */
 		if (!plan->keep_notes)
 			plan->steps[i].scope.answer->notes = NULL;
 		step_complain(&plan->steps[i], rc);
-		/* A change of a peer may have been half made. */
+		/* A change of a peer may be half made: it is undone, too. */
 		plan_undo(plan, i + (plan->steps[i].kind == STEP_PEER));
 		return rc;
 	}

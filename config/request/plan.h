@@ -19,7 +19,8 @@
 
 /* What NI is to be added. The names of tunables are constant. */
 struct ni_spec {
-	struct ulnet_ni_conf conf;	     /* its pointers are not set */
+	/* its pointers are set when the NI is added */
+	struct ulnet_ni_conf conf;
 	char interface[LNET_INTERFACE_SIZE]; /* "": conf.nid is the NID */
 	struct ulnet_tunable tunables[LNET_TUNABLES_MAX];
 };
@@ -36,11 +37,12 @@ enum peer_change_kind {
 struct peer_change {
 	enum peer_change_kind kind;
 	bool multi_rail; /* ADD */
-	bool may_be_us;	 /* ADD: that is no error, because kernel nodes list
-			  * themselves among their peers */
+	/* ADD: it is no error if the peer is this node, because kernel nodes
+	 * list themselves among their peers */
+	bool may_be_us;
 	unsigned int at; /* which of nids failed */
-	/* The NIs that the peer had as it was configured, borrowed from the
-	 * plan; nbefore is 0 if it was not. */
+	/* The NIs that the peer had before, borrowed from the plan; nbefore is
+	 * 0 if the peer was not configured. */
 	const struct ulnet_peer_info *before;
 	unsigned int nbefore;
 	unsigned int n;
@@ -51,8 +53,9 @@ struct plan {
 	struct lnet *node;
 	struct step *steps;
 	unsigned int n, room;
-	bool keep_notes; /* the answer has notes of other plans, too, which were
-			  * carried out */
+	/* when a step fails, keep the answer's notes: some are of other plans,
+	 * which were carried out */
+	bool keep_notes;
 	/* What the node had before the plan, read when first needed. */
 	bool peers_read, settings_read;
 	struct peer_list peers; /* the configured ones */
@@ -64,7 +67,7 @@ struct plan {
 void plan_init(struct plan *plan, struct lnet *node);
 void plan_fini(struct plan *plan);
 
-/* These add a step, or an error to the scope's answer. */
+/* Each function below adds a step, or an error to the scope's answer. */
 int plan_ni_add(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ni_spec *spec);
 int plan_ni_del(struct plan *plan, const struct scope *s, const struct tree *at,
@@ -74,26 +77,29 @@ bool plan_deletes(const struct plan *plan, const struct ulnet_nid *nid);
 /* Takes @change, which is from malloc(), even on failure. */
 int plan_peer(struct plan *plan, const struct scope *s, const struct tree *at,
 	      struct peer_change *change);
-/* Adds the rule, or deletes those of its kind, source and destination. */
+/* Plans that the rule is added (@add), or that all rules of its kind, source
+ * and destination are deleted. */
 int plan_fault(struct plan *plan, const struct scope *s, const struct tree *at,
 	       const struct ulnet_fault *fault, bool add);
-/* Adds the route, or deletes the one to its net by its gateway. */
+/* Plans that the route is added (@add), or that the route to its net by its
+ * gateway is deleted. */
 int plan_route(struct plan *plan, const struct scope *s, const struct tree *at,
 	       const struct ulnet_route *route, bool add);
-/* Sets how many buffers of @kind the node has (0: the default), or, if that is
+/* Plans that the node has @value buffers of @kind (0: the default); with @kind
  * LNET_BUFFER_KINDS, whether the node routes. */
 int plan_routing(struct plan *plan, const struct scope *s,
 		 const struct tree *at, unsigned int kind, uint32_t value);
-/* Adds the policy at @index, or deletes the one that is exactly like it. */
+/* Plans that the policy is added at @index (@add), or that the policy that is
+ * exactly like it is deleted. */
 int plan_policy(struct plan *plan, const struct scope *s, const struct tree *at,
 		const struct ulnet_policy *policy, unsigned int index,
 		bool add);
-/* Fills plan->settings. */
+/* Reads the node's settings into plan->settings. */
 int plan_need_settings(struct plan *plan, const struct scope *s);
-/* Will the setting @name be other than 0 once the plan is done? */
+/* Will the setting @name have a value other than 0 once the plan is done? */
 bool plan_setting_is_on(struct plan *plan, const char *name);
-/* Sets @setting, which is one of plan->settings. The last value given
- * counts. */
+/* Plans that @setting, one of plan->settings, gets @value, instead of a value
+ * that was planned before. */
 int plan_set(struct plan *plan, const struct scope *s, const struct tree *at,
 	     const struct ulnet_setting *setting, int64_t value);
 

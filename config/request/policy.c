@@ -8,7 +8,7 @@
 
 #define ANY_INDEX LNET_POLICY_LAST
 
-/* What kernel nodes print for a policy without this pattern. */
+/* What kernel nodes print instead of a pattern that a policy does not have. */
 #define NO_PATTERN "NA"
 
 static const char *const args_keys[] = { "src",	     "dst", "rte",
@@ -91,7 +91,7 @@ static int read_action(const struct scope *s, const struct tree *item,
 /* ---- which one is meant ---- */
 
 /* Writes @pattern as the node shows it: "tcp0" becomes "tcp". False: it is no
- * pattern, or no memory. */
+ * pattern, or there is no memory. */
 static bool canonical(char *pattern)
 {
 	bool nets = !strchr(pattern, '@');
@@ -119,8 +119,9 @@ static bool same_patterns(const struct ulnet_policy *a,
 	       !strcmp(a->rte, b->rte);
 }
 
-/* The index of the first of the @n policies @all that has the patterns of
- * @like, or, if that has none, @index. ANY_INDEX: there is no such policy. */
+/* Finds a policy among the @n policies @all: the first that has the patterns of
+ * @like, or, if @like has no patterns, the one at @index. Returns its index, or
+ * ANY_INDEX: there is no such policy. */
 static unsigned int policy_named(const struct ulnet_policy *all, int n,
 				 const struct ulnet_policy *like,
 				 unsigned int index)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands of the program's own: lnet_control_add(3). */
+/* Commands that the program of the node has added: lnet_control_add(3). */
 #include <errno.h>
 
 #include "config/request/request.h"
@@ -54,7 +54,8 @@ static int keys_copy(struct program *p, const char *const *keys)
 	return 0;
 }
 
-/* The caller holds programs_lock. */
+/* Finds the command @name; NULL: there is none. Called with programs_lock held.
+ */
 static struct program *program_find(struct lnet_control *control,
 				    const char *name)
 {

@@ -8,8 +8,8 @@
 
 /* ---- the node as one text ---- */
 
-/* A function that prints the node; what it prints, for errors; for how many
- * peers, by default and at most. */
+/* A function that prints the node as one text; the name of that text in errors;
+ * for how many peers it prints by default, and at most. */
 struct print {
 	int (*fn)(FILE *out, struct lnet *node, unsigned int peers);
 	const char *what;
@@ -38,8 +38,8 @@ static void request_print(struct request *r, const struct print *print)
 	free(text);
 }
 
-/* The limit of metrics is due to that of answers: each peer NI has some forty
- * time series. */
+/* Metrics are printed for fewer peers, because an answer is limited and each
+ * peer NI has some forty time series. */
 static const struct print metrics = { metrics_print, "metrics", 256, 10000 };
 static const struct print top = { top_print, "counters", 1000, 100000 };
 static const struct print drawing = { dot_print, "configuration", 0, 0 };
@@ -124,7 +124,7 @@ static int request_plan_nothing(struct plan *plan, const struct scope *s)
 	return rc;
 }
 
-/* All peers that were added. */
+/* Deletes all peers that were added by configuration. */
 static int forget_peers(struct lnet *node)
 {
 	struct peer_list list;

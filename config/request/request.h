@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests to a node: struct lnet_control, which they are made to, and what the
- * files of this folder carry out.
+ * Requests to a node: struct lnet_control, which takes them, and what the files
+ * of this folder do for them.
  */
 #ifndef CONFIG_REQUEST_REQUEST_H
 #define CONFIG_REQUEST_REQUEST_H
@@ -27,7 +27,8 @@ struct lnet_control {
 
 	pthread_mutex_t programs_lock; /* for what follows; held for moments */
 	struct list programs;	       /* commands of the program's own */
-	pthread_cond_t program_idle;   /* no request runs a deleted one */
+	/* signaled when no request runs a deleted command any more */
+	pthread_cond_t program_idle;
 };
 
 /* A request that is being carried out. */
@@ -36,7 +37,7 @@ struct request {
 	struct answer *answer;
 	const struct tree *args; /* a mapping, or null */
 	struct scope scope;	 /* for errors about the arguments */
-	struct cancel *cancel; /* NULL: it cannot be canceled */
+	struct cancel *cancel;	 /* NULL: it cannot be canceled */
 };
 
 /* Carries out the request @root; output and errors are added to @answer. */
@@ -46,14 +47,14 @@ void request_carry_out(struct lnet_control *control, const struct tree *root,
 /* Is @name a command that programs cannot add? */
 bool request_is_ours(const char *name);
 
-/* Adds the error that the node is down. */
+/* Adds the error that LNet is not configured. */
 void request_down(struct request *r);
 
 /* ---- commands of the program's own: program.c, lnet_control_add(3) ---- */
 
 /* Carries out @r, or returns false: the program has no command @name. */
 bool program_run(struct request *r, const char *name) must_check;
-/* Deletes all commands, once no request is being carried out any more. */
+/* Deletes all commands of the program. No request may be under way. */
 void programs_free(struct lnet_control *control);
 
 /* ---- configuration files: import.c, lnet.conf(5) ---- */
@@ -65,33 +66,35 @@ int import_config(struct request *r, const char *text) must_check;
 /* ---- changes ---- */
 
 /*
- * Reads what is to be added or deleted (@add false), and adds steps to @plan,
- * or an error to the answer of @s. @t is the arguments of a command; or of a
- * file one item of a section, or the whole of one that is a mapping. In a file
- * an item to be deleted is found by its name; a policy by its patterns, or, if
- * it has none, by its index; fault rules by kind, source and destination.
+ * Reads what is to be added, or (@add false) deleted; adds steps to @plan, or
+ * an error to the answer of @s. @t is one of three: the arguments of a command,
+ * an item of a file's section, or the whole section, if it is a mapping. An
+ * item to be deleted is found by its name; a policy by its patterns, or, if it
+ * has none, by its index; fault rules by kind, source and destination.
  */
 typedef int plan_fn(struct plan *plan, const struct scope *s,
 		    const struct tree *t, bool add);
 plan_fn net_args, peer_args, route_args, policy_args, setting_args;
 plan_fn net_item, peer_item, route_item, routing_item, policy_item, fault_item;
 plan_fn buffers_section, global_section, numa_section;
-/* One item of "ip2nets". Sets *@applied_p if it is about this host. */
+/* Adds steps for one item of "ip2nets". Sets *@applied_p if it is about this
+ * host. */
 int ip2nets_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add, bool *applied_p) must_check;
 
-/* Add steps that delete all routes and turn routing off; delete all
- * policies. */
+/* Add steps: routes_forget() to delete all routes and turn routing off,
+ * policies_forget() to delete all policies. */
 int routes_forget(struct plan *plan, const struct scope *s);
 int policies_forget(struct plan *plan, const struct scope *s);
 
-/* "set" of routing and of buffers of routers, which are no settings of the
- * node. -ENOENT, without an error in the answer: @at is none of these. */
+/* Carries out "set" of routing and of buffers of routers, which are no settings
+ * of the node. -ENOENT, without an error in the answer: @at is something else.
+ */
 int routing_set(struct plan *plan, const struct scope *s, const struct tree *at,
 		int64_t value);
 
 /*
- * The setting BONDING is to be @value. In old kernel nodes one NI could have
+ * Reads @value of the setting BONDING. In old kernel nodes one NI could have
  * several interfaces; here each interface has an NI of its own, and LNet uses
  * all of them. So 1 is accepted with a note (requirement E6). -EINVAL: neither
  * 0 nor 1.
@@ -101,13 +104,13 @@ int bonding_set(struct answer *a, int64_t value) must_check;
 
 /* ---- reading ---- */
 
-/* As the other functions of scope.h. A NID that is not ANY: */
+/* Reads a NID, which is not ANY; like the functions of scope.h. */
 int scope_nid(const struct scope *s, const struct tree *t,
 	      struct ulnet_nid *nid_p) must_check;
-/* -ENOENT: it is no net. */
+/* Reads a net; like the functions of scope.h. -ENOENT: it is no net. */
 int scope_net(const struct scope *s, const struct tree *t,
 	      uint32_t *net_p) must_check;
-/* The argument "verbose"; 0 without it. */
+/* Reads the argument "verbose"; 0 without it. */
 int read_verbose(const struct scope *s, const struct tree *args,
 		 int *verbose_p) must_check;
 
@@ -126,9 +129,9 @@ int cannot_get(const struct scope *s, int rc, const char *what);
 
 /* ---- showing ---- */
 
-/* These add trees, with the keys of the kernel's lnetctl in their order, to the
- * mapping @out. They return 0 or the error of reading the node; -EMSGSIZE: the
- * answer would be too long. */
+/* Each show_...() adds a tree, with the keys of the kernel's lnetctl in their
+ * order, to the mapping @out. Those that return an int return 0 or the error of
+ * reading the node; -EMSGSIZE: the answer would be too long. */
 
 /* How much is shown. */
 struct show {
@@ -139,20 +142,20 @@ struct show {
 };
 
 void show_nid(struct tree *out, const char *key, const struct ulnet_nid *nid);
-/* s until lnet_now() is @at (ns), rounded up; 0: that is past. */
+/* Seconds until lnet_now() is @at (ns), rounded up; 0: @at is past. */
 uint64_t show_seconds_to(struct lnet *node, uint64_t at);
 
 int show_nets(struct lnet *node, const struct show *show, struct tree *out);
-/* -ENOENT: no peer has show->nid. */
+/* -ENOENT: no peer has the NID show->nid. */
 int show_peers(struct lnet *node, const struct show *show, struct tree *out);
 int show_peer_list(struct lnet *node, struct tree *out);
 int show_stats(struct lnet *node, struct tree *out);
 int show_settings(struct lnet *node, struct tree *out);
 int show_all(struct lnet *node, bool backup, struct tree *out);
 
-/* route.c, policy.c, fault.c: */
+/* In route.c, policy.c and fault.c: */
 
-/* @only: NULL, or what routes are to match. */
+/* @only: NULL, or a pattern that the shown routes match. */
 int show_routes(struct lnet *node, const struct ulnet_route *only, int verbose,
 		bool backup, struct tree *out);
 /* Shows whether it routes, and its buffers, unless all of that is the
@@ -166,9 +169,9 @@ int show_faults(struct lnet *node, enum ulnet_fault_kind kind, bool backup,
 
 /* ---- states by name ---- */
 
-/* States of a net of this node, and of an NI of this node or of a peer. They
- * are computed from what the node shows, when it is shown; the tables are for
- * lnet_states(7). */
+/* States of a net of this node, and of an NI of this node or of a peer. A state
+ * is computed whenever a net or NI is shown; the tables are for lnet_states(7).
+ */
 enum debug_net { DEBUG_NET_ACTIVE, DEBUG_NET_INACTIVE, DEBUG_NETS };
 enum debug_ni {
 	DEBUG_NI_ACTIVE,

@@ -26,8 +26,9 @@ static const char *const file_keys[] = {
 
 /* ---- reading ---- */
 
-/* Some releases of kernel nodes had a sensitivity of each gateway; the others
- * print the default, 1, for all. */
+/* Reads a health sensitivity, which must be 0 or 1. Some releases of kernel
+ * nodes have one for each gateway; other releases print the default, 1, for
+ * all. */
 static int read_sensitivity(const struct scope *s, const struct tree *t)
 {
 	int64_t v = 0;
@@ -135,8 +136,8 @@ int buffers_section(struct plan *plan, const struct scope *s,
 	return rc;
 }
 
-/* An item says whether the node routes; others, "cpt[0]" and so on, say what
- * buffers it has, and are ignored. */
+/* An item says with "enable" whether the node routes. Its other keys, "cpt[0]"
+ * and so on, say what buffers the node has, and are ignored. */
 int routing_item(struct plan *plan, const struct scope *s,
 		 const struct tree *item, bool add)
 {

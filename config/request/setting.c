@@ -14,8 +14,8 @@
 	"is the time between its pings"
 
 /* Can @setting be set to @value? 0; -ENOENT: @setting is NULL; -EPERM: it
- * follows from others; -EOPNOTSUPP: it has only one value; -EINVAL: @value is
- * not in its range. */
+ * follows from other settings; -EOPNOTSUPP: it has only one value; -EINVAL:
+ * @value is not in its range. */
 static int setting_check(const struct ulnet_setting *setting, int64_t value)
 {
 	if (!setting)

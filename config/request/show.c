@@ -6,18 +6,18 @@
 
 #include "ulnet/loop.h"
 
-/* Lines of an answer, and of one peer NI in it, roughly. */
+/* About how many lines an answer may have, and one peer NI in it has. */
 #define LINES_MAX	     1000000
 #define LINES_OF_PEER	     12
 #define LINES_OF_PEER_DETAIL 48
 
-/* What kernel nodes show and this one does not have. */
+/* What is shown for things that only kernel nodes have. */
 #define PEER_NI_STATE "NA"
 #define HELLO_COUNT   0
 #define DEV_CPT	      (-1)
 #define DEV_CPT_LO    0
 
-/* -1 stands for none. */
+/* Shows a priority; -1 stands for none. */
 static void show_priority(struct tree *out, const char *key, uint32_t priority)
 {
 	tree_int(out, key,
@@ -59,7 +59,7 @@ static void show_times(struct tree *out, const char *key,
 	tree_uint(map, "avg_nsec", t->n ? t->ns / t->n : 0);
 }
 
-/* Shows what kernel nodes do not. */
+/* Shows resends and times, which kernel nodes do not show. */
 static void show_resends_and_times(struct tree *out, uint64_t resent,
 				   const struct ulnet_times *sending,
 				   const struct ulnet_times *answered)
@@ -164,7 +164,8 @@ static const char *by_health(bool down, bool recovering, int32_t health)
 	return debug_nis[state].name;
 }
 
-/* info->state, or, if that is active, a state by its health. */
+/* The state of an NI: info->state, or, if that is "active", a state by its
+ * health. */
 static const char *debug_ni_state(const struct ulnet_ni_info *info)
 {
 	if (strcmp(info->state, "active") != 0)
@@ -196,7 +197,8 @@ static void show_tunables(const struct ulnet_ni_info *info, struct tree *out)
 	bool lo = lnet_nid_is_lo(&info->nid);
 	uint32_t buffer_credits = info->peer_buffer_credits;
 
-	/* Kernel nodes show 0 if both are the same. */
+	/* Kernel nodes show 0 if peer_buffer_credits and peer_credits are
+	 * equal. */
 	if (buffer_credits == info->peer_credits)
 		buffer_credits = 0;
 	tree_int(map, "peer_timeout",
@@ -224,8 +226,9 @@ static bool is_default(const struct ulnet_tunable *t,
 	return false;
 }
 
-/* @t, which may be NULL, is 0 if the NI's timeout follows from settings; then
- * the result is shown, but not in a backup, which would set it. */
+/* Shows the NI's timeout. If the tunable @t is 0 or NULL, the timeout follows
+ * from settings. Then the resulting time is shown; but in a backup, which would
+ * set that time, the 0 of the tunable. */
 static void show_timeout(const struct ulnet_ni_info *info,
 			 const struct ulnet_tunable *t, const struct show *show,
 			 struct tree *map)
@@ -278,8 +281,8 @@ static void show_lnd_tunables(struct lnet *node,
 	}
 }
 
-/* Must a backup have the NID, because its interface alone may have another
- * one? */
+/* Must a backup have the NID, because the NI might get another NID by its
+ * interface alone? */
 static bool needs_nid(struct lnet *node, const struct ulnet_ni_info *info)
 {
 	struct setting_list settings;

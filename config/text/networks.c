@@ -138,7 +138,7 @@ static bool net_is_ip(uint32_t net)
 	}
 }
 
-/* Fills @a. False: no address that a NID can have. */
+/* Fills @a from @i. False: @i has no address that a NID can have. */
 static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 {
 	const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
@@ -161,8 +161,8 @@ static bool address_of(const struct ifaddrs *i, struct ip2nets_address *a)
 	return !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
-/* *@addrs_p, to be freed: the addresses of this host. Returns how many, or
- * -errno. */
+/* Sets *@addrs_p, to be freed, to the addresses of this host. Returns how many,
+ * or -errno. */
 static int host_addresses(struct ip2nets_address **addrs_p)
 {
 	struct ip2nets_address *addrs;
@@ -342,7 +342,7 @@ static int networks_parse_all(struct networks *w)
 	}
 }
 
-/* *@confs_p, to be freed, has the names in the same block. */
+/* Sets *@confs_p, to be freed, with the names in the same block. */
 static int networks_give(const struct networks *w,
 			 struct ulnet_ni_conf **confs_p)
 {
@@ -403,9 +403,9 @@ struct matcher {
 	struct ulnet_text_error *err;
 	const struct ip2nets_address *addrs;
 	unsigned int naddrs;
-	bool *hit; /* by address: it is in a range of the current rule */
+	bool *hit; /* hit[i]: addrs[i] is in a range of the current rule */
 	FILE *out; /* networks of the rules so far */
-	uint32_t nets[NETS_MAX]; /* the same */
+	uint32_t nets[NETS_MAX]; /* the nets in @out */
 	unsigned int nnets;
 };
 
@@ -419,7 +419,8 @@ static bool networks_is_loopback(const struct ulnet_nid *nid)
 				     : !memcmp(nid->addr, one, sizeof(one));
 }
 
-/* Does @range match loopback addresses? Others, such as *.*.*.*, do not. */
+/* Does @range match loopback addresses? Other ranges, such as *.*.*.*, do not.
+ */
 static bool is_for_loopback(const char *range)
 {
 	return !strncmp(range, "127.", 4) || !strncmp(range, "::1", 3);
@@ -454,7 +455,7 @@ static int match_range(struct matcher *m, const char *at, size_t len)
 }
 
 /* Sets hit[] by the ranges between @s and @end. *@first_p is the first address
- * in them, or NULL. */
+ * that is in one of them, or NULL. */
 static int match_ranges(struct matcher *m, const char *s, const char *end,
 			const struct ip2nets_address **first_p)
 {
@@ -519,8 +520,9 @@ static int find_interface(const struct matcher *m, const char *at,
 		     : 0;
 }
 
-/* Writes the interface; its name alone would stand for its IPv4 address, so
- * that for an IPv6 address the address is written. */
+/* Writes the interface that a rule has selected by the address @which: by its
+ * name, which stands for its IPv4 address, or, if @which is an IPv6 address, as
+ * that address. */
 static void put_interface(struct matcher *m, const char *name,
 			  const struct ip2nets_address *which)
 {
@@ -609,8 +611,8 @@ static int read_nets(struct matcher *m, const char *s, const char *end,
 		  : 0;
 }
 
-/* Reads the rule between @s and @end. One that does not match is checked,
- * too. */
+/* Reads the rule between @s and @end. A rule that matches no address is
+ * checked, too. */
 static int networks_read_rule(struct matcher *m, const char *s, const char *end)
 {
 	const char *ranges = nets_end(s, end);

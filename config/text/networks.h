@@ -6,7 +6,8 @@
 
 #include "ulnet/lnet.h"
 
-/* Fills @err, unless that is NULL; @at points into @text. Returns @rc. */
+/* Fills @err, unless that is NULL, with the message and with the place of the
+ * error: @at points into @text. Returns @rc. */
 int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 	       int rc, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -23,8 +24,9 @@ int spec_wrong(struct ulnet_text_error *err, const char *text, const char *at,
 int spec_interface(const char **pos, char name[LNET_INTERFACE_SIZE],
 		   char cpts[SPEC_CPTS_SIZE]);
 
-/* Does a list like "[0-3,5]" have all CPTs from 0 to @cpts - 1? 0; -EOPNOTSUPP:
- * not all. Both set *@highest_p to the highest one in the list. -EINVAL. */
+/* Does a list like "[0-3,5]" have all CPTs from 0 to @cpts - 1? 0: it does;
+ * -EOPNOTSUPP: it does not; both set *@highest_p to the highest CPT in the
+ * list. -EINVAL: the list is malformed. */
 int spec_cpts(const char *text, unsigned int cpts, unsigned long *highest_p);
 
 /* An address of this host; one interface may have several. */
@@ -35,10 +37,10 @@ struct ip2nets_address {
 };
 
 /*
- * Selects those of @rules, "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16", that
- * have a range with one of the @n addresses in it. *@networks_p, to be freed,
- * has their nets, as lnet_networks_parse() takes them. A net without interfaces
- * gets that of the first address in its ranges. Any thread.
+ * Selects from @rules, such as "tcp1(eth1) 10.1.*.*; tcp0 10.[2-3].0.0/16",
+ * those with a range that one of the @n addresses is in. *@networks_p, to be
+ * freed, has their nets, as lnet_networks_parse() takes them. A net without
+ * interfaces gets that of the first address in its ranges. Any thread.
  *
  * -EINVAL: malformed; a net is repeated; an interface has no address in the
  * ranges of its rule. -ENOENT: no rule was selected. -ENOMEM. On error *@err is

@@ -41,8 +41,8 @@ struct word {
 typedef int (*word_fn)(struct reader *r, const char *at, const char *word);
 
 /* The expansion of a word with brackets to several words: fn is called for
- * each. The functions below have filled the first @used bytes of word, and go
- * on with @rest, the rest of the text of the word. */
+ * each. The functions below are told how many bytes of word are filled, @used,
+ * and go on with @rest, which is the rest of the word in the text. */
 struct expansion {
 	struct reader *r;
 	word_fn fn;

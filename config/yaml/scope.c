@@ -28,7 +28,8 @@ void answer_fini(struct answer *a)
 	*a = (struct answer){ 0 };
 }
 
-/* The part of the answer that *@part_p is, made if there is none yet. */
+/* Returns the section of the answer that @part_p points to, and makes it if it
+ * does not exist yet. */
 static struct tree *part(struct answer *a, struct tree **part_p,
 			 const char *key, bool map)
 {

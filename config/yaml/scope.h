@@ -13,7 +13,7 @@
 #define REQUEST_MAX ((size_t)4 << 20)  /* bytes */
 #define ANSWER_MAX  ((size_t)64 << 20) /* bytes */
 
-/* Of what users send; of answers, which the node makes. */
+/* Limits of what users send, and of answers, which the node makes. */
 extern const struct tree_limits request_limits, answer_limits;
 
 struct answer {
@@ -39,19 +39,20 @@ struct tree *answer_output(struct answer *a);
 /* Adds an error; the @rc of the first one becomes the status. */
 void answer_error(struct answer *a, const struct subject *s, int rc,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same in the form that the kernel's lnetctl has for settings. */
+/* Adds an error in the form that the kernel's lnetctl has for settings; @rc as
+ * for answer_error(). */
 void answer_setting_error(struct answer *a, const char *top, const char *name,
 			  int rc, const char *descr);
 void answer_note(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same, but not if there is such a note already, or if there are NOTES_MAX:
- * for what may be true of each item of a long file. */
+/* Adds a note, but not if there is such a note already, or if there are
+ * NOTES_MAX: for what may be true of each item of a long file. */
 void answer_note_once(struct answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 #define NOTES_MAX 64
 
-/* *@text_p, to be freed: the answer as YAML. -ENOMEM; -EMSGSIZE: it is longer
- * than @max. */
+/* Sets *@text_p, to be freed, to the answer as YAML. -ENOMEM; -EMSGSIZE: it is
+ * longer than @max. */
 int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
 
 /* ---- reading ---- */
@@ -62,37 +63,40 @@ int answer_text(const struct answer *a, size_t max, char **text_p) must_check;
 struct scope {
 	struct answer *answer;
 	struct subject subject;
-	bool show_lines; /* errors begin with the line: it is one of a file that
-			  * the user knows */
-	bool set;	 /* the command "set", whose errors look different */
-	bool lenient;	 /* a file, which may come from a kernel node or a later
-			  * release: unknown keys are ignored with a note (but
-			  * misspelt ones), and so is what has no effect */
+	/* errors begin with the number of the line, because it is a line of a
+	 * file that the user knows */
+	bool show_lines;
+	bool set; /* the command "set", whose errors look different */
+	/* the text is a file, which may come from a kernel node or a later
+	 * release: unknown keys, unless they seem misspelt, and what has no
+	 * effect are ignored, with a note */
+	bool lenient;
 	unsigned int index; /* of the item in its section, from 1; 0: none */
 };
 
 /* Adds an error about @at (NULL: about nothing in the text); returns @rc. */
 int scope_fail(const struct scope *s, const struct tree *at, int rc,
 	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same with -EINVAL, and always with the line: the request is malformed,
- * which those that tools make never are. */
+/* As scope_fail() with -EINVAL, but always with the number of the line: the
+ * request is malformed, which requests of our tools never are. */
 int scope_misread(const struct scope *s, const struct tree *at, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
 
-/* Reports, as the kernel's lnetctl does, what "set @name" fails with. */
+/* Reports why "set @name" fails, as the kernel's lnetctl does. */
 void scope_set_fail(const struct scope *s, const char *name, int rc,
 		    const char *why);
 
-/* Read a value. @t NULL: returns 0 and leaves *@..._p alone. */
+/* Read a value into *@..._p. If @t is NULL, they return 0 and leave *@..._p
+ * alone. */
 int scope_text(const struct scope *s, const struct tree *t,
 	       const char **text_p) must_check;
 int scope_number(const struct scope *s, const struct tree *t, int64_t min,
 		 int64_t max, int64_t *value_p) must_check;
-/* true, false, yes, no, 0, 1 */
+/* Reads true, false, yes, no, 0 or 1. */
 int scope_bool(const struct scope *s, const struct tree *t,
 	       bool *value_p) must_check;
 
-/* *@t_p is the child of @map with @key, which must be there. */
+/* Sets *@t_p to the child of @map with @key; an error if there is none. */
 int scope_need(const struct scope *s, const struct tree *map, const char *key,
 	       const struct tree **t_p) must_check;
 /* Checks that @t is a mapping, or null. */
@@ -107,18 +111,18 @@ int scope_keys(const struct scope *s, const struct tree *t,
 
 /* Is @key one of @keys? */
 bool key_in(const char *key, const char *const *keys);
-/* The first of @keys that @key was probably meant to be, or NULL: one that
- * begins with @key, or differs from it in a letter, or in two if @key has five
- * or more. Two letters that are swapped count as one. */
+/* The first of @keys that @key was probably meant to be: one that begins with
+ * @key, or differs from it in a letter, or in two if @key has five or more. Two
+ * letters that are swapped count as one. NULL: there is none. */
 const char *key_near(const char *key, const char *const *keys);
 /* Reports that the @what with the key of @t is unknown. A lenient scope notes
  * it once and returns 0, unless @near says what was probably meant (NULL:
  * nothing). Else -EINVAL, with the line. */
 int scope_unknown(const struct scope *s, const struct tree *t, const char *what,
 		  const char *near) must_check;
-/* The value after @prev (NULL: the first) in a sequence, in a mapping, or of a
- * scalar, which is taken for a sequence of one. NULL: there are no more; or
- * @list is NULL. */
+/* Iterates over @list: a sequence, a mapping, or a scalar, which is taken for a
+ * sequence of one. Returns the value after @prev, or the first if @prev is
+ * NULL. NULL: there are no more, or @list is NULL. */
 const struct tree *list_next(const struct tree *list, const struct tree *prev);
 
 #endif

@@ -19,7 +19,7 @@ struct chunk {
 };
 
 struct doc {
-	struct chunk *chunks; /* the one in use first */
+	struct chunk *chunks; /* the one that is filled comes first */
 	struct tree *root;
 	bool failed;
 };
@@ -477,8 +477,8 @@ const struct tree_style tree_narrow = { 2, 0, 2 };
 
 /* ---- scalars ---- */
 
-/* Does @text mean the same without quotes, wherever it is? May be wrong in
- * saying no. */
+/* Can @text be written without quotes anywhere in a document? False also for
+ * some texts that could. */
 static bool plain_ok(const char *text)
 {
 	size_t len = strlen(text);
@@ -505,8 +505,8 @@ static bool printable(const char *text)
 	return true;
 }
 
-/* Decodes the code point at @s and sets *len to its bytes; 0: it is not
- * UTF-8. */
+/* Decodes the code point at @s and sets *@len to how many bytes it has; 0: it
+ * is not UTF-8. */
 static uint32_t utf8(const unsigned char *s, size_t *len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -587,8 +587,8 @@ static void emit_single(const char *text, FILE *out)
 	fputc('\'', out);
 }
 
-/* All texts are UTF-8, from libyaml, which accepts nothing else, or from this
- * program: the error is not expected. */
+/* Writes @text in double quotes. The error is not expected: all texts are
+ * UTF-8, from libyaml, which accepts nothing else, or from this program. */
 static void emit_double(const char *text, FILE *out)
 {
 	if (tree_emit_quoted(text, out))
@@ -706,8 +706,9 @@ void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 	emit_pair(t, style, 0, out);
 }
 
-/* lnet_ctl_quote(), which needs this, is not in client.c because RPC has a weak
- * reference to it: wherever a control is linked, tree.o is, too. */
+/* text_end() and lnet_ctl_quote(), which needs it, stand here, and not in
+ * client.c, because RPC has a weak reference to lnet_ctl_quote(): wherever a
+ * control is linked, tree.o is linked, too. */
 int text_end(FILE *f, int rc, char **text_p)
 {
 	bool bad = ferror(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * YAML documents as trees, which are parsed from text, with libyaml, or made,
- * and written as text. Knows nothing of LNet. The nodes of a document are freed
- * with it. Any thread, one at a time for each document.
+ * YAML documents as trees. A tree is parsed from text, by libyaml, or made by a
+ * program, and can be written as text. Knows nothing of LNet. The nodes of a
+ * document are freed with it. Any thread, one at a time for each document.
  */
 #ifndef CONFIG_YAML_TREE_H
 #define CONFIG_YAML_TREE_H
@@ -28,7 +28,7 @@ struct tree {
 	struct doc *doc;
 	struct list link; /* in the parent's children */
 	struct list children;
-	unsigned int count; /* of them */
+	unsigned int count; /* number of children */
 	enum tree_kind kind;
 	enum tree_form form;
 	const char *key;     /* in a mapping; else NULL */
@@ -47,7 +47,8 @@ struct doc *doc_new(void) must_check;
 void doc_free(struct doc *doc);
 /* NULL: there is none yet. */
 struct tree *doc_root(const struct doc *doc);
-/* Makes the root; @text NULL: "". NULL: no memory. */
+/* Makes the root; its text is @text, or "" if that is NULL. Returns NULL: no
+ * memory. */
 struct tree *doc_set_root(struct doc *doc, enum tree_kind kind,
 			  enum tree_form form, const char *text);
 /* Is a part of the document missing because there was no memory? */
@@ -103,17 +104,17 @@ struct tree_error {
 };
 
 /*
- * Parses the document in @text; an empty text is one that is null. 0; -EINVAL;
- * -EMSGSIZE: it exceeds @limits; -ENOMEM. @err is filled on error. Anchors,
- * aliases, tags but "!", keys that are no texts, repeated keys and a second
- * document are errors.
+ * Parses the document in @text; an empty text is a document that is null. 0;
+ * -EINVAL; -EMSGSIZE: it exceeds @limits; -ENOMEM. @err is filled on error.
+ * Anchors, aliases, tags but "!", keys that are no texts, repeated keys and a
+ * second document are errors.
  */
 int tree_parse(const char *text, size_t len, const struct tree_limits *limits,
 	       struct doc **doc_p, struct tree_error *err) must_check;
 
 /* ---- tree to text ---- */
 
-/* Indentation, in the three styles of the kernel's lnetctl. */
+/* How many columns one of the three styles of the kernel's lnetctl indents. */
 struct tree_style {
 	unsigned int indent; /* of a mapping in a mapping */
 	unsigned int dash;   /* of a sequence in a mapping */
@@ -123,15 +124,15 @@ extern const struct tree_style tree_wide;   /* 6, "-     key": net, peer */
 extern const struct tree_style tree_middle; /* 4, "    - key": global */
 extern const struct tree_style tree_narrow; /* 2, "- key": ping */
 
-/* Writes @t as a document, which parses to the same tree, without markers.
+/* Writes @t as a document without markers, which parses to the same tree.
  * Errors are in ferror(@out). */
 void tree_emit(const struct tree *t, const struct tree_style *style, FILE *out);
-/* Writes the key of @t and @t. */
+/* Writes @t with its key in front. */
 void tree_emit_pair(const struct tree *t, const struct tree_style *style,
 		    FILE *out);
 
-/* Closes @f, which open_memstream() has made for *@text_p. Returns 0, and
- * *@text_p is to be freed, if @rc is 0 and all was written; else frees the text
+/* Closes @f, which open_memstream() has made for *@text_p. If @rc is 0 and all
+ * was written, returns 0, and *@text_p is to be freed. Otherwise frees the text
  * and returns @rc or -ENOMEM. */
 int text_end(FILE *f, int rc, char **text_p) must_check;
 
