@@ -86,7 +86,7 @@ void connect_want(struct connect *c)
 	c->set->ops->settle(c);
 }
 
-/* Whoever is told may call connect_want() again, so that comes last. */
+/* ops->tell() comes last, since it may call connect_want() again. */
 void connect_tell(struct connect *c, int status, enum ulnet_cause cause)
 {
 	bool wanted = c->wanted;
@@ -212,7 +212,7 @@ void connect_settle(struct connect *c)
 
 /* ---- time ---- */
 
-/* Those who wait have timed out. */
+/* Those who wait for a connection have timed out. */
 static void connect_give_up(struct connect *c)
 {
 	enum connect_state state = c->fsm.state;

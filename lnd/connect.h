@@ -48,8 +48,9 @@ extern const struct fsm_state connect_states[CONNECT_STATES];
 struct connect_law {
 	uint64_t min_pause, max_pause; /* after failures; not 0 */
 	uint64_t timeout;	       /* for those who wait */
-	uint64_t memory; /* failures are remembered so long after the pause;
-			    * TIME_NEVER */
+	/* how long failures are remembered after the pause; TIME_NEVER: without
+	 * limit */
+	uint64_t memory;
 };
 
 struct connect;
@@ -62,10 +63,11 @@ struct connect_ops {
 	 * those who wait do so without limit; -EINPROGRESS: not now, and they
 	 * wait for law.timeout; another errno: no, and it ends what waits. */
 	int (*is_due)(const struct connect *c);
-	/* Begins an attempt: connect_move(), or connect_failed(). */
+	/* Begins an attempt: calls connect_move(), or connect_failed() if it
+	 * cannot begin one. */
 	void (*begin)(struct connect *c);
-	/* Optional: the state is about to become @to. Drops what is under way,
-	 * and tells nobody. */
+	/* Optional; called before the state becomes @to. Drops what belongs to
+	 * the attempt under way, if any, and tells nobody. */
 	void (*leave)(struct connect *c, enum connect_state to);
 	/* The time given to connect_look_at() has come. */
 	void (*look)(struct connect *c);
@@ -76,15 +78,15 @@ struct connect_ops {
 	 * with @status 0 even if nobody waits. Users' handlers may run. */
 	void (*tell)(struct connect *c, bool wanted, int status,
 		     enum ulnet_cause cause);
-	/* Nothing was heard for @ns. */
+	/* Tells those who wait that nothing was heard for @ns. */
 	void (*silent)(struct connect *c, uint64_t ns);
-	/* Calls connect_settle() at the end of the turn. */
+	/* Schedules connect_settle() for the end of the turn. */
 	void (*settle)(struct connect *c);
-	/* An attempt goes on after those who wait have given up. */
+	/* true: an attempt goes on after those who wait have timed out. */
 	bool outlasts;
 };
 
-/* A CPT's part for one NI. */
+/* What one CPT keeps for one NI. */
 struct connect_set {
 	struct loop *loop;
 	const struct connect_ops *ops;
@@ -97,10 +99,11 @@ struct connect {
 	struct connect_set *set;
 	struct fsm fsm;
 	bool wanted;	       /* somebody waits, and is to be told */
-	bool told_silent;      /* ... and was told that nothing was heard */
+	bool told_silent;      /* they were told that nothing was heard */
 	unsigned int retries;  /* asked for by the peer, in a row */
 	unsigned int failures; /* of attempts, in a row */
-	int status;	       /* of the last refusal, and its cause */
+	/* status and cause of the last connect_again() */
+	int status;
 	enum ulnet_cause cause;
 	uint64_t began; /* ns: since when nothing was heard */
 	/* ns: when those who wait time out. Set when their first attempt is
@@ -110,7 +113,7 @@ struct connect {
 	uint64_t next; /* ns: when the present state ends, or ops->look() is
 			* due; TIME_NEVER */
 	struct timer timer;
-	struct list failed; /* connect_set.failed: remembered, nobody waits */
+	struct list failed; /* in connect_set.failed, while nobody waits */
 };
 
 void connect_set_init(struct connect_set *set, struct loop *loop,
@@ -127,7 +130,8 @@ bool connect_is_idle(const struct connect *c);
 
 /* ---- from outside ---- */
 
-/* Somebody waits: an attempt begins at the end of the turn or later. */
+/* Somebody waits for a connection: an attempt begins at the end of the turn, or
+ * later. */
 void connect_want(struct connect *c);
 /* At the end of a turn: begins an attempt if one is due. Users' handlers may
  * run. */
@@ -143,7 +147,8 @@ void connect_reset(struct connect *c);
 void connect_retry_now(struct connect *c);
 /* Pauses as after a failure, but tells nobody. */
 void connect_pause(struct connect *c);
-/* Nothing but its failures is left of the peer: remembers these for a while. */
+/* The owner keeps the peer only for its failures: they are remembered for
+ * law.memory. */
 void connect_remember(struct connect *c);
 void connect_unremember(struct connect *c);
 
@@ -154,7 +159,7 @@ void connect_unremember(struct connect *c);
  *	CONNECT_CONNECTING	an attempt is under way from now on
  *	CONNECT_QUEUED		waits for its turn, or times out */
 void connect_move(struct connect *c, enum connect_state to);
-/* Has ops->look() called at @at, ns; TIME_NEVER: not at all. */
+/* Schedules ops->look() for @at, ns; TIME_NEVER: cancels it. */
 void connect_look_at(struct connect *c, uint64_t at);
 /* If nothing was heard for @least ns, tells those who wait, who may know
  * another path; but only once. */

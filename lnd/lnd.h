@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract between LNet and an LND (requirement A7). An LND is a folder and
- * one line in lnds.h and in lnet/open.c; of LNet it knows this header and the
- * public NIDs only. Each side calls the other by a table: struct lnd, and
- * struct lnd_upcalls. Every LND passes the suite in tests/lnd/.
+ * The contract between LNet and an LND (requirement A7). An LND is a folder,
+ * one line in lnds.h and one in lnet/open.c. It knows nothing of LNet but this
+ * header and the public NIDs. LNet calls the LND by struct lnd; the LND calls
+ * LNet by struct lnd_upcalls. Every LND passes the suite in tests/lnd/.
  *
  * Threads. A node has N CPTs, each a thread with a loop. Everything about a
  * peer, calls in both directions included, happens on the thread of the CPT
@@ -23,9 +23,9 @@
  *			and the cause that lnd_refusal_cause() finds for it.
  *
  * Incoming messages. The LND calls lnet_parse(); LNet calls recv(), once, from
- * within it or later, and perhaps eager_recv() before. If that recv() has an
- * lnd_msg, the LND calls lnet_finalize() for it, once. A GET may be answered by
- * answer() instead.
+ * within it or later, and perhaps eager_recv() before. If recv() is given an
+ * lnd_msg, the LND calls lnet_finalize() for this, once. LNet may answer a GET
+ * by answer() instead of recv().
  *
  * What may be called from within what:
  *	send()		from any upcall, so while the LND is in the midst of
@@ -50,26 +50,27 @@
  *	    there is no way to the peer		LOCAL_NO_ROUTE
  *	    this side lacks a resource or a
  *	    permission				LOCAL_DROPPED
- *	its connection has ended before any of it has left, because
+ *	the connection ends before any of the message has left, because
  *	    the peer has ended the connection,
  *	    or does not answer			REMOTE_DROPPED
- *	    of this side			LOCAL_DROPPED
- *	its connection has ended when some of it may have left or come, because
+ *	    something has failed on this side	LOCAL_DROPPED
+ *	the connection ends after some of the message may have left or come,
+ *	because
  *	    the peer has ended the connection,
  *	    or breaks the protocol		REMOTE_ERROR
  *	    the peer, or the net, was silent	NETWORK_TIMEOUT
- *	    of this side			LOCAL_ERROR
- *	its bytes are not what was sent		-EIO, REMOTE_ERROR
+ *	    something has failed on this side	LOCAL_ERROR
+ *	the bytes received are not those sent	-EIO, REMOTE_ERROR
  *	the NI fails hard (-ENETDOWN)
- *	    before any of it has left, or send()
- *	    refuses it				LOCAL_NO_ROUTE
- *	    when some may have left or come	LOCAL_ERROR
+ *	    before any of the message has left,
+ *	    or send() refuses the message	LOCAL_NO_ROUTE
+ *	    after some may have left or come	LOCAL_ERROR
  *	the NI goes down (-ESHUTDOWN)
- *	    before any of it has left		LOCAL_ABORTED
- *	    when some may have left or come	SHUTDOWN
- *	LNet gave it up				see cancel()
- * A pause between attempts to connect is no cause: a message that is sent
- * during one waits for the next attempt, and shares its outcome.
+ *	    before any of the message has left	LOCAL_ABORTED
+ *	    after some may have left or come	SHUTDOWN
+ *	LNet has given up the message		see cancel()
+ * A pause between attempts to connect is no reason to refuse: a message that is
+ * sent during a pause waits for the next attempt, and shares its outcome.
  */
 #ifndef LND_LND_H
 #define LND_LND_H
@@ -84,8 +85,8 @@
 
 #define LNET_HDR_SIZE	    72 /* header with 64-bit NIDs */
 #define LNET_HDR_LARGE_SIZE 96 /* header with 20-byte NIDs */
-/* Both end with: the source's pid, type, payload length, and a part that
- * depends on the type, of this size. */
+/* Both headers end with the source's pid, the type, the payload length, and a
+ * part that depends on the type, which has LNET_HDR_UNION_SIZE bytes. */
 #define LNET_HDR_UNION_SIZE 40
 
 struct lnd;
@@ -113,22 +114,22 @@ struct lnd_ni {
 	struct ulnet_nid nid;
 	uint64_t incarnation; /* differs for each start of the NI */
 	unsigned int cpts;
-	struct loop *const *loops;	     /* cpts of them */
-	char interface[LNET_INTERFACE_SIZE]; /* resolve() fills it */
+	struct loop *const *loops;	     /* one for each CPT */
+	char interface[LNET_INTERFACE_SIZE]; /* name to show, by resolve() */
 	int numa_node; /* of the device; startup() may set it; -1: not known */
-	/* The values in effect, in the order of lnd->tunables. startup() may
-	 * replace a default by what it stands for. */
+	/* The tunables' values in effect, in the order of lnd->tunables.
+	 * startup() may replace a default by what it stands for. */
 	int64_t *tunables;
 	const struct ulnet_conf *conf; /* the node's, defaults filled in */
 	/* How many messages LNet gives to the LND at a time: in all, and for
 	 * one peer. */
 	uint32_t credits, peer_credits;
-	/* Where the NIs that this LND has on the node keep what they share:
-	 * *shared is NULL at first. CPT 0's thread. NULL: not in use. */
+	/* *shared is the LND's: state that all its NIs on this node share. NULL
+	 * until an NI sets it. Used on CPT 0's thread only. */
 	void **shared;
 	void *net;	 /* the simulated network; NULL in ordinary nodes */
 	void *fabric;	 /* o2iblnd's simulated devices; NULL likewise */
-	void *priv;	 /* the LND's */
+	void *priv;	 /* the LND's own state of the NI */
 	const char *why; /* what startup() lacked when it failed: constant text
 			  * for users, or NULL */
 };
@@ -136,14 +137,15 @@ struct lnd_ni {
 /* A message, as an LND sees it. Owned by LNet, and lent to the LND from send(),
  * answer() or recv() until the LND calls lnet_finalize() for it. */
 struct lnd_msg {
-	struct lnd_ni *ni; /* whose LND it is lent to */
-	bool incoming;	   /* lent by recv(), and not by send() */
-	bool large;	   /* send: it needs a header of LNET_HDR_LARGE_SIZE */
-	struct ulnet_nid next_hop; /* send: the NID to send it to, and ... */
-	uint32_t next_pid;	   /* ... the process there */
-	unsigned int cpt;	   /* whose thread handles it */
-	/* Payload: length bytes beginning offset bytes into iov. send(): to be
-	 * read; recv(): to be written. */
+	struct lnd_ni *ni; /* the NI that sends or receives it */
+	bool incoming;	   /* lent by recv(); false: by send() or answer() */
+	/* Outgoing: has NIDs that need a header of LNET_HDR_LARGE_SIZE. */
+	bool large;
+	struct ulnet_nid next_hop; /* outgoing: the NID to send it to */
+	uint32_t next_pid;	   /* outgoing: the process there */
+	unsigned int cpt;	   /* the CPT whose thread handles it */
+	/* Payload: length bytes beginning offset bytes into iov. The LND reads
+	 * it when sending, and writes it when receiving. */
 	const struct iovec *iov;
 	unsigned int niov;
 	/* Registered memory that all of iov lies in, valid until forget()
@@ -151,14 +153,14 @@ struct lnd_msg {
 	const struct span *mem;
 	uint32_t offset;
 	uint32_t length;
-	uint64_t deadline; /* ns, of its loop; LNet enforces it */
-	bool again; /* LNet's: it has been given back once (lnet_send_again) */
-	/* The LND's own, while it has the message: */
+	uint64_t deadline; /* ns, by the CPT's loop; LNet enforces it */
+	bool again; /* was given back by lnet_send_again(); set by LNet */
+	/* For the LND's use, while it has the message: */
 	struct list link;
 	void *priv;
 	/* Set by the simulator's observer (observer.h) on the request of an
-	 * operation: an opaque mark, and the number of the attempt, which a
-	 * router passes on. mark NULL: none. */
+	 * operation, and passed on by routers. mark is opaque, NULL: none;
+	 * mark_number is the number of the attempt. */
 	void *mark;
 	uint32_t mark_number;
 };
@@ -178,10 +180,11 @@ struct lnd {
 
 	/*
 	 * Optional; without it an NI is named by its NID alone. Fills in the
-	 * address of @nid from @interface, a name or an address; it prefers one
-	 * of the size that @nid says. NULL: the interface that has @nid's
-	 * address is looked for instead. Writes the name to be shown. May make
-	 * system calls; any thread. -ENODEV: no such interface;
+	 * address of @nid from @interface, which is a name or an address; of
+	 * several addresses it prefers one of the size that @nid says.
+	 * @interface NULL: looks for the interface that has @nid's address.
+	 * Writes the interface's name, as users see it, to @name. May make
+	 * system calls; any thread. 0; -ENODEV: no such interface;
 	 * -EADDRNOTAVAIL: it has no usable address.
 	 */
 	int (*resolve)(const char *interface, struct ulnet_nid *nid,
@@ -192,8 +195,8 @@ struct lnd {
 	 * that adds the NI, which may be the loop's own, so it must not wait
 	 * for a peer. No other call is made for @ni until it has returned. Work
 	 * for a loop's thread (to watch a descriptor, to arm a timer) is done
-	 * there by loop_call(ni->loops[i], ...). 0; -errno: lnet_ni_add()
-	 * fails, and nothing is left behind.
+	 * there by loop_call(ni->loops[i], ...). Returns 0; or -errno, after
+	 * undoing everything: then lnet_ni_add() fails.
 	 */
 	int (*startup)(struct lnd_ni *ni);
 
@@ -208,7 +211,7 @@ struct lnd {
 	void (*shutdown)(struct lnd_ni *ni, unsigned int cpt);
 
 	/* Frees ni->priv: all CPTs have stopped, and no recv() will follow.
-	 * Thread: of the last CPT. */
+	 * Called on the thread of the CPT that was the last to stop. */
 	void (*free)(struct lnd_ni *ni);
 
 	/*
@@ -216,8 +219,8 @@ struct lnd {
 	 * whose pid has LNET_PID_USERFLAG does not listen: it can be reached
 	 * only over a connection that it has opened itself; without one send()
 	 * returns -EHOSTUNREACH. The return values are explained at the top of
-	 * this file; lnet_finalize(), lnet_send_again() and
-	 * lnet_peer_connected() do not come before send() has returned.
+	 * this file. The LND calls lnet_finalize(), lnet_send_again() and
+	 * lnet_peer_connected() only after send() has returned.
 	 * Messages to one peer keep their order, unless the LND has changed to
 	 * a new connection: what was sent on the old one may then arrive later
 	 * than what follows. Must not block; may be called from any upcall.
@@ -225,12 +228,13 @@ struct lnd {
 	int (*send)(struct lnd_ni *ni, struct lnd_msg *msg);
 
 	/*
-	 * LNet's answer to lnet_parse(@rx): with @msg, the LND stores the first
+	 * LNet's answer to lnet_parse(@rx): the LND stores the first
 	 * msg->length bytes of the payload, discards the rest of the @rlength
 	 * bytes announced, and calls lnet_finalize(@msg), from here or later.
-	 * With NULL it discards everything. Comes exactly once for each
-	 * lnet_parse() that returned 0, from within it or later. Until then the
-	 * LND keeps @rx, even if its connection has ended. Must not block.
+	 * @msg NULL: it discards the whole payload. LNet calls recv() exactly
+	 * once for each lnet_parse() that returned 0, from within it or later.
+	 * Until then the LND keeps @rx, even if its connection has ended. Must
+	 * not block.
 	 */
 	void (*recv)(struct lnd_ni *ni, void *rx, struct lnd_msg *msg,
 		     uint32_t rlength);
@@ -282,8 +286,8 @@ struct lnd {
 
 	/* Optional, for LNDs that do not copy registered memory: the user
 	 * unregisters [@addr, @addr + @length). No message that the LND has
-	 * lies in it, and on return no device touches it any more, not even for
-	 * messages that were given up. CPT's thread. */
+	 * lies in it. On return no device touches this memory any more, not
+	 * even for messages that were given up. CPT's thread. */
 	void (*forget)(struct lnd_ni *ni, unsigned int cpt, void *addr,
 		       size_t length);
 
@@ -300,15 +304,15 @@ struct lnd {
 			     const struct ulnet_nid *nid);
 
 	/* Optional; without it the answer is no. Can all connections with @nid
-	 * move to another CPT now? Not while a message is under way on one of
-	 * them, as far as the LND knows, nor while it tries to connect. Called
-	 * on @cpt's thread, from no other call. */
+	 * move to another CPT now? They cannot while a message is under way on
+	 * one of them, as far as the LND knows, nor while the LND tries to
+	 * connect. Called on @cpt's thread, from within no other call. */
 	bool (*can_move)(struct lnd_ni *ni, unsigned int cpt,
 			 const struct ulnet_nid *nid);
-	/* Moves those connections to the new owner, which lnet_ni_cpt_of()
-	 * names already. Called right after can_move(). Nothing is lost or
-	 * repeated. If a descriptor or memory is lacking, or the NI goes down,
-	 * the connections end as if they had failed. */
+	/* Moves all connections with @nid to the new owner of @nid, which
+	 * lnet_ni_cpt_of() names already. Called right after can_move(). No
+	 * message is lost or repeated. If a descriptor or memory is lacking, or
+	 * the NI goes down, the connections end as if they had failed. */
 	void (*move)(struct lnd_ni *ni, unsigned int cpt,
 		     const struct ulnet_nid *nid);
 
@@ -435,12 +439,12 @@ static inline void lnet_peer_disconnected(struct lnd_ni *ni,
  * is dead or the net is cut on this path; both ends are suspect, as after
  * NETWORK_TIMEOUT. A peer that is only slow to read is not silent.
  *
- * No message or connection ends by that. Messages that the LND had not begun it
- * has given back (lnet_send_again()), except those given back once before. What
- * waits for a connection goes on waiting. What was begun may still arrive, and
- * lnet_peer_connected() tells when a connection can be used again. LNet may
- * send what waits over another path, and cancel() messages that were not begun,
- * which does not harm the connections.
+ * This call ends no message and no connection. Before it, the LND has given
+ * back the messages that it had not begun (lnet_send_again()), except those
+ * given back once before. What waits for a connection goes on waiting. What was
+ * begun may still arrive, and lnet_peer_connected() tells when a connection can
+ * be used again. LNet may send what waits over another path, and cancel()
+ * messages that were not begun, which does not harm the connections.
  *
  * @ns: how long nothing has come back, as far as the LND has looked. If
  * something else was heard on the NI meanwhile, it is the peer that is silent.
@@ -518,10 +522,10 @@ static inline bool lnet_large_nids(const struct lnd_ni *ni)
 }
 
 /*
- * The NI has failed hard (D7), or is back: its link is down, or its address or
- * its device has gone. @why says so for the log; NULL when the NI is back. LNet
- * does not use it for sending meanwhile. The LND calls this before it acts on
- * the failure, and then, soon:
+ * @up false: the NI has failed hard (requirement D7): its link is down, or its
+ * address or its device has gone. @why says what, for the log; it is NULL when
+ * the NI is back. While the NI is down, LNet does not use it for sending. The
+ * LND makes this call before it acts on the failure. Soon afterwards it
  *	- ends everything under way on the NI, both ways, with -ENETDOWN and
  *	  LOCAL_NO_ROUTE if nothing has left, else LOCAL_ERROR; it does not use
  *	  lnet_send_again();
@@ -537,7 +541,7 @@ static inline void lnet_ni_set_up(struct lnd_ni *ni, bool up, const char *why)
 	ni->upcalls->ni_set_up(ni, up, why);
 }
 
-/* See shutdown(). */
+/* @cpt's part of the NI has stopped: see lnd.shutdown(). */
 static inline void lnet_ni_stopped(struct lnd_ni *ni, unsigned int cpt)
 {
 	ni->upcalls->ni_stopped(ni, cpt);

@@ -115,7 +115,7 @@ static bool is_link_local(const struct ulnet_nid *nid)
 	       (nid->addr[1] & 0xc0) == 0x80;
 }
 
-/* Is it an address of this host? 0 or -EADDRNOTAVAIL. */
+/* Is @nid's address one of this host? 0 or -EADDRNOTAVAIL. */
 static int check_addr(const struct ifaddrs *all, const struct ulnet_nid *nid)
 {
 	if (is_link_local(nid))
@@ -159,8 +159,8 @@ static int netif_find_name(const struct ifaddrs *all, const char *name,
 	return if_nametoindex(name) ? -EADDRNOTAVAIL : -ENODEV;
 }
 
-/* A name that netif_resolve() turns back into @nid's address: that of its
- * interface, if it is the interface's first address; else the address. */
+/* Writes a name that netif_resolve() turns back into @nid's address: the name
+ * of its interface if the address is the first one there, else the address. */
 static void netif_name_of(const struct ifaddrs *all,
 			  const struct ulnet_nid *nid, char *name)
 {
@@ -250,7 +250,7 @@ static void sysfs_folder(const char *name, char folder[SYSFS_SIZE])
 		 (int)MIN(strcspn(name, ":"), IFNAMSIZ - 1U), name);
 }
 
-/* Gbit/s, at least 1; 1 if unknown. */
+/* The speed of the interface in Gbit/s, at least 1; 1 if it is unknown. */
 static unsigned int speed_of(const char *name)
 {
 	char folder[SYSFS_SIZE];

@@ -20,8 +20,8 @@ union netif_addr {
 union netif_addr netif_addr(const struct ulnet_nid *nid, uint16_t port);
 /* Has @a the address of @nid? Ports do not count. */
 bool netif_addr_is(const union netif_addr *a, const struct ulnet_nid *nid);
-/* Sets the address of @nid to that in @sa, which may be NULL. False: it is
- * neither IPv4 nor IPv6. */
+/* Sets the address of @nid to that in @sa. False: @sa is NULL, or is neither
+ * IPv4 nor IPv6. */
 bool netif_addr_take(struct ulnet_nid *nid, const struct sockaddr *sa);
 
 /* lnd.resolve(). Accepts addresses of interfaces, and any address of an IPv4
@@ -31,19 +31,20 @@ bool netif_addr_take(struct ulnet_nid *nid, const struct sockaddr *sa);
 int netif_resolve(const char *interface, struct ulnet_nid *nid,
 		  char name[LNET_INTERFACE_SIZE]);
 
-/* How many bulk connections each way suit the interface with the address of
- * @nid: 1 below 4 Gbit/s or if the speed is unknown, and one more for each
- * factor of 4 (25 Gbit/s: 3). */
+/* How many bulk connections each way suit the speed of the interface that has
+ * the address of @nid: 1 below 4 Gbit/s or if the speed is unknown, and one
+ * more for each factor of 4 (25 Gbit/s: 3). */
 unsigned int netif_conns(const struct ulnet_nid *nid);
 
 /* The NUMA node of the interface's device; -1: unknown. */
 int netif_numa_node(const char *name);
-/* The same of the device that has this folder in sysfs. */
+/* The NUMA node of the device whose folder in sysfs is @folder; -1: unknown. */
 int netif_device_numa_node(const char *folder);
 
-/* Why the address of @nid cannot be used just now, as text; NULL: it can. An
- * interface must have it, or be a loopback interface with its network, and be
- * up with a carrier. @all: from getifaddrs(3). */
+/* Why the address of @nid cannot be used just now, as text; NULL: it can. It
+ * can if an interface has the address, or is a loopback interface whose network
+ * has it, and if that interface is up with a carrier. @all: from getifaddrs(3).
+ */
 const char *netif_fault(const struct ifaddrs *all, const struct ulnet_nid *nid);
 
 #endif

@@ -27,10 +27,10 @@ struct silence_law {
 	uint64_t min, max; /* ns; a min of 0: nothing is ever silent */
 };
 
-/* All 0 at first, and whenever everything is acknowledged. */
+/* The caller sets it to 0 at first, and when everything is acknowledged. */
 struct silence {
 	uint64_t looked; /* ns: time of the last look; 0: none */
-	uint64_t quiet;	 /* ns: how long it has been quiet, as far as known */
+	uint64_t quiet;	 /* ns: how long no acknowledgement was seen */
 };
 
 /* How long a connection may be quiet, ns. */
@@ -46,10 +46,10 @@ static inline uint64_t silence_period(const struct silence_law *law)
 /* Updates srtt and rttvar: an acknowledgement took @ns (RFC 6298). */
 void silence_measure(struct silence_acks *acks, uint64_t ns);
 
-/* A look at @now (ns): is the connection silent? Something is unacknowledged
- * that already was at the previous look. No more than a period counts for the
- * time between two looks: if it took longer, this process, or the machine, has
- * been suspended, and so could not see acknowledgements. */
+/* Looks at @now (ns) whether the connection is silent. To be called every
+ * silence_period() while something is unacknowledged. At most one period counts
+ * for the time between two looks: if it took longer, this process, or the
+ * machine, has been suspended, and so could not see acknowledgements. */
 bool silence_look(struct silence *s, const struct silence_law *law,
 		  uint64_t now, const struct silence_acks *acks);
 

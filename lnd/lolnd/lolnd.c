@@ -15,7 +15,7 @@
 struct lo_rx {
 	struct lo_cpt *lo;
 	struct list link;   /* lo_cpt.rxs */
-	struct lnd_msg *tx; /* NULL: has ended for the sender */
+	struct lnd_msg *tx; /* NULL: the sender's message has ended */
 	char *bounce;	    /* bounce buffer with the payload, or NULL */
 	uint32_t length;
 };
@@ -116,8 +116,8 @@ static void lo_parse(struct lo_cpt *lo, struct lnd_msg *tx)
 	lo_rx_free(rx);
 }
 
-/* At the end of a turn. Messages that handlers send meanwhile are left for the
- * next call. */
+/* Parses what is queued, at the end of a turn. Messages that handlers send
+ * meanwhile are left for the next turn. */
 static void lo_run(struct work *w)
 {
 	struct lo_cpt *lo = container_of(w, struct lo_cpt, work);

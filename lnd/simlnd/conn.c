@@ -5,10 +5,10 @@
 
 #include "base/backoff.h"
 
-/* As socklnd's defaults. */
+/* The defaults of socklnd's tunables, in ns. */
 #define PAUSE_BASE   (10 * NSEC_PER_MSEC)
 #define PAUSE_CAP    (150 * NSEC_PER_MSEC)
-#define SILENT_AFTER (400 * NSEC_PER_MSEC) /* path_silent_min, and a look */
+#define SILENT_AFTER (400 * NSEC_PER_MSEC) /* path_silent_min, and a period */
 
 static const struct fsm_state sim_conn_states[SIM_CONN_STATES] = {
 	[SIM_CONN_NONE] = { "none",
@@ -117,14 +117,14 @@ void sim_conn_cut(struct sim_path *p)
 	struct sim_path *back = path_back(p);
 
 	p->cut = loop_now(p->sc->loop);
-	/* The other direction may not be open yet. */
+	/* NULL: the other direction is not open yet. */
 	if (back)
 		back->cut = p->cut;
 	sim_conn_end(p);
 }
 
-/* Ends an attempt, unless the NI is back by now: then the attempt may still
- * succeed. */
+/* The NI has failed: ends an attempt on @p, if any, unless the NI is back by
+ * now; then the attempt may still succeed. */
 static void attempt_fail(struct sim_path *p)
 {
 	if (!p->wanted || atomic_load(&p->sc->ep->up))
@@ -138,7 +138,7 @@ void sim_conns_fail(struct sim_cpt *sc)
 {
 	struct sim_path *p;
 
-	/* Handlers may send, which adds paths. */
+	/* Handlers may send, which adds to the paths. */
 	hash_hold_size(&sc->paths, true);
 	hash_for_each (p, &sc->paths, hash) {
 		if (p->conn.state != SIM_CONN_OPEN) {
@@ -206,8 +206,8 @@ static void sim_conn_silent(struct sim_path *p)
 {
 	sim_conn_move(p, SIM_CONN_NONE);
 	list_del(&p->of_ep);
-	/* This returns credits, so other messages may be sent, which may begin
-	 * an attempt already. */
+	/* Giving messages back returns credits, so LNet may send others, for
+	 * which an attempt may begin already. */
 	if (simlnd_give_back(p))
 		p->wanted = true;
 	if (p->wanted && p->conn.state == SIM_CONN_NONE)
@@ -215,7 +215,8 @@ static void sim_conn_silent(struct sim_path *p)
 	conn_tell_silent(p, SILENT_AFTER);
 }
 
-/* If the network is not cut any more, later messages have got through. */
+/* Something was lost a while ago. If the network is still cut, the connection
+ * is silent; otherwise later messages have got through. */
 static void on_silence_timer(struct timer *t)
 {
 	struct sim_path *p = container_of(t, struct sim_path, silence);
@@ -235,7 +236,7 @@ void sim_conn_lost(struct sim_path *p)
 			       loop_now(loop) + SILENT_AFTER);
 }
 
-/* An attempt has heard nothing so far. */
+/* An attempt has heard nothing so far: it is repeated after PAUSE_CAP. */
 static void sim_conn_unheard(struct sim_path *p)
 {
 	uint64_t began = p->give_up - lnet_lnd_timeout(p->sc->ni);
@@ -324,18 +325,20 @@ void sim_conns_stop(struct sim_cpt *sc)
 
 /* ---- moving to another CPT ---- */
 
-/* A connection on its way between two CPTs. */
+/* A connection that moves from one CPT to another. */
 struct sim_moving {
 	struct work work;
 	struct sim_cpt *from, *to;
 	struct ulnet_nid nid;
-	unsigned int changes; /* sim_ep.changes of its NI, when it left */
+	/* sim_ep.changes of this NI when the connection left */
+	unsigned int changes;
 	/* As in struct sim_path: */
 	unsigned int generation;
 	uint64_t free_at, last, cut;
 };
 
-/* Back on the CPT that the connection has left, which does not stop before. */
+/* The connection has arrived. Runs on the CPT that it has left, which may stop
+ * from now on. */
 static void on_moved(struct work *w)
 {
 	struct sim_moving *m = container_of(w, struct sim_moving, work);
@@ -346,7 +349,7 @@ static void on_moved(struct work *w)
 	simlnd_stopped(from);
 }
 
-/* Has its NI failed, or its peer gone, while it was on its way? */
+/* Has this NI failed, or the peer gone, while the connection was on its way? */
 static bool is_over(const struct sim_moving *m, const struct sim_path *p)
 {
 	return m->changes != p->sc->ep->changes || !p->ep ||
@@ -385,7 +388,7 @@ static void conn_on_arrived(struct work *w)
 	loop_post(m->from->loop, &m->work);
 }
 
-/* To the present owner of the NID. */
+/* Sends the connection to the present owner of the NID. */
 static void move_on(struct sim_moving *m)
 {
 	struct lnd_ni *ni = m->from->ni;

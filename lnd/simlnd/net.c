@@ -205,7 +205,7 @@ int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 	return 0;
 }
 
-/* Does @by, which may be ANY, stand for @nid? */
+/* Is @by @nid, or ANY? */
 static bool net_is_named(const struct ulnet_nid *nid,
 			 const struct ulnet_nid *by)
 {
@@ -234,8 +234,8 @@ void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 	}
 }
 
-/* The link from @src to @dst by the most specific rule; *@partitioned: by any
- * rule. */
+/* The link from @src to @dst, as the most specific rule has it. Sets
+ * *@partitioned if any rule that applies says so. */
 static struct ulnet_sim_link link_resolve(const struct sim_net *net,
 					  const struct ulnet_nid *src,
 					  const struct ulnet_nid *dst,

@@ -23,29 +23,31 @@ struct sim_tx {
 	struct lnd_msg *msg;
 	struct sim_path *path;
 	struct timer timer;
-	uint64_t sent_at; /* ns: when the link has sent all of it */
-	bool departed;	  /* some of it may have left */
+	uint64_t sent_at; /* ns: when the link has sent all of the message */
+	bool departed;	  /* some of the message may have left */
 };
 
-/* A message on the wire and at its receiver. */
+/* A packet: a message on the wire and at its receiver. */
 struct sim_pkt {
 	struct list link;  /* sim_cpt.arriving; sim_path.backlog; or in none */
 	struct sim_ep *ep; /* the receiver */
 	unsigned int cpt;
-	struct sim_cpt *sc;    /* set on the receiver's loop */
-	struct sim_path *path; /* the receiver's to the source, once parsed */
-	struct sim_path *from; /* the sender's: its window; NULL: none */
-	unsigned int generation;      /* of the receiver's NI */
-	unsigned int from_generation; /* of the sender's NI */
+	struct sim_cpt *sc; /* set on the receiver's loop */
+	/* the receiver's path to the source, once parsed */
+	struct sim_path *path;
+	/* the sender's path, in whose window it counts; NULL: none */
+	struct sim_path *from;
+	unsigned int generation;      /* ep->generation when it left */
+	unsigned int from_generation; /* generation of the sender's NI */
 	struct ulnet_id src;
 	uint64_t left, at;   /* ns: when it left, and when it arrives */
 	uint64_t store_time; /* ns that storing the payload takes */
 	bool cut;	     /* only half of the payload will come */
 	void *mark;
-	uint32_t number;  /* hold()'s */
-	struct work work; /* to the loop of the receiver */
+	uint32_t number;  /* what sim_net_watch.hold() has returned */
+	struct work work; /* passes it to the receiver's loop */
 	struct timer timer;
-	struct lnd_msg *msg; /* being stored */
+	struct lnd_msg *msg; /* takes the payload while that is stored */
 	size_t hdr_len;
 	uint8_t hdr[LNET_HDR_LARGE_SIZE];
 	uint32_t length;
@@ -83,7 +85,7 @@ static void trace_tx(const struct sim_tx *tx, enum sim_fate fate)
 
 /* ---- packets ---- */
 
-/* Small packets, of which there are many, come from a pool; not with real
+/* Small packets, of which there are many, come from a pool; but not with real
  * loops, where different threads make and free them. */
 #define SMALL_PAYLOAD 256
 
@@ -99,7 +101,7 @@ static struct sim_pkt *pkt_alloc(struct sim_net *net, uint32_t length)
 	return malloc(sizeof(struct sim_pkt) + length);
 }
 
-/* Has sim_run() called in a later turn. */
+/* Schedules sim_run() for a later turn. */
 static void cpt_schedule(struct sim_cpt *sc)
 {
 	if (sc->scheduled)
@@ -119,7 +121,7 @@ static void pkt_leave_window(struct sim_pkt *pkt)
 	pkt->from = NULL;
 	if (atomic_load(&net_ep(pkt->ep->net, &pkt->src.nid)->generation) !=
 	    pkt->from_generation)
-		return; /* the path has been freed */
+		return; /* the sender's NI, and so the path, has gone */
 	from->unread--;
 	sc = from->sc;
 	if (!list_empty(&sc->blocked))
@@ -161,8 +163,8 @@ static bool pkt_is_late(const struct sim_pkt *pkt)
 	       !ep->cpt[pkt->cpt].running || !atomic_load(&ep->up);
 }
 
-/* Until LNet answers, by recv() or eager_recv(), nothing more from there is
- * parsed. */
+/* Gives the packet to LNet. Until LNet answers, by recv() or eager_recv(),
+ * nothing more from the same source is parsed. */
 static void pkt_parse(struct sim_pkt *pkt, struct sim_path *path)
 {
 	struct sim_cpt *sc = pkt->sc;
@@ -189,7 +191,8 @@ static void path_resume(struct timer *t)
 	}
 }
 
-/* LNet has answered lnet_parse(). */
+/* LNet has answered lnet_parse(): the next packet from the same source may be
+ * parsed. */
 static void pkt_answered(struct sim_pkt *pkt)
 {
 	struct sim_path *path = pkt->path;
@@ -205,7 +208,7 @@ static void pkt_answered(struct sim_pkt *pkt)
 	loop_timer_arm(sc->loop, &path->resume_timer, loop_now(sc->loop));
 }
 
-/* Drops packets that wait behind others: the NI goes down, or has failed. */
+/* Drops all packets that wait in backlogs: the NI goes down, or has failed. */
 static void backlogs_drop(struct sim_cpt *sc)
 {
 	struct sim_path *p;
@@ -218,7 +221,7 @@ static void backlogs_drop(struct sim_cpt *sc)
 	}
 }
 
-/* The packet has arrived at the CPT that owns the source. */
+/* The packet has arrived on the CPT that owns its source. */
 static void pkt_here(struct sim_pkt *pkt)
 {
 	struct sim_cpt *sc = pkt->sc;
@@ -242,7 +245,7 @@ static void pkt_here(struct sim_pkt *pkt)
 		pkt_parse(pkt, path);
 }
 
-/* Waits for the time of arrival, on the receiver's loop. */
+/* Runs on the receiver's loop: lets the packet wait for its time of arrival. */
 static void pkt_wait(struct work *w)
 {
 	struct sim_pkt *pkt = container_of(w, struct sim_pkt, work);
@@ -258,7 +261,7 @@ static void pkt_wait(struct work *w)
 	loop_timer_arm(sc->loop, &pkt->timer, pkt->at);
 }
 
-/* Sends the packet to the receiver's loop; @here is the caller's. */
+/* Passes the packet to the receiver's loop. @here: the caller's loop. */
 static void pkt_go(struct sim_pkt *pkt, const struct loop *here)
 {
 	struct loop *loop = pkt->ep->cpt[pkt->cpt].loop;
@@ -291,8 +294,8 @@ static void pkt_arrive(struct timer *t)
 	pkt_go(pkt, pkt->sc->loop);
 }
 
-/* The time of arrival: not before earlier messages, unless the message is drawn
- * to be reordered. */
+/* The time of arrival, ns: not before earlier messages, unless the dice say
+ * that this message is overtaken. */
 static uint64_t simlnd_arrival(struct sim_tx *tx)
 {
 	struct sim_path *p = tx->path;
@@ -464,14 +467,15 @@ static bool sim_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg)
 	return tx->departed;
 }
 
-/* Ends all messages of @txs: with @unsent those of which nothing has left. */
+/* Ends all messages of @txs: with cause @unsent if nothing of the message has
+ * left, else with @sent. */
 static void txs_abort(struct list *txs, int status, enum ulnet_cause unsent,
 		      enum ulnet_cause sent)
 {
 	struct list batch;
 	struct sim_tx *tx;
 
-	/* Handlers may send again, which adds to @txs. */
+	/* Handlers may send, which adds to @txs: that stays. */
 	list_init(&batch);
 	list_splice_tail(&batch, txs);
 	while ((tx = list_pop(&batch, struct sim_tx, link)))
@@ -486,7 +490,8 @@ static void cpt_abort(struct sim_cpt *sc, int status, enum ulnet_cause unsent,
 	txs_abort(&sc->sending, status, unsent, sent);
 }
 
-/* Gives messages of @txs for @p back to LNet, the last one first. */
+/* Gives messages of @txs for @p back to LNet, the last one first, except those
+ * given back before. True: there were some. */
 static bool txs_give_back(struct list *txs, const struct sim_path *p)
 {
 	struct list batch;
@@ -568,7 +573,8 @@ static void stores_abort(struct sim_cpt *sc)
 			  LNET_CAUSE_LOCAL_ERROR);
 }
 
-/* The NI has failed hard; it may be back by now. */
+/* The NI has failed hard (it may be back by now): ends what this CPT has under
+ * way. */
 static void cpt_fail(struct sim_cpt *sc)
 {
 	sc->failed = false;
@@ -768,8 +774,9 @@ static void sim_shutdown(struct lnd_ni *ni, unsigned int cpt)
 	struct sim_cpt *sc = simlnd_cpt(ni, cpt);
 	unsigned int there = sc->generation;
 
-	/* Only the first CPT to get here does this; another NI may have the NID
-	 * by now. */
+	/* The first CPT that stops takes the NI out of the network. For the
+	 * others the generation has changed: the NI has gone, and another one
+	 * may have the NID. */
 	if (atomic_compare_exchange_strong(&sc->ep->generation, &there,
 					   there + 1))
 		net_left(sc->ep);

@@ -19,7 +19,7 @@ struct sim_net;
 /* What can happen to a message on the network: see struct ulnet_sim_link. */
 enum sim_fate {
 	SIM_ARRIVES,
-	SIM_NOBODY, /* arrives where no NI is any more */
+	SIM_NOBODY, /* arrives, but the NI has gone */
 	SIM_LOST,
 	SIM_DUPLICATE,
 	SIM_REFUSED,
@@ -31,16 +31,19 @@ enum sim_fate {
 	SIM_FATES
 };
 
-/* Observes a network that is under virtual time. Marks: lnd_msg.mark. */
+/* Functions that observe a network under virtual time. Marks are those of
+ * lnd_msg.mark. */
 struct sim_net_watch {
-	/* A packet is made that has the mark of @msg, and a number that hold()
-	 * returns; drop(): it is gone. */
+	/* A packet is made for @msg, which has a mark. Returns a number, which
+	 * sim_net_rx_number() tells the receiver. drop(): a packet with @mark
+	 * is gone. */
 	uint32_t (*hold)(void *arg, const struct lnd_msg *msg);
 	void (*drop)(void *arg, void *mark);
-	/* LNet gives @msg to an NI. @down: ns, when the NI has failed hard;
+	/* LNet gives @msg to an NI. @down: when the NI failed hard, ns;
 	 * TIME_NEVER: it is up. */
 	void (*send)(void *arg, const struct lnd_msg *msg, uint64_t down);
-	/* For the event log. @hdr: LNet's header, NULL at the sender. */
+	/* Something has happened to a message: for the event log. @hdr: LNet's
+	 * header; NULL at the sender. */
 	void (*trace)(void *arg, enum sim_fate fate,
 		      const struct ulnet_nid *src, const struct ulnet_nid *dst,
 		      const void *hdr, uint32_t length);
@@ -52,10 +55,11 @@ struct sim_net_stats {
 	uint64_t faults;
 };
 
-/* @watch is copied; NULL: no observer. With real loops it must be NULL. */
+/* Makes a network. @watch is copied; NULL: no observer. With real loops it must
+ * be NULL. 0 or -ENOMEM. */
 int sim_net_new(const struct sim_net_watch *watch,
 		struct sim_net **net_p) must_check;
-/* All NIs must be gone. */
+/* Frees @net, which all NIs must have left. */
 void sim_net_free(struct sim_net *net);
 
 int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
@@ -63,25 +67,25 @@ int sim_net_link_set(struct sim_net *net, const struct ulnet_nid *src,
 		     const struct ulnet_sim_link *link) must_check;
 int sim_net_partition(struct sim_net *net, const struct ulnet_nid *a,
 		      const struct ulnet_nid *b, bool on) must_check;
-/* As lnet_sim_cut(3). Virtual time only. */
+/* Cuts connections, as lnet_sim_cut(3). Virtual time only. */
 void sim_net_cut(struct sim_net *net, const struct ulnet_nid *a,
 		 const struct ulnet_nid *b);
 /*
- * An NI fails hard, or is back. When it fails, its own LNet is told that its
- * connections have ended, while the other side hears nothing. Messages that it
- * is sending or storing end (lnet_ni_set_up()). Packets that arrive while it is
- * down are lost. -ENOENT: no NI has this NID now.
+ * The NI @nid fails hard (@up false), or is back. When it fails, its own LNet
+ * is told that its connections have ended, while the other side hears nothing.
+ * Messages that the NI is sending or storing end (lnet_ni_set_up()). Packets
+ * that arrive while it is down are lost. -ENOENT: no NI has this NID now.
  */
 int sim_net_ni_set(struct sim_net *net, const struct ulnet_nid *nid,
 		   bool up) must_check;
-/* A number that changes when an NI gets this NID, fails, comes back, or goes;
- * 0: there was none yet. */
+/* A number that changes whenever an NI gets the NID @nid, fails, comes back, or
+ * goes; 0: no NI has had it yet. */
 uint64_t sim_net_ni_changes(const struct sim_net *net,
 			    const struct ulnet_nid *nid);
 void sim_net_stats(const struct sim_net *net, struct sim_net_stats *stats);
 
 /* The mark of the message that lnet_parse() has got as @rx, and the number that
- * hold() has returned. */
+ * hold() has returned for its packet. */
 void *sim_net_rx_mark(const void *rx);
 uint32_t sim_net_rx_number(const void *rx);
 

@@ -8,11 +8,11 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/host.h"
 
-/* Refusals in a row after which a peer that has connections is not asked for
- * more. */
+/* A peer that has connections is not asked for more after so many refusals in a
+ * row. */
 #define RETRIES 3
-/* An attempt that has reached the peer, but was not answered yet, yields to
- * others only after so many looks at it. */
+/* Number of looks after which an attempt that has reached the peer, but was not
+ * answered yet, yields to others. */
 #define LOOKS 8
 
 static struct sock_peer *attempt_peer_of(const struct connect *c)
@@ -27,7 +27,7 @@ static uint64_t attempt_now(const struct sock_peer *peer)
 
 /* ---- which connection ---- */
 
-/* The type of connection that is to be opened next, or SOCK_NONE. */
+/* The type of connection to open next, or SOCK_NONE. */
 static enum sock_type missing(const struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -44,8 +44,8 @@ static enum sock_type missing(const struct sock_peer *peer)
 	return in < peer->bulk_target ? SOCK_BULK_IN : SOCK_NONE;
 }
 
-/* The peer refuses more bulk connections: if there are some each way, settles
- * for these. */
+/* The peer refuses more bulk connections: if there are some each way, wants no
+ * more. True: there are. */
 static bool accept_fewer(struct sock_peer *peer)
 {
 	unsigned int in = peer->count[SOCK_BULK_IN];
@@ -57,8 +57,8 @@ static bool accept_fewer(struct sock_peer *peer)
 	return true;
 }
 
-/* attempt_is_due() for a process that only calls: messages wait for its
- * suspended connections; without these they end. */
+/* attempt_is_due() for a process that only calls. While its connections are
+ * suspended, messages wait for these; otherwise messages end. */
 static int user_is_due(const struct sock_peer *peer)
 {
 	if (!peer->connect.wanted)
@@ -83,7 +83,7 @@ static int attempt_is_due(const struct connect *c)
 
 /* ---- outcomes ---- */
 
-/* Also called for connections that the peer has opened. */
+/* connect_ops.tell(): also for connections that the peer has opened. */
 static void attempt_tell(struct connect *c, bool wanted, int status,
 			 enum ulnet_cause cause)
 {
@@ -112,8 +112,8 @@ static const char *hint(int status)
 	return status == -EMFILE ? " (this process: see ulimit -n)" : "";
 }
 
-/* A peer that is gone is no reason for a warning: those who wanted to reach it
- * are told. */
+/* Does @status mean that the peer is gone? That is no reason for a warning:
+ * those who wanted to reach it are told. */
 static bool attempt_is_gone(int status)
 {
 	return status == -ECONNREFUSED || status == -EHOSTUNREACH ||
@@ -168,8 +168,8 @@ static bool is_full(const struct sock_cpt *cpt)
 	       (unsigned int)cpt->sni->tunables[SOCK_max_connecting];
 }
 
-/* Puts @host into the queue for turns, or takes it off, as its state demands;
- * serves the queue if there is room. */
+/* Puts @host into the queue for turns, or takes it out, as its state demands.
+ * Schedules on_turns() if an attempt can begin. */
 static void host_line_up(struct sock_cpt *cpt, struct sock_host *host)
 {
 	if (host->connecting || list_empty(&host->waiting))
@@ -274,8 +274,8 @@ static void on_turns(struct work *w)
 
 /* ---- an attempt ---- */
 
-/* Has the peer's system acknowledged nothing of the SYN or of the HELLO? The
- * latter counts only after SOCK_RTO_MIN, when TCP has repeated it. */
+/* Is the SYN, or the HELLO, of @conn unacknowledged by the peer's system? The
+ * HELLO counts only after SOCK_RTO_MIN, when TCP has repeated it. */
 static bool is_unheard(const struct sock_conn *conn)
 {
 	if (conn->fsm.state == CONN_CONNECTING)
@@ -292,8 +292,8 @@ bool sock_attempt_reached(struct sock_conn *conn)
 	peer->second = NULL;
 	if (!second)
 		return true;
-	/* The peer has got the HELLO of the first socket by now: it will answer
-	 * that one. */
+	/* The peer has already got the HELLO of the first socket, and will
+	 * answer on that. */
 	if (conn == second && !is_unheard(first)) {
 		sock_conn_drop(second);
 		return false;
@@ -316,8 +316,9 @@ static void try_second(struct sock_peer *peer)
 			       &peer->second);
 }
 
-/* Does the attempt yield to others? While nothing is heard from the host,
- * another process of the same host would fare no better. */
+/* Does the attempt yield to others? While nothing is heard from the host, it
+ * yields only to other hosts: another process of the same host would fare no
+ * better. */
 static bool yields(struct sock_peer *peer)
 {
 	bool others = !list_empty(&peer->cpt->turns);
@@ -328,8 +329,8 @@ static bool yields(struct sock_peer *peer)
 	       ++peer->looks >= LOOKS;
 }
 
-/* Those who wait may know another path. Round-trip times are not known yet, so
- * the least time of silence counts. */
+/* Tells those who wait of the silence: they may know another path. Round-trip
+ * times are not known yet, so the silence has to last for path_silent_min. */
 static void tell_of_silence(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
@@ -408,7 +409,7 @@ void sock_attempt_opened(struct sock_peer *peer, enum sock_type type)
 {
 	const struct sock_conn *attempt = peer->attempt;
 
-	/* An attempt of ours that has heard nothing has become superfluous. */
+	/* Our own attempt, if it has heard nothing, is no longer needed. */
 	if (attempt && attempt->type == (int)type && is_unheard(attempt))
 		connect_move(&peer->connect, CONNECT_IDLE);
 	connect_opened(&peer->connect);

@@ -56,7 +56,8 @@ static void on_old_fd(struct work *w)
 	passage_arrived(&sni->passage);
 }
 
-/* NULL: no memory, or the NI goes down. */
+/* A record of the descriptor of @conn, counted in the NI's passage. NULL: no
+ * memory, or the NI goes down. */
 static struct sock_old_fd *old_fd_new(const struct sock_conn *conn)
 {
 	struct sock_old_fd *old = malloc(sizeof(*old));
@@ -169,8 +170,8 @@ void sock_conn_close(struct sock_conn *conn, int status)
 	sock_peer_del(conn->peer, conn);
 	conn_end(conn);
 	list_del(&conn->flush);
-	/* Users' handlers may do anything, so the connection has left all lists
-	 * by now. */
+	/* Users' handlers run, and may do anything: the connection has left all
+	 * lists before. */
 	sock_rx_conn_closed(conn, status);
 	sock_tx_conn_closed(conn, status);
 }
@@ -187,7 +188,7 @@ void sock_conn_all_written(struct sock_conn *conn)
 	if (conn->fsm.state == CONN_FINISHING && !has_to_write(conn)) {
 		fsm_move(&conn->fsm, sock_conn_states, CONN_FINISHED);
 		shutdown(conn->io.fd, SHUT_WR);
-		/* The time-out for the peer's end starts now. */
+		/* From now on the peer has sock_timeout to finish, too. */
 		conn->heard = loop_now(conn->loop);
 	}
 	if (conn->fsm.state == CONN_FINISHED && conn->reading == CONN_READ_EOF)
@@ -271,7 +272,7 @@ bool sock_conn_is_silent(struct sock_conn *conn, const struct silence_law *law,
 bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			  uint64_t timeout)
 {
-	/* Once everything was acknowledged, the system need not be asked. */
+	/* If everything was acknowledged already, the system is not asked. */
 	uint64_t left =
 		conn->acked == conn->written ? 0 : sock_unacked(conn->io.fd);
 	uint64_t acked = conn->written - left;
@@ -280,7 +281,7 @@ bool sock_conn_is_overdue(struct sock_conn *conn, uint64_t now, uint64_t since,
 			 (conn->rx || conn->part_len ||
 			  conn->fsm.state == CONN_FINISHED);
 
-	/* The socket may have less than makes it readable. */
+	/* The socket may hold fewer bytes than make it readable. */
 	if (receiving && now != conn->heard)
 		sock_rx_take_any(conn);
 	if (acked != conn->acked)

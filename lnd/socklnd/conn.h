@@ -29,11 +29,13 @@ enum conn_state {
 	/* passive */
 	CONN_REQUESTED, /* its request is being read */
 	CONN_GREETED,	/* its HELLO is being read */
-	CONN_MOVING,	/* on its way to the CPT of its peer, where the HELLO is
-			 * answered; later, to a new owner (socklnd.c) */
+	/* on its way to another CPT: in the handshake to the one that owns the
+	 * peer, where the HELLO is answered; later to a new owner of the peer
+	 * (socklnd.c) */
+	CONN_MOVING,
 	/* both */
 	CONN_OPEN,
-	/* open, but takes no more messages (peer.h): */
+	/* open for reading, but takes no more messages to send (peer.h): */
 	CONN_SUSPENDED,
 	CONN_FINISHING, /* ends once everything it has is written */
 	CONN_FINISHED,	/* has sent a FIN, and still reads */
@@ -56,8 +58,8 @@ extern const struct fsm_state sock_out_states[SOCK_OUT_STATES];
 /* Bytes of the longest part of a handshake; headers are shorter. */
 #define CONN_BUF_SIZE (SOCK_HELLO_LARGE_SIZE + SOCK_HELLO_IPS_SIZE)
 
-/* The receiving side of an open connection. It is paused while LNet has not
- * answered lnet_parse() for a message: back-pressure (lnd.h). */
+/* The receiving side of an open connection. Reading is paused while LNet has
+ * not answered lnet_parse() for a message: back-pressure (lnd.h). */
 enum conn_reading {
 	CONN_READ_ON,
 	CONN_READ_PAUSED,
@@ -70,7 +72,7 @@ struct sock_conn {
 	struct env_io io;
 	struct fsm fsm;
 	bool active;	 /* opened by us */
-	bool proven;	 /* moved: its peer was heard on the old CPT */
+	bool proven;	 /* the peer was heard before this connection moved */
 	bool swap;	 /* the peer's byte order is not ours */
 	uint8_t version; /* of the protocol */
 	int8_t type;	 /* enum sock_type, as we see it */
@@ -78,47 +80,54 @@ struct sock_conn {
 	struct sock_ni *sni;  /* NULL until its request was read */
 	struct sock_cpt *cpt; /* NULL until the peer is known */
 	struct sock_peer *peer;
-	struct sock_host *host; /* if it is open, and the peer has opened it */
-	struct sock_old_fd *old_fd; /* if it has moved (conn.c) */
+	/* the peer's, while it is open, if the peer has opened it; else NULL */
+	struct sock_host *host;
+	/* its descriptor before it moved (conn.c); or NULL */
+	struct sock_old_fd *old_fd;
 	union netif_addr remote;
-	struct list link; /* listener's handshakes; peer's conns */
-	struct work work; /* moves it; frees it */
+	/* sock_listener.handshakes; sock_peer.conns or suspended */
+	struct list link;
+	struct work work; /* moves or frees the connection */
 	/* A passive handshake, until the peer is known: */
 	struct sock_listener *listener;
 	struct lobby_guest guest;
 
-	struct timer timer; /* handshake's time-out; CONN_READ_RESUMING */
+	/* time-out of the handshake; later ends CONN_READ_RESUMING */
+	struct timer timer;
 	/* handshake: */
 	struct sock_hello hello; /* the peer's */
 	unsigned int hs_step, hs_have, hs_want;
 
 	/* out: */
-	struct list queue;  /* sock_tx.link; nothing of them is written */
-	uint64_t queued;    /* their bytes */
+	struct list queue;  /* sock_tx.link: nothing of these is written yet */
+	uint64_t queued;    /* bytes of all in queue */
 	struct fsm out;	    /* enum sock_out_state */
 	struct list flush;  /* sock_cpt.flush: SOCK_OUT_LISTED */
 	struct sock_tx *tx; /* large message whose payload is being written */
-	uint32_t tx_done;   /* bytes of that written */
+	uint32_t tx_done;   /* bytes of its payload that are written */
 	uint8_t *rest; /* bytes still to be written before tx: they did not fit
 			* into the socket, or end a frame that was given up */
 	uint32_t rest_off, rest_len;
 	uint32_t copied; /* bytes of rest that end a frame that was given up */
-	struct sock_host *copied_of; /* whose share those count in */
-	struct sock_tx *noop;	     /* queued, takes more cookies; or NULL */
-	unsigned int noops;   /* in the queue */
-	uint64_t flushed;     /* ns: turn in which it was last written to */
-	uint64_t written;     /* bytes, ever */
-	uint64_t acked;	      /* of those, at the last check */
-	uint64_t progress; /* ns: last check with progress, or nothing to do */
-	uint64_t acked_at; /* ns: last check with progress */
-	uint64_t used;	   /* sock_peer.uses, when it was last chosen */
+	struct sock_host *copied_of; /* in whose share "copied" counts */
+	/* in the queue, with room for a cookie; or NULL */
+	struct sock_tx *noop;
+	unsigned int noops; /* number of NOOPs in the queue */
+	uint64_t flushed;   /* ns: turn in which it was last written to */
+	uint64_t written;   /* bytes written so far */
+	uint64_t acked;	    /* bytes acknowledged, at the last check */
+	/* ns: last check that found progress, or nothing to write */
+	uint64_t progress;
+	/* ns: last check that found something acknowledged */
+	uint64_t acked_at;
+	uint64_t used; /* value of sock_peer.uses when last chosen */
 	struct silence silence;
 
 	/* in: */
 	uint8_t buf[CONN_BUF_SIZE]; /* part of a handshake, or of a header */
 	struct sock_hdr hdr;
 	unsigned int part_len; /* bytes of a header in buf */
-	struct sock_rx *rx;    /* its payload is coming in */
+	struct sock_rx *rx;    /* message whose payload is coming in, or NULL */
 	/* During lnet_parse(): the bytes that were read together with rx's
 	 * header and follow it; else NULL. */
 	const uint8_t *buffered;
@@ -127,9 +136,10 @@ struct sock_conn {
 	int events;	    /* to watch for (ENV_READ only with CONN_READ_ON) */
 	uint8_t *readahead; /* not CONN_READ_ON: bytes read and not parsed */
 	size_t readahead_len;
-	uint32_t rx_limit;	/* bytes asked for at once */
-	uint32_t readable_from; /* bytes that make it readable */
-	uint64_t heard; /* ns: last read; CONN_WAITING: when it was asked */
+	uint32_t rx_limit;	/* bytes that one read asks for at most */
+	uint32_t readable_from; /* bytes that make the socket readable */
+	/* ns: last read; CONN_WAITING: when the HELLO was sent */
+	uint64_t heard;
 };
 
 /* Open, suspended or not? */
@@ -144,7 +154,8 @@ static inline size_t sock_conn_lnet_hdr(const struct sock_conn *conn)
 	return conn->version < 4 ? LNET_HDR_SIZE : LNET_HDR_LARGE_SIZE;
 }
 
-/* Takes @fd, also on error. @remote: the other end. NULL: no memory. */
+/* Makes a connection of the socket @fd, which is closed on error. @remote: the
+ * other end. NULL: no memory. */
 struct sock_conn *sock_conn_new(struct loop *loop, int fd,
 				const union netif_addr *remote);
 /* Watches for @events (but for ENV_READ only with CONN_READ_ON), and calls
@@ -178,7 +189,8 @@ int sock_conn_leave(struct sock_conn *conn) must_check;
  * connections. */
 void sock_conn_close(struct sock_conn *conn, int status);
 
-/* Is anything being sent or received that must come to an end? */
+/* Is anything being written or received, or not acknowledged by the peer's TCP?
+ */
 bool sock_conn_is_busy(const struct sock_conn *conn);
 /* Has @conn made no progress for @timeout, not counting time before @since?
  * All in ns. */

@@ -15,7 +15,8 @@
 #define VERSION_DEFAULT	      3
 #define VERSION_DEFAULT_LARGE 4
 
-/* The version of a HELLO about @nid to a peer whose version is unknown. */
+/* The version of the HELLO for a connection with @nid whose peer's version is
+ * unknown. */
 static uint8_t version_of(const struct ulnet_nid *nid)
 {
 	return lnet_nid_is_nid4(nid) ? VERSION_DEFAULT : VERSION_DEFAULT_LARGE;
@@ -30,7 +31,7 @@ static void hs_expect(struct sock_conn *conn)
 	conn->hs_want = SOCK_START_SIZE;
 }
 
-/* 1: hs_want bytes are there; 0: not yet; -errno. */
+/* Reads until buf holds hs_want bytes. 1: it does; 0: not yet; -errno. */
 static int hs_read(struct sock_conn *conn)
 {
 	while (conn->hs_have < conn->hs_want) {
@@ -49,7 +50,8 @@ static int hs_read(struct sock_conn *conn)
 	return 1;
 }
 
-/* The socket has room for everything, since little was sent on it before. */
+/* Writes all of @buf at once: the socket has room, since little was sent on it
+ * before. 0 or -errno. */
 static int hs_write(int fd, const void *buf, size_t len)
 {
 	ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
@@ -99,7 +101,7 @@ static int hello_step(struct sock_conn *conn)
 	}
 }
 
-/* 1: the whole HELLO is there; 0: not yet; -errno. */
+/* Reads the HELLO. 1: all of it has come; 0: not yet; -errno. */
 static int hello_read(struct sock_conn *conn)
 {
 	int rc;
@@ -140,7 +142,7 @@ void sock_shared_put(void **slot)
 
 /* ---- handshakes of a listener ---- */
 
-/* A handshake has made progress: it has accept_timeout from now. */
+/* The handshake of @conn has made progress: its time-out starts again. */
 static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 {
 	list_del(&conn->link);
@@ -150,7 +152,7 @@ static void listener_step(struct sock_listener *l, struct sock_conn *conn)
 			       l->conf->accept_timeout * NSEC_PER_USEC);
 }
 
-/* The NI that a request names, or NULL. */
+/* The NI of this listener that has @nid, or NULL. */
 static struct sock_ni *listener_find(struct sock_listener *l,
 				     const struct ulnet_nid *nid)
 {
@@ -201,7 +203,7 @@ static void hs_complain(const struct sock_conn *conn, const char *what, int rc)
 			 what, strerror(-rc));
 }
 
-/* Answers the HELLO, on the CPT of the peer. */
+/* Answers the HELLO, on the CPT that owns the peer. */
 static void handshake_arrive(struct sock_conn *conn)
 {
 	const struct lnd_ni *ni = conn->sni->ni;
@@ -238,7 +240,7 @@ static unsigned int hs_owner(const struct sock_conn *conn)
 	return lnet_ni_cpt_of(conn->sni->ni, &conn->hello.src_nid);
 }
 
-/* The peer may have a new owner again. */
+/* @conn has arrived on a CPT; but the peer may have another owner by now. */
 static void handshake_on_moved(struct work *w)
 {
 	struct sock_conn *conn = container_of(w, struct sock_conn, work);
@@ -283,12 +285,13 @@ static int hello_check(const struct sock_conn *conn)
 	    h->src_nid.size != conn->sni->ni->nid.size ||
 	    lnet_nid_net(&h->src_nid) != lnet_nid_net(&conn->sni->ni->nid))
 		return -EPROTO;
-	/* No other listening process has our NID, and messages to ourselves do
-	 * not come this way. */
+	/* Only this process listens on our NID, and it does not connect to
+	 * itself. */
 	if (lnet_nid_eq(&h->src_nid, &conn->sni->ni->nid) &&
 	    !sock_pid_is_user(h->src_pid))
 		return -EPROTO;
-	/* Without a privileged port a peer may use its own address only. */
+	/* From an unprivileged port a peer may claim only the NID of the
+	 * address that it connects from. */
 	if (!sock_port_is_privileged(sock_port_of(&conn->remote)) &&
 	    !netif_addr_is(&conn->remote, &h->src_nid))
 		return -EACCES;
@@ -303,8 +306,8 @@ static int greeted(struct sock_conn *conn)
 
 	if (rc == 0)
 		return 0;
-	/* The peer's NID is in a form that we cannot read, so ours is put in
-	 * its place. */
+	/* The peer's NID is in a form that we cannot read, so the answer names
+	 * our own NID as its target. */
 	if (rc == -EPROTONOSUPPORT)
 		hello_write(conn->io.fd, ni, version_of(&ni->nid), &ni->nid,
 			    SOCK_NONE);
@@ -320,7 +323,7 @@ static int greeted(struct sock_conn *conn)
 	return 0;
 }
 
-/* 1: the whole request is there; 0: not yet; -errno. */
+/* Reads the request. 1: all of it has come; 0: not yet; -errno. */
 static int request_read(struct sock_conn *conn, struct ulnet_nid *target)
 {
 	uint8_t no[SOCK_REQUEST_SIZE];
@@ -412,7 +415,8 @@ static void hs_accept(struct sock_listener *l, int fd,
 		sock_conn_drop(conn);
 }
 
-/* The NI that the request on @fd names, if that has come already; else any. */
+/* The NI that the request on @fd names, if the request has come already; else
+ * any NI. */
 static struct sock_ni *refused_ni(struct sock_listener *l, int fd)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE + SOCK_HELLO_LARGE_SIZE];
@@ -440,7 +444,7 @@ static void hs_refuse(struct sock_listener *l, int fd)
 
 /* ---- listeners ---- */
 
-/* Connections accepted in one turn, so that other work gets its turn. */
+/* Most connections accepted in one turn, so that other work is done as well. */
 #define BATCH 64
 /* How long the listener pauses when there are no file descriptors. */
 #define PAUSE (100 * NSEC_PER_MSEC)
@@ -506,7 +510,7 @@ static bool is_out_of_files(int rc)
 	return rc == -EMFILE || rc == -ENFILE;
 }
 
-/* Is nothing waiting to be read? */
+/* Has @conn nothing to read? */
 static bool is_silent(const struct sock_conn *conn)
 {
 	char c;
@@ -548,7 +552,8 @@ static void complain_of_files(struct sock_listener *l,
 
 /* Refuses the next connection, by means of the reserved descriptor, after
  * accept() has failed with @rc. 0; -EAGAIN: there was no connection (accept()
- * does not say so while no descriptor is left); @rc: there is no reserve. */
+ * does not say so while no descriptor is left); @rc: the reserve is lost, or
+ * @rc has another reason. */
 static int refuse_next(struct sock_listener *l, int rc)
 {
 	union netif_addr from;
@@ -597,12 +602,12 @@ static void on_connections(struct env_io *io, int revents)
 		rc = listener_next(l);
 	if (rc && rc != -EAGAIN)
 		listener_pause(l, rc);
-	/* Most have already sent everything, so their handshakes can end now.
-	 * The listener may be gone on return. */
+	/* Most peers have already sent request and HELLO, so their handshakes
+	 * can end now. The listener may be gone on return. */
 	lobby_serve(&l->lobby);
 }
 
-/* Ends the handshakes for @sni; NULL: all. */
+/* Ends the handshakes for @sni; @sni NULL: all handshakes. */
 static void drop_handshakes(struct sock_listener *l, const struct sock_ni *sni)
 {
 	struct sock_conn *conn, *next;
@@ -620,7 +625,7 @@ static void on_lobby_failed(struct lobby *lobby)
 	log_warn_limited(&l->complaints, loop_now(l->loop), "socklnd",
 			 "handshakes cannot be watched: %s", strerror(ENOMEM));
 	drop_handshakes(l, NULL);
-	/* If this fails, too, on_connections() still serves the lobby. */
+	/* If this fails, too, on_connections() goes on serving the lobby. */
 	(void)!lobby_watch(lobby);
 }
 
@@ -742,7 +747,7 @@ void sock_listener_leave(struct sock_ni *sni)
 
 /* ---- active ---- */
 
-/* TCP has connected, or failed: sends request and HELLO. 0 or -errno. */
+/* TCP has connected, or failed to: sends request and HELLO. 0 or -errno. */
 static int hs_ask(struct sock_conn *conn)
 {
 	uint8_t buf[SOCK_REQUEST_LARGE_SIZE];
@@ -801,7 +806,8 @@ static void handshake_answered(struct sock_conn *conn)
 		rc = -EPROTO;
 	else if (rc > 0)
 		rc = hello_judge(conn);
-	/* Closing the old connections may have ended the attempt, too. */
+	/* hello_judge() may have closed the peer's old connections, and this
+	 * attempt with them. */
 	if (conn->fsm.state == CONN_CLOSED)
 		return;
 	if (rc) {

@@ -34,16 +34,17 @@ int sock_handshake_connect(struct sock_peer *peer, enum sock_type type,
  */
 struct sock_listener {
 	struct env_io io;
-	struct lobby lobby; /* where handshakes wait */
+	struct lobby lobby; /* where handshakes wait for bytes */
 	struct list link;   /* sock_shared.listeners */
 	struct list nis;    /* sock_ni.in_listener */
 	const struct ulnet_conf *conf;
 	struct loop *loop;
-	union netif_addr addr;	/* where it listens */
-	void **shared;		/* lnd_ni.shared */
-	struct list handshakes; /* sock_conn.link; silent for longest first */
+	union netif_addr addr; /* where it listens */
+	void **shared;	       /* lnd_ni.shared */
+	/* sock_conn.link; the one that has been silent longest is first */
+	struct list handshakes;
 	uint32_t nhandshakes;
-	int reserve; /* file descriptor; -1: lost */
+	int reserve;	     /* file descriptor; -1: lost */
 	struct timer resume; /* ends a pause in accepting */
 	struct log_limit complaints;
 };
@@ -55,7 +56,7 @@ int sock_listener_join(struct sock_ni *sni);
  * effect on an NI that has not joined. */
 void sock_listener_leave(struct sock_ni *sni);
 
-/* Takes @conn off its listener, if it is a handshake of one. */
+/* Takes @conn off its listener, if it is in a listener's handshakes. */
 void sock_listener_del(struct sock_conn *conn);
 
 struct sock_links;

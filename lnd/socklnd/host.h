@@ -21,19 +21,21 @@ struct sock_host {
 	struct hash_node hash; /* sock_cpt.hosts */
 	struct ulnet_nid nid;
 	unsigned int holders;
-	unsigned int conns; /* open ones that it has opened */
-	uint64_t copied;    /* bytes of frames to it that were given up */
+	unsigned int conns; /* open connections that the host has opened */
+	/* bytes copied of frames to it that were given up */
+	uint64_t copied;
 	/* attempt.c's: */
 	bool connecting;     /* one of its peers is CONNECT_CONNECTING */
 	struct list waiting; /* sock_peer.turn: CONNECT_QUEUED */
-	struct list turn;    /* sock_cpt.turns: some wait, none is connecting */
+	/* in sock_cpt.turns while some peers wait and none is connecting */
+	struct list turn;
 };
 
 /* Returns a reference to the host of @nid, for sock_host_release(). NULL: no
  * memory. */
 struct sock_host *sock_host_hold(struct sock_cpt *cpt,
 				 const struct ulnet_nid *nid);
-/* NULL has no effect. */
+/* Drops a reference. @host NULL: no effect. */
 void sock_host_release(struct sock_cpt *cpt, struct sock_host *host);
 
 /* Counts one more connection that @nid has opened, until sock_host_put().
@@ -41,10 +43,12 @@ void sock_host_release(struct sock_cpt *cpt, struct sock_host *host);
  * -ENOMEM. */
 int sock_host_get(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		  struct sock_host **host_p) must_check;
-/* The same for a connection that comes from another CPT, whatever the share. */
+/* As sock_host_get(), for a connection that comes from another CPT: it is
+ * counted even if @nid has used up its share. 0 or -ENOMEM. */
 int sock_host_keep(struct sock_cpt *cpt, const struct ulnet_nid *nid,
 		   struct sock_host **host_p) must_check;
-/* That connection has ended, or moves to another CPT. NULL has no effect. */
+/* Undoes sock_host_get(), or sock_host_keep(): the connection has ended, or
+ * moves to another CPT. @host NULL: no effect. */
 void sock_host_put(struct sock_cpt *cpt, struct sock_host *host);
 
 /* Reserves memory for a copy of @bytes of a frame to @nid, until

@@ -14,9 +14,10 @@
 #include "lnd/socklnd/handshake.h"
 #include "lnd/socklnd/peer.h"
 
-/* Messages of the system that are read before the state is. */
+/* Most messages of the system that are read before the state of links is read.
+ */
 #define BATCH 64
-/* When to try again if the state could not be read. */
+/* How long after it could not be read the state of links is read again. */
 #define AGAIN NSEC_PER_SEC
 
 struct sock_links {
@@ -24,7 +25,7 @@ struct sock_links {
 	struct list nis;  /* sock_ni.in_links */
 	struct loop *loop;
 	void **shared;	    /* lnd_ni.shared */
-	struct timer again; /* the state could not be read */
+	struct timer again; /* armed while the state could not be read */
 };
 
 /* ---- consequences on the CPTs ---- */
@@ -58,8 +59,8 @@ void sock_link_init(struct sock_cpt *cpt)
 
 /* ---- the state of links ---- */
 
-/* LNet is told before the CPTs, so that it does not send on this NI again what
- * ends there. */
+/* LNet is told before the CPTs end messages, so that it does not send these
+ * again on this NI. */
 static void ni_look(struct sock_ni *sni, const char *fault)
 {
 	bool was = atomic_exchange(&sni->up, !fault);
@@ -103,8 +104,8 @@ static void stop_watching(struct sock_links *ls)
 	ls->io.fd = -1;
 }
 
-/* Reads messages, up to BATCH of them. 0, or a (positive) errno that will not
- * go away. */
+/* Reads and discards up to BATCH messages. 0, or a (positive) errno that will
+ * not go away. */
 static int link_drain(int fd)
 {
 	for (unsigned int i = 0; i < BATCH; i++) {
@@ -133,7 +134,8 @@ static void on_change(struct env_io *io, int revents)
 	link_look(ls);
 }
 
-/* The descriptor, or -errno. */
+/* A descriptor for the system's messages about links and addresses, or -errno.
+ */
 static int open_netlink(void)
 {
 	struct sockaddr_nl a = { .nl_family = AF_NETLINK,

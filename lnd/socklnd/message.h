@@ -8,10 +8,11 @@
  * zc_min_payload on, is sent from the user's memory, and is done when the
  * socket has taken all of it.
  *
- * So this node need not know when the peer has received a payload, and does not
- * ask. Kernel nodes do ask, since they send from the user's memory until then
- * (zero copy). The answers to that, and keepalives, are NOOPs. They are written
- * last: an acknowledgement travels with a message, if there is one.
+ * So this node need not know when the peer has received a payload, and asks for
+ * no acknowledgement. Kernel nodes do ask, since they send from the user's
+ * memory until then (zero copy). An acknowledgement travels with a message that
+ * is queued for the peer; if there is none, it is written last, as a NOOP.
+ * Keepalives are NOOPs, too.
  *
  * When LNet gives up a message whose frame is partly written, the rest of the
  * frame is copied and still sent, or else the peer could not find the start of
@@ -28,7 +29,7 @@
 /* ---- outgoing ---- */
 
 struct sock_tx {
-	struct list link;    /* conn->queue; in no list: it is conn->tx */
+	struct list link;    /* conn->queue; in no list while it is conn->tx */
 	struct lnd_msg *msg; /* NULL: a NOOP */
 	struct sock_conn *conn;
 	uint64_t cookie[2]; /* as on the wire */
@@ -54,7 +55,8 @@ void sock_tx_give_back(struct sock_conn *conn);
  * caller closes @conn. */
 int sock_tx_detach(struct sock_conn *conn, struct list *begun,
 		   struct list *queued) must_check;
-/* Ends all messages of @list. Users' handlers run; what they add stays. */
+/* Ends the messages that are in @list now. Users' handlers run; messages that
+ * they add to @list stay. */
 void sock_tx_end(struct list *list, int status, enum ulnet_cause cause);
 /* Ends what is left on a connection that is closed: see sock_conn_close(). */
 void sock_tx_conn_closed(struct sock_conn *conn, int status);
@@ -67,21 +69,24 @@ void sock_tx_flush(struct work *w);
 
 /* ---- incoming ---- */
 
-/* How much a read asks for, besides payload that goes straight to its place:
- * many frames; or not much more than the header that is likely to follow. */
+/* How many bytes a read asks for besides payload that goes straight to its
+ * place. SMALL_FRAMES: enough for many frames. PAYLOADS: little more than the
+ * next header, since a payload is likely to follow it. */
 #define RX_LIMIT_SMALL_FRAMES (16u << 10)
 #define RX_LIMIT_PAYLOADS     4096u
 
-/* A message whose header LNet has seen. */
+/* An incoming message whose header LNet has seen. */
 struct sock_rx {
 	bool answered; /* LNet has called recv() */
 	bool bounced;  /* LNet has called eager_recv() */
-	bool summed;   /* has a checksum, to be compared */
+	bool summed;   /* the peer has sent a checksum, to be compared */
 	int status;    /* not 0: the rest of the payload will not come */
 	struct sock_cpt *cpt;
-	struct sock_conn *conn; /* NULL: all of it is here, or never will be */
-	struct lnd_msg *msg; /* where it goes, once answered; NULL: nowhere */
-	uint8_t *bounce;     /* bounce buffer for all of the payload, or NULL */
+	/* NULL: the payload is complete, or never will be */
+	struct sock_conn *conn;
+	/* takes the payload, once answered; NULL: discard */
+	struct lnd_msg *msg;
+	uint8_t *bounce; /* bounce buffer for all of the payload, or NULL */
 	uint64_t cookie;
 	uint32_t csum;
 	uint32_t length; /* of the payload, as announced */
@@ -101,13 +106,13 @@ void sock_rx_recv(struct lnd_ni *ni, void *priv, struct lnd_msg *msg,
 int sock_rx_eager_recv(struct lnd_ni *ni, void *priv);
 void sock_rx_cancel(struct sock_rx *rx, int status);
 
-/* Takes the message whose payload is coming in, if any, off @conn to @coming
- * (lnd_msg.link). The rest of the payload is discarded. */
+/* Moves the message whose payload is coming in, if any, from @conn to @coming
+ * (lnd_msg.link). The rest of the payload is discarded when it comes. */
 void sock_rx_detach(struct sock_conn *conn, struct list *coming);
 /* Ends all messages of @coming. Users' handlers run. */
 void sock_rx_end(struct list *coming, int status);
 
-/* Called by sock_conn_open(). */
+/* Called when @conn is open: begins to receive. */
 void sock_rx_open(struct sock_conn *conn);
 /* @conn is closed: what it was receiving ends. */
 void sock_rx_conn_closed(struct sock_conn *conn, int status);

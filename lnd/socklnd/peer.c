@@ -7,10 +7,11 @@
 #include "base/log.h"
 #include "lnd/socklnd/message.h"
 
-/* Checks for progress within a time-out. */
+/* A peer is checked for progress so many times within a time-out. */
 #define CHECKS 4
-/* Suspended connections are checked after this part of the time for which they
- * have been suspended, but no more often than RECOVERY_PERIOD. */
+/* Suspended connections are checked again after 1/RECOVERY_CHECKS of the time
+ * for which they have been suspended, but no more often than RECOVERY_PERIOD.
+ */
 #define RECOVERY_CHECKS 16
 #define RECOVERY_PERIOD (50 * NSEC_PER_MSEC)
 #define KEEPALIVE_AGAIN (10 * NSEC_PER_SEC)
@@ -77,7 +78,8 @@ struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
 	return peer;
 }
 
-/* Is @peer the process with @incarnation, or does no process use it? */
+/* Does @peer (or NULL) stand for the process with @incarnation, or for none
+ * that has connections? */
 static bool is_free_for(const struct sock_peer *peer, uint64_t incarnation)
 {
 	return !peer || !sock_peer_has_conns(peer) ||
@@ -134,7 +136,7 @@ void sock_peer_settle(struct sock_peer *peer)
 }
 
 /* Connections are lost, perhaps with data that TCP had not delivered, or that
- * we had not read: LNet is told at the end of the turn. */
+ * we had not read: schedules telling LNet, at the end of the turn. */
 static void peer_conn_lost(struct sock_peer *peer)
 {
 	peer->conn_lost = true;
@@ -150,14 +152,15 @@ static void tell_conn_lost(struct sock_peer *peer)
 		lnet_peer_disconnected(peer->cpt->sni->ni, &peer->id);
 }
 
-/* Messages that were taken off connections, to be ended afterwards, when
- * handlers may run. */
+/* Messages that were taken off connections, to be ended later, when handlers
+ * may run. */
 struct detached {
 	struct list begun, queued; /* sock_tx.link */
 	struct list coming;	   /* lnd_msg.link */
 };
 
-/* 0; -errno: a connection has to be closed (sock_tx_detach()). */
+/* Takes the messages off all @conns. 0; -errno: connections have to be closed
+ * (sock_tx_detach()). */
 static int detach_all(struct list *conns, struct detached *d)
 {
 	struct sock_conn *conn;
@@ -230,8 +233,8 @@ static void on_peer_settle(struct work *w)
 
 /* ---- connections that the peer opens ---- */
 
-/* Has nothing come for so long that, from the peer's view, the connections may
- * have stalled or ended? */
+/* Has nothing come from the peer for so long that it may believe its
+ * connections stalled or ended? */
 static bool peer_is_silent(const struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -242,9 +245,10 @@ static bool peer_is_silent(const struct sock_peer *peer)
 	return peer_now(peer) - last >= SOCK_RTO_MIN;
 }
 
-/* Does a new connection of @type replace all present ones? A process that only
- * calls has no other reason to open a second one for control; with other peers
- * both sides may have connected at the same time. */
+/* Does a new connection of @type replace all present ones? One for control
+ * does, if there is one already: a process that only calls has no other reason
+ * to open a second one. Other peers must have been silent as well, since both
+ * sides may have connected at the same time. */
 static bool takes_over(const struct sock_peer *peer, enum sock_type type)
 {
 	return type == SOCK_CONTROL && peer->count[SOCK_CONTROL] &&
@@ -289,7 +293,8 @@ static void first_conn_opened(struct sock_peer *peer,
 	sock_peer_watch(peer);
 }
 
-/* How well a connection suits: 2: preferred; 1: if need be; 0: not at all. */
+/* How well @conn suits a message: 2: preferred; 1: if need be; 0: not at all.
+ */
 static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 {
 	switch (conn->type) {
@@ -304,7 +309,7 @@ static int suits(const struct sock_conn *conn, bool noop, bool bulk)
 	}
 }
 
-/* Sets peer->small: the fast path of sock_peer_choose(). */
+/* Sets peer->small, for the fast path of sock_peer_choose(). */
 static void find_small(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -349,9 +354,9 @@ static void peer_suspend(struct sock_peer *peer)
 	sock_peer_watch(peer);
 }
 
-/* The link was away. If that took no longer than a path may be silent, the
- * peer's retransmissions will not take longer either, and connections stay in
- * use. */
+/* The link is back. If it was away for less than path_silent_min, the peer's
+ * TCP will soon retransmit, and connections stay in use; otherwise those that
+ * we have opened are suspended, to be replaced. */
 static void peer_link_back(struct sock_peer *peer)
 {
 	uint64_t min = sock_ni_ms(peer->cpt->sni, SOCK_path_silent_min);
@@ -511,8 +516,8 @@ static void log_closed(const struct sock_peer *peer, int status)
 				 strerror(-status));
 }
 
-/* Is it certain that the peer can be connected to? Not if it closes connections
- * right after accepting them, without sending anything. */
+/* Is it certain that the peer takes connections? It is not if the peer has sent
+ * nothing, and may close connections right after accepting them. */
 static bool is_proven(const struct sock_peer *peer)
 {
 	return peer->heard ||
@@ -534,9 +539,9 @@ void sock_peer_close(struct sock_peer *peer, int status)
 	}
 	if (!status)
 		status = -ECONNRESET;
-	/* No connection takes messages any more before handlers run. Messages
-	 * are not given back if there will be no other connection to wait for,
-	 * as with a process that only calls. */
+	/* From here on no connection takes messages; then handlers may run.
+	 * Messages are given back only if they may wait for another connection:
+	 * not if the NI goes down, nor for a process that only calls. */
 	list_init(&closing);
 	list_splice_tail(&closing, &peer->conns);
 	list_splice_tail(&closing, &peer->suspended);
@@ -645,8 +650,8 @@ static void give_up_overdue(struct sock_peer *peer, uint64_t now)
 		sock_peer_lost(conn, -ETIMEDOUT);
 }
 
-/* The longest silence of any of @conns, ns; 0: none is silent. All are looked
- * at, since each look counts. */
+/* The longest silence of any of @conns, ns; 0: none is silent. Looks at each of
+ * them, since silence is measured from look to look. */
 static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 {
 	struct silence_law law = silence_law_of(peer);
@@ -659,8 +664,8 @@ static uint64_t silent_for(const struct sock_peer *peer, struct list *conns)
 	return ns;
 }
 
-/* TCP has got through before a new connection was open: uses the suspended
- * connections again. */
+/* TCP has got through on the suspended connections before a new one was open:
+ * they take messages again. */
 static void peer_resume(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -675,7 +680,8 @@ static void peer_resume(struct sock_peer *peer)
 }
 
 /* Does TCP get through on the suspended connections, and does the peer still
- * use them? It does if it has closed none, and was not asked for a new one. */
+ * use them? The peer does if it has closed none of them, and was not asked for
+ * a new connection. */
 static bool can_resume(struct sock_peer *peer)
 {
 	const struct sock_conn *conn;
@@ -715,7 +721,7 @@ static bool is_busy(const struct sock_peer *peer)
 	list_for_each_entry (conn, &peer->conns, link)
 		if (sock_conn_is_busy(conn))
 			return true;
-	/* Suspended ones have yet to come to an end. */
+	/* Suspended connections have yet to be resumed or to end. */
 	return !list_empty(&peer->suspended);
 }
 

@@ -63,38 +63,42 @@ struct sock_peer {
 	struct hash_node hash;
 	struct sock_cpt *cpt;
 	struct ulnet_id id;
-	struct list conns;		       /* sock_conn.link: CONN_OPEN */
-	unsigned int count[SOCK_BULK_OUT + 1]; /* of them, by type */
-	struct list suspended;	 /* sock_conn.link: CONN_SUSPENDED and later */
-	struct sock_conn *small; /* the one that suits small messages best;
+	struct list conns; /* sock_conn.link: CONN_OPEN */
+	/* number of conns of each type */
+	unsigned int count[SOCK_BULK_OUT + 1];
+	struct list suspended;	  /* sock_conn.link: CONN_SUSPENDED and later */
+	struct sock_conn *small;  /* the one that suits small messages best;
 				  * NULL: there are several, or none */
-	bool opens;		 /* we have opened connections for messages */
-	bool opens_bulk;	 /* ... and open those for bulk as well */
+	bool opens;		  /* we have opened connections for messages */
+	bool opens_bulk;	  /* we also open connections for bulk */
 	unsigned int bulk_target; /* bulk connections wanted each way */
-	uint8_t version; /* while it has connections of any kind; else 0 */
-	uint8_t offer;	 /* the version that the peer has asked for; 0: the
+	uint8_t version;      /* while it has connections of any kind; else 0 */
+	uint8_t offer;	      /* the version that the peer has asked for; 0: the
 			  * default */
-	bool heard;	 /* something has come in since opened_at */
+	bool heard;	      /* something has come in since opened_at */
 	uint64_t opened_at;   /* ns: when the first of conns was opened */
-	uint64_t incarnation; /* valid as version is */
+	uint64_t incarnation; /* of the process; valid while version is not 0 */
 
-	bool watched; /* for progress since watched_since (ns), and not only
-		       * for silence */
+	/* checked for progress since watched_since (ns), and not only for
+	 * silence */
+	bool watched;
 	uint64_t watched_since;
 	uint64_t suspended_at; /* ns: when connections were last suspended */
 	uint64_t link_lost_at; /* ns; 0: the NI's link is there */
-	bool renewing; /* the suspended ones are to be replaced even if TCP
-			* gets through */
+	/* suspended connections are to be replaced even if TCP gets through */
+	bool renewing;
 	struct timer check;
 	uint64_t kept_alive; /* ns: when the last keepalive was sent, or 0 */
-	uint64_t uses;	     /* of its connections, counted */
+	/* how often a connection was chosen for a message */
+	uint64_t uses;
 	/* attempt.c's: */
 	struct connect connect;
 	struct sock_conn *attempt; /* CONNECT_CONNECTING */
-	struct sock_conn *second;  /* the same on a second socket, or NULL */
-	unsigned int looks;	   /* at an attempt that goes on */
-	struct sock_host *host; /* while CONNECT_QUEUED or CONNECT_CONNECTING */
-	struct list turn;	/* sock_host.waiting: CONNECT_QUEUED */
+	struct sock_conn *second;  /* the attempt's second socket, or NULL */
+	unsigned int looks;	   /* how often the attempt was looked at */
+	/* while CONNECT_QUEUED or CONNECT_CONNECTING; else NULL */
+	struct sock_host *host;
+	struct list turn; /* sock_host.waiting: CONNECT_QUEUED */
 
 	/* For sock_peer_settle(): */
 	struct work work;
@@ -108,13 +112,13 @@ static inline bool sock_pid_is_user(uint32_t pid)
 	return pid & LNET_PID_USERFLAG;
 }
 
-/* Has it open connections, suspended or not? */
+/* Has @peer open connections, suspended or not? */
 static inline bool sock_peer_has_conns(const struct sock_peer *peer)
 {
 	return !list_empty(&peer->conns) || !list_empty(&peer->suspended);
 }
 
-/* Has it connections, and do they lead to another process, or speak another
+/* Has @peer connections, and do they lead to another process, or speak another
  * version, than @hello says? */
 static inline bool sock_peer_has_other_conns(const struct sock_peer *peer,
 					     const struct sock_hello *hello)
@@ -124,15 +128,16 @@ static inline bool sock_peer_has_other_conns(const struct sock_peer *peer,
 		hello->version != peer->version);
 }
 
-/* Are its connections suspended, and not replaced yet? A new one for control
- * replaces them; one for bulk may just have been opening when they were
+/* Are @peer's connections suspended, and not replaced yet? Only a new one for
+ * control replaces them: one for bulk may just have been opening when they were
  * suspended. */
 static inline bool sock_peer_is_suspended(const struct sock_peer *peer)
 {
 	return !list_empty(&peer->suspended) && !peer->count[SOCK_CONTROL];
 }
 
-/* NULL: not found; no memory. */
+/* The process @id on this CPT; NULL: it is not known.
+ * sock_peer_lookup_or_make() makes it then; NULL: no memory. */
 struct sock_peer *sock_peer_lookup(struct sock_cpt *cpt,
 				   const struct ulnet_id *id);
 struct sock_peer *sock_peer_lookup_or_make(struct sock_cpt *cpt,
@@ -155,7 +160,7 @@ int sock_peer_admit(struct sock_peer *peer, const struct sock_hello *hello,
 
 /* @conn, whose handshake is over, becomes an open connection of @peer. */
 void sock_peer_add(struct sock_peer *peer, struct sock_conn *conn);
-/* The same, for a connection that was open on another CPT. */
+/* Adds @conn to @peer, as sock_peer_add(), after it was open on another CPT. */
 void sock_peer_rejoin(struct sock_peer *peer, struct sock_conn *conn);
 /* @conn is closed, or leaves this CPT. */
 void sock_peer_del(struct sock_peer *peer, struct sock_conn *conn);
@@ -180,7 +185,8 @@ void sock_peer_reset_stalled(struct sock_peer *peer);
  * suspended only because our link had gone, they may be resumed. */
 void sock_peer_refused(struct sock_peer *peer);
 
-/* Closes all its connections because of @status (0: the peer closed one). */
+/* Closes all connections of @peer because of @status, a negative errno (0: the
+ * peer has closed one). */
 void sock_peer_close(struct sock_peer *peer, int status);
 
 /* Something has come in over one of its connections. */
@@ -190,7 +196,7 @@ static inline void sock_peer_heard(struct sock_peer *peer)
 	peer->connect.failures = 0;
 }
 
-/* Has @peer checked for progress from now on, while something is under way. */
+/* Checks @peer for progress from now on, as long as something is under way. */
 void sock_peer_watch(struct sock_peer *peer);
 
 /* At the end of the turn (since nothing may end within send()): ends messages
@@ -211,8 +217,9 @@ void sock_peers_stop(struct sock_cpt *cpt);
 
 void sock_attempts_init(struct sock_cpt *cpt);
 
-/* TCP has connected @conn, the attempt's first or second socket: one of the two
- * is dropped. False: it is this one. */
+/* TCP has connected @conn, the first or the second socket of an attempt: drops
+ * the other one, or, if that will be answered sooner, @conn. False: @conn was
+ * dropped. */
 bool sock_attempt_reached(struct sock_conn *conn);
 
 /* The attempt to open a connection has ended. @status: 0: it is open;

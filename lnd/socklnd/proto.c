@@ -13,7 +13,7 @@
 
 /* ---- NIDs ---- */
 
-/* Can @nid be at an end of a connection? */
+/* Can @nid be the NID of one end of a connection? */
 static bool proto_nid_sane(const struct ulnet_nid *nid)
 {
 	static const uint8_t zero[sizeof(nid->addr) - 4];
@@ -142,7 +142,7 @@ int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target)
 
 /* ---- HELLO ---- */
 
-/* Size of a HELLO of @version, 0 if there is none. */
+/* The size of a HELLO of @version; 0: there is no such version. */
 static size_t hello_size(uint32_t version)
 {
 	if (version == 4)
@@ -193,7 +193,7 @@ int sock_hello_size(struct sock_hello *hello, const void *start)
 
 static bool hello_sane(const struct sock_hello *hello)
 {
-	/* With version 4 there are never addresses. */
+	/* A HELLO of version 4 never has addresses. */
 	uint32_t nips_max = hello->version == 4 ? 0 : SOCK_HELLO_IPS_MAX;
 
 	return proto_nid_sane(&hello->src_nid) && hello->type >= SOCK_NONE &&

@@ -24,7 +24,7 @@ enum sock_type {
 	SOCK_BULK_OUT,
 };
 
-/* The same connection from the view of the other end; SOCK_NONE for an invalid
+/* What the other end calls a connection of @type; SOCK_NONE for an invalid
  * type. */
 enum sock_type sock_type_invert(enum sock_type type);
 /* Constant text. */
@@ -32,20 +32,21 @@ const char *sock_type_name(enum sock_type type);
 
 /* ---- connection request: names the NID to be reached ---- */
 
-/* The first bytes of a request or a HELLO, which tell which it is, and its
- * size. */
+/* So many bytes at the beginning tell a request from a HELLO, and how long it
+ * is. */
 #define SOCK_START_SIZE 8
 
 #define SOCK_REQUEST_SIZE	16 /* version 1 */
-#define SOCK_REQUEST_LARGE_SIZE 28 /* version 2: NIDs without 64-bit form */
+#define SOCK_REQUEST_LARGE_SIZE 28 /* version 2, for NIDs without 64-bit form */
 
 /* Writes at most SOCK_REQUEST_LARGE_SIZE bytes; returns how many. */
 size_t sock_request_encode(const struct ulnet_nid *target, void *buf);
 
 /*
  * The size of a request that begins with the SOCK_START_SIZE bytes at @start.
- * -EPROTO: it is no request: close. -EPROTONOSUPPORT: a future version or
- * protocol: send what sock_request_refuse() writes, and close.
+ * -EPROTO: it is no request, and the caller closes the connection.
+ * -EPROTONOSUPPORT: it is of a future version or protocol; the caller sends
+ * what sock_request_refuse() writes, and closes.
  */
 int sock_request_size(const void *start);
 
@@ -53,7 +54,8 @@ int sock_request_size(const void *start);
  * invalid. */
 int sock_request_decode(const void *buf, size_t len, struct ulnet_nid *target);
 
-/* The answer that only version 1 is spoken here: SOCK_REQUEST_SIZE bytes. */
+/* Writes the answer that only version 1 is spoken here: SOCK_REQUEST_SIZE
+ * bytes. */
 void sock_request_refuse(void *buf);
 
 /* ---- HELLO: both sides, once ---- */
@@ -81,9 +83,10 @@ size_t sock_hello_encode(const struct sock_hello *hello, void *buf);
 
 /*
  * The size, without addresses, of a HELLO that begins with the SOCK_START_SIZE
- * bytes at @start; fills in version and swap. -EPROTO: it is no HELLO: close.
- * -EPROTONOSUPPORT: an unknown version (1 is one, too): answer with SOCK_NONE
- * in a HELLO of our own version, and close.
+ * bytes at @start; fills in version and swap. -EPROTO: it is no HELLO, and the
+ * caller closes the connection. -EPROTONOSUPPORT: its version is unknown (as 1
+ * is); the caller answers with SOCK_NONE in a HELLO of our own version, and
+ * closes.
  */
 int sock_hello_size(struct sock_hello *hello, const void *start);
 
@@ -122,7 +125,8 @@ struct sock_hdr {
 void sock_hdr_encode(const struct sock_hdr *hdr, void *buf);
 /* Sets the checksum of an encoded header to 0. */
 void sock_hdr_clear_csum(void *buf);
-/* @swap: of the connection's HELLO. 0; -EPROTO: unknown type. */
+/* Decodes SOCK_HDR_SIZE bytes. @swap: as in the connection's HELLO. 0; -EPROTO:
+ * unknown type. */
 int sock_hdr_decode(struct sock_hdr *hdr, const void *buf, bool swap);
 
 /* Does the header acknowledge payloads? */

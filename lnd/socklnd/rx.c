@@ -14,13 +14,13 @@
  * wait costs system calls, and perhaps a wake-up. */
 #define CHUNK_MAX (256u << 10)
 #define CHUNK_MIN (64u << 10)
-/* Reads of a connection when the peer has closed another one. */
+/* Most reads of a connection after the peer has closed another one. */
 #define DRAIN_READS 64
 
 /* ---- the end of a message ---- */
 
-/* LNet has answered, and all of the payload is here or never will be. Users'
- * handlers run. */
+/* Ends a message that LNet has answered, and whose payload is complete or never
+ * will be. Users' handlers run. */
 static void rx_finish(struct sock_rx *rx)
 {
 	struct lnd_msg *msg = rx->msg;
@@ -48,7 +48,8 @@ static uint32_t csum_of_msg(const struct lnd_msg *msg, uint32_t csum)
 	return csum;
 }
 
-/* A payload that was truncated or discarded is not checked (spec 3.10). */
+/* Does the payload have the checksum that was announced? Yes, too, if it was
+ * truncated or discarded: then it is not checked (spec 3.10). */
 static bool csum_matches(const struct sock_rx *rx, uint32_t announced)
 {
 	if (!rx->summed)
@@ -94,8 +95,8 @@ void sock_rx_conn_closed(struct sock_conn *conn, int status)
 
 /* ---- LNet's answers ---- */
 
-/* Nobody wants the payload. The bounce buffer is freed now, since the rest of
- * the payload may take long to come. */
+/* Nobody wants the payload any more. Its bounce buffer is freed now, since the
+ * rest of the payload may take long to come. */
 static void rx_discard(struct sock_rx *rx)
 {
 	rx->msg = NULL;
@@ -103,8 +104,8 @@ static void rx_discard(struct sock_rx *rx)
 	rx->bounce = NULL;
 }
 
-/* LNet has answered: reads on, if reading is paused. Not at once, because LNet
- * is in the midst of something. */
+/* LNet has answered: if reading is paused, schedules rx_on_resume(). It does
+ * not read at once, because LNet is in the midst of something. */
 static void rx_resume(struct sock_conn *conn)
 {
 	if (likely(conn->reading != CONN_READ_PAUSED))
@@ -123,8 +124,8 @@ static bool rx_is_buffered(const struct sock_rx *rx)
 	       !rx->summed;
 }
 
-/* Stores the payload from the read buffer and ends the message at once: the
- * fast path for small messages, which then need no deadline. */
+/* Stores the payload from the read buffer, and ends the message at once. This
+ * is the fast path for small messages, for which no deadline is needed then. */
 static void rx_take_buffered(struct sock_rx *rx, struct lnd_msg *msg)
 {
 	struct sock_conn *conn = rx->conn;
@@ -384,7 +385,7 @@ static ssize_t on_header(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return rc < 0 ? rc : (ssize_t)all + rc;
 }
 
-/* Keeps bytes that were read before reading was paused. 0 or -ENOMEM. */
+/* Keeps @len bytes that were read before reading was paused. 0 or -ENOMEM. */
 static int keep_readahead(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	BUG_ON(conn->readahead);
@@ -396,7 +397,8 @@ static int keep_readahead(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* 0 or -errno. The connection may be closed on return. */
+/* Parses the @len bytes at @p. 0 or -errno. The connection may be closed on
+ * return. */
 static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	while (len && sock_conn_is_open(conn)) {
@@ -423,8 +425,8 @@ static int rx_parse(struct sock_conn *conn, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* @n bytes were read: the first @direct of them straight to their place, the
- * rest into the read buffer. 0 or -errno. */
+/* Handles @n bytes that were read: the first @direct of them straight to their
+ * place, the rest into the read buffer. 0 or -errno. */
 static int on_bytes(struct sock_conn *conn, size_t n, size_t direct)
 {
 	size_t placed = MIN(n, direct);
@@ -474,8 +476,8 @@ void sock_rx_take_any(struct sock_conn *conn)
 }
 
 /*
- * Reads once, and handles what has come. 1: there may be more; 0: there is
- * nothing now, or @conn was closed meanwhile; RX_ENDED: the caller is to close
+ * Reads @conn once, and handles what has come. 1: there may be more; 0: there
+ * is nothing now, or @conn was closed meanwhile; RX_ENDED: the caller closes
  * @conn, because of *@status.
  */
 #define RX_ENDED (-1)
@@ -492,7 +494,7 @@ static int read_once(struct sock_conn *conn, int *status)
 		niov = destination(conn->rx, iov, &direct);
 	iov[niov].iov_base = conn->cpt->rx_buffer;
 	iov[niov].iov_len = conn->rx_limit;
-	/* What is discarded is read in large amounts. */
+	/* A payload that is discarded is read in large amounts. */
 	if (conn->rx && !direct)
 		iov[niov].iov_len =
 			MIN(SOCK_RX_BUFFER, conn->rx_limit + left_of(conn->rx));
@@ -517,9 +519,9 @@ static int read_once(struct sock_conn *conn, int *status)
 }
 
 /*
- * The peer has closed @conn between messages, and with it all its connections:
- * reads what it has sent over the others before. Reads are bounded, since it
- * might go on sending.
+ * The peer has closed @conn between messages, which ends all its connections:
+ * reads first what it has sent over the others. Reads are bounded, since the
+ * peer might go on sending.
  */
 static void drain_others(struct sock_conn *conn)
 {
@@ -538,7 +540,7 @@ static void drain_others(struct sock_conn *conn)
 	}
 }
 
-/* LNet has answered in an earlier turn: reads on. */
+/* LNet has answered in an earlier turn: reading goes on. */
 static void rx_on_resume(struct timer *t)
 {
 	struct sock_conn *conn = container_of(t, struct sock_conn, timer);
@@ -549,7 +551,7 @@ static void rx_on_resume(struct timer *t)
 
 	conn->reading = CONN_READ_ON;
 	conn->readahead = NULL;
-	/* The peer's silence until now was our doing. */
+	/* The peer was not read until now, so its silence did not count. */
 	conn->heard = loop_now(conn->loop);
 	rc = sock_conn_watch(conn, conn->events);
 	if (!rc && !conn->rx->length)

@@ -198,7 +198,8 @@ void sock_tcp_look(int fd, struct silence_acks *tcp)
 	*tcp = (struct silence_acks){ 0 };
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return;
-	/* A single window probe may just have been sent. */
+	/* A single window probe may only just have been sent, so it does not
+	 * count. */
 	tcp->in_flight = info.tcpi_unacked || info.tcpi_probes > 1;
 	tcp->srtt = info.tcpi_rtt * NSEC_PER_USEC;
 	tcp->rttvar = info.tcpi_rttvar * NSEC_PER_USEC;
@@ -228,7 +229,7 @@ enum ulnet_cause sock_loss_unconnected(int status)
 		return LNET_CAUSE_OK;
 	case -ENETUNREACH:
 	case -ENETDOWN:
-	case -EADDRNOTAVAIL: /* ours, to connect from */
+	case -EADDRNOTAVAIL: /* our own address, to connect from, has gone */
 		return LNET_CAUSE_LOCAL_NO_ROUTE;
 	case -ECONNREFUSED:
 	case -ECONNRESET:

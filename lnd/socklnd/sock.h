@@ -23,7 +23,7 @@ static inline bool sock_port_is_privileged(uint16_t port)
 	return port < 1024;
 }
 
-/* The socket, or -errno. */
+/* A socket that listens at @at; or -errno. */
 int sock_listen(const union netif_addr *at, unsigned int backlog);
 
 /* The next connection and its source; -EAGAIN: there is none; -errno. */
@@ -47,8 +47,8 @@ uint64_t sock_files_max(void);
 
 /* Bytes that the other end's TCP has not acknowledged yet. */
 unsigned int sock_unacked(int fd);
-/* TCP's measurements of that. If the system does not provide them, @tcp has
- * nothing in flight. */
+/* TCP's measurements of what is unacknowledged. If the system does not provide
+ * them, @tcp has nothing in flight. */
 struct silence_acks;
 void sock_tcp_look(int fd, struct silence_acks *tcp);
 
@@ -66,10 +66,10 @@ void sock_reset_on_close(int fd);
 enum ulnet_cause sock_loss_unconnected(int status);
 
 /* A connection has ended with @status: the cause for messages that were under
- * way on it, in either direction; */
+ * way on it, in either direction. */
 enum ulnet_cause sock_loss_begun(int status);
-/* and for those queued on it of which nothing had left. Promises that nothing
- * was delivered. */
+/* A connection has ended with @status: the cause for messages queued on it of
+ * which nothing had left. Promises that nothing was delivered. */
 enum ulnet_cause sock_loss_queued(int status);
 
 #endif

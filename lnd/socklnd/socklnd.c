@@ -18,7 +18,8 @@ static void socklnd_on_stopped(struct work *w)
 	lnet_ni_stopped(cpt->sni->ni, cpt->index);
 }
 
-/* After everything else that this turn has to do. */
+/* Schedules lnet_ni_stopped() behind everything else that this turn has to do.
+ */
 static void stop_soon(struct sock_cpt *cpt)
 {
 	loop_defer_last(cpt->loop, &cpt->stopped);
@@ -243,7 +244,8 @@ static int conn_move(struct sock_conn *conn)
 
 	if (rc)
 		return rc;
-	/* The pid may differ from its HELLO's: see sock_peer_greeted(). */
+	/* The peer's pid may differ from the one in its HELLO: see
+	 * sock_peer_greeted(). */
 	conn->hello.src_nid = peer->id.nid;
 	conn->hello.src_pid = peer->id.pid;
 	conn_pass(conn);

@@ -46,7 +46,7 @@ enum sock_tunable {
 	SOCK_TUNABLES
 };
 
-/* Owner: its CPT's thread. */
+/* What the NI has on one CPT. Owner: the CPT's thread. */
 struct sock_cpt {
 	struct sock_ni *sni;
 	unsigned int index;
@@ -55,12 +55,15 @@ struct sock_cpt {
 	struct hash peers;	/* sock_peer.hash */
 	struct hash hosts;	/* sock_host.hash */
 	struct sock_peer *last; /* looked up or heard last, or NULL */
-	struct list flush;	/* sock_conn.flush: have something to write */
-	struct work flush_work; /* ... at the end of the turn */
+	/* sock_conn.flush: connections with something to write */
+	struct list flush;
+	/* writes for all in flush, at the end of the turn */
+	struct work flush_work;
 	bool flush_scheduled;
 	/* attempt.c's: */
 	unsigned int connecting; /* attempts under way */
-	struct list turns;	 /* sock_host.turn: wait until fewer are */
+	/* sock_host.turn: wait until fewer attempts are under way */
+	struct list turns;
 	struct work turns_work;
 	bool turns_scheduled;
 	struct connect_set connects;
@@ -68,9 +71,9 @@ struct sock_cpt {
 	struct work link_work;	 /* the link has changed */
 	atomic_bool link_posted; /* link_work is on its way here */
 	struct work stopped; /* the last call for this CPT: lnet_ni_stopped() */
-	uint64_t copied;     /* bytes, of all its hosts (sock_host.copied) */
+	uint64_t copied;     /* bytes: sum of sock_host.copied */
 	struct pool txs, rxs;
-	struct log_limit complaints; /* about peers */
+	struct log_limit complaints; /* about peers, in the log */
 	uint8_t *rx_buffer;	     /* SOCK_RX_BUFFER bytes */
 	uint8_t *tx_buffer;	     /* SOCK_TX_BUFFER bytes */
 };
@@ -82,7 +85,7 @@ struct sock_ni {
 	unsigned int conns_per_peer; /* for bulk, each way */
 	bool privileged;	     /* connects from privileged ports */
 	atomic_bool told_unprivileged;
-	atomic_bool up;	      /* its address exists, and its link is up */
+	atomic_bool up;	      /* the NI's address exists, and its link is up */
 	atomic_uint accepted; /* open connections that peers have opened */
 	struct sock_cpt *cpts;
 
@@ -158,7 +161,7 @@ void sock_link_init(struct sock_cpt *cpt);
  * system does not report changes, as in some sandboxes, the log has a warning,
  * and the state stays as it is. 0 or -errno, logged. */
 int sock_link_join(struct sock_ni *sni);
-/* Stops that. No effect on an NI that has not joined. */
+/* Stops watching the link of @sni. No effect on an NI that has not joined. */
 void sock_link_leave(struct sock_ni *sni);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/iov.h"
 #include "lnd/socklnd/host.h"
 
-/* Writes to one connection in a turn, so that others get their turn. */
+/* Most writes to one connection in a turn, so that others are served, too. */
 #define WRITES_PER_TURN 2
 /* NOOPs queued on a connection at most. A peer that causes more asks for
  * acknowledgements and does not read them. */
@@ -24,7 +24,8 @@ static uint32_t tx_length(const struct sock_tx *tx)
 	return tx->msg ? tx->msg->length : 0;
 }
 
-/* The size of a frame, for choosing a connection: the same for all versions. */
+/* The size of a frame, as sock_peer_choose() counts it: the same for all
+ * versions. */
 static size_t tx_size(const struct sock_tx *tx)
 {
 	return SOCK_HDR_SIZE + (tx->msg ? LNET_HDR_SIZE : 0) + tx_length(tx);
@@ -74,15 +75,17 @@ static void tx_out_move(struct sock_conn *conn, enum sock_out_state to)
 	fsm_move(&conn->out, sock_out_states, to);
 }
 
-/* Something was queued on @conn: has it written at the end of the turn. */
+/* Something was queued on @conn: schedules writing it at the end of the turn.
+ */
 static void out_schedule(struct sock_conn *conn)
 {
 	struct sock_cpt *cpt = conn->cpt;
 
 	if (conn->out.state != SOCK_OUT_IDLE)
 		return;
-	/* Only once a turn, so that handlers that keep sending do not keep
-	 * others out. */
+	/* @conn was written to in this turn already: the rest waits for the
+	 * next one, so that handlers that keep sending do not keep others out.
+	 */
 	if (conn->flushed == loop_now(conn->loop) &&
 	    !sock_conn_watch(conn, ENV_READ | ENV_WRITE)) {
 		tx_out_move(conn, SOCK_OUT_WAITING);
@@ -118,11 +121,12 @@ static void tx_unqueue(struct sock_tx *tx)
 		conn->noop = NULL;
 }
 
-/* send() without a connection: -EINPROGRESS or -EHOSTUNREACH. */
+/* What send() returns without a connection: -EINPROGRESS or -EHOSTUNREACH. */
 static int tx_wait(struct sock_peer *peer)
 {
-	/* A process that only calls cannot be connected to; messages to it wait
-	 * only if others do already, or if its connections are suspended. */
+	/* A process that only calls cannot be connected to. A message to it
+	 * waits only if other messages do already, or if its connections are
+	 * suspended. */
 	if (sock_pid_is_user(peer->id.pid) && !peer->connect.wanted &&
 	    !sock_peer_is_suspended(peer)) {
 		sock_peer_settle(peer);
@@ -234,8 +238,8 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	struct sock_tx *tx =
 		conn->noops < NOOPS_MAX ? tx_new(conn, NULL) : NULL;
 
-	/* Without the acknowledgement the peer would close the connection
-	 * later: it is closed now. */
+	/* A peer that gets no acknowledgement closes the connection in the end,
+	 * so we close it now. */
 	if (!tx) {
 		sock_peer_lost(conn, -ENOBUFS);
 		return;
@@ -247,8 +251,9 @@ static void queue_noop(struct sock_conn *conn, uint64_t c0, uint64_t c1)
 	conn->noop = tx;
 }
 
-/* Adds @cookie to a NOOP that has one cookie, or a range of them, if possible.
- * On the wire two cookies are (higher, lower), a range is (first, last). */
+/* Adds @cookie to the NOOP @tx if there is room: instead of a keepalive, or if
+ * @tx has one cookie, or a range that @cookie continues. On the wire two
+ * cookies are (higher, lower), a range is (first, last). */
 static bool noop_takes(struct sock_tx *tx, uint64_t cookie)
 {
 	uint64_t *c = tx->cookie;
@@ -288,8 +293,8 @@ void sock_tx_keepalive(struct sock_conn *conn)
 		queue_noop(conn, 0, SOCK_COOKIE_KEEPALIVE);
 }
 
-/* Takes the cookie from a NOOP that is queued for @peer and has only this one:
- * the NOOP is not sent then. 0: there is none. */
+/* Takes the cookie of a NOOP that is queued for @peer and has no other cookie:
+ * that NOOP is not sent. 0: there is none. */
 static uint64_t take_ack(struct sock_peer *peer)
 {
 	struct sock_conn *conn;
@@ -372,8 +377,8 @@ static size_t tx_gather(struct sock_conn *conn, uint8_t *buf,
 	return n;
 }
 
-/* One write of @buf and of the rest of conn->tx's payload. Bytes written, or
- * -errno. */
+/* Writes once: the @len bytes at @buf, and the rest of conn->tx's payload.
+ * Bytes written, or -errno. */
 static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 {
 	struct iovec iov[1 + LNET_MAX_IOV];
@@ -392,7 +397,7 @@ static ssize_t write_with_payload(struct sock_conn *conn, void *buf, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* The same without a payload. */
+/* Writes once: the @len bytes at @buf. Bytes written, or -errno. */
 static ssize_t write_plain(struct sock_conn *conn, const void *buf, size_t len)
 {
 	ssize_t n;
@@ -412,8 +417,8 @@ static void tx_written(struct sock_conn *conn)
 	tx_done(tx, 0, LNET_CAUSE_OK);
 }
 
-/* The @len bytes at @p, which are in conn->rest if there is one, are still to
- * be written. 0 or -ENOMEM. */
+/* Keeps the @len bytes at @p, which are still to be written, in conn->rest. If
+ * there is a rest already, @p lies in it. 0 or -ENOMEM. */
 static int keep_rest(struct sock_conn *conn, const uint8_t *p, size_t len)
 {
 	if (!conn->rest) {
@@ -457,7 +462,7 @@ static int write_part(struct sock_conn *conn, uint8_t *buf, size_t len)
 	return n < 0 ? (int)n : account(conn, buf, len, (size_t)n);
 }
 
-/* Is there more to write, and room for it? */
+/* Writes once. True: there is more to write, and room for it in the socket. */
 static bool write_once(struct sock_conn *conn)
 {
 	uint8_t *buf =
@@ -473,7 +478,7 @@ static bool write_once(struct sock_conn *conn)
 	rc = write_part(conn, buf, len);
 	if (last)
 		tx_done(last, 0, LNET_CAUSE_OK);
-	/* Handlers have run. */
+	/* Handlers that have run may have closed the connection. */
 	if (!sock_conn_is_open(conn))
 		return false;
 	if (rc)
@@ -481,7 +486,8 @@ static bool write_once(struct sock_conn *conn)
 	return !rc && !conn->rest && !conn->tx && !list_empty(&conn->queue);
 }
 
-/* Writes what can be written now; for the rest the socket is waited for. */
+/* Writes what can be written now; the rest waits until the socket is writable,
+ * or for the next turn. */
 static void out_write(struct sock_conn *conn)
 {
 	bool pending;
@@ -520,7 +526,7 @@ void sock_tx_flush(struct work *w)
 		else
 			out_write(conn);
 	}
-	/* NOOPs whose cookie no message has taken. */
+	/* Writes NOOPs whose cookie no message has taken along. */
 	while ((conn = list_pop(&acks, struct sock_conn, flush)))
 		out_write(conn);
 }
@@ -595,7 +601,7 @@ static void cancel_writing(struct sock_tx *tx, int status)
 
 	conn->tx = NULL;
 	tx_done(tx, status, LNET_CAUSE_NETWORK_TIMEOUT);
-	/* Users' handlers may have closed it. */
+	/* Users' handlers may have closed the connection. */
 	if (rc && sock_conn_is_open(conn))
 		sock_peer_lost(conn, rc);
 }
