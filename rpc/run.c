@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_fold(struct shard *s, enum stat_side side)
+static in_line void fold(struct shard *s, struct runs *runs,
+			 enum stat_side side)
 {
-	struct runs *runs = s->runs;
 	struct run *run = &runs->run[side];
 
 	if (run->how == RUN_NONE)
@@ -21,24 +21,30 @@ void run_fold(struct shard *s, enum stat_side side)
 	run->how = RUN_NONE;
 }
 
+void run_fold(struct shard *s, enum stat_side side)
+{
+	fold(s, s->runs, side);
+}
+
 void runs_fold(struct shard *s)
 {
 	for (enum stat_side side = 0; side < STAT_SIDES; side++)
 		run_fold(s, side);
 }
 
-static struct run *run_begin(struct shard *s, enum stat_side side, uint32_t how,
-			     struct stat_peer *peer)
+static in_line struct run *run_begin(struct shard *s, enum stat_side side,
+				     uint32_t how, struct stat_peer *peer)
 {
-	struct run *run = &s->runs->run[side];
+	struct runs *runs = s->runs;
+	struct run *run = &runs->run[side];
 
-	run_fold(s, side);
+	fold(s, runs, side);
 	memset(run->counts, 0, sizeof(run->counts));
 	run->how = how;
 	if (unlikely(peer && !peer->link.next))
 		run->how |= RUN_GONE;
 	run->peer = peer;
-	if (s->runs->learn[side])
+	if (runs->learn[side])
 		run->began = shard_now(s);
 	return run;
 }

@@ -67,8 +67,9 @@ struct seek {
 struct stage {
 	const struct seek *seek;
 	void *best; /* so far; NULL: none yet */
-	struct path_rank rank[2]; /* of the best candidate, and of the next */
-	unsigned int next;	  /* index of the latter */
+	struct path_rank rank[2];
+	/* which of these is the best candidate's, and which is the next one's */
+	struct path_rank *best_rank, *next_rank;
 	/* indexes in the trace: */
 	unsigned int begin;	 /* of the first candidate */
 	unsigned int after_best; /* 1 + that of the best one, if any */
@@ -83,7 +84,8 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
 	st->best = NULL;
 	rank_clear(rank_criteria[kind], &st->rank[0]);
 	rank_clear(rank_criteria[kind], &st->rank[1]);
-	st->next = 0;
+	st->next_rank = &st->rank[0];
+	st->best_rank = &st->rank[1];
 	st->begin = st->after_best = s->trace ? s->trace->n : 0;
 }
 
@@ -91,7 +93,7 @@ static inline void stage_begin(struct stage *st, const struct seek *s,
  * the same keys for all candidates of a stage. */
 static inline struct path_rank *stage_rank(struct stage *st)
 {
-	return &st->rank[st->next];
+	return st->next_rank;
 }
 
 static out_of_line void trace_add(struct path_trace *t,
@@ -122,8 +124,8 @@ static out_of_line void trace_add(struct path_trace *t,
 static inline bool stage_is_better(const struct stage *st,
 				   enum ulnet_path_kind kind)
 {
-	const struct path_rank *r = &st->rank[st->next];
-	const struct path_rank *best = &st->rank[!st->next];
+	const struct path_rank *r = st->next_rank;
+	const struct path_rank *best = st->best_rank;
 
 	if (likely(!st->seek->cpt->policies))
 		return rank_is_better(rank_criteria[kind] & ~RANK_BY_POLICY, r,
@@ -135,7 +137,7 @@ static inline bool stage_is_better(const struct stage *st,
 static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 			       void *candidate, const struct ulnet_nid *nid)
 {
-	const struct path_rank *r = &st->rank[st->next];
+	struct path_rank *r = st->next_rank;
 	struct path_trace *t = st->seek->trace;
 
 	if (unlikely(t))
@@ -143,7 +145,8 @@ static inline void stage_offer(struct stage *st, enum ulnet_path_kind kind,
 	if (st->best && !stage_is_better(st, kind))
 		return;
 	st->best = candidate;
-	st->next = !st->next;
+	st->next_rank = st->best_rank;
+	st->best_rank = r;
 	if (unlikely(t))
 		st->after_best = t->n;
 }
@@ -170,7 +173,7 @@ static void stage_explain(const struct stage *st)
 		if (seen->why != LNET_PATH_CHOSEN || i + 1 == st->after_best)
 			continue;
 		seen->why = rank_decides(rank_criteria[seen->kind],
-					 &st->rank[!st->next], &seen->rank);
+					 st->best_rank, &seen->rank);
 		if (seen->why == LNET_PATH_CHOSEN)
 			seen->why = LNET_PATH_TURN;
 	}

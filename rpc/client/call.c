@@ -241,7 +241,9 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	};
 
 	run_call_end(&report);
-	o->bulk_free = likely(!call->nbulks) || bulks_release(call);
+	o->bulk_free = true;
+	if (unlikely(call->nbulks))
+		o->bulk_free = bulks_release(call);
 	if (call->shared)
 		atomic_store(&call->canceling, true);
 	if (shard_is_mute(s))
@@ -552,7 +554,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 		   uint64_t now)
 {
 	struct ulrpc_outcome o;
-	bool ok;
+	const void *body = NULL;
+	size_t length = 0;
 
 	if (unlikely(r->status) && attempt_is_refused(call, r))
 		return;
@@ -580,13 +583,15 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	else if (call_fetch(call, r, &o))
 		return;
 	o.status = cause_status(o.cause);
-	if (unlikely(o.cause == ULRPC_CAUSE_HANDLER ||
-		     o.cause == ULRPC_CAUSE_BULK) &&
-	    r->error && r->error <= ERROR_MAX)
+	if (likely(o.cause == ULRPC_CAUSE_OK)) {
+		body = r->body;
+		length = r->length;
+	} else if ((o.cause == ULRPC_CAUSE_HANDLER ||
+		    o.cause == ULRPC_CAUSE_BULK) &&
+		   r->error && r->error <= ERROR_MAX) {
 		o.status = -(int)r->error;
-	ok = o.cause == ULRPC_CAUSE_OK;
-	call_end(call, &o, ok ? (const void *)r->body : NULL,
-		 ok ? r->length : 0, now);
+	}
+	call_end(call, &o, body, length, now);
 }
 
 /* ---- the user's side ---- */
