@@ -24,7 +24,7 @@ int metrics_ask_control(void *arg, const char *request, char **answer_p)
 	return lnet_control_request(arg, request, answer_p);
 }
 
-/* Appends the output of the answer. */
+/* Asks the node @request, and appends the output of the answer to @out. */
 static int add_answer(const struct metrics_source *source, const char *request,
 		      FILE *out)
 {
@@ -127,8 +127,8 @@ struct exporter {
 	const struct metrics_source *source;
 	const struct say *say;
 	struct MHD_Daemon *daemon;
-	/* Only for the exporter's thread: the last answer, which is sent to all
-	 * until it is FRESH_NS old. */
+	/* Only for the exporter's thread: the last answer of the node, which
+	 * all HTTP clients get until it is FRESH_NS old. */
 	struct MHD_Response *last;
 	uint64_t made_ns;
 };
@@ -150,7 +150,8 @@ static int listen_at(const struct addrinfo *info)
 	return rc;
 }
 
-/* Makes e->last the node's answer, unless it is fresh; NULL: there is none. */
+/* Renews e->last, unless it is fresh. It is NULL afterwards if there is no
+ * answer of the node. */
 static void refresh(struct exporter *e)
 {
 	struct MHD_Response *made;
@@ -194,8 +195,8 @@ static enum MHD_Result exporter_refuse(struct MHD_Connection *c,
 	return rc;
 }
 
-/* Called with the headers of an HTTP request. There is no call for its body:
- * the answer to the headers ends the connection before. */
+/* Answers an HTTP request. Called with the headers of the request, and not
+ * again with its body, because the answer ends the connection. */
 static enum MHD_Result exporter_answer(void *arg, struct MHD_Connection *c,
 				       const char *url, const char *method,
 				       const char *version, const char *body,

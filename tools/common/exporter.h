@@ -9,8 +9,8 @@
 #include "option.h"
 #include "program.h"
 
-/* NIDs of peers that have metrics, by default and at most: each has some forty
- * time series. */
+/* How many NIDs of peers have metrics by default, and at most. Each NID has
+ * some forty time series. */
 #define METRICS_PEERS	  256
 #define METRICS_PEERS_MAX 10000
 
@@ -25,9 +25,9 @@ struct metrics_source {
 int metrics_ask_control(void *arg, const char *request, char **answer_p);
 
 /*
- * *@text_p, to be freed: the metrics of the node, and of RPC if it runs there.
- * Waits for the node's answers. 0; what ask() fails with; a negative status of
- * an answer, whose errors are printed on stderr.
+ * Sets *@text_p, to be freed, to the metrics of the node, and of RPC if it runs
+ * there. Waits for the node's answers. 0; what ask() fails with; a negative
+ * status of an answer, whose errors are printed on stderr.
  */
 int metrics_text(const struct metrics_source *source, char **text_p,
 		 size_t *len_p);
@@ -35,7 +35,7 @@ int metrics_text(const struct metrics_source *source, char **text_p,
 /* The part of a command line that says where metrics are served. */
 struct metrics_options {
 	const char *address; /* NULL: they are not served */
-	unsigned int peers;  /* at first METRICS_PEERS */
+	unsigned int peers;  /* how many NIDs of peers have metrics */
 };
 
 /* A row's take(): stores the address to listen at, "[ADDRESS:]PORT", in
@@ -44,14 +44,14 @@ int metrics_take_address(const struct option_at *at);
 
 /* ---- the server ---- */
 
-/* Has one thread, which asks the node once a second at most, however many HTTP
- * clients ask. Serves EXPORTER_CONNECTIONS at the same time, while others wait
- * in the kernel, and closes a connection after EXPORTER_TIMEOUT_S of
- * silence. */
+/* An HTTP server with one thread, which asks the node once a second at most,
+ * however many HTTP clients ask. Serves EXPORTER_CONNECTIONS at the same time,
+ * while other connections wait in the kernel, and closes a connection after
+ * EXPORTER_TIMEOUT_S of silence. */
 struct exporter;
 
 #define EXPORTER_CONNECTIONS 32
-#define EXPORTER_MEMORY	     16384 /* bytes of a connection: headers */
+#define EXPORTER_MEMORY	     16384 /* bytes that a connection has for headers */
 #define EXPORTER_TIMEOUT_S   5
 
 /*
@@ -61,8 +61,8 @@ struct exporter;
  */
 int exporter_start(const struct metrics_source *source, const char *address,
 		   const struct say *say, struct exporter **exporter_p);
-/* Waits for the exporter's thread, and so for the node if that is being asked.
- * NULL is fine. */
+/* Waits for the exporter's thread, which may be waiting for an answer of the
+ * node. @e may be NULL. */
 void exporter_stop(struct exporter *e);
 
 #endif

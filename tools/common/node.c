@@ -209,7 +209,8 @@ int node_control(struct node *n)
 
 /* ---- configuration ---- */
 
-/* Explains an @rc of listening that is due to a privileged port. */
+/* If @rc is the error of listening on a privileged port, says what that takes.
+ */
 static void hint_port(const struct node *n, int rc)
 {
 	unsigned int port =
@@ -244,8 +245,8 @@ static int add_interface(const struct node *n, const char *option,
 	return rc;
 }
 
-/* Logs that several interfaces of a net are not bonded to one NI, which they
- * were in old kernel nodes. In @confs those of one net follow each other. */
+/* Logs that several interfaces of a net are one NI each, where old kernel nodes
+ * bonded them to one NI. In @confs, interfaces of one net follow each other. */
 static void note_bonding(const struct node *n, const char *option,
 			 const char *spec, const struct ulnet_ni_conf *confs,
 			 unsigned int count)
@@ -381,7 +382,8 @@ static int node_import_text(const struct node *n, const char *name,
 		    "%s: the configuration is wrong:", name);
 		rc = status;
 	}
-	lnet_ctl_print(answer, NULL, stderr, NULL); /* notes, too */
+	/* notes as well as errors */
+	lnet_ctl_print(answer, NULL, stderr, NULL);
 	hint_port(n, rc);
 	free(answer);
 	return rc;

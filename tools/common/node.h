@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For programs that are a node: the options of a command line that say what
- * node, and opening and configuring it. Failures are logged, and returned as a
- * negative errno.
+ * For programs that are a node: options of a command line that describe the
+ * node, and functions that open and configure it. Failures are logged, and
+ * returned as a negative errno.
  */
 #ifndef TOOLS_NODE_H
 #define TOOLS_NODE_H
@@ -14,12 +14,12 @@
 
 #define NODE_DEFAULT_PORT 988
 
-/* The part of a command line that says what node a program is. */
+/* What the command line says of the node. */
 struct node_options {
 	char *config;	   /* file; NULL: none */
 	char *socket;	   /* path; NULL: none */
 	const char *group; /* NULL: none */
-	const char **nets; /* nnets of them */
+	const char **nets; /* values of --net: nnets of them */
 	unsigned int nnets;
 	const char *ip2nets, *routes; /* NULL: none */
 	unsigned int port;	      /* 0: the default one */
@@ -28,7 +28,9 @@ struct node_options {
 	enum ulnet_log_level log;
 };
 
-/* Networks and connections; the socket; its group, CPTs; the log. */
+/* Rows of options. node_net_rows: networks and connections; node_socket_rows:
+ * the control socket; node_rows: the socket's group, and CPTs; node_log_rows:
+ * the log. */
 extern const struct option_row node_net_rows[];
 extern const struct option_row node_socket_rows[];
 extern const struct option_row node_rows[];
@@ -44,7 +46,8 @@ struct node {
 	struct lnet_control *control; /* NULL: none */
 };
 
-/* Raises the limit of open files, which connections need, as far as it goes. */
+/* Raises the limit of open files, which connections need, as far as the system
+ * allows. */
 void node_raise_files(const struct say *say);
 
 /* To be called in this order. @options and @say are borrowed until
@@ -58,18 +61,19 @@ void node_close(struct node *n);
 /* Adds the networks that @spec says as the value of --net. */
 int node_add_networks(const struct node *n, const char *spec);
 
-/* "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be freed; NULL: no
- * memory. */
+/* The node's NIDs as "10.0.0.1@tcp, 10.0.0.1@tcp1", or "no network yet"; to be
+ * freed. NULL: no memory. */
 char *node_nids(const struct node *n);
 /* Prints the beginning of the line on stdout that says that the node is ready:
  * "lnetd: ready: NIDS, port 1988 (kernel nodes use 988)". The port is there
  * because nodes with different ports cannot reach each other. 0 or -ENOMEM. */
 int node_say_ready(const struct node *n);
-/* Ends that line, with the socket if there is one, unless @rc is an error.
- * Returns @rc, or an error of stdout, after a message. */
+/* Ends the line that node_say_ready() has begun, with the path of the control
+ * socket if there is one. Does nothing if @rc is an error. Returns @rc, or an
+ * error of stdout, after a message. */
 int node_said(const struct node *n, int rc);
-/* Does the node have an NI with @nid? If that is NULL: one on @net, or, for
- * LNET_NET_ANY, on any net but lo? */
+/* Does the node have an NI with @nid? If @nid is NULL: does it have an NI on
+ * @net, or, for LNET_NET_ANY, on any net but lo? */
 bool node_has(const struct node *n, const struct ulnet_nid *nid, uint32_t net);
 
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define YEAR_US	   (UINT64_C(366) * 86400 * 1000000)
-#define ROWS_MAX   64  /* of a set */
+#define ROWS_MAX   64  /* options of one set */
 #define FIRST_LONG 256 /* what getopt_long() calls the first one */
 #define COLUMN	   31  /* where the right-hand column of the help begins */
 #define WIDTH	   80
@@ -27,7 +27,7 @@ static unsigned int option_least(unsigned int a, unsigned int b)
 }
 
 /* Fills line @i of the table of distances between the first @i letters of @a
- * and the first j of @b. @line is the line above, @above the one above that. */
+ * and the first j letters of @b. @line is line @i - 1, @above line @i - 2. */
 static void next_line(const char *a, unsigned int i, const char *b,
 		      const unsigned int *above, const unsigned int *line,
 		      unsigned int *next)
@@ -235,7 +235,8 @@ int option_time(const struct option_at *at, uint64_t min, uint64_t *us_p)
 	return option_bad(at, range);
 }
 
-/* The message lists all words: "a, b or c is expected". */
+/* If the value is none of the words, the message lists them: "a, b or c is
+ * expected". */
 int option_word(const struct option_at *at, const char *const *words,
 		unsigned int first, unsigned int *index_p)
 {
@@ -409,7 +410,7 @@ int option_printed(const char *who)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return OPTION_DONE;
-	/* Without errno an earlier write has failed. */
+	/* errno is 0 if an earlier write has failed. */
 	fprintf(stderr, "%s: stdout: %s\n", who, strerror(errno ? errno : EIO));
 	return 1;
 }

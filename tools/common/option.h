@@ -46,26 +46,28 @@ enum option_kind {
 
 struct option_row;
 
-/* An option of a command line. */
+/* An option, or another word, as it was given on the command line. */
 struct option_at {
 	const char *who;
 	const char *name; /* without dashes; or "size=", the beginning of a word
 			   * that is no option */
 	const char *text; /* the value; NULL: none */
 	const struct option_row *row; /* NULL: it is no option */
-	void *object;		      /* the part's */
+	void *object;		      /* the object of the option's part */
 };
 
 struct option_row {
-	const char *name; /* NULL: a title, or, without @help, the end */
-	char letter;	  /* 0: none */
-	const char *arg;  /* what --help calls the value; NULL: there is none */
+	/* NULL: the row is a title, or, without @help, the end of the table */
+	const char *name;
+	char letter;	 /* 0: none */
+	const char *arg; /* what --help calls the value; NULL: there is none */
 	const char *help;
 	enum option_kind kind;
 	size_t at; /* where the field is in the part's object */
 	uint64_t min, max;
 	const char *const *words;
-	/* 0; OPTION_DONE; or the exit status */
+	/* OPTION_CALL: stores the value. Returns 0, OPTION_DONE, or the exit
+	 * status. */
 	int (*take)(const struct option_at *at);
 	bool optional; /* the value may be left out; the next word is the value
 			* only if it is a number */
@@ -85,14 +87,17 @@ struct option_set {
 		const struct option_row *rows; /* NULL: no more */
 		void *object;
 	} parts[OPTION_PARTS];
-	bool in_order; /* no option is behind the first word that is none */
-	/* NULL, or called for each option, after its value was stored; returns
-	 * what a row's take() does. */
+	/* words behind the first word that is no option are no options */
+	bool in_order;
+	/* NULL, or a function that is called for each option, after its value
+	 * was stored; it returns what a row's take() returns. */
 	int (*taken)(void *arg, const struct option_at *at);
 	void *arg;
 	const char *words; /* what messages call words that are no options */
-	int min, max;	   /* how many there may be; max < 0: any number */
-	/* Results of options_parse(): those words, up to NULL. */
+	/* how many such words there may be; max < 0: any number */
+	int min, max;
+	/* Results of options_parse(): the words that are no options, up to
+	 * NULL. */
 	char **args;
 	int nargs;
 };
@@ -102,7 +107,8 @@ extern const struct option_row option_rows[];
 
 /* Returns 0, OPTION_DONE, or, after a message, the exit status. */
 int options_parse(struct option_set *s, int argc, char **argv);
-/* Stores @text as the value of the option @name of @rows; returns the same. */
+/* Stores @text as the value of the option @name of @rows. Returns what
+ * options_parse() returns. */
 int options_take(const struct option_row *rows, void *object, const char *who,
 		 const char *name, const char *text);
 void options_help(const struct option_set *s, FILE *out);
@@ -149,7 +155,8 @@ void nearest_init(struct nearest *n, const char *word);
  * first one is kept. */
 void nearest_try(struct nearest *n, const char *name);
 
-/* Prints "Did you mean '@before NAME'?", without the blank, if one is near. */
+/* If a name is near, prints "Did you mean '@before NAME'?", but without the
+ * blank. */
 void nearest_say(const struct nearest *n, const char *before, FILE *to);
 
 #endif

@@ -275,7 +275,7 @@ static int write_to(const char *path, const char *text)
 	return rc;
 }
 
-/* Writes to @path, which is there and no symbolic link. */
+/* Writes to @path, which exists and is no symbolic link. */
 static int write_real(const char *path, const char *text)
 {
 	struct stat st;

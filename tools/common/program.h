@@ -31,14 +31,14 @@ int secure_stdio(void);
  * called before there are threads. Returns a descriptor that becomes readable
  * when one of the blocked signals comes; -1, after a message. */
 int signals_open(const char *who, int also);
-/* Takes a signal that has come, without waiting: its number; 0: there is
- * none. */
+/* Takes a signal that has come, without waiting. Returns its number; 0: no
+ * signal has come. */
 int signals_take(int fd);
 /* Waits for a signal until clock_ns() is @at, or, if @at is 0, for ever.
  * Returns as signals_take() does. */
 int signals_wait(int fd, uint64_t at);
-/* From now on SIGINT and SIGTERM end the program at once, even one that came
- * before and was not taken. */
+/* From now on SIGINT and SIGTERM end the program at once, even a signal that
+ * came before and was not taken. */
 void signals_release(void);
 
 /* ns of CLOCK_MONOTONIC */

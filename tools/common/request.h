@@ -27,7 +27,8 @@ void request_flag(struct request *r, const char *key);
 void request_text(struct request *r, const char *key, const char *value);
 void request_list(struct request *r, const char *key, char *const *values,
 		  unsigned int n);
-/* For a caller that could not make a value. */
+/* Lets request_end() return @error: for a caller that could not make a value.
+ */
 void request_fail(struct request *r, int error);
 
 /* Completes r->text. 0; -ENOMEM; -EILSEQ: a text is not UTF-8. */

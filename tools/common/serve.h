@@ -25,8 +25,8 @@ struct serve {
 
 void serve_init(struct serve *s);
 extern const struct option_row serve_rows[];
-/* Do the options, once all are read, go together? 0, or the exit status, after
- * a message. */
+/* Checks that the options go together, once all of them are read. 0, or the
+ * exit status, after a message. */
 int serve_check(const struct serve *s, const char *who);
 
 /* These start what the command line says: 0, or -errno after a message. The

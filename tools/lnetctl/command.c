@@ -39,10 +39,11 @@ const struct option_row *command_row(const struct command *c, unsigned int i)
 struct given {
 	const struct command *command;
 	const char *who;
-	/* By number of the option: its value; NULL: it is not there. */
+	/* By the option's number: the value that was given; NULL: the option
+	 * was not given. */
 	const char *values[OPTIONS_MAX];
 	char *joined[OPTIONS_MAX]; /* the value, if it was made of several */
-	char **args;		   /* what is no option */
+	char **args;		   /* the arguments that are no options */
 	unsigned int nargs;
 };
 
@@ -101,7 +102,8 @@ static void given_fini(struct given *g)
 		free(g->joined[i]);
 }
 
-/* Keeps the value of an option: the last one, or of GIVEN_MANY all of them. */
+/* Keeps the value of an option. If the option is repeated, the last value
+ * counts, or, for GIVEN_MANY, all values. */
 static int given_take(void *arg, const struct option_at *at)
 {
 	struct given *g = arg;
@@ -162,7 +164,8 @@ static int given_parse(struct given *g, int argc, char **argv,
 	struct option_set set = {
 		.who = g->who,
 		.parts = { { help_rows, args } },
-		/* A setting may be negative: options must come before it. */
+		/* The value of a setting may be negative, and would look like
+		 * an option: options must come before it. */
 		.in_order = g->command->kind == COMMAND_SET,
 		.taken = given_take,
 		.arg = g,
@@ -185,7 +188,7 @@ static int given_parse(struct given *g, int argc, char **argv,
 
 /* ---- checking them ---- */
 
-/* Is one of the options there that the command needs, "net|nid"? */
+/* Was one of the options given that the command needs, such as "net|nid"? */
 static bool has_needed(const struct given *g)
 {
 	const struct option_row *row;
@@ -238,8 +241,7 @@ static int command_check_options(const struct given *g)
 
 /* ---- the request ---- */
 
-/* Adds the list of what is between the commas of @value that are not in
- * brackets. */
+/* Adds a list: @value, split at the commas that are not in brackets. */
 static void command_add_list(struct request *r, const char *key,
 			     const char *value)
 {
@@ -319,8 +321,8 @@ static int add_setting(const struct given *g, struct request *r)
 	return 0;
 }
 
-/* Most requests are called as their commands; for those about fault rules there
- * is one, and the action is an argument of it. */
+/* Most requests have the name of their command. All commands about fault rules
+ * make one request, "fault", and the action is an argument of it. */
 static void begin_request(const struct given *g, struct request *r)
 {
 	const struct command *c = g->command;
@@ -352,8 +354,9 @@ static int request_make(const struct given *g, struct request *r)
 	return command->kind == COMMAND_SET ? add_setting(g, r) : 0;
 }
 
-/* How long the request may take, in us; 0: the timeout makes no sense. That is
- * the timeout of one NID, because the node asks all NIDs at the same time. */
+/* How many us the node may take for a ping or discovery; 0: the timeout makes
+ * no sense. It is the timeout of one NID, because the node asks all NIDs at the
+ * same time. */
 static uint64_t ping_us(const struct given *g)
 {
 	const struct option_row *row;

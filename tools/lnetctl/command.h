@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of lnetctl(8), their arguments, and the requests that these
+ * The commands of lnetctl(8), their arguments, and the requests that commands
  * become. lnetctl.c sends the requests.
  */
 #ifndef TOOLS_COMMAND_H
@@ -18,9 +18,10 @@ enum given_kind {
 	GIVEN_FLAG, /* true */
 	GIVEN_TEXT,
 	GIVEN_NUMBER,
-	GIVEN_LEVEL,  /* a number; 1 if it is left out */
-	GIVEN_LIST,   /* texts, between commas that are not in brackets */
-	GIVEN_MANY,   /* such a list; if the option is repeated, all of them */
+	GIVEN_LEVEL, /* a number; 1 if it is left out */
+	GIVEN_LIST,  /* texts, between commas that are not in brackets */
+	/* as GIVEN_LIST; if the option is repeated, all texts of all lists */
+	GIVEN_MANY,
 	GIVEN_MODE,   /* the option's name, as the value of "mode" */
 	GIVEN_UNUSED, /* nothing: it is accepted for scripts' sake */
 };
@@ -46,26 +47,28 @@ enum command_kind {
 struct command {
 	const char *name, *sub; /* sub NULL: the command has no sub-commands */
 	const char *help;
-	/* Ends with NULL. A row is OPTION_OWN, and adds to the request, or sets
-	 * a field of struct command_args. */
+	/* Tables of options; ends with NULL. A row either is OPTION_OWN and
+	 * adds to the request, or sets a field of struct command_args. */
 	const struct option_row *options[COMMAND_TABLES];
 	const char *needs; /* options of which one must be given: "net|nid" */
 	const char *args;  /* for the help: arguments that are no options */
-	const char *list;  /* key of these arguments, which make a list, and of
-			    * which one must be given; NULL: they make none */
+	/* key of a list that these arguments make, of which one must be given;
+	 * NULL: they make none */
+	const char *list;
 	enum command_kind kind;
 	unsigned int seconds; /* PING: what --timeout is if it is not given */
 };
 
 /* Ends with name NULL. Commands with the same name follow each other. */
 extern const struct command commands[];
-extern const char *const settings[];	/* of "set"; ends with NULL */
+extern const char *const settings[]; /* of "set"; ends with NULL */
 
 /* Option number @i, from 0, of @c; NULL: there are not so many. */
 const struct option_row *command_row(const struct command *c, unsigned int i);
 
-/* The command that @argv[0] names, with @argv[1] if it has sub-commands. NULL:
- * there is none; *@sub_p tells whether the fault is in the sub-command. */
+/* Finds the command that @argv[0] names, with @argv[1] if it has sub-commands.
+ * NULL: there is none; *@sub_p tells whether the fault is in the sub-command.
+ */
 const struct command *command_find(int argc, char *const *argv, bool *sub_p);
 
 /* What a command line says that is no part of the request. Borrows from
@@ -75,8 +78,9 @@ struct command_args {
 	const char *file; /* of import and export; NULL: none given */
 	struct {
 		uint64_t interval_us;
-		unsigned int count; /* blocks; 0: until it is stopped */
-		unsigned int rows;  /* NIDs of peers */
+		/* blocks to print; 0: until a signal comes */
+		unsigned int count;
+		unsigned int rows; /* NIDs of peers */
 	} top;
 	struct metrics_options metrics; /* address NULL: print them */
 	uint64_t takes_us; /* time that the node may take for the request */
@@ -92,13 +96,13 @@ struct command_args {
 int command_parse(const struct command *command, const char *who, int argc,
 		  char **argv, struct command_args *args, struct request *r);
 
-/* Print the help of all commands, of those called @name, of one. */
+/* Print the help of all commands; of the commands called @name; of @command. */
 void command_help_all(FILE *to);
 void command_help_group(FILE *to, const char *name);
 void command_help(FILE *to, const struct command *command);
 
 /* Prints, in columns, the names of all commands, or, unless @name is NULL, of
- * the sub-commands of that one. */
+ * the sub-commands of the command @name. */
 void command_list(FILE *to, const char *name);
 
 /*
@@ -119,10 +123,10 @@ struct top_sample; /* a node's counters and gauges at one moment */
 struct top_sample *top_read(const char *text);
 void top_free(struct top_sample *s);
 
-/* Prints gauges as they are @now, and rates since @before. Of NIDs of peers
- * (those with waiting messages, low health or much traffic first) and of routes
- * (those that are not up first) at most @rows are shown, and the number of the
- * others. Columns that do not fit into @width are left out; 0: all fit. */
+/* Prints gauges as they are @now, and rates since @before. At most @rows NIDs
+ * of peers are shown (those with waiting messages, low health or much traffic
+ * first), at most @rows routes (those that are not up first), and how many more
+ * there are. Columns that do not fit into @width are left out; 0: all fit. */
 void top_print(const struct top_sample *before, const struct top_sample *now,
 	       unsigned int rows, unsigned int width, FILE *out);
 

@@ -12,7 +12,7 @@
 #define LEVEL(help) ROW(LEVEL, "verbose", 'v', "verbose", "LEVEL", help)
 #define MODE(name, letter, help) ROW(MODE, name, letter, "mode", NULL, help)
 #define UNUSED(name, letter, help) ROW(UNUSED, name, letter, NULL, NULL, help)
-/* Those whose key is the name. */
+/* Options whose key in the request is their name. */
 #define FLAG(name, letter, help) ROW(FLAG, name, letter, name, NULL, help)
 #define TEXT(name, letter, ...) ROW(TEXT, name, letter, name, __VA_ARGS__)
 #define NUMBER(name, letter, ...) ROW(NUMBER, name, letter, name, __VA_ARGS__)

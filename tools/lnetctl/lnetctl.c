@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lnetctl(8): sends requests, which command.c makes of commands, to a node, and
- * prints the answers.
+ * lnetctl(8): takes commands, from which command.c makes requests; sends the
+ * requests to a node, and prints the answers.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,10 +24,11 @@
 #define TERMINAL_WIDTH 80 /* of a terminal that does not say its width */
 
 struct session {
-	const char *path;	/* of the socket; NULL: the library's default */
-	unsigned int timeout_s; /* for an answer, beside what the command itself
-				 * may take; 0: for ever */
-	struct lnet_ctl *ctl;	/* NULL: not connected */
+	const char *path; /* of the socket; NULL: the library's default */
+	/* to wait for an answer, added to the time that the command itself may
+	 * take; 0: for ever */
+	unsigned int timeout_s;
+	struct lnet_ctl *ctl; /* NULL: not connected */
 };
 
 /* The exit status for @rc, of which a shell sees the lowest 8 bits: never 0 if
@@ -78,8 +79,8 @@ static void say_no_answer(const struct session *s, int rc, uint64_t us)
 	fputs(" request may or may not have been carried out\n", stderr);
 }
 
-/* How much of @us is left, 1 at least, if it began at @began; 0 stays 0, which
- * is for ever. */
+/* How much of @us is left if it began at @began; 1 at least. If @us is 0, which
+ * is for ever, 0. */
 static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 {
 	uint64_t gone = clock_ns() / 1000 - began;
@@ -89,8 +90,9 @@ static uint64_t lnetctl_time_left(uint64_t us, uint64_t began)
 	return us > gone ? us - gone : 1;
 }
 
-/* Connects if need be, and makes the request, which may take the node @us by
- * itself. -errno, after a message. */
+/* Connects if need be, sends the request, and waits for the answer. @us: how
+ * long the node may take for the request, beside the session's timeout. -errno,
+ * after a message. */
 static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 		       char **answer_p)
 {
@@ -122,7 +124,7 @@ static int lnetctl_ask(struct session *s, const char *request, uint64_t us,
 
 /* ---- answers ---- */
 
-/* *@text_p, to be freed: what of @answer is to be printed on stdout. */
+/* Sets *@text_p, to be freed, to what of @answer is to be printed on stdout. */
 static int output_of(const char *answer, char **text_p)
 {
 	size_t size;
@@ -218,7 +220,8 @@ static void close_signals(int signals)
 	signals_release();
 }
 
-/* Returns 0, and *@sample_p is to be freed, or the exit status. */
+/* Asks for a sample. Returns 0, and *@sample_p is to be freed, or the exit
+ * status. */
 static int top_ask(struct session *s, const struct command *command,
 		   const struct request *r, struct top_sample **sample_p)
 {
@@ -258,7 +261,8 @@ static unsigned int top_width(void)
 		       : TERMINAL_WIDTH;
 }
 
-/* @screen: the block takes the place of the one before; else it follows it. */
+/* Prints a block: in place of the block before it if @screen, otherwise below
+ * that. */
 static void top_block(const struct top_sample *before,
 		      const struct top_sample *now, unsigned int rows,
 		      bool screen, bool first)
@@ -330,8 +334,8 @@ static int lnetctl_metrics_print(const struct metrics_source *source)
 	return 0;
 }
 
-/* Serves metrics until a signal comes. The node is asked when a client asks: it
- * need not be there before. */
+/* Serves metrics until a signal comes. The node is asked only when an HTTP
+ * client asks, and need not run before. */
 static int metrics_serve(const struct metrics_source *source,
 			 const char *address)
 {
@@ -421,8 +425,8 @@ static int lnetctl_run(struct session *s, const struct command *command,
 	return status;
 }
 
-/* Offers the command that @name probably stands for, or, unless @group is NULL,
- * the sub-command of @group. */
+/* Suggests the command that @name probably stands for, or, unless @group is
+ * NULL, the sub-command of @group. */
 static void say_nearest(const char *group, const char *name)
 {
 	struct nearest near;
@@ -436,7 +440,8 @@ static void say_nearest(const char *group, const char *name)
 	nearest_say(&near, "", stderr);
 }
 
-/* There is no such command, or (@sub) no such sub-command of @argv[0]. */
+/* Reports that there is no such command, or (@sub) no such sub-command of
+ * @argv[0]. Returns the exit status. */
 static int lnetctl_no_command(int argc, char **argv, bool sub)
 {
 	const char *name = sub ? argv[1] : argv[0];
@@ -483,7 +488,8 @@ static void print_help(void);
 
 /* ---- commands from stdin ---- */
 
-/* Returns the exit status; sets *@quit_p if the line ends the session. */
+/* Carries out a line. Returns the exit status; sets *@quit_p if the line ends
+ * the session. */
 static int run_line(struct session *s, char *line, bool *quit_p)
 {
 	char **words;

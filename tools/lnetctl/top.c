@@ -9,7 +9,8 @@
 
 #include <ulnet/nid.h>
 
-#define NAME_WIDTH 16 /* at least, so that the width seldom changes */
+/* characters at least, so that the width seldom changes */
+#define NAME_WIDTH 16
 
 /* The numbers of a line; most kinds of lines have only some of them. */
 enum field {
@@ -62,11 +63,12 @@ struct top_sample {
 		QUEUED_BYTES, CONNECTING, DROPPED, FAILED, RESENT,         \
 		ROUTER_CREDITS, FIELDS
 
-/* What lines begin with, whether they have the texts net and state, and the
- * order of their numbers, of which nodes of earlier versions tell fewer. */
+/* A kind of lines: the word that they begin with, whether the texts net and
+ * state come next, and the order of the numbers that follow. Nodes of earlier
+ * versions send fewer numbers. */
 static const struct kind {
 	const char *name;
-	size_t at; /* of the lines in struct top_sample */
+	size_t at; /* offset, in struct top_sample, of the lines of this kind */
 	bool net, state;
 	unsigned int numbers_min; /* lines with fewer are skipped */
 	enum field fields[FIELDS];
@@ -196,8 +198,8 @@ void top_free(struct top_sample *s)
 
 /* ---- rates ---- */
 
-/* The line of @l's NID in the sample before, probably number @hint. All numbers
- * are 0 if it was not there. */
+/* The line of @l's NID in the sample before, where its index is probably @hint.
+ * If the NID was not there, a line whose numbers are all 0. */
 static const struct line *before_of(const struct lines *before, size_t hint,
 				    const struct line *l)
 {
@@ -211,7 +213,7 @@ static const struct line *before_of(const struct lines *before, size_t hint,
 	return &none;
 }
 
-/* 0 if the counter was reset meanwhile. */
+/* The increase in a second; 0 if the counter was reset meanwhile. */
 static double rate(int64_t before, int64_t now, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds
@@ -245,7 +247,7 @@ enum cell {
 	CELL_CREDITS, /* "-": a peer without any, to whom nothing was sent */
 	CELL_LEAST,   /* the fewest credits so far */
 	CELL_WAITING, /* messages, for a credit or a connection */
-	/* Of the column's field: */
+	/* The column's field, as a number, as bytes, or as a rate: */
 	CELL_NUMBER,
 	CELL_BYTES,
 	CELL_RATE,
@@ -264,7 +266,9 @@ enum {
 static const struct column {
 	const char *title;
 	unsigned int tables;
-	int width; /* negative: aligned to the left; 0: view.name_width, too */
+	/* negative: aligned to the left; 0: aligned to the left,
+	 * view.name_width wide */
+	int width;
 	unsigned int rank; /* the column with the highest rank is left out
 			    * first; 0: never */
 	enum cell cell;
@@ -298,7 +302,7 @@ static const struct column {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* What is printed. */
+/* What a block is printed from, and how. */
 struct view {
 	const struct top_sample *before, *now;
 	double seconds;
@@ -334,7 +338,7 @@ static unsigned int width_of(const struct table *t)
 	return width;
 }
 
-/* Leaves out one more column. False: there is none that may be. */
+/* Hides one more column. False: no other column may be hidden. */
 static bool hide_one(struct table *t)
 {
 	unsigned int worst = 0, rank = 0;
@@ -532,8 +536,9 @@ static void print_nids(const struct view *v)
 
 /* ---- the line above the tables ---- */
 
-/* Prints one more part of the line, or begins another line if this one would
- * become too wide. *@at is the column that the line has reached. */
+/* Prints one more item of the line above the tables, or begins another line
+ * with it if this one would become too wide. *@at is the column that the line
+ * has reached. */
 __attribute__((format(printf, 3, 4))) static void head_part(
 	const struct view *v, unsigned int *at, const char *fmt, ...)
 {

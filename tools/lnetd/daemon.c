@@ -161,8 +161,8 @@ static bool daemon_is_there(const char *path, int fd)
 	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-/* Does the file contain a process id or nothing? No other file is to be
- * overwritten, and removed in the end. */
+/* Does the file contain a process id, or nothing? A file with something else
+ * must not be overwritten, nor removed in the end. */
 static bool is_pidfile(int fd)
 {
 	char text[32];

@@ -7,10 +7,11 @@
 
 /*
  * Starts a new process, in a session of its own and in the root directory, and
- * returns there, with a descriptor for daemon_report(). The calling process
- * waits for the report, and exits with the status in it, or with 1 if the new
- * process ends before. Open files but stdin, stdout and stderr are closed. To
- * be called before there are threads. -errno: there is no new process.
+ * returns in that process, with a descriptor for daemon_report(). The calling
+ * process waits for the report, and exits with the status in it, or with 1 if
+ * the new process ends before. Open files but stdin, stdout and stderr are
+ * closed. To be called before there are threads. -errno: there is no new
+ * process.
  */
 int daemon_begin(void);
 /* Ends the process that called daemon_begin(), with @status. To be called once;
@@ -33,7 +34,7 @@ int notify_send(const char *state);
  * -EMEDIUMTYPE: the file contains something else, and is left as it is; -errno.
  */
 int pidfile_take(const char *path, int *fd_p);
-/* Removes the file, unless another one has its name by now. @fd < 0: does
+/* Removes the pid file, unless another file has its name by now. @fd < 0: does
  * nothing. */
 void pidfile_drop(const char *path, int fd);
 

@@ -86,7 +86,8 @@ static void tell_manager(const struct lnetd *d, const char *state)
 		    getenv("NOTIFY_SOCKET"), strerror(-rc));
 }
 
-/* Tells whoever started lnetd that it is ready, and detaches from there. */
+/* Tells whoever started lnetd that it is ready, and, unless lnetd stays in the
+ * foreground, detaches from the terminal. */
 static int lnetd_announce(struct lnetd *d)
 {
 	int rc = node_said(&d->node, node_say_ready(&d->node));

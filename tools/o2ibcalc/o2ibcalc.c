@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * o2ibcalc(1): reads the command line, has lnet_o2ib_calculate(3) calculate,
- * and prints. Files are read before options that set inputs of nodes are
- * applied.
+ * o2ibcalc(1): reads the command line and files, calculates with
+ * lnet_o2ib_calculate(3), and prints the results. Options that set inputs of
+ * nodes are applied after all files were read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -158,7 +158,7 @@ static int add_value(struct what_if *w, const char *value, struct complaint *c)
 }
 
 /* Adds the values of concurrent_sends that matter most: half of peer_credits,
- * the same, and twice as many. */
+ * peer_credits, and twice as many. */
 static int add_usual(const struct o2ibcalc *o, struct what_if *w,
 		     struct complaint *c)
 {

@@ -28,7 +28,7 @@ struct complaint {
 __attribute__((format(printf, 2, 3))) int complain(struct complaint *c,
 						   const char *fmt, ...);
 
-/* "A" or "B", in any case of letters. */
+/* Parses "A" or "B", in any case of letters. False: it is neither. */
 bool side_parse(const char *text, enum ulnet_o2ib_side *side_p);
 
 struct input {
@@ -37,9 +37,12 @@ struct input {
 	unsigned int min, max;
 	const char *alias;	  /* what lnetctl calls it, if not the same */
 	const struct word *words; /* that stand for numbers */
-	const char *or_else;	  /* for errors: what may be beside a number */
-	const char *expected;	  /* for errors: what may be, if no number */
-	/* The names of an enumeration, up to NULL. */
+	/* for errors: what a value may be instead of a number */
+	const char *or_else;
+	/* for errors: what a value must be, if it is no number */
+	const char *expected;
+	/* For an enumeration: the name of value @i, or NULL after the last one.
+	 */
 	const char *(*name_of)(unsigned int i);
 	bool is_kernel; /* the release of a kernel, as text */
 };
@@ -50,15 +53,15 @@ extern const struct input inputs[]; /* they end with one without a name */
 bool input_is_number(const struct input *in,
 		     const struct ulnet_o2ib_conf *conf);
 
-/* By its name or its alias; NULL: there is none. */
+/* Finds an input by its name or its alias; NULL: there is none. */
 const struct input *input_find(const char *name);
-/* The name that was probably meant, or NULL. */
+/* The name of the input that was probably meant, or NULL. */
 const char *input_near(const char *name);
 
 /* Returns 0, or complain(). */
 int input_set(const struct input *in, const char *text,
 	      struct ulnet_o2ib_conf *conf, struct complaint *c);
-/* The value as input_set() takes it. Returns @buf. */
+/* Writes the input's value to @buf, as input_set() takes it. Returns @buf. */
 char *input_text(const struct input *in, const struct ulnet_o2ib_conf *conf,
 		 char buf[INPUT_TEXT_SIZE]);
 
@@ -85,13 +88,13 @@ struct shown_ni {
 	unsigned int others; /* other NIs on o2ib nets, which are ignored */
 };
 
-/* Changes @pair by @text, which is about both nodes (@side LNET_O2IB_BOTH) or
- * about one: its inputs, or what lnetctl shows. Returns 0, or complain(). */
+/* Reads @text: inputs, or what lnetctl shows. Changes @pair by it: both nodes,
+ * if @side is LNET_O2IB_BOTH, or the node @side. Returns 0, or complain(). */
 int nodes_read(const char *text, struct ulnet_o2ib_pair *pair,
 	       enum ulnet_o2ib_side side, struct shown_ni *ni,
 	       struct complaint *c);
 /* Reads connections: the mappings with queue_depth or max_frags, wherever they
- * are in @text. Returns 0, and there is one at least, or complain(). */
+ * are in @text. Returns 0 if there is one at least, or complain(). */
 int negotiated_read(const char *text, struct negotiated_list *list,
 		    struct complaint *c);
 void negotiated_free(struct negotiated_list *list);
@@ -127,7 +130,7 @@ struct report {
 };
 
 void report_table(const struct report *r, FILE *out);
-/* As JSON, or else YAML. 0, or -ENOMEM. */
+/* Writes the report as JSON (@json) or YAML. 0, or -ENOMEM. */
 int report_emit(const struct report *r, bool json, FILE *out);
 
 /* Is any connection of the file of --negotiated other than calculated? */

@@ -216,7 +216,7 @@ static uint32_t number_of(const struct input *in,
 	return number;
 }
 
-/* The word that is printed for the value; NULL: its number is. */
+/* The word that is printed for the value; NULL: the number is printed. */
 static const char *word_of(const struct input *in,
 			   const struct ulnet_o2ib_conf *conf)
 {

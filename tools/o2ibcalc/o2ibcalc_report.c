@@ -109,7 +109,7 @@ static const char *yes_no(bool value)
 	return value ? "yes" : "no";
 }
 
-/* The text is constant or in @buf. */
+/* The value as text, which is constant or in @buf. */
 static const char *value_text(const struct value *v,
 			      const struct ulnet_o2ib_result *r,
 			      enum ulnet_o2ib_side side,
@@ -123,8 +123,8 @@ static const char *value_text(const struct value *v,
 	return buf;
 }
 
-/* @value, which is that of @note or the one before it, as a text that is
- * constant or in @buf. */
+/* @value, which is the value of @note or the value before that, as text, which
+ * is constant or in @buf. */
 static const char *note_text(const struct ulnet_o2ib_note *note, int64_t value,
 			     char buf[VALUE_TEXT_SIZE])
 {
@@ -214,7 +214,8 @@ static const char *what_if_words(const struct report *r,
 	return NULL;
 }
 
-/* Is @n a problem that the nodes do not have as they are? */
+/* Is @n a problem that the nodes have only with the other value of the input?
+ */
 static bool what_if_is_new(const struct report *r,
 			   const struct ulnet_o2ib_note *n)
 {
@@ -289,7 +290,7 @@ static void row(FILE *out, const char *name, const char *a, const char *b,
 
 /* ---- tunables ---- */
 
-/* As adjusted, with a star if that is not what was configured. */
+/* The value as adjusted, with a star if that is not what was configured. */
 static char *tunable_text(const struct report *r, const struct input *in,
 			  enum ulnet_o2ib_side side, char buf[INPUT_TEXT_SIZE])
 {
@@ -348,7 +349,8 @@ static void put_changes(const struct report *r, FILE *out)
 	}
 }
 
-/* Is @v the number of work requests that devices grant, and they grant all? */
+/* Is @v max_send_wr_granted, and do the devices of both nodes grant all? Then
+ * the value is not worth a line. */
 static bool is_granted(const struct report *r, const struct value *v)
 {
 	const struct ulnet_o2ib_resources *res = r->result.res;
@@ -482,7 +484,8 @@ static void put_whys(const struct report *r, FILE *out)
 
 /* ---- what if ---- */
 
-/* A line of the table: @v as it is, and with each other value of the input. */
+/* Prints a line of the table: @v as it is, and as it is with each other value
+ * of the input. */
 static void put_what_if_line(const struct report *r, const struct what_if *w,
 			     const char *name, const struct value *v,
 			     enum ulnet_o2ib_side side, FILE *out)
@@ -882,8 +885,8 @@ static void emit_negotiated(struct tree *parent, const struct report *r)
 
 /* ---- JSON ---- */
 
-/* A byte that is no ASCII, which only users' texts have, becomes the character
- * of that number. */
+/* Writes @text in quotes. A byte that is no ASCII, which only users' texts
+ * have, becomes the character of that number. */
 static void put_quoted(FILE *out, const char *text)
 {
 	fputc('"', out);

@@ -16,13 +16,13 @@
 /* As complain(), with the line of @t. */
 #define wrong(c, t, ...) ((c)->line = (t)->line, complain(c, __VA_ARGS__))
 
-/* NULL: @t is no scalar, or NULL. */
+/* The text of @t; NULL: @t is NULL, or no scalar. */
 static const char *text_of(const struct tree *t)
 {
 	return t && t->kind == TREE_SCALAR ? t->text : NULL;
 }
 
-/* NULL: @c says why. */
+/* Parses @text. NULL: it is malformed or empty, as @c says. */
 static struct doc *doc_parse(struct complaint *c, const char *text)
 {
 	static const struct tree_limits limits = { FILE_TEXT_MAX, 1000000,
@@ -129,7 +129,7 @@ static int take_nets(struct complaint *c, const struct tree *nets,
 	return wrong(c, nets, "no NI is on an o2ib net");
 }
 
-/* Adds @number to the set *@given. Was it there already? */
+/* Adds @number to the set *@given. Returns whether it was there already. */
 static bool is_repeated(uint64_t *given, unsigned int number)
 {
 	bool before = *given >> number & 1;
@@ -164,7 +164,8 @@ static int take_node(struct complaint *c, const struct tree *map,
 	if (map->kind != TREE_MAP)
 		return wrong(c, map,
 			     "inputs such as \"peer_credits: 8\" are expected");
-	/* Inputs beside what lnetctl shows override it. */
+	/* Inputs that stand beside what lnetctl shows override what it shows.
+	 */
 	by_lnetctl = nets || tree_get(map, "tunables") ||
 		     tree_get(map, "lnd tunables");
 	if ((nets && take_nets(c, nets, conf, shown)) ||
@@ -187,8 +188,8 @@ enum top {
 	TOP_NPEERS,
 };
 
-/* The keys of a file, by the numbers above. The others are in the output of
- * this program, which can be read, and are ignored. */
+/* The keys of a file. The first ones are numbered by enum top; the others are
+ * in the output of this program, which can be read again, and are ignored. */
 static const char *const tops[] = {
 	"a",	  "b",	     "both",	   "initiator", "npeers",
 	"result", "what_if", "negotiated", NULL,
