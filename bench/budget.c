@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a call costs in instructions: two nodes in one thread, over TCP, which
- * take turns; or over simulated RDMA devices, whose own instructions are not
- * those of the LND. For callgrind, which collects inside of measured() only:
- * bench/budget.sh.
+ * How many instructions a call takes. Two nodes take turns in one thread, over
+ * TCP, or over simulated RDMA devices, whose own instructions bench/budget.sh
+ * leaves out. For callgrind, which collects inside of measured() only.
  *
  *	budget DEPTH CALLS [verbs]
  *

@@ -26,7 +26,7 @@
 
 #define PORTAL	     5
 #define PAYLOAD	     64
-#define SELECT_TURNS 100 /* measurements that select_ratio() makes */
+#define SELECT_TURNS 100 /* how many times select_ratio() measures */
 #define POLICIES     100
 
 static char payload[PAYLOAD];
@@ -147,8 +147,8 @@ static struct lnet *bare_open(struct bare *b)
 	return b->node;
 }
 
-/* Makes a peer with that NID, as it is after its discovery, and never frees it.
- */
+/* Makes a peer with the NID of @addr, as it is after its discovery, and never
+ * frees it. */
 static struct lnet_peer *bare_discovered(struct bare *b, uint32_t addr)
 {
 	struct lnet_cpt *cpt = b->node->cpt[0];
@@ -265,7 +265,7 @@ static void policy_add(struct bare *b, const char *src, const char *dst,
 }
 
 /* The last policies match all NIs of both sides alike, so that each candidate
- * is compared by all criteria; the ones before match nothing here. */
+ * is compared by all criteria; the policies before them match nothing here. */
 static double select_by_policies(uint64_t n, uint32_t rails)
 {
 	struct bare b = { .turn = select_turn };
@@ -284,7 +284,7 @@ static double select_by_policies(uint64_t n, uint32_t rails)
 	return bare_run(&b, n);
 }
 
-/* ---- rules for many hosts, of which the last one is ours: ms ---- */
+/* ---- ip2nets rules for many hosts, the last one for this host: ms ---- */
 
 static double ip2nets_time(uint64_t n, uint64_t rules)
 {
@@ -320,9 +320,9 @@ static void search_turn(struct bare *b, uint64_t n)
 		must(peer_search(cpt, &to) ? 0 : -ENOENT, "peer NI");
 }
 
-/* Returns how many times as long as a lookup a choice takes. Both are measured
- * in turn on the same machine; a disturbance can only make a measurement
- * longer, so the shortest ones are compared. */
+/* Returns how many times as long as the lookup of a peer NI the choice of a
+ * path takes. Both are measured in turn on the same machine; a disturbance can
+ * only make a measurement longer, so the shortest ones are compared. */
 static double select_ratio(uint64_t n, uint32_t rails)
 {
 	struct bare b = { .turn = select_turn };

@@ -110,7 +110,7 @@ static bool port_is_free(uint16_t port)
 
 uint16_t duo_free_port(void)
 {
-	/* below the ports that the system gives to connections */
+	/* ports below those that the system gives to connections */
 	unsigned int at = (unsigned int)getpid() * 7;
 
 	for (unsigned int i = 0; i < PORTS; i++, at++)

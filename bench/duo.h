@@ -21,7 +21,7 @@ extern "C" {
 #define DUO_SERVER  "127.0.0.2"
 #define DUO_CLIENT  "127.0.0.1"
 #define DUO_WARM_NS UINT64_C(100000000)
-/* of a message's size each: large ones are used in turn */
+/* buffers of one message each, which large messages use in turn */
 #define DUO_BUFFERS  4
 #define DUO_MESSAGES (1u << 20)
 
@@ -50,8 +50,8 @@ struct sockaddr_in duo_address(const char *text, uint16_t port);
 /* Returns a port that is free now on all addresses. */
 uint16_t duo_free_port(void);
 
-/* Fills @p with @size bytes that both ends know; and checks whether @p has
- * those bytes, from byte @from on. */
+/* duo_fill() fills @p with @size bytes that both ends know. duo_verify() ends
+ * the process unless @p has those bytes, from byte @from on. */
 void duo_fill(unsigned char *p, size_t size);
 void duo_verify(const unsigned char *p, size_t from, size_t size);
 /*
@@ -64,8 +64,8 @@ void *duo_buffer(size_t size);
 /* Returns zeroed memory that this process shares with those it forks. */
 void *duo_shared(size_t size);
 
-/* What this process uses: bytes from malloc(), bytes that are present in the
- * machine's memory, and open files. */
+/* What this process uses: bytes from malloc(), and bytes that are present in
+ * the machine's memory. duo_files() returns the number of its open files. */
 struct duo_memory {
 	size_t allocated, resident;
 };

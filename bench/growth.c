@@ -228,8 +228,8 @@ static pid_t start_server(struct shared *s)
 	return child;
 }
 
-/* Returns number @field of /proc/@pid/@file, counted from 0; of "stat" the
- * first two do not count. */
+/* Returns number @field of /proc/@pid/@file, counted from 0; the first two
+ * fields of "stat" are not counted. */
 static unsigned long proc(pid_t pid, const char *file, int field)
 {
 	char path[64], text[1024], *p;
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 	       used_clients * 1e9);
 
 	s->phase = IDLE;
-	sleep(1); /* calls under way end */
+	sleep(1); /* until calls that are under way have ended */
 	used = cpu(serving);
 	sleep(seconds);
 	printf("idle %.2f\n", 100 * (cpu(serving) - used) / seconds);

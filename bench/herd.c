@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Prints tables of how clients that fail at the same moment come back to their
- * server:
+ * server.
+ *
+ *	herd [CLIENTS]
+ *
+ * CLIENTS: 10,000 by default.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +72,7 @@ static void restart(unsigned int clients)
 				 .base = spread,
 				 .cap = spread },
 			.clients = clients,
-			/* other laws than these two would not wait at all */
+			/* By other laws a client would not wait at all. */
 			.least = full ? 0 : spread,
 			.seed = SEED,
 		};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes how many clients that failed at the same moment come back at a time,
- * by the law of their pauses alone (base/backoff.h): without network, queues or
- * turns.
+ * Computes when clients that failed at the same moment come back, by the law of
+ * their pauses alone (base/backoff.h): without network, queues or turns.
  */
 #ifndef BENCH_HERD_LAW_H
 #define BENCH_HERD_LAW_H
@@ -31,7 +30,7 @@ struct herd_conf {
 void herd_lose(const struct herd_conf *conf,
 	       struct herd_wave waves[HERD_RETRIES + 1]);
 /* All clients lose their connections at time 0, and try to connect until the
- * server is back, at @back. Returns when they come, counted from then. */
+ * server is back, at @back. Returns when they come, counted from @back. */
 struct herd_wave herd_reconnect(const struct herd_conf *conf, uint64_t back);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What peers cost that are known, and have no connection: N nodes on TCP, each
- * with an address of its own, discover a server node, and it discovers them.
- * Some hundreds do it at a time, and are closed then. Afterwards the server has
+ * What peers cost that are known, but have no connection. N nodes on TCP, each
+ * with an address of its own, discover a server node, and it discovers them:
+ * FLOCK nodes at a time, which are closed then. Afterwards the server has
  * nothing to do.
  *
  *	known N SECONDS
  *
- * prints lines of a name and a number: what the server has for each of them,
- * and how much processor time it takes in a second, of so many.
+ * prints lines of a name and a number: what the server has for each of the
+ * nodes, and how much processor time it takes in each of SECONDS seconds.
  */
 #include <ev.h>
 #include <errno.h>
@@ -105,7 +105,7 @@ static void server(void *arg, int ready)
 	lnet_close(node);
 }
 
-/* ---- the others ---- */
+/* ---- the nodes that become known ---- */
 
 static void on_discovered(void *arg, int status)
 {

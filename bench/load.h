@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The load that every program put beside the others makes: requests of one
- * size, DEPTH of them under way, a new one as soon as one is answered. Here is
- * what they share: the command line, what is in requests and replies, and what
- * is printed. How bytes come to the other process is the program's. Whatever
+ * The load that every program makes whose numbers are compared: requests of one
+ * size, DEPTH of them under way, a new one as soon as one is answered. The
+ * programs share the command line, what is in requests and replies, and what is
+ * printed; how bytes get to the other process is up to each program. Whatever
  * fails ends the process with a message. For one thread on each side.
  *
  *	PROGRAM [--size BYTES] [--depth N] [--time SECONDS] [--poll | --block]
@@ -21,7 +21,7 @@
  *	rate N		replies per second
  *	median N	us from a request to its reply
  *	p99 N		the same, of the slowest hundredth
- *	cpu N		us of processor time for each, of both processes
+ *	cpu N		us of processor time for a request, of both processes
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -43,12 +43,13 @@ struct load {
 	size_t depth, request_size, reply_size; /* bytes */
 	uint64_t ns;
 
-	/* client: requests under way, and requests begun */
+	/* client: requests under way */
 	size_t under_way;
 
 	/* private to load.c */
 	pid_t server;
-	unsigned char *requests, *replies; /* of each slot */
+	/* request_size, or reply_size, bytes for each slot */
+	unsigned char *requests, *replies;
 	struct load_slot *slots;
 	struct duo_times *times;
 	uint64_t begun, done;

@@ -10,7 +10,8 @@
  * the messages in either direction. If CUT is not 0, connections are needed,
  * take two round trips to make, and are cut each CUT ms. Prints lines of a name
  * and a number: calls, lost, resent, queries, p50, p99, p999 (us), rate (calls
- * a second), and executions (of all calls together). The same on each machine.
+ * a second), and executions (of all calls together). Every machine prints the
+ * same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static void call(struct run *r)
 	     "ulrpc_call");
 }
 
-/* ---- */
+/* ---- the simulation ---- */
 
 static struct ulrpc *node_add(struct lnet_sim *sim, const char *nid)
 {

@@ -206,8 +206,8 @@ struct bouncer {
 	uint64_t bounced;   /* messages that came back */
 };
 
-/* Numbers messages that came back, from @bounced on, anew: each is sent again
- * as the one DEPTH later. */
+/* Checks the numbers of messages that came back, which go on from b->bounced,
+ * and adds DEPTH to each, under which the message is sent again. */
 static void renumber(struct raw *r, struct bouncer *b, unsigned char *p,
 		     size_t size)
 {
@@ -222,8 +222,8 @@ static void renumber(struct raw *r, struct bouncer *b, unsigned char *p,
 	}
 }
 
-/* Sends back what has come. Returns 1: something; 0: nothing; -1: the other end
- * has closed. */
+/* Sends back what has come. Returns 1: something had come; 0: nothing; -1: the
+ * other end has closed. */
 static int bouncer_turn(struct raw *r, struct bouncer *b)
 {
 	unsigned char *p = b->buf;
@@ -290,8 +290,8 @@ static unsigned char *place(struct raw *r, unsigned char *bufs, uint64_t number)
 	return bufs + number % DUO_BUFFERS * r->size;
 }
 
-/* Does what can be done now without waiting. Returns 1: something; 0: nothing;
- * -1: the other end has closed. */
+/* Sends what can be sent now, without waiting. Returns 1: something was sent;
+ * 0: nothing; -1: the other end has closed. */
 static int writer_send(struct raw *r, struct writer *w)
 {
 	int did = 0;
@@ -501,7 +501,7 @@ static double connect_client(struct raw *r)
 	return (double)(duo_now() - begin) / 1e6;
 }
 
-/* ---- which ---- */
+/* ---- what can be measured ---- */
 
 static const struct what {
 	const char *name;

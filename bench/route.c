@@ -8,14 +8,18 @@
  * DEPTH PUTs of SIZE bytes are under way, for MS milliseconds each way. Prints
  * a line of a name and a number for each of:
  *
- *	direct-ns, router-ns
- *		processor time for a PUT and its ACK, without a router at the
- *		two ends, and of the router: both send two messages and receive
- *		two, so what one core could do is to be compared
- *	direct-rate, router-rate
- *		PUTs a second, with the client on the last core and the server
- *		on core 0; and with both on the last core, and the router alone
- *		on core 0
+ *	direct-ns
+ *		processor time for a PUT and its ACK, without a router, of both
+ *		ends: two messages are sent, and two received
+ *	router-ns
+ *		processor time of the router for a PUT and its ACK: also two
+ *		messages sent, and two received
+ *	direct-rate
+ *		PUTs a second without a router, with the client on the last
+ *		core, and the server on core 0
+ *	router-rate
+ *		PUTs a second through the router, which is alone on core 0; the
+ *		client and the server are on the last core
  *
  * All processes wait in lnet_poll() when there is nothing to do.
  */
@@ -205,8 +209,8 @@ static void open_client(struct client *c, bool routed)
 	must(LNetMDBind(c->node, &md, LNET_RETAIN, &c->md), "LNetMDBind");
 }
 
-/* Polls until @done PUTs are done, or @end; then until nothing is under way, if
- * no more begin. */
+/* Begins PUTs, and polls until @done PUTs are done, or duo_now() is @end (ns).
+ */
 static void poll_until(struct client *c, uint64_t done, uint64_t end)
 {
 	must(lnet_call(c->node, 0, put_first, c), "lnet_call");
@@ -228,7 +232,7 @@ static uint64_t cpu_of(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* @pid 0: this process. */
+/* Lets process @pid (0: this one) run on @core only. */
 static void pin_to(pid_t pid, long core)
 {
 	cpu_set_t set;
@@ -250,7 +254,7 @@ struct result {
 	double rate; /* PUTs a second */
 };
 
-/* @pids: the processes whose processor time counts. */
+/* Measures PUTs. @pids: the processes whose processor time counts. */
 static struct result measure(struct client *c, const pid_t *pids,
 			     unsigned int n)
 {

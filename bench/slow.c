@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls whose handlers take very long, over TCP on the loopback interface, and
- * are kept alive by early replies: what that costs.
+ * What it costs to keep calls alive whose handlers take very long: the server
+ * sends early replies. Over TCP on the loopback interface.
  *
  *	slow CALLS SECONDS
  *
- * CALLS calls, of clients with up to 1,000 each, are with their server, which
- * says early that it needs longer, again and again, and in SECONDS answers
- * none. Prints lines of a name and a number: server and client, percent of a
+ * CALLS calls, up to 1,000 of each client, are at their server. For SECONDS it
+ * answers none of them, but says again and again, early enough, that it needs
+ * longer. Prints lines of a name and a number: server and client, percent of a
  * core that the two processes used meanwhile; extensions, how often the server
- * said so of a call; resent and queries.
+ * said that it needs longer; resent and queries: of all calls together.
  */
 #include <errno.h>
 #include <ev.h>

@@ -55,8 +55,8 @@ enum portal {
 	PORTAL_REPLIES, /* client: replies, with an entry for each */
 };
 
-/* RPCs: the first fragment of a request; requests that a server's buffer has
- * room for; number of these buffers. */
+/* RPCs: bytes of the first fragment of a request; bytes of the longest request;
+ * bytes of a server's buffer, and number of such buffers. */
 #define RPC_HEAD    16
 #define RPC_MAX	    UINT32_C(65536)
 #define RPC_BUFFER  (64 * RPC_MAX)
@@ -70,12 +70,12 @@ struct side {
 	enum mode mode;
 	uint32_t size, credits;
 	uint64_t depth;
-	/* length of the measurement, or number of messages */
+	/* ns: length of the measurement; or number of messages */
 	uint64_t ns, count;
 	uint16_t port;
 
 	struct lnet *node;
-	unsigned char *out, *in; /* DUO_BUFFERS of size */
+	unsigned char *out, *in; /* memory for DUO_BUFFERS messages of size */
 	/* client: one for each buffer */
 	struct ulnet_md_handle md[DUO_BUFFERS];
 
@@ -195,7 +195,7 @@ static void on_echo(const struct ulnet_event *ev)
 	    ev->hdr_data);
 }
 
-/* FLOOD: returns how many PUTs the server has counted. */
+/* FLOOD: returns after how many PUTs the server confirms them. */
 static uint64_t confirmed(const struct side *s)
 {
 	return s->depth < 4 ? 1 : s->depth / 4;
@@ -437,7 +437,7 @@ static void on_operation(const struct ulnet_event *ev)
 	s->what->start(s);
 }
 
-/* As above, by a plain thread. */
+/* Waits for the next event, in a plain thread. */
 
 static void next_event(struct side *s, struct ulnet_event *ev)
 {
@@ -568,7 +568,7 @@ static int drive_start(void *arg)
 	return 0;
 }
 
-/* Measures for @ns, then waits until nothing is under way. */
+/* Measures for @ns. Then waits until nothing is under way. */
 static void drive(struct side *s, uint64_t ns, uint64_t *done, uint64_t *took)
 {
 	uint64_t begin = duo_now(), had = s->done;
@@ -616,7 +616,8 @@ static double client(struct side *s)
 	for (uint64_t i = 0; i < DUO_BUFFERS; i++)
 		s->md[i] = bind_md(s, (get ? s->in : s->out) + place(s, i),
 				   s->size, s->what->on_active);
-	/* with a count, each operation is counted */
+	/* A measurement with a count has no warm-up: each operation is counted.
+	 */
 	if (s->count == UINT64_MAX) {
 		drive(s, DUO_WARM_NS, &done, &took);
 		drain(s);

@@ -32,8 +32,8 @@ void fail(const char *what, const std::string &why)
 	std::exit(1);
 }
 
-/* The bytes stay where they are: they are ours, and there is an answer before
- * they change. */
+/* Makes a message of @data without a copy: the bytes are ours, and stay as they
+ * are until there is an answer. */
 grpc::ByteBuffer message(unsigned char *data, size_t size)
 {
 	grpc::Slice slice(data, size, [](void *) {});
@@ -41,7 +41,8 @@ grpc::ByteBuffer message(unsigned char *data, size_t size)
 	return grpc::ByteBuffer(&slice, 1);
 }
 
-/* In one piece, which it is unless it is large. */
+/* Returns the bytes in one piece. A large message may be in several, and is
+ * copied then. */
 grpc::Slice bytes_of(const grpc::ByteBuffer &buffer)
 {
 	grpc::Slice slice;
@@ -52,7 +53,8 @@ grpc::Slice bytes_of(const grpc::ByteBuffer &buffer)
 	return slice;
 }
 
-/* A tag that has come. With --poll it is looked for again and again. */
+/* Returns the next tag; with --poll looks for it again and again, otherwise
+ * waits. */
 void *next(struct load *l, grpc::CompletionQueue *cq, bool *ok)
 {
 	void *tag;

@@ -23,9 +23,9 @@ struct peer {
 	ucp_context_h context;
 	ucp_worker_h worker;
 	ucp_ep_h ep;
-	/* a reply, which tells the client that the server knows it */
+	/* A reply has come: the server knows this client. */
 	bool replied;
-	/* buffers for large messages, but those that are being received into */
+	/* free buffers for large messages */
 	struct buffer *buffers;
 	size_t buffer_size;
 };

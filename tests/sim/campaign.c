@@ -167,10 +167,10 @@ static void campaign(uint64_t first, uint64_t n, bool kept)
 	campaign_end(n + more, &sum);
 }
 
-/* A report ends with a line that says how to repeat the run; it begins so. */
+/* A report ends with a line that begins so, and says how to repeat the run. */
 #define REPEAT "sim: to repeat: "
 
-/* Copies the report of a run from @fd to stdout. Returns whether it contains a
+/* Copies the report of a run from @fd to stderr. Returns whether it contains a
  * violation. */
 static bool hears_violation(int fd)
 {

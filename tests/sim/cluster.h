@@ -25,8 +25,8 @@ bool pattern_holds(const char *buf, uint32_t size, uint64_t pattern);
 /* Fills @nids with the NIDs of node @index on the first @n rails: two rails are
  * of net type tcp, one of o2ib. */
 void cluster_nids(struct ulnet_nid *nids, unsigned int n, unsigned int index);
-/* As cluster_nids(), but for any number of rails, which take turns among @nets
- * nets, 1 to 3. */
+/* As cluster_nids(), but for any number of rails, which are on each of @nets
+ * nets (1 to 3) in turn. */
 void cluster_nids_on(struct ulnet_nid *nids, unsigned int n, unsigned int index,
 		     unsigned int nets);
 /* Adds a node with @nids. @conf, @start and @arg are passed to

@@ -102,7 +102,7 @@ static int serve(void *arg, unsigned int index, struct lnet *node)
 	return 0;
 }
 
-/* ---- the others ---- */
+/* ---- the nodes that meet the server ---- */
 
 static void on_event(const struct ulnet_event *ev)
 {
@@ -255,7 +255,8 @@ static void watched(const struct crowd *c)
 	       discoveries(server_disc(c)));
 }
 
-/* All others send their PUT, one every @pause ns. */
+/* Lets each node but the friend send its PUT: one every @pause ns, or, if that
+ * is 0, all at once. */
 static void meet(struct crowd *c, uint64_t pause)
 {
 	uint64_t began = lnet_sim_now(c->sim), before = messages(c), sent;

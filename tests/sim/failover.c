@@ -37,7 +37,7 @@ enum { CLIENT, SERVER, NODES };
 
 /* The circumstances of a run. */
 struct setup {
-	unsigned int nets; /* on which the rails are, one NI for each rail */
+	unsigned int nets; /* nets that the rails are on; each rail is one NI */
 	/* number of the server's NIDs that the caller names */
 	unsigned int named;
 	bool discovery; /* the nodes discover each other */
@@ -63,7 +63,7 @@ struct load {
 	struct ulrpc_client *client;
 	struct caller {
 		struct load *load;
-		uint64_t began; /* ns: begin of the run */
+		uint64_t began; /* ns: when its last call began */
 	} callers[DEPTH];
 	/* calls in this second, by the rail that carried them */
 	unsigned int used[RAILS];
@@ -74,7 +74,7 @@ struct load {
 	unsigned int lost;
 	uint64_t longest; /* ns: the longest call */
 	uint64_t back;	  /* ns: when the rail came back; 0: not yet */
-	/* ns from then until the rail was used again; NEVER: not yet */
+	/* ns from @back until the rail was used again; NEVER: not yet */
 	uint64_t again;
 	unsigned int bins[BINS];
 };
@@ -91,10 +91,11 @@ struct failure {
 	const char *what;
 	void (*fail)(struct load *l);
 	void (*mend)(struct load *l);
-	struct limit aim; /* the nodes discover each other */
-	/* ... and the caller does not accept connections */
+	struct limit aim; /* the limit if the nodes discover each other */
+	/* ... if the caller, besides, does not accept connections */
 	struct limit caller;
-	/* no discovery, and the caller names all NIDs of the server, or one */
+	/* ... without discovery, if the caller names all NIDs of the server, or
+	 * one */
 	struct limit all, one;
 };
 
@@ -437,7 +438,7 @@ static void replies_heard(struct load *l)
 	mute(l, SERVER, false);
 }
 
-/* The device of the client's rail is removed. */
+/* Removes the device of the client's rail. */
 static void local_remove(struct load *l)
 {
 	simqp_remove(l->fabric, &l->nids[CLIENT][l->rail]);
@@ -557,8 +558,8 @@ static const struct failure device_failures[] = {
 
 /* ---- a run ---- */
 
-/* Returns after how many ms from the failure on 90 % as many calls as usual end
- * in 100 ms, or NEVER. */
+/* Returns how many ms after the failure 90 % of the usual number of calls end
+ * within 100 ms; NEVER: they do not. */
 static uint64_t goes_on(const struct load *l)
 {
 	/* DEPTH calls end in each round trip. */
@@ -636,9 +637,9 @@ static void run_to_failure(struct load *l)
 static const struct limit *limit_of(const struct failure *f,
 				    const struct setup *setup)
 {
-	/* Of RDMA devices, whatever fails: LNet hears of a silent path after
-	 * 300 to 400 ms, and asks after the calls under way only then; a device
-	 * that was removed is looked for once a second. */
+	/* The limit for RDMA devices, whatever fails: LNet hears of a silent
+	 * path after 300 to 400 ms, and asks after the calls under way only
+	 * then; a device that was removed is looked for once a second. */
 	static const struct limit devices = { 1100, 2100, 0 };
 
 	if (setup->verbs && setup->rail == VERBS)
@@ -706,8 +707,8 @@ static void play_setup(unsigned int bits)
 	play_all(&setup);
 }
 
-/* Plays rails of which one is of TCP and one of RDMA: first the one fails, then
- * the other. */
+/* Plays a rail over TCP and one over RDMA: first the former fails, then the
+ * latter. */
 static void play_verbs(unsigned int bits)
 {
 	struct setup setup = {

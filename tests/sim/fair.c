@@ -30,7 +30,7 @@
 #define LATENCY	  (MSEC / 20)
 #define BANDWIDTH UINT64_C(12500000) /* bytes/s, of each link */
 #define SLOW	  (BANDWIDTH / 20)   /* bandwidth of a slow receiver */
-#define SIZE	  8192		     /* of a PUT */
+#define SIZE	  8192		     /* bytes of a PUT */
 #define WINDOW	  16 /* messages that a sender's connection holds */
 #define PORTAL	  4
 #define BITS	  1
@@ -56,7 +56,7 @@ struct setup {
 	const char *what;
 	/* number of senders; PUTs that each has under way */
 	unsigned int senders, depth;
-	unsigned int receivers; /* that work well */
+	unsigned int receivers; /* receivers that are neither slow nor dead */
 	enum flood flood;
 	unsigned int flooders, flood_depth;
 	uint32_t large; /* large buffers of the router; 0: the default */
@@ -272,8 +272,8 @@ static void link_set(struct race *r, const struct ulnet_nid *from,
 	must(lnet_sim_link_set(r->sim, from, to, &link), "a link");
 }
 
-/* Returns the number of receivers for flooders, which have the indices after
- * the others. */
+/* Returns the number of receivers to which only flooders send. Their indices
+ * come after those of the other receivers. */
 static unsigned int bad_receivers(const struct setup *s)
 {
 	switch (s->flood) {
@@ -425,9 +425,10 @@ static double most_beyond(const struct race *r)
 	return (double)-least;
 }
 
-/* Returns for how many ms a message of the prober may wait: until the router
- * has sent what it holds for that receiver, in turn among its rivals, and until
- * it gets a buffer, in the same order; and half as long again. */
+/* Returns how many ms a message of the prober may take. It may have to wait
+ * until the router has sent what it holds for that receiver, and then until it
+ * gets a buffer; its rivals take their turns both times. The result is half as
+ * long again. */
 static double patience(const struct race *r)
 {
 	const struct setup *s = r->setup;

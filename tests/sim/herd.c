@@ -31,7 +31,8 @@ struct herd {
 	struct ulrpc **rpc; /* one for each client; the server has its own */
 	struct ulrpc_client **clients;
 	uint64_t since; /* ns: begin of bin 0 */
-	/* calls that reached the server, by time since then */
+	/* bins[i]: calls that reached the server from i * BIN after @since on
+	 */
 	unsigned int bins[BINS];
 	unsigned int good, bad; /* calls that ended */
 };
@@ -210,7 +211,7 @@ static unsigned int peak(const struct herd *h)
 	return most;
 }
 
-/* ---- what happens to them ---- */
+/* ---- what happens to the clients ---- */
 
 /* Loses all messages to the server at one moment. Returns the most calls of one
  * bin afterwards. */
@@ -294,13 +295,13 @@ int main(int argc, char **argv)
 	mad = lost_messages(n, ULRPC_BACKOFF_MAD);
 	expect(mad == n, "at once, by the law of datagrams", mad);
 	full = lost_messages(n, ULRPC_BACKOFF_FULL);
-	/* on average 2 % of them come in one bin */
+	/* on average 2 % of the calls come in one bin */
 	expect(full <= n / 40 + 20, "at once, with full jitter", full);
 	full = cut(n);
 	expect(full <= 260, "at once, after a cut", full);
-	/* A client spreads its attempts over 100 ms or, if the server has told
-	 * of more than 1,000 clients, over 0.1 ms for each of them. So on
-	 * average 2 % of the attempts come in the first 10 ms, as with full
+	/* A client spreads its attempts over 100 ms or, if the server has said
+	 * that it has more than 1,000 clients, over 0.1 ms for each of them. So
+	 * on average 2 % of the attempts come in the first 10 ms, as with full
 	 * jitter. */
 	full = restart(n, true);
 	expect(full <= 260, "at once, after a restart, told", full);

@@ -185,7 +185,8 @@ static bool has_lost(const struct ulnet_path_candidate *c)
 	       c->why != LNET_PATH_PREFERRED;
 }
 
-/* @dst: the destination, if its peer has no other NID; else NULL. */
+/* Checks that the policies agree with the reason why @lost was not chosen.
+ * @dst: the destination, if its peer has no other NID; else NULL. */
 static void candidate_check(struct lnet_sim *sim, const struct reading *r,
 			    const struct ulnet_path_candidate *chosen,
 			    const struct ulnet_path_candidate *lost,

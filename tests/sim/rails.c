@@ -8,7 +8,8 @@
 
 struct rails {
 	struct traffic traffic;
-	bool (*deleted)[RAILS_MAX]; /* interfaces, by node */
+	/* deleted[node][rail]: that interface is deleted */
+	bool (*deleted)[RAILS_MAX];
 	struct rail {
 		struct run *run;
 		unsigned int index;
@@ -102,7 +103,7 @@ static void ni_set(struct run *r, bool up)
 		tally_count(r, NI_IS_DOWN);
 }
 
-/* ---- between them ---- */
+/* ---- between nodes ---- */
 
 /* Cuts the rail, so that nothing passes on it, or mends it. */
 static void rail_set(struct rail *rail, bool cut)
@@ -165,7 +166,7 @@ static void one_way(struct run *r)
 		    one_way_mend, w);
 }
 
-/* ---- all of it ---- */
+/* ---- a step of the run, and its end ---- */
 
 static void disturb(struct run *r)
 {
@@ -230,7 +231,8 @@ void rails_start(struct run *r, unsigned int index, struct lnet *node)
 		return;
 	for (unsigned int i = 0; i < RAILS_MAX; i++)
 		r->rails->deleted[index][i] = false;
-	/* A recovery without a limit keeps the run from ending by itself. */
+	/* recovery_limit 0: ill interfaces are pinged until they are well, so
+	 * that a run does not end by itself. */
 	lnet_setting_set(node, "recovery_limit", 0);
 	traffic_start(&r->rails->traffic, index, node);
 }
@@ -256,9 +258,9 @@ void rails_heal(struct run *r)
 				ni_add(&r->members[i], k);
 }
 
-/* After this time each interface was pinged, and each peer asked, at least once
- * more: also those that had to wait for somebody who does not answer, and those
- * that wait as long again before they ask. */
+/* Within this time each interface is pinged, and each peer asked, at least once
+ * more, even if that first has to wait for a node that does not answer, and
+ * then as long again. */
 #define SETTLED (2 * LNET_TIME + 60 * SEC)
 
 void rails_settle(struct run *r)

@@ -47,7 +47,7 @@ static void put_ni(struct lie *lie, uint64_t nid4, uint32_t status)
 	put_u32(lie, 0);
 }
 
-/* Returns a NID of its own, of another node, or of no node. */
+/* Returns a NID of the liar, of another node, or of no node. */
 static struct ulnet_nid some_nid(struct liar *l)
 {
 	struct run *r = l->run;
@@ -149,7 +149,7 @@ void liar_step(struct run *r)
 	push(l, m->nids[rnd(r, m->nnids)]);
 }
 
-/* ---- what comes to it ---- */
+/* ---- what comes to the liar ---- */
 
 static void on_stray(const struct ulnet_event *ev)
 {

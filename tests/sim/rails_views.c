@@ -294,8 +294,8 @@ static bool member_has(const struct member *m, const struct ulnet_nid *nid)
 	return false;
 }
 
-/* Does this NID belong to another node? Or has only the liar named it, perhaps
- * while @m did not have it? */
+/* Does this NID belong to another node? Otherwise only the liar has named it,
+ * perhaps while @m did not have it. */
 static bool is_anothers(const struct member *m,
 			const struct ulnet_peer_info *info)
 {
@@ -333,7 +333,7 @@ static bool are_well(const struct run *r, struct complaint *c)
 	return true;
 }
 
-/* ---- at last ---- */
+/* ---- both checks ---- */
 
 bool views_are_right(struct run *r, bool say)
 {

@@ -444,8 +444,8 @@ static void harm_router(struct run *r, struct member *m)
 	}
 }
 
-/* Every node opens its connections, because only those who send to a dead node
- * notice: messages wait in connections until they are received. */
+/* Gives all links connections, in which up to 16 messages wait until they are
+ * received: only a node that sends to a dead node notices that it is dead. */
 static void connect_all(struct run *r)
 {
 	const struct ulnet_sim_link link = { .latency = MS / 20,
@@ -473,7 +473,7 @@ static void leave_one_way(struct run *r)
 	r->one_way = true;
 }
 
-/* Sends until the losses have shown which routers are dead. */
+/* Sends a ping, which may be lost: losses show which routers are dead. */
 static void try_to_reach(struct run *r, const struct member *from,
 			 const struct member *to)
 {

@@ -330,7 +330,7 @@ unsigned int audit_store(const struct member *m, unsigned int service,
 	return store->number;
 }
 
-/* ---- when none is ---- */
+/* ---- when no call is under way ---- */
 
 static const char *client_busy(const struct ulrpc_client *c)
 {

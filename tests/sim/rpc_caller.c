@@ -77,8 +77,8 @@ static void bulks_end(struct test_call *c)
 			lnet_sim_fail(sim,
 				      "call %lu: bulk %u has wrong contents",
 				      (unsigned long)c->id, i);
-		/* Whether others may still write to it is what the outcome
-		 * says. */
+		/* The outcome says whether others may still write to the bulk.
+		 */
 		if (c->outcome.bulk_free)
 			bulk_retire(b);
 		bulk_close(b);
@@ -191,8 +191,8 @@ static uint32_t some_delay(struct run *r)
 	uint32_t us =
 		(uint32_t)rnd(r, chance(r, r->late ? 20 : 70) ? 5000 : 1000000);
 
-	/* Only after a while, when the clients have learnt how long calls take.
-	 */
+	/* Handlers get slow only after a while, when the clients have learnt
+	 * how long calls take. */
 	if ((r->weather == WEATHER_SLOW || r->weather == WEATHER_FAIR) &&
 	    r->left < CALLS / 2 && !r->healed)
 		us *= 10;
@@ -294,8 +294,8 @@ static int call_start(struct test_call *c, struct ulrpc_client *client,
 	return rc;
 }
 
-/* @probe: the call has to succeed within these times; NULL: it need not
- * succeed. */
+/* Begins a call. @probe: the call has to succeed within these times; NULL: it
+ * need not succeed. */
 static void call_begin(struct member *m, const struct test_client *tc,
 		       const struct probe *probe)
 {
@@ -330,7 +330,7 @@ static const struct test_client *some_client(struct member *m)
 	return m->rpc && tc->client ? tc : NULL;
 }
 
-/* Waits for the call, while time passes. */
+/* Makes a call, and waits for it while time passes. */
 static void call_wait(struct member *m, const struct test_client *tc)
 {
 	struct run *r = m->run;
@@ -482,7 +482,7 @@ void caller_closed(struct member *m)
 	}
 }
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 unsigned int caller_check(struct run *r)
 {

@@ -76,8 +76,8 @@ static void cut(struct run *r)
 	lnet_sim_cut(r->sim, &a, &b);
 }
 
-/* Rules damage only contents that a checksum covers. Control messages have a
- * head only, which has a checksum. */
+/* Rules damage only control messages: these are nothing but a head, which has a
+ * checksum. */
 static void change_rules(struct run *r, struct member *m)
 {
 	struct lnet *node = lnet_sim_node(r->sim, m->index);
@@ -176,7 +176,8 @@ void wait_end(struct member *m)
 	m->run->awaited = NULL;
 }
 
-/* Returns how long a wait may take: what LNet and what handlers may take. */
+/* Violation: somebody waits for longer than LNet and handlers together may
+ * take. */
 void wait_check(struct run *r)
 {
 	uint64_t took = lnet_sim_now(r->sim) - r->wait_began;
@@ -330,7 +331,7 @@ int member_open(struct member *m)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- any fault ---- */
 
 void fault_one(struct run *r)
 {

@@ -49,9 +49,9 @@ static bool is_remembered(const struct test_call *c)
 	       method_semantics(c->method) == ULRPC_EXACTLY_ONCE;
 }
 
-/* May the call end without knowledge of its execution? So it may if caller or
- * node did not wait for the end, or if there was no time for another attempt.
- */
+/* May the call end without knowledge of its execution? It may if the caller or
+ * its node did not wait for the end, or if there was no time for another
+ * attempt. */
 static bool may_be_unknown(const struct test_call *c)
 {
 	const struct member *m = c->from;
@@ -77,7 +77,8 @@ static void check_memory(const struct test_call *c)
 	if (o->cause == ULRPC_CAUSE_RESTARTED &&
 	    c->lapses == audit_lapses(&c->run->members[c->target], c->service))
 		outcome_wrong(c, "its server has forgotten nothing");
-	/* Of a handler that is not waited for nobody knows how it will end. */
+	/* If the service does not wait for a handler, nobody knows how the
+	 * handler will end. */
 	if (is_remembered(c) && o->execution == ULRPC_EXECUTION_UNKNOWN &&
 	    o->cause != ULRPC_CAUSE_STALLED && !may_be_unknown(c))
 		outcome_wrong(c, "its service forgets nothing");
@@ -139,7 +140,7 @@ static bool is_too_early(const struct test_call *c)
 				   c->from->opened + 3 * r->conf.keepalive * US;
 }
 
-/* Returns what the process that serves the call now has counted of @stat. */
+/* Returns how often the process that serves the call now has counted @stat. */
 static uint64_t server_count(const struct test_call *c, enum rpc_stat stat)
 {
 	const struct member *m = &c->run->members[c->target];

@@ -106,7 +106,7 @@ static bool all_clean(struct run *r)
 	return true;
 }
 
-/* Calls succeed that begin after this long without faults, ... */
+/* A call succeeds if it begins after this long without faults, ... */
 #define CALM (LNET_TIME + 10 * SEC)
 /* ... if the faults before did not last longer than this. */
 #define FAULTS (20 * SEC)
@@ -125,8 +125,8 @@ static uint64_t calm_left(struct run *r)
 	return end > now ? end - now : 0;
 }
 
-/* Lets each client make a call that has to succeed, by @longest from now, as do
- * all that are under way. */
+/* Lets each client make a call, which has to succeed within @longest ns. Calls
+ * that are under way already have to end, too. */
 static void probe(struct run *r, uint64_t longest)
 {
 	const struct probe p = { .us = longest / US };
@@ -192,7 +192,8 @@ static void recover(struct run *r)
 	r->calm = lnet_sim_now(r->sim);
 	fault_heal(r);
 	probe(r, CALM + 10 * SEC);
-	/* What faults have left in LNet may delay other calls for as long. */
+	/* What faults have left in LNet may delay other calls until CALM is
+	 * over. */
 	probe(r, calm_left(r) + 5 * SEC);
 	give_up(r);
 	rails_settle(r);
@@ -236,9 +237,9 @@ int play_node(struct run *r, unsigned int index)
 	return cluster_node_add(r->sim, m->nids, m->nnids, &conf, start, r);
 }
 
-/* Sets short times, so that all of them pass in a run. Keepalives are less
- * frequent than a keepalive lasts: to an NI that has to be discovered first, it
- * takes two round trips. */
+/* Sets short times, so that all of them pass in a run. The time between
+ * keepalives is longer than a keepalive takes: two round trips, to an NI that
+ * has to be discovered first. */
 void play_conf(struct run *r)
 {
 	uint64_t least = r->slow ? 100000 : 20000;

@@ -95,7 +95,8 @@ struct test_call {
 	bool ended, dead; /* dead: its node has crashed */
 	bool canceled;
 	bool given_up; /* canceled long enough ago for its server to know */
-	/* until when it has to succeed (struct probe); 0: it need not */
+	/* us without faults within which it has to succeed (struct probe); 0:
+	 * it need not succeed */
 	uint64_t probe;
 	/* audit_lapses() when it began, if its server knew the connection; else
 	 * 0 */
@@ -194,10 +195,11 @@ struct job {
 	bool dead;    /* its node crashed */
 	/* the last result of job_deadline(); 0: never called */
 	uint64_t deadline;
-	uint64_t expires; /* the request's, when it was looked at last */
+	/* ns: when the request expires, as it was looked at last */
+	uint64_t expires;
 	/* the service has ended, and left the request to the handler */
 	bool lost;
-	int status; /* of the bulk */
+	int status; /* result of the bulk's moves: 0 or -errno */
 	unsigned int moving;
 	struct {
 		struct job *job;
@@ -266,7 +268,8 @@ static inline bool is_fair(const struct run *r)
 	return r->weather == WEATHER_FAIR || r->weather == WEATHER_SPARED;
 }
 
-/* Returns the pattern for the contents of call @id. */
+/* Returns the pattern for what a call @id sends; for its reply; for its bulk
+ * number @i. */
 static inline uint64_t request_pattern(uint64_t id)
 {
 	return id * 8;
@@ -302,7 +305,7 @@ struct probe {
 	/* it may be executed more than once, whatever its kind */
 	bool idempotent;
 };
-/* Begins such a call with each client of the node. */
+/* Begins a call on the terms of @probe with each client of the node. */
 void caller_probe(struct member *m, const struct probe *probe);
 /* Makes a call from a worker, and waits for it. */
 void caller_ask(struct member *m);
@@ -332,8 +335,8 @@ void outcome_check(const struct test_call *c, const char *reply, size_t length);
 
 /* ---- rpc_server.c ---- */
 
-/* Counts that the call has its effects, at @m. Violation: for the second time,
- * or though it must not. */
+/* Counts one execution of the call, at @m. Violation: it is the second one, or
+ * the call must not be executed. */
 void execute(struct test_call *c, const struct member *m);
 
 void server_start(struct member *m, unsigned int service);
@@ -350,8 +353,8 @@ struct job *job_new(struct member *m, struct ulrpc_request *request,
 /* Frees the job if nobody uses it any more. */
 void job_check(struct job *j);
 void job_answer(struct job *j, int status);
-/* Begins to move one of its bulks. Returns false if the call has no such bulk.
- */
+/* Begins to move bulk number @i of the job's call. Returns false if the call
+ * has no such bulk. */
 bool part_begin(struct job *j, unsigned int i, struct iovec iov[2]);
 void part_end(struct job *j, unsigned int i, int status, uint64_t moved);
 
@@ -382,8 +385,9 @@ uint64_t job_deadline(struct job *j);
 
 /* ---- rpc_faults.c ---- */
 
-/* Says that somebody outside of handlers waits for @what, one at a time.
- * Violation: it takes too long. */
+/* wait_begin() says that somebody outside of handlers waits for @what, one at a
+ * time; wait_end(), that the waiting is over. wait_check(): violation: it takes
+ * too long. */
 void wait_begin(struct member *m, const char *what);
 void wait_end(struct member *m);
 void wait_check(struct run *r);
@@ -408,7 +412,7 @@ void verbs_device(struct run *r, const struct member *m);
 /* Draws new faults for the direction from @a to @b. */
 void verbs_link(struct run *r, struct ulnet_nid a, struct ulnet_nid b);
 void verbs_fault(struct run *r);
-/* All devices are there, and all links are perfect. */
+/* Inserts all devices again, and makes all links perfect. */
 void verbs_heal(struct run *r);
 /* Reports what the fabric has counted. */
 void verbs_tell(const struct run *r, scenario_tell_fn tell, void *arg);
@@ -416,20 +420,20 @@ void verbs_tell(const struct run *r, scenario_tell_fn tell, void *arg);
 /* ---- rails.c: rails that come, fail, and go; and LNet's own traffic ---- */
 /* Without rails_new() the other functions do nothing. */
 
-/* For @r->n nodes whose NIDs are set. */
+/* Prepares the rails of @r->n nodes, whose NIDs are set. */
 void rails_new(struct run *r);
-/* The node has started. */
+/* Called when node @index has started. */
 void rails_start(struct run *r, unsigned int index, struct lnet *node);
-/* Its process has died. */
+/* Called when the process of node @index has died. */
 void rails_crashed(struct run *r, unsigned int index);
 /* Draws whether a rail changes, and which. */
 void rails_step(struct run *r);
-/* All rails are there, and work. */
+/* Makes all rails be there, and work. */
 void rails_heal(struct run *r);
 /* Runs until all nodes know each other, and all is well. Violation: it takes
  * too long. */
 void rails_settle(struct run *r);
-/* Nothing new begins any more. */
+/* From now on nothing new begins. */
 void rails_over(struct run *r);
 /* Frees all, after the simulation. Returns how much is left that should not be.
  */
@@ -439,11 +443,11 @@ unsigned int rails_free(struct run *r);
 
 /* Draws who uses discovery, before there are nodes. */
 void views_plan(struct run *r);
-/* An administrator changes something on some node. */
+/* Lets an administrator change something on some node. */
 void views_disturb(struct run *r);
-/* All changes are undone. */
+/* Undoes all changes. */
 void views_heal(struct run *r);
-/* Nodes send to each other, so that they discover each other. */
+/* Lets nodes send to each other, so that they discover each other. */
 void views_meet(struct run *r);
 /* Some time after the faults: do all nodes know what they should? If not, and
  * @say: a violation. */
@@ -454,9 +458,9 @@ bool views_are_right(struct run *r, bool say);
 /* Adds a node that lies, with a NID on each of @nets nets. Returns as
  * lnet_sim_node_add(). */
 int liar_new(struct run *r, unsigned int nets);
-/* If there is such a node, it lies to somebody. */
+/* Lets the liar, if there is one, lie to somebody. */
 void liar_step(struct run *r);
-/* To be called after the simulation. */
+/* Frees the liar, after the simulation. */
 void liar_free(struct run *r);
 
 /* ---- rpc_tally.c ---- */

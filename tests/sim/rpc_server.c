@@ -285,7 +285,7 @@ static void on_request(void *arg, struct ulrpc_request *request,
 		return;
 	}
 	check_run(c, m);
-	/* so it was not executed, and may come again */
+	/* A refused request was not executed, and may come again. */
 	if (b.refuse) {
 		ulrpc_refuse(request);
 		return;

@@ -134,7 +134,8 @@ void store_commit(struct job *j)
 	}
 	j->store = STORE_COMMITTED;
 	execute(j->m->run->calls[j->body.id - 1], j->m);
-	/* Its service has ended, and the next one has another store. */
+	/* If its service has ended, and the next one has another store, the
+	 * record is lost. */
 	if (store_of(j)->number == j->store_number)
 		store_put(store_of(j), &j->record, j->store_until);
 }

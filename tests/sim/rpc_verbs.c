@@ -43,8 +43,8 @@ int verbs_new(struct run *r)
 }
 
 /* Some devices have few resources. How often users' memory is registered
- * depends on its addresses, which are not part of the seed, so that must not be
- * drawn by chance. */
+ * depends on its addresses, which are not part of the seed; so where all memory
+ * is registered, no registration fails by chance. */
 void verbs_device(struct run *r, const struct member *m)
 {
 	bool sure = is_fair(r) || (r->registered && m->index % 2);
@@ -153,7 +153,7 @@ void verbs_fault(struct run *r)
 	}
 }
 
-/* No verbs call fails any more, of those that were told to. */
+/* Lets no verbs call fail any more. */
 static void calls_heal(struct run *r, const struct ulnet_nid *nid)
 {
 	for (int call = 0; call < SIMQP_CALLS; call++)

@@ -50,7 +50,8 @@ static int work_move(struct job *j, unsigned int i)
 	return rc;
 }
 
-/* Blocks by its own means, or by those that wake when the request ends. */
+/* Blocks: in a sleep of its own, or in ulrpc_request_sleep(), which also ends
+ * when the request does. */
 static int work_sleep(struct job *j)
 {
 	struct run *r = j->m->run;

@@ -7,7 +7,7 @@
 #include <ulnet/fault.h>
 #include <ulnet/sim.h>
 
-/* How often rules of each kind have struck, of those that were deleted. */
+/* How often rules of each kind that have been deleted had struck. */
 struct rules {
 	uint64_t struck[LNET_FAULT_KINDS];
 };

@@ -141,7 +141,7 @@ static void separate(struct run *r)
 	split(&r->splits, r->sim, a, b, rnd(r, 50 * MS));
 }
 
-/* This scenario checks contents: no rule damages them. */
+/* Changes rules. None damages contents, because this scenario checks them. */
 static void change_rules(struct run *r, struct member *m)
 {
 	struct ulnet_nid a = some_nid(r), b = some_nid(r);
@@ -160,7 +160,7 @@ static const char *const disturbances[DISTURBANCES] = {
 	[7] = "room for messages is added",
 	[10] = "fault rules change",
 };
-/* some are more frequent */
+/* index of a disturbance's name; several numbers may have one name */
 static const uint8_t disturbance_of[DISTURBANCES] = { 0, 1, 2, 3, 3,  5,
 						      6, 7, 5, 5, 10, 10 };
 

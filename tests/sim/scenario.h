@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random cluster under random traffic and every fault the simulator has, all
- * from one seed: what campaign.c runs. There are five: LNet's (scenario.c),
- * which uses the public API only, as a user's would; that of RPC
+ * from one seed: what campaign.c runs. There are five scenarios: that of LNet
+ * (scenario.c), which uses the public API only, as a user would; that of RPC
  * (rpc_scenario.c); that of RPC over RDMA (verbs_scenario.c); that of nodes
  * with many rails (rails_scenario.c); and that of nets with routers between
  * them (routes_scenario.c).

@@ -41,7 +41,7 @@ struct load {
 	struct ulrpc_client *client;
 	struct caller {
 		struct load *load;
-		uint64_t began; /* ns: begin of the run */
+		uint64_t began; /* ns: when its last call began */
 	} callers[DEPTH];
 	bool over;
 	/* What has happened since the failure: */

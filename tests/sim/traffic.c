@@ -336,7 +336,7 @@ void traffic_go(struct traffic *t, unsigned int index, unsigned int n)
 		operate(t, m);
 }
 
-/* ---- the scenario's ---- */
+/* ---- what scenarios call ---- */
 
 void traffic_unlink(struct traffic *t, unsigned int index)
 {

@@ -28,8 +28,8 @@ struct traffic {
 	unsigned int left; /* operations that are still to begin */
 	uint64_t next_pattern;
 	uint32_t large; /* length of a large buffer, bytes */
-	/* how many nodes, the first ones, have entries of their own on each
-	 * node */
+	/* so many nodes, the first ones, have entries of their own on each node
+	 */
 	unsigned int one_peers;
 	bool over; /* nothing new begins */
 };
@@ -41,9 +41,10 @@ void traffic_init(struct traffic *t, struct lnet_sim *sim, unsigned int n,
  * caller's, and must live as long. */
 void traffic_add(struct traffic *t, unsigned int index,
 		 const struct ulnet_nid *nids, unsigned int nnids);
-/* The node has started: attaches the buffers that others send to. */
+/* Called when the node has started: attaches the buffers that others send to.
+ */
 void traffic_start(struct traffic *t, unsigned int index, struct lnet *node);
-/* Its process has died. */
+/* Called when the process of node @index has died. */
 void traffic_crashed(struct traffic *t, unsigned int index);
 /* Begins up to @n operations at node @index, if the node is up. */
 void traffic_go(struct traffic *t, unsigned int index, unsigned int n);

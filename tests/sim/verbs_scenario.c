@@ -17,7 +17,6 @@ const uint64_t scenario_kept[] = {
 	0,
 };
 
-/* They are rpc_scenario.c's. */
 /* Which pieces of registered memory are adjacent, and share a registration,
  * depends on the addresses that malloc() returns. Under setarch -R a seed of
  * its own process has the same run each time, but perhaps another one than in a

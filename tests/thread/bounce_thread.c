@@ -77,7 +77,7 @@ static void put(uint64_t bits, void *start, uint32_t length)
 		      bits, 0, 0) == 0);
 }
 
-/* On the server: the REPLY is on its way, and a note is sent behind it. */
+/* Runs on the server: the REPLY is on its way, and a note is sent behind it. */
 static void on_asked(const struct ulnet_event *ev)
 {
 	if (ev->type != LNET_EVENT_GET)
@@ -98,7 +98,7 @@ static void wait_for(sem_t *sem)
 		;
 }
 
-/* On the client, on the CPT of the operation, or of the buffer. */
+/* Runs on the client, on the CPT of the operation, or of the buffer. */
 static void on_answer(const struct ulnet_event *ev)
 {
 	if (ev->type == LNET_EVENT_SEND) {

@@ -24,8 +24,8 @@
 #else
 #define CROWD 500
 #endif
-/* us: of calls, and of a connection request, whose default is 5 s. Far longer
- * than they take, also on one processor that others use, too. */
+/* us: for a call, and for a connection request instead of its default, 5 s. It
+ * is far longer than they take, even on one processor that others use, too. */
 #define DEADLINE UINT64_C(600000000)
 
 /* The pipes that keep the processes in step. A phase begins when the parent
@@ -155,8 +155,8 @@ static void crowd_fork(struct crowd *c)
 	close(c->through[1]);
 }
 
-/* Are all processes connected? One that is not has ended, and so has its end of
- * the pipe. */
+/* Are all processes connected? A process that is not has ended, which has
+ * closed its end of the pipe. */
 static bool crowd_is_there(const struct crowd *c)
 {
 	unsigned int n = 0;

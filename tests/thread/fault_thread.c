@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fault rules that several threads add, list, reset and delete while CPTs use
- * them: each operation ends once, and nodes close that have rules, and messages
- * that these delay.
+ * them. Each operation ends once, and nodes can be closed that have rules, and
+ * messages which these delay.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -28,8 +28,9 @@ struct ferry {
 _Static_assert(offsetof(struct ferry, ib) == 0,
 	       "a ferry is what lnd_ni.fabric points to");
 
-/* Counted by references: of the LND, until close(), of queue pairs, and of
- * events and calls on their way. The last one closes the fabric's port. */
+/* It has a count of references: one of the LND, until close(), one of each
+ * queue pair, and one of each event and call on its way. When the count is 0
+ * the fabric's port is closed. */
 struct ferry_port {
 	struct ib_port ib; /* what the LND sees */
 	struct ferry *ferry;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Simulated queue pairs for nodes with threads. The fabric (simqp.h) is one
- * thread's; a ferry keeps one of those, and its world, under a mutex, moves its
- * clock on with the real one, in a thread of its own, and is a backend
- * (verbs.h) itself: calls of any thread are made under the mutex, and events
- * are posted to the loop of the CPT whose they are.
+ * Simulated queue pairs for nodes with threads. Only one thread may use a
+ * fabric (simqp.h). A ferry keeps a fabric and its simulated world under a
+ * mutex, and has a thread that moves the world's clock on with the real one. It
+ * is a backend (verbs.h) itself: any thread may call it, which takes the mutex,
+ * and an event is posted to the loop of the CPT that it is for.
  *
  * The mutex orders threads only where a device would: what the LND does between
  * its calls, it does without.

@@ -373,7 +373,8 @@ static void side_open(struct side *s, unsigned int index)
 static int buffer_unlink(void *arg)
 {
 	struct buffer *b = arg;
-	/* A buffer that was just used up: its event is still to come. */
+	/* -ENOENT: the buffer was just used up, and its event is still to come.
+	 */
 	int rc = LNetMEUnlink(b->me);
 
 	return rc == -ENOENT ? 0 : rc;

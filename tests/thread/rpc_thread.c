@@ -301,7 +301,7 @@ static void restarts(struct client *clients)
 		      CLIENTS * MANY);
 }
 
-/* ... or, if there is no next service, end without having been executed. */
+/* If there is no next service, such calls end without having been executed. */
 static void stop_at_last(struct client *clients)
 {
 	unsigned int refused = 0, good;

@@ -134,7 +134,7 @@ static void after_a_pause(void)
 	CHECK(o.service >= NAP_MS * 1000 && o.total >= NAP_MS * 1000);
 }
 
-/* Nor does a pause shorten the call's time. */
+/* A pause before the call does not shorten the time that the call has. */
 static void deadline_after_a_pause(void)
 {
 	struct ulrpc_outcome o;
