@@ -68,7 +68,7 @@ struct stage {
 	const struct seek *seek;
 	void *best; /* so far; NULL: none yet */
 	struct path_rank rank[2];
-	/* which of these is the best candidate's, and which is the next one's */
+	/* which of these is the best candidate's, and which the next one's */
 	struct path_rank *best_rank, *next_rank;
 	/* indexes in the trace: */
 	unsigned int begin;	 /* of the first candidate */
