@@ -44,7 +44,7 @@ static int check_address(const struct ib_terms *terms,
 	return refuse(-EADDRNOTAVAIL, "it is for another interface", why);
 }
 
-/* Can @nid be that of a peer? It must be of the same net, and not our own. */
+/* Can @nid be the NID of a peer? It must be of our net, and not our own. */
 static bool is_neighbour(const struct ib_terms *terms,
 			 const struct ulnet_nid *nid)
 {
@@ -52,7 +52,8 @@ static bool is_neighbour(const struct ib_terms *terms,
 	       !lnet_nid_eq(nid, &terms->self.nid);
 }
 
-/* Checks incarnation, type and limits. */
+/* Checks the incarnation of this NI, the message type, and the limits in the
+ * request. */
 static int check_terms(const struct ib_terms *terms,
 		       const struct ib_source *from, const struct ib_msg *msg,
 		       const struct ib_envelope *env,
@@ -71,8 +72,8 @@ static int check_terms(const struct ib_terms *terms,
 		return refuse(-EPROTO, "a connection for nothing", why);
 	if (!is_neighbour(terms, &env->src.nid))
 		return refuse(-EPROTO, "it is not of this net", why);
-	/* Shares are counted by NID, so a peer must not choose it freely. All
-	 * nodes connect from the address of the NI that they name. */
+	/* Shares are counted by NID, so a peer must not choose its NID freely.
+	 * All nodes connect from the address of the NI that they name. */
 	if (!lnet_nid_eq(&env->src.nid, &from->nid))
 		return refuse(-EPERM,
 			      "it comes from another address than its NID's",
@@ -167,7 +168,8 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 
 /* ---- refusals ---- */
 
-/* If less is offered than was asked for, lowers *@next to that. */
+/* If less is @offered than was @asked for, lowers *@next to what is offered.
+ * True: it did. */
 static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *next)
 {
 	if (!offered || offered >= asked)
@@ -176,8 +178,8 @@ static bool take_offer(uint16_t asked, uint16_t offered, uint16_t *next)
 	return true;
 }
 
-/* Does the peer's LND, which has rejected with @r, want another request? Sets
- * in @next what it has told. */
+/* Does the peer's LND, which has rejected our request with @r, want another
+ * one? Sets in @next what the peer has told. */
 static bool is_again(const struct ib_reject *r, const struct ib_request *asked,
 		     struct ib_request *next)
 {

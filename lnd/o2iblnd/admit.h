@@ -44,8 +44,9 @@ int ib_admit(const struct ib_terms *terms, const struct ib_source *from,
 void ib_admit_reject(const struct ib_terms *terms, enum ib_reject_reason reason,
 		     struct ib_reject *reject);
 
-/* The peer @peer has answered our request for @asked with @private. Returns 0
- * and what is agreed; or -EPROTO or -ESTALE, and *@why as above. */
+/* Judges the answer @private of @peer to our request for @asked. Returns 0,
+ * with what is agreed in @agreed; or -EPROTO or -ESTALE, with constant text for
+ * the log in *@why. */
 int ib_admit_answer(const struct ib_end *self, const struct ulnet_nid *peer,
 		    const struct ib_request *asked, const void *private,
 		    size_t length, struct ib_request *agreed,
@@ -67,8 +68,8 @@ enum ib_race_rule {
 /* After so many rejects in a row the next request of a peer is accepted. */
 #define IB_RACE_REJECTS_MAX 20
 
-/* The hash of a NID that has a 64-bit form: net number XOR address, the latter
- * read from the wire as little-endian. */
+/* The hash of a NID that has a 64-bit form: net number XOR address, where the
+ * bytes of the address on the wire are read as little-endian. */
 uint32_t ib_race_hash(const struct ulnet_nid *nid);
 
 /* Is @a lower than @b? */
@@ -79,7 +80,7 @@ bool ib_race_is_lower(enum ib_race_rule rule, const struct ulnet_nid *a,
 
 /* How the peer, or its host, has refused a request; all 0: no answer. */
 struct ib_refusal {
-	int cm_reason; /* IB_CM_REJECT_* or another number of the CM */
+	int cm_reason;	 /* IB_CM_REJECT_* or another number of the CM */
 	bool has_reject; /* an LND has sent "reject" */
 	struct ib_reject reject;
 };
@@ -101,7 +102,8 @@ struct ib_refusal {
  */
 struct ib_verdict {
 	bool again; /* the request is to be made again */
-	/* how the messages end, if it is not made again, or too often */
+	/* how the waiting messages end, if the request is not made again, or
+	 * has been made too often */
 	int status;
 	enum ulnet_cause cause;
 };

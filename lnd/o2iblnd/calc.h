@@ -8,18 +8,19 @@
 
 #include "ulnet/o2ib.h"
 
-#define CALC_MSG_BYTES	 4096 /* size of a message buffer */
-#define CALC_DEPTH_MIN	 8    /* bounds of peer_credits */
-#define CALC_DEPTH_MAX	 255
-#define CALC_DEPTH_V1	 8 /* depth and threshold of version 1 */
-#define CALC_HIW_V1	 7
-#define CALC_CS_MIN_V1	 4
-#define CALC_CS_MAX_V1	 16
-#define CALC_MAP_MAX	 256 /* map_on_demand of models 2.10 */
-#define CALC_MAP_SENDS	 32  /* up to this, concurrent_sends is doubled */
-#define CALC_POOL_MIN	 256 /* least entries of a CPT's pool */
-#define CALC_CONNS_MAX	 127
-#define CALC_SHRINK_MIN	 16 /* model 2.10.54 stops lowering below this */
+#define CALC_MSG_BYTES 4096 /* size of a message buffer */
+#define CALC_DEPTH_MIN 8    /* bounds of peer_credits */
+#define CALC_DEPTH_MAX 255
+#define CALC_DEPTH_V1  8 /* depth and threshold of version 1 */
+#define CALC_HIW_V1    7
+#define CALC_CS_MIN_V1 4
+#define CALC_CS_MAX_V1 16
+#define CALC_MAP_MAX   256 /* map_on_demand of models 2.10 */
+#define CALC_MAP_SENDS 32  /* up to this, concurrent_sends is doubled */
+#define CALC_POOL_MIN  256 /* least entries of a CPT's pool */
+#define CALC_CONNS_MAX 127
+/* model 2.10.54 lowers max_send_wr no further below this */
+#define CALC_SHRINK_MIN 16
 /* work requests of one message: 257 fragments and the DONE */
 #define CALC_LONGEST_WRS 258
 /* This LND's send queues: entries per message for WRITEs, and least entries.
@@ -51,9 +52,10 @@ struct calc_model {
 	uint32_t frags_offered, frags_accepted;
 	bool map_counts;    /* map_on_demand limits the number of fragments */
 	bool sends_ignored; /* no effect of concurrent_sends */
-	bool cq_by_depth;   /* completion queue: 2 D to send */
-	bool capped; /* the depth is lowered to the device's limits */
-	bool never_lowers; /* fixed fragments stay */
+	bool cq_by_depth;   /* completion queue has 2 D entries for sending */
+	bool capped;	    /* the depth is lowered to the device's limits */
+	/* a rejected initiator asks for no fewer fragments */
+	bool never_lowers;
 };
 
 const struct calc_model *calc_model(enum ulnet_o2ib_model model);
@@ -70,7 +72,8 @@ enum calc_rule {
 	RULE_COUNT
 };
 
-/* Add notes to @notes, unless it is NULL. */
+/* The functions below add a note to @notes; NULL: no effect. This one says that
+ * @name was changed from @before to @value. */
 void calc_changed(struct ulnet_o2ib_notes *notes, enum calc_rule rule,
 		  const char *name, int64_t before, int64_t value);
 __attribute__((format(printf, 6, 7))) void calc_note(

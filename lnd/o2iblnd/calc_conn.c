@@ -13,7 +13,7 @@ struct negotiation {
 	struct ulnet_o2ib_notes *notes;
 };
 
-/* Send queue entries for each message of the depth. */
+/* How many send queue entries each of the D messages may need. */
 static uint32_t wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 {
 	if (calc_is_user(node))
@@ -21,7 +21,7 @@ static uint32_t wrs_each(const struct ulnet_o2ib_node *node, uint32_t frags)
 	return 1 + frags + node->wrs_extra;
 }
 
-/* Model user: does the device allow queues for this depth, with @wrs entries
+/* Model user: does the device allow queues for this @depth, with @wrs entries
  * for sending? */
 static bool user_fits(const struct ulnet_o2ib_node *node, uint32_t depth,
 		      uint64_t wrs)
@@ -56,7 +56,7 @@ static uint64_t user_wrs(const struct ulnet_o2ib_node *node, uint32_t depth)
 	return wrs;
 }
 
-/* The depth, lowered to the limits of the node's device. */
+/* @depth, lowered to the limits of the node's device. */
 static uint32_t capped(const struct ulnet_o2ib_node *node, uint32_t depth,
 		       uint32_t frags)
 {
@@ -96,7 +96,7 @@ static void calc_conn_refuse(struct negotiation *t,
 		  lnet_o2ib_verdict_text(verdict));
 }
 
-/* A rejection that tells @limit. */
+/* Notes a rejection that tells @limit. */
 static void rejected(struct negotiation *t, struct ulnet_o2ib_attempt *attempt,
 		     enum ulnet_o2ib_answer answer, uint32_t limit)
 {
@@ -105,7 +105,8 @@ static void rejected(struct negotiation *t, struct ulnet_o2ib_attempt *attempt,
 	t->conn->rejects++;
 }
 
-/* Judges depth, then fragments. False: the initiator asks again, with @next. */
+/* The acceptor judges depth, then fragments, in version 2. False: the initiator
+ * asks again, for @next. */
 static bool answer_v2(struct negotiation *t, struct ulnet_o2ib_attempt *now,
 		      struct ulnet_o2ib_attempt *next)
 {
@@ -141,7 +142,7 @@ static bool answer_v2(struct negotiation *t, struct ulnet_o2ib_attempt *now,
 	return true;
 }
 
-/* As answer_v2(). A rejection of version 1 tells no limits. */
+/* As answer_v2(), in version 1, where a rejection tells no limits. */
 static bool answer_v1(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 {
 	uint32_t frags = t->acc->frags_accepted;
@@ -161,7 +162,8 @@ static bool answer_v1(struct negotiation *t, struct ulnet_o2ib_attempt *now)
 	return true;
 }
 
-/* False: the acceptor does not speak the version, and is asked again. */
+/* The acceptor judges the version. False: it does not speak it, and is asked
+ * again in another one. */
 static bool answer_version(struct negotiation *t,
 			   struct ulnet_o2ib_attempt *now,
 			   struct ulnet_o2ib_attempt *next)
@@ -317,7 +319,7 @@ int lnet_o2ib_negotiate(const struct ulnet_o2ib_node *nodes,
 		calc_conn_refuse(&t, LNET_O2IB_NO_VERSION, RULE_ASK_NO_V1,
 				 "version", 1);
 	} else {
-		/* ends, since each rejection lowers a limit */
+		/* this ends, since each rejection lowers a limit */
 		while (!calc_conn_ask(&t, &request))
 			BUG_ON(conn->nattempts == LNET_O2IB_ATTEMPTS_MAX);
 	}
@@ -373,7 +375,7 @@ static void sum_recv(struct sum *s)
 		 (uintmax_t)r->rx_bytes, page);
 }
 
-/* What the device grants of max_send_wr. */
+/* How many entries of the send queue the device grants. */
 static uint64_t granted(struct sum *s)
 {
 	uint64_t wrs = s->r->max_send_wr, max = s->node->conf.max_qp_wr;

@@ -65,7 +65,7 @@ static const char *const verdicts[LNET_O2IB_VERDICTS] = {
 		"a device has no completion queue that is long enough",
 };
 
-/* @model may be any number. */
+/* The table's row for @model, which may be any number; NULL: there is none. */
 const struct calc_model *calc_model(enum ulnet_o2ib_model model)
 {
 	return &models[(unsigned int)model < LNET_O2IB_MODELS ? model
@@ -89,12 +89,13 @@ static int calc_node_take_number(const char **text, unsigned long *number_p)
 	return 0;
 }
 
-/* Parses a release. Those of 2.10 are models by themselves; others are told
- * apart by their second number. */
+/* Parses a release of Lustre. Releases of 2.10 are models by themselves; others
+ * are told apart by their second number. */
 static int release_parse(const char *name, enum ulnet_o2ib_model *model_p)
 {
 	static const struct {
-		unsigned long from; /* minor release, at least */
+		/* the model is for minor releases from this one on */
+		unsigned long from;
 		enum ulnet_o2ib_model model;
 	} releases[] = {
 		{ 16, LNET_O2IB_2_16 },
@@ -296,7 +297,7 @@ static void set(struct adjust *a, enum calc_rule rule, const char *name,
 	*value_p = value;
 }
 
-/* The same for a tunable where 0 means that the user leaves it open. */
+/* As set(), for a tunable where 0 means that the user leaves it open. */
 static void choose(struct adjust *a, enum calc_rule rule, const char *name,
 		   uint32_t *value_p, uint32_t value)
 {
@@ -308,7 +309,8 @@ static void choose(struct adjust *a, enum calc_rule rule, const char *name,
 	*value_p = value;
 }
 
-/* Replaces values without meaning by defaults. */
+/* Replaces values that have no meaning by the default, or by the nearest bound.
+ */
 static void fill(struct ulnet_o2ib_conf *c)
 {
 	if ((unsigned int)c->model >= LNET_O2IB_MODELS)

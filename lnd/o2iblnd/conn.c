@@ -51,9 +51,9 @@ const char *ib_wc_status_name(enum ib_wc_status status)
 
 /* ---- timer ---- */
 
-/* Messages wait for credits, and no work request is posted whose failure would
- * show that the peer is gone. After some time a NOOP, which costs no credit,
- * tests that. */
+/* Do messages wait for credits, while no work request is posted whose failure
+ * would show that the peer is gone? After some time a NOOP, which costs no
+ * credit, tests that. */
 static bool lacks_credits(const struct ib_conn *conn)
 {
 	return !conn->ncalls && conn->queued;
@@ -68,9 +68,9 @@ static uint64_t probe_at(const struct ib_conn *conn)
 	       (min ? min : set->timeout / 4);
 }
 
-/* When the timer must fire. The earliest of the transmits' deadlines is not
- * known, since they are not sorted: all are looked at four times per time-out.
- */
+/* When the timer must fire, ns. The earliest deadline of a transmit is not
+ * known, since transmits are not sorted: all are looked at four times per
+ * time-out. */
 static uint64_t conn_next_look(const struct ib_conn *conn)
 {
 	const struct ib_conn_set *set = conn->set;
@@ -273,7 +273,8 @@ static out_of_line void conn_destroy(struct ib_conn *conn)
 	ib_conn_free_receives(conn);
 	ib_conn_free_buffers(conn);
 	set->conns--;
-	/* gone() may answer the last message, which would free @conn. */
+	/* Keeps @conn, since gone() may answer the last message, which would
+	 * free it. */
 	conn->shown++;
 	set->user->gone(conn);
 	ib_conn_unshow(conn);
@@ -293,7 +294,7 @@ void ib_conn_tell(struct ib_conn *conn)
 
 void ib_conn_settle_closed(struct ib_conn *conn)
 {
-	/* closed() or refused() comes before all done(). */
+	/* closed() or refused() is still to come, before any done(). */
 	if (conn->fsm.state == IB_CONN_CLOSING)
 		return;
 	ib_conn_tell(conn);
@@ -381,7 +382,8 @@ static int conn_create(struct ib_conn *conn)
 		depth = MAX((limits->max_qp_wr - IB_NOOPS_MAX) / 2, 1u);
 	qp_conf(conn, depth, false, &conf);
 	rc = verbs_of(conn)->create(conn->qp, &conf);
-	/* One registration is more memory than a queue pair needs. */
+	/* One registration of users' memory is larger than a queue pair, so
+	 * evicting one may be enough. */
 	if (rc == -ENOMEM && ib_regcache_evict(conn->set->regcache))
 		rc = verbs_of(conn)->create(conn->qp, &conf);
 	for (; rc == -ENOMEM && depth; depth--) {
@@ -435,8 +437,8 @@ int ib_conn_connect(struct ib_conn_set *set, const struct ib_request *request,
 	return 0;
 }
 
-/* Posts the receives, then requests or accepts the connection. After an error,
- * receives may be posted. */
+/* Posts the receives, then requests or accepts the connection. 0 or -errno;
+ * after an error, some receives may be posted. */
 static int conn_start(struct ib_conn *conn)
 {
 	uint8_t buf[IB_CONN_SIZE];
@@ -501,8 +503,8 @@ void ib_conn_on_resolved(struct ib_qp *qp)
 	ib_conn_settle(conn);
 }
 
-/* Takes over what the peer has agreed to. False: the answer is not valid, and
- * the connection has ended. */
+/* Takes over what the peer has agreed to in its answer. False: the answer is
+ * not valid, and the connection was ended. */
 static bool read_answer(struct ib_conn *conn, const void *private,
 			size_t length)
 {

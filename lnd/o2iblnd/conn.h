@@ -67,10 +67,10 @@ extern const struct fsm_state ib_rx_states[IB_RX_STATES];
 
 struct ib_rx {
 	struct fsm fsm;
-	bool bounced; /* shown, and does not block the messages behind it */
+	bool bounced; /* shown, and messages behind it may be shown, too */
 	struct ib_conn *conn;
 	struct list link;  /* conn->early, ->blocked, ->spares */
-	struct list extra; /* conn->extras: it is not one of conn->rxs */
+	struct list extra; /* conn->extras, if it is not one of conn->rxs */
 	struct ib_sge sge; /* length 0: it has no receive buffer */
 	uint8_t *bounce;   /* copy of the message, if it has no buffer */
 	uint32_t length;   /* bytes received */
@@ -106,7 +106,7 @@ struct ib_conn_user {
 	/* The queue pair and its registered memory are gone. @conn stays until
 	 * the last received message is answered. */
 	void (*gone)(struct ib_conn *conn);
-	/* An IMMEDIATE, PUT_REQ or GET_REQ has arrived: rx->msg. */
+	/* A message has arrived: rx->msg, an IMMEDIATE, PUT_REQ or GET_REQ. */
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
 	/* Reports tx->status, ->cause and ->nob. The transmit goes back to the
 	 * pool on return; its memory is neither read nor written any more. */
@@ -121,7 +121,7 @@ struct ib_conn_conf {
 	unsigned int send_sge;	       /* scatter/gather entries of a WRITE */
 	unsigned int max_inline;       /* bytes */
 	uint64_t keepalive;	       /* ns; 0: none */
-	struct silence_law silence;    /* max 0: set->timeout */
+	struct silence_law silence;    /* max 0 stands for set->timeout */
 	bool cksum;		       /* messages sent have a checksum */
 };
 
@@ -137,7 +137,8 @@ struct ib_conn_set {
 
 	/* owned by the CPT */
 	struct ib_tx_pool *pool;
-	struct ib_regcache *regcache; /* gives way to connections, or NULL */
+	/* evicted from when memory is short; or NULL */
+	struct ib_regcache *regcache;
 	uint64_t timeout;   /* ns per message; may change at any time */
 	unsigned int conns; /* connections that are not gone */
 	struct log_limit log_limit;
@@ -145,9 +146,10 @@ struct ib_conn_set {
 
 /* One post_send() that has not completed. */
 struct ib_call {
-	struct ib_tx *tx;   /* its WRITEs were posted */
-	struct ib_tx *send; /* its SEND was posted: tx, or a NOOP */
-	unsigned int slots; /* send queue entries in use */
+	struct ib_tx *tx; /* transmit whose WRITEs, if any, were posted */
+	/* transmit whose SEND was posted behind them: tx itself, or a NOOP */
+	struct ib_tx *send;
+	unsigned int slots; /* send queue entries that it uses */
 };
 
 struct ib_conn {
@@ -175,22 +177,22 @@ struct ib_conn {
 	uint64_t sent_at;  /* ns: last SEND */
 	uint64_t heard_at; /* ns: last message or acknowledgement of the peer */
 	struct silence silence;
-	struct silence_acks acks; /* measured */
+	struct silence_acks acks; /* measurements for silence */
 	bool told_silent;	  /* silent() was called for this silence */
 
 	/* sending (exchange.c) */
 	struct ib_credit credit;
 	struct list queues[IB_QUEUES]; /* by ib_tx.link */
 	unsigned int queued;	       /* in all queues */
-	struct list waiting; /* ib_tx.link: posted, and the peer will answer */
-	struct list all;     /* ib_tx.all */
+	struct list waiting;  /* ib_tx.link: sent, and the peer is to answer */
+	struct list all;      /* ib_tx.all */
 	struct list finished; /* ib_tx.link: done() must be called */
 	struct ib_call *calls;
 	unsigned int calls_max, first_call, ncalls;
-	unsigned int noops; /* posted, or about to be */
+	unsigned int noops; /* number of NOOPs posted, or about to be */
 	unsigned int timed; /* position of the call that is timed; 0: none */
 	uint64_t timed_at;  /* ns: when the timed call was posted */
-	unsigned int slots; /* free send queue entries */
+	unsigned int slots; /* number of free send queue entries */
 	unsigned int max_slots;
 	unsigned int send_sge;
 
@@ -203,7 +205,8 @@ struct ib_conn {
 	struct list early;     /* ib_rx.link: arrived before it was open */
 	struct list blocked;   /* ib_rx.link: must wait for a shown message */
 	struct list spares;    /* ib_rx.link: unused, without receive buffer */
-	struct list extras;    /* ib_rx.extra: all that are not in rxs */
+	/* ib_rx.extra: all receives that are not in rxs */
+	struct list extras;
 	unsigned int shown;
 	unsigned int blocking; /* shown messages that hold up the next ones */
 };
@@ -289,9 +292,10 @@ static inline uint8_t *ib_tx_payload(const struct ib_tx *tx)
 	return ib_tx_buf(tx) + IB_PAYLOAD_OFFSET;
 }
 
-/* tx->time limits each message of an exchange; for a PUT, half of it does. When
- * a limit is exceeded the connection ends. */
-/* @length: bytes of payload, at most IB_IMMEDIATE_MAX. */
+/* When a message takes longer than tx->time (for a PUT, half of that), the
+ * connection ends. */
+/* Sends an IMMEDIATE with @length bytes of payload, at most IB_IMMEDIATE_MAX.
+ */
 void ib_send_immediate(struct ib_tx *tx, uint32_t length);
 /* Sends a PUT or REPLY of @length bytes at @source. */
 void ib_send_put(struct ib_tx *tx, const struct ib_sge *source,
@@ -320,11 +324,11 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
  * -EMSGSIZE: the peer has no room for so many. */
 int ib_rx_answer(struct ib_rx *rx, const struct ib_sge *source, uint32_t length,
 		 void *user, struct ib_tx **tx_p) must_check;
-/* Moves a message that will take long to a bounce buffer, which rx->msg points
- * to on return, so that others may be shown and the peer may send more. (A
- * PUT_REQ keeps its receive, of which the peer has D at most.) The caller
- * limits what a peer can have in bounce buffers. -ENOMEM: nothing has changed.
- * No effect if it was done before. */
+/* Moves the message of @rx, which LNet will not answer soon, to a bounce
+ * buffer, so that the next messages may be shown and the peer may send more.
+ * rx->msg points there on return. (A PUT_REQ keeps its receive, of which the
+ * peer has D at most.) The caller limits what a peer can have in bounce
+ * buffers. 0, also if it was done before; -ENOMEM: nothing has changed. */
 int ib_rx_bounce(struct ib_rx *rx) must_check;
 
 #endif

@@ -11,11 +11,13 @@
  * On return @conn is not open. */
 void ib_conn_fail(struct ib_conn *conn, int status, enum ib_blame blame,
 		  const char *why);
-/* The two parts of ib_conn_settle(): calls done() for finished transmits; and
- * does so and frees what can be freed, if @conn is not open. */
+/* The two halves of ib_conn_settle(). ib_conn_tell() calls done() for finished
+ * transmits. ib_conn_settle_closed(), for a @conn that is not open, also frees
+ * what can be freed. */
 void ib_conn_tell(struct ib_conn *conn);
 void ib_conn_settle_closed(struct ib_conn *conn);
-/* Defers work that shows blocked messages and calls ib_conn_settle(). */
+/* Schedules work that shows blocked messages and then calls ib_conn_settle().
+ */
 void ib_conn_defer(struct ib_conn *conn);
 /* Called last in each event: calls done() for finished transmits. @conn may be
  * gone on return. */
@@ -28,7 +30,7 @@ static inline void ib_conn_settle(struct ib_conn *conn)
 }
 /* Arms the timer for the next deadline, keepalive or look for silence. */
 void ib_conn_arm(struct ib_conn *conn);
-/* @conn is dead, and the user holds no message. */
+/* Frees @conn, which is dead, and of which the user holds no message. */
 void ib_conn_free(struct ib_conn *conn);
 
 /* The user has answered a message. @conn may be gone on return. */
@@ -38,8 +40,8 @@ static inline void ib_conn_unshow(struct ib_conn *conn)
 		ib_conn_free(conn);
 }
 
-/* @conn is open. Will the timer fire soon enough for a message that is sent at
- * @now? */
+/* Will the timer of @conn, which is open, fire soon enough for a message that
+ * is sent at @now (ns)? */
 static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 {
 	const struct ib_conn_set *set = conn->set;
@@ -54,20 +56,22 @@ static inline bool ib_conn_looks_soon(const struct ib_conn *conn, uint64_t now)
 /* Posts queued transmits, and NOOPs, as far as credits and room allow. */
 void ib_conn_send(struct ib_conn *conn);
 
-/* The same after an event that may have made sending possible. Does not look
- * for a due keepalive: the timer does. */
+/* Calls ib_conn_send() if something may be sent now, after an event that may
+ * have made sending possible. Does not look for a due keepalive: the timer
+ * does. */
 static inline void ib_conn_pump(struct ib_conn *conn)
 {
 	if (conn->queued || ib_credit_presses(&conn->credit))
 		ib_conn_send(conn);
 }
 
-/* Ends @conn after a post_*() that returned @rc. */
+/* Ends @conn after post_send() or post_recv() has returned @rc, a negative
+ * errno. */
 void ib_conn_fail_post(struct ib_conn *conn, int rc);
 /* @conn has ended: gives all its transmits a result. */
 void ib_conn_end_txs(struct ib_conn *conn);
 /* Handles a PUT_ACK, PUT_NAK, PUT_DONE or GET_DONE. Returns NULL, or what is
- * wrong with it. */
+ * wrong with the message, as constant text. */
 const char *ib_exchange_answered(struct ib_conn *conn,
 				 const struct ib_msg *msg);
 
@@ -85,14 +89,13 @@ void ib_conn_free_buffers(struct ib_conn *conn);
 /* Copies the message of @rx, which is shown, to a bounce buffer, and posts the
  * receive again, which returns the peer's credit. 0 or -ENOMEM. */
 int ib_rx_copy_to_bounce(struct ib_rx *rx) must_check;
-/* Handle the messages that arrived before @conn was open; show those that a
- * shown one has blocked. */
+/* Handles the messages that arrived before @conn was open. */
 void ib_conn_take_early(struct ib_conn *conn);
 void ib_conn_show_blocked(struct ib_conn *conn);
 /* Drops messages that were not handled yet. */
 void ib_conn_drop_held(struct ib_conn *conn);
-/* Ends @conn if it is open although all its work requests were flushed. Usually
- * an event has told, or will tell, why; this is for when none does. */
+/* Ends @conn if it is open but has no work request left: they were flushed.
+ * Usually an event has told why, or will; this is for when none does. */
 static inline void ib_conn_check_alive(struct ib_conn *conn)
 {
 	if (!conn->receives && !conn->ncalls && ib_conn_is_open(conn))

@@ -46,7 +46,7 @@
 
 /* The field for credits in messages has 8 bits. */
 #define IB_DEPTH_MAX 255
-/* NOOPs posted at a time. */
+/* Most NOOPs posted at a time. */
 #define IB_NOOPS_MAX 2
 
 /* Receives to post for queue depth @d. */
@@ -64,32 +64,34 @@ enum ib_queue {
 struct ib_credit {
 	/* immutable after init */
 	uint8_t depth; /* D */
-	uint8_t hiw;   /* owing so many calls for a NOOP */
+	uint8_t hiw;   /* owing so many credits calls for a NOOP */
 
-	uint8_t have;	  /* messages that may be sent */
-	uint8_t owe;	  /* to be returned with the next message */
-	uint8_t reserved; /* requests that may be sent, as to their answers */
-	uint8_t peer;	  /* messages that the peer may send at most */
+	uint8_t have; /* credits: messages that this side may send */
+	uint8_t owe;  /* credits to be returned with the next message */
+	/* requests that may be sent, as far as receives for their answers go */
+	uint8_t reserved;
+	uint8_t peer; /* messages that the peer may send at most */
 };
 
 /* @depth: 1 to IB_DEPTH_MAX. @hiw: 1 to @depth. */
 void ib_credit_init(struct ib_credit *c, unsigned int depth, unsigned int hiw);
-/* The threshold for a connection of @depth, in proportion to the tunables. */
+/* The hiw for a connection of @depth: as much of it as @peer_credits_hiw is of
+ * @peer_credits. */
 unsigned int ib_credit_hiw(unsigned int depth, unsigned int peer_credits,
 			   unsigned int peer_credits_hiw);
 
 /* What posting a receive again gives. */
 enum ib_credit_gives {
 	IB_GIVES_NOTHING,
-	IB_GIVES_CREDIT,   /* one that is owed to the peer */
-	IB_GIVES_RESERVED, /* one of our own */
+	IB_GIVES_CREDIT,   /* a credit, which is owed to the peer */
+	IB_GIVES_RESERVED, /* a reserved credit of this side */
 };
 
-/* The tables above, by message type. Unknown types, and those of private data
- * only, have all 0. */
+/* The tables at the top of this file, by message type. Unknown types, and those
+ * of private data only, have all 0. */
 struct ib_credit_rule {
-	uint8_t queue; /* enum ib_queue: where it begins */
-	bool costs;    /* a credit of its sender */
+	uint8_t queue; /* enum ib_queue: in which it waits first */
+	bool costs;    /* costs its sender a credit */
 	uint8_t gives; /* enum ib_credit_gives */
 };
 extern const struct ib_credit_rule ib_credit_rules[UINT8_MAX + 1];
@@ -127,8 +129,8 @@ static inline uint8_t ib_credit_sent(struct ib_credit *c, enum ib_msg_type type)
 
 	c->have -= costs;
 	c->owe = 0;
-	/* The peer has no more than this: it cannot use credits before it has
-	 * received them. */
+	/* From now on the peer may send so many messages at most: it cannot use
+	 * credits before it has received them. */
 	c->peer += credits;
 	BUG_ON(c->peer > c->depth);
 	return credits;
@@ -153,8 +155,8 @@ static inline must_check int ib_credit_received(struct ib_credit *c,
 	return 0;
 }
 
-/* The receive of a message of @type is posted again. @acked: it was a PUT_REQ,
- * answered by a PUT_ACK. */
+/* Counts that the receive of a message of @type is posted again. @acked: the
+ * message was a PUT_REQ, answered by a PUT_ACK. */
 static inline void ib_credit_reposted(struct ib_credit *c,
 				      enum ib_msg_type type, bool acked)
 {
@@ -172,14 +174,14 @@ static inline void ib_credit_reposted(struct ib_credit *c,
 	}
 }
 
-/* Is so much owed that it takes a NOOP, if nothing else can be sent? */
+/* Is so much owed that a NOOP must be sent, if nothing else can be? */
 static inline bool ib_credit_presses(const struct ib_credit *c)
 {
 	return c->owe >= c->hiw;
 }
 
-/* Must a NOOP be sent? @keepalive: one is due. @free, @normal: whether these
- * queues have messages. */
+/* Must a NOOP be sent? @keepalive: a keepalive is due. @free, @normal:
+ * IB_QUEUE_FREE, IB_QUEUE_NORMAL have messages. */
 static inline bool ib_credit_noop_due(const struct ib_credit *c, bool keepalive,
 				      bool free, bool normal)
 {

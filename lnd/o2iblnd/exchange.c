@@ -3,8 +3,8 @@
 
 #include "lnd/o2iblnd/conn_priv.h"
 
-/* A transmit keeps the peer's descriptor in its own buffer, behind the DONE
- * message that will be sent from there. */
+/* A transmit keeps the peer's descriptor (struct ib_rdma) in its own buffer,
+ * behind the DONE message that will be sent from there. */
 #define RDMA_OFFSET 64
 
 _Static_assert(RDMA_OFFSET >= IB_DONE_SIZE, "room for the message");
@@ -12,7 +12,7 @@ _Static_assert(RDMA_OFFSET + IB_PUT_ACK_FRAGS * IB_FRAG_SIZE <= IB_MSG_SIZE_MAX,
 	       "room for any descriptor");
 _Static_assert(IB_GET_REQ_FRAGS <= IB_PUT_ACK_FRAGS, "of either kind");
 
-/* WRITEs posted at a time. As each batch must end with a SEND, a longer
+/* Most WRITEs posted in one batch. As each batch must end with a SEND, a longer
  * transfer has NOOPs between its batches. */
 #define BATCH_MAX 64
 
@@ -126,7 +126,8 @@ static out_of_line void end_with_conn(struct ib_tx *tx)
 
 	if (tx->fsm.state == IB_TX_DONE)
 		return;
-	/* Its completion will tell whether the peer's device has it. */
+	/* The completion of the SEND will tell whether the peer's device has
+	 * it. */
 	if (tx->fsm.state == IB_TX_POSTED && tx->posts &&
 	    !is_to_be_answered(tx->type))
 		return;
@@ -140,7 +141,8 @@ void ib_conn_end_txs(struct ib_conn *conn)
 	struct list *l;
 	struct ib_tx *tx;
 
-	/* In reverse order, as lnd.h wants unsent messages returned. */
+	/* Unsent transmits end first, in reverse order, as lnd.h wants unsent
+	 * messages returned. */
 	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
 		tx = list_entry(l, struct ib_tx, all);
 		if (!tx->begun)
@@ -285,8 +287,8 @@ static void promote(struct ib_conn *conn)
 	}
 }
 
-/* Queues a NOOP in front, to be posted at once. NULL: two are posted already;
- * or there is no memory, and the timer will try again. */
+/* Queues a NOOP in front of all others, to be posted at once. NULL: two NOOPs
+ * are posted already; or there is no memory, and the timer will try again. */
 static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 {
 	struct ib_tx *tx;
@@ -313,7 +315,8 @@ static out_of_line struct ib_tx *add_noop(struct ib_conn *conn)
 
 void ib_conn_fail_post(struct ib_conn *conn, int rc)
 {
-	/* The connection has ended; the event that says so will follow. */
+	/* -ENOTCONN: the connection has ended; the event that says so will
+	 * follow. */
 	if (rc == -ENOTCONN)
 		ib_conn_fail(conn, -ECONNRESET, IB_BLAME_PEER,
 			     "the queue pair is in error");
@@ -404,7 +407,7 @@ static void exchange_tx_queue(struct ib_tx *tx, uint64_t time)
 		 q == IB_QUEUE_RESERVED ? IB_TX_RESERVED : IB_TX_QUEUED);
 	tx->deadline = loop_now(conn->set->loop) + time;
 	conn->told_silent = false;
-	/* Usually it can be posted at once, without entering the queue. */
+	/* Usually @tx can be posted at once, without entering its queue. */
 	if (!conn->queued++ && tx->fsm.state == IB_TX_QUEUED &&
 	    may_post(conn) && send(conn, tx) && !is_queued(tx))
 		return;
@@ -421,7 +424,8 @@ static const struct {
 	int status;
 	enum ib_blame blame;
 } failures[IB_WC_STATUSES] = {
-	/* Another work request has failed, or the peer has disconnected. */
+	/* flushed: another work request has failed, or the peer has
+	 * disconnected */
 	[IB_WC_FLUSHED] = { -ECONNRESET, IB_BLAME_PEER },
 	[IB_WC_SILENT] = { -ETIMEDOUT, IB_BLAME_SILENCE },
 	[IB_WC_NOT_READY] = { -ECONNABORTED, IB_BLAME_PEER },
@@ -440,8 +444,8 @@ static void acknowledged(struct ib_conn *conn)
 		silence_measure(&conn->acks, now - conn->timed_at);
 }
 
-/* @tx has had its result before, or its last work request has failed, or its
- * SEND is still to be posted. */
+/* completed(), for the rare cases: @tx has had its result before, its last work
+ * request has failed, or its SEND is still to be posted. */
 static out_of_line void completed_otherwise(struct ib_tx *tx,
 					    enum ib_wc_status status)
 {
@@ -453,7 +457,7 @@ static out_of_line void completed_otherwise(struct ib_tx *tx,
 		end_with_conn(tx);
 }
 
-/* All work requests of @tx have completed. */
+/* All work requests of @tx that were posted have completed. */
 static in_line void completed(struct ib_tx *tx, enum ib_wc_status status)
 {
 	if (unlikely(status != IB_WC_OK || tx->fsm.state != IB_TX_POSTED)) {
@@ -587,8 +591,8 @@ static void send_done(struct ib_tx *tx, enum ib_msg_type type, uint64_t cookie,
 	exchange_tx_queue(tx, time);
 }
 
-/* Plans the WRITEs of @length bytes to where @rdma says. @rdma points into a
- * receive, so the descriptor is copied. */
+/* Plans the WRITEs of @length bytes to the memory that @rdma describes. @rdma
+ * points into a receive, so it is copied. */
 static void plan_writes(struct ib_tx *tx, const struct ib_rdma *rdma,
 			uint32_t length)
 {
@@ -619,7 +623,7 @@ static in_line void exchange_ended(struct ib_rx *rx, bool acked)
 	ib_conn_unshow(conn);
 }
 
-/* The same, out of line, for answers by a transmit. */
+/* exchange_ended(), out of line, for answers by a transmit. */
 static out_of_line void exchange_answered(struct ib_rx *rx, bool acked)
 {
 	exchange_ended(rx, acked);
@@ -631,11 +635,11 @@ int ib_rx_bounce(struct ib_rx *rx)
 	int rc;
 
 	BUG_ON(rx->fsm.state != IB_RX_SHOWN);
-	/* LNet may delay a message, and hold it later. */
+	/* LNet may call eager_recv() more than once. */
 	if (rx->bounced)
 		return 0;
-	/* The receive of a PUT_REQ is kept for its PUT_DONE, and the credit
-	 * with it. */
+	/* The receive of a PUT_REQ, and its credit, are kept for the PUT_DONE.
+	 */
 	if (rx->msg.type != IB_MSG_PUT_REQ && ib_conn_is_open(conn)) {
 		rc = ib_rx_copy_to_bounce(rx);
 		if (rc)
@@ -690,7 +694,7 @@ int ib_rx_accept(struct ib_rx *rx, const struct ib_sink *sink, void *user,
 		return -ENOMEM;
 	tx->user = user;
 	tx->type = IB_MSG_PUT_ACK;
-	/* the peer's message has been received in part */
+	/* The peer's PUT counts as received in part. */
 	tx->begun = true;
 	tx->length = (uint32_t)nob;
 	tx->sge.length = (uint32_t)ib_put_ack_encode(&conn->out, rx->msg.cookie,
@@ -774,7 +778,7 @@ static const char *on_final_answer(struct ib_conn *conn,
 		if (msg->status > (int64_t)tx->length)
 			return "more bytes than there was room for";
 		tx->nob = (uint32_t)MAX(msg->status, 0);
-		/* Some nodes say so and have not written all of it. */
+		/* Some nodes report fewer bytes than were asked for. */
 		if (tx->nob && tx->nob < tx->length)
 			log_debug("o2ib", "a GET of %u bytes has got %u",
 				  tx->length, tx->nob);
@@ -805,7 +809,8 @@ const char *ib_exchange_answered(struct ib_conn *conn, const struct ib_msg *msg)
 
 /* ---- abandoning ---- */
 
-/* Makes a DONE, none of whose WRITEs is posted, say that no data comes. */
+/* Changes the DONE in @tx, none of whose WRITEs is posted, to say that no data
+ * comes. */
 static void cancel_done(struct ib_tx *tx)
 {
 	struct ib_msg msg;

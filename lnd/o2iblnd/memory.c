@@ -267,8 +267,8 @@ static void page_free(struct ib_arena *a, struct page *page, unsigned int order)
 	list_add(&a->free[order], &page->link);
 }
 
-/* Merges a free block, which is in no list, with its other half, if that is
- * free; else returns it to its list. */
+/* Merges a free block, which is in no list, with the other half of the larger
+ * block, if that is free; else returns it to its list. */
 static void merge(struct ib_arena *a, struct page *page, unsigned int order)
 {
 	struct page *first = page - page->at;
@@ -382,8 +382,8 @@ void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block)
 	a->used -= bytes;
 	*held -= bytes;
 	block->chunk = NULL;
-	/* The next request is most likely of the same size, so this is not
-	 * merged. */
+	/* The block is not merged: the next request is most likely of the same
+	 * size. */
 	page_free(a, &c->pages[at], order);
 	if (--c->lent)
 		return;

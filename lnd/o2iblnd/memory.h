@@ -43,24 +43,25 @@
 struct ib_chunk;
 struct ib_regcache;
 
-/* A lent block; a value, kept by the borrower. */
+/* A lent block. The borrower keeps this structure. */
 struct ib_block {
 	void *addr;
 	uint32_t length; /* bytes asked for */
 	uint32_t lkey, rkey;
-	struct ib_chunk *chunk; /* the arena's */
+	struct ib_chunk *chunk; /* the chunk that it is a part of */
 };
 
 struct ib_arena {
 	/* immutable after init */
 	struct ib_port *port;
-	uint64_t max;		   /* bytes */
-	struct ib_regcache *regcache; /* NULL, or evicted from; set later */
+	uint64_t max; /* bytes */
+	/* evicted from when memory is short, or NULL; set later */
+	struct ib_regcache *regcache;
 
 	uint64_t used;	     /* bytes in lent blocks */
 	uint64_t registered; /* bytes */
-	uint64_t refused;    /* times: bound or share exceeded */
-	uint64_t failed;     /* times: out of memory */
+	uint64_t refused;    /* how often the bound or a share was exceeded */
+	uint64_t failed;     /* how often memory was short */
 	struct list chunks;
 	unsigned int idle_chunks;
 	struct list free[IB_BLOCK_ORDERS]; /* by order */
@@ -75,7 +76,8 @@ void ib_arena_fini(struct ib_arena *a);
  * used up; -ENOMEM: no memory can be registered. */
 int ib_arena_get(struct ib_arena *a, uint64_t *held, uint32_t length,
 		 struct ib_block *block) must_check;
-/* Takes a block back that was lent with this @held. No device may access it. */
+/* Takes back a block. @held: the same as when it was lent. No device may access
+ * the block any more. */
 void ib_arena_put(struct ib_arena *a, uint64_t *held, struct ib_block *block);
 
 /* ---- shares and queues ---- */
@@ -94,38 +96,45 @@ struct ib_holder {
 	struct hash_node hash; /* cpt->holders */
 	struct ulnet_nid nid;
 	uint64_t bytes[IB_USES];
-	unsigned int waiting[IB_USES]; /* ib_memory.waits that are set */
-	uint64_t refused[IB_USES];     /* last round that refused memory */
-	uint64_t lost; /* xfer.c: the last round without a connection */
+	unsigned int waiting[IB_USES]; /* number of transfers that wait */
+	/* number of the last round in which memory was refused */
+	uint64_t refused[IB_USES];
+	/* number of the last round in which a transfer had no connection
+	 * (xfer.c) */
+	uint64_t lost;
 	unsigned int blocks;
 };
 
-/* Bounce memory of a transfer: a block, a place in the queue, or nothing. */
+/* What a transfer has of bounce memory: a block, a place in the queue, or
+ * nothing. */
 struct ib_memory {
 	struct ib_block block; /* chunk NULL: no block */
 	enum ib_use use;
-	bool waits;		  /* in the queue */
-	struct ib_holder *holder; /* NULL without block and place */
-	struct ib_sge sge;	  /* the block as a WRITE's source */
+	bool waits; /* in the queue */
+	/* NULL: has neither a block nor a place in the queue */
+	struct ib_holder *holder;
+	struct ib_sge sge; /* the block as a WRITE's source */
 };
 
-/* Gets @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. -ENOBUFS:
- * not now, or others of this peer wait; -ENOMEM: no memory can be registered.
- */
+/* Gets @length bytes, 1 to IB_BLOCK_MAX, for a transfer with @nid. 0; -ENOBUFS:
+ * none now, or other transfers with this peer wait; -ENOMEM: no memory can be
+ * registered. */
 int ib_memory_get(struct ib_cpt *cpt, enum ib_use use,
 		  const struct ulnet_nid *nid, uint32_t length,
 		  struct ib_memory *m) must_check;
-/* After -ENOBUFS: puts @m at the end of its peer's queue. 0 or -ENOMEM. */
+/* To be called after -ENOBUFS: puts @m at the end of its peer's queue. 0 or
+ * -ENOMEM. */
 int ib_memory_wait(struct ib_cpt *cpt, enum ib_use use,
 		   const struct ulnet_nid *nid, struct ib_memory *m) must_check;
-/* Tries again for an @m that waits, and keeps its place: as ib_memory_get().
- * All that wait must be tried in order, with a new number @round each time. */
+/* Tries again to get memory for @m, which waits, and keeps its place until
+ * ib_memory_unwait(). Returns as ib_memory_get(). All that wait must be tried
+ * in order, with a new number @round each time. */
 int ib_memory_retry(struct ib_cpt *cpt, uint64_t round, uint32_t length,
 		    struct ib_memory *m) must_check;
 /* Does a transfer with @nid wait for memory of this use? */
 bool ib_memory_is_awaited(const struct ib_cpt *cpt, enum ib_use use,
 			  const struct ulnet_nid *nid);
-/* Gives up the place in the queue, if any, with or without a block. */
+/* Gives up the place of @m in the queue, if it has one; @m may have a block. */
 void ib_memory_unwait(struct ib_cpt *cpt, struct ib_memory *m);
 /* Frees the block, if any; transfers that wait are retried soon. @m must not
  * wait. */

@@ -7,7 +7,7 @@
 #include "lnd/o2iblnd/xfer.h"
 #include "ulnet/o2ib.h"
 
-/* Longest message that is posted inline: one without payload. */
+/* Bytes of the longest message that is posted inline: a PUT_REQ. */
 #define INLINE_BYTES IB_PUT_REQ_SIZE
 
 static struct ib_cpt *cpt_of(const struct lnd_ni *ni, unsigned int cpt)
@@ -102,7 +102,7 @@ static void log_notes(const struct lnd_ni *ni,
 	}
 }
 
-/* The text of the first error, or NULL. */
+/* The text of the first error in @notes, or NULL. */
 static const char *error_text(const struct ulnet_o2ib_notes *notes)
 {
 	for (unsigned int i = 0; i < notes->n; i++)
@@ -205,7 +205,7 @@ static void set_port_conf(struct ib_ni *ini)
 
 /* ---- startup ---- */
 
-/* Runs on each CPT. */
+/* Initializes a CPT's part of the NI, on that CPT's thread. */
 static int o2iblnd_cpt_init(void *arg)
 {
 	struct ib_cpt *cpt = arg;
@@ -227,7 +227,7 @@ static int o2iblnd_cpt_init(void *arg)
 	list_init(&cpt->memory_waiters);
 	list_init(&cpt->fetched);
 	ib_peers_init(&cpt->peers, &set, &ini->peers_conf, &peers_user, cpt);
-	/* Until the CPT has the port. */
+	/* The peers count as down until the CPT has the port. */
 	ib_peers_down(&cpt->peers, -ENETDOWN);
 	return 0;
 }
@@ -238,7 +238,7 @@ static int cpt_start(void *arg)
 	return 0;
 }
 
-/* Runs on CPT 0. */
+/* Opens the port of the NI, on CPT 0's thread. */
 static int ni_open(void *arg)
 {
 	return ib_port_open(arg);

@@ -45,25 +45,26 @@ struct ib_cpt {
 	unsigned int index;
 	bool attached; /* txs, arena and regs are initialized for the port */
 	bool stopping; /* shutdown() was called */
-	bool stopped;  /* ... and no peer is left */
-	bool reported; /* ... and LNet, or CPT 0, has been told */
+	bool stopped;  /* shutdown() was called, and no peer is left */
+	bool reported; /* LNet was told that this CPT has stopped */
 	struct ib_peers peers;
 	struct ib_tx_pool txs;
 	struct ib_arena arena[IB_USES];
-	struct ib_regcache regs; /* of users' memory */
+	struct ib_regcache regs; /* registrations of users' memory */
 	struct hash holders;	 /* ib_holder.hash, by NID (memory.c) */
-	uint64_t seed;		 /* of holders */
+	uint64_t seed;		 /* of the hash table holders */
 	struct pool xfers;
 	unsigned int under_way;	    /* transfers in state "moving" */
 	struct list memory_waiters; /* ib_xfer.link: in order of arrival */
 	uint64_t round;		    /* counts passes over memory_waiters */
 	struct list fetched;	    /* ib_xfer.link: in state "fetched" */
-	struct work retry;	    /* of memory_waiters */
+	struct work retry;	    /* deferred: retries memory_waiters */
 	bool retrying;		    /* retry is deferred */
 	struct work port_event;	    /* CPT 0 posts it when the port changes */
 	atomic_bool port_event_posted;
-	atomic_bool port_offered; /* use the port from the next event on */
-	struct work released;	  /* posted to CPT 0: the port is released */
+	/* the next port event begins to use the port */
+	atomic_bool port_offered;
+	struct work released; /* posted to CPT 0: the port is released */
 };
 
 struct ib_ni {
@@ -75,8 +76,9 @@ struct ib_ni {
 	struct ib_conn_conf conn_conf;
 	struct ib_cpt *cpts;
 
-	atomic_int fault;	/* 0, or -ENETDOWN: the port cannot be used */
-	atomic_bool removed;	/* release the port: its device goes */
+	atomic_int fault; /* 0, or -ENETDOWN: the port cannot be used */
+	/* the device is being removed: release the port */
+	atomic_bool removed;
 	struct passage passage; /* counts port events under way to CPTs */
 
 	/* owned by CPT 0 */
@@ -91,7 +93,8 @@ static inline struct ib_ni *ib_ni_of(const struct lnd_ni *ni)
 	return ni->priv;
 }
 
-/* The time-out of a message, ns. LNet's setting may change at any time. */
+/* The time-out of a message, ns. It may change at any time, with LNet's setting
+ * lnd_timeout. */
 static inline uint64_t ib_timeout(const struct ib_ni *ini)
 {
 	int64_t own = ini->ni->tunables[IB_TUNE_timeout];
@@ -113,17 +116,18 @@ static inline struct ib_cpt *ib_cpt_of(const struct ib_peers *ps)
 
 /* Called before all other functions of port.c. */
 void ib_port_init(struct ib_ni *ini);
-/* CPT 0: the NI shuts down. No port event is posted after this. */
+/* Called on CPT 0 when the NI shuts down. No port event is posted after this.
+ */
 void ib_port_stop(struct ib_ni *ini);
-/* CPT 0, at startup: opens the port. Returns 0, or -errno as ib_verbs.open(),
- * after logging it. */
+/* Opens the port, on CPT 0, at startup. Returns 0, or -errno as
+ * ib_verbs.open(), after logging it. */
 int ib_port_open(struct ib_ni *ini) must_check;
-/* Each CPT, at startup, after ib_port_open(). */
+/* Called on each CPT, at startup, after ib_port_open(). */
 void ib_cpt_start(struct ib_cpt *cpt);
 /* Shuts down the CPT's part of the NI. */
 void ib_cpt_stop(struct ib_cpt *cpt);
-/* Called whenever something has ended on @cpt: once nothing uses the port any
- * more and it must be released, releases it; once nothing is left after
+/* To be called whenever something has ended on @cpt. If nothing uses the port
+ * any more, and it must be released, releases it. If nothing is left after
  * shutdown(), reports that the CPT has stopped. @cpt may be gone on return. */
 void ib_cpt_settle(struct ib_cpt *cpt);
 

@@ -5,14 +5,16 @@
 
 #include "base/share.h"
 
-/* Rounds in a row that may follow at once; the next ones have this pause. */
+/* So many rounds in a row follow at once; between later ones there is
+ * RETRY_PAUSE. */
 #define RETRIES_AT_ONCE 10
 #define RETRY_PAUSE	NSEC_PER_SEC
-/* After so long without an answer LNet is told that the peer is silent, as it
- * may know another path. A lost request takes longer to be repeated. */
+/* A peer that has not answered a round for so long is silent: LNet, which may
+ * know another path, is told. A lost request is repeated only later. */
 #define SILENCE (2 * NSEC_PER_SEC + NSEC_PER_SEC / 2)
-/* The longest time of an attempt: resolving address and route, and the answer.
- * With a margin, so that those who wait are told the attempt's own result. */
+/* The longest time for resolving address and route. With a margin, so that
+ * those who wait are told the attempt's own result and not that of a time-out.
+ */
 #define RESOLVE_TIME (11 * NSEC_PER_SEC)
 #define ANSWER_MIN   (5 * NSEC_PER_SEC)
 
@@ -55,7 +57,7 @@ struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 	return NULL;
 }
 
-/* Resets what the next request asks for to our own limits. */
+/* Forgets what the peer has told: the next request asks for our own limits. */
 static void forget_terms(struct ib_peer *peer)
 {
 	const struct ib_peers_conf *conf = peer->ps->conf;
@@ -98,8 +100,9 @@ static void peer_forget(struct ib_peer *peer)
 		connect_remember(&peer->connect);
 }
 
-/* A peer that opens a new connection may have lost the older ones without our
- * knowing. One over which nothing has come since then is not used. */
+/* Is @link older than the last connection that the peer has opened, and silent
+ * since then? The peer may have lost such a connection without our knowing, so
+ * it is not used. */
 static bool is_stale_link(const struct ib_peer *peer,
 			  const struct ib_link *link)
 {
@@ -131,7 +134,7 @@ static struct ib_link *next_in_turn(struct ib_peer *peer)
 	return found;
 }
 
-/* See ib_peers_get(). NULL: none is usable. */
+/* The connection that ib_peers_get() finds; NULL: none is usable. */
 static struct ib_conn *peer_conn(struct ib_peer *peer, bool any)
 {
 	struct ib_link *link = peer->ordered;
@@ -159,8 +162,8 @@ static void on_peer_work(struct work *w)
 	struct ib_peers *ps = peer->ps;
 	bool emptied;
 
-	/* The callbacks below may call peer_settle() again. This is the only
-	 * place that frees a peer. */
+	/* Only this function frees a peer. Callbacks below may call
+	 * peer_settle() again, which then schedules another pass. */
 	peer->settling = false;
 	if (peer->conn_lost && !peer->n[IB_LINK_LOST]) {
 		peer->conn_lost = false;
@@ -186,8 +189,8 @@ static void peer_settle(struct ib_peer *peer)
 	loop_defer(peer->ps->set.loop, &peer->work);
 }
 
-/* Finds or makes a peer; NULL: no memory. on_peer_work() will free it, if
- * nothing keeps it by then. */
+/* Finds or makes a peer; NULL: no memory. on_peer_work() will free the peer, if
+ * nothing needs it by then. */
 static struct ib_peer *peer_make(struct ib_peers *ps,
 				 const struct ulnet_nid *nid)
 {
@@ -226,8 +229,8 @@ static void link_move(struct ib_link *link, enum ib_link_state to)
 	peer_settle(peer);
 }
 
-/* Opens a connection with @peer or, if @qp is not NULL, accepts one. 0 or
- * -errno; then @qp is the caller's still. */
+/* Opens a connection with @peer; or, if @qp is not NULL, accepts that one. 0;
+ * or -errno: the caller still owns @qp. */
 static int link_open(struct ib_peer *peer, struct ib_qp *qp,
 		     const struct ib_request *request)
 {
@@ -262,7 +265,8 @@ static void peer_close_others(struct ib_peer *peer, uint64_t stamp)
 {
 	struct ib_link *link;
 
-	/* Attempts of this side will be told by the peer. */
+	/* Attempts of this side go on: the peer will reject those for its
+	 * earlier incarnation. */
 	list_for_each_entry (link, &peer->links, link)
 		if ((link->fsm.state == IB_LINK_OPEN ||
 		     link->fsm.state == IB_LINK_ACCEPTING) &&
@@ -300,12 +304,12 @@ static void peer_look_for_silence(struct connect *c)
 		connect_look_at(c, c->began + SILENCE);
 }
 
-/* Called for each who waits. */
+/* Somebody else waits for a connection. */
 static void attempt_request(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
 
-	/* Tell the newcomer, too, if the peer stays silent. */
+	/* If the peer stays silent, the newcomer is told, too. */
 	if (c->told_silent || !c->wanted)
 		peer_look_for_silence(c);
 	c->told_silent = false;
@@ -355,7 +359,8 @@ static void peer_attempt_failed(struct connect *c, int status, bool first)
 
 /* ---- rounds of attempts ---- */
 
-/* Begins another round: the peer has told how to ask, or asks itself. */
+/* Begins another round: the peer has told how to ask, or has sent a request of
+ * its own. */
 static void round_again(struct ib_peer *peer)
 {
 	struct connect *c = &peer->connect;
@@ -387,7 +392,8 @@ static void round_begin(struct connect *c)
 	peer->again = false;
 	c->began = peer_now(peer);
 	peer_look_for_silence(c);
-	/* Attempts of an earlier, successful round count. */
+	/* Attempts of an earlier round that had success may still be under way:
+	 * they count. */
 	while (!rc && peer->n[IB_LINK_CONNECTING] < n)
 		rc = link_open(peer, NULL, &peer->terms);
 	if (peer->n[IB_LINK_CONNECTING])
@@ -408,7 +414,7 @@ static int round_is_due(const struct connect *c)
 		return -ENOENT;
 	if (peer->n[IB_LINK_ACCEPTING])
 		return -EINPROGRESS;
-	/* The earlier queue pairs must be gone. */
+	/* Before another round the queue pairs of the last one must be gone. */
 	return c->fsm.state == CONNECT_AGAIN && peer->refused ? -EINPROGRESS
 							      : 0;
 }
@@ -427,7 +433,7 @@ static const struct connect_ops attempt_ops = {
 
 /* ---- results of attempts ---- */
 
-/* An attempt of this side was refused. */
+/* An attempt of this side to connect was refused. */
 static void attempt_refused(struct ib_link *link, int status,
 			    const struct ib_refusal *refusal)
 {
@@ -436,8 +442,8 @@ static void attempt_refused(struct ib_link *link, int status,
 	struct ib_verdict v =
 		ib_refusal_judge(status, refusal, asked, &peer->terms);
 
-	/* If the device could only make a queue pair of less depth, ask for
-	 * that. */
+	/* If the device could only make a queue pair of less depth, the next
+	 * round asks for that depth. */
 	peer->terms.depth = MIN(peer->terms.depth, asked->depth);
 	if (peer->connect.fsm.state != CONNECT_CONNECTING)
 		return;
@@ -448,7 +454,8 @@ static void attempt_refused(struct ib_link *link, int status,
 		round_over(peer);
 }
 
-/* The only connection has ended before any message has passed. */
+/* The peer's only connection has ended before any message has passed: pauses.
+ */
 static void attempt_useless(struct ib_peer *peer)
 {
 	if (peer->ps->stopping || peer->ps->down)
@@ -459,8 +466,9 @@ static void attempt_useless(struct ib_peer *peer)
 
 /* ---- requests of peers ---- */
 
-/* A request that ib_admit() approves is accepted, unless the peer has
- * restarted, races with this side, or has used up its share. */
+/* Rejects the request of @qp. One that ib_admit() approves is rejected only if
+ * the peer has restarted, loses a race with this side, or has used up its
+ * share. */
 
 static void reject(struct ib_qp *qp, const struct ib_reject *r, const char *why)
 {
@@ -505,7 +513,8 @@ static bool has_room(struct ib_peers *ps, const struct ib_peer *peer)
 	return false;
 }
 
-/* Has the peer another incarnation than before? */
+/* Has the peer another incarnation than before? If so, closes its old
+ * connections. */
 static bool has_restarted(struct ib_peer *peer, uint64_t stamp)
 {
 	if (!peer->terms.peer.stamp || peer->terms.peer.stamp == stamp)
@@ -515,7 +524,7 @@ static bool has_restarted(struct ib_peer *peer, uint64_t stamp)
 	return true;
 }
 
-/* Do both sides connect, and is it our request that goes on? */
+/* Does the peer's request lose against one of ours, which goes on? */
 static bool loses_race(struct ib_peer *peer)
 {
 	const struct ib_peers *ps = peer->ps;
@@ -559,8 +568,8 @@ void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 	peer = peer_make(ps, &request.peer.nid);
 	if (!peer)
 		goto no;
-	/* First, since connections of the earlier incarnation count for the
-	 * share. */
+	/* This comes before the share is looked at: connections of the earlier
+	 * incarnation count for it. */
 	if (has_restarted(peer, request.peer.stamp)) {
 		reason = IB_REJECT_STALE;
 		why = "it is another one than before";
@@ -687,7 +696,8 @@ static const struct ib_conn_user conn_user = {
 	.done = peer_on_done,
 };
 
-/* Finds or makes the peer, if it may have connections. */
+/* Finds or makes the peer @nid, if it may have connections. 0, or as
+ * ib_peers_get(). */
 static int peer_get(struct ib_peers *ps, const struct ulnet_nid *nid,
 		    struct ib_peer **peer_p)
 {
@@ -711,8 +721,8 @@ int ib_peers_connect(struct ib_peers *ps, const struct ulnet_nid *nid)
 	return rc;
 }
 
-/* The fast path: the connection of the last ordered message, if it is to the
- * same peer and usable; or NULL. */
+/* The fast path of ib_peers_get(): the connection of the last ordered message,
+ * if it is to the same peer and usable; or NULL. */
 static in_line struct ib_conn *last_conn(const struct ib_peers *ps,
 					 const struct ulnet_nid *nid)
 {

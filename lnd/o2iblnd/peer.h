@@ -73,9 +73,10 @@ struct ib_peers_user {
 	 * who wait, and again for those who come later. */
 	void (*silent)(struct ib_peers *ps, const struct ulnet_nid *nid,
 		       uint64_t ns);
-	/* An established connection has ended; its transmits follow. */
+	/* An established connection has ended; done() for its transmits
+	 * follows. */
 	void (*closed)(struct ib_conn *conn);
-	/* as in struct ib_conn_user, where stalled() is silent() */
+	/* as in struct ib_conn_user; stalled() is silent() there */
 	void (*stalled)(struct ib_conn *conn, uint64_t ns);
 	void (*arrived)(struct ib_conn *conn, struct ib_rx *rx);
 	void (*done)(struct ib_tx *tx);
@@ -86,13 +87,14 @@ struct ib_peers_user {
 };
 
 struct ib_peers_conf {
-	struct ib_terms terms; /* what this side offers */
-	uint16_t frags;	       /* asked for, at most */
+	struct ib_terms terms;	       /* what this side offers */
+	uint16_t frags;		       /* fragments to ask for at most */
 	unsigned int conns_per_peer;   /* at least 1 */
 	uint64_t min_pause, max_pause; /* ns, after failures; not 0 */
 	enum ib_race_rule race;
-	unsigned int accept_max;      /* connections opened by peers ... */
-	unsigned int accept_peer_max; /* ... and by one peer */
+	/* connections opened by peers, on a CPT */
+	unsigned int accept_max;
+	unsigned int accept_peer_max; /* connections opened by one peer */
 };
 
 struct ib_peers {
@@ -104,12 +106,13 @@ struct ib_peers {
 
 	/* owned by the CPT */
 	struct hash hash;
-	struct ib_peer *last; /* found by ib_peers_get(), or NULL */
+	/* the peer that ib_peers_get() has found last, or NULL */
+	struct ib_peer *last;
 	uint64_t seed;
 	int down; /* -errno: the port cannot be used; 0: it can */
 	bool stopping, stopped;
 	struct work work;
-	unsigned int accepted; /* opened by peers, not gone */
+	unsigned int accepted; /* connections opened by peers, not gone */
 	struct connect_set connects;
 };
 
@@ -118,13 +121,15 @@ struct ib_peer {
 	struct ib_peers *ps;
 	struct ib_request terms; /* NID, and what the next request asks for */
 
-	struct list links;	 /* ib_link.link: all that are not gone */
-	struct list open;	 /* ib_link.open: oldest first */
-	struct ib_link *ordered; /* the one for ordered messages, or NULL */
-	unsigned int turns;	 /* counts messages of any order */
+	struct list links; /* ib_link.link: all that are not gone */
+	struct list open;  /* ib_link.open: oldest first */
+	/* the connection for ordered messages, or NULL */
+	struct ib_link *ordered;
+	unsigned int turns; /* counts messages of any order */
 	unsigned int n[IB_LINK_STATES];
-	unsigned int accepted; /* opened by the peer, not gone */
-	unsigned int races;    /* rejected since the last accepted request */
+	unsigned int accepted; /* connections opened by the peer, not gone */
+	/* its requests rejected for a race since one was accepted */
+	unsigned int races;
 	unsigned int refused; /* failed attempts, not gone */
 
 	struct connect connect;
@@ -138,7 +143,8 @@ struct ib_peer {
 struct ib_link {
 	struct fsm fsm;
 	bool passive;
-	bool heard;	  /* a message has arrived, or was delivered */
+	/* a message has arrived here, or was delivered there */
+	bool heard;
 	bool conn_lost;	  /* messages may have been lost */
 	uint64_t opened;  /* ns: time of establishment */
 	struct list link; /* ib_peer.links */
@@ -160,20 +166,20 @@ static inline struct ib_peers *ib_peers_of(const struct ib_conn *conn)
 	return container_of(conn->set, struct ib_peers, set);
 }
 
-/* Finds a connection for a message to @nid: always the same one while it is
- * open or, with @any, each in turn. The connection may be lost before it is
- * used; then ib_tx_get() returns NULL. -EINPROGRESS: there is none, and
- * connected() follows. -ENETDOWN, -ENODEV: the port cannot be used;
- * -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: not a NID of this LND. */
+/* Finds a connection for a message to @nid. Without @any it is always the same
+ * one while that is open; with @any, each in turn. The connection may be lost
+ * before it is used; then ib_tx_get() returns NULL. 0; -EINPROGRESS: there is
+ * no connection, and connected() follows. -ENETDOWN, -ENODEV: the port cannot
+ * be used; -ESHUTDOWN; -ENOMEM; -EAFNOSUPPORT: not a NID of this LND. */
 int ib_peers_get(struct ib_peers *ps, const struct ulnet_nid *nid, bool any,
 		 struct ib_conn **conn_p) must_check;
-/* Asks for a connection to @nid: 0, and connected() follows, even
- * if there is one already. Errors as ib_peers_get(). */
+/* Asks for a connection to @nid. 0: connected() follows, even if there is a
+ * connection already. Errors as ib_peers_get(). */
 int ib_peers_connect(struct ib_peers *ps,
 		     const struct ulnet_nid *nid) must_check;
-/* Are there connections with @nid, or attempts? */
+/* Are there connections with @nid, or is one attempted? */
 bool ib_peers_use(const struct ib_peers *ps, const struct ulnet_nid *nid);
-/* NULL: not known. */
+/* The peer @nid; NULL: it is not known. */
 struct ib_peer *ib_peer_find(const struct ib_peers *ps,
 			     const struct ulnet_nid *nid);
 /* The oldest open connection with @nid, or NULL. */
@@ -186,8 +192,8 @@ bool ib_peers_are_connecting(const struct ib_peers *ps,
  * counting pauses. */
 uint64_t ib_peers_wait_max(const struct ib_peers *ps);
 
-/* ib_events.request(), on the CPT of the request: accepts @qp, or rejects and
- * destroys it. */
+/* For ib_events.request(), on the CPT that owns the peer: accepts @qp, or
+ * rejects and destroys it. */
 void ib_peers_on_request(struct ib_peers *ps, struct ib_qp *qp,
 			 const struct ib_source *from, const void *private,
 			 size_t length);

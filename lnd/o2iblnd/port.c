@@ -48,7 +48,8 @@ static void port_release(struct ib_cpt *cpt)
 	loop_post(cpt->ini->ni->loops[0], &cpt->released);
 }
 
-/* A CPT that was not told of the removal yet may still get new connections. */
+/* Must @cpt release the port? On removal of the device only once it was told,
+ * since until then it may get new connections. */
 static bool must_release(const struct ib_cpt *cpt)
 {
 	if (cpt->stopping)
@@ -56,7 +57,7 @@ static bool must_release(const struct ib_cpt *cpt)
 	return cpt->peers.down && atomic_load(&cpt->ini->removed);
 }
 
-/* Reports that CPT 0 has stopped: as the owner of the port, the last CPT. */
+/* Reports that CPT 0 has stopped. It owns the port, and so stops last. */
 static void try_finish(struct ib_ni *ini)
 {
 	struct ib_cpt *cpt = &ini->cpts[0];
@@ -108,7 +109,7 @@ static void handle_port_event(struct ib_cpt *cpt)
 	int fault = atomic_load(&ini->fault);
 
 	if (cpt->stopping) {
-		/* This CPT does not use a new port any more. */
+		/* This CPT does not use the new port: it counts as released. */
 		if (atomic_exchange(&cpt->port_offered, false))
 			loop_post(ini->ni->loops[0], &cpt->released);
 		return;
@@ -123,7 +124,7 @@ static void handle_port_event(struct ib_cpt *cpt)
 
 void ib_cpt_start(struct ib_cpt *cpt)
 {
-	/* Events may have come before. */
+	/* Port events may have come before the CPT has started. */
 	handle_port_event(cpt);
 }
 
@@ -208,8 +209,8 @@ static const struct ib_events events = {
 	.port_changed = on_port_changed,
 };
 
-/* If connecting from privileged ports is not permitted, uses others, which some
- * nodes reject. */
+/* Opens the port. If connecting from privileged ports is not permitted, uses
+ * other ones, which some nodes reject. */
 static int port_open(struct ib_ni *ini, const char **why)
 {
 	struct ib_port_conf conf = ini->port_conf;

@@ -12,7 +12,7 @@
 static void device_unwatch(struct ibr_port *p);
 static void removal_unwatch(struct ibr_port *p);
 
-/* Asynchronous events handled per turn. */
+/* Most asynchronous events handled in a turn. */
 #define BATCH 64
 
 /* ---- devices ---- */
@@ -26,8 +26,8 @@ static void take_limits(struct ib_limits *l, const struct ibv_device_attr *a)
 	l->max_mr_size = a->max_mr_size;
 }
 
-/* After fork(), pages that a device uses must stay the parent's. Recent kernels
- * see to that themselves. */
+/* Sees to it that after fork() pages that a device uses stay with the parent.
+ * Recent kernels do so themselves. */
 static void init_fork_safety(void)
 {
 	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED && ibv_fork_init())
@@ -67,7 +67,7 @@ static int device_open(struct ibr_port *p, const char **why)
 	return rc;
 }
 
-/* Any thread, with the last reference. */
+/* Called with the last reference to the port, on any thread. */
 static void device_close(struct ibr_port *p)
 {
 	if (p->pd)
@@ -82,13 +82,13 @@ bool ibr_device_is(const struct ibr_port *p, const struct rdma_cm_id *id)
 				    ibv_get_device_name(p->ctx->device));
 }
 
-/* Why the address cannot be used: constant text; NULL: it can. */
+/* Why the address of @nid cannot be used: constant text; NULL: it can. */
 static const char *addr_fault(const struct ulnet_nid *nid)
 {
 	struct ifaddrs *all;
 	const char *fault;
 
-	/* not known: the device decides */
+	/* the addresses are not known: only the device counts */
 	if (getifaddrs(&all))
 		return NULL;
 	fault = netif_fault(all, nid);
@@ -123,8 +123,8 @@ void ibr_device_look(struct ibr_port *p)
 						   : "its RDMA device works");
 }
 
-/* The queue pair of an event exists until the event is acknowledged, since
- * destroying it waits for that. */
+/* Handles an event of the device. The queue pair that it names exists until the
+ * event is acknowledged, since destroying it waits for that. */
 static void device_event(struct ibr_port *p, const struct ibv_async_event *ev,
 			 bool *look)
 {
@@ -172,7 +172,8 @@ static void on_async(struct env_io *io, int revents)
 		ibv_ack_async_event(&ev);
 	}
 	if (rc && rc != EAGAIN && rc != EINTR) {
-		/* the device is gone, and its channel with it */
+		/* no event can be read any more: the device is gone, or its
+		 * driver has failed */
 		log_warn("o2iblnd", "the RDMA device says nothing any more: %s",
 			 strerror(rc));
 		device_unwatch(p);
@@ -224,8 +225,8 @@ static void device_unwatch(struct ibr_port *p)
 /* has a folder for each device, until its removal has ended */
 #define FOLDERS "/sys/class/infiniband"
 
-/* Does the system still have the port's device? While the port has it open, no
- * other device is mistaken for it. */
+/* Does the system still have the port's device? No other device can be mistaken
+ * for it while the port has it open. */
 static bool device_is_there(const struct ibr_port *p)
 {
 	struct ibv_device **all = ibv_get_device_list(NULL);
@@ -246,7 +247,8 @@ static bool is_listed(struct ibv_device **all, const char *name)
 	return false;
 }
 
-/* Is any device, which is not among @all, waiting to be removed? */
+/* Does a device wait to be removed? Then it has a folder but is not among @all.
+ */
 static bool is_one_waiting(struct ibv_device **all)
 {
 	DIR *dir = opendir(FOLDERS);
@@ -303,7 +305,7 @@ static void on_cpt_removal(struct work *w)
 	ibr_port_put(cpt->port);
 }
 
-/* Discards what was read. False: there was nothing. */
+/* Reads, and discards, what there is. False: there was nothing. */
 static bool rdma_drain(int fd)
 {
 	char buf[4096]
@@ -344,8 +346,9 @@ static int files_open(struct env_io *io)
 	return 0;
 }
 
-/* CPT 0's thread. If files cannot be watched, only the CM is heeded. -ENODEV:
- * the device was removed since it was opened. */
+/* Watches the files of devices. If they cannot be watched, only the CM tells of
+ * removals. -ENODEV: the device was removed after it was opened. CPT 0's
+ * thread. */
 static int removal_watch(struct ibr_port *p)
 {
 	int rc = files_open(&p->files_io);

@@ -36,10 +36,12 @@
 #include "lnd/netif.h"
 #include "lnd/o2iblnd/verbs.h"
 
-/* Most scatter/gather entries of a work request, if the device has as many. */
+/* A work request has so many scatter/gather entries at most, or as many as the
+ * device allows. */
 #define IBR_SGE_MAX 32
 
-/* Immutable, except for what the CPT's thread owns. */
+/* What a port has on one CPT. Immutable, except for what the CPT's thread owns.
+ */
 struct ibr_cpt {
 	struct ibr_port *port;
 	struct loop *loop;
@@ -53,7 +55,7 @@ struct ibr_cpt {
 	struct list ready; /* ibr_qp.ready: may have completions */
 	struct work ready_work;
 	bool ready_deferred;
-	/* CPT 0 posts it, once */
+	/* posted by CPT 0, once: the device is being removed */
 	struct work removal;
 };
 
@@ -66,7 +68,7 @@ struct ibr_port {
 	struct loop *loop; /* of CPT 0 */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
-	uint8_t number; /* of the device's port */
+	uint8_t number; /* number of the port on its device */
 	unsigned int ncpts;
 	/* any thread, atomic */
 	atomic_uint refs;
@@ -75,7 +77,8 @@ struct ibr_port {
 	atomic_bool locked;   /* the limit on locked memory was logged */
 	/* CPT 0's thread */
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *id;	     /* bound; NULL: device removed */
+	/* identifier bound to the port's address; NULL: device removed */
+	struct rdma_cm_id *id;
 	struct rdma_cm_id *listener; /* NULL: not listening */
 	struct env_io cm_io, async_io, files_io;
 	bool closed;
@@ -87,7 +90,7 @@ struct ibr_port {
 };
 
 enum ibr_state {
-	IBR_ARRIVING,	/* passive: under way to its CPT */
+	IBR_ARRIVING,	/* passive: the request is under way to its CPT */
 	IBR_RESOLVING,	/* address being resolved */
 	IBR_ROUTING,	/* route being resolved */
 	IBR_READY,	/* the LND must connect(), accept() or reject() */
@@ -99,8 +102,9 @@ enum ibr_state {
 
 /* Asynchronous events of a queue pair, for its CPT. */
 enum {
-	IBR_EVENT_HEARD = 1,  /* the peer has sent something */
-	IBR_EVENT_FAILED = 2, /* in error, or completions lost */
+	IBR_EVENT_HEARD = 1, /* the peer has sent something */
+	/* the queue pair is in error, or completions are lost */
+	IBR_EVENT_FAILED = 2,
 };
 
 /* Rings of what is posted, oldest first. Those that have completed, but were
@@ -114,7 +118,8 @@ struct ibr_recv {
 struct ibr_send {
 	void *cookie;
 	unsigned int slots; /* work requests: the SEND and its WRITEs */
-	enum ib_wc_status status; /* or that of a failed WRITE before it */
+	/* of the SEND, or of a WRITE before it that failed */
+	enum ib_wc_status status;
 };
 
 /* Owner: its CPT. */
@@ -126,9 +131,9 @@ struct ibr_qp {
 	struct rdma_cm_id *id;
 	enum ibr_state state;
 	bool active;
-	bool cut; /* the peer was told of the disconnection */
+	bool cut; /* rdma_disconnect() was called */
 
-	union netif_addr to;  /* active: while it is resolved */
+	union netif_addr to;  /* active: the address that is being resolved */
 	uint32_t resolve_ms;  /* time-out of this attempt to resolve */
 	uint32_t resolved_ms; /* time taken by the attempts before it */
 
@@ -139,13 +144,13 @@ struct ibr_qp {
 	unsigned int max_recvs, first_recv, nrecvs, ended_recvs;
 	struct ibr_send *sends;
 	unsigned int max_sends, first_send, nsends, ended_sends;
-	unsigned int slots; /* in use, of max_sends */
+	unsigned int slots; /* work requests in use, of max_sends */
 	struct list ready;
 	bool unarmed; /* no notification is armed for the completion queue */
 	struct work flush;
 
-	/* After destroy(): who may still access it, all on its thread. These
-	 * have raised busy, or posted work to it. */
+	/* After destroy() it is freed once nobody may access it any more:
+	 * functions on its thread that have raised busy, and posted work. */
 	bool gone;
 	unsigned int busy;
 
@@ -173,7 +178,7 @@ static inline struct ibr_qp *ibr_qp(struct ib_qp *qp)
 
 /* ---- ports ---- */
 
-/* Any thread. */
+/* Takes, and drops, a reference. Any thread. */
 static inline void ibr_port_hold(struct ibr_port *p)
 {
 	atomic_fetch_add(&p->refs, 1);
@@ -240,8 +245,8 @@ int ibr_cm_listen(struct ibr_port *p, const char **why);
 int ibr_cm_watch(struct ibr_port *p);
 void ibr_cm_unwatch(struct ibr_port *p);
 void ibr_cm_stop_listening(struct ibr_port *p);
-/* All queue pairs of the CPT fail with @status. Its thread; not from inside a
- * call of the LND. */
+/* Makes all queue pairs of the CPT fail with @status. On its thread; not from
+ * inside a call of the LND. */
 void ibr_cpt_fail(struct ibr_cpt *cpt, int status);
 
 int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
@@ -271,14 +276,16 @@ int ibr_qp_start(struct ibr_qp *qp);
  */
 void ibr_qp_abort(struct ibr_qp *qp);
 void ibr_qp_unmake(struct ibr_qp *qp);
-/* Lowers qp->busy; frees a destroyed queue pair with the last one. */
+/* Lowers qp->busy. When it is 0, frees a destroyed queue pair. */
 void ibr_qp_put(struct ibr_qp *qp);
-/* Tells the CPT of @events. Any thread; @qp must exist until return. */
+/* Tells the CPT of @events (IBR_EVENT_*). Any thread; @qp must exist until
+ * return. */
 void ibr_qp_tell(struct ibr_qp *qp, unsigned int events);
 int ibr_qp_post_recv(struct ib_qp *qp, const struct ib_sge *sge, void *cookie);
 int ibr_qp_post_send(struct ib_qp *qp, const struct ib_wr *wrs, unsigned int n);
 
-/* Values of wr_id. A queue completes in order, so the type is enough. */
+/* Values of wr_id. Each queue completes in order, so the kind of work request
+ * is enough. */
 enum { IBR_WR_RECV, IBR_WR_WRITE, IBR_WR_SEND };
 
 void ibr_cq_init(struct ibr_cpt *cpt);

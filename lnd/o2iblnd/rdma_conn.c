@@ -5,12 +5,13 @@
 
 #include "lnd/o2iblnd/rdma.h"
 
-/* Most requests under way to their CPTs. Others are rejected; the peers will
+/* Most requests under way to their CPTs. More are rejected; their peers will
  * ask again. */
 #define ARRIVING_MAX 256
 /* the last privileged port */
 #define PRIVILEGED_LAST 1023
-/* time-out of the first attempt to resolve an address; doubles each time */
+/* time-out of the first attempt to resolve an address; doubles with each
+ * attempt */
 #define RESOLVE_FIRST_MS 50u
 
 struct ibr_cm_event {
@@ -27,8 +28,8 @@ static void cpt_unuse(struct ibr_cpt *cpt);
 
 /* ---- addresses ---- */
 
-/* The NID of this address on the net of @nid; LNET_NID_ANY if it is of another
- * family. */
+/* The NID of the address @sa on the net of @nid; LNET_NID_ANY if @sa is of
+ * another family. */
 static struct ulnet_nid addr_nid(const struct sockaddr *sa,
 				 const struct ulnet_nid *nid)
 {
@@ -128,7 +129,7 @@ void ibr_conn_abort(struct ibr_qp *qp, int status)
 	conn_fail(qp, status);
 }
 
-/* The peer, or its device, has disconnected. */
+/* The peer, or its device, has ended the connection. */
 static void conn_hung_up(struct ibr_qp *qp)
 {
 	if (qp->state != IBR_UP) {
@@ -156,7 +157,7 @@ void ibr_conn_disconnect(struct ib_qp *ib)
 	struct ibr_qp *qp = ibr_qp(ib);
 
 	loop_assert_owner(qp->cpt->loop);
-	/* fails if there is no connection, and needs no handling then */
+	/* fails if there is no connection, which does not matter */
 	if (!qp->cut && qp->cq)
 		(void)!!rdma_disconnect(qp->id);
 	qp->cut = true;
@@ -166,8 +167,8 @@ void ibr_conn_disconnect(struct ib_qp *ib)
 
 /* ---- the active side ---- */
 
-/* Binds to any free privileged port. One that is used for a connection to
- * another peer can be shared. */
+/* Binds to any free privileged port, or to one that is used for a connection to
+ * another peer: these may share it. */
 static int bind_privileged(struct rdma_cm_id *id, const struct ulnet_nid *nid)
 {
 	int on = 1, rc;
@@ -221,7 +222,8 @@ static int resolve_addr(struct ibr_qp *qp)
 	return 0;
 }
 
-/* False: the time for resolving is over. */
+/* Begins another attempt to resolve qp->to. False: the time for resolving is
+ * over. */
 static bool resolve_addr_again(struct ibr_qp *qp)
 {
 	qp->resolved_ms += qp->resolve_ms;
@@ -281,8 +283,9 @@ int ibr_conn_resolve(struct ib_port *port, unsigned int cpt,
 	return 0;
 }
 
-/* librdmacm asks ibacm, a local service, first, if that runs; otherwise the
- * result is an event. */
+/* The address is resolved: begins to resolve the route. librdmacm first asks
+ * ibacm, a local service, if that runs; otherwise the result comes as an event.
+ */
 static void conn_found(struct ibr_qp *qp)
 {
 	if (qp->state != IBR_RESOLVING)
@@ -304,7 +307,7 @@ static void conn_routed(struct ibr_qp *qp)
 static struct rdma_conn_param conn_param(const struct ibr_qp *qp,
 					 const void *private, size_t length)
 {
-	/* without READs and atomics, which take resources */
+	/* no READs and atomics, which would take resources */
 	return (struct rdma_conn_param){
 		.private_data = private,
 		.private_data_len = (uint8_t)length,
@@ -372,8 +375,8 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	memcpy(qp->private, ev->private, qp->private_length);
 	qp->from.nid = addr_nid(rdma_get_peer_addr(id), &p->port.ni->nid);
 	qp->from.port = ntohs(rdma_get_dst_port(id));
-	/* From here on the CPT gets the identifier's events, perhaps even
-	 * before the request. */
+	/* From here on the CPT gets the identifier's events, perhaps before it
+	 * gets the request. */
 	id->context = qp;
 	qp->id = id;
 	if (rdma_migrate_id(id, qp->cpt->channel)) {
@@ -388,7 +391,7 @@ static void request_send(struct ibr_port *p, const struct ibr_cm_event *ev,
 	loop_post(qp->cpt->loop, &qp->arrive);
 }
 
-/* A connect request. Takes its identifier. CPT 0's thread. */
+/* Handles a connect request, and takes over its identifier. CPT 0's thread. */
 static void conn_request(struct ibr_port *p, const struct ibr_cm_event *ev)
 {
 	if (atomic_load(&p->listen_stopped)) {
@@ -467,7 +470,7 @@ static void conn_established(struct ibr_qp *qp)
 	qp->port->port.events->established(&qp->qp, NULL, 0);
 }
 
-/* The CPT's thread; @qp may be gone on return. */
+/* Handles an event of @qp, which may be gone on return. The CPT's thread. */
 static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 {
 	switch (ev->type) {
@@ -513,7 +516,7 @@ static void conn_event(struct ibr_qp *qp, const struct ibr_cm_event *ev)
 
 static void conn_qp_events(struct ibr_qp *qp, unsigned int events)
 {
-	/* the CM may wait for a message that was lost */
+	/* tells the CM, which may wait for a message that was lost */
 	if (events & IBR_EVENT_HEARD && qp->state == IBR_ACCEPTING)
 		(void)!!rdma_notify(qp->id, IBV_EVENT_COMM_EST);
 	if (events & IBR_EVENT_FAILED)
@@ -522,9 +525,9 @@ static void conn_qp_events(struct ibr_qp *qp, unsigned int events)
 
 /* ---- channels ---- */
 
-/* Events handled per turn and channel. */
+/* Most events of a channel handled in a turn. */
 #define BATCH 64
-/* Requests that the kernel queues. */
+/* Most requests that the kernel queues. */
 #define BACKLOG 256
 
 static int set_nonblock(int fd)
@@ -582,7 +585,7 @@ void ibr_cpt_fail(struct ibr_cpt *cpt, int status)
 	list_init(&qps);
 	list_splice_tail(&qps, &cpt->qps);
 	ibr_port_hold(p);
-	/* each event may destroy any of them */
+	/* each event may destroy any queue pair */
 	while ((qp = list_pop(&qps, struct ibr_qp, link))) {
 		list_add_tail(&cpt->qps, &qp->link);
 		ibr_conn_abort(qp, status);
@@ -598,7 +601,7 @@ static void on_cpt_events(struct env_io *io, int revents)
 
 	if (revents & ENV_ERROR) {
 		log_err("o2iblnd", "RDMA's events cannot be watched");
-		/* nothing more would be heard */
+		/* no event would be heard any more */
 		ibr_cpt_fail(cpt, -EIO);
 		return;
 	}
@@ -611,8 +614,8 @@ static void on_cpt_events(struct env_io *io, int revents)
 	ibr_port_put(p);
 }
 
-/* Count the queue pairs of the CPT, and watch its channels while there are any.
- * Its thread. */
+/* Counts one more queue pair of the CPT, whose channels are watched while there
+ * are any. The CPT's thread. 0 or -errno. */
 static int cpt_use(struct ibr_cpt *cpt)
 {
 	int rc;
@@ -691,7 +694,7 @@ void ibr_cm_unwatch(struct ibr_port *p)
 		loop_unwatch(p->loop, &p->cm_io);
 }
 
-/* Text for a channel that could not be opened; NULL: no memory. */
+/* Why a channel could not be opened, as constant text; NULL: no memory. */
 static const char *why_no_channel(int rc)
 {
 	if (rc == -EMFILE || rc == -ENFILE)
@@ -727,7 +730,8 @@ static int channels_open(struct ibr_port *p, const char **why)
 	return rc == -ENOENT ? -ENODEV : rc;
 }
 
-/* Text for an address that cannot be bound, and the errno for the LND. */
+/* What the failure @rc to bind an address means: *@why as constant text, and
+ * the errno for the LND. */
 static int bind_error(int rc, const char **why)
 {
 	switch (rc) {
@@ -782,7 +786,7 @@ int ibr_cm_open(struct ibr_port *p, const char **why)
 {
 	int rc;
 
-	/* without any device librdmacm would complain on stderr */
+	/* librdmacm would complain on stderr if there were no device */
 	if (!ibr_removal_check()) {
 		*why = access("/dev/infiniband", F_OK) ? why_no_channel(-ENODEV)
 						       : "no RDMA device";

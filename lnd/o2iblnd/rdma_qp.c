@@ -4,13 +4,15 @@
 
 #include "lnd/o2iblnd/rdma.h"
 
-/* Work requests posted to the driver at once, and their entries. */
+/* Most work requests posted to the driver at once, and most scatter/gather
+ * entries of these. */
 #define CHAIN	  16
 #define CHAIN_SGE (2 * IBR_SGE_MAX)
 
 /* ---- completions ---- */
 
-/* Completions of a CPT per turn; and those polled at once. */
+/* Most completions that a CPT handles in a turn, and most that it polls at
+ * once. */
 #define BUDGET 64
 #define CHUNK  16
 
@@ -69,7 +71,8 @@ static void note_send(struct ibr_qp *qp, enum ib_wc_status status, bool write)
 		qp->ended_sends++;
 }
 
-/* Polls and records up to @most completions. Returns their number, or -1. */
+/* Polls and records up to @most completions. Sets *@failed if one has failed.
+ * Returns their number, or a negative one if polling fails. */
 static int rdma_qp_take(struct ibr_qp *qp, unsigned int most, bool *failed)
 {
 	struct ibv_wc wc[CHUNK];
@@ -87,7 +90,8 @@ static int rdma_qp_take(struct ibr_qp *qp, unsigned int most, bool *failed)
 	return n;
 }
 
-/* Records all remaining completions, and the rest as flushed. */
+/* Records all completions that there are, and all other work requests as
+ * flushed. */
 static void cq_take_all(struct ibr_qp *qp)
 {
 	bool failed;
@@ -121,7 +125,8 @@ static void tell_send(struct ibr_qp *qp)
 	qp->port->port.events->sent(&qp->qp, s.cookie, s.status);
 }
 
-/* SENDs first, to free their entries for answers. */
+/* Tells the LND of recorded completions: SENDs first, which frees their entries
+ * for answers. */
 static void cq_tell(struct ibr_qp *qp)
 {
 	qp->busy++;
@@ -144,7 +149,8 @@ static unsigned int poll_first(struct ibr_cpt *cpt, unsigned int budget)
 	list_del(&qp->ready);
 	if (!qp->ibqp)
 		return 0;
-	/* later completions are notified; earlier ones are polled now */
+	/* asks to be notified of later completions; earlier ones are polled now
+	 */
 	if (qp->unarmed)
 		failed = ibv_req_notify_cq(qp->cq, 0);
 	qp->unarmed = false;
@@ -164,7 +170,7 @@ static void cpt_poll(struct ibr_cpt *cpt)
 	unsigned int done = 0;
 
 	ibr_port_hold(p);
-	/* polling has a cost even if there are no completions */
+	/* "1 +": polling has a cost even if there are no completions */
 	while (done < BUDGET && !list_empty(&cpt->ready))
 		done += 1 + poll_first(cpt, BUDGET - done);
 	if (!list_empty(&cpt->ready) && !cpt->ready_deferred) {
@@ -225,7 +231,8 @@ void ibr_cq_init(struct ibr_cpt *cpt)
 
 /* ---- states ---- */
 
-/* Changes the state, with attributes of librdmacm, which has the peer's. */
+/* Changes the state of the device's queue pair, with attributes of librdmacm,
+ * which knows the peer's. 0 or -errno. */
 static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -241,7 +248,8 @@ static int qp_to(struct ibr_qp *qp, enum ibv_qp_state state)
 
 int ibr_qp_start(struct ibr_qp *qp)
 {
-	/* Once more, as now the CM knows the peer's attributes. */
+	/* INIT a second time, since only now the CM knows the peer's
+	 * attributes. */
 	int rc = qp_to(qp, IBV_QPS_INIT);
 
 	if (!rc)
@@ -272,8 +280,8 @@ void ibr_qp_abort(struct ibr_qp *qp)
 
 	if (!qp->ibqp)
 		return;
-	/* No completions are added after this. Some devices drop those that are
-	 * left when the queue pair is destroyed. */
+	/* After this the device adds no completions. They are taken before the
+	 * queue pair is destroyed, since some devices drop them then. */
 	ibv_modify_qp(qp->ibqp, &attr, IBV_QP_STATE);
 	cq_take_all(qp);
 	ibqp_unmake(qp);
@@ -299,7 +307,8 @@ static int cq_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 	return -ibv_req_notify_cq(qp->cq, 0);
 }
 
-/* Devices do not tell how much can be inlined: tries ever less. */
+/* Makes the device's queue pair. Devices do not tell how much can be inlined,
+ * so ever less is tried. */
 static int ibqp_make(struct ibr_qp *qp, const struct ib_qp_conf *conf)
 {
 	struct ibv_qp_init_attr attr;
@@ -369,7 +378,7 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 	if (!rc)
 		return 0;
 	ibr_qp_unmake(qp);
-	/* the known limits are kept, so it must be another one */
+	/* the known limits are kept, so it must be a limit that is not known */
 	if (rc == -EINVAL)
 		rc = -ENOMEM;
 	return ibr_port_complain(qp->port, "no queue pair", rc);
@@ -378,7 +387,7 @@ int ibr_qp_create(struct ib_qp *ib, const struct ib_qp_conf *conf)
 void ibr_qp_unmake(struct ibr_qp *qp)
 {
 	list_del(&qp->ready);
-	/* both calls wait until their events are acknowledged */
+	/* both destroy calls wait until all their events are acknowledged */
 	ibqp_unmake(qp);
 	if (qp->cq)
 		ibv_destroy_cq(qp->cq);
@@ -398,7 +407,7 @@ void ibr_qp_put(struct ibr_qp *qp)
 {
 	struct ibr_port *p = qp->port;
 
-	/* once its queues are destroyed, no event is posted to it */
+	/* destroyed queues cause no event, so none will be posted after this */
 	if (--qp->busy || !qp->gone || atomic_load(&qp->events_posted))
 		return;
 	free(qp);
@@ -445,7 +454,7 @@ int ibr_qp_post_recv(struct ib_qp *ib, const struct ib_sge *sge, void *cookie)
 struct chain {
 	struct ibr_qp *qp;
 	unsigned int n, nsge;
-	bool posted; /* some were posted */
+	bool posted; /* some work requests were posted */
 	struct ibv_send_wr wrs[CHAIN];
 	struct ibv_sge sges[CHAIN_SGE];
 };
@@ -524,7 +533,8 @@ int ibr_qp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 	*send = (struct ibr_send){ .cookie = wrs[n - 1].cookie, .slots = n };
 	qp->slots += n;
 	if (rc) {
-		/* Some WRITEs were posted, but not the SEND. */
+		/* Some WRITEs were posted, but not the SEND behind them: it
+		 * counts as failed. */
 		send->status = IB_WC_LOCAL_ERROR;
 		ibr_qp_abort(qp);
 	}

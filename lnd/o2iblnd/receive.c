@@ -89,7 +89,8 @@ static struct ib_rx *rx_spare(struct ib_conn *conn)
 	return rx;
 }
 
-/* Makes a pointer into the receive buffer point into the copy. */
+/* Makes *@p, a pointer into the receive buffer of @rx, point into the copy.
+ * NULL stays. */
 static void rebase(const uint8_t **p, const struct ib_rx *rx)
 {
 	if (*p)
@@ -121,7 +122,8 @@ int ib_rx_copy_to_bounce(struct ib_rx *rx)
 		list_add(&rx->conn->spares, &other->link);
 		return -ENOMEM;
 	}
-	/* The user refers to the message by @rx, so @other gets the buffer. */
+	/* The user refers to the message by @rx, so @other takes over the
+	 * receive buffer. */
 	other->sge = rx->sge;
 	other->msg.type = rx->msg.type;
 	rx->sge = (struct ib_sge){ 0 };
@@ -153,8 +155,8 @@ void ib_conn_free_buffers(struct ib_conn *conn)
 
 /* ---- messages ---- */
 
-/* Shows the message to the user. It blocks the next ones with an LNet header,
- * until it is answered or moved to a bounce buffer. */
+/* Shows the message to the user. Until it is answered or moved to a bounce
+ * buffer, the next messages with an LNet header are not shown. */
 static in_line void show(struct ib_conn *conn, struct ib_rx *rx)
 {
 	fsm_move(&rx->fsm, ib_rx_states, IB_RX_SHOWN);
@@ -214,7 +216,7 @@ static out_of_line void reject_message(struct ib_rx *rx, int rc,
 		     why);
 }
 
-/* Handles a message that the user does not see. */
+/* Handles a message that has no LNet header, and is not shown to the user. */
 static out_of_line void take_own(struct ib_rx *rx)
 {
 	const char *why = NULL;
@@ -275,7 +277,7 @@ void ib_conn_drop_held(struct ib_conn *conn)
 	drop_list(&conn->blocked);
 }
 
-/* The receive has failed, or @conn is not open. */
+/* Takes a receive that has failed, or a message when @conn is not open. */
 static out_of_line void received_otherwise(struct ib_conn *conn,
 					   struct ib_rx *rx,
 					   enum ib_wc_status status)

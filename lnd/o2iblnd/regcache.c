@@ -105,7 +105,8 @@ static bool regcache_make_room(struct ib_regcache *c)
 	return true;
 }
 
-/* Registers @reg, whose bounds are set, and adds it to the array. */
+/* Registers @reg, whose bounds are set, and adds it to the cache. 0 or -errno.
+ */
 static int reg_add(struct ib_regcache *c, struct ib_reg *reg)
 {
 	uint64_t bytes = regcache_bytes_of(reg);
@@ -152,7 +153,8 @@ static int reg_new(struct ib_regcache *c, uintptr_t start, uintptr_t end,
 	return 0;
 }
 
-/* An exhausted register_max is no failure. */
+/* Notes that registering has failed with @rc; an exhausted register_max is no
+ * failure. Returns @rc. */
 static int reg_failed(struct ib_regcache *c, size_t length, uint64_t now,
 		      int rc)
 {
@@ -250,7 +252,7 @@ static unsigned int regcache_join(struct iovec *iov, unsigned int niov)
 	return n;
 }
 
-/* The range from the first byte to the last. */
+/* The range from the first byte of all parts to the last. */
 static struct iovec span_of(const struct iovec *iov, unsigned int niov)
 {
 	char *start = iov[0].iov_base, *end = start + iov[0].iov_len;

@@ -36,9 +36,10 @@ struct ib_regcache {
 
 	uint64_t bytes;			/* bytes registered */
 	uint64_t hits, misses, evicted; /* times */
-	uint64_t pause;			/* ns: nothing is registered before */
+	/* ns: until then nothing is registered */
+	uint64_t pause;
 	bool complained;      /* a failure was logged, and no success since */
-	struct ib_reg **regs; /* by start */
+	struct ib_reg **regs; /* sorted by start */
 	unsigned int nregs, room;
 	unsigned int forgotten; /* forgotten registrations still in use */
 	struct list idle;	/* least recently used first */
@@ -59,8 +60,8 @@ int ib_regcache_get(struct ib_regcache *c, const struct span *mem,
 		    struct ib_reg **reg_p) must_check;
 void ib_regcache_put(struct ib_regcache *c, struct ib_reg *reg);
 
-/* The user takes [@addr, @addr + @length) back: deregisters it. Holders of such
- * a registration must not use it any more. */
+/* The user takes [@addr, @addr + @length) back: drops all registrations that
+ * touch it. Holders of such a registration must not use it any more. */
 void ib_regcache_forget(struct ib_regcache *c, void *addr, size_t length);
 
 /* Registers memory of the LND itself, as ib_verbs.reg(). Evicts from @c, which
@@ -90,12 +91,12 @@ struct ib_cpt;
  * registration for each entry; a sink has one for all, as the peer gets one
  * key. */
 struct ib_direct {
-	unsigned int nregs; /* 0: none */
+	unsigned int nregs; /* 0: not prepared, the payload is copied */
 	unsigned int nsges;
 	struct ib_sge *sges;
 	struct ib_reg **regs;
-	struct ib_sge own_sge;	/* used if there is one entry only ... */
-	struct ib_reg *own_reg; /* ... and its registration */
+	struct ib_sge own_sge;	/* the entry, if there is only one */
+	struct ib_reg *own_reg; /* the registration, if there is only one */
 };
 
 /* The memory of a payload. */
@@ -106,8 +107,9 @@ struct ib_payload {
 	const struct span *mem;
 };
 
-/* Prepares zero-copy. @frags: 0 for a source; for a sink, the number of
- * fragments that the connection carries. False: the payload must be copied. */
+/* Prepares @d for a zero-copy transfer of @payload. @frags: 0 for a source; for
+ * a sink, the number of fragments that the connection carries. False: the
+ * payload must be copied. */
 bool ib_direct_get(struct ib_cpt *cpt, const struct ib_payload *payload,
 		   unsigned int frags, struct ib_direct *d);
 /* No effect on an @d without registrations. */
@@ -118,7 +120,8 @@ static inline bool ib_is_direct(const struct ib_direct *d)
 	return d->nregs != 0;
 }
 
-/* The sink to tell the peer of, in @frags, which has room for LNET_MAX_IOV. */
+/* The sink that the peer is told. Its fragments are written to @frags, which
+ * has room for LNET_MAX_IOV. */
 struct ib_sink ib_direct_sink(const struct ib_direct *d, struct ib_frag *frags);
 
 #endif

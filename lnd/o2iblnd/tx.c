@@ -83,7 +83,8 @@ static int pool_grow(struct ib_tx_pool *pool)
 	slab->bufs = aligned_alloc(PAGE_ALIGN, SLAB_BYTES);
 	if (!slab->bufs)
 		goto err_free_slab;
-	/* The peer gets bytes from here: they must not be left-overs. */
+	/* The peer may get any bytes of a buffer, so they must not be
+	 * left-overs of other data. */
 	memset(slab->bufs, 0, SLAB_BYTES);
 	rc = ib_regcache_reg(pool->regcache, pool->port, slab->bufs, SLAB_BYTES,
 			     false, &slab->mr);
@@ -147,7 +148,7 @@ void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 	*w = (struct ib_writes){ .rdma = rdma, .sge = sge, .left = length };
 }
 
-/* Returns how many bytes may go to the next address, *@addr. */
+/* Sets *@addr to where the next bytes go, and returns how many fit there. */
 static uint32_t next_frag(struct ib_writes *w, uint64_t *addr)
 {
 	uint32_t nob;

@@ -53,17 +53,19 @@
 /* Most scatter/gather entries of a WRITE. */
 #define IB_WRITE_SGES 16
 
-/* How far the WRITEs have come. */
+/* How far the WRITEs of a payload have come. */
 struct ib_writes {
 	const struct ib_rdma *rdma; /* NULL: there is nothing to write */
 	const struct ib_sge *sge;
-	unsigned int frag, sge_at;	/* next in each list, and ... */
-	uint32_t frag_done, sge_done;	/* ... the bytes of it that are done */
-	uint32_t left;			/* bytes */
+	/* index of the next fragment, and entry */
+	unsigned int frag, sge_at;
+	/* bytes of that fragment, and entry, already done */
+	uint32_t frag_done, sge_done;
+	uint32_t left; /* bytes */
 };
 
-/* Begins to write @length bytes, which both lists must have. Both are borrowed
- * until the last WRITE. */
+/* Begins to write @length bytes from @sge to @rdma, each of which has as many.
+ * Both are borrowed until the last WRITE. */
 void ib_writes_init(struct ib_writes *w, const struct ib_rdma *rdma,
 		    const struct ib_sge *sge, uint32_t length);
 
@@ -72,8 +74,8 @@ static inline bool ib_writes_end(const struct ib_writes *w)
 	return !w->left;
 }
 
-/* Makes the next WRITE in @wr, with its entries in @sge, at most @max_sge. Not
- * to be called at the end. */
+/* Makes the next WRITE in @wr, with its entries, at most @max_sge, in @sge.
+ * Must not be called when nothing is left. */
 void ib_writes_next(struct ib_writes *w, struct ib_wr *wr, struct ib_sge *sge,
 		    unsigned int max_sge);
 
@@ -101,7 +103,7 @@ extern const struct fsm_state ib_tx_states[IB_TX_STATES];
 /* Why a connection has ended. */
 enum ib_blame {
 	IB_BLAME_PEER,	   /* the peer disconnected, or violated the protocol */
-	IB_BLAME_SILENCE,  /* its device does not acknowledge */
+	IB_BLAME_SILENCE,  /* the peer's device does not acknowledge */
 	IB_BLAME_DEADLINE, /* a deadline was missed */
 	IB_BLAME_SELF,	   /* a local failure */
 	IB_BLAME_LINK,	   /* the port or device failed */
@@ -111,11 +113,12 @@ enum ib_blame {
 
 struct ib_tx {
 	struct fsm fsm;
-	uint8_t type; /* enum ib_msg_type of the message in the buffer */
-	bool begun;   /* something may have been sent */
+	uint8_t type;	/* enum ib_msg_type of the message in the buffer */
+	bool begun;	/* something may have been sent */
 	bool reserved;	/* has a reserved credit, not used yet */
 	bool abandoned; /* the user has abandoned it */
-	bool own;	/* the connection's own: done() is not called */
+	/* made by the connection itself: done() is not called */
+	bool own;
 	bool has_result;
 	bool answer;	  /* answers a peer: not limited by pool->max */
 	struct list link; /* pool's free list, a queue, or conn->waiting */
@@ -125,16 +128,18 @@ struct ib_tx {
 	/* The message buffer, of IB_MSG_SIZE_MAX bytes; sge.length is the
 	 * length of the message in it. */
 	struct ib_sge sge;
-	uint64_t cookie;    /* ib_tx_name() */
-	uint64_t time;	    /* ns for each message; the user may lower it */
-	uint64_t deadline;  /* ns: of the message in the buffer */
+	uint64_t cookie; /* ib_tx_name() */
+	/* ns that each message may take; the user may lower it */
+	uint64_t time;
+	uint64_t deadline;  /* ns: when the message in the buffer is overdue */
 	unsigned int posts; /* post_send() calls that have not completed */
 
 	/* The payload memory: the source of a PUT or of a GET's answer. Its
 	 * length is that of the sink in other cases. */
 	const struct ib_sge *source;
-	uint32_t length;     /* bytes */
-	struct ib_rdma rdma; /* the peer's, behind the message */
+	uint32_t length; /* bytes */
+	/* the peer's memory; its fragments are behind the message */
+	struct ib_rdma rdma;
 	struct ib_writes writes;
 	unsigned int nwrites; /* WRITEs not posted yet */
 
@@ -149,16 +154,17 @@ struct ib_tx {
 struct ib_tx_pool {
 	/* immutable after init */
 	struct ib_port *port;
-	uint32_t max; /* transmits of the user, at most */
-	struct ib_regcache *regcache; /* NULL, or evicted from; set later */
+	uint32_t max; /* most transmits of the user at a time */
+	/* evicted from when memory is short, or NULL; set later */
+	struct ib_regcache *regcache;
 
 	struct list free;
 	struct list slabs;
 	uint32_t total, used;
-	uint32_t requests; /* of the used ones: not answers */
+	uint32_t requests; /* transmits in use that are not answers to peers */
 	uint64_t next_cookie;
-	uint64_t refused; /* times that max was reached ... */
-	uint64_t failed;  /* ... or that memory was short */
+	uint64_t refused; /* how often max was reached */
+	uint64_t failed;  /* how often memory was short */
 };
 
 void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
@@ -166,7 +172,7 @@ void ib_tx_pool_init(struct ib_tx_pool *pool, struct ib_port *port,
 /* All transmits must have been put. */
 void ib_tx_pool_fini(struct ib_tx_pool *pool);
 
-/* ib_tx_new() when no transmit is free. */
+/* Part of ib_tx_new(), for when no transmit is free: grows the pool. */
 struct ib_tx *ib_tx_new_grown(struct ib_tx_pool *pool, bool answer);
 
 /* Returns a new transmit. NULL: no memory; or pool->max is reached and this is

@@ -66,7 +66,7 @@ struct ib_limits {
 	uint64_t max_mr_size; /* bytes of one registration */
 };
 
-/* What create() is asked for. */
+/* What create() is asked for; counts are for one queue pair. */
 struct ib_qp_conf {
 	uint32_t max_send_wr;
 	uint32_t max_recv_wr;
@@ -81,7 +81,8 @@ struct ib_port_conf {
 	int tos;		 /* type of service; -1: the system's default */
 	uint8_t retry_count;	 /* 0 to 7 */
 	uint8_t rnr_retry_count; /* 0 to 7; 7: without limit */
-	uint32_t resolve_ms;	 /* for each of address and route */
+	/* ms: time to resolve the address, and as much for the route */
+	uint32_t resolve_ms;
 };
 
 /* Registered memory; owned by the backend, read by the LND. */
@@ -116,7 +117,7 @@ struct ib_wr {
 
 /* The source of a connect request, according to the CM. */
 struct ib_source {
-	struct ulnet_nid nid; /* of the port's net; ANY: none */
+	struct ulnet_nid nid; /* of the port's net; ANY: it has no such NID */
 	uint16_t port;
 };
 
@@ -132,7 +133,7 @@ enum ib_wc_status {
 	IB_WC_STATUSES
 };
 
-/* Constant text. */
+/* The name of @status, constant text. */
 const char *ib_wc_status_name(enum ib_wc_status status);
 
 /* The events: functions of the LND that backends call. */
@@ -150,8 +151,8 @@ struct ib_events {
 			size_t length);
 	/* resolve() has found the peer: create() is next. */
 	void (*resolved)(struct ib_qp *qp);
-	/* Connected. @private: of the acceptance, on the active side; NULL on
-	 * the passive side. */
+	/* The connection is established. @private: private data of the
+	 * acceptance, on the active side; NULL on the passive side. */
 	void (*established)(struct ib_qp *qp, const void *private,
 			    size_t length);
 	/* The peer, or its CM, has rejected the request. @reason:
@@ -179,11 +180,12 @@ struct ib_events {
 	 * all work requests before it. A WRITE that fails is reported once, as
 	 * the SEND behind it. */
 	void (*sent)(struct ib_qp *qp, void *cookie, enum ib_wc_status status);
-	/* The port can be used, or not, because of @why: link, address or
-	 * device. It can from open() on, until this says otherwise. CPT 0's
-	 * thread. @removed: the device is being removed, and waits for the LND
-	 * to destroy all queue pairs, deregister all memory, and call close().
-	 * Connections get failed() with -ENODEV, before this or after. */
+	/* @up: the port can be used again; false: it cannot, because of @why:
+	 * link, address or device. From open() on it can, until this function
+	 * is called. CPT 0's thread. @removed: the device is being removed, and
+	 * waits for the LND to destroy all queue pairs, deregister all memory,
+	 * and call close(). Connections get failed() with -ENODEV, before this
+	 * call or after. */
 	void (*port_changed)(struct ib_port *port, bool up, bool removed,
 			     const char *why);
 };
@@ -194,13 +196,13 @@ struct ib_port {
 	const struct ib_events *events;
 	struct lnd_ni *ni;
 	struct ib_limits limits;
-	void *user; /* for the LND; set before open() returns */
+	void *user; /* the LND's own; set before open() returns */
 };
 
 struct ib_qp {
 	struct ib_port *port;
 	unsigned int cpt;
-	void *user; /* for the LND */
+	void *user;	     /* the LND's own */
 	uint32_t max_inline; /* bytes; valid after create() */
 };
 
@@ -219,10 +221,10 @@ struct ib_verbs {
 	int (*open)(struct lnd_ni *ni, const struct ib_port_conf *conf,
 		    const struct ib_events *events, void *user,
 		    struct ib_port **port_p, const char **why);
-	/* No queue pair and no registered memory may be left. Requests under
-	 * way to another CPT are dropped, without an event. */
+	/* Closes the port. No queue pair and no registered memory may be left.
+	 * Requests under way to another CPT are dropped, without an event. */
 	void (*close)(struct ib_port *port);
-	/* After this no request comes. */
+	/* Stops listening: no request comes after this. */
 	void (*stop_listening)(struct ib_port *port);
 
 	/* Resolves address and route of @dst; an event follows. Sets *@qp_p
@@ -231,8 +233,8 @@ struct ib_verbs {
 	int (*resolve)(struct ib_port *port, unsigned int cpt,
 		       const struct ulnet_nid *dst, void *user,
 		       struct ib_qp **qp_p);
-	/* Makes the queues. -ENOMEM: too large for the device, or for the limit
-	 * on locked memory; smaller ones may succeed. */
+	/* Makes the queues. -ENOMEM: they are too large for the device, or for
+	 * the limit on locked memory; smaller ones may succeed. */
 	int (*create)(struct ib_qp *qp, const struct ib_qp_conf *conf);
 	/* @private is copied. -ENOTCONN: the connection has ended meanwhile,
 	 * and only flushed completions follow; -ENODEV; others of the system.
@@ -245,7 +247,8 @@ struct ib_verbs {
 	 * On return no device writes to our memory for this peer. May be called
 	 * at any time after create(), and again. Only completions follow. */
 	void (*disconnect)(struct ib_qp *qp);
-	/* No work request may be posted. Tells the peer, if it was not told
+	/* Destroys the queue pair, on which no work request may be posted.
+	 * Tells the peer that the connection has ended, if it was not told
 	 * before. */
 	void (*destroy)(struct ib_qp *qp);
 

@@ -4,14 +4,14 @@
 #include <errno.h>
 
 #define WIRE_MAGIC UINT32_C(0x0be91b91)
-/* A reject by a node that speaks another LND's protocol. */
+/* The magic of a reject by a node that speaks another LND's protocol. */
 #define REJECT_MAGIC UINT32_C(0x45726963)
 
 /* magic and version */
 #define START_SIZE 6
 
-/* The first bytes of an IMMEDIATE of version 2 as a number in little endian,
- * without the last byte, which has the credits. */
+/* The first 7 bytes of an IMMEDIATE of version 2, as a number in little endian.
+ * The eighth byte has the credits. */
 #define IMMEDIATE_START                                                    \
 	((uint64_t)IB_MSG_IMMEDIATE << 56 | (uint64_t)IB_VERSION_2 << 40 | \
 	 (uint64_t)WIRE_MAGIC << 8)
@@ -64,7 +64,8 @@ uint32_t ib_cksum(uint32_t sum, const void *buf, size_t len, bool negative)
 	return sum;
 }
 
-/* The checksum of a message of @nob bytes, taking its own field as 0. */
+/* The checksum of the message of @nob bytes at @p, in which the checksum's own
+ * field counts as 0. */
 static uint32_t msg_cksum(const uint8_t *p, size_t nob, bool negative)
 {
 	static const uint8_t none[CKSUM_SIZE];
@@ -235,7 +236,7 @@ static bool wire_is_magic(uint32_t seen, uint32_t magic, bool *swap)
 	return !*swap || seen == __builtin_bswap32(magic);
 }
 
-/* Fields of a header, all of which was received. */
+/* These read a field of a header, all of which was received. */
 static uint16_t load_u16(const uint8_t *p, bool swap)
 {
 	uint16_t v;
@@ -266,7 +267,7 @@ static struct ib_end wire_load_end(const uint8_t *p, bool swap)
 				load_u64(p + sizeof(uint64_t), swap) };
 }
 
-/* Is it the 64-bit form of LNET_NID_ANY (lnet/nid.h)? */
+/* Is @nid4 the 64-bit form of LNET_NID_ANY (lnet/nid.h)? */
 static bool wire_is_any(uint64_t nid4)
 {
 	return nid4 >> 48 >= 0xff;
@@ -309,7 +310,8 @@ static const char *wire_read_header(const uint8_t *p, size_t len,
 	return NULL;
 }
 
-/* Sizes by type, without payload and fragments; 0: no such type. */
+/* The least size of a message by type, without payload and fragments; 0: no
+ * such type. */
 static const uint8_t sizes_min[UINT8_MAX + 1] = {
 	[IB_MSG_CONNREQ] = IB_CONN_SIZE,
 	[IB_MSG_CONNACK] = IB_CONN_SIZE,
@@ -336,7 +338,7 @@ static const char *check_header(const struct ib_msg *m)
 	return NULL;
 }
 
-/* IMMEDIATE only. */
+/* Reads the payload, which only an IMMEDIATE has. */
 static const char *read_payload(struct ib_msg *m, size_t received)
 {
 	m->lnet_hdr = m->hdr + IB_LNET_OFFSET;
@@ -404,7 +406,7 @@ static out_of_line const char *read_rest(struct ib_msg *m)
 
 static in_line void clear_body(struct ib_msg *m)
 {
-	/* one by one: faster than all at once */
+	/* cleared one by one, which is faster than all at once */
 	m->params = (struct ib_conn_params){ 0 };
 	m->lnet_hdr = NULL;
 	m->payload = NULL;
@@ -415,7 +417,8 @@ static in_line void clear_body(struct ib_msg *m)
 	m->rdma = (struct ib_rdma){ 0 };
 }
 
-/* @received: bytes, perhaps more than the message has. */
+/* Reads what follows the header. @received: bytes, perhaps more than the
+ * message has. */
 static const char *read_body(struct ib_msg *m, size_t received)
 {
 	clear_body(m);
@@ -451,7 +454,8 @@ struct ib_envelope ib_msg_env(const struct ib_msg *msg)
 	};
 }
 
-/* Do source and destination at @p, in either order, differ from @le? */
+/* Do source and destination at @p, in either byte order, differ from those at
+ * @le? */
 static bool ends_differ(const uint8_t *p, bool swap, const uint8_t *le)
 {
 	return (load_u64(p, swap) ^ load_le64(le)) |
@@ -488,8 +492,9 @@ static out_of_line int decode_any_on(const struct ib_hdr *hdr, const void *buf,
 	return 0;
 }
 
-/* Fast path for most messages: a little-endian IMMEDIATE of this connection,
- * without checksum. False: not one of these. */
+/* The fast path for most messages: reads an IMMEDIATE of this connection that
+ * is little-endian and has no checksum. False: it is something else, and @msg
+ * is undefined. */
 static in_line bool read_immediate(const struct ib_hdr *hdr, const uint8_t *p,
 				   size_t len, struct ib_msg *m)
 {

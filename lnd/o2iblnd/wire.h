@@ -22,7 +22,7 @@ enum {
 	IB_VERSION_2 = 0x12, /* spoken by all nodes */
 };
 
-#define IB_MSG_SIZE_MAX 4096 /* of messages, and of buffers for them */
+#define IB_MSG_SIZE_MAX 4096 /* bytes: the longest message; size of buffers */
 #define IB_HDR_SIZE	48   /* also the size of a NOOP */
 /* Offsets in the header. */
 #define IB_TYPE_OFFSET	  6
@@ -42,7 +42,7 @@ enum {
 /* Most bytes of payload in an IMMEDIATE. */
 #define IB_IMMEDIATE_MAX (IB_MSG_SIZE_MAX - IB_PAYLOAD_OFFSET)
 
-/* Sizes with @n fragments, and the most that fit. */
+/* Sizes in bytes with @n fragments, and the most fragments that fit. */
 #define IB_PUT_ACK_SIZE(n) (IB_HDR_SIZE + 24 + IB_FRAG_SIZE * (size_t)(n))
 #define IB_GET_REQ_SIZE(n) (IB_PUT_REQ_SIZE + 8 + IB_FRAG_SIZE * (size_t)(n))
 #define IB_PUT_ACK_FRAGS   335
@@ -56,10 +56,11 @@ enum ib_msg_type {
 	IB_MSG_NOOP = 0xd0,    /* returns credits; keepalive */
 	IB_MSG_IMMEDIATE = 0xd1,
 	IB_MSG_PUT_REQ = 0xd2,	/* source: announces a PUT */
-	IB_MSG_PUT_NAK = 0xd3,	/* sink: does not want it */
-	IB_MSG_PUT_ACK = 0xd4,	/* sink: where to write it */
+	IB_MSG_PUT_NAK = 0xd3,	/* sink: does not want the PUT */
+	IB_MSG_PUT_ACK = 0xd4,	/* sink: where to write the PUT */
 	IB_MSG_PUT_DONE = 0xd5, /* source: it was written */
-	IB_MSG_GET_REQ = 0xd6,	/* sink: what it wants, and where to write it */
+	/* sink: asks for data, and says where to write it */
+	IB_MSG_GET_REQ = 0xd6,
 	IB_MSG_GET_DONE = 0xd7, /* source: it was written */
 };
 
@@ -77,8 +78,8 @@ struct ib_envelope {
 	struct ib_end dst;
 };
 
-/* The header of all messages from one node to another, but for type, credits,
- * size and checksum. */
+/* The header that all messages from one node to another have in common. Type,
+ * credits, size and checksum are 0. */
 struct ib_hdr {
 	uint8_t bytes[IB_HDR_SIZE];
 };
@@ -96,7 +97,7 @@ static inline void ib_hdr_put(const struct ib_hdr *hdr, enum ib_msg_type type,
 
 /* ---- contents of messages ---- */
 
-/* In CONNREQ and CONNACK, and the limits in a reject. */
+/* The limits in a CONNREQ, a CONNACK or a reject. */
 struct ib_conn_params {
 	uint16_t queue_depth;
 	uint16_t max_frags;
@@ -133,10 +134,10 @@ uint64_t ib_rdma_nob(const struct ib_rdma *rdma);
 struct ib_msg {
 	const uint8_t *hdr; /* the message itself */
 	enum ib_msg_type type;
-	uint32_t nob;	  /* size; not above bytes received */
+	uint32_t nob;	  /* size in bytes; no more than were received */
 	uint32_t cksum;	  /* 0: none */
 	uint16_t version; /* IB_VERSION_* */
-	bool swap;	  /* not in this machine's byte order */
+	bool swap;	  /* it is not in this machine's byte order */
 	uint8_t credits;
 
 	struct ib_conn_params params; /* CONNREQ, CONNACK: not checked */
@@ -165,7 +166,7 @@ struct ib_msg {
  * returns its size. @buf has room for it, as IB_MSG_SIZE_MAX bytes always have.
  * The caller writes LNet header and payload, before or after.
  */
-/* CONNREQ or CONNACK. */
+/* Writes a CONNREQ or a CONNACK. */
 size_t ib_conn_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      const struct ib_conn_params *params, void *buf);
 size_t ib_noop_encode(const struct ib_hdr *hdr, void *buf);
@@ -187,11 +188,12 @@ size_t ib_put_ack_encode(const struct ib_hdr *hdr, uint64_t cookie,
 /* At most IB_GET_REQ_FRAGS fragments. */
 size_t ib_get_req_encode(const struct ib_hdr *hdr, uint64_t cookie,
 			 const struct ib_sink *sink, void *buf);
-/* PUT_NAK, PUT_DONE or GET_DONE. */
+/* Writes a PUT_NAK, a PUT_DONE or a GET_DONE. */
 size_t ib_done_encode(const struct ib_hdr *hdr, enum ib_msg_type type,
 		      uint64_t cookie, int32_t status, void *buf);
 
-/* Sets the credits that the message in @buf returns; before its checksum. */
+/* Sets the credits that the message in @buf returns. To be called before
+ * ib_msg_set_cksum(). */
 static inline void ib_msg_set_credits(void *buf, uint8_t credits)
 {
 	((uint8_t *)buf)[IB_CREDITS_OFFSET] = credits;
@@ -216,9 +218,10 @@ int ib_msg_decode(const void *buf, size_t len, struct ib_msg *msg,
 struct ib_envelope ib_msg_env(const struct ib_msg *msg);
 
 /*
- * The same for a connection whose messages have the header @hdr: version 2, and
- * neither CONNREQ nor CONNACK. -ESTALE: of another connection, or another
- * incarnation of either node.
+ * Decodes as ib_msg_decode(), for a connection whose messages have the header
+ * @hdr: the message must be of version 2, and neither CONNREQ nor CONNACK.
+ * -ESTALE: it is of another connection, or of another incarnation of either
+ * node.
  */
 int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
 		     struct ib_msg *msg, const char **why);
@@ -229,32 +232,34 @@ int ib_msg_decode_on(const struct ib_hdr *hdr, const void *buf, size_t len,
 #define IB_REJECT_SHORT_SIZE 7 /* version 1 may end after the reason */
 
 enum ib_reject_reason {
-	IB_REJECT_RACE = 1,	/* the sender connects itself */
+	/* the sender of the reject is connecting, too */
+	IB_REJECT_RACE = 1,
 	IB_REJECT_RESOURCES,	/* out of memory, or share used up */
 	IB_REJECT_FATAL,	/* any other reason */
 	IB_REJECT_INCOMPATIBLE, /* other version; never sent */
-	IB_REJECT_STALE,	/* the receiver's incarnation has changed */
-	IB_REJECT_FRAGS,	/* fewer fragments are allowed */
-	IB_REJECT_DEPTH,	/* a shorter queue is allowed */
-	IB_REJECT_SERVICE,	/* no such service; never sent */
-	IB_REJECT_EARLY,	/* the receiver is starting */
+	/* an incarnation in the request is not the present one */
+	IB_REJECT_STALE,
+	IB_REJECT_FRAGS,   /* the sender allows fewer fragments */
+	IB_REJECT_DEPTH,   /* the sender allows a shorter queue */
+	IB_REJECT_SERVICE, /* no such service; never sent */
+	IB_REJECT_EARLY,   /* the sender is starting */
 };
 
-/* Constant text, for unknown reasons as well. */
+/* The name of @reason, constant text; for unknown reasons as well. */
 const char *ib_reject_name(unsigned int reason);
 
 struct ib_reject {
 	uint16_t version; /* IB_VERSION_* */
 	uint8_t reason;	  /* when decoded, perhaps an unknown one */
-	bool full;	  /* decoded: version 2, full length */
-	uint64_t stamp; /* incarnation; 0: unknown */
+	bool full;	  /* when decoded: it had version 2 and full length */
+	uint64_t stamp;	  /* incarnation; 0: unknown */
 	struct ib_conn_params params;
 };
 
 /* Writes IB_REJECT_SIZE bytes, and returns that. */
 size_t ib_reject_encode(const struct ib_reject *reject, void *buf);
-/* 0; or -EPROTO, and constant text in *@why: malformed or of an unknown
- * version. */
+/* Decodes a reject of @len bytes. 0; or -EPROTO, with constant text in *@why:
+ * it is malformed, or of an unknown version. */
 int ib_reject_decode(const void *buf, size_t len, struct ib_reject *reject,
 		     const char **why);
 

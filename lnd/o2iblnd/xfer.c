@@ -65,11 +65,12 @@ static void xfer_put_memory(struct ib_xfer *x)
 	free(x->bounce);
 }
 
-/* Frees the transfer and its memory. Its message is not finalized here. */
+/* Frees the transfer and its memory, but does not finalize its message. */
 static inline void xfer_end(struct ib_xfer *x)
 {
 	xfer_move(x, IB_XFER_DONE);
-	/* Without length there is no memory, and no waiting for it. */
+	/* Without a payload there is neither memory nor a place in its queue.
+	 */
 	if (x->length)
 		xfer_put_memory(x);
 	pool_put(&x->cpt->xfers, x);
@@ -106,13 +107,14 @@ static enum ib_use xfer_use(const struct ib_xfer *x)
 		       : IB_USE_REQUESTS;
 }
 
-/* Where the device reads the payload. */
+/* The memory from which the device reads the payload. */
 static const struct ib_sge *xfer_source(const struct ib_xfer *x)
 {
 	return ib_is_direct(&x->direct) ? x->direct.sges : &x->memory.sge;
 }
 
-/* Where the peer writes the payload. @frags: LNET_MAX_IOV of them. */
+/* The memory to which the peer writes the payload. @frags has room for
+ * LNET_MAX_IOV. */
 static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 {
 	const struct ib_block *block = &x->memory.block;
@@ -123,7 +125,7 @@ static struct ib_sink xfer_sink(const struct ib_xfer *x, struct ib_frag *frags)
 	return (struct ib_sink){ block->rkey, 1, frags };
 }
 
-/* The payload, if the user has registered its memory. */
+/* Sets @p to the payload. False: the user has not registered its memory. */
 static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 {
 	const struct lnd_msg *msg = x->msg;
@@ -136,8 +138,8 @@ static bool payload_of(const struct ib_xfer *x, struct ib_payload *p)
 	return lnet_msg_sink(msg, &p->iov, &p->niov, &p->mem);
 }
 
-/* Uses the user's own memory, if possible. Does not overtake transfers with the
- * same peer that wait for memory. */
+/* Uses the user's own memory, if possible. Not while transfers with the same
+ * peer wait for bounce memory, which would be overtaken. */
 static bool use_direct(struct ib_xfer *x, const struct ib_conn *conn)
 {
 	bool sink = x->kind == IB_XFER_GET || x->kind == IB_XFER_SINK;
@@ -169,7 +171,7 @@ static void xfer_empty(const struct ib_xfer *x)
 			    x->memory.block.addr, msg->length);
 }
 
-/* Waits for memory: -EAGAIN; or -ENOMEM. */
+/* Puts @x into the queue for memory: -EAGAIN; or -ENOMEM. */
 static int xfer_wait_for_memory(struct ib_xfer *x)
 {
 	int rc = ib_memory_wait(x->cpt, xfer_use(x), &x->peer, &x->memory);
@@ -213,7 +215,8 @@ void ib_xfer_bounce(struct ib_cpt *cpt)
 	list_for_each_entry (x, &cpt->fetched, link) {
 		if (!x->memory.block.chunk)
 			continue;
-		/* Without memory LNet gets -ENOMEM when it takes the data. */
+		/* If there is no memory, LNet gets -ENOMEM when it takes the
+		 * data. */
 		x->bounce = malloc(x->length);
 		if (x->bounce)
 			memcpy(x->bounce, x->memory.block.addr, x->length);
@@ -229,7 +232,8 @@ static out_of_line void send_get(struct ib_xfer *x, struct ib_tx *tx)
 	struct ib_frag frags[LNET_MAX_IOV];
 	struct ib_sink sink = xfer_sink(x, frags);
 
-	/* use_direct() has checked the number of fragments. */
+	/* ib_send_get() cannot fail: use_direct() has checked the number of
+	 * fragments. */
 	BUG_ON(ib_send_get(tx, &sink));
 }
 
@@ -259,7 +263,8 @@ static in_line int send_on(struct ib_xfer *x, struct ib_conn *conn)
 	return 0;
 }
 
-/* Small messages keep their order, so they use the same connection. */
+/* Finds a connection for @x. Small messages keep their order, so they always
+ * use the same one. */
 static in_line int find_connection(const struct ib_xfer *x,
 				   struct ib_conn **conn_p)
 {
@@ -335,8 +340,8 @@ int ib_xfer_send(struct lnd_ni *ni, struct lnd_msg *msg)
 	return rc;
 }
 
-/* Returns a message, of which nothing was sent, to LNet until there is a
- * connection. False: not possible. */
+/* Gives a message of which nothing was sent back to LNet, which keeps it until
+ * there is a connection. False: not possible. */
 static bool xfer_return(struct ib_xfer *x)
 {
 	struct lnd_msg *msg = x->msg;
@@ -370,7 +375,7 @@ void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx)
 		on_refused_header(conn, rx);
 }
 
-/* LNet takes the data of a GET; without @msg it does not want them. */
+/* LNet takes the data of a GET. @msg NULL: it does not want them. */
 static out_of_line void take_data(struct ib_rx *rx, struct lnd_msg *msg)
 {
 	struct ib_xfer *x = container_of(rx, struct ib_xfer, data);
@@ -400,8 +405,9 @@ static void take_immediate(struct ib_rx *rx, struct lnd_msg *msg)
 		      all ? LNET_CAUSE_OK : LNET_CAUSE_REMOTE_ERROR);
 }
 
-/* Sets status and cause for a PUT or GET whose connection has ended: the PUT
- * was received in part, and of the GET's answer nothing was sent. */
+/* Sets *@status and *@cause for the PUT or GET in @rx, whose connection has
+ * ended: of a PUT some has been received, of a GET's answer nothing was sent.
+ */
 static void xfer_lost_with(const struct ib_rx *rx, int *status,
 			   enum ulnet_cause *cause)
 {
@@ -440,7 +446,8 @@ static void end_put(struct ib_rx *rx, struct lnd_msg *msg, int status,
 	lnet_finalize(msg, status, cause);
 }
 
-/* A transfer for the payload of @rx, a PUT or GET. NULL: no memory. */
+/* Makes a transfer for the payload of the PUT or GET in @rx. NULL: no memory.
+ */
 static struct ib_xfer *xfer_for_rx(struct ib_rx *rx, enum ib_xfer_kind kind,
 				   struct lnd_msg *msg)
 {
@@ -516,7 +523,7 @@ int ib_xfer_eager_recv(struct lnd_ni *ni, void *arg)
 
 /* ---- answering ---- */
 
-/* Begins to answer. 0, or -errno: nothing was sent. */
+/* Begins to answer a GET. 0; or -errno: nothing was sent. */
 static int xfer_answer_begin(struct ib_xfer *x)
 {
 	const struct ib_sge *source = x->length ? xfer_source(x) : NULL;
@@ -558,7 +565,8 @@ int ib_xfer_answer(struct lnd_ni *ni, void *arg, struct lnd_msg *msg)
 
 /* ---- the end of transmits ---- */
 
-/* Presents what the peer has written to LNet as the payload of a REPLY. */
+/* A GET is done: gives LNet what the peer has written, as the payload of a
+ * REPLY. */
 static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	struct lnd_ni *ni = x->cpt->ini->ni;
@@ -577,7 +585,7 @@ static out_of_line void get_done(struct ib_xfer *x, const struct ib_tx *tx)
 	} else {
 		xfer_end(x);
 	}
-	/* Even if the peer did not reply, the GET was sent. */
+	/* The GET counts as sent even if the peer did not reply. */
 	lnet_finalize(msg, 0, LNET_CAUSE_OK);
 	if (!replied || !lnet_parse(ni, hdr, sizeof(hdr), &from, &x->data))
 		return;
@@ -592,8 +600,9 @@ static out_of_line void sink_done(struct ib_xfer *x, const struct ib_tx *tx)
 	xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
-/* Was nothing sent before its connection was lost, and may another connection
- * be used? The answer to a GET must use the GET's. */
+/* May the message of @x be sent again? Yes if nothing was sent before the
+ * connection was lost, and if another one may be used: the answer to a GET must
+ * use the GET's connection. */
 static bool may_send_again(const struct ib_xfer *x, const struct ib_tx *tx)
 {
 	return tx->status && !tx->begun && x->kind != IB_XFER_ANSWER &&
@@ -607,7 +616,8 @@ static void sent(struct ib_xfer *x, const struct ib_tx *tx)
 		xfer_finalize(x, xfer_status(tx->status), tx->cause);
 }
 
-/* Ends all other transfers than small messages that were sent. */
+/* Ends a transfer, unless it is a small message that was sent, which
+ * ib_xfer_done() ends itself. */
 static out_of_line void other_done(struct ib_xfer *x, const struct ib_tx *tx)
 {
 	if (!x->msg)
@@ -650,8 +660,8 @@ void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns)
 	struct ulnet_id id = { conn->terms.peer.nid, LNET_PID_ANY };
 	struct list *l;
 
-	/* In reverse order (lnd.h). LNet sends them by another path or, if it
-	 * knows none, soon again by this connection. */
+	/* Gives messages back in reverse order (lnd.h). LNet sends them by
+	 * another path or, if it knows none, soon again by this connection. */
 	for (l = conn->all.prev; l != &conn->all; l = l->prev) {
 		struct ib_tx *tx = list_entry(l, struct ib_tx, all);
 		struct ib_xfer *x = tx->user;
@@ -721,8 +731,8 @@ static void send_continue(struct ib_xfer *x, struct list *lost)
 	list_add(lost, &x->link);
 }
 
-/* Tries to get memory for all that wait. Moves those that have it to @granted,
- * and those that never will to @refused. Calls nobody back. */
+/* Tries to get memory for all transfers that wait. Moves those that get it to
+ * @granted, and those that never will to @refused. Calls nobody back. */
 static void retry_all(struct ib_cpt *cpt, struct list *granted,
 		      struct list *refused)
 {
@@ -748,7 +758,8 @@ static void continue_all(struct ib_cpt *cpt, struct list *granted,
 	struct ib_xfer *x;
 
 	while ((x = list_pop(granted, struct ib_xfer, link))) {
-		/* Only now, so that a new transfer cannot overtake this one. */
+		/* The place in the queue is given up only now, so that a new
+		 * transfer cannot overtake this one. */
 		ib_memory_unwait(cpt, &x->memory);
 		if (x->kind == IB_XFER_SINK)
 			xfer_sink_begin(x);
@@ -759,8 +770,9 @@ static void continue_all(struct ib_cpt *cpt, struct list *granted,
 	}
 }
 
-/* Transfers to peers in @lost that still wait for memory are lost as well:
- * returned to LNet later, they would get ahead. */
+/* Adds to @lost all transfers that wait for memory and go to the same peers:
+ * LNet must get them back now, since messages that it gets back later are sent
+ * first. */
 static void add_lost_behind(struct ib_cpt *cpt, struct list *lost)
 {
 	struct ib_xfer *x, *tmp;
@@ -790,7 +802,8 @@ void ib_xfer_retry(struct work *w)
 	continue_all(cpt, &granted, &lost);
 	add_lost_behind(cpt, &lost);
 	while ((x = list_pop(&lost, struct ib_xfer, link))) {
-		/* It was returned before. A second time is too much. */
+		/* A message that was given back before cannot be given back
+		 * again. */
 		if (!xfer_return(x))
 			xfer_finalize(x, -ENOBUFS, LNET_CAUSE_LOCAL_DROPPED);
 	}
@@ -816,9 +829,9 @@ void ib_xfer_fail_waiters(struct ib_cpt *cpt, int status)
 	}
 }
 
-/* The connection with @peer may have been the last one. Returns messages to it
- * that wait for memory: they were sent after those that the connection returns,
- * so LNet must get them first. Calls nobody back. */
+/* A connection with @peer is closed. If it was the last one, gives back
+ * messages to @peer that wait for memory. They were sent after those that the
+ * connection will give back, so LNet must get them first. Calls nobody back. */
 static void return_waiters(struct ib_cpt *cpt, const struct ulnet_nid *peer)
 {
 	struct list *l, *before;

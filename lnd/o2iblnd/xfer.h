@@ -54,18 +54,19 @@ enum ib_xfer_kind {
 };
 
 struct ib_xfer {
-	/* GET: what LNet is given as "arg" for the data that has come. Its conn
-	 * is NULL, which tells it from a message. */
+	/* GET: what LNet gets as its handle (rx) for the data that has come.
+	 * Its conn is NULL, which tells it from a message of a peer. */
 	struct ib_rx data;
 	struct fsm fsm;
 	enum ib_xfer_kind kind;
 	struct ib_cpt *cpt;
 	struct ulnet_nid peer;
 	struct lnd_msg *msg; /* NULL: already finalized */
-	struct ib_rx *rx;    /* SINK, ANSWER: to be answered; or NULL */
-	struct ib_tx *tx; /* in state "moving" */
+	/* SINK, ANSWER: the peer's message, to be answered; or NULL */
+	struct ib_rx *rx;
+	struct ib_tx *tx; /* its transmit, in state "moving" */
 	struct list link; /* cpt->memory_waiters, cpt->fetched */
-	uint32_t length;  /* bytes in direct or memory; 0: none */
+	uint32_t length;  /* bytes of payload in direct or memory; 0: none */
 	struct ib_direct direct;
 	struct ib_memory memory;
 	/* in state "fetched" */
@@ -85,18 +86,19 @@ bool ib_xfer_has_begun(struct lnd_ni *ni, const struct lnd_msg *msg);
 
 /* ---- called by peers: see peer.h ---- */
 
-/* Ends transfers from @conn that wait for memory. Transfers to the same peer
- * that wait for memory wait for another connection, too. */
+/* @conn is closed: ends transfers that answer its messages and wait for memory.
+ * Messages to the same peer that wait for memory wait for another connection,
+ * too. */
 void ib_xfer_closed(struct ib_conn *conn);
 void ib_xfer_arrived(struct ib_conn *conn, struct ib_rx *rx);
 void ib_xfer_done(struct ib_tx *tx);
-/* Returns to LNet all messages on @conn of which nothing was sent, and tells it
- * of the silence. */
+/* Returns to LNet all messages on @conn of which nothing was sent, and tells
+ * LNet of the silence of @ns. */
 void ib_xfer_stalled(struct ib_conn *conn, uint64_t ns);
 
 /* ---- called by port.c ---- */
 
-/* Work: retries the transfers that wait for memory. */
+/* ib_cpt.retry: retries the transfers that wait for memory. */
 void ib_xfer_retry(struct work *w);
 /* Ends the transfers that wait for memory with -ENETDOWN or -ESHUTDOWN. */
 void ib_xfer_fail_waiters(struct ib_cpt *cpt, int status);

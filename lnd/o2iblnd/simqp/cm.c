@@ -51,7 +51,7 @@ static bool way_loses(struct simqp_way *w)
 	return true;
 }
 
-/* Takes @it, and sends it to the queue pair @id. */
+/* Takes @it, and sends it over @w to the queue pair @id. */
 static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 		      uint64_t at)
 {
@@ -65,7 +65,7 @@ static void cm_answer(struct simqp_way *w, uint64_t id, struct simqp_item *it,
 	}
 }
 
-/* The arrival of a message sent now. Messages keep their order. */
+/* When a message that is sent now arrives, ns. Messages keep their order. */
 static uint64_t cm_arrival(struct simqp_qp *qp, enum simqp_kind kind)
 {
 	const struct simqp_link *link = simqp_way_link(qp->out);
@@ -163,8 +163,8 @@ void simqp_cm_fail(struct simqp_qp *qp, int status)
 	simqp_inbox_put(&qp->inbox, it, simqp_now(qp->fabric));
 }
 
-/* The passive queue pair for the request of @id. The active side does not know
- * its id before the acceptance. */
+/* The passive queue pair for the request of the active queue pair @id, which
+ * does not know the passive one's id before the acceptance. */
 static struct simqp_qp *find_asked(const struct simqp_port *port, uint64_t id)
 {
 	struct simqp_qp *qp;
@@ -280,8 +280,8 @@ static void on_resolved(struct simqp_qp *qp, int status)
 	events_of(qp)->resolved(&qp->ib);
 }
 
-/* What connect() and accept() do alike, in the state @from: keep @private for a
- * message. 0 or -errno. */
+/* What connect() and accept() have in common: checks that the state is @from,
+ * and keeps @private for the message. 0 or -errno. */
 static int begin_call(struct simqp_qp *qp, enum simqp_state from,
 		      enum simqp_call call, const void *private, size_t length,
 		      size_t max)
@@ -322,7 +322,7 @@ int simqp_connect(struct ib_qp *ib, const void *private, size_t length)
 static void on_rep(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	if (qp->cm.state == SIMQP_OPEN)
-		tell_peer(qp, SIMQP_RTU); /* the last one was lost */
+		tell_peer(qp, SIMQP_RTU); /* the last confirmation was lost */
 	if (qp->cm.state != SIMQP_CONNECTING)
 		return;
 	simqp_disarm(qp->loop, &qp->cm_timer);
@@ -355,7 +355,7 @@ void simqp_cm_on_req(struct simqp_port *port, struct simqp_item *it)
 	int reason = port->addr->reject;
 
 	if (find_asked(port, it->from))
-		return; /* repeated */
+		return; /* a repeated request */
 	if (!port->listening || it->service != port->conf.service)
 		reason = IB_CM_REJECT_NO_LISTENER;
 	else

@@ -13,10 +13,10 @@
 
 struct simqp_port;
 
-/* A call that will fail. */
+/* The next call of a function that is to fail. */
 struct simqp_fail {
-	unsigned int skip; /* calls that succeed before */
-	int status;	   /* 0: none */
+	unsigned int skip; /* number of calls that succeed before */
+	int status;	   /* errno; 0: none is to fail */
 };
 
 /* A NID known to the network. Lives as long as the fabric. */
@@ -33,22 +33,24 @@ struct simqp_addr {
 	int unresolve; /* status of the next resolve(); 0: as usual */
 };
 
-/* A direction between two NIDs. Lives as long as the fabric. */
+/* One direction between two NIDs. Lives as long as the fabric. */
 struct simqp_way {
 	struct list link; /* fabric.ways */
 	struct simqp_fabric *fabric;
 	struct simqp_addr *src, *dst;
-	uint64_t version; /* version of the rules that "now" is from */
+	/* fabric.version when "now" was taken from the rules */
+	uint64_t version;
 	struct simqp_link now;
 	uint64_t free_at; /* ns: when all that was sent before has left */
 };
 
-/* A rule for a direction. */
+/* A rule for directions; src and dst may be ANY. */
 struct simqp_rule {
 	struct list link; /* fabric.links, .silences: newest first */
 	struct ulnet_nid src, dst;
-	struct simqp_link is; /* in fabric.links */
-	uint64_t until;	      /* ns; in fabric.silences */
+	struct simqp_link is; /* the link that is set, in fabric.links */
+	/* ns: when the silence ends, in fabric.silences */
+	uint64_t until;
 };
 
 struct simqp_fabric {
@@ -56,14 +58,14 @@ struct simqp_fabric {
 	struct env_sim *world;
 	struct simqp_conf conf;
 	struct rng rng;
-	/* Separate, since how often memory is registered may depend on
+	/* For keys only. How often memory is registered may depend on
 	 * addresses, which do not follow from the seed. */
 	struct rng key_rng;
 	struct list addrs;
 	struct list ways;
 	struct list links;    /* simqp_rule */
 	struct list silences; /* simqp_rule */
-	uint64_t version;     /* counts changes of links */
+	uint64_t version;     /* counts changes of links and silences */
 	struct hash qps;      /* by id */
 	uint64_t last_qp;
 	uint32_t last_key;
@@ -79,16 +81,18 @@ void *simqp_alloc(size_t size);
 uint64_t simqp_now(const struct simqp_fabric *f);
 bool simqp_dice(struct simqp_fabric *f, uint32_t ppm);
 
-/* Timers of any loop of the world, callable in any turn. */
+/* Arm and cancel a timer of any loop of the world. May be called in any turn.
+ */
 void simqp_arm(struct loop *loop, struct timer *t, uint64_t at);
 void simqp_disarm(struct loop *loop, struct timer *t);
 
-/* NULL: not known to the network. */
+/* The address @nid; NULL: not known to the network. simqp_addr_get() makes it
+ * known. */
 struct simqp_addr *simqp_addr_find(const struct simqp_fabric *f,
 				   const struct ulnet_nid *nid);
 struct simqp_addr *simqp_addr_get(struct simqp_fabric *f,
 				  const struct ulnet_nid *nid);
-/* Counts a call. Returns 0, or the status with which it must fail. */
+/* Counts a @call at @a. Returns 0, or the status with which it must fail. */
 int simqp_addr_fails(struct simqp_addr *a, enum simqp_call call);
 
 /* Is @nid equal to @by, or @by LNET_NID_ANY? */
@@ -96,7 +100,7 @@ bool simqp_is_named(const struct ulnet_nid *nid, const struct ulnet_nid *by);
 
 struct simqp_way *simqp_way_get(struct simqp_fabric *f, struct simqp_addr *src,
 				struct simqp_addr *dst);
-/* The link's present state. */
+/* The link of the way, by the present rules. */
 const struct simqp_link *simqp_way_link(struct simqp_way *w);
 bool simqp_way_is_silent(const struct simqp_way *w);
 /* Queues @length bytes for sending. Returns when the last one has left, ns. */
@@ -152,7 +156,7 @@ struct simqp_item {
 	enum ib_wc_status wc;
 	void *cookie;
 	uint32_t length;
-	uint32_t nwr; /* work requests that complete with it */
+	uint32_t nwr; /* number of work requests that complete with it */
 	/* CHANGED */
 	bool up, removed;
 	const char *why;
@@ -183,7 +187,7 @@ void simqp_inbox_fini(struct simqp_inbox *b);
 void simqp_inbox_put(struct simqp_inbox *b, struct simqp_item *it, uint64_t at);
 /* Makes all items due now. */
 void simqp_inbox_expedite(struct simqp_inbox *b, uint64_t now);
-/* Drops all items that come over a way. */
+/* Drops all items that come over a way, and not those of this node. */
 void simqp_inbox_cut(struct simqp_inbox *b);
 
 /* ---- ports ---- */
@@ -195,13 +199,13 @@ struct simqp_port {
 	struct ib_port_conf conf;
 	bool listening;
 	bool removed; /* the device was removed */
-	bool dying;   /* node is dead: completions are immediate */
+	bool dying;   /* the node is dead: work requests complete at once */
 	struct simqp_inbox inbox; /* CPT 0 */
 	struct list qps;	  /* simqp_qp.link */
 	struct hash keys;	  /* registered memory, by key */
 	struct simqp_usage usage;
 	uint16_t last_src_port;
-	uint8_t src_ports[8192]; /* bitmap of those in use */
+	uint8_t src_ports[8192]; /* bitmap of source ports in use */
 };
 
 static inline struct simqp_port *simqp_port(struct ib_port *ib)
@@ -215,7 +219,7 @@ void simqp_src_port_put(struct simqp_port *port, uint16_t src_port);
 
 /* Is all of @sge registered with its lkey? True if it is empty. */
 bool simqp_mr_is_local(const struct simqp_port *port, const struct ib_sge *sge);
-/* May peers write to all of it with @rkey? */
+/* May peers write to all @length bytes at @addr with @rkey? */
 bool simqp_mr_is_remote(const struct simqp_port *port, uint64_t addr,
 			uint64_t length, uint32_t rkey);
 

@@ -19,7 +19,7 @@ static void on_port_item(struct simqp_inbox *b, struct simqp_item *it)
 					      it->why);
 }
 
-/* Tells the LND, in a turn of its own. */
+/* Schedules port_changed() of the LND, in a turn of its own. */
 static void port_changed(struct simqp_port *port, bool up, bool removed,
 			 const char *why)
 {
@@ -230,7 +230,7 @@ static void simqp_dereg(struct ib_port *ib, struct ib_mr *ib_mr)
 	free(mr);
 }
 
-/* NULL: unknown key. */
+/* The registration with @key; NULL: there is none. */
 static const struct key *key_find(const struct simqp_port *port, uint32_t key)
 {
 	struct hash_node *n = hash_first(&port->keys, key);

@@ -155,14 +155,16 @@ struct simqp_wr {
 	uint64_t sent_at; /* ns: when its last byte has left */
 	enum ib_wr_type type;
 	void *cookie;
-	uint32_t batch; /* SEND: work requests that complete with it */
+	uint32_t batch; /* SEND: how many work requests complete with it */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t length;
-	enum ib_wc_status outcome; /* that was drawn for it, or IB_WC_OK */
-	bool local_error;	   /* it cannot be sent */
-	struct simqp_port *port;   /* of its memory, while it is posted */
-	uint8_t *bytes;		   /* copy of its bytes, or NULL */
+	/* the fault that was drawn for it, or IB_WC_OK */
+	enum ib_wc_status outcome;
+	bool local_error; /* true: it cannot be sent */
+	/* port whose memory it uses, while it is posted; else NULL */
+	struct simqp_port *port;
+	uint8_t *bytes; /* copy of its bytes, or NULL */
 	unsigned int nsge;
 	struct ib_sge sge[];
 };
@@ -215,7 +217,8 @@ void simqp_wr_put(struct simqp_wr *wr)
 	free(wr);
 }
 
-/* Is all its memory registered? */
+/* Can the bytes of @wr be read: is all its memory registered, or is there a
+ * copy? */
 static bool wr_is_readable(const struct simqp_wr *wr)
 {
 	if (!wr->port)
@@ -234,7 +237,7 @@ static void wr_read(const struct simqp_wr *wr, void *to)
 		memcpy(to, wr->bytes, wr->length);
 }
 
-/* It is not posted any more: copies its bytes, if a packet is under way. */
+/* @wr is not posted any more: copies its bytes, if a packet is under way. */
 static void wr_detach(struct simqp_wr *wr)
 {
 	if (wr->port && wr->refs > 1 && wr_is_readable(wr))
@@ -306,7 +309,7 @@ void simqp_qp_fail(struct simqp_qp *qp, enum ib_wc_status first)
 		return;
 	qp->error = true;
 	simqp_disarm(qp->loop, &qp->retry);
-	/* the order of the two queues is random */
+	/* which of the two queues is flushed first is random */
 	if (rng_below(&qp->fabric->rng, 2)) {
 		flush_recvs(qp);
 		flush_sends(qp, first);
@@ -396,7 +399,8 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n)
 
 #define RNR_FOR_EVER 7
 
-/* Delivers @it to the peer at @at, after earlier items of the same lane. */
+/* Sends @it to the peer, to arrive at @at but not before earlier items of the
+ * same kind. *@lane: when the last of these arrives. */
 static void put_to_peer(struct simqp_qp *qp, struct simqp_item *it, uint64_t at,
 			uint64_t *lane)
 {
@@ -467,7 +471,8 @@ static void arm_retry(struct simqp_qp *qp)
 				  ack_time(qp));
 }
 
-/* If the first work request cannot be sent, fails the queue pair. */
+/* Makes the queue pair fail if its first work request cannot be sent. True: it
+ * did. */
 static bool fail_if_stuck(struct simqp_qp *qp)
 {
 	if (!qp->stuck || list_empty(&qp->sq) || !sq_head(qp)->local_error)
@@ -486,7 +491,7 @@ static enum ib_wc_status draw_end(struct simqp_qp *qp)
 	return IB_WC_OK;
 }
 
-/* Draws a fault that the sender takes part in. */
+/* Draws the outcome of @wr. Begins a fault that shows at the sender. */
 static void begin_fault(struct simqp_qp *qp, struct simqp_wr *wr)
 {
 	wr->outcome = draw_end(qp);
@@ -498,7 +503,7 @@ static void begin_fault(struct simqp_qp *qp, struct simqp_wr *wr)
 	}
 }
 
-/* Takes @wr, queues and sends it. */
+/* Takes over @wr, queues it and sends it. */
 static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr)
 {
 	bool first = list_empty(&qp->sq);
@@ -506,7 +511,7 @@ static void flow_send(struct simqp_qp *qp, struct simqp_wr *wr)
 	wr->seq = qp->next_seq++;
 	list_add_tail(&qp->sq, &wr->link);
 	if (qp->error) {
-		/* in error: flushed at once */
+		/* the queue pair is in error: @wr is flushed at once */
 		list_del(&wr->link);
 		if (wr->type == IB_WR_SEND)
 			qp_sent(qp, wr, IB_WC_FLUSHED);
@@ -573,7 +578,8 @@ static void on_ack(struct simqp_qp *qp, uint64_t seq)
 		arm_retry(qp);
 }
 
-/* All before @seq have arrived. Is @seq the first unacknowledged one? */
+/* The peer has got all packets before @seq. Is @seq now the first one that is
+ * not acknowledged? */
 static bool is_head_after_ack(struct simqp_qp *qp, uint64_t seq)
 {
 	if (seq)
@@ -600,8 +606,8 @@ static void on_rnr(struct simqp_qp *qp, uint64_t seq)
 
 /* ---- the receiver ---- */
 
-/* Refuses the packet with @wc, after which its queue pair is in error. @tell:
- * report failed() to the LND, as no receive does. */
+/* Refuses the packet @it with @wc: both queue pairs are in error then. @tell:
+ * report failed() to the LND, for which no receive completes. */
 static void qp_refuse(struct simqp_qp *qp, const struct simqp_item *it,
 		      enum ib_wc_status wc, bool tell)
 {
@@ -611,7 +617,7 @@ static void qp_refuse(struct simqp_qp *qp, const struct simqp_item *it,
 		simqp_cm_fail(qp, -EIO);
 }
 
-/* Completes the first receive with an error. */
+/* Refuses a SEND, and completes the first receive with an error. */
 static void refuse_send(struct simqp_qp *qp, const struct simqp_item *it)
 {
 	struct simqp_recv *r = list_first(&qp->rq, struct simqp_recv, link);
@@ -683,7 +689,7 @@ static void on_data(struct simqp_qp *qp, const struct simqp_item *it)
 	if (it->seq != qp->expected)
 		return;
 	if (!wr_is_readable(wr)) {
-		/* the sender has deregistered the memory meanwhile */
+		/* the sender has deregistered the memory since then */
 		qp_answer(qp, SIMQP_NAK, it->seq, IB_WC_LOCAL_ERROR);
 		return;
 	}

@@ -21,7 +21,7 @@ enum simqp_state {
 	/* both sides */
 	SIMQP_OPEN,
 	SIMQP_LEFT,  /* the peer has disconnected */
-	SIMQP_ENDED, /* the LND was told, or has ended it */
+	SIMQP_ENDED, /* the LND was told of the end, or has caused it */
 	SIMQP_STATES
 };
 
@@ -32,20 +32,21 @@ struct simqp_qp {
 	struct list link;      /* port.qps */
 	struct hash_node hash; /* fabric.qps */
 	uint64_t id;	       /* never reused */
-	struct loop *loop;     /* of ib.cpt */
+	struct loop *loop;     /* the loop of the CPT ib.cpt */
 	struct simqp_inbox inbox, cq;
 	uint64_t cq_at; /* ns: last completion */
 	/* connection (cm.c) */
 	struct fsm cm;
 	bool active;
 	struct ulnet_nid dst_nid;
-	uint64_t peer; /* id; 0: unknown */
+	uint64_t peer; /* id of the peer's queue pair; 0: unknown */
 	uint16_t src_port;
 	struct simqp_way *out, *in; /* known once resolved */
-	uint64_t cm_at;		    /* ns: last arrival at the peer */
+	/* ns: when the last connect message arrives at the peer */
+	uint64_t cm_at;
 	struct timer cm_timer; /* repeats a message until it is answered */
 	unsigned int cm_tries;
-	uint8_t private[IB_PRIVATE_ACCEPT_SIZE]; /* for repeats */
+	uint8_t private[IB_PRIVATE_ACCEPT_SIZE]; /* private data, for repeats */
 	/* queues (qp.c) */
 	bool created;
 	bool error;
@@ -56,16 +57,16 @@ struct simqp_qp {
 	uint32_t recv_used;
 	/* sender */
 	uint64_t next_seq;
-	uint64_t data_at; /* ns: arrival of the last packet at the peer */
+	uint64_t data_at; /* ns: when the last packet arrives at the peer */
 	uint64_t ack_at;
 	struct timer retry;
-	bool rnr_wait; /* the retry timer waits for the peer's receive */
-	bool stuck;    /* sq has one that cannot be sent */
+	bool rnr_wait;	/* the retry timer waits for the peer's receive */
+	bool stuck;	/* sq has a work request that cannot be sent */
 	bool drop_data; /* nothing sent arrives */
 	bool drop_acks; /* no acknowledgement arrives */
 	unsigned int tries, rnr_tries;
 	/* receiver */
-	uint64_t expected; /* seq */
+	uint64_t expected; /* the next sequence number */
 };
 
 static inline struct simqp_qp *simqp_qp(struct ib_qp *ib)
@@ -77,15 +78,15 @@ struct simqp_qp *simqp_qp_new(struct simqp_port *port, unsigned int cpt,
 			      enum simqp_state state);
 /* Nothing may be posted. */
 void simqp_qp_free(struct simqp_qp *qp);
-/* NULL: it does not exist any more. */
+/* The queue pair with @id; NULL: it does not exist any more. */
 struct simqp_qp *simqp_qp_find(const struct simqp_fabric *f, uint64_t id);
 
 void simqp_wr_put(struct simqp_wr *wr);
 
-/* Puts the queue pair in error, unless it is: flushes all work requests, but
- * the first SEND completes with @first. */
+/* Puts the queue pair in error, unless it is already: flushes all work
+ * requests, except that the first SEND completes with @first. */
 void simqp_qp_fail(struct simqp_qp *qp, enum ib_wc_status first);
-/* As in verbs.h. */
+/* See struct ib_verbs (verbs.h). */
 int simqp_create(struct ib_qp *ib, const struct ib_qp_conf *conf);
 void simqp_destroy(struct ib_qp *ib);
 void simqp_disconnect(struct ib_qp *ib);
@@ -95,13 +96,13 @@ int simqp_post_send(struct ib_qp *ib, const struct ib_wr *wrs, unsigned int n);
 /* ---- connections ---- */
 
 /*
- * Connections: request, acceptance, confirmation ("RTU"), and their end. The
- * first two are repeated until answered.
+ * How connections begin, by request, acceptance and confirmation ("RTU"), and
+ * how they end. Request and acceptance are repeated until they are answered.
  */
 
 void simqp_cm_init(struct simqp_qp *qp, enum simqp_state state);
 
-/* As in verbs.h. */
+/* See struct ib_verbs (verbs.h). */
 int simqp_resolve(struct ib_port *ib, unsigned int cpt,
 		  const struct ulnet_nid *dst, void *user, struct ib_qp **qp_p);
 int simqp_connect(struct ib_qp *ib, const void *private, size_t length);

@@ -33,16 +33,17 @@ struct simqp_conf {
 	/* time without acknowledgement, in addition to latencies, before
 	 * sending again, retry_count times; 500 ms */
 	uint64_t ack_ns;
-	uint64_t rnr_ns;       /* until a SEND meets a receive again; 1 ms */
+	/* before a SEND that met no receive is tried again; 1 ms */
+	uint64_t rnr_ns;
 	uint64_t cm_ns;	       /* before a connect message is repeated; 2 s */
-	unsigned int cm_tries; /* of a connect message; 15 */
-	uint64_t cq_ns;	       /* random delay of completions, at most; 0 */
+	unsigned int cm_tries; /* most tries of a connect message; 15 */
+	uint64_t cq_ns;	       /* longest random delay of completions; 0 */
 };
 
 /* One direction between two NIDs; all 0: minimal latency, no faults.
  * Probabilities are parts in a million. */
 struct simqp_link {
-	uint64_t latency;    /* ns; at least 1 */
+	uint64_t latency; /* ns; at least 1 */
 	/* ns: random, added to latency; packets, and connect messages, keep
 	 * their order */
 	uint64_t jitter;
@@ -51,11 +52,11 @@ struct simqp_link {
 	/* ns: added to the active side's confirmation, so that data overtakes
 	 * it */
 	uint64_t rtu_delay;
-	uint32_t loss; /* of a packet, which will be sent again */
-	/* of a connect message, which will be sent again, unless it ends a
-	 * connection */
+	uint32_t loss; /* probability that a packet is lost; it is sent again */
+	/* probability that a connect message is lost; it is sent again, unless
+	 * it ends a connection */
 	uint32_t cm_loss;
-	uint32_t rnr; /* of a SEND: it finds no receive */
+	uint32_t rnr; /* probability that a SEND finds no receive */
 	/*
 	 * How a posted work request completes:
 	 *	FLUSHED		the queue pair fails: failed() with -EIO
@@ -73,9 +74,10 @@ struct simqp_link {
 struct simqp_device {
 	struct ib_limits limits;
 	uint32_t max_inline; /* bytes */
-	/* limits that the device does not tell; 0: none */
-	uint32_t wr_max;     /* of both queues of a queue pair together */
-	uint64_t locked_max; /* bytes registered at a time */
+	/* limits that the device does not tell; 0: no limit */
+	/* work requests of both queues of a queue pair together */
+	uint32_t wr_max;
+	uint64_t locked_max; /* most bytes registered at a time */
 	uint32_t reg_fails;  /* probability of -ENOMEM for a registration */
 };
 
@@ -94,7 +96,7 @@ enum simqp_call {
 /* The present resources of a port. */
 struct simqp_usage {
 	bool open;
-	unsigned int qps; /* known to the LND */
+	unsigned int qps; /* queue pairs known to the LND */
 	unsigned int mrs;
 	uint64_t locked; /* bytes */
 };
@@ -113,10 +115,11 @@ struct simqp_stats {
 
 struct env_sim;
 
-/* @conf NULL: the defaults. The random seed is taken from @world. */
+/* Makes a fabric. @conf NULL: the defaults. The random seed is taken from
+ * @world. 0 or -errno. */
 int simqp_fabric_new(struct env_sim *world, const struct simqp_conf *conf,
 		     struct simqp_fabric **fabric_p) must_check;
-/* No port may be open. */
+/* Frees a fabric, in which no port may be open. */
 void simqp_fabric_free(struct simqp_fabric *f);
 
 /* The backend. Its open() requires ni->fabric to be a struct simqp_fabric. */
@@ -143,7 +146,8 @@ void simqp_stats(const struct simqp_fabric *f, struct simqp_stats *stats);
 
 /* ---- faults ---- */
 
-/* Sets the link of a direction. The latest matching call counts. */
+/* Sets the link from @src to @dst. Of several calls that match, the latest
+ * counts. */
 void simqp_link_set(struct simqp_fabric *f, const struct ulnet_nid *src,
 		    const struct ulnet_nid *dst, const struct simqp_link *link);
 /* Drops all that arrives in this direction for @ns; TIME_NEVER: for ever; 0:
