@@ -13,12 +13,15 @@ extern "C" {
 #endif
 
 enum ulnet_fault_kind {
-	LNET_FAULT_DROP,      /* on receipt: dropped; with causes, as
-			       * LNET_FAULT_ERROR */
-	LNET_FAULT_DELAY,     /* on receipt and on sending: for .latency */
-	LNET_FAULT_DUPLICATE, /* on sending: sent twice */
-	LNET_FAULT_CORRUPT,   /* on sending: one bit of the payload flipped */
-	LNET_FAULT_ERROR,     /* on sending: not sent, and reported failed */
+	/* a received message is dropped; with .causes: as LNET_FAULT_ERROR */
+	LNET_FAULT_DROP,
+	/* a message, received or to be sent, waits for .latency */
+	LNET_FAULT_DELAY,
+	LNET_FAULT_DUPLICATE, /* a message is sent twice */
+	/* one bit of the payload of a sent message is flipped */
+	LNET_FAULT_CORRUPT,
+	/* a message is not sent, and reported as failed */
+	LNET_FAULT_ERROR,
 	LNET_FAULT_KINDS
 };
 
@@ -32,64 +35,72 @@ enum ulnet_fault_kind {
 /* All causes of failed sends: LOCAL_INTERRUPT to NETWORK_TIMEOUT. */
 #define LNET_FAULT_CAUSES UINT32_C(0x7fe)
 
-#define LNET_FAULTS_MAX	   256			   /* rules of a node */
-#define LNET_FAULT_US_MAX \
-	UINT64_C(604800000000) /* longest interval, and
-						   * latency: a week */
+#define LNET_FAULTS_MAX 256 /* rules that a node may have */
+/* us: the longest .interval and .latency, a week */
+#define LNET_FAULT_US_MAX UINT64_C(604800000000)
 
 /*
- * A rule: which messages it strikes, how often, and what it does to them. NIDs
- * may be LNET_NID_ANY, or stand for a net: lnet_nid_make(net, 0xffffffff).
+ * A rule: which messages it strikes, how often, and what it does to them. A NID
+ * of a rule may be LNET_NID_ANY, or lnet_nid_make(net, 0xffffffff), which
+ * stands for all NIDs of the net.
  */
 struct ulnet_fault {
 	enum ulnet_fault_kind kind;
-	/* Which messages: */
-	struct ulnet_nid source; /* as in their headers */
+	/* Which messages the rule strikes: */
+	struct ulnet_nid source; /* NIDs in the header of the message */
 	struct ulnet_nid dest;
-	struct ulnet_nid local; /* the NI that sends or receives them */
-	uint64_t portals; /* PUTs and GETs to these: bits; 0: all messages */
-	uint32_t messages; /* LNET_FAULT_PUT and so on; 0: all */
-	/* How often; exactly one of rate and interval is not 0: */
-	uint32_t rate;	   /* strikes a random one of each .rate messages */
-	uint64_t interval; /* us: strikes one message in each such time, at a
-			    * random moment */
-	bool random;	   /* only on average: one of .rate messages, or one in
-			    * .interval */
-	/* What it does to them: */
+	struct ulnet_nid local; /* the NI that sends or receives the message */
+	/* a bit for each portal: only PUTs and GETs to these portals; 0: all
+	 * messages */
+	uint64_t portals;
+	/* LNET_FAULT_PUT and so on; 0: messages of all types */
+	uint32_t messages;
+	/* How often it strikes; exactly one of rate and interval is not 0: */
+	/* strikes one message, chosen at random, of each .rate messages */
+	uint32_t rate;
+	/* us: strikes one message in each interval, at a random moment */
+	uint64_t interval;
+	/* strikes each message by chance: one of .rate messages, or one in
+	 * .interval, on average */
+	bool random;
+	/* What the rule does to a message: */
 	uint64_t latency; /* LNET_FAULT_DELAY: us */
-	uint32_t causes;  /* LNET_FAULT_ERROR, LNET_FAULT_DROP: a random one of
-			  * these is reported: LNET_FAULT_CAUSE() bits */
+	/* LNET_FAULT_ERROR, LNET_FAULT_DROP: LNET_FAULT_CAUSE() bits, of which
+	 * one, drawn at random, is reported */
+	uint32_t causes;
 };
 
 struct ulnet_fault_info {
 	struct ulnet_fault fault;
-	uint64_t seen;		    /* messages that passed its filters */
-	uint64_t fired;		    /* those of them that it struck */
-	struct ulnet_counts struck; /* ... by type */
+	/* messages that passed the filters of the rule */
+	uint64_t seen;
+	uint64_t fired;		    /* messages that the rule has struck */
+	struct ulnet_counts struck; /* the messages struck, by type */
 };
 
-/* Sets the kind, and filters that all messages pass; the rest is 0. */
+/* Sets the kind, and filters that all messages pass. The other fields are 0. */
 ULNET_EXPORT void lnet_fault_init(struct ulnet_fault *fault,
 				  enum ulnet_fault_kind kind);
 
-/* Adds a rule after the others; of several only the first that strikes a
- * message counts. -EINVAL: the rule makes no sense, or can strike nothing;
- * -EEXIST; -ENOSPC: there are LNET_FAULTS_MAX rules. */
+/* Adds a rule at the end of the list. If several rules strike a message, only
+ * the first of them takes effect. -EINVAL: the rule makes no sense, or can
+ * strike nothing; -EEXIST: there is an equal rule; -ENOSPC: there are
+ * LNET_FAULTS_MAX rules. */
 ULNET_EXPORT int lnet_fault_add(struct lnet *node,
 				const struct ulnet_fault *fault);
 /* In the following functions LNET_FAULT_KINDS stands for all kinds. */
 
-/* Deletes the rules with this kind, source and destination (NULL: any); returns
- * how many. */
+/* Deletes the rules with this kind, source and destination (NULL: any), and
+ * returns the number of deleted rules. */
 ULNET_EXPORT int lnet_fault_del(struct lnet *node, enum ulnet_fault_kind kind,
 				const struct ulnet_nid *source,
 				const struct ulnet_nid *dest);
-/* Fills @infos with up to @n rules of this kind, in their order; returns how
- * many there are. Any thread. */
+/* Fills @infos with up to @n rules of this kind, in the order in which they
+ * were added. Returns the number of all such rules. Any thread. */
 ULNET_EXPORT int lnet_fault_list(struct lnet *node, enum ulnet_fault_kind kind,
 				 struct ulnet_fault_info *infos,
 				 unsigned int n);
-/* Resets the counters of the rules of this kind. Any thread. */
+/* Sets the counters of all rules of this kind to 0. Any thread. */
 ULNET_EXPORT int lnet_fault_reset(struct lnet *node,
 				  enum ulnet_fault_kind kind);
 

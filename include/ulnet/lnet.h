@@ -28,62 +28,76 @@ extern "C" {
 #define LNET_PORTALS  64		/* portal 0 is LNet's own */
 #define LNET_CPTS_MAX 16
 
-struct lnet;	/* a node */
-struct ev_loop; /* libev's */
+struct lnet;	/* a node of LNet */
+struct ev_loop; /* libev's event loop */
 
 /* ---- nodes: lnet_open(3) ---- */
 
-/* What drives the node. */
+/* Which threads run the CPTs of the node. */
 enum ulnet_run {
-	LNET_RUN_THREADS, /* a thread of the library for each CPT */
-	LNET_RUN_POLL,	  /* the application, by lnet_poll(); one CPT */
-	LNET_RUN_EV,	  /* the application's ev loop; one CPT */
+	LNET_RUN_THREADS, /* the library's: one thread for each CPT */
+	/* the application's, by calling lnet_poll(); the node has one CPT */
+	LNET_RUN_POLL,
+	/* the application's, by its libev loop; the node has one CPT */
+	LNET_RUN_EV,
 };
 
-/* From which TCP ports a node accepts connections: socklnd(7). */
+/* From which TCP source ports a node accepts connections: socklnd(7). */
 enum ulnet_accept {
-	LNET_ACCEPT_DEFAULT, /* secure if its port is below 1024, else all */
-	LNET_ACCEPT_SECURE,  /* only from privileged ports, below 1024 */
-	LNET_ACCEPT_ALL,     /* from any port */
-	LNET_ACCEPT_NONE,    /* from none: it does not listen, and may share its
-			      * addresses with other nodes */
+	/* SECURE if the node's own port is below 1024, else ALL */
+	LNET_ACCEPT_DEFAULT,
+	LNET_ACCEPT_SECURE, /* only from privileged ports: those below 1024 */
+	LNET_ACCEPT_ALL,    /* from any port */
+	/* from none: the node does not listen, and may share its addresses with
+	 * other nodes */
+	LNET_ACCEPT_NONE,
 };
 
-/* Are peers asked for their NIDs before the first message? */
+/* Does the node ask peers for their NIDs before it sends the first message to
+ * them? */
 enum ulnet_discovery {
 	LNET_DISCOVERY_DEFAULT, /* on */
 	LNET_DISCOVERY_ON,
 	LNET_DISCOVERY_OFF,
-	LNET_DISCOVERY_VERIFY, /* yes, but answers only lead to warnings */
+	LNET_DISCOVERY_VERIFY, /* it asks, but answers only lead to warnings */
 };
 
 struct ulnet_conf {
 	enum ulnet_run run;
-	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until close */
-	const char *nids;   /* NIs to be added with defaults, as "10.0.0.1@tcp
-			     * 10.0.1.1@tcp1"; NULL: none (lnet_ni_add());
-			     * borrowed until return */
-	unsigned int cpts;  /* 1 .. LNET_CPTS_MAX; 0 = 1 */
-	uint32_t pid;	    /* 0 = LNET_PID_LUSTRE, or with LNET_ACCEPT_NONE
-			     * a random one */
-	uint64_t transaction_timeout; /* us; of operations, unless their MD
-				       * has its own; 0 = 50 s */
-	/* Limits of what peers can make each CPT store: */
-	uint32_t peers_max;	 /* 0 = 100000 */
-	uint32_t messages_max;	 /* messages being received; 0 = 65536 */
-	uint32_t lazy_max;	 /* messages held by lazy portals; 0 = 4096 */
-	uint64_t lazy_bytes_max; /* payload of those, bytes; 0 = 64 MiB */
-	uint32_t interfaces_max; /* NIDs of a peer in a ping info; 0 = 200 */
-	enum ulnet_discovery discovery; /* at first; a setting later */
+	struct ev_loop *ev; /* LNET_RUN_EV: borrowed until lnet_close() */
+	/* NIs to be added with default tunables, as in "10.0.0.1@tcp
+	 * 10.0.1.1@tcp1"; NULL: none (use lnet_ni_add()). Borrowed until
+	 * lnet_open() returns */
+	const char *nids;
+	unsigned int cpts; /* number of CPTs, 1 to LNET_CPTS_MAX; 0 = 1 */
+	/* process id of the node; 0 = LNET_PID_LUSTRE, or, with
+	 * LNET_ACCEPT_NONE, a random one */
+	uint32_t pid;
+	/* us that an operation may take, unless its MD has a timeout; 0 = 50 s
+	 */
+	uint64_t transaction_timeout;
+	/* Bounds of what peers can make each CPT keep in memory: */
+	uint32_t peers_max;    /* peers known; 0 = 100000 */
+	uint32_t messages_max; /* messages being received; 0 = 65536 */
+	uint32_t lazy_max;     /* messages held by lazy portals; 0 = 4096 */
+	/* bytes of payload of the messages held by lazy portals; 0 = 64 MiB */
+	uint64_t lazy_bytes_max;
+	/* NIs that a peer may have, and this node besides 0@lo; 0 = 200 */
+	uint32_t interfaces_max;
+	/* the initial value; later a setting: lnet_settings(3) */
+	enum ulnet_discovery discovery;
 	/* For LNDs that listen, such as socklnd: */
-	uint16_t port; /* to listen on and to connect to; 0 = 988 */
+	uint16_t port; /* TCP port to listen on, and to connect to; 0 = 988 */
 	enum ulnet_accept accept;
-	uint32_t accept_backlog; /* 0 = 4096 */
-	uint32_t accept_max;	 /* concurrent handshakes; 0 = 1024 */
-	uint64_t accept_timeout; /* us, of each step of a handshake; 0 = 5 s */
+	/* length of the queue of connections that are not accepted yet; 0 =
+	 * 4096 */
+	uint32_t accept_backlog;
+	/* handshakes that may be under way at once; 0 = 1024 */
+	uint32_t accept_max;
+	uint64_t accept_timeout; /* us for each step of a handshake; 0 = 5 s */
 };
 
-/* Sets each member to its default; 0 stands for the default as well. */
+/* Sets each field to its default. A field that is 0 has its default, too. */
 ULNET_EXPORT void lnet_conf_init(struct ulnet_conf *conf);
 ULNET_EXPORT int lnet_open(const struct ulnet_conf *conf, struct lnet **node_p);
 ULNET_EXPORT void lnet_close(struct lnet *node);
@@ -100,16 +114,20 @@ ULNET_EXPORT int lnet_call(struct lnet *node, unsigned int cpt,
 			   int (*fn)(void *arg), void *arg);
 /* Returns how many CPTs the node has. */
 ULNET_EXPORT unsigned int lnet_cpts(struct lnet *node);
-/* Returns the CPT that owns the peer with @nid now; -1: LNET_NID_ANY. */
+/* Returns the CPT that owns the peer with @nid at present, or -1 if @nid is
+ * LNET_NID_ANY. */
 ULNET_EXPORT int lnet_cpt_of(struct lnet *node, const struct ulnet_nid *nid);
 
 /* ---- local interfaces: lnet_ni_add(3) ---- */
 
-#define LNET_INTERFACE_SIZE 64 /* name of an interface, with terminator */
-#define LNET_TUNABLES_MAX   32 /* of one LND */
+/* bytes of an interface's name, with its terminator */
+#define LNET_INTERFACE_SIZE 64
+#define LNET_TUNABLES_MAX   32 /* most tunables of an LND */
 
-#define LNET_CREDITS_MAX      UINT32_C(1073741823) /* of an NI */
-#define LNET_PEER_CREDITS_MAX UINT32_C(65535) /* of a peer NI, both kinds */
+/* .credits of an NI, at most */
+#define LNET_CREDITS_MAX UINT32_C(1073741823)
+/* .peer_credits and .peer_buffer_credits, at most */
+#define LNET_PEER_CREDITS_MAX UINT32_C(65535)
 
 /* A setting of one LND, by its name: socklnd(7). */
 struct ulnet_tunable {
@@ -119,28 +137,37 @@ struct ulnet_tunable {
 
 /* What an LND says about one of its tunables. */
 struct ulnet_tunable_info {
-	const char *name; /* constant texts */
+	const char *name; /* all three texts are constant */
 	const char *unit; /* "s", "ms", "bytes", or "" */
 	const char *help;
 	int64_t min, max, def;
 };
 
 struct ulnet_ni_conf {
-	/* The NID. With an interface, only the net of this NID counts: the
-	 * address is that of the interface, preferably of the same size. */
+	/* The NID of the NI. If .interface is given, only the net of this NID
+	 * counts: the address is that of the interface, preferably one of the
+	 * same size. */
 	struct ulnet_nid nid;
-	const char *interface; /* name or address; NULL: by the NID */
-	uint32_t credits;      /* concurrent sends; 0 = 256 */
-	uint32_t peer_credits; /* concurrent sends to one peer NI; 0 = 8 */
-	int32_t peer_timeout;  /* s, after which a router asks whether a peer is
-			       * alive; 0 = 180; < 0: never */
-	uint32_t peer_buffer_credits; /* routed messages one peer may have here;
-				       * 0 = peer_credits */
-	const struct ulnet_tunable *tunables; /* others have their defaults */
+	/* name or address of the interface; NULL: the interface that has the
+	 * address of .nid */
+	const char *interface;
+	uint32_t credits; /* sends under way at once; 0 = 256 */
+	/* sends to one peer NI under way at once; 0 = 8 */
+	uint32_t peer_credits;
+	/* s of silence after which a router asks whether a peer is alive; 0 =
+	 * 180; < 0: it never asks */
+	int32_t peer_timeout;
+	/* router's buffers that messages of one peer NI may use at once; 0 =
+	 * peer_credits */
+	uint32_t peer_buffer_credits;
+	/* tunables that are not listed have their defaults */
+	const struct ulnet_tunable *tunables;
 	unsigned int ntunables;
-	struct ulnet_nid *nid_p; /* result: the NID of the NI; or NULL */
-	const char **why_p; /* result on failure: what is missing, if the LND
-			     * knows, as constant text; or NULL */
+	/* result: the NID of the NI; NULL: not wanted */
+	struct ulnet_nid *nid_p;
+	/* result on failure: what is missing, as constant text; unchanged if
+	 * the LND does not say; may be NULL */
+	const char **why_p;
 };
 
 /* Messages by type. */
@@ -148,13 +175,13 @@ struct ulnet_counts {
 	uint64_t put, get, reply, ack;
 };
 
-/* How long something took, in @n samples of @ns together. */
+/* The sum, in ns, of the durations of @n samples. */
 struct ulnet_times {
 	uint64_t n, ns;
 };
 
-/* Sends that failed, by cause. The first line: because of interfaces of this
- * node; the others: of peers, or the network. */
+/* Sends that failed, by cause: because of NIs of this node (first line), of
+ * peer NIs (second line), or of the network. */
 struct ulnet_failures {
 	uint64_t interrupts, dropped, aborted, no_route, timeouts, errors;
 	uint64_t remote_dropped, remote_timeouts, remote_errors;
@@ -163,36 +190,41 @@ struct ulnet_failures {
 
 struct ulnet_ni_info {
 	struct ulnet_nid nid;
-	char interface[LNET_INTERFACE_SIZE]; /* as configured, or the name of
-					      * the interface with the NID's
-					      * address, or that address; 0@lo:
-					      * empty */
+	/* as configured; or else the name of the interface that has the NID's
+	 * address, or, if there is none, the address; 0@lo: empty */
+	char interface[LNET_INTERFACE_SIZE];
 	bool up;
 	const char *state; /* constant text */
 	/* As configured, with defaults filled in: */
 	uint32_t tx_credits, peer_credits, peer_buffer_credits;
 	int32_t peer_timeout;
-	uint64_t lnd_timeout; /* us that an LND waits for a sign of progress */
-	int numa_node;	      /* of its device; -1: unknown */
+	uint64_t lnd_timeout; /* us that the LND waits for progress */
+	int numa_node;	      /* NUMA node of its device; -1: unknown */
 	unsigned int ntunables;
-	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* in effect */
+	struct ulnet_tunable tunables[LNET_TUNABLES_MAX]; /* values in effect */
 	struct ulnet_counts sent, received, dropped;
-	uint32_t credits_max; /* of all CPTs together */
-	int64_t credits;      /* free ones; negative: so many messages wait */
-	int64_t credits_min;  /* lowest value of @credits so far */
-	uint64_t queued;      /* messages that wait for a credit */
+	uint32_t credits_max; /* credits of all CPTs together */
+	/* free credits; if negative, the number of messages that wait for one
+	 */
+	int64_t credits;
+	int64_t credits_min; /* lowest value of @credits so far */
+	uint64_t queued;     /* messages that wait for a credit */
 	uint64_t send_count, recv_count, drop_count;
 	uint64_t send_length, recv_length, drop_length; /* payload bytes */
-	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
-	bool recovering;       /* unhealthy, and recovery pings are sent */
-	uint32_t pings_silent; /* of these, in a row without an answer */
-	uint64_t next_ping;    /* ns, as lnet_now(); 0: not known yet */
+	int32_t health;	 /* 0 to LNET_HEALTH_MAX */
+	bool recovering; /* unhealthy, and recovery pings are sent */
+	/* recovery pings in a row that were not answered */
+	uint32_t pings_silent;
+	/* ns, as lnet_now(), when the next recovery ping is due; 0: not known
+	 * yet */
+	uint64_t next_ping;
 	struct ulnet_failures failed;
-	uint64_t resent; /* messages sent again after they failed here */
-	/* By policies (lnet_policy(7)); UINT32_MAX: none. */
+	/* messages that failed on this NI and were sent again */
+	uint64_t resent;
+	/* Set by policies (lnet_policy(7)); UINT32_MAX: no priority. */
 	uint32_t net_priority, priority;
-	/* Of PUTs and GETs, samples: from the call until they were sent, and
-	 * until their ACK or REPLY came. */
+	/* Measured for a sample of PUTs and GETs: the time from the call until
+	 * the message was sent, and until its ACK or REPLY came. */
 	struct ulnet_times sending;
 	struct ulnet_times answered;
 };
@@ -203,35 +235,44 @@ struct ulnet_peer_info {
 	unsigned int cpt;
 	uint32_t credits_max;
 	int64_t credits, credits_min;
-	/* How many more of this router's buffers it may have; negative: so many
-	 * of its messages wait for one. */
+	/* How many more of this router's buffers messages of the peer NI may
+	 * use; if negative, the number of its messages that wait for a buffer.
+	 */
 	int64_t router_credits, router_credits_min;
-	uint64_t queued_bytes; /* payload and headers that wait for a credit */
-	uint64_t queued;       /* messages that wait for a credit */
-	uint64_t connecting;   /* messages that wait for a connection */
-	uint64_t refs;	       /* messages that use it */
-	uint64_t send_count, recv_count; /* messages to it, and from it */
-	uint64_t drop_count;		 /* of those from it */
+	/* bytes of payload and headers of messages that wait for a credit */
+	uint64_t queued_bytes;
+	uint64_t queued;     /* messages that wait for a credit */
+	uint64_t connecting; /* messages that wait for a connection */
+	uint64_t refs;	     /* messages that use this peer NI */
+	/* messages sent to it, and received from it */
+	uint64_t send_count, recv_count;
+	/* received messages that were dropped */
+	uint64_t drop_count;
 	struct ulnet_counts sent, received, dropped;
-	const char *word; /* by whose word it is the peer's: constant text */
-	bool down;	  /* by what the peer says */
-	int32_t health;	       /* 0 to LNET_HEALTH_MAX */
-	bool recovering;       /* unhealthy, and recovery pings are sent */
-	uint32_t pings_silent; /* of these, in a row without an answer */
-	uint64_t next_ping;    /* ns, as lnet_now(); 0: one is under way */
+	/* by whose word this NID belongs to the peer, as constant text: "own",
+	 * for example */
+	const char *word;
+	bool down;	 /* the peer says that this NI is down */
+	int32_t health;	 /* 0 to LNET_HEALTH_MAX */
+	bool recovering; /* unhealthy, and recovery pings are sent */
+	/* recovery pings in a row that were not answered */
+	uint32_t pings_silent;
+	/* ns, as lnet_now(), when the next recovery ping is due; 0: a ping is
+	 * under way */
+	uint64_t next_ping;
 	struct ulnet_failures failed;
 	/* As in struct ulnet_ni_info: */
 	uint64_t resent;
 	uint32_t net_priority, priority;
 	struct ulnet_times sending, answered;
-	/* Negotiated for its connections; 0: there is none, or its LND does not
-	 * negotiate. */
+	/* Negotiated for the connections of this peer NI; 0: there are no
+	 * connections, or the LND does not negotiate. */
 	uint32_t queue_depth, max_frags;
-	/* Of the peer: */
+	/* Of the whole peer: */
 	bool multi_rail;
-	bool configured;	/* lnet_peer_add(3) */
-	uint32_t state;		/* as kernel nodes show it */
-	const char *state_name; /* constant */
+	bool configured;	/* by the user: lnet_peer_add(3) */
+	uint32_t state;		/* bits, as kernel nodes show them */
+	const char *state_name; /* constant text */
 };
 
 ULNET_EXPORT int lnet_ni_add(struct lnet *node,
@@ -249,15 +290,15 @@ ULNET_EXPORT int lnet_peer_set_health(struct lnet *node,
 				      int32_t health);
 ULNET_EXPORT int lnet_peer_info(struct lnet *node, const struct ulnet_nid *nid,
 				struct ulnet_peer_info *info);
-/* Fills @infos with up to @n of the tunables of the LND for @net, always in the
- * same order; returns how many there are. -EPROTONOSUPPORT: there is no such
- * LND. Any thread. */
+/* Fills @infos with up to @n tunables of the LND for @net, always in the same
+ * order. Returns the number of all its tunables. -EPROTONOSUPPORT: there is no
+ * LND for that net. Any thread. */
 ULNET_EXPORT int lnet_tunables(struct lnet *node, uint32_t net,
 			       struct ulnet_tunable_info *infos,
 			       unsigned int n);
-/* Fills @infos with up to @n of the known peer NIs, in no order; returns how
- * many there are. Takes several turns: peers that come or go meanwhile may be
- * missing. */
+/* Fills @infos with up to @n of the known peer NIs, in no particular order.
+ * Returns the number of all known ones. This takes several turns: peers that
+ * come or go meanwhile may be missing. */
 ULNET_EXPORT int lnet_peers(struct lnet *node, struct ulnet_peer_info *infos,
 			    unsigned int n);
 /* Configure a peer, with all of its NIDs: lnet_peer_add(3). */
@@ -266,10 +307,10 @@ ULNET_EXPORT int lnet_peer_add(struct lnet *node, const struct ulnet_nid *nids,
 ULNET_EXPORT int lnet_peer_del(struct lnet *node,
 			       const struct ulnet_nid *primary,
 			       const struct ulnet_nid *nids, unsigned int n);
-/* Returns in *@primary the primary NID, as far as it is known now, of the peer
- * with @nid: @nid itself, unless the peer is known to have several NIDs. Events
- * and match entries name a peer by its primary NID. -EINVAL: LNET_NID_ANY. Any
- * thread. */
+/* Sets *@primary to the primary NID of the peer with @nid, as far as it is
+ * known now. That is @nid itself unless the peer is known to have several NIDs.
+ * Events and match entries name a peer by its primary NID. -EINVAL: @nid is
+ * LNET_NID_ANY. Any thread. */
 ULNET_EXPORT int lnet_primary(struct lnet *node, const struct ulnet_nid *nid,
 			      struct ulnet_nid *primary);
 /* Is the peer with @nid known to have several NIDs? Any thread. */
@@ -281,7 +322,7 @@ ULNET_EXPORT int LNetGetId(struct lnet *node, unsigned int index,
 /* ---- handles ---- */
 
 /* A handle is a value, and may outlive its object: functions then return
- * -ENOENT. The node must still be open. */
+ * -ENOENT. It must not be used after its node was closed. */
 struct ulnet_me_handle {
 	struct lnet *node;
 	uint64_t cookie;
@@ -315,12 +356,14 @@ enum ulnet_msg_type {
 	LNET_MSG_HELLO = 4,
 };
 
-/* What is known of an operation that ended. */
+/* What is known about the delivery of an operation that has ended. */
 enum ulnet_outcome {
-	LNET_OUTCOME_NONE = 0,	/* not ended: the event is not terminal */
+	/* the operation has not ended: the event is not terminal */
+	LNET_OUTCOME_NONE = 0,
 	LNET_OUTCOME_DELIVERED, /* the target got the request and answered */
 	LNET_OUTCOME_NOT_DELIVERED, /* certainly not: safe to send again */
-	LNET_OUTCOME_UNKNOWN,	    /* the target may have got the request */
+	/* the target may have received the request */
+	LNET_OUTCOME_UNKNOWN,
 };
 
 /* Why an operation ended as it did, as the LND or LNet classifies it. */
@@ -344,32 +387,43 @@ enum ulnet_cause {
 
 struct ulnet_event {
 	enum ulnet_event_type type;
-	int status;    /* 0 or a negative errno */
-	bool unlinked; /* the last event of the MD: its memory is free again */
-	bool terminal; /* the last event of the operation */
-	enum ulnet_outcome outcome; /* of a terminal event */
+	/* 0: what the event reports has succeeded; or a negative errno */
+	int status;
+	/* this is the last event of the MD: its memory is the user's again */
+	bool unlinked;
+	bool terminal; /* this is the last event of the operation */
+	enum ulnet_outcome outcome; /* with a terminal event */
 	enum ulnet_cause cause;
-	enum ulnet_msg_type msg_type; /* what the operation is: PUT or GET;
-				       * meaningless for an idle MD's UNLINK */
-	/* "Active": events of operations that this node has begun; "passive":
-	 * events of operations of others. */
-	struct ulnet_id target; /* the process asked for; passive: this one */
-	struct ulnet_id initiator;   /* passive: who began it, by primary NID;
-				      * ACK, REPLY: who answered */
-	struct ulnet_nid source;     /* NID that the message came from */
-	struct ulnet_nid sender;     /* NID of the message's last hop */
-	struct ulnet_nid path_local; /* active: last local NI; ANY: none */
-	struct ulnet_nid path_peer;  /* active: last NID sent to; ANY: none */
-	struct ulnet_nid path_hop;   /* active: @path_peer, or the gateway */
-	uint32_t paths_tried;	     /* active: attempts to send it */
+	/* type of the operation, PUT or GET; undefined in the UNLINK event of
+	 * an MD that no operation used */
+	enum ulnet_msg_type msg_type;
+	/* "Active": an event of an operation that this node has begun;
+	 * "passive": an event of an operation that another node has begun. */
+	/* active: the process that the operation was for; passive: this process
+	 */
+	struct ulnet_id target;
+	/* ACK, REPLY: the process that answered; passive: the process that
+	 * began the operation, by its primary NID */
+	struct ulnet_id initiator;
+	struct ulnet_nid source; /* NID that the message was sent from */
+	struct ulnet_nid sender; /* NID of the message's last hop */
+	/* active: the local NI used last; ANY: none was used */
+	struct ulnet_nid path_local;
+	/* active: the peer's NID that was sent to last; ANY: none was */
+	struct ulnet_nid path_peer;
+	/* active: the next hop on that path: @path_peer or a gateway */
+	struct ulnet_nid path_hop;
+	/* active: sends begun, and paths given up after waiting for them */
+	uint32_t paths_tried;
 	uint32_t portal;
 	uint64_t match_bits;
-	uint32_t rlength;  /* bytes requested */
-	uint32_t mlength;  /* bytes moved */
-	uint32_t offset;   /* passive: in the MD; active: the one asked for */
-	uint64_t hdr_data; /* PUT */
+	uint32_t rlength; /* bytes requested */
+	uint32_t mlength; /* bytes moved */
+	/* passive: where in the MD the data is; active: the offset asked for */
+	uint32_t offset;
+	uint64_t hdr_data; /* PUT: what the initiator gave to LNetPut() */
 	uint64_t elapsed;  /* active: us since the operation began */
-	uint64_t sequence; /* counts the events of one CPT */
+	uint64_t sequence; /* number of the event, counted by its CPT */
 	struct ulnet_md_handle md;
 	void *md_start;
 	void *user_ptr;
@@ -400,23 +454,29 @@ ULNET_EXPORT int LNetEQPoll(const struct ulnet_eq_handle *eqs, int neq,
 #define LNET_MD_IOVEC		  0x0100u /* start: array of struct iovec */
 #define LNET_MD_TRACK_RESPONSE	  0x0400u
 #define LNET_MD_NO_TRACK_RESPONSE 0x0800u
-#define LNET_MD_URGENT		  0x1000u /* sent before others that wait */
-#define LNET_MD_PREFER_PATH	  0x2000u /* another NI if @self fails */
-#define LNET_MD_NUMA_NODE	  0x4000u /* numa_node is set */
+#define LNET_MD_URGENT		  0x1000u /* overtakes messages that wait */
+/* sent from another NI if the one named by @self fails */
+#define LNET_MD_PREFER_PATH 0x2000u
+#define LNET_MD_NUMA_NODE   0x4000u /* numa_node is set */
 
 #define LNET_MD_THRESH_INF (-1)
 
 struct ulnet_md {
 	void *start;
-	uint32_t length;   /* bytes; with LNET_MD_IOVEC: number of fragments */
-	int threshold;	   /* operations, or LNET_MD_THRESH_INF */
-	uint32_t max_size; /* with LNET_MD_MAX_SIZE */
+	uint32_t length; /* bytes; with LNET_MD_IOVEC: number of fragments */
+	/* number of operations after which the MD is used up, or
+	 * LNET_MD_THRESH_INF */
+	int threshold;
+	uint32_t max_size; /* bytes; with LNET_MD_MAX_SIZE */
 	uint32_t options;
 	void *user_ptr;
-	ulnet_handler_fn handler;  /* either @handler or @eq, or neither */
+	/* called for each event; an MD has a handler, an event queue, or
+	 * neither */
+	ulnet_handler_fn handler;
 	struct ulnet_eq_handle eq; /* LNET_EQ_NONE: none */
-	uint64_t timeout; /* us, of each operation on it; 0: the node's */
-	int numa_node;	  /* of the memory, with LNET_MD_NUMA_NODE */
+	/* us for each operation on the MD; 0: the node's transaction_timeout */
+	uint64_t timeout;
+	int numa_node; /* NUMA node of the memory, with LNET_MD_NUMA_NODE */
 };
 
 enum ulnet_unlink { LNET_RETAIN = 0, LNET_UNLINK = 1 };
@@ -447,13 +507,14 @@ ULNET_EXPORT int LNetClearLazyPortal(struct lnet *node, unsigned int portal);
 /* ---- registered memory: lnet_mem_register(3) ---- */
 
 /* Registers the memory [@addr, @addr + @length), whose mapping must not change
- * until it is unregistered. LNDs over RDMA move the payload of an MD without a
- * copy if all fragments of the MD lie in registered memory. Peers that have
- * exchanged payload with it can write to it until it is unregistered. */
+ * until the memory is unregistered. LNDs over RDMA move the payload of an MD
+ * without a copy if all fragments of the MD lie in registered memory. Peers
+ * that have exchanged payload with this memory can write to it until it is
+ * unregistered. */
 ULNET_EXPORT int lnet_mem_register(struct lnet *node, void *addr,
 				   size_t length);
 /* Unregisters memory that was registered with the same @addr and @length. No MD
- * may use it. */
+ * may be using the memory. */
 ULNET_EXPORT int lnet_mem_unregister(struct lnet *node, void *addr,
 				     size_t length);
 
@@ -488,27 +549,29 @@ struct ulnet_ping_info {
 	uint32_t features;
 	uint32_t pid;
 	uint32_t sequence;
-	unsigned int nnis;		/* without 0@lo */
-	const struct ulnet_ping_ni *ni; /* nnis of them, the primary first */
+	unsigned int nnis; /* NIs of the node, without 0@lo */
+	/* an array of nnis, the primary NI first */
+	const struct ulnet_ping_ni *ni;
 };
 
-/* @status: 0, or a negative errno, with @info NULL. @info is valid during the
- * call only. */
+/* @status: 0; or a negative errno, and then @info is NULL. @info is valid only
+ * during the call. */
 typedef void (*ulnet_ping_fn)(void *arg, int status,
 			      const struct ulnet_ping_info *info);
 
 ULNET_EXPORT int lnet_ping(struct lnet *node, struct ulnet_id target,
 			   uint64_t timeout, ulnet_ping_fn done, void *arg);
-/* lnet_ping() from the local NI @self (ANY: any). */
+/* As lnet_ping(), but from the local NI @self (LNET_NID_ANY: from any NI). */
 ULNET_EXPORT int lnet_ping_from(struct lnet *node, const struct ulnet_nid *self,
 				struct ulnet_id target, uint64_t timeout,
 				ulnet_ping_fn done, void *arg);
 
 /* ---- discovery: lnet_discover(3) ---- */
 
-#define LNET_DISCOVER_FORCE 1u /* even if the peer is up to date */
+/* discovers the peer even if what is known of it is up to date */
+#define LNET_DISCOVER_FORCE 1u
 
-/* @status: 0, or a negative errno. */
+/* The discovery has ended. @status: 0 or a negative errno. */
 typedef void (*ulnet_discover_fn)(void *arg, int status);
 
 ULNET_EXPORT int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
@@ -518,10 +581,11 @@ ULNET_EXPORT int lnet_discover(struct lnet *node, const struct ulnet_nid *nid,
 /* ---- statistics: lnet_stats(3) ---- */
 
 struct ulnet_stat {
-	const char *name; /* constant texts */
+	const char *name; /* both texts are constant */
 	const char *help;
 	uint64_t value;
-	bool now; /* a gauge, which goes up and down; else a counter */
+	/* a gauge: a number that goes up and down; false: a counter */
+	bool now;
 };
 
 ULNET_EXPORT int lnet_stats(struct lnet *node, struct ulnet_stat *stats,
@@ -533,24 +597,24 @@ ULNET_EXPORT int lnet_stats_reset(struct lnet *node);
 
 /* ---- settings: lnet_settings(3) ---- */
 
-/* What "lnetctl global show" lists. */
+/* A line of what "lnetctl global show" lists. */
 struct ulnet_setting {
-	const char *name; /* constant texts */
+	const char *name; /* all three texts are constant */
 	const char *unit; /* "s", or "" */
 	const char *help;
 	int64_t value;
-	int64_t min, max; /* if equal, this release supports no other value */
-	int64_t def;
-	bool derived; /* computed from others: cannot be set */
+	int64_t min, max; /* if equal, this release supports only this value */
+	int64_t def;	  /* the default */
+	bool derived;	  /* computed from other settings, and cannot be set */
 };
 
-/* Fills @settings with up to @n settings, always in the same order; returns how
- * many there are. */
+/* Fills @settings with up to @n settings, always in the same order. Returns the
+ * number of all settings. */
 ULNET_EXPORT int lnet_settings(struct lnet *node,
 			       struct ulnet_setting *settings, unsigned int n);
-/* Sets one. -ENOENT: no such setting; -EPERM: it is derived; -EOPNOTSUPP:
- * kernel nodes support the value, and this release does not; -EINVAL: out of
- * range. */
+/* Sets the setting @name. -ENOENT: there is none of that name; -EPERM: it is
+ * derived; -EOPNOTSUPP: kernel nodes support @value, and this release does not;
+ * -EINVAL: @value is out of range. */
 ULNET_EXPORT int lnet_setting_set(struct lnet *node, const char *name,
 				  int64_t value);
 
@@ -563,19 +627,20 @@ enum ulnet_log_level {
 	LNET_LOG_DEBUG,
 };
 
-/* @line: without a newline; valid during the call only. */
+/* @line has no newline, and is valid only during the call. */
 typedef void (*ulnet_log_fn)(int level, const char *line, void *arg);
 
-/* Sets where the log of the whole process goes. @fn NULL: to stderr. Any
- * thread. */
+/* Sends log lines of the whole process up to @level to @fn, or to stderr if @fn
+ * is NULL. Any thread. */
 ULNET_EXPORT void lnet_log_set(enum ulnet_log_level level, ulnet_log_fn fn,
 			       void *arg);
 
-/* Logs "@subsystem: text", if @level is logged. Any thread. */
+/* Logs "@subsystem: text", if lines of @level are logged. Any thread. */
 ULNET_EXPORT void lnet_log(enum ulnet_log_level level, const char *subsystem,
 			   const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Is @level logged? To avoid computing arguments in vain. Any thread. */
+/* Are lines of @level logged? If not, the caller need not compute what it would
+ * log. Any thread. */
 ULNET_EXPORT bool lnet_log_on(enum ulnet_log_level level);
 
 /* ---- names ---- */

@@ -52,21 +52,26 @@ enum {
 #define LNET_NIDSTR_SIZE 64
 
 /*
- * A NID: a value of 20 bytes, as on the wire, in network byte order. NIDs are
- * compared as bytes, so unused bytes are 0. If a NID has come from outside,
- * check that @size is at most 12 before using its address.
+ * A NID, 20 bytes as on the wire, in network byte order. NIDs are compared as
+ * bytes, so unused bytes must be 0. A NID that comes from outside may have a
+ * wrong @size: check that it is at most LNET_NID_IPV6_SIZE before using the
+ * address.
  */
 struct ulnet_nid {
-	uint8_t size;	  /* address bytes beyond 4: 0 or LNET_NID_IPV6_SIZE */
-	uint8_t type;	  /* LNET_TYPE_*; 0xff: any */
-	uint8_t num[2];	  /* net number, big endian */
-	uint8_t addr[16]; /* big endian; 4-byte addresses use the first 4 */
+	/* bytes of the address beyond 4: 0 (IPv4, numbers) or
+	 * LNET_NID_IPV6_SIZE */
+	uint8_t size;
+	uint8_t type;	/* LNET_TYPE_*; 0xff: this is LNET_NID_ANY */
+	uint8_t num[2]; /* net number, big endian */
+	/* big endian; an address of 4 bytes is in the first 4 */
+	uint8_t addr[16];
 };
 
-#define LNET_NID_IPV6_SIZE 12 /* ulnet_nid.size of an IPv6 address */
+#define LNET_NID_IPV6_SIZE 12 /* ulnet_nid.size of a NID with an IPv6 address */
 
-/* A process, with the same pid on all its NIDs. Of several processes that share
- * a NID at most one listens; the pids of the others have LNET_PID_USERFLAG. */
+/* A process, which has the same pid on all its NIDs. If several processes share
+ * a NID, at most one of them accepts connections; the pids of the others have
+ * LNET_PID_USERFLAG. */
 struct ulnet_id {
 	struct ulnet_nid nid;
 	uint32_t pid;
@@ -98,14 +103,15 @@ static inline bool lnet_nid_is_lo(const struct ulnet_nid *nid)
 	return nid->type == LNET_TYPE_LO;
 }
 
-/* Has the NID a 4-byte address, and so a 64-bit form? (False for LNET_NID_ANY,
- * although that has a 64-bit form.) */
+/* Does the NID have a 4-byte address, and so a 64-bit form? (False for
+ * LNET_NID_ANY, although that has a 64-bit form.) */
 static inline bool lnet_nid_is_nid4(const struct ulnet_nid *nid)
 {
 	return nid->size == 0;
 }
 
-/* The net of a NID, type << 16 | number; LNET_NET_ANY for LNET_NID_ANY. */
+/* Returns the net of a NID, type << 16 | number; LNET_NET_ANY for LNET_NID_ANY.
+ */
 static inline uint32_t lnet_nid_net(const struct ulnet_nid *nid)
 {
 	if (lnet_nid_is_any(nid))
@@ -113,17 +119,17 @@ static inline uint32_t lnet_nid_net(const struct ulnet_nid *nid)
 	return LNET_NET(nid->type, nid->num[0] << 8 | nid->num[1]);
 }
 
-/* Makes a NID with a 4-byte address, in host byte order (10.0.0.1 =
- * 0x0a000001). If the type of @net is 0xff or above: LNET_NID_ANY. */
+/* Makes a NID with the 4-byte address @addr, in host byte order (10.0.0.1 is
+ * 0x0a000001). If the type of @net is 0xff or above, returns LNET_NID_ANY. */
 ULNET_EXPORT struct ulnet_nid lnet_nid_make(uint32_t net, uint32_t addr);
 
-/* Convert from and to the 64-bit form net << 32 | addr. All ones, and a net
- * whose type is 0xff or above, become LNET_NID_ANY. A NID with an IPv6 address
- * has no 64-bit form, and becomes 0, which is no NID. */
+/* Convert from and to the 64-bit form net << 32 | address. All ones, and a net
+ * whose type is 0xff or above, are converted to LNET_NID_ANY. A NID with an
+ * IPv6 address has no 64-bit form: it is converted to 0, which is no NID. */
 ULNET_EXPORT struct ulnet_nid lnet_nid_from_nid4(uint64_t nid4);
 ULNET_EXPORT uint64_t lnet_nid_to_nid4(const struct ulnet_nid *nid);
 
-/* Compares bytewise: < 0, 0, > 0. */
+/* Compares the bytes, as memcmp(): returns < 0, 0 or > 0. */
 ULNET_EXPORT int lnet_nid_cmp(const struct ulnet_nid *a,
 			      const struct ulnet_nid *b);
 
@@ -175,15 +181,16 @@ ULNET_EXPORT int lnet_id_parse(const char *text, struct ulnet_id *id_p);
  */
 struct ulnet_nidlist;
 
-/* What is wrong with a text: where, and in words. */
+/* What is wrong with a text, and where. */
 struct ulnet_text_error {
-	size_t offset; /* byte in the text */
+	size_t offset; /* of the wrong byte in the text */
 	char what[96]; /* "range low end is above its high end" */
 };
 
 /*
- * Makes a list, until lnet_nidlist_free() (which ignores NULL). 0; -EINVAL:
- * *@err says why, if it is not NULL; -ENOMEM.
+ * Makes a list from @text. *@list_p is to be freed with lnet_nidlist_free(),
+ * which ignores NULL. Returns 0; -EINVAL: *@err, unless @err is NULL, says why;
+ * -ENOMEM.
  */
 ULNET_EXPORT int lnet_nidlist_parse(const char *text,
 				    struct ulnet_nidlist **list_p,
@@ -192,16 +199,16 @@ ULNET_EXPORT void lnet_nidlist_free(struct ulnet_nidlist *list);
 ULNET_EXPORT bool lnet_nidlist_match(const struct ulnet_nidlist *list,
 				     const struct ulnet_nid *nid);
 /*
- * The canonical text of a list: grouped by net, without duplicates. Writes at
- * most @size bytes, including the terminator; returns the length of the whole
- * text, as snprintf(); @buf may be NULL if @size is 0.
+ * Writes the canonical text of a list: grouped by net, without duplicates.
+ * Writes at most @size bytes, including the terminator, and returns the length
+ * of the whole text, as snprintf(). @buf may be NULL if @size is 0.
  */
 ULNET_EXPORT size_t lnet_nidlist_format(const struct ulnet_nidlist *list,
 					char *buf, size_t size);
 /*
  * Fills @nids with each NID of the list once, in the order of the canonical
- * text, and *@n_p with their number. -E2BIG: there are more than @max, as with
- * '*@tcp'; @nids has some of them.
+ * text, and sets *@n_p to their number. -E2BIG: the list has more than @max
+ * NIDs, as "*@tcp" does; @nids then holds some of them.
  */
 ULNET_EXPORT int lnet_nidlist_expand(const struct ulnet_nidlist *list,
 				     struct ulnet_nid *nids, size_t max,

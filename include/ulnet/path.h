@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-/* The health of an NI is from 0 to LNET_HEALTH_MAX: failures lower it, and
- * received messages raise it. */
+/* Health of an NI: from 0 to LNET_HEALTH_MAX. Failures lower it, and received
+ * messages raise it. */
 #define LNET_HEALTH_MAX 1000
 
-/* Kinds of candidates for a path: one of each kind is chosen, in this order. If
- * the target is on none of this node's nets, a gateway is chosen first, and
- * then the others for the path to the gateway. */
+/* Kinds of candidates for a path. One candidate of each kind is chosen, in this
+ * order: a net, a local NI, a peer NI. If the target is on no net of this node,
+ * a gateway is chosen before them, and they then make the path to the gateway.
+ */
 enum ulnet_path_kind {
 	LNET_PATH_NET,
 	LNET_PATH_LOCAL_NI,
@@ -25,11 +26,11 @@ enum ulnet_path_kind {
 
 /*
  * The criterion that decided between a candidate and the chosen one: the first
- * one, in this order, in which they differ. Each kind of candidate is compared
- * by some of the criteria.
+ * in this order in which the two differ. For each kind of candidate only some
+ * of the criteria count: lnet_path_explain(3).
  */
 enum ulnet_path_why {
-	LNET_PATH_CHOSEN, /* none: it is the chosen one */
+	LNET_PATH_CHOSEN, /* none: this candidate was chosen */
 	LNET_PATH_PEER_UP,
 	LNET_PATH_UNTRIED,
 	LNET_PATH_PEER_HEALTH,
@@ -48,31 +49,38 @@ enum ulnet_path_why {
 	LNET_PATH_TURN,
 	LNET_PATH_CRITERIA, /* number of criteria */
 	/* The candidate could not be used: */
-	LNET_PATH_DOWN = LNET_PATH_CRITERIA, /* it is down */
-	LNET_PATH_NOT_ASKED,		     /* the sender named another one */
-	LNET_PATH_UNREACHED, /* a net that this node is not on */
+	LNET_PATH_DOWN = LNET_PATH_CRITERIA, /* the candidate is down */
+	/* the sender named another candidate */
+	LNET_PATH_NOT_ASKED,
+	/* the candidate is a net that this node is not on */
+	LNET_PATH_UNREACHED,
 	LNET_PATH_WHY_COUNT
 };
 
 /* A gateway, net, local NI or peer NI that was considered. */
 struct ulnet_path_candidate {
 	enum ulnet_path_kind kind;
-	struct ulnet_nid nid;	 /* of a net: with address 0 */
-	enum ulnet_path_why why; /* LNET_PATH_CHOSEN, or why it was not */
-	int64_t own;  /* its health, credits or priority, if that decided */
-	int64_t best; /* the same of the chosen one */
+	struct ulnet_nid nid; /* a net is shown as a NID with address 0 */
+	/* LNET_PATH_CHOSEN, or why the candidate was not chosen */
+	enum ulnet_path_why why;
+	/* the candidate's health, credits or priority, if that number decided
+	 */
+	int64_t own;
+	int64_t best; /* that number of the chosen candidate */
 };
 
 /* The path that a message would take now. */
 struct ulnet_path {
-	int status;		/* 0, or why there is no path */
-	const char *situation;	/* the case, as constant text */
-	/* With status 0: the local NI, the NID that the message would go to,
-	 * and the gateway (ANY: none). */
+	/* 0, or a negative errno: why there is no path */
+	int status;
+	/* a description of the case, as constant text */
+	const char *situation;
+	/* If status is 0: the local NI, the NID that the message would go to,
+	 * and the gateway (LNET_NID_ANY: none). */
 	struct ulnet_nid local;
 	struct ulnet_nid peer;
 	struct ulnet_nid gateway;
-	unsigned int ncandidates; /* how many were considered */
+	unsigned int ncandidates; /* number of candidates considered */
 };
 
 ULNET_EXPORT int lnet_path_explain(struct lnet *node,

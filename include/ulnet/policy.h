@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/* Longest pattern, with its terminator. */
+/* Bytes of the longest pattern, with its terminator. */
 #define LNET_PATTERN_SIZE 256
-/* The most policies of a node; more fail with -ENOSPC. */
+/* The most policies of a node; adding one more returns -ENOSPC. */
 #define LNET_POLICIES_MAX 1024
 /* No priority: worse than any priority, of which 0 is the best. */
 #define LNET_PRIORITY_NONE UINT32_MAX
-/* As the index of a new policy: after all others. */
+/* As the index of a new policy: after all present policies. */
 #define LNET_POLICY_LAST UINT32_MAX
 
 /*
@@ -36,7 +36,8 @@ struct ulnet_policy {
 	char src[LNET_PATTERN_SIZE];
 	char dst[LNET_PATTERN_SIZE];
 	char rte[LNET_PATTERN_SIZE];
-	uint32_t priority; /* with src or dst alone; else LNET_PRIORITY_NONE */
+	/* if only src or only dst is set; else LNET_PRIORITY_NONE */
+	uint32_t priority;
 };
 
 ULNET_EXPORT int lnet_policy_add(struct lnet *node, unsigned int index,

@@ -14,95 +14,110 @@ extern "C" {
 #endif
 
 struct ulrpc_service;
-struct ulrpc_request; /* one that is being served */
+struct ulrpc_request; /* a request that is being served */
 
 /* ---- services: ulrpc_service_start(3) ---- */
 
 enum ulrpc_run {
-	ULRPC_RUN_WORKER = 0, /* on a worker thread; may block */
-	ULRPC_RUN_INLINE,     /* on the CPT's thread; must not block */
+	ULRPC_RUN_WORKER = 0, /* on a worker thread: the handler may block */
+	/* on the CPT's thread: the handler must not block */
+	ULRPC_RUN_INLINE,
 };
 
 /*
- * Handles @request, whose body is @length bytes at @body, valid until the
- * request is replied to. The handler, or any thread later, calls exactly one of
- * ulrpc_reply(), ulrpc_fail() and the like.
+ * Handles @request. Its body, @length bytes at @body, is valid until the
+ * request is replied to. The handler must lead to exactly one call of
+ * ulrpc_reply(), ulrpc_fail() or the like: in the handler, or later, on any
+ * thread.
  */
 typedef void (*ulrpc_handler_fn)(void *arg, struct ulrpc_request *request,
 				 const void *body, size_t length);
 
 struct ulrpc_method_conf {
-	const char *name; /* the number is ulrpc_method(name); two methods with
-			   * one number: -EEXIST */
+	/* the method's number is ulrpc_method(name); two methods with the same
+	 * number: -EEXIST */
+	const char *name;
 	ulrpc_handler_fn handler;
 	void *arg;
 	enum ulrpc_run run;
-	enum ulrpc_priority priority;	/* default: normal */
-	enum ulrpc_semantics semantics; /* a call that may have been executed
-					 * before is executed again only if
-					 * both this and the call say
-					 * ULRPC_IDEMPOTENT */
+	/* of calls that choose none; default: ULRPC_PRIORITY_NORMAL */
+	enum ulrpc_priority priority;
+	/* a call that may have been executed before is executed again only if
+	 * both the method and the call are ULRPC_IDEMPOTENT */
+	enum ulrpc_semantics semantics;
 };
 
 struct ulrpc_service_conf {
-	const char *name; /* copied, as is all that pointers here point to */
+	const char *name; /* copied, as is all that this structure points to */
 	const struct ulrpc_method_conf *methods;
 	unsigned int nmethods;
-	unsigned int portal; /* 0: a free one */
+	unsigned int portal; /* for requests; 0: a free portal */
 	/* Workers are threads; in virtual time one runs at a time. */
-	unsigned int workers_min; /* 0 = 1, if a method wants workers */
-	unsigned int workers_max; /* 0 = workers_min: a fixed number. As many
-				   * more, at most, stand in for workers that
-				   * wait for bulk */
-	uint32_t request_max;	  /* bytes of a body; 0 = 64 KiB; at most
-				   * ULRPC_BODY_MAX */
-	uint32_t buffers;	  /* request buffers of each CPT: 2 to
+	/* 0 = 1, or no worker if all methods run inline */
+	unsigned int workers_min;
+	/* 0 = workers_min: a fixed number. While workers wait for bulk, up to
+	 * workers_max spare threads stand in for them */
+	unsigned int workers_max;
+	/* bytes of the longest body; 0 = 64 KiB; at most ULRPC_BODY_MAX */
+	uint32_t request_max;
+	uint32_t buffers; /* request buffers of each CPT: 2 to
 			      * ULRPC_BUFFERS_MAX; 0 = 4 */
-	uint32_t buffer_size;	  /* bytes; 0: room for several messages */
-	/* What one client may have if it is alone. All clients together have
-	 * four times as much. Of that a host may have at most as much as it
-	 * leaves free for others, and so may a client of its host's part.
-	 * Requests beyond that are refused as overloaded, never executed. */
-	uint32_t queue_max;	  /* requests that wait for a worker, or for
-				   * their handler's reply; 0 = 4096 */
-	uint64_t queue_bytes_max; /* of memory for these requests, with room for
-				   * replies of reply_max, and for replies that
-				   * clients have not taken; 0 = 32 MiB */
-	uint32_t window; /* calls in flight granted to each client, at most;
-			  * 0 = 1024 */
-	uint64_t queue_target; /* us: a client's window shrinks while all its
-				* requests wait for longer than this; 0 = 5 ms,
-				* or the time of two requests, if longer */
-	uint64_t retry_after;  /* us after which a client that is refused may
-				* call again, at least; 0 = 10 ms */
-	uint64_t stuck;	  /* us after which a handler that has not replied is
-			   * logged, once; 0 = 60 s; ULRPC_NEVER */
-	uint64_t stalled; /* us after which a handler that has neither replied,
-			   * nor called ulrpc_progress(), nor moved bulk, is
-			   * not waited for any more: ULRPC_CAUSE_STALLED; 0 =
-			   * ULRPC_NEVER */
-	const char *policy;  /* "[ORDER [quantum=N]] [tbf RULES]": orders are
-			     * "fair" between hosts, and between the clients of
-			     * each; "rr", the same by quanta; "fifo"; "edf";
-			     * rules limit rates, as in "tbf
-			     * nid=10.0.0.[1-9]@tcp rate=1000 depth=3;
-			     * rate=10000"; NULL = "fair" */
-	uint32_t high_ratio; /* high-priority requests in a row while others
-			      * wait; 0 = 10 */
-	uint32_t segments; /* bulk messages in flight for each request; 0 = 8 */
-	/* Called once for each client that has opened the service and has gone
-	 * without disconnecting: it was silent for its lease, or could not be
-	 * reached after its connection was lost, or was replaced by a process
-	 * with the same client id. On the CPT of the client, in a turn, after
-	 * its requests have been canceled; must not block. May be NULL. */
+	/* bytes of a request buffer; 0: room for several messages */
+	uint32_t buffer_size;
+	/* How much a client may have if it is the only one. All clients
+	 * together may have four times as much. Of that, a host may have at
+	 * most as much as it leaves free for other hosts; of its host's share,
+	 * a client may have at most as much as it leaves free for other
+	 * clients. Further requests are refused as overloaded, and not
+	 * executed. */
+	/* requests that wait for a worker or for their handler's reply; 0 =
+	 * 4096 */
+	uint32_t queue_max;
+	/* bytes of memory for these requests, each with room for a reply of
+	 * reply_max bytes, and for replies that clients have not taken yet; 0 =
+	 * 32 MiB */
+	uint64_t queue_bytes_max;
+	/* calls in flight that each client is granted, at most; 0 = 1024 */
+	uint32_t window;
+	/* us: while all requests of a client wait longer than this, its window
+	 * shrinks; 0 = 5 ms, or the time that two requests take, if that is
+	 * longer */
+	uint64_t queue_target;
+	/* us that a refused client is asked to wait before it calls again, at
+	 * least; 0 = 10 ms */
+	uint64_t retry_after;
+	/* us after which a handler that has not replied is logged, once; 0 = 60
+	 * s; ULRPC_NEVER: it is not logged */
+	uint64_t stuck;
+	/* us after which callers stop waiting for a handler that has not
+	 * replied, called ulrpc_progress() or moved bulk: ULRPC_CAUSE_STALLED;
+	 * 0 = ULRPC_NEVER */
+	uint64_t stalled;
+	/* the order in which requests are served, and limits of rates: "[ORDER
+	 * [quantum=N]] [tbf RULES]". ORDER is "fair": in turn between hosts,
+	 * and between the clients of each host; "rr": the same by quanta;
+	 * "fifo"; or "edf". RULES limit rates: "tbf nid=10.0.0.[1-9]@tcp
+	 * rate=1000 depth=3; rate=10000". NULL = "fair" */
+	const char *policy;
+	/* how many requests of high priority are served in a row while others
+	 * wait; 0 = 10 */
+	uint32_t high_ratio;
+	/* bulk messages that a request may have in flight; 0 = 8 */
+	uint32_t segments;
+	/* Called once for each client that has used the service and has
+	 * vanished without disconnecting: it was silent for its lease; or it
+	 * could not be reached after its connection was lost; or a process with
+	 * the same client id replaced it. Called on the CPT of the client, in a
+	 * turn, after its requests have been canceled; must not block. May be
+	 * NULL. */
 	void (*gone)(void *arg, const struct ulnet_id *client);
 	void *gone_arg;
-	/* The store of a service that remembers its requests beyond its own
-	 * end; NULL: it does not. */
+	/* The store of a durable service, which remembers its requests beyond
+	 * its own end; NULL: the service is not durable. */
 	const struct ulrpc_durable *durable;
 	/* Called once, on any thread, when nothing of the service runs any
-	 * more, whatever ended it. Not called if ulrpc_service_start() fails.
-	 * May be NULL. */
+	 * more, however it was ended. Not called if ulrpc_service_start()
+	 * fails. May be NULL. */
 	void (*ended)(void *arg);
 	void *ended_arg;
 };
@@ -113,44 +128,46 @@ struct ulrpc_service_conf {
 
 /* A store of records, which the service keeps together with its data. */
 struct ulrpc_durable {
-	uint8_t incarnation[16]; /* of the store: random, made with it; not all
-				  * 0 */
-	/* Returns what was last stored under @key, of ULRPC_RECORD_KEY bytes,
-	 * in memory from malloc(), which ulnet frees. Called on the thread that
-	 * is to run the handler. -ENOENT: nothing was stored; another -errno:
-	 * the store cannot tell, and the call ends with its execution
-	 * unknown. */
+	/* id of the store: random bytes, made with the store; not all 0 */
+	uint8_t incarnation[16];
+	/* Looks up what was last stored under @key, of ULRPC_RECORD_KEY bytes.
+	 * *@value_p is memory from malloc(), which ulnet frees. Called on the
+	 * thread on which the handler is going to run. -ENOENT: nothing was
+	 * stored; any other -errno: the store cannot tell, and the call ends
+	 * with its execution unknown. */
 	int (*lookup)(void *arg, const void *key, void **value_p,
 		      size_t *length_p);
 	void *arg;
 };
 
-/* Is to be stored under its key, and replaces what is there. */
+/* What the handler must store under .key, where it replaces what was stored
+ * before. */
 struct ulrpc_record {
 	const void *key;   /* ULRPC_RECORD_KEY bytes */
 	const void *value; /* of @length bytes */
 	size_t length;
-	uint64_t keep; /* us after which it may be deleted; ULRPC_NEVER: it may
-			* be needed at any time */
+	/* us after which the record may be deleted; ULRPC_NEVER: it may be
+	 * needed at any time */
+	uint64_t keep;
 };
 
 ULNET_EXPORT void ulrpc_service_conf_init(struct ulrpc_service_conf *conf);
 /*
- * Starts a service. @service_p may be NULL: then the service ends with RPC.
- * -EINVAL; -EEXIST: name, method or portal is in use; -ENOSPC: no portal is
- * left; -EOPNOTSUPP: the policy has no such order; -ENOMEM; -errno of making
- * threads. Waits, as *_wait.
+ * Starts a service. @service_p may be NULL: then the service ends when RPC is
+ * closed. -EINVAL; -EEXIST: the name, a method or the portal is in use;
+ * -ENOSPC: no portal is left; -EOPNOTSUPP: the policy names an unknown order;
+ * -ENOMEM; -errno of making threads. Waits, as *_wait.
  */
 ULNET_EXPORT int ulrpc_service_start(struct ulrpc *rpc,
 				     const struct ulrpc_service_conf *conf,
 				     struct ulrpc_service **service_p);
 /*
- * Refuses new requests, and waits at most @timeout us until those under way are
- * answered. Callers of requests that are not answered by then are told that
- * the call may have been executed, and the replies to these are dropped. Waits
- * until no handler runs, and frees the service. -ETIMEDOUT: some requests were
- * not answered in time. -EDEADLK: called in a turn, or by a worker of the
- * service; nothing is done.
+ * Refuses new requests, waits at most @timeout us until those under way have
+ * been answered, then waits until no handler runs, and frees the service. If a
+ * request has not been answered in time, its caller is told that the call may
+ * have been executed, and the reply of its handler is dropped; returns
+ * -ETIMEDOUT. -EDEADLK: called in a turn, or by a worker of the service;
+ * nothing was done.
  */
 ULNET_EXPORT int ulrpc_service_stop(struct ulrpc_service *service,
 				    uint64_t timeout);
@@ -161,65 +178,71 @@ ULNET_EXPORT unsigned int ulrpc_service_portal(
 
 /*
  * A request is valid until it is replied to, on any thread, even if its service
- * has been stopped or RPC closed meanwhile. In that case ulrpc_request_info()
- * says that no time is left, no bulk can be moved (-ENOENT), what
- * ulrpc_request_rpc() returns may have been freed, and the reply, which is
- * still to be made, is dropped.
+ * has been stopped or RPC has been closed meanwhile. In that case the handler
+ * must still reply, but the reply is dropped; ulrpc_request_info() says that no
+ * time is left, bulk cannot be moved (-ENOENT), and the result of
+ * ulrpc_request_rpc() may have been freed.
  */
 
 /*
- * Any thread. Takes @request. @body is copied. A reply that is longer than the
- * caller has room for is held until the caller has fetched it; if there is no
- * room to hold it, or it is longer than ULRPC_BODY_MAX, the caller gets
- * ULRPC_CAUSE_TOO_LONG. Bulk of the request that is still being moved is waited
- * for first; if any of that fails, the caller gets ULRPC_CAUSE_BULK instead.
+ * Replies to @request, which must not be used afterwards. Any thread. @body is
+ * copied. If the reply is longer than the caller has room for, it is held until
+ * the caller has fetched it; if there is no room to hold it, or it is longer
+ * than ULRPC_BODY_MAX, the caller gets ULRPC_CAUSE_TOO_LONG. The reply is sent
+ * after all bulk of the request has been moved; if any bulk failed, the caller
+ * gets ULRPC_CAUSE_BULK instead.
  */
 ULNET_EXPORT void ulrpc_reply(struct ulrpc_request *request, const void *body,
 			      size_t length);
-/* Replies with a negative errno for outcome.status. As ulrpc_reply(). */
+/* Replies with a negative errno, which becomes outcome.status. Otherwise as
+ * ulrpc_reply(). */
 ULNET_EXPORT void ulrpc_fail(struct ulrpc_request *request, int status);
-/* As ulrpc_fail(), with a text in UTF-8 for outcome.text, which is copied, and
- * cut off if there is no room for it. */
+/* As ulrpc_fail(), with a text in UTF-8, which becomes outcome.text; it is
+ * copied, and cut off if it is too long. */
 ULNET_EXPORT void ulrpc_fail_text(struct ulrpc_request *request, int status,
 				  const char *text);
-/* Replies that the body cannot be read: ULRPC_CAUSE_BAD_REQUEST, certainly not
- * executed. As ulrpc_reply(). */
+/* Replies that the body cannot be read: the caller gets
+ * ULRPC_CAUSE_BAD_REQUEST, and the call counts as not executed. Otherwise as
+ * ulrpc_reply(). */
 ULNET_EXPORT void ulrpc_refuse(struct ulrpc_request *request);
-/* Replies that there is no room for the request now: ULRPC_CAUSE_OVERLOADED,
- * certainly not executed, with the service's retry_after. As ulrpc_reply(). */
+/* Replies that there is no room for the request now: the caller gets
+ * ULRPC_CAUSE_OVERLOADED with the service's retry_after, and the call counts as
+ * not executed. Otherwise as ulrpc_reply(). */
 ULNET_EXPORT void ulrpc_overloaded(struct ulrpc_request *request);
 
 /*
- * For methods of a durable service that are executed exactly once: makes
- * *@record, which the handler stores in the transaction with the effects of
- * @request, before it replies with @body, or (with @length 0) fails with the
- * negative errno @status. The memory of @record is the request's until the
- * reply, or the next call of this. Called by the thread that has @request.
- * After it nothing more can be put to the caller's bulk. -EBUSY: bulk is still
- * being moved; -EOPNOTSUPP: another kind of method or service; -EINVAL;
- * -EMSGSIZE: more than the caller has room for; -ENOMEM.
+ * For methods of a durable service that are executed exactly once. Makes
+ * *@record, which the handler must store in the same transaction as the effects
+ * of @request, before it replies with @body or (with @length 0) fails with the
+ * negative errno @status. The memory of *@record belongs to the request, and is
+ * valid until the reply or the next call of this function. Called by the thread
+ * that has @request. After this call no data can be put to the caller's bulk.
+ * -EBUSY: bulk is still being moved; -EOPNOTSUPP: the method or the service is
+ * of another kind; -EINVAL; -EMSGSIZE: the reply is longer than the caller has
+ * room for; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_request_record(struct ulrpc_request *request, int status,
 				      const void *body, size_t length,
 				      struct ulrpc_record *record);
 
 struct ulrpc_request_info {
-	struct ulnet_id client;	 /* process that called */
-	struct ulnet_nid source; /* NID that the request came from */
-	struct ulnet_nid local;	 /* NID of ours that it came to */
+	struct ulnet_id client;	 /* the process that made the call */
+	struct ulnet_nid source; /* NID that the request was sent from */
+	struct ulnet_nid local;	 /* NID of this node that the request came to */
 	uint64_t xid;
-	uint32_t attempt; /* 1 for the first */
+	uint32_t attempt; /* number of the attempt, from 1 */
 	uint32_t method;
 	uint32_t reply_max;
-	uint64_t time_left; /* us until the caller's deadline; ULRPC_NEVER */
+	/* us until the caller's deadline; ULRPC_NEVER: there is none */
+	uint64_t time_left;
 	enum ulrpc_priority priority;
 	unsigned int nbulks;
 	const char *service;	      /* valid as long as the request */
-	const char *method_name;      /* the same */
-	char trace[ULRPC_TRACE_SIZE]; /* as the caller has given it; or "" */
+	const char *method_name;      /* valid as long as the request */
+	char trace[ULRPC_TRACE_SIZE]; /* as the caller gave it; "": none */
 };
 
-/* Any thread, before the reply. */
+/* Describes @request. Any thread, before the reply. */
 ULNET_EXPORT void ulrpc_request_info(const struct ulrpc_request *request,
 				     struct ulrpc_request_info *info);
 ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
@@ -227,30 +250,31 @@ ULNET_EXPORT struct ulrpc *ulrpc_request_rpc(
 
 /*
  * Calls @fn(@arg, @request) on a worker of the service, in the order of its
- * queue. For example for work that may block and that is to be done when bulk
- * has been moved, so that no worker waits for the bulk. Any thread. The caller
- * does not use the request any more; @fn replies to it, or calls this again.
- * @fn is always called; if the service ends, perhaps before this returns.
- * -EOPNOTSUPP: the service has no workers, and @fn is not called.
+ * queue. This is for work that may block and that can only be done after bulk
+ * has been moved: no worker has to wait for the bulk. Any thread. The caller
+ * must not use the request any more; @fn replies to it, or calls this function
+ * again. @fn is always called: if the service ends, perhaps before this
+ * function returns. -EOPNOTSUPP: the service has no workers; @fn is not called.
  */
 typedef void (*ulrpc_continue_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_continue(struct ulrpc_request *request,
 					ulrpc_continue_fn fn, void *arg);
 
 /*
- * Is the request canceled? That is so if its caller has canceled it, or has no
- * time left, or is gone, or the service stops. Then its handler may end early.
- * It still replies, but nobody gets that; bulk of the request ends with
- * -ECANCELED, under way or begun later. Any thread, before the reply.
+ * Has the request been canceled? That is so if its caller has canceled it, has
+ * no time left or is gone, or if the service is being stopped. The handler may
+ * then end early. It must still reply, but nobody gets the reply; transfers of
+ * bulk of the request, both those under way and later ones, end with
+ * -ECANCELED. Any thread, before the reply.
  */
 ULNET_EXPORT bool ulrpc_request_canceled(const struct ulrpc_request *request);
 /*
- * Has @fn(@arg, @request) called once, on the request's CPT, if the request is
- * canceled before the reply. @fn must not block, and may reply. ulrpc_reply()
- * waits while @fn runs, so it must not be called with a lock that @fn takes;
- * after ulrpc_reply() @fn is not called. Any thread, before the reply.
- * -ECANCELED: the request is canceled already; -EALREADY: there is a function
- * already; @fn is not called.
+ * If the request is canceled before the reply, calls @fn(@arg, @request) once,
+ * on the CPT of the request. @fn must not block, and may reply. ulrpc_reply()
+ * waits while @fn runs, so a thread that holds a lock that @fn takes must not
+ * call it. After ulrpc_reply() @fn is not called. Any thread, before the reply.
+ * -ECANCELED: the request has been canceled already; -EALREADY: it has such a
+ * function already; with both errors @fn is not called.
  */
 typedef void (*ulrpc_cancel_fn)(void *arg, struct ulrpc_request *request);
 ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
@@ -263,14 +287,14 @@ ULNET_EXPORT int ulrpc_request_on_cancel(struct ulrpc_request *request,
 ULNET_EXPORT int ulrpc_request_sleep(struct ulrpc_request *request,
 				     uint64_t us);
 /*
- * Says that the handler makes progress, and that @permille of the work is done.
- * The caller is told with the next message that says that the request is being
- * served. Any thread, before the reply; costs a store.
+ * Tells ulnet that the handler makes progress, and that @permille of the work
+ * is done. The caller learns it from the next message that says that the call
+ * takes longer. Any thread, before the reply; costs one store to memory.
  */
 ULNET_EXPORT void ulrpc_progress(struct ulrpc_request *request,
 				 uint32_t permille);
 
-/* The CPT that the request belongs to, where callbacks run. */
+/* Returns the CPT that the request belongs to, where its callbacks run. */
 ULNET_EXPORT unsigned int ulrpc_request_cpt(
 	const struct ulrpc_request *request);
 
@@ -283,24 +307,25 @@ struct ulrpc_bulk_info {
 	bool checksum;
 };
 
-/* Describes the bulk @index: as in the call's list, or in the field of the
- * message. -ENOENT. */
+/* Describes the bulk @index. The index is that in ulrpc_call_conf.bulks, or
+ * that in the Bulk field of the message. -ENOENT: there is none. */
 ULNET_EXPORT int ulrpc_request_bulk(const struct ulrpc_request *request,
 				    unsigned int index,
 				    struct ulrpc_bulk_info *info);
 
-/* @status: 0: all @moved bytes were moved (and checked, if there are
- * checksums); else why the first segment that failed could not be moved;
- * -EBADMSG: its checksum is wrong. */
+/* @status: 0: all @moved bytes were moved, and checked if the bulk has
+ * checksums; else the error of the first segment that failed; -EBADMSG: its
+ * checksum is wrong. */
 typedef void (*ulrpc_bulk_fn)(void *arg, int status, uint64_t moved);
 
 /*
- * Moves data from the caller's bulk @index (a source) to @iov, or from @iov to
- * that bulk (a sink), at @offset of the bulk; the length is @iov's. @iov is
- * copied, its memory borrowed until @done. Segments that were certainly or
- * perhaps not moved are tried again until the caller's deadline; without one,
- * as long as a silent client is remembered. Any thread. -ENOENT; -EACCES: the
- * bulk is not for this direction; -ERANGE: beyond its end; -ENOMEM.
+ * Get data from the caller's bulk @index (a source), from @offset on, into
+ * @iov; put data from @iov to that bulk (a sink). The length is that of @iov.
+ * @iov is copied; its memory is borrowed until @done is called. A segment that
+ * was not moved, or may not have been, is tried again until the caller's
+ * deadline; without a deadline, until a silent client is forgotten. Any thread.
+ * -ENOENT: there is no such bulk; -EACCES: it is not for this direction;
+ * -ERANGE: it is shorter; -ENOMEM.
  */
 ULNET_EXPORT int ulrpc_bulk_get(struct ulrpc_request *request,
 				unsigned int index, uint64_t offset,
@@ -310,10 +335,10 @@ ULNET_EXPORT int ulrpc_bulk_put(struct ulrpc_request *request,
 				unsigned int index, uint64_t offset,
 				const struct iovec *iov, unsigned int niov,
 				ulrpc_bulk_fn done, void *arg);
-/* For workers: the same, and waits for the end. Meanwhile a spare thread serves
- * other requests that wait for a worker. If no spare thread is left, the wait
- * for a client that has been silent for a second may end with -ETIMEDOUT.
- * -EDEADLK on a CPT's thread. */
+/* As ulrpc_bulk_get() and ulrpc_bulk_put(), for workers: wait for the end.
+ * Meanwhile a spare thread serves other requests that wait for a worker. If no
+ * spare thread is left, and the client has been silent for a second, the wait
+ * may end with -ETIMEDOUT. -EDEADLK: called on a CPT's thread. */
 ULNET_EXPORT int ulrpc_bulk_get_wait(struct ulrpc_request *request,
 				     unsigned int index, uint64_t offset,
 				     const struct iovec *iov,
@@ -323,16 +348,16 @@ ULNET_EXPORT int ulrpc_bulk_put_wait(struct ulrpc_request *request,
 				     const struct iovec *iov,
 				     unsigned int niov);
 /*
- * Limits transfers of bulk @index that begin after this to @timeout us, after
- * which they end with -ETIMEDOUT; 0: only the caller's deadline limits them.
- * Any thread. -ENOENT.
+ * Sets the timeout, in us, of transfers of bulk @index that begin after this
+ * call: they then end with -ETIMEDOUT. 0: only the caller's deadline limits
+ * them. Any thread. -ENOENT.
  */
 ULNET_EXPORT int ulrpc_bulk_timeout(struct ulrpc_request *request,
 				    unsigned int index, uint64_t timeout);
 /*
- * Ends transfers of bulk @index that were begun before this, as soon as nothing
- * uses their memory: with -ECANCELED, unless all was moved. Any thread, never
- * waits. -ENOENT.
+ * Ends transfers of bulk @index that began before this call, as soon as nothing
+ * uses their memory. They end with -ECANCELED, unless all data was moved. Any
+ * thread; never waits. -ENOENT.
  */
 ULNET_EXPORT int ulrpc_bulk_cancel(struct ulrpc_request *request,
 				   unsigned int index);

@@ -22,13 +22,13 @@ extern "C" {
 
 struct ulnet_thread;
 
-/* Runs @fn(@arg) on a new thread. -ENOMEM, or -errno of pthread_create(). Any
- * thread. */
+/* Starts a thread that runs @fn(@arg). -ENOMEM, or -errno of pthread_create().
+ * Any thread. */
 ULNET_EXPORT int lnet_thread_start(struct lnet *node, void (*fn)(void *arg),
 				   void *arg, struct ulnet_thread **thread_p);
-/* Waits until fn has returned, and frees @thread. Under virtual time fn must
- * not wait any more. Any other thread, before lnet_close() returns, or in
- * ulnet_layer.close. */
+/* Waits until the function of @thread has returned, and frees @thread. Under
+ * virtual time that function must not be waiting any more. Any other thread,
+ * before lnet_close() returns, or in ulnet_layer.close(). */
 ULNET_EXPORT void lnet_thread_join(struct ulnet_thread *thread);
 /* Is @thread the calling thread? */
 ULNET_EXPORT bool lnet_thread_is_self(const struct ulnet_thread *thread);
@@ -43,17 +43,17 @@ struct ulnet_cond {
 
 /* Returns 0 or -errno. */
 ULNET_EXPORT int lnet_cond_init(struct ulnet_cond *cond);
-/* Nobody may be waiting. */
+/* No thread may be waiting on @cond. */
 ULNET_EXPORT void lnet_cond_destroy(struct ulnet_cond *cond);
 /* As pthread_cond_timedwait(): unlocks @lock, waits, and locks it again; may
- * wake up for no reason. @until: as lnet_now(); UINT64_MAX: without limit.
- * Returns 0; -ETIMEDOUT; -ECANCELED: in the simulator the node of this thread
- * has crashed, all waits fail from now on, and the thread has to end. Not in a
- * turn. */
+ * return for no reason. @until: ns on the clock of lnet_now(); UINT64_MAX: no
+ * limit. Returns 0; -ETIMEDOUT; -ECANCELED: the simulator has crashed the node
+ * of this thread: all waits fail from now on, and the thread has to end. Not in
+ * a turn. */
 ULNET_EXPORT int lnet_cond_wait(struct ulnet_cond *cond, pthread_mutex_t *lock,
 				uint64_t until);
-/* Wake one waiting thread; all of them. Any thread, with or without the
- * lock. */
+/* Wake up one waiting thread; all waiting threads. Any thread, whether it holds
+ * the lock or not. */
 ULNET_EXPORT void lnet_cond_signal(struct ulnet_cond *cond);
 ULNET_EXPORT void lnet_cond_broadcast(struct ulnet_cond *cond);
 
