@@ -74,7 +74,7 @@ int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 {
 	int rc = 0;
 
-	/* Checked first, so that all CPTs are called, or none. */
+	/* Checked first, so that @fn is called on all CPTs or on none. */
 	if (!node_may_wait(node))
 		return -EXDEV;
 	for (unsigned int i = 0; i < node->cpts && !rc; i++) {

@@ -48,37 +48,43 @@ struct lnet_cpt {
 	unsigned int index;
 	struct loop *loop;
 	bool closing;
-	/* The snapshots that it uses: net/net.h, route/route.h, and
-	 * policy/policy.h (NULL: there are no policies). */
+	/* The snapshots that the CPT uses: net/net.h, route/route.h, and
+	 * policy/policy.h (NULL: the node has no policies). */
 	const struct lnet_config *config;
 	const struct route_table *routes;
 	const struct policy_table *policies;
-	uint64_t rules;		     /* version: see cpt_rules_changed() */
-	uint64_t topology;	     /* version: see cpt_topology_changed() */
-	struct log_limit limits_log; /* messages about used-up shares */
-	stat_t stats[STAT_COUNT];    /* read by any thread */
+	/* version number: increased by cpt_rules_changed() */
+	uint64_t rules;
+	/* version number: increased by cpt_topology_changed() */
+	uint64_t topology;
+	/* limits log lines about peers that have used up their shares */
+	struct log_limit limits_log;
+	/* written by the CPT, read by any thread */
+	stat_t stats[STAT_COUNT];
 };
 
-/* Functions by which the simulator's checks learn what happens inside a node.
- * Without an observer each costs one test. */
+/* Functions by which the simulator's checks learn what happens inside a node. A
+ * node without an observer pays one test for each. */
 struct lnet_observer {
-	/* Operation @op (its id on the wire) began, with @deadline (ns). May
-	 * set @req->mark. */
+	/* Operation @op (its id on the wire) has begun, and must end by
+	 * @deadline (ns). The observer may set @req->mark. */
 	void (*begin)(void *arg, struct lnet *node, uint64_t op,
 		      struct lnd_msg *req, uint64_t deadline);
-	/* An event of operation @op (0: of none) is about to be delivered. */
+	/* An event of operation @op (0: of no operation) is about to be
+	 * delivered. */
 	void (*event)(void *arg, struct lnet *node, uint64_t op,
 		      const struct ulnet_event *ev);
-	/* A received PUT or GET (@rx: the LND's of @ni) has found its MD. */
+	/* A PUT or GET that @ni has received as @rx has found its MD. */
 	void (*accepted)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			 void *rx);
-	/* A received message (@rx: the LND's of @ni) for another node is
-	 * forwarded as @msg, to which the mark moves; and @msg ends. */
+	/* A message for another node, which @ni has received as @rx, is
+	 * forwarded as @msg, which takes over its mark; later @msg has ended.
+	 */
 	void (*forward)(void *arg, struct lnet *node, struct lnd_ni *ni,
 			void *rx, struct lnd_msg *msg);
 	void (*forwarded)(void *arg, struct lnet *node, struct lnd_msg *msg);
-	/* The node is closed, and @n objects were not freed; @what: their
-	 * name. */
+	/* The node is being closed, and @n objects of the kind named @what were
+	 * never freed. */
 	void (*leaked)(void *arg, struct lnet *node, const char *what,
 		       uint32_t n);
 	void *arg;
@@ -86,26 +92,30 @@ struct lnet_observer {
 
 struct lnet {
 	/* immutable after open */
-	struct ulnet_conf conf; /* defaults filled in; for what is also a
-				 * setting, see settings */
+	/* with defaults filled in; of a setting only its initial value, see
+	 * .settings */
+	struct ulnet_conf conf;
 	uint64_t incarnation;
 	uint64_t hash_seed;
 	unsigned int cpts;
 	struct lnet_cpt *cpt[LNET_CPTS_MAX];
 	struct loop *loops[LNET_CPTS_MAX];
 	bool own_loops;
-	const struct lnet_observer *observer; /* NULL: none */
-	struct directory directory;	      /* any thread */
+	/* NULL: nobody observes the node */
+	const struct lnet_observer *observer;
+	struct directory directory; /* may be used by any thread */
 
-	atomic_bool crashed; /* users' functions are not called any more; set
-			      * before closing */
-	atomic_bool closing; /* NIs in config may be freed */
+	/* users' functions must not be called any more; set before closing */
+	atomic_bool crashed;
+	/* the node is being closed: NIs in config may have been freed */
+	atomic_bool closing;
 	struct settings settings;
-	atomic_bool routing;   /* forwards messages of other nodes */
-	atomic_uint gateway_news; /* about gateways, posted to other CPTs */
-	atomic_uint next_home; /* for node_home() */
-	/* Version of what peers are told of this node. Increased after the
-	 * change, before CPTs are told of it. */
+	atomic_bool routing; /* the node forwards messages of other nodes */
+	/* number of posts about gateways (node/watch.c) under way to CPTs */
+	atomic_uint gateway_news;
+	atomic_uint next_home; /* which CPT node_home() takes next */
+	/* Version number of what peers are told of this node. Increased after a
+	 * change, and before CPTs are told of the change. */
 	_Atomic uint32_t info_version;
 
 	/* For lnet_close() and lnet_ni_del(), which wait for something to
@@ -115,7 +125,8 @@ struct lnet {
 	uint64_t ended_count;
 };
 
-/* Wakes lnet_close(): something that it may be waiting for has ended. */
+/* Something has ended that lnet_close() may be waiting for: wakes lnet_close().
+ */
 void node_wake_closer(struct lnet *node);
 static inline void cpt_ended_one(struct lnet_cpt *cpt)
 {
@@ -127,24 +138,25 @@ static inline void cpt_ended_one(struct lnet_cpt *cpt)
 void node_set_gone(struct lnet *node, bool *gone);
 void node_wait_gone(struct lnet *node, const bool *gone);
 
-/* May the caller wait for each CPT to do something? */
+/* May the caller wait until each CPT has done something? */
 bool node_may_wait(const struct lnet *node);
 
-/* Calls @fn for each CPT, in a turn of the CPT, one after the other, until a
- * call fails; returns its error. -EXDEV: the calling thread cannot wait for all
- * CPTs, and @fn was not called. */
+/* Calls @fn for each CPT, in a turn of the CPT, one CPT after the other. Stops
+ * at the first call that fails, and returns its error. -EXDEV: the calling
+ * thread cannot wait for all CPTs, and @fn was not called. */
 int node_each_cpt(struct lnet *node, int (*fn)(struct lnet_cpt *cpt, void *arg),
 		  void *arg);
 
-/* The CPT that owns @nid. A peer may move to another CPT, so a CPT to which
- * something is posted has to check whether it still owns the NID. Any
+/* Returns the CPT that owns @nid. A peer may move to another CPT, so work that
+ * was posted to a CPT has to check whether the CPT still owns the NID. Any
  * thread. */
 static inline unsigned int node_cpt_of(struct lnet *node,
 				       const struct ulnet_nid *nid)
 {
 	return directory_cpt(&node->directory, nid);
 }
-/* The CPT in whose turn the caller is; it must be in one. */
+/* Returns the CPT in whose turn the caller is. The caller must be in a turn of
+ * the node. */
 static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 {
 	struct loop *here = loop_current();
@@ -155,25 +167,28 @@ static inline struct lnet_cpt *node_cpt_here(struct lnet *node)
 	BUG_ON("not in a turn of the node's loops");
 	return NULL;
 }
-/* The CPT whose turn or thread this is; on other threads CPTs are taken in
- * rotation. */
+/* Returns the CPT to which the calling thread belongs; on a thread that belongs
+ * to none, CPTs are taken in rotation. */
 struct lnet_cpt *node_home(struct lnet *node);
-/* The CPT whose object a handle's cookie names, or NULL. */
+/* Returns the CPT whose object the cookie of a handle names, or NULL. */
 struct lnet_cpt *node_cpt_of_id(struct lnet *node, uint64_t id);
 
-/* Frees @pool, all of whose objects must have been returned. If some were not,
- * the observer is told how many @what leaked; without an observer, aborts. */
+/* Frees @pool, all of whose objects must have been returned. If objects were
+ * not returned, tells the observer how many (@what names them); a node without
+ * an observer aborts. */
 void cpt_pool_fini(struct lnet_cpt *cpt, struct pool *pool, const char *what);
 
-/* The NIs of this node have changed, or those of a peer that @cpt owns, or what
- * the peer says of itself: paths that were remembered become invalid. */
+/* To be called when the NIs of this node have changed, or the NIs of a peer
+ * that @cpt owns, or what that peer says of itself. Remembered paths become
+ * invalid. */
 static inline void cpt_topology_changed(struct lnet_cpt *cpt)
 {
 	cpt->topology++;
 }
 
-/* The NIs, routes or policies of this node have changed: policy verdicts
- * (path/verdict.h) become invalid, too. */
+/* To be called when the NIs, routes or policies of this node have changed.
+ * Policy verdicts (path/verdict.h) become invalid, and remembered paths, too.
+ */
 static inline void cpt_rules_changed(struct lnet_cpt *cpt)
 {
 	cpt->rules++;
@@ -185,14 +200,15 @@ static inline void cpt_stat(struct lnet_cpt *cpt, enum lnet_stat s)
 	stat_inc(&cpt->stats[s]);
 }
 
-/* The deadline, in ns, of an operation that begins now and names none. */
+/* Returns the deadline, in ns, of an operation that begins now and has no
+ * timeout of its own. */
 static inline uint64_t cpt_deadline(const struct lnet_cpt *cpt)
 {
 	return loop_now(cpt->loop) +
 	       settings_transaction_timeout(&cpt->node->settings);
 }
 
-/* A message or operation begins; ends. */
+/* Count a message or operation that begins, or ends. */
 static inline void cpt_count_begun(struct lnet_cpt *cpt)
 {
 	uint64_t alive = stat_get(&cpt->stats[STAT_msgs_alloc]) + 1;

@@ -11,10 +11,11 @@ struct slot {
 };
 
 struct directory_shard {
-	struct directory_shard *next; /* in change.made or .gone */
+	/* the next shard in change.made or change.gone */
+	struct directory_shard *next;
 	unsigned int index;
 	unsigned int n;
-	struct slot slots[]; /* by hash */
+	struct slot slots[]; /* sorted by hash */
 };
 
 void directory_init(struct directory *d, unsigned int cpts,
@@ -51,7 +52,7 @@ static uint64_t directory_hash(const struct directory *d,
 
 /* ---- looking ---- */
 
-/* The first slot whose hash is not below @hash. */
+/* Index of the first slot whose hash is not below @hash. */
 static unsigned int shard_lower(const struct directory_shard *s, uint64_t hash)
 {
 	unsigned int low = 0, high = s->n;
@@ -93,7 +94,8 @@ static bool in_own_turn(const struct directory *d)
 static bool shards_find(struct directory *d, const struct ulnet_nid *nid,
 			struct directory_entry *e)
 {
-	/* Acquire, twice: what the pointers point to was written before. */
+	/* Both loads acquire: what the pointers point to was written before
+	 * them. */
 	_Atomic(struct directory_shard *) *shards =
 		atomic_load_explicit(&d->shards, memory_order_acquire);
 	uint64_t hash = directory_hash(d, nid);
@@ -132,7 +134,7 @@ bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 
 		if (!(version & 1) && atomic_load(&d->version) == version)
 			return lnet_nid_eq(&x, &y);
-		/* A change is under way: waits until it is made. */
+		/* A change is under way: waits until it is done. */
 		pthread_mutex_lock(&d->lock);
 		pthread_mutex_unlock(&d->lock);
 	}
@@ -142,15 +144,15 @@ bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 
 struct change {
 	struct directory *directory;
-	struct directory_shard *made; /* the new shards */
-	struct directory_shard *gone; /* the old ones, to be freed */
+	struct directory_shard *made; /* list of the new shards */
+	struct directory_shard *gone; /* list of the old shards, to be freed */
 	struct work work;
-	unsigned int told; /* this many CPTs, from the first one */
+	unsigned int told; /* number of CPTs that were told, from CPT 0 on */
 	unsigned int n;
 	struct directory_entry to[];
 };
 
-/* The new version of the shard, with room for all entries of the change.
+/* Makes a new version of shard @index, with room for all entries of the change.
  * Returns NULL if there is no memory. */
 static struct directory_shard *change_shard(struct change *c,
 					    unsigned int index)
@@ -175,7 +177,7 @@ static struct directory_shard *change_shard(struct change *c,
 	return s;
 }
 
-/* Does the entry say what holds without one? */
+/* Does the entry say of its NID what also holds without an entry? */
 static bool says_default(const struct directory *d,
 			 const struct directory_entry *e)
 {
@@ -238,7 +240,8 @@ static void change_free(struct change *c)
 	free(c);
 }
 
-/* @s is freed with the change, after all CPTs were told. */
+/* Puts @s on the list of shards that are freed when all CPTs were told of the
+ * change. */
 static void change_drop(struct change *c, struct directory_shard *s)
 {
 	if (!s)
@@ -247,7 +250,7 @@ static void change_drop(struct change *c, struct directory_shard *s)
 	c->gone = s;
 }
 
-/* Publishes @s (nothing, if it is empty) in the place of the old shard. */
+/* Publishes @s in place of the old shard, or nothing if @s is empty. */
 static void change_replace(struct change *c, struct directory_shard *s)
 {
 	struct directory *d = c->directory;
@@ -256,8 +259,8 @@ static void change_replace(struct change *c, struct directory_shard *s)
 	struct directory_shard *old = atomic_load(at);
 	unsigned int had = old ? old->n : 0;
 
-	/* Readers look at the count first, so it must include all entries that
-	 * can be found. */
+	/* Readers look at the count before they look for an entry, so it is
+	 * increased before they can find the new ones. */
 	if (s->n > had)
 		atomic_fetch_add(&d->count, s->n - had);
 	atomic_store(at, s->n ? s : NULL);
@@ -281,7 +284,7 @@ static void change_publish(struct change *c)
 	atomic_fetch_add(&c->directory->version, 1);
 }
 
-/* In a turn of each loop, one after the other. */
+/* Runs in a turn of each loop, one loop after the other. */
 static void change_tell(struct work *w)
 {
 	struct change *c = container_of(w, struct change, work);
@@ -340,7 +343,7 @@ static int change_all(struct directory *d, const struct directory_entry *to,
 	return 0;
 }
 
-/* Is each entry as @to says already? Then the change needs no memory. */
+/* Do all entries already say what @to says? Then the change needs no memory. */
 static bool changes_nothing(struct directory *d,
 			    const struct directory_entry *to, unsigned int n)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The node's map from NIDs to the peer (its primary NID) and to the owning CPT.
+ * A map of the node, from NIDs to the peer (its primary NID) and to the owning
+ * CPT.
  *
- * A NID without an entry is the only one of its peer, and belongs to the CPT
- * that its hash selects. There are entries only for NIDs of peers with several
+ * A NID without an entry is the only NID of its peer, and belongs to the CPT
+ * that its hash selects. Entries exist only for NIDs of peers with several
  * NIDs, and for NIDs that were moved to another CPT.
  *
- * Threads: CPTs read without locks, in turns of the node's loops. Entries are
- * in shards, which are never written once they are published; a change replaces
- * the shards of its entries. All other threads read under the mutex, which a
- * change also takes, on whatever thread it is made. Each CPT is told of a
- * change in a turn, one after the other. Then the old shards are freed: a CPT
- * uses a shard only within a call.
+ * Threads: CPTs read without locks, in turns of the node's loops. All other
+ * threads read with the mutex locked. A change, on any thread, locks the mutex
+ * as well. Entries are in shards, which are never written once they are
+ * published: a change replaces the shards that hold its entries. Then each CPT
+ * is told of the change in a turn, one CPT after the other; after that the old
+ * shards are freed, since a CPT uses a shard only within one call.
  *
- * Memory: 8 KiB with the first entry, then 56 bytes an entry. A change copies
- * 1/1,024 of the entries for each of its NIDs.
+ * Memory: 8 KiB with the first entry, and 56 bytes for each entry. A change
+ * copies 1/1,024 of the entries for each of its NIDs.
  */
 #ifndef LNET_DIRECTORY_H
 #define LNET_DIRECTORY_H
@@ -34,16 +35,17 @@ struct directory_shard;
 struct directory_entry {
 	struct ulnet_nid nid, primary;
 	unsigned int cpt;
-	bool several; /* the peer has more NIDs than this one */
+	bool several; /* the peer has further NIDs */
 };
 
-/* Whom the directory tells of changes. */
+/* Functions that the directory calls to tell its users of changes. */
 struct directory_users {
-	/* In a turn of @cpt's loop, after a change to the entries @to. Called
+	/* The entries @to have been changed. Called in a turn of @cpt's loop,
 	 * in the order of the changes. May be NULL. */
 	void (*changed)(struct directory *d, unsigned int cpt,
 			const struct directory_entry *to, unsigned int n);
-	/* In a turn: directory_is_idle() has become true. May be NULL. */
+	/* directory_is_idle() has become true. Called in a turn. May be NULL.
+	 */
 	void (*idled)(struct directory *d);
 };
 
@@ -54,31 +56,33 @@ struct directory {
 	struct loop *const *loops;
 	const struct directory_users *users;
 
-	atomic_uint count;   /* entries */
-	atomic_uint version; /* odd while a change has replaced some of its
-			      * shards, but not all */
+	atomic_uint count; /* number of entries */
+	/* odd while a change has replaced only some of its shards */
+	atomic_uint version;
 	/* An array of DIRECTORY_SHARDS; NULL until the first entry. */
 	_Atomic(struct directory_shard *) *_Atomic shards;
-	atomic_uint telling; /* changes of which not all CPTs were told yet */
+	/* number of changes of which not all CPTs were told yet */
+	atomic_uint telling;
 	pthread_mutex_t lock;
 };
 
-/* @loops: one for each CPT, borrowed until directory_fini(); @seed: for
- * hashes. */
+/* @loops: an array with the loop of each CPT, borrowed until directory_fini().
+ * @seed: for hashes. */
 void directory_init(struct directory *d, unsigned int cpts,
 		    struct loop *const *loops, uint64_t seed,
 		    const struct directory_users *users);
-/* To be called when directory_is_idle(), and nobody uses the directory. */
+/* To be called when directory_is_idle() is true and nobody uses the directory.
+ */
 void directory_fini(struct directory *d);
 
-/* Were all CPTs told of all changes? Their loops must make turns until then.
- * Any thread. */
+/* Have all CPTs been told of all changes? Until then their loops must make
+ * turns. Any thread. */
 static inline bool directory_is_idle(struct directory *d)
 {
 	return atomic_load(&d->telling) == 0;
 }
 
-/* The CPT that owns @nid if there is no entry for it. Any thread. */
+/* Returns the CPT that owns @nid if there is no entry for it. Any thread. */
 static inline unsigned int directory_default_cpt(const struct directory *d,
 						 const struct ulnet_nid *nid)
 {
@@ -88,7 +92,7 @@ static inline unsigned int directory_default_cpt(const struct directory *d,
 	       d->cpts;
 }
 
-/* directory_find() if there is any entry at all. */
+/* As directory_find(), for a directory that has entries. */
 bool directory_seek(struct directory *d, const struct ulnet_nid *nid,
 		    struct directory_entry *e);
 
@@ -105,7 +109,7 @@ static inline bool directory_find(struct directory *d,
 	return directory_seek(d, nid, e);
 }
 
-/* The CPT that owns @nid. Any thread. */
+/* Returns the CPT that owns @nid. Any thread. */
 static inline unsigned int directory_cpt(struct directory *d,
 					 const struct ulnet_nid *nid)
 {
@@ -118,7 +122,7 @@ static inline unsigned int directory_cpt(struct directory *d,
 	return directory_default_cpt(d, nid);
 }
 
-/* The primary NID of the peer that has @nid. Any thread. */
+/* Returns the primary NID of the peer that has @nid. Any thread. */
 static inline struct ulnet_nid directory_primary(struct directory *d,
 						 const struct ulnet_nid *nid)
 {
@@ -127,12 +131,13 @@ static inline struct ulnet_nid directory_primary(struct directory *d,
 	return unlikely(directory_find(d, nid, &e)) ? e.primary : *nid;
 }
 
-/* directory_same() of different NIDs if there is any entry at all. */
+/* As directory_same(), for two different NIDs in a directory that has entries.
+ */
 bool directory_compare(struct directory *d, const struct ulnet_nid *a,
 		       const struct ulnet_nid *b);
 
-/* Are both NIDs of one peer? Consistent also while a change gives the peer
- * another primary NID. Any thread. */
+/* Do both NIDs belong to the same peer? The answer is right even while a change
+ * gives the peer another primary NID. Any thread. */
 static inline bool directory_same(struct directory *d,
 				  const struct ulnet_nid *a,
 				  const struct ulnet_nid *b)
@@ -145,10 +150,10 @@ static inline bool directory_same(struct directory *d,
 }
 
 /*
- * Sets the @n entries @to, which are of different NIDs; removes those that say
- * what holds without an entry. Both may need memory. Returns 0, or -ENOMEM:
- * nothing has changed. Readers may see some of the entries before others, but
- * each as a whole. Any thread.
+ * Sets the @n entries @to, which must be for different NIDs. An entry that says
+ * what holds without an entry is removed instead. Both may need memory. Returns
+ * 0, or -ENOMEM: nothing has changed. Readers may see some of the new entries
+ * before others, but each entry as a whole. Any thread.
  */
 int directory_change(struct directory *d, const struct directory_entry *to,
 		     unsigned int n) must_check;

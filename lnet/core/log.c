@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's log, as users see it: lnet_log_set(3). */
+/* The public side of the library's log: lnet_log_set(3). */
 #include "base/log.h"
 
 #include "ulnet/lnet.h"

@@ -12,7 +12,7 @@
 #define RETRY_COUNT	    2
 #define BUSY_POLL_MAX	    1000000 /* us */
 
-/* A line of the table. min and max are as in kernel nodes. */
+/* A line of the table. min and max are those of kernel nodes. */
 struct setting_row {
 	const char *name;
 	const char *unit;
@@ -62,18 +62,19 @@ static const struct setting_row table[] = {
 };
 _Static_assert(ARRAY_SIZE(table) == SETTINGS, "a row for each setting");
 
-/* The setting that is computed from others, and the one of which this release
- * knows only the default. */
+/* The setting that is computed from other settings, and the setting of which
+ * this release supports only the default. */
 #define DERIVED SETTING_LND_TIMEOUT
 #define FIXED	SETTING_RECOVERY_INTERVAL
 
-/* The values of discovery as users see them: 0 is off, 1 is on, as in kernel
- * nodes. */
+/* The values of discovery, indexed by what users see: 0 is off, 1 is on, as in
+ * kernel nodes. */
 static const enum ulnet_discovery modes[] = { LNET_DISCOVERY_OFF,
 					      LNET_DISCOVERY_ON,
 					      LNET_DISCOVERY_VERIFY };
 
-/* The value that is kept for 1: times are kept in ns. */
+/* The factor from the value that users see to the value that is kept: times are
+ * kept in ns. */
 static uint64_t unit_of(enum setting i)
 {
 	switch (table[i].unit[0]) {
@@ -109,7 +110,7 @@ static void value_set(struct settings *s, enum setting i, int64_t value)
 		s->discovery_changed(s);
 }
 
-/* Each of retry_count + 1 transmissions gets its part of the time. */
+/* The transaction timeout is divided among retry_count + 1 transmissions. */
 static void update_lnd_timeout(struct settings *s)
 {
 	int64_t sec = (setting_value_get(s, SETTING_TRANSACTION_TIMEOUT) - 1) /
@@ -133,7 +134,8 @@ void settings_init(struct settings *s, const struct ulnet_conf *conf,
 	s->value[SETTING_BUSY_POLL] = busy_poll;
 	s->value[SETTING_DISCOVERY] = conf->discovery;
 	timeout = setting_value_get(s, SETTING_TRANSACTION_TIMEOUT);
-	/* With a short timeout there is no time for that many retries. */
+	/* A short transaction timeout leaves no time for RETRY_COUNT retries.
+	 */
 	value_set(s, SETTING_RETRY_COUNT, MIN(RETRY_COUNT, timeout - 1));
 	update_lnd_timeout(s);
 }
@@ -168,8 +170,8 @@ static int setting_check(enum setting i, int64_t value)
 	return 0;
 }
 
-/* Is @value, which setting_check() has accepted, compatible with the other
- * settings? With the lock held. */
+/* Do the other settings allow @value, which setting_check() has accepted? With
+ * the lock held. */
 static bool others_allow(const struct settings *s, enum setting i,
 			 int64_t value)
 {

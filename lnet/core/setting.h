@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings: numbers of a node that may change while it runs, as in "lnetctl
- * global show". Any thread reads them without locks, so a message that began
- * before a change may go on with the old value.
+ * Settings: numbers of a node that may change while it runs, as listed by
+ * "lnetctl global show". Any thread reads them without locks, so a message that
+ * began before a change may continue with the old value.
  */
 #ifndef LNET_SETTING_H
 #define LNET_SETTING_H
@@ -15,10 +15,11 @@
 /* The longest timeout, so that sums in ns do not overflow. */
 #define TIMEOUT_MAX_SEC INT32_MAX
 
-/* The ping info with more interfaces would not fit into a message. */
+/* Most interfaces of a node: a ping info with more would not fit into a
+ * message. */
 #define INTERFACES_LIMIT 40000
 
-/* Bits of response_tracking: which operations end when the answer is late. */
+/* Bits of response_tracking: operations that end when their answer is late. */
 #define TRACK_GETS 1u
 #define TRACK_PUTS 2u
 
@@ -26,14 +27,15 @@
 enum setting {
 	SETTING_NUMA_RANGE,
 	SETTING_INTERFACES_MAX,
-	SETTING_DISCOVERY, /* kept as enum ulnet_discovery */
+	SETTING_DISCOVERY, /* an enum ulnet_discovery */
 	SETTING_DROP_ASYM_ROUTE,
 	SETTING_RETRY_COUNT,
 	SETTING_TRANSACTION_TIMEOUT,
 	SETTING_HEALTH_SENSITIVITY,
 	SETTING_RECOVERY_INTERVAL,
 	SETTING_ROUTER_SENSITIVITY,
-	SETTING_LND_TIMEOUT, /* computed from two others */
+	/* computed from the transaction timeout and the retry count */
+	SETTING_LND_TIMEOUT,
 	SETTING_RESPONSE_TRACKING,
 	SETTING_RECOVERY_LIMIT,
 	SETTING_RECOVERY_MAX,
@@ -44,14 +46,15 @@ enum setting {
 };
 
 struct settings {
-	pthread_mutex_t lock; /* for writers: values depend on each other */
-	_Atomic uint64_t value[SETTINGS]; /* times: ns */
-	/* Called after a change of discovery, with the lock held. Immutable
+	/* taken by writers, because values depend on each other */
+	pthread_mutex_t lock;
+	_Atomic uint64_t value[SETTINGS]; /* times in ns */
+	/* Called with the lock held after discovery has changed. Immutable
 	 * after open; may be NULL. */
 	void (*discovery_changed)(struct settings *s);
 };
 
-/* @conf: checked. @busy_poll: ns. */
+/* @conf must have been checked. @busy_poll: ns. */
 void settings_init(struct settings *s, const struct ulnet_conf *conf,
 		   uint64_t busy_poll);
 void settings_fini(struct settings *s);
@@ -63,7 +66,7 @@ void settings_fini(struct settings *s);
 						  memory_order_relaxed); \
 	}
 
-/* In ns; recovery_limit 0: no limit. */
+/* Times in ns. recovery_limit 0: no limit. */
 SETTING_READER(uint64_t, transaction_timeout, SETTING_TRANSACTION_TIMEOUT)
 SETTING_READER(uint64_t, lnd_timeout, SETTING_LND_TIMEOUT)
 SETTING_READER(uint64_t, recovery_limit, SETTING_RECOVERY_LIMIT)
@@ -72,13 +75,14 @@ SETTING_READER(uint32_t, retry_count, SETTING_RETRY_COUNT)
 SETTING_READER(uint32_t, interfaces_max, SETTING_INTERFACES_MAX)
 SETTING_READER(uint32_t, numa_range, SETTING_NUMA_RANGE)
 SETTING_READER(uint32_t, response_tracking, SETTING_RESPONSE_TRACKING)
-/* Percent of its health that a gateway must have to be in use. */
+/* A gateway whose health is below this percentage of LNET_HEALTH_MAX is not
+ * used if another one is left. */
 SETTING_READER(uint32_t, router_sensitivity, SETTING_ROUTER_SENSITIVITY)
 SETTING_READER(bool, large_nids, SETTING_LARGE_NIDS)
 SETTING_READER(bool, drop_asym_route, SETTING_DROP_ASYM_ROUTE)
 SETTING_READER(enum ulnet_discovery, discovery, SETTING_DISCOVERY)
-/* What a failure takes from the health of an NI, and what a received message
- * gives back (0: as much). */
+/* health_loss: what a failure takes from the health of an NI; health_gain: what
+ * a received message adds to it (0: as much as health_loss). */
 SETTING_READER(int32_t, health_loss, SETTING_HEALTH_SENSITIVITY)
 SETTING_READER(int32_t, health_gain_set, SETTING_HEALTH_GAIN)
 static inline int32_t settings_health_gain(const struct settings *s)

@@ -6,7 +6,7 @@
 static const struct {
 	const char *name;
 	const char *help;
-	bool now; /* goes up and down */
+	bool now; /* a gauge, which goes up and down */
 } stat_texts[STAT_COUNT] = {
 #define STAT(name, help)     { #name, help, false },
 #define STAT_NOW(name, help) { #name, help, true },
@@ -20,7 +20,7 @@ static const struct {
 	[LNET_CAUSE_##cause] = { text, STAT_##stat##_count }
 static const struct {
 	const char *name;
-	enum lnet_stat failed; /* see stat_of_cause() */
+	enum lnet_stat failed; /* the counter for stat_of_cause() */
 } causes[LNET_CAUSE_COUNT] = {
 	UNCOUNTED(OK, "ok"),
 	COUNTED(LOCAL_INTERRUPT, "local interrupt", local_interrupt),

@@ -8,11 +8,12 @@
 #include "lnet/message/tamper.h"
 #include "lnet/net/net.h"
 
-/* At which point a message meets the rules. A REPLY has no header of its own
- * yet when it does: it has that of the GET that it answers. */
+/* At which point a message is checked against the rules: when it has arrived,
+ * before it departs, or, for a REPLY, when the GET is answered. At that point
+ * the REPLY has no header of its own yet, so the header of the GET is used. */
 enum fault_point { ARRIVES, DEPARTS, IS_ANSWERED };
 
-/* The incoming message that @msg is a part of, except at DEPARTS. */
+/* Returns the incoming message that contains @msg. Not for DEPARTS. */
 static struct msg_in *came_in(const struct msg_out *msg)
 {
 	return container_of(msg, struct msg_in, out);
@@ -33,7 +34,7 @@ static int inject_status_of(enum ulnet_cause cause)
 	}
 }
 
-/* Counts a fault that could not be made. */
+/* Counts and logs that a fault was not injected. */
 static void skipped(struct lnet_cpt *cpt, const struct ulnet_nid *peer)
 {
 	char nid[LNET_NIDSTR_SIZE];
@@ -66,7 +67,7 @@ static void decide(const struct msg_out *msg, enum fault_point point,
 	fault_decide(set->rule, set->n, &look, hit);
 }
 
-/* Returns false if there is no room for one more delayed message. */
+/* Returns false if there is no room for another delayed message. */
 static bool delay(struct msg_out *msg, enum fault_point point, uint64_t ns)
 {
 	if (point == ARRIVES)
@@ -77,10 +78,10 @@ static bool delay(struct msg_out *msg, enum fault_point point, uint64_t ns)
 	return true;
 }
 
-/* Makes @msg fail without sending anything, or touching the connections that it
- * would have used. For an operation that is a failed attempt on its path. A
- * REPLY is not sent again: the peer's LND hears that there is none, and the
- * peer's GET waits for it in vain. */
+/* Makes @msg fail without sending anything and without touching connections.
+ * For an operation this is a failed attempt on its path. A REPLY is not sent
+ * again: the peer's LND is told that no REPLY comes, and the GET of the peer
+ * waits in vain. */
 static void inject_fail(struct msg_out *msg, enum fault_point point,
 			enum ulnet_cause cause)
 {
@@ -93,8 +94,8 @@ static void inject_fail(struct msg_out *msg, enum fault_point point,
 	out_fail_later(msg, inject_status_of(cause), cause);
 }
 
-/* Applies the rules at @point. Returns true if @msg does not go on, as the
- * functions of struct msg_faults do. */
+/* Applies the rules at @point. Returns true if @msg does not go on; that is
+ * also what the functions of struct msg_faults return. */
 static bool strike(struct msg_out *msg, enum fault_point point)
 {
 	bool made = true, stays = false;
@@ -135,7 +136,7 @@ static bool strike(struct msg_out *msg, enum fault_point point)
 	return stays;
 }
 
-/* Rules do not apply to messages of this node to itself. */
+/* Messages that this node sends to itself meet no rules. */
 static bool fault_arrive(struct msg_in *msg)
 {
 	return !ni_is_lo(msg->out.ni) && strike(&msg->out, ARRIVES);

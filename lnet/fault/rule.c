@@ -10,15 +10,15 @@
 #define FAULT_REQUESTS (LNET_FAULT_PUT | LNET_FAULT_GET)
 #define FAULT_MESSAGES (FAULT_REQUESTS | LNET_FAULT_ACK | LNET_FAULT_REPLY)
 
-/* Bits of kinds[].where. */
+/* Bits of kinds[].where: when rules of a kind apply. */
 #define RECEIVING 1
 #define SENDING	  2
 
-/* Where each kind of rule applies, and what it needs. */
+/* By kind of rule: where it applies, and what it needs. */
 static const struct {
 	unsigned int where;
-	bool latency; /* the rule has one */
-	bool payload; /* only for messages with a payload */
+	bool latency; /* the rule must have a latency */
+	bool payload; /* the rule strikes only messages with a payload */
 } kinds[LNET_FAULT_KINDS] = {
 	[LNET_FAULT_DROP] = { RECEIVING, false, false },
 	[LNET_FAULT_DELAY] = { RECEIVING | SENDING, true, false },
@@ -76,7 +76,7 @@ static uint64_t rule_draw(const struct fault_rule *rule, uint64_t n)
 	return hash_u64(n, rule->seed);
 }
 
-/* The random moment in the @n-th interval, ns. */
+/* Returns the random moment in the @n-th interval, ns. */
 static uint64_t interval_moment(const struct fault_rule *rule, uint64_t n)
 {
 	uint64_t ns = interval_ns(rule);
@@ -112,7 +112,8 @@ static bool nid_fits(const struct ulnet_nid *pattern,
 	return lnet_nid_eq(pattern, &net);
 }
 
-/* The kind of what the rule does: with causes, LNET_FAULT_DROP is an error. */
+/* The kind of fault that the rule makes: LNET_FAULT_DROP with causes makes an
+ * error. */
 static enum ulnet_fault_kind rule_kind(const struct ulnet_fault *f)
 {
 	return f->causes ? LNET_FAULT_ERROR : f->kind;
@@ -154,9 +155,9 @@ static bool rate_strikes(const struct fault_rule *rule, uint64_t n)
 	return rule_draw(rule, n / rate) % rate == n % rate;
 }
 
-/* Strikes from the random moment of each interval on or, with .random, from a
- * random moment after the last strike. If several CPTs call this at the same
- * time, it is true for one of them. */
+/* Strikes once in each interval, from a random moment on; or, with .random,
+ * after a random time since the last strike. If several CPTs call this at the
+ * same time, it is true for only one of them. */
 static bool interval_strikes(struct fault_rule *rule, uint64_t now)
 {
 	uint64_t due = atomic_load(&rule->due), ns = interval_ns(rule), next;
@@ -170,8 +171,8 @@ static bool interval_strikes(struct fault_rule *rule, uint64_t now)
 	return atomic_compare_exchange_strong(&rule->due, &due, next);
 }
 
-static bool rule_strikes(struct fault_rule *rule,
-			 const struct fault_look *look, uint64_t n)
+static bool rule_strikes(struct fault_rule *rule, const struct fault_look *look,
+			 uint64_t n)
 {
 	return rule->is.rate ? rate_strikes(rule, n)
 			     : interval_strikes(rule, look->now);
@@ -236,8 +237,7 @@ void fault_rule_info(const struct fault_rule *rule,
 }
 
 bool fault_rule_is(const struct fault_rule *rule, enum ulnet_fault_kind kind,
-		   const struct ulnet_nid *source,
-		   const struct ulnet_nid *dest)
+		   const struct ulnet_nid *source, const struct ulnet_nid *dest)
 {
 	return (kind == LNET_FAULT_KINDS || rule->is.kind == kind) &&
 	       (!source || lnet_nid_eq(source, &rule->is.source)) &&

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A snapshot with room for @nnis interfaces, each on a net of its own. */
+/* Allocates a snapshot with room for @nnis interfaces, even if each is on a net
+ * of its own. */
 static struct lnet_config *config_alloc(unsigned int nnis)
 {
 	struct lnet_config *c = malloc(sizeof(*c) + nnis * sizeof(c->ni[0]) +
@@ -18,7 +19,7 @@ static struct lnet_config *config_alloc(unsigned int nnis)
 	return c;
 }
 
-/* Fills in c->net, once the interfaces are in their final order. */
+/* Fills in c->net. The interfaces of @c must be in their final order. */
 static void config_find_nets(struct lnet_config *c)
 {
 	struct lnet_net *net = NULL;
@@ -34,8 +35,9 @@ static void config_find_nets(struct lnet_config *c)
 	}
 }
 
-/* Where an NI of @segment is inserted: after those of the same segment; if
- * there are none, after those of the same net; else at the end. */
+/* The index at which an NI of @segment is inserted: after the last NI of the
+ * same segment; if there is none, after the last one of the same net; or else
+ * at the end. */
 static unsigned int index_for(const struct lnet_config *c, uint32_t segment)
 {
 	const struct lnet_net *after = config_net(c, segment);
@@ -109,7 +111,8 @@ static FILE *distance_open(const char *dir, unsigned int node)
 	return fopen(path, "re");
 }
 
-/* The file of a NUMA node has its distance to each existing node, in order. */
+/* Reads the distances from a NUMA node to all nodes that exist, which its file
+ * lists in the order of the nodes. */
 static void node_read(struct numa *numa, FILE *f, unsigned int node,
 		      const unsigned int *nodes, unsigned int n)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The local nets of a node and their interfaces: the configuration snapshot
- * (requirement C1), and what the node keeps besides. A snapshot is immutable; a
- * change publishes a new one, and each CPT uses the one that it holds.
+ * (requirement C1), and what else the node keeps of them. A snapshot is
+ * immutable. A change publishes a new snapshot, which each CPT then takes in
+ * place of the old one.
  *
- * A net exists as long as it has an interface. ni[0] is 0@lo; the others are
- * grouped by net, in the order in which the nets came, which is also the order
- * of the ping info. Within a net they are grouped by segment (lnet/nid/nid.h):
- * a message goes from an NI to a peer NI of the same segment, so a net whose
- * hosts have both IPv4 and IPv6 addresses is treated as two.
+ * A net exists as long as it has an interface. ni[0] is 0@lo; the other NIs are
+ * grouped by net, in the order in which the nets were added, which is also the
+ * order in the ping info. Within a net they are grouped by segment
+ * (lnet/nid/nid.h): a message goes from an NI to a peer NI of the same segment,
+ * so a net whose hosts have both IPv4 and IPv6 addresses is treated as two
+ * nets.
  */
 #ifndef LNET_NET_H
 #define LNET_NET_H
@@ -25,21 +27,23 @@ struct lnet_net {
 };
 
 struct lnet_config {
-	uint32_t sequence; /* of the ping info */
+	uint32_t sequence; /* sequence number of the ping info */
 	unsigned int nnis;
 	unsigned int nnets;
-	struct lnet_net *net; /* in the order of their interfaces */
+	/* array of segments, in the order of their interfaces */
+	struct lnet_net *net;
 	struct lnet_ni *ni[];
 };
 
-/* Return a new snapshot, for free(): @old (NULL: an empty one) with @ni added
- * to its net; @old without @ni. NULL: no memory. The caller keeps the NIs. */
+/* Return a new snapshot, to be freed with free(): @old (NULL: an empty one)
+ * with @ni added to its net, or @old without @ni. NULL: there is no memory. The
+ * caller keeps the NIs. */
 struct lnet_config *config_with(const struct lnet_config *old,
 				struct lnet_ni *ni);
 struct lnet_config *config_without(const struct lnet_config *old,
 				   const struct lnet_ni *ni);
 
-/* The NI with this NID, or NULL. */
+/* Returns the NI with this NID, or NULL. */
 static inline struct lnet_ni *config_ni(const struct lnet_config *c,
 					const struct ulnet_nid *nid)
 {
@@ -48,24 +52,25 @@ static inline struct lnet_ni *config_ni(const struct lnet_config *c,
 			return c->ni[i];
 	return NULL;
 }
-/* Is it a NID of this node? */
+/* Is @nid a NID of this node? */
 static inline bool config_is_mine(const struct lnet_config *c,
 				  const struct ulnet_nid *nid)
 {
 	return config_ni(c, nid);
 }
 
-/* The segment, or NULL if no NI is on it. */
+/* Returns the segment, or NULL if no NI is on it. */
 const struct lnet_net *config_net(const struct lnet_config *c,
 				  uint32_t segment);
-/* Is any NI on the net @id, in whichever segment? */
+/* Is any NI on the net @id, in any segment of it? */
 bool config_has_net(const struct lnet_config *c, uint32_t id);
 
 /* ---- distances between the machine's NUMA nodes (requirement C10) ---- */
 
 #define NUMA_NODES_MAX 64
 
-/* Distances that firmware reports by default. */
+/* The distances that firmware reports by default: within a node, and between
+ * two nodes. */
 #define NUMA_NEAR 10
 #define NUMA_FAR  20
 
@@ -74,28 +79,31 @@ struct numa {
 	uint32_t distance[NUMA_NODES_MAX][NUMA_NODES_MAX];
 };
 
-/* Reads the distances from @dir, /sys/devices/system/node, for free(). NULL:
- * the machine has a single node, or nothing is known. */
+/* Reads the distances from the directory @dir, such as
+ * /sys/devices/system/node; to be freed with free(). NULL: the machine has a
+ * single node, or the distances are unknown. */
 struct numa *numa_read(const char *dir);
 
-/* The distance from node @a to node @b; the farthest one if either is unknown
- * (-1). @numa NULL: as firmware reports by default. */
+/* Returns the distance from node @a to node @b; the largest distance if either
+ * is unknown (-1). @numa NULL: what firmware reports by default. */
 uint32_t numa_distance(const struct numa *numa, int a, int b);
 
 /* ---- the node ---- */
 
 struct net_node {
 	struct portal_node portal;
-	const struct lnd *const *lnds;	   /* node_params.lnds */
-	const struct lnd_upcalls *upcalls; /* for the LNDs of all NIs */
-	void *lnd_net;			   /* node_params.lnd_net */
-	void *fabric;			   /* node_params.fabric */
-	void *lnd_shared[LND_COUNT_MAX];   /* lnd_ni.shared; CPT 0's thread */
-	pthread_mutex_t config_lock;	   /* to read or replace config */
-	struct lnet_config *config;	   /* the control side's */
+	const struct lnd *const *lnds; /* node_params.lnds */
+	/* functions that the LNDs of all NIs call */
+	const struct lnd_upcalls *upcalls;
+	void *lnd_net; /* node_params.lnd_net */
+	void *fabric;  /* node_params.fabric */
+	/* what NIs of one LND share (lnd_ni.shared), by LND; used by CPT 0 */
+	void *lnd_shared[LND_COUNT_MAX];
+	pthread_mutex_t config_lock; /* taken to read or replace config */
+	struct lnet_config *config;  /* for the control side */
 	struct numa *numa; /* immutable after open; NULL: default distances */
 	_Atomic uint64_t ni_starts;
-	atomic_uint nis_alive; /* created and not freed yet */
+	atomic_uint nis_alive; /* NIs that were created and not freed yet */
 };
 
 static inline struct net_node *net_node(const struct lnet *node)
