@@ -9,7 +9,7 @@ cd "$1"
 # The rules: folder, what its files may include of ours.
 mapfile -t rules < <(grep -v '^#' scripts/layers.rules)
 
-# What is ours, when it is included with <>.
+# Our folders, for what is included with <>.
 ours='(base|lnet|lnd|config|sim|rpc|services|tools|ulnet|tests|bench|examples)/'
 
 looked=0 wrong=0

@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: layering_symbols.sh TREE BUILD [FROM TO]
-# Dependencies point down only, in what is linked, too: which file uses a symbol of
-# which, by nm of the objects in BUILD. A call through a table of functions does not
-# show, and is how a room calls one above it. Prints what layers.rules does not allow,
-# what a product's file takes of the simulator, circles between rooms (folders), and
-# circles of files inside of one; fails for all but circles of up to six files. With FROM
-# and TO, regular expressions of files without ".c": the uses of the ones by the others.
+# Dependencies point down only, in what is linked, too. Finds, by nm of the objects in
+# BUILD, which file uses symbols of which other file. (Calls through a table of
+# functions do not show; by these a room, which is a folder, calls a room above it.)
+# Prints uses that layers.rules does not allow, uses of the simulator by files of the
+# product, circles of rooms, and circles of files in one room. Fails if there is any of
+# them, but for circles of up to six files. FROM and TO are regular expressions of files
+# without ".c": also prints what files FROM use of files TO.
 set -euo pipefail
 tree=$(cd "$1" && pwd)
 cd "$2"
 
-# Circles that are too long and known, as "room files": may only become shorter, and
-# then here, too.
+# Circles of more than six files that are known: lines of a room and a number of files.
+# A circle may only become shorter, and its number here with it.
 known='
 '
 # What attaches to the product from outside, to try it: libulnetlab.
@@ -81,7 +82,7 @@ lab='^(sim/|lnd/simlnd/|lnd/o2iblnd/simqp/|base/env_sim$)'
 		return 0;
 	}
 
-	# A name that programs have, too, is whose it may be.
+	# If several files define a symbol, those count whose symbols the file may use.
 	for my $file (keys %needs) {
 		for my $symbol (keys %{$needs{$file}}) {
 			next unless $defines{$symbol} && !$defines{$symbol}{$file};

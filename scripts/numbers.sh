@@ -31,12 +31,12 @@ git clone -q "$tree" "$dir/tree" # as it is committed
 	TIMEFORMAT='%U %S'
 	time make -C "$dir/tree/build" -j"$(nproc)" all >"$dir/make.log" 2>&1
 } 2>"$dir/time"
-# By the rules of today, also of what had none.
+# Today's rules count, also for a tree that had none.
 cp "$here/scripts/layers.rules" "$dir/tree/scripts"
 "$here/scripts/layering_symbols.sh" "$dir/tree" "$dir/tree/build" \
 	>"$dir/symbols" || true
 
-# The longest one of files in a room, or of rooms.
+# The length of the longest circle of files in a room, or of rooms.
 circle() { # files|rooms
 	sed -nE "s/^circle of ([0-9]+) $1.*/\1/p" "$dir/symbols" | sort -n |
 		tail -n 1 | grep . || echo none

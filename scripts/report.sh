@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The results of ./check: counted, said, and summed. For sourcing; $stage is the one
-# that runs, $logs a folder.
+# Counts the results of ./check, prints them, and sums them up. For sourcing; $stage is
+# the stage that runs, $logs the folder of logs.
 
 passed=0 failed=0 skipped=0 stage=prepare
 failures=() gists=
@@ -20,7 +20,8 @@ skip() { # TEXT REASON
 telling='FAIL|^\\[----\\]|not true|BUG|[Aa]ssert|(ERROR|WARNING): |rror: |[*][*][*] '
 telling+='|again with|--seed|timed out'
 
-# gist LOG: what it says of failures, wherever that is, and its end.
+# gist LOG: the lines of LOG that tell of failures, wherever they are, and the end of
+# LOG.
 gist() {
 	sed 's/\x1b\[[0-9;]*m//g' "$1" | cut -c 1-300 | awk -v telling="$telling" '
 		{ line[NR] = $0 }
@@ -58,7 +59,7 @@ fail() {
 	echo "----"
 }
 
-# Who sees no more than the end of the output sees what to repair.
+# Repeats all failures, for those who see no more than the end of the output.
 show_failures() {
 	[ ${#failures[@]} -gt 0 ] || return 0
 	echo "$gists"
@@ -72,7 +73,7 @@ took() {
 		'BEGIN { printf "%.1f %s\n", b - a, what }' >>"$BUILD/times"
 }
 
-# The tests that took longest; not what is built for them.
+# The tests that took longest; what is built for them does not count.
 show_slowest() {
 	[ -s "$BUILD/times" ] || return 0
 	echo
@@ -91,8 +92,8 @@ processor_time() {
 	}' "$logs/times")"
 }
 
-# step WHAT COMMAND...: one result. Stages run on the left of ||, hence without
-# set -e: each says itself what it cannot go on without.
+# step WHAT COMMAND...: runs COMMAND, which is one result. Stages run on the left of ||,
+# hence without set -e: a stage says itself after which failures it cannot go on.
 step() {
 	local what=$1 log=$logs/$stage-${1//[^a-zA-Z0-9_.]/_}.log again=
 	local since=$EPOCHREALTIME
@@ -110,14 +111,14 @@ step() {
 	fi
 }
 
-# at_once WHAT COMMAND WORD...: COMMAND WORD for each WORD, as many at once as
-# there are cores; and then a result for each, "WHAT WORD".
+# at_once WHAT COMMAND WORD...: runs COMMAND WORD for each WORD, as many at once as
+# there are cores. Then each is one result, "WHAT WORD".
 at_once() {
 	local what=$1 command=$2 word said
 
 	shift 2
 	[ $# -gt 0 ] || {
-		fail "$what: there is nothing of which"
+		fail "$what: there is nothing to run"
 		return 0
 	}
 	for word; do

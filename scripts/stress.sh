@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: scripts/stress.sh BUILD RUNS [TEST...]
-# Tests that run in real time, RUNS times each, where little time is left for them: on
+# Runs tests that use real time, RUNS times each, where little time is left for them: on
 # one processor, beside eight loops that never wait. None may fail. BUILD is a folder
-# that ./check has built in, as build/release; TEST is a name as make knows it, as
-# tests/tools/tcp.sh; by default all tests of programs, threads and LNDs. With
-# build/tsan that is those of threads, with build/asan those of LNDs.
+# that ./check has built in, such as build/release; TEST is a name as make knows it,
+# such as tests/tools/tcp.sh. By default all tests of programs, threads and LNDs are
+# run; with build/tsan only those of threads, with build/asan only those of LNDs.
 set -euo pipefail
 
 [ $# -ge 2 ] && [ -e "$1/Makefile" ] && [ "$2" -gt 0 ] || {

@@ -8,7 +8,7 @@ configure() {
 	shift 2
 	step "configure ($cc)" tree_configure "$name" CC="$cc" "$@" || return 1
 	grep -q '^CRITERION_LIBS = .' "$BUILD/$name/Makefile" || {
-		# It may have come by the next time.
+		# It may be installed by the next time: configures again then.
 		rm -f "$BUILD/$name/configured-as"
 		fail "criterion not found: unit tests cannot be built"
 		return 1
@@ -17,7 +17,7 @@ configure() {
 
 tests_cflags="-g1 -O1" # half the time of -g -O2
 
-# What is released, and installed in a folder of the build by stage install.
+# The build that is released. Stage install installs it in a folder of BUILD.
 release_configure() {
 	configure release gcc --enable-werror --prefix="$BUILD/installed" \
 		TESTS_CFLAGS="$tests_cflags"
@@ -28,7 +28,7 @@ release_build() { # [TARGET...]
 	step "build ${*:-all}" tree_make release -k "${@:-all}"
 }
 
-# The libraries and the fuzz programs, which clang only can build.
+# The libraries and the fuzz programs, which only clang can build.
 fuzz_build() {
 	configure fuzz clang --enable-werror --enable-fuzzers || return 1
 	step "build" tree_make fuzz -k all
@@ -59,7 +59,7 @@ suite() {
 	fi
 }
 
-# suite_result DIR TEST: what TEST.trs and TEST.log say.
+# suite_result DIR TEST: the results that TEST.trs and TEST.log tell.
 suite_result() {
 	local dir=$1 test=$2 name=${2#"$1"/} said tested good
 
@@ -116,7 +116,8 @@ suite_again() {
 	fi
 }
 
-# suite_times DIR: of all tests that ran there: those of criterion one by one.
+# suite_times DIR: the times of all tests that ran there, those in criterion programs
+# one by one.
 suite_times() {
 	local file
 

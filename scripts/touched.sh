@@ -16,7 +16,7 @@ touched_find() { # TOP FILE
 	touched=$2
 
 	for main in origin/HEAD origin/main main; do
-		# Not those of a repository that the tree only lies in.
+		# Branches of a repository that the tree only lies in do not count.
 		[ -z "$base" ] && [ -z "$("${git[@]}" rev-parse --show-prefix \
 			2>/dev/null)" ] || break
 		base=$("${git[@]}" merge-base HEAD "$main" 2>/dev/null) || base=
@@ -45,7 +45,7 @@ touched_find() { # TOP FILE
 	}' | sort -u >"$touched"
 }
 
-# is_touched REGEX: of a line of the file; "^. x/" is all in folder x.
+# is_touched REGEX: does a line of the file match? "^. x/" stands for all in folder x.
 is_touched() {
 	grep -qE "$1" "$touched"
 }

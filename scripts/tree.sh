@@ -21,11 +21,11 @@ tree_usable() {
 	done
 }
 
-# tree_prepare TOP
+# tree_prepare TOP: sets SRC, BUILD and SCRATCH, and runs autoreconf if need be.
 tree_prepare() {
 	local top=$1
 
-	# make would take for its own what it finds there.
+	# make in BUILD would take the products of a build in TOP for its own.
 	if [ -e "$top/config.status" ]; then
 		echo "$top is configured in place: make distclean first" >&2
 		return 1
@@ -75,9 +75,9 @@ tree_autogen() {
 		touch "$SRC"/Makefile.in
 }
 
-# tree_configure NAME [ARGUMENT...]: $BUILD/NAME, from scratch when it was
-# configured differently before. What one configure finds out of a compiler is
-# known to the next one if CONFIG_CACHE, the name of a file, is set.
+# tree_configure NAME [ARGUMENT...]: configures $BUILD/NAME, from scratch if it was
+# configured differently before. If CONFIG_CACHE, the name of a file, is set, what one
+# configure finds out of a compiler is known to the next one.
 tree_configure() {
 	local dir=$BUILD/$1 now cache=()
 
@@ -94,7 +94,7 @@ tree_configure() {
 	echo "$now" >"$dir/configured-as"
 }
 
-# tree_make NAME [ARGUMENT...]
+# tree_make NAME [ARGUMENT...]: runs make in $BUILD/NAME.
 tree_make() {
 	local dir=$BUILD/$1
 

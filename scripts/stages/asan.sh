@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What may touch memory that it must not, or do what C does not define: units, LNDs,
-# whole clusters in virtual time, and what fuzzers start from. For sourcing by ./check.
+# Sanitizers look for accesses to memory that are not allowed, and for what C does not
+# define: in units, LNDs, whole clusters in virtual time, and what fuzzers start from.
+# For sourcing by ./check.
 stage asan always
 
 asan_campaign() { # NAME

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What a call may cost, in instructions; with --long, that it can be built with
-# link-time optimisation, too. For sourcing by ./check.
+# Compares the instructions that a call takes with the budget; with --long also builds
+# with link-time optimisation, and calls. For sourcing by ./check.
 stage budget always
 
-# Excludes -Werror.
+# --enable-lto excludes --enable-werror.
 lto_build() {
 	CONFIG_CACHE=$BUILD/config.cache.gcc \
 		tree_configure lto CC=gcc --enable-lto &&

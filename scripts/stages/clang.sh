@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What clang says of every file, of which no code is made; with --long it also builds
-# all that is installed. For sourcing by ./check.
+# clang looks at every file, without making code; with --long it also builds all that is
+# installed. For sourcing by ./check.
 stage clang always
 
 clang_opinion() {

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ./demo, as whoever calls this, and as somebody who may write nowhere. For sourcing
-# by ./check.
+# Runs ./demo as the user who runs ./check, and as a user who may write nowhere. For
+# sourcing by ./check.
 stage demo touched '^. (demo|deps\.txt|scripts/|examples/|tools/|services/|include/|lib.*map|.*\.pc\.in|configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
 
-# As ./check builds everything else with gcc, so that ccache knows it already.
+# The options are those of ./check's other builds with gcc, so that ccache has the
+# objects.
 run_demo() {
 	ULNET_BUILD=$BUILD DEMO_CONFIGURE=--enable-werror "$SRC/demo"
 }
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# Who may write to nothing but $1, in which nothing is to be left, and has what was
-# compiled so far.
+# Runs ./demo as a user who may write to nothing but $1, where nothing is to be left.
+# The user gets a copy of what ccache has.
 run_demo_as_nobody() {
 	local left cache=$1.ccache status=0
 

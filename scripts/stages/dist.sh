@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What make dist packs is all of the tree, and builds. For sourcing by ./check.
+# Checks that make dist packs all of the tree, and that what it packs builds. For
+# sourcing by ./check.
 stage dist touched '^[ADR] |^. (configure|m4/|(.*/)?(Makefile\.am|module\.mk))'
 
-# Tests that read files of the tree. The other ones say nothing new of a copy of it,
-# and are not run there; nor, but with --long, unit tests, which compile for long.
+# Tests that read files of the tree. Other tests would say nothing new of a copy of the
+# tree, and are not run there; unit tests, which take long to compile, only with --long.
 reading_tests() {
 	cd "$SRC" && {
 		[ $long = no ] ||
@@ -44,7 +45,7 @@ tree_files() {
 			services sim tests tools -type f)
 }
 
-# All that is in the tree, but for what is CI's and git's.
+# Everything in the tree is distributed, but for files of CI and git.
 check_distributed() {
 	tree_files | grep -vE '^\.(ci/|git)' | LC_ALL=C sort >"$logs/tree_files"
 	tar -tzf "$BUILD"/release/ulnet-*.tar.gz | sed 's,^[^/]*/,,' | LC_ALL=C sort |

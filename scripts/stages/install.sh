@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What make install leaves, and that it is enough for whoever builds with it. For
+# Checks what make install leaves, and that it is enough to build programs with. For
 # sourcing by ./check.
 stage install touched '^. (include/|man/|tools/|services/|examples/|packaging/|debian/|tests/(install|packages|tools)/|rpc/server/serve/durable|scripts/|README|configure|m4/|lib.*map|.*\.pc\.in|(.*/)?(Makefile\.am|module\.mk))'
 
@@ -16,7 +16,7 @@ check_exports() { # LIBRARY HEADER...
 			grep -v '^ulrpc__' | LC_ALL=C sort)
 }
 
-# Whose functions the headers have.
+# Which headers declare the functions of which library.
 ctl_headers=(control.h)
 lab_headers=(sim.h)
 rpc_headers=(rpc.h service.h stub.h)
@@ -64,7 +64,7 @@ check_protos() {
 		LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 ./job
 }
 
-# build_stranger SOURCE LIBRARY: in a folder of its own, as a user would.
+# build_stranger SOURCE LIBRARY: builds SOURCE in a folder of its own, as a user would.
 build_stranger() {
 	local name=${1##*/} dir library=$2
 
@@ -79,7 +79,8 @@ run_hello() {
 	cd / && LD_LIBRARY_PATH=$BUILD/installed/lib timeout 60 "$BUILD/hello/hello"
 }
 
-# A test of calls, with the laboratory; and the wrong way round.
+# A test of calls, linked with the laboratory; and linked in the wrong order, which it
+# must notice.
 check_lab() {
 	local dir=$BUILD/lab
 
@@ -96,7 +97,7 @@ check_lab() {
 	}
 }
 
-# A newcomer, who has the page and what is installed.
+# Follows the tutorial as a newcomer does, who has the page and what is installed.
 run_tutorial() {
 	export PKG_CONFIG_PATH=$BUILD/installed/lib/pkgconfig
 	export LD_LIBRARY_PATH=$BUILD/installed/lib
@@ -124,7 +125,8 @@ run_ledger() {
 		"$BUILD/ledger" $kills
 }
 
-# Who links the library needs nothing else; who links it in needs all of these.
+# A program that is linked with a shared library needs no other libraries; one that is
+# linked with the static library needs all of them.
 check_pkg_config() {
 	local flag shared static flags=(-lev -lz)
 
@@ -162,7 +164,8 @@ install_static() {
 		rm -rf "$BUILD/installed-static" && tree_make static install
 }
 
-# No names but the public ones, and programs that link.
+# The static libraries have no names but public ones, and programs can be linked with
+# them.
 check_static() {
 	local at=$BUILD/installed-static dir=$BUILD/static-programs names needed
 
@@ -185,7 +188,7 @@ check_static() {
 		timeout 60 ./job && "$at/sbin/lnetd" --version
 }
 
-# All that the list has, and nothing else.
+# All manual pages of the list are installed, and nothing else.
 check_manuals() {
 	diff <(sed -n 's/^dist_man_MANS += %D%.//p' "$SRC/man/module.mk" |
 		LC_ALL=C sort) \
@@ -194,7 +197,7 @@ check_manuals() {
 		test -s "$BUILD/installed/share/man/man8/lnetd.8"
 }
 
-# The programs as they were installed: as in the build's folders.
+# Makes folders like those of a build, with the programs that were installed.
 use_installed() {
 	dir=$BUILD/programs
 	rm -rf "$dir" && mkdir "$dir" && cd "$dir" &&

@@ -26,7 +26,7 @@ check_lists() {
 	return $bad
 }
 
-# What is drawn is what is written.
+# The plots show the numbers in MEASURED.md.
 check_plots() {
 	mkdir -p "$BUILD/plots" && rm -f "$BUILD"/plots/* &&
 		"$SRC/bench/plot" "$BUILD/plots" "$SRC/bench/MEASURED.md" &&

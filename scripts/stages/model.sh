@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The protocol of calls that run at most once, all its states, with spin. For
+# Looks at all states of the protocol of calls that run at most once, with spin. For
 # sourcing by ./check.
 stage model touched '^. (tests/model/|rpc/(client|server|wire)/)'
 

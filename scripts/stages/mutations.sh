@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Deliberate mistakes (tests/mutants/), each of which a campaign must catch, or a unit
-# test: those in files that were changed, and those that what was changed must catch;
-# with --long, all. For sourcing by ./check.
+# Makes deliberate mistakes (tests/mutants/), each of which a campaign or a unit test
+# must catch: mistakes in files that were changed, and mistakes whose campaign or test
+# was changed; with --long all. For sourcing by ./check.
 stage mutations touched '^. (base|lnet|lnd|rpc|sim|tests/(sim|unit|mutants))/'
 
-# The mistakes whose files, or whose catcher's, were changed.
+# Was a file changed that the mistake is in, or one of what must catch it?
 mistake_is_touched() { # NAME
 	local patch=tests/mutants/$1.patch files room catcher=tests/sim/
 
 	files=$(sed -n 's,^--- a/,,p' "$SRC/$patch" | paste -sd '|')
-	# Of tests/unit/lnet_path_test: tests/unit/lnet/path/.
+	# The folder of tests/unit/lnet_path_test is tests/unit/lnet/path/.
 	room=$(sed -n 's,^caught-by: tests/unit/\([^ ]*\)_test.*,\1,p' "$SRC/$patch")
 	[ -z "$room" ] || catcher=tests/unit/${room//_//}/
 	is_touched "^. ($files|$catcher.*\.[ch]|$patch|tests/mutants/run.sh)\$"
@@ -40,7 +40,7 @@ stage_mutations() {
 		return 0
 	}
 	release_configure || return 0
-	step "nothing is caught without" nice "$SRC/tests/mutants/run.sh" \
+	step "nothing is caught without a mistake" nice "$SRC/tests/mutants/run.sh" \
 		--prepare "$BUILD/release" "${names[@]}" || return 0
 	at_once "caught:" run_mutant "${names[@]}"
 }

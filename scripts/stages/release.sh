@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs, as their users see them, with the build that is released, on
-# 127.0.0.x and in network namespaces; and simulations that count time, memory and
-# shares. Calls point down in its objects. With --long all tests. For sourcing by ./check.
+# Runs the programs of the build that is released as their users see them, on 127.0.0.x
+# and in network namespaces, and simulations that count time, memory and shares. Checks
+# that calls point down in the objects of that build. With --long runs all tests. For
+# sourcing by ./check.
 stage release always
 
 measure() { # PROGRAM

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The campaigns in their long form. (A slice of each is in stages asan and release.) For sourcing
-# by ./check.
+# The campaigns in their long form. (A slice of each is in stages asan and release.) For
+# sourcing by ./check.
 stage sim long
 
 run_campaign() { # PROGRAM

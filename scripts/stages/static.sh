@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs say that read code, and do not run it: of the files that a change
-# touches; with --long of all, and clang-tidy, too. For sourcing by ./check.
+# Programs that read code, and do not run it: cppcheck reads the files that a change
+# touches; with --long cppcheck and clang-tidy read all files. For sourcing by ./check.
 stage static touched '^[AMR] (base|bench|config|examples|lnd|lnet|rpc|services|sim|tests|tools)/.*\.[ch]$|^. \.cppcheck'
 
 own_sources() {
@@ -9,13 +9,13 @@ own_sources() {
 		! -path 'tests/unit/*' ! -name '*.pb-c.c' | LC_ALL=C sort)
 }
 
-# What headers ask about the compiler. Each answer would have cppcheck read every
-# file once more.
+# Macros by which headers ask about the compiler. For each possible answer cppcheck
+# would read every file once more.
 asked_by_headers=(__GNUC__ __SANITIZE_ADDRESS__ __aarch64__ __clang_analyzer__
 	__has_feature __i386__ __x86_64__)
 
-# run_cppcheck [ARGUMENT...]: of the files whose names come in. It reads no header
-# of the system's, but must know the macros that are loops.
+# run_cppcheck [ARGUMENT...]: runs cppcheck on the files whose names stdin has. cppcheck
+# reads no header of the system's, but must know the macros that are loops.
 run_cppcheck() {
 	local queue
 
@@ -29,7 +29,7 @@ run_cppcheck() {
 		-I . -I include "$@" --file-list=-
 }
 
-# Those that were changed, or all with --long.
+# The sources that were changed, or all with --long.
 looked_at() {
 	if [ $long = yes ]; then
 		own_sources
@@ -39,7 +39,7 @@ looked_at() {
 	fi
 }
 
-# With --long, all answers.
+# Without --long, for one answer: that none of the macros is defined.
 cppcheck_sources() {
 	local answers=()
 
@@ -47,7 +47,7 @@ cppcheck_sources() {
 	looked_at | run_cppcheck "${answers[@]}"
 }
 
-# All answers, in the headers that ask.
+# Reads the headers that ask, for all answers.
 cppcheck_headers() {
 	local pattern
 
@@ -57,7 +57,7 @@ cppcheck_headers() {
 		run_cppcheck
 }
 
-# Those of programs that are not built in the tree.
+# Generates the headers of programs that are not built in the tree.
 user_headers() { # DIR PROTO...
 	local dir=$1 proto
 	shift

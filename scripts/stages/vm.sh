@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What needs a kernel with netem, or with Soft-RoCE: in a virtual machine, which sees
-# the files of the build. Without --long a slice, where there is an emulator already.
-# For sourcing by ./check.
+# Tests that need a kernel with netem, or with Soft-RoCE, run in a virtual machine,
+# which sees the files of the build. Without --long only a slice of them, and only where
+# there is an emulator already. For sourcing by ./check.
 stage vm touched '^. (lnd/o2iblnd/|tests/vm/)'
 
-# run_in_vm TEST [OPTION...]: TEST may have arguments. 125: there is no such machine.
+# run_in_vm TEST [OPTION...]: runs TEST, which may have arguments. Returns 125 if there
+# is no such machine.
 run_in_vm() {
 	local words
 
@@ -15,7 +16,7 @@ run_in_vm() {
 		bash "$SRC/${words[0]}" "${words[@]:1}"
 }
 
-# vm_test TEST [OPTION...]: one result.
+# vm_test TEST [OPTION...]: runs TEST, which is one result.
 vm_test() {
 	local test=$1 name=${1##*/} status=0
 	local log=$logs/vm-${name// /}.log
