@@ -10,7 +10,7 @@
 #include "rpc/rpc.h"
 #include "ulnet/stub.h"
 
-/* Memory for one message. */
+/* A segment: memory for one message. */
 struct segment {
 	struct iovec *iov;
 	unsigned int niov;
@@ -19,37 +19,41 @@ struct segment {
 
 struct ulrpc_bulk {
 	/* immutable after ulrpc_bulk_new() */
-	struct ulrpc *rpc; /* only compared: may be closed */
+	struct ulrpc *rpc; /* only compared, as it may be closed */
 	enum ulrpc_bulk_access access;
 	bool checked;
 	uint64_t length;
 	unsigned int n;
 	struct segment *segments;
 	uint32_t *lengths;
-	struct iovec *iov; /* of all segments */
+	struct iovec *iov; /* the fragments of all segments */
 
 	Ulrpc__Bulk field; /* ulrpc_bulk_field() */
 
-	uint32_t *crc; /* a source with checksums: of each segment; owned by the
-			* claim */
+	/* a source with checksums: those of its segments, written by the owner
+	 * of the claim; else NULL */
+	uint32_t *crc;
 
-	/* The user's, and one of a claim. Any thread. */
+	/* References: the user's, and one of a claim. Any thread. */
 	atomic_uint refs;
-	/* Written before the user's reference is dropped. */
+	/* Called when the last reference is dropped. Written before the user's
+	 * is. */
 	void (*released)(void *arg);
 	void *released_arg;
 
 	/* owner CPT, while claimed */
-	struct shard *shard;  /* held while MDs are linked */
-	unsigned int linked;  /* MDs whose last event has not come */
+	struct shard *shard; /* held while MDs are linked */
+	unsigned int linked; /* MDs whose last event has not come */
 	bool attached; /* the segments' MDs are linked, for this attempt */
-	struct ulnet_id peer; /* attached: messages may come from it, */
-	uint64_t match;	      /* with this value for segment 0, and so on */
-	bool touched;	      /* the server has put something in this attempt */
-	uint64_t moved;	 /* bytes, of all attempts */
-	uint64_t *heard; /* attached: of bulk_attach() */
-	struct bulk_late late; /* fn NULL: nobody */
-	bool over;	       /* the claim ends when this is idle */
+	struct ulnet_id peer; /* attached: messages may come from this peer, */
+	/* with this match value for segment 0, and so on */
+	uint64_t match;
+	/* the server has put something during this attempt */
+	bool touched;
+	uint64_t moved;	       /* bytes moved, in all attempts */
+	uint64_t *heard;       /* attached: as in bulk_attach() */
+	struct bulk_late late; /* fn is NULL: no report */
+	bool over;	       /* the claim ends when the bulk is idle */
 	void (*idle_fn)(void *arg);
 	void *idle_arg;
 };
@@ -123,9 +127,9 @@ static int bulk_conf_check(const struct ulrpc_bulk_conf *conf,
 	return iov_total(conf->iov, conf->niov, -EMSGSIZE, length_p);
 }
 
-/* Allocates a bulk with its arrays, for the largest number of segments that the
- * fragments can need: a segment ends when it is full or has all the fragments
- * that an MD may have. */
+/* Allocates a bulk with its arrays, for as many segments as the fragments can
+ * need at most: a segment ends when it is full, or has as many fragments as an
+ * MD may have. */
 static struct ulrpc_bulk *bulk_alloc(const struct ulrpc_bulk_conf *conf,
 				     uint64_t length)
 {
@@ -332,7 +336,7 @@ static int segment_attach(struct ulrpc_bulk *b, unsigned int i,
 	}
 	rc = LNetMEAttach(b->shard->node, ULRPC_PORTAL_BULK, b->peer,
 			  b->match + i, 0, LNET_UNLINK, LNET_INS_LOCAL, &me);
-	/* If this fails, it has unlinked the match entry. */
+	/* If LNetMDAttach() fails, it has unlinked the match entry. */
 	if (!rc)
 		rc = LNetMDAttach(me, &md, LNET_RETAIN, md_p);
 	if (!rc && b->linked++ == 0)
@@ -383,8 +387,8 @@ int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 	return 0;
 }
 
-/* Links the segments for @peer, each before its old entry is unlinked, so that
- * there is always one for messages to find. */
+/* Links the segments for @peer. Each is linked before its old entry is
+ * unlinked, so that messages always find one. */
 static void segments_move(struct ulrpc_bulk *b, struct ulnet_id peer)
 {
 	struct ulnet_id before = b->peer;

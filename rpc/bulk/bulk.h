@@ -5,18 +5,19 @@
  * segment is linked on the bulk portal, as a match entry with an MD. This file
  * knows nothing of calls.
  *
- * One call at a time has a claim on a bulk: from bulk_prepare() until
- * bulk_release() and the last event of the MDs, whichever comes last. Without a
- * claim the memory is the user's.
+ * One call at a time has a claim on a bulk. The claim begins with
+ * bulk_prepare(), and ends when bulk_release() was called and the MDs have had
+ * their last events. Without a claim the memory is the user's.
  *
- *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release -> (idle)
+ *	prepare -> [ attach -> detach -> (idle) ]* -> check -> release ->
+ * (idle)
  *
  * The server may use a segment any number of times, and repeats what was
- * perhaps lost. So MDs are not used up by messages; they are unlinked when the
+ * perhaps lost. So messages do not use up MDs, which are unlinked when the
  * attempt ends. Their last event is a fence: nothing touches the memory after
  * it.
  *
- * Each attempt has new match values, and begins only when the bulk is idle:
+ * Each attempt has new match values, and begins only when the bulk is idle, so
  * late messages of the attempt before find no entry.
  */
 #ifndef RPC_BULK_H
@@ -29,8 +30,9 @@
 struct shard;
 struct stat_service;
 
-/* Counts the bytes that are moved after the call has ended: @fn is called when
- * the bulk is idle; the other fields are for @fn. */
+/* Counts the bytes that are moved after the call has ended. @fn is called when
+ * the bulk is idle, with the bytes that were put, @in, and got, @out. The other
+ * fields are for @fn. */
 struct bulk_late {
 	void (*fn)(struct shard *s, const struct bulk_late *late, uint64_t in,
 		   uint64_t out);
@@ -39,14 +41,14 @@ struct bulk_late {
 	uint32_t method;
 };
 
-/* Sets *@length_p to the bytes of all @iov. -EINVAL: a pointer is NULL;
- * @too_long: more than ULRPC_BULK_MAX. */
+/* Sets *@length_p to the bytes of all @iov. 0; -EINVAL: a pointer is NULL;
+ * @too_long (an error): more than ULRPC_BULK_MAX bytes. */
 int iov_total(const struct iovec *iov, unsigned int niov, int too_long,
 	      uint64_t *length_p) must_check;
 
-/* Claims @b for a call of @rpc, and computes the checksums of a source that has
- * some: about 0.1 ms for each MiB. 0; -EBUSY: claimed already; -EINVAL: @b is
- * of another node. Any thread. */
+/* Claims @b for a call of @rpc. If @b is a source with checksums, computes
+ * them, which takes about 0.1 ms for each MiB. 0; -EBUSY: it is claimed
+ * already; -EINVAL: it is of another node. Any thread. */
 int bulk_prepare(struct ulrpc_bulk *b, struct ulrpc *rpc) must_check;
 
 /* Describes @b in *@out, without a match value; *@out borrows from @b. Any
@@ -55,57 +57,60 @@ void bulk_describe(const struct ulrpc_bulk *b, struct wire_segments *out);
 /*
  * Begins an attempt to @peer; @b must be idle. Links all segments, with match
  * values that were never used, and describes them in *@out, which borrows from
- * @b until the claim ends. *@heard (or NULL), borrowed until bulk_detach(), is
- * set to the time, ns, whenever the peer moves something. Owner of @s, which is
- * the same for the whole claim. 0; -ENOMEM, -ESHUTDOWN: as after bulk_detach(),
- * and *@out is left alone.
+ * @b until the claim ends. *@heard is set to the time, ns, whenever the peer
+ * moves something; NULL, or borrowed until bulk_detach(). Thread: the owner of
+ * @s, which must be the same for the whole claim. 0; -ENOMEM, -ESHUTDOWN: as
+ * after bulk_detach(), and *@out is untouched.
  */
 int bulk_attach(struct ulrpc_bulk *b, struct shard *s, struct ulnet_id peer,
 		uint64_t *heard, struct wire_segments *out) must_check;
 /* The peer is now reached by another NID: links the segments for that NID
  * instead. Messages from other NIDs that LNet knows to be the peer's find the
- * segments as before. Without memory for new entries the old ones stay, until
- * the next call. No effect unless attached. Owner. */
+ * segments as before. If there is no memory for new entries, the old ones stay
+ * until the next call of this. No effect unless attached. Owner. */
 void bulk_follow(struct ulrpc_bulk *b, struct ulnet_id peer);
-/* A message of the peer has come from this NID: bulk_follow(), unless LNet
- * knows that the NID is the same peer's. Owner. */
+/* A message of the peer has come from the NID in @peer: bulk_follow(), unless
+ * LNet knows that the NID is the same peer's. Owner. */
 void bulk_admit(struct ulrpc_bulk *b, struct ulnet_id peer);
-/* No message finds a segment of @b any more. @b is idle when the messages that
- * have found one before are through. No effect unless attached. Owner. */
+/* From now on no message finds a segment of @b. @b becomes idle when the
+ * messages that have found one before have ended. No effect unless attached.
+ * Owner. */
 void bulk_detach(struct ulrpc_bulk *b);
 /* Is nothing of @b linked, or in use by LNet? Owner. */
 bool bulk_idle(const struct ulrpc_bulk *b);
 /* Calls @fn(@arg) once, when @b becomes idle after a bulk_detach(). @b must not
- * be idle now, and have no such function yet; bulk_release() drops it.
- * Owner. */
+ * be idle now, and must have no such function yet. bulk_release() drops the
+ * function. Owner. */
 void bulk_on_idle(struct ulrpc_bulk *b, void (*fn)(void *arg), void *arg);
 /* Drops the function of bulk_on_idle(). Owner. */
 void bulk_on_idle_cancel(struct ulrpc_bulk *b);
 
 /* Compares the contents of a sink with the checksums that the server has sent
- * for it. 0; -EBADMSG: they differ; -EPROTO: no such segments. 0 for sinks
- * without checksums, and for sources. About 0.1 ms for each MiB. Owner. */
+ * for it: about 0.1 ms for each MiB. 0: they are equal, or @b is a source or
+ * has no checksums; -EBADMSG: they differ; -EPROTO: @b has no such segments.
+ * Owner. */
 int bulk_check(const struct ulrpc_bulk *b,
 	       const struct wire_moved_in *m) must_check;
 /* Was something put into @b for which the server owes a checksum? */
 bool bulk_unproven(const struct ulrpc_bulk *b);
-/* Adds the bytes moved since the claim, those moved twice counting twice: put
- * by the server to *@in, got by the server to *@out. Owner. */
+/* Adds the bytes moved since the claim began: those put by the server to *@in,
+ * those got by it to *@out. Bytes that were moved twice count twice. Owner. */
 void bulk_bytes(const struct ulrpc_bulk *b, uint64_t *in, uint64_t *out);
-/* From now on, bytes that are moved are reported to @late, which is copied.
- * Before bulk_release(). Owner. */
+/* Has to come before bulk_release(). Bytes that are moved from now on are
+ * reported to @late, which is copied. Owner. */
 void bulk_on_late(struct ulrpc_bulk *b, const struct bulk_late *late);
 
-/* The call is over: detaches, and ends the claim as soon as @b is idle, after
- * which @b may be freed. True: @b was idle. Owner; any thread if @b was never
- * attached. */
+/* The call is over: detaches @b, and ends the claim as soon as @b is idle,
+ * after which @b may be freed. True: @b is idle now. Owner; any thread if @b
+ * was never attached. */
 bool bulk_release(struct ulrpc_bulk *b);
 
 /* ---- a bulk in a message of protobuf ---- */
 
-/* Makes @field, which stands for @bulk in a message. The pointer to unknown
- * fields, unused when there are none, holds @bulk, so that copies of the field
- * do, too. Fields that others made, or that were unpacked, have NULL there. */
+/* Makes @field, which stands for @bulk in a message. @bulk is kept in the
+ * pointer to unknown fields, which has no other use when there are none, so
+ * copies of @field have it, too. Fields that others made, or that were
+ * unpacked, have NULL there. */
 static inline void bulk_field_init(Ulrpc__Bulk *field, struct ulrpc_bulk *bulk,
 				   uint64_t length,
 				   enum ulrpc_bulk_access access)

@@ -14,14 +14,14 @@
 /* ---- repeating a GET or PUT ---- */
 
 /*
- * Each try has a quarter of the time that is left, but at least 50 ms and at
+ * The time of each try is a quarter of what is left, but at least 50 ms, and at
  * most a limit. The limit is 5 s, or, when it is known how long other tries
- * took, four times that (200 ms to 5 s). It doubles with each try that timed
- * out.
+ * took, four times that (200 ms to 5 s). Each try that timed out doubles the
+ * limit.
  *
- * After a time-out the next try begins at once. After failures that came
- * sooner, the first retry begins at once, and later ones after a pause, counted
- * from the beginning of the failed try (base/backoff.h).
+ * After a time-out the next try begins at once. A try that failed sooner is
+ * repeated at once the first time, and later after a pause (base/backoff.h),
+ * counted from the beginning of the failed try.
  */
 struct retry_schedule {
 	unsigned int timeouts; /* tries that timed out */
@@ -33,8 +33,9 @@ struct retry_schedule {
 #define RETRY_TIME_KNOWN (200 * NSEC_PER_MSEC)
 #define RETRY_DOUBLINGS	 6
 
-/* The time, ns, of a try that begins at @now, ns; 0: no time is left. @slowest:
- * ns that others took; 0: not known. */
+/* The time, ns, of a try that begins at @now, ns; 0: no time is left.
+ * @deadline: ns, or TIME_NEVER. @slowest: ns that the slowest other try took;
+ * 0: not known. */
 static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 					   uint64_t now, uint64_t deadline,
 					   uint64_t slowest)
@@ -54,8 +55,8 @@ static inline uint64_t retry_schedule_time(const struct retry_schedule *t,
 	return MIN(left, MIN(MAX(left / 4, RETRY_TIME_MIN), longest));
 }
 
-/* A try has failed with @status: returns the ns from its beginning to that of
- * the next one. @random: 64 bits. */
+/* A try has failed with @status: returns how many ns after its beginning the
+ * next one begins. @random: 64 bits. */
 static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 					    int status, uint64_t random)
 {
@@ -72,15 +73,16 @@ static inline uint64_t retry_schedule_pause(struct retry_schedule *t,
 /* ---- the loss of a connection ---- */
 
 /* An LND's connection to a NID of the peer has ended, or is silent: messages
- * that were under way over it may be lost. They are asked about, or repeated,
- * after a random pause. */
+ * that were under way over it may be lost. After a random pause, the peer is
+ * asked about them, or they are repeated. */
 struct conn_loss {
 	uint64_t at;	       /* ns: the last loss */
-	struct ulnet_nid rail; /* the peer's NID; ANY: perhaps several */
+	struct ulnet_nid rail; /* the peer's NID; ANY: losses on several */
 };
 
-/* Notes a loss of @rail at @now. @pending: the pause of an earlier loss is not
- * over; if that was of another rail, the note is of all rails. */
+/* Notes the loss of the connection to @rail at @now, ns. @pending: the pause of
+ * an earlier loss is not over. If the earlier loss was of another rail, the
+ * note is then of all rails. */
 static inline void conn_loss_note(struct conn_loss *s,
 				  const struct ulnet_nid *rail, uint64_t now,
 				  bool pending)
@@ -102,9 +104,9 @@ static inline bool conn_loss_covers(const struct conn_loss *s, uint64_t sent,
 		lnet_nid_eq(&s->rail, nid));
 }
 
-/* The pause, ns, after the @n-th loss in a row: at first about a round trip,
- * @rtt (0: not known), or up to @jitter if that is longer; then ever longer.
- * @random: 64 bits. */
+/* The pause, ns, after the @n-th loss in a row. The first is about a round
+ * trip, @rtt ns (0: not known), or up to @jitter ns if that is longer. Later
+ * pauses grow. @random: 64 bits. */
 static inline uint64_t conn_loss_pause(uint64_t rtt, uint64_t jitter,
 				       unsigned int n, uint64_t random)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The caller's memory, as the request describes it, and the checksums of what
- * is moved. Those of a source are compared with what has come, those of a sink
+ * is moved: those of a source are compared with what has come, those of a sink
  * are computed from what is put. */
 #include "rpc/bulk/transfer_priv.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 
-/* struct remote: arrays with a number for each segment. */
+/* How many arrays a remote has with a number for each segment. */
 #define REMOTE_ARRAYS 3
 
 static void remote_fini(struct remote *r)
@@ -159,8 +159,8 @@ void transfer_on_done(struct transfers *t, void (*fn)(void *arg), void *arg)
 	t->on_done_arg = arg;
 }
 
-/* Returns the number of segments up to the last one that anything was put to;
- * sets *@whole if all of these are full. */
+/* Returns the number of segments up to the last one that anything was put to.
+ * Sets *@whole: are all these full? */
 static unsigned int sink_segments(const struct remote *r, bool *whole)
 {
 	unsigned int n = r->n;
@@ -265,7 +265,7 @@ unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 	return n;
 }
 
-/* CRC32C of the @length bytes at @at; @crc: of the bytes before these. */
+/* CRC32C of the @length bytes at @at, behind bytes whose CRC is @crc. */
 static uint32_t cursor_crc(const struct span *s, struct cursor at,
 			   uint32_t length, uint32_t crc)
 {
@@ -321,7 +321,8 @@ int transfer_sum_merge(struct transfer *x)
 	struct cursor at = cursor_begin(&x->span);
 
 	if (at.in_segment && r->put[at.segment] != at.in_segment) {
-		x->crc = NULL; /* transfer_sum_forget() has nothing to do */
+		/* transfer_sum_forget() must not forget what was put before */
+		x->crc = NULL;
 		return -EINVAL;
 	}
 	cursor_for_each_segment (at, &x->span) {

@@ -20,8 +20,8 @@ static void transfers_go(struct transfers *t);
 
 /* ---- the end ---- */
 
-/* Calls @done, in which the request may be replied to, and then, after the last
- * transfer, the function of transfer_on_done(). */
+/* Calls @done, which may reply to the request. If this was the last transfer,
+ * calls the function of transfer_on_done(), too. */
 static void transfers_tell(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 			   int status, uint64_t moved)
 {
@@ -37,7 +37,7 @@ static void transfers_tell(struct transfers *t, ulrpc_bulk_fn done, void *arg,
 		on_done(t->on_done_arg);
 }
 
-/* Has the service canceled @x? Then @x is not counted as a failure. */
+/* Has the service canceled @x? Then the end of @x is no failure. */
 static bool is_canceled(const struct transfer *x)
 {
 	return x->cancels != atomic_load(&x->r->cancels);
@@ -71,8 +71,8 @@ static void transfer_end(struct ulnet_work *w)
 	shard_release(shard);
 }
 
-/* Ends @x by work, if none of its chunks is under way, and none is left to
- * send. */
+/* Schedules the end of @x, if none of its chunks is under way, and none is left
+ * to send. */
 static void transfer_settle(struct transfer *x)
 {
 	if (x->busy || x->ending ||
@@ -105,7 +105,7 @@ static void chunk_give_up(const struct chunk *p)
 	LNetMDUnlink(p->md); /* -ENOENT: its last event is on the way */
 }
 
-/* Ends @x with @status, by work, unless all of it was moved: sends no more
+/* Ends @x with @status, by work, unless all of it was moved. Sends no more
  * chunks, and gives up those that are under way. */
 static void transfer_fail(struct transfer *x, int status)
 {
@@ -168,10 +168,11 @@ static int chunk_bind(struct chunk *p, uint64_t time)
 	return LNetMDBind(x->t->conf.shard->node, &md, LNET_UNLINK, &p->md);
 }
 
-/* May LNet choose the rail for this try? Only for the first try of a chunk that
- * is not the whole transfer, to a peer with several rails: such a peer probably
- * knows our NIDs, too, but if it does not, it refuses messages from them. A
- * process that only calls is known by the NID that it has called from. */
+/* May LNet choose the rail for this try of @p? Only for the first try of a
+ * chunk that is not the whole transfer, and to a peer with several rails. Such
+ * a peer probably knows the other NIDs of this node; if it does not, it refuses
+ * messages from them. A process that only calls is known by the NID that it has
+ * called from. */
 static bool chunk_is_spread(const struct chunk *p)
 {
 	const struct transfers_conf *c = &p->x->t->conf;
@@ -209,8 +210,7 @@ static void transfer_arm(struct transfer *x)
 		shard_arm(x->t->conf.shard, &x->timer, at);
 }
 
-/* Repeats @p, whose try has failed, or which could not be sent. LNet has no MD
- * of it. */
+/* Repeats @p, whose try has failed or could not begin. LNet has no MD of it. */
 static void chunk_retry(struct chunk *p)
 {
 	struct transfer *x = p->x;
@@ -218,7 +218,8 @@ static void chunk_retry(struct chunk *p)
 	uint64_t now = shard_now(s), pause = 0;
 
 	stat_count(s, RPC_STAT_segments_retried);
-	/* Else the caller's attempt was over: nothing failed in the network. */
+	/* If the match values differ, the caller's attempt was over, and
+	 * nothing failed in the network. */
 	if (p->match == x->r->match)
 		pause = retry_schedule_pause(&p->schedule, p->status,
 					     shard_random(s, UINT64_MAX));
@@ -267,8 +268,8 @@ static void chunk_send(struct chunk *p)
 	}
 }
 
-/* Makes chunks of what comes next, and sends them, as far as the window
- * goes. */
+/* Makes chunks of the bytes that are next, and sends them, as many as the
+ * window allows. */
 static void transfer_go(struct transfer *x)
 {
 	struct iovec iov[LNET_MAX_IOV];
@@ -305,7 +306,7 @@ static void transfers_go(struct transfers *t)
 	}
 }
 
-/* Gives up the chunks that may be lost with a connection. */
+/* Gives up the chunks that may be lost with the connection of x->conn_loss. */
 static void transfer_sweep(struct transfer *x)
 {
 	x->sweep = TIME_NEVER;
@@ -389,7 +390,8 @@ static void chunk_on_last(struct chunk *p)
 	transfers_go(x->t);
 }
 
-/* SEND may come before the answer or after it, and does not count then. */
+/* The event SEND may come before the answer or after it; then it does not
+ * count. */
 static void chunk_on_event(const struct ulnet_event *ev)
 {
 	struct chunk *p = ev->user_ptr;
@@ -402,7 +404,7 @@ static void chunk_on_event(const struct ulnet_event *ev)
 			*c->heard = shard_now(c->shard);
 		p->answered = true;
 		p->status = ev->status;
-		/* Unlinked by this node, but complete all the same. */
+		/* This node has unlinked the MD, but all had been moved. */
 		if (ev->cause == LNET_CAUSE_CANCELED &&
 		    ev->outcome == LNET_OUTCOME_DELIVERED && ev->mlength)
 			p->status = 0;
@@ -492,7 +494,8 @@ static struct transfer *transfer_alloc(struct transfers *t, struct remote *r,
 					   .lengths = r->lengths,
 					   .nsegments = r->n } };
 	unsigned int segments = span_set_offset(&like.span, offset);
-	/* Each chunk ends a segment, or has an MD's worth of fragments. */
+	/* Each chunk ends a segment, or has as many fragments as an MD may
+	 * have. */
 	uint64_t chunks = segments + (uint64_t)niov / LNET_MAX_IOV;
 	uint64_t timeout = atomic_load(&r->timeout);
 	size_t at, iov_at;
@@ -658,8 +661,8 @@ static bool remote_is_same(const struct remote *r,
 	return !size || memcmp(values, r->crc, size) == 0;
 }
 
-/* Has chunks of @x sent anew: gives up the tries under way. @by_match: only
- * those with an old match value. */
+/* Repeats the chunks of @x at once, after giving up those that are under way.
+ * @by_match: only those with an old match value. */
 static void transfer_anew(struct transfer *x, bool by_match)
 {
 	for (unsigned int i = 0; i < x->nchunks; i++) {
@@ -787,14 +790,14 @@ static void transfer_on_cancel(struct ulnet_work *w)
 	struct transfers *t = container_of(w, struct transfers, cancel);
 	struct shard *s = t->conf.shard;
 
-	/* A cancellation from now on gives the work again. */
+	/* A cancellation that comes after this gives the work again. */
 	atomic_store(&t->canceling, false);
 	transfers_cancel(t);
 	transfers_free(t);
 	shard_taken(s);
 }
 
-/* From another thread than the owner's. */
+/* For callers that may not be the owner. */
 static void transfers_cancel_there(struct transfers *t)
 {
 	if (atomic_exchange(&t->canceling, true))

@@ -20,14 +20,14 @@ struct span {
 	uint64_t length;
 	const uint32_t *lengths; /* of the segments; none is 0 */
 	unsigned int nsegments;
-	unsigned int segment; /* where the span begins, */
-	uint32_t in_segment;  /* at this offset */
+	unsigned int segment; /* index: where the span begins, */
+	uint32_t in_segment;  /* this offset in that segment */
 	unsigned int niov;
 	struct iovec *iov; /* @length bytes; no fragment is empty */
 };
 
 struct cursor {
-	uint64_t offset; /* from the beginning of the span */
+	uint64_t offset; /* bytes from the beginning of the span */
 	unsigned int segment;
 	uint32_t in_segment;
 	unsigned int fragment;
@@ -40,7 +40,7 @@ static inline struct cursor cursor_begin(const struct span *s)
 				.in_segment = s->in_segment };
 }
 
-/* Bytes of the span from @at to the end of @at's segment. */
+/* Bytes of the span from @at to the end of the segment that @at is in. */
 static inline uint32_t cursor_room(const struct span *s,
 				   const struct cursor *at)
 {
@@ -48,10 +48,10 @@ static inline uint32_t cursor_room(const struct span *s,
 			     s->length - at->offset);
 }
 
-/* Goes @length bytes on, at most to the end. */
+/* Moves @at on by @length bytes, which must not be beyond the end. */
 void cursor_move(const struct span *s, struct cursor *at, uint64_t length);
-/* Fills @out with up to @max fragments of the @length bytes at @at; returns
- * their number, and in *@length_p their bytes. */
+/* Fills @out with up to @max fragments of the @length bytes at @at. Returns the
+ * number of fragments, and in *@length_p their bytes. */
 unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 			  uint64_t length, struct iovec *out, unsigned int max,
 			  uint32_t *length_p);
@@ -60,10 +60,11 @@ unsigned int cursor_slice(const struct span *s, const struct cursor *at,
 
 /* A bulk of the caller. */
 struct remote {
-	uint64_t match; /* owner: of the attempt that came last */
+	uint64_t match; /* owner: of the last attempt that has come */
 	/* any thread */
-	_Atomic uint64_t timeout; /* us, of transfers that begin; 0: none */
-	atomic_uint cancels;	  /* calls of transfer_cancel() */
+	/* us that a transfer has that begins now; 0: no limit */
+	_Atomic uint64_t timeout;
+	atomic_uint cancels; /* calls of transfer_cancel() */
 	/* immutable */
 	uint64_t length;
 	enum ulrpc_bulk_access access;
@@ -71,7 +72,8 @@ struct remote {
 	unsigned int n;
 	uint32_t *lengths; /* of its segments */
 	/* Checksums of the segments, if checked. Of a source: as the caller has
-	 * sent them, immutable. Of a sink: of the first @put bytes, owner. */
+	 * sent them, immutable. Of a sink: for each segment, the checksum of
+	 * its first @put bytes, written by the owner. */
 	uint32_t *crc;
 	uint32_t *put;
 	bool tried; /* a sink: something may have been put to it */
@@ -81,23 +83,28 @@ struct transfers {
 	struct transfers_conf conf;
 	/* any thread */
 	atomic_uint pending; /* transfers whose done was not called */
-	atomic_uint users;   /* see transfers_use() */
-	atomic_uint refs; /* those whose done has not returned, a cancellation
-			   * on its way, and the owner */
-	atomic_bool canceling; /* @cancel is given */
+	atomic_uint users;   /* between transfers_use() and transfers_unuse() */
+	/* of the owner, of each transfer until its done has returned, and of a
+	 * cancellation on its way */
+	atomic_uint refs;
+	atomic_bool canceling; /* the work @cancel has been given */
 	struct ulnet_work cancel;
 	struct bulk_progress progress;
 	/* owner */
 	struct list active;
-	struct list link;	  /* conf.busy, while there are active ones */
-	unsigned int busy;	  /* chunks that are not free, of all */
+	struct list link; /* conf.busy, while a transfer is active */
+	/* chunks that are not free, of all transfers */
+	unsigned int busy;
 	unsigned int conn_losses; /* since a chunk was moved */
-	int aborted;		  /* 0, or the status with which all ends */
-	int failed;		  /* 0, or the status of the first failure */
-	uint64_t in, out;	  /* bytes */
-	uint64_t segments;	  /* chunks moved */
-	uint64_t since;		  /* ns: when a first one became active */
-	uint64_t time;		  /* ns: in which one was active, before that */
+	/* 0, or the status with which all transfers end */
+	int aborted;
+	int failed;	   /* 0, or the status of the first failure */
+	uint64_t in, out;  /* bytes moved with success */
+	uint64_t segments; /* chunks moved */
+	/* ns: since when a transfer has been active */
+	uint64_t since;
+	/* ns for which transfers were active, before @since */
+	uint64_t time;
 	void (*on_done)(void *arg);
 	void *on_done_arg;
 	unsigned int n;
@@ -106,8 +113,9 @@ struct transfers {
 
 enum chunk_state {
 	CHUNK_FREE,
-	CHUNK_FLYING,  /* LNet has its MD: the last event is missing */
-	CHUNK_WAITING, /* to be sent, or sent again */
+	/* LNet has the MD of a try, whose last event has not come */
+	CHUNK_FLYING,
+	CHUNK_WAITING, /* is to be sent, or sent again */
 	CHUNK_STATES
 };
 
@@ -115,8 +123,8 @@ struct chunk {
 	struct transfer *x;
 	struct fsm fsm;
 	bool answered;	       /* an answer has come, and set status */
-	bool final;	       /* no retry could do better */
-	int status;	       /* of this try */
+	bool final;	       /* a retry would fail, too */
+	int status;	       /* of this try: 0 or -errno */
 	uint64_t match;	       /* remote.match when this try began */
 	struct ulnet_nid rail; /* the peer's NID that this try went to; ANY:
 				* not known yet */
@@ -124,53 +132,61 @@ struct chunk {
 	struct cursor at;
 	uint32_t length;
 	struct retry_schedule schedule;
-	uint64_t first, began; /* ns: the first try; this one */
-	uint64_t again;	       /* WAITING: ns, until when */
+	/* ns: when the first try began; when this one did */
+	uint64_t first, began;
+	uint64_t again; /* WAITING: ns, when the next try begins */
 };
 
 struct transfer {
 	struct transfers *t;
 	struct remote *r;
 	struct list link;	  /* t->active */
-	struct ulnet_work work;	  /* begins it; ends it */
+	struct ulnet_work work;	  /* begins the transfer; later, ends it */
 	struct ulnet_timer timer; /* transfer_arm() */
 	ulrpc_bulk_fn done;
 	void *arg;
 	struct span span;
-	uint64_t timeout;	    /* ns, its own; TIME_NEVER: none */
-	uint64_t deadline;	    /* ns, by @timeout */
+	/* ns that the transfer has; TIME_NEVER: no limit */
+	uint64_t timeout;
+	uint64_t deadline;	    /* ns: its end by @timeout */
 	struct conn_loss conn_loss; /* the last one */
-	uint64_t sweep;	      /* ns: when chunks that @conn_loss covers are
-			       * given up; TIME_NEVER */
-	unsigned int cancels; /* the remote's, when this transfer was made */
-	struct cursor next;   /* what no chunk was made of yet */
-	/* If checked, for each segment: of a source, bytes still missing; of a
-	 * sink, the checksum of what is put there. Else NULL. */
+	/* ns: when chunks that @conn_loss covers are given up; TIME_NEVER: no
+	 * loss */
+	uint64_t sweep;
+	unsigned int cancels; /* remote.cancels, when this transfer was made */
+	/* the beginning of what no chunk was made of yet */
+	struct cursor next;
+	/* For each segment, if the remote is checked; otherwise NULL. Of a
+	 * source: bytes that are still missing. Of a sink: the checksum of what
+	 * is put there. */
 	uint32_t *left;
 	uint32_t *crc;
 	int status;
 	bool ending;
 	unsigned int busy; /* chunks that are not free */
 	uint64_t moved;
-	uint64_t low; /* beginning of what was certainly not moved */
+	/* bytes before the first chunk that was not moved, or perhaps not */
+	uint64_t low;
 	unsigned int nchunks;
 	struct chunk chunks[];
 };
 
 /* ---- checksums ---- */
 
-/* Can the checksums be verified, if there are any? Not for a part of a source's
- * segment. Any thread. */
+/* Can the checksums be verified, if there are any? Those of a source cannot if
+ * the transfer has only a part of a segment. Any thread. */
 bool transfer_checkable(const struct transfer *x);
-/* Fills x->left, or x->crc, as far as that needs no other transfer: on the
+/* Fills x->left, or x->crc as far as that needs no other transfer. On the
  * thread that starts the transfer, which spares the owner the work. */
 void transfer_sum(struct transfer *x);
-/* Combines x->crc with what was put to the sink before. -EINVAL: the span
- * begins neither where its segment does nor where the last put to it ended. */
+/* Combines x->crc with the checksums of what was put to the sink before.
+ * -EINVAL: the span begins inside of a segment, and not where the last bytes
+ * put to the segment ended. */
 int transfer_sum_merge(struct transfer *x) must_check;
-/* The transfer failed, so the contents of its segments are not known. */
+/* The transfer has failed: forgets the checksums of its segments, whose
+ * contents are not known. */
 void transfer_sum_forget(struct transfer *x);
-/* Chunk @p of a source has come; -EBADMSG: it completes a segment whose
+/* Chunk @p of a source has come. 0; -EBADMSG: it completes a segment whose
  * checksum is wrong. */
 int transfer_sum_check(struct transfer *x, const struct chunk *p) must_check;
 

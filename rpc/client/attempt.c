@@ -13,7 +13,7 @@
 
 /* How often retries double the time of an attempt, at most. */
 #define TIME_SHIFTS_MAX 6u
-/* A round trip in which TCP has lost a segment, which it repeats after
+/* ns: a round trip in which TCP has lost a segment, and has sent it again after
  * 200 ms. */
 #define RTT_LOST (250 * NSEC_PER_MSEC)
 /* What the server takes at most to answer a query, without the round trip; also
@@ -21,7 +21,7 @@
 #define QUERY_TIME (20 * NSEC_PER_MSEC)
 /* The largest import.backoff. */
 #define BACKOFF_DOUBLINGS 7u
-/* For is_certainly_unexecuted(): the clock stands during a turn. */
+/* Slack of is_certainly_unexecuted(), as the clock stands during a turn. */
 #define UNKNOWN_SLACK (200 * NSEC_PER_MSEC)
 
 /* Pauses between queries that are not answered. */
@@ -52,7 +52,7 @@ uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now)
 	return time;
 }
 
-/* The time to answer, the round trip, and a pause, so that clients whose
+/* An attempt is due after T, a round trip, and a pause, so that clients whose
  * messages were lost at the same moment do not ask at the same moment. The
  * pause is at most half of the rest, because a dead server is to be detected
  * soon. All first attempts of a client have the same jitter: they are due in
@@ -72,9 +72,9 @@ uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time, uint64_t now)
 	return rpc_at(now, MIN(wait, time + (left - time) / 2));
 }
 
-/* When, ns, a query that is sent @now is late. @random is the same for all
- * calls of a query, so that calls with equally many unanswered queries stay
- * together. */
+/* When, ns, a query about @call that is sent at @now, ns, is late. @random is
+ * the same for all calls in a message, so that calls with equally many
+ * unanswered queries are asked about together again. */
 static uint64_t query_due(const struct ulrpc_call *call, uint64_t now,
 			  uint64_t random)
 {
@@ -108,7 +108,7 @@ void attempt_watch_rare(struct ulrpc_client *c, struct batch *p)
 		watch_arm(c, p->due);
 }
 
-/* From now on @p is due at @due; TIME_NEVER: it is not watched. */
+/* Moves p->due to @due, ns; TIME_NEVER: @p is no longer watched. */
 static void watch_move(struct batch *p, uint64_t due)
 {
 	list_del(&p->of_watch);
@@ -144,15 +144,15 @@ void attempt_judge_rail(const struct ulrpc_call *call,
 
 	if (!query || r->attempt == call->out.attempt ||
 	    rpc_at(rpc_at(call->sent, rpc_ns(us)), rtt) >= query->sent)
-		return; /* answered as soon as was possible */
+		return; /* the attempt may just be slow */
 	if (is_other_rail(out, query))
 		batch_suspect(out);
 }
 
 /* ---- what is not answered in time ---- */
 
-/* A query about @call was not answered in time: increases the back-off, once
- * for all queries that were under way at the same time. */
+/* A query about @call was not answered in time. Increases the back-off, but
+ * only once for all queries that were under way at the same time. */
 static void backoff_grow(struct import *imp, const struct ulrpc_call *call,
 			 uint64_t now)
 {
@@ -164,7 +164,7 @@ static void backoff_grow(struct import *imp, const struct ulrpc_call *call,
 						   import_rtt(imp))));
 }
 
-/* Nothing was heard of @call in time: asks. */
+/* No answer about @call has come in time: asks. */
 static void call_missed(struct ulrpc_call *call, uint64_t now)
 {
 	struct import *imp = call->client->imp;
@@ -227,8 +227,8 @@ void call_ask(struct ulrpc_call *call)
 	client_kick(c);
 }
 
-/* The server moves bulk over the rail on which it was asked last: the bulks are
- * linked for that NID. */
+/* The server moves bulk over the rail on which it was asked last: links the
+ * bulks for the NID in @p. */
 static void bulks_follow(struct ulrpc_call *call, const struct batch *p)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++)
@@ -260,8 +260,8 @@ void attempts_asked(const struct ulrpc_call *call, const struct batch *p)
 		     import_backed_off(c->imp, rpc_at(time, rtt)));
 }
 
-/* Lets @server move the bulk of the call. The server may have lost the NID that
- * the call was sent to, and move bulk from another one. If that were refused,
+/* Lets @server move the bulk of the call. If the server has lost the NID that
+ * the call was sent to, it moves bulk from another one. If that were refused,
  * it would send extensions, and wait for bulk until the deadline. */
 static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 {
@@ -269,8 +269,8 @@ static void bulks_admit(struct ulrpc_call *call, struct ulnet_id server)
 		bulk_admit(call->bulks[i], server);
 }
 
-/* The server needs until @until, ns, for the call. @server: the NID from which
- * it has said so, and its pid. */
+/* The server needs until @until, ns, for the call. @server: the NID and pid
+ * from which it has said so. */
 static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 			uint64_t until)
 {
@@ -290,7 +290,7 @@ static void call_extend(struct ulrpc_call *call, struct ulnet_id server,
 }
 
 /* The call that an extension is about. NULL: the call does not wait any more,
- * or the extension is about an attempt before the last one. */
+ * or the extension is about an earlier attempt than the last one. */
 static struct ulrpc_call *extension_find(const struct import *imp,
 					 const struct wire_extension *e)
 {
@@ -350,8 +350,8 @@ void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 	}
 }
 
-/* May the last message about the call be lost with that connection, and is LNet
- * done with it? */
+/* May the last message about @call have been lost with that connection, and is
+ * LNet done with the message? */
 static bool attempt_is_lost(const struct ulrpc_call *call,
 			    const struct conn_loss *s)
 {
@@ -377,7 +377,8 @@ void attempts_ask(struct import *imp, const struct conn_loss *s)
 
 static void attempt_on_fenced(void *arg);
 
-/* Waits until the next bulk that is in use becomes idle. False: all are. */
+/* Waits until the first bulk that is in use becomes idle. False: all are idle.
+ */
 static bool bulks_fence(struct ulrpc_call *call)
 {
 	for (unsigned int i = 0; i < call->nbulks; i++) {
@@ -395,7 +396,8 @@ static void call_requeue(struct ulrpc_call *call)
 
 	call_move(call, CALL_QUEUED);
 	call->queued = shard_now(call->shard);
-	/* It would be looked up in a store that does not know it. */
+	/* The service would look the call up in a store that does not know it.
+	 */
 	if (unlikely(call->orphaned && call->flags & WIRE_CALL_RESENT)) {
 		c->nqueued++;
 		list_add_tail(&c->fenced, &call->link);
@@ -442,7 +444,7 @@ void attempt_end(struct ulrpc_call *call)
 	client_kick(call->client);
 }
 
-/* Sends the call again: the attempt was certainly not executed, and never will
+/* Sends the call again. Its attempt was certainly not executed, and never will
  * be. */
 static void call_again(struct ulrpc_call *call)
 {
@@ -456,7 +458,8 @@ static void count_repetition(struct ulrpc_call *call)
 	stat_count(call->shard, RPC_STAT_calls_repeated);
 }
 
-/* Sends the call again, and counts a retry: the attempt was delivered. */
+/* Sends the call again, and counts a retry, because its attempt was delivered.
+ */
 static void call_repeat(struct ulrpc_call *call)
 {
 	count_repetition(call);
@@ -522,8 +525,8 @@ static void attempt_on_pause_over(struct ulnet_timer *timer)
 	call_fence_or_requeue(call);
 }
 
-/* Is the call to be sent again, and when? @paused: a pause was made already, as
- * a query came between. */
+/* Is the call to be sent again, and when (*@at_p, ns)? @least: ns to wait at
+ * least. @paused: no pause is needed, because a query was made since. */
 static enum backoff_verdict retry_verdict(struct ulrpc_call *call,
 					  uint64_t least, bool paused,
 					  uint64_t *at_p)
@@ -567,8 +570,8 @@ static void retry_at(struct ulrpc_call *call, uint64_t at)
 	shard_arm(call->shard, &call->pause, at);
 }
 
-/* Sends the call, whose attempt the server has refused, again after at least
- * @least ns. False: that would be too late. */
+/* Sends the call, whose attempt the server has refused, again after @least ns
+ * or more. False: not, because that would be too late or too often. */
 static bool call_retry(struct ulrpc_call *call, uint64_t least)
 {
 	uint64_t at;
@@ -593,10 +596,10 @@ void attempt_undelivered(struct ulrpc_call *call, const struct batch *p)
 
 /* ---- answers that end attempts only ---- */
 
-/* The server does not know the connection. A copy of the attempt may have been
- * executed earlier, there or by the server's predecessor. That cannot be if the
- * server has not known the connection for longer than the attempt has been
- * under way, with some slack for clocks. */
+/* The server does not know the connection. The attempt, or a copy of it, may
+ * have been executed earlier, by this server or by its predecessor. That is
+ * impossible if the server has not known the connection for longer than the
+ * attempt has been under way, with some slack for clocks. */
 static bool is_certainly_unexecuted(const struct ulrpc_call *call,
 				    const struct wire_reply *r)
 {
@@ -606,7 +609,7 @@ static bool is_certainly_unexecuted(const struct ulrpc_call *call,
 }
 
 /* The answer to a query: the server knows no attempt of the call, and will
- * execute none that comes late. It may have executed an idempotent call, and
+ * execute none that comes late. It may have executed an idempotent call and
  * forgotten it. Sends the call again, or ends it. */
 static void on_unknown_call(struct ulrpc_call *call)
 {
@@ -630,16 +633,15 @@ static void on_unknown_call(struct ulrpc_call *call)
 }
 
 /* The handler has failed because bulk could not be moved. If the caller has
- * said that the call is idempotent, asks the server about the call, which shows
- * whether the method is, too: then the server does not know the call any more,
- * and it is sent again. Otherwise the server gives the same answer to the
- * query, and the call ends. */
+ * said that the call is idempotent, asks the server about the call. If the
+ * method is idempotent, too, the server no longer knows the call, which is then
+ * sent again. Otherwise the server repeats its answer, and the call ends. */
 static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (call->semantics != ULRPC_IDEMPOTENT || !call->nbulks ||
 	    !may_repeat(call))
 		return false;
-	if (call->bulk_failed) /* ignores a copy of the first answer */
+	if (call->bulk_failed) /* true: ignores a copy of the first answer */
 		return call->fsm.state == CALL_ASK ||
 		       r->attempt == call->out.attempt;
 	call->bulk_failed = true;
@@ -647,8 +649,8 @@ static bool on_bulk_failed(struct ulrpc_call *call, const struct wire_reply *r)
 	return true;
 }
 
-/* The server has not looked at the attempt or query, because of the connection
- * or service that it named. */
+/* The server has not looked at the attempt or query, because it does not accept
+ * the connection or portal that the message named. */
 static void on_stale(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	if (r->attempt == call->out.attempt)
@@ -669,9 +671,9 @@ bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r)
 		call->unknown = false;
 	switch (r->status) {
 	case WIRE_NOT_CONNECTED:
-		/* If r->absent is 0, perhaps only the rail is not known. If it
-		 * is the connection, the next one tells whether the server
-		 * still knows the call. */
+		/* If r->absent is 0, perhaps the server only does not know the
+		 * rail. If it does not know the connection, the answer to the
+		 * next Connect tells whether it still knows the call. */
 		if (r->absent)
 			import_lost(c->imp, epoch);
 		else

@@ -4,11 +4,13 @@
  * an answer that ends its call.
  *
  * The answer to an attempt, or an extension by the server, is awaited for T
+ * (rpc/client/client.h) and a round trip. The server is asked what became of
  * the call when that time has passed, when LNet does not know what became of
  * the message, or when a connection was lost (the import's, or the LND's). A
  * call that the server does not know is sent again, with the same number and
- * slot, by which the server recognizes it. Queries that are not answered are
- * repeated at growing intervals, and make the import probe the server.
+ * slot, so that a late copy of an earlier attempt is recognized. Queries that
+ * are not answered are repeated at growing intervals, and make the import probe
+ * the server.
  *
  * Owner: the CPT of the client.
  */
@@ -19,15 +21,18 @@
 #include "rpc/client/client.h"
 #include "rpc/client/batch.h"
 
-/* T, ns, of an attempt that begins at @now, ns: doubles with each retry. */
+/* T, ns, of an attempt that begins at @now, ns. Each retry doubles T. */
 uint64_t attempt_time(const struct ulrpc_call *call, uint64_t now);
-/* When, ns, the server is asked about an attempt that has T = @time. */
+/* When, ns, the server is asked about an attempt that begins at @now, ns, with
+ * T = @time ns. */
 uint64_t attempt_due(const struct ulrpc_call *call, uint64_t time,
 		     uint64_t now);
 
-/* At p->due, or soon after, asks about the calls of @p that were neither
- * answered nor extended. */
+/* The slow path of attempt_watch(): @p is due before another batch, or
+ * client.watch_timer is to be armed. */
 void attempt_watch_rare(struct ulrpc_client *c, struct batch *p);
+/* Schedules queries, at p->due or soon after, about those calls of @p that are
+ * neither answered nor extended by then. */
 static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 {
 	if (unlikely(p->due < c->watch_at || list_empty(&c->watched) ||
@@ -40,56 +45,59 @@ static inline void attempt_watch(struct ulrpc_client *c, struct batch *p)
 /* client.watch_timer */
 void attempt_on_watch(struct ulnet_timer *timer);
 
-/* A query about @call becomes entry @index of @p, which is being made; p->due
- * becomes earlier if the answer is expected earlier. @random: 64 bits, the same
- * for all calls of @p. */
+/* The query about @call becomes entry @index of @p, which is being made. Moves
+ * p->due to when this query is late, if that is earlier. @random: 64 bits, the
+ * same for all calls of @p. */
 void attempt_on_asked(struct ulrpc_call *call, struct batch *p, uint32_t index,
 		      uint64_t random);
-/* @p, with queries about @call and others, was sent. */
+/* @p, with a query about @call and perhaps about other calls, was sent. */
 void attempts_asked(const struct ulrpc_call *call, const struct batch *p);
 
-/* Has the server asked what became of @call, which is out. */
+/* Asks the server what became of @call, which is in flight. */
 void call_ask(struct ulrpc_call *call);
-/* The attempt of @call, which is out, is over: its reply is not taken any more,
- * and its bulks are detached. The caller moves the call to another state. */
+/* Ends the attempt of @call, which is in flight: takes no more replies to it,
+ * and detaches its bulks. The caller moves the call to another state. */
 void attempt_end(struct ulrpc_call *call);
-/* The server no longer knows the attempt of @call, which is out, and may have
- * executed it. Sends the call again if it may be executed twice, or if the
+/* The server no longer knows the attempt of @call, which is in flight, and may
+ * have executed it. Sends the call again if it may be executed twice, or if the
  * service can look it up; ends it otherwise. */
 void call_on_forgotten(struct ulrpc_call *call);
-/* As call_on_forgotten(), for a call in FETCH whose reply is gone. */
+/* As call_on_forgotten(), for a call in FETCH, whose reply the server no longer
+ * has. */
 void call_fetch_lost(struct ulrpc_call *call);
-/* @r has come for @call, which is out. True: @r ends the attempt only, and the
- * call goes on. */
+/* The reply @r has come for @call, which is in flight. True: @r ends the
+ * attempt only, and the call goes on. */
 bool attempt_is_refused(struct ulrpc_call *call, const struct wire_reply *r);
-/* The query or the attempt in @p was certainly not delivered. */
+/* @p, which has an attempt of @call or a query about it, was certainly not
+ * delivered. */
 void attempt_undelivered(struct ulrpc_call *call, const struct batch *p);
-/* @r answers a query about @call. If it shows that the attempt or its answer
- * was lost, tells LNet that the attempt's rail loses messages. */
+/* @r has come for a call about which the server was asked. If @r shows that the
+ * attempt or its answer was lost, tells LNet that the attempt's rail loses
+ * messages. */
 void attempt_judge_rail(const struct ulrpc_call *call,
 			const struct wire_reply *r);
 
-/* Asks about calls of @imp that are out. @s NULL: all, because the connection
- * was made again with the same server. Else an LND's connection was lost: only
- * those that @s covers, if LNet is done with their messages. */
+/* Asks about calls of @imp that are in flight. @s NULL: about all, because the
+ * connection was made again with the same server. Otherwise an LND's connection
+ * was lost: only about those that @s covers, and whose messages LNet is done
+ * with. */
 void attempts_ask(struct import *imp, const struct conn_loss *s);
-/* The server has restarted, or has forgotten us: call_on_forgotten() for the
- * calls of @c that are out. */
+/* The server has restarted, or has forgotten this client: call_on_forgotten()
+ * for the calls of @c that are in flight. */
 void attempts_on_forgotten(struct ulrpc_client *c);
 /* The service of @c has no store, or another one than before. Ends calls that
- * wait to be looked up in the old store; those that are out will not be looked
- * up. */
+ * wait to be looked up in the old store. Marks those in flight as orphaned. */
 void attempts_orphan(struct ulrpc_client *c);
-/* Ends calls whose slots the server, which is another one now, does not
- * grant. */
+/* Ends calls whose slots are beyond those that the server, now another one,
+ * grants. */
 void attempts_without_slot(struct import *imp);
 
-/* The server of @imp has sent extensions: it still serves these calls, and
- * needs longer. @ev: the event of the message. */
+/* The server of @imp has sent extensions: it still serves the calls that @m
+ * names, and needs longer. @ev: the event of the message. */
 void attempts_on_extend(struct import *imp, const struct ulnet_event *ev,
 			const struct wire_extend *m);
 
-/* Moves the calls of @c that are out from their lists to @calls. */
+/* Moves the calls of @c that are in flight from their lists to @calls. */
 void attempts_list(const struct ulrpc_client *c, struct list *calls);
 
 #endif

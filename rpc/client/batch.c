@@ -16,12 +16,14 @@
 #define BODY_BORROWED 1024
 /* Bulks of all calls of a batch, at most. */
 #define BULKS_MAX 64
-/* If so many bytes wait and nothing is under way, half of the calls go first:
- * the server serves them while this node copies the others. */
+/* If so many bytes of bodies wait, and no call is in flight, half of the calls
+ * go in a first message: the server serves these while this node copies the
+ * rest. */
 #define HALF_MIN 32768
 /* Bytes of all replies to a batch, at most, unless one call needs more. */
 #define REPLIES_MAX (UINT32_C(1) << 20)
-/* Longer than LNet's own limit for a message, which counts then. */
+/* us. Calls with more time than this have no time-out of the message but LNet's
+ * own, which is shorter. */
 #define SEND_TIMEOUT_MAX (50 * UINT64_C(1000000)) /* us */
 /* Bytes in a reply for a sink with checksums, and for each of its segments. */
 #define MOVED_BOUND	 32
@@ -46,7 +48,7 @@ static void batch_free(struct batch *p)
 	slab_put(&p->shard->imports->slab, p, p->size);
 }
 
-/* Frees the batch if it is over and LNet has nothing of it any more. */
+/* Frees the batch if it is over, and LNet no longer uses its memory. */
 static void batch_check(struct batch *p)
 {
 	struct shard *s = p->shard;
@@ -59,8 +61,8 @@ static void batch_check(struct batch *p)
 
 /* ---- replies ---- */
 
-/* Finds a call that was sent again; replies are nearly always in the order of
- * the calls. */
+/* Finds a call that was sent again. Begins behind the last call found, as
+ * replies are nearly always in the order of the calls. */
 static struct batch_entry *entry_find_again(struct batch *p, uint64_t xid)
 {
 	for (unsigned int i = 0; i < p->nagain; i++) {
@@ -84,7 +86,8 @@ static struct batch_entry *entry_find(struct batch *p, uint64_t xid)
 	return entry_find_again(p, xid);
 }
 
-/* Is @attempt that of the call, or of the query that was sent with @p? */
+/* Is @attempt the number of the call's attempt, or of the query about it in @p?
+ */
 static bool is_of_batch(const struct batch *p, const struct ulrpc_call *call,
 			uint32_t attempt)
 {
@@ -298,11 +301,13 @@ struct load {
 	unsigned int n, nsegments, niov;
 	size_t head, bodies, borrowed; /* bytes; borrowed: those of the bodies
 					* that are not copied */
-	uint32_t need;		       /* bytes of all replies */
-	uint32_t slots;		       /* free ones, for calls that have none */
-	uint64_t until;		       /* ns: the last deadline */
-	uint64_t due;		       /* ns: when the answers are expected */
-	unsigned int nagain;	       /* calls that are sent again */
+	uint32_t need;		       /* bytes that all replies may take */
+	/* free slots, for calls that have none */
+	uint32_t slots;
+	/* ns: the latest deadline of the calls */
+	uint64_t until;
+	uint64_t due;	     /* ns: when the answers are expected */
+	unsigned int nagain; /* calls that are sent again */
 	struct ulrpc_call *calls[WIRE_CALLS_MAX];
 	struct wire_segments segments[BULKS_MAX];
 };
@@ -330,7 +335,8 @@ static struct wire_view trace_of(struct ulrpc_call *call)
 	};
 }
 
-/* Bytes of the call in the head of the message. */
+/* Describes the bulks of @call in l->segments, and returns how many bytes the
+ * call may take in the head of the message. */
 static size_t load_head(struct load *l, struct ulrpc_call *call)
 {
 	struct wire_call w = {
@@ -344,8 +350,8 @@ static size_t load_head(struct load *l, struct ulrpc_call *call)
 	return wire_call_bound(&w);
 }
 
-/* Attaches the bulks of @call. -EAGAIN: one is still in use for an earlier
- * attempt, which was not sent. */
+/* Attaches the bulks of @call. -EAGAIN: one of them is still in use, from an
+ * earlier message that could not be sent. */
 static int load_bulks(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -367,8 +373,8 @@ static int load_bulks(struct load *l, struct ulrpc_call *call)
 	return 0;
 }
 
-/* Has the message room for the fragments and bulks of a call that has a
- * borrowed body or bulks? */
+/* Has the message room for the fragments and bulks of @call, which has bulks or
+ * a borrowed body? */
 static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 {
 	return l->niov + 2 <= LNET_MAX_IOV - 1 &&
@@ -377,7 +383,8 @@ static bool load_has_room(const struct load *l, const struct ulrpc_call *call)
 		l->head + ULRPC_BULKS_MAX * 64 <= WIRE_HEAD_MAX / 2);
 }
 
-/* Adds the call: 1; 0: there is no room for it; -errno. */
+/* Adds @call to the message. 1: done; 0: the message has no room for it;
+ * -EMSGSIZE: no message has; other -errno: its bulks cannot be attached. */
 static int load_add(struct load *l, struct ulrpc_call *call)
 {
 	struct ulrpc_client *c = l->client;
@@ -427,8 +434,8 @@ static void batch_reject(struct ulrpc_client *c, struct ulrpc_call *call,
 	call_fail_later(call, cause);
 }
 
-/* The call cannot be sent now: it waits, and others may go first, unless @rc
- * says that waiting is of no use. */
+/* @call cannot be sent now, because of @rc. If that may pass, puts it off, and
+ * calls behind it go first; otherwise ends it with @cause. */
 static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 			 int rc, enum ulrpc_cause cause)
 {
@@ -438,14 +445,15 @@ static void call_put_off(struct ulrpc_client *c, struct ulrpc_call *call,
 		batch_reject(c, call, cause);
 }
 
-/* Has the load enough of @n calls for a first message (HALF_MIN)? */
+/* Has @l enough of @n calls to be sent as a first half (HALF_MIN)? */
 static bool load_is_half(const struct load *l, unsigned int n)
 {
 	return l->bodies >= HALF_MIN && l->n >= n - l->n &&
 	       l->client->inflight == 0;
 }
 
-/* Logs, once for each client, the sizes that callers do not see. */
+/* Logs, once for each client, how long a request may be, which callers are not
+ * told. */
 static void log_too_long(struct ulrpc_client *c, const struct ulrpc_call *call)
 {
 	if (c->logged_too_long)
@@ -487,7 +495,8 @@ static void load_fill(struct load *l, unsigned int n)
 	}
 }
 
-/* Takes all calls out of the load: there is no memory for their replies. */
+/* There is no memory for the batch or its replies, or @rc is another error:
+ * takes all calls out of the load, to be sent later or ended. */
 static void load_undo(struct load *l, int rc)
 {
 	struct ulrpc_client *c = l->client;
@@ -544,7 +553,7 @@ static struct batch *batch_new(const struct load *l)
 	return p;
 }
 
-/* The call becomes entry @i; a new one gets its number and slot. */
+/* The call becomes entry @i; a new call gets a number and a slot. */
 static in_line void entry_fill(struct batch *p, unsigned int i,
 			       struct ulrpc_call *call, uint64_t due,
 			       uint64_t now)
@@ -604,7 +613,8 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 	const struct wire_segments *segments = l->segments;
 	const struct ulrpc_call *like = NULL;
 	uint64_t time, due = TIME_NEVER;
-	struct wire_call_rest rest; /* encoded fields of @like */
+	/* the encoded fields that calls like @like share */
+	struct wire_call_rest rest;
 
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct ulrpc_call *call = l->calls[i];
@@ -623,7 +633,7 @@ static uint8_t *encode_calls(struct batch *p, const struct load *l, uint8_t *at)
 		entry_fill(p, i, call, due, l->now);
 		w = wire_call_of(call, segments, time, l->now);
 		segments += call->nbulks;
-		/* Calls sent again differ in their attempts' times. */
+		/* Calls that are sent again have other values of T. */
 		like = w.bulks.n || view_length(w.trace) || i < p->nagain
 			       ? NULL
 			       : call;
@@ -758,7 +768,8 @@ static void load_begin(struct load *l, struct ulrpc_client *c)
 	l->due = TIME_NEVER;
 }
 
-/* Frees a batch that was not sent, and has no memory for replies. */
+/* Frees a batch that was not sent, and for which no memory for replies was
+ * attached. */
 static void batch_drop(struct batch *p)
 {
 	p->open = 0;

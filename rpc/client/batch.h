@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A batch: one message with calls of one client, and the memory where their
- * replies land. It is one attempt of each of its calls, or one query about
- * each. A reply is recognized by the numbers of its call and attempt, wherever
- * it lands.
+ * replies land. For each of its calls it is an attempt, or, in a batch of
+ * queries, a query. A reply is recognized by the numbers of its call and
+ * attempt, wherever it lands.
  *
- * A batch is over when none of its calls waits any more, and is freed when LNet
- * has reported the end of its sending and of its reply buffers.
+ * A batch is over when none of its calls waits for a reply in it any more. It
+ * is freed when LNet has also reported the end of its sending and of its reply
+ * buffers.
  *
  * Thread: owner.
  */
@@ -28,32 +29,33 @@ struct batch {
 	struct shard *shard;
 	struct ulrpc_client *client; /* NULL: it is over */
 	uint64_t match;
-	/* The first nagain calls are sent again, and have the numbers that they
-	 * had. Of the others, the one at index i has number xid + i. */
+	/* The first nagain calls are sent again, under their old numbers. A
+	 * later call, at index i, has the number xid + i. */
 	uint64_t xid;
 	unsigned int nagain, hint; /* hint: where entry_find() begins */
 	uint64_t sent;		   /* ns: when it was given to LNet */
-	uint64_t due;		   /* ns: when its answers are expected */
+	/* ns: when the server is asked about its calls */
+	uint64_t due;
 	uint32_t epoch;
-	unsigned int n, open;	   /* calls; those that wait */
+	unsigned int n, open;	   /* calls; those that wait for a reply */
 	unsigned int nborrowed;	   /* entries with a borrowed body */
-	uint32_t need;		   /* bytes at most of all replies */
+	uint32_t need;		   /* bytes that all replies may take */
 	bool sending;		   /* LNet has the send MD */
-	struct reply_buf *bufs;	   /* that replies to it may be in */
-	struct reply_buf *current; /* of these, the one that is linked */
+	struct reply_buf *bufs;	   /* where replies may land */
+	struct reply_buf *current; /* of bufs, the one that is linked */
 	struct ulnet_md_handle send_md;
 	struct ulnet_id peer;		/* who may reply */
-	struct ulnet_nid local, target; /* rail */
-	struct ulnet_nid hop; /* the rail's first: a gateway, or the target */
+	struct ulnet_nid local, target; /* the rail that LNet took */
+	struct ulnet_nid hop; /* next hop on that rail: a gateway, or target */
 	uint32_t paths;
 	bool freeing; /* batch.work has been given */
-	bool landing; /* an event of one of bufs is being handled */
+	bool landing; /* an event of a buffer is being handled */
 	bool bulk;    /* one of its calls has bulks */
 	bool query;
 	bool suspect;		/* LNet was told that its rail loses messages */
-	struct ulnet_work work; /* frees it, if no event will */
+	struct ulnet_work work; /* frees the batch, if no event will */
 	size_t size;
-	uint8_t *head; /* behind the entries */
+	uint8_t *head; /* the message's head, encoded behind the entries */
 	struct batch_entry {
 		struct ulrpc_call *call;     /* NULL: does not wait any more */
 		struct ulrpc_call *borrowed; /* LNet sends this call's body
@@ -61,16 +63,17 @@ struct batch {
 	} entries[];
 };
 
-/* Sends up to @n calls from the client's queues, as many as fit. Returns how
- * many calls it took off the queues, whether they were sent or cannot be sent;
- * 0: there are none. */
+/* Sends up to @n calls from the client's queues, as many as fit into a message.
+ * Returns how many calls it took for the message, even if there was no memory
+ * to send it; 0: no queued call can be sent now. */
 unsigned int batch_send(struct ulrpc_client *c, unsigned int n);
-/* Sends queries about calls in client.ask. False: there is no memory. */
+/* Sends a message of queries about calls in client.ask. False: there is no
+ * memory. */
 bool batch_query(struct ulrpc_client *c);
-/* No call of the batch waits any more: unlinks its memory, and cancels its
- * sending. */
+/* No call waits for a reply in the batch any more: unlinks its memory, and
+ * cancels its sending. */
 void batch_retire(struct batch *p);
-/* A reply to @call is not taken at @at, of @call, any more. */
+/* @call no longer takes a reply to @at, which is its out or its query. */
 static inline void batch_forget(const struct ulrpc_call *call,
 				struct batch_ref *at)
 {
@@ -82,7 +85,8 @@ static inline void batch_forget(const struct ulrpc_call *call,
 	if (--p->open == 0)
 		batch_retire(p);
 }
-/* A reply to @call, which is out, is not taken any more. */
+/* @call, which is in flight, no longer takes a reply to its attempt, or to a
+ * query. */
 static inline void batch_forget_all(struct ulrpc_call *call)
 {
 	batch_forget(call, &call->out);
@@ -97,17 +101,18 @@ void batches_abort(struct import *imp);
 /*
  * Attaching and unlinking a match entry costs as much as the rest of receiving
  * a reply. So an import keeps some buffers attached: a batch of one call with a
- * short reply takes one of these, and returns it as long as it has room for
+ * short reply takes such a buffer, and returns it if there is still room for
  * another reply. Other batches have buffers of their own.
  *
- * Each message lands behind the one before it. So nothing is written over a
- * message that somebody still reads, even by a late copy, or one that stopped
- * halfway on a lost connection. A late copy may land in the buffer of another
- * batch, which recognizes by the call's number that it is not meant.
+ * Each message lands behind the one before it, even if it is a late copy, or
+ * stopped halfway on a lost connection. So nothing is written over a message
+ * that is still being read. A late copy may land in the buffer of another
+ * batch, which recognizes by the call's number that the copy is not meant for
+ * it.
  *
  * A batch returns its buffer only when the reply that it waited for has
- * arrived. Otherwise that reply could come later, and use up the buffer of the
- * next batch.
+ * arrived. Otherwise that reply could still come, and take room that the next
+ * batch needs.
  */
 struct reply_buf {
 	const struct reply_buf_users *users;
@@ -121,13 +126,13 @@ struct reply_buf {
 	struct ulnet_id peer; /* who may reply */
 	struct ulnet_md_handle md;
 	struct ulnet_work work;
-	size_t size; /* of all this, as allocated */
+	size_t size; /* bytes of the structure, as allocated */
 	uint8_t bytes[] __attribute__((aligned(16)));
 };
 
 /* Functions of batch.c: imports.reply_buf_users. */
 struct reply_buf_users {
-	/* A message of replies to calls of @p, which is open, is here. */
+	/* A message of replies has landed for @p, which has calls that wait. */
 	void (*on_replies)(struct batch *p, const struct ulnet_event *ev);
 	/* A buffer of @p was freed, or @p is not landing any more: frees @p if
 	 * that is possible now. */
@@ -135,14 +140,14 @@ struct reply_buf_users {
 };
 extern const struct reply_buf_users batch_reply_users;
 
-/* Gives @p memory for its replies: sets bufs, current and match. 0, -ENOMEM, or
- * what LNetMEAttach(3) returns. */
+/* Gives @p memory for its replies: sets bufs, current and match. Returns 0,
+ * -ENOMEM, or what LNetMEAttach(3) returns. */
 int reply_buf_attach(struct batch *p);
-/* No call of @p waits any more: returns its buffers, or unlinks them.
- * p->client is still set. */
+/* No call of @p waits any more: returns its buffer to the import, or unlinks
+ * it. p->client is still set. */
 void reply_buf_release(struct batch *p);
-/* Unlinks the buffers that the import keeps: it disconnects, ends, or goes over
- * to another NID. */
+/* Unlinks the buffers that the import keeps, because it has disconnected, ends,
+ * or uses another NID of the server from now on. */
 void reply_bufs_drop(struct import *imp);
 
 #endif

@@ -75,7 +75,8 @@ static struct ulrpc_call *call_alloc(struct ulrpc_client *c, size_t size,
 
 /* ---- the end ---- */
 
-/* bulk_late.fn: adds to the statistics what was got and put. */
+/* bulk_late.fn: adds the bytes that were put into bulks, @in, and got from
+ * them, @out, to the statistics. */
 static void bulk_count(struct shard *s, const struct bulk_late *late,
 		       uint64_t in, uint64_t out)
 {
@@ -92,9 +93,9 @@ static void bulk_count(struct shard *s, const struct bulk_late *late,
 	stat_call_late(&report);
 }
 
-/* Releases the bulks, and counts what was moved. What is moved later, or known
- * only later to have been (LNet reports data that goes out when the network has
- * taken it), is counted then. True: all bulks are idle. */
+/* Releases the bulks, and counts the bytes that were moved. Bytes that are
+ * moved later are counted then, and so are those of which LNet reports later
+ * that they were sent. True: all bulks are idle. */
 static out_of_line bool bulks_release(struct ulrpc_call *call)
 {
 	const struct bulk_late late = {
@@ -117,8 +118,8 @@ static out_of_line bool bulks_release(struct ulrpc_call *call)
 	return idle;
 }
 
-/* Sets the times so that they add up to the total, even if the server's do
- * not. */
+/* Sets the times. They add up to the total, even if those that the server
+ * reports are longer. */
 static in_line void outcome_times(struct ulrpc_outcome *o,
 				  const struct ulrpc_call *call, uint64_t now)
 {
@@ -260,8 +261,8 @@ static in_line void call_tell(struct ulrpc_call *call, struct ulrpc_outcome *o,
 	call_put(call);
 }
 
-/* The end of a call that waits, until the end of this turn, for its bulks to be
- * idle. */
+/* The end of a call with bulks: the callback runs at the end of this turn, when
+ * the bulks are idle. */
 struct ending {
 	struct ulnet_work work;
 	struct ulrpc_call *call;
@@ -279,7 +280,8 @@ static void on_ending(struct ulnet_work *work)
 	free(e);
 }
 
-/* Detaches the bulks. NULL: they are idle, or there is no memory to wait. */
+/* Detaches the bulks. NULL: the callback can run now, as the bulks are idle, or
+ * it has to, as there is no memory. */
 static struct ending *ending_new(struct ulrpc_call *call)
 {
 	struct ending *e;
@@ -397,7 +399,7 @@ static int bulks_check(struct ulrpc_call *call, const struct wire_reply *r)
 {
 	struct wire_view view = r->bulks.view;
 	struct wire_moved_in m;
-	uint32_t said = 0; /* a bit for each */
+	uint32_t said = 0; /* bits by index: bulks with a checksum in @r */
 
 	for (unsigned int i = 0; i < r->bulks.n; i++) {
 		int rc;
@@ -432,7 +434,7 @@ static const struct {
 	[WIRE_VERSION_UNKNOWN] = { ULRPC_CAUSE_BAD_REQUEST,
 				   ULRPC_NOT_EXECUTED },
 	[WIRE_DOUBTFUL] = { ULRPC_CAUSE_RESTARTED, ULRPC_EXECUTION_UNKNOWN },
-	/* Is an answer to queries only. */
+	/* Only queries are answered so. */
 	[WIRE_UNKNOWN_CALL] = { ULRPC_CAUSE_BAD_REPLY,
 				ULRPC_EXECUTION_UNKNOWN },
 	[WIRE_STALLED] = { ULRPC_CAUSE_STALLED, ULRPC_EXECUTION_UNKNOWN },
@@ -514,8 +516,8 @@ static enum ulrpc_cause fetch_begin(struct ulrpc_call *call,
 	return ULRPC_CAUSE_OK;
 }
 
-/* Moves a call that is out to FETCH. False: *@o says why the reply is not
- * fetched. */
+/* Moves @call, which is in flight, to FETCH. False: *@o says why the reply is
+ * not fetched. */
 static out_of_line bool call_fetch(struct ulrpc_call *call,
 				   const struct wire_reply *r,
 				   struct ulrpc_outcome *o)
@@ -562,7 +564,8 @@ void call_on_reply(struct ulrpc_call *call, const struct wire_reply *r,
 	if (unlikely(call->queries))
 		attempt_judge_rail(call, r);
 	call->client->reopened = 0;
-	/* If the call was sent again, the doubt is the method's own answer. */
+	/* If the attempt was marked as sent again, it is the method that cannot
+	 * tell whether it was executed before. */
 	if (unlikely(r->status == WIRE_DOUBTFUL) &&
 	    !(call->flags & WIRE_CALL_RESENT)) {
 		call_on_forgotten(call);
@@ -703,7 +706,8 @@ static void call_on_cancel(struct ulnet_work *work)
 
 void ulrpc_cancel(struct ulrpc_call *call)
 {
-	/* Once, and not after the end, when the shard may be gone. */
+	/* Gives the work once, and not after the end of the call, when the
+	 * shard may be gone. */
 	if (atomic_exchange(&call->canceling, true))
 		return;
 	call_get(call);
@@ -781,7 +785,7 @@ int ulrpc_call(struct ulrpc_client *client, uint32_t method, const void *body,
 		call_put(call);
 		return rc;
 	}
-	/* The user has the reference before the call can end. */
+	/* Sets *call_p before the call can end. */
 	if (call_p)
 		*call_p = call;
 	if (owned)

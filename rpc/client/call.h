@@ -11,10 +11,10 @@
  *
  * Owner: the CPT of its client's target, except for atomic fields.
  *
- * References: one until the call has ended, one of a cancellation under way,
- * one of each batch that sends the body from the call's own memory, and the
- * user's if he asked for one. The last one frees. Calls without a reference of
- * the user are made and freed by the owner only.
+ * A call is freed with its last reference. There is one until the call has
+ * ended, one for a cancellation under way, one for each batch that sends the
+ * body from the call's own memory, and one of the user if he has asked for it.
+ * Calls without a reference of the user are made and freed by the owner only.
  */
 #ifndef RPC_CALL_H
 #define RPC_CALL_H
@@ -28,7 +28,7 @@ struct batch;
 struct wire_reply;
 
 /* For each state: what a call waits for, which list it is in, and which counter
- * counts it. The simulator's campaign checks that.
+ * counts it. The simulator's campaign checks this.
  *
  * NEW	   On its way to its CPT, by call.work.
  * QUEUED  Waits for the connection, the service, a slot, or room in the window:
@@ -48,8 +48,8 @@ struct wire_reply;
  * DONE	   The callback has run, or will at the end of this turn, when the bulks
  *	   are idle.
  *
- * SENT, ASK and ASKED are "out": counted in client.inflight, and in batch.open
- * of each batch where an answer may come.
+ * A call in SENT, ASK or ASKED is in flight: client.inflight counts it, and so
+ * does batch.open of each batch where an answer may come.
  *
  * From its first sending until its end, a call has a number and a slot, and is
  * in import.calls, whatever its state. client.ncalls counts it from QUEUED
@@ -72,14 +72,15 @@ extern const struct fsm_state call_states[CALL_STATES];
 
 /* What ends a call at its deadline. */
 enum call_watch {
-	WATCH_NONE,  /* nothing: there is no deadline, or the call has ended */
+	/* Nothing does: there is no deadline, or the call has ended */
+	WATCH_NONE,
 	WATCH_DUE,   /* client.due_timer: the call is in client.due */
 	WATCH_TIMER, /* call.timer */
 };
 
-/* An attempt or query: where its answer is awaited. */
+/* An attempt or query, and the batch where its answer is awaited. */
 struct batch_ref {
-	struct batch *batch; /* NULL: nowhere */
+	struct batch *batch; /* NULL: no answer is awaited */
 	uint32_t index;	     /* of batch.entries */
 	uint32_t attempt;    /* its number; 0: the first one */
 };
@@ -116,7 +117,9 @@ struct ulrpc_call {
 	};
 	uint64_t began, queued; /* ns */
 	struct fsm fsm;
-	bool shared;   /* the user may have a reference; from malloc() */
+	/* Has a reference of the user, or was made on another thread; memory is
+	 * from malloc() */
+	bool shared;
 	bool crashed;  /* its node has crashed: the callback never runs */
 	bool alone;    /* could not be sent for want of memory: goes in a batch
 		       * of its own */
@@ -128,22 +131,26 @@ struct ulrpc_call {
 	bool orphaned; /* the service has had another store since it was sent */
 	uint8_t class; /* slab_class_of() the call with its body */
 	uint32_t reply_need; /* bytes that its reply may take */
-	uint32_t slot;	     /* of the import; SLOT_NONE: it was never sent */
-	uint32_t attempts;   /* with queries */
-	uint32_t retries;    /* of these, repetitions of delivered attempts */
+	/* Number of its slot; SLOT_NONE: it was never sent */
+	uint32_t slot;
+	uint32_t attempts; /* messages about it, with queries */
+	uint32_t retries;  /* attempts that repeat delivered ones */
 	uint32_t queries, extensions;
-	uint32_t refusals;   /* after which it was to be sent again */
+	uint32_t refusals;   /* answers after which it was to be sent again */
 	uint32_t unanswered; /* queries in a row that were not answered */
 	_Atomic uint32_t refs;
 	ulrpc_done_fn done;
 	void *arg;
-	uint32_t reply_limit; /* of what is fetched; 0: ULRPC_BODY_MAX */
-	struct fetch *fetch;  /* FETCH */
+	/* Bytes of a fetched reply, at most; 0: ULRPC_BODY_MAX */
+	uint32_t reply_limit;
+	struct fetch *fetch; /* FETCH */
 	ulrpc_progress_fn progress;
 	void *progress_arg; /* set if progress is */
 
-	uint64_t connecting, window; /* ns spent so far */
-	uint32_t paths;		     /* of the attempts before this one */
+	/* ns that it has waited so far: for the connection or service; for the
+	 * window or a slot */
+	uint64_t connecting, window;
+	uint32_t paths; /* that LNet tried for earlier attempts */
 
 	/* Rail of the last attempt that has ended. */
 	struct ulnet_nid local, target;
@@ -154,7 +161,8 @@ struct ulrpc_call {
 
 	/* shared only */
 	struct ulnet_work cancel;
-	atomic_bool canceling; /* cancel is given, or will not be any more */
+	/* The work cancel was given, or must not be given any more */
+	atomic_bool canceling;
 
 	/* nbulks of them, then the body, and TRACE_LENGTH bytes if traced */
 	struct ulrpc_bulk *bulks[];
@@ -204,10 +212,9 @@ static inline void call_put(struct ulrpc_call *call)
 		call_free(call);
 }
 
-/* Adds the time since the call was queued to call.connecting and
- * call.window. */
+/* Adds the time since @call was queued to call.connecting and call.window. */
 void call_count_waiting(struct ulrpc_call *call, uint64_t now);
-/* QUEUED -> SENT: the call becomes entry @index of @p. @due: its expected. */
+/* QUEUED -> SENT: @call becomes entry @index of @p. @due: its expected, ns. */
 static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 				  uint32_t index, uint64_t due, uint64_t now)
 {
@@ -220,6 +227,7 @@ static inline void call_on_packed(struct ulrpc_call *call, struct batch *p,
 	call_move(call, CALL_SENT);
 }
 
+/* Is @call in flight? Sent, and not answered: counted in client.inflight. */
 static inline bool call_is_out(const struct ulrpc_call *call)
 {
 	return call->fsm.state == CALL_SENT || call->fsm.state == CALL_ASK ||
@@ -228,12 +236,11 @@ static inline bool call_is_out(const struct ulrpc_call *call)
 /* Ends a call that was not answered. What is known of its execution follows
  * from its state. */
 void call_fail(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* The same for all in a list, by ulrpc_call.link. */
+/* call_fail() for all calls in a list of ulrpc_call.link. */
 void calls_fail(struct list *calls, enum ulrpc_cause cause);
-/* As call_fail(), but by work, for a call in QUEUED. At most once for a
- * call. */
+/* Schedules call_fail() for @call, which is QUEUED. At most once for a call. */
 void call_fail_later(struct ulrpc_call *call, enum ulrpc_cause cause);
-/* An answer to an attempt or query has come, in a turn that began at @now. */
+/* An answer to an attempt or query has come. @now: ns, when the turn began. */
 void call_on_reply(struct ulrpc_call *call, const struct wire_reply *reply,
 		   uint64_t now);
 /* The deadline has come: ends the call. */

@@ -18,10 +18,10 @@
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* A call for which there was no memory is tried again after this time. */
 #define STALL_PAUSE (10 * NSEC_PER_MSEC)
-/* The least grace in T, and T without an estimate: client.h. */
+/* The least grace in T; T without an estimate. See client.h. */
 #define GRACE_MIN	(20 * NSEC_PER_MSEC)
 #define TIMEOUT_UNKNOWN NSEC_PER_SEC
-/* Runs of calls are counted as samples at least so often. */
+/* client_estimate() takes samples from runs of calls at most so often. */
 #define FOLD_EACH (100 * NSEC_PER_MSEC)
 
 const struct fsm_state client_states[CLIENT_STATES] = {
@@ -183,7 +183,7 @@ static void fail_queued(struct ulrpc_client *c, enum ulrpc_cause cause,
 	calls_fail(&some, cause);
 }
 
-/* May a server name @portal as that of a service? Not one of RPC's own. */
+/* May a service be at @portal? Not at one of RPC's own portals. */
 static bool client_portal_ok(uint32_t portal)
 {
 	return portal && portal < LNET_PORTALS &&
@@ -214,8 +214,8 @@ static void client_missing(struct ulrpc_client *c, enum ulrpc_cause cause)
 		open_later(c);
 }
 
-/* Notes the store of the service. If it is another one than before, calls end
- * that were to be looked up there. */
+/* Notes the store of the service. If it is another one than before, ends calls
+ * that were to be looked up in the old one. */
 static void client_note_store(struct ulrpc_client *c,
 			      const struct wire_opened *m)
 {
@@ -252,7 +252,7 @@ void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m)
 
 /* ---- sending ---- */
 
-/* How many calls may be sent now. */
+/* How many of the queued calls may be sent now. */
 static uint32_t client_room(const struct ulrpc_client *c)
 {
 	if (c->fsm.state != CLIENT_OPEN || !import_is_ready(c->imp) ||
@@ -356,7 +356,7 @@ void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call)
 
 void client_submitted(struct ulrpc_client *c)
 {
-	/* As many as are under way. */
+	/* how many calls make a message that is worth sending at once */
 	uint32_t enough = MIN(MAX(CLIENT_BATCH_MIN, c->inflight), c->batch_max);
 
 	if (unlikely(!client_is_ready(c)))
@@ -497,7 +497,8 @@ static struct method_timeout *method_find(struct timeouts *t, uint32_t number)
 	return NULL;
 }
 
-/* NULL: no memory: the method has what the server advertises. */
+/* NULL: there is no memory. T of the method then follows from what the server
+ * advertises. */
 static struct method_timeout *method_get(struct timeouts *t, uint32_t number)
 {
 	struct method_timeout *m = method_find(t, number);
@@ -521,7 +522,7 @@ void timeouts_learn(struct shard *s, const struct run *run)
 	struct import *imp;
 
 	(void)s;
-	/* Of calls that were sent again, the times may be of any attempt. */
+	/* If a call was sent again, its times may be those of any attempt. */
 	if (!run->peer || run->how & RUN_GONE ||
 	    (run->how & RUN_CALL_EXECUTED) != RUN_CALL_EXECUTED ||
 	    run->counts[STAT_COUNT_attempts] != n)
@@ -678,7 +679,8 @@ static void on_free(struct ulnet_work *work)
 	struct import *imp = c->imp;
 	struct shard *s = c->shard;
 
-	/* Works run in the order in which they were given: so has the flush. */
+	/* Works run in the order in which they were given, so the flush has run
+	 * before this one. */
 	BUG_ON(c->ncalls || c->flushing);
 	client_stop(c);
 	client_free(c);
@@ -717,7 +719,8 @@ static void client_on_close(struct ulnet_work *work)
 	struct shard *s = c->shard;
 
 	c->closed = true;
-	/* Like a call, keeps the client until all others have ended. */
+	/* Counts as a call, so that the client stays until all others have
+	 * ended. */
 	c->ncalls++;
 	client_cancel_all(c, ULRPC_CAUSE_CANCELED);
 	client_call_ended(c);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client: one service of an import's server, with the calls to it. Calls made
- * in one turn are sent at its end, in as few messages as can carry them.
- * Earlier only if as many calls wait as are under way: so messages grow with
- * the queue, and the server is busy with some calls while others are being
- * made. Only deadlines limit how many calls wait: their memory is that of the
- * program that makes them.
+ * A client: one service of one server, and the calls to it.
+ *
+ * Calls that are made in one turn are sent at the end of the turn, in as few
+ * messages as can carry them. They are sent earlier if at least as many calls
+ * wait as are in flight. So messages grow with the queue, and the server is
+ * busy with some calls while the program makes others. How many calls wait is
+ * not limited: each takes memory until its deadline at the latest.
  *
  * Owner: the CPT of the import.
  */
@@ -23,25 +24,26 @@ struct wire_opened;
 /* ---- the window: how many calls may be in flight ---- */
 
 /*
- * Slow start: with a new connection a client begins with a few calls, and the
- * limit doubles as soon as that many were answered, up to what the server
- * grants (rpc/server/queue/share.h) and the user allows. So a server that has
- * just come back gets no more requests than it answers. Refusals because the
- * server is too busy do not count as answers.
+ * Slow start: a new connection begins with a limit of a few calls. The limit
+ * doubles when that many calls were answered, up to what the server grants
+ * (rpc/server/queue/share.h) and the user allows. So a server that has just
+ * come back gets no more requests than it answers. Refusals because the server
+ * is too busy do not count as answers.
  *
- * Calls may wait in their handlers, even for other calls. So the limit also
- * doubles when calls are held back by slow start and nothing is answered for
+ * Handlers may wait, even for calls that slow start holds back. So the limit
+ * also doubles when calls were held back, and nothing was answered, for
  * WINDOW_WAIT.
  */
-#define WINDOW_BEGIN 2u /* by default */
+#define WINDOW_BEGIN 2u /* window.begin, by default */
 #define WINDOW_WAIT  (500 * NSEC_PER_MSEC)
 
-/* No member is 0, except for left. */
+/* All members are numbers of calls. None is 0, except for left. */
 struct window {
 	uint32_t begin;	  /* the limit of a new connection */
-	uint32_t granted; /* by the server, within what the user allows */
-	uint32_t limit;	  /* calls in flight, now: 1 to granted */
-	uint32_t left;	  /* answers until the limit is doubled */
+	uint32_t granted; /* what the server grants and the user allows */
+	uint32_t limit;	  /* may be in flight now: 1 to granted */
+	/* answered ones that are missing until the limit doubles */
+	uint32_t left;
 };
 
 static inline bool window_is_slow(const struct window *w)
@@ -49,13 +51,13 @@ static inline bool window_is_slow(const struct window *w)
 	return w->limit < w->granted;
 }
 
-/* A connection begins. */
+/* A connection was made: slow start begins. */
 static inline void window_begin(struct window *w)
 {
 	w->left = w->limit = MIN(w->begin, w->granted);
 }
 
-/* @begin: 0: the default. */
+/* @begin: 0: WINDOW_BEGIN. */
 static inline void window_init(struct window *w, uint32_t begin,
 			       uint32_t granted)
 {
@@ -96,18 +98,23 @@ static inline void window_served(struct window *w, uint32_t n)
  *	T = clamp(1.5 * estimate + grace, timeout_min, timeout_max)
  *	grace = max(20 ms, 4 * the deviation of round trips)
  *
- * but at most half of the time that the call has left, so that there is time to
- * ask what became of the attempt, and for another one. Without an estimate T is
- * a second.
+ * Without an estimate T is a second, clamped likewise. T is at most half of the
+ * time that the call has left, so that there is time for a query and another
+ * attempt.
  *
- * Samples are the queue and service times of first attempts, as the server
- * reports them; the rest of their total time is the round trip. They are taken
- * from runs of calls (rpc/run.h), at no cost to a call.
+ * The samples of the estimate are the queue and service times of first
+ * attempts, as the server reports them. The rest of an attempt's total time is
+ * a sample of the round trip. Samples are taken from runs of calls (rpc/run.h),
+ * at no cost to a call.
  */
 struct timeouts {
-	struct list methods; /* method_timeout.link; the last one used first */
-	uint64_t advertised; /* ns: what the server says; 0: nothing */
-	uint64_t folded;     /* ns: until when runs need not be asked for */
+	/* method_timeout.link, the most recently used first. */
+	struct list methods;
+	/* How long, ns, a call takes, as the server says; 0: it says nothing.
+	 */
+	uint64_t advertised;
+	/* Until then, ns, client_estimate() takes no samples from runs. */
+	uint64_t folded;
 };
 
 /* The server says that a call may take @us; 0: it says nothing. */
@@ -117,27 +124,28 @@ static inline void timeouts_advertised(struct timeouts *t, uint64_t us)
 		t->advertised = rpc_ns(us);
 }
 
-/* ns that a call of @method may take at the server; 0: not known. */
+/* How long, ns, a call of @method is expected to take at the server; 0: not
+ * known. */
 uint64_t client_estimate(struct ulrpc_client *c, uint32_t method);
 /* T, ns, for an attempt that begins now, of a call that has @remaining ns
  * left. */
 uint64_t client_timeout(struct ulrpc_client *c, uint32_t method,
 			uint64_t remaining);
-/* The server is another one than before: forgets all estimates. */
+/* The server has restarted: forgets all estimates. */
 void client_forget_times(struct ulrpc_client *c);
-/* Adds the estimates of the methods of @c to @sum. -ENOMEM. */
+/* Adds the estimates of the methods of @c to @sum. 0 or -ENOMEM. */
 int timeouts_gauge(struct ulrpc_client *c, struct stat_shard *sum);
 /* runs.learn, of calls: takes samples from @run. */
 void timeouts_learn(struct shard *s, const struct run *run);
 
 /* ---- the client ---- */
 
-/* At least so many calls are sent before the turn ends. */
+/* Fewer waiting calls than this are always sent at the end of the turn. */
 #define CLIENT_BATCH_MIN 64u
 
 enum client_state {
 	CLIENT_UNOPENED, /* the portal of the service is not known */
-	CLIENT_OPENING,	 /* the server is asked for it */
+	CLIENT_OPENING,	 /* the server is asked for the portal */
 	CLIENT_OPEN,
 	CLIENT_STATES
 };
@@ -150,42 +158,47 @@ struct ulrpc_client {
 	uint32_t inflight_max, batch_max;
 	char service[ULRPC_SERVICE_NAME];
 
-	struct stat_service *stats; /* NULL: no memory */
+	struct stat_service *stats; /* NULL: there was no memory for it */
 	struct timeouts timeouts;
-	struct retry_rule retry; /* of calls that have none of their own */
+	struct retry_rule retry; /* the rule for calls without their own */
 	struct import *imp;
 	struct list link; /* import.clients */
 	bool closed;	  /* by its user */
-	bool flushing;	  /* client.flush has been given */
+	bool flushing;	  /* the work flush has been given */
 
-	/* ulrpc_call.link; enum call_state says which calls are where. Calls in
-	 * again and queue wait for something that will have them sent: the
-	 * service to be opened, a connection, the end of the import's pause,
-	 * the end of a call in flight, a slot (import.slots.wanted); or else
-	 * flush is given. Calls in ask wait for one of the first three. */
-	struct list again;   /* were sent before, and go first */
+	/* Lists of calls, by ulrpc_call.link; enum call_state says when a call
+	 * is in which. Calls in again and queue are sent by the work flush,
+	 * which is given when one of these happens: the service is opened, a
+	 * connection is made, the import's pause ends, a call in flight ends, a
+	 * slot becomes free (import.slots.wanted). Calls in ask wait for one of
+	 * the first three. */
+	struct list again;   /* to be sent again: these go first */
 	struct list queue;   /* never sent */
-	struct list stalled; /* for want of memory, until stall_timer */
+	struct list stalled; /* lacked memory, or a bulk; until stall_timer */
 	struct list fenced;  /* wait for bulks, call.pause or call.work */
-	struct list ask;     /* to be asked about */
+	struct list ask;     /* the server is to be asked about them */
 	struct list fetching;
 	uint32_t nqueued, inflight;
-	uint32_t ncalls; /* that have not ended */
+	uint32_t ncalls; /* calls that have not ended */
 	uint64_t ready;	 /* ns: since when calls can be sent */
 
-	struct fsm fsm;	   /* of the service */
+	struct fsm fsm;	   /* enum client_state */
 	bool open_awaited; /* Open was sent, and is not answered */
-	bool open_sending; /* LNet has an Open */
-	bool unknown_rail; /* the answer to Open was that the server does not
-			    * know us by the Open's rail */
-	uint64_t tag;	   /* of the last Open */
+	bool open_sending; /* LNet is still sending an Open */
+	/* The server has answered the last Open, saying that it does not know
+	 * the rail of the Open. */
+	bool unknown_rail;
+	uint64_t tag; /* names the last Open; its answer has the same */
 	struct ulnet_timer open_timer;
 	uint32_t portal, request_max, message_max;
-	bool logged_too_long;	  /* a request that is too long */
-	unsigned int reopened;	  /* Opens in a row without an answered call */
-	enum ulrpc_cause refusal; /* why it is not open: the last answer */
-	/* Also from the last answer: the service has a store, which remembers
-	 * what was executed, and the store's id. */
+	bool logged_too_long; /* a request that is too long */
+	/* Opens in a row, without a call answered between. */
+	unsigned int reopened;
+	/* Why the service is not open, by the last answer to Open;
+	 * ULRPC_CAUSE_OK: no answer has said so. */
+	enum ulrpc_cause refusal;
+	/* Also from the last answer to Open: whether the service has a store,
+	 * which remembers what was executed, and the id of the store. */
 	bool durable;
 	uint8_t incarnation[RPC_ID_SIZE];
 
@@ -195,20 +208,22 @@ struct ulrpc_client {
 	/* Armed while calls are held back by slow start. */
 	struct ulnet_timer window_timer;
 
-	/* Calls that have not ended, sorted by deadline. A new call usually
-	 * goes to the end, without a timer of its own. due_timer is armed for
-	 * due_at, which is at or before the first deadline. */
+	/* Calls with a deadline, sorted by it. A new call usually goes to the
+	 * end; if it cannot, it has a timer of its own instead (WATCH_TIMER).
+	 * due_timer is armed for due_at, which is at or before the first
+	 * deadline. */
 	struct list due; /* ulrpc_call.due */
 	uint64_t due_at; /* ns; TIME_NEVER: not armed */
 	struct ulnet_timer due_timer;
 
-	/* Batches whose answers are awaited, by batch.due. watch_timer is armed
-	 * for watch_at, which is at or before the first. */
+	/* Batches whose answers are awaited, sorted by batch.due. watch_timer
+	 * is armed for watch_at, which is at or before the first batch.due. */
 	struct list watched; /* batch.of_watch */
 	uint64_t watch_at;   /* ns; TIME_NEVER: not armed */
 	struct ulnet_timer watch_timer;
-	uint64_t watch_jitter; /* 64 random bits of attempt_due(), drawn anew
-				* when no attempt is under way */
+	/* 64 random bits for attempt_due(), drawn anew when no attempt is under
+	 * way. */
+	uint64_t watch_jitter;
 
 	struct ulnet_work flush, close_work, free_work;
 	bool freeing;
@@ -219,8 +234,8 @@ static inline const struct retry_rule *call_rule(const struct ulrpc_call *call)
 	return call->retry ? call->retry : &call->client->retry;
 }
 
-/* The rest of client_submit(): calls may have to be sent now, or are to be sent
- * at the end of this turn. */
+/* The slow path of client_submit(): sends calls now if enough wait. Otherwise
+ * gives the work flush, or connects and opens the service first. */
 void client_submitted(struct ulrpc_client *c);
 /* Queues a new call. */
 static inline void client_submit(struct ulrpc_client *c,
@@ -231,9 +246,11 @@ static inline void client_submit(struct ulrpc_client *c,
 	if (unlikely(++c->nqueued >= CLIENT_BATCH_MIN || !c->flushing))
 		client_submitted(c);
 }
-/* The rest of client_watch(): the call does not go to the end of a list. */
+/* The slow path of client_watch(): client.due is empty, or ends with a later
+ * deadline than that of @call. */
 void client_watch_first(struct ulrpc_client *c, struct ulrpc_call *call);
-/* Has @call, which has a deadline, end by then, until client_unwatch(). */
+/* Ends @call at its deadline, which it must have, unless client_unwatch() comes
+ * first. */
 static inline void client_watch(struct ulrpc_client *c, struct ulrpc_call *call)
 {
 	if (unlikely(list_empty(&c->due) ||
@@ -254,18 +271,20 @@ static inline void client_unwatch(struct ulrpc_call *call)
 		shard_cancel(call->shard, &call->timer);
 	call->watch = WATCH_NONE;
 }
-/* Something changed that calls may have waited for: sends what may go at the
- * end of this turn. */
+/* Something has changed that calls may have waited for: if any can be sent now,
+ * gives the work flush, which sends them at the end of this turn. */
 void client_kick(struct ulrpc_client *c);
-/* Sends what may go now. */
+/* Sends the calls and queries that can be sent now. */
 void client_flush(struct ulrpc_client *c);
-/* There is no memory to send the call now: it is sent soon, alone. */
+/* @call cannot be sent now, for want of memory, or because a bulk of it is
+ * still in use. Sends it after a pause, alone in a message. */
 void client_stall(struct ulrpc_client *c, struct ulrpc_call *call);
-/* Queues a call to be sent again, before others. Connects, or opens the
- * service, if that is needed first. */
+/* Queues a call to be sent again, before those that were never sent. Connects,
+ * or opens the service, if that is needed first. */
 void client_queue_again(struct ulrpc_client *c, struct ulrpc_call *call);
 /* The last call has ended. */
 void client_last_ended(struct ulrpc_client *c);
+/* A call has ended, and is in no list any more. */
 static inline void client_call_ended(struct ulrpc_client *c)
 {
 	if (--c->ncalls == 0)
@@ -273,12 +292,14 @@ static inline void client_call_ended(struct ulrpc_client *c)
 	else if (c->nqueued && !c->flushing)
 		client_kick(c);
 }
-/* The server has answered a call, and grants @window calls; 0: as before. */
+/* The server has answered a call, and lets @window calls be in flight; 0: as
+ * many as before. */
 void client_on_answer(struct ulrpc_client *c, uint32_t window);
-/* Slow start: the server has answered @n calls, and was not too busy. */
+/* Slow start: the server has answered @n calls, not counting answers that it is
+ * too busy. */
 void client_grow(struct ulrpc_client *c, uint32_t n);
-/* The server may have lost the service, or moved it to another portal: asks,
- * while calls go on. */
+/* The server may have lost the service, or moved it to another portal: asks for
+ * the portal, and goes on with calls meanwhile. */
 void client_verify(struct ulrpc_client *c);
 /* The service is certainly not at the known portal: asks for it before anything
  * else is sent, at once and then at growing intervals. */
@@ -286,19 +307,22 @@ void client_reopen(struct ulrpc_client *c);
 /* The portal of the service is not known any more. */
 void client_unopen(struct ulrpc_client *c);
 
-/* The cause with which calls end that have waited for a connection. */
+/* Why there is no connection: with this cause calls end whose deadlines come
+ * while they wait for one. */
 enum ulrpc_cause client_down_cause(const struct ulrpc_client *c);
 
-/* The import has connected. @forgotten: to another server than before, or one
- * that has forgotten us; client_unopen() came before. */
+/* The import has connected. @forgotten: the server has restarted, or has
+ * forgotten this client, and client_unopen() was called for that. */
 void client_on_connected(struct ulrpc_client *c, bool forgotten);
-/* The server has forgotten our calls, and holds no replies for us.
- * client_unopen() came before. */
+/* The server has forgotten the calls of @c, and holds no replies to them. The
+ * caller has called client_unopen() before. */
 void client_forgotten(struct ulrpc_client *c);
-/* The server knows us by one more rail. */
+/* The server knows this node by one more rail: repeats an Open that was refused
+ * because of its rail. */
 void client_on_joined(struct ulrpc_client *c);
+/* The connection was lost, or could not be made. */
 void client_on_disconnected(struct ulrpc_client *c);
-/* The server has refused the connection for good. */
+/* The server has refused the connection for good: ends the queued calls. */
 void client_on_refused(struct ulrpc_client *c);
 /* The server has answered Open. */
 void client_on_opened(struct ulrpc_client *c, const struct wire_opened *m);

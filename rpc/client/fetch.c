@@ -7,7 +7,7 @@
 
 /* Time-out of fetch_release(), us. */
 #define RELEASE_TIMEOUT UINT64_C(1000000)
-/* What a GET of a reply is assumed to take before the first one. */
+/* How long a GET of a reply is assumed to take before one has succeeded. */
 #define TIME_UNKNOWN (250 * NSEC_PER_MSEC)
 /* After so long without any answer the server is taken to have dropped the
  * reply. */
@@ -95,7 +95,8 @@ static int fetch_bind(struct fetch *f, uint64_t time)
 	return LNetMDBind(f->shard->node, &md, LNET_UNLINK, &f->md);
 }
 
-/* A try has failed, and LNet has no MD of it: pauses before the next one. */
+/* A try has failed, and LNet has no MD of it: the next one begins after a
+ * pause. */
 static void fetch_retry(struct fetch *f)
 {
 	struct shard *s = f->shard;
@@ -174,7 +175,8 @@ static void fetch_on_last(struct fetch *f)
 	}
 }
 
-/* SEND may come before the answer or after it, and does not count then. */
+/* The event SEND may come before the answer or after it; then it does not
+ * count. */
 static void fetch_on_event(const struct ulnet_event *ev)
 {
 	struct fetch *f = ev->user_ptr;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fetching a reply that the server holds, because it is longer than its call
- * had room for (WIRE_HELD): GETs into memory of the fetch, until one has
- * brought all of it, or the call ends otherwise. Then the server is told that
- * it need not hold the reply; if that is lost, it learns so from the next
- * calls.
+ * Fetching a reply that the server holds because it is longer than its call had
+ * room for (WIRE_HELD). A fetch sends GETs, into its own memory, until one of
+ * them has brought the whole reply, or the call ends otherwise. Then it tells
+ * the server that the reply need not be held; if that message is lost, the
+ * server learns the same from later calls.
  *
  *	WAITING <-> FLYING -> LANDED -> OVER
  *	   `-----------`----------------'
@@ -27,18 +27,20 @@ struct ulrpc_call;
 struct wire_reply;
 
 enum fetch_state {
-	FETCH_WAITING, /* for the next try */
-	FETCH_FLYING,  /* LNet has its MD: the last event is missing */
-	FETCH_LANDED,  /* the reply is here, and the call ends */
-	FETCH_OVER,    /* the call has ended */
+	FETCH_WAITING, /* waits for the next try */
+	/* LNet has the MD of a try, whose last event has not come */
+	FETCH_FLYING,
+	FETCH_LANDED, /* the reply is here, and the call ends */
+	FETCH_OVER,   /* the call has ended */
 	FETCH_STATES
 };
 
 /* The server that holds a reply. */
 struct holder {
 	struct ulnet_id peer;
-	struct ulnet_nid self; /* NID of ours that the call was sent from, to
-				* which the reply is given; ANY: not known */
+	/* this node's NID that the call was sent from, to which the server
+	 * gives the reply; ANY: not known */
+	struct ulnet_nid self;
 };
 
 /* Functions of call.c. A fetch ends with one of them, unless fetch_drop() comes
@@ -47,7 +49,7 @@ struct fetch_users {
 	/* The reply is in fetch.body (0), or the server has sent something of
 	 * another length (-EPROTO). */
 	void (*fetched)(struct ulrpc_call *call, int status);
-	/* The call has no deadline, and nothing is answered for minutes. */
+	/* The call has no deadline, and nothing was answered for minutes. */
 	void (*lost)(struct ulrpc_call *call);
 };
 
@@ -58,19 +60,21 @@ struct fetch {
 	struct ulrpc_call *call; /* NULL: OVER */
 	struct fsm fsm;		 /* enum fetch_state */
 	bool answered;		 /* an answer has come, and set status */
-	bool too_short;		 /* the answer was not as long as announced */
-	int status;		 /* of this try */
+	/* the answer had another length than announced */
+	bool too_short;
+	int status; /* of this try: 0 or -errno */
 	struct retry_schedule schedule;
 	struct holder holder;
 	uint64_t match;
-	uint64_t deadline;	 /* ns, of the call */
-	uint64_t since, began;	 /* ns: the first try, and this one */
-	uint64_t queue, service; /* us, as the server says */
+	uint64_t deadline; /* ns, of the call */
+	/* ns: when the first try began, and when this one */
+	uint64_t since, began;
+	uint64_t queue, service; /* us: of the call, as the server says */
 	struct ulnet_md_handle md;
 	struct ulnet_timer timer; /* WAITING */
 	struct ulnet_work work;	  /* frees it */
 	uint32_t length;
-	size_t size; /* of all this */
+	size_t size; /* bytes of the structure, as allocated */
 	_Alignas(uint64_t) uint8_t body[];
 };
 
@@ -79,7 +83,8 @@ struct fetch {
 int fetch_start(struct ulrpc_call *call, const struct holder *holder,
 		const struct wire_reply *r,
 		const struct fetch_users *users) must_check;
-/* The call ends. f->body is valid until the end of this turn. */
+/* The call ends: drops the fetch, and tells the server. f->body is valid until
+ * the end of this turn. */
 void fetch_drop(struct fetch *f);
 /* An LND's connection to the server of @imp was lost: repeats GETs that were
  * under way over it. */

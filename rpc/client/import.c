@@ -17,12 +17,12 @@
 #define REPEAT_AFTER (100 * NSEC_PER_MSEC)
 /* Rails that a server is told of, at most, beyond that of the connection. */
 #define JOINS_MAX 64
-/* Pauses between attempts to connect, with full jitter: the first range, and
- * the largest. */
+/* Pauses between attempts to connect have full jitter: the range of the first
+ * pause, and the largest range. */
 #define PAUSE_FIRST (10 * NSEC_PER_MSEC)
 #define PAUSE_MAX   (100 * NSEC_PER_MSEC)
 /* Each range is at least JITTER_EACH for each client of the server, up to
- * JITTER_MAX: all of them may have lost it at the same moment. */
+ * JITTER_MAX: all the clients may have lost it at the same moment. */
 #define JITTER_EACH (100 * NSEC_PER_USEC)
 #define JITTER_MAX  NSEC_PER_SEC
 /* So many probes without an answer mean that the server is dead. */
@@ -34,8 +34,9 @@
 #define RTT_UNKNOWN (100 * NSEC_PER_MSEC)
 /* So long after the last message, a keepalive says which calls have ended. */
 #define ACK_SOON (500 * NSEC_PER_MSEC)
-/* Once in so many keepalive intervals even a server that is heard from all the
- * time is sent one: the answer says how many clients the server has. */
+/* Once in so many keepalive intervals, a keepalive is sent even to a server
+ * that is heard from all the time: the answer says how many clients the server
+ * has. */
 #define CENSUS_KEEPALIVES 6
 
 const struct fsm_state import_states[IMPORT_STATES] = {
@@ -137,8 +138,8 @@ static void disconnected(struct import *imp, uint64_t wait)
 	import_each_client(imp, client_on_disconnected);
 }
 
-/* Tries the other NIDs at once, one after the other, and then again after a
- * pause. */
+/* Tries the other NIDs at once, one after the other, and after a pause all
+ * again. */
 static void try_again(struct import *imp)
 {
 	bool more = imp->untried && !imp->retry_after;
@@ -169,8 +170,8 @@ static void import_lose(struct import *imp, const char *why)
 }
 
 /* The server is alive: tries the same NID again, after a pause. Signs of life
- * do not end it: the answers to other calls under way would, which are the
- * same. */
+ * do not end the pause, as the same answer to other calls in flight would be
+ * such a sign. */
 void import_lost(struct import *imp, uint32_t epoch)
 {
 	if (epoch != imp->epoch || !import_is_up(imp))
@@ -311,8 +312,8 @@ static void on_join_sent(struct shard *s, uint64_t id, uint64_t tag,
 		imp->join.asked = 0; /* import_unknown() may send it again */
 }
 
-/* Sends the same Connect as before over the rail from @local to @target, which
- * tells the server that @local is ours. */
+/* Sends the Connect of this connection again, over the rail from @local to
+ * @target, which tells the server that @local is a NID of this node. */
 static int join_send(struct import *imp, const struct ulnet_nid *local,
 		     const struct ulnet_nid *target)
 {
@@ -347,8 +348,8 @@ void import_unknown(struct import *imp, uint32_t epoch,
 		import_lost(imp, epoch);
 }
 
-/* The answer to join_send(). Another connection than ours means that the server
- * has forgotten us. */
+/* The answer to join_send(). If it names another connection than the import's,
+ * the server has forgotten the import. */
 static void import_joined(struct import *imp, const struct wire_connected *m)
 {
 	imp->join.asked = 0;
@@ -429,7 +430,8 @@ static void disconnect_send(struct import *imp)
 		},
 	};
 
-	/* If it is lost, the server finds out that we are silent. */
+	/* If the message is lost, the server finds out that the client is
+	 * silent. */
 	(void)control_send(imp->shard, LNET_NID_ANY, import_target(imp), &m);
 }
 
@@ -465,7 +467,7 @@ static void import_rest(struct import *imp)
 }
 
 /* The last probe was not answered: tells LNet that its rail may lose messages,
- * so that the next one takes another. */
+ * so that the next probe takes another rail. */
 static void probe_missed(struct import *imp)
 {
 	const struct ulnet_id peer = { imp->probe_target, imp->pid };
@@ -475,8 +477,8 @@ static void probe_missed(struct import *imp)
 	imp->probe_target = LNET_NID_ANY;
 }
 
-/* Sends a probe. Without memory for it, it is tried later, and does not count
- * as unanswered. */
+/* Sends a probe. If there is no memory for it, tries again later, and does not
+ * count the probe as unanswered. */
 static void import_probe(struct import *imp)
 {
 	int rc = keepalive_send(imp);
@@ -496,8 +498,8 @@ static void import_probe(struct import *imp)
 	shard_arm(imp->shard, &imp->timer, import_next_look(imp));
 }
 
-/* The outcome of a probe's message. If the message may be lost, the probe is
- * repeated: one rail is not the server. */
+/* The outcome of sending a probe. If the probe may be lost, repeats it, as the
+ * server may be reached by another rail. */
 static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 			      const struct ulnet_event *ev)
 {
@@ -512,7 +514,7 @@ static void on_keepalive_sent(struct shard *s, uint64_t id, uint64_t tag,
 		return;
 	if (ev->outcome != LNET_OUTCOME_NOT_DELIVERED &&
 	    imp->heard >= imp->probed)
-		return; /* the server was heard from since */
+		return; /* since then, the server was heard from */
 	if (ev->outcome == LNET_OUTCOME_NOT_DELIVERED ||
 	    imp->probes >= PROBES_MAX)
 		import_dead(imp);
@@ -627,8 +629,8 @@ static void connected(struct import *imp, const struct wire_connected *m)
 	struct ulrpc_client *c;
 	bool restarted = imp->knows_server &&
 			 memcmp(imp->server_id, m->server_id, RPC_ID_SIZE) != 0;
-	/* A late copy of an old Connect may have made a connection that does
-	 * not know our calls. */
+	/* A late copy of an old Connect may have made this connection, which
+	 * then has no records of the import's calls. */
 	bool forgotten = restarted || !m->reconnected ||
 			 m->connection != imp->connection;
 
@@ -674,9 +676,9 @@ static void connected(struct import *imp, const struct wire_connected *m)
 		client_on_connected(c, forgotten);
 }
 
-/* Is it useless to try again? A server that had us as its client refuses us for
- * two keepalives, while it still believes in our old connection, which has the
- * same id. */
+/* Is it useless to try again? Not if the server refuses a client that it has
+ * had before: it does so for two keepalives, as long as it believes in the old
+ * connection with the same id. */
 static bool import_is_final(const struct import *imp,
 			    const struct wire_connected *m)
 {
@@ -766,10 +768,11 @@ static bool import_has_nid(const struct import *imp,
 	return false;
 }
 
-/* The import that @m is for; NULL: there is none, or its server has not sent
- * it. */
-static struct import *control_import(struct shard *s, const struct ulnet_event *ev,
-			     const struct wire_control *m)
+/* The import that @m is for. NULL: there is none, or @m does not come from its
+ * server. */
+static struct import *control_import(struct shard *s,
+				     const struct ulnet_event *ev,
+				     const struct wire_control *m)
 {
 	struct import *imp = import_find(s, wire_control_client(m));
 
@@ -807,7 +810,7 @@ unsigned int import_control_cpt(const struct shard *s,
 	case WIRE_EXTEND:
 	case WIRE_GOODBYE:
 		return (uint8_t)(id_tag(wire_control_client(m)) - IMPORT_TAG);
-	default: /* Disconnected, which nobody waits for */
+	default: /* Disconnected: nobody waits for it */
 		return UINT_MAX;
 	}
 }

@@ -62,9 +62,9 @@ void imports_use_nid(struct import *imp, unsigned int nid)
 	BUG_ON(nid_add(imp));
 }
 
-/* May another CPT own a NID of the server: one that clients have named, a rail
- * that was found by discovery, or one that has moved? That CPT then tells this
- * one about connections with the NID. */
+/* May another CPT own a NID of the server: one that a client has named, that
+ * discovery has found, or that has moved? That CPT then tells this one about
+ * connections with the NID. */
 static bool may_be_on_other_cpt(const struct import *imp)
 {
 	const struct ulnet_nid *nid = &imp->nids[imp->nid];
@@ -92,8 +92,8 @@ void imports_renew_nid(struct import *imp)
 	far_set(imp, may_be_on_other_cpt(imp));
 }
 
-/* Goes over the imports whose NID in use belongs to the peer with the primary
- * NID @nid. */
+/* For each import whose NID in use belongs to the peer with the primary NID
+ * @nid. */
 #define imports_for_each_at(imp, x, nid)                                  \
 	hash_for_each_equal (imp, &(x)->by_nid, nid_hash(x, nid), by_nid) \
 		if (lnet_nid_eq(&(imp)->primary, nid))
@@ -117,7 +117,7 @@ struct import_names {
 	struct hash by_target;
 };
 
-/* The input of an id's hash. */
+/* What an id is a hash of. */
 struct name_text {
 	uint64_t what; /* target_of(), or the import's handle; little endian */
 	uint32_t number;
@@ -198,7 +198,7 @@ static int name_assign(struct import *imp)
 	return 0;
 }
 
-/* Frees the id of @imp, if it is listed. */
+/* Takes the id of @imp off the list, if it is there. */
 static void name_drop(struct import *imp)
 {
 	struct import_names *names = imp->shard->rpc->names;
@@ -355,8 +355,8 @@ static void cancels_send(struct import *imp)
 	};
 	struct ulnet_id to = { imp->join.to, imp->pid };
 
-	/* Over the connection's own rail, which the server certainly knows:
-	 * there is no answer that would show the contrary. */
+	/* Sends over the rail of the connection, which the server certainly
+	 * knows: there is no answer that would tell if it did not. */
 	if (import_is_up(imp) &&
 	    !control_send(imp->shard, imp->join.made, to, &m))
 		stat_count(imp->shard, RPC_STAT_cancels_sent);
@@ -403,7 +403,7 @@ void cancel_call(const struct ulrpc_call *call)
 
 /* ---- the loss of connections ---- */
 
-/* The least time between two rounds of asking. */
+/* How often an import asks, at most. */
 #define ASK_EACH (10 * NSEC_PER_MSEC)
 
 static void on_time_to_ask(struct ulnet_timer *timer)
@@ -460,7 +460,8 @@ void imports_on_end(struct shard *s, const struct conn_event *end)
 
 /* ---- gauges ---- */
 
-/* stat_gauger.methods: the gauges of methods come with their imports. */
+/* stat_gauger.methods: does nothing, as import_gauges() adds the methods of its
+ * clients. */
 static int no_methods(struct shard *s, struct stat_shard *sum)
 {
 	(void)s;
@@ -475,7 +476,8 @@ static uint64_t age(uint64_t now, uint64_t since)
 	return since && since < now ? now - since : 0;
 }
 
-/* The age of the call that was sent first, of those that have not ended. */
+/* The age, ns, of the call that was sent first, among those that have not
+ * ended. */
 static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -486,7 +488,8 @@ static uint64_t oldest_sent(const struct import *imp, uint64_t now)
 	return age(now, call->began);
 }
 
-/* The age of the call that was queued first, and was never sent. */
+/* The age, ns, of the call that was queued first, among those that were never
+ * sent. */
 static uint64_t oldest_queued(const struct ulrpc_client *c, uint64_t now)
 {
 	const struct ulrpc_call *call;
@@ -570,7 +573,7 @@ static void imports_abort(struct shard *s)
 	imports_each(s, client_abort);
 }
 
-/* All calls have ended: disconnects. */
+/* All calls have ended: disconnects all imports. */
 static void imports_stop(struct shard *s)
 {
 	struct import *imp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The imports of a CPT: found by their handles, by the NIDs of their servers,
- * and by the primary NID of the NID in use. All client state of the CPT begins
- * and ends with them.
+ * and by the primary NID of the NID in use. All state that a CPT has of clients
+ * is made and freed here.
  *
  * Owner: the CPT.
  */
@@ -24,38 +24,41 @@ struct wire_gone;
 /*
  * The id by which servers know an import. To a server an id is one client with
  * one connection, so no two imports of this process have the same. Ids are
- * computed with the process's own id as the key: a server cannot tell from its
- * id those that other servers know.
+ * computed with the process's own id as the key: from the id that one server
+ * knows, it cannot compute ids that other servers know.
  *
  * An id that is to outlive the process (ulrpc_conf.client_id) is computed from
- * the target, which is the set of NIDs, and a number among the imports to that
- * target, of which there are several if NIDs have moved between CPTs.
+ * the import's target, which is its pid and set of NIDs, and a number. The
+ * number tells imports to one target apart; there are several if NIDs have
+ * moved between CPTs.
  */
 struct import_name {
 	struct hash_node by_target; /* ulrpc.names */
-	bool listed;		    /* there */
-	uint32_t number;	    /* among those of its target, from 0 */
+	bool listed;		    /* it is in ulrpc.names */
+	/* among imports to the same target, from 0 */
+	uint32_t number;
 	uint8_t id[RPC_ID_SIZE];
 };
 
 /*
  * Cancels: calls of an import that end without an answer after they were sent.
- * The server is told, so that it does not begin to execute them, and handlers
- * can stop. Those of one turn travel together. If the message is lost, the
- * server learns the same from the next call in the slot.
+ * The server is told of them, so that it does not begin to execute them, and
+ * their handlers can stop. Calls that end in one turn are told in one message.
+ * If it is lost, the server learns the same from the next call in the slot.
  */
 struct cancels {
-	struct list link;	/* imports.canceling, if n is not 0 */
-	struct wire_gone *list; /* WIRE_ENTRIES_MAX of them; NULL: never used */
+	struct list link; /* imports.canceling, if n is not 0 */
+	/* array of WIRE_ENTRIES_MAX; NULL: never used */
+	struct wire_gone *list;
 	unsigned int n;
 };
 
 /*
  * What an import does when an LND's connection to its server was lost, or is
  * silent, and requests or replies perhaps with it. The import stays connected,
- * for one rail is not the server. It asks about the calls that were sent over
- * that connection, and repeats the fetching of long replies, instead of waiting
- * until their time has passed, which finds out what this misses.
+ * as the server may be reached by other rails. It asks about the calls that
+ * were sent over that connection, and repeats the fetching of long replies,
+ * without waiting until they are late. What this misses is found then.
  *
  * It does so after a random pause, because all clients of a server lose it at
  * the same moment: about a round trip, or longer if the server has many
@@ -65,11 +68,12 @@ struct cancels {
  */
 struct import_conn_loss {
 	struct conn_loss last;
-	uint64_t asked;		  /* ns: the last round of asking */
-	struct ulnet_timer timer; /* the next one */
+	uint64_t asked;		  /* ns: when it last asked about calls */
+	struct ulnet_timer timer; /* when it asks next */
 };
 
-/* All client state of a CPT, and the memory that calls are made from. */
+/* All state that a CPT has of clients, and the memory that calls are made from.
+ */
 struct imports {
 	struct shard *shard;
 	struct list canceling; /* import.cancels */
@@ -91,11 +95,12 @@ struct imports {
 
 extern const struct rpc_part import_part;
 
-#define IMPORT_TAG 0x49 /* of handles: with the CPT in them */
+/* tag of handles: the number of the CPT is added to it */
+#define IMPORT_TAG 0x49
 
-/* Adds @fresh to the tables, or frees it if there is one with the same target;
- * *@imp_p is the one that is there. -ENOMEM, -ENOSPC: @fresh is still the
- * caller's. */
+/* Adds @fresh to the tables and sets *@imp_p to it; or, if the tables have an
+ * import with the same target, frees @fresh and sets *@imp_p to that import. 0;
+ * -ENOMEM, -ENOSPC: @fresh is still the caller's. */
 int import_attach(struct import *fresh, struct import **imp_p) must_check;
 /* The last client has left: ends and frees the import. */
 void import_close(struct import *imp);
@@ -106,10 +111,10 @@ struct import *import_find(struct shard *s, uint64_t handle);
 void imports_use_nid(struct import *imp, unsigned int nid);
 /* Looks up again to which peer the NID in use belongs. */
 void imports_renew_nid(struct import *imp);
-/* The node with this NID has sent something: import_on_sign() for imports that
- * use a NID of it. */
+/* The node with the NID @nid has sent something: import_on_sign() for each
+ * import that uses a NID of that node. */
 void imports_on_sign(struct shard *s, const struct ulnet_nid *nid);
-/* Connections of the LND have ended, or are silent: rpc_side.on_conn_event. */
+/* rpc_side.on_conn_event: connections of the LND have ended, or are silent. */
 void imports_on_end(struct shard *s, const struct conn_event *end);
 
 /* @call, which holds a slot, is about to end without an answer: tells the

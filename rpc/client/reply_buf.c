@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory where replies land: struct reply_buf of batch.h. */
+/* Memory where replies land: see struct reply_buf in batch.h. */
 #include "rpc/client/batch.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include "rpc/client/client.h"
 #include "rpc/client/import.h"
 
-/* Buffers that an import keeps, bytes of each, and bytes that must be left for
- * another reply. */
+/* How many buffers an import keeps, at most; bytes of each; bytes that must be
+ * left for another reply. */
 #define KEPT_MAX  4
 #define KEPT_SIZE 4096
 #define KEPT_ROOM 768
@@ -40,8 +40,8 @@ static void reply_buf_free(struct reply_buf *rb)
 	shard_release(s);
 }
 
-/* Unlinks a buffer, which is freed at its last event. -ENOENT: that is on the
- * way already. */
+/* Unlinks a buffer, which is freed at its last event. LNetMDUnlink() fails if
+ * that event is on the way already. */
 static void reply_buf_unlink(struct reply_buf *rb, struct import *imp)
 {
 	if (rb->kept)
@@ -73,8 +73,8 @@ static struct ulnet_md reply_buf_md_of(struct reply_buf *rb,
 		.handler = on_reply_event,
 	};
 
-	/* One reply uses the MD up, but with bulk, as such calls read the reply
-	 * after its event. */
+	/* One reply uses up the MD. Not if a call has bulk, as it reads the
+	 * reply after the event. */
 	if (!rb->kept && p->n == 1 && !p->bulk)
 		md.threshold = 1;
 	return md;
@@ -177,20 +177,21 @@ void reply_buf_release(struct batch *p)
 	list_add(&imp->reply_bufs, &rb->link);
 }
 
-/* A copy, or a message that is not for this batch, has taken the room that its
- * replies need: attaches another buffer. Not a kept one, which has a match
- * value that the server was not told. */
+/* A late copy, or a message that is not for this batch, has taken the room that
+ * its replies need: attaches another buffer. That cannot be one that the import
+ * keeps, as the server was told another match value. */
 static void reply_buf_renew(struct batch *p)
 {
 	reply_buf_unlink(p->current, p->client->imp);
 	p->current = NULL;
-	/* Without memory the calls wait until they are asked about. */
+	/* If there is no memory, the calls wait until the server is asked about
+	 * them. */
 	(void)reply_buf_new(p, false);
 }
 
 /* ---- events ---- */
 
-/* Frees a buffer, and then its batch if that is over. */
+/* Frees a buffer, and then its batch if the batch is over. */
 static void reply_buf_end(struct reply_buf *rb)
 {
 	const struct reply_buf_users *users = rb->users;
@@ -222,8 +223,8 @@ static void on_batch_event(struct reply_buf *rb, struct batch *p,
 			   const struct ulnet_event *ev)
 {
 	bool put = ev->type == LNET_EVENT_PUT;
-	/* Canceled, but unlinked only now: the buffer was renewed while the
-	 * message was landing, and all of it is here. */
+	/* A canceled message is whole if it unlinks the buffer: the buffer was
+	 * renewed while the message was landing, and all of it has come. */
 	bool whole =
 		put && (ev->status == 0 ||
 			(ev->unlinked && ev->cause == LNET_CAUSE_CANCELED));

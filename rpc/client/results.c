@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting for calls: for sets of them, and for a single one. */
+/* Waiting for the end of calls: of a set of them, or of a single one. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "rpc/client/call.h"
 #include "rpc/client/client.h"
 
-/* Copies a reply that is not NULL. Without memory, says so in *@o. */
+/* Copies @reply, which is not NULL. NULL: no memory, which is noted in *@o. */
 static void *reply_copy(const void *reply, size_t length,
 			struct ulrpc_outcome *o)
 {
@@ -24,8 +24,9 @@ static void *reply_copy(const void *reply, size_t length,
 
 /* ---- sets ---- */
 
-/* Keeps results until they are taken. Its calls may belong to any CPTs. Freed
- * by the user, or, if calls are under way then, by the last of them. */
+/* A set of calls, which may belong to any CPTs: keeps their results until the
+ * user takes them. When the user frees the set, calls that are under way are
+ * canceled, and the last of them frees the memory. */
 struct ulrpc_set {
 	struct ulrpc *rpc;
 	struct wait wait;	    /* its lock guards what follows */
@@ -35,9 +36,9 @@ struct ulrpc_set {
 	bool freed; /* by its user */
 };
 
-/* A call of a set. Users are the set, until the result is taken or lost, and
- * ulrpc_set_call() until it returns, before which the call may end on another
- * thread. */
+/* A call of a set. It has up to two users: the set, until the result is taken
+ * or dropped; and ulrpc_set_call(), until it returns, as the call may end
+ * before that on another thread. */
 struct member {
 	struct list link;
 	struct ulrpc_set *set;
@@ -84,7 +85,7 @@ static void member_put(struct member *m)
 	free(m);
 }
 
-/* Both with the lock held. */
+/* With the lock held, as for fd_clear(). */
 static void fd_raise(struct ulrpc_set *set)
 {
 	uint64_t one = 1;
@@ -269,8 +270,8 @@ void ulrpc_set_free(struct ulrpc_set *set)
 struct sync {
 	struct wait wait;
 	bool done;
-	bool alloc;  /* reply is to be allocated, */
-	void *reply; /* or has room for @size bytes, or is NULL */
+	bool alloc;  /* reply is to be allocated; otherwise */
+	void *reply; /* it has room for size bytes, or is NULL */
 	size_t size, length;
 	struct ulrpc_outcome outcome;
 };
@@ -300,8 +301,8 @@ static bool sync_ready(void *arg)
 	return ((struct sync *)arg)->done;
 }
 
-/* Waits for the call, which is canceled when, on virtual time, nothing is left
- * to happen. -ECANCELED: the node has crashed, and nobody uses @sync any
+/* Waits for the end of @call. On virtual time, cancels it when nothing else is
+ * left to happen. -ECANCELED: the node has crashed, and nobody uses @sync any
  * more. */
 static int sync_wait(struct sync *sync, struct lnet *node,
 		     struct ulrpc_call *call)
@@ -335,7 +336,8 @@ static int sync_call(struct sync *sync, struct ulrpc_client *client,
 	rc = ulrpc_call(client, method, body, length, conf, on_sync_done, sync,
 			rpc->is_virtual ? &call : NULL);
 	if (!rc) {
-		/* No other call can come that this one should wait for. */
+		/* Sends the call at once, as this thread can make no other
+		 * calls that could share the message. */
 		if (shard_owned(client->shard))
 			client_flush(client);
 		rc = sync_wait(sync, rpc->node, call);

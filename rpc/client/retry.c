@@ -12,11 +12,12 @@
 #define AFTER_MAX (30 * NSEC_PER_SEC)
 #define CAP	  (5 * NSEC_PER_SEC)
 #define BASE_MIN  (10 * NSEC_PER_MSEC)
-/* The budget, in thousandths of a retry. */
+/* The budget, in thousandths of a retry: what one retry costs, what a call and
+ * a second earn, and how many retries may be paid in advance, at least. */
 #define COST	 UINT64_C(1000)
 #define PER_CALL UINT64_C(100)
 #define PER_SEC	 (10 * COST)
-#define BURST	 10 /* at least */
+#define BURST	 10 /* retries */
 
 /* ---- rules ---- */
 
@@ -138,8 +139,8 @@ uint64_t retry_pause(const struct retry_rule *rule, uint32_t n,
 	return backoff_pause(&law, n, random);
 }
 
-/* When all attempts are to be over. If "mad" is forced, its total follows from
- * the attempt's time-out, as callers have not given one. */
+/* When all attempts are to be over, ns. If "mad" is forced, callers have given
+ * no total: it follows from the time-out of an attempt. */
 static uint64_t retry_until(const struct retry_case *c,
 			    const struct backoff_law *law)
 {

@@ -10,7 +10,7 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	struct ulrpc_call **calls;
 	uint16_t *ring;
 
-	/* slots_grant() sees to it; the ring has 16 bits for a slot. */
+	/* slots_grant() grants no more, as the ring has 16 bits for a slot. */
 	BUG_ON(size > SLOTS_MAX);
 	calls = realloc(s->calls, size * sizeof(calls[0]));
 	if (!calls)
@@ -30,7 +30,8 @@ static bool slots_alloc(struct slots *s, uint32_t size)
 	return true;
 }
 
-/* Makes all slots below @n. Those that calls hold come to the ring later. */
+/* Makes all slots below @n. Those that are held by calls become free when the
+ * calls end. */
 static void slots_make(struct slots *s, uint32_t n)
 {
 	uint32_t first = s->made;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The slots of an import. The server keeps one record of a call in each, and
- * grants a number of them. A call holds a slot from its first sending to its
- * end; the next call in the slot, with a higher number, tells the server that
- * the one before is over. The slot that has been free for longest is taken
- * first, so that each comes round.
+ * grants a number of slots. A call holds a slot from its first sending to its
+ * end. The next call in the slot, which has a higher number, tells the server
+ * that the one before is over. The slot that has been free for longest is taken
+ * first, so that this happens for every slot.
  *
  * Memory grows with the number of calls that were under way at a time.
  *
@@ -24,15 +24,17 @@ struct ulrpc_call;
 
 struct slots {
 	struct ulrpc_call **calls; /* size entries: the slot's call, or NULL */
-	uint16_t *free;		   /* a ring of size, from head to tail */
-	uint32_t head, tail;	   /* not reduced to size */
-	uint32_t size;		   /* of both; a power of two */
-	uint32_t made;		   /* lower ones are in use or free */
-	uint32_t granted;	   /* at most size are made at a time */
-	bool wanted;		   /* a call waits for one */
+	uint16_t *free;		   /* a ring of free slots, from head to tail */
+	/* ever growing: the index is the rest modulo size */
+	uint32_t head, tail;
+	/* entries of calls and of free; a power of two */
+	uint32_t size;
+	uint32_t made;	  /* slots below this exist: in use, or free */
+	uint32_t granted; /* how many the server grants */
+	bool wanted;	  /* a call waits for a slot */
 };
 
-/* -ENOMEM. */
+/* 0 or -ENOMEM. */
 int slots_init(struct slots *s) must_check;
 void slots_fini(struct slots *s);
 
@@ -45,9 +47,9 @@ static inline uint32_t slots_free(const struct slots *s)
 	return s->tail - s->head;
 }
 
-/* Makes more slots. False: none are granted, or no memory. */
+/* Makes more slots. False: no more are granted, or there is no memory. */
 bool slots_grow(struct slots *s);
-/* How many of the @n slots that the caller wants can be taken now. */
+/* How many slots can be taken now, up to @n. */
 static inline uint32_t slots_have(struct slots *s, uint32_t n)
 {
 	while (unlikely(slots_free(s) < n))
@@ -56,7 +58,7 @@ static inline uint32_t slots_have(struct slots *s, uint32_t n)
 	return n;
 }
 
-/* Takes one of those that slots_have() has counted. */
+/* Takes a slot, of which slots_have() has said that it is there. */
 static inline uint32_t slots_take(struct slots *s, struct ulrpc_call *call)
 {
 	uint32_t slot = s->free[s->head++ & (s->size - 1)];
@@ -65,6 +67,7 @@ static inline uint32_t slots_take(struct slots *s, struct ulrpc_call *call)
 	return slot;
 }
 
+/* The call that holds @slot has ended. */
 static inline void slots_put(struct slots *s, uint32_t slot)
 {
 	s->calls[slot] = NULL;
