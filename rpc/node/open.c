@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ulrpc_open(3) to ulrpc_close(3): puts the parts of RPC together. */
+/* ulrpc_open(3), ulrpc_shutdown(3), ulrpc_close(3): opens and closes all parts
+ * of RPC together. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@
 #define EXPORTS_MAX	65536
 #define CONTROL_BUFFERS 4
 
-/* Opened in this order, and ended in the reverse one. Statistics come first, as
- * all others count. */
+/* Parts are opened in this order, and closed in the reverse one. Statistics
+ * come first, as all other parts count. */
 static const struct rpc_part *const parts[] = {
 	&run_part,	 &stat_part,	  &conn_event_part,
 	&forwarded_part, &import_part,	  &export_part,
@@ -49,8 +50,8 @@ static const struct rpc_side server_side = {
 
 /* ---- shards ---- */
 
-/* Calls a function of all parts that are open on the shard @s, in the order in
- * which they end. */
+/* Calls the function @fn of all parts that are open on the shard @s, in the
+ * order in which they are closed. */
 #define each_part(fn, s)                                           \
 	for (unsigned int i = ARRAY_SIZE(parts); i--;)             \
 		if (parts[i]->fn && rpc_part_is_open(parts[i], s)) \
@@ -130,7 +131,7 @@ static void shutdown_finish(struct ulrpc *rpc)
 	pthread_mutex_unlock(&rpc->wait.lock);
 }
 
-/* A shard has no work left. On CPT 0. */
+/* A shard has no work left. Runs on CPT 0. */
 static void on_shard_idle(struct ulnet_work *work)
 {
 	struct shard *s = container_of(work, struct shard, idle_work);
@@ -168,7 +169,7 @@ static void on_shutdown_late(struct ulnet_timer *timer)
 		shard_give(&rpc->shards[i], &rpc->shards[i].abort_work);
 }
 
-/* On CPT 0. */
+/* Runs on CPT 0. */
 static void on_shutdown(struct ulnet_work *work)
 {
 	struct ulrpc *rpc = container_of(work, struct ulrpc, shutdown.work);
@@ -239,8 +240,9 @@ static void parts_free(struct ulrpc *rpc)
 	free(rpc);
 }
 
-/* Has LNet drop the requests that it holds for portals of services. RPC that is
- * opened later on this node could take a copy of an executed one for new. */
+/* Drops the requests that LNet holds for the portals of services. RPC that is
+ * opened on this node later could take the copy of a request that was executed
+ * for a new one. */
 static void portals_clear(struct ulrpc *rpc)
 {
 	uint64_t lazy = atomic_load(&rpc->lazy);
@@ -250,7 +252,8 @@ static void portals_clear(struct ulrpc *rpc)
 			(void)LNetClearLazyPortal(rpc->node, i);
 }
 
-/* Ends RPC and frees it. Waits, but only for what ends by itself. */
+/* Ends RPC and frees it. Waits, but only for what ends by itself. 0, or an
+ * error of lnet_call() or wait_until(). */
 static int rpc_end(struct ulrpc *rpc)
 {
 	int rc;

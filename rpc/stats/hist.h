@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Log-linear histograms of times in ns: eight buckets for each doubling. A
- * value that is read is wrong by at most a sixteenth (6.25 %), or half a unit
- * if that is more; a whole unit once a small histogram was merged into a large
- * one. The last bucket has all values of an hour and more; sum, smallest and
- * largest value are exact.
+ * value that is read from a histogram is wrong by at most a sixteenth (6.25 %),
+ * or by half a unit if that is more; by a whole unit if a small histogram was
+ * merged into a large one. The last bucket has all values of 69 minutes and
+ * more. The sum, the smallest and the largest value are exact.
  *
- * Two sizes: struct hist (unit 64 ns, 2.2 KiB) for what there are few of,
- * struct hist_small (unit 1024 ns, 1 KiB) for what there may be many of. Zeroed
- * memory is an empty histogram. Adding never locks. It allocates only when a
- * counter of a small histogram is full: its buckets then move to a large one.
+ * There are two sizes: struct hist (unit 64 ns, 2.2 KiB) for what there are few
+ * of, struct hist_small (unit 1024 ns, 1 KiB) for what there may be many of.
+ * Zeroed memory is an empty histogram. Adding never locks. It allocates only
+ * when a counter of a small histogram is full: the counts then move to a large
+ * histogram.
  *
  * Thread: the owner's, also for reading.
  */
@@ -18,7 +19,7 @@
 
 #include "base/util.h"
 
-#define HIST_STEPS_BITS 3 /* of buckets for each doubling */
+#define HIST_STEPS_BITS 3 /* log2 of the buckets for each doubling */
 #define HIST_STEPS	(1u << HIST_STEPS_BITS)
 #define HIST_RANGE_BITS 42 /* 2^42 ns: 73 minutes */
 #define HIST_BUCKETS_OF(unit_bits) \
@@ -31,19 +32,20 @@
 
 struct hist {
 	uint64_t sum, max; /* ns */
-	uint64_t not_min;  /* ~ the smallest value; 0 when empty */
+	uint64_t not_min;  /* UINT64_MAX minus the smallest value; 0: empty */
 	uint64_t n[HIST_BUCKETS];
 };
 
 struct hist_small {
-	uint64_t sum, max, not_min; /* of all values */
-	struct hist *spilled;	    /* what n[] had when one was full, or NULL;
-				     * only its n[] is used */
+	uint64_t sum, max, not_min; /* as in struct hist, of all values */
+	/* counts that did not fit into n[]; NULL: none; only its n[] is used */
+	struct hist *spilled;
 	uint32_t n[HIST_SMALL];
 };
 _Static_assert(sizeof(struct hist_small) <= 1024, "one for each peer");
 
-/* The bucket of @v, in units. Each value below HIST_STEPS has its own. */
+/* The bucket of a value of @v units. Each value below HIST_STEPS has a bucket
+ * of its own. */
 static inline unsigned int hist_bucket(uint64_t v)
 {
 	unsigned int shift;
@@ -54,7 +56,8 @@ static inline unsigned int hist_bucket(uint64_t v)
 	return shift * HIST_STEPS + (unsigned int)(v >> shift);
 }
 
-/* The range of @bucket: from *@low up to, not including, the returned value. */
+/* The range of @bucket, ns: from *@low up to the returned value, which is not
+ * included. */
 static inline uint64_t hist_range(unsigned int bucket, unsigned int unit_bits,
 				  uint64_t *low)
 {
@@ -69,7 +72,7 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 {
 	unsigned int b;
 
-	/* Frequent: the clock stands within a turn. */
+	/* frequent, as the clock stands within a turn */
 	if (!ns) {
 		h->n[0] += n;
 		h->not_min = UINT64_MAX;
@@ -84,9 +87,11 @@ static inline void hist_add(struct hist *h, uint64_t ns, uint32_t n)
 		h->not_min = UINT64_MAX - ns;
 }
 
-/* Adds @n values of @ns each. False: nothing was added, because a counter would
- * overflow, and there was no memory for a large histogram. */
+/* Moves the counts of @h to a large histogram. False: there is no memory for
+ * that. */
 bool hist_small_spill(struct hist_small *h) must_check;
+/* Adds @n values of @ns each. False: nothing was added, because a counter would
+ * overflow and hist_small_spill() has failed. */
 static inline bool must_check hist_small_add(struct hist_small *h, uint64_t ns,
 					     uint32_t n)
 {
@@ -109,19 +114,20 @@ void hist_small_clear(struct hist_small *h);
 
 /* ---- reading ---- */
 
-/* Adds all values of @from. */
+/* Add all values of @from to @h. */
 void hist_merge(struct hist *h, const struct hist *from);
 void hist_merge_small(struct hist *h, const struct hist_small *from);
 
 uint64_t hist_count(const struct hist *h);
-/* The smallest value, exactly; 0 when empty. The largest one is h->max. */
+/* The smallest value, ns; 0: the histogram is empty. The largest value is
+ * h->max. */
 static inline uint64_t hist_min(const struct hist *h)
 {
 	return h->not_min ? UINT64_MAX - h->not_min : 0;
 }
 
-/* The value that @per_10000 of 10000 values do not exceed: 5000 is the median,
- * 10000 the largest value. 0 when empty. */
+/* The value, ns, that @per_10000 of 10000 values do not exceed: 5000 is the
+ * median, 10000 the largest value. 0: the histogram is empty. */
 uint64_t hist_quantile(const struct hist *h, unsigned int per_10000);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The statistics counter by counter: for ulrpc_counters(), and as metrics of
- * Prometheus. */
+/* The statistics, one counter after the other: for ulrpc_counters(), and as
+ * metrics of Prometheus. */
 #include "rpc/stats/stats.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static const char *const *const time_helps[STAT_SIDES] = {
 	[STAT_REQUESTS] = request_helps,
 };
 
-/* A walk over all counters, which calls @fn for each. */
+/* A walk over all counters, which calls @fn for each of them. */
 struct walk {
 	struct ulrpc *rpc;
 	struct stat_shard *all;
@@ -37,8 +37,9 @@ struct walk {
 	void *arg;
 };
 
-/* Calls the function for each method: with the count @which, or the time if
- * that is the kind of @c, in which everything else is set. */
+/* Calls w->fn for each method, with @c, in which name, help, kind and served
+ * are set. @which: the count to pass on, or the time, if c->kind is
+ * ULRPC_COUNTER_TIMES. */
 static void walk_methods(const struct walk *w, enum stat_side side,
 			 struct ulrpc_counter *c, unsigned int which)
 {
@@ -122,8 +123,9 @@ struct printing {
 	char name[64]; /* the metric that is being printed */
 };
 
-/* "ulnet_rpc_parcels_sent_total" of the node, "ulnet_rpc_client_calls_total" of
- * calls, "ulnet_rpc_server_seconds" of all times of requests. */
+/* The name of the metric, for example "ulnet_rpc_parcels_sent_total" (of the
+ * node), "ulnet_rpc_client_calls_total" (of calls), "ulnet_rpc_server_seconds"
+ * (all times of requests). */
 static void metric_name(const struct ulrpc_counter *c, char *buf, size_t size)
 {
 	const char *side = !c->service ? "" : c->served ? "server_" : "client_";
@@ -195,7 +197,8 @@ static void print_counter(void *arg, const struct ulrpc_counter *c)
 	fprintf(p->out, "%" PRIu64 "\n", c->samples);
 }
 
-/* The caller frees the text. */
+/* Sets *@text_p to all metrics, which the caller frees. 0 or a negative errno.
+ */
 static int make_text(struct ulrpc *rpc, char **text_p)
 {
 	size_t size;

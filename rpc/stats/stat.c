@@ -106,7 +106,8 @@ static struct stat_method *method_new(struct stat_service *sv, uint32_t number)
 	return m;
 }
 
-/* Numbers of methods are checksums of their names, which do for hashes. */
+/* The number of a method is a checksum of its name, which is good enough as its
+ * hash. */
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number)
 {
@@ -379,8 +380,9 @@ static void fold_method(struct stat_method *m, enum stat_side side,
 			hist_add(&m->times[i], run_time(run, side, i), n);
 }
 
-/* Counts a run without a struct stat_method: for calls there was no memory,
- * requests named a service or method that this server does not have. */
+/* Counts a run that has no struct stat_method. Of calls: there was no memory
+ * for it. Of requests: they named a service or method that this server does not
+ * have. */
 static void fold_elsewhere(struct stat_shard *st, enum stat_side side,
 			   const struct run *run, uint32_t n)
 {

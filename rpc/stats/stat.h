@@ -2,7 +2,7 @@
 /*
  * Statistics of one CPT: calls and requests, each by service and method and by
  * peer, and counters of the node. Recording never locks, hashes no names, and
- * reads no clock; it allocates for the first call of a method or peer only.
+ * reads no clock. It allocates only for the first call of a method or peer.
  *
  * Owner, also for reading: the CPT. stats.c reads by lnet_call().
  */
@@ -31,39 +31,43 @@ enum rpc_stat {
 #define RPC_STATS_NOW RPC_STAT_slots_noted
 
 enum stat_side {
-	STAT_CALLS,    /* made here: this node is a client */
-	STAT_REQUESTS, /* served here: it is a server */
+	STAT_CALLS,    /* calls that this node makes as a client */
+	STAT_REQUESTS, /* requests that this node serves as a server */
 	STAT_SIDES
 };
 
-/* Counters of a method, and of a peer: X(name, help). */
+/* The counters that each method has, and each peer: X(name, help). */
 #define STAT_COUNTS(X)                                            \
 	X(calls, "calls that ended, requests that were answered") \
-	X(failed, "of these, those whose end is not \"ok\"")      \
-	X(attempts, "messages that carried them")                 \
+	X(failed, "calls and requests whose end is not \"ok\"")   \
+	X(attempts, "messages that carried the calls")            \
 	X(sent_bytes, "bodies sent")                              \
 	X(received_bytes, "bodies received")                      \
 	X(bulk_sent_bytes, "bulk data that left this node")       \
-	X(bulk_received_bytes, "bulk data that came to it")
+	X(bulk_received_bytes, "bulk data that came to this node")
 
-/* Times of a call: as in struct ulrpc_outcome. */
+/* Times of a call, as in struct ulrpc_outcome. */
 #define STAT_CALL_TIMES(X)                                                    \
 	X(total, "from the call to its end")                                  \
 	X(connecting, "waiting for the connection")                           \
 	X(window, "waiting for a place in flight")                            \
-	X(wire, "on the wire, both ways; answered calls only")                \
-	X(queue, "at the server, until the handler began; the same")          \
-	X(service, "in the handler; the same")                                \
-	X(throttled, "held back by rules of the server; the same, if it was") \
-	X(fetch, "getting a reply that was too long to be sent; if it was")
+	X(wire, "on the wire, both ways; of answered calls")                  \
+	X(queue, "at the server, until the handler began; of answered calls") \
+	X(service, "in the handler; of answered calls")                       \
+	X(throttled,                                                          \
+	  "held back by rules of the server; of answered calls that were")    \
+	X(fetch,                                                              \
+	  "getting a reply that was too long to be sent; of calls with one")
 
 /* Times of a request. */
-#define STAT_REQUEST_TIMES(X)                                       \
-	X(total, "from its arrival to the reply")                   \
-	X(queue, "until its handler began; those that were run")    \
-	X(service, "in the handler, until the reply; the same")     \
-	X(bulk, "while bulk data was being moved; those with bulk") \
-	X(throttled, "held back by rules, before the queue; if it was")
+#define STAT_REQUEST_TIMES(X)                                             \
+	X(total, "from its arrival to the reply")                         \
+	X(queue, "until its handler began; of requests that were run")    \
+	X(service,                                                        \
+	  "in the handler, until the reply; of requests that were run")   \
+	X(bulk, "while bulk data was being moved; of requests with bulk") \
+	X(throttled,                                                      \
+	  "held back by rules, before the queue; of requests that were")
 
 #define STAT_ENUM_COUNT(name, help)	   STAT_COUNT_##name,
 #define STAT_ENUM_CALL_TIME(name, help)	   STAT_CALL_TIME_##name,
@@ -76,9 +80,9 @@ enum stat_request_time {
 	STAT_REQUEST_TIMES(STAT_ENUM_REQUEST_TIME) STAT_REQUEST_TIMES_ALL
 };
 
-/* The ends of calls are enum ulrpc_cause; those of requests enum wire_status,
- * or one of these two, of which nobody is told: the service was stopped; nobody
- * waited any more. */
+/* How a call ends is an enum ulrpc_cause. How a request ends is an enum
+ * wire_status, or one of two ends without a reply: STAT_UNANSWERED, the service
+ * was stopped; STAT_CANCELED, nobody waited any more. */
 #define STAT_UNANSWERED	  WIRE_STATUSES
 #define STAT_CANCELED	  (WIRE_STATUSES + 1)
 #define STAT_REQUEST_ENDS (WIRE_STATUSES + 2)
@@ -89,23 +93,27 @@ _Static_assert(ULRPC_CAUSE_COUNT <= STAT_ENDS_MAX &&
 
 /* Gauges: values that are looked up when somebody reads statistics. */
 struct stat_method_gauges {
-	uint64_t estimate; /* ns that calls may take at the server, or requests
-			    * here: rpc/estimate.h; 0: not known */
-	uint64_t timeout;  /* ns that attempts of calls have; 0: not known */
+	/* ns that a call takes at the server, or a request here
+	 * (rpc/estimate.h); 0: not known */
+	uint64_t estimate;
+	uint64_t timeout; /* ns: T of attempts of calls; 0: not known */
 };
 
 struct stat_peer_gauges {
-	const char *state;     /* of the connection; NULL: it has none */
-	uint64_t rtt;	       /* ns; 0: not known */
-	unsigned int backoff;  /* the factor of the time that attempts have;
-				* calls only, as are slots; "patience" in what
-				* users see */
-	uint64_t window;       /* calls that may be in flight, all services */
-	uint32_t slots;	       /* granted */
-	uint64_t silent;       /* ns since something came from it; 0: never */
-	uint64_t under_way;    /* calls, or requests, that have not ended */
-	uint64_t oldest;       /* ns since the first of these calls was made;
-				* 0: there is none; calls only */
+	const char *state; /* of the connection; NULL: it has none */
+	uint64_t rtt;	   /* ns; 0: not known */
+	/* of calls only: by how much attempts have more time than usual; users
+	 * see "patience" */
+	unsigned int backoff;
+	/* calls that may be in flight, of all services */
+	uint64_t window;
+	uint32_t slots; /* of calls only: slots that the server grants */
+	/* ns since something came from the peer; 0: nothing has */
+	uint64_t silent;
+	uint64_t under_way; /* calls, or requests, that have not ended */
+	/* of calls only: ns since the oldest call under way was made; 0: there
+	 * is none */
+	uint64_t oldest;
 };
 
 struct run;
@@ -114,19 +122,21 @@ struct call_report;
 struct stat_method {
 	struct hash_node hash; /* stat_service.methods, by number */
 	uint32_t number;
-	struct stat_method_gauges gauges; /* in a sum only: the maxima */
+	/* set in a sum only: the maxima of all peers */
+	struct stat_method_gauges gauges;
 	uint64_t counts[STAT_COUNTS_ALL];
 	uint64_t ends[STAT_ENDS_MAX];
-	struct hist times[]; /* as many as its side has */
+	struct hist times[]; /* stat_kinds[side].ntimes of them */
 };
 
-/* A service by its name. Lives as long as the shard, so pointers to it stay
+/* A service, by its name. Lives as long as the shard, so pointers to it stay
  * valid. */
 struct stat_service {
 	struct list link; /* stat_shard.services */
 	enum stat_side side;
 	struct hash methods;
-	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known method */
+	/* Ends of requests for methods that the service does not have. */
+	uint64_t refused[STAT_ENDS_MAX];
 	char name[ULRPC_SERVICE_NAME];
 };
 
@@ -135,18 +145,20 @@ struct stat_peer {
 	struct list link; /* stat_shard.peers; empty: not added */
 	struct ulnet_id id;
 	uint64_t counts[STAT_COUNTS_ALL];
-	struct hist_small *times; /* "total"; NULL until the first one */
+	struct hist_small *times; /* the times "total"; NULL: none yet */
 };
 
-/* The position of a reader of peers, which lasts over several turns. */
+/* The position of somebody who reads the peers of a shard, which takes several
+ * turns. */
 struct stat_cursor {
 	struct list link; /* stat_shard.cursors */
 	enum stat_side side;
-	struct list *next; /* of stat_shard.peers[side], or its head */
+	/* the next peer.link, or the head of stat_shard.peers[side] */
+	struct list *next;
 };
 
-/* The functions by which a side provides its gauges, called on the CPT whose
- * gauges are read. -ENOMEM: a part is missing in @sum. */
+/* The functions by which a side provides its gauges. They are called on the CPT
+ * whose gauges are read. 0; -ENOMEM: @sum is incomplete. */
 struct stat_gauger {
 	/* Adds to @sum the gauges of methods that belong to no peer. */
 	int (*methods)(struct shard *s, struct stat_shard *sum);
@@ -158,12 +170,14 @@ struct stat_gauger {
 
 struct stat_shard {
 	const struct stat_gauger *gauger[STAT_SIDES]; /* NULL: none */
-	struct shard *shard;			      /* NULL: a sum */
+	/* NULL: this is a sum over shards. */
+	struct shard *shard;
 	uint64_t counts[RPC_STATS];
 	struct list services[STAT_SIDES];
 	struct list peers[STAT_SIDES];
 	struct list cursors;
-	uint64_t refused[STAT_ENDS_MAX]; /* requests without a known service */
+	/* Ends of requests for services that this server does not have. */
+	uint64_t refused[STAT_ENDS_MAX];
 	/* The sum of all peers that are gone. */
 	struct {
 		uint64_t peers;
@@ -174,27 +188,29 @@ struct stat_shard {
 
 /* ---- services, methods, peers ---- */
 
-/* Finds the service, or makes it. NULL: no memory; calls that are recorded with
- * NULL count as unrecorded. @name: shorter than ULRPC_SERVICE_NAME. */
+/* Finds the service, or makes it. NULL: no memory; calls of a service that is
+ * NULL are counted as "unrecorded". @name: shorter than ULRPC_SERVICE_NAME. */
 struct stat_service *stat_service_get(struct stat_shard *st,
 				      enum stat_side side, const char *name);
 struct stat_method *stat_method_find(const struct stat_service *sv,
 				     uint32_t number);
 /* Finds the method, or makes it. NULL: no memory. */
 struct stat_method *stat_method_get(struct stat_service *sv, uint32_t number);
-/* Adds gauges of a method to @sum, in which they become the maxima. -ENOMEM. */
+/* Adds gauges of a method to @sum, which has the maxima of those that were
+ * added. 0 or -ENOMEM. */
 int stat_gauge(struct stat_shard *sum, enum stat_side side, const char *service,
 	       uint32_t number, const struct stat_method_gauges *g);
-/* Server: makes a method that the service has. Requests for other numbers,
+/* For servers: makes a method that the service has. Requests for other numbers,
  * which clients may make up, are counted in stat_service.refused. @sv may be
- * NULL. -ENOMEM. */
+ * NULL. 0 or -ENOMEM. */
 int stat_method_add(struct stat_service *sv, uint32_t number);
 
-/* @p: zeroed by the caller, borrowed until stat_peer_del(). */
+/* Adds a peer. @p was zeroed by the caller, and is borrowed until
+ * stat_peer_del(). */
 void stat_peer_add(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p, struct ulnet_id id);
-/* Removes a peer, if it was added. What was recorded for it, and will be, goes
- * to the sum of all peers that are gone. */
+/* Removes a peer, if it was added. What was recorded for it goes to the sum of
+ * all peers that are gone, and so does what will be. */
 void stat_peer_del(struct stat_shard *st, enum stat_side side,
 		   struct stat_peer *p);
 
@@ -221,15 +237,16 @@ STAT_IN_A_ROW(control);
 STAT_IN_A_ROW(replies);
 STAT_IN_A_ROW(requests);
 
-/* What to add to a counter *_malformed for the one that counts messages with
- * the error @rc of decoding: *_damaged and *_unversioned follow it. */
+/* Which of three counters counts messages that could not be decoded, by the
+ * error @rc: 0 for *_malformed, 1 for *_damaged, 2 for *_unversioned. To be
+ * added to *_malformed. */
 static inline enum rpc_stat stat_of_bad(int rc)
 {
 	return rc == -EBADMSG ? 1 : rc == -EPROTONOSUPPORT ? 2 : 0;
 }
 
 /* Records bulk that was moved for a call after run_call_end(). The call's peer
- * may have gone since, or be NULL. */
+ * may have been removed since, or be NULL. */
 void stat_call_late(const struct call_report *r);
 
 static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
@@ -240,16 +257,17 @@ static inline void stat_counts_add(uint64_t *to, const uint64_t *counts)
 
 /* ---- reading ---- */
 
-/* Counts the calls and requests that have ended and are only noted in runs
- * (rpc/run.h). To be called before a method or a peer is read. */
+/* Counts the calls and requests that have ended and are only noted in runs so
+ * far (rpc/run.h). To be called before a method or a peer is read. */
 void stat_fold(struct stat_shard *st);
-/* Counts one run; is runs.count. */
+/* runs.count: counts one run. */
 void stat_on_run(struct shard *s, enum stat_side side, const struct run *run);
 
-/* The ends and times of a side, and their names. */
+/* The ends, counters and times that a side has, and their names. */
 struct stat_kind {
 	unsigned int nends, ntimes;
-	unsigned int counts; /* a bit for each enum stat_count */
+	/* which counters: a bit for each enum stat_count */
+	unsigned int counts;
 	const char *const *times;
 	const char *(*end)(unsigned int end);
 };
@@ -258,22 +276,24 @@ extern const char *const stat_count_names[STAT_COUNTS_ALL];
 extern const char *const rpc_stat_names[RPC_STATS];
 
 void stat_shard_init(struct stat_shard *st);
-/* All peers have been removed before. */
+/* The caller has removed all peers before. */
 void stat_shard_fini(struct stat_shard *st);
-/* Adds all of @from but its peers. -ENOMEM: a part is missing. */
+/* Adds everything in @from to @to, except for peers. 0; -ENOMEM: @to is
+ * incomplete. */
 int stat_shard_merge(struct stat_shard *to, struct stat_shard *from);
-/* Sets everything but the peers to 0. */
+/* Sets everything to 0, except for peers, and counters that are STAT_NOW(). */
 void stat_shard_reset(struct stat_shard *st);
 /* Sets the counters of one peer to 0, and frees its times. */
 void stat_peer_reset(struct stat_peer *p);
 
-/* The method after @m. Begin with *@bucket = 0 and @m = NULL. NULL: no more. */
+/* The method after @m; begin with *@bucket = 0 and @m = NULL. NULL: there are
+ * no more. */
 struct stat_method *stat_method_walk(const struct stat_service *sv,
 				     uint32_t *bucket,
 				     const struct stat_method *m);
 
-/* A cursor before the first peer; freed by stat_cursor_end(), or with the
- * shard. NULL: no memory. */
+/* A cursor that stands before the first peer. stat_cursor_end() frees it, or
+ * stat_shard_fini(). NULL: no memory. */
 struct stat_cursor *stat_cursor_new(struct stat_shard *st, enum stat_side side);
 /* The next peer. NULL: there was none left. */
 struct stat_peer *stat_cursor_next(struct stat_shard *st,

@@ -10,14 +10,14 @@
 
 /* ---- reading what all CPTs have counted ---- */
 
-/* How many peers are copied, or reset, in one turn. A peer has a KiB, which is
- * in no cache. */
+/* How many peers are copied or reset in one turn. The statistics of a peer take
+ * a KiB, which is usually in no cache. */
 #define SLICE 64
 
 struct reading {
 	struct shard *shard;
 	enum stat_side side;
-	struct stat_cursor *cursor; /* the shard's */
+	struct stat_cursor *cursor; /* of the shard */
 	struct stats_sum *sum;	    /* NULL: statistics are reset */
 	bool more;
 };
@@ -75,7 +75,7 @@ static int peer_copy(const struct reading *r, struct stat_peer *p)
 	return gauger->peer(r->shard, p, &copy->gauges, &sum->all);
 }
 
-/* Copies or resets the next SLICE peers. On the shard's CPT. */
+/* Copies or resets the next SLICE peers. Runs on the shard's CPT. */
 static int read_peers_slice(void *arg)
 {
 	struct reading *r = arg;
@@ -105,7 +105,7 @@ static int read_peers_slice(void *arg)
 	return rc;
 }
 
-/* Adds up or resets everything but peers. On the shard's CPT. */
+/* Adds up or resets everything but peers. Runs on the shard's CPT. */
 static int read_others(void *arg)
 {
 	struct reading *r = arg;
@@ -203,7 +203,7 @@ struct method_name {
 };
 
 struct stats {
-	pthread_mutex_t lock; /* for all fields */
+	pthread_mutex_t lock; /* protects the other fields */
 	struct list names;    /* only grows */
 	struct lnet_control *control;
 };
@@ -328,7 +328,7 @@ static int on_reset(void *arg, struct lnet_control_call *call, char **output_p)
 	return ulrpc_stats_reset(arg);
 }
 
-/* The control was closed before the RPC node. */
+/* ulnet_control_command.gone: the control is closed before RPC is. */
 static void on_control_gone(void *arg)
 {
 	struct stats *st = ((struct ulrpc *)arg)->stats;
@@ -353,7 +353,7 @@ static const struct ulnet_control_command stats_commands[] = {
 	{ .name = "rpc metrics", .fn = on_metrics },
 };
 
-/* Removes the first @n commands. */
+/* Removes the first @n of stats_commands. */
 static void control_del(struct lnet_control *control, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Statistics of all CPTs together, and the names of methods. Any thread, but
- * none in a turn: each CPT is asked by lnet_call(), for some peers at a time.
+ * Statistics of all CPTs together, and the names of methods. Thread: any, but
+ * not in a turn, because each CPT is asked by lnet_call(), for a few peers at a
+ * time.
  */
 #ifndef RPC_STATS_H
 #define RPC_STATS_H
@@ -9,9 +10,10 @@
 #include "rpc/stats/stat.h"
 #include "ulnet/control.h"
 
-/* These are in libulnetctl, with which libulrpc is not linked, so that programs
- * without a control socket load neither it nor a YAML parser. They are called
- * only with a control, which only programs with libulnetctl have. */
+/* These functions are in libulnetctl. libulrpc is not linked with it, so that
+ * programs without a control socket load neither it nor a YAML parser. The
+ * functions are called only with a control, which only programs with
+ * libulnetctl have. */
 #pragma weak lnet_control_add
 #pragma weak lnet_control_del
 #pragma weak lnet_control_number
@@ -20,7 +22,7 @@
 extern const struct rpc_part stat_part;
 
 /* Removes the commands that ulrpc_control() added; ulrpc_close() begins with
- * this. Waits for requests that are being carried out. */
+ * this. Waits for commands that are being carried out. */
 void stats_close(struct ulrpc *rpc);
 
 /* The name of a method, or NULL; valid as long as @rpc. */
@@ -37,16 +39,17 @@ struct stat_peer_copy {
 };
 
 struct stats_sum {
-	struct stat_shard all; /* without peers */
-	/* Sorted by id, one for each connection. */
+	struct stat_shard all; /* all but the peers */
+	/* Arrays of npeers[], sorted by id: one element for each connection, so
+	 * a peer may have several. */
 	struct stat_peer_copy *peers[STAT_SIDES];
 	size_t npeers[STAT_SIDES];
 	size_t room[STAT_SIDES];
 };
 
-/* Adds up the statistics of all CPTs. @peers: with those of peers, which may be
- * many. 0, -ENOMEM, or an error of lnet_call(). The caller owes
- * stats_sum_free() on success. */
+/* Adds up the statistics of all CPTs. @peers: also copies those of peers, which
+ * may be many. 0, -ENOMEM, or an error of lnet_call(). On success the caller
+ * owes stats_sum_free(). */
 int stats_sum(struct ulrpc *rpc, bool peers,
 	      struct stats_sum **sum_p) must_check;
 void stats_sum_free(struct stats_sum *sum);
@@ -56,7 +59,8 @@ void stats_sum_free(struct stats_sum *sum);
  * error of ulrpc_counters(). Manual: ulnet_metrics(7). */
 int rpc_metrics(struct ulrpc *rpc, char **yaml_p);
 
-/* Prints YAML; @buckets: with those of histograms. Errors are in ferror(). */
+/* Prints YAML to @out; @buckets: with the buckets of histograms. After an error
+ * ferror(@out) is true. */
 void stats_print(struct ulrpc *rpc, const struct stats_sum *sum, bool buckets,
 		 FILE *out);
 

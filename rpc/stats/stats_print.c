@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics as YAML, in the shape of the kernel's lnetctl: 4 columns for each
- * level. */
+/* Statistics as YAML, in the style of the kernel's lnetctl: each level is
+ * indented by 4 columns. */
 #include "rpc/stats/stats.h"
 
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static void item_begin(struct yaml *y)
 	y->item = true;
 }
 
-/* Quotes text in which bytes may be no UTF-8: as \xNN. */
+/* Quotes text that may not be UTF-8: prints other bytes than ASCII as \xNN. */
 static void quote_bytes(const char *text, FILE *out)
 {
 	fputc('"', out);
@@ -88,7 +88,7 @@ static void line_time(struct yaml *y, const char *key, uint64_t ns)
 
 /* ---- parts ---- */
 
-/* The key of a bucket is its upper end. */
+/* The key of a bucket is the end of its range, in us. */
 static void print_buckets(struct yaml *y, const struct hist *h)
 {
 	line(y, "buckets:");
@@ -163,7 +163,7 @@ static void print_ends(struct yaml *y, const char *key, enum stat_side side,
 struct row {
 	const struct stat_service *service;
 	const struct stat_method *method;
-	const char *name; /* of the method, or NULL */
+	const char *name; /* name of the method; NULL: not declared */
 };
 
 static int by_name(const void *a, const void *b)
@@ -173,15 +173,15 @@ static int by_name(const void *a, const void *b)
 
 	if (!cmp && x->name && y->name)
 		cmp = strcmp(x->name, y->name);
-	else if (!cmp) /* names first */
+	else if (!cmp) /* methods with names come first */
 		cmp = !x->name - !y->name;
 	return cmp ? cmp
 		   : (x->method->number > y->method->number) -
 			       (x->method->number < y->method->number);
 }
 
-/* All methods, sorted by name. NULL: there are none, or no memory, which is
- * said on @out. */
+/* An array of all methods, sorted by name, and *@n_p, their number. NULL: there
+ * are none, or there is no memory, and a line on @out says so. */
 static struct row *rows_new(struct ulrpc *rpc, const struct list *services,
 			    size_t *n_p, FILE *out)
 {
@@ -254,7 +254,8 @@ static int by_service(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-/* Requests for services, and methods, that this server does not have. */
+/* Prints how many requests were refused because this server does not have their
+ * services or methods. */
 static void print_refused(struct yaml *y, const struct stat_shard *all)
 {
 	const struct list *services = &all->services[STAT_REQUESTS];
@@ -290,7 +291,7 @@ static bool same_peer(const struct stat_peer_copy *a,
 	return a->id.pid == b->id.pid && lnet_nid_eq(&a->id.nid, &b->id.nid);
 }
 
-/* Counts the @n connections to one peer by their states. */
+/* Prints how many of the @n connections to one peer are in each state. */
 static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 			 size_t n)
 {
@@ -310,7 +311,8 @@ static void print_states(struct yaml *y, const struct stat_peer_copy *p,
 	y->depth--;
 }
 
-/* Sums, or maxima, over the @n connections to one peer. */
+/* Prints the sums, or the maxima, of the gauges of @n connections to one peer.
+ */
 static void print_peer_gauges(struct yaml *y, enum stat_side side,
 			      const struct stat_peer_copy *p, size_t n)
 {

@@ -57,8 +57,9 @@ static void *alloc_for_protobuf(void *arena, size_t size)
 	return arena_alloc(arena, size);
 }
 
-/* Frees the newest allocation only. What protobuf-c frees while it unpacks are
- * mostly its tables of fields, and these are often the newest. */
+/* Frees @p if it is the newest allocation; otherwise its memory stays until
+ * arena_fini(). What protobuf-c frees while it unpacks are mostly its tables of
+ * fields, which are often the newest. */
 static void free_for_protobuf(void *arena, void *p)
 {
 	struct arena *a = arena;
@@ -158,10 +159,11 @@ int message_type_init(struct message_type *type,
 }
 
 /*
- * A nested message takes at least two bytes on the wire, and in memory a
- * struct, a pointer to it and protobuf-c's bookkeeping; an arena wastes less
- * than half. Messages usually take far less. More is taken by a field that
- * occurs very often, because protobuf-c merges it with the one before.
+ * For message_heap_max(). A nested message takes at least two bytes on the
+ * wire. In memory it takes a struct, a pointer to that, and protobuf-c's
+ * bookkeeping; an arena wastes less than half of what it has. Messages usually
+ * take far less than this limit. A message takes more if a field occurs very
+ * often in it, because protobuf-c merges each occurrence with the one before.
  */
 #define BOOKKEEPING 256
 #define HEAP_LEAST  8192
@@ -190,7 +192,8 @@ static uint64_t read_varint(struct reader *r)
 	return 0;
 }
 
-/* The type of field @id if that is a message, or NULL. */
+/* The type of the nested message in field @id; NULL: the field is no message,
+ * or not known. */
 static const ProtobufCMessageDescriptor *part_type(
 	const ProtobufCMessageDescriptor *type, uint64_t id)
 {
@@ -212,8 +215,8 @@ static const ProtobufCMessageDescriptor *part_type(
 	return NULL;
 }
 
-/* Does the message in @r nest deeper than MESSAGE_DEPTH_MAX? Malformed bytes
- * are left to protobuf-c to refuse. */
+/* Does the message in @r nest deeper than MESSAGE_DEPTH_MAX? Does not look for
+ * malformed bytes, which protobuf-c refuses. */
 static bool too_deep(const ProtobufCMessageDescriptor *type, struct reader r,
 		     unsigned int depth)
 {
@@ -314,7 +317,7 @@ static const void *member(const ProtobufCMessage *message, unsigned int offset)
 	return (const uint8_t *)message + offset;
 }
 
-/* The number of messages in field @f of @message; *@parts_p points to the
+/* How many messages field @f of @message has; *@parts_p points to an array of
  * pointers to them. */
 static size_t parts_of(const ProtobufCMessage *message,
 		       const ProtobufCFieldDescriptor *f,

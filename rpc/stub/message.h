@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages of protobuf-c as bodies of calls: packs them, unpacks what others
- * sent within bounds, and finds the bulks in them. Also what stubs and services
- * know of a method.
+ * have sent, within bounds, and finds the bulks in messages. Also holds what
+ * stubs and services know of a method.
  */
 #ifndef RPC_MESSAGE_H
 #define RPC_MESSAGE_H
@@ -20,9 +20,9 @@
 struct arena_chunk;
 
 /*
- * An allocator whose memory is freed all at once: protobuf-c unpacks into it.
+ * An allocator for protobuf-c to unpack into. All its memory is freed at once.
  * It takes memory from a buffer of the user first, then from the heap, up to a
- * limit. An arena must not move. Thread: one at a time.
+ * limit. An arena must not move. Thread: any, but one at a time.
  */
 struct arena {
 	ProtobufCAllocator allocator; /* for protobuf-c */
@@ -33,47 +33,52 @@ struct arena {
 	bool no_memory;	  /* malloc() has failed */
 };
 
-/* Borrows @first, of @size bytes, until arena_fini(). @limit: bytes that may
- * come from the heap besides. */
+/* Borrows @first, of @size bytes, until arena_fini(). @limit: how many bytes
+ * may come from the heap as well. */
 void arena_init(struct arena *a, void *first, size_t size, size_t limit);
 void arena_fini(struct arena *a);
-/* Memory that is aligned for any type. NULL: the limit, or no memory. */
+/* Memory of @size bytes, aligned for any type. NULL: the limit is reached, or
+ * there is no memory. */
 void *arena_alloc(struct arena *a, size_t size);
 
 /* ---- messages ---- */
 
-/* How deep messages may nest, as in other implementations: protobuf-c recurses,
- * and deeper ones could exhaust the stack. */
+/* How deep messages may nest, which is as deep as in other implementations of
+ * protobuf. protobuf-c recurses, so that deeper messages could exhaust the
+ * stack. */
 #define MESSAGE_DEPTH_MAX 100
 
 struct message_type {
 	const ProtobufCMessageDescriptor *descriptor;
-	size_t largest; /* bytes of its largest struct, nested ones included */
-	bool nests;	/* it has fields that are messages */
-	bool bulks;	/* it, or a nested one, may have an ulrpc.Bulk */
+	/* bytes of the largest struct among it and the messages nested in it */
+	size_t largest;
+	bool nests; /* it has fields that are messages */
+	bool bulks; /* it, or a nested one, may have an ulrpc.Bulk */
 };
 
-/* -ENOMEM. */
+/* 0 or -ENOMEM. */
 int message_type_init(struct message_type *type,
 		      const ProtobufCMessageDescriptor *descriptor);
 
 /* The limit of an arena for a message of @type that is unpacked from @length
- * bytes: more than any message needs but one that is made to waste memory. */
+ * bytes: more than any message needs, except one that is made to waste memory.
+ */
 size_t message_heap_max(const struct message_type *type, size_t length);
 
-/* NULL: the bytes are malformed, the message nests too deep, or @allocator has
- * no more memory. */
+/* Unpacks a message of @type into memory of @allocator. NULL: the bytes are
+ * malformed, the message nests too deep, or @allocator has no more memory. */
 ProtobufCMessage *message_unpack(const struct message_type *type,
 				 const void *body, size_t length,
 				 ProtobufCAllocator *allocator);
 
-/* A message as bytes; small ones need no heap. */
+/* A message as bytes. Small messages need no heap. */
 struct packed {
 	size_t length;
 	uint8_t *bytes;
 	uint8_t small[2048];
 };
 
+/* 0; -ENOMEM. After success the caller owes packed_fini(). */
 int packed_init(struct packed *packed, const ProtobufCMessage *message);
 void packed_fini(struct packed *packed);
 
@@ -82,9 +87,9 @@ struct bulk_list {
 	unsigned int n;
 };
 
-/* Adds the bulks in @message that are not in @list yet, and sets the index of
- * each Bulk in the message. -EINVAL: a Bulk was not made by ulrpc_bulk_field();
- * -E2BIG: more than ULRPC_BULKS_MAX. */
+/* Adds to @list the bulks in @message that are not in it yet, and sets the
+ * index of each Bulk in @message. 0; -EINVAL: a Bulk was not made by
+ * ulrpc_bulk_field(); -E2BIG: there are more than ULRPC_BULKS_MAX. */
 int message_bulks(const ProtobufCMessage *message, struct bulk_list *list);
 
 /* ---- methods ---- */
@@ -98,8 +103,9 @@ struct stub_method {
 
 /* Makes an array of the methods of @descriptor, which the caller gives to
  * free(). Borrows @descriptor as long as the array is used, @options until the
- * return. -EINVAL: @descriptor is none, or an option has no valid value;
- * -ENOENT: options are for a method that does not exist; -ENOMEM. */
+ * return. 0; -EINVAL: @descriptor is not a service descriptor, or an option has
+ * no valid value; -ENOENT: options are for a method that does not exist;
+ * -ENOMEM. */
 int stub_methods_new(const ProtobufCServiceDescriptor *descriptor,
 		     const struct ulrpc_method_options *options,
 		     struct stub_method **methods_p);

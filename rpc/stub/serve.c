@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ulrpc_serve(): answers requests by the functions of a generated
+ * ulrpc_serve(): requests are answered by the functions of a generated
  * ProtobufCService. Uses the public interface of libulrpc only.
  */
 #include "ulnet/stub.h"
@@ -14,8 +14,10 @@
 struct serving {
 	ProtobufCService *implementation;
 	struct stub_method *methods;
-	struct ulrpc_method_conf *confs; /* for ulrpc_service_start() only */
-	void (*ended)(void *arg);	 /* the user's */
+	/* used by ulrpc_service_start() only */
+	struct ulrpc_method_conf *confs;
+	/* conf.ended of the user; NULL: none */
+	void (*ended)(void *arg);
 	void *ended_arg;
 	struct entry {
 		struct serving *serving;
@@ -23,8 +25,8 @@ struct serving {
 	} entries[]; /* one for each method */
 };
 
-/* A request while a function of the service has it: its closure data. Most
- * messages fit into first[]. */
+/* The closure data that a function of the service has while it serves a
+ * request. Most messages fit into first[]. */
 struct served {
 	struct ulrpc_request *request;
 	struct arena arena;

@@ -14,23 +14,26 @@
 #include "ulnet/loop.h"
 
 struct stub {
-	ProtobufCService service; /* first: what users have */
+	/* the first member, to which users have a pointer */
+	ProtobufCService service;
 	struct ulrpc_client *client;
 	struct stub_method *methods;
 	_Atomic uint64_t deadline;
 };
 
-/* A call under way; its stub may have been freed. */
+/* A call under way. Its stub may have been freed meanwhile. */
 struct stub_call {
-	struct ulnet_work work; /* with status, of one that could not be made */
+	/* on_failure(), if the call could not be made */
+	struct ulnet_work work;
 	int status;
 	struct message_type reply;
-	ulrpc_message_fn done; /* one of these, or none */
+	/* what is called at the end: this, or closure, or neither */
+	ulrpc_message_fn done;
 	ProtobufCClosure closure;
 	void *arg;
 };
 
-/* The outcome for the closure that runs in this thread. */
+/* ulrpc_stub_outcome(), while a closure runs in this thread. */
 static _Thread_local const struct ulrpc_outcome *outcome_now;
 
 const struct ulrpc_outcome *ulrpc_stub_outcome(void)
@@ -109,7 +112,8 @@ static void tell_failure(const struct stub_call *call)
 		.status = call->status,
 		.cause = stub_cause_of(call->status),
 		.execution = ULRPC_NOT_EXECUTED,
-		.bulk_free = call->status != -EBUSY, /* another call has it */
+		/* -EBUSY: another call has the bulk */
+		.bulk_free = call->status != -EBUSY,
 	};
 
 	call_closure(call, &outcome, NULL);
@@ -123,7 +127,7 @@ static void on_failure(struct ulnet_work *work)
 	free(call);
 }
 
-/* Ends the call by work on the client's CPT, because its closure must not run
+/* Ends @call by work on the client's CPT, because its closure must not run
  * inside of the function that made the call. */
 static void fail_later(struct ulrpc_client *client, struct stub_call *call,
 		       int status)
@@ -148,7 +152,7 @@ static void method_conf(const struct stub *stub, const struct stub_method *m,
 	};
 }
 
-/* Appends the bulks in @request to those of @conf, which then has @list. */
+/* Appends the bulks in @request to those of @conf, which then borrows @list. */
 static int add_bulks(const struct stub_method *m,
 		     const ProtobufCMessage *request,
 		     struct ulrpc_call_conf *conf, struct bulk_list *list)
@@ -174,8 +178,9 @@ struct call_args {
 	struct packed body;
 };
 
-/* The caller owes packed_fini(&args->body) on success. @m NULL, as there is no
- * such method: -ENOENT. @conf NULL: the options of @m. */
+/* 0; -ENOENT: @m is NULL, as there is no such method; -EINVAL; -E2BIG; -ENOMEM.
+ * On success the caller owes packed_fini(&args->body). @conf NULL: the options
+ * of @m. */
 static int call_args_init(struct call_args *args, const struct stub *stub,
 			  const struct stub_method *m,
 			  const ProtobufCMessage *request,
@@ -226,7 +231,8 @@ static void invoke(ProtobufCService *service, unsigned int index,
 	int rc;
 
 	if (!call) {
-		tell_failure(&lost); /* at once: nothing could be posted */
+		/* at once, as there is no memory for a work */
+		tell_failure(&lost);
 		return;
 	}
 	*call = (struct stub_call){ .reply = m->output,
@@ -262,7 +268,8 @@ int ulrpc_stub_new(struct ulrpc_client *client,
 		free(stub);
 		return rc;
 	}
-	/* Without names, statistics would show numbers. */
+	/* Without the names, statistics would show numbers. If there is no
+	 * memory for them, the stub works all the same. */
 	for (unsigned int i = 0; i < descriptor->n_methods; i++)
 		(void)ulrpc_method_declare(ulrpc_client_rpc(client),
 					   stub->methods[i].name);
@@ -343,8 +350,8 @@ int ulrpc_call_message(ProtobufCService *service, const char *method,
 
 /* ---- waiting for replies ---- */
 
-/* An allocator of single pieces by malloc(), because the user frees replies by
- * protobuf_c_message_free_unpacked(reply, NULL). */
+/* An allocator that takes each piece from malloc(), because the user frees
+ * replies by protobuf_c_message_free_unpacked(reply, NULL). */
 struct heap {
 	ProtobufCAllocator allocator;
 	bool no_memory;

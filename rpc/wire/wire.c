@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Header data, and the functions that encode and decode each message of
- * wire_messages.h. */
+/* The codec: header data, and the functions that encode and decode each message
+ * of wire_messages.h. */
 #include "rpc/wire/wire.h"
 
 #include <errno.h>
@@ -50,8 +50,8 @@ uint8_t *wire_bodies_put(uint8_t *p, uint32_t length)
 	return put_varint(p, length);
 }
 
-/* The bound of a nested message with two packed fields of @n numbers each, and
- * other fields of @fields bytes. */
+/* How many bytes a nested message takes, at most, that has two packed fields of
+ * @n numbers each, and other fields of @fields bytes. */
 static size_t tables_bound(size_t fields, uint32_t n)
 {
 	return 3 * PUT_NESTED_BOUND + fields + n * (size_t)(4 + 5);
@@ -113,8 +113,8 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 /* ---- decoding ---- */
 
-/* Cases of a switch by the tag of a field: decode the value at @p, which is
- * within @in, into @m. */
+/* Cases of a switch by the tag of a field: they decode the value at @p, which
+ * is within @in, into @m. */
 #define GET(number, type, member)                      \
 	case TAG(number, WT_##type):                   \
 		p = get_##type(p, in.end, &m->member); \
@@ -134,8 +134,9 @@ size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 
 #define GET_FIELDS(fields) fields(GET, GET_ENTRIES, GET_NUMBERS)
 
-/* Checks the nested message at @p with @is_one(), and counts it in @to. All of
- * @to must be within the same bytes, @in, which to->view then refers to. */
+/* Checks the nested message at @p with @is_one(), and counts it in @to. All
+ * nested messages of @to must be within the same bytes, @in, which to->view
+ * then refers to. */
 static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 				struct wire_entries *to, size_t max,
 				bool (*is_one)(struct wire_view))
@@ -150,8 +151,8 @@ static const uint8_t *get_entry(const uint8_t *p, struct wire_view in,
 	return to->view.end == in.end ? p : NULL;
 }
 
-/* get_MESSAGE() decodes the fields in @in into @m, over what @m has already: a
- * message that occurs several times is merged, as in protobuf. */
+/* get_MESSAGE() decodes the fields in @in into @m, on top of what @m has
+ * already: a message that occurs several times is merged, as in protobuf. */
 #define DEFINE_GET(message, fields)                              \
 	static bool get_##message(struct wire_view in,           \
 				  struct wire_##message *m)      \
@@ -193,8 +194,8 @@ static bool read_gone(struct wire_view in, struct wire_gone *g)
 		.max = ULRPC_SEGMENTS_MAX \
 	}
 
-/* Messages with two packed fields, of which @count tells the number of
- * segments, and @optional may be missing. */
+/* Decodes a message with two packed fields: the one named @count tells the
+ * number of segments, the one named @optional may be missing. */
 #define DEFINE_READ_TABLES(message, count, optional)                    \
 	static bool read_##message(struct wire_view in,                 \
 				   struct wire_##message##_in *m)       \
@@ -253,20 +254,21 @@ DEFINE_NUMBERS(moved, checksum)
 /* ---- decoding a call ---- */
 
 /* The encoded common fields (WIRE_CALL_COMMON) of the call before, and that
- * call. Calls of one message mostly have the same bytes there; then the values
- * are copied, and not decoded again. */
+ * call. Calls of one message mostly have the same bytes there; then their
+ * values are copied, and not decoded again. */
 struct common {
 	const uint8_t *bytes;
 	size_t length; /* COMMON_NONE: nothing to compare with */
 	const struct wire_call *call;
 };
 
-/* Fewer bytes are decoded as fast as they are compared. */
+/* Fewer bytes are not compared, as decoding them is as fast. */
 #define COMMON_MIN sizeof(uint64_t)
-/* Longer than any call. */
+/* Longer than any call, so that no bytes are the same. */
 #define COMMON_NONE SIZE_MAX
 
-/* Decodes common fields, up to the first field that is not one of them. */
+/* Decodes common fields at @p, up to the first field that is not one of them.
+ */
 static const uint8_t *get_common(const uint8_t *p, struct wire_view in,
 				 struct wire_call *m)
 {
@@ -298,7 +300,7 @@ static out_of_line const uint8_t *get_common_first(const uint8_t *p,
 	return next;
 }
 
-/* As memcmp() == 0, inline, for @n >= COMMON_MIN bytes. */
+/* As memcmp() == 0, but inline, and for @n >= COMMON_MIN bytes. */
 static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n)
 {
 	size_t last = n - COMMON_MIN;
@@ -326,8 +328,8 @@ static inline void take_common(struct wire_call *m,
 }
 
 /* Decodes a field that most calls do not have, or that senders mostly write
- * elsewhere. A common field here is not among common->bytes, which are not
- * compared any more then. */
+ * elsewhere. If it is a common field, common->bytes lack it, and the next call
+ * is not compared with them. */
 static const uint8_t *get_call_late(const uint8_t *field, const uint8_t *p,
 				    struct wire_view in, uint32_t tag,
 				    struct wire_call *m, struct common *common)
@@ -380,7 +382,7 @@ struct parts {
 	struct wire_view bodies;
 };
 
-/* Cuts a message into its parts, and checks the head. 0, or an error of
+/* Cuts a message into head and bodies, and checks the head. 0, or an error of
  * wire.h. */
 static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 		    const void *payload, size_t length)
@@ -400,7 +402,7 @@ static int wire_cut(struct parts *parts, enum wire_kind kind, uint64_t hdr_data,
 	return 0;
 }
 
-/* Decodes the length of the bodies, the last thing in a head. */
+/* Decodes the length of the bodies, which is the last thing in a head. */
 static inline const uint8_t *get_bodies(const uint8_t *p, const uint8_t *end,
 					uint64_t *length)
 {
@@ -526,8 +528,8 @@ static bool get_replies(struct wire_view in, struct wire_replies *m,
 	return p == in.end;
 }
 
-/* Sets the body of each of @n calls or replies. False: their lengths are not,
- * together, that of @bodies. */
+/* Sets the body of each of @n calls or replies. False: the sum of their lengths
+ * is not the length of @bodies. */
 #define DEFINE_TAKE_BODIES(of)                                              \
 	static bool take_bodies_of_##of(struct wire_view bodies,            \
 					struct wire_##of *list, uint32_t n) \

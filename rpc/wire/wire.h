@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encodes and decodes the messages of wire.proto: ulrpc_protocol(7). The codec
- * allocates nothing and keeps nothing. Any thread.
+ * Encodes and decodes the messages of wire.proto: see ulrpc_protocol(7). The
+ * codec allocates nothing and keeps nothing. Any thread.
  *
- * Decoding does not trust the sender. Every *_decode*() returns
+ * Decoding does not trust the sender. Every *_decode*() returns 0 or
  *   -EPROTONOSUPPORT  another version of the protocol,
  *   -EBADMSG          the head does not match its checksum,
  *   -EPROTO           anything else that is not well-formed,
- * and sets no result then. Unknown fields are skipped, missing fields are 0,
- * and of a field that comes several times the last one counts. The caller
+ * and sets no result after an error. Unknown fields are skipped, missing fields
+ * are 0, and if a field comes several times the last one counts. The caller
  * checks the values: statuses, accesses and lengths may have any.
  *
  * Encoding trusts its caller: to exceed a limit is a bug.
  *
- * wire_messages.h lists the fields of all messages in macros, from which the
- * structures below and straight-line code for each message are made; hot
- * messages are split into parts by hand. Why no existing tool is used:
- *   - protobuf-c, which stubs use, allocates each nested message.
+ * wire_messages.h lists the fields of all messages in macros. The structures
+ * below, and straight-line code for each message, are made from these lists;
+ * hot messages are split into parts by hand. No existing tool is used, because
+ *   - protobuf-c, which stubs use, allocates each nested message;
  *   - nanopb (0.4.7) interprets descriptors, and encodes each nested message
- *     twice to know its length. A call takes 33,300 instructions with it, both
- *     ways and on both sides, instead of 1,250.
- *   - A generator for wire.proto would need what wire.proto does not say:
+ *     twice to know its length: with it a call takes 33,300 instructions, both
+ *     ways and on both sides, instead of 1,250;
+ *   - a generator for wire.proto would need what wire.proto does not say:
  *     lengths of bytes and strings, numbers of entries, which fields are hot.
  * Tests compare the lists with wire.proto: names, numbers, types, and the bytes
  * of random messages.
@@ -34,9 +34,10 @@
 #include "rpc/wire/wire_messages.h"
 #include "ulnet/rpc.h"
 
-#define WIRE_VERSION   1
-#define WIRE_HEAD_MAX  65535u
-#define WIRE_CALLS_MAX 256u /* or replies, in one message; ULRPC_BATCH_MAX */
+#define WIRE_VERSION  1
+#define WIRE_HEAD_MAX 65535u
+/* Calls or replies in one message, at most: ULRPC_BATCH_MAX */
+#define WIRE_CALLS_MAX 256u
 #define WIRE_ID_SIZE   16u
 
 /* ---- header data: version, kind, length of the head, its CRC32C ---- */
@@ -47,7 +48,8 @@ enum wire_kind {
 	WIRE_CONTROL = 3,
 };
 
-/* The header data that describe @head, of at most WIRE_HEAD_MAX bytes. */
+/* The header data that describe @head of @length bytes, at most WIRE_HEAD_MAX.
+ */
 uint64_t wire_hdr_data(enum wire_kind kind, const void *head, size_t length);
 
 /* ---- values ---- */
@@ -86,8 +88,8 @@ enum wire_access {
 	WIRE_ACCESS_SINK = 2,
 };
 
-/* Bytes within a decoded message, valid as long as that message. The *_next()
- * functions advance a view: pass a copy to walk more than once. */
+/* Bytes within a decoded message, valid as long as the message. The *_next()
+ * functions advance a view: to walk it more than once, pass copies. */
 struct wire_view {
 	const uint8_t *p;
 	const uint8_t *end;
@@ -95,7 +97,7 @@ struct wire_view {
 
 /* A repeated field of nested messages. */
 struct wire_entries {
-	size_t n; /* at most WIRE_MAX_* of their kind */
+	size_t n; /* at most WIRE_MAX_MESSAGE */
 	union {
 		/* to be encoded: n entries, borrowed until the return */
 		const void *list;
@@ -104,7 +106,8 @@ struct wire_entries {
 	};
 };
 
-#define WIRE_ENTRIES_MAX 64u /* extensions, or calls that are gone */
+/* Extensions, or calls that are gone, in one message, at most. */
+#define WIRE_ENTRIES_MAX 64u
 
 enum {
 	WIRE_MAX_segments = ULRPC_BULKS_MAX,
@@ -113,8 +116,8 @@ enum {
 	WIRE_MAX_gone = WIRE_ENTRIES_MAX,
 };
 
-/* A packed field that is being decoded: its numbers are counted, and copied if
- * @out is not NULL. More than @max numbers are an error. */
+/* A packed field that is being decoded: its numbers are counted, and copied to
+ * @out if that is not NULL. More than @max numbers are an error. */
 struct wire_numbers {
 	uint32_t *out;
 	uint32_t max;
@@ -157,8 +160,8 @@ struct wire_requests {
 	uint32_t ncalls; /* decoded only: at most WIRE_CALLS_MAX */
 };
 
-/* The segments of one bulk, to be encoded. Each packed field has n numbers, or
- * is NULL. */
+/* The segments of one bulk, to be encoded. Each packed field is an array of n
+ * numbers, or NULL. */
 struct wire_segments {
 	WIRE_MEMBERS(WIRE_SEGMENTS_FIELDS, WIRE_TABLE)
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
@@ -180,10 +183,11 @@ static inline void wire_clear(void *m, size_t size)
 
 /*
  * To encode a message: wire_requests_put(), then wire_call_put() (wire_put.h)
- * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(). That is the head; the
- * bodies follow it in the order of their calls. Each function writes at @p and
- * returns the end of what it wrote. The caller provides the room that the bound
- * says; that of a call without bulks is WIRE_CALL_BOUND and its trace.
+ * for up to WIRE_CALLS_MAX calls, then wire_bodies_put(). That makes the head;
+ * the caller puts the bodies behind it, in the order of their calls. Each
+ * function writes at @p and returns the end of what it wrote. The caller
+ * provides as much room as WIRE_*_BOUND or wire_*_bound() says. For a call
+ * without bulks that is WIRE_CALL_BOUND and the bytes of its trace.
  */
 #define WIRE_REQUESTS_BOUND 35u
 #define WIRE_CALL_BOUND	    96u
@@ -191,7 +195,8 @@ static inline void wire_clear(void *m, size_t size)
 
 uint8_t *wire_requests_put(uint8_t *p, const struct wire_requests *m);
 size_t wire_call_bound(const struct wire_call *call);
-/* @length: of all bodies together, of calls or of replies; 0 writes nothing. */
+/* @length: bytes of all bodies together, of calls or of replies; 0: writes
+ * nothing. */
 uint8_t *wire_bodies_put(uint8_t *p, uint32_t length);
 
 /* Decodes a whole message: sets the first m->ncalls of @calls, in the order of
@@ -201,8 +206,8 @@ int wire_requests_decode(struct wire_requests *m,
 			 struct wire_call calls[WIRE_CALLS_MAX],
 			 uint64_t hdr_data, const void *payload,
 			 size_t length) must_check;
-/* The same for a message that may be cut off within its bodies: the calls have
- * no bodies, only their lengths. */
+/* wire_requests_decode() for a message that may be cut off within its bodies:
+ * the calls have no bodies, only their lengths. */
 int wire_requests_decode_heads(struct wire_requests *m,
 			       struct wire_call calls[WIRE_CALLS_MAX],
 			       uint64_t hdr_data, const void *payload,
@@ -216,11 +221,11 @@ struct wire_segments_in {
 	struct wire_view view;
 };
 
-/* Decodes the next bulk of @bulks, a copy of call.bulks.view, and advances it.
- * False: there is none. */
+/* Decodes the next bulk of a call, and advances @bulks, which begins as a copy
+ * of call.bulks.view. False: there is no next one. */
 bool wire_segments_next(struct wire_view *bulks, struct wire_segments_in *s);
-/* Copy all lengths, or checksums, to @out[s->n]. Checksums that the message
- * does not have become 0. */
+/* Copy all lengths, or all checksums, to @out[s->n]. If the message has no
+ * checksums, all are 0. */
 void wire_segments_lengths(const struct wire_segments_in *s, uint32_t *out);
 void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 
@@ -228,14 +233,14 @@ void wire_segments_checksums(const struct wire_segments_in *s, uint32_t *out);
 
 struct wire_replies {
 	WIRE_MEMBERS(WIRE_REPLIES_FIELDS, WIRE_TABLE)
-	/* decoded only: */
+	/* decoded only */
 	uint64_t estimate; /* us */
 	uint32_t nreplies; /* at most WIRE_CALLS_MAX */
 };
 
-/* What the server has written to a sink (WIRE_ACCESS_SINK), to be encoded. */
+/* What the server has put to a sink (WIRE_ACCESS_SINK), to be encoded. */
 struct wire_moved {
-	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length: or NULL */
+	WIRE_MEMBERS(WIRE_MOVED_FIELDS, WIRE_TABLE) /* length may be NULL */
 	uint32_t n; /* at most ULRPC_SEGMENTS_MAX */
 };
 
@@ -244,9 +249,9 @@ struct wire_reply {
 	const uint8_t *body; /* decoded only: @length bytes in the message */
 };
 
-/* To encode a message: as for requests, with an optional wire_estimate_put()
- * before the first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is the bound
- * of a reply without bulks; WIRE_REPLIES_BOUND includes the estimate. */
+/* To encode a message: as for requests. wire_estimate_put() may come before the
+ * first wire_reply_put() (wire_put.h). WIRE_REPLY_BOUND is the bound of a reply
+ * without bulks; WIRE_REPLIES_BOUND includes the estimate. */
 #define WIRE_REPLIES_BOUND 32u
 #define WIRE_REPLY_BOUND   115u
 
@@ -266,29 +271,30 @@ struct wire_moved_in {
 };
 
 bool wire_moved_next(struct wire_view *bulks, struct wire_moved_in *m);
-/* Copy all checksums, or lengths, to @out[m->n]. Lengths that the message does
- * not have become 0. */
+/* Copy all checksums, or all lengths, to @out[m->n]. If the message has no
+ * lengths, all are 0. */
 void wire_moved_checksums(const struct wire_moved_in *m, uint32_t *out);
 void wire_moved_lengths(const struct wire_moved_in *m, uint32_t *out);
 
 /* ---- control ---- */
 
-/* The kinds are the numbers of the fields of the control message. */
+/* A kind is the number of its field in the message Control. */
 #define WIRE_CONTROL_KIND(number, kind, member) WIRE_##kind = number,
 enum wire_control_kind {
-	WIRE_CONTROL_UNKNOWN = 0, /* decoded: of a later version */
+	WIRE_CONTROL_UNKNOWN = 0, /* decoded: the kind is of a later version */
 	WIRE_CONTROLS(WIRE_CONTROL_KIND)
 };
 
-/* The bytes of an unknown client_id, server_id or incarnation are all 0. The
- * name of a service is terminated, and has no other 0 byte. */
+/* A client_id, server_id or incarnation that is not known is all 0. The name of
+ * a service is terminated, and has no other 0 byte. */
 #define WIRE_CONTROL_STRUCT(number, kind, member)              \
 	struct wire_##member {                                 \
 		WIRE_MEMBERS(WIRE_##kind##_FIELDS, WIRE_TABLE) \
 	};
 WIRE_CONTROLS(WIRE_CONTROL_STRUCT)
 
-#define WIRE_SLOTS_USUAL 1024u /* if wire_connected.slots are 0 */
+/* slots that a server grants if wire_connected.slots is 0 */
+#define WIRE_SLOTS_USUAL 1024u
 
 enum wire_extension_state {
 	WIRE_QUEUED = 0,
@@ -305,7 +311,8 @@ struct wire_gone {
 	WIRE_MEMBERS(WIRE_GONE_FIELDS, WIRE_TABLE)
 };
 
-/* A decoded message owns all its values, but entries point into the payload. */
+/* A control message. A decoded one owns all its values, except for entries,
+ * which point into the payload. */
 #define WIRE_CONTROL_MEMBER(number, kind, member) struct wire_##member member;
 struct wire_control {
 	enum wire_control_kind kind;
@@ -314,14 +321,14 @@ struct wire_control {
 	};
 };
 
-/* The room that a control message takes: without entries WIRE_CONTROL_BOUND,
- * and never more than WIRE_CONTROL_MAX. */
+/* Bytes that a control message takes, at most: WIRE_CONTROL_BOUND without
+ * entries, WIRE_CONTROL_MAX with as many as there can be. */
 #define WIRE_CONTROL_BOUND 128u
 #define WIRE_ENTRY_BOUND   56u
 #define WIRE_CONTROL_MAX \
 	(WIRE_CONTROL_BOUND + WIRE_ENTRIES_MAX * WIRE_ENTRY_BOUND)
 
-/* The client's handle, and the epoch: fields of every kind of control message.
+/* The client's handle, and the epoch, which every kind of control message has.
  * 0 for WIRE_CONTROL_UNKNOWN. */
 uint64_t wire_control_client(const struct wire_control *m);
 uint32_t wire_control_epoch(const struct wire_control *m);
@@ -331,14 +338,14 @@ size_t wire_control_bound(const struct wire_control *m);
  * *@hdr_data and returns the length. */
 size_t wire_control_encode(const struct wire_control *m, uint8_t *buf,
 			   uint64_t *hdr_data);
-/* Returns -EPROTO also for two kinds of message in one, for more than
- * WIRE_ENTRIES_MAX entries, and for entries that are spread over several
- * occurrences of the message. *@m is set on success only. */
+/* Decodes a control message. Returns -EPROTO also if it has messages of two
+ * kinds, more than WIRE_ENTRIES_MAX entries, or entries that are spread over
+ * several occurrences of a field. *@m is set on success only. */
 int wire_control_decode(struct wire_control *m, uint64_t hdr_data,
 			const void *payload, size_t length);
 
-/* Decode the next entry of @view, a copy of entries->view, and advance it.
- * False: there is none. */
+/* Decode the next entry, and advance @view, which begins as a copy of
+ * entries->view. False: there is no next one. */
 bool wire_extension_next(struct wire_view *view, struct wire_extension *e);
 bool wire_gone_next(struct wire_view *view, struct wire_gone *g);
 

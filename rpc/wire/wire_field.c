@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc/wire/wire_field.h"
 
-/* Joins eight groups of seven bits, one in each byte, lowest first, to a number
- * of 56 bits: first in pairs, then in fours, then all. */
+/* Joins eight groups of seven bits, one in each byte, the lowest first, to a
+ * number of 56 bits: first pairs of groups, then fours, then all eight. */
 static uint64_t join_sevens(uint64_t x)
 {
 	x = (x & UINT64_C(0x007f007f007f007f)) |
@@ -13,9 +13,9 @@ static uint64_t join_sevens(uint64_t x)
 	       (x & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
-/* Decodes a varint from a single load of eight bytes, or of five if there are
- * no more, as for a time at the end of a call. NULL: the varint is longer, or
- * fewer than five bytes are left. */
+/* Decodes a varint from a single load of eight bytes; of five if fewer than
+ * eight are left, as for a time at the end of a call. NULL: the varint is
+ * longer, or fewer than five bytes are left. */
 static const uint8_t *get_short_varint(const uint8_t *p, const uint8_t *end,
 				       uint64_t *v)
 {

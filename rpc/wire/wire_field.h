@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encodes and decodes single fields of protobuf messages, of any message.
+ * Encodes and decodes single fields of any protobuf message.
  *
  * The get_* functions read at @p, never at @end or beyond, and return a pointer
  * to what follows the field, or NULL if the bytes are malformed. The put_*
- * functions write at @p, and their caller has made sure that there is room.
+ * functions write at @p, where the caller has made sure that there is room, and
+ * return the end of what they wrote.
  */
 #ifndef RPC_WIRE_FIELD_H
 #define RPC_WIRE_FIELD_H
@@ -23,8 +24,8 @@ enum {
 
 #define TAG(number, type) ((uint32_t)(number) << 3 | (type))
 
-/* The wire type of each type of wire_messages.h. get_TYPE() decodes a value of
- * that type, put_TYPE_field() encodes a field. */
+/* The wire type of each type that wire_messages.h uses. get_TYPE() decodes a
+ * value of the type, put_TYPE_field() encodes a field. */
 enum {
 	WT_varint = WT_VARINT,
 	WT_varint32 = WT_VARINT,
@@ -32,7 +33,7 @@ enum {
 	WT_fixed64 = WT_FIXED64,
 	WT_fixed32 = WT_FIXED32,
 	WT_bytes = WT_LEN,
-	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes, or none: all 0 */
+	WT_id = WT_LEN,	  /* WIRE_ID_SIZE bytes, or none if all are 0 */
 	WT_name = WT_LEN, /* terminated within ULRPC_SERVICE_NAME bytes */
 };
 
@@ -40,17 +41,17 @@ enum {
 
 const uint8_t *get_long_varint(const uint8_t *p, const uint8_t *end,
 			       uint64_t *v);
-/* Skips the value of a field whose @tag is unknown. */
+/* Skips the value of a field that is not known, by its wire type in @tag. */
 const uint8_t *get_unknown(const uint8_t *p, const uint8_t *end, uint32_t tag);
-/* Sets *@out to the content of the next field in @v with @tag, whose type is
- * WT_LEN, and advances @v past it. False: there is no such field, and @v is
- * empty. */
+/* Sets *@out to the content of the next field in @v that has @tag, whose wire
+ * type is WT_LEN, and advances @v past the field. False: there is no such
+ * field, and @v is empty. */
 bool get_next(struct wire_view *v, uint32_t tag, struct wire_view *out);
-/* Reads a repeated field of numbers of @type: all of it if @tag says that it is
- * packed, otherwise one number. */
+/* Reads a repeated field of numbers of the wire type @type. If @tag says that
+ * the field is packed, reads all of it, otherwise one number. */
 const uint8_t *get_numbers(const uint8_t *p, const uint8_t *end, uint32_t tag,
 			   unsigned int type, struct wire_numbers *to);
-/* Set all bytes of @id or @name, unless the value is malformed. */
+/* Set all bytes of *@id or *@name, unless the value is malformed. */
 const uint8_t *get_id(const uint8_t *p, const uint8_t *end,
 		      uint8_t (*id)[WIRE_ID_SIZE]);
 const uint8_t *get_name(const uint8_t *p, const uint8_t *end,
@@ -80,7 +81,7 @@ static inline const uint8_t *skip_varint(const uint8_t *p, const uint8_t *end)
 	return NULL;
 }
 
-/* As get_varint(), for a tag of more than one byte. */
+/* Reads a tag of more than one byte. */
 static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
 					  uint32_t *tag)
 {
@@ -94,9 +95,10 @@ static inline const uint8_t *get_long_tag(const uint8_t *p, const uint8_t *end,
 }
 
 /*
- * Walks the fields of a message: reads the tag of the next field; the caller
- * then moves *@p past the field's value, or sets *@p to NULL if the value is
- * malformed. False at the end, where *@p is @end, and after an error.
+ * Walks the fields of a message: reads the tag of the next field. Then the
+ * caller moves *@p past the field's value, or sets *@p to NULL if the value is
+ * malformed. False: the message has ended, and *@p is @end; or there was an
+ * error, and *@p is NULL.
  */
 static inline bool next_field(const uint8_t **p, const uint8_t *end,
 			      uint32_t *tag)
@@ -145,8 +147,8 @@ static inline const uint8_t *get_bytes(const uint8_t *p, const uint8_t *end,
 	return p + length;
 }
 
-/* As get_varint(), for a number of 32 bits. As in protobuf, the upper bits of a
- * longer number are cut off. */
+/* Reads a number of 32 bits. As in protobuf, the upper bits of a longer number
+ * are cut off. */
 static inline const uint8_t *get_varint32(const uint8_t *p, const uint8_t *end,
 					  uint32_t *v)
 {
@@ -184,7 +186,8 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-/* As all put_*_field(): a field with its default value, 0, is left out. */
+/* A field whose value is the default, 0, is left out, as by all put_*_field().
+ */
 static inline uint8_t *put_varint_field(uint8_t *p, unsigned int number,
 					uint64_t v)
 {
@@ -243,9 +246,9 @@ uint8_t *put_end_long(uint8_t *begin, uint8_t *end);
 
 /*
  * Encode a nested message: put_begin() writes the tag, and returns where the
- * caller writes the content; put_end() gets that as @begin, writes the length
- * before it, and returns the end. Content whose length takes more than one byte
- * is moved for that.
+ * caller writes the content. put_end() gets that place as @begin, and the end
+ * of the content as @end; it writes the length before the content, and returns
+ * the new end. It moves the content if the length takes more than one byte.
  */
 static inline uint8_t *put_begin(uint8_t *p, unsigned int number)
 {
@@ -261,7 +264,7 @@ static inline uint8_t *put_end(uint8_t *begin, uint8_t *end)
 	return end;
 }
 
-/* Bytes of a nested message's tag and length, at most. */
+/* How many bytes the tag and length of a nested message take, at most. */
 #define PUT_NESTED_BOUND 4u
 
 /* Writes a packed field of @n numbers of @type; nothing if @n is 0. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fields of the messages of wire.proto, which says what they mean: a line
- * for each, in the order of the numbers. The structures (wire.h), the encoder
- * (wire_put.h, wire.c) and the decoder (wire.c) are made from these lines.
+ * for each field, in the order of their numbers. The structures (wire.h), the
+ * encoder (wire_put.h, wire.c) and the decoder (wire.c) are made from these
+ * lines.
  *
- *   F(number, type, member)     a value; the types are those of wire_field.h
+ *   F(number, type, member)     a value; wire_field.h has the types
  *   A(number, type, member)     a packed field of numbers
  *   L(number, message, member)  nested messages: struct wire_entries
  *
@@ -13,15 +14,16 @@
 #ifndef RPC_WIRE_MESSAGES_H
 #define RPC_WIRE_MESSAGES_H
 
-/* Without fields 5 (call) and 15 (bodies). */
+/* All fields but 5 (call) and 15 (bodies). */
 #define WIRE_REQUESTS_FIELDS(F, L, A) \
 	F(1, fixed64, connection)     \
 	F(2, fixed64, client)         \
 	F(3, varint32, epoch)         \
 	F(4, varint, acked)
 
-/* Fields that are mostly the same in all calls of a message: the encoder writes
- * their bytes once (wire_call_rest) ... */
+/* Fields that mostly are the same in all calls of a message. The encoder writes
+ * their bytes once (wire_call_rest). With the attempt, the decoder reads them
+ * once (struct common in wire.c). */
 #define WIRE_CALL_SAME(F, L, A)  \
 	F(3, fixed32, method)    \
 	F(4, varint32, length)   \
@@ -34,7 +36,6 @@
 	F(11, varint32, semantics) \
 	L(12, segments, bulks)     \
 	F(13, bytes, trace)
-/* ... and the decoder reads them once (struct common in wire.c). */
 #define WIRE_CALL_COMMON(F, L, A) \
 	F(2, varint32, attempt)   \
 	WIRE_CALL_SAME(F, L, A)
@@ -51,7 +52,7 @@
 	A(4, fixed32, checksum)       \
 	F(5, flag, checked)
 
-/* Without fields 4 (reply), 5 (estimate) and 15 (bodies). */
+/* All fields but 4 (reply), 5 (estimate) and 15 (bodies). */
 #define WIRE_REPLIES_FIELDS(F, L, A) \
 	F(1, fixed64, client)        \
 	F(2, varint32, epoch)        \

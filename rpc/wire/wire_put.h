@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encoding: how the lists of wire_messages.h become code. Calls and replies are
+ * Encoding: turns the lists of wire_messages.h into code. Calls and replies are
  * encoded inline, so that fields that the caller leaves 0 cost nothing.
  */
 #ifndef RPC_WIRE_PUT_H
@@ -8,7 +8,8 @@
 
 #include "rpc/wire/wire_field.h"
 
-/* Write a field of @m at @p, and advance @p. A field that is 0 is left out. */
+/* Writes a field of @m at @p, and advances @p. A field that is 0 is left out.
+ */
 #define PUT(number, type, member) p = put_##type##_field(p, number, m->member);
 
 #define PUT_ENTRIES(number, message, member)                            \
@@ -39,8 +40,9 @@ static inline uint8_t *wire_call_put(uint8_t *p, const struct wire_call *m)
 }
 
 /* The encoded fields of a call without bulks and trace, for calls that differ
- * from it in their xid, attempt and slot only. Both arrays are copied as a
- * whole, which is quicker than their lengths; WIRE_CALL_BOUND has room. */
+ * from it only in their xid, attempt and slot. Both arrays are copied as a
+ * whole, which is quicker than copying their lengths; WIRE_CALL_BOUND has room
+ * for that. */
 struct wire_call_rest {
 	uint8_t bytes[64]; /* the fields between attempt and slot */
 	uint8_t end[8];	   /* the fields after slot */
